@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The binary schedule: this file is its specification; man/goal-bin.5 tells it in prose.
+ *
+ * A file is little-endian and used in place. All offsets are from the start of the file.
+ *
+ *   +-----------------------+ 0
+ *   | struct bin_header     |
+ *   +-----------------------+ 48
+ *   | struct bin_section x n|   one per section, ascending offsets
+ *   +-----------------------+
+ *   | sections, 8-aligned   |   META STRINGS BUFFERS PARAMS, then
+ *   |                       |   parametric: CODE CONSTS TMPLS DEPS [LINES]
+ *   |                       |   concrete:   EXPRS CLASSES DIR RANKS [OPDEBUG]
+ *   +-----------------------+
+ *
+ * A parametric binary holds one program for all ranks; a concrete one holds a section of ops for each
+ * rank. bin_rank_ops() yields the same struct bin_op from both. The reader (bin_read.c) needs neither
+ * malloc nor libc: it builds with -ffreestanding. */
+#ifndef COMPILER_BIN_H
+#define COMPILER_BIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BIN_MAGIC "\x89GSB\r\n\x1a\n"
+#define BIN_VERSION 1u
+#define BIN_MIN_READER 1u
+#define BIN_ANY UINT32_MAX
+#define BIN_NONE UINT32_MAX
+#define BIN_NOREG UINT16_MAX
+
+enum bin_kind {
+#define OP(NAME, number, text, operands) BIN_OP_##NAME = number,
+#include "compiler/ops.def"
+#undef OP
+	BIN_OP_KINDS
+};
+
+enum bin_insn {
+#define INSN(NAME, number, text, form) BIN_##NAME = number,
+#include "compiler/insn.def"
+#undef INSN
+	BIN_INSNS = 64
+};
+
+enum bin_exec { BIN_DEFAULT, BIN_APP, BIN_COMM, BIN_NIC, BIN_EXECS };
+enum bin_mode { BIN_IN, BIN_OUT, BIN_INOUT, BIN_SCRATCH, BIN_MODES };
+enum bin_scope { BIN_GLOBAL, BIN_ROOTONLY, BIN_LOCAL, BIN_SCOPES };
+
+enum bin_section_type {
+	BIN_S_META = 1, /* one struct bin_meta */
+	BIN_S_STRINGS, /* NUL-terminated strings; the first is empty */
+	BIN_S_BUFFERS, /* struct bin_buffer */
+	BIN_S_PARAMS, /* struct bin_param */
+	BIN_S_CODE, /* struct bin_word */
+	BIN_S_CONSTS, /* int64_t */
+	BIN_S_TMPLS, /* struct bin_tmpl */
+	BIN_S_DEPS, /* struct bin_dep_tmpl */
+	BIN_S_LINES, /* uint32_t, the source line of each instruction; optional */
+	BIN_S_EXPRS, /* struct bin_expr */
+	BIN_S_CLASSES, /* struct bin_class */
+	BIN_S_DIR, /* struct bin_dir; rank r of variant v is entry v * nranks + r */
+	BIN_S_RANKS, /* sections of ranks, see struct bin_rank */
+	BIN_S_OPDEBUG, /* uint32_t base[entries of DIR + 1], then struct bin_op_debug; optional */
+	BIN_S_TYPES
+};
+
+struct bin_header {
+	char magic[8];
+	uint16_t version; /* of the writer */
+	uint16_t min_reader; /* oldest reader that understands the file */
+	uint32_t nsections;
+	uint64_t size; /* of the file, bytes */
+	uint32_t check; /* XXH32 of the header and the section table, this field as 0 */
+	uint32_t zero[5];
+};
+
+struct bin_section {
+	uint32_t type;
+	uint32_t check; /* XXH32 of its bytes; 0 for RANKS, whose parts have their own */
+	uint64_t off, len; /* bytes; off is a multiple of 8 */
+};
+
+#define BIN_F_PARAMETRIC 1u
+#define BIN_F_PLAIN 2u /* every send and recv has bytes of its own: buffer 0 holds what the sends
+			  of the rank send, in file order, and buffer 1 what its recvs receive */
+#define BIN_F_ROOTS 4u /* concrete, with one variant for each root */
+#define BIN_F_FLAGS 7u
+
+struct bin_meta {
+	uint32_t flags;
+	uint32_t nranks; /* 0: parametric */
+	uint32_t nregs; /* 3 … 4096; registers 0, 1, 2 start as rank, size, count */
+	uint32_t nlabels;
+	uint32_t name, implements, source, passes; /* strings; passes run at bind, comma between */
+	uint32_t root; /* index of the parameter "root", or BIN_NONE */
+	uint32_t zero;
+	int64_t count; /* the only count that a concrete binary serves, or BIN_ANY_COUNT */
+};
+#define BIN_ANY_COUNT (-1)
+
+struct bin_buffer {
+	uint32_t name; /* string */
+	uint8_t mode; /* enum bin_mode */
+	uint8_t zero[3];
+};
+
+struct bin_param {
+	uint32_t name; /* string */
+	uint8_t scope; /* enum bin_scope */
+	uint8_t vector, has_default, zero;
+	int64_t value; /* the default */
+};
+
+/* One instruction of a program, 8 bytes:
+ *   op:8 0:8 a:16 b:16 c:16   or   op:8 0:8 a:16 imm:32 */
+struct bin_word {
+	uint8_t op; /* enum bin_insn */
+	uint8_t zero;
+	uint16_t a;
+	union {
+		struct {
+			uint16_t b, c;
+		};
+		int32_t imm;
+	};
+};
+
+/* What EMIT makes an op from. Registers, BIN_NOREG for 0. */
+struct bin_tmpl {
+	uint8_t kind; /* enum bin_kind */
+	uint8_t exec; /* enum bin_exec */
+	uint16_t buf[2]; /* buffers, of operand 0 and 1 */
+	uint16_t off[2], len; /* elements; ns for calc */
+	uint16_t peer, tag, level, cpu, nic;
+	uint16_t index[2]; /* of the label */
+	uint16_t zero;
+	uint32_t label; /* 0 … nlabels-1, or BIN_NONE */
+};
+
+/* What DEP makes an edge from: instance (label, index) of op waits for that of on. */
+struct bin_dep_tmpl {
+	uint32_t op, on; /* labels */
+	uint16_t op_index[2], on_index[2]; /* registers or BIN_NOREG */
+	uint32_t start; /* 1: irequires */
+	uint32_t zero;
+};
+
+/* A value of a concrete binary: a row may only refer to rows before it. */
+struct bin_expr {
+	uint8_t op; /* BIN_CONST: imm; BIN_PARAM: count; else arithmetic on rows a and b */
+	uint8_t zero[3];
+	uint32_t a;
+	union {
+		int64_t imm;
+		uint64_t b;
+	};
+};
+
+/* What ops of a concrete binary share. off and len are rows of EXPRS. */
+struct bin_class {
+	uint8_t kind, exec;
+	uint16_t level;
+	uint32_t tag, cpu, nic;
+	uint16_t buf[2];
+	uint32_t off[2], len; /* BIN_NONE: 0; len of a calc BIN_NONE: ns is the op's arg */
+};
+
+struct bin_dir {
+	uint32_t off; /* in RANKS, in units of 4 bytes */
+	uint32_t check; /* XXH32 of the rank's section */
+};
+
+/* A rank's section: this header, with BIN_F_PARAMETRIC sources uint32_t size[buffers] (rows of EXPRS),
+ * the ops, the dependencies of op 0, 1, …, the positions, zeros up to a multiple of 4.
+ * Narrow: struct bin_op16, uint16_t dependencies (bit 15: irequires), uint16_t positions.
+ * Wide: struct bin_op32, uint32_t dependencies (bit 31: irequires), uint32_t positions.
+ * Positions are there when a dependency points forward: a dependency's position is always smaller than
+ * that of the op that has it, which proves that there is no cycle. */
+struct bin_rank {
+	uint32_t nops;
+	uint32_t ndeps; /* and flags */
+};
+#define BIN_R_WIDE 0x80000000u
+#define BIN_R_POS 0x40000000u
+#define BIN_R_SIZES 0x20000000u
+#define BIN_R_NDEPS 0x1fffffffu
+#define BIN_START16 0x8000u
+#define BIN_START 0x80000000u
+#define BIN_MAX_OPS 0x7fffffffu
+
+struct bin_op16 {
+	uint32_t arg; /* peer, or ns of a calc */
+	uint16_t cls;
+	uint16_t ndeps; /* the op's counter at start */
+};
+
+struct bin_op32 {
+	uint32_t arg, cls, ndeps, zero;
+};
+
+struct bin_op_debug {
+	uint32_t line, name; /* name: string */
+};
+
+#define BIN_SIZE(type, n) _Static_assert(sizeof(type) == (n), #type)
+BIN_SIZE(struct bin_header, 48);
+BIN_SIZE(struct bin_section, 24);
+BIN_SIZE(struct bin_meta, 48);
+BIN_SIZE(struct bin_buffer, 8);
+BIN_SIZE(struct bin_param, 16);
+BIN_SIZE(struct bin_word, 8);
+BIN_SIZE(struct bin_tmpl, 32);
+BIN_SIZE(struct bin_dep_tmpl, 24);
+BIN_SIZE(struct bin_expr, 16);
+BIN_SIZE(struct bin_class, 32);
+BIN_SIZE(struct bin_dir, 8);
+BIN_SIZE(struct bin_rank, 8);
+BIN_SIZE(struct bin_op16, 8);
+BIN_SIZE(struct bin_op32, 16);
+BIN_SIZE(struct bin_op_debug, 8);
+
+/* ---- reading ---- */
+
+/* An op of one rank, with everything resolved. */
+struct bin_op {
+	uint8_t kind, exec;
+	uint16_t level;
+	uint32_t peer, tag, cpu, nic; /* peer, tag may be BIN_ANY in plain GOAL */
+	uint16_t buf[2];
+	uint32_t line; /* 0: unknown */
+	uint64_t off[2], len; /* elements (bytes in plain GOAL); ns for calc */
+};
+
+/* deps[].on has BIN_START set for irequires. */
+struct bin_dep {
+	uint32_t op, on;
+};
+
+struct bin {
+	const unsigned char *base;
+	size_t size;
+	const struct bin_meta *meta;
+	const char *strings;
+	const struct bin_buffer *buffers;
+	const struct bin_param *params;
+	const struct bin_word *code;
+	const int64_t *consts;
+	const struct bin_tmpl *tmpls;
+	const struct bin_dep_tmpl *deps;
+	const uint32_t *lines; /* NULL without */
+	const struct bin_expr *exprs;
+	const struct bin_class *classes;
+	const struct bin_dir *dir;
+	const unsigned char *ranks;
+	const uint32_t *debug_base; /* NULL without */
+	const struct bin_op_debug *debug;
+	uint64_t strings_len, ranks_len;
+	uint32_t nbuffers, nparams, ncode, nconsts, ntmpls, ndeps, nexprs, nclasses, ndir, ndebug;
+};
+
+/* The value of a parameter for one rank. */
+struct bin_arg {
+	bool known; /* false: not given, or not known to this rank */
+	int64_t value;
+	const int64_t *elem; /* vector */
+	size_t n;
+};
+
+struct bin_args {
+	uint32_t rank, size;
+	int64_t count; /* elements per block */
+	const struct bin_arg *args; /* in the order of PARAMS; NULL: all defaults */
+	uint64_t fuel; /* instructions at most; 0: 2^28 */
+};
+
+/* The caller's memory for bin_rank_ops. */
+struct bin_space {
+	struct bin_op *ops;
+	struct bin_dep *deps;
+	uint64_t *bufsize; /* nbuffers entries, in elements */
+	void *scratch; /* bin_scratch_size() bytes, 8-aligned */
+	uint32_t ops_cap, deps_cap;
+	/* results */
+	uint32_t nops, ndeps;
+	uint32_t where; /* on error: instruction (parametric) or op (concrete) */
+	uint32_t what; /* on ERR_ASSERT: a string; on ERR_PARAM and ERR_UNKNOWN: a parameter */
+};
+
+/* Validates header, section table and all sections but RANKS, and fills b. The image is borrowed.
+ * 0, -ERR_NOT_BIN, -ERR_VERSION, -ERR_TRUNCATED, -ERR_CHECKSUM or -ERR_CORRUPT. */
+int bin_open(struct bin *b, const void *image, size_t size);
+/* Validates the section of one entry of DIR: bounds, checksum, peers, classes, no cycle. */
+int bin_check_rank(const struct bin *b, uint32_t entry);
+/* Both, for the whole image: the only gate from untrusted bytes. */
+int bin_check(const void *image, size_t size);
+
+/* The entry of DIR for a rank; root counts only with BIN_F_ROOTS. */
+uint32_t bin_entry(const struct bin *b, uint32_t rank, int64_t root);
+/* A string of the image; any offset is safe. */
+const char *bin_str(const struct bin *b, uint32_t off);
+/* Bytes of scratch for these capacities. */
+size_t bin_scratch_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap);
+/* Specialises: the ops, dependencies and buffer sizes of one rank. The entry must have passed
+ * bin_check_rank. -ERR_SPACE when a capacity is too small; other errors are faults of the schedule or of
+ * its arguments. Cost: linear in what the program executes for this rank. */
+int bin_rank_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
+
+/* XXH32 with seed 0, and the check of a header with the section table behind it. */
+uint32_t bin_sum(const void *p, size_t len);
+uint32_t bin_header_sum(const struct bin_header *h);
+
+/* Arithmetic of programs and EXPRS; 0, -ERR_OVERFLOW, -ERR_DIVZERO or -ERR_DOMAIN. */
+int bin_arith(int op, int64_t x, int64_t y, int64_t *out);
+
+#endif

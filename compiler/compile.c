@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The pipeline: text -> tree -> IR -> checks -> passes -> binary. */
+#include "compiler/compile.h"
+
+#include "compiler/lower.h"
+#include "compiler/passes.h"
+#include "util/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct goal_loc nowhere(unsigned file)
+{
+	return (struct goal_loc){ .file = (uint16_t)file };
+}
+
+int compile_args(struct goal_diags *d, unsigned file, const struct bin *b, const struct compile_options *o,
+		 struct bin_arg *args, int64_t *count)
+{
+	unsigned errors = goal_diags_errors(d);
+
+	for (size_t k = 0; k < o->ndefines; k++) {
+		const struct compile_define *def = &o->defines[k];
+		uint32_t i = 0;
+
+		if (!strcmp(def->name, "count") && !(b->meta->flags & BIN_F_PLAIN)) {
+			if (def->n != 1 || def->value[0] < 0)
+				goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "count is one number of at least 0");
+			else
+				*count = def->value[0];
+			continue;
+		}
+		while (i < b->nparams && strcmp(bin_str(b, b->params[i].name), def->name) != 0)
+			i++;
+		if (i == b->nparams)
+			goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "the schedule has no parameter %s", def->name);
+		else if (!b->params[i].vector && def->n != 1)
+			goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "the parameter %s is one number", def->name);
+		else
+			args[i] = (struct bin_arg){ .known = true,
+						    .value = def->n ? def->value[0] : 0,
+						    .elem = def->value,
+						    .n = def->n };
+	}
+	return goal_diags_errors(d) == errors ? 0 : -ERR_SYNTAX;
+}
+
+int compile_graph(struct goal_diags *d, unsigned file, const struct bin *b, uint32_t nranks,
+		  const struct bin_arg *args, int64_t count, struct ir_graph *g)
+{
+	struct bin_args a = { .size = b->meta->nranks ? b->meta->nranks : nranks, .args = args, .count = count };
+	struct ir_fault fault = { 0 };
+	int err = ir_graph_specialise(b, &a, g, &a.rank, &fault);
+
+	if (err && err != -ERR_NOMEM) {
+		lower_fault(d, file, b, NULL, &a, err, &fault);
+		return -ERR_SYNTAX;
+	}
+	if (err)
+		return err;
+	g->file = file;
+	err = passes_run_graph(bin_str(b, b->meta->passes), g);
+	if (err)
+		ir_graph_fini(g);
+	return err;
+}
+
+/* ---- parametric ---- */
+
+struct sample {
+	struct goal_diags *d;
+	unsigned file;
+	struct bin b; /* its lines are instruction numbers here */
+	const struct ir_image *im;
+	const struct compile_options *o;
+	struct bin_args args;
+};
+
+/* Specialises for one size and checks the graph. A size that an assertion of the schedule rules out is
+ * passed over unless it was asked for. */
+static int check_size(struct sample *s, bool asked)
+{
+	struct ir_graph g;
+	struct ir_fault fault = { 0 };
+	struct bin_args a = s->args;
+	int err = ir_graph_specialise(&s->b, &a, &g, &a.rank, &fault);
+
+	if (err == -ERR_NOMEM || (err == -ERR_ASSERT && !asked))
+		return err == -ERR_NOMEM ? err : 0;
+	if (err) {
+		lower_fault(s->d, s->file, &s->b, s->im->locs.at, &a, err, &fault);
+		return 0;
+	}
+	g.file = s->file;
+	for (size_t i = 0; i < s->im->locs.n && !err; i++)
+		err = VEC_PUSH(&g.locs, s->im->locs.at[i]);
+	if (!err)
+		err = checks_run(s->d, &g, CHECK_PARAMETRIC, s->o->checks_off);
+	ir_graph_fini(&g);
+	return err;
+}
+
+/* Checks the sizes that -n names, or a sample of small ones, until one is at fault. */
+static int check_program(struct sample *s, struct bin_arg *args, int64_t count)
+{
+	static const uint32_t sizes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16 };
+	static const int64_t counts[] = { 7, 0 };
+	const bool vary = s->b.meta->root != BIN_NONE && !args[s->b.meta->root].known;
+	unsigned errors = goal_diags_errors(s->d);
+	int err = 0;
+
+	s->args.args = args;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		s->args.size = s->o->nranks ? s->o->nranks : sizes[i];
+		for (unsigned c = 0; c < (count < 0 ? 2u : 1u); c++) {
+			s->args.count = count < 0 ? counts[c] : count;
+			for (unsigned k = 0; k < (vary ? 3u : 1u); k++) {
+				if (vary)
+					args[s->b.meta->root] =
+						(struct bin_arg){ .known = true,
+								  .value = (int64_t)(s->args.size - 1) * k / 2 };
+				err = check_size(s, s->o->nranks != 0);
+				if (err || goal_diags_errors(s->d) != errors)
+					goto out;
+			}
+		}
+		if (s->o->nranks)
+			break;
+	}
+out:
+	if (vary)
+		args[s->b.meta->root].known = false;
+	return err;
+}
+
+static bool needs_values(const struct bin *b, const struct bin_arg *args)
+{
+	for (uint32_t i = 0; i < b->nparams; i++)
+		if (!args[i].known && !b->params[i].has_default)
+			return true;
+	return false;
+}
+
+static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_arg *args,
+		      int64_t count, const struct compile_options *o, void **image, size_t *size)
+{
+	bool roots = b->meta->root != BIN_NONE && !args[b->meta->root].known;
+	struct bin_args a = { .size = o->nranks, .count = count, .args = args };
+	struct ir_image im;
+	int err;
+
+	if (roots && o->nranks > 2048) {
+		goal_diag(d, GOAL_ERROR, nowhere(file), NULL,
+			  "a binary for %u ranks and every root would be too large: fix one with -D root=R",
+			  o->nranks);
+		return -ERR_SYNTAX;
+	}
+	err = ir_image_init(&im);
+	err = err ? err : lower_concrete(d, file, b, &a, roots, &im);
+	if (!err && o->passes) {
+		int64_t at = ir_image_string(&im, o->passes);
+
+		im.meta.passes = (uint32_t)at;
+		err = at < 0 ? (int)at : 0;
+	}
+	err = err ? err : ir_image_finish(&im, o->debug, image, size);
+	ir_image_fini(&im);
+	return err;
+}
+
+static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *im,
+			  const struct compile_options *o, void **image, size_t *size)
+{
+	struct sample s = { .d = d, .file = file, .im = im, .o = o };
+	void *full = NULL;
+	size_t full_size;
+	struct bin b;
+	struct bin_arg *args = NULL;
+	uint32_t *numbers = NULL;
+	int64_t count = -1;
+	int err = ir_image_finish(im, true, &full, &full_size);
+
+	err = err ? err : bin_open(&b, full, full_size);
+	if (err)
+		goto out;
+	args = mem_calloc(b.nparams, sizeof *args);
+	numbers = mem_alloc((size_t)b.ncode * sizeof *numbers);
+	err = args && numbers ? compile_args(d, file, &b, o, args, &count) : -ERR_NOMEM;
+	if (err)
+		goto out;
+	for (uint32_t i = 0; i < b.ncode; i++)
+		numbers[i] = i + 1;
+	s.b = b;
+	s.b.lines = numbers;
+	if (o->nranks || !needs_values(&b, args))
+		err = check_program(&s, args, count);
+	if (err || goal_diags_errors(d))
+		goto out;
+	if (o->nranks) {
+		err = concretise(d, file, &b, args, count, o, image, size);
+		goto out;
+	}
+	if (count >= 0) {
+		goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "count can only be fixed together with -n");
+		goto out;
+	}
+	for (uint32_t i = 0; i < b.nparams && !err; i++) {
+		if (!args[i].known)
+			continue;
+		if (b.params[i].vector) {
+			goal_diag(d, GOAL_ERROR, nowhere(file), NULL,
+				  "the vector %s can only be fixed together with -n",
+				  bin_str(&b, b.params[i].name));
+		} else {
+			im->params.at[i].has_default = 1;
+			im->params.at[i].value = args[i].value;
+		}
+	}
+	if (o->passes) {
+		int64_t at = ir_image_string(im, o->passes);
+
+		im->meta.passes = (uint32_t)at;
+		err = at < 0 ? (int)at : 0;
+	}
+	if (!err && !goal_diags_errors(d))
+		err = ir_image_finish(im, o->debug, image, size);
+out:
+	free(args);
+	free(numbers);
+	free(full);
+	return err;
+}
+
+static int compile_parametric(struct goal_diags *d, unsigned file, const char *name, const char *text,
+			      size_t len, const struct compile_options *o, void **image, size_t *size)
+{
+	struct goal_schedule *tree;
+	struct ir_image im;
+	int err = goal_parse_parametric(d, file, text, len, &tree);
+
+	if (err || !tree)
+		return err;
+	err = ir_image_init(&im);
+	err = err ? err : lower_program(d, tree, &im);
+	goal_schedule_free(tree);
+	if (!err && o->debug) {
+		int64_t at = ir_image_string(&im, name);
+
+		im.meta.source = (uint32_t)at;
+		err = at < 0 ? (int)at : 0;
+	}
+	if (!err && !goal_diags_errors(d))
+		err = finish_program(d, file, &im, o, image, size);
+	ir_image_fini(&im);
+	return err;
+}
+
+/* ---- plain ---- */
+
+static int compile_plain(struct goal_diags *d, unsigned file, const char *name, const char *text, size_t len,
+			 const struct compile_options *o, void **image, size_t *size)
+{
+	struct ir_graph g;
+	struct ir_image im = { 0 };
+	int err = lower_plain(d, file, text, len, &g);
+
+	if (!err && !goal_diags_errors(d))
+		err = checks_run(d, &g, CHECK_PLAIN, o->checks_off);
+	if (!err && !goal_diags_errors(d)) {
+		if (o->ndefines)
+			goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "plain GOAL has no parameter %s",
+				  o->defines[0].name);
+		if (o->nranks && o->nranks != g.nranks)
+			goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "the file is for %u ranks, not for %u",
+				  g.nranks, o->nranks);
+	}
+	if (!err && !goal_diags_errors(d)) {
+		if (o->passes)
+			err = passes_run_graph(o->passes, &g);
+		err = err ? err : ir_image_init(&im);
+		err = err ? err : lower_graph(&g, o->debug, &im);
+		if (!err && o->debug) {
+			int64_t at = ir_image_string(&im, name);
+
+			im.meta.source = (uint32_t)at;
+			err = at < 0 ? (int)at : 0;
+		}
+		err = err ? err : ir_image_finish(&im, o->debug, image, size);
+	}
+	ir_image_fini(&im);
+	ir_graph_fini(&g);
+	return err;
+}
+
+int compile_text(struct goal_diags *d, const char *name, const char *text, size_t len,
+		 const struct compile_options *o, void **image, size_t *size)
+{
+	int file = goal_diags_source(d, name, text, len), err;
+
+	if (file < 0)
+		return file;
+	err = (goal_text_is_plain(text, len) ? compile_plain : compile_parametric)(d, (unsigned)file, name, text,
+										    len, o, image, size);
+	if (!err && goal_diags_errors(d))
+		err = -ERR_SYNTAX;
+	if (err == -ERR_RANGE)
+		goal_diag(d, GOAL_ERROR, nowhere((unsigned)file), "overflow", "the schedule is too large");
+	return err;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The compiler as a library: text to binary, and what the tools need from a binary. */
+#ifndef COMPILER_COMPILE_H
+#define COMPILER_COMPILE_H
+
+#include "compiler/checks.h"
+#include "compiler/ir.h"
+
+/* A -D: a value, or a vector. */
+struct compile_define {
+	const char *name;
+	const int64_t *value;
+	size_t n;
+};
+
+struct compile_options {
+	uint32_t nranks; /* goalc -n; 0: leave a parametric schedule parametric */
+	bool debug; /* names and lines into the binary */
+	const struct compile_define *defines;
+	size_t ndefines;
+	const char *passes; /* "name,name"; NULL: none */
+	uint64_t checks_off; /* a bit for each of checks[] */
+};
+
+/* Compiles a text to an owned binary, also when there are only warnings. Mistakes are diagnostics of d;
+ * 0, -ERR_SYNTAX when there were any, or -ERR_x. */
+int compile_text(struct goal_diags *d, const char *name, const char *text, size_t len,
+		 const struct compile_options *o, void **image, size_t *size);
+
+/* The arguments of a binary from -D: args has nparams entries. count is not touched unless given. */
+int compile_args(struct goal_diags *d, unsigned file, const struct bin *b, const struct compile_options *o,
+		 struct bin_arg *args, int64_t *count);
+
+/* The graph of all ranks of a binary at a size (its own if nranks is 0), with diagnostics. */
+int compile_graph(struct goal_diags *d, unsigned file, const struct bin *b, uint32_t nranks,
+		  const struct bin_arg *args, int64_t count, struct ir_graph *g);
+
+/* ---- printing; return an owned NUL-terminated text in *out ---- */
+
+struct ir_stats {
+	uint64_t ranks, sends, recvs, calcs, copies, reduces, nops, bytes, edges, depth;
+	bool has_depth; /* not with wildcards */
+};
+int print_stats(const struct ir_graph *g, struct ir_stats *st);
+int print_goal(const struct ir_graph *g, char **out);
+int print_dot(const struct ir_graph *g, char **out);
+int print_json(const struct bin *b, const struct ir_graph *g, char **out);
+int print_dump(const struct bin *b, const struct ir_graph *g, char **out);
+
+#endif

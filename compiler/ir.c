@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Graphs of ops: building, specialising, topological order. */
+#include "compiler/ir.h"
+
+#include "util/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void ir_rank_fini(struct ir_rank *r)
+{
+	free(r->ops);
+	free(r->dep_at);
+	free(r->deps);
+	free(r->bufsize);
+	*r = (struct ir_rank){ 0 };
+}
+
+void ir_graph_fini(struct ir_graph *g)
+{
+	for (uint32_t i = 0; g->ranks && i < g->nranks; i++)
+		ir_rank_fini(&g->ranks[i]);
+	free(g->ranks);
+	VEC_FREE(&g->locs);
+	VEC_FREE(&g->names);
+	VEC_FREE(&g->name_at);
+	*g = (struct ir_graph){ 0 };
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint32_t unique(uint32_t *v, uint32_t n)
+{
+	uint32_t m = 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		if (v[i - 1] > v[i]) {
+			qsort(v, n, sizeof *v, by_value);
+			break;
+		}
+	for (uint32_t i = 0; i < n; i++)
+		if (m == 0 || v[m - 1] != v[i])
+			v[m++] = v[i];
+	return m;
+}
+
+int ir_rank_set_deps(struct ir_rank *r, const struct bin_dep *edges, uint32_t n)
+{
+	uint32_t *at = mem_calloc((size_t)r->nops + 2, sizeof *at);
+	uint32_t *deps = mem_alloc((size_t)n * sizeof *deps);
+	uint32_t out = 0;
+
+	if (!at || !deps) {
+		free(at);
+		free(deps);
+		return -ERR_NOMEM;
+	}
+	/* Counting sort by op; at[i + 1] runs through the slots of op i. */
+	for (uint32_t i = 0; i < n; i++)
+		at[edges[i].op + 2]++;
+	for (uint32_t i = 2; i < r->nops + 2; i++)
+		at[i] += at[i - 1];
+	for (uint32_t i = 0; i < n; i++)
+		deps[at[edges[i].op + 1]++] = edges[i].on;
+	for (uint32_t i = 0; i < r->nops; i++) {
+		uint32_t from = at[i], len = unique(deps + from, at[i + 1] - from);
+
+		memmove(deps + out, deps + from, len * sizeof *deps);
+		at[i] = out;
+		out += len;
+	}
+	at[r->nops] = out;
+	free(r->dep_at);
+	free(r->deps);
+	r->dep_at = at;
+	r->deps = deps;
+	return 0;
+}
+
+int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad)
+{
+	uint32_t n = r->nops, head = 0, tail = 0, m = r->dep_at[n];
+	bool forward = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		pos[i] = i;
+		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
+			forward |= (r->deps[d] & ~BIN_START) >= i;
+	}
+	if (!forward)
+		return 0;
+	/* Kahn: successors by counting sort, then ops in the order in which they become free. */
+	uint32_t *succ_at = mem_calloc((size_t)n + 2, sizeof *succ_at);
+	uint32_t *succ = mem_alloc((size_t)m * sizeof *succ);
+	uint32_t *wait = mem_alloc((size_t)n * sizeof *wait), *queue = mem_alloc((size_t)n * sizeof *queue);
+	int err = succ_at && succ && wait && queue ? 0 : -ERR_NOMEM;
+
+	if (!err) {
+		for (uint32_t d = 0; d < m; d++)
+			succ_at[(r->deps[d] & ~BIN_START) + 2]++;
+		for (uint32_t i = 2; i < n + 2; i++)
+			succ_at[i] += succ_at[i - 1];
+		for (uint32_t i = 0; i < n; i++) {
+			wait[i] = r->dep_at[i + 1] - r->dep_at[i];
+			for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
+				succ[succ_at[(r->deps[d] & ~BIN_START) + 1]++] = i;
+			if (!wait[i])
+				queue[tail++] = i;
+		}
+		while (head < tail) {
+			uint32_t i = queue[head];
+
+			pos[i] = head++;
+			for (uint32_t s = succ_at[i]; s < succ_at[i + 1]; s++)
+				if (--wait[succ[s]] == 0)
+					queue[tail++] = succ[s];
+		}
+		if (tail < n) {
+			uint32_t i = 0, next = 0;
+
+			while (!wait[i])
+				i++;
+			/* Walk backwards among what waits until an op comes again: it is on a cycle. */
+			for (uint32_t step = 0; step <= n; step++) {
+				for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
+					if (wait[r->deps[d] & ~BIN_START])
+						next = r->deps[d] & ~BIN_START;
+				i = next;
+			}
+			*bad = i;
+			err = -ERR_CYCLE;
+		}
+	}
+	free(succ_at);
+	free(succ);
+	free(wait);
+	free(queue);
+	return err;
+}
+
+int ir_rank_specialise(const struct bin *b, const struct bin_args *args, struct ir_rank *r,
+		       struct ir_fault *fault)
+{
+	struct bin_space sp = { .ops_cap = 32, .deps_cap = 64 };
+	int err;
+
+	*r = (struct ir_rank){ 0 };
+	r->bufsize = mem_calloc(b->nbuffers, sizeof *r->bufsize);
+	sp.bufsize = r->bufsize;
+	for (;;) {
+		sp.ops = mem_resize(NULL, sp.ops_cap, sizeof *sp.ops);
+		sp.deps = mem_resize(NULL, sp.deps_cap, sizeof *sp.deps);
+		sp.scratch = mem_alloc(bin_scratch_size(b, sp.ops_cap, sp.deps_cap));
+		if (!sp.ops || !sp.deps || !sp.scratch || !r->bufsize) {
+			err = -ERR_NOMEM;
+			break;
+		}
+		err = bin_rank_ops(b, args, &sp);
+		if (err != -ERR_SPACE || sp.ops_cap > BIN_MAX_OPS / 2 || sp.deps_cap > BIN_MAX_OPS / 2)
+			break;
+		if (b->meta->flags & BIN_F_PARAMETRIC) {
+			sp.ops_cap *= 2;
+			sp.deps_cap *= 2;
+		} else { /* told exactly */
+			sp.ops_cap = sp.nops + 1;
+			sp.deps_cap = sp.ndeps + 1;
+		}
+		free(sp.ops);
+		free(sp.deps);
+		free(sp.scratch);
+	}
+	r->ops = sp.ops;
+	r->nops = sp.nops;
+	free(sp.scratch);
+	if (!err)
+		err = ir_rank_set_deps(r, sp.deps, sp.ndeps);
+	free(sp.deps);
+	if (fault)
+		*fault = (struct ir_fault){ sp.where, sp.what };
+	if (err)
+		ir_rank_fini(r);
+	return err;
+}
+
+int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct ir_graph *g,
+			uint32_t *rank, struct ir_fault *fault)
+{
+	struct bin_args a = *args;
+	int err = 0;
+
+	*g = (struct ir_graph){ .nbuffers = b->nbuffers, .plain = b->meta->flags & BIN_F_PLAIN };
+	*rank = 0;
+	g->ranks = mem_calloc(args->size, sizeof *g->ranks);
+	if (!g->ranks)
+		return -ERR_NOMEM;
+	for (a.rank = 0; a.rank < args->size && !err; a.rank++) {
+		err = ir_rank_specialise(b, &a, &g->ranks[a.rank], fault);
+		if (err)
+			*rank = a.rank;
+		else
+			g->nranks++;
+	}
+	if (err)
+		ir_graph_fini(g);
+	return err;
+}
+
+struct goal_loc ir_graph_loc(const struct ir_graph *g, const struct bin_op *op)
+{
+	if (g->locs.at && op->line && op->line <= g->locs.n)
+		return g->locs.at[op->line - 1];
+	return (struct goal_loc){ g->locs.at ? 0 : op->line, op->line ? 1 : 0, (uint16_t)g->file };
+}
+
+const char *ir_graph_name(const struct ir_graph *g, const struct bin_op *op)
+{
+	return op->line && op->line <= g->name_at.n ? g->names.at + g->name_at.at[op->line - 1] : "";
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The compiler's view of schedules: the program of a parametric one, and the graph of ops of all ranks
+ * that checks and passes work on. */
+#ifndef COMPILER_IR_H
+#define COMPILER_IR_H
+
+#include "compiler/bin.h"
+#include "lang/ast.h"
+#include "util/mem.h"
+
+/* The ops of one rank. ops[i] waits for deps[dep_at[i] … dep_at[i+1]-1], ascending and distinct;
+ * BIN_START in a dependency means irequires. */
+struct ir_rank {
+	struct bin_op *ops;
+	uint32_t nops;
+	uint32_t *dep_at, *deps;
+	uint64_t *bufsize; /* elements; NULL in plain GOAL */
+};
+
+/* All ranks of a schedule. In ops, line is an index into locs plus 1 where locs is not NULL. */
+struct ir_graph {
+	uint32_t nranks, nbuffers;
+	struct ir_rank *ranks;
+	bool plain;
+	unsigned file; /* of the diagnostics */
+	VEC(struct goal_loc) locs;
+	VEC(char) names; /* labels of plain GOAL, NUL-terminated */
+	VEC(size_t) name_at; /* in names, for each of locs */
+};
+
+/* Frees what is in it; a zeroed one is fine. */
+void ir_rank_fini(struct ir_rank *r);
+void ir_graph_fini(struct ir_graph *g);
+
+/* Builds dep_at and deps of r from edges in any order, with duplicates. */
+int ir_rank_set_deps(struct ir_rank *r, const struct bin_dep *edges, uint32_t n);
+
+/* A topological position for each op: pos[on] < pos[op] for every dependency. When they form a cycle,
+ * -ERR_CYCLE with an op of it in *bad. */
+int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad);
+
+/* What went wrong in a specialisation. */
+struct ir_fault {
+	uint32_t where, what; /* as in struct bin_space */
+};
+
+/* Specialises b for one rank into r (owned by the caller). fault may be NULL. */
+int ir_rank_specialise(const struct bin *b, const struct bin_args *args, struct ir_rank *r,
+		       struct ir_fault *fault);
+
+/* All ranks. On error *rank is the first one at fault. locs are the image's lines. */
+int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct ir_graph *g,
+			uint32_t *rank, struct ir_fault *fault);
+
+/* Where an op stands in its source; line 0 when that is not known. */
+struct goal_loc ir_graph_loc(const struct ir_graph *g, const struct bin_op *op);
+/* Its label in plain GOAL, "" where there is none. */
+const char *ir_graph_name(const struct ir_graph *g, const struct bin_op *op);
+
+/* ---- a growing image ---- */
+
+struct ir_image {
+	VEC(char) strings;
+	VEC(struct bin_buffer) buffers;
+	VEC(struct bin_param) params;
+	VEC(struct bin_word) code;
+	VEC(struct goal_loc) locs; /* one for each instruction */
+	VEC(int64_t) consts;
+	VEC(struct bin_tmpl) tmpls;
+	VEC(struct bin_dep_tmpl) deps;
+	VEC(struct bin_expr) exprs;
+	VEC(struct bin_class) classes;
+	VEC(struct bin_dir) dir;
+	VEC(char) ranks;
+	VEC(uint32_t) debug_base;
+	VEC(struct bin_op_debug) debug;
+	VEC(uint32_t) class_table, expr_table; /* open hashes, index + 1 */
+	struct bin_meta meta;
+};
+
+int ir_image_init(struct ir_image *im);
+void ir_image_fini(struct ir_image *im);
+/* The offset of a string, or -ERR_NOMEM. */
+int64_t ir_image_string(struct ir_image *im, const char *s);
+/* Appends the section of the next entry of DIR. size_rows (nbuffers rows of EXPRS) may be NULL; cls holds
+ * the class of each op. */
+int ir_image_rank(struct ir_image *im, const struct ir_rank *r, const uint32_t *cls,
+		  const uint32_t *size_rows);
+/* Row of EXPRS, or -ERR_NOMEM. */
+int64_t ir_image_expr(struct ir_image *im, struct bin_expr e);
+int64_t ir_image_class(struct ir_image *im, const struct bin_class *c);
+/* The finished binary, owned by the caller; with names and lines if debug. */
+int ir_image_finish(const struct ir_image *im, bool debug, void **image, size_t *size);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * From syntax trees to the IR: names are resolved here. */
+#ifndef COMPILER_LOWER_H
+#define COMPILER_LOWER_H
+
+#include "compiler/ir.h"
+
+/* Plain text to a graph. Mistakes are diagnostics; 0 or -ERR_NOMEM. */
+int lower_plain(struct goal_diags *d, unsigned file, const char *text, size_t len, struct ir_graph *g);
+
+/* A parametric tree to a program in im. Mistakes are diagnostics; 0 or -ERR_NOMEM. */
+int lower_program(struct goal_diags *d, const struct goal_schedule *s, struct ir_image *im);
+
+/* Runs a parametric program for every rank of a fixed size and appends the sections to out, with count
+ * left symbolic unless args->count is not negative, and a variant for each root if roots is set.
+ * Faults are diagnostics; 0, -ERR_SYNTAX when there were some, or -ERR_NOMEM. */
+int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args,
+		   bool roots, struct ir_image *out);
+
+/* A graph without buffers of its own (plain GOAL) to sections, with OPDEBUG if debug. */
+int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out);
+
+/* Says why a specialisation failed. locs: of the instructions, may be NULL. */
+void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,
+		 const struct bin_args *args, int err, const struct ir_fault *fault);
+
+#endif

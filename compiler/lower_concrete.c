@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A parametric program at a fixed size, to one section of ops for each rank (goalc -n). The program is
+ * run with values that may depend on count: such a value is a row of EXPRS. What must be known to go on
+ * (conditions, peers, tags, labels) may not depend on it. */
+#include "compiler/lower.h"
+
+#include "compiler/bin_check.h"
+#include "util/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct value {
+	bool sym;
+	int64_t v; /* or a row of EXPRS */
+};
+
+struct inst {
+	uint32_t label, op;
+	int64_t index[2];
+};
+
+struct pend {
+	uint32_t op, on;
+	int64_t op_index[2], on_index[2];
+	bool start;
+};
+
+struct conc {
+	const struct bin *b;
+	const struct bin_args *args;
+	struct ir_image *im;
+	struct value *reg;
+	struct value *bufsize;
+	struct ir_fault fault;
+	VEC(struct inst) insts;
+	VEC(struct pend) pends;
+	VEC(struct bin_op) ops;
+	VEC(uint32_t) cls;
+	VEC(struct bin_dep) edges;
+	uint64_t fuel;
+};
+
+/* Not an error number of the library: says that a structural value depends on count. */
+#define NEEDS_COUNT (-1000)
+
+static int row_of(struct conc *c, struct value v, uint32_t *row)
+{
+	int64_t r = v.v;
+
+	if (!v.sym)
+		r = ir_image_expr(c->im, (struct bin_expr){ .op = BIN_CONST, .imm = v.v });
+	*row = (uint32_t)r;
+	return r < 0 ? (int)r : 0;
+}
+
+static int arith(struct conc *c, int op, struct value x, struct value y, bool binary, struct value *out)
+{
+	uint32_t a, b = 0;
+	int err;
+	int64_t row;
+
+	if (!x.sym && !(binary && y.sym)) {
+		out->sym = false;
+		return bin_arith(op, x.v, y.v, &out->v);
+	}
+	err = row_of(c, x, &a);
+	if (!err && binary)
+		err = row_of(c, y, &b);
+	if (err)
+		return err;
+	row = ir_image_expr(c->im, (struct bin_expr){ .op = (uint8_t)op, .a = a, .b = b });
+	*out = (struct value){ true, row };
+	return row < 0 ? (int)row : 0;
+}
+
+static int known(struct conc *c, uint16_t reg, int64_t *out)
+{
+	*out = 0;
+	if (reg == BIN_NOREG)
+		return 0;
+	*out = c->reg[reg].v;
+	return c->reg[reg].sym ? NEEDS_COUNT : 0;
+}
+
+static struct inst *find(struct conc *c, uint32_t label, const int64_t index[2])
+{
+	for (size_t i = 0; i < c->insts.n; i++) {
+		struct inst *in = &c->insts.at[i];
+
+		if (in->label == label && in->index[0] == index[0] && in->index[1] == index[1])
+			return in;
+	}
+	return NULL;
+}
+
+static int get_index(struct conc *c, const uint16_t reg[2], int64_t out[2])
+{
+	int err = known(c, reg[0], &out[0]);
+
+	return err ? err : known(c, reg[1], &out[1]);
+}
+
+static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line)
+{
+	struct bin_class k = { .kind = t->kind,
+			       .exec = t->exec,
+			       .buf = { t->buf[0], t->buf[1] },
+			       .off = { BIN_NONE, BIN_NONE },
+			       .len = BIN_NONE };
+	int64_t peer, tag, level, cpu, nic, cls, index[2];
+	struct value len = { 0 };
+	int err = known(c, t->peer, &peer);
+
+	err = err ? err : known(c, t->tag, &tag);
+	err = err ? err : known(c, t->level, &level);
+	err = err ? err : known(c, t->cpu, &cpu);
+	err = err ? err : known(c, t->nic, &nic);
+	if (err)
+		return err;
+	if (bin_operands(t->kind)[0] == 'P' && (peer < 0 || peer >= c->args->size))
+		return -ERR_PEER;
+	if (level < 0 || level > UINT16_MAX || tag < 0 || tag >= BIN_ANY || cpu < 0 || cpu >= BIN_ANY ||
+	    nic < 0 || nic >= BIN_ANY)
+		return -ERR_RANGE;
+	k.tag = (uint32_t)tag;
+	k.level = (uint16_t)level;
+	k.cpu = (uint32_t)cpu;
+	k.nic = (uint32_t)nic;
+	if (t->len != BIN_NOREG) {
+		len = c->reg[t->len];
+		err = row_of(c, len, &k.len);
+	}
+	for (unsigned i = 0; i < bin_nranges(t->kind) && !err; i++) {
+		struct value off = { 0 }, size = c->bufsize[t->buf[i]];
+
+		if (t->off[i] != BIN_NOREG) {
+			off = c->reg[t->off[i]];
+			err = row_of(c, off, &k.off[i]);
+		}
+		/* What depends on count is checked when count is known. */
+		if (!off.sym && !len.sym && !size.sym &&
+		    (off.v < 0 || len.v < 0 || len.v > size.v || off.v > size.v - len.v))
+			return -ERR_BOUNDS;
+	}
+	if (!err && t->label != BIN_NONE) {
+		err = get_index(c, t->index, index);
+		if (!err && find(c, t->label, index))
+			return -ERR_LABEL;
+		if (!err)
+			err = VEC_PUSH(&c->insts, (struct inst){ t->label, (uint32_t)c->ops.n,
+								 { index[0], index[1] } });
+	}
+	if (err)
+		return err;
+	cls = ir_image_class(c->im, &k);
+	if (cls < 0 || VEC_PUSH(&c->cls, (uint32_t)cls))
+		return -ERR_NOMEM;
+	return VEC_PUSH(&c->ops, (struct bin_op){ .kind = t->kind, .peer = (uint32_t)peer, .line = line });
+}
+
+static int get_param(struct conc *c, uint32_t i, struct bin_arg *out)
+{
+	const struct bin_param *p = &c->b->params[i];
+
+	c->fault.what = i;
+	if (c->args->args && c->args->args[i].known)
+		*out = c->args->args[i];
+	else if (p->has_default)
+		*out = (struct bin_arg){ .known = true, .value = p->value };
+	else
+		return -ERR_PARAM;
+	return 0;
+}
+
+static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
+{
+	struct value *reg = c->reg;
+	struct bin_arg arg;
+	struct pend p;
+	int64_t i;
+	int err = 0;
+
+	switch (w->op) {
+	case BIN_IMM:
+		reg[w->a] = (struct value){ false, w->imm };
+		return 0;
+	case BIN_CONST:
+		reg[w->a] = (struct value){ false, c->b->consts[w->imm] };
+		return 0;
+	case BIN_MOV:
+		reg[w->a] = reg[w->b];
+		return 0;
+	case BIN_JMP:
+		*pc = (uint32_t)w->imm - 1;
+		return 0;
+	case BIN_JZ:
+	case BIN_JNZ:
+		err = known(c, w->a, &i);
+		if (!err && (i != 0) == (w->op == BIN_JNZ))
+			*pc = (uint32_t)w->imm - 1;
+		return err;
+	case BIN_PARAM:
+		err = get_param(c, w->b, &arg);
+		reg[w->a] = (struct value){ false, err ? 0 : arg.value };
+		return err;
+	case BIN_VECLEN:
+		err = get_param(c, w->b, &arg);
+		reg[w->a] = (struct value){ false, err ? 0 : (int64_t)arg.n };
+		return err;
+	case BIN_ELEM:
+		err = get_param(c, w->b, &arg);
+		err = err ? err : known(c, w->c, &i);
+		if (!err && (i < 0 || (uint64_t)i >= arg.n))
+			err = -ERR_BOUNDS;
+		if (!err)
+			reg[w->a] = (struct value){ false, arg.elem[i] };
+		return err;
+	case BIN_BUFSIZE:
+		c->bufsize[w->a] = reg[w->b];
+		return !reg[w->b].sym && reg[w->b].v < 0 ? -ERR_BOUNDS : 0;
+	case BIN_ASSERT:
+		c->fault.what = (uint32_t)w->imm;
+		err = known(c, w->a, &i);
+		return err ? err : i ? 0 : -ERR_ASSERT;
+	case BIN_EMIT:
+		return emit(c, &c->b->tmpls[w->imm], c->b->lines ? c->b->lines[*pc] : 0);
+	case BIN_DEP: {
+		const struct bin_dep_tmpl *t = &c->b->deps[w->imm];
+
+		p = (struct pend){ .op = t->op, .on = t->on, .start = t->start };
+		err = get_index(c, t->op_index, p.op_index);
+		err = err ? err : get_index(c, t->on_index, p.on_index);
+		return err ? err : VEC_PUSH(&c->pends, p);
+	}
+	}
+	return arith(c, w->op, reg[w->b], reg[w->c], w->op < BIN_NEG, &reg[w->a]);
+}
+
+static int run(struct conc *c)
+{
+	int err = 0;
+
+	for (uint32_t pc = 0; !err; pc++) {
+		const struct bin_word *w = &c->b->code[pc];
+
+		c->fault.where = pc;
+		if (w->op == BIN_END)
+			break;
+		err = c->fuel-- ? step(c, w, &pc) : -ERR_FUEL;
+	}
+	for (size_t i = 0; i < c->pends.n && !err; i++) {
+		const struct pend *p = &c->pends.at[i];
+		const struct inst *op = find(c, p->op, p->op_index), *on = find(c, p->on, p->on_index);
+
+		if (op && on)
+			err = VEC_PUSH(&c->edges,
+				       (struct bin_dep){ op->op, on->op | (p->start ? BIN_START : 0) });
+	}
+	return err;
+}
+
+static int one_rank(struct conc *c, bool debug)
+{
+	const struct bin *b = c->b;
+	struct ir_rank r = { 0 };
+	uint32_t *rows = mem_calloc(b->nbuffers, sizeof *rows);
+	int64_t count = 0;
+	int err = rows ? 0 : -ERR_NOMEM;
+
+	c->insts.n = c->pends.n = c->ops.n = c->cls.n = c->edges.n = 0;
+	c->fuel = (uint64_t)1 << 24;
+	memset(c->reg, 0, b->meta->nregs * sizeof *c->reg);
+	c->reg[0].v = c->args->rank;
+	c->reg[1].v = c->args->size;
+	c->reg[2].v = c->args->count;
+	if (!err && c->args->count < 0) {
+		count = ir_image_expr(c->im, (struct bin_expr){ .op = BIN_PARAM });
+		c->reg[2] = (struct value){ true, count };
+		err = count < 0 ? (int)count : 0;
+	}
+	err = err ? err : run(c);
+	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
+		err = row_of(c, c->bufsize[i], &rows[i]);
+	r.ops = c->ops.at;
+	r.nops = (uint32_t)c->ops.n;
+	if (!err)
+		err = ir_rank_set_deps(&r, c->edges.at, (uint32_t)c->edges.n);
+	if (!err)
+		err = ir_image_rank(c->im, &r, c->cls.at, rows);
+	for (uint32_t i = 0; debug && i < r.nops && !err; i++)
+		err = VEC_PUSH(&c->im->debug, (struct bin_op_debug){ r.ops[i].line, 0 });
+	if (debug && !err)
+		err = VEC_PUSH(&c->im->debug_base, (uint32_t)c->im->debug.n);
+	r.ops = NULL; /* lent */
+	ir_rank_fini(&r);
+	free(rows);
+	return err;
+}
+
+/* The concrete binary keeps buffers and the parameter root. */
+static int copy_tables(const struct bin *b, const struct bin_args *args, bool roots, struct ir_image *out)
+{
+	int64_t name = ir_image_string(out, bin_str(b, b->meta->name));
+	int64_t implements = ir_image_string(out, bin_str(b, b->meta->implements));
+	int64_t s;
+
+	if (name < 0 || implements < 0)
+		return -ERR_NOMEM;
+	out->meta.name = (uint32_t)name;
+	out->meta.implements = (uint32_t)implements;
+	out->meta.nranks = args->size;
+	out->meta.flags = roots ? BIN_F_ROOTS : 0;
+	out->meta.count = args->count < 0 ? BIN_ANY_COUNT : args->count;
+	for (uint32_t i = 0; i < b->nbuffers; i++) {
+		s = ir_image_string(out, bin_str(b, b->buffers[i].name));
+		if (s < 0 || VEC_PUSH(&out->buffers, (struct bin_buffer){ (uint32_t)s, b->buffers[i].mode,
+									  { 0 } }))
+			return -ERR_NOMEM;
+	}
+	if (b->meta->root != BIN_NONE) {
+		const struct bin_arg *a = args->args ? &args->args[b->meta->root] : NULL;
+		struct bin_param p = { .scope = BIN_GLOBAL,
+				       .has_default = 1,
+				       .value = a && a->known ? a->value : b->params[b->meta->root].value };
+
+		s = ir_image_string(out, "root");
+		p.name = (uint32_t)s;
+		out->meta.root = 0;
+		if (s < 0 || VEC_PUSH(&out->params, p))
+			return -ERR_NOMEM;
+	}
+	return VEC_PUSH(&out->debug_base, 0);
+}
+
+int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args,
+		   bool roots, struct ir_image *out)
+{
+	struct bin_args a = *args;
+	struct bin_arg *params = mem_calloc(b->nparams, sizeof *params);
+	struct conc c = { .b = b, .args = &a, .im = out };
+	int err = copy_tables(b, args, roots, out);
+
+	c.reg = mem_calloc(b->meta->nregs, sizeof *c.reg);
+	c.bufsize = mem_calloc(b->nbuffers, sizeof *c.bufsize);
+	if (!c.reg || !c.bufsize || !params)
+		err = -ERR_NOMEM;
+	for (uint32_t i = 0; !err && args->args && i < b->nparams; i++)
+		params[i] = args->args[i];
+	a.args = params;
+	for (uint32_t root = 0; root < (roots ? args->size : 1) && !err; root++) {
+		if (roots)
+			params[b->meta->root] = (struct bin_arg){ .known = true, .value = root };
+		for (a.rank = 0; a.rank < args->size && !err; a.rank++)
+			err = one_rank(&c, b->lines != NULL);
+	}
+	a.rank--;
+	if (err == NEEDS_COUNT)
+		goal_diag(d, GOAL_ERROR,
+			  (struct goal_loc){ b->lines ? b->lines[c.fault.where] : 0, 1, (uint16_t)file },
+			  "unknown-param",
+			  "what the ranks do depends on count here: fix it with -D count=N");
+	else if (err && err != -ERR_NOMEM)
+		lower_fault(d, file, b, NULL, &a, err, &c.fault);
+	VEC_FREE(&c.insts);
+	VEC_FREE(&c.pends);
+	VEC_FREE(&c.ops);
+	VEC_FREE(&c.cls);
+	VEC_FREE(&c.edges);
+	free(c.reg);
+	free(c.bufsize);
+	free(params);
+	return err && err != -ERR_NOMEM ? -ERR_SYNTAX : err;
+}

@@ -1,0 +1,704 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Parametric GOAL to a program: one pass over the tree that emits instructions for a register
+ * machine (insn.def). Variables own registers for as long as their block lasts; temporaries live above
+ * them until the end of a statement. */
+#include "compiler/lower.h"
+
+#include "compiler/bin_check.h"
+#include "util/err.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_REGS 4096
+
+struct var {
+	const char *name;
+	uint16_t reg;
+};
+
+struct label {
+	const char *name;
+	struct goal_loc loc;
+	unsigned dims;
+};
+
+struct gen {
+	struct goal_diags *d;
+	const struct goal_schedule *s;
+	struct ir_image *im;
+	VEC(struct var) vars;
+	VEC(struct label) labels;
+	uint16_t *bufreg; /* the register with the size of each buffer */
+	unsigned top; /* first free register */
+	unsigned most;
+	struct goal_loc at; /* of what is being emitted */
+	jmp_buf nomem;
+};
+
+static void error(struct gen *g, struct goal_loc at, const char *check, const char *fmt, const char *name)
+{
+	goal_diag(g->d, GOAL_ERROR, at, check, fmt, name);
+}
+
+static void no_memory(struct gen *g)
+{
+	longjmp(g->nomem, 1);
+}
+
+static uint32_t emit(struct gen *g, struct bin_word w)
+{
+	if (g->im->code.n >= INT32_MAX || VEC_PUSH(&g->im->code, w) || VEC_PUSH(&g->im->locs, g->at))
+		no_memory(g);
+	return (uint32_t)g->im->code.n - 1;
+}
+
+static uint32_t emit_imm(struct gen *g, enum bin_insn op, unsigned a, int64_t imm)
+{
+	return emit(g, (struct bin_word){ .op = (uint8_t)op, .a = (uint16_t)a, .imm = (int32_t)imm });
+}
+
+static void emit_abc(struct gen *g, int op, unsigned a, unsigned b, unsigned c)
+{
+	emit(g, (struct bin_word){ .op = (uint8_t)op, .a = (uint16_t)a, .b = (uint16_t)b, .c = (uint16_t)c });
+}
+
+static void jump_here(struct gen *g, uint32_t from)
+{
+	g->im->code.at[from].imm = (int32_t)g->im->code.n;
+}
+
+static uint16_t new_reg(struct gen *g)
+{
+	if (g->top >= MAX_REGS - 1) {
+		error(g, g->at, "syntax", "%s", "the schedule has too many variables");
+		g->top = 3;
+	}
+	if (g->top + 1 > g->most)
+		g->most = g->top + 1;
+	return (uint16_t)g->top++;
+}
+
+static uint32_t string(struct gen *g, const char *s)
+{
+	int64_t at = ir_image_string(g->im, s);
+
+	if (at < 0)
+		no_memory(g);
+	return (uint32_t)at;
+}
+
+/* ---- names ---- */
+
+static struct var *find_var(struct gen *g, const char *name)
+{
+	for (size_t i = g->vars.n; i-- > 0;)
+		if (!strcmp(g->vars.at[i].name, name))
+			return &g->vars.at[i];
+	return NULL;
+}
+
+static void add_var(struct gen *g, const char *name, uint16_t reg)
+{
+	if (VEC_PUSH(&g->vars, (struct var){ name, reg }))
+		no_memory(g);
+}
+
+static const struct goal_param *find_param(struct gen *g, const char *name, unsigned *index)
+{
+	unsigned i = 0;
+
+	for (const struct goal_param *p = g->s->params; p; p = p->next, i++)
+		if (!strcmp(p->name, name)) {
+			*index = i;
+			return p;
+		}
+	return NULL;
+}
+
+static int find_buffer(struct gen *g, const char *name, enum goal_mode *mode)
+{
+	int i = 0;
+
+	for (const struct goal_buffer *b = g->s->buffers; b; b = b->next, i++)
+		if (!strcmp(b->name, name)) {
+			*mode = b->mode;
+			return i;
+		}
+	return -1;
+}
+
+static struct label *find_label(struct gen *g, const char *name)
+{
+	for (size_t i = 0; i < g->labels.n; i++)
+		if (!strcmp(g->labels.at[i].name, name))
+			return &g->labels.at[i];
+	return NULL;
+}
+
+static unsigned dims(const struct goal_labelref *l)
+{
+	return (l->index[0] != NULL) + (l->index[1] != NULL);
+}
+
+static void collect_labels(struct gen *g, const struct goal_stmt *s, bool loop)
+{
+	for (; s; s = s->next) {
+		collect_labels(g, s->body, loop || s->kind == GOAL_S_FOR);
+		collect_labels(g, s->other, loop);
+		if (s->kind != GOAL_S_OP || !s->label)
+			continue;
+		struct label *old = find_label(g, s->label->name);
+
+		if (loop && !dims(s->label))
+			error(g, s->label->loc, "duplicate-label",
+			      "the label %s stands in a loop: give it an index", s->label->name);
+		if (old && old->dims != dims(s->label))
+			error(g, s->label->loc, "duplicate-label",
+			      "the label %s has another number of indices elsewhere", s->label->name);
+		if (!old && VEC_PUSH(&g->labels,
+				     (struct label){ s->label->name, s->label->loc, dims(s->label) }))
+			no_memory(g);
+	}
+}
+
+/* ---- expressions ---- */
+
+static uint16_t gen_expr(struct gen *g, const struct goal_expr *e);
+
+static void gen_into(struct gen *g, const struct goal_expr *e, uint16_t reg)
+{
+	unsigned top = g->top;
+	uint16_t r = gen_expr(g, e);
+
+	if (r != reg)
+		emit_abc(g, BIN_MOV, reg, r, 0);
+	g->top = top;
+}
+
+static uint16_t gen_num(struct gen *g, int64_t v)
+{
+	uint16_t r = new_reg(g);
+
+	if (v == (int32_t)v) {
+		emit_imm(g, BIN_IMM, r, v);
+		return r;
+	}
+	if (VEC_PUSH(&g->im->consts, v))
+		no_memory(g);
+	emit_imm(g, BIN_CONST, r, (int64_t)g->im->consts.n - 1);
+	return r;
+}
+
+static uint16_t gen_name(struct gen *g, const struct goal_expr *e)
+{
+	const struct var *v = find_var(g, e->name);
+	const struct goal_param *p;
+	unsigned index;
+	uint16_t r;
+
+	if (v)
+		return v->reg;
+	p = find_param(g, e->name, &index);
+	if (!p)
+		error(g, e->loc, "name", "%s is not declared", e->name);
+	else if (p->length)
+		error(g, e->loc, "name", "%s is a vector: give it an index", e->name);
+	r = new_reg(g);
+	if (p && !p->length)
+		emit(g, (struct bin_word){ .op = BIN_PARAM, .a = r, .b = (uint16_t)index });
+	return r;
+}
+
+static uint16_t gen_index(struct gen *g, const struct goal_expr *e)
+{
+	unsigned index;
+	const struct goal_param *p = find_param(g, e->name, &index);
+	uint16_t i = gen_expr(g, e->arg[0]), r = new_reg(g);
+
+	if (!p || find_var(g, e->name))
+		error(g, e->loc, "name", "%s is no vector", e->name);
+	else if (!p->length)
+		error(g, e->loc, "name", "%s is no vector", e->name);
+	else
+		emit(g, (struct bin_word){ .op = BIN_ELEM, .a = r, .b = (uint16_t)index, .c = i });
+	return r;
+}
+
+/* blockoff(n, k, i) and blocklen(n, k, i): the i-th of k parts of n elements; the first n mod k parts
+ * have one element more. */
+static uint16_t gen_block(struct gen *g, const struct goal_expr *e, bool off)
+{
+	uint16_t n = gen_expr(g, e->arg[0]), k = gen_expr(g, e->arg[1]), i = gen_expr(g, e->arg[2]);
+	uint16_t r = new_reg(g), quot = new_reg(g), rest = new_reg(g);
+
+	emit_abc(g, BIN_DIV, quot, n, k);
+	emit_abc(g, BIN_MOD, rest, n, k);
+	if (off) {
+		emit_abc(g, BIN_MUL, quot, quot, i);
+		emit_abc(g, BIN_MIN, rest, rest, i);
+	} else {
+		emit_abc(g, BIN_LT, rest, i, rest);
+	}
+	emit_abc(g, BIN_ADD, r, quot, rest);
+	return r;
+}
+
+static uint16_t gen_call(struct gen *g, const struct goal_expr *e)
+{
+	static const struct {
+		const char *name;
+		unsigned nargs;
+		int op;
+	} fns[] = {
+		{ "log2", 1, BIN_LOG2 },	 { "ceillog2", 1, BIN_CEILLOG2 },
+		{ "lowbit", 1, BIN_LOWBIT },	 { "popcount", 1, BIN_POPCOUNT },
+		{ "abs", 1, BIN_ABS },		 { "min", 2, BIN_MIN },
+		{ "max", 2, BIN_MAX },		 { "blockoff", 3, BIN_END },
+		{ "blocklen", 3, BIN_END },
+	};
+
+	for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) {
+		if (strcmp(fns[i].name, e->name))
+			continue;
+		if (fns[i].nargs != e->nargs) {
+			goal_diag(g->d, GOAL_ERROR, e->loc, "name", "%s takes %u arguments, not %u", e->name,
+				  fns[i].nargs, e->nargs);
+			return new_reg(g);
+		}
+		if (fns[i].op == BIN_END)
+			return gen_block(g, e, !strcmp(e->name, "blockoff"));
+		uint16_t a = gen_expr(g, e->arg[0]), b = e->nargs > 1 ? gen_expr(g, e->arg[1]) : 0;
+		uint16_t r = new_reg(g);
+
+		emit_abc(g, fns[i].op, r, a, b);
+		return r;
+	}
+	error(g, e->loc, "name", "there is no function %s", e->name);
+	return new_reg(g);
+}
+
+/* and, or, ?: evaluate only what they need. */
+static uint16_t gen_lazy(struct gen *g, const struct goal_expr *e)
+{
+	uint16_t r = new_reg(g);
+	uint32_t skip, end;
+
+	gen_into(g, e->arg[0], r);
+	if (e->kind == GOAL_E_COND) {
+		skip = emit_imm(g, BIN_JZ, r, 0);
+		gen_into(g, e->arg[1], r);
+		end = emit_imm(g, BIN_JMP, 0, 0);
+		jump_here(g, skip);
+		gen_into(g, e->arg[2], r);
+		jump_here(g, end);
+		return r;
+	}
+	skip = emit_imm(g, e->kind == GOAL_E_AND ? BIN_JZ : BIN_JNZ, r, 0);
+	gen_into(g, e->arg[1], r);
+	jump_here(g, skip);
+	/* The value is 0 or 1. */
+	emit_abc(g, BIN_NOT, r, r, 0);
+	emit_abc(g, BIN_NOT, r, r, 0);
+	return r;
+}
+
+static uint16_t gen_expr(struct gen *g, const struct goal_expr *e)
+{
+	uint16_t a, b, r;
+	struct goal_loc old = g->at;
+
+	g->at = e->loc;
+	switch (e->kind) {
+	case GOAL_E_NUM:
+		r = gen_num(g, e->num);
+		break;
+	case GOAL_E_NAME:
+		r = gen_name(g, e);
+		break;
+	case GOAL_E_INDEX:
+		r = gen_index(g, e);
+		break;
+	case GOAL_E_CALL:
+		r = gen_call(g, e);
+		break;
+	case GOAL_E_UNARY:
+		a = gen_expr(g, e->arg[0]);
+		r = new_reg(g);
+		emit_abc(g, e->fn, r, a, 0);
+		break;
+	case GOAL_E_BINARY:
+		a = gen_expr(g, e->arg[0]);
+		b = gen_expr(g, e->arg[1]);
+		r = new_reg(g);
+		g->at = e->loc;
+		emit_abc(g, e->fn, r, a, b);
+		break;
+	default:
+		r = gen_lazy(g, e);
+	}
+	g->at = old;
+	return r;
+}
+
+/* ---- statements ---- */
+
+static void gen_block_of(struct gen *g, const struct goal_stmt *s);
+
+static void gen_range(struct gen *g, const struct goal_range *range, bool write, struct bin_tmpl *t,
+		      unsigned k, uint16_t *len)
+{
+	enum goal_mode mode = GOAL_INOUT;
+	int buf = find_buffer(g, range->name, &mode);
+
+	*len = 0;
+	if (buf < 0) {
+		error(g, range->loc, "name", "there is no buffer %s", range->name);
+		return;
+	}
+	if (write && mode == GOAL_IN)
+		error(g, range->loc, "bounds", "the buffer %s is only read", range->name);
+	t->buf[k] = (uint16_t)buf;
+	t->off[k] = BIN_NOREG;
+	*len = g->bufreg[buf];
+	if (range->off) {
+		t->off[k] = gen_expr(g, range->off);
+		*len = range->len ? gen_expr(g, range->len) : gen_num(g, 1);
+	}
+}
+
+static void gen_labelref(struct gen *g, const struct goal_labelref *l, uint32_t *label, uint16_t index[2])
+{
+	const struct label *known = find_label(g, l->name);
+
+	*label = 0;
+	index[0] = index[1] = BIN_NOREG;
+	if (!known) {
+		error(g, l->loc, "unknown-label", "there is no label %s", l->name);
+		return;
+	}
+	if (known->dims != dims(l)) {
+		error(g, l->loc, "unknown-label", "the label %s has another number of indices", l->name);
+		return;
+	}
+	*label = (uint32_t)(known - g->labels.at);
+	for (int k = 0; k < 2; k++)
+		if (l->index[k])
+			index[k] = gen_expr(g, l->index[k]);
+}
+
+static void gen_op(struct gen *g, const struct goal_stmt *s)
+{
+	struct bin_tmpl t = { .kind = (uint8_t)s->op,
+			      .off = { BIN_NOREG, BIN_NOREG },
+			      .len = BIN_NOREG,
+			      .index = { BIN_NOREG, BIN_NOREG },
+			      .label = BIN_NONE };
+	uint16_t *const fields[GOAL_NCLAUSES] = { &t.peer, &t.tag, &t.level, &t.cpu, &t.nic };
+	const char *operands = bin_operands(s->op);
+	uint16_t len[2];
+
+	if (s->exec)
+		t.exec = !strcmp(s->exec, "app") ? BIN_APP : !strcmp(s->exec, "comm") ? BIN_COMM : BIN_NIC;
+	for (unsigned k = 0; k < bin_nranges(s->op); k++) {
+		bool write = operands[0] == 'P' ? operands[1] == 'R' : k == 1;
+
+		gen_range(g, s->range[k], write, &t, k, &len[k]);
+		t.len = len[k];
+	}
+	if (bin_nranges(s->op) == 2 && len[0] != len[1]) {
+		uint16_t same = new_reg(g);
+
+		emit_abc(g, BIN_EQ, same, len[0], len[1]);
+		emit_imm(g, BIN_ASSERT, same, string(g, "the two ranges differ in length"));
+	}
+	if (s->op == GOAL_CALC)
+		t.len = gen_expr(g, s->expr);
+	for (unsigned c = 0; c < GOAL_NCLAUSES; c++)
+		*fields[c] = s->clause[c] ? gen_expr(g, s->clause[c]) : BIN_NOREG;
+	if (s->label)
+		gen_labelref(g, s->label, &t.label, t.index);
+	g->at = s->loc;
+	if (VEC_PUSH(&g->im->tmpls, t))
+		no_memory(g);
+	emit_imm(g, BIN_EMIT, 0, (int64_t)g->im->tmpls.n - 1);
+}
+
+static void gen_dep(struct gen *g, const struct goal_stmt *s)
+{
+	struct bin_dep_tmpl t = { .start = s->start };
+
+	gen_labelref(g, s->label, &t.op, t.op_index);
+	for (const struct goal_labelref *on = s->on; on; on = on->next) {
+		gen_labelref(g, on, &t.on, t.on_index);
+		g->at = on->loc;
+		if (VEC_PUSH(&g->im->deps, t))
+			no_memory(g);
+		emit_imm(g, BIN_DEP, 0, (int64_t)g->im->deps.n - 1);
+	}
+}
+
+static void gen_let(struct gen *g, const struct goal_stmt *s)
+{
+	struct var *v = find_var(g, s->name);
+	unsigned index;
+
+	if (find_param(g, s->name, &index) || (v && v->reg < 3)) {
+		error(g, s->loc, "name", "%s is a parameter and cannot be changed", s->name);
+		return;
+	}
+	if (!v) {
+		uint16_t r = new_reg(g);
+
+		gen_into(g, s->expr, r);
+		add_var(g, s->name, r);
+		g->top = r + 1u;
+		return;
+	}
+	gen_into(g, s->expr, v->reg);
+}
+
+static void gen_if(struct gen *g, const struct goal_stmt *s)
+{
+	uint16_t c = gen_expr(g, s->expr);
+	uint32_t skip = emit_imm(g, BIN_JZ, c, 0);
+
+	gen_block_of(g, s->body);
+	if (s->other) {
+		uint32_t end = emit_imm(g, BIN_JMP, 0, 0);
+
+		jump_here(g, skip);
+		gen_block_of(g, s->other);
+		jump_here(g, end);
+	} else {
+		jump_here(g, skip);
+	}
+}
+
+/* The loop counts in a register of its own, so that the body may change its variable. */
+static void gen_for(struct gen *g, const struct goal_stmt *s)
+{
+	size_t vars = g->vars.n;
+	uint16_t k = new_reg(g), to = new_reg(g), by = new_reg(g), go = new_reg(g), var = new_reg(g);
+	uint32_t top, end;
+
+	gen_into(g, s->expr, k);
+	gen_into(g, s->to, to);
+	if (s->by) {
+		gen_into(g, s->by, by);
+		emit_imm(g, BIN_IMM, go, 0);
+		emit_abc(g, BIN_LT, go, go, by);
+		emit_imm(g, BIN_ASSERT, go, string(g, "the step of a loop is not positive"));
+	} else {
+		emit_imm(g, BIN_IMM, by, 1);
+	}
+	add_var(g, s->name, var);
+	top = (uint32_t)g->im->code.n;
+	emit_abc(g, BIN_LE, go, s->down ? to : k, s->down ? k : to);
+	end = emit_imm(g, BIN_JZ, go, 0);
+	emit_abc(g, BIN_MOV, var, k, 0);
+	gen_block_of(g, s->body);
+	g->at = s->loc;
+	emit_abc(g, s->down ? BIN_SUB : BIN_ADD, k, k, by);
+	emit_imm(g, BIN_JMP, 0, top);
+	jump_here(g, end);
+	g->vars.n = vars;
+}
+
+static void gen_stmt(struct gen *g, const struct goal_stmt *s)
+{
+	g->at = s->loc;
+	switch (s->kind) {
+	case GOAL_S_OP:
+		gen_op(g, s);
+		break;
+	case GOAL_S_DEP:
+		gen_dep(g, s);
+		break;
+	case GOAL_S_LET:
+		gen_let(g, s);
+		break;
+	case GOAL_S_IF:
+		gen_if(g, s);
+		break;
+	case GOAL_S_FOR:
+		gen_for(g, s);
+		break;
+	case GOAL_S_ASSERT:
+		emit_imm(g, BIN_ASSERT, gen_expr(g, s->expr), string(g, s->name));
+		break;
+	}
+}
+
+static void gen_block_of(struct gen *g, const struct goal_stmt *s)
+{
+	size_t vars = g->vars.n;
+	unsigned top = g->top;
+
+	for (; s; s = s->next) {
+		size_t before = g->vars.n;
+		unsigned low = g->top;
+
+		gen_stmt(g, s);
+		if (g->vars.n == before) /* no new variable: temporaries go */
+			g->top = low;
+	}
+	g->vars.n = vars;
+	g->top = top;
+}
+
+/* ---- declarations ---- */
+
+static void gen_params(struct gen *g)
+{
+	unsigned index = 0, first = 0;
+
+	for (const struct goal_param *p = g->s->params; p; p = p->next, index++) {
+		struct bin_param out = { .name = string(g, p->name),
+					 .scope = (uint8_t)p->scope,
+					 .vector = p->length != NULL };
+
+		find_param(g, p->name, &first);
+		if (first != index || !strcmp(p->name, "count") || find_var(g, p->name))
+			error(g, p->loc, "name", "%s is declared twice", p->name);
+		if (p->value) {
+			bool minus = p->value->kind == GOAL_E_UNARY && p->value->fn == BIN_NEG;
+			const struct goal_expr *v = minus ? p->value->arg[0] : p->value;
+
+			out.has_default = 1;
+			out.value = minus ? -v->num : v->num;
+			if (v->kind != GOAL_E_NUM || p->length)
+				error(g, p->value->loc, "name", "the default of %s is not a number", p->name);
+		}
+		if (!strcmp(p->name, "root")) {
+			g->im->meta.root = index;
+			if (p->length || p->scope != GOAL_GLOBAL)
+				error(g, p->loc, "name", "%s is one global number", p->name);
+		}
+		if (VEC_PUSH(&g->im->params, out))
+			no_memory(g);
+	}
+}
+
+/* Checks the lengths of vectors and evaluates the sizes of buffers, once, before the body. */
+static void gen_prologue(struct gen *g)
+{
+	unsigned index = 0;
+	enum goal_mode mode;
+
+	if (g->im->meta.root != BIN_NONE) {
+		uint16_t root = new_reg(g), ok = new_reg(g), zero = new_reg(g);
+
+		emit(g, (struct bin_word){ .op = BIN_PARAM, .a = root, .b = (uint16_t)g->im->meta.root });
+		emit_abc(g, BIN_LT, ok, root, 1);
+		emit_imm(g, BIN_ASSERT, ok, string(g, "the root is out of range"));
+		emit_imm(g, BIN_IMM, zero, 0);
+		emit_abc(g, BIN_LE, ok, zero, root);
+		emit_imm(g, BIN_ASSERT, ok, string(g, "the root is out of range"));
+		g->top -= 3;
+	}
+	for (const struct goal_param *p = g->s->params; p; p = p->next, index++) {
+		uint16_t len, want, same;
+
+		/* Only its root knows a rootonly vector. */
+		if (!p->length || p->scope == GOAL_ROOTONLY)
+			continue;
+		g->at = p->loc;
+		len = new_reg(g);
+		same = new_reg(g);
+		emit(g, (struct bin_word){ .op = BIN_VECLEN, .a = len, .b = (uint16_t)index });
+		want = gen_expr(g, p->length);
+		emit_abc(g, BIN_EQ, same, len, want);
+		emit_imm(g, BIN_ASSERT, same, string(g, "a vector has the wrong length"));
+		g->top = len;
+	}
+	index = 0;
+	for (const struct goal_buffer *b = g->s->buffers; b; b = b->next, index++) {
+		struct bin_buffer out = { .name = string(g, b->name), .mode = (uint8_t)b->mode };
+		uint16_t r = new_reg(g);
+
+		if (find_buffer(g, b->name, &mode) != (int)index)
+			error(g, b->loc, "name", "the buffer %s is declared twice", b->name);
+		g->at = b->loc;
+		gen_into(g, b->length, r);
+		g->bufreg[index] = r;
+		if (VEC_PUSH(&g->im->buffers, out))
+			no_memory(g);
+		emit_abc(g, BIN_BUFSIZE, index, r, 0);
+	}
+}
+
+static __attribute__((noinline)) void gen_schedule(struct gen *g)
+{
+	const struct goal_schedule *s = g->s;
+	struct ir_image *im = g->im;
+
+	im->meta.flags = BIN_F_PARAMETRIC;
+	im->meta.name = string(g, s->name);
+	im->meta.implements = string(g, s->implements ? s->implements : "");
+	add_var(g, s->rank, 0);
+	if (!strcmp(s->rank, s->size))
+		error(g, s->loc, "name", "rank and size have the same name %s", s->rank);
+	add_var(g, s->size, 1);
+	add_var(g, "count", 2);
+	collect_labels(g, s->body, false);
+	gen_params(g);
+	gen_prologue(g);
+	gen_block_of(g, s->body);
+	emit_abc(g, BIN_END, 0, 0, 0);
+	im->meta.nregs = g->most;
+	im->meta.nlabels = (uint32_t)g->labels.n;
+}
+
+int lower_program(struct goal_diags *d, const struct goal_schedule *s, struct ir_image *im)
+{
+	struct gen g = { .d = d, .s = s, .im = im, .top = 3, .most = 3, .at = s->loc };
+	size_t nbuf = 1;
+	volatile int err = 0;
+
+	for (const struct goal_buffer *b = s->buffers; b; b = b->next)
+		nbuf++;
+	g.bufreg = mem_calloc(nbuf, sizeof *g.bufreg);
+	if (!g.bufreg)
+		return -ERR_NOMEM;
+	if (setjmp(g.nomem))
+		err = -ERR_NOMEM;
+	else
+		gen_schedule(&g);
+	VEC_FREE(&g.vars);
+	VEC_FREE(&g.labels);
+	free(g.bufreg);
+	return err;
+}
+
+void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,
+		 const struct bin_args *args, int err, const struct ir_fault *fault)
+{
+	static const struct {
+		int err;
+		const char *check;
+	} checks[] = {
+		{ ERR_PEER, "peer" },	       { ERR_BOUNDS, "bounds" },   { ERR_LABEL, "duplicate-label" },
+		{ ERR_UNKNOWN, "unknown-param" }, { ERR_OVERFLOW, "overflow" }, { ERR_RANGE, "overflow" },
+		{ ERR_CYCLE, "cycle" },
+	};
+	struct goal_loc at = { .file = (uint16_t)file };
+	const char *check = NULL, *what = "";
+
+	if (b->meta->flags & BIN_F_PARAMETRIC) {
+		if (locs)
+			at = locs[fault->where];
+		else if (b->lines)
+			at = (struct goal_loc){ b->lines[fault->where], 1, (uint16_t)file };
+	}
+	for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+		if (checks[i].err == -err)
+			check = checks[i].check;
+	if (err == -ERR_ASSERT)
+		what = bin_str(b, fault->what);
+	else if (err == -ERR_PARAM || err == -ERR_UNKNOWN)
+		what = bin_str(b, b->params[fault->what].name);
+	goal_diag(d, GOAL_ERROR, at, check, "rank %u of %u: %s%s%s", args->rank, args->size, err_text(err),
+		  *what ? ": " : "", what);
+}

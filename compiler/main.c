@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * goalc: options, and the pipeline as straight-line calls. See goalc(1). */
+#include "compiler/compile.h"
+#include "compiler/passes.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum action { COMPILE, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, LIST_CHECKS, LIST_PASSES };
+
+struct goalc {
+	enum action action;
+	const char *input, *output;
+	int64_t nranks;
+	bool json, debug;
+	struct defines defines;
+	char *passes;
+	uint64_t checks_off;
+	/* working state */
+	struct goal_diags *diags;
+	char *data;
+	size_t len;
+	void *image;
+	size_t size;
+};
+
+static const char usage_text[] =
+	"usage: goalc SRC.goal -o OUT.bin [-n RANKS] [-g] [-D name=value[,value...]]... [-T pass]... "
+	"[-W[no-]check]...\n"
+	"       goalc --stats [--json] | --dump | --emit=goal|dot|json  SRC|BIN [-n RANKS] [-o FILE]\n"
+	"       goalc --list-passes | --list-checks\n";
+
+__attribute__((format(printf, 1, 2))) static int usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("goalc: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\n%s", usage_text);
+	return EXIT_USAGE;
+}
+
+static int not_built(const char *what)
+{
+	fprintf(stderr, "goalc: %s: not built yet\n", what);
+	return EXIT_USAGE;
+}
+
+static int add_pass(struct goalc *c, const char *arg)
+{
+	size_t name = strcspn(arg, ":"), old = c->passes ? strlen(c->passes) + 1 : 0;
+	char *list;
+
+	if (!pass_find(arg, name))
+		return usage("there is no pass %.*s", (int)name, arg);
+	if (arg[name])
+		return usage("the pass %.*s takes no arguments", (int)name, arg);
+	list = mem_resize(c->passes, old + name + 1, 1);
+	if (!list)
+		return EXIT_FAULT;
+	if (old)
+		list[old - 1] = ',';
+	memcpy(list + old, arg, name + 1);
+	c->passes = list;
+	return 0;
+}
+
+static int set_check(struct goalc *c, const char *arg)
+{
+	bool off = !strncmp(arg, "no-", 3);
+	int i = check_find(off ? arg + 3 : arg);
+
+	if (i < 0)
+		return usage("there is no check %s", off ? arg + 3 : arg);
+	if (off && checks[i].fixed)
+		return usage("the check %s cannot be turned off", checks[i].name);
+	if (off)
+		c->checks_off |= (uint64_t)1 << i;
+	else
+		c->checks_off &= ~((uint64_t)1 << i);
+	return 0;
+}
+
+static int set_emit(struct goalc *c, const char *what)
+{
+	if (!strcmp(what, "goal"))
+		c->action = EMIT_GOAL;
+	else if (!strcmp(what, "dot"))
+		c->action = EMIT_DOT;
+	else if (!strcmp(what, "json"))
+		c->action = EMIT_JSON;
+	else if (!strcmp(what, "promela") || !strcmp(what, "loggopsim"))
+		return not_built(what);
+	else
+		return usage("--emit makes goal, dot or json, not %s", what);
+	return 0;
+}
+
+static int parse_options(struct goalc *c, int argc, char **argv)
+{
+	enum { O_STATS = 256, O_DUMP, O_EMIT, O_JSON, O_CHECKS, O_PASSES, O_LATER, O_HELP, O_VERSION };
+	static const struct option longs[] = {
+		{ "stats", no_argument, NULL, O_STATS },
+		{ "dump", no_argument, NULL, O_DUMP },
+		{ "emit", required_argument, NULL, O_EMIT },
+		{ "json", no_argument, NULL, O_JSON },
+		{ "list-checks", no_argument, NULL, O_CHECKS },
+		{ "list-passes", no_argument, NULL, O_PASSES },
+		{ "verify", no_argument, NULL, O_LATER },
+		{ "svg", required_argument, NULL, O_LATER },
+		{ "model", required_argument, NULL, O_LATER },
+		{ "help", no_argument, NULL, O_HELP },
+		{ "version", no_argument, NULL, O_VERSION },
+		{ NULL, 0, NULL, 0 },
+	};
+	int opt, at, err = 0;
+
+	opterr = 0;
+	while (!err && (opt = getopt_long(argc, argv, "o:n:gD:T:W:", longs, &at)) != -1) {
+		switch (opt) {
+		case 'o':
+			c->output = optarg;
+			break;
+		case 'n':
+			if (!option_number(optarg, 1, 1 << 28, &c->nranks))
+				err = usage("-n takes a number of ranks, not %s", optarg);
+			break;
+		case 'g':
+			c->debug = true;
+			break;
+		case 'D':
+			if (!option_define(&c->defines, optarg))
+				err = usage("-D takes name=value[,value...], not %s", optarg);
+			break;
+		case 'T':
+			err = add_pass(c, optarg);
+			break;
+		case 'W':
+			err = set_check(c, optarg);
+			break;
+		case O_STATS:
+			c->action = STATS;
+			break;
+		case O_DUMP:
+			c->action = DUMP;
+			break;
+		case O_EMIT:
+			err = set_emit(c, optarg);
+			break;
+		case O_JSON:
+			c->json = true;
+			break;
+		case O_CHECKS:
+			c->action = LIST_CHECKS;
+			break;
+		case O_PASSES:
+			c->action = LIST_PASSES;
+			break;
+		case O_LATER:
+			return not_built(longs[at].name);
+		case O_HELP:
+			fputs(usage_text, stdout);
+			exit(EXIT_OK);
+		case O_VERSION:
+			printf("goalc %s\n", GOAL_VERSION);
+			exit(EXIT_OK);
+		default:
+			return usage("unknown option or missing argument: %s", argv[optind - 1]);
+		}
+	}
+	if (err || c->action >= LIST_CHECKS)
+		return err;
+	if (optind != argc - 1)
+		return usage(optind == argc ? "no input file" : "more than one input file");
+	c->input = argv[optind];
+	if (c->action == COMPILE && !c->output)
+		return usage("no output file: use -o");
+	return 0;
+}
+
+static int system_error(const char *path)
+{
+	fprintf(stderr, "goalc: %s: %s\n", path, strerror(errno));
+	return EXIT_FAULT;
+}
+
+static int list_checks(void)
+{
+	static const char *const levels[] = { "off", "warning", "error" };
+
+	printf("%-16s %-8s %-10s %s\n", "check", "plain", "parametric", "what it makes sure of");
+	for (unsigned i = 0; i < nchecks; i++)
+		printf("%-16s %-8s %-10s %s\n", checks[i].name, levels[checks[i].level[CHECK_PLAIN]],
+		       levels[checks[i].level[CHECK_PARAMETRIC]], checks[i].help);
+	return EXIT_OK;
+}
+
+static int list_passes(void)
+{
+	for (unsigned i = 0; i < npasses; i++)
+		printf("%-16s %-7s %s\n", passes[i].name, passes[i].local ? "local" : "global", passes[i].help);
+	return EXIT_OK;
+}
+
+static void to_options(const struct goalc *c, struct compile_define *defs, struct compile_options *o)
+{
+	for (size_t i = 0; i < c->defines.v.n; i++)
+		defs[i] = (struct compile_define){ c->defines.v.at[i].name, c->defines.v.at[i].value,
+						   c->defines.v.at[i].n };
+	*o = (struct compile_options){ .nranks = (uint32_t)c->nranks,
+				       .debug = c->debug,
+				       .defines = defs,
+				       .ndefines = c->defines.v.n,
+				       .passes = c->passes,
+				       .checks_off = c->checks_off };
+}
+
+/* Makes c->image from the input: a binary is checked, a text compiled. */
+static int load(struct goalc *c)
+{
+	struct compile_define *defs = mem_calloc(c->defines.v.n, sizeof *defs);
+	struct compile_options o;
+	int err;
+
+	if (!defs)
+		return -ERR_NOMEM;
+	if (c->len && (unsigned char)c->data[0] == 0x89) {
+		free(defs);
+		if (c->action == COMPILE) {
+			goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL,
+				  "this is a binary already");
+			return -ERR_SYNTAX;
+		}
+		err = bin_check(c->data, c->len);
+		c->image = c->data;
+		c->size = c->len;
+		c->data = NULL;
+		if (err)
+			goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL, "%s",
+				  err_text(err));
+		return err;
+	}
+	to_options(c, defs, &o);
+	if (c->action != COMPILE) { /* sizes and values come in when it is printed */
+		o.debug = true;
+		if (!goal_text_is_plain(c->data, c->len)) {
+			o.nranks = 0;
+			o.ndefines = 0;
+		}
+	}
+	err = compile_text(c->diags, c->input, c->data, c->len, &o, &c->image, &c->size);
+	free(defs);
+	return err;
+}
+
+static int write_text(const struct goalc *c, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (c->output)
+		return file_write(c->output, text, len) ? system_error(c->output) : EXIT_OK;
+	if (fwrite(text, 1, len, stdout) != len || fflush(stdout))
+		return system_error("standard output");
+	return EXIT_OK;
+}
+
+static int stats_text(const struct goalc *c, const struct ir_graph *g, char **out)
+{
+	struct ir_stats st;
+	int err = print_stats(g, &st);
+	const struct {
+		const char *key;
+		uint64_t value;
+	} rows[] = {
+		{ "ranks", st.ranks },	 { "sends", st.sends },	    { "recvs", st.recvs }, { "calcs", st.calcs },
+		{ "copies", st.copies }, { "reduces", st.reduces }, { "nops", st.nops },   { "bytes", st.bytes },
+		{ "edges", st.edges },
+	};
+	json_object *j;
+	char *p;
+	size_t len;
+	FILE *f;
+
+	if (err)
+		return err;
+	f = open_memstream(&p, &len);
+	if (!f)
+		return -ERR_NOMEM;
+	if (c->json) {
+		j = json_object_new_object();
+		for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+			json_object_object_add(j, rows[i].key, json_object_new_int64((int64_t)rows[i].value));
+		json_object_object_add(j, "depth",
+				       st.has_depth ? json_object_new_int64((int64_t)st.depth) : NULL);
+		fprintf(f, "%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
+		json_object_put(j);
+	} else {
+		for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+			fprintf(f, "%-8s %" PRIu64 "\n", rows[i].key, rows[i].value);
+		if (st.has_depth)
+			fprintf(f, "%-8s %" PRIu64 "\n", "depth", st.depth);
+		else
+			fprintf(f, "%-8s none: there are wildcards or a deadlock\n", "depth");
+	}
+	if (fclose(f))
+		return -ERR_NOMEM;
+	*out = p;
+	return 0;
+}
+
+/* Prints what was asked for, for all ranks. */
+static int show(struct goalc *c)
+{
+	struct compile_define *defs = mem_calloc(c->defines.v.n, sizeof *defs);
+	struct bin_arg *args = NULL;
+	struct compile_options o;
+	struct ir_graph g = { 0 };
+	struct bin b;
+	int64_t count = -1;
+	char *text = NULL;
+	int err = defs ? bin_open(&b, c->image, c->size) : -ERR_NOMEM, rc = EXIT_FAULT;
+	bool parametric = !err && (b.meta->flags & BIN_F_PARAMETRIC);
+
+	if (err)
+		goto out;
+	if (parametric && !c->nranks && c->action != DUMP) {
+		rc = usage("the schedule is parametric: give the number of ranks with -n");
+		goto out;
+	}
+	to_options(c, defs, &o);
+	args = mem_calloc(b.nparams, sizeof *args);
+	err = args ? compile_args(c->diags, 0, &b, &o, args, &count) : -ERR_NOMEM;
+	if (!err && c->nranks && !parametric && c->nranks != b.meta->nranks) {
+		goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL,
+			  "the schedule is for %u ranks, not for %" PRId64, b.meta->nranks, c->nranks);
+		goto out;
+	}
+	if (count < 0)
+		count = b.meta->count >= 0 ? b.meta->count : 1;
+	if (!err && (c->nranks || !parametric))
+		err = compile_graph(c->diags, 0, &b, (uint32_t)c->nranks, args, count, &g);
+	if (err)
+		goto out;
+	switch (c->action) {
+	case STATS:
+		err = stats_text(c, &g, &text);
+		break;
+	case EMIT_GOAL:
+		err = print_goal(&g, &text);
+		break;
+	case EMIT_DOT:
+		err = print_dot(&g, &text);
+		break;
+	case EMIT_JSON:
+		err = print_json(&b, &g, &text);
+		break;
+	default:
+		err = print_dump(&b, g.ranks ? &g : NULL, &text);
+	}
+	if (!err)
+		rc = write_text(c, text);
+out:
+	if (err == -ERR_NOMEM)
+		fprintf(stderr, "goalc: %s\n", err_text(err));
+	free(text);
+	free(args);
+	free(defs);
+	ir_graph_fini(&g);
+	return rc;
+}
+
+static int run(struct goalc *c)
+{
+	int err, rc = EXIT_FAULT;
+
+	c->diags = goal_diags_new();
+	if (!c->diags)
+		return EXIT_FAULT;
+	if (file_read(c->input, &c->data, &c->len))
+		return system_error(c->input);
+	if (goal_diags_source(c->diags, c->input, NULL, 0) < 0)
+		return EXIT_FAULT;
+	err = load(c);
+	if (!err && c->action == COMPILE)
+		rc = file_write(c->output, c->image, c->size) ? system_error(c->output) : EXIT_OK;
+	else if (!err)
+		rc = show(c);
+	else if (!goal_diags_errors(c->diags))
+		fprintf(stderr, "goalc: %s: %s\n", c->input, err_text(err));
+	fputs(goal_diags_text(c->diags), stderr);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct goalc c = { 0 };
+	int rc = parse_options(&c, argc, argv);
+
+	if (!rc && c.action == LIST_CHECKS)
+		rc = list_checks();
+	else if (!rc && c.action == LIST_PASSES)
+		rc = list_passes();
+	else if (!rc)
+		rc = run(&c);
+	goal_diags_free(c.diags);
+	defines_free(&c.defines);
+	free(c.passes);
+	free(c.data);
+	free(c.image);
+	return rc;
+}

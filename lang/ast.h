@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Syntax trees of the two dialects (man/goal.5). Still by name: labels, variables, buffers and
+ * parameters are resolved by the compiler. */
+#ifndef LANG_AST_H
+#define LANG_AST_H
+
+#include "lang/loc.h"
+#include "util/arena.h"
+#include "util/mem.h"
+
+#define GOAL_ANY UINT32_MAX /* the wildcard -1 of a peer or tag */
+
+enum goal_kind {
+#define OP(NAME, number, text, operands) GOAL_##NAME = number,
+#include "compiler/ops.def"
+#undef OP
+};
+
+/* ---- plain GOAL: delivered rank by rank, so that a file never has to fit into memory ---- */
+
+struct goal_name {
+	uint32_t off, len; /* in names.at of its rank */
+};
+
+struct goal_plain_op {
+	uint8_t kind; /* GOAL_SEND, GOAL_RECV or GOAL_CALC */
+	uint8_t given; /* options seen, bit by bit; the parser's own */
+	struct goal_loc loc;
+	struct goal_name label; /* len 0: none */
+	uint32_t peer, tag, cpu, nic;
+	uint64_t size; /* bytes, or ns of a calc */
+};
+
+struct goal_plain_dep {
+	struct goal_name op, on;
+	struct goal_loc op_loc, on_loc;
+	bool start; /* irequires */
+};
+
+struct goal_plain_rank {
+	uint32_t rank;
+	struct goal_loc loc;
+	VEC(struct goal_plain_op) ops;
+	VEC(struct goal_plain_dep) deps;
+	VEC(char) names;
+};
+
+/* What the parser of plain GOAL calls; each returns 0, or -ERR_x to stop. */
+struct goal_plain_sink {
+	void *arg;
+	int (*num_ranks)(void *arg, uint64_t n, struct goal_loc at);
+	/* Borrows the rank until it returns. */
+	int (*rank)(void *arg, const struct goal_plain_rank *rank);
+};
+
+/* ---- parametric GOAL: one tree, in an arena ---- */
+
+enum goal_expr_kind {
+	GOAL_E_NUM,
+	GOAL_E_NAME, /* a variable, a scalar parameter */
+	GOAL_E_INDEX, /* name[arg 0], a vector parameter */
+	GOAL_E_CALL, /* name(args) */
+	GOAL_E_UNARY, /* fn, arg 0 */
+	GOAL_E_BINARY, /* fn, args 0 and 1 */
+	GOAL_E_AND, /* evaluates arg 1 only if arg 0 holds */
+	GOAL_E_OR,
+	GOAL_E_COND /* arg 0 ? arg 1 : arg 2 */
+};
+
+struct goal_expr {
+	enum goal_expr_kind kind;
+	struct goal_loc loc;
+	int fn; /* enum bin_insn of the operator */
+	int64_t num;
+	const char *name;
+	unsigned nargs;
+	struct goal_expr *arg[3];
+	struct goal_expr *next; /* in an argument list */
+};
+
+/* name, name[i] or name[i, j] */
+struct goal_labelref {
+	const char *name;
+	struct goal_loc loc;
+	struct goal_expr *index[2];
+	struct goal_labelref *next;
+};
+
+/* name, name[at] or name[off +: len] */
+struct goal_range {
+	const char *name;
+	struct goal_loc loc;
+	struct goal_expr *off, *len; /* NULL: from 0; all, or one element when off is given */
+};
+
+enum goal_clause { GOAL_C_PEER, GOAL_C_TAG, GOAL_C_LEVEL, GOAL_C_CPU, GOAL_C_NIC, GOAL_NCLAUSES };
+
+enum goal_stmt_kind { GOAL_S_OP, GOAL_S_DEP, GOAL_S_LET, GOAL_S_IF, GOAL_S_FOR, GOAL_S_ASSERT };
+
+struct goal_stmt {
+	enum goal_stmt_kind kind;
+	struct goal_loc loc;
+	struct goal_stmt *next;
+	/* GOAL_S_OP */
+	enum goal_kind op;
+	struct goal_labelref *label; /* of an op, or the left side of a dependency */
+	struct goal_range *range[2];
+	struct goal_expr *clause[GOAL_NCLAUSES];
+	const char *exec; /* "app", "comm", "nic" or NULL */
+	/* GOAL_S_DEP */
+	struct goal_labelref *on;
+	bool start;
+	/* GOAL_S_LET: name = expr. GOAL_S_IF, GOAL_S_ASSERT: expr. GOAL_S_FOR: name, expr, to, by;
+	 * GOAL_S_OP of kind calc: expr. */
+	const char *name; /* or the message of an assertion */
+	struct goal_expr *expr, *to, *by;
+	bool down;
+	struct goal_stmt *body, *other;
+};
+
+enum goal_scope { GOAL_GLOBAL, GOAL_ROOTONLY, GOAL_LOCAL };
+
+struct goal_param {
+	struct goal_param *next;
+	const char *name;
+	struct goal_loc loc;
+	enum goal_scope scope;
+	struct goal_expr *length; /* of a vector; NULL: scalar */
+	struct goal_expr *value; /* the default, or NULL */
+};
+
+enum goal_mode { GOAL_IN, GOAL_OUT, GOAL_INOUT, GOAL_SCRATCH };
+
+struct goal_buffer {
+	struct goal_buffer *next;
+	const char *name;
+	struct goal_loc loc;
+	enum goal_mode mode;
+	struct goal_expr *length;
+};
+
+struct goal_schedule {
+	struct arena arena;
+	const char *name, *implements; /* implements may be NULL */
+	struct goal_loc loc;
+	struct goal_param *params;
+	struct goal_buffer *buffers;
+	const char *rank, *size; /* the names in "rank r of p" */
+	struct goal_stmt *body;
+};
+
+/* ---- parsing ---- */
+
+/* Whether a text is in the plain dialect: its first word is num_ranks (or rank with a number). */
+bool goal_text_is_plain(const char *text, size_t len);
+
+/* Parses the text of source number file of d. Mistakes are diagnostics; returns 0 when the text could
+ * be read to its end (with or without diagnostics), or -ERR_NOMEM or what the sink returned. */
+int goal_parse_plain(struct goal_diags *d, unsigned file, const char *text, size_t len,
+		     const struct goal_plain_sink *sink);
+
+/* Returns an owned tree in *out, or NULL there when there were errors. */
+int goal_parse_parametric(struct goal_diags *d, unsigned file, const char *text, size_t len,
+			  struct goal_schedule **out);
+void goal_schedule_free(struct goal_schedule *s);
+
+#endif

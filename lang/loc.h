@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Positions in source text, and the diagnostics that point at them. */
+#ifndef LANG_LOC_H
+#define LANG_LOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* line and col count from 1; line 0 means that no position is known. file indexes the sources of
+ * the diagnostics, in the order in which they were added. */
+struct goal_loc {
+	uint32_t line;
+	uint16_t col, file;
+};
+
+enum goal_severity { GOAL_WARNING, GOAL_ERROR };
+
+/* Collects what is wrong with an input, as text ready to print. */
+struct goal_diags;
+
+/* NULL when out of memory. */
+struct goal_diags *goal_diags_new(void);
+void goal_diags_free(struct goal_diags *d);
+
+/* Makes a source known so that its lines can be quoted; text may be NULL (a binary) and is borrowed
+ * for the life of d. Returns its index or -ERR_x. */
+int goal_diags_source(struct goal_diags *d, const char *name, const char *text, size_t len);
+const char *goal_diags_name(const struct goal_diags *d, unsigned file);
+
+/* Adds "file:line:col: error: …" with the line and a caret. tag, when not NULL, is the name of the
+ * check and stands in brackets behind the message. */
+__attribute__((format(printf, 5, 6))) void goal_diag(struct goal_diags *d, enum goal_severity s,
+						     struct goal_loc at, const char *tag,
+						     const char *fmt, ...);
+
+unsigned goal_diags_errors(const struct goal_diags *d);
+unsigned goal_diags_warnings(const struct goal_diags *d);
+/* All messages so far, NUL-terminated, owned by d. */
+const char *goal_diags_text(const struct goal_diags *d);
+
+#endif

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Grammar of parametric GOAL (man/goal.5); each action builds one node. */
+%define api.pure full
+%define api.prefix {goal_param_}
+%define api.location.type {struct goal_loc}
+%define parse.error detailed
+%define parse.lac full
+%locations
+%expect 0
+%param { void *scanner }
+%parse-param { struct goal_lex *x }
+
+%code requires {
+#include "compiler/bin.h"
+#include "lang/lex.h"
+}
+%code {
+#include <stdlib.h>
+#include <string.h>
+
+#define YYLLOC_DEFAULT(cur, rhs, n) ((cur) = YYRHSLOC(rhs, (n) ? 1 : 0))
+#define YYMALLOC mem_alloc
+#define YYFREE free
+#define YYMAXDEPTH 4000 /* bounds the recursion of whoever walks the tree */
+
+int goal_param_lex(GOAL_PARAM_STYPE *v, GOAL_PARAM_LTYPE *l, void *scanner);
+static void goal_param_error(GOAL_PARAM_LTYPE *l, void *scanner, struct goal_lex *x, const char *msg);
+static struct goal_expr *expr(struct goal_lex *x, enum goal_expr_kind kind, struct goal_loc at, int fn,
+			      struct goal_expr *a, struct goal_expr *b, struct goal_expr *c);
+static struct goal_expr *call(struct goal_lex *x, struct goal_loc at, const char *name,
+			      struct goal_expr *args);
+static struct goal_stmt *stmt(struct goal_lex *x, enum goal_stmt_kind kind, struct goal_loc at);
+static void clause(struct goal_lex *x, struct goal_stmt *s, enum goal_clause c, struct goal_expr *e,
+		   struct goal_loc at);
+static enum goal_mode mode(struct goal_lex *x, const char *word, struct goal_loc at);
+static enum goal_scope scope(struct goal_lex *x, const char *word, struct goal_loc at);
+static void once(struct goal_lex *x, bool again, const char *what, struct goal_loc at);
+
+/* A zeroed node of the arena; running out of memory ends the parse. */
+#define NEW(type, ...)                                                           \
+	__extension__({                                                          \
+		type *new_ = arena_alloc(&x->schedule->arena, sizeof(type));     \
+		if (!new_)                                                       \
+			longjmp(x->fatal, 1);                                    \
+		*new_ = (type){ __VA_ARGS__ };                                   \
+		new_;                                                            \
+	})
+#define NUM(at, v) NEW(struct goal_expr, .kind = GOAL_E_NUM, .loc = (at), .num = (v))
+#define UN(at, fn, a) expr(x, GOAL_E_UNARY, at, BIN_##fn, a, NULL, NULL)
+#define BINOP(at, fn, a, b) expr(x, GOAL_E_BINARY, at, BIN_##fn, a, b, NULL)
+}
+%union {
+	int64_t num;
+	char *text;
+	struct goal_expr *expr;
+	struct goal_labelref *label;
+	struct goal_range *range;
+	struct goal_stmt *stmt;
+	struct { struct goal_stmt *first, **last; } list;
+	struct goal_param *param;
+}
+%token T_SCHEDULE "schedule" T_IMPLEMENTS "implements" T_BUFFER "buffer" T_RANK "rank" T_OF "of"
+%token T_IF "if" T_ELSE "else" T_FOR "for" T_TO "to" T_DOWNTO "downto" T_BY "by" T_ASSERT "assert"
+%token T_SEND "send" T_RECV "recv" T_COPY "copy" T_REDUCE "reduce" T_CALC "calc" T_NOP "nop"
+%token T_FROM "from" T_INTO "into" T_WITH "with" T_TAG "tag" T_LEVEL "level" T_CPU "cpu" T_NIC "nic"
+%token T_ON "on" T_REQUIRES "requires" T_IREQUIRES "irequires" T_MOD "mod" T_XOR "xor" T_AND "and"
+%token T_OR "or" T_NOT "not" T_EQ "==" T_NE "!=" T_LE "<=" T_GE ">=" T_SHL "<<" T_SHR ">>"
+%token T_SPAN "+:" T_NL "end of line" T_WORD "word"
+%token <num> T_INT "number"
+%token <text> T_IDENT "name" T_STRING "string"
+%token YYEOF 0 "end of file"
+
+%type <expr> expr args length default
+%type <label> label labels
+%type <range> range
+%type <stmt> stmt op block else_part
+%type <list> stmts
+%type <param> param param_list
+
+%right '?'
+%left T_OR
+%left T_AND
+%precedence T_NOT
+%nonassoc T_EQ T_NE '<' T_LE '>' T_GE
+%left '|' T_XOR
+%left '&'
+%left T_SHL T_SHR
+%left '+' '-'
+%left '*' '/' T_MOD
+%precedence UNARY '~'
+%right '^'
+%%
+file:	nls head decls body nls
+	;
+nls:	%empty
+	| nls T_NL
+	;
+head:	T_SCHEDULE T_IDENT params implements nl {
+		x->schedule->name = $2;
+		x->schedule->loc = @2;
+	}
+	;
+nl:	T_NL nls
+	;
+params:	%empty
+	| '(' ')'
+	| '(' param_list ')'
+	;
+param_list: param { x->schedule->params = $1; $$ = $1; }
+	| param_list ',' param { $1->next = $3; $$ = $3; }
+	;
+param:	T_IDENT length default {
+		$$ = NEW(struct goal_param, .name = $1, .loc = @1, .length = $2, .value = $3);
+	}
+	| T_IDENT T_IDENT length default {
+		$$ = NEW(struct goal_param, .name = $2, .loc = @2, .scope = scope(x, $1, @1), .length = $3,
+			 .value = $4);
+	}
+	;
+length:	%empty { $$ = NULL; }
+	| '[' expr ']' { $$ = $2; }
+	;
+default: %empty { $$ = NULL; }
+	| '=' expr { $$ = $2; }
+	;
+implements: %empty
+	| T_IMPLEMENTS T_IDENT { x->schedule->implements = $2; }
+	;
+decls:	%empty
+	| decls T_BUFFER T_IDENT T_IDENT '[' expr ']' nl {
+		struct goal_buffer **last = &x->schedule->buffers;
+
+		while (*last)
+			last = &(*last)->next;
+		*last = NEW(struct goal_buffer, .name = $4, .loc = @4, .mode = mode(x, $3, @3), .length = $6);
+	}
+	| decls error nl
+	;
+body:	T_RANK T_IDENT T_OF T_IDENT block {
+		x->schedule->rank = $2;
+		x->schedule->size = $4;
+		x->schedule->body = $5;
+	}
+	;
+block:	'{' stmts '}' { $$ = $2.first; }
+	;
+stmts:	stmt {
+		$$.first = $1;
+		$$.last = NULL;
+		for (struct goal_stmt *s = $1; s; s = s->next)
+			$$.last = &s->next;
+	}
+	| stmts T_NL stmt {
+		$$ = $1;
+		if (!$$.first)
+			$$.first = $3;
+		else if ($3)
+			*$$.last = $3;
+		for (struct goal_stmt *s = $3; s; s = s->next)
+			$$.last = &s->next;
+	}
+	;
+stmt:	%empty { $$ = NULL; }
+	| error { $$ = NULL; }
+	| T_IDENT '=' expr { $$ = stmt(x, GOAL_S_LET, @1); $$->name = $1; $$->expr = $3; }
+	| T_ASSERT expr ',' T_STRING { $$ = stmt(x, GOAL_S_ASSERT, @1); $$->expr = $2; $$->name = $4; }
+	| T_IF expr block else_part {
+		$$ = stmt(x, GOAL_S_IF, @1);
+		$$->expr = $2;
+		$$->body = $3;
+		$$->other = $4;
+	}
+	| T_FOR T_IDENT '=' expr T_TO expr block {
+		$$ = stmt(x, GOAL_S_FOR, @1);
+		$$->name = $2;
+		$$->expr = $4;
+		$$->to = $6;
+		$$->body = $7;
+	}
+	| T_FOR T_IDENT '=' expr T_TO expr T_BY expr block {
+		$$ = stmt(x, GOAL_S_FOR, @1);
+		$$->name = $2;
+		$$->expr = $4;
+		$$->to = $6;
+		$$->by = $8;
+		$$->body = $9;
+	}
+	| T_FOR T_IDENT '=' expr T_DOWNTO expr block {
+		$$ = stmt(x, GOAL_S_FOR, @1);
+		$$->name = $2;
+		$$->expr = $4;
+		$$->to = $6;
+		$$->down = true;
+		$$->body = $7;
+	}
+	| T_FOR T_IDENT '=' expr T_DOWNTO expr T_BY expr block {
+		$$ = stmt(x, GOAL_S_FOR, @1);
+		$$->name = $2;
+		$$->expr = $4;
+		$$->to = $6;
+		$$->by = $8;
+		$$->down = true;
+		$$->body = $9;
+	}
+	| op { $$ = $1; }
+	| label ':' op { $$ = $3; $$->label = $1; $$->loc = @1; }
+	| label T_REQUIRES labels { $$ = stmt(x, GOAL_S_DEP, @1); $$->label = $1; $$->on = $3; }
+	| label T_IREQUIRES labels {
+		$$ = stmt(x, GOAL_S_DEP, @1);
+		$$->label = $1;
+		$$->on = $3;
+		$$->start = true;
+	}
+	;
+else_part: %empty { $$ = NULL; }
+	| T_ELSE block { $$ = $2; }
+	| T_ELSE T_IF expr block else_part {
+		$$ = stmt(x, GOAL_S_IF, @2);
+		$$->expr = $3;
+		$$->body = $4;
+		$$->other = $5;
+	}
+	;
+label:	T_IDENT { $$ = NEW(struct goal_labelref, .name = $1, .loc = @1); }
+	| T_IDENT '[' expr ']' { $$ = NEW(struct goal_labelref, .name = $1, .loc = @1, .index = { $3 }); }
+	| T_IDENT '[' expr ',' expr ']' {
+		$$ = NEW(struct goal_labelref, .name = $1, .loc = @1, .index = { $3, $5 });
+	}
+	;
+labels:	label
+	| label ',' labels { $1->next = $3; $$ = $1; }
+	;
+range:	T_IDENT { $$ = NEW(struct goal_range, .name = $1, .loc = @1); }
+	| T_IDENT '[' expr ']' { $$ = NEW(struct goal_range, .name = $1, .loc = @1, .off = $3); }
+	| T_IDENT '[' expr T_SPAN expr ']' {
+		$$ = NEW(struct goal_range, .name = $1, .loc = @1, .off = $3, .len = $5);
+	}
+	;
+op:	T_SEND range T_TO expr {
+		$<stmt>$ = stmt(x, GOAL_S_OP, @1);
+		$<stmt>$->op = GOAL_SEND;
+		$<stmt>$->range[0] = $2;
+		clause(x, $<stmt>$, GOAL_C_PEER, $4, @4);
+	} clauses { $$ = $<stmt>5; }
+	| T_RECV range T_FROM expr {
+		$<stmt>$ = stmt(x, GOAL_S_OP, @1);
+		$<stmt>$->op = GOAL_RECV;
+		$<stmt>$->range[0] = $2;
+		clause(x, $<stmt>$, GOAL_C_PEER, $4, @4);
+	} clauses { $$ = $<stmt>5; }
+	| T_COPY range T_INTO range {
+		$<stmt>$ = stmt(x, GOAL_S_OP, @1);
+		$<stmt>$->op = GOAL_COPY;
+		$<stmt>$->range[0] = $2;
+		$<stmt>$->range[1] = $4;
+	} clauses { $$ = $<stmt>5; }
+	| T_REDUCE range T_INTO range {
+		$<stmt>$ = stmt(x, GOAL_S_OP, @1);
+		$<stmt>$->op = GOAL_REDUCE;
+		$<stmt>$->range[0] = $2;
+		$<stmt>$->range[1] = $4;
+	} clauses { $$ = $<stmt>5; }
+	| T_REDUCE range T_WITH range T_INTO range {
+		$<stmt>$ = stmt(x, GOAL_S_OP, @1);
+		$<stmt>$->op = GOAL_REDUCE_WITH;
+		$<stmt>$->range[0] = $4;
+		$<stmt>$->range[1] = $2;
+		if (strcmp($2->name, $6->name))
+			goal_diag(x->diags, GOAL_ERROR, @6, "syntax",
+				  "\"reduce b with a into b\" writes to b itself, not to %s", $6->name);
+	} clauses { $$ = $<stmt>7; }
+	| T_CALC expr {
+		$<stmt>$ = stmt(x, GOAL_S_OP, @1);
+		$<stmt>$->op = GOAL_CALC;
+		$<stmt>$->expr = $2;
+	} clauses { $$ = $<stmt>3; }
+	| T_NOP {
+		$<stmt>$ = stmt(x, GOAL_S_OP, @1);
+		$<stmt>$->op = GOAL_NOP;
+	} clauses { $$ = $<stmt>2; }
+	;
+clauses: %empty
+	| clauses T_TAG expr { clause(x, $<stmt>0, GOAL_C_TAG, $3, @2); }
+	| clauses T_LEVEL expr { clause(x, $<stmt>0, GOAL_C_LEVEL, $3, @2); }
+	| clauses T_CPU expr { clause(x, $<stmt>0, GOAL_C_CPU, $3, @2); }
+	| clauses T_NIC expr { clause(x, $<stmt>0, GOAL_C_NIC, $3, @2); }
+	| clauses T_ON T_IDENT {
+		once(x, $<stmt>0->exec, "on", @2);
+		$<stmt>0->exec = $3;
+		if (strcmp($3, "app") && strcmp($3, "comm") && strcmp($3, "nic"))
+			goal_diag(x->diags, GOAL_ERROR, @3, "syntax",
+				  "an op runs on app, comm or nic, not on %s", $3);
+	}
+	;
+args:	expr
+	| args ',' expr {
+		struct goal_expr *e = $1;
+
+		while (e->next)
+			e = e->next;
+		e->next = $3;
+		$$ = $1;
+	}
+	;
+expr:	T_INT { $$ = NUM(@1, $1); }
+	| T_IDENT { $$ = NEW(struct goal_expr, .kind = GOAL_E_NAME, .loc = @1, .name = $1); }
+	| T_IDENT '[' expr ']' {
+		$$ = expr(x, GOAL_E_INDEX, @1, 0, $3, NULL, NULL);
+		$$->name = $1;
+	}
+	| T_IDENT '(' args ')' { $$ = call(x, @1, $1, $3); }
+	| '(' expr ')' { $$ = $2; }
+	| '-' expr %prec UNARY { $$ = UN(@1, NEG, $2); }
+	| '~' expr { $$ = UN(@1, BNOT, $2); }
+	| T_NOT expr { $$ = UN(@1, NOT, $2); }
+	| expr '+' expr { $$ = BINOP(@2, ADD, $1, $3); }
+	| expr '-' expr { $$ = BINOP(@2, SUB, $1, $3); }
+	| expr '*' expr { $$ = BINOP(@2, MUL, $1, $3); }
+	| expr '/' expr { $$ = BINOP(@2, DIV, $1, $3); }
+	| expr T_MOD expr { $$ = BINOP(@2, MOD, $1, $3); }
+	| expr '^' expr { $$ = BINOP(@2, POW, $1, $3); }
+	| expr T_SHL expr { $$ = BINOP(@2, SHL, $1, $3); }
+	| expr T_SHR expr { $$ = BINOP(@2, SHR, $1, $3); }
+	| expr '&' expr { $$ = BINOP(@2, BAND, $1, $3); }
+	| expr '|' expr { $$ = BINOP(@2, BOR, $1, $3); }
+	| expr T_XOR expr { $$ = BINOP(@2, XOR, $1, $3); }
+	| expr T_EQ expr { $$ = BINOP(@2, EQ, $1, $3); }
+	| expr T_NE expr { $$ = BINOP(@2, NE, $1, $3); }
+	| expr '<' expr { $$ = BINOP(@2, LT, $1, $3); }
+	| expr T_LE expr { $$ = BINOP(@2, LE, $1, $3); }
+	| expr '>' expr { $$ = BINOP(@2, LT, $3, $1); }
+	| expr T_GE expr { $$ = BINOP(@2, LE, $3, $1); }
+	| expr T_AND expr { $$ = expr(x, GOAL_E_AND, @2, 0, $1, $3, NULL); }
+	| expr T_OR expr { $$ = expr(x, GOAL_E_OR, @2, 0, $1, $3, NULL); }
+	| expr '?' expr ':' expr %prec '?' { $$ = expr(x, GOAL_E_COND, @2, 0, $1, $3, $5); }
+	;
+%%
+static void goal_param_error(GOAL_PARAM_LTYPE *l, void *scanner, struct goal_lex *x, const char *msg)
+{
+	(void)scanner;
+	if (!x->err)
+		goal_diag(x->diags, GOAL_ERROR, *l, "syntax", "%s",
+			  !strcmp(msg, "memory exhausted") ? "the text is nested too deeply" : msg);
+}
+
+static struct goal_expr *expr(struct goal_lex *x, enum goal_expr_kind kind, struct goal_loc at, int fn,
+			      struct goal_expr *a, struct goal_expr *b, struct goal_expr *c)
+{
+	return NEW(struct goal_expr, .kind = kind, .loc = at, .fn = fn, .arg = { a, b, c },
+		   .nargs = 1u + (b != NULL) + (c != NULL));
+}
+
+static struct goal_expr *call(struct goal_lex *x, struct goal_loc at, const char *name,
+			      struct goal_expr *args)
+{
+	struct goal_expr *e = NEW(struct goal_expr, .kind = GOAL_E_CALL, .loc = at, .name = name);
+
+	for (struct goal_expr *a = args; a; a = a->next) {
+		if (e->nargs < 3)
+			e->arg[e->nargs] = a;
+		e->nargs++;
+	}
+	return e;
+}
+
+static struct goal_stmt *stmt(struct goal_lex *x, enum goal_stmt_kind kind, struct goal_loc at)
+{
+	return NEW(struct goal_stmt, .kind = kind, .loc = at);
+}
+
+static void once(struct goal_lex *x, bool again, const char *what, struct goal_loc at)
+{
+	if (again)
+		goal_diag(x->diags, GOAL_ERROR, at, "syntax", "%s is given twice", what);
+}
+
+static void clause(struct goal_lex *x, struct goal_stmt *s, enum goal_clause c, struct goal_expr *e,
+		   struct goal_loc at)
+{
+	static const char *const words[] = { "peer", "tag", "level", "cpu", "nic" };
+
+	once(x, s->clause[c], words[c], at);
+	s->clause[c] = e;
+}
+
+static enum goal_mode mode(struct goal_lex *x, const char *word, struct goal_loc at)
+{
+	static const char *const words[] = { "in", "out", "inout", "scratch" };
+
+	for (int i = 0; i < 4; i++)
+		if (!strcmp(words[i], word))
+			return (enum goal_mode)i;
+	goal_diag(x->diags, GOAL_ERROR, at, "syntax", "a buffer is in, out, inout or scratch, not %s", word);
+	return GOAL_IN;
+}
+
+static enum goal_scope scope(struct goal_lex *x, const char *word, struct goal_loc at)
+{
+	if (!strcmp(word, "rootonly"))
+		return GOAL_ROOTONLY;
+	if (!strcmp(word, "local"))
+		return GOAL_LOCAL;
+	if (strcmp(word, "global"))
+		goal_diag(x->diags, GOAL_ERROR, at, "syntax",
+			  "a parameter is global, rootonly or local, not %s", word);
+	return GOAL_GLOBAL;
+}

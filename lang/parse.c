@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Entry points of the two parsers. */
+#include "lang/ast.h"
+#include "lang/lex.h"
+#include "util/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* From the generated lexers and parsers. */
+int goal_plain_lex_init_extra(struct goal_lex *x, void **scanner);
+int goal_plain_lex_destroy(void *scanner);
+int goal_plain_parse(void *scanner, struct goal_lex *x);
+int goal_param_lex_init_extra(struct goal_lex *x, void **scanner);
+int goal_param_lex_destroy(void *scanner);
+int goal_param_parse(void *scanner, struct goal_lex *x);
+
+uint64_t goal_lex_number(struct goal_lex *x, struct goal_loc at, const char *s, size_t len, uint64_t max)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		uint64_t digit = (uint64_t)(s[i] - '0');
+
+		if (v > (max - digit) / 10) {
+			goal_diag(x->diags, GOAL_ERROR, at, "overflow",
+				  "the number %.*s%s does not fit 64 bits", len > 24 ? 24 : (int)len, s,
+				  len > 24 ? "..." : "");
+			return max;
+		}
+		v = v * 10 + digit;
+	}
+	return v;
+}
+
+static bool word_at(const char *p, const char *end, const char *word)
+{
+	size_t n = strlen(word);
+
+	return (size_t)(end - p) >= n && !memcmp(p, word, n);
+}
+
+bool goal_text_is_plain(const char *text, size_t len)
+{
+	const char *p = text, *end = text + len;
+
+	while (p < end) {
+		if (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n') {
+			p++;
+		} else if (word_at(p, end, "//")) {
+			while (p < end && *p != '\n')
+				p++;
+		} else if (word_at(p, end, "/*")) {
+			for (p += 2; p < end && !word_at(p, end, "*/"); p++)
+				;
+			p = end - p > 2 ? p + 2 : end;
+		} else {
+			break;
+		}
+	}
+	if (word_at(p, end, "num_ranks"))
+		return true;
+	if (!word_at(p, end, "rank"))
+		return false;
+	for (p += 4; p < end && (*p == ' ' || *p == '\t'); p++)
+		;
+	return p < end && *p >= '0' && *p <= '9';
+}
+
+/* Runs one parser; the scanner's memory is given back also after its fatal jump. */
+static int run(struct goal_lex *x, int (*init)(struct goal_lex *, void **), int (*destroy)(void *),
+	       int (*parse)(void *, struct goal_lex *))
+{
+	void *volatile scanner = NULL;
+	void *fresh = NULL;
+
+	if (init(x, &fresh))
+		return -ERR_NOMEM;
+	scanner = fresh;
+	if (setjmp(x->fatal))
+		x->err = -ERR_NOMEM;
+	else if (parse(scanner, x) == 2)
+		x->err = -ERR_NOMEM;
+	destroy(scanner);
+	return x->err;
+}
+
+int goal_parse_plain(struct goal_diags *d, unsigned file, const char *text, size_t len,
+		     const struct goal_plain_sink *sink)
+{
+	struct goal_lex x = { .diags = d,
+			      .text = text,
+			      .end = text + len,
+			      .at = { 1, 1, (uint16_t)file },
+			      .sink = sink };
+	int err = run(&x, goal_plain_lex_init_extra, goal_plain_lex_destroy, goal_plain_parse);
+
+	VEC_FREE(&x.rank.ops);
+	VEC_FREE(&x.rank.deps);
+	VEC_FREE(&x.rank.names);
+	return err;
+}
+
+int goal_parse_parametric(struct goal_diags *d, unsigned file, const char *text, size_t len,
+			  struct goal_schedule **out)
+{
+	struct goal_lex x = { .diags = d,
+			      .text = text,
+			      .end = text + len,
+			      .at = { 1, 1, (uint16_t)file } };
+	unsigned errors = goal_diags_errors(d);
+	int err;
+
+	*out = NULL;
+	x.schedule = mem_calloc(1, sizeof *x.schedule);
+	if (!x.schedule)
+		return -ERR_NOMEM;
+	err = run(&x, goal_param_lex_init_extra, goal_param_lex_destroy, goal_param_parse);
+	if (err || goal_diags_errors(d) != errors)
+		goal_schedule_free(x.schedule);
+	else
+		*out = x.schedule;
+	return err;
+}
+
+void goal_schedule_free(struct goal_schedule *s)
+{
+	if (!s)
+		return;
+	struct arena a = s->arena; /* the tree itself is not in it */
+
+	arena_fini(&a);
+	free(s);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Grammar of plain GOAL (man/goal.5). Each rank goes to the sink as soon as its brace closes. */
+%define api.pure full
+%define api.prefix {goal_plain_}
+%define api.location.type {struct goal_loc}
+%define parse.error detailed
+%define parse.lac full
+%locations
+%expect 0
+%param { void *scanner }
+%parse-param { struct goal_lex *x }
+
+%code requires {
+#include "lang/lex.h"
+}
+%code {
+#include <stdlib.h>
+#include <string.h>
+
+#define YYLLOC_DEFAULT(cur, rhs, n) ((cur) = YYRHSLOC(rhs, (n) ? 1 : 0))
+#define YYMALLOC mem_alloc
+#define YYFREE free
+
+int goal_plain_lex(GOAL_PLAIN_STYPE *v, GOAL_PLAIN_LTYPE *l, void *scanner);
+static void goal_plain_error(GOAL_PLAIN_LTYPE *l, void *scanner, struct goal_lex *x, const char *msg);
+static void begin_op(struct goal_lex *x, enum goal_kind kind, struct goal_loc at);
+static void option(struct goal_lex *x, unsigned bit, const char *word, struct goal_loc at);
+static uint32_t u32(struct goal_lex *x, const char *what, uint64_t v, struct goal_loc at);
+static int end_op(struct goal_lex *x);
+static int end_rank(struct goal_lex *x);
+
+#define STOP_ON(expr)                        \
+	do {                                 \
+		if ((x->err = (expr)) != 0)  \
+			YYABORT;             \
+	} while (0)
+}
+%union {
+	uint64_t num;
+	struct goal_name name;
+}
+%token T_NUM_RANKS "num_ranks" T_RANK "rank" T_SEND "send" T_RECV "recv" T_CALC "calc"
+%token T_BYTES "b" T_TO "to" T_FROM "from" T_TAG "tag" T_CPU "cpu" T_NIC "nic" T_ANY "-1"
+%token T_REQUIRES "requires" T_IREQUIRES "irequires" T_NL "end of line" T_WORD "word"
+%token <num> T_INT "number"
+%token <name> T_LABEL "label:" T_NAME "label"
+%token YYEOF 0 "end of file"
+%%
+file:	T_NUM_RANKS T_INT { STOP_ON(x->sink->num_ranks(x->sink->arg, $2, @2)); } ranks
+	;
+ranks:	%empty
+	| ranks rank
+	;
+rank:	T_RANK T_INT '{' {
+		x->rank.rank = u32(x, "rank", $2, @2);
+		x->rank.loc = @2;
+	} stmts '}' { STOP_ON(end_rank(x)); }
+	;
+stmts:	stmt
+	| stmts T_NL stmt
+	;
+stmt:	%empty
+	| { x->op.label.len = 0; } op
+	| T_LABEL { x->op.label = $1; x->op.loc = @1; } op
+	| T_NAME requires T_NAME {
+		STOP_ON(VEC_PUSH(&x->rank.deps, (struct goal_plain_dep){ $1, $3, @1, @3, $<num>2 != 0 }));
+	}
+	| error
+	;
+requires: T_REQUIRES { $<num>$ = 0; }
+	| T_IREQUIRES { $<num>$ = 1; }
+	;
+op:	T_SEND { begin_op(x, GOAL_SEND, @1); } bytes T_TO T_INT {
+		x->op.peer = u32(x, "peer", $5, @5);
+	} options { STOP_ON(end_op(x)); }
+	| T_RECV { begin_op(x, GOAL_RECV, @1); } bytes T_FROM source options { STOP_ON(end_op(x)); }
+	| T_CALC { begin_op(x, GOAL_CALC, @1); } T_INT { x->op.size = $3; } options { STOP_ON(end_op(x)); }
+	;
+bytes:	T_INT T_BYTES { x->op.size = $1; }
+	;
+source:	T_INT { x->op.peer = u32(x, "peer", $1, @1); }
+	| T_ANY { x->op.peer = GOAL_ANY; }
+	;
+options: %empty
+	| options T_TAG T_INT { option(x, 1, "tag", @2); x->op.tag = u32(x, "tag", $3, @3); }
+	| options T_TAG T_ANY { option(x, 1, "tag", @2); x->op.tag = GOAL_ANY; }
+	| options T_CPU T_INT { option(x, 2, "cpu", @2); x->op.cpu = u32(x, "cpu", $3, @3); }
+	| options T_NIC T_INT { option(x, 4, "nic", @2); x->op.nic = u32(x, "nic", $3, @3); }
+	;
+%%
+static void goal_plain_error(GOAL_PLAIN_LTYPE *l, void *scanner, struct goal_lex *x, const char *msg)
+{
+	(void)scanner;
+	if (!strcmp(msg, "memory exhausted"))
+		x->err = -ERR_NOMEM;
+	if (!x->err)
+		goal_diag(x->diags, GOAL_ERROR, *l, "syntax", "%s", msg);
+}
+
+static void begin_op(struct goal_lex *x, enum goal_kind kind, struct goal_loc at)
+{
+	struct goal_name label = x->op.label;
+	struct goal_loc loc = label.len ? x->op.loc : at;
+
+	memset(&x->op, 0, sizeof x->op);
+	x->op.kind = (uint8_t)kind;
+	x->op.label = label;
+	x->op.loc = loc;
+}
+
+static void option(struct goal_lex *x, unsigned bit, const char *word, struct goal_loc at)
+{
+	if (x->op.given & bit)
+		goal_diag(x->diags, GOAL_ERROR, at, "syntax", "%s is given twice", word);
+	if (x->op.kind == GOAL_CALC && bit == 1)
+		goal_diag(x->diags, GOAL_ERROR, at, "syntax", "a calc has no tag");
+	x->op.given = (uint8_t)(x->op.given | bit);
+}
+
+/* GOAL_ANY is no number of its own: it would read as the wildcard. */
+static uint32_t u32(struct goal_lex *x, const char *what, uint64_t v, struct goal_loc at)
+{
+	if (v < GOAL_ANY)
+		return (uint32_t)v;
+	if (v != UINT64_MAX) /* else it has been reported */
+		goal_diag(x->diags, GOAL_ERROR, at, "overflow", "%s %llu does not fit 32 bits", what,
+			  (unsigned long long)v);
+	return 0;
+}
+
+static int end_op(struct goal_lex *x)
+{
+	return VEC_PUSH(&x->rank.ops, x->op);
+}
+
+static int end_rank(struct goal_lex *x)
+{
+	int err = x->sink->rank(x->sink->arg, &x->rank);
+
+	x->rank.ops.n = x->rank.deps.n = x->rank.names.n = 0;
+	return err;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Persistent collective schedules: load a schedule, bind it once to a group of ranks and to buffers, start
+ * it as often as you like. See sched(7).
+ *
+ * Every function returns MPIX_SCHED_SUCCESS or one of MPIX_SCHED_ERR_*; outputs are written only on
+ * success. MPIX_Sched_error_detail() tells more about the last error of a context. Any thread may call; one
+ * request is used by one thread at a time. */
+#ifndef MPIX_SCHED_H
+#define MPIX_SCHED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MPIX_SCHED_VERSION_MAJOR 0
+#define MPIX_SCHED_VERSION_MINOR 1
+#define MPIX_SCHED_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define MPIX_SCHED_API __attribute__((visibility("default")))
+#else
+#define MPIX_SCHED_API
+#endif
+
+typedef struct mpix_sched_ctx *MPIX_Sched_ctx; /* everything hangs off a context */
+typedef struct mpix_sched *MPIX_Sched; /* a loaded schedule */
+typedef struct mpix_sched_group *MPIX_Sched_group; /* ranks that bind together */
+typedef struct mpix_sched_type *MPIX_Sched_type; /* layout of an element in memory */
+typedef struct mpix_sched_op *MPIX_Sched_op; /* a user-defined reduction */
+typedef struct mpix_sched_request *MPIX_Sched_request; /* a bound schedule */
+
+#define MPIX_SCHED_REQUEST_NULL ((MPIX_Sched_request)0)
+#define MPIX_SCHED_UNDEFINED (-1)
+
+enum {
+	MPIX_SCHED_SUCCESS = 0,
+	MPIX_SCHED_ERR_SYNTAX = 1, /* the schedule's text has errors; the detail holds the diagnostics */
+	MPIX_SCHED_ERR_NOMEM = 2,
+	MPIX_SCHED_ERR_ARG = 3,
+	MPIX_SCHED_ERR_STATE = 4, /* the request is active, or not active, or its group has failed */
+	MPIX_SCHED_ERR_NOT_BIN = 5, /* not a schedule binary */
+	MPIX_SCHED_ERR_VERSION = 6, /* made by a newer compiler */
+	MPIX_SCHED_ERR_TRUNCATED = 7,
+	MPIX_SCHED_ERR_CHECKSUM = 8,
+	MPIX_SCHED_ERR_CORRUPT = 9,
+	MPIX_SCHED_ERR_SPACE = 10,
+	MPIX_SCHED_ERR_OVERFLOW = 11,
+	MPIX_SCHED_ERR_DIVZERO = 12,
+	MPIX_SCHED_ERR_DOMAIN = 13,
+	MPIX_SCHED_ERR_FUEL = 14, /* the schedule's program does not terminate */
+	MPIX_SCHED_ERR_ASSERT = 15, /* an assertion of the schedule failed */
+	MPIX_SCHED_ERR_PEER = 16,
+	MPIX_SCHED_ERR_BOUNDS = 17,
+	MPIX_SCHED_ERR_LABEL = 18,
+	MPIX_SCHED_ERR_PARAM = 19, /* a parameter is missing or has a wrong value */
+	MPIX_SCHED_ERR_UNKNOWN = 20,
+	MPIX_SCHED_ERR_CYCLE = 21,
+	MPIX_SCHED_ERR_SIZE = 22, /* a concrete schedule, and another number of ranks */
+	MPIX_SCHED_ERR_MISMATCH = 23, /* the ranks bind different schedules, sizes or counts */
+	MPIX_SCHED_ERR_UNMATCHED = 24, /* a send or recv has no partner */
+	MPIX_SCHED_ERR_DEAD = 25, /* a rank of the group died; the detail names it */
+	MPIX_SCHED_ERR_SYS = 26, /* a system call failed; the detail says which */
+	MPIX_SCHED_ERR_UNSUPPORTED = 27,
+	MPIX_SCHED_ERR_RANGE = 28,
+	MPIX_SCHED_ERR_DEADLOCK = 29,
+	MPIX_SCHED_ERR_COUNT = 30 /* a concrete schedule, and another count */
+};
+
+/* ---- context ---- */
+
+/* Creates a context. Reference-counted: what is made from it keeps it alive. */
+MPIX_SCHED_API int MPIX_Sched_ctx_create(MPIX_Sched_ctx *ctx);
+MPIX_SCHED_API int MPIX_Sched_ctx_free(MPIX_Sched_ctx *ctx);
+/* The sentence for an error number; never NULL. */
+MPIX_SCHED_API const char *MPIX_Sched_error_string(int err);
+/* What the last failed call on this context found out, copied to buf and NUL-terminated; returns the
+ * length of the whole text. */
+MPIX_SCHED_API size_t MPIX_Sched_error_detail(MPIX_Sched_ctx ctx, char *buf, size_t size);
+MPIX_SCHED_API int MPIX_Sched_get_version(int *major, int *minor, int *patch);
+
+/* ---- memory of the shared heap ---- */
+
+/* Memory that the ranks of a node reach by load and store; 64-byte aligned, zeroed. Any other memory may
+ * be bound as well, but is slower. */
+MPIX_SCHED_API int MPIX_Sched_alloc(MPIX_Sched_ctx ctx, size_t size, void **ptr);
+/* ERR_STATE while a request is bound to it, ERR_ARG when ptr is not from MPIX_Sched_alloc. */
+MPIX_SCHED_API int MPIX_Sched_dealloc(MPIX_Sched_ctx ctx, void *ptr);
+
+/* ---- schedules ---- */
+
+/* Loads a binary, or compiles a text, from a file. */
+MPIX_SCHED_API int MPIX_Sched_load(MPIX_Sched_ctx ctx, const char *path, MPIX_Sched *sched);
+/* The same from memory, which is copied. name stands for the file in messages. */
+MPIX_SCHED_API int MPIX_Sched_load_mem(MPIX_Sched_ctx ctx, const char *name, const void *data, size_t size,
+				       MPIX_Sched *sched);
+/* Requests made from it live on. */
+MPIX_SCHED_API int MPIX_Sched_unload(MPIX_Sched *sched);
+
+struct MPIX_Sched_info {
+	size_t struct_size; /* sizeof, set by the caller */
+	uint32_t nranks; /* 0: any number */
+	uint32_t nbuffers; /* in the order of their declaration */
+	int plain; /* plain GOAL: buffer 0 holds all sends, buffer 1 all recvs, in bytes */
+	const char *name, *implements; /* live as long as the schedule */
+};
+MPIX_SCHED_API int MPIX_Sched_get_info(MPIX_Sched sched, struct MPIX_Sched_info *info);
+/* One buffer: its name, and whether the caller has to give it ("in", "out", "inout") or the library does
+ * ("scratch"). */
+MPIX_SCHED_API int MPIX_Sched_get_buffer(MPIX_Sched sched, uint32_t index, const char **name,
+					 const char **mode);
+
+/* ---- groups ---- */
+
+/* An allgather of size bytes per rank, for MPIX_Sched_group_create: out receives the contributions of
+ * rank 0, 1, …. Returns 0 on success. Blocking. */
+typedef int MPIX_Sched_allgather_fn(const void *in, void *out, size_t size, void *arg);
+
+/* Makes a group, collectively. allgather is only called in here. Cost: two allgathers and two messages
+ * per rank. */
+MPIX_SCHED_API int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size,
+					   MPIX_Sched_allgather_fn *allgather, void *arg,
+					   MPIX_Sched_group *group);
+/* All ranks of a program that goalrun started; a group of one when there was no launcher. Collective. */
+MPIX_SCHED_API int MPIX_Sched_group_world(MPIX_Sched_ctx ctx, MPIX_Sched_group *group);
+MPIX_SCHED_API int MPIX_Sched_group_rank(MPIX_Sched_group group, int *rank, int *size);
+/* Local. Requests made from it live on. */
+MPIX_SCHED_API int MPIX_Sched_group_free(MPIX_Sched_group *group);
+
+/* ---- datatypes and operations ---- */
+
+/* Basic elements; reductions work on these. BYTE is only moved. */
+enum MPIX_Sched_basic {
+	MPIX_SCHED_BYTE,
+	MPIX_SCHED_INT8,
+	MPIX_SCHED_UINT8,
+	MPIX_SCHED_INT16,
+	MPIX_SCHED_UINT16,
+	MPIX_SCHED_INT32,
+	MPIX_SCHED_UINT32,
+	MPIX_SCHED_INT64,
+	MPIX_SCHED_UINT64,
+	MPIX_SCHED_FLOAT,
+	MPIX_SCHED_DOUBLE,
+	MPIX_SCHED_BASICS
+};
+
+/* A datatype of n blocks: block i is length[i] basic elements at offset[i] bytes; one element of the type
+ * follows the other at extent bytes. The arrays are copied. */
+MPIX_SCHED_API int MPIX_Sched_type_create(MPIX_Sched_ctx ctx, enum MPIX_Sched_basic basic, size_t n,
+					  const int64_t *offset, const size_t *length, int64_t extent,
+					  MPIX_Sched_type *type);
+MPIX_SCHED_API int MPIX_Sched_type_free(MPIX_Sched_type *type);
+
+enum MPIX_Sched_builtin {
+	MPIX_SCHED_NO_OP,
+	MPIX_SCHED_SUM,
+	MPIX_SCHED_PROD,
+	MPIX_SCHED_MIN,
+	MPIX_SCHED_MAX,
+	MPIX_SCHED_LAND,
+	MPIX_SCHED_LOR,
+	MPIX_SCHED_LXOR,
+	MPIX_SCHED_BAND,
+	MPIX_SCHED_BOR,
+	MPIX_SCHED_BXOR,
+	MPIX_SCHED_BUILTINS
+};
+
+/* inout[i] = in[i] op inout[i] for count elements of the request's datatype in the user's layout. Called
+ * in the thread that starts, tests or waits. */
+typedef void MPIX_Sched_op_fn(const void *in, void *inout, size_t count, void *arg);
+MPIX_SCHED_API int MPIX_Sched_op_create(MPIX_Sched_ctx ctx, MPIX_Sched_op_fn *fn, void *arg, int commutes,
+					MPIX_Sched_op *op);
+MPIX_SCHED_API int MPIX_Sched_op_free(MPIX_Sched_op *op);
+
+/* ---- requests ---- */
+
+/* The value of a parameter of the schedule. */
+struct MPIX_Sched_param {
+	const char *name;
+	const int64_t *value;
+	size_t n; /* 1, or the length of a vector */
+};
+
+/* What a schedule is bound to. Zero what you do not need. */
+struct MPIX_Sched_bind {
+	size_t struct_size; /* sizeof, set by the caller */
+	void *const *buffers; /* one for each buffer of the schedule; NULL for scratch and unused ones */
+	size_t nbuffers;
+	size_t count; /* elements of the datatype per block; 1 in plain GOAL */
+	enum MPIX_Sched_basic basic; /* the datatype, when type is NULL */
+	MPIX_Sched_type type;
+	enum MPIX_Sched_builtin builtin; /* the operation, when op is NULL */
+	MPIX_Sched_op op;
+	const struct MPIX_Sched_param *params; /* others take their defaults */
+	size_t nparams;
+};
+
+/* Binds, collectively over the group and in the same order on all its ranks. What is bound is kept as long
+ * as the request: types and ops may be freed, memory may not. All ranks get the same error. */
+MPIX_SCHED_API int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group,
+				   const struct MPIX_Sched_bind *bind, MPIX_Sched_request *req);
+/* Local: never waits for another rank. ERR_STATE when the request is active. */
+MPIX_SCHED_API int MPIX_Sched_start(MPIX_Sched_request req);
+MPIX_SCHED_API int MPIX_Sched_startall(size_t n, const MPIX_Sched_request *reqs);
+/* *flag is 1 when the request is complete or not active. Makes progress on all requests of the context. */
+MPIX_SCHED_API int MPIX_Sched_test(MPIX_Sched_request req, int *flag);
+/* Returns at once when the request is not active. */
+MPIX_SCHED_API int MPIX_Sched_wait(MPIX_Sched_request req);
+/* Entries may be MPIX_SCHED_REQUEST_NULL. On errors, the first one; all others are complete or failed. */
+MPIX_SCHED_API int MPIX_Sched_waitall(size_t n, const MPIX_Sched_request *reqs);
+/* *index is MPIX_SCHED_UNDEFINED when no request is active. */
+MPIX_SCHED_API int MPIX_Sched_waitany(size_t n, const MPIX_Sched_request *reqs, int *index);
+/* Local. ERR_STATE when the request is active and its group has not failed. */
+MPIX_SCHED_API int MPIX_Sched_free(MPIX_Sched_request *req);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The epoch protocol of the shared-memory backend, as a model for spin.
+ *
+ * One persistent request is started EPOCHS times on three ranks.  Each rank does, for e = 1, 2, 3:
+ *
+ *      overwrite the user buffer;  start;  wait
+ *
+ * Start never waits for another rank.  What keeps a fast rank from running away is completion, and
+ * what keeps the data right are words that have one writer each and only grow, so that nothing is
+ * ever re-armed and an early arrival of the next epoch cannot be lost.
+ *
+ * The words, and who writes them:
+ *
+ *      started[r]    rank r            the epoch that r started last
+ *      slot[i].seq   sender            EAGER: the epoch whose payload slot i holds
+ *      avail         sender            RENDEZVOUS: the epoch whose data may be read from the sender
+ *      done          receiver          RENDEZVOUS: the epoch whose data has been read
+ *      produced      sender            STAGED: chunks written, counted over all epochs
+ *      consumed      receiver          STAGED: chunks read, counted over all epochs
+ *
+ * Choices, all with -D:
+ *
+ *      TOPO   TREE (0 -> 1, 0 -> 2) or CHAIN (0 -> 1 -> 2, so that rank 1 relays)
+ *      KIND   EAGER, RENDEZVOUS or STAGED: how a message travels
+ *      NC     chunks of a STAGED message (3 if not given)
+ *      EPOCHS 3 if not given
+ *
+ * Properties.  Each has a name, which stands in the assertion and so in what pan prints:
+ *
+ *      DATA      epoch e delivers epoch e's data, whole, to every receiver, and leaves the root's as
+ *                it was
+ *      WINDOW    nobody, the rank's own ops and the application included, touches a user buffer on
+ *                the wrong side of [start e, completion e]
+ *      PEERS     epoch e completes on a rank only when every peer that it exchanges messages with
+ *                has started e-1
+ *      (and no deadlock: spin's "invalid end state")
+ *
+ * Mutants, each the protocol with one rule broken.  run.sh names the properties that each violates.
+ *
+ *      NO_START       all kinds           the recv does not wait for its own rank's start
+ *      NO_CREDIT      EAGER, STAGED       the send does not look at the receiver's `started`
+ *      ONE_SLOT       EAGER               one slot instead of two
+ *      NO_DONE        RENDEZVOUS          the send completes without waiting for `done`
+ *      NO_RING        STAGED              the send does not look at `consumed`
+ *      RELAXED_STORE  EAGER, STAGED       seq, produced: may be visible before the last payload store
+ *      RELAXED_LOAD   all kinds           payload may be read before seq, avail, produced is seen
+ *      RELAXED_DONE   RENDEZVOUS, STAGED  done, consumed: may be visible before the last payload read
+ *
+ * Reachability, to show that the model is not vacuous: REACH adds two claims that run.sh expects to
+ * fail, the first always, the second where a message is buffered in time (EAGER, and STAGED with at
+ * most D chunks):
+ *
+ *      END       not all ranks complete the last epoch
+ *      AHEAD     the root never completes an epoch that rank 1 has not started
+ *
+ * What is one step.  Every load-acquire and store-release of a word, and every copy of one payload
+ * cell, is a step of its own, and steps interleave freely (sequential consistency); the RELAXED
+ * mutants add the reorderings that the acquires and releases forbid.  A payload has two cells, which
+ * is enough to tear it.  d_step joins only
+ *
+ *   - an assertion, or the ghost `window`, with the one step that it speaks of;
+ *   - the load and the store of one cell's copy.  A rank's user buffer is written by its own ops
+ *     alone, so the load that matters to others is the one from a slot or a peer, the store that
+ *     matters is the one into a slot; the other half can be put at the same moment;
+ *   - the application's overwrite of its buffer: a peer that looked in the middle of it would be
+ *     outside of the rank's window, and WINDOW fails on that access whatever it reads;
+ *   - a process's own loop counters.
+ *
+ * Every op is a process of its own.  That is more than the runtime does: a rank's thread or a
+ * communication core polls its ops in turn, never blocking in one of them, and so yields some of the
+ * interleavings here.  Blocking guards stand for polling.  Every loop counts up to a bound, so the
+ * graph of states has no cycle: with no invalid end state, every run ends with all processes at
+ * their ends, which is with EPOCHS epochs completed on every rank.
+ *
+ * Not modelled: words that wrap around, several executors for one op, ranks that die.
+ */
+
+#define TREE        1
+#define CHAIN       2
+#define EAGER       1
+#define RENDEZVOUS  2
+#define STAGED      3
+
+#ifndef TOPO
+#define TOPO TREE
+#endif
+#ifndef KIND
+#define KIND EAGER
+#endif
+
+#define RANKS     3
+#define MESSAGES  2
+#ifndef EPOCHS
+#define EPOCHS    3
+#endif
+#define GARBAGE   255
+
+/* Message m goes from SRC(m) to DST(m). */
+#if TOPO == TREE
+#define SRC(m)  0
+#elif TOPO == CHAIN
+#define SRC(m)  (m)
+#else
+#error "TOPO is TREE or CHAIN"
+#endif
+#define DST(m)  ((m) + 1)
+
+#if KIND == STAGED
+#ifndef NC
+#define NC 3
+#endif
+#define SLOTS     2             /* D, the depth of the ring */
+#elif KIND == EAGER || KIND == RENDEZVOUS
+#ifdef NC
+#error "NC is for STAGED"
+#endif
+#define NC        1
+#define SLOTS     2
+#else
+#error "KIND is EAGER, RENDEZVOUS or STAGED"
+#endif
+
+#if defined(NO_CREDIT) && KIND == RENDEZVOUS || defined(ONE_SLOT) && KIND != EAGER || defined(NO_DONE) && KIND != RENDEZVOUS \
+    || defined(NO_RING) && KIND != STAGED || defined(RELAXED_STORE) && KIND == RENDEZVOUS || defined(RELAXED_DONE) && KIND == EAGER
+#error "this mutant does not apply to this KIND"
+#endif
+
+/* Chunk k (1 .. NC) of epoch e, counted over all epochs from 1.  It is also what the two cells of
+ * that chunk hold; with one chunk an epoch it is the epoch. */
+#define CHUNK(e, k)  (((e) - 1) * NC + (k))
+
+/* Cell c (0 or 1) of chunk k in a user buffer. */
+#define AT(k, c)     (2 * ((k) - 1) + (c))
+
+/* Always true, outside the state: they only give the assertions their names. */
+hidden byte DATA = 1, WINDOW = 1, PEERS = 1, END = 1, AHEAD = 1;
+#define CHECK(property, condition)  assert(property && (condition))
+
+/* ---------------------------------------------------------------------------------------------
+ * Ranks
+ */
+
+typedef Rank {
+  byte started;
+  byte window;                  /* ghost: the epoch in [start, completion], 0 outside */
+  byte buf[2 * NC]              /* the user buffer */
+}
+Rank rank[RANKS];
+
+/* ---------------------------------------------------------------------------------------------
+ * Messages
+ */
+
+typedef Slot {
+  byte cell[2];
+#if KIND == EAGER
+  byte seq
+#endif
+}
+
+typedef Message {
+#if KIND == EAGER
+  Slot slot[SLOTS];             /* in the receiver's memory */
+#elif KIND == RENDEZVOUS
+  byte avail;                   /* in the receiver's memory */
+  byte done;                    /* in the sender's memory */
+#else
+  Slot slot[SLOTS];             /* in the receiver's memory */
+  byte produced;                /* in the receiver's memory */
+  byte consumed;                /* in the sender's memory */
+#endif
+  byte sent;                    /* the epoch whose send is complete; private to the sender */
+  byte received                 /* the epoch whose recv is complete; private to the receiver */
+}
+Message msg[MESSAGES];
+
+#if KIND == EAGER
+#ifdef ONE_SLOT
+#define SLOT(e, k)  0
+#else
+#define SLOT(e, k)  ((e) & 1)
+#endif
+#else
+#define SLOT(e, k)  (CHUNK(e, k) % SLOTS)
+#endif
+
+#define IN_WINDOW(r, e)  CHECK(WINDOW, rank[r].window == (e))
+
+/* The sender copies cell c of chunk k from its user buffer into the slot. */
+#define PUT(c) \
+  d_step { \
+    IN_WINDOW(SRC(m), e); \
+    msg[m].slot[SLOT(e, k)].cell[c] = rank[SRC(m)].buf[AT(k, c)] \
+  }
+
+/* The receiver copies cell c of chunk k into its user buffer: from the slot, or (RENDEZVOUS) right
+ * from the sender's user buffer. */
+#if KIND == RENDEZVOUS
+#define GET(c) \
+  d_step { \
+    IN_WINDOW(SRC(m), e); \
+    IN_WINDOW(DST(m), e); \
+    rank[DST(m)].buf[AT(k, c)] = rank[SRC(m)].buf[AT(k, c)] \
+  }
+#else
+#define GET(c) \
+  d_step { \
+    IN_WINDOW(DST(m), e); \
+    rank[DST(m)].buf[AT(k, c)] = msg[m].slot[SLOT(e, k)].cell[c] \
+  }
+#endif
+
+/* The credit of EAGER and STAGED.  The receiver has started e-1, so it has completed e-2, and slot
+ * e&1 (which held e-2) is free.  PEERS for the sender follows too.  In STAGED the ring guards the
+ * slots, and the credit is there for PEERS, in short messages: the last chunk of e waits until chunk
+ * e*NC - D is consumed, which is a chunk of e-1 or later, so that the credit says nothing new, if
+ * 2*NC > D.  (run.sh shows both sides: NC=1 fails without the credit, NC=2 and NC=3 do not.) */
+#ifdef NO_CREDIT
+#define CREDIT  true
+#else
+#define CREDIT  (rank[DST(m)].started >= e - 1)
+#endif
+
+/* PUBLISH says that chunk k is there, ARRIVED sees it, RELEASE says that the receiver is through
+ * with it. */
+#if KIND == EAGER
+#define PUBLISH  msg[m].slot[SLOT(e, k)].seq = e
+#define ARRIVED  (msg[m].slot[SLOT(e, k)].seq == e)
+#elif KIND == RENDEZVOUS
+#define PUBLISH  msg[m].avail = e
+#define ARRIVED  (msg[m].avail == e)
+#define RELEASE  msg[m].done = e
+#else
+#define PUBLISH  msg[m].produced = CHUNK(e, k)
+#define ARRIVED  (msg[m].produced >= CHUNK(e, k))
+#define RELEASE  msg[m].consumed = CHUNK(e, k)
+#endif
+
+/* The room for chunk k in the ring.  (The credit alone would do if 2*NC <= D.) */
+#ifdef NO_RING
+#define ROOM  true
+#else
+#define ROOM  (msg[m].consumed >= CHUNK(e, k) - SLOTS)
+#endif
+
+/* ---------------------------------------------------------------------------------------------
+ * The send op of message m
+ */
+
+#if TOPO == CHAIN
+#define SEND_DEPENDENCIES  (m == 0 || msg[0].received == e)     /* the relay */
+#else
+#define SEND_DEPENDENCIES  true
+#endif
+
+proctype send(byte m)
+{
+  byte e = 1;
+  byte k = 1;
+
+  do
+  :: e <= EPOCHS ->
+    (rank[SRC(m)].started == e && SEND_DEPENDENCIES);
+
+#if KIND == RENDEZVOUS
+    PUBLISH;                            /* the user buffer is stable until this send completes */
+#ifndef NO_DONE
+    (msg[m].done == e);
+#endif
+#else
+    CREDIT;
+    do
+    :: k <= NC ->
+#if KIND == STAGED
+      ROOM;
+#endif
+      if
+      :: PUT(0); PUT(1); PUBLISH
+#ifdef RELAXED_STORE
+      :: PUT(0); PUBLISH; PUT(1)
+#endif
+      fi;
+      k++
+    :: else -> break
+    od;
+#endif
+
+    msg[m].sent = e;
+    d_step { e++; k = 1 }
+  :: else -> break
+  od
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * The recv op of message m
+ */
+
+proctype recv(byte m)
+{
+  byte e = 1;
+  byte k = 1;
+
+  do
+  :: e <= EPOCHS ->
+#ifndef NO_START
+    (rank[DST(m)].started == e);
+#endif
+
+    do
+    :: k <= NC ->
+      if
+      :: ARRIVED; GET(0);
+#ifdef RELAXED_DONE
+        if
+        :: GET(1)
+        :: RELEASE; GET(1)
+        fi
+#else
+        GET(1)
+#endif
+#ifdef RELAXED_LOAD
+      :: GET(0); ARRIVED; GET(1)
+#endif
+      fi;
+#if KIND != EAGER
+      RELEASE;                          /* EAGER needs none: `started` of a later epoch says it */
+#endif
+      k++
+    :: else -> break
+    od;
+
+    msg[m].received = e;
+    d_step { e++; k = 1 }
+  :: else -> break
+  od
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * The application on rank r
+ */
+
+#define OPS_DONE(m)      ((SRC(m) != r || msg[m].sent == e) && (DST(m) != r || msg[m].received == e))
+#define PEER_STARTED(m)  ((SRC(m) != r || rank[DST(m)].started >= e - 1) && (DST(m) != r || rank[SRC(m)].started >= e - 1))
+#define FINISHED(r)      (rank[r].started == EPOCHS && rank[r].window == 0)
+
+proctype application(byte r)
+{
+  byte e = 1;
+  byte k = 1;
+
+  do
+  :: e <= EPOCHS ->
+    d_step {                            /* the data of epoch e at the root, a scribble elsewhere */
+      IN_WINDOW(r, 0);
+      do
+      :: k <= NC ->
+        rank[r].buf[AT(k, 0)] = (r == 0 -> CHUNK(e, k) : GARBAGE);
+        rank[r].buf[AT(k, 1)] = (r == 0 -> CHUNK(e, k) : GARBAGE);
+        k++
+      :: else -> break
+      od;
+      k = 1
+    }
+
+    d_step { rank[r].started = e; rank[r].window = e }          /* start */
+
+    d_step {                                                    /* wait returns */
+      (OPS_DONE(0) && OPS_DONE(1));
+      rank[r].window = 0;
+      CHECK(PEERS, PEER_STARTED(0) && PEER_STARTED(1));
+#ifdef REACH
+      CHECK(AHEAD, !(r == 0 && e > 1 && rank[1].started < e));
+      CHECK(END, !(FINISHED(0) && FINISHED(1) && FINISHED(2)));
+#endif
+    }
+
+    d_step {                            /* the application reads what it got */
+      IN_WINDOW(r, 0);
+      do
+      :: k <= NC ->
+        CHECK(DATA, rank[r].buf[AT(k, 0)] == CHUNK(e, k) && rank[r].buf[AT(k, 1)] == CHUNK(e, k));
+        k++
+      :: else -> break
+      od;
+      k = 1;
+      e++
+    }
+  :: else -> break
+  od
+}
+
+init {
+  atomic {
+    run application(0); run application(1); run application(2);
+    run send(0); run send(1);
+    run recv(0); run recv(1)
+  }
+}

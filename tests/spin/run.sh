@@ -1,0 +1,181 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Checks the epoch protocol (epoch.pml) with spin: the protocol keeps its properties, every mutant
+# of it breaks exactly those that it should, and no case holds only because nothing happens.
+#
+# One line a case, `ok NAME` or `FAIL NAME why`, then a summary; exit 0, 1, or 77 without spin or
+# gcc.
+# To see how a case fails, in a copy of this directory, with the case's -D options in $D:
+#     spin $D -a epoch.pml && gcc -DSAFETY -o pan pan.c && ./pan && spin $D -t -p -g epoch.pml
+
+# shellcheck disable=SC2086  # lists of options without blanks in them are split on purpose
+set -eu
+export LC_ALL=C
+
+for tool in spin gcc; do
+  command -v $tool >/dev/null || { echo "skipped: $tool is not installed"; exit 77; }
+done
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+parallel=$(nproc)
+tmp=$(mktemp -d)
+export TMPDIR=$tmp                      # the compiler's own files too
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+trap clean_up EXIT
+
+clean_up() {
+  set +e
+  trap '' INT TERM HUP
+  # shellcheck disable=SC2046
+  kill $(jobs -p) 2>/dev/null
+  wait
+  rm -rf "$tmp"
+}
+
+# bounded COMMAND...: at most 60 s, and stopped when the case is (the trap in verify).
+child=
+bounded() {
+  timeout 60 "$@" &
+  child=$!
+  wait $child
+}
+
+# search DEFINES...: the whole state space, going on after violations.  Leaves pan's report in
+# pan.out, and in `why` the reason if there is no such report or it is not of the whole.
+search() {
+  bounded spin "$@" -a epoch.pml >spin.out 2>&1 || { why="spin: $(tail -n 1 spin.out)"; return; }
+  bounded gcc -O0 -w -DSAFETY -DMEMLIM=2048 -o pan pan.c >gcc.out 2>&1 || {
+    why="gcc: $(tail -n 1 gcc.out)"
+    return
+  }
+  bounded ./pan -w20 -c0 >pan.out 2>&1 || { why="pan ends with status $?"; return; }
+  grep -q 'errors: [0-9]' pan.out || { why="pan gives no verdict"; return; }
+  if grep -E 'max search depth too small|[Ss]earch not completed|MEMLIM|out of memory' pan.out >incomplete; then
+    why="search not complete: $(head -n 1 incomplete)"
+  fi
+}
+
+# The names of the properties that pan reports as violated, A,B,C; what else it reports, in its own
+# words.
+violated() {
+  sed -n -e '/^pan:[0-9][0-9]*: /!d' -e 's///' -e 's/^assertion violated (\([A-Z]*\)&&.*/\1/' \
+    -e 's/^invalid end state.*/DEADLOCK/' -e p pan.out | sort -u | paste -s -d ,
+}
+
+# judge NAME EXPECTED DEFINES...: prints the case's line.
+judge() {
+  local name=$1 expected=$2 why='' found
+  shift 2
+  cp "$here/epoch.pml" .
+  search "$@"
+  if [ -z "$why" ]; then
+    found=$(violated)
+    if [ "${found:-none}" != "$expected" ]; then
+      why="violates ${found:-none}, expected $expected"
+    elif [ "$expected" = none ] && ! grep -q 'errors: 0$' pan.out; then
+      why="pan counts $(grep -o 'errors: [0-9]*' pan.out)"
+    elif [ "$expected" = none ] && [ "$(grep -c '^	(0 of [0-9]* states)' pan.out)" != 4 ]; then
+      why="part of the model is never executed"
+    fi
+  fi
+  if [ -z "$why" ]; then echo "ok $name"; else echo "FAIL $name $why"; fi
+}
+
+names=()
+printed=0
+passed=0
+failed=0
+
+# Prints, in the order of the cases, the lines that are there.
+print_lines() {
+  while [ $printed -lt ${#names[@]} ] && [ -e "$tmp/$printed.line" ]; do
+    cat "$tmp/$printed.line"
+    case $(cat "$tmp/$printed.line") in
+    ok\ *) passed=$((passed + 1)) ;;
+    *) failed=$((failed + 1)) ;;
+    esac
+    printed=$((printed + 1))
+  done
+}
+
+# verify NAME EXPECTED DEFINES...: EXPECTED is none or the properties that are violated, sorted.
+verify() {
+  local i=${#names[@]}
+  while [ "$(jobs -rp | wc -l)" -ge "$parallel" ]; do wait -n || :; done
+  print_lines
+  names+=("$1")
+  {
+    trap 'kill $child 2>/dev/null; wait; exit 143' TERM HUP
+    mkdir "$tmp/$i"
+    cd "$tmp/$i"
+    judge "$@" >line || echo "FAIL $1 run.sh: status $?" >line
+    mv line "$tmp/$i.line"
+    cd "$tmp"
+    rm -rf "${tmp:?}/$i"
+  } &
+}
+
+for topo in TREE CHAIN; do
+  t=${topo,,}
+  eager="-DTOPO=$topo -DKIND=EAGER"
+  rendezvous="-DTOPO=$topo -DKIND=RENDEZVOUS"
+  staged="-DTOPO=$topo -DKIND=STAGED"
+
+  # The protocol.
+  verify $t-eager none $eager
+  verify $t-rendezvous none $rendezvous
+  for nc in 1 2 3; do
+    verify $t-staged-nc$nc none $staged -DNC=$nc
+  done
+
+  # All ranks reach the end of the last epoch, and where a message is buffered in time the root does
+  # not wait for the same epoch of its receiver.
+  verify $t-eager-reach AHEAD,END $eager -DREACH
+  verify $t-rendezvous-reach END $rendezvous -DREACH
+  verify $t-staged-nc1-reach AHEAD,END $staged -DNC=1 -DREACH
+  verify $t-staged-nc2-reach AHEAD,END $staged -DNC=2 -DREACH
+  verify $t-staged-nc3-reach END $staged -DNC=3 -DREACH
+
+  # Mutants.  Without credit an eager sender overwrites a slot that is still unread (DATA), or the
+  # receiver waits for an epoch that is gone (DEADLOCK), and it runs away (PEERS); with one slot the
+  # credit still stops it.
+  verify $t-eager-NO_CREDIT DATA,DEADLOCK,PEERS $eager -DNO_CREDIT
+  verify $t-eager-ONE_SLOT DATA,DEADLOCK $eager -DONE_SLOT
+  verify $t-eager-RELAXED_STORE DATA $eager -DRELAXED_STORE
+  verify $t-eager-RELAXED_LOAD DATA $eager -DRELAXED_LOAD
+
+  # The receiver reads a buffer that the sender has taken back (WINDOW); without any wait for it the
+  # sender also runs away and `avail` skips epochs.
+  verify $t-rendezvous-NO_DONE DATA,DEADLOCK,PEERS,WINDOW $rendezvous -DNO_DONE
+  verify $t-rendezvous-RELAXED_LOAD DATA,WINDOW $rendezvous -DRELAXED_LOAD
+  verify $t-rendezvous-RELAXED_DONE DATA,WINDOW $rendezvous -DRELAXED_DONE
+
+  # An executor that runs ahead of its rank's start writes into a buffer that is still the
+  # application's (WINDOW), which overwrites it (DATA); an epoch that is received before wait looks
+  # for it is missed (DEADLOCK).  In a rendezvous `done` then no longer says that the receiver has
+  # started (PEERS).
+  verify $t-eager-NO_START DATA,DEADLOCK,WINDOW $eager -DEPOCHS=2 -DNO_START
+  verify $t-rendezvous-NO_START DATA,DEADLOCK,PEERS,WINDOW $rendezvous -DEPOCHS=2 -DNO_START
+  verify $t-staged-nc1-NO_START DATA,DEADLOCK,WINDOW $staged -DNC=1 -DEPOCHS=2 -DNO_START
+
+  # In the ring nothing can hang, since `produced` is awaited with >=.  Credit matters only to
+  # messages shorter than the ring.  (With nc1 the credit alone guards the ring, so that these
+  # mutants have nc2.)  Two epochs suffice to break the others, and keep them small.
+  verify $t-staged-nc1-NO_CREDIT PEERS $staged -DNC=1 -DNO_CREDIT
+  verify $t-staged-nc2-NO_CREDIT none $staged -DNC=2 -DNO_CREDIT
+  verify $t-staged-nc3-NO_CREDIT none $staged -DNC=3 -DNO_CREDIT
+  for mutant in NO_RING RELAXED_STORE RELAXED_LOAD RELAXED_DONE; do
+    verify $t-staged-nc2-$mutant DATA $staged -DNC=2 -DEPOCHS=2 -D$mutant
+  done
+done
+
+wait
+print_lines
+for name in "${names[@]:printed}"; do
+  echo "FAIL $name no result"
+  failed=$((failed + 1))
+done
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

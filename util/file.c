@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Whole files in and out. */
+#include "util/file.h"
+
+#include "util/err.h"
+#include "util/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int file_read(const char *path, char **data, size_t *len)
+{
+	VEC(char) v = { 0 };
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err = -ERR_SYS;
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0)
+		return -ERR_SYS;
+	size_t want = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? (size_t)st.st_size : 0;
+
+	for (;;) {
+		size_t room = v.n < want ? want - v.n + 1 : 65536;
+
+		if (VEC_RESERVE(&v, v.n + room + 1)) {
+			err = -ERR_NOMEM;
+			break;
+		}
+		n = read(fd, v.at + v.n, v.cap - v.n - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			err = n == 0 ? 0 : -ERR_SYS;
+			break;
+		}
+		v.n += (size_t)n;
+	}
+	int saved = errno;
+
+	close(fd);
+	errno = saved;
+	if (err) {
+		VEC_FREE(&v);
+		return err;
+	}
+	v.at[v.n] = '\0';
+	*data = v.at;
+	*len = v.n;
+	return 0;
+}
+
+static int write_all(int fd, const char *p, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -ERR_SYS;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int close_file(int fd, int err)
+{
+	int saved = errno;
+
+	if (close(fd) && !err)
+		return -ERR_SYS;
+	errno = saved;
+	return err;
+}
+
+static int replace(const char *path, mode_t mode, const void *data, size_t len)
+{
+	char temp[PATH_MAX];
+	int n = snprintf(temp, sizeof temp, "%s.XXXXXX", path), fd, err, saved;
+
+	if (n < 0 || (size_t)n >= sizeof temp) {
+		errno = ENAMETOOLONG;
+		return -ERR_SYS;
+	}
+	fd = mkostemp(temp, O_CLOEXEC);
+	if (fd < 0)
+		return -ERR_SYS;
+	err = fchmod(fd, mode) ? -ERR_SYS : write_all(fd, data, len);
+	err = close_file(fd, err);
+	if (!err && rename(temp, path))
+		err = -ERR_SYS;
+	saved = errno;
+	if (err)
+		unlink(temp);
+	errno = saved;
+	return err;
+}
+
+int file_write(const char *path, const void *data, size_t len)
+{
+	char real[PATH_MAX];
+	struct stat st;
+	mode_t mask = umask(0);
+
+	umask(mask);
+	if (stat(path, &st))
+		return errno == ENOENT ? replace(path, 0666 & ~mask, data, len) : -ERR_SYS;
+	if (!S_ISREG(st.st_mode)) {
+		int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+		return fd < 0 ? -ERR_SYS : close_file(fd, write_all(fd, data, len));
+	}
+	if (access(path, W_OK) || !realpath(path, real)) /* replacing needs no permission on the file */
+		return -ERR_SYS;
+	return replace(real, st.st_mode & 07777, data, len);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Allocation and growable arrays. */
+#include "util/mem.h"
+
+#include "util/err.h"
+
+#include <stdlib.h>
+
+#ifdef GOAL_ALLOC_HOOK
+/* Test builds define a function that says whether the next allocation fails. */
+int GOAL_ALLOC_HOOK(size_t size);
+#else
+#define GOAL_ALLOC_HOOK(size) 0
+#endif
+
+void *mem_alloc(size_t size)
+{
+	if (GOAL_ALLOC_HOOK(size))
+		return NULL;
+	return malloc(size ? size : 1);
+}
+
+void *mem_calloc(size_t n, size_t size)
+{
+	if (GOAL_ALLOC_HOOK(size))
+		return NULL;
+	return calloc(n ? n : 1, size);
+}
+
+void *mem_resize(void *p, size_t n, size_t size)
+{
+	if (GOAL_ALLOC_HOOK(size) || (n && size > SIZE_MAX / n))
+		return NULL;
+	return realloc(p, n && size ? n * size : 1);
+}
+
+int vec_grow(void **at, size_t *cap, size_t want, size_t size)
+{
+	if (want <= *cap)
+		return 0;
+	size_t more = *cap ? *cap + *cap / 2 : 8;
+
+	if (more < want)
+		more = want;
+	void *p = mem_resize(*at, more, size);
+
+	if (!p)
+		return -ERR_NOMEM;
+	*at = p;
+	*cap = more;
+	return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Allocation and growable arrays. Every allocation of the project goes through mem_alloc
+ * or mem_resize, so that tests can make the n-th one fail. */
+#ifndef UTIL_MEM_H
+#define UTIL_MEM_H
+
+#include "util/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+void *mem_alloc(size_t size);
+void *mem_calloc(size_t n, size_t size);
+/* Like realloc for n elements; NULL leaves the old block alone. */
+void *mem_resize(void *p, size_t n, size_t size);
+
+/* A growable array of T: VEC(int) v = {0}; VEC_PUSH(&v, 3) is 0 or -ERR_NOMEM. */
+#define VEC(T)                \
+	struct {              \
+		T *at;        \
+		size_t n, cap; \
+	}
+#define VEC_PUSH(v, ...)                                                                  \
+	(vec_grow((void **)&(v)->at, &(v)->cap, (v)->n + 1, sizeof *(v)->at) ?            \
+		 -ERR_NOMEM :                                                             \
+		 ((v)->at[(v)->n++] = (__VA_ARGS__), 0))
+#define VEC_RESERVE(v, want) vec_grow((void **)&(v)->at, &(v)->cap, (want), sizeof *(v)->at)
+#define VEC_FREE(v) (free((v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
+
+/* Grows *at to hold want elements; 0 or -ERR_NOMEM. */
+int vec_grow(void **at, size_t *cap, size_t want, size_t size);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A growing text. */
+#include "util/text.h"
+
+#include "util/err.h"
+#include "util/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void text_add(struct text *t, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (t->err)
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(t->at ? t->at + t->n : NULL, t->cap - t->n, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		t->err = -ERR_NOMEM;
+		return;
+	}
+	if ((size_t)n >= t->cap - t->n) {
+		t->err = vec_grow((void **)&t->at, &t->cap, t->n + (size_t)n + 1, 1);
+		if (t->err)
+			return;
+		va_start(ap, fmt);
+		vsnprintf(t->at + t->n, t->cap - t->n, fmt, ap);
+		va_end(ap);
+	}
+	t->n += (size_t)n;
+}
+
+int text_take(struct text *t, char **out)
+{
+	text_add(t, "%s", "");
+	if (t->err) {
+		free(t->at);
+		t->at = NULL;
+	}
+	*out = t->at;
+	return t->err;
+}
