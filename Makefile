@@ -19,26 +19,48 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
 
 # ---- sources, one list per directory ----
 
-UTIL     := arena err file mem options text
+UTIL     := arena env err file mem options text
 LANG     := loc parse
 READER   := bin_read bin_check
 COMPILER := $(READER) bin_write checks compile ir lower_concrete lower_plain lower_program \
             pass_reduce_deps passes print
-RUNTIME  :=
-BACKENDS :=
+RUNTIME  := api bind board ctx group heap kernels sched types
+BACKENDS := backends engine layout shm/shm
+GOALRUN  := launch main oracle rank
 
 obj = $(patsubst %,$(BUILD)/$(1)/%.o,$(2))
 GENERATED := $(call obj,lang,plain.tab plain.lex parametric.tab parametric.lex)
 COMPILE_O := $(call obj,util,$(UTIL)) $(call obj,lang,$(LANG)) $(call obj,compiler,$(COMPILER)) $(GENERATED)
 LIB_O     := $(COMPILE_O) $(call obj,runtime,$(RUNTIME)) $(call obj,backends,$(BACKENDS))
 
-PROGRAMS := $(BUILD)/bin/goalc
+LIBNAME   := libgoalsched
+LIBRARY   := $(BUILD)/lib/$(LIBNAME).so
+PROGRAMS  := $(BUILD)/bin/goalc $(BUILD)/bin/goalrun
 
-all: $(PROGRAMS)
+all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a $(BUILD)/lib/pkgconfig/goalsched.pc
 
 $(BUILD)/bin/goalc: $(call obj,compiler,main) $(COMPILE_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -ljson-c
+
+$(BUILD)/bin/goalrun: $(call obj,runtime/run,$(GOALRUN)) $(LIB_O)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -ljson-c
+
+# Applications see the functions of mpix_sched.h and nothing else.
+$(LIBRARY): $(LIB_O) runtime/goalsched.map
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(LIBNAME).so.$(SOMAJOR) -Wl,-z,defs \
+		-Wl,--version-script,runtime/goalsched.map -o $@.$(VERSION) $(LIB_O) -ljson-c
+	@ln -sf $(LIBNAME).so.$(VERSION) $@.$(SOMAJOR) && ln -sf $(LIBNAME).so.$(VERSION) $@
+
+$(BUILD)/lib/$(LIBNAME).a: $(LIB_O)
+	@mkdir -p $(@D)
+	$(call say,AR)rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/lib/pkgconfig/goalsched.pc: runtime/goalsched.pc.in Makefile
+	@mkdir -p $(@D)
+	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' $< > $@
 
 # ---- how things are made ----
 

@@ -268,6 +268,17 @@ struct bin_arg {
 	size_t n;
 };
 
+/* Fields of ops that a value may not fit. */
+enum bin_field {
+	BIN_FIELD_LEVEL,
+	BIN_FIELD_TAG,
+	BIN_FIELD_CPU,
+	BIN_FIELD_NIC,
+	BIN_FIELD_LEN,
+	BIN_FIELD_INDEX,
+	BIN_FIELDS
+};
+
 struct bin_args {
 	uint32_t rank, size;
 	int64_t count; /* elements per block */
@@ -285,7 +296,10 @@ struct bin_space {
 	/* results */
 	uint32_t nops, ndeps;
 	uint32_t where; /* on error: instruction (parametric) or op (concrete) */
-	uint32_t what; /* on ERR_ASSERT: a string; on ERR_PARAM and ERR_UNKNOWN: a parameter */
+	uint32_t what; /* on ERR_ASSERT: a string; on ERR_PARAM and ERR_UNKNOWN: a parameter; on ERR_BOUNDS:
+			  a buffer, of an element of a vector: a parameter; on ERR_RANGE: enum bin_field */
+	int64_t value[3]; /* on ERR_PEER and ERR_RANGE: it; on ERR_BOUNDS: offset, length and size */
+	uint64_t steps; /* instructions executed */
 };
 
 /* Validates header, section table and all sections but RANKS, and fills b. The image is borrowed.
@@ -298,6 +312,8 @@ int bin_check(const void *image, size_t size);
 
 /* The entry of DIR for a rank; root counts only with BIN_F_ROOTS. */
 uint32_t bin_entry(const struct bin *b, uint32_t rank, int64_t root);
+/* The root that args name, or the default; -1 without a parameter root. */
+int64_t bin_root(const struct bin *b, const struct bin_arg *args);
 /* A string of the image; any offset is safe. */
 const char *bin_str(const struct bin *b, uint32_t off);
 /* Bytes of scratch for these capacities. */

@@ -207,8 +207,11 @@ static int get_index(const struct machine *m, const uint16_t reg[2], int32_t out
 	for (int k = 0; k < 2; k++) {
 		int64_t v = reg[k] == BIN_NOREG ? 0 : m->reg[reg[k]];
 
-		if (v != (int32_t)v)
+		if (v != (int32_t)v) {
+			m->sp->what = BIN_FIELD_INDEX;
+			m->sp->value[0] = v;
 			return -ERR_RANGE;
+		}
 		out[k] = (int32_t)v;
 	}
 	return 0;
@@ -234,12 +237,25 @@ static bool outside(uint64_t off, uint64_t len, uint64_t size)
 	return len > size || off > size - len;
 }
 
+static int out_of_bounds(struct bin_space *sp, uint32_t what, uint64_t off, uint64_t len, uint64_t size)
+{
+	sp->what = what;
+	sp->value[0] = (int64_t)off;
+	sp->value[1] = (int64_t)len;
+	sp->value[2] = (int64_t)size;
+	return -ERR_BOUNDS;
+}
+
 static int emit(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t pc)
 {
+	static const uint64_t most[] = { [BIN_FIELD_LEVEL] = UINT16_MAX,  [BIN_FIELD_TAG] = BIN_ANY - 1,
+					 [BIN_FIELD_CPU] = BIN_ANY - 1, [BIN_FIELD_NIC] = BIN_ANY - 1,
+					 [BIN_FIELD_LEN] = INT64_MAX };
+	const uint64_t field[] = { [BIN_FIELD_LEVEL] = reg_or_0(m, t->level), [BIN_FIELD_TAG] = reg_or_0(m, t->tag),
+				   [BIN_FIELD_CPU] = reg_or_0(m, t->cpu), [BIN_FIELD_NIC] = reg_or_0(m, t->nic),
+				   [BIN_FIELD_LEN] = reg_or_0(m, t->len) };
 	struct bin_space *sp = m->sp;
-	uint64_t peer = reg_or_0(m, t->peer), tag = reg_or_0(m, t->tag), level = reg_or_0(m, t->level);
-	uint64_t cpu = reg_or_0(m, t->cpu), nic = reg_or_0(m, t->nic);
-	const char *operands = bin_operands(t->kind);
+	uint64_t peer = reg_or_0(m, t->peer);
 
 	if (sp->nops == sp->ops_cap)
 		return -ERR_SPACE;
@@ -247,21 +263,26 @@ static int emit(struct machine *m, const struct bin_tmpl *t, const struct bin_ar
 
 	*op = (struct bin_op){ .kind = t->kind, .exec = t->exec, .buf = { t->buf[0], t->buf[1] } };
 	op->line = m->b->lines ? m->b->lines[pc] : 0;
-	op->len = reg_or_0(m, t->len);
-	if (operands[0] == 'P' && peer >= args->size)
+	if (bin_operands(t->kind)[0] == 'P' && peer >= args->size) {
+		sp->value[0] = (int64_t)peer;
 		return -ERR_PEER;
-	if (level > UINT16_MAX || tag >= BIN_ANY || cpu >= BIN_ANY || nic >= BIN_ANY ||
-	    op->len > INT64_MAX)
-		return -ERR_RANGE;
+	}
+	for (uint32_t i = 0; i < BIN_FIELD_INDEX; i++)
+		if (field[i] > most[i]) {
+			sp->what = i;
+			sp->value[0] = (int64_t)field[i];
+			return -ERR_RANGE;
+		}
 	op->peer = (uint32_t)peer;
-	op->tag = (uint32_t)tag;
-	op->level = (uint16_t)level;
-	op->cpu = (uint32_t)cpu;
-	op->nic = (uint32_t)nic;
+	op->tag = (uint32_t)field[BIN_FIELD_TAG];
+	op->level = (uint16_t)field[BIN_FIELD_LEVEL];
+	op->cpu = (uint32_t)field[BIN_FIELD_CPU];
+	op->nic = (uint32_t)field[BIN_FIELD_NIC];
+	op->len = field[BIN_FIELD_LEN];
 	for (unsigned k = 0; k < bin_nranges(t->kind); k++) {
 		op->off[k] = reg_or_0(m, t->off[k]);
 		if (outside(op->off[k], op->len, sp->bufsize[t->buf[k]]))
-			return -ERR_BOUNDS;
+			return out_of_bounds(sp, t->buf[k], op->off[k], op->len, sp->bufsize[t->buf[k]]);
 	}
 	if (t->label != BIN_NONE) {
 		if (t->index[0] == BIN_NOREG) {
@@ -326,10 +347,7 @@ static int param(struct machine *m, const struct bin_args *args, uint32_t i, str
 		*out = args->args[i];
 		return 0;
 	}
-	if (p->has_default) {
-		*out = (struct bin_arg){ .known = true, .value = p->value };
-		return 0;
-	}
+	/* Not even a default will do: the root may have been given another value. */
 	if (p->scope == BIN_ROOTONLY) {
 		struct bin_arg root;
 
@@ -338,8 +356,12 @@ static int param(struct machine *m, const struct bin_args *args, uint32_t i, str
 			m->sp->what = i;
 			return -ERR_UNKNOWN;
 		}
+		m->sp->what = i;
 	}
-	m->sp->what = i;
+	if (p->has_default) {
+		*out = (struct bin_arg){ .known = true, .value = p->value };
+		return 0;
+	}
 	return -ERR_PARAM;
 }
 
@@ -361,7 +383,7 @@ static int load_param(struct machine *m, const struct bin_args *args, const stru
 	default:
 		i = m->reg[w->c];
 		if (i < 0 || (uint64_t)i >= arg.n)
-			return -ERR_BOUNDS;
+			return out_of_bounds(m->sp, w->b, (uint64_t)i, 1, arg.n);
 		m->reg[w->a] = arg.elem[i];
 		return 0;
 	}
@@ -380,6 +402,7 @@ static int run(struct machine *m, const struct bin_args *args)
 		m->sp->where = pc;
 		if (!fuel--)
 			return -ERR_FUEL;
+		m->sp->steps++;
 		switch (w->op) {
 		case BIN_END:
 			return 0;
@@ -410,7 +433,7 @@ static int run(struct machine *m, const struct bin_args *args)
 			break;
 		case BIN_BUFSIZE:
 			if (reg[w->b] < 0)
-				return -ERR_BOUNDS;
+				return out_of_bounds(m->sp, w->a, 0, 0, (uint64_t)reg[w->b]);
 			m->sp->bufsize[w->a] = (uint64_t)reg[w->b];
 			continue;
 		case BIN_ASSERT:
@@ -567,7 +590,7 @@ static int eval_exprs(const struct bin *b, const struct bin_args *args, int64_t 
 static int section_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp)
 {
 	const bool plain = b->meta->flags & BIN_F_PLAIN;
-	int64_t *val = sp->scratch, root = 0;
+	int64_t *val = sp->scratch, root = bin_root(b, args->args);
 	struct bin_view v;
 	uint32_t entry, d = 0;
 	int err;
@@ -579,9 +602,6 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 	if (b->meta->count != BIN_ANY_COUNT && args->count != b->meta->count)
 		return -ERR_COUNT;
 	if (b->meta->root != BIN_NONE) {
-		const struct bin_arg *a = args->args ? &args->args[b->meta->root] : NULL;
-
-		root = a && a->known ? a->value : b->params[b->meta->root].value;
 		if (root < 0 || root >= args->size ||
 		    (!(b->meta->flags & BIN_F_ROOTS) && root != b->params[b->meta->root].value)) {
 			sp->what = b->meta->root;
@@ -602,7 +622,7 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 		int64_t size = i < v.sizes ? val[get32(v.size_rows, i)] : 0;
 
 		if (size < 0)
-			return -ERR_BOUNDS;
+			return out_of_bounds(sp, i, 0, 0, (uint64_t)size);
 		sp->bufsize[i] = (uint64_t)size;
 	}
 	for (uint32_t i = 0; i < v.nops; i++) {
@@ -625,7 +645,7 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 			op->line = b->debug[b->debug_base[entry] + i].line;
 		if (c->len != BIN_NONE) {
 			if (val[c->len] < 0)
-				return -ERR_BOUNDS;
+				return out_of_bounds(sp, c->buf[0], 0, (uint64_t)val[c->len], 0);
 			op->len = (uint64_t)val[c->len];
 		} else if (c->kind == BIN_OP_CALC) {
 			op->len = raw.arg;
@@ -642,7 +662,7 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 				op->off[k] = (uint64_t)val[c->off[k]];
 			}
 			if (outside(op->off[k], op->len, *size))
-				return -ERR_BOUNDS;
+				return out_of_bounds(sp, c->buf[k], op->off[k], op->len, *size);
 		}
 		for (uint32_t n = 0; n < raw.ndeps; n++, d++)
 			sp->deps[d] = (struct bin_dep){ i, bin_view_dep(&v, d) };
@@ -656,7 +676,18 @@ int bin_rank_ops(const struct bin *b, const struct bin_args *args, struct bin_sp
 {
 	sp->nops = sp->ndeps = 0;
 	sp->where = sp->what = 0;
+	sp->value[0] = sp->value[1] = sp->value[2] = 0;
+	sp->steps = 0;
 	return b->meta->flags & BIN_F_PARAMETRIC ? program_ops(b, args, sp) : section_ops(b, args, sp);
+}
+
+int64_t bin_root(const struct bin *b, const struct bin_arg *args)
+{
+	uint32_t i = b->meta->root;
+
+	if (i == BIN_NONE)
+		return -1;
+	return args && args[i].known ? args[i].value : b->params[i].value;
 }
 
 uint32_t bin_entry(const struct bin *b, uint32_t rank, int64_t root)

@@ -16,9 +16,9 @@ static void found(struct goal_diags *d, const struct ir_graph *g, const struct c
 	struct goal_loc at = ir_graph_loc(g, &g->ranks[rank].ops[op]);
 
 	if (at.line)
-		goal_diag(d, s, at, self->name, "%s", text);
+		goal_diag(d, s, at, self->name, "%s%s", g->sample, text);
 	else
-		goal_diag(d, s, at, self->name, "rank %u op %u: %s", rank, op, text);
+		goal_diag(d, s, at, self->name, "%srank %u op %u: %s", g->sample, rank, op, text);
 }
 
 #define FOUND(d, g, self, s, rank, op, ...)                              \
@@ -201,8 +201,11 @@ static int count_wild(const struct report *p, const bool *wild)
 			continue;
 		if (recvs)
 			FOUND(p->d, g, p->self, p->s, r, last,
-			      "rank %u has %" PRIu64 " recvs, some with wildcards, for %" PRIu64 " sends", r,
-			      recvs, to[r]);
+			      "with wildcards rank %u has recvs: %" PRIu64 ", but sends go to it: %" PRIu64, r, recvs,
+			      to[r]);
+		else
+			goal_diag(p->d, p->s, (struct goal_loc){ .file = (uint16_t)g->file }, p->self->name,
+				  "rank %u has no recv, but sends go to it: %" PRIu64, r, to[r]);
 	}
 	free(to);
 	return 0;
@@ -230,10 +233,13 @@ static int size_pair(void *arg, const struct end *s, const struct end *r)
 	uint64_t ls = p->g->ranks[s->src].ops[s->op].len, lr = p->g->ranks[r->dst].ops[r->op].len;
 	const char *unit = p->g->plain ? "bytes" : "elements";
 
-	if (ls != lr)
+	if (ls != lr) {
+		struct goal_loc at = ir_graph_loc(p->g, &p->g->ranks[s->src].ops[s->op]);
+
 		FOUND(p->d, p->g, p->self, p->s, r->dst, r->op,
-		      "this recv of rank %u takes %" PRIu64 " %s, its send from rank %u has %" PRIu64, r->dst,
-		      lr, unit, s->src, ls);
+		      "this recv of rank %u takes %" PRIu64 " %s, its send from rank %u (line %u) has %" PRIu64,
+		      r->dst, lr, unit, s->src, at.line, ls);
+	}
 	return 0;
 }
 
@@ -262,7 +268,7 @@ static int check_cycle(struct goal_diags *d, const struct ir_graph *g, const str
 
 		free(pos);
 		if (err == -ERR_CYCLE)
-			FOUND(d, g, self, s, r, bad, "this op of rank %u waits for itself", r);
+			FOUND(d, g, self, s, r, bad, "this op of rank %u waits for itself: its dependencies form a cycle", r);
 		else if (err)
 			return err;
 	}
@@ -419,50 +425,69 @@ static uint32_t rank_of(const struct ir_graph *g, const struct ir_events *ev, ui
 	return lo;
 }
 
+/* Kahn: pos[e] is the place of event e in an order, UINT32_MAX of one that waits for itself. */
+static int sort_events(const struct ir_events *ev, uint32_t n, uint32_t *pos, bool *all)
+{
+	uint32_t *wait = mem_alloc((size_t)n * sizeof *wait), *queue = mem_alloc((size_t)n * sizeof *queue);
+	uint32_t *succ_at = mem_calloc((size_t)n + 2, sizeof *succ_at);
+	uint32_t *succ = mem_alloc((size_t)ev->pred_at[n] * sizeof *succ), head = 0, tail = 0;
+	int err = wait && queue && succ_at && succ ? 0 : -ERR_NOMEM;
+
+	if (err)
+		goto out;
+	for (uint32_t p = 0; p < ev->pred_at[n]; p++)
+		succ_at[ev->pred[p] + 2]++;
+	for (uint32_t e = 2; e < n + 2; e++)
+		succ_at[e] += succ_at[e - 1];
+	for (uint32_t e = 0; e < n; e++) {
+		pos[e] = UINT32_MAX;
+		wait[e] = ev->pred_at[e + 1] - ev->pred_at[e];
+		for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1]; p++)
+			succ[succ_at[ev->pred[p] + 1]++] = e;
+		if (!wait[e])
+			queue[tail++] = e;
+	}
+	for (; head < tail; head++) {
+		pos[queue[head]] = head;
+		for (uint32_t k = succ_at[queue[head]]; k < succ_at[queue[head] + 1]; k++)
+			if (--wait[succ[k]] == 0)
+				queue[tail++] = succ[k];
+	}
+	*all = tail == n;
+out:
+	free(wait);
+	free(queue);
+	free(succ_at);
+	free(succ);
+	return err;
+}
+
 static int check_deadlock(struct goal_diags *d, const struct ir_graph *g, const struct check *self,
 			  enum goal_severity s)
 {
 	struct ir_match *m = NULL;
 	struct ir_events ev = { 0 };
 	size_t nm = 0;
-	uint32_t n, *wait = NULL, *queue = NULL, *succ_at = NULL, *succ = NULL, head = 0, tail = 0;
+	uint32_t n, *pos = NULL;
+	bool all = true;
 	int err = ir_graph_match(g, &m, &nm);
 
 	err = err ? err : ir_events_init(&ev, g, m, nm);
 	if (err)
 		goto out;
 	n = 2 * ev.base[g->nranks];
-	wait = mem_alloc((size_t)n * sizeof *wait);
-	queue = mem_alloc((size_t)n * sizeof *queue);
-	succ_at = mem_calloc((size_t)n + 2, sizeof *succ_at);
-	succ = mem_alloc((size_t)ev.pred_at[n] * sizeof *succ);
-	if (!wait || !queue || !succ_at || !succ) {
-		err = -ERR_NOMEM;
+	pos = mem_alloc((size_t)n * sizeof *pos);
+	err = pos ? sort_events(&ev, n, pos, &all) : -ERR_NOMEM;
+	if (err)
 		goto out;
-	}
-	for (uint32_t p = 0; p < ev.pred_at[n]; p++)
-		succ_at[ev.pred[p] + 2]++;
-	for (uint32_t e = 2; e < n + 2; e++)
-		succ_at[e] += succ_at[e - 1];
-	for (uint32_t e = 0; e < n; e++) {
-		wait[e] = ev.pred_at[e + 1] - ev.pred_at[e];
-		for (uint32_t p = ev.pred_at[e]; p < ev.pred_at[e + 1]; p++)
-			succ[succ_at[ev.pred[p] + 1]++] = e;
-		if (!wait[e])
-			queue[tail++] = e;
-	}
-	for (; head < tail; head++)
-		for (uint32_t k = succ_at[queue[head]]; k < succ_at[queue[head] + 1]; k++)
-			if (--wait[succ[k]] == 0)
-				queue[tail++] = succ[k];
-	if (tail < n) { /* walk back among what waits until the walk has entered a cycle */
+	if (!all) { /* walk back among what waits until the walk has entered a cycle */
 		uint32_t e = 0, at;
 
-		while (!wait[e])
+		while (pos[e] != UINT32_MAX)
 			e++;
 		for (uint32_t step = 0; step < n; step++)
 			for (uint32_t p = ev.pred_at[e]; p < ev.pred_at[e + 1]; p++)
-				if (wait[ev.pred[p]]) {
+				if (pos[ev.pred[p]] == UINT32_MAX) {
 					e = ev.pred[p];
 					break;
 				}
@@ -473,10 +498,7 @@ static int check_deadlock(struct goal_diags *d, const struct ir_graph *g, const 
 out:
 	free(m);
 	ir_events_fini(&ev);
-	free(wait);
-	free(queue);
-	free(succ_at);
-	free(succ);
+	free(pos);
 	return err;
 }
 
@@ -502,8 +524,14 @@ struct races {
 	const struct ir_graph *g;
 	struct ir_events ev;
 	uint32_t *partner; /* of each send and recv, the other op + 1 */
-	uint32_t *stamp, *stack, round;
+	uint32_t *stamp, *stack, *pos, round;
+	uint64_t work; /* left */
+	unsigned found;
 };
+
+/* Past so many steps, or findings, the search ends. */
+#define RACE_WORK ((uint64_t)1 << 26)
+#define RACES 20u
 
 /* Whether event from comes before event to, walking back from to. */
 static bool before(struct races *x, uint32_t from, uint32_t to)
@@ -518,11 +546,16 @@ static bool before(struct races *x, uint32_t from, uint32_t to)
 
 		if (e == from)
 			return true;
-		for (uint32_t p = x->ev.pred_at[e]; p < x->ev.pred_at[e + 1]; p++)
-			if (x->stamp[x->ev.pred[p]] != x->round) {
-				x->stamp[x->ev.pred[p]] = x->round;
-				x->stack[n++] = x->ev.pred[p];
+		x->work -= x->work > 0;
+		for (uint32_t p = x->ev.pred_at[e]; p < x->ev.pred_at[e + 1]; p++) {
+			uint32_t pred = x->ev.pred[p];
+
+			/* What comes earlier in the order than from does not come after it. */
+			if (x->stamp[pred] != x->round && x->pos[pred] >= x->pos[from]) {
+				x->stamp[pred] = x->round;
+				x->stack[n++] = pred;
 			}
+		}
 	}
 	return false;
 }
@@ -559,6 +592,7 @@ static void race(struct goal_diags *d, struct races *x, const struct check *self
 	uint32_t first = a->op < b->op ? a->op : b->op, second = a->op < b->op ? b->op : a->op;
 	struct goal_loc at = ir_graph_loc(x->g, &rank->ops[first]);
 
+	x->found++;
 	FOUND(d, x->g, self, s, r, second,
 	      "rank %u: this op and op %u (line %u) touch the same bytes, one writes, and nothing orders them",
 	      r, first, at.line);
@@ -585,7 +619,9 @@ static int race_of_rank(struct goal_diags *d, struct races *x, const struct chec
 	if (v.n > 1)
 		qsort(v.at, v.n, sizeof *v.at, by_range);
 	for (size_t i = 0; i < v.n && !err; i++)
-		for (size_t k = i + 1; k < v.n && v.at[k].buf == v.at[i].buf && v.at[k].lo < v.at[i].hi; k++)
+		for (size_t k = i + 1; k < v.n && v.at[k].buf == v.at[i].buf && v.at[k].lo < v.at[i].hi &&
+				       x->work && x->found < RACES;
+		     k++, x->work -= x->work > 0)
 			race(d, x, self, s, r, &v.at[i], &v.at[k]);
 	/* An op of its own that reads and writes one range is at fault as well. */
 	for (uint32_t i = 0; i < rank->nops && !err; i++) {
@@ -603,9 +639,10 @@ static int race_of_rank(struct goal_diags *d, struct races *x, const struct chec
 static int check_race(struct goal_diags *d, const struct ir_graph *g, const struct check *self,
 		      enum goal_severity s)
 {
-	struct races x = { .g = g };
+	struct races x = { .g = g, .work = RACE_WORK };
 	struct ir_match *m = NULL;
 	size_t nm = 0;
+	bool all;
 	int err = g->plain ? 0 : ir_graph_match(g, &m, &nm);
 
 	if (g->plain) /* every op has bytes of its own */
@@ -617,7 +654,9 @@ static int check_race(struct goal_diags *d, const struct ir_graph *g, const stru
 		x.partner = mem_calloc(n, sizeof *x.partner);
 		x.stamp = mem_calloc(2 * (size_t)n, sizeof *x.stamp);
 		x.stack = mem_alloc(2 * (size_t)n * sizeof *x.stack);
-		err = x.partner && x.stamp && x.stack ? 0 : -ERR_NOMEM;
+		x.pos = mem_alloc(2 * (size_t)n * sizeof *x.pos);
+		err = x.partner && x.stamp && x.stack && x.pos ? sort_events(&x.ev, 2 * n, x.pos, &all) :
+								 -ERR_NOMEM;
 	}
 	for (size_t i = 0; i < nm && !err; i++) {
 		uint32_t a = x.ev.base[m[i].src] + m[i].send, b = x.ev.base[m[i].dst] + m[i].recv;
@@ -625,8 +664,15 @@ static int check_race(struct goal_diags *d, const struct ir_graph *g, const stru
 		x.partner[a] = b + 1;
 		x.partner[b] = a + 1;
 	}
-	for (uint32_t r = 0; r < g->nranks && !err; r++)
+	for (uint32_t r = 0; r < g->nranks && !err && x.found < RACES; r++) {
 		err = race_of_rank(d, &x, self, s, r);
+		if (!x.work) {
+			goal_diag(d, GOAL_WARNING, (struct goal_loc){ .file = (uint16_t)g->file }, self->name,
+				  "%sthe schedule is too long to look for races beyond rank %u", g->sample, r);
+			break;
+		}
+	}
+	free(x.pos);
 	free(m);
 	free(x.partner);
 	free(x.stamp);

@@ -49,6 +49,8 @@ int compile_graph(struct goal_diags *d, unsigned file, const struct bin *b, uint
 		  const struct bin_arg *args, int64_t count, struct ir_graph *g)
 {
 	struct bin_args a = { .size = b->meta->nranks ? b->meta->nranks : nranks, .args = args, .count = count };
+
+	a.fuel = lower_fuel(a.size);
 	struct ir_fault fault = { 0 };
 	int err = ir_graph_specialise(b, &a, g, &a.rank, &fault);
 
@@ -74,28 +76,54 @@ struct sample {
 	const struct ir_image *im;
 	const struct compile_options *o;
 	struct bin_args args;
+	uint64_t fuel; /* left for the sizes that were not asked for */
 };
 
+/* What checking a sample of sizes may take, one of them and all. */
+#define SAMPLE_FUEL ((uint64_t)1 << 20)
+#define SAMPLES_FUEL ((uint64_t)1 << 24)
+
+static bool own_assertion(const struct ir_image *im, uint32_t pc)
+{
+	for (size_t i = 0; i < im->asserts.n; i++)
+		if (im->asserts.at[i] == pc)
+			return true;
+	return false;
+}
+
 /* Specialises for one size and checks the graph. A size that an assertion of the schedule rules out is
- * passed over unless it was asked for. */
-static int check_size(struct sample *s, bool asked)
+ * passed over unless it was asked for. *more is cleared when others would take too long. */
+static int check_size(struct sample *s, bool asked, bool *more)
 {
 	struct ir_graph g;
 	struct ir_fault fault = { 0 };
 	struct bin_args a = s->args;
-	int err = ir_graph_specialise(&s->b, &a, &g, &a.rank, &fault);
+	unsigned warnings = goal_diags_warnings(s->d);
+	int err;
 
-	if (err == -ERR_NOMEM || (err == -ERR_ASSERT && !asked))
+	a.fuel = asked ? lower_fuel(a.size) : s->fuel < SAMPLE_FUEL ? s->fuel : SAMPLE_FUEL;
+	err = ir_graph_specialise(&s->b, &a, &g, &a.rank, &fault);
+	if (err == -ERR_NOMEM || (err == -ERR_ASSERT && !asked && own_assertion(s->im, fault.where)))
 		return err == -ERR_NOMEM ? err : 0;
+	if (err == -ERR_FUEL && !asked) {
+		*more = false;
+		goal_diag(s->d, GOAL_WARNING, s->im->locs.at[fault.where], NULL,
+			  "the schedule is long: not checked for sizes from %u on", a.size);
+		return 0;
+	}
 	if (err) {
 		lower_fault(s->d, s->file, &s->b, s->im->locs.at, &a, err, &fault);
 		return 0;
 	}
+	for (uint32_t r = 0; r < g.nranks; r++)
+		s->fuel -= s->fuel > g.ranks[r].nops * 8ull ? g.ranks[r].nops * 8ull : s->fuel;
 	g.file = s->file;
+	lower_sample(g.sample, sizeof g.sample, &s->b, &a);
 	for (size_t i = 0; i < s->im->locs.n && !err; i++)
 		err = VEC_PUSH(&g.locs, s->im->locs.at[i]);
 	if (!err)
 		err = checks_run(s->d, &g, CHECK_PARAMETRIC, s->o->checks_off);
+	*more = goal_diags_warnings(s->d) == warnings; /* else a check gave up */
 	ir_graph_fini(&g);
 	return err;
 }
@@ -107,9 +135,11 @@ static int check_program(struct sample *s, struct bin_arg *args, int64_t count)
 	static const int64_t counts[] = { 7, 0 };
 	const bool vary = s->b.meta->root != BIN_NONE && !args[s->b.meta->root].known;
 	unsigned errors = goal_diags_errors(s->d);
+	bool more = true;
 	int err = 0;
 
 	s->args.args = args;
+	s->fuel = SAMPLES_FUEL;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		s->args.size = s->o->nranks ? s->o->nranks : sizes[i];
 		for (unsigned c = 0; c < (count < 0 ? 2u : 1u); c++) {
@@ -119,8 +149,8 @@ static int check_program(struct sample *s, struct bin_arg *args, int64_t count)
 					args[s->b.meta->root] =
 						(struct bin_arg){ .known = true,
 								  .value = (int64_t)(s->args.size - 1) * k / 2 };
-				err = check_size(s, s->o->nranks != 0);
-				if (err || goal_diags_errors(s->d) != errors)
+				err = check_size(s, s->o->nranks != 0, &more);
+				if (err || !more || goal_diags_errors(s->d) != errors)
 					goto out;
 			}
 		}
@@ -145,7 +175,8 @@ static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, 
 		      int64_t count, const struct compile_options *o, void **image, size_t *size)
 {
 	bool roots = b->meta->root != BIN_NONE && !args[b->meta->root].known;
-	struct bin_args a = { .size = o->nranks, .count = count, .args = args };
+	struct bin_args a = { .size = o->nranks, .count = count, .args = args,
+			      .fuel = lower_fuel(o->nranks) };
 	struct ir_image im;
 	int err;
 
@@ -192,7 +223,14 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 		numbers[i] = i + 1;
 	s.b = b;
 	s.b.lines = numbers;
-	if (o->nranks || !needs_values(&b, args))
+	for (uint32_t i = 0; !o->nranks && i < b.nparams; i++)
+		if (args[i].known && b.params[i].vector)
+			goal_diag(d, GOAL_ERROR, nowhere(file), NULL,
+				  "the vector %s can only be fixed together with -n",
+				  bin_str(&b, b.params[i].name));
+	if (!o->nranks && count >= 0)
+		goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "count can only be fixed together with -n");
+	if (!goal_diags_errors(d) && (o->nranks || !needs_values(&b, args)))
 		err = check_program(&s, args, count);
 	if (err || goal_diags_errors(d))
 		goto out;
@@ -200,21 +238,11 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 		err = concretise(d, file, &b, args, count, o, image, size);
 		goto out;
 	}
-	if (count >= 0) {
-		goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "count can only be fixed together with -n");
-		goto out;
-	}
 	for (uint32_t i = 0; i < b.nparams && !err; i++) {
 		if (!args[i].known)
 			continue;
-		if (b.params[i].vector) {
-			goal_diag(d, GOAL_ERROR, nowhere(file), NULL,
-				  "the vector %s can only be fixed together with -n",
-				  bin_str(&b, b.params[i].name));
-		} else {
-			im->params.at[i].has_default = 1;
-			im->params.at[i].value = args[i].value;
-		}
+		im->params.at[i].has_default = 1;
+		im->params.at[i].value = args[i].value;
 	}
 	if (o->passes) {
 		int64_t at = ir_image_string(im, o->passes);

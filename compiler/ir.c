@@ -181,7 +181,8 @@ int ir_rank_specialise(const struct bin *b, const struct bin_args *args, struct 
 		err = ir_rank_set_deps(r, sp.deps, sp.ndeps);
 	free(sp.deps);
 	if (fault)
-		*fault = (struct ir_fault){ sp.where, sp.what };
+		*fault = (struct ir_fault){ sp.where, sp.what, { sp.value[0], sp.value[1], sp.value[2] },
+					    sp.steps };
 	if (err)
 		ir_rank_fini(r);
 	return err;
@@ -191,6 +192,8 @@ int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct
 			uint32_t *rank, struct ir_fault *fault)
 {
 	struct bin_args a = *args;
+	struct bin_arg *other = NULL; /* of the ranks other than the root */
+	int64_t root = bin_root(b, args->args);
 	int err = 0;
 
 	*g = (struct ir_graph){ .nbuffers = b->nbuffers, .plain = b->meta->flags & BIN_F_PLAIN };
@@ -198,13 +201,27 @@ int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct
 	g->ranks = mem_calloc(args->size, sizeof *g->ranks);
 	if (!g->ranks)
 		return -ERR_NOMEM;
+	if (args->args) {
+		other = mem_calloc(b->nparams, sizeof *other);
+		if (!other) {
+			ir_graph_fini(g);
+			return -ERR_NOMEM;
+		}
+		for (uint32_t i = 0; i < b->nparams; i++)
+			if (b->params[i].scope != BIN_ROOTONLY || root < 0)
+				other[i] = args->args[i];
+	}
 	for (a.rank = 0; a.rank < args->size && !err; a.rank++) {
+		a.args = a.rank == root ? args->args : other;
 		err = ir_rank_specialise(b, &a, &g->ranks[a.rank], fault);
 		if (err)
 			*rank = a.rank;
 		else
 			g->nranks++;
+		if (a.fuel) /* 0 would be the default */
+			a.fuel = a.fuel > fault->steps ? a.fuel - fault->steps : 1;
 	}
+	free(other);
 	if (err)
 		ir_graph_fini(g);
 	return err;

@@ -26,6 +26,7 @@ struct ir_graph {
 	VEC(struct goal_loc) locs;
 	VEC(char) names; /* labels of plain GOAL, NUL-terminated */
 	VEC(size_t) name_at; /* in names, for each of locs */
+	char sample[96]; /* of a parametric schedule: the values that gave it, ends in ": " */
 };
 
 /* Frees what is in it; a zeroed one is fine. */
@@ -42,13 +43,16 @@ int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad);
 /* What went wrong in a specialisation. */
 struct ir_fault {
 	uint32_t where, what; /* as in struct bin_space */
+	int64_t value[3];
+	uint64_t steps; /* instructions executed */
 };
 
 /* Specialises b for one rank into r (owned by the caller). fault may be NULL. */
 int ir_rank_specialise(const struct bin *b, const struct bin_args *args, struct ir_rank *r,
 		       struct ir_fault *fault);
 
-/* All ranks. On error *rank is the first one at fault. locs are the image's lines. */
+/* All ranks; a rootonly parameter is only known to the root. args->fuel, if any, is for all together. On
+ * error *rank is the first one at fault. locs are the image's lines. */
 int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct ir_graph *g,
 			uint32_t *rank, struct ir_fault *fault);
 
@@ -65,6 +69,7 @@ struct ir_image {
 	VEC(struct bin_param) params;
 	VEC(struct bin_word) code;
 	VEC(struct goal_loc) locs; /* one for each instruction */
+	VEC(uint32_t) asserts; /* the instructions that the schedule's own assertions became */
 	VEC(int64_t) consts;
 	VEC(struct bin_tmpl) tmpls;
 	VEC(struct bin_dep_tmpl) deps;

@@ -24,4 +24,11 @@ int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out);
 void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,
 		 const struct bin_args *args, int err, const struct ir_fault *fault);
 
+/* How many instructions a whole schedule of that size may take, so that a slip in a loop does not fill the
+ * memory. */
+uint64_t lower_fuel(uint32_t size);
+
+/* What a specialisation was made with, as messages begin: "size 4, count 7, root 0: ". */
+void lower_sample(char *out, size_t size, const struct bin *b, const struct bin_args *args);
+
 #endif

@@ -34,6 +34,8 @@ struct conc {
 	struct value *bufsize;
 	struct ir_fault fault;
 	VEC(struct inst) insts;
+	uint32_t *table; /* hash of insts, index + 1 */
+	size_t slots;
 	VEC(struct pend) pends;
 	VEC(struct bin_op) ops;
 	VEC(uint32_t) cls;
@@ -83,22 +85,81 @@ static int known(struct conc *c, uint16_t reg, int64_t *out)
 	return c->reg[reg].sym ? NEEDS_COUNT : 0;
 }
 
-static struct inst *find(struct conc *c, uint32_t label, const int64_t index[2])
+/* Where an instance is in the table, or the empty slot where it would go. */
+static uint32_t *slot(struct conc *c, uint32_t label, const int64_t index[2])
 {
-	for (size_t i = 0; i < c->insts.n; i++) {
-		struct inst *in = &c->insts.at[i];
+	const int64_t key[3] = { label, index[0], index[1] };
+	size_t at = bin_sum(key, sizeof key) & (c->slots - 1);
+
+	for (; c->table[at]; at = (at + 1) & (c->slots - 1)) {
+		const struct inst *in = &c->insts.at[c->table[at] - 1];
 
 		if (in->label == label && in->index[0] == index[0] && in->index[1] == index[1])
-			return in;
+			break;
 	}
-	return NULL;
+	return &c->table[at];
+}
+
+static const struct inst *find(struct conc *c, uint32_t label, const int64_t index[2])
+{
+	uint32_t *s = c->slots ? slot(c, label, index) : NULL;
+
+	return s && *s ? &c->insts.at[*s - 1] : NULL;
+}
+
+static int add_inst(struct conc *c, struct inst in)
+{
+	if (c->slots < 2 * (c->insts.n + 1)) {
+		size_t more = c->slots ? 2 * c->slots : 64;
+		uint32_t *t = mem_calloc(more, sizeof *t);
+
+		if (!t)
+			return -ERR_NOMEM;
+		free(c->table);
+		c->table = t;
+		c->slots = more;
+		for (size_t i = 0; i < c->insts.n; i++)
+			*slot(c, c->insts.at[i].label, c->insts.at[i].index) = (uint32_t)i + 1;
+	}
+	uint32_t *s = slot(c, in.label, in.index);
+
+	if (*s)
+		return -ERR_LABEL;
+	*s = (uint32_t)c->insts.n + 1;
+	return VEC_PUSH(&c->insts, in);
+}
+
+static int in_range(struct conc *c, enum bin_field field, int64_t v, int64_t most)
+{
+	if (v >= 0 && v <= most)
+		return 0;
+	c->fault.what = field;
+	c->fault.value[0] = v;
+	return -ERR_RANGE;
+}
+
+static int out_of_bounds(struct conc *c, uint32_t what, int64_t off, int64_t len, int64_t size)
+{
+	c->fault.what = what;
+	c->fault.value[0] = off;
+	c->fault.value[1] = len;
+	c->fault.value[2] = size;
+	return -ERR_BOUNDS;
 }
 
 static int get_index(struct conc *c, const uint16_t reg[2], int64_t out[2])
 {
-	int err = known(c, reg[0], &out[0]);
+	int err = 0;
 
-	return err ? err : known(c, reg[1], &out[1]);
+	for (int k = 0; k < 2 && !err; k++) {
+		err = known(c, reg[k], &out[k]);
+		if (!err && out[k] != (int32_t)out[k]) {
+			c->fault.what = BIN_FIELD_INDEX;
+			c->fault.value[0] = out[k];
+			err = -ERR_RANGE;
+		}
+	}
+	return err;
 }
 
 static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line)
@@ -118,11 +179,18 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line)
 	err = err ? err : known(c, t->nic, &nic);
 	if (err)
 		return err;
-	if (bin_operands(t->kind)[0] == 'P' && (peer < 0 || peer >= c->args->size))
+	if (bin_operands(t->kind)[0] == 'P' && (peer < 0 || peer >= c->args->size)) {
+		c->fault.value[0] = peer;
 		return -ERR_PEER;
-	if (level < 0 || level > UINT16_MAX || tag < 0 || tag >= BIN_ANY || cpu < 0 || cpu >= BIN_ANY ||
-	    nic < 0 || nic >= BIN_ANY)
-		return -ERR_RANGE;
+	}
+	err = in_range(c, BIN_FIELD_LEVEL, level, UINT16_MAX);
+	err = err ? err : in_range(c, BIN_FIELD_TAG, tag, BIN_ANY - 1);
+	err = err ? err : in_range(c, BIN_FIELD_CPU, cpu, BIN_ANY - 1);
+	err = err ? err : in_range(c, BIN_FIELD_NIC, nic, BIN_ANY - 1);
+	if (!err && t->len != BIN_NOREG && !c->reg[t->len].sym)
+		err = in_range(c, BIN_FIELD_LEN, c->reg[t->len].v, INT64_MAX);
+	if (err)
+		return err;
 	k.tag = (uint32_t)tag;
 	k.level = (uint16_t)level;
 	k.cpu = (uint32_t)cpu;
@@ -141,15 +209,12 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line)
 		/* What depends on count is checked when count is known. */
 		if (!off.sym && !len.sym && !size.sym &&
 		    (off.v < 0 || len.v < 0 || len.v > size.v || off.v > size.v - len.v))
-			return -ERR_BOUNDS;
+			return out_of_bounds(c, t->buf[i], off.v, len.v, size.v);
 	}
 	if (!err && t->label != BIN_NONE) {
 		err = get_index(c, t->index, index);
-		if (!err && find(c, t->label, index))
-			return -ERR_LABEL;
 		if (!err)
-			err = VEC_PUSH(&c->insts, (struct inst){ t->label, (uint32_t)c->ops.n,
-								 { index[0], index[1] } });
+			err = add_inst(c, (struct inst){ t->label, (uint32_t)c->ops.n, { index[0], index[1] } });
 	}
 	if (err)
 		return err;
@@ -163,7 +228,11 @@ static int get_param(struct conc *c, uint32_t i, struct bin_arg *out)
 {
 	const struct bin_param *p = &c->b->params[i];
 
+	int64_t root = bin_root(c->b, c->args->args);
+
 	c->fault.what = i;
+	if (p->scope == BIN_ROOTONLY && root >= 0 && root != c->args->rank)
+		return -ERR_UNKNOWN;
 	if (c->args->args && c->args->args[i].known)
 		*out = c->args->args[i];
 	else if (p->has_default)
@@ -212,13 +281,13 @@ static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
 		err = get_param(c, w->b, &arg);
 		err = err ? err : known(c, w->c, &i);
 		if (!err && (i < 0 || (uint64_t)i >= arg.n))
-			err = -ERR_BOUNDS;
+			err = out_of_bounds(c, w->b, i, 1, (int64_t)arg.n);
 		if (!err)
 			reg[w->a] = (struct value){ false, arg.elem[i] };
 		return err;
 	case BIN_BUFSIZE:
 		c->bufsize[w->a] = reg[w->b];
-		return !reg[w->b].sym && reg[w->b].v < 0 ? -ERR_BOUNDS : 0;
+		return !reg[w->b].sym && reg[w->b].v < 0 ? out_of_bounds(c, w->a, 0, 0, reg[w->b].v) : 0;
 	case BIN_ASSERT:
 		c->fault.what = (uint32_t)w->imm;
 		err = known(c, w->a, &i);
@@ -269,7 +338,8 @@ static int one_rank(struct conc *c, bool debug)
 	int err = rows ? 0 : -ERR_NOMEM;
 
 	c->insts.n = c->pends.n = c->ops.n = c->cls.n = c->edges.n = 0;
-	c->fuel = (uint64_t)1 << 24;
+	if (c->slots)
+		memset(c->table, 0, c->slots * sizeof *c->table);
 	memset(c->reg, 0, b->meta->nregs * sizeof *c->reg);
 	c->reg[0].v = c->args->rank;
 	c->reg[1].v = c->args->size;
@@ -349,6 +419,7 @@ int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, con
 		params[i] = args->args[i];
 	a.args = params;
 	for (uint32_t root = 0; root < (roots ? args->size : 1) && !err; root++) {
+		c.fuel = args->fuel;
 		if (roots)
 			params[b->meta->root] = (struct bin_arg){ .known = true, .value = root };
 		for (a.rank = 0; a.rank < args->size && !err; a.rank++)
@@ -363,6 +434,7 @@ int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, con
 	else if (err && err != -ERR_NOMEM)
 		lower_fault(d, file, b, NULL, &a, err, &c.fault);
 	VEC_FREE(&c.insts);
+	free(c.table);
 	VEC_FREE(&c.pends);
 	VEC_FREE(&c.ops);
 	VEC_FREE(&c.cls);

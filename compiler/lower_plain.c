@@ -15,11 +15,13 @@ struct lower {
 	bool *seen;
 	VEC(uint32_t) table; /* hash of labels, op + 1 */
 	VEC(struct bin_dep) edges;
-	bool bad;
+	size_t len; /* of the text */
+	uint64_t want, given; /* ranks */
 };
 
-/* More ranks than any file names can only be a slip, and would cost memory. */
 #define MAX_RANKS (1u << 28)
+/* The shortest text of a rank is "rank0{}". */
+#define MIN_RANK_LEN 7u
 
 static int on_num_ranks(void *arg, uint64_t n, struct goal_loc at)
 {
@@ -28,9 +30,11 @@ static int on_num_ranks(void *arg, uint64_t n, struct goal_loc at)
 	l->num_at = at;
 	if (n == 0 || n > MAX_RANKS) {
 		goal_diag(l->d, GOAL_ERROR, at, "overflow", "num_ranks is 1 to %u", MAX_RANKS);
-		l->bad = true;
 		return 0;
 	}
+	l->want = n;
+	if (n > 1000 && n > l->len / MIN_RANK_LEN) /* so many are missing that it is no use to look at the others */
+		return 0;
 	l->g->ranks = mem_calloc(n, sizeof *l->g->ranks);
 	l->seen = mem_calloc(n, sizeof *l->seen);
 	if (!l->g->ranks || !l->seen)
@@ -103,7 +107,6 @@ static int define_labels(struct lower *l, const struct goal_plain_rank *r)
 
 static int resolve(struct lower *l, const struct goal_plain_rank *r)
 {
-	l->edges.n = 0;
 	for (size_t i = 0; i < r->deps.n; i++) {
 		const struct goal_plain_dep *dep = &r->deps.at[i];
 		uint32_t op = *find(l, r, dep->op), on = *find(l, r, dep->on);
@@ -141,7 +144,8 @@ static int on_rank(void *arg, const struct goal_plain_rank *r)
 	struct ir_graph *g = l->g;
 	int err;
 
-	if (l->bad)
+	l->given++;
+	if (!g->ranks)
 		return 0;
 	if (r->rank >= g->nranks) {
 		goal_diag(l->d, GOAL_ERROR, r->loc, "peer", "rank %u is out of range: num_ranks is %u",
@@ -179,29 +183,49 @@ static int on_rank(void *arg, const struct goal_plain_rank *r)
 			op->buf[0] = (uint16_t)buf;
 			op->off[0] = bytes[buf];
 			if (p->size > (uint64_t)INT64_MAX - bytes[buf]) {
-				goal_diag(l->d, GOAL_ERROR, p->loc, "overflow",
-					  "the bytes of rank %u do not fit 63 bits", r->rank);
+				if (p->size != UINT64_MAX) /* else it has been reported */
+					goal_diag(l->d, GOAL_ERROR, p->loc, "overflow",
+						  "with this op the bytes of rank %u exceed %lld", r->rank,
+						  (long long)INT64_MAX);
 				op->len = 0;
 			}
 			bytes[buf] += op->len;
 			if (p->peer >= g->nranks && p->peer != GOAL_ANY)
 				goal_diag(l->d, GOAL_ERROR, p->loc, "peer",
 					  "peer %u is out of range: num_ranks is %u", p->peer, g->nranks);
-		} else if (p->size > INT64_MAX) {
-			goal_diag(l->d, GOAL_ERROR, p->loc, "overflow",
-				  "the time of a calc does not fit 63 bits");
 		}
 		if (VEC_PUSH(&g->locs, p->loc) || keep_name(g, r, p->label))
 			err = -ERR_NOMEM;
 	}
-	if (!err)
+	l->edges.n = 0;
+	if (!err && !r->broken)
 		err = resolve(l, r);
 	return err ? err : ir_rank_set_deps(out, l->edges.at, (uint32_t)l->edges.n);
 }
 
+static void missing(const struct lower *l)
+{
+	uint64_t more = l->want - l->given - 1;
+	uint32_t i = 0;
+
+	while (l->seen && l->seen[i])
+		i++;
+	if (!l->seen)
+		goal_diag(l->d, GOAL_ERROR, l->num_at, "missing-rank",
+			  "num_ranks is %llu, but the file has %llu", (unsigned long long)l->want,
+			  (unsigned long long)l->given);
+	else if (more)
+		goal_diag(l->d, GOAL_ERROR, l->num_at, "missing-rank",
+			  "rank %u and %llu more are missing: num_ranks is %u", i, (unsigned long long)more,
+			  l->g->nranks);
+	else
+		goal_diag(l->d, GOAL_ERROR, l->num_at, "missing-rank", "rank %u is missing: num_ranks is %u", i,
+			  l->g->nranks);
+}
+
 int lower_plain(struct goal_diags *d, unsigned file, const char *text, size_t len, struct ir_graph *g)
 {
-	struct lower l = { .d = d, .g = g, .file = file };
+	struct lower l = { .d = d, .g = g, .file = file, .len = len };
 	const struct goal_plain_sink sink = { &l, on_num_ranks, on_rank };
 	unsigned errors = goal_diags_errors(d);
 	int err;
@@ -209,11 +233,8 @@ int lower_plain(struct goal_diags *d, unsigned file, const char *text, size_t le
 	*g = (struct ir_graph){ .nbuffers = 2, .plain = true, .file = file };
 	err = goal_parse_plain(d, file, text, len, &sink);
 	/* A rank with a syntax error may be missing because of that. */
-	if (!err && goal_diags_errors(d) == errors)
-		for (uint32_t i = 0; i < g->nranks; i++)
-			if (!l.seen[i])
-				goal_diag(d, GOAL_ERROR, l.num_at, "missing-rank",
-					  "rank %u is missing: num_ranks is %u", i, g->nranks);
+	if (!err && goal_diags_errors(d) == errors && l.given < l.want)
+		missing(&l);
 	free(l.seen);
 	VEC_FREE(&l.table);
 	VEC_FREE(&l.edges);

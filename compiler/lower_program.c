@@ -7,7 +7,9 @@
 #include "compiler/bin_check.h"
 #include "util/err.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -263,8 +265,8 @@ static uint16_t gen_call(struct gen *g, const struct goal_expr *e)
 		if (strcmp(fns[i].name, e->name))
 			continue;
 		if (fns[i].nargs != e->nargs) {
-			goal_diag(g->d, GOAL_ERROR, e->loc, "name", "%s takes %u arguments, not %u", e->name,
-				  fns[i].nargs, e->nargs);
+			goal_diag(g->d, GOAL_ERROR, e->loc, "name", "%s takes %u argument%s, not %u", e->name,
+				  fns[i].nargs, fns[i].nargs == 1 ? "" : "s", e->nargs);
 			return new_reg(g);
 		}
 		if (fns[i].op == BIN_END)
@@ -368,7 +370,8 @@ static void gen_range(struct gen *g, const struct goal_range *range, bool write,
 	}
 }
 
-static void gen_labelref(struct gen *g, const struct goal_labelref *l, uint32_t *label, uint16_t index[2])
+static void gen_labelref(struct gen *g, const struct goal_labelref *l, bool declares, uint32_t *label,
+			 uint16_t index[2])
 {
 	const struct label *known = find_label(g, l->name);
 
@@ -379,7 +382,8 @@ static void gen_labelref(struct gen *g, const struct goal_labelref *l, uint32_t 
 		return;
 	}
 	if (known->dims != dims(l)) {
-		error(g, l->loc, "unknown-label", "the label %s has another number of indices", l->name);
+		if (!declares) /* else it has been reported */
+			error(g, l->loc, "unknown-label", "the label %s has another number of indices", l->name);
 		return;
 	}
 	*label = (uint32_t)(known - g->labels.at);
@@ -418,7 +422,7 @@ static void gen_op(struct gen *g, const struct goal_stmt *s)
 	for (unsigned c = 0; c < GOAL_NCLAUSES; c++)
 		*fields[c] = s->clause[c] ? gen_expr(g, s->clause[c]) : BIN_NOREG;
 	if (s->label)
-		gen_labelref(g, s->label, &t.label, t.index);
+		gen_labelref(g, s->label, true, &t.label, t.index);
 	g->at = s->loc;
 	if (VEC_PUSH(&g->im->tmpls, t))
 		no_memory(g);
@@ -429,9 +433,9 @@ static void gen_dep(struct gen *g, const struct goal_stmt *s)
 {
 	struct bin_dep_tmpl t = { .start = s->start };
 
-	gen_labelref(g, s->label, &t.op, t.op_index);
+	gen_labelref(g, s->label, false, &t.op, t.op_index);
 	for (const struct goal_labelref *on = s->on; on; on = on->next) {
-		gen_labelref(g, on, &t.on, t.on_index);
+		gen_labelref(g, on, false, &t.on, t.on_index);
 		g->at = on->loc;
 		if (VEC_PUSH(&g->im->deps, t))
 			no_memory(g);
@@ -445,7 +449,7 @@ static void gen_let(struct gen *g, const struct goal_stmt *s)
 	unsigned index;
 
 	if (find_param(g, s->name, &index) || (v && v->reg < 3)) {
-		error(g, s->loc, "name", "%s is a parameter and cannot be changed", s->name);
+		error(g, s->loc, "name", "%s is given and cannot be changed", s->name);
 		return;
 	}
 	if (!v) {
@@ -526,7 +530,9 @@ static void gen_stmt(struct gen *g, const struct goal_stmt *s)
 		gen_for(g, s);
 		break;
 	case GOAL_S_ASSERT:
-		emit_imm(g, BIN_ASSERT, gen_expr(g, s->expr), string(g, s->name));
+		if (VEC_PUSH(&g->im->asserts,
+			     emit_imm(g, BIN_ASSERT, gen_expr(g, s->expr), string(g, s->name))))
+			no_memory(g);
 		break;
 	}
 }
@@ -568,7 +574,9 @@ static void gen_params(struct gen *g)
 
 			out.has_default = 1;
 			out.value = minus ? -v->num : v->num;
-			if (v->kind != GOAL_E_NUM || p->length)
+			if (p->length)
+				error(g, p->value->loc, "name", "the vector %s cannot have a default", p->name);
+			else if (v->kind != GOAL_E_NUM)
 				error(g, p->value->loc, "name", "the default of %s is not a number", p->name);
 		}
 		if (!strcmp(p->name, "root")) {
@@ -639,7 +647,7 @@ static __attribute__((noinline)) void gen_schedule(struct gen *g)
 	im->meta.implements = string(g, s->implements ? s->implements : "");
 	add_var(g, s->rank, 0);
 	if (!strcmp(s->rank, s->size))
-		error(g, s->loc, "name", "rank and size have the same name %s", s->rank);
+		error(g, s->rank_loc, "name", "rank and size have the same name %s", s->rank);
 	add_var(g, s->size, 1);
 	add_var(g, "count", 2);
 	collect_labels(g, s->body, false);
@@ -683,10 +691,16 @@ void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const
 		{ ERR_UNKNOWN, "unknown-param" }, { ERR_OVERFLOW, "overflow" }, { ERR_RANGE, "overflow" },
 		{ ERR_CYCLE, "cycle" },
 	};
+	static const char *const fields[BIN_FIELDS] = { "level", "tag", "cpu", "nic", "length", "index" };
 	struct goal_loc at = { .file = (uint16_t)file };
-	const char *check = NULL, *what = "";
+	const bool parametric = b->meta->flags & BIN_F_PARAMETRIC;
+	const int64_t *v = fault->value;
+	const char *check = NULL;
+	char where[128], what[256];
+	int op = 0;
 
-	if (b->meta->flags & BIN_F_PARAMETRIC) {
+	if (parametric) {
+		op = b->code[fault->where].op;
 		if (locs)
 			at = locs[fault->where];
 		else if (b->lines)
@@ -695,10 +709,44 @@ void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const
 	for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
 		if (checks[i].err == -err)
 			check = checks[i].check;
-	if (err == -ERR_ASSERT)
-		what = bin_str(b, fault->what);
+	if (err == -ERR_ASSERT && *bin_str(b, fault->what))
+		snprintf(what, sizeof what, "%s", bin_str(b, fault->what));
 	else if (err == -ERR_PARAM || err == -ERR_UNKNOWN)
-		what = bin_str(b, b->params[fault->what].name);
-	goal_diag(d, GOAL_ERROR, at, check, "rank %u of %u: %s%s%s", args->rank, args->size, err_text(err),
-		  *what ? ": " : "", what);
+		snprintf(what, sizeof what, "%s: %s", err_text(err), bin_str(b, b->params[fault->what].name));
+	else if (err == -ERR_PEER)
+		snprintf(what, sizeof what, "the peer %" PRId64 " is out of range", v[0]);
+	else if (err == -ERR_RANGE)
+		snprintf(what, sizeof what, "the %s %" PRId64 " is out of range", fields[fault->what], v[0]);
+	else if (err == -ERR_BOUNDS && op == BIN_ELEM)
+		snprintf(what, sizeof what, "the index %" PRId64 " is outside of the vector %s, which has %" PRId64,
+			 v[0], bin_str(b, b->params[fault->what].name), v[2]);
+	else if (err == -ERR_BOUNDS && v[2] < 0)
+		snprintf(what, sizeof what, "the size of the buffer %s is %" PRId64,
+			 bin_str(b, b->buffers[fault->what].name), v[2]);
+	else if (err == -ERR_BOUNDS)
+		snprintf(what, sizeof what,
+			 "[%" PRId64 " +: %" PRId64 "] is outside of the buffer %s, which has %" PRId64, v[0],
+			 v[1], bin_str(b, b->buffers[fault->what].name), v[2]);
+	else if (err == -ERR_FUEL)
+		snprintf(what, sizeof what, "the schedule takes too many steps");
+	else
+		snprintf(what, sizeof what, "%s", err_text(err));
+	lower_sample(where, sizeof where, b, args);
+	goal_diag(d, GOAL_ERROR, at, check, "%srank %u: %s", where, args->rank, what);
+}
+
+uint64_t lower_fuel(uint32_t size)
+{
+	return ((uint64_t)1 << 24) + ((uint64_t)size << 18);
+}
+
+void lower_sample(char *out, size_t size, const struct bin *b, const struct bin_args *args)
+{
+	char count[32] = "", root[32] = "";
+
+	if (args->count >= 0 && !(b->meta->flags & BIN_F_PLAIN))
+		snprintf(count, sizeof count, ", count %" PRId64, args->count);
+	if (bin_root(b, args->args) >= 0)
+		snprintf(root, sizeof root, ", root %" PRId64, bin_root(b, args->args));
+	snprintf(out, size, "size %u%s%s: ", args->size, count, root);
 }

@@ -40,6 +40,7 @@ struct goal_plain_dep {
 struct goal_plain_rank {
 	uint32_t rank;
 	struct goal_loc loc;
+	bool broken; /* mistakes have been reported, so that labels may be missing */
 	VEC(struct goal_plain_op) ops;
 	VEC(struct goal_plain_dep) deps;
 	VEC(char) names;
@@ -73,7 +74,7 @@ struct goal_expr {
 	int fn; /* enum bin_insn of the operator */
 	int64_t num;
 	const char *name;
-	unsigned nargs;
+	unsigned nargs, depth;
 	struct goal_expr *arg[3];
 	struct goal_expr *next; /* in an argument list */
 };
@@ -146,6 +147,7 @@ struct goal_schedule {
 	struct goal_param *params;
 	struct goal_buffer *buffers;
 	const char *rank, *size; /* the names in "rank r of p" */
+	struct goal_loc rank_loc;
 	struct goal_stmt *body;
 };
 

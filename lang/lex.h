@@ -8,16 +8,25 @@
 
 #include <setjmp.h>
 
+/* Deeper ones are not named in messages. */
+#define GOAL_OPEN 32u
+
 struct goal_lex {
 	struct goal_diags *diags;
 	const char *text, *end; /* what is not read yet */
 	struct goal_loc at; /* of the next character */
 	int err; /* -ERR_x: stop */
+	bool told; /* the end of the file has been reported already */
+	int resume; /* the start condition around a comment */
+	struct goal_loc comment; /* where it starts */
+	struct goal_loc open[GOAL_OPEN]; /* the braces that are not closed */
+	unsigned nopen;
 	jmp_buf fatal; /* taken when the scanner runs out of memory */
 	/* plain */
 	const struct goal_plain_sink *sink;
 	struct goal_plain_rank rank;
 	struct goal_plain_op op; /* being read */
+	unsigned errors; /* before the rank */
 	/* parametric */
 	struct goal_schedule *schedule;
 	bool operand; /* the next word is an operand, hence a name */
@@ -51,7 +60,26 @@ static inline void goal_lex_newline(struct goal_lex *x)
 	x->at.col = 1;
 }
 
-/* The value of a decimal literal; a diagnostic when it exceeds max. */
-uint64_t goal_lex_number(struct goal_lex *x, struct goal_loc at, const char *s, size_t len, uint64_t max);
+static inline void goal_lex_open(struct goal_lex *x, struct goal_loc at)
+{
+	if (x->nopen++ < GOAL_OPEN)
+		x->open[x->nopen - 1] = at;
+}
+
+static inline void goal_lex_close(struct goal_lex *x)
+{
+	x->nopen -= x->nopen > 0;
+}
+
+/* The value of a decimal literal, or UINT64_MAX after a diagnostic when it does not fit 63 bits. */
+uint64_t goal_lex_number(struct goal_lex *x, struct goal_loc at, const char *s, size_t len);
+
+/* A comment that starts at x->comment runs to the end of the file. */
+void goal_lex_unclosed(struct goal_lex *x);
+
+/* Says that a token of some kind was found where others are due. Kinds are bison's names: "a number",
+ * "the end of the line", a word, or a character in quotes. */
+void goal_lex_unexpected(struct goal_lex *x, struct goal_loc at, const char *kind, const char *text,
+			 size_t len, const char *const *expected, int n);
 
 #endif

@@ -92,6 +92,9 @@ static void put_line(struct goal_diags *d, const struct source *s, struct goal_l
 	char line[QUOTE + 1], caret[QUOTE + 3];
 	size_t n = 0;
 
+	if (!len || at.col == UINT16_MAX) /* further right is not counted */
+		return;
+
 	for (; from + n < len && n < QUOTE; n++) {
 		unsigned char c = (unsigned char)p[from + n];
 

@@ -3,7 +3,7 @@
 %define api.pure full
 %define api.prefix {goal_param_}
 %define api.location.type {struct goal_loc}
-%define parse.error detailed
+%define parse.error custom
 %define parse.lac full
 %locations
 %expect 0
@@ -21,8 +21,12 @@
 #define YYLLOC_DEFAULT(cur, rhs, n) ((cur) = YYRHSLOC(rhs, (n) ? 1 : 0))
 #define YYMALLOC mem_alloc
 #define YYFREE free
-#define YYMAXDEPTH 4000 /* bounds the recursion of whoever walks the tree */
+/* Both bound the recursion of whoever walks the tree. */
+#define YYMAXDEPTH 4000
+#define DEEPEST 2000u
 
+char *goal_param_get_text(void *scanner);
+int goal_param_get_leng(void *scanner);
 int goal_param_lex(GOAL_PARAM_STYPE *v, GOAL_PARAM_LTYPE *l, void *scanner);
 static void goal_param_error(GOAL_PARAM_LTYPE *l, void *scanner, struct goal_lex *x, const char *msg);
 static struct goal_expr *expr(struct goal_lex *x, enum goal_expr_kind kind, struct goal_loc at, int fn,
@@ -65,10 +69,10 @@ static void once(struct goal_lex *x, bool again, const char *what, struct goal_l
 %token T_FROM "from" T_INTO "into" T_WITH "with" T_TAG "tag" T_LEVEL "level" T_CPU "cpu" T_NIC "nic"
 %token T_ON "on" T_REQUIRES "requires" T_IREQUIRES "irequires" T_MOD "mod" T_XOR "xor" T_AND "and"
 %token T_OR "or" T_NOT "not" T_EQ "==" T_NE "!=" T_LE "<=" T_GE ">=" T_SHL "<<" T_SHR ">>"
-%token T_SPAN "+:" T_NL "end of line" T_WORD "word"
-%token <num> T_INT "number"
-%token <text> T_IDENT "name" T_STRING "string"
-%token YYEOF 0 "end of file"
+%token T_SPAN "+:" T_NL "the end of the line" T_WORD
+%token <num> T_INT "a number"
+%token <text> T_IDENT "a name" T_STRING "a string"
+%token YYEOF 0 "the end of the file"
 
 %type <expr> expr args length default
 %type <label> label labels
@@ -134,10 +138,11 @@ decls:	%empty
 			last = &(*last)->next;
 		*last = NEW(struct goal_buffer, .name = $4, .loc = @4, .mode = mode(x, $3, @3), .length = $6);
 	}
-	| decls error nl
+	| decls error nl { yyerrok; }
 	;
 body:	T_RANK T_IDENT T_OF T_IDENT block {
 		x->schedule->rank = $2;
+		x->schedule->rank_loc = @2;
 		x->schedule->size = $4;
 		x->schedule->body = $5;
 	}
@@ -150,7 +155,7 @@ stmts:	stmt {
 		for (struct goal_stmt *s = $1; s; s = s->next)
 			$$.last = &s->next;
 	}
-	| stmts T_NL stmt {
+	| stmts eol stmt {
 		$$ = $1;
 		if (!$$.first)
 			$$.first = $3;
@@ -160,8 +165,11 @@ stmts:	stmt {
 			$$.last = &s->next;
 	}
 	;
+eol:	T_NL { yyerrok; }
+	;
 stmt:	%empty { $$ = NULL; }
 	| error { $$ = NULL; }
+	| error block { $$ = NULL; }
 	| T_IDENT '=' expr { $$ = stmt(x, GOAL_S_LET, @1); $$->name = $1; $$->expr = $3; }
 	| T_ASSERT expr ',' T_STRING { $$ = stmt(x, GOAL_S_ASSERT, @1); $$->expr = $2; $$->name = $4; }
 	| T_IF expr block else_part {
@@ -293,14 +301,7 @@ clauses: %empty
 	}
 	;
 args:	expr
-	| args ',' expr {
-		struct goal_expr *e = $1;
-
-		while (e->next)
-			e = e->next;
-		e->next = $3;
-		$$ = $1;
-	}
+	| args ',' expr { $3->next = $1; $$ = $3; }
 	;
 expr:	T_INT { $$ = NUM(@1, $1); }
 	| T_IDENT { $$ = NEW(struct goal_expr, .kind = GOAL_E_NAME, .loc = @1, .name = $1); }
@@ -335,19 +336,54 @@ expr:	T_INT { $$ = NUM(@1, $1); }
 	| expr '?' expr ':' expr %prec '?' { $$ = expr(x, GOAL_E_COND, @2, 0, $1, $3, $5); }
 	;
 %%
+static int yyreport_syntax_error(const yypcontext_t *c, void *scanner, struct goal_lex *x)
+{
+	yysymbol_kind_t kinds[YYNTOKENS];
+	const char *names[YYNTOKENS + 1];
+	int n = yypcontext_expected_tokens(c, kinds, YYNTOKENS), operand = 0;
+
+	for (int i = 0; i < n; i++) {
+		names[i] = yysymbol_name(kinds[i]);
+		operand |= !strcmp(names[i], "'~'");
+	}
+	if (operand) {
+		names[0] = "an expression";
+		n = 1;
+	} else if (n > 0 && kinds[0] == YYSYMBOL_T_SCHEDULE) { /* the start of a file of either dialect */
+		names[n++] = "num_ranks";
+	}
+	goal_lex_unexpected(x, *yypcontext_location(c), yysymbol_name(yypcontext_token(c)),
+			    goal_param_get_text(scanner), (size_t)goal_param_get_leng(scanner), names, n);
+	x->depth = x->ternary = 0; /* the statement ends with its line */
+	return 0;
+}
+
+/* Only called when the parser's stack is full. */
 static void goal_param_error(GOAL_PARAM_LTYPE *l, void *scanner, struct goal_lex *x, const char *msg)
 {
 	(void)scanner;
-	if (!x->err)
-		goal_diag(x->diags, GOAL_ERROR, *l, "syntax", "%s",
-			  !strcmp(msg, "memory exhausted") ? "the text is nested too deeply" : msg);
+	(void)msg;
+	goal_diag(x->diags, GOAL_ERROR, *l, "syntax", "the text is nested too deeply");
+}
+
+/* Operators of one precedence nest to the left without the parser's stack growing. */
+static void deepen(struct goal_lex *x, struct goal_expr *e)
+{
+	for (int i = 0; i < 3; i++)
+		if (e->arg[i] && e->arg[i]->depth >= e->depth)
+			e->depth = e->arg[i]->depth + 1;
+	if (e->depth == DEEPEST)
+		goal_diag(x->diags, GOAL_ERROR, e->loc, "syntax", "the expression is too long");
 }
 
 static struct goal_expr *expr(struct goal_lex *x, enum goal_expr_kind kind, struct goal_loc at, int fn,
 			      struct goal_expr *a, struct goal_expr *b, struct goal_expr *c)
 {
-	return NEW(struct goal_expr, .kind = kind, .loc = at, .fn = fn, .arg = { a, b, c },
-		   .nargs = 1u + (b != NULL) + (c != NULL));
+	struct goal_expr *e = NEW(struct goal_expr, .kind = kind, .loc = at, .fn = fn, .arg = { a, b, c },
+				  .nargs = 1u + (b != NULL) + (c != NULL));
+
+	deepen(x, e);
+	return e;
 }
 
 static struct goal_expr *call(struct goal_lex *x, struct goal_loc at, const char *name,
@@ -355,11 +391,14 @@ static struct goal_expr *call(struct goal_lex *x, struct goal_loc at, const char
 {
 	struct goal_expr *e = NEW(struct goal_expr, .kind = GOAL_E_CALL, .loc = at, .name = name);
 
-	for (struct goal_expr *a = args; a; a = a->next) {
-		if (e->nargs < 3)
-			e->arg[e->nargs] = a;
+	for (struct goal_expr *a = args; a; a = a->next)
 		e->nargs++;
-	}
+	unsigned i = e->nargs;
+
+	for (struct goal_expr *a = args; a; a = a->next) /* the last comes first */
+		if (--i < 3)
+			e->arg[i] = a;
+	deepen(x, e);
 	return e;
 }
 

@@ -3,6 +3,7 @@
 #include "lang/ast.h"
 #include "lang/lex.h"
 #include "util/err.h"
+#include "util/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,22 +16,98 @@ int goal_param_lex_init_extra(struct goal_lex *x, void **scanner);
 int goal_param_lex_destroy(void *scanner);
 int goal_param_parse(void *scanner, struct goal_lex *x);
 
-uint64_t goal_lex_number(struct goal_lex *x, struct goal_loc at, const char *s, size_t len, uint64_t max)
+uint64_t goal_lex_number(struct goal_lex *x, struct goal_loc at, const char *s, size_t len)
 {
 	uint64_t v = 0;
 
 	for (size_t i = 0; i < len; i++) {
 		uint64_t digit = (uint64_t)(s[i] - '0');
 
-		if (v > (max - digit) / 10) {
+		if (v > ((uint64_t)INT64_MAX - digit) / 10) {
 			goal_diag(x->diags, GOAL_ERROR, at, "overflow",
-				  "the number %.*s%s does not fit 64 bits", len > 24 ? 24 : (int)len, s,
-				  len > 24 ? "..." : "");
-			return max;
+				  "the number %.*s%s is larger than %lld", len > 24 ? 24 : (int)len, s,
+				  len > 24 ? "..." : "", (long long)INT64_MAX);
+			return UINT64_MAX;
 		}
 		v = v * 10 + digit;
 	}
 	return v;
+}
+
+void goal_lex_unclosed(struct goal_lex *x)
+{
+	goal_diag(x->diags, GOAL_ERROR, x->comment, "syntax", "this comment is not closed");
+	x->told = true;
+}
+
+static bool is_end(const char *kind)
+{
+	return !strcmp(kind, "the end of the file");
+}
+
+/* Bison's name of a kind of token, as a message shows it. */
+static void add_kind(struct text *t, const char *kind)
+{
+	if (!strncmp(kind, "a ", 2) || !strncmp(kind, "an ", 3) || !strncmp(kind, "the ", 4))
+		text_add(t, "%s", kind);
+	else if (*kind == '\'')
+		text_add(t, "\"%c\"", kind[1]);
+	else
+		text_add(t, "\"%s\"", kind);
+}
+
+static void add_found(struct text *t, const char *the, const char *kind, const char *text, size_t len)
+{
+	unsigned char c = len ? (unsigned char)*text : 0;
+
+	if (!strncmp(kind, "the end", 7))
+		text_add(t, "%s%s", the, kind + 4);
+	else if (c < 32 || c > 126)
+		text_add(t, "%sbyte 0x%02x", the, c);
+	else if (c == '"' && len > 1)
+		text_add(t, "%.*s%s", len > 40 ? 40 : (int)len, text, len > 40 ? "..." : "");
+	else
+		text_add(t, "\"%.*s%s\"", len > 40 ? 40 : (int)len, text, len > 40 ? "..." : "");
+}
+
+void goal_lex_unexpected(struct goal_lex *x, struct goal_loc at, const char *kind, const char *text,
+			 size_t len, const char *const *expected, int n)
+{
+	struct text t = { 0 };
+	int shown = 0, due = 0;
+	char *s;
+
+	if (x->err || x->told)
+		return;
+	if (is_end(kind) && x->nopen) {
+		unsigned last = x->nopen > GOAL_OPEN ? GOAL_OPEN : x->nopen;
+
+		text_add(&t, "the file ends, but the \"{\" of line %u is not closed", x->open[last - 1].line);
+		n = -1;
+	}
+	for (int i = 0; i < n; i++) /* a blank line would nearly always do */
+		due += n == 1 || strcmp(expected[i], "the end of the line") != 0;
+	if (n >= 0 && (due == 0 || due > 4)) {
+		text_add(&t, "unexpected ");
+		add_found(&t, "", kind, text, len);
+	} else if (n >= 0) {
+		text_add(&t, "expected ");
+		for (int i = 0; i < n; i++) {
+			if (n > 1 && !strcmp(expected[i], "the end of the line"))
+				continue;
+			shown++;
+			text_add(&t, "%s", shown == 1 ? "" : shown == due ? " or " : ", ");
+			add_kind(&t, expected[i]);
+		}
+		text_add(&t, ", not ");
+		add_found(&t, "the ", kind, text, len);
+	}
+	if (text_take(&t, &s))
+		x->err = -ERR_NOMEM;
+	else
+		goal_diag(x->diags, GOAL_ERROR, at, "syntax", "%s", s);
+	free(s);
+	x->told = is_end(kind);
 }
 
 static bool word_at(const char *p, const char *end, const char *word)

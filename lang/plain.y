@@ -3,7 +3,7 @@
 %define api.pure full
 %define api.prefix {goal_plain_}
 %define api.location.type {struct goal_loc}
-%define parse.error detailed
+%define parse.error custom
 %define parse.lac full
 %locations
 %expect 0
@@ -21,6 +21,8 @@
 #define YYMALLOC mem_alloc
 #define YYFREE free
 
+char *goal_plain_get_text(void *scanner);
+int goal_plain_get_leng(void *scanner);
 int goal_plain_lex(GOAL_PLAIN_STYPE *v, GOAL_PLAIN_LTYPE *l, void *scanner);
 static void goal_plain_error(GOAL_PLAIN_LTYPE *l, void *scanner, struct goal_lex *x, const char *msg);
 static void begin_op(struct goal_lex *x, enum goal_kind kind, struct goal_loc at);
@@ -41,23 +43,30 @@ static int end_rank(struct goal_lex *x);
 }
 %token T_NUM_RANKS "num_ranks" T_RANK "rank" T_SEND "send" T_RECV "recv" T_CALC "calc"
 %token T_BYTES "b" T_TO "to" T_FROM "from" T_TAG "tag" T_CPU "cpu" T_NIC "nic" T_ANY "-1"
-%token T_REQUIRES "requires" T_IREQUIRES "irequires" T_NL "end of line" T_WORD "word"
-%token <num> T_INT "number"
-%token <name> T_LABEL "label:" T_NAME "label"
-%token YYEOF 0 "end of file"
+%token T_REQUIRES "requires" T_IREQUIRES "irequires" T_NL "the end of the line" T_WORD
+%token <num> T_INT "a number"
+%token <name> T_LABEL "a label with a colon" T_NAME "a label"
+%token YYEOF 0 "the end of the file"
 %%
-file:	T_NUM_RANKS T_INT { STOP_ON(x->sink->num_ranks(x->sink->arg, $2, @2)); } ranks
+file:	T_NUM_RANKS T_INT {
+		if ($2 != UINT64_MAX) /* else it has been reported */
+			STOP_ON(x->sink->num_ranks(x->sink->arg, $2, @2));
+	} ranks
 	;
 ranks:	%empty
 	| ranks rank
+	| ranks error '}' { yyerrok; x->rank.ops.n = x->rank.deps.n = x->rank.names.n = 0; }
 	;
 rank:	T_RANK T_INT '{' {
 		x->rank.rank = u32(x, "rank", $2, @2);
 		x->rank.loc = @2;
+		x->errors = goal_diags_errors(x->diags);
 	} stmts '}' { STOP_ON(end_rank(x)); }
 	;
 stmts:	stmt
-	| stmts T_NL stmt
+	| stmts nl stmt
+	;
+nl:	T_NL { yyerrok; }
 	;
 stmt:	%empty
 	| { x->op.label.len = 0; } op
@@ -88,13 +97,26 @@ options: %empty
 	| options T_NIC T_INT { option(x, 4, "nic", @2); x->op.nic = u32(x, "nic", $3, @3); }
 	;
 %%
+static int yyreport_syntax_error(const yypcontext_t *c, void *scanner, struct goal_lex *x)
+{
+	yysymbol_kind_t kinds[8];
+	const char *names[8];
+	int n = yypcontext_expected_tokens(c, kinds, 8);
+
+	for (int i = 0; i < n; i++)
+		names[i] = yysymbol_name(kinds[i]);
+	goal_lex_unexpected(x, *yypcontext_location(c), yysymbol_name(yypcontext_token(c)),
+			    goal_plain_get_text(scanner), (size_t)goal_plain_get_leng(scanner), names, n);
+	return 0;
+}
+
+/* Only called when memory runs out. */
 static void goal_plain_error(GOAL_PLAIN_LTYPE *l, void *scanner, struct goal_lex *x, const char *msg)
 {
+	(void)l;
 	(void)scanner;
-	if (!strcmp(msg, "memory exhausted"))
-		x->err = -ERR_NOMEM;
-	if (!x->err)
-		goal_diag(x->diags, GOAL_ERROR, *l, "syntax", "%s", msg);
+	(void)msg;
+	x->err = -ERR_NOMEM;
 }
 
 static void begin_op(struct goal_lex *x, enum goal_kind kind, struct goal_loc at)
@@ -117,15 +139,15 @@ static void option(struct goal_lex *x, unsigned bit, const char *word, struct go
 	x->op.given = (uint8_t)(x->op.given | bit);
 }
 
-/* GOAL_ANY is no number of its own: it would read as the wildcard. */
+/* GOAL_ANY is no number of its own: it would read as the wildcard. It stands for what has been reported. */
 static uint32_t u32(struct goal_lex *x, const char *what, uint64_t v, struct goal_loc at)
 {
 	if (v < GOAL_ANY)
 		return (uint32_t)v;
-	if (v != UINT64_MAX) /* else it has been reported */
-		goal_diag(x->diags, GOAL_ERROR, at, "overflow", "%s %llu does not fit 32 bits", what,
-			  (unsigned long long)v);
-	return 0;
+	if (v != UINT64_MAX)
+		goal_diag(x->diags, GOAL_ERROR, at, "overflow", "%s %llu is larger than %u", what,
+			  (unsigned long long)v, GOAL_ANY - 1);
+	return GOAL_ANY;
 }
 
 static int end_op(struct goal_lex *x)
@@ -135,8 +157,11 @@ static int end_op(struct goal_lex *x)
 
 static int end_rank(struct goal_lex *x)
 {
-	int err = x->sink->rank(x->sink->arg, &x->rank);
+	int err = 0;
 
+	x->rank.broken = goal_diags_errors(x->diags) != x->errors;
+	if (x->rank.rank != GOAL_ANY)
+		err = x->sink->rank(x->sink->arg, &x->rank);
 	x->rank.ops.n = x->rank.deps.n = x->rank.names.n = 0;
 	return err;
 }

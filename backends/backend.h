@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a backend offers to the runtime, and what it may call there.
+ *
+ * The life of a bound schedule: bind (collective) -> start -> progress until it says complete -> start …
+ * -> unbind. The runtime calls start and progress from one thread at a time. */
+#ifndef BACKENDS_BACKEND_H
+#define BACKENDS_BACKEND_H
+
+#include "compiler/bin.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How an element of the bound datatype lies in memory: blocks of basic elements. */
+struct be_block {
+	int64_t off; /* bytes from the element */
+	size_t len; /* bytes */
+};
+
+struct be_layout {
+	size_t basic; /* bytes of a basic element */
+	size_t per; /* basic elements in an element */
+	int64_t extent; /* bytes from element to element */
+	size_t nblocks;
+	const struct be_block *blocks;
+	bool contiguous; /* basic element i is at i * basic */
+};
+
+/* The bytes from basic element first on that lie together: *ptr and at most max basic elements. */
+size_t be_layout_run(const struct be_layout *l, char *base, uint64_t first, size_t max, char **ptr);
+/* Copies n basic elements from first on to, or from, packed memory. */
+void be_pack(const struct be_layout *l, char *base, uint64_t first, size_t n, char *out);
+void be_unpack(const struct be_layout *l, char *base, uint64_t first, size_t n, const char *in);
+
+/* Copies n basic elements between two places of the same layout that do not overlap. */
+void be_copy(const struct be_layout *l, char *to, uint64_t to_first, char *from, uint64_t from_first, size_t n);
+
+struct be_buffer {
+	char *ptr;
+	uint64_t elements; /* basic elements */
+	bool heap; /* peers reach it at heap_off of this rank's heap */
+	uint64_t heap_off;
+};
+
+struct be_group; /* the runtime's */
+
+/* Everything that is known of one rank's schedule at bind. Borrowed until unbind. */
+struct be_bind {
+	struct be_group *group;
+	uint32_t rank, size;
+	const struct bin_op *ops; /* peers are ranks; off and len in basic elements */
+	uint32_t nops;
+	const uint32_t *dep_at, *deps; /* as in struct ir_rank */
+	const struct be_buffer *buffers;
+	const struct be_layout *layout; /* the same for all buffers */
+	/* b = a op b, or b = b op a when with is set, on n basic elements. */
+	void (*reduce)(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with);
+	void *reduce_arg;
+};
+
+struct be_bound {
+	const struct be_ops *ops;
+};
+
+/* Backends that are built are in be_backends[], the others only by name. */
+struct be_ops {
+	const char *name;
+	/* Collective: settles matching, addresses and slots. Returns the same on all ranks. Errors are told
+	 * by host_error. */
+	int (*bind)(const struct be_bind *b, struct be_bound **out);
+	/* Local. Called when the request is not active, or its group has failed. NULL is harmless. */
+	void (*unbind)(struct be_bound *bound);
+	/* Local; never waits. Runs what can be run. epoch counts from 1. */
+	int (*start)(struct be_bound *bound, uint64_t epoch);
+	/* 1 when this rank's part of the epoch is complete, 0 if not yet, or -ERR_x. */
+	int (*progress)(struct be_bound *bound);
+	/* Whether an op that cannot go on now waits for that rank. */
+	bool (*waits_for)(const struct be_bound *bound, uint32_t rank);
+};
+
+struct be_row {
+	const char *name;
+	const struct be_ops *ops; /* NULL: not built */
+};
+extern const struct be_row be_backends[];
+extern const unsigned be_nbackends;
+/* The backend of that name; NULL with *known telling whether the name means anything. */
+const struct be_ops *be_find(const char *name, bool *known);
+
+/* ---- what the runtime offers ---- */
+
+/* Exchanges at most HOST_RECORD bytes per rank. -ERR_DEAD when a rank died. */
+#define HOST_RECORD 256
+int host_allgather(struct be_group *g, const void *in, size_t size, void *out);
+/* Agrees on an error: 0 when it is 0 on all ranks, else that of the lowest rank that has one, with its
+ * text, on all ranks. */
+int host_agree(struct be_group *g, int err);
+/* Zeroed, 64-byte aligned memory of this rank's heap, and its offset for peers; NULL when there is none. */
+void *host_alloc(struct be_group *g, size_t size, uint64_t *off);
+/* Gives two blocks back (the second may be NULL) once *users, which lies in the first, is 0. Until then
+ * peers may write to them. */
+void host_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users);
+/* Where len bytes at off of a peer's heap are in this process; NULL: out of reach. */
+void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len);
+/* Whether a rank is a thread of this process: all its memory can be reached. */
+bool host_same_process(struct be_group *g, uint32_t rank);
+int host_pid(struct be_group *g, uint32_t rank);
+/* Whether the user lets ranks read each other's private memory. */
+bool host_direct_allowed(struct be_group *g);
+/* Stores what to tell the user about an error that is about to be returned; returns err. */
+__attribute__((format(printf, 3, 4))) int host_error(struct be_group *g, int err, const char *fmt, ...);
+/* The group has lost a rank: later calls fail, on all ranks. */
+int host_died(struct be_group *g, uint32_t rank);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The dependency engine that backends share: each op has a counter of what it still waits for (the
+ * schedule pointer's idea as one model); at zero it is ready. Counters are private to the executor and
+ * re-armed when they fire, so a start costs no more than its first ops. */
+#ifndef BACKENDS_ENGINE_H
+#define BACKENDS_ENGINE_H
+
+#include "backends/backend.h"
+
+struct engine;
+
+/* A row for each op kind: 1 complete, 0 not yet, or -ERR_x. issue is called once per epoch, when the op is
+ * ready; poll from then on until it returns 1. */
+struct engine_kind {
+	int (*issue)(struct engine *e, uint32_t op);
+	int (*poll)(struct engine *e, uint32_t op);
+};
+
+struct engine {
+	const struct engine_kind *kinds; /* by op kind */
+	const struct bin_op *ops;
+	uint32_t nops;
+	uint32_t left; /* ops that are not complete in this epoch */
+	uint32_t head, tail; /* of ready */
+	uint32_t nactive;
+	uint32_t nroots;
+	uint32_t *wait; /* what an op still waits for */
+	uint32_t *need; /* the value at start */
+	uint32_t *ready; /* queue: every op enters once per epoch */
+	uint32_t *active; /* issued, not complete */
+	uint32_t *roots;
+	uint32_t *done_at, *done; /* ops that wait for the completion of op i */
+	uint32_t *start_at, *start; /* ops that wait for its start */
+	void *memory;
+};
+
+int engine_init(struct engine *e, const struct be_bind *b, const struct engine_kind *kinds);
+void engine_fini(struct engine *e);
+/* Arms an epoch. */
+void engine_start(struct engine *e);
+/* Issues what is ready and polls what is active: 1 when all ops are complete, 0 if not yet, or -ERR_x. */
+int engine_progress(struct engine *e);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Requests: start, test, wait. A request is busy while a thread makes progress on it; who waits makes
+ * progress on all active requests of the context, of which it takes only those that are free. */
+#include "runtime/rt.h"
+
+#include <stdlib.h>
+
+int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_Sched_bind *bind,
+		    MPIX_Sched_request *out)
+{
+	struct mpix_sched_request *req = NULL;
+	int err;
+
+	if (!sched || !group || !bind || !out || bind->struct_size < sizeof *bind)
+		return MPIX_SCHED_ERR_ARG;
+	err = rt_bind(sched, &group->g, bind, &req);
+	if (err)
+		return -err;
+	pthread_mutex_lock(&req->ctx->lock);
+	err = VEC_PUSH(&req->ctx->requests, req);
+	pthread_mutex_unlock(&req->ctx->lock);
+	if (err) { /* bound on the others; they will find this rank missing */
+		rt_unbind(req);
+		return MPIX_SCHED_ERR_NOMEM;
+	}
+	*out = req;
+	return MPIX_SCHED_SUCCESS;
+}
+
+static bool take(struct mpix_sched_request *req)
+{
+	return !atomic_exchange_explicit(&req->busy, true, memory_order_acquire);
+}
+
+static void give(struct mpix_sched_request *req)
+{
+	atomic_store_explicit(&req->busy, false, memory_order_release);
+}
+
+static void finish(struct mpix_sched_request *req, int err)
+{
+	if (err < 0) {
+		atomic_store(&req->err, err);
+		atomic_store(&req->failed, true);
+	}
+	atomic_store_explicit(&req->done, true, memory_order_release);
+}
+
+/* Progress on a request that the caller has taken. */
+static void drive(struct mpix_sched_request *req)
+{
+	int rc;
+
+	if (atomic_load_explicit(&req->done, memory_order_relaxed) ||
+	    !atomic_load_explicit(&req->active, memory_order_relaxed))
+		return;
+	rc = req->be->progress(req->bound);
+	if (rc)
+		finish(req, rc);
+}
+
+/* Progress on all active requests; mine first. */
+static void progress(struct mpix_sched_request *mine)
+{
+	struct mpix_sched_ctx *ctx = mine->ctx;
+
+	if (take(mine)) {
+		drive(mine);
+		give(mine);
+	}
+	if (atomic_load_explicit(&ctx->nactive, memory_order_relaxed) < 2 || pthread_mutex_trylock(&ctx->lock))
+		return;
+	for (size_t i = 0; i < ctx->requests.n; i++) {
+		struct mpix_sched_request *req = ctx->requests.at[i];
+
+		if (req == mine || !atomic_load_explicit(&req->active, memory_order_relaxed) || !take(req))
+			continue;
+		drive(req);
+		give(req);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+int MPIX_Sched_start(MPIX_Sched_request req)
+{
+	int rc;
+
+	if (!req)
+		return MPIX_SCHED_ERR_ARG;
+	if (atomic_load(&req->active))
+		return -rt_error(req->ctx, -ERR_STATE, "the request is active already");
+	if (atomic_load(&req->failed)) {
+		rc = rt_group_check(req->group);
+		return rc ? -rc : -rt_error(req->ctx, -ERR_STATE, "the request has failed before");
+	}
+	while (!take(req))
+		rt_relax(0);
+	atomic_fetch_add_explicit(&req->ctx->nactive, 1, memory_order_relaxed);
+	atomic_store_explicit(&req->done, false, memory_order_relaxed);
+	rc = req->be->start(req->bound, ++req->epoch);
+	atomic_store_explicit(&req->active, true, memory_order_release);
+	if (rc)
+		finish(req, rc);
+	give(req);
+	return MPIX_SCHED_SUCCESS;
+}
+
+int MPIX_Sched_startall(size_t n, const MPIX_Sched_request *reqs)
+{
+	int rc = MPIX_SCHED_SUCCESS;
+
+	if (n && !reqs)
+		return MPIX_SCHED_ERR_ARG;
+	for (size_t i = 0; i < n && !rc; i++)
+		if (reqs[i])
+			rc = MPIX_Sched_start(reqs[i]);
+	return rc;
+}
+
+/* Whether a request can still complete; fails it if not. Costs system calls, so only now and then. */
+static void look(struct mpix_sched_request *req)
+{
+	struct be_group *g = req->group;
+	int err;
+
+	while (!take(req))
+		rt_relax(0);
+	if (!atomic_load(&req->done) && atomic_load(&req->active)) {
+		err = rt_group_check(g);
+		for (uint32_t r = 0; r < g->size && !err; r++)
+			if (rt_group_left(g, r) && req->be->waits_for(req->bound, r)) {
+				/* It may have sent before it left. */
+				int rc = req->be->progress(req->bound);
+
+				if (rc)
+					finish(req, rc);
+				else if (req->be->waits_for(req->bound, r))
+					err = host_error(g, -ERR_DEAD, "rank %u has left the group", r);
+				break;
+			}
+		if (err)
+			finish(req, err);
+	}
+	give(req);
+}
+
+/* The end of an epoch: the request can be started again. */
+static int complete(struct mpix_sched_request *req)
+{
+	int err = 0;
+
+	while (!take(req)) /* somebody may still be leaving it */
+		rt_relax(0);
+	atomic_store(&req->active, false);
+	atomic_fetch_sub_explicit(&req->ctx->nactive, 1, memory_order_relaxed);
+	if (atomic_load_explicit(&req->failed, memory_order_relaxed))
+		err = atomic_load(&req->err);
+	give(req);
+	return -err;
+}
+
+#define LOOK_TURNS 1024u /* turns of waiting between two looks at the clock */
+
+int MPIX_Sched_wait(MPIX_Sched_request req)
+{
+	if (!req)
+		return MPIX_SCHED_SUCCESS;
+	if (!atomic_load_explicit(&req->active, memory_order_relaxed))
+		return MPIX_SCHED_SUCCESS;
+	for (unsigned turn = 0; !atomic_load_explicit(&req->done, memory_order_acquire); turn++) {
+		progress(req);
+		if (atomic_load_explicit(&req->done, memory_order_acquire))
+			break;
+		if (turn % LOOK_TURNS == LOOK_TURNS - 1)
+			look(req);
+		rt_relax(turn);
+	}
+	return complete(req);
+}
+
+int MPIX_Sched_test(MPIX_Sched_request req, int *flag)
+{
+	if (!flag)
+		return MPIX_SCHED_ERR_ARG;
+	*flag = 1;
+	if (!req || !atomic_load_explicit(&req->active, memory_order_relaxed))
+		return MPIX_SCHED_SUCCESS;
+	if (!atomic_load_explicit(&req->done, memory_order_acquire))
+		progress(req);
+	if (!atomic_load_explicit(&req->done, memory_order_acquire)) {
+		/* One that only tests must hear of deaths as well; the clock is read without a system call. */
+		if (rt_now_ns() - req->group->checked > 100000000u)
+			look(req);
+		if (!atomic_load_explicit(&req->done, memory_order_acquire)) {
+			*flag = 0;
+			return MPIX_SCHED_SUCCESS;
+		}
+	}
+	return complete(req);
+}
+
+int MPIX_Sched_waitall(size_t n, const MPIX_Sched_request *reqs)
+{
+	int first = MPIX_SCHED_SUCCESS;
+
+	if (n && !reqs)
+		return MPIX_SCHED_ERR_ARG;
+	for (size_t i = 0; i < n; i++) {
+		int rc = MPIX_Sched_wait(reqs[i]);
+
+		if (rc && !first)
+			first = rc;
+	}
+	return first;
+}
+
+int MPIX_Sched_waitany(size_t n, const MPIX_Sched_request *reqs, int *index)
+{
+	if (!index || (n && !reqs) || n > INT32_MAX)
+		return MPIX_SCHED_ERR_ARG;
+	for (unsigned turn = 0;; turn++) {
+		bool any = false;
+
+		for (size_t i = 0; i < n; i++) {
+			int flag = 0, rc;
+
+			if (!reqs[i] || !atomic_load_explicit(&reqs[i]->active, memory_order_relaxed))
+				continue;
+			any = true;
+			rc = MPIX_Sched_test(reqs[i], &flag);
+			if (flag || rc) {
+				*index = (int)i;
+				return rc;
+			}
+		}
+		if (!any) {
+			*index = MPIX_SCHED_UNDEFINED;
+			return MPIX_SCHED_SUCCESS;
+		}
+		rt_relax(turn);
+	}
+}
+
+int MPIX_Sched_free(MPIX_Sched_request *out)
+{
+	struct mpix_sched_request *req;
+	struct mpix_sched_ctx *ctx;
+
+	if (!out)
+		return MPIX_SCHED_ERR_ARG;
+	req = *out;
+	if (!req)
+		return MPIX_SCHED_SUCCESS;
+	ctx = req->ctx;
+	if (atomic_load(&req->active)) {
+		if (!atomic_load(&req->failed) && !rt_group_check(req->group))
+			return -rt_error(ctx, -ERR_STATE, "the request is active");
+		complete(req);
+	}
+	pthread_mutex_lock(&ctx->lock);
+	for (size_t i = 0; i < ctx->requests.n; i++)
+		if (ctx->requests.at[i] == req) {
+			ctx->requests.at[i] = ctx->requests.at[--ctx->requests.n];
+			break;
+		}
+	pthread_mutex_unlock(&ctx->lock);
+	/* A thread that took it from the list a moment ago may still drive it. */
+	while (!take(req))
+		rt_relax(0);
+	rt_unbind(req);
+	*out = NULL;
+	return MPIX_SCHED_SUCCESS;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Binding: specialise for this rank, check its buffers, agree with the other ranks, hand over to the
+ * backend. Whatever goes wrong on one rank is told on all. */
+#include "runtime/rt.h"
+
+#include "compiler/bin_check.h"
+#include "compiler/passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What must be the same on all ranks. */
+struct contract {
+	uint32_t schedule; /* checksum of the image */
+	uint32_t version;
+	uint64_t count; /* basic elements */
+	uint32_t basic, op;
+	uint64_t params;
+};
+
+static const struct {
+	size_t off, size;
+	const char *what;
+} clauses[] = {
+#define CLAUSE(field, what) { offsetof(struct contract, field), sizeof(((struct contract *)0)->field), what }
+	CLAUSE(version, "runs another version of the library"), CLAUSE(schedule, "binds another schedule"),
+	CLAUSE(count, "binds another count"),			CLAUSE(basic, "binds another basic datatype"),
+	CLAUSE(op, "binds another operation"),			CLAUSE(params, "binds other parameters"),
+#undef CLAUSE
+};
+
+static int compare(struct be_group *g, const struct contract *mine)
+{
+	struct contract *all = mem_alloc(g->size * sizeof *all);
+	int err = host_agree(g, all ? 0 : rt_fail(g->ctx, -ERR_NOMEM));
+
+	if (!err)
+		err = host_allgather(g, mine, sizeof *mine, all);
+	for (uint32_t r = 1; r < g->size && !err; r++)
+		for (size_t i = 0; i < sizeof clauses / sizeof *clauses && !err; i++)
+			if (memcmp((char *)&all[r] + clauses[i].off, (char *)&all[0] + clauses[i].off,
+				   clauses[i].size) != 0)
+				err = host_error(g, -ERR_MISMATCH, "rank %u %s than rank 0", r, clauses[i].what);
+	free(all);
+	return err;
+}
+
+/* ---- arguments ---- */
+
+static int find_params(const struct bin *b, struct be_group *g, const struct MPIX_Sched_bind *bind,
+		       struct bin_arg *args, uint64_t *hash)
+{
+	*hash = 0;
+	for (size_t k = 0; k < bind->nparams; k++) {
+		const struct MPIX_Sched_param *p = &bind->params[k];
+		uint32_t i = 0;
+
+		while (p->name && i < b->nparams && strcmp(bin_str(b, b->params[i].name), p->name) != 0)
+			i++;
+		if (!p->name || i == b->nparams)
+			return host_error(g, -ERR_PARAM, "the schedule has no parameter %s",
+					  p->name ? p->name : "(null)");
+		if (!p->value || (!b->params[i].vector && p->n != 1))
+			return host_error(g, -ERR_PARAM, "the parameter %s needs %s", p->name,
+					  b->params[i].vector ? "values" : "one value");
+		args[i] = (struct bin_arg){ .known = true, .value = p->value[0], .elem = p->value, .n = p->n };
+	}
+	for (uint32_t i = 0; i < b->nparams; i++) {
+		/* Only what all ranks have to know alike; the order of bind->params plays no part. */
+		if (b->params[i].scope != BIN_GLOBAL || !args[i].known)
+			continue;
+		*hash = *hash * 31 + i;
+		for (size_t k = 0; k < args[i].n; k++)
+			*hash = *hash * 0x9e3779b97f4a7c15u + (uint64_t)args[i].elem[k];
+	}
+	return 0;
+}
+
+static int specialise(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
+{
+	const struct bin *b = &req->sched->bin;
+	struct be_group *g = req->group;
+	struct bin_arg *args = mem_calloc(b->nparams, sizeof *args);
+	struct bin_args a = { .rank = g->rank, .size = g->size, .args = args };
+	struct ir_fault fault = { 0 };
+	uint32_t *pos = NULL, bad = 0;
+	int err = args ? find_params(b, g, bind, args, &c->params) : rt_fail(g->ctx, -ERR_NOMEM);
+
+	if (!err && bind->count > (size_t)INT64_MAX / 2 / req->type->layout.per)
+		err = host_error(g, -ERR_ARG, "the count is too large");
+	if (err)
+		goto out;
+	/* Schedules count basic elements, never the caller's. */
+	a.count = (int64_t)(bind->count * req->type->layout.per);
+	if (b->meta->flags & BIN_F_PLAIN)
+		a.count = 0;
+	c->count = (uint64_t)a.count;
+	err = ir_rank_specialise(b, &a, &req->rank, &fault);
+	if (err == -ERR_ASSERT)
+		err = host_error(g, err, "%s", bin_str(b, fault.what));
+	else if (err == -ERR_PARAM || err == -ERR_UNKNOWN)
+		err = host_error(g, err, "%s: %s", err_text(err), bin_str(b, b->params[fault.what].name));
+	else if (err && b->lines && err != -ERR_NOMEM)
+		err = host_error(g, err, "%s (line %u)", err_text(err), b->lines[fault.where]);
+	else if (err)
+		err = host_error(g, err, "%s (%s %u)", err_text(err),
+				 b->meta->flags & BIN_F_PARAMETRIC ? "instruction" : "op", fault.where);
+	if (err)
+		goto out;
+	err = passes_run_rank(bin_str(b, b->meta->passes), &req->rank);
+	pos = mem_alloc((size_t)req->rank.nops * sizeof *pos);
+	if (!err)
+		err = pos ? ir_rank_positions(&req->rank, pos, &bad) : -ERR_NOMEM;
+	if (err)
+		err = host_error(g, err, "%s (op %u)", err_text(err), bad);
+out:
+	free(pos);
+	free(args);
+	return err;
+}
+
+/* ---- buffers ---- */
+
+/* The bytes from the first to the last that n basic elements touch, and where they begin. */
+static bool span(const struct mpix_sched_type *t, uint64_t n, int64_t *low, size_t *len)
+{
+	int64_t elements = (int64_t)((n + t->layout.per - 1) / t->layout.per), reach, high;
+
+	*low = t->low;
+	*len = 0;
+	if (!n)
+		return true;
+	if (__builtin_mul_overflow(elements - 1, t->layout.extent, &reach))
+		return false;
+	high = t->high;
+	if (reach < 0)
+		*low += reach;
+	else if (__builtin_add_overflow(high, reach, &high))
+		return false;
+	*len = (size_t)(high - *low);
+	return true;
+}
+
+static bool uses(const struct ir_rank *r, uint32_t buffer)
+{
+	for (uint32_t i = 0; i < r->nops; i++)
+		for (unsigned k = 0; k < bin_nranges(r->ops[i].kind); k++)
+			if (r->ops[i].buf[k] == buffer && r->ops[i].len)
+				return true;
+	return false;
+}
+
+static int bind_buffer(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, uint32_t i)
+{
+	const struct bin *b = &req->sched->bin;
+	struct be_group *g = req->group;
+	struct mpix_sched_ctx *ctx = req->ctx;
+	struct be_buffer *out = &req->buffers[i];
+	uint64_t off;
+	int64_t low;
+	size_t len;
+	char *p;
+
+	out->elements = req->rank.bufsize[i];
+	if (!span(req->type, out->elements, &low, &len))
+		return host_error(g, -ERR_OVERFLOW, "the buffer %s is too large", bin_str(b, b->buffers[i].name));
+	if (b->buffers[i].mode == BIN_SCRATCH) {
+		p = rt_heap_alloc(ctx->heap, len, &off);
+		if (!p)
+			return host_error(g, -ERR_NOMEM, "the shared heap has no %zu bytes for %s", len,
+					  bin_str(b, b->buffers[i].name));
+		req->scratch[i] = p;
+	} else {
+		if (i >= bind->nbuffers || !bind->buffers[i]) {
+			if (!uses(&req->rank, i))
+				return 0;
+			return host_error(g, -ERR_ARG, "the buffer %s is not given",
+					  bin_str(b, b->buffers[i].name));
+		}
+		p = (char *)bind->buffers[i] + low;
+	}
+	out->ptr = p - low;
+	out->heap = rt_heap_bind(ctx->heap, p, len, &off);
+	out->heap_off = off - (uint64_t)low;
+	return 0;
+}
+
+/* ---- reductions ---- */
+
+static void reduce_kernel(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with)
+{
+	const struct mpix_sched_request *req = arg;
+
+	(void)with; /* the built-in operations commute, to the bit */
+	while (n) {
+		char *p, *q;
+		size_t run = be_layout_run(&req->type->layout, a, a_first, n, &p);
+
+		run = be_layout_run(&req->type->layout, b, b_first, run, &q);
+		req->kernel(p, q, run);
+		a_first += run;
+		b_first += run;
+		n -= run;
+	}
+}
+
+static void reduce_user(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with)
+{
+	const struct mpix_sched_request *req = arg;
+	const struct be_layout *l = &req->type->layout;
+	char *x = a + (int64_t)(a_first / l->per) * l->extent, *y = b + (int64_t)(b_first / l->per) * l->extent;
+
+	if (!with) {
+		req->op->fn(x, y, n / l->per, req->op->arg);
+		return;
+	}
+	/* b = b op a: the function writes to its right operand, so that one is a copy. */
+	be_copy(l, req->reduce_tmp, 0, x, 0, n);
+	req->op->fn(y, req->reduce_tmp, n / l->per, req->op->arg);
+	be_copy(l, y, 0, req->reduce_tmp, 0, n);
+}
+
+static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind)
+{
+	const struct ir_rank *r = &req->rank;
+	size_t per = req->type->layout.per, len = 0;
+	uint64_t most = 0;
+	int64_t low = 0;
+	bool any = false;
+
+	for (uint32_t i = 0; i < r->nops; i++) {
+		const struct bin_op *o = &r->ops[i];
+
+		if (o->kind != BIN_OP_REDUCE && o->kind != BIN_OP_REDUCE_WITH)
+			continue;
+		any = true;
+		if (req->op && (o->off[0] % per || o->off[1] % per || o->len % per))
+			return host_error(req->group, -ERR_UNSUPPORTED,
+					  "op %u splits an element that a user's operation takes whole", i);
+		if (o->kind == BIN_OP_REDUCE_WITH && o->len > most)
+			most = o->len;
+	}
+	if (!any)
+		return 0;
+	if (!req->op) {
+		req->kernel = rt_kernel_find(req->type->basic, bind->builtin);
+		if (!req->kernel)
+			return host_error(req->group, -ERR_ARG,
+					  "the operation is not defined for the basic datatype");
+		return 0;
+	}
+	if (!most || !span(req->type, most, &low, &len))
+		return 0;
+	req->reduce_tmp = mem_calloc(1, len);
+	if (!req->reduce_tmp)
+		return rt_fail(req->ctx, -ERR_NOMEM);
+	req->reduce_tmp -= low;
+	return 0;
+}
+
+static void free_reduce_tmp(struct mpix_sched_request *req)
+{
+	if (req->reduce_tmp) {
+		const struct mpix_sched_type *t = req->type;
+		uint64_t most = 0;
+		int64_t low;
+		size_t len;
+
+		for (uint32_t i = 0; i < req->rank.nops; i++)
+			if (req->rank.ops[i].kind == BIN_OP_REDUCE_WITH && req->rank.ops[i].len > most)
+				most = req->rank.ops[i].len;
+		span(t, most, &low, &len);
+		free(req->reduce_tmp + low);
+	}
+}
+
+/* ---- putting it together ---- */
+
+/* All that concerns this rank alone. */
+static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
+{
+	const struct bin *b = &req->sched->bin;
+	struct be_group *g = req->group;
+	int err = 0;
+
+	c->schedule = bin_sum(req->sched->image, req->sched->size);
+	c->version = MPIX_SCHED_VERSION_MAJOR << 16 | MPIX_SCHED_VERSION_MINOR;
+	if (bind->type) {
+		req->type = bind->type;
+		atomic_fetch_add(&req->type->refs, 1);
+	} else {
+		enum MPIX_Sched_basic basic = b->meta->flags & BIN_F_PLAIN ? MPIX_SCHED_BYTE : bind->basic;
+
+		if (!rt_basic_size(basic))
+			return host_error(g, -ERR_ARG, "there is no basic datatype %d", (int)basic);
+		req->type = rt_type_basic(req->ctx, basic);
+		if (!req->type)
+			return rt_fail(req->ctx, -ERR_NOMEM);
+	}
+	if ((b->meta->flags & BIN_F_PLAIN) && bind->type)
+		return host_error(g, -ERR_ARG, "plain GOAL moves bytes: it takes no datatype");
+	if (bind->op) {
+		req->op = bind->op;
+		atomic_fetch_add(&req->op->refs, 1);
+	}
+	c->basic = (uint32_t)req->type->basic;
+	c->op = bind->op ? 1000u + req->op->commutes : (uint32_t)bind->builtin;
+	if ((bind->nbuffers && !bind->buffers) || (bind->nparams && !bind->params))
+		return host_error(g, -ERR_ARG, "buffers or params is NULL");
+	err = specialise(req, bind, c);
+	if (err)
+		return err;
+	req->nbuffers = b->nbuffers;
+	req->buffers = mem_calloc(b->nbuffers, sizeof *req->buffers);
+	req->scratch = mem_calloc(b->nbuffers, sizeof *req->scratch);
+	if (!req->buffers || !req->scratch)
+		return rt_fail(req->ctx, -ERR_NOMEM);
+	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
+		err = bind_buffer(req, bind, i);
+	return err ? err : prepare_reduce(req, bind);
+}
+
+int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
+	    struct mpix_sched_request **out)
+{
+	struct mpix_sched_request *req = mem_calloc(1, sizeof *req);
+	struct contract c = { 0 };
+	struct be_bind b;
+	bool known;
+	int err;
+
+	if (!req) /* the others wait until this rank's process ends */
+		return rt_fail(g->ctx, -ERR_NOMEM);
+	req->ctx = g->ctx;
+	rt_ctx_ref(req->ctx);
+	req->group = g;
+	rt_group_ref(g);
+	req->sched = sched;
+	atomic_fetch_add(&sched->refs, 1);
+	rt_ctx_reap(req->ctx);
+	req->be = be_find("shm", &known);
+	err = host_agree(g, prepare(req, bind, &c));
+	err = err ? err : compare(g, &c);
+	if (!err) {
+		b = (struct be_bind){ .group = g,
+				      .rank = g->rank,
+				      .size = g->size,
+				      .ops = req->rank.ops,
+				      .nops = req->rank.nops,
+				      .dep_at = req->rank.dep_at,
+				      .deps = req->rank.deps,
+				      .buffers = req->buffers,
+				      .layout = &req->type->layout,
+				      .reduce = req->op ? reduce_user : reduce_kernel,
+				      .reduce_arg = req };
+		err = req->be->bind(&b, &req->bound);
+	}
+	if (err) {
+		rt_unbind(req);
+		return err;
+	}
+	*out = req;
+	return 0;
+}
+
+void rt_unbind(struct mpix_sched_request *req)
+{
+	struct mpix_sched_ctx *ctx = req->ctx;
+
+	if (req->bound)
+		req->be->unbind(req->bound);
+	for (uint32_t i = 0; req->buffers && i < req->nbuffers; i++)
+		if (req->buffers[i].heap)
+			rt_heap_unbind(ctx->heap, req->buffers[i].heap_off + (uint64_t)req->type->low);
+	for (uint32_t i = 0; req->scratch && i < req->nbuffers; i++)
+		if (req->scratch[i])
+			rt_heap_free(ctx->heap, req->scratch[i]);
+	free_reduce_tmp(req);
+	free(req->buffers);
+	free(req->scratch);
+	ir_rank_fini(&req->rank);
+	rt_type_unref(req->type);
+	rt_op_unref(req->op);
+	rt_sched_unref(req->sched);
+	rt_group_unref(req->group);
+	free(req);
+	rt_ctx_unref(ctx);
+}

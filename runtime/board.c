@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The board: a slot for each rank, written by it alone. Two records per slot suffice: a rank writes round
+ * n + 1 only when all have written round n, so all have read round n - 1. */
+#include "runtime/rt.h"
+
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#define SPINS 256u /* turns before the core is given away: ranks may outnumber cores */
+
+uint64_t rt_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void rt_relax(unsigned turn)
+{
+	if (turn >= SPINS)
+		sched_yield();
+#if defined(__x86_64__)
+	else
+		__builtin_ia32_pause();
+#endif
+}
+
+size_t rt_board_size(uint32_t ranks)
+{
+	return sizeof(struct rt_board) + ranks * sizeof(struct rt_slot);
+}
+
+int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size,
+		       void *out, int (*idle)(void *arg), void *arg)
+{
+	memcpy(b->slots[rank].data[seq & 1], in, size);
+	/* Pairs with the load below: who sees the number sees the record. */
+	atomic_store_explicit(&b->slots[rank].seq, seq, memory_order_release);
+	for (uint32_t r = 0; r < b->size; r++) {
+		for (unsigned turn = 0; atomic_load_explicit(&b->slots[r].seq, memory_order_acquire) < seq; turn++) {
+			int err = turn & 255 ? 0 : idle(arg);
+
+			if (err)
+				return err;
+			rt_relax(turn);
+		}
+		memcpy((char *)out + r * size, b->slots[r].data[seq & 1], size);
+	}
+	return 0;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Contexts and errors. */
+#include "runtime/rt.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
+{
+	struct mpix_sched_ctx *ctx;
+
+	if (!out)
+		return MPIX_SCHED_ERR_ARG;
+	ctx = mem_calloc(1, sizeof *ctx);
+	if (!ctx)
+		return MPIX_SCHED_ERR_NOMEM;
+	ctx->heap = rt_heap_new();
+	if (!ctx->heap) {
+		free(ctx);
+		return MPIX_SCHED_ERR_NOMEM;
+	}
+	atomic_init(&ctx->refs, 1);
+	pthread_mutex_init(&ctx->lock, NULL);
+	pthread_mutex_init(&ctx->detail_lock, NULL);
+	*out = ctx;
+	return MPIX_SCHED_SUCCESS;
+}
+
+void rt_ctx_ref(struct mpix_sched_ctx *ctx)
+{
+	atomic_fetch_add(&ctx->refs, 1);
+}
+
+void rt_ctx_unref(struct mpix_sched_ctx *ctx)
+{
+	if (atomic_fetch_sub(&ctx->refs, 1) != 1)
+		return;
+	rt_heap_unref(ctx->heap);
+	VEC_FREE(&ctx->zombies);
+	VEC_FREE(&ctx->requests);
+	pthread_mutex_destroy(&ctx->lock);
+	pthread_mutex_destroy(&ctx->detail_lock);
+	free(ctx);
+}
+
+int MPIX_Sched_ctx_free(MPIX_Sched_ctx *ctx)
+{
+	if (!ctx)
+		return MPIX_SCHED_ERR_ARG;
+	if (*ctx)
+		rt_ctx_unref(*ctx);
+	*ctx = NULL;
+	return MPIX_SCHED_SUCCESS;
+}
+
+int rt_error(struct mpix_sched_ctx *ctx, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	pthread_mutex_lock(&ctx->detail_lock);
+	va_start(ap, fmt);
+	vsnprintf(ctx->detail, sizeof ctx->detail, fmt, ap);
+	va_end(ap);
+	pthread_mutex_unlock(&ctx->detail_lock);
+	return err;
+}
+
+int rt_fail(struct mpix_sched_ctx *ctx, int err)
+{
+	return err ? rt_error(ctx, err, "%s", err_text(err)) : 0;
+}
+
+size_t MPIX_Sched_error_detail(MPIX_Sched_ctx ctx, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	if (size)
+		buf[0] = '\0';
+	if (!ctx)
+		return 0;
+	pthread_mutex_lock(&ctx->detail_lock);
+	len = strlen(ctx->detail);
+	if (size)
+		snprintf(buf, size, "%s", ctx->detail);
+	pthread_mutex_unlock(&ctx->detail_lock);
+	return len;
+}
+
+const char *MPIX_Sched_error_string(int err)
+{
+	return err_text(err);
+}
+
+int MPIX_Sched_get_version(int *major, int *minor, int *patch)
+{
+	if (!major || !minor || !patch)
+		return MPIX_SCHED_ERR_ARG;
+	*major = MPIX_SCHED_VERSION_MAJOR;
+	*minor = MPIX_SCHED_VERSION_MINOR;
+	*patch = MPIX_SCHED_VERSION_PATCH;
+	return MPIX_SCHED_SUCCESS;
+}
+
+void rt_ctx_reap(struct mpix_sched_ctx *ctx)
+{
+	pthread_mutex_lock(&ctx->lock);
+	for (size_t i = 0; i < ctx->zombies.n;) {
+		struct rt_zombie z = ctx->zombies.at[i];
+
+		if (atomic_load(z.users)) {
+			i++;
+			continue;
+		}
+		for (int k = 1; k >= 0; k--)
+			if (z.ptr[k])
+				rt_heap_free(ctx->heap, z.ptr[k]);
+		ctx->zombies.at[i] = ctx->zombies.at[--ctx->zombies.n];
+	}
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+int MPIX_Sched_alloc(MPIX_Sched_ctx ctx, size_t size, void **ptr)
+{
+	uint64_t off;
+	void *p;
+
+	if (!ctx || !ptr)
+		return MPIX_SCHED_ERR_ARG;
+	rt_ctx_reap(ctx);
+	p = rt_heap_alloc(ctx->heap, size, &off);
+	if (!p)
+		return -rt_error(ctx, -ERR_NOMEM, "the shared heap has no %zu bytes", size);
+	*ptr = p;
+	return MPIX_SCHED_SUCCESS;
+}
+
+int MPIX_Sched_dealloc(MPIX_Sched_ctx ctx, void *ptr)
+{
+	int err;
+
+	if (!ctx)
+		return MPIX_SCHED_ERR_ARG;
+	if (!ptr)
+		return MPIX_SCHED_SUCCESS;
+	err = rt_heap_free(ctx->heap, ptr);
+	if (err == -ERR_STATE)
+		rt_error(ctx, err, "the memory is bound to a request");
+	else if (err)
+		rt_error(ctx, err, "the memory is not from MPIX_Sched_alloc");
+	return -err;
+}

@@ -1,0 +1,710 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Groups. Each rank says hello by the caller's allgather; then one rank of each process (its lead) meets
+ * rank 0 at a socket to exchange file descriptors: of the board, and of everyone's heap. From then on the
+ * ranks meet on the board. A lead holds a record lock on the board for each rank of its process; the
+ * kernel drops it when the process ends, however it ends, which is how the others notice. */
+#include "runtime/rt.h"
+
+#include "util/env.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CHECK_NS 50000000u /* between two looks for deaths */
+#define MEET_MS 30000 /* a rank that does not come to the socket is given up */
+
+struct hello {
+	int err, rank;
+	uint64_t pid;
+	char process[16]; /* random, the same for all threads of a program */
+	char cookie[16]; /* rank 0's: who knows it is of this job */
+	struct sockaddr_un address; /* rank 0's */
+	uint32_t address_len;
+	int heap_fd;
+	uint64_t heap;
+};
+
+/* Makes the group of one process from what has been gathered. */
+struct meeting {
+	struct mpix_sched_ctx *ctx;
+	uint32_t rank, size, lead; /* lead: the lowest rank of this process */
+	struct hello *all;
+	struct rt_local *local;
+	int listener;
+};
+
+static bool same_process(const struct hello *a, const struct hello *b)
+{
+	return a->pid == b->pid && !memcmp(a->process, b->process, sizeof a->process);
+}
+
+static bool is_lead(const struct meeting *m, uint32_t rank)
+{
+	for (uint32_t r = 0; r < rank; r++)
+		if (same_process(&m->all[r], &m->all[rank]))
+			return false;
+	return true;
+}
+
+static int sys_error(struct mpix_sched_ctx *ctx, const char *what)
+{
+	return rt_error(ctx, -ERR_SYS, "%s: %s", what, strerror(errno));
+}
+
+/* ---- file descriptors over a socket ---- */
+
+struct fd_message {
+	char cookie[16];
+	uint32_t what; /* a rank whose heap it is, or BOARD */
+};
+#define BOARD UINT32_MAX
+
+static int send_fd(int sock, const struct meeting *m, uint32_t what, int fd)
+{
+	struct fd_message msg = { .what = what };
+	struct iovec iov = { &msg, sizeof msg };
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
+			    .msg_controllen = sizeof control.buf };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&h);
+
+	memcpy(msg.cookie, m->all[0].cookie, sizeof msg.cookie);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof fd);
+	memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	return sendmsg(sock, &h, MSG_NOSIGNAL) == sizeof msg ? 0 : sys_error(m->ctx, "sendmsg");
+}
+
+/* Receives one; *what tells what it is. -ERR_SYS at the end of the connection, on a time-out, or from
+ * somebody who does not know the cookie. */
+static int recv_fd(int sock, const struct meeting *m, uint32_t *what, int *fd)
+{
+	struct fd_message msg;
+	struct iovec iov = { &msg, sizeof msg };
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
+			    .msg_controllen = sizeof control.buf };
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+	struct cmsghdr *c;
+	ssize_t n = poll(&p, 1, MEET_MS) == 1 ? recvmsg(sock, &h, MSG_CMSG_CLOEXEC) : 0;
+
+	*fd = -1;
+	c = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
+	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof *fd))
+		memcpy(fd, CMSG_DATA(c), sizeof *fd);
+	if (n == sizeof msg && *fd >= 0 && !memcmp(msg.cookie, m->all[0].cookie, sizeof msg.cookie)) {
+		*what = msg.what;
+		return 0;
+	}
+	if (*fd >= 0)
+		close(*fd);
+	return rt_error(m->ctx, -ERR_SYS, "a rank did not send its memory: is it on another node?");
+}
+
+static bool same_user(int sock)
+{
+	struct ucred cred;
+	socklen_t len = sizeof cred;
+
+	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 && cred.uid == geteuid();
+}
+
+/* ---- the two sides of the meeting ---- */
+
+static uint32_t ranks_of(const struct meeting *m, uint32_t lead)
+{
+	uint32_t n = 0;
+
+	for (uint32_t r = 0; r < m->size; r++)
+		n += same_process(&m->all[r], &m->all[lead]);
+	return n;
+}
+
+/* Sends the heaps of all ranks of one process, or of all others. */
+static int send_heaps(int sock, const struct meeting *m, uint32_t lead, bool own)
+{
+	int err = 0;
+
+	for (uint32_t r = 0; r < m->size && !err; r++)
+		if (same_process(&m->all[r], &m->all[lead]) == own)
+			err = send_fd(sock, m, r, r == m->rank || same_process(&m->all[r], &m->all[m->rank]) ?
+							  m->all[r].heap_fd :
+							  m->local->peers[r].fd);
+	return err;
+}
+
+static int recv_heaps(int sock, const struct meeting *m, uint32_t n)
+{
+	uint32_t what;
+	int fd, err = 0;
+
+	while (n-- && !err) {
+		err = recv_fd(sock, m, &what, &fd);
+		if (!err && (what >= m->size || m->local->peers[what].same || m->local->peers[what].fd >= 0)) {
+			close(fd);
+			err = rt_error(m->ctx, -ERR_SYS, "a rank sent what is not its own");
+		} else if (!err) {
+			m->local->peers[what].fd = fd;
+		}
+	}
+	return err;
+}
+
+static int make_board(struct meeting *m)
+{
+	struct rt_local *l = m->local;
+	size_t size = rt_board_size(m->size);
+	int fd = memfd_create("goal-board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return sys_error(m->ctx, "memfd_create");
+	if (ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		close(fd);
+		return sys_error(m->ctx, "ftruncate");
+	}
+	l->fd = fd;
+	return 0;
+}
+
+static int map_board(struct meeting *m)
+{
+	struct rt_local *l = m->local;
+	size_t size = rt_board_size(m->size);
+	struct stat st;
+	void *p;
+
+	if (fstat(l->fd, &st) || (size_t)st.st_size < size)
+		return rt_error(m->ctx, -ERR_SYS, "the board has the wrong size");
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, l->fd, 0);
+	if (p == MAP_FAILED)
+		return sys_error(m->ctx, "mmap");
+	l->board = p;
+	for (uint32_t r = 0; r < m->size; r++) {
+		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = r, .l_len = 1 };
+
+		if (l->peers[r].same && fcntl(l->fd, F_SETLK, &lock))
+			return sys_error(m->ctx, "fcntl(F_SETLK)");
+	}
+	return 0;
+}
+
+static bool gone(const struct hello *h)
+{
+	return kill((pid_t)h->pid, 0) && errno == ESRCH;
+}
+
+/* Rank 0: waits for the lead of every other process. */
+static int host_meeting(struct meeting *m)
+{
+	int *socks = mem_alloc(m->size * sizeof *socks), err = socks ? make_board(m) : -ERR_NOMEM;
+	uint32_t missing = 0;
+	uint64_t until = rt_now_ns() + (uint64_t)MEET_MS * 1000000u;
+
+	for (uint32_t r = 0; socks && r < m->size; r++) {
+		socks[r] = -1;
+		missing += r && is_lead(m, r);
+	}
+	while (missing && !err) {
+		struct pollfd p = { .fd = m->listener, .events = POLLIN };
+		int sock = poll(&p, 1, 100) == 1 ? accept4(m->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+		uint32_t what, rest;
+		int fd;
+
+		if (sock < 0) {
+			for (uint32_t r = 0; r < m->size && !err; r++)
+				if (gone(&m->all[r]))
+					err = rt_error(m->ctx, -ERR_DEAD, "rank %u died", r);
+			if (!err && rt_now_ns() > until)
+				err = rt_error(m->ctx, -ERR_SYS, "a rank did not come: is it on another node?");
+			continue;
+		}
+		if (!same_user(sock) || recv_fd(sock, m, &what, &fd)) {
+			close(sock);
+			continue;
+		}
+		if (what >= m->size || socks[what] >= 0 || m->local->peers[what].same || !is_lead(m, what)) {
+			close(fd);
+			close(sock);
+			continue;
+		}
+		m->local->peers[what].fd = fd;
+		socks[what] = sock;
+		missing--;
+		rest = ranks_of(m, what) - 1;
+		err = recv_heaps(sock, m, rest);
+	}
+	for (uint32_t r = 0; socks && r < m->size; r++) {
+		if (socks[r] < 0)
+			continue;
+		if (!err)
+			err = send_fd(socks[r], m, BOARD, m->local->fd);
+		if (!err)
+			err = send_heaps(socks[r], m, r, false);
+		close(socks[r]);
+	}
+	free(socks);
+	return err;
+}
+
+static int join_meeting(struct meeting *m)
+{
+	const struct hello *zero = &m->all[0];
+	struct sockaddr_un address = zero->address;
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd, err = 0;
+	uint32_t what;
+
+	if (sock < 0)
+		return sys_error(m->ctx, "socket");
+	if (connect(sock, (struct sockaddr *)&address, zero->address_len))
+		err = rt_error(m->ctx, -ERR_SYS, "rank 0 cannot be reached (%s): is it on another node?",
+			       strerror(errno));
+	else if (!same_user(sock))
+		err = rt_error(m->ctx, -ERR_SYS, "rank 0 runs as another user");
+	err = err ? err : send_heaps(sock, m, m->rank, true);
+	err = err ? err : recv_fd(sock, m, &what, &fd);
+	if (!err) {
+		m->local->fd = fd;
+		err = recv_heaps(sock, m, m->size - ranks_of(m, m->rank));
+	}
+	close(sock);
+	return err;
+}
+
+static void free_local(struct rt_local *l)
+{
+	if (!l)
+		return;
+	for (uint32_t r = 0; l->peers && r < l->size; r++) {
+		struct rt_peer *p = &l->peers[r];
+
+		for (size_t i = 0; i < p->maps.n; i++)
+			munmap(p->maps.at[i].base, p->maps.at[i].len);
+		VEC_FREE(&p->maps);
+		rt_heap_unref(p->heap);
+		if (p->fd >= 0)
+			close(p->fd);
+	}
+	if (l->fd < 0)
+		free(l->board);
+	else if (l->board)
+		munmap(l->board, rt_board_size(l->size));
+	if (l->fd >= 0)
+		close(l->fd);
+	free(l->peers);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+static int make_local(struct meeting *m)
+{
+	struct rt_local *l = mem_calloc(1, sizeof *l);
+	uint32_t here = ranks_of(m, m->rank);
+	int err = 0;
+
+	m->local = l;
+	if (!l)
+		return -ERR_NOMEM;
+	pthread_mutex_init(&l->lock, NULL);
+	atomic_init(&l->refs, here);
+	l->size = m->size;
+	l->fd = -1;
+	l->peers = mem_calloc(m->size, sizeof *l->peers);
+	if (!l->peers)
+		return -ERR_NOMEM;
+	for (uint32_t r = 0; r < m->size; r++) {
+		struct rt_peer *p = &l->peers[r];
+
+		p->fd = -1;
+		p->pid = (int)m->all[r].pid;
+		p->same = same_process(&m->all[r], &m->all[m->rank]);
+		if (p->same) {
+			p->heap = (struct rt_heap *)(uintptr_t)m->all[r].heap;
+			atomic_fetch_add(&p->heap->refs, 1);
+		}
+	}
+	if (here == m->size) {
+		/* 64-byte aligned, as its type wants it. */
+		size_t size = (rt_board_size(m->size) + 63) / 64 * 64;
+
+		l->board = aligned_alloc(64, size);
+		if (!l->board)
+			return -ERR_NOMEM;
+		memset(l->board, 0, size);
+	} else {
+		err = m->rank == 0 ? host_meeting(m) : join_meeting(m);
+		err = err ? err : map_board(m);
+	}
+	if (!err && m->rank == 0)
+		l->board->size = m->size;
+	return err;
+}
+
+static int say_hello(struct meeting *m, struct hello *h)
+{
+	const void *random = (const void *)getauxval(AT_RANDOM); // NOLINT(performance-no-int-to-ptr)
+	socklen_t len = sizeof h->address;
+
+	*h = (struct hello){ .rank = (int)m->rank, .pid = (uint64_t)getpid(), .heap_fd = m->ctx->heap->fd };
+	h->heap = (uint64_t)(uintptr_t)m->ctx->heap;
+	if (random)
+		memcpy(h->process, random, sizeof h->process);
+	if (m->rank || m->size == 1)
+		return 0;
+	if (getrandom(h->cookie, sizeof h->cookie, 0) != sizeof h->cookie)
+		return sys_error(m->ctx, "getrandom");
+	m->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	h->address.sun_family = AF_UNIX;
+	/* An abstract name that the kernel picks: nothing is left in the file system. */
+	if (m->listener < 0 || bind(m->listener, (struct sockaddr *)&h->address, sizeof(sa_family_t)) ||
+	    listen(m->listener, (int)m->size) || getsockname(m->listener, (struct sockaddr *)&h->address, &len))
+		return sys_error(m->ctx, "socket");
+	h->address_len = len;
+	return 0;
+}
+
+static int check_hellos(struct meeting *m)
+{
+	for (uint32_t r = 0; r < m->size; r++) {
+		if (m->all[r].err)
+			return rt_error(m->ctx, m->all[r].err, "rank %u: %s", r, err_text(m->all[r].err));
+		if (m->all[r].rank != (int)r)
+			return rt_error(m->ctx, -ERR_ARG, "the allgather gave rank %d in place of %u",
+					m->all[r].rank, r);
+	}
+	while (!same_process(&m->all[m->lead], &m->all[m->rank]))
+		m->lead++;
+	return 0;
+}
+
+struct ready {
+	int err;
+	uint64_t local; /* of a lead, for the ranks of its process */
+};
+
+int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_allgather_fn *allgather,
+			    void *arg, MPIX_Sched_group *group)
+{
+	struct meeting m = { .ctx = ctx, .rank = (uint32_t)rank, .size = (uint32_t)size, .listener = -1 };
+	struct mpix_sched_group *g = NULL;
+	struct ready mine = { 0 }, *ready = NULL;
+	struct hello hello;
+	int err;
+
+	if (!ctx)
+		return MPIX_SCHED_ERR_ARG;
+	if (!group || !allgather || size < 1 || rank < 0 || rank >= size)
+		return -rt_error(ctx, -ERR_ARG, "a group needs a rank within its size and an allgather");
+	err = say_hello(&m, &hello);
+	m.all = mem_calloc(m.size, sizeof *m.all);
+	ready = mem_calloc(m.size, sizeof *ready);
+	g = mem_calloc(1, sizeof *g);
+	if (!m.all || !ready || !g) {
+		err = -ERR_NOMEM; /* nothing to gather into: the caller's allgather fails on the others */
+		goto out;
+	}
+	hello.err = err;
+	if (allgather(&hello, m.all, sizeof hello, arg)) {
+		err = rt_error(ctx, -ERR_SYS, "the caller's allgather failed");
+		goto out;
+	}
+	err = check_hellos(&m);
+	if (err)
+		goto out;
+	if (m.lead == m.rank)
+		mine.err = make_local(&m);
+	mine.local = (uint64_t)(uintptr_t)m.local;
+	if (allgather(&mine, ready, sizeof mine, arg))
+		err = rt_error(ctx, -ERR_SYS, "the caller's allgather failed");
+	for (uint32_t r = 0; r < m.size && !err; r++)
+		if (ready[r].err && (mine.err == 0 || r != m.rank))
+			err = rt_error(ctx, ready[r].err, "rank %u could not join the group", r);
+		else if (ready[r].err)
+			err = ready[r].err;
+	if (err) {
+		if (m.lead == m.rank)
+			free_local(m.local);
+		goto out;
+	}
+	g->g = (struct be_group){ .ctx = ctx,
+				  .local = (struct rt_local *)(uintptr_t)ready[m.lead].local,
+				  .rank = m.rank,
+				  .size = m.size };
+	atomic_init(&g->g.refs, 1);
+	rt_ctx_ref(ctx);
+	*group = g;
+	g = NULL;
+out:
+	if (m.listener >= 0)
+		close(m.listener);
+	free(g);
+	free(m.all);
+	free(ready);
+	return err == -ERR_NOMEM ? -rt_fail(ctx, err) : -err;
+}
+
+void rt_group_ref(struct be_group *g)
+{
+	atomic_fetch_add(&g->refs, 1);
+}
+
+void rt_group_unref(struct be_group *g)
+{
+	struct mpix_sched_ctx *ctx = g->ctx;
+
+	if (atomic_fetch_sub(&g->refs, 1) != 1)
+		return;
+	atomic_store(&g->local->board->slots[g->rank].left, 1);
+	if (atomic_fetch_sub(&g->local->refs, 1) == 1)
+		free_local(g->local);
+	free(g);
+	rt_ctx_unref(ctx);
+}
+
+int MPIX_Sched_group_free(MPIX_Sched_group *group)
+{
+	if (!group)
+		return MPIX_SCHED_ERR_ARG;
+	if (*group)
+		rt_group_unref(&(*group)->g);
+	*group = NULL;
+	return MPIX_SCHED_SUCCESS;
+}
+
+int MPIX_Sched_group_rank(MPIX_Sched_group group, int *rank, int *size)
+{
+	if (!group || !rank || !size)
+		return MPIX_SCHED_ERR_ARG;
+	*rank = (int)group->g.rank;
+	*size = (int)group->g.size;
+	return MPIX_SCHED_SUCCESS;
+}
+
+/* ---- deaths ---- */
+
+static int dead(struct be_group *g)
+{
+	uint32_t failed = atomic_load(&g->local->board->failed);
+
+	return failed ? rt_error(g->ctx, -ERR_DEAD, "rank %u died", failed - 1) : 0;
+}
+
+int host_died(struct be_group *g, uint32_t rank)
+{
+	uint32_t none = 0;
+
+	atomic_compare_exchange_strong(&g->local->board->failed, &none, rank + 1);
+	return dead(g);
+}
+
+bool rt_group_left(const struct be_group *g, uint32_t rank)
+{
+	return atomic_load(&g->local->board->slots[rank].left) != 0;
+}
+
+int rt_group_check(struct be_group *g)
+{
+	uint64_t now = rt_now_ns();
+	int err = dead(g);
+
+	if (err || now - atomic_load(&g->checked) < CHECK_NS)
+		return err;
+	atomic_store(&g->checked, now);
+	if (g->local->fd < 0) /* threads of one process die together */
+		return 0;
+	for (uint32_t r = 0; r < g->size; r++) {
+		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = r, .l_len = 1 };
+
+		if (g->local->peers[r].same || rt_group_left(g, r))
+			continue;
+		if (fcntl(g->local->fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK && !rt_group_left(g, r))
+			return host_died(g, r);
+	}
+	return 0;
+}
+
+/* ---- what backends use ---- */
+
+static int idle(void *arg)
+{
+	return rt_group_check(arg);
+}
+
+int host_allgather(struct be_group *g, const void *in, size_t size, void *out)
+{
+	int err = dead(g);
+
+	return err ? err :
+		     rt_board_allgather(g->local->board, g->rank, ++g->seq, in, size, out, idle, g);
+}
+
+struct opinion {
+	int err;
+	char text[HOST_RECORD - sizeof(int)];
+};
+
+int host_agree(struct be_group *g, int err)
+{
+	struct opinion mine = { .err = err }, *all = mem_alloc(g->size * sizeof *all);
+	int rc = all ? 0 : -ERR_NOMEM;
+
+	if (err) {
+		MPIX_Sched_error_detail(g->ctx, mine.text, sizeof mine.text);
+	}
+	if (all)
+		rc = host_allgather(g, &mine, sizeof mine, all);
+	for (uint32_t r = 0; r < g->size && !rc; r++)
+		if (all[r].err)
+			rc = rt_error(g->ctx, all[r].err, "rank %u: %s", r, all[r].text);
+	free(all);
+	return rc;
+}
+
+void *host_alloc(struct be_group *g, size_t size, uint64_t *off)
+{
+	return rt_heap_alloc(g->ctx->heap, size, off);
+}
+
+void host_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users)
+{
+	pthread_mutex_lock(&g->ctx->lock);
+	/* Out of memory: the blocks stay until the context goes. */
+	(void)VEC_PUSH(&g->ctx->zombies, (struct rt_zombie){ { first, second }, users });
+	pthread_mutex_unlock(&g->ctx->lock);
+	rt_ctx_reap(g->ctx);
+}
+
+static void *map_more(struct rt_peer *p, uint64_t end)
+{
+	struct stat st;
+	void *base;
+
+	if (fstat(p->fd, &st) || end > (uint64_t)st.st_size)
+		return NULL;
+	base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
+	if (base == MAP_FAILED)
+		return NULL;
+	if (VEC_PUSH(&p->maps, (struct rt_map){ base, (size_t)st.st_size })) {
+		munmap(base, (size_t)st.st_size);
+		return NULL;
+	}
+	return base;
+}
+
+void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len)
+{
+	struct rt_peer *p = &g->local->peers[rank];
+	char *base = NULL;
+
+	if (p->same)
+		return p->heap->base + off;
+	if (off > SIZE_MAX / 2 || len > SIZE_MAX / 2)
+		return NULL;
+	pthread_mutex_lock(&g->local->lock);
+	if (p->maps.n && off + len <= p->maps.at[p->maps.n - 1].len)
+		base = p->maps.at[p->maps.n - 1].base;
+	else
+		base = map_more(p, off + len);
+	pthread_mutex_unlock(&g->local->lock);
+	return base ? base + off : NULL;
+}
+
+bool host_same_process(struct be_group *g, uint32_t rank)
+{
+	return g->local->peers[rank].same;
+}
+
+int host_pid(struct be_group *g, uint32_t rank)
+{
+	return g->local->peers[rank].pid;
+}
+
+bool host_direct_allowed(struct be_group *g)
+{
+	(void)g;
+	return env_number(ENV_GOAL_SHM_DIRECT) != 0;
+}
+
+int host_error(struct be_group *g, int err, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	return rt_error(g->ctx, err, "%s", text);
+}
+
+/* ---- programs started by goalrun ---- */
+
+struct boot {
+	struct rt_board *board;
+	uint32_t rank;
+	uint64_t seq;
+};
+
+static int boot_idle(void *arg)
+{
+	(void)arg; /* goalrun ends the job when a rank dies */
+	return 0;
+}
+
+static int boot_allgather(const void *in, void *out, size_t size, void *arg)
+{
+	struct boot *b = arg;
+
+	return size > HOST_RECORD ||
+	       rt_board_allgather(b->board, b->rank, ++b->seq, in, size, out, boot_idle, NULL);
+}
+
+static int alone(const void *in, void *out, size_t size, void *arg)
+{
+	(void)arg;
+	memcpy(out, in, size);
+	return 0;
+}
+
+int MPIX_Sched_group_world(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
+{
+	long fd = env_number(ENV_GOAL_BOOT_FD), rank = env_number(ENV_GOAL_RANK), size = env_number(ENV_GOAL_SIZE);
+	struct boot b = { .rank = (uint32_t)rank };
+	struct stat st;
+	int rc;
+
+	if (!ctx || !group)
+		return MPIX_SCHED_ERR_ARG;
+	if (fd < 0)
+		return MPIX_Sched_group_create(ctx, 0, 1, alone, NULL, group);
+	if (fd > INT32_MAX || size < 1 || size > 1 << 20 || rank >= size || fstat((int)fd, &st) ||
+	    (size_t)st.st_size < rt_board_size((uint32_t)size))
+		return -rt_error(ctx, -ERR_SYS, "GOAL_BOOT_FD, GOAL_RANK and GOAL_SIZE are not goalrun's");
+	b.board = mmap(NULL, rt_board_size((uint32_t)size), PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
+	if (b.board == MAP_FAILED)
+		return -sys_error(ctx, "mmap");
+	/* Where this process stands on the board: it may have made its world before. */
+	b.seq = atomic_load(&b.board->slots[rank].seq);
+	rc = MPIX_Sched_group_create(ctx, (int)rank, (int)size, boot_allgather, &b, group);
+	munmap(b.board, rt_board_size((uint32_t)size));
+	return rc;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The shared heap of a context: a memfd that only grows, first fit. Its books are private memory: peers
+ * cannot damage them. */
+#include "runtime/rt.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LINE 64u
+#define STEP ((size_t)1 << 20) /* the file grows by multiples of this */
+
+struct rt_heap *rt_heap_new(void)
+{
+	struct rt_heap *h = mem_calloc(1, sizeof *h);
+
+	if (!h)
+		return NULL;
+	atomic_init(&h->refs, 1);
+	h->fd = memfd_create("goal-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (h->fd < 0 || fcntl(h->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL)) {
+		if (h->fd >= 0)
+			close(h->fd);
+		free(h);
+		return NULL;
+	}
+	/* Address space only; less of it where a limit or a tool forbids much. */
+	for (h->reserved = (size_t)1 << 38; h->reserved >= (size_t)1 << 28; h->reserved >>= 2) {
+		h->base = mmap(NULL, h->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (h->base != MAP_FAILED)
+			break;
+	}
+	if (h->base == MAP_FAILED || !h->base) {
+		close(h->fd);
+		free(h);
+		return NULL;
+	}
+	pthread_mutex_init(&h->lock, NULL);
+	return h;
+}
+
+void rt_heap_unref(struct rt_heap *h)
+{
+	if (!h || atomic_fetch_sub(&h->refs, 1) != 1)
+		return;
+	munmap(h->base, h->reserved);
+	close(h->fd);
+	pthread_mutex_destroy(&h->lock);
+	VEC_FREE(&h->blocks);
+	free(h);
+}
+
+static bool grow(struct rt_heap *h, size_t need)
+{
+	size_t size = (need + STEP - 1) / STEP * STEP;
+
+	if (size <= h->size)
+		return true;
+	if (size > h->reserved || ftruncate(h->fd, (off_t)size))
+		return false;
+	if (mmap(h->base + h->size, size - h->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, h->fd,
+		 (off_t)h->size) == MAP_FAILED)
+		return false;
+	h->size = size;
+	return true;
+}
+
+/* Splits block i so that it has len bytes. */
+static bool split(struct rt_heap *h, size_t i, size_t len)
+{
+	struct rt_block *b;
+
+	if (h->blocks.at[i].len == len)
+		return true;
+	if (VEC_RESERVE(&h->blocks, h->blocks.n + 1))
+		return false;
+	b = &h->blocks.at[i];
+	memmove(b + 1, b, (h->blocks.n - i) * sizeof *b);
+	h->blocks.n++;
+	b[1].off += len;
+	b[1].len -= len;
+	b->len = len;
+	return true;
+}
+
+static void *take(struct rt_heap *h, size_t len, uint64_t *off)
+{
+	uint64_t end = h->blocks.n ? h->blocks.at[h->blocks.n - 1].off + h->blocks.at[h->blocks.n - 1].len : 0;
+
+	for (size_t i = 0; i < h->blocks.n; i++) {
+		struct rt_block *b = &h->blocks.at[i];
+
+		if (b->used || b->len < len)
+			continue;
+		if (!split(h, i, len))
+			return NULL;
+		b = &h->blocks.at[i];
+		b->used = true;
+		*off = b->off;
+		return memset(h->base + b->off, 0, len);
+	}
+	/* Beyond the last block the file has never been written: it is zero. */
+	if (len > SIZE_MAX / 2 || !grow(h, end + len) ||
+	    VEC_PUSH(&h->blocks, (struct rt_block){ .off = end, .len = len, .used = true }))
+		return NULL;
+	*off = end;
+	return h->base + end;
+}
+
+void *rt_heap_alloc(struct rt_heap *h, size_t size, uint64_t *off)
+{
+	size_t len = size > SIZE_MAX / 2 ? SIZE_MAX : (size + LINE) / LINE * LINE; /* never 0 */
+	void *p;
+
+	pthread_mutex_lock(&h->lock);
+	p = take(h, len, off);
+	pthread_mutex_unlock(&h->lock);
+	return p;
+}
+
+static void merge(struct rt_heap *h, size_t i)
+{
+	struct rt_block *b = &h->blocks.at[i];
+
+	if (i + 1 >= h->blocks.n || b->used || b[1].used)
+		return;
+	b->len += b[1].len;
+	memmove(b + 1, b + 2, (h->blocks.n - i - 2) * sizeof *b);
+	h->blocks.n--;
+}
+
+/* The block that holds an offset, by bisection; n when none does. */
+static size_t find(const struct rt_heap *h, uint64_t off)
+{
+	size_t lo = 0, hi = h->blocks.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (h->blocks.at[mid].off + h->blocks.at[mid].len <= off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool inside(const struct rt_heap *h, const void *ptr)
+{
+	return (const char *)ptr >= h->base && (const char *)ptr < h->base + h->size;
+}
+
+int rt_heap_free(struct rt_heap *h, void *ptr)
+{
+	int err = -ERR_ARG;
+
+	pthread_mutex_lock(&h->lock);
+	if (inside(h, ptr)) {
+		uint64_t off = (uint64_t)((char *)ptr - h->base);
+		size_t i = find(h, off);
+
+		if (i < h->blocks.n && h->blocks.at[i].off == off && h->blocks.at[i].used) {
+			err = h->blocks.at[i].bound ? -ERR_STATE : 0;
+			if (!err) {
+				h->blocks.at[i].used = false;
+				merge(h, i);
+				if (i)
+					merge(h, i - 1);
+			}
+		}
+	}
+	pthread_mutex_unlock(&h->lock);
+	return err;
+}
+
+bool rt_heap_bind(struct rt_heap *h, const void *ptr, size_t len, uint64_t *off)
+{
+	bool ok = false;
+
+	pthread_mutex_lock(&h->lock);
+	if (inside(h, ptr)) {
+		size_t i;
+
+		*off = (uint64_t)((const char *)ptr - h->base);
+		i = find(h, *off);
+		if (i < h->blocks.n && h->blocks.at[i].used &&
+		    len <= h->blocks.at[i].off + h->blocks.at[i].len - *off) {
+			h->blocks.at[i].bound++;
+			ok = true;
+		}
+	}
+	pthread_mutex_unlock(&h->lock);
+	return ok;
+}
+
+void rt_heap_unbind(struct rt_heap *h, uint64_t off)
+{
+	pthread_mutex_lock(&h->lock);
+	h->blocks.at[find(h, off)].bound--;
+	pthread_mutex_unlock(&h->lock);
+}

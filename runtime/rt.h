@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The runtime's own types: contexts, heaps, groups, schedules, requests. */
+#ifndef RUNTIME_RT_H
+#define RUNTIME_RT_H
+
+#include "backends/backend.h"
+#include "compiler/ir.h"
+#include "runtime/mpix_sched.h"
+#include "util/err.h"
+#include "util/mem.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* ---- heap: memory that peers can map (heap.c) ---- */
+
+struct rt_block {
+	uint64_t off;
+	size_t len;
+	bool used;
+	uint32_t bound; /* requests that use it */
+};
+
+/* One sealed memfd per context. Its owner sees it at one address for ever; peers map what they need. */
+struct rt_heap {
+	_Atomic uint32_t refs;
+	int fd;
+	char *base;
+	size_t reserved, size; /* address space; bytes of the file */
+	pthread_mutex_t lock;
+	VEC(struct rt_block) blocks; /* ascending, without holes */
+};
+
+struct rt_heap *rt_heap_new(void);
+void rt_heap_unref(struct rt_heap *h);
+/* Zeroed, 64-byte aligned; NULL when there is no more. */
+void *rt_heap_alloc(struct rt_heap *h, size_t size, uint64_t *off);
+/* 0, -ERR_ARG for a foreign pointer, -ERR_STATE while it is bound. */
+int rt_heap_free(struct rt_heap *h, void *ptr);
+/* Whether [ptr, ptr + len) lies in one allocation; then it counts as bound until rt_heap_unbind. */
+bool rt_heap_bind(struct rt_heap *h, const void *ptr, size_t len, uint64_t *off);
+void rt_heap_unbind(struct rt_heap *h, uint64_t off);
+
+/* ---- board: where the ranks of a group meet (board.c) ---- */
+
+struct rt_slot {
+	_Alignas(64) _Atomic uint64_t seq; /* writer: its rank */
+	_Atomic uint32_t left; /* the rank has freed its group */
+	_Alignas(64) char data[2][HOST_RECORD];
+};
+
+struct rt_board {
+	uint32_t size;
+	_Atomic uint32_t failed; /* rank + 1 of the first one that was found dead */
+	_Alignas(64) struct rt_slot slots[];
+};
+
+size_t rt_board_size(uint32_t ranks);
+/* All ranks' records of round seq (1, 2, …). idle is called while waiting; not 0: give up with that. */
+int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size,
+		       void *out, int (*idle)(void *arg), void *arg);
+
+/* ---- context (ctx.c) ---- */
+
+struct rt_zombie {
+	void *ptr[2];
+	_Atomic uint32_t *users;
+};
+
+struct mpix_sched_ctx {
+	_Atomic uint32_t refs;
+	pthread_mutex_t lock; /* of requests and zombies */
+	pthread_mutex_t detail_lock; /* of detail; innermost */
+	struct rt_heap *heap;
+	VEC(struct rt_zombie) zombies;
+	VEC(struct mpix_sched_request *) requests; /* bound ones */
+	_Atomic uint32_t nactive;
+	char detail[2048];
+};
+
+void rt_ctx_ref(struct mpix_sched_ctx *ctx);
+void rt_ctx_unref(struct mpix_sched_ctx *ctx);
+/* Stores what to tell the user; returns err. */
+__attribute__((format(printf, 3, 4))) int rt_error(struct mpix_sched_ctx *ctx, int err, const char *fmt, ...);
+/* Stores the sentence of err, if it is one. */
+int rt_fail(struct mpix_sched_ctx *ctx, int err);
+/* Gives back what no peer uses any more. */
+void rt_ctx_reap(struct mpix_sched_ctx *ctx);
+
+/* ---- group (group.c) ---- */
+
+struct rt_map {
+	char *base;
+	size_t len;
+};
+
+struct rt_peer {
+	int pid;
+	bool same; /* a thread of this process */
+	int fd; /* of its heap, or -1 */
+	struct rt_heap *heap; /* when same; holds a reference */
+	VEC(struct rt_map) maps; /* the last is the largest */
+};
+
+/* What the ranks of one group that live in one process share. */
+struct rt_local {
+	_Atomic uint32_t refs;
+	uint32_t size;
+	pthread_mutex_t lock; /* of maps */
+	struct rt_board *board;
+	int fd; /* of the board; -1 when all ranks are threads of this process */
+	struct rt_peer *peers;
+};
+
+struct be_group {
+	_Atomic uint32_t refs;
+	struct mpix_sched_ctx *ctx;
+	struct rt_local *local;
+	uint32_t rank, size;
+	uint64_t seq; /* rounds on the board */
+	_Atomic uint64_t checked; /* when deaths were last looked for, ns */
+};
+
+struct mpix_sched_group {
+	struct be_group g;
+};
+
+void rt_group_ref(struct be_group *g);
+void rt_group_unref(struct be_group *g);
+/* 0, or -ERR_DEAD once a rank of the group has died. Looks for itself at most every 50 ms. */
+int rt_group_check(struct be_group *g);
+/* Whether a rank has freed the group. */
+bool rt_group_left(const struct be_group *g, uint32_t rank);
+
+/* ---- schedules (sched.c), datatypes and operations (types.c) ---- */
+
+struct mpix_sched {
+	_Atomic uint32_t refs;
+	struct mpix_sched_ctx *ctx;
+	void *image;
+	size_t size;
+	struct bin bin;
+};
+
+void rt_sched_unref(struct mpix_sched *s);
+
+struct mpix_sched_type {
+	_Atomic uint32_t refs;
+	struct mpix_sched_ctx *ctx;
+	enum MPIX_Sched_basic basic;
+	struct be_layout layout;
+	int64_t low, high; /* bytes that an element touches: [low, high) */
+	struct be_block blocks[];
+};
+
+struct mpix_sched_op {
+	_Atomic uint32_t refs;
+	struct mpix_sched_ctx *ctx;
+	MPIX_Sched_op_fn *fn;
+	void *arg;
+	bool commutes;
+};
+
+size_t rt_basic_size(enum MPIX_Sched_basic basic);
+/* A contiguous type of basic elements, or NULL. */
+struct mpix_sched_type *rt_type_basic(struct mpix_sched_ctx *ctx, enum MPIX_Sched_basic basic);
+void rt_type_unref(struct mpix_sched_type *t);
+void rt_op_unref(struct mpix_sched_op *op);
+
+typedef void rt_kernel(const void *in, void *inout, size_t n);
+/* inout = in op inout for a basic type; NULL when there is no such operation (kernels.c). */
+rt_kernel *rt_kernel_find(enum MPIX_Sched_basic basic, enum MPIX_Sched_builtin op);
+
+/* ---- requests (bind.c, api.c) ---- */
+
+struct mpix_sched_request {
+	struct mpix_sched_ctx *ctx;
+	struct be_group *group;
+	struct mpix_sched *sched;
+	struct mpix_sched_type *type;
+	struct mpix_sched_op *op; /* NULL: kernel */
+	rt_kernel *kernel;
+	const struct be_ops *be;
+	struct be_bound *bound;
+	struct ir_rank rank;
+	struct be_buffer *buffers;
+	char **scratch; /* heap memory of scratch buffers, or NULL */
+	uint32_t nbuffers;
+	char *reduce_tmp; /* for b = b op a with a user's operation */
+	uint64_t epoch;
+	_Atomic bool busy; /* held while a thread makes progress on it */
+	_Atomic bool active, done, failed;
+	_Atomic int err;
+};
+
+int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
+	    struct mpix_sched_request **out);
+void rt_unbind(struct mpix_sched_request *req);
+
+uint64_t rt_now_ns(void);
+/* One step of waiting: spins at first, then yields the core. */
+void rt_relax(unsigned turn);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Starting ranks: as processes that end with goalrun, or as threads. */
+#include "runtime/run/run.h"
+
+#include "util/env.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define GRACE_NS 2000000000u /* for the others, once a rank has failed */
+
+/* ---- processes ---- */
+
+static pid_t fork_rank(void)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent) /* it died in between */
+			_exit(EXIT_FAULT);
+	}
+	return pid;
+}
+
+static void kill_all(const pid_t *pids, uint32_t n)
+{
+	for (uint32_t r = 0; r < n; r++)
+		if (pids[r] > 0)
+			kill(pids[r], SIGKILL);
+}
+
+/* Waits for all; once one has failed the others get a moment to notice by themselves. died[r] is the signal
+ * that killed rank r. Signals that ask goalrun to end must be blocked: they end the ranks. */
+static int reap(pid_t *pids, uint32_t n, int *died, const sigset_t *asked)
+{
+	uint32_t left = 0;
+	uint64_t until = 0;
+	int rc = EXIT_OK;
+
+	for (uint32_t r = 0; r < n; r++)
+		left += pids[r] > 0;
+	while (left) {
+		struct timespec tick = { 0, 20000000 };
+		int status, sig;
+		pid_t pid;
+
+		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+			for (uint32_t r = 0; r < n; r++) {
+				if (pids[r] != pid)
+					continue;
+				pids[r] = 0;
+				left--;
+				if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+					continue;
+				died[r] = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+				rc = EXIT_FAULT;
+				if (!until)
+					until = rt_now_ns() + GRACE_NS;
+			}
+		if (pid < 0 && errno == ECHILD)
+			break;
+		if (until && rt_now_ns() > until)
+			kill_all(pids, n);
+		if (!left)
+			break;
+		sig = sigtimedwait(asked, NULL, &tick);
+		if (sig > 0 && sig != SIGCHLD) {
+			kill_all(pids, n);
+			rc = EXIT_FAULT;
+		}
+	}
+	return rc;
+}
+
+static void block_signals(sigset_t *set, sigset_t *old)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGCHLD); /* wakes the wait */
+	sigprocmask(SIG_BLOCK, set, old);
+}
+
+/* The first rank that was killed is the cause, else every rank that had something to say. */
+static void report(const struct run_launch *l, const int *died)
+{
+	for (uint32_t r = 0; r < l->o->nranks; r++)
+		if (died && died[r] && died[r] != SIGKILL)
+			fprintf(stderr, "goalrun: rank %u: killed by signal %d (%s)\n", r, died[r],
+				strsignal(died[r]));
+	for (uint32_t r = 0; r < l->o->nranks; r++)
+		if (l->error[r][0])
+			fprintf(stderr, "goalrun: rank %u: %s\n", r, l->error[r]);
+		else if (died && died[r] == SIGKILL)
+			fprintf(stderr, "goalrun: rank %u: killed\n", r);
+}
+
+static int launch_processes(struct run_launch *l)
+{
+	uint32_t n = l->o->nranks;
+	pid_t *pids = mem_calloc(n, sizeof *pids);
+	int *died = mem_calloc(n, sizeof *died), rc = EXIT_FAULT;
+	sigset_t asked, old;
+
+	if (!pids || !died)
+		goto out;
+	fflush(NULL);
+	block_signals(&asked, &old);
+	for (uint32_t r = 0; r < n; r++) {
+		pids[r] = fork_rank();
+		if (pids[r] == 0) {
+			sigprocmask(SIG_SETMASK, &old, NULL);
+			_exit(run_rank(l, r) ? EXIT_FAULT : EXIT_OK);
+		}
+		if (pids[r] < 0) {
+			fprintf(stderr, "goalrun: fork: %s\n", strerror(errno));
+			kill_all(pids, r);
+			break;
+		}
+	}
+	rc = pids[n - 1] < 0 ? EXIT_FAULT : EXIT_OK;
+	rc |= reap(pids, n, died, &asked);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (rc)
+		report(l, died);
+out:
+	free(pids);
+	free(died);
+	return rc;
+}
+
+/* ---- threads ---- */
+
+struct thread {
+	pthread_t id;
+	struct run_launch *l;
+	uint32_t rank;
+	int rc;
+};
+
+static void *thread_main(void *arg)
+{
+	struct thread *t = arg;
+
+	t->rc = run_rank(t->l, t->rank);
+	if (t->rc) { /* the others may wait for this one for ever */
+		report(t->l, NULL);
+		_exit(EXIT_FAULT);
+	}
+	return NULL;
+}
+
+static int launch_threads(struct run_launch *l)
+{
+	uint32_t n = l->o->nranks, made = 0;
+	struct thread *t = mem_calloc(n, sizeof *t);
+	int rc = t ? EXIT_OK : EXIT_FAULT;
+
+	for (; made < n && !rc; made++) {
+		t[made] = (struct thread){ .l = l, .rank = made };
+		if (pthread_create(&t[made].id, NULL, thread_main, &t[made])) {
+			fprintf(stderr, "goalrun: pthread_create failed\n");
+			_exit(EXIT_FAULT);
+		}
+	}
+	for (uint32_t r = 0; r < made; r++)
+		pthread_join(t[r].id, NULL);
+	free(t);
+	return rc;
+}
+
+/* ---- both ---- */
+
+void *run_shared_memory(size_t size)
+{
+	void *p = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+int launch_schedule(struct run_launch *l)
+{
+	uint32_t n = l->o->nranks;
+	size_t board = rt_board_size(n), errors = n * sizeof *l->error;
+	int rc = EXIT_FAULT;
+
+	/* A launch of its own for each memory kind: the environment is read at bind. */
+	if (setenv("GOAL_SHM_DIRECT", l->memory == RUN_STAGED ? "0" : "1", l->memory == RUN_STAGED))
+		return EXIT_FAULT;
+	l->board = run_shared_memory(board);
+	l->shared = run_shared_memory(sizeof *l->shared);
+	l->error = run_shared_memory(errors);
+	if (l->board && l->shared && l->error) {
+		l->board->size = n;
+		rc = l->o->threads ? launch_threads(l) : launch_processes(l);
+	} else {
+		fprintf(stderr, "goalrun: out of memory\n");
+	}
+	if (l->board)
+		munmap(l->board, board);
+	if (l->shared)
+		munmap(l->shared, sizeof *l->shared);
+	if (l->error)
+		munmap(l->error, errors);
+	if (l->memory == RUN_STAGED)
+		unsetenv("GOAL_SHM_DIRECT");
+	return rc;
+}
+
+int launch_program(const struct run_options *o)
+{
+	uint32_t n = o->nranks;
+	pid_t *pids = mem_calloc(n, sizeof *pids);
+	int *died = mem_calloc(n, sizeof *died), rc = EXIT_FAULT;
+	int fd = memfd_create("goal-boot", 0); /* inherited by exec */
+	struct rt_board *b = MAP_FAILED;
+	char text[16];
+	sigset_t asked, old;
+
+	if (!pids || !died || fd < 0 || ftruncate(fd, (off_t)rt_board_size(n)))
+		goto out;
+	b = mmap(NULL, rt_board_size(n), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (b == MAP_FAILED)
+		goto out;
+	b->size = n;
+	block_signals(&asked, &old);
+	for (uint32_t r = 0; r < n; r++) {
+		pids[r] = fork_rank();
+		if (pids[r] == 0) {
+			sigprocmask(SIG_SETMASK, &old, NULL);
+			snprintf(text, sizeof text, "%d", fd);
+			setenv(env_table[ENV_GOAL_BOOT_FD].name, text, 1);
+			snprintf(text, sizeof text, "%u", r);
+			setenv(env_table[ENV_GOAL_RANK].name, text, 1);
+			snprintf(text, sizeof text, "%u", n);
+			setenv(env_table[ENV_GOAL_SIZE].name, text, 1);
+			execvp(o->program[0], o->program);
+			fprintf(stderr, "goalrun: %s: %s\n", o->program[0], strerror(errno));
+			_exit(EXIT_FAULT);
+		}
+		if (pids[r] < 0) {
+			fprintf(stderr, "goalrun: fork: %s\n", strerror(errno));
+			kill_all(pids, r);
+			break;
+		}
+	}
+	rc = reap(pids, n, died, &asked);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	for (uint32_t r = 0; r < n; r++)
+		if (died[r])
+			fprintf(stderr, "goalrun: rank %u: killed by signal %d (%s)\n", r, died[r],
+				strsignal(died[r]));
+out:
+	if (b != MAP_FAILED)
+		munmap(b, rt_board_size(n));
+	if (fd >= 0)
+		close(fd);
+	free(pids);
+	free(died);
+	return rc;
+}

@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * goalrun: runs a schedule with generated data and checks the result, or a program. See goalrun(1). */
+#include "runtime/run/run.h"
+
+#include "util/file.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const run_memory_names[RUN_MEMORIES] = { "heap", "private", "staged" };
+const char *const run_type_names[MPIX_SCHED_BASICS] = { "byte",	  "int8",  "uint8", "int16",  "uint16", "int32",
+							"uint32", "int64", "uint64", "float", "double" };
+
+static const char usage_text[] =
+	"usage: goalrun -n RANKS [options] SCHEDULE\n"
+	"       goalrun -n RANKS -- PROGRAM [ARG...]\n"
+	"options: --count N[,N...] --type T[,T...] --root R[,R...]|all --memory heap|private|staged[,...]\n"
+	"         -D name=value[,value...] -T pass --iters N --warmup N --seed N --delay USEC\n"
+	"         --ranks processes|threads --backend shm --progress app --verify --json\n";
+
+struct list { /* as VEC makes it */
+	int64_t *at;
+	size_t n, cap;
+};
+
+struct goalrun {
+	struct run_options o;
+	int64_t nranks;
+	const char *input;
+	struct list counts, roots, types, memories;
+	bool all_roots;
+	char *passes;
+	struct goal_diags *diags;
+	struct bin bin;
+	struct bin_arg *args;
+	struct ir_graph graph;
+	double *total, *start, *init;
+	struct run_result *results;
+};
+
+__attribute__((format(printf, 1, 2))) static int usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("goalrun: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\n%s", usage_text);
+	return EXIT_USAGE;
+}
+
+static int not_built(const char *what)
+{
+	fprintf(stderr, "goalrun: %s: not built yet\n", what);
+	return EXIT_USAGE;
+}
+
+static int fault(const char *fmt, const char *what)
+{
+	fputs("goalrun: ", stderr);
+	fprintf(stderr, fmt, what);
+	fputc('\n', stderr);
+	return EXIT_FAULT;
+}
+
+/* ---- options ---- */
+
+static int find_name(const char *const *names, int n, const char *s)
+{
+	for (int i = 0; i < n; i++)
+		if (!strcmp(names[i], s))
+			return i;
+	return -1;
+}
+
+/* A list of numbers of at least 0, or of names when there are any. */
+static int parse_list(struct list *l, const char *option, char *arg, const char *const *names, int nnames)
+{
+	char *save = NULL;
+
+	l->n = 0;
+	for (char *p = strtok_r(arg, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+		int64_t v = names ? find_name(names, nnames, p) : -1;
+
+		if (names ? v < 0 : !option_number(p, 0, INT64_MAX / 4, &v))
+			return usage("%s cannot be %s", option, p);
+		if (VEC_PUSH(l, v))
+			return EXIT_FAULT;
+	}
+	return 0;
+}
+
+static int number(const char *option, const char *s, int64_t min, int64_t max, int64_t *out)
+{
+	return option_number(s, min, max, out) ? 0 :
+						 usage("%s takes a number from %" PRId64 " to %" PRId64 ", not %s",
+						       option, min, max, s);
+}
+
+static int parse_options(struct goalrun *g, int argc, char **argv)
+{
+	enum { COUNT = 256, TYPE, ROOT, MEMORY, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS, VERIFY, JSON,
+	       LATER, HELP, VERSION };
+	static const struct option longs[] = {
+		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "root", 1, NULL, ROOT },
+		{ "memory", 1, NULL, MEMORY },	{ "iters", 1, NULL, ITERS },	{ "warmup", 1, NULL, WARMUP },
+		{ "seed", 1, NULL, SEED },	{ "delay", 1, NULL, DELAY },	{ "ranks", 1, NULL, RANKS },
+		{ "backend", 1, NULL, BACKEND }, { "progress", 1, NULL, PROGRESS }, { "verify", 0, NULL, VERIFY },
+		{ "json", 0, NULL, JSON },	{ "help", 0, NULL, HELP },	{ "version", 0, NULL, VERSION },
+		{ "engine", 1, NULL, LATER },	{ "placement", 1, NULL, LATER }, { "comm-cores", 1, NULL, LATER },
+		{ "wait", 1, NULL, LATER },	{ "op", 1, NULL, LATER },	{ "hosts", 1, NULL, LATER },
+		{ "no-shm", 0, NULL, LATER },	{ "overlap", 0, NULL, LATER },	{ "tests", 1, NULL, LATER },
+		{ "calibrate", 0, NULL, LATER }, { "tune", 0, NULL, LATER },	{ "trace", 1, NULL, LATER },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct run_options *o = &g->o;
+	int opt, at, err = 0;
+	bool known;
+
+	opterr = 0;
+	/* "+": options end at the schedule or at --, whose program has its own. */
+	while (!err && (opt = getopt_long(argc, argv, "+n:D:T:", longs, &at)) != -1) {
+		switch (opt) {
+		case 'n':
+			err = number("-n", optarg, 1, 4096, &g->nranks);
+			break;
+		case 'D':
+			if (!option_define(&o->defines, optarg))
+				err = usage("-D takes name=value[,value...], not %s", optarg);
+			break;
+		case 'T':
+			g->passes = optarg;
+			break;
+		case COUNT:
+			err = parse_list(&g->counts, "--count", optarg, NULL, 0);
+			break;
+		case TYPE:
+			err = parse_list(&g->types, "--type", optarg, run_type_names, MPIX_SCHED_BASICS);
+			break;
+		case ROOT:
+			g->all_roots = !strcmp(optarg, "all");
+			if (!g->all_roots)
+				err = parse_list(&g->roots, "--root", optarg, NULL, 0);
+			break;
+		case MEMORY:
+			err = parse_list(&g->memories, "--memory", optarg, run_memory_names, RUN_MEMORIES);
+			break;
+		case ITERS:
+			err = number("--iters", optarg, 1, 100000000, &o->iters);
+			break;
+		case WARMUP:
+			err = number("--warmup", optarg, 0, 100000000, &o->warmup);
+			break;
+		case SEED:
+			err = number("--seed", optarg, 0, INT64_MAX, &o->seed);
+			break;
+		case DELAY:
+			err = number("--delay", optarg, 0, 1000000, &o->delay);
+			break;
+		case RANKS:
+			o->threads = !strcmp(optarg, "threads");
+			if (!o->threads && strcmp(optarg, "processes") != 0)
+				err = usage("--ranks is processes or threads, not %s", optarg);
+			break;
+		case BACKEND:
+			if (!be_find(optarg, &known))
+				return known ? not_built(optarg) : usage("there is no backend %s", optarg);
+			break;
+		case PROGRESS:
+			if (!strcmp(optarg, "thread") || !strcmp(optarg, "collab"))
+				return not_built(optarg);
+			if (strcmp(optarg, "app") != 0)
+				err = usage("--progress is app, thread or collab, not %s", optarg);
+			break;
+		case VERIFY:
+			o->verify = true;
+			break;
+		case JSON:
+			o->json = true;
+			break;
+		case LATER:
+			return not_built(longs[at].name);
+		case HELP:
+			fputs(usage_text, stdout);
+			exit(EXIT_OK);
+		case VERSION:
+			printf("goalrun %s\n", GOAL_VERSION);
+			exit(EXIT_OK);
+		default:
+			return usage("unknown option or missing argument: %s", argv[optind - 1]);
+		}
+	}
+	if (err)
+		return err;
+	if (optind > 0 && !strcmp(argv[optind - 1], "--")) {
+		if (optind == argc)
+			return usage("no program behind --");
+		o->program = argv + optind;
+	} else if (optind != argc - 1) {
+		return usage(optind == argc ? "no schedule" : "more than one schedule");
+	} else {
+		g->input = argv[optind];
+	}
+	if (!g->nranks && o->program)
+		return usage("the number of ranks is missing: -n");
+	o->nranks = (uint32_t)g->nranks;
+	return 0;
+}
+
+/* ---- the schedule ---- */
+
+static int load(struct goalrun *g)
+{
+	struct run_options *o = &g->o;
+	char *data = NULL;
+	size_t len;
+	int err;
+
+	if (file_read(g->input, &data, &len)) {
+		fprintf(stderr, "goalrun: %s: %s\n", g->input, strerror(errno));
+		return EXIT_FAULT;
+	}
+	g->diags = goal_diags_new();
+	if (!g->diags || goal_diags_source(g->diags, g->input, NULL, 0) < 0) {
+		free(data);
+		return EXIT_FAULT;
+	}
+	o->name = g->input;
+	if (len && (unsigned char)data[0] == 0x89) {
+		o->image = data;
+		o->size = len;
+		if (g->passes)
+			return usage("-T works on a schedule's text: give it to goalc for this binary");
+		err = bin_check(data, len);
+		if (err)
+			goal_diag(g->diags, GOAL_ERROR, (struct goal_loc){ 0 }, NULL, "%s", err_text(err));
+	} else {
+		struct compile_options c = { .debug = true, .passes = g->passes };
+
+		err = compile_text(g->diags, g->input, data, len, &c, &o->image, &o->size);
+		free(data);
+	}
+	err = err ? err : bin_open(&g->bin, o->image, o->size);
+	if (err) {
+		fputs(goal_diags_text(g->diags), stderr);
+		return EXIT_FAULT;
+	}
+	if (!o->nranks)
+		o->nranks = g->bin.meta->nranks;
+	if (!o->nranks)
+		return usage("the schedule is parametric: give the number of ranks with -n");
+	if (g->bin.meta->nranks && g->bin.meta->nranks != o->nranks) {
+		fprintf(stderr, "goalrun: %s is for %u ranks, not for %u\n", g->input, g->bin.meta->nranks, o->nranks);
+		return EXIT_FAULT;
+	}
+	return 0;
+}
+
+static int add_cases(struct goalrun *g)
+{
+	VEC(struct run_case) v = { 0 };
+	int err = 0;
+
+	for (size_t m = 0; m < g->memories.n; m++)
+		for (size_t t = 0; t < g->types.n; t++)
+			for (size_t r = 0; r < g->roots.n; r++)
+				for (size_t c = 0; c < g->counts.n && !err; c++)
+					err = VEC_PUSH(&v, (struct run_case){
+								   .count = g->counts.at[c],
+								   .root = g->roots.at[r],
+								   .type = (enum MPIX_Sched_basic)g->types.at[t],
+								   .memory = (enum run_memory)g->memories.at[m] });
+	g->o.cases = v.at;
+	g->o.ncases = v.n;
+	return err ? EXIT_FAULT : 0;
+}
+
+static int set_defaults(struct goalrun *g)
+{
+	struct run_options *o = &g->o;
+	int err = 0;
+
+	o->plain = g->bin.meta->flags & BIN_F_PLAIN;
+	o->has_root = g->bin.meta->root != BIN_NONE;
+	for (size_t i = 0; i < o->defines.v.n;) { /* count and root have options of their own */
+		struct define *d = &o->defines.v.at[i];
+		bool count = !strcmp(d->name, "count"), root = !strcmp(d->name, "root");
+
+		if ((!count && !root) || d->n != 1) {
+			i++;
+			continue;
+		}
+		if (count) {
+			g->counts.n = 0;
+			err |= VEC_PUSH(&g->counts, d->value[0]);
+		} else {
+			g->roots.n = 0;
+			err |= VEC_PUSH(&g->roots, d->value[0]);
+		}
+		free(d->name);
+		free(d->value);
+		*d = o->defines.v.at[--o->defines.v.n];
+	}
+	if (!g->counts.n)
+		err |= VEC_PUSH(&g->counts, g->bin.meta->count >= 0 ? g->bin.meta->count : 1000);
+	if (!g->types.n)
+		err |= VEC_PUSH(&g->types, MPIX_SCHED_DOUBLE);
+	if (!g->memories.n)
+		err |= VEC_PUSH(&g->memories, RUN_HEAP);
+	if ((g->roots.n || g->all_roots) && !o->has_root)
+		return fault("%s has no root", g->input);
+	if (g->all_roots)
+		for (uint32_t r = 0; r < o->nranks; r++)
+			err |= VEC_PUSH(&g->roots, r);
+	else if (!g->roots.n)
+		err |= VEC_PUSH(&g->roots, o->has_root ? g->bin.params[g->bin.meta->root].value : -1);
+	if (o->plain) { /* bytes of its own for each message: nothing to choose but the memory */
+		g->counts.n = g->types.n = 1;
+		g->types.at[0] = MPIX_SCHED_BYTE;
+		g->counts.at[0] = 1;
+	}
+	return err ? EXIT_FAULT : add_cases(g);
+}
+
+/* What goalrun asks of a schedule before it runs: all of it, over all ranks. */
+static int check_schedule(struct goalrun *g)
+{
+	struct run_options *o = &g->o;
+	struct compile_define *defs = mem_calloc(o->defines.v.n, sizeof *defs);
+	struct compile_options c = { .defines = defs, .ndefines = o->defines.v.n };
+	int64_t count = o->cases[0].count;
+	int err;
+
+	g->args = mem_calloc(g->bin.nparams, sizeof *g->args);
+	if (!defs || !g->args) {
+		free(defs);
+		return EXIT_FAULT;
+	}
+	for (size_t i = 0; i < o->defines.v.n; i++)
+		defs[i] = (struct compile_define){ o->defines.v.at[i].name, o->defines.v.at[i].value,
+						   o->defines.v.at[i].n };
+	err = compile_args(g->diags, 0, &g->bin, &c, g->args, &count);
+	free(defs);
+	if (o->has_root)
+		g->args[g->bin.meta->root] = (struct bin_arg){ .known = true, .value = o->cases[0].root };
+	if (!err)
+		err = compile_graph(g->diags, 0, &g->bin, o->nranks, g->args, count, &g->graph);
+	for (uint32_t r = 0; r < g->graph.nranks && !err; r++)
+		for (uint32_t i = 0; i < g->graph.ranks[r].nops; i++) {
+			const struct bin_op *op = &g->graph.ranks[r].ops[i];
+
+			if ((op->kind == BIN_OP_SEND || op->kind == BIN_OP_RECV) &&
+			    (op->peer == BIN_ANY || op->tag == BIN_ANY)) {
+				goal_diag(g->diags, GOAL_ERROR, ir_graph_loc(&g->graph, op), NULL,
+					  "rank %u op %u has a wildcard: messages are matched before they run", r,
+					  i);
+				err = -ERR_UNSUPPORTED;
+			}
+		}
+	if (!err)
+		err = checks_run(g->diags, &g->graph, CHECK_RUN, 0);
+	if (goal_diags_errors(g->diags) || err)
+		fputs(goal_diags_text(g->diags), stderr);
+	return goal_diags_errors(g->diags) || err ? EXIT_FAULT : 0;
+}
+
+/* ---- results ---- */
+
+static int by_time(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Per iteration the slowest rank counts; of these the median. */
+static double median(const double *times, uint32_t ranks, size_t iters, double *scratch, double *min)
+{
+	for (size_t i = 0; i < iters; i++) {
+		scratch[i] = 0;
+		for (uint32_t r = 0; r < ranks; r++)
+			if (times[r * iters + i] > scratch[i])
+				scratch[i] = times[r * iters + i];
+	}
+	qsort(scratch, iters, sizeof *scratch, by_time);
+	*min = scratch[0];
+	return scratch[iters / 2];
+}
+
+static int summarise(struct goalrun *g)
+{
+	const struct run_options *o = &g->o;
+	size_t iters = (size_t)o->iters, per = o->nranks * iters;
+	double *scratch = mem_alloc(iters * sizeof *scratch), ignored;
+
+	g->results = mem_calloc(o->ncases, sizeof *g->results);
+	if (!scratch || !g->results) {
+		free(scratch);
+		return EXIT_FAULT;
+	}
+	for (size_t c = 0; c < o->ncases; c++) {
+		struct run_result *r = &g->results[c];
+
+		r->median_us = median(g->total + c * per, o->nranks, iters, scratch, &r->min_us);
+		r->start_us = median(g->start + c * per, o->nranks, iters, scratch, &ignored);
+		for (uint32_t k = 0; k < o->nranks; k++)
+			if (g->init[c * o->nranks + k] > r->init_us)
+				r->init_us = g->init[c * o->nranks + k];
+	}
+	free(scratch);
+	return EXIT_OK;
+}
+
+static bool checked(const struct run_options *o)
+{
+	return o->plain || o->oracle;
+}
+
+static void print_table(const struct goalrun *g)
+{
+	const struct run_options *o = &g->o;
+
+	printf("%s: %u ranks (%s), backend shm, %" PRId64 " starts each%s\n", o->name, o->nranks,
+	       o->threads ? "threads" : "processes", o->warmup + o->iters,
+	       !checked(o)  ? ", result not checked" :
+	       o->verify || o->plain ? ", every byte of every start checked" :
+				       ", first and last start checked");
+	printf("%10s %-7s %5s %-8s %11s %11s %11s %11s\n", "count", "type", "root", "memory", "median us", "min us",
+	       "start us", "init us");
+	for (size_t i = 0; i < o->ncases; i++) {
+		const struct run_case *c = &o->cases[i];
+		const struct run_result *r = &g->results[i];
+		char root[24] = "-", count[24] = "-";
+
+		if (c->root >= 0)
+			snprintf(root, sizeof root, "%" PRId64, c->root);
+		if (!o->plain)
+			snprintf(count, sizeof count, "%" PRId64, c->count);
+		printf("%10s %-7s %5s %-8s %11.2f %11.2f %11.2f %11.1f\n", count, run_type_names[c->type], root,
+		       run_memory_names[c->memory], r->median_us, r->min_us, r->start_us, r->init_us);
+	}
+	if (checked(o))
+		printf("verified: all %zu case%s right\n", o->ncases, o->ncases == 1 ? "" : "s");
+}
+
+static void add_times(json_object *j, const struct run_result *r)
+{
+	json_object_object_add(j, "median_us", json_object_new_double(r->median_us));
+	json_object_object_add(j, "min_us", json_object_new_double(r->min_us));
+	json_object_object_add(j, "start_us", json_object_new_double(r->start_us));
+	json_object_object_add(j, "init_us", json_object_new_double(r->init_us));
+}
+
+static void print_json_result(const struct goalrun *g)
+{
+	const struct run_options *o = &g->o;
+	json_object *j = json_object_new_object();
+
+	json_object_object_add(j, "ranks", json_object_new_int64(o->nranks));
+	json_object_object_add(j, "backend", json_object_new_string("shm"));
+	json_object_object_add(j, "verified", json_object_new_boolean(checked(o)));
+	json_object_object_add(j, "iters", json_object_new_int64(o->iters));
+	if (o->ncases == 1) {
+		add_times(j, &g->results[0]);
+	} else {
+		json_object *all = json_object_new_array();
+
+		for (size_t i = 0; i < o->ncases; i++) {
+			const struct run_case *c = &o->cases[i];
+			json_object *e = json_object_new_object();
+
+			json_object_object_add(e, "count", json_object_new_int64(c->count));
+			json_object_object_add(e, "type", json_object_new_string(run_type_names[c->type]));
+			json_object_object_add(e, "root", json_object_new_int64(c->root));
+			json_object_object_add(e, "memory", json_object_new_string(run_memory_names[c->memory]));
+			add_times(e, &g->results[i]);
+			json_object_array_add(all, e);
+		}
+		json_object_object_add(j, "cases", all);
+	}
+	printf("%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
+	json_object_put(j);
+}
+
+static int run_launches(struct goalrun *g)
+{
+	struct run_options *o = &g->o;
+	size_t times = o->ncases * o->nranks * (size_t)o->iters * sizeof(double);
+	size_t inits = o->ncases * o->nranks * sizeof(double);
+	int rc = EXIT_OK;
+
+	g->total = run_shared_memory(times);
+	g->start = run_shared_memory(times);
+	g->init = run_shared_memory(inits);
+	if (!g->total || !g->start || !g->init)
+		return fault("%s", "out of memory: fewer --iters or cases");
+	for (size_t m = 0; m < g->memories.n && !rc; m++) {
+		struct run_launch l = { .o = o,
+					.memory = (enum run_memory)g->memories.at[m],
+					.total = g->total,
+					.start = g->start,
+					.init = g->init };
+
+		rc = launch_schedule(&l);
+	}
+	return rc;
+}
+
+static int run_schedule(struct goalrun *g)
+{
+	struct run_options *o = &g->o;
+	int rc = load(g);
+
+	rc = rc ? rc : set_defaults(g);
+	rc = rc ? rc : check_schedule(g);
+	if (rc)
+		return rc;
+	o->graph = &g->graph;
+	o->oracle = oracle_find(bin_str(&g->bin, g->bin.meta->implements));
+	if (o->verify && !checked(o))
+		return fault("--verify: %s does not say what it implements, or something not known here", g->input);
+	rc = run_launches(g);
+	rc = rc ? rc : summarise(g);
+	if (!rc && o->json)
+		print_json_result(g);
+	else if (!rc)
+		print_table(g);
+	if (!rc && (fflush(stdout) || ferror(stdout)))
+		rc = fault("%s", "standard output cannot be written");
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct goalrun g = { .o = { .iters = 1000, .warmup = 10, .seed = 1 } };
+	int rc = parse_options(&g, argc, argv);
+
+	if (!rc)
+		rc = g.o.program ? launch_program(&g.o) : run_schedule(&g);
+	VEC_FREE(&g.counts);
+	VEC_FREE(&g.roots);
+	VEC_FREE(&g.types);
+	VEC_FREE(&g.memories);
+	goal_diags_free(g.diags);
+	ir_graph_fini(&g.graph);
+	defines_free(&g.o.defines);
+	free(g.args);
+	free(g.o.cases);
+	free(g.o.image);
+	free(g.results);
+	return rc;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Loading schedules: binaries are checked, texts compiled in process. */
+#include "runtime/rt.h"
+
+#include "compiler/compile.h"
+#include "util/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Takes data (owned, NUL behind it), which is 8-aligned as malloc makes it. */
+static int from_data(struct mpix_sched_ctx *ctx, const char *name, char *data, size_t size, MPIX_Sched *out)
+{
+	struct mpix_sched *s = mem_calloc(1, sizeof *s);
+	int err = s ? 0 : rt_fail(ctx, -ERR_NOMEM);
+
+	if (!err && size && (unsigned char)data[0] == 0x89) {
+		err = bin_check(data, size);
+		if (err)
+			rt_error(ctx, err, "%s: %s", name, err_text(err));
+		else
+			s->image = data;
+		s->size = size;
+	} else if (!err) {
+		struct goal_diags *d = goal_diags_new();
+		struct compile_options o = { .debug = true };
+
+		err = d ? compile_text(d, name, data, size, &o, &s->image, &s->size) : -ERR_NOMEM;
+		if (err == -ERR_SYNTAX)
+			rt_error(ctx, err, "%s", goal_diags_text(d));
+		else if (err)
+			rt_error(ctx, err, "%s: %s", name, err_text(err));
+		goal_diags_free(d);
+	}
+	if (!err)
+		err = bin_open(&s->bin, s->image, s->size);
+	if (!s || s->image != data)
+		free(data);
+	if (err) {
+		if (s)
+			free(s->image);
+		free(s);
+		return -err;
+	}
+	atomic_init(&s->refs, 1);
+	s->ctx = ctx;
+	rt_ctx_ref(ctx);
+	*out = s;
+	return MPIX_SCHED_SUCCESS;
+}
+
+int MPIX_Sched_load(MPIX_Sched_ctx ctx, const char *path, MPIX_Sched *sched)
+{
+	char *data;
+	size_t size;
+	int err;
+
+	if (!ctx || !path || !sched)
+		return MPIX_SCHED_ERR_ARG;
+	err = file_read(path, &data, &size);
+	if (err == -ERR_SYS)
+		return -rt_error(ctx, err, "%s: %s", path, strerror(errno));
+	return err ? -rt_fail(ctx, err) : from_data(ctx, path, data, size, sched);
+}
+
+int MPIX_Sched_load_mem(MPIX_Sched_ctx ctx, const char *name, const void *data, size_t size, MPIX_Sched *sched)
+{
+	char *copy;
+
+	if (!ctx || !data || !sched)
+		return MPIX_SCHED_ERR_ARG;
+	copy = size < SIZE_MAX ? mem_alloc(size + 1) : NULL;
+	if (!copy)
+		return -rt_fail(ctx, -ERR_NOMEM);
+	memcpy(copy, data, size);
+	copy[size] = '\0';
+	return from_data(ctx, name ? name : "(memory)", copy, size, sched);
+}
+
+void rt_sched_unref(struct mpix_sched *s)
+{
+	struct mpix_sched_ctx *ctx;
+
+	if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
+		return;
+	ctx = s->ctx;
+	free(s->image);
+	free(s);
+	rt_ctx_unref(ctx);
+}
+
+int MPIX_Sched_unload(MPIX_Sched *sched)
+{
+	if (!sched)
+		return MPIX_SCHED_ERR_ARG;
+	rt_sched_unref(*sched);
+	*sched = NULL;
+	return MPIX_SCHED_SUCCESS;
+}
+
+int MPIX_Sched_get_info(MPIX_Sched sched, struct MPIX_Sched_info *info)
+{
+	const struct bin *b;
+
+	if (!sched || !info || info->struct_size < sizeof *info)
+		return MPIX_SCHED_ERR_ARG;
+	b = &sched->bin;
+	*info = (struct MPIX_Sched_info){ .struct_size = info->struct_size,
+					  .nranks = b->meta->nranks,
+					  .nbuffers = b->nbuffers,
+					  .plain = (b->meta->flags & BIN_F_PLAIN) != 0,
+					  .name = bin_str(b, b->meta->name),
+					  .implements = bin_str(b, b->meta->implements) };
+	return MPIX_SCHED_SUCCESS;
+}
+
+int MPIX_Sched_get_buffer(MPIX_Sched sched, uint32_t index, const char **name, const char **mode)
+{
+	static const char *const modes[BIN_MODES] = { "in", "out", "inout", "scratch" };
+
+	if (!sched || !name || !mode || index >= sched->bin.nbuffers)
+		return MPIX_SCHED_ERR_ARG;
+	*name = bin_str(&sched->bin, sched->bin.buffers[index].name);
+	*mode = modes[sched->bin.buffers[index].mode];
+	return MPIX_SCHED_SUCCESS;
+}

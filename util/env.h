@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Environment variables: one table, the only getenv of the library. */
+#ifndef UTIL_ENV_H
+#define UTIL_ENV_H
+
+enum env_name {
+#define ENV(NAME, fallback, help) ENV_##NAME,
+#include "util/env.def"
+#undef ENV
+	ENV_COUNT
+};
+
+struct env_row {
+	const char *name, *fallback, *help;
+};
+extern const struct env_row env_table[ENV_COUNT];
+
+/* The value of a variable, or its default. */
+const char *env_get(enum env_name name);
+/* The same as a number of at least 0; the default when it is none. */
+long env_number(enum env_name name);
+
+#endif
