@@ -83,14 +83,85 @@ $(BUILD)/lang/plain.lex.o: $(BUILD)/lang/plain.tab.h
 $(BUILD)/lang/parametric.lex.o: $(BUILD)/lang/parametric.tab.h
 .SECONDARY:
 
-# Firmware carries this reader: no libc behind it but the four that gcc asks for.
-READER_ALLOWED := memcpy|memset|memcmp|memmove|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_
-$(BUILD)/freestanding/%.o: %.c
+# ---- tests ----
+
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/unit
+
+# Users' view: the shared library and its header.
+$(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) -std=c17 $(WARN) -I. -O2 -ffreestanding -MMD -MP -c -o $@ $<
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lgoalsched -lcunit \
+		-Wl,-rpath,'$$ORIGIN/../lib'
+
+$(BUILD)/tests/unit: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c)) $(COMPILE_O)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit -ljson-c
+
+PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
+RUN       := BUILD=$(BUILD) bash tests/run.sh
+QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/plain.sh tests/rt.sh tests/unit.sh \
+             tests/freestanding.sh tests/fastpath.sh man/lint.sh
+CAMPAIGNS := tests/bcast.sh tests/epoch.sh tests/kill.sh tests/spin.sh tests/fuzz.sh
+VARIANTS  := tests/variants.sh tests/docs.sh
+
+tests: all $(TEST_BINS)
+
+# Everything that this machine can run; under 15 minutes on two cores.
+check:
+	@$(PARALLEL) tests
+	@$(RUN) $(QUICK) $(CAMPAIGNS) $(VARIANTS)
+
+# A minute's worth while editing.
+check-quick:
+	@$(PARALLEL) tests
+	@SIZES="1 2 5" STARTS=2000 $(RUN) $(QUICK) tests/bcast.sh
+
+# The same under sanitizers; each has its own objects.
+SANITIZED := tests/diag.sh tests/samples.sh tests/plain.sh tests/unit.sh tests/rt.sh tests/bcast.sh tests/epoch.sh
+asan:
+	@$(PARALLEL) BUILD=build-asan SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g" tests
+	@SIZES="1 2 5 8" STARTS=4000 BUILD=build-asan bash tests/run.sh $(SANITIZED) tests/kill.sh
+ubsan:
+	@$(PARALLEL) BUILD=build-ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g" tests
+	@SIZES="1 2 5 8" STARTS=4000 BUILD=build-ubsan bash tests/run.sh $(SANITIZED)
+tsan:
+	@$(PARALLEL) BUILD=build-tsan SAN=-fsanitize=thread CFLAGS="-O1 -g" tests
+	@SIZES="2 5" KINDS=threads STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh tests/rt.sh tests/bcast.sh tests/epoch.sh
+
+# The campaigns in full.
+epoch:
+	@$(PARALLEL) tests
+	@STARTS=100000 $(RUN) tests/epoch.sh
+	@$(MAKE) tsan STARTS=100000
+kill:
+	@$(PARALLEL) tests
+	@RUNS=200 $(RUN) tests/kill.sh
+fuzz:
+	@$(PARALLEL) tests
+	@SECONDS_EACH=600 $(RUN) tests/fuzz.sh
+
+# ---- a new machine ----
+
+PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libcunit1-dev clang libclang-rt-14-dev \
+            spin valgrind strace mandoc groff binutils procps
+SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+deps:
+	$(SUDO) apt-get update
+	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(PACKAGES)
+
+# One schedule from its text to data that has been moved and checked.
+demo:
+	@$(PARALLEL) all
+	@PATH="$(BUILD)/bin:$$PATH"; set -ex; \
+	goalc schedules/bcast_binomial.goal -o bcast.bin; \
+	goalrun -n 4 --verify bcast.bin
+
+ifneq ($(filter deps,$(MAKECMDGOALS)),)
+.NOTPARALLEL: # what deps installs comes first
+endif
 
 clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all clean
+.PHONY: all clean tests check check-quick asan ubsan tsan epoch kill fuzz deps demo

@@ -397,6 +397,22 @@ static int check_hellos(struct meeting *m)
 	return 0;
 }
 
+static int64_t find_dead(const struct rt_local *l);
+
+/* The caller's allgather has failed: if that was because a rank died, says so here and to those who have
+ * passed already. */
+static int blame(struct meeting *m)
+{
+	struct rt_local *l = m->local;
+	int64_t rank = l && l->board && l->fd >= 0 ? find_dead(l) : -1;
+	uint32_t none = 0;
+
+	if (rank < 0)
+		return rt_error(m->ctx, -ERR_SYS, "the caller's allgather failed");
+	atomic_compare_exchange_strong(&l->board->failed, &none, (uint32_t)rank + 1);
+	return rt_error(m->ctx, -ERR_DEAD, "rank %u died", (unsigned)rank);
+}
+
 struct ready {
 	int err;
 	uint64_t local; /* of a lead, for the ranks of its process */
@@ -435,7 +451,7 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 		mine.err = make_local(&m);
 	mine.local = (uint64_t)(uintptr_t)m.local;
 	if (allgather(&mine, ready, sizeof mine, arg))
-		err = rt_error(ctx, -ERR_SYS, "the caller's allgather failed");
+		err = blame(&m);
 	for (uint32_t r = 0; r < m.size && !err; r++)
 		if (ready[r].err && (mine.err == 0 || r != m.rank))
 			err = rt_error(ctx, ready[r].err, "rank %u could not join the group", r);
@@ -522,25 +538,32 @@ bool rt_group_left(const struct be_group *g, uint32_t rank)
 	return atomic_load(&g->local->board->slots[rank].left) != 0;
 }
 
+/* A rank of another process whose lock is gone though it has not left, or -1. */
+static int64_t find_dead(const struct rt_local *l)
+{
+	for (uint32_t r = 0; r < l->size && l->fd >= 0; r++) {
+		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = r, .l_len = 1 };
+
+		if (l->peers[r].same || atomic_load(&l->board->slots[r].left))
+			continue;
+		if (fcntl(l->fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK &&
+		    !atomic_load(&l->board->slots[r].left))
+			return r;
+	}
+	return -1;
+}
+
 int rt_group_check(struct be_group *g)
 {
 	uint64_t now = rt_now_ns();
+	int64_t rank;
 	int err = dead(g);
 
 	if (err || now - atomic_load(&g->checked) < CHECK_NS)
 		return err;
 	atomic_store(&g->checked, now);
-	if (g->local->fd < 0) /* threads of one process die together */
-		return 0;
-	for (uint32_t r = 0; r < g->size; r++) {
-		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = r, .l_len = 1 };
-
-		if (g->local->peers[r].same || rt_group_left(g, r))
-			continue;
-		if (fcntl(g->local->fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK && !rt_group_left(g, r))
-			return host_died(g, r);
-	}
-	return 0;
+	rank = find_dead(g->local); /* threads of one process die together */
+	return rank < 0 ? 0 : host_died(g, (uint32_t)rank);
 }
 
 /* ---- what backends use ---- */
@@ -664,10 +687,12 @@ struct boot {
 	uint64_t seq;
 };
 
+/* goalrun notes on its board when a rank has died. */
 static int boot_idle(void *arg)
 {
-	(void)arg; /* goalrun ends the job when a rank dies */
-	return 0;
+	const struct boot *b = arg;
+
+	return atomic_load(&b->board->failed) ? -ERR_DEAD : 0;
 }
 
 static int boot_allgather(const void *in, void *out, size_t size, void *arg)
@@ -675,7 +700,7 @@ static int boot_allgather(const void *in, void *out, size_t size, void *arg)
 	struct boot *b = arg;
 
 	return size > HOST_RECORD ||
-	       rt_board_allgather(b->board, b->rank, ++b->seq, in, size, out, boot_idle, NULL);
+	       rt_board_allgather(b->board, b->rank, ++b->seq, in, size, out, boot_idle, b);
 }
 
 static int alone(const void *in, void *out, size_t size, void *arg)
@@ -705,6 +730,8 @@ int MPIX_Sched_group_world(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
 	/* Where this process stands on the board: it may have made its world before. */
 	b.seq = atomic_load(&b.board->slots[rank].seq);
 	rc = MPIX_Sched_group_create(ctx, (int)rank, (int)size, boot_allgather, &b, group);
+	if (rc && atomic_load(&b.board->failed))
+		rc = -rt_error(ctx, -ERR_DEAD, "rank %u died", atomic_load(&b.board->failed) - 1);
 	munmap(b.board, rt_board_size((uint32_t)size));
 	return rc;
 }

@@ -24,13 +24,18 @@ bool option_number(const char *s, int64_t min, int64_t max, int64_t *out)
 static bool parse_values(struct define *def, char *list)
 {
 	VEC(int64_t) v = { 0 };
-	char *save = NULL;
 	bool ok = true;
 	int64_t x;
 
-	for (char *p = strtok_r(list, ",", &save); p && ok; p = strtok_r(NULL, ",", &save))
+	for (char *p = list; p && ok;) {
+		char *comma = strchr(p, ',');
+
+		if (comma)
+			*comma++ = '\0';
 		ok = option_number(p, INT64_MIN, INT64_MAX, &x) && !VEC_PUSH(&v, x);
-	if (!ok || !v.n) {
+		p = comma;
+	}
+	if (!ok) {
 		VEC_FREE(&v);
 		return false;
 	}

@@ -37,9 +37,9 @@ static void kill_all(const pid_t *pids, uint32_t n)
 			kill(pids[r], SIGKILL);
 }
 
-/* Waits for all; once one has failed the others get a moment to notice by themselves. died[r] is the signal
- * that killed rank r. Signals that ask goalrun to end must be blocked: they end the ranks. */
-static int reap(pid_t *pids, uint32_t n, int *died, const sigset_t *asked)
+/* Waits for all; once one has failed the board says so, and the others get a moment to notice. died[r] is the
+ * signal that killed rank r. Signals that ask goalrun to end must be blocked: they end the ranks. */
+static int reap(pid_t *pids, uint32_t n, int *died, struct rt_board *board, const sigset_t *asked)
 {
 	uint32_t left = 0;
 	uint64_t until = 0;
@@ -64,6 +64,8 @@ static int reap(pid_t *pids, uint32_t n, int *died, const sigset_t *asked)
 				rc = EXIT_FAULT;
 				if (!until)
 					until = rt_now_ns() + GRACE_NS;
+				if (!atomic_load(&board->failed))
+					atomic_store(&board->failed, r + 1);
 			}
 		if (pid < 0 && errno == ECHILD)
 			break;
@@ -128,7 +130,7 @@ static int launch_processes(struct run_launch *l)
 		}
 	}
 	rc = pids[n - 1] < 0 ? EXIT_FAULT : EXIT_OK;
-	rc |= reap(pids, n, died, &asked);
+	rc |= reap(pids, n, died, l->board, &asked);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (rc)
 		report(l, died);
@@ -253,7 +255,7 @@ int launch_program(const struct run_options *o)
 			break;
 		}
 	}
-	rc = reap(pids, n, died, &asked);
+	rc = reap(pids, n, died, b, &asked);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	for (uint32_t r = 0; r < n; r++)
 		if (died[r])

@@ -54,7 +54,7 @@ static int given_up(void *arg)
 {
 	const struct rank *r = arg;
 
-	return atomic_load(&r->l->shared->bad) ? -ERR_STATE : 0;
+	return atomic_load(&r->l->shared->bad) || atomic_load(&r->l->board->failed) ? -ERR_STATE : 0;
 }
 
 static int allgather(const void *in, void *out, size_t size, void *arg)
@@ -71,6 +71,8 @@ static int meet(struct rank *r)
 	int err = all ? allgather(&nothing, all, 1, r) : 1;
 
 	free(all);
+	if (err && atomic_load(&r->l->board->failed))
+		return failed(r, "rank %u died", atomic_load(&r->l->board->failed) - 1);
 	return err ? failed(r, "another rank failed") : 0;
 }
 

@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What goalc says: goal/*_bad.goal must fail with exactly the text of *.err, goal/*_warn.goal compile with
+# the text of *.err, goal/*_ok.goal compile silently. "-- ARGS" in the first line of a file (behind //) adds
+# arguments. DIAG_UPDATE=1 writes the .err files: read the difference before you keep it.
+set -u
+. "$(dirname "$0")/lib.sh"
+cd "$TESTS/goal" || exit 1
+
+for file in *_bad.goal *_warn.goal *_ok.goal; do
+	name=${file%.goal}
+	args=$(LC_ALL=C sed -n '1s/^\/\/.* -- //p' "$file" | tr -d '\r\0')
+	# shellcheck disable=SC2086
+	goalc "$file" -o "$TMP/out.bin" $args >"$TMP/out" 2>"$TMP/err"
+	rc=$?
+	want=0 text=/dev/null left=yes
+	case $name in
+	*_bad) want=1 text=$name.err left=no ;;
+	*_warn) text=$name.err ;;
+	esac
+	[ -z "${DIAG_UPDATE:-}" ] || [ $text = /dev/null ] || cp "$TMP/err" "$text"
+	there=$([ -e "$TMP/out.bin" ] && echo yes || echo no)
+	rm -f "$TMP/out.bin"
+	if [ $rc -ne $want ]; then
+		fail "diag.$name exit status $rc, not $want"
+	elif ! cmp -s "$TMP/err" "$text"; then
+		fail "diag.$name the text differs"
+		diff "$text" "$TMP/err" | head -20 | sed 's/^/# /'
+	elif [ -s "$TMP/out" ]; then
+		fail "diag.$name printed on standard output"
+	elif [ $there != $left ]; then
+		fail "diag.$name output file there: $there, not $left"
+	elif [ -n "$(ls "$TMP" | grep -v -x -e out -e err)" ]; then
+		fail "diag.$name left a file behind: $(ls "$TMP")"
+		rm -rf "${TMP:?}"/out.bin*
+	else
+		ok "diag.$name"
+	fi
+done
+
+# Every check of the table has a file that trips it.
+goalc --list-checks >"$TMP/checks"
+while read -r check _; do
+	[ "$check" = check ] && continue
+	if grep -q -s "\[$check\]\$" -- *_bad.err *_warn.err; then
+		ok "diag.covers.$check"
+	else
+		fail "diag.covers.$check no file trips it"
+	fi
+done <"$TMP/checks"
+
+# Found while reading, hence not to be turned off; the others go with -W no-.
+for check in unmatched size deadlock race; do
+	if goalc "${check}_off_bad.goal" -o "$TMP/out.bin" -Wno-"$check" 2>"$TMP/err" && [ ! -s "$TMP/err" ]; then
+		ok "diag.off.$check"
+	else
+		fail "diag.off.$check it still speaks"
+	fi
+done
+goalc -Wno-cycle cycle_plain_bad.goal -o "$TMP/out.bin" 2>"$TMP/err"
+[ $? -eq 2 ] && ok diag.off.cycle || fail "diag.off.cycle a fixed check can be turned off"
+finish

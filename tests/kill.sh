@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Ranks that are killed: survivors hear of it, nothing is left. RUNS=200 is the campaign.
+set -u
+. "$(dirname "$0")/lib.sh"
+RUNS=${RUNS:-20}
+timeout $((RUNS * 6 + 30)) "$BUILD/tests/rt-kill" "$RUNS" "${SEED:-1}" | tee "$TMP/out"
+if grep -q '^ok' "$TMP/out"; then NOK=1; else NFAIL=1; fi
+
+# Processes that still run; what waits to be reaped does not count.
+alive()
+{
+	local n=0 p
+
+	for p in "$@"; do
+		case $(awk '/^State/ { print $2 }' "/proc/$p/status" 2>/dev/null) in '' | Z | X) ;; *) n=$((n + 1)) ;; esac
+	done
+	echo $n
+}
+children() { pgrep -P "$1" 2>/dev/null; }
+
+# goalrun: a rank is killed.
+"$GOALC" "$ROOT/schedules/bcast_binomial.goal" -o "$TMP/b.bin"
+shm=$(ls -A /dev/shm | wc -l)
+timeout 60 "$BUILD/bin/goalrun" -n 4 --iters 3000000 --delay 100 "$TMP/b.bin" >"$TMP/out" 2>"$TMP/err" &
+run=$!
+sleep 0.5
+goalrun=$(children $run | head -n 1)
+victim=$(children "$goalrun" | sed -n 3p)
+kill -9 "$victim"
+t0=$(date +%s%N)
+wait $run 2>/dev/null
+rc=$?
+ms=$((($(date +%s%N) - t0) / 1000000))
+told=$(grep -c 'rank [013]: MPIX_Sched_.*: rank 2 died' "$TMP/err")
+if [ $rc -eq 1 ] && [ "$told" -eq 3 ]; then
+	ok kill.goalrun "all three survivors named rank 2; over after $ms ms"
+else
+	fail kill.goalrun "status $rc, $told survivors: $(head -c 300 "$TMP/err")"
+fi
+
+# goalrun itself is killed: its ranks go with it.
+timeout 60 "$BUILD/bin/goalrun" -n 4 --iters 3000000 --delay 100 "$TMP/b.bin" >/dev/null 2>&1 &
+run=$!
+sleep 0.5
+goalrun=$(children $run | head -n 1)
+ranks=$(children "$goalrun")
+kill -9 "$goalrun"
+wait $run 2>/dev/null
+sleep 0.5
+# shellcheck disable=SC2086
+check kill.launcher [ "$(alive $ranks)" -eq 0 ]
+
+# And when it is asked to end.
+timeout 60 "$BUILD/bin/goalrun" -n 4 --iters 3000000 --delay 100 "$TMP/b.bin" >/dev/null 2>&1 &
+run=$!
+sleep 0.5
+goalrun=$(children $run | head -n 1)
+ranks=$(children "$goalrun")
+kill -TERM "$goalrun"
+wait $run 2>/dev/null
+rc=$?
+# shellcheck disable=SC2086
+check kill.term [ "$rc $(alive $ranks)" = "1 0" ]
+check kill.nothing_left [ "$(ls -A /dev/shm | wc -l)" -eq "$shm" ]
+finish

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Shared by the test scripts, which start with
+#   set -u; . "$(dirname "$0")/lib.sh"
+# Sets ROOT, BUILD (absolute), GOALC and TMP, a directory that goes away by itself.
+# A case prints one line; finish ends the script with 0, 1 (a case failed) or 77 (all were skipped).
+
+TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+ROOT=$(dirname "$TESTS")
+BUILD=${BUILD:-build}
+case $BUILD in
+/*) ;;
+*) BUILD=$ROOT/$BUILD ;;
+esac
+GOALC=$BUILD/bin/goalc
+TMP=$(mktemp -d) || exit 1
+trap 'rm -rf "$TMP"' EXIT
+trap 'exit 1' HUP INT TERM
+NOK=0 NFAIL=0 NSKIP=0
+
+ok() { NOK=$((NOK + 1)); echo "ok $*"; }
+fail() { NFAIL=$((NFAIL + 1)); echo "FAIL $*"; }
+skip() { NSKIP=$((NSKIP + 1)); echo "skip $*"; }
+
+# check NAME COMMAND... : ok when the command succeeds
+check()
+{
+	local name=$1
+
+	shift
+	if "$@"; then ok "$name"; else fail "$name $*"; fi
+}
+
+# The compiler, bounded; a sanitizer build gets more time.
+goalc() { timeout "${GOALC_TIMEOUT:-60}" "$GOALC" "$@"; }
+
+finish()
+{
+	[ "$NFAIL" -eq 0 ] || exit 1
+	[ "$NOK" -gt 0 ] || exit 77
+	exit 0
+}
+
+[ -x "$GOALC" ] || { skip "$(basename "$0" .sh) there is no ${GOALC#"$ROOT"/}"; finish; }

@@ -1,0 +1,190 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Where goalc writes, what it leaves behind, and its exit statuses.
+set -u
+. "$(dirname "$0")/lib.sh"
+
+good=$TMP/in/good.goal bad=$TMP/in/bad.goal
+mkdir "$TMP/in" "$TMP/out"
+printf 'num_ranks 1\nrank 0 {\ncalc 1\n}\n' >"$good"
+printf 'num_ranks 1\nrank 0 {\ncalc x\n}\n' >"$bad"
+goalc "$good" -o "$TMP/in/good.bin"
+cd "$TMP/out" || exit 1
+
+# status NAME WANT ARGS... : the exit status, and a sentence on stderr for every failure
+status()
+{
+	local name=$1 want=$2 rc
+
+	shift 2
+	goalc "$@" >"$TMP/stdout" 2>"$TMP/stderr"
+	rc=$?
+	if [ $rc -ne "$want" ]; then
+		fail "output.$name exit status $rc, not $want: $(head -1 "$TMP/stderr")"
+	elif [ "$want" -ne 0 ] && [ ! -s "$TMP/stderr" ]; then
+		fail "output.$name says nothing"
+	else
+		ok "output.$name"
+	fi
+}
+
+# only NAME FILES... : nothing else is in the directory, which is then emptied
+only()
+{
+	local name=$1 there
+
+	shift
+	there=$(ls -A | tr '\n' ' ')
+	if [ "$there" = "${*:+$* }" ]; then ok "output.$name"; else fail "output.$name there is: $there"; fi
+	rm -rf ./* ./.[!.]*
+}
+
+# ---- the output file ----
+status success 0 "$good" -o new.bin
+check output.success_same cmp -s new.bin "$TMP/in/good.bin"
+(umask 027; goalc "$good" -o umask.bin)
+check output.success_umask [ "$(stat -c %a umask.bin)" = 640 ]
+only success_files new.bin umask.bin
+
+status error 1 "$bad" -o new.bin
+only error_leaves_nothing
+echo old >old.bin
+chmod 604 old.bin
+status error_existing 1 "$bad" -o old.bin
+check output.error_keeps_old [ "$(cat old.bin)" = old ]
+status replaces 0 "$good" -o old.bin
+check output.replaces_all cmp -s old.bin "$TMP/in/good.bin"
+check output.replaces_mode [ "$(stat -c %a old.bin)" = 604 ]
+only replaces_files old.bin
+
+printf 'schedule s\nrank r of p { send x to 0 }\n' >"$TMP/in/par.goal"
+status error_parametric 1 "$TMP/in/par.goal" -o new.bin
+only error_parametric_leaves_nothing
+head -c 100 "$TMP/in/good.bin" >"$TMP/in/cut.bin"
+status error_binary 1 --stats "$TMP/in/cut.bin" -o new.txt
+only error_binary_leaves_nothing
+status binary_again 1 "$TMP/in/good.bin" -o new.bin
+only binary_again_leaves_nothing
+
+status null 0 "$good" -o /dev/null
+check output.null_is_a_device [ -c /dev/null ]
+status full 1 "$good" -o /dev/full
+check output.full_says_why grep -q '/dev/full: No space' "$TMP/stderr"
+goalc --stats "$good" >/dev/full 2>"$TMP/stderr"
+check output.full_stdout [ $? -eq 1 ]
+goalc --list-checks >/dev/full 2>"$TMP/stderr"
+check output.full_list [ $? -eq 1 ]
+goalc --version >/dev/full 2>"$TMP/stderr"
+check output.full_version [ $? -eq 1 ]
+
+mkfifo pipe
+timeout 20 cat pipe >"$TMP/piped" &
+reader=$!
+status fifo 0 "$good" -o pipe
+wait $reader
+check output.fifo_same cmp -s "$TMP/piped" "$TMP/in/good.bin"
+check output.fifo_kept [ -p pipe ]
+status fifo_error 1 "$bad" -o pipe
+only fifo_files pipe
+mkfifo pipe
+timeout 20 cat "$good" >pipe &
+status fifo_input 0 pipe -o new.bin
+wait $!
+check output.fifo_input_same cmp -s new.bin "$TMP/in/good.bin"
+only fifo_input_files new.bin pipe
+
+echo old >target
+ln -s target link
+status link 0 "$good" -o link
+check output.link_kept [ -L link ]
+check output.link_target cmp -s target "$TMP/in/good.bin"
+echo old >target
+status link_error 1 "$bad" -o link
+check output.link_error_target [ "$(cat target)" = old ]
+only link_files link target
+ln -s nowhere link
+status link_dangling 0 "$good" -o link
+check output.link_dangling_result cmp -s link "$TMP/in/good.bin"
+rm -rf ./*
+
+mkdir dir
+status directory 1 "$good" -o dir
+only directory_files dir
+status no_directory 1 "$good" -o no/such/dir.bin
+status name_too_long 1 "$good" -o "$(printf '%0300d' 0)"
+only no_directory_files
+if [ "$(id -u)" -ne 0 ]; then
+	mkdir closed
+	chmod 555 closed
+	status closed_directory 1 "$good" -o closed/new.bin
+	chmod 755 closed
+	echo old >readonly.bin
+	chmod 444 readonly.bin
+	status readonly_file 1 "$good" -o readonly.bin
+	check output.readonly_kept [ "$(cat readonly.bin)" = old ]
+	only closed_files closed readonly.bin
+	cp "$good" secret.goal
+	chmod 000 secret.goal
+	status unreadable 1 secret.goal -o new.bin
+	only unreadable_files secret.goal
+else
+	skip output.closed_directory root may write everywhere
+	skip output.unreadable root may read everything
+fi
+(ulimit -f 0; trap '' XFSZ; goalc "$good" -o limited.bin 2>"$TMP/stderr")
+check output.file_limit [ $? -eq 1 ]
+only file_limit_files
+status missing_input 1 none.goal -o new.bin
+check output.missing_input_names_it grep -q 'none.goal: No such file' "$TMP/stderr"
+status directory_input 1 . -o new.bin
+status itself 0 "$good" -o /dev/stdout
+cp "$good" self.goal
+status over_itself 0 self.goal -o self.goal
+only itself_files self.goal
+
+# ---- options ----
+status no_arguments 2
+status no_output 2 "$good"
+status two_inputs 2 "$good" "$bad" -o new.bin
+status unknown_option 2 --nonsense "$good"
+status unknown_short 2 -x "$good"
+status missing_argument 2 "$good" -o
+status bad_size 2 "$good" -o new.bin -n 0
+status bad_size_word 2 "$good" -o new.bin -n many
+status bad_size_large 2 "$good" -o new.bin -n 999999999999
+status bad_define 2 "$good" -o new.bin -D count
+status bad_define_value 2 "$good" -o new.bin -D count=x
+status bad_define_name 2 "$good" -o new.bin -D =3
+status bad_define_empty 2 "$good" -o new.bin -D a=1,,2
+status bad_pass 2 "$good" -o new.bin -T nonsense
+status bad_pass_argument 2 "$good" -o new.bin -T reduce-deps:x=1
+status bad_check 2 "$good" -o new.bin -Wnonsense
+status bad_check_off 2 "$good" -o new.bin -Wno-nonsense
+status fixed_check 2 "$good" -o new.bin -Wno-syntax
+status bad_emit 2 "$good" --emit=nonsense
+status parametric_without_size 2 --stats "$ROOT/schedules/bcast_binomial.goal"
+status help 0 --help
+check output.help_text grep -q '^usage: goalc' "$TMP/stdout"
+status version 0 --version
+check output.version_text grep -q '^goalc [0-9]' "$TMP/stdout"
+status list_checks 0 --list-checks
+check output.list_checks_text grep -q '^deadlock ' "$TMP/stdout"
+status list_passes 0 --list-passes
+check output.list_passes_text grep -q '^reduce-deps ' "$TMP/stdout"
+for what in goal dot json; do
+	status "emit_$what" 0 --emit=$what "$good"
+	cp "$TMP/stdout" "$TMP/printed"
+	status "emit_${what}_file" 0 --emit=$what "$good" -o new.txt
+	check "output.emit_${what}_same" cmp -s new.txt "$TMP/printed"
+done
+rm -f new.txt
+
+# What is not there yet says so.
+status later_verify 2 --verify "$good"
+check output.later_verify_text grep -q 'not built yet' "$TMP/stderr"
+status later_svg 2 --svg x.svg "$good"
+status later_model 2 --model split-tree --cores 64
+status later_promela 2 --emit=promela "$good"
+status later_loggopsim 2 --emit=loggopsim "$good"
+only options_files
+finish

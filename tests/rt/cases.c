@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The library as its users call it, with ranks as threads and as processes (CUnit). Prints a line for each
+ * test. */
+#include "tests/rt/team.h"
+
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ELEMENTS(a) (sizeof(a) / sizeof *(a))
+
+static const char bcast_text[] = "schedule bcast(root = 0) implements MPI_Bcast\n"
+				 "buffer inout data[count]\n"
+				 "rank r of p {\n"
+				 "  v = (r - root) mod p\n"
+				 "  if v > 0 { got: recv data from (r - lowbit(v)) mod p }\n"
+				 "  for k = (v > 0 ? log2(lowbit(v)) : ceillog2(p)) - 1 downto 0 {\n"
+				 "    if v + 2^k < p { out[k]: send data to (r + 2^k) mod p\n out[k] requires got }\n"
+				 "  }\n"
+				 "}\n";
+
+/* A chain that folds from the right, so that the order of operands shows. */
+static const char fold_text[] = "schedule fold\n"
+				"buffer inout data[count]\n"
+				"buffer scratch part[count]\n"
+				"rank r of p {\n"
+				"  if r + 1 < p { got: recv part from r + 1\n"
+				"    fold: reduce data with part into data\n fold requires got }\n"
+				"  if r > 0 { up: send data to r - 1\n up requires fold }\n"
+				"}\n";
+
+/* b = a op b, with the operands the other way round. */
+static const char fold_left_text[] = "schedule fold_left\n"
+				     "buffer inout data[count]\n"
+				     "buffer scratch part[count]\n"
+				     "rank r of p {\n"
+				     "  if r > 0 { got: recv part from r - 1\n"
+				     "    fold: reduce part into data\n fold requires got }\n"
+				     "  if r + 1 < p { on: send data to r + 1\n on requires fold }\n"
+				     "}\n";
+
+static const char ring_text[] = "schedule ring\n"
+				"buffer in mine[count]\n"
+				"buffer out theirs[count]\n"
+				"rank r of p { send mine to (r + 1) mod p; recv theirs from (r - 1) mod p }\n";
+
+static MPIX_Sched load(struct member *m, const char *text)
+{
+	MPIX_Sched s = NULL;
+
+	MPIX_Sched_load_mem(m->ctx, "test.goal", text, strlen(text), &s);
+	return s;
+}
+
+static struct MPIX_Sched_bind bind_to(void *const *buffers, size_t n, size_t count, enum MPIX_Sched_basic basic)
+{
+	return (struct MPIX_Sched_bind){ .struct_size = sizeof(struct MPIX_Sched_bind),
+					 .buffers = buffers,
+					 .nbuffers = n,
+					 .count = count,
+					 .basic = basic };
+}
+
+static bool detail_has(struct member *m, const char *text)
+{
+	char detail[512];
+
+	MPIX_Sched_error_detail(m->ctx, detail, sizeof detail);
+	if (strstr(detail, text))
+		return true;
+	fprintf(stderr, "rank %d: \"%s\" does not contain \"%s\"\n", m->rank, detail, text);
+	return false;
+}
+
+/* ---- the life of a request ---- */
+
+static int life(struct member *m)
+{
+	MPIX_Sched s = load(m, bcast_text);
+	MPIX_Sched_request req;
+	int data[100], flag;
+	void *buffers[] = { data };
+	struct MPIX_Sched_bind b = bind_to(buffers, 1, 100, MPIX_SCHED_INT32);
+
+	NEED(s);
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_unload(&s)); /* the request keeps it */
+	CALL(MPIX_Sched_wait(req)); /* not active: at once */
+	CALL(MPIX_Sched_test(req, &flag));
+	NEED(flag == 1);
+	for (int e = 0; e < 200; e++) {
+		for (int i = 0; i < 100; i++)
+			data[i] = m->rank ? -1 : e * 1000 + i;
+		CALL(MPIX_Sched_start(req));
+		if (e == 0 && m->rank == 0 && m->size > 1) {
+			/* Whether it is complete already depends on the others, but not its state. */
+			NEED(MPIX_Sched_start(req) == MPIX_SCHED_ERR_STATE);
+			NEED(MPIX_Sched_free(&req) == MPIX_SCHED_ERR_STATE);
+		}
+		if (e % 2)
+			CALL(MPIX_Sched_wait(req));
+		else
+			for (flag = 0; !flag;)
+				CALL(MPIX_Sched_test(req, &flag));
+		for (int i = 0; i < 100; i++)
+			NEED(data[i] == e * 1000 + i);
+	}
+	CALL(MPIX_Sched_free(&req));
+	NEED(!req);
+	CALL(MPIX_Sched_free(&req));
+	return 0;
+}
+
+/* ---- many requests of two groups, started in different orders ---- */
+
+static int many(struct member *m)
+{
+	enum { N = 6 };
+	MPIX_Sched s = load(m, ring_text);
+	MPIX_Sched_group second;
+	MPIX_Sched_request reqs[N], mixed[N + 1];
+	int in[N][50], out[N][50], index;
+	void *buffers[N][2];
+
+	NEED(s);
+	CALL(MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &second));
+	for (int k = 0; k < N; k++) {
+		buffers[k][0] = in[k];
+		buffers[k][1] = out[k];
+		struct MPIX_Sched_bind b = bind_to(buffers[k], 2, 50, MPIX_SCHED_INT32);
+
+		CALL(MPIX_Sched_init(s, k % 2 ? second : m->group, &b, &reqs[k]));
+	}
+	CALL(MPIX_Sched_group_free(&second)); /* requests keep it */
+	for (int e = 0; e < 300; e++) {
+		int left = (m->rank + m->size - 1) % m->size, done = 0;
+
+		for (int k = 0; k < N; k++)
+			for (int i = 0; i < 50; i++) {
+				in[k][i] = (e * N + k) * 1000 + m->rank * 50 + i;
+				out[k][i] = -1;
+			}
+		for (int k = 0; k < N; k++)
+			CALL(MPIX_Sched_start(reqs[(k * 5 + m->rank + e) % N])); /* 5 and 6 are coprime */
+		for (int k = 0; k < N; k++)
+			mixed[k] = reqs[k];
+		mixed[N] = MPIX_SCHED_REQUEST_NULL;
+		if (e % 3 == 0) {
+			CALL(MPIX_Sched_waitall(N + 1, mixed));
+		} else {
+			for (;; done++) {
+				CALL(MPIX_Sched_waitany(N + 1, mixed, &index));
+				if (index == MPIX_SCHED_UNDEFINED)
+					break;
+			}
+			NEED(done == N);
+		}
+		for (int k = 0; k < N; k++)
+			for (int i = 0; i < 50; i++)
+				NEED(out[k][i] == (e * N + k) * 1000 + left * 50 + i);
+	}
+	for (int k = 0; k < N; k++)
+		CALL(MPIX_Sched_free(&reqs[k]));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* ---- datatypes ---- */
+
+/* Every other int of a struct with a hole, in reverse order of blocks; large enough for all transports. */
+static int strided(struct member *m)
+{
+	size_t counts[] = { 0, 1, 5, 400, 9000 };
+	const int64_t offset[] = { 12, 0 };
+	const size_t length[] = { 1, 2 };
+	MPIX_Sched s = load(m, bcast_text);
+	MPIX_Sched_type type, other;
+
+	NEED(s);
+	for (size_t c = 0; c < ELEMENTS(counts); c++) {
+		size_t n = counts[c], words = n * 5;
+		int32_t *data = malloc(words * 4 + 4);
+		void *buffers[] = { data };
+		struct MPIX_Sched_bind b = bind_to(buffers, 1, n, MPIX_SCHED_BYTE);
+		MPIX_Sched_request req;
+
+		CALL(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 2, offset, length, 20, &type));
+		/* The same signature in memory without holes: legal between the ranks. */
+		CALL(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 1, (int64_t[]){ 0 }, (size_t[]){ 3 }, 12,
+					    &other));
+		b.type = m->rank % 2 ? other : type;
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		CALL(MPIX_Sched_type_free(&type));
+		CALL(MPIX_Sched_type_free(&other));
+		for (int e = 1; e < 5; e++) {
+			for (size_t i = 0; i < words; i++)
+				data[i] = m->rank ? -7 : (int32_t)i * e;
+			CALL(MPIX_Sched_start(req));
+			CALL(MPIX_Sched_wait(req));
+			/* Packed order is: word 3, word 0, word 1 of each element. */
+			for (size_t i = 0; i < n; i++) {
+				const int at[3] = { 3, 0, 1 };
+
+				for (size_t k = 0; k < 3; k++) {
+					int32_t want = (int32_t)(i * 5 + (size_t)at[k]) * e;
+					int32_t got = m->rank % 2 ? data[i * 3 + k] : data[i * 5 + (size_t)at[k]];
+
+					NEED(got == want);
+				}
+				if (m->rank && m->rank % 2 == 0) /* holes are not touched */
+					NEED(data[i * 5 + 2] == -7 && data[i * 5 + 4] == -7);
+			}
+		}
+		CALL(MPIX_Sched_free(&req));
+		free(data);
+	}
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* ---- reductions ---- */
+
+static int builtin(struct member *m)
+{
+	MPIX_Sched s = load(m, fold_text);
+	double data[300];
+	void *buffers[] = { data, NULL };
+	struct MPIX_Sched_bind b = bind_to(buffers, 2, 300, MPIX_SCHED_DOUBLE);
+	MPIX_Sched_request req;
+
+	NEED(s);
+	b.builtin = MPIX_SCHED_SUM;
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	for (int e = 1; e < 20; e++) {
+		for (int i = 0; i < 300; i++)
+			data[i] = m->rank * 1000 + i * e;
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		for (int i = 0; i < 300; i++) {
+			double want = 0;
+
+			for (int r = m->rank; r < m->size; r++)
+				want += r * 1000 + i * e;
+			NEED(data[i] == want);
+		}
+	}
+	CALL(MPIX_Sched_free(&req));
+	b.builtin = MPIX_SCHED_BXOR; /* not on doubles */
+	if (m->size > 1)
+		NEED(MPIX_Sched_init(s, m->group, &b, &req) == MPIX_SCHED_ERR_ARG && detail_has(m, "not defined"));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* (a, b) op (c, d) = (a·c, a·d + b): associative, but the order matters. */
+static void affine(const void *in, void *inout, size_t count, void *arg)
+{
+	const int64_t *x = in;
+	int64_t *y = inout;
+
+	(*(int *)arg)++;
+	for (size_t i = 0; i < 2 * count; i += 2) {
+		int64_t a = x[i] * y[i], b = x[i] * y[i + 1] + x[i + 1];
+
+		y[i] = a;
+		y[i + 1] = b;
+	}
+}
+
+static int user_op(struct member *m)
+{
+	const char *texts[] = { fold_text, fold_left_text };
+
+	for (int way = 0; way < 2; way++) {
+		MPIX_Sched s = load(m, texts[way]);
+		int64_t data[2 * 40];
+		void *buffers[] = { data, NULL };
+		struct MPIX_Sched_bind b = bind_to(buffers, 2, 40, MPIX_SCHED_BYTE);
+		int calls = 0, from = way ? 0 : m->rank, to = way ? m->rank : m->size - 1;
+		MPIX_Sched_request req;
+		MPIX_Sched_op op;
+		MPIX_Sched_type pair;
+
+		NEED(s);
+		CALL(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT64, 1, (int64_t[]){ 0 }, (size_t[]){ 2 }, 16,
+					    &pair));
+		CALL(MPIX_Sched_op_create(m->ctx, affine, &calls, 0, &op));
+		b.op = op;
+		b.type = pair;
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		CALL(MPIX_Sched_op_free(&op));
+		CALL(MPIX_Sched_type_free(&pair));
+		for (int e = 1; e < 10; e++) {
+			for (int i = 0; i < 40; i++) {
+				data[2 * i] = m->rank % 3 + 1;
+				data[2 * i + 1] = i * e + m->rank;
+			}
+			CALL(MPIX_Sched_start(req));
+			CALL(MPIX_Sched_wait(req));
+			for (int i = 0; i < 40; i++) {
+				int64_t a = to % 3 + 1, c = i * e + to;
+
+				for (int r = to - 1; r >= from; r--) {
+					int64_t ra = r % 3 + 1, rb = i * e + r;
+
+					c = ra * c + rb;
+					a = ra * a;
+				}
+				NEED(data[2 * i] == a && data[2 * i + 1] == c);
+			}
+		}
+		NEED(calls == (from < to ? 9 : 0));
+		CALL(MPIX_Sched_free(&req));
+		CALL(MPIX_Sched_unload(&s));
+	}
+	return 0;
+}
+
+/* ---- what goes wrong ---- */
+
+static int disagree(struct member *m)
+{
+	MPIX_Sched s = load(m, bcast_text), other = load(m, ring_text);
+	int data[64], more[64];
+	void *buffers[] = { data, more };
+	struct MPIX_Sched_bind b = bind_to(buffers, 2, 64, MPIX_SCHED_INT32), wrong;
+	struct MPIX_Sched_param root = { "root", &(int64_t){ m->rank == 1 }, 1 };
+	struct MPIX_Sched_param no_root = { "root", &(int64_t){ 99 }, 1 };
+	struct MPIX_Sched_param unknown = { "rooot", &(int64_t){ 0 }, 1 };
+	const bool odd = m->rank == 1;
+	MPIX_Sched_request req = NULL;
+
+	NEED(s && other);
+	/* One rank is different: all of them hear of it, in the same words. */
+	NEED(MPIX_Sched_init(odd ? other : s, m->group, &b, &req) == MPIX_SCHED_ERR_MISMATCH);
+	NEED(detail_has(m, "rank 1 binds another schedule than rank 0"));
+	wrong = b;
+	wrong.count = odd ? 63 : 64;
+	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_MISMATCH);
+	NEED(detail_has(m, "rank 1 binds another count than rank 0"));
+	wrong = b;
+	wrong.basic = odd ? MPIX_SCHED_FLOAT : MPIX_SCHED_INT32;
+	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_MISMATCH);
+	wrong = b;
+	wrong.params = &root;
+	wrong.nparams = 1;
+	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_MISMATCH);
+	NEED(detail_has(m, "rank 1 binds other parameters than rank 0"));
+	/* One rank's arguments are wrong: the same. */
+	wrong = b;
+	wrong.buffers = odd ? (void *[]){ NULL, NULL } : buffers;
+	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_ARG);
+	NEED(detail_has(m, "rank 1: the buffer data is not given"));
+	wrong = b;
+	wrong.params = odd ? &unknown : NULL;
+	wrong.nparams = odd;
+	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_PARAM && detail_has(m, "rooot"));
+	wrong.params = &no_root;
+	wrong.nparams = 1;
+	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_ASSERT && detail_has(m, "root"));
+	/* And after all that the group still works. */
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_unload(&s));
+	CALL(MPIX_Sched_unload(&other));
+	return 0;
+}
+
+/* Two ranks whose sizes agree in count but not in what the schedule makes of a parameter of their own. */
+static int sizes_differ(struct member *m)
+{
+	static const char text[] = "schedule s(local n)\n"
+				   "buffer inout data[count]\n"
+				   "rank r of p { if r == 0 { send data[0 +: n] to 1 } else if r == 1 { recv data[0 +: n] from 0 } }\n";
+	static const char extra[] = "schedule s(local n)\n"
+				    "buffer inout data[count]\n"
+				    "rank r of p { for k = 1 to n { if r == 0 { send data to 1 } else if r == 1 { recv data from 0 tag k - 1 } } }\n";
+	MPIX_Sched s = load(m, text), t = load(m, extra);
+	int data[64];
+	void *buffers[] = { data };
+	struct MPIX_Sched_bind b = bind_to(buffers, 1, 64, MPIX_SCHED_INT32);
+	struct MPIX_Sched_param n = { "n", &(int64_t){ m->rank ? 20 : 10 }, 1 };
+	struct MPIX_Sched_param two = { "n", &(int64_t){ 2 }, 1 };
+	MPIX_Sched_request req;
+
+	NEED(s && t);
+	b.params = &n;
+	b.nparams = 1;
+	NEED(MPIX_Sched_init(s, m->group, &b, &req) == MPIX_SCHED_ERR_MISMATCH && detail_has(m, "bytes"));
+	b.params = &two;
+	NEED(MPIX_Sched_init(t, m->group, &b, &req) == MPIX_SCHED_ERR_UNMATCHED && detail_has(m, "partner"));
+	CALL(MPIX_Sched_unload(&s));
+	CALL(MPIX_Sched_unload(&t));
+	return 0;
+}
+
+static int arguments(struct member *m)
+{
+	MPIX_Sched_ctx ctx = NULL;
+	MPIX_Sched s = NULL;
+	MPIX_Sched_group g = NULL;
+	MPIX_Sched_request req = NULL;
+	MPIX_Sched_type type;
+	struct MPIX_Sched_bind none = { 0 };
+	void *p = NULL;
+	int major, flag, index;
+
+	NEED(MPIX_Sched_ctx_create(NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_ctx_free(&ctx) == 0);
+	NEED(MPIX_Sched_load(m->ctx, "/nonexistent", &s) == MPIX_SCHED_ERR_SYS && detail_has(m, "/nonexistent"));
+	NEED(MPIX_Sched_load_mem(m->ctx, "x", "schedule", 8, &s) == MPIX_SCHED_ERR_SYNTAX && detail_has(m, "x:1:"));
+	NEED(MPIX_Sched_load_mem(m->ctx, "x", "\x89GSB\r\n\x1a\n", 8, &s) == MPIX_SCHED_ERR_TRUNCATED);
+	NEED(MPIX_Sched_load_mem(m->ctx, "x", NULL, 8, &s) == MPIX_SCHED_ERR_ARG);
+	NEED(!s);
+	NEED(MPIX_Sched_group_create(m->ctx, 3, 2, team_allgather, m, &g) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_init(NULL, m->group, &none, &req) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_start(NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_wait(NULL) == 0 && MPIX_Sched_waitall(0, NULL) == 0);
+	NEED(MPIX_Sched_test(NULL, &flag) == 0 && flag == 1);
+	NEED(MPIX_Sched_waitany(0, NULL, &index) == 0 && index == MPIX_SCHED_UNDEFINED);
+	NEED(MPIX_Sched_get_version(&major, &major, NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 0, NULL, NULL, 0, &type) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 1, &(int64_t){ 0 }, &(size_t){ SIZE_MAX }, 0, &type) ==
+	     MPIX_SCHED_ERR_ARG);
+	NEED(strcmp(MPIX_Sched_error_string(MPIX_SCHED_ERR_DEAD), "a rank of the group died") == 0);
+	NEED(*MPIX_Sched_error_string(12345));
+	/* The heap. */
+	NEED(MPIX_Sched_alloc(m->ctx, (size_t)1 << 60, &p) == MPIX_SCHED_ERR_NOMEM);
+	NEED(MPIX_Sched_dealloc(m->ctx, &p) == MPIX_SCHED_ERR_ARG);
+	for (size_t size = 0; size < 5000000; size = size * 3 + 1) {
+		char *q;
+
+		CALL(MPIX_Sched_alloc(m->ctx, size, &p));
+		q = p;
+		NEED((uintptr_t)p % 64 == 0);
+		for (size_t i = 0; i < size; i++)
+			NEED(q[i] == 0);
+		memset(p, 0xff, size);
+		NEED(MPIX_Sched_dealloc(m->ctx, q + 1) == MPIX_SCHED_ERR_ARG);
+		CALL(MPIX_Sched_dealloc(m->ctx, p));
+		NEED(MPIX_Sched_dealloc(m->ctx, p) == MPIX_SCHED_ERR_ARG);
+	}
+	return 0;
+}
+
+/* Memory that is bound cannot be given back before. */
+static int bound_heap(struct member *m)
+{
+	MPIX_Sched s = load(m, bcast_text);
+	void *p;
+	struct MPIX_Sched_bind b;
+	MPIX_Sched_request req;
+
+	NEED(s);
+	CALL(MPIX_Sched_alloc(m->ctx, 400, &p));
+	b = bind_to(&p, 1, 100, MPIX_SCHED_INT32);
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	NEED(MPIX_Sched_dealloc(m->ctx, p) == MPIX_SCHED_ERR_STATE);
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_dealloc(m->ctx, p));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* Binding and freeing over and over does not use up the heap. */
+static int churn(struct member *m)
+{
+	MPIX_Sched s = load(m, bcast_text);
+	static _Thread_local int data[20000];
+	void *buffers[] = { data };
+	struct MPIX_Sched_bind b = bind_to(buffers, 1, 20000, MPIX_SCHED_INT32);
+
+	NEED(s);
+	for (int e = 0; e < 200; e++) {
+		MPIX_Sched_request req;
+
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		data[19999] = m->rank ? 0 : e;
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		NEED(data[19999] == e);
+		CALL(MPIX_Sched_free(&req));
+	}
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* A rank that leaves instead of doing its part does not hang the others. */
+static int leaves(struct member *m)
+{
+	MPIX_Sched s = load(m, bcast_text);
+	int data[4];
+	void *buffers[] = { data };
+	struct MPIX_Sched_bind b = bind_to(buffers, 1, 4, MPIX_SCHED_INT32);
+	MPIX_Sched_request req;
+	int rc = 0;
+
+	NEED(s);
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	for (int e = 0; e < 3 && m->rank != 1; e++) {
+		rc = MPIX_Sched_start(req);
+		rc = rc ? rc : MPIX_Sched_wait(req);
+		if (rc)
+			break;
+	}
+	if (m->rank == 0) /* it sends to rank 1 */
+		NEED(rc == MPIX_SCHED_ERR_DEAD && detail_has(m, "rank 1 has left"));
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*fn)(struct member *);
+	int sizes[4];
+} cases[] = {
+	{ "life", life, { 1, 2, 5, 0 } },
+	{ "many", many, { 1, 3, 4, 0 } },
+	{ "strided", strided, { 1, 2, 4, 0 } },
+	{ "builtin", builtin, { 1, 2, 5, 0 } },
+	{ "user_op", user_op, { 1, 2, 5, 0 } },
+	{ "disagree", disagree, { 2, 4, 0 } },
+	{ "sizes_differ", sizes_differ, { 2, 3, 0 } },
+	{ "arguments", arguments, { 1, 0 } },
+	{ "bound_heap", bound_heap, { 1, 3, 0 } },
+	{ "churn", churn, { 3, 0 } },
+	{ "leaves", leaves, { 2, 4, 0 } },
+};
+
+static size_t at;
+
+static void run_case(void)
+{
+	bool staged = getenv("GOAL_SHM_DIRECT") != NULL;
+
+	for (int threads = 0; threads < 2; threads++)
+		for (int i = 0; cases[at].sizes[i]; i++) {
+			int n = cases[at].sizes[i];
+			bool ok = team_run(n, threads, cases[at].fn, NULL) == 0;
+
+			CU_ASSERT(ok);
+			printf("%s rt.%s %d %s%s\n", ok ? "ok" : "FAIL", cases[at].name, n,
+			       threads ? "threads" : "processes", staged ? " staged" : "");
+		}
+	at++;
+}
+
+int main(void)
+{
+	unsigned bad;
+	CU_pSuite suite;
+
+	if (CU_initialize_registry() != CUE_SUCCESS)
+		return 1;
+	suite = CU_add_suite("rt", NULL, NULL);
+	for (size_t i = 0; i < ELEMENTS(cases); i++)
+		CU_add_test(suite, cases[i].name, run_case);
+	for (int staged = 0; staged < 2; staged++) {
+		at = 0;
+		if (staged)
+			setenv("GOAL_SHM_DIRECT", "0", 1);
+		CU_run_all_tests();
+	}
+	bad = CU_get_number_of_failures();
+	CU_cleanup_registry();
+	return bad != 0;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Ranks for tests. */
+#include "tests/rt/team.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+int team_allgather(const void *in, void *out, size_t size, void *arg)
+{
+	struct member *m = arg;
+	struct team *t = m->team;
+	uint64_t seq = ++m->seq;
+
+	if (size > TEAM_RECORD)
+		return 1;
+	memcpy(t->slots[m->rank].data[seq & 1], in, size);
+	atomic_store_explicit(&t->slots[m->rank].seq, seq, memory_order_release);
+	for (int r = 0; r < m->size; r++) {
+		while (atomic_load_explicit(&t->slots[r].seq, memory_order_acquire) < seq) {
+			if (atomic_load(&t->failed))
+				return 1;
+			sched_yield();
+		}
+		memcpy((char *)out + (size_t)r * size, t->slots[r].data[seq & 1], size);
+	}
+	return 0;
+}
+
+struct start {
+	struct member m;
+	int (*fn)(struct member *);
+	bool bare;
+	pthread_t id;
+};
+
+static int one(struct start *s)
+{
+	struct member *m = &s->m;
+	int rc;
+
+	if (s->bare)
+		return s->fn(m);
+	CALL(MPIX_Sched_ctx_create(&m->ctx));
+	CALL(MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &m->group));
+	rc = s->fn(m);
+	CALL(MPIX_Sched_group_free(&m->group));
+	CALL(MPIX_Sched_ctx_free(&m->ctx));
+	return rc;
+}
+
+static void *thread(void *arg)
+{
+	struct start *s = arg;
+
+	if (one(s)) {
+		atomic_fetch_add(&s->m.team->wrong, 1);
+		atomic_store(&s->m.team->failed, 1);
+	}
+	return NULL;
+}
+
+static int run(int size, bool threads, int (*fn)(struct member *), void *arg, bool bare)
+{
+	struct team *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct start s[TEAM_MAX];
+	pid_t pids[TEAM_MAX] = { 0 };
+	int wrong, left = size;
+	double until = now() + 60;
+
+	if (t == MAP_FAILED || size > TEAM_MAX)
+		return 1;
+	t->size = size;
+	fflush(NULL);
+	for (int r = 0; r < size; r++) {
+		s[r] = (struct start){ .m = { .team = t, .rank = r, .size = size, .arg = arg }, .fn = fn, .bare = bare };
+		if (threads) {
+			if (pthread_create(&s[r].id, NULL, thread, &s[r]))
+				abort();
+		} else if ((pids[r] = fork()) == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			_exit(one(&s[r]) != 0);
+		}
+	}
+	for (int r = 0; r < size && threads; r++)
+		pthread_join(s[r].id, NULL);
+	while (!threads && left) {
+		int status;
+		pid_t pid = waitpid(-1, &status, WNOHANG);
+
+		if (pid > 0) {
+			left--;
+			if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+				atomic_fetch_add(&t->wrong, 1);
+				atomic_store(&t->failed, 1);
+			}
+			continue;
+		}
+		if (now() > until) {
+			fprintf(stderr, "team: time is up\n");
+			for (int r = 0; r < size; r++)
+				kill(pids[r], SIGKILL);
+			until += 60;
+		}
+		usleep(1000);
+	}
+	wrong = atomic_load(&t->wrong);
+	munmap(t, sizeof *t);
+	return wrong;
+}
+
+int team_run(int size, bool threads, int (*fn)(struct member *), void *arg)
+{
+	return run(size, threads, fn, arg, false);
+}
+
+int team_run_bare(int size, bool threads, int (*fn)(struct member *), void *arg)
+{
+	return run(size, threads, fn, arg, true);
+}
