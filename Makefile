@@ -26,6 +26,7 @@ COMPILER := $(READER) bin_write checks compile ir lower_concrete lower_plain low
             pass_reduce_deps passes print
 RUNTIME  := api bind board ctx group heap kernels sched types
 BACKENDS := backends engine layout shm/shm
+REFERENCE := loop/loop
 GOALRUN  := launch main oracle rank
 
 obj = $(patsubst %,$(BUILD)/$(1)/%.o,$(2))
@@ -85,7 +86,7 @@ $(BUILD)/lang/parametric.lex.o: $(BUILD)/lang/parametric.tab.h
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/unit
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/unit-all
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
@@ -93,7 +94,7 @@ $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lgoalsched -lcunit \
 		-Wl,-rpath,'$$ORIGIN/../lib'
 
-$(BUILD)/tests/unit: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c)) $(COMPILE_O)
+$(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c)) $(call obj,backends,$(REFERENCE)) $(COMPILE_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit -ljson-c
 

@@ -434,6 +434,8 @@ static int run(struct machine *m, const struct bin_args *args)
 		case BIN_BUFSIZE:
 			if (reg[w->b] < 0)
 				return out_of_bounds(m->sp, w->a, 0, 0, (uint64_t)reg[w->b]);
+			if (m->sp->nops) /* ops were held against other sizes */
+				return -ERR_CORRUPT;
 			m->sp->bufsize[w->a] = (uint64_t)reg[w->b];
 			continue;
 		case BIN_ASSERT:
@@ -477,6 +479,8 @@ static int program_ops(const struct bin *b, const struct bin_args *args, struct 
 		m.scalar[i] = 0;
 	for (uint32_t i = 0; i <= m.mask; i++)
 		m.table[i].label = 0;
+	for (uint32_t i = 0; i < b->nbuffers; i++)
+		sp->bufsize[i] = 0;
 	m.reg[0] = args->rank;
 	m.reg[1] = args->size;
 	m.reg[2] = args->count;

@@ -108,22 +108,24 @@ struct visitor {
 
 static int walk(const struct ends *sends, const struct ends *recvs, const struct visitor *v)
 {
-	const struct end *s = sends->v.at, *s_end = s + sends->v.n;
-	const struct end *r = recvs->v.at, *r_end = r + recvs->v.n;
+	size_t i = 0, k = 0;
 	int err = 0;
 
-	while (!err && (s < s_end || r < r_end)) {
-		if (s < s_end && r < r_end && same_channel(s, r)) {
+	while (!err && (i < sends->v.n || k < recvs->v.n)) {
+		const struct end *s = i < sends->v.n ? &sends->v.at[i] : NULL;
+		const struct end *r = k < recvs->v.n ? &recvs->v.at[k] : NULL;
+
+		if (s && r && same_channel(s, r)) {
 			err = v->pair ? v->pair(v->arg, s, r) : 0;
-			s++;
-			r++;
-		} else if (r >= r_end || (s < s_end && by_channel(s, r) < 0)) {
+			i++;
+			k++;
+		} else if (!r || (s && by_channel(s, r) < 0)) {
 			/* by_channel also compares op numbers, but only within a channel. */
 			err = v->lone ? v->lone(v->arg, s, true) : 0;
-			s++;
+			i++;
 		} else {
 			err = v->lone ? v->lone(v->arg, r, false) : 0;
-			r++;
+			k++;
 		}
 	}
 	return err;
@@ -345,7 +347,8 @@ void ir_events_fini(struct ir_events *ev)
 
 /* Calls add(to, from) for each pair of events of which from comes first. */
 static void each_edge(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m,
-		      size_t nm, void (*add)(struct ir_events *, uint32_t, uint32_t), struct ir_events *arg)
+		      size_t nm, bool rendezvous, void (*add)(struct ir_events *, uint32_t, uint32_t),
+		      struct ir_events *arg)
 {
 	for (uint32_t r = 0; r < g->nranks; r++) {
 		const struct ir_rank *rank = &g->ranks[r];
@@ -365,7 +368,8 @@ static void each_edge(const struct ir_graph *g, const struct ir_events *ev, cons
 		uint32_t s = 2 * (ev->base[m[i].src] + m[i].send), r = 2 * (ev->base[m[i].dst] + m[i].recv);
 
 		add(arg, r + 1, s); /* a recv completes after its send started */
-		add(arg, s + 1, r); /* a send may complete only after its recv started */
+		if (rendezvous)
+			add(arg, s + 1, r);
 	}
 }
 
@@ -380,7 +384,8 @@ static void put_edge(struct ir_events *ev, uint32_t to, uint32_t from)
 	ev->pred[ev->pred_at[to + 1]++] = from;
 }
 
-int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct ir_match *m, size_t nm)
+int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct ir_match *m, size_t nm,
+		   bool rendezvous)
 {
 	uint64_t total = 0;
 	uint32_t n;
@@ -400,13 +405,13 @@ int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct 
 	ev->pred_at = mem_calloc((size_t)n + 3, sizeof *ev->pred_at);
 	if (!ev->pred_at)
 		return -ERR_NOMEM;
-	each_edge(g, ev, m, nm, count_edge, ev);
+	each_edge(g, ev, m, nm, rendezvous, count_edge, ev);
 	for (uint32_t e = 2; e < n + 2; e++)
 		ev->pred_at[e] += ev->pred_at[e - 1];
 	ev->pred = mem_alloc((size_t)ev->pred_at[n + 1] * sizeof *ev->pred);
 	if (!ev->pred)
 		return -ERR_NOMEM;
-	each_edge(g, ev, m, nm, put_edge, ev);
+	each_edge(g, ev, m, nm, rendezvous, put_edge, ev);
 	return 0;
 }
 
@@ -472,7 +477,7 @@ static int check_deadlock(struct goal_diags *d, const struct ir_graph *g, const 
 	bool all = true;
 	int err = ir_graph_match(g, &m, &nm);
 
-	err = err ? err : ir_events_init(&ev, g, m, nm);
+	err = err ? err : ir_events_init(&ev, g, m, nm, true);
 	if (err)
 		goto out;
 	n = 2 * ev.base[g->nranks];
@@ -527,6 +532,7 @@ struct races {
 	uint32_t *stamp, *stack, *pos, round;
 	uint64_t work; /* left */
 	unsigned found;
+	uint32_t last[2]; /* that were found */
 };
 
 /* Past so many steps, or findings, the search ends. */
@@ -585,6 +591,8 @@ static void race(struct goal_diags *d, struct races *x, const struct check *self
 	uint32_t base = x->ev.base[r];
 	uint8_t ka = rank->ops[a->op].kind, kb = rank->ops[b->op].kind;
 
+	if (x->found && x->last[0] == base + a->op && x->last[1] == base + b->op)
+		return; /* it is known by another range */
 	if (a->op == b->op || (!a->write && !b->write) ||
 	    ordered(x, base + a->op, ka == BIN_OP_SEND, base + b->op, kb == BIN_OP_RECV) ||
 	    ordered(x, base + b->op, kb == BIN_OP_SEND, base + a->op, ka == BIN_OP_RECV))
@@ -593,6 +601,8 @@ static void race(struct goal_diags *d, struct races *x, const struct check *self
 	struct goal_loc at = ir_graph_loc(x->g, &rank->ops[first]);
 
 	x->found++;
+	x->last[0] = base + a->op;
+	x->last[1] = base + b->op;
 	FOUND(d, x->g, self, s, r, second,
 	      "rank %u: this op and op %u (line %u) touch the same bytes, one writes, and nothing orders them",
 	      r, first, at.line);
@@ -647,7 +657,7 @@ static int check_race(struct goal_diags *d, const struct ir_graph *g, const stru
 
 	if (g->plain) /* every op has bytes of its own */
 		return 0;
-	err = err ? err : ir_events_init(&x.ev, g, m, nm);
+	err = err ? err : ir_events_init(&x.ev, g, m, nm, false);
 	if (!err) {
 		uint32_t n = x.ev.base[g->nranks];
 

@@ -44,7 +44,10 @@ struct ir_events {
 	uint32_t *base; /* nranks + 1 */
 	uint32_t *pred_at, *pred; /* what must come before event e */
 };
-int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct ir_match *m, size_t nm);
+/* rendezvous: also the start of a recv before the completion of its send. A send may complete only then, as far
+ * as deadlocks are concerned; but it may as well complete at once, as far as races are. */
+int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct ir_match *m, size_t nm,
+		   bool rendezvous);
 void ir_events_fini(struct ir_events *ev);
 
 #endif

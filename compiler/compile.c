@@ -83,6 +83,11 @@ struct sample {
 #define SAMPLE_FUEL ((uint64_t)1 << 20)
 #define SAMPLES_FUEL ((uint64_t)1 << 24)
 
+static uint64_t fuel(const struct compile_options *o, uint32_t size)
+{
+	return o->fuel ? o->fuel : lower_fuel(size);
+}
+
 static bool own_assertion(const struct ir_image *im, uint32_t pc)
 {
 	for (size_t i = 0; i < im->asserts.n; i++)
@@ -101,7 +106,7 @@ static int check_size(struct sample *s, bool asked, bool *more)
 	unsigned warnings = goal_diags_warnings(s->d);
 	int err;
 
-	a.fuel = asked ? lower_fuel(a.size) : s->fuel < SAMPLE_FUEL ? s->fuel : SAMPLE_FUEL;
+	a.fuel = asked ? fuel(s->o, a.size) : s->fuel < SAMPLE_FUEL ? s->fuel : SAMPLE_FUEL;
 	err = ir_graph_specialise(&s->b, &a, &g, &a.rank, &fault);
 	if (err == -ERR_NOMEM || (err == -ERR_ASSERT && !asked && own_assertion(s->im, fault.where)))
 		return err == -ERR_NOMEM ? err : 0;
@@ -139,7 +144,7 @@ static int check_program(struct sample *s, struct bin_arg *args, int64_t count)
 	int err = 0;
 
 	s->args.args = args;
-	s->fuel = SAMPLES_FUEL;
+	s->fuel = s->o->fuel ? s->o->fuel : SAMPLES_FUEL;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		s->args.size = s->o->nranks ? s->o->nranks : sizes[i];
 		for (unsigned c = 0; c < (count < 0 ? 2u : 1u); c++) {
@@ -176,7 +181,7 @@ static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, 
 {
 	bool roots = b->meta->root != BIN_NONE && !args[b->meta->root].known;
 	struct bin_args a = { .size = o->nranks, .count = count, .args = args,
-			      .fuel = lower_fuel(o->nranks) };
+			      .fuel = fuel(o, o->nranks) };
 	struct ir_image im;
 	int err;
 

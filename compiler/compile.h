@@ -20,6 +20,7 @@ struct compile_options {
 	size_t ndefines;
 	const char *passes; /* "name,name"; NULL: none */
 	uint64_t checks_off; /* a bit for each of checks[] */
+	uint64_t fuel; /* instructions that one size may take, all ranks together; 0: enough for any use */
 };
 
 /* Compiles a text to an owned binary, also when there are only warnings. Mistakes are diagnostics of d;

@@ -67,6 +67,10 @@ static int arith(struct conc *c, int op, struct value x, struct value y, bool bi
 		return bin_arith(op, x.v, y.v, &out->v);
 	}
 	err = row_of(c, x, &a);
+	if (x.sym && binary && y.sym && x.v == y.v && op >= BIN_EQ && op <= BIN_LE) {
+		*out = (struct value){ false, op == BIN_EQ || op == BIN_LE }; /* the same row */
+		return 0;
+	}
 	if (!err && binary)
 		err = row_of(c, y, &b);
 	if (err)

@@ -392,6 +392,20 @@ static void gen_labelref(struct gen *g, const struct goal_labelref *l, bool decl
 			index[k] = gen_expr(g, l->index[k]);
 }
 
+/* "reduce b with a into b": the second b has to be the first. */
+static void gen_again(struct gen *g, const struct goal_range *again, const struct bin_tmpl *t)
+{
+	struct bin_tmpl second = *t;
+	uint16_t zero = gen_num(g, 0), len, same = new_reg(g);
+
+	gen_range(g, again, true, &second, 1, &len);
+	emit_abc(g, BIN_EQ, same, t->off[1] == BIN_NOREG ? zero : t->off[1],
+		 second.off[1] == BIN_NOREG ? zero : second.off[1]);
+	emit_imm(g, BIN_ASSERT, same, string(g, "the range that is written is not the one that is reduced"));
+	emit_abc(g, BIN_EQ, same, t->len, len);
+	emit_imm(g, BIN_ASSERT, same, string(g, "the range that is written is not the one that is reduced"));
+}
+
 static void gen_op(struct gen *g, const struct goal_stmt *s)
 {
 	struct bin_tmpl t = { .kind = (uint8_t)s->op,
@@ -417,6 +431,8 @@ static void gen_op(struct gen *g, const struct goal_stmt *s)
 		emit_abc(g, BIN_EQ, same, len[0], len[1]);
 		emit_imm(g, BIN_ASSERT, same, string(g, "the two ranges differ in length"));
 	}
+	if (s->again)
+		gen_again(g, s->again, &t);
 	if (s->op == GOAL_CALC)
 		t.len = gen_expr(g, s->expr);
 	for (unsigned c = 0; c < GOAL_NCLAUSES; c++)
@@ -608,6 +624,7 @@ static void gen_prologue(struct gen *g)
 	}
 	for (const struct goal_param *p = g->s->params; p; p = p->next, index++) {
 		uint16_t len, want, same;
+		char text[128];
 
 		/* Only its root knows a rootonly vector. */
 		if (!p->length || p->scope == GOAL_ROOTONLY)
@@ -618,7 +635,8 @@ static void gen_prologue(struct gen *g)
 		emit(g, (struct bin_word){ .op = BIN_VECLEN, .a = len, .b = (uint16_t)index });
 		want = gen_expr(g, p->length);
 		emit_abc(g, BIN_EQ, same, len, want);
-		emit_imm(g, BIN_ASSERT, same, string(g, "a vector has the wrong length"));
+		snprintf(text, sizeof text, "the vector %.64s has the wrong length", p->name);
+		emit_imm(g, BIN_ASSERT, same, string(g, text));
 		g->top = len;
 	}
 	index = 0;
@@ -725,7 +743,8 @@ void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const
 			 bin_str(b, b->buffers[fault->what].name), v[2]);
 	else if (err == -ERR_BOUNDS)
 		snprintf(what, sizeof what,
-			 "[%" PRId64 " +: %" PRId64 "] is outside of the buffer %s, which has %" PRId64, v[0],
+			 "[%" PRId64 " +: %" PRId64 "] is outside of the buffer %s, which has %" PRId64 " elements",
+			 v[0],
 			 v[1], bin_str(b, b->buffers[fault->what].name), v[2]);
 	else if (err == -ERR_FUEL)
 		snprintf(what, sizeof what, "the schedule takes too many steps");

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum action { COMPILE, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, LIST_CHECKS, LIST_PASSES };
+enum action { COMPILE, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, LIST_CHECKS, LIST_PASSES, HELP, VERSION };
 
 struct goalc {
 	enum action action;
@@ -170,11 +170,11 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 		case O_LATER:
 			return not_built(longs[at].name);
 		case O_HELP:
-			fputs(usage_text, stdout);
-			exit(EXIT_OK);
+			c->action = HELP;
+			return 0;
 		case O_VERSION:
-			printf("goalc %s\n", GOAL_VERSION);
-			exit(EXIT_OK);
+			c->action = VERSION;
+			return 0;
 		default:
 			return usage("unknown option or missing argument: %s", argv[optind - 1]);
 		}
@@ -195,6 +195,12 @@ static int system_error(const char *path)
 	return EXIT_FAULT;
 }
 
+/* After the last printf: what the shell is told also depends on whether all of it arrived. */
+static int printed(void)
+{
+	return fflush(stdout) || ferror(stdout) ? system_error("standard output") : EXIT_OK;
+}
+
 static int list_checks(void)
 {
 	static const char *const levels[] = { "off", "warning", "error" };
@@ -203,14 +209,20 @@ static int list_checks(void)
 	for (unsigned i = 0; i < nchecks; i++)
 		printf("%-16s %-8s %-10s %s\n", checks[i].name, levels[checks[i].level[CHECK_PLAIN]],
 		       levels[checks[i].level[CHECK_PARAMETRIC]], checks[i].help);
-	return EXIT_OK;
+	return printed();
 }
 
 static int list_passes(void)
 {
 	for (unsigned i = 0; i < npasses; i++)
 		printf("%-16s %-7s %s\n", passes[i].name, passes[i].local ? "local" : "global", passes[i].help);
-	return EXIT_OK;
+	return printed();
+}
+
+static int say(const char *text)
+{
+	fputs(text, stdout);
+	return printed();
 }
 
 static void to_options(const struct goalc *c, struct compile_define *defs, struct compile_options *o)
@@ -270,9 +282,8 @@ static int write_text(const struct goalc *c, const char *text)
 
 	if (c->output)
 		return file_write(c->output, text, len) ? system_error(c->output) : EXIT_OK;
-	if (fwrite(text, 1, len, stdout) != len || fflush(stdout))
-		return system_error("standard output");
-	return EXIT_OK;
+	fwrite(text, 1, len, stdout);
+	return printed();
 }
 
 static int stats_text(const struct goalc *c, const struct ir_graph *g, char **out)
@@ -411,6 +422,10 @@ int main(int argc, char **argv)
 		rc = list_checks();
 	else if (!rc && c.action == LIST_PASSES)
 		rc = list_passes();
+	else if (!rc && c.action == HELP)
+		rc = say(usage_text);
+	else if (!rc && c.action == VERSION)
+		rc = say("goalc " GOAL_VERSION "\n");
 	else if (!rc)
 		rc = run(&c);
 	goal_diags_free(c.diags);

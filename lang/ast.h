@@ -106,6 +106,7 @@ struct goal_stmt {
 	enum goal_kind op;
 	struct goal_labelref *label; /* of an op, or the left side of a dependency */
 	struct goal_range *range[2];
+	struct goal_range *again; /* the second b of "reduce b with a into b" */
 	struct goal_expr *clause[GOAL_NCLAUSES];
 	const char *exec; /* "app", "comm", "nic" or NULL */
 	/* GOAL_S_DEP */

@@ -99,12 +99,10 @@ file:	nls head decls body nls
 nls:	%empty
 	| nls T_NL
 	;
-head:	T_SCHEDULE T_IDENT params implements nl {
+head:	T_SCHEDULE T_IDENT params implements T_NL {
 		x->schedule->name = $2;
 		x->schedule->loc = @2;
 	}
-	;
-nl:	T_NL nls
 	;
 params:	%empty
 	| '(' ')'
@@ -131,14 +129,20 @@ implements: %empty
 	| T_IMPLEMENTS T_IDENT { x->schedule->implements = $2; }
 	;
 decls:	%empty
-	| decls T_BUFFER T_IDENT T_IDENT '[' expr ']' nl {
+	| decl_list
+	;
+decl_list: decl
+	| decl_list decl
+	;
+decl:	T_NL
+	| T_BUFFER T_IDENT T_IDENT '[' expr ']' T_NL {
 		struct goal_buffer **last = &x->schedule->buffers;
 
 		while (*last)
 			last = &(*last)->next;
-		*last = NEW(struct goal_buffer, .name = $4, .loc = @4, .mode = mode(x, $3, @3), .length = $6);
+		*last = NEW(struct goal_buffer, .name = $3, .loc = @3, .mode = mode(x, $2, @2), .length = $5);
 	}
-	| decls error nl { yyerrok; }
+	| error T_NL { yyerrok; }
 	;
 body:	T_RANK T_IDENT T_OF T_IDENT block {
 		x->schedule->rank = $2;
@@ -146,6 +150,7 @@ body:	T_RANK T_IDENT T_OF T_IDENT block {
 		x->schedule->size = $4;
 		x->schedule->body = $5;
 	}
+	| T_RANK error block
 	;
 block:	'{' stmts '}' { $$ = $2.first; }
 	;
@@ -273,6 +278,7 @@ op:	T_SEND range T_TO expr {
 		$<stmt>$->op = GOAL_REDUCE_WITH;
 		$<stmt>$->range[0] = $4;
 		$<stmt>$->range[1] = $2;
+		$<stmt>$->again = $6;
 		if (strcmp($2->name, $6->name))
 			goal_diag(x->diags, GOAL_ERROR, @6, "syntax",
 				  "\"reduce b with a into b\" writes to b itself, not to %s", $6->name);

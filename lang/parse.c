@@ -60,7 +60,9 @@ static void add_found(struct text *t, const char *the, const char *kind, const c
 {
 	unsigned char c = len ? (unsigned char)*text : 0;
 
-	if (!strncmp(kind, "the end", 7))
+	if (*kind == '\'')
+		text_add(t, "\"%c\"", kind[1]);
+	else if (!strncmp(kind, "the end", 7))
 		text_add(t, "%s%s", the, kind + 4);
 	else if (c < 32 || c > 126)
 		text_add(t, "%sbyte 0x%02x", the, c);

@@ -54,14 +54,17 @@ file:	T_NUM_RANKS T_INT {
 	} ranks
 	;
 ranks:	%empty
-	| ranks rank
-	| ranks error '}' { yyerrok; x->rank.ops.n = x->rank.deps.n = x->rank.names.n = 0; }
+	| rank_list
+	;
+rank_list: rank
+	| rank_list rank
 	;
 rank:	T_RANK T_INT '{' {
 		x->rank.rank = u32(x, "rank", $2, @2);
 		x->rank.loc = @2;
 		x->errors = goal_diags_errors(x->diags);
 	} stmts '}' { STOP_ON(end_rank(x)); }
+	| error '}' { yyerrok; x->rank.ops.n = x->rank.deps.n = x->rank.names.n = 0; }
 	;
 stmts:	stmt
 	| stmts nl stmt

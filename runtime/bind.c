@@ -187,11 +187,18 @@ static int bind_buffer(struct mpix_sched_request *req, const struct MPIX_Sched_b
 
 /* ---- reductions ---- */
 
+static void reduce_user(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with);
+static void with_copy(const struct mpix_sched_request *req, char *a, uint64_t a_first, char *b, uint64_t b_first,
+		      size_t n);
+
 static void reduce_kernel(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with)
 {
 	const struct mpix_sched_request *req = arg;
 
-	(void)with; /* the built-in operations commute, to the bit */
+	if (with && req->reduce_tmp) {
+		with_copy(req, a, a_first, b, b_first, n);
+		return;
+	}
 	while (n) {
 		char *p, *q;
 		size_t run = be_layout_run(&req->type->layout, a, a_first, n, &p);
@@ -204,20 +211,31 @@ static void reduce_kernel(void *arg, char *a, uint64_t a_first, char *b, uint64_
 	}
 }
 
+/* b = b op a: operations write to their right operand, so that one is a copy. */
+static void with_copy(const struct mpix_sched_request *req, char *a, uint64_t a_first, char *b, uint64_t b_first,
+		      size_t n)
+{
+	const struct be_layout *l = &req->type->layout;
+	void *again = (void *)(uintptr_t)req;
+
+	be_copy(l, req->reduce_tmp, 0, a, a_first, n);
+	if (req->op)
+		reduce_user(again, b, b_first, req->reduce_tmp, 0, n, false);
+	else
+		reduce_kernel(again, b, b_first, req->reduce_tmp, 0, n, false);
+	be_copy(l, b, b_first, req->reduce_tmp, 0, n);
+}
+
 static void reduce_user(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with)
 {
 	const struct mpix_sched_request *req = arg;
 	const struct be_layout *l = &req->type->layout;
 	char *x = a + (int64_t)(a_first / l->per) * l->extent, *y = b + (int64_t)(b_first / l->per) * l->extent;
 
-	if (!with) {
+	if (with)
+		with_copy(req, a, a_first, b, b_first, n);
+	else
 		req->op->fn(x, y, n / l->per, req->op->arg);
-		return;
-	}
-	/* b = b op a: the function writes to its right operand, so that one is a copy. */
-	be_copy(l, req->reduce_tmp, 0, x, 0, n);
-	req->op->fn(y, req->reduce_tmp, n / l->per, req->op->arg);
-	be_copy(l, y, 0, req->reduce_tmp, 0, n);
 }
 
 static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind)
@@ -247,7 +265,9 @@ static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sche
 		if (!req->kernel)
 			return host_error(req->group, -ERR_ARG,
 					  "the operation is not defined for the basic datatype");
-		return 0;
+		/* Of numbers that compare equal, and of NaNs, it matters which one is on the left. */
+		if (req->type->basic < MPIX_SCHED_FLOAT)
+			return 0;
 	}
 	if (!most || !span(req->type, most, &low, &len))
 		return 0;

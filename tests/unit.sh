@@ -3,7 +3,8 @@
 # Unit tests of the compiler's parts.
 set -u
 . "$(dirname "$0")/lib.sh"
-timeout 300 "$BUILD/tests/unit" >"$TMP/out" 2>"$TMP/err"
+cd "$ROOT" || exit 1
+timeout 300 "$BUILD/tests/unit-all" >"$TMP/out" 2>"$TMP/err"
 rc=$?
 grep -E '^(ok|FAIL|skip) ' "$TMP/out"
 NOK=1

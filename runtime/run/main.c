@@ -125,8 +125,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 	bool known;
 
 	opterr = 0;
-	/* "+": options end at the schedule or at --, whose program has its own. */
-	while (!err && (opt = getopt_long(argc, argv, "+n:D:T:", longs, &at)) != -1) {
+	while (!err && (opt = getopt_long(argc, argv, "n:D:T:", longs, &at)) != -1) {
 		switch (opt) {
 		case 'n':
 			err = number("-n", optarg, 1, 4096, &g->nranks);

@@ -1,0 +1,183 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Checks the man pages: they are clean under mandoc and groff, every public function has a page, what
+# their SYNOPSIS and EXAMPLES show compiles, and what they say about names is what the programs say.
+#
+# One line a case, `ok NAME` or `FAIL NAME why`; exit 0, 1, or 77 without mandoc, groff or a compiler.
+# BUILD is the build directory, relative to the top of the source tree.
+
+set -u
+export LC_ALL=C.UTF-8
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+root=$PWD
+build=${BUILD:-build}
+case $build in /*) ;; *) build=$root/$build ;; esac
+goalc=$build/bin/goalc
+cc=${CC:-cc}
+
+for tool in mandoc groff col "$cc"; do
+  command -v "$tool" >/dev/null || { echo "skipped: $tool is not installed"; exit 77; }
+done
+[ -x "$goalc" ] || { echo "skipped: $goalc is not built"; exit 77; }
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+# verdict NAME WHY: an empty WHY is a pass.
+verdict() {
+  if [ -z "$2" ]; then
+    echo "ok $1"
+  else
+    echo "FAIL $1 $(head -n 1 <<<"$2")"
+    sed 1d <<<"$2" >&2
+    failed=1
+  fi
+}
+
+plain() { mandoc -Tutf8 -O width=200 "$1" | col -bx; }
+
+# section FILE NAME: the text of a section, rendered.
+section() { plain "$1" | awk -v s="$2" '/^[A-Z]/ { on = $0 == s; next } on'; }
+
+# blocks FILE PREFIX: the literal blocks of a page, one file each, as $tmp/PREFIX.N; N from 1.
+blocks() {
+  awk -v out="$tmp/$2." '
+    /^\.Bd -literal/ { n++; on = 1; next }
+    /^\.Ed/ { on = 0 }
+    on { gsub(/\\e/, "\\"); gsub(/\\&/, ""); print > (out n) }' "$1"
+}
+
+# lint PAGE: what is wrong with its markup; a stub must name a page that names it.
+lint() {
+  local page=$1 name target
+  name=$(basename "$page" | sed 's/\.[0-9]$//')
+  sed -n 1p "$page" | grep -q '^\.\\" SPDX-License-Identifier: BSD-3-Clause$' || echo "the first line is no SPDX line"
+  target=$(sed -n 's/^\.so man[0-9]\///p' "$page")
+  if [ -n "$target" ]; then
+    [ "$(wc -l <"$page")" -eq 2 ] || echo "a stub has two lines"
+    grep -qE "^\.Nm $name( ,)?$" "man/$target" 2>/dev/null || echo "man/$target does not name $name"
+    return
+  fi
+  mandoc -Tlint -Wwarning "$page" 2>&1
+  groff -mdoc -ww -z -t "$page" 2>&1
+  grep -qE "^\.Nm $name( ,)?$" "$page" || echo "its NAME does not have $name"
+}
+
+for page in man/*.[1-9]; do
+  verdict "$(basename "$page")" "$(lint "$page")"
+done
+
+# References to pages of this directory.
+missing=$(for ref in $(sed -n 's/^\.Xr \([^ ]*\) \([0-9]\).*/\1.\2/p; s/^.* Xr \([^ ]*\) \([0-9]\).*/\1.\2/p' man/*.[1-9] |
+  grep -E '^(MPIX|goal|sched)' | sort -u); do [ -e "man/$ref" ] || echo "there is no man/$ref"; done)
+verdict references "$missing"
+
+# The header and section 3 say the same.
+functions=$(grep -v '^typedef' runtime/mpix_sched.h | grep -o 'MPIX_Sched_[a-z_]*(' | tr -d '(' | sort -u)
+verdict functions-have-pages "$(for f in $functions; do [ -e "man/$f.3" ] || echo "$f has no page"; done)"
+verdict pages-have-functions "$(for p in man/*.3; do
+  f=$(basename "$p" .3)
+  grep -qx "$f" <<<"$functions" || echo "$f is not in the header"
+done)"
+verdict errors-are-listed "$(grep -o 'MPIX_SCHED_ERR_[A-Z_]*' runtime/mpix_sched.h | grep -v '_$' | sort -u | while read -r e; do
+  grep -q "^\.It Dv $e$" man/MPIX_Sched_error_string.3 || echo "$e is not in MPIX_Sched_error_string.3"
+done)"
+
+for page in man/*.3; do
+  grep -q '^\.so' "$page" && continue
+  name=$(basename "$page" .3)
+  # The header comes first, so that a prototype that differs does not compile.
+  { echo '#include <mpix_sched.h>'; section "$page" SYNOPSIS; } >"$tmp/synopsis.c"
+  why=$("$cc" -std=c17 -Wall -Wextra -Werror -fsyntax-only -Iruntime "$tmp/synopsis.c" 2>&1)
+  for f in $(sed -n 's/^\.Nm \(MPIX_[a-z_A-Z]*\).*/\1/p' "$page"); do
+    grep -q "$f(" "$tmp/synopsis.c" || why="$f is not in the SYNOPSIS"
+  done
+  verdict "synopsis-$name" "$why"
+done
+
+# Programs and schedules that pages show.
+for page in man/*.[1-9]; do
+  name=$(basename "$page")
+  rm -f "$tmp"/block.*
+  blocks "$page" block
+  for block in "$tmp"/block.*; do
+    [ -e "$block" ] || continue
+    n=${block##*.}
+    case $(head -n 1 "$block") in
+    '#include'*)
+      cp "$block" "$tmp/example.c"
+      verdict "example-$name-$n" "$("$cc" -std=c17 -Wall -Wextra -Werror -fsyntax-only -Iruntime "$tmp/example.c" 2>&1)"
+      ;;
+    schedule\ * | num_ranks\ *)
+      cp "$block" "$tmp/example.goal"
+      verdict "example-$name-$n" "$("$goalc" "$tmp/example.goal" -o "$tmp/example.bin" 2>&1)"
+      ;;
+    esac
+  done
+done
+
+# session FILE: runs the lines behind "$ " of a block and prints what it then would show.
+session() {
+  local line command=''
+  while IFS= read -r line; do
+    if [ -n "$command" ]; then
+      command=${command%\\}$line
+    else
+      case $line in '$ '*) command=${line#'$ '} ;; *) continue ;; esac
+    fi
+    printf '%s\n' "$line"
+    case $line in *\\) continue ;; esac
+    (PATH=$build/bin:$PATH eval "$command" 2>&1)
+    command=
+  done <"$1"
+}
+
+mkdir "$tmp/top"
+ln -s "$root/schedules" "$tmp/top/schedules"
+rm -f "$tmp"/shell.*
+blocks man/goalc.1 shell
+for block in "$tmp"/shell.*; do
+  [ "$(head -c 2 "$block")" = '$ ' ] || continue
+  (cd "$tmp/top" && session "$block" >"$block.out")
+  verdict "session-goalc.1-${block##*.}" "$(diff "$block" "$block.out")"
+done
+
+# Names of checks and passes, and the options, in the pages and in the programs.
+"$goalc" --list-checks | awk 'NR > 1 { print $1, $2, $3 }' >"$tmp/checks"
+sed -n 's/^\.It Cm \([a-z-]*\) Ta \([a-z]*\) Ta \([a-z]*\) Ta .*/\1 \2 \3/p' man/goal.5 >"$tmp/checks.5"
+verdict checks-goal.5 "$(diff "$tmp/checks" "$tmp/checks.5")"
+cut -d' ' -f1 "$tmp/checks" | sort >"$tmp/names"
+sed -n '/^\.Ss Checks/,/^\.Ss Stat/p' man/goalc.1 | sed -n 's/^\.Cm \([a-z-]*\).*/\1/p' | sort >"$tmp/names.1"
+verdict checks-goalc.1 "$(diff "$tmp/names" "$tmp/names.1")"
+"$goalc" --list-passes | awk '{ print $1 }' | sort >"$tmp/passes"
+sed -n '/^\.Ss Passes/,/^\.Ss Checks/p' man/goalc.1 | sed -n 's/^\.It Cm \([a-z-]*\)$/\1/p' | sort >"$tmp/passes.1"
+verdict passes-goalc.1 "$(diff "$tmp/passes" "$tmp/passes.1")"
+
+for program in goalc goalrun; do
+  [ -x "$build/bin/$program" ] || { echo "skipped: $program is not built"; continue; }
+  why=$("$build/bin/$program" --help | grep -oE -- '(^|[ [|])--?[a-zA-Z][a-z-]*' | tr -d ' [|' | sort -u | while read -r o; do
+    case $o in
+    --*) grep -q "Fl Fl ${o#--}\b" "man/$program.1" || echo "$o is not in $program.1" ;;
+    *) grep -q "Fl ${o:1:1}\b" "man/$program.1" || echo "$o is not in $program.1" ;;
+    esac
+  done)
+  verdict "options-$program.1" "$why"
+done
+
+# Instructions and environment variables.
+if [ -e compiler/insn.def ]; then
+  sed -n 's/^INSN([A-Z0-9]*, *\([0-9]*\), *"\([^"]*\)".*/\1 \2/p' compiler/insn.def >"$tmp/insns"
+  sed -n 's/^\.It \([0-9]*\) Ta \([^ ]*\) Ta .*Ta .*/\1 \2/p' man/goal-bin.5 | sed 's/\\-/-/' >"$tmp/insns.5"
+  verdict instructions-goal-bin.5 "$(while read -r line; do
+    grep -qxF -- "$line" "$tmp/insns.5" || echo "instruction $line is not in goal-bin.5"
+  done <"$tmp/insns")"
+fi
+if [ -e util/env.def ]; then
+  verdict environment-sched.7 "$(diff <(sed -n 's/^ENV(\([A-Z_]*\),.*/\1/p' util/env.def | sort) \
+    <(sed -n 's/^\.It Ev \([A-Z_]*\) Ta.*/\1/p' man/sched.7 | sort))"
+fi
+
+exit $failed

@@ -1,0 +1,746 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Binaries: what the reader refuses, that altered images with right checksums do no harm, arithmetic, and
+ * specialisation against an independent tree. */
+#include "compiler/compile.h"
+#include "tests/fuzz/repair.h"
+#include "tests/unit/unit.h"
+#include "util/err.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- images ---- */
+
+static const char bcast[] =
+	"schedule bcast(root = 0) implements MPI_Bcast\n"
+	"buffer inout data[count]\n"
+	"rank r of p {\n"
+	"  v = (r - root) mod p\n"
+	"  steps = v > 0 ? log2(lowbit(v)) : ceillog2(p)\n"
+	"  if v > 0 { got: recv data from (r - lowbit(v)) mod p level steps }\n"
+	"  for k = steps - 1 downto 0 {\n"
+	"    if v + 2^k < p { out[k]: send data to (r + 2^k) mod p level k ; out[k] requires got }\n"
+	"  }\n"
+	"}\n";
+
+/* Every instruction, every kind of op, constants, assertions, 2-D labels, a vector. */
+static const char rich[] =
+	"schedule rich(root = 0, n = 2, w[p])\n"
+	"buffer inout a[count + 8]\n"
+	"buffer in b[count + 8]\n"
+	"buffer scratch t[w[r] + 4]\n"
+	"rank r of p {\n"
+	"  x = 5000000000 + root - (3 * n) / 2 mod 7 + (1 << 3 >> 1 & 6 | 1 xor 2) + ~(-1)\n"
+	"  y = (x > 4 and r >= 0 or p < 1) ? min(1, max(0, r)) : abs(popcount(x))\n"
+	"  assert x > 0, \"positive\"\n"
+	"  for i = 0 to 1 {\n"
+	"    c[i, r]: calc y + lowbit(12) + ceillog2(9) + log2(9) tag i level i cpu 1 nic 2\n"
+	"    c[i, r] irequires c[i + 1, r], c[i - 2, r]\n"
+	"  }\n"
+	"  s: send b[0 +: 2] to (r + 1) mod p on nic\n"
+	"  g: recv a[0 +: 2] from (r - 1) mod p on app\n"
+	"  o: copy b[0 +: 2] into t[0 +: 2]\n"
+	"  q: reduce b[0 +: 2] into t[0 +: 2] on comm\n"
+	"  u: reduce t[2] with b[0] into t[2]\n"
+	"  q requires o, g\n"
+	"  e: nop\n"
+	"  e requires q, u, s\n"
+	"}\n";
+
+static const char plain[] =
+	"num_ranks 4\n"
+	"rank 0 {\na: send 8b to 1 tag 3\nb: calc 5 cpu 1\nb requires c\nc: calc 99999999999 nic 2\na irequires b\n}\n"
+	"rank 1 {\nrecv 8b from 0 tag 3\nsend 7b to 2\nsend 0b to 2\n}\n"
+	"rank 2 {\nx: recv 7b from -1 tag -1\ny: recv 0b from 1\ny requires x\n}\n"
+	"rank 3 {\n}\n";
+
+struct image {
+	unsigned char *at;
+	size_t size;
+};
+
+static const int64_t w_values[] = { 1, 2, 3, 4, 5 };
+static const struct compile_define w_define = { "w", w_values, 5 };
+
+static struct image make(const char *text, uint32_t nranks, bool debug, const struct compile_define *define)
+{
+	struct goal_diags *d = goal_diags_new();
+	struct compile_options o = { .nranks = nranks, .debug = debug, .defines = define,
+				     .ndefines = define != NULL };
+	void *image = NULL;
+	size_t size = 0;
+	int err = compile_text(d, "t.goal", text, strlen(text), &o, &image, &size);
+
+	fputs(goal_diags_text(d), stderr);
+	CU_ASSERT_EQUAL_FATAL(err, 0);
+	CU_ASSERT_EQUAL(bin_check(image, size), 0);
+	goal_diags_free(d);
+	return (struct image){ image, size };
+}
+
+enum { IMAGES = 8 };
+
+static struct image make_one(int i)
+{
+	switch (i) {
+	case 0:
+		return make(bcast, 0, false, NULL);
+	case 1:
+		return make(bcast, 0, true, NULL);
+	case 2:
+		return make(bcast, 5, false, NULL);
+	case 3:
+		return make(bcast, 3, true, NULL);
+	case 4:
+		return make(rich, 0, true, NULL);
+	case 5:
+		return make(rich, 5, true, &w_define);
+	case 6:
+		return make(plain, 0, false, NULL);
+	default:
+		return make(plain, 0, true, NULL);
+	}
+}
+
+/* ---- running what has been accepted ---- */
+
+static void check_ops(const struct bin *b, const struct bin_args *a, const struct bin_space *sp)
+{
+	bool plain_kind = b->meta->flags & BIN_F_PLAIN;
+
+	for (uint32_t i = 0; i < sp->nops; i++) {
+		const struct bin_op *op = &sp->ops[i];
+
+		if (op->kind == 0 || op->kind >= BIN_OP_KINDS || op->exec >= BIN_EXECS)
+			CU_FAIL("kind");
+		if (bin_operands(op->kind)[0] == 'P' && op->peer >= a->size &&
+		    !(plain_kind && op->kind == BIN_OP_RECV && op->peer == BIN_ANY))
+			CU_FAIL("peer");
+		for (unsigned k = 0; k < bin_nranges(op->kind); k++)
+			if (op->buf[k] >= b->nbuffers || op->len > sp->bufsize[op->buf[k]] ||
+			    op->off[k] > sp->bufsize[op->buf[k]] - op->len)
+				CU_FAIL("range");
+	}
+	for (uint32_t i = 0; i < sp->ndeps; i++)
+		if (sp->deps[i].op >= sp->nops || (sp->deps[i].on & ~BIN_START) >= sp->nops)
+			CU_FAIL("dependency");
+}
+
+/* Runs one rank with little memory and fuel; any error will do, as long as nothing else happens. */
+static int run_rank(const struct bin *b, uint32_t rank, uint32_t size, int64_t count)
+{
+	const int64_t elem[3] = { 1, 2, 3 };
+	struct bin_arg *args = calloc(b->nparams + 1, sizeof *args);
+	struct bin_args a = { .rank = rank, .size = size, .count = count, .args = args, .fuel = 20000 };
+	struct bin_space sp = { .ops_cap = 40, .deps_cap = 40 };
+	int err;
+
+	for (uint32_t i = 0; i < b->nparams; i++)
+		if (b->params[i].vector)
+			args[i] = (struct bin_arg){ .known = true, .elem = elem, .n = 3 };
+	for (int again = 0;; again++) {
+		sp.ops = malloc(sp.ops_cap * sizeof *sp.ops);
+		sp.deps = malloc(sp.deps_cap * sizeof *sp.deps);
+		sp.bufsize = calloc(b->nbuffers, sizeof *sp.bufsize);
+		sp.scratch = malloc(bin_scratch_size(b, sp.ops_cap, sp.deps_cap));
+		err = bin_rank_ops(b, &a, &sp);
+		if (err == 0)
+			check_ops(b, &a, &sp);
+		free(sp.ops);
+		free(sp.deps);
+		free(sp.bufsize);
+		free(sp.scratch);
+		if (err != -ERR_SPACE || again || (b->meta->flags & BIN_F_PARAMETRIC))
+			break;
+		sp.ops_cap = sp.nops;
+		sp.deps_cap = sp.ndeps;
+	}
+	free(args);
+	return err;
+}
+
+static void run_all(const void *at, size_t size)
+{
+	struct bin b;
+	uint32_t n;
+
+	if (bin_open(&b, at, size))
+		return;
+	n = b.meta->nranks ? b.meta->nranks : 3;
+	run_rank(&b, 0, n, 7);
+	run_rank(&b, n / 2, n, 0);
+	run_rank(&b, n - 1, n, INT64_MAX);
+	(void)bin_str(&b, UINT32_MAX);
+}
+
+/* A copy whose end is the end of its memory, which sanitizers watch. */
+static unsigned char *copy_of(const unsigned char *at, size_t size)
+{
+	unsigned char *copy = malloc(size ? size : 1);
+
+	if (size)
+		memcpy(copy, at, size);
+	return copy;
+}
+
+/* ---- what is refused ---- */
+
+static void truncated(void)
+{
+	for (int i = 0; i < IMAGES; i++) {
+		struct image m = make_one(i);
+
+		for (size_t n = 0; n < m.size; n++) {
+			unsigned char *copy = copy_of(m.at, n);
+
+			CU_ASSERT_EQUAL(bin_check(copy, n), n ? -ERR_TRUNCATED : -ERR_NOT_BIN);
+			free(copy);
+		}
+		unsigned char *longer = copy_of(m.at, m.size);
+
+		longer = realloc(longer, m.size + 8);
+		memset(longer + m.size, 0, 8);
+		CU_ASSERT_EQUAL(bin_check(longer, m.size + 1), -ERR_CORRUPT);
+		CU_ASSERT_EQUAL(bin_check(longer, m.size + 8), -ERR_CORRUPT);
+		free(longer);
+		free(m.at);
+	}
+}
+
+static void flipped(void)
+{
+	for (int i = 0; i < IMAGES; i++) {
+		struct image m = make_one(i);
+
+		for (size_t at = 0; at < m.size; at++)
+			for (int bit = 0; bit < 9; bit++) {
+				unsigned char x = bit < 8 ? (unsigned char)(1 << bit) : 0xff;
+
+				m.at[at] ^= x;
+				CU_ASSERT(bin_check(m.at, m.size) < 0);
+				m.at[at] ^= x;
+			}
+		CU_ASSERT_EQUAL(bin_check(m.at, m.size), 0);
+		free(m.at);
+	}
+}
+
+static void flipped_and_repaired(void)
+{
+	static const unsigned char xor[] = { 1, 2, 4, 8, 16, 32, 64, 128, 255, 127, 3 };
+	unsigned accepted = 0;
+
+	for (int i = 0; i < IMAGES; i++) {
+		struct image m = make_one(i);
+
+		for (size_t at = 0; at < m.size; at++)
+			for (size_t k = 0; k < sizeof xor; k++) {
+				unsigned char *copy = copy_of(m.at, m.size);
+
+				copy[at] ^= xor[k];
+				repair(copy, m.size);
+				if (bin_check(copy, m.size) == 0) {
+					accepted++;
+					run_all(copy, m.size);
+				}
+				free(copy);
+			}
+		free(m.at);
+	}
+	CU_ASSERT(accepted > 1000); /* else nothing has been tested */
+}
+
+static uint32_t random32(uint32_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 17;
+	*state ^= *state << 5;
+	return *state;
+}
+
+/* Whole words at a time, several at once, with values that break arithmetic. */
+static void words_and_repaired(void)
+{
+	static const uint32_t values[] = { 0, 1, 2, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe, 0xffff,
+					   0x8000, 0x10000, 0x7fff, 4095, 4096, 48, 0x20000000, 0x40000000 };
+	uint32_t state = 12345;
+	unsigned accepted = 0;
+
+	for (int i = 0; i < IMAGES; i++) {
+		struct image m = make_one(i);
+
+		for (int round = 0; round < 20000; round++) {
+			unsigned char *copy = copy_of(m.at, m.size);
+
+			for (uint32_t n = 1 + random32(&state) % 3; n; n--) {
+				uint32_t v = values[random32(&state) % (sizeof values / sizeof *values)];
+				size_t len = (size_t[]){ 1, 2, 4 }[random32(&state) % 3];
+				size_t at = random32(&state) % (m.size / len) * len;
+
+				memcpy(copy + at, &v, len);
+			}
+			repair(copy, m.size);
+			if (bin_check(copy, m.size) == 0) {
+				accepted++;
+				run_all(copy, m.size);
+			}
+			free(copy);
+		}
+		free(m.at);
+	}
+	CU_ASSERT(accepted > 1000);
+}
+
+static void versions(void)
+{
+	struct image m = make_one(2);
+	struct bin_header *h = (struct bin_header *)(void *)m.at;
+
+	h->version = 9;
+	repair(m.at, m.size);
+	CU_ASSERT_EQUAL(bin_check(m.at, m.size), 0); /* newer, but it says that we can read it */
+	h->min_reader = BIN_VERSION + 1;
+	repair(m.at, m.size);
+	CU_ASSERT_EQUAL(bin_check(m.at, m.size), -ERR_VERSION);
+	h->check ^= 1; /* a newer format may compute it otherwise */
+	CU_ASSERT_EQUAL(bin_check(m.at, m.size), -ERR_VERSION);
+	h->min_reader = 0;
+	repair(m.at, m.size);
+	CU_ASSERT_EQUAL(bin_check(m.at, m.size), -ERR_CORRUPT);
+	h->min_reader = 1;
+	h->version = 0;
+	repair(m.at, m.size);
+	CU_ASSERT_EQUAL(bin_check(m.at, m.size), -ERR_CORRUPT);
+	free(m.at);
+	_Alignas(8) char text[] = "num_ranks 1";
+
+	CU_ASSERT_EQUAL(bin_check(text, sizeof text), -ERR_NOT_BIN);
+}
+
+static void misaligned(void)
+{
+	struct image m = make_one(0);
+	unsigned char *copy = malloc(m.size + 8);
+	struct bin b;
+
+	for (size_t by = 1; by < 8; by++) {
+		memcpy(copy + by, m.at, m.size);
+		CU_ASSERT_EQUAL(bin_open(&b, copy + by, m.size), -ERR_ARG);
+	}
+	free(copy);
+	free(m.at);
+}
+
+static void sections(void)
+{
+	static const uint64_t values[] = { 0,
+					   1,
+					   7,
+					   8,
+					   47,
+					   48,
+					   UINT32_MAX,
+					   (uint64_t)UINT32_MAX + 1,
+					   INT64_MAX,
+					   (uint64_t)INT64_MAX + 1,
+					   UINT64_MAX,
+					   UINT64_MAX - 7,
+					   UINT64_MAX - 47 };
+
+	for (int i = 0; i < IMAGES; i++) {
+		struct image m = make_one(i);
+		uint32_t n = ((struct bin_header *)(void *)m.at)->nsections;
+
+		for (uint32_t s = 0; s < n; s++)
+			for (size_t v = 0; v < sizeof values / sizeof *values; v++)
+				for (int field = 0; field < 5; field++) {
+					unsigned char *copy = copy_of(m.at, m.size);
+					struct bin_header *h = (struct bin_header *)(void *)copy;
+					struct bin_section *t = (struct bin_section *)(void *)(h + 1) + s;
+					struct bin_section old = *t;
+
+					if (field == 0)
+						t->off = values[v];
+					else if (field == 1)
+						t->len = values[v];
+					else if (field == 2)
+						t->off += values[v], t->len -= values[v];
+					else if (field == 3)
+						t->type = (uint32_t)values[v];
+					else
+						*t = ((struct bin_section *)(void *)(h + 1))[(s + 1) % n];
+					repair(copy, m.size);
+					if (t->off != old.off || t->len != old.len || t->type != old.type)
+						CU_ASSERT_EQUAL(bin_check(copy, m.size), -ERR_CORRUPT);
+					free(copy);
+				}
+		for (uint32_t count = 0; count < 70; count++) {
+			unsigned char *copy = copy_of(m.at, m.size);
+
+			((struct bin_header *)(void *)copy)->nsections = count;
+			repair(copy, m.size);
+			if (count != n)
+				CU_ASSERT(bin_check(copy, m.size) < 0);
+			free(copy);
+		}
+		((struct bin_header *)(void *)m.at)->nsections = UINT32_MAX;
+		CU_ASSERT_EQUAL(bin_check(m.at, m.size), -ERR_CORRUPT);
+		free(m.at);
+	}
+}
+
+/* Rank sections with 32-bit fields, and the largest of the others. */
+static void wide(void)
+{
+	for (int n = 32767; n <= 32770; n++) {
+		size_t room = 64 + (size_t)n * 24, len = 0;
+		char *text = malloc(room);
+		struct bin b;
+
+		len += (size_t)snprintf(text, room, "num_ranks 1\nrank 0 {\n");
+		for (int i = 0; i < n; i++)
+			len += (size_t)snprintf(text + len, room - len, "l%d: calc 1\n", i);
+		snprintf(text + len, room - len, "l0 requires l%d\n}\n", n - 1);
+		struct image m = make(text, 0, false, NULL);
+		struct bin_view v;
+
+		CU_ASSERT_EQUAL_FATAL(bin_open(&b, m.at, m.size), 0);
+		CU_ASSERT_EQUAL(bin_view_open(&b, 0, &v), 0);
+		CU_ASSERT_EQUAL(v.nops, (uint32_t)n);
+		CU_ASSERT_EQUAL(v.wide, n > 32768);
+		CU_ASSERT_EQUAL(v.pos, true);
+		CU_ASSERT_EQUAL(run_rank(&b, 0, 1, 0), 0);
+		free(m.at);
+		free(text);
+	}
+}
+
+static void space(void)
+{
+	struct image m = make_one(2);
+	struct bin_op ops[8];
+	struct bin_dep deps[8];
+	uint64_t bufsize[1];
+	struct bin b;
+
+	CU_ASSERT_EQUAL_FATAL(bin_open(&b, m.at, m.size), 0);
+	struct bin_args a = { .rank = 0, .size = 5, .count = 3 };
+	void *scratch = malloc(bin_scratch_size(&b, 8, 8));
+	struct bin_space sp = { .ops = ops, .deps = deps, .bufsize = bufsize, .scratch = scratch };
+
+	CU_ASSERT_EQUAL(bin_rank_ops(&b, &a, &sp), -ERR_SPACE);
+	CU_ASSERT_EQUAL(sp.nops, 3);
+	sp.ops_cap = sp.deps_cap = 8;
+	CU_ASSERT_EQUAL(bin_rank_ops(&b, &a, &sp), 0);
+	a.size = 6;
+	CU_ASSERT_EQUAL(bin_rank_ops(&b, &a, &sp), -ERR_SIZE);
+	a.size = 5;
+	a.rank = 5;
+	CU_ASSERT_EQUAL(bin_rank_ops(&b, &a, &sp), -ERR_ARG);
+	a.rank = 0;
+	a.count = -1;
+	CU_ASSERT_EQUAL(bin_rank_ops(&b, &a, &sp), -ERR_ARG);
+	a.count = 1;
+	struct bin_arg root = { .known = true, .value = 5 };
+
+	a.args = &root;
+	CU_ASSERT_EQUAL(bin_rank_ops(&b, &a, &sp), -ERR_PARAM);
+	CU_ASSERT_EQUAL(bin_check_rank(&b, b.ndir), -ERR_ARG);
+	free(scratch);
+	free(m.at);
+}
+
+/* ---- arithmetic ---- */
+
+static void arithmetic(void)
+{
+	static const struct {
+		int op;
+		int64_t x, y;
+		int err;
+		int64_t want;
+	} cases[] = {
+		{ BIN_ADD, INT64_MAX, 1, ERR_OVERFLOW, 0 },
+		{ BIN_ADD, INT64_MIN, -1, ERR_OVERFLOW, 0 },
+		{ BIN_ADD, INT64_MAX, INT64_MIN, 0, -1 },
+		{ BIN_SUB, INT64_MIN, 1, ERR_OVERFLOW, 0 },
+		{ BIN_SUB, 0, INT64_MIN, ERR_OVERFLOW, 0 },
+		{ BIN_SUB, -1, INT64_MIN, 0, INT64_MAX },
+		{ BIN_MUL, INT64_MIN, -1, ERR_OVERFLOW, 0 },
+		{ BIN_MUL, (int64_t)1 << 32, (int64_t)1 << 31, ERR_OVERFLOW, 0 },
+		{ BIN_MUL, -((int64_t)1 << 32), (int64_t)1 << 31, 0, INT64_MIN },
+		{ BIN_DIV, INT64_MIN, -1, ERR_OVERFLOW, 0 },
+		{ BIN_DIV, INT64_MIN, 1, 0, INT64_MIN },
+		{ BIN_DIV, 1, 0, ERR_DIVZERO, 0 },
+		{ BIN_DIV, 7, 2, 0, 3 },
+		{ BIN_DIV, -7, 2, 0, -4 },
+		{ BIN_DIV, 7, -2, 0, -4 },
+		{ BIN_DIV, -7, -2, 0, 3 },
+		{ BIN_DIV, -8, 2, 0, -4 },
+		{ BIN_DIV, INT64_MIN, INT64_MAX, 0, -2 },
+		{ BIN_MOD, INT64_MIN, -1, 0, 0 },
+		{ BIN_MOD, 1, 0, ERR_DIVZERO, 0 },
+		{ BIN_MOD, 7, 3, 0, 1 },
+		{ BIN_MOD, -7, 3, 0, 2 },
+		{ BIN_MOD, 7, -3, 0, -2 },
+		{ BIN_MOD, -7, -3, 0, -1 },
+		{ BIN_MOD, -6, 3, 0, 0 },
+		{ BIN_MOD, INT64_MIN, INT64_MAX, 0, INT64_MAX - 1 },
+		{ BIN_POW, 0, 0, 0, 1 },
+		{ BIN_POW, 2, 62, 0, (int64_t)1 << 62 },
+		{ BIN_POW, 2, 63, ERR_OVERFLOW, 0 },
+		{ BIN_POW, -2, 63, 0, INT64_MIN },
+		{ BIN_POW, -2, 64, ERR_OVERFLOW, 0 },
+		{ BIN_POW, 10, 18, 0, 1000000000000000000 },
+		{ BIN_POW, 10, 19, ERR_OVERFLOW, 0 },
+		{ BIN_POW, 3, INT64_MAX, ERR_OVERFLOW, 0 },
+		{ BIN_POW, 1, INT64_MAX, 0, 1 },
+		{ BIN_POW, -1, INT64_MAX, 0, -1 },
+		{ BIN_POW, 0, INT64_MAX, 0, 0 },
+		{ BIN_POW, 2, -1, ERR_DOMAIN, 0 },
+		{ BIN_POW, INT64_MIN, 1, 0, INT64_MIN },
+		{ BIN_POW, 3037000499, 2, 0, 9223372030926249001 },
+		{ BIN_POW, 3037000500, 2, ERR_OVERFLOW, 0 },
+		{ BIN_SHL, 1, 62, 0, (int64_t)1 << 62 },
+		{ BIN_SHL, 1, 63, ERR_OVERFLOW, 0 },
+		{ BIN_SHL, -1, 63, 0, INT64_MIN },
+		{ BIN_SHL, 1, 64, ERR_DOMAIN, 0 },
+		{ BIN_SHL, 1, -1, ERR_DOMAIN, 0 },
+		{ BIN_SHL, 0, 63, 0, 0 },
+		{ BIN_SHL, INT64_MAX, 1, ERR_OVERFLOW, 0 },
+		{ BIN_SHL, INT64_MIN, 1, ERR_OVERFLOW, 0 },
+		{ BIN_SHR, -1, 63, 0, -1 },
+		{ BIN_SHR, -5, 1, 0, -3 },
+		{ BIN_SHR, INT64_MAX, 62, 0, 1 },
+		{ BIN_SHR, 1, 64, ERR_DOMAIN, 0 },
+		{ BIN_SHR, 1, INT64_MIN, ERR_DOMAIN, 0 },
+		{ BIN_BAND, -1, 6, 0, 6 },
+		{ BIN_BOR, 5, 2, 0, 7 },
+		{ BIN_XOR, -1, 5, 0, -6 },
+		{ BIN_MIN, INT64_MIN, INT64_MAX, 0, INT64_MIN },
+		{ BIN_MAX, INT64_MIN, INT64_MAX, 0, INT64_MAX },
+		{ BIN_EQ, 3, 3, 0, 1 },
+		{ BIN_NE, 3, 3, 0, 0 },
+		{ BIN_LT, INT64_MIN, INT64_MAX, 0, 1 },
+		{ BIN_LE, 3, 3, 0, 1 },
+		{ BIN_NEG, INT64_MIN, 0, ERR_OVERFLOW, 0 },
+		{ BIN_NEG, INT64_MAX, 0, 0, -INT64_MAX },
+		{ BIN_NOT, 0, 0, 0, 1 },
+		{ BIN_NOT, INT64_MIN, 0, 0, 0 },
+		{ BIN_BNOT, INT64_MIN, 0, 0, INT64_MAX },
+		{ BIN_ABS, INT64_MIN, 0, ERR_OVERFLOW, 0 },
+		{ BIN_ABS, -INT64_MAX, 0, 0, INT64_MAX },
+		{ BIN_LOG2, 0, 0, ERR_DOMAIN, 0 },
+		{ BIN_LOG2, -1, 0, ERR_DOMAIN, 0 },
+		{ BIN_LOG2, 1, 0, 0, 0 },
+		{ BIN_LOG2, 7, 0, 0, 2 },
+		{ BIN_LOG2, INT64_MAX, 0, 0, 62 },
+		{ BIN_CEILLOG2, 0, 0, ERR_DOMAIN, 0 },
+		{ BIN_CEILLOG2, 1, 0, 0, 0 },
+		{ BIN_CEILLOG2, 8, 0, 0, 3 },
+		{ BIN_CEILLOG2, 9, 0, 0, 4 },
+		{ BIN_CEILLOG2, INT64_MAX, 0, 0, 63 },
+		{ BIN_LOWBIT, 0, 0, 0, 0 },
+		{ BIN_LOWBIT, 12, 0, 0, 4 },
+		{ BIN_LOWBIT, -12, 0, 0, 4 },
+		{ BIN_LOWBIT, INT64_MIN, 0, ERR_OVERFLOW, 0 },
+		{ BIN_POPCOUNT, -1, 0, 0, 64 },
+		{ BIN_POPCOUNT, 0, 0, 0, 0 },
+		{ BIN_POPCOUNT, INT64_MIN, 0, 0, 1 },
+		{ BIN_END, 1, 1, ERR_CORRUPT, 0 },
+		{ 0, 1, 1, ERR_CORRUPT, 0 },
+		{ 63, 1, 1, ERR_CORRUPT, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		int64_t out = 0;
+		int err = bin_arith(cases[i].op, cases[i].x, cases[i].y, &out);
+
+		if (err != -cases[i].err || (!err && out != cases[i].want))
+			fprintf(stderr, "# case %zu: %d, %lld\n", i, err, (long long)out);
+		CU_ASSERT_EQUAL(err, -cases[i].err);
+		if (!cases[i].err)
+			CU_ASSERT_EQUAL(out, cases[i].want);
+	}
+}
+
+/* Floor division against the definition: x = q y + m, 0 <= m < y or y < m <= 0. */
+static void division(void)
+{
+	for (int64_t x = -20; x <= 20; x++)
+		for (int64_t y = -20; y <= 20; y++) {
+			int64_t q, m;
+
+			if (!y)
+				continue;
+			CU_ASSERT_EQUAL(bin_arith(BIN_DIV, x, y, &q), 0);
+			CU_ASSERT_EQUAL(bin_arith(BIN_MOD, x, y, &m), 0);
+			CU_ASSERT_EQUAL(q * y + m, x);
+			CU_ASSERT(y > 0 ? m >= 0 && m < y : m <= 0 && m > y);
+		}
+}
+
+/* ---- specialisation ---- */
+
+struct tree {
+	int n, from, level[16], peer[16];
+	bool recv;
+};
+
+/* The loop of MPICH's binomial broadcast. */
+static void binomial(int rank, int size, int root, struct tree *t)
+{
+	int relative = rank >= root ? rank - root : rank - root + size, mask = 1, bit = 0;
+
+	*t = (struct tree){ 0 };
+	for (; mask < size; mask <<= 1, bit++)
+		if (relative & mask) {
+			t->recv = true;
+			t->from = rank - mask;
+			if (t->from < 0)
+				t->from += size;
+			t->level[0] = bit;
+			t->peer[0] = t->from;
+			t->n = 1;
+			break;
+		}
+	for (mask >>= 1, bit--; mask > 0; mask >>= 1, bit--)
+		if (relative + mask < size) {
+			int dst = rank + mask;
+
+			t->peer[t->n] = dst >= size ? dst - size : dst;
+			t->level[t->n++] = bit;
+		}
+}
+
+static void same_tree(const struct bin *b, int rank, int size, int root)
+{
+	struct bin_op ops[32];
+	struct bin_dep deps[32];
+	uint64_t bufsize[1];
+	struct bin_arg arg = { .known = true, .value = root };
+	struct bin_args a = { .rank = (uint32_t)rank, .size = (uint32_t)size, .count = 9, .args = &arg };
+	struct bin_space sp = { .ops = ops, .deps = deps, .bufsize = bufsize, .ops_cap = 32, .deps_cap = 32 };
+	struct tree t;
+
+	sp.scratch = malloc(bin_scratch_size(b, 32, 32));
+	CU_ASSERT_EQUAL(bin_rank_ops(b, &a, &sp), 0);
+	free(sp.scratch);
+	binomial(rank, size, root, &t);
+	CU_ASSERT_EQUAL_FATAL(sp.nops, (uint32_t)t.n);
+	CU_ASSERT_EQUAL(sp.ndeps, t.recv ? sp.nops - 1 : 0);
+	CU_ASSERT_EQUAL(bufsize[0], 9);
+	for (uint32_t i = 0; i < sp.nops; i++) {
+		CU_ASSERT_EQUAL(ops[i].kind, t.recv && i == 0 ? BIN_OP_RECV : BIN_OP_SEND);
+		CU_ASSERT_EQUAL(ops[i].peer, (uint32_t)t.peer[i]);
+		CU_ASSERT_EQUAL(ops[i].level, t.level[i]);
+		CU_ASSERT_EQUAL(ops[i].len, 9);
+		CU_ASSERT_EQUAL(ops[i].off[0], 0);
+	}
+	for (uint32_t i = 0; i < sp.ndeps; i++) {
+		CU_ASSERT_EQUAL(deps[i].op, i + 1);
+		CU_ASSERT_EQUAL(deps[i].on, 0);
+	}
+}
+
+static void binomial_parametric(void)
+{
+	struct image m = make(bcast, 0, false, NULL);
+	struct bin b;
+
+	CU_ASSERT_EQUAL_FATAL(bin_open(&b, m.at, m.size), 0);
+	for (int size = 1; size <= 64; size++)
+		for (int root = 0; root < size; root++)
+			for (int rank = 0; rank < size; rank++)
+				same_tree(&b, rank, size, root);
+	for (int size = (1 << 20) - 1; size <= (1 << 20) + 1; size++) /* as cheap as a small one */
+		for (int rank = 0; rank < size; rank += 65535)
+			same_tree(&b, rank, size, 12345);
+	free(m.at);
+}
+
+static void binomial_concrete(void)
+{
+	for (int size = 1; size <= 64; size += size < 18 ? 1 : 15) {
+		struct image m = make(bcast, (uint32_t)size, false, NULL);
+		struct bin b;
+
+		CU_ASSERT_EQUAL_FATAL(bin_open(&b, m.at, m.size), 0);
+		for (int root = 0; root < size; root++)
+			for (int rank = 0; rank < size; rank++)
+				same_tree(&b, rank, size, root);
+		free(m.at);
+	}
+}
+
+/* The ops of one rank, from a concrete and a parametric binary; offsets and sizes too. */
+static void same_rank(const struct bin *b, const struct bin *c, const struct bin_args *a)
+{
+	struct ir_rank x, y;
+	struct bin_args fixed = *a;
+
+	fixed.args = b->meta->root == BIN_NONE ? NULL : &a->args[b->meta->root];
+	CU_ASSERT_EQUAL_FATAL(ir_rank_specialise(b, a, &x, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(ir_rank_specialise(c, &fixed, &y, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(x.nops, y.nops);
+	CU_ASSERT_EQUAL_FATAL(x.dep_at[x.nops], y.dep_at[y.nops]);
+	CU_ASSERT(!memcmp(x.dep_at, y.dep_at, (x.nops + 1) * sizeof *x.dep_at));
+	CU_ASSERT(!memcmp(x.deps, y.deps, x.dep_at[x.nops] * sizeof *x.deps));
+	CU_ASSERT(!memcmp(x.bufsize, y.bufsize, b->nbuffers * sizeof *x.bufsize));
+	for (uint32_t i = 0; i < x.nops; i++) {
+		const struct bin_op *p = &x.ops[i], *q = &y.ops[i];
+
+		CU_ASSERT(p->kind == q->kind && p->exec == q->exec && p->level == q->level &&
+			  p->peer == q->peer && p->tag == q->tag && p->cpu == q->cpu && p->nic == q->nic &&
+			  p->line == q->line && p->buf[0] == q->buf[0] && p->buf[1] == q->buf[1] &&
+			  p->off[0] == q->off[0] && p->off[1] == q->off[1] && p->len == q->len);
+	}
+	ir_rank_fini(&x);
+	ir_rank_fini(&y);
+}
+
+static void same_both_ways(void)
+{
+	for (uint32_t size = 1; size <= 9; size++)
+		for (int k = 0; k < 2; k++) {
+			if (k && size != 5) /* as many as w has */
+				continue;
+			struct image m = make(k ? rich : bcast, 0, true, NULL);
+			struct image n = make(k ? rich : bcast, size, true, k ? &w_define : NULL);
+			struct bin_arg args[3] = { { .known = true },
+						   { .known = true, .value = 2 },
+						   { .known = true, .elem = w_values, .n = 5 } };
+			struct bin_args a = { .size = size, .args = args };
+			struct bin b, c;
+
+			CU_ASSERT_EQUAL_FATAL(bin_open(&b, m.at, m.size), 0);
+			CU_ASSERT_EQUAL_FATAL(bin_open(&c, n.at, n.size), 0);
+			for (args[0].value = 0; args[0].value < size; args[0].value++)
+				for (a.count = 0; a.count < 10; a.count += 3)
+					for (a.rank = 0; a.rank < size; a.rank++)
+						same_rank(&b, &c, &a);
+			free(m.at);
+			free(n.at);
+		}
+}
+
+static const struct unit_test tests[] = {
+	{ "truncated", truncated },
+	{ "flipped", flipped },
+	{ "flipped_and_repaired", flipped_and_repaired },
+	{ "words_and_repaired", words_and_repaired },
+	{ "versions", versions },
+	{ "misaligned", misaligned },
+	{ "sections", sections },
+	{ "wide", wide },
+	{ "space", space },
+	{ "arithmetic", arithmetic },
+	{ "division", division },
+	{ "binomial_parametric", binomial_parametric },
+	{ "binomial_concrete", binomial_concrete },
+	{ "same_both_ways", same_both_ways },
+	{ NULL, NULL },
+};
+
+const struct unit_suite suite_bin = { "bin", tests };

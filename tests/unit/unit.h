@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Suites of unit tests; main.c lists them. Tests use CUnit's assertions. */
+#ifndef TESTS_UNIT_UNIT_H
+#define TESTS_UNIT_UNIT_H
+
+#include <CUnit/CUnit.h>
+
+struct unit_test {
+	const char *name;
+	void (*run)(void);
+};
+
+struct unit_suite {
+	const char *name;
+	const struct unit_test *tests; /* up to one without a name */
+};
+
+extern const struct unit_suite suite_bin, suite_loop;
+
+#endif

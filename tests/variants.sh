@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Other builds: clang without warnings, each header by itself, and a share of the sanitizer runs. Each has
+# objects of its own beside BUILD.
+set -u
+. "$(dirname "$0")/lib.sh"
+cd "$ROOT" || exit 1
+
+variant() # NAME MAKE-ARGUMENTS... : builds the tests' programs
+{
+	local name=$1
+
+	shift
+	if timeout 600 make --no-print-directory -j"$(nproc)" BUILD="$BUILD-$name" "$@" >"$TMP/log" 2>&1; then
+		ok "variant.$name builds"
+	else
+		fail "variant.$name builds: $(grep -E 'error|warning' "$TMP/log" | head -n 3 | tr '\n' ' ')"
+		return 1
+	fi
+}
+
+share() # NAME TEST...
+{
+	local name=$1 sum
+
+	shift
+	BUILD="$BUILD-$name" timeout 600 bash tests/run.sh "$@" >"$TMP/log" 2>&1
+	sum=$(tail -n 1 "$TMP/log")
+	if [ "${sum#* 0 failed}" != "$sum" ]; then ok "variant.$name $sum"; else
+		fail "variant.$name $sum"
+		grep -A5 '^FAIL' "$TMP/log" | head -n 30
+	fi
+}
+
+variant clang CC=clang all
+variant asan SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g" tests &&
+	SIZES="2 5" STARTS=1000 share asan tests/diag.sh tests/unit.sh tests/plain.sh tests/rt.sh tests/bcast.sh tests/epoch.sh
+variant tsan SAN=-fsanitize=thread CFLAGS="-O1 -g" tests &&
+	KINDS=threads SIZES="2 5" STARTS=20000 share tsan tests/rt.sh tests/bcast.sh tests/epoch.sh
+
+bad=
+for h in lang/*.h compiler/*.h util/*.h runtime/*.h runtime/run/*.h backends/*.h backends/*/*.h; do
+	case $h in lang/lex.h) continue ;; esac # only together with a generated parser
+	gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I. -Iruntime -fsyntax-only -x c "$h" 2>/dev/null || bad="$bad $h"
+done
+check "variant.headers$bad" [ -z "$bad" ]
+# Only the public names leave the library.
+extra=$(nm -D --defined-only "$BUILD/lib/libgoalsched.so" | awk '$2 != "A" { print $3 }' | grep -v '^MPIX_Sched_' | tr '\n' ' ')
+check "variant.symbols $extra" [ -z "$extra" ]
+finish
