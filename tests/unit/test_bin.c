@@ -251,6 +251,35 @@ static void flipped_and_repaired(void)
 	CU_ASSERT(accepted > 1000); /* else nothing has been tested */
 }
 
+/* A size that is declared once ops exist would not be the one that they were held against. */
+static void late_bufsize(void)
+{
+	struct image m = make("schedule s\nbuffer inout b[10]\nbuffer scratch a[10]\n"
+			      "rank r of p { copy b into a; assert 1, \"x\" }\n",
+			      0, false, NULL);
+	struct bin_args args = { .size = 1 };
+	struct ir_fault fault;
+	struct ir_rank rank;
+	struct bin b;
+
+	CU_ASSERT_EQUAL_FATAL(bin_open(&b, m.at, m.size), 0);
+	CU_ASSERT_EQUAL(ir_rank_specialise(&b, &args, &rank, &fault), 0);
+	ir_rank_fini(&rank);
+	for (uint32_t pc = b.ncode; pc-- > 0;) {
+		struct bin_word *w = (struct bin_word *)(uintptr_t)&b.code[pc];
+
+		if (w->op != BIN_ASSERT)
+			continue;
+		*w = (struct bin_word){ .op = BIN_BUFSIZE, .a = 1, .b = w->a }; /* scratch becomes one element */
+		break;
+	}
+	repair(m.at, m.size);
+	CU_ASSERT_EQUAL(bin_check(m.at, m.size), 0);
+	CU_ASSERT_EQUAL_FATAL(bin_open(&b, m.at, m.size), 0);
+	CU_ASSERT_EQUAL(ir_rank_specialise(&b, &args, &rank, &fault), -ERR_CORRUPT);
+	free(m.at);
+}
+
 static uint32_t random32(uint32_t *state)
 {
 	*state ^= *state << 13;
@@ -729,6 +758,7 @@ static const struct unit_test tests[] = {
 	{ "truncated", truncated },
 	{ "flipped", flipped },
 	{ "flipped_and_repaired", flipped_and_repaired },
+	{ "late_bufsize", late_bufsize },
 	{ "words_and_repaired", words_and_repaired },
 	{ "versions", versions },
 	{ "misaligned", misaligned },
