@@ -31,7 +31,10 @@ GOALRUN  := launch main oracle rank
 
 obj = $(patsubst %,$(BUILD)/$(1)/%.o,$(2))
 GENERATED := $(call obj,lang,plain.tab plain.lex parametric.tab parametric.lex)
-COMPILE_O := $(call obj,util,$(UTIL)) $(call obj,lang,$(LANG)) $(call obj,compiler,$(COMPILER)) $(GENERATED)
+# HOOK=1: a build in which tests can make allocations fail.
+HOOK_O    := $(if $(HOOK),$(call obj,tests/alloc,hook))
+override CPPFLAGS += $(if $(HOOK),-DGOAL_ALLOC_HOOK=goal_alloc_hook)
+COMPILE_O := $(HOOK_O) $(call obj,util,$(UTIL)) $(call obj,lang,$(LANG)) $(call obj,compiler,$(COMPILER)) $(GENERATED)
 LIB_O     := $(COMPILE_O) $(call obj,runtime,$(RUNTIME)) $(call obj,backends,$(BACKENDS))
 
 LIBNAME   := libgoalsched
@@ -86,7 +89,7 @@ $(BUILD)/lang/parametric.lex.o: $(BUILD)/lang/parametric.tab.h
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/unit-all
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/unit-all
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
@@ -94,15 +97,19 @@ $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lgoalsched -lcunit \
 		-Wl,-rpath,'$$ORIGIN/../lib'
 
+$(BUILD)/tests/nomem: $(call obj,tests/rt,nomem team) $(LIB_O)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -ljson-c
+
 $(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c)) $(call obj,backends,$(REFERENCE)) $(COMPILE_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit -ljson-c
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/plain.sh tests/rt.sh tests/unit.sh \
+QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/plain.sh tests/rt.sh tests/goalrun.sh tests/unit.sh \
              tests/freestanding.sh tests/fastpath.sh man/lint.sh
-CAMPAIGNS := tests/bcast.sh tests/epoch.sh tests/kill.sh tests/spin.sh tests/fuzz.sh
+CAMPAIGNS := tests/bcast.sh tests/epoch.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/fuzz.sh
 VARIANTS  := tests/variants.sh tests/docs.sh
 
 tests: all $(TEST_BINS)

@@ -106,8 +106,8 @@ void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len);
 /* Whether a rank is a thread of this process: all its memory can be reached. */
 bool host_same_process(struct be_group *g, uint32_t rank);
 int host_pid(struct be_group *g, uint32_t rank);
-/* Whether the user lets ranks read each other's private memory. */
-bool host_direct_allowed(struct be_group *g);
+/* Whether the user lets ranks read each other's private memory: 1, 0 or -ERR_ARG. */
+int host_direct_allowed(struct be_group *g);
 /* Stores what to tell the user about an error that is about to be returned; returns err. */
 __attribute__((format(printf, 3, 4))) int host_error(struct be_group *g, int err, const char *fmt, ...);
 /* The group has lost a rank: later calls fail, on all ranks. */

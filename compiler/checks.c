@@ -735,7 +735,7 @@ int checks_run(struct goal_diags *d, const struct ir_graph *g, enum check_for wh
 		unsigned before = goal_diags_errors(d);
 		int err;
 
-		if (!c->run || c->level[what] == CHECK_OFF || (off >> i & 1))
+		if (!c->run || c->level[what] == CHECK_OFF || (!c->fixed && (off >> i & 1)))
 			continue;
 		err = c->run(d, g, c, s);
 		if (err)

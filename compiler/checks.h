@@ -25,7 +25,8 @@ extern const unsigned nchecks;
 
 /* The index of a check, or -1. */
 int check_find(const char *name);
-/* Runs all checks on a graph; off has a bit set for each check that the user turned off. Findings are
+/* Runs all checks on a graph; off has a bit set for each check that the user turned off;
+ * fixed ones run all the same. Findings are
  * diagnostics; 0 or -ERR_NOMEM. */
 int checks_run(struct goal_diags *d, const struct ir_graph *g, enum check_for what, uint64_t off);
 

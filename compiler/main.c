@@ -67,8 +67,10 @@ static int add_pass(struct goalc *c, const char *arg)
 	if (arg[name])
 		return usage("the pass %.*s takes no arguments", (int)name, arg);
 	list = mem_resize(c->passes, old + name + 1, 1);
-	if (!list)
+	if (!list) {
+		fprintf(stderr, "goalc: %s\n", err_text(ERR_NOMEM));
 		return EXIT_FAULT;
+	}
 	if (old)
 		list[old - 1] = ',';
 	memcpy(list + old, arg, name + 1);
@@ -187,6 +189,12 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 	if (c->action == COMPILE && !c->output)
 		return usage("no output file: use -o");
 	return 0;
+}
+
+static int no_memory(void)
+{
+	fprintf(stderr, "goalc: %s\n", err_text(ERR_NOMEM));
+	return EXIT_FAULT;
 }
 
 static int system_error(const char *path)
@@ -397,11 +405,12 @@ static int run(struct goalc *c)
 
 	c->diags = goal_diags_new();
 	if (!c->diags)
-		return EXIT_FAULT;
-	if (file_read(c->input, &c->data, &c->len))
-		return system_error(c->input);
+		return no_memory();
+	err = file_read(c->input, &c->data, &c->len);
+	if (err)
+		return err == -ERR_NOMEM ? no_memory() : system_error(c->input);
 	if (goal_diags_source(c->diags, c->input, NULL, 0) < 0)
-		return EXIT_FAULT;
+		return no_memory();
 	err = load(c);
 	if (!err && c->action == COMPILE)
 		rc = file_write(c->output, c->image, c->size) ? system_error(c->output) : EXIT_OK;

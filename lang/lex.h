@@ -16,6 +16,7 @@ struct goal_lex {
 	const char *text, *end; /* what is not read yet */
 	struct goal_loc at; /* of the next character */
 	int err; /* -ERR_x: stop */
+	struct arena scanner; /* the scanner's own memory */
 	bool told; /* the end of the file has been reported already */
 	int resume; /* the start condition around a comment */
 	struct goal_loc comment; /* where it starts */
@@ -70,6 +71,9 @@ static inline void goal_lex_close(struct goal_lex *x)
 {
 	x->nopen -= x->nopen > 0;
 }
+
+/* n bytes of the scanner's memory, beginning with what is at old if that is not NULL. */
+void *goal_lex_alloc(struct goal_lex *x, const void *old, size_t n);
 
 /* The value of a decimal literal, or UINT64_MAX after a diagnostic when it does not fit 63 bits. */
 uint64_t goal_lex_number(struct goal_lex *x, struct goal_loc at, const char *s, size_t len);

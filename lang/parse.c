@@ -146,6 +146,22 @@ bool goal_text_is_plain(const char *text, size_t len)
 	return p < end && *p >= '0' && *p <= '9';
 }
 
+/* A block's size stands in front of it. */
+void *goal_lex_alloc(struct goal_lex *x, const void *old, size_t n)
+{
+	size_t *p = n < SIZE_MAX / 2 ? arena_alloc(&x->scanner, n + 16) : NULL;
+
+	if (!p)
+		return NULL;
+	if (old) {
+		size_t had = *(const size_t *)(const void *)((const char *)old - 16);
+
+		memcpy(p + 16 / sizeof *p, old, had < n ? had : n);
+	}
+	*p = n;
+	return p + 16 / sizeof *p;
+}
+
 /* Runs one parser; the scanner's memory is given back also after its fatal jump. */
 static int run(struct goal_lex *x, int (*init)(struct goal_lex *, void **), int (*destroy)(void *),
 	       int (*parse)(void *, struct goal_lex *))
@@ -153,14 +169,17 @@ static int run(struct goal_lex *x, int (*init)(struct goal_lex *, void **), int 
 	void *volatile scanner = NULL;
 	void *fresh = NULL;
 
-	if (init(x, &fresh))
+	if (init(x, &fresh)) {
+		arena_fini(&x->scanner);
 		return -ERR_NOMEM;
+	}
 	scanner = fresh;
 	if (setjmp(x->fatal))
 		x->err = -ERR_NOMEM;
 	else if (parse(scanner, x) == 2)
 		x->err = -ERR_NOMEM;
 	destroy(scanner);
+	arena_fini(&x->scanner);
 	return x->err;
 }
 

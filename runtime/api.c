@@ -16,13 +16,6 @@ int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_
 	err = rt_bind(sched, &group->g, bind, &req);
 	if (err)
 		return -err;
-	pthread_mutex_lock(&req->ctx->lock);
-	err = VEC_PUSH(&req->ctx->requests, req);
-	pthread_mutex_unlock(&req->ctx->lock);
-	if (err) { /* bound on the others; they will find this rank missing */
-		rt_unbind(req);
-		return MPIX_SCHED_ERR_NOMEM;
-	}
 	*out = req;
 	return MPIX_SCHED_SUCCESS;
 }
@@ -257,16 +250,6 @@ int MPIX_Sched_free(MPIX_Sched_request *out)
 			return -rt_error(ctx, -ERR_STATE, "the request is active");
 		complete(req);
 	}
-	pthread_mutex_lock(&ctx->lock);
-	for (size_t i = 0; i < ctx->requests.n; i++)
-		if (ctx->requests.at[i] == req) {
-			ctx->requests.at[i] = ctx->requests.at[--ctx->requests.n];
-			break;
-		}
-	pthread_mutex_unlock(&ctx->lock);
-	/* A thread that took it from the list a moment ago may still drive it. */
-	while (!take(req))
-		rt_relax(0);
 	rt_unbind(req);
 	*out = NULL;
 	return MPIX_SCHED_SUCCESS;

@@ -31,17 +31,14 @@ static const struct {
 
 static int compare(struct be_group *g, const struct contract *mine)
 {
-	struct contract *all = mem_alloc(g->size * sizeof *all);
-	int err = host_agree(g, all ? 0 : rt_fail(g->ctx, -ERR_NOMEM));
+	struct contract *all = (struct contract *)(void *)g->gathered;
+	int err = host_allgather(g, mine, sizeof *mine, all);
 
-	if (!err)
-		err = host_allgather(g, mine, sizeof *mine, all);
 	for (uint32_t r = 1; r < g->size && !err; r++)
 		for (size_t i = 0; i < sizeof clauses / sizeof *clauses && !err; i++)
 			if (memcmp((char *)&all[r] + clauses[i].off, (char *)&all[0] + clauses[i].off,
 				   clauses[i].size) != 0)
 				err = host_error(g, -ERR_MISMATCH, "rank %u %s than rank 0", r, clauses[i].what);
-	free(all);
 	return err;
 }
 
@@ -349,8 +346,8 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	bool known;
 	int err;
 
-	if (!req) /* the others wait until this rank's process ends */
-		return rt_fail(g->ctx, -ERR_NOMEM);
+	if (!req)
+		return host_agree(g, rt_fail(g->ctx, -ERR_NOMEM));
 	req->ctx = g->ctx;
 	rt_ctx_ref(req->ctx);
 	req->group = g;
@@ -359,7 +356,10 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	atomic_fetch_add(&sched->refs, 1);
 	rt_ctx_reap(req->ctx);
 	req->be = be_find("shm", &known);
-	err = host_agree(g, prepare(req, bind, &c));
+	pthread_mutex_lock(&req->ctx->lock);
+	err = VEC_PUSH(&req->ctx->requests, req);
+	pthread_mutex_unlock(&req->ctx->lock);
+	err = host_agree(g, err ? rt_fail(g->ctx, err) : prepare(req, bind, &c));
 	err = err ? err : compare(g, &c);
 	if (!err) {
 		b = (struct be_bind){ .group = g,
@@ -387,6 +387,13 @@ void rt_unbind(struct mpix_sched_request *req)
 {
 	struct mpix_sched_ctx *ctx = req->ctx;
 
+	pthread_mutex_lock(&ctx->lock);
+	for (size_t i = 0; i < ctx->requests.n; i++)
+		if (ctx->requests.at[i] == req) {
+			ctx->requests.at[i] = ctx->requests.at[--ctx->requests.n];
+			break;
+		}
+	pthread_mutex_unlock(&ctx->lock);
 	if (req->bound)
 		req->be->unbind(req->bound);
 	for (uint32_t i = 0; req->buffers && i < req->nbuffers; i++)

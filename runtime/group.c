@@ -425,6 +425,7 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 	struct mpix_sched_group *g = NULL;
 	struct ready mine = { 0 }, *ready = NULL;
 	struct hello hello;
+	char *gathered = NULL;
 	int err;
 
 	if (!ctx)
@@ -435,7 +436,8 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 	m.all = mem_calloc(m.size, sizeof *m.all);
 	ready = mem_calloc(m.size, sizeof *ready);
 	g = mem_calloc(1, sizeof *g);
-	if (!m.all || !ready || !g) {
+	gathered = mem_alloc((size_t)m.size * HOST_RECORD);
+	if (!m.all || !ready || !g || !gathered) {
 		err = -ERR_NOMEM; /* nothing to gather into: the caller's allgather fails on the others */
 		goto out;
 	}
@@ -465,7 +467,9 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 	g->g = (struct be_group){ .ctx = ctx,
 				  .local = (struct rt_local *)(uintptr_t)ready[m.lead].local,
 				  .rank = m.rank,
-				  .size = m.size };
+				  .size = m.size,
+				  .gathered = gathered };
+	gathered = NULL;
 	atomic_init(&g->g.refs, 1);
 	rt_ctx_ref(ctx);
 	*group = g;
@@ -474,6 +478,7 @@ out:
 	if (m.listener >= 0)
 		close(m.listener);
 	free(g);
+	free(gathered);
 	free(m.all);
 	free(ready);
 	return err == -ERR_NOMEM ? -rt_fail(ctx, err) : -err;
@@ -493,6 +498,7 @@ void rt_group_unref(struct be_group *g)
 	atomic_store(&g->local->board->slots[g->rank].left, 1);
 	if (atomic_fetch_sub(&g->local->refs, 1) == 1)
 		free_local(g->local);
+	free(g->gathered);
 	free(g);
 	rt_ctx_unref(ctx);
 }
@@ -588,18 +594,16 @@ struct opinion {
 
 int host_agree(struct be_group *g, int err)
 {
-	struct opinion mine = { .err = err }, *all = mem_alloc(g->size * sizeof *all);
-	int rc = all ? 0 : -ERR_NOMEM;
+	struct opinion mine = { .err = err }, *all = (struct opinion *)(void *)g->gathered;
+	int rc;
 
 	if (err) {
 		MPIX_Sched_error_detail(g->ctx, mine.text, sizeof mine.text);
 	}
-	if (all)
-		rc = host_allgather(g, &mine, sizeof mine, all);
+	rc = host_allgather(g, &mine, sizeof mine, all);
 	for (uint32_t r = 0; r < g->size && !rc; r++)
 		if (all[r].err)
 			rc = rt_error(g->ctx, all[r].err, "rank %u: %s", r, all[r].text);
-	free(all);
 	return rc;
 }
 
@@ -662,10 +666,21 @@ int host_pid(struct be_group *g, uint32_t rank)
 	return g->local->peers[rank].pid;
 }
 
-bool host_direct_allowed(struct be_group *g)
+static int get_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out)
 {
-	(void)g;
-	return env_number(ENV_GOAL_SHM_DIRECT) != 0;
+	int err = env_number(name, out);
+
+	return err ? rt_error(ctx, err, "the environment variable %s cannot be \"%s\"", env_table[name].name,
+			      env_get(name)) :
+		     0;
+}
+
+int host_direct_allowed(struct be_group *g)
+{
+	long v;
+	int err = get_env(g->ctx, ENV_GOAL_SHM_DIRECT, &v);
+
+	return err ? err : v != 0;
 }
 
 int host_error(struct be_group *g, int err, const char *fmt, ...)
@@ -712,18 +727,24 @@ static int alone(const void *in, void *out, size_t size, void *arg)
 
 int MPIX_Sched_group_world(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
 {
-	long fd = env_number(ENV_GOAL_BOOT_FD), rank = env_number(ENV_GOAL_RANK), size = env_number(ENV_GOAL_SIZE);
-	struct boot b = { .rank = (uint32_t)rank };
+	long fd, rank, size;
+	struct boot b = { 0 };
 	struct stat st;
 	int rc;
 
 	if (!ctx || !group)
 		return MPIX_SCHED_ERR_ARG;
+	rc = get_env(ctx, ENV_GOAL_BOOT_FD, &fd);
+	rc = rc ? rc : get_env(ctx, ENV_GOAL_RANK, &rank);
+	rc = rc ? rc : get_env(ctx, ENV_GOAL_SIZE, &size);
+	if (rc)
+		return -rc;
 	if (fd < 0)
 		return MPIX_Sched_group_create(ctx, 0, 1, alone, NULL, group);
-	if (fd > INT32_MAX || size < 1 || size > 1 << 20 || rank >= size || fstat((int)fd, &st) ||
+	if (fd > INT32_MAX || size < 1 || size > 1 << 20 || rank < 0 || rank >= size || fstat((int)fd, &st) ||
 	    (size_t)st.st_size < rt_board_size((uint32_t)size))
-		return -rt_error(ctx, -ERR_SYS, "GOAL_BOOT_FD, GOAL_RANK and GOAL_SIZE are not goalrun's");
+		return -rt_error(ctx, -ERR_ARG, "GOAL_BOOT_FD, GOAL_RANK and GOAL_SIZE are not goalrun's");
+	b.rank = (uint32_t)rank;
 	b.board = mmap(NULL, rt_board_size((uint32_t)size), PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
 	if (b.board == MAP_FAILED)
 		return -sys_error(ctx, "mmap");

@@ -118,6 +118,7 @@ struct be_group {
 	struct rt_local *local;
 	uint32_t rank, size;
 	uint64_t seq; /* rounds on the board */
+	char *gathered; /* HOST_RECORD bytes per rank: to agree needs no memory that could be missing */
 	_Atomic uint64_t checked; /* when deaths were last looked for, ns */
 };
 
@@ -193,8 +194,10 @@ struct mpix_sched_request {
 	_Atomic int err;
 };
 
+/* Collective. Binds and adds the request to the context's, or undoes what it did. */
 int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
 	    struct mpix_sched_request **out);
+/* Takes it out again and frees it; nobody may use it any more. */
 void rt_unbind(struct mpix_sched_request *req);
 
 uint64_t rt_now_ns(void);

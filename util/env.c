@@ -2,6 +2,9 @@
  * Environment variables. */
 #include "util/env.h"
 
+#include "util/err.h"
+
+#include <errno.h>
 #include <stdlib.h>
 
 const struct env_row env_table[ENV_COUNT] = {
@@ -17,11 +20,12 @@ const char *env_get(enum env_name name)
 	return v ? v : env_table[name].fallback;
 }
 
-long env_number(enum env_name name)
+int env_number(enum env_name name, long *out)
 {
 	const char *v = env_get(name);
 	char *end;
-	long n = strtol(v, &end, 10);
 
-	return *v && !*end && n >= 0 ? n : strtol(env_table[name].fallback, NULL, 10);
+	errno = 0;
+	*out = strtol(v, &end, 10);
+	return *v && !*end && !errno && *out >= -1 ? 0 : -ERR_ARG;
 }

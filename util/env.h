@@ -17,7 +17,7 @@ extern const struct env_row env_table[ENV_COUNT];
 
 /* The value of a variable, or its default. */
 const char *env_get(enum env_name name);
-/* The same as a number of at least 0; the default when it is none. */
-long env_number(enum env_name name);
+/* The same as a number of at least -1. 0, or -ERR_ARG when it is none. */
+int env_number(enum env_name name, long *out);
 
 #endif

@@ -669,6 +669,7 @@ static int sm_bind(const struct be_bind *b, struct be_bound **out)
 	struct sm_bound *s = mem_calloc(1, sizeof *s);
 	struct record mine = { 0 };
 	unsigned reach = SM_ALLOWED | SM_PROBED;
+	int allowed;
 	int err = heads && cells && s ? 0 : host_error(g, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
 
 	/* Every step ends with an exchange, so that all ranks take the same way out. */
@@ -689,10 +690,11 @@ static int sm_bind(const struct be_bind *b, struct be_bound **out)
 		goto out;
 	err = reach_peers(s, heads);
 	err = err ? err : match(s);
-	err = host_agree(g, err);
+	allowed = host_direct_allowed(g);
+	err = host_agree(g, err ? err : allowed < 0 ? allowed : 0);
 	if (err)
 		goto out;
-	mine.reach = (host_direct_allowed(g) ? SM_ALLOWED : 0) | (probe_all(s, heads) ? SM_PROBED : 0);
+	mine.reach = (allowed ? SM_ALLOWED : 0) | (probe_all(s, heads) ? SM_PROBED : 0);
 	err = host_allgather(g, &mine, sizeof mine, cells);
 	if (err)
 		goto out;

@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Every allocation fails in turn, under the address sanitizer: an error comes back, no crash, no leak.
+set -u
+. "$(dirname "$0")/lib.sh"
+cd "$ROOT" || exit 1
+if ! timeout 600 make --no-print-directory -j"$(nproc)" BUILD="$BUILD-alloc" HOOK=1 CFLAGS="-O1 -g" \
+	SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" all "$BUILD-alloc/tests/nomem" >"$TMP/log" 2>&1; then
+	fail "alloc.build $(grep error "$TMP/log" | head -n 1)"
+	finish
+fi
+
+# sweep NAME COMMAND...: the n-th allocation fails, until there is none; then the command succeeds.
+sweep()
+{
+	local name=$1 n=1 rc failed=0
+
+	shift
+	while :; do
+		rm -f "$TMP/unused"
+		GOAL_FAIL_ALLOC=$n GOAL_FAIL_UNUSED=$TMP/unused timeout 60 "$@" >"$TMP/out" 2>"$TMP/err"
+		rc=$?
+		if [ $rc -gt 2 ] || grep -q 'Sanitizer\|runtime error' "$TMP/err"; then
+			fail "alloc.$name allocation $n: status $rc $(grep -m 1 'ERROR\|error' "$TMP/err")"
+			return
+		fi
+		if [ $rc -ne 0 ]; then
+			failed=$((failed + 1))
+			[ -s "$TMP/err" ] || { fail "alloc.$name allocation $n: no message"; return; }
+		fi
+		[ -e "$TMP/unused" ] && break
+		# All of the first ones, then a sample.
+		n=$((n < 40 ? n + 1 : n + n / 12))
+	done
+	if [ $failed -gt 10 ]; then ok "alloc.$name $failed runs failed as they should"; else
+		fail "alloc.$name only $failed runs failed"; fi
+}
+g=$BUILD-alloc/bin/goalc
+sweep plain "$g" tests/samples/linbarrier8.goal -g -o "$TMP/o.bin"
+sweep parametric "$g" schedules/bcast_binomial.goal -g -o "$TMP/o.bin"
+sweep concrete "$g" schedules/bcast_binomial.goal -n 3 -T reduce-deps -o "$TMP/o.bin"
+sweep stats "$g" --stats tests/samples/recd8.goal
+sweep emit "$g" --emit=goal tests/samples/recd8.goal
+sweep dump "$g" --dump -n 3 schedules/bcast_binomial.goal
+if timeout 300 "$BUILD-alloc/tests/nomem" >"$TMP/out" 2>&1; then
+	ok "alloc.bind $(head -n 1 "$TMP/out")"
+else
+	fail "alloc.bind $(tail -n 3 "$TMP/out" | tr '\n' ' ')"
+fi
+finish

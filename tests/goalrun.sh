@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# goalrun's options, exit statuses and output; programs that it starts.
+set -u
+. "$(dirname "$0")/lib.sh"
+run() { timeout 60 "$BUILD/bin/goalrun" "$@" >"$TMP/out" 2>"$TMP/err"; }
+bcast=$ROOT/schedules/bcast_binomial.goal
+
+# status NAME WANT TEXT ARGS... : exit status, and TEXT on stderr
+status()
+{
+	local name=$1 want=$2 text=$3 rc
+
+	shift 3
+	run "$@"
+	rc=$?
+	if [ $rc -eq "$want" ] && grep -qF -- "$text" "$TMP/err"; then
+		ok "goalrun.$name"
+	else
+		fail "goalrun.$name status $rc: $(head -n 2 "$TMP/err" | tr '\n' ' ')"
+	fi
+}
+status no_schedule 2 'no schedule' -n 2
+status no_size 2 'parametric' "$bcast"
+status bad_size 2 '-n takes' -n 0 "$bcast"
+status bad_type 2 '--type cannot be complex' -n 2 --type complex "$bcast"
+status bad_count 2 '--count cannot be -1' -n 2 --count=-1 "$bcast"
+status bad_memory 2 '--memory cannot be core' -n 2 --memory core "$bcast"
+status bad_define 2 '-D takes' -n 2 -D root "$bcast"
+status bad_ranks 2 '--ranks is' -n 2 --ranks fibres "$bcast"
+status unknown_option 2 'unknown option' -n 2 --frobnicate "$bcast"
+status unknown_backend 2 'no backend' -n 2 --backend tcp "$bcast"
+for later in '--backend verbs' '--backend smcq' '--backend sim' '--progress thread' '--progress collab' \
+	'--overlap' '--trace x.json' '--wait block' '--placement numa' '--hosts a,b' '--tune'; do
+	# shellcheck disable=SC2086
+	status "later ${later// /_}" 2 'not built yet' -n 2 $later "$bcast"
+done
+status no_program 2 'no program' -n 2 --
+status missing_file 1 'No such file' -n 2 "$TMP/none.goal"
+status bad_root 1 'the root is out of range' -n 2 --root 2 --iters 2 "$bcast"
+status unknown_parameter 1 'no parameter rot' -n 2 -D rot=1 --iters 2 "$bcast"
+status wrong_size 1 'for 8 ranks, not for 3' -n 3 "$TESTS/samples/bcast8.goal"
+status no_root 1 'has no root' --root 1 "$TESTS/samples/bcast8.goal"
+printf 'schedule s\nbuffer in a[count]\nrank r of p { nop }\n' >"$TMP/s.goal"
+status nothing_to_verify 1 'does not say what it implements' -n 2 --verify "$TMP/s.goal"
+head -c 100 "$BUILD/bin/goalc" >"$TMP/x.bin"
+status no_text 1 'error' -n 2 "$TMP/x.bin"
+"$GOALC" "$bcast" -o "$TMP/b.bin"
+printf x | dd of="$TMP/b.bin" bs=1 seek=300 conv=notrunc 2>/dev/null
+status altered 1 'altered' -n 2 "$TMP/b.bin"
+GOAL_SHM_DIRECT=maybe status environment 1 'GOAL_SHM_DIRECT cannot be "maybe"' -n 2 --iters 2 --memory private "$bcast"
+
+run -n 3 --json --iters 5 "$bcast"
+keys=$(tr -d ' {}\n' <"$TMP/out" | tr ',' '\n' | sed 's/:.*//; s/"//g' | tr '\n' ' ' | sed 's/ $//')
+check "goalrun.json $keys" [ "$keys" = "ranks backend verified iters median_us min_us start_us init_us" ]
+run -n 3 --json --iters 5 --count 1,2 "$bcast"
+check goalrun.json_cases grep -q '"cases": *\[' "$TMP/out"
+
+world=$BUILD/tests/rt-world
+run -n 4 -- "$world" "$bcast"
+check goalrun.program [ "$? $(sort "$TMP/out" | tr '\n' ' ')" = "0 rank 0 of 4 rank 1 of 4 rank 2 of 4 rank 3 of 4 " ]
+timeout 20 "$world" "$bcast" >"$TMP/out" 2>&1
+check goalrun.program_alone [ "$? $(cat "$TMP/out")" = "0 rank 0 of 1" ]
+GOAL_BOOT_FD=abc timeout 20 "$world" "$bcast" >"$TMP/out" 2>&1
+check goalrun.program_environment grep -q 'GOAL_BOOT_FD cannot be "abc"' "$TMP/out"
+GOAL_BOOT_FD=0 GOAL_SIZE=3 GOAL_RANK=1 timeout 20 "$world" "$bcast" >"$TMP/out" 2>&1 </dev/null
+check goalrun.program_no_board grep -q "are not goalrun's" "$TMP/out"
+status program_dies 1 'rank 1: killed by signal 6' -n 4 -- "$world" "$bcast" die
+check goalrun.program_survivors [ "$(grep -c '^wait: rank 1 died' "$TMP/err")" -eq 3 ]
+status program_missing 1 'No such file' -n 2 -- "$TMP/no-such-program"
+finish
