@@ -213,20 +213,26 @@ static int count_wild(const struct report *p, const bool *wild)
 	return 0;
 }
 
+/* Walks over all ends of messages for a check. */
+static int visit(struct report *p, struct visitor v, int (*more)(const struct report *, const bool *))
+{
+	struct ends sends, recvs;
+	bool *wild;
+	int err = collect(p->g, &sends, &recvs, &wild);
+
+	v.arg = p;
+	if (!err)
+		err = walk(&sends, &recvs, &v);
+	if (!err && more)
+		err = more(p, wild);
+	drop(&sends, &recvs, wild);
+	return err;
+}
+
 static int check_unmatched(struct goal_diags *d, const struct ir_graph *g, const struct check *self,
 			   enum goal_severity s)
 {
-	struct report p = { d, g, self, s };
-	struct ends sends, recvs;
-	bool *wild;
-	int err = collect(g, &sends, &recvs, &wild);
-
-	if (!err)
-		err = walk(&sends, &recvs, &(struct visitor){ .arg = &p, .lone = lone_end });
-	if (!err)
-		err = count_wild(&p, wild);
-	drop(&sends, &recvs, wild);
-	return err;
+	return visit(&(struct report){ d, g, self, s }, (struct visitor){ .lone = lone_end }, count_wild);
 }
 
 static int size_pair(void *arg, const struct end *s, const struct end *r)
@@ -248,15 +254,7 @@ static int size_pair(void *arg, const struct end *s, const struct end *r)
 static int check_size(struct goal_diags *d, const struct ir_graph *g, const struct check *self,
 		      enum goal_severity s)
 {
-	struct report p = { d, g, self, s };
-	struct ends sends, recvs;
-	bool *wild;
-	int err = collect(g, &sends, &recvs, &wild);
-
-	if (!err)
-		err = walk(&sends, &recvs, &(struct visitor){ .arg = &p, .pair = size_pair });
-	drop(&sends, &recvs, wild);
-	return err;
+	return visit(&(struct report){ d, g, self, s }, (struct visitor){ .pair = size_pair }, NULL);
 }
 
 /* ---- one rank ---- */

@@ -20,7 +20,7 @@ int compile_args(struct goal_diags *d, unsigned file, const struct bin *b, const
 	unsigned errors = goal_diags_errors(d);
 
 	for (size_t k = 0; k < o->ndefines; k++) {
-		const struct compile_define *def = &o->defines[k];
+		const struct define *def = &o->defines[k];
 		uint32_t i = 0;
 
 		if (!strcmp(def->name, "count") && !(b->meta->flags & BIN_F_PLAIN)) {

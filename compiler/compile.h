@@ -5,18 +5,12 @@
 
 #include "compiler/checks.h"
 #include "compiler/ir.h"
-
-/* A -D: a value, or a vector. */
-struct compile_define {
-	const char *name;
-	const int64_t *value;
-	size_t n;
-};
+#include "util/options.h"
 
 struct compile_options {
 	uint32_t nranks; /* goalc -n; 0: leave a parametric schedule parametric */
 	bool debug; /* names and lines into the binary */
-	const struct compile_define *defines;
+	const struct define *defines;
 	size_t ndefines;
 	const char *passes; /* "name,name"; NULL: none */
 	uint64_t checks_off; /* a bit for each of checks[] */

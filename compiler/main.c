@@ -10,7 +10,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <json-c/json.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,23 +38,8 @@ static const char usage_text[] =
 	"       goalc --stats [--json] | --dump | --emit=goal|dot|json  SRC|BIN [-n RANKS] [-o FILE]\n"
 	"       goalc --list-passes | --list-checks\n";
 
-__attribute__((format(printf, 1, 2))) static int usage(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("goalc: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "\n%s", usage_text);
-	return EXIT_USAGE;
-}
-
-static int not_built(const char *what)
-{
-	fprintf(stderr, "goalc: %s: not built yet\n", what);
-	return EXIT_USAGE;
-}
+#define usage(...) option_usage("goalc", usage_text, __VA_ARGS__)
+#define not_built(what) option_not_built("goalc", what)
 
 static int add_pass(struct goalc *c, const char *arg)
 {
@@ -233,30 +217,23 @@ static int say(const char *text)
 	return printed();
 }
 
-static void to_options(const struct goalc *c, struct compile_define *defs, struct compile_options *o)
+static struct compile_options to_options(const struct goalc *c)
 {
-	for (size_t i = 0; i < c->defines.v.n; i++)
-		defs[i] = (struct compile_define){ c->defines.v.at[i].name, c->defines.v.at[i].value,
-						   c->defines.v.at[i].n };
-	*o = (struct compile_options){ .nranks = (uint32_t)c->nranks,
-				       .debug = c->debug,
-				       .defines = defs,
-				       .ndefines = c->defines.v.n,
-				       .passes = c->passes,
-				       .checks_off = c->checks_off };
+	return (struct compile_options){ .nranks = (uint32_t)c->nranks,
+					 .debug = c->debug,
+					 .defines = c->defines.v.at,
+					 .ndefines = c->defines.v.n,
+					 .passes = c->passes,
+					 .checks_off = c->checks_off };
 }
 
 /* Makes c->image from the input: a binary is checked, a text compiled. */
 static int load(struct goalc *c)
 {
-	struct compile_define *defs = mem_calloc(c->defines.v.n, sizeof *defs);
-	struct compile_options o;
+	struct compile_options o = to_options(c);
 	int err;
 
-	if (!defs)
-		return -ERR_NOMEM;
 	if (c->len && (unsigned char)c->data[0] == 0x89) {
-		free(defs);
 		if (c->action == COMPILE) {
 			goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL,
 				  "this is a binary already");
@@ -271,7 +248,6 @@ static int load(struct goalc *c)
 				  err_text(err));
 		return err;
 	}
-	to_options(c, defs, &o);
 	if (c->action != COMPILE) { /* sizes and values come in when it is printed */
 		o.debug = true;
 		if (!goal_text_is_plain(c->data, c->len)) {
@@ -279,9 +255,7 @@ static int load(struct goalc *c)
 			o.ndefines = 0;
 		}
 	}
-	err = compile_text(c->diags, c->input, c->data, c->len, &o, &c->image, &c->size);
-	free(defs);
-	return err;
+	return compile_text(c->diags, c->input, c->data, c->len, &o, &c->image, &c->size);
 }
 
 static int write_text(const struct goalc *c, const char *text)
@@ -341,14 +315,13 @@ static int stats_text(const struct goalc *c, const struct ir_graph *g, char **ou
 /* Prints what was asked for, for all ranks. */
 static int show(struct goalc *c)
 {
-	struct compile_define *defs = mem_calloc(c->defines.v.n, sizeof *defs);
+	const struct compile_options o = to_options(c);
 	struct bin_arg *args = NULL;
-	struct compile_options o;
 	struct ir_graph g = { 0 };
 	struct bin b;
 	int64_t count = -1;
 	char *text = NULL;
-	int err = defs ? bin_open(&b, c->image, c->size) : -ERR_NOMEM, rc = EXIT_FAULT;
+	int err = bin_open(&b, c->image, c->size), rc = EXIT_FAULT;
 	bool parametric = !err && (b.meta->flags & BIN_F_PARAMETRIC);
 
 	if (err)
@@ -357,7 +330,6 @@ static int show(struct goalc *c)
 		rc = usage("the schedule is parametric: give the number of ranks with -n");
 		goto out;
 	}
-	to_options(c, defs, &o);
 	args = mem_calloc(b.nparams, sizeof *args);
 	err = args ? compile_args(c->diags, 0, &b, &o, args, &count) : -ERR_NOMEM;
 	if (!err && c->nranks && !parametric && c->nranks != b.meta->nranks) {
@@ -394,7 +366,6 @@ out:
 		fprintf(stderr, "goalc: %s\n", err_text(err));
 	free(text);
 	free(args);
-	free(defs);
 	ir_graph_fini(&g);
 	return rc;
 }

@@ -152,7 +152,7 @@ static int complete(struct mpix_sched_request *req)
 	return -err;
 }
 
-#define LOOK_TURNS 1024u /* turns of waiting between two looks at the clock */
+#define LOOK_TURNS 64u /* turns of waiting between two looks at the clock; each may yield the core to a busy process */
 
 int MPIX_Sched_wait(MPIX_Sched_request req)
 {

@@ -40,7 +40,7 @@ int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const vo
 	atomic_store_explicit(&b->slots[rank].seq, seq, memory_order_release);
 	for (uint32_t r = 0; r < b->size; r++) {
 		for (unsigned turn = 0; atomic_load_explicit(&b->slots[r].seq, memory_order_acquire) < seq; turn++) {
-			int err = turn & 255 ? 0 : idle(arg);
+			int err = turn & 63 ? 0 : idle(arg);
 
 			if (err)
 				return err;

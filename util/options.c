@@ -3,8 +3,28 @@
 #include "util/options.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+int option_usage(const char *program, const char *usage, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "%s: ", program);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\n%s", usage);
+	return EXIT_USAGE;
+}
+
+int option_not_built(const char *program, const char *what)
+{
+	fprintf(stderr, "%s: %s: not built yet\n", program, what);
+	return EXIT_USAGE;
+}
 
 bool option_number(const char *s, int64_t min, int64_t max, int64_t *out)
 {
@@ -49,41 +69,43 @@ bool option_define(struct defines *d, const char *arg)
 	const char *eq = strchr(arg, '=');
 	struct define def = { 0 };
 	size_t len = eq ? (size_t)(eq - arg) : 0;
-	char *values;
+	char *values, *name;
 	bool ok;
 
 	if (!len)
 		return false;
-	def.name = mem_calloc(len + 1, 1);
+	def.name = name = mem_calloc(len + 1, 1);
 	values = mem_alloc(strlen(eq + 1) + 1);
-	if (!def.name || !values) {
-		free(def.name);
+	if (!name || !values) {
+		free(name);
 		free(values);
 		return false;
 	}
-	memcpy(def.name, arg, len);
+	memcpy(name, arg, len);
 	strcpy(values, eq + 1);
 	ok = parse_values(&def, values);
 	free(values);
 	for (size_t i = 0; ok && i < d->v.n; i++)
 		if (!strcmp(d->v.at[i].name, def.name)) {
-			free(d->v.at[i].name);
-			free(d->v.at[i].value);
+			define_drop(&d->v.at[i]);
 			d->v.at[i] = def;
 			return true;
 		}
 	if (ok && VEC_PUSH(&d->v, def) == 0)
 		return true;
-	free(def.name);
-	free(def.value);
+	define_drop(&def);
 	return false;
+}
+
+void define_drop(struct define *d)
+{
+	free((void *)(uintptr_t)d->name);
+	free((void *)(uintptr_t)d->value);
 }
 
 void defines_free(struct defines *d)
 {
-	for (size_t i = 0; i < d->v.n; i++) {
-		free(d->v.at[i].name);
-		free(d->v.at[i].value);
-	}
+	for (size_t i = 0; i < d->v.n; i++)
+		define_drop(&d->v.at[i]);
 	VEC_FREE(&d->v);
 }

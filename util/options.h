@@ -10,21 +10,28 @@
 
 enum { EXIT_OK = 0, EXIT_FAULT = 1, EXIT_USAGE = 2 };
 
-/* A -D name=value[,value…]. */
+/* A -D: a value, or a vector. */
 struct define {
-	char *name;
-	int64_t *value;
+	const char *name;
+	const int64_t *value;
 	size_t n;
 };
 
+/* Those of a command line, which own what they point to. */
 struct defines {
 	VEC(struct define) v;
 };
+
+/* "PROGRAM: what is wrong" and the usage; returns EXIT_USAGE. */
+__attribute__((format(printf, 3, 4))) int option_usage(const char *program, const char *usage, const char *fmt, ...);
+/* What a later version brings; returns EXIT_USAGE. */
+int option_not_built(const char *program, const char *what);
 
 /* Parses a whole decimal number within [min, max]; false when it is none. */
 bool option_number(const char *s, int64_t min, int64_t max, int64_t *out);
 /* Adds the argument of a -D; a later one of the same name wins. false: malformed. */
 bool option_define(struct defines *d, const char *arg);
+void define_drop(struct define *d);
 void defines_free(struct defines *d);
 
 #endif

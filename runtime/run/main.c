@@ -8,7 +8,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <json-c/json.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,23 +43,8 @@ struct goalrun {
 	struct run_result *results;
 };
 
-__attribute__((format(printf, 1, 2))) static int usage(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("goalrun: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "\n%s", usage_text);
-	return EXIT_USAGE;
-}
-
-static int not_built(const char *what)
-{
-	fprintf(stderr, "goalrun: %s: not built yet\n", what);
-	return EXIT_USAGE;
-}
+#define usage(...) option_usage("goalrun", usage_text, __VA_ARGS__)
+#define not_built(what) option_not_built("goalrun", what)
 
 static int fault(const char *fmt, const char *what)
 {
@@ -303,8 +287,7 @@ static int set_defaults(struct goalrun *g)
 			g->roots.n = 0;
 			err |= VEC_PUSH(&g->roots, d->value[0]);
 		}
-		free(d->name);
-		free(d->value);
+		define_drop(d);
 		*d = o->defines.v.at[--o->defines.v.n];
 	}
 	if (!g->counts.n)
@@ -332,21 +315,14 @@ static int set_defaults(struct goalrun *g)
 static int check_schedule(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
-	struct compile_define *defs = mem_calloc(o->defines.v.n, sizeof *defs);
-	struct compile_options c = { .defines = defs, .ndefines = o->defines.v.n };
+	struct compile_options c = { .defines = o->defines.v.at, .ndefines = o->defines.v.n };
 	int64_t count = o->cases[0].count;
 	int err;
 
 	g->args = mem_calloc(g->bin.nparams, sizeof *g->args);
-	if (!defs || !g->args) {
-		free(defs);
+	if (!g->args)
 		return EXIT_FAULT;
-	}
-	for (size_t i = 0; i < o->defines.v.n; i++)
-		defs[i] = (struct compile_define){ o->defines.v.at[i].name, o->defines.v.at[i].value,
-						   o->defines.v.at[i].n };
 	err = compile_args(g->diags, 0, &g->bin, &c, g->args, &count);
-	free(defs);
 	if (o->has_root)
 		g->args[g->bin.meta->root] = (struct bin_arg){ .known = true, .value = o->cases[0].root };
 	if (!err)

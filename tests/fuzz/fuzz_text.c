@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint32_t sizes[] = { 0, 0, 0, 1, 2, 3, 5, 9 };
 	static const int64_t values[] = { 1, 2, 3, 0, 1, 2, 3, 0, 5 };
-	const struct compile_define defines[] = { { "v", values, sizes[size ? data[size - 1] & 7 : 0] },
+	const struct define defines[] = { { "v", values, sizes[size ? data[size - 1] & 7 : 0] },
 						  { "count", values + 2, 1 },
 						  { "root", values, 1 } };
 	uint8_t choice = size ? data[--size] : 0;

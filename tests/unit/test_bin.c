@@ -61,9 +61,9 @@ struct image {
 };
 
 static const int64_t w_values[] = { 1, 2, 3, 4, 5 };
-static const struct compile_define w_define = { "w", w_values, 5 };
+static const struct define w_define = { "w", w_values, 5 };
 
-static struct image make(const char *text, uint32_t nranks, bool debug, const struct compile_define *define)
+static struct image make(const char *text, uint32_t nranks, bool debug, const struct define *define)
 {
 	struct goal_diags *d = goal_diags_new();
 	struct compile_options o = { .nranks = nranks, .debug = debug, .defines = define,
