@@ -203,8 +203,11 @@ static int map_board(struct meeting *m)
 	for (uint32_t r = 0; r < m->size; r++) {
 		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = r, .l_len = 1 };
 
-		if (l->peers[r].same && fcntl(l->fd, F_SETLK, &lock))
+		if (!l->peers[r].same)
+			continue;
+		if (fcntl(l->fd, F_SETLK, &lock))
 			return sys_error(m->ctx, "fcntl(F_SETLK)");
+		atomic_store(&l->board->slots[r].joined, 1);
 	}
 	return 0;
 }
@@ -544,13 +547,14 @@ bool rt_group_left(const struct be_group *g, uint32_t rank)
 	return atomic_load(&g->local->board->slots[rank].left) != 0;
 }
 
-/* A rank of another process whose lock is gone though it has not left, or -1. */
+/* A rank of another process that has joined and not left, but whose lock is gone; or -1. */
 static int64_t find_dead(const struct rt_local *l)
 {
 	for (uint32_t r = 0; r < l->size && l->fd >= 0; r++) {
 		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = r, .l_len = 1 };
 
-		if (l->peers[r].same || atomic_load(&l->board->slots[r].left))
+		if (l->peers[r].same || !atomic_load(&l->board->slots[r].joined) ||
+		    atomic_load(&l->board->slots[r].left))
 			continue;
 		if (fcntl(l->fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK &&
 		    !atomic_load(&l->board->slots[r].left))

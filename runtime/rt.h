@@ -45,6 +45,7 @@ void rt_heap_unbind(struct rt_heap *h, uint64_t off);
 
 struct rt_slot {
 	_Alignas(64) _Atomic uint64_t seq; /* writer: its rank */
+	_Atomic uint32_t joined; /* the rank holds its lock */
 	_Atomic uint32_t left; /* the rank has freed its group */
 	_Alignas(64) char data[2][HOST_RECORD];
 };
