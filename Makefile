@@ -151,7 +151,7 @@ fuzz:
 # ---- a new machine ----
 
 PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libcunit1-dev clang libclang-rt-14-dev \
-            spin valgrind strace mandoc groff binutils procps
+            spin valgrind strace mandoc groff bsdextrautils binutils procps
 SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 deps:
 	$(SUDO) apt-get update

@@ -32,6 +32,7 @@ struct goal_lex {
 	struct goal_schedule *schedule;
 	bool operand; /* the next word is an operand, hence a name */
 	int depth, ternary;
+	bool joins; /* an else follows, on this line or another */
 };
 
 /* Copies up to max bytes of what is left; YY_INPUT of both lexers. */
@@ -53,6 +54,12 @@ static inline struct goal_loc goal_lex_step(struct goal_lex *x, int len)
 
 	x->at.col = (uint16_t)(col > UINT16_MAX ? UINT16_MAX : col);
 	return at;
+}
+
+/* Steps back over the last n bytes of a token, which yyless gives back. */
+static inline void goal_lex_back(struct goal_lex *x, int n)
+{
+	x->at.col = (uint16_t)(x->at.col > n ? x->at.col - n : 1);
 }
 
 static inline void goal_lex_newline(struct goal_lex *x)
