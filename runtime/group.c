@@ -308,9 +308,7 @@ static void free_local(struct rt_local *l)
 		if (p->fd >= 0)
 			close(p->fd);
 	}
-	if (l->fd < 0)
-		free(l->board);
-	else if (l->board)
+	if (l->board)
 		munmap(l->board, rt_board_size(l->size));
 	if (l->fd >= 0)
 		close(l->fd);
@@ -347,13 +345,12 @@ static int make_local(struct meeting *m)
 		}
 	}
 	if (here == m->size) {
-		/* 64-byte aligned, as its type wants it. */
-		size_t size = (rt_board_size(m->size) + 63) / 64 * 64;
+		void *p = mmap(NULL, rt_board_size(m->size), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-		l->board = aligned_alloc(64, size);
-		if (!l->board)
-			return -ERR_NOMEM;
-		memset(l->board, 0, size);
+		if (p == MAP_FAILED)
+			return sys_error(m->ctx, "mmap");
+		l->board = p;
 	} else {
 		err = m->rank == 0 ? host_meeting(m) : join_meeting(m);
 		err = err ? err : map_board(m);

@@ -143,10 +143,10 @@ static int many(struct member *m)
 				out[k][i] = -1;
 			}
 		for (int k = 0; k < N; k++)
-			CALL(MPIX_Sched_start(reqs[(k * 5 + m->rank + e) % N])); /* 5 and 6 are coprime */
-		for (int k = 0; k < N; k++)
-			mixed[k] = reqs[k];
+			mixed[k] = reqs[(k * 5 + m->rank + e) % N]; /* 5 and 6 are coprime */
 		mixed[N] = MPIX_SCHED_REQUEST_NULL;
+		CALL(MPIX_Sched_startall(N + 1, mixed));
+		NEED(MPIX_Sched_startall(1, reqs) == MPIX_SCHED_ERR_STATE);
 		if (e % 3 == 0) {
 			CALL(MPIX_Sched_waitall(N + 1, mixed));
 		} else {
