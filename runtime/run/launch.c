@@ -37,9 +37,22 @@ static void kill_all(const pid_t *pids, uint32_t n)
 			kill(pids[r], SIGKILL);
 }
 
+/* A line on a terminal, for sweeps; nothing in a pipe. */
+static void progress(const struct run_launch *l, bool last)
+{
+	if (!l || l->o->ncases < 2 || !isatty(STDERR_FILENO))
+		return;
+	if (last)
+		fputs("\r\033[K", stderr);
+	else
+		fprintf(stderr, "\r%s memory: %llu cases done, %zu in all", run_memory_names[l->memory],
+			(unsigned long long)atomic_load(&l->shared->cases_done), l->o->ncases);
+}
+
 /* Waits for all; once one has failed the board says so, and the others get a moment to notice. died[r] is the
- * signal that killed rank r. Signals that ask goalrun to end must be blocked: they end the ranks. */
-static int reap(pid_t *pids, uint32_t n, int *died, struct rt_board *board, const sigset_t *asked)
+ * signal that killed rank r. l: whose progress to show, or NULL. Signals that ask goalrun to end must be blocked: they end the ranks. */
+static int reap(pid_t *pids, uint32_t n, int *died, struct rt_board *board, const sigset_t *asked,
+		const struct run_launch *l)
 {
 	uint32_t left = 0;
 	uint64_t until = 0;
@@ -73,12 +86,14 @@ static int reap(pid_t *pids, uint32_t n, int *died, struct rt_board *board, cons
 			kill_all(pids, n);
 		if (!left)
 			break;
+		progress(l, false);
 		sig = sigtimedwait(asked, NULL, &tick);
 		if (sig > 0 && sig != SIGCHLD) {
 			kill_all(pids, n);
 			rc = EXIT_FAULT;
 		}
 	}
+	progress(l, true);
 	return rc;
 }
 
@@ -130,7 +145,7 @@ static int launch_processes(struct run_launch *l)
 		}
 	}
 	rc = pids[n - 1] < 0 ? EXIT_FAULT : EXIT_OK;
-	rc |= reap(pids, n, died, l->board, &asked);
+	rc |= reap(pids, n, died, l->board, &asked, l);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (rc)
 		report(l, died);
@@ -255,7 +270,7 @@ int launch_program(const struct run_options *o)
 			break;
 		}
 	}
-	rc = reap(pids, n, died, b, &asked);
+	rc = reap(pids, n, died, b, &asked, NULL);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	for (uint32_t r = 0; r < n; r++)
 		if (died[r])
