@@ -33,6 +33,22 @@ check()
 # The compiler, bounded; a sanitizer build gets more time.
 goalc() { timeout "${GOALC_TIMEOUT:-60}" "$GOALC" "$@"; }
 
+# program NAME LIMIT COMMAND... : a program that prints the lines of its cases itself
+program()
+{
+	local name=$1 limit=$2 rc
+
+	shift 2
+	timeout "$limit" "$@" >"$TMP/out" 2>"$TMP/err"
+	rc=$?
+	grep -E '^(ok|FAIL|skip) ' "$TMP/out"
+	NOK=$((NOK + 1))
+	[ $rc -eq 0 ] && return
+	grep -q '^FAIL' "$TMP/out" || fail "$name exit status $rc"
+	NFAIL=$((NFAIL + 1))
+	tail -n 20 "$TMP/err"
+}
+
 finish()
 {
 	[ "$NFAIL" -eq 0 ] || exit 1

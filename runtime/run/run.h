@@ -52,7 +52,6 @@ struct run_launch {
 	const struct run_options *o;
 	enum run_memory memory;
 	struct rt_board *board;
-	int board_fd;
 	struct run_shared *shared;
 	char (*error)[512]; /* by rank */
 	double *total, *start, *init; /* [case][rank][iteration], [case][rank][iteration], [case][rank] */

@@ -11,16 +11,6 @@
 
 #define ELEMENTS(a) (sizeof(a) / sizeof *(a))
 
-static const char bcast_text[] = "schedule bcast(root = 0) implements MPI_Bcast\n"
-				 "buffer inout data[count]\n"
-				 "rank r of p {\n"
-				 "  v = (r - root) mod p\n"
-				 "  if v > 0 { got: recv data from (r - lowbit(v)) mod p }\n"
-				 "  for k = (v > 0 ? log2(lowbit(v)) : ceillog2(p)) - 1 downto 0 {\n"
-				 "    if v + 2^k < p { out[k]: send data to (r + 2^k) mod p\n out[k] requires got }\n"
-				 "  }\n"
-				 "}\n";
-
 /* A chain that folds from the right, so that the order of operands shows. */
 static const char fold_text[] = "schedule fold\n"
 				"buffer inout data[count]\n"
@@ -78,7 +68,7 @@ static bool detail_has(struct member *m, const char *text)
 
 static int life(struct member *m)
 {
-	MPIX_Sched s = load(m, bcast_text);
+	MPIX_Sched s = load(m, team_bcast);
 	MPIX_Sched_request req;
 	int data[100], flag;
 	void *buffers[] = { data };
@@ -175,7 +165,7 @@ static int strided(struct member *m)
 	size_t counts[] = { 0, 1, 5, 400, 9000 };
 	const int64_t offset[] = { 12, 0 };
 	const size_t length[] = { 1, 2 };
-	MPIX_Sched s = load(m, bcast_text);
+	MPIX_Sched s = load(m, team_bcast);
 	MPIX_Sched_type type, other;
 
 	NEED(s);
@@ -322,7 +312,7 @@ static int user_op(struct member *m)
 
 static int disagree(struct member *m)
 {
-	MPIX_Sched s = load(m, bcast_text), other = load(m, ring_text);
+	MPIX_Sched s = load(m, team_bcast), other = load(m, ring_text);
 	int data[64], more[64];
 	void *buffers[] = { data, more };
 	struct MPIX_Sched_bind b = bind_to(buffers, 2, 64, MPIX_SCHED_INT32), wrong;
@@ -450,7 +440,7 @@ static int arguments(struct member *m)
 /* Memory that is bound cannot be given back before. */
 static int bound_heap(struct member *m)
 {
-	MPIX_Sched s = load(m, bcast_text);
+	MPIX_Sched s = load(m, team_bcast);
 	void *p;
 	struct MPIX_Sched_bind b;
 	MPIX_Sched_request req;
@@ -469,7 +459,7 @@ static int bound_heap(struct member *m)
 /* Binding and freeing over and over does not use up the heap. */
 static int churn(struct member *m)
 {
-	MPIX_Sched s = load(m, bcast_text);
+	MPIX_Sched s = load(m, team_bcast);
 	static _Thread_local int data[20000];
 	void *buffers[] = { data };
 	struct MPIX_Sched_bind b = bind_to(buffers, 1, 20000, MPIX_SCHED_INT32);
@@ -492,7 +482,7 @@ static int churn(struct member *m)
 /* A rank that leaves instead of doing its part does not hang the others. */
 static int leaves(struct member *m)
 {
-	MPIX_Sched s = load(m, bcast_text);
+	MPIX_Sched s = load(m, team_bcast);
 	int data[4];
 	void *buffers[] = { data };
 	struct MPIX_Sched_bind b = bind_to(buffers, 1, 4, MPIX_SCHED_INT32);

@@ -15,16 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char text[] = "schedule bcast(root = 0) implements MPI_Bcast\n"
-			   "buffer inout data[count]\n"
-			   "rank r of p {\n"
-			   "  v = (r - root) mod p\n"
-			   "  if v > 0 { got: recv data from (r - lowbit(v)) mod p }\n"
-			   "  for k = (v > 0 ? log2(lowbit(v)) : ceillog2(p)) - 1 downto 0 {\n"
-			   "    if v + 2^k < p { out[k]: send data to (r + 2^k) mod p\n out[k] requires got }\n"
-			   "  }\n"
-			   "}\n";
-
 struct report {
 	_Atomic int phase; /* 0 joining, 1 binding, 2 running */
 	int rc;
@@ -62,7 +52,7 @@ static int use(struct member *m, const struct plan *p, struct report *out)
 	int rc = MPIX_Sched_ctx_create(&m->ctx);
 
 	rc = rc ? rc : MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &m->group);
-	rc = rc ? rc : MPIX_Sched_load_mem(m->ctx, "bcast", text, strlen(text), &s);
+	rc = rc ? rc : MPIX_Sched_load_mem(m->ctx, "bcast", team_bcast, strlen(team_bcast), &s);
 	if (rc)
 		return rc;
 	if (p->heap)

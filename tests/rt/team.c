@@ -14,6 +14,16 @@
 #include <time.h>
 #include <unistd.h>
 
+const char team_bcast[] = "schedule bcast(root = 0) implements MPI_Bcast\n"
+			  "buffer inout data[count]\n"
+			  "rank r of p {\n"
+			  "  v = (r - root) mod p\n"
+			  "  if v > 0 { got: recv data from (r - lowbit(v)) mod p }\n"
+			  "  for k = (v > 0 ? log2(lowbit(v)) : ceillog2(p)) - 1 downto 0 {\n"
+			  "    if v + 2^k < p { out[k]: send data to (r + 2^k) mod p\n out[k] requires got }\n"
+			  "  }\n"
+			  "}\n";
+
 static double now(void)
 {
 	struct timespec t;

@@ -33,6 +33,9 @@ struct member {
 	MPIX_Sched_group group;
 };
 
+/* A binomial broadcast, as text. */
+extern const char team_bcast[];
+
 /* An MPIX_Sched_allgather_fn; arg is a member. */
 int team_allgather(const void *in, void *out, size_t size, void *arg);
 /* Runs fn as every rank with its context and group made; 0 when all returned 0 within 60 s. */
