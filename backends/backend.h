@@ -63,6 +63,9 @@ struct be_bound {
 	const struct be_ops *ops;
 };
 
+/* Where an op stands in the epoch. */
+enum be_state { BE_DONE, BE_WAITS, BE_READY, BE_ISSUED };
+
 /* Backends that are built are in be_backends[], the others only by name. */
 struct be_ops {
 	const char *name;
@@ -75,8 +78,14 @@ struct be_ops {
 	int (*start)(struct be_bound *bound, uint64_t epoch);
 	/* 1 when this rank's part of the epoch is complete, 0 if not yet, or -ERR_x. */
 	int (*progress)(struct be_bound *bound);
+	/* Local, between epochs: these are the buffers from now on, borrowed like those of bind; as many and as
+	 * long. On an error the old ones stay. */
+	int (*rebind)(struct be_bound *bound, const struct be_buffer *buffers);
 	/* Whether an op that cannot go on now waits for that rank. */
 	bool (*waits_for)(const struct be_bound *bound, uint32_t rank);
+	/* For diagnosis: the enum be_state of each op, and for one that is issued what it waits for, in words
+	 * that go on after "waits for"; else NULL. The caller sees to it that nobody makes progress. */
+	void (*states)(const struct be_bound *bound, uint8_t *state, const char **what);
 };
 
 struct be_row {
@@ -93,11 +102,16 @@ const struct be_ops *be_find(const char *name, bool *known);
 /* Exchanges at most HOST_RECORD bytes per rank. -ERR_DEAD when a rank died. */
 #define HOST_RECORD 256
 int host_allgather(struct be_group *g, const void *in, size_t size, void *out);
+/* Room of the group's for the records of one exchange: to fail together needs no memory that could be
+ * missing. host_agree uses it too. */
+void *host_room(struct be_group *g);
 /* Agrees on an error: 0 when it is 0 on all ranks, else that of the lowest rank that has one, with its
  * text, on all ranks. */
 int host_agree(struct be_group *g, int err);
 /* Zeroed, 64-byte aligned memory of this rank's heap, and its offset for peers; NULL when there is none. */
 void *host_alloc(struct be_group *g, size_t size, uint64_t *off);
+/* Gives a block back at once: no peer may touch it any more. NULL is harmless. */
+void host_free(struct be_group *g, void *block);
 /* Gives two blocks back (the second may be NULL) once *users, which lies in the first, is 0. Until then
  * peers may write to them. */
 void host_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users);

@@ -6,6 +6,7 @@
 #include "util/mem.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Successors by counting sort: of completions or of starts. */
 static void invert(const struct be_bind *b, uint32_t flag, uint32_t *at, uint32_t *succ)
@@ -123,4 +124,13 @@ int engine_progress(struct engine *e)
 			return rc;
 	}
 	return e->left == 0;
+}
+
+void engine_states(const struct engine *e, uint8_t *state)
+{
+	memset(state, BE_WAITS, e->nops);
+	for (uint32_t i = 0; i < e->tail; i++)
+		state[e->ready[i]] = i < e->head ? BE_DONE : BE_READY;
+	for (uint32_t i = 0; i < e->nactive; i++)
+		state[e->active[i]] = BE_ISSUED;
 }

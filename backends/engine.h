@@ -40,5 +40,7 @@ void engine_fini(struct engine *e);
 void engine_start(struct engine *e);
 /* Issues what is ready and polls what is active: 1 when all ops are complete, 0 if not yet, or -ERR_x. */
 int engine_progress(struct engine *e);
+/* The enum be_state of each op. */
+void engine_states(const struct engine *e, uint8_t *state);
 
 #endif

@@ -11,6 +11,7 @@
 
 /* What must be the same on all ranks. */
 struct contract {
+	int err; /* of this rank's own part */
 	uint32_t schedule; /* checksum of the image */
 	uint32_t version;
 	uint64_t count; /* basic elements */
@@ -29,14 +30,18 @@ static const struct {
 #undef CLAUSE
 };
 
+/* Whether all ranks have come this far with the same contract. */
 static int compare(struct be_group *g, const struct contract *mine)
 {
-	struct contract *all = (struct contract *)(void *)g->gathered;
-	int err = host_allgather(g, mine, sizeof *mine, all);
+	const struct contract *all = host_room(g);
+	int err = host_allgather(g, mine, sizeof *mine, host_room(g));
 
+	for (uint32_t r = 0; r < g->size && !err; r++)
+		if (all[r].err)
+			return host_agree(g, mine->err);
 	for (uint32_t r = 1; r < g->size && !err; r++)
 		for (size_t i = 0; i < sizeof clauses / sizeof *clauses && !err; i++)
-			if (memcmp((char *)&all[r] + clauses[i].off, (char *)&all[0] + clauses[i].off,
+			if (memcmp((const char *)&all[r] + clauses[i].off, (const char *)&all[0] + clauses[i].off,
 				   clauses[i].size) != 0)
 				err = host_error(g, -ERR_MISMATCH, "rank %u %s than rank 0", r, clauses[i].what);
 	return err;
@@ -346,8 +351,10 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	bool known;
 	int err;
 
-	if (!req)
-		return host_agree(g, rt_fail(g->ctx, -ERR_NOMEM));
+	if (!req) {
+		c.err = rt_fail(g->ctx, -ERR_NOMEM);
+		return compare(g, &c);
+	}
 	req->ctx = g->ctx;
 	rt_ctx_ref(req->ctx);
 	req->group = g;
@@ -359,8 +366,8 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	pthread_mutex_lock(&req->ctx->lock);
 	err = VEC_PUSH(&req->ctx->requests, req);
 	pthread_mutex_unlock(&req->ctx->lock);
-	err = host_agree(g, err ? rt_fail(g->ctx, err) : prepare(req, bind, &c));
-	err = err ? err : compare(g, &c);
+	c.err = err ? rt_fail(g->ctx, err) : prepare(req, bind, &c);
+	err = compare(g, &c);
 	if (!err) {
 		b = (struct be_bind){ .group = g,
 				      .rank = g->rank,

@@ -588,6 +588,11 @@ int host_allgather(struct be_group *g, const void *in, size_t size, void *out)
 		     rt_board_allgather(g->local->board, g->rank, ++g->seq, in, size, out, idle, g);
 }
 
+void *host_room(struct be_group *g)
+{
+	return g->gathered;
+}
+
 struct opinion {
 	int err;
 	char text[HOST_RECORD - sizeof(int)];
@@ -611,6 +616,11 @@ int host_agree(struct be_group *g, int err)
 void *host_alloc(struct be_group *g, size_t size, uint64_t *off)
 {
 	return rt_heap_alloc(g->ctx->heap, size, off);
+}
+
+void host_free(struct be_group *g, void *block)
+{
+	rt_heap_free(g->ctx->heap, block);
 }
 
 void host_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users)

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Connecting: every rank publishes its block, finds the other ends of its messages in those of its peers,
+ * and, as the receiver, chooses how each message travels. Three exchanges. */
+#include "backends/shm/sm.h"
+
+#include "util/err.h"
+#include "util/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+static size_t up(size_t n)
+{
+	return (n + SM_LINE - 1) / SM_LINE * SM_LINE;
+}
+
+static size_t slot_size(uint64_t bytes)
+{
+	return up(sizeof(struct sm_slot) + bytes);
+}
+
+/* What the peer writes for a message. */
+static size_t cell_size(const struct sm_entry *e)
+{
+	if (e->bytes <= SM_EAGER_MAX)
+		return e->send ? 0 : 2 * slot_size(e->bytes);
+	return e->send ? sizeof(struct sm_out) : sizeof(struct sm_in);
+}
+
+static int by_channel(const void *a, const void *b)
+{
+	const struct sm_entry *x = a, *y = b;
+
+	if (x->send != y->send)
+		return x->send < y->send ? -1 : 1;
+	if (x->peer != y->peer)
+		return x->peer < y->peer ? -1 : 1;
+	if (x->tag != y->tag)
+		return x->tag < y->tag ? -1 : 1;
+	return (x->k > y->k) - (x->k < y->k);
+}
+
+/* This rank's messages in order, each with its cell. */
+static void list_messages(const struct sm_bound *s, struct sm_entry *entries, uint32_t n, size_t *size)
+{
+	const struct be_bind *b = &s->b;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < b->nops; i++)
+		if (sm_is_message(&b->ops[i]))
+			entries[at++] = (struct sm_entry){ .peer = b->ops[i].peer,
+							   .tag = b->ops[i].tag,
+							   .k = i, /* until it is counted */
+							   .op = i,
+							   .bytes = b->ops[i].len * b->layout->basic,
+							   .send = b->ops[i].kind == BIN_OP_SEND,
+							   .contiguous = b->layout->contiguous,
+							   .heap = b->buffers[b->ops[i].buf[0]].heap };
+	if (n)
+		qsort(entries, n, sizeof *entries, by_channel);
+	for (uint32_t i = 0; i < n; i++) {
+		struct sm_entry *e = &entries[i];
+		const struct sm_entry *last = i ? e - 1 : NULL;
+
+		e->k = last && last->send == e->send && last->peer == e->peer && last->tag == e->tag ?
+			       last->k + 1 :
+			       0;
+		e->cell = *size;
+		*size += cell_size(e);
+	}
+}
+
+/* Makes this rank's block. */
+static int publish(struct sm_bound *s, uint64_t *off)
+{
+	const struct be_bind *b = &s->b;
+	struct sm_entry *entries;
+	uint32_t n = 0;
+	size_t size;
+
+	for (uint32_t i = 0; i < b->nops; i++) {
+		if (sm_is_message(&b->ops[i]) && (b->ops[i].peer == BIN_ANY || b->ops[i].tag == BIN_ANY))
+			return host_error(b->group, -ERR_UNSUPPORTED,
+					  "op %u has a wildcard: messages are matched before they run", i);
+		n += sm_is_message(&b->ops[i]);
+	}
+	entries = mem_alloc(n * sizeof *entries);
+	if (!entries)
+		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
+	size = up(sizeof *s->head + n * sizeof *entries);
+	list_messages(s, entries, n, &size);
+	s->head = host_alloc(b->group, size, off);
+	if (s->head) {
+		s->head->size = size;
+		s->head->token = (uint64_t)(uintptr_t)s ^ sm_now_ns();
+		s->head->nentries = n;
+		memcpy(s->head->entries, entries, n * sizeof *entries);
+	}
+	free(entries);
+	return s->head ? 0 : host_error(b->group, -ERR_NOMEM, "no %zu bytes of shared memory for %u messages", size, n);
+}
+
+struct record {
+	int err;
+	int allowed; /* the user lets others read this rank's private memory */
+	uint64_t off, address, token; /* of its block */
+};
+
+static int reach_peers(struct sm_bound *s, const struct record *all)
+{
+	struct be_group *g = s->b.group;
+
+	for (uint32_t i = 0; i < s->head->nentries; i++) {
+		uint32_t p = s->head->entries[i].peer;
+		struct sm_head *h;
+
+		if (s->peers[p])
+			continue;
+		h = host_peer(g, p, all[p].off, sizeof *h);
+		h = h ? host_peer(g, p, all[p].off, h->size) : NULL;
+		if (!h)
+			return host_error(g, -ERR_SYS, "the heap of rank %u cannot be mapped", p);
+		s->peers[p] = h;
+	}
+	return 0;
+}
+
+static struct sm_entry *partner(const struct sm_bound *s, const struct sm_entry *mine)
+{
+	struct sm_head *h = s->peers[mine->peer];
+	struct sm_entry key = { .send = !mine->send, .peer = s->b.rank, .tag = mine->tag, .k = mine->k };
+
+	return h->nentries ? bsearch(&key, h->entries, h->nentries, sizeof key, by_channel) : NULL;
+}
+
+static int match(struct sm_bound *s)
+{
+	for (uint32_t i = 0; i < s->head->nentries; i++) {
+		const struct sm_entry *e = &s->head->entries[i], *other = partner(s, e);
+		const char *verb = e->send ? "send to" : "recv from";
+
+		if (!other)
+			return host_error(s->b.group, -ERR_UNMATCHED, "op %u, a %s rank %u with tag %u, has no partner",
+					  e->op, verb, e->peer, e->tag);
+		if (other->bytes != e->bytes)
+			return host_error(s->b.group, -ERR_MISMATCH,
+					  "op %u, a %s rank %u, has %llu bytes, its partner %llu", e->op, verb,
+					  e->peer, (unsigned long long)e->bytes,
+					  (unsigned long long)other->bytes);
+	}
+	return 0;
+}
+
+/* Whether this rank can read the private memory of another. */
+static bool probe(const struct sm_bound *s, const struct record *all, uint32_t peer)
+{
+	uint64_t token = 0, address = all[peer].address + offsetof(struct sm_head, token);
+	struct iovec local = { &token, sizeof token };
+	struct iovec remote = { (void *)(uintptr_t)address, sizeof token };
+
+	if (!all[peer].allowed || !all[s->b.rank].allowed)
+		return false;
+	if (host_same_process(s->b.group, peer))
+		return true;
+	return process_vm_readv(host_pid(s->b.group, peer), &local, 1, &remote, 1, 0) == sizeof token &&
+	       token == all[peer].token;
+}
+
+/* How the messages to this rank travel; the senders read it in its block. */
+static int choose(struct sm_bound *s, const struct record *all)
+{
+	uint32_t probed = UINT32_MAX;
+	bool direct = false;
+	size_t total = 0;
+	uint64_t off;
+
+	for (uint32_t i = 0; i < s->head->nentries; i++) {
+		struct sm_entry *e = &s->head->entries[i];
+		const struct sm_entry *send;
+
+		if (e->send || e->bytes <= SM_EAGER_MAX)
+			continue;
+		send = partner(s, e);
+		if (e->peer != probed) /* they are sorted */
+			direct = probe(s, all, e->peer);
+		probed = e->peer;
+		e->direct = direct;
+		e->mode = send->contiguous && (send->heap || direct) ? SM_PULL : SM_STAGED;
+		if (e->mode == SM_STAGED) {
+			e->ring = total;
+			total += SM_RING * SM_CHUNK;
+		}
+	}
+	if (!total)
+		return 0;
+	s->rings = host_alloc(s->b.group, total, &off);
+	if (!s->rings)
+		return host_error(s->b.group, -ERR_NOMEM, "no %zu bytes of shared memory for slots", total);
+	for (uint32_t i = 0; i < s->head->nentries; i++)
+		if (s->head->entries[i].mode == SM_STAGED)
+			s->head->entries[i].ring += off;
+	return 0;
+}
+
+/* Whether the receiver, who expects to read what is announced, cannot read these bytes. */
+static bool hidden(const struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
+{
+	const struct bin_op *o = &s->b.ops[op];
+	const struct sm_msg *m = &s->msgs[op];
+
+	return o->kind == BIN_OP_SEND && m->mode == SM_PULL && !m->direct && !buffers[o->buf[0]].heap;
+}
+
+/* Notes where a message's bytes are on this rank, and where the peer finds them. */
+static void settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
+{
+	const struct bin_op *o = &s->b.ops[op];
+	const struct be_buffer *buf = &buffers[o->buf[0]];
+	uint64_t at = o->off[0] * s->b.layout->basic;
+	struct sm_msg *m = &s->msgs[op];
+
+	if (!s->b.layout->contiguous)
+		return;
+	m->mine = buf->ptr + at;
+	m->place = (struct sm_place){ (uint64_t)(uintptr_t)m->mine, buf->heap ? buf->heap_off + at + 1 : 0 };
+	if (hidden(s, op, buffers))
+		m->place = (struct sm_place){ (uint64_t)(uintptr_t)m->bounce, m->bounce_off + 1 };
+}
+
+static int connect_message(struct sm_bound *s, const struct sm_entry *mine)
+{
+	const struct sm_entry *other = partner(s, mine);
+	const struct sm_entry *send = mine->send ? mine : other, *recv = mine->send ? other : mine;
+	char *own = (char *)s->head, *theirs = (char *)s->peers[mine->peer];
+	char *sender = mine->send ? own : theirs, *receiver = mine->send ? theirs : own;
+	struct sm_msg *m = &s->msgs[mine->op];
+
+	*m = (struct sm_msg){ .mode = recv->mode,
+			      .direct = recv->direct,
+			      .same = host_same_process(s->b.group, mine->peer),
+			      .peer = mine->peer,
+			      .bytes = mine->bytes,
+			      .started = &s->peers[mine->peer]->started,
+			      .pid = host_pid(s->b.group, mine->peer) };
+	settle(s, mine->op, s->b.buffers);
+	if (mine->bytes <= SM_EAGER_MAX) {
+		m->slots = receiver + recv->cell;
+		m->stride = slot_size(mine->bytes);
+		return 0;
+	}
+	if (mine->bytes / SM_CHUNK >= UINT32_MAX)
+		return host_error(s->b.group, -ERR_RANGE, "op %u moves too many bytes", mine->op);
+	m->chunks = (uint32_t)((mine->bytes + SM_CHUNK - 1) / SM_CHUNK);
+	m->in = (struct sm_in *)(void *)(receiver + recv->cell);
+	m->out = (struct sm_out *)(void *)(sender + send->cell);
+	if (m->mode == SM_STAGED) {
+		m->slots = host_peer(s->b.group, mine->send ? mine->peer : s->b.rank, recv->ring,
+				     SM_RING * SM_CHUNK);
+		if (!m->slots)
+			return host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", mine->peer);
+	}
+	return 0;
+}
+
+static int connect_all(struct sm_bound *s)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < s->head->nentries && !err; i++)
+		err = connect_message(s, &s->head->entries[i]);
+	return err;
+}
+
+/* Exchanges records; an error on any rank is one on all. */
+static int exchange(struct be_group *g, uint32_t size, struct record *mine, int err, struct record **all)
+{
+	int rc;
+
+	*all = host_room(g);
+	mine->err = err;
+	rc = host_allgather(g, mine, sizeof *mine, *all);
+	for (uint32_t r = 0; r < size && !rc; r++)
+		if ((*all)[r].err)
+			return host_agree(g, err);
+	return rc;
+}
+
+static int connect_ranks(const struct be_bind *b, struct sm_bound *s, int err)
+{
+	struct record mine = { .allowed = host_direct_allowed(b->group) }, *all;
+
+	if (!err)
+		err = mine.allowed < 0 ? mine.allowed : publish(s, &mine.off);
+	if (!err) {
+		mine.address = (uint64_t)(uintptr_t)s->head;
+		mine.token = s->head->token;
+	}
+	err = exchange(b->group, b->size, &mine, err, &all);
+	if (err)
+		return err;
+	err = reach_peers(s, all);
+	err = err ? err : match(s);
+	err = err ? err : choose(s, all);
+	err = exchange(b->group, b->size, &mine, err, &all);
+	if (err)
+		return err;
+	err = connect_all(s);
+	if (!err) {
+		uint32_t users = 1;
+
+		for (uint32_t p = 0; p < b->size; p++)
+			users += s->peers[p] != NULL && p != b->rank;
+		atomic_store(&s->head->users, users);
+	}
+	return exchange(b->group, b->size, &mine, err, &all);
+}
+
+int sm_bind(const struct be_bind *b, struct sm_bound *s, int err)
+{
+	err = connect_ranks(b, s, err);
+	if (err && s && s->head) {
+		/* Nobody looks at the block any more; but where a rank died, others may still: it stays. */
+		atomic_store(&s->head->users, err == -ERR_DEAD ? 2 : 0);
+		memset(s->peers, 0, b->size * sizeof(struct sm_head *));
+	}
+	return err;
+}
+
+void sm_unbind(struct sm_bound *s)
+{
+	/* From here on this rank touches no block: peers' first, its own last. */
+	for (uint32_t i = 0; s->head && i < s->head->nentries; i++) {
+		const struct sm_entry *e = &s->head->entries[i];
+
+		if (e->peer == s->b.rank || !s->peers[e->peer])
+			continue;
+		atomic_fetch_sub(&s->peers[e->peer]->users, 1);
+		s->peers[e->peer] = NULL;
+	}
+	for (uint32_t i = 0; s->msgs && i < s->b.nops; i++)
+		host_free(s->b.group, s->msgs[i].bounce);
+	if (s->head) {
+		if (atomic_load(&s->head->users))
+			atomic_fetch_sub(&s->head->users, 1);
+		host_free_later(s->b.group, s->head, s->rings, &s->head->users);
+	}
+}
+
+/* Only addresses change: a sender tells them with each epoch. Bytes that the receiver could not read where
+ * they are go through a copy in the heap. */
+int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers)
+{
+	for (uint32_t i = 0; i < s->b.nops; i++) {
+		struct sm_msg *m = &s->msgs[i];
+
+		if (!hidden(s, i, buffers) || m->bounce)
+			continue;
+		m->bounce = host_alloc(s->b.group, m->bytes, &m->bounce_off);
+		if (!m->bounce)
+			return host_error(s->b.group, -ERR_NOMEM, "no %llu bytes of shared memory for a copy",
+					  (unsigned long long)m->bytes);
+	}
+	for (uint32_t i = 0; i < s->b.nops; i++)
+		if (sm_is_message(&s->b.ops[i]))
+			settle(s, i, buffers);
+	s->b.buffers = buffers;
+	return 0;
+}

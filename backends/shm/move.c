@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Moving messages; see sm.h for the protocols. */
+#include "backends/shm/sm.h"
+
+#include "util/err.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#define CMA_MAX ((size_t)1 << 30) /* bytes a call, below the kernel's limit */
+
+/* bytes of this rank's message from skip on, to or from packed memory */
+static void pack(const struct sm_bound *s, uint32_t op, uint64_t skip, size_t bytes, char *out)
+{
+	const struct bin_op *o = &s->b.ops[op];
+	size_t basic = s->b.layout->basic;
+
+	if (s->msgs[op].mine)
+		memcpy(out, s->msgs[op].mine + skip, bytes);
+	else
+		be_pack(s->b.layout, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic, out);
+}
+
+static void unpack(const struct sm_bound *s, uint32_t op, uint64_t skip, size_t bytes, const char *in)
+{
+	const struct bin_op *o = &s->b.ops[op];
+	size_t basic = s->b.layout->basic;
+
+	if (s->msgs[op].mine)
+		memcpy(s->msgs[op].mine + skip, in, bytes);
+	else
+		be_unpack(s->b.layout, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic, in);
+}
+
+static size_t chunk_bytes(const struct sm_msg *m, uint64_t chunk)
+{
+	uint64_t left = m->bytes - chunk * SM_CHUNK;
+
+	return left < SM_CHUNK ? (size_t)left : SM_CHUNK;
+}
+
+/* The credit: once the receiver has started epoch - 1, it has consumed epoch - 2, whose slot is the one to
+ * write now. Pairs with the store in start. */
+static bool has_credit(const struct sm_bound *s, const struct sm_msg *m)
+{
+	return atomic_load_explicit(m->started, memory_order_acquire) + 1 >= s->epoch;
+}
+
+/* ---- eager ---- */
+
+static struct sm_slot *slot(const struct sm_bound *s, const struct sm_msg *m)
+{
+	return (struct sm_slot *)(void *)(m->slots + (s->epoch & 1) * m->stride);
+}
+
+static int send_eager(struct sm_bound *s, uint32_t op, struct sm_msg *m)
+{
+	if (!has_credit(s, m))
+		return 0;
+	pack(s, op, 0, m->bytes, slot(s, m)->payload);
+	/* The payload is visible before its number; pairs with the load in recv_eager. */
+	atomic_store_explicit(&slot(s, m)->seq, s->epoch, memory_order_release);
+	return 1;
+}
+
+static int recv_eager(struct sm_bound *s, uint32_t op, struct sm_msg *m)
+{
+	if (atomic_load_explicit(&slot(s, m)->seq, memory_order_acquire) != s->epoch)
+		return 0;
+	unpack(s, op, 0, m->bytes, slot(s, m)->payload);
+	return 1;
+}
+
+/* ---- staged ---- */
+
+static int send_staged(struct sm_bound *s, uint32_t op, struct sm_msg *m)
+{
+	uint64_t base = (s->epoch - 1) * m->chunks;
+
+	if (!has_credit(s, m))
+		return 0;
+	while (m->moved < m->chunks) {
+		uint64_t n = base + m->moved; /* chunks before this one, ever */
+
+		if (n >= atomic_load_explicit(&m->out->done, memory_order_acquire) + SM_RING)
+			return 0;
+		pack(s, op, (uint64_t)m->moved * SM_CHUNK, chunk_bytes(m, m->moved),
+		     m->slots + n % SM_RING * SM_CHUNK);
+		m->moved++;
+		/* The chunk is visible before its number; pairs with the load in recv_staged. */
+		atomic_store_explicit(&m->in->avail, n + 1, memory_order_release);
+	}
+	return 1;
+}
+
+static int recv_staged(struct sm_bound *s, uint32_t op, struct sm_msg *m)
+{
+	uint64_t base = (s->epoch - 1) * m->chunks;
+
+	while (m->moved < m->chunks) {
+		uint64_t n = base + m->moved;
+
+		if (atomic_load_explicit(&m->in->avail, memory_order_acquire) <= n)
+			return 0;
+		unpack(s, op, (uint64_t)m->moved * SM_CHUNK, chunk_bytes(m, m->moved),
+		       m->slots + n % SM_RING * SM_CHUNK);
+		m->moved++;
+		/* The slot has been read before it is given back; pairs with the load in send_staged. */
+		atomic_store_explicit(&m->out->done, n + 1, memory_order_release);
+	}
+	return 1;
+}
+
+/* ---- pull ---- */
+
+/* Finds where the peer's bytes are in this process: m->at, NULL for private memory of another one. */
+static int look_up(struct sm_bound *s, struct sm_msg *m, const struct sm_place *p)
+{
+	if (m->same) {
+		m->at = (char *)(uintptr_t)p->address;
+		return 0;
+	}
+	if (m->seen.heap == p->heap && m->seen.address == p->address)
+		return 0;
+	m->at = NULL;
+	if (p->heap) {
+		m->at = host_peer(s->b.group, m->peer, p->heap - 1, m->bytes);
+		if (!m->at)
+			return host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", m->peer);
+	}
+	m->seen = *p;
+	return 0;
+}
+
+/* Takes the next chunk of the epoch for this end. */
+static bool claim(const struct sm_bound *s, struct sm_msg *m, uint64_t *chunk)
+{
+	uint64_t end = s->epoch * m->chunks, n = atomic_load_explicit(&m->out->claimed, memory_order_relaxed);
+
+	while (n < end)
+		if (atomic_compare_exchange_weak_explicit(&m->out->claimed, &n, n + 1, memory_order_relaxed,
+							  memory_order_relaxed)) {
+			*chunk = n - (end - m->chunks);
+			return true;
+		}
+	return false;
+}
+
+/* The sender's part of a message that both ends copy. */
+static int help(struct sm_bound *s, struct sm_msg *m)
+{
+	struct sm_place to = m->out->to;
+	uint64_t chunk;
+
+	while (claim(s, m, &chunk)) {
+		int err = look_up(s, m, &to);
+
+		if (err)
+			return err;
+		memcpy(m->at + chunk * SM_CHUNK, m->mine + chunk * SM_CHUNK, chunk_bytes(m, chunk));
+		/* The bytes are there before they are counted; pairs with the load in recv_pull. */
+		atomic_store_explicit(&m->in->helped,
+				      atomic_load_explicit(&m->in->helped, memory_order_relaxed) + 1,
+				      memory_order_release);
+	}
+	return 0;
+}
+
+static int send_pull(struct sm_bound *s, struct sm_msg *m)
+{
+	int err;
+
+	if (atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch)
+		return 1;
+	if (m->chunks < 2 || atomic_load_explicit(&m->out->shared, memory_order_acquire) != s->epoch)
+		return 0;
+	err = help(s, m);
+	return err ? err : atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch;
+}
+
+static int read_remote(struct sm_bound *s, struct sm_msg *m, uint64_t skip, char *to, size_t bytes)
+{
+	while (bytes) {
+		struct iovec local = { to, bytes < CMA_MAX ? bytes : CMA_MAX };
+		struct iovec remote = { (char *)(uintptr_t)m->seen.address + skip, local.iov_len };
+		ssize_t n = process_vm_readv(m->pid, &local, 1, &remote, 1, 0);
+
+		if (n <= 0) {
+			if (n < 0 && errno == ESRCH)
+				return host_died(s->b.group, m->peer);
+			return host_error(s->b.group, -ERR_SYS, "process_vm_readv from rank %u: %s", m->peer,
+					  n ? strerror(errno) : "no bytes");
+		}
+		to += n;
+		skip += (uint64_t)n;
+		bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Copies some of the sender's bytes to where they belong. */
+static int fetch(struct sm_bound *s, uint32_t op, struct sm_msg *m, uint64_t skip, size_t bytes)
+{
+	if (m->at) {
+		unpack(s, op, skip, bytes, m->at + skip);
+		return 0;
+	}
+	if (m->mine)
+		return read_remote(s, m, skip, m->mine + skip, bytes);
+	while (bytes) {
+		size_t n = bytes < SM_CHUNK ? bytes : SM_CHUNK;
+		int err = read_remote(s, m, skip, s->stage, n);
+
+		if (err)
+			return err;
+		unpack(s, op, skip, n, s->stage);
+		skip += n;
+		bytes -= n;
+	}
+	return 0;
+}
+
+/* Sees the announcement. Both ends copy if it is worth it and the sender can write here. */
+static int begin_pull(struct sm_bound *s, struct sm_msg *m)
+{
+	struct sm_place from = m->in->from;
+	int err = look_up(s, m, &from);
+
+	if (err)
+		return err;
+	m->begun = true;
+	m->both = m->chunks > 1 && m->mine && (m->place.heap || (m->same && m->direct));
+	if (m->both) {
+		m->out->to = m->place;
+		atomic_store_explicit(&m->out->claimed, (s->epoch - 1) * m->chunks, memory_order_relaxed);
+		/* Place and count are there before the invitation; pairs with the load in send_pull. */
+		atomic_store_explicit(&m->out->shared, s->epoch, memory_order_release);
+	}
+	return 0;
+}
+
+static int recv_pull(struct sm_bound *s, uint32_t op, struct sm_msg *m)
+{
+	uint64_t chunk;
+	int err = 0;
+
+	if (!m->begun) {
+		if (atomic_load_explicit(&m->in->avail, memory_order_acquire) != s->epoch)
+			return 0;
+		err = begin_pull(s, m);
+		if (!err && !m->both)
+			err = fetch(s, op, m, 0, m->bytes);
+		if (err)
+			return err;
+	}
+	if (m->both) {
+		while (claim(s, m, &chunk)) {
+			err = fetch(s, op, m, chunk * SM_CHUNK, chunk_bytes(m, chunk));
+			if (err)
+				return err;
+			m->moved++;
+		}
+		if (atomic_load_explicit(&m->in->helped, memory_order_acquire) < m->theirs + m->chunks - m->moved)
+			return 0;
+		m->theirs += m->chunks - m->moved;
+	}
+	/* All reads are done before the sender may write; pairs with the load in send_pull. */
+	atomic_store_explicit(&m->out->done, s->epoch, memory_order_release);
+	return 1;
+}
+
+/* ---- the table's rows ---- */
+
+int sm_send_poll(struct engine *e, uint32_t op)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = &s->msgs[op];
+
+	switch (m->mode) {
+	case SM_EAGER:
+		return send_eager(s, op, m);
+	case SM_PULL:
+		return send_pull(s, m);
+	default:
+		return send_staged(s, op, m);
+	}
+}
+
+int sm_send_issue(struct engine *e, uint32_t op)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = &s->msgs[op];
+
+	m->moved = 0;
+	if (m->mode != SM_PULL)
+		return sm_send_poll(e, op);
+	if ((char *)(uintptr_t)m->place.address != m->mine)
+		memcpy(m->bounce, m->mine, m->bytes);
+	m->in->from = m->place;
+	/* What the user wrote is visible before the announcement; pairs with the load in recv_pull. */
+	atomic_store_explicit(&m->in->avail, s->epoch, memory_order_release);
+	return 0;
+}
+
+int sm_recv_poll(struct engine *e, uint32_t op)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = &s->msgs[op];
+
+	switch (m->mode) {
+	case SM_EAGER:
+		return recv_eager(s, op, m);
+	case SM_PULL:
+		return recv_pull(s, op, m);
+	default:
+		return recv_staged(s, op, m);
+	}
+}
+
+int sm_recv_issue(struct engine *e, uint32_t op)
+{
+	struct sm_msg *m = &sm_of(e)->msgs[op];
+
+	m->moved = 0;
+	m->begun = false;
+	return sm_recv_poll(e, op);
+}
+
+const char *sm_message_waits(const struct sm_bound *s, uint32_t op)
+{
+	const struct sm_msg *m = &s->msgs[op];
+
+	if (s->b.ops[op].kind == BIN_OP_RECV)
+		return m->mode == SM_PULL && m->begun ? "the sender to finish its part of the copy" : "the message";
+	if (m->mode == SM_PULL)
+		return "the receiver to copy it";
+	return has_credit(s, m) ? "the receiver to make room" : "the receiver to start its last epoch";
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the parts of the shm backend share: shm.c runs schedules, move.c moves messages, bind.c connects.
+ *
+ * Each rank has one block (struct sm_head) per request in its heap. It publishes its messages there, so that
+ * the two ends of a channel find each other at bind time; and it holds the words that others write:
+ *
+ *   eager    the sender stores payload and sequence number into slot epoch & 1 of the receiver; it may do
+ *            so once the receiver has started epoch - 1 (credit), for then the slot is free
+ *   pull     the sender announces the epoch and where its bytes are; the receiver copies them, by load or
+ *            by process_vm_readv, and announces that it is done, which completes the send. A long message
+ *            is copied in chunks by both, if the sender can reach where they go
+ *   staged   where neither works: chunks through a ring in the receiver's heap
+ *
+ * Every word but one has one writer, and all only grow, so nothing is re-armed and no arrival of the next
+ * epoch is lost. tests/spin/epoch.pml is the model of these protocols. */
+#ifndef BACKENDS_SHM_SM_H
+#define BACKENDS_SHM_SM_H
+
+#include "backends/engine.h"
+
+#include <stdatomic.h>
+
+#ifndef SM_EAGER_MAX
+#define SM_EAGER_MAX 2048u /* bytes; above, one copy beats two */
+#endif
+#ifndef SM_CHUNK
+#define SM_CHUNK 32768u /* bytes of a staged slot, and of what one end of a pull takes at a time */
+#endif
+#define SM_RING 4u /* staged slots of a message */
+#define SM_LINE 64u
+
+enum sm_mode { SM_EAGER, SM_PULL, SM_STAGED };
+
+/* One message as its rank sees it. Sorted by (send, peer, tag, k). */
+struct sm_entry {
+	uint32_t peer, tag, k; /* the k-th of its channel */
+	uint32_t op;
+	uint64_t bytes;
+	uint64_t cell; /* what the peer writes, bytes from this rank's head */
+	uint8_t send, contiguous, heap;
+	/* Of a recv, once its rank has chosen: */
+	uint8_t mode; /* enum sm_mode */
+	uint8_t direct; /* the sender's private memory can be read */
+	uint64_t ring; /* staged: offset in the heap */
+};
+
+struct sm_head {
+	_Alignas(SM_LINE) _Atomic uint64_t started; /* writer: this rank; readers: those who send to it */
+	_Alignas(SM_LINE) _Atomic uint32_t users; /* ranks that may still touch this block */
+	uint32_t nentries;
+	uint64_t size; /* of the block with all cells, bytes */
+	uint64_t token; /* tells whether a foreign address really is this block */
+	struct sm_entry entries[];
+};
+
+/* Where bytes are. */
+struct sm_place {
+	uint64_t address; /* in their process */
+	uint64_t heap; /* offset in their rank's heap, plus 1; 0: private */
+};
+
+struct sm_slot { /* eager, in the receiver's block; the payload shares the line of its number */
+	_Alignas(8) _Atomic uint64_t seq;
+	char payload[];
+};
+
+/* In the receiver's block; writer: the sender. */
+struct sm_in {
+	_Alignas(SM_LINE) _Atomic uint64_t avail; /* pull: the epoch to read; staged: chunks produced, ever */
+	struct sm_place from;
+	_Alignas(SM_LINE) _Atomic uint64_t helped; /* pull: chunks that the sender has copied, ever */
+};
+
+/* In the sender's block; writer: the receiver. */
+struct sm_out {
+	_Alignas(SM_LINE) _Atomic uint64_t done; /* pull: the epoch that was read; staged: chunks consumed, ever */
+	_Alignas(SM_LINE) _Atomic uint64_t shared; /* pull: the epoch in which both ends copy */
+	struct sm_place to;
+	_Alignas(SM_LINE) _Atomic uint64_t claimed; /* pull: chunks taken by either end, ever; both write */
+};
+
+struct sm_msg {
+	uint8_t mode; /* enum sm_mode */
+	bool direct; /* the receiver can read the sender's private memory */
+	bool same; /* both ends are in this process */
+	bool begun; /* recv, pull: the epoch's announcement has been seen */
+	bool both; /* recv, pull: both ends copy in this epoch */
+	uint32_t peer;
+	uint32_t chunks; /* per epoch; pull, staged */
+	uint32_t moved; /* chunks moved in this epoch by this end */
+	uint64_t bytes;
+	uint64_t theirs; /* recv, pull: chunks that the sender has copied in the epochs before */
+	char *mine; /* this rank's bytes; NULL: not contiguous */
+	struct sm_place place; /* where the peer finds them */
+	char *bounce; /* send, pull: room in the heap for bytes that the receiver cannot read; or NULL */
+	uint64_t bounce_off;
+	_Atomic uint64_t *started; /* of the peer */
+	char *slots; /* eager: the two slots; staged: the ring */
+	size_t stride; /* of eager slots */
+	struct sm_in *in;
+	struct sm_out *out;
+	struct sm_place seen; /* the last place of the peer's that was looked up, */
+	char *at; /* and where it is here; NULL: out of reach */
+	int pid; /* of the peer */
+};
+
+struct sm_bound {
+	struct be_bound base;
+	struct engine engine;
+	struct be_bind b;
+	struct sm_head *head;
+	char *rings;
+	struct sm_msg *msgs; /* by op */
+	uint64_t *deadline; /* of calcs, by op, ns; NULL without calcs */
+	uint64_t busy; /* until when a calc of this rank runs, ns */
+	uint64_t epoch;
+	struct sm_head **peers; /* by rank; NULL where there is no message */
+	char *stage; /* SM_CHUNK bytes for process_vm_readv into what is not contiguous */
+};
+
+static inline bool sm_is_message(const struct bin_op *op)
+{
+	return op->kind == BIN_OP_SEND || op->kind == BIN_OP_RECV;
+}
+
+static inline struct sm_bound *sm_of(struct engine *e)
+{
+	return (struct sm_bound *)((char *)e - offsetof(struct sm_bound, engine));
+}
+
+/* move.c: rows of the engine's table */
+int sm_send_issue(struct engine *e, uint32_t op);
+int sm_send_poll(struct engine *e, uint32_t op);
+int sm_recv_issue(struct engine *e, uint32_t op);
+int sm_recv_poll(struct engine *e, uint32_t op);
+/* What an issued message waits for, in words. */
+const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
+
+/* bind.c */
+/* Collective. err: what went wrong on this rank before; then s may be NULL. */
+int sm_bind(const struct be_bind *b, struct sm_bound *s, int err);
+/* After a failed bind as well. */
+void sm_unbind(struct sm_bound *s);
+int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers);
+
+uint64_t sm_now_ns(void);
+
+#endif
