@@ -14,16 +14,19 @@
  *
  *      started[r]    rank r            the epoch that r started last
  *      slot[i].seq   sender            EAGER: the epoch whose payload slot i holds
- *      avail         sender            RENDEZVOUS: the epoch whose data may be read from the sender
- *      done          receiver          RENDEZVOUS: the epoch whose data has been read
+ *      avail         sender            RENDEZVOUS, SHARED: the epoch whose data may be read from the sender
+ *      done          receiver          RENDEZVOUS, SHARED: the epoch whose data has been copied
+ *      shared        receiver          SHARED: the epoch in which the sender may copy as well
+ *      claimed       both              SHARED: chunks that one end has taken, counted over all epochs
+ *      helped        sender            SHARED: chunks that the sender has copied, over all epochs
  *      produced      sender            STAGED: chunks written, counted over all epochs
  *      consumed      receiver          STAGED: chunks read, counted over all epochs
  *
  * Choices, all with -D:
  *
  *      TOPO   TREE (0 -> 1, 0 -> 2) or CHAIN (0 -> 1 -> 2, so that rank 1 relays)
- *      KIND   EAGER, RENDEZVOUS or STAGED: how a message travels
- *      NC     chunks of a STAGED message (3 if not given)
+ *      KIND   EAGER, RENDEZVOUS, SHARED or STAGED: how a message travels
+ *      NC     chunks of a STAGED (3 if not given) or SHARED message (2)
  *      EPOCHS 3 if not given
  *
  * Properties.  Each has a name, which stands in the assertion and so in what pan prints:
@@ -41,7 +44,11 @@
  *      NO_START       all kinds           the recv does not wait for its own rank's start
  *      NO_CREDIT      EAGER, STAGED       the send does not look at the receiver's `started`
  *      ONE_SLOT       EAGER               one slot instead of two
- *      NO_DONE        RENDEZVOUS          the send completes without waiting for `done`
+ *      NO_DONE        RENDEZVOUS, SHARED  the send completes without waiting for `done`
+ *      NO_INVITATION  SHARED              the sender copies before it sees `shared`
+ *      NO_HELPED      SHARED              the receiver does not wait for the sender's chunks
+ *      TORN_CLAIM     SHARED              a chunk is claimed by a load and a store, not in one step
+ *      RELAXED_HELP   SHARED              helped: may be visible before the chunk's last store
  *      NO_RING        STAGED              the send does not look at `consumed`
  *      RELAXED_STORE  EAGER, STAGED       seq, produced: may be visible before the last payload store
  *      RELAXED_LOAD   all kinds           payload may be read before seq, avail, produced is seen
@@ -81,6 +88,7 @@
 #define EAGER       1
 #define RENDEZVOUS  2
 #define STAGED      3
+#define SHARED      4
 
 #ifndef TOPO
 #define TOPO TREE
@@ -111,18 +119,26 @@
 #define NC 3
 #endif
 #define SLOTS     2             /* D, the depth of the ring */
+#elif KIND == SHARED
+#ifndef NC
+#define NC 2
+#endif
+#define SLOTS     2
 #elif KIND == EAGER || KIND == RENDEZVOUS
 #ifdef NC
-#error "NC is for STAGED"
+#error "NC is for STAGED and SHARED"
 #endif
 #define NC        1
 #define SLOTS     2
 #else
-#error "KIND is EAGER, RENDEZVOUS or STAGED"
+#error "KIND is EAGER, RENDEZVOUS, SHARED or STAGED"
 #endif
 
-#if defined(NO_CREDIT) && KIND == RENDEZVOUS || defined(ONE_SLOT) && KIND != EAGER || defined(NO_DONE) && KIND != RENDEZVOUS \
-    || defined(NO_RING) && KIND != STAGED || defined(RELAXED_STORE) && KIND == RENDEZVOUS || defined(RELAXED_DONE) && KIND == EAGER
+#define DIRECT  (KIND == RENDEZVOUS || KIND == SHARED)
+#if defined(NO_CREDIT) && DIRECT || defined(ONE_SLOT) && KIND != EAGER || defined(NO_DONE) && !DIRECT \
+    || defined(NO_RING) && KIND != STAGED || defined(RELAXED_STORE) && DIRECT || defined(RELAXED_LOAD) && KIND == SHARED \
+    || defined(RELAXED_DONE) && (KIND == EAGER || KIND == SHARED) \
+    || (defined(NO_INVITATION) || defined(NO_HELPED) || defined(TORN_CLAIM) || defined(RELAXED_HELP)) && KIND != SHARED
 #error "this mutant does not apply to this KIND"
 #endif
 
@@ -162,9 +178,14 @@ typedef Slot {
 typedef Message {
 #if KIND == EAGER
   Slot slot[SLOTS];             /* in the receiver's memory */
-#elif KIND == RENDEZVOUS
+#elif DIRECT
   byte avail;                   /* in the receiver's memory */
   byte done;                    /* in the sender's memory */
+#if KIND == SHARED
+  byte helped;                  /* in the receiver's memory */
+  byte shared;                  /* in the sender's memory */
+  byte claimed;                 /* in the sender's memory; the only word that both write */
+#endif
 #else
   Slot slot[SLOTS];             /* in the receiver's memory */
   byte produced;                /* in the receiver's memory */
@@ -194,9 +215,9 @@ Message msg[MESSAGES];
     msg[m].slot[SLOT(e, k)].cell[c] = rank[SRC(m)].buf[AT(k, c)] \
   }
 
-/* The receiver copies cell c of chunk k into its user buffer: from the slot, or (RENDEZVOUS) right
- * from the sender's user buffer. */
-#if KIND == RENDEZVOUS
+/* The receiver copies cell c of chunk k into its user buffer: from the slot, or right from the sender's
+ * user buffer. (SHARED: the sender does the same.) */
+#if DIRECT
 #define GET(c) \
   d_step { \
     IN_WINDOW(SRC(m), e); \
@@ -227,7 +248,7 @@ Message msg[MESSAGES];
 #if KIND == EAGER
 #define PUBLISH  msg[m].slot[SLOT(e, k)].seq = e
 #define ARRIVED  (msg[m].slot[SLOT(e, k)].seq == e)
-#elif KIND == RENDEZVOUS
+#elif DIRECT
 #define PUBLISH  msg[m].avail = e
 #define ARRIVED  (msg[m].avail == e)
 #define RELEASE  msg[m].done = e
@@ -242,6 +263,21 @@ Message msg[MESSAGES];
 #define ROOM  true
 #else
 #define ROOM  (msg[m].consumed >= CHUNK(e, k) - SLOTS)
+#endif
+
+/* An end takes the next chunk of the epoch. */
+#ifdef TORN_CLAIM
+#define CLAIM \
+  d_step { (msg[m].claimed < e * NC) -> k = msg[m].claimed + 1 - (e - 1) * NC }; \
+  msg[m].claimed = k + (e - 1) * NC
+#else
+#define CLAIM \
+  d_step { (msg[m].claimed < e * NC) -> msg[m].claimed++; k = msg[m].claimed - (e - 1) * NC }
+#endif
+#ifdef NO_INVITATION
+#define INVITED  true
+#else
+#define INVITED  (msg[m].shared == e)
 #endif
 
 /* ---------------------------------------------------------------------------------------------
@@ -263,7 +299,23 @@ proctype send(byte m)
   :: e <= EPOCHS ->
     (rank[SRC(m)].started == e && SEND_DEPENDENCIES);
 
-#if KIND == RENDEZVOUS
+#if KIND == SHARED
+    PUBLISH;                            /* the user buffer is stable until this send completes */
+    INVITED;
+    do
+    :: CLAIM;
+      if
+      :: GET(0); GET(1); msg[m].helped++
+#ifdef RELAXED_HELP
+      :: GET(0); msg[m].helped++; GET(1)
+#endif
+      fi
+    :: else -> break
+    od;
+#ifndef NO_DONE
+    (msg[m].done == e);
+#endif
+#elif KIND == RENDEZVOUS
     PUBLISH;                            /* the user buffer is stable until this send completes */
 #ifndef NO_DONE
     (msg[m].done == e);
@@ -300,6 +352,10 @@ proctype recv(byte m)
 {
   byte e = 1;
   byte k = 1;
+#if KIND == SHARED
+  byte own;                             /* chunks that the receiver has copied in this epoch */
+  byte theirs;                          /* that the sender has copied in the epochs before */
+#endif
 
   do
   :: e <= EPOCHS ->
@@ -307,6 +363,22 @@ proctype recv(byte m)
     (rank[DST(m)].started == e);
 #endif
 
+#if KIND == SHARED
+    ARRIVED;
+    msg[m].claimed = (e - 1) * NC;
+    msg[m].shared = e;
+    do
+    :: CLAIM; GET(0); GET(1); own++
+    :: else -> break
+    od;
+#ifdef NO_HELPED
+    true;
+#else
+    (msg[m].helped >= theirs + NC - own);
+#endif
+    d_step { theirs = theirs + NC - own; own = 0 };
+    RELEASE;
+#else
     do
     :: k <= NC ->
       if
@@ -329,6 +401,7 @@ proctype recv(byte m)
       k++
     :: else -> break
     od;
+#endif
 
     msg[m].received = e;
     d_step { e++; k = 1 }

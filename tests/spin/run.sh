@@ -121,11 +121,13 @@ for topo in TREE CHAIN; do
   t=${topo,,}
   eager="-DTOPO=$topo -DKIND=EAGER"
   rendezvous="-DTOPO=$topo -DKIND=RENDEZVOUS"
+  shared="-DTOPO=$topo -DKIND=SHARED"
   staged="-DTOPO=$topo -DKIND=STAGED"
 
   # The protocol.
   verify $t-eager none $eager
   verify $t-rendezvous none $rendezvous
+  verify $t-shared none $shared -DEPOCHS=2
   for nc in 1 2 3; do
     verify $t-staged-nc$nc none $staged -DNC=$nc
   done
@@ -134,6 +136,7 @@ for topo in TREE CHAIN; do
   # not wait for the same epoch of its receiver.
   verify $t-eager-reach AHEAD,END $eager -DREACH
   verify $t-rendezvous-reach END $rendezvous -DREACH
+  verify $t-shared-reach END $shared -DEPOCHS=2 -DREACH
   verify $t-staged-nc1-reach AHEAD,END $staged -DNC=1 -DREACH
   verify $t-staged-nc2-reach AHEAD,END $staged -DNC=2 -DREACH
   verify $t-staged-nc3-reach END $staged -DNC=3 -DREACH
@@ -151,6 +154,12 @@ for topo in TREE CHAIN; do
   verify $t-rendezvous-NO_DONE DATA,DEADLOCK,PEERS,WINDOW $rendezvous -DNO_DONE
   verify $t-rendezvous-RELAXED_LOAD DATA,WINDOW $rendezvous -DRELAXED_LOAD
   verify $t-rendezvous-RELAXED_DONE DATA,WINDOW $rendezvous -DRELAXED_DONE
+
+  # Both ends copy.  One epoch suffices to break the mutants, and keeps them small.
+  verify $t-shared-NO_DONE WINDOW $shared -DEPOCHS=1 -DNO_DONE
+  for mutant in NO_INVITATION NO_HELPED TORN_CLAIM RELAXED_HELP NO_START; do
+    verify $t-shared-$mutant DATA,WINDOW $shared -DEPOCHS=1 -D$mutant
+  done
 
   # An executor that runs ahead of its rank's start writes into a buffer that is still the
   # application's (WINDOW), which overwrites it (DATA); an epoch that is received before wait looks
