@@ -148,6 +148,19 @@ fuzz:
 	@$(PARALLEL) tests
 	@SECONDS_EACH=600 $(RUN) tests/fuzz.sh
 
+# ---- benchmarks ----
+
+BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out bench/bench.c,$(wildcard bench/*.c)))
+
+# Inner parts are measured as well, so they take the objects.
+$(BENCHES): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(BUILD)/tests/rt/team.o $(LIB_O)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -ljson-c -lm
+
+# Prints what it measures beside what is written by hand; decides nothing. BENCH_FLAGS: -q, -j
+bench:
+	@$(PARALLEL) $(BENCHES)
+	@set -e; for b in $(BENCHES); do $$b $(BENCH_FLAGS); done
+
 # ---- a new machine ----
 
 PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libcunit1-dev clang libclang-rt-14-dev \
@@ -172,4 +185,4 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all clean tests check check-quick asan ubsan tsan epoch kill fuzz deps demo
+.PHONY: all clean tests check check-quick asan ubsan tsan epoch kill fuzz bench deps demo
