@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * specialise: what it costs to get the ops of one rank from a binary, by the number of ranks. */
+#include "bench/bench.h"
+#include "compiler/compile.h"
+#include "util/file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPS 256u /* room for the ops of a rank */
+#define RANKS 16 /* random ones, taken in turns */
+
+static const char *dir = "schedules";
+
+static _Noreturn void fail(const char *name, const char *why)
+{
+	fprintf(stderr, "specialise: %s: %s\n", name, why);
+	exit(1);
+}
+
+struct image {
+	struct bin b;
+	void *at;
+};
+
+static struct image compile(const char *name, uint32_t nranks)
+{
+	static const int64_t first = 0;
+	static const struct define root = { "root", &first, 1 };
+	struct compile_options o = { .nranks = nranks, .defines = &root,
+				     .ndefines = nranks && !strncmp(name, "bcast", 5) };
+	struct goal_diags *d = goal_diags_new();
+	struct image m;
+	char path[512], *text;
+	size_t len, size;
+
+	snprintf(path, sizeof path, "%s/%s.goal", dir, name);
+	if (!d || file_read(path, &text, &len))
+		fail(path, "cannot be read");
+	if (compile_text(d, path, text, len, &o, &m.at, &size) || bin_check(m.at, size) || bin_open(&m.b, m.at, size))
+		fail(path, goal_diags_text(d));
+	goal_diags_free(d);
+	free(text);
+	return m;
+}
+
+/* The bare reader, with memory that is there. */
+struct room {
+	struct bin_op ops[OPS];
+	struct bin_dep deps[2 * OPS];
+	uint64_t bufsize[16];
+	struct bin_space sp;
+};
+
+static struct room *room_for(const struct bin *b)
+{
+	struct room *r = malloc(sizeof *r);
+	void *scratch = malloc(bin_scratch_size(b, OPS, 2 * OPS));
+
+	if (!r || !scratch || b->nbuffers > 16)
+		fail("room", "too large");
+	r->sp = (struct bin_space){ .ops = r->ops, .deps = r->deps, .bufsize = r->bufsize, .scratch = scratch,
+				    .ops_cap = OPS, .deps_cap = 2 * OPS };
+	return r;
+}
+
+static uint32_t ops_of(const struct bin *b, struct room *r, const struct bin_args *a)
+{
+	if (bin_rank_ops(b, a, &r->sp))
+		fail("bin_rank_ops", "fails");
+	return r->sp.nops;
+}
+
+/* As MPIX_Sched_init needs it: memory of its own, dependencies by op. */
+static uint32_t graph_of(const struct bin *b, struct room *r, const struct bin_args *a)
+{
+	struct ir_rank rank;
+	uint32_t n;
+
+	(void)r;
+	if (ir_rank_specialise(b, a, &rank, NULL))
+		fail("ir_rank_specialise", "fails");
+	n = rank.nops;
+	ir_rank_fini(&rank);
+	return n;
+}
+
+typedef uint32_t way(const struct bin *b, struct room *r, const struct bin_args *a);
+
+/* ns a call, of this thread's computing time, on nranks ranks in turns: the best of many batches. */
+static double warm(const struct bin *b, struct room *r, way *w, struct bin_args *a, const uint32_t *ranks,
+		   unsigned nranks, double *ops)
+{
+	enum { BATCHES = 60, CALLS = 320 };
+	int batches = bench_options.quick ? BATCHES / 4 : BATCHES;
+	double ns[BATCHES];
+
+	*ops = 0;
+	for (unsigned i = 0; i < nranks; i++) {
+		a->rank = ranks[i];
+		*ops += (double)w(b, r, a) / nranks;
+	}
+	for (int k = 0; k < batches; k++) {
+		uint64_t t = bench_cpu();
+
+		for (unsigned i = 0; i < CALLS; i++) {
+			a->rank = ranks[i % nranks];
+			w(b, r, a);
+		}
+		ns[k] = (double)(bench_cpu() - t) / CALLS;
+	}
+	return bench_stats(ns, (size_t)batches).best;
+}
+
+/* A call with nothing in the caches. */
+static double cold(const struct bin *b, struct room *r, way *w, struct bin_args *a, uint32_t rank)
+{
+	enum { CALLS = 9 };
+	static char other[(size_t)64 << 20];
+	double ns[CALLS];
+
+	a->rank = rank;
+	for (int k = 0; k < CALLS; k++) {
+		uint64_t t;
+
+		memset(other, k, sizeof other);
+		__asm__ volatile("" : : "r"(other) : "memory");
+		t = bench_now();
+		w(b, r, a);
+		ns[k] = (double)(bench_now() - t);
+	}
+	return bench_stats(ns, CALLS).median;
+}
+
+static void curve(const char *name, bool concrete, unsigned most)
+{
+	char title[128], label[64];
+
+	snprintf(title, sizeof title, "%s, %s; ns a rank", name, concrete ? "concrete binary" : "parametric binary");
+	bench_table(title, "ranks,ops,reader,with graph,ns an op,bar,of the bar,cold reader,cold graph");
+	for (unsigned log = 4; log <= most; log += 2) {
+		uint32_t size = 1u << log, seed = 1, random[RANKS];
+		struct image m = compile(name, concrete ? size : 0);
+		struct room *r = room_for(&m.b);
+		struct bin_args a = { .size = size, .count = 1000 };
+
+		for (int i = 0; i < RANKS; i++) {
+			seed = seed * 1664525u + 1013904223u;
+			random[i] = (seed >> 8) % size;
+		}
+		const struct {
+			const char *name;
+			const uint32_t *ranks;
+			unsigned n;
+		} sets[] = { { "first", (const uint32_t[]){ 0 }, 1 },
+			     { "middle", (const uint32_t[]){ size / 2 }, 1 },
+			     { "last", (const uint32_t[]){ size - 1 }, 1 },
+			     { "random", random, RANKS } };
+
+		for (unsigned i = 0; i < sizeof sets / sizeof *sets; i++) {
+			double ops, bare, graph, bar;
+
+			bare = warm(&m.b, r, ops_of, &a, sets[i].ranks, sets[i].n, &ops);
+			graph = warm(&m.b, r, graph_of, &a, sets[i].ranks, sets[i].n, &ops);
+			bar = 1000 + 20 * ops;
+			snprintf(label, sizeof label, "2^%u %s", log, sets[i].name);
+			BENCH_ROW(label, ops, bare, graph, graph / ops, bar, graph / bar, cold(&m.b, r, ops_of, &a, sets[i].ranks[0]),
+				  cold(&m.b, r, graph_of, &a, sets[i].ranks[0]));
+		}
+		free(r->sp.scratch);
+		free(r);
+		free(m.at);
+	}
+}
+
+static bool option(int c, const char *arg)
+{
+	dir = arg;
+	return c == 's';
+}
+
+int main(int argc, char **argv)
+{
+	bench_begin(argc, argv,
+		    "usage: specialise [-j] [-q] [-s DIR]\n"
+		    "  -j  JSON          -q  fewer runs\n"
+		    "  -s  where the schedules are\n",
+		    "s:", option);
+	bench_method("ns of this thread's computing time for one rank, the best of batches of calls: reader = the bare reader "
+		     "into memory that is there, with graph = as bind calls it, with memory of its own and dependencies by "
+		     "op; cold = wall time of a call after 64 MB of other data; the bar is 20 ns an op and 1000 ns");
+	curve("bcast_binomial", false, 20);
+	curve("barrier_dissemination", false, 20);
+	curve("bcast_binomial", true, 14);
+	curve("barrier_dissemination", true, 14);
+	return bench_end();
+}
