@@ -35,7 +35,13 @@ GENERATED := $(call obj,lang,plain.tab plain.lex parametric.tab parametric.lex)
 HOOK_O    := $(if $(HOOK),$(call obj,tests/alloc,hook))
 override CPPFLAGS += $(if $(HOOK),-DGOAL_ALLOC_HOOK=goal_alloc_hook)
 COMPILE_O := $(HOOK_O) $(call obj,util,$(UTIL)) $(call obj,lang,$(LANG)) $(call obj,compiler,$(COMPILER)) $(GENERATED)
-LIB_O     := $(COMPILE_O) $(call obj,runtime,$(RUNTIME)) $(call obj,backends,$(BACKENDS))
+# The reductions, once for each row of runtime/variants.def.
+KERNELS        := base $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),avx2 avx512)
+KERNELS_base   :=
+KERNELS_avx2   := -mavx2
+KERNELS_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
+KERNELS_O := $(patsubst %,$(BUILD)/runtime/loops-%.o,$(KERNELS))
+LIB_O     := $(COMPILE_O) $(call obj,runtime,$(RUNTIME)) $(KERNELS_O) $(call obj,backends,$(BACKENDS))
 
 LIBNAME   := libgoalsched
 LIBRARY   := $(BUILD)/lib/$(LIBNAME).so
@@ -71,6 +77,12 @@ $(BUILD)/lib/pkgconfig/goalsched.pc: runtime/goalsched.pc.in Makefile
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# Without contraction and without traps the vector variants compute what the scalar one does.
+$(BUILD)/runtime/loops-%.o: runtime/loops.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -O3 -ffp-contract=off -fno-trapping-math -fno-math-errno \
+		$(KERNELS_$*) -DVARIANT_NAME=$* -MMD -MP -c -o $@ $<
 
 $(BUILD)/lang/%.o: $(BUILD)/lang/%.c
 	$(call say,CC)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<

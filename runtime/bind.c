@@ -5,6 +5,7 @@
 
 #include "compiler/bin_check.h"
 #include "compiler/passes.h"
+#include "util/env.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -189,18 +190,11 @@ static int bind_buffer(struct mpix_sched_request *req, const struct MPIX_Sched_b
 
 /* ---- reductions ---- */
 
-static void reduce_user(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with);
-static void with_copy(const struct mpix_sched_request *req, char *a, uint64_t a_first, char *b, uint64_t b_first,
-		      size_t n);
-
 static void reduce_kernel(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with)
 {
 	const struct mpix_sched_request *req = arg;
 
-	if (with && req->reduce_tmp) {
-		with_copy(req, a, a_first, b, b_first, n);
-		return;
-	}
+	(void)with; /* they commute */
 	while (n) {
 		char *p, *q;
 		size_t run = be_layout_run(&req->type->layout, a, a_first, n, &p);
@@ -213,31 +207,20 @@ static void reduce_kernel(void *arg, char *a, uint64_t a_first, char *b, uint64_
 	}
 }
 
-/* b = b op a: operations write to their right operand, so that one is a copy. */
-static void with_copy(const struct mpix_sched_request *req, char *a, uint64_t a_first, char *b, uint64_t b_first,
-		      size_t n)
-{
-	const struct be_layout *l = &req->type->layout;
-	void *again = (void *)(uintptr_t)req;
-
-	be_copy(l, req->reduce_tmp, 0, a, a_first, n);
-	if (req->op)
-		reduce_user(again, b, b_first, req->reduce_tmp, 0, n, false);
-	else
-		reduce_kernel(again, b, b_first, req->reduce_tmp, 0, n, false);
-	be_copy(l, b, b_first, req->reduce_tmp, 0, n);
-}
-
 static void reduce_user(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with)
 {
 	const struct mpix_sched_request *req = arg;
 	const struct be_layout *l = &req->type->layout;
 	char *x = a + (int64_t)(a_first / l->per) * l->extent, *y = b + (int64_t)(b_first / l->per) * l->extent;
 
-	if (with)
-		with_copy(req, a, a_first, b, b_first, n);
-	else
+	if (!with) {
 		req->op->fn(x, y, n / l->per, req->op->arg);
+		return;
+	}
+	/* b = b op a: the function writes to its right operand, so that one is a copy. */
+	be_copy(l, req->reduce_tmp, 0, a, a_first, n);
+	req->op->fn(y, req->reduce_tmp, n / l->per, req->op->arg);
+	be_copy(l, b, b_first, req->reduce_tmp, 0, n);
 }
 
 static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind)
@@ -263,13 +246,16 @@ static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sche
 	if (!any)
 		return 0;
 	if (!req->op) {
-		req->kernel = rt_kernel_find(req->type->basic, bind->builtin);
-		if (!req->kernel)
-			return host_error(req->group, -ERR_ARG,
-					  "the operation is not defined for the basic datatype");
-		/* Of numbers that compare equal, and of NaNs, it matters which one is on the left. */
-		if (req->type->basic < MPIX_SCHED_FLOAT)
-			return 0;
+		const struct rt_kernels *k = rt_kernels_choose();
+
+		if (!k)
+			return host_error(req->group, -ERR_ARG, "GOAL_KERNELS cannot be \"%s\" on this CPU",
+					  env_get(ENV_GOAL_KERNELS));
+		if ((unsigned)bind->builtin < MPIX_SCHED_BUILTINS)
+			req->kernel = k->of[req->type->basic][bind->builtin];
+		return req->kernel ? 0 :
+				     host_error(req->group, -ERR_ARG,
+						"the operation is not defined for the basic datatype");
 	}
 	if (!most || !span(req->type, most, &low, &len))
 		return 0;

@@ -5,6 +5,7 @@
 
 #include "backends/backend.h"
 #include "compiler/ir.h"
+#include "runtime/kernels.h"
 #include "runtime/mpix_sched.h"
 #include "util/err.h"
 #include "util/mem.h"
@@ -168,10 +169,6 @@ size_t rt_basic_size(enum MPIX_Sched_basic basic);
 struct mpix_sched_type *rt_type_basic(struct mpix_sched_ctx *ctx, enum MPIX_Sched_basic basic);
 void rt_type_unref(struct mpix_sched_type *t);
 void rt_op_unref(struct mpix_sched_op *op);
-
-typedef void rt_kernel(const void *in, void *inout, size_t n);
-/* inout = in op inout for a basic type; NULL when there is no such operation (kernels.c). */
-rt_kernel *rt_kernel_find(enum MPIX_Sched_basic basic, enum MPIX_Sched_builtin op);
 
 /* ---- requests (bind.c, api.c) ---- */
 

@@ -8,9 +8,9 @@
 size_t rt_basic_size(enum MPIX_Sched_basic basic)
 {
 	static const size_t sizes[MPIX_SCHED_BASICS] = {
-		[MPIX_SCHED_BYTE] = 1,	 [MPIX_SCHED_INT8] = 1,	  [MPIX_SCHED_UINT8] = 1,  [MPIX_SCHED_INT16] = 2,
-		[MPIX_SCHED_UINT16] = 2, [MPIX_SCHED_INT32] = 4,  [MPIX_SCHED_UINT32] = 4, [MPIX_SCHED_INT64] = 8,
-		[MPIX_SCHED_UINT64] = 8, [MPIX_SCHED_FLOAT] = 4, [MPIX_SCHED_DOUBLE] = 8,
+#define X(NAME, name, kind, T) sizeof(T),
+		MPIX_SCHED_BASIC_LIST(X)
+#undef X
 	};
 
 	return (unsigned)basic < MPIX_SCHED_BASICS ? sizes[basic] : 0;

@@ -13,8 +13,11 @@
 #include <string.h>
 
 const char *const run_memory_names[RUN_MEMORIES] = { "heap", "private", "staged" };
-const char *const run_type_names[MPIX_SCHED_BASICS] = { "byte",	  "int8",  "uint8", "int16",  "uint16", "int32",
-							"uint32", "int64", "uint64", "float", "double" };
+const char *const run_type_names[MPIX_SCHED_BASICS] = {
+#define X(NAME, name, kind, T) #name,
+	MPIX_SCHED_BASIC_LIST(X)
+#undef X
+};
 
 static const char usage_text[] =
 	"usage: goalrun -n RANKS [options] SCHEDULE\n"
