@@ -3,7 +3,7 @@
  * progress on all active requests of the context, of which it takes only those that are free. */
 #include "runtime/rt.h"
 
-#include <stdlib.h>
+#include <limits.h>
 
 int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_Sched_bind *bind,
 		    MPIX_Sched_request *out)
@@ -153,16 +153,57 @@ static int complete(struct mpix_sched_request *req)
 }
 
 #define LOOK_TURNS 64u /* turns of waiting between two looks at the clock; each may yield the core to a busy process */
+#define LOOK_NS 100000000u /* tests look this often: who only tests must hear of deaths as well */
+
+static bool is_active(MPIX_Sched_request req)
+{
+	return req && atomic_load_explicit(&req->active, memory_order_relaxed);
+}
+
+static bool is_done(MPIX_Sched_request req)
+{
+	return atomic_load_explicit(&req->done, memory_order_acquire);
+}
+
+/* One turn of testing for the active ones of an array; tells how many there are, and how many are done. */
+static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done)
+{
+	const struct mpix_sched_ctx *last = NULL;
+	size_t active = 0, pending = 0;
+	uint64_t now;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!is_active(reqs[i]))
+			continue;
+		active++;
+		/* Progress is made on all requests of a context. */
+		if (!is_done(reqs[i]) && reqs[i]->ctx != last) {
+			last = reqs[i]->ctx;
+			progress(reqs[i]);
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		pending += is_active(reqs[i]) && !is_done(reqs[i]);
+	if (pending) {
+		now = rt_now_ns(); /* read without a system call */
+		for (size_t i = 0; i < n; i++)
+			/* A group that was looked at since "now" wraps around: all its requests take part. */
+			if (is_active(reqs[i]) && !is_done(reqs[i]) && now - reqs[i]->group->checked > LOOK_NS) {
+				look(reqs[i]);
+				pending -= is_done(reqs[i]);
+			}
+	}
+	*done = active - pending;
+	return active;
+}
 
 int MPIX_Sched_wait(MPIX_Sched_request req)
 {
-	if (!req)
+	if (!is_active(req))
 		return MPIX_SCHED_SUCCESS;
-	if (!atomic_load_explicit(&req->active, memory_order_relaxed))
-		return MPIX_SCHED_SUCCESS;
-	for (unsigned turn = 0; !atomic_load_explicit(&req->done, memory_order_acquire); turn++) {
+	for (unsigned turn = 0; !is_done(req); turn++) {
 		progress(req);
-		if (atomic_load_explicit(&req->done, memory_order_acquire))
+		if (is_done(req))
 			break;
 		if (turn % LOOK_TURNS == LOOK_TURNS - 1)
 			look(req);
@@ -173,23 +214,24 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 
 int MPIX_Sched_test(MPIX_Sched_request req, int *flag)
 {
+	size_t done;
+
 	if (!flag)
 		return MPIX_SCHED_ERR_ARG;
-	*flag = 1;
-	if (!req || !atomic_load_explicit(&req->active, memory_order_relaxed))
-		return MPIX_SCHED_SUCCESS;
-	if (!atomic_load_explicit(&req->done, memory_order_acquire))
-		progress(req);
-	if (!atomic_load_explicit(&req->done, memory_order_acquire)) {
-		/* One that only tests must hear of deaths as well; the clock is read without a system call. */
-		if (rt_now_ns() - req->group->checked > 100000000u)
-			look(req);
-		if (!atomic_load_explicit(&req->done, memory_order_acquire)) {
-			*flag = 0;
-			return MPIX_SCHED_SUCCESS;
-		}
-	}
-	return complete(req);
+	*flag = poll_all(1, &req, &done) == done;
+	return *flag && is_active(req) ? complete(req) : MPIX_SCHED_SUCCESS;
+}
+
+int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *flag, int *error)
+{
+	size_t done;
+
+	if (!flag)
+		return MPIX_SCHED_ERR_ARG;
+	*flag = poll_all(1, &req, &done) == done;
+	if (error)
+		*error = req && *flag && atomic_load(&req->failed) ? -atomic_load(&req->err) : MPIX_SCHED_SUCCESS;
+	return MPIX_SCHED_SUCCESS;
 }
 
 int MPIX_Sched_waitall(size_t n, const MPIX_Sched_request *reqs)
@@ -207,29 +249,88 @@ int MPIX_Sched_waitall(size_t n, const MPIX_Sched_request *reqs)
 	return first;
 }
 
+int MPIX_Sched_testall(size_t n, const MPIX_Sched_request *reqs, int *flag, int *errors)
+{
+	int first = MPIX_SCHED_SUCCESS;
+	size_t done;
+
+	if (!flag || (n && !reqs))
+		return MPIX_SCHED_ERR_ARG;
+	*flag = poll_all(n, reqs, &done) == done;
+	for (size_t i = 0; i < n && *flag; i++) {
+		int rc = is_active(reqs[i]) ? complete(reqs[i]) : MPIX_SCHED_SUCCESS;
+
+		if (rc && !first)
+			first = rc;
+		if (errors)
+			errors[i] = rc;
+	}
+	return first;
+}
+
+int MPIX_Sched_testany(size_t n, const MPIX_Sched_request *reqs, int *index, int *flag)
+{
+	size_t done, active;
+
+	if (!index || !flag || (n && !reqs) || n > INT_MAX)
+		return MPIX_SCHED_ERR_ARG;
+	active = poll_all(n, reqs, &done);
+	*flag = done || !active;
+	*index = MPIX_SCHED_UNDEFINED;
+	for (size_t i = 0; i < n && done; i++)
+		if (is_active(reqs[i]) && is_done(reqs[i])) {
+			*index = (int)i;
+			return complete(reqs[i]);
+		}
+	return MPIX_SCHED_SUCCESS;
+}
+
 int MPIX_Sched_waitany(size_t n, const MPIX_Sched_request *reqs, int *index)
 {
-	if (!index || (n && !reqs) || n > INT32_MAX)
-		return MPIX_SCHED_ERR_ARG;
+	int flag = 0, rc;
+
 	for (unsigned turn = 0;; turn++) {
-		bool any = false;
+		rc = MPIX_Sched_testany(n, reqs, index, &flag);
+		if (rc || flag)
+			return rc;
+		rt_relax(turn);
+	}
+}
 
-		for (size_t i = 0; i < n; i++) {
-			int flag = 0, rc;
+int MPIX_Sched_testsome(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices, int *errors)
+{
+	int first = MPIX_SCHED_SUCCESS;
+	size_t done;
 
-			if (!reqs[i] || !atomic_load_explicit(&reqs[i]->active, memory_order_relaxed))
-				continue;
-			any = true;
-			rc = MPIX_Sched_test(reqs[i], &flag);
-			if (flag || rc) {
-				*index = (int)i;
-				return rc;
-			}
-		}
-		if (!any) {
-			*index = MPIX_SCHED_UNDEFINED;
-			return MPIX_SCHED_SUCCESS;
-		}
+	if (!count || (n && (!reqs || !indices)) || n > INT_MAX)
+		return MPIX_SCHED_ERR_ARG;
+	if (!poll_all(n, reqs, &done)) {
+		*count = MPIX_SCHED_UNDEFINED;
+		return MPIX_SCHED_SUCCESS;
+	}
+	*count = 0;
+	for (size_t i = 0; i < n && done; i++) {
+		int rc;
+
+		if (!is_active(reqs[i]) || !is_done(reqs[i]))
+			continue;
+		rc = complete(reqs[i]);
+		if (rc && !first)
+			first = rc;
+		if (errors)
+			errors[*count] = rc;
+		indices[(*count)++] = (int)i;
+	}
+	return first;
+}
+
+int MPIX_Sched_waitsome(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices, int *errors)
+{
+	for (unsigned turn = 0;; turn++) {
+		int rc = MPIX_Sched_testsome(n, reqs, count, indices, errors);
+
+		if (rc || *count)
+			return rc;
 		rt_relax(turn);
 	}
 }

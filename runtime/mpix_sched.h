@@ -250,8 +250,26 @@ MPIX_SCHED_API int MPIX_Sched_test(MPIX_Sched_request req, int *flag);
 MPIX_SCHED_API int MPIX_Sched_wait(MPIX_Sched_request req);
 /* Entries may be MPIX_SCHED_REQUEST_NULL. On errors, the first one; all others are complete or failed. */
 MPIX_SCHED_API int MPIX_Sched_waitall(size_t n, const MPIX_Sched_request *reqs);
-/* *index is MPIX_SCHED_UNDEFINED when no request is active. */
+/* Testing and waiting for arrays. Entries that are MPIX_SCHED_REQUEST_NULL or not active are passed over.
+ * A request that failed counts as complete. The functions return the first error of the requests that they
+ * complete, and have done all they say nevertheless. errors may be NULL; else it receives the error of each:
+ * errors[i] of reqs[i], or with indices errors[k] of reqs[indices[k]]. */
+/* *flag is 1 when all are complete or none is active; else 0, and all stay active. errors: n. */
+MPIX_SCHED_API int MPIX_Sched_testall(size_t n, const MPIX_Sched_request *reqs, int *flag, int *errors);
+/* One of them. *index is MPIX_SCHED_UNDEFINED when none is active. */
 MPIX_SCHED_API int MPIX_Sched_waitany(size_t n, const MPIX_Sched_request *reqs, int *index);
+/* *flag is 1 when there is one, or none is active; else 0, and *index is MPIX_SCHED_UNDEFINED. */
+MPIX_SCHED_API int MPIX_Sched_testany(size_t n, const MPIX_Sched_request *reqs, int *index, int *flag);
+/* All that are complete, at least one. *count is their number, MPIX_SCHED_UNDEFINED when none is active;
+ * their places are in indices, ascending. indices and errors: n. */
+MPIX_SCHED_API int MPIX_Sched_waitsome(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices,
+				       int *errors);
+/* The same without waiting: *count may be 0. */
+MPIX_SCHED_API int MPIX_Sched_testsome(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices,
+				       int *errors);
+/* Whether a test would find it complete; makes progress, but the request stays active. error may be NULL; else
+ * it receives the error with which the last epoch ended, also once the request is not active any more. */
+MPIX_SCHED_API int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *flag, int *error);
 /* Local. ERR_STATE when the request is active and its group has not failed. */
 MPIX_SCHED_API int MPIX_Sched_free(MPIX_Sched_request *req);
 

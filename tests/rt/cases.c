@@ -105,13 +105,95 @@ static int life(struct member *m)
 
 /* ---- many requests of two groups, started in different orders ---- */
 
+enum { MANY = 6 };
+
+/* Completes all of reqs, in one of the ways there are. */
+static int complete_all(struct member *m, MPIX_Sched_request *reqs, int n, int way)
+{
+	int index, flag = 0, count, done = 0, indices[MANY + 1], errors[MANY + 1];
+	bool seen[MANY + 1] = { false };
+
+	switch (way) {
+	case 0:
+		CALL(MPIX_Sched_waitall((size_t)n, reqs));
+		break;
+	case 1:
+		for (;; done++) {
+			CALL(MPIX_Sched_waitany((size_t)n, reqs, &index));
+			if (index == MPIX_SCHED_UNDEFINED)
+				break;
+			NEED(index >= 0 && index < n && reqs[index] && !seen[index]);
+			seen[index] = true;
+		}
+		NEED(done == MANY);
+		break;
+	case 2:
+		memset(errors, 0x7f, sizeof errors);
+		while (!flag) {
+			CALL(MPIX_Sched_testall((size_t)n, reqs, &flag, errors));
+			if (!flag) /* all or none: one that is complete can still be seen to be active */
+				for (int i = 0; i < n; i++)
+					NEED(!reqs[i] || MPIX_Sched_start(reqs[i]) == MPIX_SCHED_ERR_STATE);
+		}
+		for (int i = 0; i < n; i++)
+			NEED(errors[i] == 0);
+		break;
+	case 3:
+		for (;;) {
+			CALL(MPIX_Sched_testany((size_t)n, reqs, &index, &flag));
+			if (flag && index == MPIX_SCHED_UNDEFINED)
+				break;
+			NEED(flag == (index != MPIX_SCHED_UNDEFINED));
+			done += flag;
+		}
+		NEED(done == MANY);
+		break;
+	case 4:
+	case 5:
+		for (;;) {
+			CALL((way == 4 ? MPIX_Sched_waitsome : MPIX_Sched_testsome)((size_t)n, reqs, &count, indices,
+										    way == 4 ? errors : NULL));
+			if (count == MPIX_SCHED_UNDEFINED)
+				break;
+			NEED(way == 5 || count > 0);
+			for (int k = 0; k < count; k++) {
+				NEED(reqs[indices[k]] && !seen[indices[k]] && (!k || indices[k] > indices[k - 1]));
+				NEED(way == 5 || errors[k] == 0);
+				seen[indices[k]] = true;
+			}
+			done += count;
+		}
+		NEED(done == MANY);
+		break;
+	default:
+		for (int i = n - 1; i >= 0; i--) {
+			for (flag = 0; !flag;)
+				CALL(MPIX_Sched_request_get_status(reqs[i], &flag, errors));
+			NEED(errors[0] == 0);
+			NEED(!reqs[i] || MPIX_Sched_start(reqs[i]) == MPIX_SCHED_ERR_STATE); /* it stays active */
+			CALL(MPIX_Sched_test(reqs[i], &flag));
+			NEED(flag);
+		}
+	}
+	/* Now none is active. */
+	CALL(MPIX_Sched_testall((size_t)n, reqs, &flag, NULL));
+	NEED(flag);
+	CALL(MPIX_Sched_testany((size_t)n, reqs, &index, &flag));
+	NEED(flag && index == MPIX_SCHED_UNDEFINED);
+	CALL(MPIX_Sched_testsome((size_t)n, reqs, &count, indices, errors));
+	NEED(count == MPIX_SCHED_UNDEFINED);
+	CALL(MPIX_Sched_waitsome((size_t)n, reqs, &count, indices, errors));
+	NEED(count == MPIX_SCHED_UNDEFINED);
+	return 0;
+}
+
 static int many(struct member *m)
 {
-	enum { N = 6 };
+	enum { N = MANY };
 	MPIX_Sched s = load(m, ring_text);
 	MPIX_Sched_group second;
 	MPIX_Sched_request reqs[N], mixed[N + 1];
-	int in[N][50], out[N][50], index;
+	int in[N][50], out[N][50];
 	void *buffers[N][2];
 
 	NEED(s);
@@ -124,8 +206,8 @@ static int many(struct member *m)
 		CALL(MPIX_Sched_init(s, k % 2 ? second : m->group, &b, &reqs[k]));
 	}
 	CALL(MPIX_Sched_group_free(&second)); /* requests keep it */
-	for (int e = 0; e < 300; e++) {
-		int left = (m->rank + m->size - 1) % m->size, done = 0;
+	for (int e = 0; e < 350; e++) {
+		int left = (m->rank + m->size - 1) % m->size;
 
 		for (int k = 0; k < N; k++)
 			for (int i = 0; i < 50; i++) {
@@ -137,16 +219,7 @@ static int many(struct member *m)
 		mixed[N] = MPIX_SCHED_REQUEST_NULL;
 		CALL(MPIX_Sched_startall(N + 1, mixed));
 		NEED(MPIX_Sched_startall(1, reqs) == MPIX_SCHED_ERR_STATE);
-		if (e % 3 == 0) {
-			CALL(MPIX_Sched_waitall(N + 1, mixed));
-		} else {
-			for (;; done++) {
-				CALL(MPIX_Sched_waitany(N + 1, mixed, &index));
-				if (index == MPIX_SCHED_UNDEFINED)
-					break;
-			}
-			NEED(done == N);
-		}
+		NEED(complete_all(m, mixed, N + 1, (e + m->rank) % 7) == 0); /* another way on each rank */
 		for (int k = 0; k < N; k++)
 			for (int i = 0; i < 50; i++)
 				NEED(out[k][i] == (e * N + k) * 1000 + left * 50 + i);
@@ -412,6 +485,13 @@ static int arguments(struct member *m)
 	NEED(MPIX_Sched_wait(NULL) == 0 && MPIX_Sched_waitall(0, NULL) == 0);
 	NEED(MPIX_Sched_test(NULL, &flag) == 0 && flag == 1);
 	NEED(MPIX_Sched_waitany(0, NULL, &index) == 0 && index == MPIX_SCHED_UNDEFINED);
+	NEED(MPIX_Sched_waitany(1, &req, NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_testany(1, &req, &index, NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_testall(1, NULL, &flag, NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_testsome(1, &req, &index, NULL, NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_waitsome((size_t)1 << 40, &req, &index, &index, NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_request_get_status(NULL, &flag, &index) == 0 && flag == 1 && index == 0);
+	NEED(MPIX_Sched_request_get_status(NULL, NULL, NULL) == MPIX_SCHED_ERR_ARG);
 	NEED(MPIX_Sched_get_version(&major, &major, NULL) == MPIX_SCHED_ERR_ARG);
 	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 0, NULL, NULL, 0, &type) == MPIX_SCHED_ERR_ARG);
 	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 1, &(int64_t){ 0 }, &(size_t){ SIZE_MAX }, 0, &type) ==
@@ -504,6 +584,65 @@ static int leaves(struct member *m)
 	return 0;
 }
 
+/* Errors are told for each request: here one of a group that rank 1 has left, and one of a group that lives. */
+static int mixed_errors(struct member *m)
+{
+	MPIX_Sched s = load(m, team_bcast);
+	MPIX_Sched_group second;
+	MPIX_Sched_request reqs[2];
+	int data[2][4] = { { 0 } }, flag = 0, count, indices[2], errors[2] = { -7, -7 }, error, done = 0;
+	char nothing = 0, all[TEAM_MAX];
+
+	NEED(s);
+	CALL(MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &second));
+	for (int k = 0; k < 2; k++) {
+		void *buffers[] = { data[k] };
+		struct MPIX_Sched_bind b = bind_to(buffers, 1, 4, MPIX_SCHED_INT32);
+
+		CALL(MPIX_Sched_init(s, k ? second : m->group, &b, &reqs[k]));
+	}
+	CALL(MPIX_Sched_group_free(&second));
+	if (m->rank == 1)
+		CALL(MPIX_Sched_free(&reqs[1])); /* the last of its group */
+	for (int e = 0; e < 3; e++) { /* rank 0 sends: it may be ahead */
+		int rc = 0;
+
+		if (m->rank == 1) {
+			CALL(MPIX_Sched_start(reqs[0]));
+			CALL(MPIX_Sched_wait(reqs[0]));
+			continue;
+		}
+		NEED(MPIX_Sched_start(reqs[0]) == 0);
+		rc = MPIX_Sched_start(reqs[1]);
+		if (m->rank || rc) {
+			CALL(MPIX_Sched_wait(reqs[0]));
+			continue;
+		}
+		if (e == 1) { /* both, whatever they end with */
+			for (flag = 0; !flag;)
+				rc = MPIX_Sched_testall(2, reqs, &flag, errors);
+			NEED(errors[0] == 0 && rc == errors[1]);
+		} else {
+			for (done = 0; done < 2; done += count) {
+				rc = MPIX_Sched_waitsome(2, reqs, &count, indices, errors);
+				for (int k = 0; k < count; k++)
+					NEED(errors[k] == (indices[k] ? rc : 0));
+			}
+		}
+	}
+	if (m->rank == 0) {
+		CALL(MPIX_Sched_request_get_status(reqs[1], &flag, &error));
+		NEED(flag && error == MPIX_SCHED_ERR_DEAD);
+		CALL(MPIX_Sched_request_get_status(reqs[0], &flag, &error));
+		NEED(flag && error == 0);
+	}
+	NEED(team_allgather(&nothing, all, 1, m) == 0);
+	for (int k = 0; k < 2; k++)
+		CALL(MPIX_Sched_free(&reqs[k]));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*fn)(struct member *);
@@ -520,6 +659,7 @@ static const struct {
 	{ "bound_heap", bound_heap, { 1, 3, 0 } },
 	{ "churn", churn, { 3, 0 } },
 	{ "leaves", leaves, { 2, 4, 0 } },
+	{ "mixed_errors", mixed_errors, { 2, 0 } },
 };
 
 static size_t at;
