@@ -397,14 +397,14 @@ static int check_hellos(struct meeting *m)
 	return 0;
 }
 
-static int64_t find_dead(const struct rt_local *l);
+static int64_t find_dead(const struct rt_local *l, const struct rt_board *b, const uint32_t *root, uint32_t n);
 
 /* The caller's allgather has failed: if that was because a rank died, says so here and to those who have
  * passed already. */
 static int blame(struct meeting *m)
 {
 	struct rt_local *l = m->local;
-	int64_t rank = l && l->board && l->fd >= 0 ? find_dead(l) : -1;
+	int64_t rank = l && l->board && l->fd >= 0 ? find_dead(l, l->board, NULL, l->size) : -1;
 	uint32_t none = 0;
 
 	if (rank < 0)
@@ -466,6 +466,7 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 	}
 	g->g = (struct be_group){ .ctx = ctx,
 				  .local = (struct rt_local *)(uintptr_t)ready[m.lead].local,
+				  .board = ((struct rt_local *)(uintptr_t)ready[m.lead].local)->board,
 				  .rank = m.rank,
 				  .size = m.size,
 				  .gathered = gathered };
@@ -489,15 +490,28 @@ void rt_group_ref(struct be_group *g)
 	atomic_fetch_add(&g->refs, 1);
 }
 
+/* Gives up the board of a subgroup. */
+static void leave_board(struct be_group *g)
+{
+	struct rt_board *b = g->board;
+
+	if (g->rank == 0)
+		host_free_later(g, b, NULL, &b->users);
+	atomic_fetch_sub(&b->users, 1); /* from here on it is not touched */
+}
+
 void rt_group_unref(struct be_group *g)
 {
 	struct mpix_sched_ctx *ctx = g->ctx;
 
 	if (atomic_fetch_sub(&g->refs, 1) != 1)
 		return;
-	atomic_store(&g->local->board->slots[g->rank].left, 1);
+	atomic_store(&g->board->slots[g->rank].left, 1);
+	if (g->root)
+		leave_board(g);
 	if (atomic_fetch_sub(&g->local->refs, 1) == 1)
 		free_local(g->local);
+	free(g->root);
 	free(g->gathered);
 	free(g);
 	rt_ctx_unref(ctx);
@@ -522,11 +536,126 @@ int MPIX_Sched_group_rank(MPIX_Sched_group group, int *rank, int *size)
 	return MPIX_SCHED_SUCCESS;
 }
 
+/* ---- subgroups ---- */
+
+struct wish {
+	int color, key;
+	uint32_t rank;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct wish *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* All wishes are in g->gathered. Fills in who is in the subgroup, which rank 0 of it gives a board. */
+static int gather_members(struct be_group *g, struct be_group *sub, int color, uint64_t *off)
+{
+	struct wish *w = (struct wish *)(void *)g->gathered;
+
+	for (uint32_t r = 0; r < g->size; r++)
+		if (w[r].color == color)
+			w[sub->size++] = w[r];
+	qsort(w, sub->size, sizeof *w, by_key);
+	sub->root = mem_alloc(sub->size * sizeof *sub->root);
+	sub->gathered = mem_alloc((size_t)sub->size * HOST_RECORD);
+	if (!sub->root || !sub->gathered)
+		return rt_fail(g->ctx, -ERR_NOMEM);
+	for (uint32_t r = 0; r < sub->size; r++) {
+		sub->root[r] = g->root ? g->root[w[r].rank] : w[r].rank;
+		if (w[r].rank == g->rank)
+			sub->rank = r;
+	}
+	if (sub->rank)
+		return 0;
+	sub->board = host_alloc(g, rt_board_size(sub->size), off);
+	if (!sub->board)
+		return rt_fail(g->ctx, -ERR_NOMEM);
+	sub->board->size = sub->size;
+	atomic_store(&sub->board->users, sub->size);
+	return 0;
+}
+
+static struct rt_peer *peer_of(const struct be_group *g, uint32_t rank)
+{
+	return &g->local->peers[g->root ? g->root[rank] : rank];
+}
+
+struct place {
+	uint32_t root; /* whose heap */
+	uint64_t off;
+};
+
+/* All places are in g->gathered. */
+static int find_board(struct be_group *g, struct be_group *sub)
+{
+	const struct place *p = (const struct place *)(const void *)g->gathered;
+
+	for (uint32_t r = 0; r < g->size && !sub->board; r++)
+		if (p[r].off != UINT64_MAX && p[r].root == sub->root[0])
+			sub->board = host_peer(g, r, p[r].off, rt_board_size(sub->size));
+	return sub->board ? 0 : rt_error(g->ctx, -ERR_SYS, "the heap of a rank cannot be mapped");
+}
+
+int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sched_group *out)
+{
+	const bool in = color != MPIX_SCHED_UNDEFINED;
+	struct mpix_sched_group *new;
+	struct be_group *g, *sub;
+	struct place place = { .off = UINT64_MAX };
+	int err;
+
+	if (!group || !out)
+		return MPIX_SCHED_ERR_ARG;
+	g = &group->g;
+	new = mem_calloc(1, sizeof *new);
+	err = new ? 0 : rt_fail(g->ctx, -ERR_NOMEM);
+	if (color < 0 && in)
+		err = rt_error(g->ctx, -ERR_ARG, "a color is at least 0, or MPIX_SCHED_UNDEFINED");
+	/* Every step ends with an exchange, so that all ranks take the same way out. */
+	err = host_agree(g, err);
+	if (err) {
+		free(new);
+		return -err;
+	}
+	sub = &new->g;
+	err = host_allgather(g, &(struct wish){ color, key, g->rank }, sizeof(struct wish), g->gathered);
+	if (!err && in)
+		err = gather_members(g, sub, color, &place.off);
+	place.root = g->root ? g->root[g->rank] : g->rank;
+	err = host_agree(g, err);
+	if (!err)
+		err = host_allgather(g, &place, sizeof place, g->gathered);
+	if (!err)
+		err = host_agree(g, in ? find_board(g, sub) : 0);
+	sub->ctx = g->ctx;
+	if (err && sub->board)
+		leave_board(sub);
+	if (err || !in) {
+		free(sub->root);
+		free(sub->gathered);
+		free(new);
+		if (!err)
+			*out = NULL;
+		return -err;
+	}
+	sub->local = g->local;
+	atomic_fetch_add(&g->local->refs, 1);
+	atomic_init(&sub->refs, 1);
+	rt_ctx_ref(g->ctx);
+	*out = new;
+	return MPIX_SCHED_SUCCESS;
+}
+
 /* ---- deaths ---- */
 
 static int dead(struct be_group *g)
 {
-	uint32_t failed = atomic_load(&g->local->board->failed);
+	uint32_t failed = atomic_load(&g->board->failed);
 
 	return failed ? rt_error(g->ctx, -ERR_DEAD, "rank %u died", failed - 1) : 0;
 }
@@ -535,26 +664,27 @@ int host_died(struct be_group *g, uint32_t rank)
 {
 	uint32_t none = 0;
 
-	atomic_compare_exchange_strong(&g->local->board->failed, &none, rank + 1);
+	atomic_compare_exchange_strong(&g->board->failed, &none, rank + 1);
 	return dead(g);
 }
 
 bool rt_group_left(const struct be_group *g, uint32_t rank)
 {
-	return atomic_load(&g->local->board->slots[rank].left) != 0;
+	return atomic_load(&g->board->slots[rank].left) != 0;
 }
 
-/* A rank of another process that has joined and not left, but whose lock is gone; or -1. */
-static int64_t find_dead(const struct rt_local *l)
+/* Of the n ranks with board b, one of another process that has joined and not left, but whose lock is gone; or
+ * -1. Locks are held until a process has left all groups of its local. */
+static int64_t find_dead(const struct rt_local *l, const struct rt_board *b, const uint32_t *root, uint32_t n)
 {
-	for (uint32_t r = 0; r < l->size && l->fd >= 0; r++) {
-		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = r, .l_len = 1 };
+	for (uint32_t r = 0; r < n && l->fd >= 0; r++) {
+		uint32_t at = root ? root[r] : r;
+		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
 
-		if (l->peers[r].same || !atomic_load(&l->board->slots[r].joined) ||
-		    atomic_load(&l->board->slots[r].left))
+		if (l->peers[at].same || !atomic_load(&l->board->slots[at].joined) ||
+		    atomic_load(&b->slots[r].left))
 			continue;
-		if (fcntl(l->fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK &&
-		    !atomic_load(&l->board->slots[r].left))
+		if (fcntl(l->fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK && !atomic_load(&b->slots[r].left))
 			return r;
 	}
 	return -1;
@@ -569,7 +699,7 @@ int rt_group_check(struct be_group *g)
 	if (err || now - atomic_load(&g->checked) < CHECK_NS)
 		return err;
 	atomic_store(&g->checked, now);
-	rank = find_dead(g->local); /* threads of one process die together */
+	rank = find_dead(g->local, g->board, g->root, g->size); /* threads of one process die together */
 	return rank < 0 ? 0 : host_died(g, (uint32_t)rank);
 }
 
@@ -585,7 +715,7 @@ int host_allgather(struct be_group *g, const void *in, size_t size, void *out)
 	int err = dead(g);
 
 	return err ? err :
-		     rt_board_allgather(g->local->board, g->rank, ++g->seq, in, size, out, idle, g);
+		     rt_board_allgather(g->board, g->rank, ++g->seq, in, size, out, idle, g);
 }
 
 void *host_room(struct be_group *g)
@@ -651,7 +781,7 @@ static void *map_more(struct rt_peer *p, uint64_t end)
 
 void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len)
 {
-	struct rt_peer *p = &g->local->peers[rank];
+	struct rt_peer *p = peer_of(g, rank);
 	char *base = NULL;
 
 	if (p->same)
@@ -669,12 +799,12 @@ void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len)
 
 bool host_same_process(struct be_group *g, uint32_t rank)
 {
-	return g->local->peers[rank].same;
+	return peer_of(g, rank)->same;
 }
 
 int host_pid(struct be_group *g, uint32_t rank)
 {
-	return g->local->peers[rank].pid;
+	return peer_of(g, rank)->pid;
 }
 
 static int get_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out)

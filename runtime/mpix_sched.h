@@ -126,6 +126,10 @@ MPIX_SCHED_API int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int siz
 /* All ranks of a program that goalrun started; a group of one when there was no launcher. Collective. */
 MPIX_SCHED_API int MPIX_Sched_group_world(MPIX_Sched_ctx ctx, MPIX_Sched_group *group);
 MPIX_SCHED_API int MPIX_Sched_group_rank(MPIX_Sched_group group, int *rank, int *size);
+/* Splits a group, collectively over it: ranks with the same color (at least 0) make a subgroup, ordered by key,
+ * then by their rank. With MPIX_SCHED_UNDEFINED a rank is in none, and *sub is NULL. A subgroup lives on when
+ * its parent is freed. All ranks get the same error. Cost: five messages per rank. */
+MPIX_SCHED_API int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sched_group *sub);
 /* Local. Requests made from it live on. */
 MPIX_SCHED_API int MPIX_Sched_group_free(MPIX_Sched_group *group);
 

@@ -54,6 +54,7 @@ struct rt_slot {
 struct rt_board {
 	uint32_t size;
 	_Atomic uint32_t failed; /* rank + 1 of the first one that was found dead */
+	_Atomic uint32_t users; /* a subgroup's: ranks that may still touch it */
 	_Alignas(64) struct rt_slot slots[];
 };
 
@@ -104,7 +105,7 @@ struct rt_peer {
 	VEC(struct rt_map) maps; /* the last is the largest */
 };
 
-/* What the ranks of one group that live in one process share. */
+/* What the ranks of one group that live in one process share, with all groups that were split off from it. */
 struct rt_local {
 	_Atomic uint32_t refs;
 	uint32_t size;
@@ -118,6 +119,8 @@ struct be_group {
 	_Atomic uint32_t refs;
 	struct mpix_sched_ctx *ctx;
 	struct rt_local *local;
+	struct rt_board *board; /* local's, or a subgroup's own, in the heap of its rank 0 */
+	uint32_t *root; /* a subgroup's: the ranks of its ranks in local; else NULL, they are the same */
 	uint32_t rank, size;
 	uint64_t seq; /* rounds on the board */
 	char *gathered; /* HOST_RECORD bytes per rank: to agree needs no memory that could be missing */

@@ -36,6 +36,8 @@ static const char ring_text[] = "schedule ring\n"
 				"buffer out theirs[count]\n"
 				"rank r of p { send mine to (r + 1) mod p; recv theirs from (r - 1) mod p }\n";
 
+static pid_t main_pid;
+
 static MPIX_Sched load(struct member *m, const char *text)
 {
 	MPIX_Sched s = NULL;
@@ -227,6 +229,172 @@ static int many(struct member *m)
 	for (int k = 0; k < N; k++)
 		CALL(MPIX_Sched_free(&reqs[k]));
 	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* ---- subgroups ---- */
+
+/* The sum of v over a group's ranks, by way of a ring that everybody walks once. */
+static int ring_once(struct member *m, MPIX_Sched_request req, const int *in, const int *out, int left)
+{
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	NEED(*out == *in - m->rank + left);
+	return 0;
+}
+
+static int bind_ring(struct member *m, MPIX_Sched_group g, int *in, int *out, MPIX_Sched_request *req)
+{
+	MPIX_Sched s = load(m, ring_text);
+	void *buffers[] = { in, out };
+	struct MPIX_Sched_bind b = bind_to(buffers, 2, 3000, MPIX_SCHED_INT32);
+
+	NEED(s);
+	CALL(MPIX_Sched_init(s, g, &b, req));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+static int split(struct member *m)
+{
+	static _Thread_local int in[4][3000], out[4][3000];
+	const bool even = m->rank % 2 == 0;
+	MPIX_Sched_group half, none, same, quarter;
+	MPIX_Sched_request reqs[4];
+	int rank, size, halves = (m->size + even) / 2;
+
+	/* Backwards, by key; then in the order of the ranks. */
+	CALL(MPIX_Sched_group_split(m->group, even, -m->rank, &half));
+	CALL(MPIX_Sched_group_rank(half, &rank, &size));
+	NEED(size == halves && rank == size - 1 - m->rank / 2);
+	CALL(MPIX_Sched_group_split(m->group, 7, 3, &same));
+	CALL(MPIX_Sched_group_rank(same, &rank, &size));
+	NEED(size == m->size && rank == m->rank);
+	/* Nobody, or all but rank 0. */
+	none = half;
+	CALL(MPIX_Sched_group_split(m->group, MPIX_SCHED_UNDEFINED, 0, &none));
+	NEED(!none);
+	none = half;
+	CALL(MPIX_Sched_group_split(m->group, m->rank ? 0 : MPIX_SCHED_UNDEFINED, 0, &none));
+	NEED(!none == !m->rank);
+	if (none) {
+		CALL(MPIX_Sched_group_rank(none, &rank, &size));
+		NEED(rank == m->rank - 1 && size == m->size - 1);
+	}
+	CALL(MPIX_Sched_group_free(&none));
+	/* One rank's argument is wrong. */
+	NEED(MPIX_Sched_group_split(m->group, m->rank == m->size - 1 ? -2 : 0, 0, &none) == MPIX_SCHED_ERR_ARG);
+	NEED(detail_has(m, "color") && !none);
+	NEED(MPIX_Sched_group_split(NULL, 0, 0, &none) == MPIX_SCHED_ERR_ARG);
+	/* A split of a split: alone or in pairs. */
+	CALL(MPIX_Sched_group_split(half, m->rank / 4, 0, &quarter));
+	/* Requests of all of them at once; the groups are freed first. */
+	NEED(bind_ring(m, m->group, in[0], out[0], &reqs[0]) == 0 && bind_ring(m, half, in[1], out[1], &reqs[1]) == 0 &&
+	     bind_ring(m, same, in[2], out[2], &reqs[2]) == 0 && bind_ring(m, quarter, in[3], out[3], &reqs[3]) == 0);
+	CALL(MPIX_Sched_group_rank(quarter, &rank, &size));
+	const int n[4] = { m->size, halves, m->size, size };
+	/* The rank in m->group of the left neighbour. In half ranks go down by 2. */
+	const int left[4] = { (m->rank + m->size - 1) % m->size,
+			      m->rank + 2 < m->size ? m->rank + 2 : !even,
+			      (m->rank + m->size - 1) % m->size, size == 1 ? m->rank : m->rank ^ 2 };
+
+	CALL(MPIX_Sched_group_free(&same));
+	CALL(MPIX_Sched_group_free(&half));
+	CALL(MPIX_Sched_group_free(&quarter));
+	for (int e = 0; e < 100; e++) {
+		MPIX_Sched_request mixed[4];
+
+		for (int k = 0; k < 4; k++) {
+			mixed[k] = reqs[(k * 3 + m->rank + e) % 4];
+			for (int i = 0; i < 3000; i++)
+				in[k][i] = e * 100000 + k * 10000 + i * 16 + m->rank;
+			memset(out[k], 0xff, sizeof out[k]);
+		}
+		CALL(MPIX_Sched_startall(4, mixed));
+		CALL(MPIX_Sched_waitall(4, mixed));
+		for (int k = 0; k < 4; k++)
+			for (int i = 0; i < 3000; i++)
+				NEED(n[k] > 0 && out[k][i] == in[k][i] - m->rank + left[k]);
+		NEED(ring_once(m, reqs[1], in[1], out[1], left[1]) == 0);
+	}
+	for (int k = 0; k < 4; k++)
+		CALL(MPIX_Sched_free(&reqs[k]));
+	/* Over and over: the heap does not run full. */
+	for (int e = 0; e < 200; e++) {
+		CALL(MPIX_Sched_group_split(m->group, even, 0, &half));
+		CALL(MPIX_Sched_group_free(&half));
+	}
+	return 0;
+}
+
+/* A subgroup that a member leaves; others go on. */
+static int split_leaves(struct member *m)
+{
+	static _Thread_local int in[2][3000], out[2][3000];
+	const bool odd = m->rank % 2;
+	MPIX_Sched_group half;
+	MPIX_Sched_request req, all;
+	int rc = 0;
+	char nothing = 0, got[TEAM_MAX];
+
+	CALL(MPIX_Sched_group_split(m->group, odd, 0, &half));
+	NEED(bind_ring(m, half, in[0], out[0], &req) == 0 && bind_ring(m, m->group, in[1], out[1], &all) == 0);
+	CALL(MPIX_Sched_group_free(&half));
+	if (m->rank == 1) {
+		CALL(MPIX_Sched_free(&req));
+	} else {
+		for (int e = 0; e < 10 && !rc; e++) {
+			rc = MPIX_Sched_start(req);
+			rc = rc ? rc : MPIX_Sched_wait(req);
+		}
+		NEED(odd ? rc == MPIX_SCHED_ERR_DEAD && detail_has(m, "rank 0 has left") : !rc);
+		CALL(MPIX_Sched_free(&req));
+	}
+	/* The whole group is as it was. */
+	for (int i = 0; i < 3000; i++)
+		in[1][i] = i + m->rank;
+	NEED(ring_once(m, all, in[1], out[1], (m->rank + m->size - 1) % m->size) == 0);
+	NEED(team_allgather(&nothing, got, 1, m) == 0);
+	CALL(MPIX_Sched_free(&all));
+	return 0;
+}
+
+/* A process that dies: the groups that it is in fail, others do not. */
+static int split_dies(struct member *m)
+{
+	static int in[2][3000], out[2][3000];
+	const bool odd = m->rank % 2;
+	MPIX_Sched_group half;
+	MPIX_Sched_request req, all;
+	int rc = 0;
+
+	if (getpid() == main_pid) /* threads die together */
+		return 0;
+	CALL(MPIX_Sched_group_split(m->group, odd, -m->rank, &half));
+	NEED(bind_ring(m, half, in[0], out[0], &req) == 0 && bind_ring(m, m->group, in[1], out[1], &all) == 0);
+	CALL(MPIX_Sched_group_free(&half));
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	if (m->rank == 1)
+		_exit(0);
+	if (odd) {
+		while (!rc) {
+			rc = MPIX_Sched_start(req);
+			rc = rc ? rc : MPIX_Sched_wait(req);
+		}
+		/* Rank 1 of 5 is the last one of its half. */
+		NEED(rc == MPIX_SCHED_ERR_DEAD && detail_has(m, "rank 1 died"));
+	}
+	while (!(rc = MPIX_Sched_start(all)) && !(rc = MPIX_Sched_wait(all)))
+		;
+	NEED(rc == MPIX_SCHED_ERR_DEAD && detail_has(m, "rank 1 died"));
+	NEED(MPIX_Sched_group_split(m->group, 0, 0, &half) == MPIX_SCHED_ERR_DEAD);
+	for (int e = 0; e < 100 && !odd; e++) {
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+	}
+	CALL(MPIX_Sched_free(&all));
+	CALL(MPIX_Sched_free(&req));
 	return 0;
 }
 
@@ -650,6 +818,9 @@ static const struct {
 } cases[] = {
 	{ "life", life, { 1, 2, 5, 0 } },
 	{ "many", many, { 1, 3, 4, 0 } },
+	{ "split", split, { 1, 2, 6, 0 } },
+	{ "split_leaves", split_leaves, { 4, 0 } },
+	{ "split_dies", split_dies, { 5, 0 } },
 	{ "strided", strided, { 1, 2, 4, 0 } },
 	{ "builtin", builtin, { 1, 2, 5, 0 } },
 	{ "user_op", user_op, { 1, 2, 5, 0 } },
@@ -685,6 +856,7 @@ int main(void)
 	unsigned bad;
 	CU_pSuite suite;
 
+	main_pid = getpid();
 	if (CU_initialize_registry() != CUE_SUCCESS)
 		return 1;
 	suite = CU_add_suite("rt", NULL, NULL);
