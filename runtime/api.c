@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Requests: start, test, wait. A request is busy while a thread makes progress on it; who waits makes
+ * Requests: start, rebind, test, wait. A request is busy while a thread makes progress on it; who waits makes
  * progress on all active requests of the context, of which it takes only those that are free. */
 #include "runtime/rt.h"
 
@@ -74,20 +74,31 @@ static void progress(struct mpix_sched_request *mine)
 	pthread_mutex_unlock(&ctx->lock);
 }
 
+/* Takes a request for a call that needs one between epochs; 0 or -ERR_x. */
+static int take_idle(struct mpix_sched_request *req)
+{
+	int err;
+
+	if (atomic_load(&req->active))
+		return rt_error(req->ctx, -ERR_STATE, "the request is active already");
+	if (atomic_load(&req->failed)) {
+		err = rt_group_check(req->group);
+		return err ? err : rt_error(req->ctx, -ERR_STATE, "the request has failed before");
+	}
+	while (!take(req))
+		rt_relax(0);
+	return 0;
+}
+
 int MPIX_Sched_start(MPIX_Sched_request req)
 {
 	int rc;
 
 	if (!req)
 		return MPIX_SCHED_ERR_ARG;
-	if (atomic_load(&req->active))
-		return -rt_error(req->ctx, -ERR_STATE, "the request is active already");
-	if (atomic_load(&req->failed)) {
-		rc = rt_group_check(req->group);
-		return rc ? -rc : -rt_error(req->ctx, -ERR_STATE, "the request has failed before");
-	}
-	while (!take(req))
-		rt_relax(0);
+	rc = take_idle(req);
+	if (rc)
+		return -rc;
 	atomic_fetch_add_explicit(&req->ctx->nactive, 1, memory_order_relaxed);
 	atomic_store_explicit(&req->done, false, memory_order_relaxed);
 	rc = req->be->start(req->bound, ++req->epoch);
@@ -96,6 +107,22 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 		finish(req, rc);
 	give(req);
 	return MPIX_SCHED_SUCCESS;
+}
+
+int MPIX_Sched_rebind(MPIX_Sched_request req, void *const *buffers, size_t n)
+{
+	int err;
+
+	if (!req)
+		return MPIX_SCHED_ERR_ARG;
+	if (n && !buffers)
+		return -rt_error(req->ctx, -ERR_ARG, "buffers is NULL");
+	err = take_idle(req);
+	if (err)
+		return -err;
+	err = rt_rebind(req, buffers, n);
+	give(req);
+	return -err;
 }
 
 int MPIX_Sched_startall(size_t n, const MPIX_Sched_request *reqs)

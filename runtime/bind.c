@@ -153,39 +153,63 @@ static bool uses(const struct ir_rank *r, uint32_t buffer)
 	return false;
 }
 
-static int bind_buffer(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, uint32_t i)
+/* The memory that a schedule's buffer gets: of the caller's buffers, or scratch. */
+static int bind_buffer(struct mpix_sched_request *req, void *const *buffers, size_t n, uint32_t i,
+		       struct be_buffer *out)
 {
-	const struct bin *b = &req->sched->bin;
+	const struct bin_buffer *b = &req->sched->bin.buffers[i];
+	const char *name = bin_str(&req->sched->bin, b->name);
 	struct be_group *g = req->group;
-	struct mpix_sched_ctx *ctx = req->ctx;
-	struct be_buffer *out = &req->buffers[i];
 	uint64_t off;
 	int64_t low;
 	size_t len;
 	char *p;
 
-	out->elements = req->rank.bufsize[i];
+	*out = (struct be_buffer){ .elements = req->rank.bufsize[i] };
 	if (!span(req->type, out->elements, &low, &len))
-		return host_error(g, -ERR_OVERFLOW, "the buffer %s is too large", bin_str(b, b->buffers[i].name));
-	if (b->buffers[i].mode == BIN_SCRATCH) {
-		p = rt_heap_alloc(ctx->heap, len, &off);
+		return host_error(g, -ERR_OVERFLOW, "the buffer %s is too large", name);
+	if (b->mode == BIN_SCRATCH) {
+		p = rt_heap_alloc(req->ctx->heap, len, &off);
 		if (!p)
-			return host_error(g, -ERR_NOMEM, "the shared heap has no %zu bytes for %s", len,
-					  bin_str(b, b->buffers[i].name));
+			return host_error(g, -ERR_NOMEM, "the shared heap has no %zu bytes for %s", len, name);
 		req->scratch[i] = p;
 	} else {
-		if (i >= bind->nbuffers || !bind->buffers[i]) {
-			if (!uses(&req->rank, i))
-				return 0;
-			return host_error(g, -ERR_ARG, "the buffer %s is not given",
-					  bin_str(b, b->buffers[i].name));
-		}
-		p = (char *)bind->buffers[i] + low;
+		if (i >= n || !buffers[i])
+			return uses(&req->rank, i) ? host_error(g, -ERR_ARG, "the buffer %s is not given", name) : 0;
+		p = (char *)buffers[i] + low;
 	}
 	out->ptr = p - low;
-	out->heap = rt_heap_bind(ctx->heap, p, len, &off);
+	out->heap = rt_heap_bind(req->ctx->heap, p, len, &off);
 	out->heap_off = off - (uint64_t)low;
 	return 0;
+}
+
+static void unbind_buffer(const struct mpix_sched_request *req, const struct be_buffer *b)
+{
+	if (b->heap)
+		rt_heap_unbind(req->ctx->heap, b->heap_off + (uint64_t)req->type->low);
+}
+
+int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n)
+{
+	struct be_buffer *old = req->buffers, *next = req->spare;
+	uint32_t made = 0;
+	int err = 0;
+
+	for (; made < req->nbuffers && !err; made++)
+		if (req->scratch[made])
+			next[made] = old[made];
+		else
+			err = bind_buffer(req, buffers, n, made, &next[made]);
+	err = err ? err : req->be->rebind(req->bound, next);
+	for (uint32_t i = 0; i < made; i++)
+		if (!req->scratch[i])
+			unbind_buffer(req, err ? &next[i] : &old[i]);
+	if (!err) {
+		req->buffers = next;
+		req->spare = old;
+	}
+	return err;
 }
 
 /* ---- reductions ---- */
@@ -320,11 +344,12 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 		return err;
 	req->nbuffers = b->nbuffers;
 	req->buffers = mem_calloc(b->nbuffers, sizeof *req->buffers);
+	req->spare = mem_calloc(b->nbuffers, sizeof *req->spare);
 	req->scratch = mem_calloc(b->nbuffers, sizeof *req->scratch);
-	if (!req->buffers || !req->scratch)
+	if (!req->buffers || !req->spare || !req->scratch)
 		return rt_fail(req->ctx, -ERR_NOMEM);
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
-		err = bind_buffer(req, bind, i);
+		err = bind_buffer(req, bind->buffers, bind->nbuffers, i, &req->buffers[i]);
 	return err ? err : prepare_reduce(req, bind);
 }
 
@@ -390,13 +415,13 @@ void rt_unbind(struct mpix_sched_request *req)
 	if (req->bound)
 		req->be->unbind(req->bound);
 	for (uint32_t i = 0; req->buffers && i < req->nbuffers; i++)
-		if (req->buffers[i].heap)
-			rt_heap_unbind(ctx->heap, req->buffers[i].heap_off + (uint64_t)req->type->low);
+		unbind_buffer(req, &req->buffers[i]);
 	for (uint32_t i = 0; req->scratch && i < req->nbuffers; i++)
 		if (req->scratch[i])
 			rt_heap_free(ctx->heap, req->scratch[i]);
 	free_reduce_tmp(req);
 	free(req->buffers);
+	free(req->spare);
 	free(req->scratch);
 	ir_rank_fini(&req->rank);
 	rt_type_unref(req->type);

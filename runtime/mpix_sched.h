@@ -245,6 +245,9 @@ struct MPIX_Sched_bind {
  * as the request: types and ops may be freed, memory may not. All ranks get the same error. */
 MPIX_SCHED_API int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group,
 				   const struct MPIX_Sched_bind *bind, MPIX_Sched_request *req);
+/* Other buffers from the next start on; all else stays as it was bound. Local: other ranks need not take part.
+ * buffers as in MPIX_Sched_bind. ERR_STATE when the request is active. On an error the old ones stay. */
+MPIX_SCHED_API int MPIX_Sched_rebind(MPIX_Sched_request req, void *const *buffers, size_t nbuffers);
 /* Local: never waits for another rank. ERR_STATE when the request is active. */
 MPIX_SCHED_API int MPIX_Sched_start(MPIX_Sched_request req);
 MPIX_SCHED_API int MPIX_Sched_startall(size_t n, const MPIX_Sched_request *reqs);

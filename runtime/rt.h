@@ -185,7 +185,7 @@ struct mpix_sched_request {
 	const struct be_ops *be;
 	struct be_bound *bound;
 	struct ir_rank rank;
-	struct be_buffer *buffers;
+	struct be_buffer *buffers, *spare; /* spare: room to bind others, without an allocation */
 	char **scratch; /* heap memory of scratch buffers, or NULL */
 	uint32_t nbuffers;
 	char *reduce_tmp; /* for b = b op a with a user's operation */
@@ -198,6 +198,8 @@ struct mpix_sched_request {
 /* Collective. Binds and adds the request to the context's, or undoes what it did. */
 int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
 	    struct mpix_sched_request **out);
+/* Other buffers for a request that is not active. On an error the old ones stay. */
+int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n);
 /* Takes it out again and frees it; nobody may use it any more. */
 void rt_unbind(struct mpix_sched_request *req);
 

@@ -811,6 +811,140 @@ static int mixed_errors(struct member *m)
 	return 0;
 }
 
+/* ---- other buffers ---- */
+
+/* Ranks rebind now and then, each when it likes, between two places in the heap and two in private memory. */
+static int rebind(struct member *m)
+{
+	const size_t counts[] = { 7, 3000, 1 << 18 };
+	const int left = (m->rank + m->size - 1) % m->size;
+	MPIX_Sched s = load(m, ring_text);
+	unsigned seed = (unsigned)m->rank + 1;
+
+	NEED(s);
+	for (size_t c = 0; c < ELEMENTS(counts); c++) {
+		size_t n = counts[c];
+		int *place[4];
+		void *buffers[2];
+		struct MPIX_Sched_bind b = bind_to(buffers, 2, n, MPIX_SCHED_INT32);
+		MPIX_Sched_request req;
+		int in = 0, out = 2, rebinds = 0;
+
+		for (int k = 0; k < 4; k++) {
+			if (k % 2)
+				place[k] = malloc(n * sizeof(int));
+			else
+				CALL(MPIX_Sched_alloc(m->ctx, n * sizeof(int), (void **)&place[k]));
+		}
+		buffers[0] = place[in];
+		buffers[1] = place[out];
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		for (int e = 0; e < (n > 10000 ? 30 : 500); e++) {
+			if (m->rank % 3 != 2 && rand_r(&seed) % 3) { /* some ranks never do */
+				in = rand_r(&seed) % 4;
+				out = (in + 1 + rand_r(&seed) % 3) % 4;
+				buffers[0] = place[in];
+				buffers[1] = place[out];
+				CALL(MPIX_Sched_rebind(req, buffers, 2));
+				rebinds++;
+			}
+			for (int k = 0; k < 4; k++)
+				for (size_t i = 0; i < n; i++)
+					place[k][i] = k == in ? e * 1000 + m->rank + (int)i * 3 : -1 - k;
+			CALL(MPIX_Sched_start(req));
+			NEED(MPIX_Sched_rebind(req, buffers, 2) == MPIX_SCHED_ERR_STATE);
+			CALL(MPIX_Sched_wait(req));
+			for (int k = 0; k < 4; k++)
+				for (size_t i = 0; i < n; i++) {
+					int want = k == in ? e * 1000 + m->rank + (int)i * 3 :
+						   k == out ? e * 1000 + left + (int)i * 3 :
+							      -1 - k;
+
+					NEED(place[k][i] == want);
+				}
+		}
+		NEED(rebinds > 0 || m->rank % 3 == 2);
+		/* What is bound cannot be given back, the rest can; an error changes nothing. */
+		buffers[0] = place[0];
+		buffers[1] = place[1];
+		CALL(MPIX_Sched_rebind(req, buffers, 2));
+		NEED(MPIX_Sched_dealloc(m->ctx, place[0]) == MPIX_SCHED_ERR_STATE);
+		CALL(MPIX_Sched_dealloc(m->ctx, place[2]));
+		NEED(MPIX_Sched_rebind(req, buffers, 1) == MPIX_SCHED_ERR_ARG && detail_has(m, "theirs is not given"));
+		NEED(MPIX_Sched_rebind(req, NULL, 1) == MPIX_SCHED_ERR_ARG);
+		NEED(MPIX_Sched_dealloc(m->ctx, place[0]) == MPIX_SCHED_ERR_STATE);
+		for (size_t i = 0; i < n; i++)
+			place[0][i] = m->rank - (int)i;
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		for (size_t i = 0; i < n; i++)
+			NEED(place[1][i] == left - (int)i);
+		CALL(MPIX_Sched_free(&req));
+		CALL(MPIX_Sched_dealloc(m->ctx, place[0]));
+		free(place[1]);
+		free(place[3]);
+	}
+	NEED(MPIX_Sched_rebind(NULL, NULL, 0) == MPIX_SCHED_ERR_ARG);
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* With scratch, a reduction, and a datatype with holes on some ranks. */
+static int rebind_strided(struct member *m)
+{
+	enum { N = 2000 };
+	const int64_t offset[] = { 4, 12 };
+	const size_t length[] = { 1, 1 };
+	MPIX_Sched s = load(m, fold_text);
+	MPIX_Sched_type type;
+	MPIX_Sched_request req;
+	int32_t *place[3];
+	void *buffers[2] = { NULL, NULL };
+	struct MPIX_Sched_bind b = bind_to(buffers, 2, N, MPIX_SCHED_BYTE);
+	const int words = m->rank % 2 ? 4 : 2;
+
+	NEED(s);
+	CALL(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, m->rank % 2 ? 2 : 1,
+				    m->rank % 2 ? offset : &(int64_t){ 0 }, m->rank % 2 ? length : &(size_t){ 2 },
+				    words * 4, &type));
+	b.type = type;
+	b.builtin = MPIX_SCHED_SUM;
+	for (int k = 0; k < 3; k++) {
+		if (k)
+			place[k] = calloc(N, (size_t)words * 4);
+		else
+			CALL(MPIX_Sched_alloc(m->ctx, N * (size_t)words * 4, (void **)&place[k]));
+	}
+	buffers[0] = place[0];
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	for (int e = 0; e < 60; e++) {
+		int32_t *p = place[(e + m->rank) % 3];
+
+		buffers[0] = p;
+		CALL(MPIX_Sched_rebind(req, buffers, 1));
+		for (int i = 0; i < N * words; i++)
+			p[i] = e + i / words + m->rank;
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		for (int i = 0; i < N * words; i++) {
+			int want = 0;
+
+			for (int r = m->rank; r < m->size; r++)
+				want += e + i / words + r;
+			if (m->rank % 2 && i % 2 == 0) /* a hole */
+				want = e + i / words + m->rank;
+			NEED(p[i] == want);
+		}
+	}
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_type_free(&type));
+	CALL(MPIX_Sched_dealloc(m->ctx, place[0]));
+	free(place[1]);
+	free(place[2]);
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*fn)(struct member *);
@@ -827,6 +961,8 @@ static const struct {
 	{ "disagree", disagree, { 2, 4, 0 } },
 	{ "sizes_differ", sizes_differ, { 2, 3, 0 } },
 	{ "arguments", arguments, { 1, 0 } },
+	{ "rebind", rebind, { 1, 2, 4, 0 } },
+	{ "rebind_strided", rebind_strided, { 2, 3, 0 } },
 	{ "bound_heap", bound_heap, { 1, 3, 0 } },
 	{ "churn", churn, { 3, 0 } },
 	{ "leaves", leaves, { 2, 4, 0 } },
