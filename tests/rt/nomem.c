@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * nomem: one rank runs out of memory at each allocation of a bind in turn. All ranks must get the same error,
+ * nomem: one rank runs out of memory at each allocation of a call in turn. All ranks must get the same error,
  * nothing may leak, and the group must go on working. */
 #include "tests/alloc/hook.h"
 #include "tests/rt/team.h"
@@ -15,49 +15,94 @@ static const char text[] = "schedule s\nbuffer inout data[count]\nbuffer scratch
 
 static _Atomic int results[TEAM_MAX];
 
-static int run(struct member *m)
+/* Makes rank 1's allocations fail, one in each round, until there are no more: call(m, arg) is collective, and
+ * undo(m, arg) follows it where it succeeded. */
+static int sweep(struct member *m, const char *what, int (*call)(struct member *, void *),
+		 int (*undo)(struct member *, void *), void *arg)
 {
-	MPIX_Sched s;
-	double data[500] = { 0 };
-	void *buffers[] = { data, NULL };
-	struct MPIX_Sched_bind b = { .struct_size = sizeof b,
-				     .buffers = buffers,
-				     .nbuffers = 2,
-				     .count = 500,
-				     .basic = MPIX_SCHED_DOUBLE,
-				     .builtin = MPIX_SCHED_SUM };
 	char nothing = 0, all[TEAM_MAX];
 	int failures = 0;
 
-	CALL(MPIX_Sched_load_mem(m->ctx, "s", text, strlen(text), &s));
 	for (int n = 1; n < 1000; n++) {
-		MPIX_Sched_request req = NULL;
 		long left;
 
 		if (m->rank == 1)
 			goal_fail_at = n;
-		results[m->rank] = MPIX_Sched_init(s, m->group, &b, &req);
+		results[m->rank] = call(m, arg);
 		left = goal_fail_at;
 		goal_fail_at = 0;
 		NEED(team_allgather(&nothing, all, 1, m) == 0);
 		NEED(results[0] == results[m->rank]);
 		NEED(results[0] == 0 || results[0] == MPIX_SCHED_ERR_NOMEM);
 		failures += results[0] != 0;
-		if (!results[0]) {
-			CALL(MPIX_Sched_start(req));
-			CALL(MPIX_Sched_wait(req));
-			CALL(MPIX_Sched_free(&req));
-		}
-		if (m->rank == 1 && left > 0) /* there are no more allocations to fail */
-			results[TEAM_MAX - 1] = 1;
+		if (!results[0])
+			NEED(undo(m, arg) == 0);
+		if (m->rank == 1) /* whether there are no more allocations to fail */
+			results[TEAM_MAX - 1] = left > 0;
 		NEED(team_allgather(&nothing, all, 1, m) == 0);
 		if (results[TEAM_MAX - 1])
 			break;
 	}
-	NEED(failures > 10);
+	NEED(failures > 2);
 	if (m->rank == 1)
-		printf("%d allocations failed, one at a time\n", failures);
-	CALL(MPIX_Sched_unload(&s));
+		printf("%s: %d allocations failed, one at a time\n", what, failures);
+	return 0;
+}
+
+struct binding {
+	MPIX_Sched s;
+	MPIX_Sched_request req;
+	MPIX_Sched_group sub;
+	double data[500];
+};
+
+static int init(struct member *m, void *arg)
+{
+	struct binding *b = arg;
+	void *buffers[] = { b->data, NULL };
+	struct MPIX_Sched_bind bind = { .struct_size = sizeof bind,
+					.buffers = buffers,
+					.nbuffers = 2,
+					.count = 500,
+					.basic = MPIX_SCHED_DOUBLE,
+					.builtin = MPIX_SCHED_SUM };
+
+	return MPIX_Sched_init(b->s, m->group, &bind, &b->req);
+}
+
+static int use(struct member *m, void *arg)
+{
+	struct binding *b = arg;
+
+	CALL(MPIX_Sched_start(b->req));
+	CALL(MPIX_Sched_wait(b->req));
+	CALL(MPIX_Sched_free(&b->req));
+	return 0;
+}
+
+static int split(struct member *m, void *arg)
+{
+	struct binding *b = arg;
+
+	return MPIX_Sched_group_split(m->group, 0, 0, &b->sub);
+}
+
+static int leave(struct member *m, void *arg)
+{
+	struct binding *b = arg;
+
+	CALL(MPIX_Sched_group_free(&b->sub));
+	return 0;
+}
+
+static int run(struct member *m)
+{
+	struct binding b = { 0 };
+
+	CALL(MPIX_Sched_load_mem(m->ctx, "s", text, strlen(text), &b.s));
+	NEED(sweep(m, "bind", init, use, &b) == 0);
+	NEED(sweep(m, "split", split, leave, &b) == 0);
+	CALL(MPIX_Sched_unload(&b.s));
 	return 0;
 }
 
