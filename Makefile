@@ -24,7 +24,7 @@ LANG     := loc parse
 READER   := bin_read bin_check
 COMPILER := $(READER) bin_write checks compile ir lower_concrete lower_plain lower_program \
             pass_reduce_deps passes print
-RUNTIME  := api bind board ctx group heap kernels sched types
+RUNTIME  := api bind board cpus ctx group heap kernels sched types
 BACKENDS := backends engine layout shm/bind shm/move shm/shm
 REFERENCE := loop/loop
 GOALRUN  := launch main oracle rank

@@ -86,7 +86,7 @@ static int take_idle(struct mpix_sched_request *req)
 		return err ? err : rt_error(req->ctx, -ERR_STATE, "the request has failed before");
 	}
 	while (!take(req))
-		rt_relax(0);
+		rt_relax(0, 1);
 	return 0;
 }
 
@@ -144,7 +144,7 @@ static void look(struct mpix_sched_request *req)
 	int err;
 
 	while (!take(req))
-		rt_relax(0);
+		rt_relax(0, 1);
 	if (!atomic_load(&req->done) && atomic_load(&req->active)) {
 		err = rt_group_check(g);
 		for (uint32_t r = 0; r < g->size && !err; r++)
@@ -170,7 +170,7 @@ static int complete(struct mpix_sched_request *req)
 	int err = 0;
 
 	while (!take(req)) /* somebody may still be leaving it */
-		rt_relax(0);
+		rt_relax(0, 1);
 	atomic_store(&req->active, false);
 	atomic_fetch_sub_explicit(&req->ctx->nactive, 1, memory_order_relaxed);
 	if (atomic_load_explicit(&req->failed, memory_order_relaxed))
@@ -234,7 +234,7 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 			break;
 		if (turn % LOOK_TURNS == LOOK_TURNS - 1)
 			look(req);
-		rt_relax(turn);
+		rt_relax(turn, req->group->spins);
 	}
 	return complete(req);
 }
@@ -312,6 +312,16 @@ int MPIX_Sched_testany(size_t n, const MPIX_Sched_request *reqs, int *index, int
 	return MPIX_SCHED_SUCCESS;
 }
 
+/* One step of waiting for any of an array. */
+static void relax(unsigned turn, size_t n, const MPIX_Sched_request *reqs)
+{
+	size_t i = 0;
+
+	while (i + 1 < n && !is_active(reqs[i]))
+		i++;
+	rt_relax(turn, reqs[i]->group->spins);
+}
+
 int MPIX_Sched_waitany(size_t n, const MPIX_Sched_request *reqs, int *index)
 {
 	int flag = 0, rc;
@@ -320,7 +330,7 @@ int MPIX_Sched_waitany(size_t n, const MPIX_Sched_request *reqs, int *index)
 		rc = MPIX_Sched_testany(n, reqs, index, &flag);
 		if (rc || flag)
 			return rc;
-		rt_relax(turn);
+		relax(turn, n, reqs);
 	}
 }
 
@@ -358,7 +368,7 @@ int MPIX_Sched_waitsome(size_t n, const MPIX_Sched_request *reqs, int *count, in
 
 		if (rc || *count)
 			return rc;
-		rt_relax(turn);
+		relax(turn, n, reqs);
 	}
 }
 

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#define SPINS 256u /* turns before the core is given away: ranks may outnumber cores */
-
 uint64_t rt_now_ns(void)
 {
 	struct timespec t;
@@ -17,9 +15,9 @@ uint64_t rt_now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void rt_relax(unsigned turn)
+void rt_relax(unsigned turn, unsigned spins)
 {
-	if (turn >= SPINS)
+	if (turn >= spins)
 		sched_yield();
 #if defined(__x86_64__)
 	else
@@ -33,7 +31,7 @@ size_t rt_board_size(uint32_t ranks)
 }
 
 int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size,
-		       void *out, int (*idle)(void *arg), void *arg)
+		       void *out, unsigned spins, int (*idle)(void *arg), void *arg)
 {
 	memcpy(b->slots[rank].data[seq & 1], in, size);
 	/* Pairs with the load below: who sees the number sees the record. */
@@ -44,7 +42,7 @@ int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const vo
 
 			if (err)
 				return err;
-			rt_relax(turn);
+			rt_relax(turn, spins);
 		}
 		memcpy((char *)out + r * size, b->slots[r].data[seq & 1], size);
 	}

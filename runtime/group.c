@@ -36,7 +36,9 @@ struct hello {
 	uint32_t address_len;
 	int heap_fd;
 	uint64_t heap;
+	struct rt_cpus cpus;
 };
+_Static_assert(sizeof(struct hello) <= HOST_RECORD, "goalrun's exchange carries it");
 
 /* Makes the group of one process from what has been gathered. */
 struct meeting {
@@ -367,6 +369,7 @@ static int say_hello(struct meeting *m, struct hello *h)
 
 	*h = (struct hello){ .rank = (int)m->rank, .pid = (uint64_t)getpid(), .heap_fd = m->ctx->heap->fd };
 	h->heap = (uint64_t)(uintptr_t)m->ctx->heap;
+	rt_cpus_get(&h->cpus);
 	if (random)
 		memcpy(h->process, random, sizeof h->process);
 	if (m->rank || m->size == 1)
@@ -469,6 +472,7 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 				  .board = ((struct rt_local *)(uintptr_t)ready[m.lead].local)->board,
 				  .rank = m.rank,
 				  .size = m.size,
+				  .spins = rt_cpus_spins(&m.all->cpus, sizeof *m.all, m.size, m.rank),
 				  .gathered = gathered };
 	gathered = NULL;
 	atomic_init(&g->g.refs, 1);
@@ -644,6 +648,7 @@ int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sche
 		return -err;
 	}
 	sub->local = g->local;
+	sub->spins = g->spins;
 	atomic_fetch_add(&g->local->refs, 1);
 	atomic_init(&sub->refs, 1);
 	rt_ctx_ref(g->ctx);
@@ -715,7 +720,7 @@ int host_allgather(struct be_group *g, const void *in, size_t size, void *out)
 	int err = dead(g);
 
 	return err ? err :
-		     rt_board_allgather(g->board, g->rank, ++g->seq, in, size, out, idle, g);
+		     rt_board_allgather(g->board, g->rank, ++g->seq, in, size, out, g->spins, idle, g);
 }
 
 void *host_room(struct be_group *g)
@@ -856,7 +861,7 @@ static int boot_allgather(const void *in, void *out, size_t size, void *arg)
 	struct boot *b = arg;
 
 	return size > HOST_RECORD ||
-	       rt_board_allgather(b->board, b->rank, ++b->seq, in, size, out, boot_idle, b);
+	       rt_board_allgather(b->board, b->rank, ++b->seq, in, size, out, rt_spins(b->board->size), boot_idle, b);
 }
 
 static int alone(const void *in, void *out, size_t size, void *arg)

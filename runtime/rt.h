@@ -59,9 +59,9 @@ struct rt_board {
 };
 
 size_t rt_board_size(uint32_t ranks);
-/* All ranks' records of round seq (1, 2, …). idle is called while waiting; not 0: give up with that. */
+/* All ranks' records of round seq (1, 2, …). spins: as for rt_relax. idle is called while waiting; not 0: give up with that. */
 int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size,
-		       void *out, int (*idle)(void *arg), void *arg);
+		       void *out, unsigned spins, int (*idle)(void *arg), void *arg);
 
 /* ---- context (ctx.c) ---- */
 
@@ -124,6 +124,7 @@ struct be_group {
 	uint32_t rank, size;
 	uint64_t seq; /* rounds on the board */
 	char *gathered; /* HOST_RECORD bytes per rank: to agree needs no memory that could be missing */
+	unsigned spins; /* turns of waiting before a rank yields */
 	_Atomic uint64_t checked; /* when deaths were last looked for, ns */
 };
 
@@ -204,7 +205,23 @@ int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n);
 void rt_unbind(struct mpix_sched_request *req);
 
 uint64_t rt_now_ns(void);
-/* One step of waiting: spins at first, then yields the core. */
-void rt_relax(unsigned turn);
+/* One step of waiting: spins for some turns, then yields the core. */
+void rt_relax(unsigned turn, unsigned spins);
+
+/* ---- CPUs (cpus.c) ---- */
+
+#define RT_CPUS 512u /* those above count for nothing */
+
+/* Those that a rank may run on. */
+struct rt_cpus {
+	uint64_t bits[RT_CPUS / 64];
+};
+
+void rt_cpus_get(struct rt_cpus *c);
+/* The turns that one of n ranks may spin when all run where this one may. */
+unsigned rt_spins(uint32_t n);
+/* The turns that rank me may spin, from the CPUs of n ranks of its node, stride bytes apart: 0 if there are
+ * more ranks than CPUs where it runs. */
+unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me);
 
 #endif

@@ -14,6 +14,7 @@ struct rank {
 	const struct run_options *o;
 	uint32_t rank;
 	uint64_t seq; /* rounds on the launcher's board */
+	unsigned spins;
 	MPIX_Sched_ctx ctx;
 	MPIX_Sched_group group;
 	MPIX_Sched sched;
@@ -62,7 +63,7 @@ static int allgather(const void *in, void *out, size_t size, void *arg)
 	struct rank *r = arg;
 
 	return size > HOST_RECORD ||
-	       rt_board_allgather(r->l->board, r->rank, ++r->seq, in, size, out, given_up, r);
+	       rt_board_allgather(r->l->board, r->rank, ++r->seq, in, size, out, r->spins, given_up, r);
 }
 
 static int meet(struct rank *r)
@@ -253,7 +254,7 @@ static void dawdle(struct rank *r)
 		uint64_t until = rt_now_ns() + (r->random >> 33) % (uint64_t)r->o->delay * 1000;
 
 		while (rt_now_ns() < until)
-			rt_relax(~0u);
+			rt_relax(0, 0);
 	}
 }
 
@@ -329,6 +330,7 @@ int run_rank(struct run_launch *l, uint32_t rank)
 	struct rank r = { .l = l, .o = l->o, .rank = rank };
 	int err = MPIX_Sched_ctx_create(&r.ctx);
 
+	r.spins = rt_spins(l->o->nranks);
 	r.random = oracle_key((uint64_t)l->o->seed, rank, 77, 0);
 	if (err)
 		return failed(&r, "MPIX_Sched_ctx_create: %s", MPIX_Sched_error_string(err));
