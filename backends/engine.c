@@ -8,95 +8,100 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Successors by counting sort: of completions or of starts. */
-static void invert(const struct be_bind *b, uint32_t flag, uint32_t *at, uint32_t *succ)
+/* Which of its two lists an op's dependency belongs to. */
+static uint32_t *length(struct engine *e, uint32_t dep)
 {
-	uint32_t n = b->nops;
+	struct engine_op *on = &e->ops[dep & ~BIN_START];
 
-	for (uint32_t d = 0; d < b->dep_at[n]; d++)
-		if ((b->deps[d] & BIN_START) == flag)
-			at[(b->deps[d] & ~BIN_START) + 2]++;
-	for (uint32_t i = 2; i < n + 2; i++)
-		at[i] += at[i - 1];
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t d = b->dep_at[i]; d < b->dep_at[i + 1]; d++)
-			if ((b->deps[d] & BIN_START) == flag)
-				succ[at[(b->deps[d] & ~BIN_START) + 1]++] = i;
+	return dep & BIN_START ? &on->nstarted : &on->ndone;
 }
 
-int engine_init(struct engine *e, const struct be_bind *b, const struct engine_kind *kinds)
+/* Successors by counting sort. */
+static void invert(struct engine *e, const struct be_bind *b)
+{
+	uint32_t n = b->nops, at = 0;
+
+	for (uint32_t d = 0; d < b->dep_at[n]; d++)
+		++*length(e, b->deps[d]);
+	for (uint32_t i = 0; i < n; i++) {
+		struct engine_op *op = &e->ops[i];
+
+		op->started = at;
+		op->done = at + op->nstarted;
+		at = op->done + op->ndone;
+		op->nstarted = op->ndone = 0;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t d = b->dep_at[i]; d < b->dep_at[i + 1]; d++) {
+			const struct engine_op *on = &e->ops[b->deps[d] & ~BIN_START];
+			uint32_t first = b->deps[d] & BIN_START ? on->started : on->done;
+
+			e->succ[first + (*length(e, b->deps[d]))++] = i;
+		}
+}
+
+int engine_init(struct engine *e, const struct be_bind *b)
 {
 	size_t n = b->nops, m = b->dep_at[n];
-	uint32_t *p = mem_calloc(7 * n + 4 + 2 * m, sizeof *p);
 
-	if (!p)
+	*e = (struct engine){ .nops = b->nops };
+	e->ops = mem_calloc(1, n * sizeof *e->ops + (2 * n + m) * sizeof(uint32_t));
+	if (!e->ops)
 		return -ERR_NOMEM;
-	*e = (struct engine){ .kinds = kinds, .ops = b->ops, .nops = b->nops, .memory = p };
-	e->wait = p;
-	e->need = p + n;
-	e->ready = p + 2 * n;
-	e->active = p + 3 * n;
-	e->roots = p + 4 * n;
-	e->done_at = p + 5 * n;
-	e->start_at = p + 6 * n + 2;
-	e->done = p + 7 * n + 4;
-	e->start = e->done + m;
-	invert(b, 0, e->done_at, e->done);
-	invert(b, BIN_START, e->start_at, e->start);
+	e->ready = (uint32_t *)(void *)(e->ops + n);
+	e->active = e->ready + n;
+	e->succ = e->active + n;
+	invert(e, b);
 	for (uint32_t i = 0; i < b->nops; i++) {
-		e->wait[i] = e->need[i] = b->dep_at[i + 1] - b->dep_at[i];
-		if (!e->need[i])
-			e->roots[e->nroots++] = i;
+		e->ops[i].wait = e->ops[i].need = b->dep_at[i + 1] - b->dep_at[i];
+		if (!e->ops[i].need)
+			e->ready[e->nroots++] = i;
 	}
 	return 0;
 }
 
 void engine_fini(struct engine *e)
 {
-	free(e->memory);
-	e->memory = NULL;
+	free(e->ops);
+	e->ops = NULL;
 }
 
 void engine_start(struct engine *e)
 {
-	e->head = e->tail = e->nactive = 0;
+	e->head = e->nactive = 0;
+	e->tail = e->nroots;
 	e->left = e->nops;
-	for (uint32_t i = 0; i < e->nroots; i++)
-		e->ready[e->tail++] = e->roots[i];
 }
 
-static inline void release(struct engine *e, const uint32_t *succ, uint32_t from, uint32_t to)
+static inline void release(struct engine *e, uint32_t from, uint32_t n)
 {
-	for (uint32_t k = from; k < to; k++) {
-		uint32_t op = succ[k];
+	for (const uint32_t *s = e->succ + from, *end = s + n; s < end; s++) {
+		struct engine_op *op = &e->ops[*s];
 
-		if (--e->wait[op] == 0) {
-			e->wait[op] = e->need[op];
-			e->ready[e->tail++] = op;
+		if (--op->wait == 0) {
+			op->wait = op->need;
+			e->ready[e->tail++] = *s;
 		}
 	}
 }
 
-static inline void complete(struct engine *e, uint32_t op)
-{
-	e->left--;
-	release(e, e->done, e->done_at[op], e->done_at[op + 1]);
-}
-
-static int issue_ready(struct engine *e)
+static inline int issue_ready(struct engine *e)
 {
 	while (e->head != e->tail) {
-		uint32_t op = e->ready[e->head++];
+		uint32_t i = e->ready[e->head++];
+		const struct engine_op *op = &e->ops[i];
 		int rc;
 
-		release(e, e->start, e->start_at[op], e->start_at[op + 1]);
-		rc = e->kinds[e->ops[op].kind].issue(e, op);
+		release(e, op->started, op->nstarted);
+		rc = op->how.issue(e, i);
 		if (rc < 0)
 			return rc;
-		if (rc)
-			complete(e, op);
-		else
-			e->active[e->nactive++] = op;
+		if (rc) {
+			e->left--;
+			release(e, op->done, op->ndone);
+		} else {
+			e->active[e->nactive++] = i;
+		}
 	}
 	return 0;
 }
@@ -105,25 +110,21 @@ int engine_progress(struct engine *e)
 {
 	int rc = issue_ready(e);
 
-	if (rc < 0)
-		return rc;
-	for (uint32_t i = 0; i < e->nactive;) {
-		uint32_t op = e->active[i];
+	for (uint32_t k = 0; rc >= 0 && k < e->nactive;) {
+		uint32_t i = e->active[k];
+		const struct engine_op *op = &e->ops[i];
 
-		rc = e->kinds[e->ops[op].kind].poll(e, op);
-		if (rc < 0)
-			return rc;
-		if (!rc) {
-			i++;
-			continue;
+		rc = op->how.poll(e, i);
+		if (rc == 0) {
+			k++;
+		} else if (rc > 0) {
+			e->active[k] = e->active[--e->nactive];
+			e->left--;
+			release(e, op->done, op->ndone);
+			rc = issue_ready(e);
 		}
-		e->active[i] = e->active[--e->nactive];
-		complete(e, op);
-		rc = issue_ready(e);
-		if (rc < 0)
-			return rc;
 	}
-	return e->left == 0;
+	return rc < 0 ? rc : e->left == 0;
 }
 
 void engine_states(const struct engine *e, uint8_t *state)

@@ -9,32 +9,34 @@
 
 struct engine;
 
-/* A row for each op kind: 1 complete, 0 not yet, or -ERR_x. issue is called once per epoch, when the op is
+/* How an op is carried out: 1 complete, 0 not yet, or -ERR_x. issue is called once per epoch, when the op is
  * ready; poll from then on until it returns 1. */
-struct engine_kind {
+struct engine_how {
 	int (*issue)(struct engine *e, uint32_t op);
 	int (*poll)(struct engine *e, uint32_t op);
 };
 
+struct engine_op {
+	struct engine_how how; /* the backend's choice, before the first start */
+	uint32_t wait; /* what it still waits for */
+	uint32_t need; /* the value at start */
+	uint32_t started, nstarted; /* in succ: ops that wait for its start */
+	uint32_t done, ndone; /* ops that wait for its completion */
+};
+
 struct engine {
-	const struct engine_kind *kinds; /* by op kind */
-	const struct bin_op *ops;
+	struct engine_op *ops;
 	uint32_t nops;
 	uint32_t left; /* ops that are not complete in this epoch */
 	uint32_t head, tail; /* of ready */
 	uint32_t nactive;
 	uint32_t nroots;
-	uint32_t *wait; /* what an op still waits for */
-	uint32_t *need; /* the value at start */
-	uint32_t *ready; /* queue: every op enters once per epoch */
+	uint32_t *ready; /* queue: every op enters once per epoch; those that wait for nothing are its head for ever */
 	uint32_t *active; /* issued, not complete */
-	uint32_t *roots;
-	uint32_t *done_at, *done; /* ops that wait for the completion of op i */
-	uint32_t *start_at, *start; /* ops that wait for its start */
-	void *memory;
+	uint32_t *succ;
 };
 
-int engine_init(struct engine *e, const struct be_bind *b, const struct engine_kind *kinds);
+int engine_init(struct engine *e, const struct be_bind *b);
 void engine_fini(struct engine *e);
 /* Arms an epoch. */
 void engine_start(struct engine *e);

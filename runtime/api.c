@@ -4,6 +4,7 @@
 #include "runtime/rt.h"
 
 #include <limits.h>
+#include <sys/single_threaded.h>
 
 int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_Sched_bind *bind,
 		    MPIX_Sched_request *out)
@@ -20,14 +21,33 @@ int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_
 	return MPIX_SCHED_SUCCESS;
 }
 
+/* Where no other thread could be in the way, plain loads and stores do: an atomic read-modify-write would wait
+ * until what was just sent has left this core. */
 static bool take(struct mpix_sched_request *req)
 {
+	if (__libc_single_threaded) {
+		if (atomic_load_explicit(&req->busy, memory_order_relaxed))
+			return false;
+		atomic_store_explicit(&req->busy, true, memory_order_relaxed);
+		return true;
+	}
 	return !atomic_exchange_explicit(&req->busy, true, memory_order_acquire);
 }
 
 static void give(struct mpix_sched_request *req)
 {
 	atomic_store_explicit(&req->busy, false, memory_order_release);
+}
+
+/* Counts an active request more, or less. */
+static void count(struct mpix_sched_ctx *ctx, uint32_t step)
+{
+	if (__libc_single_threaded)
+		atomic_store_explicit(&ctx->nactive,
+				      atomic_load_explicit(&ctx->nactive, memory_order_relaxed) + step,
+				      memory_order_relaxed);
+	else
+		atomic_fetch_add_explicit(&ctx->nactive, step, memory_order_relaxed);
 }
 
 static void finish(struct mpix_sched_request *req, int err)
@@ -52,15 +72,11 @@ static void drive(struct mpix_sched_request *req)
 		finish(req, rc);
 }
 
-/* Progress on all active requests; mine first. */
-static void progress(struct mpix_sched_request *mine)
+/* Progress on the other active requests of the context. */
+static void drive_others(const struct mpix_sched_request *mine)
 {
 	struct mpix_sched_ctx *ctx = mine->ctx;
 
-	if (take(mine)) {
-		drive(mine);
-		give(mine);
-	}
 	if (atomic_load_explicit(&ctx->nactive, memory_order_relaxed) < 2 || pthread_mutex_trylock(&ctx->lock))
 		return;
 	for (size_t i = 0; i < ctx->requests.n; i++) {
@@ -74,6 +90,23 @@ static void progress(struct mpix_sched_request *mine)
 	pthread_mutex_unlock(&ctx->lock);
 }
 
+/* Progress on all active requests; mine first. */
+static void progress(struct mpix_sched_request *mine)
+{
+	if (take(mine)) {
+		drive(mine);
+		give(mine);
+	}
+	drive_others(mine);
+}
+
+/* Takes it from who is still making progress on it. */
+static void hold(struct mpix_sched_request *req)
+{
+	while (!take(req))
+		rt_relax(0, 1);
+}
+
 /* Takes a request for a call that needs one between epochs; 0 or -ERR_x. */
 static int take_idle(struct mpix_sched_request *req)
 {
@@ -85,8 +118,7 @@ static int take_idle(struct mpix_sched_request *req)
 		err = rt_group_check(req->group);
 		return err ? err : rt_error(req->ctx, -ERR_STATE, "the request has failed before");
 	}
-	while (!take(req))
-		rt_relax(0, 1);
+	hold(req);
 	return 0;
 }
 
@@ -99,7 +131,7 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 	rc = take_idle(req);
 	if (rc)
 		return -rc;
-	atomic_fetch_add_explicit(&req->ctx->nactive, 1, memory_order_relaxed);
+	count(req->ctx, 1);
 	atomic_store_explicit(&req->done, false, memory_order_relaxed);
 	rc = req->be->start(req->bound, ++req->epoch);
 	atomic_store_explicit(&req->active, true, memory_order_release);
@@ -137,14 +169,13 @@ int MPIX_Sched_startall(size_t n, const MPIX_Sched_request *reqs)
 	return rc;
 }
 
-/* Whether a request can still complete; fails it if not. Costs system calls, so only now and then. */
+/* Whether a request that the caller has taken can still complete; fails it if not. Costs system calls, so only
+ * now and then. */
 static void look(struct mpix_sched_request *req)
 {
 	struct be_group *g = req->group;
 	int err;
 
-	while (!take(req))
-		rt_relax(0, 1);
 	if (!atomic_load(&req->done) && atomic_load(&req->active)) {
 		err = rt_group_check(g);
 		for (uint32_t r = 0; r < g->size && !err; r++)
@@ -161,22 +192,25 @@ static void look(struct mpix_sched_request *req)
 		if (err)
 			finish(req, err);
 	}
-	give(req);
 }
 
-/* The end of an epoch: the request can be started again. */
-static int complete(struct mpix_sched_request *req)
+/* The end of an epoch: a request that the caller has taken can be started again, and is given back. */
+static int conclude(struct mpix_sched_request *req)
 {
 	int err = 0;
 
-	while (!take(req)) /* somebody may still be leaving it */
-		rt_relax(0, 1);
-	atomic_store(&req->active, false);
-	atomic_fetch_sub_explicit(&req->ctx->nactive, 1, memory_order_relaxed);
+	atomic_store_explicit(&req->active, false, memory_order_relaxed);
+	count(req->ctx, -1u);
 	if (atomic_load_explicit(&req->failed, memory_order_relaxed))
 		err = atomic_load(&req->err);
 	give(req);
 	return -err;
+}
+
+static int complete(struct mpix_sched_request *req)
+{
+	hold(req); /* somebody may still be leaving it */
+	return conclude(req);
 }
 
 #define LOOK_TURNS 64u /* turns of waiting between two looks at the clock; each may yield the core to a busy process */
@@ -216,7 +250,9 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done)
 		for (size_t i = 0; i < n; i++)
 			/* A group that was looked at since "now" wraps around: all its requests take part. */
 			if (is_active(reqs[i]) && !is_done(reqs[i]) && now - reqs[i]->group->checked > LOOK_NS) {
+				hold(reqs[i]);
 				look(reqs[i]);
+				give(reqs[i]);
 				pending -= is_done(reqs[i]);
 			}
 	}
@@ -228,15 +264,16 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 {
 	if (!is_active(req))
 		return MPIX_SCHED_SUCCESS;
-	for (unsigned turn = 0; !is_done(req); turn++) {
-		progress(req);
+	hold(req); /* until the end: others need not care for what is polled all the time */
+	for (unsigned turn = 0;; turn++) {
+		drive(req);
 		if (is_done(req))
-			break;
+			return conclude(req);
+		drive_others(req);
 		if (turn % LOOK_TURNS == LOOK_TURNS - 1)
 			look(req);
 		rt_relax(turn, req->group->spins);
 	}
-	return complete(req);
 }
 
 int MPIX_Sched_test(MPIX_Sched_request req, int *flag)

@@ -242,11 +242,13 @@ static int connect_message(struct sm_bound *s, const struct sm_entry *mine)
 			      .peer = mine->peer,
 			      .bytes = mine->bytes,
 			      .started = &s->peers[mine->peer]->started,
+			      .known = &s->known[mine->peer],
 			      .pid = host_pid(s->b.group, mine->peer) };
 	settle(s, mine->op, s->b.buffers);
+	s->engine.ops[mine->op].how = (mine->send ? sm_how_send : sm_how_recv)[m->mode];
 	if (mine->bytes <= SM_EAGER_MAX) {
-		m->slots = receiver + recv->cell;
-		m->stride = slot_size(mine->bytes);
+		m->slot[0] = (struct sm_slot *)(void *)(receiver + recv->cell);
+		m->slot[1] = (struct sm_slot *)(void *)(receiver + recv->cell + slot_size(mine->bytes));
 		return 0;
 	}
 	if (mine->bytes / SM_CHUNK >= UINT32_MAX)
@@ -255,9 +257,9 @@ static int connect_message(struct sm_bound *s, const struct sm_entry *mine)
 	m->in = (struct sm_in *)(void *)(receiver + recv->cell);
 	m->out = (struct sm_out *)(void *)(sender + send->cell);
 	if (m->mode == SM_STAGED) {
-		m->slots = host_peer(s->b.group, mine->send ? mine->peer : s->b.rank, recv->ring,
+		m->ring = host_peer(s->b.group, mine->send ? mine->peer : s->b.rank, recv->ring,
 				     SM_RING * SM_CHUNK);
-		if (!m->slots)
+		if (!m->ring)
 			return host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", mine->peer);
 	}
 	return 0;

@@ -11,7 +11,7 @@
 #define CMA_MAX ((size_t)1 << 30) /* bytes a call, below the kernel's limit */
 
 /* bytes of this rank's message from skip on, to or from packed memory */
-static void pack(const struct sm_bound *s, uint32_t op, uint64_t skip, size_t bytes, char *out)
+static inline void pack(const struct sm_bound *s, uint32_t op, uint64_t skip, size_t bytes, char *out)
 {
 	const struct bin_op *o = &s->b.ops[op];
 	size_t basic = s->b.layout->basic;
@@ -22,7 +22,7 @@ static void pack(const struct sm_bound *s, uint32_t op, uint64_t skip, size_t by
 		be_pack(s->b.layout, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic, out);
 }
 
-static void unpack(const struct sm_bound *s, uint32_t op, uint64_t skip, size_t bytes, const char *in)
+static inline void unpack(const struct sm_bound *s, uint32_t op, uint64_t skip, size_t bytes, const char *in)
 {
 	const struct bin_op *o = &s->b.ops[op];
 	size_t basic = s->b.layout->basic;
@@ -44,38 +44,48 @@ static size_t chunk_bytes(const struct sm_msg *m, uint64_t chunk)
  * write now. Pairs with the store in start. */
 static bool has_credit(const struct sm_bound *s, const struct sm_msg *m)
 {
-	return atomic_load_explicit(m->started, memory_order_acquire) + 1 >= s->epoch;
+	if (*m->known + 1 < s->epoch)
+		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
+	return *m->known + 1 >= s->epoch;
 }
 
 /* ---- eager ---- */
 
-static struct sm_slot *slot(const struct sm_bound *s, const struct sm_msg *m)
+static int send_eager(struct engine *e, uint32_t op)
 {
-	return (struct sm_slot *)(void *)(m->slots + (s->epoch & 1) * m->stride);
-}
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = &s->msgs[op];
+	struct sm_slot *slot = m->slot[s->epoch & 1];
 
-static int send_eager(struct sm_bound *s, uint32_t op, struct sm_msg *m)
-{
 	if (!has_credit(s, m))
 		return 0;
-	pack(s, op, 0, m->bytes, slot(s, m)->payload);
+	if (m->bytes)
+		pack(s, op, 0, m->bytes, slot->payload);
 	/* The payload is visible before its number; pairs with the load in recv_eager. */
-	atomic_store_explicit(&slot(s, m)->seq, s->epoch, memory_order_release);
+	atomic_store_explicit(&slot->seq, s->epoch, memory_order_release);
 	return 1;
 }
 
-static int recv_eager(struct sm_bound *s, uint32_t op, struct sm_msg *m)
+static int recv_eager(struct engine *e, uint32_t op)
 {
-	if (atomic_load_explicit(&slot(s, m)->seq, memory_order_acquire) != s->epoch)
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = &s->msgs[op];
+	struct sm_slot *slot = m->slot[s->epoch & 1];
+
+	if (atomic_load_explicit(&slot->seq, memory_order_acquire) != s->epoch)
 		return 0;
-	unpack(s, op, 0, m->bytes, slot(s, m)->payload);
+	if (m->bytes)
+		unpack(s, op, 0, m->bytes, slot->payload);
+	*m->known = s->epoch; /* it sent, so it has started */
 	return 1;
 }
 
 /* ---- staged ---- */
 
-static int send_staged(struct sm_bound *s, uint32_t op, struct sm_msg *m)
+static int send_staged(struct engine *e, uint32_t op)
 {
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = &s->msgs[op];
 	uint64_t base = (s->epoch - 1) * m->chunks;
 
 	if (!has_credit(s, m))
@@ -86,7 +96,7 @@ static int send_staged(struct sm_bound *s, uint32_t op, struct sm_msg *m)
 		if (n >= atomic_load_explicit(&m->out->done, memory_order_acquire) + SM_RING)
 			return 0;
 		pack(s, op, (uint64_t)m->moved * SM_CHUNK, chunk_bytes(m, m->moved),
-		     m->slots + n % SM_RING * SM_CHUNK);
+		     m->ring + n % SM_RING * SM_CHUNK);
 		m->moved++;
 		/* The chunk is visible before its number; pairs with the load in recv_staged. */
 		atomic_store_explicit(&m->in->avail, n + 1, memory_order_release);
@@ -94,8 +104,10 @@ static int send_staged(struct sm_bound *s, uint32_t op, struct sm_msg *m)
 	return 1;
 }
 
-static int recv_staged(struct sm_bound *s, uint32_t op, struct sm_msg *m)
+static int recv_staged(struct engine *e, uint32_t op)
 {
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = &s->msgs[op];
 	uint64_t base = (s->epoch - 1) * m->chunks;
 
 	while (m->moved < m->chunks) {
@@ -104,7 +116,7 @@ static int recv_staged(struct sm_bound *s, uint32_t op, struct sm_msg *m)
 		if (atomic_load_explicit(&m->in->avail, memory_order_acquire) <= n)
 			return 0;
 		unpack(s, op, (uint64_t)m->moved * SM_CHUNK, chunk_bytes(m, m->moved),
-		       m->slots + n % SM_RING * SM_CHUNK);
+		       m->ring + n % SM_RING * SM_CHUNK);
 		m->moved++;
 		/* The slot has been read before it is given back; pairs with the load in send_staged. */
 		atomic_store_explicit(&m->out->done, n + 1, memory_order_release);
@@ -167,8 +179,23 @@ static int help(struct sm_bound *s, struct sm_msg *m)
 	return 0;
 }
 
-static int send_pull(struct sm_bound *s, struct sm_msg *m)
+static int announce(struct engine *e, uint32_t op)
 {
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = &s->msgs[op];
+
+	if ((char *)(uintptr_t)m->place.address != m->mine)
+		memcpy(m->bounce, m->mine, m->bytes);
+	m->in->from = m->place;
+	/* What the user wrote is visible before the announcement; pairs with the load in recv_pull. */
+	atomic_store_explicit(&m->in->avail, s->epoch, memory_order_release);
+	return 0;
+}
+
+static int send_pull(struct engine *e, uint32_t op)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = &s->msgs[op];
 	int err;
 
 	if (atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch)
@@ -240,8 +267,10 @@ static int begin_pull(struct sm_bound *s, struct sm_msg *m)
 	return 0;
 }
 
-static int recv_pull(struct sm_bound *s, uint32_t op, struct sm_msg *m)
+static int recv_pull(struct engine *e, uint32_t op)
 {
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = &s->msgs[op];
 	uint64_t chunk;
 	int err = 0;
 
@@ -270,62 +299,43 @@ static int recv_pull(struct sm_bound *s, uint32_t op, struct sm_msg *m)
 	return 1;
 }
 
-/* ---- the table's rows ---- */
+/* ---- the table ---- */
 
-int sm_send_poll(struct engine *e, uint32_t op)
+static int begin_staged(struct engine *e, uint32_t op, int (*poll)(struct engine *e, uint32_t op))
 {
-	struct sm_bound *s = sm_of(e);
-	struct sm_msg *m = &s->msgs[op];
-
-	switch (m->mode) {
-	case SM_EAGER:
-		return send_eager(s, op, m);
-	case SM_PULL:
-		return send_pull(s, m);
-	default:
-		return send_staged(s, op, m);
-	}
+	sm_of(e)->msgs[op].moved = 0;
+	return poll(e, op);
 }
 
-int sm_send_issue(struct engine *e, uint32_t op)
+static int send_staged_issue(struct engine *e, uint32_t op)
 {
-	struct sm_bound *s = sm_of(e);
-	struct sm_msg *m = &s->msgs[op];
-
-	m->moved = 0;
-	if (m->mode != SM_PULL)
-		return sm_send_poll(e, op);
-	if ((char *)(uintptr_t)m->place.address != m->mine)
-		memcpy(m->bounce, m->mine, m->bytes);
-	m->in->from = m->place;
-	/* What the user wrote is visible before the announcement; pairs with the load in recv_pull. */
-	atomic_store_explicit(&m->in->avail, s->epoch, memory_order_release);
-	return 0;
+	return begin_staged(e, op, send_staged);
 }
 
-int sm_recv_poll(struct engine *e, uint32_t op)
+static int recv_staged_issue(struct engine *e, uint32_t op)
 {
-	struct sm_bound *s = sm_of(e);
-	struct sm_msg *m = &s->msgs[op];
-
-	switch (m->mode) {
-	case SM_EAGER:
-		return recv_eager(s, op, m);
-	case SM_PULL:
-		return recv_pull(s, op, m);
-	default:
-		return recv_staged(s, op, m);
-	}
+	return begin_staged(e, op, recv_staged);
 }
 
-int sm_recv_issue(struct engine *e, uint32_t op)
+static int recv_pull_issue(struct engine *e, uint32_t op)
 {
 	struct sm_msg *m = &sm_of(e)->msgs[op];
 
 	m->moved = 0;
 	m->begun = false;
-	return sm_recv_poll(e, op);
+	return recv_pull(e, op);
 }
+
+const struct engine_how sm_how_send[SM_MODES] = {
+	[SM_EAGER] = { send_eager, send_eager },
+	[SM_PULL] = { announce, send_pull },
+	[SM_STAGED] = { send_staged_issue, send_staged },
+};
+const struct engine_how sm_how_recv[SM_MODES] = {
+	[SM_EAGER] = { recv_eager, recv_eager },
+	[SM_PULL] = { recv_pull_issue, recv_pull },
+	[SM_STAGED] = { recv_staged_issue, recv_staged },
+};
 
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op)
 {

@@ -68,10 +68,10 @@ static int nop_issue(struct engine *e, uint32_t op)
 	return 1;
 }
 
-static const struct engine_kind kinds[BIN_OP_KINDS] = {
-	[BIN_OP_SEND] = { sm_send_issue, sm_send_poll }, [BIN_OP_RECV] = { sm_recv_issue, sm_recv_poll },
-	[BIN_OP_CALC] = { calc_issue, calc_poll },	 [BIN_OP_COPY] = { copy_issue, NULL },
-	[BIN_OP_REDUCE] = { reduce_issue, NULL },	 [BIN_OP_REDUCE_WITH] = { reduce_issue, NULL },
+/* Messages have theirs once they are connected. */
+static const struct engine_how how[BIN_OP_KINDS] = {
+	[BIN_OP_CALC] = { calc_issue, calc_poll },   [BIN_OP_COPY] = { copy_issue, NULL },
+	[BIN_OP_REDUCE] = { reduce_issue, NULL },    [BIN_OP_REDUCE_WITH] = { reduce_issue, NULL },
 	[BIN_OP_NOP] = { nop_issue, NULL },
 };
 
@@ -87,6 +87,7 @@ static void unbind(struct be_bound *bound)
 	engine_fini(&s->engine);
 	free(s->msgs);
 	free(s->peers);
+	free(s->known);
 	free(s->deadline);
 	free(s->stage);
 	free(s);
@@ -96,6 +97,7 @@ static int make(const struct be_bind *b, struct sm_bound **out)
 {
 	struct sm_bound *s = mem_calloc(1, sizeof *s);
 	bool calcs = false;
+	int err;
 
 	*out = s;
 	if (!s)
@@ -106,11 +108,15 @@ static int make(const struct be_bind *b, struct sm_bound **out)
 		calcs |= b->ops[i].kind == BIN_OP_CALC;
 	s->msgs = mem_calloc(b->nops, sizeof *s->msgs);
 	s->peers = mem_calloc(b->size, sizeof *s->peers);
+	s->known = mem_calloc(b->size, sizeof *s->known);
 	s->deadline = calcs ? mem_calloc(b->nops, sizeof *s->deadline) : NULL;
 	s->stage = b->layout->contiguous ? NULL : mem_alloc(SM_CHUNK);
-	if (!s->msgs || !s->peers || (calcs && !s->deadline) || (!b->layout->contiguous && !s->stage))
+	if (!s->msgs || !s->peers || !s->known || (calcs && !s->deadline) || (!b->layout->contiguous && !s->stage))
 		return -ERR_NOMEM;
-	return engine_init(&s->engine, b, kinds);
+	err = engine_init(&s->engine, b);
+	for (uint32_t i = 0; i < b->nops && !err; i++)
+		s->engine.ops[i].how = how[b->ops[i].kind];
+	return err;
 }
 
 static int bind(const struct be_bind *b, struct be_bound **out)

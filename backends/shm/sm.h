@@ -29,7 +29,7 @@
 #define SM_RING 4u /* staged slots of a message */
 #define SM_LINE 64u
 
-enum sm_mode { SM_EAGER, SM_PULL, SM_STAGED };
+enum sm_mode { SM_EAGER, SM_PULL, SM_STAGED, SM_MODES };
 
 /* One message as its rank sees it. Sorted by (send, peer, tag, k). */
 struct sm_entry {
@@ -95,8 +95,9 @@ struct sm_msg {
 	char *bounce; /* send, pull: room in the heap for bytes that the receiver cannot read; or NULL */
 	uint64_t bounce_off;
 	_Atomic uint64_t *started; /* of the peer */
-	char *slots; /* eager: the two slots; staged: the ring */
-	size_t stride; /* of eager slots */
+	uint64_t *known; /* what this rank knows of it without looking: the peer's line stays where it is */
+	struct sm_slot *slot[2]; /* eager; by parity of the epoch */
+	char *ring; /* staged */
 	struct sm_in *in;
 	struct sm_out *out;
 	struct sm_place seen; /* the last place of the peer's that was looked up, */
@@ -115,6 +116,7 @@ struct sm_bound {
 	uint64_t busy; /* until when a calc of this rank runs, ns */
 	uint64_t epoch;
 	struct sm_head **peers; /* by rank; NULL where there is no message */
+	uint64_t *known; /* by rank: an epoch that the peer has started for sure */
 	char *stage; /* SM_CHUNK bytes for process_vm_readv into what is not contiguous */
 };
 
@@ -128,11 +130,8 @@ static inline struct sm_bound *sm_of(struct engine *e)
 	return (struct sm_bound *)((char *)e - offsetof(struct sm_bound, engine));
 }
 
-/* move.c: rows of the engine's table */
-int sm_send_issue(struct engine *e, uint32_t op);
-int sm_send_poll(struct engine *e, uint32_t op);
-int sm_recv_issue(struct engine *e, uint32_t op);
-int sm_recv_poll(struct engine *e, uint32_t op);
+/* move.c: how a message of each mode is carried out */
+extern const struct engine_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];
 /* What an issued message waits for, in words. */
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
 
