@@ -24,7 +24,7 @@ LANG     := loc parse
 READER   := bin_read bin_check
 COMPILER := $(READER) bin_write checks compile ir lower_concrete lower_plain lower_program \
             pass_reduce_deps passes print
-RUNTIME  := api bind board cpus ctx group heap kernels sched types
+RUNTIME  := api bind board cpus ctx dump group heap kernels sched types
 BACKENDS := backends engine layout shm/bind shm/move shm/shm
 REFERENCE := loop/loop
 GOALRUN  := launch main oracle rank
@@ -101,7 +101,7 @@ $(BUILD)/lang/parametric.lex.o: $(BUILD)/lang/parametric.tab.h
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/unit-all
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/unit-all
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
@@ -119,7 +119,7 @@ $(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c))
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/plain.sh tests/rt.sh tests/goalrun.sh tests/unit.sh \
+QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/plain.sh tests/rt.sh tests/dump.sh tests/goalrun.sh tests/unit.sh \
              tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/bcast.sh tests/epoch.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/fuzz.sh
 VARIANTS  := tests/variants.sh tests/docs.sh

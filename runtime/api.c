@@ -4,7 +4,7 @@
 #include "runtime/rt.h"
 
 #include <limits.h>
-#include <sys/single_threaded.h>
+#include <unistd.h>
 
 int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_Sched_bind *bind,
 		    MPIX_Sched_request *out)
@@ -21,24 +21,6 @@ int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_
 	return MPIX_SCHED_SUCCESS;
 }
 
-/* Where no other thread could be in the way, plain loads and stores do: an atomic read-modify-write would wait
- * until what was just sent has left this core. */
-static bool take(struct mpix_sched_request *req)
-{
-	if (__libc_single_threaded) {
-		if (atomic_load_explicit(&req->busy, memory_order_relaxed))
-			return false;
-		atomic_store_explicit(&req->busy, true, memory_order_relaxed);
-		return true;
-	}
-	return !atomic_exchange_explicit(&req->busy, true, memory_order_acquire);
-}
-
-static void give(struct mpix_sched_request *req)
-{
-	atomic_store_explicit(&req->busy, false, memory_order_release);
-}
-
 /* Counts an active request more, or less. */
 static void count(struct mpix_sched_ctx *ctx, uint32_t step)
 {
@@ -50,13 +32,31 @@ static void count(struct mpix_sched_ctx *ctx, uint32_t step)
 		atomic_fetch_add_explicit(&ctx->nactive, step, memory_order_relaxed);
 }
 
+static inline enum rt_state state_of(const struct mpix_sched_request *req)
+{
+	return atomic_load_explicit(&req->state, memory_order_acquire);
+}
+
+static inline void set_state(struct mpix_sched_request *req, enum rt_state state)
+{
+	atomic_store_explicit(&req->state, state, memory_order_release);
+}
+
+static bool is_active(MPIX_Sched_request req)
+{
+	return req && state_of(req) >= RT_ACTIVE;
+}
+
+static bool is_done(MPIX_Sched_request req)
+{
+	return state_of(req) == RT_DONE;
+}
+
 static void finish(struct mpix_sched_request *req, int err)
 {
-	if (err < 0) {
+	if (err < 0)
 		atomic_store(&req->err, err);
-		atomic_store(&req->failed, true);
-	}
-	atomic_store_explicit(&req->done, true, memory_order_release);
+	set_state(req, RT_DONE);
 }
 
 /* Progress on a request that the caller has taken. */
@@ -64,8 +64,7 @@ static void drive(struct mpix_sched_request *req)
 {
 	int rc;
 
-	if (atomic_load_explicit(&req->done, memory_order_relaxed) ||
-	    !atomic_load_explicit(&req->active, memory_order_relaxed))
+	if (state_of(req) != RT_ACTIVE)
 		return;
 	rc = req->be->progress(req->bound);
 	if (rc)
@@ -82,10 +81,10 @@ static void drive_others(const struct mpix_sched_request *mine)
 	for (size_t i = 0; i < ctx->requests.n; i++) {
 		struct mpix_sched_request *req = ctx->requests.at[i];
 
-		if (req == mine || !atomic_load_explicit(&req->active, memory_order_relaxed) || !take(req))
+		if (req == mine || state_of(req) != RT_ACTIVE || !rt_take(req))
 			continue;
 		drive(req);
-		give(req);
+		rt_give(req);
 	}
 	pthread_mutex_unlock(&ctx->lock);
 }
@@ -93,9 +92,9 @@ static void drive_others(const struct mpix_sched_request *mine)
 /* Progress on all active requests; mine first. */
 static void progress(struct mpix_sched_request *mine)
 {
-	if (take(mine)) {
+	if (rt_take(mine)) {
 		drive(mine);
-		give(mine);
+		rt_give(mine);
 	}
 	drive_others(mine);
 }
@@ -103,7 +102,7 @@ static void progress(struct mpix_sched_request *mine)
 /* Takes it from who is still making progress on it. */
 static void hold(struct mpix_sched_request *req)
 {
-	while (!take(req))
+	while (!rt_take(req))
 		rt_relax(0, 1);
 }
 
@@ -112,14 +111,14 @@ static int take_idle(struct mpix_sched_request *req)
 {
 	int err;
 
-	if (atomic_load(&req->active))
-		return rt_error(req->ctx, -ERR_STATE, "the request is active already");
-	if (atomic_load(&req->failed)) {
-		err = rt_group_check(req->group);
-		return err ? err : rt_error(req->ctx, -ERR_STATE, "the request has failed before");
+	if (state_of(req) == RT_IDLE) {
+		hold(req);
+		return 0;
 	}
-	hold(req);
-	return 0;
+	if (is_active(req))
+		return rt_error(req->ctx, -ERR_STATE, "the request is active already");
+	err = rt_group_check(req->group);
+	return err ? err : rt_error(req->ctx, -ERR_STATE, "the request has failed before");
 }
 
 int MPIX_Sched_start(MPIX_Sched_request req)
@@ -132,12 +131,12 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 	if (rc)
 		return -rc;
 	count(req->ctx, 1);
-	atomic_store_explicit(&req->done, false, memory_order_relaxed);
 	rc = req->be->start(req->bound, ++req->epoch);
-	atomic_store_explicit(&req->active, true, memory_order_release);
 	if (rc)
 		finish(req, rc);
-	give(req);
+	else
+		set_state(req, RT_ACTIVE);
+	rt_give(req);
 	return MPIX_SCHED_SUCCESS;
 }
 
@@ -153,7 +152,7 @@ int MPIX_Sched_rebind(MPIX_Sched_request req, void *const *buffers, size_t n)
 	if (err)
 		return -err;
 	err = rt_rebind(req, buffers, n);
-	give(req);
+	rt_give(req);
 	return -err;
 }
 
@@ -169,14 +168,15 @@ int MPIX_Sched_startall(size_t n, const MPIX_Sched_request *reqs)
 	return rc;
 }
 
-/* Whether a request that the caller has taken can still complete; fails it if not. Costs system calls, so only
- * now and then. */
+/* Whether a request can still complete; fails it if not. Prints what it waits for if somebody asked. Costs
+ * system calls, so only now and then. The caller has taken it, and has to do so again. */
 static void look(struct mpix_sched_request *req)
 {
 	struct be_group *g = req->group;
+	bool dump = false;
 	int err;
 
-	if (!atomic_load(&req->done) && atomic_load(&req->active)) {
+	if (state_of(req) == RT_ACTIVE) {
 		err = rt_group_check(g);
 		for (uint32_t r = 0; r < g->size && !err; r++)
 			if (rt_group_left(g, r) && req->be->waits_for(req->bound, r)) {
@@ -191,19 +191,24 @@ static void look(struct mpix_sched_request *req)
 			}
 		if (err)
 			finish(req, err);
+		else if (!is_done(req))
+			dump = rt_dump_due(req);
 	}
+	rt_give(req);
+	if (dump)
+		rt_dump(req->ctx, STDERR_FILENO);
+	while (atomic_load(&req->wanted))
+		rt_relax(0, 0);
 }
 
 /* The end of an epoch: a request that the caller has taken can be started again, and is given back. */
 static int conclude(struct mpix_sched_request *req)
 {
-	int err = 0;
+	int err = atomic_load_explicit(&req->err, memory_order_relaxed);
 
-	atomic_store_explicit(&req->active, false, memory_order_relaxed);
+	set_state(req, err ? RT_FAILED : RT_IDLE);
 	count(req->ctx, -1u);
-	if (atomic_load_explicit(&req->failed, memory_order_relaxed))
-		err = atomic_load(&req->err);
-	give(req);
+	rt_give(req);
 	return -err;
 }
 
@@ -215,16 +220,6 @@ static int complete(struct mpix_sched_request *req)
 
 #define LOOK_TURNS 64u /* turns of waiting between two looks at the clock; each may yield the core to a busy process */
 #define LOOK_NS 100000000u /* tests look this often: who only tests must hear of deaths as well */
-
-static bool is_active(MPIX_Sched_request req)
-{
-	return req && atomic_load_explicit(&req->active, memory_order_relaxed);
-}
-
-static bool is_done(MPIX_Sched_request req)
-{
-	return atomic_load_explicit(&req->done, memory_order_acquire);
-}
 
 /* One turn of testing for the active ones of an array; tells how many there are, and how many are done. */
 static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done)
@@ -252,7 +247,6 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done)
 			if (is_active(reqs[i]) && !is_done(reqs[i]) && now - reqs[i]->group->checked > LOOK_NS) {
 				hold(reqs[i]);
 				look(reqs[i]);
-				give(reqs[i]);
 				pending -= is_done(reqs[i]);
 			}
 	}
@@ -270,8 +264,10 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 		if (is_done(req))
 			return conclude(req);
 		drive_others(req);
-		if (turn % LOOK_TURNS == LOOK_TURNS - 1)
+		if (turn % LOOK_TURNS == LOOK_TURNS - 1) {
 			look(req);
+			hold(req);
+		}
 		rt_relax(turn, req->group->spins);
 	}
 }
@@ -294,7 +290,7 @@ int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *flag, int *error)
 		return MPIX_SCHED_ERR_ARG;
 	*flag = poll_all(1, &req, &done) == done;
 	if (error)
-		*error = req && *flag && atomic_load(&req->failed) ? -atomic_load(&req->err) : MPIX_SCHED_SUCCESS;
+		*error = req && *flag ? -atomic_load(&req->err) : MPIX_SCHED_SUCCESS;
 	return MPIX_SCHED_SUCCESS;
 }
 
@@ -420,8 +416,8 @@ int MPIX_Sched_free(MPIX_Sched_request *out)
 	if (!req)
 		return MPIX_SCHED_SUCCESS;
 	ctx = req->ctx;
-	if (atomic_load(&req->active)) {
-		if (!atomic_load(&req->failed) && !rt_group_check(req->group))
+	if (is_active(req)) {
+		if (!atomic_load(&req->err) && !rt_group_check(req->group))
 			return -rt_error(ctx, -ERR_STATE, "the request is active");
 		complete(req);
 	}

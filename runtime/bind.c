@@ -313,8 +313,13 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 {
 	const struct bin *b = &req->sched->bin;
 	struct be_group *g = req->group;
-	int err = 0;
+	long seconds;
+	int err = rt_env(req->ctx, ENV_GOAL_DUMP_AFTER, &seconds);
 
+	if (err)
+		return err;
+	if (seconds > 0)
+		req->dump_after = (uint64_t)(seconds < 1000000000 ? seconds : 1000000000) * 1000000000u;
 	c->schedule = bin_sum(req->sched->image, req->sched->size);
 	c->version = MPIX_SCHED_VERSION_MAJOR << 16 | MPIX_SCHED_VERSION_MINOR;
 	if (bind->type) {

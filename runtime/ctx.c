@@ -22,6 +22,8 @@ int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 		return MPIX_SCHED_ERR_NOMEM;
 	}
 	atomic_init(&ctx->refs, 1);
+	rt_usr1_hold();
+	atomic_init(&ctx->usr1_seen, rt_usr1_count());
 	pthread_mutex_init(&ctx->lock, NULL);
 	pthread_mutex_init(&ctx->detail_lock, NULL);
 	*out = ctx;
@@ -37,6 +39,7 @@ void rt_ctx_unref(struct mpix_sched_ctx *ctx)
 {
 	if (atomic_fetch_sub(&ctx->refs, 1) != 1)
 		return;
+	rt_usr1_release();
 	rt_heap_unref(ctx->heap);
 	VEC_FREE(&ctx->zombies);
 	VEC_FREE(&ctx->requests);

@@ -812,7 +812,7 @@ int host_pid(struct be_group *g, uint32_t rank)
 	return peer_of(g, rank)->pid;
 }
 
-static int get_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out)
+int rt_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out)
 {
 	int err = env_number(name, out);
 
@@ -824,7 +824,7 @@ static int get_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out)
 int host_direct_allowed(struct be_group *g)
 {
 	long v;
-	int err = get_env(g->ctx, ENV_GOAL_SHM_DIRECT, &v);
+	int err = rt_env(g->ctx, ENV_GOAL_SHM_DIRECT, &v);
 
 	return err ? err : v != 0;
 }
@@ -880,9 +880,9 @@ int MPIX_Sched_group_world(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
 
 	if (!ctx || !group)
 		return MPIX_SCHED_ERR_ARG;
-	rc = get_env(ctx, ENV_GOAL_BOOT_FD, &fd);
-	rc = rc ? rc : get_env(ctx, ENV_GOAL_RANK, &rank);
-	rc = rc ? rc : get_env(ctx, ENV_GOAL_SIZE, &size);
+	rc = rt_env(ctx, ENV_GOAL_BOOT_FD, &fd);
+	rc = rc ? rc : rt_env(ctx, ENV_GOAL_RANK, &rank);
+	rc = rc ? rc : rt_env(ctx, ENV_GOAL_SIZE, &size);
 	if (rc)
 		return -rc;
 	if (fd < 0)

@@ -277,6 +277,9 @@ MPIX_SCHED_API int MPIX_Sched_testsome(size_t n, const MPIX_Sched_request *reqs,
 /* Whether a test would find it complete; makes progress, but the request stays active. error may be NULL; else
  * it receives the error with which the last epoch ended, also once the request is not active any more. */
 MPIX_SCHED_API int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *flag, int *error);
+/* Writes a line for each pending op of the active requests of a context to a file descriptor: what it waits for.
+ * Also done on SIGUSR1, and after GOAL_DUMP_AFTER seconds of waiting; see MPIX_Sched_dump(3). */
+MPIX_SCHED_API int MPIX_Sched_dump(MPIX_Sched_ctx ctx, int fd);
 /* Local. ERR_STATE when the request is active and its group has not failed. */
 MPIX_SCHED_API int MPIX_Sched_free(MPIX_Sched_request *req);
 

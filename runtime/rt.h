@@ -7,11 +7,13 @@
 #include "compiler/ir.h"
 #include "runtime/kernels.h"
 #include "runtime/mpix_sched.h"
+#include "util/env.h"
 #include "util/err.h"
 #include "util/mem.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/single_threaded.h>
 
 /* ---- heap: memory that peers can map (heap.c) ---- */
 
@@ -78,6 +80,8 @@ struct mpix_sched_ctx {
 	VEC(struct rt_zombie) zombies;
 	VEC(struct mpix_sched_request *) requests; /* bound ones */
 	_Atomic uint32_t nactive;
+	_Atomic uint32_t usr1_seen; /* SIGUSR1s that were answered */
+	_Atomic uint64_t dumped; /* when requests that waited for too long were last printed, ns */
 	char detail[2048];
 };
 
@@ -87,6 +91,8 @@ void rt_ctx_unref(struct mpix_sched_ctx *ctx);
 __attribute__((format(printf, 3, 4))) int rt_error(struct mpix_sched_ctx *ctx, int err, const char *fmt, ...);
 /* Stores the sentence of err, if it is one. */
 int rt_fail(struct mpix_sched_ctx *ctx, int err);
+/* An environment variable that is a number; 0 or -ERR_ARG, which is told. */
+int rt_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out);
 /* Gives back what no peer uses any more. */
 void rt_ctx_reap(struct mpix_sched_ctx *ctx);
 
@@ -176,6 +182,8 @@ void rt_op_unref(struct mpix_sched_op *op);
 
 /* ---- requests (bind.c, api.c) ---- */
 
+enum rt_state { RT_IDLE, RT_FAILED /* for good */, RT_ACTIVE, RT_DONE /* nobody has waited yet */ };
+
 struct mpix_sched_request {
 	struct mpix_sched_ctx *ctx;
 	struct be_group *group;
@@ -191,9 +199,12 @@ struct mpix_sched_request {
 	uint32_t nbuffers;
 	char *reduce_tmp; /* for b = b op a with a user's operation */
 	uint64_t epoch;
+	uint64_t dump_after; /* ns of waiting until the pending ops are printed; 0: never */
+	uint64_t watched, since; /* the epoch that a wait last looked at, and from when on */
 	_Atomic bool busy; /* held while a thread makes progress on it */
-	_Atomic bool active, done, failed;
-	_Atomic int err;
+	_Atomic uint8_t state; /* enum rt_state; changed by who holds it */
+	_Atomic uint32_t wanted; /* threads that want to look at it although somebody waits for it */
+	_Atomic int err; /* the first one */
 };
 
 /* Collective. Binds and adds the request to the context's, or undoes what it did. */
@@ -203,6 +214,37 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n);
 /* Takes it out again and frees it; nobody may use it any more. */
 void rt_unbind(struct mpix_sched_request *req);
+
+/* Whether the caller may use it: then no other thread makes progress on it until rt_give. Where there is no
+ * other thread, plain loads and stores do: an atomic read-modify-write would wait until what was just sent has
+ * left this core. */
+static inline bool rt_take(struct mpix_sched_request *req)
+{
+	if (__libc_single_threaded) {
+		if (atomic_load_explicit(&req->busy, memory_order_relaxed))
+			return false;
+		atomic_store_explicit(&req->busy, true, memory_order_relaxed);
+		return true;
+	}
+	return !atomic_exchange_explicit(&req->busy, true, memory_order_acquire);
+}
+
+static inline void rt_give(struct mpix_sched_request *req)
+{
+	atomic_store_explicit(&req->busy, false, memory_order_release);
+}
+
+/* ---- diagnosis (dump.c) ---- */
+
+/* While somebody holds it, SIGUSR1 is counted, unless the application handles it. */
+void rt_usr1_hold(void);
+void rt_usr1_release(void);
+uint32_t rt_usr1_count(void);
+/* Whether to print what the context's pending ops wait for: on SIGUSR1, or when the request, which the caller
+ * has taken and waits for, has been waited for too long. */
+bool rt_dump_due(struct mpix_sched_request *req);
+/* Prints it. The caller has taken no request. */
+int rt_dump(struct mpix_sched_ctx *ctx, int fd);
 
 uint64_t rt_now_ns(void);
 /* One step of waiting: spins for some turns, then yields the core. */

@@ -30,11 +30,11 @@ static pid_t fork_rank(void)
 	return pid;
 }
 
-static void kill_all(const pid_t *pids, uint32_t n)
+static void signal_all(const pid_t *pids, uint32_t n, int sig)
 {
 	for (uint32_t r = 0; r < n; r++)
 		if (pids[r] > 0)
-			kill(pids[r], SIGKILL);
+			kill(pids[r], sig);
 }
 
 /* A line on a terminal, for sweeps; nothing in a pipe. */
@@ -50,7 +50,8 @@ static void progress(const struct run_launch *l, bool last)
 }
 
 /* Waits for all; once one has failed the board says so, and the others get a moment to notice. died[r] is the
- * signal that killed rank r. l: whose progress to show, or NULL. Signals that ask goalrun to end must be blocked: they end the ranks. */
+ * signal that killed rank r. l: whose progress to show, or NULL. Signals for goalrun must be
+ * blocked: SIGUSR1 goes on to the ranks, others end them. */
 static int reap(pid_t *pids, uint32_t n, int *died, struct rt_board *board, const sigset_t *asked,
 		const struct run_launch *l)
 {
@@ -83,13 +84,15 @@ static int reap(pid_t *pids, uint32_t n, int *died, struct rt_board *board, cons
 		if (pid < 0 && errno == ECHILD)
 			break;
 		if (until && rt_now_ns() > until)
-			kill_all(pids, n);
+			signal_all(pids, n, SIGKILL);
 		if (!left)
 			break;
 		progress(l, false);
 		sig = sigtimedwait(asked, NULL, &tick);
-		if (sig > 0 && sig != SIGCHLD) {
-			kill_all(pids, n);
+		if (sig == SIGUSR1) {
+			signal_all(pids, n, sig);
+		} else if (sig > 0 && sig != SIGCHLD) {
+			signal_all(pids, n, SIGKILL);
 			rc = EXIT_FAULT;
 		}
 	}
@@ -103,6 +106,7 @@ static void block_signals(sigset_t *set, sigset_t *old)
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGTERM);
 	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGUSR1); /* is for the ranks */
 	sigaddset(set, SIGCHLD); /* wakes the wait */
 	sigprocmask(SIG_BLOCK, set, old);
 }
@@ -140,7 +144,7 @@ static int launch_processes(struct run_launch *l)
 		}
 		if (pids[r] < 0) {
 			fprintf(stderr, "goalrun: fork: %s\n", strerror(errno));
-			kill_all(pids, r);
+			signal_all(pids, r, SIGKILL);
 			break;
 		}
 	}
@@ -218,7 +222,9 @@ int launch_schedule(struct run_launch *l)
 	l->error = run_shared_memory(errors);
 	if (l->board && l->shared && l->error) {
 		l->board->size = n;
+		rt_usr1_hold(); /* processes inherit it: no SIGUSR1 comes too early for a rank */
 		rc = l->o->threads ? launch_threads(l) : launch_processes(l);
+		rt_usr1_release();
 	} else {
 		fprintf(stderr, "goalrun: out of memory\n");
 	}
@@ -266,7 +272,7 @@ int launch_program(const struct run_options *o)
 		}
 		if (pids[r] < 0) {
 			fprintf(stderr, "goalrun: fork: %s\n", strerror(errno));
-			kill_all(pids, r);
+			signal_all(pids, r, SIGKILL);
 			break;
 		}
 	}

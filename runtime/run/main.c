@@ -24,7 +24,8 @@ static const char usage_text[] =
 	"       goalrun -n RANKS -- PROGRAM [ARG...]\n"
 	"options: --count N[,N...] --type T[,T...] --root R[,R...]|all --memory heap|private|staged[,...]\n"
 	"         -D name=value[,value...] -T pass --iters N --warmup N --seed N --delay USEC\n"
-	"         --ranks processes|threads --backend shm --progress app --verify --json\n";
+	"         --ranks processes|threads --backend shm --progress app --verify --json\n"
+	"         --dump-after SECONDS\n";
 
 struct list { /* as VEC makes it */
 	int64_t *at;
@@ -93,14 +94,14 @@ static int number(const char *option, const char *s, int64_t min, int64_t max, i
 
 static int parse_options(struct goalrun *g, int argc, char **argv)
 {
-	enum { COUNT = 256, TYPE, ROOT, MEMORY, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS, VERIFY, JSON,
+	enum { COUNT = 256, TYPE, ROOT, MEMORY, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS, VERIFY, JSON, DUMP_AFTER,
 	       LATER, HELP, VERSION };
 	static const struct option longs[] = {
 		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "root", 1, NULL, ROOT },
 		{ "memory", 1, NULL, MEMORY },	{ "iters", 1, NULL, ITERS },	{ "warmup", 1, NULL, WARMUP },
 		{ "seed", 1, NULL, SEED },	{ "delay", 1, NULL, DELAY },	{ "ranks", 1, NULL, RANKS },
 		{ "backend", 1, NULL, BACKEND }, { "progress", 1, NULL, PROGRESS }, { "verify", 0, NULL, VERIFY },
-		{ "json", 0, NULL, JSON },	{ "help", 0, NULL, HELP },	{ "version", 0, NULL, VERSION },
+		{ "json", 0, NULL, JSON },	{ "dump-after", 1, NULL, DUMP_AFTER }, { "help", 0, NULL, HELP },	{ "version", 0, NULL, VERSION },
 		{ "engine", 1, NULL, LATER },	{ "placement", 1, NULL, LATER }, { "comm-cores", 1, NULL, LATER },
 		{ "wait", 1, NULL, LATER },	{ "op", 1, NULL, LATER },	{ "hosts", 1, NULL, LATER },
 		{ "no-shm", 0, NULL, LATER },	{ "overlap", 0, NULL, LATER },	{ "tests", 1, NULL, LATER },
@@ -109,6 +110,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 	};
 	struct run_options *o = &g->o;
 	int opt, at, err = 0;
+	int64_t after;
 	bool known;
 
 	opterr = 0;
@@ -170,6 +172,11 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 			break;
 		case JSON:
 			o->json = true;
+			break;
+		case DUMP_AFTER:
+			err = number("--dump-after", optarg, 0, 1000000000, &after);
+			if (!err && setenv(env_table[ENV_GOAL_DUMP_AFTER].name, optarg, 1))
+				return EXIT_FAULT;
 			break;
 		case LATER:
 			return not_built(longs[at].name);

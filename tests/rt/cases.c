@@ -945,6 +945,88 @@ static int rebind_strided(struct member *m)
 	return 0;
 }
 
+/* ---- what ops wait for ---- */
+
+static int dump(struct member *m)
+{
+	static const char text[] = "schedule d\nbuffer inout x[count]\nbuffer scratch y[2 * count]\n"
+				   "rank r of p {\n"
+				   "  if r == 0 and p > 1 {\n"
+				   "    a: recv x from 1 tag 5\n"
+				   "    b: copy x into y[count +: count]\n b requires a\n"
+				   "    c: reduce x with y[count +: count] into x\n c requires b\n"
+				   "    d: calc 7\n d irequires a\n d requires c\n"
+				   "  } else if r == 1 { send x to 0 tag 5 }\n"
+				   "}\n";
+	static const char want[] =
+		"rank 0: d epoch 2: op 0, recv x[0..9) from rank 1 tag 5 (test.goal:6): waits for the message\n"
+		"rank 0: d epoch 2: op 1, copy x[0..9) into y[9..18) (test.goal:7): waits for op 0 (recv from rank 1)\n"
+		"rank 0: d epoch 2: op 2, reduce x[0..9) with y[9..18) into x[0..9) (test.goal:9): waits for op 1 (copy)\n"
+		"rank 0: d epoch 2: op 3, calc 7 (test.goal:11): waits for op 2 (reduce)\n"
+		"rank 0: d epoch 2: is complete, but was not tested or waited for\n";
+	static _Thread_local int in[3000], out[3000];
+	MPIX_Sched s = load(m, text);
+	MPIX_Sched_group alone;
+	MPIX_Sched_request req, other;
+	int x[9] = { 0 }, fds[2], flag = 0;
+	void *buffers[] = { x, NULL };
+	struct MPIX_Sched_bind b = bind_to(buffers, 2, 9, MPIX_SCHED_INT32);
+	char got[4096], begin[64], nothing = 0, all[TEAM_MAX];
+	ssize_t n;
+
+	NEED(s && pipe(fds) == 0);
+	b.builtin = MPIX_SCHED_SUM;
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_dump(m->ctx, fds[1])); /* none is active: nothing */
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	if (m->rank != 1)
+		CALL(MPIX_Sched_start(req));
+	if (m->rank == 0) {
+		CALL(MPIX_Sched_request_get_status(req, &flag, NULL));
+		NEED(!flag);
+		CALL(MPIX_Sched_dump(m->ctx, fds[1]));
+	}
+	NEED(team_allgather(&nothing, all, 1, m) == 0);
+	if (m->rank == 1)
+		CALL(MPIX_Sched_start(req));
+	for (flag = 0; !flag;)
+		CALL(MPIX_Sched_request_get_status(req, &flag, NULL));
+	if (m->rank == 0) {
+		CALL(MPIX_Sched_dump(m->ctx, fds[1]));
+		n = read(fds[0], got, sizeof got - 1);
+		NEED(n > 0);
+		got[n] = '\0';
+		if (strcmp(got, want))
+			fprintf(stderr, "%s", got);
+		NEED(strcmp(got, want) == 0);
+	}
+	CALL(MPIX_Sched_wait(req));
+	/* Ranks of a subgroup are told by both numbers. */
+	CALL(MPIX_Sched_group_split(m->group, m->rank > 0, -m->rank, &alone));
+	NEED(bind_ring(m, alone, in, out, &other) == 0);
+	CALL(MPIX_Sched_start(other));
+	CALL(MPIX_Sched_dump(m->ctx, fds[1]));
+	n = read(fds[0], got, sizeof got - 1);
+	NEED(n > 0);
+	got[n] = '\0';
+	snprintf(begin, sizeof begin, "rank %d of %d (%d of %d): ring epoch 1: ",
+		 m->rank ? m->size - 1 - m->rank : 0, m->rank ? m->size - 1 : 1, m->rank, m->size);
+	NEED(strncmp(got, begin, strlen(begin)) == 0);
+	CALL(MPIX_Sched_wait(other));
+	CALL(MPIX_Sched_free(&other));
+	CALL(MPIX_Sched_group_free(&alone));
+	NEED(MPIX_Sched_dump(NULL, 1) == MPIX_SCHED_ERR_ARG);
+	CALL(MPIX_Sched_start(req));
+	NEED(MPIX_Sched_dump(m->ctx, -1) == MPIX_SCHED_ERR_SYS && detail_has(m, "write"));
+	CALL(MPIX_Sched_wait(req));
+	close(fds[0]);
+	close(fds[1]);
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*fn)(struct member *);
@@ -965,6 +1047,7 @@ static const struct {
 	{ "rebind_strided", rebind_strided, { 2, 3, 0 } },
 	{ "bound_heap", bound_heap, { 1, 3, 0 } },
 	{ "churn", churn, { 3, 0 } },
+	{ "dump", dump, { 3, 0 } },
 	{ "leaves", leaves, { 2, 4, 0 } },
 	{ "mixed_errors", mixed_errors, { 2, 0 } },
 };

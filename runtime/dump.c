@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What pending ops wait for: on request, on SIGUSR1, and after GOAL_DUMP_AFTER seconds of waiting. */
+#include "runtime/rt.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- SIGUSR1 ---- */
+
+/* The one thing that contexts of a process share, for a handler has no argument: how often the signal came.
+ * Contexts remember up to where they have answered. */
+static struct {
+	pthread_mutex_t lock;
+	unsigned users; /* contexts */
+	_Atomic uint32_t came;
+} usr1 = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void on_usr1(int sig)
+{
+	(void)sig;
+	atomic_fetch_add_explicit(&usr1.came, 1, memory_order_relaxed);
+}
+
+void rt_usr1_hold(void)
+{
+	struct sigaction now, ours = { .sa_handler = on_usr1, .sa_flags = SA_RESTART };
+
+	pthread_mutex_lock(&usr1.lock);
+	/* Never over the application's own. */
+	if (usr1.users++ == 0 && !sigaction(SIGUSR1, NULL, &now) && !(now.sa_flags & SA_SIGINFO) &&
+	    now.sa_handler == SIG_DFL)
+		sigaction(SIGUSR1, &ours, NULL);
+	pthread_mutex_unlock(&usr1.lock);
+}
+
+void rt_usr1_release(void)
+{
+	struct sigaction now, none = { .sa_handler = SIG_DFL };
+
+	pthread_mutex_lock(&usr1.lock);
+	if (--usr1.users == 0 && !sigaction(SIGUSR1, NULL, &now) && !(now.sa_flags & SA_SIGINFO) &&
+	    now.sa_handler == on_usr1)
+		sigaction(SIGUSR1, &none, NULL);
+	pthread_mutex_unlock(&usr1.lock);
+}
+
+uint32_t rt_usr1_count(void)
+{
+	return atomic_load_explicit(&usr1.came, memory_order_relaxed);
+}
+
+bool rt_dump_due(struct mpix_sched_request *req)
+{
+	uint32_t came = rt_usr1_count(), seen = atomic_load_explicit(&req->ctx->usr1_seen, memory_order_relaxed);
+	uint64_t now, last;
+
+	if (came != seen && atomic_compare_exchange_strong(&req->ctx->usr1_seen, &seen, came))
+		return true;
+	if (!req->dump_after)
+		return false;
+	now = rt_now_ns();
+	if (req->watched != req->epoch) {
+		req->watched = req->epoch;
+		req->since = now;
+	}
+	/* All requests are printed together, however many have waited for long. */
+	last = atomic_load_explicit(&req->ctx->dumped, memory_order_relaxed);
+	return now - (last > req->since ? last : req->since) >= req->dump_after &&
+	       atomic_compare_exchange_strong(&req->ctx->dumped, &last, now);
+}
+
+/* ---- output ---- */
+
+/* Whole lines, in writes that a pipe keeps together. */
+struct out {
+	int fd, err;
+	size_t n;
+	char text[4096]; /* PIPE_BUF */
+};
+
+static void flush(struct out *o)
+{
+	for (size_t done = 0; done < o->n && !o->err;) {
+		ssize_t n = write(o->fd, o->text + done, o->n - done);
+
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EINTR)
+			o->err = errno;
+	}
+	o->n = 0;
+}
+
+/* A line that grows; what does not fit is left out. */
+struct line {
+	size_t n;
+	char text[1024];
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct line *l, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(l->text + l->n, sizeof l->text - l->n, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		l->n += (size_t)n < sizeof l->text - l->n ? (size_t)n : sizeof l->text - l->n - 1;
+}
+
+static void end_line(struct out *o, struct line *l)
+{
+	l->text[l->n++] = '\n'; /* the NUL's place */
+	if (o->n + l->n > sizeof o->text)
+		flush(o);
+	memcpy(o->text + o->n, l->text, l->n);
+	o->n += l->n;
+	l->n = 0;
+}
+
+/* ---- ops ---- */
+
+static const char *word(unsigned kind)
+{
+	switch (kind) {
+#define OP(NAME, number, text, operands) \
+	case number:                     \
+		return text;
+#include "compiler/ops.def"
+#undef OP
+	}
+	return "op";
+}
+
+static void add_peer(struct line *l, const struct bin_op *o)
+{
+	if (o->kind == BIN_OP_SEND || o->kind == BIN_OP_RECV)
+		add(l, " %s rank %u", o->kind == BIN_OP_SEND ? "to" : "from", o->peer);
+}
+
+static void add_range(struct line *l, const struct bin *b, const struct bin_op *o, unsigned k)
+{
+	add(l, " %s[%llu..%llu)", bin_str(b, b->buffers[o->buf[k]].name), (unsigned long long)o->off[k],
+	    (unsigned long long)(o->off[k] + o->len));
+}
+
+static void add_op(struct line *l, const struct bin *b, uint32_t i, const struct bin_op *o)
+{
+	add(l, "op %u, %s", i, word(o->kind));
+	switch (o->kind) {
+	case BIN_OP_SEND:
+	case BIN_OP_RECV:
+		if (b->meta->flags & BIN_F_PLAIN)
+			add(l, " %llub", (unsigned long long)o->len);
+		else
+			add_range(l, b, o, 0);
+		add_peer(l, o);
+		add(l, " tag %u", o->tag);
+		break;
+	case BIN_OP_COPY:
+	case BIN_OP_REDUCE:
+	case BIN_OP_REDUCE_WITH:
+		add_range(l, b, o, o->kind == BIN_OP_REDUCE_WITH);
+		if (o->kind == BIN_OP_REDUCE_WITH) {
+			add(l, " with");
+			add_range(l, b, o, 0);
+		}
+		add(l, " into");
+		add_range(l, b, o, 1);
+		break;
+	case BIN_OP_CALC:
+		add(l, " %llu", (unsigned long long)o->len);
+		break;
+	}
+	if (o->line)
+		add(l, " (%s:%u)", bin_str(b, b->meta->source), o->line);
+}
+
+/* What op i still waits for, of its dependencies. */
+static void add_deps(struct line *l, const struct ir_rank *r, const uint8_t *state, uint32_t i)
+{
+	enum { SHOWN = 8 };
+	uint32_t n = 0;
+
+	for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++) {
+		uint32_t on = r->deps[d] & ~BIN_START;
+		bool start = r->deps[d] & BIN_START;
+
+		if (state[on] == BE_DONE || (start && state[on] == BE_ISSUED) || n++ >= SHOWN)
+			continue;
+		add(l, "%s%sop %u (%s", n > 1 ? ", " : "", start ? "the start of " : "", on, word(r->ops[on].kind));
+		add_peer(l, &r->ops[on]);
+		add(l, ")");
+	}
+	if (n > SHOWN)
+		add(l, " and %u more", n - SHOWN);
+}
+
+/* ---- requests ---- */
+
+/* rank 3: bcast epoch 17: ; ranks of subgroups are also told by their place in the group that was split. */
+static void begin_line(struct line *l, const struct mpix_sched_request *req)
+{
+	const struct be_group *g = req->group;
+
+	add(l, "rank %u", g->rank);
+	if (g->root)
+		add(l, " of %u (%u of %u)", g->size, g->root[g->rank], g->local->size);
+	add(l, ": %s epoch %llu: ", bin_str(&req->sched->bin, req->sched->bin.meta->name),
+	    (unsigned long long)req->epoch);
+}
+
+static void one_line(struct out *o, const struct mpix_sched_request *req, const char *what)
+{
+	struct line l = { 0 };
+
+	begin_line(&l, req);
+	add(&l, "%s", what);
+	end_line(o, &l);
+}
+
+/* The caller has taken the request. */
+static void dump_request(struct out *o, struct mpix_sched_request *req)
+{
+	const struct ir_rank *r = &req->rank;
+	const char **what;
+	uint8_t *state;
+	struct line l = { 0 };
+
+	if (atomic_load(&req->state) == RT_DONE) {
+		one_line(o, req,
+			 atomic_load(&req->err) ? "has failed, but was not tested or waited for" :
+						     "is complete, but was not tested or waited for");
+		return;
+	}
+	what = mem_calloc(r->nops, sizeof *what);
+	state = mem_calloc(r->nops, 1);
+	if (what && state)
+		req->be->states(req->bound, state, what);
+	else
+		one_line(o, req, "no memory to look at its ops");
+	for (uint32_t i = 0; i < r->nops && what && state; i++) {
+		if (state[i] == BE_DONE)
+			continue;
+		begin_line(&l, req);
+		add_op(&l, &req->sched->bin, i, &r->ops[i]);
+		if (state[i] == BE_READY) {
+			add(&l, ": is ready, waits for this rank to test or wait");
+		} else {
+			add(&l, ": waits for ");
+			if (state[i] == BE_WAITS)
+				add_deps(&l, r, state, i);
+			else
+				add(&l, "%s", what[i] ? what[i] : "its completion");
+		}
+		end_line(o, &l);
+	}
+	free(what);
+	free(state);
+}
+
+static bool is_active(const struct mpix_sched_request *req)
+{
+	return atomic_load(&req->state) >= RT_ACTIVE;
+}
+
+#define PATIENCE_NS 1000000000u /* with another thread that is at work, maybe in a user's operation */
+
+int rt_dump(struct mpix_sched_ctx *ctx, int fd)
+{
+	struct out o = { .fd = fd };
+	uint64_t until = rt_now_ns() + PATIENCE_NS;
+
+	while (pthread_mutex_trylock(&ctx->lock)) {
+		if (rt_now_ns() > until)
+			return rt_error(ctx, -ERR_STATE, "another thread uses the context");
+		sched_yield();
+	}
+	for (size_t i = 0; i < ctx->requests.n; i++) {
+		struct mpix_sched_request *req = ctx->requests.at[i];
+		bool taken = false;
+
+		atomic_fetch_add(&req->wanted, 1);
+		while (is_active(req) && !(taken = rt_take(req)) && rt_now_ns() < until)
+			sched_yield();
+		atomic_fetch_sub(&req->wanted, 1);
+		if (taken && is_active(req))
+			dump_request(&o, req);
+		else if (is_active(req))
+			one_line(&o, req, "a thread is at work on it");
+		if (taken)
+			rt_give(req);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	flush(&o);
+	return o.err ? rt_error(ctx, -ERR_SYS, "write: %s", strerror(o.err)) : 0;
+}
+
+int MPIX_Sched_dump(MPIX_Sched_ctx ctx, int fd)
+{
+	return ctx ? -rt_dump(ctx, fd) : MPIX_SCHED_ERR_ARG;
+}
