@@ -78,6 +78,9 @@ struct be_ops {
 	int (*start)(struct be_bound *bound, uint64_t epoch);
 	/* 1 when this rank's part of the epoch is complete, 0 if not yet, or -ERR_x. */
 	int (*progress)(struct be_bound *bound);
+	/* Spins for at most so many turns until progress may be possible; returns the turns that it took, 0 if
+	 * it cannot tell what to wait for. */
+	unsigned (*spin)(const struct be_bound *bound, unsigned turns);
 	/* Local, between epochs: these are the buffers from now on, borrowed like those of bind; as many and as
 	 * long. On an error the old ones stay. */
 	int (*rebind)(struct be_bound *bound, const struct be_buffer *buffers);
@@ -87,6 +90,16 @@ struct be_ops {
 	 * that go on after "waits for"; else NULL. The caller sees to it that nobody makes progress. */
 	void (*states)(const struct be_bound *bound, uint8_t *state, const char **what);
 };
+
+/* A turn of spinning. */
+static inline void be_pause(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
 
 struct be_row {
 	const char *name;

@@ -66,15 +66,10 @@ void engine_fini(struct engine *e)
 	e->ops = NULL;
 }
 
-void engine_start(struct engine *e)
-{
-	e->head = e->nactive = 0;
-	e->tail = e->nroots;
-	e->left = e->nops;
-}
-
 static inline void release(struct engine *e, uint32_t from, uint32_t n)
 {
+	if (!n)
+		return;
 	for (const uint32_t *s = e->succ + from, *end = s + n; s < end; s++) {
 		struct engine_op *op = &e->ops[*s];
 
@@ -85,7 +80,7 @@ static inline void release(struct engine *e, uint32_t from, uint32_t n)
 	}
 }
 
-static inline int issue_ready(struct engine *e)
+static int issue_ready(struct engine *e)
 {
 	while (e->head != e->tail) {
 		uint32_t i = e->ready[e->head++];
@@ -108,23 +103,26 @@ static inline int issue_ready(struct engine *e)
 
 int engine_progress(struct engine *e)
 {
-	int rc = issue_ready(e);
+	int rc = 0;
 
-	for (uint32_t k = 0; rc >= 0 && k < e->nactive;) {
-		uint32_t i = e->active[k];
-		const struct engine_op *op = &e->ops[i];
+	for (uint32_t k = 0;;) {
+		uint32_t i;
 
-		rc = op->how.poll(e, i);
-		if (rc == 0) {
-			k++;
-		} else if (rc > 0) {
-			e->active[k] = e->active[--e->nactive];
-			e->left--;
-			release(e, op->done, op->ndone);
-			rc = issue_ready(e);
-		}
+		if (e->head != e->tail && (rc = issue_ready(e)) < 0)
+			return rc;
+		/* Polls until one completes, which may make others ready. */
+		do {
+			if (k == e->nactive)
+				return e->left == 0;
+			i = e->active[k++];
+			rc = e->ops[i].how.poll(e, i);
+		} while (rc == 0);
+		if (rc < 0)
+			return rc;
+		e->active[--k] = e->active[--e->nactive];
+		e->left--;
+		release(e, e->ops[i].done, e->ops[i].ndone);
 	}
-	return rc < 0 ? rc : e->left == 0;
 }
 
 void engine_states(const struct engine *e, uint8_t *state)

@@ -39,7 +39,13 @@ struct engine {
 int engine_init(struct engine *e, const struct be_bind *b);
 void engine_fini(struct engine *e);
 /* Arms an epoch. */
-void engine_start(struct engine *e);
+static inline void engine_start(struct engine *e)
+{
+	e->head = e->nactive = 0;
+	e->tail = e->nroots;
+	e->left = e->nops;
+}
+
 /* Issues what is ready and polls what is active: 1 when all ops are complete, 0 if not yet, or -ERR_x. */
 int engine_progress(struct engine *e);
 /* The enum be_state of each op. */

@@ -100,21 +100,17 @@ static void progress(struct mpix_sched_request *mine)
 }
 
 /* Takes it from who is still making progress on it. */
-static void hold(struct mpix_sched_request *req)
+static inline void hold(struct mpix_sched_request *req)
 {
 	while (!rt_take(req))
 		rt_relax(0, 1);
 }
 
-/* Takes a request for a call that needs one between epochs; 0 or -ERR_x. */
-static int take_idle(struct mpix_sched_request *req)
+/* Why a request is not between epochs. */
+static int not_idle(struct mpix_sched_request *req)
 {
 	int err;
 
-	if (state_of(req) == RT_IDLE) {
-		hold(req);
-		return 0;
-	}
 	if (is_active(req))
 		return rt_error(req->ctx, -ERR_STATE, "the request is active already");
 	err = rt_group_check(req->group);
@@ -127,9 +123,9 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 
 	if (!req)
 		return MPIX_SCHED_ERR_ARG;
-	rc = take_idle(req);
-	if (rc)
-		return -rc;
+	if (state_of(req) != RT_IDLE)
+		return -not_idle(req);
+	hold(req);
 	count(req->ctx, 1);
 	rc = req->be->start(req->bound, ++req->epoch);
 	if (rc)
@@ -148,9 +144,9 @@ int MPIX_Sched_rebind(MPIX_Sched_request req, void *const *buffers, size_t n)
 		return MPIX_SCHED_ERR_ARG;
 	if (n && !buffers)
 		return -rt_error(req->ctx, -ERR_ARG, "buffers is NULL");
-	err = take_idle(req);
-	if (err)
-		return -err;
+	if (state_of(req) != RT_IDLE)
+		return -not_idle(req);
+	hold(req);
 	err = rt_rebind(req, buffers, n);
 	rt_give(req);
 	return -err;
@@ -219,6 +215,7 @@ static int complete(struct mpix_sched_request *req)
 }
 
 #define LOOK_TURNS 64u /* turns of waiting between two looks at the clock; each may yield the core to a busy process */
+#define SPIN_TURNS 16u /* that a backend may spin without a look at anything else */
 #define LOOK_NS 100000000u /* tests look this often: who only tests must hear of deaths as well */
 
 /* One turn of testing for the active ones of an array; tells how many there are, and how many are done. */
@@ -259,16 +256,23 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 	if (!is_active(req))
 		return MPIX_SCHED_SUCCESS;
 	hold(req); /* until the end: others need not care for what is polled all the time */
-	for (unsigned turn = 0;; turn++) {
+	for (unsigned turn = 0, looked = 0;;) {
+		const unsigned spins = req->group->spins;
+
 		drive(req);
 		if (is_done(req))
 			return conclude(req);
 		drive_others(req);
-		if (turn % LOOK_TURNS == LOOK_TURNS - 1) {
+		if (turn - looked >= LOOK_TURNS) {
+			looked = turn;
 			look(req);
 			hold(req);
 		}
-		rt_relax(turn, req->group->spins);
+		if (turn < spins && atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) == 1)
+			turn += req->be->spin(req->bound, SPIN_TURNS);
+		else
+			rt_relax(turn, spins);
+		turn++;
 	}
 }
 

@@ -19,10 +19,8 @@ void rt_relax(unsigned turn, unsigned spins)
 {
 	if (turn >= spins)
 		sched_yield();
-#if defined(__x86_64__)
 	else
-		__builtin_ia32_pause();
-#endif
+		be_pause();
 }
 
 size_t rt_board_size(uint32_t ranks)

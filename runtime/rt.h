@@ -220,7 +220,7 @@ void rt_unbind(struct mpix_sched_request *req);
  * left this core. */
 static inline bool rt_take(struct mpix_sched_request *req)
 {
-	if (__libc_single_threaded) {
+	if (__builtin_expect(__libc_single_threaded, 1)) {
 		if (atomic_load_explicit(&req->busy, memory_order_relaxed))
 			return false;
 		atomic_store_explicit(&req->busy, true, memory_order_relaxed);

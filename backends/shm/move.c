@@ -42,10 +42,12 @@ static size_t chunk_bytes(const struct sm_msg *m, uint64_t chunk)
 
 /* The credit: once the receiver has started epoch - 1, it has consumed epoch - 2, whose slot is the one to
  * write now. Pairs with the store in start. */
-static bool has_credit(const struct sm_bound *s, const struct sm_msg *m)
+static inline bool has_credit(const struct sm_bound *s, struct sm_msg *m)
 {
-	if (*m->known + 1 < s->epoch)
+	if (*m->known + 1 < s->epoch) {
 		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
+		m->asks = true;
+	}
 	return *m->known + 1 >= s->epoch;
 }
 
@@ -63,6 +65,8 @@ static int send_eager(struct engine *e, uint32_t op)
 		pack(s, op, 0, m->bytes, slot->payload);
 	/* The payload is visible before its number; pairs with the load in recv_eager. */
 	atomic_store_explicit(&slot->seq, s->epoch, memory_order_release);
+	if (m->asks) /* the next epoch's credit, while nobody waits for the answer */
+		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
 	return 1;
 }
 
@@ -337,9 +341,24 @@ const struct engine_how sm_how_recv[SM_MODES] = {
 	[SM_STAGED] = { recv_staged_issue, recv_staged },
 };
 
-const char *sm_message_waits(const struct sm_bound *s, uint32_t op)
+const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op, uint64_t *value)
 {
 	const struct sm_msg *m = &s->msgs[op];
+	bool recv = s->b.ops[op].kind == BIN_OP_RECV;
+
+	*value = s->epoch;
+	if (m->mode == SM_EAGER && recv)
+		return &m->slot[s->epoch & 1]->seq;
+	if (m->mode == SM_PULL && recv && !m->begun)
+		return &m->in->avail;
+	if (m->mode == SM_PULL && !recv && m->chunks < 2)
+		return &m->out->done;
+	return NULL;
+}
+
+const char *sm_message_waits(const struct sm_bound *s, uint32_t op)
+{
+	struct sm_msg *m = &s->msgs[op];
 
 	if (s->b.ops[op].kind == BIN_OP_RECV)
 		return m->mode == SM_PULL && m->begun ? "the sender to finish its part of the copy" : "the message";

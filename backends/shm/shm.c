@@ -154,6 +154,25 @@ static int progress(struct be_bound *bound)
 	return engine_progress(&to_sm(bound)->engine);
 }
 
+static unsigned spin(const struct be_bound *bound, unsigned turns)
+{
+	const struct sm_bound *s = (const struct sm_bound *)bound;
+	uint32_t op = s->engine.active[0];
+	const _Atomic uint64_t *word;
+	uint64_t value;
+	unsigned n = 0;
+
+	if (s->engine.nactive != 1 || !sm_is_message(&s->b.ops[op]))
+		return 0;
+	word = sm_watch(s, op, &value);
+	/* progress looks again, in the right order. */
+	while (word && n < turns && atomic_load_explicit(word, memory_order_relaxed) < value) {
+		be_pause();
+		n++;
+	}
+	return n;
+}
+
 static bool waits_for(const struct be_bound *bound, uint32_t rank)
 {
 	const struct sm_bound *s = (const struct sm_bound *)bound;
@@ -185,6 +204,7 @@ const struct be_ops sm_ops = {
 	.unbind = unbind,
 	.start = start,
 	.progress = progress,
+	.spin = spin,
 	.rebind = rebind,
 	.waits_for = waits_for,
 	.states = states,

@@ -82,6 +82,7 @@ struct sm_out {
 struct sm_msg {
 	uint8_t mode; /* enum sm_mode */
 	bool direct; /* the receiver can read the sender's private memory */
+	bool asks; /* send: no message comes back that would tell how far the peer is */
 	bool same; /* both ends are in this process */
 	bool begun; /* recv, pull: the epoch's announcement has been seen */
 	bool both; /* recv, pull: both ends copy in this epoch */
@@ -132,6 +133,8 @@ static inline struct sm_bound *sm_of(struct engine *e)
 
 /* move.c: how a message of each mode is carried out */
 extern const struct engine_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];
+/* The word that an issued message waits for, and the value that it has to reach; NULL: not a single one. */
+const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op, uint64_t *value);
 /* What an issued message waits for, in words. */
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
 
