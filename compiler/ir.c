@@ -49,22 +49,36 @@ static uint32_t unique(uint32_t *v, uint32_t n)
 	return m;
 }
 
+static uint64_t edge_key(struct bin_dep e)
+{
+	return (uint64_t)e.op << 32 | e.on;
+}
+
 int ir_rank_set_deps(struct ir_rank *r, const struct bin_dep *edges, uint32_t n)
 {
 	uint32_t *at = mem_calloc((size_t)r->nops + 2, sizeof *at);
 	uint32_t *deps = mem_alloc((size_t)n * sizeof *deps);
 	uint32_t out = 0;
+	bool sorted = true;
 
 	if (!at || !deps) {
 		free(at);
 		free(deps);
 		return -ERR_NOMEM;
 	}
-	/* Counting sort by op; at[i + 1] runs through the slots of op i. */
-	for (uint32_t i = 0; i < n; i++)
+	/* at[i + 1] is where the slots of op i begin. */
+	for (uint32_t i = 0; i < n; i++) {
 		at[edges[i].op + 2]++;
+		deps[i] = edges[i].on;
+		sorted &= i == 0 || edge_key(edges[i - 1]) < edge_key(edges[i]);
+	}
 	for (uint32_t i = 2; i < r->nops + 2; i++)
 		at[i] += at[i - 1];
+	if (sorted) { /* as most are */
+		memmove(at, at + 1, ((size_t)r->nops + 1) * sizeof *at);
+		goto out;
+	}
+	/* Counting sort by op: at[i + 1] runs through the slots of op i. */
 	for (uint32_t i = 0; i < n; i++)
 		deps[at[edges[i].op + 1]++] = edges[i].on;
 	for (uint32_t i = 0; i < r->nops; i++) {
@@ -75,6 +89,7 @@ int ir_rank_set_deps(struct ir_rank *r, const struct bin_dep *edges, uint32_t n)
 		out += len;
 	}
 	at[r->nops] = out;
+out:
 	free(r->dep_at);
 	free(r->deps);
 	r->dep_at = at;
@@ -143,43 +158,90 @@ int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad)
 	return err;
 }
 
+/* Most ranks have few ops: they are made in here and then copied to memory of their size. */
+#define ROOM_OPS 64u
+#define ROOM_DEPS 128u
+struct room {
+	struct bin_op ops[ROOM_OPS];
+	struct bin_dep deps[ROOM_DEPS];
+	uint64_t scratch[1024];
+};
+
+/* Memory for sp's capacities, in room if it fits. */
+static int take_room(const struct bin *b, struct bin_space *sp, struct room *room)
+{
+	size_t scratch = bin_scratch_size(b, sp->ops_cap, sp->deps_cap);
+
+	if (sp->ops_cap <= ROOM_OPS && sp->deps_cap <= ROOM_DEPS && scratch <= sizeof room->scratch) {
+		sp->ops = room->ops;
+		sp->deps = room->deps;
+		sp->scratch = room->scratch;
+		return 0;
+	}
+	sp->ops = mem_resize(NULL, sp->ops_cap, sizeof *sp->ops);
+	sp->deps = mem_resize(NULL, sp->deps_cap, sizeof *sp->deps);
+	sp->scratch = mem_alloc(scratch);
+	return sp->ops && sp->deps && sp->scratch ? 0 : -ERR_NOMEM;
+}
+
+static void leave_room(struct bin_space *sp, struct room *room)
+{
+	if (sp->ops != room->ops) {
+		free(sp->ops);
+		free(sp->deps);
+		free(sp->scratch);
+	}
+	sp->ops = NULL;
+	sp->deps = NULL;
+	sp->scratch = NULL;
+}
+
+/* The ops, as the caller keeps them. */
+static int keep_ops(struct ir_rank *r, struct bin_space *sp, struct room *room)
+{
+	r->nops = sp->nops;
+	if (sp->ops != room->ops) {
+		r->ops = sp->ops;
+		sp->ops = NULL;
+		return 0;
+	}
+	r->ops = mem_alloc(sp->nops * sizeof *r->ops);
+	if (!r->ops)
+		return -ERR_NOMEM;
+	memcpy(r->ops, sp->ops, sp->nops * sizeof *r->ops);
+	return 0;
+}
+
 int ir_rank_specialise(const struct bin *b, const struct bin_args *args, struct ir_rank *r,
 		       struct ir_fault *fault)
 {
-	struct bin_space sp = { .ops_cap = 32, .deps_cap = 64 };
+	struct bin_space sp = { .ops_cap = ROOM_OPS, .deps_cap = ROOM_DEPS };
+	struct room room;
 	int err;
 
 	*r = (struct ir_rank){ 0 };
-	r->bufsize = mem_calloc(b->nbuffers, sizeof *r->bufsize);
+	r->bufsize = mem_alloc(b->nbuffers * sizeof *r->bufsize);
 	sp.bufsize = r->bufsize;
 	for (;;) {
-		sp.ops = mem_resize(NULL, sp.ops_cap, sizeof *sp.ops);
-		sp.deps = mem_resize(NULL, sp.deps_cap, sizeof *sp.deps);
-		sp.scratch = mem_alloc(bin_scratch_size(b, sp.ops_cap, sp.deps_cap));
-		if (!sp.ops || !sp.deps || !sp.scratch || !r->bufsize) {
-			err = -ERR_NOMEM;
-			break;
-		}
-		err = bin_rank_ops(b, args, &sp);
-		if (err != -ERR_SPACE || sp.ops_cap > BIN_MAX_OPS / 2 || sp.deps_cap > BIN_MAX_OPS / 2)
+		err = r->bufsize ? take_room(b, &sp, &room) : -ERR_NOMEM;
+		if (!err)
+			err = bin_rank_ops(b, args, &sp);
+		if (err != -ERR_SPACE || sp.ops_cap > BIN_MAX_OPS / 4 || sp.deps_cap > BIN_MAX_OPS / 4)
 			break;
 		if (b->meta->flags & BIN_F_PARAMETRIC) {
-			sp.ops_cap *= 2;
-			sp.deps_cap *= 2;
+			sp.ops_cap *= 4;
+			sp.deps_cap *= 4;
 		} else { /* told exactly */
 			sp.ops_cap = sp.nops + 1;
 			sp.deps_cap = sp.ndeps + 1;
 		}
-		free(sp.ops);
-		free(sp.deps);
-		free(sp.scratch);
+		leave_room(&sp, &room);
 	}
-	r->ops = sp.ops;
-	r->nops = sp.nops;
-	free(sp.scratch);
+	if (!err)
+		err = keep_ops(r, &sp, &room);
 	if (!err)
 		err = ir_rank_set_deps(r, sp.deps, sp.ndeps);
-	free(sp.deps);
+	leave_room(&sp, &room);
 	if (fault)
 		*fault = (struct ir_fault){ sp.where, sp.what, { sp.value[0], sp.value[1], sp.value[2] },
 					    sp.steps };

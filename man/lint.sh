@@ -169,7 +169,7 @@ done
 
 # Instructions and environment variables.
 if [ -e compiler/insn.def ]; then
-  sed -n 's/^INSN([A-Z0-9]*, *\([0-9]*\), *"\([^"]*\)".*/\1 \2/p' compiler/insn.def >"$tmp/insns"
+  sed -nE 's/^(INSN|ARITH)\([A-Z0-9]*, *([0-9]*), *"([^"]*)".*/\2 \3/p' compiler/insn.def >"$tmp/insns"
   sed -n 's/^\.It \([0-9]*\) Ta \([^ ]*\) Ta .*Ta .*/\1 \2/p' man/goal-bin.5 | sed 's/\\-/-/' >"$tmp/insns.5"
   verdict instructions-goal-bin.5 "$(while read -r line; do
     grep -qxF -- "$line" "$tmp/insns.5" || echo "instruction $line is not in goal-bin.5"

@@ -643,6 +643,47 @@ static void binomial(int rank, int size, int root, struct tree *t)
 		}
 }
 
+/* Each op needs the next one: dependencies come in no order, and wait for instances that come later. */
+static void sizes(void)
+{
+	static const char text[] = "schedule chain(n = 1)\nrank r of p {\n"
+				   "  for i = 0 to n - 1 { c[i]: calc i; c[i] requires c[i + 1], c[i + 1], c[i + 2] }\n"
+				   "  z: nop\n  z requires c[0]\n}\n";
+	struct image m = make(text, 0, false, NULL);
+	struct bin b;
+
+	CU_ASSERT_EQUAL_FATAL(bin_open(&b, m.at, m.size), 0);
+	for (uint32_t n = 1; n < 20000; n += n < 300 ? 1 : 9999) {
+		struct bin_arg arg = { .known = true, .value = n };
+		struct bin_args a = { .size = 1, .args = &arg };
+		struct ir_fault fault;
+		struct ir_rank r;
+		bool same = true;
+
+		CU_ASSERT_EQUAL_FATAL(ir_rank_specialise(&b, &a, &r, &fault), 0);
+		CU_ASSERT_EQUAL_FATAL(r.nops, n + 1);
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t left = n - 1 - i, want = left < 2 ? left : 2;
+
+			same &= r.ops[i].kind == BIN_OP_CALC && r.ops[i].len == i &&
+				r.dep_at[i + 1] - r.dep_at[i] == want;
+			for (uint32_t k = 0; same && k < want; k++)
+				same &= r.deps[r.dep_at[i] + k] == i + 1 + k;
+		}
+		CU_ASSERT(same);
+		CU_ASSERT_EQUAL(r.dep_at[n + 1] - r.dep_at[n], 1);
+		CU_ASSERT_EQUAL(r.deps[r.dep_at[n]], 0);
+		ir_rank_fini(&r);
+		/* Fuel is counted to the instruction. */
+		a.fuel = fault.steps;
+		CU_ASSERT_EQUAL(ir_rank_specialise(&b, &a, &r, &fault), 0);
+		ir_rank_fini(&r);
+		a.fuel--;
+		CU_ASSERT_EQUAL(ir_rank_specialise(&b, &a, &r, &fault), -ERR_FUEL);
+	}
+	free(m.at);
+}
+
 static void same_tree(const struct bin *b, int rank, int size, int root)
 {
 	struct bin_op ops[32];
@@ -765,6 +806,7 @@ static const struct unit_test tests[] = {
 	{ "sections", sections },
 	{ "wide", wide },
 	{ "space", space },
+	{ "sizes", sizes },
 	{ "arithmetic", arithmetic },
 	{ "division", division },
 	{ "binomial_parametric", binomial_parametric },
