@@ -14,6 +14,9 @@
 #include <string.h>
 
 #define MAX_REGS 4096
+#define CONSTS 16 /* registers that hold constants, from FIRST_CONST on */
+#define FIRST_CONST 3
+#define FIRST_VAR (FIRST_CONST + CONSTS)
 
 struct var {
 	const char *name;
@@ -33,6 +36,8 @@ struct gen {
 	VEC(struct var) vars;
 	VEC(struct label) labels;
 	uint16_t *bufreg; /* the register with the size of each buffer */
+	int64_t constant[CONSTS];
+	unsigned nconsts;
 	unsigned top; /* first free register */
 	unsigned most;
 	struct goal_loc at; /* of what is being emitted */
@@ -75,7 +80,7 @@ static uint16_t new_reg(struct gen *g)
 {
 	if (g->top >= MAX_REGS - 1) {
 		error(g, g->at, "syntax", "%s", "the schedule has too many variables");
-		g->top = 3;
+		g->top = FIRST_VAR;
 	}
 	if (g->top + 1 > g->most)
 		g->most = g->top + 1;
@@ -165,75 +170,111 @@ static void collect_labels(struct gen *g, const struct goal_stmt *s, bool loop)
 	}
 }
 
+/* Whether statements give a variable another value. */
+static bool assigns(const struct goal_stmt *s, const char *name)
+{
+	for (; s; s = s->next)
+		if ((s->kind == GOAL_S_LET && !strcmp(s->name, name)) || assigns(s->body, name) ||
+		    assigns(s->other, name))
+			return true;
+	return false;
+}
+
 /* ---- expressions ---- */
 
-static uint16_t gen_expr(struct gen *g, const struct goal_expr *e);
+/* Generators of expressions take the register that the value shall be in, or ANY, and return the one where it is.
+ * It is written last, when all operands have been read. */
+#define ANY BIN_NOREG
 
-static void gen_into(struct gen *g, const struct goal_expr *e, uint16_t reg)
+static uint16_t gen_expr(struct gen *g, const struct goal_expr *e, uint16_t into);
+
+static uint16_t result(struct gen *g, uint16_t into)
+{
+	return into == ANY ? new_reg(g) : into;
+}
+
+static void gen_into(struct gen *g, const struct goal_expr *e, uint16_t into)
 {
 	unsigned top = g->top;
-	uint16_t r = gen_expr(g, e);
 
-	if (r != reg)
-		emit_abc(g, BIN_MOV, reg, r, 0);
+	gen_expr(g, e, into);
 	g->top = top;
 }
 
-static uint16_t gen_num(struct gen *g, int64_t v)
+static void load_num(struct gen *g, int64_t v, uint16_t into)
 {
-	uint16_t r = new_reg(g);
-
 	if (v == (int32_t)v) {
-		emit_imm(g, BIN_IMM, r, v);
-		return r;
+		emit_imm(g, BIN_IMM, into, v);
+		return;
 	}
 	if (VEC_PUSH(&g->im->consts, v))
 		no_memory(g);
-	emit_imm(g, BIN_CONST, r, (int64_t)g->im->consts.n - 1);
-	return r;
+	emit_imm(g, BIN_CONST, into, (int64_t)g->im->consts.n - 1);
 }
 
-static uint16_t gen_name(struct gen *g, const struct goal_expr *e)
+/* The first constants that occur have registers of their own, which are loaded once. */
+static uint16_t gen_num(struct gen *g, int64_t v, uint16_t into)
+{
+	unsigned i = 0;
+
+	while (i < g->nconsts && g->constant[i] != v)
+		i++;
+	if (into != ANY || i == CONSTS) {
+		into = result(g, into);
+		load_num(g, v, into);
+		return into;
+	}
+	if (i == g->nconsts)
+		g->constant[g->nconsts++] = v;
+	return (uint16_t)(FIRST_CONST + i);
+}
+
+static uint16_t gen_name(struct gen *g, const struct goal_expr *e, uint16_t into)
 {
 	const struct var *v = find_var(g, e->name);
 	const struct goal_param *p;
 	unsigned index;
-	uint16_t r;
 
-	if (v)
+	if (v && into == ANY)
 		return v->reg;
+	if (v) {
+		if (v->reg != into)
+			emit_abc(g, BIN_MOV, into, v->reg, 0);
+		return into;
+	}
 	p = find_param(g, e->name, &index);
 	if (!p)
 		error(g, e->loc, "name", "%s is not declared", e->name);
 	else if (p->length)
 		error(g, e->loc, "name", "%s is a vector: give it an index", e->name);
-	r = new_reg(g);
+	into = result(g, into);
 	if (p && !p->length)
-		emit(g, (struct bin_word){ .op = BIN_PARAM, .a = r, .b = (uint16_t)index });
-	return r;
+		emit(g, (struct bin_word){ .op = BIN_PARAM, .a = into, .b = (uint16_t)index });
+	return into;
 }
 
-static uint16_t gen_index(struct gen *g, const struct goal_expr *e)
+static uint16_t gen_index(struct gen *g, const struct goal_expr *e, uint16_t into)
 {
 	unsigned index;
 	const struct goal_param *p = find_param(g, e->name, &index);
-	uint16_t i = gen_expr(g, e->arg[0]), r = new_reg(g);
+	uint16_t i = gen_expr(g, e->arg[0], ANY);
 
+	into = result(g, into);
 	if (!p || find_var(g, e->name))
 		error(g, e->loc, "name", "%s is no vector", e->name);
 	else if (!p->length)
 		error(g, e->loc, "name", "%s is no vector", e->name);
 	else
-		emit(g, (struct bin_word){ .op = BIN_ELEM, .a = r, .b = (uint16_t)index, .c = i });
-	return r;
+		emit(g, (struct bin_word){ .op = BIN_ELEM, .a = into, .b = (uint16_t)index, .c = i });
+	return into;
 }
 
 /* blockoff(n, k, i) and blocklen(n, k, i): the i-th of k parts of n elements; the first n mod k parts
  * have one element more. */
-static uint16_t gen_block(struct gen *g, const struct goal_expr *e, bool off)
+static uint16_t gen_block(struct gen *g, const struct goal_expr *e, bool off, uint16_t into)
 {
-	uint16_t n = gen_expr(g, e->arg[0]), k = gen_expr(g, e->arg[1]), i = gen_expr(g, e->arg[2]);
-	uint16_t r = new_reg(g), quot = new_reg(g), rest = new_reg(g);
+	uint16_t n = gen_expr(g, e->arg[0], ANY), k = gen_expr(g, e->arg[1], ANY), i = gen_expr(g, e->arg[2], ANY);
+	uint16_t quot = new_reg(g), rest = new_reg(g);
 
 	emit_abc(g, BIN_DIV, quot, n, k);
 	emit_abc(g, BIN_MOD, rest, n, k);
@@ -243,11 +284,12 @@ static uint16_t gen_block(struct gen *g, const struct goal_expr *e, bool off)
 	} else {
 		emit_abc(g, BIN_LT, rest, i, rest);
 	}
-	emit_abc(g, BIN_ADD, r, quot, rest);
-	return r;
+	into = result(g, into);
+	emit_abc(g, BIN_ADD, into, quot, rest);
+	return into;
 }
 
-static uint16_t gen_call(struct gen *g, const struct goal_expr *e)
+static uint16_t gen_call(struct gen *g, const struct goal_expr *e, uint16_t into)
 {
 	static const struct {
 		const char *name;
@@ -267,80 +309,96 @@ static uint16_t gen_call(struct gen *g, const struct goal_expr *e)
 		if (fns[i].nargs != e->nargs) {
 			goal_diag(g->d, GOAL_ERROR, e->loc, "name", "%s takes %u argument%s, not %u", e->name,
 				  fns[i].nargs, fns[i].nargs == 1 ? "" : "s", e->nargs);
-			return new_reg(g);
+			return result(g, into);
 		}
 		if (fns[i].op == BIN_END)
-			return gen_block(g, e, !strcmp(e->name, "blockoff"));
-		uint16_t a = gen_expr(g, e->arg[0]), b = e->nargs > 1 ? gen_expr(g, e->arg[1]) : 0;
-		uint16_t r = new_reg(g);
+			return gen_block(g, e, !strcmp(e->name, "blockoff"), into);
+		uint16_t a = gen_expr(g, e->arg[0], ANY), b = e->nargs > 1 ? gen_expr(g, e->arg[1], ANY) : 0;
 
-		emit_abc(g, fns[i].op, r, a, b);
-		return r;
+		into = result(g, into);
+		emit_abc(g, fns[i].op, into, a, b);
+		return into;
 	}
 	error(g, e->loc, "name", "there is no function %s", e->name);
-	return new_reg(g);
+	return result(g, into);
 }
 
-/* and, or, ?: evaluate only what they need. */
-static uint16_t gen_lazy(struct gen *g, const struct goal_expr *e)
+/* and, or: evaluate only what they need. The value is 0 or 1. */
+static uint16_t gen_logic(struct gen *g, const struct goal_expr *e, uint16_t into)
 {
-	uint16_t r = new_reg(g);
-	uint32_t skip, end;
+	uint16_t r = new_reg(g); /* not into, which arg 1 may read */
+	uint32_t skip;
 
 	gen_into(g, e->arg[0], r);
-	if (e->kind == GOAL_E_COND) {
-		skip = emit_imm(g, BIN_JZ, r, 0);
-		gen_into(g, e->arg[1], r);
-		end = emit_imm(g, BIN_JMP, 0, 0);
-		jump_here(g, skip);
-		gen_into(g, e->arg[2], r);
-		jump_here(g, end);
-		return r;
-	}
 	skip = emit_imm(g, e->kind == GOAL_E_AND ? BIN_JZ : BIN_JNZ, r, 0);
 	gen_into(g, e->arg[1], r);
 	jump_here(g, skip);
-	/* The value is 0 or 1. */
 	emit_abc(g, BIN_NOT, r, r, 0);
-	emit_abc(g, BIN_NOT, r, r, 0);
-	return r;
+	into = into == ANY ? r : into;
+	emit_abc(g, BIN_NOT, into, r, 0);
+	return into;
 }
 
-static uint16_t gen_expr(struct gen *g, const struct goal_expr *e)
+/* ?: evaluates only what it needs. */
+static uint16_t gen_choice(struct gen *g, const struct goal_expr *e, uint16_t into)
 {
-	uint16_t a, b, r;
+	uint32_t skip = emit_imm(g, BIN_JZ, gen_expr(g, e->arg[0], ANY), 0), end;
+
+	into = result(g, into);
+	gen_into(g, e->arg[1], into);
+	end = emit_imm(g, BIN_JMP, 0, 0);
+	jump_here(g, skip);
+	gen_into(g, e->arg[2], into);
+	jump_here(g, end);
+	return into;
+}
+
+static uint16_t gen_expr(struct gen *g, const struct goal_expr *e, uint16_t into)
+{
+	uint16_t a, b;
 	struct goal_loc old = g->at;
 
 	g->at = e->loc;
 	switch (e->kind) {
 	case GOAL_E_NUM:
-		r = gen_num(g, e->num);
+		into = gen_num(g, e->num, into);
 		break;
 	case GOAL_E_NAME:
-		r = gen_name(g, e);
+		into = gen_name(g, e, into);
 		break;
 	case GOAL_E_INDEX:
-		r = gen_index(g, e);
+		into = gen_index(g, e, into);
 		break;
 	case GOAL_E_CALL:
-		r = gen_call(g, e);
+		into = gen_call(g, e, into);
 		break;
 	case GOAL_E_UNARY:
-		a = gen_expr(g, e->arg[0]);
-		r = new_reg(g);
-		emit_abc(g, e->fn, r, a, 0);
-		break;
 	case GOAL_E_BINARY:
-		a = gen_expr(g, e->arg[0]);
-		b = gen_expr(g, e->arg[1]);
-		r = new_reg(g);
+		a = gen_expr(g, e->arg[0], ANY);
+		b = e->kind == GOAL_E_BINARY ? gen_expr(g, e->arg[1], ANY) : 0;
+		into = result(g, into);
 		g->at = e->loc;
-		emit_abc(g, e->fn, r, a, b);
+		emit_abc(g, e->fn, into, a, b);
+		break;
+	case GOAL_E_COND:
+		into = gen_choice(g, e, into);
 		break;
 	default:
-		r = gen_lazy(g, e);
+		into = gen_logic(g, e, into);
 	}
 	g->at = old;
+	return into;
+}
+
+/* A register that holds the value for as long as these statements run. */
+static uint16_t gen_kept(struct gen *g, const struct goal_expr *e, const struct goal_stmt *during)
+{
+	uint16_t r;
+
+	if (e->kind == GOAL_E_NUM || (e->kind == GOAL_E_NAME && find_var(g, e->name) && !assigns(during, e->name)))
+		return gen_expr(g, e, ANY);
+	r = new_reg(g);
+	gen_into(g, e, r);
 	return r;
 }
 
@@ -365,8 +423,8 @@ static void gen_range(struct gen *g, const struct goal_range *range, bool write,
 	t->off[k] = BIN_NOREG;
 	*len = g->bufreg[buf];
 	if (range->off) {
-		t->off[k] = gen_expr(g, range->off);
-		*len = range->len ? gen_expr(g, range->len) : gen_num(g, 1);
+		t->off[k] = gen_expr(g, range->off, ANY);
+		*len = range->len ? gen_expr(g, range->len, ANY) : gen_num(g, 1, ANY);
 	}
 }
 
@@ -389,14 +447,14 @@ static void gen_labelref(struct gen *g, const struct goal_labelref *l, bool decl
 	*label = (uint32_t)(known - g->labels.at);
 	for (int k = 0; k < 2; k++)
 		if (l->index[k])
-			index[k] = gen_expr(g, l->index[k]);
+			index[k] = gen_expr(g, l->index[k], ANY);
 }
 
 /* "reduce b with a into b": the second b has to be the first. */
 static void gen_again(struct gen *g, const struct goal_range *again, const struct bin_tmpl *t)
 {
 	struct bin_tmpl second = *t;
-	uint16_t zero = gen_num(g, 0), len, same = new_reg(g);
+	uint16_t zero = gen_num(g, 0, ANY), len, same = new_reg(g);
 
 	gen_range(g, again, true, &second, 1, &len);
 	emit_abc(g, BIN_EQ, same, t->off[1] == BIN_NOREG ? zero : t->off[1],
@@ -434,9 +492,9 @@ static void gen_op(struct gen *g, const struct goal_stmt *s)
 	if (s->again)
 		gen_again(g, s->again, &t);
 	if (s->op == GOAL_CALC)
-		t.len = gen_expr(g, s->expr);
+		t.len = gen_expr(g, s->expr, ANY);
 	for (unsigned c = 0; c < GOAL_NCLAUSES; c++)
-		*fields[c] = s->clause[c] ? gen_expr(g, s->clause[c]) : BIN_NOREG;
+		*fields[c] = s->clause[c] ? gen_expr(g, s->clause[c], ANY) : BIN_NOREG;
 	if (s->label)
 		gen_labelref(g, s->label, true, &t.label, t.index);
 	g->at = s->loc;
@@ -481,7 +539,7 @@ static void gen_let(struct gen *g, const struct goal_stmt *s)
 
 static void gen_if(struct gen *g, const struct goal_stmt *s)
 {
-	uint16_t c = gen_expr(g, s->expr);
+	uint16_t c = gen_expr(g, s->expr, ANY);
 	uint32_t skip = emit_imm(g, BIN_JZ, c, 0);
 
 	gen_block_of(g, s->body);
@@ -496,33 +554,34 @@ static void gen_if(struct gen *g, const struct goal_stmt *s)
 	}
 }
 
-/* The loop counts in a register of its own, so that the body may change its variable. */
+/* Where the body changes the variable, the loop counts in a register of its own. The condition stands at the end. */
 static void gen_for(struct gen *g, const struct goal_stmt *s)
 {
 	size_t vars = g->vars.n;
-	uint16_t k = new_reg(g), to = new_reg(g), by = new_reg(g), go = new_reg(g), var = new_reg(g);
-	uint32_t top, end;
+	uint16_t k = new_reg(g), var = assigns(s->body, s->name) ? new_reg(g) : k, to, by, go;
+	uint32_t test, top;
 
 	gen_into(g, s->expr, k);
-	gen_into(g, s->to, to);
+	to = gen_kept(g, s->to, s->body);
+	go = new_reg(g);
 	if (s->by) {
-		gen_into(g, s->by, by);
-		emit_imm(g, BIN_IMM, go, 0);
-		emit_abc(g, BIN_LT, go, go, by);
+		by = gen_kept(g, s->by, s->body);
+		emit_abc(g, BIN_LT, go, gen_num(g, 0, ANY), by);
 		emit_imm(g, BIN_ASSERT, go, string(g, "the step of a loop is not positive"));
 	} else {
-		emit_imm(g, BIN_IMM, by, 1);
+		by = gen_num(g, 1, ANY);
 	}
+	test = emit_imm(g, BIN_JMP, 0, 0);
 	add_var(g, s->name, var);
 	top = (uint32_t)g->im->code.n;
-	emit_abc(g, BIN_LE, go, s->down ? to : k, s->down ? k : to);
-	end = emit_imm(g, BIN_JZ, go, 0);
-	emit_abc(g, BIN_MOV, var, k, 0);
+	if (var != k)
+		emit_abc(g, BIN_MOV, var, k, 0);
 	gen_block_of(g, s->body);
 	g->at = s->loc;
 	emit_abc(g, s->down ? BIN_SUB : BIN_ADD, k, k, by);
-	emit_imm(g, BIN_JMP, 0, top);
-	jump_here(g, end);
+	jump_here(g, test);
+	emit_abc(g, BIN_LE, go, s->down ? to : k, s->down ? k : to);
+	emit_imm(g, BIN_JNZ, go, top);
 	g->vars.n = vars;
 }
 
@@ -547,7 +606,7 @@ static void gen_stmt(struct gen *g, const struct goal_stmt *s)
 		break;
 	case GOAL_S_ASSERT:
 		if (VEC_PUSH(&g->im->asserts,
-			     emit_imm(g, BIN_ASSERT, gen_expr(g, s->expr), string(g, s->name))))
+			     emit_imm(g, BIN_ASSERT, gen_expr(g, s->expr, ANY), string(g, s->name))))
 			no_memory(g);
 		break;
 	}
@@ -612,15 +671,15 @@ static void gen_prologue(struct gen *g)
 	enum goal_mode mode;
 
 	if (g->im->meta.root != BIN_NONE) {
-		uint16_t root = new_reg(g), ok = new_reg(g), zero = new_reg(g);
+		uint16_t root = new_reg(g), ok = new_reg(g);
 
 		emit(g, (struct bin_word){ .op = BIN_PARAM, .a = root, .b = (uint16_t)g->im->meta.root });
 		emit_abc(g, BIN_LT, ok, root, 1);
 		emit_imm(g, BIN_ASSERT, ok, string(g, "the root is out of range"));
-		emit_imm(g, BIN_IMM, zero, 0);
-		emit_abc(g, BIN_LE, ok, zero, root);
+		emit_abc(g, BIN_LE, ok, gen_num(g, 0, ANY), root);
 		emit_imm(g, BIN_ASSERT, ok, string(g, "the root is out of range"));
-		g->top -= 3;
+		g->top--;
+		add_var(g, "root", root);
 	}
 	for (const struct goal_param *p = g->s->params; p; p = p->next, index++) {
 		uint16_t len, want, same;
@@ -633,7 +692,7 @@ static void gen_prologue(struct gen *g)
 		len = new_reg(g);
 		same = new_reg(g);
 		emit(g, (struct bin_word){ .op = BIN_VECLEN, .a = len, .b = (uint16_t)index });
-		want = gen_expr(g, p->length);
+		want = gen_expr(g, p->length, ANY);
 		emit_abc(g, BIN_EQ, same, len, want);
 		snprintf(text, sizeof text, "the vector %.64s has the wrong length", p->name);
 		emit_imm(g, BIN_ASSERT, same, string(g, text));
@@ -642,12 +701,12 @@ static void gen_prologue(struct gen *g)
 	index = 0;
 	for (const struct goal_buffer *b = g->s->buffers; b; b = b->next, index++) {
 		struct bin_buffer out = { .name = string(g, b->name), .mode = (uint8_t)b->mode };
-		uint16_t r = new_reg(g);
+		uint16_t r;
 
 		if (find_buffer(g, b->name, &mode) != (int)index)
 			error(g, b->loc, "name", "the buffer %s is declared twice", b->name);
 		g->at = b->loc;
-		gen_into(g, b->length, r);
+		r = gen_kept(g, b->length, NULL);
 		g->bufreg[index] = r;
 		if (VEC_PUSH(&g->im->buffers, out))
 			no_memory(g);
@@ -659,6 +718,7 @@ static __attribute__((noinline)) void gen_schedule(struct gen *g)
 {
 	const struct goal_schedule *s = g->s;
 	struct ir_image *im = g->im;
+	uint32_t consts, start;
 
 	im->meta.flags = BIN_F_PARAMETRIC;
 	im->meta.name = string(g, s->name);
@@ -670,8 +730,17 @@ static __attribute__((noinline)) void gen_schedule(struct gen *g)
 	add_var(g, "count", 2);
 	collect_labels(g, s->body, false);
 	gen_params(g);
+	consts = emit_imm(g, BIN_JMP, 0, 0);
+	start = (uint32_t)g->im->code.n;
 	gen_prologue(g);
 	gen_block_of(g, s->body);
+	emit_abc(g, BIN_END, 0, 0, 0);
+	/* The program begins with what stands at its end: by now it is known which constants there are. */
+	jump_here(g, consts);
+	g->at = s->loc;
+	for (unsigned i = 0; i < g->nconsts; i++)
+		load_num(g, g->constant[i], (uint16_t)(FIRST_CONST + i));
+	emit_imm(g, BIN_JMP, 0, start);
 	emit_abc(g, BIN_END, 0, 0, 0);
 	im->meta.nregs = g->most;
 	im->meta.nlabels = (uint32_t)g->labels.n;
@@ -679,7 +748,7 @@ static __attribute__((noinline)) void gen_schedule(struct gen *g)
 
 int lower_program(struct goal_diags *d, const struct goal_schedule *s, struct ir_image *im)
 {
-	struct gen g = { .d = d, .s = s, .im = im, .top = 3, .most = 3, .at = s->loc };
+	struct gen g = { .d = d, .s = s, .im = im, .top = FIRST_VAR, .most = FIRST_VAR, .at = s->loc };
 	size_t nbuf = 1;
 	volatile int err = 0;
 
