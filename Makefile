@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# make deps demo | make deps check | make | make check-quick | make asan ubsan tsan | make fuzz
+# make deps demo | make deps check | make | make check-quick | make matrix | make asan ubsan tsan | make fuzz
 
 MAKEFLAGS += -r
 .DELETE_ON_ERROR:
@@ -27,7 +27,7 @@ COMPILER := $(READER) bin_write checks compile ir lower_concrete lower_plain low
 RUNTIME  := api bind board cpus ctx dump group heap kernels sched types
 BACKENDS := backends engine layout shm/bind shm/move shm/shm
 REFERENCE := loop/loop
-GOALRUN  := launch main oracle rank
+GOALRUN  := launch main oracle rank sweep values
 
 obj = $(patsubst %,$(BUILD)/$(1)/%.o,$(2))
 GENERATED := $(call obj,lang,plain.tab plain.lex parametric.tab parametric.lex)
@@ -119,9 +119,9 @@ $(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c))
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/plain.sh tests/rt.sh tests/dump.sh tests/goalrun.sh tests/unit.sh \
+QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/plain.sh tests/rt.sh tests/dump.sh tests/goalrun.sh tests/oracle.sh tests/unit.sh \
              tests/freestanding.sh tests/fastpath.sh man/lint.sh
-CAMPAIGNS := tests/bcast.sh tests/epoch.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/fuzz.sh
+CAMPAIGNS := tests/matrix.sh tests/epoch.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/fuzz.sh
 VARIANTS  := tests/variants.sh tests/docs.sh
 
 tests: all $(TEST_BINS)
@@ -134,10 +134,10 @@ check:
 # A minute's worth while editing.
 check-quick:
 	@$(PARALLEL) tests
-	@SIZES="1 2 5" STARTS=2000 $(RUN) $(QUICK) tests/bcast.sh
+	@SIZES="1 2 5" STARTS=2000 $(RUN) $(QUICK) tests/matrix.sh
 
 # The same under sanitizers; each has its own objects.
-SANITIZED := tests/diag.sh tests/samples.sh tests/plain.sh tests/unit.sh tests/rt.sh tests/bcast.sh tests/epoch.sh
+SANITIZED := tests/diag.sh tests/samples.sh tests/plain.sh tests/unit.sh tests/rt.sh tests/matrix.sh tests/epoch.sh
 asan:
 	@$(PARALLEL) BUILD=build-asan SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g" tests
 	@SIZES="1 2 5 8" STARTS=4000 BUILD=build-asan bash tests/run.sh $(SANITIZED) tests/kill.sh
@@ -146,13 +146,17 @@ ubsan:
 	@SIZES="1 2 5 8" STARTS=4000 BUILD=build-ubsan bash tests/run.sh $(SANITIZED)
 tsan:
 	@$(PARALLEL) BUILD=build-tsan SAN=-fsanitize=thread CFLAGS="-O1 -g" tests
-	@SIZES="2 5" KINDS=threads STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh tests/rt.sh tests/bcast.sh tests/epoch.sh
+	@SIZES="2 5" KINDS=threads STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh tests/rt.sh tests/matrix.sh tests/epoch.sh
 
 # The campaigns in full.
 epoch:
 	@$(PARALLEL) tests
 	@STARTS=100000 $(RUN) tests/epoch.sh
 	@$(MAKE) tsan STARTS=100000
+# Every combination that a schedule of the library has to pass.
+matrix:
+	@$(PARALLEL) tests
+	@SWEEP=all $(RUN) tests/matrix.sh
 kill:
 	@$(PARALLEL) tests
 	@RUNS=200 $(RUN) tests/kill.sh
@@ -197,4 +201,4 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all clean tests check check-quick asan ubsan tsan epoch kill fuzz bench deps demo
+.PHONY: all clean tests check check-quick asan ubsan tsan epoch matrix kill fuzz bench deps demo

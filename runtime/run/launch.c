@@ -94,6 +94,8 @@ static int reap(pid_t *pids, uint32_t n, int *died, struct rt_board *board, cons
 		} else if (sig > 0 && sig != SIGCHLD) {
 			signal_all(pids, n, SIGKILL);
 			rc = EXIT_FAULT;
+			if (l)
+				run_reproduce(l->o, atomic_load(&l->shared->at_case));
 		}
 	}
 	progress(l, true);
@@ -123,6 +125,8 @@ static void report(const struct run_launch *l, const int *died)
 			fprintf(stderr, "goalrun: rank %u: %s\n", r, l->error[r]);
 		else if (died && died[r] == SIGKILL)
 			fprintf(stderr, "goalrun: rank %u: killed\n", r);
+	if (l->shared->failed_case)
+		run_reproduce(l->o, l->shared->failed_case - 1);
 }
 
 static int launch_processes(struct run_launch *l)
@@ -165,38 +169,55 @@ struct thread {
 	pthread_t id;
 	struct run_launch *l;
 	uint32_t rank;
-	int rc;
+	_Atomic bool done;
 };
 
 static void *thread_main(void *arg)
 {
 	struct thread *t = arg;
 
-	t->rc = run_rank(t->l, t->rank);
-	if (t->rc) { /* the others may wait for this one for ever */
+	if (run_rank(t->l, t->rank)) { /* the others may wait for this one for ever */
 		report(t->l, NULL);
 		_exit(EXIT_FAULT);
 	}
+	atomic_store(&t->done, true);
 	return NULL;
 }
 
 static int launch_threads(struct run_launch *l)
 {
-	uint32_t n = l->o->nranks, made = 0;
+	uint32_t n = l->o->nranks;
 	struct thread *t = mem_calloc(n, sizeof *t);
-	int rc = t ? EXIT_OK : EXIT_FAULT;
+	sigset_t asked, old;
 
-	for (; made < n && !rc; made++) {
-		t[made] = (struct thread){ .l = l, .rank = made };
-		if (pthread_create(&t[made].id, NULL, thread_main, &t[made])) {
+	if (!t)
+		return EXIT_FAULT;
+	block_signals(&asked, &old);
+	for (uint32_t r = 0; r < n; r++) {
+		t[r].l = l;
+		t[r].rank = r;
+		if (pthread_create(&t[r].id, NULL, thread_main, &t[r])) {
 			fprintf(stderr, "goalrun: pthread_create failed\n");
 			_exit(EXIT_FAULT);
 		}
 	}
-	for (uint32_t r = 0; r < made; r++)
-		pthread_join(t[r].id, NULL);
+	for (uint32_t r = 0; r < n;) {
+		const struct timespec tick = { 0, 20000000 };
+
+		if (atomic_load(&t[r].done)) {
+			pthread_join(t[r++].id, NULL);
+			continue;
+		}
+		progress(l, false);
+		if (sigtimedwait(&asked, NULL, &tick) > 0) {
+			run_reproduce(l->o, atomic_load(&l->shared->at_case));
+			_exit(EXIT_FAULT);
+		}
+	}
+	progress(l, true);
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	free(t);
-	return rc;
+	return EXIT_OK;
 }
 
 /* ---- both ---- */
@@ -211,7 +232,7 @@ void *run_shared_memory(size_t size)
 int launch_schedule(struct run_launch *l)
 {
 	uint32_t n = l->o->nranks;
-	size_t board = rt_board_size(n), errors = n * sizeof *l->error;
+	size_t board = rt_board_size(n), errors = n * sizeof *l->error, words = n * sizeof *l->entered;
 	int rc = EXIT_FAULT;
 
 	/* A launch of its own for each memory kind: the environment is read at bind. */
@@ -220,7 +241,8 @@ int launch_schedule(struct run_launch *l)
 	l->board = run_shared_memory(board);
 	l->shared = run_shared_memory(sizeof *l->shared);
 	l->error = run_shared_memory(errors);
-	if (l->board && l->shared && l->error) {
+	l->entered = run_shared_memory(words);
+	if (l->board && l->shared && l->error && l->entered) {
 		l->board->size = n;
 		rt_usr1_hold(); /* processes inherit it: no SIGUSR1 comes too early for a rank */
 		rc = l->o->threads ? launch_threads(l) : launch_processes(l);
@@ -234,6 +256,8 @@ int launch_schedule(struct run_launch *l)
 		munmap(l->shared, sizeof *l->shared);
 	if (l->error)
 		munmap(l->error, errors);
+	if (l->entered)
+		munmap(l->entered, words);
 	if (l->memory == RUN_STAGED)
 		unsetenv("GOAL_SHM_DIRECT");
 	return rc;

@@ -18,11 +18,18 @@ const char *const run_type_names[MPIX_SCHED_BASICS] = {
 	MPIX_SCHED_BASIC_LIST(X)
 #undef X
 };
+const char *const run_op_names[RUN_USER + 1] = {
+#define X(NAME, name) #name,
+	MPIX_SCHED_BUILTIN_LIST(X)
+#undef X
+	"user",
+};
 
 static const char usage_text[] =
 	"usage: goalrun -n RANKS [options] SCHEDULE\n"
 	"       goalrun -n RANKS -- PROGRAM [ARG...]\n"
-	"options: --count N[,N...] --type T[,T...] --root R[,R...]|all --memory heap|private|staged[,...]\n"
+	"options: --count N[,N...] --type T[,T...] --op O[,O...] --root R[,R...]|all\n"
+	"         --memory heap|private|staged[,...] --sweep all|pairs\n"
 	"         -D name=value[,value...] -T pass --iters N --warmup N --seed N --delay USEC\n"
 	"         --ranks processes|threads --backend shm --progress app --verify --json\n"
 	"         --dump-after SECONDS\n";
@@ -36,9 +43,8 @@ struct goalrun {
 	struct run_options o;
 	int64_t nranks;
 	const char *input;
-	struct list counts, roots, types, memories;
+	struct list counts, roots, types, ops, memories;
 	bool all_roots;
-	char *passes;
 	struct goal_diags *diags;
 	struct bin bin;
 	struct bin_arg *args;
@@ -94,16 +100,17 @@ static int number(const char *option, const char *s, int64_t min, int64_t max, i
 
 static int parse_options(struct goalrun *g, int argc, char **argv)
 {
-	enum { COUNT = 256, TYPE, ROOT, MEMORY, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS, VERIFY, JSON, DUMP_AFTER,
+	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS, VERIFY, JSON, DUMP_AFTER,
 	       LATER, HELP, VERSION };
 	static const struct option longs[] = {
 		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "root", 1, NULL, ROOT },
 		{ "memory", 1, NULL, MEMORY },	{ "iters", 1, NULL, ITERS },	{ "warmup", 1, NULL, WARMUP },
 		{ "seed", 1, NULL, SEED },	{ "delay", 1, NULL, DELAY },	{ "ranks", 1, NULL, RANKS },
 		{ "backend", 1, NULL, BACKEND }, { "progress", 1, NULL, PROGRESS }, { "verify", 0, NULL, VERIFY },
+		{ "op", 1, NULL, OP },		{ "sweep", 1, NULL, SWEEP },
 		{ "json", 0, NULL, JSON },	{ "dump-after", 1, NULL, DUMP_AFTER }, { "help", 0, NULL, HELP },	{ "version", 0, NULL, VERSION },
 		{ "engine", 1, NULL, LATER },	{ "placement", 1, NULL, LATER }, { "comm-cores", 1, NULL, LATER },
-		{ "wait", 1, NULL, LATER },	{ "op", 1, NULL, LATER },	{ "hosts", 1, NULL, LATER },
+		{ "wait", 1, NULL, LATER },	{ "hosts", 1, NULL, LATER },
 		{ "no-shm", 0, NULL, LATER },	{ "overlap", 0, NULL, LATER },	{ "tests", 1, NULL, LATER },
 		{ "calibrate", 0, NULL, LATER }, { "tune", 0, NULL, LATER },	{ "trace", 1, NULL, LATER },
 		{ NULL, 0, NULL, 0 },
@@ -124,13 +131,24 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 				err = usage("-D takes name=value[,value...], not %s", optarg);
 			break;
 		case 'T':
-			g->passes = optarg;
+			o->passes = optarg;
 			break;
 		case COUNT:
 			err = parse_list(&g->counts, "--count", optarg, NULL, 0);
 			break;
 		case TYPE:
 			err = parse_list(&g->types, "--type", optarg, run_type_names, MPIX_SCHED_BASICS);
+			break;
+		case OP: /* no_op is none */
+			err = parse_list(&g->ops, "--op", optarg, run_op_names, RUN_USER + 1);
+			for (size_t i = 0; i < g->ops.n && !err; i++)
+				if (g->ops.at[i] == MPIX_SCHED_NO_OP)
+					err = usage("--op cannot be no_op");
+			break;
+		case SWEEP:
+			o->pairs = !strcmp(optarg, "pairs");
+			if (!o->pairs && strcmp(optarg, "all") != 0)
+				err = usage("--sweep is all or pairs, not %s", optarg);
 			break;
 		case ROOT:
 			g->all_roots = !strcmp(optarg, "all");
@@ -229,13 +247,13 @@ static int load(struct goalrun *g)
 	if (len && (unsigned char)data[0] == 0x89) {
 		o->image = data;
 		o->size = len;
-		if (g->passes)
+		if (o->passes)
 			return usage("-T works on a schedule's text: give it to goalc for this binary");
 		err = bin_check(data, len);
 		if (err)
 			goal_diag(g->diags, GOAL_ERROR, (struct goal_loc){ 0 }, NULL, "%s", err_text(err));
 	} else {
-		struct compile_options c = { .debug = true, .passes = g->passes };
+		struct compile_options c = { .debug = true, .passes = o->passes };
 
 		err = compile_text(g->diags, g->input, data, len, &c, &o->image, &o->size);
 		free(data);
@@ -256,23 +274,49 @@ static int load(struct goalrun *g)
 	return 0;
 }
 
+/* Whether a type has an operation; what is not reduced has all, and so has goalrun's own operation. */
+static bool defined(int64_t type, int64_t op)
+{
+	return op == MPIX_SCHED_NO_OP || op == RUN_USER || rt_kernels_base.of[type][op];
+}
+
+/* Every combination, but for types that do not have the operation, as long as others remain. */
 static int add_cases(struct goalrun *g)
 {
 	VEC(struct run_case) v = { 0 };
+	bool any = false;
 	int err = 0;
 
+	for (size_t t = 0; t < g->types.n; t++)
+		for (size_t k = 0; k < g->ops.n; k++)
+			any |= defined(g->types.at[t], g->ops.at[k]);
 	for (size_t m = 0; m < g->memories.n; m++)
 		for (size_t t = 0; t < g->types.n; t++)
-			for (size_t r = 0; r < g->roots.n; r++)
-				for (size_t c = 0; c < g->counts.n && !err; c++)
-					err = VEC_PUSH(&v, (struct run_case){
-								   .count = g->counts.at[c],
-								   .root = g->roots.at[r],
-								   .type = (enum MPIX_Sched_basic)g->types.at[t],
-								   .memory = (enum run_memory)g->memories.at[m] });
+			for (size_t k = 0; k < g->ops.n; k++)
+				for (size_t r = 0; r < g->roots.n; r++)
+					for (size_t c = 0; c < g->counts.n && !err; c++) {
+						if (any && !defined(g->types.at[t], g->ops.at[k]))
+							continue;
+						err = VEC_PUSH(&v, (struct run_case){
+									   .count = g->counts.at[c],
+									   .root = g->roots.at[r],
+									   .type = (enum MPIX_Sched_basic)g->types.at[t],
+									   .op = (unsigned)g->ops.at[k],
+									   .memory = (enum run_memory)g->memories.at[m] });
+					}
 	g->o.cases = v.at;
 	g->o.ncases = v.n;
+	if (!err && g->o.pairs) {
+		g->o.ncases = sweep_pairs(v.at, v.n);
+		err = !g->o.ncases;
+	}
 	return err ? EXIT_FAULT : 0;
+}
+
+/* No blocks of elements: messages of a plain file have bytes of their own. */
+static bool dataless(const struct run_options *o)
+{
+	return o->plain || (o->oracle && o->oracle->barrier);
 }
 
 static int set_defaults(struct goalrun *g)
@@ -281,6 +325,9 @@ static int set_defaults(struct goalrun *g)
 	int err = 0;
 
 	o->plain = g->bin.meta->flags & BIN_F_PLAIN;
+	o->oracle = oracle_find(bin_str(&g->bin, g->bin.meta->implements));
+	if (o->oracle && !oracle_fits(o->oracle, &g->bin))
+		return fault("%s does not have the buffers of the collective that it implements", g->input);
 	o->has_root = g->bin.meta->root != BIN_NONE;
 	for (size_t i = 0; i < o->defines.v.n;) { /* count and root have options of their own */
 		struct define *d = &o->defines.v.at[i];
@@ -313,11 +360,18 @@ static int set_defaults(struct goalrun *g)
 			err |= VEC_PUSH(&g->roots, r);
 	else if (!g->roots.n)
 		err |= VEC_PUSH(&g->roots, o->has_root ? g->bin.params[g->bin.meta->root].value : -1);
-	if (o->plain) { /* bytes of its own for each message: nothing to choose but the memory */
+	if (o->plain || (o->oracle && !o->oracle->reduces)) {
+		g->ops.n = 0;
+		err |= VEC_PUSH(&g->ops, MPIX_SCHED_NO_OP);
+	} else if (!g->ops.n) {
+		err |= VEC_PUSH(&g->ops, MPIX_SCHED_SUM);
+	}
+	if (dataless(o)) { /* nothing to choose but the memory */
 		g->counts.n = g->types.n = 1;
 		g->types.at[0] = MPIX_SCHED_BYTE;
-		g->counts.at[0] = 1;
 	}
+	if (o->plain)
+		g->counts.at[0] = 1;
 	return err ? EXIT_FAULT : add_cases(g);
 }
 
@@ -408,28 +462,39 @@ static bool checked(const struct run_options *o)
 	return o->plain || o->oracle;
 }
 
+static bool reduces(const struct run_options *o)
+{
+	return o->cases[0].op != MPIX_SCHED_NO_OP;
+}
+
 static void print_table(const struct goalrun *g)
 {
 	const struct run_options *o = &g->o;
+	int width = 7; /* of the types */
 
 	printf("%s: %u ranks (%s), backend shm, %" PRId64 " starts each%s\n", o->name, o->nranks,
 	       o->threads ? "threads" : "processes", o->warmup + o->iters,
 	       !checked(o)  ? ", result not checked" :
 	       o->verify || o->plain ? ", every byte of every start checked" :
 				       ", first and last start checked");
-	printf("%10s %-7s %5s %-8s %11s %11s %11s %11s\n", "count", "type", "root", "memory", "median us", "min us",
-	       "start us", "init us");
+	for (size_t i = 0; i < o->ncases; i++)
+		if ((int)strlen(run_type_names[o->cases[i].type]) > width)
+			width = (int)strlen(run_type_names[o->cases[i].type]);
+	printf("%10s %-*s %s%5s %-8s %11s %11s %11s %11s\n", "count", width, "type", reduces(o) ? "op      " : "", "root",
+	       "memory", "median us", "min us", "start us", "init us");
 	for (size_t i = 0; i < o->ncases; i++) {
 		const struct run_case *c = &o->cases[i];
 		const struct run_result *r = &g->results[i];
-		char root[24] = "-", count[24] = "-";
+		char root[24] = "-", count[24] = "-", op[24] = "";
 
 		if (c->root >= 0)
 			snprintf(root, sizeof root, "%" PRId64, c->root);
-		if (!o->plain)
+		if (!dataless(o))
 			snprintf(count, sizeof count, "%" PRId64, c->count);
-		printf("%10s %-7s %5s %-8s %11.2f %11.2f %11.2f %11.1f\n", count, run_type_names[c->type], root,
-		       run_memory_names[c->memory], r->median_us, r->min_us, r->start_us, r->init_us);
+		if (reduces(o))
+			snprintf(op, sizeof op, "%-8s", run_op_names[c->op]);
+		printf("%10s %-*s %s%5s %-8s %11.2f %11.2f %11.2f %11.1f\n", count, width, run_type_names[c->type], op,
+		       root, run_memory_names[c->memory], r->median_us, r->min_us, r->start_us, r->init_us);
 	}
 	if (checked(o))
 		printf("verified: all %zu case%s right\n", o->ncases, o->ncases == 1 ? "" : "s");
@@ -463,6 +528,8 @@ static void print_json_result(const struct goalrun *g)
 
 			json_object_object_add(e, "count", json_object_new_int64(c->count));
 			json_object_object_add(e, "type", json_object_new_string(run_type_names[c->type]));
+			json_object_object_add(e, "op",
+					       reduces(o) ? json_object_new_string(run_op_names[c->op]) : NULL);
 			json_object_object_add(e, "root", json_object_new_int64(c->root));
 			json_object_object_add(e, "memory", json_object_new_string(run_memory_names[c->memory]));
 			add_times(e, &g->results[i]);
@@ -472,6 +539,34 @@ static void print_json_result(const struct goalrun *g)
 	}
 	printf("%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
 	json_object_put(j);
+}
+
+void run_reproduce(const struct run_options *o, size_t index)
+{
+	const struct run_case *c = &o->cases[index];
+
+	fprintf(stderr, "goalrun: this case alone: goalrun -n %u", o->nranks);
+	if (o->threads)
+		fputs(" --ranks threads", stderr);
+	if (o->verify)
+		fputs(" --verify", stderr);
+	if (!dataless(o))
+		fprintf(stderr, " --count %" PRId64 " --type %s", c->count, run_type_names[c->type]);
+	if (reduces(o))
+		fprintf(stderr, " --op %s", run_op_names[c->op]);
+	if (c->root >= 0)
+		fprintf(stderr, " --root %" PRId64, c->root);
+	fprintf(stderr, " --memory %s --warmup %" PRId64 " --iters %" PRId64 " --seed %" PRId64,
+		run_memory_names[c->memory], o->warmup, o->iters, o->seed);
+	if (o->delay)
+		fprintf(stderr, " --delay %" PRId64, o->delay);
+	if (o->passes)
+		fprintf(stderr, " -T %s", o->passes);
+	for (size_t i = 0; i < o->defines.v.n; i++)
+		for (size_t k = 0; k < o->defines.v.at[i].n; k++)
+			fprintf(stderr, "%s%s%c%" PRId64, k ? "" : " -D ", k ? "" : o->defines.v.at[i].name,
+				k ? ',' : '=', o->defines.v.at[i].value[k]);
+	fprintf(stderr, " %s\n", o->name);
 }
 
 static int run_launches(struct goalrun *g)
@@ -508,7 +603,6 @@ static int run_schedule(struct goalrun *g)
 	if (rc)
 		return rc;
 	o->graph = &g->graph;
-	o->oracle = oracle_find(bin_str(&g->bin, g->bin.meta->implements));
 	if (o->verify && !checked(o))
 		return fault("--verify: %s does not say what it implements, or something not known here", g->input);
 	rc = run_launches(g);
@@ -532,6 +626,7 @@ int main(int argc, char **argv)
 	VEC_FREE(&g.counts);
 	VEC_FREE(&g.roots);
 	VEC_FREE(&g.types);
+	VEC_FREE(&g.ops);
 	VEC_FREE(&g.memories);
 	goal_diags_free(g.diags);
 	ir_graph_fini(&g.graph);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A rank and its case at hand. */
@@ -24,9 +25,15 @@ struct rank {
 	const struct run_case *c;
 	size_t index;
 	MPIX_Sched_request req;
-	char **buffers;
+	MPIX_Sched_op user;
+	size_t elem;
+	char **buffers; /* with GUARD bytes before and behind */
 	uint64_t *bytes;
+	char *in, *out, *work; /* as in struct oracle_call */
+	uint64_t starts; /* of all cases */
 };
+
+#define GUARD 64u
 
 __attribute__((format(printf, 2, 3))) static int failed(struct rank *r, const char *fmt, ...)
 {
@@ -36,7 +43,8 @@ __attribute__((format(printf, 2, 3))) static int failed(struct rank *r, const ch
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof *r->l->error, fmt, ap);
 	va_end(ap);
-	atomic_store(&r->l->shared->bad, 1);
+	if (!atomic_exchange(&r->l->shared->bad, 1) && r->c)
+		atomic_store(&r->l->shared->failed_case, r->index + 1);
 	return 1;
 }
 
@@ -87,9 +95,11 @@ static struct oracle_call call_of(const struct rank *r, uint64_t epoch)
 				     .count = (uint64_t)r->c->count,
 				     .epoch = epoch,
 				     .seed = (uint64_t)r->o->seed,
-				     .elem = rt_basic_size(r->c->type),
-				     .buffers = r->buffers,
-				     .bytes = r->bytes };
+				     .type = r->c->type,
+				     .op = r->c->op,
+				     .in = r->in,
+				     .out = r->out,
+				     .work = r->work };
 }
 
 /* Plain GOAL: each message has a pattern of its own. It is the k-th of its channel. */
@@ -146,30 +156,101 @@ static void fill(const struct rank *r, uint64_t epoch)
 	if (r->o->plain)
 		fill_plain(r, epoch);
 	else if (r->o->oracle)
-		r->o->oracle->fill(&call);
+		oracle_fill(r->o->oracle, &call);
+}
+
+static uint64_t guard_key(const struct rank *r, uint32_t buffer)
+{
+	return oracle_key((uint64_t)r->o->seed, r->rank, buffer, r->index);
+}
+
+/* What lies around the buffers is as it was. */
+static int check_guards(struct rank *r, uint64_t epoch)
+{
+	for (uint32_t i = 0; i < r->info.nbuffers; i++) {
+		const char *p = r->buffers[i];
+
+		if (p && (oracle_compare(p - GUARD, GUARD, guard_key(r, i)) >= 0 ||
+			  oracle_compare(p + r->bytes[i], GUARD, guard_key(r, i)) >= 0))
+			return failed(r, "epoch %llu: memory beside the buffer %s was written to",
+				      (unsigned long long)epoch,
+				      bin_str(&r->sched->bin, r->sched->bin.buffers[i].name));
+	}
+	return 0;
+}
+
+/* Whoever leaves a barrier finds that all have come to it. */
+static int check_barrier(struct rank *r, uint64_t epoch)
+{
+	for (uint32_t q = 0; q < r->o->nranks; q++)
+		if (atomic_load(&r->l->entered[q].word) < r->starts)
+			return failed(r, "epoch %llu: it left the barrier before rank %u came to it",
+				      (unsigned long long)epoch, q);
+	return 0;
 }
 
 static int check(struct rank *r, uint64_t epoch)
 {
 	struct oracle_call call = call_of(r, epoch);
-	uint32_t buffer = 0;
+	bool in = false;
 	int64_t at;
 
+	if (check_guards(r, epoch))
+		return 1;
 	if (r->o->plain)
 		return check_plain(r, epoch);
-	at = r->o->oracle ? r->o->oracle->check(&call, &buffer) : -1;
-	return at < 0 ? 0 :
-			failed(r, "epoch %llu: byte %lld of buffer %u is wrong", (unsigned long long)epoch,
-			       (long long)at, buffer);
+	if (!r->o->oracle)
+		return 0;
+	if (r->o->oracle->barrier)
+		return check_barrier(r, epoch);
+	at = oracle_check(r->o->oracle, &call, &in);
+	if (at < 0)
+		return 0;
+	return failed(r, "epoch %llu: byte %lld of the %s", (unsigned long long)epoch, (long long)at,
+		      in ? "in buffer has changed" : "result is wrong");
 }
 
 /* ---- a case ---- */
+
+/* One buffer of the caller, as the schedule declares it, or as the collective has it. */
+static int get_buffer(struct rank *r, uint32_t i, uint64_t elements)
+{
+	const struct bin *b = &r->sched->bin;
+	struct oracle_call call = call_of(r, 0);
+	enum bin_mode mode = b->buffers[i].mode;
+	uint64_t want;
+	void *p = NULL;
+	int err = 0;
+
+	if (r->o->oracle) {
+		if (!oracle_has(r->o->oracle, &call, mode, &want))
+			return 0;
+		if (want != elements)
+			return failed(r, "the buffer %s has %llu elements, that of %s %llu",
+				      bin_str(b, b->buffers[i].name), (unsigned long long)elements,
+				      r->o->oracle->implements, (unsigned long long)want);
+	}
+	r->bytes[i] = elements * r->elem;
+	if (r->c->memory == RUN_HEAP)
+		err = library(r, "MPIX_Sched_alloc", MPIX_Sched_alloc(r->ctx, r->bytes[i] + 2 * GUARD, &p));
+	else if (!(p = mem_calloc(1, r->bytes[i] + 2 * GUARD)))
+		err = failed(r, "out of memory");
+	if (err)
+		return err;
+	r->buffers[i] = (char *)p + GUARD;
+	oracle_pattern(p, GUARD, guard_key(r, i));
+	oracle_pattern(r->buffers[i] + r->bytes[i], GUARD, guard_key(r, i));
+	if (mode != BIN_OUT)
+		r->in = r->buffers[i];
+	if (mode != BIN_IN)
+		r->out = r->buffers[i];
+	return 0;
+}
 
 static int get_buffers(struct rank *r)
 {
 	struct bin_arg *args = mem_calloc(r->sched->bin.nparams, sizeof *args);
 	struct bin_args a = { .rank = r->rank, .size = r->o->nranks, .count = r->c->count, .args = args };
-	size_t elem = r->o->plain ? 1 : rt_basic_size(r->c->type);
 	const struct bin *b = &r->sched->bin;
 	struct ir_rank ops = { 0 };
 	int err = args ? 0 : 1;
@@ -188,32 +269,30 @@ static int get_buffers(struct rank *r)
 	free(args);
 	if (err)
 		return 0; /* bind will say what is wrong */
-	for (uint32_t i = 0; i < b->nbuffers && !err; i++) {
-		void *p = NULL;
-
-		r->bytes[i] = ops.bufsize[i] * elem;
-		if (b->buffers[i].mode == BIN_SCRATCH)
-			continue;
-		if (r->c->memory == RUN_HEAP)
-			err = library(r, "MPIX_Sched_alloc", MPIX_Sched_alloc(r->ctx, r->bytes[i], &p));
-		else if (!(p = mem_calloc(1, r->bytes[i])))
-			err = failed(r, "out of memory");
-		r->buffers[i] = p;
-	}
+	r->elem = r->o->plain ? 1 : rt_basic_size(r->c->type);
+	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
+		if (b->buffers[i].mode != BIN_SCRATCH)
+			err = get_buffer(r, i, ops.bufsize[i]);
 	ir_rank_fini(&ops);
-	return err;
+	r->work = mem_alloc(2 * (size_t)r->c->count * r->elem);
+	return !err && !r->work ? failed(r, "out of memory") : err;
 }
 
 static void free_buffers(struct rank *r)
 {
 	for (uint32_t i = 0; i < r->info.nbuffers; i++) {
+		void *p = r->buffers[i] ? r->buffers[i] - GUARD : NULL;
+
 		if (r->c->memory == RUN_HEAP)
-			MPIX_Sched_dealloc(r->ctx, r->buffers[i]);
+			MPIX_Sched_dealloc(r->ctx, p);
 		else
-			free(r->buffers[i]);
+			free(p);
 		r->buffers[i] = NULL;
 		r->bytes[i] = 0;
 	}
+	r->in = r->out = NULL;
+	free(r->work);
+	r->work = NULL;
 }
 
 static int bind_case(struct rank *r)
@@ -224,7 +303,9 @@ static int bind_case(struct rank *r)
 					.nbuffers = r->info.nbuffers,
 					.count = (size_t)r->c->count,
 					.basic = r->c->type,
-					.builtin = MPIX_SCHED_SUM,
+					.builtin = r->c->op < RUN_USER ? (enum MPIX_Sched_builtin)r->c->op :
+									 MPIX_SCHED_NO_OP,
+					.op = r->c->op == RUN_USER ? r->user : NULL,
 					.params = params };
 	uint64_t t = rt_now_ns();
 	int err;
@@ -242,6 +323,17 @@ static int bind_case(struct rank *r)
 	r->l->init[r->index * r->o->nranks + r->rank] = (double)(rt_now_ns() - t) / 1e3;
 	free(params);
 	return err;
+}
+
+/* In the starts before those that are timed one rank after the other comes late to a barrier, so that one that
+ * holds nobody back is found out. */
+static void come_to_barrier(struct rank *r, bool late)
+{
+	const struct timespec pause = { 0, 200000 };
+
+	if (late && r->starts % r->o->nranks == r->rank)
+		nanosleep(&pause, NULL);
+	atomic_store(&r->l->entered[r->rank].word, r->starts);
 }
 
 /* Now and then a rank dawdles. */
@@ -275,6 +367,9 @@ static int run_case(struct rank *r)
 		/* Without delays the ranks start together, so that the time is the collective's. */
 		if (!o->delay && meet(r))
 			return 1;
+		r->starts++;
+		if (o->oracle && o->oracle->barrier)
+			come_to_barrier(r, i < 0);
 		t0 = rt_now_ns();
 		err = library(r, "MPIX_Sched_start", MPIX_Sched_start(r->req));
 		t1 = rt_now_ns();
@@ -300,6 +395,9 @@ static int run_all(struct rank *r)
 			  MPIX_Sched_group_create(r->ctx, (int)r->rank, (int)r->o->nranks, allgather, r, &r->group));
 
 	err = err ? err :
+		    library(r, "MPIX_Sched_op_create",
+			    MPIX_Sched_op_create(r->ctx, values_user, &r->elem, false, &r->user));
+	err = err ? err :
 		    library(r, "MPIX_Sched_load_mem",
 			    MPIX_Sched_load_mem(r->ctx, r->o->name, r->o->image, r->o->size, &r->sched));
 	if (err)
@@ -314,6 +412,8 @@ static int run_all(struct rank *r)
 		r->c = &r->o->cases[r->index];
 		if (r->c->memory != r->l->memory)
 			continue;
+		if (r->rank == 0)
+			atomic_store(&r->l->shared->at_case, r->index);
 		err = get_buffers(r);
 		err = err ? err : run_case(r);
 		if (err) /* a rank that fails leaves its memory bound; the process ends */
@@ -341,6 +441,7 @@ int run_rank(struct run_launch *l, uint32_t rank)
 		free_buffers(&r);
 	free(r.buffers);
 	free(r.bytes);
+	MPIX_Sched_op_free(&r.user);
 	MPIX_Sched_unload(&r.sched);
 	MPIX_Sched_group_free(&r.group);
 	MPIX_Sched_ctx_free(&r.ctx);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalrun's parts: options (main.c), starting ranks (launch.c), what a rank does (rank.c), what the result
- * has to be (oracle.c). */
+ * goalrun's parts: options (main.c), which combinations run (sweep.c), starting ranks (launch.c), what a rank
+ * does (rank.c), what the result has to be (oracle.c, values.c). */
 #ifndef RUNTIME_RUN_RUN_H
 #define RUNTIME_RUN_RUN_H
 
@@ -11,11 +11,14 @@
 enum run_memory { RUN_HEAP, RUN_PRIVATE, RUN_STAGED, RUN_MEMORIES };
 extern const char *const run_memory_names[RUN_MEMORIES];
 extern const char *const run_type_names[MPIX_SCHED_BASICS];
+#define RUN_USER MPIX_SCHED_BUILTINS /* goalrun's own operation, behind those of the library */
+extern const char *const run_op_names[RUN_USER + 1];
 
 /* One combination that is bound and run. */
 struct run_case {
 	int64_t count, root; /* root -1: the schedule has none */
 	enum MPIX_Sched_basic type;
+	unsigned op; /* enum MPIX_Sched_builtin or RUN_USER; MPIX_SCHED_NO_OP: nothing is reduced */
 	enum run_memory memory;
 };
 
@@ -27,15 +30,22 @@ struct run_result {
 struct run_shared {
 	_Atomic uint32_t bad; /* a rank has failed */
 	_Atomic uint64_t cases_done; /* by rank 0 */
+	_Atomic uint64_t at_case; /* rank 0's */
+	_Atomic uint64_t failed_case; /* of the first rank that failed, counted from 1 */
+};
+
+/* A word of a rank that the others read. */
+struct run_word {
+	_Alignas(64) _Atomic uint64_t word;
 };
 
 struct run_options {
 	uint32_t nranks;
-	bool threads, verify, json, plain;
+	bool threads, verify, json, plain, pairs;
 	int64_t iters, warmup, seed, delay;
 	struct defines defines;
 	/* the schedule */
-	const char *name;
+	const char *name, *passes;
 	void *image;
 	size_t size;
 	bool has_root;
@@ -53,6 +63,7 @@ struct run_launch {
 	enum run_memory memory;
 	struct rt_board *board;
 	struct run_shared *shared;
+	struct run_word *entered; /* by rank: starts that it has come to */
 	char (*error)[512]; /* by rank */
 	double *total, *start, *init; /* [case][rank][iteration], [case][rank][iteration], [case][rank] */
 };
@@ -64,31 +75,62 @@ int run_rank(struct run_launch *l, uint32_t rank);
 /* Starts the ranks and waits for them; an exit status. */
 int launch_schedule(struct run_launch *l);
 int launch_program(const struct run_options *o);
+/* On stderr: the command that runs one case alone. */
+void run_reproduce(const struct run_options *o, size_t index);
 
 /* ---- what a collective does to its buffers (oracle.c) ---- */
 
 struct oracle_call {
 	uint32_t rank, size;
 	uint64_t root, count, epoch, seed;
-	size_t elem; /* bytes of an element */
-	char **buffers;
-	const uint64_t *bytes; /* of each buffer */
+	enum MPIX_Sched_basic type;
+	unsigned op;
+	char *in, *out; /* NULL where the rank has none; the same for an inout buffer */
+	char *work; /* room for two blocks */
 };
+
+struct source;
 
 struct oracle {
 	const char *implements;
-	/* Fills this rank's buffers before the start of an epoch. */
-	void (*fill)(const struct oracle_call *c);
-	/* The first wrong byte after it: its offset in buffer *buffer, or -1. */
-	int64_t (*check)(const struct oracle_call *c, uint32_t *buffer);
+	bool barrier, reduces, inout;
+	unsigned in, out; /* how many blocks, and where */
+	/* What block j of this rank's result is. */
+	struct source (*source)(const struct oracle_call *c, uint64_t j);
 };
 
 /* NULL when there is none for that collective. */
 const struct oracle *oracle_find(const char *implements);
+/* Whether a schedule has the buffers that the collective has. */
+bool oracle_fits(const struct oracle *o, const struct bin *b);
+/* Whether the buffer of that mode counts on this rank, and how many elements it then has. */
+bool oracle_has(const struct oracle *o, const struct oracle_call *c, enum bin_mode mode, uint64_t *elements);
+/* Fills this rank's buffers before the start of an epoch. */
+void oracle_fill(const struct oracle *o, const struct oracle_call *c);
+/* The first wrong byte after it, in the result or in what should not have changed; -1: all is right. */
+int64_t oracle_check(const struct oracle *o, const struct oracle_call *c, bool *in);
 /* Pseudo-random bytes that depend on key. */
 void oracle_pattern(char *p, uint64_t bytes, uint64_t key);
 /* The first byte that differs from the pattern, or -1. */
 int64_t oracle_compare(const char *p, uint64_t bytes, uint64_t key);
 uint64_t oracle_key(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+uint64_t oracle_hash(uint64_t x);
+
+/* ---- elements (values.c); op as in struct run_case ---- */
+
+/* Elements for an operation, of a rank; for none, bytes. */
+void values_fill(enum MPIX_Sched_basic type, unsigned op, uint64_t key, uint32_t rank, uint64_t count, void *out);
+/* right = left op right. */
+void values_fold(enum MPIX_Sched_basic type, unsigned op, const void *left, void *right, uint64_t count);
+/* The first byte that differs and belongs to a value, or -1. */
+int64_t values_compare(enum MPIX_Sched_basic type, unsigned op, const char *got, const char *want, uint64_t count);
+/* RUN_USER as an operation of the library; arg: size_t, the bytes of an element. */
+void values_user(const void *in, void *inout, size_t count, void *arg);
+
+/* ---- combinations (sweep.c) ---- */
+
+/* Moves cases to the front so that each pair of values of two options that occurs at all occurs in the first
+ * ones; how many those are, or 0 without memory. */
+size_t sweep_pairs(struct run_case *cases, size_t n);
 
 #endif

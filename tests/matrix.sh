@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Every schedule of the library, every byte of every start checked: ranks 1-9, 13 and 16 as processes and as
+# threads; first, middle and last root; counts 0, 1, 7, 1000 and up to 4 ranks 1 Mi; three types and
+# operations; heap, private and staged memory. One launch sweeps many cases. SWEEP=pairs (make check) takes a
+# set of them in which every two values meet, SWEEP=all (make matrix) takes all.
+set -u
+. "$(dirname "$0")/lib.sh"
+SIZES=${SIZES:-1 2 3 4 5 6 7 8 9 13 16}
+KINDS=${KINDS:-processes threads}
+MEMORY=${MEMORY:-heap,private,staged}
+SWEEP=${SWEEP:-pairs}
+SCHEDULES=${SCHEDULES:-$(cd "$ROOT/schedules" && echo *.goal)}
+cd "$ROOT" || exit 1
+
+# sweep NAME SCHEDULE RANKS OPTIONS... : one launch; what failed comes with the command that repeats it
+sweep()
+{
+	local name=$1 schedule=$2 n=$3
+
+	shift 3
+	timeout 900 "$BUILD/bin/goalrun" -n "$n" --verify --sweep "$SWEEP" --memory "$MEMORY" --type int32,double,uint8 \
+		"$@" "$schedule" >"$TMP/out" 2>"$TMP/err"
+	if [ $? -eq 0 ]; then
+		ok "matrix.$name $n $(basename "$schedule"): $(tail -n 1 "$TMP/out")"
+	else
+		fail "matrix.$name $n $(basename "$schedule"): $(grep -v 'killed by' "$TMP/err" | sort -u | tail -n 3)"
+	fi
+}
+
+# options SCHEDULE RANKS : the roots and operations that it has
+options()
+{
+	grep -q 'root = 0' "$1" && echo --root "$(printf '%s\n' 0 $(($2 / 2)) $(($2 - 1)) | sort -nu | paste -sd,)"
+	grep -q '\<reduce .* into' "$1" && echo --op sum,max,user
+}
+
+for s in $SCHEDULES; do
+	s=schedules/$s
+	for kind in $KINDS; do
+		for n in $SIZES; do
+			mapfile -t o < <(options "$s" "$n" | tr ' ' '\n')
+			case $s in
+			*/barrier*) # everybody comes late twice
+				sweep "$kind" "$s" "$n" --ranks "$kind" --iters 10 --warmup $((2 * n))
+				continue
+				;;
+			esac
+			counts=0,1,7,1000
+			[ "$n" -le 4 ] && counts=$counts,1048576
+			sweep "$kind" "$s" "$n" --ranks "$kind" "${o[@]}" --count $counts --iters 2 --warmup 1
+		done
+	done
+	# Binaries: parametric, and for one size with and without a fixed count.
+	name=$(basename "$s" .goal) root=
+	grep -q 'root = 0' "$s" && root='-D root=2'
+	check "matrix.parametric $name" goalc "$s" -o "$TMP/$name.bin"
+	sweep parametric "$TMP/$name.bin" 3 --count 7 --iters 3
+	check "matrix.concrete $name" goalc "$s" -n 5 -o "$TMP/$name.bin"
+	sweep concrete "$TMP/$name.bin" 5 --count 0,7,1000 --iters 3
+	# shellcheck disable=SC2086
+	check "matrix.fixed $name" goalc "$s" -n 5 -D count=33 $root -o "$TMP/$name.bin"
+	sweep fixed "$TMP/$name.bin" 5 --iters 3
+done
+sweep passes schedules/bcast_binomial.goal 3 --iters 4 -D root=1 -D count=5 -T reduce-deps
+size=$(goalc schedules/bcast_binomial.goal -o "$TMP/b.bin"; stat -c %s "$TMP/b.bin")
+check "matrix.size $size bytes" [ "$size" -lt 4096 ]
+finish

@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What goalrun checks can fail: schedules of the library with one fault each are found out. And all that the
+# matrix leaves out: every type with every operation, collectives that the library does not have yet.
+set -u
+. "$(dirname "$0")/lib.sh"
+cd "$ROOT" || exit 1
+
+# run NAME STATUS TEXT RANKS OPTIONS... SCHEDULE: its exit status, and TEXT in what it prints
+run()
+{
+	local name=$1 want=$2 text=$3 n=$4 rc
+
+	shift 4
+	timeout 120 "$BUILD/bin/goalrun" -n "$n" --verify "$@" >"$TMP/out" 2>&1
+	rc=$?
+	if [ $rc -eq "$want" ] && grep -qF -- "$text" "$TMP/out"; then
+		ok "oracle.$name"
+	else
+		fail "oracle.$name status $rc: $(tail -n 2 "$TMP/out" | tr '\n' ' ')"
+	fi
+}
+
+# mutant NAME SCHEDULE SED STATUS TEXT RANKS OPTIONS...
+mutant()
+{
+	local name=$1 schedule=schedules/$2.goal sed=$3
+
+	shift 3
+	sed "$sed" "$schedule" >"$TMP/$name.goal"
+	if cmp -s "$schedule" "$TMP/$name.goal"; then fail "oracle.$name is no mutant"; else
+		run "$name" "$@" --warmup 8 --iters 2 "$TMP/$name.goal"
+	fi
+}
+
+swap='s/reduce sum with got\(.*\) into sum/reduce got\1 into sum/'
+mutant order_allreduce allreduce_recursive_doubling "$swap" 1 'result is wrong' 4 --op user
+mutant order_allreduce_sum allreduce_recursive_doubling "$swap" 0 verified 4 --op sum
+mutant order_fold allreduce_recursive_doubling 's/done\[-1\]: reduce got\(.*\) into sum/done[-1]: reduce sum with got\1 into sum/' \
+	1 'result is wrong' 3 --op user
+mutant order_reduce reduce_binomial 's/if side < 0/if side > 0/' 1 'result is wrong' 4 --op user --root 2
+mutant order_scan scan_chain 's/reduce sum with mine into sum/reduce mine into sum/' 1 'result is wrong' 3 --op user
+mutant sum_left_out scan_chain 's/reduce sum with mine into sum/nop/' 1 'result is wrong' 3
+mutant block_alltoall alltoall_pairwise 's/send give\[to/send give[from/' 1 'result is wrong' 3 --type byte --count 1
+mutant block_allgather allgather_ring 's/copy mine into all\[r \* count +: count\]/nop/' 1 'result is wrong' 3
+mutant block_gather gather_binomial 's/up\[1\]: send part\[low \* count/up[1]: send part[0/' 1 'result is wrong' 5 --root 2
+mutant block_scatter scatter_binomial 's/send all\[0 +: (n - low)/send all[count +: (n - low)/' 1 'result is wrong' 7 --root 2
+mutant root_bcast bcast_binomial 's/send data to/send data[0 +: count] to/; s/data\[count\]/data[count + 1]/' 1 'elements' 2
+mutant barrier_round barrier_dissemination 's/ceillog2(p) - 1/ceillog2(p) - 2/' 1 'left the barrier before rank' 4
+mutant barrier_order barrier_dissemination '/out\[k\] i*requires/d' 1 'left the barrier before rank' 4
+mutant barrier_none barrier_dissemination 's/nothing to .*/nothing to r/; s/nothing from .*/nothing from r/' \
+	1 'left the barrier before rank' 2 --ranks threads
+mutant size_out allgather_ring 's/all\[p \* count\]/all[p * count + 1]/' 1 'elements, that of MPI_Allgather' 2
+mutant mode_out scan_chain 's/buffer out/buffer inout/' 1 'does not have the buffers' 2
+mutant not_at_root reduce_binomial 's/result\[.*\]/result[count]/' 0 verified 3 --root 1
+mutant used_not_at_root reduce_binomial 's/result\[.*\]/result[count]/; s/^      up: send .*/&; copy mine into result/' \
+	1 'result is not given' 3 --root 0
+grep -qF "goalrun: this case alone: goalrun -n 3 --verify --count 1000 --type double --op sum --root 0 --memory heap" "$TMP/out" &&
+	ok oracle.reproduce || fail "oracle.reproduce $(tail -n 1 "$TMP/out")"
+
+types=byte,int8,uint8,int16,uint16,int32,uint32,int64,uint64,float,double,long_double,float_complex,double_complex
+types=$types,long_double_complex,bool,logical,float_int,double_int,long_double_int,short_int,int_int,long_int,float_float
+types=$types,double_double
+ops=sum,prod,min,max,land,lor,lxor,band,bor,bxor,minloc,maxloc,user
+for kernels in best base; do
+	GOAL_KERNELS=$kernels run "types_ops.$kernels" 0 'verified: all 296 cases' 3 --type $types --op $ops --count 1,67 --iters 2 \
+		--warmup 1 schedules/allreduce_recursive_doubling.goal
+done
+run undefined_op 1 'not defined for the basic datatype' 2 --type byte --op sum schedules/scan_chain.goal
+GOAL_KERNELS=sse9 run unknown_kernels 1 'GOAL_KERNELS cannot be "sse9"' 2 schedules/scan_chain.goal
+
+cat >"$TMP/exscan.goal" <<'END'
+schedule exscan implements MPI_Exscan
+buffer in mine[count]
+buffer out sum[count]
+buffer scratch next[count]
+rank r of p {
+  if r > 0 { got: recv sum from r - 1 }
+  if r < p - 1 {
+    own: copy mine into next
+    if r > 0 {
+      add: reduce sum into next
+      add requires got, own
+    }
+    on: send next to r + 1
+    on requires own, add
+  }
+}
+END
+run exscan 0 verified 5 --op sum,user "$TMP/exscan.goal"
+cat >"$TMP/rsb.goal" <<'END'
+schedule reduce_scatter_block_linear implements MPI_Reduce_scatter_block
+buffer in mine[p * count]
+buffer out sum[count]
+buffer scratch got[p * count]
+rank r of p {
+  for q = 0 to p - 1 {
+    send mine[q * count +: count] to q
+    come[q]: recv got[q * count +: count] from q
+  }
+  add[0]: copy got[0 +: count] into sum
+  add[0] requires come[0]
+  for q = 1 to p - 1 {
+    add[q]: reduce sum with got[q * count +: count] into sum
+    add[q] requires add[q - 1], come[q]
+  }
+}
+END
+run reduce_scatter_block 0 verified 4 --op max,user "$TMP/rsb.goal"
+finish
