@@ -113,13 +113,14 @@ $(BUILD)/tests/nomem: $(call obj,tests/rt,nomem team) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -ljson-c
 
-$(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c)) $(call obj,backends,$(REFERENCE)) $(COMPILE_O)
+$(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c)) $(call obj,backends,$(REFERENCE)) \
+		$(call obj,runtime/run,sweep oracle values) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit -ljson-c
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/plain.sh tests/rt.sh tests/dump.sh tests/goalrun.sh tests/oracle.sh tests/unit.sh \
+QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/plain.sh tests/rt.sh tests/dump.sh tests/goalrun.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
              tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/epoch.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/fuzz.sh
 VARIANTS  := tests/variants.sh tests/docs.sh
@@ -134,19 +135,19 @@ check:
 # A minute's worth while editing.
 check-quick:
 	@$(PARALLEL) tests
-	@SIZES="1 2 5" STARTS=2000 $(RUN) $(QUICK) tests/matrix.sh
+	@LARGE=20000 SIZES="1 2 5" STARTS=2000 $(RUN) $(QUICK) tests/matrix.sh
 
 # The same under sanitizers; each has its own objects.
 SANITIZED := tests/diag.sh tests/samples.sh tests/plain.sh tests/unit.sh tests/rt.sh tests/matrix.sh tests/epoch.sh
 asan:
 	@$(PARALLEL) BUILD=build-asan SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g" tests
-	@SIZES="1 2 5 8" STARTS=4000 BUILD=build-asan bash tests/run.sh $(SANITIZED) tests/kill.sh
+	@LARGE=20000 SIZES="1 2 5 8" STARTS=4000 BUILD=build-asan bash tests/run.sh $(SANITIZED) tests/kill.sh
 ubsan:
 	@$(PARALLEL) BUILD=build-ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g" tests
-	@SIZES="1 2 5 8" STARTS=4000 BUILD=build-ubsan bash tests/run.sh $(SANITIZED)
+	@LARGE=20000 SIZES="1 2 5 8" STARTS=4000 BUILD=build-ubsan bash tests/run.sh $(SANITIZED)
 tsan:
 	@$(PARALLEL) BUILD=build-tsan SAN=-fsanitize=thread CFLAGS="-O1 -g" tests
-	@SIZES="2 5" KINDS=threads STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh tests/rt.sh tests/matrix.sh tests/epoch.sh
+	@LARGE=20000 SIZES="2 5" KINDS=threads STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh tests/rt.sh tests/matrix.sh tests/epoch.sh
 
 # The campaigns in full.
 epoch:

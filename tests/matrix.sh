@@ -10,6 +10,7 @@ SIZES=${SIZES:-1 2 3 4 5 6 7 8 9 13 16}
 KINDS=${KINDS:-processes threads}
 MEMORY=${MEMORY:-heap,private,staged}
 SWEEP=${SWEEP:-pairs}
+LARGE=${LARGE:-1048576} # the count that is for up to 4 ranks only
 SCHEDULES=${SCHEDULES:-$(cd "$ROOT/schedules" && echo *.goal)}
 cd "$ROOT" || exit 1
 
@@ -47,7 +48,7 @@ for s in $SCHEDULES; do
 				;;
 			esac
 			counts=0,1,7,1000
-			[ "$n" -le 4 ] && counts=$counts,1048576
+			[ "$n" -le 4 ] && counts=$counts,$LARGE
 			sweep "$kind" "$s" "$n" --ranks "$kind" "${o[@]}" --count $counts --iters 2 --warmup 1
 		done
 	done

@@ -10,6 +10,8 @@
 static const struct unit_suite *const suites[] = {
 	&suite_bin,
 	&suite_loop,
+	&suite_kernels,
+	&suite_sweep,
 };
 
 static bool wanted(int argc, char **argv, const char *suite, const char *test)
