@@ -197,7 +197,7 @@ struct bin_op16 {
 };
 
 struct bin_op32 {
-	uint32_t arg, cls, ndeps, zero;
+	uint32_t arg, cls, ndeps;
 };
 
 struct bin_op_debug {
@@ -218,7 +218,7 @@ BIN_SIZE(struct bin_class, 32);
 BIN_SIZE(struct bin_dir, 8);
 BIN_SIZE(struct bin_rank, 8);
 BIN_SIZE(struct bin_op16, 8);
-BIN_SIZE(struct bin_op32, 16);
+BIN_SIZE(struct bin_op32, 12);
 BIN_SIZE(struct bin_op_debug, 8);
 
 /* ---- reading ---- */

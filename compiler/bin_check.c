@@ -382,7 +382,7 @@ int bin_open(struct bin *b, const void *image, size_t size)
 
 static bool op_ok(const struct bin *b, uint32_t rank_count, const struct bin_op32 *op)
 {
-	if (op->cls >= b->nclasses || op->zero)
+	if (op->cls >= b->nclasses)
 		return false;
 	const struct bin_class *c = &b->classes[op->cls];
 

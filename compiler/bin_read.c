@@ -554,6 +554,11 @@ static int program_ops(const struct bin *b, const struct bin_args *args, struct 
 
 /* ---- concrete sections ---- */
 
+static size_t op_size(bool wide)
+{
+	return wide ? sizeof(struct bin_op32) : sizeof(struct bin_op16);
+}
+
 /* One rank's section, taken apart; valid after bin_check_rank. */
 static void view(const struct bin *b, uint32_t entry, struct bin_view *v)
 {
@@ -567,7 +572,7 @@ static void view(const struct bin *b, uint32_t entry, struct bin_view *v)
 				.sizes = (h->ndeps & BIN_R_SIZES) ? b->nbuffers : 0 };
 	v->size_rows = p + sizeof *h;
 	v->ops = v->size_rows + (size_t)v->sizes * 4;
-	v->deps = v->ops + (size_t)v->nops * (v->wide ? 16 : 8);
+	v->deps = v->ops + v->nops * op_size(v->wide);
 	v->positions = v->deps + (size_t)v->ndeps * (v->wide ? 4 : 2);
 }
 
@@ -594,7 +599,7 @@ void bin_view_op(const struct bin_view *v, uint32_t i, struct bin_op32 *out)
 	} else {
 		const struct bin_op16 *o = (const struct bin_op16 *)(const void *)v->ops + i;
 
-		*out = (struct bin_op32){ o->arg, o->cls, o->ndeps, 0 };
+		*out = (struct bin_op32){ o->arg, o->cls, o->ndeps };
 	}
 }
 
@@ -628,7 +633,7 @@ int bin_view_open(const struct bin *b, uint32_t entry, struct bin_view *v)
 	view(b, entry, v);
 	if (v->nops > BIN_MAX_OPS || (!v->wide && v->nops > BIN_START16))
 		return -ERR_CORRUPT;
-	need = sizeof(struct bin_rank) + (uint64_t)v->sizes * 4 + (uint64_t)v->nops * (v->wide ? 16 : 8) +
+	need = sizeof(struct bin_rank) + (uint64_t)v->sizes * 4 + (uint64_t)v->nops * op_size(v->wide) +
 	       (uint64_t)v->ndeps * (v->wide ? 4 : 2) +
 	       (v->pos ? (uint64_t)v->nops * (v->wide ? 4 : 2) : 0);
 	v->bytes = (need + 3) & ~(uint64_t)3;

@@ -152,7 +152,7 @@ int ir_image_rank(struct ir_image *im, const struct ir_rank *r, const uint32_t *
 			       op->kind == BIN_OP_CALC && c->len == BIN_NONE ? (uint32_t)op->len :
 										     0;
 		struct bin_op16 narrow = { arg, (uint16_t)cls[i], (uint16_t)n };
-		struct bin_op32 full = { arg, cls[i], n, 0 };
+		struct bin_op32 full = { arg, cls[i], n };
 
 		err = wide ? put(im, &full, sizeof full) : put(im, &narrow, sizeof narrow);
 	}
