@@ -264,12 +264,12 @@ out:
 	return err;
 }
 
-static int compile_parametric(struct goal_diags *d, unsigned file, const char *name, const char *text,
-			      size_t len, const struct compile_options *o, void **image, size_t *size)
+static int compile_parametric(struct goal_diags *d, unsigned file, const struct compile_options *o, void **image,
+			      size_t *size)
 {
 	struct goal_schedule *tree;
 	struct ir_image im;
-	int err = goal_parse_parametric(d, file, text, len, &tree);
+	int err = goal_parse_parametric(d, file, &tree);
 
 	if (err || !tree)
 		return err;
@@ -277,7 +277,7 @@ static int compile_parametric(struct goal_diags *d, unsigned file, const char *n
 	err = err ? err : lower_program(d, tree, &im);
 	goal_schedule_free(tree);
 	if (!err && o->debug) {
-		int64_t at = ir_image_string(&im, name);
+		int64_t at = ir_image_string(&im, goal_diags_name(d, file));
 
 		im.meta.source = (uint32_t)at;
 		err = at < 0 ? (int)at : 0;
@@ -290,12 +290,12 @@ static int compile_parametric(struct goal_diags *d, unsigned file, const char *n
 
 /* ---- plain ---- */
 
-static int compile_plain(struct goal_diags *d, unsigned file, const char *name, const char *text, size_t len,
-			 const struct compile_options *o, void **image, size_t *size)
+static int compile_plain(struct goal_diags *d, unsigned file, const struct compile_options *o, void **image,
+			 size_t *size)
 {
 	struct ir_graph g;
 	struct ir_image im = { 0 };
-	int err = lower_plain(d, file, text, len, &g);
+	int err = lower_plain(d, file, &g);
 
 	if (!err && !goal_diags_errors(d))
 		err = checks_run(d, &g, CHECK_PLAIN, o->checks_off);
@@ -313,7 +313,7 @@ static int compile_plain(struct goal_diags *d, unsigned file, const char *name, 
 		err = err ? err : ir_image_init(&im);
 		err = err ? err : lower_graph(&g, o->debug, &im);
 		if (!err && o->debug) {
-			int64_t at = ir_image_string(&im, name);
+			int64_t at = ir_image_string(&im, goal_diags_name(d, file));
 
 			im.meta.source = (uint32_t)at;
 			err = at < 0 ? (int)at : 0;
@@ -328,12 +328,17 @@ static int compile_plain(struct goal_diags *d, unsigned file, const char *name, 
 int compile_text(struct goal_diags *d, const char *name, const char *text, size_t len,
 		 const struct compile_options *o, void **image, size_t *size)
 {
-	int file = goal_diags_source(d, name, text, len), err;
+	return compile_file(d, name, &(struct file){ -1, (char *)(uintptr_t)text, len }, o, image, size);
+}
+
+int compile_file(struct goal_diags *d, const char *name, const struct file *f, const struct compile_options *o,
+		 void **image, size_t *size)
+{
+	int file = goal_diags_file(d, name, f), err;
 
 	if (file < 0)
 		return file;
-	err = (goal_text_is_plain(text, len) ? compile_plain : compile_parametric)(d, (unsigned)file, name, text,
-										    len, o, image, size);
+	err = (goal_text_is_plain(f) ? compile_plain : compile_parametric)(d, (unsigned)file, o, image, size);
 	if (!err && goal_diags_errors(d))
 		err = -ERR_SYNTAX;
 	if (err == -ERR_RANGE)

@@ -21,6 +21,9 @@ struct compile_options {
  * 0, -ERR_SYNTAX when there were any, or -ERR_x. */
 int compile_text(struct goal_diags *d, const char *name, const char *text, size_t len,
 		 const struct compile_options *o, void **image, size_t *size);
+/* The same for what is read piece by piece; -ERR_SYS with errno when it cannot be. */
+int compile_file(struct goal_diags *d, const char *name, const struct file *f, const struct compile_options *o,
+		 void **image, size_t *size);
 
 /* The arguments of a binary from -D: args has nparams entries. count is not touched unless given. */
 int compile_args(struct goal_diags *d, unsigned file, const struct bin *b, const struct compile_options *o,

@@ -5,8 +5,8 @@
 
 #include "compiler/ir.h"
 
-/* Plain text to a graph. Mistakes are diagnostics; 0 or -ERR_NOMEM. */
-int lower_plain(struct goal_diags *d, unsigned file, const char *text, size_t len, struct ir_graph *g);
+/* Plain text to a graph. Mistakes are diagnostics; 0, -ERR_NOMEM or -ERR_SYS. */
+int lower_plain(struct goal_diags *d, unsigned file, struct ir_graph *g);
 
 /* A parametric tree to a program in im. Mistakes are diagnostics; 0 or -ERR_NOMEM. */
 int lower_program(struct goal_diags *d, const struct goal_schedule *s, struct ir_image *im);

@@ -223,15 +223,15 @@ static void missing(const struct lower *l)
 			  l->g->nranks);
 }
 
-int lower_plain(struct goal_diags *d, unsigned file, const char *text, size_t len, struct ir_graph *g)
+int lower_plain(struct goal_diags *d, unsigned file, struct ir_graph *g)
 {
-	struct lower l = { .d = d, .g = g, .file = file, .len = len };
+	struct lower l = { .d = d, .g = g, .file = file, .len = goal_diags_len(d, file) };
 	const struct goal_plain_sink sink = { &l, on_num_ranks, on_rank };
 	unsigned errors = goal_diags_errors(d);
 	int err;
 
 	*g = (struct ir_graph){ .nbuffers = 2, .plain = true, .file = file };
-	err = goal_parse_plain(d, file, text, len, &sink);
+	err = goal_parse_plain(d, file, &sink);
 	/* A rank with a syntax error may be missing because of that. */
 	if (!err && goal_diags_errors(d) == errors && l.given < l.want)
 		missing(&l);

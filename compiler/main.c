@@ -26,8 +26,7 @@ struct goalc {
 	uint64_t checks_off;
 	/* working state */
 	struct goal_diags *diags;
-	char *data;
-	size_t len;
+	struct file in;
 	void *image;
 	size_t size;
 };
@@ -227,22 +226,32 @@ static struct compile_options to_options(const struct goalc *c)
 					 .checks_off = c->checks_off };
 }
 
+static bool is_binary(const struct goalc *c)
+{
+	unsigned char first;
+
+	return file_at(&c->in, 0, &first, 1) == 1 && first == 0x89;
+}
+
 /* Makes c->image from the input: a binary is checked, a text compiled. */
 static int load(struct goalc *c)
 {
 	struct compile_options o = to_options(c);
 	int err;
 
-	if (c->len && (unsigned char)c->data[0] == 0x89) {
+	if (is_binary(c)) {
 		if (c->action == COMPILE) {
 			goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL,
 				  "this is a binary already");
 			return -ERR_SYNTAX;
 		}
-		err = bin_check(c->data, c->len);
-		c->image = c->data;
-		c->size = c->len;
-		c->data = NULL;
+		err = file_load(&c->in);
+		if (err)
+			return err;
+		err = bin_check(c->in.data, c->in.len);
+		c->image = c->in.data;
+		c->size = c->in.len;
+		c->in.data = NULL;
 		if (err)
 			goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL, "%s",
 				  err_text(err));
@@ -250,12 +259,12 @@ static int load(struct goalc *c)
 	}
 	if (c->action != COMPILE) { /* sizes and values come in when it is printed */
 		o.debug = true;
-		if (!goal_text_is_plain(c->data, c->len)) {
+		if (!goal_text_is_plain(&c->in)) {
 			o.nranks = 0;
 			o.ndefines = 0;
 		}
 	}
-	return compile_text(c->diags, c->input, c->data, c->len, &o, &c->image, &c->size);
+	return compile_file(c->diags, c->input, &c->in, &o, &c->image, &c->size);
 }
 
 static int write_text(const struct goalc *c, const char *text)
@@ -377,7 +386,7 @@ static int run(struct goalc *c)
 	c->diags = goal_diags_new();
 	if (!c->diags)
 		return no_memory();
-	err = file_read(c->input, &c->data, &c->len);
+	err = file_open(c->input, &c->in);
 	if (err)
 		return err == -ERR_NOMEM ? no_memory() : system_error(c->input);
 	if (goal_diags_source(c->diags, c->input, NULL, 0) < 0)
@@ -387,6 +396,8 @@ static int run(struct goalc *c)
 		rc = file_write(c->output, c->image, c->size) ? system_error(c->output) : EXIT_OK;
 	else if (!err)
 		rc = show(c);
+	else if (err == -ERR_SYS)
+		system_error(c->input);
 	else if (!goal_diags_errors(c->diags))
 		fprintf(stderr, "goalc: %s: %s\n", c->input, err_text(err));
 	fputs(goal_diags_text(c->diags), stderr);
@@ -395,7 +406,7 @@ static int run(struct goalc *c)
 
 int main(int argc, char **argv)
 {
-	struct goalc c = { 0 };
+	struct goalc c = { .in.fd = -1 };
 	int rc = parse_options(&c, argc, argv);
 
 	if (!rc && c.action == LIST_CHECKS)
@@ -411,7 +422,7 @@ int main(int argc, char **argv)
 	goal_diags_free(c.diags);
 	defines_free(&c.defines);
 	free(c.passes);
-	free(c.data);
+	file_close(&c.in);
 	free(c.image);
 	return rc;
 }

@@ -155,16 +155,14 @@ struct goal_schedule {
 /* ---- parsing ---- */
 
 /* Whether a text is in the plain dialect: its first word is num_ranks (or rank with a number). */
-bool goal_text_is_plain(const char *text, size_t len);
+bool goal_text_is_plain(const struct file *f);
 
-/* Parses the text of source number file of d. Mistakes are diagnostics; returns 0 when the text could
- * be read to its end (with or without diagnostics), or -ERR_NOMEM or what the sink returned. */
-int goal_parse_plain(struct goal_diags *d, unsigned file, const char *text, size_t len,
-		     const struct goal_plain_sink *sink);
+/* Parses source number file of d. Mistakes are diagnostics; returns 0 when the text could
+ * be read to its end (with or without diagnostics), or -ERR_NOMEM, -ERR_SYS or what the sink returned. */
+int goal_parse_plain(struct goal_diags *d, unsigned file, const struct goal_plain_sink *sink);
 
 /* Returns an owned tree in *out, or NULL there when there were errors. */
-int goal_parse_parametric(struct goal_diags *d, unsigned file, const char *text, size_t len,
-			  struct goal_schedule **out);
+int goal_parse_parametric(struct goal_diags *d, unsigned file, struct goal_schedule **out);
 void goal_schedule_free(struct goal_schedule *s);
 
 #endif

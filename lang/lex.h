@@ -13,7 +13,7 @@
 
 struct goal_lex {
 	struct goal_diags *diags;
-	const char *text, *end; /* what is not read yet */
+	uint64_t off; /* in the source, of what is not read yet */
 	struct goal_loc at; /* of the next character */
 	int err; /* -ERR_x: stop */
 	struct arena scanner; /* the scanner's own memory */
@@ -22,7 +22,7 @@ struct goal_lex {
 	struct goal_loc comment; /* where it starts */
 	struct goal_loc open[GOAL_OPEN]; /* the braces that are not closed */
 	unsigned nopen;
-	jmp_buf fatal; /* taken when the scanner runs out of memory */
+	jmp_buf fatal; /* taken when the scanner cannot go on: for err, or for want of memory */
 	/* plain */
 	const struct goal_plain_sink *sink;
 	struct goal_plain_rank rank;
@@ -38,12 +38,14 @@ struct goal_lex {
 /* Copies up to max bytes of what is left; YY_INPUT of both lexers. */
 static inline size_t goal_lex_read(struct goal_lex *x, char *buf, size_t max)
 {
-	size_t n = (size_t)(x->end - x->text) < max ? (size_t)(x->end - x->text) : max;
+	ssize_t n = goal_diags_read(x->diags, x->at.file, x->off, buf, max);
 
-	for (size_t i = 0; i < n; i++)
-		buf[i] = x->text[i];
-	x->text += n;
-	return n;
+	if (n < 0) {
+		x->err = (int)n;
+		longjmp(x->fatal, 1);
+	}
+	x->off += (uint64_t)n;
+	return (size_t)n;
 }
 
 /* Steps over a token without a newline; returns where it started. */

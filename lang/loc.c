@@ -16,8 +16,10 @@
 
 struct source {
 	char *name;
-	const char *text;
-	size_t len;
+	struct file file; /* borrowed; nothing to quote if it is empty */
+	/* Where some line starts. Messages come mostly in the order of the text. */
+	uint32_t line;
+	uint64_t off;
 };
 
 struct goal_diags {
@@ -50,16 +52,31 @@ void goal_diags_free(struct goal_diags *d)
 
 int goal_diags_source(struct goal_diags *d, const char *name, const char *text, size_t len)
 {
+	return goal_diags_file(d, name, &(struct file){ -1, (char *)(uintptr_t)text, len });
+}
+
+int goal_diags_file(struct goal_diags *d, const char *name, const struct file *f)
+{
 	char *copy = mem_alloc(strlen(name) + 1);
 
 	if (!copy)
 		return -ERR_NOMEM;
 	strcpy(copy, name);
-	if (VEC_PUSH(&d->sources, (struct source){ copy, text, len })) {
+	if (VEC_PUSH(&d->sources, (struct source){ copy, *f, 1, 0 })) {
 		free(copy);
 		return -ERR_NOMEM;
 	}
 	return (int)d->sources.n - 1;
+}
+
+ssize_t goal_diags_read(const struct goal_diags *d, unsigned file, uint64_t off, void *buf, size_t max)
+{
+	return file_at(&d->sources.at[file].file, off, buf, max);
+}
+
+size_t goal_diags_len(const struct goal_diags *d, unsigned file)
+{
+	return d->sources.at[file].file.len;
 }
 
 const char *goal_diags_name(const struct goal_diags *d, unsigned file)
@@ -76,36 +93,58 @@ static void put(struct goal_diags *d, const char *s, size_t len)
 	d->text.at[d->text.n - 1] = '\0';
 }
 
-static void put_line(struct goal_diags *d, const struct source *s, struct goal_loc at)
+/* Moves s->off to the start of a line; false when there is none. */
+static bool seek_line(struct source *s, uint32_t line)
 {
-	const char *p = s->text, *end = s->text + s->len;
+	char buf[4096];
+	uint64_t at;
 
-	for (uint32_t line = 1; line < at.line; line++) {
-		p = memchr(p, '\n', (size_t)(end - p));
-		if (!p)
-			return;
-		p++;
+	if (line < s->line) {
+		s->line = 1;
+		s->off = 0;
 	}
-	const char *nl = memchr(p, '\n', (size_t)(end - p));
-	size_t len = (size_t)((nl ? nl : end) - p), col = at.col ? at.col - 1u : 0;
-	size_t from = col > QUOTE - 20 ? col - (QUOTE - 20) : 0;
-	char line[QUOTE + 1], caret[QUOTE + 3];
-	size_t n = 0;
+	at = s->off;
+	while (s->line < line) {
+		ssize_t n = file_at(&s->file, at, buf, sizeof buf);
+		const char *p = buf, *nl;
 
-	if (!len || at.col == UINT16_MAX) /* further right is not counted */
+		if (n <= 0)
+			return false;
+		while (s->line < line && (nl = memchr(p, '\n', (size_t)(buf + n - p))) != NULL) {
+			p = nl + 1;
+			s->line++;
+			s->off = at + (uint64_t)(p - buf);
+		}
+		at += (uint64_t)n;
+	}
+	return true;
+}
+
+static void put_line(struct goal_diags *d, struct source *s, struct goal_loc at)
+{
+	size_t col = at.col ? at.col - 1u : 0, from = col > QUOTE - 20 ? col - (QUOTE - 20) : 0;
+	char p[QUOTE + 1], line[QUOTE + 1], caret[QUOTE + 3];
+	size_t len = 0, n = 0; /* of the line from there on, and of what is shown */
+	ssize_t got;
+
+	if (at.col == UINT16_MAX || !seek_line(s, at.line)) /* further right is not counted */
 		return;
-
-	for (; from + n < len && n < QUOTE; n++) {
-		unsigned char c = (unsigned char)p[from + n];
+	got = file_at(&s->file, s->off + from, p, sizeof p);
+	while (got > 0 && len < (size_t)got && p[len] != '\n')
+		len++;
+	if (got <= 0 || from + len == 0)
+		return;
+	for (; n < len && n < QUOTE; n++) {
+		unsigned char c = (unsigned char)p[n];
 
 		line[n] = c == '\t' ? '\t' : c < 32 || c == 127 ? '?' : (char)c;
 	}
-	if (n && from + n == len && p[len - 1] == '\r')
+	if (n && n == len && p[len - 1] == '\r')
 		n--;
 	line[n] = '\n';
 	put(d, line, n + 1);
 	for (n = 0; n < col - from && n < QUOTE; n++)
-		caret[n] = from + n < len && p[from + n] == '\t' ? '\t' : ' ';
+		caret[n] = n < len && p[n] == '\t' ? '\t' : ' ';
 	caret[n++] = '^';
 	caret[n++] = '\n';
 	put(d, caret, n);
@@ -143,7 +182,7 @@ void goal_diag(struct goal_diags *d, enum goal_severity s, struct goal_loc at, c
 		put(d, buf, (size_t)n);
 	}
 	put(d, "\n", 1);
-	if (at.line && at.file < d->sources.n && d->sources.at[at.file].text)
+	if (at.line && at.file < d->sources.n)
 		put_line(d, &d->sources.at[at.file], at);
 }
 

@@ -3,6 +3,8 @@
 #ifndef LANG_LOC_H
 #define LANG_LOC_H
 
+#include "util/file.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +28,11 @@ void goal_diags_free(struct goal_diags *d);
 /* Makes a source known so that its lines can be quoted; text may be NULL (a binary) and is borrowed
  * for the life of d. Returns its index or -ERR_x. */
 int goal_diags_source(struct goal_diags *d, const char *name, const char *text, size_t len);
+/* The same for what is read piece by piece; f is borrowed. */
+int goal_diags_file(struct goal_diags *d, const char *name, const struct file *f);
+/* Copies up to max bytes of a source from offset off on; how many, 0 at the end, or -ERR_SYS with errno. */
+ssize_t goal_diags_read(const struct goal_diags *d, unsigned file, uint64_t off, void *buf, size_t max);
+size_t goal_diags_len(const struct goal_diags *d, unsigned file);
 const char *goal_diags_name(const struct goal_diags *d, unsigned file);
 
 /* Adds "file:line:col: error: …" with the line and a caret. tag, when not NULL, is the name of the

@@ -112,38 +112,65 @@ void goal_lex_unexpected(struct goal_lex *x, struct goal_loc at, const char *kin
 	x->told = is_end(kind);
 }
 
-static bool word_at(const char *p, const char *end, const char *word)
-{
-	size_t n = strlen(word);
+/* A text, byte by byte. */
+struct bytes {
+	const struct file *file;
+	uint64_t off;
+	ssize_t at, n;
+	char buf[4096];
+};
 
-	return (size_t)(end - p) >= n && !memcmp(p, word, n);
+/* The next byte, or -1 at the end. */
+static int byte(struct bytes *b)
+{
+	if (b->at == b->n) {
+		b->n = file_at(b->file, b->off, b->buf, sizeof b->buf);
+		b->at = 0;
+		if (b->n <= 0) {
+			b->n = 0;
+			return -1;
+		}
+		b->off += (uint64_t)b->n;
+	}
+	return (unsigned char)b->buf[b->at++];
 }
 
-bool goal_text_is_plain(const char *text, size_t len)
+static bool word(struct bytes *b, const char *rest)
 {
-	const char *p = text, *end = text + len;
+	while (*rest && byte(b) == *rest)
+		rest++;
+	return !*rest;
+}
 
-	while (p < end) {
-		if (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n') {
-			p++;
-		} else if (word_at(p, end, "//")) {
-			while (p < end && *p != '\n')
-				p++;
-		} else if (word_at(p, end, "/*")) {
-			for (p += 2; p < end && !word_at(p, end, "*/"); p++)
-				;
-			p = end - p > 2 ? p + 2 : end;
-		} else {
-			break;
+bool goal_text_is_plain(const struct file *f)
+{
+	struct bytes b = { .file = f };
+	int c = byte(&b);
+
+	while (c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '/') {
+		bool line = false;
+
+		if (c == '/') {
+			c = byte(&b);
+			line = c == '/';
+			if (!line && c != '*')
+				return false;
+			c = byte(&b);
+			for (int last = 0; c >= 0 && (line ? c != '\n' : c != '/' || last != '*');) {
+				last = c;
+				c = byte(&b);
+			}
 		}
+		c = byte(&b);
 	}
-	if (word_at(p, end, "num_ranks"))
-		return true;
-	if (!word_at(p, end, "rank"))
+	if (c == 'n')
+		return word(&b, "um_ranks");
+	if (c != 'r' || !word(&b, "ank"))
 		return false;
-	for (p += 4; p < end && (*p == ' ' || *p == '\t'); p++)
-		;
-	return p < end && *p >= '0' && *p <= '9';
+	do
+		c = byte(&b);
+	while (c == ' ' || c == '\t');
+	return c >= '0' && c <= '9';
 }
 
 /* A block's size stands in front of it. */
@@ -175,7 +202,7 @@ static int run(struct goal_lex *x, int (*init)(struct goal_lex *, void **), int 
 	}
 	scanner = fresh;
 	if (setjmp(x->fatal))
-		x->err = -ERR_NOMEM;
+		x->err = x->err ? x->err : -ERR_NOMEM;
 	else if (parse(scanner, x) == 2)
 		x->err = -ERR_NOMEM;
 	destroy(scanner);
@@ -183,14 +210,9 @@ static int run(struct goal_lex *x, int (*init)(struct goal_lex *, void **), int 
 	return x->err;
 }
 
-int goal_parse_plain(struct goal_diags *d, unsigned file, const char *text, size_t len,
-		     const struct goal_plain_sink *sink)
+int goal_parse_plain(struct goal_diags *d, unsigned file, const struct goal_plain_sink *sink)
 {
-	struct goal_lex x = { .diags = d,
-			      .text = text,
-			      .end = text + len,
-			      .at = { 1, 1, (uint16_t)file },
-			      .sink = sink };
+	struct goal_lex x = { .diags = d, .at = { 1, 1, (uint16_t)file }, .sink = sink };
 	int err = run(&x, goal_plain_lex_init_extra, goal_plain_lex_destroy, goal_plain_parse);
 
 	VEC_FREE(&x.rank.ops);
@@ -199,13 +221,9 @@ int goal_parse_plain(struct goal_diags *d, unsigned file, const char *text, size
 	return err;
 }
 
-int goal_parse_parametric(struct goal_diags *d, unsigned file, const char *text, size_t len,
-			  struct goal_schedule **out)
+int goal_parse_parametric(struct goal_diags *d, unsigned file, struct goal_schedule **out)
 {
-	struct goal_lex x = { .diags = d,
-			      .text = text,
-			      .end = text + len,
-			      .at = { 1, 1, (uint16_t)file } };
+	struct goal_lex x = { .diags = d, .at = { 1, 1, (uint16_t)file } };
 	unsigned errors = goal_diags_errors(d);
 	int err;
 

@@ -14,16 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int file_read(const char *path, char **data, size_t *len)
+static int read_all(int fd, size_t want, struct file *f)
 {
 	VEC(char) v = { 0 };
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err = -ERR_SYS;
-	struct stat st;
+	int err = -ERR_SYS;
 	ssize_t n;
-
-	if (fd < 0)
-		return -ERR_SYS;
-	size_t want = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? (size_t)st.st_size : 0;
 
 	for (;;) {
 		size_t room = v.n < want ? want - v.n + 1 : 65536;
@@ -50,9 +45,67 @@ int file_read(const char *path, char **data, size_t *len)
 		return err;
 	}
 	v.at[v.n] = '\0';
-	*data = v.at;
-	*len = v.n;
+	*f = (struct file){ -1, v.at, v.n };
 	return 0;
+}
+
+int file_open(const char *path, struct file *f)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	*f = (struct file){ .fd = -1 };
+	if (fd < 0)
+		return -ERR_SYS;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0) /* files of /proc have no size */
+		return read_all(fd, 0, f);
+	*f = (struct file){ .fd = fd, .len = (size_t)st.st_size };
+	return 0;
+}
+
+void file_close(struct file *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	free(f->data);
+	*f = (struct file){ .fd = -1 };
+}
+
+ssize_t file_at(const struct file *f, uint64_t off, void *buf, size_t max)
+{
+	ssize_t n;
+
+	if (f->fd < 0) {
+		size_t left = off < f->len ? f->len - (size_t)off : 0;
+
+		n = (ssize_t)(left < max ? left : max);
+		if (n)
+			memcpy(buf, f->data + off, (size_t)n);
+		return n;
+	}
+	do
+		n = pread(f->fd, buf, max, (off_t)off);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -ERR_SYS : n;
+}
+
+int file_load(struct file *f)
+{
+	int fd = f->fd;
+
+	f->fd = -1;
+	return fd < 0 ? 0 : read_all(fd, f->len, f);
+}
+
+int file_read(const char *path, char **data, size_t *len)
+{
+	struct file f;
+	int err = file_open(path, &f);
+
+	err = err ? err : file_load(&f);
+	*data = f.data;
+	*len = f.len;
+	return err;
 }
 
 static int write_all(int fd, const char *p, size_t len)
