@@ -88,7 +88,9 @@ static int publish(struct sm_bound *s, uint64_t *off)
 	entries = mem_alloc(n * sizeof *entries);
 	if (!entries)
 		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
-	size = up(sizeof *s->head + n * sizeof *entries);
+	/* Staggered, or the words of two ranks would lie at the same place of their pages: what was stored to
+	 * one and has not left the core would then hold up loads of the other. */
+	size = up(sizeof *s->head + n * sizeof *entries) + b->rank % 8 * 4 * SM_LINE;
 	list_messages(s, entries, n, &size);
 	s->head = host_alloc(b->group, size, off);
 	if (s->head) {
