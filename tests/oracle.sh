@@ -43,7 +43,7 @@ mutant order_scan scan_chain 's/reduce sum with mine into sum/reduce mine into s
 mutant sum_left_out scan_chain 's/reduce sum with mine into sum/nop/' 1 'result is wrong' 3
 mutant block_alltoall alltoall_pairwise 's/send give\[to/send give[from/' 1 'result is wrong' 3 --type byte --count 1
 mutant block_allgather allgather_ring 's/copy mine into all\[r \* count +: count\]/nop/' 1 'result is wrong' 3
-mutant block_gather gather_binomial 's/up\[1\]: send part\[low \* count/up[1]: send part[0/' 1 'result is wrong' 5 --root 2
+mutant block_gather gather_binomial 's/copy mine into all\[.*/nop/' 1 'result is wrong' 5 --root 2
 mutant block_scatter scatter_binomial 's/send all\[0 +: (n - low)/send all[count +: (n - low)/' 1 'result is wrong' 7 --root 2
 mutant root_bcast bcast_binomial 's/send data to/send data[0 +: count] to/; s/data\[count\]/data[count + 1]/' 1 'elements' 2
 mutant barrier_round barrier_dissemination 's/ceillog2(p) - 1/ceillog2(p) - 2/' 1 'left the barrier before rank' 4
