@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * bind: what MPIX_Sched_init costs on a group, beside what it cannot do without: the exchange of addresses over the
+ * same board, and specialising the rank. */
+#include "bench/bench.h"
+#include "runtime/rt.h"
+#include "tests/rt/team.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define SAMPLES 300
+#define RECORD 64 /* bytes that a rank tells in a round */
+#define BYTES 8 /* of the message */
+
+enum { INIT, EXCHANGE, SPECIALISE, FREE, PARTS };
+
+struct shared {
+	uint64_t rounds;
+	double ops, ns[PARTS][SAMPLES];
+};
+
+struct race {
+	const char *schedule;
+	struct shared *sh;
+};
+
+static const char *dir = "schedules";
+
+static unsigned samples(void)
+{
+	return bench_options.quick ? SAMPLES / 5 : SAMPLES;
+}
+
+/* So many rounds in which each rank learns a record of each. */
+static int rounds(struct member *m, uint64_t n)
+{
+	char mine[RECORD] = { 0 }, all[TEAM_MAX * RECORD];
+
+	while (n--)
+		NEED(host_allgather(&m->group->g, mine, RECORD, all) == 0);
+	return 0;
+}
+
+static int run_rank(struct member *m)
+{
+	const struct race *race = m->arg;
+	struct shared *sh = race->sh;
+	struct bin_args args = { .rank = (uint32_t)m->rank, .size = (uint32_t)m->size, .count = BYTES };
+	MPIX_Sched_request req;
+	MPIX_Sched s;
+	struct ir_rank rank;
+	char path[512];
+	void *data;
+
+	bench_pin((unsigned)m->rank % 2);
+	snprintf(path, sizeof path, "%s/%s.goal", dir, race->schedule);
+	CALL(MPIX_Sched_load(m->ctx, path, &s));
+	CALL(MPIX_Sched_alloc(m->ctx, BYTES, &data));
+	struct MPIX_Sched_bind b = { .struct_size = sizeof b, .buffers = &data, .nbuffers = 1, .count = BYTES };
+
+	for (unsigned i = 0; i < samples(); i++) {
+		uint64_t before = m->group->g.seq, used, t[4], specialise = 0;
+
+		NEED(!rounds(m, 2));
+		t[0] = bench_now();
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		t[1] = bench_now();
+		used = m->group->g.seq - before - 2;
+		NEED(!rounds(m, 2));
+		t[2] = bench_now();
+		NEED(!rounds(m, used));
+		t[3] = bench_now();
+		for (int k = 0; k < 2; k++) { /* warm */
+			specialise = bench_now();
+			NEED(ir_rank_specialise(&s->bin, &args, &rank, NULL) == 0);
+			specialise = bench_now() - specialise;
+			sh->ops = m->rank ? sh->ops : rank.nops;
+			ir_rank_fini(&rank);
+		}
+		if (m->rank == 0) {
+			sh->rounds = used;
+			sh->ns[INIT][i] = (double)(t[1] - t[0]);
+			sh->ns[EXCHANGE][i] = (double)(t[3] - t[2]);
+			sh->ns[SPECIALISE][i] = (double)specialise;
+		}
+		t[0] = bench_now();
+		CALL(MPIX_Sched_free(&req));
+		if (m->rank == 0)
+			sh->ns[FREE][i] = (double)(bench_now() - t[0]);
+	}
+	CALL(MPIX_Sched_dealloc(m->ctx, data));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+static void report(const char *schedule)
+{
+	char title[128], label[32];
+
+	snprintf(title, sizeof title, "%s, %d bytes; ns on rank 0", schedule, BYTES);
+	bench_table(title, "ranks,ops,rounds,init,low,high,exchange,specialise,ratio,low ,high ,free");
+	for (int ranks = 1; ranks <= 8; ranks += ranks < 4 ? 1 : 2) {
+		struct shared *sh = mmap(NULL, sizeof *sh, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		struct race race = { schedule, sh };
+		struct bench_stats s[PARTS], ratio;
+		double q[SAMPLES];
+
+		if (sh == MAP_FAILED || team_run(ranks, false, run_rank, &race)) {
+			fprintf(stderr, "bind: %s on %d ranks failed\n", schedule, ranks);
+			exit(1);
+		}
+		for (unsigned i = 0; i < samples(); i++)
+			q[i] = sh->ns[INIT][i] / (sh->ns[EXCHANGE][i] + sh->ns[SPECIALISE][i]);
+		ratio = bench_stats(q, samples());
+		for (int p = 0; p < PARTS; p++)
+			s[p] = bench_stats(sh->ns[p], samples());
+		snprintf(label, sizeof label, "%d", ranks);
+		BENCH_ROW(label, sh->ops, (double)sh->rounds, s[INIT].median, s[INIT].low, s[INIT].high,
+			  s[EXCHANGE].median, s[SPECIALISE].median, ratio.median, ratio.low, ratio.high, s[FREE].median);
+		munmap(sh, sizeof *sh);
+	}
+}
+
+static bool option(int c, const char *arg)
+{
+	dir = arg;
+	return c == 's';
+}
+
+int main(int argc, char **argv)
+{
+	bench_begin(argc, argv,
+		    "usage: bind [-j] [-q] [-s DIR]\n"
+		    "  -j  JSON          -q  fewer runs\n"
+		    "  -s  where the schedules are\n",
+		    "s:", option);
+	bench_method("ranks are processes, rank r on core r mod 2; each sample binds once, then exchanges bare records of 64 "
+		     "bytes in as many rounds as that took, then specialises the rank; the ratio is init over the sum of "
+		     "the other two in the same sample; low and high are the 10th and 90th percentile");
+	bench_yardsticks();
+	report("bcast_binomial");
+	report("barrier_dissemination");
+	return bench_end();
+}
