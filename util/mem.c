@@ -5,6 +5,9 @@
 #include "util/err.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#define SMALL ((size_t)1024) /* up to here glibc keeps blocks per thread for malloc, but not for calloc */
 
 #ifdef GOAL_ALLOC_HOOK
 /* Test builds define a function that says whether the next allocation fails. */
@@ -22,9 +25,15 @@ void *mem_alloc(size_t size)
 
 void *mem_calloc(size_t n, size_t size)
 {
+	void *p;
+
 	if (GOAL_ALLOC_HOOK(size))
 		return NULL;
-	return calloc(n ? n : 1, size);
+	n = n ? n : 1;
+	if (n > SMALL || size > SMALL || n * size > SMALL)
+		return calloc(n, size);
+	p = malloc(n * size);
+	return p ? memset(p, 0, n * size) : NULL;
 }
 
 void *mem_resize(void *p, size_t n, size_t size)
