@@ -13,6 +13,9 @@ PREFIX    ?= /usr/local
 CFLAGS    ?= -O2 -g
 WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
 override CPPFLAGS += -D_GNU_SOURCE -DGOAL_VERSION='"$(VERSION)"' -I. -I$(BUILD) -Iruntime
+# Its header is enough: the library itself is loaded by programs that a launcher with PMIx starts.
+PMIX      := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I pmix 2>/dev/null))
+override CPPFLAGS += $(PMIX)
 override ALL_CFLAGS = -std=c17 $(WARN) -fPIC -fvisibility=hidden -pthread $(CFLAGS) $(SAN)
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
@@ -24,7 +27,7 @@ LANG     := loc parse
 READER   := bin_read bin_check
 COMPILER := $(READER) bin_write checks compile ir lower_concrete lower_plain lower_program \
             pass_reduce_deps passes print
-RUNTIME  := api bind board cpus ctx dump group heap kernels sched types
+RUNTIME  := api bind board cpus ctx dump group heap kernels sched types world
 BACKENDS := backends engine layout shm/bind shm/move shm/shm
 REFERENCE := loop/loop
 GOALRUN  := launch main oracle rank sweep values
@@ -101,7 +104,7 @@ $(BUILD)/lang/parametric.lex.o: $(BUILD)/lang/parametric.tab.h
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/unit-all
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/unit-all
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
@@ -121,7 +124,8 @@ $(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c))
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
 QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/plain.sh tests/rt.sh tests/dump.sh tests/goalrun.sh \
-             tests/schedules.sh tests/oracle.sh tests/kernels.sh tests/unit.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
+             tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
+             tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/epoch.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/fuzz.sh
 VARIANTS  := tests/variants.sh tests/docs.sh
 
@@ -181,7 +185,8 @@ bench:
 # ---- a new machine ----
 
 PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libcunit1-dev clang libclang-rt-14-dev \
-            spin valgrind strace mandoc groff bsdextrautils binutils procps
+            spin valgrind strace mandoc groff bsdextrautils binutils procps \
+            libpmix-dev openmpi-bin libopenmpi-dev mpich libmpich-dev
 SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 deps:
 	$(SUDO) apt-get update

@@ -62,7 +62,7 @@ static bool is_lead(const struct meeting *m, uint32_t rank)
 	return true;
 }
 
-static int sys_error(struct mpix_sched_ctx *ctx, const char *what)
+int rt_sys_error(struct mpix_sched_ctx *ctx, const char *what)
 {
 	return rt_error(ctx, -ERR_SYS, "%s: %s", what, strerror(errno));
 }
@@ -92,7 +92,7 @@ static int send_fd(int sock, const struct meeting *m, uint32_t what, int fd)
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof fd);
 	memcpy(CMSG_DATA(c), &fd, sizeof fd);
-	return sendmsg(sock, &h, MSG_NOSIGNAL) == sizeof msg ? 0 : sys_error(m->ctx, "sendmsg");
+	return sendmsg(sock, &h, MSG_NOSIGNAL) == sizeof msg ? 0 : rt_sys_error(m->ctx, "sendmsg");
 }
 
 /* Receives one; *what tells what it is. -ERR_SYS at the end of the connection, on a time-out, or from
@@ -180,10 +180,10 @@ static int make_board(struct meeting *m)
 	int fd = memfd_create("goal-board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0)
-		return sys_error(m->ctx, "memfd_create");
+		return rt_sys_error(m->ctx, "memfd_create");
 	if (ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
 		close(fd);
-		return sys_error(m->ctx, "ftruncate");
+		return rt_sys_error(m->ctx, "ftruncate");
 	}
 	l->fd = fd;
 	return 0;
@@ -200,7 +200,7 @@ static int map_board(struct meeting *m)
 		return rt_error(m->ctx, -ERR_SYS, "the board has the wrong size");
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, l->fd, 0);
 	if (p == MAP_FAILED)
-		return sys_error(m->ctx, "mmap");
+		return rt_sys_error(m->ctx, "mmap");
 	l->board = p;
 	for (uint32_t r = 0; r < m->size; r++) {
 		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = r, .l_len = 1 };
@@ -208,7 +208,7 @@ static int map_board(struct meeting *m)
 		if (!l->peers[r].same)
 			continue;
 		if (fcntl(l->fd, F_SETLK, &lock))
-			return sys_error(m->ctx, "fcntl(F_SETLK)");
+			return rt_sys_error(m->ctx, "fcntl(F_SETLK)");
 		atomic_store(&l->board->slots[r].joined, 1);
 	}
 	return 0;
@@ -280,7 +280,7 @@ static int join_meeting(struct meeting *m)
 	uint32_t what;
 
 	if (sock < 0)
-		return sys_error(m->ctx, "socket");
+		return rt_sys_error(m->ctx, "socket");
 	if (connect(sock, (struct sockaddr *)&address, zero->address_len))
 		err = rt_error(m->ctx, -ERR_SYS, "rank 0 cannot be reached (%s): is it on another node?",
 			       strerror(errno));
@@ -351,7 +351,7 @@ static int make_local(struct meeting *m)
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (p == MAP_FAILED)
-			return sys_error(m->ctx, "mmap");
+			return rt_sys_error(m->ctx, "mmap");
 		l->board = p;
 	} else {
 		err = m->rank == 0 ? host_meeting(m) : join_meeting(m);
@@ -375,13 +375,13 @@ static int say_hello(struct meeting *m, struct hello *h)
 	if (m->rank || m->size == 1)
 		return 0;
 	if (getrandom(h->cookie, sizeof h->cookie, 0) != sizeof h->cookie)
-		return sys_error(m->ctx, "getrandom");
+		return rt_sys_error(m->ctx, "getrandom");
 	m->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	h->address.sun_family = AF_UNIX;
 	/* An abstract name that the kernel picks: nothing is left in the file system. */
 	if (m->listener < 0 || bind(m->listener, (struct sockaddr *)&h->address, sizeof(sa_family_t)) ||
 	    listen(m->listener, (int)m->size) || getsockname(m->listener, (struct sockaddr *)&h->address, &len))
-		return sys_error(m->ctx, "socket");
+		return rt_sys_error(m->ctx, "socket");
 	h->address_len = len;
 	return 0;
 }
@@ -838,67 +838,4 @@ int host_error(struct be_group *g, int err, const char *fmt, ...)
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	return rt_error(g->ctx, err, "%s", text);
-}
-
-/* ---- programs started by goalrun ---- */
-
-struct boot {
-	struct rt_board *board;
-	uint32_t rank;
-	uint64_t seq;
-};
-
-/* goalrun notes on its board when a rank has died. */
-static int boot_idle(void *arg)
-{
-	const struct boot *b = arg;
-
-	return atomic_load(&b->board->failed) ? -ERR_DEAD : 0;
-}
-
-static int boot_allgather(const void *in, void *out, size_t size, void *arg)
-{
-	struct boot *b = arg;
-
-	return size > HOST_RECORD ||
-	       rt_board_allgather(b->board, b->rank, ++b->seq, in, size, out, rt_spins(b->board->size), boot_idle, b);
-}
-
-static int alone(const void *in, void *out, size_t size, void *arg)
-{
-	(void)arg;
-	memcpy(out, in, size);
-	return 0;
-}
-
-int MPIX_Sched_group_world(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
-{
-	long fd, rank, size;
-	struct boot b = { 0 };
-	struct stat st;
-	int rc;
-
-	if (!ctx || !group)
-		return MPIX_SCHED_ERR_ARG;
-	rc = rt_env(ctx, ENV_GOAL_BOOT_FD, &fd);
-	rc = rc ? rc : rt_env(ctx, ENV_GOAL_RANK, &rank);
-	rc = rc ? rc : rt_env(ctx, ENV_GOAL_SIZE, &size);
-	if (rc)
-		return -rc;
-	if (fd < 0)
-		return MPIX_Sched_group_create(ctx, 0, 1, alone, NULL, group);
-	if (fd > INT32_MAX || size < 1 || size > 1 << 20 || rank < 0 || rank >= size || fstat((int)fd, &st) ||
-	    (size_t)st.st_size < rt_board_size((uint32_t)size))
-		return -rt_error(ctx, -ERR_ARG, "GOAL_BOOT_FD, GOAL_RANK and GOAL_SIZE are not goalrun's");
-	b.rank = (uint32_t)rank;
-	b.board = mmap(NULL, rt_board_size((uint32_t)size), PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
-	if (b.board == MAP_FAILED)
-		return -sys_error(ctx, "mmap");
-	/* Where this process stands on the board: it may have made its world before. */
-	b.seq = atomic_load(&b.board->slots[rank].seq);
-	rc = MPIX_Sched_group_create(ctx, (int)rank, (int)size, boot_allgather, &b, group);
-	if (rc && atomic_load(&b.board->failed))
-		rc = -rt_error(ctx, -ERR_DEAD, "rank %u died", atomic_load(&b.board->failed) - 1);
-	munmap(b.board, rt_board_size((uint32_t)size));
-	return rc;
 }

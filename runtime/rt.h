@@ -91,6 +91,8 @@ void rt_ctx_unref(struct mpix_sched_ctx *ctx);
 __attribute__((format(printf, 3, 4))) int rt_error(struct mpix_sched_ctx *ctx, int err, const char *fmt, ...);
 /* Stores the sentence of err, if it is one. */
 int rt_fail(struct mpix_sched_ctx *ctx, int err);
+/* The same for errno. */
+int rt_sys_error(struct mpix_sched_ctx *ctx, const char *what);
 /* An environment variable that is a number; 0 or -ERR_ARG, which is told. */
 int rt_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out);
 /* Gives back what no peer uses any more. */

@@ -839,7 +839,7 @@ static int rebind(struct member *m)
 		buffers[0] = place[in];
 		buffers[1] = place[out];
 		CALL(MPIX_Sched_init(s, m->group, &b, &req));
-		for (int e = 0; e < (n > 10000 ? 30 : 500); e++) {
+		for (int e = 0; e < (n > 10000 ? 12 : 300); e++) {
 			if (m->rank % 3 != 2 && rand_r(&seed) % 3) { /* some ranks never do */
 				in = rand_r(&seed) % 4;
 				out = (in + 1 + rand_r(&seed) % 3) % 4;

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The group of all ranks of a job: of goalrun, which brings a board; of a launcher with PMIx; or of a program
+ * that was started alone. libpmix is loaded when it is needed, so that it is no dependency of those who do not
+ * use it. */
+#include "runtime/rt.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#if __has_include(<pmix.h>)
+#include <pmix.h>
+#define HAVE_PMIX 1
+#endif
+
+/* ---- goalrun ---- */
+
+struct boot {
+	struct rt_board *board;
+	uint32_t rank;
+	uint64_t seq;
+};
+
+/* goalrun notes on its board when a rank has died. */
+static int boot_idle(void *arg)
+{
+	const struct boot *b = arg;
+
+	return atomic_load(&b->board->failed) ? -ERR_DEAD : 0;
+}
+
+static int boot_allgather(const void *in, void *out, size_t size, void *arg)
+{
+	struct boot *b = arg;
+
+	return size > HOST_RECORD ||
+	       rt_board_allgather(b->board, b->rank, ++b->seq, in, size, out, rt_spins(b->board->size), boot_idle, b);
+}
+
+static int from_goalrun(MPIX_Sched_ctx ctx, long fd, MPIX_Sched_group *group)
+{
+	struct boot b = { 0 };
+	long rank, size;
+	struct stat st;
+	int rc = rt_env(ctx, ENV_GOAL_RANK, &rank);
+
+	rc = rc ? rc : rt_env(ctx, ENV_GOAL_SIZE, &size);
+	if (rc)
+		return -rc;
+	if (fd > INT32_MAX || size < 1 || size > 1 << 20 || rank < 0 || rank >= size || fstat((int)fd, &st) ||
+	    (size_t)st.st_size < rt_board_size((uint32_t)size))
+		return -rt_error(ctx, -ERR_ARG, "GOAL_BOOT_FD, GOAL_RANK and GOAL_SIZE are not goalrun's");
+	b.rank = (uint32_t)rank;
+	b.board = mmap(NULL, rt_board_size((uint32_t)size), PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
+	if (b.board == MAP_FAILED)
+		return -rt_sys_error(ctx, "mmap");
+	/* Where this process stands on the board: it may have made its world before. */
+	b.seq = atomic_load(&b.board->slots[rank].seq);
+	rc = MPIX_Sched_group_create(ctx, (int)rank, (int)size, boot_allgather, &b, group);
+	if (rc && atomic_load(&b.board->failed))
+		rc = -rt_error(ctx, -ERR_DEAD, "rank %u died", atomic_load(&b.board->failed) - 1);
+	munmap(b.board, rt_board_size((uint32_t)size));
+	return rc;
+}
+
+/* ---- PMIx ---- */
+
+#ifdef HAVE_PMIX
+
+#define PMIX_FUNCTIONS FN(Init) FN(Finalize) FN(Put) FN(Commit) FN(Fence) FN(Get) FN(Error_string)
+
+struct pmix {
+#define FN(name) __typeof__(&PMIx_##name) name;
+	PMIX_FUNCTIONS
+#undef FN
+	pmix_proc_t me;
+	uint32_t size;
+	unsigned round; /* what a rank gathers cannot be taken back: each round has a key of its own */
+	const char *failed; /* a function and what it returned */
+	pmix_status_t status;
+};
+
+static int load_pmix(struct mpix_sched_ctx *ctx, struct pmix *p)
+{
+	/* It has threads and keeps state: once loaded it stays. */
+	void *lib = dlopen("libpmix.so.2", RTLD_NOW | RTLD_NODELETE);
+	const char *missing = lib ? NULL : "libpmix.so.2";
+
+#define FN(name)                                                                           \
+	p->name = lib ? (__typeof__(p->name))(uintptr_t)dlsym(lib, "PMIx_" #name) : NULL; \
+	missing = missing || p->name ? missing : "PMIx_" #name;
+	PMIX_FUNCTIONS
+#undef FN
+	return missing ? rt_error(ctx, -ERR_UNSUPPORTED, "the launcher speaks PMIx, but %s cannot be loaded: %s",
+				  missing, dlerror()) :
+			 0;
+}
+
+/* Whether a call went well; remembers the first that did not. */
+static bool went(struct pmix *p, const char *name, pmix_status_t status)
+{
+	if (status != PMIX_SUCCESS && !p->failed) {
+		p->failed = name;
+		p->status = status;
+	}
+	return status == PMIX_SUCCESS;
+}
+
+static pmix_info_t flag_info(const char *key)
+{
+	pmix_info_t info = { .value.type = PMIX_BOOL };
+
+	info.value.data.flag = true;
+	memcpy(info.key, key, strlen(key) + 1);
+	return info;
+}
+
+/* The value that a rank put in a round, or an attribute of the job, to be freed by free_value. */
+static pmix_status_t get(struct pmix *p, pmix_rank_t rank, const char *key, const pmix_info_t *info,
+			 pmix_data_type_t type, pmix_value_t **v)
+{
+	pmix_proc_t proc = p->me;
+	pmix_status_t status;
+
+	proc.rank = rank;
+	*v = NULL;
+	status = p->Get(&proc, key, info, info ? 1 : 0, v);
+	return status != PMIX_SUCCESS ? status : !*v || (*v)->type != type ? PMIX_ERR_TYPE_MISMATCH : PMIX_SUCCESS;
+}
+
+static void free_value(pmix_value_t *v)
+{
+	if (v && v->type == PMIX_BYTE_OBJECT)
+		free(v->data.bo.bytes);
+	free(v);
+}
+
+static void round_key(char *key, size_t size, unsigned round)
+{
+	snprintf(key, size, "goalsched.%u", round);
+}
+
+static int pmix_allgather(const void *in, void *out, size_t size, void *arg)
+{
+	struct pmix *p = arg;
+	pmix_info_t collect = flag_info(PMIX_COLLECT_DATA);
+	pmix_value_t v = { .type = PMIX_BYTE_OBJECT };
+	bool good;
+	char key[32];
+
+	round_key(key, sizeof key, p->round++);
+	v.data.bo.bytes = (char *)(uintptr_t)in;
+	v.data.bo.size = size;
+	good = went(p, "PMIx_Put", p->Put(PMIX_GLOBAL, key, &v)) && went(p, "PMIx_Commit", p->Commit()) &&
+	       went(p, "PMIx_Fence", p->Fence(NULL, 0, &collect, 1));
+	for (uint32_t r = 0; r < p->size && good; r++) {
+		pmix_value_t *got;
+
+		good = went(p, "PMIx_Get", get(p, r, key, NULL, PMIX_BYTE_OBJECT, &got));
+		if (good && got->data.bo.size != size)
+			good = went(p, "PMIx_Get", PMIX_ERR_TYPE_MISMATCH);
+		if (good)
+			memcpy((char *)out + r * size, got->data.bo.bytes, size);
+		free_value(got);
+	}
+	return !good;
+}
+
+/* Where this process stands: it may have made its world before. */
+static void find_round(struct pmix *p)
+{
+	pmix_info_t local = flag_info(PMIX_OPTIONAL);
+	pmix_value_t *v;
+	char key[32];
+
+	for (;; p->round++) {
+		round_key(key, sizeof key, p->round);
+		if (get(p, p->me.rank, key, &local, PMIX_BYTE_OBJECT, &v) != PMIX_SUCCESS)
+			break;
+		free_value(v);
+	}
+	free_value(v);
+}
+
+static int from_pmix(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
+{
+	struct pmix p = { 0 };
+	pmix_value_t *v = NULL;
+	bool good;
+	int rc = load_pmix(ctx, &p);
+
+	if (rc)
+		return -rc;
+	/* Counts references: MPI may use it, too. */
+	good = went(&p, "PMIx_Init", p.Init(&p.me, NULL, 0));
+	if (!good)
+		goto out;
+	good = went(&p, "PMIx_Get", get(&p, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, NULL, PMIX_UINT32, &v));
+	if (good) {
+		p.size = v->data.uint32;
+		find_round(&p);
+		rc = MPIX_Sched_group_create(ctx, (int)p.me.rank, (int)p.size, pmix_allgather, &p, group);
+	}
+	free_value(v);
+	/* Not later: mpirun takes a program that ends without it for broken. */
+	p.Finalize(NULL, 0);
+out:
+	return p.failed ? -rt_error(ctx, -ERR_SYS, "%s: %s", p.failed, p.Error_string(p.status)) : rc;
+}
+
+#else
+
+static int from_pmix(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
+{
+	(void)group;
+	return -rt_error(ctx, -ERR_UNSUPPORTED,
+			 "the launcher speaks PMIx, but this library was built without pmix.h");
+}
+
+#endif
+
+/* ---- any of them ---- */
+
+static int alone(const void *in, void *out, size_t size, void *arg)
+{
+	(void)arg;
+	memcpy(out, in, size);
+	return 0;
+}
+
+int MPIX_Sched_group_world(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
+{
+	long fd, pmi;
+	int rc;
+
+	if (!ctx || !group)
+		return MPIX_SCHED_ERR_ARG;
+	rc = rt_env(ctx, ENV_GOAL_BOOT_FD, &fd);
+	if (rc)
+		return -rc;
+	if (fd >= 0)
+		return from_goalrun(ctx, fd, group);
+	if (*env_get(ENV_PMIX_NAMESPACE))
+		return from_pmix(ctx, group);
+	/* Better an error than as many worlds as ranks. */
+	if (!env_number(ENV_PMI_SIZE, &pmi) && pmi > 1)
+		return -rt_error(ctx, -ERR_UNSUPPORTED,
+				 "the launcher speaks PMI-1: use MPIX_Sched_group_create with MPI_Allgather");
+	return MPIX_Sched_group_create(ctx, 0, 1, alone, NULL, group);
+}
