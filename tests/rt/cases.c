@@ -4,6 +4,7 @@
 #include "tests/rt/team.h"
 
 #include <CUnit/CUnit.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -947,6 +948,23 @@ static int rebind_strided(struct member *m)
 
 /* ---- what ops wait for ---- */
 
+struct watch {
+	struct member *m;
+	int fd, rc;
+};
+
+/* Looks at a context in which another thread waits. */
+static void *watch(void *arg)
+{
+	struct watch *w = arg;
+	char nothing = 0, all[TEAM_MAX];
+
+	usleep(20000);
+	w->rc = MPIX_Sched_dump(w->m->ctx, w->fd);
+	team_allgather(&nothing, all, 1, w->m);
+	return NULL;
+}
+
 static int dump(struct member *m)
 {
 	static const char text[] = "schedule d\nbuffer inout x[count]\nbuffer scratch y[2 * count]\n"
@@ -1002,6 +1020,21 @@ static int dump(struct member *m)
 		NEED(strcmp(got, want) == 0);
 	}
 	CALL(MPIX_Sched_wait(req));
+	if (m->rank == 0) {
+		struct watch w = { .m = m, .fd = fds[1] };
+		pthread_t id;
+
+		CALL(MPIX_Sched_start(req));
+		NEED(pthread_create(&id, NULL, watch, &w) == 0);
+		CALL(MPIX_Sched_wait(req)); /* for rank 1, which waits for the watch */
+		pthread_join(id, NULL);
+		n = w.rc ? 0 : read(fds[0], got, sizeof got - 1);
+		NEED(n > 0 && strncmp(got, "rank 0: d epoch 3: op 0, recv", 29) == 0);
+	} else {
+		NEED(team_allgather(&nothing, all, 1, m) == 0);
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+	}
 	/* Ranks of a subgroup are told by both numbers. */
 	CALL(MPIX_Sched_group_split(m->group, m->rank > 0, -m->rank, &alone));
 	NEED(bind_ring(m, alone, in, out, &other) == 0);
