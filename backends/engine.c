@@ -80,7 +80,7 @@ static inline void release(struct engine *e, uint32_t from, uint32_t n)
 	}
 }
 
-static int issue_ready(struct engine *e)
+int engine_issue(struct engine *e)
 {
 	while (e->head != e->tail) {
 		uint32_t i = e->ready[e->head++];
@@ -88,17 +88,15 @@ static int issue_ready(struct engine *e)
 		int rc;
 
 		release(e, op->started, op->nstarted);
-		rc = op->how.issue(e, i);
+		rc = op->how.issue(e, op->what);
 		if (rc < 0)
 			return rc;
-		if (rc) {
-			e->left--;
+		if (rc)
 			release(e, op->done, op->ndone);
-		} else {
+		else
 			e->active[e->nactive++] = i;
-		}
 	}
-	return 0;
+	return !e->nactive; /* then nothing is left that could make others ready: there are no cycles */
 }
 
 int engine_progress(struct engine *e)
@@ -106,22 +104,21 @@ int engine_progress(struct engine *e)
 	int rc = 0;
 
 	for (uint32_t k = 0;;) {
-		uint32_t i;
+		const struct engine_op *op;
 
-		if (e->head != e->tail && (rc = issue_ready(e)) < 0)
+		if (e->head != e->tail && (rc = engine_issue(e)) < 0)
 			return rc;
 		/* Polls until one completes, which may make others ready. */
 		do {
 			if (k == e->nactive)
-				return e->left == 0;
-			i = e->active[k++];
-			rc = e->ops[i].how.poll(e, i);
+				return !k;
+			op = &e->ops[e->active[k++]];
+			rc = op->how.poll(e, op->what);
 		} while (rc == 0);
 		if (rc < 0)
 			return rc;
 		e->active[--k] = e->active[--e->nactive];
-		e->left--;
-		release(e, e->ops[i].done, e->ops[i].ndone);
+		release(e, op->done, op->ndone);
 	}
 }
 

@@ -12,12 +12,13 @@ struct engine;
 /* How an op is carried out: 1 complete, 0 not yet, or -ERR_x. issue is called once per epoch, when the op is
  * ready; poll from then on until it returns 1. */
 struct engine_how {
-	int (*issue)(struct engine *e, uint32_t op);
-	int (*poll)(struct engine *e, uint32_t op);
+	int (*issue)(struct engine *e, void *what);
+	int (*poll)(struct engine *e, void *what);
 };
 
 struct engine_op {
-	struct engine_how how; /* the backend's choice, before the first start */
+	struct engine_how how; /* the backend's choice, before the first start, */
+	void *what; /* and what it is called with */
 	uint32_t wait; /* what it still waits for */
 	uint32_t need; /* the value at start */
 	uint32_t started, nstarted; /* in succ: ops that wait for its start */
@@ -27,7 +28,6 @@ struct engine_op {
 struct engine {
 	struct engine_op *ops;
 	uint32_t nops;
-	uint32_t left; /* ops that are not complete in this epoch */
 	uint32_t head, tail; /* of ready */
 	uint32_t nactive;
 	uint32_t nroots;
@@ -38,14 +38,15 @@ struct engine {
 
 int engine_init(struct engine *e, const struct be_bind *b);
 void engine_fini(struct engine *e);
-/* Arms an epoch. */
+/* Arms an epoch; engine_issue is to follow. */
 static inline void engine_start(struct engine *e)
 {
 	e->head = e->nactive = 0;
 	e->tail = e->nroots;
-	e->left = e->nops;
 }
 
+/* Issues what is ready: 1 when all ops are complete, 0 if not yet, or -ERR_x. */
+int engine_issue(struct engine *e);
 /* Issues what is ready and polls what is active: 1 when all ops are complete, 0 if not yet, or -ERR_x. */
 int engine_progress(struct engine *e);
 /* The enum be_state of each op. */

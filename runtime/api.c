@@ -62,11 +62,8 @@ static void finish(struct mpix_sched_request *req, int err)
 /* Progress on a request that the caller has taken. */
 static void drive(struct mpix_sched_request *req)
 {
-	int rc;
+	int rc = state_of(req) == RT_ACTIVE ? req->be->progress(req->bound) : 0;
 
-	if (state_of(req) != RT_ACTIVE)
-		return;
-	rc = req->be->progress(req->bound);
 	if (rc)
 		finish(req, rc);
 }
@@ -125,13 +122,13 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 		return MPIX_SCHED_ERR_ARG;
 	if (state_of(req) != RT_IDLE)
 		return -not_idle(req);
-	hold(req);
-	count(req->ctx, 1);
+	if (!__libc_single_threaded)
+		hold(req); /* somebody may still be leaving it */
 	rc = req->be->start(req->bound, ++req->epoch);
+	count(req->ctx, 1);
+	set_state(req, RT_ACTIVE);
 	if (rc)
 		finish(req, rc);
-	else
-		set_state(req, RT_ACTIVE);
 	rt_give(req);
 	return MPIX_SCHED_SUCCESS;
 }

@@ -242,12 +242,14 @@ static int connect_message(struct sm_bound *s, const struct sm_entry *mine)
 			      .direct = recv->direct,
 			      .same = host_same_process(s->b.group, mine->peer),
 			      .peer = mine->peer,
+			      .op = mine->op,
 			      .bytes = mine->bytes,
 			      .started = &s->peers[mine->peer]->started,
 			      .known = &s->known[mine->peer],
 			      .pid = host_pid(s->b.group, mine->peer) };
 	settle(s, mine->op, s->b.buffers);
 	s->engine.ops[mine->op].how = (mine->send ? sm_how_send : sm_how_recv)[m->mode];
+	s->engine.ops[mine->op].what = m;
 	if (mine->bytes <= SM_EAGER_MAX) {
 		m->slot[0] = (struct sm_slot *)(void *)(receiver + recv->cell);
 		m->slot[1] = (struct sm_slot *)(void *)(receiver + recv->cell + slot_size(mine->bytes));

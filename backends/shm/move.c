@@ -11,24 +11,24 @@
 #define CMA_MAX ((size_t)1 << 30) /* bytes a call, below the kernel's limit */
 
 /* bytes of this rank's message from skip on, to or from packed memory */
-static inline void pack(const struct sm_bound *s, uint32_t op, uint64_t skip, size_t bytes, char *out)
+static inline void pack(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes, char *out)
 {
-	const struct bin_op *o = &s->b.ops[op];
+	const struct bin_op *o = &s->b.ops[m->op];
 	size_t basic = s->b.layout->basic;
 
-	if (s->msgs[op].mine)
-		memcpy(out, s->msgs[op].mine + skip, bytes);
+	if (m->mine)
+		memcpy(out, m->mine + skip, bytes);
 	else
 		be_pack(s->b.layout, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic, out);
 }
 
-static inline void unpack(const struct sm_bound *s, uint32_t op, uint64_t skip, size_t bytes, const char *in)
+static inline void unpack(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes, const char *in)
 {
-	const struct bin_op *o = &s->b.ops[op];
+	const struct bin_op *o = &s->b.ops[m->op];
 	size_t basic = s->b.layout->basic;
 
-	if (s->msgs[op].mine)
-		memcpy(s->msgs[op].mine + skip, in, bytes);
+	if (m->mine)
+		memcpy(m->mine + skip, in, bytes);
 	else
 		be_unpack(s->b.layout, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic, in);
 }
@@ -53,16 +53,16 @@ static inline bool has_credit(const struct sm_bound *s, struct sm_msg *m)
 
 /* ---- eager ---- */
 
-static int send_eager(struct engine *e, uint32_t op)
+static int send_eager(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
-	struct sm_msg *m = &s->msgs[op];
+	struct sm_msg *m = what;
 	struct sm_slot *slot = m->slot[s->epoch & 1];
 
 	if (!has_credit(s, m))
 		return 0;
 	if (m->bytes)
-		pack(s, op, 0, m->bytes, slot->payload);
+		pack(s, m, 0, m->bytes, slot->payload);
 	/* The payload is visible before its number; pairs with the load in recv_eager. */
 	atomic_store_explicit(&slot->seq, s->epoch, memory_order_release);
 	if (m->asks) /* the next epoch's credit, while nobody waits for the answer */
@@ -70,26 +70,26 @@ static int send_eager(struct engine *e, uint32_t op)
 	return 1;
 }
 
-static int recv_eager(struct engine *e, uint32_t op)
+static int recv_eager(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
-	struct sm_msg *m = &s->msgs[op];
+	struct sm_msg *m = what;
 	struct sm_slot *slot = m->slot[s->epoch & 1];
 
 	if (atomic_load_explicit(&slot->seq, memory_order_acquire) != s->epoch)
 		return 0;
 	if (m->bytes)
-		unpack(s, op, 0, m->bytes, slot->payload);
+		unpack(s, m, 0, m->bytes, slot->payload);
 	*m->known = s->epoch; /* it sent, so it has started */
 	return 1;
 }
 
 /* ---- staged ---- */
 
-static int send_staged(struct engine *e, uint32_t op)
+static int send_staged(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
-	struct sm_msg *m = &s->msgs[op];
+	struct sm_msg *m = what;
 	uint64_t base = (s->epoch - 1) * m->chunks;
 
 	if (!has_credit(s, m))
@@ -99,7 +99,7 @@ static int send_staged(struct engine *e, uint32_t op)
 
 		if (n >= atomic_load_explicit(&m->out->done, memory_order_acquire) + SM_RING)
 			return 0;
-		pack(s, op, (uint64_t)m->moved * SM_CHUNK, chunk_bytes(m, m->moved),
+		pack(s, m, (uint64_t)m->moved * SM_CHUNK, chunk_bytes(m, m->moved),
 		     m->ring + n % SM_RING * SM_CHUNK);
 		m->moved++;
 		/* The chunk is visible before its number; pairs with the load in recv_staged. */
@@ -108,10 +108,10 @@ static int send_staged(struct engine *e, uint32_t op)
 	return 1;
 }
 
-static int recv_staged(struct engine *e, uint32_t op)
+static int recv_staged(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
-	struct sm_msg *m = &s->msgs[op];
+	struct sm_msg *m = what;
 	uint64_t base = (s->epoch - 1) * m->chunks;
 
 	while (m->moved < m->chunks) {
@@ -119,7 +119,7 @@ static int recv_staged(struct engine *e, uint32_t op)
 
 		if (atomic_load_explicit(&m->in->avail, memory_order_acquire) <= n)
 			return 0;
-		unpack(s, op, (uint64_t)m->moved * SM_CHUNK, chunk_bytes(m, m->moved),
+		unpack(s, m, (uint64_t)m->moved * SM_CHUNK, chunk_bytes(m, m->moved),
 		       m->ring + n % SM_RING * SM_CHUNK);
 		m->moved++;
 		/* The slot has been read before it is given back; pairs with the load in send_staged. */
@@ -183,10 +183,10 @@ static int help(struct sm_bound *s, struct sm_msg *m)
 	return 0;
 }
 
-static int announce(struct engine *e, uint32_t op)
+static int announce(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
-	struct sm_msg *m = &s->msgs[op];
+	struct sm_msg *m = what;
 
 	if ((char *)(uintptr_t)m->place.address != m->mine)
 		memcpy(m->bounce, m->mine, m->bytes);
@@ -196,10 +196,10 @@ static int announce(struct engine *e, uint32_t op)
 	return 0;
 }
 
-static int send_pull(struct engine *e, uint32_t op)
+static int send_pull(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
-	struct sm_msg *m = &s->msgs[op];
+	struct sm_msg *m = what;
 	int err;
 
 	if (atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch)
@@ -231,10 +231,10 @@ static int read_remote(struct sm_bound *s, struct sm_msg *m, uint64_t skip, char
 }
 
 /* Copies some of the sender's bytes to where they belong. */
-static int fetch(struct sm_bound *s, uint32_t op, struct sm_msg *m, uint64_t skip, size_t bytes)
+static int fetch(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size_t bytes)
 {
 	if (m->at) {
-		unpack(s, op, skip, bytes, m->at + skip);
+		unpack(s, m, skip, bytes, m->at + skip);
 		return 0;
 	}
 	if (m->mine)
@@ -245,7 +245,7 @@ static int fetch(struct sm_bound *s, uint32_t op, struct sm_msg *m, uint64_t ski
 
 		if (err)
 			return err;
-		unpack(s, op, skip, n, s->stage);
+		unpack(s, m, skip, n, s->stage);
 		skip += n;
 		bytes -= n;
 	}
@@ -271,10 +271,10 @@ static int begin_pull(struct sm_bound *s, struct sm_msg *m)
 	return 0;
 }
 
-static int recv_pull(struct engine *e, uint32_t op)
+static int recv_pull(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
-	struct sm_msg *m = &s->msgs[op];
+	struct sm_msg *m = what;
 	uint64_t chunk;
 	int err = 0;
 
@@ -283,13 +283,13 @@ static int recv_pull(struct engine *e, uint32_t op)
 			return 0;
 		err = begin_pull(s, m);
 		if (!err && !m->both)
-			err = fetch(s, op, m, 0, m->bytes);
+			err = fetch(s, m, 0, m->bytes);
 		if (err)
 			return err;
 	}
 	if (m->both) {
 		while (claim(s, m, &chunk)) {
-			err = fetch(s, op, m, chunk * SM_CHUNK, chunk_bytes(m, chunk));
+			err = fetch(s, m, chunk * SM_CHUNK, chunk_bytes(m, chunk));
 			if (err)
 				return err;
 			m->moved++;
@@ -305,29 +305,25 @@ static int recv_pull(struct engine *e, uint32_t op)
 
 /* ---- the table ---- */
 
-static int begin_staged(struct engine *e, uint32_t op, int (*poll)(struct engine *e, uint32_t op))
+static int send_staged_issue(struct engine *e, void *what)
 {
-	sm_of(e)->msgs[op].moved = 0;
-	return poll(e, op);
+	((struct sm_msg *)what)->moved = 0;
+	return send_staged(e, what);
 }
 
-static int send_staged_issue(struct engine *e, uint32_t op)
+static int recv_staged_issue(struct engine *e, void *what)
 {
-	return begin_staged(e, op, send_staged);
+	((struct sm_msg *)what)->moved = 0;
+	return recv_staged(e, what);
 }
 
-static int recv_staged_issue(struct engine *e, uint32_t op)
+static int recv_pull_issue(struct engine *e, void *what)
 {
-	return begin_staged(e, op, recv_staged);
-}
-
-static int recv_pull_issue(struct engine *e, uint32_t op)
-{
-	struct sm_msg *m = &sm_of(e)->msgs[op];
+	struct sm_msg *m = what;
 
 	m->moved = 0;
 	m->begun = false;
-	return recv_pull(e, op);
+	return recv_pull(e, m);
 }
 
 const struct engine_how sm_how_send[SM_MODES] = {

@@ -25,46 +25,49 @@ uint64_t sm_now_ns(void)
 /* ---- ops that concern this rank alone ---- */
 
 /* A calc keeps the rank busy, one after the other, but not the progress of its messages. */
-static int calc_issue(struct engine *e, uint32_t op)
+static int calc_issue(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
-	uint64_t now = sm_now_ns(), ns = s->b.ops[op].len;
+	const struct bin_op *o = what;
+	uint64_t now = sm_now_ns(), ns = o->len;
 
 	if (!ns)
 		return 1;
 	s->busy = (s->busy > now ? s->busy : now) + ns;
-	s->deadline[op] = s->busy;
+	s->deadline[o - s->b.ops] = s->busy;
 	return 0;
 }
 
-static int calc_poll(struct engine *e, uint32_t op)
+static int calc_poll(struct engine *e, void *what)
 {
-	return sm_now_ns() >= sm_of(e)->deadline[op];
+	const struct sm_bound *s = sm_of(e);
+
+	return sm_now_ns() >= s->deadline[(const struct bin_op *)what - s->b.ops];
 }
 
-static int copy_issue(struct engine *e, uint32_t op)
+static int copy_issue(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
-	const struct bin_op *o = &s->b.ops[op];
+	const struct bin_op *o = what;
 
 	be_copy(s->b.layout, s->b.buffers[o->buf[1]].ptr, o->off[1], s->b.buffers[o->buf[0]].ptr, o->off[0], o->len);
 	return 1;
 }
 
-static int reduce_issue(struct engine *e, uint32_t op)
+static int reduce_issue(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
-	const struct bin_op *o = &s->b.ops[op];
+	const struct bin_op *o = what;
 
 	s->b.reduce(s->b.reduce_arg, s->b.buffers[o->buf[0]].ptr, o->off[0], s->b.buffers[o->buf[1]].ptr,
 		    o->off[1], o->len, o->kind == BIN_OP_REDUCE_WITH);
 	return 1;
 }
 
-static int nop_issue(struct engine *e, uint32_t op)
+static int nop_issue(struct engine *e, void *what)
 {
 	(void)e;
-	(void)op;
+	(void)what;
 	return 1;
 }
 
@@ -114,8 +117,10 @@ static int make(const struct be_bind *b, struct sm_bound **out)
 	if (!s->msgs || !s->peers || !s->known || (calcs && !s->deadline) || (!b->layout->contiguous && !s->stage))
 		return -ERR_NOMEM;
 	err = engine_init(&s->engine, b);
-	for (uint32_t i = 0; i < b->nops && !err; i++)
+	for (uint32_t i = 0; i < b->nops && !err; i++) {
 		s->engine.ops[i].how = how[b->ops[i].kind];
+		s->engine.ops[i].what = (void *)(uintptr_t)&b->ops[i];
+	}
 	return err;
 }
 
@@ -140,13 +145,16 @@ static int rebind(struct be_bound *bound, const struct be_buffer *buffers)
 static int start(struct be_bound *bound, uint64_t epoch)
 {
 	struct sm_bound *s = to_sm(bound);
+	int rc;
 
 	s->epoch = epoch;
 	s->busy = 0;
 	engine_start(&s->engine);
-	/* What was read of the last epoch has been read before this; pairs with the load in has_credit. */
+	rc = engine_issue(&s->engine);
+	/* What was read of the last epoch has been read before this; pairs with the load in has_credit. First
+	 * comes what peers may be waiting for already. */
 	atomic_store_explicit(&s->head->started, epoch, memory_order_release);
-	return engine_progress(&s->engine);
+	return rc;
 }
 
 static int progress(struct be_bound *bound)

@@ -86,7 +86,7 @@ struct sm_msg {
 	bool same; /* both ends are in this process */
 	bool begun; /* recv, pull: the epoch's announcement has been seen */
 	bool both; /* recv, pull: both ends copy in this epoch */
-	uint32_t peer;
+	uint32_t peer, op;
 	uint32_t chunks; /* per epoch; pull, staged */
 	uint32_t moved; /* chunks moved in this epoch by this end */
 	uint64_t bytes;
