@@ -58,6 +58,21 @@ check "goalrun.json $keys" [ "$keys" = "ranks backend verified iters median_us m
 run -n 3 --json --iters 5 --count 1,2 "$bcast"
 check goalrun.json_cases grep -q '"cases": *\[' "$TMP/out"
 
+# A signal that asks what ranks wait for ends nobody.
+printf 'schedule s\nrank r of p { calc 200000000 }\n' >"$TMP/calc.goal"
+for kind in processes threads; do
+	timeout 60 "$BUILD/bin/goalrun" -n 2 --ranks $kind --warmup 0 --iters 5 "$TMP/calc.goal" >"$TMP/out" 2>"$TMP/err" &
+	pid=$!
+	until child=$(pgrep -P $pid) && grep -q '^SigCgt:.*[2367abef]..$' "/proc/$child/status"; do
+		[ -d /proc/$pid ] || break
+		sleep 0.02
+	done
+	kill -USR1 "$child"
+	wait $pid
+	rc=$?
+	check "goalrun.usr1_$kind status $rc" [ $rc -eq 0 ]
+done
+
 world=$BUILD/tests/rt-world
 run -n 4 -- "$world" "$bcast"
 check goalrun.program [ "$? $(sort "$TMP/out" | tr '\n' ' ')" = "0 rank 0 of 4 rank 1 of 4 rank 2 of 4 rank 3 of 4 " ]

@@ -188,11 +188,15 @@ static int launch_threads(struct run_launch *l)
 {
 	uint32_t n = l->o->nranks;
 	struct thread *t = mem_calloc(n, sizeof *t);
-	sigset_t asked, old;
+	sigset_t asked, old, dump;
 
 	if (!t)
 		return EXIT_FAULT;
 	block_signals(&asked, &old);
+	sigemptyset(&dump); /* goes to the library, in whatever thread */
+	sigaddset(&dump, SIGUSR1);
+	sigdelset(&asked, SIGUSR1);
+	sigprocmask(SIG_UNBLOCK, &dump, NULL);
 	for (uint32_t r = 0; r < n; r++) {
 		t[r].l = l;
 		t[r].rank = r;
