@@ -167,6 +167,22 @@ for program in goalc goalrun; do
   verdict "options-$program.1" "$why"
 done
 
+# Basic types and operations.
+# names LIST: the rows of a list of the header, name and word.
+names() {
+  printf '#include <mpix_sched.h>\n#define X(NAME, name, ...) @NAME name@\n%s(X)\n' "$1" |
+    "$cc" -E -P -Iruntime - | grep -o '@[A-Z0-9_]* [a-z0-9_]*@' | tr -d @
+}
+basics=$(names MPIX_SCHED_BASIC_LIST)
+builtins=$(names MPIX_SCHED_BUILTIN_LIST)
+verdict types-are-listed "$(while read -r upper lower; do
+  grep -q "MPIX_SCHED_$upper\b" man/MPIX_Sched_type_create.3 || echo "MPIX_SCHED_$upper is not in MPIX_Sched_type_create.3"
+  grep -q "^\.Cm.*\b$lower\b\|^$lower\b" man/goalrun.1 || echo "$lower is not in goalrun.1"
+done <<<"$basics")"
+verdict operations-are-listed "$(while read -r upper lower; do
+  grep -q "MPIX_SCHED_$upper\b" man/MPIX_Sched_init.3 || echo "MPIX_SCHED_$upper is not in MPIX_Sched_init.3"
+  [ "$upper" = NO_OP ] || grep -q "^\.Cm.*\b$lower\b" man/goalrun.1 || echo "$lower is not in goalrun.1"
+done <<<"$builtins")"
 # Instructions and environment variables.
 if [ -e compiler/insn.def ]; then
   sed -nE 's/^(INSN|ARITH)\([A-Z0-9]*, *([0-9]*), *"([^"]*)".*/\2 \3/p' compiler/insn.def >"$tmp/insns"
