@@ -19,7 +19,7 @@ struct rt_kernels {
 #include "runtime/variants.def"
 #undef VARIANT
 
-/* The fastest variant of this CPU, or the one that GOAL_KERNELS names; NULL when there is no such variant here. */
+/* The fastest variant of this CPU, or the one that GOAL_KERNELS names; NULL when that one cannot be had. */
 const struct rt_kernels *rt_kernels_choose(void);
 /* Variant i of those that are built, whether this CPU can run it, and its name; NULL behind the last one. */
 const struct rt_kernels *rt_kernels_variant(unsigned i, const char **name, int *runs);

@@ -100,15 +100,15 @@ static int number(const char *option, const char *s, int64_t min, int64_t max, i
 
 static int parse_options(struct goalrun *g, int argc, char **argv)
 {
-	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS, VERIFY, JSON, DUMP_AFTER,
-	       LATER, HELP, VERSION };
+	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS,
+	       VERIFY, JSON, DUMP_AFTER, LATER, HELP, VERSION };
 	static const struct option longs[] = {
-		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "root", 1, NULL, ROOT },
-		{ "memory", 1, NULL, MEMORY },	{ "iters", 1, NULL, ITERS },	{ "warmup", 1, NULL, WARMUP },
-		{ "seed", 1, NULL, SEED },	{ "delay", 1, NULL, DELAY },	{ "ranks", 1, NULL, RANKS },
-		{ "backend", 1, NULL, BACKEND }, { "progress", 1, NULL, PROGRESS }, { "verify", 0, NULL, VERIFY },
-		{ "op", 1, NULL, OP },		{ "sweep", 1, NULL, SWEEP },
-		{ "json", 0, NULL, JSON },	{ "dump-after", 1, NULL, DUMP_AFTER }, { "help", 0, NULL, HELP },	{ "version", 0, NULL, VERSION },
+		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "op", 1, NULL, OP },
+		{ "root", 1, NULL, ROOT },	{ "memory", 1, NULL, MEMORY },	{ "sweep", 1, NULL, SWEEP },
+		{ "iters", 1, NULL, ITERS },	{ "warmup", 1, NULL, WARMUP },	{ "seed", 1, NULL, SEED },
+		{ "delay", 1, NULL, DELAY },	{ "ranks", 1, NULL, RANKS },	{ "backend", 1, NULL, BACKEND },
+		{ "progress", 1, NULL, PROGRESS }, { "verify", 0, NULL, VERIFY }, { "json", 0, NULL, JSON },
+		{ "dump-after", 1, NULL, DUMP_AFTER }, { "help", 0, NULL, HELP }, { "version", 0, NULL, VERSION },
 		{ "engine", 1, NULL, LATER },	{ "placement", 1, NULL, LATER }, { "comm-cores", 1, NULL, LATER },
 		{ "wait", 1, NULL, LATER },	{ "hosts", 1, NULL, LATER },
 		{ "no-shm", 0, NULL, LATER },	{ "overlap", 0, NULL, LATER },	{ "tests", 1, NULL, LATER },
@@ -280,6 +280,15 @@ static bool defined(int64_t type, int64_t op)
 	return op == MPIX_SCHED_NO_OP || op == RUN_USER || rt_kernels_base.of[type][op];
 }
 
+/* The digit of a number whose digits count through lists; rest is what the others are. */
+static int64_t value_of(const struct list *l, size_t *rest)
+{
+	int64_t v = l->at[*rest % l->n];
+
+	*rest /= l->n;
+	return v;
+}
+
 /* Every combination, but for types that do not have the operation, as long as others remain. */
 static int add_cases(struct goalrun *g)
 {
@@ -290,20 +299,16 @@ static int add_cases(struct goalrun *g)
 	for (size_t t = 0; t < g->types.n; t++)
 		for (size_t k = 0; k < g->ops.n; k++)
 			any |= defined(g->types.at[t], g->ops.at[k]);
-	for (size_t m = 0; m < g->memories.n; m++)
-		for (size_t t = 0; t < g->types.n; t++)
-			for (size_t k = 0; k < g->ops.n; k++)
-				for (size_t r = 0; r < g->roots.n; r++)
-					for (size_t c = 0; c < g->counts.n && !err; c++) {
-						if (any && !defined(g->types.at[t], g->ops.at[k]))
-							continue;
-						err = VEC_PUSH(&v, (struct run_case){
-									   .count = g->counts.at[c],
-									   .root = g->roots.at[r],
-									   .type = (enum MPIX_Sched_basic)g->types.at[t],
-									   .op = (unsigned)g->ops.at[k],
-									   .memory = (enum run_memory)g->memories.at[m] });
-					}
+	for (size_t i = 0; i < g->memories.n * g->types.n * g->ops.n * g->roots.n * g->counts.n && !err; i++) {
+		size_t rest = i;
+		struct run_case c = { .count = value_of(&g->counts, &rest), .root = value_of(&g->roots, &rest) };
+
+		c.op = (unsigned)value_of(&g->ops, &rest);
+		c.type = (enum MPIX_Sched_basic)value_of(&g->types, &rest);
+		c.memory = (enum run_memory)value_of(&g->memories, &rest);
+		if (!any || defined(c.type, c.op))
+			err = VEC_PUSH(&v, c);
+	}
 	g->o.cases = v.at;
 	g->o.ncases = v.n;
 	if (!err && g->o.pairs) {
@@ -480,8 +485,8 @@ static void print_table(const struct goalrun *g)
 	for (size_t i = 0; i < o->ncases; i++)
 		if ((int)strlen(run_type_names[o->cases[i].type]) > width)
 			width = (int)strlen(run_type_names[o->cases[i].type]);
-	printf("%10s %-*s %s%5s %-8s %11s %11s %11s %11s\n", "count", width, "type", reduces(o) ? "op      " : "", "root",
-	       "memory", "median us", "min us", "start us", "init us");
+	printf("%10s %-*s %s%5s %-8s %11s %11s %11s %11s\n", "count", width, "type", reduces(o) ? "op      " : "",
+	       "root", "memory", "median us", "min us", "start us", "init us");
 	for (size_t i = 0; i < o->ncases; i++) {
 		const struct run_case *c = &o->cases[i];
 		const struct run_result *r = &g->results[i];
@@ -493,8 +498,9 @@ static void print_table(const struct goalrun *g)
 			snprintf(count, sizeof count, "%" PRId64, c->count);
 		if (reduces(o))
 			snprintf(op, sizeof op, "%-8s", run_op_names[c->op]);
-		printf("%10s %-*s %s%5s %-8s %11.2f %11.2f %11.2f %11.1f\n", count, width, run_type_names[c->type], op,
-		       root, run_memory_names[c->memory], r->median_us, r->min_us, r->start_us, r->init_us);
+		printf("%10s %-*s %s%5s %-8s %11.2f %11.2f %11.2f %11.1f\n", count, width,
+		       run_type_names[c->type], op, root, run_memory_names[c->memory], r->median_us, r->min_us,
+		       r->start_us, r->init_us);
 	}
 	if (checked(o))
 		printf("verified: all %zu case%s right\n", o->ncases, o->ncases == 1 ? "" : "s");

@@ -160,7 +160,8 @@ void oracle_fill(const struct oracle *o, const struct oracle_call *c)
 
 	/* Results are overwritten with something else, different on each rank. */
 	if (c->out)
-		oracle_pattern(c->out, blocks(c, o->out) * block, oracle_key(c->seed, c->epoch, c->rank, UINT64_MAX));
+		oracle_pattern(c->out, blocks(c, o->out) * block,
+			       oracle_key(c->seed, c->epoch, c->rank, UINT64_MAX));
 	for (uint64_t i = 0; c->in && i < blocks(c, o->in); i++)
 		block_of(c, c->rank, i, c->in + i * block);
 }
@@ -182,7 +183,8 @@ static int64_t check_out(const struct oracle *o, const struct oracle_call *c, ui
 		sum = next;
 		next = t;
 	}
-	return values_compare(c->type, s.first == s.last ? MPIX_SCHED_NO_OP : c->op, c->out + j * bytes, sum, c->count);
+	return values_compare(c->type, s.first == s.last ? MPIX_SCHED_NO_OP : c->op, c->out + j * bytes, sum,
+			      c->count);
 }
 
 int64_t oracle_check(const struct oracle *o, const struct oracle_call *c, bool *in)

@@ -119,11 +119,13 @@ uint64_t oracle_hash(uint64_t x);
 /* ---- elements (values.c); op as in struct run_case ---- */
 
 /* Elements for an operation, of a rank; for none, bytes. */
-void values_fill(enum MPIX_Sched_basic type, unsigned op, uint64_t key, uint32_t rank, uint64_t count, void *out);
+void values_fill(enum MPIX_Sched_basic type, unsigned op, uint64_t key, uint32_t rank, uint64_t count,
+		 void *out);
 /* right = left op right. */
 void values_fold(enum MPIX_Sched_basic type, unsigned op, const void *left, void *right, uint64_t count);
 /* The first byte that differs and belongs to a value, or -1. */
-int64_t values_compare(enum MPIX_Sched_basic type, unsigned op, const char *got, const char *want, uint64_t count);
+int64_t values_compare(enum MPIX_Sched_basic type, unsigned op, const char *got, const char *want,
+		       uint64_t count);
 /* RUN_USER as an operation of the library; arg: size_t, the bytes of an element. */
 void values_user(const void *in, void *inout, size_t count, void *arg);
 

@@ -75,7 +75,8 @@ static double floating_of(unsigned op, uint64_t h, uint32_t rank)
 MPIX_SCHED_BASIC_LIST(X)
 #undef X
 
-void values_fill(enum MPIX_Sched_basic type, unsigned op, uint64_t key, uint32_t rank, uint64_t count, void *out)
+void values_fill(enum MPIX_Sched_basic type, unsigned op, uint64_t key, uint32_t rank, uint64_t count,
+		 void *out)
 {
 	static void (*const make[])(unsigned, uint64_t, uint32_t, uint64_t, void *) = {
 #define X(NAME, name, kind, T) make_##NAME,
@@ -191,7 +192,8 @@ void values_fold(enum MPIX_Sched_basic type, unsigned op, const void *left, void
 	MARK(T, value);     \
 	MARK(T, index)
 
-int64_t values_compare(enum MPIX_Sched_basic type, unsigned op, const char *got, const char *want, uint64_t count)
+int64_t values_compare(enum MPIX_Sched_basic type, unsigned op, const char *got, const char *want,
+		       uint64_t count)
 {
 	size_t elem = rt_basic_size(type);
 	char mask[sizeof(long double _Complex)] = { 0 };

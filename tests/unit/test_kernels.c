@@ -26,7 +26,9 @@ static double special(void)
 				       -5e-324, FLT_MAX, -FLT_MAX,     FLT_MIN,	  1e-45,	 -1e-45 };
 	uint64_t r = random64();
 
-	return r % 3 ? some[r / 3 % (sizeof some / sizeof *some)] : (double)(int64_t)random64() / (double)(1 << 20);
+	if (r % 3)
+		return some[r / 3 % (sizeof some / sizeof *some)];
+	return (double)(int64_t)random64() / (double)(1 << 20);
 }
 
 static float special_float(void)
@@ -49,8 +51,9 @@ static double special_double(void)
 	return d;
 }
 
-#define SOME(T) \
-	_Generic((T)0, float: special_float(), double: special_double(), long double: special(), default: random64() % 5)
+#define SOME(T)                                                                                     \
+	_Generic((T)0, float: special_float(), double: special_double(), long double: special(),    \
+		 default: random64() % 5)
 #define MAKE_BITS(T) p[i] = (T)random64()
 #define MAKE_INTEGER(T) p[i] = (T)(random64() % 4 ? random64() : 0)
 #define MAKE_LOGICAL(T) p[i] = (T)(random64() % 3)
@@ -86,7 +89,8 @@ struct room {
 };
 
 /* All lengths up to MOST, from every alignment that the type may have within a line. */
-static void agree(struct room *m, enum MPIX_Sched_basic type, enum MPIX_Sched_builtin op, rt_kernel *base, rt_kernel *other)
+static void agree(struct room *m, enum MPIX_Sched_basic type, enum MPIX_Sched_builtin op, rt_kernel *base,
+		  rt_kernel *other)
 {
 	size_t elem = rt_basic_size(type), bad = 0;
 
@@ -140,13 +144,14 @@ static void variants_agree(void)
 	free(m);
 }
 
-/* What MPI defines for which class, counted by hand: 8 integers, 3 floating, 3 complex, 2 logical, 1 bits, 8 pairs. */
+/* What MPI defines, counted by hand: 8 integers, 3 floating, 3 complex, 2 logical, 1 bits, 8 pairs. */
 static void combinations(void)
 {
 	static const unsigned types[MPIX_SCHED_BUILTINS] = {
 		[MPIX_SCHED_SUM] = 14, [MPIX_SCHED_PROD] = 14, [MPIX_SCHED_MIN] = 11,	[MPIX_SCHED_MAX] = 11,
 		[MPIX_SCHED_LAND] = 10, [MPIX_SCHED_LOR] = 10,	[MPIX_SCHED_LXOR] = 10, [MPIX_SCHED_BAND] = 9,
-		[MPIX_SCHED_BOR] = 9,	[MPIX_SCHED_BXOR] = 9,	[MPIX_SCHED_MINLOC] = 8, [MPIX_SCHED_MAXLOC] = 8,
+		[MPIX_SCHED_BOR] = 9,	[MPIX_SCHED_BXOR] = 9,	[MPIX_SCHED_MINLOC] = 8,
+		[MPIX_SCHED_MAXLOC] = 8,
 	};
 
 	for (int o = 0; o < MPIX_SCHED_BUILTINS; o++) {

@@ -84,7 +84,8 @@ static void pairs(void)
 /* The last case of those that are taken is needed. */
 static void none_to_spare(void)
 {
-	struct run_case c[4] = { { .count = 1, .root = 1 }, { .count = 1, .root = 2 }, { .count = 2, .root = 1 }, { .count = 2, .root = 2 } };
+	struct run_case c[4] = { { .count = 1, .root = 1 }, { .count = 1, .root = 2 },
+				 { .count = 2, .root = 1 }, { .count = 2, .root = 2 } };
 
 	CU_ASSERT_EQUAL(sweep_pairs(c, 4), 4);
 	c[3] = c[0];
