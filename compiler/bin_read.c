@@ -33,10 +33,6 @@ static int power(int64_t x, int64_t y, int64_t *out)
 
 	if (y < 0)
 		return -ERR_DOMAIN;
-	if (x == 2 && y < 63) { /* what nearly all schedules ask for */
-		*out = (int64_t)1 << y;
-		return 0;
-	}
 	while (y) {
 		if ((y & 1) && __builtin_mul_overflow(r, x, &r))
 			return -ERR_OVERFLOW;
@@ -79,8 +75,16 @@ static inline __attribute__((always_inline)) int arith(int op, int64_t x, int64_
 	case BIN_DIV:
 		return floor_div(x, y, out, &other);
 	case BIN_MOD:
+		if (y > 0 && x < y && x >= -y) { /* a neighbour's number: no need to divide */
+			*out = x < 0 ? x + y : x;
+			return 0;
+		}
 		return y == -1 ? (*out = 0, 0) : floor_div(x, y, &other, out);
 	case BIN_POW:
+		if (x == 2 && y >= 0 && y < 63) {
+			*out = (int64_t)1 << y;
+			return 0;
+		}
 		return power(x, y, out);
 	case BIN_SHL:
 		return shift(x, y, true, out);
@@ -212,14 +216,16 @@ size_t bin_scratch_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap
 }
 
 /* Where an instance is, or the empty place where it would be. */
-static struct instance *find(const struct machine *m, uint32_t label, uint64_t index)
+static inline struct instance *find(const struct machine *m, uint32_t label, uint64_t index)
 {
-	uint64_t h = (index + label * 0xc2b2ae3d27d4eb4fu) * 0x9e3779b97f4a7c15u;
-	uint32_t at = (uint32_t)(h >> 32) & m->mask;
+	uint64_t at = ((index + ((uint64_t)label << 40)) * 0x9e3779b97f4a7c15u) >> 32;
 
-	while (m->table[at].label && (m->table[at].label != label + 1 || m->table[at].index != index))
-		at = (at + 1) & m->mask;
-	return &m->table[at];
+	for (;; at++) {
+		struct instance *in = &m->table[at & m->mask];
+
+		if ((in->index == index && in->label == label + 1) || !in->label)
+			return in;
+	}
 }
 
 /* NOREG is -1, and that register is always 0. */
@@ -275,13 +281,24 @@ static int out_of_range(const struct machine *m, const struct bin_tmpl *t)
 	return -ERR_RANGE;
 }
 
-static int emit(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t pc)
+/* The number in a register, and whether it is too large, or negative. */
+static inline uint64_t field(const struct machine *m, uint16_t r, uint64_t most, bool *bad)
 {
-	const uint64_t peer = reg_or_0(m, t->peer), tag = reg_or_0(m, t->tag), level = reg_or_0(m, t->level),
-		       cpu = reg_or_0(m, t->cpu), nic = reg_or_0(m, t->nic), len = reg_or_0(m, t->len);
+	uint64_t v = reg_or_0(m, r);
+
+	*bad |= v > most;
+	return v;
+}
+
+static int emit(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line)
+{
 	const char *letters = operands[t->kind];
+	const unsigned ranges = nranges(letters);
 	struct bin_space *sp = m->sp;
+	struct bin_op *op = &sp->ops[sp->nops];
+	const uint64_t peer = reg_or_0(m, t->peer);
 	uint64_t index;
+	bool bad = false;
 	int err;
 
 	if (sp->nops == sp->ops_cap)
@@ -290,24 +307,22 @@ static int emit(struct machine *m, const struct bin_tmpl *t, const struct bin_ar
 		sp->value[0] = (int64_t)peer;
 		return -ERR_PEER;
 	}
-	if (level > UINT16_MAX || tag >= BIN_ANY || cpu >= BIN_ANY || nic >= BIN_ANY || len > INT64_MAX)
+	op->kind = t->kind;
+	op->exec = t->exec;
+	op->level = (uint16_t)field(m, t->level, UINT16_MAX, &bad);
+	op->peer = (uint32_t)peer;
+	op->tag = (uint32_t)field(m, t->tag, BIN_ANY - 1, &bad);
+	op->cpu = (uint32_t)field(m, t->cpu, BIN_ANY - 1, &bad);
+	op->nic = (uint32_t)field(m, t->nic, BIN_ANY - 1, &bad);
+	op->len = field(m, t->len, INT64_MAX, &bad);
+	op->line = line;
+	if (bad)
 		return out_of_range(m, t);
-	struct bin_op *op = &sp->ops[sp->nops];
-
-	*op = (struct bin_op){ .kind = t->kind,
-			       .exec = t->exec,
-			       .level = (uint16_t)level,
-			       .peer = (uint32_t)peer,
-			       .tag = (uint32_t)tag,
-			       .cpu = (uint32_t)cpu,
-			       .nic = (uint32_t)nic,
-			       .buf = { t->buf[0], t->buf[1] },
-			       .line = m->b->lines ? m->b->lines[pc] : 0,
-			       .len = len };
-	for (unsigned k = 0; k < nranges(letters); k++) {
-		op->off[k] = reg_or_0(m, t->off[k]);
-		if (outside(op->off[k], len, sp->bufsize[t->buf[k]]))
-			return out_of_bounds(sp, t->buf[k], op->off[k], len, sp->bufsize[t->buf[k]]);
+	for (unsigned k = 0; k < 2; k++) {
+		op->buf[k] = t->buf[k];
+		op->off[k] = k < ranges ? reg_or_0(m, t->off[k]) : 0;
+		if (k < ranges && outside(op->off[k], op->len, sp->bufsize[op->buf[k]]))
+			return out_of_bounds(sp, op->buf[k], op->off[k], op->len, sp->bufsize[op->buf[k]]);
 	}
 	if (t->label != BIN_NONE && t->index[0] == BIN_NOREG) {
 		if (m->scalar[t->label])
@@ -328,7 +343,7 @@ static int emit(struct machine *m, const struct bin_tmpl *t, const struct bin_ar
 }
 
 /* The op of a label instance + 1, or 0. */
-static uint32_t lookup(const struct machine *m, uint32_t label, bool scalar, uint64_t index)
+static inline uint32_t lookup(const struct machine *m, uint32_t label, bool scalar, uint64_t index)
 {
 	if (scalar)
 		return m->scalar[label];
@@ -338,7 +353,7 @@ static uint32_t lookup(const struct machine *m, uint32_t label, bool scalar, uin
 }
 
 /* Adds an edge; 1 when one of its instances does not exist (yet). */
-static int connect(struct machine *m, const struct bin_dep_tmpl *t, uint64_t op_index, uint64_t on_index)
+static inline int connect(struct machine *m, const struct bin_dep_tmpl *t, uint64_t op_index, uint64_t on_index)
 {
 	uint32_t op = lookup(m, t->op, t->op_index[0] == BIN_NOREG, op_index);
 	uint32_t on = lookup(m, t->on, t->on_index[0] == BIN_NOREG, on_index);
@@ -507,7 +522,7 @@ L_ASSERT:
 	sp->what = (uint32_t)w->imm;
 	CHECK(reg[w->a] ? 0 : -ERR_ASSERT);
 L_EMIT:
-	CHECK(emit(m, &b->tmpls[w->imm], args, (uint32_t)(w - b->code)));
+	CHECK(emit(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0));
 L_DEP:
 	CHECK(depend(m, &b->deps[w->imm]));
 #define INSN(NAME, number, text, form)

@@ -49,16 +49,12 @@ static uint32_t unique(uint32_t *v, uint32_t n)
 	return m;
 }
 
-static uint64_t edge_key(struct bin_dep e)
-{
-	return (uint64_t)e.op << 32 | e.on;
-}
-
 int ir_rank_set_deps(struct ir_rank *r, const struct bin_dep *edges, uint32_t n)
 {
 	uint32_t *at = mem_calloc((size_t)r->nops + 2, sizeof *at);
 	uint32_t *deps = mem_alloc((size_t)n * sizeof *deps);
 	uint32_t out = 0;
+	uint64_t last = 0;
 	bool sorted = true;
 
 	if (!at || !deps) {
@@ -68,9 +64,12 @@ int ir_rank_set_deps(struct ir_rank *r, const struct bin_dep *edges, uint32_t n)
 	}
 	/* at[i + 1] is where the slots of op i begin. */
 	for (uint32_t i = 0; i < n; i++) {
+		uint64_t key = ((uint64_t)edges[i].op << 32 | edges[i].on) + 1;
+
 		at[edges[i].op + 2]++;
 		deps[i] = edges[i].on;
-		sorted &= i == 0 || edge_key(edges[i - 1]) < edge_key(edges[i]);
+		sorted &= key > last;
+		last = key;
 	}
 	for (uint32_t i = 2; i < r->nops + 2; i++)
 		at[i] += at[i - 1];
