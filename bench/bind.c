@@ -27,6 +27,7 @@ struct race {
 };
 
 static const char *dir = "schedules";
+static int most = 8;
 
 static unsigned samples(void)
 {
@@ -100,12 +101,12 @@ static void report(const char *schedule)
 	char title[128], label[32];
 
 	snprintf(title, sizeof title, "%s, %d bytes; ns on rank 0", schedule, BYTES);
-	bench_table(title, "ranks,ops,rounds,init,low,high,exchange,specialise,ratio,low ,high ,free");
-	for (int ranks = 1; ranks <= 8; ranks += ranks < 4 ? 1 : 2) {
+	bench_table(title, "ranks,ops,rounds,init,low,high,exchange,specialise,ratio,bar,of the bar,free");
+	for (int ranks = 1; ranks <= most; ranks += ranks < 4 ? 1 : 2) {
 		struct shared *sh = mmap(NULL, sizeof *sh, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		struct race race = { schedule, sh };
 		struct bench_stats s[PARTS], ratio;
-		double q[SAMPLES];
+		double q[SAMPLES], bar;
 
 		if (sh == MAP_FAILED || team_run(ranks, false, run_rank, &race)) {
 			fprintf(stderr, "bind: %s on %d ranks failed\n", schedule, ranks);
@@ -114,31 +115,37 @@ static void report(const char *schedule)
 		for (unsigned i = 0; i < samples(); i++)
 			q[i] = sh->ns[INIT][i] / (sh->ns[EXCHANGE][i] + sh->ns[SPECIALISE][i]);
 		ratio = bench_stats(q, samples());
+		bar = bench_stats(sh->ns[EXCHANGE], samples()).median + 1000 + 20 * sh->ops;
 		for (int p = 0; p < PARTS; p++)
 			s[p] = bench_stats(sh->ns[p], samples());
 		snprintf(label, sizeof label, "%d", ranks);
 		BENCH_ROW(label, sh->ops, (double)sh->rounds, s[INIT].median, s[INIT].low, s[INIT].high,
-			  s[EXCHANGE].median, s[SPECIALISE].median, ratio.median, ratio.low, ratio.high, s[FREE].median);
+			  s[EXCHANGE].median, s[SPECIALISE].median, ratio.median, bar, s[INIT].median / bar, s[FREE].median);
 		munmap(sh, sizeof *sh);
 	}
 }
 
 static bool option(int c, const char *arg)
 {
-	dir = arg;
-	return c == 's';
+	if (c == 's')
+		dir = arg;
+	else
+		most = atoi(arg);
+	return most >= 1 && most <= TEAM_MAX;
 }
 
 int main(int argc, char **argv)
 {
 	bench_begin(argc, argv,
-		    "usage: bind [-j] [-q] [-s DIR]\n"
+		    "usage: bind [-j] [-q] [-s DIR] [-n RANKS]\n"
 		    "  -j  JSON          -q  fewer runs\n"
-		    "  -s  where the schedules are\n",
-		    "s:", option);
+		    "  -s  where the schedules are\n"
+		    "  -n  ranks at most, 8 unless given\n",
+		    "s:n:", option);
 	bench_method("ranks are processes, rank r on core r mod 2; each sample binds once, then exchanges bare records of 64 "
 		     "bytes in as many rounds as that took, then specialises the rank; the ratio is init over the sum of "
-		     "the other two in the same sample; low and high are the 10th and 90th percentile");
+		     "the other two in the same sample; the bar is the exchange, 1000 ns and 20 ns an op; low and high are the 10th "
+		     "and 90th percentile");
 	bench_yardsticks();
 	report("bcast_binomial");
 	report("barrier_dissemination");
