@@ -33,6 +33,7 @@ void *mem_calloc(size_t n, size_t size)
 	if (n > SMALL || size > SMALL || n * size > SMALL)
 		return calloc(n, size);
 	p = malloc(n * size);
+	__asm__("" : "+r"(p)); /* else compilers make a calloc of it */
 	return p ? memset(p, 0, n * size) : NULL;
 }
 
