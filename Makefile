@@ -104,7 +104,7 @@ $(BUILD)/lang/parametric.lex.o: $(BUILD)/lang/parametric.tab.h
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/unit-all
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/unit-all
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
@@ -126,7 +126,7 @@ RUN       := BUILD=$(BUILD) bash tests/run.sh
 QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/plain.sh tests/rt.sh tests/dump.sh tests/goalrun.sh \
              tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
              tests/freestanding.sh tests/fastpath.sh man/lint.sh
-CAMPAIGNS := tests/matrix.sh tests/epoch.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/fuzz.sh
+CAMPAIGNS := tests/matrix.sh tests/epoch.sh tests/starts.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/fuzz.sh
 VARIANTS  := tests/variants.sh tests/docs.sh
 
 tests: all $(TEST_BINS)
@@ -142,7 +142,7 @@ check-quick:
 	@LARGE=20000 SIZES="1 2 5" STARTS=2000 $(RUN) $(QUICK) tests/matrix.sh
 
 # The same under sanitizers; each has its own objects.
-SANITIZED := tests/diag.sh tests/samples.sh tests/plain.sh tests/unit.sh tests/rt.sh tests/matrix.sh tests/epoch.sh
+SANITIZED := tests/diag.sh tests/samples.sh tests/plain.sh tests/unit.sh tests/rt.sh tests/matrix.sh tests/epoch.sh tests/starts.sh
 asan:
 	@$(PARALLEL) BUILD=build-asan SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g" tests
 	@LARGE=20000 SIZES="1 2 5 8" STARTS=4000 BUILD=build-asan bash tests/run.sh $(SANITIZED) tests/kill.sh
@@ -151,12 +151,12 @@ ubsan:
 	@LARGE=20000 SIZES="1 2 5 8" STARTS=4000 BUILD=build-ubsan bash tests/run.sh $(SANITIZED)
 tsan:
 	@$(PARALLEL) BUILD=build-tsan SAN=-fsanitize=thread CFLAGS="-O1 -g" tests
-	@LARGE=20000 SIZES="2 5" KINDS=threads STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh tests/rt.sh tests/matrix.sh tests/epoch.sh
+	@LARGE=20000 SIZES="2 5" KINDS=threads STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh tests/rt.sh tests/matrix.sh tests/epoch.sh tests/starts.sh
 
 # The campaigns in full.
 epoch:
 	@$(PARALLEL) tests
-	@STARTS=100000 $(RUN) tests/epoch.sh
+	@STARTS=100000 $(RUN) tests/epoch.sh tests/starts.sh
 	@$(MAKE) tsan STARTS=100000
 # Every combination that a schedule of the library has to pass.
 matrix:

@@ -24,6 +24,8 @@ const char team_bcast[] = "schedule bcast(root = 0) implements MPI_Bcast\n"
 			  "  }\n"
 			  "}\n";
 
+double team_seconds = 60;
+
 static double now(void)
 {
 	struct timespec t;
@@ -92,7 +94,7 @@ static int run(int size, bool threads, int (*fn)(struct member *), void *arg, bo
 	struct start s[TEAM_MAX];
 	pid_t pids[TEAM_MAX] = { 0 };
 	int wrong, left = size;
-	double until = now() + 60;
+	double until = now() + team_seconds;
 
 	if (t == MAP_FAILED || size > TEAM_MAX)
 		return 1;

@@ -38,7 +38,9 @@ extern const char team_bcast[];
 
 /* An MPIX_Sched_allgather_fn; arg is a member. */
 int team_allgather(const void *in, void *out, size_t size, void *arg);
-/* Runs fn as every rank with its context and group made; 0 when all returned 0 within 60 s. */
+/* How long the ranks may take, as processes: 60. */
+extern double team_seconds;
+/* Runs fn as every rank with its context and group made; 0 when all returned 0 in time. */
 int team_run(int size, bool threads, int (*fn)(struct member *), void *arg);
 /* The same, but fn makes context and group itself. */
 int team_run_bare(int size, bool threads, int (*fn)(struct member *), void *arg);
