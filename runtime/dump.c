@@ -64,13 +64,13 @@ bool rt_dump_due(struct mpix_sched_request *req)
 		return true;
 	if (!req->dump_after)
 		return false;
-	now = rt_now_ns();
+	last = atomic_load(&req->ctx->dumped);
+	now = rt_now_ns(); /* not before last */
 	if (req->watched != req->epoch) {
 		req->watched = req->epoch;
 		req->since = now;
 	}
 	/* All requests are printed together, however many have waited for long. */
-	last = atomic_load_explicit(&req->ctx->dumped, memory_order_relaxed);
 	return now - (last > req->since ? last : req->since) >= req->dump_after &&
 	       atomic_compare_exchange_strong(&req->ctx->dumped, &last, now);
 }

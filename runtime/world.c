@@ -71,6 +71,9 @@ static int from_goalrun(MPIX_Sched_ctx ctx, long fd, MPIX_Sched_group *group)
 
 #ifdef HAVE_PMIX
 
+#ifndef PMIX_LIBRARY
+#define PMIX_LIBRARY "libpmix.so.2"
+#endif
 #define PMIX_FUNCTIONS FN(Init) FN(Finalize) FN(Put) FN(Commit) FN(Fence) FN(Get) FN(Error_string)
 
 struct pmix {
@@ -87,8 +90,8 @@ struct pmix {
 static int load_pmix(struct mpix_sched_ctx *ctx, struct pmix *p)
 {
 	/* It has threads and keeps state: once loaded it stays. */
-	void *lib = dlopen("libpmix.so.2", RTLD_NOW | RTLD_NODELETE);
-	const char *missing = lib ? NULL : "libpmix.so.2";
+	void *lib = dlopen(PMIX_LIBRARY, RTLD_NOW | RTLD_NODELETE);
+	const char *missing = lib ? NULL : PMIX_LIBRARY;
 
 #define FN(name)                                                                           \
 	p->name = lib ? (__typeof__(p->name))(uintptr_t)dlsym(lib, "PMIx_" #name) : NULL; \

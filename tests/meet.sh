@@ -43,6 +43,31 @@ meet goalrun 1 "$BUILD/bin/goalrun" -n 4 -- "$plain" world "$bcast"
 meet tcp 1 star "$plain" tcp
 meet pipes 1 star "$plain" pipes
 
+# Without PMIx in the build, or where it runs, there is a message.
+without() # NAME TEXT OPTIONS... : a program with a world.c of its own
+{
+	local name=$1 text=$2
+
+	shift 2
+	if ! (cd "$ROOT" && for cov in '' --coverage; do
+		# shellcheck disable=SC2086
+		cc -std=c17 -D_GNU_SOURCE -I. -Iruntime "$@" $cov -pthread -o "$TMP/without" tests/rt/world.c runtime/world.c \
+			"$BUILD/lib/libgoalsched.a" -ljson-c && exit 0
+	done; exit 1) >"$TMP/log" 2>&1; then
+		fail "meet.$name cannot be built: $(grep -m 2 error "$TMP/log" | tr '\n' '|')"
+		return
+	fi
+	PMIX_NAMESPACE=none timeout 60 "$TMP/without" "$bcast" >"$TMP/out" 2>&1
+	check "meet.$name" grep -q "^world: the launcher speaks PMIx, but $text" "$TMP/out"
+}
+pmix=$(pkg-config --cflags-only-I pmix 2>/dev/null)
+without no_header 'this library was built without pmix.h'
+if [ -n "$pmix" ]; then
+	# shellcheck disable=SC2086
+	without no_library 'none.so cannot be loaded: none.so: ' '-DPMIX_LIBRARY="none.so"' $pmix
+	without no_function 'PMIx_Init cannot be loaded: ' '-DPMIX_LIBRARY="libm.so.6"' $pmix
+fi
+
 for mpi in openmpi mpich; do
 	if ! command -v mpicc.$mpi >/dev/null || ! command -v mpirun.$mpi >/dev/null; then
 		skip "meet.$mpi there is no mpicc.$mpi"
@@ -60,7 +85,7 @@ for mpi in openmpi mpich; do
 	if [ $mpi = mpich ]; then # it has no PMIx: an error, not four worlds
 		timeout 60 mpirun.mpich -n 4 "$plain" world "$bcast" >"$TMP/out" 2>&1
 		check meet.mpich.no_pmix grep -q 'the launcher speaks PMI-1' "$TMP/out"
-	elif echo '#include <pmix.h>' | cc $(pkg-config --cflags pmix 2>/dev/null) -E - >/dev/null 2>&1; then
+	elif [ -n "$pmix" ]; then
 		meet openmpi.pmix 1 timeout 100 mpirun.openmpi -n 4 "$plain" world "$bcast"
 		meet openmpi.pmix_in_mpi 2 timeout 100 mpirun.openmpi -n 4 "$prog" both "$bcast"
 		PMIX_NAMESPACE=none timeout 60 "$plain" world "$bcast" >"$TMP/out" 2>&1
