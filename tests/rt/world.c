@@ -22,7 +22,7 @@ static void must(int rc, const char *what)
 
 int main(int argc, char **argv)
 {
-	MPIX_Sched s;
+	MPIX_Sched s = NULL;
 	MPIX_Sched_group world, again;
 	MPIX_Sched_request req;
 	int rank, size;
