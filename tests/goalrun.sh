@@ -37,6 +37,7 @@ for later in '--backend verbs' '--backend smcq' '--backend sim' '--progress thre
 	# shellcheck disable=SC2086
 	status "later ${later// /_}" 2 'not built yet' -n 2 $later "$bcast"
 done
+status bad_dump_after 2 '--dump-after takes a number' -n 2 --dump-after -1 "$bcast"
 status no_program 2 'no program' -n 2 --
 status missing_file 1 'No such file' -n 2 "$TMP/none.goal"
 status bad_root 1 'the root is out of range' -n 2 --root 2 --iters 2 "$bcast"

@@ -34,6 +34,7 @@ struct plan {
 	bool heap;
 	size_t count;
 	bool test; /* instead of wait */
+	bool split; /* a subgroup of all ranks */
 };
 
 static double now(void)
@@ -62,6 +63,13 @@ static int use(struct member *m, const struct plan *p, struct report *out)
 	struct MPIX_Sched_bind b = { .struct_size = sizeof b, .buffers = &data, .nbuffers = 1, .count = p->count };
 
 	atomic_store(&out->phase, 1);
+	if (!rc && p->split) {
+		MPIX_Sched_group sub;
+
+		rc = MPIX_Sched_group_split(m->group, 0, 0, &sub);
+		rc = rc ? rc : MPIX_Sched_group_free(&m->group);
+		m->group = rc ? m->group : sub;
+	}
 	rc = rc ? rc : MPIX_Sched_init(s, m->group, &b, &req);
 	if (!rc)
 		atomic_store(&out->phase, 2);
@@ -172,6 +180,7 @@ int main(int argc, char **argv)
 		p.heap = rand_r(&seed) % 2;
 		p.count = counts[rand_r(&seed) % 3];
 		p.test = rand_r(&seed) % 2;
+		p.split = rand_r(&seed) % 2;
 		bad += one(&p, phases);
 	}
 	printf("%d runs: survivors heard of it while joining %d, binding %d, running %d; %d wrong\n", runs, phases[0],
