@@ -175,7 +175,8 @@ static int bind_buffer(struct mpix_sched_request *req, void *const *buffers, siz
 		req->scratch[i] = p;
 	} else {
 		if (i >= n || !buffers[i])
-			return uses(&req->rank, i) ? host_error(g, -ERR_ARG, "the buffer %s is not given", name) : 0;
+			return !uses(&req->rank, i) ? 0 :
+						      host_error(g, -ERR_ARG, "the buffer %s is not given", name);
 		p = (char *)buffers[i] + low;
 	}
 	out->ptr = p - low;
