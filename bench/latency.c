@@ -503,7 +503,7 @@ static void report(const struct race *r)
 
 /* ---- what is measured ---- */
 
-#define COLUMNS ",ours ns,best ns,by hand ns,best ns ,ratio,low,high,bar"
+#define COLUMNS ",ours ns,ours best,hand ns,hand best,ratio,low,high,bar"
 
 static void two_ranks(void)
 {
@@ -537,7 +537,7 @@ static void eight_ranks(void)
 static void sweep(void)
 {
 	bench_table("bcast, 2 ranks, a core each, shared heap, against the best by hand",
-		    "bytes (by hand),ours ns,by hand ns,ours GB/s,hand GB/s,ratio,low,high,start ns,recv start");
+		    "bytes (by hand),ours ns,hand ns,ours GB/s,hand GB/s,ratio,low,high,start ns,recv start");
 	for (size_t bytes = 8; bytes <= MOST; bytes *= bytes < 4096 ? 8 : 4) {
 		struct race r = { .label = "bcast", .schedule = "bcast_binomial", .bytes = bytes, .ranks = 2,
 				  .hand = { { "slot", many_bcast_slot }, { "pull", many_bcast_pull },

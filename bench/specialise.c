@@ -191,6 +191,7 @@ int main(int argc, char **argv)
 	bench_method("ns of this thread's computing time for one rank, the best of batches of calls: reader = the bare reader "
 		     "into memory that is there, with graph = as bind calls it, with memory of its own and dependencies by "
 		     "op; cold = wall time of a call after 64 MB of other data; the bar is 20 ns an op and 1000 ns");
+	bench_yardsticks();
 	curve("bcast_binomial", false, 20);
 	curve("barrier_dissemination", false, 20);
 	curve("bcast_binomial", true, 14);

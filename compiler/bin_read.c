@@ -218,7 +218,7 @@ size_t bin_scratch_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap
 /* Where an instance is, or the empty place where it would be. */
 static inline struct instance *find(const struct machine *m, uint32_t label, uint64_t index)
 {
-	uint64_t at = ((index + ((uint64_t)label << 40)) * 0x9e3779b97f4a7c15u) >> 32;
+	uint64_t at = ((index + label * 0xc2b2ae3d27d4eb4fu) * 0x9e3779b97f4a7c15u) >> 32;
 
 	for (;; at++) {
 		struct instance *in = &m->table[at & m->mask];
@@ -295,7 +295,6 @@ static int emit(struct machine *m, const struct bin_tmpl *t, const struct bin_ar
 	const char *letters = operands[t->kind];
 	const unsigned ranges = nranges(letters);
 	struct bin_space *sp = m->sp;
-	struct bin_op *op = &sp->ops[sp->nops];
 	const uint64_t peer = reg_or_0(m, t->peer);
 	uint64_t index;
 	bool bad = false;
@@ -307,6 +306,8 @@ static int emit(struct machine *m, const struct bin_tmpl *t, const struct bin_ar
 		sp->value[0] = (int64_t)peer;
 		return -ERR_PEER;
 	}
+	struct bin_op *op = &sp->ops[sp->nops];
+
 	op->kind = t->kind;
 	op->exec = t->exec;
 	op->level = (uint16_t)field(m, t->level, UINT16_MAX, &bad);
@@ -530,6 +531,9 @@ L_DEP:
 	L_##NAME: CHECK(arith(number, reg[w->b], reg[w->c], &reg[w->a]));
 #include "compiler/insn.def"
 #undef INSN
+#undef CHECK
+#undef NEXT
+#undef RUN
 L_END:
 out:
 	sp->where = (uint32_t)(w - b->code);
