@@ -126,7 +126,7 @@ RUN       := BUILD=$(BUILD) bash tests/run.sh
 QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/plain.sh tests/rt.sh tests/dump.sh tests/goalrun.sh \
              tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
              tests/freestanding.sh tests/fastpath.sh man/lint.sh
-CAMPAIGNS := tests/matrix.sh tests/epoch.sh tests/starts.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/fuzz.sh
+CAMPAIGNS := tests/matrix.sh tests/epoch.sh tests/starts.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh
 VARIANTS  := tests/variants.sh tests/docs.sh
 
 tests: all $(TEST_BINS)
@@ -176,6 +176,8 @@ BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out bench/bench.c,$(wi
 # Inner parts are measured as well, so they take the objects.
 $(BENCHES): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(BUILD)/tests/rt/team.o $(LIB_O)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -ljson-c -lm
+
+tests: $(BENCHES)
 
 # Prints what it measures beside what is written by hand; decides nothing. BENCH_FLAGS: -q, -j
 bench:

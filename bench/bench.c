@@ -219,7 +219,7 @@ void bench_yardstick(const char *name, double value, const char *unit)
 
 	snprintf(key, sizeof key, "%s %s", name, unit);
 	json_object_object_add(yardsticks, key, number(value));
-	if (!bench_options.json)
+	if (!bench_options.json && !isnan(value))
 		printf("yardstick: %-45s %10.1f %s\n", name, value, unit);
 }
 

@@ -594,6 +594,10 @@ int main(int argc, char **argv)
 		     "about 0.3 ms; ns are medians of the blocks, ratio is the median of the ratios of neighbouring blocks, "
 		     "low and high their 10th and 90th percentile");
 	bench_yardsticks();
+	if (bench_cores() < 2) {
+		fprintf(stderr, "latency: there is one core: only what yields is measured\n");
+		which = strchr(which, '8') ? "8" : "";
+	}
 	if (strchr(which, '2'))
 		two_ranks();
 	if (strchr(which, '8'))

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The benchmarks run and print what they should; what they measure decides nothing.
+set -u
+. "$(dirname "$0")/lib.sh"
+cd "$ROOT" || exit 1
+
+# bench NAME KEY ARGS...: a short run prints a report in which some row has the key
+bench()
+{
+	local name=$1 key=$2
+
+	shift 2
+	if ! timeout 240 "$BUILD/bench/$name" -q -j "$@" >"$TMP/out" 2>"$TMP/err"; then
+		fail "bench.$name exit status $?"
+		tail -n 5 "$TMP/err"
+	elif ! grep -q "\"bench\": *\"$name\"" "$TMP/out" || ! grep -q "\"$key\": *[0-9]" "$TMP/out" ||
+		[ "$(tail -c 2 "$TMP/out")" != "}" ]; then
+		fail "bench.$name has no \"$key\""
+	else
+		ok "bench.$name"
+	fi
+}
+
+bench specialise 'of the bar'
+bench bind init -n 2
+if [ "$(nproc)" -ge 2 ]; then
+	bench latency ratio -w 2
+else
+	skip "bench.latency there is one core"
+fi
+check bench.usage sh -c "! '$BUILD/bench/latency' -w x 2>/dev/null"
+finish
