@@ -20,7 +20,7 @@
 
 #define LAUNCHES 5 /* of the same race: where memory happens to lie makes a difference */
 #define BLOCKS 60 /* of a launch */
-#define HANDS_MAX 4
+#define HANDS_MAX 5
 #define LINE 64
 #define MOST ((size_t)16 << 20) /* bytes of a message */
 #define PART ((size_t)32 << 10) /* of a message that two cores copy */
@@ -193,27 +193,42 @@ static inline void bcast_halves(struct me *x, int root)
 	spin_until(&c->done[!sender], e);
 }
 
-/* Each takes parts until there are none left. Both find that out once an epoch, before they are done, so that the
- * parts of an epoch have consecutive numbers. */
-static inline void bcast_parts(struct me *x, int root)
+/* Each takes parts until there are none left: the receiver from the beginning on, the sender from the end, so that
+ * nearly always the same core copies the same bytes and has them in its caches; or both from the beginning. Both find
+ * out once an epoch that there are none left, before they are done, so that the parts of an epoch have consecutive
+ * numbers. */
+static inline void bcast_shared(struct me *x, int root, bool ends)
 {
 	struct channel *c = &x->sh->channel[root];
 	uint64_t e = ++x->epoch[root];
-	size_t bytes = x->race->bytes, parts = (bytes + PART - 1) / PART;
+	size_t bytes = x->race->bytes, parts = (bytes + PART - 1) / PART, mine = 0;
 	uint64_t first = x->parted[root]++ * (parts + 2);
 	bool sender = x->rank == root;
 
 	set(sender ? &c->there : &c->started, e);
 	spin_until(sender ? &c->started : &c->there, e);
-	for (;;) {
-		size_t k = atomic_fetch_add(&c->taken.word, 1) - first, at = k * PART;
+	for (;; mine++) {
+		size_t n = atomic_fetch_add(&c->taken.word, 1) - first, k = n, at;
 
-		if (k >= parts)
+		if (n >= parts)
 			break;
+		if (ends)
+			k = sender ? parts - 1 - mine : mine;
+		at = k * PART;
 		memcpy(x->sh->buffer[!root] + at, x->sh->buffer[root] + at, at + PART < bytes ? PART : bytes - at);
 	}
 	set(&c->done[sender], e);
 	spin_until(&c->done[!sender], e);
+}
+
+static inline void bcast_parts(struct me *x, int root)
+{
+	bcast_shared(x, root, false);
+}
+
+static inline void bcast_ends(struct me *x, int root)
+{
+	bcast_shared(x, root, true);
 }
 
 #define VERSION(name)                                                  \
@@ -238,6 +253,7 @@ VERSION(bcast_slot)
 VERSION(bcast_pull)
 VERSION(bcast_halves)
 VERSION(bcast_parts)
+VERSION(bcast_ends)
 
 /* Each tells the other. */
 static int many_exchanges(struct me *x, unsigned n)
@@ -515,7 +531,8 @@ static void two_ranks(void)
 		{ .label = "bcast 8 B, roots in turns", .schedule = "bcast_binomial", .bytes = 8, .ranks = 2,
 		  .alternate = true, .bar = 2, .hand = { { "slot", many_bcast8 } } },
 		{ .label = "bcast 1 MiB", .schedule = "bcast_binomial", .bytes = 1 << 20, .ranks = 2, .bar = 1.5,
-		  .hand = { { "pull", many_bcast_pull }, { "halves", many_bcast_halves }, { "parts", many_bcast_parts } } },
+		  .hand = { { "pull", many_bcast_pull }, { "halves", many_bcast_halves }, { "parts", many_bcast_parts },
+			    { "from both ends", many_bcast_ends } } },
 	};
 
 	bench_table("2 ranks, a core each, shared heap; ns an operation", "library / by hand" COLUMNS);
@@ -541,7 +558,8 @@ static void sweep(void)
 	for (size_t bytes = 8; bytes <= MOST; bytes *= bytes < 4096 ? 8 : 4) {
 		struct race r = { .label = "bcast", .schedule = "bcast_binomial", .bytes = bytes, .ranks = 2,
 				  .hand = { { "slot", many_bcast_slot }, { "pull", many_bcast_pull },
-					    { "halves", many_bcast_halves }, { "parts", many_bcast_parts } } };
+					    { "halves", many_bcast_halves }, { "parts", many_bcast_parts },
+					    { "ends", many_bcast_ends } } };
 		struct bench_stats hand = { 0 }, q, ours;
 		struct result res;
 		char label[64];
@@ -552,7 +570,7 @@ static void sweep(void)
 		if (bytes < 2 * LINE)
 			r.hand[2].run = NULL;
 		if (bytes < 2 * PART)
-			r.hand[3].run = NULL;
+			r.hand[3].run = r.hand[4].run = NULL;
 		run_race(&r, &res);
 		for (int v = 1; v < nversions(&r); v++) {
 			struct bench_stats s = stats(res.ns[v], res.n);
