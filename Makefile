@@ -181,8 +181,12 @@ tests: $(BENCHES)
 
 # Prints what it measures beside what is written by hand; decides nothing. BENCH_FLAGS: -q, -j
 bench:
-	@$(PARALLEL) $(BENCHES)
+	@$(PARALLEL) all $(BENCHES)
 	@set -e; for b in $(BENCHES); do $$b $(BENCH_FLAGS); done
+# One of them.
+bench-%:
+	@$(PARALLEL) all $(BUILD)/bench/$*
+	@$(BUILD)/bench/$* $(BENCH_FLAGS)
 
 # ---- a new machine ----
 
