@@ -36,6 +36,18 @@ options()
 	grep -q '\<reduce .* into' "$1" && echo --op sum,max,user
 }
 
+# binary NAME RANKS SCHEDULE COMPILE-OPTIONS OPTIONS...
+binary()
+{
+	local name=$1 n=$2 s=$3 c=$4 bin
+
+	shift 4
+	bin=$TMP/$(basename "$s" .goal).bin
+	# shellcheck disable=SC2086
+	check "matrix.compiles $name $s: goalc $s $c" goalc "$s" $c -o "$bin"
+	sweep "$name" "$bin" "$n" --iters 3 "$@"
+}
+
 for s in $SCHEDULES; do
 	s=schedules/$s
 	for kind in $KINDS; do
@@ -53,15 +65,11 @@ for s in $SCHEDULES; do
 		done
 	done
 	# Binaries: parametric, and for one size with and without a fixed count.
-	name=$(basename "$s" .goal) root=
+	root=
 	grep -q 'root = 0' "$s" && root='-D root=2'
-	check "matrix.parametric $name" goalc "$s" -o "$TMP/$name.bin"
-	sweep parametric "$TMP/$name.bin" 3 --count 7 --iters 3
-	check "matrix.concrete $name" goalc "$s" -n 5 -o "$TMP/$name.bin"
-	sweep concrete "$TMP/$name.bin" 5 --count 0,7,1000 --iters 3
-	# shellcheck disable=SC2086
-	check "matrix.fixed $name" goalc "$s" -n 5 -D count=33 $root -o "$TMP/$name.bin"
-	sweep fixed "$TMP/$name.bin" 5 --iters 3
+	binary parametric 3 "$s" "" --count 7
+	binary concrete 5 "$s" "-n 5" --count 0,7,1000
+	binary fixed 5 "$s" "-n 5 -D count=33 $root"
 done
 sweep passes schedules/bcast_binomial.goal 3 --iters 4 -D root=1 -D count=5 -T reduce-deps
 size=$(goalc schedules/bcast_binomial.goal -o "$TMP/b.bin"; stat -c %s "$TMP/b.bin")

@@ -315,7 +315,7 @@ static int add_cases(struct goalrun *g)
 		g->o.ncases = sweep_pairs(v.at, v.n);
 		err = !g->o.ncases;
 	}
-	return err ? EXIT_FAULT : 0;
+	return err ? fault("%s", "out of memory: fewer combinations") : 0;
 }
 
 /* No blocks of elements: messages of a plain file have bytes of their own. */
@@ -377,7 +377,7 @@ static int set_defaults(struct goalrun *g)
 	}
 	if (o->plain)
 		g->counts.at[0] = 1;
-	return err ? EXIT_FAULT : add_cases(g);
+	return err ? fault("%s", "out of memory") : add_cases(g);
 }
 
 /* What goalrun asks of a schedule before it runs: all of it, over all ranks. */
