@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# make deps demo | make deps check | make | make check-quick | make matrix | make asan ubsan tsan | make fuzz
+# make deps demo | make deps check | make | make install | make check-quick | make matrix | make asan ubsan tsan | make fuzz
 
 MAKEFLAGS += -r
 .DELETE_ON_ERROR:
@@ -9,14 +9,18 @@ VERSION   := 0.1.0
 SOMAJOR   := 0
 BUILD     ?= build
 CC        := $(if $(filter default,$(origin CC)),gcc,$(CC))
-PREFIX    ?= /usr/local
 CFLAGS    ?= -O2 -g
+JSON      := -ljson-c
+# What the library needs; libdl is empty since glibc 2.34.
+LIBS      := -pthread -ldl
 WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
 override CPPFLAGS += -D_GNU_SOURCE -DGOAL_VERSION='"$(VERSION)"' -I. -I$(BUILD) -Iruntime
 # Its header is enough: the library itself is loaded by programs that a launcher with PMIx starts.
 PMIX      := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I pmix 2>/dev/null))
 override CPPFLAGS += $(PMIX)
-override ALL_CFLAGS = -std=c17 $(WARN) -fPIC -fvisibility=hidden -pthread $(CFLAGS) $(SAN)
+# What is installed tells nobody where it was built.
+override ALL_CFLAGS = -std=c17 $(WARN) -fPIC -fvisibility=hidden -ffile-prefix-map=$(CURDIR)=. \
+                      -pthread $(CFLAGS) $(SAN)
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
 
@@ -26,7 +30,7 @@ UTIL     := arena env err file mem options text
 LANG     := loc parse
 READER   := bin_read bin_check
 COMPILER := $(READER) bin_write checks compile ir lower_concrete lower_plain lower_program \
-            pass_reduce_deps passes print
+            pass_reduce_deps passes
 RUNTIME  := api bind board cpus ctx dump group heap kernels sched types world
 BACKENDS := backends engine layout shm/bind shm/move shm/shm
 REFERENCE := loop/loop
@@ -50,30 +54,27 @@ LIBNAME   := libgoalsched
 LIBRARY   := $(BUILD)/lib/$(LIBNAME).so
 PROGRAMS  := $(BUILD)/bin/goalc $(BUILD)/bin/goalrun
 
-all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a $(BUILD)/lib/pkgconfig/goalsched.pc
+all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a
 
-$(BUILD)/bin/goalc: $(call obj,compiler,main) $(COMPILE_O)
+$(BUILD)/bin/goalc: $(call obj,compiler,main print) $(COMPILE_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -ljson-c
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(JSON)
 
 $(BUILD)/bin/goalrun: $(call obj,runtime/run,$(GOALRUN)) $(LIB_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -ljson-c
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
 
 # Applications see the functions of mpix_sched.h and nothing else.
 $(LIBRARY): $(LIB_O) runtime/goalsched.map
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(LIBNAME).so.$(SOMAJOR) -Wl,-z,defs \
-		-Wl,--version-script,runtime/goalsched.map -o $@.$(VERSION) $(LIB_O) -ljson-c
+		-Wl,--version-script,runtime/goalsched.map -o $@.$(VERSION) $(LIB_O) $(LIBS)
 	@ln -sf $(LIBNAME).so.$(VERSION) $@.$(SOMAJOR) && ln -sf $(LIBNAME).so.$(VERSION) $@
 
+# One object, in which what is hidden is local: an archive would show the library's own names to programs.
 $(BUILD)/lib/$(LIBNAME).a: $(LIB_O)
 	@mkdir -p $(@D)
-	$(call say,AR)rm -f $@ && ar rcs $@ $^
-
-$(BUILD)/lib/pkgconfig/goalsched.pc: runtime/goalsched.pc.in Makefile
-	@mkdir -p $(@D)
-	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' $< > $@
+	$(call say,AR)rm -f $@ && ld -r -o $@.o $^ && objcopy --localize-hidden $@.o && ar rcs $@ $@.o && rm $@.o
 
 # ---- how things are made ----
 
@@ -102,6 +103,56 @@ $(BUILD)/lang/plain.lex.o: $(BUILD)/lang/plain.tab.h
 $(BUILD)/lang/parametric.lex.o: $(BUILD)/lang/parametric.tab.h
 .SECONDARY:
 
+# ---- the installed tree ----
+
+PREFIX     ?= /usr/local
+BINDIR     ?= $(PREFIX)/bin
+LIBDIR     ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR    ?= $(PREFIX)/share
+MANDIR     ?= $(DATADIR)/man
+DOCDIR     ?= $(DATADIR)/doc/goalsched
+SCHEDDIR   := $(DATADIR)/goalsched/schedules
+
+# Mode, directory, files: all that is installed but the links of the library and the .pc file.
+define TREE
+755 $(BINDIR) $(PROGRAMS)
+755 $(LIBDIR) $(LIBRARY).$(VERSION)
+644 $(LIBDIR) $(BUILD)/lib/$(LIBNAME).a
+644 $(INCLUDEDIR) runtime/mpix_sched.h
+644 $(MANDIR)/man1 $(wildcard man/*.1)
+644 $(MANDIR)/man3 $(wildcard man/*.3)
+644 $(MANDIR)/man5 $(wildcard man/*.5)
+644 $(MANDIR)/man7 $(wildcard man/*.7)
+644 $(SCHEDDIR) $(wildcard schedules/*.goal)
+644 $(DOCDIR) README.md LICENSE
+644 $(DOCDIR)/examples $(wildcard examples/*.c examples/*.goal) examples/Makefile
+endef
+export TREE
+# Directories as the .pc file has them, relative to its prefix where they can be.
+in_pc = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
+
+# DESTDIR is put before every path, and is in no file. Made here, not in the build: the directories are known now.
+install: all
+	@set -e; printf '%s\n' "$$TREE" | while read -r mode dir files; do \
+		install -d "$(DESTDIR)$$dir" "$(DESTDIR)$(LIBDIR)/pkgconfig"; install -m $$mode $$files "$(DESTDIR)$$dir"; done
+	@cd "$(DESTDIR)$(LIBDIR)" && ln -sf $(LIBNAME).so.$(VERSION) $(LIBNAME).so.$(SOMAJOR) && \
+		ln -sf $(LIBNAME).so.$(SOMAJOR) $(LIBNAME).so
+	@sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(call in_pc,$(LIBDIR))|; s|@INCLUDEDIR@|$(call in_pc,$(INCLUDEDIR))|' \
+		-e 's|@SCHEDDIR@|$(call in_pc,$(SCHEDDIR))|; s|@DOCDIR@|$(call in_pc,$(DOCDIR))|' \
+		-e 's|@LIBS@|$(LIBS)|; s|@VERSION@|$(VERSION)|' \
+		runtime/goalsched.pc.in > "$(DESTDIR)$(LIBDIR)/pkgconfig/goalsched.pc"
+	@chmod 644 "$(DESTDIR)$(LIBDIR)/pkgconfig/goalsched.pc"
+
+# Given the same directories. Those that others use stay, even empty.
+uninstall:
+	@printf '%s\n' "$$TREE" | while read -r mode dir files; do \
+		for f in $$files; do rm -f "$(DESTDIR)$$dir/$${f##*/}"; done; done
+	@rm -f "$(DESTDIR)$(LIBDIR)/$(LIBNAME).so" "$(DESTDIR)$(LIBDIR)/$(LIBNAME).so.$(SOMAJOR)" \
+		"$(DESTDIR)$(LIBDIR)/pkgconfig/goalsched.pc"
+	@for d in "$(SCHEDDIR)" "$(dir $(SCHEDDIR))" "$(DOCDIR)/examples" "$(DOCDIR)"; do \
+		[ ! -d "$(DESTDIR)$$d" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$d"; done
+
 # ---- tests ----
 
 TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/unit-all
@@ -114,12 +165,12 @@ $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
 
 $(BUILD)/tests/nomem: $(call obj,tests/rt,nomem team) $(LIB_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -ljson-c
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c)) $(call obj,backends,$(REFERENCE)) \
 		$(call obj,runtime/run,sweep oracle values) $(LIB_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit -ljson-c
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit $(LIBS)
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
@@ -127,7 +178,7 @@ QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/plain.sh tests
              tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
              tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/epoch.sh tests/starts.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh
-VARIANTS  := tests/variants.sh tests/docs.sh
+VARIANTS  := tests/variants.sh tests/docs.sh tests/install.sh
 
 tests: all $(TEST_BINS)
 
@@ -175,7 +226,7 @@ BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out bench/bench.c,$(wi
 
 # Inner parts are measured as well, so they take the objects.
 $(BENCHES): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(BUILD)/tests/rt/team.o $(LIB_O)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -ljson-c -lm
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) -lm
 
 tests: $(BENCHES)
 
@@ -191,7 +242,7 @@ bench-%:
 # ---- a new machine ----
 
 PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libcunit1-dev clang libclang-rt-14-dev \
-            spin valgrind strace mandoc groff bsdextrautils binutils procps \
+            spin valgrind strace mandoc man-db groff bsdextrautils binutils procps \
             libpmix-dev openmpi-bin libopenmpi-dev mpich libmpich-dev
 SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 deps:
@@ -213,4 +264,4 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all clean tests check check-quick asan ubsan tsan epoch matrix kill fuzz bench deps demo
+.PHONY: all install uninstall clean tests check check-quick asan ubsan tsan epoch matrix kill fuzz bench deps demo
