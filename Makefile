@@ -226,7 +226,7 @@ BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out bench/bench.c,$(wi
 
 # Inner parts are measured as well, so they take the objects.
 $(BENCHES): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(BUILD)/tests/rt/team.o $(LIB_O)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) -lm
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON) -lm
 
 tests: $(BENCHES)
 
