@@ -46,13 +46,15 @@ meet pipes 1 star "$plain" pipes
 # Without PMIx in the build, or where it runs, there is a message.
 without() # NAME TEXT OPTIONS... : a program with a world.c of its own
 {
-	local name=$1 text=$2
+	local name=$1 text=$2 others
 
 	shift 2
+	others=$(cd "$BUILD" && find util lang compiler runtime backends -name '*.o' ! -path '*/run/*' \
+		! -name world.o ! -name main.o ! -name print.o -printf "$BUILD/%p ")
 	if ! (cd "$ROOT" && for cov in '' --coverage; do
 		# shellcheck disable=SC2086
 		cc -std=c17 -D_GNU_SOURCE -I. -Iruntime "$@" $cov -pthread -o "$TMP/without" tests/rt/world.c runtime/world.c \
-			"$BUILD/lib/libgoalsched.a" && exit 0
+			$others && exit 0
 	done; exit 1) >"$TMP/log" 2>&1; then
 		fail "meet.$name cannot be built: $(grep -m 2 error "$TMP/log" | tr '\n' '|')"
 		return
