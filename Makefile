@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# make deps demo | make deps check | make | make install | make check-quick | make matrix | make asan ubsan tsan | make fuzz
+# make deps demo | make deps check | make | make install | make check-quick | make coverage | make matrix | make asan ubsan tsan | make fuzz
 
 MAKEFLAGS += -r
 .DELETE_ON_ERROR:
@@ -178,7 +178,7 @@ QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/plain.sh tests
              tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
              tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/epoch.sh tests/starts.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh
-VARIANTS  := tests/variants.sh tests/docs.sh tests/install.sh
+VARIANTS  := tests/variants.sh tests/coverage.sh tests/docs.sh tests/install.sh
 
 tests: all $(TEST_BINS)
 
@@ -219,6 +219,10 @@ kill:
 fuzz:
 	@$(PARALLEL) tests
 	@SECONDS_EACH=600 $(RUN) tests/fuzz.sh
+
+# How much of the code the tests run; $(BUILD)-cov/uncovered.txt has the rest.
+coverage: all
+	@VERBOSE=1 $(RUN) tests/coverage.sh
 
 # ---- benchmarks ----
 
@@ -264,4 +268,4 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all install uninstall clean tests check check-quick asan ubsan tsan epoch matrix kill fuzz bench deps demo
+.PHONY: all install uninstall clean tests check check-quick asan ubsan tsan epoch matrix kill fuzz coverage bench deps demo

@@ -49,6 +49,34 @@ program()
 	tail -n 20 "$TMP/err"
 }
 
+# variant NAME MAKE-ARGUMENTS... : another build, with objects of its own beside BUILD
+variant()
+{
+	local name=$1
+
+	shift
+	if timeout 600 make --no-print-directory -j"$(nproc)" BUILD="$BUILD-$name" "$@" >"$TMP/log" 2>&1; then
+		ok "variant.$name builds"
+	else
+		fail "variant.$name builds: $(grep -E 'error|warning' "$TMP/log" | head -n 3 | tr '\n' ' ')"
+		return 1
+	fi
+}
+
+# share NAME TEST... : runs tests on that build
+share()
+{
+	local name=$1 sum
+
+	shift
+	BUILD="$BUILD-$name" timeout 600 bash tests/run.sh "$@" >"$TMP/log" 2>&1
+	sum=$(tail -n 1 "$TMP/log")
+	if [ "${sum#* 0 failed}" != "$sum" ]; then ok "variant.$name $sum"; else
+		fail "variant.$name $sum"
+		grep -A5 '^FAIL' "$TMP/log" | head -n 30
+	fi
+}
+
 finish()
 {
 	[ "$NFAIL" -eq 0 ] || exit 1

@@ -20,7 +20,7 @@ for t in "$@"; do
 	[ $rc -eq 77 ] && [ "$s" -eq 0 ] && { s=1; echo "skip $t: $(tail -n 1 "$out")"; }
 	[ $rc -eq 0 ] && [ $((o + f + s)) -eq 0 ] && { f=1; echo "FAIL $t: it tested nothing"; }
 	pass=$((pass + o)) bad=$((bad + f)) skipped=$((skipped + s))
-	if [ "$f" -gt 0 ] || [ "${VERBOSE:-0}" = 1 ]; then cat "$out"; else grep '^skip ' "$out"; fi
+	if [ "$f" -gt 0 ] || [ "${VERBOSE:-0}" = 1 ]; then cat "$out"; else grep -E '^(skip |coverage:)' "$out"; fi
 	printf '%-28s %4d passed %3d failed %3d skipped %5d s\n' "$(basename "$t")" "$o" "$f" "$s" $((SECONDS - began))
 done
 echo "$pass passed, $bad failed, $skipped skipped"

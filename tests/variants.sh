@@ -6,32 +6,6 @@ set -u
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
 
-variant() # NAME MAKE-ARGUMENTS... : builds the tests' programs
-{
-	local name=$1
-
-	shift
-	if timeout 600 make --no-print-directory -j"$(nproc)" BUILD="$BUILD-$name" "$@" >"$TMP/log" 2>&1; then
-		ok "variant.$name builds"
-	else
-		fail "variant.$name builds: $(grep -E 'error|warning' "$TMP/log" | head -n 3 | tr '\n' ' ')"
-		return 1
-	fi
-}
-
-share() # NAME TEST...
-{
-	local name=$1 sum
-
-	shift
-	BUILD="$BUILD-$name" timeout 600 bash tests/run.sh "$@" >"$TMP/log" 2>&1
-	sum=$(tail -n 1 "$TMP/log")
-	if [ "${sum#* 0 failed}" != "$sum" ]; then ok "variant.$name $sum"; else
-		fail "variant.$name $sum"
-		grep -A5 '^FAIL' "$TMP/log" | head -n 30
-	fi
-}
-
 variant clang CC=clang all
 variant asan SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g" tests &&
 	LARGE=20000 SIZES="2 5" STARTS=1000 share asan tests/diag.sh tests/unit.sh tests/plain.sh tests/rt.sh tests/matrix.sh tests/epoch.sh tests/starts.sh

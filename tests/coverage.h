@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Included first into every file of the coverage build: a rank that leaves without ceremony would lose its counts. */
+#pragma once
+#include <stdlib.h>
+#include <unistd.h>
+#define _exit(status) exit(status)

@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# How many lines of lang/, compiler/, runtime/ and backends/ the tests run: a build of its own, with counters, and a
+# share of the scripts in small. Lines are those of the sources, also of .l and .y files; what flex and bison add is
+# left out. BUILD-cov/uncovered.txt has the lines that no test runs.
+set -u
+. "$(dirname "$0")/lib.sh"
+cd "$ROOT" || exit 1
+LEAST=85 # percent, in all and in each directory
+cov=$BUILD-cov
+
+command -v gcov >/dev/null || { skip "coverage there is no gcov"; finish; }
+variant cov CC=gcc HOOK=1 SAN="--coverage -fprofile-update=atomic -include tests/coverage.h" CFLAGS="-O1 -g" \
+	tests "$cov/tests/nomem" || finish
+find "$cov" -name '*.gcda' -delete
+# Beside the scripts for single functions: whole programs that fail, die or run out of memory.
+HOOKED=$cov LARGE=20000 SIZES="1 2 5" STARTS=500 RUNS=4 share cov tests/diag.sh tests/samples.sh tests/output.sh \
+	tests/plain.sh tests/rt.sh tests/dump.sh tests/goalrun.sh tests/meet.sh tests/oracle.sh tests/unit.sh tests/kill.sh \
+	tests/matrix.sh tests/starts.sh tests/alloc.sh
+
+mapfile -t notes < <(find "$cov"/{lang,compiler,runtime,backends} -name '*.gcno')
+gcov -t "${notes[@]}" 2>/dev/null | awk -v report="$cov/uncovered.txt" -f tests/coverage.awk >"$TMP/lines"
+percent() { awk -v name="$1" '$1 == name && $3 { printf "%.1f", 100 * $2 / $3 }' "$TMP/lines"; }
+echo "coverage: $(percent total) % of lines (lang $(percent lang), compiler $(percent compiler)," \
+	"runtime $(percent runtime), backends $(percent backends))"
+for part in total lang compiler runtime backends; do
+	p=$(percent $part)
+	if awk -v p="${p:-0}" -v least=$LEAST 'BEGIN { exit !(p + 0 >= least) }'; then ok "coverage.$part $p %"; else
+		fail "coverage.$part ${p:-none} %, not $LEAST; see $cov/uncovered.txt"; fi
+done
+finish
