@@ -27,7 +27,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
 # ---- sources, one list per directory ----
 
 UTIL     := arena env err file mem options text
-LANG     := loc parse
+LANG     := labels loc parse
 READER   := bin_read bin_check
 COMPILER := $(READER) bin_write checks compile ir lower_concrete lower_plain lower_program \
             pass_reduce_deps passes

@@ -5,6 +5,13 @@
 
 #include "compiler/ir.h"
 
+#define LOWER_MAX_RANKS (1u << 28)
+/* Whether a plain text of len bytes cannot have n ranks, since the shortest text of a rank is "rank0{}". */
+static inline bool lower_too_short(uint64_t n, size_t len)
+{
+	return n > 1000 && n > len / 7;
+}
+
 /* Plain text to a graph. Mistakes are diagnostics; 0, -ERR_NOMEM or -ERR_SYS. */
 int lower_plain(struct goal_diags *d, unsigned file, struct ir_graph *g);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plain GOAL to the IR: labels become op numbers, rank by rank as the parser delivers them. */
+ * Plain GOAL to the IR: the graph of a whole file, with all that messages may want to
+ * show. stream.c does without. */
 #include "compiler/lower.h"
 
 #include "util/err.h"
@@ -13,27 +14,29 @@ struct lower {
 	unsigned file;
 	struct goal_loc num_at;
 	bool *seen;
-	VEC(uint32_t) table; /* hash of labels, op + 1 */
-	VEC(struct bin_dep) edges;
 	size_t len; /* of the text */
 	uint64_t want, given; /* ranks */
+	/* the rank being read */
+	uint32_t rank;
+	struct goal_loc rank_at;
+	VEC(struct goal_plain_op) ops;
+	VEC(struct goal_plain_dep) deps;
+	const struct goal_labels *labels;
+	VEC(uint32_t) op_of; /* each label: op + 1 */
+	VEC(struct bin_dep) edges;
 };
-
-#define MAX_RANKS (1u << 28)
-/* The shortest text of a rank is "rank0{}". */
-#define MIN_RANK_LEN 7u
 
 static int on_num_ranks(void *arg, uint64_t n, struct goal_loc at)
 {
 	struct lower *l = arg;
 
 	l->num_at = at;
-	if (n == 0 || n > MAX_RANKS) {
-		goal_diag(l->d, GOAL_ERROR, at, "overflow", "num_ranks is 1 to %u", MAX_RANKS);
+	if (n == 0 || n > LOWER_MAX_RANKS) {
+		goal_diag(l->d, GOAL_ERROR, at, "overflow", "num_ranks is 1 to %u", LOWER_MAX_RANKS);
 		return 0;
 	}
 	l->want = n;
-	if (n > 1000 && n > l->len / MIN_RANK_LEN) /* so many are missing that it is no use to look at the others */
+	if (lower_too_short(n, l->len)) /* so many are missing that it is no use to look at the others */
 		return 0;
 	l->g->ranks = mem_calloc(n, sizeof *l->g->ranks);
 	l->seen = mem_calloc(n, sizeof *l->seen);
@@ -43,82 +46,70 @@ static int on_num_ranks(void *arg, uint64_t n, struct goal_loc at)
 	return 0;
 }
 
-static uint32_t hash(const char *s, uint32_t len)
+static int on_rank(void *arg, uint32_t rank, struct goal_loc at)
 {
-	uint32_t h = 2166136261u;
+	struct lower *l = arg;
 
-	for (uint32_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)s[i]) * 16777619u;
-	return h;
-}
-
-/* The slot of a label: holds an op + 1, or 0 where the label would go. */
-static uint32_t *find(struct lower *l, const struct goal_plain_rank *r, struct goal_name name)
-{
-	const char *s = r->names.at + name.off;
-	size_t mask = l->table.n - 1, at = hash(s, name.len) & mask;
-
-	while (l->table.at[at]) {
-		struct goal_name other = r->ops.at[l->table.at[at] - 1].label;
-
-		if (other.len == name.len && !memcmp(r->names.at + other.off, s, name.len))
-			break;
-		at = (at + 1) & mask;
-	}
-	return &l->table.at[at];
-}
-
-static int clear_table(struct lower *l, size_t ops)
-{
-	size_t want = 16;
-
-	while (want < ops * 2)
-		want *= 2;
-	if (VEC_RESERVE(&l->table, want))
-		return -ERR_NOMEM;
-	l->table.n = want;
-	memset(l->table.at, 0, want * sizeof *l->table.at);
+	l->rank = rank;
+	l->rank_at = at;
+	l->ops.n = l->deps.n = 0;
 	return 0;
 }
 
-static int define_labels(struct lower *l, const struct goal_plain_rank *r)
+static int on_op(void *arg, const struct goal_plain_op *op)
 {
-	int err = clear_table(l, r->ops.n);
+	struct lower *l = arg;
 
-	for (uint32_t i = 0; !err && i < r->ops.n; i++) {
-		const struct goal_plain_op *op = &r->ops.at[i];
-		uint32_t *s;
-
-		if (!op->label.len)
-			continue;
-		s = find(l, r, op->label);
-		if (*s) {
-			struct goal_loc at = r->ops.at[*s - 1].loc;
-
-			goal_diag(l->d, GOAL_ERROR, op->loc, "duplicate-label",
-				  "the label %.*s is already on line %u", (int)op->label.len,
-				  r->names.at + op->label.off, at.line);
-		} else {
-			*s = i + 1;
-		}
-	}
-	return err;
+	return VEC_PUSH(&l->ops, *op);
 }
 
-static int resolve(struct lower *l, const struct goal_plain_rank *r)
+static int on_dep(void *arg, const struct goal_plain_dep *dep)
 {
-	for (size_t i = 0; i < r->deps.n; i++) {
-		const struct goal_plain_dep *dep = &r->deps.at[i];
-		uint32_t op = *find(l, r, dep->op), on = *find(l, r, dep->on);
+	struct lower *l = arg;
 
-		if (!op)
-			goal_diag(l->d, GOAL_ERROR, dep->op_loc, "unknown-label",
-				  "rank %u has no label %.*s", r->rank, (int)dep->op.len,
-				  r->names.at + dep->op.off);
-		if (!on)
-			goal_diag(l->d, GOAL_ERROR, dep->on_loc, "unknown-label",
-				  "rank %u has no label %.*s", r->rank, (int)dep->on.len,
-				  r->names.at + dep->on.off);
+	return VEC_PUSH(&l->deps, *dep);
+}
+
+static int define_labels(struct lower *l)
+{
+	if (VEC_RESERVE(&l->op_of, l->labels->end.n + 1))
+		return -ERR_NOMEM;
+	memset(l->op_of.at, 0, (l->labels->end.n + 1) * sizeof *l->op_of.at);
+	for (uint32_t i = 0; i < l->ops.n; i++) {
+		const struct goal_plain_op *op = &l->ops.at[i];
+		size_t len;
+		const char *s;
+
+		if (op->label == GOAL_ANY)
+			continue;
+		if (!l->op_of.at[op->label]) {
+			l->op_of.at[op->label] = i + 1;
+			continue;
+		}
+		s = goal_label_text(l->labels, op->label, &len);
+		goal_diag(l->d, GOAL_ERROR, op->loc, "duplicate-label", "the label %.*s is already on line %u",
+			  (int)len, s, l->ops.at[l->op_of.at[op->label] - 1].loc.line);
+	}
+	return 0;
+}
+
+/* The op + 1 of a label, or 0 after a message. */
+static uint32_t op_of(struct lower *l, uint32_t label, struct goal_loc at)
+{
+	size_t len;
+	const char *s = goal_label_text(l->labels, label, &len);
+
+	if (!l->op_of.at[label])
+		goal_diag(l->d, GOAL_ERROR, at, "unknown-label", "rank %u has no label %.*s", l->rank, (int)len, s);
+	return l->op_of.at[label];
+}
+
+static int resolve(struct lower *l)
+{
+	for (size_t i = 0; i < l->deps.n; i++) {
+		const struct goal_plain_dep *dep = &l->deps.at[i];
+		uint32_t op = op_of(l, dep->op, dep->op_loc), on = op_of(l, dep->on, dep->on_loc);
+
 		if (op && on &&
 		    VEC_PUSH(&l->edges,
 			     (struct bin_dep){ op - 1, (on - 1) | (dep->start ? BIN_START : 0) }))
@@ -127,47 +118,52 @@ static int resolve(struct lower *l, const struct goal_plain_rank *r)
 	return 0;
 }
 
-static int keep_name(struct ir_graph *g, const struct goal_plain_rank *r, struct goal_name name)
+static int keep_name(struct lower *l, uint32_t label)
 {
-	if (VEC_PUSH(&g->name_at, g->names.n) || VEC_RESERVE(&g->names, g->names.n + name.len + 1))
+	struct ir_graph *g = l->g;
+	size_t len = 0;
+	const char *s = label == GOAL_ANY ? "" : goal_label_text(l->labels, label, &len);
+
+	if (VEC_PUSH(&g->name_at, g->names.n) || VEC_RESERVE(&g->names, g->names.n + len + 1))
 		return -ERR_NOMEM;
-	if (name.len)
-		memcpy(g->names.at + g->names.n, r->names.at + name.off, name.len);
-	g->names.n += name.len;
+	memcpy(g->names.at + g->names.n, s, len);
+	g->names.n += len;
 	g->names.at[g->names.n++] = '\0';
 	return 0;
 }
 
-static int on_rank(void *arg, const struct goal_plain_rank *r)
+static int on_end(void *arg, const struct goal_labels *labels, bool broken)
 {
 	struct lower *l = arg;
 	struct ir_graph *g = l->g;
+	uint32_t r = l->rank;
 	int err;
 
 	l->given++;
 	if (!g->ranks)
 		return 0;
-	if (r->rank >= g->nranks) {
-		goal_diag(l->d, GOAL_ERROR, r->loc, "peer", "rank %u is out of range: num_ranks is %u",
-			  r->rank, g->nranks);
+	if (r >= g->nranks) {
+		goal_diag(l->d, GOAL_ERROR, l->rank_at, "peer", "rank %u is out of range: num_ranks is %u", r,
+			  g->nranks);
 		return 0;
 	}
-	if (l->seen[r->rank]) {
-		goal_diag(l->d, GOAL_ERROR, r->loc, "duplicate-rank", "rank %u is given twice", r->rank);
+	if (l->seen[r]) {
+		goal_diag(l->d, GOAL_ERROR, l->rank_at, "duplicate-rank", "rank %u is given twice", r);
 		return 0;
 	}
-	l->seen[r->rank] = true;
-	if (r->ops.n > BIN_MAX_OPS)
+	l->seen[r] = true;
+	if (l->ops.n > BIN_MAX_OPS)
 		return -ERR_RANGE;
-	struct ir_rank *out = &g->ranks[r->rank];
+	struct ir_rank *out = &g->ranks[r];
 
-	out->nops = (uint32_t)r->ops.n;
-	out->ops = mem_calloc(r->ops.n, sizeof *out->ops);
-	err = out->ops ? define_labels(l, r) : -ERR_NOMEM;
+	l->labels = labels;
+	out->nops = (uint32_t)l->ops.n;
+	out->ops = mem_calloc(l->ops.n, sizeof *out->ops);
+	err = out->ops ? define_labels(l) : -ERR_NOMEM;
 	uint64_t bytes[2] = { 0, 0 };
 
-	for (size_t i = 0; !err && i < r->ops.n; i++) {
-		const struct goal_plain_op *p = &r->ops.at[i];
+	for (size_t i = 0; !err && i < l->ops.n; i++) {
+		const struct goal_plain_op *p = &l->ops.at[i];
 		struct bin_op *op = &out->ops[i];
 
 		*op = (struct bin_op){ .kind = p->kind,
@@ -185,7 +181,7 @@ static int on_rank(void *arg, const struct goal_plain_rank *r)
 			if (p->size > (uint64_t)INT64_MAX - bytes[buf]) {
 				if (p->size != UINT64_MAX) /* else it has been reported */
 					goal_diag(l->d, GOAL_ERROR, p->loc, "overflow",
-						  "with this op the bytes of rank %u exceed %lld", r->rank,
+						  "with this op the bytes of rank %u exceed %lld", r,
 						  (long long)INT64_MAX);
 				op->len = 0;
 			}
@@ -194,12 +190,12 @@ static int on_rank(void *arg, const struct goal_plain_rank *r)
 				goal_diag(l->d, GOAL_ERROR, p->loc, "peer",
 					  "peer %u is out of range: num_ranks is %u", p->peer, g->nranks);
 		}
-		if (VEC_PUSH(&g->locs, p->loc) || keep_name(g, r, p->label))
+		if (VEC_PUSH(&g->locs, p->loc) || keep_name(l, p->label))
 			err = -ERR_NOMEM;
 	}
 	l->edges.n = 0;
-	if (!err && !r->broken)
-		err = resolve(l, r);
+	if (!err && !broken)
+		err = resolve(l);
 	return err ? err : ir_rank_set_deps(out, l->edges.at, (uint32_t)l->edges.n);
 }
 
@@ -226,7 +222,7 @@ static void missing(const struct lower *l)
 int lower_plain(struct goal_diags *d, unsigned file, struct ir_graph *g)
 {
 	struct lower l = { .d = d, .g = g, .file = file, .len = goal_diags_len(d, file) };
-	const struct goal_plain_sink sink = { &l, on_num_ranks, on_rank };
+	const struct goal_plain_sink sink = { &l, on_num_ranks, on_rank, on_op, on_dep, on_end };
 	unsigned errors = goal_diags_errors(d);
 	int err;
 
@@ -236,7 +232,9 @@ int lower_plain(struct goal_diags *d, unsigned file, struct ir_graph *g)
 	if (!err && goal_diags_errors(d) == errors && l.given < l.want)
 		missing(&l);
 	free(l.seen);
-	VEC_FREE(&l.table);
+	VEC_FREE(&l.ops);
+	VEC_FREE(&l.deps);
+	VEC_FREE(&l.op_of);
 	VEC_FREE(&l.edges);
 	return err;
 }

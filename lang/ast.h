@@ -4,6 +4,7 @@
 #ifndef LANG_AST_H
 #define LANG_AST_H
 
+#include "lang/labels.h"
 #include "lang/loc.h"
 #include "util/arena.h"
 #include "util/mem.h"
@@ -16,42 +17,33 @@ enum goal_kind {
 #undef OP
 };
 
-/* ---- plain GOAL: delivered rank by rank, so that a file never has to fit into memory ---- */
-
-struct goal_name {
-	uint32_t off, len; /* in names.at of its rank */
-};
+/* ---- plain GOAL: delivered op by op, so that neither a file nor a rank has to fit into memory ---- */
 
 struct goal_plain_op {
 	uint8_t kind; /* GOAL_SEND, GOAL_RECV or GOAL_CALC */
 	uint8_t given; /* options seen, bit by bit; the parser's own */
 	struct goal_loc loc;
-	struct goal_name label; /* len 0: none */
+	uint32_t label; /* of the rank's labels, or GOAL_ANY: none */
 	uint32_t peer, tag, cpu, nic;
 	uint64_t size; /* bytes, or ns of a calc */
 };
 
 struct goal_plain_dep {
-	struct goal_name op, on;
+	uint32_t op, on; /* labels, which may come later */
 	struct goal_loc op_loc, on_loc;
 	bool start; /* irequires */
 };
 
-struct goal_plain_rank {
-	uint32_t rank;
-	struct goal_loc loc;
-	bool broken; /* mistakes have been reported, so that labels may be missing */
-	VEC(struct goal_plain_op) ops;
-	VEC(struct goal_plain_dep) deps;
-	VEC(char) names;
-};
-
-/* What the parser of plain GOAL calls; each returns 0, or -ERR_x to stop. */
+/* What the parser of plain GOAL calls, in the order of the text; each returns 0, or -ERR_x to stop. */
 struct goal_plain_sink {
 	void *arg;
 	int (*num_ranks)(void *arg, uint64_t n, struct goal_loc at);
-	/* Borrows the rank until it returns. */
-	int (*rank)(void *arg, const struct goal_plain_rank *rank);
+	/* A rank begins; it is none if there is no end before the next one begins. */
+	int (*rank)(void *arg, uint32_t rank, struct goal_loc at);
+	int (*op)(void *arg, const struct goal_plain_op *op);
+	int (*dep)(void *arg, const struct goal_plain_dep *dep);
+	/* The rank is complete. Broken: mistakes have been reported, so that labels may be missing. */
+	int (*end)(void *arg, const struct goal_labels *labels, bool broken);
 };
 
 /* ---- parametric GOAL: one tree, in an arena ---- */

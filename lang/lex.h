@@ -25,8 +25,9 @@ struct goal_lex {
 	jmp_buf fatal; /* taken when the scanner cannot go on: for err, or for want of memory */
 	/* plain */
 	const struct goal_plain_sink *sink;
-	struct goal_plain_rank rank;
+	struct goal_labels labels; /* of the rank */
 	struct goal_plain_op op; /* being read */
+	uint32_t rank;
 	unsigned errors; /* before the rank */
 	/* parametric */
 	struct goal_schedule *schedule;

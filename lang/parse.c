@@ -215,9 +215,7 @@ int goal_parse_plain(struct goal_diags *d, unsigned file, const struct goal_plai
 	struct goal_lex x = { .diags = d, .at = { 1, 1, (uint16_t)file }, .sink = sink };
 	int err = run(&x, goal_plain_lex_init_extra, goal_plain_lex_destroy, goal_plain_parse);
 
-	VEC_FREE(&x.rank.ops);
-	VEC_FREE(&x.rank.deps);
-	VEC_FREE(&x.rank.names);
+	goal_labels_fini(&x.labels);
 	return err;
 }
 

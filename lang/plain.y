@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Grammar of plain GOAL (man/goal.5). Each rank goes to the sink as soon as its brace closes. */
+ * Grammar of plain GOAL (man/goal.5). All goes to the sink as it is read. */
 %define api.pure full
 %define api.prefix {goal_plain_}
 %define api.location.type {struct goal_loc}
@@ -25,10 +25,10 @@ char *goal_plain_get_text(void *scanner);
 int goal_plain_get_leng(void *scanner);
 int goal_plain_lex(GOAL_PLAIN_STYPE *v, GOAL_PLAIN_LTYPE *l, void *scanner);
 static void goal_plain_error(GOAL_PLAIN_LTYPE *l, void *scanner, struct goal_lex *x, const char *msg);
-static void begin_op(struct goal_lex *x, enum goal_kind kind, struct goal_loc at);
+static void begin_op(struct goal_lex *x, enum goal_kind kind, uint64_t size);
 static void option(struct goal_lex *x, unsigned bit, const char *word, struct goal_loc at);
 static uint32_t u32(struct goal_lex *x, const char *what, uint64_t v, struct goal_loc at);
-static int end_op(struct goal_lex *x);
+static int end_op(struct goal_lex *x, uint32_t label, struct goal_loc at);
 static int end_rank(struct goal_lex *x);
 
 #define STOP_ON(expr)                        \
@@ -39,13 +39,15 @@ static int end_rank(struct goal_lex *x);
 }
 %union {
 	uint64_t num;
-	struct goal_name name;
+	uint32_t label;
+	bool start;
 }
 %token T_NUM_RANKS "num_ranks" T_RANK "rank" T_SEND "send" T_RECV "recv" T_CALC "calc"
 %token T_BYTES "b" T_TO "to" T_FROM "from" T_TAG "tag" T_CPU "cpu" T_NIC "nic" T_ANY "-1"
 %token T_REQUIRES "requires" T_IREQUIRES "irequires" T_NL "the end of the line" T_WORD
 %token <num> T_INT "a number"
-%token <name> T_LABEL "a label with a colon" T_NAME "a label"
+%token <label> T_LABEL "a label with a colon" T_NAME "a label"
+%type <start> requires
 %token YYEOF 0 "the end of the file"
 %%
 file:	T_NUM_RANKS T_INT {
@@ -60,11 +62,11 @@ rank_list: rank
 	| rank_list rank
 	;
 rank:	T_RANK T_INT '{' {
-		x->rank.rank = u32(x, "rank", $2, @2);
-		x->rank.loc = @2;
+		x->rank = u32(x, "rank", $2, @2);
 		x->errors = goal_diags_errors(x->diags);
+		STOP_ON(x->sink->rank(x->sink->arg, x->rank, @2));
 	} stmts '}' { STOP_ON(end_rank(x)); }
-	| error '}' { yyerrok; x->rank.ops.n = x->rank.deps.n = x->rank.names.n = 0; }
+	| error '}' { yyerrok; }
 	;
 stmts:	stmt
 	| stmts nl stmt
@@ -72,26 +74,33 @@ stmts:	stmt
 nl:	T_NL { yyerrok; }
 	;
 stmt:	%empty
-	| { x->op.label.len = 0; } op
-	| T_LABEL { x->op.label = $1; x->op.loc = @1; } op
+	| op { STOP_ON(end_op(x, GOAL_ANY, @1)); }
+	| T_LABEL op { STOP_ON(end_op(x, $1, @1)); }
 	| T_NAME requires T_NAME {
-		STOP_ON(VEC_PUSH(&x->rank.deps, (struct goal_plain_dep){ $1, $3, @1, @3, $<num>2 != 0 }));
+		struct goal_plain_dep dep = { $1, $3, @1, @3, $2 };
+
+		STOP_ON(x->sink->dep(x->sink->arg, &dep));
 	}
 	| error
 	;
-requires: T_REQUIRES { $<num>$ = 0; }
-	| T_IREQUIRES { $<num>$ = 1; }
+requires: T_REQUIRES { $$ = false; }
+	| T_IREQUIRES { $$ = true; }
 	;
-op:	T_SEND { begin_op(x, GOAL_SEND, @1); } bytes T_TO T_INT {
+op:	what options
+	;
+what:	T_SEND T_INT T_BYTES T_TO T_INT {
+		begin_op(x, GOAL_SEND, $2);
 		x->op.peer = u32(x, "peer", $5, @5);
-	} options { STOP_ON(end_op(x)); }
-	| T_RECV { begin_op(x, GOAL_RECV, @1); } bytes T_FROM source options { STOP_ON(end_op(x)); }
-	| T_CALC { begin_op(x, GOAL_CALC, @1); } T_INT { x->op.size = $3; } options { STOP_ON(end_op(x)); }
-	;
-bytes:	T_INT T_BYTES { x->op.size = $1; }
-	;
-source:	T_INT { x->op.peer = u32(x, "peer", $1, @1); }
-	| T_ANY { x->op.peer = GOAL_ANY; }
+	}
+	| T_RECV T_INT T_BYTES T_FROM T_INT {
+		begin_op(x, GOAL_RECV, $2);
+		x->op.peer = u32(x, "peer", $5, @5);
+	}
+	| T_RECV T_INT T_BYTES T_FROM T_ANY {
+		begin_op(x, GOAL_RECV, $2);
+		x->op.peer = GOAL_ANY;
+	}
+	| T_CALC T_INT { begin_op(x, GOAL_CALC, $2); }
 	;
 options: %empty
 	| options T_TAG T_INT { option(x, 1, "tag", @2); x->op.tag = u32(x, "tag", $3, @3); }
@@ -105,11 +114,14 @@ static int yyreport_syntax_error(const yypcontext_t *c, void *scanner, struct go
 	yysymbol_kind_t kinds[8];
 	const char *names[8];
 	int n = yypcontext_expected_tokens(c, kinds, 8);
+	const char *text = goal_plain_get_text(scanner);
+	size_t len = (size_t)goal_plain_get_leng(scanner);
 
 	for (int i = 0; i < n; i++)
 		names[i] = yysymbol_name(kinds[i]);
-	goal_lex_unexpected(x, *yypcontext_location(c), yysymbol_name(yypcontext_token(c)),
-			    goal_plain_get_text(scanner), (size_t)goal_plain_get_leng(scanner), names, n);
+	while (len > 1 && (text[len - 1] == ' ' || text[len - 1] == '\t')) /* blanks behind it */
+		len--;
+	goal_lex_unexpected(x, *yypcontext_location(c), yysymbol_name(yypcontext_token(c)), text, len, names, n);
 	return 0;
 }
 
@@ -122,15 +134,9 @@ static void goal_plain_error(GOAL_PLAIN_LTYPE *l, void *scanner, struct goal_lex
 	x->err = -ERR_NOMEM;
 }
 
-static void begin_op(struct goal_lex *x, enum goal_kind kind, struct goal_loc at)
+static void begin_op(struct goal_lex *x, enum goal_kind kind, uint64_t size)
 {
-	struct goal_name label = x->op.label;
-	struct goal_loc loc = label.len ? x->op.loc : at;
-
-	memset(&x->op, 0, sizeof x->op);
-	x->op.kind = (uint8_t)kind;
-	x->op.label = label;
-	x->op.loc = loc;
+	x->op = (struct goal_plain_op){ .kind = (uint8_t)kind, .size = size };
 }
 
 static void option(struct goal_lex *x, unsigned bit, const char *word, struct goal_loc at)
@@ -153,18 +159,16 @@ static uint32_t u32(struct goal_lex *x, const char *what, uint64_t v, struct goa
 	return GOAL_ANY;
 }
 
-static int end_op(struct goal_lex *x)
+static int end_op(struct goal_lex *x, uint32_t label, struct goal_loc at)
 {
-	return VEC_PUSH(&x->rank.ops, x->op);
+	x->op.label = label;
+	x->op.loc = at;
+	return x->sink->op(x->sink->arg, &x->op);
 }
 
 static int end_rank(struct goal_lex *x)
 {
-	int err = 0;
-
-	x->rank.broken = goal_diags_errors(x->diags) != x->errors;
-	if (x->rank.rank != GOAL_ANY)
-		err = x->sink->rank(x->sink->arg, &x->rank);
-	x->rank.ops.n = x->rank.deps.n = x->rank.names.n = 0;
-	return err;
+	if (x->rank == GOAL_ANY) /* has been reported */
+		return 0;
+	return x->sink->end(x->sink->arg, &x->labels, goal_diags_errors(x->diags) != x->errors);
 }

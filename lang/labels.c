@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Labels by name. Most end in a number that counts up, so the hash does, too: what follows in the text follows
+ * in the table, and a rank of millions of ops stays in the caches. */
+#include "lang/labels.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FEW 64u
+
+void goal_labels_clear(struct goal_labels *l)
+{
+	l->names.n = 0;
+	l->end.n = 0;
+	if (l->slots.n > FEW)
+		l->slots.n = FEW;
+	if (l->slots.n)
+		memset(l->slots.at, 0, l->slots.n * sizeof *l->slots.at);
+}
+
+void goal_labels_fini(struct goal_labels *l)
+{
+	VEC_FREE(&l->names);
+	VEC_FREE(&l->end);
+	VEC_FREE(&l->slots);
+}
+
+const char *goal_label_text(const struct goal_labels *l, uint32_t label, size_t *len)
+{
+	uint32_t from = label ? l->end.at[label - 1] : 0;
+
+	*len = l->end.at[label] - from;
+	return l->names.at + from;
+}
+
+static bool same(const struct goal_labels *l, uint32_t label, const char *s, size_t len)
+{
+	size_t n;
+	const char *t = goal_label_text(l, label, &n);
+
+	if (n != len)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (t[i] != s[i])
+			return false;
+	return true;
+}
+
+/* Where a label is, or the free slot for it. Other beginnings step differently, so that their runs of numbers
+ * do not follow each other through the table. */
+static uint32_t *slot(const struct goal_labels *l, const char *s, size_t len)
+{
+	const size_t mask = l->slots.n - 1;
+	uint32_t word = 2166136261u, number = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		uint32_t digit = (uint32_t)(unsigned char)s[i] - '0';
+
+		if (digit < 10) {
+			number = number * 10 + digit;
+		} else {
+			word = (word ^ (number << 8) ^ digit) * 16777619u;
+			number = 0;
+		}
+	}
+	const size_t step = word >> 7 | 1;
+	size_t at = (word + number) & mask;
+
+	while (l->slots.at[at] && !same(l, l->slots.at[at] - 1, s, len))
+		at = (at + step) & mask;
+	return &l->slots.at[at];
+}
+
+/* Room for one more; at most half of the slots are taken. */
+static int grow(struct goal_labels *l)
+{
+	size_t n = l->slots.n ? l->slots.n * 2 : FEW;
+
+	if (l->end.n < l->slots.n / 2)
+		return 0;
+	if (n > UINT32_MAX || VEC_RESERVE(&l->slots, n))
+		return -ERR_NOMEM;
+	l->slots.n = n;
+	memset(l->slots.at, 0, n * sizeof *l->slots.at);
+	for (uint32_t i = 0; i < l->end.n; i++) {
+		size_t len;
+		const char *s = goal_label_text(l, i, &len);
+
+		*slot(l, s, len) = i + 1;
+	}
+	return 0;
+}
+
+int64_t goal_label(struct goal_labels *l, const char *s, size_t len)
+{
+	size_t at = l->names.n;
+	uint32_t *p;
+
+	if (grow(l))
+		return -ERR_NOMEM;
+	p = slot(l, s, len);
+	if (*p)
+		return *p - 1;
+	if (len > UINT32_MAX - at || VEC_RESERVE(&l->names, at + len) || VEC_PUSH(&l->end, (uint32_t)(at + len)))
+		return -ERR_NOMEM;
+	for (size_t i = 0; i < len; i++)
+		l->names.at[at + i] = s[i];
+	l->names.n += len;
+	*p = (uint32_t)l->end.n;
+	return *p - 1;
+}
