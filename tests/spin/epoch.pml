@@ -12,7 +12,7 @@
  *
  * The words, and who writes them:
  *
- *      started[r]    rank r            the epoch that r started last; told after its first ops have run
+ *      started[r]    rank r            the epoch that r started last
  *      slot[i].seq   sender            EAGER: the epoch whose payload slot i holds
  *      avail         sender            RENDEZVOUS, SHARED: the epoch whose data may be read from the sender
  *      done          receiver          RENDEZVOUS, SHARED: the epoch whose data has been copied
@@ -158,8 +158,7 @@ hidden byte DATA = 1, WINDOW = 1, PEERS = 1, END = 1, AHEAD = 1;
  */
 
 typedef Rank {
-  byte begun;                   /* private: the epoch that it started last, */
-  byte started;                 /* and what others know of that */
+  byte started;
   byte window;                  /* ghost: the epoch in [start, completion], 0 outside */
   byte buf[2 * NC]              /* the user buffer */
 }
@@ -298,7 +297,7 @@ proctype send(byte m)
 
   do
   :: e <= EPOCHS ->
-    (rank[SRC(m)].begun == e && SEND_DEPENDENCIES);
+    (rank[SRC(m)].started == e && SEND_DEPENDENCIES);
 
 #if KIND == SHARED
     PUBLISH;                            /* the user buffer is stable until this send completes */
@@ -361,7 +360,7 @@ proctype recv(byte m)
   do
   :: e <= EPOCHS ->
 #ifndef NO_START
-    (rank[DST(m)].begun == e);
+    (rank[DST(m)].started == e);
 #endif
 
 #if KIND == SHARED
@@ -415,7 +414,7 @@ proctype recv(byte m)
  */
 
 #define OPS_DONE(m)      ((SRC(m) != r || msg[m].sent == e) && (DST(m) != r || msg[m].received == e))
-#define PEER_STARTED(m)  ((SRC(m) != r || rank[DST(m)].begun >= e - 1) && (DST(m) != r || rank[SRC(m)].begun >= e - 1))
+#define PEER_STARTED(m)  ((SRC(m) != r || rank[DST(m)].started >= e - 1) && (DST(m) != r || rank[SRC(m)].started >= e - 1))
 #define FINISHED(r)      (rank[r].started == EPOCHS && rank[r].window == 0)
 
 proctype application(byte r)
@@ -437,19 +436,14 @@ proctype application(byte r)
       k = 1
     }
 
-#if DIRECT
-    d_step { rank[r].begun = e; rank[r].started = e; rank[r].window = e };      /* start; nobody reads started */
-#else
-    d_step { rank[r].begun = e; rank[r].window = e };           /* start */
-    rank[r].started = e;
-#endif
+    d_step { rank[r].started = e; rank[r].window = e }          /* start */
 
     d_step {                                                    /* wait returns */
       (OPS_DONE(0) && OPS_DONE(1));
       rank[r].window = 0;
       CHECK(PEERS, PEER_STARTED(0) && PEER_STARTED(1));
 #ifdef REACH
-      CHECK(AHEAD, !(r == 0 && e > 1 && rank[1].begun < e));
+      CHECK(AHEAD, !(r == 0 && e > 1 && rank[1].started < e));
       CHECK(END, !(FINISHED(0) && FINISHED(1) && FINISHED(2)));
 #endif
     }
