@@ -145,16 +145,13 @@ static int rebind(struct be_bound *bound, const struct be_buffer *buffers)
 static int start(struct be_bound *bound, uint64_t epoch)
 {
 	struct sm_bound *s = to_sm(bound);
-	int rc;
 
 	s->epoch = epoch;
 	s->busy = 0;
 	engine_start(&s->engine);
-	rc = engine_issue(&s->engine);
-	/* What was read of the last epoch has been read before this; pairs with the load in has_credit. First
-	 * comes what peers may be waiting for already. */
+	/* What was read of the last epoch has been read before this; pairs with the load in has_credit. */
 	atomic_store_explicit(&s->head->started, epoch, memory_order_release);
-	return rc;
+	return engine_issue(&s->engine);
 }
 
 static int progress(struct be_bound *bound)
