@@ -149,17 +149,16 @@ static int look_up(struct sm_bound *s, struct sm_msg *m, const struct sm_place *
 	return 0;
 }
 
-/* Takes the next chunk of the epoch for this end. */
-static bool claim(const struct sm_bound *s, struct sm_msg *m, uint64_t *chunk)
+/* Whether there is a chunk left in this epoch, which this end then has to copy. The receiver takes them from the first
+ * on and the sender from the last, so that the same core copies the same bytes again and has them in its caches. */
+static bool claim(const struct sm_bound *s, const struct sm_msg *m)
 {
 	uint64_t end = s->epoch * m->chunks, n = atomic_load_explicit(&m->out->claimed, memory_order_relaxed);
 
 	while (n < end)
 		if (atomic_compare_exchange_weak_explicit(&m->out->claimed, &n, n + 1, memory_order_relaxed,
-							  memory_order_relaxed)) {
-			*chunk = n - (end - m->chunks);
+							  memory_order_relaxed))
 			return true;
-		}
 	return false;
 }
 
@@ -167,9 +166,9 @@ static bool claim(const struct sm_bound *s, struct sm_msg *m, uint64_t *chunk)
 static int help(struct sm_bound *s, struct sm_msg *m)
 {
 	struct sm_place to = m->out->to;
-	uint64_t chunk;
 
-	while (claim(s, m, &chunk)) {
+	while (claim(s, m)) {
+		uint64_t chunk = m->chunks - 1 - m->moved++;
 		int err = look_up(s, m, &to);
 
 		if (err)
@@ -190,6 +189,7 @@ static int announce(struct engine *e, void *what)
 
 	if ((char *)(uintptr_t)m->place.address != m->mine)
 		memcpy(m->bounce, m->mine, m->bytes);
+	m->moved = 0;
 	m->in->from = m->place;
 	/* What the user wrote is visible before the announcement; pairs with the load in recv_pull. */
 	atomic_store_explicit(&m->in->avail, s->epoch, memory_order_release);
@@ -275,7 +275,6 @@ static int recv_pull(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
-	uint64_t chunk;
 	int err = 0;
 
 	if (!m->begun) {
@@ -288,8 +287,8 @@ static int recv_pull(struct engine *e, void *what)
 			return err;
 	}
 	if (m->both) {
-		while (claim(s, m, &chunk)) {
-			err = fetch(s, m, chunk * SM_CHUNK, chunk_bytes(m, chunk));
+		while (claim(s, m)) {
+			err = fetch(s, m, (uint64_t)m->moved * SM_CHUNK, chunk_bytes(m, m->moved));
 			if (err)
 				return err;
 			m->moved++;

@@ -265,14 +265,15 @@ Message msg[MESSAGES];
 #define ROOM  (msg[m].consumed >= CHUNK(e, k) - SLOTS)
 #endif
 
-/* An end takes the next chunk of the epoch. */
+/* An end takes a chunk of the epoch: the receiver from the first on, the sender from the last.  (Only mutants
+ * take more than NC.) */
 #ifdef TORN_CLAIM
-#define CLAIM \
-  d_step { (msg[m].claimed < e * NC) -> k = msg[m].claimed + 1 - (e - 1) * NC }; \
-  msg[m].claimed = k + (e - 1) * NC
+#define CLAIM(chunk) \
+  d_step { (msg[m].claimed < e * NC) -> k = msg[m].claimed + 1 }; \
+  d_step { msg[m].claimed = k; k = (chunk) }
 #else
-#define CLAIM \
-  d_step { (msg[m].claimed < e * NC) -> msg[m].claimed++; k = msg[m].claimed - (e - 1) * NC }
+#define CLAIM(chunk) \
+  d_step { (msg[m].claimed < e * NC) -> msg[m].claimed++; k = (chunk) }
 #endif
 #ifdef NO_INVITATION
 #define INVITED  true
@@ -294,6 +295,9 @@ proctype send(byte m)
 {
   byte e = 1;
   byte k = 1;
+#if KIND == SHARED
+  byte own;                             /* chunks that the sender has copied in this epoch */
+#endif
 
   do
   :: e <= EPOCHS ->
@@ -303,15 +307,17 @@ proctype send(byte m)
     PUBLISH;                            /* the user buffer is stable until this send completes */
     INVITED;
     do
-    :: CLAIM;
+    :: CLAIM(NC - own % NC);
       if
       :: GET(0); GET(1); msg[m].helped++
 #ifdef RELAXED_HELP
       :: GET(0); msg[m].helped++; GET(1)
 #endif
-      fi
+      fi;
+      own++
     :: else -> break
     od;
+    own = 0;
 #ifndef NO_DONE
     (msg[m].done == e);
 #endif
@@ -368,7 +374,7 @@ proctype recv(byte m)
     msg[m].claimed = (e - 1) * NC;
     msg[m].shared = e;
     do
-    :: CLAIM; GET(0); GET(1); own++
+    :: CLAIM(own % NC + 1); GET(0); GET(1); own++
     :: else -> break
     od;
 #ifdef NO_HELPED

@@ -157,7 +157,8 @@ for topo in TREE CHAIN; do
 
   # Both ends copy.  One epoch suffices to break the mutants, and keeps them small.
   verify $t-shared-NO_DONE WINDOW $shared -DEPOCHS=1 -DNO_DONE
-  for mutant in NO_INVITATION NO_HELPED TORN_CLAIM RELAXED_HELP NO_START; do
+  verify $t-shared-TORN_CLAIM WINDOW $shared -DEPOCHS=1 -DTORN_CLAIM # the same chunks again, but too late
+  for mutant in NO_INVITATION NO_HELPED RELAXED_HELP NO_START; do
     verify $t-shared-$mutant DATA,WINDOW $shared -DEPOCHS=1 -D$mutant
   done
 
