@@ -158,9 +158,10 @@ for topo in TREE CHAIN; do
   # Both ends copy.  One epoch suffices to break the mutants, and keeps them small.
   verify $t-shared-NO_DONE WINDOW $shared -DEPOCHS=1 -DNO_DONE
   verify $t-shared-TORN_CLAIM WINDOW $shared -DEPOCHS=1 -DTORN_CLAIM # the same chunks again, but too late
-  for mutant in NO_INVITATION NO_HELPED RELAXED_HELP NO_START; do
+  for mutant in NO_INVITATION NO_HELPED RELAXED_HELP; do
     verify $t-shared-$mutant DATA,WINDOW $shared -DEPOCHS=1 -D$mutant
   done
+  verify $t-shared-nc1-NO_START DATA,WINDOW $shared -DEPOCHS=1 -DNC=1 -DNO_START
 
   # An executor that runs ahead of its rank's start writes into a buffer that is still the
   # application's (WINDOW), which overwrites it (DATA); an epoch that is received before wait looks
