@@ -47,7 +47,7 @@ mutant block_gather gather_binomial 's/copy mine into all\[.*/nop/' 1 'result is
 mutant block_scatter scatter_binomial 's/send all\[0 +: (n - low)/send all[count +: (n - low)/' 1 'result is wrong' 7 --root 2
 mutant root_bcast bcast_binomial 's/send data to/send data[0 +: count] to/; s/data\[count\]/data[count + 1]/' 1 'elements' 2
 mutant barrier_round barrier_dissemination 's/ceillog2(p) - 1/ceillog2(p) - 2/' 1 'left the barrier before rank' 4
-mutant barrier_order barrier_dissemination '/out\[k\] i*requires/d' 1 'left the barrier before rank' 4
+mutant barrier_order barrier_dissemination '/near\[k\] i*requires/d' 1 'left the barrier before rank' 5
 mutant barrier_none barrier_dissemination 's/nothing to .*/nothing to r/; s/nothing from .*/nothing from r/' \
 	1 'left the barrier before rank' 2 --ranks threads
 mutant size_out allgather_ring 's/all\[p \* count\]/all[p * count + 1]/' 1 'elements, that of MPI_Allgather' 2

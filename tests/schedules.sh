@@ -32,7 +32,11 @@ expected()
 		if (name == "reduce_binomial") print p - 1, p - 1, p - 1, root == 0 && q == p ? 3 * k + 1 + one : "-"
 		if (name == "allreduce_recursive_doubling")
 			print q * k + 2 * (p - q), q * k + p - q, q * k + 2 * (p - q), q == p ? 1 + 3 * k : "-"
-		if (name == "barrier_dissemination") print p * up, 0, 0, 2 * up
+		for (d = 1; d < p; d *= 3) {
+			steps++
+			ways += 1 + (2 * d < p)
+		}
+		if (name == "barrier_dissemination") print p * ways, 0, 0, steps + ways
 		if (name == "allgather_ring") print p * (p - 1), 0, p * (p - 1), 2 * p - 1
 		if (name == "gather_binomial") print p - 1 + split_one, 0, subtrees, tree
 		if (name == "scatter_binomial") print p - 1 + split_one, 0, subtrees, tree
