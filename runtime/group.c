@@ -455,8 +455,8 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 	if (m.lead == m.rank)
 		mine.err = make_local(&m);
 	mine.local = (uint64_t)(uintptr_t)m.local;
-	if (allgather(&mine, ready, sizeof mine, arg))
-		err = blame(&m);
+	if (allgather(&mine, ready, sizeof mine, arg)) /* where the meeting failed already, that is the cause */
+		err = mine.err ? mine.err : blame(&m);
 	for (uint32_t r = 0; r < m.size && !err; r++)
 		if (ready[r].err && (mine.err == 0 || r != m.rank))
 			err = rt_error(ctx, ready[r].err, "rank %u could not join the group", r);

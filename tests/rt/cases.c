@@ -5,9 +5,12 @@
 
 #include <CUnit/CUnit.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define ELEMENTS(a) (sizeof(a) / sizeof *(a))
@@ -686,6 +689,189 @@ static int arguments(struct member *m)
 	return 0;
 }
 
+/* Elements that lie one before the other: a negative extent, on odd ranks only. */
+static int backwards(struct member *m)
+{
+	enum { N = 70000 };
+	static const size_t counts[] = { 5, N };
+	MPIX_Sched s = load(m, team_bcast);
+	MPIX_Sched_type type;
+	MPIX_Sched_request req;
+	int32_t *data = malloc(N * sizeof *data);
+
+	NEED(s && data);
+	CALL(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 1, &(int64_t){ 0 }, &(size_t){ 1 },
+				    m->rank % 2 ? -4 : 4, &type));
+	for (size_t c = 0; c < ELEMENTS(counts); c++) {
+		size_t n = counts[c];
+		void *buffers[] = { m->rank % 2 ? data + n - 1 : data };
+		struct MPIX_Sched_bind b = bind_to(buffers, 1, n, MPIX_SCHED_BYTE);
+
+		b.type = type;
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		for (size_t i = 0; i < n; i++)
+			data[i] = m->rank ? -1 : (int)i;
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		for (size_t i = 0; i < n; i++)
+			NEED(data[m->rank % 2 ? n - 1 - i : i] == (int)i);
+		CALL(MPIX_Sched_free(&req));
+	}
+	CALL(MPIX_Sched_type_free(&type));
+	CALL(MPIX_Sched_unload(&s));
+	free(data);
+	return 0;
+}
+
+static bool refused(struct member *m, MPIX_Sched s, const struct MPIX_Sched_bind *b, int code,
+		    const char *text)
+{
+	MPIX_Sched_request req = NULL;
+
+	return MPIX_Sched_init(s, m->group, b, &req) == code && !req && detail_has(m, text);
+}
+
+/* What a schedule declares, and arguments that do not go with it. */
+static int declared(struct member *m)
+{
+	static const char text[] = "schedule s(n = 2, w[2])\nbuffer in mine[count]\nbuffer inout both[n]\n"
+				   "buffer scratch own[count]\nrank r of p { x: copy mine into own\n"
+				   "  y: copy own[0 +: w[0]] into both[0 +: w[0]]\n y requires x }\n";
+	static const char plain[] = "num_ranks 1\nrank 0 { calc 1 }\n";
+	static const char *const names[] = { "mine", "both", "own" };
+	static const char *const modes[] = { "in", "inout", "scratch" };
+	MPIX_Sched s = load(m, text), p = load(m, plain);
+	MPIX_Sched_request req = NULL;
+	MPIX_Sched_type type;
+	struct MPIX_Sched_param w = { "w", (int64_t[]){ 1, 5 }, 2 }, n = { "n", (int64_t[]){ 1, 2 }, 2 };
+	int data[4] = { 41, 42, 43, 44 }, both[2] = { 0 }, major = -1, minor = -1, patch = -1;
+	void *buffers[] = { data, both, NULL };
+	struct MPIX_Sched_bind b = bind_to(buffers, 3, 4, MPIX_SCHED_INT32), wrong;
+	const char *name, *mode;
+
+	NEED(s && p);
+	CALL(MPIX_Sched_get_version(&major, &minor, &patch));
+	NEED(major == MPIX_SCHED_VERSION_MAJOR && minor == MPIX_SCHED_VERSION_MINOR);
+	NEED(patch == MPIX_SCHED_VERSION_PATCH);
+	for (uint32_t i = 0; i < 3; i++) {
+		CALL(MPIX_Sched_get_buffer(s, i, &name, &mode));
+		NEED(strcmp(name, names[i]) == 0 && strcmp(mode, modes[i]) == 0);
+	}
+	NEED(MPIX_Sched_get_buffer(s, 3, &name, &mode) == MPIX_SCHED_ERR_ARG);
+
+	b.params = &w;
+	b.nparams = 1;
+	wrong = b;
+	wrong.basic = (enum MPIX_Sched_basic)1000;
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_ARG, "no basic datatype 1000"));
+	wrong = b;
+	wrong.params = &n;
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_PARAM, "n needs one value"));
+	wrong.params = &(struct MPIX_Sched_param){ "w", NULL, 0 };
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_PARAM, "w needs values"));
+	wrong.params = NULL;
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_ARG, "params is NULL"));
+	wrong.nparams = 0;
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_PARAM, ": w"));
+	wrong = b;
+	wrong.count = SIZE_MAX / 2;
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_ARG, "the count is too large"));
+	wrong.count = SIZE_MAX / 4 - 1;
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_OVERFLOW, "buffer mine is too large"));
+	wrong.count = (size_t)1 << 50; /* the shared heap cannot have its scratch buffer */
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_NOMEM, "for own"));
+	wrong = b;
+	wrong.params = &(struct MPIX_Sched_param){ "w", (int64_t[]){ 3, 3 }, 2 };
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_BOUNDS, "(line 6)"));
+	CALL(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 1, &(int64_t){ 0 }, &(size_t){ 1 }, 4, &type));
+	wrong = (struct MPIX_Sched_bind){ .struct_size = sizeof wrong, .type = type };
+	NEED(refused(m, p, &wrong, MPIX_SCHED_ERR_ARG, "it takes no datatype"));
+	CALL(MPIX_Sched_type_free(&type));
+
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	NEED(both[0] == 41 && both[1] == 0);
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_unload(&s));
+	CALL(MPIX_Sched_unload(&p));
+	return 0;
+}
+
+/* ---- meetings that fail ---- */
+
+struct spoilt {
+	struct member *m;
+	int round, fails; /* the round that fails */
+	bool swaps, dies;
+};
+
+static int spoilt_allgather(const void *in, void *out, size_t size, void *arg)
+{
+	struct spoilt *sp = arg;
+
+	if (++sp->round == sp->fails || team_allgather(in, out, size, sp->m))
+		return 1;
+	if (sp->swaps && sp->m->size > 1) { /* ranks 0 and 1 */
+		char first[TEAM_RECORD];
+
+		memcpy(first, out, size);
+		memcpy(out, (char *)out + size, size);
+		memcpy((char *)out + size, first, size);
+	}
+	if (sp->dies)
+		_exit(0);
+	return 0;
+}
+
+/* Makes a group by a spoilt allgather. */
+static int meet(struct spoilt *sp)
+{
+	MPIX_Sched_group g = NULL;
+	int rc = MPIX_Sched_group_create(sp->m->ctx, sp->m->rank, sp->m->size, spoilt_allgather, sp, &g);
+
+	return g ? -1 : rc;
+}
+
+/* The caller's allgather fails, mixes ranks up, or its rank dies between the rounds: all hear the cause. */
+static int meeting_fails(struct member *m)
+{
+	struct spoilt fails = { .m = m, .fails = 1 }, swaps = { .m = m, .swaps = true };
+	struct spoilt dies = { .m = m, .fails = 2, .dies = m->rank == m->size - 1 };
+
+	NEED(meet(&fails) == MPIX_SCHED_ERR_SYS && detail_has(m, "the caller's allgather failed"));
+	NEED(meet(&swaps) == MPIX_SCHED_ERR_ARG && detail_has(m, "the allgather gave rank 1 in place of 0"));
+	if (getpid() == main_pid) /* threads die together */
+		return 0;
+	if (m->rank)
+		NEED(meet(&dies) != 0);
+	else
+		NEED(meet(&dies) == MPIX_SCHED_ERR_DEAD && detail_has(m, "died"));
+	return 0;
+}
+
+/* The system has nothing left for one rank: the others hear which. */
+static int meeting_without_files(struct member *m)
+{
+	struct rlimit old, none;
+	MPIX_Sched_group g = NULL;
+	int rc;
+
+	if (getpid() == main_pid) /* a limit is the process's */
+		return 0;
+	NEED(getrlimit(RLIMIT_NOFILE, &old) == 0);
+	none = (struct rlimit){ 3, old.rlim_max };
+	if (m->rank == 0)
+		NEED(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	rc = MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &g);
+	NEED(setrlimit(RLIMIT_NOFILE, &old) == 0);
+	NEED(rc == MPIX_SCHED_ERR_SYS && !g);
+	NEED(detail_has(m, "rank 0: "));
+	CALL(MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &g));
+	CALL(MPIX_Sched_group_free(&g));
+	return 0;
+}
+
 /* Memory that is bound cannot be given back before. */
 static int bound_heap(struct member *m)
 {
@@ -946,6 +1132,79 @@ static int rebind_strided(struct member *m)
 	return 0;
 }
 
+/* Private memory that the receiver cannot read needs a copy in the heap: where there is no room for it, the
+ * request stays bound to what it had. */
+static int rebind_no_memory(struct member *m)
+{
+	enum { N = 3 << 19 };
+	const bool staged = getenv("GOAL_SHM_DIRECT") != NULL;
+	MPIX_Sched s = load(m, ring_text);
+	int *in = NULL, *out = NULL, *private = calloc(N, sizeof *private);
+	void *buffers[2];
+	struct MPIX_Sched_bind b = bind_to(buffers, 2, N, MPIX_SCHED_INT32);
+	MPIX_Sched_request req;
+	struct rlimit old, none;
+	int rc;
+
+	NEED(s && private);
+	CALL(MPIX_Sched_alloc(m->ctx, N * sizeof *in, (void **)&in));
+	CALL(MPIX_Sched_alloc(m->ctx, N * sizeof *out, (void **)&out));
+	buffers[0] = in;
+	buffers[1] = out;
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	if (getpid() != main_pid && staged) { /* a limit is the process's, and threads need no copy */
+		NEED(getrlimit(RLIMIT_FSIZE, &old) == 0);
+		none = (struct rlimit){ 4096, old.rlim_max };
+		signal(SIGXFSZ, SIG_IGN);
+		NEED(setrlimit(RLIMIT_FSIZE, &none) == 0);
+		buffers[0] = private;
+		rc = MPIX_Sched_rebind(req, buffers, 2);
+		NEED(setrlimit(RLIMIT_FSIZE, &old) == 0);
+		NEED(rc == MPIX_SCHED_ERR_NOMEM && detail_has(m, "no 6291456 bytes of shared memory"));
+	}
+	for (int i = 0; i < N; i++)
+		in[i] = m->rank + i;
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	for (int i = 0; i < N; i++)
+		NEED(out[i] == (m->rank + m->size - 1) % m->size + i);
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_dealloc(m->ctx, in));
+	CALL(MPIX_Sched_dealloc(m->ctx, out));
+	free(private);
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* Memory that is gone when its message is to be read: an error for who reads; the sender hears of it. */
+static int vanished(struct member *m)
+{
+	enum { N = 1 << 18 };
+	MPIX_Sched s;
+	void *buffers[1];
+	struct MPIX_Sched_bind b = bind_to(buffers, 1, N, MPIX_SCHED_INT32);
+	MPIX_Sched_request req;
+	int rc;
+
+	if (getpid() == main_pid || getenv("GOAL_SHM_DIRECT")) /* others touch it themselves */
+		return 0;
+	s = load(m, team_bcast);
+	buffers[0] = mmap(NULL, N * sizeof(int), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	NEED(s && buffers[0] != MAP_FAILED);
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	if (m->rank == 0)
+		munmap(buffers[0], N * sizeof(int));
+	CALL(MPIX_Sched_start(req));
+	rc = MPIX_Sched_wait(req);
+	if (m->rank == 0)
+		NEED(rc != 0);
+	else
+		NEED(rc == MPIX_SCHED_ERR_SYS && detail_has(m, "process_vm_readv from rank 0: Bad address"));
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 /* ---- what ops wait for ---- */
 
 struct watch {
@@ -1076,8 +1335,14 @@ static const struct {
 	{ "disagree", disagree, { 2, 4, 0 } },
 	{ "sizes_differ", sizes_differ, { 2, 3, 0 } },
 	{ "arguments", arguments, { 1, 0 } },
+	{ "declared", declared, { 1, 0 } },
+	{ "backwards", backwards, { 1, 2, 4, 0 } },
+	{ "meeting_fails", meeting_fails, { 2, 4, 0 } },
+	{ "meeting_without_files", meeting_without_files, { 2, 3, 0 } },
 	{ "rebind", rebind, { 1, 2, 4, 0 } },
 	{ "rebind_strided", rebind_strided, { 2, 3, 0 } },
+	{ "rebind_no_memory", rebind_no_memory, { 2, 0 } },
+	{ "vanished", vanished, { 2, 0 } },
 	{ "bound_heap", bound_heap, { 1, 3, 0 } },
 	{ "churn", churn, { 3, 0 } },
 	{ "dump", dump, { 3, 0 } },
