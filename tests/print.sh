@@ -1,0 +1,243 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What goalc prints of a schedule that has every kind of op, to the letter: program, ops, graph, JSON, text.
+set -u
+. "$(dirname "$0")/lib.sh"
+cd "$TMP" || exit 1
+
+# same NAME ARGS... : goalc prints what is on standard input; the line with size and checksum is left out.
+same()
+{
+	local name=$1
+
+	shift
+	goalc "$@" >out 2>err
+	if [ $? -eq 0 ] && sed '/^version /d' out | diff - /dev/stdin >diff; then ok "print.$name"; else
+		fail "print.$name $(head -n 4 diff err | tr '\n' '|')"; fi
+}
+
+cat >all.goal <<'END'
+schedule all(root = 0, w[2], local k = 3) implements MPI_Bcast
+buffer in x[count]
+buffer inout y[4]
+buffer scratch t[count]
+rank r of p {
+  a: copy x into t
+  b: reduce t with x into t on comm
+  c: reduce y[w[1]] into y[k]
+  if r == 0 { d: send x to 1 tag 7 cpu 1 nic 2; d irequires a }
+  if r == 1 { d: recv t from 0 tag 7; d requires b }
+  e: calc 5
+  f: nop
+  b requires a
+  f requires b, d
+  assert k > 0, "positive"
+}
+END
+goalc all.goal -g -o all.bin
+same program --dump all.bin <<'END'
+schedule all implements MPI_Bcast
+buffer in x
+buffer inout y
+buffer scratch t
+parameter global root = 0
+parameter global w[]
+parameter local k = 3
+    0  jmp       38  ; line 1
+    1  param     r19 root  ; line 1
+    2  <         r20 r19 r1  ; line 1
+    3  assert    r20 "the root is out of range"  ; line 1
+    4  <=        r20 r3 r19  ; line 1
+    5  assert    r20 "the root is out of range"  ; line 1
+    6  veclen    r20 w  ; line 1
+    7  ==        r21 r20 r4  ; line 1
+    8  assert    r21 "the vector w has the wrong length"  ; line 1
+    9  bufsize   x r2  ; line 2
+   10  bufsize   y r5  ; line 3
+   11  bufsize   t r2  ; line 4
+   12  emit      copy x[0 +: r2] t[0 +: r2] label 0  ; line 6
+   13  ==        r20 r3 r3  ; line 7
+   14  assert    r20 "the range that is written is not the one that is reduced"  ; line 7
+   15  ==        r20 r2 r2  ; line 7
+   16  assert    r20 "the range that is written is not the one that is reduced"  ; line 7
+   17  emit      reduce x[0 +: r2] t[0 +: r2] label 1  ; line 7
+   18  elem      r20 w r6  ; line 8
+   19  param     r21 k  ; line 8
+   20  emit      reduce y[r20 +: r6] y[r21 +: r6] label 2  ; line 8
+   21  ==        r20 r0 r3  ; line 9
+   22  jz        r20 25  ; line 9
+   23  emit      send x[0 +: r2] peer r6 label 3  ; line 9
+   24  dep       label 3 irequires label 0  ; line 9
+   25  ==        r20 r0 r6  ; line 10
+   26  jz        r20 29  ; line 10
+   27  emit      recv t[0 +: r2] peer r3 label 3  ; line 10
+   28  dep       label 3 requires label 1  ; line 10
+   29  emit      calc label 4  ; line 11
+   30  emit      nop label 5  ; line 12
+   31  dep       label 1 requires label 0  ; line 13
+   32  dep       label 5 requires label 1  ; line 14
+   33  dep       label 5 requires label 3  ; line 14
+   34  param     r20 k  ; line 15
+   35  <         r21 r3 r20  ; line 15
+   36  assert    r21 "positive"  ; line 15
+   37  end        ; line 15
+   38  imm       r3 0  ; line 1
+   39  imm       r4 2  ; line 1
+   40  imm       r5 4  ; line 1
+   41  imm       r6 1  ; line 1
+   42  imm       r7 7  ; line 1
+   43  imm       r8 5  ; line 1
+   44  jmp       1  ; line 1
+   45  end        ; line 1
+END
+both=(-n 2 -D w=0,1 -D count=2)
+same ops --dump "${both[@]}" all.goal <<'END'
+schedule all implements MPI_Bcast
+buffer in x
+buffer inout y
+buffer scratch t
+parameter global root = 0
+parameter global w[]
+parameter local k = 3
+rank 0: 6 ops, 4 dependencies
+    0  waits 0  copy x[0 +: 2] t[0 +: 2]  ; line 6
+    1  waits 1  reduce x[0 +: 2] t[0 +: 2]  after 0  ; line 7
+    2  waits 0  reduce y[1 +: 1] y[3 +: 1]  ; line 8
+    3  waits 1  send x[0 +: 2] to 1 tag 7  after start of 0  ; line 9
+    4  waits 0  calc 5 ns  ; line 11
+    5  waits 2  nop  after 1, 3  ; line 12
+rank 1: 6 ops, 4 dependencies
+    0  waits 0  copy x[0 +: 2] t[0 +: 2]  ; line 6
+    1  waits 1  reduce x[0 +: 2] t[0 +: 2]  after 0  ; line 7
+    2  waits 0  reduce y[1 +: 1] y[3 +: 1]  ; line 8
+    3  waits 1  recv t[0 +: 2] from 0 tag 7  after 1  ; line 10
+    4  waits 0  calc 5 ns  ; line 11
+    5  waits 2  nop  after 1, 3  ; line 12
+END
+same dot --emit=dot "${both[@]}" all.goal <<'END'
+digraph schedule {
+  node [shape=box];
+  subgraph cluster_0 {
+    label="rank 0";
+    r0_0 [label="copy (2)"];
+    r0_1 [label="reduce (2)"];
+    r0_2 [label="reduce (1)"];
+    r0_3 [label="send to 1 (2)"];
+    r0_4 [label="calc (5)"];
+    r0_5 [label="nop (0)"];
+  }
+  r0_0 -> r0_1;
+  r0_0 -> r0_3 [style=dashed];
+  r0_1 -> r0_5;
+  r0_3 -> r0_5;
+  subgraph cluster_1 {
+    label="rank 1";
+    r1_0 [label="copy (2)"];
+    r1_1 [label="reduce (2)"];
+    r1_2 [label="reduce (1)"];
+    r1_3 [label="recv from 0 (2)"];
+    r1_4 [label="calc (5)"];
+    r1_5 [label="nop (0)"];
+  }
+  r1_0 -> r1_1;
+  r1_1 -> r1_3;
+  r1_1 -> r1_5;
+  r1_3 -> r1_5;
+  r0_3 -> r1_3 [color=blue, constraint=false];
+}
+END
+same goal --emit=goal "${both[@]}" all.goal <<'END'
+num_ranks 2
+
+rank 0 {
+l1: calc 0
+l2: calc 0
+l2 requires l1
+l3: calc 0
+l4: send 2b to 1 tag 7 cpu 1 nic 2
+l4 irequires l1
+l5: calc 5
+l6: calc 0
+l6 requires l2
+l6 requires l4
+}
+
+rank 1 {
+l1: calc 0
+l2: calc 0
+l2 requires l1
+l3: calc 0
+l4: recv 2b from 0 tag 7
+l4 requires l2
+l5: calc 5
+l6: calc 0
+l6 requires l2
+l6 requires l4
+}
+END
+same stats --stats "${both[@]}" all.goal <<'END'
+ranks    2
+sends    1
+recvs    1
+calcs    2
+copies   2
+reduces  4
+nops     2
+bytes    2
+edges    8
+depth    4
+END
+goalc --emit=json "${both[@]}" all.goal | tr -d ' \n' >json
+# has NAME TEXT : the JSON has an op like that
+has() { check "print.json.$1" grep -qF -- "$2" json; }
+has buffers '"buffers":[{"name":"x","mode":"in"},{"name":"y","mode":"inout"},{"name":"t","mode":"scratch"}]'
+has copy '{"op":"copy","buffer":{"name":"x","off":0},"into":{"name":"t","off":0},"len":2,"requires":[],"irequires":[]}'
+has reduce_with '{"op":"reduce","buffer":{"name":"x","off":0},"into":{"name":"t","off":0},"len":2,"with":true,"on":"comm","requires":[0],"irequires":[]}'
+has reduce '{"op":"reduce","buffer":{"name":"y","off":1},"into":{"name":"y","off":3},"len":1,"requires":[],"irequires":[]}'
+has send '{"op":"send","peer":1,"tag":7,"buffer":{"name":"x","off":0},"len":2,"cpu":1,"nic":2,"requires":[],"irequires":[0]}'
+has recv '{"op":"recv","peer":0,"tag":7,"buffer":{"name":"t","off":0},"len":2,"requires":[1],"irequires":[]}'
+has calc '{"op":"calc","ns":5,"requires":[],"irequires":[]}'
+
+printf 'num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 3 cpu 1 nic 2\nl2: calc 4 cpu 3\nl2 irequires l1\n}\n' >plain.goal
+printf 'rank 1 {\nl1: recv 8b from -1 tag -1\n}\n' >>plain.goal
+same plain.goal --emit=goal plain.goal <<'END'
+num_ranks 2
+
+rank 0 {
+l1: send 8b to 1 tag 3 cpu 1 nic 2
+l2: calc 4 cpu 3
+l2 irequires l1
+}
+
+rank 1 {
+l1: recv 8b from -1 tag -1
+}
+END
+same plain.dot --emit=dot plain.goal <<'END'
+digraph schedule {
+  node [shape=box];
+  subgraph cluster_0 {
+    label="rank 0";
+    r0_0 [label="send to 1 (8)"];
+    r0_1 [label="calc (4)"];
+  }
+  r0_0 -> r0_1 [style=dashed];
+  subgraph cluster_1 {
+    label="rank 1";
+    r1_0 [label="recv from -1 (8)"];
+  }
+}
+END
+same plain.stats --stats plain.goal <<'END'
+ranks    2
+sends    1
+recvs    1
+calcs    1
+copies   0
+reduces  0
+nops     0
+bytes    8
+edges    1
+depth    none: there are wildcards or a deadlock
+END
+finish
