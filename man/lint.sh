@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Checks the man pages: they are clean under mandoc and groff, every public function has a page, what
-# their SYNOPSIS and EXAMPLES show compiles, and what they say about names is what the programs say.
+# Checks the man pages: they are clean under mandoc and groff, every public function has a page, and what they say
+# about names is what the programs say. What they show is compiled and run by tests/docs.sh.
 #
 # One line a case, `ok NAME` or `FAIL NAME why`; exit 0, 1, or 77 without mandoc, groff or a compiler.
 # BUILD is the build directory, relative to the top of the source tree.
@@ -17,7 +17,7 @@ case $build in /*) ;; *) build=$root/$build ;; esac
 goalc=$build/bin/goalc
 cc=${CC:-cc}
 
-for tool in mandoc groff col "$cc"; do
+for tool in mandoc groff "$cc"; do
   command -v "$tool" >/dev/null || { echo "skipped: $tool is not installed"; exit 77; }
 done
 [ -x "$goalc" ] || { echo "skipped: $goalc is not built"; exit 77; }
@@ -35,19 +35,6 @@ verdict() {
     sed 1d <<<"$2" >&2
     failed=1
   fi
-}
-
-plain() { mandoc -Tutf8 -O width=200 "$1" | col -bx; }
-
-# section FILE NAME: the text of a section, rendered.
-section() { plain "$1" | awk -v s="$2" '/^[A-Z]/ { on = $0 == s; next } on'; }
-
-# blocks FILE PREFIX: the literal blocks of a page, one file each, as $tmp/PREFIX.N; N from 1.
-blocks() {
-  awk -v out="$tmp/$2." '
-    /^\.Bd -literal/ { n++; on = 1; next }
-    /^\.Ed/ { on = 0 }
-    on { gsub(/\\e/, "\\"); gsub(/\\&/, ""); print > (out n) }' "$1"
 }
 
 # lint PAGE: what is wrong with its markup; a stub must name a page that names it.
@@ -85,65 +72,6 @@ done)"
 verdict errors-are-listed "$(grep -o 'MPIX_SCHED_ERR_[A-Z_]*' runtime/mpix_sched.h | grep -v '_$' | sort -u | while read -r e; do
   grep -q "^\.It Dv $e$" man/MPIX_Sched_error_string.3 || echo "$e is not in MPIX_Sched_error_string.3"
 done)"
-
-for page in man/*.3; do
-  grep -q '^\.so' "$page" && continue
-  name=$(basename "$page" .3)
-  # The header comes first, so that a prototype that differs does not compile.
-  { echo '#include <mpix_sched.h>'; section "$page" SYNOPSIS; } >"$tmp/synopsis.c"
-  why=$("$cc" -std=c17 -Wall -Wextra -Werror -fsyntax-only -Iruntime "$tmp/synopsis.c" 2>&1)
-  for f in $(sed -n 's/^\.Nm \(MPIX_[a-z_A-Z]*\).*/\1/p' "$page"); do
-    grep -q "$f(" "$tmp/synopsis.c" || why="$f is not in the SYNOPSIS"
-  done
-  verdict "synopsis-$name" "$why"
-done
-
-# Programs and schedules that pages show.
-for page in man/*.[1-9]; do
-  name=$(basename "$page")
-  rm -f "$tmp"/block.*
-  blocks "$page" block
-  for block in "$tmp"/block.*; do
-    [ -e "$block" ] || continue
-    n=${block##*.}
-    case $(head -n 1 "$block") in
-    '#include'*)
-      cp "$block" "$tmp/example.c"
-      verdict "example-$name-$n" "$("$cc" -std=c17 -Wall -Wextra -Werror -fsyntax-only -Iruntime "$tmp/example.c" 2>&1)"
-      ;;
-    schedule\ * | num_ranks\ *)
-      cp "$block" "$tmp/example.goal"
-      verdict "example-$name-$n" "$("$goalc" "$tmp/example.goal" -o "$tmp/example.bin" 2>&1)"
-      ;;
-    esac
-  done
-done
-
-# session FILE: runs the lines behind "$ " of a block and prints what it then would show.
-session() {
-  local line command=''
-  while IFS= read -r line; do
-    if [ -n "$command" ]; then
-      command=${command%\\}$line
-    else
-      case $line in '$ '*) command=${line#'$ '} ;; *) continue ;; esac
-    fi
-    printf '%s\n' "$line"
-    case $line in *\\) continue ;; esac
-    (PATH=$build/bin:$PATH eval "$command" 2>&1)
-    command=
-  done <"$1"
-}
-
-mkdir "$tmp/top"
-ln -s "$root/schedules" "$tmp/top/schedules"
-rm -f "$tmp"/shell.*
-blocks man/goalc.1 shell
-for block in "$tmp"/shell.*; do
-  [ "$(head -c 2 "$block")" = '$ ' ] || continue
-  (cd "$tmp/top" && session "$block" >"$block.out")
-  verdict "session-goalc.1-${block##*.}" "$(diff "$block" "$block.out")"
-done
 
 # Names of checks and passes, and the options, in the pages and in the programs.
 "$goalc" --list-checks | awk 'NR > 1 { print $1, $2, $3 }' >"$tmp/checks"
