@@ -30,7 +30,7 @@ UTIL     := arena env err file mem options text
 LANG     := labels loc parse
 READER   := bin_read bin_check
 COMPILER := $(READER) bin_write checks compile ir lower_concrete lower_plain lower_program \
-            pass_reduce_deps passes
+            pass_reduce_deps passes stream
 RUNTIME  := api bind board cpus ctx dump group heap kernels sched types world
 BACKENDS := backends engine layout shm/bind shm/move shm/shm
 REFERENCE := loop/loop

@@ -27,8 +27,7 @@ void ir_image_fini(struct ir_image *im)
 	VEC_FREE(&im->deps);
 	VEC_FREE(&im->exprs);
 	VEC_FREE(&im->classes);
-	VEC_FREE(&im->dir);
-	VEC_FREE(&im->ranks);
+	VEC_FREE(&im->body);
 	VEC_FREE(&im->debug_base);
 	VEC_FREE(&im->debug);
 	VEC_FREE(&im->class_table);
@@ -99,20 +98,42 @@ int64_t ir_image_class(struct ir_image *im, const struct bin_class *c)
 	INTERN(im, classes, class_table, *c);
 }
 
-static int put(struct ir_image *im, const void *p, size_t len)
+int ir_image_begin(struct ir_image *im, uint64_t entries)
 {
-	if (VEC_RESERVE(&im->ranks, im->ranks.n + len))
+	size_t len = entries * sizeof(struct bin_dir);
+
+	if (VEC_RESERVE(&im->body, len))
 		return -ERR_NOMEM;
-	memcpy(im->ranks.at + im->ranks.n, p, len);
-	im->ranks.n += len;
+	im->body.n = len;
+	im->entries = entries;
 	return 0;
 }
 
-static int put_small(struct ir_image *im, uint32_t v, bool wide)
+struct bin_op32 ir_image_op(const struct ir_image *im, const struct bin_op *op, uint32_t cls)
+{
+	if (bin_operands(op->kind)[0] == 'P')
+		return (struct bin_op32){ op->peer, cls, 0 };
+	if (op->kind == BIN_OP_CALC && im->classes.at[cls].len == BIN_NONE)
+		return (struct bin_op32){ (uint32_t)op->len, cls, 0 };
+	return (struct bin_op32){ 0, cls, 0 };
+}
+
+static struct bin_dir *dir(const struct ir_image *im)
+{
+	return (struct bin_dir *)(void *)im->body.at;
+}
+
+const struct bin_rank *ir_image_section(const struct ir_image *im, uint64_t entry)
+{
+	return (const struct bin_rank *)(const void *)(im->body.at + im->entries * sizeof(struct bin_dir) +
+						       (uint64_t)dir(im)[entry].off * 4);
+}
+
+static char *put_small(char *out, uint32_t v, bool wide)
 {
 	uint16_t v16 = (uint16_t)v;
 
-	return wide ? put(im, &v, 4) : put(im, &v16, 2);
+	return (char *)memcpy(out, wide ? (void *)&v : (void *)&v16, wide ? 4 : 2) + (wide ? 4 : 2);
 }
 
 static uint32_t dep16(uint32_t d)
@@ -120,54 +141,80 @@ static uint32_t dep16(uint32_t d)
 	return d & BIN_START ? (d & 0x7fff) | BIN_START16 : d;
 }
 
-int ir_image_rank(struct ir_image *im, const struct ir_rank *r, const uint32_t *cls,
+/* Positions of the ops if a dependency points forward, else NULL in *out. */
+static int positions(const struct ir_rank *r, uint32_t **out)
+{
+	uint32_t bad;
+	int err;
+
+	*out = NULL;
+	for (uint32_t i = 0, d = 0; i < r->nops; i++)
+		for (; d < r->dep_at[i + 1]; d++) {
+			if ((r->deps[d] & ~BIN_START) < i)
+				continue;
+			*out = mem_alloc((size_t)r->nops * sizeof **out);
+			err = *out ? ir_rank_positions(r, *out, &bad) : -ERR_NOMEM;
+			if (err) {
+				free(*out);
+				*out = NULL;
+			}
+			return err;
+		}
+	return 0;
+}
+
+int ir_image_rank(struct ir_image *im, const struct ir_rank *r, const struct bin_op32 *ops,
 		  const uint32_t *size_rows)
 {
-	size_t start = im->ranks.n;
-	struct bin_rank h = { r->nops, r->dep_at[r->nops] };
+	const size_t start = im->body.n, off = (start - im->entries * sizeof(struct bin_dir)) / 4;
+	const uint32_t ndeps = r->dep_at[r->nops];
 	bool wide = r->nops > BIN_START16;
-	uint32_t *pos = mem_alloc((size_t)r->nops * sizeof *pos), bad;
-	int err = pos ? ir_rank_positions(r, pos, &bad) : -ERR_NOMEM;
+	uint32_t *pos = NULL;
+	int err = positions(r, &pos);
 
-	if (h.ndeps > BIN_R_NDEPS || start / 4 > UINT32_MAX)
+	if (!err && (ndeps > BIN_R_NDEPS || off > UINT32_MAX))
 		err = -ERR_RANGE;
+	for (uint32_t i = 0; i < r->nops && !err; i++)
+		wide |= ops[i].cls > UINT16_MAX || r->dep_at[i + 1] - r->dep_at[i] > UINT16_MAX;
+	const size_t small = wide ? 4 : 2, sizes = size_rows ? im->buffers.n * 4 : 0;
+	const size_t len = sizeof(struct bin_rank) + sizes +
+			   (size_t)r->nops * (wide ? sizeof(struct bin_op32) : sizeof(struct bin_op16)) +
+			   ((size_t)ndeps + (pos ? r->nops : 0)) * small;
+	const size_t padded = (len + 3) & ~(size_t)3;
+
+	if (!err)
+		err = VEC_RESERVE(&im->body, start + padded);
 	if (err) {
 		free(pos);
 		return err;
 	}
-	for (uint32_t i = 0; i < r->nops; i++) {
-		wide |= cls[i] > UINT16_MAX || r->dep_at[i + 1] - r->dep_at[i] > UINT16_MAX;
-		if (pos[i] != i)
-			h.ndeps |= BIN_R_POS;
-	}
-	h.ndeps |= (wide ? BIN_R_WIDE : 0) | (size_rows ? BIN_R_SIZES : 0);
-	err = put(im, &h, sizeof h);
-	if (!err && size_rows)
-		err = put(im, size_rows, im->buffers.n * 4);
-	for (uint32_t i = 0; i < r->nops && !err; i++) {
-		const struct bin_op *op = &r->ops[i];
-		const struct bin_class *c = &im->classes.at[cls[i]];
-		uint32_t n = r->dep_at[i + 1] - r->dep_at[i];
-		uint32_t arg = bin_operands(op->kind)[0] == 'P'			     ? op->peer :
-			       op->kind == BIN_OP_CALC && c->len == BIN_NONE ? (uint32_t)op->len :
-										     0;
-		struct bin_op16 narrow = { arg, (uint16_t)cls[i], (uint16_t)n };
-		struct bin_op32 full = { arg, cls[i], n };
+	const struct bin_rank h = { r->nops, ndeps | (wide ? BIN_R_WIDE : 0) | (size_rows ? BIN_R_SIZES : 0) |
+						     (pos ? BIN_R_POS : 0) };
+	char *out = im->body.at + start;
 
-		err = wide ? put(im, &full, sizeof full) : put(im, &narrow, sizeof narrow);
+	memcpy(out, &h, sizeof h);
+	out += sizeof h;
+	if (sizes)
+		memcpy(out, size_rows, sizes);
+	out += sizes;
+	for (uint32_t i = 0; i < r->nops; i++) {
+		uint32_t n = r->dep_at[i + 1] - r->dep_at[i];
+		struct bin_op16 narrow = { ops[i].arg, (uint16_t)ops[i].cls, (uint16_t)n };
+		struct bin_op32 full = { ops[i].arg, ops[i].cls, n };
+		size_t size = wide ? sizeof full : sizeof narrow;
+
+		memcpy(out, wide ? (void *)&full : (void *)&narrow, size);
+		out += size;
 	}
-	for (uint32_t d = 0; d < r->dep_at[r->nops] && !err; d++)
-		err = put_small(im, wide ? r->deps[d] : dep16(r->deps[d]), wide);
-	if (h.ndeps & BIN_R_POS)
-		for (uint32_t i = 0; i < r->nops && !err; i++)
-			err = put_small(im, pos[i], wide);
+	for (uint32_t d = 0; d < ndeps; d++)
+		out = put_small(out, wide ? r->deps[d] : dep16(r->deps[d]), wide);
+	for (uint32_t i = 0; pos && i < r->nops; i++)
+		out = put_small(out, pos[i], wide);
 	free(pos);
-	if (!err && im->ranks.n % 4)
-		err = put_small(im, 0, false);
-	if (err)
-		return err;
-	return VEC_PUSH(&im->dir, (struct bin_dir){ (uint32_t)(start / 4),
-						    bin_sum(im->ranks.at + start, im->ranks.n - start) });
+	memset(out, 0, padded - len);
+	im->body.n = start + padded;
+	dir(im)[im->done++] = (struct bin_dir){ (uint32_t)off, bin_sum(im->body.at + start, padded) };
+	return 0;
 }
 
 /* ---- putting the file together ---- */
@@ -183,14 +230,16 @@ static size_t up8(size_t n)
 	return (n + 7) & ~(size_t)7;
 }
 
-int ir_image_finish(const struct ir_image *im, bool debug, void **image, size_t *size)
+/* DIR and RANKS become the file: they are moved up, and the rest is written around them. */
+int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 {
 	const bool prog = im->meta.flags & BIN_F_PARAMETRIC;
+	const size_t dir_len = im->entries * sizeof(struct bin_dir);
 	uint32_t *lines = NULL;
 	char *opdebug = NULL;
 	size_t base_len = im->debug_base.n * 4, debug_len = base_len + im->debug.n * sizeof *im->debug.at;
 	struct part parts[BIN_S_TYPES];
-	unsigned n = 0;
+	unsigned n = 0, body = 0;
 	int err = -ERR_NOMEM;
 
 	if (debug && prog) {
@@ -223,22 +272,32 @@ int ir_image_finish(const struct ir_image *im, bool debug, void **image, size_t 
 	} else {
 		PART(BIN_S_EXPRS, im->exprs);
 		PART(BIN_S_CLASSES, im->classes);
-		PART(BIN_S_DIR, im->dir);
-		PART(BIN_S_RANKS, im->ranks);
+		body = n;
+		parts[n++] = (struct part){ BIN_S_DIR, NULL, dir_len };
+		parts[n++] = (struct part){ BIN_S_RANKS, NULL, im->body.n - dir_len };
 		if (opdebug)
 			parts[n++] = (struct part){ BIN_S_OPDEBUG, opdebug, debug_len };
 	}
 #undef PART
-	size_t end = sizeof(struct bin_header) + n * sizeof(struct bin_section), total = end;
+	const size_t start = sizeof(struct bin_header) + n * sizeof(struct bin_section);
+	size_t total = start, head = start; /* head: what stands before DIR */
 
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
 		total = up8(total) + parts[i].len;
-	char *out = mem_calloc(total, 1);
+		if (i + 1 == body)
+			head = up8(total);
+	}
+	char *out = mem_resize(im->body.at, total, 1);
 
 	if (out) {
 		struct bin_header *h = (struct bin_header *)(void *)out;
 		struct bin_section *s = (struct bin_section *)(void *)(h + 1);
+		size_t end = start;
 
+		if (im->body.n)
+			memmove(out + head, out, im->body.n);
+		memset(out, 0, head);
+		memset(out + head + im->body.n, 0, total - head - im->body.n);
 		memcpy(h->magic, BIN_MAGIC, 8);
 		h->version = BIN_VERSION;
 		h->min_reader = BIN_MIN_READER;
@@ -246,7 +305,7 @@ int ir_image_finish(const struct ir_image *im, bool debug, void **image, size_t 
 		h->size = total;
 		for (unsigned i = 0; i < n; i++) {
 			end = up8(end);
-			if (parts[i].len)
+			if (parts[i].at && parts[i].len)
 				memcpy(out + end, parts[i].at, parts[i].len);
 			s[i] = (struct bin_section){ parts[i].type, 0, end, parts[i].len };
 			if (parts[i].type != BIN_S_RANKS)
@@ -254,6 +313,8 @@ int ir_image_finish(const struct ir_image *im, bool debug, void **image, size_t 
 			end += parts[i].len;
 		}
 		h->check = bin_header_sum(h);
+		im->body.at = NULL;
+		im->body.n = im->body.cap = 0;
 		*image = out;
 		*size = total;
 		err = 0;

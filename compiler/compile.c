@@ -290,8 +290,9 @@ static int compile_parametric(struct goal_diags *d, unsigned file, const struct 
 
 /* ---- plain ---- */
 
-static int compile_plain(struct goal_diags *d, unsigned file, const struct compile_options *o, void **image,
-			 size_t *size)
+/* By way of a graph: with passes, names and lines, and all messages. */
+static int compile_by_graph(struct goal_diags *d, unsigned file, const struct compile_options *o, void **image,
+			    size_t *size)
 {
 	struct ir_graph g;
 	struct ir_image im = { 0 };
@@ -325,6 +326,16 @@ static int compile_plain(struct goal_diags *d, unsigned file, const struct compi
 	return err;
 }
 
+static int compile_plain(struct goal_diags *d, unsigned file, const struct file *f, const struct compile_options *o,
+			 void **image, size_t *size)
+{
+	int err = -ERR_SYNTAX;
+
+	if (!o->passes && !o->debug && !o->ndefines && !o->nranks)
+		err = stream_plain(goal_diags_name(d, file), f, image, size);
+	return err == -ERR_SYNTAX ? compile_by_graph(d, file, o, image, size) : err;
+}
+
 int compile_text(struct goal_diags *d, const char *name, const char *text, size_t len,
 		 const struct compile_options *o, void **image, size_t *size)
 {
@@ -338,7 +349,8 @@ int compile_file(struct goal_diags *d, const char *name, const struct file *f, c
 
 	if (file < 0)
 		return file;
-	err = (goal_text_is_plain(f) ? compile_plain : compile_parametric)(d, (unsigned)file, o, image, size);
+	err = goal_text_is_plain(f) ? compile_plain(d, (unsigned)file, f, o, image, size) :
+				      compile_parametric(d, (unsigned)file, o, image, size);
 	if (!err && goal_diags_errors(d))
 		err = -ERR_SYNTAX;
 	if (err == -ERR_RANGE)

@@ -75,8 +75,8 @@ struct ir_image {
 	VEC(struct bin_dep_tmpl) deps;
 	VEC(struct bin_expr) exprs;
 	VEC(struct bin_class) classes;
-	VEC(struct bin_dir) dir;
-	VEC(char) ranks;
+	VEC(char) body; /* DIR, then RANKS, as in the file */
+	uint64_t entries, done; /* of DIR: all, and those filled in */
 	VEC(uint32_t) debug_base;
 	VEC(struct bin_op_debug) debug;
 	VEC(uint32_t) class_table, expr_table; /* open hashes, index + 1 */
@@ -87,14 +87,20 @@ int ir_image_init(struct ir_image *im);
 void ir_image_fini(struct ir_image *im);
 /* The offset of a string, or -ERR_NOMEM. */
 int64_t ir_image_string(struct ir_image *im, const char *s);
-/* Appends the section of the next entry of DIR. size_rows (nbuffers rows of EXPRS) may be NULL; cls holds
- * the class of each op. */
-int ir_image_rank(struct ir_image *im, const struct ir_rank *r, const uint32_t *cls,
+/* Room for so many entries of DIR; before any section. */
+int ir_image_begin(struct ir_image *im, uint64_t entries);
+/* An op of a class, as ir_image_rank takes it. */
+struct bin_op32 ir_image_op(const struct ir_image *im, const struct bin_op *op, uint32_t cls);
+/* Appends the section of the next entry of DIR. ops: those of r, which need no ndeps; r->ops are not looked at.
+ * size_rows (nbuffers rows of EXPRS) may be NULL. */
+int ir_image_rank(struct ir_image *im, const struct ir_rank *r, const struct bin_op32 *ops,
 		  const uint32_t *size_rows);
+/* A section that is there; valid until the next one is appended. */
+const struct bin_rank *ir_image_section(const struct ir_image *im, uint64_t entry);
 /* Row of EXPRS, or -ERR_NOMEM. */
 int64_t ir_image_expr(struct ir_image *im, struct bin_expr e);
 int64_t ir_image_class(struct ir_image *im, const struct bin_class *c);
-/* The finished binary, owned by the caller; with names and lines if debug. */
-int ir_image_finish(const struct ir_image *im, bool debug, void **image, size_t *size);
+/* The finished binary, owned by the caller; with names and lines if debug. Takes the sections out of im. */
+int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size);
 
 #endif

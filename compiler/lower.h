@@ -15,6 +15,14 @@ static inline bool lower_too_short(uint64_t n, size_t len)
 /* Plain text to a graph. Mistakes are diagnostics; 0, -ERR_NOMEM or -ERR_SYS. */
 int lower_plain(struct goal_diags *d, unsigned file, struct ir_graph *g);
 
+/* Plain text to an owned binary, without a graph: -ERR_SYNTAX when any check might have something to say, which
+ * is for the graph to tell; 0, -ERR_NOMEM, -ERR_RANGE or -ERR_SYS. */
+int stream_plain(const char *name, const struct file *f, void **image, size_t *size);
+/* What all binaries of plain GOAL have in common. */
+int lower_plain_begin(struct ir_image *im, uint32_t nranks);
+/* The class of an op of plain GOAL, of which the label, the peer, and the length of a short calc are no part. */
+int64_t lower_plain_class(struct ir_image *im, const struct bin_op *op);
+
 /* A parametric tree to a program in im. Mistakes are diagnostics; 0 or -ERR_NOMEM. */
 int lower_program(struct goal_diags *d, const struct goal_schedule *s, struct ir_image *im);
 

@@ -38,7 +38,7 @@ struct conc {
 	size_t slots;
 	VEC(struct pend) pends;
 	VEC(struct bin_op) ops;
-	VEC(uint32_t) cls;
+	VEC(struct bin_op32) encoded;
 	VEC(struct bin_dep) edges;
 	uint64_t fuel;
 };
@@ -223,9 +223,11 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line)
 	if (err)
 		return err;
 	cls = ir_image_class(c->im, &k);
-	if (cls < 0 || VEC_PUSH(&c->cls, (uint32_t)cls))
+	struct bin_op op = { .kind = t->kind, .peer = (uint32_t)peer, .line = line };
+
+	if (cls < 0 || VEC_PUSH(&c->encoded, ir_image_op(c->im, &op, (uint32_t)cls)))
 		return -ERR_NOMEM;
-	return VEC_PUSH(&c->ops, (struct bin_op){ .kind = t->kind, .peer = (uint32_t)peer, .line = line });
+	return VEC_PUSH(&c->ops, op);
 }
 
 static int get_param(struct conc *c, uint32_t i, struct bin_arg *out)
@@ -341,7 +343,7 @@ static int one_rank(struct conc *c, bool debug)
 	int64_t count = 0;
 	int err = rows ? 0 : -ERR_NOMEM;
 
-	c->insts.n = c->pends.n = c->ops.n = c->cls.n = c->edges.n = 0;
+	c->insts.n = c->pends.n = c->ops.n = c->encoded.n = c->edges.n = 0;
 	if (c->slots)
 		memset(c->table, 0, c->slots * sizeof *c->table);
 	memset(c->reg, 0, b->meta->nregs * sizeof *c->reg);
@@ -361,7 +363,7 @@ static int one_rank(struct conc *c, bool debug)
 	if (!err)
 		err = ir_rank_set_deps(&r, c->edges.at, (uint32_t)c->edges.n);
 	if (!err)
-		err = ir_image_rank(c->im, &r, c->cls.at, rows);
+		err = ir_image_rank(c->im, &r, c->encoded.at, rows);
 	for (uint32_t i = 0; debug && i < r.nops && !err; i++)
 		err = VEC_PUSH(&c->im->debug, (struct bin_op_debug){ r.ops[i].line, 0 });
 	if (debug && !err)
@@ -404,6 +406,8 @@ static int copy_tables(const struct bin *b, const struct bin_args *args, bool ro
 		if (s < 0 || VEC_PUSH(&out->params, p))
 			return -ERR_NOMEM;
 	}
+	if (ir_image_begin(out, roots ? (uint64_t)args->size * args->size : args->size))
+		return -ERR_NOMEM;
 	return VEC_PUSH(&out->debug_base, 0);
 }
 
@@ -441,7 +445,7 @@ int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, con
 	free(c.table);
 	VEC_FREE(&c.pends);
 	VEC_FREE(&c.ops);
-	VEC_FREE(&c.cls);
+	VEC_FREE(&c.encoded);
 	VEC_FREE(&c.edges);
 	free(c.reg);
 	free(c.bufsize);

@@ -239,47 +239,56 @@ int lower_plain(struct goal_diags *d, unsigned file, struct ir_graph *g)
 	return err;
 }
 
-int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out)
+int lower_plain_begin(struct ir_image *im, uint32_t nranks)
 {
-	VEC(uint32_t) cls = { 0 };
-	int64_t x = 0;
-	int err = 0;
+	im->meta.flags = BIN_F_PLAIN;
+	im->meta.nranks = nranks;
+	for (unsigned i = 0; i < 2; i++) {
+		int64_t x = ir_image_string(im, i ? "recv" : "send");
 
-	out->meta.flags = BIN_F_PLAIN;
-	out->meta.nranks = g->nranks;
-	for (unsigned i = 0; i < 2 && x >= 0; i++) {
-		x = ir_image_string(out, i ? "recv" : "send");
-		if (x < 0 || VEC_PUSH(&out->buffers, (struct bin_buffer){ (uint32_t)x, i ? BIN_OUT : BIN_IN,
-									  { 0 } }))
+		if (x < 0 ||
+		    VEC_PUSH(&im->buffers, (struct bin_buffer){ (uint32_t)x, i ? BIN_OUT : BIN_IN, { 0 } }))
 			return -ERR_NOMEM;
 	}
-	if (debug && VEC_PUSH(&out->debug_base, 0))
-		return -ERR_NOMEM;
+	return ir_image_begin(im, nranks);
+}
+
+int64_t lower_plain_class(struct ir_image *im, const struct bin_op *op)
+{
+	struct bin_class c = { .kind = op->kind,
+			       .tag = op->tag,
+			       .cpu = op->cpu,
+			       .nic = op->nic,
+			       .buf = { op->buf[0], 0 },
+			       .off = { BIN_NONE, BIN_NONE },
+			       .len = BIN_NONE };
+
+	if (op->kind != BIN_OP_CALC || op->len > UINT32_MAX) {
+		int64_t row = ir_image_expr(im, (struct bin_expr){ .op = BIN_CONST, .imm = (int64_t)op->len });
+
+		if (row < 0)
+			return row;
+		c.len = (uint32_t)row;
+	}
+	return ir_image_class(im, &c);
+}
+
+int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out)
+{
+	VEC(struct bin_op32) ops = { 0 };
+	int err = lower_plain_begin(out, g->nranks);
+
+	if (!err && debug)
+		err = VEC_PUSH(&out->debug_base, 0);
 	for (uint32_t r = 0; r < g->nranks && !err; r++) {
 		const struct ir_rank *rank = &g->ranks[r];
 
-		cls.n = 0;
+		ops.n = 0;
 		for (uint32_t i = 0; i < rank->nops && !err; i++) {
 			const struct bin_op *op = &rank->ops[i];
-			bool inlined = op->kind == BIN_OP_CALC && op->len <= UINT32_MAX;
-			struct bin_class c = { .kind = op->kind,
-					       .tag = op->tag,
-					       .cpu = op->cpu,
-					       .nic = op->nic,
-					       .buf = { op->buf[0], 0 },
-					       .off = { BIN_NONE, BIN_NONE },
-					       .len = BIN_NONE };
+			int64_t cls = lower_plain_class(out, op);
 
-			if (!inlined) {
-				x = ir_image_expr(out, (struct bin_expr){ .op = BIN_CONST,
-									  .imm = (int64_t)op->len });
-				if (x < 0)
-					err = (int)x;
-				c.len = (uint32_t)x;
-			}
-			x = ir_image_class(out, &c);
-			if (x < 0 || VEC_PUSH(&cls, (uint32_t)x))
-				err = -ERR_NOMEM;
+			err = cls < 0 ? (int)cls : VEC_PUSH(&ops, ir_image_op(out, op, (uint32_t)cls));
 			if (!err && debug) {
 				struct goal_loc at = ir_graph_loc(g, op);
 				int64_t s = ir_image_string(out, ir_graph_name(g, op));
@@ -289,10 +298,10 @@ int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out)
 			}
 		}
 		if (!err)
-			err = ir_image_rank(out, rank, cls.at, NULL);
+			err = ir_image_rank(out, rank, ops.at, NULL);
 		if (!err && debug && VEC_PUSH(&out->debug_base, (uint32_t)out->debug.n))
 			err = -ERR_NOMEM;
 	}
-	VEC_FREE(&cls);
+	VEC_FREE(&ops);
 	return err;
 }
