@@ -59,10 +59,11 @@ static inline struct goal_loc goal_lex_step(struct goal_lex *x, int len)
 	return at;
 }
 
-/* Steps back over the last n bytes of a token, which yyless gives back. */
+/* Steps back over the last n bytes of a token, which yyless gives back. Too far right stays there. */
 static inline void goal_lex_back(struct goal_lex *x, int n)
 {
-	x->at.col = (uint16_t)(x->at.col > n ? x->at.col - n : 1);
+	if (x->at.col < UINT16_MAX)
+		x->at.col = (uint16_t)(x->at.col > n ? x->at.col - n : 1);
 }
 
 static inline void goal_lex_newline(struct goal_lex *x)

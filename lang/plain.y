@@ -29,6 +29,8 @@ static void begin_op(struct goal_lex *x, enum goal_kind kind, uint64_t size);
 static void option(struct goal_lex *x, unsigned bit, const char *word, struct goal_loc at);
 static uint32_t u32(struct goal_lex *x, const char *what, uint64_t v, struct goal_loc at);
 static int end_op(struct goal_lex *x, uint32_t label, struct goal_loc at);
+static int end_dep(struct goal_lex *x, uint32_t op, uint32_t on, struct goal_loc op_at, struct goal_loc on_at,
+		   bool start);
 static int end_rank(struct goal_lex *x);
 
 #define STOP_ON(expr)                        \
@@ -40,14 +42,13 @@ static int end_rank(struct goal_lex *x);
 %union {
 	uint64_t num;
 	uint32_t label;
-	bool start;
 }
 %token T_NUM_RANKS "num_ranks" T_RANK "rank" T_SEND "send" T_RECV "recv" T_CALC "calc"
 %token T_BYTES "b" T_TO "to" T_FROM "from" T_TAG "tag" T_CPU "cpu" T_NIC "nic" T_ANY "-1"
-%token T_REQUIRES "requires" T_IREQUIRES "irequires" T_NL "the end of the line" T_WORD
+%token T_NL "the end of the line" T_WORD
 %token <num> T_INT "a number"
 %token <label> T_LABEL "a label with a colon" T_NAME "a label"
-%type <start> requires
+%token <label> T_REQUIRES "a label with requires" T_IREQUIRES "a label with irequires"
 %token YYEOF 0 "the end of the file"
 %%
 file:	T_NUM_RANKS T_INT {
@@ -76,15 +77,9 @@ nl:	T_NL { yyerrok; }
 stmt:	%empty
 	| op { STOP_ON(end_op(x, GOAL_ANY, @1)); }
 	| T_LABEL op { STOP_ON(end_op(x, $1, @1)); }
-	| T_NAME requires T_NAME {
-		struct goal_plain_dep dep = { $1, $3, @1, @3, $2 };
-
-		STOP_ON(x->sink->dep(x->sink->arg, &dep));
-	}
+	| T_REQUIRES T_NAME { STOP_ON(end_dep(x, $1, $2, @1, @2, false)); }
+	| T_IREQUIRES T_NAME { STOP_ON(end_dep(x, $1, $2, @1, @2, true)); }
 	| error
-	;
-requires: T_REQUIRES { $$ = false; }
-	| T_IREQUIRES { $$ = true; }
 	;
 op:	what options
 	;
@@ -164,6 +159,14 @@ static int end_op(struct goal_lex *x, uint32_t label, struct goal_loc at)
 	x->op.label = label;
 	x->op.loc = at;
 	return x->sink->op(x->sink->arg, &x->op);
+}
+
+static int end_dep(struct goal_lex *x, uint32_t op, uint32_t on, struct goal_loc op_at, struct goal_loc on_at,
+		   bool start)
+{
+	struct goal_plain_dep dep = { op, on, op_at, on_at, start };
+
+	return x->sink->dep(x->sink->arg, &dep);
 }
 
 static int end_rank(struct goal_lex *x)
