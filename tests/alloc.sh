@@ -44,6 +44,9 @@ sweep concrete "$g" schedules/bcast_binomial.goal -n 3 -T reduce-deps -o "$TMP/o
 sweep stats "$g" --stats tests/samples/recd8.goal
 sweep emit "$g" --emit=goal tests/samples/recd8.goal
 sweep dump "$g" --dump -n 3 schedules/bcast_binomial.goal
+"$g" schedules/bcast_binomial.goal -o "$TMP/b.bin"
+sweep run "$hooked/bin/goalrun" -n 2 --verify --iters 1 --warmup 0 --count 3 -D root=1 --memory private,heap \
+	"$TMP/b.bin"
 if timeout 300 "$hooked/tests/nomem" >"$TMP/out" 2>&1; then
 	ok "alloc.bind $(head -n 2 "$TMP/out" | tr "\n" " ")"
 else

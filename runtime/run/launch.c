@@ -136,8 +136,10 @@ static int launch_processes(struct run_launch *l)
 	int *died = mem_calloc(n, sizeof *died), rc = EXIT_FAULT;
 	sigset_t asked, old;
 
-	if (!pids || !died)
+	if (!pids || !died) {
+		fprintf(stderr, "goalrun: %s\n", err_text(ERR_NOMEM));
 		goto out;
+	}
 	fflush(NULL);
 	block_signals(&asked, &old);
 	for (uint32_t r = 0; r < n; r++) {
@@ -190,8 +192,10 @@ static int launch_threads(struct run_launch *l)
 	struct thread *t = mem_calloc(n, sizeof *t);
 	sigset_t asked, old, dump;
 
-	if (!t)
+	if (!t) {
+		fprintf(stderr, "goalrun: %s\n", err_text(ERR_NOMEM));
 		return EXIT_FAULT;
+	}
 	block_signals(&asked, &old);
 	sigemptyset(&dump); /* goes to the library, in whatever thread */
 	sigaddset(&dump, SIGUSR1);
@@ -252,7 +256,7 @@ int launch_schedule(struct run_launch *l)
 		rc = l->o->threads ? launch_threads(l) : launch_processes(l);
 		rt_usr1_release();
 	} else {
-		fprintf(stderr, "goalrun: out of memory\n");
+		fprintf(stderr, "goalrun: %s\n", err_text(ERR_NOMEM));
 	}
 	if (l->board)
 		munmap(l->board, board);
@@ -277,11 +281,12 @@ int launch_program(const struct run_options *o)
 	char text[16];
 	sigset_t asked, old;
 
-	if (!pids || !died || fd < 0 || ftruncate(fd, (off_t)rt_board_size(n)))
+	if (pids && died && fd >= 0 && !ftruncate(fd, (off_t)rt_board_size(n)))
+		b = mmap(NULL, rt_board_size(n), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (b == MAP_FAILED) {
+		fprintf(stderr, "goalrun: no memory for a board of %u ranks: %s\n", n, strerror(errno));
 		goto out;
-	b = mmap(NULL, rt_board_size(n), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (b == MAP_FAILED)
-		goto out;
+	}
 	b->size = n;
 	block_signals(&asked, &old);
 	for (uint32_t r = 0; r < n; r++) {

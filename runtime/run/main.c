@@ -64,6 +64,18 @@ static int fault(const char *fmt, const char *what)
 	return EXIT_FAULT;
 }
 
+static int no_memory(void)
+{
+	return fault("%s", err_text(ERR_NOMEM));
+}
+
+/* Says what was found in the schedule. */
+static int refuse(const struct goalrun *g, int err)
+{
+	fputs(goal_diags_text(g->diags), stderr);
+	return err == -ERR_NOMEM ? no_memory() : EXIT_FAULT;
+}
+
 /* ---- options ---- */
 
 static int find_name(const char *const *names, int n, const char *s)
@@ -86,7 +98,7 @@ static int parse_list(struct list *l, const char *option, char *arg, const char 
 		if (names ? v < 0 : !option_number(p, 0, INT64_MAX / 4, &v))
 			return usage("%s cannot be %s", option, p);
 		if (VEC_PUSH(l, v))
-			return EXIT_FAULT;
+			return no_memory();
 	}
 	return 0;
 }
@@ -194,7 +206,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		case DUMP_AFTER:
 			err = number("--dump-after", optarg, 0, 1000000000, &after);
 			if (!err && setenv(env_table[ENV_GOAL_DUMP_AFTER].name, optarg, 1))
-				return EXIT_FAULT;
+				return no_memory();
 			break;
 		case LATER:
 			return not_built(longs[at].name);
@@ -234,14 +246,17 @@ static int load(struct goalrun *g)
 	size_t len;
 	int err;
 
-	if (file_read(g->input, &data, &len)) {
+	err = file_read(g->input, &data, &len);
+	if (err == -ERR_NOMEM)
+		return no_memory();
+	if (err) {
 		fprintf(stderr, "goalrun: %s: %s\n", g->input, strerror(errno));
 		return EXIT_FAULT;
 	}
 	g->diags = goal_diags_new();
 	if (!g->diags || goal_diags_source(g->diags, g->input, NULL, 0) < 0) {
 		free(data);
-		return EXIT_FAULT;
+		return no_memory();
 	}
 	o->name = g->input;
 	if (len && (unsigned char)data[0] == 0x89) {
@@ -259,10 +274,8 @@ static int load(struct goalrun *g)
 		free(data);
 	}
 	err = err ? err : bin_open(&g->bin, o->image, o->size);
-	if (err) {
-		fputs(goal_diags_text(g->diags), stderr);
-		return EXIT_FAULT;
-	}
+	if (err)
+		return refuse(g, err);
 	if (!o->nranks)
 		o->nranks = g->bin.meta->nranks;
 	if (!o->nranks)
@@ -377,7 +390,7 @@ static int set_defaults(struct goalrun *g)
 	}
 	if (o->plain)
 		g->counts.at[0] = 1;
-	return err ? fault("%s", "out of memory") : add_cases(g);
+	return err ? no_memory() : add_cases(g);
 }
 
 /* What goalrun asks of a schedule before it runs: all of it, over all ranks. */
@@ -390,7 +403,7 @@ static int check_schedule(struct goalrun *g)
 
 	g->args = mem_calloc(g->bin.nparams, sizeof *g->args);
 	if (!g->args)
-		return EXIT_FAULT;
+		return no_memory();
 	err = compile_args(g->diags, 0, &g->bin, &c, g->args, &count);
 	if (o->has_root)
 		g->args[g->bin.meta->root] = (struct bin_arg){ .known = true, .value = o->cases[0].root };
@@ -410,9 +423,7 @@ static int check_schedule(struct goalrun *g)
 		}
 	if (!err)
 		err = checks_run(g->diags, &g->graph, CHECK_RUN, 0);
-	if (goal_diags_errors(g->diags) || err)
-		fputs(goal_diags_text(g->diags), stderr);
-	return goal_diags_errors(g->diags) || err ? EXIT_FAULT : 0;
+	return goal_diags_errors(g->diags) || err ? refuse(g, err) : 0;
 }
 
 /* ---- results ---- */
@@ -447,7 +458,7 @@ static int summarise(struct goalrun *g)
 	g->results = mem_calloc(o->ncases, sizeof *g->results);
 	if (!scratch || !g->results) {
 		free(scratch);
-		return EXIT_FAULT;
+		return no_memory();
 	}
 	for (size_t c = 0; c < o->ncases; c++) {
 		struct run_result *r = &g->results[c];

@@ -253,7 +253,7 @@ static int get_buffers(struct rank *r)
 	struct bin_args a = { .rank = r->rank, .size = r->o->nranks, .count = r->c->count, .args = args };
 	const struct bin *b = &r->sched->bin;
 	struct ir_rank ops = { 0 };
-	int err = args ? 0 : 1;
+	int err = args ? 0 : -ERR_NOMEM;
 
 	for (uint32_t i = 0; i < b->nparams && !err; i++) {
 		if (b->meta->root == i && r->c->root >= 0)
@@ -267,8 +267,8 @@ static int get_buffers(struct rank *r)
 	}
 	err = err ? err : ir_rank_specialise(b, &a, &ops, NULL);
 	free(args);
-	if (err)
-		return 0; /* bind will say what is wrong */
+	if (err) /* bind will say what is wrong */
+		return err == -ERR_NOMEM ? failed(r, "%s", err_text(ERR_NOMEM)) : 0;
 	r->elem = r->o->plain ? 1 : rt_basic_size(r->c->type);
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
 		if (b->buffers[i].mode != BIN_SCRATCH)
