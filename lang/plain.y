@@ -49,7 +49,7 @@ static int end_rank(struct goal_lex *x);
 %token T_NL "the end of the line" T_WORD
 %token <num> T_INT "a number"
 %token <num> T_SIZE T_TO_N T_FROM_N T_TAG_N T_CPU_N T_NIC_N /* two of the above in one */
-%type <num> size to from
+%type <num> to from
 %token <label> T_LABEL "a label with a colon" T_NAME "a label"
 %token <label> T_REQUIRES "a label with requires" T_IREQUIRES "a label with irequires"
 %token YYEOF 0 "the end of the file"
@@ -82,8 +82,14 @@ stmt:	%empty
 	| T_IREQUIRES T_NAME { STOP_ON(end_dep(x, $1, $2, @1, @2, true)); }
 	| error
 	;
-op:	T_SEND size to { begin_op(x, GOAL_SEND, $2, $3); }
-	| T_RECV size from { begin_op(x, GOAL_RECV, $2, $3); }
+op:	T_SEND T_SIZE T_TO_N { begin_op(x, GOAL_SEND, $2, $3); }
+	| T_RECV T_SIZE T_FROM_N { begin_op(x, GOAL_RECV, $2, $3); }
+	| T_SEND T_SIZE to { begin_op(x, GOAL_SEND, $2, $3); }
+	| T_RECV T_SIZE from { begin_op(x, GOAL_RECV, $2, $3); }
+	| T_SEND T_INT T_BYTES T_TO_N { begin_op(x, GOAL_SEND, $2, $4); }
+	| T_RECV T_INT T_BYTES T_FROM_N { begin_op(x, GOAL_RECV, $2, $4); }
+	| T_SEND T_INT T_BYTES to { begin_op(x, GOAL_SEND, $2, $4); }
+	| T_RECV T_INT T_BYTES from { begin_op(x, GOAL_RECV, $2, $4); }
 	| T_CALC T_INT { begin_op(x, GOAL_CALC, $2, 0); }
 	| op T_TAG_N { option(x, 1, "tag", @2); x->op.tag = (uint32_t)$2; }
 	| op T_CPU_N { option(x, 2, "cpu", @2); x->op.cpu = (uint32_t)$2; }
@@ -93,14 +99,9 @@ op:	T_SEND size to { begin_op(x, GOAL_SEND, $2, $3); }
 	| op T_CPU T_INT { option(x, 2, "cpu", @2); x->op.cpu = u32(x, "cpu", $3, @3); }
 	| op T_NIC T_INT { option(x, 4, "nic", @2); x->op.nic = u32(x, "nic", $3, @3); }
 	;
-size:	T_SIZE
-	| T_INT T_BYTES
+to:	T_TO T_INT { $$ = u32(x, "peer", $2, @2); }
 	;
-to:	T_TO_N
-	| T_TO T_INT { $$ = u32(x, "peer", $2, @2); }
-	;
-from:	T_FROM_N
-	| T_FROM T_INT { $$ = u32(x, "peer", $2, @2); }
+from:	T_FROM T_INT { $$ = u32(x, "peer", $2, @2); }
 	| T_FROM T_ANY { $$ = GOAL_ANY; }
 	;
 %%

@@ -21,10 +21,9 @@ void *mem_resize(void *p, size_t n, size_t size);
 		size_t n, cap; \
 	}
 #define VEC_PUSH(v, ...)                                                                  \
-	(vec_grow((void **)&(v)->at, &(v)->cap, (v)->n + 1, sizeof *(v)->at) ?            \
-		 -ERR_NOMEM :                                                             \
-		 ((v)->at[(v)->n++] = (__VA_ARGS__), 0))
-#define VEC_RESERVE(v, want) vec_grow((void **)&(v)->at, &(v)->cap, (want), sizeof *(v)->at)
+	(VEC_RESERVE(v, (v)->n + 1) ? -ERR_NOMEM : ((v)->at[(v)->n++] = (__VA_ARGS__), 0))
+#define VEC_RESERVE(v, want) \
+	((want) <= (v)->cap ? 0 : vec_grow((void **)&(v)->at, &(v)->cap, (want), sizeof *(v)->at))
 #define VEC_FREE(v) (free((v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
 
 /* Grows *at to hold want elements; 0 or -ERR_NOMEM. */
