@@ -48,7 +48,7 @@ static int end_rank(struct goal_lex *x);
 %token T_BYTES "b" T_TO "to" T_FROM "from" T_TAG "tag" T_CPU "cpu" T_NIC "nic" T_ANY "-1"
 %token T_NL "the end of the line" T_WORD
 %token <num> T_INT "a number"
-%token <num> T_SIZE T_TO_N T_FROM_N T_TAG_N T_CPU_N T_NIC_N /* two of the above in one */
+%token <num> T_SEND_N T_RECV_N T_CALC_N T_TO_N T_FROM_N T_TAG_N T_CPU_N T_NIC_N /* with what follows them */
 %type <num> to from
 %token <label> T_LABEL "a label with a colon" T_NAME "a label"
 %token <label> T_REQUIRES "a label with requires" T_IREQUIRES "a label with irequires"
@@ -82,10 +82,11 @@ stmt:	%empty
 	| T_IREQUIRES T_NAME { STOP_ON(end_dep(x, $1, $2, @1, @2, true)); }
 	| error
 	;
-op:	T_SEND T_SIZE T_TO_N { begin_op(x, GOAL_SEND, $2, $3); }
-	| T_RECV T_SIZE T_FROM_N { begin_op(x, GOAL_RECV, $2, $3); }
-	| T_SEND T_SIZE to { begin_op(x, GOAL_SEND, $2, $3); }
-	| T_RECV T_SIZE from { begin_op(x, GOAL_RECV, $2, $3); }
+op:	T_SEND_N T_TO_N { begin_op(x, GOAL_SEND, $1, $2); }
+	| T_RECV_N T_FROM_N { begin_op(x, GOAL_RECV, $1, $2); }
+	| T_CALC_N { begin_op(x, GOAL_CALC, $1, 0); }
+	| T_SEND_N to { begin_op(x, GOAL_SEND, $1, $2); }
+	| T_RECV_N from { begin_op(x, GOAL_RECV, $1, $2); }
 	| T_SEND T_INT T_BYTES T_TO_N { begin_op(x, GOAL_SEND, $2, $4); }
 	| T_RECV T_INT T_BYTES T_FROM_N { begin_op(x, GOAL_RECV, $2, $4); }
 	| T_SEND T_INT T_BYTES to { begin_op(x, GOAL_SEND, $2, $4); }
@@ -105,10 +106,10 @@ from:	T_FROM T_INT { $$ = u32(x, "peer", $2, @2); }
 	| T_FROM T_ANY { $$ = GOAL_ANY; }
 	;
 %%
-/* Of a keyword with its number, messages show the keyword. */
+/* Of a word with a number, messages show the word. */
 static bool is_pair(yysymbol_kind_t kind)
 {
-	return kind >= YYSYMBOL_T_SIZE && kind <= YYSYMBOL_T_NIC_N;
+	return kind >= YYSYMBOL_T_SEND_N && kind <= YYSYMBOL_T_NIC_N;
 }
 
 static int yyreport_syntax_error(const yypcontext_t *c, void *scanner, struct goal_lex *x)
@@ -122,9 +123,10 @@ static int yyreport_syntax_error(const yypcontext_t *c, void *scanner, struct go
 	for (int i = 0; i < n; i++)
 		if (!is_pair(kinds[i]))
 			names[shown++] = yysymbol_name(kinds[i]);
-	while (len > 1 && (text[len - 1] == ' ' || text[len - 1] == '\t' ||
-			   (is_pair(kind) && (text[len - 1] < 'a' || text[len - 1] > 'z'))))
+	while (len > 1 && (text[len - 1] == ' ' || text[len - 1] == '\t')) /* blanks behind it */
 		len--;
+	if (is_pair(kind))
+		len = strspn(text, "abcdefghijklmnopqrstuvwxyz");
 	goal_lex_unexpected(x, *yypcontext_location(c), yysymbol_name(kind), text, len, names, shown);
 	return 0;
 }
