@@ -67,6 +67,17 @@ done
 run overlap_bcast.valgrind 'every element right' $memory ./overlap_bcast "$schedules/bcast_binomial.goal"
 # shellcheck disable=SC2086
 run neighbor_exchange.valgrind 'the same as on one' $memory ./neighbor_exchange neighbor_exchange.goal
+# C++ takes the header as well, and finds the functions.
+cat >"$TMP/version.cc" <<'EOF'
+#include <mpix_sched.h>
+int main() { int major, minor, patch; return MPIX_Sched_get_version(&major, &minor, &patch) || major != MPIX_SCHED_VERSION_MAJOR; }
+EOF
+# shellcheck disable=SC2046
+if gcc -x c++ -Wall -Wextra -Werror -o version "$TMP/version.cc" -x none $(pkg-config --cflags --libs goalsched) 2>"$TMP/err"; then
+	check install.cxx env LD_LIBRARY_PATH="$tree/lib" ./version
+elif echo | gcc -x c++ -fsyntax-only - 2>/dev/null; then
+	fail "install.cxx $(tail -n 1 "$TMP/err")"
+fi
 # They fail as they say.
 timeout 60 goalrun -n 2 -- ./overlap_bcast neighbor_exchange.goal >"$TMP/out" 2>"$TMP/err"
 check install.example_fails [ $? -eq 1 -a "$(grep -c '^init: ' "$TMP/err")" -ge 1 ]
