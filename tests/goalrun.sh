@@ -53,6 +53,46 @@ printf x | dd of="$TMP/b.bin" bs=1 seek=300 conv=notrunc 2>/dev/null
 status altered 1 'altered' -n 2 "$TMP/b.bin"
 GOAL_SHM_DIRECT=maybe status environment 1 'GOAL_SHM_DIRECT cannot be "maybe"' -n 2 --iters 2 --memory private "$bcast"
 
+# Parameters of a schedule reach its ranks, and the command that repeats what failed.
+cat >"$TMP/par.goal" <<'END'
+schedule s(root = 0, n = 1, w[2]) implements MPI_Bcast
+buffer inout data[count]
+rank r of p {
+  assert n == 2 and w[1] == 5, "n and w"
+  if r == root { for q = 0 to p - 1 { if q != root { send data to q } } }
+  if r != root { recv data from root }
+}
+END
+run -n 3 --verify --seed 5 --progress app --iters 3 --root all -D n=2 -D w=4,5 "$TMP/par.goal"
+check goalrun.parameters [ $? -eq 0 ]
+check goalrun.parameters_cases grep -q '^verified: all 3 cases right' "$TMP/out"
+status parameters_wrong 1 'n and w' -n 3 --iters 3 -D n=2 -D w=4,6 "$TMP/par.goal"
+sed -i 's/send data to q/if r > p { send data to q }/; s/if r != root { recv.*//' "$TMP/par.goal"
+status repeats 1 '--seed 5 -T reduce-deps -D n=2 -D w=4,5 ' -n 3 --verify --seed 5 -D n=2 -D w=4,5 -T reduce-deps "$TMP/par.goal"
+"$GOALC" "$bcast" -o "$TMP/b.bin"
+status passes_of_binary 2 '-T works on a schedule' -n 2 -T reduce-deps "$TMP/b.bin"
+status bad_progress 2 '--progress is app' -n 2 --progress nic "$bcast"
+run --help
+check goalrun.help [ $? -eq 0 ]
+check goalrun.help_text grep -q '^usage: goalrun' "$TMP/out"
+run --version
+check goalrun.version [ $? -eq 0 ]
+check goalrun.version_text grep -q '^goalrun [0-9]' "$TMP/out"
+timeout 60 "$BUILD/bin/goalrun" -n 2 --iters 3 "$bcast" >/dev/full 2>"$TMP/err"
+check goalrun.full [ $? -eq 1 ]
+
+# Threads that are asked to end leave the command that repeats the case.
+timeout 60 "$BUILD/bin/goalrun" -n 2 --ranks threads --delay 100 --iters 1000000 "$bcast" >"$TMP/out" 2>"$TMP/err" &
+pid=$!
+until child=$(pgrep -P $pid) && [ "$(ls "/proc/$child/task" | wc -l)" -eq 3 ]; do
+	[ -d /proc/$pid ] || break
+	sleep 0.02
+done
+kill -TERM "$child"
+wait $pid
+rc=$?
+check "goalrun.term_threads status $rc" [ "$rc $(grep -c 'this case alone: .*--ranks threads.*--delay 100' "$TMP/err")" = '1 1' ]
+
 run -n 3 --json --iters 5 "$bcast"
 keys=$(tr -d ' {}\n' <"$TMP/out" | tr ',' '\n' | sed 's/:.*//; s/"//g' | tr '\n' ' ' | sed 's/ $//')
 check "goalrun.json $keys" [ "$keys" = "ranks backend verified iters median_us min_us start_us init_us" ]
