@@ -668,6 +668,11 @@ static int arguments(struct member *m)
 	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 0, NULL, NULL, 0, &type) == MPIX_SCHED_ERR_ARG);
 	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 1, &(int64_t){ 0 }, &(size_t){ SIZE_MAX }, 0, &type) ==
 	     MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 1, &(int64_t){ 0 }, &(size_t){ 0 }, 4, &type) ==
+		     MPIX_SCHED_ERR_ARG && detail_has(m, "is empty"));
+	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_BYTE, 2, (int64_t[]){ 0, 0 },
+				    (size_t[]){ (size_t)1 << 40, 1 }, 4, &type) == MPIX_SCHED_ERR_ARG &&
+	     detail_has(m, "the datatype is too large"));
 	NEED(strcmp(MPIX_Sched_error_string(MPIX_SCHED_ERR_DEAD), "a rank of the group died") == 0);
 	NEED(*MPIX_Sched_error_string(12345));
 	/* The heap. */
