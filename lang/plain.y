@@ -2,6 +2,7 @@
  * Grammar of plain GOAL (man/goal.5). All goes to the sink as it is read. */
 %define api.pure full
 %define api.prefix {goal_plain_}
+%define api.token.raw
 %define api.location.type {struct goal_loc}
 %define parse.error custom
 %define lr.type canonical-lr
@@ -46,7 +47,7 @@ static int end_rank(struct goal_lex *x);
 }
 %token T_NUM_RANKS "num_ranks" T_RANK "rank" T_SEND "send" T_RECV "recv" T_CALC "calc"
 %token T_BYTES "b" T_TO "to" T_FROM "from" T_TAG "tag" T_CPU "cpu" T_NIC "nic" T_ANY "-1"
-%token T_NL "the end of the line" T_WORD
+%token T_NL "the end of the line" T_OPEN "'{'" T_CLOSE "'}'" T_WORD
 %token <num> T_INT "a number"
 %token <num> T_SEND_N T_RECV_N T_CALC_N T_TO_N T_FROM_N T_TAG_N T_CPU_N T_NIC_N /* with what follows them */
 %type <num> to from
@@ -65,12 +66,12 @@ ranks:	%empty
 rank_list: rank
 	| rank_list rank
 	;
-rank:	T_RANK T_INT '{' {
+rank:	T_RANK T_INT T_OPEN {
 		x->rank = u32(x, "rank", $2, @2);
 		x->errors = goal_diags_errors(x->diags);
 		STOP_ON(x->sink->rank(x->sink->arg, x->rank, @2));
-	} lines stmt '}' { STOP_ON(end_rank(x)); }
-	| error '}' { yyerrok; }
+	} lines stmt T_CLOSE { STOP_ON(end_rank(x)); }
+	| error T_CLOSE { yyerrok; }
 	;
 lines:	%empty
 	| lines stmt T_NL { yyerrok; }
