@@ -288,6 +288,18 @@ int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct
 	return err;
 }
 
+const char *ir_op_word(unsigned kind)
+{
+	switch (kind) {
+#define OP(NAME, number, text, operands) \
+	case number:                     \
+		return text;
+#include "compiler/ops.def"
+#undef OP
+	}
+	return "?";
+}
+
 struct goal_loc ir_graph_loc(const struct ir_graph *g, const struct bin_op *op)
 {
 	if (g->locs.at && op->line && op->line <= g->locs.n)

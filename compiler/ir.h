@@ -56,6 +56,8 @@ int ir_rank_specialise(const struct bin *b, const struct bin_args *args, struct 
 int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct ir_graph *g,
 			uint32_t *rank, struct ir_fault *fault);
 
+/* The word for an op of a kind (ops.def). */
+const char *ir_op_word(unsigned kind);
 /* Where an op stands in its source; line 0 when that is not known. */
 struct goal_loc ir_graph_loc(const struct ir_graph *g, const struct bin_op *op);
 /* Its label in plain GOAL, "" where there is none. */

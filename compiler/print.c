@@ -11,18 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *word(unsigned kind)
-{
-	switch (kind) {
-#define OP(NAME, number, text, operands) \
-	case number:                     \
-		return text;
-#include "compiler/ops.def"
-#undef OP
-	}
-	return "?";
-}
-
 /* ---- statistics ---- */
 
 /* The most ops on a path through dependencies and messages; has_depth is false on a cycle. */
@@ -189,7 +177,7 @@ static int goal_rank(struct text *t, const struct ir_rank *rank)
 
 		text_add(t, "l%u: ", i + 1);
 		if (o->kind == BIN_OP_SEND || o->kind == BIN_OP_RECV) {
-			text_add(t, "%s %" PRIu64 "b %s", word(o->kind), o->len,
+			text_add(t, "%s %" PRIu64 "b %s", ir_op_word(o->kind), o->len,
 				 o->kind == BIN_OP_SEND ? "to" : "from");
 			add_number(t, " ", o->peer);
 			add_number(t, " tag ", o->tag);
@@ -245,7 +233,7 @@ int print_dot(const struct ir_graph *g, char **out)
 		for (uint32_t i = 0; i < rank->nops; i++) {
 			const struct bin_op *o = &rank->ops[i];
 
-			text_add(&t, "    r%u_%u [label=\"%s", r, i, word(o->kind));
+			text_add(&t, "    r%u_%u [label=\"%s", r, i, ir_op_word(o->kind));
 			if (o->kind == BIN_OP_SEND || o->kind == BIN_OP_RECV)
 				add_number(&t, o->kind == BIN_OP_SEND ? " to " : " from ", o->peer);
 			text_add(&t, " (%" PRIu64 ")\"];\n", o->len);
@@ -281,7 +269,7 @@ static json_object *json_op(const struct bin *b, const struct ir_rank *rank, uin
 	json_object *j = json_object_new_object(), *req = json_object_new_array();
 	json_object *ireq = json_object_new_array();
 
-	json_object_object_add(j, "op", json_object_new_string(word(o->kind)));
+	json_object_object_add(j, "op", json_object_new_string(ir_op_word(o->kind)));
 	if (o->kind == BIN_OP_SEND || o->kind == BIN_OP_RECV) {
 		json_object_object_add(j, "peer", number(o->peer));
 		json_object_object_add(j, "tag", number(o->tag));
@@ -384,7 +372,7 @@ static void dump_word(struct text *t, const struct bin *b, uint32_t pc)
 		case 't': {
 			const struct bin_tmpl *p = &b->tmpls[w->imm];
 
-			text_add(t, " %s", word(p->kind));
+			text_add(t, " %s", ir_op_word(p->kind));
 			for (unsigned k = 0; k < bin_nranges(p->kind); k++) {
 				text_add(t, " %s[", bin_str(b, b->buffers[p->buf[k]].name));
 				if (p->off[k] == BIN_NOREG)
@@ -416,7 +404,7 @@ static void dump_rank(struct text *t, const struct bin *b, const struct ir_rank 
 	for (uint32_t i = 0; i < rank->nops; i++) {
 		const struct bin_op *o = &rank->ops[i];
 
-		text_add(t, "%5u  waits %u  %s", i, rank->dep_at[i + 1] - rank->dep_at[i], word(o->kind));
+		text_add(t, "%5u  waits %u  %s", i, rank->dep_at[i + 1] - rank->dep_at[i], ir_op_word(o->kind));
 		for (unsigned k = 0; k < bin_nranges(o->kind); k++)
 			text_add(t, " %s[%" PRIu64 " +: %" PRIu64 "]", bin_str(b, b->buffers[o->buf[k]].name),
 				 o->off[k], o->len);

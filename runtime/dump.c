@@ -127,18 +127,6 @@ static void end_line(struct out *o, struct line *l)
 
 /* ---- ops ---- */
 
-static const char *word(unsigned kind)
-{
-	switch (kind) {
-#define OP(NAME, number, text, operands) \
-	case number:                     \
-		return text;
-#include "compiler/ops.def"
-#undef OP
-	}
-	return "op";
-}
-
 static void add_peer(struct line *l, const struct bin_op *o)
 {
 	if (o->kind == BIN_OP_SEND || o->kind == BIN_OP_RECV)
@@ -153,7 +141,7 @@ static void add_range(struct line *l, const struct bin *b, const struct bin_op *
 
 static void add_op(struct line *l, const struct bin *b, uint32_t i, const struct bin_op *o)
 {
-	add(l, "op %u, %s", i, word(o->kind));
+	add(l, "op %u, %s", i, ir_op_word(o->kind));
 	switch (o->kind) {
 	case BIN_OP_SEND:
 	case BIN_OP_RECV:
@@ -195,7 +183,7 @@ static void add_deps(struct line *l, const struct ir_rank *r, const uint8_t *sta
 
 		if (state[on] == BE_DONE || (start && state[on] == BE_ISSUED) || n++ >= SHOWN)
 			continue;
-		add(l, "%s%sop %u (%s", n > 1 ? ", " : "", start ? "the start of " : "", on, word(r->ops[on].kind));
+		add(l, "%s%sop %u (%s", n > 1 ? ", " : "", start ? "the start of " : "", on, ir_op_word(r->ops[on].kind));
 		add_peer(l, &r->ops[on]);
 		add(l, ")");
 	}
