@@ -174,13 +174,13 @@ $(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c))
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/print.sh tests/plain.sh tests/rt.sh tests/dump.sh \
+QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/print.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
              tests/goalrun.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
              tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/epoch.sh tests/starts.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh
 VARIANTS  := tests/variants.sh tests/coverage.sh tests/docs.sh tests/install.sh
 
-tests: all $(TEST_BINS)
+tests: all $(TEST_BINS) $(BUILD)/bench/compile
 
 # Everything that this machine can run; under 15 minutes on two cores.
 check:

@@ -277,14 +277,12 @@ static int check_cycle(struct goal_diags *d, const struct ir_graph *g, const str
 
 /* The k-th and the next op of a channel are an edge of their own here: if that closes a cycle, the
  * dependencies want the opposite order. */
-static int order_of_rank(struct goal_diags *d, const struct ir_graph *g, uint32_t r,
-			 const struct check *self, enum goal_severity s)
+int ir_rank_order(const struct ir_rank *rank, uint32_t *bad)
 {
-	const struct ir_rank *rank = &g->ranks[r];
 	struct ir_rank with = { .ops = rank->ops, .nops = rank->nops };
 	VEC(struct end) ends = { 0 };
 	VEC(struct bin_dep) edges = { 0 };
-	uint32_t bad = 0, *pos = mem_alloc((size_t)rank->nops * sizeof *pos);
+	uint32_t *pos = mem_alloc((size_t)rank->nops * sizeof *pos);
 	bool any = false;
 	int err = pos ? 0 : -ERR_NOMEM;
 
@@ -308,19 +306,14 @@ static int order_of_rank(struct goal_diags *d, const struct ir_graph *g, uint32_
 		if (!err)
 			err = ir_rank_set_deps(&with, edges.at, (uint32_t)edges.n);
 		if (!err)
-			err = ir_rank_positions(&with, pos, &bad);
-		if (err == -ERR_CYCLE) {
-			err = 0;
-			FOUND(d, g, self, s, r, bad,
-			      "rank %u: the order of the text on a channel contradicts the dependencies", r);
-		}
+			err = ir_rank_positions(&with, pos, bad);
 	}
 	with.ops = NULL;
 	ir_rank_fini(&with);
 	VEC_FREE(&ends);
 	VEC_FREE(&edges);
 	free(pos);
-	return err ? -ERR_NOMEM : 0;
+	return err;
 }
 
 static int check_order(struct goal_diags *d, const struct ir_graph *g, const struct check *self,
@@ -328,8 +321,16 @@ static int check_order(struct goal_diags *d, const struct ir_graph *g, const str
 {
 	int err = 0;
 
-	for (uint32_t r = 0; r < g->nranks && !err; r++)
-		err = order_of_rank(d, g, r, self, s);
+	for (uint32_t r = 0; r < g->nranks && !err; r++) {
+		uint32_t bad;
+
+		err = ir_rank_order(&g->ranks[r], &bad);
+		if (err == -ERR_CYCLE) {
+			err = 0;
+			FOUND(d, g, self, s, r, bad,
+			      "rank %u: the order of the text on a channel contradicts the dependencies", r);
+		}
+	}
 	return err;
 }
 

@@ -30,6 +30,10 @@ int check_find(const char *name);
  * diagnostics; 0 or -ERR_NOMEM. */
 int checks_run(struct goal_diags *d, const struct ir_graph *g, enum check_for what, uint64_t off);
 
+/* Whether the order of the text on each channel agrees with the dependencies of a rank, which have no cycle:
+ * 0, -ERR_CYCLE with an op in *bad, or -ERR_NOMEM. */
+int ir_rank_order(const struct ir_rank *r, uint32_t *bad);
+
 /* A message: send op of rank src matched with recv op of rank dst. */
 struct ir_match {
 	uint32_t src, send, dst, recv;

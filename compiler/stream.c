@@ -3,6 +3,7 @@
  * it ends, and what concerns several ranks is looked up in the image. Only texts without any finding come through;
  * for the others, and what to say about them, there is the graph (lower_plain.c). */
 #include "compiler/bin_check.h"
+#include "compiler/checks.h"
 #include "compiler/lower.h"
 
 #include "util/err.h"
@@ -122,7 +123,7 @@ static int on_dep(void *arg, const struct goal_plain_dep *dep)
 }
 
 /* From labels to ops. */
-static int resolve(struct stream *s)
+static int resolve(struct stream *s, bool *forward)
 {
 	for (size_t i = 0; i < s->deps.n; i++) {
 		struct bin_dep *d = &s->deps.at[i];
@@ -132,15 +133,33 @@ static int resolve(struct stream *s)
 			return UNCLEAN;
 		d->op = s->op_of.at[d->op] - 1;
 		d->on = (s->op_of.at[on] - 1) | (d->on & BIN_START);
-		if ((d->on & ~BIN_START) >= d->op) /* there may be a cycle, or a contradiction to the order */
-			return UNCLEAN;
+		*forward |= (d->on & ~BIN_START) >= d->op;
 	}
 	return 0;
+}
+
+/* Where a dependency points forward there may be a contradiction to the order of the text. */
+static int check_order(const struct stream *s, struct ir_rank *r)
+{
+	uint32_t bad;
+	int err;
+
+	r->ops = mem_calloc(r->nops, sizeof *r->ops);
+	if (!r->ops)
+		return -ERR_NOMEM;
+	for (uint32_t i = 0; i < r->nops; i++) {
+		const struct bin_class *c = &s->im->classes.at[s->ops.at[i].cls];
+
+		r->ops[i] = (struct bin_op){ .kind = c->kind, .peer = s->ops.at[i].arg, .tag = c->tag };
+	}
+	err = ir_rank_order(r, &bad);
+	return err == -ERR_CYCLE ? UNCLEAN : err;
 }
 
 static int on_end(void *arg, const struct goal_labels *labels, bool broken)
 {
 	struct stream *s = arg;
+	bool forward = false;
 	struct ir_rank r = { .nops = (uint32_t)s->ops.n };
 	int err;
 
@@ -148,13 +167,15 @@ static int on_end(void *arg, const struct goal_labels *labels, bool broken)
 	if (broken || s->rank != s->next)
 		return UNCLEAN;
 	s->next++;
-	err = resolve(s);
+	err = resolve(s, &forward);
 	if (!err)
 		err = ir_rank_set_deps(&r, s->deps.at, (uint32_t)s->deps.n);
+	if (!err && forward)
+		err = check_order(s, &r);
 	if (!err)
 		err = ir_image_rank(s->im, &r, s->ops.at, NULL);
 	ir_rank_fini(&r);
-	return err;
+	return err == -ERR_CYCLE ? UNCLEAN : err;
 }
 
 /* ---- messages ---- */

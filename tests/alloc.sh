@@ -38,6 +38,7 @@ sweep()
 		fail "alloc.$name only $failed runs failed"; fi
 }
 g=$hooked/bin/goalc
+sweep one_pass "$g" tests/samples/linbarrier8.goal -o "$TMP/o.bin"
 sweep plain "$g" tests/samples/linbarrier8.goal -g -o "$TMP/o.bin"
 sweep parametric "$g" schedules/bcast_binomial.goal -g -o "$TMP/o.bin"
 sweep concrete "$g" schedules/bcast_binomial.goal -n 3 -T reduce-deps -o "$TMP/o.bin"
