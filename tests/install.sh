@@ -4,7 +4,7 @@
 # nothing installed names the place where it was built, and make uninstall takes all of it away again.
 set -u
 . "$(dirname "$0")/lib.sh"
-for tool in pkg-config man valgrind; do
+for tool in pkg-config man; do
 	command -v "$tool" >/dev/null || { skip "install there is no $tool"; finish; }
 done
 
@@ -63,10 +63,15 @@ for how in '' .static; do
 	run "overlap_bcast$how" 'every element right' "./overlap_bcast$how" bcast.bin
 	run "neighbor_exchange$how" 'the same as on one' "./neighbor_exchange$how" neighbor_exchange.goal
 done
-# shellcheck disable=SC2086
-run overlap_bcast.valgrind 'every element right' $memory ./overlap_bcast "$schedules/bcast_binomial.goal"
-# shellcheck disable=SC2086
-run neighbor_exchange.valgrind 'the same as on one' $memory ./neighbor_exchange neighbor_exchange.goal
+# Old valgrinds cannot read what newer compilers write for debuggers.
+if valgrind -q ./overlap_bcast >"$TMP/out" 2>&1; [ $? -eq 2 ]; then # its usage
+	# shellcheck disable=SC2086
+	run overlap_bcast.valgrind 'every element right' $memory ./overlap_bcast "$schedules/bcast_binomial.goal"
+	# shellcheck disable=SC2086
+	run neighbor_exchange.valgrind 'the same as on one' $memory ./neighbor_exchange neighbor_exchange.goal
+else
+	skip "install.valgrind $(tail -n 1 "$TMP/out")"
+fi
 # C++ takes the header as well, and finds the functions.
 cat >"$TMP/version.cc" <<'EOF'
 #include <mpix_sched.h>
