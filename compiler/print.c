@@ -333,6 +333,69 @@ int print_json(const struct bin *b, const struct ir_graph *g, char **out)
 
 /* ---- dump ---- */
 
+/* The ranges of an op in the words of the language; part adds one of them. */
+static void dump_ranges(struct text *t, const struct bin *b, unsigned kind, const uint16_t *buf,
+			void (*part)(struct text *t, const void *op, unsigned k), const void *op)
+{
+	if (kind == BIN_OP_REDUCE_WITH) {
+		text_add(t, " %s", bin_str(b, b->buffers[buf[1]].name));
+		part(t, op, 1);
+		text_add(t, " with");
+	}
+	for (unsigned k = 0; k < bin_nranges(kind); k++) {
+		text_add(t, "%s %s", k ? " into" : "", bin_str(b, b->buffers[buf[k]].name));
+		part(t, op, k);
+	}
+}
+
+static void tmpl_range(struct text *t, const void *op, unsigned k)
+{
+	const struct bin_tmpl *p = op;
+
+	if (p->off[k] == BIN_NOREG)
+		text_add(t, "[0 +: r%u]", p->len);
+	else
+		text_add(t, "[r%u +: r%u]", p->off[k], p->len);
+}
+
+static void op_range(struct text *t, const void *op, unsigned k)
+{
+	const struct bin_op *o = op;
+
+	text_add(t, "[%" PRIu64 " +: %" PRIu64 "]", o->off[k], o->len);
+}
+
+static void dump_label(struct text *t, uint32_t label, const uint16_t *index)
+{
+	text_add(t, " label %u", label);
+	if (index[0] != BIN_NOREG)
+		text_add(t, "[r%u", index[0]);
+	if (index[1] != BIN_NOREG)
+		text_add(t, ", r%u", index[1]);
+	if (index[0] != BIN_NOREG)
+		text_add(t, "]");
+}
+
+static void dump_tmpl(struct text *t, const struct bin *b, const struct bin_tmpl *p)
+{
+	const struct {
+		const char *word;
+		uint16_t reg;
+	} fields[] = { { "peer", p->peer }, { "tag", p->tag }, { "level", p->level }, { "cpu", p->cpu }, { "nic", p->nic } };
+
+	text_add(t, " %s", ir_op_word(p->kind));
+	dump_ranges(t, b, p->kind, p->buf, tmpl_range, p);
+	if (p->kind == BIN_OP_CALC)
+		text_add(t, " r%u ns", p->len);
+	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+		if (fields[i].reg != BIN_NOREG)
+			text_add(t, " %s r%u", fields[i].word, fields[i].reg);
+	if (p->exec)
+		text_add(t, " on %s", exec_names[p->exec]);
+	if (p->label != BIN_NONE)
+		dump_label(t, p->label, p->index);
+}
+
 static void dump_word(struct text *t, const struct bin *b, uint32_t pc)
 {
 	static const struct {
@@ -369,26 +432,13 @@ static void dump_word(struct text *t, const struct bin *b, uint32_t pc)
 		case 's':
 			text_add(t, " \"%s\"", bin_str(b, (uint32_t)w->imm));
 			break;
-		case 't': {
-			const struct bin_tmpl *p = &b->tmpls[w->imm];
-
-			text_add(t, " %s", ir_op_word(p->kind));
-			for (unsigned k = 0; k < bin_nranges(p->kind); k++) {
-				text_add(t, " %s[", bin_str(b, b->buffers[p->buf[k]].name));
-				if (p->off[k] == BIN_NOREG)
-					text_add(t, "0 +: r%u]", p->len);
-				else
-					text_add(t, "r%u +: r%u]", p->off[k], p->len);
-			}
-			if (bin_operands(p->kind)[0] == 'P')
-				text_add(t, " peer r%u", p->peer);
-			if (p->label != BIN_NONE)
-				text_add(t, " label %u", p->label);
+		case 't':
+			dump_tmpl(t, b, &b->tmpls[w->imm]);
 			break;
-		}
 		case 'd':
-			text_add(t, " label %u %s label %u", b->deps[w->imm].op,
-				 b->deps[w->imm].start ? "irequires" : "requires", b->deps[w->imm].on);
+			dump_label(t, b->deps[w->imm].op, b->deps[w->imm].op_index);
+			text_add(t, b->deps[w->imm].start ? " irequires" : " requires");
+			dump_label(t, b->deps[w->imm].on, b->deps[w->imm].on_index);
 			break;
 		default: /* i, j */
 			text_add(t, " %d", w->imm);
@@ -405,9 +455,7 @@ static void dump_rank(struct text *t, const struct bin *b, const struct ir_rank 
 		const struct bin_op *o = &rank->ops[i];
 
 		text_add(t, "%5u  waits %u  %s", i, rank->dep_at[i + 1] - rank->dep_at[i], ir_op_word(o->kind));
-		for (unsigned k = 0; k < bin_nranges(o->kind); k++)
-			text_add(t, " %s[%" PRIu64 " +: %" PRIu64 "]", bin_str(b, b->buffers[o->buf[k]].name),
-				 o->off[k], o->len);
+		dump_ranges(t, b, o->kind, o->buf, op_range, o);
 		if (o->kind == BIN_OP_CALC)
 			text_add(t, " %" PRIu64 " ns", o->len);
 		if (bin_operands(o->kind)[0] == 'P') {
@@ -416,6 +464,12 @@ static void dump_rank(struct text *t, const struct bin *b, const struct ir_rank 
 		}
 		if (o->level)
 			text_add(t, " level %u", o->level);
+		if (o->cpu)
+			text_add(t, " cpu %u", o->cpu);
+		if (o->nic)
+			text_add(t, " nic %u", o->nic);
+		if (o->exec)
+			text_add(t, " on %s", exec_names[o->exec]);
 		for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++)
 			text_add(t, "%s %s%u", k == rank->dep_at[i] ? "  after" : ",",
 				 rank->deps[k] & BIN_START ? "start of " : "", rank->deps[k] & ~BIN_START);

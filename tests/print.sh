@@ -56,24 +56,24 @@ parameter local k = 3
     9  bufsize   x r2  ; line 2
    10  bufsize   y r5  ; line 3
    11  bufsize   t r2  ; line 4
-   12  emit      copy x[0 +: r2] t[0 +: r2] label 0  ; line 6
+   12  emit      copy x[0 +: r2] into t[0 +: r2] label 0  ; line 6
    13  ==        r20 r3 r3  ; line 7
    14  assert    r20 "the range that is written is not the one that is reduced"  ; line 7
    15  ==        r20 r2 r2  ; line 7
    16  assert    r20 "the range that is written is not the one that is reduced"  ; line 7
-   17  emit      reduce x[0 +: r2] t[0 +: r2] label 1  ; line 7
+   17  emit      reduce t[0 +: r2] with x[0 +: r2] into t[0 +: r2] on comm label 1  ; line 7
    18  elem      r20 w r6  ; line 8
    19  param     r21 k  ; line 8
-   20  emit      reduce y[r20 +: r6] y[r21 +: r6] label 2  ; line 8
+   20  emit      reduce y[r20 +: r6] into y[r21 +: r6] label 2  ; line 8
    21  ==        r20 r0 r3  ; line 9
    22  jz        r20 25  ; line 9
-   23  emit      send x[0 +: r2] peer r6 label 3  ; line 9
+   23  emit      send x[0 +: r2] peer r6 tag r7 cpu r6 nic r4 label 3  ; line 9
    24  dep       label 3 irequires label 0  ; line 9
    25  ==        r20 r0 r6  ; line 10
    26  jz        r20 29  ; line 10
-   27  emit      recv t[0 +: r2] peer r3 label 3  ; line 10
+   27  emit      recv t[0 +: r2] peer r3 tag r7 label 3  ; line 10
    28  dep       label 3 requires label 1  ; line 10
-   29  emit      calc label 4  ; line 11
+   29  emit      calc r8 ns label 4  ; line 11
    30  emit      nop label 5  ; line 12
    31  dep       label 1 requires label 0  ; line 13
    32  dep       label 5 requires label 1  ; line 14
@@ -101,16 +101,16 @@ parameter global root = 0
 parameter global w[]
 parameter local k = 3
 rank 0: 6 ops, 4 dependencies
-    0  waits 0  copy x[0 +: 2] t[0 +: 2]  ; line 6
-    1  waits 1  reduce x[0 +: 2] t[0 +: 2]  after 0  ; line 7
-    2  waits 0  reduce y[1 +: 1] y[3 +: 1]  ; line 8
-    3  waits 1  send x[0 +: 2] to 1 tag 7  after start of 0  ; line 9
+    0  waits 0  copy x[0 +: 2] into t[0 +: 2]  ; line 6
+    1  waits 1  reduce t[0 +: 2] with x[0 +: 2] into t[0 +: 2] on comm  after 0  ; line 7
+    2  waits 0  reduce y[1 +: 1] into y[3 +: 1]  ; line 8
+    3  waits 1  send x[0 +: 2] to 1 tag 7 cpu 1 nic 2  after start of 0  ; line 9
     4  waits 0  calc 5 ns  ; line 11
     5  waits 2  nop  after 1, 3  ; line 12
 rank 1: 6 ops, 4 dependencies
-    0  waits 0  copy x[0 +: 2] t[0 +: 2]  ; line 6
-    1  waits 1  reduce x[0 +: 2] t[0 +: 2]  after 0  ; line 7
-    2  waits 0  reduce y[1 +: 1] y[3 +: 1]  ; line 8
+    0  waits 0  copy x[0 +: 2] into t[0 +: 2]  ; line 6
+    1  waits 1  reduce t[0 +: 2] with x[0 +: 2] into t[0 +: 2] on comm  after 0  ; line 7
+    2  waits 0  reduce y[1 +: 1] into y[3 +: 1]  ; line 8
     3  waits 1  recv t[0 +: 2] from 0 tag 7  after 1  ; line 10
     4  waits 0  calc 5 ns  ; line 11
     5  waits 2  nop  after 1, 3  ; line 12
@@ -198,6 +198,42 @@ has reduce '{"op":"reduce","buffer":{"name":"y","off":1},"into":{"name":"y","off
 has send '{"op":"send","peer":1,"tag":7,"buffer":{"name":"x","off":0},"len":2,"cpu":1,"nic":2,"requires":[],"irequires":[0]}'
 has recv '{"op":"recv","peer":0,"tag":7,"buffer":{"name":"t","off":0},"len":2,"requires":[1],"irequires":[]}'
 has calc '{"op":"calc","ns":5,"requires":[],"irequires":[]}'
+
+# Clauses and labels with indices, without the registers.
+printf 'schedule s\nrank r of p {\nfor k = 0 to 3 {\na[k, r]: nop level k tag 2 * k on app\nb[k]: calc k\n' >clauses.goal
+printf 'b[k] irequires a[k - 1, r]\n}\n}\n' >>clauses.goal
+goalc --dump clauses.goal | sed -nE 's/  ;.*//; s/^ *[0-9]+ +(emit|dep) +//p' | sed -E 's/r[0-9]+/r/g' >out
+check "print.clauses $(tr '\n' '|' <out)" diff out - <<'END'
+nop tag r level r on app label 0[r, r]
+calc r ns label 1[r]
+label 1[r] irequires label 0[r, r]
+END
+
+# Without -n, -D changes what a parameter is when nobody gives it.
+goalc all.goal -D root=1 -D k=2 -o other.bin
+goalc --dump other.bin >out
+check print.default [ "$(grep -c -x -e 'parameter global root = 1' -e 'parameter local k = 2' out)" = 2 ]
+goalc --dump other.bin "${both[@]}" >out
+check print.default_used [ "$(grep -c 'reduce y\[1 +: 1\] into y\[2 +: 1\]$' out)" = 2 ]
+# A binary prints as its text does, with and without names and lines.
+goalc all.goal -o bare.bin
+for form in dot json goal; do
+	goalc --emit=$form "${both[@]}" all.goal >want
+	goalc --emit=$form "${both[@]}" bare.bin >out
+	check print.binary.$form cmp -s want out
+done
+# Passes of a parametric binary are kept, in their order, and applied when its ops are made.
+printf 'schedule s\nrank r of p {\na: nop\nb: nop\nc: nop\nb requires a\nc requires a, b\n}\n' >chain.goal
+goalc chain.goal -T reduce-deps -T reduce-deps -o chain.bin
+goalc --dump chain.bin >out
+check print.passes grep -qx 'passes at bind: reduce-deps,reduce-deps' out
+goalc --dump chain.bin -n 1 >out
+check print.passes_applied grep -qx ' *2  waits 1  nop  after 1' out
+# The last -W of a check holds.
+goalc "$TESTS/goal/race_bad.goal" -Wno-race -o x.bin 2>err
+check print.check_off [ $? -eq 0 ]
+goalc "$TESTS/goal/race_bad.goal" -Wno-race -Wrace -o x.bin 2>err
+check print.check_on_again [ $? -eq 1 ]
 
 printf 'num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 3 cpu 1 nic 2\nl2: calc 4 cpu 3\nl2 irequires l1\n}\n' >plain.goal
 printf 'rank 1 {\nl1: recv 8b from -1 tag -1\n}\n' >>plain.goal
