@@ -38,7 +38,9 @@ for later in '--backend verbs' '--backend smcq' '--backend sim' '--progress thre
 	status "later ${later// /_}" 2 'not built yet' -n 2 $later "$bcast"
 done
 status bad_dump_after 2 '--dump-after takes a number' -n 2 --dump-after -1 "$bcast"
+status bad_seed 2 '--seed takes a number' -n 2 --seed x "$bcast"
 status no_program 2 'no program' -n 2 --
+status program_no_size 2 'the number of ranks is missing: -n' -- true
 status missing_file 1 'No such file' -n 2 "$TMP/none.goal"
 status bad_root 1 'the root is out of range' -n 2 --root 2 --iters 2 "$bcast"
 status unknown_parameter 1 'no parameter rot' -n 2 -D rot=1 --iters 2 "$bcast"
@@ -98,6 +100,47 @@ keys=$(tr -d ' {}\n' <"$TMP/out" | tr ',' '\n' | sed 's/:.*//; s/"//g' | tr '\n'
 check "goalrun.json $keys" [ "$keys" = "ranks backend verified iters median_us min_us start_us init_us" ]
 run -n 3 --json --iters 5 --count 1,2 "$bcast"
 check goalrun.json_cases grep -q '"cases": *\[' "$TMP/out"
+
+# A broadcast in pieces as long as a vector says.
+cat >"$TMP/pieces.goal" <<'END'
+schedule pieces(root = 0, n, len[n]) implements MPI_Bcast
+buffer inout data[count]
+rank r of p {
+  at = 0
+  for k = 0 to n - 1 {
+    if r == root {
+      for i = 1 to p - 1 { send data[at +: len[k]] to (r + i) mod p }
+    } else {
+      recv data[at +: len[k]] from root
+    }
+    at = at + len[k]
+  }
+}
+END
+"$GOALC" "$TMP/pieces.goal" -o "$TMP/pieces.bin"
+for kind in processes threads; do
+	for form in goal bin; do
+		run -n 3 --ranks $kind --verify --iters 5 --count 10 --root all --memory heap,staged -D n=3 -D len=5,0,5 "$TMP/pieces.$form"
+		check "goalrun.parameters_${kind}_$form $(tail -n 1 "$TMP/out" "$TMP/err" | tr '\n' ' ')" \
+			grep -q '^verified: all 6 cases right' "$TMP/out"
+	done
+done
+status parameter_missing 1 'a parameter is missing' -n 3 --iters 2 --count 10 "$TMP/pieces.bin"
+status parameter_length 1 'len' -n 3 --iters 2 --count 10 -D n=3 -D len=5,5 "$TMP/pieces.bin"
+# With a piece too short the result is wrong. What ranks say is whole, each says it once, and the command that is
+# printed shows the same.
+wrong() { sed -n 's/^goalrun: rank \([0-9]*\): epoch 1: byte 7[2-9] of the result is wrong$/\1/p' "$TMP/err" | sort; }
+for kind in processes threads; do
+	run -n 3 --ranks $kind --verify --iters 5 --count 10 --root 1,2 --seed 9 -D n=2 -D len=5,4 -T reduce-deps "$TMP/pieces.goal"
+	check goalrun.wrong_$kind [ $? -eq 1 ]
+	said=$(wrong)
+	again=$(sed -n 's/^goalrun: this case alone: goalrun //p' "$TMP/err")
+	check "goalrun.wrong_${kind}_said $(tr '\n' '|' <"$TMP/err")" \
+		[ -n "$said" -a "$said" = "$(uniq <<<"$said")" -a "$(grep -c '^goalrun: ' "$TMP/err")" = "$(wc -l <"$TMP/err")" ]
+	# shellcheck disable=SC2086
+	run $again
+	check "goalrun.wrong_${kind}_again goalrun $again" [ $? -eq 1 -a -n "$(wrong)" ]
+done
 
 # A signal that asks what ranks wait for ends nobody.
 printf 'schedule s\nrank r of p { calc 200000000 }\n' >"$TMP/calc.goal"

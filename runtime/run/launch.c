@@ -113,15 +113,25 @@ static void block_signals(sigset_t *set, sigset_t *old)
 	sigprocmask(SIG_BLOCK, set, old);
 }
 
-/* The first rank that was killed is the cause, else every rank that had something to say. */
-static void report(const struct run_launch *l, const int *died)
+struct thread {
+	pthread_t id;
+	struct run_launch *l;
+	uint32_t rank;
+	enum { RUNNING, DONE, FAILED } _Atomic state;
+};
+
+/* The first rank that was killed is the cause, else every rank that had something to say. Of threads only those
+ * that have ended: the others may be writing. */
+static void report(const struct run_launch *l, const int *died, const struct thread *t)
 {
 	for (uint32_t r = 0; r < l->o->nranks; r++)
 		if (died && died[r] && died[r] != SIGKILL)
 			fprintf(stderr, "goalrun: rank %u: killed by signal %d (%s)\n", r, died[r],
 				strsignal(died[r]));
 	for (uint32_t r = 0; r < l->o->nranks; r++)
-		if (l->error[r][0])
+		if (t && atomic_load(&t[r].state) == RUNNING)
+			continue;
+		else if (l->error[r][0])
 			fprintf(stderr, "goalrun: rank %u: %s\n", r, l->error[r]);
 		else if (died && died[r] == SIGKILL)
 			fprintf(stderr, "goalrun: rank %u: killed\n", r);
@@ -158,7 +168,7 @@ static int launch_processes(struct run_launch *l)
 	rc |= reap(pids, n, died, l->board, &asked, l);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (rc)
-		report(l, died);
+		report(l, died, NULL);
 out:
 	free(pids);
 	free(died);
@@ -167,23 +177,20 @@ out:
 
 /* ---- threads ---- */
 
-struct thread {
-	pthread_t id;
-	struct run_launch *l;
-	uint32_t rank;
-	_Atomic bool done;
-};
-
 static void *thread_main(void *arg)
 {
 	struct thread *t = arg;
 
-	if (run_rank(t->l, t->rank)) { /* the others may wait for this one for ever */
-		report(t->l, NULL);
-		_exit(EXIT_FAULT);
-	}
-	atomic_store(&t->done, true);
+	atomic_store(&t->state, run_rank(t->l, t->rank) ? FAILED : DONE);
 	return NULL;
+}
+
+static bool any_failed(const struct thread *t, uint32_t n)
+{
+	for (uint32_t r = 0; r < n; r++)
+		if (atomic_load(&t[r].state) == FAILED)
+			return true;
+	return false;
 }
 
 static int launch_threads(struct run_launch *l)
@@ -212,7 +219,15 @@ static int launch_threads(struct run_launch *l)
 	for (uint32_t r = 0; r < n;) {
 		const struct timespec tick = { 0, 20000000 };
 
-		if (atomic_load(&t[r].done)) {
+		if (any_failed(t, n)) { /* the others may wait for it for ever; those that fail, too, get a moment */
+			nanosleep(&tick, NULL);
+			report(l, NULL, t);
+			for (; r < n; r++)
+				if (atomic_load(&t[r].state) != RUNNING)
+					pthread_join(t[r].id, NULL);
+			_exit(EXIT_FAULT);
+		}
+		if (atomic_load(&t[r].state) == DONE) {
 			pthread_join(t[r++].id, NULL);
 			continue;
 		}
