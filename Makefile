@@ -27,7 +27,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
 # ---- sources, one list per directory ----
 
 UTIL     := arena env err file mem options text
-LANG     := labels loc parse
+LANG     := labels loc parse usual
 READER   := bin_read bin_check
 COMPILER := $(READER) bin_write checks compile ir lower_concrete lower_plain lower_program \
             pass_reduce_deps passes stream
@@ -174,7 +174,7 @@ $(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c))
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK     := tests/diag.sh tests/samples.sh tests/output.sh tests/print.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
+QUICK     := tests/diag.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
              tests/goalrun.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
              tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/epoch.sh tests/starts.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh

@@ -29,6 +29,10 @@ struct goal_lex {
 	struct goal_plain_op op; /* being read */
 	uint32_t rank;
 	unsigned errors; /* before the rank */
+	bool inside; /* a rank, as far as the parser knows */
+	bool midline; /* the lexer has the start of a line without its end */
+	char *ahead; /* GOAL_AHEAD bytes; what is at from ... to has been read, but not given to the lexer */
+	size_t from, to;
 	/* parametric */
 	struct goal_schedule *schedule;
 	bool operand; /* the next word is an operand, hence a name */
@@ -48,6 +52,16 @@ static inline size_t goal_lex_read(struct goal_lex *x, char *buf, size_t max)
 	x->off += (uint64_t)n;
 	return (size_t)n;
 }
+
+#define GOAL_AHEAD 65536u
+
+/* The same for plain GOAL. When a statement may start, those in the usual form that come next go to the sink and not
+ * into buf (usual.c). */
+size_t goal_plain_read(struct goal_lex *x, bool statement, char *buf, size_t max);
+
+/* A rank of plain GOAL begins, with its number at a place, and ends; what the sink returned. */
+int goal_plain_begin_rank(struct goal_lex *x, uint32_t rank, struct goal_loc at);
+int goal_plain_end_rank(struct goal_lex *x);
 
 /* Steps over a token without a newline; returns where it started. */
 static inline struct goal_loc goal_lex_step(struct goal_lex *x, int len)

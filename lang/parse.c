@@ -210,11 +210,31 @@ static int run(struct goal_lex *x, int (*init)(struct goal_lex *, void **), int 
 	return x->err;
 }
 
+int goal_plain_begin_rank(struct goal_lex *x, uint32_t rank, struct goal_loc at)
+{
+	x->rank = rank;
+	x->errors = goal_diags_errors(x->diags);
+	x->inside = true;
+	return x->sink->rank(x->sink->arg, rank, at);
+}
+
+int goal_plain_end_rank(struct goal_lex *x)
+{
+	x->inside = false;
+	if (x->rank == GOAL_ANY) /* has been reported */
+		return 0;
+	return x->sink->end(x->sink->arg, &x->labels, goal_diags_errors(x->diags) != x->errors);
+}
+
 int goal_parse_plain(struct goal_diags *d, unsigned file, const struct goal_plain_sink *sink)
 {
 	struct goal_lex x = { .diags = d, .at = { 1, 1, (uint16_t)file }, .sink = sink };
-	int err = run(&x, goal_plain_lex_init_extra, goal_plain_lex_destroy, goal_plain_parse);
+	int err = -ERR_NOMEM;
 
+	x.ahead = mem_calloc(1, GOAL_AHEAD + 16); /* words are compared beyond the end */
+	if (x.ahead)
+		err = run(&x, goal_plain_lex_init_extra, goal_plain_lex_destroy, goal_plain_parse);
+	free(x.ahead);
 	goal_labels_fini(&x.labels);
 	return err;
 }

@@ -2,7 +2,6 @@
  * Grammar of plain GOAL (man/goal.5). All goes to the sink as it is read. */
 %define api.pure full
 %define api.prefix {goal_plain_}
-%define api.token.raw
 %define api.location.type {struct goal_loc}
 %define parse.error custom
 %define lr.type canonical-lr
@@ -33,7 +32,6 @@ static uint32_t u32(struct goal_lex *x, const char *what, uint64_t v, struct goa
 static int end_op(struct goal_lex *x, uint32_t label, struct goal_loc at);
 static int end_dep(struct goal_lex *x, uint32_t op, uint32_t on, struct goal_loc op_at, struct goal_loc on_at,
 		   bool start);
-static int end_rank(struct goal_lex *x);
 
 #define STOP_ON(expr)                        \
 	do {                                 \
@@ -47,10 +45,10 @@ static int end_rank(struct goal_lex *x);
 }
 %token T_NUM_RANKS "num_ranks" T_RANK "rank" T_SEND "send" T_RECV "recv" T_CALC "calc"
 %token T_BYTES "b" T_TO "to" T_FROM "from" T_TAG "tag" T_CPU "cpu" T_NIC "nic" T_ANY "-1"
-%token T_NL "the end of the line" T_OPEN "'{'" T_CLOSE "'}'" T_WORD
+%token T_NL "the end of the line" T_WORD
 %token <num> T_INT "a number"
-%token <num> T_SEND_N T_RECV_N T_CALC_N T_TO_N T_FROM_N T_TAG_N T_CPU_N T_NIC_N /* with what follows them */
-%type <num> to from
+%token <num> T_SIZE T_TO_N T_FROM_N T_TAG_N T_CPU_N T_NIC_N /* two of the above in one */
+%type <num> size to from
 %token <label> T_LABEL "a label with a colon" T_NAME "a label"
 %token <label> T_REQUIRES "a label with requires" T_IREQUIRES "a label with irequires"
 %token YYEOF 0 "the end of the file"
@@ -66,12 +64,10 @@ ranks:	%empty
 rank_list: rank
 	| rank_list rank
 	;
-rank:	T_RANK T_INT T_OPEN {
-		x->rank = u32(x, "rank", $2, @2);
-		x->errors = goal_diags_errors(x->diags);
-		STOP_ON(x->sink->rank(x->sink->arg, x->rank, @2));
-	} lines stmt T_CLOSE { STOP_ON(end_rank(x)); }
-	| error T_CLOSE { yyerrok; }
+rank:	T_RANK T_INT '{' {
+		STOP_ON(goal_plain_begin_rank(x, u32(x, "rank", $2, @2), @2));
+	} lines stmt '}' { STOP_ON(goal_plain_end_rank(x)); }
+	| error '}' { yyerrok; }
 	;
 lines:	%empty
 	| lines stmt T_NL { yyerrok; }
@@ -83,15 +79,8 @@ stmt:	%empty
 	| T_IREQUIRES T_NAME { STOP_ON(end_dep(x, $1, $2, @1, @2, true)); }
 	| error
 	;
-op:	T_SEND_N T_TO_N { begin_op(x, GOAL_SEND, $1, $2); }
-	| T_RECV_N T_FROM_N { begin_op(x, GOAL_RECV, $1, $2); }
-	| T_CALC_N { begin_op(x, GOAL_CALC, $1, 0); }
-	| T_SEND_N to { begin_op(x, GOAL_SEND, $1, $2); }
-	| T_RECV_N from { begin_op(x, GOAL_RECV, $1, $2); }
-	| T_SEND T_INT T_BYTES T_TO_N { begin_op(x, GOAL_SEND, $2, $4); }
-	| T_RECV T_INT T_BYTES T_FROM_N { begin_op(x, GOAL_RECV, $2, $4); }
-	| T_SEND T_INT T_BYTES to { begin_op(x, GOAL_SEND, $2, $4); }
-	| T_RECV T_INT T_BYTES from { begin_op(x, GOAL_RECV, $2, $4); }
+op:	T_SEND size to { begin_op(x, GOAL_SEND, $2, $3); }
+	| T_RECV size from { begin_op(x, GOAL_RECV, $2, $3); }
 	| T_CALC T_INT { begin_op(x, GOAL_CALC, $2, 0); }
 	| op T_TAG_N { option(x, 1, "tag", @2); x->op.tag = (uint32_t)$2; }
 	| op T_CPU_N { option(x, 2, "cpu", @2); x->op.cpu = (uint32_t)$2; }
@@ -101,16 +90,21 @@ op:	T_SEND_N T_TO_N { begin_op(x, GOAL_SEND, $1, $2); }
 	| op T_CPU T_INT { option(x, 2, "cpu", @2); x->op.cpu = u32(x, "cpu", $3, @3); }
 	| op T_NIC T_INT { option(x, 4, "nic", @2); x->op.nic = u32(x, "nic", $3, @3); }
 	;
-to:	T_TO T_INT { $$ = u32(x, "peer", $2, @2); }
+size:	T_SIZE
+	| T_INT T_BYTES
 	;
-from:	T_FROM T_INT { $$ = u32(x, "peer", $2, @2); }
+to:	T_TO_N
+	| T_TO T_INT { $$ = u32(x, "peer", $2, @2); }
+	;
+from:	T_FROM_N
+	| T_FROM T_INT { $$ = u32(x, "peer", $2, @2); }
 	| T_FROM T_ANY { $$ = GOAL_ANY; }
 	;
 %%
-/* Of a word with a number, messages show the word. */
+/* Of a keyword with its number, messages show the keyword. */
 static bool is_pair(yysymbol_kind_t kind)
 {
-	return kind >= YYSYMBOL_T_SEND_N && kind <= YYSYMBOL_T_NIC_N;
+	return kind >= YYSYMBOL_T_SIZE && kind <= YYSYMBOL_T_NIC_N;
 }
 
 static int yyreport_syntax_error(const yypcontext_t *c, void *scanner, struct goal_lex *x)
@@ -124,10 +118,9 @@ static int yyreport_syntax_error(const yypcontext_t *c, void *scanner, struct go
 	for (int i = 0; i < n; i++)
 		if (!is_pair(kinds[i]))
 			names[shown++] = yysymbol_name(kinds[i]);
-	while (len > 1 && (text[len - 1] == ' ' || text[len - 1] == '\t')) /* blanks behind it */
+	while (len > 1 && (text[len - 1] == ' ' || text[len - 1] == '\t' ||
+			   (is_pair(kind) && (text[len - 1] < 'a' || text[len - 1] > 'z'))))
 		len--;
-	if (is_pair(kind))
-		len = strspn(text, "abcdefghijklmnopqrstuvwxyz");
 	goal_lex_unexpected(x, *yypcontext_location(c), yysymbol_name(kind), text, len, names, shown);
 	return 0;
 }
@@ -179,11 +172,4 @@ static int end_dep(struct goal_lex *x, uint32_t op, uint32_t on, struct goal_loc
 	struct goal_plain_dep dep = { op, on, op_at, on_at, start };
 
 	return x->sink->dep(x->sink->arg, &dep);
-}
-
-static int end_rank(struct goal_lex *x)
-{
-	if (x->rank == GOAL_ANY) /* has been reported */
-		return 0;
-	return x->sink->end(x->sink->arg, &x->labels, goal_diags_errors(x->diags) != x->errors);
 }

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Plain GOAL in the form in which generators write it, a line each:
+ *
+ *   rank 3 {
+ *   l1: send 10b to 1 tag 0 cpu 0 nic 0
+ *   l2: recv 10b from 1
+ *   l3: calc 5
+ *   l3 requires l2
+ *   }
+ *
+ * where the label, tag, cpu and nic may be missing, more blanks may stand where one does, and some before and
+ * behind. That is nearly all of a large file. It is taken out of the text before the lexer sees it, at three times
+ * its speed. Nothing is refused here: what looks different in any way, or has a number too large, is left to the
+ * lexer and the grammar, which say what the language is. */
+#include "lang/lex.h"
+
+#include <string.h>
+
+/* All of these read within a line, which ends at a newline. */
+
+static inline bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static inline bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static inline const char *skip(const char *s)
+{
+	while (is_blank(*s))
+		s++;
+	return s;
+}
+
+/* The length of the identifier that s starts with, or 0. */
+static inline size_t name_len(const char *s)
+{
+	size_t n = 0;
+
+	while ((s[n] >= 'a' && s[n] <= 'z') || (is_digit(s[n]) && n) || (s[n] >= 'A' && s[n] <= 'Z') || s[n] == '_')
+		n++;
+	return n;
+}
+
+/* Steps over a word and the blanks behind it. */
+static inline bool word(const char **s, const char *w, size_t len)
+{
+	if (memcmp(*s, w, len) != 0 || !is_blank((*s)[len]))
+		return false;
+	*s = skip(*s + len + 1);
+	return true;
+}
+
+#define WORD(s, w) word((s), (w), sizeof(w) - 1)
+
+/* Steps over a number of at most digits digits. */
+static inline bool number(const char **s, int digits, uint64_t *v)
+{
+	const char *p = *s;
+	uint64_t n = 0;
+
+	for (; is_digit(*p); p++)
+		n = n * 10 + (uint64_t)(*p - '0');
+	if (p == *s || p - *s > digits)
+		return false;
+	*s = p;
+	*v = n;
+	return true;
+}
+
+/* The same for what has 32 bits, with the blanks behind it. */
+static inline bool number32(const char **s, uint32_t *v)
+{
+	uint64_t n;
+
+	if (!number(s, 9, &n))
+		return false;
+	*v = (uint32_t)n;
+	*s = skip(*s);
+	return true;
+}
+
+/* The end of the line, or NULL if something else follows. */
+static inline const char *line_end(const char *s)
+{
+	s += *s == '\r';
+	return *s == '\n' ? s : NULL;
+}
+
+/* An op: reads it into *op and returns its end, or NULL. */
+static const char *usual_op(const char *s, struct goal_plain_op *op)
+{
+	bool message;
+
+	if (WORD(&s, "send"))
+		op->kind = GOAL_SEND;
+	else if (WORD(&s, "recv"))
+		op->kind = GOAL_RECV;
+	else if (WORD(&s, "calc"))
+		op->kind = GOAL_CALC;
+	else
+		return NULL;
+	message = op->kind != GOAL_CALC;
+	if (!number(&s, 18, &op->size))
+		return NULL;
+	if (message && !(op->kind == GOAL_SEND ? WORD(&s, "b to") : WORD(&s, "b from")))
+		return NULL;
+	if (message && !number32(&s, &op->peer))
+		return NULL;
+	s = skip(s);
+	if (message && *s == 't' && !(WORD(&s, "tag") && number32(&s, &op->tag)))
+		return NULL;
+	if (*s == 'c' && !(WORD(&s, "cpu") && number32(&s, &op->cpu)))
+		return NULL;
+	if (*s == 'n' && !(WORD(&s, "nic") && number32(&s, &op->nic)))
+		return NULL;
+	return line_end(s);
+}
+
+static struct goal_loc place(const struct goal_lex *x, const char *line, const char *s)
+{
+	struct goal_loc at = x->at;
+
+	at.col = (uint16_t)(s - line + 1);
+	return at;
+}
+
+/* "op requires on": gives it to the sink and returns the end of the line, or NULL; s is behind op. */
+static const char *usual_dep(struct goal_lex *x, const char *line, const char *op, size_t op_len, const char *s)
+{
+	bool start = *s == 'i';
+	size_t on_len;
+	const char *end;
+	int64_t from, to;
+
+	if (!(start ? WORD(&s, "irequires") : WORD(&s, "requires")))
+		return NULL;
+	on_len = name_len(s);
+	end = on_len ? line_end(skip(s + on_len)) : NULL;
+	if (!end)
+		return NULL;
+	from = goal_label(&x->labels, op, op_len);
+	to = from < 0 ? from : goal_label(&x->labels, s, on_len);
+	x->err = to < 0 ? (int)to :
+			  x->sink->dep(x->sink->arg,
+				       &(struct goal_plain_dep){ (uint32_t)from, (uint32_t)to, place(x, line, op),
+								 place(x, line, s), start });
+	return end;
+}
+
+/* A statement, or an empty line: gives it to the sink and returns what comes behind it, or NULL. */
+static const char *usual_line(struct goal_lex *x, const char *line)
+{
+	const char *name = skip(line), *s, *end;
+	size_t len = name_len(name);
+	struct goal_plain_op op = { .label = GOAL_ANY };
+
+	if (name + len - line > UINT16_MAX / 4) /* far right, columns are not counted */
+		return NULL;
+	s = skip(name + len);
+	if (len == 0)
+		end = line_end(s);
+	else if (s > name + len && (*s == 'r' || *s == 'i'))
+		end = usual_dep(x, line, name, len, s);
+	else
+		end = usual_op(*s == ':' ? skip(s + 1) : name, &op);
+	if (end && op.kind) {
+		if (*s == ':') {
+			int64_t label = goal_label(&x->labels, name, len);
+
+			x->err = label < 0 ? (int)label : 0;
+			op.label = (uint32_t)label;
+		}
+		op.loc = place(x, line, name);
+		if (!x->err)
+			x->err = x->sink->op(x->sink->arg, &op);
+	}
+	if (!end)
+		return NULL;
+	goal_lex_newline(x);
+	return end + 1;
+}
+
+/* From the end of one rank to the statements of the next, all in lines up to the newline at last; or NULL. */
+static const char *usual_rank(struct goal_lex *x, const char *line, const char *last)
+{
+	const char *s = skip(line), *brace, *end;
+	uint32_t rank, lines = 0;
+
+	if (*s != '}' || x->nopen != 1)
+		return NULL;
+	for (s++; (s = line_end(skip(s))) != NULL; s = line) { /* empty lines */
+		if (s == last)
+			return NULL;
+		line = s + 1;
+		lines++;
+	}
+	s = skip(line);
+	if (!WORD(&s, "rank"))
+		return NULL;
+	brace = s;
+	if (!number32(&brace, &rank) || *brace != '{' || brace - line > UINT16_MAX / 4)
+		return NULL;
+	end = line_end(skip(brace + 1));
+	if (!end)
+		return NULL;
+	x->err = goal_plain_end_rank(x);
+	goal_labels_clear(&x->labels);
+	x->at.line += lines;
+	x->open[0] = place(x, line, brace);
+	if (!x->err)
+		x->err = goal_plain_begin_rank(x, rank, place(x, line, s));
+	goal_lex_newline(x);
+	return end + 1;
+}
+
+/* Reads on; false when there is no more, or no room. */
+static bool fill(struct goal_lex *x)
+{
+	size_t n;
+
+	memmove(x->ahead, x->ahead + x->from, x->to - x->from);
+	x->to -= x->from;
+	x->from = 0;
+	n = goal_lex_read(x, x->ahead + x->to, GOAL_AHEAD - x->to);
+	x->to += n;
+	return n > 0;
+}
+
+static void take_usual(struct goal_lex *x)
+{
+	do {
+		const char *s = x->ahead + x->from, *last = memrchr(s, '\n', x->to - x->from), *next = s;
+
+		while (last && s <= last &&
+		       ((next = usual_line(x, s)) != NULL || (next = usual_rank(x, s, last)) != NULL)) {
+			if (x->err)
+				longjmp(x->fatal, 1);
+			s = next;
+		}
+		x->from = (size_t)(s - x->ahead);
+		if (!next)
+			return;
+	} while (fill(x));
+}
+
+size_t goal_plain_read(struct goal_lex *x, bool statement, char *buf, size_t max)
+{
+	const char *s, *nl, *open;
+	size_t n;
+
+	if (statement && x->inside && !x->midline)
+		take_usual(x);
+	if (x->from == x->to)
+		fill(x);
+	s = x->ahead + x->from;
+	n = x->to - x->from;
+	nl = memchr(s, '\n', n);
+	if (!x->inside || *skip(s) == '}') { /* no statement comes before the next brace */
+		open = memchr(s, '{', n);
+		nl = open ? memchr(open, '\n', n - (size_t)(open - s)) : NULL;
+	}
+	if (nl)
+		n = (size_t)(nl - s) + 1;
+	if (n > max)
+		n = max;
+	memcpy(buf, s, n);
+	x->from += n;
+	x->midline = n && buf[n - 1] != '\n';
+	return n;
+}
