@@ -49,7 +49,7 @@ without() # NAME TEXT OPTIONS... : a program with a world.c of its own
 	local name=$1 text=$2 others
 
 	shift 2
-	others=$(cd "$BUILD" && find util lang compiler runtime backends -name '*.o' ! -path '*/run/*' \
+	others=$(cd "$BUILD" && find util lang compiler runtime backends $(ls tests/alloc/hook.o 2>/dev/null) -name '*.o' ! -path '*/run/*' \
 		! -name world.o ! -name main.o ! -name print.o -printf "$BUILD/%p ")
 	if ! (cd "$ROOT" && for cov in '' --coverage; do
 		# shellcheck disable=SC2086
