@@ -28,85 +28,98 @@ void goal_labels_fini(struct goal_labels *l)
 
 const char *goal_label_text(const struct goal_labels *l, uint32_t label, size_t *len)
 {
-	uint32_t from = label ? l->end.at[label - 1] : 0;
+	uint32_t from = label ? l->end.at[label - 1] + 1 : 0;
 
 	*len = l->end.at[label] - from;
 	return l->names.at + from;
 }
 
-static bool same(const struct goal_labels *l, uint32_t label, const char *s, size_t len)
+struct key {
+	const char *s;
+	size_t len;
+	uint32_t word, number; /* its hash */
+};
+
+/* The name at s. */
+static struct key key_of(const char *s)
+{
+	struct key k = { s, 0, 2166136261u, 0 };
+
+	for (;; k.len++) {
+		uint32_t digit = (uint32_t)(unsigned char)s[k.len] - '0';
+
+		if (digit < 10) {
+			k.number = k.number * 10 + digit;
+		} else if (goal_is_name(s[k.len])) {
+			k.word = (k.word ^ (k.number << 8) ^ digit) * 16777619u;
+			k.number = 0;
+		} else {
+			return k;
+		}
+	}
+}
+
+static bool same(const struct goal_labels *l, uint32_t label, const struct key *k)
 {
 	size_t n;
 	const char *t = goal_label_text(l, label, &n);
 
-	if (n != len)
+	if (n != k->len)
 		return false;
-	for (size_t i = 0; i < len; i++)
-		if (t[i] != s[i])
+	for (size_t i = 0; i < n; i++)
+		if (t[i] != k->s[i])
 			return false;
 	return true;
 }
 
 /* Where a label is, or the free slot for it. Other beginnings step differently, so that their runs of numbers
  * do not follow each other through the table. */
-static uint32_t *slot(const struct goal_labels *l, const char *s, size_t len)
+static uint32_t *slot(const struct goal_labels *l, const struct key *k)
 {
-	const size_t mask = l->slots.n - 1;
-	uint32_t word = 2166136261u, number = 0;
+	const size_t mask = l->slots.n - 1, step = k->word >> 7 | 1;
+	size_t at = (k->word + k->number) & mask;
 
-	for (size_t i = 0; i < len; i++) {
-		uint32_t digit = (uint32_t)(unsigned char)s[i] - '0';
-
-		if (digit < 10) {
-			number = number * 10 + digit;
-		} else {
-			word = (word ^ (number << 8) ^ digit) * 16777619u;
-			number = 0;
-		}
-	}
-	const size_t step = word >> 7 | 1;
-	size_t at = (word + number) & mask;
-
-	while (l->slots.at[at] && !same(l, l->slots.at[at] - 1, s, len))
+	while (l->slots.at[at] && !same(l, l->slots.at[at] - 1, k))
 		at = (at + step) & mask;
 	return &l->slots.at[at];
 }
 
-/* Room for one more; at most half of the slots are taken. */
+/* Twice as many slots; at most half of them are taken. */
 static int grow(struct goal_labels *l)
 {
 	size_t n = l->slots.n ? l->slots.n * 2 : FEW;
 
-	if (l->end.n < l->slots.n / 2)
-		return 0;
 	if (n > UINT32_MAX || VEC_RESERVE(&l->slots, n))
 		return -ERR_NOMEM;
 	l->slots.n = n;
 	memset(l->slots.at, 0, n * sizeof *l->slots.at);
 	for (uint32_t i = 0; i < l->end.n; i++) {
 		size_t len;
-		const char *s = goal_label_text(l, i, &len);
+		struct key k = key_of(goal_label_text(l, i, &len));
 
-		*slot(l, s, len) = i + 1;
+		*slot(l, &k) = i + 1;
 	}
 	return 0;
 }
 
-int64_t goal_label(struct goal_labels *l, const char *s, size_t len)
+int64_t goal_label(struct goal_labels *l, const char *s)
 {
+	const struct key k = key_of(s);
 	size_t at = l->names.n;
 	uint32_t *p;
 
-	if (grow(l))
+	if (l->end.n >= l->slots.n / 2 && grow(l))
 		return -ERR_NOMEM;
-	p = slot(l, s, len);
+	p = slot(l, &k);
 	if (*p)
 		return *p - 1;
-	if (len > UINT32_MAX - at || VEC_RESERVE(&l->names, at + len) || VEC_PUSH(&l->end, (uint32_t)(at + len)))
+	if (k.len >= UINT32_MAX - at || VEC_RESERVE(&l->names, at + k.len + 1) ||
+	    VEC_PUSH(&l->end, (uint32_t)(at + k.len)))
 		return -ERR_NOMEM;
-	for (size_t i = 0; i < len; i++)
+	for (size_t i = 0; i < k.len; i++)
 		l->names.at[at + i] = s[i];
-	l->names.n += len;
+	l->names.at[at + k.len] = '\0';
+	l->names.n += k.len + 1;
 	*p = (uint32_t)l->end.n;
 	return *p - 1;
 }

@@ -4,8 +4,7 @@
 %define api.prefix {goal_plain_}
 %define api.location.type {struct goal_loc}
 %define parse.error custom
-%define lr.type canonical-lr
-%define lr.default-reduction consistent
+%define parse.lac full
 %locations
 %expect 0
 %param { void *scanner }
@@ -26,12 +25,10 @@ char *goal_plain_get_text(void *scanner);
 int goal_plain_get_leng(void *scanner);
 int goal_plain_lex(GOAL_PLAIN_STYPE *v, GOAL_PLAIN_LTYPE *l, void *scanner);
 static void goal_plain_error(GOAL_PLAIN_LTYPE *l, void *scanner, struct goal_lex *x, const char *msg);
-static void begin_op(struct goal_lex *x, enum goal_kind kind, uint64_t size, uint64_t peer);
+static void begin_op(struct goal_lex *x, enum goal_kind kind, uint64_t size);
 static void option(struct goal_lex *x, unsigned bit, const char *word, struct goal_loc at);
 static uint32_t u32(struct goal_lex *x, const char *what, uint64_t v, struct goal_loc at);
 static int end_op(struct goal_lex *x, uint32_t label, struct goal_loc at);
-static int end_dep(struct goal_lex *x, uint32_t op, uint32_t on, struct goal_loc op_at, struct goal_loc on_at,
-		   bool start);
 
 #define STOP_ON(expr)                        \
 	do {                                 \
@@ -42,15 +39,14 @@ static int end_dep(struct goal_lex *x, uint32_t op, uint32_t on, struct goal_loc
 %union {
 	uint64_t num;
 	uint32_t label;
+	bool start;
 }
 %token T_NUM_RANKS "num_ranks" T_RANK "rank" T_SEND "send" T_RECV "recv" T_CALC "calc"
 %token T_BYTES "b" T_TO "to" T_FROM "from" T_TAG "tag" T_CPU "cpu" T_NIC "nic" T_ANY "-1"
-%token T_NL "the end of the line" T_WORD
+%token T_REQUIRES "requires" T_IREQUIRES "irequires" T_NL "the end of the line" T_WORD
 %token <num> T_INT "a number"
-%token <num> T_SIZE T_TO_N T_FROM_N T_TAG_N T_CPU_N T_NIC_N /* two of the above in one */
-%type <num> size to from
 %token <label> T_LABEL "a label with a colon" T_NAME "a label"
-%token <label> T_REQUIRES "a label with requires" T_IREQUIRES "a label with irequires"
+%type <start> requires
 %token YYEOF 0 "the end of the file"
 %%
 file:	T_NUM_RANKS T_INT {
@@ -66,62 +62,63 @@ rank_list: rank
 	;
 rank:	T_RANK T_INT '{' {
 		STOP_ON(goal_plain_begin_rank(x, u32(x, "rank", $2, @2), @2));
-	} lines stmt '}' { STOP_ON(goal_plain_end_rank(x)); }
+	} stmts '}' { STOP_ON(goal_plain_end_rank(x)); }
 	| error '}' { yyerrok; }
 	;
-lines:	%empty
-	| lines stmt T_NL { yyerrok; }
+stmts:	stmt
+	| stmts nl stmt
+	;
+nl:	T_NL { yyerrok; }
 	;
 stmt:	%empty
 	| op { STOP_ON(end_op(x, GOAL_ANY, @1)); }
 	| T_LABEL op { STOP_ON(end_op(x, $1, @1)); }
-	| T_REQUIRES T_NAME { STOP_ON(end_dep(x, $1, $2, @1, @2, false)); }
-	| T_IREQUIRES T_NAME { STOP_ON(end_dep(x, $1, $2, @1, @2, true)); }
+	| T_NAME requires T_NAME {
+		struct goal_plain_dep dep = { $1, $3, @1, @3, $2 };
+
+		STOP_ON(x->sink->dep(x->sink->arg, &dep));
+	}
 	| error
 	;
-op:	T_SEND size to { begin_op(x, GOAL_SEND, $2, $3); }
-	| T_RECV size from { begin_op(x, GOAL_RECV, $2, $3); }
-	| T_CALC T_INT { begin_op(x, GOAL_CALC, $2, 0); }
-	| op T_TAG_N { option(x, 1, "tag", @2); x->op.tag = (uint32_t)$2; }
-	| op T_CPU_N { option(x, 2, "cpu", @2); x->op.cpu = (uint32_t)$2; }
-	| op T_NIC_N { option(x, 4, "nic", @2); x->op.nic = (uint32_t)$2; }
-	| op T_TAG T_INT { option(x, 1, "tag", @2); x->op.tag = u32(x, "tag", $3, @3); }
-	| op T_TAG T_ANY { option(x, 1, "tag", @2); x->op.tag = GOAL_ANY; }
-	| op T_CPU T_INT { option(x, 2, "cpu", @2); x->op.cpu = u32(x, "cpu", $3, @3); }
-	| op T_NIC T_INT { option(x, 4, "nic", @2); x->op.nic = u32(x, "nic", $3, @3); }
+requires: T_REQUIRES { $$ = false; }
+	| T_IREQUIRES { $$ = true; }
 	;
-size:	T_SIZE
-	| T_INT T_BYTES
+op:	what options
 	;
-to:	T_TO_N
-	| T_TO T_INT { $$ = u32(x, "peer", $2, @2); }
+what:	T_SEND T_INT T_BYTES T_TO T_INT {
+		begin_op(x, GOAL_SEND, $2);
+		x->op.peer = u32(x, "peer", $5, @5);
+	}
+	| T_RECV T_INT T_BYTES T_FROM T_INT {
+		begin_op(x, GOAL_RECV, $2);
+		x->op.peer = u32(x, "peer", $5, @5);
+	}
+	| T_RECV T_INT T_BYTES T_FROM T_ANY {
+		begin_op(x, GOAL_RECV, $2);
+		x->op.peer = GOAL_ANY;
+	}
+	| T_CALC T_INT { begin_op(x, GOAL_CALC, $2); }
 	;
-from:	T_FROM_N
-	| T_FROM T_INT { $$ = u32(x, "peer", $2, @2); }
-	| T_FROM T_ANY { $$ = GOAL_ANY; }
+options: %empty
+	| options T_TAG T_INT { option(x, 1, "tag", @2); x->op.tag = u32(x, "tag", $3, @3); }
+	| options T_TAG T_ANY { option(x, 1, "tag", @2); x->op.tag = GOAL_ANY; }
+	| options T_CPU T_INT { option(x, 2, "cpu", @2); x->op.cpu = u32(x, "cpu", $3, @3); }
+	| options T_NIC T_INT { option(x, 4, "nic", @2); x->op.nic = u32(x, "nic", $3, @3); }
 	;
 %%
-/* Of a keyword with its number, messages show the keyword. */
-static bool is_pair(yysymbol_kind_t kind)
-{
-	return kind >= YYSYMBOL_T_SIZE && kind <= YYSYMBOL_T_NIC_N;
-}
-
 static int yyreport_syntax_error(const yypcontext_t *c, void *scanner, struct goal_lex *x)
 {
-	yysymbol_kind_t kinds[16], kind = yypcontext_token(c);
-	const char *names[16];
-	int n = yypcontext_expected_tokens(c, kinds, 16), shown = 0;
+	yysymbol_kind_t kinds[8];
+	const char *names[8];
+	int n = yypcontext_expected_tokens(c, kinds, 8);
 	const char *text = goal_plain_get_text(scanner);
 	size_t len = (size_t)goal_plain_get_leng(scanner);
 
 	for (int i = 0; i < n; i++)
-		if (!is_pair(kinds[i]))
-			names[shown++] = yysymbol_name(kinds[i]);
-	while (len > 1 && (text[len - 1] == ' ' || text[len - 1] == '\t' ||
-			   (is_pair(kind) && (text[len - 1] < 'a' || text[len - 1] > 'z'))))
+		names[i] = yysymbol_name(kinds[i]);
+	while (len > 1 && (text[len - 1] == ' ' || text[len - 1] == '\t')) /* blanks behind it */
 		len--;
-	goal_lex_unexpected(x, *yypcontext_location(c), yysymbol_name(kind), text, len, names, shown);
+	goal_lex_unexpected(x, *yypcontext_location(c), yysymbol_name(yypcontext_token(c)), text, len, names, n);
 	return 0;
 }
 
@@ -134,9 +131,9 @@ static void goal_plain_error(GOAL_PLAIN_LTYPE *l, void *scanner, struct goal_lex
 	x->err = -ERR_NOMEM;
 }
 
-static void begin_op(struct goal_lex *x, enum goal_kind kind, uint64_t size, uint64_t peer)
+static void begin_op(struct goal_lex *x, enum goal_kind kind, uint64_t size)
 {
-	x->op = (struct goal_plain_op){ .kind = (uint8_t)kind, .size = size, .peer = (uint32_t)peer };
+	x->op = (struct goal_plain_op){ .kind = (uint8_t)kind, .size = size };
 }
 
 static void option(struct goal_lex *x, unsigned bit, const char *word, struct goal_loc at)
@@ -164,12 +161,4 @@ static int end_op(struct goal_lex *x, uint32_t label, struct goal_loc at)
 	x->op.label = label;
 	x->op.loc = at;
 	return x->sink->op(x->sink->arg, &x->op);
-}
-
-static int end_dep(struct goal_lex *x, uint32_t op, uint32_t on, struct goal_loc op_at, struct goal_loc on_at,
-		   bool start)
-{
-	struct goal_plain_dep dep = { op, on, op_at, on_at, start };
-
-	return x->sink->dep(x->sink->arg, &dep);
 }
