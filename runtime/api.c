@@ -253,17 +253,23 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 	if (!is_active(req))
 		return MPIX_SCHED_SUCCESS;
 	hold(req); /* until the end: others need not care for what is polled all the time */
-	for (unsigned turn = 0, looked = 0;;) {
+	for (unsigned turn = 0, looked = 0; !is_done(req);) {
 		const unsigned spins = req->group->spins;
 
-		drive(req);
-		if (is_done(req))
+		int rc = req->be->progress(req->bound);
+
+		if (rc) { /* what finish would note is gone in the next moment */
+			if (rc < 0)
+				atomic_store(&req->err, rc);
 			return conclude(req);
+		}
 		drive_others(req);
 		if (turn - looked >= LOOK_TURNS) {
 			looked = turn;
 			look(req);
 			hold(req);
+			if (is_done(req))
+				break;
 		}
 		if (turn < spins && atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) == 1)
 			turn += req->be->spin(req->bound, SPIN_TURNS);
@@ -271,6 +277,7 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 			rt_relax(turn, spins);
 		turn++;
 	}
+	return conclude(req);
 }
 
 int MPIX_Sched_test(MPIX_Sched_request req, int *flag)
