@@ -21,11 +21,11 @@ static size_t slot_size(uint64_t bytes)
 }
 
 /* What the peer writes for a message. */
-static size_t cell_size(const struct sm_entry *e)
+static size_t cell_size(bool send, uint64_t bytes)
 {
-	if (e->bytes <= SM_EAGER_MAX)
-		return e->send ? 0 : 2 * slot_size(e->bytes);
-	return e->send ? sizeof(struct sm_out) : sizeof(struct sm_in);
+	if (bytes <= SM_EAGER_MAX)
+		return send ? 0 : 2 * slot_size(bytes);
+	return send ? sizeof(struct sm_out) : sizeof(struct sm_in);
 }
 
 static int by_channel(const void *a, const void *b)
@@ -41,8 +41,8 @@ static int by_channel(const void *a, const void *b)
 	return (x->k > y->k) - (x->k < y->k);
 }
 
-/* This rank's messages in order, each with its cell. */
-static void list_messages(const struct sm_bound *s, struct sm_entry *entries, uint32_t n, size_t *size)
+/* This rank's messages in order, each with its cell, from cells on. */
+static void list_messages(const struct sm_bound *s, struct sm_entry *entries, uint32_t n, size_t cells)
 {
 	const struct be_bind *b = &s->b;
 	uint32_t at = 0;
@@ -57,7 +57,7 @@ static void list_messages(const struct sm_bound *s, struct sm_entry *entries, ui
 							   .send = b->ops[i].kind == BIN_OP_SEND,
 							   .contiguous = b->layout->contiguous,
 							   .heap = b->buffers[b->ops[i].buf[0]].heap };
-	if (n)
+	if (n > 1)
 		qsort(entries, n, sizeof *entries, by_channel);
 	for (uint32_t i = 0; i < n; i++) {
 		struct sm_entry *e = &entries[i];
@@ -66,8 +66,8 @@ static void list_messages(const struct sm_bound *s, struct sm_entry *entries, ui
 		e->k = last && last->send == e->send && last->peer == e->peer && last->tag == e->tag ?
 			       last->k + 1 :
 			       0;
-		e->cell = *size;
-		*size += cell_size(e);
+		e->cell = cells;
+		cells += cell_size(e->send, e->bytes);
 	}
 }
 
@@ -75,32 +75,30 @@ static void list_messages(const struct sm_bound *s, struct sm_entry *entries, ui
 static int publish(struct sm_bound *s, uint64_t *off)
 {
 	const struct be_bind *b = &s->b;
-	struct sm_entry *entries;
+	size_t cells, size = 0;
 	uint32_t n = 0;
-	size_t size;
 
 	for (uint32_t i = 0; i < b->nops; i++) {
-		if (sm_is_message(&b->ops[i]) && (b->ops[i].peer == BIN_ANY || b->ops[i].tag == BIN_ANY))
+		if (!sm_is_message(&b->ops[i]))
+			continue;
+		if (b->ops[i].peer == BIN_ANY || b->ops[i].tag == BIN_ANY)
 			return host_error(b->group, -ERR_UNSUPPORTED,
 					  "op %u has a wildcard: messages are matched before they run", i);
-		n += sm_is_message(&b->ops[i]);
+		size += cell_size(b->ops[i].kind == BIN_OP_SEND, b->ops[i].len * b->layout->basic);
+		n++;
 	}
-	entries = mem_alloc(n * sizeof *entries);
-	if (!entries)
-		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
 	/* Staggered, or the words of two ranks would lie at the same place of their pages: what was stored to
 	 * one and has not left the core would then hold up loads of the other. */
-	size = up(sizeof *s->head + n * sizeof *entries) + b->rank % 8 * 4 * SM_LINE;
-	list_messages(s, entries, n, &size);
+	cells = up(sizeof *s->head + n * sizeof *s->head->entries) + b->rank % 8 * 4 * SM_LINE;
+	size += cells;
 	s->head = host_alloc(b->group, size, off);
-	if (s->head) {
-		s->head->size = size;
-		s->head->token = (uint64_t)(uintptr_t)s ^ sm_now_ns();
-		s->head->nentries = n;
-		memcpy(s->head->entries, entries, n * sizeof *entries);
-	}
-	free(entries);
-	return s->head ? 0 : host_error(b->group, -ERR_NOMEM, "no %zu bytes of shared memory for %u messages", size, n);
+	if (!s->head)
+		return host_error(b->group, -ERR_NOMEM, "no %zu bytes of shared memory for %u messages", size, n);
+	s->head->size = size;
+	s->head->token = (uint64_t)(uintptr_t)s ^ sm_now_ns();
+	s->head->nentries = n;
+	list_messages(s, s->head->entries, n, cells);
+	return 0;
 }
 
 struct record {

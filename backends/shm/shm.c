@@ -88,18 +88,16 @@ static void unbind(struct be_bound *bound)
 		return;
 	sm_unbind(s);
 	engine_fini(&s->engine);
-	free(s->msgs);
-	free(s->peers);
-	free(s->known);
-	free(s->deadline);
 	free(s->stage);
 	free(s);
 }
 
 static int make(const struct be_bind *b, struct sm_bound **out)
 {
-	struct sm_bound *s = mem_calloc(1, sizeof *s);
-	bool calcs = false;
+	/* One block for all that lives as long as the request. */
+	const size_t nops = b->nops, size = b->size;
+	struct sm_bound *s = mem_calloc(1, sizeof *s + nops * (sizeof *s->msgs + sizeof *s->deadline) +
+						   size * (sizeof *s->peers + sizeof *s->known));
 	int err;
 
 	*out = s;
@@ -107,14 +105,12 @@ static int make(const struct be_bind *b, struct sm_bound **out)
 		return -ERR_NOMEM;
 	s->base.ops = &sm_ops;
 	s->b = *b;
-	for (uint32_t i = 0; i < b->nops; i++)
-		calcs |= b->ops[i].kind == BIN_OP_CALC;
-	s->msgs = mem_calloc(b->nops, sizeof *s->msgs);
-	s->peers = mem_calloc(b->size, sizeof *s->peers);
-	s->known = mem_calloc(b->size, sizeof *s->known);
-	s->deadline = calcs ? mem_calloc(b->nops, sizeof *s->deadline) : NULL;
+	s->msgs = (struct sm_msg *)(void *)(s + 1);
+	s->deadline = (uint64_t *)(void *)(s->msgs + nops);
+	s->known = s->deadline + nops;
+	s->peers = (struct sm_head **)(void *)(s->known + size);
 	s->stage = b->layout->contiguous ? NULL : mem_alloc(SM_CHUNK);
-	if (!s->msgs || !s->peers || !s->known || (calcs && !s->deadline) || (!b->layout->contiguous && !s->stage))
+	if (!b->layout->contiguous && !s->stage)
 		return -ERR_NOMEM;
 	err = engine_init(&s->engine, b);
 	for (uint32_t i = 0; i < b->nops && !err; i++) {

@@ -113,7 +113,7 @@ struct sm_bound {
 	struct sm_head *head;
 	char *rings;
 	struct sm_msg *msgs; /* by op */
-	uint64_t *deadline; /* of calcs, by op, ns; NULL without calcs */
+	uint64_t *deadline; /* of calcs, by op, ns */
 	uint64_t busy; /* until when a calc of this rank runs, ns */
 	uint64_t epoch;
 	struct sm_head **peers; /* by rank; NULL where there is no message */
