@@ -76,11 +76,9 @@ struct be_ops {
 	void (*unbind)(struct be_bound *bound);
 	/* Local; never waits. Runs what can be run. epoch counts from 1. */
 	int (*start)(struct be_bound *bound, uint64_t epoch);
-	/* 1 when this rank's part of the epoch is complete, 0 if not yet, or -ERR_x. */
-	int (*progress)(struct be_bound *bound);
-	/* Spins for at most so many turns until progress may be possible; returns the turns that it took, 0 if
-	 * it cannot tell what to wait for. */
-	unsigned (*spin)(const struct be_bound *bound, unsigned turns);
+	/* 1 when this rank's part of the epoch is complete, 0 if not yet, or -ERR_x. The caller has nothing else to
+	 * do for so many turns of spinning. */
+	int (*progress)(struct be_bound *bound, unsigned spins);
 	/* Local, between epochs: these are the buffers from now on, borrowed like those of bind; as many and as
 	 * long. On an error the old ones stay. */
 	int (*rebind)(struct be_bound *bound, const struct be_buffer *buffers);

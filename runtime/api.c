@@ -62,7 +62,7 @@ static void finish(struct mpix_sched_request *req, int err)
 /* Progress on a request that the caller has taken. */
 static void drive(struct mpix_sched_request *req)
 {
-	int rc = state_of(req) == RT_ACTIVE ? req->be->progress(req->bound) : 0;
+	int rc = state_of(req) == RT_ACTIVE ? req->be->progress(req->bound, 0) : 0;
 
 	if (rc)
 		finish(req, rc);
@@ -174,7 +174,7 @@ static void look(struct mpix_sched_request *req)
 		for (uint32_t r = 0; r < g->size && !err; r++)
 			if (rt_group_left(g, r) && req->be->waits_for(req->bound, r)) {
 				/* It may have sent before it left. */
-				int rc = req->be->progress(req->bound);
+				int rc = req->be->progress(req->bound, 0);
 
 				if (rc)
 					finish(req, rc);
@@ -253,29 +253,26 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 	if (!is_active(req))
 		return MPIX_SCHED_SUCCESS;
 	hold(req); /* until the end: others need not care for what is polled all the time */
-	for (unsigned turn = 0, looked = 0; !is_done(req);) {
+	for (unsigned turn = 0, looked = 0; !is_done(req); turn++) {
 		const unsigned spins = req->group->spins;
-
-		int rc = req->be->progress(req->bound);
+		bool alone = turn < spins && atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) == 1;
+		int rc = req->be->progress(req->bound, alone ? SPIN_TURNS : 0);
 
 		if (rc) { /* what finish would note is gone in the next moment */
 			if (rc < 0)
 				atomic_store(&req->err, rc);
-			return conclude(req);
+			break;
 		}
 		drive_others(req);
 		if (turn - looked >= LOOK_TURNS) {
 			looked = turn;
 			look(req);
 			hold(req);
-			if (is_done(req))
-				break;
-		}
-		if (turn < spins && atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) == 1)
-			turn += req->be->spin(req->bound, SPIN_TURNS);
-		else
+		} else if (alone) {
+			turn += SPIN_TURNS;
+		} else {
 			rt_relax(turn, spins);
-		turn++;
+		}
 	}
 	return conclude(req);
 }

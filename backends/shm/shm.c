@@ -150,28 +150,23 @@ static int start(struct be_bound *bound, uint64_t epoch)
 	return engine_issue(&s->engine);
 }
 
-static int progress(struct be_bound *bound)
+static int progress(struct be_bound *bound, unsigned spins)
 {
-	return engine_progress(&to_sm(bound)->engine);
-}
-
-static unsigned spin(const struct be_bound *bound, unsigned turns)
-{
-	const struct sm_bound *s = (const struct sm_bound *)bound;
+	struct sm_bound *s = to_sm(bound);
+	int rc = engine_progress(&s->engine);
 	uint32_t op = s->engine.active[0];
 	const _Atomic uint64_t *word;
 	uint64_t value;
-	unsigned n = 0;
 
-	if (s->engine.nactive != 1 || !sm_is_message(&s->b.ops[op]))
-		return 0;
+	if (rc || !spins || s->engine.nactive != 1 || !sm_is_message(&s->b.ops[op]))
+		return rc;
 	word = sm_watch(s, op, &value);
-	/* progress looks again, in the right order. */
-	while (word && n < turns && atomic_load_explicit(word, memory_order_relaxed) < value) {
+	for (; word && spins; spins--) {
+		if (atomic_load_explicit(word, memory_order_relaxed) >= value)
+			return engine_progress(&s->engine); /* looks again, in the right order */
 		be_pause();
-		n++;
 	}
-	return n;
+	return 0;
 }
 
 static bool waits_for(const struct be_bound *bound, uint32_t rank)
@@ -205,7 +200,6 @@ const struct be_ops sm_ops = {
 	.unbind = unbind,
 	.start = start,
 	.progress = progress,
-	.spin = spin,
 	.rebind = rebind,
 	.waits_for = waits_for,
 	.states = states,
