@@ -341,6 +341,8 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op, uint64_t
 	const struct sm_msg *m = &s->msgs[op];
 	bool recv = s->b.ops[op].kind == BIN_OP_RECV;
 
+	if (!sm_is_message(&s->b.ops[op]))
+		return NULL;
 	*value = s->epoch;
 	if (m->mode == SM_EAGER && recv)
 		return &m->slot[s->epoch & 1]->seq;

@@ -154,13 +154,12 @@ static int progress(struct be_bound *bound, unsigned spins)
 {
 	struct sm_bound *s = to_sm(bound);
 	int rc = engine_progress(&s->engine);
-	uint32_t op = s->engine.active[0];
 	const _Atomic uint64_t *word;
 	uint64_t value;
 
-	if (rc || !spins || s->engine.nactive != 1 || !sm_is_message(&s->b.ops[op]))
+	if (rc || !spins || s->engine.nactive != 1)
 		return rc;
-	word = sm_watch(s, op, &value);
+	word = sm_watch(s, s->engine.active[0], &value);
 	for (; word && spins; spins--) {
 		if (atomic_load_explicit(word, memory_order_relaxed) >= value)
 			return engine_progress(&s->engine); /* looks again, in the right order */
