@@ -30,29 +30,25 @@ int check_find(const char *name);
  * diagnostics; 0 or -ERR_NOMEM. */
 int checks_run(struct goal_diags *d, const struct ir_graph *g, enum check_for what, uint64_t off);
 
-/* Whether the order of the text on each channel agrees with the dependencies of a rank, which have no cycle:
- * 0, -ERR_CYCLE with an op in *bad, or -ERR_NOMEM. */
-int ir_rank_order(const struct ir_rank *r, uint32_t *bad);
+/* ---- for the checks themselves ---- */
 
-/* A message: send op of rank src matched with recv op of rank dst. */
-struct ir_match {
-	uint32_t src, send, dst, recv;
+/* A finding at an op. */
+__attribute__((format(printf, 7, 8))) void check_found(struct goal_diags *d, const struct ir_graph *g,
+						       const char *tag, enum goal_severity s, uint32_t rank,
+						       uint32_t op, const char *fmt, ...);
+/* "the send of rank 3 in line 7". */
+struct check_text {
+	char s[80];
 };
+struct check_text check_op_text(const struct ir_graph *g, uint32_t rank, uint32_t op);
 
-/* Matches the k-th send with the k-th recv of each channel, in program order. Ops without a partner,
- * wildcards and what shares a rank with a wildcard are left out. *out is the caller's to free. */
-int ir_graph_match(const struct ir_graph *g, struct ir_match **out, size_t *n);
-
-/* The order of all starts and completions: event 2·op starts and 2·op + 1 completes, ops numbered through
- * the ranks from base[rank]. */
-struct ir_events {
-	uint32_t *base; /* nranks + 1 */
-	uint32_t *pred_at, *pred; /* what must come before event e */
-};
-/* rendezvous: also the start of a recv before the completion of its send. A send may complete only then, as far
- * as deadlocks are concerned; but it may as well complete at once, as far as races are. */
-int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct ir_match *m, size_t nm,
-		   bool rendezvous);
-void ir_events_fini(struct ir_events *ev);
+#define CHECK(name)                                                                                        \
+	int checks_##name(struct goal_diags *d, const struct ir_graph *g, const struct check *self, \
+			 enum goal_severity s)
+CHECK(unmatched); /* match.c */
+CHECK(size);
+CHECK(order);
+CHECK(deadlock); /* events.c */
+CHECK(race); /* race.c */
 
 #endif

@@ -3,6 +3,7 @@
 #include "compiler/compile.h"
 
 #include "compiler/bin_check.h"
+#include "compiler/match.h"
 #include "util/err.h"
 #include "util/text.h"
 

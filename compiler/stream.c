@@ -3,8 +3,8 @@
  * it ends, and what concerns several ranks is looked up in the image. Only texts without any finding come through;
  * for the others, and what to say about them, there is the graph (lower_plain.c). */
 #include "compiler/bin_check.h"
-#include "compiler/checks.h"
 #include "compiler/lower.h"
+#include "compiler/match.h"
 
 #include "util/err.h"
 

@@ -3,7 +3,7 @@
 #include "backends/loop/loop.h"
 
 #include "compiler/bin_check.h"
-#include "compiler/checks.h"
+#include "compiler/match.h"
 #include "util/err.h"
 
 #include <stdlib.h>

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What happens before what, over all ranks: starts and completions of ops as a graph. */
+#ifndef COMPILER_EVENTS_H
+#define COMPILER_EVENTS_H
+
+#include "compiler/ir.h"
+#include "compiler/match.h"
+
+/* Ops are numbered through the ranks from base[rank]. Op i starts in event 2i and completes in 2i + 1. */
+struct ir_events {
+	uint32_t *base; /* nranks + 1 */
+	uint32_t n; /* events */
+	uint32_t *pred_at, *pred; /* what must come before event e */
+	uint32_t *partner; /* of each op: the other end of its message + 1, or 0 */
+	/* by ir_events_sort */
+	uint32_t *order, *pos; /* the event at a position; the position of an event */
+	uint32_t sorted; /* positions taken: fewer than n when events wait for themselves, which are at UINT32_MAX */
+};
+/* rendezvous: also the start of a recv before the completion of its send. A send may complete only then, as far
+ * as deadlocks are concerned; but it may as well complete at once, as far as races are. */
+int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct ir_match *m, size_t nm,
+		   bool rendezvous);
+void ir_events_fini(struct ir_events *ev);
+int ir_events_sort(struct ir_events *ev);
+/* The rank of an op that is numbered through. */
+uint32_t ir_events_rank(const struct ir_events *ev, uint32_t nranks, uint32_t op);
+
+#define IR_NO_EVENT UINT32_MAX
+
+/* Whether one of the events from comes before one of the events to. */
+struct ir_query {
+	uint32_t from[2], to[2]; /* or IR_NO_EVENT */
+	bool yes; /* the answer */
+};
+/* Answers all queries on sorted events, exactly. */
+int ir_events_reach(const struct ir_events *ev, struct ir_query *q, size_t n);
+
+#endif
