@@ -93,7 +93,7 @@ struct bin_meta {
 	uint32_t nranks; /* 0: parametric */
 	uint32_t nregs; /* 3 … 4096; registers 0, 1, 2 start as rank, size, count */
 	uint32_t nlabels;
-	uint32_t name, implements, source, passes; /* strings; passes run at bind, comma between */
+	uint32_t name, implements, source, passes; /* strings; passes to run at bind, see compiler/passes.h */
 	uint32_t root; /* index of the parameter "root", or BIN_NONE */
 	uint32_t zero;
 	int64_t count; /* the only count that a concrete binary serves, or BIN_ANY_COUNT */

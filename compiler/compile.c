@@ -4,6 +4,7 @@
 
 #include "compiler/lower.h"
 #include "compiler/passes.h"
+#include "compiler/transform.h"
 #include "util/err.h"
 
 #include <stdlib.h>
@@ -60,11 +61,17 @@ int compile_graph(struct goal_diags *d, unsigned file, const struct bin *b, uint
 	}
 	if (err)
 		return err;
+	const struct pass_ctx c = transform_ctx(b, a.size);
+	const char *failed;
+
 	g->file = file;
-	err = passes_run_graph(bin_str(b, b->meta->passes), g);
+	err = passes_run_graph(bin_str(b, b->meta->passes), g, &c, &failed);
 	if (err)
 		ir_graph_fini(g);
-	return err;
+	if (!err || err == -ERR_NOMEM)
+		return err;
+	goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "the pass %s cannot be applied: %s", failed, err_text(err));
+	return -ERR_SYNTAX;
 }
 
 /* ---- parametric ---- */
@@ -128,6 +135,11 @@ static int check_size(struct sample *s, bool asked, bool *more)
 		err = VEC_PUSH(&g.locs, s->im->locs.at[i]);
 	if (!err)
 		err = checks_run(s->d, &g, CHECK_PARAMETRIC, s->o->checks_off);
+	if (!err && s->o->passes && !goal_diags_errors(s->d)) {
+		const struct pass_ctx c = transform_ctx(&s->b, a.size);
+
+		err = transform_graph(s->d, s->o->passes, &c, CHECK_PARAMETRIC, s->o->checks_off, &g);
+	}
 	*more = goal_diags_warnings(s->d) == warnings; /* else a check gave up */
 	ir_graph_fini(&g);
 	return err;
@@ -137,7 +149,8 @@ static int check_size(struct sample *s, bool asked, bool *more)
 static int check_program(struct sample *s, struct bin_arg *args, int64_t count)
 {
 	static const uint32_t sizes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16 };
-	static const int64_t counts[] = { 7, 0 };
+	/* The last one, if any, is for passes that leave short ranges alone. */
+	const int64_t counts[] = { 7, 0, s->o->passes ? passes_count(s->o->passes) : 0 };
 	const bool vary = s->b.meta->root != BIN_NONE && !args[s->b.meta->root].known;
 	unsigned errors = goal_diags_errors(s->d);
 	bool more = true;
@@ -147,7 +160,7 @@ static int check_program(struct sample *s, struct bin_arg *args, int64_t count)
 	s->fuel = s->o->fuel ? s->o->fuel : SAMPLES_FUEL;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		s->args.size = s->o->nranks ? s->o->nranks : sizes[i];
-		for (unsigned c = 0; c < (count < 0 ? 2u : 1u); c++) {
+		for (unsigned c = 0; c < (count >= 0 ? 1u : counts[2] ? 3u : 2u); c++) {
 			s->args.count = count < 0 ? counts[c] : count;
 			for (unsigned k = 0; k < (vary ? 3u : 1u); k++) {
 				if (vary)
@@ -176,9 +189,20 @@ static bool needs_values(const struct bin *b, const struct bin_arg *args)
 	return false;
 }
 
-static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_arg *args,
+/* Keeps the passes for bind. */
+static int keep_passes(const char *list, struct ir_image *im)
+{
+	int64_t at = ir_image_string(im, list);
+
+	im->meta.passes = (uint32_t)at;
+	return at < 0 ? (int)at : 0;
+}
+
+static int concretise(struct goal_diags *d, unsigned file, const struct sample *s, const struct bin_arg *args,
 		      int64_t count, const struct compile_options *o, void **image, size_t *size)
 {
+	const struct bin *b = &s->b;
+	const char *global = o->passes ? passes_global(o->passes) : NULL;
 	bool roots = b->meta->root != BIN_NONE && !args[b->meta->root].known;
 	struct bin_args a = { .size = o->nranks, .count = count, .args = args,
 			      .fuel = fuel(o, o->nranks) };
@@ -191,14 +215,17 @@ static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, 
 			  o->nranks);
 		return -ERR_SYNTAX;
 	}
-	err = ir_image_init(&im);
-	err = err ? err : lower_concrete(d, file, b, &a, roots, &im);
-	if (!err && o->passes) {
-		int64_t at = ir_image_string(&im, o->passes);
-
-		im.meta.passes = (uint32_t)at;
-		err = at < 0 ? (int)at : 0;
+	if (global && count < 0) {
+		goal_diag(d, GOAL_ERROR, nowhere(file), NULL,
+			  "the pass %s works on the ops of all ranks: fix count with -D count=N", global);
+		return -ERR_SYNTAX;
 	}
+	err = ir_image_init(&im);
+	if (!err)
+		err = global ? transform_concrete(d, file, b, &a, roots, s->im, o, &im) :
+			       lower_concrete(d, file, b, &a, roots, &im);
+	if (!err && o->passes && !global)
+		err = keep_passes(o->passes, &im);
 	err = err ? err : ir_image_finish(&im, o->debug, image, size);
 	ir_image_fini(&im);
 	return err;
@@ -233,6 +260,10 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 			goal_diag(d, GOAL_ERROR, nowhere(file), NULL,
 				  "the vector %s can only be fixed together with -n",
 				  bin_str(&b, b.params[i].name));
+	if (!o->nranks && o->passes && passes_global(o->passes))
+		goal_diag(d, GOAL_ERROR, nowhere(file), NULL,
+			  "the pass %s works on the ops of all ranks: give their number with -n",
+			  passes_global(o->passes));
 	if (!o->nranks && count >= 0)
 		goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "count can only be fixed together with -n");
 	if (!goal_diags_errors(d) && (o->nranks || !needs_values(&b, args)))
@@ -240,7 +271,7 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 	if (err || goal_diags_errors(d))
 		goto out;
 	if (o->nranks) {
-		err = concretise(d, file, &b, args, count, o, image, size);
+		err = concretise(d, file, &s, args, count, o, image, size);
 		goto out;
 	}
 	for (uint32_t i = 0; i < b.nparams && !err; i++) {
@@ -249,12 +280,8 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 		im->params.at[i].has_default = 1;
 		im->params.at[i].value = args[i].value;
 	}
-	if (o->passes) {
-		int64_t at = ir_image_string(im, o->passes);
-
-		im->meta.passes = (uint32_t)at;
-		err = at < 0 ? (int)at : 0;
-	}
+	if (o->passes && !err)
+		err = keep_passes(o->passes, im);
 	if (!err && !goal_diags_errors(d))
 		err = ir_image_finish(im, o->debug, image, size);
 out:
@@ -290,6 +317,16 @@ static int compile_parametric(struct goal_diags *d, unsigned file, const struct 
 
 /* ---- plain ---- */
 
+/* Applies the passes. A text with warnings has nothing more to lose. */
+static int transform_plain(struct goal_diags *d, const struct compile_options *o, struct ir_graph *g)
+{
+	static const struct bin_buffer buffers[] = { { .mode = BIN_IN }, { .mode = BIN_OUT } };
+	const struct pass_ctx c = { .size = g->nranks, .buffers = buffers, .nbuffers = 2 };
+	uint64_t off = goal_diags_warnings(d) ? UINT64_MAX : o->checks_off;
+
+	return transform_graph(d, o->passes, &c, CHECK_PLAIN, off, g);
+}
+
 /* By way of a graph: with passes, names and lines, and all messages. */
 static int compile_by_graph(struct goal_diags *d, unsigned file, const struct compile_options *o, void **image,
 			    size_t *size)
@@ -310,7 +347,9 @@ static int compile_by_graph(struct goal_diags *d, unsigned file, const struct co
 	}
 	if (!err && !goal_diags_errors(d)) {
 		if (o->passes)
-			err = passes_run_graph(o->passes, &g);
+			err = transform_plain(d, o, &g);
+		if (!err && goal_diags_errors(d))
+			err = -ERR_SYNTAX;
 		err = err ? err : ir_image_init(&im);
 		err = err ? err : lower_graph(&g, o->debug, &im);
 		if (!err && o->debug) {

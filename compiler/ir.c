@@ -288,6 +288,23 @@ int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct
 	return err;
 }
 
+int64_t ir_graph_add_scratch(struct ir_graph *g)
+{
+	uint32_t n = g->nbuffers;
+
+	if (n >= BIN_NOREG - 1)
+		return -ERR_RANGE;
+	for (uint32_t r = 0; r < g->nranks; r++) {
+		uint64_t *size = mem_resize(g->ranks[r].bufsize, n + 1, sizeof *size);
+
+		if (!size)
+			return -ERR_NOMEM;
+		size[n] = 0;
+		g->ranks[r].bufsize = size;
+	}
+	return g->nbuffers++;
+}
+
 const char *ir_op_word(unsigned kind)
 {
 	switch (kind) {

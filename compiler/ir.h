@@ -26,7 +26,7 @@ struct ir_graph {
 	VEC(struct goal_loc) locs;
 	VEC(char) names; /* labels of plain GOAL, NUL-terminated */
 	VEC(size_t) name_at; /* in names, for each of locs */
-	char sample[96]; /* of a parametric schedule: the values that gave it, ends in ": " */
+	char sample[160]; /* of a parametric schedule: the values that gave it, ends in ": " */
 };
 
 /* Frees what is in it; a zeroed one is fine. */
@@ -55,6 +55,9 @@ int ir_rank_specialise(const struct bin *b, const struct bin_args *args, struct 
  * error *rank is the first one at fault. locs are the image's lines. */
 int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct ir_graph *g,
 			uint32_t *rank, struct ir_fault *fault);
+
+/* Another scratch buffer, of size 0 on all ranks: its index, or -ERR_x. Only for schedules with buffers. */
+int64_t ir_graph_add_scratch(struct ir_graph *g);
 
 /* The word for an op of a kind (ops.def). */
 const char *ir_op_word(unsigned kind);

@@ -32,6 +32,12 @@ int lower_program(struct goal_diags *d, const struct goal_schedule *s, struct ir
 int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args,
 		   bool roots, struct ir_image *out);
 
+/* What all binaries of a program at a fixed size have in common. */
+int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool roots, struct ir_image *out);
+/* A graph that was made with a fixed count to the next sections; its further buffers are scratch. -ERR_SIZE when
+ * they are not as many as those of a graph before. */
+int lower_concrete_graph(const struct ir_graph *g, bool debug, struct ir_image *out);
+
 /* A graph without buffers of its own (plain GOAL) to sections, with OPDEBUG if debug. */
 int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out);
 

@@ -7,6 +7,7 @@
 #include "compiler/bin_check.h"
 #include "util/err.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -375,7 +376,7 @@ static int one_rank(struct conc *c, bool debug)
 }
 
 /* The concrete binary keeps buffers and the parameter root. */
-static int copy_tables(const struct bin *b, const struct bin_args *args, bool roots, struct ir_image *out)
+int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool roots, struct ir_image *out)
 {
 	int64_t name = ir_image_string(out, bin_str(b, b->meta->name));
 	int64_t implements = ir_image_string(out, bin_str(b, b->meta->implements));
@@ -417,7 +418,7 @@ int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, con
 	struct bin_args a = *args;
 	struct bin_arg *params = mem_calloc(b->nparams, sizeof *params);
 	struct conc c = { .b = b, .args = &a, .im = out };
-	int err = copy_tables(b, args, roots, out);
+	int err = lower_concrete_begin(b, args, roots, out);
 
 	c.reg = mem_calloc(b->meta->nregs, sizeof *c.reg);
 	c.bufsize = mem_calloc(b->nbuffers, sizeof *c.bufsize);
@@ -451,4 +452,81 @@ int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, con
 	free(c.bufsize);
 	free(params);
 	return err && err != -ERR_NOMEM ? -ERR_SYNTAX : err;
+}
+
+/* ---- graphs ---- */
+
+/* A row for a value; -ERR_x. */
+static int64_t row(struct ir_image *im, uint64_t v)
+{
+	return ir_image_expr(im, (struct bin_expr){ .op = BIN_CONST, .imm = (int64_t)v });
+}
+
+static int64_t class_of(struct ir_image *im, const struct bin_op *op)
+{
+	struct bin_class c = { .kind = op->kind,
+			       .exec = op->exec,
+			       .level = op->level,
+			       .tag = op->tag,
+			       .cpu = op->cpu,
+			       .nic = op->nic,
+			       .off = { BIN_NONE, BIN_NONE } };
+	int64_t r = row(im, op->len);
+
+	c.len = (uint32_t)r;
+	for (unsigned k = 0; k < bin_nranges(op->kind) && r >= 0; k++) {
+		c.buf[k] = op->buf[k];
+		r = row(im, op->off[k]);
+		c.off[k] = (uint32_t)r;
+	}
+	return r < 0 ? r : ir_image_class(im, &c);
+}
+
+/* Buffers that passes added, which are scratch. */
+static int add_buffers(const struct ir_graph *g, struct ir_image *im)
+{
+	while (im->buffers.n < g->nbuffers) {
+		char name[24];
+		int64_t s;
+
+		snprintf(name, sizeof name, "pass%zu", im->buffers.n);
+		s = ir_image_string(im, name);
+		if (s < 0 || VEC_PUSH(&im->buffers, (struct bin_buffer){ (uint32_t)s, BIN_SCRATCH, { 0 } }))
+			return -ERR_NOMEM;
+	}
+	return 0;
+}
+
+int lower_concrete_graph(const struct ir_graph *g, bool debug, struct ir_image *out)
+{
+	VEC(struct bin_op32) ops = { 0 };
+	VEC(uint32_t) rows = { 0 };
+	int err = out->done ? 0 : add_buffers(g, out);
+
+	if (!err && out->buffers.n != g->nbuffers)
+		err = -ERR_SIZE;
+	for (uint32_t r = 0; r < g->nranks && !err; r++) {
+		const struct ir_rank *rank = &g->ranks[r];
+
+		ops.n = rows.n = 0;
+		for (uint32_t i = 0; i < rank->nops && !err; i++) {
+			int64_t cls = class_of(out, &rank->ops[i]);
+			struct bin_op_debug at = { ir_graph_loc(g, &rank->ops[i]).line, 0 };
+
+			err = cls < 0 ? (int)cls : VEC_PUSH(&ops, ir_image_op(out, &rank->ops[i], (uint32_t)cls));
+			if (!err && debug)
+				err = VEC_PUSH(&out->debug, at);
+		}
+		for (uint32_t i = 0; i < g->nbuffers && !err; i++) {
+			int64_t size = row(out, rank->bufsize[i]);
+
+			err = size < 0 ? (int)size : VEC_PUSH(&rows, (uint32_t)size);
+		}
+		err = err ? err : ir_image_rank(out, rank, ops.at, rows.at);
+		if (debug && !err)
+			err = VEC_PUSH(&out->debug_base, (uint32_t)out->debug.n);
+	}
+	VEC_FREE(&ops);
+	VEC_FREE(&rows);
+	return err;
 }

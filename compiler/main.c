@@ -25,6 +25,7 @@ struct goalc {
 	char *passes;
 	uint64_t checks_off;
 	/* working state */
+	bool fixed; /* what -D gives is in the image already */
 	struct goal_diags *diags;
 	struct file in;
 	void *image;
@@ -32,7 +33,7 @@ struct goalc {
 };
 
 static const char usage_text[] =
-	"usage: goalc SRC.goal -o OUT.bin [-n RANKS] [-g] [-D name=value[,value...]]... [-T pass]... "
+	"usage: goalc SRC.goal -o OUT.bin [-n RANKS] [-g] [-D name=value[,value...]]... [-T pass[:key=value,...]]... "
 	"[-W[no-]check]...\n"
 	"       goalc --stats [--json] | --dump | --emit=goal|dot|json  SRC|BIN [-n RANKS] [-o FILE]\n"
 	"       goalc --list-passes | --list-checks\n";
@@ -40,25 +41,23 @@ static const char usage_text[] =
 #define usage(...) option_usage("goalc", usage_text, __VA_ARGS__)
 #define not_built(what) option_not_built("goalc", what)
 
+static int no_memory(void)
+{
+	fprintf(stderr, "goalc: %s\n", err_text(ERR_NOMEM));
+	return EXIT_FAULT;
+}
+
 static int add_pass(struct goalc *c, const char *arg)
 {
-	size_t name = strcspn(arg, ":"), old = c->passes ? strlen(c->passes) + 1 : 0;
-	char *list;
+	struct text why = { 0 };
+	int err = passes_add(&c->passes, arg, &why), rc = 0;
 
-	if (!pass_find(arg, name))
-		return usage("there is no pass %.*s", (int)name, arg);
-	if (arg[name])
-		return usage("the pass %.*s takes no arguments", (int)name, arg);
-	list = mem_resize(c->passes, old + name + 1, 1);
-	if (!list) {
-		fprintf(stderr, "goalc: %s\n", err_text(ERR_NOMEM));
-		return EXIT_FAULT;
-	}
-	if (old)
-		list[old - 1] = ',';
-	memcpy(list + old, arg, name + 1);
-	c->passes = list;
-	return 0;
+	if (err == -ERR_NOMEM || (err && why.err))
+		rc = no_memory();
+	else if (err)
+		rc = usage("%s", why.at);
+	free(why.at);
+	return rc;
 }
 
 static int set_check(struct goalc *c, const char *arg)
@@ -174,12 +173,6 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 	return 0;
 }
 
-static int no_memory(void)
-{
-	fprintf(stderr, "goalc: %s\n", err_text(ERR_NOMEM));
-	return EXIT_FAULT;
-}
-
 static int system_error(const char *path)
 {
 	fprintf(stderr, "goalc: %s: %s\n", path, strerror(errno));
@@ -205,8 +198,15 @@ static int list_checks(void)
 
 static int list_passes(void)
 {
-	for (unsigned i = 0; i < npasses; i++)
+	for (unsigned i = 0; i < npasses; i++) {
 		printf("%-16s %-7s %s\n", passes[i].name, passes[i].local ? "local" : "global", passes[i].help);
+		for (const struct pass_key *k = passes[i].keys; k->name; k++)
+			if (k->value == PASS_NEEDED)
+				printf("  %s=N%*s %s; always needed\n", k->name, 20 - (int)strlen(k->name), "", k->help);
+			else
+				printf("  %s=N%*s %s; default %" PRId64 "\n", k->name, 20 - (int)strlen(k->name), "",
+				       k->help, k->value);
+	}
 	return printed();
 }
 
@@ -259,7 +259,8 @@ static int load(struct goalc *c)
 	}
 	if (c->action != COMPILE) { /* sizes and values come in when it is printed */
 		o.debug = true;
-		if (!goal_text_is_plain(&c->in)) {
+		c->fixed = c->passes && passes_global(c->passes);
+		if (!c->fixed && !goal_text_is_plain(&c->in)) {
 			o.nranks = 0;
 			o.ndefines = 0;
 		}
@@ -324,7 +325,7 @@ static int stats_text(const struct goalc *c, const struct ir_graph *g, char **ou
 /* Prints what was asked for, for all ranks. */
 static int show(struct goalc *c)
 {
-	const struct compile_options o = to_options(c);
+	struct compile_options o = to_options(c);
 	struct bin_arg *args = NULL;
 	struct ir_graph g = { 0 };
 	struct bin b;
@@ -335,6 +336,8 @@ static int show(struct goalc *c)
 
 	if (err)
 		goto out;
+	if (c->fixed)
+		o.ndefines = 0;
 	if (parametric && !c->nranks && c->action != DUMP) {
 		rc = usage("the schedule is parametric: give the number of ranks with -n");
 		goto out;

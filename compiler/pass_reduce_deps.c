@@ -31,12 +31,14 @@ static void walk(const struct ir_rank *r, uint32_t op, uint32_t skip, unsigned c
 	}
 }
 
-int pass_reduce_deps(struct ir_rank *r)
+int pass_reduce_deps(struct ir_rank *r, const struct pass_ctx *c)
 {
 	unsigned char *seen = mem_alloc(r->nops);
 	uint32_t *stack = mem_alloc((size_t)r->nops * sizeof *stack);
 	VEC(struct bin_dep) keep = { 0 };
 	int err = seen && stack ? 0 : -ERR_NOMEM;
+
+	(void)c;
 
 	for (uint32_t i = 0; i < r->nops && !err; i++) {
 		uint32_t from = r->dep_at[i], to = r->dep_at[i + 1];

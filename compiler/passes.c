@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The table of passes and their runner. */
+ * The table of passes, lists of them, and their runner. */
 #include "compiler/passes.h"
 
 #include "util/err.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct pass passes[] = {
@@ -11,47 +13,161 @@ const struct pass passes[] = {
 };
 const unsigned npasses = sizeof passes / sizeof *passes;
 
-const struct pass *pass_find(const char *name, size_t len)
+/* ---- lists ---- */
+
+#define WRONG(why, ...)                             \
+	do {                                        \
+		if (why)                            \
+			text_add(why, __VA_ARGS__); \
+	} while (0)
+
+static bool is(const char *name, const char *s, size_t len)
 {
-	for (unsigned i = 0; i < npasses; i++)
-		if (strlen(passes[i].name) == len && !memcmp(passes[i].name, name, len))
-			return &passes[i];
+	return !strncmp(name, s, len) && !name[len];
+}
+
+/* A decimal number that takes all of s; numbers that are too large stick at the largest. */
+static bool number(const char *s, size_t len, int64_t *out)
+{
+	*out = 0;
+	for (size_t i = 0; i < len; i++)
+		if (s[i] < '0' || s[i] > '9')
+			return false;
+		else if (__builtin_mul_overflow(*out, 10, out) || __builtin_add_overflow(*out, s[i] - '0', out))
+			*out = INT64_MAX;
+	return len != 0;
+}
+
+/* One "key=value" of pass p. */
+static int take_value(const char *s, size_t len, const struct pass *p, int64_t value[PASS_KEYS], struct text *why)
+{
+	const char *eq = memchr(s, '=', len);
+	size_t name = eq ? (size_t)(eq - s) : len;
+	const struct pass_key *k = p->keys;
+
+	while (k->name && !is(k->name, s, name))
+		k++;
+	if (!k->name)
+		WRONG(why, "the pass %s has no key %.*s", p->name, (int)name, s);
+	else if (!eq || !number(eq + 1, len - name - 1, &value[k - p->keys]) || value[k - p->keys] < k->min ||
+		 value[k - p->keys] > k->max)
+		WRONG(why, "the key %s of the pass %s is a number from %" PRId64 " to %" PRId64 ", not %.*s", k->name,
+		      p->name, k->min, k->max, eq ? (int)(len - name - 1) : 0, eq ? eq + 1 : "");
+	else
+		return 0;
+	return -ERR_VERSION;
+}
+
+int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS], struct text *why)
+{
+	const char *s = *list;
+	size_t len = strcspn(s, ":;");
+
+	*p = NULL;
+	for (unsigned i = 0; i < npasses && !*p; i++)
+		if (is(passes[i].name, s, len))
+			*p = &passes[i];
+	if (!*p) {
+		WRONG(why, "there is no pass %.*s", (int)len, s);
+		return -ERR_VERSION;
+	}
+	for (unsigned k = 0; k < PASS_KEYS; k++)
+		value[k] = (*p)->keys[k].value;
+	s += len;
+	while (*s && *s != ';') {
+		len = strcspn(++s, ",;");
+		int err = take_value(s, len, *p, value, why);
+
+		if (err)
+			return err;
+		s += len;
+	}
+	for (const struct pass_key *k = (*p)->keys; k->name; k++)
+		if (value[k - (*p)->keys] == PASS_NEEDED) {
+			WRONG(why, "the pass %s needs %s:%s=N", (*p)->name, (*p)->name, k->name);
+			return -ERR_VERSION;
+		}
+	*list = *s ? s + 1 : s;
+	return 0;
+}
+
+int passes_add(char **list, const char *arg, struct text *why)
+{
+	size_t old = *list ? strlen(*list) + 1 : 0;
+	const struct pass *p;
+	const char *rest = arg;
+	int64_t value[PASS_KEYS];
+	char *more;
+
+	do {
+		int err = pass_take(&rest, &p, value, why);
+
+		if (err)
+			return err;
+	} while (*rest || rest[-1] == ';');
+	more = mem_resize(*list, old + strlen(arg) + 1, 1);
+	if (!more)
+		return -ERR_NOMEM;
+	if (old)
+		more[old - 1] = ';';
+	strcpy(more + old, arg);
+	*list = more;
+	return 0;
+}
+
+const char *passes_global(const char *list)
+{
+	const struct pass *p;
+	int64_t value[PASS_KEYS];
+
+	while (*list && !pass_take(&list, &p, value, NULL))
+		if (p->global)
+			return p->name;
 	return NULL;
 }
 
-static const char *next_pass(const char *list, const struct pass **pass)
+int64_t passes_count(const char *list)
 {
-	size_t len = strcspn(list, ",");
+	const struct pass *p;
+	int64_t value[PASS_KEYS], count = 0;
 
-	*pass = pass_find(list, len);
-	return list[len] ? list + len + 1 : list + len;
+	while (*list && !pass_take(&list, &p, value, NULL))
+		for (unsigned k = 0; p->keys[k].name; k++)
+			if (p->keys[k].elements && value[k] < INT64_MAX / 4 && count <= value[k])
+				count = 2 * value[k] + 1;
+	return count;
 }
 
-int passes_run_rank(const char *list, struct ir_rank *r)
+/* ---- running ---- */
+
+int passes_run_rank(const char *list, struct ir_rank *r, const struct pass_ctx *c)
 {
+	struct pass_ctx own = *c;
 	const struct pass *p;
 	int err = 0;
 
 	while (*list && !err) {
-		list = next_pass(list, &p);
-		err = p && p->local ? p->local(r) : -ERR_VERSION;
+		err = pass_take(&list, &p, own.value, NULL);
+		if (!err)
+			err = p->local ? p->local(r, &own) : -ERR_VERSION;
 	}
 	return err;
 }
 
-int passes_run_graph(const char *list, struct ir_graph *g)
+int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx *c, const char **failed)
 {
-	const struct pass *p;
+	struct pass_ctx own = *c;
+	const struct pass *p = NULL;
 	int err = 0;
 
 	while (*list && !err) {
-		list = next_pass(list, &p);
-		if (!p)
-			return -ERR_VERSION;
-		if (p->global)
-			err = p->global(g);
-		for (uint32_t r = 0; p->local && r < g->nranks && !err; r++)
-			err = p->local(&g->ranks[r]);
+		err = pass_take(&list, &p, own.value, NULL);
+		if (!err && p->global)
+			err = p->global(g, &own);
+		for (own.rank = 0; !err && p->local && own.rank < g->nranks; own.rank++)
+			err = p->local(&g->ranks[own.rank], &own);
 	}
+	if (failed)
+		*failed = err && p ? p->name : "";
 	return err;
 }

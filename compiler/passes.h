@@ -1,28 +1,68 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Named passes. A local pass changes the ops of one rank by themselves, and runs at bind time as well as
- * in goalc; a global one needs the whole graph. Passes change; they report nothing. */
+ * in goalc; a global one needs the whole graph. Passes change; they report nothing: one that cannot be applied
+ * returns an error, and leaves what may only be freed.
+ *
+ * A list of passes is a text "name:key=value,key=value;name;…", in the order of application. */
 #ifndef COMPILER_PASSES_H
 #define COMPILER_PASSES_H
 
 #include "compiler/ir.h"
+#include "util/text.h"
+
+/* A value that a pass takes. */
+struct pass_key {
+	const char *name;
+	const char *help;
+	int64_t min, max, value; /* value: the default; PASS_NEEDED: there is none */
+	bool elements; /* a number of elements: goalc checks with counts beyond it */
+};
+#define PASS_KEYS 4u
+#define PASS_NEEDED (-1)
+
+/* What a pass is told beside the ops. */
+struct pass_ctx {
+	uint32_t rank; /* of a local pass */
+	uint32_t size; /* number of ranks */
+	const struct bin_buffer *buffers; /* of the binary */
+	uint32_t nbuffers;
+	int64_t value[PASS_KEYS]; /* in the order of the pass's keys */
+};
 
 struct pass {
 	const char *name;
 	const char *help;
-	int (*local)(struct ir_rank *r); /* exactly one of the two is not NULL */
-	int (*global)(struct ir_graph *g);
+	/* Exactly one of the two is not NULL. */
+	int (*local)(struct ir_rank *r, const struct pass_ctx *c);
+	int (*global)(struct ir_graph *g, const struct pass_ctx *c);
+	struct pass_key keys[PASS_KEYS + 1]; /* up to one without a name */
 };
 
 extern const struct pass passes[];
 extern const unsigned npasses;
 
-/* The pass of that name, or NULL. */
-const struct pass *pass_find(const char *name, size_t len);
-/* Runs the passes of a list "name,name" on one rank (local ones) or on a graph (all). */
-int passes_run_rank(const char *list, struct ir_rank *r);
-int passes_run_graph(const char *list, struct ir_graph *g);
+/* The mode of a buffer; one that a pass added (ir_graph_add_scratch) is scratch. */
+static inline enum bin_mode pass_mode(const struct pass_ctx *c, uint32_t buffer)
+{
+	return buffer < c->nbuffers ? (enum bin_mode)c->buffers[buffer].mode : BIN_SCRATCH;
+}
+
+/* Takes the first pass and its values off a list that is not empty. -ERR_VERSION for one that this version does
+ * not know; what is wrong is added to why, which may be NULL. */
+int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS], struct text *why);
+/* Appends what a -T names to an owned list, NULL at first. Mistakes are as for pass_take; or -ERR_NOMEM. */
+int passes_add(char **list, const char *arg, struct text *why);
+/* The name of the first global pass of a list, or NULL. */
+const char *passes_global(const char *list);
+/* A count that is beyond all values that are numbers of elements; 0 where there is none. */
+int64_t passes_count(const char *list);
+
+/* Runs the passes of a list on one rank (local ones) or on a graph (all); the ctx's rank (there) and value need
+ * not be set. *failed, if not NULL, is the name of the pass that failed. */
+int passes_run_rank(const char *list, struct ir_rank *r, const struct pass_ctx *c);
+int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx *c, const char **failed);
 
 /* pass_reduce_deps.c */
-int pass_reduce_deps(struct ir_rank *r);
+int pass_reduce_deps(struct ir_rank *r, const struct pass_ctx *c);
 
 #endif

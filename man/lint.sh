@@ -80,7 +80,7 @@ verdict checks-goal.5 "$(diff "$tmp/checks" "$tmp/checks.5")"
 cut -d' ' -f1 "$tmp/checks" | sort >"$tmp/names"
 sed -n '/^\.Ss Checks/,/^\.Ss Stat/p' man/goalc.1 | sed -n 's/^\.Cm \([a-z-]*\).*/\1/p' | sort >"$tmp/names.1"
 verdict checks-goalc.1 "$(diff "$tmp/names" "$tmp/names.1")"
-"$goalc" --list-passes | awk '{ print $1 }' | sort >"$tmp/passes"
+"$goalc" --list-passes | awk '/^[^ ]/ { print $1 }' | sort >"$tmp/passes"
 sed -n '/^\.Ss Passes/,/^\.Ss Checks/p' man/goalc.1 | sed -n 's/^\.It Cm \([a-z-]*\)$/\1/p' | sort >"$tmp/passes.1"
 verdict passes-goalc.1 "$(diff "$tmp/passes" "$tmp/passes.1")"
 

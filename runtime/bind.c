@@ -110,7 +110,15 @@ static int specialise(struct mpix_sched_request *req, const struct MPIX_Sched_bi
 				 b->meta->flags & BIN_F_PARAMETRIC ? "instruction" : "op", fault.where);
 	if (err)
 		goto out;
-	err = passes_run_rank(bin_str(b, b->meta->passes), &req->rank);
+	if (b->meta->passes) {
+		const struct pass_ctx pass = { g->rank, g->size, b->buffers, b->nbuffers, { 0 } };
+
+		err = passes_run_rank(bin_str(b, b->meta->passes), &req->rank, &pass);
+		if (err) {
+			err = host_error(g, err, "the schedule's passes: %s", err_text(err));
+			goto out;
+		}
+	}
 	pos = mem_alloc((size_t)req->rank.nops * sizeof *pos);
 	if (!err)
 		err = pos ? ir_rank_positions(&req->rank, pos, &bad) : -ERR_NOMEM;

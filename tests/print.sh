@@ -226,7 +226,7 @@ done
 printf 'schedule s\nrank r of p {\na: nop\nb: nop\nc: nop\nb requires a\nc requires a, b\n}\n' >chain.goal
 goalc chain.goal -T reduce-deps -T reduce-deps -o chain.bin
 goalc --dump chain.bin >out
-check print.passes grep -qx 'passes at bind: reduce-deps,reduce-deps' out
+check print.passes grep -qx 'passes at bind: reduce-deps;reduce-deps' out
 goalc --dump chain.bin -n 1 >out
 check print.passes_applied grep -qx ' *2  waits 1  nop  after 1' out
 # The last -W of a check holds.

@@ -2,6 +2,7 @@
  * goalrun: runs a schedule with generated data and checks the result, or a program. See goalrun(1). */
 #include "runtime/run/run.h"
 
+#include "compiler/passes.h"
 #include "util/file.h"
 
 #include <errno.h>
@@ -110,6 +111,19 @@ static int number(const char *option, const char *s, int64_t min, int64_t max, i
 						       option, min, max, s);
 }
 
+static int add_pass(struct goalrun *g, const char *arg)
+{
+	struct text why = { 0 };
+	int err = passes_add(&g->o.passes, arg, &why), rc = 0;
+
+	if (err == -ERR_NOMEM || (err && why.err))
+		rc = no_memory();
+	else if (err)
+		rc = usage("%s", why.at);
+	free(why.at);
+	return rc;
+}
+
 static int parse_options(struct goalrun *g, int argc, char **argv)
 {
 	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS,
@@ -143,7 +157,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 				err = usage("-D takes name=value[,value...], not %s", optarg);
 			break;
 		case 'T':
-			o->passes = optarg;
+			err = add_pass(g, optarg);
 			break;
 		case COUNT:
 			err = parse_list(&g->counts, "--count", optarg, NULL, 0);
@@ -268,8 +282,13 @@ static int load(struct goalrun *g)
 		if (err)
 			goal_diag(g->diags, GOAL_ERROR, (struct goal_loc){ 0 }, NULL, "%s", err_text(err));
 	} else {
+		const char *global = o->passes ? passes_global(o->passes) : NULL;
 		struct compile_options c = { .debug = true, .passes = o->passes };
 
+		if (global && !goal_text_is_plain(&(struct file){ -1, data, len })) {
+			free(data);
+			return usage("-T %s needs the ops of all ranks: make a binary of them with goalc -n", global);
+		}
 		err = compile_text(g->diags, g->input, data, len, &c, &o->image, &o->size);
 		free(data);
 	}
@@ -648,6 +667,7 @@ int main(int argc, char **argv)
 	goal_diags_free(g.diags);
 	ir_graph_fini(&g.graph);
 	defines_free(&g.o.defines);
+	free(g.o.passes);
 	free(g.args);
 	free(g.o.cases);
 	free(g.o.image);

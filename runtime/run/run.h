@@ -45,7 +45,8 @@ struct run_options {
 	int64_t iters, warmup, seed, delay;
 	struct defines defines;
 	/* the schedule */
-	const char *name, *passes;
+	const char *name;
+	char *passes; /* a list, as compiler/passes.h has it; NULL: none */
 	void *image;
 	size_t size;
 	bool has_root;

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Applying passes in goalc. */
+#include "compiler/transform.h"
+
+#include "compiler/lower.h"
+#include "util/err.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pass_ctx transform_ctx(const struct bin *b, uint32_t size)
+{
+	return (struct pass_ctx){ .size = size, .buffers = b->buffers, .nbuffers = b->nbuffers };
+}
+
+int transform_graph(struct goal_diags *d, const char *list, const struct pass_ctx *c, enum check_for what,
+		    uint64_t checks_off, struct ir_graph *g)
+{
+	const struct goal_loc nowhere = { .file = (uint16_t)g->file };
+	const char *failed;
+	size_t len = strlen(g->sample);
+	int err = passes_run_graph(list, g, c, &failed);
+
+	if (err && err != -ERR_NOMEM) {
+		goal_diag(d, GOAL_ERROR, nowhere, NULL, "%sthe pass %s cannot be applied: %s", g->sample, failed,
+			  err_text(err));
+		return 0;
+	}
+	if (err)
+		return err;
+	snprintf(g->sample + len, sizeof g->sample - len, "after %.*s: ", (int)(sizeof g->sample - len - 9), list);
+	return checks_run(d, g, what, checks_off);
+}
+
+/* One root's graph, transformed, to the next sections. */
+static int one_root(struct goal_diags *d, const struct bin *b, struct bin_args *a, const struct ir_image *source,
+		    const struct compile_options *o, unsigned file, struct ir_image *out)
+{
+	const struct pass_ctx c = transform_ctx(b, a->size);
+	struct ir_fault fault = { 0 };
+	struct ir_graph g;
+	unsigned errors = goal_diags_errors(d);
+	int err = ir_graph_specialise(b, a, &g, &a->rank, &fault);
+
+	if (err && err != -ERR_NOMEM)
+		lower_fault(d, file, b, source->locs.at, a, err, &fault);
+	if (err)
+		return err;
+	g.file = file;
+	lower_sample(g.sample, sizeof g.sample, b, a);
+	for (size_t i = 0; i < source->locs.n && !err; i++)
+		err = VEC_PUSH(&g.locs, source->locs.at[i]);
+	err = err ? err : transform_graph(d, o->passes, &c, CHECK_PARAMETRIC, o->checks_off, &g);
+	if (!err && goal_diags_errors(d) == errors) {
+		err = lower_concrete_graph(&g, o->debug, out);
+		if (err == -ERR_SIZE)
+			goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)file }, NULL,
+				  "%sthe passes need other buffers than for root 0: fix the root with -D root=R",
+				  g.sample);
+	}
+	ir_graph_fini(&g);
+	return err;
+}
+
+int transform_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args, bool roots,
+		       const struct ir_image *source, const struct compile_options *o, struct ir_image *out)
+{
+	struct bin_args a = *args;
+	struct bin_arg *params = mem_calloc(b->nparams, sizeof *params);
+	int err = params ? lower_concrete_begin(b, args, roots, out) : -ERR_NOMEM;
+
+	for (uint32_t i = 0; !err && args->args && i < b->nparams; i++)
+		params[i] = args->args[i];
+	a.args = params;
+	for (uint32_t root = 0; root < (roots ? a.size : 1) && !err && !goal_diags_errors(d); root++) {
+		if (roots)
+			params[b->meta->root] = (struct bin_arg){ .known = true, .value = root };
+		err = one_root(d, b, &a, source, o, file, out);
+	}
+	free(params);
+	if (!err && goal_diags_errors(d))
+		err = -ERR_SYNTAX;
+	return err && err != -ERR_NOMEM ? -ERR_SYNTAX : err;
+}

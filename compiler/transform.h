@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Passes as goalc applies them: with diagnostics, and checks on what comes out. */
+#ifndef COMPILER_TRANSFORM_H
+#define COMPILER_TRANSFORM_H
+
+#include "compiler/checks.h"
+#include "compiler/compile.h"
+#include "compiler/passes.h"
+
+/* What passes are told of the schedules of a binary. */
+struct pass_ctx transform_ctx(const struct bin *b, uint32_t size);
+
+/* Applies a list of passes to a graph that the checks have found right, and checks the result: what a pass cannot be
+ * applied to is an error. 0 or -ERR_NOMEM. */
+int transform_graph(struct goal_diags *d, const char *list, const struct pass_ctx *c, enum check_for what,
+		    uint64_t checks_off, struct ir_graph *g);
+
+/* A program to a concrete binary of o->nranks ranks to which o->passes have been applied, with a variant for each
+ * root if roots is set. a->count is fixed. locs: of b's lines. */
+int transform_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *a, bool roots,
+		       const struct ir_image *source, const struct compile_options *o, struct ir_image *out);
+
+#endif
