@@ -198,10 +198,10 @@ static int keep_passes(const char *list, struct ir_image *im)
 	return at < 0 ? (int)at : 0;
 }
 
-static int concretise(struct goal_diags *d, unsigned file, const struct sample *s, const struct bin_arg *args,
-		      int64_t count, const struct compile_options *o, void **image, size_t *size)
+static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, const struct sample *s,
+		      const struct bin_arg *args, int64_t count, const struct compile_options *o, void **image,
+		      size_t *size)
 {
-	const struct bin *b = &s->b;
 	const char *global = o->passes ? passes_global(o->passes) : NULL;
 	bool roots = b->meta->root != BIN_NONE && !args[b->meta->root].known;
 	struct bin_args a = { .size = o->nranks, .count = count, .args = args,
@@ -222,7 +222,7 @@ static int concretise(struct goal_diags *d, unsigned file, const struct sample *
 	}
 	err = ir_image_init(&im);
 	if (!err)
-		err = global ? transform_concrete(d, file, b, &a, roots, s->im, o, &im) :
+		err = global ? transform_concrete(d, file, &s->b, &a, roots, s->im, o, &im) :
 			       lower_concrete(d, file, b, &a, roots, &im);
 	if (!err && o->passes && !global)
 		err = keep_passes(o->passes, &im);
@@ -271,7 +271,7 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 	if (err || goal_diags_errors(d))
 		goto out;
 	if (o->nranks) {
-		err = concretise(d, file, &s, args, count, o, image, size);
+		err = concretise(d, file, &b, &s, args, count, o, image, size);
 		goto out;
 	}
 	for (uint32_t i = 0; i < b.nparams && !err; i++) {
