@@ -66,37 +66,45 @@ void engine_fini(struct engine *e)
 	e->ops = NULL;
 }
 
-static inline void release(struct engine *e, uint32_t from, uint32_t n)
+/* Takes a step off n successors; those that became ready are put behind tail, which moves. */
+static inline uint32_t release(struct engine *e, uint32_t from, uint32_t n, uint32_t tail)
 {
 	if (!n)
-		return;
+		return tail;
 	for (const uint32_t *s = e->succ + from, *end = s + n; s < end; s++) {
 		struct engine_op *op = &e->ops[*s];
 
 		if (--op->wait == 0) {
 			op->wait = op->need;
-			e->ready[e->tail++] = *s;
+			e->ready[tail++] = *s;
 		}
 	}
+	return tail;
 }
 
-int engine_issue(struct engine *e)
+/* Issues what is ready from head to tail: kept in registers, as the first op's store is what a peer waits for. */
+static inline int issue(struct engine *e, uint32_t head, uint32_t tail)
 {
-	while (e->head != e->tail) {
-		uint32_t i = e->ready[e->head++];
-		const struct engine_op *op = &e->ops[i];
-		int rc;
+	int rc = 0;
 
-		release(e, op->started, op->nstarted);
+	while (head != tail && rc >= 0) {
+		const struct engine_op *op = &e->ops[e->ready[head++]];
+
+		tail = release(e, op->started, op->nstarted, tail);
 		rc = op->how.issue(e, op->what);
-		if (rc < 0)
-			return rc;
-		if (rc)
-			release(e, op->done, op->ndone);
-		else
-			e->active[e->nactive++] = i;
+		if (rc > 0)
+			tail = release(e, op->done, op->ndone, tail);
+		else if (rc == 0)
+			e->active[e->nactive++] = e->ready[head - 1];
 	}
-	return !e->nactive; /* then nothing is left that could make others ready: there are no cycles */
+	e->head = head;
+	e->tail = tail;
+	return rc < 0 ? rc : !e->nactive; /* none: nothing is left that could make others ready, there are no cycles */
+}
+
+int engine_start(struct engine *e)
+{
+	return issue(e, 0, e->nroots);
 }
 
 int engine_progress(struct engine *e)
@@ -106,7 +114,7 @@ int engine_progress(struct engine *e)
 	for (uint32_t k = 0;;) {
 		const struct engine_op *op;
 
-		if (e->head != e->tail && (rc = engine_issue(e)) < 0)
+		if (e->head != e->tail && (rc = issue(e, e->head, e->tail)) < 0)
 			return rc;
 		/* Polls until one completes, which may make others ready. */
 		do {
@@ -118,7 +126,7 @@ int engine_progress(struct engine *e)
 		if (rc < 0)
 			return rc;
 		e->active[--k] = e->active[--e->nactive];
-		release(e, op->done, op->ndone);
+		e->tail = release(e, op->done, op->ndone, e->tail);
 	}
 }
 

@@ -29,7 +29,7 @@ struct engine {
 	struct engine_op *ops;
 	uint32_t nops;
 	uint32_t head, tail; /* of ready */
-	uint32_t nactive;
+	uint32_t nactive; /* 0 between epochs */
 	uint32_t nroots;
 	uint32_t *ready; /* queue: every op enters once per epoch; those that wait for nothing are its head for ever */
 	uint32_t *active; /* issued, not complete */
@@ -38,17 +38,24 @@ struct engine {
 
 int engine_init(struct engine *e, const struct be_bind *b);
 void engine_fini(struct engine *e);
-/* Arms an epoch; engine_issue is to follow. */
-static inline void engine_start(struct engine *e)
-{
-	e->head = e->nactive = 0;
-	e->tail = e->nroots;
-}
-
-/* Issues what is ready: 1 when all ops are complete, 0 if not yet, or -ERR_x. */
-int engine_issue(struct engine *e);
-/* Issues what is ready and polls what is active: 1 when all ops are complete, 0 if not yet, or -ERR_x. */
+/* Begins an epoch, when the last one is complete: issues what is ready. 1 when all ops are complete, 0 if not yet, or
+ * -ERR_x. */
+int engine_start(struct engine *e);
+/* Issues what is ready and polls what is active; returns the same. */
 int engine_progress(struct engine *e);
+/* The same when one op is active and none is ready, as engine_progress may have left it. */
+static inline int engine_progress_last(struct engine *e)
+{
+	const struct engine_op *op = &e->ops[e->active[0]];
+	int rc;
+
+	if (op->ndone)
+		return engine_progress(e);
+	rc = op->how.poll(e, op->what);
+	if (rc > 0)
+		e->nactive = 0;
+	return rc;
+}
 /* The enum be_state of each op. */
 void engine_states(const struct engine *e, uint8_t *state);
 

@@ -96,11 +96,17 @@ static void progress(struct mpix_sched_request *mine)
 	drive_others(mine);
 }
 
-/* Takes it from who is still making progress on it. */
-static inline void hold(struct mpix_sched_request *req)
+static __attribute__((noinline, cold)) void hold_in_time(struct mpix_sched_request *req)
 {
 	while (!rt_take(req))
 		rt_relax(0, 1);
+}
+
+/* Takes it from who is still making progress on it. */
+static inline void hold(struct mpix_sched_request *req)
+{
+	if (!rt_take(req))
+		hold_in_time(req);
 }
 
 /* Why a request is not between epochs. */
@@ -195,7 +201,7 @@ static void look(struct mpix_sched_request *req)
 }
 
 /* The end of an epoch: a request that the caller has taken can be started again, and is given back. */
-static int conclude(struct mpix_sched_request *req)
+static inline int conclude(struct mpix_sched_request *req)
 {
 	int err = atomic_load_explicit(&req->err, memory_order_relaxed);
 

@@ -51,37 +51,60 @@ static inline bool has_credit(const struct sm_bound *s, struct sm_msg *m)
 	return *m->known + 1 >= s->epoch;
 }
 
-/* ---- eager ---- */
+/* ---- eager ----
+ *
+ * A message without bytes needs no register saved: what has some is a function of its own. */
 
-static int send_eager(struct engine *e, void *what)
+static inline struct sm_slot *slot_of(const struct sm_bound *s, const struct sm_msg *m)
 {
-	struct sm_bound *s = sm_of(e);
-	struct sm_msg *m = what;
-	struct sm_slot *slot = m->slot[s->epoch & 1];
+	return m->slot[s->epoch & 1];
+}
 
-	if (!has_credit(s, m))
-		return 0;
-	if (m->bytes)
-		pack(s, m, 0, m->bytes, slot->payload);
+static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m)
+{
 	/* The payload is visible before its number; pairs with the load in recv_eager. */
-	atomic_store_explicit(&slot->seq, s->epoch, memory_order_release);
+	atomic_store_explicit(&slot_of(s, m)->seq, s->epoch, memory_order_release);
 	if (m->asks) /* the next epoch's credit, while nobody waits for the answer */
 		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
 	return 1;
 }
 
-static int recv_eager(struct engine *e, void *what)
+static __attribute__((noinline)) int send_bytes(const struct sm_bound *s, struct sm_msg *m)
 {
-	struct sm_bound *s = sm_of(e);
-	struct sm_msg *m = what;
-	struct sm_slot *slot = m->slot[s->epoch & 1];
+	pack(s, m, 0, m->bytes, slot_of(s, m)->payload);
+	return announce_slot(s, m);
+}
 
-	if (atomic_load_explicit(&slot->seq, memory_order_acquire) != s->epoch)
+static int send_eager(struct engine *e, void *what)
+{
+	const struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+
+	if (!has_credit(s, m))
 		return 0;
-	if (m->bytes)
-		unpack(s, m, 0, m->bytes, slot->payload);
+	return m->bytes ? send_bytes(s, m) : announce_slot(s, m);
+}
+
+static inline int take_credit(const struct sm_bound *s, const struct sm_msg *m)
+{
 	*m->known = s->epoch; /* it sent, so it has started */
 	return 1;
+}
+
+static __attribute__((noinline)) int recv_bytes(const struct sm_bound *s, struct sm_msg *m)
+{
+	unpack(s, m, 0, m->bytes, slot_of(s, m)->payload);
+	return take_credit(s, m);
+}
+
+static int recv_eager(struct engine *e, void *what)
+{
+	const struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+
+	if (atomic_load_explicit(&slot_of(s, m)->seq, memory_order_acquire) != s->epoch)
+		return 0;
+	return m->bytes ? recv_bytes(s, m) : take_credit(s, m);
 }
 
 /* ---- staged ---- */
@@ -336,14 +359,13 @@ const struct engine_how sm_how_recv[SM_MODES] = {
 	[SM_STAGED] = { recv_staged_issue, recv_staged },
 };
 
-const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op, uint64_t *value)
+const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op)
 {
 	const struct sm_msg *m = &s->msgs[op];
 	bool recv = s->b.ops[op].kind == BIN_OP_RECV;
 
 	if (!sm_is_message(&s->b.ops[op]))
 		return NULL;
-	*value = s->epoch;
 	if (m->mode == SM_EAGER && recv)
 		return &m->slot[s->epoch & 1]->seq;
 	if (m->mode == SM_PULL && recv && !m->begun)

@@ -24,7 +24,8 @@ uint64_t sm_now_ns(void)
 
 /* ---- ops that concern this rank alone ---- */
 
-/* A calc keeps the rank busy, one after the other, but not the progress of its messages. */
+/* A calc keeps the rank busy, one after the other, but not the progress of its messages. Those of epochs before are
+ * over. */
 static int calc_issue(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
@@ -143,11 +144,9 @@ static int start(struct be_bound *bound, uint64_t epoch)
 	struct sm_bound *s = to_sm(bound);
 
 	s->epoch = epoch;
-	s->busy = 0;
-	engine_start(&s->engine);
 	/* What was read of the last epoch has been read before this; pairs with the load in has_credit. */
 	atomic_store_explicit(&s->head->started, epoch, memory_order_release);
-	return engine_issue(&s->engine);
+	return engine_start(&s->engine);
 }
 
 static int progress(struct be_bound *bound, unsigned spins)
@@ -155,14 +154,13 @@ static int progress(struct be_bound *bound, unsigned spins)
 	struct sm_bound *s = to_sm(bound);
 	int rc = engine_progress(&s->engine);
 	const _Atomic uint64_t *word;
-	uint64_t value;
 
 	if (rc || !spins || s->engine.nactive != 1)
 		return rc;
-	word = sm_watch(s, s->engine.active[0], &value);
+	word = sm_watch(s, s->engine.active[0]);
 	for (; word && spins; spins--) {
-		if (atomic_load_explicit(word, memory_order_relaxed) >= value)
-			return engine_progress(&s->engine); /* looks again, in the right order */
+		if (atomic_load_explicit(word, memory_order_relaxed) >= s->epoch)
+			return engine_progress_last(&s->engine); /* looks again, in the right order */
 		be_pause();
 	}
 	return 0;

@@ -133,8 +133,8 @@ static inline struct sm_bound *sm_of(struct engine *e)
 
 /* move.c: how a message of each mode is carried out */
 extern const struct engine_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];
-/* The word that an issued op waits for, and the value that it has to reach; NULL: not a single one. */
-const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op, uint64_t *value);
+/* The word that has to reach the epoch before an issued op can go on; NULL: not a single one. */
+const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op);
 /* What an issued message waits for, in words. */
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
 
