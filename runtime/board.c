@@ -28,21 +28,33 @@ size_t rt_board_size(uint32_t ranks)
 	return sizeof(struct rt_board) + ranks * sizeof(struct rt_slot);
 }
 
+uint64_t rt_board_seq(const struct rt_board *b, uint32_t rank)
+{
+	const struct rt_record *r = b->slots[rank].record;
+	uint64_t even = atomic_load(&r[0].seq), odd = atomic_load(&r[1].seq);
+
+	return even > odd ? even : odd;
+}
+
 int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size,
 		       void *out, unsigned spins, int (*idle)(void *arg), void *arg)
 {
-	memcpy(b->slots[rank].data[seq & 1], in, size);
+	struct rt_record *mine = &b->slots[rank].record[seq & 1];
+
+	memcpy(mine->data, in, size);
 	/* Pairs with the load below: who sees the number sees the record. */
-	atomic_store_explicit(&b->slots[rank].seq, seq, memory_order_release);
+	atomic_store_explicit(&mine->seq, seq, memory_order_release);
 	for (uint32_t r = 0; r < b->size; r++) {
-		for (unsigned turn = 0; atomic_load_explicit(&b->slots[r].seq, memory_order_acquire) < seq; turn++) {
-			int err = turn & 63 ? 0 : idle(arg);
+		const struct rt_record *theirs = &b->slots[r].record[seq & 1];
+
+		for (unsigned turn = 0; atomic_load_explicit(&theirs->seq, memory_order_acquire) < seq; turn++) {
+			int err = ~turn & 63 ? 0 : idle(arg);
 
 			if (err)
 				return err;
 			rt_relax(turn, spins);
 		}
-		memcpy((char *)out + r * size, b->slots[r].data[seq & 1], size);
+		memcpy((char *)out + r * size, theirs->data, size);
 	}
 	return 0;
 }

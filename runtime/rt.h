@@ -46,11 +46,15 @@ void rt_heap_unbind(struct rt_heap *h, uint64_t off);
 
 /* ---- board: where the ranks of a group meet (board.c) ---- */
 
-struct rt_slot {
-	_Alignas(64) _Atomic uint64_t seq; /* writer: its rank */
-	_Atomic uint32_t joined; /* the rank holds its lock */
+struct rt_record { /* a short one lies in the line of its number */
+	_Alignas(64) _Atomic uint64_t seq;
+	char data[HOST_RECORD];
+};
+
+struct rt_slot { /* writer: its rank */
+	struct rt_record record[2]; /* by parity of the round */
+	_Alignas(64) _Atomic uint32_t joined; /* the rank holds its lock */
 	_Atomic uint32_t left; /* the rank has freed its group */
-	_Alignas(64) char data[2][HOST_RECORD];
 };
 
 struct rt_board {
@@ -61,6 +65,8 @@ struct rt_board {
 };
 
 size_t rt_board_size(uint32_t ranks);
+/* The last round that a rank has written. */
+uint64_t rt_board_seq(const struct rt_board *b, uint32_t rank);
 /* All ranks' records of round seq (1, 2, …). spins: as for rt_relax. idle is called while waiting; not 0: give up with that. */
 int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size,
 		       void *out, unsigned spins, int (*idle)(void *arg), void *arg);

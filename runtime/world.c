@@ -59,7 +59,7 @@ static int from_goalrun(MPIX_Sched_ctx ctx, long fd, MPIX_Sched_group *group)
 	if (b.board == MAP_FAILED)
 		return -rt_sys_error(ctx, "mmap");
 	/* Where this process stands on the board: it may have made its world before. */
-	b.seq = atomic_load(&b.board->slots[rank].seq);
+	b.seq = rt_board_seq(b.board, rank);
 	rc = MPIX_Sched_group_create(ctx, (int)rank, (int)size, boot_allgather, &b, group);
 	if (rc && atomic_load(&b.board->failed))
 		rc = -rt_error(ctx, -ERR_DEAD, "rank %u died", atomic_load(&b.board->failed) - 1);
