@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a backend offers to the runtime, and what it may call there.
  *
- * The life of a bound schedule: bind (collective) -> start -> progress until it says complete -> start …
+ * The life of a bound schedule: make -> bind (collective) -> start -> progress until it says complete -> start …
  * -> unbind. The runtime calls start and progress from one thread at a time. */
 #ifndef BACKENDS_BACKEND_H
 #define BACKENDS_BACKEND_H
@@ -63,16 +63,23 @@ struct be_bound {
 	const struct be_ops *ops;
 };
 
+/* What each rank tells all others when it has made its part, so that they find the rest. */
+struct be_place {
+	uint64_t off, size; /* in the rank's heap; or as the backend likes */
+};
+
 /* Where an op stands in the epoch. */
 enum be_state { BE_DONE, BE_WAITS, BE_READY, BE_ISSUED };
 
 /* Backends that are built are in be_backends[], the others only by name. */
 struct be_ops {
 	const char *name;
-	/* Collective: settles matching, addresses and slots. Returns the same on all ranks. Errors are told
-	 * by host_error. */
-	int (*bind)(const struct be_bind *b, struct be_bound **out);
-	/* Local. Called when the request is not active, or its group has failed. NULL is harmless. */
+	/* Local: the part of binding that needs no other rank. Errors are told by host_error; *out is for unbind then. */
+	int (*make)(const struct be_bind *b, struct be_bound **out, struct be_place *place);
+	/* Collective, when all ranks have made theirs: settles matching, addresses and slots. host_place has what they
+	 * told. Returns the same on all ranks; errors are told by host_error. */
+	int (*bind)(struct be_bound *bound);
+	/* Local. Called when the request is not active, its group has failed, or binding did. NULL is harmless. */
 	void (*unbind)(struct be_bound *bound);
 	/* Local; never waits. Runs what can be run. epoch counts from 1. */
 	int (*start)(struct be_bound *bound, uint64_t epoch);
@@ -119,6 +126,8 @@ void *host_room(struct be_group *g);
 /* Agrees on an error: 0 when it is 0 on all ranks, else that of the lowest rank that has one, with its
  * text, on all ranks. */
 int host_agree(struct be_group *g, int err);
+/* What a rank's make told; until the first exchange in bind. */
+const struct be_place *host_place(struct be_group *g, uint32_t rank);
 /* Zeroed, 64-byte aligned memory of this rank's heap, and its offset for peers; NULL when there is none. */
 void *host_alloc(struct be_group *g, size_t size, uint64_t *off);
 /* Gives a block back at once: no peer may touch it any more. NULL is harmless. */
@@ -137,5 +146,7 @@ int host_direct_allowed(struct be_group *g);
 __attribute__((format(printf, 3, 4))) int host_error(struct be_group *g, int err, const char *fmt, ...);
 /* The group has lost a rank: later calls fail, on all ranks. */
 int host_died(struct be_group *g, uint32_t rank);
+/* Whether it has: then ranks may not have come equally far in what is collective. */
+bool host_lost(const struct be_group *g);
 
 #endif

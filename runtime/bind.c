@@ -10,14 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What must be the same on all ranks. */
+/* What must be the same on all ranks, and where each has its part. With the number of the round it is one line of
+ * the board. */
 struct contract {
 	int err; /* of this rank's own part */
 	uint32_t schedule; /* checksum of the image */
 	uint32_t version;
-	uint64_t count; /* basic elements */
 	uint32_t basic, op;
+	uint64_t count; /* basic elements */
 	uint64_t params;
+	struct be_place place;
 };
 
 static const struct {
@@ -40,12 +42,20 @@ static int compare(struct be_group *g, const struct contract *mine)
 	for (uint32_t r = 0; r < g->size && !err; r++)
 		if (all[r].err)
 			return host_agree(g, mine->err);
-	for (uint32_t r = 1; r < g->size && !err; r++)
+	for (uint32_t r = 1; r < g->size && !err; r++) {
+		if (!memcmp(&all[r], &all[0], offsetof(struct contract, place)))
+			continue;
 		for (size_t i = 0; i < sizeof clauses / sizeof *clauses && !err; i++)
 			if (memcmp((const char *)&all[r] + clauses[i].off, (const char *)&all[0] + clauses[i].off,
 				   clauses[i].size) != 0)
 				err = host_error(g, -ERR_MISMATCH, "rank %u %s than rank 0", r, clauses[i].what);
+	}
 	return err;
+}
+
+const struct be_place *host_place(struct be_group *g, uint32_t rank)
+{
+	return &((const struct contract *)host_room(g))[rank].place;
 }
 
 /* ---- arguments ---- */
@@ -368,12 +378,28 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 	return err ? err : prepare_reduce(req, bind);
 }
 
+static int make(struct mpix_sched_request *req, struct be_place *place)
+{
+	const struct be_bind b = { .group = req->group,
+				   .rank = req->group->rank,
+				   .size = req->group->size,
+				   .ops = req->rank.ops,
+				   .nops = req->rank.nops,
+				   .dep_at = req->rank.dep_at,
+				   .deps = req->rank.deps,
+				   .buffers = req->buffers,
+				   .layout = &req->type->layout,
+				   .reduce = req->op ? reduce_user : reduce_kernel,
+				   .reduce_arg = req };
+
+	return req->be->make(&b, &req->bound, place);
+}
+
 int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
 	    struct mpix_sched_request **out)
 {
 	struct mpix_sched_request *req = mem_calloc(1, sizeof *req);
 	struct contract c = { 0 };
-	struct be_bind b;
 	bool known;
 	int err;
 
@@ -393,21 +419,9 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	err = VEC_PUSH(&req->ctx->requests, req);
 	pthread_mutex_unlock(&req->ctx->lock);
 	c.err = err ? rt_fail(g->ctx, err) : prepare(req, bind, &c);
+	c.err = c.err ? c.err : make(req, &c.place);
 	err = compare(g, &c);
-	if (!err) {
-		b = (struct be_bind){ .group = g,
-				      .rank = g->rank,
-				      .size = g->size,
-				      .ops = req->rank.ops,
-				      .nops = req->rank.nops,
-				      .dep_at = req->rank.dep_at,
-				      .deps = req->rank.deps,
-				      .buffers = req->buffers,
-				      .layout = &req->type->layout,
-				      .reduce = req->op ? reduce_user : reduce_kernel,
-				      .reduce_arg = req };
-		err = req->be->bind(&b, &req->bound);
-	}
+	err = err ? err : req->be->bind(req->bound);
 	if (err) {
 		rt_unbind(req);
 		return err;

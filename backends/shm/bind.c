@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Connecting: every rank publishes its block, finds the other ends of its messages in those of its peers,
- * and, as the receiver, chooses how each message travels. Three exchanges. */
+ * and, as the receiver, chooses how each message travels. One exchange, in which all learn that nothing is in the
+ * way; one more where a receiver has made rings, as a sender may fail to reach them. */
 #include "backends/shm/sm.h"
 
 #include "util/err.h"
@@ -19,6 +20,8 @@ static size_t slot_size(uint64_t bytes)
 {
 	return up(sizeof(struct sm_slot) + bytes);
 }
+
+#define PREFETCH (4 * SM_LINE) /* of a block: its head and the first entries */
 
 /* What the peer writes for a message. */
 static size_t cell_size(bool send, uint64_t bytes)
@@ -71,58 +74,68 @@ static void list_messages(const struct sm_bound *s, struct sm_entry *entries, ui
 	}
 }
 
-/* Makes this rank's block. */
-static int publish(struct sm_bound *s, uint64_t *off)
+int sm_publish(struct sm_bound *s, struct be_place *place)
 {
 	const struct be_bind *b = &s->b;
-	size_t cells, size = 0;
+	int allowed = host_direct_allowed(b->group);
+	bool large = false;
+	size_t cells;
 	uint32_t n = 0;
 
+	if (allowed < 0)
+		return allowed;
 	for (uint32_t i = 0; i < b->nops; i++) {
+		uint64_t bytes = b->ops[i].len * b->layout->basic;
+
 		if (!sm_is_message(&b->ops[i]))
 			continue;
 		if (b->ops[i].peer == BIN_ANY || b->ops[i].tag == BIN_ANY)
 			return host_error(b->group, -ERR_UNSUPPORTED,
 					  "op %u has a wildcard: messages are matched before they run", i);
-		size += cell_size(b->ops[i].kind == BIN_OP_SEND, b->ops[i].len * b->layout->basic);
+		if (bytes / SM_CHUNK >= UINT32_MAX)
+			return host_error(b->group, -ERR_RANGE, "op %u moves too many bytes", i);
+		large |= bytes > SM_EAGER_MAX;
+		place->size += cell_size(b->ops[i].kind == BIN_OP_SEND, bytes);
 		n++;
 	}
 	/* Staggered, or the words of two ranks would lie at the same place of their pages: what was stored to
 	 * one and has not left the core would then hold up loads of the other. */
 	cells = up(sizeof *s->head + n * sizeof *s->head->entries) + b->rank % 8 * 4 * SM_LINE;
-	size += cells;
-	s->head = host_alloc(b->group, size, off);
+	place->size += cells;
+	s->head = host_alloc(b->group, place->size, &place->off);
 	if (!s->head)
-		return host_error(b->group, -ERR_NOMEM, "no %zu bytes of shared memory for %u messages", size, n);
-	s->head->size = size;
-	s->head->token = (uint64_t)(uintptr_t)s ^ sm_now_ns();
+		return host_error(b->group, -ERR_NOMEM, "no %zu bytes of shared memory for %u messages",
+				  (size_t)place->size, n);
 	s->head->nentries = n;
+	s->head->allowed = allowed;
+	s->head->address = (uint64_t)(uintptr_t)s->head;
+	s->head->token = large ? s->head->address ^ sm_now_ns() : 0; /* nobody asks for it */
 	list_messages(s, s->head->entries, n, cells);
 	return 0;
 }
 
-struct record {
-	int err;
-	int allowed; /* the user lets others read this rank's private memory */
-	uint64_t off, address, token; /* of its block */
-};
-
-static int reach_peers(struct sm_bound *s, const struct record *all)
+/* Finds the blocks of the peers, and counts them as users of this rank's. */
+static int reach_peers(struct sm_bound *s)
 {
 	struct be_group *g = s->b.group;
+	uint32_t users = 1;
 
 	for (uint32_t i = 0; i < s->head->nentries; i++) {
 		uint32_t p = s->head->entries[i].peer;
-		struct sm_head *h;
+		const struct be_place *place = host_place(g, p);
+		char *h;
 
 		if (s->peers[p])
 			continue;
-		h = host_peer(g, p, all[p].off, sizeof *h);
-		h = h ? host_peer(g, p, all[p].off, h->size) : NULL;
+		h = host_peer(g, p, place->off, place->size);
 		if (!h)
 			return host_error(g, -ERR_SYS, "the heap of rank %u cannot be mapped", p);
-		s->peers[p] = h;
+		for (size_t at = 0; at < PREFETCH && at < place->size; at += SM_LINE)
+			__builtin_prefetch(h + at);
+		s->peers[p] = (struct sm_head *)(void *)h;
+		users += p != s->b.rank;
 	}
+	atomic_store_explicit(&s->head->users, users, memory_order_relaxed);
 	return 0;
 }
 
@@ -134,73 +147,33 @@ static struct sm_entry *partner(const struct sm_bound *s, const struct sm_entry 
 	return h->nentries ? bsearch(&key, h->entries, h->nentries, sizeof key, by_channel) : NULL;
 }
 
-static int match(struct sm_bound *s)
-{
-	for (uint32_t i = 0; i < s->head->nentries; i++) {
-		const struct sm_entry *e = &s->head->entries[i], *other = partner(s, e);
-		const char *verb = e->send ? "send to" : "recv from";
-
-		if (!other)
-			return host_error(s->b.group, -ERR_UNMATCHED, "op %u, a %s rank %u with tag %u, has no partner",
-					  e->op, verb, e->peer, e->tag);
-		if (other->bytes != e->bytes)
-			return host_error(s->b.group, -ERR_MISMATCH,
-					  "op %u, a %s rank %u, has %llu bytes, its partner %llu", e->op, verb,
-					  e->peer, (unsigned long long)e->bytes,
-					  (unsigned long long)other->bytes);
-	}
-	return 0;
-}
-
 /* Whether this rank can read the private memory of another. */
-static bool probe(const struct sm_bound *s, const struct record *all, uint32_t peer)
+static bool probe(const struct sm_bound *s, uint32_t peer)
 {
-	uint64_t token = 0, address = all[peer].address + offsetof(struct sm_head, token);
+	const struct sm_head *h = s->peers[peer];
+	uint64_t token = 0;
 	struct iovec local = { &token, sizeof token };
-	struct iovec remote = { (void *)(uintptr_t)address, sizeof token };
+	struct iovec remote = { (void *)(uintptr_t)(h->address + offsetof(struct sm_head, token)), sizeof token };
 
-	if (!all[peer].allowed || !all[s->b.rank].allowed)
+	if (!h->allowed || !s->head->allowed)
 		return false;
 	if (host_same_process(s->b.group, peer))
 		return true;
 	return process_vm_readv(host_pid(s->b.group, peer), &local, 1, &remote, 1, 0) == sizeof token &&
-	       token == all[peer].token;
+	       token == h->token;
 }
 
-/* How the messages to this rank travel; the senders read it in its block. */
-static int choose(struct sm_bound *s, const struct record *all)
+/* How a long message to this rank travels; the sender reads it in this rank's block. */
+static void choose(const struct sm_bound *s, struct sm_entry *recv, const struct sm_entry *send)
 {
-	uint32_t probed = UINT32_MAX;
-	bool direct = false;
-	size_t total = 0;
-	uint64_t off;
+	const struct sm_entry *last = recv > s->head->entries ? recv - 1 : NULL;
 
-	for (uint32_t i = 0; i < s->head->nentries; i++) {
-		struct sm_entry *e = &s->head->entries[i];
-		const struct sm_entry *send;
-
-		if (e->send || e->bytes <= SM_EAGER_MAX)
-			continue;
-		send = partner(s, e);
-		if (e->peer != probed) /* they are sorted */
-			direct = probe(s, all, e->peer);
-		probed = e->peer;
-		e->direct = direct;
-		e->mode = send->contiguous && (send->heap || direct) ? SM_PULL : SM_STAGED;
-		if (e->mode == SM_STAGED) {
-			e->ring = total;
-			total += SM_RING * SM_CHUNK;
-		}
-	}
-	if (!total)
-		return 0;
-	s->rings = host_alloc(s->b.group, total, &off);
-	if (!s->rings)
-		return host_error(s->b.group, -ERR_NOMEM, "no %zu bytes of shared memory for slots", total);
-	for (uint32_t i = 0; i < s->head->nentries; i++)
-		if (s->head->entries[i].mode == SM_STAGED)
-			s->head->entries[i].ring += off;
-	return 0;
+	/* They are sorted: the peer may have been asked. */
+	if (last && !last->send && last->peer == recv->peer && last->bytes > SM_EAGER_MAX)
+		recv->direct = last->direct;
+	else
+		recv->direct = probe(s, recv->peer);
+	recv->mode = send->contiguous && (send->heap || recv->direct) ? SM_PULL : SM_STAGED;
 }
 
 /* Whether the receiver, who expects to read what is announced, cannot read these bytes. */
@@ -228,9 +201,8 @@ static void settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buff
 		m->place = (struct sm_place){ (uint64_t)(uintptr_t)m->bounce, m->bounce_off + 1 };
 }
 
-static int connect_message(struct sm_bound *s, const struct sm_entry *mine)
+static void connect_message(struct sm_bound *s, const struct sm_entry *mine, const struct sm_entry *other)
 {
-	const struct sm_entry *other = partner(s, mine);
 	const struct sm_entry *send = mine->send ? mine : other, *recv = mine->send ? other : mine;
 	char *own = (char *)s->head, *theirs = (char *)s->peers[mine->peer];
 	char *sender = mine->send ? own : theirs, *receiver = mine->send ? theirs : own;
@@ -251,90 +223,126 @@ static int connect_message(struct sm_bound *s, const struct sm_entry *mine)
 	if (mine->bytes <= SM_EAGER_MAX) {
 		m->slot[0] = (struct sm_slot *)(void *)(receiver + recv->cell);
 		m->slot[1] = (struct sm_slot *)(void *)(receiver + recv->cell + slot_size(mine->bytes));
-		return 0;
+		return;
 	}
-	if (mine->bytes / SM_CHUNK >= UINT32_MAX)
-		return host_error(s->b.group, -ERR_RANGE, "op %u moves too many bytes", mine->op);
 	m->chunks = (uint32_t)((mine->bytes + SM_CHUNK - 1) / SM_CHUNK);
 	m->in = (struct sm_in *)(void *)(receiver + recv->cell);
 	m->out = (struct sm_out *)(void *)(sender + send->cell);
-	if (m->mode == SM_STAGED) {
-		m->ring = host_peer(s->b.group, mine->send ? mine->peer : s->b.rank, recv->ring,
-				     SM_RING * SM_CHUNK);
+}
+
+/* Matches all messages. The short ones are connected then; of the long ones to this rank it is known how they
+ * travel. */
+static int match(struct sm_bound *s)
+{
+	for (uint32_t i = 0; i < s->head->nentries; i++) {
+		struct sm_entry *e = &s->head->entries[i];
+		const struct sm_entry *other = partner(s, e);
+
+		if (!other)
+			return host_error(s->b.group, -ERR_UNMATCHED, "op %u, a %s rank %u with tag %u, has no partner",
+					  e->op, e->send ? "send to" : "recv from", e->peer, e->tag);
+		if (other->bytes != e->bytes)
+			return host_error(s->b.group, -ERR_MISMATCH,
+					  "op %u, a %s rank %u, has %llu bytes, its partner %llu", e->op,
+					  e->send ? "send to" : "recv from", e->peer,
+					  (unsigned long long)e->bytes, (unsigned long long)other->bytes);
+		if (e->bytes <= SM_EAGER_MAX)
+			connect_message(s, e, other);
+		else if (!e->send)
+			choose(s, e, other);
+	}
+	return 0;
+}
+
+/* Rings for the messages to this rank that need them. */
+static int make_rings(struct sm_bound *s)
+{
+	size_t total = 0;
+	uint64_t off;
+
+	for (uint32_t i = 0; i < s->head->nentries; i++)
+		total += s->head->entries[i].mode == SM_STAGED ? SM_RING * SM_CHUNK : 0;
+	if (!total)
+		return 0;
+	s->rings = host_alloc(s->b.group, total, &off);
+	if (!s->rings)
+		return host_error(s->b.group, -ERR_NOMEM, "no %zu bytes of shared memory for slots", total);
+	for (uint32_t i = 0; i < s->head->nentries; i++)
+		if (s->head->entries[i].mode == SM_STAGED) {
+			s->head->entries[i].ring = off;
+			off += SM_RING * SM_CHUNK;
+		}
+	return 0;
+}
+
+/* Connects the long messages, now that all receivers have chosen. */
+static void connect_long(struct sm_bound *s)
+{
+	for (uint32_t i = 0; i < s->head->nentries; i++)
+		if (s->head->entries[i].bytes > SM_EAGER_MAX)
+			connect_message(s, &s->head->entries[i], partner(s, &s->head->entries[i]));
+}
+
+static int reach_rings(struct sm_bound *s)
+{
+	for (uint32_t i = 0; i < s->head->nentries; i++) {
+		const struct sm_entry *mine = &s->head->entries[i];
+		struct sm_msg *m = &s->msgs[mine->op];
+
+		if (m->mode != SM_STAGED)
+			continue;
+		m->ring = mine->send ? host_peer(s->b.group, mine->peer, partner(s, mine)->ring, SM_RING * SM_CHUNK) :
+				       host_peer(s->b.group, s->b.rank, mine->ring, SM_RING * SM_CHUNK);
 		if (!m->ring)
 			return host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", mine->peer);
 	}
 	return 0;
 }
 
-static int connect_all(struct sm_bound *s)
+/* Exchanges how it went: an error on any rank is one on all. some: whether a rank has said so. */
+static int agree(struct sm_bound *s, int err, bool *some)
 {
-	int err = 0;
+	struct be_group *g = s->b.group;
+	struct opinion {
+		int err, some;
+	} mine = { err, *some };
+	const struct opinion *all = host_room(g);
+	int rc = host_allgather(g, &mine, sizeof mine, host_room(g));
 
-	for (uint32_t i = 0; i < s->head->nentries && !err; i++)
-		err = connect_message(s, &s->head->entries[i]);
-	return err;
-}
-
-/* Exchanges records; an error on any rank is one on all. */
-static int exchange(struct be_group *g, uint32_t size, struct record *mine, int err, struct record **all)
-{
-	int rc;
-
-	*all = host_room(g);
-	mine->err = err;
-	rc = host_allgather(g, mine, sizeof *mine, *all);
-	for (uint32_t r = 0; r < size && !rc; r++)
-		if ((*all)[r].err)
+	for (uint32_t r = 0; r < s->b.size && !rc; r++) {
+		if (all[r].err)
 			return host_agree(g, err);
+		*some |= all[r].some != 0;
+	}
 	return rc;
 }
 
-static int connect_ranks(const struct be_bind *b, struct sm_bound *s, int err)
+int sm_connect(struct sm_bound *s)
 {
-	struct record mine = { .allowed = host_direct_allowed(b->group) }, *all;
+	int err = reach_peers(s);
+	bool rings;
 
-	if (!err)
-		err = mine.allowed < 0 ? mine.allowed : publish(s, &mine.off);
-	if (!err) {
-		mine.address = (uint64_t)(uintptr_t)s->head;
-		mine.token = s->head->token;
-	}
-	err = exchange(b->group, b->size, &mine, err, &all);
-	if (err)
-		return err;
-	err = reach_peers(s, all);
 	err = err ? err : match(s);
-	err = err ? err : choose(s, all);
-	err = exchange(b->group, b->size, &mine, err, &all);
+	err = err ? err : make_rings(s);
+	rings = s->rings != NULL;
+	err = agree(s, err, &rings);
 	if (err)
 		return err;
-	err = connect_all(s);
-	if (!err) {
-		uint32_t users = 1;
-
-		for (uint32_t p = 0; p < b->size; p++)
-			users += s->peers[p] != NULL && p != b->rank;
-		atomic_store(&s->head->users, users);
-	}
-	return exchange(b->group, b->size, &mine, err, &all);
-}
-
-int sm_bind(const struct be_bind *b, struct sm_bound *s, int err)
-{
-	err = connect_ranks(b, s, err);
-	if (err && s && s->head) {
-		/* Nobody looks at the block any more; but where a rank died, others may still: it stays. */
-		atomic_store(&s->head->users, err == -ERR_DEAD ? 2 : 0);
-		memset(s->peers, 0, b->size * sizeof(struct sm_head *));
-	}
+	connect_long(s);
+	if (rings)
+		err = agree(s, reach_rings(s), &rings);
+	s->connected = !err;
 	return err;
 }
 
-void sm_unbind(struct sm_bound *s)
+#define USERS_STAY (UINT32_MAX / 2) /* more than there ever are */
+
+void sm_disconnect(struct sm_bound *s)
 {
+	if (!s->head)
+		return;
 	/* From here on this rank touches no block: peers' first, its own last. */
-	for (uint32_t i = 0; s->head && i < s->head->nentries; i++) {
+	for (uint32_t i = 0; i < s->head->nentries && s->connected; i++) {
 		const struct sm_entry *e = &s->head->entries[i];
 
 		if (e->peer == s->b.rank || !s->peers[e->peer])
@@ -342,13 +350,15 @@ void sm_unbind(struct sm_bound *s)
 		atomic_fetch_sub(&s->peers[e->peer]->users, 1);
 		s->peers[e->peer] = NULL;
 	}
-	for (uint32_t i = 0; s->msgs && i < s->b.nops; i++)
+	for (uint32_t i = 0; i < s->b.nops; i++)
 		host_free(s->b.group, s->msgs[i].bounce);
-	if (s->head) {
-		if (atomic_load(&s->head->users))
-			atomic_fetch_sub(&s->head->users, 1);
-		host_free_later(s->b.group, s->head, s->rings, &s->head->users);
-	}
+	/* Where all have failed to connect nobody looks at the block any more. But where a rank died others may have
+	 * come further than this one: then it stays. */
+	if (s->connected)
+		atomic_fetch_sub(&s->head->users, 1);
+	else
+		atomic_store(&s->head->users, host_lost(s->b.group) ? USERS_STAY : 0);
+	host_free_later(s->b.group, s->head, s->rings, &s->head->users);
 }
 
 /* Only addresses change: a sender tells them with each epoch. Bytes that the receiver could not read where

@@ -87,13 +87,13 @@ static void unbind(struct be_bound *bound)
 
 	if (!s)
 		return;
-	sm_unbind(s);
+	sm_disconnect(s);
 	engine_fini(&s->engine);
 	free(s->stage);
 	free(s);
 }
 
-static int make(const struct be_bind *b, struct sm_bound **out)
+static int make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
 {
 	/* One block for all that lives as long as the request. */
 	const size_t nops = b->nops, size = b->size;
@@ -101,9 +101,9 @@ static int make(const struct be_bind *b, struct sm_bound **out)
 						   size * (sizeof *s->peers + sizeof *s->known));
 	int err;
 
-	*out = s;
 	if (!s)
-		return -ERR_NOMEM;
+		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
+	*out = &s->base;
 	s->base.ops = &sm_ops;
 	s->b = *b;
 	s->msgs = (struct sm_msg *)(void *)(s + 1);
@@ -111,27 +111,19 @@ static int make(const struct be_bind *b, struct sm_bound **out)
 	s->known = s->deadline + nops;
 	s->peers = (struct sm_head **)(void *)(s->known + size);
 	s->stage = b->layout->contiguous ? NULL : mem_alloc(SM_CHUNK);
-	if (!b->layout->contiguous && !s->stage)
-		return -ERR_NOMEM;
-	err = engine_init(&s->engine, b);
-	for (uint32_t i = 0; i < b->nops && !err; i++) {
+	err = b->layout->contiguous || s->stage ? engine_init(&s->engine, b) : -ERR_NOMEM;
+	if (err)
+		return host_error(b->group, err, "%s", err_text(err));
+	for (uint32_t i = 0; i < b->nops; i++) {
 		s->engine.ops[i].how = how[b->ops[i].kind];
 		s->engine.ops[i].what = (void *)(uintptr_t)&b->ops[i];
 	}
-	return err;
+	return sm_publish(s, place);
 }
 
-static int bind(const struct be_bind *b, struct be_bound **out)
+static int bind(struct be_bound *bound)
 {
-	struct sm_bound *s;
-	int err = make(b, &s);
-
-	err = sm_bind(b, s, err ? host_error(b->group, err, "%s", err_text(err)) : 0);
-	if (err)
-		unbind(s ? &s->base : NULL);
-	else
-		*out = &s->base;
-	return err;
+	return sm_connect(to_sm(bound));
 }
 
 static int rebind(struct be_bound *bound, const struct be_buffer *buffers)
@@ -193,6 +185,7 @@ static void states(const struct be_bound *bound, uint8_t *state, const char **wh
 
 const struct be_ops sm_ops = {
 	.name = "shm",
+	.make = make,
 	.bind = bind,
 	.unbind = unbind,
 	.start = start,

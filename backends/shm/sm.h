@@ -46,11 +46,12 @@ struct sm_entry {
 
 struct sm_head {
 	_Alignas(SM_LINE) _Atomic uint64_t started; /* writer: this rank; readers: those who send to it */
-	_Alignas(SM_LINE) _Atomic uint32_t users; /* ranks that may still touch this block */
+	/* For binding and unbinding only: */
+	_Atomic uint32_t users; /* ranks that may still touch this block */
 	uint32_t nentries;
-	uint64_t size; /* of the block with all cells, bytes */
-	uint64_t token; /* tells whether a foreign address really is this block */
-	struct sm_entry entries[];
+	uint64_t address, token; /* of this block in its process, and what proves that it is the one */
+	bool allowed; /* the user lets others read this rank's private memory */
+	_Alignas(SM_LINE) struct sm_entry entries[];
 };
 
 /* Where bytes are. */
@@ -111,6 +112,7 @@ struct sm_bound {
 	struct engine engine;
 	struct be_bind b;
 	struct sm_head *head;
+	bool connected; /* all ranks are */
 	char *rings;
 	struct sm_msg *msgs; /* by op */
 	uint64_t *deadline; /* of calcs, by op, ns */
@@ -139,10 +141,12 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op);
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
 
 /* bind.c */
-/* Collective. err: what went wrong on this rank before; then s may be NULL. */
-int sm_bind(const struct be_bind *b, struct sm_bound *s, int err);
+/* Makes this rank's block. */
+int sm_publish(struct sm_bound *s, struct be_place *place);
+/* Collective. */
+int sm_connect(struct sm_bound *s);
 /* After a failed bind as well. */
-void sm_unbind(struct sm_bound *s);
+void sm_disconnect(struct sm_bound *s);
 int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers);
 
 uint64_t sm_now_ns(void);
