@@ -29,8 +29,8 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
 UTIL     := arena env err file mem options text
 LANG     := labels loc parse usual
 READER   := bin_read bin_check
-COMPILER := $(READER) bin_write checks compile events gen gen_expr gen_label ir lower_concrete lower_fault \
-            lower_plain lower_program match pass_reduce_deps passes race stream transform
+COMPILER := $(READER) bin_write checks collective compile definition events gen gen_expr gen_label gen_result ir \
+            lower_concrete lower_fault lower_plain lower_program match pass_reduce_deps passes race stream transform
 RUNTIME  := api bind board cpus ctx dump group heap kernels sched types world
 BACKENDS := backends engine layout shm/bind shm/move shm/shm
 REFERENCE := loop/loop
@@ -99,6 +99,12 @@ $(BUILD)/lang/%.lex.c: lang/%.l
 	@mkdir -p $(@D)
 	$(call say,FLEX)flex -o $@ $<
 
+# The definitions as a string.
+$(BUILD)/compiler/%.inc: compiler/%.goal
+	@mkdir -p $(@D)
+	$(call say,INC)sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< > $@
+
+$(BUILD)/compiler/definition.o: $(BUILD)/compiler/collectives.inc
 $(BUILD)/lang/plain.lex.o: $(BUILD)/lang/plain.tab.h
 $(BUILD)/lang/parametric.lex.o: $(BUILD)/lang/parametric.tab.h
 .SECONDARY:

@@ -24,8 +24,9 @@
 #include <stdint.h>
 
 #define BIN_MAGIC "\x89GSB\r\n\x1a\n"
-#define BIN_VERSION 1u
+#define BIN_VERSION 2u
 #define BIN_MIN_READER 1u
+#define BIN_RESULT_READER 2u /* of what has a result, is commutative, or may be in place */
 #define BIN_ANY UINT32_MAX
 #define BIN_NONE UINT32_MAX
 #define BIN_NOREG UINT16_MAX
@@ -60,7 +61,7 @@ enum bin_section_type {
 	BIN_S_LINES, /* uint32_t, the source line of each instruction; optional */
 	BIN_S_EXPRS, /* struct bin_expr */
 	BIN_S_CLASSES, /* struct bin_class */
-	BIN_S_DIR, /* struct bin_dir; rank r of variant v is entry v * nranks + r */
+	BIN_S_DIR, /* struct bin_dir; rank r of variant v is entry v * nranks + r; results come behind all of them */
 	BIN_S_RANKS, /* sections of ranks, see struct bin_rank */
 	BIN_S_OPDEBUG, /* uint32_t base[entries of DIR + 1], then struct bin_op_debug; optional */
 	BIN_S_TYPES
@@ -86,7 +87,8 @@ struct bin_section {
 #define BIN_F_PLAIN 2u /* every send and recv has bytes of its own: buffer 0 holds what the sends
 			  of the rank send, in file order, and buffer 1 what its recvs receive */
 #define BIN_F_ROOTS 4u /* concrete, with one variant for each root */
-#define BIN_F_FLAGS 7u
+#define BIN_F_COMMUTATIVE 8u /* only right for operations that commute */
+#define BIN_F_FLAGS 15u
 
 struct bin_meta {
 	uint32_t flags;
@@ -95,7 +97,8 @@ struct bin_meta {
 	uint32_t nlabels;
 	uint32_t name, implements, source, passes; /* strings; passes to run at bind, see compiler/passes.h */
 	uint32_t root; /* index of the parameter "root", or BIN_NONE */
-	uint32_t zero;
+	/* Of the result, 0: none. Parametric: where its program begins. Concrete: 1, and DIR has as many entries again. */
+	uint32_t result;
 	int64_t count; /* the only count that a concrete binary serves, or BIN_ANY_COUNT */
 };
 #define BIN_ANY_COUNT (-1)
@@ -233,6 +236,9 @@ struct bin_op {
 	uint64_t off[2], len; /* elements (bytes in plain GOAL); ns for calc */
 };
 
+/* A result is a list of ops of its own: "gets" is GETS, where range 0 holds at the end what range 1 of rank peer
+ * held at the start. No other rank's buffers are known here: range 1 is not held against a size. */
+
 /* deps[].on has BIN_START set for irequires. */
 struct bin_dep {
 	uint32_t op, on;
@@ -282,7 +288,8 @@ enum bin_field {
 struct bin_args {
 	uint32_t rank, size;
 	int64_t count; /* elements per block */
-	const struct bin_arg *args; /* in the order of PARAMS; NULL: all defaults */
+	const struct bin_arg *args; /* of this rank, in the order of PARAMS; NULL: all defaults */
+	const struct bin_arg *const *by_rank; /* of each rank, for results; NULL: all have args */
 	uint64_t fuel; /* instructions at most; 0: 2^28 */
 };
 
@@ -322,6 +329,8 @@ size_t bin_scratch_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap
  * bin_check_rank. -ERR_SPACE when a capacity is too small; other errors are faults of the schedule or of
  * its arguments. Cost: linear in what the program executes for this rank. */
 int bin_rank_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
+/* The same for the result: its ops, without dependencies; none when the binary has no result. */
+int bin_result_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
 
 /* XXH32 with seed 0, and the check of a header with the section table behind it. */
 uint32_t bin_sum(const void *p, size_t len);

@@ -114,7 +114,7 @@ static int check_tables(const struct bin *b)
 
 	if (!b->strings_len || b->strings[0] || b->strings[b->strings_len - 1])
 		return -ERR_CORRUPT;
-	if ((m->flags & ~BIN_F_FLAGS) || m->zero || !str_ok(b, m->name) || !str_ok(b, m->implements) ||
+	if ((m->flags & ~BIN_F_FLAGS) || !str_ok(b, m->name) || !str_ok(b, m->implements) ||
 	    !str_ok(b, m->source) || !str_ok(b, m->passes) || (m->root != BIN_NONE && m->root >= b->nparams) ||
 	    m->count < BIN_ANY_COUNT || ((m->flags & BIN_F_PARAMETRIC) && m->count != BIN_ANY_COUNT))
 		return -ERR_CORRUPT;
@@ -174,7 +174,8 @@ static bool word_ok(const struct bin *b, const struct bin_word *w)
 			used |= 1;
 			break;
 		case 'p':
-			if (w->b >= b->nparams || b->params[w->b].vector != (w->op != BIN_PARAM))
+			if (w->b >= b->nparams ||
+			    b->params[w->b].vector != (w->op != BIN_PARAM && w->op != BIN_PARAM_OF))
 				return false;
 			used |= 2;
 			break;
@@ -197,6 +198,8 @@ static bool word_ok(const struct bin *b, const struct bin_word *w)
 
 			if (w->imm < 0 || (uint64_t)w->imm >= n)
 				return false;
+			if (*f == 't' && (b->tmpls[w->imm].kind == BIN_OP_GETS) != (w->op == BIN_GETS))
+				return false;
 			used |= 6;
 			break;
 		}
@@ -208,6 +211,23 @@ static bool word_ok(const struct bin *b, const struct bin_word *w)
 	return true;
 }
 
+static bool kind_ok(unsigned kind)
+{
+	static const bool known[BIN_OP_KINDS] = {
+#define OP(NAME, number, text, operands) [number] = true,
+#include "compiler/ops.def"
+#undef OP
+	};
+
+	return kind < BIN_OP_KINDS && known[kind];
+}
+
+/* How many buffers an op of a kind names. */
+static unsigned nbufs(unsigned kind)
+{
+	return kind == BIN_OP_GETS ? 2 : bin_nranges(kind);
+}
+
 static bool reg_ok(const struct bin *b, uint16_t r)
 {
 	return r == BIN_NOREG || r < b->meta->nregs;
@@ -217,8 +237,8 @@ static int check_program(const struct bin *b)
 {
 	const struct bin_meta *m = b->meta;
 
-	if (m->nranks || (m->flags & ~BIN_F_PARAMETRIC) || m->nregs < 3 || m->nregs > 4096 || !b->ncode ||
-	    m->nlabels > b->strings_len + 1000000)
+	if (m->nranks || (m->flags & ~(BIN_F_PARAMETRIC | BIN_F_COMMUTATIVE)) || m->nregs < 3 || m->nregs > 4096 ||
+	    m->result >= b->ncode || m->nlabels > b->strings_len + 1000000)
 		return -ERR_CORRUPT;
 	if (b->code[b->ncode - 1].op != BIN_END)
 		return -ERR_CORRUPT;
@@ -228,12 +248,12 @@ static int check_program(const struct bin *b)
 	for (uint32_t i = 0; i < b->ntmpls; i++) {
 		const struct bin_tmpl *t = &b->tmpls[i];
 
-		if (t->kind == 0 || t->kind >= BIN_OP_KINDS || t->exec >= BIN_EXECS || t->zero ||
+		if (!kind_ok(t->kind) || t->exec >= BIN_EXECS || t->zero ||
 		    (t->label != BIN_NONE && t->label >= m->nlabels))
 			return -ERR_CORRUPT;
 		for (unsigned k = 0; k < 2; k++)
 			if (!reg_ok(b, t->off[k]) || !reg_ok(b, t->index[k]) ||
-			    (k < bin_nranges(t->kind) ? t->buf[k] >= b->nbuffers : t->buf[k] != 0))
+			    (k < nbufs(t->kind) ? t->buf[k] >= b->nbuffers : t->buf[k] != 0))
 				return -ERR_CORRUPT;
 		if (!reg_ok(b, t->len) || !reg_ok(b, t->peer) || !reg_ok(b, t->tag) ||
 		    !reg_ok(b, t->level) || !reg_ok(b, t->cpu) || !reg_ok(b, t->nic))
@@ -262,7 +282,7 @@ static bool expr_ok(const struct bin *b, uint32_t i)
 		return e->a == 0;
 	if (e->op == BIN_PARAM)
 		return e->a == 0 && e->imm == 0;
-	if (e->op < BIN_ADD || e->a >= i)
+	if (e->op < BIN_ADD || e->op > BIN_POPCOUNT || e->a >= i)
 		return false;
 	return f[2] == 'c' ? e->b < i : e->b == 0;
 }
@@ -273,7 +293,7 @@ static int check_shared(const struct bin *b)
 	const bool plain = m->flags & BIN_F_PLAIN;
 	uint64_t entries = m->flags & BIN_F_ROOTS ? (uint64_t)m->nranks * m->nranks : m->nranks;
 
-	if (!m->nranks || b->ndir != entries || m->nregs || m->nlabels || (plain && b->nbuffers != 2) ||
+	if (!m->nranks || m->result > (plain ? 0u : 1u) || b->ndir != entries * (1 + m->result) || m->nregs || m->nlabels || (plain && b->nbuffers != 2) ||
 	    ((m->flags & BIN_F_ROOTS) && m->root == BIN_NONE))
 		return -ERR_CORRUPT;
 	for (uint32_t i = 0; i < b->nexprs; i++)
@@ -282,13 +302,13 @@ static int check_shared(const struct bin *b)
 	for (uint32_t i = 0; i < b->nclasses; i++) {
 		const struct bin_class *c = &b->classes[i];
 
-		if (c->kind == 0 || c->kind >= BIN_OP_KINDS || c->exec >= BIN_EXECS ||
+		if (!kind_ok(c->kind) || c->exec >= BIN_EXECS ||
 		    (c->len != BIN_NONE && c->len >= b->nexprs))
 			return -ERR_CORRUPT;
 		for (unsigned k = 0; k < 2; k++) {
 			if (c->off[k] != BIN_NONE && (plain || c->off[k] >= b->nexprs))
 				return -ERR_CORRUPT;
-			if (k < bin_nranges(c->kind) ? c->buf[k] >= b->nbuffers : c->buf[k] != 0)
+			if (k < nbufs(c->kind) ? c->buf[k] >= b->nbuffers : c->buf[k] != 0)
 				return -ERR_CORRUPT;
 		}
 		if (plain && c->kind != BIN_OP_SEND && c->kind != BIN_OP_RECV && c->kind != BIN_OP_CALC)
@@ -380,12 +400,14 @@ int bin_open(struct bin *b, const void *image, size_t size)
 	return parametric ? check_program(b) : check_shared(b);
 }
 
-static bool op_ok(const struct bin *b, uint32_t rank_count, const struct bin_op32 *op)
+static bool op_ok(const struct bin *b, uint32_t rank_count, const struct bin_op32 *op, bool result)
 {
 	if (op->cls >= b->nclasses)
 		return false;
 	const struct bin_class *c = &b->classes[op->cls];
 
+	if ((c->kind == BIN_OP_GETS) != result)
+		return false;
 	if (bin_operands(c->kind)[0] == 'P')
 		return op->arg < rank_count || (op->arg == BIN_ANY && c->kind == BIN_OP_RECV &&
 						(b->meta->flags & BIN_F_PLAIN));
@@ -394,6 +416,7 @@ static bool op_ok(const struct bin *b, uint32_t rank_count, const struct bin_op3
 
 int bin_check_rank(const struct bin *b, uint32_t entry)
 {
+	const bool result = b->meta->result && entry >= b->ndir / 2;
 	struct bin_view v;
 	uint32_t d = 0;
 	int err;
@@ -420,7 +443,7 @@ int bin_check_rank(const struct bin *b, uint32_t entry)
 		struct bin_op32 op;
 
 		bin_view_op(&v, i, &op);
-		if (!op_ok(b, b->meta->nranks, &op) || op.ndeps > v.ndeps - d)
+		if (!op_ok(b, b->meta->nranks, &op, result) || op.ndeps > v.ndeps - d)
 			return -ERR_CORRUPT;
 		for (uint32_t k = 0; k < op.ndeps; k++, d++) {
 			uint32_t on = bin_view_dep(&v, d) & ~BIN_START;

@@ -343,6 +343,18 @@ static int emit(struct machine *m, const struct bin_tmpl *t, const struct bin_ar
 	return 0;
 }
 
+/* The range that is got lies in a buffer of another rank, whose size is not known here. */
+static int emit_gets(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line)
+{
+	const uint64_t off = reg_or_0(m, t->off[1]);
+	int err = emit(m, t, args, line);
+
+	if (err)
+		return err;
+	m->sp->ops[m->sp->nops - 1].off[1] = off;
+	return off > INT64_MAX ? out_of_bounds(m->sp, t->buf[1], off, m->sp->ops[m->sp->nops - 1].len, 0) : 0;
+}
+
 /* The op of a label instance + 1, or 0. */
 static inline uint32_t lookup(const struct machine *m, uint32_t label, bool scalar, uint64_t index)
 {
@@ -447,6 +459,24 @@ static int load_param(struct machine *m, const struct bin_args *args, const stru
 	}
 }
 
+/* A parameter of the rank that register a names. */
+static int load_of(struct machine *m, const struct bin_args *args, const struct bin_word *w)
+{
+	const int64_t rank = m->reg[w->a];
+	struct bin_args of = *args;
+	struct bin_word own = *w;
+
+	if (rank < 0 || rank >= args->size) {
+		m->sp->value[0] = rank;
+		return -ERR_PEER;
+	}
+	of.rank = (uint32_t)rank;
+	if (args->by_rank)
+		of.args = args->by_rank[rank];
+	own.op = w->op == BIN_PARAM_OF ? BIN_PARAM : BIN_ELEM;
+	return load_param(m, &of, &own);
+}
+
 static int set_size(struct bin_space *sp, uint32_t buffer, int64_t size)
 {
 	if (size < 0)
@@ -459,8 +489,9 @@ static int set_size(struct bin_space *sp, uint32_t buffer, int64_t size)
 
 #pragma GCC diagnostic ignored "-Wpedantic" /* computed goto is 5 to 15 % faster than a switch */
 
-/* Every row of insn.def has its label in here. Instructions are counted where they leave the straight line. */
-static int run(struct machine *m, const struct bin_args *args)
+/* From an instruction on; 0 is where ops begin. Every row of insn.def has its label in here. Instructions are
+ * counted where they leave the straight line. */
+static int run(struct machine *m, const struct bin_args *args, uint32_t from)
 {
 	static const void *const label[BIN_INSNS] = {
 #define INSN(NAME, number, text, form) [number] = &&L_##NAME,
@@ -468,7 +499,7 @@ static int run(struct machine *m, const struct bin_args *args)
 #undef INSN
 	};
 	const struct bin *b = m->b;
-	const struct bin_word *w = b->code, *line = w; /* the straight line began there */
+	const struct bin_word *w = b->code + from, *line = w; /* the straight line began there */
 	struct bin_space *sp = m->sp;
 	const uint64_t fuel = args->fuel ? args->fuel : (uint64_t)1 << 28;
 	uint64_t steps = 0;
@@ -526,6 +557,11 @@ L_EMIT:
 	CHECK(emit(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0));
 L_DEP:
 	CHECK(depend(m, &b->deps[w->imm]));
+L_GETS:
+	CHECK(from ? emit_gets(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0) : -ERR_CORRUPT);
+L_PARAM_OF:
+L_ELEM_OF:
+	CHECK(from ? load_of(m, args, w) : -ERR_CORRUPT);
 #define INSN(NAME, number, text, form)
 #define ARITH(NAME, number, text, form) /* unary ones have c = 0 */ \
 	L_##NAME: CHECK(arith(number, reg[w->b], reg[w->c], &reg[w->a]));
@@ -541,7 +577,7 @@ out:
 	return err ? err : sp->steps > fuel ? -ERR_FUEL : 0;
 }
 
-static int program_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp)
+static int program_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp, uint32_t from)
 {
 	struct machine m = { .b = b, .sp = sp };
 	unsigned char *p = sp->scratch;
@@ -567,7 +603,7 @@ static int program_ops(const struct bin *b, const struct bin_args *args, struct 
 	m.reg[0] = args->rank;
 	m.reg[1] = args->size;
 	m.reg[2] = args->count;
-	err = run(&m, args);
+	err = run(&m, args, from);
 	return err ? err : connect_pending(&m);
 }
 
@@ -677,7 +713,7 @@ static int eval_exprs(const struct bin *b, const struct bin_args *args, int64_t 
 	return 0;
 }
 
-static int section_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp)
+static int section_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp, bool result)
 {
 	const bool plain = b->meta->flags & BIN_F_PLAIN;
 	int64_t *val = sp->scratch, root = bin_root(b, args->args);
@@ -698,7 +734,7 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 			return -ERR_PARAM;
 		}
 	}
-	entry = bin_entry(b, args->rank, root);
+	entry = bin_entry(b, args->rank, root) + (result ? b->ndir / 2 : 0);
 	err = eval_exprs(b, args, val);
 	if (err)
 		return err;
@@ -754,6 +790,11 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 			if (outside(op->off[k], op->len, *size))
 				return out_of_bounds(sp, c->buf[k], op->off[k], op->len, *size);
 		}
+		if (c->kind == BIN_OP_GETS && c->off[1] != BIN_NONE) {
+			op->off[1] = (uint64_t)val[c->off[1]];
+			if (val[c->off[1]] < 0)
+				return out_of_bounds(sp, c->buf[1], op->off[1], op->len, 0);
+		}
 		for (uint32_t n = 0; n < raw.ndeps; n++, d++)
 			sp->deps[d] = (struct bin_dep){ i, bin_view_dep(&v, d) };
 	}
@@ -762,13 +803,27 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 	return 0;
 }
 
-int bin_rank_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp)
+static void begin(struct bin_space *sp)
 {
 	sp->nops = sp->ndeps = 0;
 	sp->where = sp->what = 0;
 	sp->value[0] = sp->value[1] = sp->value[2] = 0;
 	sp->steps = 0;
-	return b->meta->flags & BIN_F_PARAMETRIC ? program_ops(b, args, sp) : section_ops(b, args, sp);
+}
+
+int bin_rank_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp)
+{
+	begin(sp);
+	return b->meta->flags & BIN_F_PARAMETRIC ? program_ops(b, args, sp, 0) : section_ops(b, args, sp, false);
+}
+
+int bin_result_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp)
+{
+	begin(sp);
+	if (!b->meta->result)
+		return 0;
+	return b->meta->flags & BIN_F_PARAMETRIC ? program_ops(b, args, sp, b->meta->result) :
+						   section_ops(b, args, sp, true);
 }
 
 int64_t bin_root(const struct bin *b, const struct bin_arg *args)

@@ -2,6 +2,7 @@
  * The pipeline: text -> tree -> IR -> checks -> passes -> binary. */
 #include "compiler/compile.h"
 
+#include "compiler/collective.h"
 #include "compiler/lower.h"
 #include "compiler/passes.h"
 #include "compiler/transform.h"
@@ -82,6 +83,7 @@ struct sample {
 	struct bin b; /* its lines are instruction numbers here */
 	const struct ir_image *im;
 	const struct compile_options *o;
+	struct claim claim;
 	struct bin_args args;
 	uint64_t fuel; /* left for the sizes that were not asked for */
 };
@@ -101,6 +103,21 @@ static bool own_assertion(const struct ir_image *im, uint32_t pc)
 		if (im->asserts.at[i] == pc)
 			return true;
 	return false;
+}
+
+/* Whether what is claimed makes sense for these values; the graph says whether it is true. */
+static int check_claim(struct sample *s, struct bin_args a)
+{
+	struct wants *wants = mem_calloc(a.size, sizeof *wants);
+	struct ir_fault fault;
+	int err = wants ? claim_all_wants(&s->claim, &a, wants, &a.rank, &fault) : -ERR_NOMEM;
+
+	if (err && err != -ERR_NOMEM)
+		lower_fault(s->d, s->file, &s->b, s->im->locs.at, &a, err, &fault);
+	for (uint32_t r = 0; r < a.size && !err; r++)
+		wants_fini(&wants[r]);
+	free(wants);
+	return err == -ERR_NOMEM ? err : 0;
 }
 
 /* Specialises for one size and checks the graph. A size that an assertion of the schedule rules out is
@@ -142,7 +159,7 @@ static int check_size(struct sample *s, bool asked, bool *more)
 	}
 	*more = goal_diags_warnings(s->d) == warnings; /* else a check gave up */
 	ir_graph_fini(&g);
-	return err;
+	return err ? err : check_claim(s, a);
 }
 
 /* Checks the sizes that -n names, or a sample of small ones, until one is at fault. */
@@ -240,6 +257,7 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 	struct bin b;
 	struct bin_arg *args = NULL;
 	uint32_t *numbers = NULL;
+	struct ir_fault fault;
 	int64_t count = -1;
 	int err = ir_image_finish(im, true, &full, &full_size);
 
@@ -266,6 +284,13 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 			  passes_global(o->passes));
 	if (!o->nranks && count >= 0)
 		goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "count can only be fixed together with -n");
+	err = claim_open(&s.claim, &s.b, &fault);
+	if (err == -ERR_CLAIM) {
+		goal_diag(d, GOAL_ERROR, im->locs.at[0], NULL, "%s", fault.text);
+		err = 0;
+	}
+	if (err)
+		goto out;
 	if (!goal_diags_errors(d) && (o->nranks || !needs_values(&b, args)))
 		err = check_program(&s, args, count);
 	if (err || goal_diags_errors(d))
@@ -285,6 +310,7 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 	if (!err && !goal_diags_errors(d))
 		err = ir_image_finish(im, o->debug, image, size);
 out:
+	claim_close(&s.claim);
 	free(args);
 	free(numbers);
 	free(full);

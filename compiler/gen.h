@@ -34,6 +34,7 @@ struct gen {
 	unsigned nconsts;
 	unsigned top; /* first free register */
 	unsigned most;
+	bool result; /* it is the result that is being generated */
 	struct goal_loc at; /* of what is being emitted */
 	jmp_buf nomem;
 };
@@ -73,6 +74,20 @@ void gen_load_num(struct gen *g, int64_t v, uint16_t into);
 bool gen_assigns(const struct goal_stmt *s, const char *name);
 /* A register that holds the value for as long as these statements run. */
 uint16_t gen_kept(struct gen *g, const struct goal_expr *e, const struct goal_stmt *during);
+
+/* ---- lower_program.c ---- */
+
+/* The statements of a block; its variables end with it. */
+void gen_block_of(struct gen *g, const struct goal_stmt *s);
+/* Buffer and offset of range k of an op; *len is the register of its length. */
+void gen_range(struct gen *g, const struct goal_range *range, bool write, struct bin_tmpl *t, unsigned k, uint16_t *len);
+
+/* ---- gen_result.c ---- */
+
+/* RANGE gets RANGE of EXPR */
+void gen_gets(struct gen *g, const struct goal_stmt *s);
+/* NAME of EXPR, NAME[EXPR] of EXPR */
+uint16_t gen_of(struct gen *g, const struct goal_expr *e, uint16_t into);
 
 /* ---- gen_label.c ---- */
 

@@ -185,6 +185,9 @@ uint16_t gen_expr(struct gen *g, const struct goal_expr *e, uint16_t into)
 	case GOAL_E_INDEX:
 		into = gen_index(g, e, into);
 		break;
+	case GOAL_E_OF:
+		into = gen_of(g, e, into);
+		break;
 	case GOAL_E_CALL:
 		into = gen_function(g, e, into);
 		break;

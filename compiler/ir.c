@@ -211,8 +211,10 @@ static int keep_ops(struct ir_rank *r, struct bin_space *sp, struct room *room)
 	return 0;
 }
 
-int ir_rank_specialise(const struct bin *b, const struct bin_args *args, struct ir_rank *r,
-		       struct ir_fault *fault)
+typedef int ops_of(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
+
+static int specialise(ops_of *get, const struct bin *b, const struct bin_args *args, struct ir_rank *r,
+		      struct ir_fault *fault)
 {
 	struct bin_space sp = { .ops_cap = ROOM_OPS, .deps_cap = ROOM_DEPS };
 	struct room room;
@@ -224,7 +226,7 @@ int ir_rank_specialise(const struct bin *b, const struct bin_args *args, struct 
 	for (;;) {
 		err = r->bufsize ? take_room(b, &sp, &room) : -ERR_NOMEM;
 		if (!err)
-			err = bin_rank_ops(b, args, &sp);
+			err = get(b, args, &sp);
 		if (err != -ERR_SPACE || sp.ops_cap > BIN_MAX_OPS / 4 || sp.deps_cap > BIN_MAX_OPS / 4)
 			break;
 		if (b->meta->flags & BIN_F_PARAMETRIC) {
@@ -243,37 +245,79 @@ int ir_rank_specialise(const struct bin *b, const struct bin_args *args, struct 
 	leave_room(&sp, &room);
 	if (fault)
 		*fault = (struct ir_fault){ sp.where, sp.what, { sp.value[0], sp.value[1], sp.value[2] },
-					    sp.steps };
+					    sp.steps, "" };
 	if (err)
 		ir_rank_fini(r);
 	return err;
+}
+
+int ir_rank_specialise(const struct bin *b, const struct bin_args *args, struct ir_rank *r, struct ir_fault *fault)
+{
+	return specialise(bin_rank_ops, b, args, r, fault);
+}
+
+int ir_rank_result(const struct bin *b, const struct bin_args *args, struct ir_rank *r, struct ir_fault *fault)
+{
+	return specialise(bin_result_ops, b, args, r, fault);
+}
+
+/* A copy of a row without what only the root knows. */
+static void without_root(const struct bin *b, const struct bin_arg *row, struct bin_arg *out)
+{
+	for (uint32_t i = 0; i < b->nparams; i++)
+		out[i] = b->params[i].scope == BIN_ROOTONLY ? (struct bin_arg){ 0 } : row[i];
+}
+
+int ir_rows_init(struct ir_rows *rows, const struct bin *b, const struct bin_args *args)
+{
+	const struct bin_arg *row = args->by_rank ? args->by_rank[0] : args->args;
+	const int64_t root = bin_root(b, row);
+	bool rootonly = false;
+	size_t copies;
+
+	for (uint32_t i = 0; i < b->nparams; i++)
+		rootonly |= b->params[i].scope == BIN_ROOTONLY;
+	copies = !rootonly || !row || root < 0 ? 0 : args->by_rank ? args->size : 1;
+	*rows = (struct ir_rows){ mem_alloc(args->size * sizeof *rows->by_rank),
+				  mem_alloc(copies * b->nparams * sizeof *rows->own) };
+	if (!rows->by_rank || !rows->own) {
+		ir_rows_fini(rows);
+		return -ERR_NOMEM;
+	}
+	for (size_t i = 0; i < copies; i++)
+		without_root(b, args->by_rank ? args->by_rank[i] : row, rows->own + i * b->nparams);
+	for (uint32_t r = 0; r < args->size; r++)
+		if (r == root || !copies)
+			rows->by_rank[r] = args->by_rank ? args->by_rank[r] : row;
+		else
+			rows->by_rank[r] = rows->own + (copies > 1 ? (size_t)r * b->nparams : 0);
+	return 0;
+}
+
+void ir_rows_fini(struct ir_rows *rows)
+{
+	free(rows->by_rank);
+	free(rows->own);
+	*rows = (struct ir_rows){ 0 };
 }
 
 int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct ir_graph *g,
 			uint32_t *rank, struct ir_fault *fault)
 {
 	struct bin_args a = *args;
-	struct bin_arg *other = NULL; /* of the ranks other than the root */
-	int64_t root = bin_root(b, args->args);
-	int err = 0;
+	struct ir_rows rows;
+	int err;
 
 	*g = (struct ir_graph){ .nbuffers = b->nbuffers, .plain = b->meta->flags & BIN_F_PLAIN };
 	*rank = 0;
 	g->ranks = mem_calloc(args->size, sizeof *g->ranks);
-	if (!g->ranks)
-		return -ERR_NOMEM;
-	if (args->args) {
-		other = mem_calloc(b->nparams, sizeof *other);
-		if (!other) {
-			ir_graph_fini(g);
-			return -ERR_NOMEM;
-		}
-		for (uint32_t i = 0; i < b->nparams; i++)
-			if (b->params[i].scope != BIN_ROOTONLY || root < 0)
-				other[i] = args->args[i];
+	err = g->ranks ? ir_rows_init(&rows, b, args) : -ERR_NOMEM;
+	if (err) {
+		ir_graph_fini(g);
+		return err;
 	}
 	for (a.rank = 0; a.rank < args->size && !err; a.rank++) {
-		a.args = a.rank == root ? args->args : other;
+		a.args = rows.by_rank[a.rank];
 		err = ir_rank_specialise(b, &a, &g->ranks[a.rank], fault);
 		if (err)
 			*rank = a.rank;
@@ -282,7 +326,7 @@ int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct
 		if (a.fuel) /* 0 would be the default */
 			a.fuel = a.fuel > fault->steps ? a.fuel - fault->steps : 1;
 	}
-	free(other);
+	ir_rows_fini(&rows);
 	if (err)
 		ir_graph_fini(g);
 	return err;

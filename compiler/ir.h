@@ -45,13 +45,26 @@ struct ir_fault {
 	uint32_t where, what; /* as in struct bin_space */
 	int64_t value[3];
 	uint64_t steps; /* instructions executed */
+	char text[160]; /* of -ERR_CLAIM: what is wrong; else empty */
 };
+
+/* What each rank knows: of a rootonly parameter only the root knows the value. */
+struct ir_rows {
+	const struct bin_arg **by_rank;
+	struct bin_arg *own; /* copies, where ranks differ from what was given */
+};
+/* From args->by_rank, or from args->args, which is then every rank's. */
+int ir_rows_init(struct ir_rows *rows, const struct bin *b, const struct bin_args *args);
+void ir_rows_fini(struct ir_rows *rows);
 
 /* Specialises b for one rank into r (owned by the caller). fault may be NULL. */
 int ir_rank_specialise(const struct bin *b, const struct bin_args *args, struct ir_rank *r,
 		       struct ir_fault *fault);
 
-/* All ranks; a rootonly parameter is only known to the root. args->fuel, if any, is for all together. On
+/* The same for its result. */
+int ir_rank_result(const struct bin *b, const struct bin_args *args, struct ir_rank *r, struct ir_fault *fault);
+
+/* All ranks, with args->by_rank or all with args->args (struct ir_rows). args->fuel, if any, is for all together. On
  * error *rank is the first one at fault. locs are the image's lines. */
 int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct ir_graph *g,
 			uint32_t *rank, struct ir_fault *fault);

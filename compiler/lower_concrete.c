@@ -216,6 +216,11 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line)
 		    (off.v < 0 || len.v < 0 || len.v > size.v || off.v > size.v - len.v))
 			return out_of_bounds(c, t->buf[i], off.v, len.v, size.v);
 	}
+	if (!err && t->kind == BIN_OP_GETS && t->off[1] != BIN_NOREG) { /* in a buffer of another rank */
+		const struct value off = c->reg[t->off[1]];
+
+		err = !off.sym && off.v < 0 ? out_of_bounds(c, t->buf[1], off.v, len.v, 0) : row_of(c, off, &k.off[1]);
+	}
 	if (!err && t->label != BIN_NONE) {
 		err = get_index(c, t->index, index);
 		if (!err)
@@ -231,22 +236,33 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line)
 	return VEC_PUSH(&c->ops, op);
 }
 
-static int get_param(struct conc *c, uint32_t i, struct bin_arg *out)
+/* A parameter, as a rank knows it. */
+static int get_param(struct conc *c, int64_t rank, uint32_t i, struct bin_arg *out)
 {
 	const struct bin_param *p = &c->b->params[i];
+	const int64_t root = bin_root(c->b, c->args->args);
 
-	int64_t root = bin_root(c->b, c->args->args);
-
+	if (rank < 0 || rank >= c->args->size) {
+		c->fault.value[0] = rank;
+		return -ERR_PEER;
+	}
 	c->fault.what = i;
-	if (p->scope == BIN_ROOTONLY && root >= 0 && root != c->args->rank)
+	if (p->scope == BIN_ROOTONLY && root >= 0 && root != rank)
 		return -ERR_UNKNOWN;
-	if (c->args->args && c->args->args[i].known)
-		*out = c->args->args[i];
+	if (c->args->by_rank[rank][i].known)
+		*out = c->args->by_rank[rank][i];
 	else if (p->has_default)
 		*out = (struct bin_arg){ .known = true, .value = p->value };
 	else
 		return -ERR_PARAM;
 	return 0;
+}
+
+/* The rank whose parameter an instruction takes. */
+static int rank_of(struct conc *c, const struct bin_word *w, int64_t *rank)
+{
+	*rank = c->args->rank;
+	return w->op == BIN_PARAM_OF || w->op == BIN_ELEM_OF ? known(c, w->a, rank) : 0;
 }
 
 static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
@@ -277,15 +293,19 @@ static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
 			*pc = (uint32_t)w->imm - 1;
 		return err;
 	case BIN_PARAM:
-		err = get_param(c, w->b, &arg);
+	case BIN_PARAM_OF:
+		err = rank_of(c, w, &i);
+		err = err ? err : get_param(c, i, w->b, &arg);
 		reg[w->a] = (struct value){ false, err ? 0 : arg.value };
 		return err;
 	case BIN_VECLEN:
-		err = get_param(c, w->b, &arg);
+		err = get_param(c, c->args->rank, w->b, &arg);
 		reg[w->a] = (struct value){ false, err ? 0 : (int64_t)arg.n };
 		return err;
 	case BIN_ELEM:
-		err = get_param(c, w->b, &arg);
+	case BIN_ELEM_OF:
+		err = rank_of(c, w, &i);
+		err = err ? err : get_param(c, i, w->b, &arg);
 		err = err ? err : known(c, w->c, &i);
 		if (!err && (i < 0 || (uint64_t)i >= arg.n))
 			err = out_of_bounds(c, w->b, i, 1, (int64_t)arg.n);
@@ -300,6 +320,7 @@ static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
 		err = known(c, w->a, &i);
 		return err ? err : i ? 0 : -ERR_ASSERT;
 	case BIN_EMIT:
+	case BIN_GETS:
 		return emit(c, &c->b->tmpls[w->imm], c->b->lines ? c->b->lines[*pc] : 0);
 	case BIN_DEP: {
 		const struct bin_dep_tmpl *t = &c->b->deps[w->imm];
@@ -313,11 +334,11 @@ static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
 	return arith(c, w->op, reg[w->b], reg[w->c], w->op < BIN_NEG, &reg[w->a]);
 }
 
-static int run(struct conc *c)
+static int run(struct conc *c, uint32_t from)
 {
 	int err = 0;
 
-	for (uint32_t pc = 0; !err; pc++) {
+	for (uint32_t pc = from; !err; pc++) {
 		const struct bin_word *w = &c->b->code[pc];
 
 		c->fault.where = pc;
@@ -336,8 +357,11 @@ static int run(struct conc *c)
 	return err;
 }
 
-static int one_rank(struct conc *c, bool debug)
+/* The ops of a rank, or its result, whose program begins elsewhere. */
+static int one_rank(struct conc *c, uint32_t from)
 {
+	const bool debug = c->b->lines != NULL;
+
 	const struct bin *b = c->b;
 	struct ir_rank r = { 0 };
 	uint32_t *rows = mem_calloc(b->nbuffers, sizeof *rows);
@@ -356,7 +380,7 @@ static int one_rank(struct conc *c, bool debug)
 		c->reg[2] = (struct value){ true, count };
 		err = count < 0 ? (int)count : 0;
 	}
-	err = err ? err : run(c);
+	err = err ? err : run(c, from);
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
 		err = row_of(c, c->bufsize[i], &rows[i]);
 	r.ops = c->ops.at;
@@ -387,7 +411,8 @@ int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool 
 	out->meta.name = (uint32_t)name;
 	out->meta.implements = (uint32_t)implements;
 	out->meta.nranks = args->size;
-	out->meta.flags = roots ? BIN_F_ROOTS : 0;
+	out->meta.flags = (roots ? BIN_F_ROOTS : 0) | (b->meta->flags & BIN_F_COMMUTATIVE);
+	out->meta.result = b->meta->result != 0;
 	out->meta.count = args->count < 0 ? BIN_ANY_COUNT : args->count;
 	for (uint32_t i = 0; i < b->nbuffers; i++) {
 		s = ir_image_string(out, bin_str(b, b->buffers[i].name));
@@ -396,7 +421,8 @@ int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool 
 			return -ERR_NOMEM;
 	}
 	if (b->meta->root != BIN_NONE) {
-		const struct bin_arg *a = args->args ? &args->args[b->meta->root] : NULL;
+		const struct bin_arg *row = args->by_rank ? args->by_rank[0] : args->args;
+		const struct bin_arg *a = row ? &row[b->meta->root] : NULL;
 		struct bin_param p = { .scope = BIN_GLOBAL,
 				       .has_default = 1,
 				       .value = a && a->known ? a->value : b->params[b->meta->root].value };
@@ -407,34 +433,55 @@ int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool 
 		if (s < 0 || VEC_PUSH(&out->params, p))
 			return -ERR_NOMEM;
 	}
-	if (ir_image_begin(out, roots ? (uint64_t)args->size * args->size : args->size))
+	if (ir_image_begin(out, (roots ? (uint64_t)args->size * args->size : args->size) * (1 + out->meta.result)))
 		return -ERR_NOMEM;
 	return VEC_PUSH(&out->debug_base, 0);
+}
+
+/* All ranks, for each root if roots is set. */
+static int all_ranks(struct conc *c, struct bin_args *a, struct bin_arg *rows, bool roots, uint32_t from)
+{
+	int err = 0;
+
+	for (uint32_t root = 0; root < (roots ? a->size : 1) && !err; root++) {
+		c->fuel = a->fuel;
+		for (uint32_t r = 0; roots && r < a->size; r++)
+			rows[(size_t)r * c->b->nparams + c->b->meta->root] =
+				(struct bin_arg){ .known = true, .value = root };
+		for (a->rank = 0; a->rank < a->size && !err; a->rank++) {
+			a->args = a->by_rank[a->rank];
+			err = one_rank(c, from);
+		}
+	}
+	a->rank--;
+	return err;
 }
 
 int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args,
 		   bool roots, struct ir_image *out)
 {
+	const size_t n = b->nparams;
 	struct bin_args a = *args;
-	struct bin_arg *params = mem_calloc(b->nparams, sizeof *params);
+	struct bin_arg *rows = mem_calloc(args->size * n, sizeof *rows);
+	const struct bin_arg **by_rank = mem_alloc(args->size * sizeof *by_rank);
 	struct conc c = { .b = b, .args = &a, .im = out };
 	int err = lower_concrete_begin(b, args, roots, out);
 
 	c.reg = mem_calloc(b->meta->nregs, sizeof *c.reg);
 	c.bufsize = mem_calloc(b->nbuffers, sizeof *c.bufsize);
-	if (!c.reg || !c.bufsize || !params)
+	if (!c.reg || !c.bufsize || !rows || !by_rank)
 		err = -ERR_NOMEM;
-	for (uint32_t i = 0; !err && args->args && i < b->nparams; i++)
-		params[i] = args->args[i];
-	a.args = params;
-	for (uint32_t root = 0; root < (roots ? args->size : 1) && !err; root++) {
-		c.fuel = args->fuel;
-		if (roots)
-			params[b->meta->root] = (struct bin_arg){ .known = true, .value = root };
-		for (a.rank = 0; a.rank < args->size && !err; a.rank++)
-			err = one_rank(&c, b->lines != NULL);
+	for (uint32_t r = 0; !err && r < args->size; r++) {
+		const struct bin_arg *row = args->by_rank ? args->by_rank[r] : args->args;
+
+		by_rank[r] = rows + r * n;
+		if (row && n)
+			memcpy(rows + r * n, row, n * sizeof *rows);
 	}
-	a.rank--;
+	a.by_rank = by_rank;
+	err = err ? err : all_ranks(&c, &a, rows, roots, 0);
+	if (!err && b->meta->result)
+		err = all_ranks(&c, &a, rows, roots, b->meta->result);
 	if (err == NEEDS_COUNT)
 		goal_diag(d, GOAL_ERROR,
 			  (struct goal_loc){ b->lines ? b->lines[c.fault.where] : 0, 1, (uint16_t)file },
@@ -450,7 +497,8 @@ int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, con
 	VEC_FREE(&c.edges);
 	free(c.reg);
 	free(c.bufsize);
-	free(params);
+	free(rows);
+	free(by_rank);
 	return err && err != -ERR_NOMEM ? -ERR_SYNTAX : err;
 }
 

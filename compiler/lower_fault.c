@@ -36,7 +36,9 @@ void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const
 	for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
 		if (checks[i].err == -err)
 			check = checks[i].check;
-	if (err == -ERR_ASSERT && *bin_str(b, fault->what))
+	if (*fault->text)
+		snprintf(what, sizeof what, "%s", fault->text);
+	else if (err == -ERR_ASSERT && *bin_str(b, fault->what))
 		snprintf(what, sizeof what, "%s", bin_str(b, fault->what));
 	else if (err == -ERR_PARAM || err == -ERR_UNKNOWN)
 		snprintf(what, sizeof what, "%s: %s", err_text(err), bin_str(b, b->params[fault->what].name));
@@ -44,7 +46,7 @@ void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const
 		snprintf(what, sizeof what, "the peer %" PRId64 " is out of range", v[0]);
 	else if (err == -ERR_RANGE)
 		snprintf(what, sizeof what, "the %s %" PRId64 " is out of range", fields[fault->what], v[0]);
-	else if (err == -ERR_BOUNDS && op == BIN_ELEM)
+	else if (err == -ERR_BOUNDS && (op == BIN_ELEM || op == BIN_ELEM_OF))
 		snprintf(what, sizeof what, "the index %" PRId64 " is outside of the vector %s, which has %" PRId64,
 			 v[0], bin_str(b, b->params[fault->what].name), v[2]);
 	else if (err == -ERR_BOUNDS && v[2] < 0)

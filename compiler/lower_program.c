@@ -5,6 +5,7 @@
 #include "compiler/gen.h"
 
 #include "compiler/bin_check.h"
+#include "compiler/collective.h"
 #include "util/err.h"
 
 #include <stdio.h>
@@ -13,10 +14,7 @@
 
 /* ---- statements ---- */
 
-static void gen_block_of(struct gen *g, const struct goal_stmt *s);
-
-static void gen_range(struct gen *g, const struct goal_range *range, bool write, struct bin_tmpl *t,
-		      unsigned k, uint16_t *len)
+void gen_range(struct gen *g, const struct goal_range *range, bool write, struct bin_tmpl *t, unsigned k, uint16_t *len)
 {
 	enum goal_mode mode = GOAL_INOUT;
 	int buf = gen_find_buffer(g, range->name, &mode);
@@ -161,7 +159,14 @@ static void gen_for(struct gen *g, const struct goal_stmt *s)
 static void gen_stmt(struct gen *g, const struct goal_stmt *s)
 {
 	g->at = s->loc;
+	if (g->result ? s->kind == GOAL_S_OP || s->kind == GOAL_S_DEP : s->kind == GOAL_S_GETS) {
+		gen_error(g, s->loc, "syntax", "%s", g->result ? "a result has no ops" : "\"gets\" belongs into the result");
+		return;
+	}
 	switch (s->kind) {
+	case GOAL_S_GETS:
+		gen_gets(g, s);
+		break;
 	case GOAL_S_OP:
 		gen_op(g, s);
 		break;
@@ -185,7 +190,7 @@ static void gen_stmt(struct gen *g, const struct goal_stmt *s)
 	}
 }
 
-static void gen_block_of(struct gen *g, const struct goal_stmt *s)
+void gen_block_of(struct gen *g, const struct goal_stmt *s)
 {
 	size_t vars = g->vars.n;
 	unsigned top = g->top;
@@ -237,11 +242,25 @@ static void gen_params(struct gen *g)
 	}
 }
 
+static void gen_buffers(struct gen *g)
+{
+	unsigned index = 0;
+	enum goal_mode mode;
+
+	for (const struct goal_buffer *b = g->s->buffers; b; b = b->next, index++) {
+		struct bin_buffer out = { .name = gen_string(g, b->name), .mode = (uint8_t)b->mode };
+
+		if (gen_find_buffer(g, b->name, &mode) != (int)index)
+			gen_error(g, b->loc, "name", "the buffer %s is declared twice", b->name);
+		if (VEC_PUSH(&g->im->buffers, out))
+			gen_no_memory(g);
+	}
+}
+
 /* Checks the lengths of vectors and evaluates the sizes of buffers, once, before the body. */
 static void gen_prologue(struct gen *g)
 {
 	unsigned index = 0;
-	enum goal_mode mode;
 
 	if (g->im->meta.root != BIN_NONE) {
 		uint16_t root = gen_reg(g), ok = gen_reg(g);
@@ -273,27 +292,40 @@ static void gen_prologue(struct gen *g)
 	}
 	index = 0;
 	for (const struct goal_buffer *b = g->s->buffers; b; b = b->next, index++) {
-		struct bin_buffer out = { .name = gen_string(g, b->name), .mode = (uint8_t)b->mode };
-		uint16_t r;
-
-		if (gen_find_buffer(g, b->name, &mode) != (int)index)
-			gen_error(g, b->loc, "name", "the buffer %s is declared twice", b->name);
 		g->at = b->loc;
-		r = gen_kept(g, b->length, NULL);
-		g->bufreg[index] = r;
-		if (VEC_PUSH(&g->im->buffers, out))
-			gen_no_memory(g);
-		gen_emit_abc(g, BIN_BUFSIZE, index, r, 0);
+		g->bufreg[index] = gen_kept(g, b->length, NULL);
+		gen_emit_abc(g, BIN_BUFSIZE, index, g->bufreg[index], 0);
 	}
+}
+
+/* A program with a prologue of its own; where it begins. */
+static uint32_t gen_code(struct gen *g, const struct goal_stmt *body)
+{
+	uint32_t entry = gen_emit_imm(g, BIN_JMP, 0, 0), start = (uint32_t)g->im->code.n;
+	size_t vars = g->vars.n;
+
+	g->nconsts = 0;
+	g->top = GEN_FIRST_VAR;
+	gen_prologue(g);
+	gen_block_of(g, body);
+	gen_emit_abc(g, BIN_END, 0, 0, 0);
+	/* The program begins with what stands at its end: by now it is known which constants there are. */
+	gen_jump_here(g, entry);
+	g->at = g->s->loc;
+	for (unsigned i = 0; i < g->nconsts; i++)
+		gen_load_num(g, g->constant[i], (uint16_t)(GEN_FIRST_CONST + i));
+	gen_emit_imm(g, BIN_JMP, 0, start);
+	gen_emit_abc(g, BIN_END, 0, 0, 0);
+	g->vars.n = vars;
+	return entry;
 }
 
 static __attribute__((noinline)) void gen_schedule(struct gen *g)
 {
 	const struct goal_schedule *s = g->s;
 	struct ir_image *im = g->im;
-	uint32_t consts, start;
 
-	im->meta.flags = BIN_F_PARAMETRIC;
+	im->meta.flags = BIN_F_PARAMETRIC | (s->commutative ? BIN_F_COMMUTATIVE : 0);
 	im->meta.name = gen_string(g, s->name);
 	im->meta.implements = gen_string(g, s->implements ? s->implements : "");
 	gen_add_var(g, s->rank, 0);
@@ -303,18 +335,14 @@ static __attribute__((noinline)) void gen_schedule(struct gen *g)
 	gen_add_var(g, "count", 2);
 	gen_collect_labels(g, s->body, false);
 	gen_params(g);
-	consts = gen_emit_imm(g, BIN_JMP, 0, 0);
-	start = (uint32_t)g->im->code.n;
-	gen_prologue(g);
-	gen_block_of(g, s->body);
-	gen_emit_abc(g, BIN_END, 0, 0, 0);
-	/* The program begins with what stands at its end: by now it is known which constants there are. */
-	gen_jump_here(g, consts);
-	g->at = s->loc;
-	for (unsigned i = 0; i < g->nconsts; i++)
-		gen_load_num(g, g->constant[i], (uint16_t)(GEN_FIRST_CONST + i));
-	gen_emit_imm(g, BIN_JMP, 0, start);
-	gen_emit_abc(g, BIN_END, 0, 0, 0);
+	gen_buffers(g);
+	gen_code(g, s->body);
+	if (s->result_loc.line && s->implements && collective_known(s->implements))
+		gen_error(g, s->result_loc, "syntax", "what %s does is defined: leave out the result", s->implements);
+	if (s->result_loc.line) {
+		g->result = true;
+		im->meta.result = gen_code(g, s->result);
+	}
 	im->meta.nregs = g->most;
 	im->meta.nlabels = (uint32_t)g->labels.n;
 }

@@ -384,6 +384,14 @@ static void dump_tmpl(struct text *t, const struct bin *b, const struct bin_tmpl
 		uint16_t reg;
 	} fields[] = { { "peer", p->peer }, { "tag", p->tag }, { "level", p->level }, { "cpu", p->cpu }, { "nic", p->nic } };
 
+	if (p->kind == BIN_OP_GETS) { /* as is the instruction's word */
+		text_add(t, " %s", bin_str(b, b->buffers[p->buf[0]].name));
+		tmpl_range(t, p, 0);
+		text_add(t, " from %s", bin_str(b, b->buffers[p->buf[1]].name));
+		tmpl_range(t, p, 1);
+		text_add(t, " of r%u", p->peer);
+		return;
+	}
 	text_add(t, " %s", ir_op_word(p->kind));
 	dump_ranges(t, b, p->kind, p->buf, tmpl_range, p);
 	if (p->kind == BIN_OP_CALC)
@@ -486,8 +494,9 @@ int print_dump(const struct bin *b, const struct ir_graph *g, char **out)
 	const struct bin_meta *m = b->meta;
 	struct text t = { 0 };
 
-	text_add(&t, "schedule %s%s%s\n", *bin_str(b, m->name) ? bin_str(b, m->name) : "(plain)",
-		 *bin_str(b, m->implements) ? " implements " : "", bin_str(b, m->implements));
+	text_add(&t, "schedule %s%s%s%s\n", *bin_str(b, m->name) ? bin_str(b, m->name) : "(plain)",
+		 *bin_str(b, m->implements) ? " implements " : "", bin_str(b, m->implements),
+		 m->flags & BIN_F_COMMUTATIVE ? " commutative" : "");
 	text_add(&t, "version %u, %zu bytes, checksum %08x, %s", h->version, b->size, h->check,
 		 m->flags & BIN_F_PARAMETRIC ? "parametric" : "concrete");
 	if (m->nranks)

@@ -52,6 +52,7 @@ enum goal_expr_kind {
 	GOAL_E_NUM,
 	GOAL_E_NAME, /* a variable, a scalar parameter */
 	GOAL_E_INDEX, /* name[arg 0], a vector parameter */
+	GOAL_E_OF, /* arg 0, a name or name[...], of rank arg 1 */
 	GOAL_E_CALL, /* name(args) */
 	GOAL_E_UNARY, /* fn, arg 0 */
 	GOAL_E_BINARY, /* fn, args 0 and 1 */
@@ -88,7 +89,7 @@ struct goal_range {
 
 enum goal_clause { GOAL_C_PEER, GOAL_C_TAG, GOAL_C_LEVEL, GOAL_C_CPU, GOAL_C_NIC, GOAL_NCLAUSES };
 
-enum goal_stmt_kind { GOAL_S_OP, GOAL_S_DEP, GOAL_S_LET, GOAL_S_IF, GOAL_S_FOR, GOAL_S_ASSERT };
+enum goal_stmt_kind { GOAL_S_OP, GOAL_S_DEP, GOAL_S_LET, GOAL_S_IF, GOAL_S_FOR, GOAL_S_ASSERT, GOAL_S_GETS };
 
 struct goal_stmt {
 	enum goal_stmt_kind kind;
@@ -105,7 +106,7 @@ struct goal_stmt {
 	struct goal_labelref *on;
 	bool start;
 	/* GOAL_S_LET: name = expr. GOAL_S_IF, GOAL_S_ASSERT: expr. GOAL_S_FOR: name, expr, to, by;
-	 * GOAL_S_OP of kind calc: expr. */
+	 * GOAL_S_OP of kind calc: expr. GOAL_S_GETS: range 0 gets range 1 of expr. */
 	const char *name; /* or the message of an assertion */
 	struct goal_expr *expr, *to, *by;
 	bool down;
@@ -136,11 +137,14 @@ struct goal_buffer {
 struct goal_schedule {
 	struct arena arena;
 	const char *name, *implements; /* implements may be NULL */
+	bool commutative;
 	struct goal_loc loc;
 	struct goal_param *params;
 	struct goal_buffer *buffers;
 	const char *rank, *size; /* the names in "rank r of p" */
 	struct goal_loc rank_loc;
+	struct goal_stmt *result; /* its statements */
+	struct goal_loc result_loc; /* line 0: there is none */
 	struct goal_stmt *body;
 };
 

@@ -63,7 +63,8 @@ static void once(struct goal_lex *x, bool again, const char *what, struct goal_l
 	struct { struct goal_stmt *first, **last; } list;
 	struct goal_param *param;
 }
-%token T_SCHEDULE "schedule" T_IMPLEMENTS "implements" T_BUFFER "buffer" T_RANK "rank" T_OF "of"
+%token T_SCHEDULE "schedule" T_IMPLEMENTS "implements" T_COMMUTATIVE "commutative" T_BUFFER "buffer"
+%token T_RESULT "result" T_GETS "gets" T_RANK "rank" T_OF "of"
 %token T_IF "if" T_ELSE "else" T_FOR "for" T_TO "to" T_DOWNTO "downto" T_BY "by" T_ASSERT "assert"
 %token T_SEND "send" T_RECV "recv" T_COPY "copy" T_REDUCE "reduce" T_CALC "calc" T_NOP "nop"
 %token T_FROM "from" T_INTO "into" T_WITH "with" T_TAG "tag" T_LEVEL "level" T_CPU "cpu" T_NIC "nic"
@@ -93,13 +94,14 @@ static void once(struct goal_lex *x, bool again, const char *what, struct goal_l
 %left '*' '/' T_MOD
 %precedence UNARY '~'
 %right '^'
+%nonassoc T_OF
 %%
 file:	nls head decls body nls
 	;
 nls:	%empty
 	| nls T_NL
 	;
-head:	T_SCHEDULE T_IDENT params implements T_NL {
+head:	T_SCHEDULE T_IDENT params implements commutative T_NL {
 		x->schedule->name = $2;
 		x->schedule->loc = @2;
 	}
@@ -128,6 +130,9 @@ default: %empty { $$ = NULL; }
 implements: %empty
 	| T_IMPLEMENTS T_IDENT { x->schedule->implements = $2; }
 	;
+commutative: %empty
+	| T_COMMUTATIVE { x->schedule->commutative = true; }
+	;
 decls:	%empty
 	| decl_list
 	;
@@ -141,6 +146,11 @@ decl:	T_NL
 		while (*last)
 			last = &(*last)->next;
 		*last = NEW(struct goal_buffer, .name = $3, .loc = @3, .mode = mode(x, $2, @2), .length = $5);
+	}
+	| T_RESULT block T_NL {
+		once(x, x->schedule->result_loc.line, "result", @1);
+		x->schedule->result = $2;
+		x->schedule->result_loc = @1;
 	}
 	| error T_NL { yyerrok; }
 	;
@@ -214,6 +224,12 @@ stmt:	%empty { $$ = NULL; }
 		$$->by = $8;
 		$$->down = true;
 		$$->body = $9;
+	}
+	| range T_GETS range T_OF expr {
+		$$ = stmt(x, GOAL_S_GETS, @1);
+		$$->range[0] = $1;
+		$$->range[1] = $3;
+		$$->expr = $5;
 	}
 	| op { $$ = $1; }
 	| label ':' op { $$ = $3; $$->label = $1; $$->loc = @1; }
@@ -316,6 +332,11 @@ expr:	T_INT { $$ = NUM(@1, $1); }
 		$$->name = $1;
 	}
 	| T_IDENT '(' args ')' { $$ = call(x, @1, $1, $3); }
+	| expr T_OF expr {
+		if ($1->kind != GOAL_E_NAME && $1->kind != GOAL_E_INDEX)
+			goal_diag(x->diags, GOAL_ERROR, @1, "syntax", "only a parameter is \"of\" a rank");
+		$$ = expr(x, GOAL_E_OF, @2, 0, $1, $3, NULL);
+	}
 	| '(' expr ')' { $$ = $2; }
 	| '-' expr %prec UNARY { $$ = UN(@1, NEG, $2); }
 	| '~' expr { $$ = UN(@1, BNOT, $2); }

@@ -66,7 +66,8 @@ enum {
 	MPIX_SCHED_ERR_UNSUPPORTED = 27,
 	MPIX_SCHED_ERR_RANGE = 28,
 	MPIX_SCHED_ERR_DEADLOCK = 29,
-	MPIX_SCHED_ERR_COUNT = 30 /* a concrete schedule, and another count */
+	MPIX_SCHED_ERR_COUNT = 30, /* a concrete schedule, and another count */
+	MPIX_SCHED_ERR_CLAIM = 31
 };
 
 /* ---- context ---- */

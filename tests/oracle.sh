@@ -50,7 +50,7 @@ mutant barrier_round barrier_dissemination 's/ceillog2(p) - 1/ceillog2(p) - 2/' 
 mutant barrier_order barrier_dissemination '/near\[k\] i*requires/d' 1 'left the barrier before rank' 5
 mutant barrier_none barrier_dissemination 's/nothing to .*/nothing to r/; s/nothing from .*/nothing from r/' \
 	1 'left the barrier before rank' 2 --ranks threads
-mutant size_out allgather_ring 's/all\[p \* count\]/all[p * count + 1]/' 1 'elements, that of MPI_Allgather' 2
+mutant size_out allgather_ring 's/all\[p \* count\]/all[p * count + 1]/' 1 'elements, in MPI_Allgather it has' 2
 mutant mode_out scan_chain 's/buffer out/buffer inout/' 1 'does not have the buffers' 2
 mutant not_at_root reduce_binomial 's/result\[.*\]/result[count]/' 0 verified 3 --root 1
 mutant used_not_at_root reduce_binomial 's/result\[.*\]/result[count]/; s/^      up: send .*/&; copy mine into result/' \

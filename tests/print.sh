@@ -18,7 +18,7 @@ same()
 }
 
 cat >all.goal <<'END'
-schedule all(root = 0, w[2], local k = 3) implements MPI_Bcast
+schedule all(root = 0, w[2], local k = 3) implements everything
 buffer in x[count]
 buffer inout y[4]
 buffer scratch t[count]
@@ -37,7 +37,7 @@ rank r of p {
 END
 goalc all.goal -g -o all.bin
 same program --dump all.bin <<'END'
-schedule all implements MPI_Bcast
+schedule all implements everything
 buffer in x
 buffer inout y
 buffer scratch t
@@ -93,7 +93,7 @@ parameter local k = 3
 END
 both=(-n 2 -D w=0,1 -D count=2)
 same ops --dump "${both[@]}" all.goal <<'END'
-schedule all implements MPI_Bcast
+schedule all implements everything
 buffer in x
 buffer inout y
 buffer scratch t

@@ -9,6 +9,7 @@
 
 static const struct unit_suite *const suites[] = {
 	&suite_bin,
+	&suite_collective,
 	&suite_loop,
 	&suite_kernels,
 	&suite_sweep,

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a schedule claims: which ranges of a rank's buffers hold at the end what which ranges of which ranks held at
+ * the start. A schedule says so in a result of its own, or by the name of a collective of MPI, whose definition is in
+ * collectives.goal; there is no other definition. */
+#ifndef COMPILER_COLLECTIVE_H
+#define COMPILER_COLLECTIVE_H
+
+#include "compiler/ir.h"
+
+struct want_src {
+	uint32_t rank, buf; /* buf: of the schedule */
+	uint64_t off;
+};
+
+/* At the end the elements [off, off + len) of buf are the sources src ... src + nsrc - 1, reduced in this order; of
+ * one source they are a copy. */
+struct want {
+	uint32_t buf, src, nsrc;
+	uint64_t off, len;
+};
+
+/* By buf and off, without overlap. What is in none of them is not claimed. */
+struct wants {
+	VEC(struct want) v;
+	VEC(struct want_src) src;
+};
+
+/* What a binary claims, without values. */
+struct claim {
+	const struct bin *b; /* the schedule */
+	bool any; /* it claims something */
+	const char *name; /* of the definition; NULL: it is the schedule's own result */
+	struct bin def; /* has the result */
+	void *image; /* of the definition */
+	uint32_t *buf, *param; /* the schedule's, for those of def */
+};
+
+/* -ERR_CLAIM when the schedule does not fit what it implements; fault->text then says how. */
+int claim_open(struct claim *c, const struct bin *b, struct ir_fault *fault);
+void claim_close(struct claim *c);
+/* What rank args->rank shall hold, with args->by_rank, or all with args->args. */
+int claim_wants(const struct claim *c, const struct bin_args *args, struct wants *out, struct ir_fault *fault);
+/* The same for all ranks, in wants[0 ... args->size - 1]; *rank is the one at fault. */
+int claim_all_wants(const struct claim *c, const struct bin_args *args, struct wants *out, uint32_t *rank,
+		    struct ir_fault *fault);
+void wants_fini(struct wants *w);
+
+/* Of rank args->rank, all at once; nothing where the schedule claims nothing. */
+int collective_wants(const struct bin *b, const struct bin_args *args, struct wants *out, struct ir_fault *fault);
+
+/* Whether a collective of that name is defined. */
+bool collective_known(const char *name);
+
+#endif
