@@ -308,7 +308,7 @@ int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct
 	struct ir_rows rows;
 	int err;
 
-	*g = (struct ir_graph){ .nbuffers = b->nbuffers, .plain = b->meta->flags & BIN_F_PLAIN };
+	*g = (struct ir_graph){ .nbuffers = b->nbuffers, .plain = b->meta->flags & BIN_F_PLAIN, .bin = b };
 	*rank = 0;
 	g->ranks = mem_calloc(args->size, sizeof *g->ranks);
 	err = g->ranks ? ir_rows_init(&rows, b, args) : -ERR_NOMEM;

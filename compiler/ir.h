@@ -22,6 +22,7 @@ struct ir_graph {
 	uint32_t nranks, nbuffers;
 	struct ir_rank *ranks;
 	bool plain;
+	const struct bin *bin; /* that it was specialised from, borrowed: names and modes of the buffers; may be NULL */
 	unsigned file; /* of the diagnostics */
 	VEC(struct goal_loc) locs;
 	VEC(char) names; /* labels of plain GOAL, NUL-terminated */

@@ -1,176 +1,110 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Races. */
+ * Races. The symbolic run knows which accesses to an element follow each other; that each of them is through before
+ * the next one begins is left to prove. Those further apart are then ordered as well. */
+#include "compiler/race.h"
+
 #include "compiler/bin_check.h"
-#include "compiler/checks.h"
-#include "compiler/events.h"
 #include "util/err.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-struct access {
-	uint64_t lo, hi;
-	uint32_t op;
-	uint16_t buf;
-	bool write;
-};
+#define SHOWN 20u
 
-static int by_range(const void *a, const void *b)
+struct check_text check_range_text(const struct ir_graph *g, uint32_t buf, uint64_t lo, uint64_t hi)
 {
-	const struct access *x = a, *y = b;
+	const char *name = g->bin && buf < g->bin->nbuffers ? bin_str(g->bin, g->bin->buffers[buf].name) : "";
+	struct check_text t;
 
-	if (x->buf != y->buf)
-		return x->buf < y->buf ? -1 : 1;
-	return (x->lo > y->lo) - (x->lo < y->lo);
+	if (*name)
+		snprintf(t.s, sizeof t.s, "%.40s[%" PRIu64 " +: %" PRIu64 "]", name, lo, hi - lo);
+	else
+		snprintf(t.s, sizeof t.s, "buffer %u[%" PRIu64 " +: %" PRIu64 "]", buf, lo, hi - lo);
+	return t;
 }
 
-struct races {
-	const struct ir_graph *g;
-	struct ir_events ev;
-	uint32_t *stamp, *stack, round;
-	uint64_t work; /* left */
-	unsigned found;
-	uint32_t last[2]; /* that were found */
-};
-
-/* Past so many steps, or findings, the search ends. */
-#define RACE_WORK ((uint64_t)1 << 26)
-#define RACES 20u
-
-/* Whether event from comes before event to, walking back from to. */
-static bool before(struct races *x, uint32_t from, uint32_t to)
+/* Whether the first op is through with its elements before the second touches them. The range of a send is also
+ * free when its recv is complete; that of a recv is not touched before its send starts. */
+static struct ir_query ordered(const struct symbolic *s, const struct sym_conflict *c)
 {
-	uint32_t n = 0;
+	const struct ir_events *ev = s->ev;
+	const struct bin_op *ops = s->g->ranks[c->rank].ops;
+	uint32_t a = ev->base[c->rank] + c->first, b = ev->base[c->rank] + c->second;
+	struct ir_query q = { { 2 * a + 1, IR_NO_EVENT }, { 2 * b, IR_NO_EVENT }, false };
 
-	x->round++;
-	x->stack[n++] = to;
-	x->stamp[to] = x->round;
-	while (n) {
-		uint32_t e = x->stack[--n];
+	if (ir_op_sends(&ops[c->first]) && ev->partner[a])
+		q.from[1] = 2 * (ev->partner[a] - 1) + 1;
+	if (ir_op_recvs(&ops[c->second]) && ev->partner[b])
+		q.to[1] = 2 * (ev->partner[b] - 1);
+	return q;
+}
 
-		if (e == from)
-			return true;
-		x->work -= x->work > 0;
-		for (uint32_t p = x->ev.pred_at[e]; p < x->ev.pred_at[e + 1]; p++) {
-			uint32_t pred = x->ev.pred[p];
+static void tell(struct goal_diags *d, const struct symbolic *s, const char *tag, enum goal_severity severity,
+		 const struct sym_conflict *c)
+{
+	uint32_t one = c->first < c->second ? c->first : c->second, other = c->first < c->second ? c->second : c->first;
 
-			/* What comes earlier in the order than from does not come after it. */
-			if (x->stamp[pred] != x->round && x->ev.pos[pred] >= x->ev.pos[from]) {
-				x->stamp[pred] = x->round;
-				x->stack[n++] = pred;
-			}
+	check_found(d, s->g, tag, severity, c->rank, other,
+		    "this op of rank %u and %s touch %s, one writes, and nothing orders them", c->rank,
+		    check_op_text(s->g, c->rank, one).s, check_range_text(s->g, c->buf, c->lo, c->hi).s);
+}
+
+/* The two ranges of one op. */
+static void overlaps(struct goal_diags *d, const struct ir_graph *g, const char *tag, enum goal_severity severity,
+		     uint32_t r, uint32_t i)
+{
+	const struct bin_op *op = &g->ranks[r].ops[i];
+
+	if (bin_nranges(op->kind) == 2 && op->buf[0] == op->buf[1] && op->len && op->off[0] < op->off[1] + op->len &&
+	    op->off[1] < op->off[0] + op->len && (op->kind == BIN_OP_COPY || op->off[0] != op->off[1]))
+		check_found(d, g, tag, severity, r, i, "rank %u: the two ranges of this op overlap", r);
+}
+
+int race_tell(struct goal_diags *d, const struct symbolic *s, const char *tag, enum goal_severity severity)
+{
+	size_t n = s->conflicts.n;
+	struct ir_query *q = mem_alloc(n * sizeof *q);
+	unsigned found = 0;
+	int err = q ? 0 : -ERR_NOMEM;
+
+	for (size_t i = 0; i < n && !err; i++)
+		q[i] = ordered(s, &s->conflicts.at[i]);
+	err = err ? err : ir_events_reach(s->ev, q, n);
+	for (size_t i = 0; i < n && !err && found < SHOWN; i++)
+		if (!q[i].yes) {
+			tell(d, s, tag, severity, &s->conflicts.at[i]);
+			found++;
 		}
-	}
-	return false;
-}
-
-/* Whether op a (numbered through) is through with its bytes before op b touches them. The bytes of a send
- * are also read when its recv is complete; those of a recv are not written before its send starts. */
-static bool ordered(struct races *x, uint32_t a, bool a_sends, uint32_t b, bool b_recvs)
-{
-	uint32_t from[2] = { 2 * a + 1, 0 }, to[2] = { 2 * b, 0 };
-	int nf = 1, nt = 1;
-
-	if (a_sends && x->ev.partner[a])
-		from[nf++] = 2 * (x->ev.partner[a] - 1) + 1;
-	if (b_recvs && x->ev.partner[b])
-		to[nt++] = 2 * (x->ev.partner[b] - 1);
-	for (int i = 0; i < nf; i++)
-		for (int k = 0; k < nt; k++)
-			if (before(x, from[i], to[k]))
-				return true;
-	return false;
-}
-
-static void race(struct goal_diags *d, struct races *x, const struct check *self, enum goal_severity s,
-		 uint32_t r, const struct access *a, const struct access *b)
-{
-	const struct ir_rank *rank = &x->g->ranks[r];
-	uint32_t base = x->ev.base[r];
-	uint8_t ka = rank->ops[a->op].kind, kb = rank->ops[b->op].kind;
-
-	if (x->found && x->last[0] == base + a->op && x->last[1] == base + b->op)
-		return; /* it is known by another range */
-	if (a->op == b->op || (!a->write && !b->write) ||
-	    ordered(x, base + a->op, ka == BIN_OP_SEND, base + b->op, kb == BIN_OP_RECV) ||
-	    ordered(x, base + b->op, kb == BIN_OP_SEND, base + a->op, ka == BIN_OP_RECV))
-		return;
-	uint32_t first = a->op < b->op ? a->op : b->op, second = a->op < b->op ? b->op : a->op;
-	struct goal_loc at = ir_graph_loc(x->g, &rank->ops[first]);
-
-	x->found++;
-	x->last[0] = base + a->op;
-	x->last[1] = base + b->op;
-	check_found(d, x->g, self->name, s, r, second,
-		    "rank %u: this op and op %u (line %u) touch the same bytes, one writes, and nothing orders them",
-	      r, first, at.line);
-}
-
-static int race_of_rank(struct goal_diags *d, struct races *x, const struct check *self,
-			enum goal_severity s, uint32_t r)
-{
-	const struct ir_rank *rank = &x->g->ranks[r];
-	VEC(struct access) v = { 0 };
-	int err = 0;
-
-	for (uint32_t i = 0; i < rank->nops && !err; i++) {
-		const struct bin_op *op = &rank->ops[i];
-		const char *operands = bin_operands(op->kind);
-
-		for (unsigned k = 0; k < bin_nranges(op->kind) && op->len && !err; k++) {
-			bool write = operands[0] == 'P' ? operands[1] == 'R' : k == 1;
-
-			err = VEC_PUSH(&v, (struct access){ op->off[k], op->off[k] + op->len, i, op->buf[k],
-							    write });
-		}
-	}
-	if (v.n > 1)
-		qsort(v.at, v.n, sizeof *v.at, by_range);
-	for (size_t i = 0; i < v.n && !err; i++)
-		for (size_t k = i + 1; k < v.n && v.at[k].buf == v.at[i].buf && v.at[k].lo < v.at[i].hi &&
-				       x->work && x->found < RACES;
-		     k++, x->work -= x->work > 0)
-			race(d, x, self, s, r, &v.at[i], &v.at[k]);
-	/* An op of its own that reads and writes one range is at fault as well. */
-	for (uint32_t i = 0; i < rank->nops && !err; i++) {
-		const struct bin_op *op = &rank->ops[i];
-
-		if (bin_nranges(op->kind) == 2 && op->buf[0] == op->buf[1] && op->len &&
-		    op->off[0] < op->off[1] + op->len && op->off[1] < op->off[0] + op->len &&
-		    (op->kind == BIN_OP_COPY || op->off[0] != op->off[1]))
-			check_found(d, x->g, self->name, s, r, i, "rank %u: the two ranges of this op overlap", r);
-	}
-	VEC_FREE(&v);
+	free(q);
+	for (uint32_t r = 0; r < s->g->nranks && !err; r++)
+		for (uint32_t i = 0; i < s->g->ranks[r].nops; i++)
+			overlaps(d, s->g, tag, severity, r, i);
 	return err;
 }
 
 CHECK(race)
 {
-	struct races x = { .g = g, .work = RACE_WORK };
+	struct symbolic run = { 0 };
+	struct ir_events ev = { 0 };
 	struct ir_match *m = NULL;
+	struct terms *terms;
 	size_t nm = 0;
-	int err = g->plain ? 0 : ir_graph_match(g, &m, &nm);
+	int err;
 
 	if (g->plain) /* every op has bytes of its own */
 		return 0;
-	err = err ? err : ir_events_init(&x.ev, g, m, nm, false);
-	if (!err) {
-		uint32_t n = x.ev.base[g->nranks];
-
-		x.stamp = mem_calloc(2 * (size_t)n, sizeof *x.stamp);
-		x.stack = mem_alloc(2 * (size_t)n * sizeof *x.stack);
-		err = x.stamp && x.stack ? ir_events_sort(&x.ev) : -ERR_NOMEM;
+	terms = terms_new(g->nranks, g->nbuffers, false, 0);
+	err = terms ? ir_graph_match(g, &m, &nm) : -ERR_NOMEM;
+	err = err ? err : ir_events_init(&ev, g, m, nm, false);
+	err = err ? err : ir_events_sort(&ev);
+	if (!err && ev.sorted == ev.n) {
+		err = symbolic_run(&run, g, &ev, terms);
+		err = err ? err : race_tell(d, &run, self->name, s);
 	}
-	for (uint32_t r = 0; r < g->nranks && !err && x.found < RACES; r++) {
-		err = race_of_rank(d, &x, self, s, r);
-		if (!x.work) {
-			goal_diag(d, GOAL_WARNING, (struct goal_loc){ .file = (uint16_t)g->file }, self->name,
-				  "%sthe schedule is too long to look for races beyond rank %u", g->sample, r);
-			break;
-		}
-	}
+	symbolic_fini(&run);
+	ir_events_fini(&ev);
+	terms_free(terms);
 	free(m);
-	free(x.stamp);
-	free(x.stack);
-	ir_events_fini(&x.ev);
 	return err;
 }
