@@ -10,6 +10,7 @@
 static const struct unit_suite *const suites[] = {
 	&suite_bin,
 	&suite_collective,
+	&suite_colour,
 	&suite_loop,
 	&suite_kernels,
 	&suite_sweep,

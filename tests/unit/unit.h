@@ -15,6 +15,6 @@ struct unit_suite {
 	const struct unit_test *tests; /* up to one without a name */
 };
 
-extern const struct unit_suite suite_bin, suite_collective, suite_loop, suite_kernels, suite_sweep;
+extern const struct unit_suite suite_bin, suite_collective, suite_colour, suite_kernels, suite_loop, suite_sweep;
 
 #endif
