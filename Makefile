@@ -28,10 +28,8 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
 
 UTIL     := arena env err file mem options text
 LANG     := labels loc parse usual
-READER   := bin_read bin_check
-COMPILER := $(READER) bin_write checks collective colour compile definition events gen gen_expr \
-            gen_label gen_result ir lower_concrete lower_fault lower_plain lower_program match \
-            pass_reduce_deps passes race reach stream symbolic terms transform
+# All of the directory but what only goalc needs.
+COMPILER := $(filter-out main print,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
 RUNTIME  := api bind board cpus ctx dump group heap kernels sched types world
 BACKENDS := backends engine layout shm/bind shm/move shm/shm
 REFERENCE := loop/loop

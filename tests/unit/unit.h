@@ -15,6 +15,11 @@ struct unit_suite {
 	const struct unit_test *tests; /* up to one without a name */
 };
 
-extern const struct unit_suite suite_bin, suite_collective, suite_colour, suite_kernels, suite_loop, suite_sweep;
+extern const struct unit_suite suite_bin;
+extern const struct unit_suite suite_collective;
+extern const struct unit_suite suite_colour;
+extern const struct unit_suite suite_kernels;
+extern const struct unit_suite suite_loop;
+extern const struct unit_suite suite_sweep;
 
 #endif
