@@ -3,8 +3,8 @@
  * Annalen 77, 1916) by halving. The graph is first made regular: each sender and each receiver gets d edges.
  * One with an even d falls into two with d / 2 (H. Gabow: Using Euler Partitions to Edge Color Bipartite
  * Multigraphs, Int. J. Computer and Information Sciences 5, 1976). From one with an odd d a perfect matching is
- * taken out, which is one colour. The matching is found by halving, too (N. Alon: A simple algorithm for
- * edge-coloring bipartite multigraphs, Information Processing Letters 85, 2003). */
+ * taken out, which is one colour. The matching is found by halving, too, and only one of two halves needs any
+ * (N. Alon: A simple algorithm for edge-coloring bipartite multigraphs, Information Processing Letters 85, 2003). */
 #include "compiler/colour.h"
 
 #include "util/mem.h"
@@ -148,9 +148,11 @@ static void paint(struct colouring *c, const struct edge *edges, uint32_t colour
 			c->colour[edges[i].id] = colour;
 }
 
-/* Colours a regular graph with d colours from the first on. */
+/* Colours a regular graph with d colours from the first on, and leaves the edges sorted by colour. */
 static void colour_regular(struct colouring *c, struct edge *edges, uint32_t d, uint32_t first)
 {
+	uint32_t again = 0;
+
 	if (d > 1 && d % 2) {
 		match(c, edges, d);
 		part(c, edges, c->nodes * d);
@@ -159,13 +161,18 @@ static void colour_regular(struct colouring *c, struct edge *edges, uint32_t d, 
 		paint(c, edges, first++);
 		edges += c->nodes;
 	}
-	if (d < 2)
-		return;
 	d /= 2;
+	if (!d)
+		return;
 	halve(c, edges, 2 * c->nodes * d);
 	part(c, edges, 2 * c->nodes * d);
 	colour_regular(c, edges, d, first);
-	colour_regular(c, edges + (size_t)c->nodes * d, d, first + d);
+	/* With some colours of the first half the other one has a degree that is a power of two, and needs no
+	 * matching. */
+	while ((d + again) & (d + again - 1))
+		again++;
+	first += d - again;
+	colour_regular(c, edges + (size_t)c->nodes * (d - again), d + again, first);
 }
 
 /* ---- making it regular ---- */

@@ -12,7 +12,7 @@ struct colour_edge {
 /* A colour for each of n edges, such that edges with the same sender differ, and edges with the same receiver.
  * Edges may be there several times. *ncolours is the largest number of edges at one sender or one receiver:
  * fewer are impossible, and König showed that these suffice. The same input has always the same colours.
- * Time O(n log n log *ncolours). 0, -ERR_NOMEM, or -ERR_RANGE from 2^30 edges on. */
+ * Time O(n log n). 0, -ERR_NOMEM, or -ERR_RANGE from 2^30 edges on. */
 int colour_edges(const struct colour_edge *edges, uint32_t n, uint32_t nodes, uint32_t *colour,
 		 uint32_t *ncolours);
 
