@@ -96,6 +96,61 @@ out:
 	return 0;
 }
 
+/* Ops and dependencies by new numbers; an op for which another one stands (by) goes, and so does what would
+ * wait for itself. */
+static int renumber(struct ir_rank *r, const uint32_t *to, const uint32_t *by)
+{
+	struct bin_op *ops = mem_resize(NULL, r->nops, sizeof *ops);
+	VEC(struct bin_dep) edges = { 0 };
+	uint32_t n = 0;
+	int err = ops ? 0 : -ERR_NOMEM;
+
+	for (uint32_t i = 0; i < r->nops && !err; i++) {
+		if (!by || by[i] == i) {
+			ops[to[i]] = r->ops[i];
+			n++;
+		}
+		for (uint32_t k = r->dep_at[i]; k < r->dep_at[i + 1] && !err; k++) {
+			uint32_t on = to[r->deps[k] & ~BIN_START];
+
+			if (on != to[i])
+				err = VEC_PUSH(&edges, (struct bin_dep){ to[i], on | (r->deps[k] & BIN_START) });
+		}
+	}
+	if (!err) {
+		free(r->ops);
+		r->ops = ops;
+		r->nops = n;
+		ops = NULL;
+		err = ir_rank_set_deps(r, edges.at, (uint32_t)edges.n);
+	}
+	VEC_FREE(&edges);
+	free(ops);
+	return err;
+}
+
+int ir_rank_reorder(struct ir_rank *r, const uint32_t *place)
+{
+	return renumber(r, place, NULL);
+}
+
+int ir_rank_replace(struct ir_rank *r, const uint32_t *by)
+{
+	uint32_t *to = mem_resize(NULL, r->nops, sizeof *to), n = 0;
+	int err;
+
+	if (!to)
+		return -ERR_NOMEM;
+	for (uint32_t i = 0; i < r->nops; i++)
+		if (by[i] == i)
+			to[i] = n++;
+	for (uint32_t i = 0; i < r->nops; i++)
+		to[i] = to[by[i]];
+	err = renumber(r, to, by);
+	free(to);
+	return err;
+}
+
 int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad)
 {
 	uint32_t n = r->nops, head = 0, tail = 0, m = r->dep_at[n];

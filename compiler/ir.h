@@ -37,6 +37,11 @@ void ir_graph_fini(struct ir_graph *g);
 /* Builds dep_at and deps of r from edges in any order, with duplicates. */
 int ir_rank_set_deps(struct ir_rank *r, const struct bin_dep *edges, uint32_t n);
 
+/* Takes out the ops i with by[i] != i; by[i] stands for i in all dependencies, and stays itself. */
+int ir_rank_replace(struct ir_rank *r, const uint32_t *by);
+/* Another order: op i becomes op place[i]. */
+int ir_rank_reorder(struct ir_rank *r, const uint32_t *place);
+
 /* A topological position for each op: pos[on] < pos[op] for every dependency. When they form a cycle,
  * -ERR_CYCLE with an op of it in *bad. */
 int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad);

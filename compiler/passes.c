@@ -10,6 +10,10 @@
 
 const struct pass passes[] = {
 	{ .name = "reduce-deps", .help = "drop dependencies that others imply", .local = pass_reduce_deps },
+	{ .name = "sparse-rounds", .help = "one send and one recv at a time, few rounds with heavy messages",
+	  .global = pass_sparse_rounds,
+	  .keys = { { .name = "heavy", .help = "elements of a heavy message; default: the mean of all",
+		      .min = 1, .max = INT64_MAX, .value = 0 } } },
 };
 const unsigned npasses = sizeof passes / sizeof *passes;
 

@@ -13,6 +13,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_colour,
 	&suite_loop,
 	&suite_kernels,
+	&suite_rounds,
 	&suite_sweep,
 };
 

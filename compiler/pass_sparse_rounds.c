@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sparse-rounds: messages of a neighbour collective in rounds, at most one send and one recv of a rank in each,
+ * the heavy ones in as few rounds as possible and before the light ones (T. Hoefler, J. L. Träff: Sparse
+ * Collective Operations for MPI, HIPS 2009). As the colours of a bipartite multigraph, senders to receivers, the
+ * heavy rounds are as many as the heavy sends of some rank, or its heavy recvs; no order has fewer.
+ *
+ * On each rank the ops of a round wait for those of its last round before. This cannot deadlock, even if every
+ * send waits for its recv: by induction, when all messages of the rounds before are through, both ends of a
+ * message of this round may start. For that, no message may wait for another one in the schedule as it is.
+ *
+ * What a rank sends to itself becomes a copy, where there are buffers. */
+#include "compiler/passes.h"
+
+#include "compiler/bin_check.h"
+#include "compiler/match.h"
+#include "compiler/colour.h"
+#include "util/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct messages {
+	struct ir_match *v;
+	size_t n;
+	uint32_t *first; /* the first op of each rank among all */
+	uint32_t *round; /* of each op, from 1 on; 0: it is no message */
+};
+
+/* ---- before the rounds ---- */
+
+/* Whether one of two messages writes what the other one touches. */
+static bool conflict(const struct bin_op *a, const struct bin_op *b)
+{
+	bool write = a->kind != BIN_OP_SEND || b->kind != BIN_OP_SEND;
+
+	return write && a->len && b->len && a->buf[0] == b->buf[0] && a->off[0] < b->off[0] + b->len &&
+	       b->off[0] < a->off[0] + a->len;
+}
+
+static bool is_message(const struct bin_op *op)
+{
+	return bin_operands(op->kind)[0] == 'P';
+}
+
+/* Drops dependencies of one message on another that are there for their order alone: that of the rounds is a
+ * better one. */
+static int drop_order(struct ir_rank *r, bool plain)
+{
+	VEC(struct bin_dep) edges = { 0 };
+	int err = 0;
+
+	for (uint32_t i = 0; i < r->nops; i++)
+		for (uint32_t k = r->dep_at[i]; k < r->dep_at[i + 1] && !err; k++) {
+			const struct bin_op *op = &r->ops[i], *on = &r->ops[r->deps[k] & ~BIN_START];
+
+			if (!is_message(op) || !is_message(on) || (!plain && conflict(op, on)))
+				err = VEC_PUSH(&edges, (struct bin_dep){ i, r->deps[k] });
+		}
+	err = err ? err : ir_rank_set_deps(r, edges.at, (uint32_t)edges.n);
+	VEC_FREE(&edges);
+	return err;
+}
+
+/* Makes a copy of the two ops of each message of a rank to itself, which are n. */
+static int make_copies(struct ir_rank *r, const struct ir_match *m, size_t n)
+{
+	uint32_t *by = mem_resize(NULL, r->nops, sizeof *by);
+	int err = by ? 0 : -ERR_NOMEM;
+
+	for (uint32_t i = 0; i < r->nops && !err; i++)
+		by[i] = i;
+	for (size_t k = 0; k < n && !err; k++) {
+		struct bin_op *send = &r->ops[m[k].send], *recv = &r->ops[m[k].recv];
+
+		if (recv->kind != BIN_OP_RECV)
+			err = -ERR_UNSUPPORTED;
+		send->kind = BIN_OP_COPY;
+		send->peer = send->tag = 0;
+		send->buf[1] = recv->buf[0];
+		send->off[1] = recv->off[0];
+		by[m[k].recv] = m[k].send;
+	}
+	err = err ? err : ir_rank_replace(r, by);
+	free(by);
+	return err;
+}
+
+/* Leaves only messages between two ranks that do not wait for each other. */
+static int prepare(struct ir_graph *g)
+{
+	struct ir_match *m = NULL;
+	size_t n = 0, i = 0;
+	int err = 0;
+
+	for (uint32_t r = 0; r < g->nranks && !err; r++)
+		err = drop_order(&g->ranks[r], g->plain);
+	if (!err && !g->plain)
+		err = ir_graph_match(g, &m, &n);
+	while (i < n && !err) { /* they are sorted by sender and receiver */
+		size_t from = i;
+
+		while (i < n && m[i].src == m[from].src && m[i].dst == m[from].dst)
+			i++;
+		if (m[from].src == m[from].dst)
+			err = make_copies(&g->ranks[m[from].src], m + from, i - from);
+	}
+	free(m);
+	return err;
+}
+
+/* ---- rounds of all messages ---- */
+
+static const struct bin_op *send_of(const struct ir_graph *g, const struct ir_match *m)
+{
+	return &g->ranks[m->src].ops[m->send];
+}
+
+/* -ERR_UNMATCHED when there is more than pairs of a send and a recv. */
+static int find_messages(const struct ir_graph *g, struct messages *x)
+{
+	uint64_t total = 0, ends = 0;
+	int err = ir_graph_match(g, &x->v, &x->n);
+
+	x->first = mem_resize(NULL, g->nranks, sizeof *x->first);
+	if (err || !x->first)
+		return err ? err : -ERR_NOMEM;
+	for (uint32_t r = 0; r < g->nranks; r++) {
+		x->first[r] = (uint32_t)total;
+		total += g->ranks[r].nops;
+		for (uint32_t i = 0; i < g->ranks[r].nops; i++)
+			ends += is_message(&g->ranks[r].ops[i]);
+	}
+	x->round = mem_calloc(total, sizeof *x->round);
+	if (!x->round)
+		return -ERR_NOMEM;
+	if (ends != 2 * x->n)
+		return -ERR_UNMATCHED;
+	return total < BIN_MAX_OPS ? 0 : -ERR_RANGE;
+}
+
+static uint64_t mean_length(const struct ir_graph *g, const struct messages *x)
+{
+	uint64_t whole = 0, rest = 0; /* the sum may not fit */
+
+	for (size_t i = 0; i < x->n; i++) {
+		whole += send_of(g, &x->v[i])->len / x->n;
+		rest += send_of(g, &x->v[i])->len % x->n;
+	}
+	return x->n ? whole + (rest + x->n - 1) / x->n : 0;
+}
+
+/* Puts the messages of at least limit elements, or the others, into rounds from *next on. */
+static int colour_messages(const struct ir_graph *g, const struct messages *x, uint64_t limit, bool heavy,
+			   uint32_t *next)
+{
+	struct colour_edge *edges = mem_resize(NULL, x->n, sizeof *edges);
+	uint32_t *colour = mem_resize(NULL, x->n, sizeof *colour), n = 0, rounds = 0;
+	int err = edges && colour ? 0 : -ERR_NOMEM;
+
+	for (size_t i = 0; i < x->n && !err; i++)
+		if ((send_of(g, &x->v[i])->len >= limit) == heavy)
+			edges[n++] = (struct colour_edge){ x->v[i].src, x->v[i].dst };
+	err = err ? err : colour_edges(edges, n, g->nranks, colour, &rounds);
+	n = 0;
+	for (size_t i = 0; i < x->n && !err; i++) {
+		const struct ir_match *m = &x->v[i];
+
+		if ((send_of(g, m)->len >= limit) != heavy)
+			continue;
+		x->round[x->first[m->src] + m->send] = *next + colour[n];
+		x->round[x->first[m->dst] + m->recv] = *next + colour[n++];
+	}
+	*next += rounds;
+	free(edges);
+	free(colour);
+	return err;
+}
+
+/* ---- one rank ---- */
+
+/* An op's key is its round, or the last one for which it waits. A message that waits for another one has no place
+ * in the rounds: -ERR_CYCLE. order: the ops in one of their orders; key has one for each op. */
+static int find_keys(const struct ir_rank *r, const uint32_t *round, const uint32_t *order, uint32_t *key)
+{
+	for (uint32_t p = 0; p < r->nops; p++) {
+		uint32_t i = order[p], last = 0;
+
+		for (uint32_t k = r->dep_at[i]; k < r->dep_at[i + 1]; k++) {
+			uint32_t on = key[r->deps[k] & ~BIN_START];
+
+			last = on > last ? on : last;
+		}
+		if (round[i] && last)
+			return -ERR_CYCLE;
+		key[i] = round[i] ? round[i] : last;
+	}
+	return 0;
+}
+
+/* Sorts by key what is in order already, stably. */
+static int sort_by_key(uint32_t *order, uint32_t n, const uint32_t *key, uint32_t rounds)
+{
+	uint32_t *at = mem_calloc((size_t)rounds + 2, sizeof *at), *out = mem_resize(NULL, n, sizeof *out);
+	int err = at && out ? 0 : -ERR_NOMEM;
+
+	for (uint32_t i = 0; i < n && !err; i++)
+		at[key[i] + 1]++;
+	for (uint32_t k = 1; k <= rounds && !err; k++)
+		at[k] += at[k - 1];
+	for (uint32_t p = 0; p < n && !err; p++)
+		out[at[key[order[p]]]++] = order[p];
+	if (!err)
+		memcpy(order, out, n * sizeof *out);
+	free(at);
+	free(out);
+	return err;
+}
+
+/* The ops of a round, two at most, wait for those of the rank's last round before. */
+static int chain_rounds(struct ir_rank *r, const uint32_t *order, const uint32_t *round)
+{
+	VEC(struct bin_dep) edges = { 0 };
+	uint32_t now[2], before[2], nnow = 0, nbefore = 0, last = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < r->nops; i++)
+		for (uint32_t k = r->dep_at[i]; k < r->dep_at[i + 1] && !err; k++)
+			err = VEC_PUSH(&edges, (struct bin_dep){ i, r->deps[k] });
+	for (uint32_t p = 0; p < r->nops && !err; p++) {
+		uint32_t i = order[p];
+
+		if (!round[i])
+			continue;
+		if (round[i] != last) {
+			memcpy(before, now, sizeof now);
+			nbefore = nnow;
+			nnow = 0;
+			last = round[i];
+		}
+		now[nnow++] = i;
+		for (uint32_t k = 0; k < nbefore && !err; k++)
+			err = VEC_PUSH(&edges, (struct bin_dep){ i, before[k] });
+	}
+	err = err ? err : ir_rank_set_deps(r, edges.at, (uint32_t)edges.n);
+	VEC_FREE(&edges);
+	return err;
+}
+
+/* Ops stand by key, and in one of their orders where it is the same: dependencies point back, and the messages of
+ * a channel stand in the order of their rounds on both ends, so that the same two meet as before. */
+static int arrange(struct ir_rank *r, const uint32_t *round, uint32_t rounds)
+{
+	uint32_t *pos = mem_resize(NULL, r->nops, sizeof *pos), *order = mem_resize(NULL, r->nops, sizeof *order);
+	uint32_t *key = mem_resize(NULL, r->nops, sizeof *key), bad;
+	int err = pos && order && key ? ir_rank_positions(r, pos, &bad) : -ERR_NOMEM;
+
+	for (uint32_t i = 0; i < r->nops && !err; i++)
+		order[pos[i]] = i;
+	err = err ? err : find_keys(r, round, order, key);
+	err = err ? err : sort_by_key(order, r->nops, key, rounds);
+	err = err ? err : chain_rounds(r, order, round);
+	for (uint32_t p = 0; p < r->nops && !err; p++)
+		pos[order[p]] = p;
+	err = err ? err : ir_rank_reorder(r, pos);
+	free(pos);
+	free(order);
+	free(key);
+	return err;
+}
+
+int pass_sparse_rounds(struct ir_graph *g, const struct pass_ctx *c)
+{
+	struct messages x = { 0 };
+	uint32_t next = 1;
+	int err = prepare(g);
+
+	err = err ? err : find_messages(g, &x);
+	if (!err) {
+		uint64_t limit = c->value[0] ? (uint64_t)c->value[0] : mean_length(g, &x);
+
+		err = colour_messages(g, &x, limit, true, &next);
+		err = err ? err : colour_messages(g, &x, limit, false, &next);
+	}
+	for (uint32_t r = 0; r < g->nranks && !err; r++)
+		err = arrange(&g->ranks[r], x.round + x.first[r], next);
+	free(x.v);
+	free(x.first);
+	free(x.round);
+	return err;
+}

@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# sparse-rounds by way of goalc: what it makes of a schedule, what it refuses, and that the result runs. That the
+# rounds are as few as can be is shown on graphs: tests/unit/test_rounds.c.
+set -u
+. "$(dirname "$0")/lib.sh"
+cd "$TMP" || exit 1
+
+# The example of the talk: of four neighbours two are heavy, not the same for all ranks, and a loop of sendrecv
+# over the directions takes four rounds with heavy messages. A side of 1 sends to itself.
+cat >four.goal <<'END'
+schedule four(cols = 4, much = 100)
+buffer in  mine[4 * much]
+buffer out theirs[4 * much]
+rank r of p {
+  x = r mod cols
+  y = r / cols
+  rows = p / cols
+  for d = 0 to 3 {                            // left, right, up, down
+    by = d mod 2 == 0 ? 1 : -1
+    to = d < 2 ? y * cols + (x - by) mod cols : (y - by) mod rows * cols + x
+    from = d < 2 ? y * cols + (x + by) mod cols : (y + by) mod rows * cols + x
+    s[d]: send mine[d * much +: (x + y + d) mod 2 == 1 ? much : 1] to to
+    t[d]: recv theirs[d * much +: (x + y + d) mod 2 == 0 ? much : 1] from from
+    s[d] requires s[d - 1], t[d - 1]
+    t[d] requires s[d - 1], t[d - 1]
+  }
+}
+END
+
+# lengths FILE RANK : those of the sends of a rank, in order
+lengths()
+{
+	goalc --dump "$1" | awk -v r="rank $2:" '
+		/^rank / { in_rank = index($0, r) == 1 }
+		in_rank && /send/ { sub(/.*\+: /, ""); sub(/\].*/, ""); printf "%s ", $0 }'
+}
+
+goalc four.goal -n 16 -D count=1 -o naive.bin
+goalc four.goal -n 16 -D count=1 -T sparse-rounds -o rounds.bin
+check rounds.naive test "$(lengths naive.bin 0) / $(lengths naive.bin 1)" = "1 100 1 100  / 100 1 100 1 "
+for r in 0 1 6 15; do check "rounds.heavy_first.$r" test "$(lengths rounds.bin $r)" = "100 100 1 1 "; done
+
+# goalrun_ok ARGS... : it runs, and finds nothing wrong
+goalrun_ok() { timeout 60 "$BUILD/bin/goalrun" --iters 20 "$@" >out 2>&1; }
+check rounds.runs goalrun_ok -n 16 rounds.bin
+
+# From a limit beyond all on, or from 1 on, all are alike.
+goalc four.goal -n 16 -D count=1 -T sparse-rounds:heavy=101 -o light.bin
+goalc four.goal -n 16 -D count=1 -T sparse-rounds:heavy=1 -o heavy.bin
+goalc --dump light.bin | grep -v version >light
+goalc --dump heavy.bin | grep -v version >heavy
+check rounds.limit cmp light heavy
+
+# What a rank sends to itself is copied, with the dependencies of both.
+goalc four.goal -n 4 -D count=1 -D cols=1 -D much=1 -T sparse-rounds -o column.bin
+goalc --stats column.bin >out
+check rounds.copies grep -qx 'copies   8' out
+check rounds.copies_sends grep -qx 'sends    8' out
+for p in 1 2 5; do
+	goalc "$ROOT/schedules/alltoall_pairwise.goal" -n $p -D count=9 -T sparse-rounds -o all.bin
+	check "rounds.alltoall.$p" goalrun_ok -n $p --count 9 --verify all.bin
+done
+
+# refused NAME TEXT ARGS... : goalc refuses, and says so
+refused()
+{
+	local name=$1 text=$2
+
+	shift 2
+	if goalc "$@" -o never.bin 2>err || ! grep -qF "$text" err; then fail "rounds.$name $(head -n 1 err)"; else
+		ok "rounds.$name"; fi
+}
+
+refused messages_wait 'the pass sparse-rounds cannot be applied: the dependencies form a cycle' \
+	"$ROOT/schedules/bcast_binomial.goal" -n 4 -D root=0 -D count=1 -T sparse-rounds
+printf 'num_ranks 2\nrank 0 {\nsend 1b to 1\n}\nrank 1 {\n}\n' >lone.goal
+refused unmatched 'the pass sparse-rounds cannot be applied: a send or recv has no partner' lone.goal -T sparse-rounds
+
+# Plain GOAL has no copies: a message to oneself is one like others.
+cat >plain.goal <<'END'
+num_ranks 2
+rank 0 {
+a: send 1b to 1
+b: send 9b to 0
+c: recv 9b from 0
+d: send 9b to 1
+c requires a
+d requires c
+}
+rank 1 {
+recv 1b from 0
+recv 9b from 0
+}
+END
+goalc plain.goal -T sparse-rounds -o plain.bin && goalc --emit=goal plain.bin | grep -E 'send|recv' >out
+printf 'l%s\n' '1: send 9b to 0 tag 0' '2: recv 9b from 0 tag 0' '3: send 9b to 1 tag 0' '4: send 1b to 1 tag 0' \
+	'1: recv 9b from 0 tag 0' '2: recv 1b from 0 tag 0' >want
+check rounds.plain cmp want out
+finish
