@@ -10,6 +10,10 @@
 
 const struct pass passes[] = {
 	{ .name = "reduce-deps", .help = "drop dependencies that others imply", .local = pass_reduce_deps },
+	{ .name = "coalesce", .help = "one message for those between two ranks that become ready together",
+	  .global = pass_coalesce,
+	  .keys = { { .name = "most", .help = "elements of a message that is copied, to be sent with others",
+		      .min = 0, .max = INT64_MAX, .value = 0, .elements = true } } },
 	{ .name = "sparse-rounds", .help = "one send and one recv at a time, few rounds with heavy messages",
 	  .global = pass_sparse_rounds,
 	  .keys = { { .name = "heavy", .help = "elements of a heavy message; default: the mean of all",

@@ -64,6 +64,8 @@ int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx
 
 /* pass_reduce_deps.c */
 int pass_reduce_deps(struct ir_rank *r, const struct pass_ctx *c);
+/* pass_coalesce.c */
+int pass_coalesce(struct ir_graph *g, const struct pass_ctx *c);
 /* pass_sparse_rounds.c */
 int pass_sparse_rounds(struct ir_graph *g, const struct pass_ctx *c);
 

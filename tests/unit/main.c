@@ -9,6 +9,7 @@
 
 static const struct unit_suite *const suites[] = {
 	&suite_bin,
+	&suite_coalesce,
 	&suite_collective,
 	&suite_colour,
 	&suite_loop,

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# sparse-rounds by way of goalc: what it makes of a schedule, what it refuses, and that the result runs. That the
-# rounds are as few as can be is shown on graphs: tests/unit/test_rounds.c.
+# sparse-rounds and coalesce by way of goalc: what they make of a schedule, what they refuse, and that the result
+# runs. What they do to graphs of all kinds is in tests/unit/test_rounds.c and test_coalesce.c.
 set -u
 . "$(dirname "$0")/lib.sh"
 cd "$TMP" || exit 1
@@ -97,4 +97,39 @@ goalc plain.goal -T sparse-rounds -o plain.bin && goalc --emit=goal plain.bin | 
 printf 'l%s\n' '1: send 9b to 0 tag 0' '2: recv 9b from 0 tag 0' '3: send 9b to 1 tag 0' '4: send 1b to 1 tag 0' \
 	'1: recv 9b from 0 tag 0' '2: recv 1b from 0 tag 0' >want
 check rounds.plain cmp want out
+
+# Messages that lie side by side become one; others only where copies are allowed.
+cat >pieces.goal <<'END'
+schedule pieces(gap = 0)
+buffer in  give[4 * (count + gap)]
+buffer out take[4 * count]
+rank r of p {
+  for i = 0 to 3 {
+    send give[i * (count + gap) +: count] to (r + 1) mod p
+    recv take[i * count +: count] from (r - 1) mod p
+  }
+}
+END
+
+# stats NAME WANT ARGS... : "sends copies" of what goalc makes, which then runs
+stats()
+{
+	local name=$1 want=$2
+
+	shift 2
+	goalc pieces.goal -n 3 -D count=5 "$@" -o pieces.bin
+	goalc --stats pieces.bin | awk '/^(sends|copies) / { printf "%s ", $2 }' >out
+	check "coalesce.$name" test "$(cat out)" = "$want "
+	check "coalesce.$name.runs" goalrun_ok -n 3 --count 5 pieces.bin
+}
+
+stats none '12 0'
+stats side_by_side '3 0' -T coalesce
+stats gaps '12 0' -T coalesce -D gap=1
+stats copies '3 12' -T coalesce:most=5 -D gap=1
+stats too_long '12 0' -T coalesce:most=4 -D gap=1
+stats both '3 12' -T coalesce:most=5 -T sparse-rounds -D gap=1
+printf 'num_ranks 2\nrank 0 {\nsend 1b to 1\nsend 2b to 1 tag 1\n}\nrank 1 {\nrecv 1b from 0\nrecv 2b from 0 tag 1\n}\n' >two.goal
+goalc two.goal -T coalesce -o two.bin
+check coalesce.plain test "$(goalc --emit=goal two.bin | grep -c 3b)" = 2
 finish
