@@ -33,6 +33,8 @@ static void each_edge(const struct ir_graph *g, const struct ir_events *ev, cons
 			uint32_t me = 2 * (ev->base[r] + i);
 
 			add(arg, me + 1, me);
+			if (rank->dep_at[i] == rank->dep_at[i + 1])
+				add(arg, me, 2 * ev->nops + r);
 			for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++) {
 				uint32_t on = 2 * (ev->base[r] + (rank->deps[k] & ~BIN_START));
 
@@ -70,11 +72,11 @@ static int number_ops(struct ir_events *ev, const struct ir_graph *g)
 	for (uint32_t r = 0; r < g->nranks; r++) {
 		ev->base[r] = (uint32_t)total;
 		total += g->ranks[r].nops;
-		if (total > UINT32_MAX / 4)
+		if (total + g->nranks > UINT32_MAX / 4)
 			return -ERR_NOMEM;
 	}
-	ev->base[g->nranks] = (uint32_t)total;
-	ev->n = 2 * (uint32_t)total;
+	ev->base[g->nranks] = ev->nops = (uint32_t)total;
+	ev->n = 2 * ev->nops + g->nranks;
 	return 0;
 }
 
@@ -87,7 +89,7 @@ int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct 
 	err = number_ops(ev, g);
 	if (err)
 		return err;
-	ev->partner = mem_calloc(ev->n / 2, sizeof *ev->partner);
+	ev->partner = mem_calloc(ev->nops, sizeof *ev->partner);
 	ev->pred_at = mem_calloc((size_t)ev->n + 3, sizeof *ev->pred_at);
 	if (!ev->partner || !ev->pred_at)
 		return -ERR_NOMEM;

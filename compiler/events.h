@@ -6,10 +6,11 @@
 #include "compiler/ir.h"
 #include "compiler/match.h"
 
-/* Ops are numbered through the ranks from base[rank]. Op i starts in event 2i and completes in 2i + 1. */
+/* Ops are numbered through the ranks from base[rank]. Op i starts in event 2i and completes in 2i + 1; the ranks
+ * start in events 2nops, 2nops + 1, … */
 struct ir_events {
 	uint32_t *base; /* nranks + 1 */
-	uint32_t n; /* events */
+	uint32_t nops, n; /* ops, events */
 	uint32_t *pred_at, *pred; /* what must come before event e */
 	uint32_t *partner; /* of each op: the other end of its message + 1, or 0 */
 	/* by ir_events_sort */

@@ -322,7 +322,7 @@ static int begin(struct symbolic *s)
 	s->state = mem_calloc(1, sizeof *s->state);
 	if (!s->maps || !s->state)
 		return -ERR_NOMEM;
-	s->state->flying = mem_calloc(s->ev->n / 2, sizeof *s->state->flying);
+	s->state->flying = mem_calloc(s->ev->nops, sizeof *s->state->flying);
 	if (!s->state->flying)
 		return -ERR_NOMEM;
 	for (uint32_t r = 0; r < g->nranks; r++)
@@ -340,7 +340,7 @@ static void end(struct symbolic *s)
 {
 	struct sym_state *st = s->state;
 
-	for (uint32_t i = 0; st && st->flying && i < s->ev->n / 2; i++)
+	for (uint32_t i = 0; st && st->flying && i < s->ev->nops; i++)
 		VEC_FREE(&st->flying[i].v);
 	if (st) {
 		free(st->flying);
@@ -361,7 +361,8 @@ int symbolic_run(struct symbolic *s, const struct ir_graph *g, const struct ir_e
 	*s = (struct symbolic){ .g = g, .ev = ev, .terms = terms };
 	err = begin(s);
 	for (uint32_t at = 0; at < ev->n && !err; at++)
-		err = event(s, ev->order[at]);
+		if (ev->order[at] < 2 * ev->nops)
+			err = event(s, ev->order[at]);
 	end(s);
 	return err;
 }

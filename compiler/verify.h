@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The verifier: proves that a schedule does what it says, for one size and one set of arguments, or says what is
+ * wrong with it. CONTRIBUTING.md has the argument. */
+#ifndef COMPILER_VERIFY_H
+#define COMPILER_VERIFY_H
+
+#include "compiler/ir.h"
+
+struct wants; /* collective.h */
+
+struct verify_report {
+	bool proved; /* nothing wrong was found, and nothing was left open */
+	uint64_t messages;
+	/* Messages to be put straight into the receiver's buffer: those whose send cannot start before its recv has
+	 * (safe), and those that need a signal that it has (ready). */
+	uint64_t safe, ready;
+	/* Two ranks whose results of one reduction are bracketed differently; both 0: there are none. */
+	uint32_t differ[2];
+};
+
+/* Verifies a graph. d: what is wrong, at most a few findings of each kind. by_rank: what the ranks must hold at the
+ * end; NULL when nothing is claimed. b: its buffers; may be NULL in plain GOAL, where there are no races and no data.
+ * The graph need not come from a text: any ops, dependencies and ranges are safe. 0 or -ERR_NOMEM. */
+int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct wants *by_rank,
+		 struct verify_report *out);
+
+#endif
