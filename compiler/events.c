@@ -191,6 +191,8 @@ static void tell_cycle(struct goal_diags *d, const struct ir_graph *g, const str
 		first++;
 	for (uint32_t step = 0; step < ev->n; step++)
 		first = waits_for(ev, first);
+	for (e = waits_for(ev, first), op = first; e != op; e = waits_for(ev, e))
+		first = e < first ? e : first;
 	op = first / 2;
 	for (e = waits_for(ev, first); e != first; e = waits_for(ev, e)) {
 		uint32_t rank = ir_events_rank(ev, g->nranks, e / 2);

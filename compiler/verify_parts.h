@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The parts of the verifier. Findings are diagnostics; all return 0 or -ERR_NOMEM. */
+#ifndef COMPILER_VERIFY_PARTS_H
+#define COMPILER_VERIFY_PARTS_H
+
+#include "compiler/symbolic.h"
+#include "compiler/verify.h"
+
+/* verify.c: how a schedule that has no bin may still be asked. */
+enum bin_mode verify_mode(const struct ir_graph *g, uint32_t buf);
+
+/* verify_shape.c: ops that are none, and accesses outside of the buffers or to what may not be written. */
+int verify_shape(struct goal_diags *d, const struct ir_graph *g);
+
+/* verify_data.c: the terms that suit what is asked for; NULL when out of memory. */
+struct terms *verify_terms(const struct ir_graph *g, const struct wants *by_rank, bool commutative);
+/* Compares what a run left with what is wanted. */
+int verify_data(struct goal_diags *d, const struct symbolic *s, const struct wants *by_rank, uint32_t differ[2]);
+
+/* verify_ready.c */
+int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm,
+		 struct verify_report *out);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Ownership: a message that is put straight into its place must not come before its recv has started. For some
+ * messages the schedule sees to that, since their send follows, by dependencies and messages, from the start of the
+ * recv; for the others the receiver has to say that it is ready. */
+#include "compiler/verify_parts.h"
+
+#include "util/err.h"
+
+#include <stdlib.h>
+
+/* Which ops start as soon as their rank does, whatever happens elsewhere. */
+static bool *started_at_once(const struct ir_graph *g, const struct ir_events *ev)
+{
+	bool *at_once = mem_calloc(ev->nops, sizeof *at_once);
+
+	for (uint32_t at = 0; at_once && at < ev->n; at++) {
+		uint32_t e = ev->order[at], rank, op;
+		const struct ir_rank *r;
+
+		if (e % 2 || e >= 2 * ev->nops)
+			continue;
+		rank = ir_events_rank(ev, g->nranks, e / 2);
+		op = e / 2 - ev->base[rank];
+		r = &g->ranks[rank];
+		at_once[e / 2] = true;
+		for (uint32_t k = r->dep_at[op]; k < r->dep_at[op + 1]; k++) {
+			uint32_t on = r->deps[k] & ~BIN_START;
+
+			/* A nop completes when it starts. */
+			at_once[e / 2] &= at_once[ev->base[rank] + on] &&
+					  (r->deps[k] & BIN_START || r->ops[on].kind == BIN_OP_NOP);
+		}
+	}
+	return at_once;
+}
+
+int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm,
+		 struct verify_report *out)
+{
+	bool *at_once = started_at_once(g, ev);
+	struct ir_query *q = mem_alloc(nm * sizeof *q);
+	int err = at_once && q ? 0 : -ERR_NOMEM;
+
+	for (size_t i = 0; i < nm && !err; i++) {
+		uint32_t s = ev->base[m[i].src] + m[i].send, r = ev->base[m[i].dst] + m[i].recv;
+
+		q[i] = (struct ir_query){ { at_once[r] ? 2 * ev->nops + m[i].dst : 2 * r, IR_NO_EVENT },
+					  { 2 * s, IR_NO_EVENT },
+					  false };
+	}
+	err = err ? err : ir_events_reach(ev, q, nm);
+	for (size_t i = 0; i < nm && !err; i++) {
+		bool safe = q[i].yes || !g->ranks[m[i].src].ops[m[i].send].len; /* without bytes none comes early */
+
+		out->safe += safe;
+		out->ready += !safe;
+	}
+	free(at_once);
+	free(q);
+	return err;
+}
