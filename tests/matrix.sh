@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Every schedule of the library, every byte of every start checked: ranks 1-9, 13 and 16 as processes and as
-# threads; first, middle and last root; counts 0, 1, 7, 1000 and up to 4 ranks 1 Mi; three types and
+# threads; first, middle and last root; counts 0, 1, 7, 1000 and, on up to 4 ranks, a large one; three types and
 # operations; heap, private and staged memory. One launch sweeps many cases. SWEEP=pairs (make check) takes a
 # set of them in which every two values meet, SWEEP=all (make matrix) takes all.
 set -u
@@ -10,7 +10,8 @@ SIZES=${SIZES:-1 2 3 4 5 6 7 8 9 13 16}
 KINDS=${KINDS:-processes threads}
 MEMORY=${MEMORY:-heap,private,staged}
 SWEEP=${SWEEP:-pairs}
-LARGE=${LARGE:-1048576} # the count that is for up to 4 ranks only
+# The count that is for up to 4 ranks only; with pairs for one size.
+LARGE=${LARGE:-$([ "$SWEEP" = all ] && echo 1048576 || echo 131072)}
 SCHEDULES=${SCHEDULES:-$(cd "$ROOT/schedules" && echo *.goal)}
 cd "$ROOT" || exit 1
 
@@ -48,11 +49,24 @@ binary()
 	sweep "$name" "$bin" "$n" --iters 3 "$@"
 }
 
+# kinds NUMBER : the kinds of ranks for this combination of schedule and size; of pairs one, by turns
+kinds()
+{
+	local all
+
+	read -r -a all <<<"$KINDS"
+	if [ "$SWEEP" = all ]; then echo "$KINDS"; else echo "${all[$1 % ${#all[@]}]}"; fi
+}
+
+number=0
+few=$(tr ' ' '\n' <<<"$SIZES" | awk '$1 <= 4' | sort -n | tail -n 1) # of pairs, the size for the large count
 for s in $SCHEDULES; do
 	s=schedules/$s
-	for kind in $KINDS; do
-		for n in $SIZES; do
-			mapfile -t o < <(options "$s" "$n" | tr ' ' '\n')
+	number=$((number + 1)) turn=$number # the next schedule begins with another kind
+	for n in $SIZES; do
+		turn=$((turn + 1))
+		mapfile -t o < <(options "$s" "$n" | tr ' ' '\n')
+		for kind in $(kinds $turn); do
 			case $s in
 			*/barrier*) # everybody comes late twice
 				sweep "$kind" "$s" "$n" --ranks "$kind" --iters 10 --warmup $((2 * n))
@@ -60,7 +74,7 @@ for s in $SCHEDULES; do
 				;;
 			esac
 			counts=0,1,7,1000
-			[ "$n" -le 4 ] && counts=$counts,$LARGE
+			if [ "$SWEEP" = all ]; then [ "$n" -le 4 ]; else [ "$n" = "$few" ]; fi && counts=$counts,$LARGE
 			sweep "$kind" "$s" "$n" --ranks "$kind" "${o[@]}" --count $counts --iters 2 --warmup 1
 		done
 	done
