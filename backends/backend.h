@@ -120,6 +120,9 @@ const struct be_ops *be_find(const char *name, bool *known);
 /* Exchanges at most HOST_RECORD bytes per rank. -ERR_DEAD when a rank died. */
 #define HOST_RECORD 256
 int host_allgather(struct be_group *g, const void *in, size_t size, void *out);
+/* Its two halves: what a rank does between them costs it nothing while it would wait anyway. */
+int host_post(struct be_group *g, const void *in, size_t size);
+int host_collect(struct be_group *g, size_t size, void *out);
 /* Room of the group's for the records of one exchange: to fail together needs no memory that could be
  * missing. host_agree uses it too. */
 void *host_room(struct be_group *g);

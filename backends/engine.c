@@ -2,10 +2,6 @@
  * The dependency engine. */
 #include "backends/engine.h"
 
-#include "util/err.h"
-#include "util/mem.h"
-
-#include <stdlib.h>
 #include <string.h>
 
 /* Which of its two lists an op's dependency belongs to. */
@@ -40,30 +36,25 @@ static void invert(struct engine *e, const struct be_bind *b)
 		}
 }
 
-int engine_init(struct engine *e, const struct be_bind *b)
+size_t engine_room(const struct be_bind *b)
 {
 	size_t n = b->nops, m = b->dep_at[n];
 
-	*e = (struct engine){ .nops = b->nops };
-	e->ops = mem_calloc(1, n * sizeof *e->ops + (2 * n + m) * sizeof(uint32_t));
-	if (!e->ops)
-		return -ERR_NOMEM;
-	e->ready = (uint32_t *)(void *)(e->ops + n);
-	e->active = e->ready + n;
-	e->succ = e->active + n;
+	return n * sizeof(struct engine_op) + (2 * n + m + 1) / 2 * 2 * sizeof(uint32_t);
+}
+
+void engine_init(struct engine *e, const struct be_bind *b, void *room)
+{
+	*e = (struct engine){ .nops = b->nops, .ops = room };
+	e->ready = (uint32_t *)(void *)(e->ops + b->nops);
+	e->active = e->ready + b->nops;
+	e->succ = e->active + b->nops;
 	invert(e, b);
 	for (uint32_t i = 0; i < b->nops; i++) {
 		e->ops[i].wait = e->ops[i].need = b->dep_at[i + 1] - b->dep_at[i];
 		if (!e->ops[i].need)
 			e->ready[e->nroots++] = i;
 	}
-	return 0;
-}
-
-void engine_fini(struct engine *e)
-{
-	free(e->ops);
-	e->ops = NULL;
 }
 
 /* Takes a step off n successors; those that became ready are put behind tail, which moves. */

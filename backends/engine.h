@@ -36,8 +36,9 @@ struct engine {
 	uint32_t *succ;
 };
 
-int engine_init(struct engine *e, const struct be_bind *b);
-void engine_fini(struct engine *e);
+/* Bytes that an engine needs, zeroed and aligned like a pointer, as long as it lives. */
+size_t engine_room(const struct be_bind *b);
+void engine_init(struct engine *e, const struct be_bind *b, void *room);
 /* Begins an epoch, when the last one is complete: issues what is ready. 1 when all ops are complete, 0 if not yet, or
  * -ERR_x. */
 int engine_start(struct engine *e);

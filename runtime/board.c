@@ -36,14 +36,18 @@ uint64_t rt_board_seq(const struct rt_board *b, uint32_t rank)
 	return even > odd ? even : odd;
 }
 
-int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size,
-		       void *out, unsigned spins, int (*idle)(void *arg), void *arg)
+void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size)
 {
 	struct rt_record *mine = &b->slots[rank].record[seq & 1];
 
 	memcpy(mine->data, in, size);
-	/* Pairs with the load below: who sees the number sees the record. */
+	/* Pairs with the load in collect: who sees the number sees the record. */
 	atomic_store_explicit(&mine->seq, seq, memory_order_release);
+}
+
+int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, unsigned spins,
+		     int (*idle)(void *arg), void *arg)
+{
 	for (uint32_t r = 0; r < b->size; r++) {
 		const struct rt_record *theirs = &b->slots[r].record[seq & 1];
 
@@ -57,4 +61,11 @@ int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const vo
 		memcpy((char *)out + r * size, theirs->data, size);
 	}
 	return 0;
+}
+
+int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size,
+		       void *out, unsigned spins, int (*idle)(void *arg), void *arg)
+{
+	rt_board_post(b, rank, seq, in, size);
+	return rt_board_collect(b, seq, size, out, spins, idle, arg);
 }

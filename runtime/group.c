@@ -720,12 +720,25 @@ static int idle(void *arg)
 	return rt_group_check(arg);
 }
 
-int host_allgather(struct be_group *g, const void *in, size_t size, void *out)
+int host_post(struct be_group *g, const void *in, size_t size)
 {
 	int err = dead(g);
 
-	return err ? err :
-		     rt_board_allgather(g->board, g->rank, ++g->seq, in, size, out, g->spins, idle, g);
+	if (!err)
+		rt_board_post(g->board, g->rank, ++g->seq, in, size);
+	return err;
+}
+
+int host_collect(struct be_group *g, size_t size, void *out)
+{
+	return rt_board_collect(g->board, g->seq, size, out, g->spins, idle, g);
+}
+
+int host_allgather(struct be_group *g, const void *in, size_t size, void *out)
+{
+	int err = host_post(g, in, size);
+
+	return err ? err : host_collect(g, size, out);
 }
 
 void *host_room(struct be_group *g)

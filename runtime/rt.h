@@ -67,7 +67,12 @@ struct rt_board {
 size_t rt_board_size(uint32_t ranks);
 /* The last round that a rank has written. */
 uint64_t rt_board_seq(const struct rt_board *b, uint32_t rank);
-/* All ranks' records of round seq (1, 2, …). spins: as for rt_relax. idle is called while waiting; not 0: give up with that. */
+/* This rank's record of round seq (1, 2, …). */
+void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size);
+/* All ranks' records of a round. spins: as for rt_relax. idle is called while waiting; not 0: give up with that. */
+int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, unsigned spins,
+		     int (*idle)(void *arg), void *arg);
+/* Both. */
 int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size,
 		       void *out, unsigned spins, int (*idle)(void *arg), void *arg);
 

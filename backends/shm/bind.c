@@ -201,22 +201,23 @@ static void settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buff
 		m->place = (struct sm_place){ (uint64_t)(uintptr_t)m->bounce, m->bounce_off + 1 };
 }
 
-static void connect_message(struct sm_bound *s, const struct sm_entry *mine, const struct sm_entry *other)
+static void connect_message(struct sm_bound *s, const struct sm_entry *mine)
 {
+	struct sm_msg *m = &s->msgs[mine->op];
+	const struct sm_entry *other = m->other;
 	const struct sm_entry *send = mine->send ? mine : other, *recv = mine->send ? other : mine;
 	char *own = (char *)s->head, *theirs = (char *)s->peers[mine->peer];
 	char *sender = mine->send ? own : theirs, *receiver = mine->send ? theirs : own;
-	struct sm_msg *m = &s->msgs[mine->op];
 
-	*m = (struct sm_msg){ .mode = recv->mode,
-			      .direct = recv->direct,
-			      .same = host_same_process(s->b.group, mine->peer),
-			      .peer = mine->peer,
-			      .op = mine->op,
-			      .bytes = mine->bytes,
-			      .started = &s->peers[mine->peer]->started,
-			      .known = &s->known[mine->peer],
-			      .pid = host_pid(s->b.group, mine->peer) };
+	m->mode = recv->mode;
+	m->direct = recv->direct;
+	m->same = host_same_process(s->b.group, mine->peer);
+	m->pid = host_pid(s->b.group, mine->peer);
+	m->peer = mine->peer;
+	m->op = mine->op;
+	m->bytes = mine->bytes;
+	m->started = &s->peers[mine->peer]->started;
+	m->known = &s->known[mine->peer];
 	settle(s, mine->op, s->b.buffers);
 	s->engine.ops[mine->op].how = (mine->send ? sm_how_send : sm_how_recv)[m->mode];
 	s->engine.ops[mine->op].what = m;
@@ -230,25 +231,32 @@ static void connect_message(struct sm_bound *s, const struct sm_entry *mine, con
 	m->out = (struct sm_out *)(void *)(sender + send->cell);
 }
 
-/* Matches all messages. The short ones are connected then; of the long ones to this rank it is known how they
- * travel. */
+/* Connects those messages that are long, or those that are not. How long ones travel has to be known. */
+static void connect_messages(struct sm_bound *s, bool large)
+{
+	for (uint32_t i = 0; i < s->head->nentries; i++)
+		if ((s->head->entries[i].bytes > SM_EAGER_MAX) == large)
+			connect_message(s, &s->head->entries[i]);
+}
+
+/* Finds the other ends of all messages, and chooses for those to this rank. */
 static int match(struct sm_bound *s)
 {
 	for (uint32_t i = 0; i < s->head->nentries; i++) {
 		struct sm_entry *e = &s->head->entries[i];
 		const struct sm_entry *other = partner(s, e);
+		const char *verb = e->send ? "send to" : "recv from";
 
 		if (!other)
 			return host_error(s->b.group, -ERR_UNMATCHED, "op %u, a %s rank %u with tag %u, has no partner",
-					  e->op, e->send ? "send to" : "recv from", e->peer, e->tag);
+					  e->op, verb, e->peer, e->tag);
 		if (other->bytes != e->bytes)
 			return host_error(s->b.group, -ERR_MISMATCH,
-					  "op %u, a %s rank %u, has %llu bytes, its partner %llu", e->op,
-					  e->send ? "send to" : "recv from", e->peer,
-					  (unsigned long long)e->bytes, (unsigned long long)other->bytes);
-		if (e->bytes <= SM_EAGER_MAX)
-			connect_message(s, e, other);
-		else if (!e->send)
+					  "op %u, a %s rank %u, has %llu bytes, its partner %llu", e->op, verb,
+					  e->peer, (unsigned long long)e->bytes,
+					  (unsigned long long)other->bytes);
+		s->msgs[e->op].other = other;
+		if (e->bytes > SM_EAGER_MAX && !e->send)
 			choose(s, e, other);
 	}
 	return 0;
@@ -275,14 +283,6 @@ static int make_rings(struct sm_bound *s)
 	return 0;
 }
 
-/* Connects the long messages, now that all receivers have chosen. */
-static void connect_long(struct sm_bound *s)
-{
-	for (uint32_t i = 0; i < s->head->nentries; i++)
-		if (s->head->entries[i].bytes > SM_EAGER_MAX)
-			connect_message(s, &s->head->entries[i], partner(s, &s->head->entries[i]));
-}
-
 static int reach_rings(struct sm_bound *s)
 {
 	for (uint32_t i = 0; i < s->head->nentries; i++) {
@@ -291,48 +291,58 @@ static int reach_rings(struct sm_bound *s)
 
 		if (m->mode != SM_STAGED)
 			continue;
-		m->ring = mine->send ? host_peer(s->b.group, mine->peer, partner(s, mine)->ring, SM_RING * SM_CHUNK) :
-				       host_peer(s->b.group, s->b.rank, mine->ring, SM_RING * SM_CHUNK);
+		m->ring = host_peer(s->b.group, mine->send ? mine->peer : s->b.rank,
+				    mine->send ? m->other->ring : mine->ring, SM_RING * SM_CHUNK);
 		if (!m->ring)
 			return host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", mine->peer);
 	}
 	return 0;
 }
 
-/* Exchanges how it went: an error on any rank is one on all. some: whether a rank has said so. */
-static int agree(struct sm_bound *s, int err, bool *some)
+/* How binding went on a rank. */
+struct opinion {
+	int err, rings;
+};
+
+/* All ranks' opinions: an error on one is one on all. rings: whether any rank has some. */
+static int hear(struct sm_bound *s, int err, bool *rings)
 {
 	struct be_group *g = s->b.group;
-	struct opinion {
-		int err, some;
-	} mine = { err, *some };
 	const struct opinion *all = host_room(g);
-	int rc = host_allgather(g, &mine, sizeof mine, host_room(g));
+	int rc = host_collect(g, sizeof *all, host_room(g));
 
 	for (uint32_t r = 0; r < s->b.size && !rc; r++) {
 		if (all[r].err)
 			return host_agree(g, err);
-		*some |= all[r].some != 0;
+		*rings |= all[r].rings != 0;
 	}
 	return rc;
 }
 
 int sm_connect(struct sm_bound *s)
 {
-	int err = reach_peers(s);
+	int err = reach_peers(s), rc;
 	bool rings;
 
 	err = err ? err : match(s);
 	err = err ? err : make_rings(s);
 	rings = s->rings != NULL;
-	err = agree(s, err, &rings);
-	if (err)
-		return err;
-	connect_long(s);
-	if (rings)
-		err = agree(s, reach_rings(s), &rings);
-	s->connected = !err;
-	return err;
+	rc = host_post(s->b.group, &(struct opinion){ err, rings }, sizeof(struct opinion));
+	/* While the others' opinions are on their way. */
+	sm_prepare(s);
+	if (!err)
+		connect_messages(s, false);
+	rc = rc ? rc : hear(s, err, &rings);
+	if (rc)
+		return rc;
+	connect_messages(s, true);
+	if (rings) {
+		err = reach_rings(s);
+		rc = host_post(s->b.group, &(struct opinion){ err, true }, sizeof(struct opinion));
+		rc = rc ? rc : hear(s, err, &rings);
+	}
+	s->connected = !rc;
+	return rc;
 }
 
 #define USERS_STAY (UINT32_MAX / 2) /* more than there ever are */

@@ -88,7 +88,6 @@ static void unbind(struct be_bound *bound)
 	if (!s)
 		return;
 	sm_disconnect(s);
-	engine_fini(&s->engine);
 	free(s->stage);
 	free(s);
 }
@@ -98,8 +97,7 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 	/* One block for all that lives as long as the request. */
 	const size_t nops = b->nops, size = b->size;
 	struct sm_bound *s = mem_calloc(1, sizeof *s + nops * (sizeof *s->msgs + sizeof *s->deadline) +
-						   size * (sizeof *s->peers + sizeof *s->known));
-	int err;
+						   size * (sizeof *s->peers + sizeof *s->known) + engine_room(b));
 
 	if (!s)
 		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
@@ -110,15 +108,20 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 	s->deadline = (uint64_t *)(void *)(s->msgs + nops);
 	s->known = s->deadline + nops;
 	s->peers = (struct sm_head **)(void *)(s->known + size);
+	s->room = s->peers + size;
 	s->stage = b->layout->contiguous ? NULL : mem_alloc(SM_CHUNK);
-	err = b->layout->contiguous || s->stage ? engine_init(&s->engine, b) : -ERR_NOMEM;
-	if (err)
-		return host_error(b->group, err, "%s", err_text(err));
-	for (uint32_t i = 0; i < b->nops; i++) {
-		s->engine.ops[i].how = how[b->ops[i].kind];
-		s->engine.ops[i].what = (void *)(uintptr_t)&b->ops[i];
-	}
+	if (!b->layout->contiguous && !s->stage)
+		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
 	return sm_publish(s, place);
+}
+
+void sm_prepare(struct sm_bound *s)
+{
+	engine_init(&s->engine, &s->b, s->room);
+	for (uint32_t i = 0; i < s->b.nops; i++) {
+		s->engine.ops[i].how = how[s->b.ops[i].kind];
+		s->engine.ops[i].what = (void *)(uintptr_t)&s->b.ops[i];
+	}
 }
 
 static int bind(struct be_bound *bound)

@@ -102,6 +102,7 @@ struct sm_msg {
 	char *ring; /* staged */
 	struct sm_in *in;
 	struct sm_out *out;
+	const struct sm_entry *other; /* its other end, in the peer's block; while binding */
 	struct sm_place seen; /* the last place of the peer's that was looked up, */
 	char *at; /* and where it is here; NULL: out of reach */
 	int pid; /* of the peer */
@@ -111,6 +112,7 @@ struct sm_bound {
 	struct be_bound base;
 	struct engine engine;
 	struct be_bind b;
+	void *room; /* the engine's */
 	struct sm_head *head;
 	bool connected; /* all ranks are */
 	char *rings;
@@ -139,6 +141,9 @@ extern const struct engine_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];
 const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op);
 /* What an issued message waits for, in words. */
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
+
+/* shm.c: what needs no other rank, and need not be there when others look */
+void sm_prepare(struct sm_bound *s);
 
 /* bind.c */
 /* Makes this rank's block. */
