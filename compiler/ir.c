@@ -157,7 +157,8 @@ int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad)
 	bool forward = false;
 
 	for (uint32_t i = 0; i < n; i++) {
-		pos[i] = i;
+		if (pos)
+			pos[i] = i;
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
 			forward |= (r->deps[d] & ~BIN_START) >= i;
 	}
@@ -184,7 +185,9 @@ int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad)
 		while (head < tail) {
 			uint32_t i = queue[head];
 
-			pos[i] = head++;
+			if (pos)
+				pos[i] = head;
+			head++;
 			for (uint32_t s = succ_at[i]; s < succ_at[i + 1]; s++)
 				if (--wait[succ[s]] == 0)
 					queue[tail++] = succ[s];

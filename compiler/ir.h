@@ -43,7 +43,7 @@ int ir_rank_replace(struct ir_rank *r, const uint32_t *by);
 int ir_rank_reorder(struct ir_rank *r, const uint32_t *place);
 
 /* A topological position for each op: pos[on] < pos[op] for every dependency. When they form a cycle,
- * -ERR_CYCLE with an op of it in *bad. */
+ * -ERR_CYCLE with an op of it in *bad. pos may be NULL. */
 int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad);
 
 /* What went wrong in a specialisation. */

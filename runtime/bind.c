@@ -93,12 +93,14 @@ static int specialise(struct mpix_sched_request *req, const struct MPIX_Sched_bi
 {
 	const struct bin *b = &req->sched->bin;
 	struct be_group *g = req->group;
-	struct bin_arg *args = mem_calloc(b->nparams, sizeof *args);
+	struct bin_arg *args = bind->nparams ? mem_calloc(b->nparams, sizeof *args) : NULL;
 	struct bin_args a = { .rank = g->rank, .size = g->size, .args = args };
 	struct ir_fault fault = { 0 };
-	uint32_t *pos = NULL, bad = 0;
-	int err = args ? find_params(b, g, bind, args, &c->params) : rt_fail(g->ctx, -ERR_NOMEM);
+	uint32_t bad = 0;
+	int err = 0;
 
+	if (bind->nparams)
+		err = args ? find_params(b, g, bind, args, &c->params) : rt_fail(g->ctx, -ERR_NOMEM);
 	if (!err && bind->count > (size_t)INT64_MAX / 2 / req->type->layout.per)
 		err = host_error(g, -ERR_ARG, "the count is too large");
 	if (err)
@@ -129,13 +131,10 @@ static int specialise(struct mpix_sched_request *req, const struct MPIX_Sched_bi
 			goto out;
 		}
 	}
-	pos = mem_alloc((size_t)req->rank.nops * sizeof *pos);
-	if (!err)
-		err = pos ? ir_rank_positions(&req->rank, pos, &bad) : -ERR_NOMEM;
+	err = ir_rank_positions(&req->rank, NULL, &bad);
 	if (err)
 		err = host_error(g, err, "%s (op %u)", err_text(err), bad);
 out:
-	free(pos);
 	free(args);
 	return err;
 }
@@ -186,7 +185,9 @@ static int bind_buffer(struct mpix_sched_request *req, void *const *buffers, siz
 	*out = (struct be_buffer){ .elements = req->rank.bufsize[i] };
 	if (!span(req->type, out->elements, &low, &len))
 		return host_error(g, -ERR_OVERFLOW, "the buffer %s is too large", name);
-	if (b->mode == BIN_SCRATCH) {
+	if (b->mode == BIN_SCRATCH && !len) {
+		p = (char *)req; /* any place will do */
+	} else if (b->mode == BIN_SCRATCH) {
 		p = rt_heap_alloc(req->ctx->heap, len, &off);
 		if (!p)
 			return host_error(g, -ERR_NOMEM, "the shared heap has no %zu bytes for %s", len, name);
@@ -343,16 +344,14 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 	c->schedule = ((const struct bin_header *)req->sched->image)->check;
 	c->version = MPIX_SCHED_VERSION_MAJOR << 16 | MPIX_SCHED_VERSION_MINOR;
 	if (bind->type) {
-		req->type = bind->type;
-		atomic_fetch_add(&req->type->refs, 1);
+		req->type = req->given = bind->type;
+		atomic_fetch_add(&req->given->refs, 1);
 	} else {
 		enum MPIX_Sched_basic basic = b->meta->flags & BIN_F_PLAIN ? MPIX_SCHED_BYTE : bind->basic;
 
-		if (!rt_basic_size(basic))
-			return host_error(g, -ERR_ARG, "there is no basic datatype %d", (int)basic);
-		req->type = rt_type_basic(req->ctx, basic);
+		req->type = rt_type_basic(basic);
 		if (!req->type)
-			return rt_fail(req->ctx, -ERR_NOMEM);
+			return host_error(g, -ERR_ARG, "there is no basic datatype %d", (int)basic);
 	}
 	if ((b->meta->flags & BIN_F_PLAIN) && bind->type)
 		return host_error(g, -ERR_ARG, "plain GOAL moves bytes: it takes no datatype");
@@ -367,12 +366,6 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 	err = specialise(req, bind, c);
 	if (err)
 		return err;
-	req->nbuffers = b->nbuffers;
-	req->buffers = mem_calloc(b->nbuffers, sizeof *req->buffers);
-	req->spare = mem_calloc(b->nbuffers, sizeof *req->spare);
-	req->scratch = mem_calloc(b->nbuffers, sizeof *req->scratch);
-	if (!req->buffers || !req->spare || !req->scratch)
-		return rt_fail(req->ctx, -ERR_NOMEM);
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
 		err = bind_buffer(req, bind->buffers, bind->nbuffers, i, &req->buffers[i]);
 	return err ? err : prepare_reduce(req, bind);
@@ -395,29 +388,42 @@ static int make(struct mpix_sched_request *req, struct be_place *place)
 	return req->be->make(&b, &req->bound, place);
 }
 
-int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
-	    struct mpix_sched_request **out)
+/* With room for what is known of each buffer. */
+static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct be_group *g)
 {
-	struct mpix_sched_request *req = mem_calloc(1, sizeof *req);
-	struct contract c = { 0 };
+	const uint32_t n = sched->bin.nbuffers;
+	struct mpix_sched_request *req;
 	bool known;
-	int err;
 
-	if (!req) {
-		c.err = rt_fail(g->ctx, -ERR_NOMEM);
-		return compare(g, &c);
-	}
+	req = mem_calloc(1, sizeof *req + n * (2 * sizeof *req->buffers + sizeof *req->scratch));
+	if (!req)
+		return NULL;
+	req->nbuffers = n;
+	req->buffers = (struct be_buffer *)(void *)(req + 1);
+	req->spare = req->buffers + n;
+	req->scratch = (char **)(void *)(req->spare + n);
+	req->be = be_find("shm", &known);
 	req->ctx = g->ctx;
 	rt_ctx_ref(req->ctx);
 	req->group = g;
 	rt_group_ref(g);
 	req->sched = sched;
 	atomic_fetch_add(&sched->refs, 1);
-	rt_ctx_reap(req->ctx);
-	req->be = be_find("shm", &known);
-	pthread_mutex_lock(&req->ctx->lock);
-	err = VEC_PUSH(&req->ctx->requests, req);
-	pthread_mutex_unlock(&req->ctx->lock);
+	return req;
+}
+
+int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
+	    struct mpix_sched_request **out)
+{
+	struct mpix_sched_request *req = new_request(sched, g);
+	struct contract c = { 0 };
+	int err;
+
+	if (!req) {
+		c.err = rt_fail(g->ctx, -ERR_NOMEM);
+		return compare(g, &c);
+	}
+	err = rt_ctx_add(req->ctx, req);
 	c.err = err ? rt_fail(g->ctx, err) : prepare(req, bind, &c);
 	c.err = c.err ? c.err : make(req, &c.place);
 	err = compare(g, &c);
@@ -434,26 +440,17 @@ void rt_unbind(struct mpix_sched_request *req)
 {
 	struct mpix_sched_ctx *ctx = req->ctx;
 
-	pthread_mutex_lock(&ctx->lock);
-	for (size_t i = 0; i < ctx->requests.n; i++)
-		if (ctx->requests.at[i] == req) {
-			ctx->requests.at[i] = ctx->requests.at[--ctx->requests.n];
-			break;
-		}
-	pthread_mutex_unlock(&ctx->lock);
+	rt_ctx_remove(ctx, req);
 	if (req->bound)
 		req->be->unbind(req->bound);
-	for (uint32_t i = 0; req->buffers && i < req->nbuffers; i++)
+	for (uint32_t i = 0; i < req->nbuffers; i++)
 		unbind_buffer(req, &req->buffers[i]);
-	for (uint32_t i = 0; req->scratch && i < req->nbuffers; i++)
+	for (uint32_t i = 0; i < req->nbuffers; i++)
 		if (req->scratch[i])
 			rt_heap_free(ctx->heap, req->scratch[i]);
 	free_reduce_tmp(req);
-	free(req->buffers);
-	free(req->spare);
-	free(req->scratch);
 	ir_rank_fini(&req->rank);
-	rt_type_unref(req->type);
+	rt_type_unref(req->given);
 	rt_op_unref(req->op);
 	rt_sched_unref(req->sched);
 	rt_group_unref(req->group);

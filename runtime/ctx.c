@@ -22,6 +22,8 @@ int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 		return MPIX_SCHED_ERR_NOMEM;
 	}
 	atomic_init(&ctx->refs, 1);
+	for (unsigned i = 0; i < ENV_COUNT; i++)
+		ctx->env[i].err = env_number(i, &ctx->env[i].value);
 	rt_usr1_hold();
 	atomic_init(&ctx->usr1_seen, rt_usr1_count());
 	pthread_mutex_init(&ctx->lock, NULL);
@@ -106,9 +108,9 @@ int MPIX_Sched_get_version(int *major, int *minor, int *patch)
 	return MPIX_SCHED_SUCCESS;
 }
 
-void rt_ctx_reap(struct mpix_sched_ctx *ctx)
+/* The caller has the lock. */
+static void reap(struct mpix_sched_ctx *ctx)
 {
-	pthread_mutex_lock(&ctx->lock);
 	for (size_t i = 0; i < ctx->zombies.n;) {
 		struct rt_zombie z = ctx->zombies.at[i];
 
@@ -121,6 +123,34 @@ void rt_ctx_reap(struct mpix_sched_ctx *ctx)
 				rt_heap_free(ctx->heap, z.ptr[k]);
 		ctx->zombies.at[i] = ctx->zombies.at[--ctx->zombies.n];
 	}
+}
+
+void rt_ctx_reap(struct mpix_sched_ctx *ctx)
+{
+	pthread_mutex_lock(&ctx->lock);
+	reap(ctx);
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+int rt_ctx_add(struct mpix_sched_ctx *ctx, struct mpix_sched_request *req)
+{
+	int err;
+
+	pthread_mutex_lock(&ctx->lock);
+	reap(ctx);
+	err = VEC_PUSH(&ctx->requests, req);
+	pthread_mutex_unlock(&ctx->lock);
+	return err;
+}
+
+void rt_ctx_remove(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *req)
+{
+	pthread_mutex_lock(&ctx->lock);
+	for (size_t i = 0; i < ctx->requests.n; i++)
+		if (ctx->requests.at[i] == req) {
+			ctx->requests.at[i] = ctx->requests.at[--ctx->requests.n];
+			break;
+		}
 	pthread_mutex_unlock(&ctx->lock);
 }
 

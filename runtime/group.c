@@ -832,8 +832,9 @@ int host_pid(struct be_group *g, uint32_t rank)
 
 int rt_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out)
 {
-	int err = env_number(name, out);
+	int err = ctx->env[name].err;
 
+	*out = ctx->env[name].value;
 	return err ? rt_error(ctx, err, "the environment variable %s cannot be \"%s\"", env_table[name].name,
 			      env_get(name)) :
 		     0;

@@ -93,6 +93,10 @@ struct mpix_sched_ctx {
 	_Atomic uint32_t nactive;
 	_Atomic uint32_t usr1_seen; /* SIGUSR1s that were answered */
 	_Atomic uint64_t dumped; /* when requests that waited for too long were last printed, ns */
+	struct {
+		int err;
+		long value;
+	} env[ENV_COUNT]; /* as numbers, when it was made */
 	char detail[2048];
 };
 
@@ -104,10 +108,13 @@ __attribute__((format(printf, 3, 4))) int rt_error(struct mpix_sched_ctx *ctx, i
 int rt_fail(struct mpix_sched_ctx *ctx, int err);
 /* The same for errno. */
 int rt_sys_error(struct mpix_sched_ctx *ctx, const char *what);
-/* An environment variable that is a number; 0 or -ERR_ARG, which is told. */
+/* An environment variable that is a number, as it was when the context was made; 0 or -ERR_ARG, which is told. */
 int rt_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out);
 /* Gives back what no peer uses any more. */
 void rt_ctx_reap(struct mpix_sched_ctx *ctx);
+/* Adds a request to those that are bound, after the same. */
+int rt_ctx_add(struct mpix_sched_ctx *ctx, struct mpix_sched_request *req);
+void rt_ctx_remove(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *req);
 
 /* ---- group (group.c) ---- */
 
@@ -188,8 +195,8 @@ struct mpix_sched_op {
 };
 
 size_t rt_basic_size(enum MPIX_Sched_basic basic);
-/* A contiguous type of basic elements, or NULL. */
-struct mpix_sched_type *rt_type_basic(struct mpix_sched_ctx *ctx, enum MPIX_Sched_basic basic);
+/* The type of one basic element, which nobody has to free; NULL: there is none. */
+const struct mpix_sched_type *rt_type_basic(enum MPIX_Sched_basic basic);
 void rt_type_unref(struct mpix_sched_type *t);
 void rt_op_unref(struct mpix_sched_op *op);
 
@@ -201,7 +208,8 @@ struct mpix_sched_request {
 	struct mpix_sched_ctx *ctx;
 	struct be_group *group;
 	struct mpix_sched *sched;
-	struct mpix_sched_type *type;
+	const struct mpix_sched_type *type;
+	struct mpix_sched_type *given; /* the same if it is the caller's, or NULL */
 	struct mpix_sched_op *op; /* NULL: kernel */
 	rt_kernel *kernel;
 	const struct be_ops *be;

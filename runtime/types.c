@@ -5,15 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct mpix_sched_type *rt_type_basic(enum MPIX_Sched_basic basic)
+{
+#define X(NAME, name, kind, T) { 0, sizeof(T) },
+	static const struct be_block blocks[MPIX_SCHED_BASICS] = { MPIX_SCHED_BASIC_LIST(X) };
+#undef X
+#define X(NAME, name, kind, T)                                                                    \
+	{ .basic = MPIX_SCHED_##NAME,                                                             \
+	  .layout = { sizeof(T), 1, sizeof(T), 1, &blocks[MPIX_SCHED_##NAME], .contiguous = true }, \
+	  .high = sizeof(T) },
+	static const struct mpix_sched_type types[MPIX_SCHED_BASICS] = { MPIX_SCHED_BASIC_LIST(X) };
+#undef X
+
+	return (unsigned)basic < MPIX_SCHED_BASICS ? &types[basic] : NULL;
+}
+
 size_t rt_basic_size(enum MPIX_Sched_basic basic)
 {
-	static const size_t sizes[MPIX_SCHED_BASICS] = {
-#define X(NAME, name, kind, T) sizeof(T),
-		MPIX_SCHED_BASIC_LIST(X)
-#undef X
-	};
+	const struct mpix_sched_type *t = rt_type_basic(basic);
 
-	return (unsigned)basic < MPIX_SCHED_BASICS ? sizes[basic] : 0;
+	return t ? t->layout.basic : 0;
 }
 
 static struct mpix_sched_type *new_type(struct mpix_sched_ctx *ctx, enum MPIX_Sched_basic basic, size_t n)
@@ -30,20 +41,6 @@ static struct mpix_sched_type *new_type(struct mpix_sched_ctx *ctx, enum MPIX_Sc
 	rt_ctx_ref(ctx);
 	t->basic = basic;
 	t->layout = (struct be_layout){ .basic = rt_basic_size(basic), .nblocks = n, .blocks = t->blocks };
-	return t;
-}
-
-struct mpix_sched_type *rt_type_basic(struct mpix_sched_ctx *ctx, enum MPIX_Sched_basic basic)
-{
-	struct mpix_sched_type *t = new_type(ctx, basic, 1);
-
-	if (!t)
-		return NULL;
-	t->layout.per = 1;
-	t->layout.extent = (int64_t)t->layout.basic;
-	t->layout.contiguous = true;
-	t->blocks[0] = (struct be_block){ 0, t->layout.basic };
-	t->high = t->layout.extent;
 	return t;
 }
 

@@ -48,19 +48,25 @@ static int by_channel(const void *a, const void *b)
 static void list_messages(const struct sm_bound *s, struct sm_entry *entries, uint32_t n, size_t cells)
 {
 	const struct be_bind *b = &s->b;
+	bool sorted = true; /* often they are, but for sends and recvs */
 	uint32_t at = 0;
 
-	for (uint32_t i = 0; i < b->nops; i++)
-		if (sm_is_message(&b->ops[i]))
-			entries[at++] = (struct sm_entry){ .peer = b->ops[i].peer,
-							   .tag = b->ops[i].tag,
-							   .k = i, /* until it is counted */
-							   .op = i,
-							   .bytes = b->ops[i].len * b->layout->basic,
-							   .send = b->ops[i].kind == BIN_OP_SEND,
-							   .contiguous = b->layout->contiguous,
-							   .heap = b->buffers[b->ops[i].buf[0]].heap };
-	if (n > 1)
+	for (int send = 0; send < 2; send++)
+		for (uint32_t i = 0; i < b->nops; i++) {
+			if (!sm_is_message(&b->ops[i]) || (b->ops[i].kind == BIN_OP_SEND) != send)
+				continue;
+			entries[at] = (struct sm_entry){ .peer = b->ops[i].peer,
+							 .tag = b->ops[i].tag,
+							 .k = i, /* until it is counted */
+							 .op = i,
+							 .bytes = b->ops[i].len * b->layout->basic,
+							 .send = (uint8_t)send,
+							 .contiguous = b->layout->contiguous,
+							 .heap = b->buffers[b->ops[i].buf[0]].heap };
+			sorted &= !at || by_channel(&entries[at - 1], &entries[at]) < 0;
+			at++;
+		}
+	if (!sorted)
 		qsort(entries, n, sizeof *entries, by_channel);
 	for (uint32_t i = 0; i < n; i++) {
 		struct sm_entry *e = &entries[i];
