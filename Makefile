@@ -177,6 +177,14 @@ $(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit $(LIBS)
 
+# The executor that decides what a schedule does, whatever the verifier says.
+EXECUTOR_O := $(call obj,tests/mutants,exec load) $(LIB_O)
+$(BUILD)/tests/mutants/mutants: $(call obj,tests/mutants,main mutate)
+$(BUILD)/tests/mutants/referee: $(call obj,tests/mutants,referee)
+$(BUILD)/tests/mutants/mutants $(BUILD)/tests/mutants/referee: $(EXECUTOR_O)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
 QUICK     := tests/diag.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Executes a graph of ops in a random order and compares the result with its definition. It shares no code with
+ * the verifier, and takes any graph: mutants may send what nobody receives, or touch what is in no buffer. */
+#ifndef TESTS_MUTANTS_EXEC_H
+#define TESTS_MUTANTS_EXEC_H
+
+#include "compiler/collective.h"
+#include "compiler/ir.h"
+
+/* What an execution begins with and what it must end with; the same for a schedule and all its mutants. */
+struct world;
+/* by_rank[r] is what rank r must have at the end. The operation of reductions commutes only if commutes is set.
+ * barrier: no rank may complete before all have started. NULL: no memory. */
+struct world *world_new(const struct ir_graph *g, const struct bin_buffer *buffers, const struct wants *by_rank,
+			bool commutes, bool barrier);
+void world_free(struct world *w);
+
+/* A graph made ready for execution; world and graph are borrowed. NULL: no memory. */
+struct exec;
+struct exec *exec_new(const struct world *w, const struct ir_graph *g);
+void exec_free(struct exec *x);
+
+enum exec_end {
+	EXEC_RIGHT,
+	EXEC_HANG, /* nothing is ready */
+	EXEC_WRONG, /* a byte is not what it should be */
+	EXEC_BOUNDS, /* an op is outside its buffer */
+	EXEC_LENGTH, /* a message does not have the length of its recv */
+	EXEC_EARLY, /* a rank left a barrier before another one came */
+	EXEC_ENDS
+};
+extern const char *const exec_end_words[EXEC_ENDS];
+
+/* Two epochs with nothing between them: a rank begins the second one as soon as it has completed the first. Every
+ * step takes a random time, as the seed has it. On failure *rank is where it shows. */
+enum exec_end exec_run(struct exec *x, uint64_t seed, uint32_t *rank);
+
+#endif

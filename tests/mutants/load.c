@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * From a text to what the executor needs. */
+#include "tests/mutants/load.h"
+
+#include "util/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int subject_open(struct subject *s, const char *file, uint32_t nranks)
+{
+	struct compile_options o = { .nranks = nranks, .debug = true, .checks_off = UINT64_MAX };
+	size_t len = 0, size;
+	int err;
+
+	*s = (struct subject){ .diags = goal_diags_new() };
+	err = s->diags ? file_read(file, &s->text, &len) : -ERR_NOMEM;
+	err = err ? err : compile_text(s->diags, file, s->text, len, &o, &s->image, &size);
+	return err ? err : bin_open(&s->bin, s->image, size);
+}
+
+void subject_close(struct subject *s)
+{
+	goal_diags_free(s->diags);
+	free(s->image);
+	free(s->text);
+}
+
+/* What each rank wants, and the world made of it. */
+static int define(struct sized *z, const struct subject *s, const struct bin_args *args)
+{
+	bool barrier = !strcmp(bin_str(&s->bin, s->bin.meta->implements), "MPI_Barrier");
+	struct claim claim;
+	struct ir_fault fault;
+	uint32_t rank;
+	int err = claim_open(&claim, &s->bin, &fault);
+
+	z->wants = mem_calloc(args->size, sizeof *z->wants);
+	if (!err && !z->wants)
+		err = -ERR_NOMEM;
+	if (!err && claim.any)
+		err = claim_all_wants(&claim, args, z->wants, &rank, &fault);
+	claim_close(&claim);
+	if (err)
+		return err;
+	z->world = world_new(&z->graph, s->bin.buffers, z->wants, s->bin.meta->flags & BIN_F_COMMUTATIVE, barrier);
+	return z->world ? 0 : -ERR_NOMEM;
+}
+
+int sized_open(struct sized *z, const struct subject *s, uint32_t nranks, int64_t count, int64_t root)
+{
+	struct bin_arg *params = mem_calloc(s->bin.nparams, sizeof *params);
+	struct bin_args args = { .size = nranks, .count = count, .args = params };
+	uint32_t rank;
+	int err = params ? 0 : -ERR_NOMEM;
+
+	*z = (struct sized){ 0 };
+	if (!err && s->bin.meta->root != BIN_NONE)
+		params[s->bin.meta->root] = (struct bin_arg){ .known = true, .value = root };
+	err = err ? err : ir_graph_specialise(&s->bin, &args, &z->graph, &rank, NULL);
+	err = err ? err : define(z, s, &args);
+	free(params);
+	if (err)
+		sized_close(z);
+	return err;
+}
+
+void sized_close(struct sized *z)
+{
+	for (uint32_t r = 0; z->wants && r < z->graph.nranks; r++)
+		wants_fini(&z->wants[r]);
+	free(z->wants);
+	world_free(z->world);
+	ir_graph_fini(&z->graph);
+	*z = (struct sized){ 0 };
+}

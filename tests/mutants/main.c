@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * mutants [-n RANKS] [-m MOST] [-s SEEDS] FILE...: changes schedules in one place each, executes the mutants, and
+ * compares what happens with what the verifier says of them.
+ *
+ * Prints a row for each schedule. Exit status 1: the verifier accepted a mutant that fails, or rejected a schedule
+ * that means the same as the right one. */
+#include "tests/mutants/load.h"
+#include "tests/mutants/mutate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct options {
+	uint32_t ranks;
+	size_t most; /* mutants of a schedule at one root */
+	uint64_t seeds; /* of a mutant that the verifier accepts */
+};
+
+/* Of a mutant that the verifier rejects: all that it tells is whether the fault can be seen. */
+#define SEEDS_REJECTED 100u
+
+struct tally {
+	unsigned mutants, wrong, rejected, unseen, same, accepted;
+	unsigned faults; /* of the verifier */
+	uint64_t runs;
+};
+
+/* What the verifier says; the text is owned by the caller. */
+static bool accepts(const struct subject *s, const struct sized *z, const struct ir_graph *g, char **why)
+{
+	struct goal_diags *d = goal_diags_new();
+	bool ok;
+
+	(void)s, (void)z;
+	*why = NULL;
+	if (!d)
+		return false;
+	ok = !checks_run(d, g, CHECK_RUN, 0) && !goal_diags_errors(d);
+	if (!ok)
+		*why = strdup(goal_diags_text(d));
+	goal_diags_free(d);
+	return ok;
+}
+
+static void fault(struct tally *t, const char *what, const char *of, const struct options *o, int64_t root,
+		  const char *detail)
+{
+	t->faults++;
+	printf("# %u ranks, root %lld: %s: %s: %s\n", o->ranks, (long long)root, of, what, detail);
+}
+
+/* The first seed with which a graph fails, or seeds. */
+static uint64_t execute(const struct sized *z, const struct ir_graph *g, uint64_t seeds, enum exec_end *end,
+			uint32_t *rank, struct tally *t)
+{
+	struct exec *x = exec_new(z->world, g);
+	uint64_t seed = 0;
+
+	for (*end = EXEC_RIGHT; x && seed < seeds; seed++) {
+		t->runs++;
+		*end = exec_run(x, seed, rank);
+		if (*end != EXEC_RIGHT)
+			break;
+	}
+	exec_free(x);
+	if (!x)
+		abort();
+	return seed;
+}
+
+/* One mutant; m NULL: the schedule itself. */
+static int try(const struct options *o, const struct subject *s, const struct sized *z, int64_t root,
+	       const struct mutation *m, struct tally *t)
+{
+	struct ir_graph g;
+	char text[160] = "unchanged", seen[120], *why;
+	enum exec_end end;
+	uint32_t rank = 0;
+	bool same = !m || m->kind >= MUTATION_SAME, ok;
+	uint64_t seed;
+
+	if (mutant_init(&g, &z->graph, m))
+		return -ERR_NOMEM;
+	if (m)
+		mutation_text(text, sizeof text, &z->graph, m);
+	ok = accepts(s, z, &g, &why);
+	seed = execute(z, &g, ok && (!same || !m) ? o->seeds : SEEDS_REJECTED, &end, &rank, t);
+	snprintf(seen, sizeof seen, "%s at rank %u with seed %llu", exec_end_words[end], rank,
+		 (unsigned long long)seed);
+	if (m) {
+		t->mutants += !same;
+		t->wrong += !same && end != EXEC_RIGHT;
+		t->rejected += !same && !ok;
+		t->unseen += !same && !ok && end == EXEC_RIGHT;
+		t->same += same;
+		t->accepted += same && ok;
+	}
+	if (ok && end != EXEC_RIGHT)
+		fault(t, "accepted, but", text, o, root, seen);
+	else if (same && end != EXEC_RIGHT)
+		fault(t, "should be right, but", text, o, root, seen);
+	if (same && !ok)
+		fault(t, "rejected, but right", text, o, root, why ? why : "");
+	free(why);
+	mutant_fini(&g);
+	return 0;
+}
+
+static int all_mutants(const struct options *o, const struct subject *s, const struct sized *z, int64_t root,
+		       struct tally *t)
+{
+	struct mutations all = { 0 };
+	int err = mutations_of(&z->graph, &all);
+
+	err = err ? err : mutations_draw(&all, o->most, o->ranks + (uint64_t)root);
+	err = err ? err : try(o, s, z, root, NULL, t);
+	for (size_t i = 0; i < all.v.n && !err; i++)
+		err = try(o, s, z, root, &all.v.at[i], t);
+	VEC_FREE(&all.v);
+	return err;
+}
+
+static int one_file(const struct options *o, const char *file, struct tally *t)
+{
+	struct subject s;
+	int err = subject_open(&s, file, 0);
+	int64_t roots[] = { 0, o->ranks / 2 + 1 };
+	unsigned nroots = err || s.bin.meta->root == BIN_NONE ? 1 : 2;
+
+	for (unsigned i = 0; i < nroots && !err; i++) {
+		struct sized z;
+
+		/* Blocks of a count are uneven, and none is empty. */
+		err = sized_open(&z, &s, o->ranks, o->ranks + o->ranks / 2, roots[i]);
+		if (err)
+			break;
+		err = all_mutants(o, &s, &z, roots[i], t);
+		sized_close(&z);
+	}
+	if (err && s.diags)
+		fputs(goal_diags_text(s.diags), stdout);
+	subject_close(&s);
+	return err;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { .ranks = 5, .most = SIZE_MAX, .seeds = 1000 };
+	bool bad = false;
+	int c;
+
+	while ((c = getopt(argc, argv, "n:m:s:")) != -1)
+		switch (c) {
+		case 'n':
+			o.ranks = (uint32_t)strtoul(optarg, NULL, 10);
+			break;
+		case 'm':
+			o.most = strtoul(optarg, NULL, 10);
+			break;
+		case 's':
+			o.seeds = strtoul(optarg, NULL, 10);
+			break;
+		default:
+			return 2;
+		}
+	if (optind == argc || !o.ranks)
+		return 2;
+	for (; optind < argc; optind++) {
+		struct tally t = { 0 };
+		int err = one_file(&o, argv[optind], &t);
+
+		printf("%-40s %2u %6u %6u %6u %6u %6u %6u %8llu\n", base_name(argv[optind]), o.ranks, t.mutants, t.wrong,
+		       t.rejected, t.unseen, t.same, t.accepted, (unsigned long long)t.runs);
+		if (err)
+			printf("# %s: %s\n", argv[optind], err_text(-err));
+		bad |= err || t.faults;
+	}
+	return bad;
+}
