@@ -106,7 +106,8 @@ struct bin_meta {
 struct bin_buffer {
 	uint32_t name; /* string */
 	uint8_t mode; /* enum bin_mode */
-	uint8_t zero[3];
+	uint8_t zero;
+	uint16_t inplace; /* the buffer that it may be in, + 1; 0: none */
 };
 
 struct bin_param {

@@ -123,7 +123,7 @@ static int check_tables(const struct bin *b)
 	for (uint32_t i = 0; i < b->nbuffers; i++) {
 		const struct bin_buffer *f = &b->buffers[i];
 
-		if (!str_ok(b, f->name) || f->mode >= BIN_MODES || !all_zero(f->zero, sizeof f->zero))
+		if (!str_ok(b, f->name) || f->mode >= BIN_MODES || f->zero || f->inplace > b->nbuffers)
 			return -ERR_CORRUPT;
 	}
 	for (uint32_t i = 0; i < b->nparams; i++) {
@@ -147,6 +147,12 @@ static const struct forms forms = { {
 #include "compiler/insn.def"
 #undef INSN
 } };
+
+/* Whether an instruction takes templates of a kind. */
+static bool kind_of(unsigned insn, unsigned kind)
+{
+	return insn == BIN_INPLACE ? kind == BIN_OP_COPY : (insn == BIN_GETS) == (kind == BIN_OP_GETS);
+}
 
 static bool word_ok(const struct bin *b, const struct bin_word *w)
 {
@@ -198,7 +204,7 @@ static bool word_ok(const struct bin *b, const struct bin_word *w)
 
 			if (w->imm < 0 || (uint64_t)w->imm >= n)
 				return false;
-			if (*f == 't' && (b->tmpls[w->imm].kind == BIN_OP_GETS) != (w->op == BIN_GETS))
+			if (*f == 't' && !kind_of(w->op, b->tmpls[w->imm].kind))
 				return false;
 			used |= 6;
 			break;
@@ -406,7 +412,7 @@ static bool op_ok(const struct bin *b, uint32_t rank_count, const struct bin_op3
 		return false;
 	const struct bin_class *c = &b->classes[op->cls];
 
-	if ((c->kind == BIN_OP_GETS) != result)
+	if (result ? c->kind != BIN_OP_GETS && c->kind != BIN_OP_COPY : c->kind == BIN_OP_GETS)
 		return false;
 	if (bin_operands(c->kind)[0] == 'P')
 		return op->arg < rank_count || (op->arg == BIN_ANY && c->kind == BIN_OP_RECV &&

@@ -343,6 +343,16 @@ static int emit(struct machine *m, const struct bin_tmpl *t, const struct bin_ar
 	return 0;
 }
 
+/* A copy of a range onto itself, as it is in place, does nothing. */
+static void onto_itself(struct bin_op *op)
+{
+	if (op->kind != BIN_OP_COPY || op->buf[0] != op->buf[1] || op->off[0] != op->off[1])
+		return;
+	op->kind = BIN_OP_NOP;
+	op->buf[0] = op->buf[1] = 0;
+	op->off[0] = op->off[1] = op->len = 0;
+}
+
 /* The range that is got lies in a buffer of another rank, whose size is not known here. */
 static int emit_gets(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line)
 {
@@ -459,6 +469,37 @@ static int load_param(struct machine *m, const struct bin_args *args, const stru
 	}
 }
 
+/* A buffer is in place: what the ops so far do with it they do with a range of another one. A result only says so, in
+ * a copy. */
+static int in_place(struct machine *m, const struct bin_tmpl *t, bool result)
+{
+	struct bin_space *sp = m->sp;
+	const uint64_t base = reg_or_0(m, t->off[1]), len = reg_or_0(m, t->len);
+	const uint16_t from = t->buf[0], to = t->buf[1];
+
+	if (outside(base, len, sp->bufsize[to]))
+		return out_of_bounds(sp, to, base, len, sp->bufsize[to]);
+	if (result) {
+		if (sp->nops == sp->ops_cap)
+			return -ERR_SPACE;
+		sp->ops[sp->nops++] =
+			(struct bin_op){ .kind = BIN_OP_COPY, .buf = { from, to }, .off = { 0, base }, .len = len };
+		return 0;
+	}
+	for (uint32_t i = 0; i < sp->nops; i++) {
+		struct bin_op *op = &sp->ops[i];
+
+		for (unsigned k = 0; k < nranges(operands[op->kind]); k++)
+			if (op->buf[k] == from) {
+				op->buf[k] = to;
+				op->off[k] += base;
+			}
+		onto_itself(op);
+	}
+	sp->bufsize[from] = 0;
+	return 0;
+}
+
 /* A parameter of the rank that register a names. */
 static int load_of(struct machine *m, const struct bin_args *args, const struct bin_word *w)
 {
@@ -559,6 +600,8 @@ L_DEP:
 	CHECK(depend(m, &b->deps[w->imm]));
 L_GETS:
 	CHECK(from ? emit_gets(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0) : -ERR_CORRUPT);
+L_INPLACE:
+	CHECK(in_place(m, &b->tmpls[w->imm], from));
 L_PARAM_OF:
 L_ELEM_OF:
 	CHECK(from ? load_of(m, args, w) : -ERR_CORRUPT);
@@ -717,6 +760,7 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 {
 	const bool plain = b->meta->flags & BIN_F_PLAIN;
 	int64_t *val = sp->scratch, root = bin_root(b, args->args);
+	bool inplace = false;
 	struct bin_view v;
 	uint32_t entry, d = 0;
 	int err;
@@ -750,6 +794,7 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 		if (size < 0)
 			return out_of_bounds(sp, i, 0, 0, (uint64_t)size);
 		sp->bufsize[i] = (uint64_t)size;
+		inplace |= b->buffers[i].inplace != 0;
 	}
 	for (uint32_t i = 0; i < v.nops; i++) {
 		struct bin_op32 raw;
@@ -790,6 +835,8 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 			if (outside(op->off[k], op->len, *size))
 				return out_of_bounds(sp, c->buf[k], op->off[k], op->len, *size);
 		}
+		if (inplace)
+			onto_itself(op);
 		if (c->kind == BIN_OP_GETS && c->off[1] != BIN_NONE) {
 			op->off[1] = (uint64_t)val[c->off[1]];
 			if (val[c->off[1]] < 0)

@@ -109,6 +109,18 @@ int ir_image_begin(struct ir_image *im, uint64_t entries)
 	return 0;
 }
 
+int ir_image_more(struct ir_image *im, uint64_t entries)
+{
+	const size_t dir = im->entries * sizeof(struct bin_dir), len = entries * sizeof(struct bin_dir);
+
+	if (VEC_RESERVE(&im->body, im->body.n + len))
+		return -ERR_NOMEM;
+	memmove(im->body.at + dir + len, im->body.at + dir, im->body.n - dir);
+	im->body.n += len;
+	im->entries += entries;
+	return 0;
+}
+
 struct bin_op32 ir_image_op(const struct ir_image *im, const struct bin_op *op, uint32_t cls)
 {
 	if (bin_operands(op->kind)[0] == 'P')
@@ -230,6 +242,16 @@ static size_t up8(size_t n)
 	return (n + 7) & ~(size_t)7;
 }
 
+/* Whether readers of version 1 would take it for something else. */
+static bool newer(const struct ir_image *im)
+{
+	bool inplace = false;
+
+	for (size_t i = 0; i < im->buffers.n; i++)
+		inplace |= im->buffers.at[i].inplace != 0;
+	return inplace || im->meta.result || im->meta.flags & BIN_F_COMMUTATIVE;
+}
+
 /* DIR and RANKS become the file: they are moved up, and the rest is written around them. */
 int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 {
@@ -300,8 +322,7 @@ int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 		memset(out + head + im->body.n, 0, total - head - im->body.n);
 		memcpy(h->magic, BIN_MAGIC, 8);
 		h->version = BIN_VERSION;
-		h->min_reader = im->meta.result || im->meta.flags & BIN_F_COMMUTATIVE ? BIN_RESULT_READER :
-											BIN_MIN_READER;
+		h->min_reader = newer(im) ? BIN_RESULT_READER : BIN_MIN_READER;
 		h->nsections = n;
 		h->size = total;
 		for (unsigned i = 0; i < n; i++) {

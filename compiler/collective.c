@@ -157,16 +157,30 @@ static void eval_close(struct eval *e)
 	ir_rows_fini(&e->rows);
 }
 
-/* A row of arguments of the schedule, as the definition has them. */
-static void translate(const struct claim *c, const struct bin_arg *row, bool is_root, struct bin_arg *out)
+bool claim_values(const struct claim *c, const struct bin_arg *row, struct bin_arg *out)
 {
-	for (uint32_t i = 0; i < c->def.nparams; i++) {
-		const struct bin_param *p = c->param[i] < c->b->nparams ? &c->b->params[c->param[i]] : NULL;
+	bool others = false;
 
-		out[i] = p && row ? row[c->param[i]] : (struct bin_arg){ 0 };
-		if (p && !out[i].known && p->has_default && (p->scope != BIN_ROOTONLY || is_root))
+	for (uint32_t i = 0; i < c->def.nparams; i++) {
+		const struct bin_param *d = &c->def.params[i];
+		const uint32_t k = c->name ? c->param[i] : i;
+		const struct bin_param *p = k < c->b->nparams ? &c->b->params[k] : NULL;
+
+		out[i] = p && row ? row[k] : (struct bin_arg){ 0 };
+		if (p && !out[i].known && p->has_default)
 			out[i] = (struct bin_arg){ .known = true, .value = p->value };
+		others |= out[i].known && i != c->def.meta->root &&
+			  (d->vector || !d->has_default || d->value != out[i].value);
 	}
+	return others;
+}
+
+/* Of a rank that is not the root: what it does not know has no default either. */
+static void forget(const struct claim *c, struct bin_arg *row)
+{
+	for (uint32_t i = 0; i < c->def.nparams; i++)
+		if (c->param[i] < c->b->nparams && c->b->params[c->param[i]].scope == BIN_ROOTONLY)
+			row[i] = (struct bin_arg){ 0 };
 }
 
 static int eval_open(struct eval *e, const struct claim *c, const struct bin_args *args)
@@ -191,7 +205,9 @@ static int eval_open(struct eval *e, const struct claim *c, const struct bin_arg
 	}
 	root = bin_root(c->b, e->rows.by_rank[0]);
 	for (uint32_t r = 0; r < args->size; r++) {
-		translate(c, e->rows.by_rank[r], r == root, e->values + r * n);
+		claim_values(c, e->rows.by_rank[r], e->values + r * n);
+		if (root >= 0 && r != root)
+			forget(c, e->values + r * n);
 		e->by_rank[r] = e->values + r * n;
 	}
 	e->args.by_rank = e->by_rank;

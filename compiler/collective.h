@@ -38,6 +38,9 @@ struct claim {
 /* -ERR_CLAIM when the schedule does not fit what it implements; fault->text then says how. */
 int claim_open(struct claim *c, const struct bin *b, struct ir_fault *fault);
 void claim_close(struct claim *c);
+/* The values of the result's parameters, from a row of the schedule's. Whether there are any that a concrete binary,
+ * which keeps the root only, has not. */
+bool claim_values(const struct claim *c, const struct bin_arg *row, struct bin_arg *out);
 /* What rank args->rank shall hold, with args->by_rank, or all with args->args. */
 int claim_wants(const struct claim *c, const struct bin_args *args, struct wants *out, struct ir_fault *fault);
 /* The same for all ranks, in wants[0 ... args->size - 1]; *rank is the one at fault. */

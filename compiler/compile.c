@@ -2,7 +2,6 @@
  * The pipeline: text -> tree -> IR -> checks -> passes -> binary. */
 #include "compiler/compile.h"
 
-#include "compiler/collective.h"
 #include "compiler/lower.h"
 #include "compiler/passes.h"
 #include "compiler/transform.h"
@@ -223,6 +222,8 @@ static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, 
 	bool roots = b->meta->root != BIN_NONE && !args[b->meta->root].known;
 	struct bin_args a = { .size = o->nranks, .count = count, .args = args,
 			      .fuel = fuel(o, o->nranks) };
+	struct claim claim = { 0 };
+	struct ir_fault fault;
 	struct ir_image im;
 	int err;
 
@@ -241,9 +242,12 @@ static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, 
 	if (!err)
 		err = global ? transform_concrete(d, file, &s->b, &a, roots, s->im, o, &im) :
 			       lower_concrete(d, file, b, &a, roots, &im);
+	err = err ? err : claim_open(&claim, b, &fault);
+	err = err ? err : lower_concrete_result(d, file, &claim, &a, roots, &im);
 	if (!err && o->passes && !global)
 		err = keep_passes(o->passes, &im);
 	err = err ? err : ir_image_finish(&im, o->debug, image, size);
+	claim_close(&claim);
 	ir_image_fini(&im);
 	return err;
 }

@@ -12,12 +12,23 @@ static const char text[] =
 #include "compiler/collectives.inc"
 	;
 
+/* Those that count in bytes what the others count in elements. */
+static const char *const same[][2] = {
+	{ "MPI_Alltoallw", "MPI_Alltoallv" },
+	{ "MPI_Neighbor_alltoallw", "MPI_Neighbor_alltoallv" },
+};
+
 /* The n-th "schedule NAME" at the start of a line, up to the next one; NULL when there is none. */
 static const char *find(const char *name, unsigned n, size_t *len)
 {
 	static const char head[] = "\nschedule ";
-	const size_t skip = sizeof head - 1, name_len = strlen(name);
+	const size_t skip = sizeof head - 1;
+	size_t name_len;
 
+	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+		if (!strcmp(same[i][0], name))
+			name = same[i][1];
+	name_len = strlen(name);
 	for (const char *p = strstr(text, head), *next; p; p = next) {
 		next = strstr(p + skip, head);
 		if (strncmp(p + skip, name, name_len) || !strchr("(\n ", p[skip + name_len]) || n--)

@@ -34,6 +34,9 @@ struct gen {
 	unsigned nconsts;
 	unsigned top; /* first free register */
 	unsigned most;
+	const struct goal_buffer *inplace; /* the buffer that may be in place, or NULL */
+	uint16_t is_inplace; /* whether it is */
+	struct bin_tmpl place; /* and where */
 	bool result; /* it is the result that is being generated */
 	struct goal_loc at; /* of what is being emitted */
 	jmp_buf nomem;
@@ -53,6 +56,8 @@ void gen_emit_abc(struct gen *g, int op, unsigned a, unsigned b, unsigned c);
 void gen_jump_here(struct gen *g, uint32_t from);
 uint16_t gen_reg(struct gen *g);
 uint32_t gen_string(struct gen *g, const char *s);
+/* A template without any operand. */
+struct bin_tmpl gen_tmpl(unsigned kind);
 
 struct gen_var *gen_find_var(struct gen *g, const char *name);
 void gen_add_var(struct gen *g, const char *name, uint16_t reg);
@@ -81,6 +86,16 @@ uint16_t gen_kept(struct gen *g, const struct goal_expr *e, const struct goal_st
 void gen_block_of(struct gen *g, const struct goal_stmt *s);
 /* Buffer and offset of range k of an op; *len is the register of its length. */
 void gen_range(struct gen *g, const struct goal_range *range, bool write, struct bin_tmpl *t, unsigned k, uint16_t *len);
+
+/* ---- gen_inplace.c ---- */
+
+/* Finds the buffer that may be in place, and adds its parameter. */
+void gen_inplace_param(struct gen *g);
+/* The value "inplace", before the sizes of buffers; then where the buffer is. */
+void gen_inplace_value(struct gen *g);
+void gen_inplace_range(struct gen *g);
+/* Behind the ops: they are done in place. */
+void gen_inplace_ops(struct gen *g);
 
 /* ---- gen_result.c ---- */
 

@@ -105,6 +105,54 @@ static uint16_t gen_block(struct gen *g, const struct goal_expr *e, bool off, ui
 	return into;
 }
 
+/* A vector parameter as an argument: its number. */
+static uint16_t gen_vector(struct gen *g, const struct goal_expr *e)
+{
+	unsigned index = 0;
+	const struct goal_param *p = e->kind == GOAL_E_NAME ? gen_find_param(g, e->name, &index) : NULL;
+
+	if (!p || !p->length)
+		gen_error(g, e->loc, "name", "%s", "this argument is the name of a vector");
+	return (uint16_t)index;
+}
+
+/* sum(v, i, n): of the n elements of v from i on. extent(counts, displs): where the last of the blocks ends that have
+ * elements. Both are loops. */
+static uint16_t gen_loop(struct gen *g, const struct goal_expr *e, bool sum, uint16_t into)
+{
+	uint16_t a = gen_vector(g, e->arg[0]), b = sum ? 0 : gen_vector(g, e->arg[1]);
+	uint16_t k = gen_reg(g), end = gen_reg(g), acc = gen_reg(g), t = gen_reg(g), u = gen_reg(g);
+	uint16_t zero = gen_num(g, 0, GEN_ANY), one = gen_num(g, 1, GEN_ANY);
+	uint32_t test, top;
+
+	gen_emit_abc(g, BIN_MOV, k, zero, 0);
+	if (sum) {
+		gen_into(g, e->arg[1], k);
+		gen_emit_abc(g, BIN_ADD, end, k, gen_expr(g, e->arg[2], GEN_ANY));
+	} else {
+		gen_emit(g, (struct bin_word){ .op = BIN_VECLEN, .a = end, .b = a });
+	}
+	gen_emit_abc(g, BIN_MOV, acc, zero, 0);
+	test = gen_emit_imm(g, BIN_JMP, 0, 0);
+	top = (uint32_t)g->im->code.n;
+	gen_emit(g, (struct bin_word){ .op = BIN_ELEM, .a = t, .b = a, .c = k });
+	if (!sum) {
+		gen_emit(g, (struct bin_word){ .op = BIN_ELEM, .a = u, .b = b, .c = k });
+		gen_emit_abc(g, BIN_ADD, u, u, t);
+		gen_emit_abc(g, BIN_NE, t, t, zero);
+		gen_emit_abc(g, BIN_MUL, t, t, u);
+	}
+	gen_emit_abc(g, sum ? BIN_ADD : BIN_MAX, acc, acc, t);
+	gen_emit_abc(g, BIN_ADD, k, k, one);
+	gen_jump_here(g, test);
+	gen_emit_abc(g, BIN_LT, t, k, end);
+	gen_emit_imm(g, BIN_JNZ, t, (int64_t)top);
+	if (into == GEN_ANY)
+		return acc;
+	gen_emit_abc(g, BIN_MOV, into, acc, 0);
+	return into;
+}
+
 static uint16_t gen_function(struct gen *g, const struct goal_expr *e, uint16_t into)
 {
 	static const struct {
@@ -116,7 +164,8 @@ static uint16_t gen_function(struct gen *g, const struct goal_expr *e, uint16_t 
 		{ "lowbit", 1, BIN_LOWBIT },	 { "popcount", 1, BIN_POPCOUNT },
 		{ "abs", 1, BIN_ABS },		 { "min", 2, BIN_MIN },
 		{ "max", 2, BIN_MAX },		 { "blockoff", 3, BIN_END },
-		{ "blocklen", 3, BIN_END },
+		{ "blocklen", 3, BIN_END },	 { "sum", 3, BIN_END },
+		{ "extent", 2, BIN_END },
 	};
 
 	for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) {
@@ -127,6 +176,8 @@ static uint16_t gen_function(struct gen *g, const struct goal_expr *e, uint16_t 
 				  fns[i].nargs, fns[i].nargs == 1 ? "" : "s", e->nargs);
 			return result(g, into);
 		}
+		if (!strcmp(e->name, "sum") || !strcmp(e->name, "extent"))
+			return gen_loop(g, e, *e->name == 's', into);
 		if (fns[i].op == BIN_END)
 			return gen_block(g, e, !strcmp(e->name, "blockoff"), into);
 		uint16_t a = gen_expr(g, e->arg[0], GEN_ANY), b = e->nargs > 1 ? gen_expr(g, e->arg[1], GEN_ANY) : 0;

@@ -5,15 +5,7 @@
 /* A range that is got is the other rank's: it is as long as the one that gets it unless it says so itself. */
 void gen_gets(struct gen *g, const struct goal_stmt *s)
 {
-	struct bin_tmpl t = { .kind = BIN_OP_GETS,
-			      .off = { BIN_NOREG, BIN_NOREG },
-			      .peer = BIN_NOREG,
-			      .tag = BIN_NOREG,
-			      .level = BIN_NOREG,
-			      .cpu = BIN_NOREG,
-			      .nic = BIN_NOREG,
-			      .index = { BIN_NOREG, BIN_NOREG },
-			      .label = BIN_NONE };
+	struct bin_tmpl t = gen_tmpl(BIN_OP_GETS);
 	enum goal_mode to = GOAL_OUT, from = GOAL_IN;
 	uint16_t len;
 

@@ -113,6 +113,8 @@ void ir_image_fini(struct ir_image *im);
 int64_t ir_image_string(struct ir_image *im, const char *s);
 /* Room for so many entries of DIR; before any section. */
 int ir_image_begin(struct ir_image *im, uint64_t entries);
+/* Room for more, behind those. */
+int ir_image_more(struct ir_image *im, uint64_t entries);
 /* An op of a class, as ir_image_rank takes it. */
 struct bin_op32 ir_image_op(const struct ir_image *im, const struct bin_op *op, uint32_t cls);
 /* Appends the section of the next entry of DIR. ops: those of r, which need no ndeps; r->ops are not looked at.

@@ -3,7 +3,7 @@
 #ifndef COMPILER_LOWER_H
 #define COMPILER_LOWER_H
 
-#include "compiler/ir.h"
+#include "compiler/collective.h"
 
 #define LOWER_MAX_RANKS (1u << 28)
 /* Whether a plain text of len bytes cannot have n ranks, since the shortest text of a rank is "rank0{}". */
@@ -37,6 +37,11 @@ int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool 
 /* A graph that was made with a fixed count to the next sections; its further buffers are scratch. -ERR_SIZE when
  * they are not as many as those of a graph before. */
 int lower_concrete_graph(const struct ir_graph *g, bool debug, struct ir_image *out);
+
+/* Appends the result behind them: the schedule's own, or that of the collective that it implements, where that
+ * depends on parameters that the binary has not. */
+int lower_concrete_result(struct goal_diags *d, unsigned file, const struct claim *claim, const struct bin_args *args,
+			  bool roots, struct ir_image *out);
 
 /* A graph without buffers of its own (plain GOAL) to sections, with OPDEBUG if debug. */
 int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out);

@@ -42,6 +42,10 @@ struct conc {
 	VEC(struct bin_op32) encoded;
 	VEC(struct bin_dep) edges;
 	uint64_t fuel;
+	bool result; /* it is the result that runs */
+	bool debug; /* lines are kept */
+	const uint32_t *buf; /* the image's buffers for those of b; NULL: the same */
+	uint32_t rank; /* at fault */
 };
 
 /* Not an error number of the library: says that a structural value depends on count. */
@@ -167,11 +171,16 @@ static int get_index(struct conc *c, const uint16_t reg[2], int64_t out[2])
 	return err;
 }
 
+/* A buffer, as the image numbers it. */
+static uint16_t buffer(const struct conc *c, uint32_t i)
+{
+	return (uint16_t)(c->buf ? c->buf[i] : i);
+}
+
 static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line)
 {
 	struct bin_class k = { .kind = t->kind,
 			       .exec = t->exec,
-			       .buf = { t->buf[0], t->buf[1] },
 			       .off = { BIN_NONE, BIN_NONE },
 			       .len = BIN_NONE };
 	int64_t peer, tag, level, cpu, nic, cls, index[2];
@@ -196,6 +205,8 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line)
 		err = in_range(c, BIN_FIELD_LEN, c->reg[t->len].v, INT64_MAX);
 	if (err)
 		return err;
+	for (unsigned i = 0; i < (t->kind == BIN_OP_GETS ? 2 : bin_nranges(t->kind)); i++)
+		k.buf[i] = buffer(c, t->buf[i]);
 	k.tag = (uint32_t)tag;
 	k.level = (uint16_t)level;
 	k.cpu = (uint32_t)cpu;
@@ -234,6 +245,66 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line)
 	if (cls < 0 || VEC_PUSH(&c->encoded, ir_image_op(c->im, &op, (uint32_t)cls)))
 		return -ERR_NOMEM;
 	return VEC_PUSH(&c->ops, op);
+}
+
+static struct value value_of(const struct conc *c, uint32_t row)
+{
+	const struct bin_expr *e = row == BIN_NONE ? NULL : &c->im->exprs.at[row];
+
+	if (!e || e->op == BIN_CONST)
+		return (struct value){ false, e ? e->imm : 0 };
+	return (struct value){ true, row };
+}
+
+/* An op that takes a range of another buffer instead. */
+static int move_op(struct conc *c, uint32_t i, const struct bin_tmpl *t, struct value base)
+{
+	struct bin_class k = c->im->classes.at[c->encoded.at[i].cls];
+	bool moved = false;
+	int64_t cls;
+	int err = 0;
+
+	for (unsigned n = 0; n < bin_nranges(k.kind) && !err; n++) {
+		struct value off;
+
+		if (k.buf[n] != t->buf[0])
+			continue;
+		moved = true;
+		k.buf[n] = t->buf[1];
+		err = arith(c, BIN_ADD, value_of(c, k.off[n]), base, true, &off);
+		err = err ? err : row_of(c, off, &k.off[n]);
+	}
+	if (err || !moved)
+		return err;
+	if (k.kind == BIN_OP_COPY && k.buf[0] == k.buf[1] && k.off[0] == k.off[1]) { /* onto itself */
+		k.kind = BIN_OP_NOP;
+		k.buf[0] = k.buf[1] = 0;
+		k.off[0] = k.off[1] = k.len = BIN_NONE;
+	}
+	cls = ir_image_class(c->im, &k);
+	if (cls < 0)
+		return (int)cls;
+	c->encoded.at[i].cls = (uint32_t)cls;
+	return 0;
+}
+
+/* As in_place in bin_read.c does it. */
+static int in_place(struct conc *c, const struct bin_tmpl *t)
+{
+	struct value base = { 0 };
+	const struct value len = c->reg[t->len], size = c->bufsize[t->buf[1]];
+	int err = 0;
+
+	if (t->off[1] != BIN_NOREG)
+		base = c->reg[t->off[1]];
+	if (!base.sym && !len.sym && !size.sym && (base.v < 0 || len.v > size.v || base.v > size.v - len.v))
+		return out_of_bounds(c, t->buf[1], base.v, len.v, size.v);
+	if (c->result)
+		return emit(c, t, 0);
+	for (uint32_t i = 0; i < c->ops.n && !err; i++)
+		err = move_op(c, i, t, base);
+	c->bufsize[t->buf[0]] = (struct value){ 0 };
+	return err;
 }
 
 /* A parameter, as a rank knows it. */
@@ -322,6 +393,8 @@ static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
 	case BIN_EMIT:
 	case BIN_GETS:
 		return emit(c, &c->b->tmpls[w->imm], c->b->lines ? c->b->lines[*pc] : 0);
+	case BIN_INPLACE:
+		return in_place(c, &c->b->tmpls[w->imm]);
 	case BIN_DEP: {
 		const struct bin_dep_tmpl *t = &c->b->deps[w->imm];
 
@@ -360,11 +433,9 @@ static int run(struct conc *c, uint32_t from)
 /* The ops of a rank, or its result, whose program begins elsewhere. */
 static int one_rank(struct conc *c, uint32_t from)
 {
-	const bool debug = c->b->lines != NULL;
-
 	const struct bin *b = c->b;
 	struct ir_rank r = { 0 };
-	uint32_t *rows = mem_calloc(b->nbuffers, sizeof *rows);
+	uint32_t *rows = mem_calloc(c->im->buffers.n, sizeof *rows);
 	int64_t count = 0;
 	int err = rows ? 0 : -ERR_NOMEM;
 
@@ -380,18 +451,21 @@ static int one_rank(struct conc *c, uint32_t from)
 		c->reg[2] = (struct value){ true, count };
 		err = count < 0 ? (int)count : 0;
 	}
+	c->result = from != 0;
 	err = err ? err : run(c, from);
+	for (uint32_t i = 0; i < c->im->buffers.n && !err; i++) /* there may be more than b has */
+		err = row_of(c, (struct value){ 0 }, &rows[i]);
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
-		err = row_of(c, c->bufsize[i], &rows[i]);
+		err = row_of(c, c->bufsize[i], &rows[buffer(c, i)]);
 	r.ops = c->ops.at;
 	r.nops = (uint32_t)c->ops.n;
 	if (!err)
 		err = ir_rank_set_deps(&r, c->edges.at, (uint32_t)c->edges.n);
 	if (!err)
 		err = ir_image_rank(c->im, &r, c->encoded.at, rows);
-	for (uint32_t i = 0; debug && i < r.nops && !err; i++)
+	for (uint32_t i = 0; c->debug && i < r.nops && !err; i++)
 		err = VEC_PUSH(&c->im->debug, (struct bin_op_debug){ r.ops[i].line, 0 });
-	if (debug && !err)
+	if (c->debug && !err)
 		err = VEC_PUSH(&c->im->debug_base, (uint32_t)c->im->debug.n);
 	r.ops = NULL; /* lent */
 	ir_rank_fini(&r);
@@ -412,12 +486,11 @@ int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool 
 	out->meta.implements = (uint32_t)implements;
 	out->meta.nranks = args->size;
 	out->meta.flags = (roots ? BIN_F_ROOTS : 0) | (b->meta->flags & BIN_F_COMMUTATIVE);
-	out->meta.result = b->meta->result != 0;
 	out->meta.count = args->count < 0 ? BIN_ANY_COUNT : args->count;
 	for (uint32_t i = 0; i < b->nbuffers; i++) {
 		s = ir_image_string(out, bin_str(b, b->buffers[i].name));
-		if (s < 0 || VEC_PUSH(&out->buffers, (struct bin_buffer){ (uint32_t)s, b->buffers[i].mode,
-									  { 0 } }))
+		if (s < 0 || VEC_PUSH(&out->buffers, (struct bin_buffer){ (uint32_t)s, b->buffers[i].mode, 0,
+									  b->buffers[i].inplace }))
 			return -ERR_NOMEM;
 	}
 	if (b->meta->root != BIN_NONE) {
@@ -433,7 +506,7 @@ int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool 
 		if (s < 0 || VEC_PUSH(&out->params, p))
 			return -ERR_NOMEM;
 	}
-	if (ir_image_begin(out, (roots ? (uint64_t)args->size * args->size : args->size) * (1 + out->meta.result)))
+	if (ir_image_begin(out, roots ? (uint64_t)args->size * args->size : args->size))
 		return -ERR_NOMEM;
 	return VEC_PUSH(&out->debug_base, 0);
 }
@@ -445,7 +518,7 @@ static int all_ranks(struct conc *c, struct bin_args *a, struct bin_arg *rows, b
 
 	for (uint32_t root = 0; root < (roots ? a->size : 1) && !err; root++) {
 		c->fuel = a->fuel;
-		for (uint32_t r = 0; roots && r < a->size; r++)
+		for (uint32_t r = 0; roots && c->b->meta->root != BIN_NONE && r < a->size; r++)
 			rows[(size_t)r * c->b->nparams + c->b->meta->root] =
 				(struct bin_arg){ .known = true, .value = root };
 		for (a->rank = 0; a->rank < a->size && !err; a->rank++) {
@@ -457,49 +530,100 @@ static int all_ranks(struct conc *c, struct bin_args *a, struct bin_arg *rows, b
 	return err;
 }
 
-int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args,
-		   bool roots, struct ir_image *out)
+static void conc_fini(struct conc *c)
 {
-	const size_t n = b->nparams;
-	struct bin_args a = *args;
-	struct bin_arg *rows = mem_calloc(args->size * n, sizeof *rows);
+	VEC_FREE(&c->insts);
+	free(c->table);
+	VEC_FREE(&c->pends);
+	VEC_FREE(&c->ops);
+	VEC_FREE(&c->encoded);
+	VEC_FREE(&c->edges);
+	free(c->reg);
+	free(c->bufsize);
+}
+
+/* The program of c->b from an instruction on. by_rank are rows of values, which are written to. */
+static int lower(struct conc *c, const struct bin_args *args, struct bin_arg *values, bool roots, uint32_t from)
+{
 	const struct bin_arg **by_rank = mem_alloc(args->size * sizeof *by_rank);
-	struct conc c = { .b = b, .args = &a, .im = out };
-	int err = lower_concrete_begin(b, args, roots, out);
+	struct bin_args a = *args;
+	int err;
 
-	c.reg = mem_calloc(b->meta->nregs, sizeof *c.reg);
-	c.bufsize = mem_calloc(b->nbuffers, sizeof *c.bufsize);
-	if (!c.reg || !c.bufsize || !rows || !by_rank)
-		err = -ERR_NOMEM;
-	for (uint32_t r = 0; !err && r < args->size; r++) {
-		const struct bin_arg *row = args->by_rank ? args->by_rank[r] : args->args;
-
-		by_rank[r] = rows + r * n;
-		if (row && n)
-			memcpy(rows + r * n, row, n * sizeof *rows);
-	}
+	c->reg = mem_calloc(c->b->meta->nregs, sizeof *c->reg);
+	c->bufsize = mem_calloc(c->b->nbuffers, sizeof *c->bufsize);
+	for (uint32_t r = 0; by_rank && r < args->size; r++)
+		by_rank[r] = values + (size_t)r * c->b->nparams;
 	a.by_rank = by_rank;
-	err = err ? err : all_ranks(&c, &a, rows, roots, 0);
-	if (!err && b->meta->result)
-		err = all_ranks(&c, &a, rows, roots, b->meta->result);
+	c->args = &a;
+	err = c->reg && c->bufsize && by_rank ? all_ranks(c, &a, values, roots, from) : -ERR_NOMEM;
+	c->rank = a.rank;
+	conc_fini(c);
+	free(by_rank);
+	return err;
+}
+
+static int report(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args,
+		  const struct conc *c, int err)
+{
+	struct bin_args a = *args;
+
+	a.rank = c->rank;
 	if (err == NEEDS_COUNT)
 		goal_diag(d, GOAL_ERROR,
-			  (struct goal_loc){ b->lines ? b->lines[c.fault.where] : 0, 1, (uint16_t)file },
+			  (struct goal_loc){ b->lines ? b->lines[c->fault.where] : 0, 1, (uint16_t)file },
 			  "unknown-param",
 			  "what the ranks do depends on count here: fix it with -D count=N");
 	else if (err && err != -ERR_NOMEM)
-		lower_fault(d, file, b, NULL, &a, err, &c.fault);
-	VEC_FREE(&c.insts);
-	free(c.table);
-	VEC_FREE(&c.pends);
-	VEC_FREE(&c.ops);
-	VEC_FREE(&c.encoded);
-	VEC_FREE(&c.edges);
-	free(c.reg);
-	free(c.bufsize);
-	free(rows);
-	free(by_rank);
+		lower_fault(d, file, b, NULL, &a, err, &c->fault);
 	return err && err != -ERR_NOMEM ? -ERR_SYNTAX : err;
+}
+
+static const struct bin_arg *row_of_rank(const struct bin_args *args, uint32_t rank)
+{
+	return args->by_rank ? args->by_rank[rank] : args->args;
+}
+
+int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args,
+		   bool roots, struct ir_image *out)
+{
+	struct bin_arg *values = mem_calloc((size_t)args->size * b->nparams, sizeof *values);
+	struct conc c = { .b = b, .im = out, .debug = b->lines != NULL };
+	int err = values ? lower_concrete_begin(b, args, roots, out) : -ERR_NOMEM;
+
+	for (uint32_t r = 0; !err && b->nparams && r < args->size; r++)
+		if (row_of_rank(args, r))
+			memcpy(values + (size_t)r * b->nparams, row_of_rank(args, r), b->nparams * sizeof *values);
+	err = report(d, file, b, args, &c, err ? err : lower(&c, args, values, roots, 0));
+	free(values);
+	return err;
+}
+
+int lower_concrete_result(struct goal_diags *d, unsigned file, const struct claim *claim, const struct bin_args *args,
+			  bool roots, struct ir_image *out)
+{
+	const struct bin *b = &claim->def;
+	struct bin_arg *values = mem_calloc((size_t)args->size * b->nparams, sizeof *values);
+	struct conc c = { .b = b, .im = out, .buf = claim->buf, .debug = out->debug_base.n == out->done + 1 };
+	bool kept = !claim->name;
+	int err = values ? 0 : -ERR_NOMEM;
+
+	for (uint32_t r = 0; !err && claim->any && r < args->size; r++)
+		kept |= claim_values(claim, row_of_rank(args, r), values + (size_t)r * b->nparams);
+	if (!err && claim->any && kept) {
+		err = ir_image_more(out, out->entries);
+		out->meta.result = 1;
+		err = err ? err : lower(&c, args, values, roots, b->meta->result);
+		if (claim->name && err && err != -ERR_NOMEM) { /* the sizes that were checked had no such fault */
+			goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)file }, NULL,
+				  err == NEEDS_COUNT ? "the result of %s depends on count here: fix it with -D count=N" :
+						       "the result of %s cannot be kept", claim->name);
+			err = -ERR_SYNTAX;
+		} else {
+			err = report(d, file, b, args, &c, err);
+		}
+	}
+	free(values);
+	return err;
 }
 
 /* ---- graphs ---- */
@@ -539,7 +663,7 @@ static int add_buffers(const struct ir_graph *g, struct ir_image *im)
 
 		snprintf(name, sizeof name, "pass%zu", im->buffers.n);
 		s = ir_image_string(im, name);
-		if (s < 0 || VEC_PUSH(&im->buffers, (struct bin_buffer){ (uint32_t)s, BIN_SCRATCH, { 0 } }))
+		if (s < 0 || VEC_PUSH(&im->buffers, (struct bin_buffer){ (uint32_t)s, BIN_SCRATCH, 0, 0 }))
 			return -ERR_NOMEM;
 	}
 	return 0;

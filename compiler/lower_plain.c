@@ -247,7 +247,7 @@ int lower_plain_begin(struct ir_image *im, uint32_t nranks)
 		int64_t x = ir_image_string(im, i ? "recv" : "send");
 
 		if (x < 0 ||
-		    VEC_PUSH(&im->buffers, (struct bin_buffer){ (uint32_t)x, i ? BIN_OUT : BIN_IN, { 0 } }))
+		    VEC_PUSH(&im->buffers, (struct bin_buffer){ (uint32_t)x, i ? BIN_OUT : BIN_IN, 0, 0 }))
 			return -ERR_NOMEM;
 	}
 	return ir_image_begin(im, nranks);

@@ -51,11 +51,7 @@ static void gen_again(struct gen *g, const struct goal_range *again, const struc
 
 static void gen_op(struct gen *g, const struct goal_stmt *s)
 {
-	struct bin_tmpl t = { .kind = (uint8_t)s->op,
-			      .off = { BIN_NOREG, BIN_NOREG },
-			      .len = BIN_NOREG,
-			      .index = { BIN_NOREG, BIN_NOREG },
-			      .label = BIN_NONE };
+	struct bin_tmpl t = gen_tmpl(s->op);
 	uint16_t *const fields[GOAL_NCLAUSES] = { &t.peer, &t.tag, &t.level, &t.cpu, &t.nic };
 	const char *operands = bin_operands(s->op);
 	uint16_t len[2];
@@ -93,7 +89,7 @@ static void gen_let(struct gen *g, const struct goal_stmt *s)
 	struct gen_var *v = gen_find_var(g, s->name);
 	unsigned index;
 
-	if (gen_find_param(g, s->name, &index) || (v && v->reg < 3)) {
+	if (gen_find_param(g, s->name, &index) || (v && (v->reg < 3 || (g->inplace && v->reg == g->is_inplace)))) {
 		gen_error(g, s->loc, "name", "%s is given and cannot be changed", s->name);
 		return;
 	}
@@ -273,6 +269,7 @@ static void gen_prologue(struct gen *g)
 		g->top--;
 		gen_add_var(g, "root", root);
 	}
+	gen_inplace_value(g);
 	for (const struct goal_param *p = g->s->params; p; p = p->next, index++) {
 		uint16_t len, want, same;
 		char text[128];
@@ -296,6 +293,7 @@ static void gen_prologue(struct gen *g)
 		g->bufreg[index] = gen_kept(g, b->length, NULL);
 		gen_emit_abc(g, BIN_BUFSIZE, index, g->bufreg[index], 0);
 	}
+	gen_inplace_range(g);
 }
 
 /* A program with a prologue of its own; where it begins. */
@@ -308,6 +306,7 @@ static uint32_t gen_code(struct gen *g, const struct goal_stmt *body)
 	g->top = GEN_FIRST_VAR;
 	gen_prologue(g);
 	gen_block_of(g, body);
+	gen_inplace_ops(g);
 	gen_emit_abc(g, BIN_END, 0, 0, 0);
 	/* The program begins with what stands at its end: by now it is known which constants there are. */
 	gen_jump_here(g, entry);
@@ -335,6 +334,7 @@ static __attribute__((noinline)) void gen_schedule(struct gen *g)
 	gen_add_var(g, "count", 2);
 	gen_collect_labels(g, s->body, false);
 	gen_params(g);
+	gen_inplace_param(g);
 	gen_buffers(g);
 	gen_code(g, s->body);
 	if (s->result_loc.line && s->implements && collective_known(s->implements))

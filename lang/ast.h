@@ -132,6 +132,8 @@ struct goal_buffer {
 	struct goal_loc loc;
 	enum goal_mode mode;
 	struct goal_expr *length;
+	struct goal_range *inplace; /* the range of another buffer that may take its place, or NULL */
+	struct goal_expr *when; /* and when; NULL: always */
 };
 
 struct goal_schedule {

@@ -39,6 +39,7 @@ static void clause(struct goal_lex *x, struct goal_stmt *s, enum goal_clause c, 
 static enum goal_mode mode(struct goal_lex *x, const char *word, struct goal_loc at);
 static enum goal_scope scope(struct goal_lex *x, const char *word, struct goal_loc at);
 static void once(struct goal_lex *x, bool again, const char *what, struct goal_loc at);
+static void add_buffer(struct goal_lex *x, struct goal_buffer *b);
 
 /* A zeroed node of the arena; running out of memory ends the parse. */
 #define NEW(type, ...)                                                           \
@@ -63,7 +64,7 @@ static void once(struct goal_lex *x, bool again, const char *what, struct goal_l
 	struct { struct goal_stmt *first, **last; } list;
 	struct goal_param *param;
 }
-%token T_SCHEDULE "schedule" T_IMPLEMENTS "implements" T_COMMUTATIVE "commutative" T_BUFFER "buffer"
+%token T_SCHEDULE "schedule" T_IMPLEMENTS "implements" T_COMMUTATIVE "commutative" T_BUFFER "buffer" T_INPLACE "inplace"
 %token T_RESULT "result" T_GETS "gets" T_RANK "rank" T_OF "of"
 %token T_IF "if" T_ELSE "else" T_FOR "for" T_TO "to" T_DOWNTO "downto" T_BY "by" T_ASSERT "assert"
 %token T_SEND "send" T_RECV "recv" T_COPY "copy" T_REDUCE "reduce" T_CALC "calc" T_NOP "nop"
@@ -75,7 +76,7 @@ static void once(struct goal_lex *x, bool again, const char *what, struct goal_l
 %token <text> T_IDENT "a name" T_STRING "a string"
 %token YYEOF 0 "the end of the file"
 
-%type <expr> expr args length default
+%type <expr> expr args length default when
 %type <label> label labels
 %type <range> range
 %type <stmt> stmt op block else_part
@@ -141,11 +142,11 @@ decl_list: decl
 	;
 decl:	T_NL
 	| T_BUFFER T_IDENT T_IDENT '[' expr ']' T_NL {
-		struct goal_buffer **last = &x->schedule->buffers;
-
-		while (*last)
-			last = &(*last)->next;
-		*last = NEW(struct goal_buffer, .name = $3, .loc = @3, .mode = mode(x, $2, @2), .length = $5);
+		add_buffer(x, NEW(struct goal_buffer, .name = $3, .loc = @3, .mode = mode(x, $2, @2), .length = $5));
+	}
+	| T_BUFFER T_IDENT T_IDENT '[' expr ']' T_INPLACE range when T_NL {
+		add_buffer(x, NEW(struct goal_buffer, .name = $3, .loc = @3, .mode = mode(x, $2, @2), .length = $5,
+				  .inplace = $8, .when = $9));
 	}
 	| T_RESULT block T_NL {
 		once(x, x->schedule->result_loc.line, "result", @1);
@@ -153,6 +154,9 @@ decl:	T_NL
 		x->schedule->result_loc = @1;
 	}
 	| error T_NL { yyerrok; }
+	;
+when:	%empty { $$ = NULL; }
+	| T_IF expr { $$ = $2; }
 	;
 body:	T_RANK T_IDENT T_OF T_IDENT block {
 		x->schedule->rank = $2;
@@ -438,6 +442,15 @@ static void once(struct goal_lex *x, bool again, const char *what, struct goal_l
 {
 	if (again)
 		goal_diag(x->diags, GOAL_ERROR, at, "syntax", "%s is given twice", what);
+}
+
+static void add_buffer(struct goal_lex *x, struct goal_buffer *b)
+{
+	struct goal_buffer **last = &x->schedule->buffers;
+
+	while (*last)
+		last = &(*last)->next;
+	*last = b;
 }
 
 static void clause(struct goal_lex *x, struct goal_stmt *s, enum goal_clause c, struct goal_expr *e,

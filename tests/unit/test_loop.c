@@ -171,7 +171,7 @@ static void allgather_is_right(void)
 	free(b.image);
 }
 
-static const char scan[] = "schedule scan implements MPI_Scan\n"
+static const char scan[] = "schedule scan\n"
 			   "buffer inout data[count]\nbuffer scratch left[count]\n"
 			   "rank r of p {\n"
 			   "  if r > 0 { got: recv left from r - 1\n"
