@@ -11,6 +11,7 @@
  *   | sections, 8-aligned   |   META STRINGS BUFFERS PARAMS, then
  *   |                       |   parametric: CODE CONSTS TMPLS DEPS [LINES]
  *   |                       |   concrete:   EXPRS CLASSES DIR RANKS [OPDEBUG]
+ *   |                       |   and [PROVED]
  *   +-----------------------+
  *
  * A parametric binary holds one program for all ranks; a concrete one holds a section of ops for each
@@ -27,6 +28,7 @@
 #define BIN_VERSION 2u
 #define BIN_MIN_READER 1u
 #define BIN_RESULT_READER 2u /* of what has a result, is commutative, or may be in place */
+#define BIN_PROVED_READER 2u /* of what has PROVED */
 #define BIN_ANY UINT32_MAX
 #define BIN_NONE UINT32_MAX
 #define BIN_NOREG UINT16_MAX
@@ -64,6 +66,7 @@ enum bin_section_type {
 	BIN_S_DIR, /* struct bin_dir; rank r of variant v is entry v * nranks + r; results come behind all of them */
 	BIN_S_RANKS, /* sections of ranks, see struct bin_rank */
 	BIN_S_OPDEBUG, /* uint32_t base[entries of DIR + 1], then struct bin_op_debug; optional */
+	BIN_S_PROVED, /* struct bin_proved, ascending, with gaps between them; optional */
 	BIN_S_TYPES
 };
 
@@ -208,6 +211,11 @@ struct bin_op_debug {
 	uint32_t line, name; /* name: string */
 };
 
+/* Numbers of ranks for which the schedule was verified. */
+struct bin_proved {
+	uint32_t first, last;
+};
+
 #define BIN_SIZE(type, n) _Static_assert(sizeof(type) == (n), #type)
 BIN_SIZE(struct bin_header, 48);
 BIN_SIZE(struct bin_section, 24);
@@ -224,6 +232,7 @@ BIN_SIZE(struct bin_rank, 8);
 BIN_SIZE(struct bin_op16, 8);
 BIN_SIZE(struct bin_op32, 12);
 BIN_SIZE(struct bin_op_debug, 8);
+BIN_SIZE(struct bin_proved, 8);
 
 /* ---- reading ---- */
 
@@ -263,8 +272,9 @@ struct bin {
 	const unsigned char *ranks;
 	const uint32_t *debug_base; /* NULL without */
 	const struct bin_op_debug *debug;
+	const struct bin_proved *proved;
 	uint64_t strings_len, ranks_len;
-	uint32_t nbuffers, nparams, ncode, nconsts, ntmpls, ndeps, nexprs, nclasses, ndir, ndebug;
+	uint32_t nbuffers, nparams, ncode, nconsts, ntmpls, ndeps, nexprs, nclasses, ndir, ndebug, nproved;
 };
 
 /* The value of a parameter for one rank. */

@@ -76,6 +76,7 @@ static int find_sections(struct bin *b, const void *where[BIN_S_TYPES], uint64_t
 		[BIN_S_DIR] = sizeof(struct bin_dir),
 		[BIN_S_RANKS] = 4,
 		[BIN_S_OPDEBUG] = 4,
+		[BIN_S_PROVED] = sizeof(struct bin_proved),
 	};
 	const struct bin_header *h = (const struct bin_header *)(const void *)b->base;
 	const struct bin_section *s = (const struct bin_section *)(const void *)(h + 1);
@@ -135,6 +136,12 @@ static int check_tables(const struct bin *b)
 	}
 	if (m->root != BIN_NONE && b->params[m->root].vector)
 		return -ERR_CORRUPT;
+	for (uint32_t i = 0; i < b->nproved; i++) {
+		const struct bin_proved *p = &b->proved[i];
+
+		if (p->first > p->last || (i ? p->first < p[-1].last || p->first - p[-1].last < 2 : !p->first))
+			return -ERR_CORRUPT;
+	}
 	return 0;
 }
 
@@ -378,6 +385,8 @@ int bin_open(struct bin *b, const void *image, size_t size)
 	b->ndir = (uint32_t)n[BIN_S_DIR];
 	b->ranks = at[BIN_S_RANKS];
 	b->ranks_len = n[BIN_S_RANKS] * 4;
+	b->proved = at[BIN_S_PROVED];
+	b->nproved = (uint32_t)n[BIN_S_PROVED];
 	err = check_tables(b);
 	if (err)
 		return err;

@@ -311,6 +311,8 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 	}
 	if (o->passes && !err)
 		err = keep_passes(o->passes, im);
+	for (size_t i = 0; o->locs && i < im->locs.n && !err; i++)
+		err = VEC_PUSH(&o->locs->v, im->locs.at[i]);
 	if (!err && !goal_diags_errors(d))
 		err = ir_image_finish(im, o->debug, image, size);
 out:

@@ -14,6 +14,7 @@ struct compile_options {
 	size_t ndefines;
 	const char *passes; /* "name,name"; NULL: none */
 	uint64_t checks_off; /* a bit for each of checks[] */
+	struct ir_locs *locs; /* where to leave those of the program of a parametric schedule, or NULL */
 	uint64_t fuel; /* instructions that one size may take, all ranks together; 0: enough for any use */
 };
 
@@ -38,6 +39,9 @@ int compile_graph(struct goal_diags *d, unsigned file, const struct bin *b, uint
 struct ir_stats {
 	uint64_t ranks, sends, recvs, calcs, copies, reduces, nops, bytes, edges, depth;
 	bool has_depth; /* not with wildcards */
+	/* Messages that cannot come before their recv has started, and those that need a signal for that. */
+	uint64_t safe, ready;
+	bool has_ready; /* not in plain GOAL */
 };
 int print_stats(const struct ir_graph *g, struct ir_stats *st);
 int print_goal(const struct ir_graph *g, char **out);

@@ -28,13 +28,16 @@ static void each_edge(const struct ir_graph *g, const struct ir_events *ev, cons
 {
 	for (uint32_t r = 0; r < g->nranks; r++) {
 		const struct ir_rank *rank = &g->ranks[r];
+		uint32_t starts = ir_rank_event(ev, r, false), completes = ir_rank_event(ev, r, true);
 
+		add(arg, completes, starts);
 		for (uint32_t i = 0; i < rank->nops; i++) {
 			uint32_t me = 2 * (ev->base[r] + i);
 
 			add(arg, me + 1, me);
+			add(arg, completes, me + 1);
 			if (rank->dep_at[i] == rank->dep_at[i + 1])
-				add(arg, me, 2 * ev->nops + r);
+				add(arg, me, starts);
 			for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++) {
 				uint32_t on = 2 * (ev->base[r] + (rank->deps[k] & ~BIN_START));
 
@@ -72,11 +75,11 @@ static int number_ops(struct ir_events *ev, const struct ir_graph *g)
 	for (uint32_t r = 0; r < g->nranks; r++) {
 		ev->base[r] = (uint32_t)total;
 		total += g->ranks[r].nops;
-		if (total + g->nranks > UINT32_MAX / 4)
+		if (total + g->nranks > UINT32_MAX / 4 - g->nranks)
 			return -ERR_NOMEM;
 	}
 	ev->base[g->nranks] = ev->nops = (uint32_t)total;
-	ev->n = 2 * ev->nops + g->nranks;
+	ev->n = 2 * (ev->nops + g->nranks);
 	return 0;
 }
 

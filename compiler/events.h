@@ -6,8 +6,8 @@
 #include "compiler/ir.h"
 #include "compiler/match.h"
 
-/* Ops are numbered through the ranks from base[rank]. Op i starts in event 2i and completes in 2i + 1; the ranks
- * start in events 2nops, 2nops + 1, … */
+/* Ops are numbered through the ranks from base[rank]. Op i starts in event 2i and completes in 2i + 1. Rank r starts
+ * in event 2nops + 2r and completes in the next. */
 struct ir_events {
 	uint32_t *base; /* nranks + 1 */
 	uint32_t nops, n; /* ops, events */
@@ -23,6 +23,10 @@ int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct 
 		   bool rendezvous);
 void ir_events_fini(struct ir_events *ev);
 int ir_events_sort(struct ir_events *ev);
+static inline uint32_t ir_rank_event(const struct ir_events *ev, uint32_t rank, bool completes)
+{
+	return 2 * (ev->nops + rank) + completes;
+}
 /* The rank of an op that is numbered through. */
 uint32_t ir_events_rank(const struct ir_events *ev, uint32_t nranks, uint32_t op);
 

@@ -17,6 +17,11 @@ struct ir_rank {
 	uint64_t *bufsize; /* elements; NULL in plain GOAL */
 };
 
+/* Where the instructions of a program stand. */
+struct ir_locs {
+	VEC(struct goal_loc) v;
+};
+
 /* All ranks of a schedule. In ops, line is an index into locs plus 1 where locs is not NULL. */
 struct ir_graph {
 	uint32_t nranks, nbuffers;
@@ -128,5 +133,8 @@ int64_t ir_image_expr(struct ir_image *im, struct bin_expr e);
 int64_t ir_image_class(struct ir_image *im, const struct bin_class *c);
 /* The finished binary, owned by the caller; with names and lines if debug. Takes the sections out of im. */
 int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size);
+
+/* A copy of a binary, owned by the caller, that records for which sizes, ascending, it is proved. */
+int bin_record(const void *image, size_t size, const uint32_t *sizes, size_t n, void **out, size_t *out_size);
 
 #endif

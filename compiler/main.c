@@ -2,6 +2,7 @@
  * goalc: options, and the pipeline as straight-line calls. See goalc(1). */
 #include "compiler/compile.h"
 #include "compiler/passes.h"
+#include "compiler/verify_cases.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/options.h"
@@ -13,13 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum action { COMPILE, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, LIST_CHECKS, LIST_PASSES, HELP, VERSION };
+enum action { COMPILE, VERIFY, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, LIST_CHECKS, LIST_PASSES, HELP, VERSION };
 
 struct goalc {
 	enum action action;
 	const char *input, *output;
-	int64_t nranks;
+	int64_t nranks, last; /* last: of a range of sizes */
 	bool json, debug;
 	struct defines defines;
 	char *passes;
@@ -27,6 +29,7 @@ struct goalc {
 	/* working state */
 	bool fixed; /* what -D gives is in the image already */
 	struct goal_diags *diags;
+	struct ir_locs locs;
 	struct file in;
 	void *image;
 	size_t size;
@@ -36,6 +39,7 @@ static const char usage_text[] =
 	"usage: goalc SRC.goal -o OUT.bin [-n RANKS] [-g] [-D name=value[,value...]]... [-T pass[:key=value,...]]... "
 	"[-W[no-]check]...\n"
 	"       goalc --stats [--json] | --dump | --emit=goal|dot|json  SRC|BIN [-n RANKS] [-o FILE]\n"
+	"       goalc --verify  SRC|BIN [-n A|A-B] [-D name=value[,value...]]... [-T pass]... [-o OUT.bin]\n"
 	"       goalc --list-passes | --list-checks\n";
 
 #define usage(...) option_usage("goalc", usage_text, __VA_ARGS__)
@@ -93,7 +97,7 @@ static int set_emit(struct goalc *c, const char *what)
 
 static int parse_options(struct goalc *c, int argc, char **argv)
 {
-	enum { O_STATS = 256, O_DUMP, O_EMIT, O_JSON, O_CHECKS, O_PASSES, O_LATER, O_HELP, O_VERSION };
+	enum { O_STATS = 256, O_DUMP, O_EMIT, O_JSON, O_CHECKS, O_PASSES, O_VERIFY, O_LATER, O_HELP, O_VERSION };
 	static const struct option longs[] = {
 		{ "stats", no_argument, NULL, O_STATS },
 		{ "dump", no_argument, NULL, O_DUMP },
@@ -101,7 +105,7 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 		{ "json", no_argument, NULL, O_JSON },
 		{ "list-checks", no_argument, NULL, O_CHECKS },
 		{ "list-passes", no_argument, NULL, O_PASSES },
-		{ "verify", no_argument, NULL, O_LATER },
+		{ "verify", no_argument, NULL, O_VERIFY },
 		{ "svg", required_argument, NULL, O_LATER },
 		{ "model", required_argument, NULL, O_LATER },
 		{ "help", no_argument, NULL, O_HELP },
@@ -117,7 +121,7 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 			c->output = optarg;
 			break;
 		case 'n':
-			if (!option_number(optarg, 1, 1 << 28, &c->nranks))
+			if (!option_range(optarg, 1, 1 << 28, &c->nranks, &c->last))
 				err = usage("-n takes a number of ranks, not %s", optarg);
 			break;
 		case 'g':
@@ -151,6 +155,9 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 		case O_PASSES:
 			c->action = LIST_PASSES;
 			break;
+		case O_VERIFY:
+			c->action = VERIFY;
+			break;
 		case O_LATER:
 			return not_built(longs[at].name);
 		case O_HELP:
@@ -168,6 +175,10 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 	if (optind != argc - 1)
 		return usage(optind == argc ? "no input file" : "more than one input file");
 	c->input = argv[optind];
+	if (c->last != c->nranks && c->action != VERIFY)
+		return usage("-n takes a number of ranks; a range is for --verify");
+	if (c->action == VERIFY && c->output && (c->defines.v.n || (c->passes && passes_global(c->passes))))
+		return usage("what --verify writes is for all values: -D and global passes do not go with -o");
 	if (c->action == COMPILE && !c->output)
 		return usage("no output file: use -o");
 	return 0;
@@ -259,7 +270,11 @@ static int load(struct goalc *c)
 	}
 	if (c->action != COMPILE) { /* sizes and values come in when it is printed */
 		o.debug = true;
-		c->fixed = c->passes && passes_global(c->passes);
+		c->fixed = c->action != VERIFY && c->passes && passes_global(c->passes);
+		if (c->action == VERIFY && !goal_text_is_plain(&c->in)) {
+			o.locs = &c->locs;
+			o.passes = c->output ? c->passes : NULL;
+		}
 		if (!c->fixed && !goal_text_is_plain(&c->in)) {
 			o.nranks = 0;
 			o.ndefines = 0;
@@ -306,6 +321,10 @@ static int stats_text(const struct goalc *c, const struct ir_graph *g, char **ou
 			json_object_object_add(j, rows[i].key, json_object_new_int64((int64_t)rows[i].value));
 		json_object_object_add(j, "depth",
 				       st.has_depth ? json_object_new_int64((int64_t)st.depth) : NULL);
+		if (st.has_ready) {
+			json_object_object_add(j, "safe", json_object_new_int64((int64_t)st.safe));
+			json_object_object_add(j, "ready", json_object_new_int64((int64_t)st.ready));
+		}
 		fprintf(f, "%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
 		json_object_put(j);
 	} else {
@@ -315,6 +334,8 @@ static int stats_text(const struct goalc *c, const struct ir_graph *g, char **ou
 			fprintf(f, "%-8s %" PRIu64 "\n", "depth", st.depth);
 		else
 			fprintf(f, "%-8s none: there are wildcards or a deadlock\n", "depth");
+		if (st.has_ready)
+			fprintf(f, "%-8s %" PRIu64 "\n%-8s %" PRIu64 "\n", "safe", st.safe, "ready", st.ready);
 	}
 	if (fclose(f))
 		return -ERR_NOMEM;
@@ -382,6 +403,69 @@ out:
 	return rc;
 }
 
+/* A line on the terminal, while it takes. */
+static void show_size(uint32_t size)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, size ? "\rgoalc: %u ranks\033[K" : "\r\033[K", size);
+}
+
+/* Writes the binary, with what is proved of it. */
+static int write_proved(const struct goalc *c, const struct verify_result *r)
+{
+	size_t size;
+	void *image;
+	int err = bin_record(c->image, c->size, r->sizes.at, r->sizes.n, &image, &size), rc = EXIT_OK;
+
+	if (err)
+		return no_memory();
+	if (file_write(c->output, image, size))
+		rc = system_error(c->output);
+	free(image);
+	return rc;
+}
+
+static int verify(struct goalc *c)
+{
+	const struct compile_options o = to_options(c);
+	struct verify_asked asked = { .first = (uint32_t)c->nranks,
+				      .last = (uint32_t)c->last,
+				      .count = -1,
+				      .locs = c->locs.v.at,
+				      .progress = show_size };
+	struct verify_result result = { 0 };
+	struct bin_arg *args = NULL;
+	char *text = NULL;
+	struct bin b;
+	int err = bin_open(&b, c->image, c->size), rc = EXIT_FAULT;
+
+	args = err ? NULL : mem_calloc(b.nparams, sizeof *args);
+	if (!err)
+		err = args ? compile_args(c->diags, 0, &b, &o, args, &asked.count) : -ERR_NOMEM;
+	if (!err && b.meta->nranks && c->nranks && (c->nranks != b.meta->nranks || c->last != c->nranks)) {
+		goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL, "the schedule is for %u ranks",
+			  b.meta->nranks);
+		err = -ERR_SYNTAX;
+	}
+	asked.args = args;
+	asked.passes = c->locs.v.n && !c->output ? c->passes : NULL;
+	err = err ? err : verify_cases(c->diags, &b, &asked, &result);
+	show_size(0);
+	err = err ? err : verify_text(&b, c->input, &result, &text);
+	if (!err)
+		rc = c->output ? write_proved(c, &result) : EXIT_OK;
+	if (!err && !rc) {
+		fputs(text, stdout);
+		rc = printed();
+	}
+	if (err == -ERR_NOMEM)
+		no_memory();
+	verify_result_fini(&result);
+	free(text);
+	free(args);
+	return rc;
+}
+
 static int run(struct goalc *c)
 {
 	int err, rc = EXIT_FAULT;
@@ -398,7 +482,7 @@ static int run(struct goalc *c)
 	if (!err && c->action == COMPILE)
 		rc = file_write(c->output, c->image, c->size) ? system_error(c->output) : EXIT_OK;
 	else if (!err)
-		rc = show(c);
+		rc = c->action == VERIFY ? verify(c) : show(c);
 	else if (err == -ERR_SYS)
 		system_error(c->input);
 	else if (!goal_diags_errors(c->diags))
@@ -425,6 +509,7 @@ int main(int argc, char **argv)
 	goal_diags_free(c.diags);
 	defines_free(&c.defines);
 	free(c.passes);
+	VEC_FREE(&c.locs.v);
 	file_close(&c.in);
 	free(c.image);
 	return rc;

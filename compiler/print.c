@@ -4,6 +4,7 @@
 
 #include "compiler/bin_check.h"
 #include "compiler/match.h"
+#include "compiler/verify.h"
 #include "util/err.h"
 #include "util/text.h"
 
@@ -93,9 +94,21 @@ out:
 	return err;
 }
 
+/* For what is put into buffers. */
+static int ready(const struct ir_graph *g, struct ir_stats *st)
+{
+	struct verify_report r;
+	int err = verify_messages(g, &r, &st->has_ready);
+
+	st->safe = r.safe;
+	st->ready = r.ready;
+	return err;
+}
+
 int print_stats(const struct ir_graph *g, struct ir_stats *st)
 {
 	bool wild = false;
+	int err;
 
 	*st = (struct ir_stats){ .ranks = g->nranks };
 	for (uint32_t r = 0; r < g->nranks; r++) {
@@ -128,7 +141,10 @@ int print_stats(const struct ir_graph *g, struct ir_stats *st)
 			}
 		}
 	}
-	return wild ? 0 : depth(g, st);
+	if (wild)
+		return 0;
+	err = depth(g, st);
+	return err || g->plain ? err : ready(g, st);
 }
 
 /* ---- plain GOAL, in exactly the form that line-by-line readers of others expect ---- */
@@ -504,6 +520,13 @@ int print_dump(const struct bin *b, const struct ir_graph *g, char **out)
 	if (m->count != BIN_ANY_COUNT)
 		text_add(&t, " and count %" PRId64, m->count);
 	text_add(&t, "\n");
+	for (uint32_t i = 0; i < b->nproved; i++) {
+		text_add(&t, "%s%u", i ? ", " : "proved for ", b->proved[i].first);
+		if (b->proved[i].last > b->proved[i].first)
+			text_add(&t, "-%u", b->proved[i].last);
+	}
+	if (b->nproved)
+		text_add(&t, " ranks\n");
 	if (*bin_str(b, m->passes))
 		text_add(&t, "passes at bind: %s\n", bin_str(b, m->passes));
 	for (uint32_t i = 0; i < b->nbuffers; i++)

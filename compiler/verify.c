@@ -8,10 +8,16 @@
 #include "util/err.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum bin_mode verify_mode(const struct ir_graph *g, uint32_t buf)
 {
 	return buf < g->bin->nbuffers ? (enum bin_mode)g->bin->buffers[buf].mode : BIN_SCRATCH;
+}
+
+bool verify_is_barrier(const struct bin *b)
+{
+	return !strcmp(bin_str(b, b->meta->implements), "MPI_Barrier");
 }
 
 /* Messages whose recv or send has a wildcard are not matched by the checks. */
@@ -45,6 +51,8 @@ static int verify_run(struct goal_diags *d, const struct ir_graph *g, const stru
 	err = err ? err : race_tell(d, &run, "race", GOAL_ERROR);
 	if (!err && by_rank && goal_diags_errors(d) == errors)
 		err = verify_data(d, &run, by_rank, out->differ);
+	if (!err && verify_is_barrier(g->bin))
+		err = verify_barrier(d, g, &ev);
 	if (!err && goal_diags_errors(d) == errors)
 		err = verify_ready(g, &ev, m, nm, out);
 	symbolic_fini(&run);

@@ -24,4 +24,10 @@ struct verify_report {
 int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct wants *by_rank,
 		 struct verify_report *out);
 
+/* The messages of a graph, counted as above; *decided is false where the order of events is not known, as in a
+ * deadlock. */
+int verify_messages(const struct ir_graph *g, struct verify_report *out, bool *decided);
+/* What it implements is a barrier: verify_graph proves that it is one. */
+bool verify_is_barrier(const struct bin *b);
+
 #endif

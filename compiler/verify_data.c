@@ -68,8 +68,8 @@ static void say_runs(struct text *t, const struct ir_graph *g, const struct term
 		if (again)
 			text_add(t, ", %u", r->rank);
 		else
-			text_add(t, "%s%s[%" PRId64 " +: %" PRIu64 "]%s of rank%s %u", i ? ", " : "",
-				 buffer_name(g, r->buf), r->at, len, undefined(g, r) ? " as it was at the start" : "",
+			text_add(t, "%s%s%s[%" PRId64 " +: %" PRIu64 "] of rank%s %u", i ? ", " : "",
+				 undefined(g, r) ? "undefined " : "", buffer_name(g, r->buf), r->at, len,
 				 one ? "" : "s", r->rank);
 		if (r->n > 1)
 			text_add(t, " to %u", r->rank + r->n - 1);

@@ -6,7 +6,7 @@
 #include "compiler/symbolic.h"
 #include "compiler/verify.h"
 
-/* verify.c: how a schedule that has no bin may still be asked. */
+/* verify.c: of a buffer; one that a pass added is scratch. */
 enum bin_mode verify_mode(const struct ir_graph *g, uint32_t buf);
 
 /* verify_shape.c: ops that are none, and accesses outside of the buffers or to what may not be written. */
@@ -16,6 +16,9 @@ int verify_shape(struct goal_diags *d, const struct ir_graph *g);
 struct terms *verify_terms(const struct ir_graph *g, const struct wants *by_rank, bool commutative);
 /* Compares what a run left with what is wanted. */
 int verify_data(struct goal_diags *d, const struct symbolic *s, const struct wants *by_rank, uint32_t differ[2]);
+
+/* verify_barrier.c: that no rank completes before all have started. */
+int verify_barrier(struct goal_diags *d, const struct ir_graph *g, const struct ir_events *ev);
 
 /* verify_ready.c */
 int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm,

@@ -44,7 +44,7 @@ int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const str
 	for (size_t i = 0; i < nm && !err; i++) {
 		uint32_t s = ev->base[m[i].src] + m[i].send, r = ev->base[m[i].dst] + m[i].recv;
 
-		q[i] = (struct ir_query){ { at_once[r] ? 2 * ev->nops + m[i].dst : 2 * r, IR_NO_EVENT },
+		q[i] = (struct ir_query){ { at_once[r] ? ir_rank_event(ev, m[i].dst, false) : 2 * r, IR_NO_EVENT },
 					  { 2 * s, IR_NO_EVENT },
 					  false };
 	}
@@ -57,5 +57,23 @@ int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const str
 	}
 	free(at_once);
 	free(q);
+	return err;
+}
+
+int verify_messages(const struct ir_graph *g, struct verify_report *out, bool *decided)
+{
+	struct ir_match *m = NULL;
+	struct ir_events ev = { 0 };
+	size_t nm = 0;
+	int err = ir_graph_match(g, &m, &nm);
+
+	*out = (struct verify_report){ .messages = nm };
+	err = err ? err : ir_events_init(&ev, g, m, nm, false);
+	err = err ? err : ir_events_sort(&ev);
+	*decided = !err && ev.sorted == ev.n;
+	if (*decided)
+		err = verify_ready(g, &ev, m, nm, out);
+	ir_events_fini(&ev);
+	free(m);
 	return err;
 }

@@ -187,6 +187,8 @@ nops     2
 bytes    2
 edges    8
 depth    4
+safe     0
+ready    1
 END
 goalc --emit=json "${both[@]}" all.goal | tr -d ' \n' >json
 # has NAME TEXT : the JSON has an op like that

@@ -41,6 +41,23 @@ bool option_number(const char *s, int64_t min, int64_t max, int64_t *out)
 	return true;
 }
 
+bool option_range(const char *s, int64_t min, int64_t max, int64_t *first, int64_t *last)
+{
+	const char *dash = strchr(s, '-');
+	char from[32];
+
+	if (!dash || dash == s) {
+		*last = 0;
+		if (!option_number(s, min, max, first))
+			return false;
+		*last = *first;
+		return true;
+	}
+	if (snprintf(from, sizeof from, "%.*s", (int)(dash - s), s) >= (int)sizeof from)
+		return false;
+	return option_number(from, min, max, first) && option_number(dash + 1, *first, max, last);
+}
+
 static bool parse_values(struct define *def, char *list)
 {
 	VEC(int64_t) v = { 0 };
