@@ -295,7 +295,7 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 	}
 	if (err)
 		goto out;
-	if (!goal_diags_errors(d) && (o->nranks || !needs_values(&b, args)))
+	if (!goal_diags_errors(d) && !o->unchecked && (o->nranks || !needs_values(&b, args)))
 		err = check_program(&s, args, count);
 	if (err || goal_diags_errors(d))
 		goto out;

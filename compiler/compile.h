@@ -14,6 +14,7 @@ struct compile_options {
 	size_t ndefines;
 	const char *passes; /* "name,name"; NULL: none */
 	uint64_t checks_off; /* a bit for each of checks[] */
+	bool unchecked; /* the caller checks what a parametric schedule makes of some values */
 	struct ir_locs *locs; /* where to leave those of the program of a parametric schedule, or NULL */
 	uint64_t fuel; /* instructions that one size may take, all ranks together; 0: enough for any use */
 };

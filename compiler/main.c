@@ -30,6 +30,7 @@ struct goalc {
 	bool fixed; /* what -D gives is in the image already */
 	struct goal_diags *diags;
 	struct ir_locs locs;
+	bool binary;
 	struct file in;
 	void *image;
 	size_t size;
@@ -250,7 +251,8 @@ static int load(struct goalc *c)
 	struct compile_options o = to_options(c);
 	int err;
 
-	if (is_binary(c)) {
+	c->binary = is_binary(c);
+	if (c->binary) {
 		if (c->action == COMPILE) {
 			goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL,
 				  "this is a binary already");
@@ -271,9 +273,12 @@ static int load(struct goalc *c)
 	if (c->action != COMPILE) { /* sizes and values come in when it is printed */
 		o.debug = true;
 		c->fixed = c->action != VERIFY && c->passes && passes_global(c->passes);
-		if (c->action == VERIFY && !goal_text_is_plain(&c->in)) {
+		if (c->action == VERIFY) { /* which checks more than checks do */
+			o.unchecked = true;
+			o.checks_off = UINT64_MAX;
 			o.locs = &c->locs;
-			o.passes = c->output ? c->passes : NULL;
+			if (!c->output && !goal_text_is_plain(&c->in))
+				o.passes = NULL;
 		}
 		if (!c->fixed && !goal_text_is_plain(&c->in)) {
 			o.nranks = 0;
@@ -428,7 +433,8 @@ static int write_proved(const struct goalc *c, const struct verify_result *r)
 static int verify(struct goalc *c)
 {
 	const struct compile_options o = to_options(c);
-	struct verify_asked asked = { .first = (uint32_t)c->nranks,
+	struct verify_asked asked = { .file = !c->binary, /* whose lines are there to be shown */
+				      .first = (uint32_t)c->nranks,
 				      .last = (uint32_t)c->last,
 				      .count = -1,
 				      .locs = c->locs.v.at,

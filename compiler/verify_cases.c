@@ -17,7 +17,8 @@ struct cases {
 	struct bin_arg *args;
 	bool vary_root;
 	uint64_t proved; /* of the size at hand */
-	bool excluded; /* some of its values, by assertions */
+	struct bin_args excluded; /* the first values that an assertion rules out */
+	struct ir_fault fault; /* by which */
 	struct verify_result *out;
 };
 
@@ -29,6 +30,10 @@ static int make_graph(struct cases *c, struct bin_args *a, struct ir_graph *g)
 	struct ir_fault fault = { 0 };
 	int err = ir_graph_specialise(&c->b, a, g, &a->rank, &fault);
 
+	if (err == -ERR_ASSERT && !c->excluded.size) {
+		c->excluded = *a;
+		c->fault = fault;
+	}
 	if (err == -ERR_NOMEM || err == -ERR_ASSERT)
 		return err;
 	if (err) {
@@ -81,12 +86,8 @@ static int one_case(struct cases *c, uint32_t size, int64_t count)
 	struct ir_graph g;
 	int err = make_graph(c, &a, &g);
 
-	if (err == -ERR_ASSERT) {
-		c->excluded = true;
-		return 0;
-	}
 	if (err)
-		return err;
+		return err == -ERR_ASSERT ? 0 : err;
 	err = make_wants(c, &a, &wants);
 	err = err ? err : verify_graph(c->d, &c->b, &g, wants, &report);
 	if (!err && !report.proved)
@@ -152,7 +153,6 @@ static int one_size(struct cases *c, uint32_t size)
 	if (c->asked->progress)
 		c->asked->progress(size);
 	c->proved = 0;
-	c->excluded = false;
 	err = each_root(c, size);
 	if (!err && c->proved)
 		err = VEC_PUSH(&c->out->sizes, size);
@@ -211,10 +211,15 @@ int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_
 		numbers[i] = i + 1;
 	if (asked->locs)
 		c.b.lines = numbers;
-	c.vary_root = b->meta->root != BIN_NONE && c.args && !c.args[b->meta->root].known;
+	c.vary_root = b->meta->root != BIN_NONE && c.args && !c.args[b->meta->root].known &&
+		      (b->meta->flags & BIN_F_ROOTS || !b->meta->nranks);
 	out->claims = c.claim.any || verify_is_barrier(b);
 	err = err ? err : check_args(&c);
 	err = err ? err : each_size(&c);
+	if (!err && !out->cases) {
+		lower_fault(d, asked->file, &c.b, asked->locs, &c.excluded, -ERR_ASSERT, &c.fault);
+		err = -ERR_SYNTAX;
+	}
 	claim_close(&c.claim);
 	free(c.args);
 	free(numbers);

@@ -24,6 +24,8 @@ static void add_claim(struct text *t, const struct bin *b, const struct verify_r
 
 	if (b->meta->flags & BIN_F_PLAIN)
 		text_add(t, "messages and deadlocks");
+	else if (!r->claims && *name)
+		text_add(t, "messages, deadlocks and races; there is no definition of %s", name);
 	else if (!r->claims)
 		text_add(t, "messages, deadlocks and races; it does not say what it does");
 	else if (*name)
