@@ -56,7 +56,10 @@ struct be_bind {
 	const struct be_layout *layout; /* the same for all buffers */
 	/* b = a op b, or b = b op a when with is set, on n basic elements. */
 	void (*reduce)(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with);
+	/* The same with a packed, at any address. */
+	void (*reduce_packed)(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with);
 	void *reduce_arg;
+	size_t whole; /* basic elements that a reduction takes together: it is given multiples */
 };
 
 struct be_bound {

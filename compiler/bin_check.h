@@ -10,6 +10,45 @@ const char *bin_operands(unsigned kind);
 /* How many buffer ranges an op of this kind has: 0, 1 or 2. */
 unsigned bin_nranges(unsigned kind);
 
+static inline char bin_letter(unsigned kind, unsigned range)
+{
+	const char *s = bin_operands(kind);
+
+	return s[0] == 'P' ? s[1] : s[range];
+}
+
+/* Whether an op of this kind reads, or writes, its range 0 or 1. */
+static inline bool bin_reads(unsigned kind, unsigned range)
+{
+	char c = bin_letter(kind, range);
+
+	return c == 'S' || c == 'A' || c == 'U';
+}
+
+static inline bool bin_writes(unsigned kind, unsigned range)
+{
+	char c = bin_letter(kind, range);
+
+	return c == 'R' || c == 'W' || c == 'U';
+}
+
+/* Whether an op of this kind is an end of a message, or needs the operation. */
+static inline bool bin_sends(unsigned kind)
+{
+	return kind == BIN_OP_SEND;
+}
+
+static inline bool bin_recvs(unsigned kind)
+{
+	return kind == BIN_OP_RECV || kind == BIN_OP_RECV_REDUCE || kind == BIN_OP_RECV_REDUCE_WITH;
+}
+
+static inline bool bin_reduces(unsigned kind)
+{
+	return kind == BIN_OP_REDUCE || kind == BIN_OP_REDUCE_WITH || kind == BIN_OP_RECV_REDUCE ||
+	       kind == BIN_OP_RECV_REDUCE_WITH;
+}
+
 /* A rank's section, taken apart. */
 struct bin_view {
 	uint32_t nops, ndeps, sizes;

@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct end {
 	uint32_t src, dst, tag, op;
@@ -16,12 +15,12 @@ struct end {
 
 bool ir_op_sends(const struct bin_op *op)
 {
-	return !strncmp(bin_operands(op->kind), "PS", 2);
+	return bin_sends(op->kind);
 }
 
 bool ir_op_recvs(const struct bin_op *op)
 {
-	return bin_operands(op->kind)[0] == 'P' && !ir_op_sends(op);
+	return bin_recvs(op->kind);
 }
 
 /* A growable list of the ends of messages. */

@@ -124,6 +124,10 @@ int print_stats(const struct ir_graph *g, struct ir_stats *st)
 				st->sends++;
 				st->bytes += op->len;
 				break;
+			case BIN_OP_RECV_REDUCE:
+			case BIN_OP_RECV_REDUCE_WITH:
+				st->reduces++; /* and */
+				/* fall through */
 			case BIN_OP_RECV:
 				st->recvs++;
 				break;
@@ -193,9 +197,8 @@ static int goal_rank(struct text *t, const struct ir_rank *rank)
 		const struct bin_op *o = &rank->ops[i];
 
 		text_add(t, "l%u: ", i + 1);
-		if (o->kind == BIN_OP_SEND || o->kind == BIN_OP_RECV) {
-			text_add(t, "%s %" PRIu64 "b %s", ir_op_word(o->kind), o->len,
-				 o->kind == BIN_OP_SEND ? "to" : "from");
+		if (ir_op_sends(o) || ir_op_recvs(o)) {
+			text_add(t, ir_op_sends(o) ? "send %" PRIu64 "b to" : "recv %" PRIu64 "b from", o->len);
 			add_number(t, " ", o->peer);
 			add_number(t, " tag ", o->tag);
 		} else {
@@ -251,8 +254,8 @@ int print_dot(const struct ir_graph *g, char **out)
 			const struct bin_op *o = &rank->ops[i];
 
 			text_add(&t, "    r%u_%u [label=\"%s", r, i, ir_op_word(o->kind));
-			if (o->kind == BIN_OP_SEND || o->kind == BIN_OP_RECV)
-				add_number(&t, o->kind == BIN_OP_SEND ? " to " : " from ", o->peer);
+			if (ir_op_sends(o) || ir_op_recvs(o))
+				add_number(&t, ir_op_sends(o) ? " to " : " from ", o->peer);
 			text_add(&t, " (%" PRIu64 ")\"];\n", o->len);
 		}
 		text_add(&t, "  }\n");
@@ -287,7 +290,7 @@ static json_object *json_op(const struct bin *b, const struct ir_rank *rank, uin
 	json_object *ireq = json_object_new_array();
 
 	json_object_object_add(j, "op", json_object_new_string(ir_op_word(o->kind)));
-	if (o->kind == BIN_OP_SEND || o->kind == BIN_OP_RECV) {
+	if (ir_op_sends(o) || ir_op_recvs(o)) {
 		json_object_object_add(j, "peer", number(o->peer));
 		json_object_object_add(j, "tag", number(o->tag));
 	}

@@ -251,6 +251,32 @@ static void reduce_kernel(void *arg, char *a, uint64_t a_first, char *b, uint64_
 	}
 }
 
+/* Alignment that is enough for any element. */
+#define ALIGNED(p) ((uintptr_t)(p) % _Alignof(max_align_t) == 0)
+
+static void reduce_packed_kernel(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with)
+{
+	const struct mpix_sched_request *req = arg;
+	const struct be_layout *l = &req->type->layout;
+	_Alignas(max_align_t) char room[1024];
+	/* A message may begin at any multiple of 8. */
+	const bool aligned = l->basic % _Alignof(max_align_t) || ALIGNED(a);
+
+	(void)with;
+	while (n) {
+		char *q;
+		size_t most = aligned || n < sizeof room / l->basic ? n : sizeof room / l->basic;
+		size_t run = be_layout_run(l, b, b_first, most, &q);
+
+		if (!aligned)
+			memcpy(room, a, run * l->basic);
+		req->kernel(aligned ? a : room, q, run);
+		a += run * l->basic;
+		b_first += run;
+		n -= run;
+	}
+}
+
 static void reduce_user(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with)
 {
 	const struct mpix_sched_request *req = arg;
@@ -267,25 +293,57 @@ static void reduce_user(void *arg, char *a, uint64_t a_first, char *b, uint64_t 
 	be_copy(l, b, b_first, req->reduce_tmp, 0, n);
 }
 
+static void reduce_packed_user(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with)
+{
+	const struct mpix_sched_request *req = arg;
+	const struct be_layout *l = &req->type->layout;
+	char *y = b + (int64_t)(b_first / l->per) * l->extent;
+
+	if (!with && l->contiguous && ALIGNED(a)) {
+		req->op->fn(a, y, n / l->per, req->op->arg);
+		return;
+	}
+	be_unpack(l, req->reduce_tmp, 0, n, a);
+	if (!with) {
+		req->op->fn(req->reduce_tmp, y, n / l->per, req->op->arg);
+		return;
+	}
+	req->op->fn(y, req->reduce_tmp, n / l->per, req->op->arg);
+	be_copy(l, b, b_first, req->reduce_tmp, 0, n);
+}
+
+/* The basic elements that reduce_tmp has to hold. */
+static uint64_t tmp_elements(const struct mpix_sched_request *req)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < req->rank.nops; i++) {
+		const struct bin_op *o = &req->rank.ops[i];
+
+		if (bin_reduces(o->kind) && o->kind != BIN_OP_REDUCE && o->len > most)
+			most = o->len;
+	}
+	return most;
+}
+
 static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind)
 {
 	const struct ir_rank *r = &req->rank;
 	size_t per = req->type->layout.per, len = 0;
-	uint64_t most = 0;
+	uint64_t most;
 	int64_t low = 0;
 	bool any = false;
 
 	for (uint32_t i = 0; i < r->nops; i++) {
 		const struct bin_op *o = &r->ops[i];
 
-		if (o->kind != BIN_OP_REDUCE && o->kind != BIN_OP_REDUCE_WITH)
+		if (!bin_reduces(o->kind))
 			continue;
 		any = true;
-		if (req->op && (o->off[0] % per || o->off[1] % per || o->len % per))
-			return host_error(req->group, -ERR_UNSUPPORTED,
-					  "op %u splits an element that a user's operation takes whole", i);
-		if (o->kind == BIN_OP_REDUCE_WITH && o->len > most)
-			most = o->len;
+		for (unsigned k = 0; k < bin_nranges(o->kind); k++)
+			if (req->op && (o->off[k] % per || o->len % per))
+				return host_error(req->group, -ERR_UNSUPPORTED,
+						  "op %u splits an element that a user's operation takes whole", i);
 	}
 	if (!any)
 		return 0;
@@ -301,6 +359,7 @@ static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sche
 				     host_error(req->group, -ERR_ARG,
 						"the operation is not defined for the basic datatype");
 	}
+	most = tmp_elements(req);
 	if (!most || !span(req->type, most, &low, &len))
 		return 0;
 	req->reduce_tmp = mem_calloc(1, len);
@@ -313,15 +372,10 @@ static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sche
 static void free_reduce_tmp(struct mpix_sched_request *req)
 {
 	if (req->reduce_tmp) {
-		const struct mpix_sched_type *t = req->type;
-		uint64_t most = 0;
 		int64_t low;
 		size_t len;
 
-		for (uint32_t i = 0; i < req->rank.nops; i++)
-			if (req->rank.ops[i].kind == BIN_OP_REDUCE_WITH && req->rank.ops[i].len > most)
-				most = req->rank.ops[i].len;
-		span(t, most, &low, &len);
+		span(req->type, tmp_elements(req), &low, &len);
 		free(req->reduce_tmp + low);
 	}
 }
@@ -383,7 +437,9 @@ static int make(struct mpix_sched_request *req, struct be_place *place)
 				   .buffers = req->buffers,
 				   .layout = &req->type->layout,
 				   .reduce = req->op ? reduce_user : reduce_kernel,
-				   .reduce_arg = req };
+				   .reduce_packed = req->op ? reduce_packed_user : reduce_packed_kernel,
+				   .reduce_arg = req,
+				   .whole = req->op ? req->type->layout.per : 1 };
 
 	return req->be->make(&b, &req->bound, place);
 }

@@ -2,6 +2,8 @@
  * What pending ops wait for: on request, on SIGUSR1, and after GOAL_DUMP_AFTER seconds of waiting. */
 #include "runtime/rt.h"
 
+#include "compiler/bin_check.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -129,8 +131,8 @@ static void end_line(struct out *o, struct line *l)
 
 static void add_peer(struct line *l, const struct bin_op *o)
 {
-	if (o->kind == BIN_OP_SEND || o->kind == BIN_OP_RECV)
-		add(l, " %s rank %u", o->kind == BIN_OP_SEND ? "to" : "from", o->peer);
+	if (bin_sends(o->kind) || bin_recvs(o->kind))
+		add(l, " %s rank %u", bin_sends(o->kind) ? "to" : "from", o->peer);
 }
 
 static void add_range(struct line *l, const struct bin *b, const struct bin_op *o, unsigned k)
@@ -145,6 +147,8 @@ static void add_op(struct line *l, const struct bin *b, uint32_t i, const struct
 	switch (o->kind) {
 	case BIN_OP_SEND:
 	case BIN_OP_RECV:
+	case BIN_OP_RECV_REDUCE:
+	case BIN_OP_RECV_REDUCE_WITH:
 		if (b->meta->flags & BIN_F_PLAIN)
 			add(l, " %llub", (unsigned long long)o->len);
 		else

@@ -92,10 +92,16 @@ static int step(struct loop *l, uint32_t i)
 		copy(x->kept, range(l, x, 0), bytes);
 		break;
 	case BIN_OP_RECV:
+	case BIN_OP_RECV_REDUCE:
+	case BIN_OP_RECV_REDUCE_WITH:
 		other = &l->nodes[x->partner];
 		if (!other->started)
 			return 0;
-		copy(range(l, x, 0), other->done ? other->kept : range(l, other, 0), bytes);
+		if (bin_reduces(op->kind))
+			l->job->reduce(other->done ? other->kept : range(l, other, 0), range(l, x, 0), op->len,
+				       op->kind == BIN_OP_RECV_REDUCE_WITH);
+		else
+			copy(range(l, x, 0), other->done ? other->kept : range(l, other, 0), bytes);
 		if (!other->done)
 			complete(l, x->partner);
 		break;

@@ -53,7 +53,7 @@ static void list_messages(const struct sm_bound *s, struct sm_entry *entries, ui
 
 	for (int send = 0; send < 2; send++)
 		for (uint32_t i = 0; i < b->nops; i++) {
-			if (!sm_is_message(&b->ops[i]) || (b->ops[i].kind == BIN_OP_SEND) != send)
+			if (!sm_is_message(&b->ops[i]) || bin_sends(b->ops[i].kind) != send)
 				continue;
 			entries[at] = (struct sm_entry){ .peer = b->ops[i].peer,
 							 .tag = b->ops[i].tag,
@@ -101,7 +101,7 @@ int sm_publish(struct sm_bound *s, struct be_place *place)
 		if (bytes / SM_CHUNK >= UINT32_MAX)
 			return host_error(b->group, -ERR_RANGE, "op %u moves too many bytes", i);
 		large |= bytes > SM_EAGER_MAX;
-		place->size += cell_size(b->ops[i].kind == BIN_OP_SEND, bytes);
+		place->size += cell_size(bin_sends(b->ops[i].kind), bytes);
 		n++;
 	}
 	/* Staggered, or the words of two ranks would lie at the same place of their pages: what was stored to
@@ -188,7 +188,7 @@ static bool hidden(const struct sm_bound *s, uint32_t op, const struct be_buffer
 	const struct bin_op *o = &s->b.ops[op];
 	const struct sm_msg *m = &s->msgs[op];
 
-	return o->kind == BIN_OP_SEND && m->mode == SM_PULL && !m->direct && !buffers[o->buf[0]].heap;
+	return bin_sends(o->kind) && m->mode == SM_PULL && !m->direct && !buffers[o->buf[0]].heap;
 }
 
 /* Notes where a message's bytes are on this rank, and where the peer finds them. */
@@ -199,7 +199,7 @@ static void settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buff
 	uint64_t at = o->off[0] * s->b.layout->basic;
 	struct sm_msg *m = &s->msgs[op];
 
-	if (!s->b.layout->contiguous)
+	if (!s->b.layout->contiguous || m->reduces)
 		return;
 	m->mine = buf->ptr + at;
 	m->place = (struct sm_place){ (uint64_t)(uintptr_t)m->mine, buf->heap ? buf->heap_off + at + 1 : 0 };
@@ -217,6 +217,7 @@ static void connect_message(struct sm_bound *s, const struct sm_entry *mine)
 
 	m->mode = recv->mode;
 	m->direct = recv->direct;
+	m->reduces = bin_reduces(s->b.ops[mine->op].kind);
 	m->same = host_same_process(s->b.group, mine->peer);
 	m->pid = host_pid(s->b.group, mine->peer);
 	m->peer = mine->peer;

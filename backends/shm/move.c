@@ -22,6 +22,24 @@ static inline void pack(const struct sm_bound *s, const struct sm_msg *m, uint64
 		be_pack(s->b.layout, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic, out);
 }
 
+/* b = a op b, or b = b op a, of some bytes of a; they come in ascending order. */
+static void reduce(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes, const char *in)
+{
+	const struct bin_op *o = &s->b.ops[m->op];
+	size_t basic = s->b.layout->basic;
+
+	if (m->whole && bytes < m->bytes) {
+		memcpy(m->whole + skip, in, bytes);
+		if (skip + bytes < m->bytes)
+			return;
+		in = m->whole;
+		skip = 0;
+		bytes = m->bytes;
+	}
+	s->b.reduce_packed(s->b.reduce_arg, in, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic,
+			   o->kind == BIN_OP_RECV_REDUCE_WITH);
+}
+
 static inline void unpack(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes, const char *in)
 {
 	const struct bin_op *o = &s->b.ops[m->op];
@@ -29,6 +47,8 @@ static inline void unpack(const struct sm_bound *s, const struct sm_msg *m, uint
 
 	if (m->mine)
 		memcpy(m->mine + skip, in, bytes);
+	else if (m->reduces)
+		reduce(s, m, skip, bytes, in);
 	else
 		be_unpack(s->b.layout, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic, in);
 }
@@ -362,7 +382,7 @@ const struct engine_how sm_how_recv[SM_MODES] = {
 const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op)
 {
 	const struct sm_msg *m = &s->msgs[op];
-	bool recv = s->b.ops[op].kind == BIN_OP_RECV;
+	bool recv = bin_recvs(s->b.ops[op].kind);
 
 	if (!sm_is_message(&s->b.ops[op]))
 		return NULL;
@@ -379,7 +399,7 @@ const char *sm_message_waits(const struct sm_bound *s, uint32_t op)
 {
 	struct sm_msg *m = &s->msgs[op];
 
-	if (s->b.ops[op].kind == BIN_OP_RECV)
+	if (bin_recvs(s->b.ops[op].kind))
 		return m->mode == SM_PULL && m->begun ? "the sender to finish its part of the copy" : "the message";
 	if (m->mode == SM_PULL)
 		return "the receiver to copy it";

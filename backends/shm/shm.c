@@ -88,8 +88,32 @@ static void unbind(struct be_bound *bound)
 	if (!s)
 		return;
 	sm_disconnect(s);
+	for (uint32_t i = 0; i < s->b.nops; i++)
+		free(s->msgs[i].whole);
 	free(s->stage);
 	free(s);
+}
+
+/* What comes piece by piece and is not just put somewhere needs room. */
+static int make_room(struct sm_bound *s)
+{
+	const struct be_bind *b = &s->b;
+	const bool cuts = SM_CHUNK % (b->whole * b->layout->basic); /* a chunk may end within an element */
+	bool stage = !b->layout->contiguous;
+
+	for (uint32_t i = 0; i < b->nops; i++) {
+		const struct bin_op *o = &b->ops[i];
+		const uint64_t bytes = o->len * b->layout->basic;
+
+		if (!bin_recvs(o->kind) || !bin_reduces(o->kind) || bytes <= SM_EAGER_MAX)
+			continue;
+		stage = true;
+		s->msgs[i].whole = cuts ? mem_alloc(bytes) : NULL;
+		if (cuts && !s->msgs[i].whole)
+			return -ERR_NOMEM;
+	}
+	s->stage = stage ? mem_alloc(SM_CHUNK) : NULL;
+	return stage && !s->stage ? -ERR_NOMEM : 0;
 }
 
 static int make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
@@ -109,8 +133,7 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 	s->known = s->deadline + nops;
 	s->peers = (struct sm_head **)(void *)(s->known + size);
 	s->room = s->peers + size;
-	s->stage = b->layout->contiguous ? NULL : mem_alloc(SM_CHUNK);
-	if (!b->layout->contiguous && !s->stage)
+	if (make_room(s))
 		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
 	return sm_publish(s, place);
 }

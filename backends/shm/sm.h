@@ -17,6 +17,7 @@
 #define BACKENDS_SHM_SM_H
 
 #include "backends/engine.h"
+#include "compiler/bin_check.h"
 
 #include <stdatomic.h>
 
@@ -92,7 +93,9 @@ struct sm_msg {
 	uint32_t moved; /* chunks moved in this epoch by this end */
 	uint64_t bytes;
 	uint64_t theirs; /* recv, pull: chunks that the sender has copied in the epochs before */
-	char *mine; /* this rank's bytes; NULL: not contiguous */
+	char *mine; /* this rank's bytes; NULL: not contiguous, or reduced into */
+	bool reduces; /* what comes is an operand */
+	char *whole; /* room to gather it, where a chunk may end in the middle of an element; or NULL */
 	struct sm_place place; /* where the peer finds them */
 	char *bounce; /* send, pull: room in the heap for bytes that the receiver cannot read; or NULL */
 	uint64_t bounce_off;
@@ -122,12 +125,12 @@ struct sm_bound {
 	uint64_t epoch;
 	struct sm_head **peers; /* by rank; NULL where there is no message */
 	uint64_t *known; /* by rank: an epoch that the peer has started for sure */
-	char *stage; /* SM_CHUNK bytes for process_vm_readv into what is not contiguous */
+	char *stage; /* SM_CHUNK bytes for process_vm_readv of what is not just put somewhere */
 };
 
 static inline bool sm_is_message(const struct bin_op *op)
 {
-	return op->kind == BIN_OP_SEND || op->kind == BIN_OP_RECV;
+	return bin_sends(op->kind) || bin_recvs(op->kind);
 }
 
 static inline struct sm_bound *sm_of(struct engine *e)
