@@ -9,6 +9,11 @@
 #include <string.h>
 
 const struct pass passes[] = {
+	{ .name = "segment",
+	  .help = "split long messages, copies and reductions into pieces that follow each other",
+	  .local = pass_segment,
+	  .keys = { { .name = "size", .help = "elements of a piece", .min = 1, .max = INT64_MAX, .value = PASS_NEEDED,
+		      .elements = true } } },
 	{ .name = "reduce-deps", .help = "drop dependencies that others imply", .local = pass_reduce_deps },
 	{ .name = "coalesce", .help = "one message for those between two ranks that become ready together",
 	  .global = pass_coalesce,

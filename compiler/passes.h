@@ -62,11 +62,10 @@ int64_t passes_count(const char *list);
 int passes_run_rank(const char *list, struct ir_rank *r, const struct pass_ctx *c);
 int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx *c, const char **failed);
 
-/* pass_reduce_deps.c */
+/* Each in a file of its name. */
 int pass_reduce_deps(struct ir_rank *r, const struct pass_ctx *c);
-/* pass_coalesce.c */
 int pass_coalesce(struct ir_graph *g, const struct pass_ctx *c);
-/* pass_sparse_rounds.c */
+int pass_segment(struct ir_rank *r, const struct pass_ctx *c);
 int pass_sparse_rounds(struct ir_graph *g, const struct pass_ctx *c);
 
 #endif
