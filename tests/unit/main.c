@@ -16,6 +16,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_kernels,
 	&suite_rounds,
 	&suite_sweep,
+	&suite_passes,
 };
 
 static bool wanted(int argc, char **argv, const char *suite, const char *test)

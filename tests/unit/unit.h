@@ -21,6 +21,7 @@ extern const struct unit_suite suite_collective;
 extern const struct unit_suite suite_colour;
 extern const struct unit_suite suite_kernels;
 extern const struct unit_suite suite_loop;
+extern const struct unit_suite suite_passes;
 extern const struct unit_suite suite_rounds;
 extern const struct unit_suite suite_sweep;
 
