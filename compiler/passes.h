@@ -66,6 +66,7 @@ int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx
 int pass_reduce_deps(struct ir_rank *r, const struct pass_ctx *c);
 int pass_coalesce(struct ir_graph *g, const struct pass_ctx *c);
 int pass_fuse(struct ir_rank *r, const struct pass_ctx *c);
+int pass_reorder(struct ir_graph *g, const struct pass_ctx *c);
 int pass_segment(struct ir_rank *r, const struct pass_ctx *c);
 int pass_sparse_rounds(struct ir_graph *g, const struct pass_ctx *c);
 

@@ -231,6 +231,12 @@ static const struct {
 	  "0: recv t[0+5] from 0\n1: copy t[0+5] d[0+5] after 0\n2: send t[0+5] to 2 after 0\n"
 	  "3: recv d[0+5] from 0 after 1\n" },
 
+	/* c, on which f depends, comes first; b and g are of one channel and stay in order */
+	{ "reorder",
+	  "a: calc 1\nb: send e[0 +: 2] to 2 tag 1\nc: recv d from 0\nf: send d to 2\ng: send e[0 +: 9] to 2 tag 1\n"
+	  "f requires c\n",
+	  "0: recv d[0+5] from 0\n1: send d[0+5] to 2 after 0\n2: send e[0+2] to 2\n3: send e[0+9] to 2\n4: calc\n" },
+
 	{ "reduce-deps",
 	  "a: nop\nb: nop\nc: nop\nb requires a\nc requires a, b\nc irequires a\n",
 	  "0: nop\n1: nop after 0\n2: nop after 1\n" },
@@ -376,7 +382,8 @@ static bool bare(const struct bin *b)
 static void schedules(void)
 {
 	static const char *const lists[] = { "segment:size=1", "segment:size=3", "fuse", "segment:size=2;fuse",
-					     "fuse;segment:size=3", "reduce-deps", "segment:size=2;fuse;reduce-deps" };
+					     "fuse;segment:size=3", "reduce-deps", "segment:size=2;fuse;reduce-deps", "reorder",
+					     "segment:size=2;reorder:constant=0;fuse" };
 	static const uint32_t sizes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16 };
 	glob_t g;
 	unsigned bad = 0, ran = 0;
