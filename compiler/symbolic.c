@@ -308,7 +308,10 @@ static int event(struct symbolic *s, uint32_t e)
 	if (starts)
 		return 0;
 	err = arrive(s, rank, op, &s->state->a);
-	return err ? err : put(s, rank, op, 0, &s->state->a);
+	if (err)
+		return err;
+	return bin_reduces(o->kind) ? reduce(s, rank, op, 0, &s->state->a, o->kind == BIN_OP_RECV_REDUCE_WITH) :
+				      put(s, rank, op, 0, &s->state->a);
 }
 
 /* ---- the run ---- */
