@@ -108,9 +108,9 @@ int MPIX_Sched_get_version(int *major, int *minor, int *patch)
 	return MPIX_SCHED_SUCCESS;
 }
 
-/* The caller has the lock. */
-static void reap(struct mpix_sched_ctx *ctx)
+void rt_ctx_reap(struct mpix_sched_ctx *ctx)
 {
+	pthread_mutex_lock(&ctx->lock);
 	for (size_t i = 0; i < ctx->zombies.n;) {
 		struct rt_zombie z = ctx->zombies.at[i];
 
@@ -123,12 +123,6 @@ static void reap(struct mpix_sched_ctx *ctx)
 				rt_heap_free(ctx->heap, z.ptr[k]);
 		ctx->zombies.at[i] = ctx->zombies.at[--ctx->zombies.n];
 	}
-}
-
-void rt_ctx_reap(struct mpix_sched_ctx *ctx)
-{
-	pthread_mutex_lock(&ctx->lock);
-	reap(ctx);
 	pthread_mutex_unlock(&ctx->lock);
 }
 
@@ -137,7 +131,6 @@ int rt_ctx_add(struct mpix_sched_ctx *ctx, struct mpix_sched_request *req)
 	int err;
 
 	pthread_mutex_lock(&ctx->lock);
-	reap(ctx);
 	err = VEC_PUSH(&ctx->requests, req);
 	pthread_mutex_unlock(&ctx->lock);
 	return err;

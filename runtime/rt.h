@@ -112,7 +112,7 @@ int rt_sys_error(struct mpix_sched_ctx *ctx, const char *what);
 int rt_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out);
 /* Gives back what no peer uses any more. */
 void rt_ctx_reap(struct mpix_sched_ctx *ctx);
-/* Adds a request to those that are bound, after the same. */
+/* Adds a request to those that are bound. */
 int rt_ctx_add(struct mpix_sched_ctx *ctx, struct mpix_sched_request *req);
 void rt_ctx_remove(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *req);
 
