@@ -44,6 +44,13 @@ static int by_channel(const void *a, const void *b)
 	return (x->k > y->k) - (x->k < y->k);
 }
 
+static enum sm_source source_of(const struct be_bind *b, const struct bin_op *op)
+{
+	if (!b->layout->contiguous)
+		return SM_SCATTERED;
+	return b->buffers[op->buf[0]].heap ? SM_HEAP : SM_PRIVATE;
+}
+
 /* This rank's messages in order, each with its cell, from cells on. */
 static void list_messages(const struct sm_bound *s, struct sm_entry *entries, uint32_t n, size_t cells)
 {
@@ -61,8 +68,7 @@ static void list_messages(const struct sm_bound *s, struct sm_entry *entries, ui
 							 .op = i,
 							 .bytes = b->ops[i].len * b->layout->basic,
 							 .send = (uint8_t)send,
-							 .contiguous = b->layout->contiguous,
-							 .heap = b->buffers[b->ops[i].buf[0]].heap };
+							 .source = source_of(b, &b->ops[i]) };
 			sorted &= !at || by_channel(&entries[at - 1], &entries[at]) < 0;
 			at++;
 		}
@@ -75,7 +81,7 @@ static void list_messages(const struct sm_bound *s, struct sm_entry *entries, ui
 		e->k = last && last->send == e->send && last->peer == e->peer && last->tag == e->tag ?
 			       last->k + 1 :
 			       0;
-		e->cell = cells;
+		e->cell = (uint32_t)(cells / SM_LINE); /* a heap has no more lines */
 		cells += cell_size(e->send, e->bytes);
 	}
 }
@@ -179,7 +185,7 @@ static void choose(const struct sm_bound *s, struct sm_entry *recv, const struct
 		recv->direct = last->direct;
 	else
 		recv->direct = probe(s, recv->peer);
-	recv->mode = send->contiguous && (send->heap || recv->direct) ? SM_PULL : SM_STAGED;
+	recv->mode = send->source == SM_HEAP || (send->source == SM_PRIVATE && recv->direct) ? SM_PULL : SM_STAGED;
 }
 
 /* Whether the receiver, who expects to read what is announced, cannot read these bytes. */
@@ -207,13 +213,18 @@ static void settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buff
 		m->place = (struct sm_place){ (uint64_t)(uintptr_t)m->bounce, m->bounce_off + 1 };
 }
 
+static void *cell(struct sm_head *h, const struct sm_entry *e)
+{
+	return (char *)h + (size_t)e->cell * SM_LINE;
+}
+
 static void connect_message(struct sm_bound *s, const struct sm_entry *mine)
 {
 	struct sm_msg *m = &s->msgs[mine->op];
 	const struct sm_entry *other = m->other;
 	const struct sm_entry *send = mine->send ? mine : other, *recv = mine->send ? other : mine;
-	char *own = (char *)s->head, *theirs = (char *)s->peers[mine->peer];
-	char *sender = mine->send ? own : theirs, *receiver = mine->send ? theirs : own;
+	struct sm_head *sender = mine->send ? s->head : s->peers[mine->peer];
+	struct sm_head *receiver = mine->send ? s->peers[mine->peer] : s->head;
 
 	m->mode = recv->mode;
 	m->direct = recv->direct;
@@ -229,13 +240,13 @@ static void connect_message(struct sm_bound *s, const struct sm_entry *mine)
 	s->engine.ops[mine->op].how = (mine->send ? sm_how_send : sm_how_recv)[m->mode];
 	s->engine.ops[mine->op].what = m;
 	if (mine->bytes <= SM_EAGER_MAX) {
-		m->slot[0] = (struct sm_slot *)(void *)(receiver + recv->cell);
-		m->slot[1] = (struct sm_slot *)(void *)(receiver + recv->cell + slot_size(mine->bytes));
+		m->slot[0] = cell(receiver, recv);
+		m->slot[1] = (struct sm_slot *)(void *)((char *)m->slot[0] + slot_size(mine->bytes));
 		return;
 	}
 	m->chunks = (uint32_t)((mine->bytes + SM_CHUNK - 1) / SM_CHUNK);
-	m->in = (struct sm_in *)(void *)(receiver + recv->cell);
-	m->out = (struct sm_out *)(void *)(sender + send->cell);
+	m->in = cell(receiver, recv);
+	m->out = cell(sender, send);
 }
 
 /* Connects those messages that are long, or those that are not. How long ones travel has to be known. */
@@ -284,7 +295,7 @@ static int make_rings(struct sm_bound *s)
 		return host_error(s->b.group, -ERR_NOMEM, "no %zu bytes of shared memory for slots", total);
 	for (uint32_t i = 0; i < s->head->nentries; i++)
 		if (s->head->entries[i].mode == SM_STAGED) {
-			s->head->entries[i].ring = off;
+			((struct sm_in *)cell(s->head, &s->head->entries[i]))->ring = off;
 			off += SM_RING * SM_CHUNK;
 		}
 	return 0;
@@ -298,8 +309,7 @@ static int reach_rings(struct sm_bound *s)
 
 		if (m->mode != SM_STAGED)
 			continue;
-		m->ring = host_peer(s->b.group, mine->send ? mine->peer : s->b.rank,
-				    mine->send ? m->other->ring : mine->ring, SM_RING * SM_CHUNK);
+		m->ring = host_peer(s->b.group, mine->send ? mine->peer : s->b.rank, m->in->ring, SM_RING * SM_CHUNK);
 		if (!m->ring)
 			return host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", mine->peer);
 	}

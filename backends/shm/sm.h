@@ -32,17 +32,20 @@
 
 enum sm_mode { SM_EAGER, SM_PULL, SM_STAGED, SM_MODES };
 
-/* One message as its rank sees it. Sorted by (send, peer, tag, k). */
+/* Whether others could read a message's bytes where they are. */
+enum sm_source { SM_SCATTERED, SM_PRIVATE, SM_HEAP };
+
+/* One message as its rank sees it: two a line, as binding reads the peers' lines. Sorted by (send, peer, tag, k). */
 struct sm_entry {
 	uint32_t peer, tag, k; /* the k-th of its channel */
 	uint32_t op;
 	uint64_t bytes;
-	uint64_t cell; /* what the peer writes, bytes from this rank's head */
-	uint8_t send, contiguous, heap;
+	uint32_t cell; /* what the peer writes, lines from this rank's head */
+	uint8_t send;
+	uint8_t source; /* enum sm_source */
 	/* Of a recv, once its rank has chosen: */
 	uint8_t mode; /* enum sm_mode */
 	uint8_t direct; /* the sender's private memory can be read */
-	uint64_t ring; /* staged: offset in the heap */
 };
 
 struct sm_head {
@@ -66,10 +69,11 @@ struct sm_slot { /* eager, in the receiver's block; the payload shares the line 
 	char payload[];
 };
 
-/* In the receiver's block; writer: the sender. */
+/* In the receiver's block; writer: the sender, of ring the receiver. */
 struct sm_in {
 	_Alignas(SM_LINE) _Atomic uint64_t avail; /* pull: the epoch to read; staged: chunks produced, ever */
 	struct sm_place from;
+	uint64_t ring; /* staged: offset in the receiver's heap */
 	_Alignas(SM_LINE) _Atomic uint64_t helped; /* pull: chunks that the sender has copied, ever */
 };
 
