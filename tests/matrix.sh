@@ -33,7 +33,7 @@ sweep()
 # options SCHEDULE RANKS : the roots and operations that it has
 options()
 {
-	grep -q 'root = 0' "$1" && echo --root "$(printf '%s\n' 0 $(($2 / 2)) $(($2 - 1)) | sort -nu | paste -sd,)"
+	grep -q '^schedule.*root = 0' "$1" && echo --root "$(printf '%s\n' 0 $(($2 / 2)) $(($2 - 1)) | sort -nu | paste -sd,)"
 	grep -q '\<reduce .* into' "$1" && echo --op sum,max,user
 }
 
@@ -80,7 +80,7 @@ for s in $SCHEDULES; do
 	done
 	# Binaries: parametric, and for one size with and without a fixed count.
 	root=
-	grep -q 'root = 0' "$s" && root='-D root=2'
+	grep -q '^schedule.*root = 0' "$s" && root='-D root=2'
 	binary parametric 3 "$s" "" --count 7
 	binary concrete 5 "$s" "-n 5" --count 0,7,1000
 	binary fixed 5 "$s" "-n 5 -D count=33 $root"

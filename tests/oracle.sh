@@ -39,8 +39,8 @@ mutant order_allreduce_sum allreduce_recursive_doubling "$swap" 0 verified 4 --o
 mutant order_fold allreduce_recursive_doubling 's/done\[-1\]: reduce got\(.*\) into sum/done[-1]: reduce sum with got\1 into sum/' \
 	1 'result is wrong' 3 --op user
 mutant order_reduce reduce_binomial 's/if side < 0/if side > 0/' 1 'result is wrong' 4 --op user --root 2
-mutant order_scan scan_chain 's/reduce sum with mine into sum/reduce mine into sum/' 1 'result is wrong' 3 --op user
-mutant sum_left_out scan_chain 's/reduce sum with mine into sum/nop/' 1 'result is wrong' 3
+mutant order_scan scan_chain 's/reduce before into sum/reduce sum with before into sum/' 1 'result is wrong' 3 --op user
+mutant sum_left_out scan_chain 's/reduce before into sum/nop/' 1 'result is wrong' 3
 mutant block_alltoall alltoall_pairwise 's/send give\[to/send give[from/' 1 'result is wrong' 3 --type byte --count 1
 mutant block_allgather allgather_ring 's/copy mine into all\[r \* count +: count\]/nop/' 1 'result is wrong' 3
 mutant block_gather gather_binomial 's/copy mine into all\[.*/nop/' 1 'result is wrong' 5 --root 2
@@ -51,7 +51,7 @@ mutant barrier_order barrier_dissemination '/near\[k\] i*requires/d' 1 'left the
 mutant barrier_none barrier_dissemination 's/nothing to .*/nothing to r/; s/nothing from .*/nothing from r/' \
 	1 'left the barrier before rank' 2 --ranks threads
 mutant size_out allgather_ring 's/all\[p \* count\]/all[p * count + 1]/' 1 'elements, in MPI_Allgather it has' 2
-mutant mode_out scan_chain 's/buffer out/buffer inout/' 1 'does not have the buffers' 2
+mutant mode_out scan_chain 's/buffer out/buffer inout/' 1 'MPI_Scan has 1 out buffer' 2
 mutant not_at_root reduce_binomial 's/result\[.*\]/result[count]/' 0 verified 3 --root 1
 mutant used_not_at_root reduce_binomial 's/result\[.*\]/result[count]/; s/^      up: send .*/&; copy mine into result/' \
 	1 'result is not given' 3 --root 0

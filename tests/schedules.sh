@@ -93,10 +93,10 @@ forms()
 	done
 	for p in $SIZES; do
 		roots=0
-		grep -q 'root = 0' "$2" && roots=$(printf '%s\n' 0 $((p / 2)) $((p - 1)) | sort -nu)
+		grep -q '^schedule.*root = 0' "$2" && roots=$(printf '%s\n' 0 $((p / 2)) $((p - 1)) | sort -nu)
 		for root in $roots; do
 			d=()
-			grep -q 'root = 0' "$2" && d=(-D "root=$root")
+			grep -q '^schedule.*root = 0' "$2" && d=(-D "root=$root")
 			goalc --stats --json "$2" -n "$p" -D count=1 "${d[@]}" >"$TMP/stats" 2>&1
 			read -r -a want < <(expected "$1" "$p" "$root")
 			[ ${#want[@]} -eq 4 ] || { echo " no closed form"; return; }
