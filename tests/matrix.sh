@@ -62,6 +62,10 @@ number=0
 few=$(tr ' ' '\n' <<<"$SIZES" | awk '$1 <= 4' | sort -n | tail -n 1) # of pairs, the size for the large count
 for s in $SCHEDULES; do
 	s=schedules/$s
+	if grep -qE '^schedule.*(local|\[)' "$s"; then
+		skip "matrix.$(basename "$s"): vectors of its own"
+		continue
+	fi
 	number=$((number + 1)) turn=$number # the next schedule begins with another kind
 	for n in $SIZES; do
 		turn=$((turn + 1))
