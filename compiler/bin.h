@@ -302,6 +302,7 @@ struct bin_args {
 	const struct bin_arg *args; /* of this rank, in the order of PARAMS; NULL: all defaults */
 	const struct bin_arg *const *by_rank; /* of each rank, for results; NULL: all have args */
 	uint64_t fuel; /* instructions at most; 0: 2^28 */
+	const char *sample; /* what the arguments are called in messages; NULL: nothing */
 };
 
 /* The caller's memory for bin_rank_ops. */

@@ -322,8 +322,11 @@ static int emit(struct machine *m, const struct bin_tmpl *t, const struct bin_ar
 	for (unsigned k = 0; k < 2; k++) {
 		op->buf[k] = t->buf[k];
 		op->off[k] = k < ranges ? reg_or_0(m, t->off[k]) : 0;
-		if (k < ranges && outside(op->off[k], op->len, sp->bufsize[op->buf[k]]))
-			return out_of_bounds(sp, op->buf[k], op->off[k], op->len, sp->bufsize[op->buf[k]]);
+		if (k < ranges && outside(op->off[k], op->len, sp->bufsize[op->buf[k]])) {
+			if (op->len)
+				return out_of_bounds(sp, op->buf[k], op->off[k], op->len, sp->bufsize[op->buf[k]]);
+			op->off[k] = 0; /* nothing may be anywhere */
+		}
 	}
 	if (t->label != BIN_NONE && t->index[0] == BIN_NOREG) {
 		if (m->scalar[t->label])
@@ -362,7 +365,9 @@ static int emit_gets(struct machine *m, const struct bin_tmpl *t, const struct b
 	if (err)
 		return err;
 	m->sp->ops[m->sp->nops - 1].off[1] = off;
-	return off > INT64_MAX ? out_of_bounds(m->sp, t->buf[1], off, m->sp->ops[m->sp->nops - 1].len, 0) : 0;
+	return off > INT64_MAX && m->sp->ops[m->sp->nops - 1].len ?
+		       out_of_bounds(m->sp, t->buf[1], off, m->sp->ops[m->sp->nops - 1].len, 0) :
+		       0;
 }
 
 /* The op of a label instance + 1, or 0. */
@@ -474,7 +479,7 @@ static int load_param(struct machine *m, const struct bin_args *args, const stru
 static int in_place(struct machine *m, const struct bin_tmpl *t, bool result)
 {
 	struct bin_space *sp = m->sp;
-	const uint64_t base = reg_or_0(m, t->off[1]), len = reg_or_0(m, t->len);
+	const uint64_t len = reg_or_0(m, t->len), base = len ? reg_or_0(m, t->off[1]) : 0;
 	const uint16_t from = t->buf[0], to = t->buf[1];
 
 	if (outside(base, len, sp->bufsize[to]))
@@ -832,14 +837,17 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 			} else if (c->off[k] != BIN_NONE) {
 				op->off[k] = (uint64_t)val[c->off[k]];
 			}
-			if (outside(op->off[k], op->len, *size))
-				return out_of_bounds(sp, c->buf[k], op->off[k], op->len, *size);
+			if (outside(op->off[k], op->len, *size)) {
+				if (op->len)
+					return out_of_bounds(sp, c->buf[k], op->off[k], op->len, *size);
+				op->off[k] = 0;
+			}
 		}
 		if (inplace)
 			onto_itself(op);
 		if (c->kind == BIN_OP_GETS && c->off[1] != BIN_NONE) {
 			op->off[1] = (uint64_t)val[c->off[1]];
-			if (val[c->off[1]] < 0)
+			if (val[c->off[1]] < 0 && op->len)
 				return out_of_bounds(sp, c->buf[1], op->off[1], op->len, 0);
 		}
 		for (uint32_t n = 0; n < raw.ndeps; n++, d++)

@@ -22,6 +22,7 @@ void ir_image_fini(struct ir_image *im)
 	VEC_FREE(&im->code);
 	VEC_FREE(&im->locs);
 	VEC_FREE(&im->asserts);
+	VEC_FREE(&im->lengths);
 	VEC_FREE(&im->consts);
 	VEC_FREE(&im->tmpls);
 	VEC_FREE(&im->deps);

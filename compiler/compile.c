@@ -15,44 +15,15 @@ static struct goal_loc nowhere(unsigned file)
 	return (struct goal_loc){ .file = (uint16_t)file };
 }
 
-int compile_args(struct goal_diags *d, unsigned file, const struct bin *b, const struct compile_options *o,
-		 struct bin_arg *args, int64_t *count)
+int compile_graph(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args,
+		  struct ir_graph *g)
 {
-	unsigned errors = goal_diags_errors(d);
-
-	for (size_t k = 0; k < o->ndefines; k++) {
-		const struct define *def = &o->defines[k];
-		uint32_t i = 0;
-
-		if (!strcmp(def->name, "count") && !(b->meta->flags & BIN_F_PLAIN)) {
-			if (def->n != 1 || def->value[0] < 0)
-				goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "count is one number of at least 0");
-			else
-				*count = def->value[0];
-			continue;
-		}
-		while (i < b->nparams && strcmp(bin_str(b, b->params[i].name), def->name) != 0)
-			i++;
-		if (i == b->nparams)
-			goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "the schedule has no parameter %s", def->name);
-		else if (!b->params[i].vector && def->n != 1)
-			goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "the parameter %s is one number", def->name);
-		else
-			args[i] = (struct bin_arg){ .known = true,
-						    .value = def->n ? def->value[0] : 0,
-						    .elem = def->value,
-						    .n = def->n };
-	}
-	return goal_diags_errors(d) == errors ? 0 : -ERR_SYNTAX;
-}
-
-int compile_graph(struct goal_diags *d, unsigned file, const struct bin *b, uint32_t nranks,
-		  const struct bin_arg *args, int64_t count, struct ir_graph *g)
-{
-	struct bin_args a = { .size = b->meta->nranks ? b->meta->nranks : nranks, .args = args, .count = count };
-
-	a.fuel = lower_fuel(a.size);
+	struct bin_args a = *args;
 	struct ir_fault fault = { 0 };
+
+	if (b->meta->nranks)
+		a.size = b->meta->nranks;
+	a.fuel = lower_fuel(a.size);
 	int err = ir_graph_specialise(b, &a, g, &a.rank, &fault);
 
 	if (err && err != -ERR_NOMEM) {
@@ -84,6 +55,7 @@ struct sample {
 	const struct compile_options *o;
 	struct claim claim;
 	struct bin_args args;
+	bool guessed; /* some of them are a sample's */
 	uint64_t fuel; /* left for the sizes that were not asked for */
 };
 
@@ -96,12 +68,21 @@ static uint64_t fuel(const struct compile_options *o, uint32_t size)
 	return o->fuel ? o->fuel : lower_fuel(size);
 }
 
-static bool own_assertion(const struct ir_image *im, uint32_t pc)
+static bool among(const uint32_t *list, size_t n, uint32_t pc)
 {
-	for (size_t i = 0; i < im->asserts.n; i++)
-		if (im->asserts.at[i] == pc)
+	for (size_t i = 0; i < n; i++)
+		if (list[i] == pc)
 			return true;
 	return false;
+}
+
+/* Whether an assertion only says that a size, or a vector that nobody asked for, is not for this schedule. */
+static bool excused(const struct sample *s, bool asked, uint32_t pc)
+{
+	const struct ir_image *im = s->im;
+
+	return (!asked && among(im->asserts.at, im->asserts.n, pc)) ||
+	       (s->guessed && !s->claim.name && among(im->lengths.at, im->lengths.n, pc));
 }
 
 /* Whether what is claimed makes sense for these values; the graph says whether it is true. */
@@ -131,7 +112,7 @@ static int check_size(struct sample *s, bool asked, bool *more)
 
 	a.fuel = asked ? fuel(s->o, a.size) : s->fuel < SAMPLE_FUEL ? s->fuel : SAMPLE_FUEL;
 	err = ir_graph_specialise(&s->b, &a, &g, &a.rank, &fault);
-	if (err == -ERR_NOMEM || (err == -ERR_ASSERT && !asked && own_assertion(s->im, fault.where)))
+	if (err == -ERR_NOMEM || (err == -ERR_ASSERT && excused(s, asked, fault.where)))
 		return err == -ERR_NOMEM ? err : 0;
 	if (err == -ERR_FUEL && !asked) {
 		*more = false;
@@ -161,48 +142,78 @@ static int check_size(struct sample *s, bool asked, bool *more)
 	return err ? err : check_claim(s, a);
 }
 
+static bool needs_values(const struct bin *b, const struct arg_rows *rows)
+{
+	for (uint32_t r = 0; r < rows->size; r++)
+		for (uint32_t i = 0; i < b->nparams; i++)
+			if (!arg_row(rows, r)[i].known && !b->params[i].has_default)
+				return true;
+	return false;
+}
+
+/* Checks one size, count and sample of arguments, for the first, the middle and the last root. */
+static int check_sample(struct sample *s, unsigned which, bool *more)
+{
+	const uint32_t root = s->b.meta->root;
+	unsigned errors = goal_diags_errors(s->d), unknown = 0;
+	struct arg_rows rows;
+	int64_t count;
+	int err = arg_rows_init(&rows, &s->b, s->args.size);
+	bool vary, useful;
+
+	err = err ? err : arg_rows_define(&rows, s->d, s->file, &s->b, s->o->defines, s->o->ndefines, &count);
+	if (err) {
+		arg_rows_fini(&rows);
+		return err == -ERR_SYNTAX ? 0 : err;
+	}
+	for (uint32_t i = 0; i < s->b.nparams; i++)
+		unknown += !arg_row(&rows, 0)[i].known;
+	err = collective_sample(&s->b, s->args.count, which, &rows);
+	for (uint32_t i = 0; i < s->b.nparams; i++)
+		unknown -= !arg_row(&rows, 0)[i].known;
+	s->guessed = unknown;
+	vary = root != BIN_NONE && !arg_row(&rows, 0)[root].known;
+	s->args.args = rows.by_rank[0];
+	s->args.by_rank = rows.by_rank;
+	s->args.sample = s->guessed ? rows.name : NULL;
+	/* Without -n it is fine when there are no values to check it with. All samples of nothing are the same. */
+	useful = (s->guessed || !which) && (s->o->nranks || !needs_values(&s->b, &rows));
+	for (unsigned k = 0; k < (vary ? 3u : 1u) && !err && useful; k++) {
+		if (vary)
+			arg_rows_set(&rows, root, (struct bin_arg){ .known = true,
+								    .value = (int64_t)(s->args.size - 1) * k / 2 });
+		err = check_size(s, s->o->nranks != 0, more);
+		if (!*more || goal_diags_errors(s->d) != errors)
+			break;
+	}
+	s->args = (struct bin_args){ .size = s->args.size, .count = s->args.count };
+	arg_rows_fini(&rows);
+	return err;
+}
+
 /* Checks the sizes that -n names, or a sample of small ones, until one is at fault. */
-static int check_program(struct sample *s, struct bin_arg *args, int64_t count)
+static int check_program(struct sample *s, int64_t count)
 {
 	static const uint32_t sizes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16 };
 	/* The last one, if any, is for passes that leave short ranges alone. */
 	const int64_t counts[] = { 7, 0, s->o->passes ? passes_count(s->o->passes) : 0 };
-	const bool vary = s->b.meta->root != BIN_NONE && !args[s->b.meta->root].known;
-	unsigned errors = goal_diags_errors(s->d);
+	const unsigned samples = collective_samples(&s->b), errors = goal_diags_errors(s->d);
 	bool more = true;
 	int err = 0;
 
-	s->args.args = args;
 	s->fuel = s->o->fuel ? s->o->fuel : SAMPLES_FUEL;
-	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !(i && s->o->nranks); i++) {
 		s->args.size = s->o->nranks ? s->o->nranks : sizes[i];
 		for (unsigned c = 0; c < (count >= 0 ? 1u : counts[2] ? 3u : 2u); c++) {
 			s->args.count = count < 0 ? counts[c] : count;
-			for (unsigned k = 0; k < (vary ? 3u : 1u); k++) {
-				if (vary)
-					args[s->b.meta->root] =
-						(struct bin_arg){ .known = true,
-								  .value = (int64_t)(s->args.size - 1) * k / 2 };
-				err = check_size(s, s->o->nranks != 0, &more);
+			for (unsigned k = 0; k < samples; k++) {
+				err = check_sample(s, k, &more);
 				if (err || !more || goal_diags_errors(s->d) != errors)
-					goto out;
+					return err;
 			}
 		}
-		if (s->o->nranks)
-			break;
 	}
-out:
-	if (vary)
-		args[s->b.meta->root].known = false;
 	return err;
-}
-
-static bool needs_values(const struct bin *b, const struct bin_arg *args)
-{
-	for (uint32_t i = 0; i < b->nparams; i++)
-		if (!args[i].known && !b->params[i].has_default)
-			return true;
-	return false;
 }
 
 /* Keeps the passes for bind. */
@@ -215,12 +226,12 @@ static int keep_passes(const char *list, struct ir_image *im)
 }
 
 static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, const struct sample *s,
-		      const struct bin_arg *args, int64_t count, const struct compile_options *o, void **image,
+		      const struct arg_rows *rows, int64_t count, const struct compile_options *o, void **image,
 		      size_t *size)
 {
 	const char *global = o->passes ? passes_global(o->passes) : NULL;
-	bool roots = b->meta->root != BIN_NONE && !args[b->meta->root].known;
-	struct bin_args a = { .size = o->nranks, .count = count, .args = args,
+	bool roots = b->meta->root != BIN_NONE && !arg_row(rows, 0)[b->meta->root].known;
+	struct bin_args a = { .size = o->nranks, .count = count, .args = rows->by_rank[0], .by_rank = rows->by_rank,
 			      .fuel = fuel(o, o->nranks) };
 	struct claim claim = { 0 };
 	struct ir_fault fault;
@@ -259,7 +270,7 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 	void *full = NULL;
 	size_t full_size;
 	struct bin b;
-	struct bin_arg *args = NULL;
+	struct arg_rows rows = { 0 };
 	uint32_t *numbers = NULL;
 	struct ir_fault fault;
 	int64_t count = -1;
@@ -268,9 +279,15 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 	err = err ? err : bin_open(&b, full, full_size);
 	if (err)
 		goto out;
-	args = mem_calloc(b.nparams, sizeof *args);
 	numbers = mem_alloc((size_t)b.ncode * sizeof *numbers);
-	err = args && numbers ? compile_args(d, file, &b, o, args, &count) : -ERR_NOMEM;
+	err = numbers ? arg_rows_init(&rows, &b, o->nranks ? o->nranks : 1) : -ERR_NOMEM;
+	for (size_t i = 0; !err && !o->nranks && i < o->ndefines; i++)
+		if (o->defines[i].rank >= 0) {
+			goal_diag(d, GOAL_ERROR, nowhere(file), NULL,
+				  "the %s of one rank can only be fixed together with -n", o->defines[i].name);
+			err = -ERR_SYNTAX;
+		}
+	err = err ? err : arg_rows_define(&rows, d, file, &b, o->defines, o->ndefines, &count);
 	if (err)
 		goto out;
 	for (uint32_t i = 0; i < b.ncode; i++)
@@ -278,7 +295,7 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 	s.b = b;
 	s.b.lines = numbers;
 	for (uint32_t i = 0; !o->nranks && i < b.nparams; i++)
-		if (args[i].known && b.params[i].vector)
+		if (arg_row(&rows, 0)[i].known && b.params[i].vector)
 			goal_diag(d, GOAL_ERROR, nowhere(file), NULL,
 				  "the vector %s can only be fixed together with -n",
 				  bin_str(&b, b.params[i].name));
@@ -295,19 +312,19 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 	}
 	if (err)
 		goto out;
-	if (!goal_diags_errors(d) && !o->unchecked && (o->nranks || !needs_values(&b, args)))
-		err = check_program(&s, args, count);
+	if (!goal_diags_errors(d) && !o->unchecked)
+		err = check_program(&s, count);
 	if (err || goal_diags_errors(d))
 		goto out;
 	if (o->nranks) {
-		err = concretise(d, file, &b, &s, args, count, o, image, size);
+		err = concretise(d, file, &b, &s, &rows, count, o, image, size);
 		goto out;
 	}
 	for (uint32_t i = 0; i < b.nparams && !err; i++) {
-		if (!args[i].known)
+		if (!arg_row(&rows, 0)[i].known)
 			continue;
 		im->params.at[i].has_default = 1;
-		im->params.at[i].value = args[i].value;
+		im->params.at[i].value = arg_row(&rows, 0)[i].value;
 	}
 	if (o->passes && !err)
 		err = keep_passes(o->passes, im);
@@ -317,7 +334,7 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 		err = ir_image_finish(im, o->debug, image, size);
 out:
 	claim_close(&s.claim);
-	free(args);
+	arg_rows_fini(&rows);
 	free(numbers);
 	free(full);
 	return err;

@@ -3,6 +3,7 @@
 #ifndef COMPILER_COMPILE_H
 #define COMPILER_COMPILE_H
 
+#include "compiler/args.h"
 #include "compiler/checks.h"
 #include "compiler/ir.h"
 #include "util/options.h"
@@ -27,13 +28,9 @@ int compile_text(struct goal_diags *d, const char *name, const char *text, size_
 int compile_file(struct goal_diags *d, const char *name, const struct file *f, const struct compile_options *o,
 		 void **image, size_t *size);
 
-/* The arguments of a binary from -D: args has nparams entries. count is not touched unless given. */
-int compile_args(struct goal_diags *d, unsigned file, const struct bin *b, const struct compile_options *o,
-		 struct bin_arg *args, int64_t *count);
-
-/* The graph of all ranks of a binary at a size (its own if nranks is 0), with diagnostics. */
-int compile_graph(struct goal_diags *d, unsigned file, const struct bin *b, uint32_t nranks,
-		  const struct bin_arg *args, int64_t count, struct ir_graph *g);
+/* The graph of all ranks of a binary at a size (its own if it has one), with diagnostics. */
+int compile_graph(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args,
+		  struct ir_graph *g);
 
 /* ---- printing; return an owned NUL-terminated text in *out ---- */
 

@@ -3,6 +3,7 @@
 #ifndef COMPILER_LOWER_H
 #define COMPILER_LOWER_H
 
+#include "compiler/args.h"
 #include "compiler/collective.h"
 
 #define LOWER_MAX_RANKS (1u << 28)

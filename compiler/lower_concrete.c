@@ -223,14 +223,14 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line)
 			err = row_of(c, off, &k.off[i]);
 		}
 		/* What depends on count is checked when count is known. */
-		if (!off.sym && !len.sym && !size.sym &&
+		if (!off.sym && !len.sym && !size.sym && len.v &&
 		    (off.v < 0 || len.v < 0 || len.v > size.v || off.v > size.v - len.v))
 			return out_of_bounds(c, t->buf[i], off.v, len.v, size.v);
 	}
 	if (!err && t->kind == BIN_OP_GETS && t->off[1] != BIN_NOREG) { /* in a buffer of another rank */
 		const struct value off = c->reg[t->off[1]];
 
-		err = !off.sym && off.v < 0 ? out_of_bounds(c, t->buf[1], off.v, len.v, 0) : row_of(c, off, &k.off[1]);
+		err = !off.sym && off.v < 0 && (len.sym || len.v) ? out_of_bounds(c, t->buf[1], off.v, len.v, 0) : row_of(c, off, &k.off[1]);
 	}
 	if (!err && t->label != BIN_NONE) {
 		err = get_index(c, t->index, index);
@@ -295,7 +295,7 @@ static int in_place(struct conc *c, const struct bin_tmpl *t)
 	const struct value len = c->reg[t->len], size = c->bufsize[t->buf[1]];
 	int err = 0;
 
-	if (t->off[1] != BIN_NOREG)
+	if (t->off[1] != BIN_NOREG && (len.sym || len.v))
 		base = c->reg[t->off[1]];
 	if (!base.sym && !len.sym && !size.sym && (base.v < 0 || len.v > size.v || base.v > size.v - len.v))
 		return out_of_bounds(c, t->buf[1], base.v, len.v, size.v);
@@ -511,25 +511,6 @@ int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool 
 	return VEC_PUSH(&out->debug_base, 0);
 }
 
-/* All ranks, for each root if roots is set. */
-static int all_ranks(struct conc *c, struct bin_args *a, struct bin_arg *rows, bool roots, uint32_t from)
-{
-	int err = 0;
-
-	for (uint32_t root = 0; root < (roots ? a->size : 1) && !err; root++) {
-		c->fuel = a->fuel;
-		for (uint32_t r = 0; roots && c->b->meta->root != BIN_NONE && r < a->size; r++)
-			rows[(size_t)r * c->b->nparams + c->b->meta->root] =
-				(struct bin_arg){ .known = true, .value = root };
-		for (a->rank = 0; a->rank < a->size && !err; a->rank++) {
-			a->args = a->by_rank[a->rank];
-			err = one_rank(c, from);
-		}
-	}
-	a->rank--;
-	return err;
-}
-
 static void conc_fini(struct conc *c)
 {
 	VEC_FREE(&c->insts);
@@ -542,23 +523,29 @@ static void conc_fini(struct conc *c)
 	free(c->bufsize);
 }
 
-/* The program of c->b from an instruction on. by_rank are rows of values, which are written to. */
-static int lower(struct conc *c, const struct bin_args *args, struct bin_arg *values, bool roots, uint32_t from)
+/* The program of c->b from an instruction on, of all ranks, for each root if roots is set. */
+static int lower(struct conc *c, const struct bin_args *args, struct arg_rows *rows, bool roots, uint32_t from)
 {
-	const struct bin_arg **by_rank = mem_alloc(args->size * sizeof *by_rank);
+	const uint32_t root = c->b->meta->root;
 	struct bin_args a = *args;
 	int err;
 
 	c->reg = mem_calloc(c->b->meta->nregs, sizeof *c->reg);
 	c->bufsize = mem_calloc(c->b->nbuffers, sizeof *c->bufsize);
-	for (uint32_t r = 0; by_rank && r < args->size; r++)
-		by_rank[r] = values + (size_t)r * c->b->nparams;
-	a.by_rank = by_rank;
+	err = c->reg && c->bufsize ? 0 : -ERR_NOMEM;
+	a.by_rank = rows->by_rank;
 	c->args = &a;
-	err = c->reg && c->bufsize && by_rank ? all_ranks(c, &a, values, roots, from) : -ERR_NOMEM;
-	c->rank = a.rank;
+	for (uint32_t v = 0; v < (roots ? a.size : 1) && !err; v++) {
+		c->fuel = a.fuel;
+		if (roots && root != BIN_NONE)
+			arg_rows_set(rows, root, (struct bin_arg){ .known = true, .value = v });
+		for (a.rank = 0; a.rank < a.size && !err; a.rank++) {
+			a.args = a.by_rank[a.rank];
+			c->rank = a.rank;
+			err = one_rank(c, from);
+		}
+	}
 	conc_fini(c);
-	free(by_rank);
 	return err;
 }
 
@@ -578,52 +565,48 @@ static int report(struct goal_diags *d, unsigned file, const struct bin *b, cons
 	return err && err != -ERR_NOMEM ? -ERR_SYNTAX : err;
 }
 
-static const struct bin_arg *row_of_rank(const struct bin_args *args, uint32_t rank)
-{
-	return args->by_rank ? args->by_rank[rank] : args->args;
-}
-
 int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args,
 		   bool roots, struct ir_image *out)
 {
-	struct bin_arg *values = mem_calloc((size_t)args->size * b->nparams, sizeof *values);
 	struct conc c = { .b = b, .im = out, .debug = b->lines != NULL };
-	int err = values ? lower_concrete_begin(b, args, roots, out) : -ERR_NOMEM;
+	struct arg_rows rows;
+	int err = arg_rows_init(&rows, b, args->size);
 
-	for (uint32_t r = 0; !err && b->nparams && r < args->size; r++)
-		if (row_of_rank(args, r))
-			memcpy(values + (size_t)r * b->nparams, row_of_rank(args, r), b->nparams * sizeof *values);
-	err = report(d, file, b, args, &c, err ? err : lower(&c, args, values, roots, 0));
-	free(values);
-	return err;
+	err = err ? err : lower_concrete_begin(b, args, roots, out);
+	if (!err) {
+		arg_rows_copy(&rows, args);
+		err = lower(&c, args, &rows, roots, 0);
+	}
+	arg_rows_fini(&rows);
+	return report(d, file, b, args, &c, err);
 }
 
 int lower_concrete_result(struct goal_diags *d, unsigned file, const struct claim *claim, const struct bin_args *args,
 			  bool roots, struct ir_image *out)
 {
 	const struct bin *b = &claim->def;
-	struct bin_arg *values = mem_calloc((size_t)args->size * b->nparams, sizeof *values);
 	struct conc c = { .b = b, .im = out, .buf = claim->buf, .debug = out->debug_base.n == out->done + 1 };
+	struct arg_rows rows;
 	bool kept = !claim->name;
-	int err = values ? 0 : -ERR_NOMEM;
+	int err;
 
-	for (uint32_t r = 0; !err && claim->any && r < args->size; r++)
-		kept |= claim_values(claim, row_of_rank(args, r), values + (size_t)r * b->nparams);
-	if (!err && claim->any && kept) {
+	if (!claim->any)
+		return 0;
+	err = arg_rows_init(&rows, b, args->size);
+	for (uint32_t r = 0; !err && r < args->size; r++)
+		kept |= claim_values(claim, args->by_rank ? args->by_rank[r] : args->args, arg_row(&rows, r));
+	if (!err && kept) {
 		err = ir_image_more(out, out->entries);
 		out->meta.result = 1;
-		err = err ? err : lower(&c, args, values, roots, b->meta->result);
-		if (claim->name && err && err != -ERR_NOMEM) { /* the sizes that were checked had no such fault */
-			goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)file }, NULL,
-				  err == NEEDS_COUNT ? "the result of %s depends on count here: fix it with -D count=N" :
-						       "the result of %s cannot be kept", claim->name);
-			err = -ERR_SYNTAX;
-		} else {
-			err = report(d, file, b, args, &c, err);
-		}
+		err = err ? err : lower(&c, args, &rows, roots, b->meta->result);
 	}
-	free(values);
-	return err;
+	arg_rows_fini(&rows);
+	if (!claim->name || !err || err == -ERR_NOMEM)
+		return report(d, file, b, args, &c, err);
+	goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)file }, NULL,
+		  err == NEEDS_COUNT ? "the result of %s depends on count here: fix it with -D count=N" :
+				       "the result of %s cannot be kept", claim->name);
+	return -ERR_SYNTAX;
 }
 
 /* ---- graphs ---- */

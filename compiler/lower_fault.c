@@ -78,5 +78,6 @@ void lower_sample(char *out, size_t size, const struct bin *b, const struct bin_
 		snprintf(count, sizeof count, ", count %" PRId64, args->count);
 	if (bin_root(b, args->args) >= 0)
 		snprintf(root, sizeof root, ", root %" PRId64, bin_root(b, args->args));
-	snprintf(out, size, "size %u%s%s: ", args->size, count, root);
+	snprintf(out, size, "size %u%s%s%s%s: ", args->size, count, root, args->sample && *args->sample ? ", " : "",
+		 args->sample ? args->sample : "");
 }

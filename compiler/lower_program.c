@@ -284,7 +284,8 @@ static void gen_prologue(struct gen *g)
 		want = gen_expr(g, p->length, GEN_ANY);
 		gen_emit_abc(g, BIN_EQ, same, len, want);
 		snprintf(text, sizeof text, "the vector %.64s has the wrong length", p->name);
-		gen_emit_imm(g, BIN_ASSERT, same, gen_string(g, text));
+		if (VEC_PUSH(&g->im->lengths, gen_emit_imm(g, BIN_ASSERT, same, gen_string(g, text))))
+			gen_no_memory(g);
 		g->top = len;
 	}
 	index = 0;

@@ -352,10 +352,10 @@ static int stats_text(const struct goalc *c, const struct ir_graph *g, char **ou
 static int show(struct goalc *c)
 {
 	struct compile_options o = to_options(c);
-	struct bin_arg *args = NULL;
+	struct arg_rows rows = { 0 };
+	struct bin_args args = { .size = (uint32_t)c->nranks, .count = -1 };
 	struct ir_graph g = { 0 };
 	struct bin b;
-	int64_t count = -1;
 	char *text = NULL;
 	int err = bin_open(&b, c->image, c->size), rc = EXIT_FAULT;
 	bool parametric = !err && (b.meta->flags & BIN_F_PARAMETRIC);
@@ -368,17 +368,21 @@ static int show(struct goalc *c)
 		rc = usage("the schedule is parametric: give the number of ranks with -n");
 		goto out;
 	}
-	args = mem_calloc(b.nparams, sizeof *args);
-	err = args ? compile_args(c->diags, 0, &b, &o, args, &count) : -ERR_NOMEM;
+	if (!parametric)
+		args.size = b.meta->nranks;
+	err = arg_rows_init(&rows, &b, args.size ? args.size : 1);
+	err = err ? err : arg_rows_define(&rows, c->diags, 0, &b, o.defines, o.ndefines, &args.count);
 	if (!err && c->nranks && !parametric && c->nranks != b.meta->nranks) {
 		goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL,
 			  "the schedule is for %u ranks, not for %" PRId64, b.meta->nranks, c->nranks);
 		goto out;
 	}
-	if (count < 0)
-		count = b.meta->count >= 0 ? b.meta->count : 1;
+	if (args.count < 0)
+		args.count = b.meta->count >= 0 ? b.meta->count : 1;
+	args.args = err ? NULL : rows.by_rank[0];
+	args.by_rank = rows.by_rank;
 	if (!err && (c->nranks || !parametric))
-		err = compile_graph(c->diags, 0, &b, (uint32_t)c->nranks, args, count, &g);
+		err = compile_graph(c->diags, 0, &b, &args, &g);
 	if (err)
 		goto out;
 	switch (c->action) {
@@ -403,7 +407,7 @@ out:
 	if (err == -ERR_NOMEM)
 		fprintf(stderr, "goalc: %s\n", err_text(err));
 	free(text);
-	free(args);
+	arg_rows_fini(&rows);
 	ir_graph_fini(&g);
 	return rc;
 }
@@ -440,20 +444,19 @@ static int verify(struct goalc *c)
 				      .locs = c->locs.v.at,
 				      .progress = show_size };
 	struct verify_result result = { 0 };
-	struct bin_arg *args = NULL;
+	struct arg_rows rows = { 0 };
 	char *text = NULL;
 	struct bin b;
 	int err = bin_open(&b, c->image, c->size), rc = EXIT_FAULT;
 
-	args = err ? NULL : mem_calloc(b.nparams, sizeof *args);
-	if (!err)
-		err = args ? compile_args(c->diags, 0, &b, &o, args, &asked.count) : -ERR_NOMEM;
+	err = err ? err : arg_rows_init(&rows, &b, 1);
+	err = err ? err : arg_rows_define(&rows, c->diags, 0, &b, o.defines, o.ndefines, &asked.count);
 	if (!err && b.meta->nranks && c->nranks && (c->nranks != b.meta->nranks || c->last != c->nranks)) {
 		goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL, "the schedule is for %u ranks",
 			  b.meta->nranks);
 		err = -ERR_SYNTAX;
 	}
-	asked.args = args;
+	asked.args = rows.values;
 	asked.passes = c->locs.v.n && !c->output ? c->passes : NULL;
 	err = err ? err : verify_cases(c->diags, &b, &asked, &result);
 	show_size(0);
@@ -468,7 +471,7 @@ static int verify(struct goalc *c)
 		no_memory();
 	verify_result_fini(&result);
 	free(text);
-	free(args);
+	arg_rows_fini(&rows);
 	return rc;
 }
 

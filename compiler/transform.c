@@ -67,18 +67,20 @@ int transform_concrete(struct goal_diags *d, unsigned file, const struct bin *b,
 		       const struct ir_image *source, const struct compile_options *o, struct ir_image *out)
 {
 	struct bin_args a = *args;
-	struct bin_arg *params = mem_calloc(b->nparams, sizeof *params);
-	int err = params ? lower_concrete_begin(b, args, roots, out) : -ERR_NOMEM;
+	struct arg_rows rows;
+	int err = arg_rows_init(&rows, b, args->size);
 
-	for (uint32_t i = 0; !err && args->args && i < b->nparams; i++)
-		params[i] = args->args[i];
-	a.args = params;
+	err = err ? err : lower_concrete_begin(b, args, roots, out);
+	if (!err)
+		arg_rows_copy(&rows, args);
+	a.args = err ? NULL : rows.by_rank[0];
+	a.by_rank = rows.by_rank;
 	for (uint32_t root = 0; root < (roots ? a.size : 1) && !err && !goal_diags_errors(d); root++) {
 		if (roots)
-			params[b->meta->root] = (struct bin_arg){ .known = true, .value = root };
+			arg_rows_set(&rows, b->meta->root, (struct bin_arg){ .known = true, .value = root });
 		err = one_root(d, b, &a, source, o, file, out);
 	}
-	free(params);
+	arg_rows_fini(&rows);
 	if (!err && goal_diags_errors(d))
 		err = -ERR_SYNTAX;
 	return err && err != -ERR_NOMEM ? -ERR_SYNTAX : err;

@@ -83,16 +83,16 @@ static bool parse_values(struct define *def, char *list)
 
 bool option_define(struct defines *d, const char *arg)
 {
-	const char *eq = strchr(arg, '=');
-	struct define def = { 0 };
-	size_t len = eq ? (size_t)(eq - arg) : 0;
+	const char *eq = strchr(arg, '='), *at = strchr(arg, '@');
+	struct define def = { .rank = -1 };
+	size_t len = !eq ? 0 : at && at < eq ? (size_t)(at - arg) : (size_t)(eq - arg);
 	char *values, *name;
 	bool ok;
 
 	if (!len)
 		return false;
 	def.name = name = mem_calloc(len + 1, 1);
-	values = mem_alloc(strlen(eq + 1) + 1);
+	values = mem_alloc(strlen(arg) + 1);
 	if (!name || !values) {
 		free(name);
 		free(values);
@@ -101,9 +101,14 @@ bool option_define(struct defines *d, const char *arg)
 	memcpy(name, arg, len);
 	strcpy(values, eq + 1);
 	ok = parse_values(&def, values);
+	if (ok && arg[len] == '@') {
+		memcpy(values, arg + len + 1, (size_t)(eq - arg) - len - 1);
+		values[eq - arg - (ptrdiff_t)len - 1] = '\0';
+		ok = option_number(values, 0, UINT32_MAX, &def.rank);
+	}
 	free(values);
 	for (size_t i = 0; ok && i < d->v.n; i++)
-		if (!strcmp(d->v.at[i].name, def.name)) {
+		if (!strcmp(d->v.at[i].name, def.name) && d->v.at[i].rank == def.rank) {
 			define_drop(&d->v.at[i]);
 			d->v.at[i] = def;
 			return true;

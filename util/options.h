@@ -13,6 +13,7 @@ enum { EXIT_OK = 0, EXIT_FAULT = 1, EXIT_USAGE = 2 };
 /* A -D: a value, or a vector. */
 struct define {
 	const char *name;
+	int64_t rank; /* whose value it is, -1: of all */
 	const int64_t *value;
 	size_t n;
 };

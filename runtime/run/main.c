@@ -48,7 +48,7 @@ struct goalrun {
 	bool all_roots;
 	struct goal_diags *diags;
 	struct bin bin;
-	struct bin_arg *args;
+	struct arg_rows rows;
 	struct ir_graph graph;
 	double *total, *start, *init;
 	struct run_result *results;
@@ -416,18 +416,20 @@ static int set_defaults(struct goalrun *g)
 static int check_schedule(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
-	struct compile_options c = { .defines = o->defines.v.at, .ndefines = o->defines.v.n };
-	int64_t count = o->cases[0].count;
+	struct bin_args args = { .size = o->nranks };
 	int err;
 
-	g->args = mem_calloc(g->bin.nparams, sizeof *g->args);
-	if (!g->args)
-		return no_memory();
-	err = compile_args(g->diags, 0, &g->bin, &c, g->args, &count);
+	args.count = o->cases[0].count;
+	err = arg_rows_init(&g->rows, &g->bin, o->nranks);
+	err = err ? err :
+		    arg_rows_define(&g->rows, g->diags, 0, &g->bin, o->defines.v.at, o->defines.v.n, &args.count);
+	if (err)
+		return refuse(g, err);
 	if (o->has_root)
-		g->args[g->bin.meta->root] = (struct bin_arg){ .known = true, .value = o->cases[0].root };
-	if (!err)
-		err = compile_graph(g->diags, 0, &g->bin, o->nranks, g->args, count, &g->graph);
+		arg_rows_set(&g->rows, g->bin.meta->root, (struct bin_arg){ .known = true, .value = o->cases[0].root });
+	args.by_rank = g->rows.by_rank;
+	args.args = args.by_rank[0];
+	err = compile_graph(g->diags, 0, &g->bin, &args, &g->graph);
 	for (uint32_t r = 0; r < g->graph.nranks && !err; r++)
 		for (uint32_t i = 0; i < g->graph.ranks[r].nops; i++) {
 			const struct bin_op *op = &g->graph.ranks[r].ops[i];
@@ -668,7 +670,7 @@ int main(int argc, char **argv)
 	ir_graph_fini(&g.graph);
 	defines_free(&g.o.defines);
 	free(g.o.passes);
-	free(g.args);
+	arg_rows_fini(&g.rows);
 	free(g.o.cases);
 	free(g.o.image);
 	free(g.results);

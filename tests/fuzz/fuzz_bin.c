@@ -64,7 +64,7 @@ static void show(const struct bin *b, const struct bin_args *args)
 	ir_graph_fini(&g);
 	print_dump(b, NULL, &text[4]);
 	goal_diags_source(d, "fuzz", NULL, 0);
-	if (err != -ERR_FUEL && compile_graph(d, 0, b, args->size, args->args, args->count, &g) == 0) {
+	if (err != -ERR_FUEL && compile_graph(d, 0, b, args, &g) == 0) {
 		for (unsigned i = 0; i < nchecks; i++)
 			if (checks[i].run)
 				checks[i].run(d, &g, &checks[i], GOAL_WARNING);

@@ -30,7 +30,7 @@ static void again(const struct bin *b, const void *image, size_t size)
 	void *copy = NULL;
 	size_t copy_size = 0;
 
-	must(compile_graph(d, 0, b, 0, NULL, 0, &g) == 0, "a compiled file has no graph");
+	must(compile_graph(d, 0, b, &(struct bin_args){ 0 }, &g) == 0, "a compiled file has no graph");
 	must(print_goal(&g, &text) == 0, "no text");
 	must(compile_text(d, "again", text, strlen(text), &o, &copy, &copy_size) == 0, "the text does not compile");
 	must(copy_size == size && !memcmp(copy, image, size), "the text compiles to something else");

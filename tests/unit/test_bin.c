@@ -61,7 +61,7 @@ struct image {
 };
 
 static const int64_t w_values[] = { 1, 2, 3, 4, 5 };
-static const struct define w_define = { "w", w_values, 5 };
+static const struct define w_define = { "w", -1, w_values, 5 };
 
 static struct image make(const char *text, uint32_t nranks, bool debug, const struct define *define)
 {

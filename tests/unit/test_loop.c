@@ -234,7 +234,7 @@ static void late_sends_show(void)
 
 	CU_ASSERT_FATAL(!compile_text(d, "t", text, strlen(text), &o, &image, &size));
 	CU_ASSERT_FATAL(!bin_open(&b, image, size));
-	CU_ASSERT_FATAL(!compile_graph(d, 0, &b, 2, NULL, 0, &g));
+	CU_ASSERT_FATAL(!compile_graph(d, 0, &b, &(struct bin_args){ .size = 2 }, &g));
 	/* The check calls it a deadlock, as no schedule may rely on sends that are kept. */
 	CU_ASSERT(!checks_run(again, &g, CHECK_RUN, 0));
 	CU_ASSERT_EQUAL(goal_diags_errors(again), 1);
@@ -263,7 +263,7 @@ static void real_deadlock_is_found(void)
 
 	CU_ASSERT_FATAL(!compile_text(d, "t", text, strlen(text), &o, &image, &size));
 	CU_ASSERT_FATAL(!bin_open(&b, image, size));
-	CU_ASSERT_FATAL(!compile_graph(d, 0, &b, 2, NULL, 0, &g));
+	CU_ASSERT_FATAL(!compile_graph(d, 0, &b, &(struct bin_args){ .size = 2 }, &g));
 	for (uint64_t seed = 1; seed < 50; seed++) {
 		struct loop_job job = { .graph = &g, .buffers = buffers, .elem = 1, .seed = seed };
 
