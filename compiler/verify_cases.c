@@ -7,7 +7,9 @@
 #include "compiler/transform.h"
 #include "util/err.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct cases {
 	struct goal_diags *d;
@@ -16,6 +18,7 @@ struct cases {
 	struct claim claim;
 	struct bin_arg *args;
 	bool vary_root;
+	uint32_t inplace; /* the parameter of that name, if it is to be tried, or BIN_NONE */
 	uint64_t proved; /* of the size at hand */
 	struct bin_args excluded; /* the first values that an assertion rules out */
 	struct ir_fault fault; /* by which */
@@ -42,6 +45,8 @@ static int make_graph(struct cases *c, struct bin_args *a, struct ir_graph *g)
 	}
 	g->file = c->asked->file;
 	lower_sample(g->sample, sizeof g->sample, &c->b, a);
+	if (c->inplace != BIN_NONE && c->args[c->inplace].known)
+		snprintf(strchr(g->sample, ':'), sizeof ", in place: ", ", in place: ");
 	for (uint32_t i = 0; c->asked->locs && i < c->b.ncode && !err; i++)
 		err = VEC_PUSH(&g->locs, c->asked->locs[i]);
 	err = err ? err : passes_run_graph(list, g, &ctx, &failed);
@@ -78,7 +83,7 @@ static void drop_wants(struct wants *w, uint32_t n)
 	free(w);
 }
 
-static int one_case(struct cases *c, uint32_t size, int64_t count)
+static int one_graph(struct cases *c, uint32_t size, int64_t count)
 {
 	struct bin_args a = { .size = size, .args = c->args, .count = count, .fuel = lower_fuel(size) };
 	struct verify_report report = { 0 };
@@ -103,6 +108,19 @@ static int one_case(struct cases *c, uint32_t size, int64_t count)
 	}
 	drop_wants(wants, size);
 	ir_graph_fini(&g);
+	return err;
+}
+
+/* Also with the buffer in place, where the schedule has one that may be. */
+static int one_case(struct cases *c, uint32_t size, int64_t count)
+{
+	int err = one_graph(c, size, count);
+
+	if (err || c->inplace == BIN_NONE)
+		return err;
+	c->args[c->inplace] = (struct bin_arg){ .known = true, .value = 1 };
+	err = one_graph(c, size, count);
+	c->args[c->inplace].known = false;
 	return err;
 }
 
@@ -191,6 +209,16 @@ static int check_args(struct cases *c)
 	return 0;
 }
 
+static uint32_t find_inplace(const struct bin *b, const struct bin_arg *args)
+{
+	if (b->meta->nranks)
+		return BIN_NONE; /* its parameters are fixed */
+	for (uint32_t i = 0; i < b->nparams; i++)
+		if (!strcmp(bin_str(b, b->params[i].name), "inplace") && !args[i].known)
+			return i;
+	return BIN_NONE;
+}
+
 int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_asked *asked,
 		 struct verify_result *out)
 {
@@ -211,6 +239,7 @@ int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_
 		numbers[i] = i + 1;
 	if (asked->locs)
 		c.b.lines = numbers;
+	c.inplace = c.args ? find_inplace(b, c.args) : BIN_NONE;
 	c.vary_root = b->meta->root != BIN_NONE && c.args && !c.args[b->meta->root].known &&
 		      (b->meta->flags & BIN_F_ROOTS || !b->meta->nranks);
 	out->claims = c.claim.any || verify_is_barrier(b);

@@ -49,15 +49,28 @@ static const char *buffer_name(const struct ir_graph *g, uint32_t buf)
 	return buf < g->bin->nbuffers ? bin_str(g->bin, g->bin->buffers[buf].name) : "scratch of a pass";
 }
 
-static bool undefined(const struct ir_graph *g, const struct term_run *r)
-{
-	enum bin_mode mode = verify_mode(g, r->buf);
+struct data {
+	struct goal_diags *d;
+	const struct symbolic *s;
+	const struct wants *by_rank;
+	struct term_run *parts; /* room for the sources of a want */
+	unsigned wrong; /* ranges */
+};
 
+/* Whether nothing is known of what a buffer holds at the start. An out buffer may have what is in place. */
+static bool undefined(const struct data *x, uint32_t buf)
+{
+	enum bin_mode mode = verify_mode(x->s->g, buf);
+
+	for (uint32_t r = 0; mode == BIN_OUT && r < x->s->g->nranks; r++)
+		for (size_t i = 0; i < x->by_rank[r].src.n; i++)
+			if (x->by_rank[r].src.at[i].buf == buf)
+				return false;
 	return mode == BIN_OUT || mode == BIN_SCRATCH;
 }
 
 /* "mine[0 +: 7] of ranks 0 to 3, 5". */
-static void say_runs(struct text *t, const struct ir_graph *g, const struct term_run *r, size_t n, bool more, uint64_t len)
+static void say_runs(struct text *t, const struct data *x, const struct term_run *r, size_t n, bool more, uint64_t len)
 {
 	if (n > 1 || more || (n && r->n > 1))
 		text_add(t, "the reduction of ");
@@ -69,7 +82,7 @@ static void say_runs(struct text *t, const struct ir_graph *g, const struct term
 			text_add(t, ", %u", r->rank);
 		else
 			text_add(t, "%s%s%s[%" PRId64 " +: %" PRIu64 "] of rank%s %u", i ? ", " : "",
-				 undefined(g, r) ? "undefined " : "", buffer_name(g, r->buf), r->at, len,
+				 undefined(x, r->buf) ? "undefined " : "", buffer_name(x->s->g, r->buf), r->at, len,
 				 one ? "" : "s", r->rank);
 		if (r->n > 1)
 			text_add(t, " to %u", r->rank + r->n - 1);
@@ -77,14 +90,6 @@ static void say_runs(struct text *t, const struct ir_graph *g, const struct term
 	if (more)
 		text_add(t, " and more");
 }
-
-struct data {
-	struct goal_diags *d;
-	const struct symbolic *s;
-	const struct wants *by_rank;
-	struct term_run *parts; /* room for the sources of a want */
-	unsigned wrong; /* ranges */
-};
 
 /* Elements [lo, hi) of a buffer hold v, which is wrong. */
 static int tell(struct data *x, uint32_t rank, const struct want *want, uint64_t lo, uint64_t hi, uint32_t writer,
@@ -102,10 +107,10 @@ static int tell(struct data *x, uint32_t rank, const struct want *want, uint64_t
 	text_add(&t, "rank %u: at the end %s ", rank, check_range_text(g, want->buf, lo, hi).s);
 	if (n == 1 && !more && has[0].rank == rank && has[0].buf == want->buf && has[0].at == (int64_t)lo &&
 	    has[0].n == 1) {
-		text_add(&t, undefined(g, &has[0]) ? "has not been written" : "is as it was at the start");
+		text_add(&t, undefined(x, want->buf) ? "has not been written" : "is as it was at the start");
 	} else {
 		text_add(&t, "holds ");
-		say_runs(&t, g, has, n, more, hi - lo);
+		say_runs(&t, x, has, n, more, hi - lo);
 	}
 	for (size_t i = 0; i < wanted; i++) { /* as runs, at the place that is told */
 		struct term_run r = x->parts[i];
@@ -118,7 +123,7 @@ static int tell(struct data *x, uint32_t rank, const struct want *want, uint64_t
 			x->parts[m++] = r;
 	}
 	text_add(&t, ", not ");
-	say_runs(&t, g, x->parts, m < RUNS ? m : RUNS, m > RUNS, hi - lo);
+	say_runs(&t, x, x->parts, m < RUNS ? m : RUNS, m > RUNS, hi - lo);
 	if (!t.err && writer)
 		check_found(x->d, g, "result", GOAL_ERROR, rank, writer - 1, "%s", t.at);
 	else if (!t.err)
