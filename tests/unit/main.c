@@ -18,6 +18,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_rounds,
 	&suite_sweep,
 	&suite_passes,
+	&suite_verify,
 };
 
 static bool wanted(int argc, char **argv, const char *suite, const char *test)

@@ -25,5 +25,6 @@ extern const struct unit_suite suite_loop;
 extern const struct unit_suite suite_passes;
 extern const struct unit_suite suite_rounds;
 extern const struct unit_suite suite_sweep;
+extern const struct unit_suite suite_verify;
 
 #endif
