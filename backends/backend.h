@@ -80,8 +80,9 @@ struct be_ops {
 	/* Local: the part of binding that needs no other rank. Errors are told by host_error; *out is for unbind then. */
 	int (*make)(const struct be_bind *b, struct be_bound **out, struct be_place *place);
 	/* Collective, when all ranks have made theirs: settles matching, addresses and slots. host_place has what they
-	 * told. Returns the same on all ranks; errors are told by host_error. */
-	int (*bind)(struct be_bound *bound);
+	 * told. err: what has gone wrong on this rank since. Returns the same on all ranks; errors are told by
+	 * host_error. */
+	int (*bind)(struct be_bound *bound, int err);
 	/* Local. Called when the request is not active, its group has failed, or binding did. NULL is harmless. */
 	void (*unbind)(struct be_bound *bound);
 	/* Local; never waits. Runs what can be run. epoch counts from 1. */

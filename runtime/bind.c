@@ -33,14 +33,12 @@ static const struct {
 #undef CLAUSE
 };
 
-/* Whether all ranks have come this far with the same contract. */
+/* Whether all ranks have come this far with the same contract, which has been posted. */
 static int compare(struct be_group *g, const struct contract *mine)
 {
 	const struct contract *all = host_room(g);
-	int err = host_post(g, mine, sizeof *mine);
+	int err = host_collect(g, sizeof *mine, host_room(g));
 
-	rt_ctx_reap(g->ctx); /* looks at words of the peers': while theirs are on the way */
-	err = err ? err : host_collect(g, sizeof *mine, host_room(g));
 	for (uint32_t r = 0; r < g->size && !err; r++)
 		if (all[r].err)
 			return host_agree(g, mine->err);
@@ -462,12 +460,19 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 	req->scratch = (char **)(void *)(req->spare + n);
 	req->be = be_find("shm", &known);
 	req->ctx = g->ctx;
-	rt_ctx_ref(req->ctx);
 	req->group = g;
-	rt_group_ref(g);
 	req->sched = sched;
-	atomic_fetch_add(&sched->refs, 1);
 	return req;
+}
+
+/* Takes references, which the caller's stand for until here, and makes the request known to its context. */
+static int enlist(struct mpix_sched_request *req)
+{
+	rt_ctx_ref(req->ctx);
+	rt_group_ref(req->group);
+	atomic_fetch_add(&req->sched->refs, 1);
+	rt_ctx_reap(req->ctx);
+	return rt_fail(req->ctx, rt_ctx_add(req->ctx, req));
 }
 
 int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
@@ -475,23 +480,19 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 {
 	struct mpix_sched_request *req = new_request(sched, g);
 	struct contract c = { 0 };
-	int err;
+	int err, rc;
 
-	if (!req) {
-		c.err = rt_fail(g->ctx, -ERR_NOMEM);
-		return compare(g, &c);
-	}
-	err = rt_ctx_add(req->ctx, req);
-	c.err = err ? rt_fail(g->ctx, err) : prepare(req, bind, &c);
+	c.err = req ? prepare(req, bind, &c) : rt_fail(g->ctx, -ERR_NOMEM);
 	c.err = c.err ? c.err : make(req, &c.place);
-	err = compare(g, &c);
-	err = err ? err : req->be->bind(req->bound);
-	if (err) {
+	rc = host_post(g, &c, sizeof c);
+	err = req ? enlist(req) : 0; /* while the others' contracts are on their way */
+	rc = rc ? rc : compare(g, &c);
+	rc = rc ? rc : req->be->bind(req->bound, err);
+	if (rc && req)
 		rt_unbind(req);
-		return err;
-	}
-	*out = req;
-	return 0;
+	else if (req)
+		*out = req;
+	return rc;
 }
 
 void rt_unbind(struct mpix_sched_request *req)

@@ -336,11 +336,12 @@ static int hear(struct sm_bound *s, int err, bool *rings)
 	return rc;
 }
 
-int sm_connect(struct sm_bound *s)
+int sm_connect(struct sm_bound *s, int err)
 {
-	int err = reach_peers(s), rc;
 	bool rings;
+	int rc;
 
+	err = err ? err : reach_peers(s);
 	err = err ? err : match(s);
 	err = err ? err : make_rings(s);
 	rings = s->rings != NULL;

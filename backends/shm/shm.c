@@ -147,9 +147,9 @@ void sm_prepare(struct sm_bound *s)
 	}
 }
 
-static int bind(struct be_bound *bound)
+static int bind(struct be_bound *bound, int err)
 {
-	return sm_connect(to_sm(bound));
+	return sm_connect(to_sm(bound), err);
 }
 
 static int rebind(struct be_bound *bound, const struct be_buffer *buffers)

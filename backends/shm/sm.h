@@ -156,7 +156,7 @@ void sm_prepare(struct sm_bound *s);
 /* Makes this rank's block. */
 int sm_publish(struct sm_bound *s, struct be_place *place);
 /* Collective. */
-int sm_connect(struct sm_bound *s);
+int sm_connect(struct sm_bound *s, int err);
 /* After a failed bind as well. */
 void sm_disconnect(struct sm_bound *s);
 int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers);
