@@ -178,10 +178,11 @@ $(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c))
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit $(LIBS)
 
 # The executor that decides what a schedule does, whatever the verifier says.
-EXECUTOR_O := $(call obj,tests/mutants,exec load) $(LIB_O)
-$(BUILD)/tests/mutants/mutants: $(call obj,tests/mutants,main mutate)
-$(BUILD)/tests/mutants/referee: $(call obj,tests/mutants,referee)
-$(BUILD)/tests/mutants/mutants $(BUILD)/tests/mutants/referee: $(EXECUTOR_O)
+EXECUTED := $(addprefix $(BUILD)/tests/mutants/,mutants referee random)
+$(BUILD)/tests/mutants/mutants: $(call obj,tests/mutants,main load mutate)
+$(BUILD)/tests/mutants/referee: $(call obj,tests/mutants,referee load)
+$(BUILD)/tests/mutants/random: $(call obj,tests/mutants,random)
+$(EXECUTED): $(call obj,tests/mutants,exec) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 

@@ -121,9 +121,20 @@ static uint64_t place(const struct world *w, uint32_t rank, uint32_t buf)
 	return w->base[(size_t)rank * w->nbuffers + buf];
 }
 
-/* What the caller gives at each start: all of what is in or inout. The in buffers are still the same at the end. */
-static int give(struct world *w, const struct bin_buffer *buffers)
+/* What the caller gives at each start: all of what is in or inout, and what others want of an out buffer, in which an
+ * in buffer then is in place. The in buffers are still the same at the end. */
+static int give(struct world *w, const struct bin_buffer *buffers, const struct wants *wants)
 {
+	for (uint32_t r = 0; r < w->nranks; r++)
+		for (size_t i = 0; wants && i < wants[r].v.n; i++)
+			for (uint32_t k = 0; k < wants[r].v.at[i].nsrc; k++) {
+				const struct want *v = &wants[r].v.at[i];
+				const struct want_src *src = &wants[r].src.at[v->src + k];
+				struct span s = { place(w, src->rank, src->buf) + src->off, v->len, src->rank };
+
+				if (buffers[src->buf].mode == BIN_OUT && VEC_PUSH(&w->gives, s))
+					return -ERR_NOMEM;
+			}
 	for (uint32_t r = 0; r < w->nranks; r++)
 		for (uint32_t b = 0; b < w->nbuffers; b++) {
 			uint64_t at = place(w, r, b);
@@ -164,7 +175,22 @@ static int by_rank(const void *a, const void *b)
 
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return (x->n > y->n) - (x->n < y->n);
+}
+
+/* By rank, each once: how many are left. */
+static size_t tidy(struct span *s, size_t n)
+{
+	size_t left = 0;
+
+	if (n)
+		qsort(s, n, sizeof *s, by_rank);
+	for (size_t i = 0; i < n; i++)
+		if (!left || by_rank(&s[left - 1], &s[i]) != 0)
+			s[left++] = s[i];
+	return left;
 }
 
 struct world *world_new(const struct ir_graph *g, const struct bin_buffer *buffers, const struct wants *wants,
@@ -185,13 +211,13 @@ struct world *world_new(const struct ir_graph *g, const struct bin_buffer *buffe
 		for (unsigned e = 0; e < EPOCHS; e++)
 			w->given[e][i] = w->wanted[e][i] = element(e, i);
 	}
-	if (give(w, buffers))
+	if (give(w, buffers, wants))
 		goto nomem;
 	for (uint32_t r = 0; wants && r < w->nranks; r++)
 		if (want(w, r, &wants[r]))
 			goto nomem;
-	if (w->wants.n)
-		qsort(w->wants.at, w->wants.n, sizeof *w->wants.at, by_rank);
+	w->gives.n = tidy(w->gives.at, w->gives.n);
+	w->wants.n = tidy(w->wants.at, w->wants.n);
 	return w;
 nomem:
 	world_free(w);
@@ -225,6 +251,7 @@ struct exec {
 	/* of one execution */
 	uint64_t *memory, *kept;
 	uint8_t *state;
+	uint32_t *began, *ended, steps; /* the steps with which a node did */
 	bool *eager;
 	uint32_t *waits;
 	uint32_t *left; /* ops of a rank, in its epoch */
@@ -250,6 +277,8 @@ void exec_free(struct exec *x)
 	free(x->memory);
 	free(x->kept);
 	free(x->state);
+	free(x->began);
+	free(x->ended);
 	free(x->eager);
 	free(x->waits);
 	free(x->left);
@@ -392,14 +421,16 @@ struct exec *exec_new(const struct world *w, const struct ir_graph *g)
 	x->nodes = mem_calloc(x->n, sizeof *x->nodes);
 	x->memory = mem_alloc(w->size * sizeof *x->memory);
 	x->state = mem_alloc(x->n);
+	x->began = mem_alloc(x->n * sizeof *x->began);
+	x->ended = mem_alloc(x->n * sizeof *x->ended);
 	x->eager = mem_alloc(x->n * sizeof *x->eager);
 	x->waits = mem_alloc(x->n * sizeof *x->waits);
 	x->left = mem_alloc(g->nranks * sizeof *x->left);
 	x->epoch = mem_alloc(g->nranks * sizeof *x->epoch);
 	x->heap = mem_alloc((x->n + g->nranks) * sizeof *x->heap);
 	x->speed = mem_alloc(g->nranks);
-	if (!x->nodes || !x->memory || !x->state || !x->eager || !x->waits || !x->left || !x->epoch || !x->heap ||
-	    !x->speed)
+	if (!x->nodes || !x->memory || !x->state || !x->began || !x->ended || !x->eager || !x->waits || !x->left ||
+	    !x->epoch || !x->heap || !x->speed)
 		goto nomem;
 	for (uint32_t e = 0, n = 0; e < EPOCHS; e++)
 		for (uint32_t r = 0; r < g->nranks; r++)
@@ -546,6 +577,7 @@ static enum exec_end complete(struct exec *x, uint32_t n)
 	uint32_t r = x->nodes[n].rank;
 
 	x->state[n] = DONE;
+	x->ended[n] = x->steps;
 	release(x, n, 0);
 	return --x->left[r] ? EXEC_RIGHT : rank_ends(x, r);
 }
@@ -558,6 +590,7 @@ static enum exec_end start(struct exec *x, uint32_t n)
 	if (v->fault)
 		return v->fault;
 	x->state[n] = STARTED;
+	x->began[n] = x->steps;
 	release(x, n, BIN_START);
 	switch (v->op->kind) {
 	case BIN_OP_SEND:
@@ -649,7 +682,7 @@ static void reset(struct exec *x, uint64_t seed)
 	unsigned eager;
 
 	x->random = mix(seed);
-	x->now = x->heaped = x->through = 0;
+	x->now = x->heaped = x->through = x->steps = 0;
 	x->tail = draw(x) >> 40 & 1;
 	eager = draw(x) >> 40 & 3; /* none, some, some, all */
 	memcpy(x->memory, x->w->poison, x->w->size * sizeof *x->memory);
@@ -676,6 +709,7 @@ enum exec_end exec_run(struct exec *x, uint64_t seed, uint32_t *rank)
 		uint32_t n = pop(x);
 		enum exec_end end = n < x->n ? step(x, n) : rank_starts(x, n - x->n);
 
+		x->steps++;
 		*rank = n < x->n ? x->nodes[n].rank : n - x->n;
 		if (end != EXEC_RIGHT)
 			return end;
@@ -683,4 +717,23 @@ enum exec_end exec_run(struct exec *x, uint64_t seed, uint32_t *rank)
 	for (*rank = 0; *rank < x->w->nranks && x->epoch[*rank] == EPOCHS;)
 		++*rank;
 	return x->through == x->w->nranks ? EXEC_RIGHT : EXEC_HANG;
+}
+
+const uint64_t *exec_memory(const struct exec *x, uint64_t *elements)
+{
+	*elements = x->w->size;
+	return x->memory;
+}
+
+void exec_touch(const struct exec *x, uint32_t rank, uint32_t op, uint32_t *from, uint32_t *to)
+{
+	uint32_t n = x->base[rank] + op, other = x->nodes[n].partner;
+	bool message = other != NOBODY;
+
+	*from = x->began[n];
+	*to = x->ended[n];
+	if (message && x->nodes[n].op->kind == BIN_OP_RECV && x->began[other] > *from)
+		*from = x->began[other];
+	if (message && x->nodes[n].op->kind == BIN_OP_SEND && x->ended[other] < *to)
+		*to = x->ended[other];
 }

@@ -30,17 +30,15 @@ void subject_close(struct subject *s)
 static int define(struct sized *z, const struct subject *s, const struct bin_args *args)
 {
 	bool barrier = !strcmp(bin_str(&s->bin, s->bin.meta->implements), "MPI_Barrier");
-	struct claim claim;
 	struct ir_fault fault;
 	uint32_t rank;
-	int err = claim_open(&claim, &s->bin, &fault);
+	int err = claim_open(&z->claim, &s->bin, &fault);
 
 	z->wants = mem_calloc(args->size, sizeof *z->wants);
 	if (!err && !z->wants)
 		err = -ERR_NOMEM;
-	if (!err && claim.any)
-		err = claim_all_wants(&claim, args, z->wants, &rank, &fault);
-	claim_close(&claim);
+	if (!err && z->claim.any)
+		err = claim_all_wants(&z->claim, args, z->wants, &rank, &fault);
 	if (err)
 		return err;
 	z->world = world_new(&z->graph, s->bin.buffers, z->wants, s->bin.meta->flags & BIN_F_COMMUTATIVE, barrier);
@@ -70,6 +68,7 @@ void sized_close(struct sized *z)
 	for (uint32_t r = 0; z->wants && r < z->graph.nranks; r++)
 		wants_fini(&z->wants[r]);
 	free(z->wants);
+	claim_close(&z->claim);
 	world_free(z->world);
 	ir_graph_fini(&z->graph);
 	*z = (struct sized){ 0 };

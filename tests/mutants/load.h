@@ -18,6 +18,7 @@ struct subject {
 /* The same at one size, with what it must do. */
 struct sized {
 	struct ir_graph graph;
+	struct claim claim;
 	struct wants *wants; /* by rank */
 	struct world *world;
 };

@@ -4,6 +4,7 @@
  *
  * Prints a row for each schedule. Exit status 1: the verifier accepted a mutant that fails, or rejected a schedule
  * that means the same as the right one. */
+#include "compiler/verify.h"
 #include "tests/mutants/load.h"
 #include "tests/mutants/mutate.h"
 
@@ -27,21 +28,19 @@ struct tally {
 	uint64_t runs;
 };
 
-/* What the verifier says; the text is owned by the caller. */
-static bool accepts(const struct subject *s, const struct sized *z, const struct ir_graph *g, char **why)
+/* What the verifier says of a graph; *why is the caller's to free. */
+static int ask(const struct subject *s, const struct sized *z, const struct ir_graph *g, bool *accepts, char **why)
 {
 	struct goal_diags *d = goal_diags_new();
-	bool ok;
+	struct verify_report report;
+	int err = d ? verify_graph(d, &s->bin, g, z->claim.any ? z->wants : NULL, &report) : -ERR_NOMEM;
 
-	(void)s, (void)z;
 	*why = NULL;
-	if (!d)
-		return false;
-	ok = !checks_run(d, g, CHECK_RUN, 0) && !goal_diags_errors(d);
-	if (!ok)
+	*accepts = !err && report.proved;
+	if (!err && !report.proved)
 		*why = strdup(goal_diags_text(d));
 	goal_diags_free(d);
-	return ok;
+	return err;
 }
 
 static void fault(struct tally *t, const char *what, const char *of, const struct options *o, int64_t root,
@@ -80,12 +79,15 @@ static int try(const struct options *o, const struct subject *s, const struct si
 	uint32_t rank = 0;
 	bool same = !m || m->kind >= MUTATION_SAME, ok;
 	uint64_t seed;
+	int err = mutant_init(&g, &z->graph, m);
 
-	if (mutant_init(&g, &z->graph, m))
-		return -ERR_NOMEM;
+	if (err)
+		return err;
 	if (m)
 		mutation_text(text, sizeof text, &z->graph, m);
-	ok = accepts(s, z, &g, &why);
+	err = ask(s, z, &g, &ok, &why);
+	if (err)
+		goto out;
 	seed = execute(z, &g, ok && (!same || !m) ? o->seeds : SEEDS_REJECTED, &end, &rank, t);
 	snprintf(seen, sizeof seen, "%s at rank %u with seed %llu", exec_end_words[end], rank,
 		 (unsigned long long)seed);
@@ -103,9 +105,10 @@ static int try(const struct options *o, const struct subject *s, const struct si
 		fault(t, "should be right, but", text, o, root, seen);
 	if (same && !ok)
 		fault(t, "rejected, but right", text, o, root, why ? why : "");
+out:
 	free(why);
 	mutant_fini(&g);
-	return 0;
+	return err;
 }
 
 static int all_mutants(const struct options *o, const struct subject *s, const struct sized *z, int64_t root,
