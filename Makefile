@@ -26,14 +26,14 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
 
 # ---- sources, one list per directory ----
 
-UTIL     := arena env err file mem options text
+UTIL     := arena env err file mem options share text
 LANG     := labels loc parse usual
 # All of the directory but what only goalc needs.
 COMPILER := $(filter-out main print,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
-RUNTIME  := api bind board cpus ctx dump group heap kernels sched types world
+RUNTIME  := api bind board cpus ctx dump group heap kernels sched select types world
 BACKENDS := backends engine layout shm/bind shm/move shm/shm
 REFERENCE := loop/loop
-GOALRUN  := launch main oracle rank sweep values
+GOALRUN  := choose launch main oracle rank sweep values
 
 obj = $(patsubst %,$(BUILD)/$(1)/%.o,$(2))
 GENERATED := $(call obj,lang,plain.tab plain.lex parametric.tab parametric.lex)
@@ -57,7 +57,7 @@ all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a
 
 $(BUILD)/bin/goalc: $(call obj,compiler,main print) $(COMPILE_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(JSON)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
 
 $(BUILD)/bin/goalrun: $(call obj,runtime/run,$(GOALRUN)) $(LIB_O)
 	@mkdir -p $(@D)
@@ -118,6 +118,8 @@ DATADIR    ?= $(PREFIX)/share
 MANDIR     ?= $(DATADIR)/man
 DOCDIR     ?= $(DATADIR)/doc/goalsched
 SCHEDDIR   := $(DATADIR)/goalsched/schedules
+# Where what is installed looks last, after the directories beside it.
+$(BUILD)/util/share.o: override CPPFLAGS += -DGOAL_SCHEDDIR='"$(SCHEDDIR)"'
 
 # Mode, directory, files: all that is installed but the links of the library and the .pc file.
 define TREE
@@ -129,7 +131,7 @@ define TREE
 644 $(MANDIR)/man3 $(wildcard man/*.3)
 644 $(MANDIR)/man5 $(wildcard man/*.5)
 644 $(MANDIR)/man7 $(wildcard man/*.7)
-644 $(SCHEDDIR) $(wildcard schedules/*.goal)
+644 $(SCHEDDIR) $(wildcard schedules/*.goal) schedules/select.table
 644 $(DOCDIR) README.md LICENSE
 644 $(DOCDIR)/examples $(wildcard examples/*.c examples/*.goal) examples/Makefile
 endef
@@ -160,7 +162,7 @@ uninstall:
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/unit-all
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-select $(BUILD)/tests/unit-all
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
@@ -188,7 +190,7 @@ $(EXECUTED): $(call obj,tests/mutants,exec) $(LIB_O)
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK     := tests/diag.sh tests/verify.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
+QUICK     := tests/diag.sh tests/verify.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
              tests/goalrun.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
              tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/epoch.sh tests/starts.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh

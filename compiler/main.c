@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalc: options, and the pipeline as straight-line calls. See goalc(1). */
+#include "compiler/collective.h"
 #include "compiler/compile.h"
 #include "compiler/passes.h"
+#include "compiler/select.h"
 #include "compiler/verify_cases.h"
+#include "util/env.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/options.h"
@@ -16,11 +19,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum action { COMPILE, VERIFY, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, LIST_CHECKS, LIST_PASSES, HELP, VERSION };
+enum action { COMPILE, VERIFY, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, SELECT,
+	      LIST_CHECKS, LIST_PASSES, HELP, VERSION };
 
 struct goalc {
 	enum action action;
 	const char *input, *output;
+	const char *collective, *table; /* --select */
+	enum select_topology topology;
 	int64_t nranks, last; /* last: of a range of sizes */
 	bool json, debug;
 	struct defines defines;
@@ -41,6 +47,8 @@ static const char usage_text[] =
 	"[-W[no-]check]...\n"
 	"       goalc --stats [--json] | --dump | --emit=goal|dot|json  SRC|BIN [-n RANKS] [-o FILE]\n"
 	"       goalc --verify  SRC|BIN [-n A|A-B] [-D name=value[,value...]]... [-T pass]... [-o OUT.bin]\n"
+	"       goalc --select COLLECTIVE -n RANKS [-D bytes=N] [-D commutative=0] [--topology cart|graph] "
+	"[--table FILE]\n"
 	"       goalc --list-passes | --list-checks\n";
 
 #define usage(...) option_usage("goalc", usage_text, __VA_ARGS__)
@@ -98,7 +106,8 @@ static int set_emit(struct goalc *c, const char *what)
 
 static int parse_options(struct goalc *c, int argc, char **argv)
 {
-	enum { O_STATS = 256, O_DUMP, O_EMIT, O_JSON, O_CHECKS, O_PASSES, O_VERIFY, O_LATER, O_HELP, O_VERSION };
+	enum { O_STATS = 256, O_DUMP, O_EMIT, O_JSON, O_CHECKS, O_PASSES, O_VERIFY, O_SELECT, O_TABLE, O_TOPOLOGY,
+	       O_LATER, O_HELP, O_VERSION };
 	static const struct option longs[] = {
 		{ "stats", no_argument, NULL, O_STATS },
 		{ "dump", no_argument, NULL, O_DUMP },
@@ -107,6 +116,9 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 		{ "list-checks", no_argument, NULL, O_CHECKS },
 		{ "list-passes", no_argument, NULL, O_PASSES },
 		{ "verify", no_argument, NULL, O_VERIFY },
+		{ "select", required_argument, NULL, O_SELECT },
+		{ "table", required_argument, NULL, O_TABLE },
+		{ "topology", required_argument, NULL, O_TOPOLOGY },
 		{ "svg", required_argument, NULL, O_LATER },
 		{ "model", required_argument, NULL, O_LATER },
 		{ "help", no_argument, NULL, O_HELP },
@@ -159,6 +171,17 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 		case O_VERIFY:
 			c->action = VERIFY;
 			break;
+		case O_SELECT:
+			c->action = SELECT;
+			c->collective = optarg;
+			break;
+		case O_TABLE:
+			c->table = optarg;
+			break;
+		case O_TOPOLOGY:
+			if (!select_topology(optarg, &c->topology))
+				err = usage("--topology is any, cart or graph, not %s", optarg);
+			break;
 		case O_LATER:
 			return not_built(longs[at].name);
 		case O_HELP:
@@ -173,11 +196,13 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 	}
 	if (err || c->action >= LIST_CHECKS)
 		return err;
+	if (c->last != c->nranks && c->action != VERIFY)
+		return usage("-n takes a number of ranks; a range is for --verify");
+	if (c->action == SELECT)
+		return optind == argc ? 0 : usage("--select takes no input file");
 	if (optind != argc - 1)
 		return usage(optind == argc ? "no input file" : "more than one input file");
 	c->input = argv[optind];
-	if (c->last != c->nranks && c->action != VERIFY)
-		return usage("-n takes a number of ranks; a range is for --verify");
 	if (c->action == VERIFY && c->output && (c->defines.v.n || (c->passes && passes_global(c->passes))))
 		return usage("what --verify writes is for all values: -D and global passes do not go with -o");
 	if (c->action == COMPILE && !c->output)
@@ -500,6 +525,46 @@ static int run(struct goalc *c)
 	return rc;
 }
 
+/* Prints the row of the table for a call, as it stands there. */
+static int show_selected(struct goalc *c)
+{
+	struct select_call call = { c->collective, (uint64_t)c->nranks, 0, true, c->topology };
+	const struct select_row *row;
+	struct select s;
+	int err;
+
+	if (!collective_known(c->collective))
+		return usage("there is no collective %s", c->collective);
+	if (!c->nranks)
+		return usage("--select needs the number of ranks: -n");
+	for (size_t i = 0; i < c->defines.v.n; i++) {
+		const struct define *d = &c->defines.v.at[i];
+
+		if (d->n != 1 || d->value[0] < 0)
+			return usage("-D %s is one number of at least 0 here", d->name);
+		if (!strcmp(d->name, "bytes"))
+			call.bytes = (uint64_t)d->value[0];
+		else if (!strcmp(d->name, "commutative"))
+			call.commutative = d->value[0];
+		else
+			return usage("with --select, -D is bytes or commutative, not %s", d->name);
+	}
+	c->diags = goal_diags_new();
+	err = c->diags ? select_load(c->diags, c->table ? c->table : env_get(ENV_GOAL_SELECT), &s) : -ERR_NOMEM;
+	if (err) {
+		if (c->diags)
+			fputs(goal_diags_text(c->diags), stderr);
+		return err == -ERR_NOMEM ? no_memory() : EXIT_FAULT;
+	}
+	row = select_find(&s, &call);
+	if (row)
+		printf("%s:%u: %.*s\n", s.tables.at[row->table].path, row->at.line, (int)row->len, row->text);
+	else
+		fprintf(stderr, "goalc: no row of %s is for this call\n", s.tables.at[s.tables.n - 1].path);
+	select_free(&s);
+	return row ? printed() : EXIT_FAULT;
+}
+
 int main(int argc, char **argv)
 {
 	struct goalc c = { .in.fd = -1 };
@@ -509,6 +574,8 @@ int main(int argc, char **argv)
 		rc = list_checks();
 	else if (!rc && c.action == LIST_PASSES)
 		rc = list_passes();
+	else if (!rc && c.action == SELECT)
+		rc = show_selected(&c);
 	else if (!rc && c.action == HELP)
 		rc = say(usage_text);
 	else if (!rc && c.action == VERSION)

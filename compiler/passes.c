@@ -30,8 +30,8 @@ const struct pass passes[] = {
 		      .min = 0, .max = INT64_MAX, .value = 0, .elements = true } } },
 	{ .name = "sparse-rounds", .help = "one send and one recv at a time, few rounds with heavy messages",
 	  .global = pass_sparse_rounds,
-	  .keys = { { .name = "heavy", .help = "elements of a heavy message; default: the mean of all",
-		      .min = 1, .max = INT64_MAX, .value = 0 } } },
+	  .keys = { { .name = "heavy", .help = "elements of a heavy message; 0: the mean of all",
+		      .min = 0, .max = INT64_MAX, .value = 0 } } },
 };
 const unsigned npasses = sizeof passes / sizeof *passes;
 

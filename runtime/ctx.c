@@ -28,6 +28,7 @@ int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 	atomic_init(&ctx->usr1_seen, rt_usr1_count());
 	pthread_mutex_init(&ctx->lock, NULL);
 	pthread_mutex_init(&ctx->detail_lock, NULL);
+	pthread_mutex_init(&ctx->select_lock, NULL);
 	*out = ctx;
 	return MPIX_SCHED_SUCCESS;
 }
@@ -47,6 +48,8 @@ void rt_ctx_unref(struct mpix_sched_ctx *ctx)
 	VEC_FREE(&ctx->requests);
 	pthread_mutex_destroy(&ctx->lock);
 	pthread_mutex_destroy(&ctx->detail_lock);
+	pthread_mutex_destroy(&ctx->select_lock);
+	rt_selected_free(ctx->selected);
 	free(ctx);
 }
 

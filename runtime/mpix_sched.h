@@ -220,6 +220,27 @@ MPIX_SCHED_API int MPIX_Sched_op_create(MPIX_Sched_ctx ctx, MPIX_Sched_op_fn *fn
 					MPIX_Sched_op *op);
 MPIX_SCHED_API int MPIX_Sched_op_free(MPIX_Sched_op *op);
 
+/* ---- selection ---- */
+
+/* What the ranks are arranged as, for the neighbour collectives. */
+enum MPIX_Sched_topology { MPIX_SCHED_NO_TOPOLOGY, MPIX_SCHED_CART, MPIX_SCHED_GRAPH };
+
+/* A call of a collective. Zero what you do not need. */
+struct MPIX_Sched_call {
+	size_t struct_size; /* sizeof, set by the caller */
+	const char *collective; /* "MPI_Bcast" */
+	size_t count; /* as it will be bound */
+	enum MPIX_Sched_basic basic; /* the datatype, when type is NULL */
+	MPIX_Sched_type type;
+	MPIX_Sched_op op; /* NULL: one of the library's, or none; they commute */
+	enum MPIX_Sched_topology topology;
+};
+
+/* Loads the schedule that the selection table (select.table(5)) has for a call in a group, with the parameters and
+ * passes of its row. Local: ranks that pass the same get the same, and have to. ERR_UNSUPPORTED when no row is for
+ * the call. The context keeps what it has compiled, so that it is cheap from the second time on. */
+MPIX_SCHED_API int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *call, MPIX_Sched *sched);
+
 /* ---- requests ---- */
 
 /* The value of a parameter of the schedule. */

@@ -4,7 +4,7 @@
 #define RUNTIME_RT_H
 
 #include "backends/backend.h"
-#include "compiler/ir.h"
+#include "compiler/compile.h"
 #include "runtime/kernels.h"
 #include "runtime/mpix_sched.h"
 #include "util/env.h"
@@ -87,6 +87,8 @@ struct mpix_sched_ctx {
 	_Atomic uint32_t refs;
 	pthread_mutex_t lock; /* of requests and zombies */
 	pthread_mutex_t detail_lock; /* of detail; innermost */
+	pthread_mutex_t select_lock; /* of selected; outermost */
+	struct rt_selected *selected; /* NULL until something is */
 	struct rt_heap *heap;
 	VEC(struct rt_zombie) zombies;
 	VEC(struct mpix_sched_request *) requests; /* bound ones */
@@ -175,7 +177,14 @@ struct mpix_sched {
 	struct bin bin;
 };
 
+/* Takes data, a text or a binary with a NUL behind it; o is for texts. 0 or MPIX_SCHED_ERR_*. */
+int rt_sched_make(struct mpix_sched_ctx *ctx, const char *name, char *data, size_t size,
+		  const struct compile_options *o, MPIX_Sched *out);
 void rt_sched_unref(struct mpix_sched *s);
+
+/* What a context has selected so far (select.c). */
+struct rt_selected;
+void rt_selected_free(struct rt_selected *s);
 
 struct mpix_sched_type {
 	_Atomic uint32_t refs;

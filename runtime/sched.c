@@ -9,8 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes data (owned, NUL behind it), which is 8-aligned as malloc makes it. */
-static int from_data(struct mpix_sched_ctx *ctx, const char *name, char *data, size_t size, MPIX_Sched *out)
+/* A text that is not said to be anything else is compiled so. */
+static const struct compile_options plainly = { .debug = true };
+
+int rt_sched_make(struct mpix_sched_ctx *ctx, const char *name, char *data, size_t size,
+		  const struct compile_options *o, MPIX_Sched *out)
 {
 	struct mpix_sched *s = mem_calloc(1, sizeof *s);
 	int err = s ? 0 : rt_fail(ctx, -ERR_NOMEM);
@@ -24,9 +27,8 @@ static int from_data(struct mpix_sched_ctx *ctx, const char *name, char *data, s
 		s->size = size;
 	} else if (!err) {
 		struct goal_diags *d = goal_diags_new();
-		struct compile_options o = { .debug = true };
 
-		err = d ? compile_text(d, name, data, size, &o, &s->image, &s->size) : -ERR_NOMEM;
+		err = d ? compile_text(d, name, data, size, o, &s->image, &s->size) : -ERR_NOMEM;
 		if (err == -ERR_SYNTAX)
 			rt_error(ctx, err, "%s", goal_diags_text(d));
 		else if (err)
@@ -61,7 +63,7 @@ int MPIX_Sched_load(MPIX_Sched_ctx ctx, const char *path, MPIX_Sched *sched)
 	err = file_read(path, &data, &size);
 	if (err == -ERR_SYS)
 		return -rt_error(ctx, err, "%s: %s", path, strerror(errno));
-	return err ? -rt_fail(ctx, err) : from_data(ctx, path, data, size, sched);
+	return err ? -rt_fail(ctx, err) : rt_sched_make(ctx, path, data, size, &plainly, sched);
 }
 
 int MPIX_Sched_load_mem(MPIX_Sched_ctx ctx, const char *name, const void *data, size_t size, MPIX_Sched *sched)
@@ -75,7 +77,7 @@ int MPIX_Sched_load_mem(MPIX_Sched_ctx ctx, const char *name, const void *data, 
 		return -rt_fail(ctx, -ERR_NOMEM);
 	memcpy(copy, data, size);
 	copy[size] = '\0';
-	return from_data(ctx, name ? name : "(memory)", copy, size, sched);
+	return rt_sched_make(ctx, name ? name : "(memory)", copy, size, &plainly, sched);
 }
 
 void rt_sched_unref(struct mpix_sched *s)

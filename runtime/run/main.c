@@ -2,7 +2,9 @@
  * goalrun: runs a schedule with generated data and checks the result, or a program. See goalrun(1). */
 #include "runtime/run/run.h"
 
+#include "compiler/collective.h"
 #include "compiler/passes.h"
+#include "compiler/select.h"
 #include "util/file.h"
 
 #include <errno.h>
@@ -33,7 +35,10 @@ static const char usage_text[] =
 	"         --memory heap|private|staged[,...] --sweep all|pairs\n"
 	"         -D name=value[,value...] -T pass --iters N --warmup N --seed N --delay USEC\n"
 	"         --ranks processes|threads --backend shm --progress app --verify --json\n"
-	"         --dump-after SECONDS\n";
+	"         --dump-after SECONDS\n"
+	"       goalrun -n RANKS --select COLLECTIVE [--topology cart|graph] [--table FILE] [options]\n";
+
+#define DEFAULT_COUNT 1000
 
 struct list { /* as VEC makes it */
 	int64_t *at;
@@ -44,6 +49,9 @@ struct goalrun {
 	struct run_options o;
 	int64_t nranks;
 	const char *input;
+	const char *collective, *table; /* --select */
+	enum select_topology topology;
+	char *selected; /* the path of the schedule, which is then the input */
 	struct list counts, roots, types, ops, memories;
 	bool all_roots;
 	struct goal_diags *diags;
@@ -127,7 +135,7 @@ static int add_pass(struct goalrun *g, const char *arg)
 static int parse_options(struct goalrun *g, int argc, char **argv)
 {
 	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS,
-	       VERIFY, JSON, DUMP_AFTER, LATER, HELP, VERSION };
+	       VERIFY, JSON, DUMP_AFTER, SELECT, TABLE, TOPOLOGY, LATER, HELP, VERSION };
 	static const struct option longs[] = {
 		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "op", 1, NULL, OP },
 		{ "root", 1, NULL, ROOT },	{ "memory", 1, NULL, MEMORY },	{ "sweep", 1, NULL, SWEEP },
@@ -135,6 +143,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		{ "delay", 1, NULL, DELAY },	{ "ranks", 1, NULL, RANKS },	{ "backend", 1, NULL, BACKEND },
 		{ "progress", 1, NULL, PROGRESS }, { "verify", 0, NULL, VERIFY }, { "json", 0, NULL, JSON },
 		{ "dump-after", 1, NULL, DUMP_AFTER }, { "help", 0, NULL, HELP }, { "version", 0, NULL, VERSION },
+		{ "select", 1, NULL, SELECT },	{ "table", 1, NULL, TABLE },	{ "topology", 1, NULL, TOPOLOGY },
 		{ "engine", 1, NULL, LATER },	{ "placement", 1, NULL, LATER }, { "comm-cores", 1, NULL, LATER },
 		{ "wait", 1, NULL, LATER },	{ "hosts", 1, NULL, LATER },
 		{ "no-shm", 0, NULL, LATER },	{ "overlap", 0, NULL, LATER },	{ "tests", 1, NULL, LATER },
@@ -222,6 +231,16 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 			if (!err && setenv(env_table[ENV_GOAL_DUMP_AFTER].name, optarg, 1))
 				return no_memory();
 			break;
+		case SELECT:
+			g->collective = optarg;
+			break;
+		case TABLE:
+			g->table = optarg;
+			break;
+		case TOPOLOGY:
+			if (!select_topology(optarg, &g->topology))
+				err = usage("--topology is any, cart or graph, not %s", optarg);
+			break;
 		case LATER:
 			return not_built(longs[at].name);
 		case HELP:
@@ -240,6 +259,9 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		if (optind == argc)
 			return usage("no program behind --");
 		o->program = argv + optind;
+	} else if (g->collective) {
+		if (optind < argc)
+			return usage("--select takes no schedule");
 	} else if (optind != argc - 1) {
 		return usage(optind == argc ? "no schedule" : "more than one schedule");
 	} else {
@@ -252,6 +274,29 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 }
 
 /* ---- the schedule ---- */
+
+/* The schedule of a call, which is the one case that there is. */
+static int choose(struct goalrun *g)
+{
+	struct run_options *o = &g->o;
+	struct select_call call = { .collective = g->collective, .ranks = o->nranks, .topology = g->topology };
+	int64_t count = g->counts.n ? g->counts.at[0] : DEFAULT_COUNT;
+	size_t size = rt_basic_size(g->types.n ? (enum MPIX_Sched_basic)g->types.at[0] : MPIX_SCHED_DOUBLE);
+
+	if (!collective_known(g->collective))
+		return usage("there is no collective %s", g->collective);
+	if (!o->nranks)
+		return usage("--select needs the number of ranks: -n");
+	if (g->counts.n > 1 || g->types.n > 1 || g->ops.n > 1)
+		return usage("--select takes one count, one type and one operation");
+	for (size_t i = 0; i < o->defines.v.n; i++)
+		if (!strcmp(o->defines.v.at[i].name, "count") && o->defines.v.at[i].n == 1)
+			count = o->defines.v.at[i].value[0];
+	call.bytes = (uint64_t)count * size;
+	call.commutative = !g->ops.n || g->ops.at[0] != RUN_USER;
+	g->input = g->selected = run_choose(o, &call, g->table);
+	return g->input ? 0 : EXIT_FAULT;
+}
 
 static int load(struct goalrun *g)
 {
@@ -385,7 +430,7 @@ static int set_defaults(struct goalrun *g)
 		*d = o->defines.v.at[--o->defines.v.n];
 	}
 	if (!g->counts.n)
-		err |= VEC_PUSH(&g->counts, g->bin.meta->count >= 0 ? g->bin.meta->count : 1000);
+		err |= VEC_PUSH(&g->counts, g->bin.meta->count >= 0 ? g->bin.meta->count : DEFAULT_COUNT);
 	if (!g->types.n)
 		err |= VEC_PUSH(&g->types, MPIX_SCHED_DOUBLE);
 	if (!g->memories.n)
@@ -634,8 +679,9 @@ static int run_launches(struct goalrun *g)
 static int run_schedule(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
-	int rc = load(g);
+	int rc = g->collective ? choose(g) : 0;
 
+	rc = rc ? rc : load(g);
 	rc = rc ? rc : set_defaults(g);
 	rc = rc ? rc : check_schedule(g);
 	if (rc)
@@ -671,6 +717,8 @@ int main(int argc, char **argv)
 	defines_free(&g.o.defines);
 	free(g.o.passes);
 	arg_rows_fini(&g.rows);
+	free(g.selected);
+	free(g.args);
 	free(g.o.cases);
 	free(g.o.image);
 	free(g.results);

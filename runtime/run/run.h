@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalrun's parts: options (main.c), which combinations run (sweep.c), starting ranks (launch.c), what a rank
- * does (rank.c), what the result has to be (oracle.c, values.c). */
+ * goalrun's parts: options (main.c), which schedule (choose.c), which combinations run (sweep.c), starting ranks
+ * (launch.c), what a rank does (rank.c), what the result has to be (oracle.c, values.c). */
 #ifndef RUNTIME_RUN_RUN_H
 #define RUNTIME_RUN_RUN_H
 
 #include "compiler/compile.h"
+#include "compiler/select.h"
 #include "runtime/rt.h"
 #include "util/options.h"
 
@@ -78,6 +79,10 @@ int launch_schedule(struct run_launch *l);
 int launch_program(const struct run_options *o);
 /* On stderr: the command that runs one case alone. */
 void run_reproduce(const struct run_options *o, size_t index);
+
+/* The path of the schedule that a selection table (NULL: GOAL_SELECT's) has for a call, owned by the caller; values
+ * and passes of its row go to o. NULL after a message. */
+char *run_choose(struct run_options *o, const struct select_call *call, const char *table);
 
 /* ---- what a collective does to its buffers (oracle.c) ---- */
 

@@ -96,6 +96,30 @@ static int leave(struct member *m, void *arg)
 	return 0;
 }
 
+/* Reading the tables and compiling what they say, which a context does once. */
+static int choose(struct member *m)
+{
+	const struct MPIX_Sched_call call = { .struct_size = sizeof call, .collective = "MPI_Bcast" };
+	MPIX_Sched sched;
+	int failures = 0;
+
+	for (long left = 0; m->rank == 1 && !left;) {
+		int err;
+
+		goal_fail_at = failures + 1;
+		err = MPIX_Sched_select(m->group, &call, &sched);
+		left = goal_fail_at;
+		goal_fail_at = 0;
+		NEED(err == 0 || err == MPIX_SCHED_ERR_NOMEM);
+		NEED(failures++ < 10000);
+		if (!err)
+			CALL(MPIX_Sched_unload(&sched));
+	}
+	if (m->rank == 1)
+		printf("select: %d allocations failed, one at a time\n", failures - 1);
+	return 0;
+}
+
 /* Pending ops cannot be shown, but the call says so and goes on. */
 static int dump(struct member *m, struct binding *b)
 {
@@ -127,6 +151,7 @@ static int run(struct member *m)
 	CALL(MPIX_Sched_load_mem(m->ctx, "s", text, strlen(text), &b.s));
 	NEED(sweep(m, "bind", init, use, &b) == 0);
 	NEED(sweep(m, "split", split, leave, &b) == 0);
+	NEED(choose(m) == 0);
 	NEED(dump(m, &b) == 0);
 	CALL(MPIX_Sched_unload(&b.s));
 	return 0;

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Reads selection tables, and finds rows in them. */
+#include "compiler/select.h"
+
+#include "compiler/collective.h"
+#include "compiler/passes.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/share.h"
+#include "util/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAME "select.table"
+
+static const char *const topologies[SELECT_TOPOLOGIES] = { "any", "cart", "graph" };
+static const char *const shape_names[] = { "all", "pow2", "even" };
+
+/* ---- one row ---- */
+
+struct reader {
+	struct goal_diags *d;
+	struct select *s;
+	struct goal_loc at; /* of the word at hand */
+	const char *line, *end, *next;
+	const char *word;
+	size_t len;
+	int err;
+};
+
+#define WRONG(x, ...)                                                       \
+	do {                                                                \
+		if (!(x)->err)                                              \
+			goal_diag((x)->d, GOAL_ERROR, (x)->at, NULL, __VA_ARGS__); \
+		(x)->err = (x)->err ? (x)->err : -ERR_SYNTAX;               \
+	} while (0)
+
+static bool blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* The next word of the line; false, and the place where it ends, when there is none. */
+static bool take(struct reader *x)
+{
+	while (x->next < x->end && blank(*x->next))
+		x->next++;
+	x->word = x->next;
+	while (x->next < x->end && !blank(*x->next))
+		x->next++;
+	x->len = (size_t)(x->next - x->word);
+	x->at.col = (uint16_t)(x->word - x->line < UINT16_MAX ? x->word - x->line + 1 : UINT16_MAX);
+	return x->len != 0;
+}
+
+static bool need(struct reader *x, const char *what)
+{
+	if (x->err || take(x))
+		return !x->err;
+	WRONG(x, "%s is missing", what);
+	return false;
+}
+
+/* An owned copy of the word. */
+static char *copy_word(struct reader *x)
+{
+	char *s = mem_alloc(x->len + 1);
+
+	if (!s) {
+		x->err = -ERR_NOMEM;
+		return NULL;
+	}
+	memcpy(s, x->word, x->len);
+	s[x->len] = '\0';
+	return s;
+}
+
+static int find(const char *const *names, size_t n, const char *s, size_t len)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strncmp(names[i], s, len) && !names[i][len])
+			return (int)i;
+	return -1;
+}
+
+/* One of some names. */
+static unsigned one_of(struct reader *x, const char *what, const char *const *names, size_t n)
+{
+	int i = need(x, what) ? find(names, n, x->word, x->len) : 0;
+
+	if (i < 0)
+		WRONG(x, "there is no %s %.*s", what, (int)x->len, x->word);
+	return i < 0 ? 0 : (unsigned)i;
+}
+
+/* A number with K, M or G behind it. */
+static bool number(const char **s, const char *end, uint64_t *out)
+{
+	static const char units[] = "KMG";
+	const char *p = *s, *unit;
+
+	for (*out = 0; p < end && *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(*out, 10, out) || __builtin_add_overflow(*out, (uint64_t)(*p - '0'), out))
+			return false;
+	if (p == *s)
+		return false;
+	unit = p < end ? strchr(units, *p) : NULL;
+	if (unit && *unit) {
+		uint64_t by = (uint64_t)1024 << 10 * (unit - units);
+
+		if (__builtin_mul_overflow(*out, by, out))
+			return false;
+		p++;
+	}
+	*s = p;
+	return true;
+}
+
+/* any, N, N- or N-M; of ranks, one of the shapes may stand behind a colon. */
+static void range(struct reader *x, const char *what, struct select_range *r, enum select_shape *shape)
+{
+	const char *s, *end, *colon;
+	bool ok = true;
+
+	*r = (struct select_range){ 0, UINT64_MAX };
+	if (!need(x, what))
+		return;
+	s = x->word;
+	end = s + x->len;
+	colon = shape ? memchr(s, ':', x->len) : NULL;
+	if (colon) {
+		int i = find(shape_names, sizeof shape_names / sizeof *shape_names, colon + 1, (size_t)(end - colon - 1));
+
+		*shape = (enum select_shape)(i < 0 ? 0 : i);
+		ok = i > 0;
+		end = colon;
+	}
+	if (end - s != 3 || memcmp(s, "any", 3) != 0) {
+		ok = ok && number(&s, end, &r->min);
+		r->max = r->min;
+		if (ok && s < end && *s == '-' && ++s == end)
+			r->max = UINT64_MAX;
+		else if (ok && s < end)
+			ok = number(&s, end, &r->max) && s == end;
+	}
+	if (!ok)
+		WRONG(x, "%s is any, N, N- or N-M%s, not %.*s", what,
+		      shape ? ", perhaps with :pow2 or :even" : " with K, M or G", (int)x->len, x->word);
+	else if (r->min > r->max)
+		WRONG(x, "%s %.*s is empty", what, (int)x->len, x->word);
+}
+
+static void define(struct reader *x, struct select_row *row)
+{
+	char *s = need(x, "name=number behind -D") ? copy_word(x) : NULL, *eq = s ? strchr(s, '=') : NULL;
+	size_t before = row->defines.v.n;
+	int64_t value;
+
+	if (s && (!eq || eq == s || !option_number(eq + 1, INT64_MIN, INT64_MAX, &value)))
+		WRONG(x, "-D takes name=number, not %s", s);
+	else if (s && !option_define(&row->defines, s))
+		x->err = -ERR_NOMEM;
+	else if (s && row->defines.v.n == before)
+		WRONG(x, "the name of -D %s is there already", s);
+	free(s);
+}
+
+static void pass(struct reader *x, struct select_row *row)
+{
+	char *s = need(x, "a pass behind -T") ? copy_word(x) : NULL;
+	struct text why = { 0 };
+	const char *global;
+	int err = s ? passes_add(&row->passes, s, &why) : 0;
+
+	if (err == -ERR_NOMEM || why.err)
+		x->err = -ERR_NOMEM;
+	else if (err)
+		WRONG(x, "%s", why.at);
+	global = row->passes ? passes_global(row->passes) : NULL;
+	if (global)
+		WRONG(x, "the pass %s needs the ops of all ranks, and binding has those of one", global);
+	free(why.at);
+	free(s);
+}
+
+/* Whether all calls of row b are taken by row a. */
+static bool covers(const struct select_row *a, const struct select_row *b)
+{
+	return !strcmp(a->collective, b->collective) && a->ranks.min <= b->ranks.min && a->ranks.max >= b->ranks.max &&
+	       (a->shape == SELECT_ALL || a->shape == b->shape) && a->bytes.min <= b->bytes.min &&
+	       a->bytes.max >= b->bytes.max && (!a->commutative || b->commutative) &&
+	       (a->topology == SELECT_NONE || a->topology == b->topology);
+}
+
+static void check_reached(struct reader *x, const struct select_row *row)
+{
+	for (size_t i = 0; i < x->s->rows.n && !x->err; i++) {
+		const struct select_row *a = &x->s->rows.at[i];
+
+		if (a->table != row->table || !covers(a, row))
+			continue;
+		x->at.col = row->at.col;
+		WRONG(x, "no call comes to this row: line %u takes all", a->at.line);
+	}
+}
+
+static void free_row(struct select_row *row)
+{
+	free(row->collective);
+	free(row->file);
+	free(row->passes);
+	defines_free(&row->defines);
+}
+
+/* COLLECTIVE RANKS BYTES OP TOPOLOGY -> FILE [-D name=value]... [-T pass]... */
+static void read_row(struct reader *x)
+{
+	static const char *const ops[] = { "any", "commutative" };
+	struct select_row row = { .table = (unsigned)x->s->tables.n - 1, .text = x->word };
+
+	x->next = x->word;
+	row.collective = need(x, "collective") ? copy_word(x) : NULL;
+	row.at = x->at;
+	if (row.collective && !collective_known(row.collective))
+		WRONG(x, "there is no collective %s", row.collective);
+	range(x, "the number of ranks", &row.ranks, &row.shape);
+	range(x, "the number of bytes", &row.bytes, NULL);
+	row.commutative = one_of(x, "kind of operation", ops, 2);
+	row.topology = one_of(x, "topology", topologies, SELECT_TOPOLOGIES);
+	if (need(x, "->") && (x->len != 2 || memcmp(x->word, "->", 2) != 0))
+		WRONG(x, "-> is expected here, not %.*s", (int)x->len, x->word);
+	if (need(x, "the file of the schedule"))
+		row.file = copy_word(x);
+	row.len = (size_t)(x->next - row.text);
+	while (!x->err && take(x)) {
+		if (x->len == 2 && !memcmp(x->word, "-D", 2))
+			define(x, &row);
+		else if (x->len == 2 && !memcmp(x->word, "-T", 2))
+			pass(x, &row);
+		else
+			WRONG(x, "-D or -T is expected here, not %.*s", (int)x->len, x->word);
+		row.len = (size_t)(x->next - row.text);
+	}
+	check_reached(x, &row);
+	if (!x->err && VEC_PUSH(&x->s->rows, row))
+		x->err = -ERR_NOMEM;
+	if (x->err)
+		free_row(&row);
+}
+
+/* ---- tables ---- */
+
+static int parse(struct goal_diags *d, unsigned file, const char *text, size_t len, struct select *s)
+{
+	struct reader x = { .d = d, .s = s, .at = { .file = (uint16_t)file } };
+	const char *p = text, *end = text + len;
+	int err = 0;
+
+	while (p < end && err != -ERR_NOMEM) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p)), *stop = nl ? nl : end;
+		const char *comment = memchr(p, '#', (size_t)(stop - p));
+
+		x.line = x.next = p;
+		x.end = comment ? comment : stop;
+		x.at.line++;
+		x.err = 0;
+		if (take(&x))
+			read_row(&x);
+		err = x.err ? x.err : err;
+		p = nl ? nl + 1 : end;
+	}
+	return err;
+}
+
+/* Takes path. */
+static int load(struct goal_diags *d, char *path, struct select *s)
+{
+	struct select_table t = { .path = path };
+	size_t len = 0;
+	int file, err = file_read(path, &t.text, &len), sys = errno;
+
+	if (err) {
+		file = goal_diags_source(d, path, NULL, 0);
+		if (err == -ERR_SYS && file >= 0)
+			goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)file }, NULL, "%s", strerror(sys));
+		free(path);
+		return err;
+	}
+	if (VEC_PUSH(&s->tables, t)) {
+		free(t.path);
+		free(t.text);
+		return -ERR_NOMEM;
+	}
+	file = goal_diags_source(d, path, t.text, len);
+	return file < 0 ? file : parse(d, (unsigned)file, t.text, len, s);
+}
+
+int select_load(struct goal_diags *d, const char *path, struct select *s)
+{
+	struct text t = { 0 };
+	char *own = NULL, *installed = NULL;
+	int err = 0;
+
+	*s = (struct select){ 0 };
+	if (*path) {
+		text_add(&t, "%s", path);
+		err = text_take(&t, &own);
+		err = err ? err : load(d, own, s);
+	}
+	err = err ? err : share_find(NAME, &installed);
+	if (!err && installed)
+		err = load(d, installed, s);
+	if (!err && !own && !installed) {
+		err = goal_diags_source(d, NAME, NULL, 0);
+		if (err >= 0)
+			goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)err }, NULL,
+				  "there is none among the installed files");
+		err = err < 0 ? err : -ERR_SYS;
+	}
+	if (err)
+		select_free(s);
+	return err;
+}
+
+void select_free(struct select *s)
+{
+	for (size_t i = 0; i < s->rows.n; i++)
+		free_row(&s->rows.at[i]);
+	for (size_t i = 0; i < s->tables.n; i++) {
+		free(s->tables.at[i].path);
+		free(s->tables.at[i].text);
+	}
+	VEC_FREE(&s->rows);
+	VEC_FREE(&s->tables);
+}
+
+bool select_topology(const char *name, enum select_topology *out)
+{
+	int i = find(topologies, SELECT_TOPOLOGIES, name, strlen(name));
+
+	*out = (enum select_topology)(i < 0 ? 0 : i);
+	return i >= 0;
+}
+
+static bool in(const struct select_range *r, uint64_t v)
+{
+	return v >= r->min && v <= r->max;
+}
+
+const struct select_row *select_find(const struct select *s, const struct select_call *call)
+{
+	static const uint64_t mask[] = { [SELECT_ALL] = 0, [SELECT_EVEN] = 1 };
+
+	for (size_t i = 0; i < s->rows.n; i++) {
+		const struct select_row *r = &s->rows.at[i];
+		uint64_t bits = r->shape == SELECT_POW2 ? call->ranks - 1 : mask[r->shape];
+
+		if (!strcmp(r->collective, call->collective) && in(&r->ranks, call->ranks) && !(call->ranks & bits) &&
+		    in(&r->bytes, call->bytes) && (!r->commutative || call->commutative) &&
+		    (r->topology == SELECT_NONE || r->topology == call->topology))
+			return r;
+	}
+	return NULL;
+}
+
+int select_path(const struct select *s, const struct select_row *row, char **path)
+{
+	const char *table = s->tables.at[row->table].path, *slash = strrchr(table, '/');
+	struct text t = { 0 };
+	char *installed;
+	int err;
+
+	if (slash && row->file[0] != '/')
+		text_add(&t, "%.*s", (int)(slash + 1 - table), table);
+	text_add(&t, "%s", row->file);
+	err = text_take(&t, path);
+	if (err || !access(*path, R_OK) || strchr(row->file, '/'))
+		return err;
+	err = share_find(row->file, &installed);
+	if (!err && installed) {
+		free(*path);
+		*path = installed;
+	}
+	return err;
+}

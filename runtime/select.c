@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Selecting schedules: a context reads the selection tables once, and compiles what a row says once. */
+#include "runtime/rt.h"
+
+#include "compiler/collective.h"
+#include "compiler/select.h"
+#include "util/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A row's schedule, compiled. */
+struct compiled {
+	const struct select_row *row;
+	char *image;
+	size_t size;
+};
+
+struct rt_selected {
+	struct select rows;
+	VEC(struct compiled) compiled;
+};
+
+void rt_selected_free(struct rt_selected *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->compiled.n; i++)
+		free(s->compiled.at[i].image);
+	VEC_FREE(&s->compiled);
+	select_free(&s->rows);
+	free(s);
+}
+
+static int read_tables(struct mpix_sched_ctx *ctx)
+{
+	struct rt_selected *s = mem_calloc(1, sizeof *s);
+	struct goal_diags *d = goal_diags_new();
+	int err = s && d ? select_load(d, env_get(ENV_GOAL_SELECT), &s->rows) : -ERR_NOMEM;
+
+	if (err == -ERR_NOMEM)
+		rt_fail(ctx, err);
+	else if (err)
+		rt_error(ctx, err, "%s", goal_diags_text(d));
+	goal_diags_free(d);
+	if (err)
+		free(s);
+	else
+		ctx->selected = s;
+	return err;
+}
+
+static int to_call(const struct MPIX_Sched_call *c, uint32_t ranks, struct select_call *out)
+{
+	size_t per = c->type ? c->type->layout.per : 1;
+	enum MPIX_Sched_basic basic = c->type ? c->type->basic : c->basic;
+
+	if ((unsigned)basic >= MPIX_SCHED_BASICS || (unsigned)c->topology >= SELECT_TOPOLOGIES)
+		return -ERR_ARG;
+	*out = (struct select_call){ .collective = c->collective,
+				     .ranks = ranks,
+				     .commutative = !c->op || c->op->commutes,
+				     .topology = (enum select_topology)c->topology };
+	if (__builtin_mul_overflow(c->count, per * rt_basic_size(basic), &out->bytes))
+		out->bytes = UINT64_MAX;
+	return 0;
+}
+
+/* An owned copy, as rt_sched_make takes it. */
+static char *copy(const void *image, size_t size)
+{
+	char *p = mem_alloc(size + 1);
+
+	if (p) {
+		memcpy(p, image, size);
+		p[size] = '\0';
+	}
+	return p;
+}
+
+/* The schedule of a row: compiled from its file, and kept. */
+static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row, MPIX_Sched *out)
+{
+	struct rt_selected *s = ctx->selected;
+	const struct compile_options o = { .debug = true,
+					   .defines = row->defines.v.at,
+					   .ndefines = row->defines.v.n,
+					   .passes = row->passes };
+	struct compiled c = { .row = row };
+	char *path, *data;
+	size_t len;
+	int err = select_path(&s->rows, row, &path), rc;
+
+	if (err)
+		return -rt_fail(ctx, err);
+	err = file_read(path, &data, &len);
+	if (err == -ERR_SYS)
+		rc = -rt_error(ctx, err, "%s: %s", path, strerror(errno));
+	else
+		rc = err ? -rt_fail(ctx, err) : rt_sched_make(ctx, path, data, len, &o, out);
+	free(path);
+	if (rc)
+		return rc;
+	c.image = copy((*out)->image, (*out)->size);
+	c.size = (*out)->size;
+	if (!c.image || VEC_PUSH(&s->compiled, c))
+		free(c.image); /* it is only slower */
+	return 0;
+}
+
+static int load_row(struct mpix_sched_ctx *ctx, const struct select_row *row, MPIX_Sched *out)
+{
+	static const struct compile_options none;
+	const struct rt_selected *s = ctx->selected;
+
+	for (size_t i = 0; i < s->compiled.n; i++) {
+		const struct compiled *c = &s->compiled.at[i];
+		char *data;
+
+		if (c->row != row)
+			continue;
+		data = copy(c->image, c->size);
+		return data ? rt_sched_make(ctx, row->file, data, c->size, &none, out) : -rt_fail(ctx, -ERR_NOMEM);
+	}
+	return compile_row(ctx, row, out);
+}
+
+int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *c, MPIX_Sched *sched)
+{
+	const struct select_row *row;
+	struct mpix_sched_ctx *ctx;
+	struct select_call call;
+	int rc = 0;
+
+	if (!group || !c || c->struct_size < sizeof *c || !c->collective || !sched)
+		return MPIX_SCHED_ERR_ARG;
+	ctx = group->g.ctx;
+	if (to_call(c, group->g.size, &call) || !collective_known(c->collective))
+		return -rt_error(ctx, -ERR_ARG, "there is no such type, topology, or collective %s", c->collective);
+	pthread_mutex_lock(&ctx->select_lock);
+	if (!ctx->selected)
+		rc = -read_tables(ctx);
+	row = rc ? NULL : select_find(&ctx->selected->rows, &call);
+	if (!rc && !row)
+		rc = -rt_error(ctx, -ERR_UNSUPPORTED, "no row of the selection table is for this call of %s",
+			       c->collective);
+	rc = rc ? rc : load_row(ctx, row, sched);
+	pthread_mutex_unlock(&ctx->select_lock);
+	return rc;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * MPIX_Sched_select as an MPI library would use it: what is selected fits the call and works, on the first time and
+ * from the context's memory. "select ERROR" instead expects that a bcast is refused, and prints how. The table is
+ * that of GOAL_SELECT, if it is set, and the installed one. */
+#include "tests/rt/team.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT 1000
+
+static void keep_left(const void *in, void *inout, size_t n, void *arg)
+{
+	(void)arg;
+	memcpy(inout, in, n * sizeof(int32_t));
+}
+
+static int names(struct member *m, const struct MPIX_Sched_call *call, const char *want)
+{
+	struct MPIX_Sched_info info = { .struct_size = sizeof info };
+	MPIX_Sched sched;
+
+	for (int times = 0; times < 2; times++) {
+		CALL(MPIX_Sched_select(m->group, call, &sched));
+		CALL(MPIX_Sched_get_info(sched, &info));
+		NEED(!strcmp(info.name, want));
+		NEED(!strcmp(info.implements, call->collective));
+		CALL(MPIX_Sched_unload(&sched));
+	}
+	return 0;
+}
+
+static int allreduce(struct member *m, size_t count)
+{
+	const struct MPIX_Sched_call call = { .struct_size = sizeof call,
+					      .collective = "MPI_Allreduce",
+					      .count = count,
+					      .basic = MPIX_SCHED_INT32 };
+	int32_t *mine = malloc(count * sizeof *mine), *sum = malloc(count * sizeof *sum);
+	void *buffers[8] = { mine, sum };
+	struct MPIX_Sched_info info = { .struct_size = sizeof info };
+	struct MPIX_Sched_bind bind = { .struct_size = sizeof bind,
+					.buffers = buffers,
+					.count = count,
+					.basic = MPIX_SCHED_INT32,
+					.builtin = MPIX_SCHED_SUM };
+	MPIX_Sched_request req;
+	MPIX_Sched sched;
+
+	CALL(MPIX_Sched_select(m->group, &call, &sched));
+	CALL(MPIX_Sched_get_info(sched, &info));
+	bind.nbuffers = info.nbuffers;
+	CALL(MPIX_Sched_init(sched, m->group, &bind, &req));
+	CALL(MPIX_Sched_unload(&sched));
+	for (int epoch = 0; epoch < 3; epoch++) {
+		for (size_t i = 0; i < count; i++)
+			mine[i] = m->rank + (int32_t)i + epoch;
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		for (size_t i = 0; i < count; i++)
+			NEED(sum[i] == m->size * (m->size - 1) / 2 + m->size * ((int32_t)i + epoch));
+	}
+	CALL(MPIX_Sched_free(&req));
+	free(mine);
+	free(sum);
+	return 0;
+}
+
+/* The rows of the table that tests/select.sh makes. */
+static int all(struct member *m)
+{
+	struct MPIX_Sched_call call = { .struct_size = sizeof call, .collective = "MPI_Bcast", .count = 100 };
+	int64_t offset = 0;
+	size_t length = 10;
+	MPIX_Sched sched = NULL;
+
+	NEED(!names(m, &call, "bcast_linear"));
+	call.basic = MPIX_SCHED_DOUBLE; /* 800 bytes */
+	NEED(!names(m, &call, "bcast_binomial"));
+	CALL(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_BYTE, 1, &offset, &length, 16, &call.type));
+	NEED(!names(m, &call, "bcast_binomial")); /* 1000 bytes */
+	call.count = 50;
+	NEED(!names(m, &call, "bcast_linear"));
+	CALL(MPIX_Sched_type_free(&call.type));
+	call.basic = MPIX_SCHED_DOUBLE;
+	call.count = SIZE_MAX;
+	NEED(!names(m, &call, "bcast_binomial"));
+	call.topology = MPIX_SCHED_CART;
+	NEED(!names(m, &call, "bcast_knomial"));
+
+	call = (struct MPIX_Sched_call){ .struct_size = sizeof call, .collective = "MPI_Reduce", .count = 1 };
+	NEED(!names(m, &call, "reduce_chain"));
+	CALL(MPIX_Sched_op_create(m->ctx, keep_left, NULL, 1, &call.op));
+	NEED(!names(m, &call, "reduce_chain"));
+	CALL(MPIX_Sched_op_free(&call.op));
+	CALL(MPIX_Sched_op_create(m->ctx, keep_left, NULL, 0, &call.op));
+	NEED(!names(m, &call, "reduce_binomial"));
+	CALL(MPIX_Sched_op_free(&call.op));
+
+	NEED(!allreduce(m, 1) && !allreduce(m, COUNT));
+
+	call.collective = "MPI_Nothing";
+	NEED(MPIX_Sched_select(m->group, &call, &sched) == MPIX_SCHED_ERR_ARG);
+	call.collective = "MPI_Bcast";
+	call.topology = (enum MPIX_Sched_topology)3;
+	NEED(MPIX_Sched_select(m->group, &call, &sched) == MPIX_SCHED_ERR_ARG);
+	call.topology = MPIX_SCHED_NO_TOPOLOGY;
+	call.struct_size--;
+	NEED(MPIX_Sched_select(m->group, &call, &sched) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_select(m->group, NULL, &sched) == MPIX_SCHED_ERR_ARG);
+	call.struct_size++;
+	call.collective = "neighbor_reduce";
+	NEED(MPIX_Sched_select(m->group, &call, &sched) == MPIX_SCHED_ERR_UNSUPPORTED);
+	NEED(!sched);
+	return 0;
+}
+
+static int refused(struct member *m)
+{
+	const struct MPIX_Sched_call call = { .struct_size = sizeof call, .collective = "MPI_Bcast", .count = 1 };
+	char text[512];
+	MPIX_Sched sched;
+	int err = MPIX_Sched_select(m->group, &call, &sched);
+
+	NEED(err);
+	MPIX_Sched_error_detail(m->ctx, text, sizeof text);
+	if (m->rank == 0)
+		printf("%s: %s\n", MPIX_Sched_error_string(err), text);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	(void)argv;
+	if (argc > 1)
+		return team_run(1, true, refused, NULL);
+	return team_run(4, true, all, NULL) || team_run(3, false, all, NULL);
+}
