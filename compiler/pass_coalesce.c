@@ -293,6 +293,7 @@ static int find_pieces(struct coalesce *c, const struct message *m, uint32_t n)
 /* A group of n messages: those that lie side by side, and then the small ones. */
 static int merge_group(struct coalesce *c, struct message *m, uint32_t n)
 {
+	bool copies = m->end[0].rank != m->end[1].rank; /* to oneself a copy is worth as much as a message */
 	uint32_t kept = 1, small = 0;
 	struct piece *p;
 	int err;
@@ -306,7 +307,7 @@ static int merge_group(struct coalesce *c, struct message *m, uint32_t n)
 	for (uint32_t i = 0; i < c->pieces.n && !err; i++) {
 		struct piece one = p[i];
 
-		if (one.len <= c->most) {
+		if (copies && one.len <= c->most) {
 			p[i] = p[small];
 			p[small++] = one;
 		} else if (one.to - one.from > 1) {

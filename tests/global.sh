@@ -129,6 +129,25 @@ stats gaps '12 0' -T coalesce -D gap=1
 stats copies '3 12' -T coalesce:most=5 -D gap=1
 stats too_long '12 0' -T coalesce:most=4 -D gap=1
 stats both '3 12' -T coalesce:most=5 -T sparse-rounds -D gap=1
+
+# What they leave of schedules of the library is proved: edges in parallel, to oneself, and 7 ranks all to all.
+proved() # NAME ARGS...
+{
+	local name=$1
+
+	shift
+	if goalc --verify "$@" >out 2>&1; then ok "global.verify.$name"; else
+		fail "global.verify.$name $(head -n 1 out)"; fi
+}
+edges='-D indegree=6 -D outdegree=6 -D sources=0,1,2,0,1,2 -D destinations=2,1,0,2,1,0'
+for t in sparse-rounds sparse-rounds:heavy=9 coalesce coalesce:most=8 'coalesce:most=8;sparse-rounds' \
+	'sparse-rounds;reduce-deps'; do
+	for s in alltoall allgather reduce; do
+		# shellcheck disable=SC2086
+		proved "$s.$t" "$ROOT/schedules/neighbor_${s}_graph.goal" -n 3 $edges -T "$t"
+	done
+	proved "all.$t" "$ROOT/schedules/alltoall_linear.goal" -n 1-7 -T "$t"
+done
 printf 'num_ranks 2\nrank 0 {\nsend 1b to 1\nsend 2b to 1 tag 1\n}\nrank 1 {\nrecv 1b from 0\nrecv 2b from 0 tag 1\n}\n' >two.goal
 goalc two.goal -T coalesce -o two.bin
 check coalesce.plain test "$(goalc --emit=goal two.bin | grep -c 3b)" = 2

@@ -117,6 +117,17 @@ static uint32_t count(const struct ir_graph *g, uint8_t kind)
 	return n;
 }
 
+/* Sends from one rank to another. */
+static uint32_t between(const struct ir_graph *g)
+{
+	uint32_t n = 0;
+
+	for (uint32_t r = 0; r < g->nranks; r++)
+		for (uint32_t i = 0; i < g->ranks[r].nops; i++)
+			n += g->ranks[r].ops[i].kind == BIN_OP_SEND && g->ranks[r].ops[i].peer != r;
+	return n;
+}
+
 /* Runs the pass on what was written, and checks all but the number of messages. */
 static void apply(const char *list, struct ir_graph *g)
 {
@@ -265,7 +276,7 @@ static void test_random(void)
 				bool on = f && at + len <= came[src];
 
 				message(src, on ? THEIRS : MINE, at, dst, block(dst, len, &x), len, below(&x, 4) / 3);
-				pairs += !seen[src][dst];
+				pairs += !seen[src][dst] && src != dst;
 				seen[src][dst] = true;
 				before++;
 			}
@@ -281,7 +292,7 @@ static void test_random(void)
 		snprintf(list, sizeof list, "coalesce:most=%u", most);
 		apply(list, &g);
 		after += count(&g, BIN_OP_SEND);
-		CU_ASSERT(most < 10000 || count(&g, BIN_OP_SEND) == pairs);
+		CU_ASSERT(most < 10000 || between(&g) == pairs);
 		ir_graph_fini(&g);
 	}
 	CU_ASSERT(after < before);
