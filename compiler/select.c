@@ -260,6 +260,10 @@ static int parse(struct goal_diags *d, unsigned file, const char *text, size_t l
 	const char *p = text, *end = text + len;
 	int err = 0;
 
+	if (memchr(text, '\0', len)) {
+		WRONG(&x, "this is no text");
+		return x.err;
+	}
 	while (p < end && err != -ERR_NOMEM) {
 		const char *nl = memchr(p, '\n', (size_t)(end - p)), *stop = nl ? nl : end;
 		const char *comment = memchr(p, '#', (size_t)(stop - p));

@@ -169,6 +169,9 @@ wrong '1:58: error: the name of -D k=2 is there already' "MPI_Bcast $row -D k=1 
 wrong '1:51: error: there is no pass x' "MPI_Bcast $row -T x"
 wrong '1:51: error: the pass coalesce needs the ops of all ranks' "MPI_Bcast $row -T coalesce"
 wrong '2:1: error: no call comes to this row: line 1 takes all' "MPI_Bcast $row" "MPI_Bcast 4-:pow2 0-7 any any -> x"
+printf 'MPI_Bcast\0 any any any any -> bcast_linear.goal\n' >bad.table
+goalc --select MPI_Bcast -n 2 --table bad.table 2>err
+check select.no_text grep -qx 'bad.table: error: this is no text' err
 # Each line has its own message.
 goalc --select MPI_Bcast -n 2 --table bad.table 2>err
 printf 'MPI_A\nMPI_B\n' >bad.table
