@@ -718,7 +718,6 @@ int main(int argc, char **argv)
 	free(g.o.passes);
 	arg_rows_fini(&g.rows);
 	free(g.selected);
-	free(g.args);
 	free(g.o.cases);
 	free(g.o.image);
 	free(g.results);
