@@ -73,10 +73,10 @@ static int find_params(const struct bin *b, struct be_group *g, const struct MPI
 		if (!p->name || i == b->nparams)
 			return host_error(g, -ERR_PARAM, "the schedule has no parameter %s",
 					  p->name ? p->name : "(null)");
-		if (!p->value || (!b->params[i].vector && p->n != 1))
+		if (b->params[i].vector ? !p->value && p->n : !p->value || p->n != 1)
 			return host_error(g, -ERR_PARAM, "the parameter %s needs %s", p->name,
 					  b->params[i].vector ? "values" : "one value");
-		args[i] = (struct bin_arg){ .known = true, .value = p->value[0], .elem = p->value, .n = p->n };
+		args[i] = (struct bin_arg){ .known = true, .value = p->n ? p->value[0] : 0, .elem = p->value, .n = p->n };
 	}
 	for (uint32_t i = 0; i < b->nparams; i++) {
 		/* Only what all ranks have to know alike; the order of bind->params plays no part. */
@@ -89,18 +89,43 @@ static int find_params(const struct bin *b, struct be_group *g, const struct MPI
 	return 0;
 }
 
+static bool in_place(void *const *buffers, size_t n, uint32_t i)
+{
+	return i < n && buffers[i] == MPIX_SCHED_IN_PLACE;
+}
+
+/* Whether the caller binds a buffer in place: that is a parameter of the schedule, too. */
+static bool find_inplace(const struct bin *b, const struct MPIX_Sched_bind *bind)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < b->nbuffers; i++)
+		any |= b->buffers[i].inplace && in_place(bind->buffers, bind->nbuffers, i);
+	return any;
+}
+
+static void set_inplace(const struct bin *b, struct bin_arg *args)
+{
+	for (uint32_t i = 0; i < b->nparams; i++)
+		if (!strcmp(bin_str(b, b->params[i].name), "inplace"))
+			args[i] = (struct bin_arg){ .known = true, .value = 1 };
+}
+
 static int specialise(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
 {
 	const struct bin *b = &req->sched->bin;
 	struct be_group *g = req->group;
-	struct bin_arg *args = bind->nparams ? mem_calloc(b->nparams, sizeof *args) : NULL;
+	const bool inplace = req->inplace = find_inplace(b, bind);
+	struct bin_arg *args = bind->nparams || inplace ? mem_calloc(b->nparams, sizeof *args) : NULL;
 	struct bin_args a = { .rank = g->rank, .size = g->size, .args = args };
 	struct ir_fault fault = { 0 };
 	uint32_t bad = 0;
 	int err = 0;
 
-	if (bind->nparams)
+	if (bind->nparams || inplace)
 		err = args ? find_params(b, g, bind, args, &c->params) : rt_fail(g->ctx, -ERR_NOMEM);
+	if (!err && inplace)
+		set_inplace(b, args);
 	if (!err && bind->count > (size_t)INT64_MAX / 2 / req->type->layout.per)
 		err = host_error(g, -ERR_ARG, "the count is too large");
 	if (err)
@@ -193,6 +218,17 @@ static int bind_buffer(struct mpix_sched_request *req, void *const *buffers, siz
 			return host_error(g, -ERR_NOMEM, "the shared heap has no %zu bytes for %s", len, name);
 		req->scratch[i] = p;
 	} else {
+		const bool here = in_place(buffers, n, i);
+
+		if (here && !b->inplace)
+			return host_error(g, -ERR_ARG, "the buffer %s cannot be in place", name);
+		if (b->inplace && here != req->inplace)
+			return host_error(g, -ERR_ARG, "the buffer %s was%s bound in place", name,
+					  here ? " not" : "");
+		if (here && len && uses(&req->rank, i))
+			return host_error(g, -ERR_ARG, "the buffer %s cannot be in place on this rank", name);
+		if (here)
+			return 0;
 		if (i >= n || !buffers[i])
 			return !uses(&req->rank, i) ? 0 :
 						      host_error(g, -ERR_ARG, "the buffer %s is not given", name);
@@ -413,6 +449,9 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 		req->op = bind->op;
 		atomic_fetch_add(&req->op->refs, 1);
 	}
+	if ((b->meta->flags & BIN_F_COMMUTATIVE) && req->op && !req->op->commutes)
+		return host_error(g, -ERR_ARG, "the schedule changes the order of operands: it needs an operation that "
+					       "commutes");
 	c->basic = (uint32_t)req->type->basic;
 	c->op = bind->op ? 1000u + req->op->commutes : (uint32_t)bind->builtin;
 	if ((bind->nbuffers && !bind->buffers) || (bind->nparams && !bind->params))

@@ -250,10 +250,13 @@ struct MPIX_Sched_param {
 	size_t n; /* 1, or the length of a vector */
 };
 
+/* For a buffer that the schedule allows in place: a part of another one is taken, as with MPI_IN_PLACE. */
+#define MPIX_SCHED_IN_PLACE ((void *)1)
+
 /* What a schedule is bound to. Zero what you do not need. */
 struct MPIX_Sched_bind {
 	size_t struct_size; /* sizeof, set by the caller */
-	void *const *buffers; /* one for each buffer of the schedule; NULL for scratch and unused ones */
+	void *const *buffers; /* one for each buffer of the schedule; NULL for scratch and unused ones, or IN_PLACE */
 	size_t nbuffers;
 	size_t count; /* elements of the datatype per block; 1 in plain GOAL */
 	enum MPIX_Sched_basic basic; /* the datatype, when type is NULL */

@@ -227,6 +227,7 @@ struct mpix_sched_request {
 	struct be_buffer *buffers, *spare; /* spare: room to bind others, without an allocation */
 	char **scratch; /* heap memory of scratch buffers, or NULL */
 	uint32_t nbuffers;
+	bool inplace; /* the caller bound the one buffer in place that may be */
 	char *reduce_tmp; /* for b = b op a with a user's operation */
 	uint64_t epoch;
 	uint64_t dump_after; /* ns of waiting until the pending ops are printed; 0: never */

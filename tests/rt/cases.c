@@ -772,7 +772,7 @@ static int declared(struct member *m)
 	wrong = b;
 	wrong.params = &n;
 	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_PARAM, "n needs one value"));
-	wrong.params = &(struct MPIX_Sched_param){ "w", NULL, 0 };
+	wrong.params = &(struct MPIX_Sched_param){ "w", NULL, 1 };
 	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_PARAM, "w needs values"));
 	wrong.params = NULL;
 	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_ARG, "params is NULL"));
@@ -1324,6 +1324,102 @@ static int dump(struct member *m)
 	return 0;
 }
 
+/* ---- in place ---- */
+
+static const char gather_text[] = "schedule gather(root = 0, local v[r]) implements MPI_Gather\n"
+				  "buffer in mine[count] inplace all[r * count +: count] if r == root\n"
+				  "buffer out all[r == root ? p * count : 0]\n"
+				  "rank r of p {\n"
+				  "  if r == root {\n"
+				  "    copy mine into all[r * count +: count]\n"
+				  "    for k = 1 to p - 1 {\n"
+				  "      s = (r + k) mod p\n"
+				  "      recv all[s * count +: count] from s\n"
+				  "    }\n"
+				  "  } else { send mine to root }\n"
+				  "}\n";
+
+static int in_place(struct member *m)
+{
+	const int64_t root = m->size - 1, v[TEAM_MAX] = { 0 };
+	const struct MPIX_Sched_param params[] = { { "root", &root, 1 }, { "v", m->rank ? v : NULL, (size_t)m->rank } };
+	const bool is_root = m->rank == root;
+	MPIX_Sched s = load(m, gather_text);
+	int mine[5], all[5 * TEAM_MAX], other[5 * TEAM_MAX];
+	void *buffers[2] = { mine, all };
+	struct MPIX_Sched_bind b = bind_to(buffers, 2, 5, MPIX_SCHED_INT32);
+	MPIX_Sched_request req;
+
+	NEED(s);
+	b.params = params;
+	b.nparams = 2;
+	for (int way = 0; way < 2; way++) { /* of the root's own; the others' is their own buffer in any case */
+		buffers[0] = way && is_root ? MPIX_SCHED_IN_PLACE : mine;
+		buffers[1] = all;
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		for (int e = 0; e < 6; e++) {
+			int *to = e < 3 ? all : other;
+
+			if (e == 3) {
+				buffers[1] = other;
+				CALL(MPIX_Sched_rebind(req, buffers, 2));
+			}
+			memset(to, 0, sizeof all);
+			for (int i = 0; i < 5; i++)
+				(way && is_root ? to + root * 5 : mine)[i] = 1000 * e + 10 * m->rank + i;
+			CALL(MPIX_Sched_start(req));
+			CALL(MPIX_Sched_wait(req));
+			for (int i = 0; is_root && i < 5 * m->size; i++)
+				NEED(to[i] == 1000 * e + 10 * (i / 5) + i % 5);
+		}
+		/* What is in place stays so. */
+		buffers[0] = way && is_root ? mine : MPIX_SCHED_IN_PLACE;
+		NEED(MPIX_Sched_rebind(req, buffers, 2) == MPIX_SCHED_ERR_ARG &&
+		     detail_has(m, way && is_root ? "mine was bound in place" : "mine was not bound in place"));
+		CALL(MPIX_Sched_free(&req));
+	}
+	/* Not where the schedule does not say so. */
+	buffers[0] = is_root ? mine : MPIX_SCHED_IN_PLACE;
+	NEED(MPIX_Sched_init(s, m->group, &b, &req) == (m->size > 1 ? MPIX_SCHED_ERR_ARG : 0));
+	if (m->size > 1)
+		NEED(detail_has(m, "the buffer mine cannot be in place on this rank"));
+	else
+		CALL(MPIX_Sched_free(&req));
+	buffers[0] = mine;
+	buffers[1] = MPIX_SCHED_IN_PLACE;
+	NEED(MPIX_Sched_init(s, m->group, &b, &req) == MPIX_SCHED_ERR_ARG &&
+	     detail_has(m, "the buffer all cannot be in place"));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* A schedule that reorders refuses an operation that does not commute, on all ranks alike. */
+static int commutative(struct member *m)
+{
+	MPIX_Sched s = load(m, "schedule sums commutative\nbuffer inout a[count]\nrank r of p { nop }\n");
+	int data[4] = { 0 }, calls = 0;
+	void *buffers[] = { data };
+	struct MPIX_Sched_bind b = bind_to(buffers, 1, 4, MPIX_SCHED_INT32);
+	MPIX_Sched_request req;
+
+	NEED(s);
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_free(&req));
+	for (int commutes = 0; commutes < 2; commutes++) {
+		CALL(MPIX_Sched_op_create(m->ctx, affine, &calls, commutes, &b.op));
+		if (commutes) {
+			CALL(MPIX_Sched_init(s, m->group, &b, &req));
+			CALL(MPIX_Sched_free(&req));
+		} else {
+			NEED(MPIX_Sched_init(s, m->group, &b, &req) == MPIX_SCHED_ERR_ARG &&
+			     detail_has(m, "it needs an operation that commutes"));
+		}
+		CALL(MPIX_Sched_op_free(&b.op));
+	}
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*fn)(struct member *);
@@ -1353,6 +1449,8 @@ static const struct {
 	{ "dump", dump, { 3, 0 } },
 	{ "leaves", leaves, { 2, 4, 0 } },
 	{ "mixed_errors", mixed_errors, { 2, 0 } },
+	{ "in_place", in_place, { 1, 2, 4, 0 } },
+	{ "commutative", commutative, { 1, 3, 0 } },
 };
 
 static size_t at;
