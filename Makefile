@@ -27,7 +27,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
 # ---- sources, one list per directory ----
 
 UTIL     := arena env err file mem options share text
-LANG     := labels loc parse usual
+LANG     := import labels loc parse usual
 # All of the directory but what only goalc needs.
 COMPILER := $(filter-out main print,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
 RUNTIME  := api bind board cpus ctx dump group heap kernels sched select types world
@@ -190,7 +190,7 @@ $(EXECUTED): $(call obj,tests/mutants,exec) $(LIB_O)
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK     := tests/diag.sh tests/verify.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
+QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
              tests/goalrun.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
              tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/epoch.sh tests/starts.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh

@@ -9,7 +9,7 @@
  *   | struct bin_section x n|   one per section, ascending offsets
  *   +-----------------------+
  *   | sections, 8-aligned   |   META STRINGS BUFFERS PARAMS, then
- *   |                       |   parametric: CODE CONSTS TMPLS DEPS [LINES]
+ *   |                       |   parametric: CODE CONSTS TMPLS DEPS [LINES] [WINDOWS CALLS]
  *   |                       |   concrete:   EXPRS CLASSES DIR RANKS [OPDEBUG]
  *   |                       |   and [PROVED]
  *   +-----------------------+
@@ -27,7 +27,7 @@
 #define BIN_MAGIC "\x89GSB\r\n\x1a\n"
 #define BIN_VERSION 2u
 #define BIN_MIN_READER 1u
-#define BIN_RESULT_READER 2u /* of what has a result, is commutative, or may be in place */
+#define BIN_RESULT_READER 2u /* of what has a result or calls, is commutative, or may be in place */
 #define BIN_PROVED_READER 2u /* of what has PROVED */
 #define BIN_ANY UINT32_MAX
 #define BIN_NONE UINT32_MAX
@@ -44,7 +44,7 @@ enum bin_insn {
 #define INSN(NAME, number, text, form) BIN_##NAME = number,
 #include "compiler/insn.def"
 #undef INSN
-	BIN_INSNS = 64
+	BIN_INSNS = 72
 };
 
 enum bin_exec { BIN_DEFAULT, BIN_APP, BIN_COMM, BIN_NIC, BIN_EXECS };
@@ -67,6 +67,8 @@ enum bin_section_type {
 	BIN_S_RANKS, /* sections of ranks, see struct bin_rank */
 	BIN_S_OPDEBUG, /* uint32_t base[entries of DIR + 1], then struct bin_op_debug; optional */
 	BIN_S_PROVED, /* struct bin_proved, ascending, with gaps between them; optional */
+	BIN_S_WINDOWS, /* struct bin_window; of a program with calls */
+	BIN_S_CALLS, /* struct bin_call; of a program with calls */
 	BIN_S_TYPES
 };
 
@@ -134,24 +136,40 @@ struct bin_word {
 	};
 };
 
-/* What EMIT makes an op from. Registers, BIN_NOREG for 0. */
+/* What EMIT and EMITIN make an op from. Registers, BIN_NOREG for 0. */
 struct bin_tmpl {
 	uint8_t kind; /* enum bin_kind */
 	uint8_t exec; /* enum bin_exec */
-	uint16_t buf[2]; /* buffers, of operand 0 and 1 */
+	uint16_t buf[2]; /* buffers, for EMITIN windows, of operand 0 and 1 */
 	uint16_t off[2], len; /* elements; ns for calc */
 	uint16_t peer, tag, level, cpu, nic;
 	uint16_t index[2]; /* of the label */
-	uint16_t zero;
-	uint32_t label; /* 0 … nlabels-1, or BIN_NONE */
+	uint16_t instance; /* for EMITIN: register with the first label of the instance, or 0 */
+	uint32_t label; /* 0 … nlabels-1, or within the instance; or BIN_NONE */
 };
 
-/* What DEP makes an edge from: instance (label, index) of op waits for that of on. */
+/* What DEP and DEPIN make an edge from: instance (label, index) of op waits for that of on. */
 struct bin_dep_tmpl {
 	uint32_t op, on; /* labels */
 	uint16_t op_index[2], on_index[2]; /* registers or BIN_NOREG */
 	uint32_t start; /* 1: irequires */
-	uint32_t zero;
+	uint16_t op_instance, on_instance; /* as in a bin_tmpl, for DEPIN */
+};
+
+/* A part of a buffer, which the ops of a call have for a buffer. */
+struct bin_window {
+	uint32_t name; /* string */
+	uint16_t buf;
+	uint16_t base, size; /* registers; base may be BIN_NOREG for 0 */
+	uint16_t zero;
+};
+
+/* What ENTER, LEAVE and INSIDE know of a call. */
+struct bin_call {
+	uint32_t label; /* of the call, or BIN_NONE */
+	uint32_t nlabels; /* inside */
+	uint16_t index[2], instance; /* of the label */
+	uint16_t zero;
 };
 
 /* A value of a concrete binary: a row may only refer to rows before it. */
@@ -225,6 +243,8 @@ BIN_SIZE(struct bin_param, 16);
 BIN_SIZE(struct bin_word, 8);
 BIN_SIZE(struct bin_tmpl, 32);
 BIN_SIZE(struct bin_dep_tmpl, 24);
+BIN_SIZE(struct bin_window, 12);
+BIN_SIZE(struct bin_call, 16);
 BIN_SIZE(struct bin_expr, 16);
 BIN_SIZE(struct bin_class, 32);
 BIN_SIZE(struct bin_dir, 8);
@@ -265,6 +285,8 @@ struct bin {
 	const int64_t *consts;
 	const struct bin_tmpl *tmpls;
 	const struct bin_dep_tmpl *deps;
+	const struct bin_window *windows;
+	const struct bin_call *calls;
 	const uint32_t *lines; /* NULL without */
 	const struct bin_expr *exprs;
 	const struct bin_class *classes;
@@ -274,7 +296,8 @@ struct bin {
 	const struct bin_op_debug *debug;
 	const struct bin_proved *proved;
 	uint64_t strings_len, ranks_len;
-	uint32_t nbuffers, nparams, ncode, nconsts, ntmpls, ndeps, nexprs, nclasses, ndir, ndebug, nproved;
+	uint32_t nbuffers, nparams, ncode, nconsts, ntmpls, ndeps, nexprs, nclasses, ndir, ndebug, nproved, nwindows,
+		ncalls;
 };
 
 /* The value of a parameter for one rank. */
@@ -316,7 +339,8 @@ struct bin_space {
 	uint32_t nops, ndeps;
 	uint32_t where; /* on error: instruction (parametric) or op (concrete) */
 	uint32_t what; /* on ERR_ASSERT: a string; on ERR_PARAM and ERR_UNKNOWN: a parameter; on ERR_BOUNDS:
-			  a buffer, of an element of a vector: a parameter; on ERR_RANGE: enum bin_field */
+			  a buffer, in a call a window, of an element of a vector: a parameter; on ERR_RANGE:
+			  enum bin_field */
 	int64_t value[3]; /* on ERR_PEER and ERR_RANGE: it; on ERR_BOUNDS: offset, length and size */
 	uint64_t steps; /* instructions executed */
 };

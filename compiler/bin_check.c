@@ -71,6 +71,8 @@ static int find_sections(struct bin *b, const void *where[BIN_S_TYPES], uint64_t
 		[BIN_S_TMPLS] = sizeof(struct bin_tmpl),
 		[BIN_S_DEPS] = sizeof(struct bin_dep_tmpl),
 		[BIN_S_LINES] = 4,
+		[BIN_S_WINDOWS] = sizeof(struct bin_window),
+		[BIN_S_CALLS] = sizeof(struct bin_call),
 		[BIN_S_EXPRS] = sizeof(struct bin_expr),
 		[BIN_S_CLASSES] = sizeof(struct bin_class),
 		[BIN_S_DIR] = sizeof(struct bin_dir),
@@ -161,6 +163,35 @@ static bool kind_of(unsigned insn, unsigned kind)
 	return insn == BIN_INPLACE ? kind == BIN_OP_COPY : (insn == BIN_GETS) == (kind == BIN_OP_GETS);
 }
 
+/* How many buffers an op of a kind names. */
+static unsigned nbufs(unsigned kind)
+{
+	return kind == BIN_OP_GETS ? 2 : bin_nranges(kind);
+}
+
+/* EMIT writes into buffers and EMITIN into windows. */
+static bool ranges_ok(const struct bin_tmpl *t, uint32_t n)
+{
+	for (unsigned k = 0; k < nbufs(t->kind); k++)
+		if (t->buf[k] >= n)
+			return false;
+	return true;
+}
+
+/* The table entry that an instruction names suits it. */
+static bool entry_ok(const struct bin *b, unsigned insn, char form, uint32_t i)
+{
+	switch (form) {
+	case 't':
+		return !b->tmpls[i].instance && ranges_ok(&b->tmpls[i], b->nbuffers) && kind_of(insn, b->tmpls[i].kind);
+	case 'T':
+		return ranges_ok(&b->tmpls[i], b->nwindows) && kind_of(insn, b->tmpls[i].kind);
+	case 'd':
+		return !b->deps[i].op_instance && !b->deps[i].on_instance;
+	}
+	return true;
+}
+
 static bool word_ok(const struct bin *b, const struct bin_word *w)
 {
 	const char *f = w->op < BIN_INSNS ? forms.of[w->op] : NULL;
@@ -200,18 +231,19 @@ static bool word_ok(const struct bin *b, const struct bin_word *w)
 				return false;
 			used |= 6;
 			break;
-		case 'n':
-		case 's':
-		case 't':
-		case 'd': {
+		case 'w':
+			if (w->c >= b->nwindows)
+				return false;
+			used |= 4;
+			break;
+		default: {
 			uint64_t n = *f == 'n' ? b->nconsts :
 				     *f == 's' ? b->strings_len :
-				     *f == 't' ? b->ntmpls :
-						 b->ndeps;
+				     *f == 'k' ? b->ncalls :
+				     *f == 't' || *f == 'T' ? b->ntmpls :
+							      b->ndeps;
 
-			if (w->imm < 0 || (uint64_t)w->imm >= n)
-				return false;
-			if (*f == 't' && !kind_of(w->op, b->tmpls[w->imm].kind))
+			if (w->imm < 0 || (uint64_t)w->imm >= n || !entry_ok(b, w->op, *f, (uint32_t)w->imm))
 				return false;
 			used |= 6;
 			break;
@@ -235,15 +267,34 @@ static bool kind_ok(unsigned kind)
 	return kind < BIN_OP_KINDS && known[kind];
 }
 
-/* How many buffers an op of a kind names. */
-static unsigned nbufs(unsigned kind)
-{
-	return kind == BIN_OP_GETS ? 2 : bin_nranges(kind);
-}
-
 static bool reg_ok(const struct bin *b, uint16_t r)
 {
 	return r == BIN_NOREG || r < b->meta->nregs;
+}
+
+/* Labels that belong to no instance are those of the program. */
+static bool label_ok(const struct bin *b, uint32_t label, uint16_t instance)
+{
+	return instance ? instance < b->meta->nregs : label < b->meta->nlabels;
+}
+
+static bool calls_ok(const struct bin *b)
+{
+	for (uint32_t i = 0; i < b->nwindows; i++) {
+		const struct bin_window *w = &b->windows[i];
+
+		if (!str_ok(b, w->name) || w->buf >= b->nbuffers || !reg_ok(b, w->base) ||
+		    w->size >= b->meta->nregs || w->zero)
+			return false;
+	}
+	for (uint32_t i = 0; i < b->ncalls; i++) {
+		const struct bin_call *c = &b->calls[i];
+
+		if ((c->label != BIN_NONE && !label_ok(b, c->label, c->instance)) || !reg_ok(b, c->index[0]) ||
+		    !reg_ok(b, c->index[1]) || c->zero)
+			return false;
+	}
+	return true;
 }
 
 static int check_program(const struct bin *b)
@@ -261,12 +312,12 @@ static int check_program(const struct bin *b)
 	for (uint32_t i = 0; i < b->ntmpls; i++) {
 		const struct bin_tmpl *t = &b->tmpls[i];
 
-		if (!kind_ok(t->kind) || t->exec >= BIN_EXECS || t->zero ||
-		    (t->label != BIN_NONE && t->label >= m->nlabels))
+		if (!kind_ok(t->kind) || t->exec >= BIN_EXECS ||
+		    (t->label != BIN_NONE && !label_ok(b, t->label, t->instance)))
 			return -ERR_CORRUPT;
 		for (unsigned k = 0; k < 2; k++)
 			if (!reg_ok(b, t->off[k]) || !reg_ok(b, t->index[k]) ||
-			    (k < nbufs(t->kind) ? t->buf[k] >= b->nbuffers : t->buf[k] != 0))
+			    (k >= nbufs(t->kind) && t->buf[k] != 0))
 				return -ERR_CORRUPT;
 		if (!reg_ok(b, t->len) || !reg_ok(b, t->peer) || !reg_ok(b, t->tag) ||
 		    !reg_ok(b, t->level) || !reg_ok(b, t->cpu) || !reg_ok(b, t->nic))
@@ -275,13 +326,13 @@ static int check_program(const struct bin *b)
 	for (uint32_t i = 0; i < b->ndeps; i++) {
 		const struct bin_dep_tmpl *d = &b->deps[i];
 
-		if (d->op >= m->nlabels || d->on >= m->nlabels || d->start > 1 || d->zero)
+		if (!label_ok(b, d->op, d->op_instance) || !label_ok(b, d->on, d->on_instance) || d->start > 1)
 			return -ERR_CORRUPT;
 		for (unsigned k = 0; k < 2; k++)
 			if (!reg_ok(b, d->op_index[k]) || !reg_ok(b, d->on_index[k]))
 				return -ERR_CORRUPT;
 	}
-	return 0;
+	return calls_ok(b) ? 0 : -ERR_CORRUPT;
 }
 
 static bool expr_ok(const struct bin *b, uint32_t i)
@@ -377,6 +428,10 @@ int bin_open(struct bin *b, const void *image, size_t size)
 	b->ntmpls = (uint32_t)n[BIN_S_TMPLS];
 	b->deps = at[BIN_S_DEPS];
 	b->ndeps = (uint32_t)n[BIN_S_DEPS];
+	b->windows = at[BIN_S_WINDOWS];
+	b->nwindows = (uint32_t)n[BIN_S_WINDOWS];
+	b->calls = at[BIN_S_CALLS];
+	b->ncalls = (uint32_t)n[BIN_S_CALLS];
 	b->exprs = at[BIN_S_EXPRS];
 	b->nexprs = (uint32_t)n[BIN_S_EXPRS];
 	b->classes = at[BIN_S_CLASSES];
@@ -396,7 +451,7 @@ int bin_open(struct bin *b, const void *image, size_t size)
 	if (parametric ? at[BIN_S_EXPRS] || at[BIN_S_CLASSES] || at[BIN_S_DIR] || at[BIN_S_RANKS] ||
 				 at[BIN_S_OPDEBUG] :
 			 at[BIN_S_CODE] || at[BIN_S_CONSTS] || at[BIN_S_TMPLS] || at[BIN_S_DEPS] ||
-				 at[BIN_S_LINES])
+				 at[BIN_S_LINES] || at[BIN_S_WINDOWS] || at[BIN_S_CALLS])
 		return -ERR_CORRUPT;
 	if (at[BIN_S_LINES]) {
 		if (n[BIN_S_LINES] != b->ncode)

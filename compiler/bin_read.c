@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reader of binary schedules (man/goal-bin.5): validates an image and specialises it for one rank.
  * Builds with -ffreestanding and without malloc, so that firmware can carry it. */
-#include "compiler/bin.h"
-#include "compiler/bin_check.h"
-
-#include "util/err.h"
+#include "compiler/bin_machine.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the format is used in place");
 
@@ -159,40 +156,6 @@ int bin_arith(int op, int64_t x, int64_t y, int64_t *out)
 
 /* ---- programs ---- */
 
-static const char *const operands[BIN_OP_KINDS] = {
-#define OP(NAME, number, text, letters) [number] = letters,
-#include "compiler/ops.def"
-#undef OP
-};
-
-static unsigned nranges(const char *letters)
-{
-	return letters[0] == 'P' ? 1 : letters[0] == 'A' ? 2 : 0;
-}
-
-/* Instances of labels: the scalar ones in an array, indexed ones in a hash. Both indices are one number. */
-struct instance {
-	uint64_t index;
-	uint32_t label; /* + 1; 0: empty */
-	uint32_t op;
-};
-
-struct pending {
-	uint64_t op_index, on_index;
-	const struct bin_dep_tmpl *tmpl;
-};
-
-struct machine {
-	const struct bin *b;
-	struct bin_space *sp;
-	int64_t *reg; /* from -1 on */
-	uint32_t *scalar; /* op + 1 */
-	struct instance *table;
-	uint32_t mask;
-	struct pending *pending;
-	uint32_t npending;
-};
-
 static uint32_t table_size(uint32_t ops_cap)
 {
 	uint32_t n = 16;
@@ -212,138 +175,13 @@ size_t bin_scratch_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap
 	if (!(b->meta->flags & BIN_F_PARAMETRIC))
 		return b->nexprs * sizeof(int64_t) + 8;
 	return (b->meta->nregs + 1) * sizeof(int64_t) + up8(b->meta->nlabels * sizeof(uint32_t)) +
-	       table_size(ops_cap) * sizeof(struct instance) + up8(deps_cap * sizeof(struct pending));
-}
-
-/* Where an instance is, or the empty place where it would be. */
-static inline struct instance *find(const struct machine *m, uint32_t label, uint64_t index)
-{
-	uint64_t at = ((index + label * 0xc2b2ae3d27d4eb4fu) * 0x9e3779b97f4a7c15u) >> 32;
-
-	for (;; at++) {
-		struct instance *in = &m->table[at & m->mask];
-
-		if ((in->index == index && in->label == label + 1) || !in->label)
-			return in;
-	}
-}
-
-/* NOREG is -1, and that register is always 0. */
-static uint64_t reg_or_0(const struct machine *m, uint16_t r)
-{
-	return (uint64_t)m->reg[(int16_t)r];
-}
-
-static inline int get_index(const struct machine *m, const uint16_t reg[2], uint64_t *index)
-{
-	int64_t i = (int64_t)reg_or_0(m, reg[0]), j = (int64_t)reg_or_0(m, reg[1]);
-
-	if (i != (int32_t)i || j != (int32_t)j) {
-		m->sp->what = BIN_FIELD_INDEX;
-		m->sp->value[0] = i != (int32_t)i ? i : j;
-		return -ERR_RANGE;
-	}
-	*index = (uint32_t)i | (uint64_t)j << 32;
-	return 0;
-}
-
-static bool outside(uint64_t off, uint64_t len, uint64_t size)
-{
-	return len > size || off > size - len;
-}
-
-static int out_of_bounds(struct bin_space *sp, uint32_t what, uint64_t off, uint64_t len, uint64_t size)
-{
-	sp->what = what;
-	sp->value[0] = (int64_t)off;
-	sp->value[1] = (int64_t)len;
-	sp->value[2] = (int64_t)size;
-	return -ERR_BOUNDS;
-}
-
-/* Which field of an op does not fit. */
-static int out_of_range(const struct machine *m, const struct bin_tmpl *t)
-{
-	const struct {
-		uint16_t reg;
-		uint64_t most;
-	} fields[] = { [BIN_FIELD_LEVEL] = { t->level, UINT16_MAX },
-		       [BIN_FIELD_TAG] = { t->tag, BIN_ANY - 1 },
-		       [BIN_FIELD_CPU] = { t->cpu, BIN_ANY - 1 },
-		       [BIN_FIELD_NIC] = { t->nic, BIN_ANY - 1 },
-		       [BIN_FIELD_LEN] = { t->len, INT64_MAX } };
-	uint32_t i = 0;
-
-	while (i < BIN_FIELD_LEN && reg_or_0(m, fields[i].reg) <= fields[i].most)
-		i++;
-	m->sp->what = i;
-	m->sp->value[0] = (int64_t)reg_or_0(m, fields[i].reg);
-	return -ERR_RANGE;
-}
-
-/* The number in a register, and whether it is too large, or negative. */
-static inline uint64_t field(const struct machine *m, uint16_t r, uint64_t most, bool *bad)
-{
-	uint64_t v = reg_or_0(m, r);
-
-	*bad |= v > most;
-	return v;
+	       table_size(ops_cap) * sizeof(struct instance) + up8(deps_cap * sizeof(struct pending)) +
+	       machine_calls_size(b, ops_cap, deps_cap);
 }
 
 static int emit(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line)
 {
-	const char *letters = operands[t->kind];
-	const unsigned ranges = nranges(letters);
-	struct bin_space *sp = m->sp;
-	const uint64_t peer = reg_or_0(m, t->peer);
-	uint64_t index;
-	bool bad = false;
-	int err;
-
-	if (sp->nops == sp->ops_cap)
-		return -ERR_SPACE;
-	if (letters[0] == 'P' && peer >= args->size) {
-		sp->value[0] = (int64_t)peer;
-		return -ERR_PEER;
-	}
-	struct bin_op *op = &sp->ops[sp->nops];
-
-	op->kind = t->kind;
-	op->exec = t->exec;
-	op->level = (uint16_t)field(m, t->level, UINT16_MAX, &bad);
-	op->peer = (uint32_t)peer;
-	op->tag = (uint32_t)field(m, t->tag, BIN_ANY - 1, &bad);
-	op->cpu = (uint32_t)field(m, t->cpu, BIN_ANY - 1, &bad);
-	op->nic = (uint32_t)field(m, t->nic, BIN_ANY - 1, &bad);
-	op->len = field(m, t->len, INT64_MAX, &bad);
-	op->line = line;
-	if (bad)
-		return out_of_range(m, t);
-	for (unsigned k = 0; k < 2; k++) {
-		op->buf[k] = t->buf[k];
-		op->off[k] = k < ranges ? reg_or_0(m, t->off[k]) : 0;
-		if (k < ranges && outside(op->off[k], op->len, sp->bufsize[op->buf[k]])) {
-			if (op->len)
-				return out_of_bounds(sp, op->buf[k], op->off[k], op->len, sp->bufsize[op->buf[k]]);
-			op->off[k] = 0; /* nothing may be anywhere */
-		}
-	}
-	if (t->label != BIN_NONE && t->index[0] == BIN_NOREG) {
-		if (m->scalar[t->label])
-			return -ERR_LABEL;
-		m->scalar[t->label] = sp->nops + 1;
-	} else if (t->label != BIN_NONE) {
-		err = get_index(m, t->index, &index);
-		if (err)
-			return err;
-		struct instance *in = find(m, t->label, index);
-
-		if (in->label)
-			return -ERR_LABEL;
-		*in = (struct instance){ index, t->label + 1, sp->nops };
-	}
-	sp->nops++;
-	return 0;
+	return emit_op(m, t, args, line, false);
 }
 
 /* A copy of a range onto itself, as it is in place, does nothing. */
@@ -375,9 +213,7 @@ static inline uint32_t lookup(const struct machine *m, uint32_t label, bool scal
 {
 	if (scalar)
 		return m->scalar[label];
-	const struct instance *in = find(m, label, index);
-
-	return in->label ? in->op + 1 : 0;
+	return find(m, label, index)->value;
 }
 
 /* Adds an edge; 1 when one of its instances does not exist (yet). */
@@ -527,7 +363,7 @@ static int set_size(struct bin_space *sp, uint32_t buffer, int64_t size)
 {
 	if (size < 0)
 		return out_of_bounds(sp, buffer, 0, 0, (uint64_t)size);
-	if (sp->nops) /* ops were held against other sizes */
+	if (sp->nops && (uint64_t)size < sp->bufsize[buffer]) /* ops were held against the other size */
 		return -ERR_CORRUPT;
 	sp->bufsize[buffer] = (uint64_t)size;
 	return 0;
@@ -610,6 +446,23 @@ L_INPLACE:
 L_PARAM_OF:
 L_ELEM_OF:
 	CHECK(from ? load_of(m, args, w) : -ERR_CORRUPT);
+L_ENTER:
+	CHECK(machine_enter(m, &b->calls[w->imm], &reg[w->a]));
+L_LEAVE:
+	CHECK(machine_leave(m, &b->calls[w->imm]));
+L_INSIDE:
+	CHECK(machine_inside(m, &b->calls[w->imm], &reg[w->a]));
+L_EMITIN:
+	CHECK(machine_emit(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0));
+L_DEPIN:
+	CHECK(machine_depend(m, &b->deps[w->imm], b->lines ? b->lines[w - b->code] : 0));
+L_PEER:
+	sp->value[0] = reg[w->a];
+	CHECK(reg[w->a] < 0 || reg[w->a] >= reg[w->b] ? -ERR_PEER : 0);
+L_WITHIN:
+	CHECK(machine_within(m, w));
+L_FITS:
+	CHECK(machine_fits(m, w));
 #define INSN(NAME, number, text, form)
 #define ARITH(NAME, number, text, form) /* unary ones have c = 0 */ \
 	L_##NAME: CHECK(arith(number, reg[w->b], reg[w->c], &reg[w->a]));
@@ -641,6 +494,8 @@ static int program_ops(const struct bin *b, const struct bin_args *args, struct 
 	m.mask = table_size(sp->ops_cap) - 1;
 	p += ((size_t)m.mask + 1) * sizeof(struct instance);
 	m.pending = (struct pending *)(void *)p;
+	if (b->ncalls)
+		machine_calls_init(&m, p + up8(sp->deps_cap * sizeof(struct pending)));
 	for (int32_t i = -1; i < (int32_t)b->meta->nregs; i++)
 		m.reg[i] = 0;
 	for (uint32_t i = 0; i < b->meta->nlabels; i++)
@@ -652,7 +507,8 @@ static int program_ops(const struct bin *b, const struct bin_args *args, struct 
 	m.reg[1] = args->size;
 	m.reg[2] = args->count;
 	err = run(&m, args, from);
-	return err ? err : connect_pending(&m);
+	err = err ? err : connect_pending(&m);
+	return err || !b->ncalls ? err : machine_connect(&m);
 }
 
 /* ---- concrete sections ---- */

@@ -25,6 +25,8 @@ void ir_image_fini(struct ir_image *im)
 	VEC_FREE(&im->lengths);
 	VEC_FREE(&im->consts);
 	VEC_FREE(&im->tmpls);
+	VEC_FREE(&im->windows);
+	VEC_FREE(&im->calls);
 	VEC_FREE(&im->deps);
 	VEC_FREE(&im->exprs);
 	VEC_FREE(&im->classes);
@@ -250,13 +252,13 @@ static bool newer(const struct ir_image *im)
 
 	for (size_t i = 0; i < im->buffers.n; i++)
 		inplace |= im->buffers.at[i].inplace != 0;
-	return inplace || im->meta.result || im->meta.flags & BIN_F_COMMUTATIVE;
+	return inplace || im->windows.n || im->calls.n || im->meta.result || im->meta.flags & BIN_F_COMMUTATIVE;
 }
 
 /* DIR and RANKS become the file: they are moved up, and the rest is written around them. */
 int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 {
-	const bool prog = im->meta.flags & BIN_F_PARAMETRIC;
+	const bool prog = im->meta.flags & BIN_F_PARAMETRIC, calls = im->windows.n || im->calls.n;
 	const size_t dir_len = im->entries * sizeof(struct bin_dir);
 	uint32_t *lines = NULL;
 	char *opdebug = NULL;
@@ -292,6 +294,10 @@ int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 		PART(BIN_S_DEPS, im->deps);
 		if (lines)
 			parts[n++] = (struct part){ BIN_S_LINES, lines, im->code.n * 4 };
+		if (calls) {
+			PART(BIN_S_WINDOWS, im->windows);
+			PART(BIN_S_CALLS, im->calls);
+		}
 	} else {
 		PART(BIN_S_EXPRS, im->exprs);
 		PART(BIN_S_CLASSES, im->classes);

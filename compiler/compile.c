@@ -343,15 +343,15 @@ out:
 static int compile_parametric(struct goal_diags *d, unsigned file, const struct compile_options *o, void **image,
 			      size_t *size)
 {
-	struct goal_schedule *tree;
+	struct goal_text *texts;
 	struct ir_image im;
-	int err = goal_parse_parametric(d, file, &tree);
+	int err = goal_parse_parametric(d, file, &texts);
 
-	if (err || !tree)
+	if (err || !texts)
 		return err;
 	err = ir_image_init(&im);
-	err = err ? err : lower_program(d, tree, &im);
-	goal_schedule_free(tree);
+	err = err ? err : lower_program(d, texts, texts->last, &im);
+	goal_text_free(texts);
 	if (!err && o->debug) {
 		int64_t at = ir_image_string(&im, goal_diags_name(d, file));
 

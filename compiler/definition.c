@@ -48,7 +48,7 @@ bool definition_known(const char *name)
 
 static int compile(struct goal_diags *d, const char *at, size_t len, void **image, size_t *size)
 {
-	struct goal_schedule *tree = NULL;
+	struct goal_text *tree = NULL;
 	struct ir_image im = { 0 };
 	int file = goal_diags_source(d, "collectives.goal", at, len), err = file < 0 ? file : 0;
 
@@ -56,11 +56,11 @@ static int compile(struct goal_diags *d, const char *at, size_t len, void **imag
 	if (!err && !tree)
 		err = -ERR_SYNTAX;
 	err = err ? err : ir_image_init(&im);
-	err = err ? err : lower_program(d, tree, &im);
+	err = err ? err : lower_program(d, tree, tree->last, &im);
 	if (!err && goal_diags_errors(d))
 		err = -ERR_SYNTAX;
 	err = err ? err : ir_image_finish(&im, false, image, size);
-	goal_schedule_free(tree);
+	goal_text_free(tree);
 	ir_image_fini(&im);
 	return err;
 }

@@ -6,6 +6,7 @@
 
 void gen_error(struct gen *g, struct goal_loc at, const char *check, const char *fmt, const char *name)
 {
+	at.file = (uint16_t)g->scope->source;
 	goal_diag(g->d, GOAL_ERROR, at, check, fmt, name);
 }
 
@@ -16,7 +17,10 @@ void gen_no_memory(struct gen *g)
 
 uint32_t gen_emit(struct gen *g, struct bin_word w)
 {
-	if (g->im->code.n >= INT32_MAX || VEC_PUSH(&g->im->code, w) || VEC_PUSH(&g->im->locs, g->at))
+	struct goal_loc at = g->at;
+
+	at.file = (uint16_t)g->scope->source;
+	if (g->im->code.n >= INT32_MAX || VEC_PUSH(&g->im->code, w) || VEC_PUSH(&g->im->locs, at))
 		gen_no_memory(g);
 	return (uint32_t)g->im->code.n - 1;
 }
@@ -70,27 +74,40 @@ struct bin_tmpl gen_tmpl(unsigned kind)
 				  .label = BIN_NONE };
 }
 
+void *gen_alloc(struct gen *g, size_t size)
+{
+	void *p = arena_alloc(&g->arena, size);
+
+	if (!p)
+		gen_no_memory(g);
+	return p;
+}
+
 /* ---- names ---- */
 
 struct gen_var *gen_find_var(struct gen *g, const char *name)
 {
-	for (size_t i = g->vars.n; i-- > 0;)
+	size_t i = g->vars.n < g->scope->end ? g->vars.n : g->scope->end;
+
+	if (g->peer.name && !strcmp(g->peer.name, name))
+		return &g->peer;
+	while (i-- > g->scope->vars)
 		if (!strcmp(g->vars.at[i].name, name))
 			return &g->vars.at[i];
 	return NULL;
 }
 
-void gen_add_var(struct gen *g, const char *name, uint16_t reg)
+void gen_add_var(struct gen *g, const char *name, uint16_t reg, bool given)
 {
-	if (VEC_PUSH(&g->vars, (struct gen_var){ name, reg }))
+	if (VEC_PUSH(&g->vars, (struct gen_var){ name, reg, given }))
 		gen_no_memory(g);
 }
 
-const struct goal_param *gen_find_param(struct gen *g, const char *name, unsigned *index)
+const struct goal_param *gen_find_param(const struct gen_scope *s, const char *name, unsigned *index)
 {
 	unsigned i = 0;
 
-	for (const struct goal_param *p = g->s->params; p; p = p->next, i++)
+	for (const struct goal_param *p = s->s->params; p; p = p->next, i++)
 		if (!strcmp(p->name, name)) {
 			*index = i;
 			return p;
@@ -98,14 +115,23 @@ const struct goal_param *gen_find_param(struct gen *g, const char *name, unsigne
 	return NULL;
 }
 
-int gen_find_buffer(struct gen *g, const char *name, enum goal_mode *mode)
+const struct goal_buffer *gen_declared(const struct gen_scope *s, const char *name, unsigned *index)
 {
-	int i = 0;
+	const struct goal_buffer *b = s->s->buffers;
 
-	for (const struct goal_buffer *b = g->s->buffers; b; b = b->next, i++)
-		if (!strcmp(b->name, name)) {
-			*mode = b->mode;
-			return i;
-		}
-	return -1;
+	for (*index = 0; b && strcmp(b->name, name) != 0; b = b->next)
+		++*index;
+	return b;
+}
+
+struct gen_buffer *gen_find_buffer(struct gen *g, const struct goal_range *range, bool write)
+{
+	unsigned index;
+	const struct goal_buffer *b = gen_declared(g->scope, range->name, &index);
+
+	if (!b)
+		gen_error(g, range->loc, "name", "there is no buffer %s", range->name);
+	else if (write && b->mode == GOAL_IN)
+		gen_error(g, range->loc, "bounds", "the buffer %s is only read", range->name);
+	return b ? &g->scope->buffers[index] : NULL;
 }

@@ -15,21 +15,63 @@
 struct gen_var {
 	const char *name;
 	uint16_t reg;
+	bool given; /* cannot be assigned to */
 };
 
 struct gen_label {
+	struct gen_label *next;
 	const char *name;
-	struct goal_loc loc;
+	uint32_t number;
 	unsigned dims;
+	const struct goal_schedule *inside; /* the schedule that calls with this label call */
+	bool mixed; /* it also labels ops, or calls of other schedules */
+};
+
+/* The labels of a schedule. */
+struct gen_labels {
+	struct gen_labels *next;
+	const struct goal_schedule *s;
+	struct gen_label *first;
+	uint32_t n;
+};
+
+/* A buffer as a schedule sees it; in a call it is a window on one of the binary's. */
+struct gen_buffer {
+	uint16_t buf; /* of the binary */
+	uint16_t base, size; /* registers; no base: it is the buffer itself */
+	uint16_t window; /* or GEN_NO_WINDOW */
+};
+#define GEN_NO_WINDOW UINT16_MAX
+
+/* A schedule while its body is generated: the one that is compiled, or one that is called. */
+struct gen_scope {
+	struct gen_scope *up; /* the caller */
+	const struct goal_schedule *s;
+	const struct goal_call *call; /* NULL: not called */
+	const struct gen_labels *labels;
+	struct gen_buffer *buffers;
+	size_t vars, end; /* its variables: from vars on, up to end when it calls */
+	unsigned source; /* of the diagnostics */
+	unsigned depth;
+	uint16_t rank, size, count; /* registers */
+	uint16_t tag; /* what is added to tags, or BIN_NOREG */
+	uint16_t instance; /* of its labels, or 0 */
+	bool mapped; /* peers are not those of the caller */
 };
 
 struct gen {
 	struct goal_diags *d;
-	const struct goal_schedule *s;
+	struct gen_scope *scope;
 	struct ir_image *im;
+	struct arena arena;
+	bool several; /* there are schedules to call */
+	bool interface; /* of calls only what the caller sees is looked at */
 	VEC(struct gen_var) vars;
-	VEC(struct gen_label) labels;
-	uint16_t *bufreg; /* the register with the size of each buffer */
+	struct gen_labels *labels; /* of all schedules that have been looked at */
+	struct gen_var peer; /* the variable of "at"; no name: not visible */
+	uint32_t hidden; /* the buffer with the scratch of calls, or BIN_NONE */
+	uint16_t hidden_size; /* register */
+	unsigned calls, depth;
 	int64_t constant[GEN_CONSTS];
 	unsigned nconsts;
 	unsigned top; /* first free register */
@@ -59,11 +101,15 @@ uint32_t gen_string(struct gen *g, const char *s);
 /* A template without any operand. */
 struct bin_tmpl gen_tmpl(unsigned kind);
 
+/* Memory for as long as g. */
+void *gen_alloc(struct gen *g, size_t size);
+
 struct gen_var *gen_find_var(struct gen *g, const char *name);
-void gen_add_var(struct gen *g, const char *name, uint16_t reg);
-const struct goal_param *gen_find_param(struct gen *g, const char *name, unsigned *index);
-/* The number of a buffer, or -1. */
-int gen_find_buffer(struct gen *g, const char *name, enum goal_mode *mode);
+void gen_add_var(struct gen *g, const char *name, uint16_t reg, bool given);
+const struct goal_param *gen_find_param(const struct gen_scope *s, const char *name, unsigned *index);
+const struct goal_buffer *gen_declared(const struct gen_scope *s, const char *name, unsigned *index);
+/* NULL after a message. */
+struct gen_buffer *gen_find_buffer(struct gen *g, const struct goal_range *range, bool write);
 
 /* ---- gen_expr.c ---- */
 
@@ -73,6 +119,8 @@ int gen_find_buffer(struct gen *g, const char *name, enum goal_mode *mode);
 uint16_t gen_expr(struct gen *g, const struct goal_expr *e, uint16_t into);
 uint16_t gen_num(struct gen *g, int64_t v, uint16_t into);
 /* Temporaries do not stay. */
+/* The vector of the outermost schedule that a vector is here, or -1. */
+int gen_vector(const struct gen_scope *s, const char *name);
 void gen_into(struct gen *g, const struct goal_expr *e, uint16_t into);
 void gen_load_num(struct gen *g, int64_t v, uint16_t into);
 /* Whether statements give a variable another value. */
@@ -106,9 +154,27 @@ uint16_t gen_of(struct gen *g, const struct goal_expr *e, uint16_t into);
 
 /* ---- gen_label.c ---- */
 
-/* Makes the labels of a body known. */
-void gen_collect_labels(struct gen *g, const struct goal_stmt *s, bool loop);
-void gen_labelref(struct gen *g, const struct goal_labelref *l, bool declares, uint32_t *label, uint16_t index[2]);
+const struct gen_labels *gen_labels_of(struct gen *g, const struct goal_schedule *s);
+/* What a statement declares. */
+void gen_label(struct gen *g, const struct goal_labelref *l, uint32_t *label, uint16_t index[2]);
 void gen_dep(struct gen *g, const struct goal_stmt *s);
+
+/* ---- gen_call.c ---- */
+
+/* The schedule that a name stands for in a call; NULL where there is none, or several. */
+const struct goal_schedule *gen_callee(const struct goal_schedule *caller, const char *name, bool *several);
+void gen_call(struct gen *g, const struct goal_stmt *s);
+/* The argument of a call for a parameter of the schedule; NULL when it has none. */
+const struct goal_expr *gen_argument(const struct gen_scope *scope, const char *name);
+/* What an expression is where the schedule was called. */
+uint16_t gen_expr_up(struct gen *g, const struct goal_expr *e, uint16_t into);
+/* The rank of the outermost schedule that is a peer here. */
+uint16_t gen_peer(struct gen *g, uint16_t peer);
+
+/* ---- lower_program.c ---- */
+
+void gen_block_of(struct gen *g, const struct goal_stmt *s);
+/* The root is a rank, and vectors have their lengths. */
+void gen_check_params(struct gen *g);
 
 #endif

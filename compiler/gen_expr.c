@@ -2,6 +2,7 @@
  * Expressions to instructions. */
 #include "compiler/gen.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static uint16_t result(struct gen *g, uint16_t into)
@@ -45,6 +46,31 @@ uint16_t gen_num(struct gen *g, int64_t v, uint16_t into)
 	return (uint16_t)(GEN_FIRST_CONST + i);
 }
 
+/* In a call, another rank than its root must not look at a rootonly parameter. */
+static void gen_at_root(struct gen *g, const struct goal_param *p)
+{
+	const struct gen_var *root = gen_find_var(g, "root");
+	char text[128];
+	uint16_t same;
+
+	if (!g->scope->up || p->scope != GOAL_ROOTONLY || !root)
+		return;
+	same = gen_reg(g);
+	snprintf(text, sizeof text, "an op uses a parameter that its rank does not know: %.64s", p->name);
+	gen_emit_abc(g, BIN_EQ, same, g->scope->rank, root->reg);
+	gen_emit_imm(g, BIN_ASSERT, same, gen_string(g, text));
+}
+
+/* Only its root can evaluate the argument, so that is done at each use. */
+static uint16_t gen_rootonly(struct gen *g, const struct goal_param *p, uint16_t into)
+{
+	const struct goal_expr *e = gen_argument(g->scope, p->name);
+
+	gen_at_root(g, p);
+	into = result(g, into);
+	return e ? gen_expr_up(g, e, into) : gen_expr(g, p->value, into);
+}
+
 static uint16_t gen_name(struct gen *g, const struct goal_expr *e, uint16_t into)
 {
 	const struct gen_var *v = gen_find_var(g, e->name);
@@ -58,7 +84,9 @@ static uint16_t gen_name(struct gen *g, const struct goal_expr *e, uint16_t into
 			gen_emit_abc(g, BIN_MOV, into, v->reg, 0);
 		return into;
 	}
-	p = gen_find_param(g, e->name, &index);
+	p = gen_find_param(g->scope, e->name, &index);
+	if (p && !p->length && g->scope->up) /* the others are variables */
+		return gen_rootonly(g, p, into);
 	if (!p)
 		gen_error(g, e->loc, "name", "%s is not declared", e->name);
 	else if (p->length)
@@ -69,19 +97,37 @@ static uint16_t gen_name(struct gen *g, const struct goal_expr *e, uint16_t into
 	return into;
 }
 
+int gen_vector(const struct gen_scope *s, const char *name)
+{
+	for (;; s = s->up) {
+		const struct goal_expr *e;
+		unsigned index;
+		const struct goal_param *p = gen_find_param(s, name, &index);
+
+		if (!p || !p->length)
+			return -1;
+		if (!s->up)
+			return (int)index;
+		e = gen_argument(s, name);
+		if (!e || e->kind != GOAL_E_NAME)
+			return -1;
+		name = e->name;
+	}
+}
+
 static uint16_t gen_index(struct gen *g, const struct goal_expr *e, uint16_t into)
 {
-	unsigned index;
-	const struct goal_param *p = gen_find_param(g, e->name, &index);
+	int v = gen_find_var(g, e->name) ? -1 : gen_vector(g->scope, e->name);
 	uint16_t i = gen_expr(g, e->arg[0], GEN_ANY);
+	unsigned index;
 
 	into = result(g, into);
-	if (!p || gen_find_var(g, e->name))
+	if (v < 0) {
 		gen_error(g, e->loc, "name", "%s is no vector", e->name);
-	else if (!p->length)
-		gen_error(g, e->loc, "name", "%s is no vector", e->name);
-	else
-		gen_emit(g, (struct bin_word){ .op = BIN_ELEM, .a = into, .b = (uint16_t)index, .c = i });
+		return into;
+	}
+	gen_at_root(g, gen_find_param(g->scope, e->name, &index));
+	gen_emit(g, (struct bin_word){ .op = BIN_ELEM, .a = into, .b = (uint16_t)v, .c = i });
 	return into;
 }
 
@@ -105,22 +151,24 @@ static uint16_t gen_block(struct gen *g, const struct goal_expr *e, bool off, ui
 	return into;
 }
 
-/* A vector parameter as an argument: its number. */
-static uint16_t gen_vector(struct gen *g, const struct goal_expr *e)
+/* A vector parameter as an argument of a function: its number. */
+static uint16_t gen_whole(struct gen *g, const struct goal_expr *e)
 {
-	unsigned index = 0;
-	const struct goal_param *p = e->kind == GOAL_E_NAME ? gen_find_param(g, e->name, &index) : NULL;
+	int v = e->kind == GOAL_E_NAME && !gen_find_var(g, e->name) ? gen_vector(g->scope, e->name) : -1;
+	unsigned index;
 
-	if (!p || !p->length)
+	if (v >= 0)
+		gen_at_root(g, gen_find_param(g->scope, e->name, &index));
+	else
 		gen_error(g, e->loc, "name", "%s", "this argument is the name of a vector");
-	return (uint16_t)index;
+	return v < 0 ? 0 : (uint16_t)v;
 }
 
 /* sum(v, i, n): of the n elements of v from i on. extent(counts, displs): where the last of the blocks ends that have
  * elements. Both are loops. */
 static uint16_t gen_loop(struct gen *g, const struct goal_expr *e, bool sum, uint16_t into)
 {
-	uint16_t a = gen_vector(g, e->arg[0]), b = sum ? 0 : gen_vector(g, e->arg[1]);
+	uint16_t a = gen_whole(g, e->arg[0]), b = sum ? 0 : gen_whole(g, e->arg[1]);
 	uint16_t k = gen_reg(g), end = gen_reg(g), acc = gen_reg(g), t = gen_reg(g), u = gen_reg(g);
 	uint16_t zero = gen_num(g, 0, GEN_ANY), one = gen_num(g, 1, GEN_ANY);
 	uint32_t test, top;

@@ -11,7 +11,7 @@ void gen_inplace_param(struct gen *g)
 	struct bin_param p = { .scope = BIN_LOCAL, .has_default = 1 };
 	unsigned index;
 
-	for (const struct goal_buffer *b = g->s->buffers; b; b = b->next) {
+	for (const struct goal_buffer *b = g->scope->s->buffers; b; b = b->next) {
 		if (!b->inplace)
 			continue;
 		if (g->inplace)
@@ -22,8 +22,8 @@ void gen_inplace_param(struct gen *g)
 	}
 	if (!g->inplace)
 		return;
-	if (gen_find_param(g, word, &index) || gen_find_var(g, word))
-		gen_error(g, g->s->loc, "name", "%s is declared twice", word);
+	if (gen_find_param(g->scope, word, &index) || gen_find_var(g, word))
+		gen_error(g, g->scope->s->loc, "name", "%s is declared twice", word);
 	p.name = gen_string(g, word);
 	if (VEC_PUSH(&g->im->params, p))
 		gen_no_memory(g);
@@ -44,7 +44,7 @@ void gen_inplace_value(struct gen *g)
 		gen_jump_here(g, skip);
 	}
 	gen_emit_abc(g, BIN_NE, g->is_inplace, g->is_inplace, gen_num(g, 0, GEN_ANY));
-	gen_add_var(g, word, g->is_inplace);
+	gen_add_var(g, word, g->is_inplace, true);
 }
 
 static void emit_inplace(struct gen *g)
@@ -57,36 +57,39 @@ static void emit_inplace(struct gen *g)
 void gen_inplace_range(struct gen *g)
 {
 	const struct goal_buffer *b = g->inplace;
-	enum goal_mode mode, other = GOAL_INOUT;
+	const struct goal_buffer *other;
+	const struct gen_buffer *from, *to;
 	uint16_t same, len, base;
+	unsigned index;
 	uint32_t skip;
-	int from, to;
 
 	if (!b)
 		return;
 	g->at = b->inplace->loc;
-	from = gen_find_buffer(g, b->name, &mode);
-	to = gen_find_buffer(g, b->inplace->name, &other);
-	if (to < 0 || to == from || other == GOAL_SCRATCH) {
+	gen_declared(g->scope, b->name, &index);
+	from = &g->scope->buffers[index];
+	other = gen_declared(g->scope, b->inplace->name, &index);
+	to = &g->scope->buffers[index];
+	if (!other || other == b || other->mode == GOAL_SCRATCH) {
 		gen_error(g, b->inplace->loc, "name", "there is no other buffer %s of the caller", b->inplace->name);
 		return;
 	}
-	g->im->buffers.at[from].inplace = (uint16_t)(to + 1);
+	g->im->buffers.at[from->buf].inplace = (uint16_t)(to->buf + 1);
 	base = b->inplace->off ? gen_reg(g) : BIN_NOREG; /* kept: all ops are through before it is used */
 	same = gen_reg(g);
 	skip = gen_emit_imm(g, BIN_JZ, g->is_inplace, 0);
 	if (b->inplace->off)
 		gen_into(g, b->inplace->off, base);
-	len = !b->inplace->off ? g->bufreg[to] :
+	len = !b->inplace->off ? to->size :
 	      b->inplace->len  ? gen_expr(g, b->inplace->len, GEN_ANY) :
 				 gen_num(g, 1, GEN_ANY);
-	gen_emit_abc(g, BIN_EQ, same, len, g->bufreg[from]);
+	gen_emit_abc(g, BIN_EQ, same, len, from->size);
 	gen_emit_imm(g, BIN_ASSERT, same, gen_string(g, "the range in place is not as long as the buffer"));
 	g->place = gen_tmpl(BIN_OP_COPY);
-	g->place.buf[0] = (uint16_t)from;
-	g->place.buf[1] = (uint16_t)to;
+	g->place.buf[0] = from->buf;
+	g->place.buf[1] = to->buf;
 	g->place.off[1] = base;
-	g->place.len = g->bufreg[from];
+	g->place.len = from->size;
 	if (g->result)
 		emit_inplace(g);
 	gen_jump_here(g, skip);

@@ -4,12 +4,13 @@
 
 #include <string.h>
 
-static struct gen_label *find_label(struct gen *g, const char *name)
+static struct gen_label *find(const struct gen_labels *of, const char *name)
 {
-	for (size_t i = 0; i < g->labels.n; i++)
-		if (!strcmp(g->labels.at[i].name, name))
-			return &g->labels.at[i];
-	return NULL;
+	struct gen_label *l = of->first;
+
+	while (l && strcmp(l->name, name) != 0)
+		l = l->next;
+	return l;
 }
 
 static unsigned dims(const struct goal_labelref *l)
@@ -17,59 +18,130 @@ static unsigned dims(const struct goal_labelref *l)
 	return (l->index[0] != NULL) + (l->index[1] != NULL);
 }
 
-void gen_collect_labels(struct gen *g, const struct goal_stmt *s, bool loop)
+/* A statement with a label. */
+static struct gen_label **declare(struct gen *g, struct gen_labels *of, const struct goal_stmt *s, bool loop,
+				  struct gen_label **last)
 {
-	for (; s; s = s->next) {
-		gen_collect_labels(g, s->body, loop || s->kind == GOAL_S_FOR);
-		gen_collect_labels(g, s->other, loop);
-		if (s->kind != GOAL_S_OP || !s->label)
-			continue;
-		struct gen_label *old = find_label(g, s->label->name);
+	const struct goal_labelref *ref = s->label;
+	struct gen_label *l = find(of, ref->name);
+	const struct goal_schedule *inside = NULL;
+	bool several;
 
-		if (loop && !dims(s->label))
-			gen_error(g, s->label->loc, "duplicate-label",
-			      "the label %s stands in a loop: give it an index", s->label->name);
-		if (old && old->dims != dims(s->label))
-			gen_error(g, s->label->loc, "duplicate-label",
-			      "the label %s has another number of indices elsewhere", s->label->name);
-		if (!old && VEC_PUSH(&g->labels,
-				     (struct gen_label){ s->label->name, s->label->loc, dims(s->label) }))
-			gen_no_memory(g);
+	if (s->kind == GOAL_S_CALL)
+		inside = gen_callee(of->s, s->call->name, &several);
+	if (loop && !dims(ref))
+		goal_diag(g->d, GOAL_ERROR, ref->loc, "duplicate-label",
+			  "the label %s stands in a loop: give it an index", ref->name);
+	if (l && l->dims != dims(ref))
+		goal_diag(g->d, GOAL_ERROR, ref->loc, "duplicate-label",
+			  "the label %s has another number of indices elsewhere", ref->name);
+	if (l) {
+		l->mixed |= l->inside != inside;
+		l->inside = l->inside ? l->inside : inside;
+		return last;
 	}
+	l = *last = gen_alloc(g, sizeof *l);
+	*l = (struct gen_label){ .name = ref->name, .number = of->n++, .dims = dims(ref), .inside = inside };
+	return &l->next;
 }
 
-void gen_labelref(struct gen *g, const struct goal_labelref *l, bool declares, uint32_t *label,
-			 uint16_t index[2])
+static struct gen_label **collect(struct gen *g, struct gen_labels *of, const struct goal_stmt *s, bool loop,
+				  struct gen_label **last)
 {
-	const struct gen_label *known = find_label(g, l->name);
+	for (; s; s = s->next) {
+		last = collect(g, of, s->body, loop || s->kind == GOAL_S_FOR, last);
+		last = collect(g, of, s->other, loop, last);
+		if ((s->kind == GOAL_S_OP || s->kind == GOAL_S_CALL) && s->label)
+			last = declare(g, of, s, loop, last);
+	}
+	return last;
+}
+
+const struct gen_labels *gen_labels_of(struct gen *g, const struct goal_schedule *s)
+{
+	struct gen_labels *l = g->labels;
+
+	while (l && l->s != s)
+		l = l->next;
+	if (!l) {
+		l = gen_alloc(g, sizeof *l);
+		*l = (struct gen_labels){ .next = g->labels, .s = s };
+		g->labels = l;
+		collect(g, l, s->body, false, &l->first);
+	}
+	return l;
+}
+
+static void indices(struct gen *g, const struct goal_labelref *l, uint16_t index[2])
+{
+	for (int k = 0; k < 2; k++)
+		index[k] = l->index[k] ? gen_expr(g, l->index[k], GEN_ANY) : BIN_NOREG;
+}
+
+void gen_label(struct gen *g, const struct goal_labelref *l, uint32_t *label, uint16_t index[2])
+{
+	*label = find(g->scope->labels, l->name)->number;
+	indices(g, l, index);
+}
+
+/* The label that a dependency names, and the register with the instance that it belongs to. True when only DEPIN can
+ * tell what it stands for. */
+static bool refer(struct gen *g, const struct goal_labelref *l, uint32_t *label, uint16_t index[2], uint16_t *instance)
+{
+	const struct gen_labels *of = g->scope->labels;
+	bool far = g->scope->up != NULL;
 
 	*label = 0;
-	index[0] = index[1] = BIN_NOREG;
-	if (!known) {
-		gen_error(g, l->loc, "unknown-label", "there is no label %s", l->name);
-		return;
-	}
-	if (known->dims != dims(l)) {
-		if (!declares) /* else it has been reported */
+	*instance = g->scope->instance;
+	for (;; l = l->inside) {
+		const struct gen_label *known = find(of, l->name);
+
+		index[0] = index[1] = BIN_NOREG;
+		if (!known) {
+			gen_error(g, l->loc, "unknown-label", "there is no label %s", l->name);
+			return false;
+		}
+		if (known->dims != dims(l)) {
 			gen_error(g, l->loc, "unknown-label", "the label %s has another number of indices", l->name);
-		return;
+			return false;
+		}
+		*label = known->number;
+		indices(g, l, index);
+		far |= known->inside != NULL;
+		if (!l->inside)
+			return far;
+		if (!known->inside || known->mixed) {
+			gen_error(g, l->loc, "unknown-label",
+				  known->inside ? "the label %s is not only that of calls of one schedule" :
+						  "the label %s is not that of a call",
+				  l->name);
+			return false;
+		}
+		of = gen_labels_of(g, known->inside);
+		struct bin_call c = { .label = *label,
+				      .nlabels = of->n,
+				      .index = { index[0], index[1] },
+				      .instance = *instance };
+
+		if (VEC_PUSH(&g->im->calls, c))
+			gen_no_memory(g);
+		g->at = l->loc;
+		*instance = gen_reg(g);
+		gen_emit_imm(g, BIN_INSIDE, *instance, (int64_t)g->im->calls.n - 1);
 	}
-	*label = (uint32_t)(known - g->labels.at);
-	for (int k = 0; k < 2; k++)
-		if (l->index[k])
-			index[k] = gen_expr(g, l->index[k], GEN_ANY);
 }
 
 void gen_dep(struct gen *g, const struct goal_stmt *s)
 {
 	struct bin_dep_tmpl t = { .start = s->start };
+	bool far = refer(g, s->label, &t.op, t.op_index, &t.op_instance);
 
-	gen_labelref(g, s->label, false, &t.op, t.op_index);
 	for (const struct goal_labelref *on = s->on; on; on = on->next) {
-		gen_labelref(g, on, false, &t.on, t.on_index);
+		bool both = refer(g, on, &t.on, t.on_index, &t.on_instance) || far;
+
 		g->at = on->loc;
 		if (VEC_PUSH(&g->im->deps, t))
 			gen_no_memory(g);
-		gen_emit_imm(g, BIN_DEP, 0, (int64_t)g->im->deps.n - 1);
+		gen_emit_imm(g, both ? BIN_DEPIN : BIN_DEP, 0, (int64_t)g->im->deps.n - 1);
 	}
 }

@@ -103,6 +103,8 @@ struct ir_image {
 	VEC(int64_t) consts;
 	VEC(struct bin_tmpl) tmpls;
 	VEC(struct bin_dep_tmpl) deps;
+	VEC(struct bin_window) windows;
+	VEC(struct bin_call) calls;
 	VEC(struct bin_expr) exprs;
 	VEC(struct bin_class) classes;
 	VEC(char) body; /* DIR, then RANKS, as in the file */

@@ -24,8 +24,10 @@ int lower_plain_begin(struct ir_image *im, uint32_t nranks);
 /* The class of an op of plain GOAL, of which the label, the peer, and the length of a short calc are no part. */
 int64_t lower_plain_class(struct ir_image *im, const struct bin_op *op);
 
-/* A parametric tree to a program in im. Mistakes are diagnostics; 0 or -ERR_NOMEM. */
-int lower_program(struct goal_diags *d, const struct goal_schedule *s, struct ir_image *im);
+/* A schedule of parametric texts to a program in im. Mistakes are diagnostics, also those in other schedules of the
+ * texts; 0 or -ERR_NOMEM. */
+int lower_program(struct goal_diags *d, const struct goal_text *texts, const struct goal_schedule *s,
+		  struct ir_image *im);
 
 /* Runs a parametric program for every rank of a fixed size and appends the sections to out, with count
  * left symbolic unless args->count is not negative, and a variant for each root if roots is set.

@@ -4,6 +4,7 @@
  * (conditions, peers, tags, labels) may not depend on it. */
 #include "compiler/lower.h"
 
+#include "compiler/bin_call.h"
 #include "compiler/bin_check.h"
 #include "util/err.h"
 
@@ -16,15 +17,20 @@ struct value {
 	int64_t v; /* or a row of EXPRS */
 };
 
-struct inst {
-	uint32_t label, op;
+struct key {
+	uint32_t label;
 	int64_t index[2];
 };
 
+struct inst {
+	struct key key;
+	uint32_t value; /* as in bin_call.h */
+};
+
 struct pend {
-	uint32_t op, on;
-	int64_t op_index[2], on_index[2];
+	struct key op, on;
 	bool start;
+	uint32_t line;
 };
 
 struct conc {
@@ -38,6 +44,9 @@ struct conc {
 	uint32_t *table; /* hash of insts, index + 1 */
 	size_t slots;
 	VEC(struct pend) pends;
+	VEC(struct bin_range) ranges;
+	VEC(struct bin_far_dep) fars;
+	uint32_t next_label;
 	VEC(struct bin_op) ops;
 	VEC(struct bin_op32) encoded;
 	VEC(struct bin_dep) edges;
@@ -95,28 +104,34 @@ static int known(struct conc *c, uint16_t reg, int64_t *out)
 }
 
 /* Where an instance is in the table, or the empty slot where it would go. */
-static uint32_t *slot(struct conc *c, uint32_t label, const int64_t index[2])
+static uint32_t *slot(struct conc *c, const struct key *k)
 {
-	const int64_t key[3] = { label, index[0], index[1] };
+	const int64_t key[3] = { k->label, k->index[0], k->index[1] };
 	size_t at = bin_sum(key, sizeof key) & (c->slots - 1);
 
 	for (; c->table[at]; at = (at + 1) & (c->slots - 1)) {
 		const struct inst *in = &c->insts.at[c->table[at] - 1];
 
-		if (in->label == label && in->index[0] == index[0] && in->index[1] == index[1])
+		if (in->key.label == k->label && in->key.index[0] == k->index[0] && in->key.index[1] == k->index[1])
 			break;
 	}
 	return &c->table[at];
 }
 
-static const struct inst *find(struct conc *c, uint32_t label, const int64_t index[2])
+/* What a label stands for, or 0. */
+static uint32_t get(struct conc *c, const struct key *k)
 {
-	uint32_t *s = c->slots ? slot(c, label, index) : NULL;
+	uint32_t *s = c->slots ? slot(c, k) : NULL;
 
-	return s && *s ? &c->insts.at[*s - 1] : NULL;
+	return s && *s ? c->insts.at[*s - 1].value : 0;
 }
 
-static int add_inst(struct conc *c, struct inst in)
+static bool only_expected(const struct conc *c, uint32_t value)
+{
+	return (value & BIN_CALL) && c->ranges.at[value & ~BIN_CALL].first == BIN_NOT_YET;
+}
+
+static int set(struct conc *c, struct inst in)
 {
 	if (c->slots < 2 * (c->insts.n + 1)) {
 		size_t more = c->slots ? 2 * c->slots : 64;
@@ -128,12 +143,18 @@ static int add_inst(struct conc *c, struct inst in)
 		c->table = t;
 		c->slots = more;
 		for (size_t i = 0; i < c->insts.n; i++)
-			*slot(c, c->insts.at[i].label, c->insts.at[i].index) = (uint32_t)i + 1;
+			*slot(c, &c->insts.at[i].key) = (uint32_t)i + 1;
 	}
-	uint32_t *s = slot(c, in.label, in.index);
+	uint32_t *s = slot(c, &in.key);
 
-	if (*s)
-		return -ERR_LABEL;
+	if (*s) {
+		struct inst *old = &c->insts.at[*s - 1];
+
+		if (old->value && !only_expected(c, old->value))
+			return -ERR_LABEL;
+		*old = in;
+		return 0;
+	}
 	*s = (uint32_t)c->insts.n + 1;
 	return VEC_PUSH(&c->insts, in);
 }
@@ -177,13 +198,76 @@ static uint16_t buffer(const struct conc *c, uint32_t i)
 	return (uint16_t)(c->buf ? c->buf[i] : i);
 }
 
-static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line)
+static int get_key(struct conc *c, uint32_t label, uint16_t instance, const uint16_t index[2], struct key *k)
+{
+	k->label = label + (instance ? (uint32_t)c->reg[instance].v : 0);
+	return get_index(c, index, k->index);
+}
+
+/* The first label of a new instance. */
+static int new_labels(struct conc *c, uint32_t n, uint32_t *first)
+{
+	*first = c->next_label;
+	return __builtin_add_overflow(c->next_label, n, &c->next_label) ? -ERR_OVERFLOW : 0;
+}
+
+/* ENTER and INSIDE: the instance that a call has, or gets. */
+static int instance(struct conc *c, const struct bin_call *t, bool enter, struct value *out)
+{
+	uint32_t labels = 0, v;
+	struct bin_range *r;
+	struct key k;
+	int err = t->label == BIN_NONE ? 0 : get_key(c, t->label, t->instance, t->index, &k);
+
+	if (err)
+		return err;
+	v = t->label == BIN_NONE ? 0 : get(c, &k);
+	if (enter && v && !only_expected(c, v))
+		return -ERR_LABEL;
+	if (t->label == BIN_NONE || (v && !(v & BIN_CALL))) { /* no label, or an op, in which there is nothing */
+		err = new_labels(c, t->nlabels, &labels);
+	} else if (!v) {
+		v = BIN_CALL | (uint32_t)c->ranges.n;
+		err = new_labels(c, t->nlabels, &labels);
+		err = err ? err : VEC_PUSH(&c->ranges, (struct bin_range){ .labels = labels, .first = BIN_NOT_YET,
+									  .end = BIN_NOT_YET });
+		err = err ? err : set(c, (struct inst){ k, v });
+	}
+	if (!err && (v & BIN_CALL)) {
+		r = &c->ranges.at[v & ~BIN_CALL];
+		labels = r->labels;
+		if (enter)
+			r->first = r->end = (uint32_t)c->ops.n;
+	}
+	*out = (struct value){ false, labels };
+	return err;
+}
+
+static int leave(struct conc *c, const struct bin_call *t)
+{
+	struct key k;
+	int err = get_key(c, t->label, t->instance, t->index, &k);
+
+	if (!err)
+		c->ranges.at[get(c, &k) & ~BIN_CALL].end = (uint32_t)c->ops.n;
+	return err;
+}
+
+/* What depends on count is checked when count is known. */
+static bool outside(struct value off, struct value len, struct value size)
+{
+	return !off.sym && !len.sym && !size.sym && len.v &&
+	       (off.v < 0 || len.v < 0 || len.v > size.v || off.v > size.v - len.v);
+}
+
+static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, bool in_call)
 {
 	struct bin_class k = { .kind = t->kind,
 			       .exec = t->exec,
 			       .off = { BIN_NONE, BIN_NONE },
 			       .len = BIN_NONE };
-	int64_t peer, tag, level, cpu, nic, cls, index[2];
+	int64_t peer, tag, level, cpu, nic, cls;
+	struct key key;
 	struct value len = { 0 };
 	int err = known(c, t->peer, &peer);
 
@@ -216,16 +300,23 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line)
 		err = row_of(c, len, &k.len);
 	}
 	for (unsigned i = 0; i < bin_nranges(t->kind) && !err; i++) {
-		struct value off = { 0 }, size = c->bufsize[t->buf[i]];
+		const struct bin_window *w = in_call ? &c->b->windows[t->buf[i]] : NULL;
+		struct value off = { 0 }, size = w ? c->reg[w->size] : c->bufsize[t->buf[i]];
+		bool zero = t->off[i] == BIN_NOREG;
 
-		if (t->off[i] != BIN_NOREG) {
+		if (!zero)
 			off = c->reg[t->off[i]];
-			err = row_of(c, off, &k.off[i]);
-		}
-		/* What depends on count is checked when count is known. */
-		if (!off.sym && !len.sym && !size.sym && len.v &&
-		    (off.v < 0 || len.v < 0 || len.v > size.v || off.v > size.v - len.v))
+		if (outside(off, len, size))
 			return out_of_bounds(c, t->buf[i], off.v, len.v, size.v);
+		if (w) {
+			k.buf[i] = w->buf;
+			if (w->base != BIN_NOREG) {
+				err = arith(c, BIN_ADD, off, c->reg[w->base], true, &off);
+				zero = false;
+			}
+		}
+		if (!zero && !err)
+			err = row_of(c, off, &k.off[i]);
 	}
 	if (!err && t->kind == BIN_OP_GETS && t->off[1] != BIN_NOREG) { /* in a buffer of another rank */
 		const struct value off = c->reg[t->off[1]];
@@ -233,9 +324,9 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line)
 		err = !off.sym && off.v < 0 && (len.sym || len.v) ? out_of_bounds(c, t->buf[1], off.v, len.v, 0) : row_of(c, off, &k.off[1]);
 	}
 	if (!err && t->label != BIN_NONE) {
-		err = get_index(c, t->index, index);
+		err = get_key(c, t->label, t->instance, t->index, &key);
 		if (!err)
-			err = add_inst(c, (struct inst){ t->label, (uint32_t)c->ops.n, { index[0], index[1] } });
+			err = set(c, (struct inst){ key, (uint32_t)c->ops.n + 1 });
 	}
 	if (err)
 		return err;
@@ -300,11 +391,20 @@ static int in_place(struct conc *c, const struct bin_tmpl *t)
 	if (!base.sym && !len.sym && !size.sym && (base.v < 0 || len.v > size.v || base.v > size.v - len.v))
 		return out_of_bounds(c, t->buf[1], base.v, len.v, size.v);
 	if (c->result)
-		return emit(c, t, 0);
+		return emit(c, t, 0, false);
 	for (uint32_t i = 0; i < c->ops.n && !err; i++)
 		err = move_op(c, i, t, base);
 	c->bufsize[t->buf[0]] = (struct value){ 0 };
 	return err;
+}
+
+static int depend(struct conc *c, const struct bin_dep_tmpl *t, uint32_t line)
+{
+	struct pend p = { .start = t->start, .line = line };
+	int err = get_key(c, t->op, t->op_instance, t->op_index, &p.op);
+
+	err = err ? err : get_key(c, t->on, t->on_instance, t->on_index, &p.on);
+	return err ? err : VEC_PUSH(&c->pends, p);
 }
 
 /* A parameter, as a rank knows it. */
@@ -338,10 +438,10 @@ static int rank_of(struct conc *c, const struct bin_word *w, int64_t *rank)
 
 static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
 {
+	const uint32_t line = c->b->lines ? c->b->lines[*pc] : 0;
 	struct value *reg = c->reg;
 	struct bin_arg arg;
-	struct pend p;
-	int64_t i;
+	int64_t i, n;
 	int err = 0;
 
 	switch (w->op) {
@@ -392,19 +492,81 @@ static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
 		return err ? err : i ? 0 : -ERR_ASSERT;
 	case BIN_EMIT:
 	case BIN_GETS:
-		return emit(c, &c->b->tmpls[w->imm], c->b->lines ? c->b->lines[*pc] : 0);
+	case BIN_EMITIN:
+		return emit(c, &c->b->tmpls[w->imm], line, w->op == BIN_EMITIN);
 	case BIN_INPLACE:
 		return in_place(c, &c->b->tmpls[w->imm]);
-	case BIN_DEP: {
-		const struct bin_dep_tmpl *t = &c->b->deps[w->imm];
+	case BIN_DEP:
+	case BIN_DEPIN:
+		return depend(c, &c->b->deps[w->imm], line);
+	case BIN_ENTER:
+	case BIN_INSIDE:
+		return instance(c, &c->b->calls[w->imm], w->op == BIN_ENTER, &reg[w->a]);
+	case BIN_LEAVE:
+		return leave(c, &c->b->calls[w->imm]);
+	case BIN_PEER:
+		err = known(c, w->a, &i);
+		err = err ? err : known(c, w->b, &n);
+		c->fault.value[0] = i;
+		return err ? err : i < 0 || i >= n ? -ERR_PEER : 0;
+	case BIN_WITHIN: {
+		struct value size = reg[c->b->windows[w->c].size];
 
-		p = (struct pend){ .op = t->op, .on = t->on, .start = t->start };
-		err = get_index(c, t->op_index, p.op_index);
-		err = err ? err : get_index(c, t->on_index, p.on_index);
-		return err ? err : VEC_PUSH(&c->pends, p);
+		return outside(reg[w->a], reg[w->b], size) ?
+			       out_of_bounds(c, w->c, reg[w->a].v, reg[w->b].v, size.v) :
+			       0;
+	}
+	case BIN_FITS: {
+		struct value size = reg[c->b->windows[w->c].size];
+
+		return outside((struct value){ 0 }, size, reg[w->a]) ? out_of_bounds(c, w->c, 0, reg[w->a].v, size.v) : 0;
 	}
 	}
 	return arith(c, w->op, reg[w->b], reg[w->c], w->op < BIN_NEG, &reg[w->a]);
+}
+
+static int edge(void *arg, uint32_t op, uint32_t on)
+{
+	struct conc *c = arg;
+
+	return VEC_PUSH(&c->edges, (struct bin_dep){ op, on });
+}
+
+static int64_t nop(void *arg, uint32_t line)
+{
+	struct conc *c = arg;
+	const struct bin_tmpl t = { .kind = BIN_OP_NOP,
+				    .off = { BIN_NOREG, BIN_NOREG },
+				    .len = BIN_NOREG,
+				    .peer = BIN_NOREG,
+				    .tag = BIN_NOREG,
+				    .level = BIN_NOREG,
+				    .cpu = BIN_NOREG,
+				    .nic = BIN_NOREG,
+				    .label = BIN_NONE };
+	int err = emit(c, &t, line, false);
+
+	return err ? err : (int64_t)c->ops.n - 1;
+}
+
+/* Dependencies that have a call at an end. */
+static int connect_calls(struct conc *c)
+{
+	struct bin_far f = { .ranges = c->ranges.at, .nops = (uint32_t)c->ops.n, .edge = edge, .nop = nop, .arg = c };
+	int err;
+
+	if (!c->fars.n)
+		return 0;
+	f.near = mem_alloc((c->ops.n + 1) * BIN_NEARS * sizeof *f.near);
+	err = f.near ? 0 : -ERR_NOMEM;
+	if (!err)
+		bin_far_begin(&f);
+	for (size_t i = 0; i < c->edges.n && !err; i++)
+		bin_far_edge(&f, c->edges.at[i].op, c->edges.at[i].on);
+	for (size_t i = 0; i < c->fars.n && !err; i++)
+		err = bin_far_connect(&f, &c->fars.at[i]);
+	free(f.near);
+	return err;
 }
 
 static int run(struct conc *c, uint32_t from)
@@ -421,13 +583,14 @@ static int run(struct conc *c, uint32_t from)
 	}
 	for (size_t i = 0; i < c->pends.n && !err; i++) {
 		const struct pend *p = &c->pends.at[i];
-		const struct inst *op = find(c, p->op, p->op_index), *on = find(c, p->on, p->on_index);
+		const uint32_t op = get(c, &p->op), on = get(c, &p->on);
 
-		if (op && on)
-			err = VEC_PUSH(&c->edges,
-				       (struct bin_dep){ op->op, on->op | (p->start ? BIN_START : 0) });
+		if (op && on && ((op | on) & BIN_CALL))
+			err = VEC_PUSH(&c->fars, (struct bin_far_dep){ op, on, p->start, p->line });
+		else if (op && on)
+			err = edge(c, op - 1, (on - 1) | (p->start ? BIN_START : 0));
 	}
-	return err;
+	return err ? err : connect_calls(c);
 }
 
 /* The ops of a rank, or its result, whose program begins elsewhere. */
@@ -439,7 +602,8 @@ static int one_rank(struct conc *c, uint32_t from)
 	int64_t count = 0;
 	int err = rows ? 0 : -ERR_NOMEM;
 
-	c->insts.n = c->pends.n = c->ops.n = c->encoded.n = c->edges.n = 0;
+	c->insts.n = c->pends.n = c->ops.n = c->encoded.n = c->edges.n = c->ranges.n = c->fars.n = 0;
+	c->next_label = b->meta->nlabels;
 	if (c->slots)
 		memset(c->table, 0, c->slots * sizeof *c->table);
 	memset(c->reg, 0, b->meta->nregs * sizeof *c->reg);
@@ -516,6 +680,8 @@ static void conc_fini(struct conc *c)
 	VEC_FREE(&c->insts);
 	free(c->table);
 	VEC_FREE(&c->pends);
+	VEC_FREE(&c->ranges);
+	VEC_FREE(&c->fars);
 	VEC_FREE(&c->ops);
 	VEC_FREE(&c->encoded);
 	VEC_FREE(&c->edges);

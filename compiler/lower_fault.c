@@ -7,6 +7,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* The buffer of a fault, which in a call is a window. */
+static const char *buffer_name(const struct bin *b, int op, const struct ir_fault *fault)
+{
+	bool window = op == BIN_EMITIN || op == BIN_WITHIN || op == BIN_FITS;
+
+	return bin_str(b, window ? b->windows[fault->what].name : b->buffers[fault->what].name);
+}
+
 void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,
 		 const struct bin_args *args, int err, const struct ir_fault *fault)
 {
@@ -50,13 +58,14 @@ void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const
 		snprintf(what, sizeof what, "the index %" PRId64 " is outside of the vector %s, which has %" PRId64,
 			 v[0], bin_str(b, b->params[fault->what].name), v[2]);
 	else if (err == -ERR_BOUNDS && v[2] < 0)
-		snprintf(what, sizeof what, "the size of the buffer %s is %" PRId64,
-			 bin_str(b, b->buffers[fault->what].name), v[2]);
+		snprintf(what, sizeof what, "the size of the buffer %s is %" PRId64, buffer_name(b, op, fault), v[2]);
+	else if (err == -ERR_BOUNDS && op == BIN_FITS)
+		snprintf(what, sizeof what, "the buffer %s has %" PRId64 " elements, but is given %" PRId64,
+			 buffer_name(b, op, fault), v[2], v[1]);
 	else if (err == -ERR_BOUNDS)
 		snprintf(what, sizeof what,
 			 "[%" PRId64 " +: %" PRId64 "] is outside of the buffer %s, which has %" PRId64 " elements",
-			 v[0],
-			 v[1], bin_str(b, b->buffers[fault->what].name), v[2]);
+			 v[0], v[1], buffer_name(b, op, fault), v[2]);
 	else if (err == -ERR_FUEL)
 		snprintf(what, sizeof what, "the schedule takes too many steps");
 	else

@@ -16,19 +16,14 @@
 
 void gen_range(struct gen *g, const struct goal_range *range, bool write, struct bin_tmpl *t, unsigned k, uint16_t *len)
 {
-	enum goal_mode mode = GOAL_INOUT;
-	int buf = gen_find_buffer(g, range->name, &mode);
+	const struct gen_buffer *buf = gen_find_buffer(g, range, write);
 
 	*len = 0;
-	if (buf < 0) {
-		gen_error(g, range->loc, "name", "there is no buffer %s", range->name);
+	if (!buf)
 		return;
-	}
-	if (write && mode == GOAL_IN)
-		gen_error(g, range->loc, "bounds", "the buffer %s is only read", range->name);
-	t->buf[k] = (uint16_t)buf;
+	t->buf[k] = g->scope->up ? buf->window : buf->buf;
 	t->off[k] = BIN_NOREG;
-	*len = g->bufreg[buf];
+	*len = buf->size;
 	if (range->off) {
 		t->off[k] = gen_expr(g, range->off, GEN_ANY);
 		*len = range->len ? gen_expr(g, range->len, GEN_ANY) : gen_num(g, 1, GEN_ANY);
@@ -47,6 +42,20 @@ static void gen_again(struct gen *g, const struct goal_range *again, const struc
 	gen_emit_imm(g, BIN_ASSERT, same, gen_string(g, "the range that is written is not the one that is reduced"));
 	gen_emit_abc(g, BIN_EQ, same, t->len, len);
 	gen_emit_imm(g, BIN_ASSERT, same, gen_string(g, "the range that is written is not the one that is reduced"));
+}
+
+/* In a call, peers are those of the caller, and tags are added to. */
+static void gen_message(struct gen *g, struct bin_tmpl *t)
+{
+	uint16_t tag = g->scope->tag;
+
+	t->peer = gen_peer(g, t->peer);
+	if (tag != BIN_NOREG && t->tag != BIN_NOREG) {
+		tag = gen_reg(g);
+		gen_emit_abc(g, BIN_ADD, tag, t->tag, g->scope->tag);
+	}
+	if (tag != BIN_NOREG)
+		t->tag = tag;
 }
 
 static void gen_op(struct gen *g, const struct goal_stmt *s)
@@ -76,12 +85,15 @@ static void gen_op(struct gen *g, const struct goal_stmt *s)
 		t.len = gen_expr(g, s->expr, GEN_ANY);
 	for (unsigned c = 0; c < GOAL_NCLAUSES; c++)
 		*fields[c] = s->clause[c] ? gen_expr(g, s->clause[c], GEN_ANY) : BIN_NOREG;
+	if (g->scope->up && operands[0] == 'P')
+		gen_message(g, &t);
 	if (s->label)
-		gen_labelref(g, s->label, true, &t.label, t.index);
+		gen_label(g, s->label, &t.label, t.index);
+	t.instance = g->scope->instance;
 	g->at = s->loc;
 	if (VEC_PUSH(&g->im->tmpls, t))
 		gen_no_memory(g);
-	gen_emit_imm(g, BIN_EMIT, 0, (int64_t)g->im->tmpls.n - 1);
+	gen_emit_imm(g, g->scope->up ? BIN_EMITIN : BIN_EMIT, 0, (int64_t)g->im->tmpls.n - 1);
 }
 
 static void gen_let(struct gen *g, const struct goal_stmt *s)
@@ -89,7 +101,7 @@ static void gen_let(struct gen *g, const struct goal_stmt *s)
 	struct gen_var *v = gen_find_var(g, s->name);
 	unsigned index;
 
-	if (gen_find_param(g, s->name, &index) || (v && (v->reg < 3 || (g->inplace && v->reg == g->is_inplace)))) {
+	if (gen_find_param(g->scope, s->name, &index) || (v && v->given)) {
 		gen_error(g, s->loc, "name", "%s is given and cannot be changed", s->name);
 		return;
 	}
@@ -97,7 +109,7 @@ static void gen_let(struct gen *g, const struct goal_stmt *s)
 		uint16_t r = gen_reg(g);
 
 		gen_into(g, s->expr, r);
-		gen_add_var(g, s->name, r);
+		gen_add_var(g, s->name, r, false);
 		g->top = r + 1u;
 		return;
 	}
@@ -139,7 +151,7 @@ static void gen_for(struct gen *g, const struct goal_stmt *s)
 		by = gen_num(g, 1, GEN_ANY);
 	}
 	test = gen_emit_imm(g, BIN_JMP, 0, 0);
-	gen_add_var(g, s->name, var);
+	gen_add_var(g, s->name, var, false);
 	top = (uint32_t)g->im->code.n;
 	if (var != k)
 		gen_emit_abc(g, BIN_MOV, var, k, 0);
@@ -155,7 +167,7 @@ static void gen_for(struct gen *g, const struct goal_stmt *s)
 static void gen_stmt(struct gen *g, const struct goal_stmt *s)
 {
 	g->at = s->loc;
-	if (g->result ? s->kind == GOAL_S_OP || s->kind == GOAL_S_DEP : s->kind == GOAL_S_GETS) {
+	if (g->result ? s->kind == GOAL_S_OP || s->kind == GOAL_S_CALL || s->kind == GOAL_S_DEP : s->kind == GOAL_S_GETS) {
 		gen_error(g, s->loc, "syntax", "%s", g->result ? "a result has no ops" : "\"gets\" belongs into the result");
 		return;
 	}
@@ -165,6 +177,9 @@ static void gen_stmt(struct gen *g, const struct goal_stmt *s)
 		break;
 	case GOAL_S_OP:
 		gen_op(g, s);
+		break;
+	case GOAL_S_CALL:
+		gen_call(g, s);
 		break;
 	case GOAL_S_DEP:
 		gen_dep(g, s);
@@ -186,11 +201,18 @@ static void gen_stmt(struct gen *g, const struct goal_stmt *s)
 	}
 }
 
+/* What calls add to the nesting of their callers. */
+#define DEEPEST 2000u
+
 void gen_block_of(struct gen *g, const struct goal_stmt *s)
 {
 	size_t vars = g->vars.n;
 	unsigned top = g->top;
 
+	if (++g->depth > DEEPEST && s) {
+		gen_error(g, s->loc, "syntax", "%s", "the text is nested too deeply");
+		s = NULL;
+	}
 	for (; s; s = s->next) {
 		size_t before = g->vars.n;
 		unsigned low = g->top;
@@ -201,6 +223,7 @@ void gen_block_of(struct gen *g, const struct goal_stmt *s)
 	}
 	g->vars.n = vars;
 	g->top = top;
+	g->depth--;
 }
 
 /* ---- declarations ---- */
@@ -209,12 +232,12 @@ static void gen_params(struct gen *g)
 {
 	unsigned index = 0, first = 0;
 
-	for (const struct goal_param *p = g->s->params; p; p = p->next, index++) {
+	for (const struct goal_param *p = g->scope->s->params; p; p = p->next, index++) {
 		struct bin_param out = { .name = gen_string(g, p->name),
 					 .scope = (uint8_t)p->scope,
 					 .vector = p->length != NULL };
 
-		gen_find_param(g, p->name, &first);
+		gen_find_param(g->scope, p->name, &first);
 		if (first != index || !strcmp(p->name, "count") || gen_find_var(g, p->name))
 			gen_error(g, p->loc, "name", "%s is declared twice", p->name);
 		if (p->value) {
@@ -238,49 +261,32 @@ static void gen_params(struct gen *g)
 	}
 }
 
-static void gen_buffers(struct gen *g)
+void gen_check_params(struct gen *g)
 {
-	unsigned index = 0;
-	enum goal_mode mode;
-
-	for (const struct goal_buffer *b = g->s->buffers; b; b = b->next, index++) {
-		struct bin_buffer out = { .name = gen_string(g, b->name), .mode = (uint8_t)b->mode };
-
-		if (gen_find_buffer(g, b->name, &mode) != (int)index)
-			gen_error(g, b->loc, "name", "the buffer %s is declared twice", b->name);
-		if (VEC_PUSH(&g->im->buffers, out))
-			gen_no_memory(g);
-	}
-}
-
-/* Checks the lengths of vectors and evaluates the sizes of buffers, once, before the body. */
-static void gen_prologue(struct gen *g)
-{
+	const struct gen_var *root = gen_find_var(g, "root");
 	unsigned index = 0;
 
-	if (g->im->meta.root != BIN_NONE) {
-		uint16_t root = gen_reg(g), ok = gen_reg(g);
+	if (root && gen_find_param(g->scope, "root", &index)) {
+		uint16_t ok = gen_reg(g), reg = root->reg;
 
-		gen_emit(g, (struct bin_word){ .op = BIN_PARAM, .a = root, .b = (uint16_t)g->im->meta.root });
-		gen_emit_abc(g, BIN_LT, ok, root, 1);
+		gen_emit_abc(g, BIN_LT, ok, reg, g->scope->size);
 		gen_emit_imm(g, BIN_ASSERT, ok, gen_string(g, "the root is out of range"));
-		gen_emit_abc(g, BIN_LE, ok, gen_num(g, 0, GEN_ANY), root);
+		gen_emit_abc(g, BIN_LE, ok, gen_num(g, 0, GEN_ANY), reg);
 		gen_emit_imm(g, BIN_ASSERT, ok, gen_string(g, "the root is out of range"));
 		g->top--;
-		gen_add_var(g, "root", root);
 	}
-	gen_inplace_value(g);
-	for (const struct goal_param *p = g->s->params; p; p = p->next, index++) {
+	for (const struct goal_param *p = g->scope->s->params; p; p = p->next) {
 		uint16_t len, want, same;
 		char text[128];
+		int vector = gen_vector(g->scope, p->name);
 
 		/* Only its root knows a rootonly vector. */
-		if (!p->length || p->scope == GOAL_ROOTONLY)
+		if (vector < 0 || p->scope == GOAL_ROOTONLY)
 			continue;
 		g->at = p->loc;
 		len = gen_reg(g);
 		same = gen_reg(g);
-		gen_emit(g, (struct bin_word){ .op = BIN_VECLEN, .a = len, .b = (uint16_t)index });
+		gen_emit(g, (struct bin_word){ .op = BIN_VECLEN, .a = len, .b = (uint16_t)vector });
 		want = gen_expr(g, p->length, GEN_ANY);
 		gen_emit_abc(g, BIN_EQ, same, len, want);
 		snprintf(text, sizeof text, "the vector %.64s has the wrong length", p->name);
@@ -288,11 +294,44 @@ static void gen_prologue(struct gen *g)
 			gen_no_memory(g);
 		g->top = len;
 	}
-	index = 0;
-	for (const struct goal_buffer *b = g->s->buffers; b; b = b->next, index++) {
+}
+
+/* The rows come first: parameters and buffers are the same in all programs of a binary. */
+static void gen_buffers(struct gen *g)
+{
+	const struct goal_schedule *s = g->scope->s;
+
+	for (const struct goal_buffer *b = s->buffers; b; b = b->next) {
+		struct bin_buffer row = { .name = gen_string(g, b->name), .mode = (uint8_t)b->mode };
+
+		for (const struct goal_buffer *other = s->buffers; other != b; other = other->next)
+			if (!strcmp(b->name, other->name)) {
+				gen_error(g, b->loc, "name", "the buffer %s is declared twice", b->name);
+				break;
+			}
+		if (VEC_PUSH(&g->im->buffers, row))
+			gen_no_memory(g);
+	}
+}
+
+/* Checks parameters and evaluates the sizes of buffers, once, before the body. */
+static void gen_prologue(struct gen *g)
+{
+	struct gen_buffer *out = g->scope->buffers;
+	uint16_t n = 0;
+
+	if (g->im->meta.root != BIN_NONE) {
+		uint16_t root = gen_reg(g);
+
+		gen_emit(g, (struct bin_word){ .op = BIN_PARAM, .a = root, .b = (uint16_t)g->im->meta.root });
+		gen_add_var(g, "root", root, true);
+	}
+	gen_inplace_value(g);
+	gen_check_params(g);
+	for (const struct goal_buffer *b = g->scope->s->buffers; b; b = b->next, out++, n++) {
 		g->at = b->loc;
-		g->bufreg[index] = gen_kept(g, b->length, NULL);
-		gen_emit_abc(g, BIN_BUFSIZE, index, g->bufreg[index], 0);
+		*out = (struct gen_buffer){ n, BIN_NOREG, gen_kept(g, b->length, NULL), GEN_NO_WINDOW };
+		gen_emit_abc(g, BIN_BUFSIZE, n, out->size, 0);
 	}
 	gen_inplace_range(g);
 }
@@ -306,12 +345,14 @@ static uint32_t gen_code(struct gen *g, const struct goal_stmt *body)
 	g->nconsts = 0;
 	g->top = GEN_FIRST_VAR;
 	gen_prologue(g);
+	if (g->several)
+		g->hidden_size = gen_reg(g);
 	gen_block_of(g, body);
 	gen_inplace_ops(g);
 	gen_emit_abc(g, BIN_END, 0, 0, 0);
 	/* The program begins with what stands at its end: by now it is known which constants there are. */
 	gen_jump_here(g, entry);
-	g->at = g->s->loc;
+	g->at = g->scope->s->loc;
 	for (unsigned i = 0; i < g->nconsts; i++)
 		gen_load_num(g, g->constant[i], (uint16_t)(GEN_FIRST_CONST + i));
 	gen_emit_imm(g, BIN_JMP, 0, start);
@@ -320,20 +361,44 @@ static uint32_t gen_code(struct gen *g, const struct goal_stmt *body)
 	return entry;
 }
 
-static __attribute__((noinline)) void gen_schedule(struct gen *g)
+static size_t count_buffers(const struct goal_schedule *s)
 {
-	const struct goal_schedule *s = g->s;
+	size_t n = 0;
+
+	for (const struct goal_buffer *b = s->buffers; b; b = b->next)
+		n++;
+	return n;
+}
+
+/* One schedule, that nobody calls, to a program in an empty image. */
+static __attribute__((noinline)) void gen_schedule(struct gen *g, const struct goal_schedule *s)
+{
+	struct gen_scope scope = { .s = s,
+				   .buffers = gen_alloc(g, (count_buffers(s) + 1) * sizeof *scope.buffers),
+				   .end = SIZE_MAX,
+				   .source = s->loc.file,
+				   .rank = 0,
+				   .size = 1,
+				   .count = 2,
+				   .tag = BIN_NOREG };
 	struct ir_image *im = g->im;
 
+	g->scope = &scope;
+	g->vars.n = 0;
+	g->most = GEN_FIRST_VAR;
+	g->at = s->loc;
+	g->hidden = BIN_NONE;
+	g->inplace = NULL;
+	g->result = false;
 	im->meta.flags = BIN_F_PARAMETRIC | (s->commutative ? BIN_F_COMMUTATIVE : 0);
 	im->meta.name = gen_string(g, s->name);
 	im->meta.implements = gen_string(g, s->implements ? s->implements : "");
-	gen_add_var(g, s->rank, 0);
+	gen_add_var(g, s->rank, 0, true);
 	if (!strcmp(s->rank, s->size))
 		gen_error(g, s->rank_loc, "name", "rank and size have the same name %s", s->rank);
-	gen_add_var(g, s->size, 1);
-	gen_add_var(g, "count", 2);
-	gen_collect_labels(g, s->body, false);
+	gen_add_var(g, s->size, 1, true);
+	gen_add_var(g, "count", 2, true);
+	scope.labels = gen_labels_of(g, s);
 	gen_params(g);
 	gen_inplace_param(g);
 	gen_buffers(g);
@@ -345,26 +410,55 @@ static __attribute__((noinline)) void gen_schedule(struct gen *g)
 		im->meta.result = gen_code(g, s->result);
 	}
 	im->meta.nregs = g->most;
-	im->meta.nlabels = (uint32_t)g->labels.n;
+	im->meta.nlabels = scope.labels->n;
+	g->scope = NULL;
 }
 
-int lower_program(struct goal_diags *d, const struct goal_schedule *s, struct ir_image *im)
+/* 0 or -ERR_NOMEM. */
+static int try_schedule(struct gen *g, const struct goal_schedule *s)
 {
-	struct gen g = { .d = d, .s = s, .im = im, .top = GEN_FIRST_VAR, .most = GEN_FIRST_VAR, .at = s->loc };
-	size_t nbuf = 1;
-	volatile int err = 0;
-
-	for (const struct goal_buffer *b = s->buffers; b; b = b->next)
-		nbuf++;
-	g.bufreg = mem_calloc(nbuf, sizeof *g.bufreg);
-	if (!g.bufreg)
+	if (setjmp(g->nomem))
 		return -ERR_NOMEM;
-	if (setjmp(g.nomem))
-		err = -ERR_NOMEM;
-	else
-		gen_schedule(&g);
+	gen_schedule(g, s);
+	return 0;
+}
+
+/* Each schedule by itself, so that what is wrong with one is said once, and also when nobody calls it. */
+static int check_all(struct gen *g, const struct goal_text *texts)
+{
+	struct ir_image *im = g->im, each;
+	int err = 0;
+
+	for (const struct goal_text *t = texts; t; t = t->next)
+		for (const struct goal_schedule *s = t->schedules; s && !err; s = s->next) {
+			for (const struct goal_schedule *o = t->schedules; o != s; o = o->next)
+				if (!strcmp(o->name, s->name))
+					goal_diag(g->d, GOAL_ERROR, s->loc, "name", "the schedule %s is declared twice",
+						  s->name);
+			err = ir_image_init(&each);
+			g->im = &each;
+			err = err ? err : try_schedule(g, s);
+			ir_image_fini(&each);
+		}
+	g->im = im;
+	return err;
+}
+
+int lower_program(struct goal_diags *d, const struct goal_text *texts, const struct goal_schedule *s,
+		  struct ir_image *im)
+{
+	unsigned errors = goal_diags_errors(d);
+	struct gen g = { .d = d, .im = im, .several = texts->next || texts->schedules->next };
+	int err = 0;
+
+	if (g.several) {
+		g.interface = true;
+		err = check_all(&g, texts);
+		g.interface = false;
+	}
+	if (!err && goal_diags_errors(d) == errors)
+		err = try_schedule(&g, s);
 	VEC_FREE(&g.vars);
-	VEC_FREE(&g.labels);
-	free(g.bufreg);
+	arena_fini(&g.arena);
 	return err;
 }

@@ -354,16 +354,16 @@ int print_json(const struct bin *b, const struct ir_graph *g, char **out)
 /* ---- dump ---- */
 
 /* The ranges of an op in the words of the language; part adds one of them. */
-static void dump_ranges(struct text *t, const struct bin *b, unsigned kind, const uint16_t *buf,
+static void dump_ranges(struct text *t, const char *const name[2], unsigned kind,
 			void (*part)(struct text *t, const void *op, unsigned k), const void *op)
 {
 	if (kind == BIN_OP_REDUCE_WITH) {
-		text_add(t, " %s", bin_str(b, b->buffers[buf[1]].name));
+		text_add(t, " %s", name[1]);
 		part(t, op, 1);
 		text_add(t, " with");
 	}
 	for (unsigned k = 0; k < bin_nranges(kind); k++) {
-		text_add(t, "%s %s", k ? " into" : "", bin_str(b, b->buffers[buf[k]].name));
+		text_add(t, "%s %s", k ? " into" : "", name[k]);
 		part(t, op, k);
 	}
 }
@@ -385,9 +385,12 @@ static void op_range(struct text *t, const void *op, unsigned k)
 	text_add(t, "[%" PRIu64 " +: %" PRIu64 "]", o->off[k], o->len);
 }
 
-static void dump_label(struct text *t, uint32_t label, const uint16_t *index)
+static void dump_label(struct text *t, uint32_t label, uint16_t instance, const uint16_t *index)
 {
-	text_add(t, " label %u", label);
+	text_add(t, " label ");
+	if (instance)
+		text_add(t, "r%u + ", instance);
+	text_add(t, "%u", label);
 	if (index[0] != BIN_NOREG)
 		text_add(t, "[r%u", index[0]);
 	if (index[1] != BIN_NOREG)
@@ -396,12 +399,14 @@ static void dump_label(struct text *t, uint32_t label, const uint16_t *index)
 		text_add(t, "]");
 }
 
-static void dump_tmpl(struct text *t, const struct bin *b, const struct bin_tmpl *p)
+static void dump_tmpl(struct text *t, const struct bin *b, const struct bin_tmpl *p, bool in_call)
 {
 	const struct {
 		const char *word;
 		uint16_t reg;
 	} fields[] = { { "peer", p->peer }, { "tag", p->tag }, { "level", p->level }, { "cpu", p->cpu }, { "nic", p->nic } };
+
+	const char *name[2] = { "", "" };
 
 	if (p->kind == BIN_OP_GETS) { /* as is the instruction's word */
 		text_add(t, " %s", bin_str(b, b->buffers[p->buf[0]].name));
@@ -411,8 +416,10 @@ static void dump_tmpl(struct text *t, const struct bin *b, const struct bin_tmpl
 		text_add(t, " of r%u", p->peer);
 		return;
 	}
+	for (unsigned k = 0; k < bin_nranges(p->kind); k++)
+		name[k] = bin_str(b, in_call ? b->windows[p->buf[k]].name : b->buffers[p->buf[k]].name);
 	text_add(t, " %s", ir_op_word(p->kind));
-	dump_ranges(t, b, p->kind, p->buf, tmpl_range, p);
+	dump_ranges(t, name, p->kind, tmpl_range, p);
 	if (p->kind == BIN_OP_CALC)
 		text_add(t, " r%u ns", p->len);
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
@@ -421,7 +428,24 @@ static void dump_tmpl(struct text *t, const struct bin *b, const struct bin_tmpl
 	if (p->exec)
 		text_add(t, " on %s", exec_names[p->exec]);
 	if (p->label != BIN_NONE)
-		dump_label(t, p->label, p->index);
+		dump_label(t, p->label, p->instance, p->index);
+}
+
+static void dump_dep(struct text *t, const struct bin_dep_tmpl *d)
+{
+	dump_label(t, d->op, d->op_instance, d->op_index);
+	text_add(t, d->start ? " irequires" : " requires");
+	dump_label(t, d->on, d->on_instance, d->on_index);
+}
+
+static void dump_window(struct text *t, const struct bin *b, const struct bin_window *w)
+{
+	text_add(t, " %s = %s[", bin_str(b, w->name), bin_str(b, b->buffers[w->buf].name));
+	if (w->base != BIN_NOREG)
+		text_add(t, "r%u", w->base);
+	else
+		text_add(t, "0");
+	text_add(t, " +: r%u]", w->size);
 }
 
 static void dump_word(struct text *t, const struct bin *b, uint32_t pc)
@@ -461,12 +485,19 @@ static void dump_word(struct text *t, const struct bin *b, uint32_t pc)
 			text_add(t, " \"%s\"", bin_str(b, (uint32_t)w->imm));
 			break;
 		case 't':
-			dump_tmpl(t, b, &b->tmpls[w->imm]);
+		case 'T':
+			dump_tmpl(t, b, &b->tmpls[w->imm], *f == 'T');
 			break;
 		case 'd':
-			dump_label(t, b->deps[w->imm].op, b->deps[w->imm].op_index);
-			text_add(t, b->deps[w->imm].start ? " irequires" : " requires");
-			dump_label(t, b->deps[w->imm].on, b->deps[w->imm].on_index);
+		case 'D':
+			dump_dep(t, &b->deps[w->imm]);
+			break;
+		case 'k':
+			if (b->calls[w->imm].label != BIN_NONE)
+				dump_label(t, b->calls[w->imm].label, b->calls[w->imm].instance, b->calls[w->imm].index);
+			break;
+		case 'w':
+			dump_window(t, b, &b->windows[w->c]);
 			break;
 		default: /* i, j */
 			text_add(t, " %d", w->imm);
@@ -483,7 +514,11 @@ static void dump_rank(struct text *t, const struct bin *b, const struct ir_rank 
 		const struct bin_op *o = &rank->ops[i];
 
 		text_add(t, "%5u  waits %u  %s", i, rank->dep_at[i + 1] - rank->dep_at[i], ir_op_word(o->kind));
-		dump_ranges(t, b, o->kind, o->buf, op_range, o);
+		const char *name[2] = { "", "" };
+
+		for (unsigned k = 0; k < bin_nranges(o->kind); k++)
+			name[k] = bin_str(b, b->buffers[o->buf[k]].name);
+		dump_ranges(t, name, o->kind, op_range, o);
 		if (o->kind == BIN_OP_CALC)
 			text_add(t, " %" PRIu64 " ns", o->len);
 		if (bin_operands(o->kind)[0] == 'P') {

@@ -72,11 +72,12 @@ struct goal_expr {
 	struct goal_expr *next; /* in an argument list */
 };
 
-/* name, name[i] or name[i, j] */
+/* name, name[i] or name[i, j]; with "." and the same again, a label inside of a call */
 struct goal_labelref {
 	const char *name;
 	struct goal_loc loc;
 	struct goal_expr *index[2];
+	struct goal_labelref *inside;
 	struct goal_labelref *next;
 };
 
@@ -85,11 +86,30 @@ struct goal_range {
 	const char *name;
 	struct goal_loc loc;
 	struct goal_expr *off, *len; /* NULL: from 0; all, or one element when off is given */
+	struct goal_range *next; /* of a call */
+};
+
+/* name = expr, in a call */
+struct goal_named {
+	struct goal_named *next;
+	const char *name;
+	struct goal_loc loc;
+	struct goal_expr *expr;
+};
+
+/* call name(ranges, args) as rank of size at peer -> at tag tag; what is left out is NULL */
+struct goal_call {
+	const char *name;
+	struct goal_loc loc;
+	struct goal_range *ranges;
+	struct goal_named *args;
+	struct goal_expr *rank, *size, *at, *tag;
+	const char *peer;
 };
 
 enum goal_clause { GOAL_C_PEER, GOAL_C_TAG, GOAL_C_LEVEL, GOAL_C_CPU, GOAL_C_NIC, GOAL_NCLAUSES };
 
-enum goal_stmt_kind { GOAL_S_OP, GOAL_S_DEP, GOAL_S_LET, GOAL_S_IF, GOAL_S_FOR, GOAL_S_ASSERT, GOAL_S_GETS };
+enum goal_stmt_kind { GOAL_S_OP, GOAL_S_CALL, GOAL_S_DEP, GOAL_S_LET, GOAL_S_IF, GOAL_S_FOR, GOAL_S_ASSERT, GOAL_S_GETS };
 
 struct goal_stmt {
 	enum goal_stmt_kind kind;
@@ -97,11 +117,13 @@ struct goal_stmt {
 	struct goal_stmt *next;
 	/* GOAL_S_OP */
 	enum goal_kind op;
-	struct goal_labelref *label; /* of an op, or the left side of a dependency */
+	struct goal_labelref *label; /* of an op or call, or the left side of a dependency */
 	struct goal_range *range[2];
 	struct goal_range *again; /* the second b of "reduce b with a into b" */
 	struct goal_expr *clause[GOAL_NCLAUSES];
 	const char *exec; /* "app", "comm", "nic" or NULL */
+	/* GOAL_S_CALL */
+	struct goal_call *call;
 	/* GOAL_S_DEP */
 	struct goal_labelref *on;
 	bool start;
@@ -137,7 +159,8 @@ struct goal_buffer {
 };
 
 struct goal_schedule {
-	struct arena arena;
+	struct goal_schedule *next; /* of the text */
+	const struct goal_text *text;
 	const char *name, *implements; /* implements may be NULL */
 	bool commutative;
 	struct goal_loc loc;
@@ -150,6 +173,25 @@ struct goal_schedule {
 	struct goal_stmt *body;
 };
 
+/* import "path" */
+struct goal_import {
+	struct goal_import *next;
+	const char *path;
+	struct goal_loc loc;
+	struct goal_text *text;
+};
+
+/* A file of parametric GOAL. */
+struct goal_text {
+	struct goal_text *next; /* first the text that is compiled, then what is imported */
+	struct arena arena;
+	struct goal_import *imports;
+	struct goal_schedule *schedules;
+	struct goal_schedule *last; /* the one that the file is about */
+	bool open; /* it is being read: who imports it now closes a cycle */
+	uint64_t id[2]; /* device and number of the file */
+};
+
 /* ---- parsing ---- */
 
 /* Whether a text is in the plain dialect: its first word is num_ranks (or rank with a number). */
@@ -159,8 +201,10 @@ bool goal_text_is_plain(const struct file *f);
  * be read to its end (with or without diagnostics), or -ERR_NOMEM, -ERR_SYS or what the sink returned. */
 int goal_parse_plain(struct goal_diags *d, unsigned file, const struct goal_plain_sink *sink);
 
-/* Returns an owned tree in *out, or NULL there when there were errors. */
-int goal_parse_parametric(struct goal_diags *d, unsigned file, struct goal_schedule **out);
-void goal_schedule_free(struct goal_schedule *s);
+/* Returns the owned text, and all that it imports, in *out, or NULL there when there were errors. */
+int goal_parse_parametric(struct goal_diags *d, unsigned file, struct goal_text **out);
+void goal_text_free(struct goal_text *t);
+/* One file, without what it imports. */
+int goal_parse_text(struct goal_diags *d, unsigned file, struct goal_text *t);
 
 #endif

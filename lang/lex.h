@@ -34,7 +34,10 @@ struct goal_lex {
 	char *ahead; /* GOAL_AHEAD bytes; what is at from ... to has been read, but not given to the lexer */
 	size_t from, to;
 	/* parametric */
-	struct goal_schedule *schedule;
+	struct goal_text *text;
+	struct goal_schedule *schedule; /* being read */
+	struct goal_call *call;
+	bool calls; /* the statement is a call, which has keywords of its own */
 	bool operand; /* the next word is an operand, hence a name */
 	int depth, ternary;
 	bool joins; /* an else follows, on this line or another */

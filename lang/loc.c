@@ -16,7 +16,9 @@
 
 struct source {
 	char *name;
-	struct file file; /* borrowed; nothing to quote if it is empty */
+	struct file file; /* nothing to quote if it is empty */
+	bool owned; /* else the file is borrowed */
+	struct goal_loc from; /* of a call: line 0 for a source of its own */
 	/* Where some line starts. Messages come mostly in the order of the text. */
 	uint32_t line;
 	uint64_t off;
@@ -43,8 +45,14 @@ void goal_diags_free(struct goal_diags *d)
 {
 	if (!d)
 		return;
-	for (size_t i = 0; i < d->sources.n; i++)
-		free(d->sources.at[i].name);
+	for (size_t i = 0; i < d->sources.n; i++) {
+		struct source *s = &d->sources.at[i];
+
+		if (s->owned)
+			file_close(&s->file);
+		if (!s->from.line)
+			free(s->name);
+	}
 	VEC_FREE(&d->sources);
 	VEC_FREE(&d->text);
 	free(d);
@@ -62,11 +70,38 @@ int goal_diags_file(struct goal_diags *d, const char *name, const struct file *f
 	if (!copy)
 		return -ERR_NOMEM;
 	strcpy(copy, name);
-	if (VEC_PUSH(&d->sources, (struct source){ copy, *f, 1, 0 })) {
+	if (VEC_PUSH(&d->sources, (struct source){ .name = copy, .file = *f, .line = 1 })) {
 		free(copy);
 		return -ERR_NOMEM;
 	}
 	return (int)d->sources.n - 1;
+}
+
+int goal_diags_take(struct goal_diags *d, const char *name, struct file *f)
+{
+	int at = goal_diags_file(d, name, f);
+
+	if (at < 0)
+		file_close(f);
+	else
+		d->sources.at[at].owned = true;
+	return at;
+}
+
+unsigned goal_diags_called(struct goal_diags *d, unsigned file, struct goal_loc from)
+{
+	struct source s = d->sources.at[file];
+
+	s.owned = false;
+	s.from = from;
+	if (d->sources.n > UINT16_MAX || VEC_PUSH(&d->sources, s))
+		return file;
+	return (unsigned)d->sources.n - 1;
+}
+
+bool goal_diags_on_disk(const struct goal_diags *d, unsigned file)
+{
+	return d->sources.at[file].file.fd >= 0;
 }
 
 ssize_t goal_diags_read(const struct goal_diags *d, unsigned file, uint64_t off, void *buf, size_t max)
@@ -184,6 +219,13 @@ void goal_diag(struct goal_diags *d, enum goal_severity s, struct goal_loc at, c
 	put(d, "\n", 1);
 	if (at.line && at.file < d->sources.n)
 		put_line(d, &d->sources.at[at.file], at);
+	while (at.file < d->sources.n && d->sources.at[at.file].from.line) {
+		at = d->sources.at[at.file].from;
+		n = snprintf(buf, sizeof buf, "%s:%u:%u: note: called from here\n", goal_diags_name(d, at.file),
+			     at.line, at.col);
+		put(d, buf, n < (int)sizeof buf ? (size_t)n : sizeof buf - 1);
+		put_line(d, &d->sources.at[at.file], at);
+	}
 }
 
 unsigned goal_diags_errors(const struct goal_diags *d)

@@ -30,10 +30,17 @@ void goal_diags_free(struct goal_diags *d);
 int goal_diags_source(struct goal_diags *d, const char *name, const char *text, size_t len);
 /* The same for what is read piece by piece; f is borrowed. */
 int goal_diags_file(struct goal_diags *d, const char *name, const struct file *f);
+/* The same for a file that d closes, also when this fails. */
+int goal_diags_take(struct goal_diags *d, const char *name, struct file *f);
+/* A source once more, for what a place of the text makes of it there: messages that point into it also name that
+ * place. The source itself when there are too many. */
+unsigned goal_diags_called(struct goal_diags *d, unsigned file, struct goal_loc from);
 /* Copies up to max bytes of a source from offset off on; how many, 0 at the end, or -ERR_SYS with errno. */
 ssize_t goal_diags_read(const struct goal_diags *d, unsigned file, uint64_t off, void *buf, size_t max);
 size_t goal_diags_len(const struct goal_diags *d, unsigned file);
 const char *goal_diags_name(const struct goal_diags *d, unsigned file);
+/* Whether it is a file whose name says where it is. */
+bool goal_diags_on_disk(const struct goal_diags *d, unsigned file);
 
 /* Adds "file:line:col: error: …" with the line and a caret. tag, when not NULL, is the name of the
  * check and stands in brackets behind the message. */

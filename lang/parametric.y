@@ -38,13 +38,15 @@ static void clause(struct goal_lex *x, struct goal_stmt *s, enum goal_clause c, 
 		   struct goal_loc at);
 static enum goal_mode mode(struct goal_lex *x, const char *word, struct goal_loc at);
 static enum goal_scope scope(struct goal_lex *x, const char *word, struct goal_loc at);
+static void begin(struct goal_lex *x, struct goal_loc at);
+static void import(struct goal_lex *x, const char *path, struct goal_loc at);
 static void once(struct goal_lex *x, bool again, const char *what, struct goal_loc at);
 static void add_buffer(struct goal_lex *x, struct goal_buffer *b);
 
 /* A zeroed node of the arena; running out of memory ends the parse. */
 #define NEW(type, ...)                                                           \
 	__extension__({                                                          \
-		type *new_ = arena_alloc(&x->schedule->arena, sizeof(type));     \
+		type *new_ = arena_alloc(&x->text->arena, sizeof(type));         \
 		if (!new_)                                                       \
 			longjmp(x->fatal, 1);                                    \
 		*new_ = (type){ __VA_ARGS__ };                                   \
@@ -64,6 +66,7 @@ static void add_buffer(struct goal_lex *x, struct goal_buffer *b);
 	struct { struct goal_stmt *first, **last; } list;
 	struct goal_param *param;
 }
+%token T_IMPORT "import" T_CALL "call" T_AS "as" T_AT "at" T_SIZE "an \"of\"" T_ARROW "->"
 %token T_SCHEDULE "schedule" T_IMPLEMENTS "implements" T_COMMUTATIVE "commutative" T_BUFFER "buffer" T_INPLACE "inplace"
 %token T_RESULT "result" T_GETS "gets" T_RANK "rank" T_OF "of"
 %token T_IF "if" T_ELSE "else" T_FOR "for" T_TO "to" T_DOWNTO "downto" T_BY "by" T_ASSERT "assert"
@@ -77,9 +80,9 @@ static void add_buffer(struct goal_lex *x, struct goal_buffer *b);
 %token YYEOF 0 "the end of the file"
 
 %type <expr> expr args length default when
-%type <label> label labels
+%type <label> label place places
 %type <range> range
-%type <stmt> stmt op block else_part
+%type <stmt> stmt op call block else_part
 %type <list> stmts
 %type <param> param param_list
 
@@ -97,15 +100,20 @@ static void add_buffer(struct goal_lex *x, struct goal_buffer *b);
 %right '^'
 %nonassoc T_OF
 %%
-file:	nls head decls body nls
+file:	nls imports schedules
+	;
+imports: %empty
+	| imports T_IMPORT T_STRING T_NL nls { import(x, $3, @3); }
+	;
+schedules: schedule nls
+	| schedules schedule nls
+	;
+schedule: head decls body
 	;
 nls:	%empty
 	| nls T_NL
 	;
-head:	T_SCHEDULE T_IDENT params implements commutative T_NL {
-		x->schedule->name = $2;
-		x->schedule->loc = @2;
-	}
+head:	T_SCHEDULE T_IDENT { begin(x, @2); x->schedule->name = $2; } params implements commutative T_NL
 	;
 params:	%empty
 	| '(' ')'
@@ -237,8 +245,10 @@ stmt:	%empty { $$ = NULL; }
 	}
 	| op { $$ = $1; }
 	| label ':' op { $$ = $3; $$->label = $1; $$->loc = @1; }
-	| label T_REQUIRES labels { $$ = stmt(x, GOAL_S_DEP, @1); $$->label = $1; $$->on = $3; }
-	| label T_IREQUIRES labels {
+	| call { $$ = $1; }
+	| label ':' call { $$ = $3; $$->label = $1; }
+	| place T_REQUIRES places { $$ = stmt(x, GOAL_S_DEP, @1); $$->label = $1; $$->on = $3; }
+	| place T_IREQUIRES places {
 		$$ = stmt(x, GOAL_S_DEP, @1);
 		$$->label = $1;
 		$$->on = $3;
@@ -260,8 +270,53 @@ label:	T_IDENT { $$ = NEW(struct goal_labelref, .name = $1, .loc = @1); }
 		$$ = NEW(struct goal_labelref, .name = $1, .loc = @1, .index = { $3, $5 });
 	}
 	;
-labels:	label
-	| label ',' labels { $1->next = $3; $$ = $1; }
+place:	label
+	| label '.' place { $1->inside = $3; $$ = $1; }
+	;
+places:	place
+	| place ',' places { $1->next = $3; $$ = $1; }
+	;
+call:	T_CALL T_IDENT '(' {
+		x->call = NEW(struct goal_call, .name = $2, .loc = @2);
+		$<stmt>$ = stmt(x, GOAL_S_CALL, @1);
+		$<stmt>$->call = x->call;
+	} call_args ')' call_clauses { $$ = $<stmt>4; }
+	;
+call_args: %empty
+	| call_list
+	;
+call_list: call_arg
+	| call_list ',' call_arg
+	;
+call_arg: range {
+		struct goal_range **last = &x->call->ranges;
+
+		while (*last)
+			last = &(*last)->next;
+		*last = $1;
+		if (x->call->args)
+			goal_diag(x->diags, GOAL_ERROR, @1, "syntax",
+				  "buffers stand before the arguments with a name");
+	}
+	| T_IDENT '=' expr {
+		x->call->args = NEW(struct goal_named, .next = x->call->args, .name = $1, .loc = @1, .expr = $3);
+	}
+	;
+call_clauses: %empty
+	| call_clauses T_AS expr T_SIZE expr {
+		once(x, x->call->rank, "as", @2);
+		x->call->rank = $3;
+		x->call->size = $5;
+	}
+	| call_clauses T_AT T_IDENT T_ARROW expr {
+		once(x, x->call->at, "at", @2);
+		x->call->peer = $3;
+		x->call->at = $5;
+	}
+	| call_clauses T_TAG expr {
+		once(x, x->call->tag, "tag", @2);
+		x->call->tag = $3;
+	}
 	;
 range:	T_IDENT { $$ = NEW(struct goal_range, .name = $1, .loc = @1); }
 	| T_IDENT '[' expr ']' { $$ = NEW(struct goal_range, .name = $1, .loc = @1, .off = $3); }
@@ -380,8 +435,8 @@ static int yyreport_syntax_error(const yypcontext_t *c, void *scanner, struct go
 	if (operand) {
 		names[0] = "an expression";
 		n = 1;
-	} else if (n > 0 && kinds[0] == YYSYMBOL_T_SCHEDULE) { /* the start of a file of either dialect */
-		names[n++] = "num_ranks";
+	} else if (n > 0 && kinds[0] == YYSYMBOL_T_IMPORT && !x->text->imports) {
+		names[n++] = "num_ranks"; /* the start of a file of either dialect */
 	}
 	goal_lex_unexpected(x, *yypcontext_location(c), yysymbol_name(yypcontext_token(c)),
 			    goal_param_get_text(scanner), (size_t)goal_param_get_leng(scanner), names, n);
@@ -436,6 +491,28 @@ static struct goal_expr *call(struct goal_lex *x, struct goal_loc at, const char
 static struct goal_stmt *stmt(struct goal_lex *x, enum goal_stmt_kind kind, struct goal_loc at)
 {
 	return NEW(struct goal_stmt, .kind = kind, .loc = at);
+}
+
+/* A schedule begins, behind those that the text has. */
+static void begin(struct goal_lex *x, struct goal_loc at)
+{
+	struct goal_schedule *s = NEW(struct goal_schedule, .text = x->text, .loc = at);
+
+	if (x->text->last)
+		x->text->last->next = s;
+	else
+		x->text->schedules = s;
+	x->text->last = x->schedule = s;
+}
+
+static void import(struct goal_lex *x, const char *path, struct goal_loc at)
+{
+	struct goal_import **last = &x->text->imports;
+
+	while (*last)
+		last = &(*last)->next;
+	if (path) /* else the string is not closed */
+		*last = NEW(struct goal_import, .path = path, .loc = at);
 }
 
 static void once(struct goal_lex *x, bool again, const char *what, struct goal_loc at)

@@ -239,30 +239,9 @@ int goal_parse_plain(struct goal_diags *d, unsigned file, const struct goal_plai
 	return err;
 }
 
-int goal_parse_parametric(struct goal_diags *d, unsigned file, struct goal_schedule **out)
+int goal_parse_text(struct goal_diags *d, unsigned file, struct goal_text *t)
 {
-	struct goal_lex x = { .diags = d, .at = { 1, 1, (uint16_t)file } };
-	unsigned errors = goal_diags_errors(d);
-	int err;
+	struct goal_lex x = { .diags = d, .at = { 1, 1, (uint16_t)file }, .text = t };
 
-	*out = NULL;
-	x.schedule = mem_calloc(1, sizeof *x.schedule);
-	if (!x.schedule)
-		return -ERR_NOMEM;
-	err = run(&x, goal_param_lex_init_extra, goal_param_lex_destroy, goal_param_parse);
-	if (err || goal_diags_errors(d) != errors)
-		goal_schedule_free(x.schedule);
-	else
-		*out = x.schedule;
-	return err;
-}
-
-void goal_schedule_free(struct goal_schedule *s)
-{
-	if (!s)
-		return;
-	struct arena a = s->arena; /* the tree itself is not in it */
-
-	arena_fini(&a);
-	free(s);
+	return run(&x, goal_param_lex_init_extra, goal_param_lex_destroy, goal_param_parse);
 }
