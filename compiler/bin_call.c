@@ -170,7 +170,11 @@ int machine_inside(struct machine *m, const struct bin_call *c, int64_t *first)
 
 int machine_emit(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line)
 {
-	return emit_op(m, t, args, line, true);
+	int err = emit_op(m, t, args, line, true);
+
+	if (!err)
+		onto_itself(&m->sp->ops[m->sp->nops - 1]);
+	return err;
 }
 
 int machine_within(struct machine *m, const struct bin_word *w)

@@ -222,4 +222,14 @@ static inline __attribute__((always_inline)) int emit_op(struct machine *m, cons
 	return 0;
 }
 
+/* A copy of a range onto itself, as it is in place, does nothing. */
+static inline void onto_itself(struct bin_op *op)
+{
+	if (op->kind != BIN_OP_COPY || op->buf[0] != op->buf[1] || op->off[0] != op->off[1])
+		return;
+	op->kind = BIN_OP_NOP;
+	op->buf[0] = op->buf[1] = 0;
+	op->off[0] = op->off[1] = op->len = 0;
+}
+
 #endif

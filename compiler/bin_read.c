@@ -184,16 +184,6 @@ static int emit(struct machine *m, const struct bin_tmpl *t, const struct bin_ar
 	return emit_op(m, t, args, line, false);
 }
 
-/* A copy of a range onto itself, as it is in place, does nothing. */
-static void onto_itself(struct bin_op *op)
-{
-	if (op->kind != BIN_OP_COPY || op->buf[0] != op->buf[1] || op->off[0] != op->off[1])
-		return;
-	op->kind = BIN_OP_NOP;
-	op->buf[0] = op->buf[1] = 0;
-	op->off[0] = op->off[1] = op->len = 0;
-}
-
 /* The range that is got lies in a buffer of another rank, whose size is not known here. */
 static int emit_gets(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line)
 {

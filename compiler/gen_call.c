@@ -53,6 +53,16 @@ const struct goal_expr *gen_argument(const struct gen_scope *scope, const char *
 	return a ? a->expr : NULL;
 }
 
+/* The buffer of a schedule that may be in place, or NULL. */
+static const struct goal_buffer *inplace(const struct goal_schedule *s)
+{
+	const struct goal_buffer *b = s->buffers;
+
+	while (b && !b->inplace)
+		b = b->next;
+	return b;
+}
+
 static const struct goal_param *find_param(const struct goal_schedule *s, const char *name)
 {
 	const struct goal_param *p = s->params;
@@ -98,7 +108,7 @@ static void check_args(struct gen *g, const struct goal_call *c, const struct go
 		for (const struct goal_named *o = c->args; o != a; o = o->next)
 			if (!strcmp(o->name, a->name)) /* the last argument comes first */
 				gen_error(g, o->loc, "name", "the argument %s is given twice", a->name);
-		if (!p && strcmp(a->name, "count") != 0)
+		if (!p && strcmp(a->name, "count") != 0 && (strcmp(a->name, "inplace") != 0 || !inplace(s)))
 			goal_diag(g->d, GOAL_ERROR, a->loc, "name", "%s has no parameter %s", s->name, a->name);
 		if (p && p->length && (a->expr->kind != GOAL_E_NAME || gen_find_var(g, a->expr->name) ||
 				       gen_vector(g->scope, a->expr->name) < 0))
@@ -267,6 +277,30 @@ static void gen_args(struct gen *g, const struct goal_call *c, const struct goal
 	}
 }
 
+/* The value "inplace" of the schedule that has been entered, which is 0 or what the argument says. */
+static void gen_inplace(struct gen *g, const struct goal_call *c)
+{
+	const struct goal_buffer *b = inplace(g->scope->s);
+	const struct goal_named *a = find_named(c, "inplace");
+	uint16_t r;
+	uint32_t skip;
+
+	if (!b)
+		return;
+	r = gen_reg(g);
+	if (a)
+		gen_expr_up(g, a->expr, r);
+	else
+		gen_num(g, 0, r);
+	if (b->when) {
+		skip = gen_emit_imm(g, BIN_JZ, r, 0);
+		gen_into(g, b->when, r);
+		gen_jump_here(g, skip);
+	}
+	gen_emit_abc(g, BIN_NE, r, r, gen_num(g, 0, GEN_ANY));
+	gen_add_var(g, "inplace", r, true);
+}
+
 /* The rank that the schedule sees is one of its ranks, and is this one. */
 static void gen_check_rank(struct gen *g, const struct gen_scope *in)
 {
@@ -389,6 +423,7 @@ static void gen_expansion(struct gen *g, const struct goal_stmt *s, const struct
 	gen_add_var(g, callee->rank, in.rank, true);
 	gen_add_var(g, callee->size, in.size, true);
 	gen_add_var(g, "count", in.count, true);
+	gen_inplace(g, c);
 	gen_check_params(g);
 	gen_windows(g, ranges);
 	gen_block_of(g, callee->body);

@@ -260,6 +260,16 @@ static bool outside(struct value off, struct value len, struct value size)
 	       (off.v < 0 || len.v < 0 || len.v > size.v || off.v > size.v - len.v);
 }
 
+/* A copy of a range onto itself does nothing. */
+static void onto_itself(struct bin_class *k)
+{
+	if (k->kind != BIN_OP_COPY || k->buf[0] != k->buf[1] || k->off[0] != k->off[1])
+		return;
+	k->kind = BIN_OP_NOP;
+	k->buf[0] = k->buf[1] = 0;
+	k->off[0] = k->off[1] = k->len = BIN_NONE;
+}
+
 static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, bool in_call)
 {
 	struct bin_class k = { .kind = t->kind,
@@ -311,7 +321,10 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, bool in
 		if (w) {
 			k.buf[i] = w->buf;
 			if (w->base != BIN_NOREG) {
-				err = arith(c, BIN_ADD, off, c->reg[w->base], true, &off);
+				if (zero)
+					off = c->reg[w->base];
+				else
+					err = arith(c, BIN_ADD, off, c->reg[w->base], true, &off);
 				zero = false;
 			}
 		}
@@ -330,8 +343,10 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, bool in
 	}
 	if (err)
 		return err;
+	if (in_call)
+		onto_itself(&k);
 	cls = ir_image_class(c->im, &k);
-	struct bin_op op = { .kind = t->kind, .peer = (uint32_t)peer, .line = line };
+	struct bin_op op = { .kind = k.kind, .peer = (uint32_t)peer, .line = line };
 
 	if (cls < 0 || VEC_PUSH(&c->encoded, ir_image_op(c->im, &op, (uint32_t)cls)))
 		return -ERR_NOMEM;
@@ -367,11 +382,7 @@ static int move_op(struct conc *c, uint32_t i, const struct bin_tmpl *t, struct 
 	}
 	if (err || !moved)
 		return err;
-	if (k.kind == BIN_OP_COPY && k.buf[0] == k.buf[1] && k.off[0] == k.off[1]) { /* onto itself */
-		k.kind = BIN_OP_NOP;
-		k.buf[0] = k.buf[1] = 0;
-		k.off[0] = k.off[1] = k.len = BIN_NONE;
-	}
+	onto_itself(&k);
 	cls = ir_image_class(c->im, &k);
 	if (cls < 0)
 		return (int)cls;
