@@ -66,9 +66,9 @@ enum bin_section_type {
 	BIN_S_DIR, /* struct bin_dir; rank r of variant v is entry v * nranks + r; results come behind all of them */
 	BIN_S_RANKS, /* sections of ranks, see struct bin_rank */
 	BIN_S_OPDEBUG, /* uint32_t base[entries of DIR + 1], then struct bin_op_debug; optional */
-	BIN_S_PROVED, /* struct bin_proved, ascending, with gaps between them; optional */
 	BIN_S_WINDOWS, /* struct bin_window; of a program with calls */
 	BIN_S_CALLS, /* struct bin_call; of a program with calls */
+	BIN_S_PROVED, /* struct bin_proved, ascending, with gaps between them; optional; behind all others */
 	BIN_S_TYPES
 };
 
