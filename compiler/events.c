@@ -79,6 +79,7 @@ static int number_ops(struct ir_events *ev, const struct ir_graph *g)
 			return -ERR_NOMEM;
 	}
 	ev->base[g->nranks] = ev->nops = (uint32_t)total;
+	ev->nranks = g->nranks;
 	ev->n = 2 * (ev->nops + g->nranks);
 	return 0;
 }
@@ -112,9 +113,9 @@ int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct 
 	return 0;
 }
 
-uint32_t ir_events_rank(const struct ir_events *ev, uint32_t nranks, uint32_t op)
+uint32_t ir_events_rank(const struct ir_events *ev, uint32_t op)
 {
-	uint32_t lo = 0, hi = nranks;
+	uint32_t lo = 0, hi = ev->nranks;
 
 	while (hi - lo > 1) {
 		uint32_t mid = lo + (hi - lo) / 2;
@@ -198,7 +199,7 @@ static void tell_cycle(struct goal_diags *d, const struct ir_graph *g, const str
 		first = e < first ? e : first;
 	op = first / 2;
 	for (e = waits_for(ev, first); e != first; e = waits_for(ev, e)) {
-		uint32_t rank = ir_events_rank(ev, g->nranks, e / 2);
+		uint32_t rank = ir_events_rank(ev, e / 2);
 
 		if (e / 2 == op)
 			continue;
@@ -216,7 +217,7 @@ static void tell_cycle(struct goal_diags *d, const struct ir_graph *g, const str
 		len += (size_t)snprintf(text + len, sizeof text - len, ", and so on by way of %u more", more);
 	if (shown)
 		snprintf(text + len, sizeof text - len, ", and that for this op");
-	op = ir_events_rank(ev, g->nranks, first / 2);
+	op = ir_events_rank(ev, first / 2);
 	check_found(d, g, self->name, s, op, first / 2 - ev->base[op], "deadlock: this op of rank %u waits for %s", op,
 		    text);
 }

@@ -10,7 +10,7 @@
  * in event 2nops + 2r and completes in the next. */
 struct ir_events {
 	uint32_t *base; /* nranks + 1 */
-	uint32_t nops, n; /* ops, events */
+	uint32_t nranks, nops, n; /* ranks, ops, events */
 	uint32_t *pred_at, *pred; /* what must come before event e */
 	uint32_t *partner; /* of each op: the other end of its message + 1, or 0 */
 	/* by ir_events_sort */
@@ -28,7 +28,7 @@ static inline uint32_t ir_rank_event(const struct ir_events *ev, uint32_t rank, 
 	return 2 * (ev->nops + rank) + completes;
 }
 /* The rank of an op that is numbered through. */
-uint32_t ir_events_rank(const struct ir_events *ev, uint32_t nranks, uint32_t op);
+uint32_t ir_events_rank(const struct ir_events *ev, uint32_t op);
 
 #define IR_NO_EVENT UINT32_MAX
 

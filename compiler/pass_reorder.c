@@ -62,9 +62,13 @@ static int longest(const struct ir_graph *g, uint64_t constant, uint64_t **out)
 	if (!err && !left)
 		err = -ERR_NOMEM;
 	for (uint32_t p = err ? 0 : ev.n; p-- > 0;) {
-		uint32_t e = ev.order[p], op = e / 2, r = ir_events_rank(&ev, g->nranks, op);
-		const struct bin_op *o = &g->ranks[r].ops[op - ev.base[r]];
+		uint32_t e = ev.order[p], op = e / 2, r;
+		const struct bin_op *o;
 
+		if (op >= ev.nops) /* a rank's */
+			continue;
+		r = ir_events_rank(&ev, op);
+		o = &g->ranks[r].ops[op - ev.base[r]];
 		/* On the way to a completion, from its own start or that of the send, the op is carried out. */
 		for (uint32_t k = ev.pred_at[e]; k < ev.pred_at[e + 1]; k++) {
 			uint64_t path = left[e] + (e % 2 ? o->len + constant : 0);
@@ -73,7 +77,7 @@ static int longest(const struct ir_graph *g, uint64_t constant, uint64_t **out)
 				left[ev.pred[k]] = path;
 		}
 	}
-	for (uint32_t op = 0; !err && op < ev.n / 2; op++)
+	for (uint32_t op = 0; !err && op < ev.nops; op++)
 		left[op] = left[2 * op];
 	ir_events_fini(&ev);
 	free(m);

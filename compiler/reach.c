@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Which event comes before which. Most questions have a short answer nearby. The others are answered together:
- * a walk over the events in order carries, for some hundred sources at a time, which of them came before. */
+ * a walk over events in order carries, for some hundred sources at a time, which of them came before; first over
+ * those of a rank, where both ends of a question are, then over all. */
 #include "compiler/events.h"
 
 #include "util/err.h"
@@ -68,6 +69,7 @@ static enum answer near_query(const struct ir_events *ev, const struct ir_query 
 /* A query that is not answered; its sources have a bit of the walk. */
 struct open {
 	struct ir_query *q;
+	uint32_t rank; /* of both ends; UINT32_MAX: of two ranks */
 	uint32_t slot;
 };
 
@@ -79,8 +81,11 @@ struct source {
 	uint32_t pos, slot;
 };
 
+/* Over the events from lo to hi - 1, which are of one rank or all. */
 struct walk {
 	const struct ir_events *ev;
+	uint32_t lo, hi;
+	const uint32_t *order, *pos; /* of these events */
 	struct mask *masks; /* of the event at a position */
 	uint8_t *any;
 	struct source sources[2 * SLOTS];
@@ -89,11 +94,13 @@ struct walk {
 
 static int by_sources(const void *a, const void *b)
 {
-	const struct ir_query *x = ((const struct open *)a)->q, *y = ((const struct open *)b)->q;
+	const struct open *x = a, *y = b;
 
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
 	for (int i = 0; i < 2; i++)
-		if (x->from[i] != y->from[i])
-			return x->from[i] < y->from[i] ? -1 : 1;
+		if (x->q->from[i] != y->q->from[i])
+			return x->q->from[i] < y->q->from[i] ? -1 : 1;
 	return 0;
 }
 
@@ -102,6 +109,11 @@ static int by_position(const void *a, const void *b)
 	const struct source *x = a, *y = b;
 
 	return (x->pos > y->pos) - (x->pos < y->pos);
+}
+
+static bool within(const struct walk *w, uint32_t e)
+{
+	return e != IR_NO_EVENT && e >= w->lo && e < w->hi;
 }
 
 static void add_bits(struct mask *to, const struct mask *from)
@@ -117,7 +129,7 @@ static void sweep(struct walk *w, uint32_t last)
 
 	for (uint32_t at = first; at <= last; at++) {
 		struct mask m = { { 0 } };
-		uint32_t e = ev->order[at];
+		uint32_t e = w->order[at];
 		bool any = false;
 
 		for (; next < w->nsources && w->sources[next].pos == at; next++) {
@@ -125,9 +137,9 @@ static void sweep(struct walk *w, uint32_t last)
 			any = true;
 		}
 		for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1]; p++) {
-			uint32_t pred = ev->pos[ev->pred[p]];
+			uint32_t pred = within(w, ev->pred[p]) ? w->pos[ev->pred[p]] : 0;
 
-			if (pred >= first && w->any[pred]) {
+			if (pred >= first && within(w, ev->pred[p]) && w->any[pred]) {
 				add_bits(&m, &w->masks[pred]);
 				any = true;
 			}
@@ -138,51 +150,42 @@ static void sweep(struct walk *w, uint32_t last)
 	}
 }
 
-static bool has(const struct walk *w, uint32_t first, uint32_t event, uint32_t slot)
+static bool has(const struct walk *w, uint32_t event, uint32_t slot)
 {
-	uint32_t at = event == IR_NO_EVENT ? 0 : w->ev->pos[event];
+	uint32_t at = within(w, event) ? w->pos[event] : 0;
 
-	return event != IR_NO_EVENT && at >= first && w->any[at] && (w->masks[at].w[slot / 64] >> slot % 64 & 1);
+	return within(w, event) && at >= w->sources[0].pos && w->any[at] &&
+	       (w->masks[at].w[slot / 64] >> slot % 64 & 1);
 }
 
 /* One walk for the queries of at most SLOTS sources. */
 static void answer(struct walk *w, struct open *o, size_t n)
 {
-	const struct ir_events *ev = w->ev;
 	uint32_t last = 0, slot = UINT32_MAX;
 
 	w->nsources = 0;
 	for (size_t i = 0; i < n; i++) {
 		for (int k = 0; k < 2 && o[i].slot != slot; k++)
-			if (o[i].q->from[k] != IR_NO_EVENT)
-				w->sources[w->nsources++] = (struct source){ ev->pos[o[i].q->from[k]], o[i].slot };
+			if (within(w, o[i].q->from[k]))
+				w->sources[w->nsources++] = (struct source){ w->pos[o[i].q->from[k]], o[i].slot };
 		slot = o[i].slot;
 		for (int k = 0; k < 2; k++)
-			if (o[i].q->to[k] != IR_NO_EVENT && ev->pos[o[i].q->to[k]] > last)
-				last = ev->pos[o[i].q->to[k]];
+			if (within(w, o[i].q->to[k]) && w->pos[o[i].q->to[k]] > last)
+				last = w->pos[o[i].q->to[k]];
 	}
 	qsort(w->sources, w->nsources, sizeof *w->sources, by_position);
 	sweep(w, last);
 	for (size_t i = 0; i < n; i++)
-		o[i].q->yes = has(w, w->sources[0].pos, o[i].q->to[0], o[i].slot) ||
-			      has(w, w->sources[0].pos, o[i].q->to[1], o[i].slot);
+		o[i].q->yes = has(w, o[i].q->to[0], o[i].slot) || has(w, o[i].q->to[1], o[i].slot);
 }
 
-static int far_queries(const struct ir_events *ev, struct open *o, size_t n)
+/* As many walks as the sources need. */
+static void answer_all(struct walk *w, struct open *o, size_t n)
 {
-	struct walk *w = mem_calloc(1, sizeof *w);
 	size_t from = 0;
 	uint32_t slot = 0;
-	int err = w ? 0 : -ERR_NOMEM;
 
-	if (!err) {
-		w->ev = ev;
-		w->masks = mem_alloc((size_t)ev->n * sizeof *w->masks);
-		w->any = mem_alloc(ev->n);
-		err = w->masks && w->any ? 0 : -ERR_NOMEM;
-	}
-	qsort(o, n, sizeof *o, by_sources);
-	for (size_t i = 0; i < n && !err; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (i > from)
 			slot += by_sources(&o[i - 1], &o[i]) != 0;
 		if (slot == SLOTS) {
@@ -192,14 +195,99 @@ static int far_queries(const struct ir_events *ev, struct open *o, size_t n)
 		}
 		o[i].slot = slot;
 	}
-	if (!err)
-		answer(w, o + from, n - from);
+	answer(w, o + from, n - from);
+}
+
+/* ---- within a rank ---- */
+
+/* The events of each rank's ops in their order, and the position of each event there. */
+struct by_rank {
+	uint32_t *at, *order, *pos; /* at: where a rank's events begin */
+};
+
+static int split_ranks(const struct ir_events *ev, struct by_rank *out)
+{
+	out->at = mem_calloc((size_t)ev->nranks + 1, sizeof *out->at);
+	out->order = mem_alloc((size_t)ev->n * sizeof *out->order);
+	out->pos = mem_alloc((size_t)ev->n * sizeof *out->pos);
+	if (!out->at || !out->order || !out->pos)
+		return -ERR_NOMEM;
+	for (uint32_t at = 0; at < ev->n; at++) {
+		uint32_t e = ev->order[at], rank;
+
+		if (e >= 2 * ev->nops)
+			continue;
+		rank = ir_events_rank(ev, e / 2);
+		out->pos[e] = out->at[rank]++;
+		out->order[2 * ev->base[rank] + out->pos[e]] = e;
+	}
+	return 0;
+}
+
+/* Answers those that the dependencies of a rank alone say yes to. o is sorted. */
+static int within_ranks(const struct ir_events *ev, struct walk *w, struct open *o, size_t n)
+{
+	struct by_rank ranks = { 0 };
+	int err = o[0].rank == UINT32_MAX ? 0 : split_ranks(ev, &ranks);
+
+	for (size_t i = 0, end; i < n && !err && o[i].rank != UINT32_MAX; i = end) {
+		for (end = i; end < n && o[end].rank == o[i].rank;)
+			end++;
+		w->lo = 2 * ev->base[o[i].rank];
+		w->hi = 2 * ev->base[o[i].rank + 1];
+		w->order = ranks.order + w->lo;
+		w->pos = ranks.pos;
+		answer_all(w, o + i, end - i);
+	}
+	free(ranks.at);
+	free(ranks.order);
+	free(ranks.pos);
+	return err;
+}
+
+static int far_queries(const struct ir_events *ev, struct open *o, size_t n)
+{
+	struct walk *w = mem_calloc(1, sizeof *w);
+	size_t left = 0;
+	int err = w ? 0 : -ERR_NOMEM;
+
+	if (!err) {
+		w->ev = ev;
+		w->masks = mem_alloc((size_t)ev->n * sizeof *w->masks);
+		w->any = mem_alloc(ev->n);
+		err = w->masks && w->any ? 0 : -ERR_NOMEM;
+	}
+	qsort(o, n, sizeof *o, by_sources);
+	err = err ? err : within_ranks(ev, w, o, n);
+	for (size_t i = 0; i < n && !err; i++)
+		if (!o[i].q->yes) {
+			o[left] = o[i];
+			o[left++].rank = UINT32_MAX;
+		}
+	if (!err && left) {
+		qsort(o, left, sizeof *o, by_sources);
+		w->lo = 0;
+		w->hi = ev->n;
+		w->order = ev->order;
+		w->pos = ev->pos;
+		answer_all(w, o, left);
+	}
 	if (w) {
 		free(w->masks);
 		free(w->any);
 	}
 	free(w);
 	return err;
+}
+
+static uint32_t rank_of_both(const struct ir_events *ev, const struct ir_query *q)
+{
+	uint32_t rank;
+
+	if (!ev->nranks || q->from[0] >= 2 * ev->nops || q->to[0] >= 2 * ev->nops)
+		return UINT32_MAX;
+	rank = ir_events_rank(ev, q->from[0] / 2);
+	return q->to[0] >= 2 * ev->base[rank] && q->to[0] < 2 * ev->base[rank + 1] ? rank : UINT32_MAX;
 }
 
 int ir_events_reach(const struct ir_events *ev, struct ir_query *q, size_t n)
@@ -212,7 +300,7 @@ int ir_events_reach(const struct ir_events *ev, struct ir_query *q, size_t n)
 
 		q[i].yes = a == YES;
 		if (a == FAR)
-			err = VEC_PUSH(&far, (struct open){ &q[i], 0 });
+			err = VEC_PUSH(&far, (struct open){ &q[i], rank_of_both(ev, &q[i]), 0 });
 	}
 	if (!err && far.n)
 		err = far_queries(ev, far.at, far.n);

@@ -294,7 +294,7 @@ static int arrive(struct symbolic *s, uint32_t rank, uint32_t op, struct pieces 
 
 static int event(struct symbolic *s, uint32_t e)
 {
-	uint32_t rank = ir_events_rank(s->ev, s->g->nranks, e / 2), op = e / 2 - s->ev->base[rank];
+	uint32_t rank = ir_events_rank(s->ev, e / 2), op = e / 2 - s->ev->base[rank];
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
 	bool starts = e % 2 == 0;
 	int err;

@@ -19,7 +19,7 @@ static bool *started_at_once(const struct ir_graph *g, const struct ir_events *e
 
 		if (e % 2 || e >= 2 * ev->nops)
 			continue;
-		rank = ir_events_rank(ev, g->nranks, e / 2);
+		rank = ir_events_rank(ev, e / 2);
 		op = e / 2 - ev->base[rank];
 		r = &g->ranks[rank];
 		at_once[e / 2] = true;

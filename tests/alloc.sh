@@ -50,6 +50,8 @@ sweep run_selected "$hooked/bin/goalrun" -n 2 --select MPI_Bcast --count 3 --ite
 sweep stats "$g" --stats tests/samples/recd8.goal
 sweep emit "$g" --emit=goal tests/samples/recd8.goal
 sweep dump "$g" --dump -n 3 schedules/bcast_binomial.goal
+sweep verify "$g" --verify -n 3 -D count=7 schedules/allreduce_recursive_doubling.goal
+sweep refute "$g" --verify tests/verify/transpose_bad.goal -n 3 -D count=7
 "$g" schedules/bcast_binomial.goal -o "$TMP/b.bin"
 sweep run "$hooked/bin/goalrun" -n 2 --verify --iters 1 --warmup 0 --count 3 -D root=1 --memory private,heap \
 	"$TMP/b.bin"
