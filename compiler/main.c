@@ -461,27 +461,23 @@ static int write_proved(const struct goalc *c, const struct verify_result *r)
 
 static int verify(struct goalc *c)
 {
-	const struct compile_options o = to_options(c);
 	struct verify_asked asked = { .file = !c->binary, /* whose lines are there to be shown */
 				      .first = (uint32_t)c->nranks,
 				      .last = (uint32_t)c->last,
-				      .count = -1,
+				      .defines = c->defines.v.at,
+				      .ndefines = c->defines.v.n,
 				      .locs = c->locs.v.at,
 				      .progress = show_size };
 	struct verify_result result = { 0 };
-	struct arg_rows rows = { 0 };
 	char *text = NULL;
 	struct bin b;
 	int err = bin_open(&b, c->image, c->size), rc = EXIT_FAULT;
 
-	err = err ? err : arg_rows_init(&rows, &b, 1);
-	err = err ? err : arg_rows_define(&rows, c->diags, 0, &b, o.defines, o.ndefines, &asked.count);
 	if (!err && b.meta->nranks && c->nranks && (c->nranks != b.meta->nranks || c->last != c->nranks)) {
 		goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL, "the schedule is for %u ranks",
 			  b.meta->nranks);
 		err = -ERR_SYNTAX;
 	}
-	asked.args = rows.values;
 	asked.passes = c->locs.v.n && !c->output ? c->passes : NULL;
 	err = err ? err : verify_cases(c->diags, &b, &asked, &result);
 	show_size(0);
@@ -496,7 +492,6 @@ static int verify(struct goalc *c)
 		no_memory();
 	verify_result_fini(&result);
 	free(text);
-	arg_rows_fini(&rows);
 	return rc;
 }
 

@@ -7,7 +7,6 @@
 #include "compiler/transform.h"
 #include "util/err.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,25 +15,33 @@ struct cases {
 	const struct verify_asked *asked;
 	struct bin b; /* its lines are numbers of instructions where there are locs */
 	struct claim claim;
-	struct bin_arg *args;
-	bool vary_root;
-	uint32_t inplace; /* the parameter of that name, if it is to be tried, or BIN_NONE */
+	struct bin_args args; /* of the case at hand */
 	uint64_t proved; /* of the size at hand */
-	struct bin_args excluded; /* the first values that an assertion rules out */
+	char excluded[160]; /* the first values that an assertion rules out, as messages begin */
 	struct ir_fault fault; /* by which */
 	struct verify_result *out;
 };
+
+static struct goal_loc nowhere(const struct cases *c)
+{
+	return (struct goal_loc){ .file = (uint16_t)c->asked->file };
+}
+
+static const char *passes_of(const struct cases *c)
+{
+	return c->asked->passes ? c->asked->passes : bin_str(&c->b, c->b.meta->passes);
+}
 
 /* Specialises, and applies the passes: 0, or -ERR_ASSERT when the schedule is not for these values. */
 static int make_graph(struct cases *c, struct bin_args *a, struct ir_graph *g)
 {
 	const struct pass_ctx ctx = transform_ctx(&c->b, a->size);
-	const char *list = c->asked->passes ? c->asked->passes : bin_str(&c->b, c->b.meta->passes), *failed;
 	struct ir_fault fault = { 0 };
+	const char *failed;
 	int err = ir_graph_specialise(&c->b, a, g, &a->rank, &fault);
 
-	if (err == -ERR_ASSERT && !c->excluded.size) {
-		c->excluded = *a;
+	if (err == -ERR_ASSERT && !*c->excluded) {
+		lower_sample(c->excluded, sizeof c->excluded, &c->b, a);
 		c->fault = fault;
 	}
 	if (err == -ERR_NOMEM || err == -ERR_ASSERT)
@@ -45,16 +52,14 @@ static int make_graph(struct cases *c, struct bin_args *a, struct ir_graph *g)
 	}
 	g->file = c->asked->file;
 	lower_sample(g->sample, sizeof g->sample, &c->b, a);
-	if (c->inplace != BIN_NONE && c->args[c->inplace].known)
-		snprintf(strchr(g->sample, ':'), sizeof ", in place: ", ", in place: ");
 	for (uint32_t i = 0; c->asked->locs && i < c->b.ncode && !err; i++)
 		err = VEC_PUSH(&g->locs, c->asked->locs[i]);
-	err = err ? err : passes_run_graph(list, g, &ctx, &failed);
+	err = err ? err : passes_run_graph(passes_of(c), g, &ctx, &failed);
 	if (!err)
 		return 0;
 	if (err != -ERR_NOMEM)
-		goal_diag(c->d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)g->file }, NULL,
-			  "%sthe pass %s cannot be applied: %s", g->sample, failed, err_text(err));
+		goal_diag(c->d, GOAL_ERROR, nowhere(c), NULL, "%sthe pass %s cannot be applied: %s", g->sample, failed,
+			  err_text(err));
 	ir_graph_fini(g);
 	return err == -ERR_NOMEM ? err : -ERR_SYNTAX;
 }
@@ -83,14 +88,16 @@ static void drop_wants(struct wants *w, uint32_t n)
 	free(w);
 }
 
-static int one_graph(struct cases *c, uint32_t size, int64_t count)
+static int one_case(struct cases *c)
 {
-	struct bin_args a = { .size = size, .args = c->args, .count = count, .fuel = lower_fuel(size) };
+	struct bin_args a = c->args;
 	struct verify_report report = { 0 };
 	struct wants *wants = NULL;
 	struct ir_graph g;
-	int err = make_graph(c, &a, &g);
+	int err;
 
+	a.fuel = lower_fuel(a.size);
+	err = make_graph(c, &a, &g);
 	if (err)
 		return err == -ERR_ASSERT ? 0 : err;
 	err = make_wants(c, &a, &wants);
@@ -103,63 +110,117 @@ static int one_graph(struct cases *c, uint32_t size, int64_t count)
 		if (report.differ[0] != report.differ[1] && !c->out->differ[2]) {
 			c->out->differ[0] = report.differ[0];
 			c->out->differ[1] = report.differ[1];
-			c->out->differ[2] = size;
+			c->out->differ[2] = a.size;
 		}
 	}
-	drop_wants(wants, size);
+	drop_wants(wants, a.size);
 	ir_graph_fini(&g);
-	return err;
-}
-
-/* Also with the buffer in place, where the schedule has one that may be. */
-static int one_case(struct cases *c, uint32_t size, int64_t count)
-{
-	int err = one_graph(c, size, count);
-
-	if (err || c->inplace == BIN_NONE)
-		return err;
-	c->args[c->inplace] = (struct bin_arg){ .known = true, .value = 1 };
-	err = one_graph(c, size, count);
-	c->args[c->inplace].known = false;
-	return err;
-}
-
-/* No element, one, some, and more than ranks but no multiple of them; and beyond what passes cut off. */
-static int each_count(struct cases *c, uint32_t size)
-{
-	const char *list = c->asked->passes ? c->asked->passes : bin_str(&c->b, c->b.meta->passes);
-	const int64_t counts[] = { 0, 1, 7, 2 * (int64_t)size + 1, passes_count(list) };
-	int64_t only = c->asked->count >= 0 ? c->asked->count : c->b.meta->count;
-	int err = 0;
-
-	if (only >= 0 || c->b.meta->flags & BIN_F_PLAIN)
-		return one_case(c, size, only >= 0 ? only : 1);
-	for (size_t i = 0; i < sizeof counts / sizeof *counts && !err; i++) {
-		bool again = i == 4 && !counts[i];
-
-		for (size_t k = 0; k < i; k++)
-			again |= counts[k] == counts[i];
-		if (!again)
-			err = one_case(c, size, counts[i]);
-	}
 	return err;
 }
 
 /* Roots up to this many ranks; of more, the first, the middle and the last. */
 #define ALL_ROOTS 9u
 
-static int each_root(struct cases *c, uint32_t size)
+static int each_root(struct cases *c, struct arg_rows *rows)
 {
-	uint32_t n = size <= ALL_ROOTS ? size : 3;
+	const uint32_t root = c->b.meta->root, size = c->args.size, n = size <= ALL_ROOTS ? size : 3;
 	int err = 0;
 
-	if (!c->vary_root)
-		return each_count(c, size);
+	c->args.args = rows->by_rank[0];
+	c->args.by_rank = rows->by_rank;
+	if (root == BIN_NONE || arg_row(rows, 0)[root].known || (c->b.meta->nranks && !(c->b.meta->flags & BIN_F_ROOTS)))
+		return one_case(c);
 	for (uint32_t i = 0; i < n && !err; i++) {
-		int64_t root = size <= ALL_ROOTS ? i : (int64_t)(size - 1) * i / 2;
+		int64_t r = size <= ALL_ROOTS ? i : (int64_t)(size - 1) * i / 2;
 
-		c->args[c->b.meta->root] = (struct bin_arg){ .known = true, .value = root };
-		err = each_count(c, size);
+		arg_rows_set(rows, root, (struct bin_arg){ .known = true, .value = r });
+		err = one_case(c);
+	}
+	return err;
+}
+
+static unsigned known(const struct cases *c, const struct arg_rows *rows)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < c->b.nparams; i++)
+		n += arg_row(rows, 0)[i].known;
+	return n;
+}
+
+/* With a parameter that has no value nothing can be said. */
+static int check_values(struct cases *c, const struct arg_rows *rows)
+{
+	for (uint32_t i = 0; i < c->b.nparams && !c->b.meta->nranks; i++)
+		if (!arg_row(rows, 0)[i].known && !c->b.params[i].has_default && i != c->b.meta->root) {
+			goal_diag(c->d, GOAL_ERROR, nowhere(c), NULL, "the parameter %s has no default: give it with -D",
+				  bin_str(&c->b, c->b.params[i].name));
+			return -ERR_SYNTAX;
+		}
+	return 0;
+}
+
+/* What -D gives, and a sample of what is left. */
+static int one_sample(struct cases *c, unsigned which)
+{
+	struct arg_rows rows;
+	int64_t count;
+	unsigned given;
+	int err = arg_rows_init(&rows, &c->b, c->args.size);
+
+	if (err)
+		return err;
+	err = arg_rows_define(&rows, c->d, c->asked->file, &c->b, c->asked->defines, c->asked->ndefines, &count);
+	given = known(c, &rows);
+	if (!err && !c->b.meta->nranks) /* whose parameters are fixed */
+		err = collective_sample(&c->b, c->args.count, which, &rows);
+	c->args.sample = known(c, &rows) > given ? rows.name : NULL;
+	err = err ? err : check_values(c, &rows);
+	if (!err && (!which || c->args.sample)) /* all samples of nothing are the same */
+		err = each_root(c, &rows);
+	c->args = (struct bin_args){ .size = c->args.size, .count = c->args.count };
+	arg_rows_fini(&rows);
+	return err;
+}
+
+static int each_sample(struct cases *c, int64_t count)
+{
+	unsigned n = c->b.meta->nranks ? 1 : collective_samples(&c->b);
+	int err = 0;
+
+	c->args.count = count;
+	for (unsigned i = 0; i < n && !err; i++)
+		err = one_sample(c, i);
+	return err;
+}
+
+/* The only count, or -1. */
+static int64_t only_count(const struct cases *c)
+{
+	int64_t count = c->b.meta->flags & BIN_F_PLAIN ? 1 : c->b.meta->count;
+
+	for (size_t i = 0; i < c->asked->ndefines; i++) /* they have been checked */
+		if (!strcmp(c->asked->defines[i].name, "count"))
+			count = c->asked->defines[i].value[0];
+	return count;
+}
+
+/* No element, one, some, and more than ranks but no multiple of them; and beyond what passes cut off. */
+static int each_count(struct cases *c)
+{
+	const int64_t counts[] = { 0, 1, 7, 2 * (int64_t)c->args.size + 1, passes_count(passes_of(c)) };
+	int64_t only = only_count(c);
+	int err = 0;
+
+	if (only >= 0)
+		return each_sample(c, only);
+	for (size_t i = 0; i < sizeof counts / sizeof *counts && !err; i++) {
+		bool again = i == 4 && !counts[i];
+
+		for (size_t k = 0; k < i; k++)
+			again |= counts[k] == counts[i];
+		if (!again)
+			err = each_sample(c, counts[i]);
 	}
 	return err;
 }
@@ -171,7 +232,8 @@ static int one_size(struct cases *c, uint32_t size)
 	if (c->asked->progress)
 		c->asked->progress(size);
 	c->proved = 0;
-	err = each_root(c, size);
+	c->args = (struct bin_args){ .size = size };
+	err = each_count(c);
 	if (!err && c->proved)
 		err = VEC_PUSH(&c->out->sizes, size);
 	else if (!err)
@@ -197,26 +259,16 @@ static int each_size(struct cases *c)
 	return err;
 }
 
-/* Parameters without a value: nothing can be said. */
-static int check_args(struct cases *c)
+/* -D is wrong for any size, or for none. */
+static int check_defines(struct cases *c)
 {
-	for (uint32_t i = 0; i < c->b.nparams; i++)
-		if (!c->args[i].known && !c->b.params[i].has_default && i != c->b.meta->root) {
-			goal_diag(c->d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)c->asked->file }, NULL,
-				  "the parameter %s has no default: give it with -D", bin_str(&c->b, c->b.params[i].name));
-			return -ERR_SYNTAX;
-		}
-	return 0;
-}
+	struct arg_rows rows;
+	int64_t count;
+	int err = arg_rows_init(&rows, &c->b, c->asked->first ? c->asked->first : 1);
 
-static uint32_t find_inplace(const struct bin *b, const struct bin_arg *args)
-{
-	if (b->meta->nranks)
-		return BIN_NONE; /* its parameters are fixed */
-	for (uint32_t i = 0; i < b->nparams; i++)
-		if (!strcmp(bin_str(b, b->params[i].name), "inplace") && !args[i].known)
-			return i;
-	return BIN_NONE;
+	err = err ? err : arg_rows_define(&rows, c->d, c->asked->file, &c->b, c->asked->defines, c->asked->ndefines, &count);
+	arg_rows_fini(&rows);
+	return err;
 }
 
 int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_asked *asked,
@@ -228,29 +280,23 @@ int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_
 	int err = 0;
 
 	*out = (struct verify_result){ 0 };
-	c.args = mem_calloc(b->nparams, sizeof *c.args);
 	numbers = mem_alloc((size_t)b->ncode * sizeof *numbers);
-	err = c.args && numbers ? claim_open(&c.claim, b, &fault) : -ERR_NOMEM;
+	err = numbers ? check_defines(&c) : -ERR_NOMEM;
+	err = err ? err : claim_open(&c.claim, b, &fault);
 	if (err == -ERR_CLAIM)
-		goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)asked->file }, NULL, "%s", fault.text);
-	for (uint32_t i = 0; !err && i < b->nparams; i++)
-		c.args[i] = asked->args[i];
+		goal_diag(d, GOAL_ERROR, nowhere(&c), NULL, "%s", fault.text);
 	for (uint32_t i = 0; !err && asked->locs && i < b->ncode; i++)
 		numbers[i] = i + 1;
 	if (asked->locs)
 		c.b.lines = numbers;
-	c.inplace = c.args ? find_inplace(b, c.args) : BIN_NONE;
-	c.vary_root = b->meta->root != BIN_NONE && c.args && !c.args[b->meta->root].known &&
-		      (b->meta->flags & BIN_F_ROOTS || !b->meta->nranks);
 	out->claims = c.claim.any || verify_is_barrier(b);
-	err = err ? err : check_args(&c);
 	err = err ? err : each_size(&c);
 	if (!err && !out->cases) {
-		lower_fault(d, asked->file, &c.b, asked->locs, &c.excluded, -ERR_ASSERT, &c.fault);
+		goal_diag(d, GOAL_ERROR, asked->locs ? asked->locs[c.fault.where] : nowhere(&c), NULL,
+			  "%sthe schedule is for none of these values: %s", c.excluded, bin_str(b, c.fault.what));
 		err = -ERR_SYNTAX;
 	}
 	claim_close(&c.claim);
-	free(c.args);
 	free(numbers);
 	return err == -ERR_CLAIM ? -ERR_SYNTAX : err;
 }

@@ -3,13 +3,14 @@
 #ifndef COMPILER_VERIFY_CASES_H
 #define COMPILER_VERIFY_CASES_H
 
+#include "compiler/args.h"
 #include "compiler/verify.h"
 
 struct verify_asked {
 	unsigned file; /* of the diagnostics */
 	uint32_t first, last; /* sizes; 0: a sample of them, or that of the binary */
-	const struct bin_arg *args; /* by -D: others are tried with their defaults */
-	int64_t count; /* -1: some */
+	const struct define *defines; /* by -D; others are samples, or have their defaults */
+	size_t ndefines;
 	const char *passes; /* in place of those of the binary, or NULL */
 	const struct goal_loc *locs; /* of the instructions of a program, or NULL */
 	void (*progress)(uint32_t size); /* may be NULL */
