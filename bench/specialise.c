@@ -2,6 +2,7 @@
  * specialise: what it costs to get the ops of one rank from a binary, by the number of ranks. */
 #include "bench/bench.h"
 #include "compiler/compile.h"
+#include "compiler/passes.h"
 #include "util/file.h"
 
 #include <math.h>
@@ -82,6 +83,23 @@ static uint32_t graph_of(const struct bin *b, struct room *r, const struct bin_a
 	(void)r;
 	if (ir_rank_specialise(b, a, &rank, NULL))
 		fail("ir_rank_specialise", "fails");
+	n = rank.nops;
+	ir_rank_fini(&rank);
+	return n;
+}
+
+static const char *passes_now = "";
+
+/* The same, and local passes. */
+static uint32_t passed_of(const struct bin *b, struct room *r, const struct bin_args *a)
+{
+	const struct pass_ctx c = { .rank = a->rank, .size = a->size, .buffers = b->buffers, .nbuffers = b->nbuffers };
+	struct ir_rank rank;
+	uint32_t n;
+
+	(void)r;
+	if (ir_rank_specialise(b, a, &rank, NULL) || passes_run_rank(passes_now, &rank, &c))
+		fail(passes_now, "fails");
 	n = rank.nops;
 	ir_rank_fini(&rank);
 	return n;
@@ -176,6 +194,33 @@ static void curve(const char *name, bool concrete, unsigned most)
 	}
 }
 
+/* Local passes at bind, by ranks and by elements. */
+static void passed(const char *name, const char *list, int64_t count)
+{
+	struct image m = compile(name, 0);
+	struct room *r = room_for(&m.b);
+	char title[160], label[64];
+
+	snprintf(title, sizeof title, "%s -T %s, count %d; ns a rank", name, list, (int)count);
+	bench_table(title, "ranks,ops before,ops,with graph,with passes,ns an op,bar,of the bar");
+	passes_now = list;
+	for (unsigned log = 4; log <= 20; log += 8)
+		for (unsigned last = 0; last < 2; last++) {
+			struct bin_args a = { .size = 1u << log, .count = count };
+			const uint32_t rank = last ? a.size / 2 : 0;
+			double before, ops, graph, all, bar;
+
+			graph = warm(&m.b, r, graph_of, &a, &rank, 1, &before);
+			all = warm(&m.b, r, passed_of, &a, &rank, 1, &ops);
+			bar = 2000 + 50 * ops;
+			snprintf(label, sizeof label, "2^%u %s", log, last ? "middle" : "first");
+			BENCH_ROW(label, before, ops, graph, all, all / ops, bar, all / bar);
+		}
+	free(r->sp.scratch);
+	free(r);
+	free(m.at);
+}
+
 static bool option(int c, const char *arg)
 {
 	dir = arg;
@@ -191,11 +236,21 @@ int main(int argc, char **argv)
 		    "s:", option);
 	bench_method("ns of this thread's computing time for one rank, the best of batches of calls: reader = the bare reader "
 		     "into memory that is there, with graph = as bind calls it, with memory of its own and dependencies by "
-		     "op; cold = wall time of a call after 64 MB of other data; the bar is 20 ns an op and 1000 ns");
+		     "op; cold = wall time of a call after 64 MB of other data; the bar is 20 ns an op and 1000 ns, with passes 50 ns and 2000 ns");
 	bench_yardsticks();
 	curve("bcast_binomial", false, 20);
 	curve("barrier_dissemination", false, 20);
 	curve("bcast_binomial", true, 14);
 	curve("barrier_dissemination", true, 14);
+	passed("bcast_binomial", "segment:size=1000", 1000); /* nothing to do */
+	passed("bcast_binomial", "segment:size=500", 1000);
+	passed("bcast_binomial", "segment:size=100", 1000);
+	passed("bcast_binomial", "segment:size=1", 1000);
+	passed("allreduce_recursive_doubling", "segment:size=100", 1000);
+	passed("allreduce_recursive_doubling", "fuse", 1000);
+	passed("reduce_binomial", "fuse:wait=1", 1000);
+	passed("reduce_binomial", "segment:size=100;fuse:wait=1", 1000);
+	passed("reduce_binomial", "reduce-deps", 1000);
+	passed("reduce_binomial", "segment:size=1;reduce-deps", 1000);
 	return bench_end();
 }

@@ -5,16 +5,31 @@
 
 #include "compiler/bin.h"
 
+static const char bin_letters[BIN_OP_KINDS][4] = {
+#define OP(NAME, number, text, operands) [number] = operands,
+#include "compiler/ops.def"
+#undef OP
+};
+
 /* The operand letters of an op kind (ops.def); "" for none or an unknown kind. */
-const char *bin_operands(unsigned kind);
+static inline const char *bin_operands(unsigned kind)
+{
+	return bin_letters[kind < BIN_OP_KINDS ? kind : 0];
+}
+
 /* How many buffer ranges an op of this kind has: 0, 1 or 2. */
-unsigned bin_nranges(unsigned kind);
+static inline unsigned bin_nranges(unsigned kind)
+{
+	char first = *bin_operands(kind);
+
+	return first == 'P' ? 1 : first == 'A' ? 2 : 0;
+}
 
 static inline char bin_letter(unsigned kind, unsigned range)
 {
 	const char *s = bin_operands(kind);
 
-	return s[0] == 'P' ? s[1] : s[range];
+	return s[s[0] == 'P' ? 1 : range];
 }
 
 /* Whether an op of this kind reads, or writes, its range 0 or 1. */

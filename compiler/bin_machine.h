@@ -8,17 +8,6 @@
 
 #include "util/err.h"
 
-static const char *const operands[BIN_OP_KINDS] = {
-#define OP(NAME, number, text, letters) [number] = letters,
-#include "compiler/ops.def"
-#undef OP
-};
-
-static inline unsigned nranges(const char *letters)
-{
-	return letters[0] == 'P' ? 1 : letters[0] == 'A' ? 2 : 0;
-}
-
 /* Instances of labels: the scalar ones in an array, indexed ones in a hash. Both indices are one number. */
 struct instance {
 	uint64_t index;
@@ -156,8 +145,8 @@ static inline int full_label(const struct machine *m, uint32_t label, uint16_t i
 static inline __attribute__((always_inline)) int emit_op(struct machine *m, const struct bin_tmpl *t,
 							 const struct bin_args *args, uint32_t line, bool in_call)
 {
-	const char *letters = operands[t->kind];
-	const unsigned ranges = nranges(letters);
+	const char *letters = bin_operands(t->kind);
+	const unsigned ranges = bin_nranges(t->kind);
 	struct bin_space *sp = m->sp;
 	const uint64_t peer = reg_or_0(m, t->peer);
 	uint64_t index;

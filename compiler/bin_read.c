@@ -320,7 +320,7 @@ static int in_place(struct machine *m, const struct bin_tmpl *t, bool result)
 	for (uint32_t i = 0; i < sp->nops; i++) {
 		struct bin_op *op = &sp->ops[i];
 
-		for (unsigned k = 0; k < nranges(operands[op->kind]); k++)
+		for (unsigned k = 0; k < bin_nranges(op->kind); k++)
 			if (op->buf[k] == from) {
 				op->buf[k] = to;
 				op->off[k] += base;
@@ -744,14 +744,4 @@ uint32_t bin_entry(const struct bin *b, uint32_t rank, int64_t root)
 const char *bin_str(const struct bin *b, uint32_t off)
 {
 	return off < b->strings_len ? b->strings + off : "";
-}
-
-const char *bin_operands(unsigned kind)
-{
-	return kind < BIN_OP_KINDS && operands[kind] ? operands[kind] : "";
-}
-
-unsigned bin_nranges(unsigned kind)
-{
-	return nranges(bin_operands(kind));
 }

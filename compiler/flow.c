@@ -12,117 +12,113 @@
 
 struct edge { /* of a range */
 	uint64_t at;
-	uint32_t buf;
+	uint32_t buf, number; /* in the order in which they are found */
 };
-
-static int by_place(const void *a, const void *b)
-{
-	const struct edge *x = a, *y = b;
-
-	if (x->buf != y->buf)
-		return x->buf < y->buf ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
-}
 
 static bool less(const struct edge *x, const struct edge *y)
 {
 	return x->buf != y->buf ? x->buf < y->buf : x->at < y->at;
 }
 
-/* Sorts, and drops what is there twice. */
-static uint32_t sort(struct edge *e, uint32_t n)
+static int by_place(const void *a, const void *b)
 {
-	uint32_t m = 0;
+	return less(a, b) ? -1 : 1; /* no two are the same */
+}
 
-	if (n > 32) {
+static void sort(struct edge *e, uint32_t n)
+{
+	if (n > 48) {
 		qsort(e, n, sizeof *e, by_place);
-	} else { /* as most are; and few are long */
-		for (uint32_t i = 1; i < n; i++) {
-			struct edge x = e[i];
-			uint32_t k = i;
-
-			for (; k && less(&x, &e[k - 1]); k--)
-				e[k] = e[k - 1];
-			e[k] = x;
-		}
+		return;
 	}
-	for (uint32_t i = 0; i < n; i++)
-		if (!m || less(&e[m - 1], &e[i]))
-			e[m++] = e[i];
-	return m;
+	for (uint32_t i = 1; i < n; i++) { /* as most are; and few are long */
+		struct edge x = e[i];
+		uint32_t k = i;
+
+		for (; k && less(&x, &e[k - 1]); k--)
+			e[k] = e[k - 1];
+		e[k] = x;
+	}
 }
 
-static uint32_t find(const struct edge *e, uint32_t n, struct edge x)
+/* The edges of an op's ranges, each once: a hash tells which are known. */
+struct edges {
+	struct edge *at;
+	uint32_t n, mask;
+	uint32_t *table; /* number + 1 */
+};
+
+static uint32_t number(struct edges *e, uint32_t buf, uint64_t at)
 {
-	uint32_t lo = 0;
+	uint32_t h = (uint32_t)((at * 0x9e3779b97f4a7c15u + buf * 0xbf58476d1ce4e5b9u) >> 32);
 
-	while (n > 1) {
-		uint32_t half = n / 2;
+	for (h &= e->mask; e->table[h]; h = (h + 1) & e->mask) {
+		const struct edge *x = &e->at[e->table[h] - 1];
 
-		lo = less(&x, &e[lo + half]) ? lo : lo + half;
-		n -= half;
+		if (x->at == at && x->buf == buf)
+			return x->number;
 	}
-	return lo;
+	e->at[e->n] = (struct edge){ at, buf, e->n };
+	e->table[h] = ++e->n;
+	return e->n - 1;
 }
 
-/* Ranges repeat: what has been seen shortly before is left out at once. */
-#define SEEN 64u
-
-static uint32_t collect(const struct ir_rank *r, struct edge *e)
+/* Finds the spans: the ranges of all ops, first by the numbers of their edges. */
+static void cut(struct flow *f, struct edges *e)
 {
-	struct edge seen[SEEN];
-	uint32_t n = 0;
+	const struct ir_rank *r = f->r;
+	uint32_t *place = e->table; /* done by then */
 
-	memset(seen, 0xff, sizeof seen);
 	for (uint32_t i = 0; i < r->nops; i++) {
 		const struct bin_op *o = &r->ops[i];
+		const unsigned n = o->len ? bin_nranges(o->kind) : 0;
 
-		for (unsigned k = 0; k < bin_nranges(o->kind) && o->len; k++)
-			for (unsigned end = 0; end < 2; end++) {
-				struct edge x = { o->off[k] + (end ? o->len : 0), o->buf[k] };
-				struct edge *s = &seen[(x.at * 0x9e3779b97f4a7c15u + x.buf * 0xbf58476d1ce4e5b9u) >> 58];
-
-				if (s->at == x.at && s->buf == x.buf)
-					continue;
-				*s = e[n++] = x;
-			}
+		f->range[i][0] = f->range[i][1] = (struct flow_range){ 0, 0 };
+		for (unsigned k = 0; k < n; k++)
+			f->range[i][k] = (struct flow_range){ number(e, o->buf[k], o->off[k]),
+							      number(e, o->buf[k], o->off[k] + o->len) };
 	}
-	return n;
+	sort(e->at, e->n);
+	for (uint32_t i = 0; i < e->n; i++)
+		place[e->at[i].number] = i;
+	for (uint32_t i = 0; i < r->nops; i++)
+		for (unsigned k = 0; k < 2; k++)
+			if (f->range[i][k].from != f->range[i][k].to)
+				f->range[i][k] = (struct flow_range){ place[f->range[i][k].from],
+								      place[f->range[i][k].to] };
+	f->nspans = e->n;
 }
 
 int flow_init(struct flow *f, const struct ir_rank *r)
 {
 	const size_t n = r->nops;
-	struct edge *e;
+	size_t slots = 8;
+	struct edges e = { 0 };
 	uint32_t bad;
 	int err;
 
 	*f = (struct flow){ .r = r };
-	f->block = mem_alloc(n * (4 * sizeof *e + sizeof *f->range + 4 * sizeof(uint32_t)));
+	while (slots < 6 * n)
+		slots *= 2;
+	f->block = mem_alloc(4 * n * sizeof *e.at + n * sizeof *f->range + (4 * n + slots) * sizeof(uint32_t));
 	if (!f->block)
 		return -ERR_NOMEM;
-	e = f->block;
-	f->range = (struct flow_range(*)[2])(void *)(e + 4 * n);
+	e.at = f->block;
+	f->range = (struct flow_range(*)[2])(void *)(e.at + 4 * n);
 	f->pos = (uint32_t *)(void *)(f->range + n);
 	f->order = f->pos + n;
 	f->stamp = f->order + n;
 	f->stack = f->stamp + n;
+	e.table = f->stack + n;
+	e.mask = (uint32_t)slots - 1;
 	err = ir_rank_positions(r, f->pos, &bad);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < n; i++)
 		f->order[f->pos[i]] = i;
 	memset(f->stamp, 0, n * sizeof *f->stamp);
-	f->nspans = sort(e, collect(r, e));
-	for (uint32_t i = 0; i < n; i++) {
-		const struct bin_op *o = &r->ops[i];
-
-		memset(f->range[i], 0, sizeof f->range[i]);
-		for (unsigned k = 0; k < bin_nranges(o->kind) && o->len; k++) {
-			f->range[i][k].from = find(e, f->nspans, (struct edge){ o->off[k], o->buf[k] });
-			f->range[i][k].to = find(e, f->nspans, (struct edge){ o->off[k] + o->len, o->buf[k] });
-		}
-	}
+	memset(e.table, 0, slots * sizeof *e.table);
+	cut(f, &e);
 	return 0;
 }
 
@@ -175,6 +171,7 @@ struct touched {
 };
 
 struct walk {
+	uint8_t reads[BIN_OP_KINDS], writes[BIN_OP_KINDS]; /* bit k: range k */
 	struct touched *at;
 	VEC(struct reader) pool;
 	uint32_t unused; /* of the pool */
@@ -231,21 +228,28 @@ int flow_walk(struct flow *f, int (*pair)(void *arg, enum flow_kind kind, uint32
 	int err = 0;
 
 	w.at = mem_alloc((f->nspans + (size_t)1) * sizeof *w.at);
-	if (!w.at)
+	if (!w.at || VEC_RESERVE(&w.pool, f->r->nops)) {
+		free(w.at);
 		return -ERR_NOMEM;
+	}
 	memset(w.at, 0xff, f->nspans * sizeof *w.at);
+	for (unsigned kind = 0; kind < BIN_OP_KINDS; kind++)
+		for (unsigned k = 0; k < bin_nranges(kind); k++) {
+			w.reads[kind] |= (uint8_t)(bin_reads(kind, k) << k);
+			w.writes[kind] |= (uint8_t)(bin_writes(kind, k) << k);
+		}
 	for (uint32_t p = 0; p < f->r->nops && !err; p++) {
 		uint32_t i = f->order[p];
 
-		for (unsigned write = 0; write < 2; write++)
-			for (unsigned k = 0; k < 2 && !err; k++) {
-				struct flow_range x = f->range[i][k];
+		const struct flow_range *x = f->range[i];
+		const unsigned kind = f->r->ops[i].kind;
 
-				if (x.from == x.to || !(write ? bin_writes : bin_reads)(f->r->ops[i].kind, k))
-					continue;
-				for (uint32_t s = x.from; s < x.to && !err; s++)
-					err = (write ? write_span : read_span)(&w, s, i);
-			}
+		for (unsigned k = 0; k < 2; k++)
+			for (uint32_t s = x[k].from; s < x[k].to && w.reads[kind] >> k & 1 && !err; s++)
+				err = read_span(&w, s, i);
+		for (unsigned k = 0; k < 2; k++)
+			for (uint32_t s = x[k].from; s < x[k].to && w.writes[kind] >> k & 1 && !err; s++)
+				err = write_span(&w, s, i);
 	}
 	VEC_FREE(&w.pool);
 	free(w.at);

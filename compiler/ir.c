@@ -38,11 +38,19 @@ static uint32_t unique(uint32_t *v, uint32_t n)
 {
 	uint32_t m = 0;
 
-	for (uint32_t i = 1; i < n; i++)
-		if (v[i - 1] > v[i]) {
+	for (uint32_t i = 1; i < n; i++) {
+		uint32_t x = v[i], k = i;
+
+		if (v[i - 1] <= x)
+			continue;
+		if (n > 32) {
 			qsort(v, n, sizeof *v, by_value);
 			break;
 		}
+		for (; k && v[k - 1] > x; k--)
+			v[k] = v[k - 1];
+		v[k] = x;
+	}
 	for (uint32_t i = 0; i < n; i++)
 		if (m == 0 || v[m - 1] != v[i])
 			v[m++] = v[i];
@@ -83,7 +91,8 @@ int ir_rank_set_deps(struct ir_rank *r, const struct bin_dep *edges, uint32_t n)
 	for (uint32_t i = 0; i < r->nops; i++) {
 		uint32_t from = at[i], len = unique(deps + from, at[i + 1] - from);
 
-		memmove(deps + out, deps + from, len * sizeof *deps);
+		if (out != from)
+			memmove(deps + out, deps + from, len * sizeof *deps);
 		at[i] = out;
 		out += len;
 	}

@@ -48,7 +48,7 @@ struct fuse {
 	bool *loose; /* spans where messages give the order */
 	uint32_t *last; /* of each span: who writes to it last, or NONE; made when it is needed */
 	uint32_t at; /* op that the walk is at */
-	bool any; /* this round changed something */
+	bool any, again; /* this round changed something; another one may do more */
 };
 
 static bool scratch(const struct fuse *f, const struct bin_op *o, unsigned k)
@@ -290,6 +290,7 @@ static void merge(struct fuse *f, uint32_t recv, uint32_t op)
 	a->off[0] = o->off[1];
 	f->of[op].into = recv;
 	f->of[recv].changed = f->of[op].changed = f->any = true;
+	f->again |= o->kind == BIN_OP_COPY;
 }
 
 static int merge_messages(struct fuse *f)
@@ -417,50 +418,53 @@ static void note_waiting(struct fuse *f, uint32_t p)
 	}
 }
 
-static int one_round(struct fuse *f, bool copies)
+/* What recvs can be merged with is left for the next round if copies went. */
+static int one_round(struct fuse *f)
 {
 	int err = flow_init(&f->flow, f->r);
 
 	f->at = NONE;
-	f->any = false;
+	f->again = f->any = false;
 	f->links.n = 0;
-	f->of = mem_alloc((size_t)f->r->nops * sizeof *f->of);
-	f->loose = mem_calloc(f->flow.nspans + (size_t)1, sizeof *f->loose);
-	if (!err && (!f->of || !f->loose))
+	f->of = mem_alloc(f->r->nops * sizeof *f->of + f->flow.nspans);
+	f->loose = (bool *)(f->of + f->r->nops);
+	if (!err && (!f->of || VEC_RESERVE(&f->links, f->r->nops)))
 		err = -ERR_NOMEM;
+	if (!err)
+		memset(f->loose, 0, f->flow.nspans);
 	for (uint32_t i = 0; i < f->r->nops && !err; i++)
 		f->of[i] = (struct fused){ .readers = NONE, .reuses = NONE, .first = NONE, .into = NONE };
 	for (uint32_t p = 0; p < f->r->nops && !err; p++)
 		note_waiting(f, p);
 	err = err ? err : flow_walk(&f->flow, pair, f);
-	if (!err && copies)
+	if (!err)
 		drop_copies(f);
-	else if (!err)
+	f->again = f->any;
+	if (!err && !f->any)
 		err = merge_messages(f);
 	if (!err && f->any)
 		err = rebuild(f);
 	flow_fini(&f->flow);
 	free(f->of);
-	free(f->loose);
 	free(f->last);
 	f->last = NULL;
 	return err;
 }
 
 /* Whether a round could change anything at all. */
-static bool worth_it(const struct fuse *f, bool copies)
+static bool worth_it(const struct fuse *f)
 {
 	bool recv = false, use = false;
 
 	for (uint32_t i = 0; i < f->r->nops; i++) {
 		const struct bin_op *o = &f->r->ops[i];
 
-		if (copies && o->kind == BIN_OP_COPY && scratch(f, o, 1))
+		if (o->kind == BIN_OP_COPY && scratch(f, o, 1))
 			return true;
 		recv |= o->kind == BIN_OP_RECV && scratch(f, o, 0);
 		use |= bin_nranges(o->kind) == 2 && scratch(f, o, 0);
 	}
-	return !copies && recv && use;
+	return recv && use;
 }
 
 int pass_fuse(struct ir_rank *r, const struct pass_ctx *c)
@@ -471,13 +475,12 @@ int pass_fuse(struct ir_rank *r, const struct pass_ctx *c)
 
 	if (!r->bufsize) /* plain GOAL: there is nothing to merge */
 		return 0;
-	for (unsigned quiet = 0, copies = 1; quiet < 2 && !err; copies = !copies) {
-		f.any = false;
-		if (worth_it(&f, copies))
-			err = one_round(&f, copies);
+	do {
+		f.again = f.any = false;
+		if (worth_it(&f))
+			err = one_round(&f);
 		changed |= f.any;
-		quiet = f.any ? 0 : quiet + 1;
-	}
+	} while (f.again && !err);
 	if (!err && changed)
 		shrink(&f);
 	VEC_FREE(&f.links);

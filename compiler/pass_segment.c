@@ -198,17 +198,26 @@ static int whole(struct segment *s, uint32_t op, uint32_t dep)
 static int ranges_by_pieces(struct segment *s, uint32_t op, unsigned k, uint32_t on, unsigned l)
 {
 	const struct split *x = &s->of[op], *y = &s->of[on];
+	const uint64_t from = s->r->ops[op].off[k], end = from + s->r->ops[op].len;
+	const uint64_t other = s->r->ops[on].off[l], others_end = other + s->r->ops[on].len;
+	/* What is one piece may be of any length. */
+	const uint64_t step = x->pieces > 1 ? s->size : end - from, others = y->pieces > 1 ? s->size : others_end - other;
+	struct bin_dep *out;
 	uint32_t j = 0;
 
+	if (VEC_RESERVE(&s->edges, s->edges.n + x->pieces + y->pieces))
+		return -ERR_NOMEM;
+	out = s->edges.at + s->edges.n;
 	for (uint32_t i = 0; i < x->pieces; i++) {
-		const struct bin_op *p = &s->ops[x->first + i];
+		uint64_t lo = from + i * step, hi = end - lo < step ? end : lo + step;
 
-		while (j < y->pieces && s->ops[y->first + j].off[l] + s->ops[y->first + j].len <= p->off[k])
+		while (j < y->pieces && other + j * others + others <= lo)
 			j++;
-		for (uint32_t m = j; m < y->pieces && s->ops[y->first + m].off[l] < p->off[k] + p->len; m++)
-			if (VEC_PUSH(&s->edges, (struct bin_dep){ x->first + i, y->first + m }))
-				return -ERR_NOMEM;
+		for (uint32_t m = j; m < y->pieces && other + m * others < hi; m++)
+			if (lo < others_end)
+				*out++ = (struct bin_dep){ x->first + i, y->first + m };
 	}
+	s->edges.n = (size_t)(out - s->edges.at);
 	return 0;
 }
 
@@ -227,7 +236,7 @@ static int by_pieces(struct segment *s, uint32_t op, uint32_t on)
 static int make_edges(struct segment *s)
 {
 	const struct ir_rank *r = s->r;
-	int err = 0;
+	int err = VEC_RESERVE(&s->edges, 2 * (size_t)s->nops + r->dep_at[r->nops]);
 
 	for (uint32_t i = 0; i < r->nops && !err; i++) {
 		const struct split *x = &s->of[i];
