@@ -42,12 +42,54 @@ static const char ring_text[] = "schedule ring\n"
 
 static pid_t main_pid;
 
+/* What goalc makes of texts: then these are loaded in their place. */
+static const struct {
+	const char *text, *options;
+} compiled[] = { { fold_text, "-T fuse" }, { fold_left_text, "-T 'segment:size=1998;fuse'" } };
+static bool take_compiled;
+static char image[2][4096];
+static size_t image_len[2];
+
 static MPIX_Sched load(struct member *m, const char *text)
 {
+	size_t len = strlen(text);
 	MPIX_Sched s = NULL;
 
-	MPIX_Sched_load_mem(m->ctx, "test.goal", text, strlen(text), &s);
+	for (size_t i = 0; i < ELEMENTS(compiled) && take_compiled; i++)
+		if (text == compiled[i].text) {
+			text = image[i];
+			len = image_len[i];
+			break;
+		}
+	MPIX_Sched_load_mem(m->ctx, "test.goal", text, len, &s);
 	return s;
+}
+
+/* Runs goalc, which lies beside this program. */
+static bool compile_all(void)
+{
+	char dir[] = "/tmp/cases.XXXXXX", self[256], line[1024], path[64];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	bool ok = n > 0 && mkdtemp(dir);
+
+	self[n > 0 ? n : 0] = '\0';
+	*strrchr(self, '/') = '\0';
+	for (size_t i = 0; i < ELEMENTS(compiled) && ok; i++) {
+		snprintf(line, sizeof line, "printf %%s '%s' | timeout 60 %s/../bin/goalc /dev/stdin -o %s/out %s",
+			 compiled[i].text, self, dir, compiled[i].options);
+		snprintf(path, sizeof path, "%s/out", dir);
+		ok = system(line) == 0;
+
+		FILE *f = ok ? fopen(path, "rb") : NULL;
+
+		image_len[i] = f ? fread(image[i], 1, sizeof image[i], f) : 0;
+		ok = f && feof(f);
+		if (f)
+			fclose(f);
+		unlink(path);
+	}
+	rmdir(dir);
+	return ok;
 }
 
 static struct MPIX_Sched_bind bind_to(void *const *buffers, size_t n, size_t count, enum MPIX_Sched_basic basic)
@@ -549,6 +591,72 @@ static int user_op(struct member *m)
 		NEED(calls == (from < to ? 9 : 0));
 		CALL(MPIX_Sched_free(&req));
 		CALL(MPIX_Sched_unload(&s));
+	}
+	return 0;
+}
+
+/* Elements of three words, of which a chunk of a long message ends with a part: the third is a plain sum. */
+static void affine_sum(const void *in, void *inout, size_t count, void *arg)
+{
+	const int64_t *x = in;
+	int64_t *y = inout;
+
+	(void)arg;
+	for (size_t i = 0; i < count; i++, x += 3, y += 3) {
+		int64_t a = x[0] * y[0] % 1009, b = (x[0] * y[1] + x[1]) % 1009;
+
+		y[0] = a;
+		y[1] = b;
+		y[2] += x[2];
+	}
+}
+
+static int user_op_long(struct member *m)
+{
+	enum { N = 6993 };
+	const char *texts[] = { fold_text, fold_left_text };
+
+	for (int way = 0; way < 2; way++) {
+		MPIX_Sched s = load(m, texts[way]);
+		int64_t *data = calloc(3 * N, sizeof *data);
+		void *buffers[] = { data, NULL };
+		struct MPIX_Sched_bind b = bind_to(buffers, 2, N, MPIX_SCHED_BYTE);
+		int from = way ? 0 : m->rank, to = way ? m->rank : m->size - 1;
+		MPIX_Sched_request req;
+		MPIX_Sched_op op;
+		MPIX_Sched_type three;
+
+		NEED(s && data);
+		CALL(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT64, 1, (int64_t[]){ 0 }, (size_t[]){ 3 }, 24, &three));
+		CALL(MPIX_Sched_op_create(m->ctx, affine_sum, NULL, 0, &op));
+		b.op = op;
+		b.type = three;
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		CALL(MPIX_Sched_op_free(&op));
+		CALL(MPIX_Sched_type_free(&three));
+		for (int e = 1; e < 6; e++) {
+			for (int i = 0; i < 3 * N; i++)
+				data[i] = (m->rank * 7 + i * e) % 1009;
+			CALL(MPIX_Sched_start(req));
+			CALL(MPIX_Sched_wait(req));
+			for (int i = 0; i < N; i++) {
+				int64_t want[3], r = to;
+
+				for (int k = 0; k < 3; k++)
+					want[k] = (r * 7 + (3 * i + k) * e) % 1009;
+				for (r = to - 1; r >= from; r--) {
+					int64_t x[3];
+
+					for (int k = 0; k < 3; k++)
+						x[k] = (r * 7 + (3 * i + k) * e) % 1009;
+					affine_sum(x, want, 1, NULL);
+				}
+				NEED(!memcmp(want, data + 3 * i, sizeof want));
+			}
+		}
+		CALL(MPIX_Sched_free(&req));
+		CALL(MPIX_Sched_unload(&s));
+		free(data);
 	}
 	return 0;
 }
@@ -1433,6 +1541,7 @@ static const struct {
 	{ "strided", strided, { 1, 2, 4, 0 } },
 	{ "builtin", builtin, { 1, 2, 5, 0 } },
 	{ "user_op", user_op, { 1, 2, 5, 0 } },
+	{ "user_op_long", user_op_long, { 2, 3, 0 } },
 	{ "disagree", disagree, { 2, 4, 0 } },
 	{ "sizes_differ", sizes_differ, { 2, 3, 0 } },
 	{ "arguments", arguments, { 1, 0 } },
@@ -1458,15 +1567,17 @@ static size_t at;
 static void run_case(void)
 {
 	bool staged = getenv("GOAL_SHM_DIRECT") != NULL;
+	bool reduces = cases[at].fn == builtin || cases[at].fn == user_op || cases[at].fn == user_op_long ||
+		       cases[at].fn == rebind_strided;
 
 	for (int threads = 0; threads < 2; threads++)
-		for (int i = 0; cases[at].sizes[i]; i++) {
+		for (int i = 0; cases[at].sizes[i] && (reduces || !take_compiled); i++) {
 			int n = cases[at].sizes[i];
 			bool ok = team_run(n, threads, cases[at].fn, NULL) == 0;
 
 			CU_ASSERT(ok);
-			printf("%s rt.%s %d %s%s\n", ok ? "ok" : "FAIL", cases[at].name, n,
-			       threads ? "threads" : "processes", staged ? " staged" : "");
+			printf("%s rt.%s %d %s%s%s\n", ok ? "ok" : "FAIL", cases[at].name, n,
+			       threads ? "threads" : "processes", staged ? " staged" : "", take_compiled ? " fused" : "");
 		}
 	at++;
 }
@@ -1477,7 +1588,7 @@ int main(void)
 	CU_pSuite suite;
 
 	main_pid = getpid();
-	if (CU_initialize_registry() != CUE_SUCCESS)
+	if (!compile_all() || CU_initialize_registry() != CUE_SUCCESS)
 		return 1;
 	suite = CU_add_suite("rt", NULL, NULL);
 	for (size_t i = 0; i < ELEMENTS(cases); i++)
@@ -1487,6 +1598,10 @@ int main(void)
 		if (staged)
 			setenv("GOAL_SHM_DIRECT", "0", 1);
 		CU_run_all_tests();
+		take_compiled = true;
+		at = 0;
+		CU_run_all_tests();
+		take_compiled = false;
 	}
 	bad = CU_get_number_of_failures();
 	CU_cleanup_registry();
