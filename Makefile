@@ -193,7 +193,7 @@ RUN       := BUILD=$(BUILD) bash tests/run.sh
 QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
              tests/goalrun.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
              tests/freestanding.sh tests/fastpath.sh man/lint.sh
-CAMPAIGNS := tests/matrix.sh tests/epoch.sh tests/starts.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh
+CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/epoch.sh tests/starts.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh
 VARIANTS  := tests/variants.sh tests/coverage.sh tests/docs.sh tests/install.sh
 
 tests: all $(TEST_BINS) $(BUILD)/bench/compile
@@ -206,7 +206,7 @@ check:
 # A minute's worth while editing.
 check-quick:
 	@$(PARALLEL) tests
-	@LARGE=20000 SIZES="1 2 5" STARTS=2000 $(RUN) $(QUICK) tests/matrix.sh
+	@LARGE=20000 SIZES="1 2 5" STARTS=2000 $(RUN) $(QUICK) tests/matrix.sh tests/passes.sh
 
 # The same under sanitizers; each has its own objects.
 SANITIZED := tests/diag.sh tests/samples.sh tests/plain.sh tests/unit.sh tests/rt.sh tests/matrix.sh tests/epoch.sh tests/starts.sh
@@ -228,7 +228,7 @@ epoch:
 # Every combination that a schedule of the library has to pass.
 matrix:
 	@$(PARALLEL) tests
-	@SWEEP=all $(RUN) tests/matrix.sh
+	@SWEEP=all $(RUN) tests/matrix.sh tests/passes.sh
 kill:
 	@$(PARALLEL) tests
 	@RUNS=200 $(RUN) tests/kill.sh

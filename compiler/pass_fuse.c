@@ -387,7 +387,7 @@ static int rebuild(struct fuse *f)
 	return err;
 }
 
-/* Scratch ends behind what is used of it. */
+/* Scratch ends behind what is used of it, and where something begins that has no elements. */
 static void shrink(const struct fuse *f)
 {
 	const struct ir_rank *r = f->r;
@@ -399,7 +399,7 @@ static void shrink(const struct fuse *f)
 		end = 0;
 		for (uint32_t i = 0; i < r->nops; i++)
 			for (unsigned k = 0; k < bin_nranges(r->ops[i].kind); k++)
-				if (r->ops[i].buf[k] == b && r->ops[i].len && r->ops[i].off[k] + r->ops[i].len > end)
+				if (r->ops[i].buf[k] == b && r->ops[i].off[k] + r->ops[i].len > end)
 					end = r->ops[i].off[k] + r->ops[i].len;
 		r->bufsize[b] = end;
 	}

@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Every schedule after every pass: the checks pass on what comes out, and every byte of every start is right.
+# Ranks 1-9, 13 and 16, by turns as processes and as threads; heap, private and staged memory. SWEEP=pairs (make
+# check) takes some of the sizes for each schedule and list of passes, by turns, SWEEP=all (make matrix) takes all;
+# tests/unit/test_passes.c has all of them on the reference executor.
+set -u
+. "$(dirname "$0")/lib.sh"
+SIZES=${SIZES:-1 2 3 4 5 6 7 8 9 13 16}
+KINDS=${KINDS:-processes threads}
+cd "$ROOT" || exit 1
+read -r -a kinds <<<"$KINDS"
+SWEEP=${SWEEP:-pairs}
+turn=0 combination=0
+
+# Whether this combination of schedule, size and passes is due.
+due() { [ "$SWEEP" = all ] || [ $((combination++ % 3)) -eq 0 ]; }
+
+# run NAME RANKS SCHEDULE OPTIONS... : one launch, which sweeps
+run()
+{
+	local name=$1 n=$2 s=$3 kind=${kinds[turn++ % ${#kinds[@]}]}
+
+	shift 3
+	if timeout 300 "$BUILD/bin/goalrun" -n "$n" --verify --sweep pairs --memory heap,private,staged --ranks "$kind" \
+		--iters 2 --warmup 1 "$@" "$s" >"$TMP/out" 2>"$TMP/err"; then
+		ok "passes.$name $n $kind: $(tail -n 1 "$TMP/out")"
+	else
+		fail "passes.$name $n $kind: $(grep -v 'killed by' "$TMP/err" | sort -u | tail -n 3)"
+	fi
+}
+
+# May wait=1 be applied? If not goalc has to say that ranks would wait for each other.
+waits()
+{
+	goalc "$1" -n "$2" -D count=700 -T fuse:wait=1 -o "$TMP/wait.bin" 2>"$TMP/err" && return
+	check "passes.deadlock $1 $2: $(head -n 1 "$TMP/err")" grep -q ' after fuse:wait=1: deadlock: ' "$TMP/err"
+	return 1
+}
+
+# Without -D a schedule with vectors cannot run.
+for s in schedules/*.goal tests/passes/*.goal; do
+	base=$(basename "$s" .goal)
+	goalc "$s" -o "$TMP/plain.bin" 2>/dev/null || { skip "passes.$base needs values"; continue; }
+	goalc --dump "$TMP/plain.bin" | grep -Eq '^parameter [a-z]+ [a-z_]+(\[\])?$' && { skip "passes.$base needs values"; continue; }
+	o=(--type int32,uint8)
+	grep -q 'root = 0' "$s" && o+=(--root all)
+	grep -q '\<reduce .* into' "$s" && o+=(--op sum,max)
+	for n in $SIZES; do
+		for list in segment:size=1 segment:size=300 fuse 'segment:size=256;fuse' reduce-deps 'fuse;segment:size=7;reduce-deps'; do
+			due && run "$base.$list" "$n" "$s" "${o[@]}" --count 0,7,700 -T "$list"
+		done
+		due && waits "$s" "$n" && run "$base.fuse:wait=1" "$n" "$TMP/wait.bin" "${o[@]}"
+		for list in reorder 'segment:size=100;reorder;fuse'; do
+			due || continue
+			goalc "$s" -n "$n" -D count=700 -T "$list" -o "$TMP/global.bin" 2>"$TMP/err" ||
+				{ fail "passes.$base.$list $n: $(head -n 1 "$TMP/err")"; continue; }
+			run "$base.$list" "$n" "$TMP/global.bin" "${o[@]}"
+		done
+	done
+done
+
+# Long messages, all types and operations, by both kinds of recv-reduce. The ring is not in the order of the ranks.
+types=$(sed -n 's/^\tX([A-Z0-9_]*, \([a-z0-9_]*\), [A-Z]*, .*/\1/p' runtime/mpix_sched.h | paste -sd,)
+ops=$(sed -n 's/^\tX([A-Z_]*, \([a-z_]*\)).*/\1/p' runtime/mpix_sched.h | grep -v no_op | paste -sd,)
+for n in 2 3; do
+	run types.tree "$n" schedules/reduce_binomial.goal --type "$types" --op "$ops,user" --count 5,30000 -T fuse:wait=1
+	for list in fuse 'segment:size=5000;fuse'; do
+		run "types.ring.$list" "$n" tests/passes/ring.goal --type "$types" --op "${ops#sum,prod,}" --count 5,30000 \
+			-T "$list"
+	done
+done
+finish
