@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Fuzzes the reader of binaries. The last byte of an input chooses what to do with the image before it;
  * unless its lowest bit is set the checksums are made right first. */
+#include "compiler/bin_check.h"
 #include "compiler/compile.h"
+#include "compiler/passes.h"
+#include "compiler/transform.h"
 #include "tests/fuzz/repair.h"
 #include "util/err.h"
 
@@ -50,8 +53,41 @@ static void run_rank(const struct bin *b, struct bin_args *a, uint32_t rank)
 	}
 }
 
-/* All ranks, as goalc prints them, when they take few steps. */
-static void show(const struct bin *b, const struct bin_args *args)
+/* What passes make of the ops keeps to the buffers and has no cycle. */
+static void transform(const struct bin *b, struct ir_graph *g, unsigned which)
+{
+	/* Those with segment at even places. */
+	static const char *const lists[] = { "segment:size=3", "fuse:wait=1", "segment:size=2;fuse;reduce-deps", "reorder",
+					     "fuse;segment:size=5", "reduce-deps", "segment:size=3;fuse:wait=1", "fuse" };
+	const struct pass_ctx c = transform_ctx(b, g->nranks);
+	uint64_t longest = 0;
+	int err;
+
+	for (uint32_t r = 0; r < g->nranks; r++)
+		for (uint32_t i = 0; i < g->ranks[r].nops; i++)
+			longest = g->ranks[r].ops[i].len > longest ? g->ranks[r].ops[i].len : longest;
+	if (longest > 1000) /* too many pieces */
+		which |= 1;
+	err = passes_run_graph(lists[which % 8], g, &c, NULL);
+	must(err == 0 || err == -ERR_PASS || err == -ERR_NOMEM || err == -ERR_CYCLE, "a pass fails otherwise");
+	for (uint32_t r = 0; r < g->nranks && !err; r++) {
+		const struct ir_rank *rank = &g->ranks[r];
+		uint32_t *pos = malloc(rank->nops * sizeof *pos + 1), bad;
+
+		must(ir_rank_positions(rank, pos, &bad) == 0, "a pass makes a cycle");
+		free(pos);
+		for (uint32_t i = 0; i < rank->nops; i++)
+			for (unsigned k = 0; k < bin_nranges(rank->ops[i].kind); k++) {
+				const struct bin_op *o = &rank->ops[i];
+				uint64_t room = rank->bufsize[o->buf[k]];
+
+				must(o->len <= room && o->off[k] <= room - o->len, "a pass leaves a buffer");
+			}
+	}
+}
+
+/* All ranks, as goalc prints them, when they take few steps; then after passes. */
+static void show(const struct bin *b, const struct bin_args *args, unsigned which)
 {
 	struct goal_diags *d = goal_diags_new();
 	struct ir_graph g = { 0 };
@@ -73,6 +109,7 @@ static void show(const struct bin *b, const struct bin_args *args)
 		print_dot(&g, &text[1]);
 		print_json(b, &g, &text[2]);
 		print_dump(b, &g, &text[3]);
+		transform(b, &g, which);
 	}
 	for (int i = 0; i < 5; i++)
 		free(text[i]);
@@ -110,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		run_rank(&b, &a, a.size / 2);
 		run_rank(&b, &a, a.size - 1);
 		if (a.size <= 4096)
-			show(&b, &a);
+			show(&b, &a, choice >> 4);
 		free(args);
 	}
 	free(image);

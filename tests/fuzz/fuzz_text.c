@@ -74,10 +74,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct define defines[] = { { "v", values, sizes[size ? data[size - 1] & 7 : 0] },
 						  { "count", values + 2, 1 },
 						  { "root", values, 1 } };
+	static const char *const lists[] = { "reduce-deps", "fuse;reduce-deps", "fuse:wait=1", "reorder;fuse" };
 	uint8_t choice = size ? data[--size] : 0;
 	struct compile_options o = { .nranks = sizes[choice & 7],
 				     .debug = choice & 8,
-				     .passes = choice & 16 ? "reduce-deps" : NULL,
+				     .passes = choice & 16 ? lists[size ? data[size - 1] >> 3 & 3 : 0] : NULL,
 				     .checks_off = choice & 128 ? UINT64_MAX : 0,
 				     .fuel = FUEL };
 	struct goal_diags *d = goal_diags_new();
