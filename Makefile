@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# make deps demo | make deps check | make | make install | make check-quick | make coverage | make matrix | make asan ubsan tsan | make fuzz
+# make deps demo | make deps check | make | make install | make check-quick | make coverage | make matrix mutants | make asan ubsan tsan | make fuzz
 
 MAKEFLAGS += -r
 .DELETE_ON_ERROR:
@@ -192,11 +192,12 @@ PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
 QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
              tests/goalrun.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
-             tests/freestanding.sh tests/fastpath.sh man/lint.sh
-CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/epoch.sh tests/starts.sh tests/kill.sh tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh
+            tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
+CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/mutants.sh tests/epoch.sh tests/starts.sh tests/kill.sh \
+             tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh
 VARIANTS  := tests/variants.sh tests/coverage.sh tests/docs.sh tests/install.sh
 
-tests: all $(TEST_BINS) $(BUILD)/bench/compile
+tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/bench/compile
 
 # Everything that this machine can run; under 15 minutes on two cores.
 check:
@@ -229,6 +230,10 @@ epoch:
 matrix:
 	@$(PARALLEL) tests
 	@SWEEP=all $(RUN) tests/matrix.sh tests/passes.sh
+# Every schedule of the library changed in one place, against the verifier.
+mutants:
+	@$(PARALLEL) tests
+	@MOST=1500 GRAPHS=200000 BUILD=$(BUILD) bash tests/mutants.sh
 kill:
 	@$(PARALLEL) tests
 	@RUNS=200 $(RUN) tests/kill.sh
@@ -284,4 +289,4 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all install uninstall clean tests check check-quick asan ubsan tsan epoch matrix kill fuzz coverage bench deps demo
+.PHONY: all install uninstall clean tests check check-quick asan ubsan tsan epoch matrix mutants kill fuzz coverage bench deps demo

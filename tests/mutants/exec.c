@@ -295,6 +295,8 @@ static bool inside(const struct world *w, uint32_t rank, const struct bin_op *op
 
 	if (op->buf[k] >= w->nbuffers)
 		return false;
+	if (!op->len)
+		return true;
 	size = w->base[(size_t)rank * w->nbuffers + op->buf[k] + 1] - place(w, rank, op->buf[k]);
 	return op->off[k] <= size && op->len <= size - op->off[k];
 }
@@ -369,7 +371,7 @@ static uint64_t make_node(const struct exec *x, struct node *v, const struct ir_
 	for (unsigned k = 0; k < bin_nranges(v->op->kind); k++) {
 		if (!inside(x->w, v->rank, v->op, k))
 			v->fault = EXEC_BOUNDS;
-		else
+		else if (v->op->len)
 			v->at[k] = place(x->w, v->rank, v->op->buf[k]) + v->op->off[k];
 	}
 	return v->fault || !bin_nranges(v->op->kind) ? 0 : v->op->len;

@@ -45,19 +45,30 @@ static int define(struct sized *z, const struct subject *s, const struct bin_arg
 	return z->world ? 0 : -ERR_NOMEM;
 }
 
-int sized_open(struct sized *z, const struct subject *s, uint32_t nranks, int64_t count, int64_t root)
+/* The values of all ranks: those of a sample, and the root. */
+static int arguments(struct arg_rows *rows, const struct bin *b, int64_t count, unsigned which, int64_t root)
 {
-	struct bin_arg *params = mem_calloc(s->bin.nparams, sizeof *params);
-	struct bin_args args = { .size = nranks, .count = count, .args = params };
+	int err = collective_sample(b, count, which, rows);
+
+	if (!err && b->meta->root != BIN_NONE)
+		arg_rows_set(rows, b->meta->root, (struct bin_arg){ .known = true, .value = root });
+	return err;
+}
+
+int sized_open(struct sized *z, const struct subject *s, uint32_t nranks, int64_t count, unsigned which, int64_t root)
+{
+	struct bin_args args = { .size = nranks, .count = count };
+	struct arg_rows rows = { 0 };
+	struct ir_fault fault;
 	uint32_t rank;
-	int err = params ? 0 : -ERR_NOMEM;
+	int err = arg_rows_init(&rows, &s->bin, nranks);
 
 	*z = (struct sized){ 0 };
-	if (!err && s->bin.meta->root != BIN_NONE)
-		params[s->bin.meta->root] = (struct bin_arg){ .known = true, .value = root };
-	err = err ? err : ir_graph_specialise(&s->bin, &args, &z->graph, &rank, NULL);
+	err = err ? err : arguments(&rows, &s->bin, count, which, root);
+	args.by_rank = rows.by_rank;
+	err = err ? err : ir_graph_specialise(&s->bin, &args, &z->graph, &rank, &fault);
 	err = err ? err : define(z, s, &args);
-	free(params);
+	arg_rows_fini(&rows);
 	if (err)
 		sized_close(z);
 	return err;

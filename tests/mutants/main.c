@@ -15,15 +15,22 @@
 
 struct options {
 	uint32_t ranks;
-	size_t most; /* mutants of a schedule at one root */
+	size_t most; /* mutants of a schedule, of all that it is called with together */
 	uint64_t seeds; /* of a mutant that the verifier accepts */
 };
 
 /* Of a mutant that the verifier rejects: all that it tells is whether the fault can be seen. */
 #define SEEDS_REJECTED 100u
 
+/* What a schedule is called with. */
+struct call {
+	unsigned which; /* sample of arguments */
+	int64_t root;
+	size_t most; /* mutants */
+};
+
 struct tally {
-	unsigned mutants, wrong, rejected, unseen, same, accepted;
+	unsigned calls, mutants, wrong, rejected, unseen, same, accepted;
 	unsigned faults; /* of the verifier */
 	uint64_t runs;
 };
@@ -43,11 +50,12 @@ static int ask(const struct subject *s, const struct sized *z, const struct ir_g
 	return err;
 }
 
-static void fault(struct tally *t, const char *what, const char *of, const struct options *o, int64_t root,
+static void fault(struct tally *t, const char *what, const char *of, const struct options *o, struct call call,
 		  const char *detail)
 {
 	t->faults++;
-	printf("# %u ranks, root %lld: %s: %s: %s\n", o->ranks, (long long)root, of, what, detail);
+	printf("# %u ranks, sample %u, root %lld: %s: %s: %s\n", o->ranks, call.which, (long long)call.root, of, what,
+	       detail);
 }
 
 /* The first seed with which a graph fails, or seeds. */
@@ -70,7 +78,7 @@ static uint64_t execute(const struct sized *z, const struct ir_graph *g, uint64_
 }
 
 /* One mutant; m NULL: the schedule itself. */
-static int try(const struct options *o, const struct subject *s, const struct sized *z, int64_t root,
+static int try(const struct options *o, const struct subject *s, const struct sized *z, struct call call,
 	       const struct mutation *m, struct tally *t)
 {
 	struct ir_graph g;
@@ -100,28 +108,35 @@ static int try(const struct options *o, const struct subject *s, const struct si
 		t->accepted += same && ok;
 	}
 	if (ok && end != EXEC_RIGHT)
-		fault(t, "accepted, but", text, o, root, seen);
+		fault(t, "accepted, but", text, o, call, seen);
 	else if (same && end != EXEC_RIGHT)
-		fault(t, "should be right, but", text, o, root, seen);
+		fault(t, "should be right, but", text, o, call, seen);
 	if (same && !ok)
-		fault(t, "rejected, but right", text, o, root, why ? why : "");
+		fault(t, "rejected, but right", text, o, call, why ? why : "");
 out:
 	free(why);
 	mutant_fini(&g);
 	return err;
 }
 
-static int all_mutants(const struct options *o, const struct subject *s, const struct sized *z, int64_t root,
-		       struct tally *t)
+static int all_mutants(const struct options *o, const struct subject *s, struct call call, struct tally *t)
 {
+	/* Blocks of this count are uneven, and none is empty. */
+	const int64_t count = o->ranks + o->ranks / 2;
 	struct mutations all = { 0 };
-	int err = mutations_of(&z->graph, &all);
+	struct sized z;
+	int err = sized_open(&z, s, o->ranks, count, call.which, call.root);
 
-	err = err ? err : mutations_draw(&all, o->most, o->ranks + (uint64_t)root);
-	err = err ? err : try(o, s, z, root, NULL, t);
+	if (err)
+		return err == -ERR_ASSERT ? 0 : err;
+	t->calls++;
+	err = mutations_of(&z.graph, &all);
+	err = err ? err : mutations_draw(&all, call.most, o->ranks + call.which + (uint64_t)call.root);
+	err = err ? err : try(o, s, &z, call, NULL, t);
 	for (size_t i = 0; i < all.v.n && !err; i++)
-		err = try(o, s, z, root, &all.v.at[i], t);
+		err = try(o, s, &z, call, &all.v.at[i], t);
 	VEC_FREE(&all.v);
+	sized_close(&z);
 	return err;
 }
 
@@ -131,17 +146,10 @@ static int one_file(const struct options *o, const char *file, struct tally *t)
 	int err = subject_open(&s, file, 0);
 	int64_t roots[] = { 0, o->ranks / 2 + 1 };
 	unsigned nroots = err || s.bin.meta->root == BIN_NONE ? 1 : 2;
+	unsigned samples = err ? 0 : collective_samples(&s.bin), calls = nroots * samples;
 
-	for (unsigned i = 0; i < nroots && !err; i++) {
-		struct sized z;
-
-		/* Blocks of a count are uneven, and none is empty. */
-		err = sized_open(&z, &s, o->ranks, o->ranks + o->ranks / 2, roots[i]);
-		if (err)
-			break;
-		err = all_mutants(o, &s, &z, roots[i], t);
-		sized_close(&z);
-	}
+	for (unsigned i = 0; i < calls && !err; i++)
+		err = all_mutants(o, &s, (struct call){ i / nroots, roots[i % nroots], (o->most + calls - 1) / calls }, t);
 	if (err && s.diags)
 		fputs(goal_diags_text(s.diags), stdout);
 	subject_close(&s);

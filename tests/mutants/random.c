@@ -3,7 +3,9 @@
  *
  * A graph that is accepted must end in every execution, and never may two ops be at work on one element at the same
  * time, one writing; what it leaves in the buffers, element by element, is a claim that the verifier must accept, and
- * with one change must refuse. A graph that is rejected must do one of these things in some execution. */
+ * with one change must refuse. A graph that is rejected must do one of these things in some execution: ops that are
+ * not ordered overlap in one of them, since what starts and what completes are events in a partial order, and any order
+ * that it leaves open may happen. */
 #include "compiler/bin_check.h"
 #include "compiler/collective.h"
 #include "compiler/verify.h"

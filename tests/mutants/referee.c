@@ -14,19 +14,19 @@ struct options {
 
 /* Runs one case; whether it was right. */
 static bool right(const struct options *o, const char *file, const struct subject *s, uint32_t ranks, int64_t count,
-		  int64_t root)
+		  unsigned which, int64_t root)
 {
 	struct sized z;
 	struct exec *x;
 	enum exec_end end = EXEC_RIGHT;
 	uint32_t rank = 0;
-	int err = sized_open(&z, s, ranks, count, root);
+	int err = sized_open(&z, s, ranks, count, which, root);
 
 	if (err == -ERR_ASSERT)
 		return true;
 	if (err) {
-		printf("%s: %u ranks, count %lld, root %lld: %s\n", file, ranks, (long long)count, (long long)root,
-		       err_text(-err));
+		printf("%s: %u ranks, count %lld, sample %u, root %lld: %s\n", file, ranks, (long long)count, which,
+		       (long long)root, err_text(-err));
 		return false;
 	}
 	x = exec_new(z.world, &z.graph);
@@ -35,8 +35,8 @@ static bool right(const struct options *o, const char *file, const struct subjec
 	for (uint64_t seed = 0; seed < o->seeds && end == EXEC_RIGHT; seed++) {
 		end = exec_run(x, seed, &rank);
 		if (end != EXEC_RIGHT)
-			printf("%s: %u ranks, count %lld, root %lld: %s at rank %u with seed %llu\n", file, ranks,
-			       (long long)count, (long long)root, exec_end_words[end], rank,
+			printf("%s: %u ranks, count %lld, sample %u, root %lld: %s at rank %u with seed %llu\n", file,
+			       ranks, (long long)count, which, (long long)root, exec_end_words[end], rank,
 			       (unsigned long long)seed);
 	}
 	exec_free(x);
@@ -57,14 +57,15 @@ static int one_file(const struct options *o, const char *file)
 	}
 	uint32_t from = s.bin.meta->nranks ? s.bin.meta->nranks : o->from;
 	uint32_t to = s.bin.meta->nranks ? s.bin.meta->nranks : o->to;
+	unsigned samples = collective_samples(&s.bin);
 
 	for (uint32_t p = from; p <= to && ok; p++) {
+		static const int64_t counts[] = { 7, 1, 0 };
 		int64_t roots[] = { 0, p / 2, p - 1 };
 		unsigned nroots = s.bin.meta->root == BIN_NONE ? 1 : p > 2 ? 3 : p;
 
-		for (unsigned i = 0; i < nroots && ok; i++)
-			ok = right(o, file, &s, p, 7, roots[i]) && right(o, file, &s, p, 1, roots[i]) &&
-			     right(o, file, &s, p, 0, roots[i]);
+		for (unsigned i = 0; i < 3 * nroots * samples && ok; i++)
+			ok = right(o, file, &s, p, counts[i % 3], i / 3 % samples, roots[i / 3 / samples]);
 	}
 	subject_close(&s);
 	return !ok;
