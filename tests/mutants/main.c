@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * mutants [-n RANKS] [-m MOST] [-s SEEDS] FILE...: changes schedules in one place each, executes the mutants, and
+ * mutants [-v] [-n RANKS] [-m MOST] [-s SEEDS] FILE...: changes schedules in one place each, executes the mutants, and
  * compares what happens with what the verifier says of them.
  *
- * Prints a row for each schedule. Exit status 1: the verifier accepted a mutant that fails, or rejected a schedule
+ * Prints a row for each schedule; -v: also what is rejected though no execution fails. Exit status 1: the verifier accepted a mutant that fails, or rejected a schedule
  * that means the same as the right one. */
 #include "compiler/verify.h"
 #include "tests/mutants/load.h"
@@ -17,6 +17,7 @@ struct options {
 	uint32_t ranks;
 	size_t most; /* mutants of a schedule, of all that it is called with together */
 	uint64_t seeds; /* of a mutant that the verifier accepts */
+	bool verbose;
 };
 
 /* Of a mutant that the verifier rejects: all that it tells is whether the fault can be seen. */
@@ -111,6 +112,8 @@ static int try(const struct options *o, const struct subject *s, const struct si
 		fault(t, "accepted, but", text, o, call, seen);
 	else if (same && end != EXEC_RIGHT)
 		fault(t, "should be right, but", text, o, call, seen);
+	if (o->verbose && m && !same && !ok && end == EXEC_RIGHT)
+		printf("# unseen: %s: %s", text, why ? why : "\n");
 	if (same && !ok)
 		fault(t, "rejected, but right", text, o, call, why ? why : "");
 out:
@@ -169,8 +172,11 @@ int main(int argc, char **argv)
 	bool bad = false;
 	int c;
 
-	while ((c = getopt(argc, argv, "n:m:s:")) != -1)
+	while ((c = getopt(argc, argv, "vn:m:s:")) != -1)
 		switch (c) {
+		case 'v':
+			o.verbose = true;
+			break;
 		case 'n':
 			o.ranks = (uint32_t)strtoul(optarg, NULL, 10);
 			break;
