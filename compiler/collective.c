@@ -401,6 +401,25 @@ static int gather(const struct claim *c, struct gets *g, struct wants *out, stru
 	return 0;
 }
 
+/* What there is of buffers on a rank. */
+static int describe(const struct eval *e, const struct place *p, struct wants *out)
+{
+	const struct claim *c = e->c;
+	int err = 0;
+
+	for (uint32_t i = 0; i < c->b->nbuffers && !err; i++)
+		err = VEC_PUSH(&out->size, 0);
+	for (uint32_t i = 0; i < c->def.nbuffers && !err; i++)
+		if (c->def.buffers[i].mode != BIN_SCRATCH)
+			out->size.at[c->name ? c->buf[i] : i] = p->size[i];
+	if (!err && p->inplace.len) {
+		out->inplace.buf = c->name ? c->buf[p->inplace.buf[1]] : p->inplace.buf[1];
+		out->inplace.off = p->inplace.off[1];
+		out->inplace.len = p->inplace.len;
+	}
+	return err;
+}
+
 static int wants_of(struct eval *e, uint32_t rank, struct wants *out, struct ir_fault *fault)
 {
 	struct bin_args a = e->args;
@@ -413,6 +432,7 @@ static int wants_of(struct eval *e, uint32_t rank, struct wants *out, struct ir_
 	a.rank = rank;
 	a.args = e->args.by_rank[rank];
 	err = place_of(e, rank, &own, fault);
+	err = err ? err : describe(e, own, out);
 	err = err ? err : blame(e, ir_rank_result(&e->c->def, &a, &r, fault), fault);
 	for (uint32_t i = 0; i < r.nops && !err; i++)
 		err = add_get(e, rank, &r.ops[i], &g, fault);
@@ -428,6 +448,7 @@ void wants_fini(struct wants *w)
 {
 	VEC_FREE(&w->v);
 	VEC_FREE(&w->src);
+	VEC_FREE(&w->size);
 }
 
 int claim_wants(const struct claim *c, const struct bin_args *args, struct wants *out, struct ir_fault *fault)

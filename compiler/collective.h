@@ -23,6 +23,12 @@ struct want {
 struct wants {
 	VEC(struct want) v;
 	VEC(struct want_src) src;
+	VEC(uint64_t) size; /* of each buffer, as the result declares it: 0 where this rank has none; scratch: 0 */
+	/* What the rank has in place is in the elements [off, off + len) of buf. */
+	struct {
+		uint32_t buf;
+		uint64_t off, len;
+	} inplace;
 };
 
 /* What a binary claims, without values. */

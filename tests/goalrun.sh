@@ -129,7 +129,7 @@ status parameter_missing 1 'a parameter is missing' -n 3 --iters 2 --count 10 "$
 status parameter_length 1 'len' -n 3 --iters 2 --count 10 -D n=3 -D len=5,5 "$TMP/pieces.bin"
 # With a piece too short the result is wrong. What ranks say is whole, each says it once, and the command that is
 # printed shows the same.
-wrong() { sed -n 's/^goalrun: rank \([0-9]*\): epoch 1: byte 7[2-9] of the result is wrong$/\1/p' "$TMP/err" | sort; }
+wrong() { sed -n 's/^goalrun: rank \([0-9]*\): epoch 1: byte 7[2-9] of data: the result is wrong$/\1/p' "$TMP/err" | sort; }
 for kind in processes threads; do
 	run -n 3 --ranks $kind --verify --iters 5 --count 10 --root 1,2 --seed 9 -D n=2 -D len=5,4 -T reduce-deps "$TMP/pieces.goal"
 	check goalrun.wrong_$kind [ $? -eq 1 ]

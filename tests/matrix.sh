@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Every schedule of the library, every byte of every start checked: ranks 1-9, 13 and 16 as processes and as
 # threads; first, middle and last root; counts 0, 1, 7, 1000 and, on up to 4 ranks, a large one; three types and
-# operations; heap, private and staged memory. One launch sweeps many cases. SWEEP=pairs (make check) takes a
+# operations; heap, private and staged memory; all samples of arguments, in place too. One launch sweeps many cases. SWEEP=pairs (make check) takes a
 # set of them in which every two values meet, SWEEP=all (make matrix) takes all.
 set -u
 . "$(dirname "$0")/lib.sh"
@@ -21,7 +21,7 @@ sweep()
 	local name=$1 schedule=$2 n=$3
 
 	shift 3
-	timeout 900 "$BUILD/bin/goalrun" -n "$n" --verify --sweep "$SWEEP" --memory "$MEMORY" --type int32,double,uint8 \
+	timeout 900 "$BUILD/bin/goalrun" -n "$n" --verify --sweep "$SWEEP" --sample all --memory "$MEMORY" --type int32,double,uint8 \
 		"$@" "$schedule" >"$TMP/out" 2>"$TMP/err"
 	if [ $? -eq 0 ]; then
 		ok "matrix.$name $n $(basename "$schedule"): $(tail -n 1 "$TMP/out")"
@@ -62,10 +62,6 @@ number=0
 few=$(tr ' ' '\n' <<<"$SIZES" | awk '$1 <= 4' | sort -n | tail -n 1) # of pairs, the size for the large count
 for s in $SCHEDULES; do
 	s=schedules/$s
-	if grep -qE '^schedule.*(local|\[)' "$s"; then
-		skip "matrix.$(basename "$s"): vectors of its own"
-		continue
-	fi
 	number=$((number + 1)) turn=$number # the next schedule begins with another kind
 	for n in $SIZES; do
 		turn=$((turn + 1))
@@ -86,6 +82,7 @@ for s in $SCHEDULES; do
 	root=
 	grep -q '^schedule.*root = 0' "$s" && root='-D root=2'
 	binary parametric 3 "$s" "" --count 7
+	grep -qE '^schedule.*(local|\[)' "$s" && continue # it needs values, and then no other fit
 	binary concrete 5 "$s" "-n 5" --count 0,7,1000
 	binary fixed 5 "$s" "-n 5 -D count=33 $root"
 done

@@ -107,4 +107,47 @@ rank r of p {
 }
 END
 run reduce_scatter_block 0 verified 4 --op max,user "$TMP/rsb.goal"
+
+# A binary for a fixed size has its values, and what follows from them, in it.
+bin=$TMP/gatherv.bin
+goalc schedules/gatherv_linear.goal -n 3 -D counts=2,0,3 -D displs=4,90,0 -D mycount@0=2 -D mycount@1=0 -D mycount@2=3 -o "$bin"
+run fixed_values 0 'verified: all 3 cases' 3 --root all --count 1 "$bin"
+run values 0 verified 3 --count 1 -D counts=2,0,3 -D displs=4,90,0 -D mycount@0=2 -D mycount@1=0 -D mycount@2=3 \
+	schedules/gatherv_linear.goal
+mutant own_block gatherv_linear 's/copy mine into all.*/nop/' 1 'result is wrong' 3 --sample uneven
+
+# A result of one's own, with a part that nobody claims.
+cat >"$TMP/own.goal" <<'END'
+schedule pairs
+buffer in mine[2 * count]
+buffer out sum[2 * count]
+buffer scratch theirs[count]
+result {
+  if r xor 1 < p {
+    sum[0 +: count] gets mine[0 +: count] of min(r, r xor 1)
+    sum[0 +: count] gets mine[0 +: count] of max(r, r xor 1)
+  } else {
+    sum gets mine of r
+  }
+}
+rank r of p {
+  own: copy mine into sum
+  if r xor 1 < p {
+    send mine[0 +: count] to r xor 1
+    got: recv theirs from r xor 1
+    if r & 1 {
+      add: reduce theirs into sum[0 +: count]
+    } else {
+      add: reduce sum[0 +: count] with theirs into sum[0 +: count]
+    }
+    add requires got, own
+  }
+}
+END
+run own_result 0 'verified: all 6 cases' 5 --op sum,user --count 0,1,70 "$TMP/own.goal"
+sed 's/if r & 1 {/if r \& 1 == 0 {/' "$TMP/own.goal" >"$TMP/own_order.goal"
+run own_result_order 1 'byte 0 of sum: the result is wrong' 2 --op user "$TMP/own_order.goal"
+run no_sample 1 'no sample of arguments called even' 2 --sample even "$TMP/own.goal"
+run in_place 0 'verified: all 4 cases' 4 --sample all --op user,max schedules/scan_chain.goal
+mutant in_place_lost scan_chain 's/^\( *\)own: copy mine into sum/\1own: nop/' 1 'result is wrong' 2 --sample apart
 finish

@@ -2,9 +2,11 @@
  * goalrun: runs a schedule with generated data and checks the result, or a program. See goalrun(1). */
 #include "runtime/run/run.h"
 
-#include "compiler/collective.h"
+#include "compiler/bin_check.h"
+#include "compiler/lower.h"
 #include "compiler/passes.h"
 #include "compiler/select.h"
+#include "compiler/verify.h"
 #include "util/file.h"
 
 #include <errno.h>
@@ -32,8 +34,8 @@ static const char usage_text[] =
 	"usage: goalrun -n RANKS [options] SCHEDULE\n"
 	"       goalrun -n RANKS -- PROGRAM [ARG...]\n"
 	"options: --count N[,N...] --type T[,T...] --op O[,O...] --root R[,R...]|all\n"
-	"         --memory heap|private|staged[,...] --sweep all|pairs\n"
-	"         -D name=value[,value...] -T pass --iters N --warmup N --seed N --delay USEC\n"
+	"         --memory heap|private|staged[,...] --sample NAME[,NAME...]|all --sweep all|pairs\n"
+	"         -D name[@RANK]=value[,value...] -T pass --iters N --warmup N --seed N --delay USEC\n"
 	"         --ranks processes|threads --backend shm --progress app --verify --json\n"
 	"         --dump-after SECONDS\n"
 	"       goalrun -n RANKS --select COLLECTIVE [--topology cart|graph] [--table FILE] [options]\n";
@@ -52,11 +54,12 @@ struct goalrun {
 	const char *collective, *table; /* --select */
 	enum select_topology topology;
 	char *selected; /* the path of the schedule, which is then the input */
-	struct list counts, roots, types, ops, memories;
+	struct list counts, roots, types, ops, memories, samples;
 	bool all_roots;
+	char *sample; /* the argument of --sample */
 	struct goal_diags *diags;
 	struct bin bin;
-	struct arg_rows rows;
+	struct claim claim;
 	struct ir_graph graph;
 	double *total, *start, *init;
 	struct run_result *results;
@@ -134,11 +137,12 @@ static int add_pass(struct goalrun *g, const char *arg)
 
 static int parse_options(struct goalrun *g, int argc, char **argv)
 {
-	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS,
+	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SAMPLE, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS,
 	       VERIFY, JSON, DUMP_AFTER, SELECT, TABLE, TOPOLOGY, LATER, HELP, VERSION };
 	static const struct option longs[] = {
 		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "op", 1, NULL, OP },
 		{ "root", 1, NULL, ROOT },	{ "memory", 1, NULL, MEMORY },	{ "sweep", 1, NULL, SWEEP },
+		{ "sample", 1, NULL, SAMPLE },
 		{ "iters", 1, NULL, ITERS },	{ "warmup", 1, NULL, WARMUP },	{ "seed", 1, NULL, SEED },
 		{ "delay", 1, NULL, DELAY },	{ "ranks", 1, NULL, RANKS },	{ "backend", 1, NULL, BACKEND },
 		{ "progress", 1, NULL, PROGRESS }, { "verify", 0, NULL, VERIFY }, { "json", 0, NULL, JSON },
@@ -189,6 +193,9 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 			g->all_roots = !strcmp(optarg, "all");
 			if (!g->all_roots)
 				err = parse_list(&g->roots, "--root", optarg, NULL, 0);
+			break;
+		case SAMPLE:
+			g->sample = optarg;
 			break;
 		case MEMORY:
 			err = parse_list(&g->memories, "--memory", optarg, run_memory_names, RUN_MEMORIES);
@@ -376,13 +383,16 @@ static int add_cases(struct goalrun *g)
 	for (size_t t = 0; t < g->types.n; t++)
 		for (size_t k = 0; k < g->ops.n; k++)
 			any |= defined(g->types.at[t], g->ops.at[k]);
-	for (size_t i = 0; i < g->memories.n * g->types.n * g->ops.n * g->roots.n * g->counts.n && !err; i++) {
+	const size_t all = g->samples.n * g->memories.n * g->types.n * g->ops.n * g->roots.n * g->counts.n;
+
+	for (size_t i = 0; i < all && !err; i++) {
 		size_t rest = i;
 		struct run_case c = { .count = value_of(&g->counts, &rest), .root = value_of(&g->roots, &rest) };
 
 		c.op = (unsigned)value_of(&g->ops, &rest);
 		c.type = (enum MPIX_Sched_basic)value_of(&g->types, &rest);
 		c.memory = (enum run_memory)value_of(&g->memories, &rest);
+		c.sample = (unsigned)value_of(&g->samples, &rest);
 		if (!any || defined(c.type, c.op))
 			err = VEC_PUSH(&v, c);
 	}
@@ -398,24 +408,67 @@ static int add_cases(struct goalrun *g)
 /* No blocks of elements: messages of a plain file have bytes of their own. */
 static bool dataless(const struct run_options *o)
 {
-	return o->plain || (o->oracle && o->oracle->barrier);
+	return o->plain || o->barrier;
+}
+
+/* The samples that --sample names, or the first one. */
+static int choose_samples(struct goalrun *g)
+{
+	const unsigned n = g->o.plain ? 1 : collective_samples(&g->bin);
+	const bool all = g->sample && !strcmp(g->sample, "all");
+	char *save = NULL, name[32];
+	int err = 0;
+
+	for (unsigned i = 0; i < (all ? n : g->sample ? 0 : 1) && !err; i++)
+		err = VEC_PUSH(&g->samples, i);
+	for (char *p = all || !g->sample ? NULL : strtok_r(g->sample, ",", &save); p && !err; p = strtok_r(NULL, ",", &save)) {
+		unsigned i = 0;
+
+		for (; i < n; i++) {
+			collective_sample_name(&g->bin, i, name, sizeof name);
+			if (*name && !strcmp(name, p))
+				break;
+		}
+		if (i == n)
+			return fault("the schedule has no sample of arguments called %s", p);
+		err = VEC_PUSH(&g->samples, i);
+	}
+	return err ? no_memory() : 0;
+}
+
+/* Whether the schedule has an op that reduces. */
+static bool reduces_any(const struct bin *b)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < b->ntmpls; i++)
+		any |= strchr(bin_operands(b->tmpls[i].kind), 'U') != NULL;
+	for (uint32_t i = 0; i < b->nclasses; i++)
+		any |= strchr(bin_operands(b->classes[i].kind), 'U') != NULL;
+	return any;
 }
 
 static int set_defaults(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
-	int err = 0;
+	struct ir_fault why;
+	int err;
 
 	o->plain = g->bin.meta->flags & BIN_F_PLAIN;
-	o->oracle = oracle_find(bin_str(&g->bin, g->bin.meta->implements));
-	if (o->oracle && !oracle_fits(o->oracle, &g->bin))
-		return fault("%s does not have the buffers of the collective that it implements", g->input);
+	err = claim_open(&g->claim, &g->bin, &why);
+	if (err)
+		return fault("%s", err == -ERR_CLAIM ? why.text : err_text(err));
+	o->claim = &g->claim;
+	o->barrier = verify_is_barrier(&g->bin);
+	err = choose_samples(g);
+	if (err)
+		return err;
 	o->has_root = g->bin.meta->root != BIN_NONE;
 	for (size_t i = 0; i < o->defines.v.n;) { /* count and root have options of their own */
 		struct define *d = &o->defines.v.at[i];
 		bool count = !strcmp(d->name, "count"), root = !strcmp(d->name, "root");
 
-		if ((!count && !root) || d->n != 1) {
+		if ((!count && !root) || d->n != 1 || d->rank >= 0) {
 			i++;
 			continue;
 		}
@@ -442,7 +495,7 @@ static int set_defaults(struct goalrun *g)
 			err |= VEC_PUSH(&g->roots, r);
 	else if (!g->roots.n)
 		err |= VEC_PUSH(&g->roots, o->has_root ? g->bin.params[g->bin.meta->root].value : -1);
-	if (o->plain || (o->oracle && !o->oracle->reduces)) {
+	if (o->plain || (o->claim->any && !reduces_any(&g->bin))) {
 		g->ops.n = 0;
 		err |= VEC_PUSH(&g->ops, MPIX_SCHED_NO_OP);
 	} else if (!g->ops.n) {
@@ -457,38 +510,77 @@ static int set_defaults(struct goalrun *g)
 	return err ? no_memory() : add_cases(g);
 }
 
-/* What goalrun asks of a schedule before it runs: all of it, over all ranks. */
-static int check_schedule(struct goalrun *g)
+/* Messages with wildcards are not run. */
+static int check_wildcards(struct goalrun *g, const struct ir_graph *graph)
 {
-	struct run_options *o = &g->o;
-	struct bin_args args = { .size = o->nranks };
-	int err;
+	int err = 0;
 
-	args.count = o->cases[0].count;
-	err = arg_rows_init(&g->rows, &g->bin, o->nranks);
-	err = err ? err :
-		    arg_rows_define(&g->rows, g->diags, 0, &g->bin, o->defines.v.at, o->defines.v.n, &args.count);
-	if (err)
-		return refuse(g, err);
-	if (o->has_root)
-		arg_rows_set(&g->rows, g->bin.meta->root, (struct bin_arg){ .known = true, .value = o->cases[0].root });
-	args.by_rank = g->rows.by_rank;
-	args.args = args.by_rank[0];
-	err = compile_graph(g->diags, 0, &g->bin, &args, &g->graph);
-	for (uint32_t r = 0; r < g->graph.nranks && !err; r++)
-		for (uint32_t i = 0; i < g->graph.ranks[r].nops; i++) {
-			const struct bin_op *op = &g->graph.ranks[r].ops[i];
+	for (uint32_t r = 0; r < graph->nranks; r++)
+		for (uint32_t i = 0; i < graph->ranks[r].nops; i++) {
+			const struct bin_op *op = &graph->ranks[r].ops[i];
 
 			if ((op->kind == BIN_OP_SEND || op->kind == BIN_OP_RECV) &&
 			    (op->peer == BIN_ANY || op->tag == BIN_ANY)) {
-				goal_diag(g->diags, GOAL_ERROR, ir_graph_loc(&g->graph, op), NULL,
+				goal_diag(g->diags, GOAL_ERROR, ir_graph_loc(graph, op), NULL,
 					  "rank %u op %u has a wildcard: messages are matched before they run", r,
 					  i);
 				err = -ERR_UNSUPPORTED;
 			}
 		}
-	if (!err)
-		err = checks_run(g->diags, &g->graph, CHECK_RUN, 0);
+	return err;
+}
+
+/* What is claimed has to fit the schedule's buffers. */
+static int check_claim(struct goalrun *g, struct bin_args *args)
+{
+	struct wants *wants = mem_calloc(args->size, sizeof *wants);
+	struct ir_fault why = { 0 };
+	int err = wants ? claim_all_wants(&g->claim, args, wants, &args->rank, &why) : -ERR_NOMEM;
+
+	if (err && err != -ERR_NOMEM)
+		lower_fault(g->diags, 0, &g->bin, NULL, args, err, &why);
+	for (uint32_t r = 0; r < args->size && !err; r++)
+		wants_fini(&wants[r]);
+	free(wants);
+	return err;
+}
+
+/* One sample of arguments, for the first count and root. */
+static int check_sample(struct goalrun *g, unsigned sample, struct ir_graph *graph)
+{
+	const struct run_options *o = &g->o;
+	struct bin_args args = { .size = o->nranks, .count = o->cases[0].count };
+	struct arg_rows rows;
+	int64_t ignored;
+	int err = arg_rows_init(&rows, &g->bin, o->nranks);
+
+	err = err ? err : arg_rows_define(&rows, g->diags, 0, &g->bin, o->defines.v.at, o->defines.v.n, &ignored);
+	err = err ? err : collective_sample(&g->bin, args.count, sample, &rows);
+	if (!err) {
+		if (o->has_root)
+			arg_rows_set(&rows, g->bin.meta->root,
+				     (struct bin_arg){ .known = true, .value = o->cases[0].root });
+		args.by_rank = rows.by_rank;
+		args.args = args.by_rank[0];
+		args.sample = rows.name;
+		err = compile_graph(g->diags, 0, &g->bin, &args, graph);
+	}
+	err = err ? err : check_wildcards(g, graph);
+	err = err ? err : checks_run(g->diags, graph, CHECK_RUN, 0);
+	err = err ? err : check_claim(g, &args);
+	arg_rows_fini(&rows);
+	return err;
+}
+
+/* What goalrun asks of a schedule before it runs: all of it, over all ranks. */
+static int check_schedule(struct goalrun *g)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < g->samples.n && !err && !goal_diags_errors(g->diags); i++) {
+		ir_graph_fini(&g->graph);
+		err = check_sample(g, (unsigned)g->samples.at[i], &g->graph);
+	}
 	return goal_diags_errors(g->diags) || err ? refuse(g, err) : 0;
 }
 
@@ -541,7 +633,7 @@ static int summarise(struct goalrun *g)
 
 static bool checked(const struct run_options *o)
 {
-	return o->plain || o->oracle;
+	return o->plain || o->claim->any;
 }
 
 static bool reduces(const struct run_options *o)
@@ -562,12 +654,12 @@ static void print_table(const struct goalrun *g)
 	for (size_t i = 0; i < o->ncases; i++)
 		if ((int)strlen(run_type_names[o->cases[i].type]) > width)
 			width = (int)strlen(run_type_names[o->cases[i].type]);
-	printf("%10s %-*s %s%5s %-8s %11s %11s %11s %11s\n", "count", width, "type", reduces(o) ? "op      " : "",
-	       "root", "memory", "median us", "min us", "start us", "init us");
+	printf("%10s %-*s %s%5s %-8s %s%11s %11s %11s %11s\n", "count", width, "type", reduces(o) ? "op      " : "",
+	       "root", "memory", g->sample ? "sample            " : "", "median us", "min us", "start us", "init us");
 	for (size_t i = 0; i < o->ncases; i++) {
 		const struct run_case *c = &o->cases[i];
 		const struct run_result *r = &g->results[i];
-		char root[24] = "-", count[24] = "-", op[24] = "";
+		char root[24] = "-", count[24] = "-", op[24] = "", sample[32] = "";
 
 		if (c->root >= 0)
 			snprintf(root, sizeof root, "%" PRId64, c->root);
@@ -575,9 +667,11 @@ static void print_table(const struct goalrun *g)
 			snprintf(count, sizeof count, "%" PRId64, c->count);
 		if (reduces(o))
 			snprintf(op, sizeof op, "%-8s", run_op_names[c->op]);
-		printf("%10s %-*s %s%5s %-8s %11.2f %11.2f %11.2f %11.1f\n", count, width,
-		       run_type_names[c->type], op, root, run_memory_names[c->memory], r->median_us, r->min_us,
-		       r->start_us, r->init_us);
+		if (g->sample)
+			collective_sample_name(&g->bin, c->sample, sample, sizeof sample);
+		printf("%10s %-*s %s%5s %-8s %-*s%11.2f %11.2f %11.2f %11.1f\n", count, width,
+		       run_type_names[c->type], op, root, run_memory_names[c->memory], g->sample ? 18 : 0, sample,
+		       r->median_us, r->min_us, r->start_us, r->init_us);
 	}
 	if (checked(o))
 		printf("verified: all %zu case%s right\n", o->ncases, o->ncases == 1 ? "" : "s");
@@ -627,7 +721,9 @@ static void print_json_result(const struct goalrun *g)
 void run_reproduce(const struct run_options *o, size_t index)
 {
 	const struct run_case *c = &o->cases[index];
+	char name[32];
 
+	collective_sample_name(o->claim->b, c->sample, name, sizeof name);
 	fprintf(stderr, "goalrun: this case alone: goalrun -n %u", o->nranks);
 	if (o->threads)
 		fputs(" --ranks threads", stderr);
@@ -641,14 +737,21 @@ void run_reproduce(const struct run_options *o, size_t index)
 		fprintf(stderr, " --root %" PRId64, c->root);
 	fprintf(stderr, " --memory %s --warmup %" PRId64 " --iters %" PRId64 " --seed %" PRId64,
 		run_memory_names[c->memory], o->warmup, o->iters, o->seed);
+	if (*name)
+		fprintf(stderr, " --sample %s", name);
 	if (o->delay)
 		fprintf(stderr, " --delay %" PRId64, o->delay);
 	if (o->passes)
 		fprintf(stderr, " -T %s", o->passes);
-	for (size_t i = 0; i < o->defines.v.n; i++)
-		for (size_t k = 0; k < o->defines.v.at[i].n; k++)
-			fprintf(stderr, "%s%s%c%" PRId64, k ? "" : " -D ", k ? "" : o->defines.v.at[i].name,
-				k ? ',' : '=', o->defines.v.at[i].value[k]);
+	for (size_t i = 0; i < o->defines.v.n; i++) {
+		const struct define *d = &o->defines.v.at[i];
+
+		fprintf(stderr, " -D %s", d->name);
+		if (d->rank >= 0)
+			fprintf(stderr, "@%" PRId64, d->rank);
+		for (size_t k = 0; k < d->n; k++)
+			fprintf(stderr, "%c%" PRId64, k ? ',' : '=', d->value[k]);
+	}
 	fprintf(stderr, " %s\n", o->name);
 }
 
@@ -712,11 +815,12 @@ int main(int argc, char **argv)
 	VEC_FREE(&g.types);
 	VEC_FREE(&g.ops);
 	VEC_FREE(&g.memories);
+	VEC_FREE(&g.samples);
 	goal_diags_free(g.diags);
 	ir_graph_fini(&g.graph);
 	defines_free(&g.o.defines);
 	free(g.o.passes);
-	arg_rows_fini(&g.rows);
+	claim_close(&g.claim);
 	free(g.selected);
 	free(g.o.cases);
 	free(g.o.image);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What collectives do, computed without any schedule: one table. */
+ * Data for what a schedule claims: what ranks have at the start, and what follows from that for the end. */
 #include "runtime/run/run.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 uint64_t oracle_hash(uint64_t x)
@@ -18,13 +19,19 @@ uint64_t oracle_key(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 	return oracle_hash(oracle_hash(oracle_hash(oracle_hash(a + 1) + b) + c) + d);
 }
 
+void oracle_pattern_at(char *p, uint64_t first, uint64_t bytes, uint64_t key)
+{
+	for (uint64_t i = 0, n; i < bytes; i += n) {
+		uint64_t at = first + i, v = oracle_hash(key + at / 8 * 8), skip = at % 8;
+
+		n = bytes - i < 8 - skip ? bytes - i : 8 - skip;
+		memcpy(p + i, (char *)&v + skip, n);
+	}
+}
+
 void oracle_pattern(char *p, uint64_t bytes, uint64_t key)
 {
-	for (uint64_t i = 0; i < bytes; i += 8) {
-		uint64_t v = oracle_hash(key + i);
-
-		memcpy(p + i, &v, bytes - i < 8 ? bytes - i : 8);
-	}
+	oracle_pattern_at(p, 0, bytes, key);
 }
 
 int64_t oracle_compare(const char *p, uint64_t bytes, uint64_t key)
@@ -41,169 +48,102 @@ int64_t oracle_compare(const char *p, uint64_t bytes, uint64_t key)
 	return -1;
 }
 
-/* ---- where a block of a result comes from ---- */
+/* ---- claims ---- */
 
-/* Block number block of the ranks first to last, combined in this order; of one rank it is a copy. */
-struct source {
-	int64_t first, last;
-	uint64_t block;
-};
-
-static struct source the_root(const struct oracle_call *c, uint64_t j)
+/* What elements of a rank's buffer are at the start of an epoch. */
+static void generate(const struct oracle *o, uint64_t epoch, const struct want_src *at, uint64_t n, char *out)
 {
-	(void)j;
-	return (struct source){ (int64_t)c->root, (int64_t)c->root, 0 };
+	values_fill(o->type, o->op, oracle_key(o->seed, epoch, at->rank, at->buf), at->rank, at->off, n, out);
 }
 
-static struct source the_roots_for_me(const struct oracle_call *c, uint64_t j)
+int oracle_open(struct oracle *o, const struct claim *c, const struct bin_args *args, const uint64_t *elements,
+		struct ir_fault *fault)
 {
-	(void)j;
-	return (struct source){ (int64_t)c->root, (int64_t)c->root, c->rank };
+	uint64_t most = 0;
+	int err = claim_wants(c, args, &o->wants, fault);
+
+	o->b = c->b;
+	o->rank = args->rank;
+	o->elem = rt_basic_size(o->type);
+	if (err)
+		return err;
+	for (size_t i = 0; i < o->wants.v.n; i++)
+		if (o->wants.v.at[i].len > most)
+			most = o->wants.v.at[i].len;
+	for (uint32_t i = 0; i < o->b->nbuffers; i++)
+		if (o->b->buffers[i].mode == BIN_IN && elements[i] > most)
+			most = elements[i];
+	o->work = mem_alloc(2 * (size_t)most * o->elem);
+	return o->work ? 0 : -ERR_NOMEM;
 }
 
-static struct source rank_j(const struct oracle_call *c, uint64_t j)
+void oracle_close(struct oracle *o)
 {
-	(void)c;
-	return (struct source){ (int64_t)j, (int64_t)j, 0 };
+	wants_fini(&o->wants);
+	free(o->work);
+	o->work = NULL;
 }
 
-static struct source rank_js_for_me(const struct oracle_call *c, uint64_t j)
+void oracle_fill(const struct oracle *o, uint64_t epoch, char *const *buffers, const uint64_t *bytes)
 {
-	return (struct source){ (int64_t)j, (int64_t)j, c->rank };
+	for (uint32_t i = 0; i < o->b->nbuffers; i++) {
+		const struct want_src all = { o->rank, i, 0 };
+
+		if (!buffers[i])
+			continue;
+		if (o->b->buffers[i].mode != BIN_OUT)
+			generate(o, epoch, &all, bytes[i] / o->elem, buffers[i]);
+		else /* results are overwritten with something else, different on each rank */
+			oracle_pattern(buffers[i], bytes[i], oracle_key(o->seed, epoch, o->rank, UINT64_MAX - i));
+	}
+	if (o->wants.inplace.len) {
+		const struct want_src mine = { o->rank, o->wants.inplace.buf, o->wants.inplace.off };
+
+		generate(o, epoch, &mine, o->wants.inplace.len, buffers[mine.buf] + mine.off * o->elem);
+	}
 }
 
-static struct source everybody(const struct oracle_call *c, uint64_t j)
+/* The first wrong byte of a range, or -1. */
+static int64_t check_want(const struct oracle *o, uint64_t epoch, const struct want *w, const char *got)
 {
-	(void)j;
-	return (struct source){ 0, (int64_t)c->size - 1, 0 };
-}
+	const struct want_src *src = &o->wants.src.at[w->src];
+	char *sum = o->work, *next = o->work + w->len * o->elem;
 
-static struct source everybodys_for_me(const struct oracle_call *c, uint64_t j)
-{
-	(void)j;
-	return (struct source){ 0, (int64_t)c->size - 1, c->rank };
-}
-
-static struct source up_to_me(const struct oracle_call *c, uint64_t j)
-{
-	(void)j;
-	return (struct source){ 0, c->rank, 0 };
-}
-
-static struct source before_me(const struct oracle_call *c, uint64_t j)
-{
-	(void)j;
-	return (struct source){ 0, (int64_t)c->rank - 1, 0 }; /* rank 0: not defined */
-}
-
-/* ---- the table ---- */
-
-enum { NO, ONE = 1, EACH = 2, ROOT = 4 }; /* one block or one for each rank; only at the root */
-
-static const struct oracle oracles[] = {
-	{ "MPI_Barrier", .barrier = true },
-	{ "MPI_Bcast", .inout = true, .in = ONE | ROOT, .out = ONE, .source = the_root },
-	{ "MPI_Gather", .in = ONE, .out = EACH | ROOT, .source = rank_j },
-	{ "MPI_Scatter", .in = EACH | ROOT, .out = ONE, .source = the_roots_for_me },
-	{ "MPI_Allgather", .in = ONE, .out = EACH, .source = rank_j },
-	{ "MPI_Alltoall", .in = EACH, .out = EACH, .source = rank_js_for_me },
-	{ "MPI_Reduce", .reduces = true, .in = ONE, .out = ONE | ROOT, .source = everybody },
-	{ "MPI_Allreduce", .reduces = true, .in = ONE, .out = ONE, .source = everybody },
-	{ "MPI_Reduce_scatter_block", .reduces = true, .in = EACH, .out = ONE, .source = everybodys_for_me },
-	{ "MPI_Scan", .reduces = true, .in = ONE, .out = ONE, .source = up_to_me },
-	{ "MPI_Exscan", .reduces = true, .in = ONE, .out = ONE, .source = before_me },
-};
-
-const struct oracle *oracle_find(const char *implements)
-{
-	for (size_t i = 0; i < sizeof oracles / sizeof *oracles; i++)
-		if (!strcmp(oracles[i].implements, implements))
-			return &oracles[i];
-	return NULL;
-}
-
-static uint64_t blocks(const struct oracle_call *c, unsigned shape)
-{
-	if ((shape & ROOT) && c->rank != c->root)
-		return 0;
-	return shape & EACH ? c->size : shape & ONE;
-}
-
-bool oracle_has(const struct oracle *o, const struct oracle_call *c, enum bin_mode mode, uint64_t *elements)
-{
-	unsigned shape = mode == BIN_IN ? o->in : o->out;
-
-	*elements = blocks(c, shape) * c->count;
-	return !(shape & ROOT) || c->rank == c->root;
-}
-
-bool oracle_fits(const struct oracle *o, const struct bin *b)
-{
-	unsigned n[BIN_SCRATCH + 1] = { 0 };
-
-	for (uint32_t i = 0; i < b->nbuffers; i++)
-		n[b->buffers[i].mode]++;
-	return n[BIN_INOUT] == (o->inout ? 1 : 0) && n[BIN_IN] == (!o->inout && o->in ? 1 : 0) &&
-	       n[BIN_OUT] == (!o->inout && o->out ? 1 : 0);
-}
-
-/* ---- data ---- */
-
-static void block_of(const struct oracle_call *c, uint64_t rank, uint64_t block, char *out)
-{
-	values_fill(c->type, c->op, oracle_key(c->seed, c->epoch, rank, block), (uint32_t)rank, c->count, out);
-}
-
-void oracle_fill(const struct oracle *o, const struct oracle_call *c)
-{
-	uint64_t block = c->count * rt_basic_size(c->type);
-
-	/* Results are overwritten with something else, different on each rank. */
-	if (c->out)
-		oracle_pattern(c->out, blocks(c, o->out) * block,
-			       oracle_key(c->seed, c->epoch, c->rank, UINT64_MAX));
-	for (uint64_t i = 0; c->in && i < blocks(c, o->in); i++)
-		block_of(c, c->rank, i, c->in + i * block);
-}
-
-static int64_t check_out(const struct oracle *o, const struct oracle_call *c, uint64_t j)
-{
-	struct source s = o->source(c, j);
-	uint64_t bytes = c->count * rt_basic_size(c->type);
-	char *sum = c->work, *next = c->work + bytes;
-
-	if (s.first > s.last)
-		return -1;
-	block_of(c, (uint64_t)s.first, s.block, sum);
-	for (int64_t q = s.first + 1; q <= s.last; q++) {
+	generate(o, epoch, src, w->len, sum);
+	for (uint32_t k = 1; k < w->nsrc; k++) {
 		char *t = sum;
 
-		block_of(c, (uint64_t)q, s.block, next);
-		values_fold(c->type, c->op, sum, next, c->count);
+		generate(o, epoch, &src[k], w->len, next);
+		values_fold(o->type, o->op, sum, next, w->len);
 		sum = next;
 		next = t;
 	}
-	return values_compare(c->type, s.first == s.last ? MPIX_SCHED_NO_OP : c->op, c->out + j * bytes, sum,
-			      c->count);
+	return values_compare(o->type, w->nsrc == 1 ? MPIX_SCHED_NO_OP : o->op, got, sum, w->len);
 }
 
-int64_t oracle_check(const struct oracle *o, const struct oracle_call *c, bool *in)
+int64_t oracle_check(const struct oracle *o, uint64_t epoch, char *const *buffers, const uint64_t *bytes,
+		     uint32_t *buffer)
 {
-	uint64_t bytes = c->count * rt_basic_size(c->type);
 	int64_t at;
 
-	*in = false;
-	for (uint64_t j = 0; c->out && j < blocks(c, o->out); j++) {
-		at = check_out(o, c, j);
+	for (size_t i = 0; i < o->wants.v.n; i++) {
+		const struct want *w = &o->wants.v.at[i];
+
+		*buffer = w->buf;
+		at = check_want(o, epoch, w, buffers[w->buf] + w->off * o->elem);
 		if (at >= 0)
-			return (int64_t)(j * bytes) + at;
+			return (int64_t)(w->off * o->elem) + at;
 	}
-	*in = true;
-	for (uint64_t i = 0; c->in && !o->inout && i < blocks(c, o->in); i++) {
-		block_of(c, c->rank, i, c->work);
-		at = values_compare(c->type, MPIX_SCHED_NO_OP, c->in + i * bytes, c->work, c->count);
+	for (uint32_t i = 0; i < o->b->nbuffers; i++) {
+		const struct want_src all = { o->rank, i, 0 };
+
+		if (o->b->buffers[i].mode != BIN_IN || !buffers[i])
+			continue;
+		*buffer = i;
+		generate(o, epoch, &all, bytes[i] / o->elem, o->work);
+		at = values_compare(o->type, MPIX_SCHED_NO_OP, buffers[i], o->work, bytes[i] / o->elem);
 		if (at >= 0)
-			return (int64_t)(i * bytes) + at;
+			return at;
 	}
 	return -1;
 }

@@ -29,7 +29,9 @@ struct rank {
 	size_t elem;
 	char **buffers; /* with GUARD bytes before and behind */
 	uint64_t *bytes;
-	char *in, *out, *work; /* as in struct oracle_call */
+	void **given; /* to the library */
+	struct arg_rows rows;
+	struct oracle oracle;
 	uint64_t starts; /* of all cases */
 };
 
@@ -87,21 +89,6 @@ static int meet(struct rank *r)
 
 /* ---- data ---- */
 
-static struct oracle_call call_of(const struct rank *r, uint64_t epoch)
-{
-	return (struct oracle_call){ .rank = r->rank,
-				     .size = r->o->nranks,
-				     .root = (uint64_t)(r->c->root < 0 ? 0 : r->c->root),
-				     .count = (uint64_t)r->c->count,
-				     .epoch = epoch,
-				     .seed = (uint64_t)r->o->seed,
-				     .type = r->c->type,
-				     .op = r->c->op,
-				     .in = r->in,
-				     .out = r->out,
-				     .work = r->work };
-}
-
 /* Plain GOAL: each message has a pattern of its own. It is the k-th of its channel. */
 static uint64_t message_key(const struct rank *r, uint32_t op, uint64_t epoch)
 {
@@ -151,12 +138,10 @@ static int check_plain(struct rank *r, uint64_t epoch)
 /* Before a start everything is overwritten, also what the last epoch received. */
 static void fill(const struct rank *r, uint64_t epoch)
 {
-	struct oracle_call call = call_of(r, epoch);
-
 	if (r->o->plain)
 		fill_plain(r, epoch);
-	else if (r->o->oracle)
-		oracle_fill(r->o->oracle, &call);
+	else if (r->o->claim->any)
+		oracle_fill(&r->oracle, epoch, r->buffers, r->bytes);
 }
 
 static uint64_t guard_key(const struct rank *r, uint32_t buffer)
@@ -191,45 +176,34 @@ static int check_barrier(struct rank *r, uint64_t epoch)
 
 static int check(struct rank *r, uint64_t epoch)
 {
-	struct oracle_call call = call_of(r, epoch);
-	bool in = false;
+	const struct bin *b = &r->sched->bin;
+	uint32_t buffer = 0;
 	int64_t at;
 
 	if (check_guards(r, epoch))
 		return 1;
 	if (r->o->plain)
 		return check_plain(r, epoch);
-	if (!r->o->oracle)
-		return 0;
-	if (r->o->oracle->barrier)
+	if (r->o->barrier)
 		return check_barrier(r, epoch);
-	at = oracle_check(r->o->oracle, &call, &in);
+	if (!r->o->claim->any)
+		return 0;
+	at = oracle_check(&r->oracle, epoch, r->buffers, r->bytes, &buffer);
 	if (at < 0)
 		return 0;
-	return failed(r, "epoch %llu: byte %lld of the %s", (unsigned long long)epoch, (long long)at,
-		      in ? "in buffer has changed" : "result is wrong");
+	return failed(r, "epoch %llu: byte %lld of %s: the %s", (unsigned long long)epoch, (long long)at,
+		      bin_str(b, b->buffers[buffer].name),
+		      b->buffers[buffer].mode == BIN_IN ? "in buffer has changed" : "result is wrong");
 }
 
 /* ---- a case ---- */
 
-/* One buffer of the caller, as the schedule declares it, or as the collective has it. */
+/* Memory for one buffer of the caller. */
 static int get_buffer(struct rank *r, uint32_t i, uint64_t elements)
 {
-	const struct bin *b = &r->sched->bin;
-	struct oracle_call call = call_of(r, 0);
-	enum bin_mode mode = b->buffers[i].mode;
-	uint64_t want;
 	void *p = NULL;
 	int err = 0;
 
-	if (r->o->oracle) {
-		if (!oracle_has(r->o->oracle, &call, mode, &want))
-			return 0;
-		if (want != elements)
-			return failed(r, "the buffer %s has %llu elements, that of %s %llu",
-				      bin_str(b, b->buffers[i].name), (unsigned long long)elements,
-				      r->o->oracle->implements, (unsigned long long)want);
-	}
 	r->bytes[i] = elements * r->elem;
 	if (r->c->memory == RUN_HEAP)
 		err = library(r, "MPIX_Sched_alloc", MPIX_Sched_alloc(r->ctx, r->bytes[i] + 2 * GUARD, &p));
@@ -237,45 +211,77 @@ static int get_buffer(struct rank *r, uint32_t i, uint64_t elements)
 		err = failed(r, "out of memory");
 	if (err)
 		return err;
-	r->buffers[i] = (char *)p + GUARD;
+	r->given[i] = r->buffers[i] = (char *)p + GUARD;
 	oracle_pattern(p, GUARD, guard_key(r, i));
 	oracle_pattern(r->buffers[i] + r->bytes[i], GUARD, guard_key(r, i));
-	if (mode != BIN_OUT)
-		r->in = r->buffers[i];
-	if (mode != BIN_IN)
-		r->out = r->buffers[i];
 	return 0;
+}
+
+/* The values of all parameters on all ranks, for the case. */
+static int get_args(struct rank *r)
+{
+	const struct run_options *o = r->o;
+	const struct bin *b = &r->sched->bin;
+	struct goal_diags *d = goal_diags_new();
+	int64_t count = 0;
+	int err = d ? arg_rows_init(&r->rows, b, o->nranks) : -ERR_NOMEM;
+
+	/* What is wrong with them has been said before. */
+	err = err ? err : arg_rows_define(&r->rows, d, 0, b, o->defines.v.at, o->defines.v.n, &count);
+	err = err ? err : collective_sample(b, r->c->count, r->c->sample, &r->rows);
+	if (!err && b->meta->root != BIN_NONE && r->c->root >= 0)
+		arg_rows_set(&r->rows, b->meta->root, (struct bin_arg){ .known = true, .value = r->c->root });
+	goal_diags_free(d);
+	return err ? failed(r, "%s", err_text(err)) : 0;
+}
+
+/* Whether a parameter is this rank's to give. */
+static bool knows(const struct rank *r, uint32_t i)
+{
+	const struct bin *b = &r->sched->bin;
+
+	return arg_row(&r->rows, r->rank)[i].known &&
+	       (b->params[i].scope != BIN_ROOTONLY || r->c->root < 0 || r->c->root == r->rank);
 }
 
 static int get_buffers(struct rank *r)
 {
-	struct bin_arg *args = mem_calloc(r->sched->bin.nparams, sizeof *args);
-	struct bin_args a = { .rank = r->rank, .size = r->o->nranks, .count = r->c->count, .args = args };
 	const struct bin *b = &r->sched->bin;
+	struct bin_args a = { .rank = r->rank, .size = r->o->nranks, .count = r->c->count };
+	struct ir_fault fault = { 0 };
 	struct ir_rank ops = { 0 };
-	int err = args ? 0 : -ERR_NOMEM;
+	struct ir_rows rows = { 0 };
+	int err = get_args(r);
 
-	for (uint32_t i = 0; i < b->nparams && !err; i++) {
-		if (b->meta->root == i && r->c->root >= 0)
-			args[i] = (struct bin_arg){ .known = true, .value = r->c->root };
-		for (size_t k = 0; k < r->o->defines.v.n; k++)
-			if (!strcmp(r->o->defines.v.at[k].name, bin_str(b, b->params[i].name)))
-				args[i] = (struct bin_arg){ .known = true,
-							    .value = r->o->defines.v.at[k].value[0],
-							    .elem = r->o->defines.v.at[k].value,
-							    .n = r->o->defines.v.at[k].n };
+	if (err)
+		return err;
+	r->oracle = (struct oracle){ .seed = (uint64_t)r->o->seed, .type = r->c->type, .op = r->c->op };
+	a.by_rank = r->rows.by_rank;
+	err = ir_rows_init(&rows, b, &a);
+	if (!err) {
+		a.args = rows.by_rank[r->rank];
+		err = ir_rank_specialise(b, &a, &ops, NULL);
+		if (err && err != -ERR_NOMEM) { /* bind will say what is wrong */
+			ir_rows_fini(&rows);
+			return 0;
+		}
 	}
-	err = err ? err : ir_rank_specialise(b, &a, &ops, NULL);
-	free(args);
-	if (err) /* bind will say what is wrong */
-		return err == -ERR_NOMEM ? failed(r, "%s", err_text(ERR_NOMEM)) : 0;
+	if (!err && !r->o->plain && r->o->claim->any)
+		err = oracle_open(&r->oracle, r->o->claim, &a, ops.bufsize, &fault);
+	if (err)
+		err = failed(r, "%s", *fault.text ? fault.text : err_text(err));
 	r->elem = r->o->plain ? 1 : rt_basic_size(r->c->type);
-	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
-		if (b->buffers[i].mode != BIN_SCRATCH)
+	for (uint32_t i = 0; i < b->nbuffers && !err; i++) {
+		const bool has = !r->oracle.wants.size.n || r->oracle.wants.size.at[i]; /* else it is another rank's */
+
+		if (b->buffers[i].inplace && !ops.bufsize[i] && has && r->c->sample * 2 >= collective_samples(b))
+			r->given[i] = MPIX_SCHED_IN_PLACE;
+		else if (b->buffers[i].mode != BIN_SCRATCH && (has || !ops.bufsize[i]))
 			err = get_buffer(r, i, ops.bufsize[i]);
+	}
 	ir_rank_fini(&ops);
-	r->work = mem_alloc(2 * (size_t)r->c->count * r->elem);
-	return !err && !r->work ? failed(r, "out of memory") : err;
+	ir_rows_fini(&rows);
+	return err;
 }
 
 static void free_buffers(struct rank *r)
@@ -287,19 +293,19 @@ static void free_buffers(struct rank *r)
 			MPIX_Sched_dealloc(r->ctx, p);
 		else
 			free(p);
-		r->buffers[i] = NULL;
+		r->given[i] = r->buffers[i] = NULL;
 		r->bytes[i] = 0;
 	}
-	r->in = r->out = NULL;
-	free(r->work);
-	r->work = NULL;
+	oracle_close(&r->oracle);
+	arg_rows_fini(&r->rows);
 }
 
 static int bind_case(struct rank *r)
 {
-	struct MPIX_Sched_param *params = mem_calloc(r->o->defines.v.n + 1, sizeof *params);
+	const struct bin *b = &r->sched->bin;
+	struct MPIX_Sched_param *params = mem_calloc(b->nparams, sizeof *params);
 	struct MPIX_Sched_bind bind = { .struct_size = sizeof bind,
-					.buffers = (void *const *)r->buffers,
+					.buffers = r->given,
 					.nbuffers = r->info.nbuffers,
 					.count = (size_t)r->c->count,
 					.basic = r->c->type,
@@ -312,13 +318,14 @@ static int bind_case(struct rank *r)
 
 	if (!params)
 		return failed(r, "out of memory");
-	for (size_t i = 0; i < r->o->defines.v.n; i++) {
-		const struct define *d = &r->o->defines.v.at[i];
+	for (uint32_t i = 0; i < b->nparams; i++) {
+		const struct bin_arg *a = &arg_row(&r->rows, r->rank)[i];
 
-		params[bind.nparams++] = (struct MPIX_Sched_param){ d->name, d->value, d->n };
+		if (knows(r, i))
+			params[bind.nparams++] = (struct MPIX_Sched_param){ bin_str(b, b->params[i].name),
+									    b->params[i].vector ? a->elem : &a->value,
+									    b->params[i].vector ? a->n : 1 };
 	}
-	if (r->c->root >= 0)
-		params[bind.nparams++] = (struct MPIX_Sched_param){ "root", &r->c->root, 1 };
 	err = library(r, "MPIX_Sched_init", MPIX_Sched_init(r->sched, r->group, &bind, &r->req));
 	r->l->init[r->index * r->o->nranks + r->rank] = (double)(rt_now_ns() - t) / 1e3;
 	free(params);
@@ -368,7 +375,7 @@ static int run_case(struct rank *r)
 		if (!o->delay && meet(r))
 			return 1;
 		r->starts++;
-		if (o->oracle && o->oracle->barrier)
+		if (o->barrier)
 			come_to_barrier(r, i < 0);
 		t0 = rt_now_ns();
 		err = library(r, "MPIX_Sched_start", MPIX_Sched_start(r->req));
@@ -406,7 +413,8 @@ static int run_all(struct rank *r)
 	MPIX_Sched_get_info(r->sched, &r->info);
 	r->buffers = mem_calloc(r->info.nbuffers, sizeof *r->buffers);
 	r->bytes = mem_calloc(r->info.nbuffers, sizeof *r->bytes);
-	if (!r->buffers || !r->bytes)
+	r->given = mem_calloc(r->info.nbuffers, sizeof *r->given);
+	if (!r->buffers || !r->bytes || !r->given)
 		return failed(r, "out of memory");
 	for (r->index = 0; r->index < r->o->ncases && !err; r->index++) {
 		r->c = &r->o->cases[r->index];
@@ -441,6 +449,7 @@ int run_rank(struct run_launch *l, uint32_t rank)
 		free_buffers(&r);
 	free(r.buffers);
 	free(r.bytes);
+	free(r.given);
 	MPIX_Sched_op_free(&r.user);
 	MPIX_Sched_unload(&r.sched);
 	MPIX_Sched_group_free(&r.group);

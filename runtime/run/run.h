@@ -4,6 +4,7 @@
 #ifndef RUNTIME_RUN_RUN_H
 #define RUNTIME_RUN_RUN_H
 
+#include "compiler/collective.h"
 #include "compiler/compile.h"
 #include "compiler/select.h"
 #include "runtime/rt.h"
@@ -21,6 +22,7 @@ struct run_case {
 	enum MPIX_Sched_basic type;
 	unsigned op; /* enum MPIX_Sched_builtin or RUN_USER; MPIX_SCHED_NO_OP: nothing is reduced */
 	enum run_memory memory;
+	unsigned sample; /* of arguments (compiler/args.h) */
 };
 
 struct run_result {
@@ -51,7 +53,8 @@ struct run_options {
 	void *image;
 	size_t size;
 	bool has_root;
-	const struct oracle *oracle; /* NULL: the result cannot be checked */
+	const struct claim *claim;
+	bool barrier; /* that is what it implements */
 	const struct ir_graph *graph; /* plain: the ops of all ranks */
 	/* the cases, and how one launch takes those of one memory kind */
 	struct run_case *cases;
@@ -84,39 +87,34 @@ void run_reproduce(const struct run_options *o, size_t index);
  * and passes of its row go to o. NULL after a message. */
 char *run_choose(struct run_options *o, const struct select_call *call, const char *table);
 
-/* ---- what a collective does to its buffers (oracle.c) ---- */
+/* ---- what a schedule claims, with data (oracle.c) ---- */
 
-struct oracle_call {
-	uint32_t rank, size;
-	uint64_t root, count, epoch, seed;
+/* Of one rank, for one case. */
+struct oracle {
+	uint64_t seed;
 	enum MPIX_Sched_basic type;
 	unsigned op;
-	char *in, *out; /* NULL where the rank has none; the same for an inout buffer */
-	char *work; /* room for two blocks */
+	/* oracle_open */
+	const struct bin *b;
+	struct wants wants;
+	uint32_t rank;
+	size_t elem;
+	char *work;
 };
 
-struct source;
-
-struct oracle {
-	const char *implements;
-	bool barrier, reduces, inout;
-	unsigned in, out; /* how many blocks, and where */
-	/* What block j of this rank's result is. */
-	struct source (*source)(const struct oracle_call *c, uint64_t j);
-};
-
-/* NULL when there is none for that collective. */
-const struct oracle *oracle_find(const char *implements);
-/* Whether a schedule has the buffers that the collective has. */
-bool oracle_fits(const struct oracle *o, const struct bin *b);
-/* Whether the buffer of that mode counts on this rank, and how many elements it then has. */
-bool oracle_has(const struct oracle *o, const struct oracle_call *c, enum bin_mode mode, uint64_t *elements);
-/* Fills this rank's buffers before the start of an epoch. */
-void oracle_fill(const struct oracle *o, const struct oracle_call *c);
-/* The first wrong byte after it, in the result or in what should not have changed; -1: all is right. */
-int64_t oracle_check(const struct oracle *o, const struct oracle_call *c, bool *in);
+/* elements: of each buffer. On an error fault may say more. */
+int oracle_open(struct oracle *o, const struct claim *c, const struct bin_args *args, const uint64_t *elements,
+		struct ir_fault *fault);
+void oracle_close(struct oracle *o);
+/* Fills this rank's buffers, NULL where it has none, before the start of an epoch. */
+void oracle_fill(const struct oracle *o, uint64_t epoch, char *const *buffers, const uint64_t *bytes);
+/* The first wrong byte after it, of what is claimed or of in buffers, and where; -1: all is right. */
+int64_t oracle_check(const struct oracle *o, uint64_t epoch, char *const *buffers, const uint64_t *bytes,
+		     uint32_t *buffer);
 /* Pseudo-random bytes that depend on key. */
 void oracle_pattern(char *p, uint64_t bytes, uint64_t key);
+/* A part of it, from byte first on. */
+void oracle_pattern_at(char *p, uint64_t first, uint64_t bytes, uint64_t key);
 /* The first byte that differs from the pattern, or -1. */
 int64_t oracle_compare(const char *p, uint64_t bytes, uint64_t key);
 uint64_t oracle_key(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
@@ -124,9 +122,9 @@ uint64_t oracle_hash(uint64_t x);
 
 /* ---- elements (values.c); op as in struct run_case ---- */
 
-/* Elements for an operation, of a rank; for none, bytes. */
-void values_fill(enum MPIX_Sched_basic type, unsigned op, uint64_t key, uint32_t rank, uint64_t count,
-		 void *out);
+/* Elements for an operation, of a rank, from number first on; for none, bytes. */
+void values_fill(enum MPIX_Sched_basic type, unsigned op, uint64_t key, uint32_t rank, uint64_t first,
+		 uint64_t count, void *out);
 /* right = left op right. */
 void values_fold(enum MPIX_Sched_basic type, unsigned op, const void *left, void *right, uint64_t count);
 /* The first byte that differs and belongs to a value, or -1. */

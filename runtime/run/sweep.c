@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIMS = 5, PAIRS = DIMS * (DIMS - 1) / 2 };
+enum { DIMS = 6, PAIRS = DIMS * (DIMS - 1) / 2 };
 
 static void values_of(const struct run_case *c, int64_t v[DIMS])
 {
@@ -14,6 +14,7 @@ static void values_of(const struct run_case *c, int64_t v[DIMS])
 	v[2] = c->type;
 	v[3] = c->op;
 	v[4] = c->memory;
+	v[5] = c->sample;
 }
 
 /* The values of each option, as numbers from 0: at[case * DIMS + option]; n[option] is how many there are. */

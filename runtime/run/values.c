@@ -75,22 +75,23 @@ static double floating_of(unsigned op, uint64_t h, uint32_t rank)
 MPIX_SCHED_BASIC_LIST(X)
 #undef X
 
-void values_fill(enum MPIX_Sched_basic type, unsigned op, uint64_t key, uint32_t rank, uint64_t count,
-		 void *out)
+void values_fill(enum MPIX_Sched_basic type, unsigned op, uint64_t key, uint32_t rank, uint64_t first,
+		 uint64_t count, void *out)
 {
 	static void (*const make[])(unsigned, uint64_t, uint32_t, uint64_t, void *) = {
 #define X(NAME, name, kind, T) make_##NAME,
 		MPIX_SCHED_BASIC_LIST(X)
 #undef X
 	};
-	uint64_t bytes = count * rt_basic_size(type);
+	size_t elem = rt_basic_size(type);
+	uint64_t bytes = count * elem;
 
-	oracle_pattern(out, bytes, key); /* bytes between the values too */
+	oracle_pattern_at(out, first * elem, bytes, key); /* bytes between the values too */
 	if (op == RUN_USER)
 		for (uint64_t i = 0; i < bytes; i++)
 			((char *)out)[i] |= 1;
 	else if (op != MPIX_SCHED_NO_OP)
-		make[type](op, key, rank, count, out);
+		make[type](op, key + first, rank, count, out);
 }
 
 /* ---- what the operations make of them ---- */
