@@ -29,14 +29,21 @@ void goal_text_free(struct goal_text *t)
 	}
 }
 
+/* Whether a text is a file's, also when somebody else has read it. */
+static bool on_disk(const char *name, struct stat *st)
+{
+	return !stat(name, st) && S_ISREG(st->st_mode);
+}
+
 /* The path as the importing file means it; owned. */
 static char *path_of(struct import *im, const struct goal_import *i)
 {
 	const char *from = goal_diags_name(im->d, i->loc.file), *slash = strrchr(from, '/');
 	struct text t = { 0 };
+	struct stat st;
 	char *path;
 
-	if (*i->path != '/' && slash && goal_diags_on_disk(im->d, i->loc.file))
+	if (*i->path != '/' && slash && on_disk(from, &st))
 		text_add(&t, "%.*s", (int)(slash + 1 - from), from);
 	text_add(&t, "%s", i->path);
 	return text_take(&t, &path) ? NULL : path;
@@ -118,7 +125,7 @@ int goal_parse_parametric(struct goal_diags *d, unsigned file, struct goal_text 
 	int err;
 
 	*out = NULL;
-	if (goal_diags_on_disk(d, file) && stat(goal_diags_name(d, file), &st))
+	if (!on_disk(goal_diags_name(d, file), &st))
 		st = (struct stat){ 0 };
 	err = read_text(&im, file, &st, &t);
 	if (!err && goal_diags_errors(d) == errors)

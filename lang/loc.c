@@ -99,11 +99,6 @@ unsigned goal_diags_called(struct goal_diags *d, unsigned file, struct goal_loc 
 	return (unsigned)d->sources.n - 1;
 }
 
-bool goal_diags_on_disk(const struct goal_diags *d, unsigned file)
-{
-	return d->sources.at[file].file.fd >= 0;
-}
-
 ssize_t goal_diags_read(const struct goal_diags *d, unsigned file, uint64_t off, void *buf, size_t max)
 {
 	return file_at(&d->sources.at[file].file, off, buf, max);

@@ -39,8 +39,6 @@ unsigned goal_diags_called(struct goal_diags *d, unsigned file, struct goal_loc 
 ssize_t goal_diags_read(const struct goal_diags *d, unsigned file, uint64_t off, void *buf, size_t max);
 size_t goal_diags_len(const struct goal_diags *d, unsigned file);
 const char *goal_diags_name(const struct goal_diags *d, unsigned file);
-/* Whether it is a file whose name says where it is. */
-bool goal_diags_on_disk(const struct goal_diags *d, unsigned file);
 
 /* Adds "file:line:col: error: …" with the line and a caret. tag, when not NULL, is the name of the
  * check and stands in brackets behind the message. */

@@ -42,4 +42,18 @@ for file in *.goal; do
 		fi
 	done
 done
+
+# Imports are found beside the text that has them, whoever reads it.
+mkdir "$TMP/lib" && cat >"$TMP/lib/part.goal" <<'END'
+schedule part
+buffer inout data[count]
+rank r of p { nop }
+END
+cat >"$TMP/whole.goal" <<'END'
+import "lib/part.goal"
+schedule whole
+buffer inout data[count]
+rank r of p { call part(data) }
+END
+check calls.imports_of_goalrun timeout 60 "$BUILD/bin/goalrun" -n 2 --iters 1 "$TMP/whole.goal" >"$TMP/out"
 finish
