@@ -346,7 +346,7 @@ static uint32_t gen_code(struct gen *g, const struct goal_stmt *body)
 	g->top = GEN_FIRST_VAR;
 	gen_prologue(g);
 	if (g->several)
-		g->hidden_size = gen_reg(g);
+		g->hidden_size = gen_num(g, 0, gen_reg(g));
 	gen_block_of(g, body);
 	gen_inplace_ops(g);
 	gen_emit_abc(g, BIN_END, 0, 0, 0);
