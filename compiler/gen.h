@@ -119,7 +119,9 @@ struct gen_buffer *gen_find_buffer(struct gen *g, const struct goal_range *range
 uint16_t gen_expr(struct gen *g, const struct goal_expr *e, uint16_t into);
 uint16_t gen_num(struct gen *g, int64_t v, uint16_t into);
 /* Temporaries do not stay. */
-/* The vector of the outermost schedule that a vector is here, or -1. */
+/* The vector of the outermost schedule that a vector is here, or one of these. */
+#define GEN_NO_VECTOR (-1)
+#define GEN_NOT_GIVEN (-2) /* a call left it out */
 int gen_vector(const struct gen_scope *s, const char *name);
 void gen_into(struct gen *g, const struct goal_expr *e, uint16_t into);
 void gen_load_num(struct gen *g, int64_t v, uint16_t into);

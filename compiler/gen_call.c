@@ -111,11 +111,11 @@ static void check_args(struct gen *g, const struct goal_call *c, const struct go
 		if (!p && strcmp(a->name, "count") != 0 && (strcmp(a->name, "inplace") != 0 || !inplace(s)))
 			goal_diag(g->d, GOAL_ERROR, a->loc, "name", "%s has no parameter %s", s->name, a->name);
 		if (p && p->length && (a->expr->kind != GOAL_E_NAME || gen_find_var(g, a->expr->name) ||
-				       gen_vector(g->scope, a->expr->name) < 0))
+				       gen_vector(g->scope, a->expr->name) == GEN_NO_VECTOR))
 			gen_error(g, a->expr->loc, "name", "the argument %s is not the name of a vector", a->name);
 	}
 	for (const struct goal_param *p = s->params; p; p = p->next)
-		if (!p->value && !find_named(c, p->name))
+		if (!p->value && !p->length && !find_named(c, p->name))
 			goal_diag(g->d, GOAL_ERROR, c->loc, "name", "the parameter %s of %s has no value", p->name,
 				  s->name);
 }
@@ -374,7 +374,7 @@ static void gen_interface(struct gen *g, const struct goal_stmt *s)
 		gen_expr(g, c->tag, GEN_ANY);
 	for (const struct goal_named *a = c->args; a; a = a->next)
 		if (a->expr->kind != GOAL_E_NAME || gen_find_var(g, a->expr->name) ||
-		    gen_vector(g->scope, a->expr->name) < 0)
+		    gen_vector(g->scope, a->expr->name) == GEN_NO_VECTOR)
 			gen_expr(g, a->expr, GEN_ANY);
 }
 

@@ -105,29 +105,45 @@ int gen_vector(const struct gen_scope *s, const char *name)
 		const struct goal_param *p = gen_find_param(s, name, &index);
 
 		if (!p || !p->length)
-			return -1;
+			return GEN_NO_VECTOR;
 		if (!s->up)
 			return (int)index;
 		e = gen_argument(s, name);
-		if (!e || e->kind != GOAL_E_NAME)
-			return -1;
+		if (!e)
+			return GEN_NOT_GIVEN;
+		if (e->kind != GOAL_E_NAME)
+			return GEN_NO_VECTOR;
 		name = e->name;
 	}
 }
 
+/* The vector that an expression reads. A call may leave one out that is then not read. */
+static int gen_read(struct gen *g, const char *name)
+{
+	int v = gen_find_var(g, name) ? GEN_NO_VECTOR : gen_vector(g->scope, name);
+	unsigned index;
+	char text[128];
+
+	if (v >= 0) {
+		gen_at_root(g, gen_find_param(g->scope, name, &index));
+	} else if (v == GEN_NOT_GIVEN) {
+		snprintf(text, sizeof text, "the vector %.64s is not given", name);
+		gen_emit_imm(g, BIN_ASSERT, gen_num(g, 0, GEN_ANY), gen_string(g, text));
+	}
+	return v;
+}
+
 static uint16_t gen_index(struct gen *g, const struct goal_expr *e, uint16_t into)
 {
-	int v = gen_find_var(g, e->name) ? -1 : gen_vector(g->scope, e->name);
 	uint16_t i = gen_expr(g, e->arg[0], GEN_ANY);
-	unsigned index;
+	int v;
 
 	into = result(g, into);
-	if (v < 0) {
+	v = gen_read(g, e->name);
+	if (v == GEN_NO_VECTOR)
 		gen_error(g, e->loc, "name", "%s is no vector", e->name);
-		return into;
-	}
-	gen_at_root(g, gen_find_param(g->scope, e->name, &index));
-	gen_emit(g, (struct bin_word){ .op = BIN_ELEM, .a = into, .b = (uint16_t)v, .c = i });
+	else if (v != GEN_NOT_GIVEN)
+		gen_emit(g, (struct bin_word){ .op = BIN_ELEM, .a = into, .b = (uint16_t)v, .c = i });
 	return into;
 }
 
@@ -151,28 +167,28 @@ static uint16_t gen_block(struct gen *g, const struct goal_expr *e, bool off, ui
 	return into;
 }
 
-/* A vector parameter as an argument of a function: its number. */
-static uint16_t gen_whole(struct gen *g, const struct goal_expr *e)
+/* A vector parameter as an argument of a function: its number, or less than 0. */
+static int gen_whole(struct gen *g, const struct goal_expr *e)
 {
-	int v = e->kind == GOAL_E_NAME && !gen_find_var(g, e->name) ? gen_vector(g->scope, e->name) : -1;
-	unsigned index;
+	int v = e->kind == GOAL_E_NAME ? gen_read(g, e->name) : GEN_NO_VECTOR;
 
-	if (v >= 0)
-		gen_at_root(g, gen_find_param(g->scope, e->name, &index));
-	else
+	if (v == GEN_NO_VECTOR)
 		gen_error(g, e->loc, "name", "%s", "this argument is the name of a vector");
-	return v < 0 ? 0 : (uint16_t)v;
+	return v;
 }
 
 /* sum(v, i, n): of the n elements of v from i on. extent(counts, displs): where the last of the blocks ends that have
  * elements. Both are loops. */
 static uint16_t gen_loop(struct gen *g, const struct goal_expr *e, bool sum, uint16_t into)
 {
-	uint16_t a = gen_whole(g, e->arg[0]), b = sum ? 0 : gen_whole(g, e->arg[1]);
+	int v = gen_whole(g, e->arg[0]), w = sum ? 0 : gen_whole(g, e->arg[1]);
+	uint16_t a = (uint16_t)v, b = (uint16_t)w;
 	uint16_t k = gen_reg(g), end = gen_reg(g), acc = gen_reg(g), t = gen_reg(g), u = gen_reg(g);
 	uint16_t zero = gen_num(g, 0, GEN_ANY), one = gen_num(g, 1, GEN_ANY);
 	uint32_t test, top;
 
+	if (v < 0 || w < 0)
+		return gen_num(g, 0, into);
 	gen_emit_abc(g, BIN_MOV, k, zero, 0);
 	if (sum) {
 		gen_into(g, e->arg[1], k);
