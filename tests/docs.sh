@@ -194,7 +194,7 @@ check docs.schedule [ "$(sed -n '/^    schedule bcast/,/^    }/p' README.md | se
 	"$(sed -n '/^schedule/,$p' schedules/bcast_binomial.goal | sed 's, *//.*,,' | md5sum)" ]
 # Every page is in README's table, and every part of the tree is a part of it.
 missing=
-for p in goalc.1 goalrun.1 goal.5 goal-bin.5 sched.7; do grep -q "\`${p%.*}(${p##*.})\`" README.md || missing="$missing $p"; done
+for p in goalc.1 goalrun.1 goal.5 goal-bin.5 sched.7 schedules.7; do grep -q "\`${p%.*}(${p##*.})\`" README.md || missing="$missing $p"; done
 for d in */; do case $d in build*) ;; *) grep -q "\`$d" README.md || missing="$missing $d" ;; esac; done
 check "docs.table$missing" [ -z "$missing" ]
 # One list of environment variables.

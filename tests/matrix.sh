@@ -34,7 +34,8 @@ sweep()
 options()
 {
 	grep -q '^schedule.*root = 0' "$1" && echo --root "$(printf '%s\n' 0 $(($2 / 2)) $(($2 - 1)) | sort -nu | paste -sd,)"
-	grep -q '\<reduce .* into' "$1" && echo --op sum,max,user
+	grep -qiE 'implements .*(reduce|scan)' "$1" || return
+	if grep -q ' commutative$' "$1"; then echo --op sum,max; else echo --op sum,max,user; fi
 }
 
 # binary NAME RANKS SCHEDULE COMPILE-OPTIONS OPTIONS...

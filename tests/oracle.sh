@@ -21,27 +21,28 @@ run()
 	fi
 }
 
-# mutant NAME SCHEDULE SED STATUS TEXT RANKS OPTIONS...
+# mutant NAME SCHEDULE[:FILE] SED STATUS TEXT RANKS OPTIONS... : the fault is in that file, else in the schedule's own
 mutant()
 {
-	local name=$1 schedule=schedules/$2.goal sed=$3
+	local name=$1 schedule=${2%:*} file=${2#*:} sed=$3 dir=$TMP/$1
 
 	shift 3
-	sed "$sed" "$schedule" >"$TMP/$name.goal"
-	if cmp -s "$schedule" "$TMP/$name.goal"; then fail "oracle.$name is no mutant"; else
-		run "$name" "$@" --warmup 8 --iters 2 "$TMP/$name.goal"
+	cp -r schedules "$dir"
+	sed "$sed" "schedules/$file.goal" >"$dir/$file.goal"
+	if diff -r schedules "$dir" >/dev/null; then fail "oracle.$name is no mutant"; else
+		run "$name" "$@" --warmup 8 --iters 2 "$dir/$schedule.goal"
 	fi
 }
 
 swap='s/reduce sum with got\(.*\) into sum/reduce got\1 into sum/'
 mutant order_allreduce allreduce_recursive_doubling "$swap" 1 'result is wrong' 4 --op user
 mutant order_allreduce_sum allreduce_recursive_doubling "$swap" 0 verified 4 --op sum
-mutant order_fold allreduce_recursive_doubling 's/done\[-1\]: reduce got\(.*\) into sum/done[-1]: reduce sum with got\1 into sum/' \
+mutant order_fold allreduce_recursive_doubling:lib/fold 's/reduce got into sum/reduce sum with got into sum/' \
 	1 'result is wrong' 3 --op user
-mutant order_reduce reduce_binomial 's/if side < 0/if side > 0/' 1 'result is wrong' 4 --op user --root 2
+mutant order_reduce reduce_binomial:lib/reduce_tree 's/reduce sum with part\(.*\) into sum/reduce part\1 into sum/' 1 'result is wrong' 4 --op user --root 2
 mutant order_scan scan_chain 's/reduce before into sum/reduce sum with before into sum/' 1 'result is wrong' 3 --op user
 mutant sum_left_out scan_chain 's/reduce before into sum/nop/' 1 'result is wrong' 3
-mutant block_alltoall alltoall_pairwise 's/send give\[to/send give[from/' 1 'result is wrong' 3 --type byte --count 1
+mutant block_alltoall alltoall_pairwise:lib/alltoall 's/send give\[to/send give[from/' 1 'result is wrong' 3 --type byte --count 1
 mutant block_allgather allgather_ring 's/copy mine into all\[r \* count +: count\]/nop/' 1 'result is wrong' 3
 mutant block_gather gather_binomial 's/copy mine into all\[.*/nop/' 1 'result is wrong' 5 --root 2
 mutant block_scatter scatter_binomial 's/send all\[0 +: (n - low)/send all[count +: (n - low)/' 1 'result is wrong' 7 --root 2
@@ -52,8 +53,8 @@ mutant barrier_none barrier_dissemination 's/nothing to .*/nothing to r/; s/noth
 	1 'left the barrier before rank' 2 --ranks threads
 mutant size_out allgather_ring 's/all\[p \* count\]/all[p * count + 1]/' 1 'elements, in MPI_Allgather it has' 2
 mutant mode_out scan_chain 's/buffer out/buffer inout/' 1 'MPI_Scan has 1 out buffer' 2
-mutant not_at_root reduce_binomial 's/result\[.*\]/result[count]/' 0 verified 3 --root 1
-mutant used_not_at_root reduce_binomial 's/result\[.*\]/result[count]/; s/^      up: send .*/&; copy mine into result/' \
+mutant not_at_root reduce_chain 's/result\[r.*\]/result[count]/' 0 verified 3 --root 1
+mutant used_not_at_root reduce_chain 's/result\[r.*\]/result[count]/; s/^  after = .*/&; if r != root { copy mine into result }/' \
 	1 'result is not given' 3 --root 0
 grep -qF "goalrun: this case alone: goalrun -n 3 --verify --count 1000 --type double --op sum --root 0 --memory heap" "$TMP/out" &&
 	ok oracle.reproduce || fail "oracle.reproduce $(tail -n 1 "$TMP/out")"

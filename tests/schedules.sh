@@ -26,7 +26,7 @@ expected()
 		edge = p - 1
 		all = p * (p - 1)
 		two = q == p # a power of two
-		most = most4 = subtrees = bits = runs = before = 0
+		most = most4 = subtrees = bits = before = shifted = high3 = 0
 		for (v = 1; v < p; v++) {
 			n = digits(v, 2)
 			bits += n
@@ -38,6 +38,10 @@ expected()
 		}
 		for (d = 1; d < p; d *= 2)
 			before += p - d
+		for (d = 1; d < p - 1; d *= 2)
+			shifted += p - 1 - d
+		for (v = edge; v > 0; v = int((v - 1) / 3))
+			high3++ # of a trinary tree
 		for (d = 1; d < p; d *= 3) {
 			steps++
 			ways += 1 + (2 * d < p)
@@ -54,6 +58,11 @@ expected()
 		if (name == "bcast_binomial") row(0, edge, edge, 2 * most)
 		if (name == "bcast_knomial") row(0, edge, edge, 2 * most4)
 
+		if (name == "bcast_chain") row(0, s * edge, edge, 2 * edge)
+		if (name == "bcast_binary") row(0, s * edge, edge, 2 * k)
+		if (name == "bcast_trinary") row(0, s * edge, edge, 2 * high3)
+		if (name == "bcast_scatter_allgather") row(0, edge + all, edge, "-")
+
 		if (name == "gather_linear" || name == "scatter_linear") row(0, edge, edge, flat + one)
 		if (name == "gather_binomial" || name == "scatter_binomial") row(0, edge + split_one, subtrees, tree)
 
@@ -69,14 +78,24 @@ expected()
 		if (name == "alltoall_bruck") row(0, p * up, p * bits, "-")
 
 		if (name == "reduce_binomial") row(edge, edge, edge, root == 0 && two ? 3 * k + 1 + one : "-")
+		if (name == "reduce_knomial") row(edge, edge, edge, "-")
+		if (name == "reduce_rabenseifner") row(p - q + q * k, p - q + q * k + q - 1, "-", "-")
 		if (name == "reduce_chain")
 			row(s * edge, s * edge, edge, root == 0 || root == p - 1 ? (one ? 1 : 3 * edge) : "-")
 		if (name == "allreduce_recursive_doubling")
 			row(q * k + p - q, q * k + 2 * (p - q), q * k + 2 * (p - q), two ? 1 + 3 * k : "-")
+		if (name == "allreduce_rabenseifner") row(p - q + q * k, 2 * (p - q) + 2 * q * k, "-", "-")
+		if (name == "allreduce_ring") row(all, 2 * all, 2 * edge, "-")
+		if (name == "allreduce_reduce_bcast") row(edge, 2 * edge, 2 * edge, "-")
+
+		if (name == "reduce_scatter_block_ring" || name == "reduce_scatter_block_pairwise") row(all, all, all, "-")
+		if (name == "reduce_scatter_block_recursive_halving")
+			row(p - q + q * k, 2 * (p - q) + q * k, two ? all : "-", "-")
 
 		if (name == "scan_chain") row(edge, edge, edge, 3 * p - 2)
 		if (name == "scan_binomial") row(before, before, before, "-")
 		if (name == "exscan_chain") row(one ? 0 : p - 2, edge, edge, one ? 0 : 3 * edge)
+		if (name == "exscan_binomial") row(shifted, edge + shifted, edge + shifted, "-")
 	}'
 }
 
@@ -144,9 +163,27 @@ twice()
 			seen[run] = FILENAME ":" FNR
 	}' "$@"
 }
-found=$(twice schedules/*.goal )
+found=$(twice schedules/*.goal schedules/lib/*.goal)
 check "schedules.once $found" [ -z "$found" ]
 cp schedules/reduce_chain.goal "$TMP/again.goal"
 found=$(twice schedules/reduce_chain.goal "$TMP/again.goal")
 check "schedules.once finds what stands twice" [ -n "$found" ]
+
+# man/schedules.7 lists each of them under its collective, with the parameters that have defaults, and no others.
+for s in schedules/*.goal; do
+	tr '\n' ' ' <"$s" | grep -oE "schedule $(basename "$s" .goal)\>[^)]*\)? implements [A-Za-z_]+" |
+		sed -E 's/^schedule ([a-z_]+)(\((.*)\))? implements (.*)/\4 \1 \3/; s/root = [0-9]+,? ?//; s/(local|rootonly|global) //g' |
+		awk '{
+			row = $1 " " $2
+			sub(/^[^ ]+ [^ ]+ */, "")
+			n = split($0, param, / *, */)
+			for (i = 1; i <= n; i++)
+				if (sub(/ *=.*/, "", param[i]))
+					row = row " " param[i]
+			print row
+		}'
+done | sort >"$TMP/there"
+awk '/^\.Ss / { ss = $2 } /^\.It Cm / { sub(/^\.It Cm /, ""); sub(/ Va /, " "); gsub(/,/, ""); print ss, $0 }' \
+	man/schedules.7 | sort >"$TMP/listed"
+check "schedules.manual $(diff "$TMP/there" "$TMP/listed" | head -n 3 | tr '\n' ' ')" cmp -s "$TMP/there" "$TMP/listed"
 finish
