@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The parts of the verifier. Findings are diagnostics; all return 0 or -ERR_NOMEM. */
+ * The parts of the verifier. Findings are diagnostics; what returns a number returns 0 or -ERR_NOMEM. */
 #ifndef COMPILER_VERIFY_PARTS_H
 #define COMPILER_VERIFY_PARTS_H
 
@@ -10,7 +10,7 @@
 enum bin_mode verify_mode(const struct ir_graph *g, uint32_t buf);
 
 /* verify_shape.c: ops that are none, and accesses outside of the buffers or to what may not be written. */
-int verify_shape(struct goal_diags *d, const struct ir_graph *g);
+void verify_shape(struct goal_diags *d, const struct ir_graph *g);
 
 /* verify_data.c: the terms that suit what is asked for; NULL when out of memory. */
 struct terms *verify_terms(const struct ir_graph *g, const struct wants *by_rank, bool commutative);
@@ -20,8 +20,10 @@ int verify_data(struct goal_diags *d, const struct symbolic *s, const struct wan
 /* verify_barrier.c: that no rank completes before all have started. */
 int verify_barrier(struct goal_diags *d, const struct ir_graph *g, const struct ir_events *ev);
 
-/* verify_ready.c */
-int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm,
-		 struct verify_report *out);
+/* verify_ready.c: for each message, whether its send cannot start before its recv. */
+int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm, bool *safe);
+/* How many are. */
+int verify_count_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm,
+		       struct verify_report *out);
 
 #endif

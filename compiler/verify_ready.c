@@ -34,8 +34,7 @@ static bool *started_at_once(const struct ir_graph *g, const struct ir_events *e
 	return at_once;
 }
 
-int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm,
-		 struct verify_report *out)
+int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm, bool *safe)
 {
 	bool *at_once = started_at_once(g, ev);
 	struct ir_query *q = mem_alloc(nm * sizeof *q);
@@ -49,14 +48,24 @@ int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const str
 					  false };
 	}
 	err = err ? err : ir_events_reach(ev, q, nm);
-	for (size_t i = 0; i < nm && !err; i++) {
-		bool safe = q[i].yes || !g->ranks[m[i].src].ops[m[i].send].len; /* without bytes none comes early */
-
-		out->safe += safe;
-		out->ready += !safe;
-	}
+	for (size_t i = 0; i < nm && !err; i++) /* without bytes none comes early */
+		safe[i] = q[i].yes || !g->ranks[m[i].src].ops[m[i].send].len;
 	free(at_once);
 	free(q);
+	return err;
+}
+
+int verify_count_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm,
+		       struct verify_report *out)
+{
+	bool *safe = mem_alloc(nm * sizeof *safe);
+	int err = safe ? verify_ready(g, ev, m, nm, safe) : -ERR_NOMEM;
+
+	for (size_t i = 0; i < nm && !err; i++) {
+		out->safe += safe[i];
+		out->ready += !safe[i];
+	}
+	free(safe);
 	return err;
 }
 
@@ -72,7 +81,7 @@ int verify_messages(const struct ir_graph *g, struct verify_report *out, bool *d
 	err = err ? err : ir_events_sort(&ev);
 	*decided = !err && ev.sorted == ev.n;
 	if (*decided)
-		err = verify_ready(g, &ev, m, nm, out);
+		err = verify_count_ready(g, &ev, m, nm, out);
 	ir_events_fini(&ev);
 	free(m);
 	return err;

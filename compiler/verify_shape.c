@@ -40,24 +40,26 @@ static void check_ranges(struct goal_diags *d, const struct ir_graph *g, uint32_
 	}
 }
 
-int verify_shape(struct goal_diags *d, const struct ir_graph *g)
+static void check_op(struct goal_diags *d, const struct ir_graph *g, uint32_t r, uint32_t i)
 {
-	for (uint32_t r = 0; r < g->nranks; r++) {
-		const struct ir_rank *rank = &g->ranks[r];
+	const struct ir_rank *rank = &g->ranks[r];
+	const struct bin_op *op = &rank->ops[i];
+	const char *operands = bin_operands(op->kind);
 
-		for (uint32_t i = 0; i < rank->nops; i++) {
-			const struct bin_op *op = &rank->ops[i];
+	if (op->kind == BIN_OP_GETS || (!*operands && op->kind != BIN_OP_NOP && op->kind != BIN_OP_CALC))
+		check_found(d, g, NULL, GOAL_ERROR, r, i, "this is no kind of op");
+	if (*operands == 'P' && op->peer >= g->nranks && op->peer != BIN_ANY)
+		check_found(d, g, "peer", GOAL_ERROR, r, i, "the peer %u of rank %u is no rank", op->peer, r);
+	for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++)
+		if ((rank->deps[k] & ~BIN_START) >= rank->nops)
+			check_found(d, g, NULL, GOAL_ERROR, r, i, "this op of rank %u waits for none", r);
+	if (!g->plain)
+		check_ranges(d, g, r, i);
+}
 
-			if (op->kind != BIN_OP_NOP && op->kind != BIN_OP_CALC && !*bin_operands(op->kind))
-				check_found(d, g, NULL, GOAL_ERROR, r, i, "this is no kind of op");
-			if (*bin_operands(op->kind) == 'P' && op->peer >= g->nranks && op->peer != BIN_ANY)
-				check_found(d, g, "peer", GOAL_ERROR, r, i, "the peer %u of rank %u is no rank", op->peer, r);
-			for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++)
-				if ((rank->deps[k] & ~BIN_START) >= rank->nops)
-					check_found(d, g, NULL, GOAL_ERROR, r, i, "this op of rank %u waits for none", r);
-			if (!g->plain)
-				check_ranges(d, g, r, i);
-		}
-	}
-	return 0;
+void verify_shape(struct goal_diags *d, const struct ir_graph *g)
+{
+	for (uint32_t r = 0; r < g->nranks; r++)
+		for (uint32_t i = 0; i < g->ranks[r].nops; i++)
+			check_op(d, g, r, i);
 }

@@ -19,6 +19,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_sweep,
 	&suite_passes,
 	&suite_verify,
+	&suite_epochs,
 };
 
 static bool wanted(int argc, char **argv, const char *suite, const char *test)
