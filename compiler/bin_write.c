@@ -26,6 +26,7 @@ void ir_image_fini(struct ir_image *im)
 	VEC_FREE(&im->consts);
 	VEC_FREE(&im->tmpls);
 	VEC_FREE(&im->windows);
+	VEC_FREE(&im->lines);
 	VEC_FREE(&im->calls);
 	VEC_FREE(&im->deps);
 	VEC_FREE(&im->exprs);
@@ -272,7 +273,7 @@ int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 		if (!lines)
 			return -ERR_NOMEM;
 		for (size_t i = 0; i < im->code.n; i++)
-			lines[i] = im->locs.at[i].line;
+			lines[i] = im->lines.at[i];
 	}
 	if (debug && !prog && im->debug_base.n) {
 		opdebug = mem_alloc(debug_len);

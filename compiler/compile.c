@@ -252,7 +252,7 @@ static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, 
 	err = ir_image_init(&im);
 	if (!err)
 		err = global ? transform_concrete(d, file, &s->b, &a, roots, s->im, o, &im) :
-			       lower_concrete(d, file, b, &a, roots, &im);
+			       lower_concrete(d, file, b, s->im->locs.at, &a, roots, &im);
 	err = err ? err : claim_open(&claim, b, &fault);
 	err = err ? err : lower_concrete_result(d, file, &claim, &a, roots, &im);
 	if (!err && o->passes && !global)

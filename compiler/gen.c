@@ -20,7 +20,8 @@ uint32_t gen_emit(struct gen *g, struct bin_word w)
 	struct goal_loc at = g->at;
 
 	at.file = (uint16_t)g->scope->source;
-	if (g->im->code.n >= INT32_MAX || VEC_PUSH(&g->im->code, w) || VEC_PUSH(&g->im->locs, at))
+	if (g->im->code.n >= INT32_MAX || VEC_PUSH(&g->im->code, w) || VEC_PUSH(&g->im->locs, at) ||
+	    VEC_PUSH(&g->im->lines, g->scope->line ? g->scope->line : at.line))
 		gen_no_memory(g);
 	return (uint32_t)g->im->code.n - 1;
 }

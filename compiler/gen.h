@@ -52,6 +52,7 @@ struct gen_scope {
 	struct gen_buffer *buffers;
 	size_t vars, end; /* its variables: from vars on, up to end when it calls */
 	unsigned source; /* of the diagnostics */
+	uint32_t line; /* of the call that leads to another file; 0: in the file that is compiled */
 	unsigned depth;
 	uint16_t rank, size, count; /* registers */
 	uint16_t tag; /* what is added to tags, or BIN_NOREG */
@@ -72,6 +73,7 @@ struct gen {
 	uint32_t hidden; /* the buffer with the scratch of calls, or BIN_NONE */
 	uint16_t hidden_size; /* register */
 	unsigned calls, depth;
+	bool full; /* there are too many calls: that has been said */
 	int64_t constant[GEN_CONSTS];
 	unsigned nconsts;
 	unsigned top; /* first free register */

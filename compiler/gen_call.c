@@ -136,9 +136,12 @@ static const struct goal_schedule *callee(struct gen *g, const struct goal_call 
 			gen_error(g, c->loc, "name", "%s calls itself, directly or by way of others", s->name);
 			return NULL;
 		}
+	if (g->full)
+		return NULL;
 	if (g->scope->depth == DEEPEST || ++g->calls > MOST_CALLS || g->im->code.n > MOST_CODE ||
 	    g->im->windows.n > UINT16_MAX - 256u) {
 		gen_error(g, c->loc, "syntax", "%s", "there are too many calls");
+		g->full = true;
 		return NULL;
 	}
 	return s;
@@ -388,6 +391,7 @@ static void gen_expansion(struct gen *g, const struct goal_stmt *s, const struct
 				.call = c,
 				.labels = gen_labels_of(g, callee),
 				.end = SIZE_MAX,
+				.line = up->line || callee->text == up->s->text ? up->line : s->loc.line,
 				.depth = up->depth + 1,
 				.rank = up->rank,
 				.size = up->size,

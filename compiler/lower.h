@@ -32,8 +32,8 @@ int lower_program(struct goal_diags *d, const struct goal_text *texts, const str
 /* Runs a parametric program for every rank of a fixed size and appends the sections to out, with count
  * left symbolic unless args->count is not negative, and a variant for each root if roots is set.
  * Faults are diagnostics; 0, -ERR_SYNTAX when there were some, or -ERR_NOMEM. */
-int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args,
-		   bool roots, struct ir_image *out);
+int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,
+		   const struct bin_args *args, bool roots, struct ir_image *out);
 
 /* What all binaries of a program at a fixed size have in common. */
 int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool roots, struct ir_image *out);

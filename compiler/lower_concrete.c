@@ -726,24 +726,23 @@ static int lower(struct conc *c, const struct bin_args *args, struct arg_rows *r
 	return err;
 }
 
-static int report(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args,
-		  const struct conc *c, int err)
+static int report(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,
+		  const struct bin_args *args, const struct conc *c, int err)
 {
 	struct bin_args a = *args;
+	struct goal_loc at = { b->lines ? b->lines[c->fault.where] : 0, 1, (uint16_t)file };
 
 	a.rank = c->rank;
 	if (err == NEEDS_COUNT)
-		goal_diag(d, GOAL_ERROR,
-			  (struct goal_loc){ b->lines ? b->lines[c->fault.where] : 0, 1, (uint16_t)file },
-			  "unknown-param",
+		goal_diag(d, GOAL_ERROR, locs ? locs[c->fault.where] : at, "unknown-param",
 			  "what the ranks do depends on count here: fix it with -D count=N");
 	else if (err && err != -ERR_NOMEM)
-		lower_fault(d, file, b, NULL, &a, err, &c->fault);
+		lower_fault(d, file, b, locs, &a, err, &c->fault);
 	return err && err != -ERR_NOMEM ? -ERR_SYNTAX : err;
 }
 
-int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args,
-		   bool roots, struct ir_image *out)
+int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,
+		   const struct bin_args *args, bool roots, struct ir_image *out)
 {
 	struct conc c = { .b = b, .im = out, .debug = b->lines != NULL };
 	struct arg_rows rows;
@@ -755,7 +754,7 @@ int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, con
 		err = lower(&c, args, &rows, roots, 0);
 	}
 	arg_rows_fini(&rows);
-	return report(d, file, b, args, &c, err);
+	return report(d, file, b, locs, args, &c, err);
 }
 
 int lower_concrete_result(struct goal_diags *d, unsigned file, const struct claim *claim, const struct bin_args *args,
@@ -779,7 +778,7 @@ int lower_concrete_result(struct goal_diags *d, unsigned file, const struct clai
 	}
 	arg_rows_fini(&rows);
 	if (!claim->name || !err || err == -ERR_NOMEM)
-		return report(d, file, b, args, &c, err);
+		return report(d, file, b, NULL, args, &c, err);
 	goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)file }, NULL,
 		  err == NEEDS_COUNT ? "the result of %s depends on count here: fix it with -D count=N" :
 				       "the result of %s cannot be kept", claim->name);

@@ -13,6 +13,7 @@
 /* Past this many messages of a kind the rest is only counted. */
 #define SHOWN 20u
 #define QUOTE 160u
+#define CALLERS 8u
 
 struct source {
 	char *name;
@@ -180,6 +181,25 @@ static void put_line(struct goal_diags *d, struct source *s, struct goal_loc at)
 	put(d, caret, n);
 }
 
+/* The calls that lead to a place, from the inside to the outside. */
+static void put_callers(struct goal_diags *d, struct goal_loc at)
+{
+	char buf[1024];
+	int n;
+
+	for (unsigned i = 0; at.file < d->sources.n && d->sources.at[at.file].from.line; i++) {
+		at = d->sources.at[at.file].from;
+		if (i == CALLERS) {
+			put(d, "...\n", 4);
+			break;
+		}
+		n = snprintf(buf, sizeof buf, "%s:%u:%u: note: called from here\n", goal_diags_name(d, at.file),
+			     at.line, at.col);
+		put(d, buf, n < (int)sizeof buf ? (size_t)n : sizeof buf - 1);
+		put_line(d, &d->sources.at[at.file], at);
+	}
+}
+
 void goal_diag(struct goal_diags *d, enum goal_severity s, struct goal_loc at, const char *tag,
 	       const char *fmt, ...)
 {
@@ -214,13 +234,7 @@ void goal_diag(struct goal_diags *d, enum goal_severity s, struct goal_loc at, c
 	put(d, "\n", 1);
 	if (at.line && at.file < d->sources.n)
 		put_line(d, &d->sources.at[at.file], at);
-	while (at.file < d->sources.n && d->sources.at[at.file].from.line) {
-		at = d->sources.at[at.file].from;
-		n = snprintf(buf, sizeof buf, "%s:%u:%u: note: called from here\n", goal_diags_name(d, at.file),
-			     at.line, at.col);
-		put(d, buf, n < (int)sizeof buf ? (size_t)n : sizeof buf - 1);
-		put_line(d, &d->sources.at[at.file], at);
-	}
+	put_callers(d, at);
 }
 
 unsigned goal_diags_errors(const struct goal_diags *d)
