@@ -77,7 +77,7 @@ expected()
 		if (name == "alltoall_pairwise") row(0, all, all, 2 * edge + one)
 		if (name == "alltoall_bruck") row(0, p * up, p * bits, "-")
 
-		if (name == "reduce_binomial") row(edge, edge, edge, root == 0 && two ? 3 * k + 1 + one : "-")
+		if (name == "reduce_binomial") row(edge, edge, edge, root == 0 && two ? 3 * k + one : "-")
 		if (name == "reduce_knomial") row(edge, edge, edge, "-")
 		if (name == "reduce_rabenseifner") row(p - q + q * k, p - q + q * k + q - 1, "-", "-")
 		if (name == "reduce_chain")
