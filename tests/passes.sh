@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every schedule after every pass: the checks pass on what comes out, and every byte of every start is right.
+# Every schedule after every pass: the checks pass on what comes out, it is proved, and every byte of every start is
+# right.
 # Ranks 1-9, 13 and 16, by turns as processes and as threads; heap, private and staged memory. SWEEP=pairs (make
 # check) takes some of the sizes for each schedule and list of passes, by turns, SWEEP=all (make matrix) takes all;
 # tests/unit/test_passes.c has all of them on the reference executor.
@@ -38,6 +39,8 @@ waits()
 	return 1
 }
 
+proved() { goalc --verify -n 1-8 -T "$2" "$1" >"$TMP/out" 2>"$TMP/err" || { head -n 1 "$TMP/err"; false; }; }
+
 # Without -D a schedule with vectors cannot run.
 for s in schedules/*.goal tests/passes/*.goal; do
 	base=$(basename "$s" .goal)
@@ -46,6 +49,9 @@ for s in schedules/*.goal tests/passes/*.goal; do
 	o=(--type int32,uint8)
 	grep -q 'root = 0' "$s" && o+=(--root all)
 	grep -q '\<reduce .* into' "$s" && o+=(--op sum,max)
+	for list in segment:size=1 'segment:size=3;fuse' fuse 'fuse;segment:size=2;reduce-deps' 'segment:size=2;reorder'; do
+		due && check "passes.proved $base $list" proved "$s" "$list"
+	done
 	for n in $SIZES; do
 		for list in segment:size=1 segment:size=300 fuse 'segment:size=256;fuse' reduce-deps 'fuse;segment:size=7;reduce-deps'; do
 			due && run "$base.$list" "$n" "$s" "${o[@]}" --count 0,7,700 -T "$list"

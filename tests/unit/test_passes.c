@@ -4,6 +4,7 @@
 #include "compiler/passes.h"
 
 #include "backends/loop/loop.h"
+#include "compiler/args.h"
 #include "compiler/bin_check.h"
 #include "compiler/checks.h"
 #include "compiler/compile.h"
@@ -70,7 +71,6 @@ struct bed {
 	void *image;
 	size_t size;
 	struct bin bin;
-	struct bin_arg args[16];
 	struct ir_graph graph;
 };
 
@@ -82,22 +82,30 @@ static bool compile(struct bed *b, const char *name, const char *text)
 
 	*b = (struct bed){ 0 };
 	ok = d && !compile_text(d, name, text, strlen(text), &o, &b->image, &b->size) &&
-	     !bin_open(&b->bin, b->image, b->size) && b->bin.nparams <= 16;
+	     !bin_open(&b->bin, b->image, b->size);
 	if (!ok && d)
 		fputs(goal_diags_text(d), stderr);
 	goal_diags_free(d);
 	return ok;
 }
 
-static int specialise(struct bed *b, uint32_t p, int64_t count, int64_t root)
+/* With the values of a sample. */
+static int specialise(struct bed *b, uint32_t p, int64_t count, int64_t root, unsigned sample)
 {
-	struct bin_args a = { .size = p, .count = count, .args = b->args };
+	struct arg_rows rows;
+	struct bin_args a = { .size = p, .count = count };
 	struct ir_fault fault;
 	uint32_t rank;
+	int err = arg_rows_init(&rows, &b->bin, p);
 
+	CU_ASSERT_EQUAL_FATAL(err, 0);
+	CU_ASSERT_EQUAL_FATAL(collective_sample(&b->bin, count, sample, &rows), 0);
 	if (b->bin.meta->root != BIN_NONE)
-		b->args[b->bin.meta->root] = (struct bin_arg){ .known = true, .value = root };
-	return ir_graph_specialise(&b->bin, &a, &b->graph, &rank, &fault);
+		arg_rows_set(&rows, b->bin.meta->root, (struct bin_arg){ .known = true, .value = root });
+	a.by_rank = rows.by_rank;
+	err = ir_graph_specialise(&b->bin, &a, &b->graph, &rank, &fault);
+	arg_rows_fini(&rows);
+	return err;
 }
 
 /* The ops of a rank, "number: op ranges peer after others" on a line each. */
@@ -265,7 +273,7 @@ static void exact(void)
 		fputs(goal_diags_text(d), stderr);
 		CU_ASSERT_EQUAL_FATAL(err, 0);
 		CU_ASSERT_EQUAL_FATAL(bin_open(&b.bin, b.image, b.size), 0);
-		CU_ASSERT_EQUAL_FATAL(specialise(&b, 3, 5, 0), 0);
+		CU_ASSERT_EQUAL_FATAL(specialise(&b, 3, 5, 0, 0), 0);
 		c = transform_ctx(&b.bin, 3);
 		CU_ASSERT_EQUAL(passes_run_graph(cases[i].list, &b.graph, &c, NULL), 0);
 		show(&b, 1, &got);
@@ -336,14 +344,14 @@ static int go(const struct bed *b, uint64_t *const *sizes, uint64_t seed, struct
 }
 
 /* One size of one schedule: whether the result is the same with passes as without, in some orders. */
-static bool same(struct bed *b, const char *list, uint32_t p, int64_t count, int64_t root)
+static bool same(struct bed *b, const char *list, uint32_t p, int64_t count, int64_t root, unsigned sample)
 {
 	const struct pass_ctx c = transform_ctx(&b->bin, p);
 	uint64_t *sizes[MOST];
 	struct text want = { 0 };
 	struct goal_diags *d = goal_diags_new();
 	bool ok = true;
-	int err = specialise(b, p, count, root);
+	int err = specialise(b, p, count, root, sample);
 
 	if (err) /* an assertion of the schedule's */
 		goto out;
@@ -360,7 +368,8 @@ static bool same(struct bed *b, const char *list, uint32_t p, int64_t count, int
 		free(got.at);
 	}
 	if (!ok)
-		fprintf(stderr, "%s, %u ranks, count %d, root %d: %s", list, p, (int)count, (int)root, goal_diags_text(d));
+		fprintf(stderr, "%s, %u ranks, count %d, root %d, sample %u: %s", list, p, (int)count, (int)root, sample,
+			goal_diags_text(d));
 	for (uint32_t r = 0; r < p; r++)
 		free(sizes[r]);
 	ir_graph_fini(&b->graph);
@@ -368,15 +377,6 @@ out:
 	free(want.at);
 	goal_diags_free(d);
 	return ok;
-}
-
-/* Whether no parameter needs a value. */
-static bool bare(const struct bin *b)
-{
-	for (uint32_t i = 0; i < b->nparams; i++)
-		if (!b->params[i].has_default)
-			return false;
-	return true;
 }
 
 static void schedules(void)
@@ -397,9 +397,10 @@ static void schedules(void)
 
 		CU_ASSERT_EQUAL_FATAL(file_read(g.gl_pathv[s], &text, &len), 0);
 		CU_ASSERT_FATAL(compile(&b, g.gl_pathv[s], text));
-		for (size_t l = 0; l < sizeof lists / sizeof *lists && bare(&b.bin); l++)
+		for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
 			for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++, ran++)
-				if (!same(&b, lists[l], sizes[i], i % 2 ? 7 : 4, sizes[i] / 2)) {
+				if (!same(&b, lists[l], sizes[i], i % 2 ? 7 : 4, sizes[i] / 2,
+					  (unsigned)(i + l) % collective_samples(&b.bin))) {
 					fprintf(stderr, "%s is not the same\n", g.gl_pathv[s]);
 					bad++;
 				}
