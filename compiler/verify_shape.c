@@ -29,7 +29,7 @@ static void check_ranges(struct goal_diags *d, const struct ir_graph *g, uint32_
 			continue;
 		}
 		size = g->ranks[r].bufsize[buf];
-		if (op->off[k] > size || op->len > size - op->off[k])
+		if (op->len && (op->off[k] > size || op->len > size - op->off[k]))
 			check_found(d, g, "bounds", GOAL_ERROR, r, i,
 				    "this op of rank %u is on %s, beyond the end of the buffer: it has %" PRIu64
 				    " elements",

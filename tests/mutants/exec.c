@@ -123,7 +123,7 @@ static uint64_t place(const struct world *w, uint32_t rank, uint32_t buf)
 
 /* What the caller gives at each start: all of what is in or inout, and what others want of an out buffer, in which an
  * in buffer then is in place. The in buffers are still the same at the end. */
-static int give(struct world *w, const struct bin_buffer *buffers, const struct wants *wants)
+static int give(struct world *w, const struct bin *bin, const struct wants *wants)
 {
 	for (uint32_t r = 0; r < w->nranks; r++)
 		for (size_t i = 0; wants && i < wants[r].v.n; i++)
@@ -132,17 +132,18 @@ static int give(struct world *w, const struct bin_buffer *buffers, const struct 
 				const struct want_src *src = &wants[r].src.at[v->src + k];
 				struct span s = { place(w, src->rank, src->buf) + src->off, v->len, src->rank };
 
-				if (buffers[src->buf].mode == BIN_OUT && VEC_PUSH(&w->gives, s))
+				if (bin->buffers[src->buf].mode == BIN_OUT && VEC_PUSH(&w->gives, s))
 					return -ERR_NOMEM;
 			}
 	for (uint32_t r = 0; r < w->nranks; r++)
-		for (uint32_t b = 0; b < w->nbuffers; b++) {
+		for (uint32_t b = 0; b < bin->nbuffers; b++) { /* those of passes come behind */
+			enum bin_mode mode = (enum bin_mode)bin->buffers[b].mode;
 			uint64_t at = place(w, r, b);
 			struct span s = { at, w->base[(size_t)r * w->nbuffers + b + 1] - at, r };
 
-			if (buffers[b].mode != BIN_IN && buffers[b].mode != BIN_INOUT)
+			if (mode != BIN_IN && mode != BIN_INOUT)
 				continue;
-			if (VEC_PUSH(&w->gives, s) || (buffers[b].mode == BIN_IN && VEC_PUSH(&w->wants, s)))
+			if (VEC_PUSH(&w->gives, s) || (mode == BIN_IN && VEC_PUSH(&w->wants, s)))
 				return -ERR_NOMEM;
 		}
 	return 0;
@@ -193,8 +194,7 @@ static size_t tidy(struct span *s, size_t n)
 	return left;
 }
 
-struct world *world_new(const struct ir_graph *g, const struct bin_buffer *buffers, const struct wants *wants,
-			bool commutes, bool barrier)
+struct world *world_new(const struct ir_graph *g, const struct bin *b, const struct wants *wants)
 {
 	struct world *w = mem_calloc(1, sizeof *w);
 
@@ -202,8 +202,8 @@ struct world *world_new(const struct ir_graph *g, const struct bin_buffer *buffe
 		return NULL;
 	w->nranks = g->nranks;
 	w->nbuffers = g->nbuffers;
-	w->commutes = commutes;
-	w->barrier = barrier;
+	w->commutes = b->meta->flags & BIN_F_COMMUTATIVE;
+	w->barrier = !strcmp(bin_str(b, b->meta->implements), "MPI_Barrier");
 	if (lay_out(w, g))
 		goto nomem;
 	for (uint64_t i = 0; i < w->size; i++) {
@@ -211,7 +211,7 @@ struct world *world_new(const struct ir_graph *g, const struct bin_buffer *buffe
 		for (unsigned e = 0; e < EPOCHS; e++)
 			w->given[e][i] = w->wanted[e][i] = element(e, i);
 	}
-	if (give(w, buffers, wants))
+	if (give(w, b, wants))
 		goto nomem;
 	for (uint32_t r = 0; wants && r < w->nranks; r++)
 		if (want(w, r, &wants[r]))
@@ -338,9 +338,9 @@ static int match(struct exec *x)
 	for (uint32_t i = 0; i < x->n; i++) {
 		const struct node *v = &x->nodes[i];
 
-		if (v->op->kind == BIN_OP_SEND)
+		if (bin_sends(v->op->kind))
 			sends[ns++] = (struct end){ v->rank, v->op->peer, v->op->tag, i };
-		else if (v->op->kind == BIN_OP_RECV)
+		else if (bin_recvs(v->op->kind))
 			recvs[nr++] = (struct end){ v->op->peer, v->rank, v->op->tag, i };
 	}
 	qsort(sends, ns, sizeof *sends, by_channel);
@@ -600,6 +600,8 @@ static enum exec_end start(struct exec *x, uint32_t n)
 			push(x, n);
 		break;
 	case BIN_OP_RECV:
+	case BIN_OP_RECV_REDUCE:
+	case BIN_OP_RECV_REDUCE_WITH:
 		if (other && x->state[v->partner] >= MOVED)
 			push(x, n);
 		else if (other && x->state[v->partner] == STARTED && !x->eager[v->partner])
@@ -618,31 +620,39 @@ static enum exec_end start(struct exec *x, uint32_t n)
 	return EXEC_RIGHT;
 }
 
+/* kept = a op b, or b op a. */
+static void reduce(const struct exec *x, const struct node *v, const uint64_t *a, const uint64_t *b, bool with)
+{
+	for (uint64_t i = 0; i < v->op->len; i++)
+		x->kept[v->kept + i] = with ? combine(b[i], a[i], x->w->commutes) : combine(a[i], b[i], x->w->commutes);
+}
+
 /* The second step: what it does with its bytes. */
 static enum exec_end move(struct exec *x, uint32_t n)
 {
 	const struct node *v = &x->nodes[n];
-	uint64_t *kept = x->kept + v->kept;
-	const uint64_t *a = x->memory + v->at[0], *b = x->memory + v->at[1];
-	bool commutes = x->w->commutes;
+	uint64_t *kept = x->kept + v->kept, *a = x->memory + v->at[0], *b = x->memory + v->at[1];
+	const uint64_t *came = v->partner != NOBODY ? x->kept + x->nodes[v->partner].kept : NULL;
 
 	switch (v->op->kind) {
 	case BIN_OP_SEND:
 		memcpy(kept, a, v->op->len * sizeof *kept);
-		if (v->partner != NOBODY && x->state[v->partner] == STARTED)
+		if (came && x->state[v->partner] == STARTED)
 			push(x, v->partner);
 		break;
 	case BIN_OP_RECV:
-		memcpy(x->memory + v->at[0], x->kept + x->nodes[v->partner].kept, v->op->len * sizeof *kept);
+		memcpy(a, came, v->op->len * sizeof *kept);
+		break;
+	case BIN_OP_RECV_REDUCE:
+	case BIN_OP_RECV_REDUCE_WITH:
+		reduce(x, v, came, a, v->op->kind == BIN_OP_RECV_REDUCE_WITH);
 		break;
 	case BIN_OP_COPY:
 		memcpy(kept, a, v->op->len * sizeof *kept);
 		break;
 	case BIN_OP_REDUCE:
 	case BIN_OP_REDUCE_WITH:
-		for (uint64_t i = 0; i < v->op->len; i++)
-			kept[i] = v->op->kind == BIN_OP_REDUCE ? combine(a[i], b[i], commutes) :
-								 combine(b[i], a[i], commutes);
+		reduce(x, v, a, b, v->op->kind == BIN_OP_REDUCE_WITH);
 		break;
 	default: /* calc */
 		return complete(x, n);
@@ -662,9 +672,9 @@ static enum exec_end step(struct exec *x, uint32_t n)
 	case STARTED:
 		return move(x, n);
 	case MOVED:
-		if (bin_nranges(v->op->kind) == 1)
+		if (v->op->kind == BIN_OP_SEND || v->op->kind == BIN_OP_RECV)
 			return complete(x, n);
-		memcpy(x->memory + v->at[1], x->kept + v->kept, v->op->len * sizeof *x->kept);
+		memcpy(x->memory + v->at[bin_nranges(v->op->kind) - 1], x->kept + v->kept, v->op->len * sizeof *x->kept);
 		x->state[n] = WRITTEN;
 		push(x, n);
 		return EXEC_RIGHT;
@@ -734,8 +744,8 @@ void exec_touch(const struct exec *x, uint32_t rank, uint32_t op, uint32_t *from
 
 	*from = x->began[n];
 	*to = x->ended[n];
-	if (message && x->nodes[n].op->kind == BIN_OP_RECV && x->began[other] > *from)
+	if (message && bin_recvs(x->nodes[n].op->kind) && x->began[other] > *from)
 		*from = x->began[other];
-	if (message && x->nodes[n].op->kind == BIN_OP_SEND && x->ended[other] < *to)
+	if (message && bin_sends(x->nodes[n].op->kind) && x->ended[other] < *to)
 		*to = x->ended[other];
 }

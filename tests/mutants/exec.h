@@ -9,10 +9,9 @@
 
 /* What an execution begins with and what it must end with; the same for a schedule and all its mutants. */
 struct world;
-/* by_rank[r] is what rank r must have at the end. The operation of reductions commutes only if commutes is set.
- * barrier: no rank may complete before all have started. NULL: no memory. */
-struct world *world_new(const struct ir_graph *g, const struct bin_buffer *buffers, const struct wants *by_rank,
-			bool commutes, bool barrier);
+/* Of a graph of schedule b, with what it wants by rank, or NULL. The operation of reductions commutes only if b says that
+ * it has to; in a barrier no rank may complete before all have started. NULL: no memory. */
+struct world *world_new(const struct ir_graph *g, const struct bin *b, const struct wants *by_rank);
 void world_free(struct world *w);
 
 /* A graph made ready for execution; world and graph are borrowed. NULL: no memory. */

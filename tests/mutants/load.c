@@ -5,7 +5,6 @@
 #include "util/file.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 int subject_open(struct subject *s, const char *file, uint32_t nranks)
 {
@@ -29,7 +28,6 @@ void subject_close(struct subject *s)
 /* What each rank wants, and the world made of it. */
 static int define(struct sized *z, const struct subject *s, const struct bin_args *args)
 {
-	bool barrier = !strcmp(bin_str(&s->bin, s->bin.meta->implements), "MPI_Barrier");
 	struct ir_fault fault;
 	uint32_t rank;
 	int err = claim_open(&z->claim, &s->bin, &fault);
@@ -41,7 +39,7 @@ static int define(struct sized *z, const struct subject *s, const struct bin_arg
 		err = claim_all_wants(&z->claim, args, z->wants, &rank, &fault);
 	if (err)
 		return err;
-	z->world = world_new(&z->graph, s->bin.buffers, z->wants, s->bin.meta->flags & BIN_F_COMMUTATIVE, barrier);
+	z->world = world_new(&z->graph, &s->bin, z->wants);
 	return z->world ? 0 : -ERR_NOMEM;
 }
 

@@ -21,12 +21,13 @@ const char *const mutation_words[MUTATION_KINDS] = {
 
 static bool is_message(const struct bin_op *op)
 {
-	return op->kind == BIN_OP_SEND || op->kind == BIN_OP_RECV;
+	return bin_sends(op->kind) || bin_recvs(op->kind);
 }
 
 static bool one_channel(const struct bin_op *a, const struct bin_op *b)
 {
-	return is_message(a) && a->kind == b->kind && a->peer == b->peer && a->tag == b->tag;
+	return is_message(a) && is_message(b) && bin_sends(a->kind) == bin_sends(b->kind) && a->peer == b->peer &&
+	       a->tag == b->tag;
 }
 
 /* Whether dependency d of an op follows from the others: a way back over them that ends in a completion,
@@ -116,7 +117,7 @@ static int of_op(const struct ir_graph *g, uint32_t rank, uint32_t i, struct mut
 		if (op->tag)
 			MUTATION(TAG, m.x = (int64_t)op->tag - 1);
 	}
-	if (op->kind == BIN_OP_REDUCE || op->kind == BIN_OP_REDUCE_WITH)
+	if (bin_reduces(op->kind))
 		MUTATION(ORDER, m.x = 0);
 	if (i + 1 < r->nops)
 		MUTATION(one_channel(op, op + 1) ? SWAP_TEXT : SAME_SWAP_TEXT, m.x = 0);
@@ -301,7 +302,7 @@ static void rename_channel(struct ir_graph *g, uint32_t src, const struct bin_op
 	for (uint32_t i = 0; i < g->ranks[send.peer].nops; i++) {
 		struct bin_op *op = &g->ranks[send.peer].ops[i];
 
-		if (op->kind == BIN_OP_RECV && op->peer == src && op->tag == send.tag)
+		if (bin_recvs(op->kind) && op->peer == src && op->tag == send.tag)
 			op->tag = tag;
 	}
 }
@@ -321,6 +322,20 @@ static int change_lengths(struct ir_graph *g, const struct mutation *m)
 		}
 	free(match);
 	return 0;
+}
+
+static uint8_t other_order(uint8_t kind)
+{
+	switch (kind) {
+	case BIN_OP_REDUCE:
+		return BIN_OP_REDUCE_WITH;
+	case BIN_OP_REDUCE_WITH:
+		return BIN_OP_REDUCE;
+	case BIN_OP_RECV_REDUCE:
+		return BIN_OP_RECV_REDUCE_WITH;
+	default:
+		return BIN_OP_RECV_REDUCE;
+	}
 }
 
 static int change(struct ir_graph *g, const struct mutation *m)
@@ -362,7 +377,7 @@ static int change(struct ir_graph *g, const struct mutation *m)
 		rename_channel(g, m->rank, *op);
 		break;
 	case ORDER:
-		op->kind = op->kind == BIN_OP_REDUCE ? BIN_OP_REDUCE_WITH : BIN_OP_REDUCE;
+		op->kind = other_order(op->kind);
 		break;
 	case MUTATION_KINDS:
 		break;

@@ -5,11 +5,13 @@
  * time, one writing; what it leaves in the buffers, element by element, is a claim that the verifier must accept, and
  * with one change must refuse. A graph that is rejected must do one of these things in some execution: ops that are
  * not ordered overlap in one of them, since what starts and what completes are events in a partial order, and any order
- * that it leaves open may happen. */
+ * that it leaves open may happen. What passes make of an accepted graph must do the same. */
 #include "compiler/bin_check.h"
 #include "compiler/collective.h"
+#include "compiler/passes.h"
 #include "compiler/verify.h"
 #include "tests/mutants/exec.h"
+#include "tests/mutants/mutate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +59,7 @@ static void range(uint64_t *random, struct bin_op *op, unsigned k, bool write)
 
 static void add_message(struct graph *x, uint64_t *random)
 {
+	static const uint8_t recvs[] = { BIN_OP_RECV, BIN_OP_RECV, BIN_OP_RECV_REDUCE, BIN_OP_RECV_REDUCE_WITH };
 	uint32_t src = (uint32_t)draw(random, x->g.nranks), dst = (uint32_t)draw(random, x->g.nranks);
 	struct ir_rank *s = &x->ranks[src], *d = &x->ranks[dst];
 	struct bin_op op = { .kind = BIN_OP_SEND, .peer = dst, .tag = (uint32_t)draw(random, 2), .len = draw(random, 3) };
@@ -65,7 +68,7 @@ static void add_message(struct graph *x, uint64_t *random)
 		return;
 	range(random, &op, 0, false);
 	s->ops[s->nops++] = op;
-	op.kind = BIN_OP_RECV;
+	op.kind = recvs[draw(random, sizeof recvs)];
 	op.peer = src;
 	range(random, &op, 0, true);
 	d->ops[d->nops++] = op;
@@ -163,18 +166,13 @@ static void print(const struct graph *x)
 
 /* ---- two ops at work on one element ---- */
 
-static bool writes(const struct bin_op *op, unsigned k)
-{
-	return bin_nranges(op->kind) == 1 ? op->kind == BIN_OP_RECV : k == 1;
-}
-
 static bool meet(const struct bin_op *a, const struct bin_op *b)
 {
 	if (!a->len || !b->len)
 		return false;
 	for (unsigned i = 0; i < bin_nranges(a->kind); i++)
 		for (unsigned k = 0; k < bin_nranges(b->kind); k++)
-			if ((writes(a, i) || writes(b, k)) && a->buf[i] == b->buf[k] && a->off[i] < b->off[k] + b->len &&
+			if ((bin_writes(a->kind, i) || bin_writes(b->kind, k)) && a->buf[i] == b->buf[k] && a->off[i] < b->off[k] + b->len &&
 			    b->off[k] < a->off[i] + a->len)
 				return true;
 	return false;
@@ -227,16 +225,16 @@ static struct value join(const struct value *a, const struct value *b)
 	return v;
 }
 
-static void effect(struct memory *m, uint32_t r, const struct bin_op *op)
+/* What an op makes of a, which it reads or has received, and of what is in its last range. */
+static void effect(struct memory *m, uint32_t r, const struct bin_op *op, const struct value *a)
 {
-	struct value v[SIZE];
+	const unsigned k = bin_nranges(op->kind) - 1;
+	const bool with = op->kind == BIN_OP_REDUCE_WITH || op->kind == BIN_OP_RECV_REDUCE_WITH;
+	struct value v[SIZE], *b = &m->at[r][op->buf[k]][op->off[k]];
 
-	for (uint64_t i = 0; i < op->len; i++) {
-		const struct value *a = &m->at[r][op->buf[0]][op->off[0] + i], *b = &m->at[r][op->buf[1]][op->off[1] + i];
-
-		v[i] = op->kind == BIN_OP_COPY ? *a : op->kind == BIN_OP_REDUCE ? join(a, b) : join(b, a);
-	}
-	memcpy(&m->at[r][op->buf[1]][op->off[1]], v, op->len * sizeof *v);
+	for (uint64_t i = 0; i < op->len; i++)
+		v[i] = !bin_reduces(op->kind) ? a[i] : with ? join(&b[i], &a[i]) : join(&a[i], &b[i]);
+	memcpy(b, v, op->len * sizeof *v);
 }
 
 /* The op of the other end: there is one, since the graph was accepted. */
@@ -246,7 +244,7 @@ static uint32_t send_of(const struct graph *x, uint32_t dst, uint32_t recv)
 	uint32_t k = 0, i = 0;
 
 	for (uint32_t n = 0; n < recv; n++)
-		k += x->ops[dst][n].kind == BIN_OP_RECV && x->ops[dst][n].peer == op->peer && x->ops[dst][n].tag == op->tag;
+		k += bin_recvs(x->ops[dst][n].kind) && x->ops[dst][n].peer == op->peer && x->ops[dst][n].tag == op->tag;
 	for (;; i++) {
 		const struct bin_op *s = &x->ops[op->peer][i];
 
@@ -278,10 +276,10 @@ static void replay(const struct graph *x, const struct exec *run, struct memory 
 				exec_touch(run, r, i, &from, &to);
 				if (op->kind == BIN_OP_SEND && from == now)
 					memcpy(m->sent[r][i], at, op->len * sizeof *at);
-				if (op->kind == BIN_OP_RECV && to == now)
-					memcpy(at, m->sent[op->peer][send_of(x, r, i)], op->len * sizeof *at);
+				if (bin_recvs(op->kind) && to == now)
+					effect(m, r, op, m->sent[op->peer][send_of(x, r, i)]);
 				if (bin_nranges(op->kind) == 2 && to == now)
-					effect(m, r, op);
+					effect(m, r, op, at);
 			}
 }
 
@@ -375,25 +373,40 @@ static struct value other_value(const struct graph *x, const struct value *v, ui
 	return o;
 }
 
-/* What the verifier says of a claim: all that an execution left, except for element at, of which it says other. */
-static int verdict(const struct graph *x, const struct memory *m, uint32_t at, const struct value *other, bool *accepted)
+/* Claims all that an execution left, except of element at, of which it says other; not of what is scratch where passes
+ * may have used it differently. */
+static int all_claims(const struct graph *x, const struct memory *m, uint32_t at, const struct value *other, bool scratch,
+		      struct wants *wants)
 {
-	struct wants wants[RANKS] = { 0 };
-	struct goal_diags *d = goal_diags_new();
-	struct verify_report report;
-	int err = d ? 0 : -ERR_NOMEM;
+	int err = 0;
 
 	for (uint32_t n = 0; n < x->g.nranks * BUFFERS * SIZE && !err; n++) {
 		uint32_t r = n / SIZE / BUFFERS, b = n / SIZE % BUFFERS;
 		const struct value *v = n == at ? other : &m->at[r][b][n % SIZE];
 
-		if (sound(v))
+		if (sound(v) && (scratch || buffers[b].mode != BIN_SCRATCH))
 			err = claim(&wants[r], b, n % SIZE, v);
 	}
+	return err;
+}
+
+static void drop_claims(struct wants *wants)
+{
+	for (uint32_t r = 0; r < RANKS; r++)
+		wants_fini(&wants[r]);
+}
+
+/* What the verifier says of a claim about all elements. */
+static int verdict(const struct graph *x, const struct memory *m, uint32_t at, const struct value *other, bool *accepted)
+{
+	struct wants wants[RANKS] = { 0 };
+	struct goal_diags *d = goal_diags_new();
+	struct verify_report report;
+	int err = d ? all_claims(x, m, at, other, true, wants) : -ERR_NOMEM;
+
 	err = err ? err : verify_graph(d, &x->bin, &x->g, wants, &report);
 	*accepted = !err && report.proved;
-	for (uint32_t r = 0; r < x->g.nranks; r++)
-		wants_fini(&wants[r]);
+	drop_claims(wants);
 	goal_diags_free(d);
 	return err;
 }
@@ -402,6 +415,7 @@ static int verdict(const struct graph *x, const struct memory *m, uint32_t at, c
 
 struct tally {
 	uint64_t accepted, claims, refused, races, hangs, others;
+	uint64_t passed, unfit; /* passes whose result is right, and that could not be applied */
 	unsigned bad;
 };
 
@@ -411,6 +425,71 @@ static void bad(struct tally *t, const struct graph *x, const char *what, const 
 	printf("# %s: %s\n", what, detail);
 	print(x);
 }
+
+/* ---- passes ---- */
+
+static const char *const lists[] = {
+	"segment:size=1", "fuse", "fuse:wait=1", "reorder", "reduce-deps", "coalesce", "coalesce:most=2", "sparse-rounds",
+	"segment:size=1;coalesce:most=1;fuse;reduce-deps;reorder",
+};
+
+/* Whether goalc may find that of what a pass left: it says then that the pass cannot be applied. Rounds forget orders that
+ * only other messages made. */
+static bool may_refuse(const char *list, const char *why)
+{
+	return strstr(why, "[deadlock]") || (!strcmp(list, "sparse-rounds") && strstr(why, "[race]"));
+}
+
+/* What a pass left: a graph that goalc takes is a right one. */
+static int try_changed(const struct graph *x, const struct ir_graph *g, const struct wants *wants, const char *list,
+		       struct tally *t)
+{
+	struct goal_diags *d = goal_diags_new();
+	struct world *w = world_new(g, &x->bin, wants);
+	struct exec *run = w ? exec_new(w, g) : NULL;
+	struct verify_report report;
+	enum exec_end end = EXEC_RIGHT;
+	uint32_t rank;
+	int err = d && run ? verify_graph(d, &x->bin, g, wants, &report) : -ERR_NOMEM;
+
+	for (uint64_t seed = 0; seed < SEEDS / 4 && !err && report.proved && end == EXEC_RIGHT; seed++)
+		end = exec_run(run, seed, &rank);
+	t->passed += !err && report.proved;
+	t->unfit += !err && !report.proved;
+	if (!err && end != EXEC_RIGHT)
+		bad(t, x, list, exec_end_words[end]);
+	if (!err && !report.proved && !may_refuse(list, goal_diags_text(d)))
+		bad(t, x, list, goal_diags_text(d));
+	exec_free(run);
+	world_free(w);
+	goal_diags_free(d);
+	return err;
+}
+
+static int try_passes(const struct graph *x, const struct memory *m, struct tally *t)
+{
+	const struct pass_ctx ctx = { .size = x->g.nranks, .buffers = buffers, .nbuffers = BUFFERS };
+	struct wants wants[RANKS] = { 0 };
+	int err = all_claims(x, m, UINT32_MAX, NULL, false, wants);
+
+	for (size_t i = 0; i < sizeof lists / sizeof *lists && !err; i++) {
+		const char *failed;
+		struct ir_graph g;
+
+		err = mutant_init(&g, &x->g, NULL);
+		if (err)
+			break;
+		if (passes_run_graph(lists[i], &g, &ctx, &failed))
+			t->unfit++;
+		else
+			err = try_changed(x, &g, wants, lists[i], t);
+		mutant_fini(&g);
+	}
+	drop_claims(wants);
+	return err;
+}
+
+/* ---- an accepted graph, and a rejected one ---- */
 
 static int try_claims(const struct graph *x, const struct exec *run, struct tally *t, uint64_t *random)
 {
@@ -439,7 +518,7 @@ static int try_claims(const struct graph *x, const struct exec *run, struct tall
 		if (!err && accepted)
 			bad(t, x, "a wrong claim is accepted", "");
 	}
-	return err;
+	return err ? err : try_passes(x, &m, t);
 }
 
 static int try_accepted(const struct graph *x, struct exec *run, struct tally *t, uint64_t *random)
@@ -502,7 +581,7 @@ static int one_graph(struct tally *t, uint64_t *random)
 	err = err ? err : d ? verify_graph(d, &x.bin, &x.g, NULL, &report) : -ERR_NOMEM;
 	if (err)
 		goto out;
-	w = world_new(&x.g, buffers, NULL, x.meta.flags & BIN_F_COMMUTATIVE, false);
+	w = world_new(&x.g, &x.bin, NULL);
 	run = w ? exec_new(w, &x.g) : NULL;
 	if (!run)
 		err = -ERR_NOMEM;
@@ -543,9 +622,10 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	}
-	printf("%llu graphs: %llu accepted, with %llu true and %llu wrong claims; %llu race, %llu hang, %llu else\n",
+	printf("%llu graphs: %llu accepted, with %llu true and %llu wrong claims; %llu race, %llu hang, %llu else; "
+	       "%llu passes applied, %llu could not be\n",
 	       (unsigned long long)graphs, (unsigned long long)t.accepted, (unsigned long long)t.claims,
 	       (unsigned long long)t.refused, (unsigned long long)t.races, (unsigned long long)t.hangs,
-	       (unsigned long long)t.others);
+	       (unsigned long long)t.others, (unsigned long long)t.passed, (unsigned long long)t.unfit);
 	return t.bad != 0;
 }
