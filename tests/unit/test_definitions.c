@@ -386,7 +386,7 @@ static void definitions(void)
 		struct goal_diags *d = goal_diags_new();
 		struct compile_options o = { 0 };
 		void *image = NULL;
-		size_t size;
+		size_t size = 0;
 		char text[1024];
 		struct bin b;
 
@@ -420,7 +420,7 @@ static void concrete(void)
 			struct wants wants[6];
 			struct ir_fault fault;
 			VEC(struct define) defines = { 0 };
-			size_t size;
+			size_t size = 0;
 			char text[1024];
 			struct bin b, f;
 			struct claim c;
