@@ -105,8 +105,9 @@ static int one_case(struct cases *c)
 	if (!err && !report.proved)
 		err = -ERR_SYNTAX;
 	if (!err) {
-		c->proved++;
-		c->out->report = report;
+		if (!c->proved++ || report.messages > c->out->report.messages ||
+		    (report.messages == c->out->report.messages && report.ready > c->out->report.ready))
+			c->out->report = report;
 		if (report.differ[0] != report.differ[1] && !c->out->differ[2]) {
 			c->out->differ[0] = report.differ[0];
 			c->out->differ[1] = report.differ[1];

@@ -21,7 +21,7 @@ struct verify_result {
 	VEC(uint32_t) ruled_out; /* by assertions of the schedule */
 	uint64_t cases; /* proved */
 	bool claims; /* the schedule says what it does */
-	struct verify_report report; /* of a case of the largest size */
+	struct verify_report report; /* of the case of the largest size with the most messages */
 	uint32_t differ[3]; /* two ranks that bracket a reduction differently, and the size; or zeros */
 };
 

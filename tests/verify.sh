@@ -44,15 +44,16 @@ done
 
 # What is proved stays with the binary, which does what it did.
 bcast=$ROOT/schedules/bcast_binomial.goal
-check verify.record goalc --verify "$bcast" -n 3-5 -o proved.bin >out
+goalc --verify "$bcast" -n 3-5 -o proved.bin >out
 check verify.record_shown [ "$(goalc --dump proved.bin | grep '^proved')" = 'proved for 3-5 ranks' ]
 goalc "$bcast" -g -o bare.bin
 check verify.record_same cmp -s <(goalc --emit=json -n 5 bare.bin) <(goalc --emit=json -n 5 proved.bin)
-check verify.record_again goalc --verify proved.bin -n 2 -o again.bin >out
+goalc --verify proved.bin -n 2 -o again.bin >out
 check verify.record_replaced [ "$(goalc --dump again.bin | grep '^proved')" = 'proved for 2 ranks' ]
 goalc --verify "$TESTS/verify/sizes_ok.goal" -n 1-9 -o even.bin >out
 check verify.record_gaps [ "$(goalc --dump even.bin | grep '^proved')" = 'proved for 2, 4, 6, 8 ranks' ]
-check verify.record_bytes cmp -s proved.bin <(goalc --verify bare.bin -n 3-5 -o /dev/stdout | tail -c +1 | head -c "$(stat -c %s proved.bin)")
+goalc --verify bare.bin -n 3-5 -o other.bin >out
+check verify.record_bytes cmp -s proved.bin other.bin
 goalc --verify "$TESTS/verify/order_bad.goal" -n 4 -o wrong.bin 2>err
 check verify.record_nothing [ ! -e wrong.bin ]
 
