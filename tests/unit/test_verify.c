@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The parts of the verifier against the same done slowly: terms, what comes before what, data, races. */
-#include "compiler/collective.h"
+#include "compiler/compile.h"
 #include "compiler/race.h"
 #include "compiler/verify.h"
 #include "tests/unit/unit.h"
@@ -307,7 +307,56 @@ static void races_are_exact(void)
 	CU_ASSERT(races > 100 && fine > 100);
 }
 
+/* ---- what is kept ---- */
+
+/* What bin_open says of one record of PROVED in place of what is there. */
+static int open_with(void *image, size_t size, uint32_t at, struct bin_proved p)
+{
+	struct bin_header *h = image;
+	struct bin_section *last = (struct bin_section *)(void *)(h + 1) + h->nsections - 1;
+	struct bin_proved *v = (struct bin_proved *)(void *)((char *)image + last->off), was = v[at];
+	struct bin b;
+	int err;
+
+	v[at] = p;
+	last->check = bin_sum(v, last->len);
+	h->check = bin_header_sum(h);
+	err = bin_open(&b, image, size);
+	v[at] = was;
+	return err;
+}
+
+static void sizes_are_kept(void)
+{
+	static const char text[] = "schedule s\nrank r of p { nop }\n";
+	static const uint32_t sizes[] = { 1, 2, 3, 7, 9, 10 };
+	struct goal_diags *d = goal_diags_new();
+	struct compile_options o = { .unchecked = true };
+	void *image, *proved, *again;
+	size_t size, more, same;
+	struct bin b;
+
+	CU_ASSERT_FATAL(!compile_text(d, "t.goal", text, strlen(text), &o, &image, &size));
+	CU_ASSERT_FATAL(!bin_record(image, size, sizes, 6, &proved, &more));
+	CU_ASSERT_FATAL(!bin_check(proved, more) && !bin_open(&b, proved, more));
+	CU_ASSERT(b.nproved == 3 && b.proved[0].first == 1 && b.proved[0].last == 3 && b.proved[1].first == 7 &&
+		  b.proved[1].last == 7 && b.proved[2].first == 9 && b.proved[2].last == 10);
+	CU_ASSERT_FATAL(!bin_record(proved, more, sizes, 6, &again, &same));
+	CU_ASSERT(same == more && !memcmp(proved, again, more));
+	CU_ASSERT(open_with(again, same, 1, (struct bin_proved){ 5, 7 }) == 0);
+	CU_ASSERT(open_with(again, same, 1, (struct bin_proved){ 4, 7 }) == -ERR_CORRUPT);
+	CU_ASSERT(open_with(again, same, 1, (struct bin_proved){ 2, 7 }) == -ERR_CORRUPT);
+	CU_ASSERT(open_with(again, same, 1, (struct bin_proved){ 7, 6 }) == -ERR_CORRUPT);
+	CU_ASSERT(open_with(again, same, 1, (struct bin_proved){ 7, 8 }) == -ERR_CORRUPT);
+	CU_ASSERT(open_with(again, same, 0, (struct bin_proved){ 0, 3 }) == -ERR_CORRUPT);
+	free(image);
+	free(proved);
+	free(again);
+	goal_diags_free(d);
+}
+
 static const struct unit_test tests[] = {
+	{ "sizes_are_kept", sizes_are_kept },
 	{ "terms_are_kept_once", terms_are_kept_once },
 	{ "terms_that_are_wanted", terms_that_are_wanted },
 	{ "terms_that_commute", terms_that_commute },
