@@ -44,6 +44,9 @@ sweep parametric "$g" schedules/bcast_binomial.goal -g -o "$TMP/o.bin"
 sweep concrete "$g" schedules/bcast_binomial.goal -n 3 -T reduce-deps -o "$TMP/o.bin"
 sweep global "$g" schedules/neighbor_alltoall_graph.goal -n 3 -D indegree=6 -D outdegree=6 -D sources=0,1,2,0,1,2 \
 	-D destinations=2,1,0,2,1,0 -D count=5 -T 'coalesce:most=8;sparse-rounds' -o "$TMP/o.bin"
+sweep reorder "$g" schedules/reduce_binomial.goal -n 3 -D root=0 -D count=5 -T 'reorder' -o "$TMP/o.bin"
+"$g" schedules/reduce_binomial.goal -T 'segment:size=2;fuse:wait=1;reduce-deps' -o "$TMP/p.bin"
+sweep passes "$g" --dump -n 4 -D count=5 "$TMP/p.bin"
 echo 'MPI_Bcast any any any any -> bcast_knomial.goal -D k=3 -T reduce-deps' >"$TMP/table"
 sweep select "$g" --select MPI_Bcast -n 3 --table "$TMP/table"
 sweep run_selected "$hooked/bin/goalrun" -n 2 --select MPI_Bcast --count 3 --iters 1 --warmup 0 --table "$TMP/table"
@@ -55,6 +58,8 @@ sweep refute "$g" --verify tests/verify/transpose_bad.goal -n 3 -D count=7
 "$g" schedules/bcast_binomial.goal -o "$TMP/b.bin"
 sweep run "$hooked/bin/goalrun" -n 2 --verify --iters 1 --warmup 0 --count 3 -D root=1 --memory private,heap \
 	"$TMP/b.bin"
+sweep run_fused "$hooked/bin/goalrun" -n 2 --verify --iters 1 --warmup 0 --count 3,1000 --op user -D root=1 -T fuse:wait=1 \
+	schedules/reduce_binomial.goal
 if GOAL_SELECT=$TMP/table timeout 300 "$hooked/tests/nomem" >"$TMP/out" 2>&1; then
 	ok "alloc.bind $(head -n 3 "$TMP/out" | tr "\n" " ")"
 else
