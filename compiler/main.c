@@ -47,7 +47,7 @@ static const char usage_text[] =
 	"[-W[no-]check]...\n"
 	"       goalc --stats [--json] | --dump | --emit=goal|dot|json  SRC|BIN [-n RANKS] [-o FILE]\n"
 	"       goalc --verify  SRC|BIN [-n A|A-B] [-D name=value[,value...]]... [-T pass]... [-o OUT.bin]\n"
-	"       goalc --select COLLECTIVE -n RANKS [-D bytes=N] [-D commutative=0] [--topology cart|graph] "
+	"       goalc --select COLLECTIVE -n RANKS [-D bytes=N] [-D commutative=0|1] [--topology cart|graph] "
 	"[--table FILE]\n"
 	"       goalc --list-passes | --list-checks\n";
 
@@ -523,7 +523,7 @@ static int run(struct goalc *c)
 /* Prints the row of the table for a call, as it stands there. */
 static int show_selected(struct goalc *c)
 {
-	struct select_call call = { c->collective, (uint64_t)c->nranks, 0, true, c->topology };
+	struct select_call call = { c->collective, (uint64_t)c->nranks, 0, SELECT_BUILTIN, c->topology };
 	const struct select_row *row;
 	struct select s;
 	int err;
@@ -540,7 +540,7 @@ static int show_selected(struct goalc *c)
 		if (!strcmp(d->name, "bytes"))
 			call.bytes = (uint64_t)d->value[0];
 		else if (!strcmp(d->name, "commutative"))
-			call.commutative = d->value[0];
+			call.op = d->value[0] ? SELECT_COMMUTATIVE : SELECT_ANY_OP;
 		else
 			return usage("with --select, -D is bytes or commutative, not %s", d->name);
 	}

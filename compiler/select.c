@@ -192,7 +192,7 @@ static bool covers(const struct select_row *a, const struct select_row *b)
 {
 	return !strcmp(a->collective, b->collective) && a->ranks.min <= b->ranks.min && a->ranks.max >= b->ranks.max &&
 	       (a->shape == SELECT_ALL || a->shape == b->shape) && a->bytes.min <= b->bytes.min &&
-	       a->bytes.max >= b->bytes.max && (!a->commutative || b->commutative) &&
+	       a->bytes.max >= b->bytes.max && a->op <= b->op &&
 	       (a->topology == SELECT_NONE || a->topology == b->topology);
 }
 
@@ -219,7 +219,7 @@ static void free_row(struct select_row *row)
 /* COLLECTIVE RANKS BYTES OP TOPOLOGY -> FILE [-D name=value]... [-T pass]... */
 static void read_row(struct reader *x)
 {
-	static const char *const ops[] = { "any", "commutative" };
+	static const char *const ops[SELECT_OPS] = { "any", "commutative", "builtin" };
 	struct select_row row = { .table = (unsigned)x->s->tables.n - 1, .text = x->word };
 
 	x->next = x->word;
@@ -229,8 +229,8 @@ static void read_row(struct reader *x)
 		WRONG(x, "there is no collective %s", row.collective);
 	range(x, "the number of ranks", &row.ranks, &row.shape);
 	range(x, "the number of bytes", &row.bytes, NULL);
-	row.commutative = one_of(x, "kind of operation", ops, 2);
-	row.topology = one_of(x, "topology", topologies, SELECT_TOPOLOGIES);
+	row.op = (enum select_op)one_of(x, "kind of operation", ops, SELECT_OPS);
+	row.topology = (enum select_topology)one_of(x, "topology", topologies, SELECT_TOPOLOGIES);
 	if (need(x, "->") && (x->len != 2 || memcmp(x->word, "->", 2) != 0))
 		WRONG(x, "-> is expected here, not %.*s", (int)x->len, x->word);
 	if (need(x, "the file of the schedule"))
@@ -364,7 +364,7 @@ const struct select_row *select_find(const struct select *s, const struct select
 		uint64_t bits = r->shape == SELECT_POW2 ? call->ranks - 1 : mask[r->shape];
 
 		if (!strcmp(r->collective, call->collective) && in(&r->ranks, call->ranks) && !(call->ranks & bits) &&
-		    in(&r->bytes, call->bytes) && (!r->commutative || call->commutative) &&
+		    in(&r->bytes, call->bytes) && r->op <= call->op &&
 		    (r->topology == SELECT_NONE || r->topology == call->topology))
 			return r;
 	}

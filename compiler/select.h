@@ -15,13 +15,17 @@ enum select_topology { SELECT_NONE, SELECT_CART, SELECT_GRAPH, SELECT_TOPOLOGIES
 /* The one of a name: any, cart or graph. */
 bool select_topology(const char *name, enum select_topology *out);
 
+/* Operations by what may be done with them. Those of the library may work on any part of an element, too; a
+ * collective without one counts among them. */
+enum select_op { SELECT_ANY_OP, SELECT_COMMUTATIVE, SELECT_BUILTIN, SELECT_OPS };
+
 /* Numbers of ranks that a row takes. */
 enum select_shape { SELECT_ALL, SELECT_POW2, SELECT_EVEN };
 
 struct select_call {
 	const char *collective;
 	uint64_t ranks, bytes; /* bytes: of a block */
-	bool commutative; /* the operation, or there is none */
+	enum select_op op;
 	enum select_topology topology;
 };
 
@@ -37,7 +41,7 @@ struct select_row {
 	char *collective;
 	struct select_range ranks, bytes;
 	enum select_shape shape;
-	bool commutative; /* takes only those */
+	enum select_op op; /* takes those from here on */
 	enum select_topology topology; /* SELECT_NONE: any */
 	char *file;
 	struct defines defines; /* a value each */

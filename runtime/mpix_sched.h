@@ -232,7 +232,7 @@ struct MPIX_Sched_call {
 	size_t count; /* as it will be bound */
 	enum MPIX_Sched_basic basic; /* the datatype, when type is NULL */
 	MPIX_Sched_type type;
-	MPIX_Sched_op op; /* NULL: one of the library's, or none; they commute */
+	MPIX_Sched_op op; /* NULL: one of the library's, or none */
 	enum MPIX_Sched_topology topology;
 };
 

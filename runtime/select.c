@@ -60,7 +60,7 @@ static int to_call(const struct MPIX_Sched_call *c, uint32_t ranks, struct selec
 		return -ERR_ARG;
 	*out = (struct select_call){ .collective = c->collective,
 				     .ranks = ranks,
-				     .commutative = !c->op || c->op->commutes,
+				     .op = !c->op ? SELECT_BUILTIN : c->op->commutes ? SELECT_COMMUTATIVE : SELECT_ANY_OP,
 				     .topology = (enum select_topology)c->topology };
 	if (__builtin_mul_overflow(c->count, per * rt_basic_size(basic), &out->bytes))
 		out->bytes = UINT64_MAX;

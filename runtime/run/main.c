@@ -300,7 +300,7 @@ static int choose(struct goalrun *g)
 		if (!strcmp(o->defines.v.at[i].name, "count") && o->defines.v.at[i].n == 1)
 			count = o->defines.v.at[i].value[0];
 	call.bytes = (uint64_t)count * size;
-	call.commutative = !g->ops.n || g->ops.at[0] != RUN_USER;
+	call.op = g->ops.n && g->ops.at[0] == RUN_USER ? SELECT_ANY_OP : SELECT_BUILTIN;
 	g->input = g->selected = run_choose(o, &call, g->table);
 	return g->input ? 0 : EXIT_FAULT;
 }

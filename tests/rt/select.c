@@ -90,7 +90,7 @@ static int all(struct member *m)
 	NEED(!names(m, &call, "bcast_knomial"));
 
 	call = (struct MPIX_Sched_call){ .struct_size = sizeof call, .collective = "MPI_Reduce", .count = 1 };
-	NEED(!names(m, &call, "reduce_chain"));
+	NEED(!names(m, &call, "reduce_rabenseifner"));
 	CALL(MPIX_Sched_op_create(m->ctx, keep_left, NULL, 1, &call.op));
 	NEED(!names(m, &call, "reduce_chain"));
 	CALL(MPIX_Sched_op_free(&call.op));
