@@ -8,7 +8,7 @@
  * send waits for its recv: by induction, when all messages of the rounds before are through, both ends of a
  * message of this round may start. For that, no message may wait for another one in the schedule as it is.
  *
- * What a rank sends to itself becomes a copy, where there are buffers. */
+ * What a rank sends to itself becomes a copy, or a reduce where it was received by one, if there are buffers. */
 #include "compiler/passes.h"
 
 #include "compiler/bin_check.h"
@@ -28,13 +28,15 @@ struct messages {
 
 /* ---- before the rounds ---- */
 
-/* Whether one of two messages writes what the other one touches. */
+/* Whether one of two ops writes what the other one touches. */
 static bool conflict(const struct bin_op *a, const struct bin_op *b)
 {
-	bool write = a->kind != BIN_OP_SEND || b->kind != BIN_OP_SEND;
-
-	return write && a->len && b->len && a->buf[0] == b->buf[0] && a->off[0] < b->off[0] + b->len &&
-	       b->off[0] < a->off[0] + a->len;
+	for (unsigned i = 0; i < bin_nranges(a->kind) && a->len && b->len; i++)
+		for (unsigned k = 0; k < bin_nranges(b->kind); k++)
+			if ((bin_writes(a->kind, i) || bin_writes(b->kind, k)) && a->buf[i] == b->buf[k] &&
+			    a->off[i] < b->off[k] + b->len && b->off[k] < a->off[i] + a->len)
+				return true;
+	return false;
 }
 
 static bool is_message(const struct bin_op *op)
@@ -42,26 +44,74 @@ static bool is_message(const struct bin_op *op)
 	return bin_operands(op->kind)[0] == 'P';
 }
 
-/* Drops dependencies of one message on another that are there for their order alone: that of the rounds is a
- * better one. */
-static int drop_order(struct ir_rank *r, bool plain)
+/* Whether a dependency of one message on another is there for their order alone: that of the rounds is a better
+ * one. */
+static bool only_order(const struct ir_rank *r, bool plain, uint32_t op, uint32_t on)
 {
-	VEC(struct bin_dep) edges = { 0 };
+	return is_message(&r->ops[op]) && is_message(&r->ops[on]) && (plain || !conflict(&r->ops[op], &r->ops[on]));
+}
+
+struct edges {
+	VEC(struct bin_dep) v;
+};
+
+/* What op i waited for by way of dependencies that are dropped: a message for what is no message, and all others
+ * for messages. seen: a mark for each op, stack: room for all; n of them are there. */
+static int inherit(const struct ir_rank *r, bool plain, uint32_t i, uint32_t *seen, uint32_t *stack, uint32_t n,
+		   struct edges *out)
+{
+	bool message = is_message(&r->ops[i]);
 	int err = 0;
 
-	for (uint32_t i = 0; i < r->nops; i++)
-		for (uint32_t k = r->dep_at[i]; k < r->dep_at[i + 1] && !err; k++) {
-			const struct bin_op *op = &r->ops[i], *on = &r->ops[r->deps[k] & ~BIN_START];
+	while (n && !err) {
+		uint32_t y = stack[--n];
 
-			if (!is_message(op) || !is_message(on) || (!plain && conflict(op, on)))
-				err = VEC_PUSH(&edges, (struct bin_dep){ i, r->deps[k] });
+		for (uint32_t k = r->dep_at[y]; k < r->dep_at[y + 1] && !err; k++) {
+			uint32_t on = r->deps[k] & ~BIN_START;
+			bool order = only_order(r, plain, y, on);
+
+			if (order && seen[on] != i + 1) {
+				seen[on] = i + 1;
+				stack[n++] = on;
+			}
+			/* What waits for nothing itself only counts where it touches the same bytes. */
+			if (order ? !message : message && (r->dep_at[on] < r->dep_at[on + 1] ||
+							   conflict(&r->ops[on], &r->ops[i])))
+				err = VEC_PUSH(&out->v, (struct bin_dep){ i, r->deps[k] });
 		}
-	err = err ? err : ir_rank_set_deps(r, edges.at, (uint32_t)edges.n);
-	VEC_FREE(&edges);
+	}
 	return err;
 }
 
-/* Makes a copy of the two ops of each message of a rank to itself, which are n. */
+static int drop_order(struct ir_rank *r, bool plain)
+{
+	uint32_t *seen = mem_calloc(r->nops, sizeof *seen), *stack = mem_resize(NULL, r->nops, sizeof *stack);
+	struct edges out = { 0 };
+	int err = seen && stack ? 0 : -ERR_NOMEM;
+
+	for (uint32_t i = 0; i < r->nops && !err; i++) {
+		uint32_t n = 0;
+
+		for (uint32_t k = r->dep_at[i]; k < r->dep_at[i + 1] && !err; k++) {
+			uint32_t on = r->deps[k] & ~BIN_START;
+
+			if (!only_order(r, plain, i, on))
+				err = VEC_PUSH(&out.v, (struct bin_dep){ i, r->deps[k] });
+			if (is_message(&r->ops[on]) && seen[on] != i + 1) {
+				seen[on] = i + 1;
+				stack[n++] = on;
+			}
+		}
+		err = err ? err : inherit(r, plain, i, seen, stack, n, &out);
+	}
+	err = err ? err : ir_rank_set_deps(r, out.v.at, (uint32_t)out.v.n);
+	VEC_FREE(&out.v);
+	free(seen);
+	free(stack);
+	return err;
+}
+
+/* Makes a copy, or a reduce, of the two ops of each message of a rank to itself, which are n. */
 static int make_copies(struct ir_rank *r, const struct ir_match *m, size_t n)
 {
 	uint32_t *by = mem_resize(NULL, r->nops, sizeof *by);
@@ -72,9 +122,9 @@ static int make_copies(struct ir_rank *r, const struct ir_match *m, size_t n)
 	for (size_t k = 0; k < n && !err; k++) {
 		struct bin_op *send = &r->ops[m[k].send], *recv = &r->ops[m[k].recv];
 
-		if (recv->kind != BIN_OP_RECV)
-			err = -ERR_UNSUPPORTED;
-		send->kind = BIN_OP_COPY;
+		send->kind = recv->kind == BIN_OP_RECV	   ? BIN_OP_COPY :
+			     recv->kind == BIN_OP_RECV_REDUCE ? BIN_OP_REDUCE :
+								BIN_OP_REDUCE_WITH;
 		send->peer = send->tag = 0;
 		send->buf[1] = recv->buf[0];
 		send->off[1] = recv->off[0];

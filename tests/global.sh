@@ -12,6 +12,7 @@ cat >four.goal <<'END'
 schedule four(cols = 4, much = 100)
 buffer in  mine[4 * much]
 buffer out theirs[4 * much]
+buffer out all[4 * much]
 rank r of p {
   x = r mod cols
   y = r / cols
@@ -25,6 +26,8 @@ rank r of p {
     s[d] requires s[d - 1], t[d - 1]
     t[d] requires s[d - 1], t[d - 1]
   }
+  last: copy theirs into all                  // which comes behind all of them, by way of the last ones
+  last requires s[3], t[3]
 }
 END
 
@@ -55,7 +58,7 @@ check rounds.limit cmp light heavy
 # What a rank sends to itself is copied, with the dependencies of both.
 goalc four.goal -n 4 -D count=1 -D cols=1 -D much=1 -T sparse-rounds -o column.bin
 goalc --stats column.bin >out
-check rounds.copies grep -qx 'copies   8' out
+check rounds.copies grep -qx 'copies   12' out
 check rounds.copies_sends grep -qx 'sends    8' out
 for p in 1 2 5; do
 	goalc "$ROOT/schedules/alltoall_pairwise.goal" -n $p -D count=9 -T sparse-rounds -o all.bin
@@ -141,12 +144,14 @@ proved() # NAME ARGS...
 }
 edges='-D indegree=6 -D outdegree=6 -D sources=0,1,2,0,1,2 -D destinations=2,1,0,2,1,0'
 for t in sparse-rounds sparse-rounds:heavy=9 coalesce coalesce:most=8 'coalesce:most=8;sparse-rounds' \
-	'sparse-rounds;reduce-deps'; do
+	'sparse-rounds;reduce-deps' 'fuse;sparse-rounds'; do
 	for s in alltoall allgather reduce; do
 		# shellcheck disable=SC2086
 		proved "$s.$t" "$ROOT/schedules/neighbor_${s}_graph.goal" -n 3 $edges -T "$t"
 	done
 	proved "all.$t" "$ROOT/schedules/alltoall_linear.goal" -n 1-7 -T "$t"
+	# one partner at a time; in place, what is saved first is ordered by way of other messages
+	proved "pairs.$t" "$ROOT/schedules/alltoall_pairwise.goal" -n 1-7 -T "$t"
 done
 printf 'num_ranks 2\nrank 0 {\nsend 1b to 1\nsend 2b to 1 tag 1\n}\nrank 1 {\nrecv 1b from 0\nrecv 2b from 0 tag 1\n}\n' >two.goal
 goalc two.goal -T coalesce -o two.bin
