@@ -221,6 +221,43 @@ static void passed(const char *name, const char *list, int64_t count)
 	free(m.at);
 }
 
+/* The schedules of the library that take O(log P) steps: of each the dearest rank. */
+static void library(void)
+{
+	static const char *const names[] = {
+		"barrier_dissemination", "barrier_tree", "bcast_binomial", "bcast_knomial", "bcast_binary", "bcast_trinary",
+		"gather_binomial", "scatter_binomial", "allgather_bruck", "allgather_recursive_doubling", "reduce_binomial",
+		"reduce_knomial", "reduce_rabenseifner", "allreduce_recursive_doubling", "allreduce_rabenseifner",
+		"allreduce_reduce_bcast", "scan_binomial", "exscan_binomial",
+	};
+	char label[64];
+
+	bench_table("the library; ns of the dearest of its ranks", "schedule,ops,with graph,ns an op,bar,of the bar");
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct image m = compile(names[i], 0);
+
+		for (unsigned log = 4; log <= 20; log += 8) {
+			uint32_t size = 1u << log;
+			/* Odd ones and full ones, near both ends and in the middle. */
+			const uint32_t ranks[] = { 0, 1, size / 4 + 1, size / 2 - 1, size / 2, size - 2, size - 1 };
+			double worst = 0, worst_ns = 0, worst_ops = 0, ops, ns;
+			struct bin_args a = { .size = size, .count = 1000 };
+
+			for (size_t k = 0; k < sizeof ranks / sizeof *ranks; k++) {
+				ns = warm(&m.b, NULL, graph_of, &a, &ranks[k], 1, &ops);
+				if (ns / (2000 + 50 * ops) > worst) {
+					worst = ns / (2000 + 50 * ops);
+					worst_ns = ns;
+					worst_ops = ops;
+				}
+			}
+			snprintf(label, sizeof label, "%s 2^%u", names[i], log);
+			BENCH_ROW(label, worst_ops, worst_ns, worst_ns / worst_ops, 2000 + 50 * worst_ops, worst);
+		}
+		free(m.at);
+	}
+}
+
 static bool option(int c, const char *arg)
 {
 	dir = arg;
@@ -242,6 +279,7 @@ int main(int argc, char **argv)
 	curve("barrier_dissemination", false, 20);
 	curve("bcast_binomial", true, 14);
 	curve("barrier_dissemination", true, 14);
+	library();
 	passed("bcast_binomial", "segment:size=1000", 1000); /* nothing to do */
 	passed("bcast_binomial", "segment:size=500", 1000);
 	passed("bcast_binomial", "segment:size=100", 1000);

@@ -225,12 +225,12 @@ int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad)
 }
 
 /* Most ranks have few ops: they are made in here and then copied to memory of their size. */
-#define ROOM_OPS 64u
-#define ROOM_DEPS 128u
+#define ROOM_OPS 128u
+#define ROOM_DEPS 320u
 struct room {
 	struct bin_op ops[ROOM_OPS];
 	struct bin_dep deps[ROOM_DEPS];
-	uint64_t scratch[1024];
+	uint64_t scratch[4096];
 };
 
 /* Memory for sp's capacities, in room if it fits. */
