@@ -252,6 +252,7 @@ struct exec {
 	uint64_t *memory, *kept;
 	uint8_t *state;
 	uint32_t *began, *ended, steps; /* the steps with which a node did */
+	uint32_t *entered; /* of ranks, into their first epoch */
 	bool *eager;
 	uint32_t *waits;
 	uint32_t *left; /* ops of a rank, in its epoch */
@@ -278,6 +279,7 @@ void exec_free(struct exec *x)
 	free(x->kept);
 	free(x->state);
 	free(x->began);
+	free(x->entered);
 	free(x->ended);
 	free(x->eager);
 	free(x->waits);
@@ -431,8 +433,9 @@ struct exec *exec_new(const struct world *w, const struct ir_graph *g)
 	x->epoch = mem_alloc(g->nranks * sizeof *x->epoch);
 	x->heap = mem_alloc((x->n + g->nranks) * sizeof *x->heap);
 	x->speed = mem_alloc(g->nranks);
+	x->entered = mem_alloc(g->nranks * sizeof *x->entered);
 	if (!x->nodes || !x->memory || !x->state || !x->began || !x->ended || !x->eager || !x->waits || !x->left ||
-	    !x->epoch || !x->heap || !x->speed)
+	    !x->epoch || !x->heap || !x->speed || !x->entered)
 		goto nomem;
 	for (uint32_t e = 0, n = 0; e < EPOCHS; e++)
 		for (uint32_t r = 0; r < g->nranks; r++)
@@ -565,6 +568,8 @@ static enum exec_end rank_starts(struct exec *x, uint32_t r)
 	const struct span *end = w->gives.at + w->gives.n;
 
 	x->came[e]++;
+	if (!e)
+		x->entered[r] = x->steps;
 	for (const struct span *s = first_span(w->gives.at, w->gives.n, r); s < end && s->rank == r; s++)
 		memcpy(x->memory + s->at, w->given[e] + s->at, s->n * sizeof *x->memory);
 	x->left[r] = to - from;
@@ -735,6 +740,16 @@ const uint64_t *exec_memory(const struct exec *x, uint64_t *elements)
 {
 	*elements = x->w->size;
 	return x->memory;
+}
+
+uint32_t exec_began(const struct exec *x, uint32_t rank, uint32_t op)
+{
+	return x->began[x->base[rank] + op];
+}
+
+uint32_t exec_rank_began(const struct exec *x, uint32_t rank)
+{
+	return x->entered[rank];
 }
 
 void exec_touch(const struct exec *x, uint32_t rank, uint32_t op, uint32_t *from, uint32_t *to)

@@ -36,6 +36,9 @@ enum exec_end exec_run(struct exec *x, uint64_t seed, uint32_t *rank);
 
 /* Of the last execution: what all buffers hold, in a fixed order. */
 const uint64_t *exec_memory(const struct exec *x, uint64_t *elements);
+/* The step with which an op of the first epoch, or its rank, started. */
+uint32_t exec_began(const struct exec *x, uint32_t rank, uint32_t op);
+uint32_t exec_rank_began(const struct exec *x, uint32_t rank);
 /* When an op of the first epoch may have touched its ranges: the numbers of the steps before and after which it did
  * not. A send is through when its recv has completed; a recv does not begin before its send. */
 void exec_touch(const struct exec *x, uint32_t rank, uint32_t op, uint32_t *from, uint32_t *to);

@@ -30,7 +30,8 @@ static const struct bin_buffer buffers[BUFFERS] = {
 	{ .name = 1, .mode = BIN_IN }, { .name = 3, .mode = BIN_INOUT },
 	{ .name = 5, .mode = BIN_OUT }, { .name = 7, .mode = BIN_SCRATCH },
 };
-static const char strings[] = "\0a\0b\0c\0x";
+static const char strings[] = "\0a\0b\0c\0x\0MPI_Barrier";
+#define BARRIER 9u /* in strings */
 
 static uint64_t draw(uint64_t *random, uint64_t n)
 {
@@ -114,6 +115,7 @@ static int make(struct graph *x, uint64_t *random)
 
 	*x = (struct graph){ 0 };
 	x->meta.flags = draw(random, 4) ? 0 : BIN_F_COMMUTATIVE;
+	x->meta.implements = draw(random, 8) ? 0 : BARRIER;
 	x->bin = (struct bin){ .meta = &x->meta, .strings = strings, .strings_len = sizeof strings,
 			       .buffers = buffers, .nbuffers = BUFFERS };
 	x->g = (struct ir_graph){ .nranks = 1 + (uint32_t)draw(random, RANKS), .nbuffers = BUFFERS,
@@ -146,7 +148,8 @@ static void drop(struct graph *x)
 
 static void print(const struct graph *x)
 {
-	printf("# %u ranks%s\n", x->g.nranks, x->meta.flags ? ", commutative" : "");
+	printf("# %u ranks%s%s\n", x->g.nranks, x->meta.flags ? ", commutative" : "",
+	       x->meta.implements ? ", a barrier" : "");
 	for (uint32_t r = 0; r < x->g.nranks; r++)
 		for (uint32_t i = 0; i < x->ranks[r].nops; i++) {
 			const struct bin_op *op = &x->ranks[r].ops[i];
@@ -414,7 +417,8 @@ static int verdict(const struct graph *x, const struct memory *m, uint32_t at, c
 /* ---- one graph ---- */
 
 struct tally {
-	uint64_t accepted, claims, refused, races, hangs, others;
+	uint64_t accepted, claims, refused, races, hangs, early, others;
+	uint64_t ready, seen; /* messages that need a signal, and those that came early */
 	uint64_t passed, unfit; /* passes whose result is right, and that could not be applied */
 	unsigned bad;
 };
@@ -521,8 +525,48 @@ static int try_claims(const struct graph *x, const struct exec *run, struct tall
 	return err ? err : try_passes(x, &m, t);
 }
 
-static int try_accepted(const struct graph *x, struct exec *run, struct tally *t, uint64_t *random)
+/* An op that starts with its rank, whatever others do: what it waits for takes no time. */
+static bool at_once(const struct ir_rank *r, uint32_t op)
 {
+	for (uint32_t d = r->dep_at[op]; d < r->dep_at[op + 1]; d++) {
+		uint32_t on = r->deps[d] & ~BIN_START;
+		bool instant = r->ops[on].kind == BIN_OP_NOP || (bin_nranges(r->ops[on].kind) == 2 && !r->ops[on].len);
+
+		if (!at_once(r, on) || (!instant && !(r->deps[d] & BIN_START)))
+			return false;
+	}
+	return true;
+}
+
+/* Notes which recvs had not started when their messages left. */
+static void note_early(const struct graph *x, const struct exec *run, bool early[RANKS][OPS])
+{
+	for (uint32_t r = 0; r < x->g.nranks; r++)
+		for (uint32_t i = 0; i < x->ranks[r].nops; i++) {
+			const struct bin_op *op = &x->ops[r][i];
+			uint32_t began = at_once(&x->ranks[r], i) ? exec_rank_began(run, r) : exec_began(run, r, i);
+
+			if (bin_recvs(op->kind) && op->len && exec_began(run, op->peer, send_of(x, r, i)) < began)
+				early[r][i] = true;
+		}
+}
+
+static void compare_early(const struct graph *x, bool early[RANKS][OPS], uint64_t ready, struct tally *t)
+{
+	uint64_t seen = 0;
+
+	for (uint32_t r = 0; r < x->g.nranks; r++)
+		for (uint32_t i = 0; i < x->ranks[r].nops; i++)
+			seen += early[r][i];
+	t->ready += ready;
+	t->seen += seen;
+	if (seen > ready)
+		bad(t, x, "a message that is said to be safe", "came before its recv");
+}
+
+static int try_accepted(const struct graph *x, struct exec *run, uint64_t ready, struct tally *t, uint64_t *random)
+{
+	bool early[RANKS][OPS] = { 0 };
 	uint64_t n, *first = NULL;
 	uint32_t rank;
 	int err = 0;
@@ -536,6 +580,7 @@ static int try_accepted(const struct graph *x, struct exec *run, struct tally *t
 			bad(t, x, "accepted", end == EXEC_RIGHT ? "a race" : exec_end_words[end]);
 			break;
 		}
+		note_early(x, run, early);
 		if (!first) {
 			first = mem_alloc(n * sizeof *first);
 			err = first ? try_claims(x, run, t, random) : -ERR_NOMEM;
@@ -543,6 +588,7 @@ static int try_accepted(const struct graph *x, struct exec *run, struct tally *t
 				memcpy(first, memory, n * sizeof *first);
 		}
 	}
+	compare_early(x, early, ready, t);
 	free(first);
 	return err;
 }
@@ -551,7 +597,7 @@ static void try_rejected(const struct graph *x, struct exec *run, const char *wh
 {
 	uint32_t rank;
 
-	if (!strstr(why, "[race]") && !strstr(why, "[deadlock]")) {
+	if (!strstr(why, "[race]") && !strstr(why, "[deadlock]") && !strstr(why, "[result]")) {
 		t->others++;
 		return;
 	}
@@ -560,6 +606,8 @@ static void try_rejected(const struct graph *x, struct exec *run, const char *wh
 
 		if (end == EXEC_HANG)
 			t->hangs++;
+		else if (end == EXEC_EARLY)
+			t->early++;
 		else if (end == EXEC_RIGHT && raced(x, run))
 			t->races++;
 		else
@@ -586,7 +634,7 @@ static int one_graph(struct tally *t, uint64_t *random)
 	if (!run)
 		err = -ERR_NOMEM;
 	else if (report.proved)
-		err = try_accepted(&x, run, t, random);
+		err = try_accepted(&x, run, report.ready, t, random);
 	else
 		try_rejected(&x, run, goal_diags_text(d), t);
 out:
@@ -622,10 +670,11 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	}
-	printf("%llu graphs: %llu accepted, with %llu true and %llu wrong claims; %llu race, %llu hang, %llu else; "
-	       "%llu passes applied, %llu could not be\n",
+	printf("%llu graphs: %llu accepted, with %llu true and %llu wrong claims; %llu race, %llu hang, %llu leave a barrier, %llu else; "
+	       "%llu passes applied, %llu could not be; %llu messages need a signal, %llu came early\n",
 	       (unsigned long long)graphs, (unsigned long long)t.accepted, (unsigned long long)t.claims,
 	       (unsigned long long)t.refused, (unsigned long long)t.races, (unsigned long long)t.hangs,
-	       (unsigned long long)t.others, (unsigned long long)t.passed, (unsigned long long)t.unfit);
+	       (unsigned long long)t.early, (unsigned long long)t.others, (unsigned long long)t.passed, (unsigned long long)t.unfit,
+	       (unsigned long long)t.ready, (unsigned long long)t.seen);
 	return t.bad != 0;
 }
