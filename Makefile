@@ -185,7 +185,7 @@ EXECUTED := $(addprefix $(BUILD)/tests/mutants/,mutants referee random)
 $(BUILD)/tests/mutants/mutants: $(call obj,tests/mutants,main load mutate)
 $(BUILD)/tests/mutants/referee: $(call obj,tests/mutants,referee load)
 $(BUILD)/tests/mutants/random: $(call obj,tests/mutants,random mutate)
-$(EXECUTED): $(call obj,tests/mutants,exec) $(LIB_O)
+$(EXECUTED): $(call obj,tests/mutants,exec world) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 

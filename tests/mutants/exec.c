@@ -4,225 +4,18 @@
  * A send starts, its bytes are read, it completes; a recv starts, its bytes arrive, it completes; a copy or a
  * reduction starts, reads, writes, completes. Between two steps anything else may happen. Whether a send waits
  * for its recv to start is drawn for each one. */
-#include "tests/mutants/exec.h"
+#include "tests/mutants/world.h"
 
 #include "compiler/bin_check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define EPOCHS 2u
-#define PRIME 0x7fffffffu
 #define NOBODY UINT32_MAX
 
 const char *const exec_end_words[EXEC_ENDS] = {
 	"right", "hang", "wrong bytes", "out of bounds", "length of a message", "left the barrier early",
 };
-
-/* ---- elements ---- */
-
-/* An element is an affine map modulo PRIME, x -> a x + b, as a << 32 | b. The operation is to carry out one map
- * after the other, which is associative and does not commute, or the sum of both parts, which does. A wrong
- * element equals the right one by chance only in one of 10^18 cases. */
-static uint64_t combine(uint64_t x, uint64_t y, bool commutes)
-{
-	uint64_t a = x >> 32, b = x & PRIME, c = y >> 32, d = y & PRIME;
-
-	if (commutes)
-		return (a + c) % PRIME << 32 | (b + d) % PRIME;
-	return a * c % PRIME << 32 | (a * d + b) % PRIME;
-}
-
-static uint64_t mix(uint64_t x)
-{
-	x += 0x9e3779b97f4a7c15u;
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-	return x ^ x >> 31;
-}
-
-/* Element number i of a data set. */
-static uint64_t element(uint64_t set, uint64_t i)
-{
-	uint64_t h = mix(mix(set) + i);
-
-	return (h >> 33) % PRIME << 32 | (h & PRIME) % PRIME;
-}
-
-/* ---- what goes in and what must come out ---- */
-
-/* Elements at .. at + n of the memory of all ranks. */
-struct span {
-	uint64_t at, n;
-	uint32_t rank;
-};
-
-struct world {
-	uint32_t nranks, nbuffers;
-	bool commutes, barrier;
-	uint64_t *base; /* of buffer b of rank r: base[r * nbuffers + b]; one more at the end */
-	uint64_t size; /* elements of all ranks */
-	uint64_t *poison, *given[EPOCHS], *wanted[EPOCHS]; /* of the whole memory */
-	VEC(struct span) gives, wants; /* by rank, ascending */
-};
-
-void world_free(struct world *w)
-{
-	if (!w)
-		return;
-	for (unsigned e = 0; e < EPOCHS; e++) {
-		free(w->given[e]);
-		free(w->wanted[e]);
-	}
-	free(w->base);
-	free(w->poison);
-	VEC_FREE(&w->gives);
-	VEC_FREE(&w->wants);
-	free(w);
-}
-
-/* Elements of a buffer; in plain GOAL all that an op of the rank touches. */
-static uint64_t size_of(const struct ir_rank *r, uint32_t buffer)
-{
-	uint64_t size = 0;
-
-	if (r->bufsize)
-		return r->bufsize[buffer];
-	for (uint32_t i = 0; i < r->nops; i++)
-		if (bin_operands(r->ops[i].kind)[0] == 'P' && r->ops[i].buf[0] == buffer &&
-		    r->ops[i].off[0] + r->ops[i].len > size)
-			size = r->ops[i].off[0] + r->ops[i].len;
-	return size;
-}
-
-static int lay_out(struct world *w, const struct ir_graph *g)
-{
-	w->base = mem_calloc((size_t)w->nranks * w->nbuffers + 1, sizeof *w->base);
-	if (!w->base)
-		return -ERR_NOMEM;
-	for (uint32_t r = 0; r < w->nranks; r++)
-		for (uint32_t b = 0; b < w->nbuffers; b++) {
-			w->base[(size_t)r * w->nbuffers + b] = w->size;
-			w->size += size_of(&g->ranks[r], b);
-		}
-	w->base[(size_t)w->nranks * w->nbuffers] = w->size;
-	w->poison = mem_alloc(w->size * sizeof *w->poison);
-	for (unsigned e = 0; e < EPOCHS; e++) {
-		w->given[e] = mem_alloc(w->size * sizeof **w->given);
-		w->wanted[e] = mem_alloc(w->size * sizeof **w->wanted);
-		if (!w->given[e] || !w->wanted[e])
-			return -ERR_NOMEM;
-	}
-	return w->poison ? 0 : -ERR_NOMEM;
-}
-
-static uint64_t place(const struct world *w, uint32_t rank, uint32_t buf)
-{
-	return w->base[(size_t)rank * w->nbuffers + buf];
-}
-
-/* What the caller gives at each start: all of what is in or inout, and what others want of an out buffer, in which an
- * in buffer then is in place. The in buffers are still the same at the end. */
-static int give(struct world *w, const struct bin *bin, const struct wants *wants)
-{
-	for (uint32_t r = 0; r < w->nranks; r++)
-		for (size_t i = 0; wants && i < wants[r].v.n; i++)
-			for (uint32_t k = 0; k < wants[r].v.at[i].nsrc; k++) {
-				const struct want *v = &wants[r].v.at[i];
-				const struct want_src *src = &wants[r].src.at[v->src + k];
-				struct span s = { place(w, src->rank, src->buf) + src->off, v->len, src->rank };
-
-				if (bin->buffers[src->buf].mode == BIN_OUT && VEC_PUSH(&w->gives, s))
-					return -ERR_NOMEM;
-			}
-	for (uint32_t r = 0; r < w->nranks; r++)
-		for (uint32_t b = 0; b < bin->nbuffers; b++) { /* those of passes come behind */
-			enum bin_mode mode = (enum bin_mode)bin->buffers[b].mode;
-			uint64_t at = place(w, r, b);
-			struct span s = { at, w->base[(size_t)r * w->nbuffers + b + 1] - at, r };
-
-			if (mode != BIN_IN && mode != BIN_INOUT)
-				continue;
-			if (VEC_PUSH(&w->gives, s) || (mode == BIN_IN && VEC_PUSH(&w->wants, s)))
-				return -ERR_NOMEM;
-		}
-	return 0;
-}
-
-static int want(struct world *w, uint32_t rank, const struct wants *all)
-{
-	for (size_t i = 0; i < all->v.n; i++) {
-		const struct want *v = &all->v.at[i];
-		uint64_t at = place(w, rank, v->buf) + v->off;
-
-		if (VEC_PUSH(&w->wants, (struct span){ at, v->len, rank }))
-			return -ERR_NOMEM;
-		for (unsigned e = 0; e < EPOCHS; e++)
-			for (uint64_t k = 0; k < v->len; k++)
-				for (uint32_t s = 0; s < v->nsrc; s++) {
-					const struct want_src *src = &all->src.at[v->src + s];
-					uint64_t x = w->given[e][place(w, src->rank, src->buf) + src->off + k];
-
-					w->wanted[e][at + k] =
-						s ? combine(w->wanted[e][at + k], x, w->commutes) : x;
-				}
-	}
-	return 0;
-}
-
-static int by_rank(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
-
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	if (x->at != y->at)
-		return x->at < y->at ? -1 : 1;
-	return (x->n > y->n) - (x->n < y->n);
-}
-
-/* By rank, each once: how many are left. */
-static size_t tidy(struct span *s, size_t n)
-{
-	size_t left = 0;
-
-	if (n)
-		qsort(s, n, sizeof *s, by_rank);
-	for (size_t i = 0; i < n; i++)
-		if (!left || by_rank(&s[left - 1], &s[i]) != 0)
-			s[left++] = s[i];
-	return left;
-}
-
-struct world *world_new(const struct ir_graph *g, const struct bin *b, const struct wants *wants)
-{
-	struct world *w = mem_calloc(1, sizeof *w);
-
-	if (!w)
-		return NULL;
-	w->nranks = g->nranks;
-	w->nbuffers = g->nbuffers;
-	w->commutes = b->meta->flags & BIN_F_COMMUTATIVE;
-	w->barrier = !strcmp(bin_str(b, b->meta->implements), "MPI_Barrier");
-	if (lay_out(w, g))
-		goto nomem;
-	for (uint64_t i = 0; i < w->size; i++) {
-		w->poison[i] = element(EPOCHS, i);
-		for (unsigned e = 0; e < EPOCHS; e++)
-			w->given[e][i] = w->wanted[e][i] = element(e, i);
-	}
-	if (give(w, b, wants))
-		goto nomem;
-	for (uint32_t r = 0; wants && r < w->nranks; r++)
-		if (want(w, r, &wants[r]))
-			goto nomem;
-	w->gives.n = tidy(w->gives.at, w->gives.n);
-	w->wants.n = tidy(w->wants.at, w->wants.n);
-	return w;
-nomem:
-	world_free(w);
-	return NULL;
-}
 
 /* ---- a graph to execute ---- */
 
@@ -299,7 +92,7 @@ static bool inside(const struct world *w, uint32_t rank, const struct bin_op *op
 		return false;
 	if (!op->len)
 		return true;
-	size = w->base[(size_t)rank * w->nbuffers + op->buf[k] + 1] - place(w, rank, op->buf[k]);
+	size = world_elements(w, rank, op->buf[k]);
 	return op->off[k] <= size && op->len <= size - op->off[k];
 }
 
@@ -374,7 +167,7 @@ static uint64_t make_node(const struct exec *x, struct node *v, const struct ir_
 		if (!inside(x->w, v->rank, v->op, k))
 			v->fault = EXEC_BOUNDS;
 		else if (v->op->len)
-			v->at[k] = place(x->w, v->rank, v->op->buf[k]) + v->op->off[k];
+			v->at[k] = world_place(x->w, v->rank, v->op->buf[k]) + v->op->off[k];
 	}
 	return v->fault || !bin_nranges(v->op->kind) ? 0 : v->op->len;
 }
@@ -526,22 +319,6 @@ static void release(struct exec *x, uint32_t n, uint32_t flag)
 	}
 }
 
-/* What spans say about a rank, and the first one of a rank. */
-static const struct span *first_span(const struct span *s, size_t n, uint32_t rank)
-{
-	size_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s[mid].rank < rank)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return s + lo;
-}
-
 /* A rank has completed its epoch: its result is looked at, and what it was given may change. */
 static enum exec_end rank_ends(struct exec *x, uint32_t r)
 {
@@ -551,7 +328,7 @@ static enum exec_end rank_ends(struct exec *x, uint32_t r)
 
 	if (w->barrier && x->came[e] < w->nranks)
 		return EXEC_EARLY;
-	for (const struct span *s = first_span(w->wants.at, w->wants.n, r); s < end && s->rank == r; s++)
+	for (const struct span *s = world_spans(w->wants.at, w->wants.n, r); s < end && s->rank == r; s++)
 		if (memcmp(x->memory + s->at, w->wanted[e] + s->at, s->n * sizeof *x->memory) != 0)
 			return EXEC_WRONG;
 	if (x->epoch[r] < EPOCHS)
@@ -570,7 +347,7 @@ static enum exec_end rank_starts(struct exec *x, uint32_t r)
 	x->came[e]++;
 	if (!e)
 		x->entered[r] = x->steps;
-	for (const struct span *s = first_span(w->gives.at, w->gives.n, r); s < end && s->rank == r; s++)
+	for (const struct span *s = world_spans(w->gives.at, w->gives.n, r); s < end && s->rank == r; s++)
 		memcpy(x->memory + s->at, w->given[e] + s->at, s->n * sizeof *x->memory);
 	x->left[r] = to - from;
 	for (uint32_t n = from; n < to; n++)
@@ -629,7 +406,7 @@ static enum exec_end start(struct exec *x, uint32_t n)
 static void reduce(const struct exec *x, const struct node *v, const uint64_t *a, const uint64_t *b, bool with)
 {
 	for (uint64_t i = 0; i < v->op->len; i++)
-		x->kept[v->kept + i] = with ? combine(b[i], a[i], x->w->commutes) : combine(a[i], b[i], x->w->commutes);
+		x->kept[v->kept + i] = with ? world_combine(x->w, b[i], a[i]) : world_combine(x->w, a[i], b[i]);
 }
 
 /* The second step: what it does with its bytes. */
@@ -698,7 +475,7 @@ static void reset(struct exec *x, uint64_t seed)
 	bool even;
 	unsigned eager;
 
-	x->random = mix(seed);
+	x->random = world_mix(seed);
 	x->now = x->heaped = x->through = x->steps = 0;
 	x->tail = draw(x) >> 40 & 1;
 	eager = draw(x) >> 40 & 3; /* none, some, some, all */
