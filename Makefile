@@ -234,7 +234,7 @@ matrix:
 # Every schedule of the library changed in one place, against the verifier.
 mutants:
 	@$(PARALLEL) tests
-	@MOST=1500 GRAPHS=200000 BUILD=$(BUILD) bash tests/mutants.sh
+	@MOST=3000 GRAPHS=200000 LIMIT=1800 BUILD=$(BUILD) bash tests/mutants.sh
 kill:
 	@$(PARALLEL) tests
 	@RUNS=200 $(RUN) tests/kill.sh

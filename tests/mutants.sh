@@ -3,7 +3,8 @@
 # The verifier against executions. Schedules of the library are changed in one place each, and each mutant is executed in
 # random orders: one that ever fails must be rejected, one that means the same must be accepted. Then small graphs at
 # random, which must do in executions what the verifier says. MOST=n: so many mutants of a schedule at a size, of those
-# with 5 and 8 ranks; GRAPHS=n: so many graphs; JOBS=n: so many processes.
+# with 5 and 8 ranks, over all that it is called with; GRAPHS=n: so many graphs; JOBS=n: so many processes; LIMIT=n: so
+# many seconds for each.
 set -u
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1

@@ -114,6 +114,9 @@ static int try(const struct options *o, const struct subject *s, const struct si
 		fault(t, "should be right, but", text, o, call, seen);
 	if (o->verbose && m && !same && !ok && end == EXEC_RIGHT)
 		printf("# unseen: %s: %s", text, why ? why : "\n");
+	/* Without a race there is one result only. */
+	if (!ok && end == EXEC_RIGHT && !verify_is_barrier(&s->bin) && why && strstr(why, "[result]"))
+		fault(t, "its result is rejected, but right", text, o, call, why);
 	if (same && !ok)
 		fault(t, "rejected, but right", text, o, call, why ? why : "");
 out:
