@@ -29,7 +29,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
 UTIL     := arena env err file mem options share text
 LANG     := import labels loc parse usual
 # All of the directory but what only goalc needs.
-COMPILER := $(filter-out main print,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
+COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
 RUNTIME  := api bind board cpus ctx dump group heap kernels sched select types world
 BACKENDS := backends engine layout shm/bind shm/move shm/shm
 REFERENCE := loop/loop
@@ -55,7 +55,7 @@ PROGRAMS  := $(BUILD)/bin/goalc $(BUILD)/bin/goalrun
 
 all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a
 
-$(BUILD)/bin/goalc: $(call obj,compiler,main print) $(COMPILE_O)
+$(BUILD)/bin/goalc: $(call obj,compiler,main print print_model print_model_svg) $(COMPILE_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
 
@@ -191,7 +191,7 @@ $(EXECUTED): $(call obj,tests/mutants,exec world) $(LIB_O)
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
+QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/model.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
              tests/goalrun.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/mutants.sh tests/epoch.sh tests/starts.sh tests/kill.sh \

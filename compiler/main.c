@@ -3,6 +3,7 @@
 #include "compiler/collective.h"
 #include "compiler/compile.h"
 #include "compiler/passes.h"
+#include "compiler/print_model.h"
 #include "compiler/select.h"
 #include "compiler/verify_cases.h"
 #include "util/env.h"
@@ -19,14 +20,19 @@
 #include <string.h>
 #include <unistd.h>
 
-enum action { COMPILE, VERIFY, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, SELECT,
+enum action { COMPILE, VERIFY, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, SELECT, MODEL,
 	      LIST_CHECKS, LIST_PASSES, HELP, VERSION };
+
+enum model_option { MODEL_NAME, MODEL_NODE, MODEL_SHAPE, MODEL_RANKS, MODEL_TREE, MODEL_RATIO, MODEL_COMPUTE };
 
 struct goalc {
 	enum action action;
 	const char *input, *output;
 	const char *collective, *table; /* --select */
 	enum select_topology topology;
+	struct model model; /* --model */
+	int64_t model_ranks, model_last; /* 0: all */
+	const char *svg;
 	int64_t nranks, last; /* last: of a range of sizes */
 	bool json, debug;
 	struct defines defines;
@@ -49,6 +55,8 @@ static const char usage_text[] =
 	"       goalc --verify  SRC|BIN [-n A|A-B] [-D name=value[,value...]]... [-T pass]... [-o OUT.bin]\n"
 	"       goalc --select COLLECTIVE -n RANKS [-D bytes=N] [-D commutative=0|1] [--topology cart|graph] "
 	"[--table FILE]\n"
+	"       goalc --model split-tree --cores P [--shape constant|growing] [--ranks A-B] [--tree k=K]\n"
+	"             [--ratio R] [--compute T] [--json] [--svg FILE] [-o FILE]\n"
 	"       goalc --list-passes | --list-checks\n";
 
 #define usage(...) option_usage("goalc", usage_text, __VA_ARGS__)
@@ -104,10 +112,59 @@ static int set_emit(struct goalc *c, const char *what)
 	return 0;
 }
 
+#define MODEL_CORES 4096 /* as many as goalrun has ranks */
+
+/* An option of the model; its struct is the paper's until then. */
+static int set_model(struct goalc *c, enum model_option which, const char *arg)
+{
+	struct model *m = &c->model;
+	int64_t n;
+
+	switch (which) {
+	case MODEL_NAME:
+		c->action = MODEL;
+		return strcmp(arg, "split-tree") ? usage("there is no model %s, but split-tree", arg) : 0;
+	case MODEL_NODE:
+		if (!option_number(arg, 3, MODEL_CORES, &n))
+			return usage("--cores takes a number from 3 to %d, not %s", MODEL_CORES, arg);
+		m->cores = (uint32_t)n;
+		return 0;
+	case MODEL_SHAPE:
+		m->growing = !strcmp(arg, "growing");
+		return m->growing || !strcmp(arg, "constant") ? 0 : usage("--shape is constant or growing, not %s", arg);
+	case MODEL_RANKS:
+		return option_range(arg, 2, MODEL_CORES, &c->model_ranks, &c->model_last) ?
+			       0 :
+			       usage("--ranks takes A or A-B, from 2 on, not %s", arg);
+	case MODEL_TREE:
+		if (strncmp(arg, "k=", 2) != 0 || !option_number(arg + 2, 2, MODEL_CORES, &n))
+			return usage("--tree takes k=K, with K from 2 to %d, not %s", MODEL_CORES, arg);
+		m->k = (uint32_t)n;
+		return 0;
+	case MODEL_RATIO:
+		return option_decimal(arg, 1e-6, 1e6, &m->ratio) ? 0 : usage("--ratio takes a factor, not %s", arg);
+	default:
+		return option_decimal(arg, 0, 1e12, &m->compute) ? 0 : usage("--compute takes a time, not %s", arg);
+	}
+}
+
+static int check_model(struct goalc *c)
+{
+	if (!c->model.cores)
+		return usage("--model needs the cores of the node: --cores");
+	if (!c->model_ranks) {
+		c->model_ranks = 2;
+		c->model_last = c->model.cores - 1;
+	}
+	if (c->model_last >= c->model.cores)
+		return usage("--ranks has to leave a core of %u for communication", c->model.cores);
+	return 0;
+}
+
 static int parse_options(struct goalc *c, int argc, char **argv)
 {
 	enum { O_STATS = 256, O_DUMP, O_EMIT, O_JSON, O_CHECKS, O_PASSES, O_VERIFY, O_SELECT, O_TABLE, O_TOPOLOGY,
-	       O_LATER, O_HELP, O_VERSION };
+	       O_SVG, O_HELP, O_VERSION, O_MODEL /* and those of enum model_option */ };
 	static const struct option longs[] = {
 		{ "stats", no_argument, NULL, O_STATS },
 		{ "dump", no_argument, NULL, O_DUMP },
@@ -119,16 +176,22 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 		{ "select", required_argument, NULL, O_SELECT },
 		{ "table", required_argument, NULL, O_TABLE },
 		{ "topology", required_argument, NULL, O_TOPOLOGY },
-		{ "svg", required_argument, NULL, O_LATER },
-		{ "model", required_argument, NULL, O_LATER },
+		{ "svg", required_argument, NULL, O_SVG },
+		{ "model", required_argument, NULL, O_MODEL + MODEL_NAME },
+		{ "cores", required_argument, NULL, O_MODEL + MODEL_NODE },
+		{ "shape", required_argument, NULL, O_MODEL + MODEL_SHAPE },
+		{ "ranks", required_argument, NULL, O_MODEL + MODEL_RANKS },
+		{ "tree", required_argument, NULL, O_MODEL + MODEL_TREE },
+		{ "ratio", required_argument, NULL, O_MODEL + MODEL_RATIO },
+		{ "compute", required_argument, NULL, O_MODEL + MODEL_COMPUTE },
 		{ "help", no_argument, NULL, O_HELP },
 		{ "version", no_argument, NULL, O_VERSION },
 		{ NULL, 0, NULL, 0 },
 	};
-	int opt, at, err = 0;
+	int opt, err = 0;
 
 	opterr = 0;
-	while (!err && (opt = getopt_long(argc, argv, "o:n:gD:T:W:", longs, &at)) != -1) {
+	while (!err && (opt = getopt_long(argc, argv, "o:n:gD:T:W:", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'o':
 			c->output = optarg;
@@ -182,8 +245,9 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 			if (!select_topology(optarg, &c->topology))
 				err = usage("--topology is any, cart or graph, not %s", optarg);
 			break;
-		case O_LATER:
-			return not_built(longs[at].name);
+		case O_SVG:
+			c->svg = optarg;
+			break;
 		case O_HELP:
 			c->action = HELP;
 			return 0;
@@ -191,13 +255,19 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 			c->action = VERSION;
 			return 0;
 		default:
-			return usage("unknown option or missing argument: %s", argv[optind - 1]);
+			if (opt < O_MODEL)
+				return usage("unknown option or missing argument: %s", argv[optind - 1]);
+			err = set_model(c, (enum model_option)(opt - O_MODEL), optarg);
 		}
 	}
 	if (err || c->action >= LIST_CHECKS)
 		return err;
 	if (c->last != c->nranks && c->action != VERIFY)
 		return usage("-n takes a number of ranks; a range is for --verify");
+	if (c->action == MODEL)
+		return optind == argc ? check_model(c) : usage("--model takes no input file");
+	if (c->svg)
+		return not_built("svg");
 	if (c->action == SELECT)
 		return optind == argc ? 0 : usage("--select takes no input file");
 	if (optind != argc - 1)
@@ -560,9 +630,27 @@ static int show_selected(struct goalc *c)
 	return row ? printed() : EXIT_FAULT;
 }
 
+static int show_model(const struct goalc *c)
+{
+	const struct model *m = &c->model;
+	const uint32_t first = (uint32_t)c->model_ranks, last = (uint32_t)c->model_last;
+	char *text = NULL, *svg = NULL;
+	int err = c->json ? print_model_json(m, first, last, &text) : print_model_text(m, first, last, &text);
+	int rc;
+
+	err = err || !c->svg ? err : print_model_svg(m, first, last, &svg);
+	rc = err ? no_memory() : EXIT_OK;
+	if (!rc && svg && file_write(c->svg, svg, strlen(svg)))
+		rc = system_error(c->svg);
+	rc = rc ? rc : write_text(c, text);
+	free(svg);
+	free(text);
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
-	struct goalc c = { .in.fd = -1 };
+	struct goalc c = { .in.fd = -1, .model = model_paper(0) };
 	int rc = parse_options(&c, argc, argv);
 
 	if (!rc && c.action == LIST_CHECKS)
@@ -571,6 +659,8 @@ int main(int argc, char **argv)
 		rc = list_passes();
 	else if (!rc && c.action == SELECT)
 		rc = show_selected(&c);
+	else if (!rc && c.action == MODEL)
+		rc = show_model(&c);
 	else if (!rc && c.action == HELP)
 		rc = say(usage_text);
 	else if (!rc && c.action == VERSION)

@@ -50,6 +50,7 @@ sweep passes "$g" --dump -n 4 -D count=5 "$TMP/p.bin"
 echo 'MPI_Bcast any any any any -> bcast_knomial.goal -D k=3 -T reduce-deps' >"$TMP/table"
 sweep select "$g" --select MPI_Bcast -n 3 --table "$TMP/table"
 sweep run_selected "$hooked/bin/goalrun" -n 2 --select MPI_Bcast --count 3 --iters 1 --warmup 0 --table "$TMP/table"
+sweep model "$g" --model split-tree --cores 9 --svg "$TMP/o.svg"
 sweep stats "$g" --stats tests/samples/recd8.goal
 sweep emit "$g" --emit=goal tests/samples/recd8.goal
 sweep dump "$g" --dump -n 3 schedules/bcast_binomial.goal

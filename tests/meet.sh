@@ -50,7 +50,7 @@ without() # NAME TEXT OPTIONS... : a program with a world.c of its own
 
 	shift 2
 	others=$(cd "$BUILD" && find util lang compiler runtime backends $(ls tests/alloc/hook.o 2>/dev/null) -name '*.o' ! -path '*/run/*' \
-		! -name world.o ! -name main.o ! -name print.o -printf "$BUILD/%p ")
+		! -name world.o ! -name main.o ! -name 'print*.o' -printf "$BUILD/%p ")
 	if ! (cd "$ROOT" && for cov in '' --coverage; do
 		# shellcheck disable=SC2086
 		cc -std=c17 -D_GNU_SOURCE -I. -Iruntime "$@" $cov -pthread -o "$TMP/without" tests/rt/world.c runtime/world.c \

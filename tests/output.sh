@@ -195,7 +195,6 @@ rm -f new.txt
 # What is not there yet says so.
 status later_svg 2 --svg x.svg "$good"
 check output.later_svg_text grep -q 'not built yet' "$TMP/stderr"
-status later_model 2 --model split-tree --cores 64
 status later_promela 2 --emit=promela "$good"
 status later_loggopsim 2 --emit=loggopsim "$good"
 only options_files

@@ -41,6 +41,20 @@ bool option_number(const char *s, int64_t min, int64_t max, int64_t *out)
 	return true;
 }
 
+bool option_decimal(const char *s, double min, double max, double *out)
+{
+	char *end;
+	double v;
+
+	if (*s < '0' || *s > '9' || s[strspn(s, "0123456789.eE+-")]) /* no hexadecimal ones, nan or inf */
+		return false;
+	v = strtod(s, &end);
+	if (*end || !(v >= min && v <= max))
+		return false;
+	*out = v;
+	return true;
+}
+
 bool option_range(const char *s, int64_t min, int64_t max, int64_t *first, int64_t *last)
 {
 	const char *dash = strchr(s, '-');

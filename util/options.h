@@ -30,7 +30,9 @@ int option_not_built(const char *program, const char *what);
 
 /* Parses a whole decimal number within [min, max]; false when it is none. */
 bool option_number(const char *s, int64_t min, int64_t max, int64_t *out);
-/* The same for "A" or "A-B", with A <= B. */
+/* The same for one that may have a point and an exponent. */
+bool option_decimal(const char *s, double min, double max, double *out);
+/* As option_number, for "A" or "A-B", with A <= B. */
 bool option_range(const char *s, int64_t min, int64_t max, int64_t *first, int64_t *last);
 /* Adds the argument of a -D; a later one of the same name wins. false: malformed. */
 bool option_define(struct defines *d, const char *arg);
