@@ -15,9 +15,9 @@ JSON      := -ljson-c
 LIBS      := -pthread -ldl
 WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
 override CPPFLAGS += -D_GNU_SOURCE -DGOAL_VERSION='"$(VERSION)"' -I. -I$(BUILD) -Iruntime
-# Its header is enough: the library itself is loaded by programs that a launcher with PMIx starts.
+# Headers are enough: libpmix is loaded by programs that a launcher with PMIx starts, libhwloc by whoever places ranks.
 PMIX      := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I pmix 2>/dev/null))
-override CPPFLAGS += $(PMIX)
+override CPPFLAGS += $(PMIX) $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I hwloc 2>/dev/null))
 # What is installed tells nobody where it was built.
 override ALL_CFLAGS = -std=c17 $(WARN) -fPIC -fvisibility=hidden -ffile-prefix-map=$(CURDIR)=. \
                       -pthread $(CFLAGS) $(SAN)
@@ -30,10 +30,10 @@ UTIL     := arena env err file mem options share text
 LANG     := import labels loc parse usual
 # All of the directory but what only goalc needs.
 COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
-RUNTIME  := api bind board cpus ctx dump group heap kernels sched select types world
+RUNTIME  := api bind board cpus ctx dump group heap kernels placement sched select topology types world
 BACKENDS := backends engine layout shm/bind shm/move shm/shm
 REFERENCE := loop/loop
-GOALRUN  := choose launch main oracle rank sweep values
+GOALRUN  := choose launch main oracle rank show_placement sweep values
 
 obj = $(patsubst %,$(BUILD)/$(1)/%.o,$(2))
 GENERATED := $(call obj,lang,plain.tab plain.lex parametric.tab parametric.lex)
@@ -192,7 +192,7 @@ $(EXECUTED): $(call obj,tests/mutants,exec world) $(LIB_O)
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
 QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/model.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
-             tests/goalrun.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
+             tests/goalrun.sh tests/placement.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/mutants.sh tests/epoch.sh tests/starts.sh tests/kill.sh \
              tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh
@@ -267,7 +267,7 @@ bench-%:
 
 # ---- a new machine ----
 
-PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libcunit1-dev clang libclang-rt-14-dev \
+PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libhwloc-dev libcunit1-dev clang libclang-rt-14-dev \
             spin valgrind strace mandoc man-db groff bsdextrautils binutils procps \
             libpmix-dev openmpi-bin libopenmpi-dev mpich libmpich-dev
 SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)

@@ -38,7 +38,8 @@ static const char usage_text[] =
 	"         -D name[@RANK]=value[,value...] -T pass --iters N --warmup N --seed N --delay USEC\n"
 	"         --ranks processes|threads --backend shm --progress app --verify --json\n"
 	"         --dump-after SECONDS\n"
-	"       goalrun -n RANKS --select COLLECTIVE [--topology cart|graph] [--table FILE] [options]\n";
+	"       goalrun -n RANKS --select COLLECTIVE [--topology cart|graph] [--table FILE] [options]\n"
+	"       goalrun -n RANKS --show-placement [--placement bind|numa|odd-even|LIST] [--comm-cores K] [--json]\n";
 
 #define DEFAULT_COUNT 1000
 
@@ -55,7 +56,7 @@ struct goalrun {
 	enum select_topology topology;
 	char *selected; /* the path of the schedule, which is then the input */
 	struct list counts, roots, types, ops, memories, samples;
-	bool all_roots;
+	bool all_roots, show_placement;
 	char *sample; /* the argument of --sample */
 	struct goal_diags *diags;
 	struct bin bin;
@@ -138,7 +139,7 @@ static int add_pass(struct goalrun *g, const char *arg)
 static int parse_options(struct goalrun *g, int argc, char **argv)
 {
 	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SAMPLE, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS,
-	       VERIFY, JSON, DUMP_AFTER, SELECT, TABLE, TOPOLOGY, LATER, HELP, VERSION };
+	       VERIFY, JSON, DUMP_AFTER, SELECT, TABLE, TOPOLOGY, PLACEMENT, COMM_CORES, SHOW_PLACEMENT, LATER, HELP, VERSION };
 	static const struct option longs[] = {
 		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "op", 1, NULL, OP },
 		{ "root", 1, NULL, ROOT },	{ "memory", 1, NULL, MEMORY },	{ "sweep", 1, NULL, SWEEP },
@@ -148,7 +149,8 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		{ "progress", 1, NULL, PROGRESS }, { "verify", 0, NULL, VERIFY }, { "json", 0, NULL, JSON },
 		{ "dump-after", 1, NULL, DUMP_AFTER }, { "help", 0, NULL, HELP }, { "version", 0, NULL, VERSION },
 		{ "select", 1, NULL, SELECT },	{ "table", 1, NULL, TABLE },	{ "topology", 1, NULL, TOPOLOGY },
-		{ "engine", 1, NULL, LATER },	{ "placement", 1, NULL, LATER }, { "comm-cores", 1, NULL, LATER },
+		{ "placement", 1, NULL, PLACEMENT }, { "comm-cores", 1, NULL, COMM_CORES },
+		{ "show-placement", 0, NULL, SHOW_PLACEMENT }, { "engine", 1, NULL, LATER },
 		{ "wait", 1, NULL, LATER },	{ "hosts", 1, NULL, LATER },
 		{ "no-shm", 0, NULL, LATER },	{ "overlap", 0, NULL, LATER },	{ "tests", 1, NULL, LATER },
 		{ "calibrate", 0, NULL, LATER }, { "tune", 0, NULL, LATER },	{ "trace", 1, NULL, LATER },
@@ -157,6 +159,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 	struct run_options *o = &g->o;
 	int opt, at, err = 0;
 	int64_t after;
+	const char *placement = NULL; /* an option about it */
 	bool known;
 
 	opterr = 0;
@@ -248,6 +251,18 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 			if (!select_topology(optarg, &g->topology))
 				err = usage("--topology is any, cart or graph, not %s", optarg);
 			break;
+		case PLACEMENT:
+			placement = "placement";
+			if (placement_parse(optarg, &o->placement))
+				err = usage("--placement is bind, numa, odd-even or a list of cores, not %s", optarg);
+			break;
+		case COMM_CORES:
+			placement = "comm-cores";
+			err = number("--comm-cores", optarg, 0, 1 << 20, &o->placement.comm_cores);
+			break;
+		case SHOW_PLACEMENT:
+			g->show_placement = true;
+			break;
 		case LATER:
 			return not_built(longs[at].name);
 		case HELP:
@@ -262,6 +277,15 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 	}
 	if (err)
 		return err;
+	o->nranks = (uint32_t)g->nranks;
+	if (o->placement.kind == PLACEMENT_LIST && o->placement.comm_cores >= 0)
+		return usage("--comm-cores does not go with a list of cores");
+	if (g->show_placement && (optind < argc || g->collective))
+		return usage("--show-placement runs nothing");
+	if (g->show_placement)
+		return o->nranks ? 0 : usage("the number of ranks is missing: -n");
+	if (placement)
+		return not_built(placement);
 	if (optind > 0 && !strcmp(argv[optind - 1], "--")) {
 		if (optind == argc)
 			return usage("no program behind --");
@@ -276,7 +300,6 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 	}
 	if (!g->nranks && o->program)
 		return usage("the number of ranks is missing: -n");
-	o->nranks = (uint32_t)g->nranks;
 	return 0;
 }
 
@@ -805,10 +828,15 @@ static int run_schedule(struct goalrun *g)
 
 int main(int argc, char **argv)
 {
-	struct goalrun g = { .o = { .iters = 1000, .warmup = 10, .seed = 1 } };
+	struct goalrun g = { .o = { .iters = 1000,
+				    .warmup = 10,
+				    .seed = 1,
+				    .placement = { .kind = PLACEMENT_NUMA, .comm_cores = -1 } } };
 	int rc = parse_options(&g, argc, argv);
 
-	if (!rc)
+	if (!rc && g.show_placement)
+		rc = run_show_placement(&g.o);
+	else if (!rc)
 		rc = g.o.program ? launch_program(&g.o) : run_schedule(&g);
 	VEC_FREE(&g.counts);
 	VEC_FREE(&g.roots);
@@ -820,6 +848,7 @@ int main(int argc, char **argv)
 	ir_graph_fini(&g.graph);
 	defines_free(&g.o.defines);
 	free(g.o.passes);
+	VEC_FREE(&g.o.placement.list);
 	claim_close(&g.claim);
 	free(g.selected);
 	free(g.o.cases);

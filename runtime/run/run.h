@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun's parts: options (main.c), which schedule (choose.c), which combinations run (sweep.c), starting ranks
- * (launch.c), what a rank does (rank.c), what the result has to be (oracle.c, values.c). */
+ * (launch.c), where they are (show_placement.c), what a rank does (rank.c), what the result has to be (oracle.c, values.c). */
 #ifndef RUNTIME_RUN_RUN_H
 #define RUNTIME_RUN_RUN_H
 
 #include "compiler/collective.h"
 #include "compiler/compile.h"
 #include "compiler/select.h"
+#include "runtime/placement.h"
 #include "runtime/rt.h"
 #include "util/options.h"
 
@@ -59,6 +60,7 @@ struct run_options {
 	/* the cases, and how one launch takes those of one memory kind */
 	struct run_case *cases;
 	size_t ncases;
+	struct placement_asked placement;
 	char **program; /* instead of a schedule */
 };
 
@@ -80,6 +82,8 @@ int run_rank(struct run_launch *l, uint32_t rank);
 /* Starts the ranks and waits for them; an exit status. */
 int launch_schedule(struct run_launch *l);
 int launch_program(const struct run_options *o);
+/* Prints where o->nranks ranks of this node, and their communication, would be; an exit status. */
+int run_show_placement(const struct run_options *o);
 /* On stderr: the command that runs one case alone. */
 void run_reproduce(const struct run_options *o, size_t index);
 

@@ -15,6 +15,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_colour,
 	&suite_loop,
 	&suite_kernels,
+	&suite_placement,
 	&suite_rounds,
 	&suite_sweep,
 	&suite_passes,

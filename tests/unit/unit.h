@@ -23,6 +23,7 @@ extern const struct unit_suite suite_colour;
 extern const struct unit_suite suite_kernels;
 extern const struct unit_suite suite_loop;
 extern const struct unit_suite suite_passes;
+extern const struct unit_suite suite_placement;
 extern const struct unit_suite suite_rounds;
 extern const struct unit_suite suite_sweep;
 extern const struct unit_suite suite_verify;

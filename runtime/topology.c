@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The cores of this node. All that is needed is copied, and hwloc's own view of the machine is not kept. */
+#include "runtime/topology.h"
+
+#include "util/err.h"
+#include "util/mem.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <hwloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef HWLOC_LIBRARY
+#define HWLOC_LIBRARY "libhwloc.so.15"
+#endif
+#define HWLOC_FUNCTIONS                                                                                           \
+	FN(topology_init) FN(topology_load) FN(topology_destroy) FN(topology_is_thissystem) FN(get_cpubind)       \
+	FN(get_type_depth) FN(get_nbobjs_by_depth) FN(get_obj_by_depth) FN(bitmap_alloc) FN(bitmap_free)          \
+	FN(bitmap_intersects) FN(bitmap_isset) FN(bitmap_next)
+
+struct hwloc {
+#define FN(name) __typeof__(&hwloc_##name) name;
+	HWLOC_FUNCTIONS
+#undef FN
+	hwloc_topology_t all;
+	hwloc_bitmap_t mine; /* the cpuset; NULL: everything */
+};
+
+static int load_hwloc(struct hwloc *h, struct text *why)
+{
+	void *lib = dlopen(HWLOC_LIBRARY, RTLD_NOW | RTLD_NODELETE); /* its plugins may keep threads */
+	const char *missing = lib ? NULL : HWLOC_LIBRARY;
+
+#define FN(name)                                                                           \
+	h->name = lib ? (__typeof__(h->name))(uintptr_t)dlsym(lib, "hwloc_" #name) : NULL; \
+	missing = missing || h->name ? missing : "hwloc_" #name;
+	HWLOC_FUNCTIONS
+#undef FN
+	if (!missing)
+		return 0;
+	text_add(why, "the cores are not known: %s cannot be loaded: %s", missing, dlerror());
+	return -ERR_UNSUPPORTED;
+}
+
+/* The first of the NUMA nodes at the core: where memory of several kinds is local, the usual one. */
+static uint32_t numa_of(const struct hwloc *h, hwloc_obj_t core)
+{
+	const uint32_t n = h->get_nbobjs_by_depth(h->all, HWLOC_TYPE_DEPTH_NUMANODE);
+	uint32_t i = 0;
+
+	while (i < n && !h->bitmap_intersects(h->get_obj_by_depth(h->all, HWLOC_TYPE_DEPTH_NUMANODE, i)->cpuset, core->cpuset))
+		i++;
+	return i;
+}
+
+static int copy_cores(const struct hwloc *h, struct topology *t)
+{
+	int depth = h->get_type_depth(h->all, HWLOC_OBJ_CORE);
+	VEC(uint32_t) cpus = { 0 };
+	int err = 0;
+
+	if (depth < 0) /* systems that do not tell: each CPU is one */
+		depth = h->get_type_depth(h->all, HWLOC_OBJ_PU);
+	t->ncores = h->get_nbobjs_by_depth(h->all, depth);
+	t->cores = mem_calloc(t->ncores, sizeof *t->cores);
+	if (!t->cores)
+		return -ERR_NOMEM;
+	for (uint32_t i = 0; i < t->ncores && !err; i++) {
+		hwloc_obj_t core = h->get_obj_by_depth(h->all, depth, i);
+		struct topology_core *c = &t->cores[i];
+
+		c->numa = numa_of(h, core);
+		c->usable = !h->mine || h->bitmap_intersects(h->mine, core->cpuset);
+		c->first = (uint32_t)cpus.n;
+		for (int cpu = h->bitmap_next(core->cpuset, -1); cpu >= 0 && !err; cpu = h->bitmap_next(core->cpuset, cpu))
+			if (!h->mine || !c->usable || h->bitmap_isset(h->mine, (unsigned)cpu))
+				err = VEC_PUSH(&cpus, (uint32_t)cpu);
+		c->ncpus = (uint32_t)cpus.n - c->first;
+	}
+	t->cpus = cpus.at;
+	return err;
+}
+
+/* What a thread may run on says nothing about another machine. */
+static int get_cpuset(struct hwloc *h, struct topology *t)
+{
+	t->here = h->topology_is_thissystem(h->all);
+	if (!t->here)
+		return 0;
+	h->mine = h->bitmap_alloc();
+	if (!h->mine)
+		return -ERR_NOMEM;
+	return h->get_cpubind(h->all, h->mine, HWLOC_CPUBIND_THREAD) ? -ERR_SYS : 0;
+}
+
+int topology_load(struct topology *t, struct text *why)
+{
+	struct hwloc h = { 0 };
+	int err;
+
+	*t = (struct topology){ 0 };
+	err = load_hwloc(&h, why);
+	if (err)
+		return err;
+	if (h.topology_init(&h.all)) {
+		text_add(why, "%s", err_text(ERR_NOMEM));
+		return -ERR_NOMEM;
+	}
+	err = h.topology_load(h.all) ? -ERR_SYS : get_cpuset(&h, t);
+	if (err == -ERR_SYS)
+		text_add(why, "the cores of this machine cannot be found out: %s", strerror(errno));
+	err = err ? err : copy_cores(&h, t);
+	if (err == -ERR_NOMEM)
+		text_add(why, "%s", err_text(ERR_NOMEM));
+	if (h.mine)
+		h.bitmap_free(h.mine);
+	h.topology_destroy(h.all);
+	if (err)
+		topology_free(t);
+	return err;
+}
+
+void topology_free(struct topology *t)
+{
+	free(t->cores);
+	free(t->cpus);
+	*t = (struct topology){ 0 };
+}
