@@ -135,6 +135,66 @@ static int make_copies(struct ir_rank *r, const struct ir_match *m, size_t n)
 	return err;
 }
 
+/* Whether op i waits for op k itself. */
+static bool waits(const struct ir_rank *r, uint32_t i, uint32_t k)
+{
+	for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
+		if ((r->deps[d] & ~BIN_START) == k)
+			return true;
+	return false;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct bin_op *x = a, *y = b;
+
+	if (x->buf[0] != y->buf[0])
+		return x->buf[0] < y->buf[0] ? -1 : 1;
+	return (x->off[0] > y->off[0]) - (x->off[0] < y->off[0]);
+}
+
+/* Whether any message of n ops writes what another one touches; sorts them. */
+static bool any_conflict(struct bin_op *ops, uint32_t n)
+{
+	uint64_t end = 0, written = 0; /* of the ranges so far in a buffer, and of those that are written */
+
+	qsort(ops, n, sizeof *ops, by_place);
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t stop = ops[i].off[0] + ops[i].len;
+		bool write = bin_writes(ops[i].kind, 0);
+
+		if (!i || ops[i].buf[0] != ops[i - 1].buf[0])
+			end = written = 0;
+		if (ops[i].off[0] < (write ? end : written))
+			return true;
+		end = stop > end ? stop : end;
+		written = write && stop > written ? stop : written;
+	}
+	return false;
+}
+
+/* Messages that touch common bytes and do not wait for each other here are ordered by what other ranks wait for,
+ * of which the rounds know nothing: -ERR_CYCLE. */
+static int check_order(const struct ir_rank *r)
+{
+	struct bin_op *ops = mem_resize(NULL, r->nops, sizeof *ops);
+	uint32_t n = 0;
+	bool any;
+
+	if (!ops)
+		return -ERR_NOMEM;
+	for (uint32_t i = 0; i < r->nops; i++)
+		if (is_message(&r->ops[i]) && r->ops[i].len)
+			ops[n++] = r->ops[i];
+	any = n > 1 && any_conflict(ops, n);
+	free(ops);
+	for (uint32_t i = 0; i < r->nops && any; i++)
+		for (uint32_t k = 0; k < i && is_message(&r->ops[i]); k++)
+			if (is_message(&r->ops[k]) && conflict(&r->ops[i], &r->ops[k]) && !waits(r, i, k) && !waits(r, k, i))
+				return -ERR_CYCLE;
+	return 0;
+}
+
 /* Leaves only messages between two ranks that do not wait for each other. */
 static int prepare(struct ir_graph *g)
 {
@@ -142,8 +202,10 @@ static int prepare(struct ir_graph *g)
 	size_t n = 0, i = 0;
 	int err = 0;
 
-	for (uint32_t r = 0; r < g->nranks && !err; r++)
-		err = drop_order(&g->ranks[r], g->plain);
+	for (uint32_t r = 0; r < g->nranks && !err; r++) {
+		err = g->plain ? 0 : check_order(&g->ranks[r]);
+		err = err ? err : drop_order(&g->ranks[r], g->plain);
+	}
 	if (!err && !g->plain)
 		err = ir_graph_match(g, &m, &n);
 	while (i < n && !err) { /* they are sorted by sender and receiver */

@@ -75,6 +75,24 @@ refused()
 		ok "rounds.$name"; fi
 }
 
+# Only what rank 1 waits for keeps the recv of rank 0 behind its send; as rounds, the longer message would come first.
+cat >there_and_back.goal <<'END'
+schedule there_and_back
+buffer inout b[2 * count]
+buffer scratch c[2 * count]
+rank r of p {
+  if r == 0 {
+    send b[count +: count] to 1
+    recv b from 1
+  } else {
+    got: recv b[count +: count] from 0
+    back: send c to 0
+    back requires got
+  }
+}
+END
+refused order_elsewhere 'the pass sparse-rounds cannot be applied: the dependencies form a cycle' \
+	there_and_back.goal -n 2 -D count=1 -T sparse-rounds
 refused messages_wait 'the pass sparse-rounds cannot be applied: the dependencies form a cycle' \
 	"$ROOT/schedules/bcast_binomial.goal" -n 4 -D root=0 -D count=1 -T sparse-rounds
 printf 'num_ranks 2\nrank 0 {\nsend 1b to 1\n}\nrank 1 {\n}\n' >lone.goal
