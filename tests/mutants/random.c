@@ -438,10 +438,11 @@ static const char *const lists[] = {
 };
 
 /* Whether goalc may find that of what a pass left: it says then that the pass cannot be applied. Rounds forget orders that
- * only other messages made. */
-static bool may_refuse(const char *list, const char *why)
+ * only other messages made, of which a barrier consists. */
+static bool may_refuse(const struct graph *x, const char *list, const char *why)
 {
-	return strstr(why, "[deadlock]") || (!strcmp(list, "sparse-rounds") && strstr(why, "[race]"));
+	return strstr(why, "[deadlock]") ||
+	       (!strcmp(list, "sparse-rounds") && (strstr(why, "[race]") || (x->meta.implements && strstr(why, "[result]"))));
 }
 
 /* What a pass left: a graph that goalc takes is a right one. */
@@ -462,7 +463,7 @@ static int try_changed(const struct graph *x, const struct ir_graph *g, const st
 	t->unfit += !err && !report.proved;
 	if (!err && end != EXEC_RIGHT)
 		bad(t, x, list, exec_end_words[end]);
-	if (!err && !report.proved && !may_refuse(list, goal_diags_text(d)))
+	if (!err && !report.proved && !may_refuse(x, list, goal_diags_text(d)))
 		bad(t, x, list, goal_diags_text(d));
 	exec_free(run);
 	world_free(w);
