@@ -3,9 +3,9 @@
  *
  * Three equations are not as printed; with these the paper's own figures and optima come out:
  * - Eq. 4 is upside down: fewer ranks compute longer, C(N) = (N_proc / N) C(N_proc).
- * - Eq. 5 has a floor: F(N, i) = floor(N / 2^i + 1/2). That is floor(N / 2^(i-1)) - floor(N / 2^i), how many of the
- *   numbers 1 to N have exactly i - 1 factors of 2, so these are the edges of the tree of N + 1 ranks on the levels that
- *   the tree of N has: where N is no power of 2, one more than the N - 1 transfers that there are.
+ * - Eq. 5 has a floor: F(N, i) = floor(N / 2^i + 1/2). That is floor(N / 2^(i-1)) - floor(N / 2^i), how many of
+ *   the numbers 1 to N have exactly i - 1 factors of 2, so these are the edges of the tree of N + 1 ranks on the
+ *   levels that the tree of N has: where N is no power of 2, one more than the N - 1 transfers that there are.
  * - Eq. 8 and 9 leave C(N) to the reader: C(N_proc) = W_H(N_proc), the blocking time there.
  *
  * In a k-nomial tree a vertex has up to k - 1 children on a level, and serves one after the other: they share its

@@ -45,17 +45,22 @@ static const char blocking_style[] = "stroke='black' stroke-width='1.5' stroke-d
 /* Colours that people with any kind of sight can tell apart; behind the last they come again with gaps. */
 static void add_style(struct text *t, unsigned s)
 {
-	static const char *const colours[] = { "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#b8a800" };
+	static const char *const colours[] = { "#0072b2", "#e69f00", "#009e73", "#cc79a7",
+					       "#d55e00", "#56b4e9", "#b8a800" };
 	const unsigned n = sizeof colours / sizeof *colours;
 
 	text_add(t, "stroke='%s' stroke-width='2'%s", colours[s % n], s < n ? "" : " stroke-dasharray='1 3'");
 }
 
-static double at_x(const struct plot *p, double ranks)
+/* Of the horizontal axis; a single size has one too. */
+static uint32_t span(const struct plot *p)
 {
-	uint32_t span = p->last > p->first ? p->last - p->first : 1;
+	return p->last > p->first ? p->last - p->first : 1;
+}
 
-	return p->x + (ranks - p->first) * SIDE / span;
+static double at_x(const struct plot *p, uint32_t ranks)
+{
+	return p->x + (double)(ranks - p->first) * SIDE / span(p);
 }
 
 static double at_y(const struct plot *p, double time)
@@ -64,14 +69,14 @@ static double at_y(const struct plot *p, double time)
 }
 
 /* 1, 2 or 5 times a power of ten, such that at most TICKS of them fit. */
-static double tick(double span)
+static double tick(double length)
 {
 	static const double factors[] = { 2, 2.5, 2 };
 	double step = 1;
 
-	for (unsigned i = 0; span / step > TICKS; i++)
+	for (unsigned i = 0; length / step > TICKS; i++)
 		step *= factors[i % 3];
-	for (unsigned i = 0; span / step * 2 < TICKS / 2; i++)
+	for (unsigned i = 0; length / step * 2 < TICKS / 2; i++)
 		step /= factors[i % 3];
 	return step;
 }
@@ -90,11 +95,11 @@ static void add_curve(const struct plot *p, curve *f, unsigned s)
 
 static void add_axes(const struct plot *p, const char *title)
 {
-	const double bottom = TOP + DEEP, across = tick(p->last - p->first), up = tick(p->high);
+	const double bottom = TOP + DEEP, across = tick(span(p)), up = tick(p->high);
+	const double middle = p->x + SIDE / 2.0;
 	struct text *t = p->t;
 
-	text_add(t, "<text x='%.0f' y='%d' text-anchor='middle' font-size='14'>%s</text>\n", p->x + SIDE / 2.0, TOP - 18,
-		 title);
+	text_add(t, "<text x='%.0f' y='%d' text-anchor='middle' font-size='14'>%s</text>\n", middle, TOP - 18, title);
 	for (double v = 0; v <= p->high; v += up)
 		text_add(t,
 			 "<path d='M%.1f %.1fh%d' stroke='#ddd'/>"
@@ -107,7 +112,7 @@ static void add_axes(const struct plot *p, const char *title)
 				 "<text x='%.1f' y='%.1f' text-anchor='middle'>%" PRIu32 "</text>\n",
 				 at_x(p, n), bottom, at_x(p, n), bottom + 18, n);
 	text_add(t, "<path d='M%.1f %dV%.1fh%d' fill='none' stroke='black'/>\n", p->x, TOP, bottom, SIDE);
-	text_add(t, "<text x='%.0f' y='%.0f' text-anchor='middle'>ranks, of %" PRIu32 " cores</text>\n", p->x + SIDE / 2.0,
+	text_add(t, "<text x='%.0f' y='%.0f' text-anchor='middle'>ranks, of %" PRIu32 " cores</text>\n", middle,
 		 bottom + 38, p->m->cores);
 	text_add(t, "<text transform='translate(%.0f %.0f) rotate(-90)' text-anchor='middle'>time, in copies</text>\n",
 		 p->x - 38, TOP + DEEP / 2.0);
@@ -143,8 +148,8 @@ static void add_least(const struct plot *p)
 	const char *anchor = x < p->x + SIDE / 2.0 ? "start" : "end";
 
 	text_add(p->t, "<circle cx='%.1f' cy='%.1f' r='5' fill='none' stroke='black' stroke-width='1.5'/>\n", x, y);
-	text_add(p->t, "<text x='%.1f' y='%.1f' text-anchor='%s'>least: %" PRIu32 " ranks, S = %u</text>\n", x, y + 22, anchor,
-		 n, s);
+	text_add(p->t, "<text x='%.1f' y='%.1f' text-anchor='%s'>least: %" PRIu32 " ranks, S = %u</text>\n", x, y + 22,
+		 anchor, n, s);
 }
 
 static void add_legend(const struct plot *p)
@@ -176,8 +181,8 @@ int print_model_svg(const struct model *m, uint32_t first, uint32_t last, char *
 		 "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' viewBox='0 0 %d %d' "
 		 "font-family='sans-serif' font-size='12'>\n<rect width='100%%' height='100%%' fill='white'/>\n",
 		 WIDTH, HEIGHT, WIDTH, HEIGHT);
-	text_add(&t, "<title>split-tree on %" PRIu32 " cores, %" PRIu32 "-nomial tree, %s size</title>\n", m->cores, m->k,
-		 m->growing ? "growing" : "constant");
+	text_add(&t, "<title>split-tree on %" PRIu32 " cores, %" PRIu32 "-nomial tree, %s size</title>\n", m->cores,
+		 m->k, m->growing ? "growing" : "constant");
 	add_axes(&p, m->growing ? "communication, growing size" : "communication, constant size");
 	open_curves(&p, "left");
 	text_add(&t, "<polyline %s", compute_style);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# goalc --model: the optima that the paper reports, every value against a computation that goes through the tree transfer
-# by transfer, in whole numbers; the picture shows these values; mistakes are told.
+# goalc --model: the optima that the paper reports, every value against a computation that goes through the tree
+# transfer by transfer, in whole numbers; the picture shows these values; mistakes are told.
 set -u
 . "$(dirname "$0")/lib.sh"
 cd "$TMP" || exit 1
