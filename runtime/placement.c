@@ -199,8 +199,8 @@ static int place_ranks(struct work *w, struct placement *p, uint32_t *at, struct
 	return 0;
 }
 
-/* The next free core of the NUMA node: where it has one, its last core is free. Else the nearest one of all, which logical
- * order has nearby; without any, the rank's own, the first case of Eq. 1. */
+/* The next free core of the NUMA node: where it has one, its last core is free. Else the nearest one of all, in logical
+ * order, which is one of locality; without any, the rank's own, the first case of Eq. 1. */
 static uint32_t numa_comm(const struct work *w, uint32_t at)
 {
 	const struct node *node = &w->nodes[w->node[at]];

@@ -2,6 +2,7 @@
  * The cores of this node. All that is needed is copied, and hwloc's own view of the machine is not kept. */
 #include "runtime/topology.h"
 
+#include "util/env.h"
 #include "util/err.h"
 #include "util/mem.h"
 
@@ -46,10 +47,11 @@ static int load_hwloc(struct hwloc *h, struct text *why)
 /* The first of the NUMA nodes at the core: where memory of several kinds is local, the usual one. */
 static uint32_t numa_of(const struct hwloc *h, hwloc_obj_t core)
 {
-	const uint32_t n = h->get_nbobjs_by_depth(h->all, HWLOC_TYPE_DEPTH_NUMANODE);
+	const int depth = HWLOC_TYPE_DEPTH_NUMANODE;
+	const uint32_t n = h->get_nbobjs_by_depth(h->all, depth);
 	uint32_t i = 0;
 
-	while (i < n && !h->bitmap_intersects(h->get_obj_by_depth(h->all, HWLOC_TYPE_DEPTH_NUMANODE, i)->cpuset, core->cpuset))
+	while (i < n && !h->bitmap_intersects(h->get_obj_by_depth(h->all, depth, i)->cpuset, core->cpuset))
 		i++;
 	return i;
 }
@@ -73,13 +75,25 @@ static int copy_cores(const struct hwloc *h, struct topology *t)
 		c->numa = numa_of(h, core);
 		c->usable = !h->mine || h->bitmap_intersects(h->mine, core->cpuset);
 		c->first = (uint32_t)cpus.n;
-		for (int cpu = h->bitmap_next(core->cpuset, -1); cpu >= 0 && !err; cpu = h->bitmap_next(core->cpuset, cpu))
-			if (!h->mine || !c->usable || h->bitmap_isset(h->mine, (unsigned)cpu))
-				err = VEC_PUSH(&cpus, (uint32_t)cpu);
+		for (int p = h->bitmap_next(core->cpuset, -1); p >= 0 && !err; p = h->bitmap_next(core->cpuset, p))
+			if (!h->mine || !c->usable || h->bitmap_isset(h->mine, (unsigned)p))
+				err = VEC_PUSH(&cpus, (uint32_t)p);
 		c->ncpus = (uint32_t)cpus.n - c->first;
 	}
 	t->cpus = cpus.at;
 	return err;
+}
+
+/* hwloc takes this machine when it does not understand what it was asked to make up. */
+static int check_source(const struct hwloc *h, struct text *why)
+{
+	const char *asked = env_get(ENV_HWLOC_SYNTHETIC);
+	const char *source = hwloc_obj_get_info_by_name(h->get_obj_by_depth(h->all, 0, 0), "Backend");
+
+	if (!*asked || !h->topology_is_thissystem(h->all) || (source && !strcmp(source, "Synthetic")))
+		return 0;
+	text_add(why, "HWLOC_SYNTHETIC is no topology: %s", asked);
+	return -ERR_ARG;
 }
 
 /* What a thread may run on says nothing about another machine. */
@@ -107,7 +121,8 @@ int topology_load(struct topology *t, struct text *why)
 		text_add(why, "%s", err_text(ERR_NOMEM));
 		return -ERR_NOMEM;
 	}
-	err = h.topology_load(h.all) ? -ERR_SYS : get_cpuset(&h, t);
+	err = h.topology_load(h.all) ? -ERR_SYS : check_source(&h, why);
+	err = err ? err : get_cpuset(&h, t);
 	if (err == -ERR_SYS)
 		text_add(why, "the cores of this machine cannot be found out: %s", strerror(errno));
 	err = err ? err : copy_cores(&h, t);

@@ -22,7 +22,7 @@ struct topology {
 	bool here;	/* of this machine; else of HWLOC_SYNTHETIC or HWLOC_XMLFILE, where nothing can be bound */
 };
 
-/* 0, -ERR_NOMEM, -ERR_UNSUPPORTED without hwloc, or -ERR_SYS; a sentence in why. */
+/* 0, -ERR_NOMEM, -ERR_UNSUPPORTED without hwloc, -ERR_ARG or -ERR_SYS; a sentence in why. */
 int topology_load(struct topology *t, struct text *why);
 void topology_free(struct topology *t);
 

@@ -60,6 +60,7 @@ wrong no_core 1 'there is no core 8: the node has 8' "$two" -n 2 --placement 3,8
 wrong name 2 '--placement is' "$two" -n 2 --placement odd
 wrong list 2 '--placement is' "$two" -n 2 --placement 3-1
 wrong list_cores 2 'does not go with a list' "$two" -n 2 --placement 3 --comm-cores 1
+wrong synthetic 1 'HWLOC_SYNTHETIC is no topology: bogus' bogus -n 2
 wrong ranks 2 'number of ranks is missing' "$two"
 wrong schedule 2 'runs nothing' "$two" -n 2 x.goal
 
@@ -91,7 +92,8 @@ END
 # without NAME WANT LIBRARY
 without()
 {
-	gcc -std=c17 -D_GNU_SOURCE -I"$ROOT" "-DHWLOC_LIBRARY=\"$3\"" -o without main.c "$ROOT"/runtime/topology.c "$ROOT"/util/{err,mem,text}.c &&
+	gcc -std=c17 -D_GNU_SOURCE -I"$ROOT" "-DHWLOC_LIBRARY=\"$3\"" -o without main.c "$ROOT"/runtime/topology.c \
+	    "$ROOT"/util/{env,err,mem,text}.c &&
 		./without >out
 	check "placement.$1" grep -qF -- "$2" out
 }

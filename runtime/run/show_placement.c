@@ -42,8 +42,8 @@ static void show_text(const struct run_options *o, const struct topology *t, con
 	       usable == 1 ? "" : "s", names[o->placement.kind]);
 	printf("%5s %5s %5s %5s\n", "rank", "numa", "core", "comm");
 	for (uint32_t r = 0; r < p->nranks; r++)
-		printf("%5" PRIu32 " %5" PRIu32 " %5" PRIu32 " %5" PRIu32 "\n", r, t->cores[p->core[r]].numa, p->core[r],
-		       p->comm[r]);
+		printf("%5" PRIu32 " %5" PRIu32 " %5" PRIu32 " %5" PRIu32 "\n", r, t->cores[p->core[r]].numa,
+		       p->core[r], p->comm[r]);
 	for (uint32_t i = 0; i < p->ncomms; i++) {
 		printf("core %" PRIu32 " communicates for rank%s ", p->comms[i].core, p->comms[i].n == 1 ? "" : "s");
 		print_numbers(p->served + p->comms[i].first, p->comms[i].n);

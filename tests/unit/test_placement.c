@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Placements: the paper's examples, and on topologies of up to 1,024 cores, whole and with cores taken out, what is said
- * of them, stated in another way than it is computed. */
+ * Placements: the paper's examples, and on topologies of up to 1,024 cores, whole and with cores taken out, what is
+ * said of them, stated in another way than it is computed. */
 #include "runtime/placement.h"
 
 #include "tests/unit/unit.h"
@@ -81,8 +81,8 @@ static bool ranks_are_right(const struct topology *t, const struct placement_ask
 	bool ok = load_of;
 
 	for (uint32_t r = 0; r < n && ok; r++) {
-		ok = HOLDS(p->core[r] < t->ncores) && HOLDS(t->cores[p->core[r]].usable) && HOLDS(!free_core[p->core[r]]) &&
-		     HOLDS(!r || p->core[r] >= p->core[r - 1]);
+		ok = HOLDS(p->core[r] < t->ncores) && HOLDS(t->cores[p->core[r]].usable) &&
+		     HOLDS(!free_core[p->core[r]]) && HOLDS(!r || p->core[r] >= p->core[r - 1]);
 		load_of[p->core[r]]++;
 	}
 	for (uint32_t c = 0; c < t->ncores && ok; c++)
@@ -403,7 +403,8 @@ static void refuse(const struct topology *t, const char *placement, int64_t comm
 
 static void test_refused(void)
 {
-	static const char *const bad[] = { "", ",", "1,", ",1", "3-1", "x", "numa,1", "-1", "1--2", "99999999999", "bind " };
+	static const char *const bad[] = { "",	    ",",  "1,",	  ",1",		 "3-1",	 "x",
+					   "numa,1", "-1", "1--2", "99999999999", "bind " };
 	struct placement_asked a = { 0 };
 	const uint32_t shape[] = { 2, 2 };
 	struct topology t;
