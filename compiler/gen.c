@@ -61,20 +61,6 @@ uint32_t gen_string(struct gen *g, const char *s)
 	return (uint32_t)at;
 }
 
-struct bin_tmpl gen_tmpl(unsigned kind)
-{
-	return (struct bin_tmpl){ .kind = (uint8_t)kind,
-				  .off = { BIN_NOREG, BIN_NOREG },
-				  .len = BIN_NOREG,
-				  .peer = BIN_NOREG,
-				  .tag = BIN_NOREG,
-				  .level = BIN_NOREG,
-				  .cpu = BIN_NOREG,
-				  .nic = BIN_NOREG,
-				  .index = { BIN_NOREG, BIN_NOREG },
-				  .label = BIN_NONE };
-}
-
 void *gen_alloc(struct gen *g, size_t size)
 {
 	void *p = arena_alloc(&g->arena, size);

@@ -100,8 +100,6 @@ void gen_emit_abc(struct gen *g, int op, unsigned a, unsigned b, unsigned c);
 void gen_jump_here(struct gen *g, uint32_t from);
 uint16_t gen_reg(struct gen *g);
 uint32_t gen_string(struct gen *g, const char *s);
-/* A template without any operand. */
-struct bin_tmpl gen_tmpl(unsigned kind);
 
 /* Memory for as long as g. */
 void *gen_alloc(struct gen *g, size_t size);

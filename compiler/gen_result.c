@@ -5,7 +5,7 @@
 /* A range that is got is the other rank's: it is as long as the one that gets it unless it says so itself. */
 void gen_gets(struct gen *g, const struct goal_stmt *s)
 {
-	struct bin_tmpl t = gen_tmpl(BIN_OP_GETS);
+	struct bin_tmpl t = ir_tmpl(BIN_OP_GETS);
 	const struct goal_buffer *to, *from;
 	unsigned index;
 	uint16_t len;

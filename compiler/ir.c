@@ -416,6 +416,20 @@ int64_t ir_graph_add_scratch(struct ir_graph *g)
 	return g->nbuffers++;
 }
 
+struct bin_tmpl ir_tmpl(unsigned kind)
+{
+	return (struct bin_tmpl){ .kind = (uint8_t)kind,
+				  .off = { BIN_NOREG, BIN_NOREG },
+				  .len = BIN_NOREG,
+				  .peer = BIN_NOREG,
+				  .tag = BIN_NOREG,
+				  .level = BIN_NOREG,
+				  .cpu = BIN_NOREG,
+				  .nic = BIN_NOREG,
+				  .index = { BIN_NOREG, BIN_NOREG },
+				  .label = BIN_NONE };
+}
+
 const char *ir_op_word(unsigned kind)
 {
 	switch (kind) {

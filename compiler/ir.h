@@ -83,6 +83,8 @@ int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct
 /* Another scratch buffer, of size 0 on all ranks: its index, or -ERR_x. Only for schedules with buffers. */
 int64_t ir_graph_add_scratch(struct ir_graph *g);
 
+/* A template of an op that has nothing yet: no registers, no label. */
+struct bin_tmpl ir_tmpl(unsigned kind);
 /* The word for an op of a kind (ops.def). */
 const char *ir_op_word(unsigned kind);
 /* Where an op stands in its source; line 0 when that is not known. */

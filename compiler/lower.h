@@ -37,16 +37,15 @@ int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, con
 
 /* What all binaries of a program at a fixed size have in common. */
 int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool roots, struct ir_image *out);
-/* A graph that was made with a fixed count to the next sections; its further buffers are scratch. -ERR_SIZE when
- * they are not as many as those of a graph before. */
-int lower_concrete_graph(const struct ir_graph *g, bool debug, struct ir_image *out);
 
 /* Appends the result behind them: the schedule's own, or that of the collective that it implements, where that
  * depends on parameters that the binary has not. */
 int lower_concrete_result(struct goal_diags *d, unsigned file, const struct claim *claim, const struct bin_args *args,
 			  bool roots, struct ir_image *out);
 
-/* A graph without buffers of its own (plain GOAL) to sections, with OPDEBUG if debug. */
+/* A graph to the next sections, with OPDEBUG if debug: of plain GOAL, or one that was made with a fixed count, behind
+ * lower_concrete_begin. Its further buffers are scratch; -ERR_SIZE when they are not as many as those of a graph
+ * before. */
 int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out);
 
 /* Says why a specialisation failed. locs: of the instructions, may be NULL. */

@@ -8,7 +8,6 @@
 #include "compiler/bin_check.h"
 #include "util/err.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -546,15 +545,7 @@ static int edge(void *arg, uint32_t op, uint32_t on)
 static int64_t nop(void *arg, uint32_t line)
 {
 	struct conc *c = arg;
-	const struct bin_tmpl t = { .kind = BIN_OP_NOP,
-				    .off = { BIN_NOREG, BIN_NOREG },
-				    .len = BIN_NOREG,
-				    .peer = BIN_NOREG,
-				    .tag = BIN_NOREG,
-				    .level = BIN_NOREG,
-				    .cpu = BIN_NOREG,
-				    .nic = BIN_NOREG,
-				    .label = BIN_NONE };
+	const struct bin_tmpl t = ir_tmpl(BIN_OP_NOP);
 	int err = emit(c, &t, line, false);
 
 	return err ? err : (int64_t)c->ops.n - 1;
@@ -783,81 +774,4 @@ int lower_concrete_result(struct goal_diags *d, unsigned file, const struct clai
 		  err == NEEDS_COUNT ? "the result of %s depends on count here: fix it with -D count=N" :
 				       "the result of %s cannot be kept", claim->name);
 	return -ERR_SYNTAX;
-}
-
-/* ---- graphs ---- */
-
-/* A row for a value; -ERR_x. */
-static int64_t row(struct ir_image *im, uint64_t v)
-{
-	return ir_image_expr(im, (struct bin_expr){ .op = BIN_CONST, .imm = (int64_t)v });
-}
-
-static int64_t class_of(struct ir_image *im, const struct bin_op *op)
-{
-	struct bin_class c = { .kind = op->kind,
-			       .exec = op->exec,
-			       .level = op->level,
-			       .tag = op->tag,
-			       .cpu = op->cpu,
-			       .nic = op->nic,
-			       .off = { BIN_NONE, BIN_NONE } };
-	int64_t r = row(im, op->len);
-
-	c.len = (uint32_t)r;
-	for (unsigned k = 0; k < bin_nranges(op->kind) && r >= 0; k++) {
-		c.buf[k] = op->buf[k];
-		r = row(im, op->off[k]);
-		c.off[k] = (uint32_t)r;
-	}
-	return r < 0 ? r : ir_image_class(im, &c);
-}
-
-/* Buffers that passes added, which are scratch. */
-static int add_buffers(const struct ir_graph *g, struct ir_image *im)
-{
-	while (im->buffers.n < g->nbuffers) {
-		char name[24];
-		int64_t s;
-
-		snprintf(name, sizeof name, "pass%zu", im->buffers.n);
-		s = ir_image_string(im, name);
-		if (s < 0 || VEC_PUSH(&im->buffers, (struct bin_buffer){ (uint32_t)s, BIN_SCRATCH, 0, 0 }))
-			return -ERR_NOMEM;
-	}
-	return 0;
-}
-
-int lower_concrete_graph(const struct ir_graph *g, bool debug, struct ir_image *out)
-{
-	VEC(struct bin_op32) ops = { 0 };
-	VEC(uint32_t) rows = { 0 };
-	int err = out->done ? 0 : add_buffers(g, out);
-
-	if (!err && out->buffers.n != g->nbuffers)
-		err = -ERR_SIZE;
-	for (uint32_t r = 0; r < g->nranks && !err; r++) {
-		const struct ir_rank *rank = &g->ranks[r];
-
-		ops.n = rows.n = 0;
-		for (uint32_t i = 0; i < rank->nops && !err; i++) {
-			int64_t cls = class_of(out, &rank->ops[i]);
-			struct bin_op_debug at = { ir_graph_loc(g, &rank->ops[i]).line, 0 };
-
-			err = cls < 0 ? (int)cls : VEC_PUSH(&ops, ir_image_op(out, &rank->ops[i], (uint32_t)cls));
-			if (!err && debug)
-				err = VEC_PUSH(&out->debug, at);
-		}
-		for (uint32_t i = 0; i < g->nbuffers && !err; i++) {
-			int64_t size = row(out, rank->bufsize[i]);
-
-			err = size < 0 ? (int)size : VEC_PUSH(&rows, (uint32_t)size);
-		}
-		err = err ? err : ir_image_rank(out, rank, ops.at, rows.at);
-		if (debug && !err)
-			err = VEC_PUSH(&out->debug_base, (uint32_t)out->debug.n);
-	}
-	VEC_FREE(&ops);
-	VEC_FREE(&rows);
-	return err;
 }

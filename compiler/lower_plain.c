@@ -272,36 +272,3 @@ int64_t lower_plain_class(struct ir_image *im, const struct bin_op *op)
 	}
 	return ir_image_class(im, &c);
 }
-
-int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out)
-{
-	VEC(struct bin_op32) ops = { 0 };
-	int err = lower_plain_begin(out, g->nranks);
-
-	if (!err && debug)
-		err = VEC_PUSH(&out->debug_base, 0);
-	for (uint32_t r = 0; r < g->nranks && !err; r++) {
-		const struct ir_rank *rank = &g->ranks[r];
-
-		ops.n = 0;
-		for (uint32_t i = 0; i < rank->nops && !err; i++) {
-			const struct bin_op *op = &rank->ops[i];
-			int64_t cls = lower_plain_class(out, op);
-
-			err = cls < 0 ? (int)cls : VEC_PUSH(&ops, ir_image_op(out, op, (uint32_t)cls));
-			if (!err && debug) {
-				struct goal_loc at = ir_graph_loc(g, op);
-				int64_t s = ir_image_string(out, ir_graph_name(g, op));
-
-				if (s < 0 || VEC_PUSH(&out->debug, (struct bin_op_debug){ at.line, (uint32_t)s }))
-					err = -ERR_NOMEM;
-			}
-		}
-		if (!err)
-			err = ir_image_rank(out, rank, ops.at, NULL);
-		if (!err && debug && VEC_PUSH(&out->debug_base, (uint32_t)out->debug.n))
-			err = -ERR_NOMEM;
-	}
-	VEC_FREE(&ops);
-	return err;
-}

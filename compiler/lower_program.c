@@ -60,7 +60,7 @@ static void gen_message(struct gen *g, struct bin_tmpl *t)
 
 static void gen_op(struct gen *g, const struct goal_stmt *s)
 {
-	struct bin_tmpl t = gen_tmpl(s->op);
+	struct bin_tmpl t = ir_tmpl(s->op);
 	uint16_t *const fields[GOAL_NCLAUSES] = { &t.peer, &t.tag, &t.level, &t.cpu, &t.nic };
 	const char *operands = bin_operands(s->op);
 	uint16_t len[2];

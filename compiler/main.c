@@ -64,21 +64,14 @@ static const char usage_text[] =
 
 static int no_memory(void)
 {
-	fprintf(stderr, "goalc: %s\n", err_text(ERR_NOMEM));
-	return EXIT_FAULT;
+	return option_no_memory("goalc");
 }
 
 static int add_pass(struct goalc *c, const char *arg)
 {
 	struct text why = { 0 };
-	int err = passes_add(&c->passes, arg, &why), rc = 0;
 
-	if (err == -ERR_NOMEM || (err && why.err))
-		rc = no_memory();
-	else if (err)
-		rc = usage("%s", why.at);
-	free(why.at);
-	return rc;
+	return option_result("goalc", usage_text, passes_add(&c->passes, arg, &why), &why);
 }
 
 static int set_check(struct goalc *c, const char *arg)

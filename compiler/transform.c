@@ -53,7 +53,7 @@ static int one_root(struct goal_diags *d, const struct bin *b, struct bin_args *
 		err = VEC_PUSH(&g.locs, source->locs.at[i]);
 	err = err ? err : transform_graph(d, o->passes, &c, CHECK_PARAMETRIC, o->checks_off, &g);
 	if (!err && goal_diags_errors(d) == errors) {
-		err = lower_concrete_graph(&g, o->debug, out);
+		err = lower_graph(&g, o->debug, out);
 		if (err == -ERR_SIZE)
 			goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)file }, NULL,
 				  "%sthe passes need other buffers than for root 0: fix the root with -D root=R",

@@ -2,6 +2,8 @@
  * What the command lines of the tools share. */
 #include "util/options.h"
 
+#include "util/err.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,6 +20,24 @@ int option_usage(const char *program, const char *usage, const char *fmt, ...)
 	va_end(ap);
 	fprintf(stderr, "\n%s", usage);
 	return EXIT_USAGE;
+}
+
+int option_no_memory(const char *program)
+{
+	fprintf(stderr, "%s: %s\n", program, err_text(ERR_NOMEM));
+	return EXIT_FAULT;
+}
+
+int option_result(const char *program, const char *usage, int err, struct text *why)
+{
+	int rc = 0;
+
+	if (err == -ERR_NOMEM || (err && why->err))
+		rc = option_no_memory(program);
+	else if (err)
+		rc = option_usage(program, usage, "%s", why->at);
+	free(why->at);
+	return rc;
 }
 
 int option_not_built(const char *program, const char *what)

@@ -4,6 +4,7 @@
 #define UTIL_OPTIONS_H
 
 #include "util/mem.h"
+#include "util/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +26,10 @@ struct defines {
 
 /* "PROGRAM: what is wrong" and the usage; returns EXIT_USAGE. */
 __attribute__((format(printf, 3, 4))) int option_usage(const char *program, const char *usage, const char *fmt, ...);
+/* "PROGRAM: out of memory"; returns EXIT_FAULT. */
+int option_no_memory(const char *program);
+/* What became of an option's argument, whose mistakes are told in why, which is freed; an exit status. */
+int option_result(const char *program, const char *usage, int err, struct text *why);
 /* What a later version brings; returns EXIT_USAGE. */
 int option_not_built(const char *program, const char *what);
 

@@ -79,7 +79,7 @@ static int fault(const char *fmt, const char *what)
 
 static int no_memory(void)
 {
-	return fault("%s", err_text(ERR_NOMEM));
+	return option_no_memory("goalrun");
 }
 
 /* Says what was found in the schedule. */
@@ -126,14 +126,8 @@ static int number(const char *option, const char *s, int64_t min, int64_t max, i
 static int add_pass(struct goalrun *g, const char *arg)
 {
 	struct text why = { 0 };
-	int err = passes_add(&g->o.passes, arg, &why), rc = 0;
 
-	if (err == -ERR_NOMEM || (err && why.err))
-		rc = no_memory();
-	else if (err)
-		rc = usage("%s", why.at);
-	free(why.at);
-	return rc;
+	return option_result("goalrun", usage_text, passes_add(&g->o.passes, arg, &why), &why);
 }
 
 static int parse_options(struct goalrun *g, int argc, char **argv)
