@@ -33,7 +33,7 @@ COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard
 RUNTIME  := api bind board cpus ctx dump group heap kernels placement sched select topology types world
 BACKENDS := backends engine layout shm/bind shm/move shm/shm
 REFERENCE := loop/loop
-GOALRUN  := choose launch main oracle rank show_placement sweep values
+GOALRUN  := choose launch main oracle place rank show_placement sweep values
 
 obj = $(patsubst %,$(BUILD)/$(1)/%.o,$(2))
 GENERATED := $(call obj,lang,plain.tab plain.lex parametric.tab parametric.lex)

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const rt_progress_names[RT_PROGRESSES] = { "app", "thread", "collab" };
+const char *const rt_wait_names[RT_WAITS] = { "spin", "yield", "block" };
+
 int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 {
 	struct mpix_sched_ctx *ctx;

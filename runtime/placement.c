@@ -150,11 +150,12 @@ static int set_list_aside(struct work *w, const struct placement_asked *a, struc
 			text_add(why, "core %u is not in the cpuset of the process", c);
 			return -ERR_ARG;
 		}
-		w->free[c] = true;
+		w->free[c] = w->n > 1;
 	}
 	return 0;
 }
 
+/* One core that is alone is shared by ranks and communication. */
 static int choose_free(struct work *w, const struct placement_asked *a, uint32_t nranks, struct text *why)
 {
 	const uint32_t left = w->n > nranks ? w->n - nranks : 0;
@@ -162,6 +163,8 @@ static int choose_free(struct work *w, const struct placement_asked *a, uint32_t
 
 	if (a->kind == PLACEMENT_LIST)
 		return set_list_aside(w, a, why);
+	if (w->n == 1)
+		return 0;
 	if (a->kind == PLACEMENT_ODD_EVEN && !comm) {
 		text_add(why, "none of the %u cores is free for communication", w->n);
 		return -ERR_ARG;
@@ -235,7 +238,7 @@ static void place_comms(struct work *w, struct placement *p, const uint32_t *at,
 			p->comm[r] = w->core[numa_comm(w, at[r])];
 			break;
 		case PLACEMENT_ODD_EVEN:
-			p->comm[r] = aside[r % naside];
+			p->comm[r] = naside ? aside[r % naside] : p->core[r];
 			break;
 		default:
 			p->comm[r] = a->list.at[r % a->list.n];

@@ -281,6 +281,13 @@ uint64_t rt_now_ns(void);
 /* One step of waiting: spins for some turns, then yields the core. */
 void rt_relax(unsigned turn, unsigned spins);
 
+/* ---- what the environment chooses (ctx.c) ---- */
+
+enum rt_progress { RT_APP, RT_THREAD, RT_COLLAB, RT_PROGRESSES };
+extern const char *const rt_progress_names[RT_PROGRESSES];
+enum rt_wait { RT_SPIN, RT_YIELD, RT_BLOCK, RT_WAITS };
+extern const char *const rt_wait_names[RT_WAITS];
+
 /* ---- CPUs (cpus.c) ---- */
 
 #define RT_CPUS 512u /* those above count for nothing */

@@ -32,8 +32,8 @@ status bad_define 2 '-D takes' -n 2 -D root "$bcast"
 status bad_ranks 2 '--ranks is' -n 2 --ranks fibres "$bcast"
 status unknown_option 2 'unknown option' -n 2 --frobnicate "$bcast"
 status unknown_backend 2 'no backend' -n 2 --backend tcp "$bcast"
-for later in '--backend verbs' '--backend smcq' '--backend sim' '--progress thread' '--progress collab' \
-	'--overlap' '--trace x.json' '--wait block' '--placement numa' '--hosts a,b' '--tune'; do
+for later in '--backend verbs' '--backend smcq' '--backend sim' '--overlap' \
+	'--trace x.json' '--hosts a,b' '--tune'; do
 	# shellcheck disable=SC2086
 	status "later ${later// /_}" 2 'not built yet' -n 2 $later "$bcast"
 done
@@ -73,6 +73,8 @@ sed -i 's/send data to q/if r > p { send data to q }/; s/if r != root { recv.*//
 status repeats 1 '--seed 5 -T reduce-deps -D n=2 -D w=4,5 ' -n 3 --verify --seed 5 -D n=2 -D w=4,5 -T reduce-deps "$TMP/par.goal"
 "$GOALC" "$bcast" -o "$TMP/b.bin"
 status passes_of_binary 2 '-T works on a schedule' -n 2 -T reduce-deps "$TMP/b.bin"
+status bad_wait 2 '--wait is' -n 2 --wait long "$bcast"
+status bad_placement 1 'there is no core 999999' -n 2 --placement 999999 "$bcast"
 status bad_progress 2 '--progress is app' -n 2 --progress nic "$bcast"
 run --help
 check goalrun.help [ $? -eq 0 ]
@@ -156,6 +158,34 @@ for kind in processes threads; do
 	rc=$?
 	check "goalrun.usr1_$kind status $rc" [ $rc -eq 0 ]
 done
+
+# Where ranks run, and what they are told about it: as --show-placement says, in hwloc's numbers of this machine.
+cat >"$TMP/where.sh" <<'END'
+echo "$GOAL_RANK $(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status) $GOAL_PROGRESS $GOAL_COMM_CPUS $GOAL_WAIT"
+END
+where() { timeout 60 "$BUILD/bin/goalrun" "$@" -- bash "$TMP/where.sh" 2>&1 | sort; }
+mine=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+check goalrun.not_pinned [ "$(where -n 2)" = "0 $mine   
+1 $mine   " ]
+check goalrun.environment_chosen [ "$(where -n 1 --progress collab --wait block)" = "0 $mine collab  block" ]
+check goalrun.environment_kept [ "$(GOAL_PROGRESS=thread GOAL_WAIT=spin where -n 1)" = "0 $mine thread  spin" ]
+check goalrun.synthetic_not_pinned [ "$(HWLOC_SYNTHETIC='core:4 pu:1' where -n 2 --progress thread)" = "0 $mine thread -1,-1 
+1 $mine thread -1,-1 " ]
+first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+check goalrun.one_core [ "$(taskset -c "$first" "$BUILD/bin/goalrun" -n 1 --progress thread --comm-cores 1 -- bash "$TMP/where.sh")" = \
+	"0 $first thread $first " ]
+if [ "$("$BUILD/bin/goalrun" -n 1 --show-placement --comm-cores 0 | sed -n 's/^1 rank on \([0-9]*\) core.*/\1/p')" -ge 2 ]; then
+	got=$(where -n 4 --comm-cores 1 --progress thread)
+	comms=$(cut -d' ' -f4 <<<"$got" | sort -u)
+	# One CPU communicates for all, and no rank may run on it.
+	check "goalrun.comm_core $(tr '\n' '|' <<<"$got")" [ "$(tr , '\n' <<<"$comms" | sort | uniq -c | tr -s ' ')" = " 4 ${comms%%,*}" -a \
+		"$(awk -v c="${comms%%,*}" '{ n = split($2, a, ","); for (i = 1; i <= n; i++) { split(a[i] "-" a[i], b, "-"); if (c >= b[1] && c <= b[2]) print } }' <<<"$got")" = '' ]
+	check goalrun.pinned [ "$(where -n 1 --placement bind | cut -d' ' -f2)" != "$mine" ]
+	for kind in processes threads; do
+		run -n 5 --ranks $kind --verify --iters 20 --comm-cores 1 "$bcast"
+		check goalrun.pinned_$kind grep -q '^verified: all 1 case right' "$TMP/out"
+	done
+fi
 
 world=$BUILD/tests/rt-world
 run -n 4 -- "$world" "$bcast"

@@ -37,6 +37,9 @@ is list '5:1,4 6:2,5 7:0,3' "$two" -n 6 --placement 7,5-6
 is comm_cores '3:0-9 7:10-19' "$two" -n 20 --comm-cores 2
 is one_comm_core '7:0-5' "$two" -n 6 --comm-cores 1
 is shared '0:0-1 1:2-3' 'core:2 pu:1' -n 4
+is many '1:0-3' 'core:2 pu:1' -n 4 --comm-cores 1
+is one_core '0:0-2' 'core:1 pu:1' -n 3 --comm-cores 1
+is one_core_odd_even '0:0-2' 'core:1 pu:1' -n 3 --placement odd-even --comm-cores 4
 is three '2:0,3 5:1 8:2' 'numa:3 core:3 pu:1' -n 4 --comm-cores 3 --placement odd-even
 
 show "$two" -n 6 >table

@@ -314,6 +314,10 @@ int launch_program(const struct run_options *o)
 			setenv(env_table[ENV_GOAL_RANK].name, text, 1);
 			snprintf(text, sizeof text, "%u", n);
 			setenv(env_table[ENV_GOAL_SIZE].name, text, 1);
+			if (o->places && !run_pin(o->places, r)) {
+				fprintf(stderr, "goalrun: rank %u cannot be pinned: %s\n", r, strerror(errno));
+				_exit(EXIT_FAULT);
+			}
 			execvp(o->program[0], o->program);
 			fprintf(stderr, "goalrun: %s: %s\n", o->program[0], strerror(errno));
 			_exit(EXIT_FAULT);

@@ -36,8 +36,9 @@ static const char usage_text[] =
 	"options: --count N[,N...] --type T[,T...] --op O[,O...] --root R[,R...]|all\n"
 	"         --memory heap|private|staged[,...] --sample NAME[,NAME...]|all --sweep all|pairs\n"
 	"         -D name[@RANK]=value[,value...] -T pass --iters N --warmup N --seed N --delay USEC\n"
-	"         --ranks processes|threads --backend shm --progress app --verify --json\n"
-	"         --dump-after SECONDS\n"
+	"         --ranks processes|threads --backend shm --verify --json --dump-after SECONDS\n"
+	"         --progress app|thread|collab --placement bind|numa|odd-even|LIST --comm-cores K\n"
+	"         --wait spin|yield|block\n"
 	"       goalrun -n RANKS --select COLLECTIVE [--topology cart|graph] [--table FILE] [options]\n"
 	"       goalrun -n RANKS --show-placement [--placement bind|numa|odd-even|LIST] [--comm-cores K] [--json]\n";
 
@@ -62,6 +63,7 @@ struct goalrun {
 	struct bin bin;
 	struct claim claim;
 	struct ir_graph graph;
+	struct run_places places; /* the options' */
 	double *total, *start, *init;
 	struct run_result *results;
 };
@@ -133,7 +135,7 @@ static int add_pass(struct goalrun *g, const char *arg)
 static int parse_options(struct goalrun *g, int argc, char **argv)
 {
 	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SAMPLE, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS,
-	       VERIFY, JSON, DUMP_AFTER, SELECT, TABLE, TOPOLOGY, PLACEMENT, COMM_CORES, SHOW_PLACEMENT, LATER, HELP, VERSION };
+	       VERIFY, JSON, DUMP_AFTER, SELECT, TABLE, TOPOLOGY, PLACEMENT, COMM_CORES, SHOW_PLACEMENT, WAIT, LATER, HELP, VERSION };
 	static const struct option longs[] = {
 		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "op", 1, NULL, OP },
 		{ "root", 1, NULL, ROOT },	{ "memory", 1, NULL, MEMORY },	{ "sweep", 1, NULL, SWEEP },
@@ -145,7 +147,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		{ "select", 1, NULL, SELECT },	{ "table", 1, NULL, TABLE },	{ "topology", 1, NULL, TOPOLOGY },
 		{ "placement", 1, NULL, PLACEMENT }, { "comm-cores", 1, NULL, COMM_CORES },
 		{ "show-placement", 0, NULL, SHOW_PLACEMENT }, { "engine", 1, NULL, LATER },
-		{ "wait", 1, NULL, LATER },	{ "hosts", 1, NULL, LATER },
+		{ "wait", 1, NULL, WAIT },	{ "hosts", 1, NULL, LATER },
 		{ "no-shm", 0, NULL, LATER },	{ "overlap", 0, NULL, LATER },	{ "tests", 1, NULL, LATER },
 		{ "calibrate", 0, NULL, LATER }, { "tune", 0, NULL, LATER },	{ "trace", 1, NULL, LATER },
 		{ NULL, 0, NULL, 0 },
@@ -153,7 +155,6 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 	struct run_options *o = &g->o;
 	int opt, at, err = 0;
 	int64_t after;
-	const char *placement = NULL; /* an option about it */
 	bool known;
 
 	opterr = 0;
@@ -219,10 +220,14 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 				return known ? not_built(optarg) : usage("there is no backend %s", optarg);
 			break;
 		case PROGRESS:
-			if (!strcmp(optarg, "thread") || !strcmp(optarg, "collab"))
-				return not_built(optarg);
-			if (strcmp(optarg, "app") != 0)
+			o->progress = optarg;
+			if (find_name(rt_progress_names, RT_PROGRESSES, optarg) < 0)
 				err = usage("--progress is app, thread or collab, not %s", optarg);
+			break;
+		case WAIT:
+			o->wait = optarg;
+			if (find_name(rt_wait_names, RT_WAITS, optarg) < 0)
+				err = usage("--wait is spin, yield or block, not %s", optarg);
 			break;
 		case VERIFY:
 			o->verify = true;
@@ -246,12 +251,11 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 				err = usage("--topology is any, cart or graph, not %s", optarg);
 			break;
 		case PLACEMENT:
-			placement = "placement";
+			o->placed = optarg;
 			if (placement_parse(optarg, &o->placement))
 				err = usage("--placement is bind, numa, odd-even or a list of cores, not %s", optarg);
 			break;
 		case COMM_CORES:
-			placement = "comm-cores";
 			err = number("--comm-cores", optarg, 0, 1 << 20, &o->placement.comm_cores);
 			break;
 		case SHOW_PLACEMENT:
@@ -278,8 +282,6 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		return usage("--show-placement runs nothing");
 	if (g->show_placement)
 		return o->nranks ? 0 : usage("the number of ranks is missing: -n");
-	if (placement)
-		return not_built(placement);
 	if (optind > 0 && !strcmp(argv[optind - 1], "--")) {
 		if (optind == argc)
 			return usage("no program behind --");
@@ -663,8 +665,9 @@ static void print_table(const struct goalrun *g)
 	const struct run_options *o = &g->o;
 	int width = 7; /* of the types */
 
-	printf("%s: %u ranks (%s), backend shm, %" PRId64 " starts each%s\n", o->name, o->nranks,
-	       o->threads ? "threads" : "processes", o->warmup + o->iters,
+	printf("%s: %u ranks (%s), backend shm, %s%s%" PRId64 " starts each%s\n", o->name, o->nranks,
+	       o->threads ? "threads" : "processes", o->progress ? o->progress : "", o->progress ? " progress, " : "",
+	       o->warmup + o->iters,
 	       !checked(o)  ? ", result not checked" :
 	       o->verify || o->plain ? ", every byte of every start checked" :
 				       ", first and last start checked");
@@ -758,6 +761,14 @@ void run_reproduce(const struct run_options *o, size_t index)
 		fprintf(stderr, " --sample %s", name);
 	if (o->delay)
 		fprintf(stderr, " --delay %" PRId64, o->delay);
+	if (o->progress)
+		fprintf(stderr, " --progress %s", o->progress);
+	if (o->placed)
+		fprintf(stderr, " --placement %s", o->placed);
+	if (o->placement.comm_cores >= 0)
+		fprintf(stderr, " --comm-cores %" PRId64, o->placement.comm_cores);
+	if (o->wait)
+		fprintf(stderr, " --wait %s", o->wait);
 	if (o->passes)
 		fprintf(stderr, " -T %s", o->passes);
 	for (size_t i = 0; i < o->defines.v.n; i++) {
@@ -796,6 +807,30 @@ static int run_launches(struct goalrun *g)
 	return rc;
 }
 
+/* Whether ranks are pinned. */
+static bool pins(const struct run_options *o)
+{
+	return o->placed || o->placement.comm_cores >= 0 || (o->progress && !strcmp(o->progress, "thread"));
+}
+
+/* What ranks find in their environment, and where they go. */
+static int prepare_ranks(struct goalrun *g)
+{
+	struct run_options *o = &g->o;
+	int rc = EXIT_OK;
+
+	if ((o->progress && setenv(env_table[ENV_GOAL_PROGRESS].name, o->progress, 1)) ||
+	    (o->wait && setenv(env_table[ENV_GOAL_WAIT].name, o->wait, 1)))
+		return no_memory();
+	if (!pins(o))
+		return EXIT_OK;
+	rc = run_place(o, &g->places);
+	if (rc)
+		return rc;
+	o->places = &g->places;
+	return run_tell_placement(o->places);
+}
+
 static int run_schedule(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
@@ -809,7 +844,8 @@ static int run_schedule(struct goalrun *g)
 	o->graph = &g->graph;
 	if (o->verify && !checked(o))
 		return fault("--verify: %s does not say what it implements, or something not known here", g->input);
-	rc = run_launches(g);
+	rc = prepare_ranks(g);
+	rc = rc ? rc : run_launches(g);
 	rc = rc ? rc : summarise(g);
 	if (!rc && o->json)
 		print_json_result(g);
@@ -818,6 +854,13 @@ static int run_schedule(struct goalrun *g)
 	if (!rc && (fflush(stdout) || ferror(stdout)))
 		rc = fault("%s", "standard output cannot be written");
 	return rc;
+}
+
+static int run_program(struct goalrun *g)
+{
+	int rc = prepare_ranks(g);
+
+	return rc ? rc : launch_program(&g->o);
 }
 
 int main(int argc, char **argv)
@@ -831,7 +874,7 @@ int main(int argc, char **argv)
 	if (!rc && g.show_placement)
 		rc = run_show_placement(&g.o);
 	else if (!rc)
-		rc = g.o.program ? launch_program(&g.o) : run_schedule(&g);
+		rc = g.o.program ? run_program(&g) : run_schedule(&g);
 	VEC_FREE(&g.counts);
 	VEC_FREE(&g.roots);
 	VEC_FREE(&g.types);
@@ -843,6 +886,8 @@ int main(int argc, char **argv)
 	defines_free(&g.o.defines);
 	free(g.o.passes);
 	VEC_FREE(&g.o.placement.list);
+	if (g.o.places)
+		run_unplace(&g.places);
 	claim_close(&g.claim);
 	free(g.selected);
 	free(g.o.cases);

@@ -2,6 +2,7 @@
  * What one rank of goalrun does: bind each case, then start and wait with new data each time. */
 #include "runtime/run/run.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -436,8 +437,11 @@ static int run_all(struct rank *r)
 int run_rank(struct run_launch *l, uint32_t rank)
 {
 	struct rank r = { .l = l, .o = l->o, .rank = rank };
-	int err = MPIX_Sched_ctx_create(&r.ctx);
+	int err;
 
+	if (l->o->places && !run_pin(l->o->places, rank))
+		return failed(&r, "it cannot be pinned: %s", strerror(errno));
+	err = MPIX_Sched_ctx_create(&r.ctx);
 	r.spins = rt_spins(l->o->nranks);
 	r.random = oracle_key((uint64_t)l->o->seed, rank, 77, 0);
 	if (err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun's parts: options (main.c), which schedule (choose.c), which combinations run (sweep.c), starting ranks
- * (launch.c), where they are (show_placement.c), what a rank does (rank.c), what the result has to be (oracle.c, values.c). */
+ * (launch.c), where they are (place.c, show_placement.c), what a rank does (rank.c), what the result has to be
+ * (oracle.c, values.c). */
 #ifndef RUNTIME_RUN_RUN_H
 #define RUNTIME_RUN_RUN_H
 
@@ -43,6 +44,12 @@ struct run_word {
 	_Alignas(64) _Atomic uint64_t word;
 };
 
+/* Where they are. */
+struct run_places {
+	struct topology topology;
+	struct placement placement;
+};
+
 struct run_options {
 	uint32_t nranks;
 	bool threads, verify, json, plain, pairs;
@@ -61,6 +68,8 @@ struct run_options {
 	struct run_case *cases;
 	size_t ncases;
 	struct placement_asked placement;
+	const char *progress, *wait, *placed; /* as asked for, or NULL */
+	const struct run_places *places; /* NULL: nothing is pinned */
 	char **program; /* instead of a schedule */
 };
 
@@ -82,6 +91,13 @@ int run_rank(struct run_launch *l, uint32_t rank);
 /* Starts the ranks and waits for them; an exit status. */
 int launch_schedule(struct run_launch *l);
 int launch_program(const struct run_options *o);
+/* Places the ranks of this node; what is wrong is told. An exit status. */
+int run_place(const struct run_options *o, struct run_places *w);
+void run_unplace(struct run_places *w);
+/* Tells ranks, by the environment, where their communication is. An exit status. */
+int run_tell_placement(const struct run_places *w);
+/* Pins the thread that calls it, and what it starts, to its rank's core; false: errno says why not. */
+bool run_pin(const struct run_places *w, uint32_t rank);
 /* Prints where o->nranks ranks of this node, and their communication, would be; an exit status. */
 int run_show_placement(const struct run_options *o);
 /* On stderr: the command that runs one case alone. */

@@ -88,25 +88,16 @@ static void show_json(const struct run_options *o, const struct topology *t, con
 
 int run_show_placement(const struct run_options *o)
 {
-	struct text why = { 0 };
-	struct topology t;
-	struct placement p;
-	int err = topology_load(&t, &why);
+	struct run_places w;
+	int rc = run_place(o, &w);
 
-	if (!err) {
-		err = placement_make(&p, &t, &o->placement, o->nranks, &why);
-		if (!err)
-			(o->json ? show_json : show_text)(o, &t, &p);
-		if (!err)
-			placement_free(&p);
-		topology_free(&t);
-	}
-	if (err)
-		fprintf(stderr, "goalrun: %s\n", why.at && !why.err ? why.at : err_text(err));
-	free(why.at);
-	if (!err && (fflush(stdout) || ferror(stdout))) {
+	if (rc)
+		return rc;
+	(o->json ? show_json : show_text)(o, &w.topology, &w.placement);
+	run_unplace(&w);
+	if (fflush(stdout) || ferror(stdout)) {
 		perror("goalrun: standard output");
 		return EXIT_FAULT;
 	}
-	return err ? EXIT_FAULT : EXIT_OK;
+	return EXIT_OK;
 }

@@ -196,9 +196,9 @@ static bool is_right(const struct topology *t, uint32_t nodes, const struct plac
 
 	for (uint32_t i = 0; i < nodes; i++)
 		all += most[i] = usable(t, i);
-	const uint32_t aside = a->comm_cores >= 0 ? (uint32_t)a->comm_cores : n < all ? all - n : 0;
+	const uint32_t aside = all == 1 ? 0 : a->comm_cores >= 0 ? (uint32_t)a->comm_cores : n < all ? all - n : 0;
 
-	if (aside >= all || (a->kind == PLACEMENT_ODD_EVEN && !aside)) {
+	if (aside >= all || (a->kind == PLACEMENT_ODD_EVEN && !aside && all > 1)) {
 		ok = HOLDS(err == -ERR_ARG) && HOLDS(why.n > 20);
 		goto out;
 	}
@@ -222,11 +222,11 @@ static bool is_right(const struct topology *t, uint32_t nodes, const struct plac
 		share[t->cores[p.core[r]].numa]++;
 	if (n <= all - aside)
 		ok = ok && nodes_are_even(t, a, share, slots, nodes, n);
-	if (a->kind == PLACEMENT_BIND)
+	if (a->kind == PLACEMENT_BIND || all == 1)
 		ok = ok && HOLDS(!memcmp(p.core, p.comm, n * sizeof *p.core));
 	if (a->kind == PLACEMENT_NUMA)
 		ok = ok && numa_is_right(t, a, &p, free_core, k, aside);
-	if (a->kind == PLACEMENT_ODD_EVEN)
+	if (a->kind == PLACEMENT_ODD_EVEN && all > 1)
 		ok = ok && odd_even_is_right(t, a, &p, free_core, aside);
 	ok = ok && served_are_right(t, a, &p);
 	placement_free(&p);
@@ -292,6 +292,7 @@ static void test_paper(void)
 	expect("numa:2 core:4 pu:1", "numa", 8, "0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7"); /* Eq. 1, first case */
 	expect("numa:2 core:4 pu:1", "7,3", 6, "3:1-5:2 7:0-4:2");
 	expect("numa:2 core:4 pu:1", "0-2", 3, "0:0 1:1 2:2");
+	expect("core:1 pu:2", "0,0", 3, "0:0-2");
 }
 
 static void test_properties(void)
