@@ -47,7 +47,13 @@ enum bin_insn {
 	BIN_INSNS = 72
 };
 
-enum bin_exec { BIN_DEFAULT, BIN_APP, BIN_COMM, BIN_NIC, BIN_EXECS };
+enum bin_exec {
+	BIN_DEFAULT,
+#define EXEC(NAME, number, word) BIN_##NAME = number,
+#include "compiler/execs.def"
+#undef EXEC
+	BIN_EXECS
+};
 enum bin_mode { BIN_IN, BIN_OUT, BIN_INOUT, BIN_SCRATCH, BIN_MODES };
 enum bin_scope { BIN_GLOBAL, BIN_ROOTONLY, BIN_LOCAL, BIN_SCOPES };
 

@@ -65,8 +65,7 @@ static void gen_op(struct gen *g, const struct goal_stmt *s)
 	const char *operands = bin_operands(s->op);
 	uint16_t len[2];
 
-	if (s->exec)
-		t.exec = !strcmp(s->exec, "app") ? BIN_APP : !strcmp(s->exec, "comm") ? BIN_COMM : BIN_NIC;
+	t.exec = (uint8_t)s->exec;
 	for (unsigned k = 0; k < bin_nranges(s->op); k++) {
 		bool write = operands[0] == 'P' ? operands[1] == 'R' : k == 1;
 

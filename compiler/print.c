@@ -274,7 +274,11 @@ int print_dot(const struct ir_graph *g, char **out)
 
 /* ---- JSON ---- */
 
-static const char *const exec_names[BIN_EXECS] = { "default", "app", "comm", "nic" };
+static const char *const exec_names[BIN_EXECS] = { "default",
+#define EXEC(NAME, number, word) [number] = word,
+#include "compiler/execs.def"
+#undef EXEC
+};
 static const char *const mode_names[BIN_MODES] = { "in", "out", "inout", "scratch" };
 
 static json_object *number(uint32_t v)

@@ -17,6 +17,12 @@ enum goal_kind {
 #undef OP
 };
 
+enum goal_exec {
+#define EXEC(NAME, number, word) GOAL_##NAME = number,
+#include "compiler/execs.def"
+#undef EXEC
+};
+
 /* ---- plain GOAL: delivered op by op, so that neither a file nor a rank has to fit into memory ---- */
 
 struct goal_plain_op {
@@ -121,7 +127,7 @@ struct goal_stmt {
 	struct goal_range *range[2];
 	struct goal_range *again; /* the second b of "reduce b with a into b" */
 	struct goal_expr *clause[GOAL_NCLAUSES];
-	const char *exec; /* "app", "comm", "nic" or NULL */
+	enum goal_exec exec; /* 0: not given */
 	/* GOAL_S_CALL */
 	struct goal_call *call;
 	/* GOAL_S_DEP */

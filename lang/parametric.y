@@ -38,6 +38,7 @@ static void clause(struct goal_lex *x, struct goal_stmt *s, enum goal_clause c, 
 		   struct goal_loc at);
 static enum goal_mode mode(struct goal_lex *x, const char *word, struct goal_loc at);
 static enum goal_scope scope(struct goal_lex *x, const char *word, struct goal_loc at);
+static enum goal_exec executor(struct goal_lex *x, const char *word, struct goal_loc at);
 static void begin(struct goal_lex *x, struct goal_loc at);
 static void import(struct goal_lex *x, const char *path, struct goal_loc at);
 static void once(struct goal_lex *x, bool again, const char *what, struct goal_loc at);
@@ -375,10 +376,7 @@ clauses: %empty
 	| clauses T_NIC expr { clause(x, $<stmt>0, GOAL_C_NIC, $3, @2); }
 	| clauses T_ON T_IDENT {
 		once(x, $<stmt>0->exec, "on", @2);
-		$<stmt>0->exec = $3;
-		if (strcmp($3, "app") && strcmp($3, "comm") && strcmp($3, "nic"))
-			goal_diag(x->diags, GOAL_ERROR, @3, "syntax",
-				  "an op runs on app, comm or nic, not on %s", $3);
+		$<stmt>0->exec = executor(x, $3, @3);
 	}
 	;
 args:	expr
@@ -548,6 +546,17 @@ static enum goal_mode mode(struct goal_lex *x, const char *word, struct goal_loc
 			return (enum goal_mode)i;
 	goal_diag(x->diags, GOAL_ERROR, at, "syntax", "a buffer is in, out, inout or scratch, not %s", word);
 	return GOAL_IN;
+}
+
+static enum goal_exec executor(struct goal_lex *x, const char *word, struct goal_loc at)
+{
+#define EXEC(NAME, number, name) \
+	if (!strcmp(word, name)) \
+		return GOAL_##NAME;
+#include "compiler/execs.def"
+#undef EXEC
+	goal_diag(x->diags, GOAL_ERROR, at, "syntax", "an op runs on app, comm, nic or start, not on %s", word);
+	return GOAL_APP;
 }
 
 static enum goal_scope scope(struct goal_lex *x, const char *word, struct goal_loc at)

@@ -211,6 +211,17 @@ calc r ns label 1[r]
 label 1[r] irequires label 0[r, r]
 END
 
+# Executors: the word comes back from the program, from a binary for one size, and in JSON.
+words=$(sed -n 's/^EXEC(.*"\(.*\)")$/\1/p' "$ROOT/compiler/execs.def")
+{ printf 'schedule s\nrank r of p {\n'; printf 'nop on %s\n' $words; echo '}'; } >execs.goal
+goalc execs.goal -n 1 -o execs.bin
+goalc execs.goal -o execs_any.bin
+for form in execs.goal execs.bin execs_any.bin; do
+	check "print.executors $form" [ "$(goalc --dump $form | sed -n 's/.* nop on //p' | sed 's/ .*//')" = "$words" ]
+	check "print.executors.json $form" [ "$(goalc --emit=json -n 1 $form | grep -o '"on":"[a-z]*"' | cut -d'"' -f4)" = "$words" ]
+done
+check print.executors_all [ "$(wc -w <<<"$words")" = 4 ]
+
 # Without -n, -D changes what a parameter is when nobody gives it.
 goalc all.goal -D root=1 -D k=2 -o other.bin
 goalc --dump other.bin >out
