@@ -2,12 +2,13 @@
  * What a backend offers to the runtime, and what it may call there.
  *
  * The life of a bound schedule: make -> bind (collective) -> start -> progress until it says complete -> start …
- * -> unbind. The runtime calls start and progress from one thread at a time. */
+ * -> unbind. Start and progress are called by one thread at a time: by who has the turn. */
 #ifndef BACKENDS_BACKEND_H
 #define BACKENDS_BACKEND_H
 
 #include "compiler/bin.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -60,10 +61,32 @@ struct be_bind {
 	void (*reduce_packed)(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with);
 	void *reduce_arg;
 	size_t whole; /* basic elements that a reduction takes together: it is given multiples */
+	bool user; /* reductions are the user's code: only the rank's own thread carries them out */
+	bool helped; /* others than the rank's own thread make progress, too */
+};
+
+/* Who makes progress: an op is carried out by those who have its bit. Where nobody helps all ops are everybody's. */
+enum be_who {
+	BE_APP = 1, /* the rank's own thread */
+	BE_OWNER = 2, /* any thread of its process: private memory, elements that are blocks */
+	BE_ANY = 4, /* any process that reaches the rank */
+	BE_ALL = 7
+};
+
+/* At the beginning of the rank's block, at be_place.off. */
+struct be_turn {
+	_Alignas(64) _Atomic uint32_t holder; /* rank + 1 of who makes progress; 0: nobody */
+	/* The runtime's; changed by the holder: */
+	_Atomic uint32_t state; /* enum rt_state */
+	_Atomic int32_t err; /* the first one */
+	_Atomic uint32_t wanted; /* threads that want to look at the request although somebody waits for it */
+	/* The backend's: */
+	_Atomic uint32_t passed; /* ops for start that passed to others because they were not ready, ever */
 };
 
 struct be_bound {
 	const struct be_ops *ops;
+	struct be_turn *turn;
 };
 
 /* What each rank tells all others when it has made its part, so that they find the rest. */
@@ -85,11 +108,12 @@ struct be_ops {
 	int (*bind)(struct be_bound *bound, int err);
 	/* Local. Called when the request is not active, its group has failed, or binding did. NULL is harmless. */
 	void (*unbind)(struct be_bound *bound);
-	/* Local; never waits. Runs what can be run. epoch counts from 1. */
-	int (*start)(struct be_bound *bound, uint64_t epoch);
+	/* Local; never waits. Runs what can be run by who calls: bits of enum be_who. epoch counts from 1. BE_APP
+	 * takes ops that are marked for start as well; what is not complete then is for others. */
+	int (*start)(struct be_bound *bound, uint64_t epoch, unsigned who);
 	/* 1 when this rank's part of the epoch is complete, 0 if not yet, or -ERR_x. The caller has nothing else to
 	 * do for so many turns of spinning. */
-	int (*progress)(struct be_bound *bound, unsigned spins);
+	int (*progress)(struct be_bound *bound, unsigned who, unsigned spins);
 	/* Local, between epochs: these are the buffers from now on, borrowed like those of bind; as many and as
 	 * long. On an error the old ones stay. */
 	int (*rebind)(struct be_bound *bound, const struct be_buffer *buffers);

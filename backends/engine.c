@@ -36,29 +36,69 @@ static void invert(struct engine *e, const struct be_bind *b)
 		}
 }
 
-size_t engine_room(const struct be_bind *b)
+/* Places in ready, and in active: an early op has one in each of two classes. */
+static size_t places(const struct be_bind *b)
 {
-	size_t n = b->nops, m = b->dep_at[n];
-
-	return n * sizeof(struct engine_op) + (2 * n + m + 1) / 2 * 2 * sizeof(uint32_t);
+	return (size_t)b->nops << b->helped;
 }
 
-void engine_init(struct engine *e, const struct be_bind *b, void *room)
+size_t engine_room(const struct be_bind *b)
 {
-	*e = (struct engine){ .nops = b->nops, .ops = room };
+	size_t words = 2 * places(b) + b->dep_at[b->nops];
+
+	return sizeof(struct engine_state) + b->nops * sizeof(struct engine_op) + (words + 1) / 2 * 2 * sizeof(uint32_t);
+}
+
+void engine_init(struct engine *e, const struct be_bind *b, void *room, void *own, _Atomic uint32_t *passed)
+{
+	*e = (struct engine){ .st = room, .todo = own, .nops = b->nops, .helped = b->helped, .passed = passed };
+	e->ops = (struct engine_op *)(void *)(e->st + 1);
 	e->ready = (uint32_t *)(void *)(e->ops + b->nops);
-	e->active = e->ready + b->nops;
-	e->succ = e->active + b->nops;
+	e->active = e->ready + places(b);
+	e->succ = e->active + places(b);
 	invert(e, b);
-	for (uint32_t i = 0; i < b->nops; i++) {
+	for (uint32_t i = 0; i < b->nops; i++)
 		e->ops[i].wait = e->ops[i].need = b->dep_at[i + 1] - b->dep_at[i];
+	engine_classify(e);
+}
+
+void engine_classify(struct engine *e)
+{
+	struct engine_queue *of = e->st->of;
+	uint32_t size[ENGINE_CLASSES] = { 0 }, at = 0;
+
+	for (uint32_t i = 0; i < e->nops; i++) {
+		const uint8_t *class = e->ops[i].class;
+
+		size[class[0]]++;
+		size[class[1]] += class[1] != class[0];
+	}
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
+		of[c] = (struct engine_queue){ .first = at, .head = at, .tail = at };
+		at += size[c];
+	}
+	for (uint32_t i = 0; i < e->nops; i++) {
+		struct engine_queue *q = &of[e->ops[i].class[0]];
+
 		if (!e->ops[i].need)
-			e->ready[e->nroots++] = i;
+			e->ready[q->first + q->nroots++] = i;
 	}
 }
 
-/* Takes a step off n successors; those that became ready are put behind tail, which moves. */
-static inline uint32_t release(struct engine *e, uint32_t from, uint32_t n, uint32_t tail)
+/* An op became ready that is not of class c from the start. Whether it is now; else it is put where it belongs. */
+static __attribute__((noinline)) bool elsewhere(struct engine *e, uint32_t op, unsigned c)
+{
+	const uint8_t *class = e->ops[op].class, now = class[e->st->begun];
+
+	if (now != class[0])
+		atomic_fetch_add_explicit(e->passed, 1, memory_order_relaxed);
+	if (now != c)
+		e->ready[e->st->of[now].tail++] = op;
+	return now != c;
+}
+
+/* Takes a step off n successors; those of class c that became ready are put behind tail, which moves. */
+static inline uint32_t release(struct engine *e, uint32_t from, uint32_t n, unsigned c, uint32_t tail)
 {
 	if (!n)
 		return tail;
@@ -67,65 +107,146 @@ static inline uint32_t release(struct engine *e, uint32_t from, uint32_t n, uint
 
 		if (--op->wait == 0) {
 			op->wait = op->need;
-			e->ready[tail++] = *s;
+			if (op->class[0] == c || !elsewhere(e, *s, c))
+				e->ready[tail++] = *s;
 		}
 	}
 	return tail;
 }
 
-/* Issues what is ready from head to tail: kept in registers, as the first op's store is what a peer waits for. */
-static inline int issue(struct engine *e, uint32_t head, uint32_t tail)
+/* Issues what is ready of a class from head to tail: kept in registers, as the first op's store is what a peer waits
+ * for. */
+static inline int issue(struct engine *e, unsigned c, uint32_t head, uint32_t tail)
 {
+	struct engine_queue *q = &e->st->of[c];
 	int rc = 0;
 
 	while (head != tail && rc >= 0) {
-		const struct engine_op *op = &e->ops[e->ready[head++]];
+		const uint32_t i = e->ready[head++];
+		const struct engine_op *op = &e->ops[i];
 
-		tail = release(e, op->started, op->nstarted, tail);
-		rc = op->how.issue(e, op->what);
+		tail = release(e, op->started, op->nstarted, c, tail);
+		rc = e->todo[i].how.issue(e, e->todo[i].what);
 		if (rc > 0)
-			tail = release(e, op->done, op->ndone, tail);
+			tail = release(e, op->done, op->ndone, c, tail);
 		else if (rc == 0)
-			e->active[e->nactive++] = e->ready[head - 1];
+			e->active[q->first + q->nactive++] = i;
 	}
-	e->head = head;
-	e->tail = tail;
-	return rc < 0 ? rc : !e->nactive; /* none: nothing is left that could make others ready, there are no cycles */
+	q->head = head;
+	q->tail = tail;
+	return rc < 0 ? rc : !q->nactive;
 }
 
-int engine_start(struct engine *e)
+/* Issues and polls what is of one class. 1 when nothing is left of it for now, 0 if something is, or -ERR_x. */
+static inline int progress(struct engine *e, unsigned c)
 {
-	return issue(e, 0, e->nroots);
-}
-
-int engine_progress(struct engine *e)
-{
+	struct engine_queue *q = &e->st->of[c];
+	uint32_t *active = e->active + q->first;
 	int rc = 0;
 
 	for (uint32_t k = 0;;) {
-		const struct engine_op *op;
+		uint32_t i;
 
-		if (e->head != e->tail && (rc = issue(e, e->head, e->tail)) < 0)
+		if (q->head != q->tail && (rc = issue(e, c, q->head, q->tail)) < 0)
 			return rc;
 		/* Polls until one completes, which may make others ready. */
 		do {
-			if (k == e->nactive)
+			if (k == q->nactive)
 				return !k;
-			op = &e->ops[e->active[k++]];
-			rc = op->how.poll(e, op->what);
+			i = active[k++];
+			rc = e->todo[i].how.poll(e, e->todo[i].what);
 		} while (rc == 0);
 		if (rc < 0)
 			return rc;
-		e->active[--k] = e->active[--e->nactive];
-		e->tail = release(e, op->done, op->ndone, e->tail);
+		active[--k] = active[--q->nactive];
+		q->tail = release(e, e->ops[i].done, e->ops[i].ndone, c, q->tail);
 	}
+}
+
+/* Whether nothing is left: what waits for others would have been made ready, as there are no cycles. */
+static bool complete(const struct engine *e)
+{
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
+		const struct engine_queue *q = &e->st->of[c];
+
+		if (q->nactive || q->head != q->tail)
+			return false;
+	}
+	return true;
+}
+
+/* The same for several classes, by bits, until nothing of them is ready. */
+static int progress_some(struct engine *e, unsigned classes)
+{
+	bool again;
+
+	do {
+		again = false;
+		for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
+			int rc = classes >> c & 1 ? progress(e, c) : 0;
+
+			if (rc < 0)
+				return rc;
+		}
+		for (unsigned c = 0; c < ENGINE_CLASSES; c++)
+			again |= classes >> c & 1 && e->st->of[c].head != e->st->of[c].tail;
+	} while (again);
+	return complete(e);
+}
+
+/* Early ops that start has issued, but not completed, become others'. */
+static void pass_on(struct engine *e)
+{
+	struct engine_queue *early = &e->st->of[ENGINE_EARLY];
+
+	for (uint32_t k = 0; k < early->nactive; k++) {
+		uint32_t i = e->active[early->first + k];
+		struct engine_queue *q = &e->st->of[e->ops[i].class[1]];
+
+		e->active[q->first + q->nactive++] = i;
+	}
+	if (early->nactive)
+		atomic_fetch_add_explicit(e->passed, early->nactive, memory_order_relaxed);
+	early->nactive = 0;
+	e->st->begun = 1;
+}
+
+static int start_some(struct engine *e, unsigned who)
+{
+	int rc;
+
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
+		struct engine_queue *q = &e->st->of[c];
+
+		q->head = q->first;
+		q->tail = q->first + q->nroots;
+	}
+	e->st->begun = 0;
+	rc = progress_some(e, who | 1u << ENGINE_EARLY);
+	pass_on(e);
+	return rc;
+}
+
+int engine_start(struct engine *e, unsigned who)
+{
+	return e->helped ? start_some(e, who) : issue(e, 0, 0, e->st->of[0].nroots);
+}
+
+int engine_progress(struct engine *e, unsigned who)
+{
+	return e->helped ? progress_some(e, who) : progress(e, 0);
 }
 
 void engine_states(const struct engine *e, uint8_t *state)
 {
 	memset(state, BE_WAITS, e->nops);
-	for (uint32_t i = 0; i < e->tail; i++)
-		state[e->ready[i]] = i < e->head ? BE_DONE : BE_READY;
-	for (uint32_t i = 0; i < e->nactive; i++)
-		state[e->active[i]] = BE_ISSUED;
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
+		const struct engine_queue *q = &e->st->of[c];
+
+		for (uint32_t i = q->first; i < q->tail; i++)
+			state[e->ready[i]] = i < q->head ? BE_DONE : BE_READY;
+	}
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++)
+		for (uint32_t i = 0; i < e->st->of[c].nactive; i++)
+			state[e->active[e->st->of[c].first + i]] = BE_ISSUED;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The dependency engine that backends share: each op has a counter of what it still waits for (the
- * schedule pointer's idea as one model); at zero it is ready. Counters are private to the executor and
- * re-armed when they fire, so a start costs no more than its first ops. */
+ * schedule pointer's idea as one model); at zero it is ready. Counters are private to who makes progress and
+ * re-armed when they fire, so a start costs no more than its first ops.
+ *
+ * What changes while a schedule runs is in one room without pointers, so that another process may go on where this
+ * one has stopped; a struct engine is one process's view of it. */
 #ifndef BACKENDS_ENGINE_H
 #define BACKENDS_ENGINE_H
 
@@ -16,45 +19,85 @@ struct engine_how {
 	int (*poll)(struct engine *e, void *what);
 };
 
+/* In a view: the backend's choice, before the first start, and what it is called with. */
+struct engine_do {
+	struct engine_how how;
+	void *what;
+};
+
+/* Ops by who may carry them out: bit 1 << class of enum be_who. Without others who help there is only the first. */
+enum engine_class {
+	ENGINE_APP,
+	ENGINE_OWNER,
+	ENGINE_ANY,
+	ENGINE_EARLY, /* the rank's own thread while it starts; what is not complete then passes to another class */
+	ENGINE_CLASSES
+};
+
 struct engine_op {
-	struct engine_how how; /* the backend's choice, before the first start, */
-	void *what; /* and what it is called with */
 	uint32_t wait; /* what it still waits for */
 	uint32_t need; /* the value at start */
 	uint32_t started, nstarted; /* in succ: ops that wait for its start */
 	uint32_t done, ndone; /* ops that wait for its completion */
+	uint8_t class[2]; /* while the rank starts, and from then on */
 };
 
-struct engine {
-	struct engine_op *ops;
-	uint32_t nops;
+/* Those of one class. Each has a part of ready and active of its own. */
+struct engine_queue {
+	uint32_t first; /* where it begins */
 	uint32_t head, tail; /* of ready */
 	uint32_t nactive; /* 0 between epochs */
 	uint32_t nroots;
-	uint32_t *ready; /* queue: every op enters once per epoch; those that wait for nothing are its head for ever */
-	uint32_t *active; /* issued, not complete */
-	uint32_t *succ;
 };
 
-/* Bytes that an engine needs, zeroed and aligned like a pointer, as long as it lives. */
+struct engine_state {
+	struct engine_queue of[ENGINE_CLASSES];
+	uint32_t begun; /* start is over: the index of engine_op.class */
+};
+
+struct engine {
+	struct engine_state *st;
+	struct engine_op *ops;
+	struct engine_do *todo; /* by op */
+	uint32_t *ready; /* queues: every op enters once per epoch; those that wait for nothing are the head for ever */
+	uint32_t *active; /* issued, not complete */
+	uint32_t *succ;
+	uint32_t nops;
+	bool helped;
+	_Atomic uint32_t *passed; /* counts early ops that were not complete when start was over */
+};
+
+/* Bytes of what an engine shares, zeroed and aligned like a pointer, and of what is its own, as long as it lives. */
 size_t engine_room(const struct be_bind *b);
-void engine_init(struct engine *e, const struct be_bind *b, void *room);
-/* Begins an epoch, when the last one is complete: issues what is ready. 1 when all ops are complete, 0 if not yet, or
- * -ERR_x. */
-int engine_start(struct engine *e);
+static inline size_t engine_own_room(uint32_t nops)
+{
+	return nops * sizeof(struct engine_do);
+}
+/* Sets up what is shared; all ops are ENGINE_APP. */
+void engine_init(struct engine *e, const struct be_bind *b, void *room, void *own, _Atomic uint32_t *passed);
+/* After the classes in ops have been changed; between epochs. */
+void engine_classify(struct engine *e);
+/* Begins an epoch, when the last one is complete: issues what is ready, and polls. 1 when all ops are complete, 0 if
+ * not yet, or -ERR_x. who: as in be_ops. */
+int engine_start(struct engine *e, unsigned who);
 /* Issues what is ready and polls what is active; returns the same. */
-int engine_progress(struct engine *e);
-/* The same when one op is active and none is ready, as engine_progress may have left it. */
+int engine_progress(struct engine *e, unsigned who);
+/* Where nobody helps: the op that engine_progress has left active, if it is the only one; else NULL. */
+static inline const uint32_t *engine_last(const struct engine *e)
+{
+	return !e->helped && e->st->of[0].nactive == 1 ? e->active : NULL;
+}
+/* engine_progress when there is such an op. */
 static inline int engine_progress_last(struct engine *e)
 {
-	const struct engine_op *op = &e->ops[e->active[0]];
+	const uint32_t op = e->active[0];
 	int rc;
 
-	if (op->ndone)
-		return engine_progress(e);
-	rc = op->how.poll(e, op->what);
+	if (e->ops[op].ndone)
+		return engine_progress(e, BE_ALL);
+	rc = e->todo[op].how.poll(e, e->todo[op].what);
 	if (rc > 0)
-		e->nactive = 0;
+		e->st->of[0].nactive = 0;
 	return rc;
 }
 /* The enum be_state of each op. */

@@ -34,12 +34,12 @@ static void count(struct mpix_sched_ctx *ctx, uint32_t step)
 
 static inline enum rt_state state_of(const struct mpix_sched_request *req)
 {
-	return atomic_load_explicit(&req->state, memory_order_acquire);
+	return atomic_load_explicit(&req->turn->state, memory_order_acquire);
 }
 
 static inline void set_state(struct mpix_sched_request *req, enum rt_state state)
 {
-	atomic_store_explicit(&req->state, state, memory_order_release);
+	atomic_store_explicit(&req->turn->state, state, memory_order_release);
 }
 
 static bool is_active(MPIX_Sched_request req)
@@ -55,14 +55,14 @@ static bool is_done(MPIX_Sched_request req)
 static void finish(struct mpix_sched_request *req, int err)
 {
 	if (err < 0)
-		atomic_store(&req->err, err);
+		atomic_store(&req->turn->err, err);
 	set_state(req, RT_DONE);
 }
 
 /* Progress on a request that the caller has taken. */
 static void drive(struct mpix_sched_request *req)
 {
-	int rc = state_of(req) == RT_ACTIVE ? req->be->progress(req->bound, 0) : 0;
+	int rc = state_of(req) == RT_ACTIVE ? req->be->progress(req->bound, BE_ALL, 0) : 0;
 
 	if (rc)
 		finish(req, rc);
@@ -128,9 +128,9 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 		return MPIX_SCHED_ERR_ARG;
 	if (state_of(req) != RT_IDLE)
 		return -not_idle(req);
-	if (!__libc_single_threaded)
+	if (!__libc_single_threaded || req->helped)
 		hold(req); /* somebody may still be leaving it */
-	rc = req->be->start(req->bound, ++req->epoch);
+	rc = req->be->start(req->bound, ++req->epoch, BE_ALL);
 	count(req->ctx, 1);
 	set_state(req, RT_ACTIVE);
 	if (rc)
@@ -180,7 +180,7 @@ static void look(struct mpix_sched_request *req)
 		for (uint32_t r = 0; r < g->size && !err; r++)
 			if (rt_group_left(g, r) && req->be->waits_for(req->bound, r)) {
 				/* It may have sent before it left. */
-				int rc = req->be->progress(req->bound, 0);
+				int rc = req->be->progress(req->bound, BE_ALL, 0);
 
 				if (rc)
 					finish(req, rc);
@@ -196,14 +196,14 @@ static void look(struct mpix_sched_request *req)
 	rt_give(req);
 	if (dump)
 		rt_dump(req->ctx, STDERR_FILENO);
-	while (atomic_load(&req->wanted))
+	while (atomic_load(&req->turn->wanted))
 		rt_relax(0, 0);
 }
 
 /* The end of an epoch: a request that the caller has taken can be started again, and is given back. */
 static inline int conclude(struct mpix_sched_request *req)
 {
-	int err = atomic_load_explicit(&req->err, memory_order_relaxed);
+	int err = atomic_load_explicit(&req->turn->err, memory_order_relaxed);
 
 	set_state(req, err ? RT_FAILED : RT_IDLE);
 	count(req->ctx, -1u);
@@ -262,11 +262,11 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 	for (unsigned turn = 0, looked = 0; !is_done(req); turn++) {
 		const unsigned spins = req->group->spins;
 		bool alone = turn < spins && atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) == 1;
-		int rc = req->be->progress(req->bound, alone ? SPIN_TURNS : 0);
+		int rc = req->be->progress(req->bound, BE_ALL, alone ? SPIN_TURNS : 0);
 
 		if (rc) { /* what finish would note is gone in the next moment */
 			if (rc < 0)
-				atomic_store(&req->err, rc);
+				atomic_store(&req->turn->err, rc);
 			break;
 		}
 		drive_others(req);
@@ -301,7 +301,7 @@ int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *flag, int *error)
 		return MPIX_SCHED_ERR_ARG;
 	*flag = poll_all(1, &req, &done) == done;
 	if (error)
-		*error = req && *flag ? -atomic_load(&req->err) : MPIX_SCHED_SUCCESS;
+		*error = req && *flag ? -atomic_load(&req->turn->err) : MPIX_SCHED_SUCCESS;
 	return MPIX_SCHED_SUCCESS;
 }
 
@@ -428,7 +428,7 @@ int MPIX_Sched_free(MPIX_Sched_request *out)
 		return MPIX_SCHED_SUCCESS;
 	ctx = req->ctx;
 	if (is_active(req)) {
-		if (!atomic_load(&req->err) && !rt_group_check(req->group))
+		if (!atomic_load(&req->turn->err) && !rt_group_check(req->group))
 			return -rt_error(ctx, -ERR_STATE, "the request is active");
 		complete(req);
 	}

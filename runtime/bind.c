@@ -478,9 +478,13 @@ static int make(struct mpix_sched_request *req, struct be_place *place)
 				   .reduce = req->op ? reduce_user : reduce_kernel,
 				   .reduce_packed = req->op ? reduce_packed_user : reduce_packed_kernel,
 				   .reduce_arg = req,
-				   .whole = req->op ? req->type->layout.per : 1 };
+				   .whole = req->op ? req->type->layout.per : 1,
+				   .user = req->op != NULL,
+				   .helped = req->helped };
+	int err = req->be->make(&b, &req->bound, place);
 
-	return req->be->make(&b, &req->bound, place);
+	req->turn = err ? NULL : req->bound->turn;
+	return err;
 }
 
 /* With room for what is known of each buffer. */
@@ -511,7 +515,7 @@ static int enlist(struct mpix_sched_request *req)
 	rt_group_ref(req->group);
 	atomic_fetch_add(&req->sched->refs, 1);
 	rt_ctx_reap(req->ctx);
-	return rt_fail(req->ctx, rt_ctx_add(req->ctx, req));
+	return req->turn ? rt_fail(req->ctx, rt_ctx_add(req->ctx, req)) : 0; /* what could not be made is not to be found */
 }
 
 int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,

@@ -226,9 +226,9 @@ static void dump_request(struct out *o, struct mpix_sched_request *req)
 	uint8_t *state;
 	struct line l = { 0 };
 
-	if (atomic_load(&req->state) == RT_DONE) {
+	if (atomic_load(&req->turn->state) == RT_DONE) {
 		one_line(o, req,
-			 atomic_load(&req->err) ? "has failed, but was not tested or waited for" :
+			 atomic_load(&req->turn->err) ? "has failed, but was not tested or waited for" :
 						     "is complete, but was not tested or waited for");
 		return;
 	}
@@ -260,7 +260,7 @@ static void dump_request(struct out *o, struct mpix_sched_request *req)
 
 static bool is_active(const struct mpix_sched_request *req)
 {
-	return atomic_load(&req->state) >= RT_ACTIVE;
+	return atomic_load(&req->turn->state) >= RT_ACTIVE;
 }
 
 #define PATIENCE_NS 1000000000u /* with another thread that is at work, maybe in a user's operation */
@@ -279,10 +279,10 @@ int rt_dump(struct mpix_sched_ctx *ctx, int fd)
 		struct mpix_sched_request *req = ctx->requests.at[i];
 		bool taken = false;
 
-		atomic_fetch_add(&req->wanted, 1);
+		atomic_fetch_add(&req->turn->wanted, 1);
 		while (is_active(req) && !(taken = rt_take(req)) && rt_now_ns() < until)
 			sched_yield();
-		atomic_fetch_sub(&req->wanted, 1);
+		atomic_fetch_sub(&req->turn->wanted, 1);
 		if (taken && is_active(req))
 			dump_request(&o, req);
 		else if (is_active(req))

@@ -223,6 +223,8 @@ struct mpix_sched_request {
 	rt_kernel *kernel;
 	const struct be_ops *be;
 	struct be_bound *bound;
+	struct be_turn *turn; /* bound's; NULL until it is made */
+	bool helped; /* others make progress on it as well: as be_bind */
 	struct ir_rank rank;
 	struct be_buffer *buffers, *spare; /* spare: room to bind others, without an allocation */
 	char **scratch; /* heap memory of scratch buffers, or NULL */
@@ -232,10 +234,6 @@ struct mpix_sched_request {
 	uint64_t epoch;
 	uint64_t dump_after; /* ns of waiting until the pending ops are printed; 0: never */
 	uint64_t watched, since; /* the epoch that a wait last looked at, and from when on */
-	_Atomic bool busy; /* held while a thread makes progress on it */
-	_Atomic uint8_t state; /* enum rt_state; changed by who holds it */
-	_Atomic uint32_t wanted; /* threads that want to look at it although somebody waits for it */
-	_Atomic int err; /* the first one */
 };
 
 /* Collective. Binds and adds the request to the context's, or undoes what it did. */
@@ -246,23 +244,27 @@ int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n);
 /* Takes it out again and frees it; nobody may use it any more. */
 void rt_unbind(struct mpix_sched_request *req);
 
-/* Whether the caller may use it: then no other thread makes progress on it until rt_give. Where there is no
+/* Whether the caller may use it: then nobody else makes progress on it until rt_give. Where there is no
  * other thread, plain loads and stores do: an atomic read-modify-write would wait until what was just sent has
  * left this core. */
 static inline bool rt_take(struct mpix_sched_request *req)
 {
-	if (__builtin_expect(__libc_single_threaded, 1)) {
-		if (atomic_load_explicit(&req->busy, memory_order_relaxed))
+	_Atomic uint32_t *holder = &req->turn->holder;
+	const uint32_t me = req->group->rank + 1;
+	uint32_t nobody = 0;
+
+	if (__builtin_expect(__libc_single_threaded && !req->helped, 1)) {
+		if (atomic_load_explicit(holder, memory_order_relaxed))
 			return false;
-		atomic_store_explicit(&req->busy, true, memory_order_relaxed);
+		atomic_store_explicit(holder, me, memory_order_relaxed);
 		return true;
 	}
-	return !atomic_exchange_explicit(&req->busy, true, memory_order_acquire);
+	return atomic_compare_exchange_strong_explicit(holder, &nobody, me, memory_order_acquire, memory_order_relaxed);
 }
 
 static inline void rt_give(struct mpix_sched_request *req)
 {
-	atomic_store_explicit(&req->busy, false, memory_order_release);
+	atomic_store_explicit(&req->turn->holder, 0, memory_order_release);
 }
 
 /* ---- diagnosis (dump.c) ---- */

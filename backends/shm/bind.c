@@ -118,6 +118,7 @@ int sm_publish(struct sm_bound *s, struct be_place *place)
 	if (!s->head)
 		return host_error(b->group, -ERR_NOMEM, "no %zu bytes of shared memory for %u messages",
 				  (size_t)place->size, n);
+	s->base.turn = &s->head->turn;
 	s->head->nentries = n;
 	s->head->allowed = allowed;
 	s->head->address = (uint64_t)(uintptr_t)s->head;
@@ -237,8 +238,8 @@ static void connect_message(struct sm_bound *s, const struct sm_entry *mine)
 	m->started = &s->peers[mine->peer]->started;
 	m->known = &s->known[mine->peer];
 	settle(s, mine->op, s->b.buffers);
-	s->engine.ops[mine->op].how = (mine->send ? sm_how_send : sm_how_recv)[m->mode];
-	s->engine.ops[mine->op].what = m;
+	s->engine.todo[mine->op].how = (mine->send ? sm_how_send : sm_how_recv)[m->mode];
+	s->engine.todo[mine->op].what = m;
 	if (mine->bytes <= SM_EAGER_MAX) {
 		m->slot[0] = cell(receiver, recv);
 		m->slot[1] = (struct sm_slot *)(void *)((char *)m->slot[0] + slot_size(mine->bytes));

@@ -121,7 +121,8 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 	/* One block for all that lives as long as the request. */
 	const size_t nops = b->nops, size = b->size;
 	struct sm_bound *s = mem_calloc(1, sizeof *s + nops * (sizeof *s->msgs + sizeof *s->deadline) +
-						   size * (sizeof *s->peers + sizeof *s->known) + engine_room(b));
+						   size * (sizeof *s->peers + sizeof *s->known) + engine_room(b) +
+						   engine_own_room(b->nops));
 
 	if (!s)
 		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
@@ -132,19 +133,34 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 	s->deadline = (uint64_t *)(void *)(s->msgs + nops);
 	s->known = s->deadline + nops;
 	s->peers = (struct sm_head **)(void *)(s->known + size);
-	s->room = s->peers + size;
+	s->own = s->peers + size;
+	s->room = (char *)s->own + engine_own_room(b->nops);
 	if (make_room(s))
 		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
 	return sm_publish(s, place);
 }
 
+/* Who carries an op out. */
+static void classify(const struct sm_bound *s, uint32_t i)
+{
+	const struct bin_op *o = &s->b.ops[i];
+	uint8_t *class = s->engine.ops[i].class;
+
+	class[1] = (s->b.user && bin_reduces(o->kind)) || o->exec == BIN_APP ? ENGINE_APP : ENGINE_OWNER;
+	class[0] = class[1];
+}
+
 void sm_prepare(struct sm_bound *s)
 {
-	engine_init(&s->engine, &s->b, s->room);
+	engine_init(&s->engine, &s->b, s->room, s->own, &s->head->turn.passed);
 	for (uint32_t i = 0; i < s->b.nops; i++) {
-		s->engine.ops[i].how = how[s->b.ops[i].kind];
-		s->engine.ops[i].what = (void *)(uintptr_t)&s->b.ops[i];
+		s->engine.todo[i].how = how[s->b.ops[i].kind];
+		s->engine.todo[i].what = (void *)(uintptr_t)&s->b.ops[i];
+		if (s->b.helped)
+			classify(s, i);
 	}
+	if (s->b.helped)
+		engine_classify(&s->engine);
 }
 
 static int bind(struct be_bound *bound, int err)
@@ -157,25 +173,26 @@ static int rebind(struct be_bound *bound, const struct be_buffer *buffers)
 	return sm_rebind(to_sm(bound), buffers);
 }
 
-static int start(struct be_bound *bound, uint64_t epoch)
+static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
 	struct sm_bound *s = to_sm(bound);
 
 	s->epoch = epoch;
 	/* What was read of the last epoch has been read before this; pairs with the load in has_credit. */
 	atomic_store_explicit(&s->head->started, epoch, memory_order_release);
-	return engine_start(&s->engine);
+	return engine_start(&s->engine, who);
 }
 
-static int progress(struct be_bound *bound, unsigned spins)
+static int progress(struct be_bound *bound, unsigned who, unsigned spins)
 {
 	struct sm_bound *s = to_sm(bound);
-	int rc = engine_progress(&s->engine);
+	int rc = engine_progress(&s->engine, who);
+	const uint32_t *last = spins && !rc ? engine_last(&s->engine) : NULL;
 	const _Atomic uint64_t *word;
 
-	if (rc || !spins || s->engine.nactive != 1)
+	if (!last)
 		return rc;
-	word = sm_watch(s, s->engine.active[0]);
+	word = sm_watch(s, *last);
 	for (; word && spins; spins--) {
 		if (atomic_load_explicit(word, memory_order_relaxed) >= s->epoch)
 			return engine_progress_last(&s->engine); /* looks again, in the right order */
@@ -188,11 +205,15 @@ static bool waits_for(const struct be_bound *bound, uint32_t rank)
 {
 	const struct sm_bound *s = (const struct sm_bound *)bound;
 
-	for (uint32_t i = 0; i < s->engine.nactive; i++) {
-		uint32_t op = s->engine.active[i];
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
+		const struct engine_queue *q = &s->engine.st->of[c];
 
-		if (sm_is_message(&s->b.ops[op]) && s->msgs[op].peer == rank)
-			return true;
+		for (uint32_t i = q->first; i < q->first + q->nactive; i++) {
+			uint32_t op = s->engine.active[i];
+
+			if (sm_is_message(&s->b.ops[op]) && s->msgs[op].peer == rank)
+				return true;
+		}
 	}
 	return false;
 }

@@ -49,6 +49,7 @@ struct sm_entry {
 };
 
 struct sm_head {
+	struct be_turn turn;
 	_Alignas(SM_LINE) _Atomic uint64_t started; /* writer: this rank; readers: those who send to it */
 	/* For binding and unbinding only: */
 	_Atomic uint32_t users; /* ranks that may still touch this block */
@@ -119,7 +120,7 @@ struct sm_bound {
 	struct be_bound base;
 	struct engine engine;
 	struct be_bind b;
-	void *room; /* the engine's */
+	void *room, *own; /* the engine's */
 	struct sm_head *head;
 	bool connected; /* all ranks are */
 	char *rings;

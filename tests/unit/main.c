@@ -13,6 +13,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_collective,
 	&suite_definitions,
 	&suite_colour,
+	&suite_engine,
 	&suite_loop,
 	&suite_kernels,
 	&suite_placement,

@@ -20,6 +20,7 @@ extern const struct unit_suite suite_coalesce;
 extern const struct unit_suite suite_collective;
 extern const struct unit_suite suite_definitions;
 extern const struct unit_suite suite_colour;
+extern const struct unit_suite suite_engine;
 extern const struct unit_suite suite_kernels;
 extern const struct unit_suite suite_loop;
 extern const struct unit_suite suite_passes;

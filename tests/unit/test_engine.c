@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The dependency engine, driven by executors of all kinds in random turns, over random graphs. */
+#include "backends/engine.h"
+#include "tests/unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define OPS 40u
+#define EPOCHS 5u
+#define BIT(class) (1u << (class))
+
+/* What a random schedule did. */
+struct bench {
+	struct bin_op ops[OPS];
+	uint32_t dep_at[OPS + 1], deps[OPS * OPS], ndeps;
+	struct be_bind b;
+	struct engine e;
+	_Atomic uint32_t passed;
+	uint32_t seed, step;
+	uint32_t number[OPS];
+	uint32_t polls[OPS]; /* until it is complete; 0: with its issue */
+	uint32_t left[OPS];
+	uint32_t began[OPS], ended[OPS]; /* steps; 0: not yet */
+	unsigned who; /* now making progress */
+	bool starting;
+	unsigned bad;
+};
+
+static uint32_t draw(struct bench *x, uint32_t n)
+{
+	x->seed = x->seed * 1664525u + 1013904223u;
+	return (x->seed >> 8) % n;
+}
+
+static struct bench *bench_of(struct engine *e)
+{
+	return (struct bench *)((char *)e - offsetof(struct bench, e));
+}
+
+/* Whether who makes progress now may carry an op out. */
+static bool allowed(const struct bench *x, uint32_t i)
+{
+	const uint8_t *class = x->e.ops[i].class;
+
+	if (!x->b.helped)
+		return true;
+	if (class[0] == ENGINE_EARLY && x->starting)
+		return x->who & BE_APP;
+	return BIT(class[1]) & x->who;
+}
+
+static bool ready(const struct bench *x, uint32_t i)
+{
+	for (uint32_t d = x->dep_at[i]; d < x->dep_at[i + 1]; d++) {
+		uint32_t on = x->deps[d] & ~BIN_START;
+
+		if (!(x->deps[d] & BIN_START ? x->began : x->ended)[on])
+			return false;
+	}
+	return true;
+}
+
+static int poll_op(struct engine *e, void *what)
+{
+	struct bench *x = bench_of(e);
+	uint32_t i = *(uint32_t *)what;
+
+	x->bad += !allowed(x, i) || !x->began[i] || x->ended[i];
+	if (x->left[i]) {
+		x->left[i]--;
+		return 0;
+	}
+	x->ended[i] = ++x->step;
+	return 1;
+}
+
+static int issue_op(struct engine *e, void *what)
+{
+	struct bench *x = bench_of(e);
+	uint32_t i = *(uint32_t *)what;
+
+	x->bad += x->began[i] || !ready(x, i);
+	x->began[i] = ++x->step;
+	x->left[i] = x->polls[i];
+	return poll_op(e, what);
+}
+
+static bool finished(const struct bench *x)
+{
+	for (uint32_t i = 0; i < OPS; i++)
+		if (!x->ended[i])
+			return false;
+	return true;
+}
+
+/* An epoch in which anybody may turn up at any moment. */
+static void epoch(struct bench *x)
+{
+	static const unsigned comers[] = { BE_APP, BE_ANY, BE_OWNER | BE_ANY, BE_ALL };
+	uint8_t state[OPS];
+	int rc;
+
+	memset(x->began, 0, sizeof x->began);
+	memset(x->ended, 0, sizeof x->ended);
+	x->starting = true;
+	x->who = comers[draw(x, 2) * 3];
+	rc = engine_start(&x->e, x->who);
+	x->starting = false;
+	/* What the starter may do is done as far as it can be: nothing ready of its own is left. */
+	engine_states(&x->e, state);
+	for (uint32_t i = 0; i < OPS; i++) {
+		bool is = state[i] == BE_DONE;
+
+		x->bad += is != (x->ended[i] != 0) || (state[i] == BE_ISSUED) != (x->began[i] && !x->ended[i]);
+		x->bad += state[i] == BE_READY && allowed(x, i);
+	}
+	for (unsigned n = 0; n < 100000 && !rc; n++) {
+		x->who = comers[draw(x, 4)];
+		rc = engine_progress(&x->e, x->who);
+		x->bad += rc != finished(x);
+	}
+	x->bad += rc != 1;
+}
+
+static void random_graph(struct bench *x)
+{
+	for (uint32_t i = 0; i < OPS; i++) {
+		x->dep_at[i] = x->ndeps;
+		for (uint32_t k = 0; k < i; k++)
+			if (!draw(x, 12))
+				x->deps[x->ndeps++] = k | (draw(x, 3) ? 0 : BIN_START);
+		x->polls[i] = draw(x, 2) * draw(x, 6);
+	}
+	x->dep_at[OPS] = x->ndeps;
+}
+
+static void make(struct bench *x, bool helped)
+{
+	x->b = (struct be_bind){ .ops = x->ops, .nops = OPS, .dep_at = x->dep_at, .deps = x->deps, .helped = helped };
+	engine_init(&x->e, &x->b, calloc(1, engine_room(&x->b)), calloc(1, engine_own_room(OPS)), &x->passed);
+	for (uint32_t i = 0; i < OPS; i++) {
+		x->number[i] = i;
+		x->e.todo[i] = (struct engine_do){ { issue_op, poll_op }, &x->number[i] };
+	}
+}
+
+static void drop(struct bench *x)
+{
+	free(x->e.st);
+	free(x->e.todo);
+}
+
+/* Other classes, as after a rebind. */
+static void classes(struct bench *x)
+{
+	for (uint32_t i = 0; i < OPS; i++) {
+		uint8_t *class = x->e.ops[i].class;
+
+		class[1] = (uint8_t)draw(x, ENGINE_EARLY);
+		class[0] = class[1] != ENGINE_APP && !draw(x, 3) ? ENGINE_EARLY : class[1];
+	}
+	engine_classify(&x->e);
+}
+
+static void run(bool helped)
+{
+	struct bench *x = malloc(sizeof *x);
+	unsigned bad = 0;
+	uint32_t passed = 0;
+
+	for (uint32_t seed = 1; seed < 200; seed++) {
+		*x = (struct bench){ .seed = seed };
+		random_graph(x);
+		make(x, helped);
+		for (unsigned n = 0; n < EPOCHS; n++) {
+			if (helped)
+				classes(x);
+			epoch(x);
+		}
+		bad += x->bad;
+		passed += x->passed;
+		drop(x);
+	}
+	CU_ASSERT_EQUAL(bad, 0);
+	CU_ASSERT_EQUAL(passed > 0, helped);
+	free(x);
+}
+
+static void alone(void)
+{
+	run(false);
+}
+
+static void helped(void)
+{
+	run(true);
+}
+
+/* Of two early ops the one that is complete by the end of start is its own; the other passes on, as does what only
+ * becomes ready behind it. */
+static void early_ops_pass(void)
+{
+	struct bench *x = calloc(1, sizeof *x);
+
+	for (uint32_t i = 2; i < OPS; i++) {
+		x->deps[x->ndeps++] = i - 1;
+		x->dep_at[i + 1] = x->ndeps;
+	}
+	x->polls[1] = 3; /* start looks more than once */
+	make(x, true);
+	for (uint32_t i = 0; i < OPS; i++) {
+		x->e.ops[i].class[0] = ENGINE_EARLY;
+		x->e.ops[i].class[1] = ENGINE_ANY;
+	}
+	engine_classify(&x->e);
+	x->starting = true;
+	x->who = BE_APP;
+	CU_ASSERT_EQUAL(engine_start(&x->e, BE_APP), 0);
+	x->starting = false;
+	CU_ASSERT(x->ended[0] && !x->ended[1]);
+	CU_ASSERT_EQUAL(engine_progress(&x->e, BE_APP), 0);
+	CU_ASSERT_EQUAL(x->passed, 1);
+	x->who = BE_ANY;
+	for (unsigned n = 0; n < 4; n++)
+		engine_progress(&x->e, BE_ANY);
+	CU_ASSERT(finished(x));
+	CU_ASSERT_EQUAL(x->passed, OPS - 1);
+	CU_ASSERT_EQUAL(x->bad, 0);
+	drop(x);
+	free(x);
+}
+
+static const struct unit_test tests[] = {
+	{ "alone", alone },
+	{ "helped", helped },
+	{ "early_ops_pass", early_ops_pass },
+	{ NULL, NULL },
+};
+
+const struct unit_suite suite_engine = { "engine", tests };
