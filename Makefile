@@ -33,7 +33,7 @@ COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard
 RUNTIME  := api bind board cpus ctx dump group heap kernels placement sched select topology types world
 BACKENDS := backends engine layout shm/bind shm/move shm/shm
 REFERENCE := loop/loop
-GOALRUN  := choose launch main oracle place rank show_placement sweep values
+GOALRUN  := choose launch main oracle overlap place rank show_placement sweep values work
 
 obj = $(patsubst %,$(BUILD)/$(1)/%.o,$(2))
 GENERATED := $(call obj,lang,plain.tab plain.lex parametric.tab parametric.lex)
@@ -196,7 +196,7 @@ $(EXECUTED): $(call obj,tests/mutants,exec world) $(LIB_O)
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
 QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/model.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
-             tests/goalrun.sh tests/placement.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
+             tests/goalrun.sh tests/overlap.sh tests/placement.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/mutants.sh tests/epoch.sh tests/starts.sh tests/kill.sh \
              tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh

@@ -113,8 +113,8 @@ session()
 		/^\$ / { n++; printf "" > (dir n ".want"); part = "{ #" n; add(substr($0, 3)); next }
 		{ print > (dir n ".want") }' "$@"
 }
-# What may differ from run to run: numbers with a point, and the width of their columns.
-blur() { sed -E 's/[0-9]+\.[0-9]+/#/g; s/ +/ /g' "$1"; }
+# What may differ from run to run: numbers with a point, their sign, and the width of their columns.
+blur() { sed -E 's/ -([0-9]+\.[0-9])/ \1/g; s/[0-9]+\.[0-9]+/#/g; s/ +/ /g' "$1"; }
 # matches WANT GOT : a pattern of bash, in which a line "..." is anything
 matches()
 {

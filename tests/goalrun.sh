@@ -32,7 +32,7 @@ status bad_define 2 '-D takes' -n 2 -D root "$bcast"
 status bad_ranks 2 '--ranks is' -n 2 --ranks fibres "$bcast"
 status unknown_option 2 'unknown option' -n 2 --frobnicate "$bcast"
 status unknown_backend 2 'no backend' -n 2 --backend tcp "$bcast"
-for later in '--backend verbs' '--backend smcq' '--backend sim' '--overlap' \
+for later in '--backend verbs' '--backend smcq' '--backend sim' \
 	'--trace x.json' '--hosts a,b' '--tune'; do
 	# shellcheck disable=SC2086
 	status "later ${later// /_}" 2 'not built yet' -n 2 $later "$bcast"
@@ -40,6 +40,10 @@ done
 status bad_dump_after 2 '--dump-after takes a number' -n 2 --dump-after -1 "$bcast"
 status bad_seed 2 '--seed takes a number' -n 2 --seed x "$bcast"
 status no_program 2 'no program' -n 2 --
+status overlap_program 2 'takes a schedule, no program' -n 2 --overlap -- true
+status overlap_delay 2 'does not go with --delay' -n 2 --overlap --delay 5 "$bcast"
+status no_overlap 2 '--tests goes with --overlap' -n 2 --tests 5 "$bcast"
+status bad_work 2 '--work takes a number' -n 2 --overlap --work 0 "$bcast"
 status program_no_size 2 'the number of ranks is missing: -n' -- true
 status missing_file 1 'No such file' -n 2 "$TMP/none.goal"
 status bad_root 1 'the root is out of range' -n 2 --root 2 --iters 2 "$bcast"

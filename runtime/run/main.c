@@ -39,10 +39,13 @@ static const char usage_text[] =
 	"         --ranks processes|threads --backend shm --verify --json --dump-after SECONDS\n"
 	"         --progress app|thread|collab --placement bind|numa|odd-even|LIST --comm-cores K\n"
 	"         --wait spin|yield|block\n"
+	"         --overlap [--tests N] [--work USEC]\n"
 	"       goalrun -n RANKS --select COLLECTIVE [--topology cart|graph] [--table FILE] [options]\n"
 	"       goalrun -n RANKS --show-placement [--placement bind|numa|odd-even|LIST] [--comm-cores K] [--json]\n";
 
 #define DEFAULT_COUNT 1000
+#define DEFAULT_ITERS 1000
+#define DEFAULT_OVERLAP_ITERS 50 /* whose starts are all checked */
 
 struct list { /* as VEC makes it */
 	int64_t *at;
@@ -65,6 +68,7 @@ struct goalrun {
 	struct ir_graph graph;
 	struct run_places places; /* the options' */
 	double *total, *start, *init;
+	struct run_spans *spans;
 	struct run_result *results;
 };
 
@@ -135,7 +139,8 @@ static int add_pass(struct goalrun *g, const char *arg)
 static int parse_options(struct goalrun *g, int argc, char **argv)
 {
 	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SAMPLE, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS,
-	       VERIFY, JSON, DUMP_AFTER, SELECT, TABLE, TOPOLOGY, PLACEMENT, COMM_CORES, SHOW_PLACEMENT, WAIT, LATER, HELP, VERSION };
+	       VERIFY, JSON, DUMP_AFTER, SELECT, TABLE, TOPOLOGY, PLACEMENT, COMM_CORES, SHOW_PLACEMENT, WAIT, OVERLAP,
+	       TESTS, WORK, LATER, HELP, VERSION };
 	static const struct option longs[] = {
 		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "op", 1, NULL, OP },
 		{ "root", 1, NULL, ROOT },	{ "memory", 1, NULL, MEMORY },	{ "sweep", 1, NULL, SWEEP },
@@ -148,13 +153,15 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		{ "placement", 1, NULL, PLACEMENT }, { "comm-cores", 1, NULL, COMM_CORES },
 		{ "show-placement", 0, NULL, SHOW_PLACEMENT }, { "engine", 1, NULL, LATER },
 		{ "wait", 1, NULL, WAIT },	{ "hosts", 1, NULL, LATER },
-		{ "no-shm", 0, NULL, LATER },	{ "overlap", 0, NULL, LATER },	{ "tests", 1, NULL, LATER },
+		{ "no-shm", 0, NULL, LATER },	{ "overlap", 0, NULL, OVERLAP }, { "tests", 1, NULL, TESTS },
+		{ "work", 1, NULL, WORK },
 		{ "calibrate", 0, NULL, LATER }, { "tune", 0, NULL, LATER },	{ "trace", 1, NULL, LATER },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct run_options *o = &g->o;
 	int opt, at, err = 0;
 	int64_t after;
+	const char *with = NULL; /* an option that goes with --overlap */
 	bool known;
 
 	opterr = 0;
@@ -261,6 +268,17 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		case SHOW_PLACEMENT:
 			g->show_placement = true;
 			break;
+		case OVERLAP:
+			o->overlap = true;
+			break;
+		case TESTS:
+			with = "--tests";
+			err = number("--tests", optarg, 0, 1000000, &o->tests);
+			break;
+		case WORK:
+			with = "--work";
+			err = number("--work", optarg, 1, 1000000000, &o->work_us);
+			break;
 		case LATER:
 			return not_built(longs[at].name);
 		case HELP:
@@ -276,6 +294,14 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 	if (err)
 		return err;
 	o->nranks = (uint32_t)g->nranks;
+	if (!o->iters)
+		o->iters = o->overlap ? DEFAULT_OVERLAP_ITERS : DEFAULT_ITERS;
+	if (o->overlap && o->warmup < RUN_OVERLAP_WARMUP)
+		o->warmup = RUN_OVERLAP_WARMUP;
+	if (with && !o->overlap)
+		return usage("%s goes with --overlap", with);
+	if (o->overlap && o->delay)
+		return usage("--overlap does not go with --delay: all ranks begin together");
 	if (o->placement.kind == PLACEMENT_LIST && o->placement.comm_cores >= 0)
 		return usage("--comm-cores does not go with a list of cores");
 	if (g->show_placement && (optind < argc || g->collective))
@@ -285,6 +311,8 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 	if (optind > 0 && !strcmp(argv[optind - 1], "--")) {
 		if (optind == argc)
 			return usage("no program behind --");
+		if (o->overlap)
+			return usage("--overlap takes a schedule, no program");
 		o->program = argv + optind;
 	} else if (g->collective) {
 		if (optind < argc)
@@ -626,6 +654,22 @@ static double median(const double *times, uint32_t ranks, size_t iters, double *
 	return scratch[iters / 2];
 }
 
+static void summarise_overlap(const struct run_options *o, const struct run_spans *spans, double *scratch,
+			      struct run_result *r)
+{
+	const size_t iters = (size_t)o->iters;
+	const double *us = r->part_us;
+
+	for (unsigned k = 0; k < RUN_PARTS; k++) {
+		for (size_t i = 0; i < iters; i++)
+			scratch[i] = run_span_us(&spans[i].of[k], iters * sizeof *spans, o->nranks);
+		qsort(scratch, iters, sizeof *scratch, by_time);
+		r->part_us[k] = scratch[iters / 2];
+	}
+	r->overlap = (us[RUN_COMM] + us[RUN_COMPUTE] - us[RUN_BOTH]) /
+		     (us[RUN_COMM] < us[RUN_COMPUTE] ? us[RUN_COMM] : us[RUN_COMPUTE]);
+}
+
 static int summarise(struct goalrun *g)
 {
 	const struct run_options *o = &g->o;
@@ -645,6 +689,8 @@ static int summarise(struct goalrun *g)
 		for (uint32_t k = 0; k < o->nranks; k++)
 			if (g->init[c * o->nranks + k] > r->init_us)
 				r->init_us = g->init[c * o->nranks + k];
+		if (o->overlap)
+			summarise_overlap(o, g->spans + c * per, scratch, r);
 	}
 	free(scratch);
 	return EXIT_OK;
@@ -667,15 +713,19 @@ static void print_table(const struct goalrun *g)
 
 	printf("%s: %u ranks (%s), backend shm, %s%s%" PRId64 " starts each%s\n", o->name, o->nranks,
 	       o->threads ? "threads" : "processes", o->progress ? o->progress : "", o->progress ? " progress, " : "",
-	       o->warmup + o->iters,
+	       o->warmup + (o->overlap ? 2 : 1) * o->iters,
 	       !checked(o)  ? ", result not checked" :
-	       o->verify || o->plain ? ", every byte of every start checked" :
+	       o->verify || o->plain || o->overlap ? ", every byte of every start checked" :
 				       ", first and last start checked");
 	for (size_t i = 0; i < o->ncases; i++)
 		if ((int)strlen(run_type_names[o->cases[i].type]) > width)
 			width = (int)strlen(run_type_names[o->cases[i].type]);
-	printf("%10s %-*s %s%5s %-8s %s%11s %11s %11s %11s\n", "count", width, "type", reduces(o) ? "op      " : "",
-	       "root", "memory", g->sample ? "sample            " : "", "median us", "min us", "start us", "init us");
+	printf("%10s %-*s %s%5s %-8s %s", "count", width, "type", reduces(o) ? "op      " : "", "root", "memory",
+	       g->sample ? "sample            " : "");
+	if (o->overlap)
+		printf("%11s %11s %11s %11s\n", "comm us", "compute us", "total us", "overlap");
+	else
+		printf("%11s %11s %11s %11s\n", "median us", "min us", "start us", "init us");
 	for (size_t i = 0; i < o->ncases; i++) {
 		const struct run_case *c = &o->cases[i];
 		const struct run_result *r = &g->results[i];
@@ -689,20 +739,30 @@ static void print_table(const struct goalrun *g)
 			snprintf(op, sizeof op, "%-8s", run_op_names[c->op]);
 		if (g->sample)
 			collective_sample_name(&g->bin, c->sample, sample, sizeof sample);
-		printf("%10s %-*s %s%5s %-8s %-*s%11.2f %11.2f %11.2f %11.1f\n", count, width,
-		       run_type_names[c->type], op, root, run_memory_names[c->memory], g->sample ? 18 : 0, sample,
-		       r->median_us, r->min_us, r->start_us, r->init_us);
+		printf("%10s %-*s %s%5s %-8s %-*s", count, width, run_type_names[c->type], op, root,
+		       run_memory_names[c->memory], g->sample ? 18 : 0, sample);
+		if (o->overlap)
+			printf("%11.2f %11.2f %11.2f %9.1f %%\n", r->part_us[RUN_COMM], r->part_us[RUN_COMPUTE],
+			       r->part_us[RUN_BOTH], 100 * r->overlap);
+		else
+			printf("%11.2f %11.2f %11.2f %11.1f\n", r->median_us, r->min_us, r->start_us, r->init_us);
 	}
 	if (checked(o))
 		printf("verified: all %zu case%s right\n", o->ncases, o->ncases == 1 ? "" : "s");
 }
 
-static void add_times(json_object *j, const struct run_result *r)
+static void add_times(json_object *j, const struct run_options *o, const struct run_result *r)
 {
 	json_object_object_add(j, "median_us", json_object_new_double(r->median_us));
 	json_object_object_add(j, "min_us", json_object_new_double(r->min_us));
 	json_object_object_add(j, "start_us", json_object_new_double(r->start_us));
 	json_object_object_add(j, "init_us", json_object_new_double(r->init_us));
+	if (!o->overlap)
+		return;
+	json_object_object_add(j, "comm_us", json_object_new_double(r->part_us[RUN_COMM]));
+	json_object_object_add(j, "compute_us", json_object_new_double(r->part_us[RUN_COMPUTE]));
+	json_object_object_add(j, "total_us", json_object_new_double(r->part_us[RUN_BOTH]));
+	json_object_object_add(j, "overlap", json_object_new_double(r->overlap));
 }
 
 static void print_json_result(const struct goalrun *g)
@@ -715,7 +775,7 @@ static void print_json_result(const struct goalrun *g)
 	json_object_object_add(j, "verified", json_object_new_boolean(checked(o)));
 	json_object_object_add(j, "iters", json_object_new_int64(o->iters));
 	if (o->ncases == 1) {
-		add_times(j, &g->results[0]);
+		add_times(j, o, &g->results[0]);
 	} else {
 		json_object *all = json_object_new_array();
 
@@ -729,7 +789,7 @@ static void print_json_result(const struct goalrun *g)
 					       reduces(o) ? json_object_new_string(run_op_names[c->op]) : NULL);
 			json_object_object_add(e, "root", json_object_new_int64(c->root));
 			json_object_object_add(e, "memory", json_object_new_string(run_memory_names[c->memory]));
-			add_times(e, &g->results[i]);
+			add_times(e, o, &g->results[i]);
 			json_object_array_add(all, e);
 		}
 		json_object_object_add(j, "cases", all);
@@ -761,6 +821,10 @@ void run_reproduce(const struct run_options *o, size_t index)
 		fprintf(stderr, " --sample %s", name);
 	if (o->delay)
 		fprintf(stderr, " --delay %" PRId64, o->delay);
+	if (o->overlap)
+		fprintf(stderr, " --overlap --tests %" PRId64, o->tests);
+	if (o->work_us)
+		fprintf(stderr, " --work %" PRId64, o->work_us);
 	if (o->progress)
 		fprintf(stderr, " --progress %s", o->progress);
 	if (o->placed)
@@ -788,19 +852,22 @@ static int run_launches(struct goalrun *g)
 	struct run_options *o = &g->o;
 	size_t times = o->ncases * o->nranks * (size_t)o->iters * sizeof(double);
 	size_t inits = o->ncases * o->nranks * sizeof(double);
+	size_t spans = o->overlap ? o->ncases * o->nranks * (size_t)o->iters * sizeof *g->spans : 0;
 	int rc = EXIT_OK;
 
 	g->total = run_shared_memory(times);
 	g->start = run_shared_memory(times);
 	g->init = run_shared_memory(inits);
-	if (!g->total || !g->start || !g->init)
+	g->spans = run_shared_memory(spans);
+	if (!g->total || !g->start || !g->init || !g->spans)
 		return fault("%s", "out of memory: fewer --iters or cases");
 	for (size_t m = 0; m < g->memories.n && !rc; m++) {
 		struct run_launch l = { .o = o,
 					.memory = (enum run_memory)g->memories.at[m],
 					.total = g->total,
 					.start = g->start,
-					.init = g->init };
+					.init = g->init,
+					.spans = g->spans };
 
 		rc = launch_schedule(&l);
 	}
@@ -865,8 +932,7 @@ static int run_program(struct goalrun *g)
 
 int main(int argc, char **argv)
 {
-	struct goalrun g = { .o = { .iters = 1000,
-				    .warmup = 10,
+	struct goalrun g = { .o = { .warmup = 10,
 				    .seed = 1,
 				    .placement = { .kind = PLACEMENT_NUMA, .comm_cores = -1 } } };
 	int rc = parse_options(&g, argc, argv);

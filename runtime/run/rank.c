@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What one rank of goalrun does: bind each case, then start and wait with new data each time. */
-#include "runtime/run/run.h"
+#include "runtime/run/rank.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -10,35 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A rank and its case at hand. */
-struct rank {
-	struct run_launch *l;
-	const struct run_options *o;
-	uint32_t rank;
-	uint64_t seq; /* rounds on the launcher's board */
-	unsigned spins;
-	MPIX_Sched_ctx ctx;
-	MPIX_Sched_group group;
-	MPIX_Sched sched;
-	struct MPIX_Sched_info info;
-	uint64_t random;
-	/* the case */
-	const struct run_case *c;
-	size_t index;
-	MPIX_Sched_request req;
-	MPIX_Sched_op user;
-	size_t elem;
-	char **buffers; /* with GUARD bytes before and behind */
-	uint64_t *bytes;
-	void **given; /* to the library */
-	struct arg_rows rows;
-	struct oracle oracle;
-	uint64_t starts; /* of all cases */
-};
-
 #define GUARD 64u
 
-__attribute__((format(printf, 2, 3))) static int failed(struct rank *r, const char *fmt, ...)
+int rank_failed(struct rank *r, const char *fmt, ...)
 {
 	char *text = r->l->error[r->rank];
 	va_list ap;
@@ -51,14 +25,14 @@ __attribute__((format(printf, 2, 3))) static int failed(struct rank *r, const ch
 	return 1;
 }
 
-static int library(struct rank *r, const char *call, int rc)
+int rank_library(struct rank *r, const char *call, int rc)
 {
 	char detail[400];
 
 	if (!rc)
 		return 0;
 	MPIX_Sched_error_detail(r->ctx, detail, sizeof detail);
-	return failed(r, "%s: %s", call, *detail ? detail : MPIX_Sched_error_string(rc));
+	return rank_failed(r, "%s: %s", call, *detail ? detail : MPIX_Sched_error_string(rc));
 }
 
 /* Somebody else failed: what this rank waits for will not come. */
@@ -77,15 +51,18 @@ static int allgather(const void *in, void *out, size_t size, void *arg)
 	       rt_board_allgather(r->l->board, r->rank, ++r->seq, in, size, out, r->spins, given_up, r);
 }
 
-static int meet(struct rank *r)
+int rank_exchange(struct rank *r, const void *in, void *out, size_t size)
 {
-	char nothing = 0, *all = mem_alloc(r->o->nranks);
-	int err = all ? allgather(&nothing, all, 1, r) : 1;
+	int err = allgather(in, out, size, r);
 
-	free(all);
 	if (err && atomic_load(&r->l->board->failed))
-		return failed(r, "rank %u died", atomic_load(&r->l->board->failed) - 1);
-	return err ? failed(r, "another rank failed") : 0;
+		return rank_failed(r, "rank %u died", atomic_load(&r->l->board->failed) - 1);
+	return err ? rank_failed(r, "another rank failed") : 0;
+}
+
+int rank_meet(struct rank *r)
+{
+	return rank_exchange(r, "", r->met, 1);
 }
 
 /* ---- data ---- */
@@ -130,14 +107,13 @@ static int check_plain(struct rank *r, uint64_t epoch)
 			continue;
 		at = oracle_compare(r->buffers[1] + o->off[0], o->len, message_key(r, i, epoch));
 		if (at >= 0)
-			return failed(r, "epoch %llu: byte %lld of the message from rank %u (op %u) is wrong",
+			return rank_failed(r, "epoch %llu: byte %lld of the message from rank %u (op %u) is wrong",
 				      (unsigned long long)epoch, (long long)at, o->peer, i);
 	}
 	return 0;
 }
 
-/* Before a start everything is overwritten, also what the last epoch received. */
-static void fill(const struct rank *r, uint64_t epoch)
+void rank_fill(const struct rank *r, uint64_t epoch)
 {
 	if (r->o->plain)
 		fill_plain(r, epoch);
@@ -150,15 +126,14 @@ static uint64_t guard_key(const struct rank *r, uint32_t buffer)
 	return oracle_key((uint64_t)r->o->seed, r->rank, buffer, r->index);
 }
 
-/* What lies around the buffers is as it was. */
-static int check_guards(struct rank *r, uint64_t epoch)
+int rank_check_guards(struct rank *r, uint64_t epoch)
 {
 	for (uint32_t i = 0; i < r->info.nbuffers; i++) {
 		const char *p = r->buffers[i];
 
 		if (p && (oracle_compare(p - GUARD, GUARD, guard_key(r, i)) >= 0 ||
 			  oracle_compare(p + r->bytes[i], GUARD, guard_key(r, i)) >= 0))
-			return failed(r, "epoch %llu: memory beside the buffer %s was written to",
+			return rank_failed(r, "epoch %llu: memory beside the buffer %s was written to",
 				      (unsigned long long)epoch,
 				      bin_str(&r->sched->bin, r->sched->bin.buffers[i].name));
 	}
@@ -170,18 +145,18 @@ static int check_barrier(struct rank *r, uint64_t epoch)
 {
 	for (uint32_t q = 0; q < r->o->nranks; q++)
 		if (atomic_load(&r->l->entered[q].word) < r->starts)
-			return failed(r, "epoch %llu: it left the barrier before rank %u came to it",
+			return rank_failed(r, "epoch %llu: it left the barrier before rank %u came to it",
 				      (unsigned long long)epoch, q);
 	return 0;
 }
 
-static int check(struct rank *r, uint64_t epoch)
+int rank_check(struct rank *r, uint64_t epoch)
 {
 	const struct bin *b = &r->sched->bin;
 	uint32_t buffer = 0;
 	int64_t at;
 
-	if (check_guards(r, epoch))
+	if (rank_check_guards(r, epoch))
 		return 1;
 	if (r->o->plain)
 		return check_plain(r, epoch);
@@ -192,7 +167,7 @@ static int check(struct rank *r, uint64_t epoch)
 	at = oracle_check(&r->oracle, epoch, r->buffers, r->bytes, &buffer);
 	if (at < 0)
 		return 0;
-	return failed(r, "epoch %llu: byte %lld of %s: the %s", (unsigned long long)epoch, (long long)at,
+	return rank_failed(r, "epoch %llu: byte %lld of %s: the %s", (unsigned long long)epoch, (long long)at,
 		      bin_str(b, b->buffers[buffer].name),
 		      b->buffers[buffer].mode == BIN_IN ? "in buffer has changed" : "result is wrong");
 }
@@ -207,9 +182,9 @@ static int get_buffer(struct rank *r, uint32_t i, uint64_t elements)
 
 	r->bytes[i] = elements * r->elem;
 	if (r->c->memory == RUN_HEAP)
-		err = library(r, "MPIX_Sched_alloc", MPIX_Sched_alloc(r->ctx, r->bytes[i] + 2 * GUARD, &p));
+		err = rank_library(r, "MPIX_Sched_alloc", MPIX_Sched_alloc(r->ctx, r->bytes[i] + 2 * GUARD, &p));
 	else if (!(p = mem_calloc(1, r->bytes[i] + 2 * GUARD)))
-		err = failed(r, "out of memory");
+		err = rank_failed(r, "out of memory");
 	if (err)
 		return err;
 	r->given[i] = r->buffers[i] = (char *)p + GUARD;
@@ -233,7 +208,7 @@ static int get_args(struct rank *r)
 	if (!err && b->meta->root != BIN_NONE && r->c->root >= 0)
 		arg_rows_set(&r->rows, b->meta->root, (struct bin_arg){ .known = true, .value = r->c->root });
 	goal_diags_free(d);
-	return err ? failed(r, "%s", err_text(err)) : 0;
+	return err ? rank_failed(r, "%s", err_text(err)) : 0;
 }
 
 /* Whether a parameter is this rank's to give. */
@@ -270,7 +245,7 @@ static int get_buffers(struct rank *r)
 	if (!err && !r->o->plain && r->o->claim->any)
 		err = oracle_open(&r->oracle, r->o->claim, &a, ops.bufsize, &fault);
 	if (err)
-		err = failed(r, "%s", *fault.text ? fault.text : err_text(err));
+		err = rank_failed(r, "%s", *fault.text ? fault.text : err_text(err));
 	r->elem = r->o->plain ? 1 : rt_basic_size(r->c->type);
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++) {
 		const bool has = !r->oracle.wants.size.n || r->oracle.wants.size.at[i]; /* else it is another rank's */
@@ -318,7 +293,7 @@ static int bind_case(struct rank *r)
 	int err;
 
 	if (!params)
-		return failed(r, "out of memory");
+		return rank_failed(r, "out of memory");
 	for (uint32_t i = 0; i < b->nparams; i++) {
 		const struct bin_arg *a = &arg_row(&r->rows, r->rank)[i];
 
@@ -327,7 +302,7 @@ static int bind_case(struct rank *r)
 									    b->params[i].vector ? a->elem : &a->value,
 									    b->params[i].vector ? a->n : 1 };
 	}
-	err = library(r, "MPIX_Sched_init", MPIX_Sched_init(r->sched, r->group, &bind, &r->req));
+	err = rank_library(r, "MPIX_Sched_init", MPIX_Sched_init(r->sched, r->group, &bind, &r->req));
 	r->l->init[r->index * r->o->nranks + r->rank] = (double)(rt_now_ns() - t) / 1e3;
 	free(params);
 	return err;
@@ -358,55 +333,61 @@ static void dawdle(struct rank *r)
 	}
 }
 
-static int run_case(struct rank *r)
+static int run_starts(struct rank *r)
 {
 	const struct run_options *o = r->o;
 	double *total = r->l->total + (r->index * o->nranks + r->rank) * (size_t)o->iters;
 	double *start = r->l->start + (r->index * o->nranks + r->rank) * (size_t)o->iters;
-	int err = bind_case(r);
+	int err = 0;
 
 	for (int64_t i = -o->warmup; i < o->iters && !err; i++) {
 		uint64_t epoch = (uint64_t)(i + o->warmup + 1), t0, t1, t2;
 		bool look = o->verify || o->plain || i == -o->warmup || i == o->iters - 1;
 
 		if (look)
-			fill(r, epoch);
+			rank_fill(r, epoch);
 		dawdle(r);
 		/* Without delays the ranks start together, so that the time is the collective's. */
-		if (!o->delay && meet(r))
+		if (!o->delay && rank_meet(r))
 			return 1;
 		r->starts++;
 		if (o->barrier)
 			come_to_barrier(r, i < 0);
 		t0 = rt_now_ns();
-		err = library(r, "MPIX_Sched_start", MPIX_Sched_start(r->req));
+		err = rank_library(r, "MPIX_Sched_start", MPIX_Sched_start(r->req));
 		t1 = rt_now_ns();
 		if (!err && o->delay)
 			dawdle(r);
-		err = err ? err : library(r, "MPIX_Sched_wait", MPIX_Sched_wait(r->req));
+		err = err ? err : rank_library(r, "MPIX_Sched_wait", MPIX_Sched_wait(r->req));
 		t2 = rt_now_ns();
 		if (!err && look)
-			err = check(r, epoch);
+			err = rank_check(r, epoch);
 		if (i >= 0) {
 			total[i] = (double)(t2 - t0) / 1e3;
 			start[i] = (double)(t1 - t0) / 1e3;
 		}
 	}
-	if (!err)
-		err = library(r, "MPIX_Sched_free", MPIX_Sched_free(&r->req));
 	return err;
+}
+
+static int run_case(struct rank *r)
+{
+	int err = bind_case(r);
+
+	err = err ? err : r->o->overlap ? rank_overlap(r) : run_starts(r);
+	return err ? err : rank_library(r, "MPIX_Sched_free", MPIX_Sched_free(&r->req));
 }
 
 static int run_all(struct rank *r)
 {
-	int err = library(r, "MPIX_Sched_group_create",
+	int err = rank_library(r, "MPIX_Sched_group_create",
 			  MPIX_Sched_group_create(r->ctx, (int)r->rank, (int)r->o->nranks, allgather, r, &r->group));
 
 	err = err ? err :
-		    library(r, "MPIX_Sched_op_create",
+		    rank_library(r, "MPIX_Sched_op_create",
 			    MPIX_Sched_op_create(r->ctx, values_user, &r->elem, false, &r->user));
 	err = err ? err :
-		    library(r, "MPIX_Sched_load_mem",
+		    rank_library(r, "MPIX_Sched_load_mem",
 			    MPIX_Sched_load_mem(r->ctx, r->o->name, r->o->image, r->o->size, &r->sched));
 	if (err)
 		return err;
@@ -415,8 +396,9 @@ static int run_all(struct rank *r)
 	r->buffers = mem_calloc(r->info.nbuffers, sizeof *r->buffers);
 	r->bytes = mem_calloc(r->info.nbuffers, sizeof *r->bytes);
 	r->given = mem_calloc(r->info.nbuffers, sizeof *r->given);
-	if (!r->buffers || !r->bytes || !r->given)
-		return failed(r, "out of memory");
+	r->met = mem_alloc(r->o->nranks);
+	if (!r->buffers || !r->bytes || !r->given || !r->met)
+		return rank_failed(r, "out of memory");
 	for (r->index = 0; r->index < r->o->ncases && !err; r->index++) {
 		r->c = &r->o->cases[r->index];
 		if (r->c->memory != r->l->memory)
@@ -440,12 +422,12 @@ int run_rank(struct run_launch *l, uint32_t rank)
 	int err;
 
 	if (l->o->places && !run_pin(l->o->places, rank))
-		return failed(&r, "it cannot be pinned: %s", strerror(errno));
+		return rank_failed(&r, "it cannot be pinned: %s", strerror(errno));
 	err = MPIX_Sched_ctx_create(&r.ctx);
 	r.spins = rt_spins(l->o->nranks);
 	r.random = oracle_key((uint64_t)l->o->seed, rank, 77, 0);
 	if (err)
-		return failed(&r, "MPIX_Sched_ctx_create: %s", MPIX_Sched_error_string(err));
+		return rank_failed(&r, "MPIX_Sched_ctx_create: %s", MPIX_Sched_error_string(err));
 	err = run_all(&r);
 	if (r.req) /* its group has failed, or this run: bound memory must outlive it */
 		MPIX_Sched_free(&r.req);
@@ -454,6 +436,7 @@ int run_rank(struct run_launch *l, uint32_t rank)
 	free(r.buffers);
 	free(r.bytes);
 	free(r.given);
+	free(r.met);
 	MPIX_Sched_op_free(&r.user);
 	MPIX_Sched_unload(&r.sched);
 	MPIX_Sched_group_free(&r.group);

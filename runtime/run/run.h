@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun's parts: options (main.c), which schedule (choose.c), which combinations run (sweep.c), starting ranks
- * (launch.c), where they are (place.c, show_placement.c), what a rank does (rank.c), what the result has to be
- * (oracle.c, values.c). */
+ * (launch.c), where they are (place.c, show_placement.c), what a rank does (rank.c; overlap.c, work.c), what the
+ * result has to be (oracle.c, values.c). */
 #ifndef RUNTIME_RUN_RUN_H
 #define RUNTIME_RUN_RUN_H
 
@@ -27,8 +27,21 @@ struct run_case {
 	unsigned sample; /* of arguments (compiler/args.h) */
 };
 
+/* What is timed with --overlap: a start and its wait, the work, and both together. */
+enum run_part { RUN_COMM, RUN_COMPUTE, RUN_BOTH, RUN_PARTS };
+
+#define RUN_OVERLAP_WARMUP 4 /* starts at least: the work is as long as they are */
+
+/* When a rank began and ended the parts of an iteration, in ns. */
+struct run_spans {
+	struct run_span {
+		uint64_t begin, end;
+	} of[RUN_PARTS];
+};
+
 struct run_result {
 	double median_us, min_us, start_us, init_us;
+	double part_us[RUN_PARTS], overlap;
 };
 
 /* Shared by all ranks of a launch. */
@@ -52,8 +65,9 @@ struct run_places {
 
 struct run_options {
 	uint32_t nranks;
-	bool threads, verify, json, plain, pairs;
+	bool threads, verify, json, plain, pairs, overlap;
 	int64_t iters, warmup, seed, delay;
+	int64_t tests, work_us; /* with overlap; work_us 0: as long as the communication */
 	struct defines defines;
 	/* the schedule */
 	const char *name;
@@ -82,12 +96,16 @@ struct run_launch {
 	struct run_word *entered; /* by rank: starts that it has come to */
 	char (*error)[512]; /* by rank */
 	double *total, *start, *init; /* [case][rank][iteration], [case][rank][iteration], [case][rank] */
+	struct run_spans *spans; /* [case][rank][iteration] with --overlap */
 };
 
 /* Zeroed memory that is shared with ranks; NULL when there is none. */
 void *run_shared_memory(size_t size);
 /* Runs all cases of one memory kind as one rank; 0, or 1 with a text in error. */
 int run_rank(struct run_launch *l, uint32_t rank);
+/* From when the first rank began a part until the last one had done it, in us; the spans of the ranks are stride
+ * apart. */
+double run_span_us(const struct run_span *of, size_t stride, uint32_t ranks);
 /* Starts the ranks and waits for them; an exit status. */
 int launch_schedule(struct run_launch *l);
 int launch_program(const struct run_options *o);

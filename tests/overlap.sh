@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# goalrun --overlap: it runs and checks what it received, and what it prints is defined as the manual says. How much
+# overlap there is decides nothing.
+set -u
+. "$(dirname "$0")/lib.sh"
+cd "$TMP" || exit 1
+run() { timeout 120 "$BUILD/bin/goalrun" --overlap --iters 5 --warmup 2 "$@" >out 2>err; }
+# sound FILE : the keys, three times, and the overlap that follows from them
+sound()
+{
+	tr -d '{} "' <"$1" | tr ',:' '\n ' | awk '
+		{ v[$1] = $2 }
+		END {
+			c = v["comm_us"]; w = v["compute_us"]; t = v["total_us"]
+			n = split("ranks backend verified iters median_us min_us start_us init_us comm_us compute_us total_us overlap", key, " ")
+			for (i = 1; i <= n; i++) if (!(key[i] in v)) bad = 1
+			is = (c + w - t) / (c < w ? c : w)
+			off = is - v["overlap"]
+			exit bad || v["verified"] != "true" || c <= 0 || w <= 0 || t <= 0 || off > 1e-6 || off < -1e-6
+		}'
+}
+# measures NAME ARGS...
+measures()
+{
+	local name=$1
+
+	shift
+	if run --json "$@" && sound out; then ok "overlap.$name"; else fail "overlap.$name $(cat out err | head -n 3)"; fi
+}
+s=$ROOT/schedules
+for n in 1 2 3; do
+	measures bcast_$n -n $n --count 2000 "$s/bcast_binomial.goal"
+	measures reduce_$n -n $n --count 2000 "$s/reduce_binomial.goal"
+	measures allreduce_$n -n $n --count 2000 --tests 4 "$s/allreduce_rabenseifner.goal"
+	measures gather_$n -n $n --count 2000 --memory private "$s/gather_binomial.goal"
+	measures scatter_$n -n $n --count 2000 --memory staged "$s/scatter_binomial.goal"
+done
+measures threads -n 3 --ranks threads --tests 1 "$s/scan_chain.goal"
+measures barrier -n 2 "$s/barrier_dissemination.goal"
+measures work -n 2 --work 500 "$s/bcast_binomial.goal"
+measures every_byte -n 2 --verify --type long_double "$s/reduce_binomial.goal"
+measures in_place -n 2 --sample inplace "$s/allreduce_recursive_doubling.goal"
+
+# A wait for 3 ms that needs no core: what contains it cannot be shorter.
+printf 'num_ranks 2\nrank 0 {\nl: calc 3000000\n}\nrank 1 {\nl: calc 1000\n}\n' >calc.goal
+measures calc calc.goal
+check overlap.calc_is_contained awk -F'[:,}]' '{ for (i = 1; i < NF; i++) if ($i ~ /(comm|total)_us/ && $(i + 1) < 3000) exit 1 }' out
+
+run -n 2 --count 5,6 "$s/bcast_binomial.goal"
+check overlap.table [ $? -eq 0 -a "$(grep -c ' %$' out)" -eq 2 -a -n "$(grep 'comm us  compute us    total us     overlap$' out)" ]
+check overlap.all_checked grep -q 'every byte of every start checked' out
+
+# A wrong result ends it, with the command that repeats it.
+sed 's/send data to/send data[0 +: 0] to/; s/recv data from/recv data[0 +: 0] from/' "$s/bcast_linear.goal" >wrong.goal
+run -n 2 --tests 3 wrong.goal
+check overlap.wrong_result [ $? -eq 1 -a -n "$(grep 'epoch 1: byte 0 of data: the result is wrong' err)" ]
+check overlap.repeats grep -q -e ' --overlap --tests 3 ' err
+finish
