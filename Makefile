@@ -55,9 +55,9 @@ PROGRAMS  := $(BUILD)/bin/goalc $(BUILD)/bin/goalrun
 
 all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a
 
-$(BUILD)/bin/goalc: $(call obj,compiler,main print print_model print_model_svg) $(COMPILE_O)
+$(BUILD)/bin/goalc: $(call obj,compiler,main print print_model print_model_svg) $(call obj,util,svg) $(COMPILE_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON) -lm
 
 $(BUILD)/bin/goalrun: $(call obj,runtime/run,$(GOALRUN)) $(LIB_O)
 	@mkdir -p $(@D)
@@ -180,9 +180,9 @@ $(BUILD)/tests/nomem: $(call obj,tests/rt,nomem team) $(LIB_O)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c)) $(call obj,backends,$(REFERENCE)) \
-		$(call obj,runtime/run,sweep oracle values) $(LIB_O)
+		$(call obj,runtime/run,sweep oracle values) $(call obj,util,svg) $(LIB_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit $(LIBS)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit $(LIBS) -lm
 
 # The executor that decides what a schedule does, whatever the verifier says.
 EXECUTED := $(addprefix $(BUILD)/tests/mutants/,mutants referee random)

@@ -19,6 +19,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_placement,
 	&suite_rounds,
 	&suite_sweep,
+	&suite_svg,
 	&suite_passes,
 	&suite_verify,
 	&suite_epochs,
