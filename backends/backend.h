@@ -82,11 +82,13 @@ struct be_turn {
 	_Atomic uint32_t wanted; /* threads that want to look at the request although somebody waits for it */
 	/* The backend's: */
 	_Atomic uint32_t passed; /* ops for start that passed to others because they were not ready, ever */
+	_Atomic uint32_t pending; /* where others help, bits of enum be_who: whose ops are ready or issued */
 };
 
 struct be_bound {
 	const struct be_ops *ops;
 	struct be_turn *turn;
+	uint64_t moved; /* where others help: grows with what is carried out by way of this view */
 };
 
 /* What each rank tells all others when it has made its part, so that they find the rest. */

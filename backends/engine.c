@@ -49,9 +49,9 @@ size_t engine_room(const struct be_bind *b)
 	return sizeof(struct engine_state) + b->nops * sizeof(struct engine_op) + (words + 1) / 2 * 2 * sizeof(uint32_t);
 }
 
-void engine_init(struct engine *e, const struct be_bind *b, void *room, void *own, _Atomic uint32_t *passed)
+void engine_init(struct engine *e, const struct be_bind *b, void *room, void *own, struct be_bound *bound)
 {
-	*e = (struct engine){ .st = room, .todo = own, .nops = b->nops, .helped = b->helped, .passed = passed };
+	*e = (struct engine){ .st = room, .todo = own, .nops = b->nops, .helped = b->helped, .bound = bound };
 	e->ops = (struct engine_op *)(void *)(e->st + 1);
 	e->ready = (uint32_t *)(void *)(e->ops + b->nops);
 	e->active = e->ready + places(b);
@@ -91,7 +91,7 @@ static __attribute__((noinline)) bool elsewhere(struct engine *e, uint32_t op, u
 	const uint8_t *class = e->ops[op].class, now = class[e->st->begun];
 
 	if (now != class[0])
-		atomic_fetch_add_explicit(e->passed, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&e->bound->turn->passed, 1, memory_order_relaxed);
 	if (now != c)
 		e->ready[e->st->of[now].tail++] = op;
 	return now != c;
@@ -163,35 +163,55 @@ static inline int progress(struct engine *e, unsigned c)
 	}
 }
 
-/* Whether nothing is left: what waits for others would have been made ready, as there are no cycles. */
-static bool complete(const struct engine *e)
+/* The classes of which something is ready, by bits. */
+static unsigned ready(const struct engine *e)
 {
-	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
-		const struct engine_queue *q = &e->st->of[c];
+	unsigned classes = 0;
 
-		if (q->nactive || q->head != q->tail)
-			return false;
-	}
-	return true;
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++)
+		classes |= (unsigned)(e->st->of[c].head != e->st->of[c].tail) << c;
+	return classes;
+}
+
+/* Grows with each op that is issued, and with each that completes. */
+static uint32_t steps(const struct engine *e)
+{
+	uint32_t n = 0;
+
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++)
+		n += 2 * e->st->of[c].head - e->st->of[c].nactive;
+	return n;
 }
 
 /* The same for several classes, by bits, until nothing of them is ready. */
 static int progress_some(struct engine *e, unsigned classes)
 {
-	bool again;
+	const uint32_t before = steps(e);
 
 	do {
-		again = false;
 		for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
 			int rc = classes >> c & 1 ? progress(e, c) : 0;
 
 			if (rc < 0)
 				return rc;
 		}
-		for (unsigned c = 0; c < ENGINE_CLASSES; c++)
-			again |= classes >> c & 1 && e->st->of[c].head != e->st->of[c].tail;
-	} while (again);
-	return complete(e);
+	} while (ready(e) & classes);
+	e->bound->moved += steps(e) - before;
+	return 0;
+}
+
+/* Says whose ops are left; 1 when there are none: what waits for others would have been made ready, as there are no
+ * cycles. */
+static int tell(struct engine *e)
+{
+	_Atomic uint32_t *pending = &e->bound->turn->pending;
+	unsigned left = ready(e);
+
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++)
+		left |= (unsigned)(e->st->of[c].nactive != 0) << c;
+	if (atomic_load_explicit(pending, memory_order_relaxed) != left)
+		atomic_store_explicit(pending, left, memory_order_relaxed);
+	return !left;
 }
 
 /* Early ops that start has issued, but not completed, become others'. */
@@ -206,7 +226,7 @@ static void pass_on(struct engine *e)
 		e->active[q->first + q->nactive++] = i;
 	}
 	if (early->nactive)
-		atomic_fetch_add_explicit(e->passed, early->nactive, memory_order_relaxed);
+		atomic_fetch_add_explicit(&e->bound->turn->passed, early->nactive, memory_order_relaxed);
 	early->nactive = 0;
 	e->st->begun = 1;
 }
@@ -224,7 +244,7 @@ static int start_some(struct engine *e, unsigned who)
 	e->st->begun = 0;
 	rc = progress_some(e, who | 1u << ENGINE_EARLY);
 	pass_on(e);
-	return rc;
+	return rc < 0 ? rc : tell(e);
 }
 
 int engine_start(struct engine *e, unsigned who)
@@ -234,7 +254,9 @@ int engine_start(struct engine *e, unsigned who)
 
 int engine_progress(struct engine *e, unsigned who)
 {
-	return e->helped ? progress_some(e, who) : progress(e, 0);
+	int rc = e->helped ? progress_some(e, who) : progress(e, 0);
+
+	return rc || !e->helped ? rc : tell(e);
 }
 
 void engine_states(const struct engine *e, uint8_t *state)

@@ -64,7 +64,7 @@ struct engine {
 	uint32_t *succ;
 	uint32_t nops;
 	bool helped;
-	_Atomic uint32_t *passed; /* counts early ops that were not complete when start was over */
+	struct be_bound *bound; /* whose it is */
 };
 
 /* Bytes of what an engine shares, zeroed and aligned like a pointer, and of what is its own, as long as it lives. */
@@ -74,7 +74,7 @@ static inline size_t engine_own_room(uint32_t nops)
 	return nops * sizeof(struct engine_do);
 }
 /* Sets up what is shared; all ops are ENGINE_APP. */
-void engine_init(struct engine *e, const struct be_bind *b, void *room, void *own, _Atomic uint32_t *passed);
+void engine_init(struct engine *e, const struct be_bind *b, void *room, void *own, struct be_bound *bound);
 /* After the classes in ops have been changed; between epochs. */
 void engine_classify(struct engine *e);
 /* Begins an epoch, when the last one is complete: issues what is ready, and polls. 1 when all ops are complete, 0 if

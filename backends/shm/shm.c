@@ -152,7 +152,7 @@ static void classify(const struct sm_bound *s, uint32_t i)
 
 void sm_prepare(struct sm_bound *s)
 {
-	engine_init(&s->engine, &s->b, s->room, s->own, &s->head->turn.passed);
+	engine_init(&s->engine, &s->b, s->room, s->own, &s->base);
 	for (uint32_t i = 0; i < s->b.nops; i++) {
 		s->engine.todo[i].how = how[s->b.ops[i].kind];
 		s->engine.todo[i].what = (void *)(uintptr_t)&s->b.ops[i];
