@@ -68,7 +68,7 @@ struct goalrun {
 	struct ir_graph graph;
 	struct run_places places; /* the options' */
 	double *total, *start, *init;
-	struct run_spans *spans;
+	struct work_spans *spans;
 	struct run_result *results;
 };
 
@@ -654,22 +654,6 @@ static double median(const double *times, uint32_t ranks, size_t iters, double *
 	return scratch[iters / 2];
 }
 
-static void summarise_overlap(const struct run_options *o, const struct run_spans *spans, double *scratch,
-			      struct run_result *r)
-{
-	const size_t iters = (size_t)o->iters;
-	const double *us = r->part_us;
-
-	for (unsigned k = 0; k < RUN_PARTS; k++) {
-		for (size_t i = 0; i < iters; i++)
-			scratch[i] = run_span_us(&spans[i].of[k], iters * sizeof *spans, o->nranks);
-		qsort(scratch, iters, sizeof *scratch, by_time);
-		r->part_us[k] = scratch[iters / 2];
-	}
-	r->overlap = (us[RUN_COMM] + us[RUN_COMPUTE] - us[RUN_BOTH]) /
-		     (us[RUN_COMM] < us[RUN_COMPUTE] ? us[RUN_COMM] : us[RUN_COMPUTE]);
-}
-
 static int summarise(struct goalrun *g)
 {
 	const struct run_options *o = &g->o;
@@ -690,7 +674,7 @@ static int summarise(struct goalrun *g)
 			if (g->init[c * o->nranks + k] > r->init_us)
 				r->init_us = g->init[c * o->nranks + k];
 		if (o->overlap)
-			summarise_overlap(o, g->spans + c * per, scratch, r);
+			r->overlap = work_overlap(g->spans + c * per, o->nranks, iters, scratch, r->part_us);
 	}
 	free(scratch);
 	return EXIT_OK;
@@ -742,8 +726,8 @@ static void print_table(const struct goalrun *g)
 		printf("%10s %-*s %s%5s %-8s %-*s", count, width, run_type_names[c->type], op, root,
 		       run_memory_names[c->memory], g->sample ? 18 : 0, sample);
 		if (o->overlap)
-			printf("%11.2f %11.2f %11.2f %9.1f %%\n", r->part_us[RUN_COMM], r->part_us[RUN_COMPUTE],
-			       r->part_us[RUN_BOTH], 100 * r->overlap);
+			printf("%11.2f %11.2f %11.2f %9.1f %%\n", r->part_us[WORK_COMM], r->part_us[WORK_COMPUTE],
+			       r->part_us[WORK_BOTH], 100 * r->overlap);
 		else
 			printf("%11.2f %11.2f %11.2f %11.1f\n", r->median_us, r->min_us, r->start_us, r->init_us);
 	}
@@ -759,9 +743,9 @@ static void add_times(json_object *j, const struct run_options *o, const struct 
 	json_object_object_add(j, "init_us", json_object_new_double(r->init_us));
 	if (!o->overlap)
 		return;
-	json_object_object_add(j, "comm_us", json_object_new_double(r->part_us[RUN_COMM]));
-	json_object_object_add(j, "compute_us", json_object_new_double(r->part_us[RUN_COMPUTE]));
-	json_object_object_add(j, "total_us", json_object_new_double(r->part_us[RUN_BOTH]));
+	json_object_object_add(j, "comm_us", json_object_new_double(r->part_us[WORK_COMM]));
+	json_object_object_add(j, "compute_us", json_object_new_double(r->part_us[WORK_COMPUTE]));
+	json_object_object_add(j, "total_us", json_object_new_double(r->part_us[WORK_BOTH]));
 	json_object_object_add(j, "overlap", json_object_new_double(r->overlap));
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalrun --overlap: for how much of a collective's time the ranks can compute. The work-based benchmark of Hoefler
- * (ANL 2010): what goes between start and wait is not a time but an amount of work, which takes as long as the
- * communication when all ranks do it where they are. See goalrun(1). */
+ * goalrun --overlap: what is measured by work.c. */
 #include "runtime/run/rank.h"
 #include "runtime/run/work.h"
 
@@ -9,14 +7,10 @@
 #include <string.h>
 
 #define KINDS 2u /* of data, in turns: what one start leaves is wrong for the next */
-#define ROUNDS 12u /* at most, to find the work */
-#define EXCHANGED sizeof(struct rt_cpus) /* the largest record that ranks exchange here */
 
 struct overlap {
 	struct rank *r;
-	uint64_t units; /* of work */
-	bool crowded; /* ranks share CPUs */
-	char *all; /* EXCHANGED bytes for each rank */
+	uint64_t starts; /* that were checked */
 	size_t bytes; /* of all buffers */
 	/* What they hold before and after a start of a kind, as the oracle made it and found it right. The next ones are
 	 * copied and compared, which takes less time than the rest does. NULL: not known yet. */
@@ -58,8 +52,16 @@ static bool keeps(const struct rank *r)
 	return !r->o->verify && !r->o->plain && !r->o->barrier && r->o->claim->any;
 }
 
-static int fill(struct overlap *v, unsigned kind)
+static unsigned kind_of(const struct overlap *v)
 {
+	return (unsigned)(v->starts % KINDS);
+}
+
+static int fill(void *arg)
+{
+	struct overlap *v = arg;
+	const unsigned kind = kind_of(v);
+
 	if (v->before[kind]) {
 		restore(v->r, v->before[kind]);
 		return 0;
@@ -71,8 +73,12 @@ static int fill(struct overlap *v, unsigned kind)
 }
 
 /* Bytes that nobody claims may differ: then the oracle decides. */
-static int check(struct overlap *v, unsigned kind)
+static int check(void *arg)
 {
+	struct overlap *v = arg;
+	const unsigned kind = kind_of(v);
+
+	v->starts++;
 	if (v->after[kind] && same(v->r, v->after[kind]))
 		return rank_check_guards(v->r, kind + 1);
 	if (rank_check(v->r, kind + 1))
@@ -82,194 +88,107 @@ static int check(struct overlap *v, unsigned kind)
 	return 0;
 }
 
-/* ---- parts ---- */
+/* ---- the rest of what work.c calls ---- */
 
-/* The work, and with tests as many calls of test in it, at equal distances. */
-static int work(struct overlap *v, uint64_t tests)
+static struct rank *rank_of(void *arg)
 {
-	uint64_t done = 0;
-	int flag, err = 0;
-
-	for (uint64_t i = 1; i <= tests + 1 && !err; i++) {
-		const uint64_t until = (uint64_t)((double)v->units * (double)i / (double)(tests + 1));
-
-		work_do(until - done);
-		done = until;
-		if (i <= tests)
-			err = rank_library(v->r, "MPIX_Sched_test", MPIX_Sched_test(v->r->req, &flag));
-	}
-	return err;
+	return ((struct overlap *)arg)->r;
 }
 
-/* A start and its wait, with work in between or without. Ranks that share a core would start one after the other, each
- * when the one before has done its work, and nothing could move in the meantime; so they meet once they have started,
- * which counts. started: when start came back. */
-static int communicate(struct overlap *v, bool both, struct run_span *span, uint64_t *started)
+static int exchange(void *arg, const void *in, void *out, size_t size)
 {
-	struct rank *r = v->r;
-	const unsigned kind = (unsigned)(r->starts % KINDS);
-	int err = fill(v, kind);
+	return rank_exchange(rank_of(arg), in, out, size);
+}
 
-	if (err || rank_meet(r))
-		return 1;
+static int start(void *arg)
+{
+	struct rank *r = rank_of(arg);
+
 	r->starts++;
 	if (r->o->barrier)
 		atomic_store(&r->l->entered[r->rank].word, r->starts);
-	span->begin = rt_now_ns();
-	err = rank_library(r, "MPIX_Sched_start", MPIX_Sched_start(r->req));
-	*started = rt_now_ns();
-	if (both && !err) {
-		err = v->crowded ? rank_meet(r) : 0;
-		err = err ? err : work(v, (uint64_t)r->o->tests);
-	}
-	err = err ? err : rank_library(r, "MPIX_Sched_wait", MPIX_Sched_wait(r->req));
-	span->end = rt_now_ns();
-	return err ? err : check(v, kind);
+	return rank_library(r, "MPIX_Sched_start", MPIX_Sched_start(r->req));
 }
 
-static int compute(struct overlap *v, struct run_span *span)
+static int test(void *arg)
 {
-	if (rank_meet(v->r))
-		return 1;
-	span->begin = rt_now_ns();
-	work(v, 0);
-	span->end = rt_now_ns();
-	return 0;
+	struct rank *r = rank_of(arg);
+	int flag;
+
+	return rank_library(r, "MPIX_Sched_test", MPIX_Sched_test(r->req, &flag));
 }
 
-/* ---- how much work ---- */
-
-double run_span_us(const struct run_span *of, size_t stride, uint32_t ranks)
+static int wait_for_it(void *arg)
 {
-	uint64_t begin = UINT64_MAX, end = 0;
+	struct rank *r = rank_of(arg);
 
-	for (uint32_t r = 0; r < ranks; r++) {
-		const struct run_span *s = (const struct run_span *)(const void *)((const char *)of + r * stride);
-
-		begin = s->begin < begin ? s->begin : begin;
-		end = s->end > end ? s->end : end;
-	}
-	return (double)(end - begin) / 1e3;
+	return rank_library(r, "MPIX_Sched_wait", MPIX_Sched_wait(r->req));
 }
 
-static int ascending(const void *a, const void *b)
+static int no_memory(void *arg)
 {
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
+	return rank_failed(rank_of(arg), "out of memory");
 }
 
-/* The median of n runs of a part, us; the same on all ranks. */
-static int typical(struct overlap *v, enum run_part part, size_t n, double *us)
+/* Whether any ranks share CPUs; these yield while they wait for each other. */
+static int look_around(struct rank *r, bool *crowded)
 {
-	double *times = mem_alloc(n * sizeof *times);
-	int err = times ? 0 : rank_failed(v->r, "out of memory");
-
-	for (size_t i = 0; i < n && !err; i++) {
-		struct run_span mine;
-		uint64_t started;
-
-		err = part == RUN_COMPUTE ? compute(v, &mine) : communicate(v, part == RUN_BOTH, &mine, &started);
-		err = err ? err : rank_exchange(v->r, &mine, v->all, sizeof mine);
-		times[i] = err ? 0 : run_span_us((struct run_span *)(void *)v->all, sizeof mine, v->r->o->nranks);
-	}
-	if (!err) {
-		qsort(times, n, sizeof *times, ascending);
-		*us = times[n / 2];
-	}
-	free(times);
-	return err;
-}
-
-/* Work that takes a rank so long, us, where it has a core for itself; the same on all ranks. */
-static int units_of(struct overlap *v, double us)
-{
-	const double mine = work_rate(), *all = (const double *)(const void *)v->all;
-	double best = 0;
-
-	if (rank_exchange(v->r, &mine, v->all, sizeof mine))
-		return 1;
-	for (uint32_t q = 0; q < v->r->o->nranks; q++)
-		best = all[q] > best ? all[q] : best;
-	v->units = (uint64_t)(us * 1e3 * best) + 1;
-	return 0;
-}
-
-/* With --work each rank's share of it. Else what takes as long as the communication while all ranks do it: by
- * steps, as it does not take twice as long for twice the work where ranks share a core. */
-static int find_work(struct overlap *v)
-{
-	const struct run_options *o = v->r->o;
-	double comm, us;
-	int err = typical(v, RUN_COMM, (size_t)o->warmup, &comm);
-
-	if (err || o->work_us)
-		return err ? err : units_of(v, (double)o->work_us / o->nranks);
-	err = units_of(v, comm);
-	for (unsigned i = 0; i < ROUNDS && !err; i++) {
-		err = typical(v, RUN_COMPUTE, 5, &us);
-		if (err || (us > 0.98 * comm && us < 1.02 * comm))
-			break;
-		v->units = (uint64_t)((double)v->units * (comm / us > 0.1 ? comm / us : 0.1)) + 1;
-	}
-	return err;
-}
-
-/* ---- a case ---- */
-
-/* Whether any ranks share CPUs; they yield while they wait. */
-static int look_around(struct overlap *v)
-{
-	struct rank *r = v->r;
-	struct rt_cpus mine;
-	bool crowded;
+	const uint32_t n = r->o->nranks;
+	struct rt_cpus mine, *all = mem_alloc(n * sizeof *all);
+	int err = all ? 0 : rank_failed(r, "out of memory");
 
 	rt_cpus_get(&mine);
-	if (rank_exchange(r, &mine, v->all, sizeof mine))
-		return 1;
-	r->spins = rt_cpus_spins(v->all, sizeof mine, r->o->nranks, r->rank);
-	crowded = !r->spins;
-	if (rank_exchange(r, &crowded, v->all, sizeof crowded))
-		return 1;
-	for (uint32_t q = 0; q < r->o->nranks; q++)
-		v->crowded |= v->all[q];
-	return 0;
+	err = err ? err : rank_exchange(r, &mine, all, sizeof mine);
+	for (uint32_t q = 0; q < n && !err; q++)
+		*crowded |= !rt_cpus_spins(all, sizeof mine, n, q);
+	if (!err)
+		r->spins = rt_cpus_spins(all, sizeof mine, n, r->rank);
+	free(all);
+	return err;
 }
 
-/* The parts take turns, so that all see the same machine. */
 static int measure(struct overlap *v)
 {
-	const struct run_options *o = v->r->o;
-	const size_t first = (v->r->index * o->nranks + v->r->rank) * (size_t)o->iters;
-	int err = 0;
+	struct rank *r = v->r;
+	const struct run_options *o = r->o;
+	const size_t first = (r->index * o->nranks + r->rank) * (size_t)o->iters;
+	struct work_spans *spans = r->l->spans + first;
+	struct work_bench b = { .ranks = o->nranks,
+				.iters = (size_t)o->iters,
+				.warmup = (size_t)o->warmup,
+				.tests = (uint64_t)o->tests,
+				.work_us = (double)o->work_us,
+				.arg = v,
+				.exchange = exchange,
+				.fill = fill,
+				.start = start,
+				.test = test,
+				.wait = wait_for_it,
+				.check = check,
+				.no_memory = no_memory };
+	int err = look_around(r, &b.crowded);
 
-	for (size_t i = first; i < first + (size_t)o->iters && !err; i++) {
-		struct run_span *of = v->r->l->spans[i].of;
-		uint64_t started, ignored;
+	err = err ? err : work_measure(&b, spans);
+	for (size_t i = 0; i < b.iters && !err; i++) {
+		const struct work_span *s = &spans[i].of[WORK_COMM];
 
-		err = communicate(v, false, &of[RUN_COMM], &started);
-		v->r->l->total[i] = (double)(of[RUN_COMM].end - of[RUN_COMM].begin) / 1e3;
-		v->r->l->start[i] = (double)(started - of[RUN_COMM].begin) / 1e3;
-		err = err ? err : compute(v, &of[RUN_COMPUTE]);
-		err = err ? err : communicate(v, true, &of[RUN_BOTH], &ignored);
+		r->l->total[first + i] = (double)(s->end - s->begin) / 1e3;
+		r->l->start[first + i] = (double)(s->started - s->begin) / 1e3;
 	}
 	return err;
 }
 
 int rank_overlap(struct rank *r)
 {
-	struct overlap v = { .r = r, .all = mem_alloc(r->o->nranks * EXCHANGED) };
-	int err = v.all ? 0 : rank_failed(r, "out of memory");
+	struct overlap v = { .r = r };
+	int err;
 
 	for (uint32_t i = 0; i < r->info.nbuffers; i++)
 		v.bytes += r->bytes[i];
-	err = err ? err : look_around(&v);
-	err = err ? err : find_work(&v);
-	err = err ? err : measure(&v);
+	err = measure(&v);
 	for (unsigned k = 0; k < KINDS; k++) {
 		free(v.before[k]);
 		free(v.after[k]);
 	}
-	free(v.all);
 	return err;
 }

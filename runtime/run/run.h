@@ -10,6 +10,7 @@
 #include "compiler/select.h"
 #include "runtime/placement.h"
 #include "runtime/rt.h"
+#include "runtime/run/work.h"
 #include "util/options.h"
 
 enum run_memory { RUN_HEAP, RUN_PRIVATE, RUN_STAGED, RUN_MEMORIES };
@@ -27,21 +28,11 @@ struct run_case {
 	unsigned sample; /* of arguments (compiler/args.h) */
 };
 
-/* What is timed with --overlap: a start and its wait, the work, and both together. */
-enum run_part { RUN_COMM, RUN_COMPUTE, RUN_BOTH, RUN_PARTS };
-
 #define RUN_OVERLAP_WARMUP 4 /* starts at least: the work is as long as they are */
-
-/* When a rank began and ended the parts of an iteration, in ns. */
-struct run_spans {
-	struct run_span {
-		uint64_t begin, end;
-	} of[RUN_PARTS];
-};
 
 struct run_result {
 	double median_us, min_us, start_us, init_us;
-	double part_us[RUN_PARTS], overlap;
+	double part_us[WORK_PARTS], overlap; /* with --overlap */
 };
 
 /* Shared by all ranks of a launch. */
@@ -96,16 +87,13 @@ struct run_launch {
 	struct run_word *entered; /* by rank: starts that it has come to */
 	char (*error)[512]; /* by rank */
 	double *total, *start, *init; /* [case][rank][iteration], [case][rank][iteration], [case][rank] */
-	struct run_spans *spans; /* [case][rank][iteration] with --overlap */
+	struct work_spans *spans; /* [case][rank][iteration] with --overlap */
 };
 
 /* Zeroed memory that is shared with ranks; NULL when there is none. */
 void *run_shared_memory(size_t size);
 /* Runs all cases of one memory kind as one rank; 0, or 1 with a text in error. */
 int run_rank(struct run_launch *l, uint32_t rank);
-/* From when the first rank began a part until the last one had done it, in us; the spans of the ranks are stride
- * apart. */
-double run_span_us(const struct run_span *of, size_t stride, uint32_t ranks);
 /* Starts the ranks and waits for them; an exit status. */
 int launch_schedule(struct run_launch *l);
 int launch_program(const struct run_options *o);
