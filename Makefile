@@ -252,18 +252,28 @@ coverage: all
 
 # ---- benchmarks ----
 
-BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out bench/bench.c,$(wildcard bench/*.c)))
+BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out bench/bench.c bench/overlap_mpi.c,$(wildcard bench/*.c)))
+# Of each MPI library that is installed; Debian's packages go together.
+PEERS   := $(patsubst %,$(BUILD)/bench/overlap-%,$(foreach m,mpich openmpi,$(if $(wildcard $(addsuffix /mpicc.$m,$(subst :, ,$(PATH)))),$m)))
 
 # Inner parts are measured as well, so they take the objects.
 $(BENCHES): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(BUILD)/tests/rt/team.o $(LIB_O)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON) -lm
 
-tests: $(BENCHES)
+$(PEERS): $(BUILD)/bench/overlap-%: bench/overlap_mpi.c runtime/run/work.c runtime/board.c util/mem.c runtime/run/work.h
+	@mkdir -p $(@D)
+	$(call say,MPICC)mpicc.$* $(CPPFLAGS) -std=gnu17 $(WARN) -pthread $(CFLAGS) -o $@ $(filter %.c,$^)
+
+tests: $(BENCHES) $(PEERS)
 
 # Prints what it measures beside what is written by hand; decides nothing. BENCH_FLAGS: -q, -j
 bench:
 	@$(PARALLEL) all $(BENCHES)
 	@set -e; for b in $(BENCHES); do $$b $(BENCH_FLAGS); done
+# The library's overlap beside that of MPI libraries. COLLECTIVES, SIZES, RANKS, ITERS, TESTS: see the script
+bench-overlap:
+	@$(PARALLEL) all $(PEERS)
+	@BUILD=$(BUILD) bash bench/overlap.sh
 # One of them.
 bench-%:
 	@$(PARALLEL) all $(BUILD)/bench/$*
@@ -294,4 +304,4 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all install uninstall clean tests check check-quick asan ubsan tsan epoch matrix mutants kill fuzz coverage bench deps demo
+.PHONY: all install uninstall clean tests check check-quick asan ubsan tsan epoch matrix mutants kill fuzz coverage bench bench-overlap deps demo

@@ -29,5 +29,22 @@ if [ "$(nproc)" -ge 2 ]; then
 else
 	skip "bench.latency there is one core"
 fi
+# overlaps ROWS LAYOUT LIBRARIES : as many measurements, with numbers
+overlaps()
+{
+	local rows
+
+	LAYOUTS=$2 LIBRARIES=$3 COLLECTIVES=scatter SIZES=4096 ITERS=2 timeout 240 bash bench/overlap.sh >"$TMP/out" 2>"$TMP/err"
+	rows=$(grep -cE '^scatter +4096 .*( +-?[0-9]+\.[0-9]){4} +-$' "$TMP/out")
+	check "bench.overlap_$2 $(grep none: "$TMP/out" "$TMP/err" | head -n 1)" [ "$rows" -eq "$1" ]
+}
+if [[ $(taskset -cp $$) = *:*[-,]* ]]; then
+	peers= want=1
+	for mpi in mpich openmpi; do [ ! -x "$BUILD/bench/overlap-$mpi" ] || peers="$peers $mpi" want=$((want + 3)); done
+	overlaps $want apart "$peers"
+	overlaps 2 shared '' # MPICH takes long there
+else
+	skip "bench.overlap there is one core"
+fi
 check bench.usage sh -c "! '$BUILD/bench/latency' -w x 2>/dev/null"
 finish

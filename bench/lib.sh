@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Shared by the benchmark scripts, which start with
+#   set -u; . "$(dirname "$0")/lib.sh"
+# Sets ROOT, BUILD (absolute), GOALRUN, TMP, a directory that goes away by itself, and CPUS, those that we may use.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+BUILD=${BUILD:-build}
+case $BUILD in /*) ;; *) BUILD=$ROOT/$BUILD ;; esac
+GOALRUN=$BUILD/bin/goalrun
+TMP=$(mktemp -d) || exit 1
+trap 'rm -rf "$TMP"' EXIT
+trap 'exit 1' HUP INT TERM
+LIMIT=${LIMIT:-600} # seconds for one measurement
+mapfile -t CPUS < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }')
+
+# machine : in words, for the head of results
+machine()
+{
+	LC_ALL=C lscpu | awk -F': *' '{ v[$1] = $2 }
+		END { printf "machine: %s, %s, L2 %s, L3 %s; ", v["Model name"], v["Hypervisor vendor"] == "" ? "no hypervisor" : "virtual", v["L2 cache"], v["L3 cache"] }'
+	echo "${#CPUS[@]} CPUs for this; $(uname -sr); load when it began: $(cut -d' ' -f1-3 /proc/loadavg)"
+}
+
+# key NAME FILE : a number of goalrun's JSON
+key() { sed -n "s/.*\"$1\": \([-0-9.e+]*\).*/\1/p" "$2"; }
+
+# overlap CPU-LIST ARGS... : "COMM COMPUTE TOTAL OVERLAP" of goalrun, or what went wrong on stderr
+overlap()
+{
+	local cpus=$1
+
+	shift
+	timeout "$LIMIT" taskset -c "$cpus" "$GOALRUN" --overlap --json "$@" >"$TMP/json" 2>"$TMP/err" || { head -n 1 "$TMP/err" >&2; return 1; }
+	echo "$(key comm_us "$TMP/json") $(key compute_us "$TMP/json") $(key total_us "$TMP/json") $(key overlap "$TMP/json")"
+}
+
+# overlap_mpi LIBRARY CPU-LIST COMM-CPU RANKS COLLECTIVE KIND BYTES ITERS TESTS WORK-USEC : the same of an MPI library
+overlap_mpi()
+{
+	local mpi=$1 cpus=$2 comm=$3 n=$4 launch
+
+	shift 4
+	case $mpi in
+	mpich) launch="mpirun.mpich -bind-to none" ;;
+	*) launch="mpirun.openmpi --bind-to none --oversubscribe --mca mpi_yield_when_idle 1" ;; # ranks may share a core
+	esac
+	# shellcheck disable=SC2086
+	MPIR_CVAR_IGATHER_INTRA_ALGORITHM=tsp_tree MPIR_CVAR_ISCATTER_INTRA_ALGORITHM=tsp_tree \
+	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout "$LIMIT" $launch -n "$n" \
+		"$BUILD/bench/overlap-$mpi" "$@" "$cpus" "$comm" 2>"$TMP/err" || { head -n 1 "$TMP/err" >&2; return 1; }
+}
+
+# mpis : the libraries whose benchmark is built
+mpis() { for m in mpich openmpi; do if [ -x "$BUILD/bench/overlap-$m" ] && command -v mpirun.$m >/dev/null; then echo $m; fi; done; }
