@@ -30,7 +30,7 @@ UTIL     := arena env err file mem options share text
 LANG     := import labels loc parse usual
 # All of the directory but what only goalc needs.
 COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
-RUNTIME  := api bind board cpus ctx dump group heap kernels placement sched select topology types world
+RUNTIME  := api bell bind board cpus ctx dump group heap kernels placement sched select topology types wait world
 BACKENDS := backends engine layout shm/bind shm/move shm/shm
 REFERENCE := loop/loop
 GOALRUN  := choose launch main oracle overlap place rank show_placement sweep values work

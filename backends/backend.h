@@ -121,6 +121,8 @@ struct be_ops {
 	int (*rebind)(struct be_bound *bound, const struct be_buffer *buffers);
 	/* Whether an op that cannot go on now waits for that rank. */
 	bool (*waits_for)(const struct be_bound *bound, uint32_t rank);
+	/* When it has to be looked at although nobody rings, as ns of CLOCK_MONOTONIC; UINT64_MAX: never. */
+	uint64_t (*alarm)(const struct be_bound *bound);
 	/* For diagnosis: the enum be_state of each op, and for one that is issued what it waits for, in words
 	 * that go on after "waits for"; else NULL. The caller sees to it that nobody makes progress. */
 	void (*states)(const struct be_bound *bound, uint8_t *state, const char **what);
@@ -134,6 +136,43 @@ static inline void be_pause(void)
 #elif defined(__aarch64__)
 	__asm__ volatile("yield");
 #endif
+}
+
+/* ---- bells ----
+ *
+ * A rank may sleep while it waits. So who has stored a word that others look at rings for them: a load where nobody
+ * sleeps. runtime/bell.c tells why no fence is needed. */
+
+struct be_bell {
+	_Alignas(64) _Atomic uint32_t count; /* a futex; odd while somebody relies on it */
+	_Atomic uint32_t sleepers;
+};
+
+/* Of who waits for what is stored for one rank. */
+struct be_bells {
+	struct be_bell *at[2]; /* of its own threads, and of its communication core; NULL: it has none */
+	bool fences; /* it needs help to see what this process has stored */
+};
+
+/* The slow path: somebody sleeps, or is about to. */
+void host_ring(struct be_bell *bell);
+
+static inline void be_ring_one(struct be_bell *bell, bool fences)
+{
+	uint32_t n = fences ? atomic_fetch_add_explicit(&bell->sleepers, 0, memory_order_acq_rel) :
+			      atomic_load_explicit(&bell->sleepers, memory_order_relaxed);
+
+	if (__builtin_expect(n != 0, 0))
+		host_ring(bell);
+}
+
+/* Comes behind the store. */
+static inline void be_ring(const struct be_bells *bells)
+{
+	atomic_signal_fence(memory_order_seq_cst); /* the compiler keeps the order as well */
+	be_ring_one(bells->at[0], bells->fences);
+	if (bells->at[1])
+		be_ring_one(bells->at[1], bells->fences);
 }
 
 struct be_row {
@@ -170,6 +209,8 @@ void host_free(struct be_group *g, void *block);
 void host_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users);
 /* Where len bytes at off of a peer's heap are in this process; NULL: out of reach. */
 void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len);
+/* What to ring for a rank, as long as the group lives; NULL: out of reach. */
+const struct be_bells *host_bells(struct be_group *g, uint32_t rank);
 /* Whether a rank is a thread of this process: all its memory can be reached. */
 bool host_same_process(struct be_group *g, uint32_t rank);
 int host_pid(struct be_group *g, uint32_t rank);

@@ -59,41 +59,75 @@ static void finish(struct mpix_sched_request *req, int err)
 	set_state(req, RT_DONE);
 }
 
-/* Progress on a request that the caller has taken. */
-static void drive(struct mpix_sched_request *req)
+/* A thread that is about to sleep has looked at a request, which it has taken. */
+static void note_alarm(struct rt_wait *w, const struct mpix_sched_request *req)
+{
+	uint64_t alarm = req->be->alarm(req->bound);
+
+	if (alarm < w->alarm)
+		w->alarm = alarm;
+}
+
+/* Progress on a request that the caller has taken; w: of who waits, or NULL. */
+static void drive(struct mpix_sched_request *req, struct rt_wait *w)
 {
 	int rc = state_of(req) == RT_ACTIVE ? req->be->progress(req->bound, BE_ALL, 0) : 0;
 
 	if (rc)
 		finish(req, rc);
+	else if (w && w->armed)
+		note_alarm(w, req);
+}
+
+/* Wakes threads of this rank that wait for the request. */
+static void ring_own(const struct mpix_sched_request *req)
+{
+	if (!__libc_single_threaded)
+		be_ring(host_bells(req->group, req->group->rank));
 }
 
 /* Progress on the other active requests of the context. */
-static void drive_others(const struct mpix_sched_request *mine)
+static void drive_others(const struct mpix_sched_request *mine, struct rt_wait *w)
 {
 	struct mpix_sched_ctx *ctx = mine->ctx;
+	bool partly = false;
 
-	if (atomic_load_explicit(&ctx->nactive, memory_order_relaxed) < 2 || pthread_mutex_trylock(&ctx->lock))
+	if (atomic_load_explicit(&ctx->nactive, memory_order_relaxed) < 2)
 		return;
+	if (pthread_mutex_trylock(&ctx->lock)) {
+		partly = true;
+		goto out;
+	}
 	for (size_t i = 0; i < ctx->requests.n; i++) {
 		struct mpix_sched_request *req = ctx->requests.at[i];
 
-		if (req == mine || state_of(req) != RT_ACTIVE || !rt_take(req))
+		if (req == mine || state_of(req) != RT_ACTIVE)
 			continue;
-		drive(req);
+		if (!rt_take(req)) {
+			partly = true;
+			continue;
+		}
+		drive(req, w);
 		rt_give(req);
+		if (is_done(req))
+			ring_own(req);
 	}
 	pthread_mutex_unlock(&ctx->lock);
+out:
+	if (w)
+		w->partly |= partly;
 }
 
 /* Progress on all active requests; mine first. */
-static void progress(struct mpix_sched_request *mine)
+static void progress(struct mpix_sched_request *mine, struct rt_wait *w)
 {
 	if (rt_take(mine)) {
-		drive(mine);
+		drive(mine, w);
 		rt_give(mine);
+	} else if (w) {
+		w->partly = true;
 	}
-	drive_others(mine);
+	drive_others(mine, w);
 }
 
 static __attribute__((noinline, cold)) void hold_in_time(struct mpix_sched_request *req)
@@ -136,6 +170,8 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 	if (rc)
 		finish(req, rc);
 	rt_give(req);
+	if (!rc)
+		ring_own(req); /* a thread that sleeps does not know of it */
 	return MPIX_SCHED_SUCCESS;
 }
 
@@ -217,12 +253,12 @@ static int complete(struct mpix_sched_request *req)
 	return conclude(req);
 }
 
-#define LOOK_TURNS 64u /* turns of waiting between two looks at the clock; each may yield the core to a busy process */
 #define SPIN_TURNS 16u /* that a backend may spin without a look at anything else */
 #define LOOK_NS 100000000u /* tests look this often: who only tests must hear of deaths as well */
 
-/* One turn of testing for the active ones of an array; tells how many there are, and how many are done. */
-static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done)
+/* One turn of testing for the active ones of an array; tells how many there are, and how many are done. w: of who waits
+ * for them, or NULL. */
+static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done, struct rt_wait *w)
 {
 	const struct mpix_sched_ctx *last = NULL;
 	size_t active = 0, pending = 0;
@@ -235,7 +271,7 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done)
 		/* Progress is made on all requests of a context. */
 		if (!is_done(reqs[i]) && reqs[i]->ctx != last) {
 			last = reqs[i]->ctx;
-			progress(reqs[i]);
+			progress(reqs[i], w);
 		}
 	}
 	for (size_t i = 0; i < n; i++)
@@ -256,30 +292,37 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done)
 
 int MPIX_Sched_wait(MPIX_Sched_request req)
 {
+	struct rt_wait w;
+
 	if (!is_active(req))
 		return MPIX_SCHED_SUCCESS;
 	hold(req); /* until the end: others need not care for what is polled all the time */
-	for (unsigned turn = 0, looked = 0; !is_done(req); turn++) {
-		const unsigned spins = req->group->spins;
-		bool alone = turn < spins && atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) == 1;
+	rt_wait_begin(&w, req->ctx, 0, req->group->spins);
+	while (!is_done(req)) {
+		bool alone = rt_wait_spins(&w) && atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) == 1;
 		int rc = req->be->progress(req->bound, BE_ALL, alone ? SPIN_TURNS : 0);
+		enum rt_due due;
 
 		if (rc) { /* what finish would note is gone in the next moment */
 			if (rc < 0)
 				atomic_store(&req->turn->err, rc);
 			break;
 		}
-		drive_others(req);
-		if (turn - looked >= LOOK_TURNS) {
-			looked = turn;
-			look(req);
+		if (w.armed)
+			note_alarm(&w, req);
+		drive_others(req, &w);
+		due = rt_wait_step(&w, alone ? SPIN_TURNS : 1);
+		if (due == RT_AGAIN)
+			continue;
+		if (due == RT_SLEEP) {
+			rt_give(req);
+			rt_wait_sleep(&w);
 			hold(req);
-		} else if (alone) {
-			turn += SPIN_TURNS;
-		} else {
-			rt_relax(turn, spins);
 		}
+		look(req);
+		hold(req);
 	}
+	rt_wait_end(&w);
 	return conclude(req);
 }
 
@@ -289,7 +332,7 @@ int MPIX_Sched_test(MPIX_Sched_request req, int *flag)
 
 	if (!flag)
 		return MPIX_SCHED_ERR_ARG;
-	*flag = poll_all(1, &req, &done) == done;
+	*flag = poll_all(1, &req, &done, NULL) == done;
 	return *flag && is_active(req) ? complete(req) : MPIX_SCHED_SUCCESS;
 }
 
@@ -299,7 +342,7 @@ int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *flag, int *error)
 
 	if (!flag)
 		return MPIX_SCHED_ERR_ARG;
-	*flag = poll_all(1, &req, &done) == done;
+	*flag = poll_all(1, &req, &done, NULL) == done;
 	if (error)
 		*error = req && *flag ? -atomic_load(&req->turn->err) : MPIX_SCHED_SUCCESS;
 	return MPIX_SCHED_SUCCESS;
@@ -327,7 +370,7 @@ int MPIX_Sched_testall(size_t n, const MPIX_Sched_request *reqs, int *flag, int 
 
 	if (!flag || (n && !reqs))
 		return MPIX_SCHED_ERR_ARG;
-	*flag = poll_all(n, reqs, &done) == done;
+	*flag = poll_all(n, reqs, &done, NULL) == done;
 	for (size_t i = 0; i < n && *flag; i++) {
 		int rc = is_active(reqs[i]) ? complete(reqs[i]) : MPIX_SCHED_SUCCESS;
 
@@ -339,13 +382,13 @@ int MPIX_Sched_testall(size_t n, const MPIX_Sched_request *reqs, int *flag, int 
 	return first;
 }
 
-int MPIX_Sched_testany(size_t n, const MPIX_Sched_request *reqs, int *index, int *flag)
+static int test_any(size_t n, const MPIX_Sched_request *reqs, int *index, int *flag, struct rt_wait *w)
 {
 	size_t done, active;
 
 	if (!index || !flag || (n && !reqs) || n > INT_MAX)
 		return MPIX_SCHED_ERR_ARG;
-	active = poll_all(n, reqs, &done);
+	active = poll_all(n, reqs, &done, w);
 	*flag = done || !active;
 	*index = MPIX_SCHED_UNDEFINED;
 	for (size_t i = 0; i < n && done; i++)
@@ -356,36 +399,52 @@ int MPIX_Sched_testany(size_t n, const MPIX_Sched_request *reqs, int *index, int
 	return MPIX_SCHED_SUCCESS;
 }
 
-/* One step of waiting for any of an array. */
-static void relax(unsigned turn, size_t n, const MPIX_Sched_request *reqs)
+int MPIX_Sched_testany(size_t n, const MPIX_Sched_request *reqs, int *index, int *flag)
+{
+	return test_any(n, reqs, index, flag, NULL);
+}
+
+/* Begins to wait for any of an array, of which one is active. */
+static void begin_any(struct rt_wait *w, const MPIX_Sched_request *reqs, size_t n)
 {
 	size_t i = 0;
 
-	while (i + 1 < n && !is_active(reqs[i]))
+	while (!is_active(reqs[i]))
 		i++;
-	rt_relax(turn, reqs[i]->group->spins);
+	rt_wait_begin(w, reqs[i]->ctx, 0, reqs[i]->group->spins);
+	while (++i < n)
+		if (is_active(reqs[i]) && reqs[i]->ctx != w->ctx)
+			rt_wait_awake(w);
+}
+
+/* A step. poll_all sees to deaths. */
+static void step_any(struct rt_wait *w)
+{
+	if (rt_wait_step(w, 1) == RT_SLEEP)
+		rt_wait_sleep(w);
 }
 
 int MPIX_Sched_waitany(size_t n, const MPIX_Sched_request *reqs, int *index)
 {
-	int flag = 0, rc;
+	struct rt_wait w;
+	int flag = 0, rc = test_any(n, reqs, index, &flag, NULL);
 
-	for (unsigned turn = 0;; turn++) {
-		rc = MPIX_Sched_testany(n, reqs, index, &flag);
-		if (rc || flag)
-			return rc;
-		relax(turn, n, reqs);
-	}
+	if (rc || flag)
+		return rc;
+	for (begin_any(&w, reqs, n); !rc && !flag; rc = test_any(n, reqs, index, &flag, &w))
+		step_any(&w);
+	rt_wait_end(&w);
+	return rc;
 }
 
-int MPIX_Sched_testsome(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices, int *errors)
+static int test_some(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices, int *errors, struct rt_wait *w)
 {
 	int first = MPIX_SCHED_SUCCESS;
 	size_t done;
 
 	if (!count || (n && (!reqs || !indices)) || n > INT_MAX)
 		return MPIX_SCHED_ERR_ARG;
-	if (!poll_all(n, reqs, &done)) {
+	if (!poll_all(n, reqs, &done, w)) {
 		*count = MPIX_SCHED_UNDEFINED;
 		return MPIX_SCHED_SUCCESS;
 	}
@@ -405,15 +464,22 @@ int MPIX_Sched_testsome(size_t n, const MPIX_Sched_request *reqs, int *count, in
 	return first;
 }
 
+int MPIX_Sched_testsome(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices, int *errors)
+{
+	return test_some(n, reqs, count, indices, errors, NULL);
+}
+
 int MPIX_Sched_waitsome(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices, int *errors)
 {
-	for (unsigned turn = 0;; turn++) {
-		int rc = MPIX_Sched_testsome(n, reqs, count, indices, errors);
+	struct rt_wait w;
+	int rc = MPIX_Sched_testsome(n, reqs, count, indices, errors);
 
-		if (rc || *count)
-			return rc;
-		relax(turn, n, reqs);
-	}
+	if (rc || *count)
+		return rc;
+	for (begin_any(&w, reqs, n); !rc && !*count; rc = test_some(n, reqs, count, indices, errors, &w))
+		step_any(&w);
+	rt_wait_end(&w);
+	return rc;
 }
 
 int MPIX_Sched_free(MPIX_Sched_request *out)

@@ -428,6 +428,9 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 
 	if (err)
 		return err;
+	if (req->ctx->policy < 0)
+		return host_error(g, -ERR_ARG, "the environment variable GOAL_WAIT cannot be \"%s\"",
+				  env_get(ENV_GOAL_WAIT));
 	if (seconds > 0)
 		req->dump_after = (uint64_t)(seconds < 1000000000 ? seconds : 1000000000) * 1000000000u;
 	/* The header's checksum covers those of all sections and, by DIR, of all ranks. */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 const char *const rt_progress_names[RT_PROGRESSES] = { "app", "thread", "collab" };
-const char *const rt_wait_names[RT_WAITS] = { "spin", "yield", "block" };
 
 int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 {
@@ -27,6 +26,7 @@ int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 	atomic_init(&ctx->refs, 1);
 	for (unsigned i = 0; i < ENV_COUNT; i++)
 		ctx->env[i].err = env_number(i, &ctx->env[i].value);
+	ctx->policy = rt_policy();
 	rt_usr1_hold();
 	atomic_init(&ctx->usr1_seen, rt_usr1_count());
 	pthread_mutex_init(&ctx->lock, NULL);

@@ -331,6 +331,7 @@ static int make_local(struct meeting *m)
 	pthread_mutex_init(&l->lock, NULL);
 	atomic_init(&l->refs, here);
 	l->size = m->size;
+	l->ordered = rt_bell_register();
 	l->fd = -1;
 	l->peers = mem_calloc(m->size, sizeof *l->peers);
 	if (!l->peers)
@@ -818,6 +819,24 @@ void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len)
 		base = map_more(p, off + len);
 	pthread_mutex_unlock(&g->local->lock);
 	return base ? base + off : NULL;
+}
+
+const struct be_bells *host_bells(struct be_group *g, uint32_t rank)
+{
+	struct rt_peer *p = peer_of(g, rank);
+	struct rt_door *door;
+
+	if (atomic_load_explicit(&p->rings, memory_order_acquire))
+		return &p->bells;
+	door = host_peer(g, rank, 0, sizeof *door);
+	if (!door)
+		return NULL;
+	pthread_mutex_lock(&g->local->lock);
+	if (!atomic_load(&p->rings))
+		p->bells = (struct be_bells){ { &door->bell[0] }, door->asks || !g->local->ordered };
+	atomic_store_explicit(&p->rings, true, memory_order_release);
+	pthread_mutex_unlock(&g->local->lock);
+	return &p->bells;
 }
 
 bool host_same_process(struct be_group *g, uint32_t rank)

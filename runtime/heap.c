@@ -15,6 +15,7 @@
 struct rt_heap *rt_heap_new(void)
 {
 	struct rt_heap *h = mem_calloc(1, sizeof *h);
+	uint64_t door;
 
 	if (!h)
 		return NULL;
@@ -38,6 +39,12 @@ struct rt_heap *rt_heap_new(void)
 		return NULL;
 	}
 	pthread_mutex_init(&h->lock, NULL);
+	if (!rt_heap_alloc(h, sizeof(struct rt_door), &door)) {
+		rt_heap_unref(h);
+		return NULL;
+	}
+	h->blocks.at[0].bound = 1; /* nobody frees it */
+	rt_heap_door(h)->asks = !rt_bell_known();
 	return h;
 }
 

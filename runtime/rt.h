@@ -24,6 +24,12 @@ struct rt_block {
 	uint32_t bound; /* requests that use it */
 };
 
+/* At the beginning of each heap, so that whoever reaches a rank can wake it. */
+struct rt_door {
+	struct be_bell bell[2]; /* as in struct be_bells */
+	bool asks; /* the system gives its sleepers no membarrier */
+};
+
 /* One sealed memfd per context. Its owner sees it at one address for ever; peers map what they need. */
 struct rt_heap {
 	_Atomic uint32_t refs;
@@ -35,6 +41,10 @@ struct rt_heap {
 };
 
 struct rt_heap *rt_heap_new(void);
+static inline struct rt_door *rt_heap_door(const struct rt_heap *h)
+{
+	return (struct rt_door *)(void *)h->base;
+}
 void rt_heap_unref(struct rt_heap *h);
 /* Zeroed, 64-byte aligned; NULL when there is no more. */
 void *rt_heap_alloc(struct rt_heap *h, size_t size, uint64_t *off);
@@ -93,6 +103,7 @@ struct mpix_sched_ctx {
 	VEC(struct rt_zombie) zombies;
 	VEC(struct mpix_sched_request *) requests; /* bound ones */
 	_Atomic uint32_t nactive;
+	int policy; /* enum rt_policy, or -ERR_ARG */
 	_Atomic uint32_t usr1_seen; /* SIGUSR1s that were answered */
 	_Atomic uint64_t dumped; /* when requests that waited for too long were last printed, ns */
 	struct {
@@ -131,6 +142,8 @@ struct rt_peer {
 	int fd; /* of its heap, or -1 */
 	struct rt_heap *heap; /* when same; holds a reference */
 	VEC(struct rt_map) maps; /* the last is the largest */
+	_Atomic bool rings; /* bells is filled in */
+	struct be_bells bells;
 };
 
 /* What the ranks of one group that live in one process share, with all groups that were split off from it. */
@@ -139,6 +152,7 @@ struct rt_local {
 	uint32_t size;
 	pthread_mutex_t lock; /* of maps */
 	struct rt_board *board;
+	bool ordered; /* the kernel orders this process's stores for those that go to sleep */
 	int fd; /* of the board; -1 when all ranks are threads of this process */
 	struct rt_peer *peers;
 };
@@ -267,6 +281,102 @@ static inline void rt_give(struct mpix_sched_request *req)
 	atomic_store_explicit(&req->turn->holder, 0, memory_order_release);
 }
 
+/* ---- sleeping (bell.c) ---- */
+
+/* Whether a sleeper can order others' stores. */
+bool rt_bell_known(void);
+/* Lets sleepers order the stores of this process; false when it has to do so itself. */
+bool rt_bell_register(void);
+/* Says that the caller is about to sleep, which it may do after one more look; asks: as in struct rt_door. */
+uint32_t rt_bell_arm(struct be_bell *b, bool asks);
+/* Sleeps for at most so many ns, with what arm has returned; whether it was rung. */
+bool rt_bell_sleep(struct be_bell *b, uint32_t seen, uint64_t ns);
+/* Always follows arm. */
+void rt_bell_disarm(struct be_bell *b);
+
+/* ---- waiting (wait.c) ---- */
+
+/* How to go on after a brief spin: what GOAL_WAIT names. */
+enum rt_policy { RT_SPIN, RT_YIELD, RT_BLOCK, RT_WAITS };
+extern const char *const rt_wait_names[RT_WAITS];
+
+/* That of the environment, or -ERR_ARG. */
+int rt_policy(void);
+
+/* What to do after a turn of waiting in which nothing came. */
+enum rt_due {
+	RT_AGAIN, /* the next turn */
+	RT_LOOK, /* look at what costs system calls first: deaths, questions of the user */
+	RT_SLEEP /* the same after rt_wait_sleep; the caller holds nothing that others need meanwhile */
+};
+
+/* A thread that waits. It has begun to wait, looks at all that it waits for, takes a step, looks again; where
+ * a step wants it to sleep nothing has come since it said so to others. */
+struct rt_wait {
+	struct mpix_sched_ctx *ctx;
+	uint64_t turn, pause; /* turns so far; the next that is more than a pause */
+	uint64_t look; /* the turn of the next RT_LOOK */
+	uint64_t until; /* turns to spin; more once it was rung */
+	uint64_t alarm; /* look again then although nobody rings, ns; set by the caller while armed */
+	unsigned spins; /* at once */
+	uint32_t seen; /* of the bell */
+	uint8_t bell; /* which of the context's, as in struct be_bells */
+	uint8_t policy; /* enum rt_policy */
+	bool armed; /* the bell */
+	bool partly; /* set by the caller: it could not look at all that the bell is for */
+};
+
+#define RT_LOOK_TURNS 64u /* between two RT_LOOK; each may yield the core to a busy process */
+
+/* spins: turns that it may spin at once. */
+static inline void rt_wait_begin(struct rt_wait *w, struct mpix_sched_ctx *ctx, unsigned bell, unsigned spins)
+{
+	w->ctx = ctx;
+	w->turn = 0;
+	w->look = RT_LOOK_TURNS;
+	w->spins = spins;
+	w->policy = (uint8_t)ctx->policy;
+	w->until = w->policy == RT_SPIN ? UINT64_MAX : spins;
+	w->pause = w->until < w->look ? w->until : w->look;
+	w->bell = (uint8_t)bell;
+	w->armed = w->partly = false;
+}
+
+/* It waits for more than the bell is for, and does not sleep. */
+static inline void rt_wait_awake(struct rt_wait *w)
+{
+	w->policy = w->policy == RT_BLOCK ? RT_YIELD : w->policy;
+}
+
+/* Whether this is a turn to spin. */
+static inline bool rt_wait_spins(const struct rt_wait *w)
+{
+	return w->turn < w->until;
+}
+
+enum rt_due rt_wait_on(struct rt_wait *w);
+
+/* A turn is over; or several, in which the caller has spun. */
+static inline enum rt_due rt_wait_step(struct rt_wait *w, unsigned turns)
+{
+	w->turn += turns;
+	if (w->turn >= w->pause)
+		return rt_wait_on(w);
+	if (turns == 1)
+		be_pause();
+	return RT_AGAIN;
+}
+
+/* After RT_SLEEP. */
+void rt_wait_sleep(struct rt_wait *w);
+
+/* It has come. */
+static inline void rt_wait_end(struct rt_wait *w)
+{
+	if (w->armed)
+		rt_bell_disarm(&rt_heap_door(w->ctx->heap)->bell[w->bell]);
+}
+
 /* ---- diagnosis (dump.c) ---- */
 
 /* While somebody holds it, SIGUSR1 is counted, unless the application handles it. */
@@ -287,8 +397,6 @@ void rt_relax(unsigned turn, unsigned spins);
 
 enum rt_progress { RT_APP, RT_THREAD, RT_COLLAB, RT_PROGRESSES };
 extern const char *const rt_progress_names[RT_PROGRESSES];
-enum rt_wait { RT_SPIN, RT_YIELD, RT_BLOCK, RT_WAITS };
-extern const char *const rt_wait_names[RT_WAITS];
 
 /* ---- CPUs (cpus.c) ---- */
 

@@ -141,11 +141,12 @@ static int reach_peers(struct sm_bound *s)
 		if (s->peers[p])
 			continue;
 		h = host_peer(g, p, place->off, place->size);
-		if (!h)
+		if (!h || !host_bells(g, p))
 			return host_error(g, -ERR_SYS, "the heap of rank %u cannot be mapped", p);
 		for (size_t at = 0; at < PREFETCH && at < place->size; at += SM_LINE)
 			__builtin_prefetch(h + at);
 		s->peers[p] = (struct sm_head *)(void *)h;
+		s->fences |= host_bells(g, p)->fences;
 		users += p != s->b.rank;
 	}
 	atomic_store_explicit(&s->head->users, users, memory_order_relaxed);
@@ -235,6 +236,7 @@ static void connect_message(struct sm_bound *s, const struct sm_entry *mine)
 	m->peer = mine->peer;
 	m->op = mine->op;
 	m->bytes = mine->bytes;
+	m->bells = host_bells(s->b.group, mine->peer);
 	m->started = &s->peers[mine->peer]->started;
 	m->known = &s->known[mine->peer];
 	settle(s, mine->op, s->b.buffers);

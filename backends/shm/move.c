@@ -60,6 +60,17 @@ static size_t chunk_bytes(const struct sm_msg *m, uint64_t chunk)
 	return left < SM_CHUNK ? (size_t)left : SM_CHUNK;
 }
 
+/* Lets the receiver ring when it starts. Others may want it for another epoch: the highest stays. */
+static __attribute__((noinline, cold)) void want_credit(const struct sm_bound *s, const struct sm_msg *m)
+{
+	_Atomic uint64_t *wanted = &s->peers[m->peer]->wanted;
+	uint64_t now = atomic_load_explicit(wanted, memory_order_relaxed);
+
+	while (now < s->epoch && !atomic_compare_exchange_weak_explicit(wanted, &now, s->epoch, memory_order_relaxed,
+									memory_order_relaxed))
+		;
+}
+
 /* The credit: once the receiver has started epoch - 1, it has consumed epoch - 2, whose slot is the one to
  * write now. Pairs with the store in start. */
 static inline bool has_credit(const struct sm_bound *s, struct sm_msg *m)
@@ -67,6 +78,8 @@ static inline bool has_credit(const struct sm_bound *s, struct sm_msg *m)
 	if (*m->known + 1 < s->epoch) {
 		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
 		m->asks = true;
+		if (*m->known + 1 < s->epoch)
+			want_credit(s, m);
 	}
 	return *m->known + 1 >= s->epoch;
 }
@@ -84,6 +97,7 @@ static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m)
 {
 	/* The payload is visible before its number; pairs with the load in recv_eager. */
 	atomic_store_explicit(&slot_of(s, m)->seq, s->epoch, memory_order_release);
+	be_ring(m->bells);
 	if (m->asks) /* the next epoch's credit, while nobody waits for the answer */
 		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
 	return 1;
@@ -147,6 +161,7 @@ static int send_staged(struct engine *e, void *what)
 		m->moved++;
 		/* The chunk is visible before its number; pairs with the load in recv_staged. */
 		atomic_store_explicit(&m->in->avail, n + 1, memory_order_release);
+		be_ring(m->bells);
 	}
 	return 1;
 }
@@ -167,6 +182,7 @@ static int recv_staged(struct engine *e, void *what)
 		m->moved++;
 		/* The slot has been read before it is given back; pairs with the load in send_staged. */
 		atomic_store_explicit(&m->out->done, n + 1, memory_order_release);
+		be_ring(m->bells);
 	}
 	return 1;
 }
@@ -221,6 +237,7 @@ static int help(struct sm_bound *s, struct sm_msg *m)
 		atomic_store_explicit(&m->in->helped,
 				      atomic_load_explicit(&m->in->helped, memory_order_relaxed) + 1,
 				      memory_order_release);
+		be_ring(m->bells);
 	}
 	return 0;
 }
@@ -236,6 +253,7 @@ static int announce(struct engine *e, void *what)
 	m->in->from = m->place;
 	/* What the user wrote is visible before the announcement; pairs with the load in recv_pull. */
 	atomic_store_explicit(&m->in->avail, s->epoch, memory_order_release);
+	be_ring(m->bells);
 	return 0;
 }
 
@@ -310,6 +328,7 @@ static int begin_pull(struct sm_bound *s, struct sm_msg *m)
 		atomic_store_explicit(&m->out->claimed, (s->epoch - 1) * m->chunks, memory_order_relaxed);
 		/* Place and count are there before the invitation; pairs with the load in send_pull. */
 		atomic_store_explicit(&m->out->shared, s->epoch, memory_order_release);
+		be_ring(m->bells);
 	}
 	return 0;
 }
@@ -342,6 +361,7 @@ static int recv_pull(struct engine *e, void *what)
 	}
 	/* All reads are done before the sender may write; pairs with the load in send_pull. */
 	atomic_store_explicit(&m->out->done, s->epoch, memory_order_release);
+	be_ring(m->bells);
 	return 1;
 }
 

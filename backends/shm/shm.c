@@ -173,6 +173,16 @@ static int rebind(struct be_bound *bound, const struct be_buffer *buffers)
 	return sm_rebind(to_sm(bound), buffers);
 }
 
+/* For those that could not send without this rank's start. */
+static __attribute__((noinline, cold)) void ring_senders(const struct sm_bound *s)
+{
+	const struct sm_entry *last = NULL;
+
+	for (const struct sm_entry *e = s->head->entries, *end = e + s->head->nentries; e < end && !e->send; last = e++)
+		if (!last || last->peer != e->peer)
+			be_ring(s->msgs[e->op].bells);
+}
+
 static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
 	struct sm_bound *s = to_sm(bound);
@@ -180,6 +190,9 @@ static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	s->epoch = epoch;
 	/* What was read of the last epoch has been read before this; pairs with the load in has_credit. */
 	atomic_store_explicit(&s->head->started, epoch, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst); /* as in be_ring */
+	if (s->fences || atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > epoch)
+		ring_senders(s);
 	return engine_start(&s->engine, who);
 }
 
@@ -218,6 +231,24 @@ static bool waits_for(const struct be_bound *bound, uint32_t rank)
 	return false;
 }
 
+static uint64_t alarm(const struct be_bound *bound)
+{
+	const struct sm_bound *s = (const struct sm_bound *)bound;
+	uint64_t first = UINT64_MAX;
+
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
+		const struct engine_queue *q = &s->engine.st->of[c];
+
+		for (uint32_t i = q->first; i < q->first + q->nactive; i++) {
+			uint32_t op = s->engine.active[i];
+
+			if (s->b.ops[op].kind == BIN_OP_CALC && s->deadline[op] < first)
+				first = s->deadline[op];
+		}
+	}
+	return first;
+}
+
 static void states(const struct be_bound *bound, uint8_t *state, const char **what)
 {
 	const struct sm_bound *s = (const struct sm_bound *)bound;
@@ -239,5 +270,6 @@ const struct be_ops sm_ops = {
 	.progress = progress,
 	.rebind = rebind,
 	.waits_for = waits_for,
+	.alarm = alarm,
 	.states = states,
 };

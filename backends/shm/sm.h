@@ -11,8 +11,9 @@
  *            is copied in chunks by both, if the sender can reach where they go
  *   staged   where neither works: chunks through a ring in the receiver's heap
  *
- * Every word but one has one writer, and all only grow, so nothing is re-armed and no arrival of the next
- * epoch is lost. tests/spin/epoch.pml is the model of these protocols. */
+ * Every word but two has one writer, and all only grow, so nothing is re-armed and no arrival of the next
+ * epoch is lost. tests/spin/epoch.pml is the model of these protocols. Behind each store that another rank may be
+ * waiting for its bell is rung. */
 #ifndef BACKENDS_SHM_SM_H
 #define BACKENDS_SHM_SM_H
 
@@ -51,6 +52,7 @@ struct sm_entry {
 struct sm_head {
 	struct be_turn turn;
 	_Alignas(SM_LINE) _Atomic uint64_t started; /* writer: this rank; readers: those who send to it */
+	_Atomic uint64_t wanted; /* writers: they; the last epoch that one of them had no credit for */
 	/* For binding and unbinding only: */
 	_Atomic uint32_t users; /* ranks that may still touch this block */
 	uint32_t nentries;
@@ -104,6 +106,7 @@ struct sm_msg {
 	struct sm_place place; /* where the peer finds them */
 	char *bounce; /* send, pull: room in the heap for bytes that the receiver cannot read; or NULL */
 	uint64_t bounce_off;
+	const struct be_bells *bells; /* of the peer */
 	_Atomic uint64_t *started; /* of the peer */
 	uint64_t *known; /* what this rank knows of it without looking: the peer's line stays where it is */
 	struct sm_slot *slot[2]; /* eager; by parity of the epoch */
@@ -130,6 +133,7 @@ struct sm_bound {
 	uint64_t epoch;
 	struct sm_head **peers; /* by rank; NULL where there is no message */
 	uint64_t *known; /* by rank: an epoch that the peer has started for sure */
+	bool fences; /* what wanted says may come too late */
 	char *stage; /* SM_CHUNK bytes for process_vm_readv of what is not just put somewhere */
 };
 

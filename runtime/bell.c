@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Bells: a futex that threads sleep on, and that is rung by who has stored something that they may wait for.
+ *
+ *   sleeper                                       ringer
+ *   count odd, sleepers + 1                       stores the word
+ *   membarrier                                    sleepers? if not, that is all
+ *   looks for the word once more                  count odd? makes it even and wakes all
+ *   sleeps while count is what it was
+ *
+ * Without the barrier both could miss each other: a store may still be on its way when the load behind it is done. It
+ * is the sleeper who makes the ringers' cores have a barrier there, as it has time and they have not. membarrier reaches
+ * processes that have registered. Where a sleeper's kernel has none, or a ringer could not register, that ringer adds 0
+ * to sleepers in place of the load, which orders the two as well. Ringers make count even, so that of many only one
+ * wakes. tests/spin/wait.pml is the model. */
+#include "runtime/rt.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static long membarrier(int command)
+{
+	return syscall(SYS_membarrier, command, 0, 0);
+}
+
+bool rt_bell_known(void)
+{
+	long commands = membarrier(MEMBARRIER_CMD_QUERY);
+
+	return commands > 0 && commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED;
+}
+
+bool rt_bell_register(void)
+{
+	return rt_bell_known() && membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+}
+
+uint32_t rt_bell_arm(struct be_bell *b, bool asks)
+{
+	uint32_t seen = atomic_load_explicit(&b->count, memory_order_acquire);
+
+	while (!(seen & 1) && !atomic_compare_exchange_weak_explicit(&b->count, &seen, seen + 1, memory_order_acq_rel,
+								      memory_order_acquire))
+		;
+	atomic_fetch_add_explicit(&b->sleepers, 1, memory_order_acq_rel);
+	if (!asks)
+		membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); /* known, so that it cannot fail */
+	return seen | 1;
+}
+
+void rt_bell_disarm(struct be_bell *b)
+{
+	atomic_fetch_sub_explicit(&b->sleepers, 1, memory_order_relaxed);
+}
+
+bool rt_bell_sleep(struct be_bell *b, uint32_t seen, uint64_t ns)
+{
+	const struct timespec t = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+
+	return syscall(SYS_futex, &b->count, FUTEX_WAIT, seen, &t, NULL, 0) == 0 || errno == EAGAIN;
+}
+
+void host_ring(struct be_bell *b)
+{
+	uint32_t seen = atomic_load_explicit(&b->count, memory_order_acquire);
+
+	if (seen & 1 && atomic_compare_exchange_strong_explicit(&b->count, &seen, seen + 1, memory_order_acq_rel,
+								memory_order_relaxed))
+		syscall(SYS_futex, &b->count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
