@@ -63,6 +63,7 @@ struct be_bind {
 	size_t whole; /* basic elements that a reduction takes together: it is given multiples */
 	bool user; /* reductions are the user's code: only the rank's own thread carries them out */
 	bool helped; /* others than the rank's own thread make progress, too */
+	uint64_t request; /* for traces: a number that all ranks have for what they bind together */
 };
 
 /* Who makes progress: an op is carried out by those who have its bit. Where nobody helps all ops are everybody's. */
@@ -222,5 +223,39 @@ __attribute__((format(printf, 3, 4))) int host_error(struct be_group *g, int err
 int host_died(struct be_group *g, uint32_t rank);
 /* Whether it has: then ranks may not have come equally far in what is collective. */
 bool host_lost(const struct be_group *g);
+
+/* ---- traces ---- */
+
+#define BE_NOBODY UINT32_MAX
+
+enum be_event_what {
+	BE_EVENT_ISSUED, /* an op began, and was not complete at once */
+	BE_EVENT_PART, /* it went on */
+	BE_EVENT_DONE,
+	BE_EVENT_WAIT, /* a rank waits for a request */
+	BE_EVENT_SLEEP /* who communicates has nothing to do */
+};
+
+enum be_event_by { BE_BY_APP /* the rank's own thread */, BE_BY_COMM, BE_BY_OTHER };
+
+/* What one thread did from begin to end. Only what a wait encloses overlaps with something else of the thread. */
+struct be_event {
+	uint64_t begin, end; /* host_now */
+	uint64_t request, epoch, bytes;
+	uint64_t thread;
+	uint32_t rank; /* whose op, or who waits */
+	uint32_t by; /* the rank whose context did it */
+	uint32_t op, peer, tag; /* peer: BE_NOBODY for ops without */
+	int32_t cpu;
+	uint8_t what; /* enum be_event_what */
+	uint8_t who; /* enum be_event_by */
+	uint8_t kind; /* of the op */
+};
+
+/* Whether the group's context keeps a trace. */
+bool host_traces(const struct be_group *g);
+uint64_t host_now(void);
+/* Keeps an event, whose ranks are those of the group; thread, by and cpu are filled in. */
+void host_trace(struct be_group *g, struct be_event e);
 
 #endif

@@ -188,6 +188,7 @@ static int progress_some(struct engine *e, unsigned classes)
 {
 	const uint32_t before = steps(e);
 
+	e->who = classes;
 	do {
 		for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
 			int rc = classes >> c & 1 ? progress(e, c) : 0;

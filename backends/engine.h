@@ -64,6 +64,7 @@ struct engine {
 	uint32_t *succ;
 	uint32_t nops;
 	bool helped;
+	unsigned who; /* where others help: makes progress now */
 	struct be_bound *bound; /* whose it is */
 };
 

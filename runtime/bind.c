@@ -426,6 +426,7 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 	long seconds;
 	int err = rt_env(req->ctx, ENV_GOAL_DUMP_AFTER, &seconds);
 
+	err = err ? err : rt_trace_open(req->ctx);
 	if (err)
 		return err;
 	if (req->ctx->policy < 0)
@@ -456,6 +457,7 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 		return host_error(g, -ERR_ARG, "the schedule changes the order of operands: it needs an operation that "
 					       "commutes");
 	c->basic = (uint32_t)req->type->basic;
+	req->id = rt_id(g->id, g->seq);
 	c->op = bind->op ? 1000u + req->op->commutes : (uint32_t)bind->builtin;
 	if ((bind->nbuffers && !bind->buffers) || (bind->nparams && !bind->params))
 		return host_error(g, -ERR_ARG, "buffers or params is NULL");
@@ -483,7 +485,8 @@ static int make(struct mpix_sched_request *req, struct be_place *place)
 				   .reduce_arg = req,
 				   .whole = req->op ? req->type->layout.per : 1,
 				   .user = req->op != NULL,
-				   .helped = req->helped };
+				   .helped = req->helped,
+				   .request = req->id };
 	int err = req->be->make(&b, &req->bound, place);
 
 	req->turn = err ? NULL : req->bound->turn;

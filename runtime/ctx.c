@@ -46,6 +46,7 @@ void rt_ctx_unref(struct mpix_sched_ctx *ctx)
 	if (atomic_fetch_sub(&ctx->refs, 1) != 1)
 		return;
 	rt_usr1_release();
+	rt_trace_close(ctx);
 	rt_heap_unref(ctx->heap);
 	VEC_FREE(&ctx->zombies);
 	VEC_FREE(&ctx->requests);

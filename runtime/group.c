@@ -471,6 +471,7 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 	g->g = (struct be_group){ .ctx = ctx,
 				  .local = (struct rt_local *)(uintptr_t)ready[m.lead].local,
 				  .board = ((struct rt_local *)(uintptr_t)ready[m.lead].local)->board,
+				  .id = ++ctx->ngroups,
 				  .rank = m.rank,
 				  .size = m.size,
 				  .spins = rt_cpus_spins(&m.all->cpus, sizeof *m.all, m.size, m.rank),
@@ -571,7 +572,7 @@ static int gather_members(struct be_group *g, struct be_group *sub, int color, u
 	if (!sub->root || !sub->gathered)
 		return rt_fail(g->ctx, -ERR_NOMEM);
 	for (uint32_t r = 0; r < sub->size; r++) {
-		sub->root[r] = g->root ? g->root[w[r].rank] : w[r].rank;
+		sub->root[r] = rt_root_rank(g, w[r].rank);
 		if (w[r].rank == g->rank)
 			sub->rank = r;
 	}
@@ -587,7 +588,7 @@ static int gather_members(struct be_group *g, struct be_group *sub, int color, u
 
 static struct rt_peer *peer_of(const struct be_group *g, uint32_t rank)
 {
-	return &g->local->peers[g->root ? g->root[rank] : rank];
+	return &g->local->peers[rt_root_rank(g, rank)];
 }
 
 struct place {
@@ -631,7 +632,7 @@ int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sche
 	err = host_allgather(g, &(struct wish){ color, key, g->rank }, sizeof(struct wish), g->gathered);
 	if (!err && in)
 		err = gather_members(g, sub, color, &place.off);
-	place.root = g->root ? g->root[g->rank] : g->rank;
+	place.root = rt_root_rank(g, g->rank);
 	err = host_agree(g, err);
 	if (!err)
 		err = host_allgather(g, &place, sizeof place, g->gathered);
@@ -649,6 +650,7 @@ int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sche
 		return -err;
 	}
 	sub->local = g->local;
+	sub->id = rt_id(rt_id(g->id, g->seq), sub->root[0]);
 	sub->spins = g->spins;
 	atomic_fetch_add(&g->local->refs, 1);
 	atomic_init(&sub->refs, 1);

@@ -100,10 +100,12 @@ struct mpix_sched_ctx {
 	pthread_mutex_t select_lock; /* of selected; outermost */
 	struct rt_selected *selected; /* NULL until something is */
 	struct rt_heap *heap;
+	struct rt_trace *trace; /* NULL: none is kept */
 	VEC(struct rt_zombie) zombies;
 	VEC(struct mpix_sched_request *) requests; /* bound ones */
 	_Atomic uint32_t nactive;
 	int policy; /* enum rt_policy, or -ERR_ARG */
+	_Atomic uint32_t ngroups; /* that were created, not split off */
 	_Atomic uint32_t usr1_seen; /* SIGUSR1s that were answered */
 	_Atomic uint64_t dumped; /* when requests that waited for too long were last printed, ns */
 	struct {
@@ -164,6 +166,7 @@ struct be_group {
 	struct rt_board *board; /* local's, or a subgroup's own, in the heap of its rank 0 */
 	uint32_t *root; /* a subgroup's: the ranks of its ranks in local; else NULL, they are the same */
 	uint32_t rank, size;
+	uint64_t id; /* the same on all ranks, and another one than that of other groups */
 	uint64_t seq; /* rounds on the board */
 	char *gathered; /* HOST_RECORD bytes per rank: to agree needs no memory that could be missing */
 	unsigned spins; /* turns of waiting before a rank yields */
@@ -173,6 +176,17 @@ struct be_group {
 struct mpix_sched_group {
 	struct be_group g;
 };
+
+/* What two numbers identify together, as one. */
+static inline uint64_t rt_id(uint64_t a, uint64_t b)
+{
+	return (a ^ b >> 7) * 0x9e3779b97f4a7c15u + b;
+}
+
+static inline uint32_t rt_root_rank(const struct be_group *g, uint32_t rank)
+{
+	return g->root ? g->root[rank] : rank;
+}
 
 void rt_group_ref(struct be_group *g);
 void rt_group_unref(struct be_group *g);
@@ -246,6 +260,7 @@ struct mpix_sched_request {
 	bool inplace; /* the caller bound the one buffer in place that may be */
 	char *reduce_tmp; /* for b = b op a with a user's operation */
 	uint64_t epoch;
+	uint64_t id; /* as be_bind.request */
 	uint64_t dump_after; /* ns of waiting until the pending ops are printed; 0: never */
 	uint64_t watched, since; /* the epoch that a wait last looked at, and from when on */
 };
@@ -317,6 +332,7 @@ struct rt_wait {
 	uint64_t turn, pause; /* turns so far; the next that is more than a pause */
 	uint64_t look; /* the turn of the next RT_LOOK */
 	uint64_t until; /* turns to spin; more once it was rung */
+	uint64_t since; /* ns; 0: it is not traced */
 	uint64_t alarm; /* look again then although nobody rings, ns; set by the caller while armed */
 	unsigned spins; /* at once */
 	uint32_t seen; /* of the bell */
@@ -333,6 +349,7 @@ static inline void rt_wait_begin(struct rt_wait *w, struct mpix_sched_ctx *ctx, 
 {
 	w->ctx = ctx;
 	w->turn = 0;
+	w->since = ctx->trace ? host_now() : 0;
 	w->look = RT_LOOK_TURNS;
 	w->spins = spins;
 	w->policy = (uint8_t)ctx->policy;
@@ -392,6 +409,16 @@ int rt_dump(struct mpix_sched_ctx *ctx, int fd);
 uint64_t rt_now_ns(void);
 /* One step of waiting: spins for some turns, then yields the core. */
 void rt_relax(unsigned turn, unsigned spins);
+
+/* ---- traces (trace.c) ---- */
+
+/* Keeps a trace from now on, if GOAL_TRACE_FD says so; 0 or what is wrong with it. */
+int rt_trace_open(struct mpix_sched_ctx *ctx);
+struct mpix_sched_request;
+/* The caller has waited for a request since then. */
+void rt_trace_wait(const struct mpix_sched_request *req, uint64_t since);
+/* Hands it over. */
+void rt_trace_close(struct mpix_sched_ctx *ctx);
 
 /* ---- what the environment chooses (ctx.c) ---- */
 

@@ -33,7 +33,7 @@ status bad_ranks 2 '--ranks is' -n 2 --ranks fibres "$bcast"
 status unknown_option 2 'unknown option' -n 2 --frobnicate "$bcast"
 status unknown_backend 2 'no backend' -n 2 --backend tcp "$bcast"
 for later in '--backend verbs' '--backend smcq' '--backend sim' \
-	'--trace x.json' '--hosts a,b' '--tune'; do
+	'--hosts a,b' '--tune'; do
 	# shellcheck disable=SC2086
 	status "later ${later// /_}" 2 'not built yet' -n 2 $later "$bcast"
 done

@@ -3,6 +3,7 @@
 #include "backends/shm/shm.h"
 
 #include "backends/shm/sm.h"
+#include "backends/trace.h"
 #include "util/mem.h"
 #include "util/err.h"
 
@@ -91,6 +92,7 @@ static void unbind(struct be_bound *bound)
 	for (uint32_t i = 0; i < s->b.nops; i++)
 		free(s->msgs[i].whole);
 	free(s->stage);
+	free(s->trace);
 	free(s);
 }
 
@@ -137,7 +139,7 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 	s->room = (char *)s->own + engine_own_room(b->nops);
 	if (make_room(s))
 		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
-	return sm_publish(s, place);
+	return engine_trace_make(&s->trace, &s->b, &s->epoch) ? -ERR_NOMEM : sm_publish(s, place);
 }
 
 /* Who carries an op out. */
@@ -165,7 +167,12 @@ void sm_prepare(struct sm_bound *s)
 
 static int bind(struct be_bound *bound, int err)
 {
-	return sm_connect(to_sm(bound), err);
+	struct sm_bound *s = to_sm(bound);
+	int rc = sm_connect(s, err);
+
+	if (!rc)
+		engine_trace(&s->engine, s->trace);
+	return rc;
 }
 
 static int rebind(struct be_bound *bound, const struct be_buffer *buffers)

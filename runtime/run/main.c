@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun: runs a schedule with generated data and checks the result, or a program. See goalrun(1). */
 #include "runtime/run/run.h"
+#include "runtime/run/trace.h"
 
 #include "compiler/bin_check.h"
 #include "compiler/lower.h"
@@ -38,7 +39,7 @@ static const char usage_text[] =
 	"         -D name[@RANK]=value[,value...] -T pass --iters N --warmup N --seed N --delay USEC\n"
 	"         --ranks processes|threads --backend shm --verify --json --dump-after SECONDS\n"
 	"         --progress app|thread|collab --placement bind|numa|odd-even|LIST --comm-cores K\n"
-	"         --wait spin|yield|block\n"
+	"         --wait spin|yield|block --trace FILE.json|FILE.paje|FILE.txt\n"
 	"         --overlap [--tests N] [--work USEC]\n"
 	"       goalrun -n RANKS --select COLLECTIVE [--topology cart|graph] [--table FILE] [options]\n"
 	"       goalrun -n RANKS --show-placement [--placement bind|numa|odd-even|LIST] [--comm-cores K] [--json]\n";
@@ -67,6 +68,7 @@ struct goalrun {
 	struct claim claim;
 	struct ir_graph graph;
 	struct run_places places; /* the options' */
+	int trace_fd;
 	double *total, *start, *init;
 	struct work_spans *spans;
 	struct run_result *results;
@@ -139,7 +141,7 @@ static int add_pass(struct goalrun *g, const char *arg)
 static int parse_options(struct goalrun *g, int argc, char **argv)
 {
 	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SAMPLE, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS,
-	       VERIFY, JSON, DUMP_AFTER, SELECT, TABLE, TOPOLOGY, PLACEMENT, COMM_CORES, SHOW_PLACEMENT, WAIT, OVERLAP,
+	       VERIFY, JSON, DUMP_AFTER, SELECT, TABLE, TOPOLOGY, PLACEMENT, COMM_CORES, SHOW_PLACEMENT, WAIT, TRACE, OVERLAP,
 	       TESTS, WORK, LATER, HELP, VERSION };
 	static const struct option longs[] = {
 		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "op", 1, NULL, OP },
@@ -155,7 +157,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		{ "wait", 1, NULL, WAIT },	{ "hosts", 1, NULL, LATER },
 		{ "no-shm", 0, NULL, LATER },	{ "overlap", 0, NULL, OVERLAP }, { "tests", 1, NULL, TESTS },
 		{ "work", 1, NULL, WORK },
-		{ "calibrate", 0, NULL, LATER }, { "tune", 0, NULL, LATER },	{ "trace", 1, NULL, LATER },
+		{ "calibrate", 0, NULL, LATER }, { "tune", 0, NULL, LATER },	{ "trace", 1, NULL, TRACE },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct run_options *o = &g->o;
@@ -267,6 +269,11 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 			break;
 		case SHOW_PLACEMENT:
 			g->show_placement = true;
+			break;
+		case TRACE:
+			o->trace = optarg;
+			if (!trace_format(optarg))
+				err = usage("--trace takes a name that ends with .json, .paje or .txt, not %s", optarg);
 			break;
 		case OVERLAP:
 			o->overlap = true;
@@ -817,6 +824,8 @@ void run_reproduce(const struct run_options *o, size_t index)
 		fprintf(stderr, " --comm-cores %" PRId64, o->placement.comm_cores);
 	if (o->wait)
 		fprintf(stderr, " --wait %s", o->wait);
+	if (o->trace)
+		fprintf(stderr, " --trace %s", o->trace);
 	if (o->passes)
 		fprintf(stderr, " -T %s", o->passes);
 	for (size_t i = 0; i < o->defines.v.n; i++) {
@@ -873,6 +882,8 @@ static int prepare_ranks(struct goalrun *g)
 	if ((o->progress && setenv(env_table[ENV_GOAL_PROGRESS].name, o->progress, 1)) ||
 	    (o->wait && setenv(env_table[ENV_GOAL_WAIT].name, o->wait, 1)))
 		return no_memory();
+	if (o->trace && (g->trace_fd = run_trace_open(o->trace)) < 0)
+		return EXIT_FAULT;
 	if (!pins(o))
 		return EXIT_OK;
 	rc = run_place(o, &g->places);
@@ -880,6 +891,12 @@ static int prepare_ranks(struct goalrun *g)
 		return rc;
 	o->places = &g->places;
 	return run_tell_placement(o->places);
+}
+
+/* What they leave, when they have ended well. */
+static int collect(const struct goalrun *g)
+{
+	return g->o.trace ? run_trace_write(g->trace_fd, g->o.trace) : EXIT_OK;
 }
 
 static int run_schedule(struct goalrun *g)
@@ -897,6 +914,7 @@ static int run_schedule(struct goalrun *g)
 		return fault("--verify: %s does not say what it implements, or something not known here", g->input);
 	rc = prepare_ranks(g);
 	rc = rc ? rc : run_launches(g);
+	rc = rc ? rc : collect(g);
 	rc = rc ? rc : summarise(g);
 	if (!rc && o->json)
 		print_json_result(g);
@@ -911,7 +929,8 @@ static int run_program(struct goalrun *g)
 {
 	int rc = prepare_ranks(g);
 
-	return rc ? rc : launch_program(&g->o);
+	rc = rc ? rc : launch_program(&g->o);
+	return rc ? rc : collect(g);
 }
 
 int main(int argc, char **argv)

@@ -73,7 +73,7 @@ struct run_options {
 	struct run_case *cases;
 	size_t ncases;
 	struct placement_asked placement;
-	const char *progress, *wait, *placed; /* as asked for, or NULL */
+	const char *progress, *wait, *placed, *trace; /* as asked for, or NULL */
 	const struct run_places *places; /* NULL: nothing is pinned */
 	char **program; /* instead of a schedule */
 };
@@ -106,6 +106,10 @@ int run_tell_placement(const struct run_places *w);
 bool run_pin(const struct run_places *w, uint32_t rank);
 /* Prints where o->nranks ranks of this node, and their communication, would be; an exit status. */
 int run_show_placement(const struct run_options *o);
+/* Tells ranks, by the environment, to trace; where they leave it, or -1. */
+int run_trace_open(const char *path);
+/* Puts together what they have left, as a file; an exit status. */
+int run_trace_write(int fd, const char *path);
 /* On stderr: the command that runs one case alone. */
 void run_reproduce(const struct run_options *o, size_t index);
 

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Traces of what an engine does. Who keeps none pays nothing: ops are carried out by other functions where one is
+ * kept. */
+#ifndef BACKENDS_TRACE_H
+#define BACKENDS_TRACE_H
+
+#include "backends/engine.h"
+
+struct engine_trace;
+
+/* Room for the trace of a schedule's ops, NULL where none is kept; 0 or -ERR_NOMEM. The epoch is that of the call under
+ * way. */
+int engine_trace_make(struct engine_trace **out, const struct be_bind *b, const uint64_t *epoch);
+/* Traces all ops from now on, as they are carried out now. NULL is harmless. */
+void engine_trace(struct engine *e, struct engine_trace *t);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Traces: what a context notes while it runs, and how it hands that to goalrun. */
+#ifndef RUNTIME_TRACE_H
+#define RUNTIME_TRACE_H
+
+#include "backends/backend.h"
+
+#define TRACE_MAGIC 0x31454341525447u /* "GTRACE1" */
+
+/* What a context writes when it is freed: this, and its events. */
+struct trace_chunk {
+	uint64_t magic;
+	uint32_t size; /* bytes of an event */
+	int32_t pid;
+	uint64_t nevents;
+	uint64_t dropped; /* that came when there was no room */
+};
+
+#endif
