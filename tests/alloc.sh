@@ -62,6 +62,7 @@ sweep run "$hooked/bin/goalrun" -n 2 --verify --iters 1 --warmup 0 --count 3 -D 
 	"$TMP/b.bin"
 sweep run_fused "$hooked/bin/goalrun" -n 2 --verify --iters 1 --warmup 0 --count 3,1000 --op user -D root=1 -T fuse:wait=1 \
 	schedules/reduce_binomial.goal
+sweep trace "$hooked/bin/goalrun" -n 2 --iters 1 --warmup 0 --count 3 --trace "$TMP/o.paje" "$TMP/b.bin"
 if GOAL_SELECT=$TMP/table timeout 300 "$hooked/tests/nomem" >"$TMP/out" 2>&1; then
 	ok "alloc.bind $(head -n 3 "$TMP/out" | tr "\n" " ")"
 else
