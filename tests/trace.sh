@@ -47,7 +47,7 @@ check trace.text_ops [ "$(grep -c '^[0-9]* [0-9]* [0-9]* op ' f.txt)" -eq "$all"
 check "trace.text_lines $(awk 'NF != 15 && NR > 1' f.txt | head -n 1)" [ -z "$(awk 'NF != 15 && NR > 1 || NR > 1 && ($2 < $1 || $3 > $1)' f.txt)" ]
 check trace.text_heading [ "$(head -n 1 f.txt | wc -w)" -eq 16 ]
 said=$(awk -f "$TESTS/trace/paje.awk" f.paje)
-check "trace.paje $said" grep -q '^[0-9]* states, 160 links in 8 containers$' <<<"$said"
+check "trace.paje $said" grep -q '^[0-9]* states, 160 links in 9 containers$' <<<"$said"
 check trace.paje_states [ "${said%% *}" -ge "$all" ]
 # The checkers find what is wrong.
 sed '/ S t1$/{x;s/^/x/;/^x\{5\}$/{x;d};x}' f.paje >bad.paje
@@ -57,7 +57,7 @@ check trace.json_bad [ $? -eq 1 ]
 run -n 1 --trace empty.json "$ROOT/schedules/bcast_binomial.goal"
 check trace.empty grep -q '"traceEvents":\[$' empty.json
 run -n 1 --trace empty.paje "$ROOT/schedules/bcast_binomial.goal"
-check trace.empty_paje [ "$(awk -f "$TESTS/trace/paje.awk" empty.paje)" = '0 states, 0 links in 0 containers' ]
+check trace.empty_paje [ "$(awk -f "$TESTS/trace/paje.awk" empty.paje)" = '0 states, 0 links in 1 containers' ]
 
 # A program, here with contexts of its own, and one that has none.
 run -n 3 --trace p.txt -- "$BUILD/tests/rt-world" "$ROOT/schedules/bcast_binomial.goal"

@@ -134,7 +134,7 @@ static const char paje_header[] =
 	"% StartContainer string\n% Key string\n%EndEventDef\n"
 	"%EventDef PajeEndLink 9\n% Time date\n% Type string\n% Container string\n% Value string\n"
 	"% EndContainer string\n% Key string\n%EndEventDef\n"
-	"0 R 0 Row\n0 T R Thread\n1 S T State\n2 M R T T Message\n";
+	"0 J 0 Job\n0 R J Row\n0 T R Thread\n1 S T State\n2 M J T T Message\n4 0.0 j J 0 \"job\"\n";
 
 /* What a thread does: "k" and the kind of an op, or one of the rest. */
 static void define_states(struct text *out)
@@ -211,7 +211,7 @@ static void paje_line(struct text *out, const struct trace *t, const struct paje
 
 	text_add(out, "%d " SECONDS, (int)l->what, SECONDS_OF(l->time - t->begin));
 	if (l->what >= PAJE_START) /* the message is in no row of its own */
-		text_add(out, " M 0 %" PRIu64 " t%" PRIu32 " m%zu\n", s->send->e.bytes, at->thread, (size_t)(s - t->slices.at));
+		text_add(out, " M j %" PRIu64 " t%" PRIu32 " m%zu\n", s->send->e.bytes, at->thread, (size_t)(s - t->slices.at));
 	else if (l->what == PAJE_POP)
 		text_add(out, " S t%" PRIu32 "\n", s->thread);
 	else
@@ -229,7 +229,7 @@ static int write_paje(struct text *out, const struct trace *t)
 	text_add(out, "%s", paje_header);
 	define_states(out);
 	for (size_t i = 0; i < t->rows.n; i++) {
-		text_add(out, "4 0.0 r%zu R 0 \"", i);
+		text_add(out, "4 0.0 r%zu R j \"", i);
 		add_row_name(out, &t->rows.at[i]);
 		text_add(out, "\"\n");
 	}
@@ -242,6 +242,7 @@ static int write_paje(struct text *out, const struct trace *t)
 		text_add(out, "5 " SECONDS " T t%zu\n", SECONDS_OF(end), i);
 	for (size_t i = 0; i < t->rows.n; i++)
 		text_add(out, "5 " SECONDS " R r%zu\n", SECONDS_OF(end), i);
+	text_add(out, "5 " SECONDS " J j\n", SECONDS_OF(end));
 	free(v);
 	return 0;
 }

@@ -54,6 +54,10 @@ what ~ /^Paje(Push|Pop)State$/ {
 }
 what == "PajePushState" { use(types, v["Value"], "value"); if (above[v["Value"]] != v["Type"]) wrong("no value of the type"); depth[v["Container"]]++; states++ }
 what == "PajePopState" && --depth[v["Container"]] < 0 { wrong("nothing was pushed") }
+what ~ /^Paje(Start|End)Link$/ {
+	use(open, v["Container"], "open container"); use(types, v["Type"], "type")
+	if (above[v["Type"]] != containers[v["Container"]]) wrong("the container has no such links")
+}
 what == "PajeStartLink" { use(open, v["StartContainer"], "open container"); if (v["Key"] in link) wrong("linked twice"); link[v["Key"]] = 1; links++ }
 what == "PajeEndLink" { use(open, v["EndContainer"], "open container"); use(link, v["Key"], "link"); delete link[v["Key"]] }
 END {
