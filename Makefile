@@ -199,7 +199,7 @@ $(BUILD)/tests/trace-check: $(call obj,tests/trace,check)
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/model.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
+QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/model.sh tests/split.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
              tests/goalrun.sh tests/overlap.sh tests/placement.sh tests/trace.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/mutants.sh tests/epoch.sh tests/starts.sh tests/kill.sh \
@@ -238,7 +238,7 @@ epoch:
 # Every combination that a schedule of the library has to pass.
 matrix:
 	@$(PARALLEL) tests
-	@SWEEP=all $(RUN) tests/matrix.sh tests/passes.sh
+	@SWEEP=all $(RUN) tests/matrix.sh tests/passes.sh tests/split.sh
 # Every schedule of the library changed in one place, against the verifier.
 mutants:
 	@$(PARALLEL) tests

@@ -93,7 +93,7 @@ static const char *passes_now = "";
 /* The same, and local passes. */
 static uint32_t passed_of(const struct bin *b, struct room *r, const struct bin_args *a)
 {
-	const struct pass_ctx c = { .rank = a->rank, .size = a->size, .buffers = b->buffers, .nbuffers = b->nbuffers };
+	const struct pass_ctx c = passes_ctx(b, a);
 	struct ir_rank rank;
 	uint32_t n;
 

@@ -32,7 +32,7 @@ int compile_graph(struct goal_diags *d, unsigned file, const struct bin *b, cons
 	}
 	if (err)
 		return err;
-	const struct pass_ctx c = transform_ctx(b, a.size);
+	const struct pass_ctx c = passes_ctx(b, &a);
 	const char *failed;
 
 	g->file = file;
@@ -133,7 +133,7 @@ static int check_size(struct sample *s, bool asked, bool *more)
 	if (!err)
 		err = checks_run(s->d, &g, CHECK_PARAMETRIC, s->o->checks_off);
 	if (!err && s->o->passes && !goal_diags_errors(s->d)) {
-		const struct pass_ctx c = transform_ctx(&s->b, a.size);
+		const struct pass_ctx c = passes_ctx(&s->b, &a);
 
 		err = transform_graph(s->d, s->o->passes, &c, CHECK_PARAMETRIC, s->o->checks_off, &g);
 	}

@@ -32,6 +32,13 @@ const struct pass passes[] = {
 	  .global = pass_sparse_rounds,
 	  .keys = { { .name = "heavy", .help = "elements of a heavy message; 0: the mean of all",
 		      .min = 0, .max = INT64_MAX, .value = 0 } } },
+	{ .name = "split-tree", .help = "the levels at the leaves of a tree on the ranks' own cores",
+	  .local = pass_split_tree,
+	  .settle = pass_split_tree_settle,
+	  .keys = { { .name = "S", .help = "so many levels; auto: as the model has it", .max = UINT16_MAX + 1,
+		      .value = PASS_NEEDED, .word = "auto", .with = "cores" },
+		    { .name = "cores", .help = "of the node, with those of the ranks, for S=auto", .max = INT32_MAX } } },
+	{ .name = "odd-even", .help = "the ops of consecutive ranks on different communication cores", .local = pass_odd_even },
 };
 const unsigned npasses = sizeof passes / sizeof *passes;
 
@@ -69,21 +76,46 @@ static int take_value(const char *s, size_t len, const struct pass *p, int64_t v
 
 	while (k->name && !is(k->name, s, name))
 		k++;
+	if (k->word && eq && is(k->word, eq + 1, len - name - 1)) {
+		value[k - p->keys] = PASS_WORD;
+		return 0;
+	}
 	if (!k->name)
 		WRONG(why, "the pass %s has no key %.*s", p->name, (int)name, s);
 	else if (!eq || !number(eq + 1, len - name - 1, &value[k - p->keys]) || value[k - p->keys] < k->min ||
 		 value[k - p->keys] > k->max)
-		WRONG(why, "the key %s of the pass %s is a number from %" PRId64 " to %" PRId64 ", not %.*s", k->name,
-		      p->name, k->min, k->max, eq ? (int)(len - name - 1) : 0, eq ? eq + 1 : "");
+		WRONG(why, "the key %s of the pass %s is %s%sa number from %" PRId64 " to %" PRId64 ", not %.*s", k->name,
+		      p->name, k->word ? k->word : "", k->word ? " or " : "", k->min, k->max,
+		      eq ? (int)(len - name - 1) : 0, eq ? eq + 1 : "");
 	else
 		return 0;
 	return -ERR_VERSION;
+}
+
+/* Whether all is there that has to be. */
+static int check_values(const struct pass *p, const int64_t value[PASS_KEYS], struct text *why)
+{
+	for (const struct pass_key *k = p->keys; k->name; k++) {
+		const int64_t v = value[k - p->keys];
+
+		for (const struct pass_key *w = p->keys; v == PASS_WORD && w->name; w++)
+			if (!strcmp(w->name, k->with) && value[w - p->keys] == w->value) {
+				WRONG(why, "%s:%s=%s needs %s=N too", p->name, k->name, k->word, w->name);
+				return -ERR_VERSION;
+			}
+		if (v == PASS_NEEDED) {
+			WRONG(why, "the pass %s needs %s:%s=N", p->name, p->name, k->name);
+			return -ERR_VERSION;
+		}
+	}
+	return 0;
 }
 
 int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS], struct text *why)
 {
 	const char *s = *list;
 	size_t len = strcspn(s, ":;");
+	int err;
 
 	*p = NULL;
 	for (unsigned i = 0; i < npasses && !*p; i++)
@@ -98,17 +130,14 @@ int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS]
 	s += len;
 	while (*s && *s != ';') {
 		len = strcspn(++s, ",;");
-		int err = take_value(s, len, *p, value, why);
-
+		err = take_value(s, len, *p, value, why);
 		if (err)
 			return err;
 		s += len;
 	}
-	for (const struct pass_key *k = (*p)->keys; k->name; k++)
-		if (value[k - (*p)->keys] == PASS_NEEDED) {
-			WRONG(why, "the pass %s needs %s:%s=N", (*p)->name, (*p)->name, k->name);
-			return -ERR_VERSION;
-		}
+	err = check_values(*p, value, why);
+	if (err)
+		return err;
 	*list = *s ? s + 1 : s;
 	return 0;
 }
@@ -148,6 +177,18 @@ const char *passes_global(const char *list)
 	return NULL;
 }
 
+bool passes_need_root(const char *list)
+{
+	const struct pass *p;
+	int64_t value[PASS_KEYS];
+
+	while (*list && !pass_take(&list, &p, value, NULL))
+		for (unsigned k = 0; p->keys[k].name; k++)
+			if (value[k] == PASS_WORD)
+				return true;
+	return false;
+}
+
 int64_t passes_count(const char *list)
 {
 	const struct pass *p;
@@ -162,14 +203,25 @@ int64_t passes_count(const char *list)
 
 /* ---- running ---- */
 
+struct pass_ctx passes_ctx(const struct bin *b, const struct bin_args *a)
+{
+	const int64_t root = bin_root(b, a->by_rank ? a->by_rank[0] : a->args);
+
+	return (struct pass_ctx){ .rank = a->rank, .size = a->size, .buffers = b->buffers, .nbuffers = b->nbuffers,
+				  .root = root > 0 ? (uint32_t)root : 0 };
+}
+
 int passes_run_rank(const char *list, struct ir_rank *r, const struct pass_ctx *c)
 {
+	static const struct ir_rank unknown;
 	struct pass_ctx own = *c;
 	const struct pass *p;
 	int err = 0;
 
 	while (*list && !err) {
 		err = pass_take(&list, &p, own.value, NULL);
+		if (!err && p->settle)
+			err = p->settle(c->root_ops ? c->root_ops : c->rank == c->root ? r : &unknown, &own);
 		if (!err)
 			err = p->local ? p->local(r, &own) : -ERR_VERSION;
 	}
@@ -186,6 +238,8 @@ int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx
 		err = pass_take(&list, &p, own.value, NULL);
 		if (!err && p->global)
 			err = p->global(g, &own);
+		if (!err && p->settle && g->nranks)
+			err = p->settle(&g->ranks[c->root < g->nranks ? c->root : 0], &own);
 		for (own.rank = 0; !err && p->local && own.rank < g->nranks; own.rank++)
 			err = p->local(&g->ranks[own.rank], &own);
 	}

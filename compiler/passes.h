@@ -16,9 +16,12 @@ struct pass_key {
 	const char *help;
 	int64_t min, max, value; /* value: the default; PASS_NEEDED: there is none */
 	bool elements; /* a number of elements: goalc checks with counts beyond it */
+	const char *word; /* that may stand in place of a number, which then is PASS_WORD; NULL: none */
+	const char *with; /* another key, which has to be given beside the word */
 };
 #define PASS_KEYS 4u
 #define PASS_NEEDED (-1)
+#define PASS_WORD (-2)
 
 /* What a pass is told beside the ops. */
 struct pass_ctx {
@@ -26,6 +29,8 @@ struct pass_ctx {
 	uint32_t size; /* number of ranks */
 	const struct bin_buffer *buffers; /* of the binary */
 	uint32_t nbuffers;
+	uint32_t root; /* the rank at the root of trees: that of the parameter, or 0 */
+	const struct ir_rank *root_ops; /* for passes_run_rank: its ops before any pass; NULL: not known, or rank is root */
 	int64_t value[PASS_KEYS]; /* in the order of the pass's keys */
 };
 
@@ -35,6 +40,8 @@ struct pass {
 	/* Exactly one of the two is not NULL. */
 	int (*local)(struct ir_rank *r, const struct pass_ctx *c);
 	int (*global)(struct ir_graph *g, const struct pass_ctx *c);
+	/* Of a local one: puts numbers in place of words, by the ops of the root. NULL: it has no words. */
+	int (*settle)(const struct ir_rank *root, struct pass_ctx *c);
 	struct pass_key keys[PASS_KEYS + 1]; /* up to one without a name */
 };
 
@@ -47,6 +54,9 @@ static inline enum bin_mode pass_mode(const struct pass_ctx *c, uint32_t buffer)
 	return buffer < c->nbuffers ? (enum bin_mode)c->buffers[buffer].mode : BIN_SCRATCH;
 }
 
+/* What passes are told of a schedule that is specialised with these arguments. */
+struct pass_ctx passes_ctx(const struct bin *b, const struct bin_args *a);
+
 /* Takes the first pass and its values off a list that is not empty. -ERR_VERSION for one that this version does
  * not know; what is wrong is added to why, which may be NULL. */
 int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS], struct text *why);
@@ -54,6 +64,8 @@ int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS]
 int passes_add(char **list, const char *arg, struct text *why);
 /* The name of the first global pass of a list, or NULL. */
 const char *passes_global(const char *list);
+/* Whether a list has words, which need the ops of the root. */
+bool passes_need_root(const char *list);
 /* A count that is beyond all values that are numbers of elements; 0 where there is none. */
 int64_t passes_count(const char *list);
 
@@ -66,8 +78,11 @@ int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx
 int pass_reduce_deps(struct ir_rank *r, const struct pass_ctx *c);
 int pass_coalesce(struct ir_graph *g, const struct pass_ctx *c);
 int pass_fuse(struct ir_rank *r, const struct pass_ctx *c);
+int pass_odd_even(struct ir_rank *r, const struct pass_ctx *c);
 int pass_reorder(struct ir_graph *g, const struct pass_ctx *c);
 int pass_segment(struct ir_rank *r, const struct pass_ctx *c);
 int pass_sparse_rounds(struct ir_graph *g, const struct pass_ctx *c);
+int pass_split_tree(struct ir_rank *r, const struct pass_ctx *c);
+int pass_split_tree_settle(const struct ir_rank *root, struct pass_ctx *c);
 
 #endif

@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct pass_ctx transform_ctx(const struct bin *b, uint32_t size)
-{
-	return (struct pass_ctx){ .size = size, .buffers = b->buffers, .nbuffers = b->nbuffers };
-}
-
 int transform_graph(struct goal_diags *d, const char *list, const struct pass_ctx *c, enum check_for what,
 		    uint64_t checks_off, struct ir_graph *g)
 {
@@ -37,7 +32,7 @@ int transform_graph(struct goal_diags *d, const char *list, const struct pass_ct
 static int one_root(struct goal_diags *d, const struct bin *b, struct bin_args *a, const struct ir_image *source,
 		    const struct compile_options *o, unsigned file, struct ir_image *out)
 {
-	const struct pass_ctx c = transform_ctx(b, a->size);
+	const struct pass_ctx c = passes_ctx(b, a);
 	struct ir_fault fault = { 0 };
 	struct ir_graph g;
 	unsigned errors = goal_diags_errors(d);

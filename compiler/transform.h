@@ -7,9 +7,6 @@
 #include "compiler/compile.h"
 #include "compiler/passes.h"
 
-/* What passes are told of the schedules of a binary. */
-struct pass_ctx transform_ctx(const struct bin *b, uint32_t size);
-
 /* Applies a list of passes to a graph that the checks have found right, and checks the result: what a pass cannot be
  * applied to is an error. 0 or -ERR_NOMEM. */
 int transform_graph(struct goal_diags *d, const char *list, const struct pass_ctx *c, enum check_for what,

@@ -35,7 +35,7 @@ static const char *passes_of(const struct cases *c)
 /* Specialises, and applies the passes: 0, or -ERR_ASSERT when the schedule is not for these values. */
 static int make_graph(struct cases *c, struct bin_args *a, struct ir_graph *g)
 {
-	const struct pass_ctx ctx = transform_ctx(&c->b, a->size);
+	const struct pass_ctx ctx = passes_ctx(&c->b, a);
 	struct ir_fault fault = { 0 };
 	const char *failed;
 	int err = ir_graph_specialise(&c->b, a, g, &a->rank, &fault);

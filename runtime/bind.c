@@ -111,6 +111,27 @@ static void set_inplace(const struct bin *b, struct bin_arg *args)
 			args[i] = (struct bin_arg){ .known = true, .value = 1 };
 }
 
+/* Passes that judge a tree by its root need the ops of that rank too, where they do not follow from what only the root
+ * knows. */
+static int apply_passes(struct mpix_sched_request *req, const struct bin_args *a)
+{
+	const struct bin *b = &req->sched->bin;
+	const char *list = bin_str(b, b->meta->passes);
+	struct pass_ctx c = passes_ctx(b, a);
+	struct bin_args there = *a;
+	struct ir_rank ops = { 0 };
+	int err = 0;
+
+	there.rank = c.root;
+	if (c.root != a->rank && passes_need_root(list)) {
+		err = ir_rank_specialise(b, &there, &ops, NULL);
+		c.root_ops = err ? NULL : &ops;
+	}
+	err = err == -ERR_NOMEM ? err : passes_run_rank(list, &req->rank, &c);
+	ir_rank_fini(&ops);
+	return err ? host_error(req->group, err, "the schedule's passes: %s", err_text(err)) : 0;
+}
+
 static int specialise(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
 {
 	const struct bin *b = &req->sched->bin;
@@ -147,15 +168,9 @@ static int specialise(struct mpix_sched_request *req, const struct MPIX_Sched_bi
 				 b->meta->flags & BIN_F_PARAMETRIC ? "instruction" : "op", fault.where);
 	if (err)
 		goto out;
-	if (b->meta->passes) {
-		const struct pass_ctx pass = { g->rank, g->size, b->buffers, b->nbuffers, { 0 } };
-
-		err = passes_run_rank(bin_str(b, b->meta->passes), &req->rank, &pass);
-		if (err) {
-			err = host_error(g, err, "the schedule's passes: %s", err_text(err));
-			goto out;
-		}
-	}
+	err = apply_passes(req, &a);
+	if (err)
+		goto out;
 	err = ir_rank_positions(&req->rank, NULL, &bad);
 	if (err)
 		err = host_error(g, err, "%s (op %u)", err_text(err), bad);

@@ -45,7 +45,7 @@ sweep concrete "$g" schedules/bcast_binomial.goal -n 3 -T reduce-deps -o "$TMP/o
 sweep global "$g" schedules/neighbor_alltoall_graph.goal -n 3 -D indegree=6 -D outdegree=6 -D sources=0,1,2,0,1,2 \
 	-D destinations=2,1,0,2,1,0 -D count=5 -T 'coalesce:most=8;sparse-rounds' -o "$TMP/o.bin"
 sweep reorder "$g" schedules/reduce_binomial.goal -n 3 -D root=0 -D count=5 -T 'reorder' -o "$TMP/o.bin"
-"$g" schedules/reduce_binomial.goal -T 'segment:size=2;fuse:wait=1;reduce-deps' -o "$TMP/p.bin"
+"$g" schedules/reduce_binomial.goal -T 'segment:size=2;fuse:wait=1;reduce-deps;split-tree:S=auto,cores=9;odd-even' -o "$TMP/p.bin"
 sweep passes "$g" --dump -n 4 -D count=5 "$TMP/p.bin"
 echo 'MPI_Bcast any any any any -> bcast_knomial.goal -D k=3 -T reduce-deps' >"$TMP/table"
 sweep select "$g" --select MPI_Bcast -n 3 --table "$TMP/table"

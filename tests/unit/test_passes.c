@@ -36,6 +36,12 @@ static void lists(void)
 		{ "segment:size=-1", "the key size of the pass segment is a number from 1 to 9223372036854775807, not -1" },
 		{ "fuse:wait=2", "the key wait of the pass fuse is a number from 0 to 1, not 2" },
 		{ "fuse:wait=1,", "the pass fuse has no key " },
+		{ "split-tree", "the pass split-tree needs split-tree:S=N" },
+		{ "split-tree:S=auto", "split-tree:S=auto needs cores=N too" },
+		{ "split-tree:S=auto,cores=0", "split-tree:S=auto needs cores=N too" },
+		{ "split-tree:S=1,cores=auto", "the key cores of the pass split-tree is a number from 0 to 2147483647, not auto" },
+		{ "split-tree:S=aut", "the key S of the pass split-tree is auto or a number from 0 to 65536, not aut" },
+		{ "split-tree:S=-1", "the key S of the pass split-tree is auto or a number from 0 to 65536, not -1" },
 		{ "fuse;;fuse", "there is no pass " },
 		{ "fuse;", "there is no pass " },
 	};
@@ -61,6 +67,9 @@ static void lists(void)
 	CU_ASSERT(pass_take(&rest, &p, value, NULL) == 0 && !strcmp(p->name, "segment") && value[0] == 3);
 	CU_ASSERT(pass_take(&rest, &p, value, NULL) == 0 && !strcmp(p->name, "fuse") && value[0] == 0);
 	CU_ASSERT(pass_take(&rest, &p, value, NULL) == 0 && !strcmp(p->name, "fuse") && value[0] == 1 && !*rest);
+	CU_ASSERT_FALSE(passes_need_root(list));
+	CU_ASSERT_EQUAL(passes_add(&list, "split-tree:S=auto,cores=9", NULL), 0);
+	CU_ASSERT(passes_need_root(list));
 	free(list);
 }
 
@@ -274,7 +283,7 @@ static void exact(void)
 		CU_ASSERT_EQUAL_FATAL(err, 0);
 		CU_ASSERT_EQUAL_FATAL(bin_open(&b.bin, b.image, b.size), 0);
 		CU_ASSERT_EQUAL_FATAL(specialise(&b, 3, 5, 0, 0), 0);
-		c = transform_ctx(&b.bin, 3);
+		c = passes_ctx(&b.bin, &(struct bin_args){ .size = 3 });
 		CU_ASSERT_EQUAL(passes_run_graph(cases[i].list, &b.graph, &c, NULL), 0);
 		show(&b, 1, &got);
 		if (strcmp(got.at, cases[i].want) != 0) {
@@ -346,13 +355,14 @@ static int go(const struct bed *b, uint64_t *const *sizes, uint64_t seed, struct
 /* One size of one schedule: whether the result is the same with passes as without, in some orders. */
 static bool same(struct bed *b, const char *list, uint32_t p, int64_t count, int64_t root, unsigned sample)
 {
-	const struct pass_ctx c = transform_ctx(&b->bin, p);
+	struct pass_ctx c = passes_ctx(&b->bin, &(struct bin_args){ .size = p });
 	uint64_t *sizes[MOST];
 	struct text want = { 0 };
 	struct goal_diags *d = goal_diags_new();
 	bool ok = true;
 	int err = specialise(b, p, count, root, sample);
 
+	c.root = (uint32_t)root;
 	if (err) /* an assertion of the schedule's */
 		goto out;
 	for (uint32_t r = 0; r < p; r++) {
@@ -383,7 +393,7 @@ static void schedules(void)
 {
 	static const char *const lists[] = { "segment:size=1", "segment:size=3", "fuse", "segment:size=2;fuse",
 					     "fuse;segment:size=3", "reduce-deps", "segment:size=2;fuse;reduce-deps", "reorder",
-					     "segment:size=2;reorder:constant=0;fuse" };
+					     "odd-even;segment:size=2;fuse", "segment:size=2;reorder:constant=0;fuse" };
 	static const uint32_t sizes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16 };
 	glob_t g;
 	unsigned bad = 0, ran = 0;
