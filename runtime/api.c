@@ -59,6 +59,19 @@ static void finish(struct mpix_sched_request *req, int err)
 	set_state(req, RT_DONE);
 }
 
+/* Whether a communication core makes progress on it: then its own threads carry out what nobody else may. */
+static inline bool has_core(const struct mpix_sched_request *req)
+{
+	return req->helped && req->group->local->comm->progress == RT_THREAD &&
+	       !atomic_load_explicit(&req->ctx->paused, memory_order_relaxed);
+}
+
+/* What is for its own threads. */
+static inline unsigned own_part(const struct mpix_sched_request *req)
+{
+	return has_core(req) ? BE_APP : BE_ALL;
+}
+
 /* A thread that is about to sleep has looked at a request, which it has taken. */
 static void note_alarm(struct rt_wait *w, const struct mpix_sched_request *req)
 {
@@ -68,15 +81,30 @@ static void note_alarm(struct rt_wait *w, const struct mpix_sched_request *req)
 		w->alarm = alarm;
 }
 
-/* Progress on a request that the caller has taken; w: of who waits, or NULL. */
-static void drive(struct mpix_sched_request *req, struct rt_wait *w)
+/* Progress on a request that the caller has taken. */
+static void drive(struct mpix_sched_request *req, unsigned who)
 {
-	int rc = state_of(req) == RT_ACTIVE ? req->be->progress(req->bound, BE_ALL, 0) : 0;
+	int rc = state_of(req) == RT_ACTIVE ? req->be->progress(req->bound, who, 0) : 0;
 
 	if (rc)
 		finish(req, rc);
-	else if (w && w->armed)
+}
+
+/* Does a thread's part of a request, if there is something to do; false: somebody else is at it. w: of who waits, or
+ * NULL. */
+static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w)
+{
+	if (state_of(req) != RT_ACTIVE)
+		return true;
+	if (has_core(req) && !(atomic_load_explicit(&req->turn->pending, memory_order_relaxed) & BE_APP))
+		return true;
+	if (!rt_take(req))
+		return false;
+	drive(req, own_part(req));
+	if (w && w->armed && !is_done(req))
 		note_alarm(w, req);
+	rt_give(req);
+	return true;
 }
 
 /* Wakes threads of this rank that wait for the request. */
@@ -103,12 +131,7 @@ static void drive_others(const struct mpix_sched_request *mine, struct rt_wait *
 
 		if (req == mine || state_of(req) != RT_ACTIVE)
 			continue;
-		if (!rt_take(req)) {
-			partly = true;
-			continue;
-		}
-		drive(req, w);
-		rt_give(req);
+		partly |= !drive_part(req, w);
 		if (is_done(req))
 			ring_own(req);
 	}
@@ -121,12 +144,8 @@ out:
 /* Progress on all active requests; mine first. */
 static void progress(struct mpix_sched_request *mine, struct rt_wait *w)
 {
-	if (rt_take(mine)) {
-		drive(mine, w);
-		rt_give(mine);
-	} else if (w) {
+	if (!drive_part(mine, w) && w)
 		w->partly = true;
-	}
 	drive_others(mine, w);
 }
 
@@ -164,14 +183,17 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 		return -not_idle(req);
 	if (!__libc_single_threaded || req->helped)
 		hold(req); /* somebody may still be leaving it */
-	rc = req->be->start(req->bound, ++req->epoch, BE_ALL);
+	rc = req->be->start(req->bound, ++req->epoch, own_part(req));
 	count(req->ctx, 1);
 	set_state(req, RT_ACTIVE);
 	if (rc)
 		finish(req, rc);
 	rt_give(req);
-	if (!rc)
-		ring_own(req); /* a thread that sleeps does not know of it */
+	if (rc)
+		return MPIX_SCHED_SUCCESS;
+	ring_own(req); /* a thread that sleeps does not know of it */
+	if (has_core(req))
+		rt_comm_started(req);
 	return MPIX_SCHED_SUCCESS;
 }
 
@@ -211,16 +233,14 @@ static void look(struct mpix_sched_request *req)
 	bool dump = false;
 	int err;
 
+	if (req->helped) /* even where the core that should do it is held up */
+		drive(req, BE_ALL);
 	if (state_of(req) == RT_ACTIVE) {
 		err = rt_group_check(g);
 		for (uint32_t r = 0; r < g->size && !err; r++)
 			if (rt_group_left(g, r) && req->be->waits_for(req->bound, r)) {
-				/* It may have sent before it left. */
-				int rc = req->be->progress(req->bound, BE_ALL, 0);
-
-				if (rc)
-					finish(req, rc);
-				else if (req->be->waits_for(req->bound, r))
+				drive(req, BE_ALL); /* it may have sent before it left */
+				if (!is_done(req) && req->be->waits_for(req->bound, r))
 					err = host_error(g, -ERR_DEAD, "rank %u has left the group", r);
 				break;
 			}
@@ -301,9 +321,12 @@ static inline void end_wait(struct rt_wait *w, const struct mpix_sched_request *
 int MPIX_Sched_wait(MPIX_Sched_request req)
 {
 	struct rt_wait w;
+	int index;
 
 	if (!is_active(req))
 		return MPIX_SCHED_SUCCESS;
+	if (has_core(req)) /* there is little to do: it only has to hear that all is done */
+		return MPIX_Sched_waitany(1, &req, &index);
 	hold(req); /* until the end: others need not care for what is polled all the time */
 	rt_wait_begin(&w, req->ctx, 0, req->group->spins);
 	while (!is_done(req)) {

@@ -525,6 +525,7 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 	req->be = be_find("shm", &known);
 	req->ctx = g->ctx;
 	req->group = g;
+	req->helped = g->local->comm != NULL;
 	req->sched = sched;
 	return req;
 }
@@ -552,6 +553,8 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	err = req ? enlist(req) : 0; /* while the others' contracts are on their way */
 	rc = rc ? rc : compare(g, &c);
 	rc = rc ? rc : req->be->bind(req->bound, err);
+	if (!rc && req->helped)
+		rc = host_agree(g, rt_comm_join(req));
 	if (rc && req)
 		rt_unbind(req);
 	else if (req)
@@ -563,6 +566,7 @@ void rt_unbind(struct mpix_sched_request *req)
 {
 	struct mpix_sched_ctx *ctx = req->ctx;
 
+	rt_comm_leave(req);
 	rt_ctx_remove(ctx, req);
 	if (req->bound)
 		req->be->unbind(req->bound);

@@ -4,8 +4,6 @@
 
 #include <sched.h>
 
-#define SPINS 256u /* turns before a rank that has a core for itself gives it away all the same */
-
 void rt_cpus_get(struct rt_cpus *c)
 {
 	cpu_set_t set;
@@ -32,7 +30,7 @@ unsigned rt_spins(uint32_t n)
 	struct rt_cpus c;
 
 	rt_cpus_get(&c);
-	return n > count(&c, &c) ? 0 : SPINS;
+	return n > count(&c, &c) ? 0 : RT_SPINS;
 }
 
 unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me)
@@ -46,5 +44,5 @@ unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me)
 
 		load += width ? (double)count(c, mine) / width : 0;
 	}
-	return load > count(mine, mine) ? 0 : SPINS;
+	return load > count(mine, mine) ? 0 : RT_SPINS;
 }

@@ -36,7 +36,7 @@ struct hello {
 	uint32_t address_len;
 	int heap_fd;
 	uint64_t heap;
-	struct rt_cpus cpus;
+	struct rt_wish wish;
 };
 _Static_assert(sizeof(struct hello) <= HOST_RECORD, "goalrun's exchange carries it");
 
@@ -300,6 +300,7 @@ static void free_local(struct rt_local *l)
 {
 	if (!l)
 		return;
+	rt_comm_free(l);
 	for (uint32_t r = 0; l->peers && r < l->size; r++) {
 		struct rt_peer *p = &l->peers[r];
 
@@ -360,21 +361,22 @@ static int make_local(struct meeting *m)
 	}
 	if (!err && m->rank == 0)
 		l->board->size = m->size;
-	return err;
+	return err ? err : rt_comm_make(m->ctx, l, &m->all->wish, sizeof *m->all);
 }
 
 static int say_hello(struct meeting *m, struct hello *h)
 {
 	const void *random = (const void *)getauxval(AT_RANDOM); // NOLINT(performance-no-int-to-ptr)
 	socklen_t len = sizeof h->address;
+	int err;
 
 	*h = (struct hello){ .rank = (int)m->rank, .pid = (uint64_t)getpid(), .heap_fd = m->ctx->heap->fd };
 	h->heap = (uint64_t)(uintptr_t)m->ctx->heap;
-	rt_cpus_get(&h->cpus);
 	if (random)
 		memcpy(h->process, random, sizeof h->process);
-	if (m->rank || m->size == 1)
-		return 0;
+	err = rt_comm_ask(m->ctx, m->rank, &h->wish);
+	if (err || m->rank || m->size == 1)
+		return err;
 	if (getrandom(h->cookie, sizeof h->cookie, 0) != sizeof h->cookie)
 		return rt_sys_error(m->ctx, "getrandom");
 	m->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -389,12 +391,24 @@ static int say_hello(struct meeting *m, struct hello *h)
 
 static int check_hellos(struct meeting *m)
 {
+	char text[512];
+
+	if (m->all[m->rank].err) { /* the others know no more than the number */
+		MPIX_Sched_error_detail(m->ctx, text, sizeof text);
+		return rt_error(m->ctx, m->all[m->rank].err, "rank %u: %s", m->rank, text);
+	}
 	for (uint32_t r = 0; r < m->size; r++) {
 		if (m->all[r].err)
 			return rt_error(m->ctx, m->all[r].err, "rank %u: %s", r, err_text(m->all[r].err));
 		if (m->all[r].rank != (int)r)
 			return rt_error(m->ctx, -ERR_ARG, "the allgather gave rank %d in place of %u",
 					m->all[r].rank, r);
+	}
+	for (uint32_t r = 1; r < m->size; r++) {
+		int err = rt_comm_compare(m->ctx, &m->all[0].wish, &m->all[r].wish, r);
+
+		if (err)
+			return err;
 	}
 	while (!same_process(&m->all[m->lead], &m->all[m->rank]))
 		m->lead++;
@@ -474,7 +488,7 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 				  .id = ++ctx->ngroups,
 				  .rank = m.rank,
 				  .size = m.size,
-				  .spins = rt_cpus_spins(&m.all->cpus, sizeof *m.all, m.size, m.rank),
+				  .spins = rt_cpus_spins(&m.all->wish.cpus, sizeof *m.all, m.size, m.rank),
 				  .gathered = gathered };
 	gathered = NULL;
 	atomic_init(&g->g.refs, 1);
@@ -805,37 +819,52 @@ static void *map_more(struct rt_peer *p, uint64_t end)
 	return base;
 }
 
-void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len)
+/* Where something of another rank's heap is; rank: in l. */
+static void *reach(struct rt_local *l, uint32_t rank, uint64_t off, size_t len)
 {
-	struct rt_peer *p = peer_of(g, rank);
+	struct rt_peer *p = &l->peers[rank];
 	char *base = NULL;
 
 	if (p->same)
 		return p->heap->base + off;
 	if (off > SIZE_MAX / 2 || len > SIZE_MAX / 2)
 		return NULL;
-	pthread_mutex_lock(&g->local->lock);
+	pthread_mutex_lock(&l->lock);
 	if (p->maps.n && off + len <= p->maps.at[p->maps.n - 1].len)
 		base = p->maps.at[p->maps.n - 1].base;
 	else
 		base = map_more(p, off + len);
-	pthread_mutex_unlock(&g->local->lock);
+	pthread_mutex_unlock(&l->lock);
 	return base ? base + off : NULL;
+}
+
+void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len)
+{
+	return reach(g->local, rt_root_rank(g, rank), off, len);
+}
+
+struct rt_door *rt_door_of(struct rt_local *l, uint32_t rank)
+{
+	return reach(l, rank, 0, sizeof(struct rt_door));
 }
 
 const struct be_bells *host_bells(struct be_group *g, uint32_t rank)
 {
 	struct rt_peer *p = peer_of(g, rank);
-	struct rt_door *door;
+	const uint32_t core = rt_comm_slot(g->local, rt_root_rank(g, rank));
+	struct rt_door *door, *cores = NULL;
 
 	if (atomic_load_explicit(&p->rings, memory_order_acquire))
 		return &p->bells;
-	door = host_peer(g, rank, 0, sizeof *door);
-	if (!door)
+	door = rt_door_of(g->local, rt_root_rank(g, rank));
+	if (core != UINT32_MAX)
+		cores = rt_door_of(g->local, core);
+	if (!door || (core != UINT32_MAX && !cores))
 		return NULL;
 	pthread_mutex_lock(&g->local->lock);
 	if (!atomic_load(&p->rings))
-		p->bells = (struct be_bells){ { &door->bell[0] }, door->asks || !g->local->ordered };
+		p->bells = (struct be_bells){ { &door->bell[0], cores ? &cores->bell[1] : NULL },
+					      door->asks || !g->local->ordered };
 	atomic_store_explicit(&p->rings, true, memory_order_release);
 	pthread_mutex_unlock(&g->local->lock);
 	return &p->bells;

@@ -307,6 +307,10 @@ MPIX_SCHED_API int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *fl
 /* Writes a line for each pending op of the active requests of a context to a file descriptor: what it waits for.
  * Also done on SIGUSR1, and after GOAL_DUMP_AFTER seconds of waiting; see MPIX_Sched_dump(3). */
 MPIX_SCHED_API int MPIX_Sched_dump(MPIX_Sched_ctx ctx, int fd);
+/* From now on no communication core of the context makes progress for it, until progress_resume: its ranks make it
+ * themselves, when they test or wait. Returns when such a core has done with what it was at. */
+MPIX_SCHED_API int MPIX_Sched_progress_pause(MPIX_Sched_ctx ctx);
+MPIX_SCHED_API int MPIX_Sched_progress_resume(MPIX_Sched_ctx ctx);
 /* Local. ERR_STATE when the request is active and its group has not failed. */
 MPIX_SCHED_API int MPIX_Sched_free(MPIX_Sched_request *req);
 

@@ -15,6 +15,28 @@
 #include <stdatomic.h>
 #include <sys/single_threaded.h>
 
+/* ---- what the environment chooses (ctx.c) ---- */
+
+enum rt_progress { RT_APP, RT_THREAD, RT_COLLAB, RT_PROGRESSES };
+extern const char *const rt_progress_names[RT_PROGRESSES];
+
+/* ---- CPUs (cpus.c) ---- */
+
+#define RT_CPUS 512u /* those above count for nothing */
+#define RT_SPINS 256u /* turns before who has a core for itself gives it away all the same */
+
+/* Those that a rank may run on. */
+struct rt_cpus {
+	uint64_t bits[RT_CPUS / 64];
+};
+
+void rt_cpus_get(struct rt_cpus *c);
+/* The turns that one of n ranks may spin when all run where this one may. */
+unsigned rt_spins(uint32_t n);
+/* The turns that rank me may spin, from the CPUs of n ranks of its node, stride bytes apart: 0 if there are
+ * more ranks than CPUs where it runs. */
+unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me);
+
 /* ---- heap: memory that peers can map (heap.c) ---- */
 
 struct rt_block {
@@ -61,10 +83,16 @@ struct rt_record { /* a short one lies in the line of its number */
 	char data[HOST_RECORD];
 };
 
-struct rt_slot { /* writer: its rank */
+/* What the processes of a communication core share, in the slot of the lowest rank that has it. */
+struct rt_hub {
+	_Alignas(64) _Atomic uint32_t starts; /* of its ranks' requests, and what else its threads should look at */
+};
+
+struct rt_slot { /* writer: its rank, but of hub */
 	struct rt_record record[2]; /* by parity of the round */
 	_Alignas(64) _Atomic uint32_t joined; /* the rank holds its lock */
 	_Atomic uint32_t left; /* the rank has freed its group */
+	struct rt_hub hub;
 };
 
 struct rt_board {
@@ -106,6 +134,7 @@ struct mpix_sched_ctx {
 	_Atomic uint32_t nactive;
 	int policy; /* enum rt_policy, or -ERR_ARG */
 	_Atomic uint32_t ngroups; /* that were created, not split off */
+	_Atomic bool paused; /* no communication core makes progress on its requests */
 	_Atomic uint32_t usr1_seen; /* SIGUSR1s that were answered */
 	_Atomic uint64_t dumped; /* when requests that waited for too long were last printed, ns */
 	struct {
@@ -157,6 +186,7 @@ struct rt_local {
 	bool ordered; /* the kernel orders this process's stores for those that go to sleep */
 	int fd; /* of the board; -1 when all ranks are threads of this process */
 	struct rt_peer *peers;
+	struct rt_comm *comm; /* NULL: only a rank's own thread makes progress on its requests */
 };
 
 struct be_group {
@@ -192,6 +222,8 @@ void rt_group_ref(struct be_group *g);
 void rt_group_unref(struct be_group *g);
 /* 0, or -ERR_DEAD once a rank of the group has died. Looks for itself at most every 50 ms. */
 int rt_group_check(struct be_group *g);
+/* Where the bells of a rank of l are; NULL: out of reach. */
+struct rt_door *rt_door_of(struct rt_local *l, uint32_t rank);
 /* Whether a rank has freed the group. */
 bool rt_group_left(const struct be_group *g, uint32_t rank);
 
@@ -253,6 +285,7 @@ struct mpix_sched_request {
 	struct be_bound *bound;
 	struct be_turn *turn; /* bound's; NULL until it is made */
 	bool helped; /* others make progress on it as well: as be_bind */
+	struct rt_core *core; /* these, once it is bound; else NULL */
 	struct ir_rank rank;
 	struct be_buffer *buffers, *spare; /* spare: room to bind others, without an allocation */
 	char **scratch; /* heap memory of scratch buffers, or NULL */
@@ -273,27 +306,51 @@ int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n);
 /* Takes it out again and frees it; nobody may use it any more. */
 void rt_unbind(struct mpix_sched_request *req);
 
-/* Whether the caller may use it: then nobody else makes progress on it until rt_give. Where there is no
- * other thread, plain loads and stores do: an atomic read-modify-write would wait until what was just sent has
- * left this core. */
+/* Whether a rank may make progress on a request, which may be another's: then nobody else does until rt_turn_give. */
+static inline bool rt_turn_take(struct be_turn *t, uint32_t rank)
+{
+	uint32_t nobody = 0;
+
+	return atomic_compare_exchange_strong_explicit(&t->holder, &nobody, rank + 1, memory_order_acquire,
+						       memory_order_relaxed);
+}
+
+static inline void rt_turn_give(struct be_turn *t)
+{
+	atomic_store_explicit(&t->holder, 0, memory_order_release);
+}
+
+static inline enum rt_state rt_turn_state(const struct be_turn *t)
+{
+	return atomic_load_explicit(&t->state, memory_order_acquire);
+}
+
+/* By who has the turn: the epoch is over, err < 0 tells how. */
+static inline void rt_turn_finish(struct be_turn *t, int err)
+{
+	if (err < 0)
+		atomic_store(&t->err, err);
+	atomic_store_explicit(&t->state, RT_DONE, memory_order_release);
+}
+
+/* The same for one's own. Where there is no other thread, plain loads and stores do: an atomic read-modify-write would
+ * wait until what was just sent has left this core. */
 static inline bool rt_take(struct mpix_sched_request *req)
 {
 	_Atomic uint32_t *holder = &req->turn->holder;
-	const uint32_t me = req->group->rank + 1;
-	uint32_t nobody = 0;
+	const uint32_t rank = req->group->rank;
 
-	if (__builtin_expect(__libc_single_threaded && !req->helped, 1)) {
-		if (atomic_load_explicit(holder, memory_order_relaxed))
-			return false;
-		atomic_store_explicit(holder, me, memory_order_relaxed);
-		return true;
-	}
-	return atomic_compare_exchange_strong_explicit(holder, &nobody, me, memory_order_acquire, memory_order_relaxed);
+	if (__builtin_expect(!__libc_single_threaded || req->helped, 0))
+		return rt_turn_take(req->turn, rank);
+	if (atomic_load_explicit(holder, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(holder, rank + 1, memory_order_relaxed);
+	return true;
 }
 
 static inline void rt_give(struct mpix_sched_request *req)
 {
-	atomic_store_explicit(&req->turn->holder, 0, memory_order_release);
+	rt_turn_give(req->turn);
 }
 
 /* ---- sleeping (bell.c) ---- */
@@ -393,6 +450,68 @@ static inline void rt_wait_end(struct rt_wait *w)
 	if (w->armed)
 		rt_bell_disarm(&rt_heap_door(w->ctx->heap)->bell[w->bell]);
 }
+/* ---- who else makes progress (comm.c) ---- */
+
+/* What a rank asks for, and where it may run. */
+struct rt_wish {
+	enum rt_progress progress;
+	int32_t cpu; /* of its communication */
+	struct rt_cpus cpus;
+};
+
+/* What is driven by others than its rank's own thread. */
+struct rt_item {
+	struct be_bound *bound;
+	struct mpix_sched_request *of;
+};
+
+/* Those that drive the same ranks: this process's part of a communication core. */
+struct rt_core {
+	struct rt_local *local;
+	uint32_t slot; /* on the board: the lowest rank that has this core */
+	int32_t cpu; /* -1: not pinned */
+	unsigned spins;
+	struct rt_door *door; /* of that rank: bell[1] is the core's */
+	pthread_rwlock_t lock; /* of items; who drives them has it, too */
+	VEC(struct rt_item) items;
+	bool changed;
+	/* Of its thread: */
+	pthread_mutex_t gate; /* of running, stop and live */
+	pthread_cond_t opened;
+	pthread_t thread;
+	bool running;
+	_Atomic bool stop;
+	_Atomic uint32_t live; /* items that are not paused */
+	VEC(uint32_t) active; /* items */
+	uint32_t seen; /* of hub.starts, when they were looked for */
+};
+
+struct rt_comm {
+	enum rt_progress progress;
+	pid_t pid;
+	uint32_t *core_of; /* by rank */
+	struct rt_core *cores;
+	uint32_t ncores;
+};
+
+/* Reads the environment. */
+int rt_comm_ask(struct mpix_sched_ctx *ctx, uint32_t rank, struct rt_wish *w);
+/* Whether a rank's wish goes with that of rank 0. */
+int rt_comm_compare(struct mpix_sched_ctx *ctx, const struct rt_wish *zero, const struct rt_wish *w, uint32_t rank);
+/* l->comm, from the wishes of all its ranks, stride bytes apart. */
+int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, const struct rt_wish *all, size_t stride);
+/* Waits for its threads. */
+void rt_comm_free(struct rt_local *l);
+/* The lowest of the ranks that have the communication core of rank; UINT32_MAX: it has none. */
+uint32_t rt_comm_slot(const struct rt_local *l, uint32_t rank);
+/* From now on others make progress on a bound request, until rt_comm_leave. */
+int rt_comm_join(struct mpix_sched_request *req);
+void rt_comm_leave(struct mpix_sched_request *req);
+/* It has become active. */
+void rt_comm_started(struct mpix_sched_request *req);
+/* Drives one, if it is active. Adds to *moved; alarm, if not NULL: takes the time when it has to be looked at again.
+ * false: somebody else is at it. */
+bool rt_drive(const struct rt_item *it, uint64_t *moved, uint64_t *alarm);
 
 /* ---- diagnosis (dump.c) ---- */
 
@@ -419,26 +538,5 @@ struct mpix_sched_request;
 void rt_trace_wait(const struct mpix_sched_request *req, uint64_t since);
 /* Hands it over. */
 void rt_trace_close(struct mpix_sched_ctx *ctx);
-
-/* ---- what the environment chooses (ctx.c) ---- */
-
-enum rt_progress { RT_APP, RT_THREAD, RT_COLLAB, RT_PROGRESSES };
-extern const char *const rt_progress_names[RT_PROGRESSES];
-
-/* ---- CPUs (cpus.c) ---- */
-
-#define RT_CPUS 512u /* those above count for nothing */
-
-/* Those that a rank may run on. */
-struct rt_cpus {
-	uint64_t bits[RT_CPUS / 64];
-};
-
-void rt_cpus_get(struct rt_cpus *c);
-/* The turns that one of n ranks may spin when all run where this one may. */
-unsigned rt_spins(uint32_t n);
-/* The turns that rank me may spin, from the CPUs of n ranks of its node, stride bytes apart: 0 if there are
- * more ranks than CPUs where it runs. */
-unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me);
 
 #endif

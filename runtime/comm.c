@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Who makes progress besides the rank's own thread: communication cores, and what they have in common with ranks that
+ * help each other (collab.c).
+ *
+ * Each process that has ranks placed on a communication core has a thread there, from the first request that is bound
+ * to it on. The threads of one core pass a baton, so that one at a time polls; it drives all ranks of the core that it
+ * reaches. The baton only saves work: that nobody drives a request at the same time as another is the matter of its
+ * turn. */
+#include "runtime/rt.h"
+
+#include "runtime/placement.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* ---- what a rank asks for ---- */
+
+#define NO_CPU (-1) /* communication is not pinned */
+#define CPU_ASKED (-2) /* it is for the library to place */
+
+static int bad_environment(struct mpix_sched_ctx *ctx, enum env_name name)
+{
+	return rt_error(ctx, -ERR_ARG, "the environment variable %s cannot be \"%s\"", env_table[name].name,
+			env_get(name));
+}
+
+/* Number r mod n of the n numbers of GOAL_COMM_CPUS. */
+static int find_cpu(struct mpix_sched_ctx *ctx, uint32_t rank, int32_t *cpu)
+{
+	const char *s = env_get(ENV_GOAL_COMM_CPUS);
+	uint32_t n = 1;
+
+	*cpu = CPU_ASKED;
+	if (!*s)
+		return 0;
+	for (const char *p = s; *p; p++)
+		n += *p == ',';
+	for (uint32_t i = 0; i < n; i++) {
+		char *end;
+		long v;
+
+		errno = 0;
+		v = strtol(s, &end, 10);
+		if (end == s || errno || v < NO_CPU || v > INT32_MAX || *end != (i + 1 < n ? ',' : '\0'))
+			return bad_environment(ctx, ENV_GOAL_COMM_CPUS);
+		if (i == rank % n)
+			*cpu = (int32_t)v;
+		s = end + 1;
+	}
+	return 0;
+}
+
+int rt_comm_ask(struct mpix_sched_ctx *ctx, uint32_t rank, struct rt_wish *w)
+{
+	const char *name = env_get(ENV_GOAL_PROGRESS);
+
+	rt_cpus_get(&w->cpus);
+	w->cpu = NO_CPU;
+	for (w->progress = RT_APP; w->progress < RT_PROGRESSES; w->progress++)
+		if (!strcmp(rt_progress_names[w->progress], name))
+			return w->progress == RT_THREAD ? find_cpu(ctx, rank, &w->cpu) : 0;
+	return bad_environment(ctx, ENV_GOAL_PROGRESS);
+}
+
+int rt_comm_compare(struct mpix_sched_ctx *ctx, const struct rt_wish *zero, const struct rt_wish *w, uint32_t rank)
+{
+	if (w->progress != zero->progress)
+		return rt_error(ctx, -ERR_MISMATCH, "rank %u has %s progress, rank 0 %s progress", rank,
+				rt_progress_names[w->progress], rt_progress_names[zero->progress]);
+	if ((w->cpu == CPU_ASKED) != (zero->cpu == CPU_ASKED))
+		return rt_error(ctx, -ERR_MISMATCH, "GOAL_COMM_CPUS is not set on all ranks");
+	return 0;
+}
+
+/* ---- which cores there are ---- */
+
+static const struct rt_wish *wish_of(const struct rt_wish *all, size_t stride, uint32_t rank)
+{
+	return (const struct rt_wish *)(const void *)((const char *)all + rank * stride);
+}
+
+static bool has_cpu(const struct rt_cpus *c, uint32_t cpu)
+{
+	return cpu < RT_CPUS && c->bits[cpu / 64] >> cpu % 64 & 1;
+}
+
+/* Cores that ranks may run on, all together: launchers bind them before we do. */
+static void use_all(struct topology *t, const struct rt_wish *all, size_t stride, uint32_t n)
+{
+	for (uint32_t i = 0; i < t->ncores; i++) {
+		struct topology_core *c = &t->cores[i];
+
+		c->usable = false;
+		for (uint32_t k = 0; k < c->ncpus; k++)
+			for (uint32_t r = 0; r < n && !c->usable; r++)
+				c->usable = has_cpu(&wish_of(all, stride, r)->cpus, t->cpus[c->first + k]);
+	}
+}
+
+/* Without a launcher of ours: who has no core of its own for communication has it where the system likes. */
+static int place(struct mpix_sched_ctx *ctx, uint32_t n, const struct rt_wish *all, size_t stride, int32_t *cpu)
+{
+	struct placement_asked asked = { 0 };
+	struct placement p;
+	struct topology t;
+	struct text why = { 0 };
+	long cores;
+	int err = rt_env(ctx, ENV_GOAL_COMM_CORES, &cores);
+
+	if (err)
+		return err;
+	err = placement_parse(env_get(ENV_GOAL_PLACEMENT), &asked);
+	if (err)
+		return err == -ERR_NOMEM ? rt_fail(ctx, err) : bad_environment(ctx, ENV_GOAL_PLACEMENT);
+	asked.comm_cores = cores;
+	err = topology_load(&t, &why);
+	if (!err) {
+		use_all(&t, all, stride, n);
+		err = placement_make(&p, &t, &asked, n, &why);
+		for (uint32_t r = 0; r < n && !err; r++)
+			cpu[r] = t.here && p.comm[r] != p.core[r] ? (int32_t)t.cpus[t.cores[p.comm[r]].first] : NO_CPU;
+		if (!err)
+			placement_free(&p);
+		topology_free(&t);
+	}
+	if (err)
+		rt_error(ctx, err, "communication cannot be placed: %s", why.at && !why.err ? why.at : err_text(err));
+	free(why.at);
+	VEC_FREE(&asked.list);
+	return err;
+}
+
+static int by_cpu(const void *a, const void *b)
+{
+	const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Ranks with the same CPU share a core; cores are in ascending order of their CPUs. cpu is by rank. */
+static void number_cores(struct rt_comm *comm, const int32_t *cpu, int32_t *sorted, uint32_t n)
+{
+	memcpy(sorted, cpu, n * sizeof *cpu);
+	qsort(sorted, n, sizeof *sorted, by_cpu);
+	for (uint32_t i = 0; i < n; i++)
+		if (!i || sorted[i] != sorted[i - 1])
+			comm->cores[comm->ncores++].cpu = sorted[i];
+	for (uint32_t r = n; r-- > 0;) {
+		uint32_t k = 0;
+
+		while (comm->cores[k].cpu != cpu[r])
+			k++;
+		comm->core_of[r] = k;
+		comm->cores[k].slot = r; /* the lowest one at last */
+	}
+}
+
+/* The turns that a core's thread may spin: none where it takes time from ranks. */
+static unsigned spins_of(int32_t cpu, const struct rt_wish *all, size_t stride, uint32_t n)
+{
+	if (cpu < 0)
+		return 0;
+	for (uint32_t r = 0; r < n; r++)
+		if (has_cpu(&wish_of(all, stride, r)->cpus, (uint32_t)cpu))
+			return 0;
+	return RT_SPINS;
+}
+
+static void init_core(struct rt_core *c, struct rt_local *l)
+{
+	pthread_rwlockattr_t attr;
+
+	c->local = l;
+	pthread_mutex_init(&c->gate, NULL);
+	pthread_cond_init(&c->opened, NULL);
+	pthread_rwlockattr_init(&attr);
+	/* Who drives takes it again and again: who wants to change the list must get in between. */
+	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&c->lock, &attr);
+	pthread_rwlockattr_destroy(&attr);
+}
+
+int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, const struct rt_wish *all, size_t stride)
+{
+	const uint32_t n = l->size;
+	struct rt_comm *comm;
+	int32_t *cpu;
+	int err = 0;
+
+	if (all->progress == RT_APP)
+		return 0;
+	comm = mem_calloc(1, sizeof *comm + n * (sizeof *comm->cores + sizeof *comm->core_of));
+	cpu = mem_calloc(2 * (size_t)n, sizeof *cpu);
+	if (comm) {
+		comm->progress = all->progress;
+		comm->pid = getpid();
+		comm->cores = (struct rt_core *)(void *)(comm + 1);
+		comm->core_of = (uint32_t *)(void *)(comm->cores + n);
+	}
+	if (!comm || !cpu)
+		err = rt_fail(ctx, -ERR_NOMEM);
+	else if (all->cpu == CPU_ASKED)
+		err = place(ctx, n, all, stride, cpu);
+	else
+		for (uint32_t r = 0; r < n; r++)
+			cpu[r] = wish_of(all, stride, r)->cpu;
+	if (!err)
+		number_cores(comm, cpu, cpu + n, n);
+	free(cpu);
+	if (err) {
+		free(comm);
+		return err;
+	}
+	for (uint32_t k = 0; k < comm->ncores; k++) {
+		init_core(&comm->cores[k], l);
+		comm->cores[k].spins = spins_of(comm->cores[k].cpu, all, stride, n);
+	}
+	l->comm = comm;
+	return 0;
+}
+
+uint32_t rt_comm_slot(const struct rt_local *l, uint32_t rank)
+{
+	const struct rt_comm *comm = l->comm;
+
+	return comm && comm->progress == RT_THREAD ? comm->cores[comm->core_of[rank]].slot : UINT32_MAX;
+}
+
+/* Which one the ops of a rank ask for, or else the placement. */
+static uint32_t core_of_request(const struct mpix_sched_request *req)
+{
+	const struct be_group *g = req->group;
+	const struct rt_comm *comm = g->local->comm;
+	const struct ir_rank *r = &req->rank;
+
+	for (uint32_t i = 0; i < r->nops; i++)
+		if (r->ops[i].exec == BIN_COMM && r->ops[i].cpu)
+			return (r->ops[i].cpu - 1) % comm->ncores;
+	return comm->core_of[rt_root_rank(g, g->rank)];
+}
+
+/* ---- driving ---- */
+
+static struct rt_hub *hub_of(const struct rt_core *c)
+{
+	return &c->local->board->slots[c->slot].hub;
+}
+
+/* For a thread that waits: it is complete, or there is something only that thread may do. */
+static bool wakes_owner(const struct be_turn *t)
+{
+	return rt_turn_state(t) != RT_ACTIVE || atomic_load_explicit(&t->pending, memory_order_relaxed) & BE_APP;
+}
+
+bool rt_drive(const struct rt_item *it, uint64_t *moved, uint64_t *alarm)
+{
+	struct be_group *g = it->of->group;
+	struct be_bound *b = it->bound;
+	const uint64_t before = b->moved;
+	bool wakes;
+	int rc;
+
+	if (rt_turn_state(b->turn) != RT_ACTIVE)
+		return true;
+	if (!rt_turn_take(b->turn, g->rank))
+		return false;
+	rc = rt_turn_state(b->turn) == RT_ACTIVE ? b->ops->progress(b, BE_ANY | BE_OWNER, 0) : 0;
+	if (rc)
+		rt_turn_finish(b->turn, rc);
+	else if (alarm && b->ops->alarm(b) < *alarm)
+		*alarm = b->ops->alarm(b);
+	wakes = rc || (b->moved != before && wakes_owner(b->turn));
+	*moved += b->moved - before;
+	rt_turn_give(b->turn);
+	if (wakes)
+		be_ring(host_bells(g, g->rank));
+	return true;
+}
+
+/* ---- the thread ---- */
+
+/* What a round has found. */
+enum { MOVED = 1, OPEN = 2 /* something is active */, BUSY = 4 /* somebody else is at it */ };
+
+/* Requests that have become active. Those that are not any more go when they are looked at. */
+static void find_active(struct rt_core *c, uint32_t starts)
+{
+	c->seen = starts;
+	c->changed = false;
+	c->active.n = 0;
+	for (uint32_t i = 0; i < c->items.n; i++) {
+		const struct rt_item *it = &c->items.at[i];
+
+		if (rt_turn_state(it->bound->turn) == RT_ACTIVE && !atomic_load(&it->of->ctx->paused))
+			c->active.at[c->active.n++] = i;
+	}
+}
+
+/* One round over all that is active. */
+static unsigned sweep(struct rt_core *c, uint64_t *alarm)
+{
+	uint32_t starts = atomic_load(&hub_of(c)->starts);
+	unsigned found = 0;
+
+	pthread_rwlock_rdlock(&c->lock);
+	if (starts != c->seen || c->changed)
+		find_active(c, starts);
+	for (size_t k = 0; k < c->active.n;) {
+		const struct rt_item *it = &c->items.at[c->active.at[k]];
+		uint64_t moved = 0;
+
+		found |= rt_drive(it, &moved, alarm) ? 0 : BUSY;
+		found |= moved ? MOVED : 0;
+		if (rt_turn_state(it->bound->turn) == RT_ACTIVE)
+			k++;
+		else
+			c->active.at[k] = c->active.at[--c->active.n];
+	}
+	found |= c->active.n ? OPEN : 0;
+	pthread_rwlock_unlock(&c->lock);
+	return found;
+}
+
+/* Whether there is nothing to do for the thread. */
+static bool leaves(const struct rt_core *c)
+{
+	return atomic_load(&c->stop) || !atomic_load(&c->live);
+}
+
+/* Has the thread look for what there is. */
+static void kick(const struct rt_core *c)
+{
+	if (!c->door)
+		return;
+	atomic_fetch_add(&hub_of(c)->starts, 1);
+	be_ring_one(&c->door->bell[1], c->door->asks || !c->local->ordered);
+}
+
+#define YIELDS 100u /* turns before a thread sleeps */
+#define SLEEP_NS 50000000u /* at most, while something is active */
+#define IDLE_NS 3600000000000u
+
+static void sleep_on(struct rt_core *c, uint32_t seen, bool open, uint64_t alarm)
+{
+	uint64_t now = rt_now_ns(), ns = open ? SLEEP_NS : IDLE_NS;
+
+	if (alarm < now + ns)
+		ns = alarm > now ? alarm - now : 0;
+	rt_bell_sleep(&c->door->bell[1], seen, ns);
+}
+
+/* Drives what there is, as long as there is something: spins, yields its core to others, sleeps when nothing moves. */
+static void serve(struct rt_core *c)
+{
+	struct be_bell *bell = &c->door->bell[1];
+	unsigned turn = 0;
+
+	while (!leaves(c)) {
+		uint64_t alarm = UINT64_MAX;
+		unsigned found = sweep(c, NULL);
+		uint32_t seen;
+
+		if (found & MOVED) {
+			turn = 0;
+			continue;
+		}
+		if (turn++ < c->spins + YIELDS) {
+			rt_relax(turn, c->spins);
+			continue;
+		}
+		/* One more look, once others know that it is about to sleep. */
+		seen = rt_bell_arm(bell, c->door->asks);
+		found = sweep(c, &alarm);
+		if (!(found & (MOVED | BUSY)) && !leaves(c))
+			sleep_on(c, seen, found & OPEN, alarm);
+		rt_bell_disarm(bell);
+		turn = 0;
+	}
+}
+
+static bool wait_for_work(struct rt_core *c)
+{
+	pthread_mutex_lock(&c->gate);
+	while (leaves(c) && !atomic_load(&c->stop))
+		pthread_cond_wait(&c->opened, &c->gate);
+	pthread_mutex_unlock(&c->gate);
+	return !atomic_load(&c->stop);
+}
+
+/* A CPU that is not, or no more, in the cpuset: then the thread runs where its process may. */
+static void pin(int32_t cpu)
+{
+	size_t size = CPU_ALLOC_SIZE((size_t)cpu + 1);
+	cpu_set_t *set = cpu < 0 ? NULL : CPU_ALLOC((size_t)cpu + 1);
+
+	if (!set)
+		return;
+	CPU_ZERO_S(size, set);
+	CPU_SET_S((size_t)cpu, size, set);
+	(void)sched_setaffinity(0, size, set);
+	CPU_FREE(set);
+}
+
+static void *core_main(void *arg)
+{
+	struct rt_core *c = arg;
+
+	prctl(PR_SET_NAME, "goal-comm");
+	pin(c->cpu);
+	while (wait_for_work(c))
+		serve(c);
+	return NULL;
+}
+
+/* Signals are for the application's threads. */
+static int start_thread(struct mpix_sched_ctx *ctx, struct rt_core *c)
+{
+	sigset_t all, old;
+	int err = 0;
+
+	pthread_mutex_lock(&c->gate);
+	if (!c->door)
+		c->door = rt_door_of(c->local, c->slot);
+	if (!c->door) {
+		pthread_mutex_unlock(&c->gate);
+		return rt_error(ctx, -ERR_SYS, "the heap of rank %u cannot be mapped", c->slot);
+	}
+	if (!c->running) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &old);
+		err = pthread_create(&c->thread, NULL, core_main, c);
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
+		c->running = !err;
+	}
+	pthread_mutex_unlock(&c->gate);
+	return err ? rt_error(ctx, -ERR_SYS, "pthread_create: %s", strerror(err)) : 0;
+}
+
+static void stop_thread(struct rt_core *c)
+{
+	pthread_mutex_lock(&c->gate);
+	atomic_store(&c->stop, true);
+	pthread_cond_signal(&c->opened);
+	pthread_mutex_unlock(&c->gate);
+	kick(c);
+	pthread_join(c->thread, NULL);
+}
+
+void rt_comm_free(struct rt_local *l)
+{
+	struct rt_comm *comm = l->comm;
+
+	for (uint32_t k = 0; comm && k < comm->ncores; k++) {
+		struct rt_core *c = &comm->cores[k];
+
+		if (c->running && comm->pid == getpid()) /* a child that was forked has no threads */
+			stop_thread(c);
+		VEC_FREE(&c->items);
+		VEC_FREE(&c->active);
+		pthread_mutex_destroy(&c->gate);
+		pthread_cond_destroy(&c->opened);
+		pthread_rwlock_destroy(&c->lock);
+	}
+	free(comm);
+}
+
+/* ---- requests ---- */
+
+/* The caller has the lock of the list, which it has changed. */
+static void recount(struct rt_core *c)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < c->items.n; i++)
+		n += !atomic_load(&c->items.at[i].of->ctx->paused);
+	c->changed = true;
+	pthread_mutex_lock(&c->gate);
+	atomic_store(&c->live, n);
+	pthread_cond_signal(&c->opened);
+	pthread_mutex_unlock(&c->gate);
+	kick(c);
+}
+
+int rt_comm_join(struct mpix_sched_request *req)
+{
+	struct rt_comm *comm = req->group->local->comm;
+	struct rt_core *c = &comm->cores[core_of_request(req)];
+	int err = comm->progress == RT_THREAD ? start_thread(req->ctx, c) : 0;
+
+	if (err)
+		return err;
+	pthread_rwlock_wrlock(&c->lock);
+	err = VEC_RESERVE(&c->active, c->items.n + 1);
+	err = err ? err : VEC_PUSH(&c->items, (struct rt_item){ .bound = req->bound, .of = req });
+	if (!err)
+		recount(c);
+	pthread_rwlock_unlock(&c->lock);
+	if (err)
+		return rt_fail(req->ctx, err);
+	pthread_mutex_lock(&req->ctx->lock); /* for who pauses */
+	req->core = c;
+	pthread_mutex_unlock(&req->ctx->lock);
+	return 0;
+}
+
+void rt_comm_leave(struct mpix_sched_request *req)
+{
+	struct rt_core *c = req->core;
+	size_t n = 0;
+
+	if (!c)
+		return;
+	pthread_rwlock_wrlock(&c->lock);
+	for (size_t i = 0; i < c->items.n; i++)
+		if (c->items.at[i].of != req)
+			c->items.at[n++] = c->items.at[i];
+	c->items.n = n;
+	recount(c);
+	pthread_rwlock_unlock(&c->lock);
+}
+
+void rt_comm_started(struct mpix_sched_request *req)
+{
+	kick(req->core);
+}
+
+/* ---- pausing ---- */
+
+static int set_paused(struct mpix_sched_ctx *ctx, bool paused)
+{
+	if (!ctx)
+		return MPIX_SCHED_ERR_ARG;
+	atomic_store(&ctx->paused, paused);
+	pthread_mutex_lock(&ctx->lock);
+	for (size_t i = 0; i < ctx->requests.n; i++) {
+		struct rt_core *c = ctx->requests.at[i]->core;
+
+		if (!c)
+			continue;
+		pthread_rwlock_wrlock(&c->lock); /* a round that has begun ends before */
+		recount(c);
+		pthread_rwlock_unlock(&c->lock);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return MPIX_SCHED_SUCCESS;
+}
+
+int MPIX_Sched_progress_pause(MPIX_Sched_ctx ctx)
+{
+	return set_paused(ctx, true);
+}
+
+int MPIX_Sched_progress_resume(MPIX_Sched_ctx ctx)
+{
+	return set_paused(ctx, false);
+}
