@@ -256,7 +256,7 @@ coverage: all
 
 # ---- benchmarks ----
 
-BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out bench/bench.c bench/overlap_mpi.c,$(wildcard bench/*.c)))
+BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out bench/bench.c bench/overlap_mpi.c bench/plot.c,$(wildcard bench/*.c)))
 # Of each MPI library that is installed; Debian's packages go together.
 PEERS   := $(patsubst %,$(BUILD)/bench/overlap-%,$(foreach m,mpich openmpi,$(if $(wildcard $(addsuffix /mpicc.$m,$(subst :, ,$(PATH)))),$m)))
 
@@ -268,7 +268,11 @@ $(PEERS): $(BUILD)/bench/overlap-%: bench/overlap_mpi.c runtime/run/work.c runti
 	@mkdir -p $(@D)
 	$(call say,MPICC)mpicc.$* $(CPPFLAGS) -std=gnu17 $(WARN) -pthread $(CFLAGS) -o $@ $(filter %.c,$^)
 
-tests: $(BENCHES) $(PEERS)
+PLOT := $(BUILD)/bench/plot
+$(PLOT): $(call obj,bench,plot) $(call obj,util,svg text mem err)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lm
+
+tests: $(BENCHES) $(PEERS) $(PLOT)
 
 # Prints what it measures beside what is written by hand; decides nothing. BENCH_FLAGS: -q, -j
 bench:
@@ -278,7 +282,14 @@ bench:
 bench-overlap:
 	@$(PARALLEL) all $(PEERS)
 	@BUILD=$(BUILD) bash bench/overlap.sh
-# One of them.
+# Experiments of the papers, with pictures of what this machine gives. RANKS, BYTES, ITERS, OUT, ...: see the script
+experiments:
+	@$(PARALLEL) all $(PEERS) $(PLOT)
+	@BUILD=$(BUILD) bash bench/experiment.sh
+experiment-%:
+	@$(PARALLEL) all $(PEERS) $(PLOT)
+	@BUILD=$(BUILD) bash bench/experiment.sh $*
+# One of the benchmarks.
 bench-%:
 	@$(PARALLEL) all $(BUILD)/bench/$*
 	@$(BUILD)/bench/$* $(BENCH_FLAGS)
@@ -308,4 +319,4 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all install uninstall clean tests check check-quick asan ubsan tsan epoch matrix mutants kill fuzz coverage bench bench-overlap deps demo
+.PHONY: all install uninstall clean tests check check-quick asan ubsan tsan epoch matrix mutants kill fuzz coverage bench bench-overlap experiments deps demo

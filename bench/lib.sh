@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Shared by the benchmark scripts, which start with
 #   set -u; . "$(dirname "$0")/lib.sh"
-# Sets ROOT, BUILD (absolute), GOALRUN, TMP, a directory that goes away by itself, and CPUS, those that we may use.
+# Sets ROOT, BUILD (absolute), GOALRUN, TMP, a directory that goes away by itself, and CPUS.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=${BUILD:-build}
@@ -11,6 +11,7 @@ TMP=$(mktemp -d) || exit 1
 trap 'rm -rf "$TMP"' EXIT
 trap 'exit 1' HUP INT TERM
 LIMIT=${LIMIT:-600} # seconds for one measurement
+# What these may use.
 mapfile -t CPUS < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }')
 
 # machine : in words, for the head of results
@@ -34,7 +35,7 @@ overlap()
 	echo "$(key comm_us "$TMP/json") $(key compute_us "$TMP/json") $(key total_us "$TMP/json") $(key overlap "$TMP/json")"
 }
 
-# overlap_mpi LIBRARY CPU-LIST COMM-CPU RANKS COLLECTIVE KIND BYTES ITERS TESTS WORK-USEC : the same of an MPI library
+# overlap_mpi LIBRARY CPU-LIST COMM-CPU-LIST RANKS COLLECTIVE KIND BYTES ITERS TESTS WORK-USEC : the same of an MPI library
 overlap_mpi()
 {
 	local mpi=$1 cpus=$2 comm=$3 n=$4 launch

@@ -74,9 +74,10 @@ cat <<END
 method: goalrun(1), Overlap; $RANKS ranks are processes, rank 0 is the root; medians of $ITERS; $TESTS calls of test in the
 work; the library's buffers are in its shared heap, those of MPI in private memory; threads that MPI makes run on the core
 that communicates. Open MPI yields (mpi_yield_when_idle); MPICH does not: where ranks share a core, its times are those of
-time slices, and what it hides is that one rank waits until the other has had its own. MPICH's asynchronous progress is MPICH_ASYNC_PROGRESS=1; Open MPI 4.1 has none in shared memory. Persistent
-collectives are MPI 4.0's in MPICH and the extension MPIX_*_init in Open MPI. MPICH gathers and scatters by its algorithm
-tsp_tree: with its default a persistent one gives wrong results from the second start on.
+time slices, and what it hides is that one rank waits until the other has had its own. MPICH's asynchronous progress is
+MPICH_ASYNC_PROGRESS=1; Open MPI 4.1 has none in shared memory. Persistent collectives are MPI 4.0's in MPICH and the
+extension MPIX_*_init in Open MPI. MPICH gathers and scatters by its algorithm tsp_tree: with its default a persistent one
+gives wrong results from the second start on.
 END
 for layout in $LAYOUTS; do
 	case $layout in

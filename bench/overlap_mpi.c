@@ -286,11 +286,12 @@ int main(int argc, char **argv)
 				.check = check,
 				.no_memory = no_memory };
 	int what, kind, cpus, provided;
+	unsigned others;
 	double us[WORK_PARTS], overlap, *scratch;
 	struct work_spans *spans;
 
 	if (argc != 9) {
-		fputs("usage: overlap_mpi COLLECTIVE KIND BYTES ITERS TESTS WORK-USEC CPU[,CPU...] COMM-CPU\n", stderr);
+		fputs("usage: overlap_mpi COLLECTIVE KIND BYTES ITERS TESTS WORK-USEC CPU[,CPU...] COMM-CPU[,CPU...]\n", stderr);
 		return 2;
 	}
 	/* As a program without threads of its own would; a library's environment may ask for more. */
@@ -311,7 +312,8 @@ int main(int argc, char **argv)
 	b.warmup = 10;
 	b.tests = (uint64_t)atol(argv[5]);
 	b.work_us = atof(argv[6]);
-	pin_all(cpu_of(argv[7], j.rank, &cpus), (unsigned)atoi(argv[8]));
+	others = cpu_of(argv[8], j.rank, &cpus);
+	pin_all(cpu_of(argv[7], j.rank, &cpus), others);
 	b.crowded = j.size > cpus;
 	j.spins = b.crowded ? 0 : SPINS;
 	lay_out(&j);

@@ -43,8 +43,19 @@ if [[ $(taskset -cp $$) = *:*[-,]* ]]; then
 	for mpi in mpich openmpi; do [ ! -x "$BUILD/bench/overlap-$mpi" ] || peers="$peers $mpi" want=$((want + 3)); done
 	overlaps $want apart "$peers"
 	overlaps 2 shared '' # MPICH takes long there
+	OUT=$TMP/exp RANKS='2 3' BYTES=4096 ITERS=2 SPLITS='0 1' LIBRARIES='' timeout 240 bash bench/experiment.sh >"$TMP/out" 2>"$TMP/err"
+	check bench.experiments [ $? -eq 0 -a "$(wc -l <"$TMP/out")" -eq 3 ]
+	for f in "$TMP"/exp/*.txt; do
+		svg=${f%.txt}.svg e=$(basename "$f" .txt)
+		check "bench.experiment_$e $(grep -m 1 'goalrun: ' "$f")" [ "$(grep -cE '^[23]( [0-9]+\.[0-9]+)+$' "$f")" -eq 4 -a \
+			"$(tail -n 1 "$svg")" = "</svg>" -a "$(grep -c '<polyline' "$svg")" -ge 6 ]
+		! command -v xmllint >/dev/null || check "bench.experiment_${e}_is_xml" xmllint --noout "$svg"
+	done
 else
 	skip "bench.overlap there is one core"
 fi
+# plot says where a result is wrong.
+printf 'plot: a\nx: x\ny: y\nseries: points one, bars two\n1 2 3\n2 -\n' >"$TMP/bad"
+check bench.plot_position [ "$("$BUILD/bench/plot" "$TMP/bad" 2>&1)" = "$TMP/bad:6: error: a value is missing" ]
 check bench.usage sh -c "! '$BUILD/bench/latency' -w x 2>/dev/null"
 finish

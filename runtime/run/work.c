@@ -166,7 +166,7 @@ static int typical(const struct bench *m, enum work_part which, size_t n, double
 		err = err ? err : m->b->exchange(m->b->arg, &mine, m->all, sizeof mine);
 		m->times[i] = err ? 0 : lasted(m->all, 1, m->b->ranks);
 	}
-	*us = median(m->times, n);
+	*us = err ? 0 : median(m->times, n);
 	return err;
 }
 
