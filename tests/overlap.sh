@@ -36,6 +36,12 @@ for n in 1 2 3; do
 	measures gather_$n -n $n --count 2000 --memory private "$s/gather_binomial.goal"
 	measures scatter_$n -n $n --count 2000 --memory staged "$s/scatter_binomial.goal"
 done
+# Others make progress.
+for name in bcast_linear reduce_binomial allreduce_recursive_doubling gather_binomial scatter_binomial; do
+	measures comm_core_$name -n 3 --count 2000 --progress thread --comm-cores 1 "$s/$name.goal"
+done
+measures split -n 4 --count 2000 --progress thread --comm-cores 1 -T split-tree:S=1 "$s/reduce_binomial.goal"
+measures collab -n 3 --count 2000 --progress collab "$s/bcast_binomial.goal"
 measures threads -n 3 --ranks threads --tests 1 "$s/scan_chain.goal"
 measures barrier -n 2 "$s/barrier_dissemination.goal"
 measures work -n 2 --work 500 "$s/bcast_binomial.goal"
