@@ -31,7 +31,7 @@ LANG     := import labels loc parse usual
 # All of the directory but what only goalc needs.
 COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
 RUNTIME  := api bell bind board comm cpus ctx dump group heap kernels placement sched select topology trace types wait world
-BACKENDS := backends engine layout shm/bind shm/move shm/shm trace
+BACKENDS := backends engine layout shm/bind shm/move shm/shm shm/view trace
 REFERENCE := loop/loop
 GOALRUN  := choose launch main oracle overlap place rank show_placement sweep trace values work write_trace
 
@@ -167,7 +167,7 @@ uninstall:
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-select $(BUILD)/tests/rt-progress $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-select $(BUILD)/tests/rt-progress $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
@@ -176,6 +176,11 @@ $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
 		-Wl,-rpath,'$$ORIGIN/../lib'
 
 $(BUILD)/tests/nomem: $(call obj,tests/rt,nomem team) $(LIB_O)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+
+# Backends without a runtime.
+$(BUILD)/tests/views: $(call obj,tests/rt,views) $(COMPILE_O) $(call obj,backends,$(BACKENDS))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
@@ -199,7 +204,7 @@ $(BUILD)/tests/trace-check: $(call obj,tests/trace,check)
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/model.sh tests/split.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/dump.sh \
+QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/model.sh tests/split.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/views.sh tests/dump.sh \
              tests/goalrun.sh tests/overlap.sh tests/placement.sh tests/trace.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/kill.sh \
@@ -219,7 +224,7 @@ check-quick:
 	@LARGE=20000 SIZES="1 2 5" STARTS=2000 $(RUN) $(QUICK) tests/matrix.sh tests/passes.sh
 
 # The same under sanitizers; each has its own objects.
-SANITIZED := tests/diag.sh tests/samples.sh tests/plain.sh tests/unit.sh tests/rt.sh tests/matrix.sh tests/epoch.sh tests/starts.sh
+SANITIZED := tests/diag.sh tests/samples.sh tests/plain.sh tests/unit.sh tests/rt.sh tests/views.sh tests/matrix.sh tests/epoch.sh tests/starts.sh
 asan:
 	@$(PARALLEL) BUILD=build-asan SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g" tests
 	@LARGE=20000 SIZES="1 2 5 8" STARTS=4000 BUILD=build-asan bash tests/run.sh $(SANITIZED) tests/kill.sh
@@ -228,7 +233,7 @@ ubsan:
 	@LARGE=20000 SIZES="1 2 5 8" STARTS=4000 BUILD=build-ubsan bash tests/run.sh $(SANITIZED)
 tsan:
 	@$(PARALLEL) BUILD=build-tsan SAN=-fsanitize=thread CFLAGS="-O1 -g" tests
-	@LARGE=20000 SIZES="2 5" KINDS=threads STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh tests/rt.sh tests/matrix.sh tests/epoch.sh tests/starts.sh
+	@LARGE=20000 SIZES="2 5" KINDS=threads STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh tests/rt.sh tests/views.sh tests/matrix.sh tests/epoch.sh tests/starts.sh
 
 # The campaigns in full.
 epoch:

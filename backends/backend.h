@@ -63,6 +63,7 @@ struct be_bind {
 	size_t whole; /* basic elements that a reduction takes together: it is given multiples */
 	bool user; /* reductions are the user's code: only the rank's own thread carries them out */
 	bool helped; /* others than the rank's own thread make progress, too */
+	uint32_t views; /* other ranks that will adopt the request */
 	uint64_t request; /* for traces: a number that all ranks have for what they bind together */
 };
 
@@ -109,6 +110,12 @@ struct be_ops {
 	 * told. err: what has gone wrong on this rank since. Returns the same on all ranks; errors are told by
 	 * host_error. */
 	int (*bind)(struct be_bound *bound, int err);
+	/* Local. After bind has succeeded, on a rank that the request's own rank has counted in views: a view of that
+	 * request, on which progress may be called while it is active, by BE_ANY or in the rank's process by BE_OWNER
+	 * as well. place is what its rank told. Of like group, rank (the request's), size, layout (contiguous, of the
+	 * basic type) and the built-in reduction count. The rank's block outlives the view; after an error there is
+	 * none. A view has only progress, alarm and unbind. */
+	int (*adopt)(const struct be_bind *like, const struct be_place *place, struct be_bound **out);
 	/* Local. Called when the request is not active, its group has failed, or binding did. NULL is harmless. */
 	void (*unbind)(struct be_bound *bound);
 	/* Local; never waits. Runs what can be run by who calls: bits of enum be_who. epoch counts from 1. BE_APP

@@ -37,25 +37,35 @@ static void invert(struct engine *e, const struct be_bind *b)
 }
 
 /* Places in ready, and in active: an early op has one in each of two classes. */
-static size_t places(const struct be_bind *b)
+static size_t places(uint32_t nops, bool helped)
 {
-	return (size_t)b->nops << b->helped;
+	return (size_t)nops << helped;
 }
 
 size_t engine_room(const struct be_bind *b)
 {
-	size_t words = 2 * places(b) + b->dep_at[b->nops];
+	size_t words = 2 * places(b->nops, b->helped) + b->dep_at[b->nops];
 
 	return sizeof(struct engine_state) + b->nops * sizeof(struct engine_op) + (words + 1) / 2 * 2 * sizeof(uint32_t);
 }
 
+static void look(struct engine *e, uint32_t nops, bool helped, void *room, void *own, struct be_bound *bound)
+{
+	*e = (struct engine){ .st = room, .todo = own, .nops = nops, .helped = helped, .bound = bound };
+	e->ops = (struct engine_op *)(void *)(e->st + 1);
+	e->ready = (uint32_t *)(void *)(e->ops + nops);
+	e->active = e->ready + places(nops, helped);
+	e->succ = e->active + places(nops, helped);
+}
+
+void engine_view(struct engine *e, uint32_t nops, void *room, void *own, struct be_bound *bound)
+{
+	look(e, nops, true, room, own, bound);
+}
+
 void engine_init(struct engine *e, const struct be_bind *b, void *room, void *own, struct be_bound *bound)
 {
-	*e = (struct engine){ .st = room, .todo = own, .nops = b->nops, .helped = b->helped, .bound = bound };
-	e->ops = (struct engine_op *)(void *)(e->st + 1);
-	e->ready = (uint32_t *)(void *)(e->ops + b->nops);
-	e->active = e->ready + places(b);
-	e->succ = e->active + places(b);
+	look(e, b->nops, b->helped, room, own, bound);
 	invert(e, b);
 	for (uint32_t i = 0; i < b->nops; i++)
 		e->ops[i].wait = e->ops[i].need = b->dep_at[i + 1] - b->dep_at[i];

@@ -76,6 +76,8 @@ static inline size_t engine_own_room(uint32_t nops)
 }
 /* Sets up what is shared; all ops are ENGINE_APP. */
 void engine_init(struct engine *e, const struct be_bind *b, void *room, void *own, struct be_bound *bound);
+/* Another view of what engine_init has set up. */
+void engine_view(struct engine *e, uint32_t nops, void *room, void *own, struct be_bound *bound);
 /* After the classes in ops have been changed; between epochs. */
 void engine_classify(struct engine *e);
 /* Begins an epoch, when the last one is complete: issues what is ready, and polls. 1 when all ops are complete, 0 if

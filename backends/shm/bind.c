@@ -86,12 +86,57 @@ static void list_messages(const struct sm_bound *s, struct sm_entry *entries, ui
 	}
 }
 
+/* Room for n bytes at *at, which moves. */
+static uint64_t lay(uint64_t *at, size_t n)
+{
+	uint64_t here = *at;
+
+	*at += (n + 7) / 8 * 8;
+	return here;
+}
+
+static uint32_t count_buffers(const struct be_bind *b)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < b->nops; i++)
+		for (unsigned k = 0; k < bin_nranges(b->ops[i].kind); k++)
+			n = b->ops[i].buf[k] >= n ? b->ops[i].buf[k] + 1u : n;
+	return n;
+}
+
+size_t sm_lay_out(const struct be_bind *b, uint32_t nentries, struct sm_shared *sh)
+{
+	uint64_t at = sizeof *sh;
+
+	*sh = (struct sm_shared){ .nops = b->nops };
+	sh->engine = lay(&at, engine_room(b));
+	sh->moved = lay(&at, b->nops * sizeof(struct sm_moved));
+	sh->deadlines = lay(&at, b->nops * sizeof(uint64_t));
+	if (!b->helped)
+		return at;
+	sh->nbuffers = count_buffers(b);
+	sh->ops = lay(&at, b->nops * sizeof *b->ops);
+	sh->buffers = lay(&at, sh->nbuffers * sizeof(struct sm_buffer));
+	sh->links = lay(&at, nentries * sizeof(struct sm_link));
+	return at;
+}
+
+void sm_share(struct sm_bound *s, struct sm_shared *sh)
+{
+	s->sh = sh;
+	s->deadlines = sm_at(s, sh->deadlines);
+	for (uint32_t i = 0; i < sh->nops; i++)
+		s->msgs[i].now = (struct sm_moved *)sm_at(s, sh->moved) + i;
+}
+
 int sm_publish(struct sm_bound *s, struct be_place *place)
 {
 	const struct be_bind *b = &s->b;
 	int allowed = host_direct_allowed(b->group);
+	struct sm_shared shared;
 	bool large = false;
-	size_t cells;
+	size_t cells, end;
 	uint32_t n = 0;
 
 	if (allowed < 0)
@@ -114,6 +159,9 @@ int sm_publish(struct sm_bound *s, struct be_place *place)
 	 * one and has not left the core would then hold up loads of the other. */
 	cells = up(sizeof *s->head + n * sizeof *s->head->entries) + b->rank % 8 * 4 * SM_LINE;
 	place->size += cells;
+	end = place->size;
+	if (b->helped)
+		place->size += sm_lay_out(b, n, &shared);
 	s->head = host_alloc(b->group, place->size, &place->off);
 	if (!s->head)
 		return host_error(b->group, -ERR_NOMEM, "no %zu bytes of shared memory for %u messages",
@@ -124,6 +172,16 @@ int sm_publish(struct sm_bound *s, struct be_place *place)
 	s->head->address = (uint64_t)(uintptr_t)s->head;
 	s->head->token = large ? s->head->address ^ sm_now_ns() : 0; /* nobody asks for it */
 	list_messages(s, s->head->entries, n, cells);
+	if (b->helped) {
+		struct sm_shared *sh = (struct sm_shared *)(void *)((char *)s->head + end);
+
+		*sh = shared;
+		s->head->own = (uint64_t)(uintptr_t)s;
+		s->head->shared = end;
+		sm_share(s, sh);
+		if (b->nops)
+			memcpy(sm_at(s, sh->ops), b->ops, b->nops * sizeof *b->ops);
+	}
 	return 0;
 }
 
@@ -131,7 +189,7 @@ int sm_publish(struct sm_bound *s, struct be_place *place)
 static int reach_peers(struct sm_bound *s)
 {
 	struct be_group *g = s->b.group;
-	uint32_t users = 1;
+	uint32_t users = 1 + s->b.views;
 
 	for (uint32_t i = 0; i < s->head->nentries; i++) {
 		uint32_t p = s->head->entries[i].peer;
@@ -190,17 +248,18 @@ static void choose(const struct sm_bound *s, struct sm_entry *recv, const struct
 	recv->mode = send->source == SM_HEAP || (send->source == SM_PRIVATE && recv->direct) ? SM_PULL : SM_STAGED;
 }
 
-/* Whether the receiver, who expects to read what is announced, cannot read these bytes. */
+/* Whether the receiver, who expects to read what is announced, cannot read these bytes, or others cannot who carry
+ * it out for the receiver. */
 static bool hidden(const struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 {
 	const struct bin_op *o = &s->b.ops[op];
 	const struct sm_msg *m = &s->msgs[op];
 
-	return bin_sends(o->kind) && m->mode == SM_PULL && !m->direct && !buffers[o->buf[0]].heap;
+	return bin_sends(o->kind) && m->mode == SM_PULL && (!m->direct || m->heap) &&
+	       !buffers[o->buf[0]].heap;
 }
 
-/* Notes where a message's bytes are on this rank, and where the peer finds them. */
-static void settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
+void sm_settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 {
 	const struct bin_op *o = &s->b.ops[op];
 	const struct be_buffer *buf = &buffers[o->buf[0]];
@@ -209,10 +268,13 @@ static void settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buff
 
 	if (!s->b.layout->contiguous || m->reduces)
 		return;
-	m->mine = buf->ptr + at;
-	m->place = (struct sm_place){ (uint64_t)(uintptr_t)m->mine, buf->heap ? buf->heap_off + at + 1 : 0 };
-	if (hidden(s, op, buffers))
-		m->place = (struct sm_place){ (uint64_t)(uintptr_t)m->bounce, m->bounce_off + 1 };
+	m->mine = buf->ptr ? buf->ptr + at : NULL;
+	if (s->view) /* the rank tells its peers itself */
+		return;
+	m->now->place = (struct sm_place){ (uint64_t)(uintptr_t)m->mine, buf->heap ? buf->heap_off + at + 1 : 0 };
+	m->bounces = hidden(s, op, buffers);
+	if (m->bounces)
+		m->now->place = (struct sm_place){ (uint64_t)(uintptr_t)m->bounce, m->bounce_off + 1 };
 }
 
 static void *cell(struct sm_head *h, const struct sm_entry *e)
@@ -220,7 +282,7 @@ static void *cell(struct sm_head *h, const struct sm_entry *e)
 	return (char *)h + (size_t)e->cell * SM_LINE;
 }
 
-static void connect_message(struct sm_bound *s, const struct sm_entry *mine)
+void sm_connect_message(struct sm_bound *s, const struct sm_entry *mine)
 {
 	struct sm_msg *m = &s->msgs[mine->op];
 	const struct sm_entry *other = m->other;
@@ -230,6 +292,7 @@ static void connect_message(struct sm_bound *s, const struct sm_entry *mine)
 
 	m->mode = recv->mode;
 	m->direct = recv->direct;
+	m->heap = receiver->shared && send->source == SM_HEAP;
 	m->reduces = bin_reduces(s->b.ops[mine->op].kind);
 	m->same = host_same_process(s->b.group, mine->peer);
 	m->pid = host_pid(s->b.group, mine->peer);
@@ -239,7 +302,7 @@ static void connect_message(struct sm_bound *s, const struct sm_entry *mine)
 	m->bells = host_bells(s->b.group, mine->peer);
 	m->started = &s->peers[mine->peer]->started;
 	m->known = &s->known[mine->peer];
-	settle(s, mine->op, s->b.buffers);
+	sm_settle(s, mine->op, s->b.buffers);
 	s->engine.todo[mine->op].how = (mine->send ? sm_how_send : sm_how_recv)[m->mode];
 	s->engine.todo[mine->op].what = m;
 	if (mine->bytes <= SM_EAGER_MAX) {
@@ -257,7 +320,7 @@ static void connect_messages(struct sm_bound *s, bool large)
 {
 	for (uint32_t i = 0; i < s->head->nentries; i++)
 		if ((s->head->entries[i].bytes > SM_EAGER_MAX) == large)
-			connect_message(s, &s->head->entries[i]);
+			sm_connect_message(s, &s->head->entries[i]);
 }
 
 /* Finds the other ends of all messages, and chooses for those to this rank. */
@@ -277,6 +340,9 @@ static int match(struct sm_bound *s)
 					  e->peer, (unsigned long long)e->bytes,
 					  (unsigned long long)other->bytes);
 		s->msgs[e->op].other = other;
+		if (s->b.helped)
+			sm_links(s)[i] = (struct sm_link){ *host_place(s->b.group, e->peer),
+							   (uint32_t)(other - s->peers[e->peer]->entries) };
 		if (e->bytes > SM_EAGER_MAX && !e->send)
 			choose(s, e, other);
 	}
@@ -304,7 +370,7 @@ static int make_rings(struct sm_bound *s)
 	return 0;
 }
 
-static int reach_rings(struct sm_bound *s)
+bool sm_reach_rings(struct sm_bound *s)
 {
 	for (uint32_t i = 0; i < s->head->nentries; i++) {
 		const struct sm_entry *mine = &s->head->entries[i];
@@ -313,10 +379,12 @@ static int reach_rings(struct sm_bound *s)
 		if (m->mode != SM_STAGED)
 			continue;
 		m->ring = host_peer(s->b.group, mine->send ? mine->peer : s->b.rank, m->in->ring, SM_RING * SM_CHUNK);
-		if (!m->ring)
-			return host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", mine->peer);
+		if (!m->ring) {
+			host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", mine->peer);
+			return false;
+		}
 	}
-	return 0;
+	return true;
 }
 
 /* How binding went on a rank. */
@@ -358,11 +426,13 @@ int sm_connect(struct sm_bound *s, int err)
 		return rc;
 	connect_messages(s, true);
 	if (rings) {
-		err = reach_rings(s);
+		err = sm_reach_rings(s) ? 0 : -ERR_SYS;
 		rc = host_post(s->b.group, &(struct opinion){ err, true }, sizeof(struct opinion));
 		rc = rc ? rc : hear(s, err, &rings);
 	}
 	s->connected = !rc;
+	if (!rc && s->b.helped)
+		sm_classify(s);
 	return rc;
 }
 
@@ -408,7 +478,9 @@ int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers)
 	}
 	for (uint32_t i = 0; i < s->b.nops; i++)
 		if (sm_is_message(&s->b.ops[i]))
-			settle(s, i, buffers);
+			sm_settle(s, i, buffers);
 	s->b.buffers = buffers;
+	if (s->b.helped)
+		sm_classify(s);
 	return 0;
 }

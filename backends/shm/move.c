@@ -151,14 +151,14 @@ static int send_staged(struct engine *e, void *what)
 
 	if (!has_credit(s, m))
 		return 0;
-	while (m->moved < m->chunks) {
-		uint64_t n = base + m->moved; /* chunks before this one, ever */
+	while (m->now->moved < m->chunks) {
+		uint64_t n = base + m->now->moved; /* chunks before this one, ever */
 
 		if (n >= atomic_load_explicit(&m->out->done, memory_order_acquire) + SM_RING)
 			return 0;
-		pack(s, m, (uint64_t)m->moved * SM_CHUNK, chunk_bytes(m, m->moved),
+		pack(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
 		     m->ring + n % SM_RING * SM_CHUNK);
-		m->moved++;
+		m->now->moved++;
 		/* The chunk is visible before its number; pairs with the load in recv_staged. */
 		atomic_store_explicit(&m->in->avail, n + 1, memory_order_release);
 		be_ring(m->bells);
@@ -172,14 +172,14 @@ static int recv_staged(struct engine *e, void *what)
 	struct sm_msg *m = what;
 	uint64_t base = (s->epoch - 1) * m->chunks;
 
-	while (m->moved < m->chunks) {
-		uint64_t n = base + m->moved;
+	while (m->now->moved < m->chunks) {
+		uint64_t n = base + m->now->moved;
 
 		if (atomic_load_explicit(&m->in->avail, memory_order_acquire) <= n)
 			return 0;
-		unpack(s, m, (uint64_t)m->moved * SM_CHUNK, chunk_bytes(m, m->moved),
+		unpack(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
 		       m->ring + n % SM_RING * SM_CHUNK);
-		m->moved++;
+		m->now->moved++;
 		/* The slot has been read before it is given back; pairs with the load in send_staged. */
 		atomic_store_explicit(&m->out->done, n + 1, memory_order_release);
 		be_ring(m->bells);
@@ -189,23 +189,23 @@ static int recv_staged(struct engine *e, void *what)
 
 /* ---- pull ---- */
 
-/* Finds where the peer's bytes are in this process: m->at, NULL for private memory of another one. */
-static int look_up(struct sm_bound *s, struct sm_msg *m, const struct sm_place *p)
+/* Finds where the peer's bytes are in this process: m->at, NULL for private memory of another one. Whether it could. */
+static bool look_up(struct sm_bound *s, struct sm_msg *m, const struct sm_place *p)
 {
 	if (m->same) {
 		m->at = (char *)(uintptr_t)p->address;
-		return 0;
+		return true;
 	}
 	if (m->seen.heap == p->heap && m->seen.address == p->address)
-		return 0;
+		return true;
 	m->at = NULL;
 	if (p->heap) {
 		m->at = host_peer(s->b.group, m->peer, p->heap - 1, m->bytes);
 		if (!m->at)
-			return host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", m->peer);
+			return false;
 	}
 	m->seen = *p;
-	return 0;
+	return true;
 }
 
 /* Whether there is a chunk left in this epoch, which this end then has to copy. The receiver takes them from the first
@@ -221,17 +221,16 @@ static bool claim(const struct sm_bound *s, const struct sm_msg *m)
 	return false;
 }
 
-/* The sender's part of a message that both ends copy. */
-static int help(struct sm_bound *s, struct sm_msg *m)
+/* The sender's part of a message that both ends copy: as much as it can reach. */
+static void help(struct sm_bound *s, struct sm_msg *m)
 {
 	struct sm_place to = m->out->to;
 
+	if (!look_up(s, m, &to) || !m->at)
+		return;
 	while (claim(s, m)) {
-		uint64_t chunk = m->chunks - 1 - m->moved++;
-		int err = look_up(s, m, &to);
+		uint64_t chunk = m->chunks - 1 - m->now->moved++;
 
-		if (err)
-			return err;
 		memcpy(m->at + chunk * SM_CHUNK, m->mine + chunk * SM_CHUNK, chunk_bytes(m, chunk));
 		/* The bytes are there before they are counted; pairs with the load in recv_pull. */
 		atomic_store_explicit(&m->in->helped,
@@ -239,7 +238,6 @@ static int help(struct sm_bound *s, struct sm_msg *m)
 				      memory_order_release);
 		be_ring(m->bells);
 	}
-	return 0;
 }
 
 static int announce(struct engine *e, void *what)
@@ -247,10 +245,10 @@ static int announce(struct engine *e, void *what)
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
-	if ((char *)(uintptr_t)m->place.address != m->mine)
+	if (m->bounces)
 		memcpy(m->bounce, m->mine, m->bytes);
-	m->moved = 0;
-	m->in->from = m->place;
+	m->now->moved = 0;
+	m->in->from = m->now->place;
 	/* What the user wrote is visible before the announcement; pairs with the load in recv_pull. */
 	atomic_store_explicit(&m->in->avail, s->epoch, memory_order_release);
 	be_ring(m->bells);
@@ -261,14 +259,13 @@ static int send_pull(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
-	int err;
 
 	if (atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch)
 		return 1;
 	if (m->chunks < 2 || atomic_load_explicit(&m->out->shared, memory_order_acquire) != s->epoch)
 		return 0;
-	err = help(s, m);
-	return err ? err : atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch;
+	help(s, m);
+	return atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch;
 }
 
 static int read_remote(struct sm_bound *s, struct sm_msg *m, uint64_t skip, char *to, size_t bytes)
@@ -314,50 +311,48 @@ static int fetch(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size_t byt
 }
 
 /* Sees the announcement. Both ends copy if it is worth it and the sender can write here. */
-static int begin_pull(struct sm_bound *s, struct sm_msg *m)
+static void begin_pull(struct sm_bound *s, struct sm_msg *m)
 {
-	struct sm_place from = m->in->from;
-	int err = look_up(s, m, &from);
-
-	if (err)
-		return err;
-	m->begun = true;
-	m->both = m->chunks > 1 && m->mine && (m->place.heap || (m->same && m->direct));
-	if (m->both) {
-		m->out->to = m->place;
+	m->now->begun = true;
+	m->now->both = m->chunks > 1 && m->mine && (m->now->place.heap || (m->same && m->direct));
+	if (m->now->both) {
+		m->out->to = m->now->place;
 		atomic_store_explicit(&m->out->claimed, (s->epoch - 1) * m->chunks, memory_order_relaxed);
 		/* Place and count are there before the invitation; pairs with the load in send_pull. */
 		atomic_store_explicit(&m->out->shared, s->epoch, memory_order_release);
 		be_ring(m->bells);
 	}
-	return 0;
 }
 
 static int recv_pull(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
-	int err = 0;
+	struct sm_place from;
+	int err;
 
-	if (!m->begun) {
-		if (atomic_load_explicit(&m->in->avail, memory_order_acquire) != s->epoch)
-			return 0;
-		err = begin_pull(s, m);
-		if (!err && !m->both)
-			err = fetch(s, m, 0, m->bytes);
+	if (!m->now->begun && atomic_load_explicit(&m->in->avail, memory_order_acquire) != s->epoch)
+		return 0;
+	from = m->in->from;
+	if (!look_up(s, m, &from)) /* a view leaves it to others */
+		return s->view ? 0 :
+				 host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", m->peer);
+	if (!m->now->begun) {
+		begin_pull(s, m);
+		err = m->now->both ? 0 : fetch(s, m, 0, m->bytes);
 		if (err)
 			return err;
 	}
-	if (m->both) {
+	if (m->now->both) {
 		while (claim(s, m)) {
-			err = fetch(s, m, (uint64_t)m->moved * SM_CHUNK, chunk_bytes(m, m->moved));
+			err = fetch(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved));
 			if (err)
 				return err;
-			m->moved++;
+			m->now->moved++;
 		}
-		if (atomic_load_explicit(&m->in->helped, memory_order_acquire) < m->theirs + m->chunks - m->moved)
+		if (atomic_load_explicit(&m->in->helped, memory_order_acquire) < m->now->theirs + m->chunks - m->now->moved)
 			return 0;
-		m->theirs += m->chunks - m->moved;
+		m->now->theirs += m->chunks - m->now->moved;
 	}
 	/* All reads are done before the sender may write; pairs with the load in send_pull. */
 	atomic_store_explicit(&m->out->done, s->epoch, memory_order_release);
@@ -369,13 +364,13 @@ static int recv_pull(struct engine *e, void *what)
 
 static int send_staged_issue(struct engine *e, void *what)
 {
-	((struct sm_msg *)what)->moved = 0;
+	((struct sm_msg *)what)->now->moved = 0;
 	return send_staged(e, what);
 }
 
 static int recv_staged_issue(struct engine *e, void *what)
 {
-	((struct sm_msg *)what)->moved = 0;
+	((struct sm_msg *)what)->now->moved = 0;
 	return recv_staged(e, what);
 }
 
@@ -383,8 +378,8 @@ static int recv_pull_issue(struct engine *e, void *what)
 {
 	struct sm_msg *m = what;
 
-	m->moved = 0;
-	m->begun = false;
+	m->now->moved = 0;
+	m->now->begun = false;
 	return recv_pull(e, m);
 }
 
@@ -408,7 +403,7 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op)
 		return NULL;
 	if (m->mode == SM_EAGER && recv)
 		return &m->slot[s->epoch & 1]->seq;
-	if (m->mode == SM_PULL && recv && !m->begun)
+	if (m->mode == SM_PULL && recv && !m->now->begun)
 		return &m->in->avail;
 	if (m->mode == SM_PULL && !recv && m->chunks < 2)
 		return &m->out->done;
@@ -420,7 +415,7 @@ const char *sm_message_waits(const struct sm_bound *s, uint32_t op)
 	struct sm_msg *m = &s->msgs[op];
 
 	if (bin_recvs(s->b.ops[op].kind))
-		return m->mode == SM_PULL && m->begun ? "the sender to finish its part of the copy" : "the message";
+		return m->mode == SM_PULL && m->now->begun ? "the sender to finish its part of the copy" : "the message";
 	if (m->mode == SM_PULL)
 		return "the receiver to copy it";
 	return has_credit(s, m) ? "the receiver to make room" : "the receiver to start its last epoch";

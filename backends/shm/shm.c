@@ -35,8 +35,8 @@ static int calc_issue(struct engine *e, void *what)
 
 	if (!ns)
 		return 1;
-	s->busy = (s->busy > now ? s->busy : now) + ns;
-	s->deadline[o - s->b.ops] = s->busy;
+	s->sh->busy = (s->sh->busy > now ? s->sh->busy : now) + ns;
+	s->deadlines[o - s->b.ops] = s->sh->busy;
 	return 0;
 }
 
@@ -44,7 +44,7 @@ static int calc_poll(struct engine *e, void *what)
 {
 	const struct sm_bound *s = sm_of(e);
 
-	return sm_now_ns() >= s->deadline[(const struct bin_op *)what - s->b.ops];
+	return sm_now_ns() >= s->deadlines[(const struct bin_op *)what - s->b.ops];
 }
 
 static int copy_issue(struct engine *e, void *what)
@@ -120,11 +120,13 @@ static int make_room(struct sm_bound *s)
 
 static int make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
 {
-	/* One block for all that lives as long as the request. */
+	/* One block for all that lives as long as the request, but what is in the rank's block if others help. */
 	const size_t nops = b->nops, size = b->size;
-	struct sm_bound *s = mem_calloc(1, sizeof *s + nops * (sizeof *s->msgs + sizeof *s->deadline) +
-						   size * (sizeof *s->peers + sizeof *s->known) + engine_room(b) +
-						   engine_own_room(b->nops));
+	struct sm_shared shared;
+	const size_t room = b->helped ? 0 : sm_lay_out(b, 0, &shared);
+	struct sm_bound *s = mem_calloc(1, sizeof *s + nops * sizeof *s->msgs +
+						   size * (sizeof *s->peers + sizeof *s->known) +
+						   engine_own_room(b->nops) + room);
 
 	if (!s)
 		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
@@ -132,37 +134,64 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 	s->base.ops = &sm_ops;
 	s->b = *b;
 	s->msgs = (struct sm_msg *)(void *)(s + 1);
-	s->deadline = (uint64_t *)(void *)(s->msgs + nops);
-	s->known = s->deadline + nops;
+	s->known = (uint64_t *)(void *)(s->msgs + nops);
 	s->peers = (struct sm_head **)(void *)(s->known + size);
 	s->own = s->peers + size;
-	s->room = (char *)s->own + engine_own_room(b->nops);
+	if (room) {
+		struct sm_shared *sh = (struct sm_shared *)(void *)((char *)s->own + engine_own_room(b->nops));
+
+		*sh = shared;
+		sm_share(s, sh);
+	}
 	if (make_room(s))
 		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
 	return engine_trace_make(&s->trace, &s->b, &s->epoch) ? -ERR_NOMEM : sm_publish(s, place);
 }
 
-/* Who carries an op out. */
-static void classify(const struct sm_bound *s, uint32_t i)
+void sm_set_how(struct sm_bound *s)
 {
-	const struct bin_op *o = &s->b.ops[i];
-	uint8_t *class = s->engine.ops[i].class;
-
-	class[1] = (s->b.user && bin_reduces(o->kind)) || o->exec == BIN_APP ? ENGINE_APP : ENGINE_OWNER;
-	class[0] = class[1];
+	for (uint32_t i = 0; i < s->b.nops; i++) {
+		s->engine.todo[i].how = how[s->b.ops[i].kind];
+		s->engine.todo[i].what = (void *)(uintptr_t)&s->b.ops[i];
+	}
 }
 
 void sm_prepare(struct sm_bound *s)
 {
-	engine_init(&s->engine, &s->b, s->room, s->own, &s->base);
+	engine_init(&s->engine, &s->b, sm_at(s, s->sh->engine), s->own, &s->base);
+	sm_set_how(s);
+}
+
+/* Whether any process that reaches the rank's heap can carry an op out. */
+static bool anywhere(const struct sm_bound *s, uint32_t i)
+{
+	const struct bin_op *o = &s->b.ops[i];
+
+	for (unsigned k = 0; k < bin_nranges(o->kind) && o->len; k++)
+		if (!s->b.layout->contiguous || !s->b.buffers[o->buf[k]].heap)
+			return false;
+	return !bin_recvs(o->kind) || s->msgs[i].mode != SM_PULL || s->msgs[i].heap;
+}
+
+void sm_classify(struct sm_bound *s)
+{
+	struct sm_buffer *told = sm_at(s, s->sh->buffers);
+
 	for (uint32_t i = 0; i < s->b.nops; i++) {
-		s->engine.todo[i].how = how[s->b.ops[i].kind];
-		s->engine.todo[i].what = (void *)(uintptr_t)&s->b.ops[i];
-		if (s->b.helped)
-			classify(s, i);
+		const struct bin_op *o = &s->b.ops[i];
+		const bool app = o->exec == BIN_APP || (s->b.user && bin_reduces(o->kind));
+		uint8_t *class = s->engine.ops[i].class;
+
+		class[1] = app ? ENGINE_APP : anywhere(s, i) ? ENGINE_ANY : ENGINE_OWNER;
+		class[0] = o->exec == BIN_EARLY && !app ? ENGINE_EARLY : class[1];
 	}
-	if (s->b.helped)
-		engine_classify(&s->engine);
+	engine_classify(&s->engine);
+	for (uint32_t i = 0; i < s->sh->nbuffers; i++) {
+		const struct be_buffer *b = &s->b.buffers[i];
+
+		told[i] = (struct sm_buffer){ b->elements, b->heap ? b->heap_off + 1 : 0 };
+	}
+	s->sh->generation++;
 }
 
 static int bind(struct be_bound *bound, int err)
@@ -194,7 +223,7 @@ static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
 	struct sm_bound *s = to_sm(bound);
 
-	s->epoch = epoch;
+	s->epoch = s->sh->epoch = epoch;
 	/* What was read of the last epoch has been read before this; pairs with the load in has_credit. */
 	atomic_store_explicit(&s->head->started, epoch, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst); /* as in be_ring */
@@ -238,7 +267,7 @@ static bool waits_for(const struct be_bound *bound, uint32_t rank)
 	return false;
 }
 
-static uint64_t alarm(const struct be_bound *bound)
+uint64_t sm_alarm(const struct be_bound *bound)
 {
 	const struct sm_bound *s = (const struct sm_bound *)bound;
 	uint64_t first = UINT64_MAX;
@@ -249,8 +278,8 @@ static uint64_t alarm(const struct be_bound *bound)
 		for (uint32_t i = q->first; i < q->first + q->nactive; i++) {
 			uint32_t op = s->engine.active[i];
 
-			if (s->b.ops[op].kind == BIN_OP_CALC && s->deadline[op] < first)
-				first = s->deadline[op];
+			if (s->b.ops[op].kind == BIN_OP_CALC && s->deadlines[op] < first)
+				first = s->deadlines[op];
 		}
 	}
 	return first;
@@ -272,11 +301,12 @@ const struct be_ops sm_ops = {
 	.name = "shm",
 	.make = make,
 	.bind = bind,
+	.adopt = sm_adopt,
 	.unbind = unbind,
 	.start = start,
 	.progress = progress,
 	.rebind = rebind,
 	.waits_for = waits_for,
-	.alarm = alarm,
+	.alarm = sm_alarm,
 	.states = states,
 };

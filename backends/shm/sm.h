@@ -13,7 +13,13 @@
  *
  * Every word but two has one writer, and all only grow, so nothing is re-armed and no arrival of the next
  * epoch is lost. tests/spin/epoch.pml is the model of these protocols. Behind each store that another rank may be
- * waiting for its bell is rung. */
+ * waiting for its bell is rung. The writer is a rank, whoever makes progress on it: that is one at a time, and the turn
+ * orders what one has stored before what the next one does.
+ *
+ * Where others help, what changes while a schedule runs (struct sm_shared) lies in the rank's block as well, without
+ * pointers. A view (struct sm_bound) is what one process makes of it: in that of the rank the rank's own, which others
+ * there use too; in another one it has the same pointers into that process's mappings. Places that peers are told are
+ * always those of the rank: its addresses, and offsets in its heap. */
 #ifndef BACKENDS_SHM_SM_H
 #define BACKENDS_SHM_SM_H
 
@@ -57,6 +63,8 @@ struct sm_head {
 	_Atomic uint32_t users; /* ranks that may still touch this block */
 	uint32_t nentries;
 	uint64_t address, token; /* of this block in its process, and what proves that it is the one */
+	uint64_t own; /* the rank's struct sm_bound, for others in its process */
+	uint64_t shared; /* bytes from here to its struct sm_shared; 0: nobody helps */
 	bool allowed; /* the user lets others read this rank's private memory */
 	_Alignas(SM_LINE) struct sm_entry entries[];
 };
@@ -88,27 +96,59 @@ struct sm_out {
 	_Alignas(SM_LINE) _Atomic uint64_t claimed; /* pull: chunks taken by either end, ever; both write */
 };
 
+/* How far a message is. */
+struct sm_moved {
+	uint64_t theirs; /* recv, pull: chunks that the sender has copied in the epochs before */
+	uint32_t moved; /* chunks moved in this epoch by this end */
+	bool begun; /* recv, pull: the epoch's announcement has been seen */
+	bool both; /* recv, pull: both ends copy in this epoch */
+	struct sm_place place; /* where the peer finds this rank's bytes */
+};
+
+struct sm_buffer {
+	uint64_t elements;
+	uint64_t heap; /* as in sm_place */
+};
+
+/* What changes while a schedule runs. Others need what is behind it to make a view; bytes from here. */
+struct sm_shared {
+	uint64_t epoch;
+	uint64_t busy; /* until when a calc of this rank runs, ns */
+	uint32_t nops, nbuffers;
+	uint32_t generation; /* of what rebind changes: places and buffers */
+	uint64_t engine; /* its room */
+	uint64_t moved; /* struct sm_moved, by op */
+	uint64_t deadlines; /* uint64_t, by op: of calcs, ns */
+	uint64_t ops; /* struct bin_op */
+	uint64_t buffers; /* struct sm_buffer */
+	uint64_t links; /* struct sm_link, by entry */
+};
+
+/* Where the other end of a message is. */
+struct sm_link {
+	struct be_place place; /* the peer's block */
+	uint32_t entry; /* there */
+};
+
 struct sm_msg {
 	uint8_t mode; /* enum sm_mode */
 	bool direct; /* the receiver can read the sender's private memory */
 	bool asks; /* send: no message comes back that would tell how far the peer is */
-	bool same; /* both ends are in this process */
-	bool begun; /* recv, pull: the epoch's announcement has been seen */
-	bool both; /* recv, pull: both ends copy in this epoch */
+	bool same; /* the peer is in this process */
+	bool reduces; /* what comes is an operand */
+	bool heap; /* pull: the sender has promised to have its bytes in its heap */
 	uint32_t peer, op;
 	uint32_t chunks; /* per epoch; pull, staged */
-	uint32_t moved; /* chunks moved in this epoch by this end */
 	uint64_t bytes;
-	uint64_t theirs; /* recv, pull: chunks that the sender has copied in the epochs before */
-	char *mine; /* this rank's bytes; NULL: not contiguous, or reduced into */
-	bool reduces; /* what comes is an operand */
+	struct sm_moved *now;
+	char *mine; /* this rank's bytes; NULL: not contiguous, reduced into, or out of reach */
 	char *whole; /* room to gather it, where a chunk may end in the middle of an element; or NULL */
-	struct sm_place place; /* where the peer finds them */
-	char *bounce; /* send, pull: room in the heap for bytes that the receiver cannot read; or NULL */
+	bool bounces; /* send, pull: the receiver cannot read them: they go through */
+	char *bounce; /* room in the heap */
 	uint64_t bounce_off;
 	const struct be_bells *bells; /* of the peer */
 	_Atomic uint64_t *started; /* of the peer */
-	uint64_t *known; /* what this rank knows of it without looking: the peer's line stays where it is */
+	uint64_t *known; /* what this view knows of it without looking: the peer's line stays where it is */
 	struct sm_slot *slot[2]; /* eager; by parity of the epoch */
 	char *ring; /* staged */
 	struct sm_in *in;
@@ -123,19 +163,21 @@ struct sm_bound {
 	struct be_bound base;
 	struct engine engine;
 	struct be_bind b;
-	void *room, *own; /* the engine's */
+	struct sm_shared *sh;
 	struct sm_head *head;
 	bool connected; /* all ranks are */
 	char *rings;
 	struct sm_msg *msgs; /* by op */
-	uint64_t *deadline; /* of calcs, by op, ns */
-	uint64_t busy; /* until when a calc of this rank runs, ns */
-	uint64_t epoch;
+	uint64_t *deadlines; /* sh's */
+	uint64_t epoch; /* sh's, as this view knows it */
 	struct sm_head **peers; /* by rank; NULL where there is no message */
 	uint64_t *known; /* by rank: an epoch that the peer has started for sure */
 	bool fences; /* what wanted says may come too late */
 	struct engine_trace *trace; /* or NULL */
 	char *stage; /* SM_CHUNK bytes for process_vm_readv of what is not just put somewhere */
+	void *own; /* the engine's */
+	bool view; /* in another process than the rank's: */
+	uint32_t generation; /* of sh, when b.buffers were looked up */
 };
 
 static inline bool sm_is_message(const struct bin_op *op)
@@ -148,6 +190,17 @@ static inline struct sm_bound *sm_of(struct engine *e)
 	return (struct sm_bound *)((char *)e - offsetof(struct sm_bound, engine));
 }
 
+/* What lies at an offset of sh. */
+static inline void *sm_at(const struct sm_bound *s, uint64_t off)
+{
+	return (char *)s->sh + off;
+}
+
+static inline struct sm_link *sm_links(const struct sm_bound *s)
+{
+	return sm_at(s, s->sh->links);
+}
+
 /* move.c: how a message of each mode is carried out */
 extern const struct engine_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];
 /* The word that has to reach the epoch before an issued op can go on; NULL: not a single one. */
@@ -157,15 +210,35 @@ const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
 
 /* shm.c: what needs no other rank, and need not be there when others look */
 void sm_prepare(struct sm_bound *s);
+/* As in be_ops. */
+uint64_t sm_alarm(const struct be_bound *bound);
+/* Settles who carries out what, when it is known how messages travel and where buffers are. */
+void sm_classify(struct sm_bound *s);
+
+/* Whose address an op is called with until it is known to be a message, and how. */
+void sm_set_how(struct sm_bound *s);
 
 /* bind.c */
+/* Sets the offsets of what is shared, for so many messages; returns the bytes. */
+size_t sm_lay_out(const struct be_bind *b, uint32_t nentries, struct sm_shared *sh);
+/* From here on it is there. */
+void sm_share(struct sm_bound *s, struct sm_shared *sh);
 /* Makes this rank's block. */
 int sm_publish(struct sm_bound *s, struct be_place *place);
 /* Collective. */
 int sm_connect(struct sm_bound *s, int err);
+/* When its other end is known. */
+void sm_connect_message(struct sm_bound *s, const struct sm_entry *mine);
+/* Finds the rings of all messages that have one; what is wrong is told. */
+bool sm_reach_rings(struct sm_bound *s);
+/* Notes where a message's bytes are on this rank, and where the peer finds them. */
+void sm_settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers);
 /* After a failed bind as well. */
 void sm_disconnect(struct sm_bound *s);
 int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers);
+
+/* view.c: as in be_ops */
+int sm_adopt(const struct be_bind *like, const struct be_place *place, struct be_bound **out);
 
 uint64_t sm_now_ns(void);
 
