@@ -290,5 +290,7 @@ int main(int argc, char **argv)
 	passed("reduce_binomial", "segment:size=100;fuse:wait=1", 1000);
 	passed("reduce_binomial", "reduce-deps", 1000);
 	passed("reduce_binomial", "segment:size=10;reduce-deps", 1000);
+	passed("allreduce_reduce_bcast", "split-tree:S=2;odd-even", 1000);
+	passed("reduce_binomial", "segment:size=10;split-tree:S=2", 1000);
 	return bench_end();
 }
