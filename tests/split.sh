@@ -66,6 +66,8 @@ for s in bcast_binomial bcast_knomial bcast_chain bcast_trinary reduce_binomial 
 	n=$((turn % 7 + 2)) kind=${kinds[turn++ % 2]}
 	for list in split-tree:S=1 'segment:size=100;split-tree:S=2;odd-even;fuse'; do
 		check "split.runs $s $n $kind $list" runs "$s" "$list" -n $n --ranks $kind
+		check "split.runs $s $n $kind $list communication core" runs "$s" "$list" -n $n --ranks $kind \
+			--progress thread --comm-cores 1
 	done
 done
 check "split.runs S=auto" runs reduce_binomial split-tree:S=auto,cores=7 -n 6 --root 3
