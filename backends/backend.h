@@ -243,19 +243,17 @@ enum be_event_what {
 	BE_EVENT_SLEEP /* who communicates has nothing to do */
 };
 
-enum be_event_by { BE_BY_APP /* the rank's own thread */, BE_BY_COMM, BE_BY_OTHER };
-
 /* What one thread did from begin to end. Only what a wait encloses overlaps with something else of the thread. */
 struct be_event {
 	uint64_t begin, end; /* host_now */
 	uint64_t request, epoch, bytes;
 	uint64_t thread;
 	uint32_t rank; /* whose op, or who waits */
-	uint32_t by; /* the rank whose context did it */
+	uint32_t by; /* the rank whose context keeps it */
 	uint32_t op, peer, tag; /* peer: BE_NOBODY for ops without */
 	int32_t cpu;
 	uint8_t what; /* enum be_event_what */
-	uint8_t who; /* enum be_event_by */
+	bool own; /* a thread of the rank did it, in a call */
 	uint8_t kind; /* of the op */
 };
 

@@ -36,7 +36,7 @@ static void note(const struct engine *e, const struct traced_op *o, enum be_even
 						.peer = message ? op->peer : BE_NOBODY,
 						.tag = message ? op->tag : 0,
 						.what = (uint8_t)what,
-						.who = !e->helped || e->who & BE_APP ? BE_BY_APP : BE_BY_OTHER,
+						.own = !e->helped || e->who & BE_APP,
 						.kind = op->kind });
 }
 

@@ -345,6 +345,22 @@ static void kick(const struct rt_core *c)
 #define SLEEP_NS 50000000u /* at most, while something is active */
 #define IDLE_NS 3600000000000u
 
+/* In the trace of a context that it serves. */
+static void trace_sleep(struct rt_core *c, uint64_t since)
+{
+	struct be_group *g;
+
+	pthread_rwlock_rdlock(&c->lock);
+	g = c->items.n ? c->items.at[0].of->group : NULL;
+	if (g && host_traces(g))
+		host_trace(g, (struct be_event){ .begin = since,
+						 .end = rt_now_ns(),
+						 .rank = g->rank,
+						 .peer = BE_NOBODY,
+						 .what = BE_EVENT_SLEEP });
+	pthread_rwlock_unlock(&c->lock);
+}
+
 static void sleep_on(struct rt_core *c, uint32_t seen, bool open, uint64_t alarm)
 {
 	uint64_t now = rt_now_ns(), ns = open ? SLEEP_NS : IDLE_NS;
@@ -352,6 +368,7 @@ static void sleep_on(struct rt_core *c, uint32_t seen, bool open, uint64_t alarm
 	if (alarm < now + ns)
 		ns = alarm > now ? alarm - now : 0;
 	rt_bell_sleep(&c->door->bell[1], seen, ns);
+	trace_sleep(c, now);
 }
 
 /* Drives what there is, as long as there is something: spins, yields its core to others, sleeps when nothing moves. */

@@ -76,7 +76,7 @@ void rt_trace_wait(const struct mpix_sched_request *req, uint64_t since)
 						  .rank = req->group->rank,
 						  .peer = BE_NOBODY,
 						  .what = BE_EVENT_WAIT,
-						  .who = BE_BY_APP });
+						  .own = true });
 }
 
 void rt_trace_close(struct mpix_sched_ctx *ctx)

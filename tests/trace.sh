@@ -37,6 +37,22 @@ traced alltoall alltoall_linear 4
 traced alone allgather_ring 1
 traced many scan_chain 9 --count 3
 
+# Where others make progress: a row for each rank and one for each core that communicates.
+if [ "$("$BUILD/bin/goalrun" -n 1 --show-placement --comm-cores 0 | sed -n 's/^1 rank on \([0-9]*\) core.*/\1/p')" -ge 2 ]; then
+	for kind in processes threads; do
+		traced thread_$kind allreduce_recursive_doubling 4 --ranks $kind --progress thread --comm-cores 1
+		check trace.rows_$kind [ "$(grep -c '"name":"process_name","args":{"name":"\(rank\|core\) [0-9]*"}' t.json)" -eq 5 -a \
+			"$(grep -c '"name":"communication of rank' t.json)" -gt 0 ]
+	done
+	printf 'schedule s\nrank r of p { calc 1000000000 }\n' >calc.goal
+	run -n 2 --progress thread --comm-cores 1 --warmup 0 --iters 1 --trace sleep.txt calc.goal
+	check trace.sleeps grep -q ' sleep core' sleep.txt
+fi
+for kind in processes threads; do
+	GOAL_PROGRESS=thread GOAL_COMM_CPUS=-1 traced thread_unpinned_$kind reduce_binomial 4 --ranks $kind
+	traced collab_$kind allreduce_recursive_doubling 4 --ranks $kind --progress collab
+done
+
 # The same in each format: what there is, and how much of it.
 for format in json txt paje; do
 	run -n 4 --iters 20 --warmup 0 --trace f.$format "$ROOT/schedules/allreduce_recursive_doubling.goal"

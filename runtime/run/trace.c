@@ -31,33 +31,38 @@ int run_trace_open(const char *path)
 
 /* ---- threads ---- */
 
-/* The thread of an event, among those of its context. */
-static struct trace_thread *thread_of(struct trace *t, size_t first, int pid, const struct be_event *e)
+/* The thread of an event. A thread of a rank shows by what it does for that rank; it may help others before. */
+static struct trace_thread *thread_of(struct trace *t, int pid, const struct be_event *e)
 {
-	struct trace_thread new = { .pid = pid, .id = e->thread, .by = e->by, .comm = e->who == BE_BY_COMM, .cpu = e->cpu };
+	const struct trace_thread new = { .pid = pid, .id = e->thread, .rank = e->by, .cpu = e->cpu };
+	struct trace_thread *on = NULL;
 
-	for (size_t i = first; i < t->threads.n; i++)
-		if (t->threads.at[i].id == e->thread && t->threads.at[i].by == e->by && t->threads.at[i].comm == new.comm)
-			return &t->threads.at[i];
-	return VEC_PUSH(&t->threads, new) ? NULL : &t->threads.at[t->threads.n - 1];
+	for (size_t i = 0; i < t->threads.n && !on; i++)
+		if (t->threads.at[i].id == e->thread && t->threads.at[i].pid == pid)
+			on = &t->threads.at[i];
+	if (!on) {
+		if (VEC_PUSH(&t->threads, new))
+			return NULL;
+		on = &t->threads.at[t->threads.n - 1];
+	}
+	on->moves |= on->cpu != e->cpu;
+	if (e->own && !on->app) {
+		on->app = true;
+		on->rank = e->rank;
+	}
+	return on;
 }
 
 static int take_chunk(struct trace *t, const struct trace_chunk *c)
 {
 	const struct be_event *e = (const struct be_event *)(const void *)(c + 1);
-	const size_t first = t->threads.n;
 
 	t->contexts++;
 	t->dropped += c->dropped;
 	for (uint64_t i = 0; i < c->nevents; i++) {
-		struct trace_thread *on = thread_of(t, first, c->pid, &e[i]);
-		struct trace_slice s = { .e = e[i] };
+		const struct trace_thread *on = thread_of(t, c->pid, &e[i]);
 
-		if (!on)
-			return -ERR_NOMEM;
-		on->moves |= on->cpu != e[i].cpu;
-		s.thread = (uint32_t)(on - t->threads.at);
-		if (VEC_PUSH(&t->slices, s))
+		if (!on || VEC_PUSH(&t->slices, (struct trace_slice){ .e = e[i], .thread = (uint32_t)(on - t->threads.at) }))
 			return -ERR_NOMEM;
 	}
 	return 0;
@@ -90,9 +95,9 @@ static int by_row(const void *a, const void *b)
 /* A thread that communicates belongs to its core, unless it had several. */
 static struct trace_row row_of(const struct trace_thread *t)
 {
-	if (!t->comm)
-		return (struct trace_row){ TRACE_RANK, t->by };
-	return t->moves ? (struct trace_row){ TRACE_HELPER, t->by } : (struct trace_row){ TRACE_CORE, (uint32_t)t->cpu };
+	if (t->app)
+		return (struct trace_row){ TRACE_RANK, t->rank };
+	return t->moves ? (struct trace_row){ TRACE_HELPER, t->rank } : (struct trace_row){ TRACE_CORE, (uint32_t)t->cpu };
 }
 
 static int make_rows(struct trace *t)

@@ -18,8 +18,8 @@ struct trace_row {
 struct trace_thread {
 	int pid;
 	uint64_t id;
-	uint32_t by; /* the rank of its context */
-	bool comm; /* it communicates */
+	bool app; /* a rank's own; else it communicates */
+	uint32_t rank; /* whose; or a rank of its process */
 	bool moves; /* it ran on other CPUs than this, too */
 	int32_t cpu;
 	uint32_t row;

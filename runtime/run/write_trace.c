@@ -50,7 +50,7 @@ static const char *part(const struct be_event *e)
 
 static void json_name(struct text *out, const struct trace_thread *on, const struct be_event *e)
 {
-	if (is_op(e) && (on->comm || e->rank != on->by))
+	if (is_op(e) && (!on->app || e->rank != on->rank))
 		text_add(out, "%" PRIu32 ": ", e->rank);
 	text_add(out, "%s", word(e));
 	if (is_op(e) && e->peer != BE_NOBODY)
@@ -72,7 +72,7 @@ static void json_slice(struct text *out, const struct trace *t, const struct tra
 	if (is_op(e)) {
 		text_add(out, ",\"op\":%" PRIu32 ",\"bytes\":%" PRIu64 ",\"issued\":" US, e->op, e->bytes,
 			 US_OF(s->first->e.begin - t->begin));
-		if (e->who == BE_BY_OTHER)
+		if (on->app && !e->own)
 			text_add(out, ",\"stolen\":true");
 	}
 	if (is_op(e) && e->peer != BE_NOBODY)
@@ -106,7 +106,7 @@ static int write_json(struct text *out, const struct trace *t)
 		text_add(out,
 			 ",\n{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":%zu,\"name\":\"thread_name\",\"args\":{\"name\":\"%s of rank %" PRIu32
 			 "\"}}",
-			 t->threads.at[i].row + 1, i + 1, t->threads.at[i].comm ? "communication" : "thread", t->threads.at[i].by);
+			 t->threads.at[i].row + 1, i + 1, t->threads.at[i].app ? "thread" : "communication", t->threads.at[i].rank);
 	for (size_t i = 0; i < t->slices.n; i++) {
 		json_slice(out, t, &t->slices.at[i]);
 		if (t->slices.at[i].send)
@@ -234,7 +234,7 @@ static int write_paje(struct text *out, const struct trace *t)
 		text_add(out, "\"\n");
 	}
 	for (size_t i = 0; i < t->threads.n; i++)
-		text_add(out, "4 0.0 t%zu T r%" PRIu32 " \"of rank %" PRIu32 "\"\n", i, t->threads.at[i].row, t->threads.at[i].by);
+		text_add(out, "4 0.0 t%zu T r%" PRIu32 " \"of rank %" PRIu32 "\"\n", i, t->threads.at[i].row, t->threads.at[i].rank);
 	for (size_t i = 0; i < n; i++)
 		paje_line(out, t, &v[i]);
 	end = n ? v[n - 1].time - t->begin : 0;
