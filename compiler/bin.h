@@ -124,8 +124,9 @@ struct bin_buffer {
 struct bin_param {
 	uint32_t name; /* string */
 	uint8_t scope; /* enum bin_scope */
-	uint8_t vector, has_default, zero;
-	int64_t value; /* the default */
+	uint8_t vector, has_default;
+	uint8_t elements; /* of a vector with a default */
+	int64_t value; /* the default, of each element */
 };
 
 /* One instruction of a program, 8 bytes:
@@ -310,9 +311,14 @@ struct bin {
 struct bin_arg {
 	bool known; /* false: not given, or not known to this rank */
 	int64_t value;
-	const int64_t *elem; /* vector */
+	const int64_t *elem; /* vector; NULL: each is value, as by default */
 	size_t n;
 };
+
+static inline struct bin_arg bin_default(const struct bin_param *p)
+{
+	return (struct bin_arg){ .known = true, .value = p->value, .n = p->elements };
+}
 
 /* Fields of ops that a value may not fit. */
 enum bin_field {
@@ -380,5 +386,7 @@ uint32_t bin_header_sum(const struct bin_header *h);
 
 /* Arithmetic of programs and EXPRS; 0, -ERR_OVERFLOW, -ERR_DIVZERO or -ERR_DOMAIN. */
 int bin_arith(int op, int64_t x, int64_t y, int64_t *out);
+/* The largest side of the grid of so many places and dimensions in which it is smallest. Adds to steps what it costs. */
+int bin_side(int64_t places, int64_t dims, int64_t *out, uint64_t *steps);
 
 #endif

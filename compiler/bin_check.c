@@ -133,7 +133,7 @@ static int check_tables(const struct bin *b)
 		const struct bin_param *p = &b->params[i];
 
 		if (!str_ok(b, p->name) || p->scope >= BIN_SCOPES || p->vector > 1 || p->has_default > 1 ||
-		    p->zero || (p->vector && p->has_default))
+		    (p->elements != 0) != (p->vector && p->has_default))
 			return -ERR_CORRUPT;
 	}
 	if (m->root != BIN_NONE && b->params[m->root].vector)

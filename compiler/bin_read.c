@@ -154,6 +154,44 @@ int bin_arith(int op, int64_t x, int64_t y, int64_t *out)
 	return arith(op, x, y, out);
 }
 
+/* a^n < p; p of at most 32 bits */
+static bool below(uint64_t a, unsigned n, uint32_t p)
+{
+	uint64_t x = 1;
+
+	while (n-- && x < p)
+		x *= a;
+	return x < p;
+}
+
+/* The least largest side, if it is at most `most`, else 0. Divisors are tried in ascending order, from the root of
+ * degree n on; those beyond the square root are p / f. */
+static uint32_t side(uint32_t p, unsigned n, uint32_t most, uint64_t *steps)
+{
+	uint32_t a = 0;
+
+	if (p == 1 || n == 1)
+		return p <= most ? p : 0;
+	for (uint32_t bit = 1u << 31; bit; bit >>= 1)
+		a += below((uint64_t)a + bit, n, p) ? bit : 0;
+	for (a++; a <= most && (uint64_t)a * a <= p; a++, ++*steps)
+		if (p % a == 0 && side(p / a, n - 1, a, steps))
+			return a;
+	for (uint32_t f = p / a; f && p / f <= most; f--, ++*steps)
+		if (p % f == 0 && side(f, n - 1, p / f, steps))
+			return p / f;
+	return 0;
+}
+
+int bin_side(int64_t places, int64_t dims, int64_t *out, uint64_t *steps)
+{
+	if (places < 1 || places > UINT32_MAX || dims < 1)
+		return -ERR_DOMAIN;
+	/* There are no more than 31 prime factors. */
+	*out = side((uint32_t)places, dims < 32 ? (unsigned)dims : 32, (uint32_t)places, steps);
+	return 0;
+}
+
 /* ---- programs ---- */
 
 static uint32_t table_size(uint32_t ops_cap)
@@ -270,7 +308,7 @@ static int param(struct machine *m, const struct bin_args *args, uint32_t i, str
 		m->sp->what = i;
 	}
 	if (p->has_default) {
-		*out = (struct bin_arg){ .known = true, .value = p->value };
+		*out = bin_default(p);
 		return 0;
 	}
 	return -ERR_PARAM;
@@ -295,7 +333,7 @@ static int load_param(struct machine *m, const struct bin_args *args, const stru
 		i = m->reg[w->c];
 		if (i < 0 || (uint64_t)i >= arg.n)
 			return out_of_bounds(m->sp, w->b, (uint64_t)i, 1, arg.n);
-		m->reg[w->a] = arg.elem[i];
+		m->reg[w->a] = arg.elem ? arg.elem[i] : arg.value;
 		return 0;
 	}
 }
@@ -446,6 +484,9 @@ L_EMITIN:
 	CHECK(machine_emit(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0));
 L_DEPIN:
 	CHECK(machine_depend(m, &b->deps[w->imm], b->lines ? b->lines[w - b->code] : 0));
+L_SIDE:
+	err = bin_side(reg[w->b], reg[w->c], &reg[w->a], &steps);
+	CHECK(err ? err : steps > fuel ? -ERR_FUEL : 0);
 L_PEER:
 	sp->value[0] = reg[w->a];
 	CHECK(reg[w->a] < 0 || reg[w->a] >= reg[w->b] ? -ERR_PEER : 0);

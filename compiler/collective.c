@@ -168,7 +168,7 @@ bool claim_values(const struct claim *c, const struct bin_arg *row, struct bin_a
 
 		out[i] = p && row ? row[k] : (struct bin_arg){ 0 };
 		if (p && !out[i].known && p->has_default)
-			out[i] = (struct bin_arg){ .known = true, .value = p->value };
+			out[i] = bin_default(p);
 		others |= out[i].known && i != c->def.meta->root &&
 			  (d->vector || !d->has_default || d->value != out[i].value);
 	}

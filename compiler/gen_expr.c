@@ -97,14 +97,15 @@ static uint16_t gen_name(struct gen *g, const struct goal_expr *e, uint16_t into
 	return into;
 }
 
-int gen_vector(const struct gen_scope *s, const char *name)
+/* The parameter where the search ends is what the vector is, or whose default it has when a call left it out. */
+static int find_vector(const struct gen_scope *s, const char *name, const struct goal_param **p)
 {
 	for (;; s = s->up) {
 		const struct goal_expr *e;
 		unsigned index;
-		const struct goal_param *p = gen_find_param(s, name, &index);
 
-		if (!p || !p->length)
+		*p = gen_find_param(s, name, &index);
+		if (!*p || !(*p)->length)
 			return GEN_NO_VECTOR;
 		if (!s->up)
 			return (int)index;
@@ -117,33 +118,68 @@ int gen_vector(const struct gen_scope *s, const char *name)
 	}
 }
 
-/* The vector that an expression reads. A call may leave one out that is then not read. */
-static int gen_read(struct gen *g, const char *name)
+int gen_vector(const struct gen_scope *s, const char *name)
 {
-	int v = gen_find_var(g, name) ? GEN_NO_VECTOR : gen_vector(g->scope, name);
+	const struct goal_param *p;
+
+	return find_vector(s, name, &p);
+}
+
+/* A vector that an expression reads. */
+struct vector {
+	int v; /* as gen_vector has it */
+	const struct goal_param *left_out; /* the parameter that has the default, or NULL */
+};
+
+/* A call may leave one out that has a default, or is then not read. */
+static struct vector gen_read(struct gen *g, const char *name)
+{
+	struct vector r = { .v = GEN_NO_VECTOR };
 	unsigned index;
 	char text[128];
 
-	if (v >= 0) {
+	if (!gen_find_var(g, name))
+		r.v = find_vector(g->scope, name, &r.left_out);
+	if (r.v != GEN_NOT_GIVEN || !r.left_out->value)
+		r.left_out = NULL;
+	if (r.v >= 0) {
 		gen_at_root(g, gen_find_param(g->scope, name, &index));
-	} else if (v == GEN_NOT_GIVEN) {
+	} else if (r.v == GEN_NOT_GIVEN && !r.left_out) {
 		snprintf(text, sizeof text, "the vector %.64s is not given", name);
 		gen_emit_imm(g, BIN_ASSERT, gen_num(g, 0, GEN_ANY), gen_string(g, text));
 	}
-	return v;
+	return r;
+}
+
+/* Element i of a vector, in `into`. */
+static void gen_elem(struct gen *g, struct vector r, uint16_t i, uint16_t into)
+{
+	char text[128];
+	uint16_t ok;
+
+	if (r.v >= 0)
+		gen_emit(g, (struct bin_word){ .op = BIN_ELEM, .a = into, .b = (uint16_t)r.v, .c = i });
+	if (!r.left_out)
+		return;
+	ok = gen_reg(g);
+	snprintf(text, sizeof text, "there is no such element of the vector %.64s", r.left_out->name);
+	gen_emit_abc(g, BIN_LE, ok, gen_num(g, 0, GEN_ANY), i);
+	gen_emit_imm(g, BIN_ASSERT, ok, gen_string(g, text));
+	gen_emit_abc(g, BIN_LT, ok, i, gen_expr(g, r.left_out->length, GEN_ANY));
+	gen_emit_imm(g, BIN_ASSERT, ok, gen_string(g, text));
+	gen_expr(g, r.left_out->value, into);
 }
 
 static uint16_t gen_index(struct gen *g, const struct goal_expr *e, uint16_t into)
 {
 	uint16_t i = gen_expr(g, e->arg[0], GEN_ANY);
-	int v;
+	struct vector r;
 
 	into = result(g, into);
-	v = gen_read(g, e->name);
-	if (v == GEN_NO_VECTOR)
+	r = gen_read(g, e->name);
+	if (r.v == GEN_NO_VECTOR)
 		gen_error(g, e->loc, "name", "%s is no vector", e->name);
-	else if (v != GEN_NOT_GIVEN)
-		gen_emit(g, (struct bin_word){ .op = BIN_ELEM, .a = into, .b = (uint16_t)v, .c = i });
+	gen_elem(g, r, i, into);
 	return into;
 }
 
@@ -167,41 +203,44 @@ static uint16_t gen_block(struct gen *g, const struct goal_expr *e, bool off, ui
 	return into;
 }
 
-/* A vector parameter as an argument of a function: its number, or less than 0. */
-static int gen_whole(struct gen *g, const struct goal_expr *e)
+/* A vector parameter as an argument of a function. */
+static struct vector gen_whole(struct gen *g, const struct goal_expr *e)
 {
-	int v = e->kind == GOAL_E_NAME ? gen_read(g, e->name) : GEN_NO_VECTOR;
+	struct vector r = { .v = GEN_NO_VECTOR };
 
-	if (v == GEN_NO_VECTOR)
+	if (e->kind == GOAL_E_NAME)
+		r = gen_read(g, e->name);
+	if (r.v == GEN_NO_VECTOR)
 		gen_error(g, e->loc, "name", "%s", "this argument is the name of a vector");
-	return v;
+	return r;
 }
 
 /* sum(v, i, n): of the n elements of v from i on. extent(counts, displs): where the last of the blocks ends that have
  * elements. Both are loops. */
 static uint16_t gen_loop(struct gen *g, const struct goal_expr *e, bool sum, uint16_t into)
 {
-	int v = gen_whole(g, e->arg[0]), w = sum ? 0 : gen_whole(g, e->arg[1]);
-	uint16_t a = (uint16_t)v, b = (uint16_t)w;
+	struct vector a = gen_whole(g, e->arg[0]), b = sum ? a : gen_whole(g, e->arg[1]);
 	uint16_t k = gen_reg(g), end = gen_reg(g), acc = gen_reg(g), t = gen_reg(g), u = gen_reg(g);
 	uint16_t zero = gen_num(g, 0, GEN_ANY), one = gen_num(g, 1, GEN_ANY);
 	uint32_t test, top;
 
-	if (v < 0 || w < 0)
+	if ((a.v < 0 && !a.left_out) || (b.v < 0 && !b.left_out))
 		return gen_num(g, 0, into);
 	gen_emit_abc(g, BIN_MOV, k, zero, 0);
 	if (sum) {
 		gen_into(g, e->arg[1], k);
 		gen_emit_abc(g, BIN_ADD, end, k, gen_expr(g, e->arg[2], GEN_ANY));
+	} else if (a.left_out) {
+		gen_expr(g, a.left_out->length, end);
 	} else {
-		gen_emit(g, (struct bin_word){ .op = BIN_VECLEN, .a = end, .b = a });
+		gen_emit(g, (struct bin_word){ .op = BIN_VECLEN, .a = end, .b = (uint16_t)a.v });
 	}
 	gen_emit_abc(g, BIN_MOV, acc, zero, 0);
 	test = gen_emit_imm(g, BIN_JMP, 0, 0);
 	top = (uint32_t)g->im->code.n;
-	gen_emit(g, (struct bin_word){ .op = BIN_ELEM, .a = t, .b = a, .c = k });
+	gen_elem(g, a, k, t);
 	if (!sum) {
-		gen_emit(g, (struct bin_word){ .op = BIN_ELEM, .a = u, .b = b, .c = k });
+		gen_elem(g, b, k, u);
 		gen_emit_abc(g, BIN_ADD, u, u, t);
 		gen_emit_abc(g, BIN_NE, t, t, zero);
 		gen_emit_abc(g, BIN_MUL, t, t, u);
@@ -229,7 +268,7 @@ static uint16_t gen_function(struct gen *g, const struct goal_expr *e, uint16_t 
 		{ "abs", 1, BIN_ABS },		 { "min", 2, BIN_MIN },
 		{ "max", 2, BIN_MAX },		 { "blockoff", 3, BIN_END },
 		{ "blocklen", 3, BIN_END },	 { "sum", 3, BIN_END },
-		{ "extent", 2, BIN_END },
+		{ "extent", 2, BIN_END },	 { "side", 2, BIN_SIDE },
 	};
 
 	for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) {

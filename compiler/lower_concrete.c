@@ -433,7 +433,7 @@ static int get_param(struct conc *c, int64_t rank, uint32_t i, struct bin_arg *o
 	if (c->args->by_rank[rank][i].known)
 		*out = c->args->by_rank[rank][i];
 	else if (p->has_default)
-		*out = (struct bin_arg){ .known = true, .value = p->value };
+		*out = bin_default(p);
 	else
 		return -ERR_PARAM;
 	return 0;
@@ -491,7 +491,7 @@ static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
 		if (!err && (i < 0 || (uint64_t)i >= arg.n))
 			err = out_of_bounds(c, w->b, i, 1, (int64_t)arg.n);
 		if (!err)
-			reg[w->a] = (struct value){ false, arg.elem[i] };
+			reg[w->a] = (struct value){ false, arg.elem ? arg.elem[i] : arg.value };
 		return err;
 	case BIN_BUFSIZE:
 		c->bufsize[w->a] = reg[w->b];
@@ -514,6 +514,18 @@ static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
 		return instance(c, &c->b->calls[w->imm], w->op == BIN_ENTER, &reg[w->a]);
 	case BIN_LEAVE:
 		return leave(c, &c->b->calls[w->imm]);
+	case BIN_SIDE: {
+		uint64_t steps = 0;
+
+		err = known(c, w->b, &i);
+		err = err ? err : known(c, w->c, &n);
+		err = err ? err : bin_side(i, n, &i, &steps);
+		if (!err && steps > c->fuel)
+			return -ERR_FUEL;
+		c->fuel -= steps;
+		reg[w->a] = (struct value){ false, i };
+		return err;
+	}
 	case BIN_PEER:
 		err = known(c, w->a, &i);
 		err = err ? err : known(c, w->b, &n);

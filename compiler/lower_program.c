@@ -245,9 +245,13 @@ static void gen_params(struct gen *g)
 
 			out.has_default = 1;
 			out.value = minus ? -v->num : v->num;
-			if (p->length)
-				gen_error(g, p->value->loc, "name", "the vector %s cannot have a default", p->name);
-			else if (v->kind != GOAL_E_NUM)
+			if (p->length && (p->length->kind != GOAL_E_NUM || p->length->num < 1 || p->length->num > UINT8_MAX))
+				gen_error(g, p->length->loc, "name",
+					  "the length of the vector %s is no number from 1 to 255, so it cannot have a default",
+					  p->name);
+			else if (p->length)
+				out.elements = (uint8_t)p->length->num;
+			if (v->kind != GOAL_E_NUM)
 				gen_error(g, p->value->loc, "name", "the default of %s is not a number", p->name);
 		}
 		if (!strcmp(p->name, "root")) {

@@ -577,7 +577,11 @@ int print_dump(const struct bin *b, const struct ir_graph *g, char **out)
 		static const char *const scopes[BIN_SCOPES] = { "global", "rootonly", "local" };
 		const struct bin_param *p = &b->params[i];
 
-		text_add(&t, "parameter %s %s%s", scopes[p->scope], bin_str(b, p->name), p->vector ? "[]" : "");
+		text_add(&t, "parameter %s %s", scopes[p->scope], bin_str(b, p->name));
+		if (p->vector && p->has_default)
+			text_add(&t, "[%u]", p->elements);
+		else if (p->vector)
+			text_add(&t, "[]");
 		if (p->has_default)
 			text_add(&t, " = %" PRId64, p->value);
 		text_add(&t, "\n");

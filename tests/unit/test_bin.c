@@ -24,9 +24,9 @@ static const char bcast[] =
 	"  }\n"
 	"}\n";
 
-/* Every instruction, every kind of op, constants, assertions, 2-D labels, a vector. */
+/* Every instruction, every kind of op, constants, assertions, 2-D labels, vectors, one with a default. */
 static const char rich[] =
-	"schedule rich(root = 0, n = 2, w[p])\n"
+	"schedule rich(root = 0, n = 2, w[p], d[2] = -3)\n"
 	"buffer inout a[count + 8]\n"
 	"buffer in b[count + 8]\n"
 	"buffer scratch t[w[r] + 4]\n"
@@ -35,7 +35,7 @@ static const char rich[] =
 	"  y = (x > 4 and r >= 0 or p < 1) ? min(1, max(0, r)) : abs(popcount(x))\n"
 	"  assert x > 0, \"positive\"\n"
 	"  for i = 0 to 1 {\n"
-	"    c[i, r]: calc y + lowbit(12) + ceillog2(9) + log2(9) tag i level i cpu 1 nic 2\n"
+	"    c[i, r]: calc y + lowbit(12) + ceillog2(9) + log2(9) + side(60, 3) + d[1] tag i level i cpu 1 nic 2\n"
 	"    c[i, r] irequires c[i + 1, r], c[i - 2, r]\n"
 	"  }\n"
 	"  s: send b[0 +: 2] to (r + 1) mod p on nic\n"
@@ -610,6 +610,62 @@ static void division(void)
 		}
 }
 
+/* The least largest side, over all ways to write p as a product. */
+static int64_t least(int64_t p, int64_t n)
+{
+	int64_t best = p;
+
+	for (int64_t a = 1; n > 1 && a <= p; a++) {
+		int64_t rest = p % a ? p : least(p / a, n - 1);
+
+		if (p % a == 0 && (a > rest ? a : rest) < best)
+			best = a > rest ? a : rest;
+	}
+	return best;
+}
+
+static void sides(void)
+{
+	static const struct {
+		int64_t p, n;
+		int err;
+		int64_t want;
+	} cases[] = {
+		{ 1, 1, 0, 1 },
+		{ 1, INT64_MAX, 0, 1 },
+		{ UINT32_MAX, 1, 0, UINT32_MAX },
+		{ UINT32_MAX, 2, 0, 65537 },
+		{ UINT32_MAX, INT64_MAX, 0, 65537 },
+		{ (int64_t)1 << 31, 31, 0, 2 },
+		{ (int64_t)1 << 31, 30, 0, 4 },
+		{ 4294967291, 3, 0, 4294967291 }, /* a prime */
+		{ 1 << 20, 3, 0, 128 },
+		{ 36, 3, 0, 4 },
+		{ (int64_t)UINT32_MAX + 1, 2, ERR_DOMAIN, 0 },
+		{ 0, 2, ERR_DOMAIN, 0 },
+		{ -4, 2, ERR_DOMAIN, 0 },
+		{ 4, 0, ERR_DOMAIN, 0 },
+	};
+	uint64_t steps = 0, before = 0;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		int64_t out = 0;
+
+		CU_ASSERT_EQUAL(bin_side(cases[i].p, cases[i].n, &out, &steps), -cases[i].err);
+		CU_ASSERT_EQUAL(out, cases[i].want);
+		CU_ASSERT(steps - before < 200000);
+		before = steps;
+	}
+	CU_ASSERT(steps > 65536); /* those of the prime are counted */
+	for (int64_t p = 1; p <= 400; p++)
+		for (int64_t n = 1; n <= 4; n++) {
+			int64_t out;
+
+			CU_ASSERT_EQUAL(bin_side(p, n, &out, &steps), 0);
+			CU_ASSERT_EQUAL(out, least(p, n));
+		}
+}
+
 /* ---- specialisation ---- */
 
 struct tree {
@@ -778,7 +834,7 @@ static void same_both_ways(void)
 				continue;
 			struct image m = make(k ? rich : bcast, 0, true, NULL);
 			struct image n = make(k ? rich : bcast, size, true, k ? &w_define : NULL);
-			struct bin_arg args[3] = { { .known = true },
+			struct bin_arg args[4] = { { .known = true },
 						   { .known = true, .value = 2 },
 						   { .known = true, .elem = w_values, .n = 5 } };
 			struct bin_args a = { .size = size, .args = args };
@@ -809,6 +865,7 @@ static const struct unit_test tests[] = {
 	{ "sizes", sizes },
 	{ "arithmetic", arithmetic },
 	{ "division", division },
+	{ "sides", sides },
 	{ "binomial_parametric", binomial_parametric },
 	{ "binomial_concrete", binomial_concrete },
 	{ "same_both_ways", same_both_ways },
