@@ -49,11 +49,16 @@ static unsigned dice(struct rank *r, unsigned n)
 	return (unsigned)rand_r(&r->seed) % n;
 }
 
-/* Mostly nothing, now and then some microseconds, rarely the core is given away for longer. */
+/* Mostly nothing, now and then some microseconds, rarely the core is given away for longer, or those that communicate
+ * for the rank shall pause. */
 static void pause_maybe(struct rank *r)
 {
 	unsigned d = dice(r, 400);
 
+	if (d == 399)
+		MPIX_Sched_progress_pause(r->m->ctx);
+	if (d >= 395 && d < 398)
+		MPIX_Sched_progress_resume(r->m->ctx);
 	if (d == 0)
 		usleep(dice(r, 100));
 	else if (d < 20)
