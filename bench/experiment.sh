@@ -20,7 +20,7 @@ LIBRARIES=${LIBRARIES-$(mpis | tr '\n' ' ')}
 cores=${#CPUS[@]}
 all=$(IFS=,; echo "${CPUS[*]}")
 mkdir -p "$OUT" || exit 1
-[ $cores -ge 2 ] || { echo "experiment.sh: this takes two CPUs" >&2; exit 1; }
+[ $cores -ge 2 ] || { echo "experiment.sh: this takes two cores" >&2; exit 1; }
 
 # say TEXT... : a line of the result
 say() { echo "$*" >>"$txt"; }

@@ -11,15 +11,18 @@ TMP=$(mktemp -d) || exit 1
 trap 'rm -rf "$TMP"' EXIT
 trap 'exit 1' HUP INT TERM
 LIMIT=${LIMIT:-600} # seconds for one measurement
-# What these may use.
-mapfile -t CPUS < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }')
+# One of each core that these may use.
+mapfile -t CPUS < <({
+	taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }'
+	lscpu -p=CPU,CORE,SOCKET
+} | awk -F, 'NF == 1 && !/^#/ { may[$1] = 1 } NF == 3 && !/^#/ && may[$1] && !seen[$2, $3]++ { print $1 }')
 
 # machine : in words, for the head of results
 machine()
 {
 	LC_ALL=C lscpu | awk -F': *' '{ v[$1] = $2 }
 		END { printf "machine: %s, %s, L2 %s, L3 %s; ", v["Model name"], v["Hypervisor vendor"] == "" ? "no hypervisor" : "virtual", v["L2 cache"], v["L3 cache"] }'
-	echo "${#CPUS[@]} CPUs for this; $(uname -sr); load when it began: $(cut -d' ' -f1-3 /proc/loadavg)"
+	echo "${#CPUS[@]} cores for this; $(uname -sr); load when it began: $(cut -d' ' -f1-3 /proc/loadavg)"
 }
 
 # key NAME FILE : a number of goalrun's JSON

@@ -12,7 +12,7 @@ ITERS=${ITERS:-25}
 TESTS=${TESTS:-0}
 LAYOUTS=${LAYOUTS:-shared apart}
 LIBRARIES=${LIBRARIES-$(mpis | tr '\n' ' ')}
-[ ${#CPUS[@]} -ge 2 ] || { echo "overlap.sh: this takes two CPUs" >&2; exit 1; }
+[ ${#CPUS[@]} -ge 2 ] || { echo "overlap.sh: this takes two cores" >&2; exit 1; }
 core=${CPUS[0]} comm=${CPUS[1]}
 
 # bar : the least overlap with a core that communicates, %
