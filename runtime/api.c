@@ -233,8 +233,10 @@ static void look(struct mpix_sched_request *req)
 	bool dump = false;
 	int err;
 
-	if (req->helped) /* even where the core that should do it is held up */
+	/* Even where the core that should do it is held up; but the first look of an epoch may come at once. */
+	if (req->helped && req->looked == req->epoch)
 		drive(req, BE_ALL);
+	req->looked = req->epoch;
 	if (state_of(req) == RT_ACTIVE) {
 		err = rt_group_check(g);
 		for (uint32_t r = 0; r < g->size && !err; r++)

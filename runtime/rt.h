@@ -296,6 +296,7 @@ struct mpix_sched_request {
 	uint64_t id; /* as be_bind.request */
 	uint64_t dump_after; /* ns of waiting until the pending ops are printed; 0: never */
 	uint64_t watched, since; /* the epoch that a wait last looked at, and from when on */
+	uint64_t looked; /* the epoch of the last look whether it can still complete */
 };
 
 /* Collective. Binds and adds the request to the context's, or undoes what it did. */

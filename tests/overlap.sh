@@ -48,6 +48,16 @@ measures work -n 2 --work 500 "$s/bcast_binomial.goal"
 measures every_byte -n 2 --verify --type long_double "$s/reduce_binomial.goal"
 measures in_place -n 2 --sample inplace "$s/allreduce_recursive_doubling.goal"
 
+# Where a core communicates, a rank's own thread carries nothing out before it has waited for long; how long ago the last
+# start was has nothing to do with it.
+timeout 60 "$BUILD/bin/goalrun" -n 2 --verify --progress thread --comm-cores 1 --iters 4 --warmup 1 --count 1000000 \
+	--trace trace.txt "$s/scatter_linear.goal" >out 2>err
+check overlap.own_threads_stay_out awk '
+	$4 == "wait" { began[$5, $10] = $1 }
+	$4 == "op" { ops++ }
+	$4 == "op" && $5 ~ /^rank/ && (!(($5, $10) in at) || $1 < at[$5, $10]) { at[$5, $10] = $1 }
+	END { for (k in at) bad += !(k in began) || at[k] < began[k]; exit bad || ops < 10 }' trace.txt
+
 # A wait for 3 ms that needs no core: what contains it cannot be shorter.
 printf 'num_ranks 2\nrank 0 {\nl: calc 3000000\n}\nrank 1 {\nl: calc 1000\n}\n' >calc.goal
 measures calc calc.goal
