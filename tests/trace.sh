@@ -41,12 +41,12 @@ traced many scan_chain 9 --count 3
 if [ "$("$BUILD/bin/goalrun" -n 1 --show-placement --comm-cores 0 | sed -n 's/^1 rank on \([0-9]*\) core.*/\1/p')" -ge 2 ]; then
 	for kind in processes threads; do
 		traced thread_$kind allreduce_recursive_doubling 4 --ranks $kind --progress thread --comm-cores 1
-		check trace.rows_$kind [ "$(grep -c '"name":"process_name","args":{"name":"\(rank\|core\) [0-9]*"}' t.json)" -eq 5 -a \
+		check trace.rows_$kind [ "$(grep -c '"name":"process_name","args":{"name":"\(rank\|communication on CPU\) [0-9]*"}' t.json)" -eq 5 -a \
 			"$(grep -c '"name":"communication of rank' t.json)" -gt 0 ]
 	done
 	printf 'schedule s\nrank r of p { calc 1000000000 }\n' >calc.goal
 	run -n 2 --progress thread --comm-cores 1 --warmup 0 --iters 1 --trace sleep.txt calc.goal
-	check trace.sleeps grep -q ' sleep core' sleep.txt
+	check trace.sleeps grep -q ' sleep cpu' sleep.txt
 fi
 for kind in processes threads; do
 	GOAL_PROGRESS=thread GOAL_COMM_CPUS=-1 traced thread_unpinned_$kind reduce_binomial 4 --ranks $kind

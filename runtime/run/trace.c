@@ -60,8 +60,11 @@ static int take_chunk(struct trace *t, const struct trace_chunk *c)
 	t->contexts++;
 	t->dropped += c->dropped;
 	for (uint64_t i = 0; i < c->nevents; i++) {
-		const struct trace_thread *on = thread_of(t, c->pid, &e[i]);
+		const struct trace_thread *on;
 
+		if (e[i].what > BE_EVENT_SLEEP)
+			return -ERR_TRUNCATED;
+		on = thread_of(t, c->pid, &e[i]);
 		if (!on || VEC_PUSH(&t->slices, (struct trace_slice){ .e = e[i], .thread = (uint32_t)(on - t->threads.at) }))
 			return -ERR_NOMEM;
 	}
@@ -70,20 +73,21 @@ static int take_chunk(struct trace *t, const struct trace_chunk *c)
 
 static int take_chunks(struct trace *t, const char *data, size_t size)
 {
-	for (size_t at = 0; at < size;) {
+	int err = 0;
+
+	for (size_t at = 0; at < size && !err;) {
 		const struct trace_chunk *c = (const struct trace_chunk *)(const void *)(data + at);
 
 		if (size - at < sizeof *c || c->magic != TRACE_MAGIC || c->size != sizeof(struct be_event) ||
 		    c->nevents > (size - at - sizeof *c) / c->size)
 			return -ERR_TRUNCATED;
 		at += sizeof *c + c->nevents * c->size;
-		if (take_chunk(t, c))
-			return -ERR_NOMEM;
+		err = take_chunk(t, c);
 	}
-	return 0;
+	return err;
 }
 
-/* ---- rows: ranks, and the cores that communicate ---- */
+/* ---- rows ---- */
 
 static int by_row(const void *a, const void *b)
 {
@@ -92,12 +96,12 @@ static int by_row(const void *a, const void *b)
 	return x->kind != y->kind ? (x->kind > y->kind) - (x->kind < y->kind) : (x->number > y->number) - (x->number < y->number);
 }
 
-/* A thread that communicates belongs to its core, unless it had several. */
+/* A thread that communicates belongs to its CPU, unless it had several. */
 static struct trace_row row_of(const struct trace_thread *t)
 {
 	if (t->app)
 		return (struct trace_row){ TRACE_RANK, t->rank };
-	return t->moves ? (struct trace_row){ TRACE_HELPER, t->rank } : (struct trace_row){ TRACE_CORE, (uint32_t)t->cpu };
+	return t->moves ? (struct trace_row){ TRACE_HELPER, t->rank } : (struct trace_row){ TRACE_CPU, (uint32_t)t->cpu };
 }
 
 static int make_rows(struct trace *t)

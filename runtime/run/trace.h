@@ -8,7 +8,7 @@
 #include "util/text.h"
 
 /* What a row of the picture stands for. */
-enum trace_kind { TRACE_RANK, TRACE_CORE, TRACE_HELPER /* of a rank: a thread that communicates, on no core of its own */ };
+enum trace_kind { TRACE_RANK, TRACE_CPU /* that communicates */, TRACE_HELPER /* of a rank: communicates on several CPUs */ };
 
 struct trace_row {
 	enum trace_kind kind;

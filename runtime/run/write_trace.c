@@ -15,7 +15,7 @@ static void add_row_name(struct text *out, const struct trace_row *r)
 {
 	static const char *const names[] = {
 		[TRACE_RANK] = "rank %" PRIu32,
-		[TRACE_CORE] = "core %" PRIu32,
+		[TRACE_CPU] = "communication on CPU %" PRIu32,
 		[TRACE_HELPER] = "communication of rank %" PRIu32,
 	};
 
@@ -32,7 +32,7 @@ static const char *word(const struct be_event *e)
 	return e->what == BE_EVENT_WAIT ? "wait" : e->what == BE_EVENT_SLEEP ? "sleep" : ir_op_word(e->kind);
 }
 
-static const char *const row_letters[] = { [TRACE_RANK] = "rank", [TRACE_CORE] = "core", [TRACE_HELPER] = "helper" };
+static const char *const row_words[] = { [TRACE_RANK] = "rank", [TRACE_CPU] = "cpu", [TRACE_HELPER] = "helper" };
 
 /* Which part of an op it is, in a word. */
 static const char *part(const struct be_event *e)
@@ -260,7 +260,7 @@ static int write_text(struct text *out, const struct trace *t)
 		text_add(out, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s %s%" PRIu32 " %" PRIu32 " %" PRId32 " %" PRIu32 " %016" PRIx64
 			      " %" PRIu64,
 			 e->begin - t->begin, e->end - t->begin, (is_op(e) ? s->first : s)->e.begin - t->begin, part(e),
-			 row_letters[row->kind], row->number, s->thread, e->cpu, e->rank, e->request, e->epoch);
+			 row_words[row->kind], row->number, s->thread, e->cpu, e->rank, e->request, e->epoch);
 		if (!is_op(e))
 			text_add(out, " - - - - -\n");
 		else if (e->peer == BE_NOBODY)
