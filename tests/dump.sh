@@ -63,6 +63,7 @@ try()
 expected lines >want
 try signal.wait 4 1 "$goalrun" -n 4 -- "$stuck" bcast.goal run world wait
 try signal.test 4 1 "$goalrun" -n 4 -- "$stuck" bcast.goal run world test
+GOAL_WAIT=block try signal.asleep 4 1 "$goalrun" -n 4 -- "$stuck" bcast.goal run world wait
 try signal.threads 4 1 "$stuck" bcast.goal run threads wait
 try after.option 4 0 "$goalrun" --dump-after 1 -n 4 -- "$stuck" bcast.goal run world wait
 GOAL_DUMP_AFTER=1 try after.threads 4 0 "$stuck" bcast.goal run threads test

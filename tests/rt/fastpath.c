@@ -17,25 +17,25 @@ extern void *__libc_realloc(void *, size_t);
 extern void __libc_free(void *);
 static _Atomic long allocations;
 
-void *malloc(size_t n)
+__attribute__((visibility("default"))) void *malloc(size_t n)
 {
 	atomic_fetch_add(&allocations, 1);
 	return __libc_malloc(n);
 }
 
-void *calloc(size_t n, size_t s)
+__attribute__((visibility("default"))) void *calloc(size_t n, size_t s)
 {
 	atomic_fetch_add(&allocations, 1);
 	return __libc_calloc(n, s);
 }
 
-void *realloc(void *p, size_t n)
+__attribute__((visibility("default"))) void *realloc(void *p, size_t n)
 {
 	atomic_fetch_add(&allocations, 1);
 	return __libc_realloc(p, n);
 }
 
-void free(void *p)
+__attribute__((visibility("default"))) void free(void *p)
 {
 	atomic_fetch_add(&allocations, 1);
 	__libc_free(p);
@@ -70,6 +70,7 @@ static int run(struct member *m)
 					     .nbuffers = 1,
 					     .count = counts[c] };
 		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		NEED(atomic_load(&allocations) > 10); /* the library's are counted */
 		memset(data, 1, counts[c]);
 		for (int e = 0; e < 100; e++) {
 			int base = (c * 100 + e) * 4 + 1;

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * wait WAITS processes|threads [SEED]: ranks that sleep while they wait. The library's system calls pass through here:
+ * they are counted, and a sleep that would end by itself after a while, in case a rank has died, lasts so long that a
+ * wake-up that got lost cannot be missed. */
+#include "tests/rt/team.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- system calls ---- */
+
+#define LONG_NS 40000000 /* sleeps that are longer look for deaths only, */
+#define PATIENCE 20 /* and are made that many seconds long */
+
+static struct calls {
+	_Atomic long sleeps, wakes, barriers, lost;
+	_Atomic long asleep; /* now */
+	_Atomic int no_membarrier; /* this kernel has none */
+} *calls; /* shared by all ranks */
+
+static long (*real_syscall)(long, ...);
+
+__attribute__((visibility("default"))) long syscall(long number, ...)
+{
+	struct timespec long_time = { PATIENCE, 0 };
+	const struct timespec *t;
+	bool patient = false;
+	long a[6], rc;
+	va_list ap;
+	int err;
+
+	va_start(ap, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (number == SYS_membarrier && atomic_load(&calls->no_membarrier)) {
+		errno = ENOSYS;
+		return -1;
+	}
+	if (number == SYS_membarrier && a[0] == MEMBARRIER_CMD_GLOBAL_EXPEDITED)
+		atomic_fetch_add(&calls->barriers, 1);
+	if (number == SYS_futex && a[1] == FUTEX_WAKE)
+		atomic_fetch_add(&calls->wakes, 1);
+	if (number != SYS_futex || a[1] != FUTEX_WAIT)
+		return real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	t = (const struct timespec *)a[3]; // NOLINT(performance-no-int-to-ptr)
+	patient = t->tv_sec || t->tv_nsec >= LONG_NS;
+	atomic_fetch_add(&calls->sleeps, 1);
+	atomic_fetch_add(&calls->asleep, 1);
+	rc = real_syscall(number, a[0], a[1], a[2], patient ? &long_time : t, 0, 0);
+	err = errno;
+	atomic_fetch_sub(&calls->asleep, 1);
+	if (rc && err == ETIMEDOUT && patient)
+		atomic_fetch_add(&calls->lost, 1);
+	errno = err;
+	return rc;
+}
+
+static void reset_calls(void)
+{
+	*calls = (struct calls){ 0 };
+}
+
+/* ---- what is sent ---- */
+
+static const char ring[] = "schedule ring\nbuffer in a[count]\nbuffer out b[count]\n"
+			   "rank r of p { send a to (r + 1) mod p\n recv b from (r - 1) mod p }\n";
+/* Nothing comes back to a sender: it waits for credit. */
+static const char chain[] = "schedule chain\nbuffer in a[count]\nbuffer out b[count]\n"
+			    "rank r of p {\n  if r + 1 < p { send a to r + 1 }\n  if r > 0 { recv b from r - 1 }\n}\n";
+static const char calc[] = "schedule calc\nrank r of p { calc 20000000 }\n";
+
+struct message {
+	const char *name, *text;
+	size_t count;
+	bool heap;
+};
+
+static const struct message messages[] = {
+	{ "eager", ring, 1, true },
+	{ "pull", ring, 16384, true },
+	{ "staged", ring, 40000, false },
+	{ "credit", chain, 1, true },
+};
+
+struct plan {
+	const struct message *message;
+	long waits;
+	unsigned seed;
+};
+
+/* A request, and who waits for it. */
+struct line {
+	struct member *m;
+	const struct plan *plan;
+	MPIX_Sched_request req;
+	int32_t *a, *b;
+	unsigned seed;
+	pthread_t id;
+	int bad;
+};
+
+static void *room(struct member *m, const struct message *msg)
+{
+	void *p = NULL;
+
+	if (msg->heap)
+		return MPIX_Sched_alloc(m->ctx, msg->count * sizeof(int32_t), &p) ? NULL : p;
+	return calloc(msg->count, sizeof(int32_t));
+}
+
+static int bind_line(struct line *l, struct member *m, const struct plan *plan, unsigned which)
+{
+	const struct message *msg = plan->message;
+	struct MPIX_Sched_bind b = { .struct_size = sizeof b, .nbuffers = 2, .count = msg->count, .basic = MPIX_SCHED_INT32 };
+	MPIX_Sched s;
+
+	*l = (struct line){ .m = m, .plan = plan, .seed = plan->seed * 31 + (unsigned)m->rank * 7 + which };
+	l->a = room(m, msg);
+	l->b = room(m, msg);
+	NEED(l->a && l->b);
+	b.buffers = (void *[]){ l->a, l->b };
+	CALL(MPIX_Sched_load_mem(m->ctx, msg->name, msg->text, strlen(msg->text), &s));
+	CALL(MPIX_Sched_init(s, m->group, &b, &l->req));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+static int free_line(struct line *l)
+{
+	struct member *m = l->m;
+
+	CALL(MPIX_Sched_free(&l->req));
+	for (int i = 0; i < 2; i++) {
+		int32_t *p = i ? l->a : l->b;
+
+		if (!l->plan->message->heap)
+			free(p);
+		else
+			CALL(MPIX_Sched_dealloc(m->ctx, p));
+	}
+	return 0;
+}
+
+/* ---- many waits ---- */
+
+/* Nothing, some microseconds, about as long as a rank spins, or longer. */
+static void pause_maybe(struct line *l)
+{
+	unsigned d = (unsigned)rand_r(&l->seed) % 64;
+	struct timespec t = { 0, (long)(rand_r(&l->seed) % 300000) };
+
+	if (d == 0)
+		nanosleep(&t, NULL);
+	else if (d < 32)
+		for (unsigned turns = (unsigned)rand_r(&l->seed) % (d < 8 ? 1000000 : 100000), i = 0; i < turns; i++)
+			atomic_signal_fence(memory_order_seq_cst);
+}
+
+static int wait_somehow(struct line *l)
+{
+	struct member *m = l->m;
+	int index = 7, n = 7;
+
+	switch (rand_r(&l->seed) % 4) {
+	case 0:
+		CALL(MPIX_Sched_waitany(1, &l->req, &index));
+		NEED(index == 0);
+		break;
+	case 1:
+		CALL(MPIX_Sched_waitsome(1, &l->req, &n, &index, NULL));
+		NEED(n == 1 && index == 0);
+		break;
+	case 2:
+		CALL(MPIX_Sched_waitall(1, &l->req));
+		break;
+	default:
+		CALL(MPIX_Sched_wait(l->req));
+	}
+	return 0;
+}
+
+static int run_line(struct line *l)
+{
+	struct member *m = l->m;
+	size_t last = l->plan->message->count - 1;
+
+	for (long e = 1; e <= l->plan->waits; e++) {
+		l->a[0] = l->a[last] = (int32_t)e;
+		pause_maybe(l);
+		CALL(MPIX_Sched_start(l->req));
+		if (wait_somehow(l))
+			return 1;
+		NEED((l->plan->message->text == chain && m->rank == 0) || (l->b[0] == e && l->b[last] == e));
+	}
+	return 0;
+}
+
+static int many(struct member *m)
+{
+	struct line l;
+
+	return bind_line(&l, m, m->arg, 0) || run_line(&l) || free_line(&l);
+}
+
+static void *line_thread(void *arg)
+{
+	struct line *l = arg;
+
+	l->bad = run_line(l);
+	return NULL;
+}
+
+/* Two threads of each rank wait for a request each, and make progress on both. */
+static int two_threads(struct member *m)
+{
+	struct line l[2];
+
+	for (unsigned i = 0; i < 2; i++)
+		if (bind_line(&l[i], m, m->arg, i))
+			return 1;
+	for (int i = 0; i < 2; i++)
+		NEED(pthread_create(&l[i].id, NULL, line_thread, &l[i]) == 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(l[i].id, NULL);
+	return l[0].bad || l[1].bad || free_line(&l[0]) || free_line(&l[1]);
+}
+
+/* ---- single cases ---- */
+
+static int meet(struct member *m)
+{
+	char nothing = 0, all[TEAM_MAX];
+
+	NEED(team_allgather(&nothing, all, 1, m) == 0);
+	return 0;
+}
+
+/* Each finds what it waits for. */
+static int no_sleep(struct member *m)
+{
+	struct plan p = { .message = &messages[3], .seed = 1 };
+	struct line l;
+
+	if (bind_line(&l, m, &p, 0) || meet(m))
+		return 1;
+	for (int e = 1; e <= 100; e++)
+		for (int r = 0; r < m->size; r++) {
+			if (m->rank == r) {
+				l.a[0] = e;
+				CALL(MPIX_Sched_start(l.req));
+				CALL(MPIX_Sched_wait(l.req));
+				NEED(r == 0 || l.b[0] == e);
+			}
+			if (meet(m))
+				return 1;
+		}
+	return free_line(&l);
+}
+
+/* Until some ranks sleep. */
+static int until_asleep(struct member *m, long n)
+{
+	for (int i = 0; atomic_load(&calls->asleep) < n; i++) {
+		NEED(i < 20000);
+		usleep(1000);
+	}
+	return 0;
+}
+
+static volatile sig_atomic_t signals;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+/* Rank 0 comes late, and rank 1 is told of other things meanwhile. */
+static int interrupted(struct member *m)
+{
+	struct plan p = { .message = &messages[0], .seed = 1 };
+	struct sigaction act = { .sa_handler = on_signal };
+	struct itimerval timer = { { 0, 1000 }, { 0, 1000 } }, off = { 0 };
+	struct line l;
+
+	if (bind_line(&l, m, &p, 0))
+		return 1;
+	NEED(sigaction(SIGALRM, &act, NULL) == 0);
+	for (int e = 1; e <= 5; e++) {
+		l.a[0] = e;
+		if (m->rank == 0) {
+			if (until_asleep(m, 1))
+				return 1;
+			usleep(20000);
+		} else {
+			NEED(setitimer(ITIMER_REAL, &timer, NULL) == 0);
+		}
+		CALL(MPIX_Sched_start(l.req));
+		CALL(MPIX_Sched_wait(l.req));
+		NEED(setitimer(ITIMER_REAL, &off, NULL) == 0);
+		NEED(l.b[0] == e);
+		if (meet(m))
+			return 1;
+	}
+	NEED(m->rank == 0 || signals > 0);
+	return free_line(&l);
+}
+
+/* A calc ends without anybody ringing. */
+static int alarms(struct member *m)
+{
+	struct MPIX_Sched_bind b = { .struct_size = sizeof b };
+	MPIX_Sched_request req;
+	MPIX_Sched s;
+
+	CALL(MPIX_Sched_load_mem(m->ctx, "calc", calc, strlen(calc), &s));
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	for (int e = 0; e < 100 && !atomic_load(&calls->sleeps); e++) { /* who shares its core may find it over at once */
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+	}
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* What a rank waits for can be asked while it sleeps. */
+static int dumped(struct member *m)
+{
+	struct plan p = { .message = &messages[0], .waits = 1, .seed = 1 };
+	char text[4096] = "";
+	struct line l;
+	int fd[2];
+
+	if (bind_line(&l, m, &p, 0))
+		return 1;
+	if (m->rank == 1) {
+		NEED(pipe(fd) == 0 && pthread_create(&l.id, NULL, line_thread, &l) == 0);
+		if (until_asleep(m, 1))
+			return 1;
+		CALL(MPIX_Sched_dump(m->ctx, fd[1]));
+		NEED(read(fd[0], text, sizeof text - 1) > 0 && strstr(text, "recv b[0..1) from rank 0 tag 0"));
+		NEED(strstr(text, "waits for the message"));
+	}
+	if (meet(m))
+		return 1;
+	if (m->rank == 1)
+		pthread_join(l.id, NULL);
+	return m->rank == 1 ? l.bad : run_line(&l);
+}
+
+/* Requests of two contexts: there is no one thing to sleep on. */
+static int contexts(struct member *m)
+{
+	struct MPIX_Sched_bind b = { .struct_size = sizeof b };
+	struct member other = { .team = m->team, .size = 1 };
+	MPIX_Sched_request req[2];
+	MPIX_Sched s[2];
+	int index, seen = 0;
+
+	CALL(MPIX_Sched_ctx_create(&other.ctx));
+	CALL(MPIX_Sched_group_world(other.ctx, &other.group));
+	for (int i = 0; i < 2; i++) {
+		CALL(MPIX_Sched_load_mem(i ? other.ctx : m->ctx, "calc", calc, strlen(calc), &s[i]));
+		CALL(MPIX_Sched_init(s[i], i ? other.group : m->group, &b, &req[i]));
+		CALL(MPIX_Sched_unload(&s[i]));
+	}
+	CALL(MPIX_Sched_startall(2, req));
+	for (int i = 0; i < 2; i++) {
+		CALL(MPIX_Sched_waitany(2, req, &index));
+		seen |= 1 << index;
+	}
+	NEED(seen == 3);
+	for (int i = 0; i < 2; i++)
+		CALL(MPIX_Sched_free(&req[i]));
+	CALL(MPIX_Sched_group_free(&other.group));
+	CALL(MPIX_Sched_ctx_free(&other.ctx));
+	return 0;
+}
+
+/* ---- running them ---- */
+
+static bool threads;
+static int bad;
+
+/* What the counters have to be: -1 some, else so many at most. */
+static void run(const char *name, const char *policy, int size, int (*fn)(struct member *), struct plan *plan, long sleeps,
+		long wakes)
+{
+	int wrong;
+
+	setenv("GOAL_WAIT", policy, 1);
+	wrong = team_run(size, threads, fn, plan);
+	wrong |= atomic_load(&calls->lost) != 0;
+	wrong |= sleeps < 0 ? !atomic_load(&calls->sleeps) : atomic_load(&calls->sleeps) > sleeps;
+	wrong |= wakes < 0 ? !atomic_load(&calls->wakes) : atomic_load(&calls->wakes) > wakes;
+	printf("%s wait.%s.%s %d %s: %ld sleeps, %ld wakes, %ld barriers, %ld lost\n", wrong ? "FAIL" : "ok", name, policy,
+	       size, threads ? "threads" : "processes", atomic_load(&calls->sleeps), atomic_load(&calls->wakes),
+	       atomic_load(&calls->barriers), atomic_load(&calls->lost));
+	fflush(stdout);
+	bad |= wrong;
+	reset_calls();
+}
+
+int main(int argc, char **argv)
+{
+	struct plan p = { .waits = argc > 1 ? atol(argv[1]) : 1000, .seed = argc > 3 ? (unsigned)atoi(argv[3]) : 1 };
+
+	real_syscall = (long (*)(long, ...))(uintptr_t)dlsym(RTLD_NEXT, "syscall");
+	calls = mmap(NULL, sizeof *calls, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (argc < 3 || !real_syscall || calls == MAP_FAILED)
+		return 2;
+	threads = !strcmp(argv[2], "threads");
+	team_seconds = 3600;
+	setenv("GOAL_SHM_DIRECT", "0", 1); /* private memory takes the way through slots */
+	for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+		p.message = &messages[i];
+		run(messages[i].name, "block", 2, many, &p, -1, -1);
+		run(messages[i].name, "block", 3, many, &p, -1, -1);
+		atomic_store(&calls->no_membarrier, 1);
+		run(messages[i].name, "block", 2, many, &p, -1, -1);
+		run(messages[i].name, "yield", 2, many, &p, 0, 0);
+	}
+	p.message = &messages[0];
+	run("two_threads", "block", 2, two_threads, &p, -1, -1);
+	run("no_sleep", "block", 3, no_sleep, &p, 0, 0);
+	if (!threads)
+		run("interrupted", "block", 2, interrupted, &p, -1, -1);
+	run("alarms", "block", 2, alarms, &p, -1, 0);
+	run("dumped", "block", 2, dumped, &p, -1, -1);
+	run("contexts", "block", 2, contexts, &p, 0, 0);
+	return bad;
+}
