@@ -3,9 +3,7 @@
  * Denis et al. have it (IJHPCA 33(6), 2019, section 6.1). Where a tree goes to its root, the ops of its first S levels
  * are for the start; where it comes from there, those of its last S levels are for test and wait.
  *
- * Only executors change, so the result is right for any S. Nor can a rank hang: what is not ready in the start passes
- * to a communication core, and what is for test and wait runs there when it is ready and is waited for by nobody before
- * that rank's wait, in which it makes progress.
+ * Only executors change, so the result is right for any S; CONTRIBUTING.md says why no rank hangs.
  *
  * Which way a message goes is told from the ops of one rank, by levels along its dependencies:
  * - On the way to the root a rank first receives from its children, and then sends on a higher level. So a send goes to
@@ -29,11 +27,10 @@
 
 #include <stdlib.h>
 
-/* NO_WAY: not known yet, or of an op that is between no messages. */
-enum way { NO_WAY, TO_ROOT, FROM_ROOT };
+enum way { NO_WAY /* of what waits for no message */, TO_ROOT, FROM_ROOT };
 
 struct split {
-	uint32_t pos, order; /* of an op; the op at a position */
+	uint32_t order; /* the op at this position */
 	uint32_t before, after; /* the highest level, + 1, of recvs before an op, and of sends after it */
 	enum way way;
 	uint32_t level; /* that it counts as being on */
@@ -52,7 +49,7 @@ static void add_peer(struct peers *p, uint32_t peer)
 	p->any = true;
 }
 
-static void raise(uint32_t *level, uint32_t to)
+static void lift(uint32_t *level, uint32_t to)
 {
 	*level = to > *level ? to : *level;
 }
@@ -73,9 +70,9 @@ static void find_levels(const struct ir_rank *r, struct split *x)
 
 			if (on & BIN_START)
 				continue;
-			raise(&x[i].before, x[on].before);
+			lift(&x[i].before, x[on].before);
 			if (bin_recvs(r->ops[on].kind))
-				raise(&x[i].before, r->ops[on].level + 1u);
+				lift(&x[i].before, r->ops[on].level + 1u);
 		}
 	}
 	for (uint32_t p = r->nops; p-- > 0;) {
@@ -83,8 +80,8 @@ static void find_levels(const struct ir_rank *r, struct split *x)
 
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
 			if (!(r->deps[d] & BIN_START)) {
-				raise(&x[r->deps[d]].after, x[i].after);
-				raise(&x[r->deps[d]].after, own);
+				lift(&x[r->deps[d]].after, x[i].after);
+				lift(&x[r->deps[d]].after, own);
 			}
 	}
 }
@@ -101,7 +98,7 @@ static int find_ways(const struct ir_rank *r, struct split *x)
 
 		if (!is_message(o))
 			continue;
-		raise(&highest, o->level);
+		lift(&highest, o->level);
 		if (sends)
 			add_peer(x[i].before ? &forwarded : &first, o->peer);
 		else
