@@ -57,7 +57,7 @@ all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a
 
 $(BUILD)/bin/goalc: $(call obj,compiler,main print print_model print_model_svg) $(call obj,util,svg) $(COMPILE_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON) -lm
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
 
 $(BUILD)/bin/goalrun: $(call obj,runtime/run,$(GOALRUN)) $(LIB_O)
 	@mkdir -p $(@D)
@@ -187,7 +187,7 @@ $(BUILD)/tests/views: $(call obj,tests/rt,views) $(COMPILE_O) $(call obj,backend
 $(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c)) $(call obj,backends,$(REFERENCE)) \
 		$(call obj,runtime/run,sweep oracle values) $(call obj,util,svg) $(LIB_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit $(LIBS) -lm
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit $(LIBS)
 
 # The executor that decides what a schedule does, whatever the verifier says.
 EXECUTED := $(addprefix $(BUILD)/tests/mutants/,mutants referee random)

@@ -4,7 +4,8 @@
 
 #include "util/text.h"
 
-#include <math.h>
+#include <float.h>
+#include <math.h> /* of which no function is used: libm is as large as all the rest of goalc */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,54 @@ struct panel {
 	double left;
 	double x[2], y[2]; /* of the axes; y as its logarithm where it has one */
 };
+
+/* ---- numbers ---- */
+
+static double up(double v)
+{
+	const double whole = v > -1e15 && v < 1e15 ? (double)(long long)v : v;
+
+	return whole < v ? whole + 1 : whole;
+}
+
+static double down(double v)
+{
+	return -up(-v);
+}
+
+static double ten_to(double e)
+{
+	double v = 1;
+
+	for (; e > 0; e--)
+		v *= 10;
+	for (; e < 0; e++)
+		v /= 10;
+	return v;
+}
+
+/* By squaring, digit by digit: more than a picture can show. Not a number for what has no logarithm. */
+static double logarithm(double v)
+{
+	double e = 0;
+
+	if (!(v > 0 && v <= DBL_MAX))
+		return NAN;
+	for (; v >= 10; v /= 10)
+		e++;
+	for (; v < 1; v *= 10)
+		e--;
+	for (double digit = 0.5; digit > 1e-8; digit /= 2) {
+		v *= v;
+		if (v >= 10) {
+			v /= 10;
+			e += digit;
+		}
+	}
+	return e;
+}
+
+/* ---- texts ---- */
 
 /* Text between tags. */
 static void add_text(struct text *t, const char *s)
@@ -43,7 +92,7 @@ static void add_label(struct text *t, double x, double y, const char *how, const
 
 static double height(const struct svg_plot *p, double y)
 {
-	return p->log_y ? log10(y) : y;
+	return p->log_y ? logarithm(y) : y;
 }
 
 static bool drawn(const struct svg_plot *p, const struct svg_point *at)
@@ -82,8 +131,8 @@ static void set_axes(struct panel *a)
 		y[0] = height(p, p->y[0]);
 		y[1] = height(p, p->y[1]);
 	} else if (p->log_y) {
-		y[0] = floor(y[0]);
-		y[1] = ceil(y[1]);
+		y[0] = down(y[0]);
+		y[1] = up(y[1]);
 	} else {
 		y[1] *= 1.05;
 	}
@@ -117,7 +166,7 @@ static bool whole(const struct svg_plot *p)
 {
 	for (size_t s = 0; s < p->nseries; s++)
 		for (size_t i = 0; i < p->series[s].n; i++)
-			if (p->series[s].at[i].x != floor(p->series[s].at[i].x))
+			if (p->series[s].at[i].x != down(p->series[s].at[i].x))
 				return false;
 	return true;
 }
@@ -139,12 +188,12 @@ static void add_heights(const struct panel *a)
 	const unsigned some = a->y[1] - a->y[0] > 3 ? 1 : 3;
 
 	if (!a->p->log_y)
-		for (double k = ceil(a->y[0] / step); k * step <= a->y[1]; k++)
+		for (double k = up(a->y[0] / step); k * step <= a->y[1]; k++)
 			add_height(a, k * step);
 	else
-		for (double e = ceil(a->y[0]); e <= a->y[1]; e++)
-			for (unsigned i = 0; i < some && e + log10(in_decade[i]) <= a->y[1]; i++)
-				add_height(a, in_decade[i] * pow(10, e));
+		for (double e = up(a->y[0]); e <= a->y[1]; e++)
+			for (unsigned i = 0; i < some && e + logarithm(in_decade[i]) <= a->y[1]; i++)
+				add_height(a, in_decade[i] * ten_to(e));
 }
 
 static void add_places(const struct panel *a)
@@ -158,7 +207,7 @@ static void add_places(const struct panel *a)
 		return;
 	if (step < 1 && whole(a->p))
 		step = 1;
-	for (double k = ceil(a->x[0] / step); k * step <= a->x[1]; k++)
+	for (double k = up(a->x[0] / step); k * step <= a->x[1]; k++)
 		text_add(a->t,
 			 "<path d='M%.1f %.1fv5' stroke='black'/>"
 			 "<text x='%.1f' y='%.1f' text-anchor='middle'>%.8g</text>\n",
