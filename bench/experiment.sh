@@ -64,7 +64,7 @@ ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (a == "-" || b == "-") print "not 
 
 iscan()
 {
-	local bytes=${BYTES:-1048576} k=2 n memory placement v bind numa odd
+	local bytes=${BYTES:-1048576} k=2 n memory placement v
 
 	[ $cores -ge 4 ] || k=1
 	head_of "chain scan, $bytes bytes" "cores that communicate, but for bind: $k. odd-even is to be at least 1.5 times as fast" \
@@ -101,7 +101,8 @@ tree()
 		--count $((bytes / 8)) "$schedule")
 	work=$(awk -v c="$work" -v n="$cores" 'BEGIN { printf "%.0f\n", c * n + 1 }')
 	head_of "$1, $bytes bytes, and $work us of work" "The work is that of one core, divided by the ranks: together on all" \
-		"$cores cores it takes as long as the communication alone."
+		"$cores cores it takes as long as the communication alone. The model's S is to take at most 1.1 times as long as" \
+		"the best one, on 8 cores and more."
 	: >"$TMP/left" && : >"$TMP/right"
 	for n in $(sizes $((cores >= 4 ? cores - 1 : 8))); do
 		if [ "$n" -lt "$cores" ]; then free=$((cores - n)); else free=1; fi
