@@ -300,12 +300,16 @@ static int list_passes(void)
 {
 	for (unsigned i = 0; i < npasses; i++) {
 		printf("%-16s %-7s %s\n", passes[i].name, passes[i].local ? "local" : "global", passes[i].help);
-		for (const struct pass_key *k = passes[i].keys; k->name; k++)
+		for (const struct pass_key *k = passes[i].keys; k->name; k++) {
+			char form[32];
+
+			snprintf(form, sizeof form, "%s=N%s%s", k->name, k->word ? "|" : "", k->word ? k->word : "");
+			printf("  %-22s %s; ", form, k->help);
 			if (k->value == PASS_NEEDED)
-				printf("  %s=N%*s %s; always needed\n", k->name, 20 - (int)strlen(k->name), "", k->help);
+				printf("always needed\n");
 			else
-				printf("  %s=N%*s %s; default %" PRId64 "\n", k->name, 20 - (int)strlen(k->name), "",
-				       k->help, k->value);
+				printf("default %" PRId64 "\n", k->value);
+		}
 	}
 	return printed();
 }

@@ -35,7 +35,7 @@ const struct pass passes[] = {
 	{ .name = "split-tree", .help = "the levels at the leaves of a tree on the ranks' own cores",
 	  .local = pass_split_tree,
 	  .settle = pass_split_tree_settle,
-	  .keys = { { .name = "S", .help = "so many levels; auto: as the model has it", .max = UINT16_MAX + 1,
+	  .keys = { { .name = "S", .help = "levels; auto: as the model has it", .max = UINT16_MAX + 1,
 		      .value = PASS_NEEDED, .word = "auto", .with = "cores" },
 		    { .name = "cores", .help = "of the node, with those of the ranks, for S=auto", .max = INT32_MAX } } },
 	{ .name = "odd-even", .help = "the ops of consecutive ranks on different communication cores", .local = pass_odd_even },
