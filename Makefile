@@ -31,7 +31,7 @@ LANG     := import labels loc parse usual
 # All of the directory but what only goalc needs.
 COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
 RUNTIME  := api bell bind board comm cpus ctx dump group heap kernels placement sched select topology trace types wait world
-BACKENDS := backends engine layout shm/bind shm/move shm/shm shm/view trace
+BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm/view trace
 REFERENCE := loop/loop
 GOALRUN  := choose launch main oracle overlap place rank show_placement sweep trace values work write_trace
 
@@ -167,7 +167,7 @@ uninstall:
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-select $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-progress $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-select $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-progress $(BUILD)/tests/views $(BUILD)/tests/fragments $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
@@ -176,6 +176,10 @@ $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
 		-Wl,-rpath,'$$ORIGIN/../lib'
 
 $(BUILD)/tests/nomem: $(call obj,tests/rt,nomem team) $(LIB_O)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/tests/fragments: $(call obj,tests/rt,fragments team) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 

@@ -64,6 +64,7 @@ struct be_bind {
 	bool user; /* reductions are the user's code: only the rank's own thread carries them out */
 	bool helped; /* others than the rank's own thread make progress, too */
 	uint32_t views; /* other ranks that will adopt the request */
+	size_t fragment; /* where others help: bytes of a fragment of large copies, which the rank may join in; 0: whole */
 	uint64_t request; /* for traces: a number that all ranks have for what they bind together */
 };
 
@@ -85,6 +86,7 @@ struct be_turn {
 	/* The backend's: */
 	_Atomic uint32_t passed; /* ops for start that passed to others because they were not ready, ever */
 	_Atomic uint32_t pending; /* where others help, bits of enum be_who: whose ops are ready or issued */
+	_Atomic uint64_t copied[2]; /* bytes of copies in fragments, ever: by who made progress, and by who joined in */
 };
 
 struct be_bound {
@@ -124,6 +126,9 @@ struct be_ops {
 	/* 1 when this rank's part of the epoch is complete, 0 if not yet, or -ERR_x. The caller has nothing else to
 	 * do for so many turns of spinning. */
 	int (*progress)(struct be_bound *bound, unsigned who, unsigned spins);
+	/* Copies what is left of a large copy that others are at for this rank, as far as they have put it into its
+	 * queue. Without the turn, by a thread of the rank's own that waits for the request. */
+	void (*join)(struct be_bound *bound);
 	/* Local, between epochs: these are the buffers from now on, borrowed like those of bind; as many and as
 	 * long. On an error the old ones stay. */
 	int (*rebind)(struct be_bound *bound, const struct be_buffer *buffers);

@@ -290,6 +290,8 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done, s
 		if (!is_active(reqs[i]))
 			continue;
 		active++;
+		if (w && reqs[i]->fragment && !is_done(reqs[i]))
+			reqs[i]->be->join(reqs[i]->bound);
 		/* Progress is made on all requests of a context. */
 		if (!is_done(reqs[i]) && reqs[i]->ctx != last) {
 			last = reqs[i]->ctx;

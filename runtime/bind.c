@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What must be the same on all ranks, and where each has its part. With the number of the round it is one line of
  * the board. */
@@ -433,6 +434,22 @@ static void free_reduce_tmp(struct mpix_sched_request *req)
 
 /* ---- putting it together ---- */
 
+/* How large copies are cut, where a core communicates. */
+static int find_fragment(struct mpix_sched_request *req)
+{
+	long pages;
+	int err = rt_env(req->ctx, ENV_GOAL_FRAGMENT, &pages);
+
+	if (err)
+		return err;
+	if (pages < 0 || pages > INT32_MAX)
+		return host_error(req->group, -ERR_ARG, "the environment variable GOAL_FRAGMENT cannot be \"%s\"",
+				  env_get(ENV_GOAL_FRAGMENT));
+	if (req->helped && req->group->local->comm->progress == RT_THREAD)
+		req->fragment = (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+	return 0;
+}
+
 /* All that concerns this rank alone. */
 static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
 {
@@ -442,6 +459,7 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 	int err = rt_env(req->ctx, ENV_GOAL_DUMP_AFTER, &seconds);
 
 	err = err ? err : rt_trace_open(req->ctx);
+	err = err ? err : find_fragment(req);
 	if (err)
 		return err;
 	if (req->ctx->policy < 0)
@@ -501,6 +519,7 @@ static int make(struct mpix_sched_request *req, struct be_place *place)
 				   .whole = req->op ? req->type->layout.per : 1,
 				   .user = req->op != NULL,
 				   .helped = req->helped,
+				   .fragment = req->fragment,
 				   .request = req->id };
 	int err = req->be->make(&b, &req->bound, place);
 

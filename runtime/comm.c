@@ -261,7 +261,7 @@ bool rt_drive(const struct rt_item *it, uint64_t *moved, uint64_t *alarm)
 {
 	struct be_group *g = it->of->group;
 	struct be_bound *b = it->bound;
-	const uint64_t before = b->moved;
+	uint64_t before;
 	bool wakes;
 	int rc;
 
@@ -269,6 +269,7 @@ bool rt_drive(const struct rt_item *it, uint64_t *moved, uint64_t *alarm)
 		return true;
 	if (!rt_turn_take(b->turn, g->rank))
 		return false;
+	before = b->moved; /* others of this process may use the same view */
 	rc = rt_turn_state(b->turn) == RT_ACTIVE ? b->ops->progress(b, BE_ANY | BE_OWNER, 0) : 0;
 	if (rc)
 		rt_turn_finish(b->turn, rc);

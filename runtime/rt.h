@@ -284,7 +284,8 @@ struct mpix_sched_request {
 	const struct be_ops *be;
 	struct be_bound *bound;
 	struct be_turn *turn; /* bound's; NULL until it is made */
-	bool helped; /* others make progress on it as well: as be_bind */
+	bool helped; /* others make progress on it as well: as be_bind, */
+	size_t fragment; /* as this; a rank that waits joins in if it is not 0 */
 	struct rt_core *core; /* these, once it is bound; else NULL */
 	struct ir_rank rank;
 	struct be_buffer *buffers, *spare; /* spare: room to bind others, without an allocation */

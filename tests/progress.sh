@@ -16,6 +16,10 @@ for mode in thread; do
 	done
 done
 
+for kind in $KINDS; do
+	program "progress.fragments.$kind" 120 "$BUILD/tests/fragments" "$kind"
+done
+
 # run NAME SCHEDULE OPTIONS...
 run()
 {
@@ -71,5 +75,6 @@ refuses cpus 'GOAL_COMM_CPUS cannot be "1,x"' GOAL_PROGRESS=thread GOAL_COMM_CPU
 refuses cpus_end 'GOAL_COMM_CPUS cannot be "1,"' GOAL_PROGRESS=thread GOAL_COMM_CPUS=1,
 refuses placement 'GOAL_PLACEMENT cannot be "odd"' GOAL_PROGRESS=thread GOAL_PLACEMENT=odd
 refuses cores 'GOAL_COMM_CORES cannot be "some"' GOAL_PROGRESS=thread GOAL_COMM_CORES=some
+refuses fragment 'GOAL_FRAGMENT cannot be "-1"' GOAL_FRAGMENT=-1
 refuses list 'communication cannot be placed: there is no core 1000' GOAL_PROGRESS=thread GOAL_PLACEMENT=1000
 finish

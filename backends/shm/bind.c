@@ -119,6 +119,11 @@ size_t sm_lay_out(const struct be_bind *b, uint32_t nentries, struct sm_shared *
 	sh->ops = lay(&at, b->nops * sizeof *b->ops);
 	sh->buffers = lay(&at, sh->nbuffers * sizeof(struct sm_buffer));
 	sh->links = lay(&at, nentries * sizeof(struct sm_link));
+	if (b->fragment) {
+		at = up(at);
+		sh->fragment = b->fragment;
+		sh->queue = lay(&at, sizeof(struct copyq));
+	}
 	return at;
 }
 
@@ -126,6 +131,7 @@ void sm_share(struct sm_bound *s, struct sm_shared *sh)
 {
 	s->sh = sh;
 	s->deadlines = sm_at(s, sh->deadlines);
+	s->queue = sh->fragment ? sm_at(s, sh->queue) : NULL;
 	for (uint32_t i = 0; i < sh->nops; i++)
 		s->msgs[i].now = (struct sm_moved *)sm_at(s, sh->moved) + i;
 }
@@ -208,6 +214,7 @@ static int reach_peers(struct sm_bound *s)
 		users += p != s->b.rank;
 	}
 	atomic_store_explicit(&s->head->users, users, memory_order_relaxed);
+	s->bells = host_bells(g, s->b.rank);
 	return 0;
 }
 

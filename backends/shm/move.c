@@ -189,23 +189,29 @@ static int recv_staged(struct engine *e, void *what)
 
 /* ---- pull ---- */
 
-/* Finds where the peer's bytes are in this process: m->at, NULL for private memory of another one. Whether it could. */
+char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_place *p, bool *fails)
+{
+	char *at = NULL;
+
+	if (m->same)
+		return (char *)(uintptr_t)p->address;
+	if (p->heap)
+		at = host_peer(s->b.group, m->peer, p->heap - 1, m->bytes);
+	*fails = p->heap && !at;
+	return at;
+}
+
+/* Notes where the peer's bytes are in this process: m->at. Whether it could be found out. */
 static bool look_up(struct sm_bound *s, struct sm_msg *m, const struct sm_place *p)
 {
-	if (m->same) {
-		m->at = (char *)(uintptr_t)p->address;
+	bool fails = false;
+
+	if (!m->same && m->seen.heap == p->heap && m->seen.address == p->address)
 		return true;
-	}
-	if (m->seen.heap == p->heap && m->seen.address == p->address)
-		return true;
-	m->at = NULL;
-	if (p->heap) {
-		m->at = host_peer(s->b.group, m->peer, p->heap - 1, m->bytes);
-		if (!m->at)
-			return false;
-	}
-	m->seen = *p;
-	return true;
+	m->at = sm_find(s, m, p, &fails);
+	if (!fails)
+		m->seen = *p;
+	return !fails;
 }
 
 /* Whether there is a chunk left in this epoch, which this end then has to copy. The receiver takes them from the first
@@ -314,7 +320,8 @@ static int fetch(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size_t byt
 static void begin_pull(struct sm_bound *s, struct sm_msg *m)
 {
 	m->now->begun = true;
-	m->now->both = m->chunks > 1 && m->mine && (m->now->place.heap || (m->same && m->direct));
+	m->now->parted = m->mine && m->at && sm_parts(s, m->bytes);
+	m->now->both = !m->now->parted && m->chunks > 1 && m->mine && (m->now->place.heap || (m->same && m->direct));
 	if (m->now->both) {
 		m->out->to = m->now->place;
 		atomic_store_explicit(&m->out->claimed, (s->epoch - 1) * m->chunks, memory_order_relaxed);
@@ -324,12 +331,28 @@ static void begin_pull(struct sm_bound *s, struct sm_msg *m)
 	}
 }
 
+/* The receiver's part of a message that both ends copy. */
+static int share(struct sm_bound *s, struct sm_msg *m)
+{
+	while (claim(s, m)) {
+		int err = fetch(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved));
+
+		if (err)
+			return err;
+		m->now->moved++;
+	}
+	if (atomic_load_explicit(&m->in->helped, memory_order_acquire) < m->now->theirs + m->chunks - m->now->moved)
+		return 0;
+	m->now->theirs += m->chunks - m->now->moved;
+	return 1;
+}
+
 static int recv_pull(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 	struct sm_place from;
-	int err;
+	int rc;
 
 	if (!m->now->begun && atomic_load_explicit(&m->in->avail, memory_order_acquire) != s->epoch)
 		return 0;
@@ -337,23 +360,16 @@ static int recv_pull(struct engine *e, void *what)
 	if (!look_up(s, m, &from)) /* a view leaves it to others */
 		return s->view ? 0 :
 				 host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", m->peer);
-	if (!m->now->begun) {
+	if (!m->now->begun)
 		begin_pull(s, m);
-		err = m->now->both ? 0 : fetch(s, m, 0, m->bytes);
-		if (err)
-			return err;
-	}
-	if (m->now->both) {
-		while (claim(s, m)) {
-			err = fetch(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved));
-			if (err)
-				return err;
-			m->now->moved++;
-		}
-		if (atomic_load_explicit(&m->in->helped, memory_order_acquire) < m->now->theirs + m->chunks - m->now->moved)
-			return 0;
-		m->now->theirs += m->chunks - m->now->moved;
-	}
+	if (m->now->parted)
+		rc = sm_copy_parts(s, m->now, m->op, &from, m->mine, m->at, m->bytes);
+	else if (m->now->both)
+		rc = share(s, m);
+	else
+		rc = fetch(s, m, 0, m->bytes);
+	if (rc < 0 || (!rc && (m->now->parted || m->now->both)))
+		return rc;
 	/* All reads are done before the sender may write; pairs with the load in send_pull. */
 	atomic_store_explicit(&m->out->done, s->epoch, memory_order_release);
 	be_ring(m->bells);

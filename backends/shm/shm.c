@@ -47,11 +47,24 @@ static int calc_poll(struct engine *e, void *what)
 	return sm_now_ns() >= s->deadlines[(const struct bin_op *)what - s->b.ops];
 }
 
+static int copy_poll(struct engine *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	const struct bin_op *o = what;
+	const size_t basic = s->b.layout->basic;
+	const uint32_t i = (uint32_t)(o - s->b.ops);
+
+	return sm_copy_parts(s, s->msgs[i].now, i, NULL, s->b.buffers[o->buf[1]].ptr + o->off[1] * basic,
+			     s->b.buffers[o->buf[0]].ptr + o->off[0] * basic, o->len * basic);
+}
+
 static int copy_issue(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	const struct bin_op *o = what;
 
+	if (s->b.layout->contiguous && sm_parts(s, o->len * s->b.layout->basic))
+		return copy_poll(e, what);
 	be_copy(s->b.layout, s->b.buffers[o->buf[1]].ptr, o->off[1], s->b.buffers[o->buf[0]].ptr, o->off[0], o->len);
 	return 1;
 }
@@ -75,7 +88,7 @@ static int nop_issue(struct engine *e, void *what)
 
 /* Messages have theirs once they are connected. */
 static const struct engine_how how[BIN_OP_KINDS] = {
-	[BIN_OP_CALC] = { calc_issue, calc_poll },   [BIN_OP_COPY] = { copy_issue, NULL },
+	[BIN_OP_CALC] = { calc_issue, calc_poll },   [BIN_OP_COPY] = { copy_issue, copy_poll },
 	[BIN_OP_REDUCE] = { reduce_issue, NULL },    [BIN_OP_REDUCE_WITH] = { reduce_issue, NULL },
 	[BIN_OP_NOP] = { nop_issue, NULL },
 };
@@ -305,6 +318,7 @@ const struct be_ops sm_ops = {
 	.unbind = unbind,
 	.start = start,
 	.progress = progress,
+	.join = sm_join,
 	.rebind = rebind,
 	.waits_for = waits_for,
 	.alarm = sm_alarm,

@@ -19,10 +19,12 @@
  * Where others help, what changes while a schedule runs (struct sm_shared) lies in the rank's block as well, without
  * pointers. A view (struct sm_bound) is what one process makes of it: in that of the rank the rank's own, which others
  * there use too; in another one it has the same pointers into that process's mappings. Places that peers are told are
- * always those of the rank: its addresses, and offsets in its heap. */
+ * always those of the rank: its addresses, and offsets in its heap. A long copy may go through the rank's queue of
+ * fragments (copyq.h), from which its own threads take without the turn. */
 #ifndef BACKENDS_SHM_SM_H
 #define BACKENDS_SHM_SM_H
 
+#include "backends/copyq.h"
 #include "backends/engine.h"
 #include "compiler/bin_check.h"
 
@@ -102,6 +104,8 @@ struct sm_moved {
 	uint32_t moved; /* chunks moved in this epoch by this end */
 	bool begun; /* recv, pull: the epoch's announcement has been seen */
 	bool both; /* recv, pull: both ends copy in this epoch */
+	bool parted; /* recv, pull: it goes through the rank's queue of fragments */
+	bool queued; /* it is in there; copies as well */
 	struct sm_place place; /* where the peer finds this rank's bytes */
 };
 
@@ -122,6 +126,8 @@ struct sm_shared {
 	uint64_t ops; /* struct bin_op */
 	uint64_t buffers; /* struct sm_buffer */
 	uint64_t links; /* struct sm_link, by entry */
+	uint64_t queue; /* struct copyq, if the rank has one */
+	uint64_t fragment; /* bytes; 0: it has none */
 };
 
 /* Where the other end of a message is. */
@@ -169,6 +175,8 @@ struct sm_bound {
 	char *rings;
 	struct sm_msg *msgs; /* by op */
 	uint64_t *deadlines; /* sh's */
+	struct copyq *queue; /* sh's, or NULL */
+	const struct be_bells *bells; /* of this rank; where it has a queue */
 	uint64_t epoch; /* sh's, as this view knows it */
 	struct sm_head **peers; /* by rank; NULL where there is no message */
 	uint64_t *known; /* by rank: an epoch that the peer has started for sure */
@@ -205,6 +213,8 @@ static inline struct sm_link *sm_links(const struct sm_bound *s)
 extern const struct engine_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];
 /* The word that has to reach the epoch before an issued op can go on; NULL: not a single one. */
 const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op);
+/* Where a place of the peer's is in this process; NULL: in private memory of another one, or *fails. */
+char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_place *p, bool *fails);
 /* What an issued message waits for, in words. */
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
 
@@ -217,6 +227,18 @@ void sm_classify(struct sm_bound *s);
 
 /* Whose address an op is called with until it is known to be a message, and how. */
 void sm_set_how(struct sm_bound *s);
+
+/* parts.c: large copies in fragments */
+/* Whether who makes progress now puts a copy of so many bytes into the rank's queue. */
+static inline bool sm_parts(const struct sm_bound *s, uint64_t bytes)
+{
+	return s->queue && bytes > s->sh->fragment && !(s->engine.who & BE_APP);
+}
+/* Begins such a copy, or goes on; from: where a message's bytes are at the peer. 1 when it is complete, 0 if not yet. */
+int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const struct sm_place *place, char *to,
+		  const char *from, uint64_t bytes);
+/* As in be_ops. */
+void sm_join(struct be_bound *bound);
 
 /* bind.c */
 /* Sets the offsets of what is shared, for so many messages; returns the bytes. */

@@ -135,7 +135,8 @@ static bool find_links(struct sm_bound *s)
 		s->msgs[e->op].other = &s->peers[e->peer]->entries[to->entry];
 		sm_connect_message(s, e);
 	}
-	return sm_reach_rings(s);
+	s->bells = host_bells(g, s->b.rank);
+	return s->bells && sm_reach_rings(s);
 }
 
 static struct be_bound *make_view(const struct be_bind *like, struct sm_head *head)

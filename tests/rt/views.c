@@ -3,7 +3,7 @@
  * one. Stands in for the runtime: here everybody may make progress for everybody at any moment, heaps lie at other
  * addresses in each process, and what is given back is overwritten at once.
  *
- *   views RANKS PROCESSES [SEED] */
+ *   views RANKS PROCESSES SEED EPOCHS */
 #include "backends/backend.h"
 #include "compiler/compile.h"
 #include "compiler/passes.h"
@@ -25,7 +25,6 @@
 #define HEAP ((size_t)24 << 20)
 #define BUFFERS 4u
 #define SECONDS 100 /* that all may take */
-#define EPOCHS 20u
 
 /* Each rank adds up what those before it gave, and hands it on; the last one's sum goes back. */
 static const char text[] = "schedule s\n"
@@ -51,6 +50,7 @@ struct round {
 	bool direct; /* private memory may be read */
 	bool only; /* nobody but others carries out what others may */
 	bool user, scattered, private, rebinds;
+	bool parts; /* large copies in fragments, in which ranks join */
 };
 
 static const struct round rounds[] = {
@@ -68,6 +68,9 @@ static const struct round rounds[] = {
 	{ "rebind", 40000, .direct = true, .rebinds = true },
 	{ "rebind_staged", 40000, .rebinds = true, .fused = true },
 	{ "rebind_fused", 40000, .direct = true, .rebinds = true, .fused = true },
+	{ "parts", 40000, .direct = true, .parts = true },
+	{ "parts_only", 40000, .only = true, .parts = true },
+	{ "parts_private", 40000, .direct = true, .private = true, .rebinds = true, .parts = true },
 	{ "user", 9000, .user = true, .fused = true, .direct = true },
 	{ "scattered", 9000, .scattered = true, .direct = true },
 	{ "nothing", 0, .only = true },
@@ -81,7 +84,7 @@ struct record {
 
 /* Shared by all. */
 struct world {
-	uint32_t size, processes;
+	uint32_t size, processes, epochs;
 	int fd[MOST]; /* heaps */
 	_Atomic int pid[MOST]; /* of processes */
 	_Atomic uint32_t wrong; /* what was found to be wrong */
@@ -394,7 +397,8 @@ static struct be_bind binding(struct request *q)
 				 .whole = 1,
 				 .user = g->r->user,
 				 .helped = true,
-				 .views = g->w->size - 1 };
+				 .views = g->w->size - 1,
+				 .fragment = g->r->parts ? 4096 : 0 };
 }
 
 /* Memory for each buffer, in the heap or, where the round has private memory, perhaps not. */
@@ -462,6 +466,8 @@ static void help_anybody(struct request *q)
 
 	if (!draw(g, 20))
 		sched_yield();
+	if (r == g->rank)
+		b->ops->join(b);
 	if (!take(g, b->turn))
 		return;
 	if (atomic_load_explicit(&b->turn->state, memory_order_acquire) == ACTIVE) {
@@ -537,7 +543,7 @@ static void epochs(struct request *q)
 	struct be_group *g = q->g;
 	struct be_turn *t = q->all[g->rank]->turn;
 
-	while (q->epoch < EPOCHS) {
+	while (q->epoch < g->w->epochs) {
 		start(q);
 		while (atomic_load_explicit(&t->state, memory_order_acquire) != DONE)
 			help_anybody(q);
@@ -588,6 +594,12 @@ static void bind(struct request *q)
 			wrong(g, "adopt");
 	}
 	epochs(q);
+	if (g->r->parts && !alone(g)) {
+		struct be_turn *t = q->all[g->rank]->turn;
+
+		if (atomic_load(&t->copied[0]) + atomic_load(&t->copied[1]) < g->w->epochs * g->r->count * sizeof(int32_t))
+			wrong(g, "copies did not go through the queue");
+	}
 	for (uint32_t n = 0, r = draw(g, g->w->size); n < g->w->size; n++, r = (r + 1) % g->w->size)
 		q->all[r]->ops->unbind(q->all[r]);
 }
@@ -691,12 +703,14 @@ static int process(struct world *w, uint32_t number, uint64_t seed)
 int main(int argc, char **argv)
 {
 	struct world *w = mmap(NULL, sizeof *w, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+	uint64_t seed;
 	pid_t pids[MOST];
 	bool failed = false;
 
-	if (w == MAP_FAILED || argc < 3)
+	if (w == MAP_FAILED || argc != 5)
 		return 2;
+	seed = strtoull(argv[3], NULL, 10);
+	w->epochs = (uint32_t)atoi(argv[4]);
 	w->size = (uint32_t)atoi(argv[1]);
 	w->processes = (uint32_t)atoi(argv[2]);
 	if (w->size > MOST || !w->size || !w->processes || w->processes > w->size)
