@@ -226,8 +226,8 @@ static void library(void)
 {
 	static const char *const names[] = {
 		"barrier_dissemination", "barrier_tree", "bcast_binomial", "bcast_knomial", "bcast_binary", "bcast_trinary",
-		"gather_binomial", "scatter_binomial", "allgather_bruck", "allgather_recursive_doubling", "reduce_binomial",
-		"reduce_knomial", "reduce_rabenseifner", "allreduce_recursive_doubling", "allreduce_rabenseifner",
+		"bcast_trinaryx3", "gather_binomial", "scatter_binomial", "allgather_bruck", "allgather_recursive_doubling",
+		"reduce_binomial", "reduce_knomial", "reduce_rabenseifner", "allreduce_recursive_doubling", "allreduce_rabenseifner",
 		"allreduce_reduce_bcast", "scan_binomial", "exscan_binomial",
 	};
 	char label[64];

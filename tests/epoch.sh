@@ -15,7 +15,7 @@ soak() # NAME SCHEDULE OPTIONS...
 	local name=$1 schedule=$2
 
 	shift 2
-	if timeout "$LIMIT" "$BUILD/bin/goalrun" -n 3 --verify --delay 20 --warmup 0 --seed "${SEED:-7}" "$@" \
+	if timeout "$LIMIT" "$BUILD/bin/goalrun" -n "$(fitting "$schedule" 3)" --verify --delay 20 --warmup 0 --seed "${SEED:-7}" "$@" \
 		"$schedule" >"$TMP/out" 2>&1; then
 		ok "epoch.$name $(basename "$schedule" .goal) $*"
 	else

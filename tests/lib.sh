@@ -33,6 +33,21 @@ check()
 # The compiler, bounded; a sanitizer build gets more time.
 goalc() { timeout "${GOALC_TIMEOUT:-60}" "$GOALC" "$@"; }
 
+# takes SCHEDULE RANKS : whether a schedule of the library is for that many; a torus has three sides of at least 2
+takes() { [[ $1 != *bcast_trinaryx3* ]] || [ "$(factor "$2" | wc -w)" -gt 3 ]; }
+
+# fitting SCHEDULE RANKS... : those of the numbers that it takes, or else the least that it does
+fitting()
+{
+	local s=$1 n some=()
+
+	shift
+	for n; do
+		takes "$s" "$n" && some+=("$n")
+	done
+	echo "${some[@]:-8}"
+}
+
 # program NAME LIMIT COMMAND... : a program that prints the lines of its cases itself
 program()
 {

@@ -64,7 +64,8 @@ few=$(tr ' ' '\n' <<<"$SIZES" | awk '$1 <= 4' | sort -n | tail -n 1) # of pairs,
 for s in $SCHEDULES; do
 	s=schedules/$s
 	number=$((number + 1)) turn=$number # the next schedule begins with another kind
-	for n in $SIZES; do
+	# shellcheck disable=SC2086
+	for n in $(fitting "$s" $SIZES); do
 		turn=$((turn + 1))
 		mapfile -t o < <(options "$s" "$n" | tr ' ' '\n')
 		for kind in $(kinds $turn); do
@@ -82,10 +83,11 @@ for s in $SCHEDULES; do
 	# Binaries: parametric, and for one size with and without a fixed count.
 	root=
 	grep -q '^schedule.*root = 0' "$s" && root='-D root=2'
-	binary parametric 3 "$s" "" --count 7
-	grep -qE '^schedule.*(local|\[)' "$s" && continue # it needs values, and then no other fit
-	binary concrete 5 "$s" "-n 5" --count 0,7,1000
-	binary fixed 5 "$s" "-n 5 -D count=33 $root"
+	binary parametric "$(fitting "$s" 3)" "$s" "" --count 7
+	grep -qE '^schedule.*(local|\[[^]]*\][,)])' "$s" && continue # it needs values, and then no other fit
+	n=$(fitting "$s" 5)
+	binary concrete "$n" "$s" "-n $n" --count 0,7,1000
+	binary fixed "$n" "$s" "-n $n -D count=33 $root"
 done
 sweep passes schedules/bcast_binomial.goal 3 --iters 4 -D root=1 -D count=5 -T reduce-deps
 size=$(goalc schedules/bcast_binomial.goal -o "$TMP/b.bin"; stat -c %s "$TMP/b.bin")

@@ -20,7 +20,7 @@ export -f one
 
 for n in 5 8; do
 	for s in schedules/*.goal; do
-		echo "$n $s"
+		takes "$s" "$n" && echo "$n $s"
 	done
 done | xargs -P "$JOBS" -n 2 bash -c 'one "$0" "$1"'
 

@@ -46,6 +46,7 @@ mutant block_alltoall alltoall_pairwise:lib/alltoall 's/send give\[to/send give[
 mutant block_allgather allgather_ring 's/copy mine into all\[r \* count +: count\]/nop/' 1 'result is wrong' 3
 mutant block_gather gather_binomial 's/copy mine into all\[.*/nop/' 1 'result is wrong' 5 --root 2
 mutant block_scatter scatter_binomial 's/send all\[0 +: (n - low)/send all[count +: (n - low)/' 1 'result is wrong' 7 --root 2
+mutant torus_fragment bcast_trinaryx3 's/for t = 0 to 2/for t = 0 to 1/' 1 'result is wrong' 8 --root 3
 mutant root_bcast bcast_binomial 's/send data to/send data[0 +: count] to/; s/data\[count\]/data[count + 1]/' 1 'elements' 2
 mutant barrier_round barrier_dissemination 's/ceillog2(p) - 1/ceillog2(p) - 2/' 1 'left the barrier before rank' 4
 mutant barrier_order barrier_dissemination '/near\[k\] i*requires/d' 1 'left the barrier before rank' 5

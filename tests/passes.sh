@@ -50,7 +50,8 @@ for s in schedules/*.goal tests/passes/*.goal; do
 	o=(--type int32,uint8 --sample all)
 	grep -q '^parameter global root' "$TMP/dump" && o+=(--root all)
 	grep -q ' reduce ' "$TMP/dump" && o+=(--op sum,max)
-	for n in $SIZES; do
+	# shellcheck disable=SC2086
+	for n in $(fitting "$s" $SIZES); do
 		for list in segment:size=1 segment:size=300 fuse 'segment:size=256;fuse' reduce-deps 'fuse;segment:size=7;reduce-deps'; do
 			due && run "$base.$list" "$n" "$s" "${o[@]}" --count 0,7,700 -T "$list"
 		done

@@ -41,7 +41,7 @@ turn=0
 for s in schedules/*.goal; do
 	turn=$((turn + 1))
 	mode=${modes[turn % ${#modes[@]}]}
-	run "$mode" "$s" -n $((2 + turn % 4)) --progress "$mode" --ranks "${kinds[turn / 2 % ${#kinds[@]}]}" \
+	run "$mode" "$s" -n "$(fitting "$s" $((2 + turn % 4)))" --progress "$mode" --ranks "${kinds[turn / 2 % ${#kinds[@]}]}" \
 		--memory "${memories[turn % 3]}"
 done
 

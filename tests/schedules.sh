@@ -42,6 +42,13 @@ expected()
 			shifted += p - 1 - d
 		for (v = edge; v > 0; v = int((v - 1) / 3))
 			high3++ # of a trinary tree
+		cube = p # the sides of the torus that is most like a cube, together
+		for (x = 2; x < p; x++)
+			for (y = 2; x * y < p; y++)
+				if (p % (x * y) == 0 && p / (x * y) > 1 && x + y + p / (x * y) < cube) {
+					cube = x + y + p / (x * y)
+					flattest = x == 2 || y == 2 || 2 * x * y == p
+				}
 		for (d = 1; d < p; d *= 3) {
 			steps++
 			ways += 1 + (2 * d < p)
@@ -61,6 +68,7 @@ expected()
 		if (name == "bcast_chain") row(0, s * edge, edge, 2 * edge)
 		if (name == "bcast_binary") row(0, s * edge, edge, 2 * k)
 		if (name == "bcast_trinary") row(0, s * edge, edge, 2 * high3)
+		if (name == "bcast_trinaryx3") row(0, 3 * s * edge, edge, 2 * (cube - (flattest ? 2 : 3)))
 		if (name == "bcast_scatter_allgather") row(0, edge + all, edge, "-")
 
 		if (name == "gather_linear" || name == "scatter_linear") row(0, edge, edge, flat + one)
@@ -106,11 +114,12 @@ forms()
 {
 	local p root roots d want got
 
-	for p in 1 5 8 100; do # for any count
+	for p in $(fitting "$2" 1 5 8 100); do # for any count
 		goalc "$2" -n "$p" -o "$TMP/s.bin" >"$TMP/err" 2>&1 || echo " -n $p"
 		[ -s "$TMP/err" ] && echo " -n $p: $(head -n 1 "$TMP/err")"
 	done
-	for p in $SIZES; do
+	# shellcheck disable=SC2086
+	for p in $(fitting "$2" $SIZES); do
 		roots=0
 		grep -q '^schedule.*root = 0' "$2" && roots=$(printf '%s\n' 0 $((p / 2)) $((p - 1)) | sort -nu)
 		for root in $roots; do
@@ -134,8 +143,8 @@ for s in schedules/*.goal; do
 	[ -s "$TMP/err" ] && bad=$(head -n 1 "$TMP/err")
 	check "schedules.$name.parametric $bad" [ -z "$bad" ]
 	check "schedules.$name.source" grep -q '^// Source: ' "$s"
-	if grep -qE '^schedule.*(local|\[)|^ .*implements' "$s"; then
-		continue # what it does depends on vectors
+	if grep -qE '^schedule.*(local|\[[^]]*\][,)])|^ .*implements' "$s"; then
+		continue # what it does depends on vectors without a default
 	fi
 	bad=$(forms "$name" "$s")
 	check "schedules.$name.sizes$bad" [ -z "$bad" ]
@@ -172,18 +181,18 @@ check "schedules.once finds what stands twice" [ -n "$found" ]
 # man/schedules.7 lists each of them under its collective, with the parameters that have defaults, and no others.
 for s in schedules/*.goal; do
 	tr '\n' ' ' <"$s" | grep -oE "schedule $(basename "$s" .goal)\>[^)]*\)? implements [A-Za-z_]+" |
-		sed -E 's/^schedule ([a-z_]+)(\((.*)\))? implements (.*)/\4 \1 \3/; s/root = [0-9]+,? ?//; s/(local|rootonly|global) //g' |
+		sed -E 's/^schedule ([a-z0-9_]+)(\((.*)\))? implements (.*)/\4 \1 \3/; s/root = [0-9]+,? ?//; s/(local|rootonly|global) //g' |
 		awk '{
 			row = $1 " " $2
 			sub(/^[^ ]+ [^ ]+ */, "")
 			n = split($0, param, / *, */)
 			for (i = 1; i <= n; i++)
-				if (sub(/ *=.*/, "", param[i]))
+				if (sub(/(\[[0-9]+\])? *=.*/, "", param[i]))
 					row = row " " param[i]
 			print row
 		}'
 done | sort >"$TMP/there"
-awk '/^\.Ss / { ss = $2 } /^\.It Cm / { sub(/^\.It Cm /, ""); sub(/ Va /, " "); gsub(/,/, ""); print ss, $0 }' \
+awk '/^\.Ss / { ss = $2 } /^\.It Cm / { sub(/^\.It Cm /, ""); sub(/ Va /, " "); gsub(/ *,/, ""); print ss, $0 }' \
 	man/schedules.7 | sort >"$TMP/listed"
 check "schedules.manual $(diff "$TMP/there" "$TMP/listed" | head -n 3 | tr '\n' ' ')" cmp -s "$TMP/there" "$TMP/listed"
 finish
