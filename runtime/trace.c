@@ -28,16 +28,12 @@ static bool same_file(const struct rt_trace *t)
 	return !fstat(t->fd, &st) && st.st_dev == t->dev && st.st_ino == t->ino;
 }
 
-int rt_trace_open(struct mpix_sched_ctx *ctx)
+/* The caller has the context's lock. */
+static int open_trace(struct mpix_sched_ctx *ctx, long fd, long most)
 {
 	struct rt_trace *t;
 	struct stat st;
-	long fd, most;
-	int err = rt_env(ctx, ENV_GOAL_TRACE_FD, &fd);
 
-	err = err ? err : rt_env(ctx, ENV_GOAL_TRACE_EVENTS, &most);
-	if (err || fd < 0 || ctx->trace)
-		return err;
 	if (fd > INT32_MAX || fstat((int)fd, &st) || !S_ISREG(st.st_mode) || st.st_nlink)
 		return rt_error(ctx, -ERR_ARG, "GOAL_TRACE_FD cannot be \"%ld\": that is not goalrun's", fd);
 	t = mem_calloc(1, sizeof *t);
@@ -50,6 +46,21 @@ int rt_trace_open(struct mpix_sched_ctx *ctx)
 	pthread_mutex_init(&t->lock, NULL);
 	ctx->trace = t;
 	return 0;
+}
+
+int rt_trace_open(struct mpix_sched_ctx *ctx)
+{
+	long fd, most;
+	int err = rt_env(ctx, ENV_GOAL_TRACE_FD, &fd);
+
+	err = err ? err : rt_env(ctx, ENV_GOAL_TRACE_EVENTS, &most);
+	if (err || fd < 0)
+		return err;
+	pthread_mutex_lock(&ctx->lock);
+	if (!ctx->trace)
+		err = open_trace(ctx, fd, most);
+	pthread_mutex_unlock(&ctx->lock);
+	return err;
 }
 
 /* The file is in append mode: a write is all in one piece. */
