@@ -134,6 +134,8 @@ struct be_ops {
 	int (*rebind)(struct be_bound *bound, const struct be_buffer *buffers);
 	/* Whether an op that cannot go on now waits for that rank. */
 	bool (*waits_for)(const struct be_bound *bound, uint32_t rank);
+	/* The first message that has been issued and is not complete, by op, or UINT32_MAX. */
+	uint32_t (*open)(const struct be_bound *bound);
 	/* When it has to be looked at although nobody rings, as ns of CLOCK_MONOTONIC; UINT64_MAX: never. */
 	uint64_t (*alarm)(const struct be_bound *bound);
 	/* For diagnosis: the enum be_state of each op, and for one that is issued what it waits for, in words

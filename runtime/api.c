@@ -314,14 +314,6 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done, s
 	return active;
 }
 
-/* The end of a wait, for a request that belongs to it; without a turn it was none. */
-static inline void end_wait(struct rt_wait *w, const struct mpix_sched_request *req)
-{
-	rt_wait_end(w);
-	if (w->since && w->turn)
-		rt_trace_wait(req, w->since);
-}
-
 int MPIX_Sched_wait(MPIX_Sched_request req)
 {
 	struct rt_wait w;
@@ -332,7 +324,7 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 	if (has_core(req)) /* there is little to do: it only has to hear that all is done */
 		return MPIX_Sched_waitany(1, &req, &index);
 	hold(req); /* until the end: others need not care for what is polled all the time */
-	rt_wait_begin(&w, req->ctx, 0, req->group->spins);
+	rt_wait_begin(&w, req, true);
 	while (!is_done(req)) {
 		bool alone = rt_wait_spins(&w) && atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) == 1;
 		int rc = req->be->progress(req->bound, BE_ALL, alone ? SPIN_TURNS : 0);
@@ -357,7 +349,7 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 		look(req);
 		hold(req);
 	}
-	end_wait(&w, req);
+	rt_wait_end(&w);
 	return conclude(req);
 }
 
@@ -439,20 +431,16 @@ int MPIX_Sched_testany(size_t n, const MPIX_Sched_request *reqs, int *index, int
 	return test_any(n, reqs, index, flag, NULL);
 }
 
-/* Begins to wait for any of an array, of which one is active: the first that is. */
-static MPIX_Sched_request begin_any(struct rt_wait *w, const MPIX_Sched_request *reqs, size_t n)
+/* Begins to wait for any of an array, of which one is active. */
+static void begin_any(struct rt_wait *w, const MPIX_Sched_request *reqs, size_t n)
 {
-	MPIX_Sched_request first;
 	size_t i = 0;
 
 	while (!is_active(reqs[i]))
 		i++;
-	first = reqs[i];
-	rt_wait_begin(w, first->ctx, 0, first->group->spins);
+	rt_wait_begin(w, reqs[i], false);
 	while (++i < n)
-		if (is_active(reqs[i]) && reqs[i]->ctx != w->ctx)
-			rt_wait_awake(w);
-	return first;
+		w->awake |= is_active(reqs[i]) && reqs[i]->ctx != w->req->ctx;
 }
 
 /* A step. poll_all sees to deaths. */
@@ -464,16 +452,14 @@ static void step_any(struct rt_wait *w)
 
 int MPIX_Sched_waitany(size_t n, const MPIX_Sched_request *reqs, int *index)
 {
-	MPIX_Sched_request waited;
 	struct rt_wait w;
 	int flag = 0, rc = test_any(n, reqs, index, &flag, NULL);
 
 	if (rc || flag)
 		return rc;
-	waited = begin_any(&w, reqs, n);
-	for (; !rc && !flag; rc = test_any(n, reqs, index, &flag, &w))
+	for (begin_any(&w, reqs, n); !rc && !flag; rc = test_any(n, reqs, index, &flag, &w))
 		step_any(&w);
-	end_wait(&w, waited);
+	rt_wait_end(&w);
 	return rc;
 }
 
@@ -511,16 +497,14 @@ int MPIX_Sched_testsome(size_t n, const MPIX_Sched_request *reqs, int *count, in
 
 int MPIX_Sched_waitsome(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices, int *errors)
 {
-	MPIX_Sched_request waited;
 	struct rt_wait w;
 	int rc = MPIX_Sched_testsome(n, reqs, count, indices, errors);
 
 	if (rc || *count)
 		return rc;
-	waited = begin_any(&w, reqs, n);
-	for (; !rc && !*count; rc = test_some(n, reqs, count, indices, errors, &w))
+	for (begin_any(&w, reqs, n); !rc && !*count; rc = test_some(n, reqs, count, indices, errors, &w))
 		step_any(&w);
-	end_wait(&w, waited);
+	rt_wait_end(&w);
 	return rc;
 }
 

@@ -311,6 +311,32 @@ MPIX_SCHED_API int MPIX_Sched_dump(MPIX_Sched_ctx ctx, int fd);
  * themselves, when they test or wait. Returns when such a core has done with what it was at. */
 MPIX_SCHED_API int MPIX_Sched_progress_pause(MPIX_Sched_ctx ctx);
 MPIX_SCHED_API int MPIX_Sched_progress_resume(MPIX_Sched_ctx ctx);
+/* ---- how to wait ---- */
+
+/* What a thread does next that has waited for a while. */
+enum MPIX_Sched_way { MPIX_SCHED_SPIN, MPIX_SCHED_YIELD, MPIX_SCHED_BLOCK };
+
+struct MPIX_Sched_energy_info {
+	size_t struct_size; /* of the library's */
+	int rank, size; /* in the group of the request */
+	/* The first message of the request that is open, if there is one; else peer is -1: */
+	int peer;
+	unsigned tag;
+	size_t bytes;
+	uint64_t iterations; /* turns of this wait */
+	uint64_t waited_ns; /* in it, after a brief spin, */
+	uint64_t last_ns; /* and in the last one for this request */
+};
+
+/* Called by threads that wait, one at a time, each time that what it chose has been done. */
+typedef enum MPIX_Sched_way MPIX_Sched_energy_fn(const struct MPIX_Sched_energy_info *info, void *arg);
+
+/* Lets a function choose how threads of the context wait, in place of GOAL_WAIT or the function before; they may be
+ * waiting already. */
+MPIX_SCHED_API int MPIX_Sched_energy_handler_reg(MPIX_Sched_ctx ctx, MPIX_Sched_energy_fn *fn, void *arg);
+/* It is not called any more when this returns. */
+MPIX_SCHED_API int MPIX_Sched_energy_handler_dereg(MPIX_Sched_ctx ctx);
+
 /* Local. ERR_STATE when the request is active and its group has not failed. */
 MPIX_SCHED_API int MPIX_Sched_free(MPIX_Sched_request *req);
 

@@ -133,6 +133,12 @@ struct mpix_sched_ctx {
 	VEC(struct mpix_sched_request *) requests; /* bound ones */
 	_Atomic uint32_t nactive;
 	int policy; /* enum rt_policy, or -ERR_ARG */
+	pthread_mutex_t energy_lock; /* of energy; whoever is in there may take it again */
+	struct {
+		MPIX_Sched_energy_fn *fn;
+		void *arg;
+	} energy;
+	_Atomic bool chooses; /* energy.fn is there */
 	_Atomic uint32_t ngroups; /* that were created, not split off */
 	_Atomic bool paused; /* no communication core makes progress on its requests */
 	_Atomic uint32_t usr1_seen; /* SIGUSR1s that were answered */
@@ -298,6 +304,7 @@ struct mpix_sched_request {
 	uint64_t dump_after; /* ns of waiting until the pending ops are printed; 0: never */
 	uint64_t watched, since; /* the epoch that a wait last looked at, and from when on */
 	uint64_t looked; /* the epoch of the last look whether it can still complete */
+	uint64_t last_ns, mean_ns; /* of waits, without a brief spin; of the mean waking up is taken off */
 };
 
 /* Collective. Binds and adds the request to the context's, or undoes what it did. */
@@ -371,11 +378,14 @@ void rt_bell_disarm(struct be_bell *b);
 /* ---- waiting (wait.c) ---- */
 
 /* How to go on after a brief spin: what GOAL_WAIT names. */
-enum rt_policy { RT_SPIN, RT_YIELD, RT_BLOCK, RT_WAITS };
+enum rt_policy { RT_SPIN, RT_YIELD, RT_BLOCK, RT_LEARN, RT_WAITS };
 extern const char *const rt_wait_names[RT_WAITS];
 
 /* That of the environment, or -ERR_ARG. */
 int rt_policy(void);
+
+/* Makes energy_lock. */
+void rt_energy_init(struct mpix_sched_ctx *ctx);
 
 /* What to do after a turn of waiting in which nothing came. */
 enum rt_due {
@@ -387,41 +397,46 @@ enum rt_due {
 /* A thread that waits. It has begun to wait, looks at all that it waits for, takes a step, looks again; where
  * a step wants it to sleep nothing has come since it said so to others. */
 struct rt_wait {
-	struct mpix_sched_ctx *ctx;
+	struct mpix_sched_request *req;
 	uint64_t turn, pause; /* turns so far; the next that is more than a pause */
 	uint64_t look; /* the turn of the next RT_LOOK */
-	uint64_t until; /* turns to spin; more once it was rung */
+	uint64_t until; /* the turn up to which it spins */
 	uint64_t since; /* ns; 0: it is not traced */
+	uint64_t began; /* to do more than to spin, ns; 0: not yet */
 	uint64_t alarm; /* look again then although nobody rings, ns; set by the caller while armed */
-	unsigned spins; /* at once */
 	uint32_t seen; /* of the bell */
-	uint8_t bell; /* which of the context's, as in struct be_bells */
+	uint32_t sleeps;
 	uint8_t policy; /* enum rt_policy */
+	bool awake; /* it waits for more than the bell is for, and does not sleep */
+	bool held; /* the caller has taken the request */
 	bool armed; /* the bell */
 	bool partly; /* set by the caller: it could not look at all that the bell is for */
 };
 
 #define RT_LOOK_TURNS 64u /* between two RT_LOOK; each may yield the core to a busy process */
+#define RT_WAKE_NS 50000u /* about what it takes to sleep and to wake up */
 
-/* spins: turns that it may spin at once. */
-static inline void rt_wait_begin(struct rt_wait *w, struct mpix_sched_ctx *ctx, unsigned bell, unsigned spins)
+/* RT_LEARN: whether the last waits say that it will take longer than to wake up. */
+static inline bool rt_waits_long(const struct rt_wait *w)
 {
-	w->ctx = ctx;
-	w->turn = 0;
-	w->since = ctx->trace ? host_now() : 0;
-	w->look = RT_LOOK_TURNS;
-	w->spins = spins;
-	w->policy = (uint8_t)ctx->policy;
-	w->until = w->policy == RT_SPIN ? UINT64_MAX : spins;
-	w->pause = w->until < w->look ? w->until : w->look;
-	w->bell = (uint8_t)bell;
-	w->armed = w->partly = false;
+	return w->policy == RT_LEARN && w->req->mean_ns > RT_WAKE_NS;
 }
 
-/* It waits for more than the bell is for, and does not sleep. */
-static inline void rt_wait_awake(struct rt_wait *w)
+/* Begins to wait for a request of its context. */
+static inline void rt_wait_begin(struct rt_wait *w, struct mpix_sched_request *req, bool held)
 {
-	w->policy = w->policy == RT_BLOCK ? RT_YIELD : w->policy;
+	const struct mpix_sched_ctx *ctx = req->ctx;
+
+	w->req = req;
+	w->turn = w->began = 0;
+	w->since = ctx->trace ? host_now() : 0;
+	w->look = RT_LOOK_TURNS;
+	w->policy = (uint8_t)ctx->policy;
+	w->until = rt_waits_long(w) ? 0 : req->group->spins;
+	w->pause = w->until < w->look ? w->until : w->look;
+	w->held = held;
+	w->sleeps = 0;
+	w->awake = w->armed = w->partly = false;
 }
 
 /* Whether this is a turn to spin. */
@@ -446,12 +461,15 @@ static inline enum rt_due rt_wait_step(struct rt_wait *w, unsigned turns)
 /* After RT_SLEEP. */
 void rt_wait_sleep(struct rt_wait *w);
 
+void rt_wait_over(struct rt_wait *w);
+
 /* It has come. */
 static inline void rt_wait_end(struct rt_wait *w)
 {
-	if (w->armed)
-		rt_bell_disarm(&rt_heap_door(w->ctx->heap)->bell[w->bell]);
+	if (w->began || w->since || w->req->mean_ns)
+		rt_wait_over(w);
 }
+
 /* ---- who else makes progress (comm.c) ---- */
 
 /* What a rank asks for, and where it may run. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Waiting: spins for a while, and goes on as the policy has it. */
+ * Waiting: spins for a while, and goes on as GOAL_WAIT or the application's handler has it. */
 #include "runtime/rt.h"
 
 #include <sched.h>
@@ -8,7 +8,7 @@
 #define YIELDS 8u /* before a thread sleeps: who shares its core may be what it waits for */
 #define SLEEP_NS 50000000u /* at most, so that deaths are noticed */
 
-const char *const rt_wait_names[RT_WAITS] = { [RT_SPIN] = "spin", [RT_YIELD] = "yield", [RT_BLOCK] = "block" };
+const char *const rt_wait_names[RT_WAITS] = { "spin", "yield", "block", "learn" };
 
 int rt_policy(void)
 {
@@ -20,14 +20,117 @@ int rt_policy(void)
 	return -ERR_ARG;
 }
 
+/* ---- the application's choice ---- */
+
+void rt_energy_init(struct mpix_sched_ctx *ctx)
+{
+	pthread_mutexattr_t a;
+
+	pthread_mutexattr_init(&a);
+	pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&ctx->energy_lock, &a);
+	pthread_mutexattr_destroy(&a);
+}
+
+static void set_handler(struct mpix_sched_ctx *ctx, MPIX_Sched_energy_fn *fn, void *arg)
+{
+	pthread_mutex_lock(&ctx->energy_lock);
+	ctx->energy.fn = fn;
+	ctx->energy.arg = arg;
+	atomic_store(&ctx->chooses, fn != NULL);
+	pthread_mutex_unlock(&ctx->energy_lock);
+	host_ring(&rt_heap_door(ctx->heap)->bell[0]); /* who sleeps asks as well */
+}
+
+int MPIX_Sched_energy_handler_reg(MPIX_Sched_ctx ctx, MPIX_Sched_energy_fn *fn, void *arg)
+{
+	if (!ctx || !fn)
+		return MPIX_SCHED_ERR_ARG;
+	set_handler(ctx, fn, arg);
+	return MPIX_SCHED_SUCCESS;
+}
+
+int MPIX_Sched_energy_handler_dereg(MPIX_Sched_ctx ctx)
+{
+	if (!ctx)
+		return MPIX_SCHED_ERR_ARG;
+	set_handler(ctx, NULL, NULL);
+	return MPIX_SCHED_SUCCESS;
+}
+
+/* The op that a request waits for, if that can be seen now; or NULL. */
+static const struct bin_op *open_op(const struct rt_wait *w)
+{
+	struct mpix_sched_request *req = w->req;
+	uint32_t op;
+
+	if (!w->held && !rt_take(req))
+		return NULL;
+	op = req->be->open(req->bound);
+	if (!w->held)
+		rt_give(req);
+	return op == UINT32_MAX ? NULL : &req->rank.ops[op];
+}
+
+static enum MPIX_Sched_way ask(const struct rt_wait *w)
+{
+	const struct bin_op *op = open_op(w);
+	struct mpix_sched_ctx *ctx = w->req->ctx;
+	struct MPIX_Sched_energy_info info = { .struct_size = sizeof info,
+					       .rank = (int)w->req->group->rank,
+					       .size = (int)w->req->group->size,
+					       .peer = op ? (int)op->peer : -1,
+					       .tag = op ? op->tag : 0,
+					       .bytes = op ? op->len * w->req->type->layout.basic : 0,
+					       .iterations = w->turn,
+					       .waited_ns = rt_now_ns() - w->began,
+					       .last_ns = w->req->last_ns };
+	enum MPIX_Sched_way way = MPIX_SCHED_YIELD;
+
+	pthread_mutex_lock(&ctx->energy_lock);
+	if (ctx->energy.fn)
+		way = ctx->energy.fn(&info, ctx->energy.arg);
+	pthread_mutex_unlock(&ctx->energy_lock);
+	return way;
+}
+
+/* ---- waiting ---- */
+
+static enum MPIX_Sched_way choose(const struct rt_wait *w)
+{
+	if (atomic_load_explicit(&w->req->ctx->chooses, memory_order_relaxed))
+		return ask(w);
+	if (w->policy <= RT_YIELD)
+		return w->policy == RT_SPIN ? MPIX_SCHED_SPIN : MPIX_SCHED_YIELD;
+	return rt_waits_long(w) || w->turn >= w->until + YIELDS ? MPIX_SCHED_BLOCK : MPIX_SCHED_YIELD;
+}
+
+/* Spins for some more turns. */
+static void spin(struct rt_wait *w, uint64_t turns)
+{
+	w->until = w->turn + turns;
+	w->pause = w->until < w->look ? w->until : w->look;
+}
+
 /* Says that it is about to sleep; the next turn is the last look. */
 static void arm(struct rt_wait *w)
 {
-	struct rt_door *door = rt_heap_door(w->ctx->heap);
+	struct rt_door *door = rt_heap_door(w->req->ctx->heap);
 
 	w->alarm = UINT64_MAX;
 	w->armed = true;
-	w->seen = rt_bell_arm(&door->bell[w->bell], door->asks);
+	w->seen = rt_bell_arm(&door->bell[0], door->asks);
+}
+
+/* Does what was chosen for this turn. */
+static void go_on(struct rt_wait *w, enum MPIX_Sched_way way)
+{
+	if (way == MPIX_SCHED_SPIN)
+		spin(w, RT_LOOK_TURNS);
+	else if (way == MPIX_SCHED_BLOCK && !w->awake)
+		arm(w);
+	else
+		sched_yield();
 }
 
 enum rt_due rt_wait_on(struct rt_wait *w)
@@ -37,16 +140,22 @@ enum rt_due rt_wait_on(struct rt_wait *w)
 	if (due == RT_LOOK)
 		w->look = w->turn + RT_LOOK_TURNS;
 	w->pause = w->until < w->look ? w->until : w->look;
+	if (!rt_wait_spins(w) && !w->began)
+		w->began = rt_now_ns();
 	if (rt_wait_spins(w))
 		be_pause();
 	else if (w->armed && !w->partly)
 		return RT_SLEEP;
-	else if (w->policy == RT_BLOCK && !w->armed && w->turn >= w->until + YIELDS)
-		arm(w);
 	else
-		sched_yield();
+		go_on(w, w->armed ? MPIX_SCHED_YIELD : choose(w));
 	w->partly = false;
 	return due;
+}
+
+static void disarm(struct rt_wait *w)
+{
+	rt_bell_disarm(&rt_heap_door(w->req->ctx->heap)->bell[0]);
+	w->armed = false;
 }
 
 void rt_wait_sleep(struct rt_wait *w)
@@ -55,10 +164,22 @@ void rt_wait_sleep(struct rt_wait *w)
 
 	if (w->alarm < now + ns)
 		ns = w->alarm > now ? w->alarm - now : 0;
-	if (rt_bell_sleep(&rt_heap_door(w->ctx->heap)->bell[w->bell], w->seen, ns)) {
-		w->until = w->turn + w->spins; /* more may follow soon */
-		w->pause = w->until < w->look ? w->until : w->look;
-	}
-	rt_wait_end(w);
-	w->armed = false;
+	if (rt_bell_sleep(&rt_heap_door(w->req->ctx->heap)->bell[0], w->seen, ns))
+		spin(w, w->req->group->spins); /* more may follow soon */
+	disarm(w);
+	w->sleeps++;
+}
+
+void rt_wait_over(struct rt_wait *w)
+{
+	struct mpix_sched_request *req = w->req;
+	uint64_t ns = w->began ? rt_now_ns() - w->began : 0, wakes = (uint64_t)w->sleeps * RT_WAKE_NS;
+
+	if (w->armed)
+		disarm(w);
+	req->last_ns = ns;
+	ns -= ns < wakes ? ns : wakes; /* or who has slept once would go on doing so */
+	req->mean_ns = (3 * req->mean_ns + ns) / 4;
+	if (w->since && w->turn) /* without a turn it was none */
+		rt_trace_wait(req, w->since);
 }

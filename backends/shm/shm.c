@@ -280,6 +280,20 @@ static bool waits_for(const struct be_bound *bound, uint32_t rank)
 	return false;
 }
 
+static uint32_t first_open(const struct be_bound *bound)
+{
+	const struct sm_bound *s = (const struct sm_bound *)bound;
+
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
+		const struct engine_queue *q = &s->engine.st->of[c];
+
+		for (uint32_t i = q->first; i < q->first + q->nactive; i++)
+			if (sm_is_message(&s->b.ops[s->engine.active[i]]))
+				return s->engine.active[i];
+	}
+	return UINT32_MAX;
+}
+
 uint64_t sm_alarm(const struct be_bound *bound)
 {
 	const struct sm_bound *s = (const struct sm_bound *)bound;
@@ -321,6 +335,7 @@ const struct be_ops sm_ops = {
 	.join = sm_join,
 	.rebind = rebind,
 	.waits_for = waits_for,
+	.open = first_open,
 	.alarm = sm_alarm,
 	.states = states,
 };

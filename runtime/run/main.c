@@ -39,7 +39,7 @@ static const char usage_text[] =
 	"         -D name[@RANK]=value[,value...] -T pass --iters N --warmup N --seed N --delay USEC\n"
 	"         --ranks processes|threads --backend shm --verify --json --dump-after SECONDS\n"
 	"         --progress app|thread|collab --placement bind|numa|odd-even|LIST --comm-cores K\n"
-	"         --wait spin|yield|block --trace FILE.json|FILE.paje|FILE.txt\n"
+	"         --wait spin|yield|block|learn --trace FILE.json|FILE.paje|FILE.txt\n"
 	"         --overlap [--tests N] [--work USEC]\n"
 	"       goalrun -n RANKS --select COLLECTIVE [--topology cart|graph] [--table FILE] [options]\n"
 	"       goalrun -n RANKS --show-placement [--placement bind|numa|odd-even|LIST] [--comm-cores K] [--json]\n";
@@ -236,7 +236,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		case WAIT:
 			o->wait = optarg;
 			if (find_name(rt_wait_names, RT_WAITS, optarg) < 0)
-				err = usage("--wait is spin, yield or block, not %s", optarg);
+				err = usage("--wait is spin, yield, block or learn, not %s", optarg);
 			break;
 		case VERIFY:
 			o->verify = true;

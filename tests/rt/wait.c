@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
@@ -393,6 +394,132 @@ static int contexts(struct member *m)
 	return 0;
 }
 
+/* ---- who chooses how to wait ---- */
+
+static struct {
+	_Atomic int asked, ways[3], way;
+	_Atomic int wrong, tangled;
+} energy;
+
+static enum MPIX_Sched_way way_of(const struct MPIX_Sched_energy_info *info, void *arg)
+{
+	struct member *m = arg;
+	int n = atomic_fetch_add(&energy.asked, 1), way = atomic_load(&energy.way);
+
+	if (info->struct_size != sizeof *info || info->rank != m->rank || info->size != 2 ||
+	    (info->peer >= 0 && (info->peer != !m->rank || info->tag || info->bytes != sizeof(int32_t))) || !info->iterations)
+		atomic_fetch_add(&energy.wrong, 1);
+	way = way < 0 ? n % 3 : way;
+	atomic_fetch_add(&energy.ways[way], 1);
+	return (enum MPIX_Sched_way)way;
+}
+
+/* Rank 1 waits, and is asked by functions that come and go meanwhile. */
+static int handlers(struct member *m)
+{
+	struct plan p = { .message = &messages[0], .waits = 1, .seed = 1 };
+	struct line l;
+
+	if (bind_line(&l, m, &p, 0))
+		return 1;
+	if (m->rank == 1) {
+		NEED(pthread_create(&l.id, NULL, line_thread, &l) == 0);
+		if (until_asleep(m, 1)) /* by GOAL_WAIT */
+			return 1;
+		for (int way = 0; way < 3; way++)
+			for (int k = 0; k < 3; k++) {
+				int before = atomic_load(&energy.ways[way]);
+
+				atomic_store(&energy.way, way);
+				CALL(MPIX_Sched_energy_handler_reg(m->ctx, way_of, m));
+				for (int i = 0; atomic_load(&energy.ways[way]) == before; i++) {
+					NEED(i < 20000);
+					usleep(1000);
+				}
+				if (way == MPIX_SCHED_BLOCK && until_asleep(m, 1))
+					return 1;
+				if (k == 1)
+					CALL(MPIX_Sched_energy_handler_dereg(m->ctx));
+				if (k == 1 && until_asleep(m, 1))
+					return 1;
+			}
+		CALL(MPIX_Sched_energy_handler_dereg(m->ctx));
+		atomic_store(&energy.asked, 0);
+		NEED(until_asleep(m, 1) == 0 && atomic_load(&energy.asked) == 0 && !atomic_load(&energy.wrong));
+		NEED(MPIX_Sched_energy_handler_reg(m->ctx, NULL, NULL) == MPIX_SCHED_ERR_ARG);
+		NEED(MPIX_Sched_energy_handler_reg(NULL, way_of, NULL) == MPIX_SCHED_ERR_ARG);
+		NEED(MPIX_Sched_energy_handler_dereg(NULL) == MPIX_SCHED_ERR_ARG);
+	}
+	if (meet(m))
+		return 1;
+	if (m->rank == 1)
+		pthread_join(l.id, NULL);
+	return m->rank == 1 ? l.bad : run_line(&l);
+}
+
+struct changes {
+	struct member *m;
+	_Atomic bool over;
+};
+
+static void *change(void *arg)
+{
+	struct changes *c = arg;
+
+	while (!atomic_load(&c->over)) {
+		if (MPIX_Sched_energy_handler_reg(c->m->ctx, way_of, c->m) || MPIX_Sched_energy_handler_dereg(c->m->ctx))
+			atomic_fetch_add(&energy.wrong, 1);
+		usleep(200);
+	}
+	return NULL;
+}
+
+/* The same with many waits, in all ways. */
+static int changing(struct member *m)
+{
+	struct changes c = { .m = m };
+	struct line l;
+	pthread_t id;
+
+	atomic_store(&energy.way, -1);
+	if (bind_line(&l, m, m->arg, 0))
+		return 1;
+	NEED(pthread_create(&id, NULL, change, &c) == 0);
+	NEED(run_line(&l) == 0);
+	atomic_store(&c.over, true);
+	pthread_join(id, NULL);
+	NEED(!atomic_load(&energy.wrong));
+	return free_line(&l);
+}
+
+static enum MPIX_Sched_way once(const struct MPIX_Sched_energy_info *info, void *arg)
+{
+	struct member *m = arg;
+
+	(void)info;
+	if (atomic_fetch_add(&energy.tangled, 1) == 0 && !MPIX_Sched_energy_handler_dereg(m->ctx))
+		return MPIX_SCHED_BLOCK;
+	return MPIX_SCHED_YIELD;
+}
+
+/* A function takes itself away. */
+static int handler_ends(struct member *m)
+{
+	struct plan p = { .message = &messages[0], .waits = 1, .seed = 1 };
+	struct line l;
+
+	if (bind_line(&l, m, &p, 0))
+		return 1;
+	if (m->rank == 1)
+		CALL(MPIX_Sched_energy_handler_reg(m->ctx, once, m));
+	if (m->rank == 0 && until_asleep(m, 1))
+		return 1;
+	if (run_line(&l))
+		return 1;
+	NEED(m->rank == 0 || atomic_load(&energy.tangled) == 1);
+	return free_line(&l);
+}
+
 /* ---- running them ---- */
 
 static bool threads;
@@ -434,6 +561,7 @@ int main(int argc, char **argv)
 		run(messages[i].name, "block", 3, many, &p, -1, -1);
 		atomic_store(&calls->no_membarrier, 1);
 		run(messages[i].name, "block", 2, many, &p, -1, -1);
+		run(messages[i].name, "learn", 2, many, &p, LONG_MAX, LONG_MAX); /* as the last waits were */
 		run(messages[i].name, "yield", 2, many, &p, 0, 0);
 	}
 	p.message = &messages[0];
@@ -443,6 +571,9 @@ int main(int argc, char **argv)
 		run("interrupted", "block", 2, interrupted, &p, -1, -1);
 	run("alarms", "block", 2, alarms, &p, -1, 0);
 	run("dumped", "block", 2, dumped, &p, -1, -1);
+	run("handlers", "block", 2, handlers, &p, -1, -1);
+	run("changing", "spin", 2, changing, &p, LONG_MAX, LONG_MAX);
+	run("handler_ends", "block", 2, handler_ends, &p, -1, -1);
 	run("contexts", "block", 2, contexts, &p, 0, 0);
 	return bad;
 }
