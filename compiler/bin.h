@@ -11,7 +11,7 @@
  *   | sections, 8-aligned   |   META STRINGS BUFFERS PARAMS, then
  *   |                       |   parametric: CODE CONSTS TMPLS DEPS [LINES] [WINDOWS CALLS]
  *   |                       |   concrete:   EXPRS CLASSES DIR RANKS [OPDEBUG]
- *   |                       |   and [PROVED]
+ *   |                       |   and [PROVED] [TARGET QDIR QUEUES]
  *   +-----------------------+
  *
  * A parametric binary holds one program for all ranks; a concrete one holds a section of ops for each
@@ -25,10 +25,11 @@
 #include <stdint.h>
 
 #define BIN_MAGIC "\x89GSB\r\n\x1a\n"
-#define BIN_VERSION 2u
+#define BIN_VERSION 3u
 #define BIN_MIN_READER 1u
 #define BIN_RESULT_READER 2u /* of what has a result or calls, is commutative, or may be in place */
 #define BIN_PROVED_READER 2u /* of what has PROVED */
+#define BIN_QUEUES_READER 3u /* of what has QUEUES */
 #define BIN_ANY UINT32_MAX
 #define BIN_NONE UINT32_MAX
 #define BIN_NOREG UINT16_MAX
@@ -74,7 +75,11 @@ enum bin_section_type {
 	BIN_S_OPDEBUG, /* uint32_t base[entries of DIR + 1], then struct bin_op_debug; optional */
 	BIN_S_WINDOWS, /* struct bin_window; of a program with calls */
 	BIN_S_CALLS, /* struct bin_call; of a program with calls */
-	BIN_S_PROVED, /* struct bin_proved, ascending, with gaps between them; optional; behind all others */
+	BIN_S_PROVED, /* struct bin_proved, ascending, with gaps between them; optional */
+	/* Lowered to command queues; optional, concrete with a fixed count. */
+	BIN_S_TARGET, /* one struct bin_target */
+	BIN_S_QDIR, /* struct bin_dir, as in DIR without results, but in units of 8 bytes */
+	BIN_S_QUEUES, /* what each rank posts, see struct bin_queues */
 	BIN_S_TYPES
 };
 
@@ -241,6 +246,58 @@ struct bin_proved {
 	uint32_t first, last;
 };
 
+/* ---- command queues ---- */
+
+enum bin_limit {
+#define LIMIT(NAME, key, least, most, usual, help) BIN_LIMIT_##NAME,
+#include "compiler/smcq.def"
+#undef LIMIT
+	BIN_LIMITS
+};
+
+/* What the queues were made for. */
+struct bin_target {
+	uint32_t limit[BIN_LIMITS];
+};
+
+/* What a rank posts at each start: this header, its queues, the entries of all of them in order. */
+struct bin_queues {
+	uint32_t nqueues, nentries;
+	uint32_t locals; /* entries of its own with BIN_E_LOCAL; the rank is done when all of them are */
+	uint32_t remotes; /* entries with BIN_E_REMOTE that name it as the peer; and these have arrived */
+};
+
+/* An entry of a normal queue is carried out when those before it have been issued. That of the others also needs credit:
+ * entry k of a start waits until the packets of that start that name the queue have brought more than k. The queue of
+ * a CPU is no command queue: the rank's CPU does the same with what it is told of. */
+enum bin_queue_mode { BIN_Q_NORMAL, BIN_Q_SESSION, BIN_Q_CPU, BIN_Q_MODES };
+struct bin_queue {
+	uint8_t mode, zero;
+	uint16_t tni, cq; /* 0 of a CPU's */
+	uint16_t zero2;
+	uint32_t first, n; /* entries */
+};
+
+/* PUT writes range 0 of the rank to range 1 of the peer; PIGGYBACK a word of its own to one that nobody reads, but for its
+ * credit; CPU is the op itself. Numbers are never reused; 4 and 5 are kept for GET and ARMW. */
+enum bin_entry_kind { BIN_E_NOP = 1, BIN_E_PUT = 2, BIN_E_PIGGYBACK = 3, BIN_E_CPU = 6, BIN_E_KINDS };
+#define BIN_E_STRONG 1u /* arrives behind what the same queue sent before to the same queue */
+#define BIN_E_LOCAL 2u /* the rank is told when it has arrived */
+#define BIN_E_REMOTE 4u /* the peer is told when it has arrived */
+#define BIN_E_FLAGS 7u
+struct bin_entry {
+	uint8_t kind, flags;
+	uint8_t sps; /* entries of the peer's queue that it releases when it has arrived; of a CPU: when it is done */
+	uint8_t zero;
+	uint32_t peer; /* that of a NOP and a CPU is the rank */
+	uint32_t queue; /* of the peer, to which it goes; BIN_NONE: one that takes no credit */
+	uint32_t len; /* elements */
+	uint16_t buf[2];
+	uint32_t op, at; /* for which ops of the rank and of the peer it is; or BIN_NONE */
+	uint32_t zero2;
+	uint64_t off[2]; /* elements */
+};
+
 #define BIN_SIZE(type, n) _Static_assert(sizeof(type) == (n), #type)
 BIN_SIZE(struct bin_header, 48);
 BIN_SIZE(struct bin_section, 24);
@@ -260,6 +317,10 @@ BIN_SIZE(struct bin_op16, 8);
 BIN_SIZE(struct bin_op32, 12);
 BIN_SIZE(struct bin_op_debug, 8);
 BIN_SIZE(struct bin_proved, 8);
+BIN_SIZE(struct bin_target, 32);
+BIN_SIZE(struct bin_queues, 16);
+BIN_SIZE(struct bin_queue, 16);
+BIN_SIZE(struct bin_entry, 48);
 
 /* ---- reading ---- */
 
@@ -302,7 +363,10 @@ struct bin {
 	const uint32_t *debug_base; /* NULL without */
 	const struct bin_op_debug *debug;
 	const struct bin_proved *proved;
-	uint64_t strings_len, ranks_len;
+	const struct bin_target *target; /* NULL: there are no queues */
+	const struct bin_dir *qdir;
+	const unsigned char *queues;
+	uint64_t strings_len, ranks_len, queues_len;
 	uint32_t nbuffers, nparams, ncode, nconsts, ntmpls, ndeps, nexprs, nclasses, ndir, ndebug, nproved, nwindows,
 		ncalls;
 };
@@ -362,7 +426,9 @@ struct bin_space {
 int bin_open(struct bin *b, const void *image, size_t size);
 /* Validates the section of one entry of DIR: bounds, checksum, peers, classes, no cycle. */
 int bin_check_rank(const struct bin *b, uint32_t entry);
-/* Both, for the whole image: the only gate from untrusted bytes. */
+/* Validates what one entry of DIR, of no result, posts: bounds, checksum, queues, peers, and ranges on both sides. */
+int bin_check_queues(const struct bin *b, uint32_t entry);
+/* All of them, for the whole image: the only gate from untrusted bytes. */
 int bin_check(const void *image, size_t size);
 
 /* The entry of DIR for a rank; root counts only with BIN_F_ROOTS. */
@@ -379,6 +445,14 @@ size_t bin_scratch_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap
 int bin_rank_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
 /* The same for the result: its ops, without dependencies; none when the binary has no result. */
 int bin_result_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
+
+/* What an entry of DIR posts, borrowed; it must have passed bin_check_queues. */
+struct bin_posts {
+	const struct bin_queues *head;
+	const struct bin_queue *queues;
+	const struct bin_entry *entries;
+};
+struct bin_posts bin_posts(const struct bin *b, uint32_t entry);
 
 /* XXH32 with seed 0, and the check of a header with the section table behind it. */
 uint32_t bin_sum(const void *p, size_t len);

@@ -79,6 +79,9 @@ static int find_sections(struct bin *b, const void *where[BIN_S_TYPES], uint64_t
 		[BIN_S_RANKS] = 4,
 		[BIN_S_OPDEBUG] = 4,
 		[BIN_S_PROVED] = sizeof(struct bin_proved),
+		[BIN_S_TARGET] = sizeof(struct bin_target),
+		[BIN_S_QDIR] = sizeof(struct bin_dir),
+		[BIN_S_QUEUES] = 8,
 	};
 	const struct bin_header *h = (const struct bin_header *)(const void *)b->base;
 	const struct bin_section *s = (const struct bin_section *)(const void *)(h + 1);
@@ -96,11 +99,11 @@ static int find_sections(struct bin *b, const void *where[BIN_S_TYPES], uint64_t
 		end = s->off + s->len;
 		where[type] = b->base + s->off;
 		count[type] = s->len / unit[type];
-		if (count[type] > UINT32_MAX && type != BIN_S_RANKS)
+		if (count[type] > UINT32_MAX && !bin_in_parts(type))
 			return -ERR_CORRUPT;
-		if (type != BIN_S_RANKS && bin_sum(where[type], (size_t)s->len) != s->check)
+		if (!bin_in_parts(type) && bin_sum(where[type], (size_t)s->len) != s->check)
 			return -ERR_CHECKSUM;
-		if (type == BIN_S_RANKS && s->check)
+		if (bin_in_parts(type) && s->check)
 			return -ERR_CORRUPT;
 	}
 	return end == b->size ? 0 : -ERR_CORRUPT;
@@ -449,7 +452,7 @@ int bin_open(struct bin *b, const void *image, size_t size)
 
 	/* Sections of the other kind of binary are not allowed. */
 	if (parametric ? at[BIN_S_EXPRS] || at[BIN_S_CLASSES] || at[BIN_S_DIR] || at[BIN_S_RANKS] ||
-				 at[BIN_S_OPDEBUG] :
+				 at[BIN_S_OPDEBUG] || at[BIN_S_TARGET] || at[BIN_S_QDIR] || at[BIN_S_QUEUES] :
 			 at[BIN_S_CODE] || at[BIN_S_CONSTS] || at[BIN_S_TMPLS] || at[BIN_S_DEPS] ||
 				 at[BIN_S_LINES] || at[BIN_S_WINDOWS] || at[BIN_S_CALLS])
 		return -ERR_CORRUPT;
@@ -467,7 +470,10 @@ int bin_open(struct bin *b, const void *image, size_t size)
 		b->debug = (const struct bin_op_debug *)(const void *)(b->debug_base + base);
 		b->ndebug = (uint32_t)((n[BIN_S_OPDEBUG] - base) / 2);
 	}
-	return parametric ? check_program(b) : check_shared(b);
+	err = parametric ? check_program(b) : check_shared(b);
+	if (err || (!at[BIN_S_TARGET] && !at[BIN_S_QDIR] && !at[BIN_S_QUEUES]))
+		return err;
+	return bin_open_queues(b, at, n);
 }
 
 static bool op_ok(const struct bin *b, uint32_t rank_count, const struct bin_op32 *op, bool result)
@@ -532,5 +538,7 @@ int bin_check(const void *image, size_t size)
 
 	for (uint32_t i = 0; !err && i < b.ndir; i++)
 		err = bin_check_rank(&b, i);
+	for (uint32_t i = 0; !err && b.target && i < b.ndir / (1 + b.meta->result); i++)
+		err = bin_check_queues(&b, i);
 	return err;
 }

@@ -64,6 +64,15 @@ static inline bool bin_reduces(unsigned kind)
 	       kind == BIN_OP_RECV_REDUCE_WITH;
 }
 
+/* Whether a section has checks of its parts in place of one of its own. */
+static inline bool bin_in_parts(uint32_t type)
+{
+	return type == BIN_S_RANKS || type == BIN_S_QUEUES;
+}
+
+/* bin_queues.c: fills in the part of b; at and n: of each section that is there. */
+int bin_open_queues(struct bin *b, const void *const at[BIN_S_TYPES], const uint64_t n[BIN_S_TYPES]);
+
 /* A rank's section, taken apart. */
 struct bin_view {
 	uint32_t nops, ndeps, sizes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Adds to a binary what has been proved of it: the sections stand as they were, with PROVED behind them. */
+ * Adds to a binary what has been proved of it: the sections stand as they were, with PROVED in its place. */
 #include "compiler/ir.h"
 #include "util/err.h"
 
@@ -24,37 +24,50 @@ static size_t ranges(const uint32_t *sizes, size_t n, struct bin_proved *out)
 	return k;
 }
 
+/* A section, and its bytes, behind those up to *end. */
+static void add(char *image, struct bin_section *to, const struct bin_section *s, const void *bytes, size_t *end)
+{
+	*to = *s;
+	to->off = up8(*end);
+	memcpy(image + to->off, bytes, s->len);
+	*end = to->off + to->len;
+}
+
 int bin_record(const void *image, size_t size, const uint32_t *sizes, size_t n, void **out, size_t *out_size)
 {
 	const struct bin_header *was = image;
 	const struct bin_section *from = (const struct bin_section *)(const void *)(was + 1);
-	const size_t room = up8(size) + sizeof *from + n * sizeof(struct bin_proved);
+	const size_t room = up8(size) + sizeof *from + up8(n * sizeof(struct bin_proved));
+	struct bin_proved *proved = mem_alloc(n * sizeof *proved);
 	char *p = mem_calloc(1, room);
 	struct bin_header *h = (struct bin_header *)(void *)p;
-	struct bin_section *to = (struct bin_section *)(void *)(h + 1);
+	struct bin_section *to = (struct bin_section *)(void *)(h + 1), mine = { .type = BIN_S_PROVED };
+	uint32_t before = 0, i;
 	size_t end;
 
-	if (!p)
+	if (!p || !proved) {
+		free(proved);
+		free(p);
 		return -ERR_NOMEM;
-	*h = *was;
-	if (was->nsections && from[was->nsections - 1].type == BIN_S_PROVED) /* of an earlier proof */
-		h->nsections--;
-	end = sizeof *h + ++h->nsections * sizeof *to;
-	for (uint32_t i = 0; i + 1 < h->nsections; i++) {
-		to[i] = from[i];
-		to[i].off = up8(end);
-		memcpy(p + to[i].off, (const char *)image + from[i].off, from[i].len);
-		end = to[i].off + to[i].len;
 	}
-	end = up8(end);
-	to += h->nsections - 1;
-	n = ranges(sizes, n, (struct bin_proved *)(void *)(p + end));
-	*to = (struct bin_section){ BIN_S_PROVED, bin_sum(p + end, n * sizeof(struct bin_proved)), end,
-				    n * sizeof(struct bin_proved) };
-	h->size = end + to->len;
+	mine.len = ranges(sizes, n, proved) * sizeof *proved;
+	mine.check = bin_sum(proved, mine.len);
+	*h = *was;
+	while (before < was->nsections && from[before].type < BIN_S_PROVED)
+		before++;
+	i = before + (before < was->nsections && from[before].type == BIN_S_PROVED); /* of an earlier proof */
+	h->nsections = before + 1 + was->nsections - i;
+	end = sizeof *h + h->nsections * sizeof *to;
+	for (uint32_t k = 0; k < before; k++)
+		add(p, to++, &from[k], (const char *)image + from[k].off, &end);
+	add(p, to++, &mine, proved, &end);
+	for (; i < was->nsections; i++)
+		add(p, to++, &from[i], (const char *)image + from[i].off, &end);
+	h->size = end;
 	if (h->min_reader < BIN_PROVED_READER)
 		h->min_reader = BIN_PROVED_READER;
 	h->check = bin_header_sum(h);
+	free(proved);
 	*out = p;
 	*out_size = h->size;
 	return 0;

@@ -34,6 +34,8 @@ void ir_image_fini(struct ir_image *im)
 	VEC_FREE(&im->body);
 	VEC_FREE(&im->debug_base);
 	VEC_FREE(&im->debug);
+	VEC_FREE(&im->qdir);
+	VEC_FREE(&im->queues);
 	VEC_FREE(&im->class_table);
 	VEC_FREE(&im->expr_table);
 }
@@ -308,6 +310,11 @@ int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 		if (opdebug)
 			parts[n++] = (struct part){ BIN_S_OPDEBUG, opdebug, debug_len };
 	}
+	if (im->qdir.n) {
+		parts[n++] = (struct part){ BIN_S_TARGET, &im->target, sizeof im->target };
+		PART(BIN_S_QDIR, im->qdir);
+		PART(BIN_S_QUEUES, im->queues);
+	}
 #undef PART
 	const size_t start = sizeof(struct bin_header) + n * sizeof(struct bin_section);
 	size_t total = start, head = start; /* head: what stands before DIR */
@@ -330,7 +337,7 @@ int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 		memset(out + head + im->body.n, 0, total - head - im->body.n);
 		memcpy(h->magic, BIN_MAGIC, 8);
 		h->version = BIN_VERSION;
-		h->min_reader = newer(im) ? BIN_RESULT_READER : BIN_MIN_READER;
+		h->min_reader = im->qdir.n ? BIN_QUEUES_READER : newer(im) ? BIN_RESULT_READER : BIN_MIN_READER;
 		h->nsections = n;
 		h->size = total;
 		for (unsigned i = 0; i < n; i++) {
@@ -338,7 +345,7 @@ int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 			if (parts[i].at && parts[i].len)
 				memcpy(out + end, parts[i].at, parts[i].len);
 			s[i] = (struct bin_section){ parts[i].type, 0, end, parts[i].len };
-			if (parts[i].type != BIN_S_RANKS)
+			if (!bin_in_parts(parts[i].type))
 				s[i].check = bin_sum(out + end, parts[i].len);
 			end += parts[i].len;
 		}

@@ -4,6 +4,7 @@
 
 #include "compiler/lower.h"
 #include "compiler/passes.h"
+#include "compiler/smcq.h"
 #include "compiler/transform.h"
 #include "util/err.h"
 
@@ -37,12 +38,12 @@ int compile_graph(struct goal_diags *d, unsigned file, const struct bin *b, cons
 
 	g->file = file;
 	err = passes_run_graph(bin_str(b, b->meta->passes), g, &c, &failed);
+	err = err ? err : smcq_from_binary(b, args->args, g);
+	if (err && err != -ERR_NOMEM)
+		transform_refused(d, g, failed, err);
 	if (err)
 		ir_graph_fini(g);
-	if (!err || err == -ERR_NOMEM)
-		return err;
-	goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "the pass %s cannot be applied: %s", failed, err_text(err));
-	return -ERR_SYNTAX;
+	return err && err != -ERR_NOMEM ? -ERR_SYNTAX : err;
 }
 
 /* ---- parametric ---- */

@@ -2,6 +2,7 @@
  * Graphs of ops: building, specialising, topological order. */
 #include "compiler/ir.h"
 
+#include "compiler/smcq.h"
 #include "util/err.h"
 
 #include <stdlib.h>
@@ -24,6 +25,7 @@ void ir_graph_fini(struct ir_graph *g)
 	VEC_FREE(&g->locs);
 	VEC_FREE(&g->names);
 	VEC_FREE(&g->name_at);
+	smcq_free(g->queues);
 	*g = (struct ir_graph){ 0 };
 }
 

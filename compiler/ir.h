@@ -22,6 +22,12 @@ struct ir_locs {
 	VEC(struct goal_loc) v;
 };
 
+/* Why a pass cannot be applied, where it can say more than that. */
+struct ir_refusal {
+	uint32_t rank, op; /* op: BIN_NONE for none */
+	char text[240]; /* empty: nothing */
+};
+
 /* All ranks of a schedule. In ops, line is an index into locs plus 1 where locs is not NULL. */
 struct ir_graph {
 	uint32_t nranks, nbuffers;
@@ -33,6 +39,8 @@ struct ir_graph {
 	VEC(char) names; /* labels of plain GOAL, NUL-terminated */
 	VEC(size_t) name_at; /* in names, for each of locs */
 	char sample[160]; /* of a parametric schedule: the values that gave it, ends in ": " */
+	struct smcq *queues; /* to which it is lowered (smcq.h), or NULL; the ops are still there */
+	struct ir_refusal refused;
 };
 
 /* Frees what is in it; a zeroed one is fine. */
@@ -114,6 +122,9 @@ struct ir_image {
 	uint64_t entries, done; /* of DIR: all, and those filled in */
 	VEC(uint32_t) debug_base;
 	VEC(struct bin_op_debug) debug;
+	VEC(struct bin_dir) qdir;
+	VEC(char) queues;
+	struct bin_target target;
 	VEC(uint32_t) class_table, expr_table; /* open hashes, index + 1 */
 	struct bin_meta meta;
 };

@@ -4,6 +4,7 @@
 #include "compiler/lower.h"
 
 #include "compiler/bin_check.h"
+#include "compiler/smcq.h"
 #include "util/err.h"
 
 #include <stdio.h>
@@ -100,6 +101,8 @@ int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out)
 		if (debug && !err)
 			err = VEC_PUSH(&out->debug_base, (uint32_t)out->debug.n);
 	}
+	if (!err && g->queues)
+		err = smcq_to_image(g->queues, out);
 	VEC_FREE(&ops);
 	VEC_FREE(&sizes);
 	return err;

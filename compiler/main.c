@@ -4,6 +4,7 @@
 #include "compiler/compile.h"
 #include "compiler/passes.h"
 #include "compiler/print_model.h"
+#include "compiler/print_queues.h"
 #include "compiler/select.h"
 #include "compiler/verify_cases.h"
 #include "util/env.h"
@@ -402,8 +403,9 @@ static int stats_text(const struct goalc *c, const struct ir_graph *g, char **ou
 		{ "copies", st.copies }, { "reduces", st.reduces }, { "nops", st.nops },   { "bytes", st.bytes },
 		{ "edges", st.edges },
 	};
+	struct text needs = { 0 };
 	json_object *j;
-	char *p;
+	char *p, *more = NULL;
 	size_t len;
 	FILE *f;
 
@@ -422,6 +424,8 @@ static int stats_text(const struct goalc *c, const struct ir_graph *g, char **ou
 			json_object_object_add(j, "safe", json_object_new_int64((int64_t)st.safe));
 			json_object_object_add(j, "ready", json_object_new_int64((int64_t)st.ready));
 		}
+		if (g->queues)
+			json_object_object_add(j, "queues", print_json_queue_needs(g));
 		fprintf(f, "%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
 		json_object_put(j);
 	} else {
@@ -433,11 +437,20 @@ static int stats_text(const struct goalc *c, const struct ir_graph *g, char **ou
 			fprintf(f, "%-8s none: there are wildcards or a deadlock\n", "depth");
 		if (st.has_ready)
 			fprintf(f, "%-8s %" PRIu64 "\n%-8s %" PRIu64 "\n", "safe", st.safe, "ready", st.ready);
+		if (g->queues) {
+			print_queue_needs(&needs, g);
+			err = text_take(&needs, &more);
+			fputs(err ? "" : more, f);
+			free(more);
+		}
 	}
-	if (fclose(f))
-		return -ERR_NOMEM;
-	*out = p;
-	return 0;
+	if (fclose(f) && !err)
+		err = -ERR_NOMEM;
+	if (err)
+		free(p);
+	else
+		*out = p;
+	return err;
 }
 
 /* Prints what was asked for, for all ranks. */

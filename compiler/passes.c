@@ -39,6 +39,14 @@ const struct pass passes[] = {
 		      .value = PASS_NEEDED, .word = "auto", .with = "cores" },
 		    { .name = "cores", .help = "of the node, with those of the ranks, for S=auto", .max = INT32_MAX } } },
 	{ .name = "odd-even", .help = "the ops of consecutive ranks on different communication cores", .local = pass_odd_even },
+	{ .name = "lower-smcq", .help = "what to post to command queues in session mode; the last pass",
+	  .global = pass_lower_smcq,
+	  .keys = {
+#define LIMIT(NAME, key, least, most, usual, sentence) \
+	{ .name = #key, .help = sentence, .min = least, .max = most, .value = usual },
+#include "compiler/smcq.def"
+#undef LIMIT
+	  } },
 };
 const unsigned npasses = sizeof passes / sizeof *passes;
 
@@ -236,6 +244,8 @@ int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx
 
 	while (*list && !err) {
 		err = pass_take(&list, &p, own.value, NULL);
+		if (!err && g->queues) /* they would no longer be those of the ops */
+			err = -ERR_PASS;
 		if (!err && p->global)
 			err = p->global(g, &own);
 		if (!err && p->settle && g->nranks)

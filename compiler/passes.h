@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Named passes. A local pass changes the ops of one rank by themselves, and runs at bind time as well as
  * in goalc; a global one needs the whole graph. Passes change; they report nothing: one that cannot be applied
- * returns an error, and leaves what may only be freed.
+ * returns an error, may say why in the graph (refused), and leaves what may only be freed.
  *
  * A list of passes is a text "name:key=value,key=value;name;…", in the order of application. */
 #ifndef COMPILER_PASSES_H
@@ -19,7 +19,7 @@ struct pass_key {
 	const char *word; /* that may stand in place of a number, which then is PASS_WORD; NULL: none */
 	const char *with; /* another key, which has to be given beside the word */
 };
-#define PASS_KEYS 4u
+#define PASS_KEYS 8u
 #define PASS_NEEDED (-1)
 #define PASS_WORD (-2)
 
@@ -78,6 +78,7 @@ int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx
 int pass_reduce_deps(struct ir_rank *r, const struct pass_ctx *c);
 int pass_coalesce(struct ir_graph *g, const struct pass_ctx *c);
 int pass_fuse(struct ir_rank *r, const struct pass_ctx *c);
+int pass_lower_smcq(struct ir_graph *g, const struct pass_ctx *c);
 int pass_odd_even(struct ir_rank *r, const struct pass_ctx *c);
 int pass_reorder(struct ir_graph *g, const struct pass_ctx *c);
 int pass_segment(struct ir_rank *r, const struct pass_ctx *c);

@@ -4,6 +4,7 @@
 
 #include "compiler/bin_check.h"
 #include "compiler/match.h"
+#include "compiler/print_queues.h"
 #include "compiler/verify.h"
 #include "util/err.h"
 #include "util/text.h"
@@ -350,6 +351,8 @@ int print_json(const struct bin *b, const struct ir_graph *g, char **out)
 		json_object_array_add(ranks, ops);
 	}
 	json_object_object_add(j, "ops", ranks);
+	if (g->queues)
+		json_object_object_add(j, "queues", print_json_queues(b, g));
 	text_add(&t, "%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_PRETTY));
 	json_object_put(j);
 	return text_take(&t, out);
@@ -590,5 +593,7 @@ int print_dump(const struct bin *b, const struct ir_graph *g, char **out)
 		dump_word(&t, b, pc);
 	for (uint32_t r = 0; g && r < g->nranks; r++)
 		dump_rank(&t, b, &g->ranks[r], r);
+	for (uint32_t r = 0; g && g->queues && r < g->nranks; r++)
+		print_rank_queues(&t, b, g, r);
 	return text_take(&t, out);
 }

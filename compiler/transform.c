@@ -9,17 +9,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+void transform_refused(struct goal_diags *d, const struct ir_graph *g, const char *pass, int err)
+{
+	const struct ir_refusal *why = &g->refused;
+
+	if (!*why->text)
+		goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)g->file }, NULL,
+			  "%sthe pass %s cannot be applied: %s", g->sample, pass, err_text(err));
+	else if (why->op == BIN_NONE)
+		goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)g->file }, NULL,
+			  "%sthe pass %s cannot be applied: %s", g->sample, pass, why->text);
+	else
+		check_found(d, g, NULL, GOAL_ERROR, why->rank, why->op, "the pass %s cannot be applied: %s", pass, why->text);
+}
+
 int transform_graph(struct goal_diags *d, const char *list, const struct pass_ctx *c, enum check_for what,
 		    uint64_t checks_off, struct ir_graph *g)
 {
-	const struct goal_loc nowhere = { .file = (uint16_t)g->file };
 	const char *failed;
 	size_t len = strlen(g->sample);
 	int err = passes_run_graph(list, g, c, &failed);
 
 	if (err && err != -ERR_NOMEM) {
-		goal_diag(d, GOAL_ERROR, nowhere, NULL, "%sthe pass %s cannot be applied: %s", g->sample, failed,
-			  err_text(err));
+		transform_refused(d, g, failed, err);
 		return 0;
 	}
 	if (err)

@@ -7,6 +7,9 @@
 #include "compiler/compile.h"
 #include "compiler/passes.h"
 
+/* Says that a pass cannot be applied, and where it has told, why. */
+void transform_refused(struct goal_diags *d, const struct ir_graph *g, const char *pass, int err);
+
 /* Applies a list of passes to a graph that the checks have found right, and checks the result: what a pass cannot be
  * applied to is an error. 0 or -ERR_NOMEM. */
 int transform_graph(struct goal_diags *d, const char *list, const struct pass_ctx *c, enum check_for what,

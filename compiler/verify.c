@@ -53,6 +53,8 @@ static int verify_run(struct goal_diags *d, const struct ir_graph *g, const stru
 		err = verify_data(d, &run, by_rank, out->differ);
 	if (!err && verify_is_barrier(g->bin))
 		err = verify_barrier(d, g, &ev);
+	if (!err && g->queues && goal_diags_errors(d) == errors)
+		err = verify_queues(d, &run, g->queues);
 	if (!err && goal_diags_errors(d) == errors)
 		err = verify_count_ready(g, &ev, m, nm, out);
 	symbolic_fini(&run);

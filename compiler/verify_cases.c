@@ -4,6 +4,7 @@
 
 #include "compiler/collective.h"
 #include "compiler/lower.h"
+#include "compiler/smcq.h"
 #include "compiler/transform.h"
 #include "util/err.h"
 
@@ -55,11 +56,11 @@ static int make_graph(struct cases *c, struct bin_args *a, struct ir_graph *g)
 	for (uint32_t i = 0; c->asked->locs && i < c->b.ncode && !err; i++)
 		err = VEC_PUSH(&g->locs, c->asked->locs[i]);
 	err = err ? err : passes_run_graph(passes_of(c), g, &ctx, &failed);
+	err = err ? err : smcq_from_binary(&c->b, a->args, g);
 	if (!err)
 		return 0;
 	if (err != -ERR_NOMEM)
-		goal_diag(c->d, GOAL_ERROR, nowhere(c), NULL, "%sthe pass %s cannot be applied: %s", g->sample, failed,
-			  err_text(err));
+		transform_refused(c->d, g, failed, err);
 	ir_graph_fini(g);
 	return err == -ERR_NOMEM ? err : -ERR_SYNTAX;
 }

@@ -4,7 +4,7 @@
 set -u
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
-for f in bin_read bin_call bin_far bin_check; do
+for f in bin_read bin_call bin_far bin_check bin_queues; do
 	gcc -std=c17 -Wall -Wextra -Werror -I. -O2 -fno-stack-protector -ffreestanding -c "compiler/$f.c" -o "$TMP/$f.o" || fail "freestanding.$f"
 done
 ld -r "$TMP"/bin_*.o -o "$TMP/reader.o" || fail freestanding.link

@@ -72,7 +72,8 @@ static void transform(const struct bin *b, struct ir_graph *g, unsigned which)
 	/* Those with segment at even places. */
 	static const char *const lists[] = { "segment:size=3", "fuse:wait=1", "segment:size=2;fuse;reduce-deps", "reorder",
 					     "fuse;segment:size=5", "reduce-deps", "segment:size=3;fuse:wait=1", "fuse",
-					     "segment:size=3;split-tree:S=1", "split-tree:S=auto,cores=9;odd-even" };
+					     "segment:size=3;split-tree:S=1", "split-tree:S=auto,cores=9;odd-even",
+					     "segment:size=2;lower-smcq:assist=1", "fuse;lower-smcq:depth=0,sps=2" };
 	const struct pass_ctx c = passes_ctx(b, &(struct bin_args){ .size = g->nranks });
 	const bool cycle = has_cycle(g);
 	uint64_t longest = 0;
@@ -84,7 +85,9 @@ static void transform(const struct bin *b, struct ir_graph *g, unsigned which)
 	if (longest > 1000) /* too many pieces */
 		which |= 1;
 	err = passes_run_graph(lists[which % (sizeof lists / sizeof *lists)], g, &c, NULL);
-	must(err == 0 || err == -ERR_PASS || err == -ERR_LEVELS || err == -ERR_NOMEM || err == -ERR_CYCLE, "a pass fails otherwise");
+	must(err == 0 || err == -ERR_PASS || err == -ERR_LEVELS || err == -ERR_DEADLOCK || err == -ERR_NOMEM ||
+		     err == -ERR_CYCLE,
+	     "a pass fails otherwise");
 	must(err || cycle || !has_cycle(g), "a pass makes a cycle");
 	for (uint32_t r = 0; r < g->nranks && !err; r++) {
 		const struct ir_rank *rank = &g->ranks[r];

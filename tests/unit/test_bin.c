@@ -63,14 +63,14 @@ struct image {
 static const int64_t w_values[] = { 1, 2, 3, 4, 5 };
 static const struct define w_define = { "w", -1, w_values, 5 };
 
-static struct image make(const char *text, uint32_t nranks, bool debug, const struct define *define)
+static const struct define few[] = { { "count", -1, (const int64_t[]){ 3 }, 1 }, { "root", -1, (const int64_t[]){ 1 }, 1 } };
+
+static struct image make_with(const char *text, const struct compile_options *o)
 {
 	struct goal_diags *d = goal_diags_new();
-	struct compile_options o = { .nranks = nranks, .debug = debug, .defines = define,
-				     .ndefines = define != NULL };
 	void *image = NULL;
 	size_t size = 0;
-	int err = compile_text(d, "t.goal", text, strlen(text), &o, &image, &size);
+	int err = compile_text(d, "t.goal", text, strlen(text), o, &image, &size);
 
 	fputs(goal_diags_text(d), stderr);
 	CU_ASSERT_EQUAL_FATAL(err, 0);
@@ -79,7 +79,23 @@ static struct image make(const char *text, uint32_t nranks, bool debug, const st
 	return (struct image){ image, size };
 }
 
-enum { IMAGES = 8 };
+static struct image make(const char *text, uint32_t nranks, bool debug, const struct define *define)
+{
+	const struct compile_options o = { .nranks = nranks, .debug = debug, .defines = define,
+					   .ndefines = define != NULL };
+
+	return make_with(text, &o);
+}
+
+/* With queues. */
+static struct image make_lowered(void)
+{
+	const struct compile_options o = { .nranks = 3, .defines = few, .ndefines = 2, .passes = "lower-smcq" };
+
+	return make_with(bcast, &o);
+}
+
+enum { IMAGES = 9 };
 
 static struct image make_one(int i)
 {
@@ -98,6 +114,8 @@ static struct image make_one(int i)
 		return make(rich, 5, true, &w_define);
 	case 6:
 		return make(plain, 0, false, NULL);
+	case 7:
+		return make_lowered();
 	default:
 		return make(plain, 0, true, NULL);
 	}
@@ -319,6 +337,55 @@ static void words_and_repaired(void)
 		free(m.at);
 	}
 	CU_ASSERT(accepted > 1000);
+}
+
+/* What is wrong with one entry of what a rank posts. */
+static void queues(void)
+{
+	struct image m = make_lowered();
+	const struct bin_entry *e;
+	struct bin_posts p;
+	struct bin b;
+
+	CU_ASSERT_EQUAL_FATAL(bin_open(&b, m.at, m.size), 0);
+	p = bin_posts(&b, 1); /* the root: it waits for two, and then puts */
+	CU_ASSERT_EQUAL_FATAL(p.head->nentries, 4);
+	e = &p.entries[2];
+	CU_ASSERT_FATAL(e[-1].kind == BIN_E_NOP && e->kind == BIN_E_PUT && e->len == 3);
+#define WRONG(field, value)                                          \
+	do {                                                         \
+		struct bin_entry *x = (struct bin_entry *)(uintptr_t)e, was = *x; \
+		x->field = (value);                                  \
+		repair(m.at, m.size);                                \
+		CU_ASSERT_EQUAL(bin_check(m.at, m.size), -ERR_CORRUPT); \
+		*x = was;                                            \
+		repair(m.at, m.size);                                \
+		CU_ASSERT_EQUAL_FATAL(bin_check(m.at, m.size), 0);   \
+	} while (0)
+	WRONG(kind, BIN_E_KINDS);
+	WRONG(kind, 4);
+	WRONG(kind, BIN_E_CPU);
+	WRONG(kind, BIN_E_NOP);
+	WRONG(flags, BIN_E_FLAGS + 1);
+	WRONG(sps, 1); /* to no queue */
+	WRONG(zero, 1);
+	WRONG(zero2, 1);
+	WRONG(peer, 3);
+	WRONG(queue, 1);
+	WRONG(len, 4);
+	WRONG(len, UINT32_MAX);
+	WRONG(buf[0], 1);
+	WRONG(buf[1], UINT16_MAX);
+	WRONG(off[0], 1);
+	WRONG(off[1], UINT64_MAX);
+	WRONG(op, 2);
+	WRONG(at, 1);
+#undef WRONG
+	((struct bin_entry *)(uintptr_t)e)->off[0] = 1;
+	CU_ASSERT_EQUAL(bin_check_queues(&b, 0), 0); /* it has a check of its own */
+	CU_ASSERT_EQUAL(bin_check_queues(&b, 1), -ERR_CHECKSUM);
+	CU_ASSERT_EQUAL(bin_check_queues(&b, 3), -ERR_CORRUPT);
+	free(m.at);
 }
 
 static void versions(void)
@@ -857,6 +924,7 @@ static const struct unit_test tests[] = {
 	{ "flipped_and_repaired", flipped_and_repaired },
 	{ "late_bufsize", late_bufsize },
 	{ "words_and_repaired", words_and_repaired },
+	{ "queues", queues },
 	{ "versions", versions },
 	{ "misaligned", misaligned },
 	{ "sections", sections },

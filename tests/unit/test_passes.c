@@ -393,7 +393,8 @@ static void schedules(void)
 {
 	static const char *const lists[] = { "segment:size=1", "segment:size=3", "fuse", "segment:size=2;fuse",
 					     "fuse;segment:size=3", "reduce-deps", "segment:size=2;fuse;reduce-deps", "reorder",
-					     "odd-even;segment:size=2;fuse", "segment:size=2;reorder:constant=0;fuse" };
+					     "odd-even;segment:size=2;fuse", "segment:size=2;reorder:constant=0;fuse",
+					     "segment:size=2;lower-smcq:cqs=256,assist=1" };
 	static const uint32_t sizes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16 };
 	glob_t g;
 	unsigned bad = 0, ran = 0;

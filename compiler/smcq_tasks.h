@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a lowering to command queues has to place: tasks, each of which begins when certain others have arrived at its
+ * rank. Private to the pass. */
+#ifndef COMPILER_SMCQ_TASKS_H
+#define COMPILER_SMCQ_TASKS_H
+
+#include "compiler/smcq.h"
+
+#define SMCQ_ANY UINT32_MAX /* any interface */
+
+/* Ascending, each once. */
+struct smcq_set {
+	uint32_t *at;
+	size_t n, cap;
+};
+
+struct smcq_task {
+	/* A task comes before those that wait for it. Numbers keep room between those of two ops, for signals. */
+	uint64_t key;
+	uint32_t from, to; /* ranks: where it is issued, where it arrives */
+	struct bin_entry entry; /* but for flags, sps and queue */
+	uint32_t nic; /* or SMCQ_ANY */
+	bool gathers; /* tells that a rank has started */
+	struct smcq_set waits; /* tasks that arrive at from */
+	/* by smcq_place */
+	uint32_t more; /* the next piece of the same message + 1, which alone is waited for; or 0 */
+	uint32_t block;
+	uint32_t place; /* in the order of its queue */
+};
+
+struct smcq_tasks {
+	struct ir_graph *g;
+	struct bin_target target;
+	VEC(struct smcq_task) v;
+	uint32_t *stamp, now; /* of searches: of each task */
+	size_t stamps;
+	VEC(uint32_t) stack;
+};
+
+/* Marks (stamp is now) what has arrived before one of n tasks is issued, by what tasks wait for; only those whose key is at
+ * least that. 0 or -ERR_NOMEM. */
+int smcq_mark(struct smcq_tasks *t, const uint32_t *from, size_t n, uint64_t least);
+/* A task without anything yet: its number, or -ERR_NOMEM. */
+int64_t smcq_task(struct smcq_tasks *t, uint32_t from, uint32_t to, uint64_t key);
+/* 0 or -ERR_NOMEM. */
+int smcq_add(struct smcq_set *s, uint32_t x);
+
+/* Says why a schedule cannot be lowered; -ERR_PASS. */
+__attribute__((format(printf, 4, 5))) int smcq_refuse(struct ir_graph *g, uint32_t rank, uint32_t op, const char *fmt, ...);
+
+/* Gives all tasks their places in queues. */
+int smcq_place(struct smcq_tasks *t, struct smcq *out);
+
+#endif

@@ -1,0 +1,847 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Lowered schedules: that the queues do what the ops do, in every order in which packets can arrive. Nothing is taken
+ * from the lowering but what it wrote.
+ *
+ * Whatever happens is an event of a start: a rank starts, an entry is issued, it arrives, a rank is done. Each waits for
+ * fixed events, and an entry of a session queue also for a number of credits. No event takes anything back: what can
+ * happen can still happen later. So there is one largest set of events, and every execution comes to it. If an event is
+ * held back for ever, those that still happen are those that can come before it, and the others must come after it, in
+ * every execution. All questions are answered by such runs, exactly.
+ *
+ * Two starts of every rank are run, and credit counts for the start that it comes from. That is how it is as long as
+ * no credit of a start comes to a queue before all of that queue's credit of the start before; the first that did would,
+ * in the run that holds back what it overtook, not have happened. So what holds for two starts holds for all. */
+#include "compiler/verify_parts.h"
+
+#include "compiler/bin_check.h"
+#include "compiler/checks.h"
+#include "compiler/smcq.h"
+#include "util/err.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAG "queues"
+#define STARTS 2u
+#define SHOWN 6u
+#define SOURCES 64u /* ranks, of which what the schedule says is asked for at once */
+
+enum held { HELD_NOTHING, HELD_ARRIVAL, HELD_START, HELD_DONE };
+
+enum event_kind { TRY_QUEUE, TRY_ARRIVAL, TRY_DONE };
+struct event {
+	uint32_t kind, start, id;
+};
+
+/* Entry, queue and rank numbers run through all ranks. */
+struct way {
+	uint32_t rank, queue; /* of an entry */
+	uint32_t before, after; /* that it arrives behind; the next one of the same way; or BIN_NONE */
+	uint32_t first, last; /* of that way */
+};
+
+struct state {
+	bool *issued, *arrived; /* entries */
+	uint32_t *credit, *next; /* queues */
+	bool *started, *done; /* ranks */
+	uint32_t *locals, *remotes;
+};
+
+struct needed {
+	uint32_t first, then; /* entries */
+};
+
+struct check_queues {
+	struct goal_diags *d;
+	const struct ir_graph *g;
+	const struct smcq *s;
+	const struct symbolic *run;
+	const struct ir_events *ev;
+	uint32_t *ebase, *qbase, *rank_of_queue;
+	uint32_t nentries, nqueues, nranks;
+	struct way *way;
+	uint32_t *by_op_at, *by_op; /* the entries of each op */
+	VEC(struct needed) needs; /* by first */
+	struct state state[STARTS];
+	VEC(struct event) todo;
+	enum held held;
+	uint32_t held_id;
+	unsigned found;
+};
+
+/* ---- what is there ---- */
+
+static const struct bin_entry *entry_at(const struct check_queues *c, uint32_t e)
+{
+	const uint32_t r = c->way[e].rank;
+
+	return &c->s->ranks[r].entries.at[e - c->ebase[r]];
+}
+
+static const struct bin_queue *queue_at(const struct check_queues *c, uint32_t rank, uint32_t q)
+{
+	return &c->s->ranks[rank].queues.at[q - c->qbase[rank]];
+}
+
+/* The queue that an entry brings credit to, or BIN_NONE. */
+static uint32_t target_of(const struct check_queues *c, const struct bin_entry *e)
+{
+	return e->queue == BIN_NONE ? BIN_NONE : c->qbase[e->peer] + e->queue;
+}
+
+static struct check_text entry_text(const struct check_queues *c, uint32_t e)
+{
+	const struct way *w = &c->way[e];
+	const struct bin_entry *b = entry_at(c, e);
+	struct check_text t;
+
+	if (b->op != BIN_NONE)
+		return check_op_text(c->g, w->rank, b->op);
+	snprintf(t.s, sizeof t.s, "entry %u of queue %u of rank %u",
+		 e - c->ebase[w->rank] - queue_at(c, w->rank, w->queue)->first, w->queue - c->qbase[w->rank], w->rank);
+	return t;
+}
+
+/* A finding at the op of an entry, if it has one. */
+__attribute__((format(printf, 3, 4))) static void found(struct check_queues *c, uint32_t e, const char *fmt, ...)
+{
+	const struct goal_loc nowhere = { .file = (uint16_t)c->g->file };
+	char text[400];
+	va_list ap;
+
+	if (c->found++ >= SHOWN)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (e != BIN_NONE && entry_at(c, e)->op != BIN_NONE)
+		check_found(c->d, c->g, TAG, GOAL_ERROR, c->way[e].rank, entry_at(c, e)->op, "%s", text);
+	else
+		goal_diag(c->d, GOAL_ERROR, nowhere, TAG, "%s%s", c->g->sample, text);
+}
+
+/* ---- shape and limits ---- */
+
+static bool range_ok(const struct check_queues *c, const struct bin_entry *e, uint32_t rank, unsigned side)
+{
+	const uint64_t size = e->buf[side] < c->g->nbuffers ? c->g->ranks[rank].bufsize[e->buf[side]] : 0;
+
+	return e->len <= size && e->off[side] <= size - e->len;
+}
+
+/* What the reader of a binary sees to as well; here it may come from anywhere. */
+static bool entry_ok(const struct check_queues *c, uint32_t rank, const struct bin_queue *q, const struct bin_entry *e)
+{
+	const bool put = e->kind == BIN_E_PUT, sends = put || e->kind == BIN_E_PIGGYBACK;
+
+	if ((!sends && e->kind != BIN_E_NOP && e->kind != BIN_E_CPU) || e->peer >= c->nranks || (!sends && e->peer != rank))
+		return false;
+	if ((e->kind == BIN_E_CPU && (q->mode != BIN_Q_CPU || e->op == BIN_NONE)) || (sends && q->mode == BIN_Q_CPU) ||
+	    q->mode >= BIN_Q_MODES)
+		return false;
+	if ((e->queue != BIN_NONE && e->queue >= c->s->ranks[e->peer].queues.n) || (e->sps && e->queue == BIN_NONE) ||
+	    (e->kind == BIN_E_NOP && (e->sps || e->flags || e->op != BIN_NONE)))
+		return false;
+	if ((e->op != BIN_NONE && e->op >= c->g->ranks[rank].nops) ||
+	    (e->at != BIN_NONE && e->at >= c->g->ranks[e->peer].nops))
+		return false;
+	return put ? range_ok(c, e, rank, 0) && range_ok(c, e, e->peer, 1) : !e->len;
+}
+
+static void check_limits(struct check_queues *c, uint32_t rank, const struct bin_queue *q, uint32_t e)
+{
+	const uint32_t *limit = c->s->target.limit;
+	const struct bin_entry *b = entry_at(c, e);
+
+	if (b->sps > limit[BIN_LIMIT_SPS])
+		found(c, e, "%s releases %u entries, and a packet of the target %u", entry_text(c, e).s, b->sps,
+		      limit[BIN_LIMIT_SPS]);
+	if ((uint64_t)b->len * limit[BIN_LIMIT_BYTES] >> limit[BIN_LIMIT_LENGTH])
+		found(c, e, "%s puts %u elements at once, and their bytes have more than %u bits", entry_text(c, e).s, b->len,
+		      limit[BIN_LIMIT_LENGTH]);
+	if (q->mode != BIN_Q_CPU && (q->n > UINT64_C(1) << (11 + 2 * limit[BIN_LIMIT_DEPTH]) ||
+				     q->n >= UINT64_C(1) << limit[BIN_LIMIT_OFFSET]))
+		found(c, e, "rank %u: a queue has %u entries, which are too many for the target", rank, q->n);
+	if (q->tni >= limit[BIN_LIMIT_TNIS] || q->cq >= limit[BIN_LIMIT_CQS])
+		found(c, e, "rank %u: there is no command queue %u on interface %u", rank, q->cq, q->tni);
+}
+
+/* No two queues of a rank are one. */
+static void check_names(struct check_queues *c, uint32_t rank)
+{
+	const struct smcq_rank *r = &c->s->ranks[rank];
+
+	for (size_t i = 0; i < r->queues.n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (r->queues.at[i].mode != BIN_Q_CPU && r->queues.at[k].mode != BIN_Q_CPU &&
+			    r->queues.at[i].tni == r->queues.at[k].tni && r->queues.at[i].cq == r->queues.at[k].cq)
+				found(c, BIN_NONE, "rank %u: queues %zu and %zu are the same command queue", rank, k, i);
+}
+
+static void check_shape(struct check_queues *c)
+{
+	for (uint32_t rank = 0; rank < c->nranks; rank++) {
+		const struct smcq_rank *r = &c->s->ranks[rank];
+		uint32_t at = 0;
+
+		check_names(c, rank);
+		for (size_t i = 0; i < r->queues.n; i++) {
+			const struct bin_queue *q = &r->queues.at[i];
+
+			for (uint32_t k = q->first; k < q->first + q->n; k++)
+				if (!entry_ok(c, rank, q, &r->entries.at[k])) {
+					found(c, BIN_NONE, "rank %u: entry %u of queue %zu is malformed", rank, k - q->first, i);
+					return;
+				}
+			at = q->first + q->n;
+		}
+		for (uint32_t k = 0; k < at; k++)
+			check_limits(c, rank, queue_at(c, rank, c->way[c->ebase[rank] + k].queue), c->ebase[rank] + k);
+	}
+}
+
+/* ---- numbers, ways, ops ---- */
+
+/* Queues have their entries one after the other. */
+static bool contiguous(const struct smcq_rank *r)
+{
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < r->queues.n; i++) {
+		if (r->queues.at[i].first != at)
+			return false;
+		at += r->queues.at[i].n;
+	}
+	return at == r->entries.n;
+}
+
+static int find_ways(struct check_queues *c, uint32_t rank, uint32_t q)
+{
+	const struct bin_queue *b = queue_at(c, rank, q);
+	VEC(uint32_t) last = { 0 }; /* of each way so far */
+	int err = 0;
+
+	for (uint32_t k = 0; k < b->n && !err; k++) {
+		const uint32_t e = c->ebase[rank] + b->first + k;
+		const struct bin_entry *x = entry_at(c, e);
+		size_t i = 0;
+
+		if (x->kind == BIN_E_NOP || !(x->flags & BIN_E_STRONG))
+			continue;
+		while (i < last.n && (entry_at(c, last.at[i])->peer != x->peer || entry_at(c, last.at[i])->queue != x->queue))
+			i++;
+		if (i == last.n) {
+			err = VEC_PUSH(&last, e);
+			continue;
+		}
+		c->way[e].before = last.at[i];
+		c->way[e].first = c->way[last.at[i]].first;
+		c->way[last.at[i]].after = e;
+		last.at[i] = e;
+	}
+	for (size_t i = 0; i < last.n; i++)
+		c->way[c->way[last.at[i]].first].last = last.at[i];
+	VEC_FREE(&last);
+	return err;
+}
+
+static int number(struct check_queues *c)
+{
+	uint64_t entries = 0, queues = 0;
+
+	c->ebase = mem_calloc((size_t)c->nranks + 1, sizeof *c->ebase);
+	c->qbase = mem_calloc((size_t)c->nranks + 1, sizeof *c->qbase);
+	if (!c->ebase || !c->qbase)
+		return -ERR_NOMEM;
+	for (uint32_t r = 0; r < c->nranks; r++) {
+		c->ebase[r] = (uint32_t)entries;
+		c->qbase[r] = (uint32_t)queues;
+		entries += c->s->ranks[r].entries.n;
+		queues += c->s->ranks[r].queues.n;
+		if (entries > BIN_MAX_OPS || queues > BIN_MAX_OPS)
+			return -ERR_NOMEM;
+	}
+	c->ebase[c->nranks] = c->nentries = (uint32_t)entries;
+	c->qbase[c->nranks] = c->nqueues = (uint32_t)queues;
+	c->way = mem_alloc(entries * sizeof *c->way);
+	c->rank_of_queue = mem_alloc(queues * sizeof *c->rank_of_queue);
+	if (!c->way || !c->rank_of_queue)
+		return -ERR_NOMEM;
+	for (uint32_t r = 0; r < c->nranks; r++)
+		for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1]; q++) {
+			c->rank_of_queue[q] = r;
+			for (uint32_t k = 0; k < queue_at(c, r, q)->n; k++) {
+				const uint32_t e = c->ebase[r] + queue_at(c, r, q)->first + k;
+
+				c->way[e] = (struct way){ r, q, BIN_NONE, BIN_NONE, e, e };
+			}
+		}
+	return 0;
+}
+
+/* The op of a rank, numbered through, that an entry is for: its own, or that of its peer. */
+static uint32_t op_of(const struct check_queues *c, uint32_t e, bool peer)
+{
+	const struct bin_entry *b = entry_at(c, e);
+	const uint32_t op = peer ? b->at : b->op;
+
+	return op == BIN_NONE ? BIN_NONE : c->ev->base[peer ? b->peer : c->way[e].rank] + op;
+}
+
+static int index_ops(struct check_queues *c)
+{
+	const uint32_t n = c->ev->nops;
+
+	c->by_op_at = mem_calloc((size_t)n + 1, sizeof *c->by_op_at);
+	c->by_op = mem_alloc(2 * (size_t)c->nentries * sizeof *c->by_op);
+	if (!c->by_op_at || !c->by_op)
+		return -ERR_NOMEM;
+	for (uint32_t e = 0; e < c->nentries; e++)
+		for (unsigned peer = 0; peer < 2; peer++)
+			if (op_of(c, e, peer) != BIN_NONE)
+				c->by_op_at[op_of(c, e, peer)]++;
+	for (uint32_t i = 1; i <= n; i++)
+		c->by_op_at[i] += c->by_op_at[i - 1];
+	for (uint32_t e = c->nentries; e--;) /* from the ends, which so become the beginnings */
+		for (unsigned peer = 0; peer < 2; peer++)
+			if (op_of(c, e, peer) != BIN_NONE)
+				c->by_op[--c->by_op_at[op_of(c, e, peer)]] = e;
+	return 0;
+}
+
+/* The entries of an op: *n of them. */
+static const uint32_t *entries_of(const struct check_queues *c, uint32_t op, uint32_t *n)
+{
+	*n = c->by_op_at[op + 1] - c->by_op_at[op];
+	return c->by_op + c->by_op_at[op];
+}
+
+/* ---- the ops are carried out ---- */
+
+struct piece {
+	uint64_t at, len;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x->len > y->len) - (x->len < y->len);
+}
+
+/* The entries of op i of a rank move all of it, once: from its range to one of another op, or its own second one. */
+static int check_moved(struct check_queues *c, uint32_t rank, uint32_t i, uint32_t to, uint32_t at)
+{
+	const struct bin_op *o = &c->g->ranks[rank].ops[i], *other = at == BIN_NONE ? o : &c->g->ranks[to].ops[at];
+	const unsigned side = at == BIN_NONE;
+	uint32_t n;
+	const uint32_t *list = entries_of(c, c->ev->base[rank] + i, &n);
+	struct piece *p = mem_alloc((size_t)n * sizeof *p);
+	bool right = n > 0;
+	uint64_t done = 0;
+
+	if (!p)
+		return -ERR_NOMEM;
+	for (uint32_t k = 0; k < n; k++) {
+		const struct bin_entry *e = entry_at(c, list[k]);
+		const uint64_t off = o->len ? e->off[0] - o->off[0] : 0;
+
+		right &= c->way[list[k]].rank == rank && e->op == i && e->peer == to && e->at == at;
+		if (o->len)
+			right &= e->kind == BIN_E_PUT && e->buf[0] == o->buf[0] && e->buf[1] == other->buf[side] &&
+				 e->off[0] >= o->off[0] && e->off[1] >= other->off[side] && e->off[1] - other->off[side] == off;
+		else
+			right &= e->kind == BIN_E_PIGGYBACK;
+		p[k] = (struct piece){ off, e->len };
+	}
+	qsort(p, n, sizeof *p, by_place);
+	for (uint32_t k = 0; k < n; k++) {
+		right &= p[k].at == done && (p[k].len || n == 1);
+		done += p[k].len;
+	}
+	free(p);
+	if (!right || done != o->len)
+		check_found(c->d, c->g, TAG, GOAL_ERROR, rank, i, "rank %u: what is posted for this op does not move what it moves",
+			    rank);
+	c->found += !right || done != o->len;
+	return 0;
+}
+
+static int check_op(struct check_queues *c, uint32_t rank, uint32_t i)
+{
+	const struct bin_op *o = &c->g->ranks[rank].ops[i];
+	const uint32_t id = c->ev->base[rank] + i, partner = c->ev->partner[id];
+	uint32_t n, to;
+	const uint32_t *list = entries_of(c, id, &n);
+
+	if (ir_op_recvs(o)) /* they are looked at with the send, but nothing else may name this op */
+		for (uint32_t k = 0; k < n; k++)
+			if (op_of(c, list[k], false) + 1 != partner)
+				found(c, list[k], "%s is not what is received here", entry_text(c, list[k]).s);
+	if (ir_op_recvs(o))
+		return 0;
+	if (ir_op_sends(o)) {
+		to = ir_events_rank(c->ev, partner - 1);
+		return check_moved(c, rank, i, to, partner - 1 - c->ev->base[to]);
+	}
+	if (o->kind == BIN_OP_COPY && o->len)
+		return check_moved(c, rank, i, rank, BIN_NONE);
+	if (n != (o->len && (o->kind == BIN_OP_CALC || bin_reduces(o->kind))) ||
+	    (n && (entry_at(c, *list)->kind != BIN_E_CPU || c->way[*list].rank != rank || entry_at(c, *list)->at != BIN_NONE)))
+		check_found(c->d, c->g, TAG, GOAL_ERROR, rank, i, "rank %u: this op is not left to the CPU once", rank), c->found++;
+	return 0;
+}
+
+static int check_ops(struct check_queues *c)
+{
+	int err = 0;
+
+	for (uint32_t r = 0; r < c->nranks; r++)
+		for (uint32_t i = 0; i < c->g->ranks[r].nops && !err; i++)
+			err = check_op(c, r, i);
+	for (uint32_t e = 0; e < c->nentries; e++) {
+		const struct bin_entry *b = entry_at(c, e);
+
+		if ((b->kind == BIN_E_PUT || b->kind == BIN_E_CPU || b->at != BIN_NONE) && b->op == BIN_NONE)
+			found(c, e, "%s is for no op", entry_text(c, e).s);
+	}
+	return err;
+}
+
+/* ---- credit and notices add up ---- */
+
+static int check_sums(struct check_queues *c)
+{
+	uint64_t *credit = mem_calloc(c->nqueues, sizeof *credit);
+	uint32_t *locals = mem_calloc(2 * (size_t)c->nranks, sizeof *locals), *remotes = locals + c->nranks;
+
+	if (!credit || !locals) {
+		free(credit);
+		free(locals);
+		return -ERR_NOMEM;
+	}
+	for (uint32_t e = 0; e < c->nentries; e++) {
+		const struct bin_entry *b = entry_at(c, e);
+
+		if (b->queue != BIN_NONE)
+			credit[target_of(c, b)] += b->sps;
+		locals[c->way[e].rank] += (b->flags & BIN_E_LOCAL) != 0;
+		remotes[b->peer] += (b->flags & BIN_E_REMOTE) != 0;
+	}
+	for (uint32_t r = 0; r < c->nranks; r++) {
+		for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1]; q++) {
+			const struct bin_queue *b = queue_at(c, r, q);
+			const uint64_t want = b->mode == BIN_Q_NORMAL ? 0 : b->n;
+
+			if (credit[q] != want)
+				found(c, b->n ? c->ebase[r] + b->first + b->n - 1 : BIN_NONE,
+				      "queue %u of rank %u gets credit for %" PRIu64 " entries in a start, and has %u that need it",
+				      q - c->qbase[r], r, credit[q], (uint32_t)want);
+		}
+		if (locals[r] != c->s->ranks[r].locals || remotes[r] != c->s->ranks[r].remotes)
+			found(c, BIN_NONE, "rank %u waits for %u of its own entries and %u of others, and is told of %u and %u", r,
+			      c->s->ranks[r].locals, c->s->ranks[r].remotes, locals[r], remotes[r]);
+	}
+	free(credit);
+	free(locals);
+	return 0;
+}
+
+/* ---- runs ---- */
+
+static int state_init(struct check_queues *c)
+{
+	for (unsigned k = 0; k < STARTS; k++) {
+		struct state *s = &c->state[k];
+
+		s->issued = mem_alloc(c->nentries);
+		s->arrived = mem_alloc(c->nentries);
+		s->credit = mem_alloc(c->nqueues * sizeof *s->credit);
+		s->next = mem_alloc(c->nqueues * sizeof *s->next);
+		s->started = mem_alloc(c->nranks);
+		s->done = mem_alloc(c->nranks);
+		s->locals = mem_alloc(c->nranks * sizeof *s->locals);
+		s->remotes = mem_alloc(c->nranks * sizeof *s->remotes);
+		if (!s->issued || !s->arrived || !s->credit || !s->next || !s->started || !s->done || !s->locals || !s->remotes)
+			return -ERR_NOMEM;
+	}
+	/* An entry is tried when it is issued, and when that before it arrives; a queue at a credit, a rank at a notice. */
+	return VEC_RESERVE(&c->todo, 4 * (size_t)STARTS * (c->nentries + c->nqueues + c->nranks) + 8);
+}
+
+static void again(struct check_queues *c, enum event_kind kind, uint32_t start, uint32_t id)
+{
+	c->todo.at[c->todo.n++] = (struct event){ kind, start, id };
+}
+
+static bool is_held(const struct check_queues *c, enum held what, uint32_t start, uint32_t id)
+{
+	return start == 0 && c->held == what && c->held_id == id;
+}
+
+static void start_rank(struct check_queues *c, uint32_t k, uint32_t r)
+{
+	if (is_held(c, HELD_START, k, r))
+		return;
+	c->state[k].started[r] = true;
+	for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1]; q++)
+		again(c, TRY_QUEUE, k, q);
+	again(c, TRY_DONE, k, r);
+}
+
+static void try_queue(struct check_queues *c, uint32_t k, uint32_t q)
+{
+	struct state *s = &c->state[k];
+	const uint32_t r = c->rank_of_queue[q];
+	const struct bin_queue *b = queue_at(c, r, q);
+
+	if (!s->started[r] || (k && c->state[k - 1].next[q] < b->n))
+		return;
+	while (s->next[q] < b->n && (b->mode == BIN_Q_NORMAL || s->credit[q] > s->next[q])) {
+		const uint32_t e = c->ebase[r] + b->first + s->next[q]++;
+
+		s->issued[e] = true;
+		if (entry_at(c, e)->kind == BIN_E_NOP)
+			s->arrived[e] = true;
+		else
+			again(c, TRY_ARRIVAL, k, e);
+	}
+	if (s->next[q] == b->n && k + 1 < STARTS)
+		again(c, TRY_QUEUE, k + 1, q);
+}
+
+static void try_arrival(struct check_queues *c, uint32_t k, uint32_t e)
+{
+	struct state *s = &c->state[k];
+	const struct way *w = &c->way[e];
+	const struct bin_entry *b = entry_at(c, e);
+
+	if (s->arrived[e] || !s->issued[e] || is_held(c, HELD_ARRIVAL, k, e) ||
+	    (w->before != BIN_NONE && !s->arrived[w->before]))
+		return;
+	if (k && w->before == BIN_NONE && b->flags & BIN_E_STRONG && !c->state[k - 1].arrived[w->last])
+		return;
+	s->arrived[e] = true;
+	if (b->sps) {
+		s->credit[target_of(c, b)] += b->sps;
+		again(c, TRY_QUEUE, k, target_of(c, b));
+	}
+	if (b->flags & BIN_E_LOCAL && !--s->locals[w->rank])
+		again(c, TRY_DONE, k, w->rank);
+	if (b->flags & BIN_E_REMOTE && !--s->remotes[b->peer])
+		again(c, TRY_DONE, k, b->peer);
+	if (w->after != BIN_NONE)
+		again(c, TRY_ARRIVAL, k, w->after);
+	else if (k + 1 < STARTS)
+		again(c, TRY_ARRIVAL, k + 1, w->first);
+}
+
+static void try_done(struct check_queues *c, uint32_t k, uint32_t r)
+{
+	struct state *s = &c->state[k];
+
+	if (s->done[r] || !s->started[r] || s->locals[r] || s->remotes[r] || is_held(c, HELD_DONE, k, r))
+		return;
+	s->done[r] = true;
+	if (k + 1 < STARTS)
+		start_rank(c, k + 1, r);
+}
+
+/* All that can happen when one event does not. */
+static void run(struct check_queues *c, enum held held, uint32_t id)
+{
+	c->held = held;
+	c->held_id = id;
+	c->todo.n = 0;
+	for (unsigned k = 0; k < STARTS; k++) {
+		struct state *s = &c->state[k];
+
+		memset(s->issued, 0, c->nentries);
+		memset(s->arrived, 0, c->nentries);
+		memset(s->credit, 0, c->nqueues * sizeof *s->credit);
+		memset(s->next, 0, c->nqueues * sizeof *s->next);
+		memset(s->started, 0, c->nranks);
+		memset(s->done, 0, c->nranks);
+		for (uint32_t r = 0; r < c->nranks; r++) {
+			s->locals[r] = c->s->ranks[r].locals;
+			s->remotes[r] = c->s->ranks[r].remotes;
+		}
+	}
+	for (uint32_t r = 0; r < c->nranks; r++)
+		start_rank(c, 0, r);
+	while (c->todo.n) {
+		const struct event e = c->todo.at[--c->todo.n];
+
+		if (e.kind == TRY_QUEUE)
+			try_queue(c, e.start, e.id);
+		else if (e.kind == TRY_ARRIVAL)
+			try_arrival(c, e.start, e.id);
+		else
+			try_done(c, e.start, e.id);
+	}
+}
+
+/* ---- what must come before what ---- */
+
+static void check_all_happens(struct check_queues *c)
+{
+	const struct state *s = &c->state[STARTS - 1];
+
+	run(c, HELD_NOTHING, 0);
+	for (uint32_t r = 0; r < c->nranks; r++)
+		for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1]; q++)
+			if (s->next[q] < queue_at(c, r, q)->n) {
+				const uint32_t e = c->ebase[r] + queue_at(c, r, q)->first + s->next[q];
+
+				found(c, e, "%s is never issued, since what it waits for waits for it", entry_text(c, e).s);
+			}
+	for (uint32_t r = 0; r < c->nranks; r++)
+		if (!s->done[r])
+			found(c, BIN_NONE, "rank %u never completes", r);
+}
+
+/* What an entry does to a rank's memory: its ranges there, by the ops, in the form of an op. */
+static struct bin_op touches(const struct check_queues *c, uint32_t e, uint32_t rank)
+{
+	const struct bin_entry *b = entry_at(c, e);
+	struct bin_op o = { .kind = BIN_OP_NOP, .len = b->len };
+
+	if (b->kind == BIN_E_CPU)
+		return c->g->ranks[rank].ops[b->op];
+	if (b->kind != BIN_E_PUT)
+		return o;
+	o.kind = c->way[e].rank != rank ? BIN_OP_RECV : b->peer != rank ? BIN_OP_SEND : BIN_OP_COPY;
+	for (unsigned k = 0; k < 2; k++) {
+		o.buf[k] = b->buf[o.kind == BIN_OP_RECV ? 1 : k];
+		o.off[k] = b->off[o.kind == BIN_OP_RECV ? 1 : k];
+	}
+	return o;
+}
+
+static bool overlap(const struct bin_op *a, const struct bin_op *b)
+{
+	for (unsigned i = 0; i < bin_nranges(a->kind); i++)
+		for (unsigned k = 0; k < bin_nranges(b->kind); k++)
+			if (a->buf[i] == b->buf[k] && (bin_writes(a->kind, i) || bin_writes(b->kind, k)) &&
+			    a->off[i] < b->off[k] + b->len && b->off[k] < a->off[i] + a->len)
+				return true;
+	return false;
+}
+
+/* Entries of two ops of a rank, the first of which comes first. */
+static int need_pair(struct check_queues *c, uint32_t rank, uint32_t first, uint32_t second)
+{
+	uint32_t n, m;
+	const uint32_t *a = entries_of(c, c->ev->base[rank] + first, &n);
+	const uint32_t *b = entries_of(c, c->ev->base[rank] + second, &m);
+	int err = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < m && !err; k++) {
+			const struct bin_op x = touches(c, a[i], rank), y = touches(c, b[k], rank);
+
+			if (a[i] != b[k] && overlap(&x, &y))
+				err = VEC_PUSH(&c->needs, (struct needed){ a[i], b[k] });
+		}
+	return err;
+}
+
+static int by_first(const void *a, const void *b)
+{
+	const struct needed *x = a, *y = b;
+
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Those that the run of the schedule knows, and those that a dependency orders, which it leaves out. */
+static int find_needs(struct check_queues *c)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < c->run->conflicts.n && !err; i++) {
+		const struct sym_conflict *x = &c->run->conflicts.at[i];
+
+		err = need_pair(c, x->rank, x->first, x->second);
+	}
+	for (uint32_t r = 0; r < c->nranks; r++) {
+		const struct ir_rank *rank = &c->g->ranks[r];
+
+		for (uint32_t i = 0; i < rank->nops; i++)
+			for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1] && !err; k++)
+				if (!(rank->deps[k] & BIN_START) && overlap(&rank->ops[rank->deps[k]], &rank->ops[i]))
+					err = need_pair(c, r, rank->deps[k], i);
+	}
+	if (c->needs.n)
+		qsort(c->needs.at, c->needs.n, sizeof *c->needs.at, by_first);
+	return err;
+}
+
+static bool moves(const struct bin_entry *b)
+{
+	return b->kind == BIN_E_PUT || b->kind == BIN_E_CPU;
+}
+
+/* What must not happen before an entry has arrived: entries on the same elements, the end of the ranks whose memory it
+ * touches, and credit of the next start. *need runs through c->needs. */
+static void check_arrival(struct check_queues *c, uint32_t e, size_t *need, const uint32_t *by_target, const uint32_t *from)
+{
+	const struct bin_entry *b = entry_at(c, e);
+	const struct way *w = &c->way[e];
+	const uint32_t target = target_of(c, b);
+
+	if (b->kind == BIN_E_NOP)
+		return;
+	run(c, HELD_ARRIVAL, e);
+	for (; *need < c->needs.n && c->needs.at[*need].first == e; ++*need)
+		if (c->state[0].issued[c->needs.at[*need].then])
+			found(c, c->needs.at[*need].then, "%s can be issued before %s has arrived, which touches the same elements",
+			      entry_text(c, c->needs.at[*need].then).s, entry_text(c, e).s);
+	if (moves(b) && c->state[0].done[w->rank])
+		found(c, e, "rank %u can complete before %s has arrived", w->rank, entry_text(c, e).s);
+	if (moves(b) && b->peer != w->rank && c->state[0].done[b->peer])
+		found(c, e, "rank %u can complete before %s has arrived there", b->peer, entry_text(c, e).s);
+	if (!b->sps)
+		return;
+	for (uint32_t i = from[target]; i < from[target + 1]; i++)
+		if (c->state[1].arrived[by_target[i]]) {
+			found(c, e, "credit of the next start, by %s, can come to queue %u of rank %u before that of this one, by %s",
+			      entry_text(c, by_target[i]).s, b->queue, b->peer, entry_text(c, e).s);
+			return;
+		}
+}
+
+/* Entries that bring credit, by queue. */
+static int by_targets(const struct check_queues *c, uint32_t **list, uint32_t **from)
+{
+	*list = mem_alloc((size_t)c->nentries * sizeof **list);
+	*from = mem_calloc((size_t)c->nqueues + 2, sizeof **from);
+	if (!*list || !*from)
+		return -ERR_NOMEM;
+	for (uint32_t e = 0; e < c->nentries; e++)
+		if (entry_at(c, e)->sps)
+			(*from)[target_of(c, entry_at(c, e)) + 2]++;
+	for (uint32_t q = 2; q < c->nqueues + 2; q++)
+		(*from)[q] += (*from)[q - 1];
+	for (uint32_t e = 0; e < c->nentries; e++)
+		if (entry_at(c, e)->sps)
+			(*list)[(*from)[target_of(c, entry_at(c, e)) + 1]++] = e;
+	return 0;
+}
+
+static int check_arrivals(struct check_queues *c)
+{
+	uint32_t *list = NULL, *from = NULL;
+	size_t need = 0;
+	int err = by_targets(c, &list, &from);
+
+	for (uint32_t e = 0; e < c->nentries && !err && c->found < SHOWN; e++)
+		check_arrival(c, e, &need, list, from);
+	free(list);
+	free(from);
+	return err;
+}
+
+/* What must not happen before a rank has started, or is done: puts to it, and notices of the next start. */
+static void check_rank(struct check_queues *c, uint32_t r, const struct ir_query *ends)
+{
+	run(c, HELD_START, r);
+	for (uint32_t e = 0; e < c->nentries; e++)
+		if (entry_at(c, e)->peer == r && moves(entry_at(c, e)) && c->state[0].issued[e])
+			found(c, e, "%s can be issued before rank %u has started", entry_text(c, e).s, r);
+	for (uint32_t i = 0; i < c->nranks; i++)
+		if (ends[i].yes && c->state[0].done[i])
+			found(c, BIN_NONE, "rank %u can complete before rank %u has started, and not in the schedule", i, r);
+	run(c, HELD_DONE, r);
+	for (uint32_t e = 0; e < c->nentries; e++)
+		if (entry_at(c, e)->peer == r && entry_at(c, e)->flags & BIN_E_REMOTE && c->state[1].arrived[e])
+			found(c, e, "rank %u can be told that %s has arrived, of the next start, before it is done with this one", r,
+			      entry_text(c, e).s);
+}
+
+static int check_ranks(struct check_queues *c)
+{
+	const uint32_t n = c->nranks;
+	struct ir_query *q = mem_alloc((size_t)(n < SOURCES ? n : SOURCES) * n * sizeof *q);
+	int err = q ? 0 : -ERR_NOMEM;
+
+	for (uint32_t first = 0; first < n && !err && c->found < SHOWN; first += SOURCES) {
+		const uint32_t end = n - first < SOURCES ? n : first + SOURCES;
+		size_t at = 0;
+
+		for (uint32_t from = first; from < end; from++)
+			for (uint32_t to = 0; to < n; to++)
+				q[at++] = (struct ir_query){ { ir_rank_event(c->ev, from, false), IR_NO_EVENT },
+							     { ir_rank_event(c->ev, to, true), IR_NO_EVENT },
+							     false };
+		err = ir_events_reach(c->ev, q, at);
+		for (uint32_t r = first; r < end && !err && c->found < SHOWN; r++)
+			check_rank(c, r, q + (size_t)(r - first) * n);
+	}
+	free(q);
+	return err;
+}
+
+/* ---- all of it ---- */
+
+static void fini(struct check_queues *c)
+{
+	for (unsigned k = 0; k < STARTS; k++) {
+		free(c->state[k].issued);
+		free(c->state[k].arrived);
+		free(c->state[k].credit);
+		free(c->state[k].next);
+		free(c->state[k].started);
+		free(c->state[k].done);
+		free(c->state[k].locals);
+		free(c->state[k].remotes);
+	}
+	free(c->ebase);
+	free(c->qbase);
+	free(c->way);
+	free(c->rank_of_queue);
+	free(c->by_op_at);
+	free(c->by_op);
+	VEC_FREE(&c->needs);
+	VEC_FREE(&c->todo);
+}
+
+static int check(struct check_queues *c)
+{
+	int err = 0;
+
+	for (uint32_t r = 0; r < c->nranks; r++)
+		if (!contiguous(&c->s->ranks[r])) {
+			found(c, BIN_NONE, "rank %u: the queues do not share its entries out", r);
+			return 0;
+		}
+	err = number(c);
+	if (!err)
+		check_shape(c);
+	if (err || c->found)
+		return err;
+	err = index_ops(c);
+	for (uint32_t r = 0; r < c->nranks; r++)
+		for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1] && !err; q++)
+			err = find_ways(c, r, q);
+	err = err ? err : check_ops(c);
+	err = err ? err : check_sums(c);
+	err = err || c->found ? err : state_init(c);
+	if (err || c->found)
+		return err;
+	check_all_happens(c);
+	err = find_needs(c);
+	err = err || c->found ? err : check_arrivals(c);
+	return err || c->found ? err : check_ranks(c);
+}
+
+int verify_queues(struct goal_diags *d, const struct symbolic *run, const struct smcq *s)
+{
+	struct check_queues c = { .d = d, .g = run->g, .s = s, .run = run, .ev = run->ev, .nranks = run->g->nranks };
+	int err = check(&c);
+
+	fini(&c);
+	return err;
+}

@@ -1,0 +1,138 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Lowering to command queues: what is printed of it, what is refused and in which words, and that the verifier proves what
+# the library becomes, under usual and under tight limits.
+set -u
+. "$(dirname "$0")/lib.sh"
+cd "$ROOT" || exit 1
+SIZES=${SIZES:-1-5}
+
+# Lines of the library's texts may move.
+lines() { sed -E 's/line [0-9]+/line N/g; s/(goal:)[0-9]+:[0-9]+: /\1N: /'; }
+
+# The broadcast of the poster: four ranks, two segments.
+poster=(schedules/bcast_chain.goal -n 4 -D root=0 -D count=8 -D segments=2 -T lower-smcq)
+goalc --dump "${poster[@]}" | sed -n '/queues/,$p' | lines >"$TMP/out"
+cat >"$TMP/want" <<'END'
+rank 0: 1 queues, 4 entries, done when told of 1 of its own and 0 of others
+  queue 0 session tni 0 cq 0
+    0  nop
+    1  nop
+    2  put data[0 +: 4] to 1 data[0 +: 4] queue 1 sps 1 strong  for op 0 and op 0 of 1  ; line N
+    3  put data[4 +: 4] to 1 data[4 +: 4] queue 1 sps 1 strong local remote  for op 1 and op 2 of 1  ; line N
+rank 1: 2 queues, 3 entries, done when told of 1 of its own and 1 of others
+  queue 0 normal tni 0 cq 0
+    0  put-piggyback to 0 queue 0 sps 2 strong
+  queue 1 session tni 1 cq 0
+    0  put data[0 +: 4] to 2 data[0 +: 4] queue 1 sps 1 strong  for op 1 and op 0 of 2  ; line N
+    1  put data[4 +: 4] to 2 data[4 +: 4] queue 1 sps 1 strong local remote  for op 3 and op 2 of 2  ; line N
+rank 2: 2 queues, 3 entries, done when told of 1 of its own and 1 of others
+  queue 0 session tni 0 cq 0
+    0  put-piggyback to 0 queue 0 sps 2 strong
+  queue 1 session tni 1 cq 0
+    0  put data[0 +: 4] to 3 data[0 +: 4] strong  for op 1 and op 0 of 3  ; line N
+    1  put data[4 +: 4] to 3 data[4 +: 4] strong local remote  for op 3 and op 1 of 3  ; line N
+rank 3: 1 queues, 1 entries, done when told of 0 of its own and 1 of others
+  queue 0 normal tni 0 cq 0
+    0  put-piggyback to 2 queue 0 sps 1 strong
+END
+check queues.poster diff "$TMP/want" "$TMP/out"
+
+goalc --emit=json "${poster[@]}" | tr -d ' \n' >"$TMP/out"
+check queues.json grep -qF '{"entry":"put","peer":1,"from":{"name":"data","off":4},"to":{"name":"data","off":4},"len":4,"queue":1,"sps":1,"op":1,"at":2,"flags":["strong","local","remote"]}' "$TMP/out"
+check queues.json_queue grep -qF '{"mode":"session","tni":1,"cq":0,"entries":[{"entry":"put","peer":2,' "$TMP/out"
+
+# The CPU's ops, in both forms.
+goalc --stats schedules/reduce_binomial.goal -n 3 -D root=0 -D count=8 -T lower-smcq:assist=1 | grep '^rank ' | lines >"$TMP/out"
+cat >"$TMP/want" <<'END'
+rank 0: 1 command queues, 6 entries; needs the CPU for op 2 (reduce in line N), op 4 (reduce in line N)
+rank 1: 2 command queues, 2 entries
+rank 2: 2 command queues, 3 entries
+END
+check queues.stats diff "$TMP/want" "$TMP/out"
+goalc --stats --json schedules/reduce_binomial.goal -n 3 -D root=0 -D count=8 -T lower-smcq:assist=1 >"$TMP/out"
+check queues.stats_json grep -qF '{ "rank": 0, "cqs": 1, "entries": 6, "cpu": [ 2, 4 ] }' "$TMP/out"
+
+# Interfaces that the schedule names.
+cat >"$TMP/nics.goal" <<'END'
+schedule nics
+buffer inout a[3 * count]
+rank r of p {
+  for k = 0 to 2 {
+    if r > 0 { got[k]: recv a[k * count +: count] from r - 1 tag k }
+    if r < p - 1 { out[k]: send a[k * count +: count] to r + 1 tag k nic k + 2; out[k] requires got[k] }
+  }
+}
+END
+goalc --dump "$TMP/nics.goal" -n 3 -D count=2 -T lower-smcq | sed -n '/^rank 1:.*queues/,/^rank 2/p' >"$TMP/out"
+for k in 0 1 2; do
+	check queues.nic.$k grep -q "session tni $((k + 2)) cq" "$TMP/out"
+done
+check queues.nics.proved grep -q '^nics: proved' <(goalc --verify "$TMP/nics.goal" -n 1-4 -T lower-smcq)
+
+# refused NAME SENTENCE ARGS... : no output, and the sentence at a line of the source
+refused()
+{
+	local name=$1 text=$2
+
+	shift 2
+	goalc "$@" -o "$TMP/no.bin" >"$TMP/out" 2>"$TMP/err"
+	if [ $? -eq 1 ] && [ ! -e "$TMP/no.bin" ] && lines <"$TMP/err" | grep -qF "$text"; then ok "queues.refused.$name"; else
+		fail "queues.refused.$name $(head -n 1 "$TMP/err")"; fi
+}
+at='the pass lower-smcq cannot be applied: rank'
+refused alu "schedules/lib/reduce_tree.goal:N: error: size 4, count 4, root 0: $at 0: a network interface has no arithmetic unit for this reduce: with assist=1 the CPU may do it" \
+	schedules/reduce_binomial.goal -n 4 -D count=4 -T lower-smcq
+refused fused "schedules/lib/reduce_tree.goal:N: error: size 4, count 4, root 0: $at 0: this op reduces what it receives," \
+	schedules/reduce_binomial.goal -n 4 -D count=4 -T 'fuse:wait=1;lower-smcq:assist=1'
+refused cqs "schedules/lib/alltoall.goal:N: error: size 8, count 4: $at 0: for this op there is no command queue left of 2 (cqs) on each of 1 interfaces (tnis)" \
+	schedules/alltoall_pairwise.goal -n 8 -D count=4 -T lower-smcq:tnis=1,cqs=2
+refused nic "nics.goal:N: error: size 2, count 2: $at 0: this op is for nic 4, and the target has 4 (tnis)" \
+	"$TMP/nics.goal" -n 2 -D count=2 -T lower-smcq:tnis=4
+refused depth "schedules/lib/bcast_kary.goal:N: error: size 3, count 5000, root 0: $at 0: the queue of this op has 3000 entries, and one of the target 2^11 (depth)" \
+	schedules/bcast_chain.goal -n 3 -D count=5000 -D segments=3000 -D root=0 -T lower-smcq:depth=0
+refused pieces "schedules/bcast_linear.goal:N: error: size 2, count 100000, root 0: $at 0: this op takes puts of 7 elements (length, bytes), and of those more than the 2^11" \
+	schedules/bcast_linear.goal -n 2 -D root=0 -D count=100000 -T lower-smcq:length=8,depth=0
+refused offset "schedules/lib/bcast_kary.goal:N: error: size 4, count 50, root 0: $at 0: the queue of this op has 30 entries, and a scheduling pointer is less than 2^4 ahead (offset)" \
+	schedules/bcast_chain.goal -n 4 -D count=50 -D segments=30 -D root=0 -T lower-smcq:offset=4
+refused length 'an element of 20 bytes does not fit into a put of less than 2^4 (length)' \
+	schedules/bcast_linear.goal -n 3 -D count=4 -T lower-smcq:bytes=20,length=4
+refused last 'the pass reorder cannot be applied' schedules/bcast_linear.goal -n 3 -D count=4 -T 'lower-smcq;reorder'
+refused count 'the pass lower-smcq works on the ops of all ranks: fix count with -D count=N' \
+	schedules/bcast_linear.goal -n 3 -T lower-smcq
+printf 'num_ranks 2\nrank 0 { send 8b to 1 }\nrank 1 { recv 8b from 0 }\n' >"$TMP/plain.goal"
+refused plain 'plain GOAL has no buffers' "$TMP/plain.goal" -T lower-smcq
+printf 'schedule s\nrank r of p { calc 5 }\n' >"$TMP/calc.goal"
+refused calc "calc.goal:N: error: size 2, count 1: $at 0: a network interface has no arithmetic unit for this calc" \
+	"$TMP/calc.goal" -n 2 -D count=1 -T lower-smcq
+goalc schedules/bcast_linear.goal -n 3 -D count=4 -T lower-smcq:sps=16 -o "$TMP/no.bin" 2>"$TMP/err"
+check queues.refused.sps grep -q 'the key sps of the pass lower-smcq is a number from 2 to 15, not 16' "$TMP/err"
+
+# The library: as it is, but for what reduces; then with the CPU and under tight limits, which make pieces, and signals of
+# signals.
+proved()
+{
+	local sizes=$SIZES
+
+	[ "$1" != bcast_trinaryx3 ] || sizes=8 # of a torus
+	goalc --verify "schedules/$1.goal" -n "$sizes" -T "$2" >"$TMP/out" 2>"$TMP/err"
+	grep -q "^$1: proved for .*: it does what" "$TMP/out" || { head -n 1 "$TMP/err"; false; }
+}
+for s in schedules/*.goal; do
+	name=$(basename "$s" .goal)
+	case $name in
+	*reduce* | *scan*) check "queues.no_alu.$name" grep -q 'has no arithmetic unit' <(proved "$name" lower-smcq) ;;
+	*) check "queues.proved.$name" proved "$name" lower-smcq ;;
+	esac
+	check "queues.tight.$name" proved "$name" lower-smcq:assist=1,sps=2,length=7,cqs=256
+done
+
+# In a binary: any root, proved from the binary, which keeps the queues when what is proved is added.
+goalc schedules/scatter_binomial.goal -n 5 -D count=3 -T lower-smcq -g -o "$TMP/five.bin"
+check queues.binary grep -q '^scatter_binomial: proved for 5 ranks (5 cases)' <(goalc --verify "$TMP/five.bin" -o "$TMP/proved.bin")
+check queues.binary_kept diff <(goalc --dump "$TMP/five.bin" | sed '/^version/d') \
+	<(goalc --dump "$TMP/proved.bin" | sed '/^version/d; /^proved/d')
+check queues.binary_proved grep -qx 'proved for 5 ranks' <(goalc --dump "$TMP/proved.bin")
+check queues.binary_again grep -q 'proved for 5 ranks' <(goalc --verify "$TMP/proved.bin" -o "$TMP/again.bin")
+check queues.binary_same cmp -s "$TMP/proved.bin" "$TMP/again.bin"
+finish
