@@ -20,7 +20,7 @@ struct engine_trace {
 	struct traced_op ops[];
 };
 
-static void note(const struct engine *e, const struct traced_op *o, enum be_event_what what, uint64_t begin, uint64_t end)
+static void note(const struct traced_op *o, bool own, enum be_event_what what, uint64_t begin, uint64_t end)
 {
 	const struct be_bind *b = o->t->b;
 	const struct bin_op *op = &b->ops[o->op];
@@ -36,8 +36,13 @@ static void note(const struct engine *e, const struct traced_op *o, enum be_even
 						.peer = message ? op->peer : BE_NOBODY,
 						.tag = message ? op->tag : 0,
 						.what = (uint8_t)what,
-						.own = !e->helped || e->who & BE_APP,
+						.own = own,
 						.kind = op->kind });
+}
+
+static bool by_own(const struct engine *e)
+{
+	return !e->helped || e->who & BE_APP;
 }
 
 static int traced_issue(struct engine *e, void *what)
@@ -47,7 +52,7 @@ static int traced_issue(struct engine *e, void *what)
 	int rc = o->todo.how.issue(e, o->todo.what);
 
 	if (rc >= 0)
-		note(e, o, rc ? BE_EVENT_DONE : BE_EVENT_ISSUED, begin, host_now());
+		note(o, by_own(e), rc ? BE_EVENT_DONE : BE_EVENT_ISSUED, begin, host_now());
 	return rc;
 }
 
@@ -59,7 +64,7 @@ static int traced_poll(struct engine *e, void *what)
 
 	end = host_now();
 	if (rc > 0 || (!rc && end - begin > LOOK_NS))
-		note(e, o, rc ? BE_EVENT_DONE : BE_EVENT_PART, begin, end);
+		note(o, by_own(e), rc ? BE_EVENT_DONE : BE_EVENT_PART, begin, end);
 	return rc;
 }
 
@@ -85,4 +90,9 @@ void engine_trace(struct engine *e, struct engine_trace *t)
 		t->ops[i] = (struct traced_op){ e->todo[i], t, i };
 		e->todo[i] = (struct engine_do){ { traced_issue, traced_poll }, &t->ops[i] };
 	}
+}
+
+void engine_trace_joined(const struct engine_trace *t, uint32_t op, uint64_t begin)
+{
+	note(&t->ops[op], true, BE_EVENT_PART, begin, host_now());
 }

@@ -14,4 +14,7 @@ int engine_trace_make(struct engine_trace **out, const struct be_bind *b, const 
 /* Traces all ops from now on, as they are carried out now. NULL is harmless. */
 void engine_trace(struct engine *e, struct engine_trace *t);
 
+/* The rank's own thread has taken a part of an op from begin to now, while others were at it. */
+void engine_trace_joined(const struct engine_trace *t, uint32_t op, uint64_t begin);
+
 #endif

@@ -44,6 +44,8 @@ if [ "$("$BUILD/bin/goalrun" -n 1 --show-placement --comm-cores 0 | sed -n 's/^1
 		check trace.rows_$kind [ "$(grep -c '"name":"process_name","args":{"name":"\(rank\|communication on CPU\) [0-9]*"}' t.json)" -eq 5 -a \
 			"$(grep -c '"name":"communication of rank' t.json)" -gt 0 ]
 	done
+	# Ranks that wait join in large copies.
+	traced fragments reduce_binomial 3 --progress thread --comm-cores 1 --count 400000
 	printf 'schedule s\nrank r of p { calc 1000000000 }\n' >calc.goal
 	run -n 2 --progress thread --comm-cores 1 --warmup 0 --iters 1 --trace sleep.txt calc.goal
 	check trace.sleeps grep -q ' sleep cpu' sleep.txt

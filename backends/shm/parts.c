@@ -2,6 +2,7 @@
  * Large copies in fragments: who communicates for a rank takes them from the rank's queue, and so does the rank once
  * it waits. */
 #include "backends/shm/sm.h"
+#include "backends/trace.h"
 
 #include <string.h>
 
@@ -66,12 +67,14 @@ void sm_join(struct be_bound *bound)
 	struct way way = { NULL, NULL };
 	struct copyq_what known;
 	struct copyq_part p;
-	uint64_t copied = 0;
+	uint64_t copied = 0, begin = 0;
 	bool last = false;
 
 	if (!s->queue)
 		return;
 	while (copyq_look(s->queue, &p)) {
+		if (s->trace && !begin)
+			begin = host_now();
 		if (!way.to || memcmp(&p.what, &known, sizeof known) != 0)
 			way = find_way(s, &p.what);
 		known = p.what;
@@ -84,6 +87,8 @@ void sm_join(struct be_bound *bound)
 		}
 	}
 	count(s, BY_JOINER, copied);
+	if (s->trace && copied) /* of several copies the last one stands for all */
+		engine_trace_joined(s->trace, known.op, begin);
 	if (last)
 		be_ring(s->bells); /* who has put it in may sleep */
 }

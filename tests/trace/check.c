@@ -154,6 +154,24 @@ static bool is_op(const struct slice *s)
 	return s->cat == 'o' || s->cat == 'i' || s->cat == 'p';
 }
 
+/* The one slice of an op in which it was done. A rank that joins in may be at it to the end. */
+static struct slice *end_of(struct slice **parts, size_t n)
+{
+	struct slice *end = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		if (parts[i]->cat == 'o' && end)
+			wrong("an op is done twice", end);
+		end = parts[i]->cat == 'o' ? parts[i] : end;
+	}
+	if (!end)
+		wrong("an op is not done", parts[0]);
+	for (size_t i = 0; i < n; i++)
+		if (parts[i]->begin > end->end)
+			wrong("an op goes on when it is done", end);
+	return end;
+}
+
 static size_t check_ops(long epochs, long ops)
 {
 	long done = 0;
@@ -173,12 +191,7 @@ static size_t check_ops(long epochs, long ops)
 		for (k = i; k < n && sorted[k]->epoch == s->epoch && sorted[k]->rank == s->rank && sorted[k]->op == s->op; k++)
 			if ((sorted[k]->cat == 'i') != (k == i && sorted[k]->cat != 'o') || sorted[k]->issued != s->begin)
 				wrong("an op begins with something else than this", s);
-		if (sorted[k - 1]->cat != 'o')
-			wrong("an op is not done", s);
-		for (size_t j = i; j + 1 < k; j++)
-			if (sorted[j]->cat == 'o' || sorted[j]->end > sorted[j + 1]->begin)
-				wrong("an op is done twice", s);
-		sorted[done++] = sorted[k - 1];
+		sorted[done++] = end_of(sorted + i, k - i);
 	}
 	if (done != epochs * ops) {
 		printf("%ld ops are done, not %ld\n", done, epochs * ops);
