@@ -30,7 +30,7 @@ UTIL     := arena env err file mem options share text
 LANG     := import labels loc parse usual
 # All of the directory but what only goalc needs.
 COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
-RUNTIME  := api bell bind board comm cpus ctx dump group heap kernels placement sched select topology trace types wait world
+RUNTIME  := api bell bind board collab comm cpus ctx dump group heap kernels placement sched select topology trace types wait world
 BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm/view trace
 REFERENCE := loop/loop
 GOALRUN  := choose launch main oracle overlap place rank show_placement sweep trace values work write_trace

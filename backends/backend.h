@@ -63,7 +63,6 @@ struct be_bind {
 	size_t whole; /* basic elements that a reduction takes together: it is given multiples */
 	bool user; /* reductions are the user's code: only the rank's own thread carries them out */
 	bool helped; /* others than the rank's own thread make progress, too */
-	uint32_t views; /* other ranks that will adopt the request */
 	size_t fragment; /* where others help: bytes of a fragment of large copies, which the rank may join in; 0: whole */
 	uint64_t request; /* for traces: a number that all ranks have for what they bind together */
 };
@@ -110,9 +109,9 @@ struct be_ops {
 	int (*make)(const struct be_bind *b, struct be_bound **out, struct be_place *place);
 	/* Collective, when all ranks have made theirs: settles matching, addresses and slots. host_place has what they
 	 * told. err: what has gone wrong on this rank since. Returns the same on all ranks; errors are told by
-	 * host_error. */
-	int (*bind)(struct be_bound *bound, int err);
-	/* Local. After bind has succeeded, on a rank that the request's own rank has counted in views: a view of that
+	 * host_error. views: how many ranks will adopt it. */
+	int (*bind)(struct be_bound *bound, uint32_t views, int err);
+	/* Local. After bind has succeeded, on a rank that the request's own rank has counted among views: a view of that
 	 * request, on which progress may be called while it is active, by BE_ANY or in the rank's process by BE_OWNER
 	 * as well. place is what its rank told. Of like group, rank (the request's), size, layout (contiguous, of the
 	 * basic type) and the built-in reduction count. The rank's block outlives the view; after an error there is

@@ -54,9 +54,9 @@ static bool is_done(MPIX_Sched_request req)
 
 static void finish(struct mpix_sched_request *req, int err)
 {
-	if (err < 0)
-		atomic_store(&req->turn->err, err);
-	set_state(req, RT_DONE);
+	rt_turn_finish(req->turn, err);
+	if (req->core)
+		rt_comm_count(req, -1u);
 }
 
 /* Whether a communication core makes progress on it: then its own threads carry out what nobody else may. */
@@ -90,28 +90,39 @@ static void drive(struct mpix_sched_request *req, unsigned who)
 		finish(req, rc);
 }
 
+void rt_advance(struct mpix_sched_request *req)
+{
+	drive(req, BE_ALL);
+}
+
+/* Wakes threads of this rank that wait for the request, and its communication core. */
+static void ring_own(const struct mpix_sched_request *req)
+{
+	if (!__libc_single_threaded || req->helped)
+		be_ring(host_bells(req->group, req->group->rank));
+}
+
 /* Does a thread's part of a request, if there is something to do; false: somebody else is at it. w: of who waits, or
  * NULL. */
 static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w)
 {
+	uint64_t moved;
+
 	if (state_of(req) != RT_ACTIVE)
 		return true;
 	if (has_core(req) && !(atomic_load_explicit(&req->turn->pending, memory_order_relaxed) & BE_APP))
 		return true;
 	if (!rt_take(req))
 		return false;
+	moved = req->bound->moved;
 	drive(req, own_part(req));
+	moved = req->bound->moved - moved;
 	if (w && w->armed && !is_done(req))
 		note_alarm(w, req);
 	rt_give(req);
+	if (moved && has_core(req)) /* what was waiting for this is the core's, maybe */
+		ring_own(req);
 	return true;
-}
-
-/* Wakes threads of this rank that wait for the request. */
-static void ring_own(const struct mpix_sched_request *req)
-{
-	if (!__libc_single_threaded)
-		be_ring(host_bells(req->group, req->group->rank));
 }
 
 /* Progress on the other active requests of the context. */
@@ -141,18 +152,43 @@ out:
 		w->partly |= partly;
 }
 
+/* Whether a rank that waits for it makes progress for others. */
+static inline bool helps(const struct mpix_sched_request *req)
+{
+	return req->core && req->core->local->comm->progress == RT_COLLAB;
+}
+
+#define HELP_NS 1000000u /* that a rank may sleep while others could need it: nobody rings here for what comes to them */
+
+static void help_others(const struct mpix_sched_request *mine, struct rt_wait *w)
+{
+	uint64_t soon;
+
+	if (!rt_collab_help(mine) || !w || !w->armed)
+		return;
+	soon = rt_now_ns() + HELP_NS;
+	w->alarm = w->alarm < soon ? w->alarm : soon;
+}
+
 /* Progress on all active requests; mine first. */
 static void progress(struct mpix_sched_request *mine, struct rt_wait *w)
 {
 	if (!drive_part(mine, w) && w)
 		w->partly = true;
 	drive_others(mine, w);
+	if (helps(mine) && !is_done(mine))
+		help_others(mine, w);
 }
+
+#define HEIR_TURNS 256u /* between two looks whether who has a request still lives */
 
 static __attribute__((noinline, cold)) void hold_in_time(struct mpix_sched_request *req)
 {
-	while (!rt_take(req))
-		rt_relax(0, 1);
+	for (unsigned turn = 1; !rt_take(req); turn++) {
+		rt_relax(turn, req->helped ? req->group->spins : UINT_MAX);
+		if (turn % HEIR_TURNS == 0 && req->helped && rt_inherit(req))
+			break;
+	}
 }
 
 /* Takes it from who is still making progress on it. */
@@ -183,8 +219,12 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 		return -not_idle(req);
 	if (!__libc_single_threaded || req->helped)
 		hold(req); /* somebody may still be leaving it */
+	if (helps(req))
+		rt_collab_here(req->group);
 	rc = req->be->start(req->bound, ++req->epoch, own_part(req));
 	count(req->ctx, 1);
+	if (req->core)
+		rt_comm_count(req, 1);
 	set_state(req, RT_ACTIVE);
 	if (rc)
 		finish(req, rc);
@@ -235,13 +275,13 @@ static void look(struct mpix_sched_request *req)
 
 	/* Even where the core that should do it is held up; but the first look of an epoch may come at once. */
 	if (req->helped && req->looked == req->epoch)
-		drive(req, BE_ALL);
+		rt_advance(req);
 	req->looked = req->epoch;
 	if (state_of(req) == RT_ACTIVE) {
 		err = rt_group_check(g);
 		for (uint32_t r = 0; r < g->size && !err; r++)
 			if (rt_group_left(g, r) && req->be->waits_for(req->bound, r)) {
-				drive(req, BE_ALL); /* it may have sent before it left */
+				rt_advance(req); /* it may have sent before it left */
 				if (!is_done(req) && req->be->waits_for(req->bound, r))
 					err = host_error(g, -ERR_DEAD, "rank %u has left the group", r);
 				break;
@@ -330,11 +370,15 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 		int rc = req->be->progress(req->bound, BE_ALL, alone ? SPIN_TURNS : 0);
 		enum rt_due due;
 
-		if (rc) { /* what finish would note is gone in the next moment */
-			if (rc < 0)
+		if (rc) {
+			if (req->core)
+				finish(req, rc);
+			else if (rc < 0) /* all else that finish would note is gone in the next moment */
 				atomic_store(&req->turn->err, rc);
 			break;
 		}
+		if (helps(req))
+			help_others(req, &w);
 		if (w.armed)
 			note_alarm(&w, req);
 		drive_others(req, &w);

@@ -17,10 +17,12 @@ struct contract {
 	int err; /* of this rank's own part */
 	uint32_t schedule; /* checksum of the image */
 	uint32_t version;
-	uint32_t basic, op;
+	uint16_t basic, op;
 	uint64_t count; /* basic elements */
 	uint64_t params;
+	/* What is not: */
 	struct be_place place;
+	uint32_t core; /* that makes progress for it */
 };
 
 static const struct {
@@ -288,15 +290,15 @@ int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n)
 
 static void reduce_kernel(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with)
 {
-	const struct mpix_sched_request *req = arg;
+	const struct rt_reduce *r = arg;
 
 	(void)with; /* they commute */
 	while (n) {
 		char *p, *q;
-		size_t run = be_layout_run(&req->type->layout, a, a_first, n, &p);
+		size_t run = be_layout_run(r->layout, a, a_first, n, &p);
 
-		run = be_layout_run(&req->type->layout, b, b_first, run, &q);
-		req->kernel(p, q, run);
+		run = be_layout_run(r->layout, b, b_first, run, &q);
+		r->kernel(p, q, run);
 		a_first += run;
 		b_first += run;
 		n -= run;
@@ -308,8 +310,8 @@ static void reduce_kernel(void *arg, char *a, uint64_t a_first, char *b, uint64_
 
 static void reduce_packed_kernel(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with)
 {
-	const struct mpix_sched_request *req = arg;
-	const struct be_layout *l = &req->type->layout;
+	const struct rt_reduce *r = arg;
+	const struct be_layout *l = r->layout;
 	_Alignas(max_align_t) char room[1024];
 	/* A message may begin at any multiple of 8. */
 	const bool aligned = l->basic % _Alignof(max_align_t) || ALIGNED(a);
@@ -322,7 +324,7 @@ static void reduce_packed_kernel(void *arg, const char *a, char *b, uint64_t b_f
 
 		if (!aligned)
 			memcpy(room, a, run * l->basic);
-		req->kernel(aligned ? a : room, q, run);
+		r->kernel(aligned ? a : room, q, run);
 		a += run * l->basic;
 		b_first += run;
 		n -= run;
@@ -397,7 +399,7 @@ static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sche
 				return host_error(req->group, -ERR_UNSUPPORTED,
 						  "op %u splits an element that a user's operation takes whole", i);
 	}
-	if (!any)
+	if (!any && !req->helped)
 		return 0;
 	if (!req->op) {
 		const struct rt_kernels *k = rt_kernels_choose();
@@ -406,10 +408,11 @@ static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sche
 			return host_error(req->group, -ERR_ARG, "GOAL_KERNELS cannot be \"%s\" on this CPU",
 					  env_get(ENV_GOAL_KERNELS));
 		if ((unsigned)bind->builtin < MPIX_SCHED_BUILTINS)
-			req->kernel = k->of[req->type->basic][bind->builtin];
-		return req->kernel ? 0 :
-				     host_error(req->group, -ERR_ARG,
-						"the operation is not defined for the basic datatype");
+			req->reduce.kernel = k->of[req->type->basic][bind->builtin];
+		req->plain.kernel = req->reduce.kernel;
+		return req->reduce.kernel || !any ? 0 :
+						    host_error(req->group, -ERR_ARG,
+							       "the operation is not defined for the basic datatype");
 	}
 	most = tmp_elements(req);
 	if (!most || !span(req->type, most, &low, &len))
@@ -489,14 +492,18 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 	if ((b->meta->flags & BIN_F_COMMUTATIVE) && req->op && !req->op->commutes)
 		return host_error(g, -ERR_ARG, "the schedule changes the order of operands: it needs an operation that "
 					       "commutes");
-	c->basic = (uint32_t)req->type->basic;
+	c->basic = (uint16_t)req->type->basic;
+	req->reduce.layout = &req->type->layout;
+	req->plain.layout = &rt_type_basic(req->type->basic)->layout;
 	req->id = rt_id(g->id, g->seq);
-	c->op = bind->op ? 1000u + req->op->commutes : (uint32_t)bind->builtin;
+	c->op = (uint16_t)(bind->op ? 1000u + req->op->commutes : (unsigned)bind->builtin);
 	if ((bind->nbuffers && !bind->buffers) || (bind->nparams && !bind->params))
 		return host_error(g, -ERR_ARG, "buffers or params is NULL");
 	err = specialise(req, bind, c);
 	if (err)
 		return err;
+	if (req->helped)
+		c->core = rt_comm_core(req);
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
 		err = bind_buffer(req, bind->buffers, bind->nbuffers, i, &req->buffers[i]);
 	return err ? err : prepare_reduce(req, bind);
@@ -515,7 +522,7 @@ static int make(struct mpix_sched_request *req, struct be_place *place)
 				   .layout = &req->type->layout,
 				   .reduce = req->op ? reduce_user : reduce_kernel,
 				   .reduce_packed = req->op ? reduce_packed_user : reduce_packed_kernel,
-				   .reduce_arg = req,
+				   .reduce_arg = req->op ? (void *)req : &req->reduce,
 				   .whole = req->op ? req->type->layout.per : 1,
 				   .user = req->op != NULL,
 				   .helped = req->helped,
@@ -525,6 +532,22 @@ static int make(struct mpix_sched_request *req, struct be_place *place)
 
 	req->turn = err ? NULL : req->bound->turn;
 	return err;
+}
+
+int rt_view(struct mpix_sched_request *req, uint32_t rank, struct be_bound **out)
+{
+	const struct be_bind like = { .group = req->group,
+				      .rank = rank,
+				      .size = req->group->size,
+				      .layout = req->plain.layout,
+				      .reduce = reduce_kernel,
+				      .reduce_packed = reduce_packed_kernel,
+				      .reduce_arg = &req->plain,
+				      .whole = 1,
+				      .helped = true,
+				      .request = req->id };
+
+	return req->be->adopt(&like, &req->mates[rank].place, out);
 }
 
 /* With room for what is known of each buffer. */
@@ -549,6 +572,17 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 	return req;
 }
 
+/* What the others have told, for as long as it is needed. */
+static int note_mates(struct mpix_sched_request *req)
+{
+	const struct contract *all = host_room(req->group);
+
+	req->mates = mem_alloc(req->group->size * sizeof *req->mates);
+	for (uint32_t r = 0; r < req->group->size && req->mates; r++)
+		req->mates[r] = (struct rt_mate){ all[r].place, all[r].core };
+	return req->mates ? 0 : rt_fail(req->ctx, -ERR_NOMEM);
+}
+
 /* Takes references, which the caller's stand for until here, and makes the request known to its context. */
 static int enlist(struct mpix_sched_request *req)
 {
@@ -571,9 +605,15 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	rc = host_post(g, &c, sizeof c);
 	err = req ? enlist(req) : 0; /* while the others' contracts are on their way */
 	rc = rc ? rc : compare(g, &c);
-	rc = rc ? rc : req->be->bind(req->bound, err);
+	if (!rc && req->helped)
+		err = err ? err : note_mates(req);
+	rc = rc ? rc : req->be->bind(req->bound, req->mates ? rt_comm_views(req) : 0, err);
 	if (!rc && req->helped)
 		rc = host_agree(g, rt_comm_join(req));
+	if (req) {
+		free(req->mates);
+		req->mates = NULL;
+	}
 	if (rc && req)
 		rt_unbind(req);
 	else if (req)

@@ -11,11 +11,15 @@
 #include "runtime/placement.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- what a rank asks for ---- */
@@ -185,7 +189,7 @@ static void init_core(struct rt_core *c, struct rt_local *l)
 	pthread_rwlockattr_destroy(&attr);
 }
 
-int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, const struct rt_wish *all, size_t stride)
+int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, uint32_t lead, const struct rt_wish *all, size_t stride)
 {
 	const uint32_t n = l->size;
 	struct rt_comm *comm;
@@ -199,6 +203,7 @@ int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, const struct rt
 	if (comm) {
 		comm->progress = all->progress;
 		comm->pid = getpid();
+		comm->lead = lead;
 		comm->cores = (struct rt_core *)(void *)(comm + 1);
 		comm->core_of = (uint32_t *)(void *)(comm->cores + n);
 	}
@@ -231,8 +236,8 @@ uint32_t rt_comm_slot(const struct rt_local *l, uint32_t rank)
 	return comm && comm->progress == RT_THREAD ? comm->cores[comm->core_of[rank]].slot : UINT32_MAX;
 }
 
-/* Which one the ops of a rank ask for, or else the placement. */
-static uint32_t core_of_request(const struct mpix_sched_request *req)
+/* The ops of a rank that ask for one ask for the same, else the placement decides. */
+uint32_t rt_comm_core(const struct mpix_sched_request *req)
 {
 	const struct be_group *g = req->group;
 	const struct rt_comm *comm = g->local->comm;
@@ -257,6 +262,11 @@ static bool wakes_owner(const struct be_turn *t)
 	return rt_turn_state(t) != RT_ACTIVE || atomic_load_explicit(&t->pending, memory_order_relaxed) & BE_APP;
 }
 
+void rt_comm_count(const struct mpix_sched_request *req, uint32_t step)
+{
+	atomic_fetch_add_explicit(&hub_of(req->core)->active, step, memory_order_relaxed);
+}
+
 bool rt_drive(const struct rt_item *it, uint64_t *moved, uint64_t *alarm)
 {
 	struct be_group *g = it->of->group;
@@ -270,23 +280,82 @@ bool rt_drive(const struct rt_item *it, uint64_t *moved, uint64_t *alarm)
 	if (!rt_turn_take(b->turn, g->rank))
 		return false;
 	before = b->moved; /* others of this process may use the same view */
-	rc = rt_turn_state(b->turn) == RT_ACTIVE ? b->ops->progress(b, BE_ANY | BE_OWNER, 0) : 0;
-	if (rc)
+	rc = rt_turn_state(b->turn) == RT_ACTIVE ? b->ops->progress(b, it->view ? BE_ANY : BE_ANY | BE_OWNER, 0) : 0;
+	if (rc) {
 		rt_turn_finish(b->turn, rc);
-	else if (alarm && b->ops->alarm(b) < *alarm)
+		rt_comm_count(it->of, -1u);
+	} else if (alarm && b->ops->alarm(b) < *alarm) {
 		*alarm = b->ops->alarm(b);
+	}
 	wakes = rc || (b->moved != before && wakes_owner(b->turn));
 	*moved += b->moved - before;
 	rt_turn_give(b->turn);
 	if (wakes)
-		be_ring(host_bells(g, g->rank));
+		be_ring(host_bells(g, it->rank));
 	return true;
+}
+
+bool rt_inherit(struct mpix_sched_request *req)
+{
+	const struct be_group *g = req->group;
+	uint32_t holder = atomic_load(&req->turn->holder);
+
+	return holder && rt_rank_died(g->local, rt_root_rank(g, holder - 1)) &&
+	       atomic_compare_exchange_strong(&req->turn->holder, &holder, g->rank + 1);
+}
+
+/* Whether there is nothing to do for the thread. */
+static bool leaves(const struct rt_core *c)
+{
+	return atomic_load(&c->stop) || !atomic_load(&c->live);
+}
+
+/* ---- the baton ---- */
+
+#define BATON_NS 100000000 /* between two looks whether who has it still lives */
+
+static long futex(_Atomic uint32_t *word, int op, uint32_t value, long ns)
+{
+	const struct timespec t = { 0, ns };
+
+	return syscall(SYS_futex, word, op, value, op == FUTEX_WAIT ? &t : NULL, NULL, 0);
+}
+
+/* Takes the baton; false: there is nothing more to do for the thread. */
+static bool take_baton(struct rt_core *c)
+{
+	const uint32_t me = c->local->comm->lead + 1;
+	struct rt_hub *hub = hub_of(c);
+
+	while (!leaves(c)) {
+		uint32_t holder = 0;
+
+		if (atomic_compare_exchange_strong(&hub->baton, &holder, me))
+			return true;
+		if (futex(&hub->baton, FUTEX_WAIT, holder, BATON_NS) && errno == ETIMEDOUT &&
+		    rt_rank_died(c->local, holder - 1) && atomic_compare_exchange_strong(&hub->baton, &holder, me))
+			return true;
+	}
+	return false;
+}
+
+/* Gives it to who waits for it; whether there is anybody. */
+static bool give_baton(struct rt_core *c)
+{
+	atomic_store(&hub_of(c)->baton, 0);
+	return futex(&hub_of(c)->baton, FUTEX_WAKE, 1, 0) > 0;
 }
 
 /* ---- the thread ---- */
 
 /* What a round has found. */
-enum { MOVED = 1, OPEN = 2 /* something is active */, BUSY = 4 /* somebody else is at it */ };
+enum {
+	MOVED = 1,
+	OPEN = 2, /* something is active */
+	BUSY = 4, /* somebody else is at it */
+	STRAY = 8, /* nobody rings here for some of it */
+	ELSEWHERE = 16 /* another process has to go on */
+};
 
 /* Requests that have become active. Those that are not any more go when they are looked at. */
 static void find_active(struct rt_core *c, uint32_t starts)
@@ -302,6 +371,21 @@ static void find_active(struct rt_core *c, uint32_t starts)
 	}
 }
 
+/* Drives one that is active, and tells what has been found. */
+static unsigned visit(const struct rt_item *it, uint64_t *alarm)
+{
+	const struct be_turn *t = it->bound->turn;
+	uint64_t moved = 0;
+	unsigned found = rt_drive(it, &moved, alarm) ? 0 : BUSY;
+
+	found |= moved ? MOVED : 0;
+	if (rt_turn_state(t) != RT_ACTIVE)
+		return found;
+	if (it->view && atomic_load_explicit(&t->pending, memory_order_relaxed) & BE_OWNER)
+		found |= ELSEWHERE;
+	return found | OPEN | (it->stray ? STRAY : 0);
+}
+
 /* One round over all that is active. */
 static unsigned sweep(struct rt_core *c, uint64_t *alarm)
 {
@@ -312,25 +396,19 @@ static unsigned sweep(struct rt_core *c, uint64_t *alarm)
 	if (starts != c->seen || c->changed)
 		find_active(c, starts);
 	for (size_t k = 0; k < c->active.n;) {
-		const struct rt_item *it = &c->items.at[c->active.at[k]];
-		uint64_t moved = 0;
+		const unsigned one = visit(&c->items.at[c->active.at[k]], alarm);
 
-		found |= rt_drive(it, &moved, alarm) ? 0 : BUSY;
-		found |= moved ? MOVED : 0;
-		if (rt_turn_state(it->bound->turn) == RT_ACTIVE)
+		found |= one;
+		if (one & OPEN)
 			k++;
 		else
 			c->active.at[k] = c->active.at[--c->active.n];
 	}
-	found |= c->active.n ? OPEN : 0;
+	/* Those of groups to which no rank of this process belongs. */
+	if (atomic_load_explicit(&hub_of(c)->active, memory_order_relaxed) > c->active.n)
+		found |= ELSEWHERE;
 	pthread_rwlock_unlock(&c->lock);
 	return found;
-}
-
-/* Whether there is nothing to do for the thread. */
-static bool leaves(const struct rt_core *c)
-{
-	return atomic_load(&c->stop) || !atomic_load(&c->live);
 }
 
 /* Has the thread look for what there is. */
@@ -344,6 +422,7 @@ static void kick(const struct rt_core *c)
 
 #define YIELDS 100u /* turns before a thread sleeps */
 #define SLEEP_NS 50000000u /* at most, while something is active */
+#define NAP_NS 1000000u /* at most, while something may come for which nobody rings */
 #define IDLE_NS 3600000000000u
 
 /* In the trace of a context that it serves. */
@@ -362,42 +441,70 @@ static void trace_sleep(struct rt_core *c, uint64_t since)
 	pthread_rwlock_unlock(&c->lock);
 }
 
-static void sleep_on(struct rt_core *c, uint32_t seen, bool open, uint64_t alarm)
-{
-	uint64_t now = rt_now_ns(), ns = open ? SLEEP_NS : IDLE_NS;
-
-	if (alarm < now + ns)
-		ns = alarm > now ? alarm - now : 0;
-	rt_bell_sleep(&c->door->bell[1], seen, ns);
-	trace_sleep(c, now);
-}
-
-/* Drives what there is, as long as there is something: spins, yields its core to others, sleeps when nothing moves. */
-static void serve(struct rt_core *c)
+/* Sleeps until somebody rings, unless there is something to do at the last look. */
+static void sleep_on(struct rt_core *c)
 {
 	struct be_bell *bell = &c->door->bell[1];
-	unsigned turn = 0;
+	uint32_t seen = rt_bell_arm(bell, c->door->asks);
+	uint64_t alarm = UINT64_MAX, ns, now;
+	unsigned found = sweep(c, &alarm);
 
-	while (!leaves(c)) {
-		uint64_t alarm = UINT64_MAX;
-		unsigned found = sweep(c, NULL);
-		uint32_t seen;
+	if (!(found & MOVED) && !leaves(c)) {
+		now = rt_now_ns();
+		ns = found & (BUSY | STRAY) ? NAP_NS : found & OPEN ? SLEEP_NS : IDLE_NS;
+		if (alarm < now + ns)
+			ns = alarm > now ? alarm - now : 0;
+		if (rt_bell_sleep(bell, seen, ns))
+			atomic_store_explicit(&hub_of(c)->idle, 0, memory_order_relaxed);
+		trace_sleep(c, now);
+	}
+	rt_bell_disarm(bell);
+}
+
+#define PASS_TURNS 4u /* in which nothing moved, before another process gets its chance */
+#define KEEP_TURNS 100u /* the same whatever moves */
+#define PASSES 64u /* of the baton in which nothing moved, and some for each rank, before who has it sleeps as well */
+
+/* Drives what there is: spins, yields its core to others, sleeps when nothing moves. Until there is nothing to do any
+ * more; or until another process has to go on, when it returns true. */
+static bool serve(struct rt_core *c)
+{
+	const unsigned passes = PASSES + 2 * c->local->size;
+	struct rt_hub *hub = hub_of(c);
+
+	for (unsigned turn = 0, rounds = 0; !leaves(c); rounds++) {
+		const unsigned found = sweep(c, NULL);
 
 		if (found & MOVED) {
 			turn = 0;
-			continue;
+			atomic_store_explicit(&hub->idle, 0, memory_order_relaxed);
+			if (found & ELSEWHERE && rounds >= KEEP_TURNS)
+				return true;
+		} else if (turn < PASS_TURNS || (!(found & ELSEWHERE) && turn < c->spins + YIELDS)) {
+			rt_relax(turn++, c->spins);
+		} else if (found & ELSEWHERE &&
+			   atomic_fetch_add_explicit(&hub->idle, 1, memory_order_relaxed) < passes) {
+			return true;
+		} else {
+			sleep_on(c);
+			turn = 0;
+			if (found & ELSEWHERE)
+				return true;
 		}
-		if (turn++ < c->spins + YIELDS) {
-			rt_relax(turn, c->spins);
-			continue;
-		}
-		/* One more look, once others know that it is about to sleep. */
-		seen = rt_bell_arm(bell, c->door->asks);
-		found = sweep(c, &alarm);
-		if (!(found & (MOVED | BUSY)) && !leaves(c))
-			sleep_on(c, seen, found & OPEN, alarm);
-		rt_bell_disarm(bell);
-		turn = 0;
+	}
+	return false;
+}
+
+#define CHANGE_NS 1000000 /* that another one has to take the baton */
+
+/* The thread's turns with the baton. */
+static void serve_in_turns(struct rt_core *c)
+{
+	while (take_baton(c)) {
+		const bool passes = serve(c);
+
+		if (give_baton(c) && passes)
+			futex(&hub_of(c)->baton, FUTEX_WAIT, 0, CHANGE_NS); /* it has been woken, and not come yet */
 	}
 }
 
@@ -431,7 +538,7 @@ static void *core_main(void *arg)
 	prctl(PR_SET_NAME, "goal-comm");
 	pin(c->cpu);
 	while (wait_for_work(c))
-		serve(c);
+		serve_in_turns(c);
 	return NULL;
 }
 
@@ -466,6 +573,7 @@ static void stop_thread(struct rt_core *c)
 	pthread_cond_signal(&c->opened);
 	pthread_mutex_unlock(&c->gate);
 	kick(c);
+	futex(&hub_of(c)->baton, FUTEX_WAKE, INT_MAX, 0);
 	pthread_join(c->thread, NULL);
 }
 
@@ -504,19 +612,94 @@ static void recount(struct rt_core *c)
 	kick(c);
 }
 
+/* The lowest rank of each process among those of a core drives the ranks of other processes. */
+static bool drives(const struct mpix_sched_request *req, uint32_t by, uint32_t rank)
+{
+	const struct be_group *g = req->group;
+	const struct rt_peer *peers = g->local->peers;
+	const struct rt_mate *mates = req->mates;
+	const uint32_t lead = peers[rt_root_rank(g, by)].lead;
+
+	if (lead == peers[rt_root_rank(g, rank)].lead || mates[by].core != mates[rank].core)
+		return false;
+	for (uint32_t r = 0; r < by; r++)
+		if (mates[r].core == mates[by].core && peers[rt_root_rank(g, r)].lead == lead)
+			return false;
+	return true;
+}
+
+uint32_t rt_comm_views(const struct mpix_sched_request *req)
+{
+	const struct be_group *g = req->group;
+	uint32_t n = 0;
+
+	for (uint32_t r = 0; r < g->size; r++)
+		n += drives(req, r, g->rank);
+	return n;
+}
+
+static int make_views(struct mpix_sched_request *req)
+{
+	const struct be_group *g = req->group;
+	int err = 0;
+
+	for (uint32_t r = 0; r < g->size; r++) {
+		struct be_bound *view;
+		int rc;
+
+		if (!drives(req, g->rank, r))
+			continue;
+		/* All of them, whatever happens: the other rank counts on it. */
+		rc = rt_view(req, r, &view);
+		if (!rc && VEC_PUSH(&req->views, view)) {
+			view->ops->unbind(view);
+			rc = rt_fail(req->ctx, -ERR_NOMEM);
+		}
+		err = err ? err : rc;
+	}
+	return err;
+}
+
+static struct rt_item item_of(struct mpix_sched_request *req, uint32_t rank, struct be_bound *bound)
+{
+	struct be_group *g = req->group;
+	const uint32_t slot = rt_root_rank(g, rank);
+
+	return (struct rt_item){ .bound = bound,
+				 .of = req,
+				 .rank = rank,
+				 .slot = slot,
+				 .view = bound != req->bound,
+				 .stray = req->mates[rank].core != g->local->comm->core_of[slot] };
+}
+
+static int add_items(struct rt_core *c, struct mpix_sched_request *req)
+{
+	const size_t n = c->items.n + 1 + req->views.n;
+	size_t at = 0;
+
+	if (VEC_RESERVE(&c->items, n) || VEC_RESERVE(&c->active, n))
+		return -ERR_NOMEM;
+	c->items.at[c->items.n++] = item_of(req, req->group->rank, req->bound);
+	for (uint32_t r = 0; r < req->group->size; r++)
+		if (drives(req, req->group->rank, r))
+			c->items.at[c->items.n++] = item_of(req, r, req->views.at[at++]);
+	recount(c);
+	return 0;
+}
+
 int rt_comm_join(struct mpix_sched_request *req)
 {
 	struct rt_comm *comm = req->group->local->comm;
-	struct rt_core *c = &comm->cores[core_of_request(req)];
-	int err = comm->progress == RT_THREAD ? start_thread(req->ctx, c) : 0;
+	struct rt_core *c = &comm->cores[rt_comm_core(req)];
+	int err = make_views(req);
 
+	if (!err && comm->progress == RT_THREAD)
+		err = start_thread(req->ctx, c);
 	if (err)
 		return err;
 	pthread_rwlock_wrlock(&c->lock);
-	err = VEC_RESERVE(&c->active, c->items.n + 1);
-	err = err ? err : VEC_PUSH(&c->items, (struct rt_item){ .bound = req->bound, .of = req });
-	if (!err)
-		recount(c);
+	err = add_items(c, req);
 	pthread_rwlock_unlock(&c->lock);
 	if (err)
 		return rt_fail(req->ctx, err);
@@ -526,13 +709,10 @@ int rt_comm_join(struct mpix_sched_request *req)
 	return 0;
 }
 
-void rt_comm_leave(struct mpix_sched_request *req)
+static void remove_items(struct rt_core *c, const struct mpix_sched_request *req)
 {
-	struct rt_core *c = req->core;
 	size_t n = 0;
 
-	if (!c)
-		return;
 	pthread_rwlock_wrlock(&c->lock);
 	for (size_t i = 0; i < c->items.n; i++)
 		if (c->items.at[i].of != req)
@@ -542,9 +722,37 @@ void rt_comm_leave(struct mpix_sched_request *req)
 	pthread_rwlock_unlock(&c->lock);
 }
 
+void rt_comm_leave(struct mpix_sched_request *req)
+{
+	if (req->core)
+		remove_items(req->core, req);
+	for (size_t i = 0; i < req->views.n; i++)
+		req->views.at[i]->ops->unbind(req->views.at[i]);
+	VEC_FREE(&req->views);
+}
+
 void rt_comm_started(struct mpix_sched_request *req)
 {
 	kick(req->core);
+}
+
+/* ---- statistics ---- */
+
+int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *out)
+{
+	struct MPIX_Sched_stats s = { .struct_size = sizeof s };
+
+	if (!ctx || !out || out->struct_size < sizeof s)
+		return MPIX_SCHED_ERR_ARG;
+	s.steals_local = atomic_load(&ctx->steals[0]);
+	s.steals_remote = atomic_load(&ctx->steals[1]);
+	pthread_mutex_lock(&ctx->lock);
+	s.passed = ctx->passed;
+	for (size_t i = 0; i < ctx->requests.n; i++)
+		s.passed += atomic_load(&ctx->requests.at[i]->turn->passed);
+	pthread_mutex_unlock(&ctx->lock);
+	*out = s;
+	return MPIX_SCHED_SUCCESS;
 }
 
 /* ---- pausing ---- */

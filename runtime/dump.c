@@ -283,6 +283,8 @@ int rt_dump(struct mpix_sched_ctx *ctx, int fd)
 		while (is_active(req) && !(taken = rt_take(req)) && rt_now_ns() < until)
 			sched_yield();
 		atomic_fetch_sub(&req->turn->wanted, 1);
+		if (taken && req->helped) /* what is ready would be told as such until a core comes to it */
+			rt_advance(req);
 		if (taken && is_active(req))
 			dump_request(&o, req);
 		else if (is_active(req))

@@ -342,6 +342,8 @@ static int make_local(struct meeting *m)
 
 		p->fd = -1;
 		p->pid = (int)m->all[r].pid;
+		while (!same_process(&m->all[p->lead], &m->all[r]))
+			p->lead++;
 		p->same = same_process(&m->all[r], &m->all[m->rank]);
 		if (p->same) {
 			p->heap = (struct rt_heap *)(uintptr_t)m->all[r].heap;
@@ -361,7 +363,7 @@ static int make_local(struct meeting *m)
 	}
 	if (!err && m->rank == 0)
 		l->board->size = m->size;
-	return err ? err : rt_comm_make(m->ctx, l, &m->all->wish, sizeof *m->all);
+	return err ? err : rt_comm_make(m->ctx, l, m->lead, &m->all->wish, sizeof *m->all);
 }
 
 static int say_hello(struct meeting *m, struct hello *h)
@@ -700,18 +702,27 @@ bool rt_group_left(const struct be_group *g, uint32_t rank)
 	return atomic_load(&g->board->slots[rank].left) != 0;
 }
 
+/* Whether the process of a rank, which is another, has ended: it held the lock of its ranks. */
+static bool lock_is_gone(const struct rt_local *l, uint32_t rank)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1 };
+
+	return fcntl(l->fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+}
+
+bool rt_rank_died(const struct rt_local *l, uint32_t rank)
+{
+	return !l->peers[rank].same && atomic_load(&l->board->slots[rank].joined) && lock_is_gone(l, rank);
+}
+
 /* Of the n ranks with board b, one of another process that has joined and not left, but whose lock is gone; or
  * -1. Locks are held until a process has left all groups of its local. */
 static int64_t find_dead(const struct rt_local *l, const struct rt_board *b, const uint32_t *root, uint32_t n)
 {
 	for (uint32_t r = 0; r < n && l->fd >= 0; r++) {
-		uint32_t at = root ? root[r] : r;
-		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
-
-		if (l->peers[at].same || !atomic_load(&l->board->slots[at].joined) ||
-		    atomic_load(&b->slots[r].left))
-			continue;
-		if (fcntl(l->fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK && !atomic_load(&b->slots[r].left))
+		/* One that leaves first says so and then gives up its lock. */
+		if (!atomic_load(&b->slots[r].left) && rt_rank_died(l, root ? root[r] : r) &&
+		    !atomic_load(&b->slots[r].left))
 			return r;
 	}
 	return -1;

@@ -311,6 +311,17 @@ MPIX_SCHED_API int MPIX_Sched_dump(MPIX_Sched_ctx ctx, int fd);
  * themselves, when they test or wait. Returns when such a core has done with what it was at. */
 MPIX_SCHED_API int MPIX_Sched_progress_pause(MPIX_Sched_ctx ctx);
 MPIX_SCHED_API int MPIX_Sched_progress_resume(MPIX_Sched_ctx ctx);
+/* What a context's rank has done since it was made. */
+struct MPIX_Sched_stats {
+	size_t struct_size; /* sizeof, set by the caller */
+	uint64_t steals_local; /* times that it made progress for another rank of its NUMA node, */
+	uint64_t steals_remote; /* of another one */
+	uint64_t passed; /* ops marked "on start" that were not ready there and passed to others */
+};
+MPIX_SCHED_API int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *stats);
+/* Local. ERR_STATE when the request is active and its group has not failed. */
+MPIX_SCHED_API int MPIX_Sched_free(MPIX_Sched_request *req);
+
 /* ---- how to wait ---- */
 
 /* What a thread does next that has waited for a while. */
@@ -336,9 +347,6 @@ typedef enum MPIX_Sched_way MPIX_Sched_energy_fn(const struct MPIX_Sched_energy_
 MPIX_SCHED_API int MPIX_Sched_energy_handler_reg(MPIX_Sched_ctx ctx, MPIX_Sched_energy_fn *fn, void *arg);
 /* It is not called any more when this returns. */
 MPIX_SCHED_API int MPIX_Sched_energy_handler_dereg(MPIX_Sched_ctx ctx);
-
-/* Local. ERR_STATE when the request is active and its group has not failed. */
-MPIX_SCHED_API int MPIX_Sched_free(MPIX_Sched_request *req);
 
 #ifdef __cplusplus
 }

@@ -86,6 +86,9 @@ struct rt_record { /* a short one lies in the line of its number */
 /* What the processes of a communication core share, in the slot of the lowest rank that has it. */
 struct rt_hub {
 	_Alignas(64) _Atomic uint32_t starts; /* of its ranks' requests, and what else its threads should look at */
+	_Atomic uint32_t active; /* requests */
+	_Atomic uint32_t idle; /* times that the baton has passed since something moved */
+	_Alignas(64) _Atomic uint32_t baton; /* lowest rank + 1 of the process whose thread polls; 0: none. A futex */
 };
 
 struct rt_slot { /* writer: its rank, but of hub */
@@ -93,6 +96,7 @@ struct rt_slot { /* writer: its rank, but of hub */
 	_Alignas(64) _Atomic uint32_t joined; /* the rank holds its lock */
 	_Atomic uint32_t left; /* the rank has freed its group */
 	struct rt_hub hub;
+	_Atomic uint32_t node; /* where it lately was, for those that help each other: a NUMA node */
 };
 
 struct rt_board {
@@ -141,6 +145,8 @@ struct mpix_sched_ctx {
 	_Atomic bool chooses; /* energy.fn is there */
 	_Atomic uint32_t ngroups; /* that were created, not split off */
 	_Atomic bool paused; /* no communication core makes progress on its requests */
+	_Atomic uint64_t steals[2]; /* times that it moved others' requests: of its NUMA node, and not */
+	uint64_t passed; /* ops of requests that are no more: as in struct be_turn */
 	_Atomic uint32_t usr1_seen; /* SIGUSR1s that were answered */
 	_Atomic uint64_t dumped; /* when requests that waited for too long were last printed, ns */
 	struct {
@@ -175,6 +181,7 @@ struct rt_map {
 
 struct rt_peer {
 	int pid;
+	uint32_t lead; /* the lowest rank of its process */
 	bool same; /* a thread of this process */
 	int fd; /* of its heap, or -1 */
 	struct rt_heap *heap; /* when same; holds a reference */
@@ -230,6 +237,8 @@ void rt_group_unref(struct be_group *g);
 int rt_group_check(struct be_group *g);
 /* Where the bells of a rank of l are; NULL: out of reach. */
 struct rt_door *rt_door_of(struct rt_local *l, uint32_t rank);
+/* Whether a rank of l has died with its process, which is another. */
+bool rt_rank_died(const struct rt_local *l, uint32_t rank);
 /* Whether a rank has freed the group. */
 bool rt_group_left(const struct be_group *g, uint32_t rank);
 
@@ -279,20 +288,28 @@ void rt_op_unref(struct mpix_sched_op *op);
 
 enum rt_state { RT_IDLE, RT_FAILED /* for good */, RT_ACTIVE, RT_DONE /* nobody has waited yet */ };
 
+/* A reduction of the library's. */
+struct rt_reduce {
+	rt_kernel *kernel;
+	const struct be_layout *layout;
+};
+
 struct mpix_sched_request {
 	struct mpix_sched_ctx *ctx;
 	struct be_group *group;
 	struct mpix_sched *sched;
 	const struct mpix_sched_type *type;
 	struct mpix_sched_type *given; /* the same if it is the caller's, or NULL */
-	struct mpix_sched_op *op; /* NULL: kernel */
-	rt_kernel *kernel;
+	struct mpix_sched_op *op; /* NULL: reduce.kernel */
+	struct rt_reduce reduce, plain; /* plain: of basic elements one after the other */
 	const struct be_ops *be;
 	struct be_bound *bound;
 	struct be_turn *turn; /* bound's; NULL until it is made */
 	bool helped; /* others make progress on it as well: as be_bind, */
 	size_t fragment; /* as this; a rank that waits joins in if it is not 0 */
 	struct rt_core *core; /* these, once it is bound; else NULL */
+	struct rt_mate *mates; /* by rank, while it is bound */
+	VEC(struct be_bound *) views; /* of other processes' ranks */
 	struct ir_rank rank;
 	struct be_buffer *buffers, *spare; /* spare: room to bind others, without an allocation */
 	char **scratch; /* heap memory of scratch buffers, or NULL */
@@ -312,8 +329,13 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	    struct mpix_sched_request **out);
 /* Other buffers for a request that is not active. On an error the old ones stay. */
 int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n);
+/* A view of a rank's request, which is bound with this one. */
+int rt_view(struct mpix_sched_request *req, uint32_t rank, struct be_bound **out);
 /* Takes it out again and frees it; nobody may use it any more. */
 void rt_unbind(struct mpix_sched_request *req);
+
+/* Carries out all that is ready of a request, which the caller has taken. */
+void rt_advance(struct mpix_sched_request *req);
 
 /* Whether a rank may make progress on a request, which may be another's: then nobody else does until rt_turn_give. */
 static inline bool rt_turn_take(struct be_turn *t, uint32_t rank)
@@ -479,10 +501,20 @@ struct rt_wish {
 	struct rt_cpus cpus;
 };
 
-/* What is driven by others than its rank's own thread. */
+/* What is driven by others than its rank's own thread: a request of this process, or a view of another's. */
 struct rt_item {
 	struct be_bound *bound;
-	struct mpix_sched_request *of;
+	struct mpix_sched_request *of; /* it, or what the view hangs on */
+	uint32_t rank; /* its rank in the group of these */
+	uint32_t slot; /* and in that of the board */
+	bool view;
+	bool stray; /* what is stored for its rank rings at another core */
+};
+
+/* What is known of a rank when it binds. */
+struct rt_mate {
+	struct be_place place;
+	uint32_t core;
 };
 
 /* Those that drive the same ranks: this process's part of a communication core. */
@@ -509,7 +541,9 @@ struct rt_core {
 struct rt_comm {
 	enum rt_progress progress;
 	pid_t pid;
+	uint32_t lead; /* the lowest rank of this process */
 	uint32_t *core_of; /* by rank */
+	uint32_t *nodes; /* the NUMA nodes of ranks, where they are known; or NULL */
 	struct rt_core *cores;
 	uint32_t ncores;
 };
@@ -519,19 +553,34 @@ int rt_comm_ask(struct mpix_sched_ctx *ctx, uint32_t rank, struct rt_wish *w);
 /* Whether a rank's wish goes with that of rank 0. */
 int rt_comm_compare(struct mpix_sched_ctx *ctx, const struct rt_wish *zero, const struct rt_wish *w, uint32_t rank);
 /* l->comm, from the wishes of all its ranks, stride bytes apart. */
-int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, const struct rt_wish *all, size_t stride);
+int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, uint32_t lead, const struct rt_wish *all, size_t stride);
 /* Waits for its threads. */
 void rt_comm_free(struct rt_local *l);
 /* The lowest of the ranks that have the communication core of rank; UINT32_MAX: it has none. */
 uint32_t rt_comm_slot(const struct rt_local *l, uint32_t rank);
-/* From now on others make progress on a bound request, until rt_comm_leave. */
+/* The communication core that a request is for. */
+uint32_t rt_comm_core(const struct mpix_sched_request *req);
+/* How many ranks of other processes need a view of it; req->mates are known. */
+uint32_t rt_comm_views(const struct mpix_sched_request *req);
+/* From now on others make progress on a request, which all have bound, until rt_comm_leave. */
 int rt_comm_join(struct mpix_sched_request *req);
 void rt_comm_leave(struct mpix_sched_request *req);
+/* One more of its requests is active, or one less. Who has the turn tells. */
+void rt_comm_count(const struct mpix_sched_request *req, uint32_t step);
 /* It has become active. */
 void rt_comm_started(struct mpix_sched_request *req);
 /* Drives one, if it is active. Adds to *moved; alarm, if not NULL: takes the time when it has to be looked at again.
  * false: somebody else is at it. */
 bool rt_drive(const struct rt_item *it, uint64_t *moved, uint64_t *alarm);
+/* The turn of a request whose holder has died with its process; whether the caller has it now. */
+bool rt_inherit(struct mpix_sched_request *req);
+
+/* ---- ranks that help each other (collab.c) ---- */
+
+/* The NUMA node of a rank is now this one. */
+void rt_collab_here(const struct be_group *g);
+/* Makes progress for other ranks; whether something of theirs is left. */
+bool rt_collab_help(const struct mpix_sched_request *mine);
 
 /* ---- diagnosis (dump.c) ---- */
 

@@ -10,7 +10,7 @@ KINDS=${KINDS:-processes threads}
 goalrun=$BUILD/bin/goalrun
 cd "$ROOT" || exit 1
 
-for mode in thread; do
+for mode in $MODES; do
 	for kind in $KINDS; do
 		program "progress.$mode.$kind" 120 "$BUILD/tests/rt-progress" "$mode" "$kind"
 	done

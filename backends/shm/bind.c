@@ -192,10 +192,10 @@ int sm_publish(struct sm_bound *s, struct be_place *place)
 }
 
 /* Finds the blocks of the peers, and counts them as users of this rank's. */
-static int reach_peers(struct sm_bound *s)
+static int reach_peers(struct sm_bound *s, uint32_t views)
 {
 	struct be_group *g = s->b.group;
-	uint32_t users = 1 + s->b.views;
+	uint32_t users = 1 + views;
 
 	for (uint32_t i = 0; i < s->head->nentries; i++) {
 		uint32_t p = s->head->entries[i].peer;
@@ -414,12 +414,12 @@ static int hear(struct sm_bound *s, int err, bool *rings)
 	return rc;
 }
 
-int sm_connect(struct sm_bound *s, int err)
+int sm_connect(struct sm_bound *s, uint32_t views, int err)
 {
 	bool rings;
 	int rc;
 
-	err = err ? err : reach_peers(s);
+	err = err ? err : reach_peers(s, views);
 	err = err ? err : match(s);
 	err = err ? err : make_rings(s);
 	rings = s->rings != NULL;

@@ -207,10 +207,10 @@ void sm_classify(struct sm_bound *s)
 	s->sh->generation++;
 }
 
-static int bind(struct be_bound *bound, int err)
+static int bind(struct be_bound *bound, uint32_t views, int err)
 {
 	struct sm_bound *s = to_sm(bound);
-	int rc = sm_connect(s, err);
+	int rc = sm_connect(s, views, err);
 
 	if (!rc)
 		engine_trace(&s->engine, s->trace);

@@ -248,7 +248,7 @@ void sm_share(struct sm_bound *s, struct sm_shared *sh);
 /* Makes this rank's block. */
 int sm_publish(struct sm_bound *s, struct be_place *place);
 /* Collective. */
-int sm_connect(struct sm_bound *s, int err);
+int sm_connect(struct sm_bound *s, uint32_t views, int err);
 /* When its other end is known. */
 void sm_connect_message(struct sm_bound *s, const struct sm_entry *mine);
 /* Finds the rings of all messages that have one; what is wrong is told. */

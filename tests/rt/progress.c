@@ -161,7 +161,7 @@ static const struct test {
 	bool thread, collab, processes, threads; /* where it holds */
 	int ranks;
 } tests[] = {
-	{ "absent_heap", absent_heap, true, false, true, true, 3 },
+	{ "absent_heap", absent_heap, true, true, true, true, 3 },
 	{ "absent_private", absent_private, true, false, true, true, 3 },
 };
 

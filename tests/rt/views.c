@@ -397,7 +397,6 @@ static struct be_bind binding(struct request *q)
 				 .whole = 1,
 				 .user = g->r->user,
 				 .helped = true,
-				 .views = g->w->size - 1,
 				 .fragment = g->r->parts ? 4096 : 0 };
 }
 
@@ -579,7 +578,7 @@ static void bind(struct request *q)
 		wrong(g, "make");
 	host_allgather(g, &place, sizeof place, g->room);
 	memcpy(q->places, g->room, sizeof q->places);
-	if (ops->bind(q->all[g->rank], 0))
+	if (ops->bind(q->all[g->rank], g->w->size - 1, 0))
 		wrong(g, "bind");
 	for (uint32_t r = 0; r < g->w->size; r++) {
 		struct be_bind like = { .group = g,

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Collaborative polling (Didelot et al., EuroMPI 2012): a rank that waits makes progress for others, first for those of
+ * its NUMA node. What it may do is what anybody may who reaches a rank; the turn sees to it that a request has one
+ * poller at most. */
+#include "runtime/rt.h"
+
+#include <sched.h>
+
+static _Atomic uint32_t *node_of(const struct rt_local *l, uint32_t slot)
+{
+	return &l->board->slots[slot].node;
+}
+
+void rt_collab_here(const struct be_group *g)
+{
+	_Atomic uint32_t *node = node_of(g->local, rt_root_rank(g, g->rank));
+	const struct rt_comm *comm = g->local->comm;
+	unsigned cpu, now = 0;
+
+	if (comm->nodes)
+		now = comm->nodes[rt_root_rank(g, g->rank)];
+	else if (getcpu(&cpu, &now))
+		now = 0;
+	if (atomic_load_explicit(node, memory_order_relaxed) != now)
+		atomic_store_explicit(node, now, memory_order_relaxed);
+}
+
+bool rt_collab_help(const struct mpix_sched_request *mine)
+{
+	struct rt_core *c = mine->core;
+	const struct rt_local *l = c->local;
+	const uint32_t me = rt_root_rank(mine->group, mine->group->rank), near = atomic_load(node_of(l, me));
+	bool left = false, helped = false;
+
+	if (pthread_rwlock_tryrdlock(&c->lock))
+		return true;
+	for (int far = 0; far < 2 && !helped; far++)
+		for (size_t i = 0; i < c->items.n; i++) {
+			const struct rt_item *it = &c->items.at[i];
+			uint64_t moved = 0;
+
+			if (it->slot == me || far != (atomic_load(node_of(l, it->slot)) != near))
+				continue;
+			rt_drive(it, &moved, NULL);
+			left |= rt_turn_state(it->bound->turn) == RT_ACTIVE;
+			if (!moved)
+				continue;
+			helped = true;
+			atomic_fetch_add_explicit(&mine->ctx->steals[far], 1, memory_order_relaxed);
+		}
+	pthread_rwlock_unlock(&c->lock);
+	return left;
+}
