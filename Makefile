@@ -33,7 +33,7 @@ COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard
 RUNTIME  := api bell bind board collab comm cpus ctx dump group heap kernels placement sched select topology trace types wait world
 BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm/view trace
 REFERENCE := loop/loop
-GOALRUN  := choose launch main oracle overlap place rank show_placement sweep trace values work write_trace
+GOALRUN  := choose energy launch main oracle overlap place rank show_placement sweep trace values work write_trace
 
 obj = $(patsubst %,$(BUILD)/$(1)/%.o,$(2))
 GENERATED := $(call obj,lang,plain.tab plain.lex parametric.tab parametric.lex)
@@ -189,7 +189,7 @@ $(BUILD)/tests/views: $(call obj,tests/rt,views) $(COMPILE_O) $(call obj,backend
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c)) $(call obj,backends,$(REFERENCE)) \
-		$(call obj,runtime/run,sweep oracle values) $(call obj,util,svg) $(LIB_O)
+		$(call obj,runtime/run,energy sweep oracle values) $(call obj,util,svg) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit $(LIBS)
 

@@ -104,6 +104,10 @@ check "goalrun.term_threads status $rc" [ "$rc $(grep -c 'this case alone: .*--r
 run -n 3 --json --iters 5 "$bcast"
 keys=$(tr -d ' {}\n' <"$TMP/out" | tr ',' '\n' | sed 's/:.*//; s/"//g' | tr '\n' ' ' | sed 's/ $//')
 check "goalrun.json $keys" [ "$keys" = "ranks backend verified iters median_us min_us start_us init_us" ]
+run -n 2 --json --iters 5 --wait block "$bcast"
+check "goalrun.json_wait $(tail -n 1 "$TMP/out")" grep -Eq '"cpu_s": *\[ *[0-9.e-]+, *[0-9.e-]+ *\], *"joules": *(null|[0-9])' "$TMP/out"
+run -n 2 --iters 5 --wait learn "$bcast"
+check goalrun.wait_costs grep -Eq 'cpu s +joules$' "$TMP/out"
 run -n 3 --json --iters 5 --count 1,2 "$bcast"
 check goalrun.json_cases grep -q '"cases": *\[' "$TMP/out"
 

@@ -14,6 +14,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,7 @@ struct goalrun {
 	struct ir_graph graph;
 	struct run_places places; /* the options' */
 	int trace_fd;
-	double *total, *start, *init;
+	double *total, *start, *init, *cpu, *joules;
 	struct work_spans *spans;
 	struct run_result *results;
 };
@@ -680,6 +681,8 @@ static int summarise(struct goalrun *g)
 		for (uint32_t k = 0; k < o->nranks; k++)
 			if (g->init[c * o->nranks + k] > r->init_us)
 				r->init_us = g->init[c * o->nranks + k];
+		for (uint32_t k = 0; k < o->nranks; k++)
+			r->cpu_s += g->cpu[c * o->nranks + k];
 		if (o->overlap)
 			r->overlap = work_overlap(g->spans + c * per, o->nranks, iters, scratch, r->part_us);
 	}
@@ -695,6 +698,12 @@ static bool checked(const struct run_options *o)
 static bool reduces(const struct run_options *o)
 {
 	return o->cases[0].op != MPIX_SCHED_NO_OP;
+}
+
+/* Whether CPU seconds and joules are measured. */
+static bool measures(const struct run_options *o)
+{
+	return o->wait && !o->overlap;
 }
 
 static void print_table(const struct goalrun *g)
@@ -716,16 +725,19 @@ static void print_table(const struct goalrun *g)
 	if (o->overlap)
 		printf("%11s %11s %11s %11s\n", "comm us", "compute us", "total us", "overlap");
 	else
-		printf("%11s %11s %11s %11s\n", "median us", "min us", "start us", "init us");
+		printf("%11s %11s %11s %11s%s\n", "median us", "min us", "start us", "init us",
+		       measures(o) ? "       cpu s      joules" : "");
 	for (size_t i = 0; i < o->ncases; i++) {
 		const struct run_case *c = &o->cases[i];
 		const struct run_result *r = &g->results[i];
-		char root[24] = "-", count[24] = "-", op[24] = "", sample[32] = "";
+		char root[24] = "-", count[24] = "-", op[24] = "", sample[32] = "", joules[24] = "-";
 
 		if (c->root >= 0)
 			snprintf(root, sizeof root, "%" PRId64, c->root);
 		if (!dataless(o))
 			snprintf(count, sizeof count, "%" PRId64, c->count);
+		if (measures(o) && !isnan(g->joules[i]))
+			snprintf(joules, sizeof joules, "%.3f", g->joules[i]);
 		if (reduces(o))
 			snprintf(op, sizeof op, "%-8s", run_op_names[c->op]);
 		if (g->sample)
@@ -736,18 +748,38 @@ static void print_table(const struct goalrun *g)
 			printf("%11.2f %11.2f %11.2f %9.1f %%\n", r->part_us[WORK_COMM], r->part_us[WORK_COMPUTE],
 			       r->part_us[WORK_BOTH], 100 * r->overlap);
 		else
-			printf("%11.2f %11.2f %11.2f %11.1f\n", r->median_us, r->min_us, r->start_us, r->init_us);
+			printf("%11.2f %11.2f %11.2f %11.1f", r->median_us, r->min_us, r->start_us, r->init_us);
+		if (measures(o))
+			printf(" %11.4f %11s", r->cpu_s, joules);
+		if (!o->overlap)
+			putchar('\n');
 	}
 	if (checked(o))
 		printf("verified: all %zu case%s right\n", o->ncases, o->ncases == 1 ? "" : "s");
 }
 
-static void add_times(json_object *j, const struct run_options *o, const struct run_result *r)
+/* Of case i, when they are measured. */
+static void add_cost(json_object *j, const struct goalrun *g, size_t i)
 {
+	json_object *all = json_object_new_array();
+
+	for (uint32_t k = 0; k < g->o.nranks; k++)
+		json_object_array_add(all, json_object_new_double(g->cpu[i * g->o.nranks + k]));
+	json_object_object_add(j, "cpu_s", all);
+	json_object_object_add(j, "joules", isnan(g->joules[i]) ? NULL : json_object_new_double(g->joules[i]));
+}
+
+static void add_times(json_object *j, const struct goalrun *g, size_t i)
+{
+	const struct run_options *o = &g->o;
+	const struct run_result *r = &g->results[i];
+
 	json_object_object_add(j, "median_us", json_object_new_double(r->median_us));
 	json_object_object_add(j, "min_us", json_object_new_double(r->min_us));
 	json_object_object_add(j, "start_us", json_object_new_double(r->start_us));
 	json_object_object_add(j, "init_us", json_object_new_double(r->init_us));
+	if (measures(o))
+		add_cost(j, g, i);
 	if (!o->overlap)
 		return;
 	json_object_object_add(j, "comm_us", json_object_new_double(r->part_us[WORK_COMM]));
@@ -766,7 +798,7 @@ static void print_json_result(const struct goalrun *g)
 	json_object_object_add(j, "verified", json_object_new_boolean(checked(o)));
 	json_object_object_add(j, "iters", json_object_new_int64(o->iters));
 	if (o->ncases == 1) {
-		add_times(j, o, &g->results[0]);
+		add_times(j, g, 0);
 	} else {
 		json_object *all = json_object_new_array();
 
@@ -780,7 +812,7 @@ static void print_json_result(const struct goalrun *g)
 					       reduces(o) ? json_object_new_string(run_op_names[c->op]) : NULL);
 			json_object_object_add(e, "root", json_object_new_int64(c->root));
 			json_object_object_add(e, "memory", json_object_new_string(run_memory_names[c->memory]));
-			add_times(e, o, &g->results[i]);
+			add_times(e, g, i);
 			json_object_array_add(all, e);
 		}
 		json_object_object_add(j, "cases", all);
@@ -851,8 +883,10 @@ static int run_launches(struct goalrun *g)
 	g->total = run_shared_memory(times);
 	g->start = run_shared_memory(times);
 	g->init = run_shared_memory(inits);
+	g->cpu = run_shared_memory(inits);
+	g->joules = run_shared_memory(o->ncases * sizeof(double));
 	g->spans = run_shared_memory(spans);
-	if (!g->total || !g->start || !g->init || !g->spans)
+	if (!g->total || !g->start || !g->init || !g->cpu || !g->joules || !g->spans)
 		return fault("%s", "out of memory: fewer --iters or cases");
 	for (size_t m = 0; m < g->memories.n && !rc; m++) {
 		struct run_launch l = { .o = o,
@@ -860,6 +894,8 @@ static int run_launches(struct goalrun *g)
 					.total = g->total,
 					.start = g->start,
 					.init = g->init,
+					.cpu = g->cpu,
+					.joules = g->joules,
 					.spans = g->spans };
 
 		rc = launch_schedule(&l);

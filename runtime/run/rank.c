@@ -333,15 +333,26 @@ static void dawdle(struct rank *r)
 	}
 }
 
+/* CPU seconds of this rank so far, with its communication core; of a thread without. */
+static double cpu_seconds(const struct rank *r)
+{
+	struct timespec t;
+
+	clock_gettime(r->o->threads ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 static int run_starts(struct rank *r)
 {
 	const struct run_options *o = r->o;
 	double *total = r->l->total + (r->index * o->nranks + r->rank) * (size_t)o->iters;
 	double *start = r->l->start + (r->index * o->nranks + r->rank) * (size_t)o->iters;
+	double cpu = 0;
 	int err = 0;
 
 	for (int64_t i = -o->warmup; i < o->iters && !err; i++) {
 		uint64_t epoch = (uint64_t)(i + o->warmup + 1), t0, t1, t2;
+		bool measures = o->wait && i >= 0; /* it costs system calls */
 		bool look = o->verify || o->plain || i == -o->warmup || i == o->iters - 1;
 
 		if (look)
@@ -353,13 +364,18 @@ static int run_starts(struct rank *r)
 		r->starts++;
 		if (o->barrier)
 			come_to_barrier(r, i < 0);
+		cpu -= measures ? cpu_seconds(r) : 0;
 		t0 = rt_now_ns();
 		err = rank_library(r, "MPIX_Sched_start", MPIX_Sched_start(r->req));
 		t1 = rt_now_ns();
-		if (!err && o->delay)
+		if (!err && o->delay) {
+			cpu += measures ? cpu_seconds(r) : 0;
 			dawdle(r);
+			cpu -= measures ? cpu_seconds(r) : 0;
+		}
 		err = err ? err : rank_library(r, "MPIX_Sched_wait", MPIX_Sched_wait(r->req));
 		t2 = rt_now_ns();
+		cpu += measures ? cpu_seconds(r) : 0;
 		if (!err && look)
 			err = rank_check(r, epoch);
 		if (i >= 0) {
@@ -367,6 +383,22 @@ static int run_starts(struct rank *r)
 			start[i] = (double)(t1 - t0) / 1e3;
 		}
 	}
+	r->l->cpu[r->index * o->nranks + r->rank] = cpu;
+	return err;
+}
+
+/* The same; rank 0 looks what the machine has used meanwhile. */
+static int run_measured(struct rank *r)
+{
+	struct energy from, to;
+	int err;
+
+	if (r->rank || !r->o->wait)
+		return run_starts(r);
+	energy_read(ENERGY_DIR, &from);
+	err = run_starts(r);
+	energy_read(ENERGY_DIR, &to);
+	r->l->joules[r->index] = energy_between(&from, &to);
 	return err;
 }
 
@@ -374,7 +406,7 @@ static int run_case(struct rank *r)
 {
 	int err = bind_case(r);
 
-	err = err ? err : r->o->overlap ? rank_overlap(r) : run_starts(r);
+	err = err ? err : r->o->overlap ? rank_overlap(r) : run_measured(r);
 	return err ? err : rank_library(r, "MPIX_Sched_free", MPIX_Sched_free(&r->req));
 }
 

@@ -33,6 +33,7 @@ struct run_case {
 struct run_result {
 	double median_us, min_us, start_us, init_us;
 	double part_us[WORK_PARTS], overlap; /* with --overlap */
+	double cpu_s; /* with --wait: of all ranks */
 };
 
 /* Shared by all ranks of a launch. */
@@ -87,6 +88,7 @@ struct run_launch {
 	struct run_word *entered; /* by rank: starts that it has come to */
 	char (*error)[512]; /* by rank */
 	double *total, *start, *init; /* [case][rank][iteration], [case][rank][iteration], [case][rank] */
+	double *cpu, *joules; /* with --wait: [case][rank], in start and wait; [case] */
 	struct work_spans *spans; /* [case][rank][iteration] with --overlap */
 };
 
@@ -162,6 +164,21 @@ int64_t values_compare(enum MPIX_Sched_basic type, unsigned op, const char *got,
 		       uint64_t count);
 /* RUN_USER as an operation of the library; arg: size_t, the bytes of an element. */
 void values_user(const void *in, void *inout, size_t count, void *arg);
+
+/* ---- energy (energy.c) ---- */
+
+#define ENERGY_PACKAGES 16
+#define ENERGY_DIR "/sys/class/powercap"
+
+/* Counters of the machine's packages. */
+struct energy {
+	bool known[ENERGY_PACKAGES]; /* it is there, and may be read */
+	uint64_t uj[ENERGY_PACKAGES], most[ENERGY_PACKAGES];
+};
+
+void energy_read(const char *dir, struct energy *e);
+/* Joules; NaN: nothing is known. */
+double energy_between(const struct energy *from, const struct energy *to);
 
 /* ---- combinations (sweep.c) ---- */
 

@@ -14,6 +14,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_copyq,
 	&suite_definitions,
 	&suite_colour,
+	&suite_energy,
 	&suite_engine,
 	&suite_loop,
 	&suite_kernels,

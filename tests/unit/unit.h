@@ -21,6 +21,7 @@ extern const struct unit_suite suite_collective;
 extern const struct unit_suite suite_copyq;
 extern const struct unit_suite suite_definitions;
 extern const struct unit_suite suite_colour;
+extern const struct unit_suite suite_energy;
 extern const struct unit_suite suite_engine;
 extern const struct unit_suite suite_kernels;
 extern const struct unit_suite suite_loop;
