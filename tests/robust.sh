@@ -25,11 +25,12 @@ verified()
 # The CPUs that there are: the first one is for everything, or for ranks, the last one communicates.
 first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/') last=$(taskset -cp $$ | sed 's/.*[^0-9]\([0-9]*\)$/\1/')
 
-# Six requests of two groups, started in another order on each rank.
+# Six requests of two groups, and many of one, started in another order on each rank.
 for mode in $MODES; do
 	for kind in $KINDS; do
 		GOAL_PROGRESS=$mode program "robust.starts_$mode.$kind" 120 "$BUILD/tests/rt-starts" "$ROOT/schedules" \
 			"${STARTS:-1500}" "$kind" "${SEED:-7}"
+		GOAL_PROGRESS=$mode program "robust.many_$mode.$kind" 120 "$BUILD/tests/rt-many" "$kind" "${SEED:-7}"
 	done
 	# Rank 0 leaves, exits, is killed; and any rank is.
 	GOAL_PROGRESS=$mode program "robust.host_$mode" 300 "$BUILD/tests/rt-host" "${RUNS:-18}" "${SEED:-3}"
