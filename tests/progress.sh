@@ -10,10 +10,17 @@ KINDS=${KINDS:-processes threads}
 goalrun=$BUILD/bin/goalrun
 cd "$ROOT" || exit 1
 
+first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 for mode in $MODES; do
+	export GOAL_PROGRESS=$mode
 	for kind in $KINDS; do
 		program "progress.$mode.$kind" 120 "$BUILD/tests/rt-progress" "$mode" "$kind"
+		program "progress.$mode.$kind.one_cpu" 120 taskset -c "$first" "$BUILD/tests/rt-progress" "$mode" "$kind"
+		# Several requests of two groups at once, in different orders; two cores.
+		GOAL_COMM_CPUS=$first,-1 program "progress.$mode.$kind.starts" 120 "$BUILD/tests/rt-starts" "$ROOT/schedules" \
+			$((STARTS * 20)) "$kind" "${SEED:-7}"
 	done
+	unset GOAL_PROGRESS
 done
 
 for kind in $KINDS; do
@@ -46,7 +53,6 @@ for s in schedules/*.goal; do
 done
 
 # Where cores are scarce: one CPU for everything, and more ranks than there are.
-first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 for mode in $MODES; do
 	for kind in $KINDS; do
 		STARTS=20 run "$mode.many" schedules/allreduce_recursive_doubling.goal -n 9 --ranks "$kind" --progress "$mode"
