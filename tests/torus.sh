@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # bcast_trinaryx3 on tori: every link that its trees use is one between neighbours, is used by one tree only and once
-# for each segment, and no rank has more than three children in a tree. A link is a pair of ranks in one direction: where
-# a side is 2, the two links between neighbours count as one, so no shape has more links than are counted here. Then the
-# verifier on all shapes of up to 36 ranks, and runs.
+# for each segment, no rank has more than three children in a tree, and levels are distances from the leaves. A link is
+# a pair of ranks in one direction: where a side is 2, up and down are counted as one link. Then the verifier on all
+# shapes of up to 36 ranks, and runs.
 set -u
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
@@ -44,9 +44,12 @@ links()
 			if (op == "recv") {
 				got[rank, off]++
 				parent[rank, tree] = peer
+				below[rank, tree] = level
 				return
 			}
 			link = rank "-" peer
+			above[peer, tree] = level
+			if (level >= rows[rank, tree]) rows[rank, tree] = level + 1
 			if (len != 1 || nic != tree) wrong("another fragment, or interface, than its tree has")
 			if (!neighbours(rank, peer)) wrong("a message to no neighbour")
 			if (++used[link, off] > 1) wrong("a segment goes twice")
@@ -56,11 +59,12 @@ links()
 		}
 		BEGIN { split(shape, side, ","); p = side[1] * side[2] * side[3]; rank = -1 }
 		/^    \[/ { rank++ }
-		/"op":/ { op = $2; gsub(/"/, "", op); nic = 0 }
+		/"op":/ { op = $2; gsub(/"/, "", op); nic = level = 0 }
 		/"peer":/ { peer = $2 }
 		/"off":/ { off = $2 }
 		/"len":/ { len = $2 }
 		/"nic":/ { nic = $2 }
+		/"level":/ { level = $2 }
 		/"requires":/ { message() }
 		END {
 			if (rank != p - 1) printf " it ends at rank %d;", rank
@@ -70,6 +74,8 @@ links()
 			for (t = 0; t < 3; t++)
 				for (rank = 0; rank < p; rank++) {
 					hops = 0
+					if (rank != root && (below[rank, t] != above[rank, t] || below[rank, t] != rows[rank, t] + 0))
+						wrong("a level that is not the distance from the leaves")
 					for (peer = rank; peer != root && hops < p; hops++)
 						peer = parent[peer, t]
 					if (hops > side[1] + side[2] + side[3] - 2) wrong(hops " hops")
@@ -108,6 +114,7 @@ mutant()
 }
 mutant one_tree '/^    first = x/,/^    dz = first/d' 'two trees share the link'
 mutant other_strides 's/^  dx = y \* z/  dx = 1/; s/^  dz = 1$/  dz = x * y/; s/^  dy = z$/  dy = x/' 'to no neighbour'
+mutant level 's/level min(low - 1, 65535)/level min(low, 65535)/' 'the distance from the leaves'
 mutant one_interface 's/tni = t/tni = 0/' 'another fragment, or interface'
 
 # The default is what MPI_Dims_create chooses; these are from MPICH 4.0 and Open MPI 4.1.
