@@ -26,8 +26,9 @@ bench specialise 'of the bar'
 bench bind init -n 2
 if [ "$(nproc)" -ge 2 ]; then
 	bench latency ratio -w 2
+	bench wait 'late us'
 else
-	skip "bench.latency there is one core"
+	skip "bench.latency, bench.wait there is one core"
 fi
 # overlaps ROWS LAYOUT LIBRARIES : as many measurements, with numbers
 overlaps()
