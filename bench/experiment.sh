@@ -7,6 +7,7 @@
 #   bcast   Figure 17: a binomial broadcast and a fixed amount of work on N ranks, with S = 0 ... 3 levels of the tree
 #           left to the ranks, beside what the model chooses; and Figures 20 and 21: beside MPI libraries
 #   reduce  Figures 18 to 21: the same for a binomial reduction
+#   steals  Didelot et al. (2012), Figure 6: how often ranks that wait have made progress for others
 #
 # Ranks have a core each, and the other cores communicate, two of them for iscan. With fewer than four cores there is
 # one that communicates, and ranks share the rest.
@@ -33,7 +34,6 @@ head_of()
 	printf 'title: %s\n' "$title" >"$txt"
 	say "# $(machine)"
 	say "# $*"
-	say "# method: goalrun(1), Overlap; ranks are processes; medians of $ITERS"
 	[ $cores -ge 8 ] || say "# Fewer than 8 cores: what is to hold for 8 and more was not measured here."
 }
 # cell COLUMN COMMAND... : one column of what is measured (1 comm, 2 compute, 3 total) in ms, or "-" and why
@@ -67,7 +67,7 @@ iscan()
 	local bytes=${BYTES:-1048576} k=2 n memory placement v
 
 	[ $cores -ge 4 ] || k=1
-	head_of "chain scan, $bytes bytes" "cores that communicate, but for bind: $k. odd-even is to be at least 1.5 times as fast" \
+	head_of "chain scan, $bytes bytes" "method: goalrun(1), Overlap; ranks are processes; medians of $ITERS; cores that communicate, but for bind: $k. odd-even is to be at least 1.5 times as fast" \
 		"as numa where send and receive both copy (staged), on 8 cores and more. On one core they are the same."
 	for memory in staged heap; do
 		say "plot: $([ $memory = staged ] && echo 'staged: sender and receiver copy' || echo 'direct: one copy')"
@@ -100,7 +100,8 @@ tree()
 	read -r work _ < <(overlap "$all" -n "$cores" --progress app --placement bind --iters "$ITERS" \
 		--count $((bytes / 8)) "$schedule")
 	work=$(awk -v c="$work" -v n="$cores" 'BEGIN { printf "%.0f\n", c * n + 1 }')
-	head_of "$1, $bytes bytes, and $work us of work" "The work is that of one core, divided by the ranks: together on all" \
+	head_of "$1, $bytes bytes, and $work us of work" "method: goalrun(1), Overlap; ranks are processes; medians of" \
+		"$ITERS. The work is that of one core, divided by the ranks: together on all" \
 		"$cores cores it takes as long as the communication alone. The model's S is to take at most 1.1 times as long as" \
 		"the best one, on 8 cores and more."
 	: >"$TMP/left" && : >"$TMP/right"
@@ -148,10 +149,31 @@ tree()
 bcast() { tree bcast; }
 reduce() { tree reduce; }
 
-[ $# -gt 0 ] || set -- iscan bcast reduce
+# ---- collaborative polling ----
+
+# Ranks dawdle at random, so that others wait for them.
+steals()
+{
+	local n=${RANKS:-8} bytes=${BYTES:-65536}
+
+	n=${n##* }
+	head_of "steals of $n ranks: a binomial reduction of $bytes bytes" "$((ITERS * 20)) starts, in which ranks pause at random, for up to" \
+		"300 us, between start and wait as well; the others wait for them."
+	say "plot: made progress for another rank"
+	say "x: rank"
+	say "y: times"
+	say "series: bars own NUMA node, bars other NUMA nodes"
+	say "names: $(seq -s ', ' 0 $((n - 1)))"
+	timeout "$LIMIT" "$GOALRUN" -n "$n" --progress collab --delay 300 --iters $((ITERS * 20)) --count $((bytes / 8)) --json \
+		"$ROOT/schedules/reduce_binomial.goal" >"$TMP/json" || return 1
+	tr '{' '\n' <"$TMP/json" | sed -n 's/.*"rank": \([0-9]*\), "local": \([0-9]*\), "remote": \([0-9]*\).*/\1 \2 \3/p' >>"$txt"
+	draw
+}
+
+[ $# -gt 0 ] || set -- iscan bcast reduce steals
 for name in "$@"; do
 	case $name in
-	iscan | bcast | reduce) ;;
+	iscan | bcast | reduce | steals) ;;
 	*) echo "experiment.sh: there is no experiment $name" >&2; exit 2 ;;
 	esac
 done

@@ -18,13 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST 16 /* series, names, plots */
+#define MOST 16 /* series, plots */
+#define NAMES 64
 
 struct table {
 	struct svg_plot plot;
 	struct svg_series series[MOST];
 	VEC(struct svg_point) points[MOST];
-	const char *names[MOST];
+	const char *names[NAMES];
 };
 
 struct input {
@@ -117,7 +118,7 @@ static void add_series(struct input *in, struct table *t, char *list)
 static void add_names(struct input *in, struct table *t, char *list)
 {
 	for (char *one; (one = next(&list)); t->names[t->plot.nnames++] = one)
-		if (t->plot.nnames == MOST)
+		if (t->plot.nnames == NAMES)
 			fault(in, "too many names");
 	t->plot.names = t->names;
 }

@@ -80,6 +80,10 @@ status passes_of_binary 2 '-T works on a schedule' -n 2 -T reduce-deps "$TMP/b.b
 status bad_wait 2 '--wait is' -n 2 --wait long "$bcast"
 status bad_placement 1 'there is no core 999999' -n 2 --placement 999999 "$bcast"
 status bad_progress 2 '--progress is app' -n 2 --progress nic "$bcast"
+run -n 3 --progress collab --iters 3 --json "$bcast"
+check goalrun.steals grep -qE '"steals": \[ (\{ "rank": [0-2], "local": [0-9]+, "remote": [0-9]+ \},? ){3}\]' "$TMP/out"
+run -n 3 --progress collab --iters 3 "$bcast"
+check goalrun.steals_table [ "$(grep -A3 'steals on its NUMA node' "$TMP/out" | grep -cE '^ +[0-2] +[0-9]+ +[0-9]+$')" -eq 3 ]
 run --help
 check goalrun.help [ $? -eq 0 ]
 check goalrun.help_text grep -q '^usage: goalrun' "$TMP/out"

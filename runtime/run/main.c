@@ -72,6 +72,7 @@ struct goalrun {
 	int trace_fd;
 	double *total, *start, *init, *cpu, *joules;
 	struct work_spans *spans;
+	struct MPIX_Sched_stats *stats; /* by rank */
 	struct run_result *results;
 };
 
@@ -706,6 +707,20 @@ static bool measures(const struct run_options *o)
 	return o->wait && !o->overlap;
 }
 
+/* Ranks that wait make progress for others. */
+static bool helps(const struct run_options *o)
+{
+	return o->progress && !strcmp(o->progress, rt_progress_names[RT_COLLAB]);
+}
+
+static void print_steals(const struct goalrun *g)
+{
+	puts(" rank   steals on its NUMA node   on others");
+	for (uint32_t r = 0; r < g->o.nranks; r++)
+		printf("%5" PRIu32 " %25" PRIu64 " %11" PRIu64 "\n", r, g->stats[r].steals_local,
+		       g->stats[r].steals_remote);
+}
+
 static void print_table(const struct goalrun *g)
 {
 	const struct run_options *o = &g->o;
@@ -754,6 +769,8 @@ static void print_table(const struct goalrun *g)
 		if (!o->overlap)
 			putchar('\n');
 	}
+	if (helps(o))
+		print_steals(g);
 	if (checked(o))
 		printf("verified: all %zu case%s right\n", o->ncases, o->ncases == 1 ? "" : "s");
 }
@@ -788,6 +805,21 @@ static void add_times(json_object *j, const struct goalrun *g, size_t i)
 	json_object_object_add(j, "overlap", json_object_new_double(r->overlap));
 }
 
+static json_object *steals(const struct goalrun *g)
+{
+	json_object *all = json_object_new_array();
+
+	for (uint32_t r = 0; r < g->o.nranks; r++) {
+		json_object *one = json_object_new_object();
+
+		json_object_object_add(one, "rank", json_object_new_int64(r));
+		json_object_object_add(one, "local", json_object_new_int64((int64_t)g->stats[r].steals_local));
+		json_object_object_add(one, "remote", json_object_new_int64((int64_t)g->stats[r].steals_remote));
+		json_object_array_add(all, one);
+	}
+	return all;
+}
+
 static void print_json_result(const struct goalrun *g)
 {
 	const struct run_options *o = &g->o;
@@ -817,6 +849,8 @@ static void print_json_result(const struct goalrun *g)
 		}
 		json_object_object_add(j, "cases", all);
 	}
+	if (helps(o))
+		json_object_object_add(j, "steals", steals(g));
 	printf("%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
 	json_object_put(j);
 }
@@ -886,7 +920,8 @@ static int run_launches(struct goalrun *g)
 	g->cpu = run_shared_memory(inits);
 	g->joules = run_shared_memory(o->ncases * sizeof(double));
 	g->spans = run_shared_memory(spans);
-	if (!g->total || !g->start || !g->init || !g->cpu || !g->joules || !g->spans)
+	g->stats = run_shared_memory(o->nranks * sizeof *g->stats);
+	if (!g->total || !g->start || !g->init || !g->cpu || !g->joules || !g->spans || !g->stats)
 		return fault("%s", "out of memory: fewer --iters or cases");
 	for (size_t m = 0; m < g->memories.n && !rc; m++) {
 		struct run_launch l = { .o = o,
@@ -896,7 +931,8 @@ static int run_launches(struct goalrun *g)
 					.init = g->init,
 					.cpu = g->cpu,
 					.joules = g->joules,
-					.spans = g->spans };
+					.spans = g->spans,
+					.stats = g->stats };
 
 		rc = launch_schedule(&l);
 	}

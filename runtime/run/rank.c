@@ -448,6 +448,15 @@ static int run_all(struct rank *r)
 	return err;
 }
 
+static void add_stats(const struct rank *r)
+{
+	struct MPIX_Sched_stats mine = { .struct_size = sizeof mine }, *all = &r->l->stats[r->rank];
+
+	MPIX_Sched_stats(r->ctx, &mine);
+	all->steals_local += mine.steals_local;
+	all->steals_remote += mine.steals_remote;
+}
+
 int run_rank(struct run_launch *l, uint32_t rank)
 {
 	struct rank r = { .l = l, .o = l->o, .rank = rank };
@@ -461,6 +470,7 @@ int run_rank(struct run_launch *l, uint32_t rank)
 	if (err)
 		return rank_failed(&r, "MPIX_Sched_ctx_create: %s", MPIX_Sched_error_string(err));
 	err = run_all(&r);
+	add_stats(&r);
 	if (r.req) /* its group has failed, or this run: bound memory must outlive it */
 		MPIX_Sched_free(&r.req);
 	if (r.c && r.buffers && !r.req)

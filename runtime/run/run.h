@@ -90,6 +90,7 @@ struct run_launch {
 	double *total, *start, *init; /* [case][rank][iteration], [case][rank][iteration], [case][rank] */
 	double *cpu, *joules; /* with --wait: [case][rank], in start and wait; [case] */
 	struct work_spans *spans; /* [case][rank][iteration] with --overlap */
+	struct MPIX_Sched_stats *stats; /* by rank; of all launches */
 };
 
 /* Zeroed memory that is shared with ranks; NULL when there is none. */
