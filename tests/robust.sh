@@ -22,8 +22,11 @@ verified()
 		fail "robust.$name $* $(tail -n 3 out | tr '\n' ' ')"; fi
 }
 
-# The CPUs that there are: the first one is for everything, or for ranks, the last one communicates.
-first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/') last=$(taskset -cp $$ | sed 's/.*[^0-9]\([0-9]*\)$/\1/')
+# Four CPUs, if there are as many, for else it takes hundreds of ranks to crowd them. The first one is for everything, or
+# for ranks, the last one communicates.
+list=$(taskset -cp $$ | sed 's/.*: *//' | tr , '\n' | awk -F- '{ for (i = $1; i <= $NF; i++) print i }' | head -n 4)
+cpus=$(paste -sd, <<<"$list") first=${list%%$'\n'*} last=${list##*$'\n'}
+taskset -cp "$cpus" $$ >/dev/null
 
 # Six requests of two groups, and many of one, started in another order on each rank.
 for mode in $MODES; do
@@ -112,7 +115,6 @@ disturb()
 }
 
 # The CPU of the communication core is taken from all threads, and given back.
-cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
 move() { taskset -acp "$([ "$1" = 1 ] && echo "$first" || echo "$cpus")" "$2" >/dev/null; }
 if [ "$cores" -ge 2 ]; then disturb vanishes move; else skip robust.vanishes there is one core; fi
 
