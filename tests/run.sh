@@ -1,27 +1,48 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run.sh TEST... : runs test scripts or programs, each bounded, and counts their lines "ok", "FAIL" and
-# "skip". VERBOSE=1 shows the lines that passed as well. The last line sums up.
+# run.sh TEST... : runs test scripts or programs, each bounded, JOBS at a time (default: one for each core, at most 4),
+# and counts their lines "ok", "FAIL" and "skip". VERBOSE=1 shows the lines that passed as well. The last line sums up.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-pass=0 bad=0 skipped=0
-out=$(mktemp) || exit 1
-trap 'rm -f "$out"' EXIT
-for t in "$@"; do
-	began=$SECONDS
-	case $t in
-	*.sh) timeout 1500 bash "$t" >"$out" 2>&1 </dev/null ;;
-	*) timeout 1500 "$t" >"$out" 2>&1 </dev/null ;;
-	esac
+cores=$(nproc)
+JOBS=${JOBS:-$((cores < 4 ? cores : 4))}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'kill $(jobs -rp) 2>/dev/null; wait; exit 1' HUP INT TERM
+
+# one NUMBER TEST : what it has to say goes to $dir/NUMBER, and at its end in one piece to stdout
+one()
+{
+	local t=$2 out=$dir/$1 began=$SECONDS run=() rc o f s
+
+	[[ $t = *.sh ]] && run=(bash)
+	JOBS=1 timeout 1500 "${run[@]}" "$t" >"$out" 2>&1 </dev/null &
+	trap "kill $! 2>/dev/null" TERM # a group of its own
+	wait $!
 	rc=$?
-	o=$(grep -c '^ok ' "$out") f=$(grep -c '^FAIL ' "$out") s=$(grep -c '^skip ' "$out")
-	# A test that fails without saying where has failed all the same.
-	[ $rc -ne 0 ] && [ $rc -ne 77 ] && [ "$f" -eq 0 ] && { f=1; echo "FAIL $t: exit status $rc"; tail -n 20 "$out"; }
-	[ $rc -eq 77 ] && [ "$s" -eq 0 ] && { s=1; echo "skip $t: $(tail -n 1 "$out")"; }
-	[ $rc -eq 0 ] && [ $((o + f + s)) -eq 0 ] && { f=1; echo "FAIL $t: it tested nothing"; }
-	pass=$((pass + o)) bad=$((bad + f)) skipped=$((skipped + s))
-	if [ "$f" -gt 0 ] || [ "${VERBOSE:-0}" = 1 ]; then cat "$out"; else grep -E '^(skip |coverage:)' "$out"; fi
-	printf '%-28s %4d passed %3d failed %3d skipped %5d s\n' "$(basename "$t")" "$o" "$f" "$s" $((SECONDS - began))
+	{
+		flock 9
+		o=$(grep -c '^ok ' "$out") f=$(grep -c '^FAIL ' "$out") s=$(grep -c '^skip ' "$out")
+		# A test that fails without saying where has failed all the same.
+		[ $rc -ne 0 ] && [ $rc -ne 77 ] && [ "$f" -eq 0 ] && { f=1; echo "FAIL $t: exit status $rc"; tail -n 20 "$out"; }
+		[ $rc -eq 77 ] && [ "$s" -eq 0 ] && { s=1; echo "skip $t: $(tail -n 1 "$out")"; }
+		[ $rc -eq 0 ] && [ $((o + f + s)) -eq 0 ] && { f=1; echo "FAIL $t: it tested nothing"; }
+		if [ "$f" -gt 0 ] || [ "${VERBOSE:-0}" = 1 ]; then cat "$out"; else grep -E '^(skip |coverage:)' "$out"; fi
+		printf '%-28s %4d passed %3d failed %3d skipped %5d s\n' "$(basename "$t")" "$o" "$f" "$s" $((SECONDS - began))
+		echo "$o $f $s" >>"$dir/counts"
+	} 9>"$dir/lock"
+}
+
+n=0
+for t in "$@"; do
+	most=$JOBS
+	[[ $t = */kill.sh ]] && most=1 # it looks for what is left behind: nobody else may leave something
+	while [ "$(jobs -rp | wc -l)" -ge "$most" ]; do wait -n; done
+	one $((n += 1)) "$t" &
+	[ "$most" -gt 1 ] || wait
 done
+wait
+read -r pass bad skipped tests < <(awk '{ o += $1; f += $2; s += $3 } END { print o + 0, f + 0, s + 0, NR }' "$dir/counts")
+[ "$tests" -eq $# ] || { echo "FAIL $(($# - tests)) tests have not told how they ended"; bad=$((bad + 1)); }
 echo "$pass passed, $bad failed, $skipped skipped"
 [ "$bad" -eq 0 ]
