@@ -225,6 +225,10 @@ void host_free_later(struct be_group *g, void *first, void *second, _Atomic uint
 void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len);
 /* What to ring for a rank, as long as the group lives; NULL: out of reach. */
 const struct be_bells *host_bells(struct be_group *g, uint32_t rank);
+/* Whether the CPU can sleep until somebody stores to a line (x86's WAITPKG); then host_umwait does so until the word is
+ * at least the value, for some microseconds at most. */
+bool host_umwaits(const struct be_group *g);
+void host_umwait(const _Atomic uint64_t *word, uint64_t value);
 /* Whether a rank is a thread of this process: all its memory can be reached. */
 bool host_same_process(struct be_group *g, uint32_t rank);
 int host_pid(struct be_group *g, uint32_t rank);

@@ -27,6 +27,7 @@ int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 	for (unsigned i = 0; i < ENV_COUNT; i++)
 		ctx->env[i].err = env_number(i, &ctx->env[i].value);
 	ctx->policy = rt_policy();
+	ctx->umwaits = rt_cpu_umwaits();
 	rt_usr1_hold();
 	atomic_init(&ctx->usr1_seen, rt_usr1_count());
 	pthread_mutex_init(&ctx->lock, NULL);

@@ -30,6 +30,8 @@ struct rt_cpus {
 	uint64_t bits[RT_CPUS / 64];
 };
 
+/* What host_umwaits tells; costs microseconds on virtual machines. */
+bool rt_cpu_umwaits(void);
 void rt_cpus_get(struct rt_cpus *c);
 /* The turns that one of n ranks may spin when all run where this one may. */
 unsigned rt_spins(uint32_t n);
@@ -136,6 +138,7 @@ struct mpix_sched_ctx {
 	VEC(struct rt_zombie) zombies;
 	VEC(struct mpix_sched_request *) requests; /* bound ones */
 	_Atomic uint32_t nactive;
+	bool umwaits; /* the CPU's */
 	int policy; /* enum rt_policy, or -ERR_ARG */
 	pthread_mutex_t energy_lock; /* of energy; whoever is in there may take it again */
 	struct {

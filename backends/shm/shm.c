@@ -146,6 +146,7 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 	*out = &s->base;
 	s->base.ops = &sm_ops;
 	s->b = *b;
+	s->umwaits = host_umwaits(b->group);
 	s->msgs = (struct sm_msg *)(void *)(s + 1);
 	s->known = (uint64_t *)(void *)(s->msgs + nops);
 	s->peers = (struct sm_head **)(void *)(s->known + size);
@@ -258,7 +259,10 @@ static int progress(struct be_bound *bound, unsigned who, unsigned spins)
 	for (; word && spins; spins--) {
 		if (atomic_load_explicit(word, memory_order_relaxed) >= s->epoch)
 			return engine_progress_last(&s->engine); /* looks again, in the right order */
-		be_pause();
+		if (spins == 1 && s->umwaits) /* it was not there at once */
+			host_umwait(word, s->epoch);
+		else
+			be_pause();
 	}
 	return 0;
 }

@@ -180,6 +180,7 @@ struct sm_bound {
 	uint64_t epoch; /* sh's, as this view knows it */
 	struct sm_head **peers; /* by rank; NULL where there is no message */
 	uint64_t *known; /* by rank: an epoch that the peer has started for sure */
+	bool umwaits; /* the CPU has umwait */
 	bool fences; /* what wanted says may come too late */
 	struct engine_trace *trace; /* or NULL */
 	char *stage; /* SM_CHUNK bytes for process_vm_readv of what is not just put somewhere */

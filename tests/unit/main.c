@@ -23,6 +23,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_split,
 	&suite_sweep,
 	&suite_svg,
+	&suite_umwait,
 	&suite_passes,
 	&suite_verify,
 	&suite_epochs,
