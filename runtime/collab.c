@@ -14,12 +14,9 @@ static _Atomic uint32_t *node_of(const struct rt_local *l, uint32_t slot)
 void rt_collab_here(const struct be_group *g)
 {
 	_Atomic uint32_t *node = node_of(g->local, rt_root_rank(g, g->rank));
-	const struct rt_comm *comm = g->local->comm;
 	unsigned cpu, now = 0;
 
-	if (comm->nodes)
-		now = comm->nodes[rt_root_rank(g, g->rank)];
-	else if (getcpu(&cpu, &now))
+	if (getcpu(&cpu, &now))
 		now = 0;
 	if (atomic_load_explicit(node, memory_order_relaxed) != now)
 		atomic_store_explicit(node, now, memory_order_relaxed);

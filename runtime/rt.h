@@ -546,7 +546,6 @@ struct rt_comm {
 	pid_t pid;
 	uint32_t lead; /* the lowest rank of this process */
 	uint32_t *core_of; /* by rank */
-	uint32_t *nodes; /* the NUMA nodes of ranks, where they are known; or NULL */
 	struct rt_core *cores;
 	uint32_t ncores;
 };

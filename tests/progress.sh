@@ -12,15 +12,12 @@ cd "$ROOT" || exit 1
 
 first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 for mode in $MODES; do
-	export GOAL_PROGRESS=$mode
 	for kind in $KINDS; do
 		program "progress.$mode.$kind" 120 "$BUILD/tests/rt-progress" "$mode" "$kind"
-		program "progress.$mode.$kind.one_cpu" 120 taskset -c "$first" "$BUILD/tests/rt-progress" "$mode" "$kind"
-		# Several requests of two groups at once, in different orders; two cores.
-		GOAL_COMM_CPUS=$first,-1 program "progress.$mode.$kind.starts" 120 "$BUILD/tests/rt-starts" "$ROOT/schedules" \
-			$((STARTS * 20)) "$kind" "${SEED:-7}"
 	done
-	unset GOAL_PROGRESS
+	# Everything on one CPU; and communication cores of which some have to do with others' ranks.
+	program "progress.$mode.one_cpu" 120 taskset -c "$first" "$BUILD/tests/rt-progress" "$mode" processes
+	GOAL_COMM_CPUS=$first,-1 program "progress.$mode.two_cores" 120 "$BUILD/tests/rt-progress" "$mode" processes
 done
 
 for kind in $KINDS; do
@@ -56,8 +53,6 @@ done
 for mode in $MODES; do
 	for kind in $KINDS; do
 		STARTS=20 run "$mode.many" schedules/allreduce_recursive_doubling.goal -n 9 --ranks "$kind" --progress "$mode"
-		check "progress.$mode.one_cpu $kind" timeout 120 taskset -c "$first" "$goalrun" -n 3 --ranks "$kind" \
-			--progress "$mode" --verify --iters 20 schedules/reduce_binomial.goal >"$TMP/out" 2>&1
 	done
 	# A CPU that is not there: its ranks' communication runs where they do.
 	GOAL_COMM_CPUS=511,-1 GOAL_PROGRESS=$mode run "$mode.no_such_cpu" schedules/bcast_binomial.goal -n 3

@@ -47,10 +47,10 @@ static bool until(const _Atomic int *word, int value)
 
 /* ---- threads that cannot be made ---- */
 
-static _Atomic bool no_threads;
-
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) /* which have their own */
 #define HAVE_NO_THREADS
+static _Atomic bool no_threads;
+
 /* Ours comes before that of the C library. */
 __attribute__((visibility("default"))) int pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg)
 {
