@@ -22,7 +22,8 @@ machine()
 {
 	LC_ALL=C lscpu | awk -F': *' '{ v[$1] = $2 }
 		END { printf "machine: %s, %s, L2 %s, L3 %s; ", v["Model name"], v["Hypervisor vendor"] == "" ? "no hypervisor" : "virtual", v["L2 cache"], v["L3 cache"] }'
-	echo "${#CPUS[@]} cores for this; $(uname -sr); load when it began: $(cut -d' ' -f1-3 /proc/loadavg)"
+	echo "${#CPUS[@]} cores for this; $(uname -s) $(uname -r | cut -d. -f1-2); load when it began: $(cut -d' ' -f1-3 /proc/loadavg)$(
+		! chrt -p $$ 2>/dev/null | grep -q SCHED_FIFO || echo ', and this ran ahead of it (SCHED_FIFO)')"
 }
 
 # key NAME FILE : a number of goalrun's JSON
