@@ -60,7 +60,8 @@ struct sm_entry {
 struct sm_head {
 	struct be_turn turn;
 	_Alignas(SM_LINE) _Atomic uint64_t started; /* writer: this rank; readers: those who send to it */
-	_Atomic uint64_t wanted; /* writers: they; the last epoch that one of them had no credit for */
+	/* Apart from started: start looks at it right behind its store, and they may just have written it. */
+	_Alignas(SM_LINE) _Atomic uint64_t wanted; /* writers: they; the last epoch that one of them had no credit for */
 	/* For binding and unbinding only: */
 	_Atomic uint32_t users; /* ranks that may still touch this block */
 	uint32_t nentries;
