@@ -289,6 +289,18 @@ void host_ring(struct be_bell *bell)
 	(void)bell;
 }
 
+bool host_umwaits(const struct be_group *g)
+{
+	(void)g;
+	return false;
+}
+
+void host_umwait(const _Atomic uint64_t *word, uint64_t value)
+{
+	(void)word;
+	(void)value;
+}
+
 bool host_traces(const struct be_group *g)
 {
 	(void)g;
