@@ -202,6 +202,11 @@ $(EXECUTED): $(call obj,tests/mutants,exec world) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
+# The same for lowered schedules, which has an executor of its own.
+$(BUILD)/tests/queues/queues: $(call obj,tests/queues,main exec mutate) $(call obj,tests/mutants,load exec world) $(LIB_O)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+
 $(BUILD)/tests/trace-check: $(call obj,tests/trace,check)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(JSON)
@@ -211,11 +216,11 @@ RUN       := BUILD=$(BUILD) bash tests/run.sh
 QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/torus.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/model.sh tests/split.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/wait.sh tests/views.sh tests/dump.sh \
              tests/goalrun.sh tests/overlap.sh tests/placement.sh tests/trace.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
-CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/robust.sh tests/kill.sh \
+CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/mutants.sh tests/queue_mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/robust.sh tests/kill.sh \
              tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh
 VARIANTS  := tests/variants.sh tests/coverage.sh tests/docs.sh tests/install.sh
 
-tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/bench/compile
+tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
 
 # Everything that this machine can run; under 15 minutes on two cores.
 check:
@@ -253,6 +258,7 @@ matrix:
 mutants:
 	@$(PARALLEL) tests
 	@MOST=3000 GRAPHS=200000 LIMIT=1800 BUILD=$(BUILD) bash tests/mutants.sh
+	@MOST=200 SWEEP=all BUILD=$(BUILD) bash tests/queue_mutants.sh
 kill:
 	@$(PARALLEL) tests
 	@RUNS=200 $(RUN) tests/kill.sh
