@@ -467,9 +467,11 @@ static void *change(void *arg)
 	struct changes *c = arg;
 
 	while (!atomic_load(&c->over)) {
-		if (MPIX_Sched_energy_handler_reg(c->m->ctx, way_of, c->m) || MPIX_Sched_energy_handler_dereg(c->m->ctx))
+		if (MPIX_Sched_energy_handler_reg(c->m->ctx, way_of, c->m))
 			atomic_fetch_add(&energy.wrong, 1);
 		usleep(200);
+		if (MPIX_Sched_energy_handler_dereg(c->m->ctx))
+			atomic_fetch_add(&energy.wrong, 1);
 	}
 	return NULL;
 }
