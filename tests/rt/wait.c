@@ -101,6 +101,7 @@ static const struct message messages[] = {
 struct plan {
 	const struct message *message;
 	long waits;
+	bool sleeps;
 	unsigned seed;
 };
 
@@ -195,6 +196,16 @@ static int wait_somehow(struct line *l)
 	return 0;
 }
 
+/* Until some ranks sleep. */
+static int until_asleep(struct member *m, long n)
+{
+	for (int i = 0; atomic_load(&calls->asleep) < n; i++) {
+		NEED(i < 20000);
+		usleep(1000);
+	}
+	return 0;
+}
+
 static int run_line(struct line *l)
 {
 	struct member *m = l->m;
@@ -203,6 +214,8 @@ static int run_line(struct line *l)
 	for (long e = 1; e <= l->plan->waits; e++) {
 		l->a[0] = l->a[last] = (int32_t)e;
 		pause_maybe(l);
+		if (e == l->plan->waits && l->plan->sleeps && m->rank == 0 && until_asleep(m, 1)) /* at least once */
+			return 1;
 		CALL(MPIX_Sched_start(l->req));
 		if (wait_somehow(l))
 			return 1;
@@ -271,16 +284,6 @@ static int no_sleep(struct member *m)
 				return 1;
 		}
 	return free_line(&l);
-}
-
-/* Until some ranks sleep. */
-static int until_asleep(struct member *m, long n)
-{
-	for (int i = 0; atomic_load(&calls->asleep) < n; i++) {
-		NEED(i < 20000);
-		usleep(1000);
-	}
-	return 0;
 }
 
 static volatile sig_atomic_t signals;
@@ -559,14 +562,17 @@ int main(int argc, char **argv)
 	setenv("GOAL_SHM_DIRECT", "0", 1); /* private memory takes the way through slots */
 	for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
 		p.message = &messages[i];
+		p.sleeps = true;
 		run(messages[i].name, "block", 2, many, &p, -1, -1);
 		run(messages[i].name, "block", 3, many, &p, -1, -1);
 		atomic_store(&calls->no_membarrier, 1);
 		run(messages[i].name, "block", 2, many, &p, -1, -1);
+		p.sleeps = false;
 		run(messages[i].name, "learn", 2, many, &p, LONG_MAX, LONG_MAX); /* as the last waits were */
 		run(messages[i].name, "yield", 2, many, &p, 0, 0);
 	}
 	p.message = &messages[0];
+	p.sleeps = true;
 	run("two_threads", "block", 2, two_threads, &p, -1, -1);
 	run("no_sleep", "block", 3, no_sleep, &p, 0, 0);
 	if (!threads)
@@ -574,6 +580,7 @@ int main(int argc, char **argv)
 	run("alarms", "block", 2, alarms, &p, -1, 0);
 	run("dumped", "block", 2, dumped, &p, -1, -1);
 	run("handlers", "block", 2, handlers, &p, -1, -1);
+	p.sleeps = false;
 	run("changing", "spin", 2, changing, &p, LONG_MAX, LONG_MAX);
 	run("handler_ends", "block", 2, handler_ends, &p, -1, -1);
 	run("contexts", "block", 2, contexts, &p, 0, 0);
