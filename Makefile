@@ -167,7 +167,7 @@ uninstall:
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-many $(BUILD)/tests/rt-select $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-progress $(BUILD)/tests/views $(BUILD)/tests/fragments $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-many $(BUILD)/tests/rt-select $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-progress $(BUILD)/tests/rt-fragments $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
@@ -176,10 +176,6 @@ $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
 		-Wl,-rpath,'$$ORIGIN/../lib'
 
 $(BUILD)/tests/nomem: $(call obj,tests/rt,nomem team) $(LIB_O)
-	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
-
-$(BUILD)/tests/fragments: $(call obj,tests/rt,fragments team) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 

@@ -738,19 +738,27 @@ void rt_comm_started(struct mpix_sched_request *req)
 
 /* ---- statistics ---- */
 
+void rt_add_stats(struct MPIX_Sched_stats *s, const struct be_turn *turn)
+{
+	s->passed += atomic_load(&turn->passed);
+	s->copied_core += atomic_load(&turn->copied[0]);
+	s->copied_joined += atomic_load(&turn->copied[1]);
+}
+
 int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *out)
 {
-	struct MPIX_Sched_stats s = { .struct_size = sizeof s };
+	struct MPIX_Sched_stats s;
 
 	if (!ctx || !out || out->struct_size < sizeof s)
 		return MPIX_SCHED_ERR_ARG;
+	pthread_mutex_lock(&ctx->lock);
+	s = ctx->gone;
+	for (size_t i = 0; i < ctx->requests.n; i++)
+		rt_add_stats(&s, ctx->requests.at[i]->turn);
+	pthread_mutex_unlock(&ctx->lock);
+	s.struct_size = sizeof s;
 	s.steals_local = atomic_load(&ctx->steals[0]);
 	s.steals_remote = atomic_load(&ctx->steals[1]);
-	pthread_mutex_lock(&ctx->lock);
-	s.passed = ctx->passed;
-	for (size_t i = 0; i < ctx->requests.n; i++)
-		s.passed += atomic_load(&ctx->requests.at[i]->turn->passed);
-	pthread_mutex_unlock(&ctx->lock);
 	*out = s;
 	return MPIX_SCHED_SUCCESS;
 }

@@ -151,7 +151,7 @@ void rt_ctx_remove(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *
 	pthread_mutex_lock(&ctx->lock);
 	for (size_t i = 0; i < ctx->requests.n; i++)
 		if (ctx->requests.at[i] == req) {
-			ctx->passed += atomic_load(&req->turn->passed);
+			rt_add_stats(&ctx->gone, req->turn);
 			ctx->requests.at[i] = ctx->requests.at[--ctx->requests.n];
 			break;
 		}

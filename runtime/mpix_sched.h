@@ -317,6 +317,8 @@ struct MPIX_Sched_stats {
 	uint64_t steals_local; /* times that it made progress for another rank of its NUMA node, */
 	uint64_t steals_remote; /* of another one */
 	uint64_t passed; /* ops marked "on start" that were not ready there and passed to others */
+	uint64_t copied_core; /* bytes of copies in fragments (GOAL_FRAGMENT): by communication cores, */
+	uint64_t copied_joined; /* by ranks that waited and joined in */
 };
 MPIX_SCHED_API int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *stats);
 /* Local. ERR_STATE when the request is active and its group has not failed. */

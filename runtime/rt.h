@@ -149,7 +149,7 @@ struct mpix_sched_ctx {
 	_Atomic uint32_t ngroups; /* that were created, not split off */
 	_Atomic bool paused; /* no communication core makes progress on its requests */
 	_Atomic uint64_t steals[2]; /* times that it moved others' requests: of its NUMA node, and not */
-	uint64_t passed; /* ops of requests that are no more: as in struct be_turn */
+	struct MPIX_Sched_stats gone; /* what requests that are no more have counted */
 	_Atomic uint32_t usr1_seen; /* SIGUSR1s that were answered */
 	_Atomic uint64_t dumped; /* when requests that waited for too long were last printed, ns */
 	struct {
@@ -174,6 +174,8 @@ void rt_ctx_reap(struct mpix_sched_ctx *ctx);
 /* Adds a request to those that are bound. */
 int rt_ctx_add(struct mpix_sched_ctx *ctx, struct mpix_sched_request *req);
 void rt_ctx_remove(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *req);
+/* Adds what has been counted in a turn. */
+void rt_add_stats(struct MPIX_Sched_stats *s, const struct be_turn *turn);
 
 /* ---- group (group.c) ---- */
 

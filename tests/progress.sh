@@ -21,7 +21,7 @@ for mode in $MODES; do
 done
 
 for kind in $KINDS; do
-	program "progress.fragments.$kind" 120 "$BUILD/tests/fragments" "$kind"
+	program "progress.fragments.$kind" 120 "$BUILD/tests/rt-fragments" "$kind"
 done
 
 # run NAME SCHEDULE OPTIONS...

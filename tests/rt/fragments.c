@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * fragments processes|threads: large copies that a communication core and a rank share, which reaches its wait after a
  * random delay. Prints a line for each test. */
-#include "runtime/rt.h"
 #include "tests/rt/team.h"
 
 #include <stdio.h>
@@ -41,21 +40,19 @@ static _Atomic unsigned *shares; /* bit 0: a core has copied, bit 1: a rank; of 
 static int run(struct member *m)
 {
 	unsigned seed = (unsigned)m->rank + 1;
-	struct be_turn *turn;
 	void *buffers[3];
 	uint64_t *mine, before = 0;
 	MPIX_Sched_request req;
-	MPIX_Sched s;
+	MPIX_Sched schedule;
 
-	CALL(MPIX_Sched_load_mem(m->ctx, "s", text, strlen(text), &s));
+	CALL(MPIX_Sched_load_mem(m->ctx, "s", text, strlen(text), &schedule));
 	for (int i = 0; i < 3; i++)
 		CALL(MPIX_Sched_alloc(m->ctx, BYTES, &buffers[i]));
 	struct MPIX_Sched_bind b = { .struct_size = sizeof b, .buffers = buffers, .nbuffers = 3, .count = BYTES };
-	CALL(MPIX_Sched_init(s, m->group, &b, &req));
-	turn = req->turn;
+	CALL(MPIX_Sched_init(schedule, m->group, &b, &req));
 	mine = buffers[0];
 	for (int e = 1, all[TEAM_MAX] = { 0 }; e <= LEAST || (e <= MOST && all[0] != 3); e++) {
-		uint64_t by_core, by_rank;
+		struct MPIX_Sched_stats s = { .struct_size = sizeof s };
 		int share;
 
 		for (size_t i = 0; i < WORDS; i++)
@@ -69,11 +66,10 @@ static int run(struct member *m)
 		CALL(MPIX_Sched_wait(req));
 		NEED(differ(buffers[1], m->rank, e) == 0);
 		NEED(differ(buffers[2], (m->rank + m->size - 1) % m->size, e) == 0);
-		by_core = atomic_load(&turn->copied[0]);
-		by_rank = atomic_load(&turn->copied[1]);
-		NEED(by_core + by_rank - before <= 2 * BYTES); /* nothing twice */
-		before = by_core + by_rank;
-		atomic_fetch_or(shares, (by_core ? 1 : 0) | (by_rank ? 2 : 0));
+		CALL(MPIX_Sched_stats(m->ctx, &s));
+		NEED(s.copied_core + s.copied_joined - before <= 2 * BYTES); /* nothing twice */
+		before = s.copied_core + s.copied_joined;
+		atomic_fetch_or(shares, (s.copied_core ? 1 : 0) | (s.copied_joined ? 2 : 0));
 		share = (int)atomic_load(shares);
 		NEED(!team_allgather(&share, all, sizeof share, m)); /* all start as often as rank 0 */
 	}
@@ -81,7 +77,7 @@ static int run(struct member *m)
 	CALL(MPIX_Sched_free(&req));
 	for (int i = 0; i < 3; i++)
 		CALL(MPIX_Sched_dealloc(m->ctx, buffers[i]));
-	CALL(MPIX_Sched_unload(&s));
+	CALL(MPIX_Sched_unload(&schedule));
 	return 0;
 }
 
