@@ -4,6 +4,7 @@
 
 #include "compiler/checks.h"
 #include "compiler/race.h"
+#include "compiler/smcq.h"
 #include "compiler/verify_parts.h"
 #include "util/err.h"
 
@@ -53,8 +54,15 @@ static int verify_run(struct goal_diags *d, const struct ir_graph *g, const stru
 		err = verify_data(d, &run, by_rank, out->differ);
 	if (!err && verify_is_barrier(g->bin))
 		err = verify_barrier(d, g, &ev);
-	if (!err && g->queues && goal_diags_errors(d) == errors)
+	if (!err && g->queues && goal_diags_errors(d) == errors) {
+		const struct smcq_needs n = smcq_needs(g->queues);
+
+		out->lowered = true;
+		out->queues = n.queues;
+		out->entries = n.entries;
+		out->cpu = n.cpu;
 		err = verify_queues(d, &run, g->queues);
+	}
 	if (!err && goal_diags_errors(d) == errors)
 		err = verify_count_ready(g, &ev, m, nm, out);
 	symbolic_fini(&run);

@@ -14,6 +14,9 @@ struct verify_report {
 	/* Messages to be put straight into the receiver's buffer: those whose send cannot start before its recv has
 	 * (safe), and those that need a signal that it has (ready). */
 	uint64_t safe, ready;
+	bool lowered; /* to command queues; then, of the rank that has most of them, how many and with how many entries */
+	uint32_t queues, entries;
+	uint64_t cpu; /* and ops that are left to CPUs, of all ranks */
 	/* Two ranks whose results of one reduction are bracketed differently; both 0: there are none. */
 	uint32_t differ[2];
 };

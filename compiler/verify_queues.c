@@ -468,8 +468,9 @@ static int state_init(struct check_queues *c)
 		if (!s->issued || !s->arrived || !s->credit || !s->next || !s->started || !s->done || !s->locals || !s->remotes)
 			return -ERR_NOMEM;
 	}
-	/* An entry is tried when it is issued, and when that before it arrives; a queue at a credit, a rank at a notice. */
-	return VEC_RESERVE(&c->todo, 4 * (size_t)STARTS * (c->nentries + c->nqueues + c->nranks) + 8);
+	/* Each entry makes some events in each start: it is tried when it is issued and when that before it arrives, a queue
+	 * at a credit and when its last start is through, a rank at a notice. */
+	return VEC_RESERVE(&c->todo, 8 * (size_t)STARTS * (c->nentries + c->nqueues + c->nranks) + 8);
 }
 
 static void again(struct check_queues *c, enum event_kind kind, uint32_t start, uint32_t id)

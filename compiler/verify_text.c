@@ -54,6 +54,9 @@ int verify_text(const struct bin *b, const char *file, const struct verify_resul
 			 "  messages of %u ranks: %" PRIu64 "; safe by data flow: %" PRIu64
 			 "; need a ready signal: %" PRIu64 "\n",
 			 r->sizes.at[r->sizes.n - 1], r->report.messages, r->report.safe, r->report.ready);
+	if (r->report.lowered)
+		text_add(&t, "  command queues of a rank: at most %u, with at most %u entries; ops for CPUs: %" PRIu64 "\n",
+			 r->report.queues, r->report.entries, r->report.cpu);
 	if (r->differ[2])
 		text_add(&t, "  of %u ranks, %u and %u reduce in different brackets: floating point may differ\n",
 			 r->differ[2], r->differ[0], r->differ[1]);

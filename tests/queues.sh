@@ -130,6 +130,8 @@ done
 # In a binary: any root, proved from the binary, which keeps the queues when what is proved is added.
 goalc schedules/scatter_binomial.goal -n 5 -D count=3 -T lower-smcq -g -o "$TMP/five.bin"
 check queues.binary grep -q '^scatter_binomial: proved for 5 ranks (5 cases)' <(goalc --verify "$TMP/five.bin" -o "$TMP/proved.bin")
+check queues.binary_needs grep -qx '  command queues of a rank: at most [1-9], with at most [0-9]* entries; ops for CPUs: 0' \
+	<(goalc --verify "$TMP/five.bin")
 check queues.binary_kept diff <(goalc --dump "$TMP/five.bin" | sed '/^version/d') \
 	<(goalc --dump "$TMP/proved.bin" | sed '/^version/d; /^proved/d')
 check queues.binary_proved grep -qx 'proved for 5 ranks' <(goalc --dump "$TMP/proved.bin")
