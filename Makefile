@@ -238,7 +238,7 @@ ubsan:
 	@LARGE=20000 SIZES="1 2 5 8" STARTS=4000 BUILD=build-ubsan bash tests/run.sh $(SANITIZED)
 tsan:
 	@$(PARALLEL) BUILD=build-tsan SAN=-fsanitize=thread CFLAGS="-O1 -g" tests
-	@LARGE=20000 SIZES="2 5" KINDS=threads WAITS=2000 STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh tests/rt.sh tests/wait.sh tests/views.sh tests/matrix.sh tests/epoch.sh tests/starts.sh
+	@LARGE=20000 SIZES="2 5" KINDS=threads WAITS=2000 STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh tests/rt.sh tests/wait.sh tests/views.sh tests/progress.sh tests/matrix.sh tests/epoch.sh tests/starts.sh
 
 # The campaigns in full.
 epoch:

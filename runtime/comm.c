@@ -698,15 +698,13 @@ int rt_comm_join(struct mpix_sched_request *req)
 		err = start_thread(req->ctx, c);
 	if (err)
 		return err;
-	pthread_rwlock_wrlock(&c->lock);
-	err = add_items(c, req);
-	pthread_rwlock_unlock(&c->lock);
-	if (err)
-		return rt_fail(req->ctx, err);
 	pthread_mutex_lock(&req->ctx->lock); /* for who pauses */
 	req->core = c;
 	pthread_mutex_unlock(&req->ctx->lock);
-	return 0;
+	pthread_rwlock_wrlock(&c->lock);
+	err = add_items(c, req);
+	pthread_rwlock_unlock(&c->lock);
+	return rt_fail(req->ctx, err);
 }
 
 static void remove_items(struct rt_core *c, const struct mpix_sched_request *req)

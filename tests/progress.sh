@@ -1,14 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Progress by communication cores and by ranks that help each other: all schedules, by turns with one kind of ranks, of
-# memory, and one number of communication cores; what no schedule shows is in tests/rt/progress.c. STARTS: of each.
+# memory, and one number of communication cores; what no schedule shows is in tests/rt/progress.c. ITERS: starts of each.
 set -u
 . "$(dirname "$0")/lib.sh"
-STARTS=${STARTS:-60}
+ITERS=${ITERS:-60}
+SCHEDULES=${SCHEDULES:-$(cd "$ROOT/schedules" && echo *.goal)}
 MODES=${MODES:-thread collab}
 KINDS=${KINDS:-processes threads}
 goalrun=$BUILD/bin/goalrun
 cd "$ROOT" || exit 1
+read -r -a kinds <<<"$KINDS"
+read -r -a modes <<<"$MODES"
 
 first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 for mode in $MODES; do
@@ -16,8 +19,8 @@ for mode in $MODES; do
 		program "progress.$mode.$kind" 120 "$BUILD/tests/rt-progress" "$mode" "$kind"
 	done
 	# Everything on one CPU; and communication cores of which some have to do with others' ranks.
-	program "progress.$mode.one_cpu" 120 taskset -c "$first" "$BUILD/tests/rt-progress" "$mode" processes
-	GOAL_COMM_CPUS=$first,-1 program "progress.$mode.two_cores" 120 "$BUILD/tests/rt-progress" "$mode" processes
+	program "progress.$mode.one_cpu" 120 taskset -c "$first" "$BUILD/tests/rt-progress" "$mode" "${kinds[0]}"
+	GOAL_COMM_CPUS=$first,-1 program "progress.$mode.two_cores" 120 "$BUILD/tests/rt-progress" "$mode" "${kinds[0]}"
 done
 
 for kind in $KINDS; do
@@ -31,19 +34,17 @@ run()
 
 	shift 2
 	grep -q ' commutative$' "$schedule" && op=max
-	if timeout 120 "$goalrun" --verify --warmup 0 --iters "$STARTS" --delay 20 --seed "${SEED:-7}" --op $op \
+	if timeout 120 "$goalrun" --verify --warmup 0 --iters "$ITERS" --delay 20 --seed "${SEED:-7}" --op $op \
 		--count 7,700,20000 --type int32 "$@" "$schedule" >"$TMP/out" 2>&1; then
 		ok "progress.$name $(basename "$schedule" .goal) $*"
 	else
 		fail "progress.$name $(basename "$schedule" .goal) $*: $(tail -n 3 "$TMP/out" | tr '\n' ' ')"
 	fi
 }
-read -r -a kinds <<<"$KINDS"
-read -r -a modes <<<"$MODES"
 memories=(heap private staged)
 turn=0
-for s in schedules/*.goal; do
-	turn=$((turn + 1))
+for s in $SCHEDULES; do
+	s=schedules/$s turn=$((turn + 1))
 	mode=${modes[turn % ${#modes[@]}]}
 	run "$mode" "$s" -n "$(fitting "$s" $((2 + turn % 4)))" --progress "$mode" --ranks "${kinds[turn / 2 % ${#kinds[@]}]}" \
 		--memory "${memories[turn % 3]}"
@@ -52,7 +53,7 @@ done
 # Where cores are scarce: one CPU for everything, and more ranks than there are.
 for mode in $MODES; do
 	for kind in $KINDS; do
-		STARTS=20 run "$mode.many" schedules/allreduce_recursive_doubling.goal -n 9 --ranks "$kind" --progress "$mode"
+		ITERS=20 run "$mode.many" schedules/allreduce_recursive_doubling.goal -n 9 --ranks "$kind" --progress "$mode"
 	done
 	# A CPU that is not there: its ranks' communication runs where they do.
 	GOAL_COMM_CPUS=511,-1 GOAL_PROGRESS=$mode run "$mode.no_such_cpu" schedules/bcast_binomial.goal -n 3
