@@ -45,6 +45,11 @@ sweep concrete "$g" schedules/bcast_binomial.goal -n 3 -T reduce-deps -o "$TMP/o
 sweep global "$g" schedules/neighbor_alltoall_graph.goal -n 3 -D indegree=6 -D outdegree=6 -D sources=0,1,2,0,1,2 \
 	-D destinations=2,1,0,2,1,0 -D count=5 -T 'coalesce:most=8;sparse-rounds' -o "$TMP/o.bin"
 sweep reorder "$g" schedules/reduce_binomial.goal -n 3 -D root=0 -D count=5 -T 'reorder' -o "$TMP/o.bin"
+sweep lower "$g" schedules/reduce_binomial.goal -n 4 -D root=0 -D count=9 -T 'segment:size=4;lower-smcq:assist=1,sps=2,length=7' \
+	-o "$TMP/l.bin"
+sweep queues "$g" --emit=json "$TMP/l.bin"
+sweep queue_stats "$g" --stats "$TMP/l.bin"
+sweep verify_queues "$g" --verify "$TMP/l.bin"
 "$g" schedules/reduce_binomial.goal -T 'segment:size=2;fuse:wait=1;reduce-deps;split-tree:S=auto,cores=9;odd-even' -o "$TMP/p.bin"
 sweep passes "$g" --dump -n 4 -D count=5 "$TMP/p.bin"
 echo 'MPI_Bcast any any any any -> bcast_knomial.goal -D k=3 -T reduce-deps' >"$TMP/table"
