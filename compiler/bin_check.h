@@ -64,6 +64,17 @@ static inline bool bin_reduces(unsigned kind)
 	       kind == BIN_OP_RECV_REDUCE_WITH;
 }
 
+/* Whether two ops touch the same elements, and one of them writes. */
+static inline bool bin_conflict(const struct bin_op *a, const struct bin_op *b)
+{
+	for (unsigned i = 0; i < bin_nranges(a->kind) && a->len && b->len; i++)
+		for (unsigned k = 0; k < bin_nranges(b->kind); k++)
+			if (a->buf[i] == b->buf[k] && (bin_writes(a->kind, i) || bin_writes(b->kind, k)) &&
+			    a->off[i] < b->off[k] + b->len && b->off[k] < a->off[i] + a->len)
+				return true;
+	return false;
+}
+
 /* Whether a section has checks of its parts in place of one of its own. */
 static inline bool bin_in_parts(uint32_t type)
 {

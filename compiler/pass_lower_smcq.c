@@ -296,16 +296,6 @@ static int by_second(const void *a, const void *b)
 					(x->first > y->first) - (x->first < y->first);
 }
 
-static bool overlap(const struct bin_op *a, const struct bin_op *b)
-{
-	for (unsigned i = 0; i < bin_nranges(a->kind); i++)
-		for (unsigned k = 0; k < bin_nranges(b->kind); k++)
-			if (a->buf[i] == b->buf[k] && (bin_writes(a->kind, i) || bin_writes(b->kind, k)) &&
-			    a->off[i] < b->off[k] + b->len && b->off[k] < a->off[i] + a->len)
-				return true;
-	return false;
-}
-
 /* Those that a dependency orders, and those that the run knows. */
 static int find_pairs(struct lowering *l)
 {
@@ -328,7 +318,7 @@ static int find_pairs(struct lowering *l)
 			for (uint32_t k = g->ranks[r].dep_at[i]; k < g->ranks[r].dep_at[i + 1] && !err; k++) {
 				const uint32_t on = g->ranks[r].deps[k] & ~BIN_START, base = l->order.base[r];
 
-				if (overlap(&g->ranks[r].ops[on], &g->ranks[r].ops[i]))
+				if (bin_conflict(&g->ranks[r].ops[on], &g->ranks[r].ops[i]))
 					err = VEC_PUSH(&l->pairs, (struct pair){ base + i, base + on });
 			}
 	if (l->pairs.n)

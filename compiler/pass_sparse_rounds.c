@@ -28,17 +28,6 @@ struct messages {
 
 /* ---- before the rounds ---- */
 
-/* Whether one of two ops writes what the other one touches. */
-static bool conflict(const struct bin_op *a, const struct bin_op *b)
-{
-	for (unsigned i = 0; i < bin_nranges(a->kind) && a->len && b->len; i++)
-		for (unsigned k = 0; k < bin_nranges(b->kind); k++)
-			if ((bin_writes(a->kind, i) || bin_writes(b->kind, k)) && a->buf[i] == b->buf[k] &&
-			    a->off[i] < b->off[k] + b->len && b->off[k] < a->off[i] + a->len)
-				return true;
-	return false;
-}
-
 static bool is_message(const struct bin_op *op)
 {
 	return bin_operands(op->kind)[0] == 'P';
@@ -48,7 +37,7 @@ static bool is_message(const struct bin_op *op)
  * one. */
 static bool only_order(const struct ir_rank *r, bool plain, uint32_t op, uint32_t on)
 {
-	return is_message(&r->ops[op]) && is_message(&r->ops[on]) && (plain || !conflict(&r->ops[op], &r->ops[on]));
+	return is_message(&r->ops[op]) && is_message(&r->ops[on]) && (plain || !bin_conflict(&r->ops[op], &r->ops[on]));
 }
 
 struct edges {
@@ -76,7 +65,7 @@ static int inherit(const struct ir_rank *r, bool plain, uint32_t i, uint32_t *se
 			}
 			/* What waits for nothing itself only counts where it touches the same bytes. */
 			if (order ? !message : message && (r->dep_at[on] < r->dep_at[on + 1] ||
-							   conflict(&r->ops[on], &r->ops[i])))
+							   bin_conflict(&r->ops[on], &r->ops[i])))
 				err = VEC_PUSH(&out->v, (struct bin_dep){ i, r->deps[k] });
 		}
 	}
@@ -190,7 +179,7 @@ static int check_order(const struct ir_rank *r)
 	free(ops);
 	for (uint32_t i = 0; i < r->nops && any; i++)
 		for (uint32_t k = 0; k < i && is_message(&r->ops[i]); k++)
-			if (is_message(&r->ops[k]) && conflict(&r->ops[i], &r->ops[k]) && !waits(r, i, k) && !waits(r, k, i))
+			if (is_message(&r->ops[k]) && bin_conflict(&r->ops[i], &r->ops[k]) && !waits(r, i, k) && !waits(r, k, i))
 				return -ERR_CYCLE;
 	return 0;
 }

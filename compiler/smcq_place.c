@@ -35,7 +35,6 @@ struct block {
 struct queue {
 	uint32_t rank, nic;
 	enum bin_queue_mode mode;
-	uint32_t last; /* its last block */
 	uint32_t tasks, index; /* in the rank */
 	VEC(uint32_t) blocks;
 };
@@ -408,7 +407,7 @@ static int all_before(struct placing *p, const struct block *x, uint32_t c)
 /* Whether block y may stand behind the last one of a queue: 1, 0 or -ERR_NOMEM. */
 static int may_follow(struct placing *p, const struct queue *q, uint32_t y)
 {
-	const struct block *x = &p->blocks.at[q->last], *b = &p->blocks.at[y];
+	const struct block *x = &p->blocks.at[q->blocks.at[q->blocks.n - 1]], *b = &p->blocks.at[y];
 	int may = 1;
 
 	if (x->gathers || b->gathers || x->followed)
@@ -452,7 +451,6 @@ static int fill_queues(struct placing *p)
 		if (!q)
 			return (int)at;
 		b->queue = (uint32_t)at;
-		q->last = p->order[i];
 		if (q->nic == SMCQ_ANY)
 			q->nic = b->nic;
 		for (size_t k = 0; k < b->tasks.n; k++)

@@ -622,16 +622,6 @@ static struct bin_op touches(const struct check_queues *c, uint32_t e, uint32_t 
 	return o;
 }
 
-static bool overlap(const struct bin_op *a, const struct bin_op *b)
-{
-	for (unsigned i = 0; i < bin_nranges(a->kind); i++)
-		for (unsigned k = 0; k < bin_nranges(b->kind); k++)
-			if (a->buf[i] == b->buf[k] && (bin_writes(a->kind, i) || bin_writes(b->kind, k)) &&
-			    a->off[i] < b->off[k] + b->len && b->off[k] < a->off[i] + a->len)
-				return true;
-	return false;
-}
-
 /* Entries of two ops of a rank, the first of which comes first. */
 static int need_pair(struct check_queues *c, uint32_t rank, uint32_t first, uint32_t second)
 {
@@ -644,7 +634,7 @@ static int need_pair(struct check_queues *c, uint32_t rank, uint32_t first, uint
 		for (uint32_t k = 0; k < m && !err; k++) {
 			const struct bin_op x = touches(c, a[i], rank), y = touches(c, b[k], rank);
 
-			if (a[i] != b[k] && overlap(&x, &y))
+			if (a[i] != b[k] && bin_conflict(&x, &y))
 				err = VEC_PUSH(&c->needs, (struct needed){ a[i], b[k] });
 		}
 	return err;
@@ -672,7 +662,7 @@ static int find_needs(struct check_queues *c)
 
 		for (uint32_t i = 0; i < rank->nops; i++)
 			for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1] && !err; k++)
-				if (!(rank->deps[k] & BIN_START) && overlap(&rank->ops[rank->deps[k]], &rank->ops[i]))
+				if (!(rank->deps[k] & BIN_START) && bin_conflict(&rank->ops[rank->deps[k]], &rank->ops[i]))
 					err = need_pair(c, r, rank->deps[k], i);
 	}
 	if (c->needs.n)

@@ -95,7 +95,7 @@ static void put_in(struct smcq *s, uint32_t rank, uint32_t q, uint32_t at, struc
 	expect(s, rank, &e, 1);
 }
 
-/* Entries that bring credit to a queue, or that have any of some flags: the n-th, or NULL; *n: how many are left. */
+/* Of the entries that bring credit to a queue the n-th, or NULL; *n: how many are left. */
 static struct bin_entry *bringing(struct smcq *s, uint32_t peer, uint32_t queue, size_t *n)
 {
 	for (uint32_t r = 0; r < s->nranks; r++)
