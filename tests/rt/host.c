@@ -19,16 +19,6 @@ enum how { LEAVES, EXITS, KILLED, HOWS };
 
 static const char *const hows[HOWS] = { "leaves", "exits", "is killed" };
 
-/* Each rank adds its number to what it gets and sends it on. */
-static const char chain_text[] = "schedule chain\n"
-				 "buffer inout data[count]\n"
-				 "buffer in add[count]\n"
-				 "rank r of p {\n"
-				 "  if r > 0 { got: recv data from r - 1\n"
-				 "    sum: reduce add into data\n sum requires got }\n"
-				 "  if r + 1 < p { on: send data to r + 1\n on requires sum }\n"
-				 "}\n";
-
 struct plan {
 	enum how how;
 	size_t count;
@@ -88,7 +78,7 @@ static int bind(struct member *m, MPIX_Sched_group group, const struct plan *p, 
 
 	with.buffers = buffers;
 	CALL(MPIX_Sched_group_rank(group, &b->rank, &size));
-	CALL(MPIX_Sched_load_mem(m->ctx, "chain.goal", chain_text, strlen(chain_text), &s));
+	CALL(MPIX_Sched_load_mem(m->ctx, "chain.goal", team_sum_chain, strlen(team_sum_chain), &s));
 	CALL(MPIX_Sched_init(s, group, &with, &b->req));
 	CALL(MPIX_Sched_unload(&s));
 	return 0;

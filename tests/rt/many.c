@@ -10,13 +10,6 @@
 
 enum { RANKS = 5, MANY = 200, EPOCHS = 8 };
 
-static const char chain_text[] = "schedule chain\n"
-				 "buffer inout data[count]\n"
-				 "rank r of p {\n"
-				 "  if r > 0 { got: recv data from r - 1 }\n"
-				 "  if r + 1 < p { on: send data to r + 1\n on requires got }\n"
-				 "}\n";
-
 static unsigned seed = 1;
 
 struct rank {
@@ -38,7 +31,7 @@ static int bind_all(struct rank *r)
 	struct MPIX_Sched_bind bind = { .struct_size = sizeof bind, .nbuffers = 1, .basic = MPIX_SCHED_INT64 };
 	MPIX_Sched s;
 
-	CALL(MPIX_Sched_load_mem(m->ctx, "chain.goal", chain_text, strlen(chain_text), &s));
+	CALL(MPIX_Sched_load_mem(m->ctx, "chain.goal", team_chain, strlen(team_chain), &s));
 	for (int k = 0; k < MANY; k++) {
 		bind.count = count_of(k);
 		bind.buffers = (void *const *)&r->data[k];

@@ -12,14 +12,6 @@
 
 enum { RANKS = 3, EPOCHS = 3 };
 
-/* Rank 1 passes on what it gets. */
-static const char chain_text[] = "schedule chain\n"
-				 "buffer inout data[count]\n"
-				 "rank r of p {\n"
-				 "  if r > 0 { got: recv data from r - 1 }\n"
-				 "  if r + 1 < p { on: send data to r + 1\n on requires got }\n"
-				 "}\n";
-
 /* How far ranks have come. */
 static struct shared {
 	_Atomic int started, looked, done;
@@ -78,7 +70,7 @@ static int turns(struct member *m, size_t count, int base)
 	MPIX_Sched s;
 
 	NEED(data);
-	CALL(MPIX_Sched_load_mem(m->ctx, "chain.goal", chain_text, strlen(chain_text), &s));
+	CALL(MPIX_Sched_load_mem(m->ctx, "chain.goal", team_chain, strlen(team_chain), &s));
 	CALL(MPIX_Sched_init(s, m->group, &bind, &req));
 	for (int epoch = base + 1; epoch <= base + EPOCHS; epoch++) {
 		for (size_t i = 0; i < count; i++)

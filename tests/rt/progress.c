@@ -15,16 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Each rank adds its number to what it gets and sends it on: rank 1 has a reduction and a forward. */
-static const char chain_text[] = "schedule chain\n"
-				 "buffer inout data[count]\n"
-				 "buffer in add[count]\n"
-				 "rank r of p {\n"
-				 "  if r > 0 { got: recv data from r - 1\n"
-				 "    sum: reduce add into data\n sum requires got }\n"
-				 "  if r + 1 < p { on: send data to r + 1\n on requires sum }\n"
-				 "}\n";
-
 static const char *mode, *kind;
 static bool threads;
 
@@ -102,7 +92,7 @@ static int init(struct member *m, MPIX_Sched_group g, struct bound *b)
 	MPIX_Sched s;
 	int rc;
 
-	CALL(MPIX_Sched_load_mem(m->ctx, "chain.goal", chain_text, strlen(chain_text), &s));
+	CALL(MPIX_Sched_load_mem(m->ctx, "chain.goal", team_sum_chain, strlen(team_sum_chain), &s));
 	rc = MPIX_Sched_init(s, g, &with, &b->req);
 	CALL(MPIX_Sched_unload(&s));
 	return rc;

@@ -24,6 +24,24 @@ const char team_bcast[] = "schedule bcast(root = 0) implements MPI_Bcast\n"
 			  "  }\n"
 			  "}\n";
 
+const char team_chain[] =
+	"schedule chain\n"
+	"buffer inout data[count]\n"
+	"rank r of p {\n"
+	"  if r > 0 { got: recv data from r - 1 }\n"
+	"  if r + 1 < p { on: send data to r + 1\n on requires got }\n"
+	"}\n";
+
+const char team_sum_chain[] =
+	"schedule chain\n"
+	"buffer inout data[count]\n"
+	"buffer in add[count]\n"
+	"rank r of p {\n"
+	"  if r > 0 { got: recv data from r - 1\n"
+	"    sum: reduce add into data\n sum requires got }\n"
+	"  if r + 1 < p { on: send data to r + 1\n on requires sum }\n"
+	"}\n";
+
 double team_seconds = 60;
 
 static double now(void)

@@ -33,8 +33,9 @@ struct member {
 	MPIX_Sched_group group;
 };
 
-/* A binomial broadcast, as text. */
-extern const char team_bcast[];
+/* As texts: a binomial broadcast; a chain from rank 0 on; one on which each rank adds its number to what it gets and
+ * sends it on. */
+extern const char team_bcast[], team_chain[], team_sum_chain[];
 
 /* An MPIX_Sched_allgather_fn; arg is a member. */
 int team_allgather(const void *in, void *out, size_t size, void *arg);
