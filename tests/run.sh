@@ -38,7 +38,8 @@ for t in "$@"; do
 	most=$JOBS
 	[[ $t = */kill.sh ]] && most=1 # it looks for what is left behind: nobody else may leave something
 	while [ "$(jobs -rp | wc -l)" -ge "$most" ]; do wait -n; done
-	one $((n += 1)) "$t" &
+	n=$((n + 1)) # here: what stands in the next line is another shell's
+	one $n "$t" &
 	[ "$most" -gt 1 ] || wait
 done
 wait
