@@ -212,8 +212,8 @@ RUN       := BUILD=$(BUILD) bash tests/run.sh
 QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/torus.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/model.sh tests/split.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/wait.sh tests/views.sh tests/dump.sh \
              tests/goalrun.sh tests/overlap.sh tests/placement.sh tests/trace.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
-CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/mutants.sh tests/queue_mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/robust.sh tests/kill.sh \
-             tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh
+CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/mutants.sh tests/queue_mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/robust.sh \
+             tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh tests/kill.sh
 VARIANTS  := tests/variants.sh tests/coverage.sh tests/docs.sh tests/install.sh
 
 tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
@@ -221,7 +221,7 @@ tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/
 # Everything that this machine can run; under 15 minutes on two cores.
 check:
 	@$(PARALLEL) tests
-	@$(RUN) $(QUICK) $(CAMPAIGNS) $(VARIANTS)
+	@$(RUN) $(QUICK) $(VARIANTS) $(CAMPAIGNS)
 
 # A minute's worth while editing.
 check-quick:
@@ -276,12 +276,13 @@ PEERS   := $(patsubst %,$(BUILD)/bench/overlap-%,$(foreach m,mpich openmpi,$(if 
 $(BENCHES): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(BUILD)/tests/rt/team.o $(LIB_O)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON) -lm
 
-$(PEERS): $(BUILD)/bench/overlap-%: bench/overlap_mpi.c runtime/run/work.c runtime/board.c util/mem.c runtime/run/work.h
+$(PEERS): $(BUILD)/bench/overlap-%: bench/overlap_mpi.c runtime/run/work.c runtime/board.c util/mem.c runtime/run/work.h \
+		$(if $(HOOK),tests/alloc/hook.c)
 	@mkdir -p $(@D)
 	$(call say,MPICC)mpicc.$* $(CPPFLAGS) -std=gnu17 $(WARN) -pthread $(CFLAGS) -o $@ $(filter %.c,$^)
 
 PLOT := $(BUILD)/bench/plot
-$(PLOT): $(call obj,bench,plot) $(call obj,util,svg text mem err)
+$(PLOT): $(HOOK_O) $(call obj,bench,plot) $(call obj,util,svg text mem err)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lm
 
 tests: $(BENCHES) $(PEERS) $(PLOT)

@@ -14,8 +14,10 @@ variant cov CC=gcc HOOK=1 SAN="--coverage -fprofile-update=atomic -include tests
 	tests "$cov/tests/nomem" || finish
 find "$cov" -name '*.gcda' -delete
 # Beside the scripts for single functions: whole programs that fail, die or run out of memory.
-HOOKED=$cov LARGE=20000 SIZES=3 STARTS=200 RUNS=4 share cov tests/diag.sh tests/samples.sh tests/output.sh \
-	tests/print.sh tests/plain.sh tests/calls.sh tests/verify.sh tests/select.sh tests/global.sh tests/model.sh tests/rt.sh tests/dump.sh tests/goalrun.sh tests/meet.sh tests/oracle.sh tests/unit.sh \
+SCHEDULES=$SOME HOOKED=$cov LARGE=20000 SIZES=3 STARTS=200 RUNS=4 share cov tests/diag.sh tests/samples.sh tests/output.sh \
+	tests/print.sh tests/plain.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/select.sh tests/global.sh \
+	tests/model.sh tests/rt.sh tests/dump.sh tests/goalrun.sh tests/trace.sh tests/overlap.sh tests/placement.sh \
+	tests/meet.sh tests/oracle.sh tests/unit.sh \
 	tests/kill.sh tests/matrix.sh tests/starts.sh tests/alloc.sh
 
 mapfile -t notes < <(find "$cov"/{lang,compiler,runtime,backends} -name '*.gcno')

@@ -78,6 +78,10 @@ variant()
 	fi
 }
 
+# The schedules that a share takes where all would take long: every way that messages travel and are reduced.
+SOME="bcast_chain.goal reduce_binomial.goal allreduce_ring.goal reduce_scatter_ring.goal alltoall_pairwise.goal
+	gatherv_linear.goal scan_binomial.goal neighbor_alltoallw_graph.goal barrier_tree.goal"
+
 # share NAME TEST... : runs tests on that build
 share()
 {

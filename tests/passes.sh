@@ -15,7 +15,7 @@ SWEEP=${SWEEP:-pairs}
 turn=0 combination=0
 
 # Whether this combination of schedule, size and passes is due.
-due() { [ "$SWEEP" = all ] || [ $((combination++ % 5)) -eq 0 ]; }
+due() { [ "$SWEEP" = all ] || [ $((combination++ % 9)) -eq 0 ]; }
 
 # run NAME RANKS SCHEDULE OPTIONS... : one launch, which sweeps
 run()
