@@ -5,7 +5,7 @@
 set -u
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
-SIZES=${SIZES:-1-5}
+RANKS=${RANKS:-1-5}
 
 # Lines of the library's texts may move.
 lines() { sed -E 's/line [0-9]+/line N/g; s/(goal:)[0-9]+:[0-9]+: /\1N: /'; }
@@ -112,7 +112,7 @@ check queues.refused.sps grep -q 'the key sps of the pass lower-smcq is a number
 # signals.
 proved()
 {
-	local sizes=$SIZES
+	local sizes=$RANKS
 
 	[ "$1" != bcast_trinaryx3 ] || sizes=8 # of a torus
 	goalc --verify "schedules/$1.goal" -n "$sizes" -T "$2" >"$TMP/out" 2>"$TMP/err"
