@@ -65,6 +65,8 @@ struct be_bind {
 	bool helped; /* others than the rank's own thread make progress, too */
 	size_t fragment; /* where others help: bytes of a fragment of large copies, which the rank may join in; 0: whole */
 	uint64_t request; /* for traces: a number that all ranks have for what they bind together */
+	const struct bin *bin; /* what ops comes from, and */
+	uint32_t entry; /* where the rank's part is in it, if it is for command queues */
 };
 
 /* Who makes progress: an op is carried out by those who have its bit. Where nobody helps all ops are everybody's. */
@@ -115,7 +117,7 @@ struct be_ops {
 	 * request, on which progress may be called while it is active, by BE_ANY or in the rank's process by BE_OWNER
 	 * as well. place is what its rank told. Of like group, rank (the request's), size, layout (contiguous, of the
 	 * basic type) and the built-in reduction count. The rank's block outlives the view; after an error there is
-	 * none. A view has only progress, alarm and unbind. */
+	 * none. A view has only progress, alarm and unbind. NULL: nobody helps with what this backend carries out. */
 	int (*adopt)(const struct be_bind *like, const struct be_place *place, struct be_bound **out);
 	/* Local. Called when the request is not active, its group has failed, or binding did. NULL is harmless. */
 	void (*unbind)(struct be_bound *bound);
@@ -137,6 +139,8 @@ struct be_ops {
 	uint32_t (*open)(const struct be_bound *bound);
 	/* When it has to be looked at although nobody rings, as ns of CLOCK_MONOTONIC; UINT64_MAX: never. */
 	uint64_t (*alarm)(const struct be_bound *bound);
+	/* Gives back what host_state has kept for a context; NULL: nothing is kept. */
+	void (*close)(void *state);
 	/* For diagnosis: the enum be_state of each op, and for one that is issued what it waits for, in words
 	 * that go on after "waits for"; else NULL. The caller sees to it that nobody makes progress. */
 	void (*states)(const struct be_bound *bound, uint8_t *state, const char **what);
@@ -195,8 +199,8 @@ struct be_row {
 };
 extern const struct be_row be_backends[];
 extern const unsigned be_nbackends;
-/* The backend of that name; NULL with *known telling whether the name means anything. */
-const struct be_ops *be_find(const char *name, bool *known);
+/* The backend of that name; NULL: there is none. */
+const struct be_row *be_find(const char *name);
 
 /* ---- what the runtime offers ---- */
 
@@ -232,6 +236,8 @@ void host_umwait(const _Atomic uint64_t *word, uint64_t value);
 /* Whether a rank is a thread of this process: all its memory can be reached. */
 bool host_same_process(struct be_group *g, uint32_t rank);
 int host_pid(struct be_group *g, uint32_t rank);
+/* What the backend keeps for the rank's context, as long as that lives: a device, a connection. NULL at first. */
+void **host_state(struct be_group *g);
 /* Whether the user lets ranks read each other's private memory: 1, 0 or -ERR_ARG. */
 int host_direct_allowed(struct be_group *g);
 /* Stores what to tell the user about an error that is about to be returned; returns err. */

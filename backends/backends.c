@@ -12,13 +12,10 @@ const struct be_row be_backends[] = {
 };
 const unsigned be_nbackends = sizeof be_backends / sizeof *be_backends;
 
-const struct be_ops *be_find(const char *name, bool *known)
+const struct be_row *be_find(const char *name)
 {
-	*known = false;
 	for (unsigned i = 0; i < be_nbackends; i++)
-		if (!strcmp(be_backends[i].name, name)) {
-			*known = true;
-			return be_backends[i].ops;
-		}
+		if (!strcmp(be_backends[i].name, name))
+			return &be_backends[i];
 	return NULL;
 }

@@ -16,7 +16,7 @@
 struct contract {
 	int err; /* of this rank's own part */
 	uint32_t schedule; /* checksum of the image */
-	uint32_t version;
+	uint16_t version, backend;
 	uint16_t basic, op;
 	uint64_t count; /* basic elements */
 	uint64_t params;
@@ -31,6 +31,7 @@ static const struct {
 } clauses[] = {
 #define CLAUSE(field, what) { offsetof(struct contract, field), sizeof(((struct contract *)0)->field), what }
 	CLAUSE(version, "runs another version of the library"), CLAUSE(schedule, "binds another schedule"),
+	CLAUSE(backend, "has another backend"),
 	CLAUSE(count, "binds another count"),			CLAUSE(basic, "binds another basic datatype"),
 	CLAUSE(op, "binds another operation"),			CLAUSE(params, "binds other parameters"),
 #undef CLAUSE
@@ -171,6 +172,8 @@ static int specialise(struct mpix_sched_request *req, const struct MPIX_Sched_bi
 				 b->meta->flags & BIN_F_PARAMETRIC ? "instruction" : "op", fault.where);
 	if (err)
 		goto out;
+	if (b->target)
+		req->entry = bin_entry(b, g->rank, bin_root(b, args));
 	err = apply_passes(req, &a);
 	if (err)
 		goto out;
@@ -468,11 +471,15 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 	if (req->ctx->policy < 0)
 		return host_error(g, -ERR_ARG, "the environment variable GOAL_WAIT cannot be \"%s\"",
 				  env_get(ENV_GOAL_WAIT));
+	if (!req->be)
+		return host_error(g, -ERR_ARG, "the environment variable GOAL_BACKEND cannot be \"%s\": %s",
+				  env_get(ENV_GOAL_BACKEND), req->ctx->backend ? "that is not built" : "there is none");
+	c->backend = (uint16_t)(req->ctx->backend - be_backends);
 	if (seconds > 0)
 		req->dump_after = (uint64_t)(seconds < 1000000000 ? seconds : 1000000000) * 1000000000u;
 	/* The header's checksum covers those of all sections and, by DIR, of all ranks. */
 	c->schedule = ((const struct bin_header *)req->sched->image)->check;
-	c->version = MPIX_SCHED_VERSION_MAJOR << 16 | MPIX_SCHED_VERSION_MINOR;
+	c->version = MPIX_SCHED_VERSION_MAJOR << 8 | MPIX_SCHED_VERSION_MINOR;
 	if (bind->type) {
 		req->type = req->given = bind->type;
 		atomic_fetch_add(&req->given->refs, 1);
@@ -527,7 +534,9 @@ static int make(struct mpix_sched_request *req, struct be_place *place)
 				   .user = req->op != NULL,
 				   .helped = req->helped,
 				   .fragment = req->fragment,
-				   .request = req->id };
+				   .request = req->id,
+				   .bin = &req->sched->bin,
+				   .entry = req->entry };
 	int err = req->be->make(&b, &req->bound, place);
 
 	req->turn = err ? NULL : req->bound->turn;
@@ -555,7 +564,6 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 {
 	const uint32_t n = sched->bin.nbuffers;
 	struct mpix_sched_request *req;
-	bool known;
 
 	req = mem_calloc(1, sizeof *req + n * (2 * sizeof *req->buffers + sizeof *req->scratch));
 	if (!req)
@@ -564,10 +572,10 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 	req->buffers = (struct be_buffer *)(void *)(req + 1);
 	req->spare = req->buffers + n;
 	req->scratch = (char **)(void *)(req->spare + n);
-	req->be = be_find("shm", &known);
+	req->be = g->ctx->backend ? g->ctx->backend->ops : NULL;
 	req->ctx = g->ctx;
 	req->group = g;
-	req->helped = g->local->comm != NULL;
+	req->helped = g->local->comm && req->be && req->be->adopt;
 	req->sched = sched;
 	return req;
 }

@@ -26,6 +26,7 @@ int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 	atomic_init(&ctx->refs, 1);
 	for (unsigned i = 0; i < ENV_COUNT; i++)
 		ctx->env[i].err = env_number(i, &ctx->env[i].value);
+	ctx->backend = be_find(env_get(ENV_GOAL_BACKEND));
 	ctx->policy = rt_policy();
 	ctx->umwaits = rt_cpu_umwaits();
 	rt_usr1_hold();
@@ -48,6 +49,8 @@ void rt_ctx_unref(struct mpix_sched_ctx *ctx)
 	if (atomic_fetch_sub(&ctx->refs, 1) != 1)
 		return;
 	rt_usr1_release();
+	if (ctx->be_state)
+		ctx->backend->ops->close(ctx->be_state);
 	rt_trace_close(ctx);
 	rt_heap_unref(ctx->heap);
 	VEC_FREE(&ctx->zombies);
@@ -85,6 +88,11 @@ int rt_error(struct mpix_sched_ctx *ctx, int err, const char *fmt, ...)
 int rt_fail(struct mpix_sched_ctx *ctx, int err)
 {
 	return err ? rt_error(ctx, err, "%s", err_text(err)) : 0;
+}
+
+void **host_state(struct be_group *g)
+{
+	return &g->ctx->be_state;
 }
 
 size_t MPIX_Sched_error_detail(MPIX_Sched_ctx ctx, char *buf, size_t size)

@@ -134,6 +134,8 @@ struct mpix_sched_ctx {
 	pthread_mutex_t select_lock; /* of selected; outermost */
 	struct rt_selected *selected; /* NULL until something is */
 	struct rt_heap *heap;
+	const struct be_row *backend; /* what carries out its requests; NULL: there is none of that name */
+	void *be_state; /* host_state's */
 	struct rt_trace *trace; /* NULL: none is kept */
 	VEC(struct rt_zombie) zombies;
 	VEC(struct mpix_sched_request *) requests; /* bound ones */
@@ -316,6 +318,7 @@ struct mpix_sched_request {
 	struct rt_mate *mates; /* by rank, while it is bound */
 	VEC(struct be_bound *) views; /* of other processes' ranks */
 	struct ir_rank rank;
+	uint32_t entry; /* as be_bind.entry */
 	struct be_buffer *buffers, *spare; /* spare: room to bind others, without an allocation */
 	char **scratch; /* heap memory of scratch buffers, or NULL */
 	uint32_t nbuffers;

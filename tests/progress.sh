@@ -72,6 +72,8 @@ refuses()
 	env "$@" timeout 60 "$goalrun" -n 2 --iters 2 schedules/bcast_binomial.goal >"$TMP/out" 2>&1
 	check "progress.refuses.$name" [ $? -eq 1 -a -n "$(grep -e "$why" "$TMP/out")" ]
 }
+refuses backend 'GOAL_BACKEND cannot be "nic": there is none' GOAL_BACKEND=nic
+refuses backend_unbuilt 'GOAL_BACKEND cannot be "sim": that is not built' GOAL_BACKEND=sim
 refuses mode 'GOAL_PROGRESS cannot be "nic"' GOAL_PROGRESS=nic
 refuses cpus 'GOAL_COMM_CPUS cannot be "1,x"' GOAL_PROGRESS=thread GOAL_COMM_CPUS=1,x
 refuses cpus_end 'GOAL_COMM_CPUS cannot be "1,"' GOAL_PROGRESS=thread GOAL_COMM_CPUS=1,

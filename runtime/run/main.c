@@ -166,7 +166,6 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 	int opt, at, err = 0;
 	int64_t after;
 	const char *with = NULL; /* an option that goes with --overlap */
-	bool known;
 
 	opterr = 0;
 	while (!err && (opt = getopt_long(argc, argv, "n:D:T:", longs, &at)) != -1) {
@@ -227,8 +226,11 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 				err = usage("--ranks is processes or threads, not %s", optarg);
 			break;
 		case BACKEND:
-			if (!be_find(optarg, &known))
-				return known ? not_built(optarg) : usage("there is no backend %s", optarg);
+			o->backend = be_find(optarg);
+			if (!o->backend)
+				return usage("there is no backend %s", optarg);
+			if (!o->backend->ops)
+				return not_built(optarg);
 			break;
 		case PROGRESS:
 			o->progress = optarg;
@@ -826,7 +828,7 @@ static void print_json_result(const struct goalrun *g)
 	json_object *j = json_object_new_object();
 
 	json_object_object_add(j, "ranks", json_object_new_int64(o->nranks));
-	json_object_object_add(j, "backend", json_object_new_string("shm"));
+	json_object_object_add(j, "backend", json_object_new_string(o->backend ? o->backend->name : env_get(ENV_GOAL_BACKEND)));
 	json_object_object_add(j, "verified", json_object_new_boolean(checked(o)));
 	json_object_object_add(j, "iters", json_object_new_int64(o->iters));
 	if (o->ncases == 1) {
@@ -951,7 +953,8 @@ static int prepare_ranks(struct goalrun *g)
 	struct run_options *o = &g->o;
 	int rc = EXIT_OK;
 
-	if ((o->progress && setenv(env_table[ENV_GOAL_PROGRESS].name, o->progress, 1)) ||
+	if ((o->backend && setenv(env_table[ENV_GOAL_BACKEND].name, o->backend->name, 1)) ||
+	    (o->progress && setenv(env_table[ENV_GOAL_PROGRESS].name, o->progress, 1)) ||
 	    (o->wait && setenv(env_table[ENV_GOAL_WAIT].name, o->wait, 1)))
 		return no_memory();
 	if (o->trace && (g->trace_fd = run_trace_open(o->trace)) < 0)

@@ -583,8 +583,7 @@ static void bind(struct request *q)
 	struct be_group *g = q->g;
 	struct be_bind b = binding(q);
 	struct be_place place = { 0 };
-	bool known;
-	const struct be_ops *ops = be_find("shm", &known);
+	const struct be_ops *ops = be_find("shm")->ops;
 
 	if (ops->make(&b, &q->all[g->rank], &place))
 		wrong(g, "make");
