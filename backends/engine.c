@@ -270,6 +270,18 @@ int engine_progress(struct engine *e, unsigned who)
 	return rc || !e->helped ? rc : tell(e);
 }
 
+uint32_t engine_next_active(const struct engine *e, uint32_t *at)
+{
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
+		const struct engine_queue *q = &e->st->of[c];
+
+		*at = *at > q->first ? *at : q->first;
+		if (*at < q->first + q->nactive)
+			return e->active[(*at)++];
+	}
+	return UINT32_MAX;
+}
+
 void engine_states(const struct engine *e, uint8_t *state)
 {
 	memset(state, BE_WAITS, e->nops);
@@ -279,7 +291,6 @@ void engine_states(const struct engine *e, uint8_t *state)
 		for (uint32_t i = q->first; i < q->tail; i++)
 			state[e->ready[i]] = i < q->head ? BE_DONE : BE_READY;
 	}
-	for (unsigned c = 0; c < ENGINE_CLASSES; c++)
-		for (uint32_t i = 0; i < e->st->of[c].nactive; i++)
-			state[e->active[e->st->of[c].first + i]] = BE_ISSUED;
+	for (uint32_t at = 0, op; (op = engine_next_active(e, &at)) != UINT32_MAX;)
+		state[op] = BE_ISSUED;
 }

@@ -103,6 +103,8 @@ static inline int engine_progress_last(struct engine *e)
 		e->st->of[0].nactive = 0;
 	return rc;
 }
+/* The next op that is issued and not complete, UINT32_MAX when there are no more; *at is 0 for the first. */
+uint32_t engine_next_active(const struct engine *e, uint32_t *at);
 /* The enum be_state of each op. */
 void engine_states(const struct engine *e, uint8_t *state);
 

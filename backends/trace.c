@@ -24,7 +24,7 @@ static void note(const struct traced_op *o, bool own, enum be_event_what what, u
 {
 	const struct be_bind *b = o->t->b;
 	const struct bin_op *op = &b->ops[o->op];
-	const bool message = bin_sends(op->kind) || bin_recvs(op->kind);
+	const bool message = bin_is_message(op->kind);
 
 	host_trace(b->group, (struct be_event){ .begin = begin,
 						.end = end,

@@ -58,6 +58,11 @@ static inline bool bin_recvs(unsigned kind)
 	return kind == BIN_OP_RECV || kind == BIN_OP_RECV_REDUCE || kind == BIN_OP_RECV_REDUCE_WITH;
 }
 
+static inline bool bin_is_message(unsigned kind)
+{
+	return bin_sends(kind) || bin_recvs(kind);
+}
+
 static inline bool bin_reduces(unsigned kind)
 {
 	return kind == BIN_OP_REDUCE || kind == BIN_OP_REDUCE_WITH || kind == BIN_OP_RECV_REDUCE ||

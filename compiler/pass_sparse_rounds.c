@@ -28,16 +28,11 @@ struct messages {
 
 /* ---- before the rounds ---- */
 
-static bool is_message(const struct bin_op *op)
-{
-	return bin_operands(op->kind)[0] == 'P';
-}
-
 /* Whether a dependency of one message on another is there for their order alone: that of the rounds is a better
  * one. */
 static bool only_order(const struct ir_rank *r, bool plain, uint32_t op, uint32_t on)
 {
-	return is_message(&r->ops[op]) && is_message(&r->ops[on]) && (plain || !bin_conflict(&r->ops[op], &r->ops[on]));
+	return bin_is_message(r->ops[op].kind) && bin_is_message(r->ops[on].kind) && (plain || !bin_conflict(&r->ops[op], &r->ops[on]));
 }
 
 struct edges {
@@ -49,7 +44,7 @@ struct edges {
 static int inherit(const struct ir_rank *r, bool plain, uint32_t i, uint32_t *seen, uint32_t *stack, uint32_t n,
 		   struct edges *out)
 {
-	bool message = is_message(&r->ops[i]);
+	bool message = bin_is_message(r->ops[i].kind);
 	int err = 0;
 
 	while (n && !err) {
@@ -86,7 +81,7 @@ static int drop_order(struct ir_rank *r, bool plain)
 
 			if (!only_order(r, plain, i, on))
 				err = VEC_PUSH(&out.v, (struct bin_dep){ i, r->deps[k] });
-			if (is_message(&r->ops[on]) && seen[on] != i + 1) {
+			if (bin_is_message(r->ops[on].kind) && seen[on] != i + 1) {
 				seen[on] = i + 1;
 				stack[n++] = on;
 			}
@@ -173,13 +168,13 @@ static int check_order(const struct ir_rank *r)
 	if (!ops)
 		return -ERR_NOMEM;
 	for (uint32_t i = 0; i < r->nops; i++)
-		if (is_message(&r->ops[i]) && r->ops[i].len)
+		if (bin_is_message(r->ops[i].kind) && r->ops[i].len)
 			ops[n++] = r->ops[i];
 	any = n > 1 && any_conflict(ops, n);
 	free(ops);
 	for (uint32_t i = 0; i < r->nops && any; i++)
-		for (uint32_t k = 0; k < i && is_message(&r->ops[i]); k++)
-			if (is_message(&r->ops[k]) && bin_conflict(&r->ops[i], &r->ops[k]) && !waits(r, i, k) && !waits(r, k, i))
+		for (uint32_t k = 0; k < i && bin_is_message(r->ops[i].kind); k++)
+			if (bin_is_message(r->ops[k].kind) && bin_conflict(&r->ops[i], &r->ops[k]) && !waits(r, i, k) && !waits(r, k, i))
 				return -ERR_CYCLE;
 	return 0;
 }
@@ -229,7 +224,7 @@ static int find_messages(const struct ir_graph *g, struct messages *x)
 		x->first[r] = (uint32_t)total;
 		total += g->ranks[r].nops;
 		for (uint32_t i = 0; i < g->ranks[r].nops; i++)
-			ends += is_message(&g->ranks[r].ops[i]);
+			ends += bin_is_message(g->ranks[r].ops[i].kind);
 	}
 	x->round = mem_calloc(total, sizeof *x->round);
 	if (!x->round)

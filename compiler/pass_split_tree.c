@@ -54,11 +54,6 @@ static void lift(uint32_t *level, uint32_t to)
 	*level = to > *level ? to : *level;
 }
 
-static bool is_message(const struct bin_op *o)
-{
-	return bin_sends(o->kind) || bin_recvs(o->kind);
-}
-
 /* Only completions count: what waits for a start is not about what was received. */
 static void find_levels(const struct ir_rank *r, struct split *x)
 {
@@ -96,7 +91,7 @@ static int find_ways(const struct ir_rank *r, struct split *x)
 		const struct bin_op *o = &r->ops[i];
 		const bool sends = bin_sends(o->kind);
 
-		if (!is_message(o))
+		if (!bin_is_message(o->kind))
 			continue;
 		lift(&highest, o->level);
 		if (sends)
@@ -113,8 +108,8 @@ static int find_ways(const struct ir_rank *r, struct split *x)
 	for (uint32_t i = 0; i < r->nops; i++) {
 		const struct bin_op *o = &r->ops[i];
 
-		x[i].level = is_message(o) ? o->level : UINT32_MAX;
-		if (!is_message(o))
+		x[i].level = bin_is_message(o->kind) ? o->level : UINT32_MAX;
+		if (!bin_is_message(o->kind))
 			continue;
 		if (bin_sends(o->kind))
 			x[i].way = (x[i].before ? o->level >= x[i].before : !first.several) ? TO_ROOT : FROM_ROOT;
@@ -143,7 +138,7 @@ static void place_others(const struct ir_rank *r, struct split *x)
 	for (uint32_t p = 0; p < r->nops; p++) {
 		const uint32_t i = x[p].order;
 
-		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1] && !is_message(&r->ops[i]); d++)
+		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1] && !bin_is_message(r->ops[i].kind); d++)
 			join(&x[i], &x[r->deps[d] & ~BIN_START]);
 	}
 	/* What waits for no message is needed where the first of those that wait for it goes to the root. */
@@ -210,7 +205,7 @@ static size_t children(const struct ir_rank *root, const struct pass_ctx *c, str
 	for (uint32_t i = 0; i < root->nops; i++) {
 		const struct bin_op *o = &root->ops[i];
 
-		if (!is_message(o))
+		if (!bin_is_message(o->kind))
 			continue;
 		above |= o->peer > c->root;
 		below |= o->peer < c->root;

@@ -34,7 +34,7 @@ static void count(struct mpix_sched_ctx *ctx, uint32_t step)
 
 static inline enum rt_state state_of(const struct mpix_sched_request *req)
 {
-	return atomic_load_explicit(&req->turn->state, memory_order_acquire);
+	return rt_turn_state(req->turn);
 }
 
 static inline void set_state(struct mpix_sched_request *req, enum rt_state state)

@@ -131,7 +131,7 @@ static void end_line(struct out *o, struct line *l)
 
 static void add_peer(struct line *l, const struct bin_op *o)
 {
-	if (bin_sends(o->kind) || bin_recvs(o->kind))
+	if (bin_is_message(o->kind))
 		add(l, " %s rank %u", bin_sends(o->kind) ? "to" : "from", o->peer);
 }
 

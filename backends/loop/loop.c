@@ -197,7 +197,7 @@ static int prepare(struct loop *l, const struct ir_match *m, size_t nm)
 			x->rank = r;
 			x->op = i;
 			x->wait = g->ranks[r].dep_at[i + 1] - g->ranks[r].dep_at[i];
-			messages += bin_operands(g->ranks[r].ops[i].kind)[0] == 'P';
+			messages += bin_is_message(g->ranks[r].ops[i].kind);
 			if (!x->wait)
 				l->live[l->nlive++] = l->base[r] + i;
 		}

@@ -60,7 +60,7 @@ static void list_messages(const struct sm_bound *s, struct sm_entry *entries, ui
 
 	for (int send = 0; send < 2; send++)
 		for (uint32_t i = 0; i < b->nops; i++) {
-			if (!sm_is_message(&b->ops[i]) || bin_sends(b->ops[i].kind) != send)
+			if (!bin_is_message(b->ops[i].kind) || bin_sends(b->ops[i].kind) != send)
 				continue;
 			entries[at] = (struct sm_entry){ .peer = b->ops[i].peer,
 							 .tag = b->ops[i].tag,
@@ -150,7 +150,7 @@ int sm_publish(struct sm_bound *s, struct be_place *place)
 	for (uint32_t i = 0; i < b->nops; i++) {
 		uint64_t bytes = b->ops[i].len * b->layout->basic;
 
-		if (!sm_is_message(&b->ops[i]))
+		if (!bin_is_message(b->ops[i].kind))
 			continue;
 		if (b->ops[i].peer == BIN_ANY || b->ops[i].tag == BIN_ANY)
 			return host_error(b->group, -ERR_UNSUPPORTED,
@@ -484,7 +484,7 @@ int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers)
 					  (unsigned long long)m->bytes);
 	}
 	for (uint32_t i = 0; i < s->b.nops; i++)
-		if (sm_is_message(&s->b.ops[i]))
+		if (bin_is_message(s->b.ops[i].kind))
 			sm_settle(s, i, buffers);
 	s->b.buffers = buffers;
 	if (s->b.helped)

@@ -55,7 +55,7 @@ static struct way find_way(const struct sm_bound *s, const struct copyq_what *wh
 	const size_t basic = s->b.layout->basic;
 	bool fails = false;
 
-	if (sm_is_message(o))
+	if (bin_is_message(o->kind))
 		return (struct way){ m->mine, sm_find(s, m, &place, &fails) };
 	return (struct way){ s->b.buffers[o->buf[1]].ptr + o->off[1] * basic,
 			     s->b.buffers[o->buf[0]].ptr + o->off[0] * basic };

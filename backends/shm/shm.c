@@ -271,31 +271,21 @@ static bool waits_for(const struct be_bound *bound, uint32_t rank)
 {
 	const struct sm_bound *s = (const struct sm_bound *)bound;
 
-	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
-		const struct engine_queue *q = &s->engine.st->of[c];
-
-		for (uint32_t i = q->first; i < q->first + q->nactive; i++) {
-			uint32_t op = s->engine.active[i];
-
-			if (sm_is_message(&s->b.ops[op]) && s->msgs[op].peer == rank)
-				return true;
-		}
-	}
+	for (uint32_t at = 0, op; (op = engine_next_active(&s->engine, &at)) != UINT32_MAX;)
+		if (bin_is_message(s->b.ops[op].kind) && s->msgs[op].peer == rank)
+			return true;
 	return false;
 }
 
 static uint32_t first_open(const struct be_bound *bound)
 {
 	const struct sm_bound *s = (const struct sm_bound *)bound;
+	uint32_t at = 0, op;
 
-	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
-		const struct engine_queue *q = &s->engine.st->of[c];
-
-		for (uint32_t i = q->first; i < q->first + q->nactive; i++)
-			if (sm_is_message(&s->b.ops[s->engine.active[i]]))
-				return s->engine.active[i];
-	}
-	return UINT32_MAX;
+	do
+		op = engine_next_active(&s->engine, &at);
+	while (op != UINT32_MAX && !bin_is_message(s->b.ops[op].kind));
+	return op;
 }
 
 uint64_t sm_alarm(const struct be_bound *bound)
@@ -303,16 +293,9 @@ uint64_t sm_alarm(const struct be_bound *bound)
 	const struct sm_bound *s = (const struct sm_bound *)bound;
 	uint64_t first = UINT64_MAX;
 
-	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
-		const struct engine_queue *q = &s->engine.st->of[c];
-
-		for (uint32_t i = q->first; i < q->first + q->nactive; i++) {
-			uint32_t op = s->engine.active[i];
-
-			if (s->b.ops[op].kind == BIN_OP_CALC && s->deadlines[op] < first)
-				first = s->deadlines[op];
-		}
-	}
+	for (uint32_t at = 0, op; (op = engine_next_active(&s->engine, &at)) != UINT32_MAX;)
+		if (s->b.ops[op].kind == BIN_OP_CALC && s->deadlines[op] < first)
+			first = s->deadlines[op];
 	return first;
 }
 
@@ -324,7 +307,7 @@ static void states(const struct be_bound *bound, uint8_t *state, const char **wh
 	for (uint32_t i = 0; i < s->b.nops; i++) {
 		what[i] = NULL;
 		if (state[i] == BE_ISSUED)
-			what[i] = sm_is_message(&s->b.ops[i]) ? sm_message_waits(s, i) : "its time to pass";
+			what[i] = bin_is_message(s->b.ops[i].kind) ? sm_message_waits(s, i) : "its time to pass";
 	}
 }
 

@@ -190,11 +190,6 @@ struct sm_bound {
 	uint32_t generation; /* of sh, when b.buffers were looked up */
 };
 
-static inline bool sm_is_message(const struct bin_op *op)
-{
-	return bin_sends(op->kind) || bin_recvs(op->kind);
-}
-
 static inline struct sm_bound *sm_of(struct engine *e)
 {
 	return (struct sm_bound *)((char *)e - offsetof(struct sm_bound, engine));

@@ -84,7 +84,7 @@ static bool find_buffers(struct sm_bound *s)
 			return false;
 	}
 	for (uint32_t i = 0; i < s->b.nops; i++)
-		if (sm_is_message(&s->b.ops[i]))
+		if (bin_is_message(s->b.ops[i].kind))
 			sm_settle(s, i, mine);
 	s->generation = s->sh->generation;
 	return true;

@@ -19,14 +19,9 @@ const char *const mutation_words[MUTATION_KINDS] = {
 
 /* ---- what there is to change ---- */
 
-static bool is_message(const struct bin_op *op)
-{
-	return bin_sends(op->kind) || bin_recvs(op->kind);
-}
-
 static bool one_channel(const struct bin_op *a, const struct bin_op *b)
 {
-	return is_message(a) && is_message(b) && bin_sends(a->kind) == bin_sends(b->kind) && a->peer == b->peer &&
+	return bin_is_message(a->kind) && bin_is_message(b->kind) && bin_sends(a->kind) == bin_sends(b->kind) && a->peer == b->peer &&
 	       a->tag == b->tag;
 }
 
@@ -106,7 +101,7 @@ static int of_op(const struct ir_graph *g, uint32_t rank, uint32_t i, struct mut
 			if (op->kind == BIN_OP_SEND)
 				MUTATION(LENGTH_BOTH, m.x = x);
 		}
-	if (is_message(op)) {
+	if (bin_is_message(op->kind)) {
 		for (uint32_t p = 0; p < g->nranks; p++)
 			if (p != op->peer)
 				MUTATION(PEER, m.x = p);

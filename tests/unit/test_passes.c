@@ -129,7 +129,7 @@ static void show(const struct bed *b, uint32_t rank, struct text *t)
 		for (unsigned k = 0; k < bin_nranges(o->kind); k++)
 			text_add(t, " %s[%d+%d]", bin_str(&b->bin, b->bin.buffers[o->buf[k]].name), (int)o->off[k],
 				 (int)o->len);
-		if (bin_sends(o->kind) || bin_recvs(o->kind))
+		if (bin_is_message(o->kind))
 			text_add(t, " %s %u", bin_sends(o->kind) ? "to" : "from", o->peer);
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
 			text_add(t, "%s%s%u", d == r->dep_at[i] ? " after " : ",", r->deps[d] & BIN_START ? "start of " : "",

@@ -92,11 +92,6 @@ static int graph(const struct bed *b, uint32_t p, uint32_t root, const char *lis
 	return passes_run_graph(list, g, &c, NULL);
 }
 
-static bool is_message(const struct bin_op *o)
-{
-	return bin_sends(o->kind) || bin_recvs(o->kind);
-}
-
 /* ---- what goes where ---- */
 
 /* The root has one child only: nothing tells its one message from that of a leaf. */
@@ -106,7 +101,7 @@ static bool is_alone(const struct ir_graph *g, uint32_t rank, uint32_t root)
 	uint32_t peer = BIN_ANY;
 
 	for (uint32_t i = 0; i < r->nops; i++)
-		if (is_message(&r->ops[i])) {
+		if (bin_is_message(r->ops[i].kind)) {
 			if (peer != BIN_ANY && peer != r->ops[i].peer)
 				return false;
 			peer = r->ops[i].peer;
@@ -132,9 +127,9 @@ static unsigned wrong(const struct tree *t, const struct ir_graph *g, uint32_t r
 		const unsigned want = o->level >= s ? BIN_COMM : goes_up(t, o, rank) ? BIN_EARLY : BIN_APP;
 		const uint32_t far = o->peer > rank ? o->peer - rank : rank - o->peer;
 
-		bad += is_message(o) && (alone ? (o->exec == BIN_COMM) != (o->level >= s) : o->exec != want);
+		bad += bin_is_message(o->kind) && (alone ? (o->exec == BIN_COMM) != (o->level >= s) : o->exec != want);
 		/* A binomial tree joins ranks at a distance of 2^level. */
-		bad += is_message(o) && t->k == 2 && far != 1u << o->level && g->nranks - far != 1u << o->level;
+		bad += bin_is_message(o->kind) && t->k == 2 && far != 1u << o->level && g->nranks - far != 1u << o->level;
 		/* What runs in the start needs nothing that does not, and a communication core waits for no rank. */
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1] && !alone; d++) {
 			const unsigned on = r->ops[r->deps[d] & ~BIN_START].exec;
