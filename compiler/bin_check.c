@@ -484,7 +484,7 @@ static bool op_ok(const struct bin *b, uint32_t rank_count, const struct bin_op3
 
 	if (result ? c->kind != BIN_OP_GETS && c->kind != BIN_OP_COPY : c->kind == BIN_OP_GETS)
 		return false;
-	if (bin_operands(c->kind)[0] == 'P')
+	if (bin_is_message(c->kind))
 		return op->arg < rank_count || (op->arg == BIN_ANY && c->kind == BIN_OP_RECV &&
 						(b->meta->flags & BIN_F_PLAIN));
 	return op->arg == 0 || (c->kind == BIN_OP_CALC && c->len == BIN_NONE);

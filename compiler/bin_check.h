@@ -60,7 +60,7 @@ static inline bool bin_recvs(unsigned kind)
 
 static inline bool bin_is_message(unsigned kind)
 {
-	return bin_sends(kind) || bin_recvs(kind);
+	return *bin_operands(kind) == 'P';
 }
 
 static inline bool bin_reduces(unsigned kind)

@@ -145,7 +145,6 @@ static inline int full_label(const struct machine *m, uint32_t label, uint16_t i
 static inline __attribute__((always_inline)) int emit_op(struct machine *m, const struct bin_tmpl *t,
 							 const struct bin_args *args, uint32_t line, bool in_call)
 {
-	const char *letters = bin_operands(t->kind);
 	const unsigned ranges = bin_nranges(t->kind);
 	struct bin_space *sp = m->sp;
 	const uint64_t peer = reg_or_0(m, t->peer);
@@ -156,7 +155,7 @@ static inline __attribute__((always_inline)) int emit_op(struct machine *m, cons
 
 	if (sp->nops == sp->ops_cap)
 		return -ERR_SPACE;
-	if (letters[0] == 'P' && peer >= args->size) {
+	if (bin_is_message(t->kind) && peer >= args->size) {
 		sp->value[0] = (int64_t)peer;
 		return -ERR_PEER;
 	}

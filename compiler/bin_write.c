@@ -129,7 +129,7 @@ int ir_image_more(struct ir_image *im, uint64_t entries)
 
 struct bin_op32 ir_image_op(const struct ir_image *im, const struct bin_op *op, uint32_t cls)
 {
-	if (bin_operands(op->kind)[0] == 'P')
+	if (bin_is_message(op->kind))
 		return (struct bin_op32){ op->peer, cls, 0 };
 	if (op->kind == BIN_OP_CALC && im->classes.at[cls].len == BIN_NONE)
 		return (struct bin_op32){ (uint32_t)op->len, cls, 0 };

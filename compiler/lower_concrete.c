@@ -286,7 +286,7 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, bool in
 	err = err ? err : known(c, t->nic, &nic);
 	if (err)
 		return err;
-	if (bin_operands(t->kind)[0] == 'P' && (peer < 0 || peer >= c->args->size)) {
+	if (bin_is_message(t->kind) && (peer < 0 || peer >= c->args->size)) {
 		c->fault.value[0] = peer;
 		return -ERR_PEER;
 	}

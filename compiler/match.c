@@ -264,7 +264,7 @@ int ir_rank_order(const struct ir_rank *rank, uint32_t *bad)
 			any |= (rank->deps[k] & ~BIN_START) > i;
 			err |= VEC_PUSH(&edges, (struct bin_dep){ i, rank->deps[k] });
 		}
-		if (bin_operands(op->kind)[0] == 'P')
+		if (bin_is_message(op->kind))
 			err |= VEC_PUSH(&ends, (struct end){ ir_op_sends(op), op->peer, op->tag, i });
 	}
 	/* With all dependencies pointing back, text order agrees with them. */

@@ -211,7 +211,7 @@ static bool can_wait(struct fuse *f, uint32_t recv, uint32_t op)
 
 		if (i == recv)
 			return false;
-		if (bin_operands(r->ops[i].kind)[0] == 'P') {
+		if (bin_is_message(r->ops[i].kind)) {
 			if (!flow_before(&f->flow, i, recv, NULL))
 				return false;
 			continue; /* and so is all that it waits for */

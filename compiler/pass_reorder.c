@@ -110,7 +110,7 @@ static int constraints(const struct ir_rank *r, struct ir_rank *out)
 
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1] && !err; d++)
 			err = VEC_PUSH(&edges, (struct bin_dep){ i, r->deps[d] & ~BIN_START });
-		if (bin_operands(o->kind)[0] == 'P' && !err)
+		if (bin_is_message(o->kind) && !err)
 			err = o->peer == BIN_ANY || o->tag == BIN_ANY ?
 				      -ERR_PASS :
 				      VEC_PUSH(&ends, (struct channel){ bin_sends(o->kind), o->peer, o->tag, i });

@@ -528,7 +528,7 @@ static void dump_rank(struct text *t, const struct bin *b, const struct ir_rank 
 		dump_ranges(t, name, o->kind, op_range, o);
 		if (o->kind == BIN_OP_CALC)
 			text_add(t, " %" PRIu64 " ns", o->len);
-		if (bin_operands(o->kind)[0] == 'P') {
+		if (bin_is_message(o->kind)) {
 			add_number(t, o->kind == BIN_OP_SEND ? " to " : " from ", o->peer);
 			add_number(t, " tag ", o->tag);
 		}

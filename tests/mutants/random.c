@@ -158,7 +158,7 @@ static void print(const struct graph *x)
 			for (unsigned k = 0; k < bin_nranges(op->kind); k++)
 				printf(" %s[%u +: %u]", strings + buffers[op->buf[k]].name, (unsigned)op->off[k],
 				       (unsigned)op->len);
-			if (bin_operands(op->kind)[0] == 'P')
+			if (bin_is_message(op->kind))
 				printf(" peer %u tag %u", op->peer, op->tag);
 			for (uint32_t d = x->ranks[r].dep_at[i]; d < x->ranks[r].dep_at[i + 1]; d++)
 				printf(" %s %u", x->ranks[r].deps[d] & BIN_START ? "irequires" : "requires",

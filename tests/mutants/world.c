@@ -64,7 +64,7 @@ static uint64_t size_of(const struct ir_rank *r, uint32_t buffer)
 	if (r->bufsize)
 		return r->bufsize[buffer];
 	for (uint32_t i = 0; i < r->nops; i++)
-		if (bin_operands(r->ops[i].kind)[0] == 'P' && r->ops[i].buf[0] == buffer &&
+		if (bin_is_message(r->ops[i].kind) && r->ops[i].buf[0] == buffer &&
 		    r->ops[i].off[0] + r->ops[i].len > size)
 			size = r->ops[i].off[0] + r->ops[i].len;
 	return size;

@@ -132,7 +132,7 @@ static void check_ops(const struct bin *b, const struct bin_args *a, const struc
 
 		if (op->kind == 0 || op->kind >= BIN_OP_KINDS || op->exec >= BIN_EXECS)
 			CU_FAIL("kind");
-		if (bin_operands(op->kind)[0] == 'P' && op->peer >= a->size &&
+		if (bin_is_message(op->kind) && op->peer >= a->size &&
 		    !(plain_kind && op->kind == BIN_OP_RECV && op->peer == BIN_ANY))
 			CU_FAIL("peer");
 		for (unsigned k = 0; k < bin_nranges(op->kind); k++)
