@@ -25,11 +25,11 @@
 #include <stdint.h>
 
 #define BIN_MAGIC "\x89GSB\r\n\x1a\n"
-#define BIN_VERSION 3u
+#define BIN_VERSION 4u
 #define BIN_MIN_READER 1u
 #define BIN_RESULT_READER 2u /* of what has a result or calls, is commutative, or may be in place */
 #define BIN_PROVED_READER 2u /* of what has PROVED */
-#define BIN_QUEUES_READER 3u /* of what has QUEUES */
+#define BIN_QUEUES_READER 4u /* of what has QUEUES; 3 does not know posted queues and ARMW */
 #define BIN_ANY UINT32_MAX
 #define BIN_NONE UINT32_MAX
 #define BIN_NOREG UINT16_MAX
@@ -267,14 +267,15 @@ struct bin_queues {
 	uint32_t remotes; /* entries with BIN_E_REMOTE that name it as the peer; and these have arrived */
 };
 
-/* An entry of a normal queue is carried out when those before it have been issued. That of the others also needs credit:
+/* An entry of a normal queue is carried out when those before it have been issued. That of a session also needs credit:
  * entry k of a start waits until the packets of that start that name the queue have brought more than k. The queue of
- * a CPU is no command queue: the rank's CPU does the same with what it is told of. */
-enum bin_queue_mode { BIN_Q_NORMAL, BIN_Q_SESSION, BIN_Q_CPU, BIN_Q_MODES };
+ * a CPU is no command queue: the rank's CPU does the same with what it is told of. A posted queue is a normal one, which
+ * the rank leaves empty until it has been told of as much credit as told; then it posts all entries. */
+enum bin_queue_mode { BIN_Q_NORMAL, BIN_Q_SESSION, BIN_Q_CPU, BIN_Q_POSTED, BIN_Q_MODES };
 struct bin_queue {
 	uint8_t mode, zero;
 	uint16_t tni, cq; /* 0 of a CPU's */
-	uint16_t zero2;
+	uint16_t told; /* of a posted one; else 0 */
 	uint32_t first, n; /* entries */
 };
 

@@ -96,7 +96,8 @@ static bool entry_ok(const struct bin *b, uint32_t entry, const struct bin_queue
 	if ((e->kind == BIN_E_CPU && (q->mode != BIN_Q_CPU || e->op == BIN_NONE)) || (sends && q->mode == BIN_Q_CPU))
 		return false;
 	if (e->sps > b->target->limit[BIN_LIMIT_SPS] || (e->sps && e->queue == BIN_NONE) ||
-	    (e->kind == BIN_E_NOP && (e->sps || e->flags || e->queue != BIN_NONE || e->op != BIN_NONE)))
+	    (e->kind == BIN_E_NOP &&
+	     (e->sps || e->flags || e->queue != BIN_NONE || e->op != BIN_NONE || q->mode == BIN_Q_POSTED)))
 		return false;
 	if (e->queue != BIN_NONE &&
 	    (!inside(b, base + e->peer, &bytes) || e->queue >= bin_posts(b, base + e->peer).head->nqueues))
@@ -125,8 +126,9 @@ int bin_check_queues(const struct bin *b, uint32_t entry)
 	for (uint32_t i = 0; i < p.head->nqueues; i++) {
 		const struct bin_queue *q = &p.queues[i];
 
-		if (q->mode >= BIN_Q_MODES || q->zero || q->zero2 || q->tni >= b->target->limit[BIN_LIMIT_TNIS] ||
-		    q->cq >= b->target->limit[BIN_LIMIT_CQS] || q->first != at || q->n > p.head->nentries - at)
+		if (q->mode >= BIN_Q_MODES || q->zero || (q->told != 0) != (q->mode == BIN_Q_POSTED) ||
+		    q->tni >= b->target->limit[BIN_LIMIT_TNIS] || q->cq >= b->target->limit[BIN_LIMIT_CQS] ||
+		    q->first != at || q->n > p.head->nentries - at)
 			return -ERR_CORRUPT;
 		for (uint32_t k = 0; k < q->n; k++)
 			if (!entry_ok(b, entry, q, &p.entries[at + k]))

@@ -11,7 +11,8 @@
  *   at another rank than that which has to wait, and what there is does not order them yet, a signal goes there;
  * - where there is nothing to wait for, the start of all ranks: each of them says up a tree that it has started, and
  *   down the same tree, as far as need be, it comes that all have. So nothing comes before its place is free, and no
- *   start is mixed up with the next one, since a rank is ready for that only when all it posted is through.
+ *   start is mixed up with the next one, since a rank is ready for that only when all it posted is through. With post=1
+ *   it is the CPU of the rank at the root of the tree that is told, and then posts what waits there.
  *
  * Tasks are numbered in the order of the schedule's events in which a send waits for its recv (events.h). What a task
  * waits for comes earlier in that order, so there is no cycle.
@@ -601,9 +602,10 @@ int pass_lower_smcq(struct ir_graph *g, const struct pass_ctx *c)
 	struct smcq *out = smcq_new(g->nranks);
 	int err = out ? 0 : -ERR_NOMEM;
 
-	_Static_assert(BIN_LIMITS <= PASS_KEYS, "a key for each limit");
+	_Static_assert(BIN_LIMITS + SMCQ_CHOICES <= PASS_KEYS, "a key for each");
 	for (unsigned i = 0; i < BIN_LIMITS; i++)
 		l.t.target.limit[i] = (uint32_t)c->value[i];
+	l.t.post = c->value[BIN_LIMITS + SMCQ_POST];
 	err = err ? err : lower(&l);
 	err = err ? err : smcq_place(&l.t, out);
 	if (err) {

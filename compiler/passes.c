@@ -44,6 +44,7 @@ const struct pass passes[] = {
 	  .keys = {
 #define LIMIT(NAME, key, least, most, usual, sentence) \
 	{ .name = #key, .help = sentence, .min = least, .max = most, .value = usual },
+#define CHOICE LIMIT
 #include "compiler/smcq.def"
 #undef LIMIT
 	  } },

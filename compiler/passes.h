@@ -19,7 +19,7 @@ struct pass_key {
 	const char *word; /* that may stand in place of a number, which then is PASS_WORD; NULL: none */
 	const char *with; /* another key, which has to be given beside the word */
 };
-#define PASS_KEYS 8u
+#define PASS_KEYS 12u
 #define PASS_NEEDED (-1)
 #define PASS_WORD (-2)
 

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-static const char *const modes[BIN_Q_MODES] = { "normal", "session", "cpu" };
+static const char *const modes[BIN_Q_MODES] = { "normal", "session", "cpu", "posted" };
 static const char *const kinds[BIN_E_KINDS] = { [BIN_E_NOP] = "nop",
 						[BIN_E_PUT] = "put",
 						[BIN_E_PIGGYBACK] = "put-piggyback",
@@ -68,6 +68,8 @@ void print_rank_queues(struct text *t, const struct bin *b, const struct ir_grap
 		text_add(t, "  queue %zu %s", i, modes[q->mode]);
 		if (q->mode != BIN_Q_CPU)
 			text_add(t, " tni %u cq %u", q->tni, q->cq);
+		if (q->mode == BIN_Q_POSTED)
+			text_add(t, " when told %u", q->told);
 		text_add(t, "\n");
 		for (uint32_t k = 0; k < q->n; k++) {
 			text_add(t, "%5u  ", k);
@@ -84,6 +86,9 @@ void print_queue_needs(struct text *t, const struct ir_graph *g)
 		const char *before = "; needs the CPU for";
 
 		text_add(t, "rank %u: %u command queues, %u entries", i, n.queues, n.entries);
+		for (size_t q = 0; q < r->queues.n; q++)
+			if (r->queues.at[q].mode == BIN_Q_POSTED)
+				text_add(t, "; posts queue %zu itself", q);
 		for (size_t k = 0; k < r->entries.n; k++) {
 			const struct bin_entry *e = &r->entries.at[k];
 
@@ -151,6 +156,8 @@ static json_object *json_queue(const struct bin *b, const struct smcq_rank *r, c
 		add(j, "tni", q->tni);
 		add(j, "cq", q->cq);
 	}
+	if (q->mode == BIN_Q_POSTED)
+		add(j, "told", q->told);
 	for (uint32_t k = 0; k < q->n; k++)
 		json_object_array_add(entries, json_entry(b, &r->entries.at[q->first + k]));
 	json_object_object_add(j, "entries", entries);
@@ -179,7 +186,7 @@ json_object *print_json_queue_needs(const struct ir_graph *g)
 	for (uint32_t i = 0; i < g->queues->nranks; i++) {
 		const struct smcq_rank *r = &g->queues->ranks[i];
 		const struct smcq_needs n = smcq_rank_needs(r);
-		json_object *j = json_object_new_object(), *cpu = json_object_new_array();
+		json_object *j = json_object_new_object(), *cpu = json_object_new_array(), *posted = json_object_new_array();
 
 		add(j, "rank", i);
 		add(j, "cqs", n.queues);
@@ -187,7 +194,11 @@ json_object *print_json_queue_needs(const struct ir_graph *g)
 		for (size_t k = 0; k < r->entries.n; k++)
 			if (r->entries.at[k].kind == BIN_E_CPU)
 				json_object_array_add(cpu, json_object_new_int64(r->entries.at[k].op));
+		for (size_t q = 0; q < r->queues.n; q++)
+			if (r->queues.at[q].mode == BIN_Q_POSTED)
+				json_object_array_add(posted, json_object_new_int64((int64_t)q));
 		json_object_object_add(j, "cpu", cpu);
+		json_object_object_add(j, "posted", posted);
 		json_object_array_add(all, j);
 	}
 	return all;

@@ -10,7 +10,9 @@
  *
  * A block may stand behind another one in a queue when all that it waits for arrives after all that the other waits for:
  * then it neither waits longer, nor takes credit that was meant for the other. What gathers the starts of ranks is
- * followed by nothing: that of the next start may come as soon as its own credit is through. */
+ * followed by nothing: that of the next start may come as soon as its own credit is through.
+ *
+ * A posted queue has one block and no NOPs, since the rank's CPU counts what it is told. */
 #include "compiler/smcq_tasks.h"
 
 #include "util/err.h"
@@ -93,11 +95,22 @@ static int put_task(struct placing *p, uint32_t block, uint32_t task)
 
 /* ---- blocks ---- */
 
+/* What waits for nothing but the starts of others either passes on that they have started, or is where all starts are
+ * known. */
+static enum bin_queue_mode mode_for(const struct placing *p, const struct smcq_task *t)
+{
+	if (t->entry.kind == BIN_E_CPU)
+		return BIN_Q_CPU;
+	if (!t->waits.n)
+		return BIN_Q_NORMAL;
+	return p->t->post && !t->gathers && p->t->v.at[t->waits.at[0]].gathers ? BIN_Q_POSTED : BIN_Q_SESSION;
+}
+
 /* The block of its rank for a task that waits for what it waits for. */
 static int64_t block_for(struct placing *p, uint32_t task)
 {
 	const struct smcq_task *t = &p->t->v.at[task];
-	const enum bin_queue_mode mode = t->entry.kind == BIN_E_CPU ? BIN_Q_CPU : t->waits.n ? BIN_Q_SESSION : BIN_Q_NORMAL;
+	const enum bin_queue_mode mode = mode_for(p, t);
 	const struct smcq_set *mine = &p->of_rank[t->from];
 	int64_t id;
 	int err = 0;
@@ -175,6 +188,12 @@ static int replace(struct block *b, const struct smcq_set *gone, uint32_t task)
 	return smcq_add(&b->waits, task);
 }
 
+/* Whether a block can have an entry that tells another one. */
+static bool may_tell(const struct block *b)
+{
+	return b->mode == BIN_Q_SESSION || b->mode == BIN_Q_POSTED;
+}
+
 /* The largest block whose needs are all among those of block y, of several. */
 static int64_t largest_within(const struct placing *p, uint32_t y)
 {
@@ -185,7 +204,7 @@ static int64_t largest_within(const struct placing *p, uint32_t y)
 	for (size_t i = 0; i < mine->n && mine->at[i] < y; i++) {
 		const struct block *x = &p->blocks.at[mine->at[i]];
 
-		if (x->mode == BIN_Q_SESSION && x->needs.n > 1 && among(&x->needs, &b->needs) &&
+		if (may_tell(x) && x->needs.n > 1 && among(&x->needs, &b->needs) &&
 		    (best < 0 || x->needs.n >= p->blocks.at[best].needs.n))
 			best = mine->at[i];
 	}
@@ -217,7 +236,7 @@ static int64_t only_for(struct placing *p, uint32_t task, uint64_t key)
 	for (size_t i = 0; i < mine->n; i++) {
 		const struct block *b = &p->blocks.at[mine->at[i]];
 
-		if (b->mode == BIN_Q_SESSION && b->waits.n == 1 && b->waits.at[0] == task)
+		if (may_tell(b) && b->waits.n == 1 && b->waits.at[0] == task)
 			return mine->at[i];
 	}
 	id = new_block(p, rank, BIN_Q_SESSION, key);
@@ -294,9 +313,12 @@ static int cut_all(struct placing *p)
 {
 	int err = 0;
 
-	for (uint32_t y = 0; y < p->blocks.n && !err; y++)
-		if (p->blocks.at[y].mode != BIN_Q_NORMAL && p->blocks.at[y].tasks.n > p->t->target.limit[BIN_LIMIT_SPS])
+	for (uint32_t y = 0; y < p->blocks.n && !err; y++) {
+		const struct block *b = &p->blocks.at[y];
+
+		if (b->mode != BIN_Q_NORMAL && b->mode != BIN_Q_POSTED && b->tasks.n > p->t->target.limit[BIN_LIMIT_SPS])
 			err = cut(p, y);
+	}
 	return err;
 }
 
@@ -410,7 +432,7 @@ static int may_follow(struct placing *p, const struct queue *q, uint32_t y)
 	const struct block *x = &p->blocks.at[q->blocks.at[q->blocks.n - 1]], *b = &p->blocks.at[y];
 	int may = 1;
 
-	if (x->gathers || b->gathers || x->followed)
+	if (x->gathers || b->gathers || x->followed || b->mode == BIN_Q_POSTED)
 		return 0;
 	for (size_t k = 0; k < b->waits.n && may == 1; k++)
 		may = all_before(p, x, b->waits.at[k]);
@@ -533,7 +555,7 @@ static int check_length(const struct placing *p, const struct queue *q, uint64_t
 /* NOPs that a block has before it. */
 static uint64_t joins(const struct block *b)
 {
-	return b->waits.n ? (uint64_t)b->tasks.n * (b->waits.n - 1) : 0;
+	return b->waits.n && b->mode != BIN_Q_POSTED ? (uint64_t)b->tasks.n * (b->waits.n - 1) : 0;
 }
 
 /* What each arrival brings, and where: queues have their numbers. */
@@ -546,7 +568,7 @@ static void give_credit(struct placing *p)
 			struct bin_entry *e = &p->t->v.at[b->waits.at[i]].entry;
 
 			e->queue = p->queues.at[b->queue].index;
-			e->sps = (uint8_t)b->tasks.n;
+			e->sps = b->mode == BIN_Q_POSTED ? 1 : (uint8_t)b->tasks.n;
 		}
 	}
 	for (size_t i = p->t->v.n; i--;) /* pieces go the way of the last one */
@@ -618,6 +640,7 @@ static int emit_rank(struct placing *p, uint32_t rank, uint32_t *used, struct sm
 		err = err ? err : take_cq(p, q, used, &b);
 		err = err ? err : add_entries(p, q, r);
 		b.n = (uint32_t)r->entries.n - b.first;
+		b.told = q->mode == BIN_Q_POSTED ? (uint16_t)p->blocks.at[q->blocks.at[0]].waits.n : 0;
 		err = err ? err : thin_notices(r->entries.at + b.first, b.n);
 		err = err ? err : VEC_PUSH(&r->queues, b);
 	}

@@ -8,6 +8,15 @@
 
 #define SMCQ_ANY UINT32_MAX /* any interface */
 
+/* What the pass is told beside the limits. */
+enum smcq_choice {
+#define LIMIT(...)
+#define CHOICE(NAME, ...) SMCQ_##NAME,
+#include "compiler/smcq.def"
+#undef LIMIT
+	SMCQ_CHOICES
+};
+
 /* Ascending, each once. */
 struct smcq_set {
 	uint32_t *at;
@@ -31,6 +40,7 @@ struct smcq_task {
 struct smcq_tasks {
 	struct ir_graph *g;
 	struct bin_target target;
+	bool post; /* SMCQ_POST */
 	VEC(struct smcq_task) v;
 	uint32_t *stamp, now; /* of searches: of each task */
 	size_t stamps;

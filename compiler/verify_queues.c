@@ -143,7 +143,7 @@ static bool entry_ok(const struct check_queues *c, uint32_t rank, const struct b
 	    q->mode >= BIN_Q_MODES)
 		return false;
 	if ((e->queue != BIN_NONE && e->queue >= c->s->ranks[e->peer].queues.n) || (e->sps && e->queue == BIN_NONE) ||
-	    (e->kind == BIN_E_NOP && (e->sps || e->flags || e->op != BIN_NONE)))
+	    (e->kind == BIN_E_NOP && (e->sps || e->flags || e->op != BIN_NONE || q->mode == BIN_Q_POSTED)))
 		return false;
 	if ((e->op != BIN_NONE && e->op >= c->g->ranks[rank].nops) ||
 	    (e->at != BIN_NONE && e->at >= c->g->ranks[e->peer].nops))
@@ -434,12 +434,12 @@ static int check_sums(struct check_queues *c)
 	for (uint32_t r = 0; r < c->nranks; r++) {
 		for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1]; q++) {
 			const struct bin_queue *b = queue_at(c, r, q);
-			const uint64_t want = b->mode == BIN_Q_NORMAL ? 0 : b->n;
+			const uint32_t want = b->mode == BIN_Q_NORMAL ? 0 : b->mode == BIN_Q_POSTED ? b->told : b->n;
 
 			if (credit[q] != want)
 				found(c, b->n ? c->ebase[r] + b->first + b->n - 1 : BIN_NONE,
-				      "queue %u of rank %u gets credit for %" PRIu64 " entries in a start, and has %u that need it",
-				      q - c->qbase[r], r, credit[q], (uint32_t)want);
+				      "queue %u of rank %u gets %" PRIu64 " credits in a start, and needs %u", q - c->qbase[r], r,
+				      credit[q], want);
 		}
 		if (locals[r] != c->s->ranks[r].locals || remotes[r] != c->s->ranks[r].remotes)
 			found(c, BIN_NONE, "rank %u waits for %u of its own entries and %u of others, and is told of %u and %u", r,
@@ -493,6 +493,12 @@ static void start_rank(struct check_queues *c, uint32_t k, uint32_t r)
 	again(c, TRY_DONE, k, r);
 }
 
+/* Whether the next entry of a queue has what credit it needs. */
+static bool has_credit(const struct bin_queue *b, uint32_t credit, uint32_t next)
+{
+	return b->mode == BIN_Q_NORMAL || (b->mode == BIN_Q_POSTED ? credit >= b->told : credit > next);
+}
+
 static void try_queue(struct check_queues *c, uint32_t k, uint32_t q)
 {
 	struct state *s = &c->state[k];
@@ -501,7 +507,7 @@ static void try_queue(struct check_queues *c, uint32_t k, uint32_t q)
 
 	if (!s->started[r] || (k && c->state[k - 1].next[q] < b->n))
 		return;
-	while (s->next[q] < b->n && (b->mode == BIN_Q_NORMAL || s->credit[q] > s->next[q])) {
+	while (s->next[q] < b->n && has_credit(b, s->credit[q], s->next[q])) {
 		const uint32_t e = c->ebase[r] + b->first + s->next[q]++;
 
 		s->issued[e] = true;

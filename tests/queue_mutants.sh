@@ -19,7 +19,7 @@ one()
 export -f one
 
 usual=lower-smcq:assist=1
-tight='segment:size=2;lower-smcq:assist=1,sps=2,length=7,cqs=256'
+tight='segment:size=2;lower-smcq:assist=1,sps=2,length=7,cqs=256,post=1'
 turn=0
 due() { [ "$SWEEP" = all ] || [ $((turn % $1)) -eq "$2" ]; }
 for s in schedules/*.goal; do

@@ -38,6 +38,18 @@ rank 3: 1 queues, 1 entries, done when told of 0 of its own and 1 of others
 END
 check queues.poster diff "$TMP/want" "$TMP/out"
 
+# As on the poster itself: rank 0 posts two puts to a normal queue when it knows that all are ready.
+goalc --dump "${poster[@]}:post=1" | sed -n '/queues/,$p' | lines >"$TMP/posted"
+sed -e '/^    [01]  nop/d; s/^rank 0: 1 queues, 4/rank 0: 1 queues, 2/; 2s/session tni 0 cq 0/posted tni 0 cq 0 when told 2/' \
+	-e '5,6{s/^    2/    0/; s/^    3/    1/}; s/\(piggyback to 0 queue 0\) sps 2/\1 sps 1/' "$TMP/want" >"$TMP/want.posted"
+check queues.posted diff "$TMP/want.posted" "$TMP/posted"
+check queues.posted_json grep -qF '{"mode":"posted","tni":0,"cq":0,"told":2,"entries":[{"entry":"put","peer":1,' \
+	<(goalc --emit=json "${poster[@]}:post=1" | tr -d ' \n')
+check queues.posted_stats grep -qx 'rank 0: 1 command queues, 2 entries; posts queue 0 itself' \
+	<(goalc --stats "${poster[@]}:post=1")
+check queues.posted_stats_json grep -qF '{ "rank": 0, "cqs": 1, "entries": 2, "cpu": [ ], "posted": [ 0 ] }' \
+	<(goalc --stats --json "${poster[@]}:post=1")
+
 goalc --emit=json "${poster[@]}" | tr -d ' \n' >"$TMP/out"
 check queues.json grep -qF '{"entry":"put","peer":1,"from":{"name":"data","off":4},"to":{"name":"data","off":4},"len":4,"queue":1,"sps":1,"op":1,"at":2,"flags":["strong","local","remote"]}' "$TMP/out"
 check queues.json_queue grep -qF '{"mode":"session","tni":1,"cq":0,"entries":[{"entry":"put","peer":2,' "$TMP/out"
@@ -51,7 +63,7 @@ rank 2: 2 command queues, 3 entries
 END
 check queues.stats diff "$TMP/want" "$TMP/out"
 goalc --stats --json schedules/reduce_binomial.goal -n 3 -D root=0 -D count=8 -T lower-smcq:assist=1 >"$TMP/out"
-check queues.stats_json grep -qF '{ "rank": 0, "cqs": 1, "entries": 6, "cpu": [ 2, 4 ] }' "$TMP/out"
+check queues.stats_json grep -qF '{ "rank": 0, "cqs": 1, "entries": 6, "cpu": [ 2, 4 ], "posted": [ ] }' "$TMP/out"
 
 # Interfaces that the schedule names.
 cat >"$TMP/nics.goal" <<'END'
@@ -124,7 +136,7 @@ for s in schedules/*.goal; do
 	*reduce* | *scan*) check "queues.no_alu.$name" grep -q 'has no arithmetic unit' <(proved "$name" lower-smcq) ;;
 	*) check "queues.proved.$name" proved "$name" lower-smcq ;;
 	esac
-	check "queues.tight.$name" proved "$name" lower-smcq:assist=1,sps=2,length=7,cqs=256
+	check "queues.tight.$name" proved "$name" lower-smcq:assist=1,sps=2,length=7,cqs=256,post=1
 done
 
 # In a binary: any root, proved from the binary, which keeps the queues when what is proved is added.

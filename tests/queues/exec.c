@@ -230,8 +230,11 @@ static bool can_issue(const struct exec *x, uint32_t r, uint32_t q)
 	const struct bin_queue *b = &x->s->ranks[r].queues.at[q];
 	const uint32_t id = x->qbase[r] + q;
 
-	return x->issued[id] < (uint64_t)b->n * x->ranks[r].starts &&
-	       (b->mode == BIN_Q_NORMAL || x->credit[id] > x->issued[id]);
+	if (x->issued[id] >= (uint64_t)b->n * x->ranks[r].starts)
+		return false;
+	if (b->mode == BIN_Q_POSTED)
+		return x->credit[id] >= b->told * (x->issued[id] / b->n + 1);
+	return b->mode == BIN_Q_NORMAL || x->credit[id] > x->issued[id];
 }
 
 static void issue(struct exec *x, uint32_t r, uint32_t q)

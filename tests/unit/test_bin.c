@@ -381,6 +381,11 @@ static void queues(void)
 	WRONG(op, 2);
 	WRONG(at, 1);
 #undef WRONG
+	((struct bin_queue *)(uintptr_t)p.queues)->told = 1; /* and not posted */
+	repair(m.at, m.size);
+	CU_ASSERT_EQUAL(bin_check(m.at, m.size), -ERR_CORRUPT);
+	((struct bin_queue *)(uintptr_t)p.queues)->told = 0;
+	repair(m.at, m.size);
 	((struct bin_entry *)(uintptr_t)e)->off[0] = 1;
 	CU_ASSERT_EQUAL(bin_check_queues(&b, 0), 0); /* it has a check of its own */
 	CU_ASSERT_EQUAL(bin_check_queues(&b, 1), -ERR_CHECKSUM);
