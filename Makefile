@@ -31,7 +31,7 @@ LANG     := import labels loc parse usual
 # All of the directory but what only goalc needs.
 COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
 RUNTIME  := api bell bind board collab comm cpus ctx dump group heap kernels placement sched select topology trace types wait world
-BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm/view trace
+BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm/view smcq/smcq trace
 REFERENCE := loop/loop
 GOALRUN  := choose energy launch main oracle overlap place rank show_placement sweep trace values work write_trace
 
@@ -180,7 +180,7 @@ $(BUILD)/tests/nomem: $(call obj,tests/rt,nomem team) $(LIB_O)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
 # Backends without a runtime.
-$(BUILD)/tests/views: $(call obj,tests/rt,views) $(COMPILE_O) $(call obj,backends,$(BACKENDS))
+$(BUILD)/tests/views: $(call obj,tests/rt,views) $(COMPILE_O) $(call obj,backends,$(filter-out backends smcq/%,$(BACKENDS)))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The list of backends. */
 #include "backends/shm/shm.h"
+#include "backends/smcq/smcq.h"
 
 #include <string.h>
 
 const struct be_row be_backends[] = {
 	{ "shm", &sm_ops },
 	{ "verbs", NULL },
-	{ "smcq", NULL },
+	{ "smcq", &smcq_ops },
 	{ "sim", NULL },
 };
 const unsigned be_nbackends = sizeof be_backends / sizeof *be_backends;

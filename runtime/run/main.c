@@ -3,6 +3,7 @@
 #include "runtime/run/run.h"
 #include "runtime/run/trace.h"
 
+#include "backends/smcq/smcq.h"
 #include "compiler/bin_check.h"
 #include "compiler/lower.h"
 #include "compiler/passes.h"
@@ -38,8 +39,8 @@ static const char usage_text[] =
 	"options: --count N[,N...] --type T[,T...] --op O[,O...] --root R[,R...]|all\n"
 	"         --memory heap|private|staged[,...] --sample NAME[,NAME...]|all --sweep all|pairs\n"
 	"         -D name[@RANK]=value[,value...] -T pass --iters N --warmup N --seed N --delay USEC\n"
-	"         --ranks processes|threads --backend shm --verify --json --dump-after SECONDS\n"
-	"         --progress app|thread|collab --placement bind|numa|odd-even|LIST --comm-cores K\n"
+	"         --ranks processes|threads --backend shm|smcq --engine model|ofi --verify --json\n"
+	"         --dump-after SECONDS --progress app|thread|collab --placement bind|numa|odd-even|LIST --comm-cores K\n"
 	"         --wait spin|yield|block|learn --trace FILE.json|FILE.paje|FILE.txt\n"
 	"         --overlap [--tests N] [--work USEC]\n"
 	"       goalrun -n RANKS --select COLLECTIVE [--topology cart|graph] [--table FILE] [options]\n"
@@ -144,7 +145,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 {
 	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SAMPLE, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS,
 	       VERIFY, JSON, DUMP_AFTER, SELECT, TABLE, TOPOLOGY, PLACEMENT, COMM_CORES, SHOW_PLACEMENT, WAIT, TRACE, OVERLAP,
-	       TESTS, WORK, LATER, HELP, VERSION };
+	       TESTS, WORK, ENGINE, LATER, HELP, VERSION };
 	static const struct option longs[] = {
 		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "op", 1, NULL, OP },
 		{ "root", 1, NULL, ROOT },	{ "memory", 1, NULL, MEMORY },	{ "sweep", 1, NULL, SWEEP },
@@ -155,7 +156,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		{ "dump-after", 1, NULL, DUMP_AFTER }, { "help", 0, NULL, HELP }, { "version", 0, NULL, VERSION },
 		{ "select", 1, NULL, SELECT },	{ "table", 1, NULL, TABLE },	{ "topology", 1, NULL, TOPOLOGY },
 		{ "placement", 1, NULL, PLACEMENT }, { "comm-cores", 1, NULL, COMM_CORES },
-		{ "show-placement", 0, NULL, SHOW_PLACEMENT }, { "engine", 1, NULL, LATER },
+		{ "show-placement", 0, NULL, SHOW_PLACEMENT }, { "engine", 1, NULL, ENGINE },
 		{ "wait", 1, NULL, WAIT },	{ "hosts", 1, NULL, LATER },
 		{ "no-shm", 0, NULL, LATER },	{ "overlap", 0, NULL, OVERLAP }, { "tests", 1, NULL, TESTS },
 		{ "work", 1, NULL, WORK },
@@ -166,6 +167,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 	int opt, at, err = 0;
 	int64_t after;
 	const char *with = NULL; /* an option that goes with --overlap */
+	const struct smcq_row *engine;
 
 	opterr = 0;
 	while (!err && (opt = getopt_long(argc, argv, "n:D:T:", longs, &at)) != -1) {
@@ -231,6 +233,14 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 				return usage("there is no backend %s", optarg);
 			if (!o->backend->ops)
 				return not_built(optarg);
+			break;
+		case ENGINE:
+			engine = smcq_find(optarg);
+			if (!engine)
+				return usage("there is no engine %s", optarg);
+			if (!engine->engine)
+				return not_built(optarg);
+			o->engine = optarg;
 			break;
 		case PROGRESS:
 			o->progress = optarg;
@@ -723,13 +733,18 @@ static void print_steals(const struct goalrun *g)
 		       g->stats[r].steals_remote);
 }
 
+static const char *backend_name(const struct run_options *o)
+{
+	return o->backend ? o->backend->name : env_get(ENV_GOAL_BACKEND);
+}
+
 static void print_table(const struct goalrun *g)
 {
 	const struct run_options *o = &g->o;
 	int width = 7; /* of the types */
 
-	printf("%s: %u ranks (%s), backend shm, %s%s%" PRId64 " starts each%s\n", o->name, o->nranks,
-	       o->threads ? "threads" : "processes", o->progress ? o->progress : "", o->progress ? " progress, " : "",
+	printf("%s: %u ranks (%s), backend %s, %s%s%" PRId64 " starts each%s\n", o->name, o->nranks,
+	       o->threads ? "threads" : "processes", backend_name(o), o->progress ? o->progress : "", o->progress ? " progress, " : "",
 	       o->warmup + (o->overlap ? 2 : 1) * o->iters,
 	       !checked(o)  ? ", result not checked" :
 	       o->verify || o->plain || o->overlap ? ", every byte of every start checked" :
@@ -828,7 +843,7 @@ static void print_json_result(const struct goalrun *g)
 	json_object *j = json_object_new_object();
 
 	json_object_object_add(j, "ranks", json_object_new_int64(o->nranks));
-	json_object_object_add(j, "backend", json_object_new_string(o->backend ? o->backend->name : env_get(ENV_GOAL_BACKEND)));
+	json_object_object_add(j, "backend", json_object_new_string(backend_name(o)));
 	json_object_object_add(j, "verified", json_object_new_boolean(checked(o)));
 	json_object_object_add(j, "iters", json_object_new_int64(o->iters));
 	if (o->ncases == 1) {
@@ -884,6 +899,10 @@ void run_reproduce(const struct run_options *o, size_t index)
 		fprintf(stderr, " --overlap --tests %" PRId64, o->tests);
 	if (o->work_us)
 		fprintf(stderr, " --work %" PRId64, o->work_us);
+	if (o->backend)
+		fprintf(stderr, " --backend %s", o->backend->name);
+	if (o->engine)
+		fprintf(stderr, " --engine %s", o->engine);
 	if (o->progress)
 		fprintf(stderr, " --progress %s", o->progress);
 	if (o->placed)
@@ -954,6 +973,7 @@ static int prepare_ranks(struct goalrun *g)
 	int rc = EXIT_OK;
 
 	if ((o->backend && setenv(env_table[ENV_GOAL_BACKEND].name, o->backend->name, 1)) ||
+	    (o->engine && setenv(env_table[ENV_GOAL_ENGINE].name, o->engine, 1)) ||
 	    (o->progress && setenv(env_table[ENV_GOAL_PROGRESS].name, o->progress, 1)) ||
 	    (o->wait && setenv(env_table[ENV_GOAL_WAIT].name, o->wait, 1)))
 		return no_memory();

@@ -4,7 +4,7 @@
  * addresses in each process, and what is given back is overwritten at once.
  *
  *   views RANKS PROCESSES SEED EPOCHS */
-#include "backends/backend.h"
+#include "backends/shm/shm.h"
 #include "compiler/compile.h"
 #include "compiler/passes.h"
 #include "util/err.h"
@@ -583,7 +583,7 @@ static void bind(struct request *q)
 	struct be_group *g = q->g;
 	struct be_bind b = binding(q);
 	struct be_place place = { 0 };
-	const struct be_ops *ops = be_find("shm")->ops;
+	const struct be_ops *ops = &sm_ops;
 
 	if (ops->make(&b, &q->all[g->rank], &place))
 		wrong(g, "make");

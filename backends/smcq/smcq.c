@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * smcq: what the engines share. A rank posts the entries of its queues at start, and is done when it has been told of as
+ * many as its part of the schedule says. What is left to its CPU (assist) runs in start, test and wait: packets bring
+ * credit to a CPU's queue as to others. */
+#include "backends/smcq/smcq.h"
+
+#include "compiler/bin_check.h"
+#include "util/env.h"
+#include "util/err.h"
+#include "util/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct smcq_row smcq_engines[] = {
+	{ "model", NULL },
+	{ "ofi", NULL },
+};
+const unsigned smcq_nengines = sizeof smcq_engines / sizeof *smcq_engines;
+
+const struct smcq_row *smcq_find(const char *name)
+{
+	for (unsigned i = 0; i < smcq_nengines; i++)
+		if (!strcmp(smcq_engines[i].name, name))
+			return &smcq_engines[i];
+	return NULL;
+}
+
+/* A queue of this rank's CPU. */
+struct cpu_queue {
+	uint32_t queue;
+	uint64_t done; /* entries, ever */
+	uint64_t until; /* of a calc that has begun, ns; else 0 */
+};
+
+struct smcq_bound {
+	struct be_bound base;
+	struct be_bind b;
+	struct smcq_job job;
+	const struct smcq_row *row;
+	struct smcq_link *link;
+	uint64_t epoch;
+	struct smcq_told mine; /* by the entries of the CPU */
+	uint32_t ncpus;
+	struct cpu_queue cpus[];
+};
+
+static struct smcq_bound *to_smcq(struct be_bound *b)
+{
+	return (struct smcq_bound *)b;
+}
+
+/* ---- what belongs to the rank's CPU ---- */
+
+/* 1 when an op is done, 0 when it takes until c->until. */
+static int carry_out(struct smcq_bound *s, struct cpu_queue *c, const struct bin_op *op)
+{
+	if (op->kind == BIN_OP_CALC) {
+		if (!c->until)
+			c->until = host_now() + op->len;
+		if (host_now() < c->until)
+			return 0;
+		c->until = 0;
+	} else {
+		s->b.reduce(s->b.reduce_arg, s->b.buffers[op->buf[0]].ptr, op->off[0], s->b.buffers[op->buf[1]].ptr,
+			    op->off[1], op->len, op->kind == BIN_OP_REDUCE_WITH);
+	}
+	return 1;
+}
+
+static int run_queue(struct smcq_bound *s, struct cpu_queue *c)
+{
+	const struct bin_queue *q = &s->job.posts.queues[c->queue];
+	const struct smcq_engine *engine = s->row->engine;
+	int err = 0;
+
+	while (!err && c->done < s->epoch * q->n && engine->credit(s->link, c->queue) > c->done) {
+		const struct bin_entry *e = &s->job.posts.entries[q->first + c->done % q->n];
+
+		if (e->kind == BIN_E_CPU && !carry_out(s, c, &s->b.ops[e->op]))
+			break;
+		c->done++;
+		s->mine.locals += (e->flags & BIN_E_LOCAL) != 0;
+		s->mine.remotes += (e->flags & BIN_E_REMOTE) != 0;
+		if (e->sps)
+			err = engine->release(s->link, e->queue, e->sps);
+	}
+	return err;
+}
+
+/* ---- binding ---- */
+
+static int refuse(const struct be_bind *b)
+{
+	const struct bin *bin = b->bin;
+	int err;
+
+	if (!bin->target)
+		return host_error(b->group, -ERR_UNSUPPORTED,
+				  "the schedule is not lowered to command queues, which smcq needs: goalc -T lower-smcq "
+				  "makes a binary that is, for a number of ranks and a count");
+	if (!b->layout->contiguous)
+		return host_error(b->group, -ERR_UNSUPPORTED,
+				  "smcq moves elements without gaps only, and those of this datatype have some");
+	if (b->layout->basic > bin->target->limit[BIN_LIMIT_BYTES])
+		return host_error(b->group, -ERR_UNSUPPORTED,
+				  "the schedule is lowered for elements of at most %u bytes, and these have %zu (bytes)",
+				  bin->target->limit[BIN_LIMIT_BYTES], b->layout->basic);
+	err = bin_check_queues(bin, b->entry);
+	return err ? host_error(b->group, err, "%s", err_text(err)) : 0;
+}
+
+/* The engine that the environment names. */
+static int find_engine(struct smcq_bound *s)
+{
+	const char *name = env_get(ENV_GOAL_ENGINE);
+	const struct smcq_state *kept = *host_state(s->b.group);
+
+	s->row = smcq_find(name);
+	if (!s->row || !s->row->engine)
+		return host_error(s->b.group, -ERR_ARG, "the environment variable GOAL_ENGINE cannot be \"%s\": %s", name,
+				  s->row ? "that is not built" : "there is none");
+	if (kept && kept->engine != s->row->engine)
+		return host_error(s->b.group, -ERR_STATE, "the context has been used with the engine %s", kept->engine->name);
+	return 0;
+}
+
+static uint32_t count_cpus(const struct bin_posts *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->head->nqueues; i++)
+		n += p->queues[i].mode == BIN_Q_CPU;
+	return n;
+}
+
+/* Behind the engine's number, so that ranks with different ones notice. */
+#define PLACE_SHIFT 56
+
+static int make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
+{
+	struct smcq_bound *s;
+	struct bin_posts posts;
+	uint64_t off;
+	int err = refuse(b);
+
+	if (err)
+		return err;
+	posts = bin_posts(b->bin, b->entry);
+	s = mem_calloc(1, sizeof *s + count_cpus(&posts) * sizeof *s->cpus);
+	if (!s)
+		return host_error(b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	*out = &s->base;
+	s->base.ops = &smcq_ops;
+	s->b = *b;
+	s->job = (struct smcq_job){ &s->b, posts };
+	for (uint32_t i = 0; i < posts.head->nqueues; i++)
+		if (posts.queues[i].mode == BIN_Q_CPU)
+			s->cpus[s->ncpus++].queue = i;
+	s->base.turn = host_alloc(b->group, sizeof *s->base.turn, &off);
+	if (!s->base.turn)
+		return host_error(b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	err = find_engine(s);
+	err = err ? err : s->row->engine->make(&s->job, &s->link, place);
+	place->size |= (uint64_t)(s->row - smcq_engines) << PLACE_SHIFT;
+	return err;
+}
+
+struct be_place smcq_place_of(struct be_group *g, uint32_t rank)
+{
+	struct be_place p = *host_place(g, rank);
+
+	p.size &= (UINT64_C(1) << PLACE_SHIFT) - 1;
+	return p;
+}
+
+static int bind(struct be_bound *bound, uint32_t views, int err)
+{
+	struct smcq_bound *s = to_smcq(bound);
+
+	(void)views; /* there are none */
+	for (uint32_t r = 0; r < s->b.size && !err; r++)
+		if (host_place(s->b.group, r)->size >> PLACE_SHIFT != (uint64_t)(s->row - smcq_engines))
+			err = host_error(s->b.group, -ERR_MISMATCH, "rank %u has another engine than rank %u", r, s->b.rank);
+	return s->row->engine->connect(s->link, err);
+}
+
+static void unbind(struct be_bound *bound)
+{
+	struct smcq_bound *s = to_smcq(bound);
+
+	if (!s)
+		return;
+	if (s->row && s->row->engine)
+		s->row->engine->unmake(s->link);
+	host_free(s->b.group, s->base.turn);
+	free(s);
+}
+
+/* ---- running ---- */
+
+static int look(struct smcq_bound *s)
+{
+	const struct bin_queues *h = s->job.posts.head;
+	struct smcq_told told;
+	int err = s->row->engine->poll(s->link, &told);
+
+	for (uint32_t i = 0; i < s->ncpus && !err; i++)
+		err = run_queue(s, &s->cpus[i]);
+	if (err)
+		return err;
+	return told.locals + s->mine.locals >= s->epoch * h->locals && told.remotes + s->mine.remotes >= s->epoch * h->remotes;
+}
+
+static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
+{
+	struct smcq_bound *s = to_smcq(bound);
+
+	(void)who; /* nobody helps */
+	s->epoch = epoch;
+	return s->row->engine->start(s->link, epoch);
+}
+
+static int progress(struct be_bound *bound, unsigned who, unsigned spins)
+{
+	struct smcq_bound *s = to_smcq(bound);
+	int rc = look(s);
+
+	(void)who;
+	for (; !rc && spins; spins--) {
+		be_pause();
+		rc = look(s);
+	}
+	return rc;
+}
+
+static int rebind(struct be_bound *bound, const struct be_buffer *buffers)
+{
+	struct smcq_bound *s = to_smcq(bound);
+	int err = s->row->engine->rebind(s->link, buffers);
+
+	if (!err)
+		s->b.buffers = buffers;
+	return err;
+}
+
+/* A rank that has left the group has freed its request, and that waits until all it has posted has gone out. */
+static bool waits_for(const struct be_bound *bound, uint32_t rank)
+{
+	(void)bound;
+	(void)rank;
+	return false;
+}
+
+static uint32_t first_open(const struct be_bound *bound)
+{
+	(void)bound;
+	return UINT32_MAX; /* the rank does not see messages */
+}
+
+static uint64_t first_alarm(const struct be_bound *bound)
+{
+	const struct smcq_bound *s = (const struct smcq_bound *)bound;
+	uint64_t first = UINT64_MAX;
+
+	for (uint32_t i = 0; i < s->ncpus; i++)
+		if (s->cpus[i].until && s->cpus[i].until < first)
+			first = s->cpus[i].until;
+	return first;
+}
+
+/* What comes from others is not seen before all of it has come. */
+static void states(const struct be_bound *bound, uint8_t *state, const char **what)
+{
+	const struct smcq_bound *s = (const struct smcq_bound *)bound;
+	const struct bin_posts *p = &s->job.posts;
+
+	for (uint32_t i = 0; i < s->b.nops; i++) {
+		state[i] = bin_recvs(s->b.ops[i].kind) ? BE_ISSUED : BE_DONE;
+		what[i] = state[i] == BE_ISSUED ? "its packets" : NULL;
+	}
+	for (uint32_t i = 0; i < p->head->nqueues; i++) {
+		const struct bin_queue *q = &p->queues[i];
+		uint32_t k = q->first;
+
+		if (s->row->engine->issued && q->mode != BIN_Q_CPU)
+			k += s->row->engine->issued(s->link, i, s->epoch);
+		for (; k < q->first + q->n; k++)
+			if (p->entries[k].op != BIN_NONE) {
+				state[p->entries[k].op] = BE_ISSUED;
+				what[p->entries[k].op] = "its turn in a queue";
+			}
+	}
+}
+
+static void close_state(void *state)
+{
+	((const struct smcq_state *)state)->engine->close(state);
+}
+
+const struct be_ops smcq_ops = {
+	.name = "smcq",
+	.make = make,
+	.bind = bind,
+	.unbind = unbind,
+	.start = start,
+	.progress = progress,
+	.rebind = rebind,
+	.waits_for = waits_for,
+	.open = first_open,
+	.alarm = first_alarm,
+	.close = close_state,
+	.states = states,
+};
