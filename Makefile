@@ -213,7 +213,7 @@ QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/
              tests/goalrun.sh tests/overlap.sh tests/placement.sh tests/trace.sh tests/schedules.sh tests/meet.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/mutants.sh tests/queue_mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/robust.sh \
-             tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh tests/kill.sh
+             tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh tests/guest.sh tests/kill.sh
 VARIANTS  := tests/variants.sh tests/coverage.sh tests/docs.sh tests/install.sh
 
 tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
@@ -266,6 +266,18 @@ fuzz:
 coverage: all
 	@VERBOSE=1 $(RUN) tests/coverage.sh
 
+# What guests boot (tests/guest/run.sh), the same for every BUILD. The kernel's package is only unpacked.
+GUEST  := build/guest
+KERNEL := $(GUEST)/linux.deb
+guest: $(GUEST)/initrd
+$(GUEST)/vmlinux $(GUEST)/initrd &: $(KERNEL) tests/guest/build.sh tests/guest/init tests/guest/node
+	$(call say,GUEST)bash tests/guest/build.sh $(KERNEL) $(GUEST)
+
+$(KERNEL):
+	@mkdir -p $(@D)
+	$(call say,GET)cd $(@D) && apt-get -qq -o APT::Sandbox::User=root download \
+		"$$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p')" && mv linux-image-*.deb $(@F)
+
 # ---- benchmarks ----
 
 BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out bench/bench.c bench/overlap_mpi.c bench/plot.c,$(wildcard bench/*.c)))
@@ -311,11 +323,14 @@ bench-%:
 
 PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libhwloc-dev libcunit1-dev clang libclang-rt-14-dev \
             spin valgrind strace mandoc man-db groff bsdextrautils binutils procps \
-            libpmix-dev openmpi-bin libopenmpi-dev mpich libmpich-dev
+            libpmix-dev openmpi-bin libopenmpi-dev mpich libmpich-dev \
+            qemu-system-x86 busybox-static kmod cpio xz-utils zstd iproute2 openssh-client dropbear-bin \
+            libibverbs-dev ibverbs-providers ibverbs-utils perftest
 SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 deps:
 	$(SUDO) apt-get update
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(PACKAGES)
+	@$(MAKE) --no-print-directory $(KERNEL)
 
 # One schedule from its text to data that has been moved and checked.
 demo:
@@ -332,4 +347,4 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all install uninstall clean tests check check-quick asan ubsan tsan epoch matrix mutants kill fuzz coverage bench bench-overlap experiments deps demo
+.PHONY: all install uninstall clean tests check check-quick asan ubsan tsan epoch matrix mutants kill fuzz coverage guest bench bench-overlap experiments deps demo

@@ -96,6 +96,9 @@ share()
 	fi
 }
 
+# guest [OPTIONS OF run.sh] COMMAND... : in a machine with an RDMA device
+guest() { bash "$TESTS/guest/run.sh" "$@"; }
+
 finish()
 {
 	[ "$NFAIL" -eq 0 ] || exit 1

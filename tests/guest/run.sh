@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# run.sh [-n NODES] [-c CPUS] [-m MIB] [-t SECONDS] [-s DIR] COMMAND [ARGUMENT...]
+# runs COMMAND as root in one guest, or in each of two that are joined by a wire: emulated machines with Debian's kernel and
+# a device rxe0 of Soft-RoCE on eth0, which is 10.77.0.1 on node 0 and 10.77.0.2 on node 1 ("ssh node1").
+#
+# A guest sees the files of the host, in this directory. What it writes is gone with it, except in GUEST_SHARED, which is
+# DIR and the same in both guests. COMMAND also gets GUEST_NODE, GUEST_NODES, GUEST_IP and GUEST_PEER, the other one's
+# address. Its stdout and stderr come back as they are written, each line behind "NODE: " if there are two nodes.
+# The exit status is that of COMMAND, of the first node where it is not 0; 125 if a guest died, whose console is shown then,
+# or cannot be started, and 124 if there was still one after SECONDS. Who ends this script ends the guests.
+set -u
+here=$(dirname "$(readlink -f "$0")")
+images=$here/../../build/guest
+nodes=1 cpus='' mib=512 limit=120 shared=''
+while getopts n:c:m:t:s: o; do
+	case $o in n) nodes=$OPTARG ;; c) cpus=$OPTARG ;; m) mib=$OPTARG ;; t) limit=$OPTARG ;; s) shared=$OPTARG ;; *) exit 2 ;; esac
+done
+shift $((OPTIND - 1))
+{ [ $# -gt 0 ] && [[ $nodes = [12] ]]; } || { sed -n '3,4s/^# //p' "$0" >&2; exit 2; }
+# Where two processes poll on one CPU, each waits for the other's time slice.
+cpus=${cpus:-$((nodes == 1 ? 2 : 1))}
+
+why() { echo "guest: $*" >&2; exit 125; }
+[ "$(uname -m)" = x86_64 ] || why "this is $(uname -m), and guests are for x86_64"
+command -v qemu-system-x86_64 >/dev/null || why "there is no qemu-system-x86_64 (make deps)"
+fresh() { local f; for f in build.sh init node; do [ "$images/initrd" -nt "$here/$f" ] || return; done; }
+mkdir -p "$images"
+fresh || made=$(flock "$images" make -s -C "$here/../.." guest 2>&1) || why "its kernel cannot be made: $made"
+
+tmp=$(mktemp -d) || exit 125
+children=()
+trap 'kill -KILL "${children[@]}" 2>/dev/null; wait; rm -rf "$tmp"' EXIT
+trap 'exit 125' HUP INT TERM
+shared=${shared:-$tmp/shared}
+run=$shared/.run
+rm -rf "$run" && mkdir -p "$run" || exit 125
+[ "$nodes" = 1 ] || ssh-keygen -q -t ed25519 -N '' -f "$run/key" || exit 125
+{ printf 'cd %q && exec' "$PWD"; printf ' %q' "$@"; } >"$run/command"
+
+# reader NODE PORT : the other end of a port of the guest
+reader()
+{
+	if [ "$nodes" = 1 ]; then exec cat "$tmp/$2.$1"; else exec sed -u "s/^/$1: /" "$tmp/$2.$1"; fi
+}
+# What is started dies with this script, however that ends.
+start() { setpriv --pdeathsig KILL timeout --foreground "$limit" setpriv --pdeathsig KILL "$@" & children+=($!); }
+# guest NODE
+guest()
+{
+	local i=$1 wire=user,id=net,restrict=on
+
+	[ "$nodes" = 1 ] || wire=dgram,id=net,local.type=unix,local.path=$tmp/wire$i,remote.type=unix,remote.path=$tmp/wire$((1 - i))
+	start qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
+		-M q35,sata=off,smbus=off,usb=off,i8042=off -accel tcg,thread=multi -cpu max -smp "$cpus" -m "$mib" \
+		-kernel "$images/vmlinux" -initrd "$images/initrd" \
+		-append "console=ttyS0 quiet panic=-1 mitigations=off cryptomgr.notests audit=0 apparmor=0 GUEST_NODE=$i GUEST_NODES=$nodes GUEST_MTU=4200" \
+		-serial "file:$tmp/console.$i" \
+		-fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap -device virtio-9p-pci,fsdev=root,mount_tag=root \
+		-fsdev local,id=shared,path="$shared",security_model=none -device virtio-9p-pci,fsdev=shared,mount_tag=shared \
+		-netdev "$wire" -device "virtio-net-pci,netdev=net,host_mtu=9000,mac=52:54:00:77:00:0$i,romfile=" \
+		-device virtio-serial-pci \
+		-chardev file,id=out,path="$tmp/out.$i" -device virtserialport,chardev=out,nr=1 \
+		-chardev file,id=err,path="$tmp/err.$i" -device virtserialport,chardev=err,nr=2 \
+		</dev/null >"$tmp/qemu.$i" 2>&1
+}
+
+for ((i = 0; i < nodes; i++)); do
+	mkfifo "$tmp/out.$i" "$tmp/err.$i" || exit 125
+	reader $i out & children+=($!) readers[i * 2]=$!
+	reader $i err >&2 & children+=($!) readers[i * 2 + 1]=$!
+	guest $i
+	guests[i]=$!
+done
+
+# Whoever ends without having said how gets the status of its emulator; the other node does not wait for it then.
+for ((left = nodes; left > 0; left--)); do
+	wait -n -p ended "${guests[@]}"
+	rc=$?
+	for ((i = 0; i < nodes; i++)); do
+		[ "${guests[i]:-}" = "$ended" ] || continue
+		unset "guests[i]"
+		[ ! -s "$run/status.$i" ] || continue
+		if [ $rc = 124 ]; then echo "guest: node $i is not done after $limit s; its console:"
+		else echo "guest: node $i died; its console:"; fi >&2
+		cat "$tmp/qemu.$i" >&2
+		tail -n 45 "$tmp/console.$i" >&2
+		echo $((rc == 124 ? 124 : 125)) >"$run/status.$i"
+	done
+done
+# An emulator that did not come as far as to open them leaves them without another end.
+for ((i = 0; i < nodes; i++)); do [ -s "$tmp/console.$i" ] || [ ! -s "$tmp/qemu.$i" ] || kill "${readers[i * 2]}" "${readers[i * 2 + 1]}" 2>/dev/null; done
+wait "${readers[@]}"
+for ((i = 0; i < nodes; i++)); do
+	read -r rc <"$run/status.$i"
+	[ "$rc" = 0 ] || exit "$rc"
+done
