@@ -225,6 +225,10 @@ void host_free(struct be_group *g, void *block);
 /* Gives two blocks back (the second may be NULL) once *users, which lies in the first, is 0. Until then
  * peers may write to them. */
 void host_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users);
+/* Whether a rank is on this node: its heap can be mapped. */
+bool host_near(struct be_group *g, uint32_t rank);
+/* The node of a rank; they are numbered in the order of their lowest ranks. */
+uint32_t host_node(struct be_group *g, uint32_t rank);
 /* Where len bytes at off of a peer's heap are in this process; NULL: out of reach. */
 void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len);
 /* What to ring for a rank, as long as the group lives; NULL: out of reach. */

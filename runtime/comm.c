@@ -83,18 +83,13 @@ int rt_comm_compare(struct mpix_sched_ctx *ctx, const struct rt_wish *zero, cons
 
 /* ---- which cores there are ---- */
 
-static const struct rt_wish *wish_of(const struct rt_wish *all, size_t stride, uint32_t rank)
-{
-	return (const struct rt_wish *)(const void *)((const char *)all + rank * stride);
-}
-
 static bool has_cpu(const struct rt_cpus *c, uint32_t cpu)
 {
 	return cpu < RT_CPUS && c->bits[cpu / 64] >> cpu % 64 & 1;
 }
 
 /* Cores that ranks may run on, all together: launchers bind them before we do. */
-static void use_all(struct topology *t, const struct rt_wish *all, size_t stride, uint32_t n)
+static void use_all(struct topology *t, const struct rt_wish *all, uint32_t n)
 {
 	for (uint32_t i = 0; i < t->ncores; i++) {
 		struct topology_core *c = &t->cores[i];
@@ -102,12 +97,12 @@ static void use_all(struct topology *t, const struct rt_wish *all, size_t stride
 		c->usable = false;
 		for (uint32_t k = 0; k < c->ncpus; k++)
 			for (uint32_t r = 0; r < n && !c->usable; r++)
-				c->usable = has_cpu(&wish_of(all, stride, r)->cpus, t->cpus[c->first + k]);
+				c->usable = has_cpu(&all[r].cpus, t->cpus[c->first + k]);
 	}
 }
 
 /* Without a launcher of ours: who has no core of its own for communication has it where the system likes. */
-static int place(struct mpix_sched_ctx *ctx, uint32_t n, const struct rt_wish *all, size_t stride, int32_t *cpu)
+static int place(struct mpix_sched_ctx *ctx, uint32_t n, const struct rt_wish *all, int32_t *cpu)
 {
 	struct placement_asked asked = { 0 };
 	struct placement p;
@@ -124,7 +119,7 @@ static int place(struct mpix_sched_ctx *ctx, uint32_t n, const struct rt_wish *a
 	asked.comm_cores = cores;
 	err = topology_load(&t, &why);
 	if (!err) {
-		use_all(&t, all, stride, n);
+		use_all(&t, all, n);
 		err = placement_make(&p, &t, &asked, n, &why);
 		for (uint32_t r = 0; r < n && !err; r++)
 			cpu[r] = t.here && p.comm[r] != p.core[r] ? (int32_t)t.cpus[t.cores[p.comm[r]].first] : NO_CPU;
@@ -146,8 +141,8 @@ static int by_cpu(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Ranks with the same CPU share a core; cores are in ascending order of their CPUs. cpu is by rank. */
-static void number_cores(struct rt_comm *comm, const int32_t *cpu, int32_t *sorted, uint32_t n)
+/* Ranks with the same CPU share a core; cores are in ascending order of their CPUs. cpu is that of each of n ranks. */
+static void number_cores(struct rt_comm *comm, const uint32_t *ranks, const int32_t *cpu, int32_t *sorted, uint32_t n)
 {
 	memcpy(sorted, cpu, n * sizeof *cpu);
 	qsort(sorted, n, sizeof *sorted, by_cpu);
@@ -159,18 +154,18 @@ static void number_cores(struct rt_comm *comm, const int32_t *cpu, int32_t *sort
 
 		while (comm->cores[k].cpu != cpu[r])
 			k++;
-		comm->core_of[r] = k;
-		comm->cores[k].slot = r; /* the lowest one at last */
+		comm->core_of[ranks[r]] = k;
+		comm->cores[k].slot = ranks[r]; /* the lowest one at last */
 	}
 }
 
 /* The turns that a core's thread may spin: none where it takes time from ranks. */
-static unsigned spins_of(int32_t cpu, const struct rt_wish *all, size_t stride, uint32_t n)
+static unsigned spins_of(int32_t cpu, const struct rt_wish *all, uint32_t n)
 {
 	if (cpu < 0)
 		return 0;
 	for (uint32_t r = 0; r < n; r++)
-		if (has_cpu(&wish_of(all, stride, r)->cpus, (uint32_t)cpu))
+		if (has_cpu(&all[r].cpus, (uint32_t)cpu))
 			return 0;
 	return RT_SPINS;
 }
@@ -189,16 +184,16 @@ static void init_core(struct rt_core *c, struct rt_local *l)
 	pthread_rwlockattr_destroy(&attr);
 }
 
-int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, uint32_t lead, const struct rt_wish *all, size_t stride)
+int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, uint32_t lead, const struct rt_wish *all)
 {
-	const uint32_t n = l->size;
+	const uint32_t n = l->nnear;
 	struct rt_comm *comm;
 	int32_t *cpu;
 	int err = 0;
 
 	if (all->progress == RT_APP)
 		return 0;
-	comm = mem_calloc(1, sizeof *comm + n * (sizeof *comm->cores + sizeof *comm->core_of));
+	comm = mem_calloc(1, sizeof *comm + n * sizeof *comm->cores + l->size * sizeof *comm->core_of);
 	cpu = mem_calloc(2 * (size_t)n, sizeof *cpu);
 	if (comm) {
 		comm->progress = all->progress;
@@ -210,12 +205,12 @@ int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, uint32_t lead, 
 	if (!comm || !cpu)
 		err = rt_fail(ctx, -ERR_NOMEM);
 	else if (all->cpu == CPU_ASKED)
-		err = place(ctx, n, all, stride, cpu);
+		err = place(ctx, n, all, cpu);
 	else
 		for (uint32_t r = 0; r < n; r++)
-			cpu[r] = wish_of(all, stride, r)->cpu;
+			cpu[r] = all[r].cpu;
 	if (!err)
-		number_cores(comm, cpu, cpu + n, n);
+		number_cores(comm, l->near, cpu, cpu + n, n);
 	free(cpu);
 	if (err) {
 		free(comm);
@@ -223,7 +218,7 @@ int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, uint32_t lead, 
 	}
 	for (uint32_t k = 0; k < comm->ncores; k++) {
 		init_core(&comm->cores[k], l);
-		comm->cores[k].spins = spins_of(comm->cores[k].cpu, all, stride, n);
+		comm->cores[k].spins = spins_of(comm->cores[k].cpu, all, n);
 	}
 	l->comm = comm;
 	return 0;
@@ -620,7 +615,8 @@ static bool drives(const struct mpix_sched_request *req, uint32_t by, uint32_t r
 	const struct rt_mate *mates = req->mates;
 	const uint32_t lead = peers[rt_root_rank(g, by)].lead;
 
-	if (lead == peers[rt_root_rank(g, rank)].lead || mates[by].core != mates[rank].core)
+	if (peers[rt_root_rank(g, by)].node != peers[rt_root_rank(g, rank)].node ||
+	    lead == peers[rt_root_rank(g, rank)].lead || mates[by].core != mates[rank].core)
 		return false;
 	for (uint32_t r = 0; r < by; r++)
 		if (mates[r].core == mates[by].core && peers[rt_root_rank(g, r)].lead == lead)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Groups. Each rank says hello by the caller's allgather; then one rank of each process (its lead) meets
- * rank 0 at a socket to exchange file descriptors: of the board, and of everyone's heap. From then on the
- * ranks meet on the board. A lead holds a record lock on the board for each rank of its process; the
+ * Groups. Each rank says hello by the caller's allgather; then one rank of each process (its lead) meets the lowest
+ * rank of its node (the head) at a socket to exchange file descriptors: of the board, and of everyone's heap. From then
+ * on the ranks meet on the board; where there are several nodes each has one, and bridge.c keeps them alike. A lead holds a record lock on the board for each rank of its process; the
  * kernel drops it when the process ends, however it ends, which is how the others notice. */
 #include "runtime/rt.h"
 
@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -29,29 +30,39 @@
 
 struct hello {
 	int err, rank;
-	uint64_t pid;
+	uint64_t node, pid;
 	char process[16]; /* random, the same for all threads of a program */
-	char cookie[16]; /* rank 0's: who knows it is of this job */
-	struct sockaddr_un address; /* rank 0's */
-	uint32_t address_len;
+	char cookie[MAC_KEY]; /* rank 0's: who knows it is of this job */
+	char name[12]; /* of rank 0's socket, which is abstract */
+	uint32_t name_len;
 	int heap_fd;
 	uint64_t heap;
 	struct rt_wish wish;
 };
-_Static_assert(sizeof(struct hello) <= HOST_RECORD, "goalrun's exchange carries it");
+_Static_assert(sizeof(struct hello) <= HOST_RECORD && sizeof(struct rt_card) <= HOST_RECORD,
+	       "goalrun's exchange carries it");
 
 /* Makes the group of one process from what has been gathered. */
 struct meeting {
 	struct mpix_sched_ctx *ctx;
 	uint32_t rank, size, lead; /* lead: the lowest rank of this process */
+	uint32_t head; /* the lowest rank of this node, which makes the board */
 	struct hello *all;
+	struct rt_card *cards; /* NULL: there is one node */
 	struct rt_local *local;
 	int listener;
+	int port, bell; /* of several nodes: what the bridge of each process gets */
 };
+
+/* Whether a rank is on this node. */
+static bool near(const struct meeting *m, uint32_t rank)
+{
+	return m->all[rank].node == m->all[m->rank].node;
+}
 
 static bool same_process(const struct hello *a, const struct hello *b)
 {
-	return a->pid == b->pid && !memcmp(a->process, b->process, sizeof a->process);
+	return a->pid == b->pid && a->node == b->node && !memcmp(a->process, b->process, sizeof a->process);
 }
 
 static bool is_lead(const struct meeting *m, uint32_t rank)
@@ -71,9 +82,9 @@ int rt_sys_error(struct mpix_sched_ctx *ctx, const char *what)
 
 struct fd_message {
 	char cookie[16];
-	uint32_t what; /* a rank whose heap it is, or BOARD */
+	uint32_t what; /* a rank whose heap it is, or */
 };
-#define BOARD UINT32_MAX
+enum { BOARD = UINT32_MAX, PORT = UINT32_MAX - 1, BELL = UINT32_MAX - 2 };
 
 static int send_fd(int sock, const struct meeting *m, uint32_t what, int fd)
 {
@@ -121,7 +132,7 @@ static int recv_fd(int sock, const struct meeting *m, uint32_t *what, int *fd)
 	}
 	if (*fd >= 0)
 		close(*fd);
-	return rt_error(m->ctx, -ERR_SYS, "a rank did not send its memory: is it on another node?");
+	return rt_error(m->ctx, -ERR_SYS, "a rank did not send its memory");
 }
 
 static bool same_user(int sock)
@@ -143,13 +154,26 @@ static uint32_t ranks_of(const struct meeting *m, uint32_t lead)
 	return n;
 }
 
-/* Sends the heaps of all ranks of one process, or of all others. */
+/* Receives one that is due. */
+static int expect_fd(int sock, const struct meeting *m, uint32_t what, int *fd)
+{
+	uint32_t got = what;
+	int err = recv_fd(sock, m, &got, fd);
+
+	if (got == what)
+		return err;
+	close(*fd);
+	*fd = -1;
+	return rt_error(m->ctx, -ERR_SYS, "a rank sent what was not due");
+}
+
+/* Sends the heaps of all ranks of one process, or of all others of the node. */
 static int send_heaps(int sock, const struct meeting *m, uint32_t lead, bool own)
 {
 	int err = 0;
 
 	for (uint32_t r = 0; r < m->size && !err; r++)
-		if (same_process(&m->all[r], &m->all[lead]) == own)
+		if (near(m, r) && same_process(&m->all[r], &m->all[lead]) == own)
 			err = send_fd(sock, m, r, r == m->rank || same_process(&m->all[r], &m->all[m->rank]) ?
 							  m->all[r].heap_fd :
 							  m->local->peers[r].fd);
@@ -163,7 +187,8 @@ static int recv_heaps(int sock, const struct meeting *m, uint32_t n)
 
 	while (n-- && !err) {
 		err = recv_fd(sock, m, &what, &fd);
-		if (!err && (what >= m->size || m->local->peers[what].same || m->local->peers[what].fd >= 0)) {
+		if (!err && (what >= m->size || !near(m, what) || m->local->peers[what].same ||
+			     m->local->peers[what].fd >= 0)) {
 			close(fd);
 			err = rt_error(m->ctx, -ERR_SYS, "a rank sent what is not its own");
 		} else if (!err) {
@@ -186,7 +211,7 @@ static int make_board(struct meeting *m)
 		return rt_sys_error(m->ctx, "ftruncate");
 	}
 	l->fd = fd;
-	return 0;
+	return rt_bridge_steer(l) ? rt_sys_error(m->ctx, "fcntl(F_SETLK)") : 0;
 }
 
 static int map_board(struct meeting *m)
@@ -219,7 +244,7 @@ static bool gone(const struct hello *h)
 	return kill((pid_t)h->pid, 0) && errno == ESRCH;
 }
 
-/* Rank 0: waits for the lead of every other process. */
+/* The head of a node: waits for the lead of every other process. */
 static int host_meeting(struct meeting *m)
 {
 	int *socks = mem_alloc(m->size * sizeof *socks), err = socks ? make_board(m) : -ERR_NOMEM;
@@ -228,7 +253,7 @@ static int host_meeting(struct meeting *m)
 
 	for (uint32_t r = 0; socks && r < m->size; r++) {
 		socks[r] = -1;
-		missing += r && is_lead(m, r);
+		missing += r != m->head && near(m, r) && is_lead(m, r);
 	}
 	while (missing && !err) {
 		struct pollfd p = { .fd = m->listener, .events = POLLIN };
@@ -238,17 +263,18 @@ static int host_meeting(struct meeting *m)
 
 		if (sock < 0) {
 			for (uint32_t r = 0; r < m->size && !err; r++)
-				if (gone(&m->all[r]))
+				if (near(m, r) && gone(&m->all[r]))
 					err = rt_error(m->ctx, -ERR_DEAD, "rank %u died", r);
 			if (!err && rt_now_ns() > until)
-				err = rt_error(m->ctx, -ERR_SYS, "a rank did not come: is it on another node?");
+				err = rt_error(m->ctx, -ERR_SYS, "a rank of this node did not come");
 			continue;
 		}
 		if (!same_user(sock) || recv_fd(sock, m, &what, &fd)) {
 			close(sock);
 			continue;
 		}
-		if (what >= m->size || socks[what] >= 0 || m->local->peers[what].same || !is_lead(m, what)) {
+		if (what >= m->size || !near(m, what) || socks[what] >= 0 || m->local->peers[what].same ||
+		    !is_lead(m, what)) {
 			close(fd);
 			close(sock);
 			continue;
@@ -264,6 +290,10 @@ static int host_meeting(struct meeting *m)
 			continue;
 		if (!err)
 			err = send_fd(socks[r], m, BOARD, m->local->fd);
+		if (!err && m->cards)
+			err = send_fd(socks[r], m, PORT, m->port);
+		if (!err && m->cards)
+			err = send_fd(socks[r], m, BELL, m->bell);
 		if (!err)
 			err = send_heaps(socks[r], m, r, false);
 		close(socks[r]);
@@ -274,24 +304,28 @@ static int host_meeting(struct meeting *m)
 
 static int join_meeting(struct meeting *m)
 {
-	const struct hello *zero = &m->all[0];
-	struct sockaddr_un address = zero->address;
-	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd, err = 0;
-	uint32_t what;
+	const char *name = m->cards ? m->cards[m->head].name : m->all[0].name;
+	const uint32_t len = m->cards ? m->cards[m->head].name_len : m->all[0].name_len;
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err = 0;
 
 	if (sock < 0)
 		return rt_sys_error(m->ctx, "socket");
-	if (connect(sock, (struct sockaddr *)&address, zero->address_len))
-		err = rt_error(m->ctx, -ERR_SYS, "rank 0 cannot be reached (%s): is it on another node?",
-			       strerror(errno));
-	else if (!same_user(sock))
-		err = rt_error(m->ctx, -ERR_SYS, "rank 0 runs as another user");
+	if (len > sizeof m->all[0].name)
+		err = rt_error(m->ctx, -ERR_SYS, "rank %u has no socket", m->head);
+	else
+		memcpy(address.sun_path, name, len);
+	if (!err && connect(sock, (struct sockaddr *)&address, (socklen_t)(sizeof(sa_family_t) + len)))
+		err = rt_error(m->ctx, -ERR_SYS, "rank %u cannot be reached: %s", m->head, strerror(errno));
+	else if (!err && !same_user(sock))
+		err = rt_error(m->ctx, -ERR_SYS, "rank %u runs as another user", m->head);
 	err = err ? err : send_heaps(sock, m, m->rank, true);
-	err = err ? err : recv_fd(sock, m, &what, &fd);
-	if (!err) {
-		m->local->fd = fd;
-		err = recv_heaps(sock, m, m->size - ranks_of(m, m->rank));
-	}
+	err = err ? err : expect_fd(sock, m, BOARD, &m->local->fd);
+	if (!err && m->cards)
+		err = expect_fd(sock, m, PORT, &m->port);
+	if (!err && m->cards)
+		err = expect_fd(sock, m, BELL, &m->bell);
+	err = err ? err : recv_heaps(sock, m, m->local->nnear - ranks_of(m, m->rank));
 	close(sock);
 	return err;
 }
@@ -301,6 +335,7 @@ static void free_local(struct rt_local *l)
 	if (!l)
 		return;
 	rt_comm_free(l);
+	rt_bridge_close(l->bridge);
 	for (uint32_t r = 0; l->peers && r < l->size; r++) {
 		struct rt_peer *p = &l->peers[r];
 
@@ -315,9 +350,59 @@ static void free_local(struct rt_local *l)
 		munmap(l->board, rt_board_size(l->size));
 	if (l->fd >= 0)
 		close(l->fd);
+	free(l->near);
 	free(l->peers);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
+}
+
+/* Which ranks are on which node, and on this one. */
+static int find_nodes(struct meeting *m)
+{
+	struct rt_local *l = m->local;
+
+	l->near = mem_alloc(m->size * sizeof *l->near);
+	if (!l->near)
+		return -ERR_NOMEM;
+	for (uint32_t r = 0; r < m->size; r++) {
+		uint32_t first = 0;
+
+		while (m->all[first].node != m->all[r].node)
+			first++;
+		l->peers[r].node = first == r ? l->nnodes++ : l->peers[first].node;
+		if (near(m, r))
+			l->near[l->nnear++] = r;
+	}
+	l->node = l->peers[m->rank].node;
+	return 0;
+}
+
+static int build_bridge(struct meeting *m)
+{
+	struct rt_bridge_plan plan = { .cards = m->cards, .listener = m->port, .bell = m->bell, .first = m->rank == m->head };
+	struct rt_local *l = m->local;
+
+	if (plan.first) {
+		l->board->home = l->node;
+		for (uint32_t r = 0; r < m->size; r++)
+			l->board->slots[r].home = l->peers[r].node;
+	}
+	memcpy(plan.secret, m->all[0].cookie, sizeof plan.secret);
+	m->port = m->bell = -1;
+	return rt_bridge_open(m->ctx, l, &plan);
+}
+
+static int make_comm(struct meeting *m)
+{
+	struct rt_local *l = m->local;
+	struct rt_wish *near = mem_alloc(l->nnear * sizeof *near);
+	int err = near ? 0 : rt_fail(m->ctx, -ERR_NOMEM);
+
+	for (uint32_t i = 0; i < l->nnear && !err; i++)
+		near[i] = m->all[l->near[i]].wish;
+	err = err ? err : rt_comm_make(m->ctx, l, m->lead, near);
+	free(near);
+	return err;
 }
 
 static int make_local(struct meeting *m)
@@ -335,8 +420,8 @@ static int make_local(struct meeting *m)
 	l->ordered = rt_bell_register();
 	l->fd = -1;
 	l->peers = mem_calloc(m->size, sizeof *l->peers);
-	if (!l->peers)
-		return -ERR_NOMEM;
+	if (!l->peers || find_nodes(m))
+		return rt_fail(m->ctx, -ERR_NOMEM);
 	for (uint32_t r = 0; r < m->size; r++) {
 		struct rt_peer *p = &l->peers[r];
 
@@ -350,7 +435,7 @@ static int make_local(struct meeting *m)
 			atomic_fetch_add(&p->heap->refs, 1);
 		}
 	}
-	if (here == m->size) {
+	if (here == l->nnear) {
 		void *p = mmap(NULL, rt_board_size(m->size), PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -358,21 +443,40 @@ static int make_local(struct meeting *m)
 			return rt_sys_error(m->ctx, "mmap");
 		l->board = p;
 	} else {
-		err = m->rank == 0 ? host_meeting(m) : join_meeting(m);
+		err = m->rank == m->head ? host_meeting(m) : join_meeting(m);
 		err = err ? err : map_board(m);
 	}
-	if (!err && m->rank == 0)
+	if (!err && m->rank == m->head)
 		l->board->size = m->size;
-	return err ? err : rt_comm_make(m->ctx, l, m->lead, &m->all->wish, sizeof *m->all);
+	if (!err && m->cards)
+		err = build_bridge(m);
+	return err ? err : make_comm(m);
+}
+
+/* A socket of this rank's, for the processes of its node. The kernel picks an abstract name: nothing is left in the
+ * file system. */
+static int make_listener(struct meeting *m, char name[12], uint32_t *name_len)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof a;
+
+	m->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (m->listener < 0 || bind(m->listener, (struct sockaddr *)&a, sizeof(sa_family_t)) ||
+	    listen(m->listener, (int)m->size) || getsockname(m->listener, (struct sockaddr *)&a, &len))
+		return rt_sys_error(m->ctx, "socket");
+	*name_len = len - (socklen_t)sizeof(sa_family_t);
+	if (*name_len > sizeof m->all[0].name)
+		return rt_error(m->ctx, -ERR_SYS, "socket: its name is too long");
+	memcpy(name, a.sun_path, *name_len);
+	return 0;
 }
 
 static int say_hello(struct meeting *m, struct hello *h)
 {
 	const void *random = (const void *)getauxval(AT_RANDOM); // NOLINT(performance-no-int-to-ptr)
-	socklen_t len = sizeof h->address;
 	int err;
 
-	*h = (struct hello){ .rank = (int)m->rank, .pid = (uint64_t)getpid(), .heap_fd = m->ctx->heap->fd };
+	*h = (struct hello){ .rank = (int)m->rank, .node = rt_node_id(), .pid = (uint64_t)getpid(), .heap_fd = m->ctx->heap->fd };
 	h->heap = (uint64_t)(uintptr_t)m->ctx->heap;
 	if (random)
 		memcpy(h->process, random, sizeof h->process);
@@ -381,14 +485,7 @@ static int say_hello(struct meeting *m, struct hello *h)
 		return err;
 	if (getrandom(h->cookie, sizeof h->cookie, 0) != sizeof h->cookie)
 		return rt_sys_error(m->ctx, "getrandom");
-	m->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	h->address.sun_family = AF_UNIX;
-	/* An abstract name that the kernel picks: nothing is left in the file system. */
-	if (m->listener < 0 || bind(m->listener, (struct sockaddr *)&h->address, sizeof(sa_family_t)) ||
-	    listen(m->listener, (int)m->size) || getsockname(m->listener, (struct sockaddr *)&h->address, &len))
-		return rt_sys_error(m->ctx, "socket");
-	h->address_len = len;
-	return 0;
+	return make_listener(m, h->name, &h->name_len);
 }
 
 static int check_hellos(struct meeting *m)
@@ -414,6 +511,53 @@ static int check_hellos(struct meeting *m)
 	}
 	while (!same_process(&m->all[m->lead], &m->all[m->rank]))
 		m->lead++;
+	while (!near(m, m->head))
+		m->head++;
+	return 0;
+}
+
+static bool several_nodes(const struct meeting *m)
+{
+	for (uint32_t r = 1; r < m->size; r++)
+		if (m->all[r].node != m->all[0].node)
+			return true;
+	return false;
+}
+
+/* A head's: how its node and the other nodes reach it. */
+static int make_card(struct meeting *m, struct rt_card *card)
+{
+	int err = 0;
+
+	if (m->rank != m->head)
+		return 0;
+	if (m->rank) {
+		err = make_listener(m, card->name, &card->name_len);
+	} else {
+		memcpy(card->name, m->all[0].name, sizeof card->name);
+		card->name_len = m->all[0].name_len;
+	}
+	m->bell = err ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!err && m->bell < 0)
+		err = rt_sys_error(m->ctx, "eventfd");
+	return err ? err : rt_bridge_listen(m->ctx, card, &m->port);
+}
+
+/* Of several nodes: their cards. All ranks return the same, but for the text. */
+static int exchange_cards(struct meeting *m, MPIX_Sched_allgather_fn *allgather, void *arg)
+{
+	struct rt_card mine = { 0 };
+	char text[512];
+
+	mine.err = make_card(m, &mine);
+	MPIX_Sched_error_detail(m->ctx, text, sizeof text);
+	if (allgather(&mine, m->cards, sizeof mine, arg))
+		return rt_error(m->ctx, -ERR_SYS, "the caller's allgather failed");
+	if (mine.err)
+		return rt_error(m->ctx, mine.err, "rank %u: %s", m->rank, text);
+	for (uint32_t r = 0; r < m->size; r++)
+		if (m->cards[r].err)
+			return rt_error(m->ctx, m->cards[r].err, "rank %u: %s", r, err_text(m->cards[r].err));
 	return 0;
 }
 
@@ -424,13 +568,29 @@ static int64_t find_dead(const struct rt_local *l, const struct rt_board *b, con
 static int blame(struct meeting *m)
 {
 	struct rt_local *l = m->local;
-	int64_t rank = l && l->board && l->fd >= 0 ? find_dead(l, l->board, NULL, l->size) : -1;
+	int64_t rank = l && l->board ? find_dead(l, l->board, NULL, l->size) : -1;
 	uint32_t none = 0;
 
 	if (rank < 0)
 		return rt_error(m->ctx, -ERR_SYS, "the caller's allgather failed");
 	atomic_compare_exchange_strong(&l->board->failed, &none, (uint32_t)rank + 1);
 	return rt_error(m->ctx, -ERR_DEAD, "rank %u died", (unsigned)rank);
+}
+
+/* From the CPUs of this node's ranks, which come first then. */
+static unsigned count_spins(struct meeting *m)
+{
+	const uint64_t node = m->all[m->rank].node;
+	uint32_t n = 0, me = 0;
+
+	for (uint32_t r = 0; r < m->size; r++) {
+		if (m->all[r].node != node)
+			continue;
+		if (r == m->rank)
+			me = n;
+		m->all[n++].wish = m->all[r].wish;
+	}
+	return rt_cpus_spins(&m->all->wish.cpus, sizeof *m->all, n, me);
 }
 
 struct ready {
@@ -441,7 +601,12 @@ struct ready {
 int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_allgather_fn *allgather,
 			    void *arg, MPIX_Sched_group *group)
 {
-	struct meeting m = { .ctx = ctx, .rank = (uint32_t)rank, .size = (uint32_t)size, .listener = -1 };
+	struct meeting m = { .ctx = ctx,
+			     .rank = (uint32_t)rank,
+			     .size = (uint32_t)size,
+			     .listener = -1,
+			     .port = -1,
+			     .bell = -1 };
 	struct mpix_sched_group *g = NULL;
 	struct ready mine = { 0 }, *ready = NULL;
 	struct hello hello;
@@ -467,6 +632,10 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 		goto out;
 	}
 	err = check_hellos(&m);
+	if (!err && several_nodes(&m)) {
+		m.cards = mem_calloc(m.size, sizeof *m.cards);
+		err = m.cards ? exchange_cards(&m, allgather, arg) : -ERR_NOMEM; /* as above */
+	}
 	if (err)
 		goto out;
 	if (m.lead == m.rank)
@@ -490,7 +659,7 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 				  .id = ++ctx->ngroups,
 				  .rank = m.rank,
 				  .size = m.size,
-				  .spins = rt_cpus_spins(&m.all->wish.cpus, sizeof *m.all, m.size, m.rank),
+				  .spins = count_spins(&m),
 				  .gathered = gathered };
 	gathered = NULL;
 	atomic_init(&g->g.refs, 1);
@@ -500,8 +669,13 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 out:
 	if (m.listener >= 0)
 		close(m.listener);
+	if (m.port >= 0)
+		close(m.port);
+	if (m.bell >= 0)
+		close(m.bell);
 	free(g);
 	free(gathered);
+	free(m.cards);
 	free(m.all);
 	free(ready);
 	return err == -ERR_NOMEM ? -rt_fail(ctx, err) : -err;
@@ -512,12 +686,22 @@ void rt_group_ref(struct be_group *g)
 	atomic_fetch_add(&g->refs, 1);
 }
 
+/* In whose heap a subgroup has its board: the lowest one's of this node. */
+static uint32_t board_owner(const struct be_group *g)
+{
+	uint32_t r = 0;
+
+	while (g->local->peers[g->root[r]].node != g->local->node)
+		r++;
+	return r;
+}
+
 /* Gives up the board of a subgroup. */
 static void leave_board(struct be_group *g)
 {
 	struct rt_board *b = g->board;
 
-	if (g->rank == 0)
+	if (g->rank == board_owner(g))
 		host_free_later(g, b, NULL, &b->users);
 	atomic_fetch_sub(&b->users, 1); /* from here on it is not touched */
 }
@@ -531,6 +715,7 @@ void rt_group_unref(struct be_group *g)
 	atomic_store(&g->board->slots[g->rank].left, 1);
 	if (g->root)
 		leave_board(g);
+	rt_bridge_ring(g->local);
 	if (atomic_fetch_sub(&g->local->refs, 1) == 1)
 		free_local(g->local);
 	free(g->root);
@@ -574,7 +759,28 @@ static int by_key(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* All wishes are in g->gathered. Fills in who is in the subgroup, which rank 0 of it gives a board. */
+static int make_subboard(struct be_group *g, struct be_group *sub, uint64_t *off)
+{
+	struct rt_local *l = g->local;
+	struct rt_board *b = sub->board = host_alloc(g, rt_board_size(sub->size), off);
+	uint32_t users = 0;
+
+	if (!b)
+		return rt_fail(g->ctx, -ERR_NOMEM);
+	b->size = sub->size;
+	b->key = sub->id;
+	b->home = l->node;
+	for (uint32_t r = 0; r < sub->size; r++) {
+		b->slots[r].home = l->peers[sub->root[r]].node;
+		users += b->slots[r].home == l->node;
+	}
+	atomic_store(&b->users, users + (l->bridge != NULL));
+	if (l->bridge)
+		rt_bridge_add(l, b, sub->root[sub->rank], *off);
+	return 0;
+}
+
+/* All wishes are in g->gathered. Fills in who is in the subgroup, which the first of each node gives a board. */
 static int gather_members(struct be_group *g, struct be_group *sub, int color, uint64_t *off)
 {
 	struct wish *w = (struct wish *)(void *)g->gathered;
@@ -592,14 +798,9 @@ static int gather_members(struct be_group *g, struct be_group *sub, int color, u
 		if (w[r].rank == g->rank)
 			sub->rank = r;
 	}
-	if (sub->rank)
-		return 0;
-	sub->board = host_alloc(g, rt_board_size(sub->size), off);
-	if (!sub->board)
-		return rt_fail(g->ctx, -ERR_NOMEM);
-	sub->board->size = sub->size;
-	atomic_store(&sub->board->users, sub->size);
-	return 0;
+	sub->local = g->local;
+	sub->id = rt_id(rt_id(g->id, g->seq), sub->root[0]);
+	return sub->rank == board_owner(sub) ? make_subboard(g, sub, off) : 0;
 }
 
 static struct rt_peer *peer_of(const struct be_group *g, uint32_t rank)
@@ -616,9 +817,10 @@ struct place {
 static int find_board(struct be_group *g, struct be_group *sub)
 {
 	const struct place *p = (const struct place *)(const void *)g->gathered;
+	const uint32_t owner = sub->root[board_owner(sub)];
 
 	for (uint32_t r = 0; r < g->size && !sub->board; r++)
-		if (p[r].off != UINT64_MAX && p[r].root == sub->root[0])
+		if (p[r].off != UINT64_MAX && p[r].root == owner)
 			sub->board = host_peer(g, r, p[r].off, rt_board_size(sub->size));
 	return sub->board ? 0 : rt_error(g->ctx, -ERR_SYS, "the heap of a rank cannot be mapped");
 }
@@ -665,8 +867,6 @@ int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sche
 			*out = NULL;
 		return -err;
 	}
-	sub->local = g->local;
-	sub->id = rt_id(rt_id(g->id, g->seq), sub->root[0]);
 	sub->spins = g->spins;
 	atomic_fetch_add(&g->local->refs, 1);
 	atomic_init(&sub->refs, 1);
@@ -681,7 +881,11 @@ static int dead(struct be_group *g)
 {
 	uint32_t failed = atomic_load(&g->board->failed);
 
-	return failed ? rt_error(g->ctx, -ERR_DEAD, "rank %u died", failed - 1) : 0;
+	if (!failed)
+		return 0;
+	if (atomic_load(&g->local->board->slots[rt_root_rank(g, failed - 1)].died) == RT_UNREACHABLE)
+		return rt_error(g->ctx, -ERR_DEAD, "rank %u died, or its node cannot be reached any more", failed - 1);
+	return rt_error(g->ctx, -ERR_DEAD, "rank %u died", failed - 1);
 }
 
 int host_died(struct be_group *g, uint32_t rank)
@@ -689,6 +893,7 @@ int host_died(struct be_group *g, uint32_t rank)
 	uint32_t none = 0;
 
 	atomic_compare_exchange_strong(&g->board->failed, &none, rank + 1);
+	rt_bridge_ring(g->local);
 	return dead(g);
 }
 
@@ -712,14 +917,16 @@ static bool lock_is_gone(const struct rt_local *l, uint32_t rank)
 
 bool rt_rank_died(const struct rt_local *l, uint32_t rank)
 {
-	return !l->peers[rank].same && atomic_load(&l->board->slots[rank].joined) && lock_is_gone(l, rank);
+	if (l->peers[rank].node != l->node)
+		return atomic_load(&l->board->slots[rank].died) != 0;
+	return l->fd >= 0 && !l->peers[rank].same && atomic_load(&l->board->slots[rank].joined) && lock_is_gone(l, rank);
 }
 
 /* Of the n ranks with board b, one of another process that has joined and not left, but whose lock is gone; or
  * -1. Locks are held until a process has left all groups of its local. */
 static int64_t find_dead(const struct rt_local *l, const struct rt_board *b, const uint32_t *root, uint32_t n)
 {
-	for (uint32_t r = 0; r < n && l->fd >= 0; r++) {
+	for (uint32_t r = 0; r < n; r++) {
 		/* One that leaves first says so and then gives up its lock. */
 		if (!atomic_load(&b->slots[r].left) && rt_rank_died(l, root ? root[r] : r) &&
 		    !atomic_load(&b->slots[r].left))
@@ -752,9 +959,11 @@ int host_post(struct be_group *g, const void *in, size_t size)
 {
 	int err = dead(g);
 
-	if (!err)
-		rt_board_post(g->board, g->rank, ++g->seq, in, size);
-	return err;
+	if (err)
+		return err;
+	rt_board_post(g->board, g->rank, ++g->seq, in, size);
+	rt_bridge_ring(g->local);
+	return 0;
 }
 
 int host_collect(struct be_group *g, size_t size, void *out)
@@ -830,8 +1039,7 @@ static void *map_more(struct rt_peer *p, uint64_t end)
 	return base;
 }
 
-/* Where something of another rank's heap is; rank: in l. */
-static void *reach(struct rt_local *l, uint32_t rank, uint64_t off, size_t len)
+void *rt_reach(struct rt_local *l, uint32_t rank, uint64_t off, size_t len)
 {
 	struct rt_peer *p = &l->peers[rank];
 	char *base = NULL;
@@ -851,12 +1059,12 @@ static void *reach(struct rt_local *l, uint32_t rank, uint64_t off, size_t len)
 
 void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len)
 {
-	return reach(g->local, rt_root_rank(g, rank), off, len);
+	return rt_reach(g->local, rt_root_rank(g, rank), off, len);
 }
 
 struct rt_door *rt_door_of(struct rt_local *l, uint32_t rank)
 {
-	return reach(l, rank, 0, sizeof(struct rt_door));
+	return rt_reach(l, rank, 0, sizeof(struct rt_door));
 }
 
 const struct be_bells *host_bells(struct be_group *g, uint32_t rank)
@@ -879,6 +1087,16 @@ const struct be_bells *host_bells(struct be_group *g, uint32_t rank)
 	atomic_store_explicit(&p->rings, true, memory_order_release);
 	pthread_mutex_unlock(&g->local->lock);
 	return &p->bells;
+}
+
+bool host_near(struct be_group *g, uint32_t rank)
+{
+	return peer_of(g, rank)->node == g->local->node;
+}
+
+uint32_t host_node(struct be_group *g, uint32_t rank)
+{
+	return peer_of(g, rank)->node;
 }
 
 bool host_same_process(struct be_group *g, uint32_t rank)

@@ -9,8 +9,10 @@
 #include "runtime/mpix_sched.h"
 #include "util/env.h"
 #include "util/err.h"
+#include "util/mac.h"
 #include "util/mem.h"
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/single_threaded.h>
@@ -97,14 +99,28 @@ struct rt_slot { /* writer: its rank, but of hub */
 	struct rt_record record[2]; /* by parity of the round */
 	_Alignas(64) _Atomic uint32_t joined; /* the rank holds its lock */
 	_Atomic uint32_t left; /* the rank has freed its group */
+	_Atomic uint32_t died; /* of several nodes: enum rt_death, by what has been told */
+	uint32_t home; /* of several nodes: its own */
 	struct rt_hub hub;
 	_Atomic uint32_t node; /* where it lately was, for those that help each other: a NUMA node */
+	/* Of who tells other nodes (mirror.c): */
+	uint32_t told;
+	uint64_t sent[2];
 };
+
+enum rt_death { RT_DIED = 1, RT_UNREACHABLE /* with its node */ };
 
 struct rt_board {
 	uint32_t size;
 	_Atomic uint32_t failed; /* rank + 1 of the first one that was found dead */
-	_Atomic uint32_t users; /* a subgroup's: ranks that may still touch it */
+	_Atomic uint32_t users; /* a subgroup's: ranks that may still touch it; and one for who tells other nodes */
+	/* Of several nodes: */
+	_Atomic uint32_t bell; /* a job's: file descriptor + 1 that who posts writes to */
+	uint32_t home, told; /* this node; of who tells others (mirror.c) */
+	uint64_t key; /* the same on all nodes: a subgroup's id, or 0 */
+	_Atomic uint64_t next; /* board of this node (bridge.c) */
+	pthread_mutex_t lock; /* of next and all that follow */
+	_Atomic uint32_t wheel; /* a futex; changes when who tells others may be another process */
 	_Alignas(64) struct rt_slot slots[];
 };
 
@@ -188,6 +204,7 @@ struct rt_map {
 
 struct rt_peer {
 	int pid;
+	uint32_t node; /* nodes are numbered in the order of their lowest ranks */
 	uint32_t lead; /* the lowest rank of its process */
 	bool same; /* a thread of this process */
 	int fd; /* of its heap, or -1 */
@@ -204,8 +221,11 @@ struct rt_local {
 	pthread_mutex_t lock; /* of maps */
 	struct rt_board *board;
 	bool ordered; /* the kernel orders this process's stores for those that go to sleep */
-	int fd; /* of the board; -1 when all ranks are threads of this process */
+	int fd; /* of the board; -1 when all ranks of this node are threads of this process */
 	struct rt_peer *peers;
+	uint32_t *near; /* the ranks of this node, in order */
+	uint32_t nnear, node, nnodes;
+	struct rt_bridge *bridge; /* NULL: there is one node */
 	struct rt_comm *comm; /* NULL: only a rank's own thread makes progress on its requests */
 };
 
@@ -244,10 +264,52 @@ void rt_group_unref(struct be_group *g);
 int rt_group_check(struct be_group *g);
 /* Where the bells of a rank of l are; NULL: out of reach. */
 struct rt_door *rt_door_of(struct rt_local *l, uint32_t rank);
+/* Where something of a rank's heap is; NULL: out of reach. */
+void *rt_reach(struct rt_local *l, uint32_t rank, uint64_t off, size_t len);
 /* Whether a rank of l has died with its process, which is another. */
 bool rt_rank_died(const struct rt_local *l, uint32_t rank);
 /* Whether a rank has freed the group. */
 bool rt_group_left(const struct be_group *g, uint32_t rank);
+
+/* ---- several nodes (nodes.c, bridge.c) ---- */
+
+/* The same for all that can map each other's memory. */
+uint64_t rt_node_id(void);
+
+#define RT_ADDRESSES 8u
+
+/* Where a node answers: what its lowest rank tells all others. */
+struct rt_card {
+	int err;
+	char name[12]; /* of a Unix socket, for its own ranks */
+	uint32_t name_len;
+	uint16_t port, naddresses;
+	struct in6_addr address[RT_ADDRESSES]; /* the best first */
+};
+
+/* Where this node can be reached; errors are told. */
+int rt_node_addresses(struct mpix_sched_ctx *ctx, struct rt_card *card);
+
+/* What a process needs to keep the boards of its node like those of the others. */
+struct rt_bridge_plan {
+	const struct rt_card *cards; /* by rank */
+	char secret[MAC_KEY];
+	int listener, bell; /* shared by the processes of the node; they pass to the bridge */
+	bool first; /* it connects; the others take over when it has left */
+};
+
+/* An open TCP port, told on the card, or an error that is told. */
+int rt_bridge_listen(struct mpix_sched_ctx *ctx, struct rt_card *card, int *listener);
+/* The process that tells other nodes holds this lock of the board's file. */
+int rt_bridge_steer(const struct rt_local *l);
+/* Makes l->bridge; returns when all nodes are connected, or with an error that is told. */
+int rt_bridge_open(struct mpix_sched_ctx *ctx, struct rt_local *l, const struct rt_bridge_plan *p);
+/* When all has been told that ranks of this process have to tell. NULL is harmless. */
+void rt_bridge_close(struct rt_bridge *b);
+/* There is something to tell. */
+void rt_bridge_ring(const struct rt_local *l);
+/* From now on a board of a subgroup, in this node's heap of rank owner, is one of those that are kept alike. */
+void rt_bridge_add(struct rt_local *l, struct rt_board *b, uint32_t owner, uint64_t off);
 
 /* ---- schedules (sched.c), datatypes and operations (types.c) ---- */
 
@@ -550,7 +612,7 @@ struct rt_comm {
 	enum rt_progress progress;
 	pid_t pid;
 	uint32_t lead; /* the lowest rank of this process */
-	uint32_t *core_of; /* by rank */
+	uint32_t *core_of; /* by rank, of those of this node */
 	struct rt_core *cores;
 	uint32_t ncores;
 };
@@ -559,11 +621,11 @@ struct rt_comm {
 int rt_comm_ask(struct mpix_sched_ctx *ctx, uint32_t rank, struct rt_wish *w);
 /* Whether a rank's wish goes with that of rank 0. */
 int rt_comm_compare(struct mpix_sched_ctx *ctx, const struct rt_wish *zero, const struct rt_wish *w, uint32_t rank);
-/* l->comm, from the wishes of all its ranks, stride bytes apart. */
-int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, uint32_t lead, const struct rt_wish *all, size_t stride);
+/* l->comm, from the wishes of all its ranks of this node. */
+int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, uint32_t lead, const struct rt_wish *all);
 /* Waits for its threads. */
 void rt_comm_free(struct rt_local *l);
-/* The lowest of the ranks that have the communication core of rank; UINT32_MAX: it has none. */
+/* The lowest of the ranks that have the communication core of rank, of this node; UINT32_MAX: it has none. */
 uint32_t rt_comm_slot(const struct rt_local *l, uint32_t rank);
 /* The communication core that a request is for. */
 uint32_t rt_comm_core(const struct mpix_sched_request *req);

@@ -204,6 +204,11 @@ static int reach_peers(struct sm_bound *s, uint32_t views)
 
 		if (s->peers[p])
 			continue;
+		if (!host_near(g, p))
+			return host_error(g, -ERR_UNSUPPORTED,
+					  "rank %u is on another node, which shared memory does not reach: "
+					  "GOAL_BACKEND=verbs does, goalrun --backend verbs",
+					  p);
 		h = host_peer(g, p, place->off, place->size);
 		if (!h || !host_bells(g, p))
 			return host_error(g, -ERR_SYS, "the heap of rank %u cannot be mapped", p);

@@ -24,6 +24,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_sweep,
 	&suite_svg,
 	&suite_umwait,
+	&suite_mac,
 	&suite_passes,
 	&suite_verify,
 	&suite_epochs,

@@ -1,0 +1,778 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Between nodes. One process of each node is connected to one of each other node and sends what its node's ranks write
+ * on their boards (mirror.c); a thread of its own does so, as ranks may compute for long. A lock on the board's file
+ * tells which process that is, and the kernel drops it when that ends: then the thread of another one takes over,
+ * connects anew and sends all there is.
+ *
+ * Who comes to the port proves that it knows the secret, which all ranks have from the exchange that made the group, and
+ * has it proved. The nodes with the higher numbers connect.
+ *
+ * A node whose kernel does not answer for SILENCE_MS is lost; so is one at whose port nobody is left, or nobody comes back.
+ * No message says that somebody lives: the kernels do so (TCP keepalive), however busy the processes are. */
+#include "runtime/mirror.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SILENCE_MS 2500 /* of a kernel; a probe each second */
+#define ANSWER_NS 3000000000u /* an address, or the successor of a process, has to show up */
+#define MEET_NS 30000000000u /* the same when the group is made */
+#define LINGER_NS 1000000000u /* the others have to take what was sent last */
+#define LOOK_MS 100 /* between two looks at what nobody rings for: deaths on this node, times */
+#define GUESTS 8u /* that have not proved yet who they are */
+#define MAGIC 0x474f414cu
+#define VERSION 1u
+
+struct greeting {
+	uint32_t magic, version;
+	uint32_t from, to; /* nodes */
+	char nonce[16];
+};
+
+enum stage { CLOSED, CONNECTING, GREETING /* the other's is due */, PROVING /* its proof is due */, UP };
+
+struct conn {
+	int fd;
+	enum stage stage;
+	bool asks; /* it has connected, not been connected to */
+	uint32_t node;
+	uint64_t since; /* in this stage, ns */
+	struct greeting mine, theirs;
+	char in[sizeof(struct rt_frame)];
+	size_t got;
+	VEC(char) out;
+	size_t sent; /* of out */
+};
+
+/* Another node. */
+struct far {
+	struct conn c;
+	uint32_t head; /* its lowest rank */
+	struct rt_card card;
+	uint32_t at, failed; /* of its addresses: the one in use, and how many in a row did not answer */
+	bool lost;
+	int why; /* errno */
+};
+
+struct rt_bridge {
+	struct rt_local *l;
+	pid_t pid;
+	char secret[MAC_KEY];
+	int listener, bell;
+	struct far *fars; /* by node */
+	struct conn guests[GUESTS];
+	struct pollfd *polled;
+	uint64_t patience; /* ns */
+	uint64_t looked;
+	pthread_t thread;
+	bool steers; /* it has the lock, and its connections */
+	bool running;
+	_Atomic bool stop;
+};
+
+/* ---- the boards of this node ---- */
+
+/* A board in a rank's heap, as one number; 0: none. */
+static uint64_t pack(uint32_t owner, uint64_t off)
+{
+	return (uint64_t)(owner + 1) << 40 | off / 64;
+}
+
+static void lock_boards(struct rt_local *l)
+{
+	if (pthread_mutex_lock(&l->board->lock) == EOWNERDEAD)
+		pthread_mutex_consistent(&l->board->lock); /* each change is one store */
+}
+
+static struct rt_board *board_at(struct rt_local *l, uint64_t at)
+{
+	const uint32_t owner = (uint32_t)(at >> 40) - 1;
+	const uint64_t off = (at & ((1ull << 40) - 1)) * 64;
+	struct rt_board *b = rt_reach(l, owner, off, sizeof *b);
+
+	return b ? rt_reach(l, owner, off, rt_board_size(b->size)) : NULL;
+}
+
+static struct rt_board *next_board(struct rt_local *l, const struct rt_board *b)
+{
+	uint64_t at = atomic_load(&b->next);
+
+	return at ? board_at(l, at) : NULL;
+}
+
+void rt_bridge_add(struct rt_local *l, struct rt_board *b, uint32_t owner, uint64_t off)
+{
+	lock_boards(l);
+	atomic_store(&b->next, atomic_load(&l->board->next));
+	atomic_store(&l->board->next, pack(owner, off));
+	pthread_mutex_unlock(&l->board->lock);
+}
+
+/* Takes a board out that only this bridge still uses. */
+static void drop_boards(struct rt_local *l)
+{
+	struct rt_board *last = l->board, *b;
+
+	while ((b = next_board(l, last))) {
+		if (atomic_load(&b->users) != 1 || !rt_mirror_over(b)) {
+			last = b;
+			continue;
+		}
+		atomic_store(&last->next, atomic_load(&b->next));
+		atomic_store(&b->users, 0); /* from here on it is not touched */
+	}
+}
+
+/* ---- connections ---- */
+
+static void hang_up(struct conn *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	VEC_FREE(&c->out);
+	*c = (struct conn){ .fd = -1, .node = c->node, .since = rt_now_ns() };
+}
+
+static void enter(struct conn *c, enum stage stage)
+{
+	c->stage = stage;
+	c->since = rt_now_ns();
+	c->got = 0;
+}
+
+static void lose(struct rt_bridge *b, struct far *f)
+{
+	struct rt_board *board = b->l->board;
+
+	hang_up(&f->c);
+	f->lost = true;
+	for (uint32_t r = 0; r < b->l->size; r++)
+		if (b->l->peers[r].node == f->c.node)
+			atomic_store(&board->slots[r].died, RT_UNREACHABLE);
+}
+
+/* Sends what is left, as far as the kernel takes it; false: the connection has failed. */
+static bool flush(struct conn *c)
+{
+	while (c->sent < c->out.n) {
+		ssize_t n = send(c->fd, c->out.at + c->sent, c->out.n - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR;
+		c->sent += (size_t)n;
+	}
+	c->out.n = c->sent = 0;
+	return true;
+}
+
+/* What cannot be kept for later is lost with the connection. */
+static void put(struct conn *c, const void *data, size_t size)
+{
+	if (VEC_RESERVE(&c->out, c->out.n + size)) {
+		shutdown(c->fd, SHUT_RDWR);
+		return;
+	}
+	memcpy(c->out.at + c->out.n, data, size);
+	c->out.n += size;
+}
+
+static void set_options(int fd)
+{
+	const int one = 1, silence = SILENCE_MS, probes = 2;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &one, sizeof one);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &one, sizeof one);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence, sizeof silence);
+}
+
+/* Addresses of IPv4 by a socket of IPv4: not all systems have the other. */
+static int connect_to(const struct in6_addr *a, uint16_t port)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = *a };
+	const bool old = IN6_IS_ADDR_V4MAPPED(a);
+	int fd = socket(old ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	memcpy(&v4.sin_addr, a->s6_addr + 12, 4);
+	if (fd >= 0)
+		set_options(fd);
+	if (fd >= 0 && connect(fd, old ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6, old ? sizeof v4 : sizeof v6) &&
+	    errno != EINPROGRESS) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* Tries the addresses in turn, from the one in use on. */
+static void call(struct rt_bridge *b, struct far *f)
+{
+	hang_up(&f->c);
+	while (f->failed < f->card.naddresses) {
+		f->c.fd = connect_to(&f->card.address[f->at], f->card.port);
+		if (f->c.fd >= 0) {
+			f->c.asks = true;
+			enter(&f->c, CONNECTING);
+			return;
+		}
+		f->why = errno;
+		f->failed++;
+		f->at = (f->at + 1) % f->card.naddresses;
+	}
+	lose(b, f);
+}
+
+/* Whether it is the other kernel that does not answer. */
+static bool silent(int why)
+{
+	return why == ETIMEDOUT || why == EHOSTUNREACH || why == ENETUNREACH || why == EHOSTDOWN || why == ENETDOWN;
+}
+
+/* A connection to another node has ended, or did not come about. */
+static void broken(struct rt_bridge *b, struct far *f, int why)
+{
+	const bool was_up = f->c.stage == UP;
+
+	f->why = why;
+	if (f->c.node > b->l->node && was_up && !silent(why)) {
+		hang_up(&f->c); /* it comes back, or not */
+	} else if (f->c.node > b->l->node || (was_up && silent(why))) {
+		lose(b, f);
+	} else {
+		if (!was_up) {
+			f->failed++;
+			f->at = (f->at + 1) % f->card.naddresses;
+		}
+		call(b, f);
+	}
+}
+
+/* ---- proofs ---- */
+
+static int greet(struct rt_bridge *b, struct conn *c)
+{
+	c->mine = (struct greeting){ .magic = MAGIC, .version = VERSION, .from = b->l->node, .to = c->node };
+	if (getrandom(c->mine.nonce, sizeof c->mine.nonce, 0) != sizeof c->mine.nonce)
+		return -ERR_SYS;
+	put(c, &c->mine, sizeof c->mine);
+	return 0;
+}
+
+/* The proof of one side. */
+static uint64_t proof(const struct rt_bridge *b, const struct conn *c, bool asks)
+{
+	const struct {
+		uint64_t asks;
+		struct greeting by[2];
+	} of = { asks, { c->asks ? c->mine : c->theirs, c->asks ? c->theirs : c->mine } };
+
+	return mac(b->secret, &of, sizeof of);
+}
+
+static void put_proof(const struct rt_bridge *b, struct conn *c)
+{
+	uint64_t p = proof(b, c, c->asks);
+
+	put(c, &p, sizeof p);
+}
+
+static void emit_to(void *arg, const struct rt_frame *f)
+{
+	put(arg, f, sizeof *f);
+}
+
+/* All that this node has to tell. */
+static void tell_all(struct rt_bridge *b, struct conn *c)
+{
+	lock_boards(b->l);
+	for (struct rt_board *at = b->l->board; at; at = next_board(b->l, at))
+		rt_mirror_scan(at, true, emit_to, c);
+	rt_mirror_deaths(b->l->board, true, emit_to, c);
+	pthread_mutex_unlock(&b->l->board->lock);
+}
+
+/* A guest has proved which node it is: it takes the place of what was there. */
+static void welcome(struct rt_bridge *b, struct conn *guest)
+{
+	struct far *f = &b->fars[guest->node];
+
+	hang_up(&f->c);
+	f->c = *guest;
+	*guest = (struct conn){ .fd = -1 };
+	enter(&f->c, UP);
+	tell_all(b, &f->c);
+}
+
+static void apply(struct rt_bridge *b, const struct rt_frame *f)
+{
+	struct rt_board *at;
+
+	lock_boards(b->l);
+	for (at = b->l->board; at && at->key != f->key; at = next_board(b->l, at))
+		;
+	if (at) /* else all of this node have left it */
+		rt_mirror_apply(at, f);
+	pthread_mutex_unlock(&b->l->board->lock);
+}
+
+static size_t due(const struct conn *c)
+{
+	return c->stage == GREETING ? sizeof c->theirs : c->stage == PROVING ? sizeof(uint64_t) : sizeof(struct rt_frame);
+}
+
+/* What is due has come; false: it is not what it should be. */
+static bool take(struct rt_bridge *b, struct conn *c)
+{
+	struct rt_frame frame;
+	uint64_t said;
+
+	switch (c->stage) {
+	case GREETING:
+		memcpy(&c->theirs, c->in, sizeof c->theirs);
+		if (c->theirs.magic != MAGIC || c->theirs.version != VERSION || c->theirs.to != b->l->node ||
+		    (c->asks ? c->theirs.from != c->node :
+			       c->theirs.from <= b->l->node || c->theirs.from >= b->l->nnodes || b->fars[c->theirs.from].lost))
+			return false;
+		c->node = c->theirs.from;
+		if (!c->asks) {
+			if (greet(b, c))
+				return false;
+			put_proof(b, c);
+		}
+		enter(c, PROVING);
+		return true;
+	case PROVING:
+		memcpy(&said, c->in, sizeof said);
+		if (said != proof(b, c, !c->asks))
+			return false;
+		if (!c->asks) {
+			welcome(b, c);
+			return true;
+		}
+		put_proof(b, c);
+		enter(c, UP);
+		b->fars[c->node].failed = 0;
+		tell_all(b, c);
+		return true;
+	default:
+		memcpy(&frame, c->in, sizeof frame);
+		apply(b, &frame);
+		c->got = 0;
+		return true;
+	}
+}
+
+/* Takes what has come. 0, or why the connection is over. */
+static int listen_to(struct rt_bridge *b, struct conn *c)
+{
+	for (;;) {
+		ssize_t n = recv(c->fd, c->in + c->got, due(c) - c->got, MSG_DONTWAIT);
+
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ? 0 : errno;
+		if (n == 0)
+			return ECONNRESET;
+		c->got += (size_t)n;
+		if (c->got < due(c))
+			continue;
+		if (!take(b, c))
+			return EPROTO;
+		if (c->fd < 0)
+			return 0; /* a guest that has found its place */
+	}
+}
+
+/* ---- a turn ---- */
+
+static void emit(void *arg, const struct rt_frame *f)
+{
+	struct rt_bridge *b = arg;
+
+	for (uint32_t k = 0; k < b->l->nnodes; k++)
+		if (b->fars[k].c.stage == UP)
+			put(&b->fars[k].c, f, sizeof *f);
+}
+
+static void scan(struct rt_bridge *b)
+{
+	lock_boards(b->l);
+	for (struct rt_board *at = b->l->board; at; at = next_board(b->l, at))
+		rt_mirror_scan(at, false, emit, b);
+	rt_mirror_deaths(b->l->board, false, emit, b);
+	drop_boards(b->l);
+	pthread_mutex_unlock(&b->l->board->lock);
+}
+
+/* What nobody rings for. */
+static void look(struct rt_bridge *b)
+{
+	struct rt_local *l = b->l;
+	const uint64_t now = rt_now_ns();
+
+	if (now - b->looked < LOOK_MS * 1000000u)
+		return;
+	b->looked = now;
+	for (uint32_t i = 0; i < l->nnear; i++)
+		if (!atomic_load(&l->board->slots[l->near[i]].died) && rt_rank_died(l, l->near[i]))
+			atomic_store(&l->board->slots[l->near[i]].died, RT_DIED);
+	for (uint32_t k = 0; k < l->nnodes; k++) {
+		struct far *f = &b->fars[k];
+		const uint64_t most = f->c.stage == CONNECTING ? ANSWER_NS : b->patience;
+
+		if (k == l->node || f->lost || f->c.stage == UP || now - f->c.since < most)
+			continue;
+		broken(b, f, ETIMEDOUT);
+	}
+	for (unsigned i = 0; i < GUESTS; i++)
+		if (b->guests[i].fd >= 0 && now - b->guests[i].since > ANSWER_NS)
+			hang_up(&b->guests[i]);
+}
+
+static void let_in(struct rt_bridge *b)
+{
+	struct conn *c = b->guests;
+	int fd = accept4(b->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	/* The oldest one goes when there is no room. */
+	for (unsigned i = 0; i < GUESTS && c->fd >= 0; i++)
+		if (b->guests[i].fd < 0 || b->guests[i].since < c->since)
+			c = &b->guests[i];
+	hang_up(c);
+	c->fd = fd;
+	set_options(fd);
+	enter(c, GREETING);
+}
+
+/* Why a connection is over, or 0. */
+static int serve(struct rt_bridge *b, struct conn *c, short events)
+{
+	int err = 0;
+	socklen_t len = sizeof err;
+
+	if (c->stage == CONNECTING && events & (POLLOUT | POLLERR | POLLHUP)) {
+		if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) || err)
+			return err ? err : errno;
+		enter(c, GREETING);
+		if (greet(b, c))
+			return EIO;
+	} else if (events & (POLLIN | POLLERR | POLLHUP)) {
+		err = listen_to(b, c);
+	}
+	return err;
+}
+
+static void prepare(struct pollfd *p, const struct conn *c)
+{
+	*p = (struct pollfd){ .fd = c->fd,
+			      .events = (short)(POLLIN | (c->stage == CONNECTING || c->sent < c->out.n ? POLLOUT : 0)) };
+}
+
+/* Sends what there is, waits for something to come, and takes it. */
+static void turn(struct rt_bridge *b, int ms)
+{
+	const uint32_t n = b->l->nnodes;
+	struct pollfd *p = b->polled;
+	uint64_t rung;
+
+	scan(b);
+	look(b);
+	for (uint32_t k = 0; k < n; k++) {
+		if (b->fars[k].c.stage > CONNECTING && !flush(&b->fars[k].c))
+			broken(b, &b->fars[k], errno);
+		prepare(&p[2 + k], &b->fars[k].c);
+	}
+	for (unsigned i = 0; i < GUESTS; i++) {
+		if (b->guests[i].fd >= 0 && !flush(&b->guests[i]))
+			hang_up(&b->guests[i]);
+		prepare(&p[2 + n + i], &b->guests[i]);
+	}
+	p[0] = (struct pollfd){ .fd = b->bell, .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = b->listener, .events = POLLIN };
+	if (poll(p, 2 + n + GUESTS, ms) <= 0)
+		return;
+	if (p[0].revents & POLLIN && read(b->bell, &rung, sizeof rung) < 0)
+		return; /* there will be another turn */
+	for (uint32_t k = 0; k < n; k++) {
+		struct far *f = &b->fars[k];
+		int why = p[2 + k].revents && f->c.fd == p[2 + k].fd ? serve(b, &f->c, p[2 + k].revents) : 0;
+
+		if (why)
+			broken(b, f, why);
+	}
+	for (unsigned i = 0; i < GUESTS; i++)
+		if (p[2 + n + i].revents && b->guests[i].fd >= 0 && serve(b, &b->guests[i], p[2 + n + i].revents))
+			hang_up(&b->guests[i]);
+	if (p[1].revents & POLLIN)
+		let_in(b);
+}
+
+/* ---- who is at the wheel ---- */
+
+int rt_bridge_steer(const struct rt_local *l)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = l->size, .l_len = 1 };
+
+	return l->fd < 0 ? 0 : fcntl(l->fd, F_SETLK, &lock);
+}
+
+static void let_go(struct rt_local *l)
+{
+	struct flock lock = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = l->size, .l_len = 1 };
+
+	if (l->fd >= 0)
+		fcntl(l->fd, F_SETLK, &lock);
+}
+
+static long futex(_Atomic uint32_t *word, int op, uint32_t value, long ns)
+{
+	const struct timespec t = { 0, ns };
+
+	return syscall(SYS_futex, word, op, value, op == FUTEX_WAIT ? &t : NULL, NULL, 0);
+}
+
+static void call_all(struct rt_bridge *b)
+{
+	for (uint32_t k = 0; k < b->l->nnodes; k++) {
+		b->fars[k].c.since = rt_now_ns(); /* of those that are to come, too */
+		if (k < b->l->node)
+			call(b, &b->fars[k]);
+	}
+}
+
+/* The others have taken what was sent when they end the connection as well. */
+static void say_goodbye(struct rt_bridge *b)
+{
+	const uint64_t until = rt_now_ns() + LINGER_NS;
+	uint32_t left = b->l->nnodes;
+
+	close(b->listener);
+	b->listener = -1;
+	scan(b);
+	while (left && rt_now_ns() < until) {
+		left = 0;
+		for (uint32_t k = 0; k < b->l->nnodes; k++) {
+			struct conn *c = &b->fars[k].c;
+
+			if (c->stage != UP || !flush(c)) {
+				prepare(&b->polled[k], &(struct conn){ .fd = -1 });
+				continue;
+			}
+			if (!c->out.n)
+				shutdown(c->fd, SHUT_WR);
+			prepare(&b->polled[k], c);
+			left++;
+		}
+		if (!left || poll(b->polled, b->l->nnodes, LOOK_MS) <= 0)
+			continue;
+		for (uint32_t k = 0; k < b->l->nnodes; k++)
+			if (b->polled[k].revents && listen_to(b, &b->fars[k].c))
+				hang_up(&b->fars[k].c);
+	}
+}
+
+static void *bridge_main(void *arg)
+{
+	struct rt_bridge *b = arg;
+	struct rt_local *l = b->l;
+
+	prctl(PR_SET_NAME, "goal-bridge");
+	while (!b->steers && !atomic_load(&b->stop)) {
+		const uint32_t wheel = atomic_load(&l->board->wheel);
+
+		b->steers = !rt_bridge_steer(l);
+		if (b->steers)
+			call_all(b);
+		else if (!atomic_load(&b->stop))
+			futex(&l->board->wheel, FUTEX_WAIT, wheel, 2 * LOOK_MS * 1000000);
+	}
+	if (!b->steers)
+		return NULL;
+	while (!atomic_load(&b->stop))
+		turn(b, LOOK_MS);
+	say_goodbye(b);
+	for (uint32_t k = 0; k < l->nnodes; k++)
+		hang_up(&b->fars[k].c);
+	let_go(l);
+	atomic_fetch_add(&l->board->wheel, 1);
+	futex(&l->board->wheel, FUTEX_WAKE, INT_MAX, 0);
+	return NULL;
+}
+
+void rt_bridge_ring(const struct rt_local *l)
+{
+	const uint64_t one = 1;
+
+	if (l->bridge && write(l->bridge->bell, &one, sizeof one) < 0)
+		return; /* it has been rung so often that it is awake */
+}
+
+/* ---- making it ---- */
+
+int rt_bridge_listen(struct mpix_sched_ctx *ctx, struct rt_card *card, int *listener)
+{
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+	struct sockaddr_in v4 = { .sin_family = AF_INET };
+	socklen_t len = sizeof v6;
+	const int no = 0;
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+
+	if (fd >= 0 && (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no) ||
+			bind(fd, (struct sockaddr *)&v6, sizeof v6))) {
+		close(fd);
+		fd = -1;
+	}
+	if (fd < 0) { /* there is no IPv6 */
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		if (fd < 0 || bind(fd, (struct sockaddr *)&v4, sizeof v4)) {
+			err = rt_sys_error(ctx, "socket");
+			if (fd >= 0)
+				close(fd);
+			return err;
+		}
+	}
+	*listener = fd;
+	if (listen(fd, SOMAXCONN) || getsockname(fd, (struct sockaddr *)&v6, &len))
+		return rt_sys_error(ctx, "listen");
+	card->port = ntohs(v6.sin6_port); /* where IPv4 has it, too */
+	return rt_node_addresses(ctx, card);
+}
+
+static struct rt_bridge *new_bridge(struct rt_local *l, const struct rt_bridge_plan *p)
+{
+	struct rt_bridge *b = mem_calloc(1, sizeof *b + l->nnodes * sizeof *b->fars +
+						    (2 + GUESTS + l->nnodes) * sizeof *b->polled);
+
+	if (!b)
+		return NULL;
+	b->l = l;
+	b->pid = getpid();
+	b->fars = (struct far *)(void *)(b + 1);
+	b->polled = (struct pollfd *)(void *)(b->fars + l->nnodes);
+	b->listener = p->listener;
+	b->bell = p->bell;
+	memcpy(b->secret, p->secret, sizeof b->secret);
+	for (unsigned i = 0; i < GUESTS; i++)
+		b->guests[i].fd = -1;
+	for (uint32_t r = l->size; r-- > 0;) {
+		struct far *f = &b->fars[l->peers[r].node];
+
+		f->c = (struct conn){ .fd = -1, .node = l->peers[r].node };
+		f->head = r; /* the lowest one at last */
+		f->card = p->cards[r];
+	}
+	return b;
+}
+
+/* Of a node that is not connected. */
+static int not_there(struct mpix_sched_ctx *ctx, const struct rt_bridge *b, const struct far *f)
+{
+	char text[INET6_ADDRSTRLEN] = "";
+	const struct in6_addr *a = &f->card.address[f->at];
+
+	inet_ntop(IN6_IS_ADDR_V4MAPPED(a) ? AF_INET : AF_INET6, IN6_IS_ADDR_V4MAPPED(a) ? a->s6_addr + 12 : a->s6_addr, text,
+		  sizeof text);
+	if (f->c.node > b->l->node)
+		return rt_error(ctx, -ERR_SYS, "the node of rank %u did not connect to port %u of this one, rank %u's: "
+					       "GOAL_ADDRESS can name the network to use",
+				f->head, b->fars[b->l->node].card.port, b->fars[b->l->node].head);
+	return rt_error(ctx, -ERR_SYS, "the node of rank %u cannot be reached at port %u of %u addresses, the last one %s: "
+				       "%s; GOAL_ADDRESS can name the network to use",
+			f->head, f->card.port, f->card.naddresses, text, strerror(f->why));
+}
+
+/* Until all nodes are connected. */
+static int meet(struct mpix_sched_ctx *ctx, struct rt_bridge *b)
+{
+	const uint64_t until = rt_now_ns() + MEET_NS;
+
+	b->patience = MEET_NS;
+	call_all(b);
+	for (uint32_t k = 0; k < b->l->nnodes; k++) {
+		while (k != b->l->node && !b->fars[k].lost && b->fars[k].c.stage != UP && rt_now_ns() < until)
+			turn(b, LOOK_MS);
+		if (k != b->l->node && b->fars[k].c.stage != UP)
+			return not_there(ctx, b, &b->fars[k]);
+	}
+	return 0;
+}
+
+/* One that the kernel gives back when its holder dies. */
+static int init_lock(struct rt_board *b)
+{
+	pthread_mutexattr_t attr;
+	int err = pthread_mutexattr_init(&attr);
+
+	if (err)
+		return -ERR_NOMEM;
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	err = pthread_mutex_init(&b->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return err ? -ERR_NOMEM : 0;
+}
+
+int rt_bridge_open(struct mpix_sched_ctx *ctx, struct rt_local *l, const struct rt_bridge_plan *p)
+{
+	struct rt_bridge *b = l->bridge = new_bridge(l, p);
+	sigset_t all, old;
+	int err;
+
+	if (!b) {
+		close(p->listener);
+		close(p->bell);
+		return rt_fail(ctx, -ERR_NOMEM);
+	}
+	b->steers = p->first;
+	err = p->first ? init_lock(l->board) : 0;
+	err = err ? rt_fail(ctx, err) : p->first ? meet(ctx, b) : 0;
+	b->patience = ANSWER_NS;
+	if (err)
+		return err;
+	sigfillset(&all); /* signals are for the application's threads */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&b->thread, NULL, bridge_main, b);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	b->running = !err;
+	return err ? rt_error(ctx, -ERR_SYS, "pthread_create: %s", strerror(err)) : 0;
+}
+
+void rt_bridge_close(struct rt_bridge *b)
+{
+	if (!b)
+		return;
+	if (b->running && b->pid == getpid()) { /* a child that was forked has no threads */
+		atomic_store(&b->stop, true);
+		rt_bridge_ring(b->l);
+		atomic_fetch_add(&b->l->board->wheel, 1);
+		futex(&b->l->board->wheel, FUTEX_WAKE, INT_MAX, 0);
+		pthread_join(b->thread, NULL);
+	}
+	for (uint32_t k = 0; k < b->l->nnodes; k++)
+		hang_up(&b->fars[k].c);
+	for (unsigned i = 0; i < GUESTS; i++)
+		hang_up(&b->guests[i]);
+	if (b->listener >= 0)
+		close(b->listener);
+	close(b->bell);
+	free(b);
+}

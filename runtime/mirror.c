@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Boards that are kept alike on several nodes. */
+#include "runtime/mirror.h"
+
+#include <string.h>
+
+enum { LEFT = 1, DIED = 2 }; /* in rt_slot.told */
+
+static bool here(const struct rt_board *b, uint32_t rank)
+{
+	return b->slots[rank].home == b->home;
+}
+
+/* A record may be overwritten meanwhile, if all ranks have read it: then it says nothing new to anybody. */
+static void emit_record(struct rt_board *b, uint32_t rank, unsigned parity, bool all, rt_emit *emit, void *arg)
+{
+	struct rt_slot *s = &b->slots[rank];
+	struct rt_frame f = { .what = RT_FRAME_RECORD, .rank = rank, .key = b->key };
+
+	f.seq = atomic_load_explicit(&s->record[parity].seq, memory_order_acquire);
+	if (!f.seq || (!all && f.seq == s->sent[parity]))
+		return;
+	memcpy(f.data, s->record[parity].data, sizeof f.data);
+	emit(arg, &f);
+	if (!all)
+		s->sent[parity] = f.seq;
+}
+
+static void emit_once(struct rt_board *b, uint32_t rank, uint32_t bit, bool all, const struct rt_frame *f, rt_emit *emit,
+		      void *arg)
+{
+	struct rt_slot *s = &b->slots[rank];
+
+	if (!all && s->told & bit)
+		return;
+	emit(arg, f);
+	if (!all)
+		s->told |= bit;
+}
+
+void rt_mirror_scan(struct rt_board *b, bool all, rt_emit *emit, void *arg)
+{
+	const uint32_t failed = atomic_load(&b->failed);
+
+	for (uint32_t r = 0; r < b->size; r++) {
+		struct rt_frame left = { .what = RT_FRAME_LEFT, .rank = r, .key = b->key };
+		bool leaves;
+
+		if (!here(b, r))
+			continue;
+		leaves = atomic_load(&b->slots[r].left); /* it has written all its records then */
+		emit_record(b, r, 0, all, emit, arg);
+		emit_record(b, r, 1, all, emit, arg);
+		if (leaves)
+			emit_once(b, r, LEFT, all, &left, emit, arg);
+	}
+	if (failed && (all || !b->told)) {
+		emit(arg, &(struct rt_frame){ .what = RT_FRAME_FAILED, .rank = failed, .key = b->key });
+		b->told |= !all;
+	}
+}
+
+void rt_mirror_deaths(struct rt_board *b, bool all, rt_emit *emit, void *arg)
+{
+	for (uint32_t r = 0; r < b->size; r++) {
+		struct rt_frame died = { .what = RT_FRAME_DIED, .rank = r, .key = b->key };
+
+		if (here(b, r) && atomic_load(&b->slots[r].died))
+			emit_once(b, r, DIED, all, &died, emit, arg);
+	}
+}
+
+bool rt_mirror_over(const struct rt_board *b)
+{
+	for (uint32_t r = 0; r < b->size; r++)
+		if (here(b, r) && !(b->slots[r].told & LEFT))
+			return false;
+	return true;
+}
+
+void rt_mirror_apply(struct rt_board *b, const struct rt_frame *f)
+{
+	struct rt_slot *s = f->rank < b->size ? &b->slots[f->rank] : NULL;
+	uint32_t none = 0;
+
+	if (f->what == RT_FRAME_FAILED && f->rank && f->rank <= b->size)
+		atomic_compare_exchange_strong(&b->failed, &none, f->rank);
+	if (!s || here(b, f->rank))
+		return;
+	if (f->what == RT_FRAME_RECORD && f->seq > atomic_load(&s->record[f->seq & 1].seq))
+		rt_board_post(b, f->rank, f->seq, f->data, sizeof f->data);
+	else if (f->what == RT_FRAME_LEFT)
+		atomic_store(&s->left, 1);
+	else if (f->what == RT_FRAME_DIED)
+		atomic_store(&s->died, RT_DIED);
+}

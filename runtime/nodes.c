@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Which node this is, and where others reach it. */
+#include "runtime/rt.h"
+
+#include "util/env.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- which node ---- */
+
+static uint64_t inode(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+/* The kernel, as it was booted; and the namespaces in which processes meet at sockets, and in which their numbers mean
+ * the same. */
+uint64_t rt_node_id(void)
+{
+	const char *name = env_get(ENV_GOAL_NODE);
+	const char key[MAC_KEY] = { 0 };
+	struct {
+		char boot[40];
+		uint64_t net, pid, name;
+	} is = { .net = inode("/proc/self/ns/net"), .pid = inode("/proc/self/ns/pid") };
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0 && read(fd, is.boot, sizeof is.boot) < 0)
+		is.boot[0] = 0;
+	if (fd >= 0)
+		close(fd);
+	is.name = mac(key, name, strlen(name));
+	return mac(key, &is, sizeof is);
+}
+
+/* ---- where it is reached ---- */
+
+/* As IPv6; false: it is of another kind, or of no use outside of its link. */
+static bool as_in6(int family, const void *address, struct in6_addr *out)
+{
+	if (family == AF_INET6) {
+		memcpy(out, address, sizeof *out);
+		return !IN6_IS_ADDR_LINKLOCAL(out);
+	}
+	*out = (struct in6_addr){ .s6_addr = { [10] = 0xff, [11] = 0xff } };
+	memcpy(out->s6_addr + 12, address, 4);
+	return true;
+}
+
+static bool interface_in6(const struct ifaddrs *i, struct in6_addr *out)
+{
+	const struct sockaddr *a = i->ifa_addr;
+
+	if (a && a->sa_family == AF_INET)
+		return as_in6(AF_INET, (const char *)a + offsetof(struct sockaddr_in, sin_addr), out);
+	return a && a->sa_family == AF_INET6 &&
+	       as_in6(AF_INET6, (const char *)a + offsetof(struct sockaddr_in6, sin6_addr), out);
+}
+
+/* What GOAL_ADDRESS asks for: an interface, or the first bits of an address. */
+struct wanted {
+	const char *interface;
+	struct in6_addr address;
+	int bits; /* -1: it is no address */
+};
+
+static int parse_wanted(const char *s, struct wanted *w)
+{
+	char text[INET6_ADDRSTRLEN];
+	const char *slash = strchr(s, '/');
+	size_t len = slash ? (size_t)(slash - s) : strlen(s);
+	struct in6_addr a;
+	char *end = NULL;
+	long bits;
+
+	*w = (struct wanted){ .interface = s, .bits = -1 };
+	if (len >= sizeof text)
+		return slash ? -ERR_ARG : 0;
+	memcpy(text, s, len);
+	text[len] = '\0';
+	if (inet_pton(AF_INET, text, &a) == 1 && as_in6(AF_INET, &a, &w->address))
+		w->bits = 96;
+	else if (inet_pton(AF_INET6, text, &a) == 1 && as_in6(AF_INET6, &a, &w->address))
+		w->bits = 0;
+	else
+		return slash ? -ERR_ARG : 0;
+	bits = slash ? strtol(slash + 1, &end, 10) : 128 - w->bits;
+	if (slash && (end == slash + 1 || *end || bits < 0 || bits > 128 - w->bits))
+		return -ERR_ARG;
+	w->bits += (int)bits;
+	return 0;
+}
+
+static bool matches(const struct wanted *w, const char *interface, const struct in6_addr *a)
+{
+	if (w->bits < 0)
+		return !strcmp(w->interface, interface);
+	for (int i = 0; i < w->bits; i++)
+		if ((a->s6_addr[i / 8] ^ w->address.s6_addr[i / 8]) >> (7 - i % 8) & 1)
+			return false;
+	return true;
+}
+
+static void add(struct rt_card *card, const struct in6_addr *a)
+{
+	if (card->naddresses < RT_ADDRESSES)
+		card->address[card->naddresses++] = *a;
+}
+
+int rt_node_addresses(struct mpix_sched_ctx *ctx, struct rt_card *card)
+{
+	const char *asked = env_get(ENV_GOAL_ADDRESS);
+	struct ifaddrs *all;
+	struct wanted want;
+	struct in6_addr a;
+
+	if (parse_wanted(asked, &want))
+		return rt_error(ctx, -ERR_ARG, "the environment variable GOAL_ADDRESS cannot be \"%s\"", asked);
+	if (getifaddrs(&all))
+		return rt_sys_error(ctx, "getifaddrs");
+	/* The loopback last: nodes that are namespaces of one system may meet there. */
+	for (int loop = 0; loop < 2; loop++)
+		for (const struct ifaddrs *i = all; i; i = i->ifa_next)
+			if (i->ifa_flags & IFF_UP && !(i->ifa_flags & IFF_LOOPBACK) == !loop && interface_in6(i, &a) &&
+			    (!*asked || matches(&want, i->ifa_name, &a)))
+				add(card, &a);
+	freeifaddrs(all);
+	if (card->naddresses)
+		return 0;
+	return *asked ? rt_error(ctx, -ERR_SYS, "this node has no interface or address %s, which GOAL_ADDRESS asks for", asked) :
+			rt_error(ctx, -ERR_SYS, "this node has no network to reach the others by");
+}
