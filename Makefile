@@ -31,7 +31,7 @@ LANG     := import labels loc parse usual
 # All of the directory but what only goalc needs.
 COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
 RUNTIME  := api bell bind board bridge collab comm cpus ctx dump group heap kernels mirror nodes placement sched select topology trace types wait world
-BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm/view smcq/smcq trace
+BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm/view smcq/ofi smcq/ofi_fabric smcq/smcq trace
 REFERENCE := loop/loop
 GOALRUN  := choose energy launch main oracle overlap place rank show_placement sweep trace values work write_trace
 
@@ -167,7 +167,7 @@ uninstall:
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-many $(BUILD)/tests/rt-select $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-nodes $(BUILD)/tests/rt-progress $(BUILD)/tests/rt-fragments $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-many $(BUILD)/tests/rt-select $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-nodes $(BUILD)/tests/rt-progress $(BUILD)/tests/rt-fragments $(BUILD)/tests/rt-relay $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
@@ -213,7 +213,7 @@ QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/
              tests/goalrun.sh tests/overlap.sh tests/placement.sh tests/trace.sh tests/schedules.sh tests/meet.sh tests/hosts.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/mutants.sh tests/queue_mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/robust.sh \
-             tests/alloc.sh tests/spin.sh tests/bench.sh tests/fuzz.sh tests/guest.sh tests/kill.sh
+             tests/alloc.sh tests/spin.sh tests/ofi.sh tests/bench.sh tests/fuzz.sh tests/guest.sh tests/kill.sh
 VARIANTS  := tests/variants.sh tests/coverage.sh tests/docs.sh tests/install.sh
 
 tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
@@ -321,7 +321,7 @@ bench-%:
 
 # ---- a new machine ----
 
-PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libhwloc-dev libcunit1-dev clang libclang-rt-14-dev \
+PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libhwloc-dev libfabric-dev libcunit1-dev clang libclang-rt-14-dev \
             spin valgrind strace mandoc man-db groff bsdextrautils binutils procps \
             libpmix-dev openmpi-bin libopenmpi-dev mpich libmpich-dev \
             qemu-system-x86 busybox-static kmod cpio xz-utils zstd iproute2 openssh-client dropbear-bin \

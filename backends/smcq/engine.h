@@ -39,17 +39,21 @@ struct smcq_engine {
 	int (*connect)(struct smcq_link *l, int err);
 	/* NULL is harmless. */
 	void (*unmake)(struct smcq_link *l);
-	/* Posts all entries of all command queues once more. */
+	/* Posts all entries of all command queues once more, but for posted ones. */
 	int (*start)(struct smcq_link *l, uint64_t epoch);
-	/* 0 or -ERR_x. */
+	/* 1 when all that was posted at start has been issued, so that it may be posted again; 0 if not yet, or -ERR_x. */
 	int (*poll)(struct smcq_link *l, struct smcq_told *told);
-	/* The credit that packets have brought to a CPU's queue, ever. */
+	/* Posts all entries of a posted queue once more. */
+	int (*post)(struct smcq_link *l, uint32_t queue);
+	/* The credit that packets have brought to a CPU's queue, or to a posted one, ever. */
 	uint64_t (*credit)(const struct smcq_link *l, uint32_t queue);
 	/* Credit for a queue of this rank, whose CPU has done an entry. */
 	int (*release)(struct smcq_link *l, uint32_t queue, uint32_t sps);
 	int (*rebind)(struct smcq_link *l, const struct be_buffer *buffers);
 	/* For diagnosis: how many entries of a queue have been issued in this epoch. NULL: that cannot be seen. */
 	uint32_t (*issued)(const struct smcq_link *l, uint32_t queue, uint64_t epoch);
+	/* As in struct be_ops; NULL: who is told of something is rung for. */
+	uint64_t (*alarm)(const struct smcq_link *l);
 	/* As in struct be_ops; NULL: it keeps nothing. */
 	void (*close)(void *state);
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * smcq: what the engines share. A rank posts the entries of its queues at start, and is done when it has been told of as
- * many as its part of the schedule says. What is left to its CPU (assist) runs in start, test and wait: packets bring
- * credit to a CPU's queue as to others. */
+ * many as its part of the schedule says. What is left to its CPU (assist, post) runs in test and wait: packets bring credit
+ * to its queues as to others. */
 #include "backends/smcq/smcq.h"
 
+#include "backends/smcq/ofi.h"
 #include "compiler/bin_check.h"
 #include "util/env.h"
 #include "util/err.h"
@@ -14,7 +15,7 @@
 
 const struct smcq_row smcq_engines[] = {
 	{ "model", NULL },
-	{ "ofi", NULL },
+	{ "ofi", &smcq_ofi },
 };
 const unsigned smcq_nengines = sizeof smcq_engines / sizeof *smcq_engines;
 
@@ -26,7 +27,7 @@ const struct smcq_row *smcq_find(const char *name)
 	return NULL;
 }
 
-/* A queue of this rank's CPU. */
+/* A queue of this rank's CPU, or one to which it posts by itself. */
 struct cpu_queue {
 	uint32_t queue;
 	uint64_t done; /* entries, ever */
@@ -74,6 +75,12 @@ static int run_queue(struct smcq_bound *s, struct cpu_queue *c)
 	const struct smcq_engine *engine = s->row->engine;
 	int err = 0;
 
+	if (q->mode == BIN_Q_POSTED) {
+		if (c->done == s->epoch * q->n || engine->credit(s->link, c->queue) < s->epoch * q->told)
+			return 0;
+		c->done += q->n;
+		return engine->post(s->link, c->queue);
+	}
 	while (!err && c->done < s->epoch * q->n && engine->credit(s->link, c->queue) > c->done) {
 		const struct bin_entry *e = &s->job.posts.entries[q->first + c->done % q->n];
 
@@ -125,12 +132,17 @@ static int find_engine(struct smcq_bound *s)
 	return 0;
 }
 
+static bool needs_cpu(const struct bin_queue *q)
+{
+	return q->mode == BIN_Q_CPU || q->mode == BIN_Q_POSTED;
+}
+
 static uint32_t count_cpus(const struct bin_posts *p)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < p->head->nqueues; i++)
-		n += p->queues[i].mode == BIN_Q_CPU;
+		n += needs_cpu(&p->queues[i]);
 	return n;
 }
 
@@ -155,7 +167,7 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 	s->b = *b;
 	s->job = (struct smcq_job){ &s->b, posts };
 	for (uint32_t i = 0; i < posts.head->nqueues; i++)
-		if (posts.queues[i].mode == BIN_Q_CPU)
+		if (needs_cpu(&posts.queues[i]))
 			s->cpus[s->ncpus++].queue = i;
 	s->base.turn = host_alloc(b->group, sizeof *s->base.turn, &off);
 	if (!s->base.turn)
@@ -203,13 +215,13 @@ static int look(struct smcq_bound *s)
 {
 	const struct bin_queues *h = s->job.posts.head;
 	struct smcq_told told;
-	int err = s->row->engine->poll(s->link, &told);
+	int rc = s->row->engine->poll(s->link, &told), err = rc < 0 ? rc : 0;
 
 	for (uint32_t i = 0; i < s->ncpus && !err; i++)
 		err = run_queue(s, &s->cpus[i]);
 	if (err)
 		return err;
-	return told.locals + s->mine.locals >= s->epoch * h->locals && told.remotes + s->mine.remotes >= s->epoch * h->remotes;
+	return rc && told.locals + s->mine.locals >= s->epoch * h->locals && told.remotes + s->mine.remotes >= s->epoch * h->remotes;
 }
 
 static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
@@ -261,7 +273,7 @@ static uint32_t first_open(const struct be_bound *bound)
 static uint64_t first_alarm(const struct be_bound *bound)
 {
 	const struct smcq_bound *s = (const struct smcq_bound *)bound;
-	uint64_t first = UINT64_MAX;
+	uint64_t first = s->row->engine->alarm ? s->row->engine->alarm(s->link) : UINT64_MAX;
 
 	for (uint32_t i = 0; i < s->ncpus; i++)
 		if (s->cpus[i].until && s->cpus[i].until < first)

@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The engine ofi: command queues on libfabric's deferred work, for its provider sockets.
+ *
+ * A queue is a counter. Entry k is a put that the provider holds back until the counter of its queue has come to a
+ * threshold. Credit is one more segment of a put, without bytes, in a region of the peer that nobody reads and that has
+ * the queue's counter: when the put has arrived the provider's thread counts each segment. So a NOP is nothing but a
+ * higher threshold for the entries behind it; and all puts of a rank to another one go one way, in order, whether they
+ * bring credit or not.
+ *
+ * Counters only grow. Each start puts on each counter what makes up for its entries:
+ *
+ *	session queue	n	when all is posted, so that credit that came earlier releases nothing before that: then entries
+ *				that are released while others are posted would overtake each other
+ *			n	credit
+ *	posted queue	told	notices, then n by this rank
+ *	normal queue	n	when all is posted
+ *	CPU's queue	n	credit
+ *
+ * What the provider does not do is kept from it:
+ * - A put for which its ring has no room is left behind, until the counter is looked at again, which may be never. Where a
+ *   start has more puts than half of the ring, each STEP that are through have all counters looked at: deferred work of
+ *   its own adds 0 to them. Where the ring is full, more than STEP are on their way.
+ * - What is counted on a counter must not be counted by its own deferred work, or the provider waits for itself: completed
+ *   puts have a counter (done), which only adds 0 to those of queues.
+ * - Its work cannot be cancelled: each bound schedule has a domain of its own, with the provider's thread, and goes as a
+ *   whole.
+ * - What is queued is in use until it is through, and is queued anew at each start: a start is complete when all its puts
+ *   are, too.
+ * - Counters have 31 bits: between starts, before one runs over, what is used up is taken off. They begin near there. */
+#include "backends/smcq/ofi.h"
+
+#include "backends/smcq/ofi_fabric.h"
+#include "util/err.h"
+#include "util/mem.h"
+
+#include <pthread.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_trigger.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEGMENTS 7u /* of a put; with more it could take two places of the ring */
+#define STEP 64u
+#define MOST INT32_MAX /* that a counter can tell */
+#define CONNECT_S 30 /* how long peers may take to answer */
+#define ADDRESS 64u /* bytes, at most */
+
+struct counter {
+	struct fid_cntr *cntr;
+	uint64_t base; /* where the start begins, and */
+	uint64_t per; /* how much it adds */
+};
+
+struct queue {
+	struct counter c;
+	struct fid_mr *credit;
+	uint64_t before; /* what its first entry waits for, besides its own credit */
+	uint64_t gate; /* what this rank adds itself */
+	bool posted; /* of a posted one */
+};
+
+struct put {
+	struct fi_deferred_work work;
+	struct fi_op_rma rma;
+	struct iovec from;
+	struct fi_rma_iov to[SEGMENTS];
+	uint32_t queue;
+	uint32_t at; /* the threshold, from where the start begins */
+};
+
+/* At all that waits for a counter. */
+struct look {
+	struct fi_deferred_work work;
+	struct fi_op_cntr add;
+	uint32_t at;
+};
+
+enum { REGION_NOTICE, REGION_FREE /* is not counted */, REGION_BUFFERS /* and then one for each queue */ };
+
+struct ofi {
+	struct smcq_link link;
+	const struct be_bind *b;
+	const struct bin_posts *posts;
+	const struct be_buffer *at; /* the buffers as they are bound now */
+	const struct ofi_fabric *f;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_ep *ep;
+	struct counter done, notice;
+	struct fid_cntr *looked; /* nobody asks */
+	struct fid_mr *noticed, *free, **regions; /* by buffer */
+	struct queue *queues;
+	fi_addr_t *peers; /* by rank */
+	struct put *puts, sample; /* sample: while puts are only counted */
+	struct look *looks;
+	uint32_t nputs, nlooks;
+	uint64_t *met; /* by rank: not 0 of those that put to this one or the other way round */
+	uint64_t locals; /* in a start, not of the CPU */
+	uint64_t epoch; /* the last one that was started, and */
+	uint64_t through; /* that all this rank has posted is through of */
+	uint64_t word; /* is put where only credit is brought */
+};
+
+static struct ofi *to_ofi(struct smcq_link *l)
+{
+	return (struct ofi *)l;
+}
+
+/* Tells what libfabric says of a call; 0 for 0. */
+static int told(const struct ofi *o, const char *what, ssize_t rc)
+{
+	return rc ? host_error(o->b->group, rc == -FI_ENOMEM ? -ERR_NOMEM : -ERR_SYS, "the engine ofi: %s: %s", what,
+			       o->f->text((int)-rc)) :
+		    0;
+}
+
+/* ---- counters ---- */
+
+static int open_counter(struct ofi *o, struct counter *c, uint64_t per)
+{
+	int err = told(o, "a counter", fi_cntr_open(o->domain, NULL, &c->cntr, NULL));
+
+	if (!err && per > MOST / 8)
+		err = host_error(o->b->group, -ERR_UNSUPPORTED, "the engine ofi: a queue or the puts of a rank need a counter up to %llu",
+				 (unsigned long long)per);
+	c->per = per;
+	c->base = MOST - 4 * per;
+	return err ? err : told(o, "a counter", fi_cntr_set(c->cntr, c->base));
+}
+
+/* How far it is in this start. */
+static uint64_t counted(const struct counter *c)
+{
+	return fi_cntr_read(c->cntr) - c->base;
+}
+
+/* All of a start has been counted; some of the next may be, too. */
+static void go_on(struct counter *c)
+{
+	c->base += c->per;
+	if (c->base + 2 * c->per <= MOST)
+		return;
+	fi_cntr_add(c->cntr, -c->base);
+	c->base = 0;
+}
+
+/* ---- what is put ---- */
+
+/* Another put of an entry, still without segments. The first pass only counts them. */
+static struct put *add_put(struct ofi *o, uint32_t queue, uint32_t k, const struct bin_entry *e)
+{
+	struct put *p = o->puts ? &o->puts[o->nputs] : &o->sample;
+
+	o->nputs++;
+	p->queue = queue;
+	p->at = (uint32_t)o->queues[queue].before + k + 1;
+	p->work = (struct fi_deferred_work){ .triggering_cntr = o->queues[queue].c.cntr,
+					     .completion_cntr = o->done.cntr,
+					     .op_type = FI_OP_WRITE,
+					     .op.rma = &p->rma };
+	p->rma = (struct fi_op_rma){ .ep = o->ep,
+				     .msg = { .msg_iov = &p->from,
+					      .iov_count = 1,
+					      .addr = o->peers[e->peer],
+					      .rma_iov = p->to,
+					      .context = &p->work.context } };
+	p->from = (struct iovec){ &o->word, sizeof o->word };
+	return p;
+}
+
+static void add_segment(struct put *p, uint64_t off, size_t len, uint64_t region)
+{
+	p->to[p->rma.msg.rma_iov_count++] = (struct fi_rma_iov){ off, len, region };
+}
+
+/* The puts of entry k of a queue: one, unless it brings very much credit. */
+static void add_entry(struct ofi *o, uint32_t queue, uint32_t k, const struct bin_entry *e)
+{
+	const uint32_t credits = e->queue == BIN_NONE ? 0 : e->sps, n = credits + !!(e->flags & BIN_E_REMOTE);
+	const size_t basic = o->b->layout->basic;
+	struct put *p = NULL;
+
+	if (e->kind == BIN_E_PUT) {
+		p = add_put(o, queue, k, e);
+		p->from = (struct iovec){ o->at[e->buf[0]].ptr + e->off[0] * basic, e->len * basic };
+		add_segment(p, e->off[1] * basic, e->len * basic, REGION_BUFFERS + e->buf[1]);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (!p || p->rma.msg.rma_iov_count == SEGMENTS)
+			p = add_put(o, queue, k, e);
+		add_segment(p, 0, p->rma.msg.rma_iov_count ? 0 : sizeof o->word,
+			    i < credits ? REGION_BUFFERS + o->b->bin->nbuffers + e->queue : REGION_NOTICE);
+	}
+}
+
+static void add_entries(struct ofi *o)
+{
+	o->nputs = 0;
+	for (uint32_t q = 0; q < o->posts->head->nqueues; q++) {
+		const struct bin_queue *b = &o->posts->queues[q];
+
+		for (uint32_t k = 0; k < b->n && b->mode != BIN_Q_CPU; k++)
+			add_entry(o, q, k, &o->posts->entries[b->first + k]);
+	}
+}
+
+static bool puts_from(const struct ofi *o, uint32_t queue)
+{
+	const struct bin_queue *b = &o->posts->queues[queue];
+
+	return b->n && b->mode != BIN_Q_CPU;
+}
+
+/* Before the last put is through, or one might still be carried out when the next start queues it anew. */
+static void add_looks(struct ofi *o)
+{
+	o->nlooks = 0;
+	for (uint32_t at = STEP; at < o->nputs; at += STEP)
+		for (uint32_t q = 0; q < o->posts->head->nqueues; q++) {
+			struct look *l = o->looks ? &o->looks[o->nlooks] : NULL;
+
+			if (!puts_from(o, q))
+				continue;
+			o->nlooks++;
+			if (!l)
+				continue;
+			l->at = at;
+			l->add.cntr = o->queues[q].c.cntr;
+			l->work.op_type = FI_OP_CNTR_ADD;
+			l->work.op.cntr = &l->add;
+			l->work.triggering_cntr = o->done.cntr;
+			l->work.completion_cntr = o->looked;
+		}
+}
+
+static int add_work(struct ofi *o)
+{
+	const bool many = (add_entries(o), o->nputs > o->f->info->tx_attr->size / 2);
+
+	o->puts = mem_calloc(o->nputs, sizeof *o->puts);
+	if (o->puts)
+		add_entries(o);
+	if (many)
+		add_looks(o);
+	o->looks = mem_calloc(o->nlooks, sizeof *o->looks);
+	if (o->looks && many)
+		add_looks(o);
+	return o->puts && o->looks ? 0 : told(o, "deferred work", -FI_ENOMEM);
+}
+
+/* ---- making ---- */
+
+/* Memory that peers put to, from 0 on; c: counts what arrives there, or NULL. */
+static int open_region(struct ofi *o, struct fid_mr **r, void *at, size_t len, uint64_t key, struct counter *c)
+{
+	int rc = fi_mr_reg(o->domain, at, len, FI_REMOTE_WRITE, 0, key, 0, r, NULL);
+
+	return told(o, "a memory region", rc || !c ? rc : fi_mr_bind(*r, &c->cntr->fid, FI_REMOTE_WRITE));
+}
+
+static int open_buffer(struct ofi *o, uint32_t i, const struct be_buffer *b)
+{
+	if (!b->elements || !b->ptr || o->b->bin->buffers[i].mode == BIN_IN)
+		return 0;
+	return open_region(o, &o->regions[i], b->ptr, b->elements * o->b->layout->basic, REGION_BUFFERS + i, NULL);
+}
+
+static int open_queue(struct ofi *o, uint32_t i)
+{
+	const struct bin_queue *b = &o->posts->queues[i];
+	struct queue *q = &o->queues[i];
+	int err;
+
+	q->gate = b->mode == BIN_Q_SESSION || b->mode == BIN_Q_NORMAL ? b->n : 0;
+	q->before = b->mode == BIN_Q_SESSION ? b->n : b->told;
+	err = open_counter(o, &q->c, q->before + b->n);
+	return err ? err :
+		     open_region(o, &q->credit, &o->word, sizeof o->word, REGION_BUFFERS + o->b->bin->nbuffers + i, &q->c);
+}
+
+/* The provider's threads are born with the domain. Signals are for the application's. */
+static int open_domain(struct ofi *o)
+{
+	sigset_t all, old;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = fi_domain(o->f->fabric, o->f->info, &o->domain, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return told(o, "a domain", rc);
+}
+
+static int open_endpoint(struct ofi *o)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE, .count = o->b->size };
+	int rc = fi_av_open(o->domain, &attr, &o->av, NULL);
+
+	rc = rc ? rc : fi_endpoint(o->domain, o->f->info, &o->ep, NULL);
+	rc = rc ? rc : fi_ep_bind(o->ep, &o->av->fid, 0);
+	rc = rc ? rc : fi_ep_bind(o->ep, &o->done.cntr->fid, FI_WRITE | FI_SEND); /* of what fails, too */
+	return told(o, "an endpoint", rc ? rc : fi_enable(o->ep));
+}
+
+/* What a start tells: of what packets bring, not of what the CPU does. */
+static void count_told(struct ofi *o, uint64_t *remotes)
+{
+	const struct bin_queues *h = o->posts->head;
+
+	o->locals = h->locals;
+	*remotes = h->remotes;
+	for (uint32_t q = 0; q < h->nqueues; q++)
+		for (uint32_t k = 0; k < o->posts->queues[q].n && o->posts->queues[q].mode == BIN_Q_CPU; k++) {
+			const struct bin_entry *e = &o->posts->entries[o->posts->queues[q].first + k];
+
+			o->locals -= (e->flags & BIN_E_LOCAL) != 0;
+			*remotes -= (e->flags & BIN_E_REMOTE) != 0;
+		}
+}
+
+static int open_all(struct ofi *o)
+{
+	uint64_t remotes;
+	int err = open_domain(o);
+
+	count_told(o, &remotes);
+	for (uint32_t q = 0; q < o->posts->head->nqueues && !err; q++)
+		err = open_queue(o, q);
+	add_entries(o);
+	err = err ? err : open_counter(o, &o->done, o->nputs);
+	err = err ? err : open_counter(o, &o->notice, remotes);
+	err = err ? err : told(o, "a counter", fi_cntr_open(o->domain, NULL, &o->looked, NULL));
+	err = err ? err : open_region(o, &o->noticed, &o->word, sizeof o->word, REGION_NOTICE, &o->notice);
+	err = err ? err : open_region(o, &o->free, o->met, o->b->size * sizeof *o->met, REGION_FREE, NULL);
+	for (uint32_t i = 0; i < o->b->bin->nbuffers && !err; i++)
+		err = open_buffer(o, i, &o->at[i]);
+	return err ? err : open_endpoint(o);
+}
+
+static int make(const struct smcq_job *job, struct smcq_link **out, struct be_place *place)
+{
+	const uint32_t nqueues = job->posts.head->nqueues, nbuffers = job->b->bin->nbuffers;
+	struct ofi *o = mem_calloc(1, sizeof *o + nqueues * sizeof *o->queues + nbuffers * sizeof *o->regions +
+					      job->b->size * (sizeof *o->met + sizeof *o->peers));
+	int err;
+
+	(void)place; /* peers have addresses */
+	if (!o)
+		return host_error(job->b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	*out = &o->link;
+	o->link.job = job;
+	o->b = job->b;
+	o->posts = &job->posts;
+	o->at = job->b->buffers;
+	o->queues = (struct queue *)(void *)(o + 1);
+	o->regions = (struct fid_mr **)(void *)(o->queues + nqueues);
+	o->met = (uint64_t *)(void *)(o->regions + nbuffers);
+	o->peers = o->met + job->b->size;
+	o->word = 1;
+	o->f = ofi_fabric_of(job->b->group, &smcq_ofi, &err);
+	return err ? err : open_all(o);
+}
+
+static void shut(void *fid)
+{
+	if (fid)
+		fi_close(fid);
+}
+
+/* ---- meeting the others ---- */
+
+struct address {
+	int err;
+	uint32_t len;
+	char name[ADDRESS];
+};
+
+/* Puts a word to those that have met, or are about to, and waits until they have it. Nothing else is under way. */
+static int greet(struct ofi *o)
+{
+	const uint64_t end = host_now() + CONNECT_S * UINT64_C(1000000000);
+	uint64_t n = 0;
+	ssize_t rc = fi_cntr_set(o->done.cntr, 0);
+
+	for (uint32_t r = 0; r < o->b->size && !rc; r++) {
+		if (!o->met[r])
+			continue;
+		do
+			rc = fi_write(o->ep, &o->word, sizeof o->word, NULL, o->peers[r], o->b->rank * sizeof o->word,
+				      REGION_FREE, NULL);
+		while (rc == -FI_EAGAIN && host_now() < end && !sched_yield());
+		n++;
+	}
+	while (!rc && fi_cntr_read(o->done.cntr) < n) {
+		if (fi_cntr_readerr(o->done.cntr))
+			rc = -FI_EIO;
+		else if (host_now() > end || host_lost(o->b->group))
+			rc = -FI_ETIMEDOUT;
+		else
+			sched_yield();
+	}
+	fi_cntr_set(o->done.cntr, o->done.base);
+	return told(o, "a peer", rc);
+}
+
+/* Connections are made now: later there would be nobody to wait for them. */
+static int meet(struct ofi *o, const struct address *all)
+{
+	for (uint32_t r = 0; r < o->b->size; r++)
+		if (fi_av_insert(o->av, all[r].name, 1, &o->peers[r], 0, NULL) != 1)
+			return told(o, "the address of a peer", -FI_EADDRNOTAVAIL);
+	for (uint32_t i = 0; i < o->posts->head->nentries; i++)
+		if (o->posts->entries[i].kind != BIN_E_NOP && o->posts->entries[i].kind != BIN_E_CPU)
+			o->met[o->posts->entries[i].peer] = 1;
+	return greet(o);
+}
+
+static int meet_all(struct smcq_link *l, int err)
+{
+	struct ofi *o = to_ofi(l);
+	const struct address *all;
+	struct address mine = { .len = ADDRESS };
+	size_t len = ADDRESS;
+	int rc;
+
+	if (!err)
+		err = told(o, "the address", fi_getname(&o->ep->fid, mine.name, &len));
+	mine.err = err;
+	all = host_room(o->b->group);
+	rc = host_allgather(o->b->group, &mine, sizeof mine, host_room(o->b->group));
+	if (rc)
+		return rc;
+	for (uint32_t r = 0; r < o->b->size; r++)
+		if (all[r].err)
+			return host_agree(o->b->group, err);
+	err = meet(o, all);
+	return host_agree(o->b->group, err ? err : add_work(o));
+}
+
+/* ---- running ---- */
+
+static int queue_work(struct ofi *o)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < o->nputs && !rc; i++) {
+		struct put *p = &o->puts[i];
+
+		p->work.threshold = o->queues[p->queue].c.base + p->at;
+		rc = fi_control(&o->domain->fid, FI_QUEUE_WORK, &p->work);
+	}
+	for (uint32_t i = 0; i < o->nlooks && !rc; i++) {
+		o->looks[i].work.threshold = o->done.base + o->looks[i].at;
+		rc = fi_control(&o->domain->fid, FI_QUEUE_WORK, &o->looks[i].work);
+	}
+	return told(o, "deferred work", rc);
+}
+
+static int start(struct smcq_link *l, uint64_t epoch)
+{
+	struct ofi *o = to_ofi(l);
+	const uint32_t n = o->posts->head->nqueues;
+	int err;
+
+	if (o->epoch) {
+		go_on(&o->done);
+		go_on(&o->notice);
+	}
+	for (uint32_t q = 0; q < n; q++) {
+		if (o->epoch)
+			go_on(&o->queues[q].c);
+		o->queues[q].posted = false;
+	}
+	o->epoch = epoch;
+	err = queue_work(o);
+	for (uint32_t q = 0; q < n && !err; q++)
+		if (o->queues[q].gate)
+			fi_cntr_add(o->queues[q].c.cntr, o->queues[q].gate);
+	return err;
+}
+
+static int look(struct smcq_link *l, struct smcq_told *sum)
+{
+	struct ofi *o = to_ofi(l);
+
+	if (fi_cntr_readerr(o->done.cntr))
+		return host_error(o->b->group, -ERR_SYS, "the engine ofi: a put to another rank has failed");
+	if (o->through < o->epoch && counted(&o->done) == o->done.per)
+		o->through = o->epoch;
+	sum->locals = o->through * o->locals;
+	sum->remotes = (o->epoch - 1) * o->notice.per + counted(&o->notice);
+	return o->through == o->epoch;
+}
+
+static uint64_t credit(const struct smcq_link *l, uint32_t queue)
+{
+	const struct ofi *o = (const struct ofi *)l;
+	const struct queue *q = &o->queues[queue];
+	const struct bin_queue *b = &o->posts->queues[queue];
+
+	return (o->epoch - 1) * (b->mode == BIN_Q_POSTED ? b->told : b->n) + counted(&q->c) - (q->posted ? b->n : 0);
+}
+
+static int post(struct smcq_link *l, uint32_t queue)
+{
+	struct ofi *o = to_ofi(l);
+
+	o->queues[queue].posted = true;
+	return told(o, "a counter", fi_cntr_add(o->queues[queue].c.cntr, o->posts->queues[queue].n));
+}
+
+static int release(struct smcq_link *l, uint32_t queue, uint32_t sps)
+{
+	struct ofi *o = to_ofi(l);
+
+	return told(o, "a counter", fi_cntr_add(o->queues[queue].c.cntr, sps));
+}
+
+/* The keys of regions stay, so nobody need be told. */
+static int exchange(struct ofi *o, const struct be_buffer *buffers)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < o->b->bin->nbuffers && !err; i++) {
+		if (buffers[i].ptr == o->at[i].ptr && o->regions[i])
+			continue;
+		shut(o->regions[i]);
+		o->regions[i] = NULL;
+		err = open_buffer(o, i, &buffers[i]);
+	}
+	return err;
+}
+
+static int rebind(struct smcq_link *l, const struct be_buffer *buffers)
+{
+	struct ofi *o = to_ofi(l);
+	int err = exchange(o, buffers);
+
+	if (err) {
+		exchange(o, o->at);
+		return err;
+	}
+	o->at = buffers;
+	add_entries(o);
+	return 0;
+}
+
+static uint32_t issued(const struct smcq_link *l, uint32_t queue, uint64_t epoch)
+{
+	const struct ofi *o = (const struct ofi *)l;
+	const uint64_t n = counted(&o->queues[queue].c), before = o->queues[queue].before;
+
+	(void)epoch; /* the last one */
+	return n <= before ? 0 : n - before < o->posts->queues[queue].n ? (uint32_t)(n - before) : o->posts->queues[queue].n;
+}
+
+#define LOOK_NS 100000u /* nobody rings when the provider counts */
+
+static uint64_t next_look(const struct smcq_link *l)
+{
+	(void)l;
+	return host_now() + LOOK_NS;
+}
+
+static void unmake(struct smcq_link *l)
+{
+	struct ofi *o = to_ofi(l);
+
+	if (!o)
+		return;
+	if (o->puts && o->through == o->epoch && !host_lost(o->b->group))
+		greet(o); /* what others wait to hear has gone out before it */
+	shut(o->ep);
+	for (uint32_t i = 0; i < o->b->bin->nbuffers; i++)
+		shut(o->regions[i]);
+	for (uint32_t q = 0; q < o->posts->head->nqueues; q++)
+		shut(o->queues[q].credit);
+	shut(o->noticed);
+	shut(o->free);
+	for (uint32_t q = 0; q < o->posts->head->nqueues; q++)
+		shut(o->queues[q].c.cntr);
+	shut(o->notice.cntr);
+	shut(o->done.cntr);
+	shut(o->looked);
+	shut(o->av);
+	shut(o->domain);
+	free(o->puts);
+	free(o->looks);
+	free(o);
+}
+
+const struct smcq_engine smcq_ofi = {
+	.name = "ofi",
+	.make = make,
+	.connect = meet_all,
+	.unmake = unmake,
+	.start = start,
+	.poll = look,
+	.post = post,
+	.credit = credit,
+	.release = release,
+	.rebind = rebind,
+	.issued = issued,
+	.alarm = next_look,
+	.close = ofi_fabric_close,
+};

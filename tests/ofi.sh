@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The engine ofi: command queues on libfabric's deferred work (provider sockets), and what that provider does not do.
+set -u
+. "$(dirname "$0")/lib.sh"
+export FI_SOCKETS_PE_WAITTIME=0 # its threads do not spin
+export MALLOC_PERTURB_=165 # what is used after it has been freed is no longer what it was
+
+# binary NAME RANKS SCHEDULE ARGS... : a lowered schedule
+binary()
+{
+	local name=$1 n=$2 schedule=$3
+
+	shift 3
+	goalc "$ROOT/schedules/$schedule.goal" -n "$n" "$@" -o "$TMP/$name.bin"
+}
+# moved NAME TEXT ARGS... : goalrun says that every byte of every start is right
+moved()
+{
+	local name=$1 text=$2
+
+	shift 2
+	timeout 100 "$BUILD/bin/goalrun" --verify --warmup 0 --backend smcq "$@" >"$TMP/out" 2>"$TMP/err"
+	if [ $? -eq 0 ] && grep -qx "$text" "$TMP/out"; then ok "ofi.$name"; else
+		fail "ofi.$name $(head -c 300 "$TMP/err")"; fi
+}
+chain() { binary "chain$1" "$1" bcast_chain -D root=0 -D count=600 -D segments=300 -T lower-smcq; }
+
+if ! ldconfig -p | grep -q 'libfabric\.so\.1'; then
+	skip "ofi: there is no libfabric"
+	finish
+fi
+
+# One binary, both engines. Each counter begins four starts before its largest value: all that start more often come
+# past that.
+for n in 3 5 8; do
+	chain $n
+	moved "chain.$n" 'verified: all 1 case right' -n $n --count 600 --root 0 --iters 20 --engine ofi "$TMP/chain$n.bin"
+done
+binary torus 8 bcast_trinaryx3 -D count=60 -D segments=4 -T lower-smcq
+for engine in model ofi; do
+	"$BUILD/bin/goalrun" -n 1 --engine $engine -- true 2>/dev/null || { skip "ofi.same.$engine is not built"; continue; }
+	moved "same.$engine" 'verified: all 2 cases right' -n 8 --ranks threads --count 60 --root 5 --memory heap,private \
+		--iters 10 --seed 3 --engine $engine "$TMP/torus.bin"
+done
+
+# Ranks that make no call relay, each start from other memory, while a second request counts for itself.
+chain 4
+program relay 100 env GOAL_BACKEND=smcq GOAL_ENGINE=ofi "$BUILD/tests/rt-relay" 4 600 "$TMP/chain4.bin"
+
+# 3000 puts are released at once: more than the provider's ring holds.
+binary burst 3 bcast_chain -D root=0 -D count=3000 -D segments=3000 -T lower-smcq:post=1
+moved burst 'verified: all 1 case right' -n 3 --ranks threads --count 3000 --root 0 --iters 6 --engine ofi "$TMP/burst.bin"
+
+# Queues of all kinds: many of them, much credit at a time, puts to oneself, and ops of the CPU.
+for s in alltoall_pairwise scatter_binomial allgather_bruck barrier_tree allreduce_ring; do
+	binary "$s" 4 $s -D count=24 -T lower-smcq:assist=1,sps=4,cqs=256
+	moved "queues.$s" 'verified: all [1-9] cases* right' -n 4 --ranks threads --iters 8 --engine ofi \
+		$(grep -q count "$ROOT/schedules/$s.goal" && echo --count 24) "$TMP/$s.bin"
+done
+
+# Programs. Work that is queued when a rank dies is not cancelled, but its domain is closed: all are told, and end.
+binary world 3 bcast_chain -D root=0 -D count=100 -D segments=5 -T lower-smcq
+cd "$TMP" && # where a provider of libfabric that is not asked for leaves a trace of who is aborted
+	timeout 60 "$BUILD/bin/goalrun" -n 3 --backend smcq --engine ofi -- "$BUILD/tests/rt-world" world.bin die >out 2>err
+check ofi.died [ $? -ne 124 -a "$(grep -c 'rank 1 died' "$TMP/err")" -ge 2 ]
+
+# Ranks in network namespaces of their own, so that puts have to go by TCP.
+net=ofi$$
+namespaces()
+{
+	local r
+
+	ip netns add $net || return
+	ip -n $net link add hub type bridge && ip -n $net link set hub up || return
+	for r in 0 1 2; do
+		ip netns add $net.$r && ip -n $net link add p$r type veth peer name eth0 netns $net.$r &&
+			ip -n $net link set p$r up master hub && ip -n $net.$r addr add 10.213.7.$((r + 1))/24 dev eth0 &&
+			ip -n $net.$r link set eth0 up && ip -n $net.$r link set lo up || return
+	done
+}
+trap 'for r in .0 .1 .2 ""; do ip netns del $net$r 2>/dev/null; done; rm -rf "$TMP"' EXIT
+if namespaces 2>"$TMP/err"; then
+	program ofi.namespaces 100 env GOAL_BACKEND=smcq GOAL_ENGINE=ofi "$BUILD/tests/rt-relay" 3 600 "$TMP/chain3.bin" $net
+	check ofi.namespaces_tcp [ "$(ip netns exec $net.1 cat /sys/class/net/eth0/statistics/rx_bytes)" -gt 200000 ]
+else
+	skip "ofi.namespaces cannot be made: $(head -n 1 "$TMP/err")"
+fi
+
+FI_PROVIDER=^sockets timeout 60 "$BUILD/bin/goalrun" -n 3 --count 600 --backend smcq --engine ofi "$TMP/chain3.bin" >"$TMP/out" 2>&1
+check ofi.no_provider grep -q 'the engine ofi: the provider sockets of libfabric: No data available' "$TMP/out"
+finish
