@@ -280,8 +280,15 @@ struct bin_queue {
 };
 
 /* PUT writes range 0 of the rank to range 1 of the peer; PIGGYBACK a word of its own to one that nobody reads, but for its
- * credit; CPU is the op itself. Numbers are never reused; 4 and 5 are kept for GET and ARMW. */
-enum bin_entry_kind { BIN_E_NOP = 1, BIN_E_PUT = 2, BIN_E_PIGGYBACK = 3, BIN_E_CPU = 6, BIN_E_KINDS };
+ * credit; ARMW combines the one element of range 0 with that of range 1, as one step for all that is on the way there;
+ * CPU is the op itself. Numbers are never reused; 4 is kept for GET. */
+enum bin_entry_kind { BIN_E_NOP = 1, BIN_E_PUT = 2, BIN_E_PIGGYBACK = 3, BIN_E_ARMW = 5, BIN_E_CPU = 6, BIN_E_KINDS };
+enum bin_armw {
+#define ARMW(NAME, number, word, op, bytes) BIN_ARMW_##NAME = number,
+#include "compiler/armw.def"
+#undef ARMW
+	BIN_ARMWS
+};
 #define BIN_E_STRONG 1u /* arrives behind what the same queue sent before to the same queue */
 #define BIN_E_LOCAL 2u /* the rank is told when it has arrived */
 #define BIN_E_REMOTE 4u /* the peer is told when it has arrived */
@@ -289,7 +296,7 @@ enum bin_entry_kind { BIN_E_NOP = 1, BIN_E_PUT = 2, BIN_E_PIGGYBACK = 3, BIN_E_C
 struct bin_entry {
 	uint8_t kind, flags;
 	uint8_t sps; /* entries of the peer's queue that it releases when it has arrived; of a CPU: when it is done */
-	uint8_t zero;
+	uint8_t armw; /* enum bin_armw; else 0 */
 	uint32_t peer; /* that of a NOP and a CPU is the rank */
 	uint32_t queue; /* of the peer, to which it goes; BIN_NONE: one that takes no credit */
 	uint32_t len; /* elements */

@@ -69,15 +69,34 @@ static inline bool bin_reduces(unsigned kind)
 	       kind == BIN_OP_RECV_REDUCE_WITH;
 }
 
-/* Whether two ops touch the same elements, and one of them writes. */
-static inline bool bin_conflict(const struct bin_op *a, const struct bin_op *b)
+/* How long an element of an ARMW is; 0: there is no such. */
+static inline unsigned bin_armw_bytes(unsigned armw)
+{
+	static const uint8_t bytes[BIN_ARMWS] = {
+#define ARMW(NAME, number, word, op, length) [number] = length,
+#include "compiler/armw.def"
+#undef ARMW
+	};
+
+	return armw < BIN_ARMWS ? bytes[armw] : 0;
+}
+
+/* Whether two ops touch the same elements, and one of them writes; where both update them that does not count if updates
+ * commute. */
+static inline bool bin_conflict_of(const struct bin_op *a, const struct bin_op *b, bool commute)
 {
 	for (unsigned i = 0; i < bin_nranges(a->kind) && a->len && b->len; i++)
 		for (unsigned k = 0; k < bin_nranges(b->kind); k++)
 			if (a->buf[i] == b->buf[k] && (bin_writes(a->kind, i) || bin_writes(b->kind, k)) &&
+			    !(commute && bin_letter(a->kind, i) == 'U' && bin_letter(b->kind, k) == 'U') &&
 			    a->off[i] < b->off[k] + b->len && b->off[k] < a->off[i] + a->len)
 				return true;
 	return false;
+}
+
+static inline bool bin_conflict(const struct bin_op *a, const struct bin_op *b)
+{
+	return bin_conflict_of(a, b, false);
 }
 
 /* Whether a section has checks of its parts in place of one of its own. */

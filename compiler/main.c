@@ -304,10 +304,13 @@ static int list_passes(void)
 		for (const struct pass_key *k = passes[i].keys; k->name; k++) {
 			char form[32];
 
-			snprintf(form, sizeof form, "%s=N%s%s", k->name, k->word ? "|" : "", k->word ? k->word : "");
+			snprintf(form, sizeof form, "%s=%s%s%s", k->name, k->words ? "WORD" : "N", k->word ? "|" : "",
+				 k->word ? k->word : "");
 			printf("  %-22s %s; ", form, k->help);
 			if (k->value == PASS_NEEDED)
 				printf("always needed\n");
+			else if (k->words) /* the first one */
+				printf("default %.*s\n", (int)strcspn(k->words, "|"), k->words);
 			else
 				printf("default %" PRId64 "\n", k->value);
 		}

@@ -2,12 +2,14 @@
  * The global pass lower-smcq: what the ranks post to command queues in session mode (Tofu2), so that packets that
  * arrive carry the schedule on. The ops stay as they are, for whoever wants to hold the queues against them.
  *
- * Each message becomes a put straight into its place, each copy a put of a rank to itself, and what computes a task of
- * the rank's CPU, if that was allowed. A task may be issued when certain others have arrived at its rank:
+ * Each message becomes a put straight into its place, each copy a put of a rank to itself. What reduces becomes ARMWs, one
+ * for each element, from the sender's or the own buffer, where the operation is known and has them; else what computes is a
+ * task of the rank's CPU, if that was allowed. A task may be issued when certain others have arrived at its rank:
  *
  * - those of the recvs, copies and reduces that its op waits for, directly or by way of other ops. That a send is
  *   complete is not waited for, as it says nothing but that its source is free;
- * - those that touched the same elements before, of which one of the two writes (symbolic.h). Where such a task arrives
+ * - those that touched the same elements before, of which one of the two writes (symbolic.h), but not an ARMW for another
+ *   one that updates the same, as the order of these does not matter. Where such a task arrives
  *   at another rank than that which has to wait, and what there is does not order them yet, a signal goes there;
  * - where there is nothing to wait for, the start of all ranks: each of them says up a tree that it has started, and
  *   down the same tree, as far as need be, it comes that all have. So nothing comes before its place is free, and no
@@ -17,10 +19,11 @@
  * Tasks are numbered in the order of the schedule's events in which a send waits for its recv (events.h). What a task
  * waits for comes earlier in that order, so there is no cycle.
  *
- * Refused are: plain GOAL, wildcards, what the checks find wrong, ops that compute unless assist=1, messages that
- * reduce, and what is beyond the limits of the target. */
+ * Refused are: plain GOAL, wildcards, what the checks find wrong, ops that compute unless there are ARMWs for them or
+ * assist=1, and what is beyond the limits of the target. */
 #include "compiler/passes.h"
 
+#include "compiler/armw.h"
 #include "compiler/bin_check.h"
 #include "compiler/smcq_tasks.h"
 #include "compiler/symbolic.h"
@@ -51,6 +54,11 @@ struct lowering {
 	uint32_t *task_of; /* of each op: its task + 1, for a message its last piece; or 0 */
 	struct smcq_set *needs; /* of each op: which tasks have arrived when it starts */
 	VEC(struct pair) pairs; /* ops on the same elements, by second */
+	uint32_t *seen, now; /* of a search: of each op */
+	VEC(uint32_t) open;
+	uint8_t armw; /* what the operation is, or 0 */
+	uint64_t elements; /* for each of which an op may have an ARMW */
+	char no_armw[100]; /* why there is none; or nothing */
 };
 
 int smcq_refuse(struct ir_graph *g, uint32_t rank, uint32_t op, const char *fmt, ...)
@@ -132,6 +140,43 @@ int smcq_mark(struct smcq_tasks *t, const uint32_t *from, size_t n, uint64_t lea
 
 /* ---- what may be lowered ---- */
 
+static void choose_armw(struct lowering *l, const int64_t *choice)
+{
+	const int64_t op = choice[SMCQ_OP] - 1, type = choice[SMCQ_TYPE] - 1;
+
+	if (type >= 0)
+		l->t.target.limit[BIN_LIMIT_BYTES] = (uint32_t)armw_size((enum MPIX_Sched_basic)type);
+	if (op >= 0 && type >= 0)
+		l->armw = (uint8_t)armw_of((enum MPIX_Sched_builtin)op, (enum MPIX_Sched_basic)type, l->no_armw,
+					   sizeof l->no_armw);
+	l->elements = (uint64_t)choice[SMCQ_ELEMENTS];
+}
+
+/* Whether ARMWs do what an op does. */
+static bool by_armw(const struct lowering *l, const struct bin_op *op)
+{
+	return l->armw && bin_reduces(op->kind) && op->len <= l->elements;
+}
+
+/* Nobody computes that. */
+static int refuse_to_compute(struct lowering *l, uint32_t r, uint32_t i)
+{
+	const struct bin_op *op = &l->t.g->ranks[r].ops[i];
+	const char *help = bin_recvs(op->kind) ? "the CPU does not reduce on the way: leave out the pass that made this op" :
+						 "with assist=1 the CPU may do it";
+	char why[160] = "";
+
+	if (bin_reduces(op->kind) && l->armw)
+		snprintf(why, sizeof why, "an ARMW for each of its %llu elements would be more than %llu (elements), and ",
+			 (unsigned long long)op->len, (unsigned long long)l->elements);
+	else if (bin_reduces(op->kind) && *l->no_armw)
+		snprintf(why, sizeof why, "an ARMW is for integers of 4 or 8 bytes, and %s; ", l->no_armw);
+	else if (bin_reduces(op->kind))
+		snprintf(why, sizeof why, "if it is given op and type there may be ARMWs, and ");
+	return smcq_refuse(l->t.g, r, i, "rank %u: a network interface has no arithmetic unit for this %s: %s%s", r,
+			   ir_op_word(op->kind), why, help);
+}
+
 static int op_fits(struct lowering *l, uint32_t r, uint32_t i)
 {
 	struct ir_graph *g = l->t.g;
@@ -143,16 +188,9 @@ static int op_fits(struct lowering *l, uint32_t r, uint32_t i)
 		if (op->len > size || op->off[k] > size - op->len)
 			return -ERR_PASS;
 	}
-	if (op->kind == BIN_OP_RECV_REDUCE || op->kind == BIN_OP_RECV_REDUCE_WITH)
-		return smcq_refuse(g, r, i,
-				   "rank %u: this op reduces what it receives, which neither a network interface nor the CPU "
-				   "does on the way: leave out the pass that made it",
-				   r);
-	if ((bin_reduces(op->kind) || op->kind == BIN_OP_CALC) && !l->t.target.limit[BIN_LIMIT_ASSIST])
-		return smcq_refuse(g, r, i,
-				   "rank %u: a network interface has no arithmetic unit for this %s: with assist=1 the CPU may "
-				   "do it",
-				   r, ir_op_word(op->kind));
+	if ((bin_reduces(op->kind) || op->kind == BIN_OP_CALC) && op->len && !by_armw(l, op) &&
+	    (bin_recvs(op->kind) || !l->t.target.limit[BIN_LIMIT_ASSIST]))
+		return refuse_to_compute(l, r, i);
 	if (op->nic >= l->t.target.limit[BIN_LIMIT_TNIS])
 		return smcq_refuse(g, r, i, "rank %u: this op is for nic %u, and the target has %u (tnis)", r, op->nic,
 				   l->t.target.limit[BIN_LIMIT_TNIS]);
@@ -206,15 +244,16 @@ static int add_op(struct lowering *l, uint32_t from, uint32_t op, uint32_t to, u
 	const unsigned side = at == BIN_NONE; /* of the other, where it is put */
 	const uint64_t mine = key_of(l, l->order.base[from] + op);
 	const uint64_t its = at == BIN_NONE ? 0 : key_of(l, l->order.base[to] + at);
-	const uint64_t most = ((UINT64_C(1) << l->t.target.limit[BIN_LIMIT_LENGTH]) - 1) / l->t.target.limit[BIN_LIMIT_BYTES];
+	const uint64_t put = ((UINT64_C(1) << l->t.target.limit[BIN_LIMIT_LENGTH]) - 1) / l->t.target.limit[BIN_LIMIT_BYTES];
+	const uint64_t most = kind == BIN_E_ARMW ? 1 : put;
 	const uint32_t depth = 11 + 2 * l->t.target.limit[BIN_LIMIT_DEPTH];
-	uint64_t done = 0, len = kind == BIN_E_PUT ? o->len : 0;
+	uint64_t done = 0, len = kind == BIN_E_PUT || kind == BIN_E_ARMW ? o->len : 0;
 
 	if (len / most >> depth)
 		return smcq_refuse(l->t.g, from, op,
-				   "rank %u: this op takes puts of %llu elements (length, bytes), and of those more than the 2^%u that "
+				   "rank %u: this op takes %s of %llu elements (length, bytes), and of those more than the 2^%u that "
 				   "a queue of the target has (depth)",
-				   from, (unsigned long long)most, depth);
+				   from, kind == BIN_E_ARMW ? "ARMWs" : "puts", (unsigned long long)most, depth);
 	do {
 		const uint64_t n = len - done < most ? len - done : most;
 		int64_t id = smcq_task(&l->t, from, to, mine > its ? mine : its);
@@ -229,7 +268,9 @@ static int add_op(struct lowering *l, uint32_t from, uint32_t op, uint32_t to, u
 		t->entry.kind = (uint8_t)kind;
 		t->entry.op = op;
 		t->entry.at = at;
-		if (kind == BIN_E_PUT) {
+		if (kind == BIN_E_ARMW)
+			t->entry.armw = l->armw;
+		if (len) {
 			t->entry.len = (uint32_t)n;
 			t->entry.buf[0] = o->buf[0];
 			t->entry.buf[1] = other->buf[side];
@@ -248,7 +289,8 @@ static int add_messages(struct lowering *l)
 
 	for (size_t i = 0; i < l->nm && !err; i++) {
 		const struct ir_match *m = &l->m[i];
-		const unsigned kind = l->t.g->ranks[m->src].ops[m->send].len ? BIN_E_PUT : BIN_E_PIGGYBACK;
+		const struct bin_op *recv = &l->t.g->ranks[m->dst].ops[m->recv];
+		const unsigned kind = !recv->len ? BIN_E_PIGGYBACK : bin_reduces(recv->kind) ? BIN_E_ARMW : BIN_E_PUT;
 		uint32_t last;
 
 		err = add_op(l, m->src, m->send, m->dst, m->recv, kind, &last);
@@ -265,7 +307,7 @@ static int add_others(struct lowering *l)
 	for (uint32_t r = 0; r < l->t.g->nranks; r++)
 		for (uint32_t i = 0; i < l->t.g->ranks[r].nops && !err; i++) {
 			const struct bin_op *op = &l->t.g->ranks[r].ops[i];
-			const unsigned kind = op->kind == BIN_OP_COPY ? BIN_E_PUT : BIN_E_CPU;
+			const unsigned kind = op->kind == BIN_OP_COPY ? BIN_E_PUT : by_armw(l, op) ? BIN_E_ARMW : BIN_E_CPU;
 			uint32_t last;
 
 			if (!op->len || op->kind == BIN_OP_NOP || ir_op_sends(op) || ir_op_recvs(op))
@@ -404,11 +446,10 @@ static int order(struct lowering *l, uint32_t a, uint32_t b)
 	return s < 0 ? (int)s : smcq_add(&l->t.v.at[b].waits, (uint32_t)s);
 }
 
-/* What an op touches must be free. */
-static int free_place(struct lowering *l, uint32_t op, uint32_t task)
+/* The first of the pairs in which an op comes second. */
+static size_t pairs_of(const struct lowering *l, uint32_t op)
 {
 	size_t lo = 0, hi = l->pairs.n;
-	int err = 0;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
@@ -418,9 +459,41 @@ static int free_place(struct lowering *l, uint32_t op, uint32_t task)
 		else
 			hi = mid;
 	}
-	for (; lo < l->pairs.n && l->pairs.at[lo].second == op && !err; lo++)
-		if (l->task_of[l->pairs.at[lo].first])
-			err = order(l, l->task_of[l->pairs.at[lo].first] - 1, task);
+	return lo;
+}
+
+static const struct bin_op *op_at(const struct lowering *l, uint32_t op)
+{
+	const uint32_t r = ir_events_rank(&l->order, op);
+
+	return &l->t.g->ranks[r].ops[op - l->order.base[r]];
+}
+
+/* What an op touches must be free. ARMWs to the same elements need no order, so what came before one of them may not have
+ * been waited for yet. */
+static int free_place(struct lowering *l, uint32_t op, uint32_t task)
+{
+	const struct bin_op *o = op_at(l, op);
+	int err = 0;
+
+	l->now++;
+	l->open.n = 0;
+	for (uint32_t via = op; !err; via = l->open.at[--l->open.n]) {
+		for (size_t i = pairs_of(l, via); i < l->pairs.n && l->pairs.at[i].second == via && !err; i++) {
+			const uint32_t first = l->pairs.at[i].first;
+			const struct bin_op *f = op_at(l, first);
+
+			if (!l->task_of[first] || l->seen[first] == l->now)
+				continue;
+			l->seen[first] = l->now;
+			if (bin_conflict_of(f, o, by_armw(l, f) && by_armw(l, o)))
+				err = order(l, l->task_of[first] - 1, task);
+			if (!err && by_armw(l, f))
+				err = VEC_PUSH(&l->open, first);
+		}
+		if (!l->open.n)
+			break;
+	}
 	return err;
 }
 
@@ -584,7 +657,8 @@ static int lower(struct lowering *l)
 	l->base = (uint64_t)2 * KEY_STEP * (l->t.g->nranks + 1);
 	l->task_of = mem_calloc(l->order.nops, sizeof *l->task_of);
 	l->needs = mem_calloc(l->order.nops, sizeof *l->needs);
-	err = l->task_of && l->needs ? add_messages(l) : -ERR_NOMEM;
+	l->seen = mem_calloc(l->order.nops, sizeof *l->seen);
+	err = l->task_of && l->needs && l->seen ? add_messages(l) : -ERR_NOMEM;
 	err = err ? err : add_others(l);
 	if (err)
 		return err;
@@ -606,6 +680,7 @@ int pass_lower_smcq(struct ir_graph *g, const struct pass_ctx *c)
 	for (unsigned i = 0; i < BIN_LIMITS; i++)
 		l.t.target.limit[i] = (uint32_t)c->value[i];
 	l.t.post = c->value[BIN_LIMITS + SMCQ_POST];
+	choose_armw(&l, c->value + BIN_LIMITS);
 	err = err ? err : lower(&l);
 	err = err ? err : smcq_place(&l.t, out);
 	if (err) {
@@ -620,11 +695,13 @@ int pass_lower_smcq(struct ir_graph *g, const struct pass_ctx *c)
 		VEC_FREE(&l.t.v.at[i].waits);
 	free(l.needs);
 	free(l.task_of);
+	free(l.seen);
 	free(l.m);
 	free(l.t.stamp);
 	VEC_FREE(&l.t.v);
 	VEC_FREE(&l.t.stack);
 	VEC_FREE(&l.pairs);
+	VEC_FREE(&l.open);
 	ir_events_fini(&l.order);
 	return err;
 }

@@ -2,6 +2,7 @@
  * The table of passes, lists of them, and their runner. */
 #include "compiler/passes.h"
 
+#include "compiler/armw.h"
 #include "util/err.h"
 
 #include <inttypes.h>
@@ -44,7 +45,8 @@ const struct pass passes[] = {
 	  .keys = {
 #define LIMIT(NAME, key, least, most, usual, sentence) \
 	{ .name = #key, .help = sentence, .min = least, .max = most, .value = usual },
-#define CHOICE LIMIT
+#define CHOICE(NAME, key, least, most, usual, sentence, list) \
+	{ .name = #key, .help = sentence, .min = least, .max = most, .value = usual, .words = list },
 #include "compiler/smcq.def"
 #undef LIMIT
 	  } },
@@ -76,6 +78,19 @@ static bool number(const char *s, size_t len, int64_t *out)
 	return len != 0;
 }
 
+/* The number of a word in a list, from 0. */
+static bool word(const char *words, const char *s, size_t len, int64_t *out)
+{
+	for (*out = 0; words; ++*out) {
+		const size_t n = strcspn(words, "|");
+
+		if (n == len && !memcmp(words, s, n))
+			return true;
+		words = words[n] ? words + n + 1 : NULL;
+	}
+	return false;
+}
+
 /* One "key=value" of pass p. */
 static int take_value(const char *s, size_t len, const struct pass *p, int64_t value[PASS_KEYS], struct text *why)
 {
@@ -89,7 +104,12 @@ static int take_value(const char *s, size_t len, const struct pass *p, int64_t v
 		value[k - p->keys] = PASS_WORD;
 		return 0;
 	}
-	if (!k->name)
+	if (k->name && k->words) {
+		if (eq && word(k->words, eq + 1, len - name - 1, &value[k - p->keys]))
+			return 0;
+		WRONG(why, "the key %s of the pass %s is one of %s, not %.*s", k->name, p->name, k->words,
+		      eq ? (int)(len - name - 1) : 0, eq ? eq + 1 : "");
+	} else if (!k->name)
 		WRONG(why, "the pass %s has no key %.*s", p->name, (int)name, s);
 	else if (!eq || !number(eq + 1, len - name - 1, &value[k - p->keys]) || value[k - p->keys] < k->min ||
 		 value[k - p->keys] > k->max)

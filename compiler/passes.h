@@ -18,6 +18,7 @@ struct pass_key {
 	bool elements; /* a number of elements: goalc checks with counts beyond it */
 	const char *word; /* that may stand in place of a number, which then is PASS_WORD; NULL: none */
 	const char *with; /* another key, which has to be given beside the word */
+	const char *words; /* "a|b|c" in place of the numbers 0, 1, 2; NULL: it takes numbers */
 };
 #define PASS_KEYS 12u
 #define PASS_NEEDED (-1)

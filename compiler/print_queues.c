@@ -10,13 +10,24 @@ static const char *const modes[BIN_Q_MODES] = { "normal", "session", "cpu", "pos
 static const char *const kinds[BIN_E_KINDS] = { [BIN_E_NOP] = "nop",
 						[BIN_E_PUT] = "put",
 						[BIN_E_PIGGYBACK] = "put-piggyback",
+						[BIN_E_ARMW] = "armw",
 						[BIN_E_CPU] = "cpu" };
+static const char *const armws[BIN_ARMWS] = {
+#define ARMW(NAME, number, word, op, bytes) [number] = word,
+#include "compiler/armw.def"
+#undef ARMW
+};
 
 static const struct {
 	uint8_t flag;
 	const char *word;
 } flags[] = { { BIN_E_STRONG, "strong" }, { BIN_E_LOCAL, "local" }, { BIN_E_REMOTE, "remote" } };
 #define FLAGS (sizeof flags / sizeof *flags)
+
+static bool has_ranges(const struct bin_entry *e)
+{
+	return e->kind == BIN_E_PUT || e->kind == BIN_E_ARMW;
+}
 
 static const char *name(const struct bin *b, uint32_t buf)
 {
@@ -34,11 +45,13 @@ static void add_entry(struct text *t, const struct bin *b, const struct ir_graph
 		      const struct bin_entry *e)
 {
 	text_add(t, "%s", kinds[e->kind]);
-	if (e->kind == BIN_E_PUT)
+	if (e->kind == BIN_E_ARMW)
+		text_add(t, " %s", armws[e->armw]);
+	if (has_ranges(e))
 		text_add(t, " %s[%" PRIu64 " +: %u]", name(b, e->buf[0]), e->off[0], e->len);
-	if (e->kind == BIN_E_PUT || e->kind == BIN_E_PIGGYBACK)
+	if (has_ranges(e) || e->kind == BIN_E_PIGGYBACK)
 		text_add(t, " to %u", e->peer);
-	if (e->kind == BIN_E_PUT)
+	if (has_ranges(e))
 		text_add(t, " %s[%" PRIu64 " +: %u]", name(b, e->buf[1]), e->off[1], e->len);
 	if (e->kind == BIN_E_CPU)
 		text_add(t, " %s", ir_op_word(g->ranks[rank].ops[e->op].kind));
@@ -125,9 +138,11 @@ static json_object *json_entry(const struct bin *b, const struct bin_entry *e)
 	json_object *j = json_object_new_object(), *words = json_object_new_array();
 
 	json_object_object_add(j, "entry", json_object_new_string(kinds[e->kind]));
-	if (e->kind == BIN_E_PUT || e->kind == BIN_E_PIGGYBACK)
+	if (e->kind == BIN_E_ARMW)
+		json_object_object_add(j, "armw", json_object_new_string(armws[e->armw]));
+	if (has_ranges(e) || e->kind == BIN_E_PIGGYBACK)
 		add(j, "peer", e->peer);
-	if (e->kind == BIN_E_PUT) {
+	if (has_ranges(e)) {
 		add_range(j, "from", b, e, 0);
 		add_range(j, "to", b, e, 1);
 		add(j, "len", e->len);

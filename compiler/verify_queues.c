@@ -64,6 +64,7 @@ struct check_queues {
 	uint32_t nentries, nqueues, nranks;
 	struct way *way;
 	uint32_t *by_op_at, *by_op; /* the entries of each op */
+	VEC(struct needed) pairs; /* of ops, by then */
 	VEC(struct needed) needs; /* by first */
 	struct state state[STARTS];
 	VEC(struct event) todo;
@@ -90,6 +91,12 @@ static const struct bin_queue *queue_at(const struct check_queues *c, uint32_t r
 static uint32_t target_of(const struct check_queues *c, const struct bin_entry *e)
 {
 	return e->queue == BIN_NONE ? BIN_NONE : c->qbase[e->peer] + e->queue;
+}
+
+/* Whether an entry touches buffers. */
+static bool moves(const struct bin_entry *b)
+{
+	return b->kind == BIN_E_PUT || b->kind == BIN_E_ARMW || b->kind == BIN_E_CPU;
 }
 
 static struct check_text entry_text(const struct check_queues *c, uint32_t e)
@@ -135,8 +142,11 @@ static bool range_ok(const struct check_queues *c, const struct bin_entry *e, ui
 /* What the reader of a binary sees to as well; here it may come from anywhere. */
 static bool entry_ok(const struct check_queues *c, uint32_t rank, const struct bin_queue *q, const struct bin_entry *e)
 {
-	const bool put = e->kind == BIN_E_PUT, sends = put || e->kind == BIN_E_PIGGYBACK;
+	const bool armw = e->kind == BIN_E_ARMW, put = e->kind == BIN_E_PUT || armw, sends = put || e->kind == BIN_E_PIGGYBACK;
 
+	if (armw ? e->len != 1 || !bin_armw_bytes(e->armw) || bin_armw_bytes(e->armw) != c->s->target.limit[BIN_LIMIT_BYTES] :
+		   e->armw)
+		return false;
 	if ((!sends && e->kind != BIN_E_NOP && e->kind != BIN_E_CPU) || e->peer >= c->nranks || (!sends && e->peer != rank))
 		return false;
 	if ((e->kind == BIN_E_CPU && (q->mode != BIN_Q_CPU || e->op == BIN_NONE)) || (sends && q->mode == BIN_Q_CPU) ||
@@ -332,8 +342,9 @@ static int by_place(const void *a, const void *b)
 	return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x->len > y->len) - (x->len < y->len);
 }
 
-/* The entries of op i of a rank move all of it, once: from its range to one of another op, or its own second one. */
-static int check_moved(struct check_queues *c, uint32_t rank, uint32_t i, uint32_t to, uint32_t at)
+/* The entries of op i of a rank move all of it, once, by puts or ARMWs: from its range to one of another op, or its own
+ * second one. */
+static int check_moved(struct check_queues *c, uint32_t rank, uint32_t i, uint32_t to, uint32_t at, unsigned kind)
 {
 	const struct bin_op *o = &c->g->ranks[rank].ops[i], *other = at == BIN_NONE ? o : &c->g->ranks[to].ops[at];
 	const unsigned side = at == BIN_NONE;
@@ -351,7 +362,7 @@ static int check_moved(struct check_queues *c, uint32_t rank, uint32_t i, uint32
 
 		right &= c->way[list[k]].rank == rank && e->op == i && e->peer == to && e->at == at;
 		if (o->len)
-			right &= e->kind == BIN_E_PUT && e->buf[0] == o->buf[0] && e->buf[1] == other->buf[side] &&
+			right &= e->kind == kind && e->buf[0] == o->buf[0] && e->buf[1] == other->buf[side] &&
 				 e->off[0] >= o->off[0] && e->off[1] >= other->off[side] && e->off[1] - other->off[side] == off;
 		else
 			right &= e->kind == BIN_E_PIGGYBACK;
@@ -374,7 +385,7 @@ static int check_op(struct check_queues *c, uint32_t rank, uint32_t i)
 {
 	const struct bin_op *o = &c->g->ranks[rank].ops[i];
 	const uint32_t id = c->ev->base[rank] + i, partner = c->ev->partner[id];
-	uint32_t n, to;
+	uint32_t n, to, at;
 	const uint32_t *list = entries_of(c, id, &n);
 
 	if (ir_op_recvs(o)) /* they are looked at with the send, but nothing else may name this op */
@@ -385,10 +396,13 @@ static int check_op(struct check_queues *c, uint32_t rank, uint32_t i)
 		return 0;
 	if (ir_op_sends(o)) {
 		to = ir_events_rank(c->ev, partner - 1);
-		return check_moved(c, rank, i, to, partner - 1 - c->ev->base[to]);
+		at = partner - 1 - c->ev->base[to];
+		return check_moved(c, rank, i, to, at, bin_reduces(c->g->ranks[to].ops[at].kind) ? BIN_E_ARMW : BIN_E_PUT);
 	}
 	if (o->kind == BIN_OP_COPY && o->len)
-		return check_moved(c, rank, i, rank, BIN_NONE);
+		return check_moved(c, rank, i, rank, BIN_NONE, BIN_E_PUT);
+	if (bin_reduces(o->kind) && n && entry_at(c, *list)->kind == BIN_E_ARMW)
+		return check_moved(c, rank, i, rank, BIN_NONE, BIN_E_ARMW);
 	if (n != (o->len && (o->kind == BIN_OP_CALC || bin_reduces(o->kind))) ||
 	    (n && (entry_at(c, *list)->kind != BIN_E_CPU || c->way[*list].rank != rank || entry_at(c, *list)->at != BIN_NONE)))
 		check_found(c->d, c->g, TAG, GOAL_ERROR, rank, i, "rank %u: this op is not left to the CPU once", rank), c->found++;
@@ -397,6 +411,7 @@ static int check_op(struct check_queues *c, uint32_t rank, uint32_t i)
 
 static int check_ops(struct check_queues *c)
 {
+	uint8_t armw = 0; /* a schedule has one operation */
 	int err = 0;
 
 	for (uint32_t r = 0; r < c->nranks; r++)
@@ -405,8 +420,11 @@ static int check_ops(struct check_queues *c)
 	for (uint32_t e = 0; e < c->nentries; e++) {
 		const struct bin_entry *b = entry_at(c, e);
 
-		if ((b->kind == BIN_E_PUT || b->kind == BIN_E_CPU || b->at != BIN_NONE) && b->op == BIN_NONE)
+		if ((moves(b) || b->at != BIN_NONE) && b->op == BIN_NONE)
 			found(c, e, "%s is for no op", entry_text(c, e).s);
+		if (b->kind == BIN_E_ARMW && armw && b->armw != armw)
+			found(c, e, "%s is by another operation than other ARMWs", entry_text(c, e).s);
+		armw = b->kind == BIN_E_ARMW ? b->armw : armw;
 	}
 	return err;
 }
@@ -618,17 +636,31 @@ static struct bin_op touches(const struct check_queues *c, uint32_t e, uint32_t 
 
 	if (b->kind == BIN_E_CPU)
 		return c->g->ranks[rank].ops[b->op];
-	if (b->kind != BIN_E_PUT)
+	if (b->kind != BIN_E_PUT && b->kind != BIN_E_ARMW)
 		return o;
-	o.kind = c->way[e].rank != rank ? BIN_OP_RECV : b->peer != rank ? BIN_OP_SEND : BIN_OP_COPY;
+	if (c->way[e].rank != rank)
+		o.kind = b->kind == BIN_E_ARMW ? BIN_OP_RECV_REDUCE : BIN_OP_RECV;
+	else if (b->peer != rank)
+		o.kind = BIN_OP_SEND;
+	else
+		o.kind = b->kind == BIN_E_ARMW ? BIN_OP_REDUCE : BIN_OP_COPY;
 	for (unsigned k = 0; k < 2; k++) {
-		o.buf[k] = b->buf[o.kind == BIN_OP_RECV ? 1 : k];
-		o.off[k] = b->off[o.kind == BIN_OP_RECV ? 1 : k];
+		o.buf[k] = b->buf[c->way[e].rank != rank ? 1 : k];
+		o.off[k] = b->off[c->way[e].rank != rank ? 1 : k];
 	}
 	return o;
 }
 
-/* Entries of two ops of a rank, the first of which comes first. */
+static bool is_armw(const struct check_queues *c, uint32_t op)
+{
+	uint32_t n;
+	const uint32_t *list = entries_of(c, op, &n);
+
+	return n && entry_at(c, *list)->kind == BIN_E_ARMW;
+}
+
+/* Entries of two ops of a rank, the first of which comes first. What two ARMWs update may be updated in any order, each
+ * being one step: they are by one operation, of integers, and commute. */
 static int need_pair(struct check_queues *c, uint32_t rank, uint32_t first, uint32_t second)
 {
 	uint32_t n, m;
@@ -639,8 +671,9 @@ static int need_pair(struct check_queues *c, uint32_t rank, uint32_t first, uint
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < m && !err; k++) {
 			const struct bin_op x = touches(c, a[i], rank), y = touches(c, b[k], rank);
+			const bool armws = entry_at(c, a[i])->kind == BIN_E_ARMW && entry_at(c, b[k])->kind == BIN_E_ARMW;
 
-			if (a[i] != b[k] && bin_conflict(&x, &y))
+			if (a[i] != b[k] && bin_conflict_of(&x, &y, armws))
 				err = VEC_PUSH(&c->needs, (struct needed){ a[i], b[k] });
 		}
 	return err;
@@ -653,15 +686,23 @@ static int by_first(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Those that the run of the schedule knows, and those that a dependency orders, which it leaves out. */
-static int find_needs(struct check_queues *c)
+static int by_second(const void *a, const void *b)
+{
+	const struct needed *x = a, *y = b;
+
+	return (x->then > y->then) - (x->then < y->then);
+}
+
+/* Pairs of ops on the same elements next to each other: those that the run of the schedule knows, and those that a
+ * dependency orders, which it leaves out. */
+static int find_pairs(struct check_queues *c)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < c->run->conflicts.n && !err; i++) {
 		const struct sym_conflict *x = &c->run->conflicts.at[i];
 
-		err = need_pair(c, x->rank, x->first, x->second);
+		err = VEC_PUSH(&c->pairs, (struct needed){ c->ev->base[x->rank] + x->first, c->ev->base[x->rank] + x->second });
 	}
 	for (uint32_t r = 0; r < c->nranks; r++) {
 		const struct ir_rank *rank = &c->g->ranks[r];
@@ -669,16 +710,65 @@ static int find_needs(struct check_queues *c)
 		for (uint32_t i = 0; i < rank->nops; i++)
 			for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1] && !err; k++)
 				if (!(rank->deps[k] & BIN_START) && bin_conflict(&rank->ops[rank->deps[k]], &rank->ops[i]))
-					err = need_pair(c, r, rank->deps[k], i);
+					err = VEC_PUSH(&c->pairs,
+						       (struct needed){ c->ev->base[r] + rank->deps[k], c->ev->base[r] + i });
 	}
-	if (c->needs.n)
-		qsort(c->needs.at, c->needs.n, sizeof *c->needs.at, by_first);
+	if (c->pairs.n)
+		qsort(c->pairs.at, c->pairs.n, sizeof *c->pairs.at, by_second);
+	return err;
+}
+/* The pairs in which an op comes second begin here. */
+static size_t pairs_of(const struct check_queues *c, uint32_t op)
+{
+	size_t lo = 0, hi = c->pairs.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (c->pairs.at[mid].then < op)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* What an op has to wait for. Since ARMWs do not wait for each other, what is in front of them counts as well. */
+static int need_all(struct check_queues *c, uint32_t rank, uint32_t op, uint32_t *seen)
+{
+	VEC(uint32_t) open = { 0 };
+	int err = VEC_PUSH(&open, op);
+
+	while (open.n && !err) {
+		const uint32_t via = open.at[--open.n];
+
+		for (size_t i = pairs_of(c, via); i < c->pairs.n && c->pairs.at[i].then == via && !err; i++) {
+			const uint32_t first = c->pairs.at[i].first;
+
+			if (seen[first] == op + 1)
+				continue;
+			seen[first] = op + 1;
+			err = need_pair(c, rank, first - c->ev->base[rank], op - c->ev->base[rank]);
+			if (!err && is_armw(c, first))
+				err = VEC_PUSH(&open, first);
+		}
+	}
+	VEC_FREE(&open);
 	return err;
 }
 
-static bool moves(const struct bin_entry *b)
+static int find_needs(struct check_queues *c)
 {
-	return b->kind == BIN_E_PUT || b->kind == BIN_E_CPU;
+	uint32_t *seen = mem_calloc(c->ev->nops, sizeof *seen);
+	int err = seen ? find_pairs(c) : -ERR_NOMEM;
+
+	for (uint32_t r = 0; r < c->nranks; r++)
+		for (uint32_t i = 0; i < c->g->ranks[r].nops && !err; i++)
+			err = need_all(c, r, c->ev->base[r] + i, seen);
+	if (c->needs.n)
+		qsort(c->needs.at, c->needs.n, sizeof *c->needs.at, by_first);
+	free(seen);
+	return err;
 }
 
 /* What must not happen before an entry has arrived: entries on the same elements, the end of the ranks whose memory it
@@ -801,6 +891,7 @@ static void fini(struct check_queues *c)
 	free(c->rank_of_queue);
 	free(c->by_op_at);
 	free(c->by_op);
+	VEC_FREE(&c->pairs);
 	VEC_FREE(&c->needs);
 	VEC_FREE(&c->todo);
 }

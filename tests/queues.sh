@@ -65,6 +65,34 @@ check queues.stats diff "$TMP/want" "$TMP/out"
 goalc --stats --json schedules/reduce_binomial.goal -n 3 -D root=0 -D count=8 -T lower-smcq:assist=1 >"$TMP/out"
 check queues.stats_json grep -qF '{ "rank": 0, "cqs": 1, "entries": 6, "cpu": [ 2, 4 ], "posted": [ ] }' "$TMP/out"
 
+# Sums of integers by the interface: two ranks add to what the root has put there, in whatever order.
+armw=(schedules/reduce_knomial.goal -n 3 -D root=0 -D k=3 -D count=2 -T 'fuse:wait=1;lower-smcq:op=sum,type=int32')
+goalc --dump "${armw[@]}" | sed -n '/queues/,$p' | lines >"$TMP/out"
+cat >"$TMP/want" <<'END'
+rank 0: 2 queues, 4 entries, done when told of 1 of its own and 2 of others
+  queue 0 session tni 0 cq 0
+    0  nop
+    1  put mine[0 +: 2] to 0 result[0 +: 2] queue 1 sps 2 strong local  for op 0  ; line N
+  queue 1 session tni 1 cq 0
+    0  put-piggyback to 1 queue 1 sps 2 strong
+    1  put-piggyback to 2 queue 1 sps 2 strong
+rank 1: 2 queues, 3 entries, done when told of 1 of its own and 0 of others
+  queue 0 normal tni 0 cq 0
+    0  put-piggyback to 0 queue 0 sps 1 strong
+  queue 1 session tni 1 cq 0
+    0  armw add4 mine[0 +: 1] to 0 result[0 +: 1] strong  for op 0 and op 1 of 0  ; line N
+    1  armw add4 mine[1 +: 1] to 0 result[1 +: 1] strong local remote  for op 0 and op 1 of 0  ; line N
+rank 2: 2 queues, 3 entries, done when told of 1 of its own and 0 of others
+  queue 0 normal tni 0 cq 0
+    0  put-piggyback to 0 queue 0 sps 1 strong
+  queue 1 session tni 1 cq 0
+    0  armw add4 mine[0 +: 1] to 0 result[0 +: 1] strong  for op 0 and op 2 of 0  ; line N
+    1  armw add4 mine[1 +: 1] to 0 result[1 +: 1] strong local remote  for op 0 and op 2 of 0  ; line N
+END
+check queues.armw diff "$TMP/want" "$TMP/out"
+goalc --emit=json "${armw[@]}" | tr -d ' \n' >"$TMP/out"
+check queues.armw_json grep -qF '{"entry":"armw","armw":"add4","peer":0,"from":{"name":"mine","off":1},"to":{"name":"result","off":1},"len":1,"op":0,"at":1,"flags":["strong","local","remote"]}' "$TMP/out"
+
 # Interfaces that the schedule names.
 cat >"$TMP/nics.goal" <<'END'
 schedule nics
@@ -93,10 +121,21 @@ refused()
 		fail "queues.refused.$name $(head -n 1 "$TMP/err")"; fi
 }
 at='the pass lower-smcq cannot be applied: rank'
-refused alu "schedules/lib/reduce_tree.goal:N: error: size 4, count 4, root 0: $at 0: a network interface has no arithmetic unit for this reduce: with assist=1 the CPU may do it" \
-	schedules/reduce_binomial.goal -n 4 -D count=4 -T lower-smcq
-refused fused "schedules/lib/reduce_tree.goal:N: error: size 4, count 4, root 0: $at 0: this op reduces what it receives," \
-	schedules/reduce_binomial.goal -n 4 -D count=4 -T 'fuse:wait=1;lower-smcq:assist=1'
+# no_alu NAME SENTENCE PASSES : of a schedule that reduces four elements
+no_alu()
+{
+	refused "$1" "schedules/lib/reduce_tree.goal:N: error: size 4, count 4, root 0: $at 0: a network interface has no arithmetic unit for this $2" \
+		schedules/reduce_binomial.goal -n 4 -D count=4 -T "$3"
+}
+no_alu alu 'reduce: if it is given op and type there may be ARMWs, and with assist=1 the CPU may do it' lower-smcq
+no_alu op 'reduce: an ARMW is for integers of 4 or 8 bytes, and max is not sum, bxor, band or bor; with assist=1 the CPU may do it' \
+	lower-smcq:op=max,type=int32
+no_alu float 'reduce: an ARMW is for integers of 4 or 8 bytes, and double is no integer; with' lower-smcq:op=sum,type=double
+no_alu size 'reduce: an ARMW is for integers of 4 or 8 bytes, and int16 has 2 bytes; with' lower-smcq:op=sum,type=int16
+no_alu elements 'reduce: an ARMW for each of its 4 elements would be more than 3 (elements), and with assist=1 the CPU may do it' \
+	lower-smcq:op=band,type=uint64,elements=3
+no_alu fused 'recv-reduce-with: if it is given op and type there may be ARMWs, and the CPU does not reduce on the way: leave out the pass that made this op' \
+	'fuse:wait=1;lower-smcq:assist=1'
 refused cqs "schedules/lib/alltoall.goal:N: error: size 8, count 4: $at 0: for this op there is no command queue left of 2 (cqs) on each of 1 interfaces (tnis)" \
 	schedules/alltoall_pairwise.goal -n 8 -D count=4 -T lower-smcq:tnis=1,cqs=2
 refused nic "nics.goal:N: error: size 2, count 2: $at 0: this op is for nic 4, and the target has 4 (tnis)" \
@@ -119,9 +158,12 @@ refused calc "calc.goal:N: error: size 2, count 1: $at 0: a network interface ha
 	"$TMP/calc.goal" -n 2 -D count=1 -T lower-smcq
 goalc schedules/bcast_linear.goal -n 3 -D count=4 -T lower-smcq:sps=16 -o "$TMP/no.bin" 2>"$TMP/err"
 check queues.refused.sps grep -q 'the key sps of the pass lower-smcq is a number from 2 to 15, not 16' "$TMP/err"
+goalc schedules/bcast_linear.goal -n 3 -D count=4 -T lower-smcq:op=avg -o "$TMP/no.bin" 2>"$TMP/err"
+check queues.refused.word grep -q 'the key op of the pass lower-smcq is one of open|no_op|sum|.*|maxloc, not avg' "$TMP/err"
+check queues.passes_words grep -q '^  type=WORD  *the type of an element.*; default open$' <(goalc --list-passes)
 
-# The library: as it is, but for what reduces; then with the CPU and under tight limits, which make pieces, and signals of
-# signals.
+# The library: offloaded as it is, but for what reduces, which is refused or takes ARMWs; then with the CPU and under tight
+# limits, which make pieces, and signals of signals.
 proved()
 {
 	local sizes=$RANKS
@@ -130,13 +172,19 @@ proved()
 	goalc --verify "schedules/$1.goal" -n "$sizes" -T "$2" >"$TMP/out" 2>"$TMP/err"
 	grep -q "^$1: proved for .*: it does what" "$TMP/out" || { head -n 1 "$TMP/err"; false; }
 }
+without_cpu() { proved "$@" && grep -q '; ops for CPUs: 0$' "$TMP/out"; }
+tight=sps=2,length=7,cqs=256,post=1
 for s in schedules/*.goal; do
 	name=$(basename "$s" .goal)
 	case $name in
-	*reduce* | *scan*) check "queues.no_alu.$name" grep -q 'has no arithmetic unit' <(proved "$name" lower-smcq) ;;
-	*) check "queues.proved.$name" proved "$name" lower-smcq ;;
+	*reduce* | *scan*)
+		check "queues.no_alu.$name" grep -q 'has no arithmetic unit' <(proved "$name" lower-smcq)
+		check "queues.armw.$name" without_cpu "$name" lower-smcq:op=sum,type=int32
+		check "queues.armw_tight.$name" without_cpu "$name" "fuse;lower-smcq:op=bor,type=uint64,$tight"
+		;;
+	*) check "queues.offloaded.$name" without_cpu "$name" lower-smcq ;;
 	esac
-	check "queues.tight.$name" proved "$name" lower-smcq:assist=1,sps=2,length=7,cqs=256,post=1
+	check "queues.tight.$name" proved "$name" "lower-smcq:assist=1,$tight"
 done
 
 # In a binary: any root, proved from the binary, which keeps the queues when what is proved is added.

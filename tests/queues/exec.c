@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The executor of queues: one step after the other, each chosen at random among all that are possible.
  *
- * A queue issues an entry; its bytes are read in two steps, and written in two, with the second of which it arrives. A
+ * A queue issues an entry; its bytes are read in two steps, and written in two, with the second of which it arrives; those
+ * of an ARMW are read in one, and combined with what is there in another. A
  * rank that completes finds its buffers compared, and then filled with rubbish until it starts again, when the rubbish
  * has to be what it was: so nobody touches them in between. */
 #include "tests/queues/exec.h"
 
 #include "compiler/bin_check.h"
+#include "compiler/smcq.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@ struct scene {
 	const bool *waits;
 	uint64_t *base; /* of buffer b of rank r: base[r * nbuffers + b], and the end */
 	uint64_t size;
+	unsigned armw; /* that of the schedule's operation, or 0 */
 	uint64_t *given[EPOCHS], *wanted[EPOCHS];
 };
 
@@ -75,18 +78,35 @@ static uint64_t *place(const struct scene *w, uint64_t *memory, uint32_t rank, u
 	return memory + w->base[(size_t)rank * w->g->nbuffers + buf] + off;
 }
 
-/* b = a op b, in no way commutative. */
-static uint64_t combine(uint64_t a, uint64_t b)
+/* a op b: of ARMWs, or in no way commutative. */
+static uint64_t combine(unsigned armw, uint64_t a, uint64_t b)
 {
-	return mix(a) * 3 + b;
+	switch (armw) {
+	case BIN_ARMW_ADD4:
+	case BIN_ARMW_ADD8:
+		return a + b;
+	case BIN_ARMW_XOR4:
+	case BIN_ARMW_XOR8:
+		return a ^ b;
+	case BIN_ARMW_AND4:
+	case BIN_ARMW_AND8:
+		return a & b;
+	case BIN_ARMW_OR4:
+	case BIN_ARMW_OR8:
+		return a | b;
+	default:
+		return mix(a) * 3 + b;
+	}
 }
 
 /* ---- what is wanted ---- */
 
-static void reduce(const struct bin_op *op, const uint64_t *a, uint64_t *b)
+static void reduce(const struct scene *w, const struct bin_op *op, const uint64_t *a, uint64_t *b)
 {
+	const bool left = op->kind == BIN_OP_REDUCE || op->kind == BIN_OP_RECV_REDUCE;
+
 	for (uint64_t i = 0; i < op->len; i++)
-		b[i] = op->kind == BIN_OP_REDUCE ? combine(a[i], b[i]) : combine(b[i], a[i]);
+		b[i] = left ? combine(w->armw, a[i], b[i]) : combine(w->armw, b[i], a[i]);
 }
 
 /* The ops in one order; a message is on its way from its send's start to its recv's completion. */
@@ -108,13 +128,16 @@ static void wanted(struct scene *w, uint64_t *memory)
 		if (o->kind == BIN_OP_SEND && e % 2 == 0) {
 			flying[w->ev->partner[op] - 1] = must(malloc(o->len * 8 + 1));
 			memcpy(flying[w->ev->partner[op] - 1], p[0], o->len * 8);
-		} else if (o->kind == BIN_OP_RECV && e % 2) {
-			memcpy(p[0], flying[op], o->len * 8);
+		} else if (bin_recvs(o->kind) && e % 2) {
+			if (bin_reduces(o->kind))
+				reduce(w, o, flying[op], p[0]);
+			else
+				memcpy(p[0], flying[op], o->len * 8);
 			free(flying[op]);
 		} else if (o->kind == BIN_OP_COPY && e % 2 == 0) {
 			memmove(p[1], p[0], o->len * 8);
-		} else if (bin_reduces(o->kind) && e % 2 == 0) {
-			reduce(o, p[0], p[1]);
+		} else if (bin_reduces(o->kind) && !bin_recvs(o->kind) && e % 2 == 0) {
+			reduce(w, o, p[0], p[1]);
 		}
 	}
 	free(flying);
@@ -126,6 +149,9 @@ struct scene *scene_new(const struct ir_graph *g, const struct ir_events *ev, co
 	const size_t n = (size_t)g->nranks * g->nbuffers;
 
 	*w = (struct scene){ .g = g, .ev = ev, .waits = waits, .base = must(calloc(n + 1, 8)) };
+	for (uint32_t r = 0; r < g->nranks; r++)
+		for (size_t i = 0; i < g->queues->ranks[r].entries.n; i++)
+			w->armw |= g->queues->ranks[r].entries.at[i].armw; /* all are the same */
 	for (size_t i = 0; i < n; i++)
 		w->base[i + 1] = w->base[i] + g->ranks[i / g->nbuffers].bufsize[i % g->nbuffers];
 	w->size = w->base[n];
@@ -249,6 +275,9 @@ static void issue(struct exec *x, uint32_t r, uint32_t q)
 	if (e->kind == BIN_E_PUT) {
 		f.steps = 4;
 		f.bytes = must(malloc((size_t)e->len * 8 + 1));
+	} else if (e->kind == BIN_E_ARMW) {
+		f.steps = 2;
+		f.bytes = must(malloc(8));
 	} else if (e->kind == BIN_E_CPU) {
 		f.steps = 2;
 		f.bytes = must(malloc(2 * x->w->g->ranks[r].ops[e->op].len * 8 + 1));
@@ -288,6 +317,16 @@ static void move_put(struct exec *x, const struct flight *f, const struct bin_en
 		memcpy(place(x->w, x->memory, e->peer, e->buf[1], e->off[1] + at), f->bytes + at, (size_t)n * 8);
 }
 
+static void update(struct exec *x, const struct flight *f, const struct bin_entry *e)
+{
+	uint64_t *to = place(x->w, x->memory, e->peer, e->buf[1], e->off[1]);
+
+	if (f->step == 0)
+		*f->bytes = *place(x->w, x->memory, f->rank, e->buf[0], e->off[0]);
+	else
+		*to = combine(e->armw, *f->bytes, *to);
+}
+
 static void compute(struct exec *x, const struct flight *f, const struct bin_op *op)
 {
 	if (!bin_reduces(op->kind))
@@ -299,7 +338,7 @@ static void compute(struct exec *x, const struct flight *f, const struct bin_op 
 		memcpy(f->bytes, a, op->len * 8);
 		memcpy(f->bytes + op->len, b, op->len * 8);
 	} else {
-		reduce(op, f->bytes, f->bytes + op->len);
+		reduce(x->w, op, f->bytes, f->bytes + op->len);
 		memcpy(b, f->bytes + op->len, op->len * 8);
 	}
 }
@@ -319,6 +358,8 @@ static void step(struct exec *x, size_t i)
 
 	if (e->kind == BIN_E_PUT)
 		move_put(x, f, e);
+	else if (e->kind == BIN_E_ARMW)
+		update(x, f, e);
 	else if (e->kind == BIN_E_CPU)
 		compute(x, f, &x->w->g->ranks[f->rank].ops[e->op]);
 	if (is_last(f)) {

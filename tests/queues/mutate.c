@@ -2,12 +2,14 @@
  * Mutants of lowered schedules. */
 #include "tests/queues/mutate.h"
 
+#include "compiler/bin_check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char *const mutation_words[MUTATIONS] = { "drop",	  "sps",   "queue",  "swap", "ready", "flag",
-						"shift", "merge", "normal", "move", "range" };
+						"shift", "merge", "normal", "move", "armw", "range" };
 
 struct mutation_of {
 	struct smcq *s;
@@ -288,14 +290,34 @@ static bool change_range(struct mutation_of *m, uint32_t rank, struct bin_entry 
 	const unsigned side = chance(m, 2);
 	const uint32_t of = side ? e->peer : rank;
 
-	if (e->kind != BIN_E_PUT)
+	if (e->kind != BIN_E_PUT && e->kind != BIN_E_ARMW)
 		return false;
 	if (e->off[side] && chance(m, 2))
 		e->off[side]--;
 	else if (e->off[side] + e->len < m->g->ranks[of].bufsize[e->buf[side]])
 		e->off[side]++;
-	else
+	else if (e->kind == BIN_E_PUT)
 		e->len--;
+	else
+		return false;
+	return true;
+}
+
+/* Another operation, or none. */
+static bool change_armw(struct mutation_of *m, struct bin_entry *e)
+{
+	const uint8_t was = e->armw;
+
+	if (e->kind != BIN_E_ARMW)
+		return false;
+	if (chance(m, 2)) {
+		e->kind = BIN_E_PUT;
+		e->armw = 0;
+		return true;
+	}
+	do
+		e->armw = (uint8_t)(1 + chance(m, BIN_ARMWS - 1));
+	while (e->armw == was || bin_armw_bytes(e->armw) != bin_armw_bytes(was));
 	return true;
 }
 
@@ -326,6 +348,8 @@ static bool apply(struct mutation_of *m, enum mutation kind, uint32_t rank, uint
 		return make_normal(m, rank, e);
 	case MUTATE_MOVE:
 		return move(m, rank, e);
+	case MUTATE_ARMW:
+		return change_armw(m, b);
 	default:
 		return change_range(m, rank, b);
 	}

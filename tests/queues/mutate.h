@@ -16,6 +16,7 @@ enum mutation {
 	MUTATE_MERGE, /* two queues become one */
 	MUTATE_NORMAL, /* a queue no longer waits for credit */
 	MUTATE_MOVE, /* an entry, and credit for it, to another queue */
+	MUTATE_ARMW, /* another operation, or a put in its place */
 	MUTATE_RANGE, /* a range or a rank */
 	MUTATIONS
 };

@@ -368,7 +368,8 @@ static void queues(void)
 	WRONG(kind, BIN_E_NOP);
 	WRONG(flags, BIN_E_FLAGS + 1);
 	WRONG(sps, 1); /* to no queue */
-	WRONG(zero, 1);
+	WRONG(armw, 1);
+	WRONG(kind, BIN_E_ARMW);
 	WRONG(zero2, 1);
 	WRONG(peer, 3);
 	WRONG(queue, 1);
