@@ -60,7 +60,7 @@ static void list_messages(const struct sm_bound *s, struct sm_entry *entries, ui
 
 	for (int send = 0; send < 2; send++)
 		for (uint32_t i = 0; i < b->nops; i++) {
-			if (!bin_is_message(b->ops[i].kind) || bin_sends(b->ops[i].kind) != send)
+			if (!sm_is_near(s, i) || bin_sends(b->ops[i].kind) != send)
 				continue;
 			entries[at] = (struct sm_entry){ .peer = b->ops[i].peer,
 							 .tag = b->ops[i].tag,
@@ -157,6 +157,8 @@ int sm_publish(struct sm_bound *s, struct be_place *place)
 					  "op %u has a wildcard: messages are matched before they run", i);
 		if (bytes / SM_CHUNK >= UINT32_MAX)
 			return host_error(b->group, -ERR_RANGE, "op %u moves too many bytes", i);
+		if (s->msgs[i].far)
+			continue;
 		large |= bytes > SM_EAGER_MAX;
 		place->size += cell_size(bin_sends(b->ops[i].kind), bytes);
 		n++;
@@ -489,7 +491,7 @@ int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers)
 					  (unsigned long long)m->bytes);
 	}
 	for (uint32_t i = 0; i < s->b.nops; i++)
-		if (bin_is_message(s->b.ops[i].kind))
+		if (sm_is_near(s, i))
 			sm_settle(s, i, buffers);
 	s->b.buffers = buffers;
 	if (s->b.helped)

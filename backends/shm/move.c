@@ -415,7 +415,7 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op)
 	const struct sm_msg *m = &s->msgs[op];
 	bool recv = bin_recvs(s->b.ops[op].kind);
 
-	if (!bin_is_message(s->b.ops[op].kind))
+	if (!sm_is_near(s, op))
 		return NULL;
 	if (m->mode == SM_EAGER && recv)
 		return &m->slot[s->epoch & 1]->seq;

@@ -95,7 +95,7 @@ static const struct engine_how how[BIN_OP_KINDS] = {
 
 /* ---- the operations table ---- */
 
-static void unbind(struct be_bound *bound)
+void sm_unbind(struct be_bound *bound)
 {
 	struct sm_bound *s = to_sm(bound);
 
@@ -120,7 +120,7 @@ static int make_room(struct sm_bound *s)
 		const struct bin_op *o = &b->ops[i];
 		const uint64_t bytes = o->len * b->layout->basic;
 
-		if (!bin_recvs(o->kind) || !bin_reduces(o->kind) || bytes <= SM_EAGER_MAX)
+		if (!bin_recvs(o->kind) || !bin_reduces(o->kind) || s->msgs[i].far || bytes <= SM_EAGER_MAX)
 			continue;
 		stage = true;
 		s->msgs[i].whole = cuts ? mem_alloc(bytes) : NULL;
@@ -131,13 +131,14 @@ static int make_room(struct sm_bound *s)
 	return stage && !s->stage ? -ERR_NOMEM : 0;
 }
 
-static int make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
+int sm_make(const struct be_bind *b, size_t whole, bool (*far)(const struct be_bind *b, uint32_t peer),
+	    struct be_bound **out, struct be_place *place)
 {
 	/* One block for all that lives as long as the request, but what is in the rank's block if others help. */
 	const size_t nops = b->nops, size = b->size;
 	struct sm_shared shared;
 	const size_t room = b->helped ? 0 : sm_lay_out(b, 0, &shared);
-	struct sm_bound *s = mem_calloc(1, sizeof *s + nops * sizeof *s->msgs +
+	struct sm_bound *s = mem_calloc(1, whole + nops * sizeof *s->msgs +
 						   size * (sizeof *s->peers + sizeof *s->known) +
 						   engine_own_room(b->nops) + room);
 
@@ -147,7 +148,7 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 	s->base.ops = &sm_ops;
 	s->b = *b;
 	s->umwaits = host_umwaits(b->group);
-	s->msgs = (struct sm_msg *)(void *)(s + 1);
+	s->msgs = (struct sm_msg *)(void *)((char *)s + whole);
 	s->known = (uint64_t *)(void *)(s->msgs + nops);
 	s->peers = (struct sm_head **)(void *)(s->known + size);
 	s->own = s->peers + size;
@@ -157,6 +158,8 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 		*sh = shared;
 		sm_share(s, sh);
 	}
+	for (uint32_t i = 0; i < b->nops && far; i++)
+		s->msgs[i].far = bin_is_message(b->ops[i].kind) && far(b, b->ops[i].peer);
 	if (make_room(s))
 		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
 	return engine_trace_make(&s->trace, &s->b, &s->epoch) ? -ERR_NOMEM : sm_publish(s, place);
@@ -184,7 +187,7 @@ static bool anywhere(const struct sm_bound *s, uint32_t i)
 	for (unsigned k = 0; k < bin_nranges(o->kind) && o->len; k++)
 		if (!s->b.layout->contiguous || !s->b.buffers[o->buf[k]].heap)
 			return false;
-	return !bin_recvs(o->kind) || s->msgs[i].mode != SM_PULL || s->msgs[i].heap;
+	return !s->msgs[i].far && (!bin_recvs(o->kind) || s->msgs[i].mode != SM_PULL || s->msgs[i].heap);
 }
 
 void sm_classify(struct sm_bound *s)
@@ -208,13 +211,22 @@ void sm_classify(struct sm_bound *s)
 	s->sh->generation++;
 }
 
+void sm_trace(struct sm_bound *s)
+{
+	engine_trace(&s->engine, s->trace);
+}
+
+static int make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
+{
+	return sm_make(b, sizeof(struct sm_bound), NULL, out, place);
+}
+
 static int bind(struct be_bound *bound, uint32_t views, int err)
 {
-	struct sm_bound *s = to_sm(bound);
-	int rc = sm_connect(s, views, err);
+	int rc = sm_connect(to_sm(bound), views, err);
 
 	if (!rc)
-		engine_trace(&s->engine, s->trace);
+		sm_trace(to_sm(bound));
 	return rc;
 }
 
@@ -233,7 +245,7 @@ static __attribute__((noinline, cold)) void ring_senders(const struct sm_bound *
 			be_ring(s->msgs[e->op].bells);
 }
 
-static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
+int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
 	struct sm_bound *s = to_sm(bound);
 
@@ -246,7 +258,7 @@ static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	return engine_start(&s->engine, who);
 }
 
-static int progress(struct be_bound *bound, unsigned who, unsigned spins)
+int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
 {
 	struct sm_bound *s = to_sm(bound);
 	int rc = engine_progress(&s->engine, who);
@@ -267,17 +279,17 @@ static int progress(struct be_bound *bound, unsigned who, unsigned spins)
 	return 0;
 }
 
-static bool waits_for(const struct be_bound *bound, uint32_t rank)
+bool sm_waits_for(const struct be_bound *bound, uint32_t rank)
 {
 	const struct sm_bound *s = (const struct sm_bound *)bound;
 
 	for (uint32_t at = 0, op; (op = engine_next_active(&s->engine, &at)) != UINT32_MAX;)
-		if (bin_is_message(s->b.ops[op].kind) && s->msgs[op].peer == rank)
+		if (bin_is_message(s->b.ops[op].kind) && s->b.ops[op].peer == rank)
 			return true;
 	return false;
 }
 
-static uint32_t first_open(const struct be_bound *bound)
+uint32_t sm_open(const struct be_bound *bound)
 {
 	const struct sm_bound *s = (const struct sm_bound *)bound;
 	uint32_t at = 0, op;
@@ -299,7 +311,7 @@ uint64_t sm_alarm(const struct be_bound *bound)
 	return first;
 }
 
-static void states(const struct be_bound *bound, uint8_t *state, const char **what)
+void sm_states(const struct be_bound *bound, uint8_t *state, const char **what)
 {
 	const struct sm_bound *s = (const struct sm_bound *)bound;
 
@@ -307,7 +319,7 @@ static void states(const struct be_bound *bound, uint8_t *state, const char **wh
 	for (uint32_t i = 0; i < s->b.nops; i++) {
 		what[i] = NULL;
 		if (state[i] == BE_ISSUED)
-			what[i] = bin_is_message(s->b.ops[i].kind) ? sm_message_waits(s, i) : "its time to pass";
+			what[i] = sm_is_near(s, i) ? sm_message_waits(s, i) : "its time to pass";
 	}
 }
 
@@ -316,13 +328,13 @@ const struct be_ops sm_ops = {
 	.make = make,
 	.bind = bind,
 	.adopt = sm_adopt,
-	.unbind = unbind,
-	.start = start,
-	.progress = progress,
+	.unbind = sm_unbind,
+	.start = sm_start,
+	.progress = sm_progress,
 	.join = sm_join,
 	.rebind = rebind,
-	.waits_for = waits_for,
-	.open = first_open,
+	.waits_for = sm_waits_for,
+	.open = sm_open,
 	.alarm = sm_alarm,
-	.states = states,
+	.states = sm_states,
 };

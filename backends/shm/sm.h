@@ -144,6 +144,7 @@ struct sm_msg {
 	bool same; /* the peer is in this process */
 	bool reduces; /* what comes is an operand */
 	bool heap; /* pull: the sender has promised to have its bytes in its heap */
+	bool far; /* it does not travel through memory: another backend's */
 	uint32_t peer, op;
 	uint32_t chunks; /* per epoch; pull, staged */
 	uint64_t bytes;
@@ -190,6 +191,12 @@ struct sm_bound {
 	uint32_t generation; /* of sh, when b.buffers were looked up */
 };
 
+/* Whether an op is a message that travels through memory. */
+static inline bool sm_is_near(const struct sm_bound *s, uint32_t op)
+{
+	return bin_is_message(s->b.ops[op].kind) && !s->msgs[op].far;
+}
+
 static inline struct sm_bound *sm_of(struct engine *e)
 {
 	return (struct sm_bound *)((char *)e - offsetof(struct sm_bound, engine));
@@ -215,10 +222,23 @@ char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_
 /* What an issued message waits for, in words. */
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
 
-/* shm.c: what needs no other rank, and need not be there when others look */
-void sm_prepare(struct sm_bound *s);
-/* As in be_ops. */
+/* shm.c: as in be_ops, also for a backend that sends some messages in another way. What it has for a request begins
+ * with a struct sm_bound; behind sm_connect it says for the messages that are far how the engine carries them out, then
+ * comes sm_trace. All else is done here. */
+/* size: of what it has, zeroed. far: whether messages to and from a rank are; NULL: none is. */
+int sm_make(const struct be_bind *b, size_t size, bool (*far)(const struct be_bind *b, uint32_t peer),
+	    struct be_bound **out, struct be_place *place);
+void sm_trace(struct sm_bound *s);
+void sm_unbind(struct be_bound *bound);
+int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who);
+int sm_progress(struct be_bound *bound, unsigned who, unsigned spins);
+bool sm_waits_for(const struct be_bound *bound, uint32_t rank);
+uint32_t sm_open(const struct be_bound *bound);
 uint64_t sm_alarm(const struct be_bound *bound);
+void sm_states(const struct be_bound *bound, uint8_t *state, const char **what);
+
+/* What needs no other rank, and need not be there when others look. */
+void sm_prepare(struct sm_bound *s);
 /* Settles who carries out what, when it is known how messages travel and where buffers are. */
 void sm_classify(struct sm_bound *s);
 
