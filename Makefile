@@ -31,7 +31,8 @@ LANG     := import labels loc parse usual
 # All of the directory but what only goalc needs.
 COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
 RUNTIME  := api bell bind board bridge collab comm cpus ctx dump group heap kernels mirror nodes placement sched select topology trace types wait world
-BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm/view smcq/ofi smcq/ofi_fabric smcq/smcq trace
+BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm/view smcq/ofi smcq/ofi_fabric smcq/smcq trace \
+            verbs/bind verbs/device verbs/link verbs/move verbs/verbs
 REFERENCE := loop/loop
 GOALRUN  := choose energy launch main oracle overlap place rank show_placement sweep trace values work write_trace
 
@@ -180,7 +181,7 @@ $(BUILD)/tests/nomem: $(call obj,tests/rt,nomem team) $(LIB_O)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
 # Backends without a runtime.
-$(BUILD)/tests/views: $(call obj,tests/rt,views) $(COMPILE_O) $(call obj,backends,$(filter-out backends smcq/%,$(BACKENDS)))
+$(BUILD)/tests/views: $(call obj,tests/rt,views) $(COMPILE_O) $(call obj,backends,$(filter-out backends smcq/% verbs/%,$(BACKENDS)))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 

@@ -2,12 +2,13 @@
  * The list of backends. */
 #include "backends/shm/shm.h"
 #include "backends/smcq/smcq.h"
+#include "backends/verbs/verbs.h"
 
 #include <string.h>
 
 const struct be_row be_backends[] = {
 	{ "shm", &sm_ops },
-	{ "verbs", NULL },
+	{ "verbs", &vb_ops },
 	{ "smcq", &smcq_ops },
 	{ "sim", NULL },
 };

@@ -74,6 +74,9 @@ refuses()
 }
 refuses backend 'GOAL_BACKEND cannot be "nic": there is none' GOAL_BACKEND=nic
 refuses backend_unbuilt 'GOAL_BACKEND cannot be "sim": that is not built' GOAL_BACKEND=sim
+refuses shm 'GOAL_SHM cannot be "no"' GOAL_BACKEND=verbs GOAL_SHM=no
+refuses verbs_port 'GOAL_VERBS_PORT cannot be "x"' GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_VERBS_PORT=x
+refuses verbs_device 'there is no RDMA device none' GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_VERBS_DEVICE=none
 refuses mode 'GOAL_PROGRESS cannot be "nic"' GOAL_PROGRESS=nic
 refuses cpus 'GOAL_COMM_CPUS cannot be "1,x"' GOAL_PROGRESS=thread GOAL_COMM_CPUS=1,x
 refuses cpus_end 'GOAL_COMM_CPUS cannot be "1,"' GOAL_PROGRESS=thread GOAL_COMM_CPUS=1,

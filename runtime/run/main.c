@@ -39,8 +39,9 @@ static const char usage_text[] =
 	"options: --count N[,N...] --type T[,T...] --op O[,O...] --root R[,R...]|all\n"
 	"         --memory heap|private|staged[,...] --sample NAME[,NAME...]|all --sweep all|pairs\n"
 	"         -D name[@RANK]=value[,value...] -T pass --iters N --warmup N --seed N --delay USEC\n"
-	"         --ranks processes|threads --backend shm|smcq --engine model|ofi --verify --json\n"
-	"         --dump-after SECONDS --progress app|thread|collab --placement bind|numa|odd-even|LIST --comm-cores K\n"
+	"         --ranks processes|threads --backend shm|verbs|smcq --engine model|ofi --no-shm --verify\n"
+	"         --json --dump-after SECONDS --progress app|thread|collab --comm-cores K\n"
+	"         --placement bind|numa|odd-even|LIST\n"
 	"         --wait spin|yield|block|learn --trace FILE.json|FILE.paje|FILE.txt\n"
 	"         --overlap [--tests N] [--work USEC]\n"
 	"       goalrun -n RANKS --select COLLECTIVE [--topology cart|graph] [--table FILE] [options]\n"
@@ -145,7 +146,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 {
 	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SAMPLE, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS,
 	       VERIFY, JSON, DUMP_AFTER, SELECT, TABLE, TOPOLOGY, PLACEMENT, COMM_CORES, SHOW_PLACEMENT, WAIT, TRACE, OVERLAP,
-	       TESTS, WORK, ENGINE, LATER, HELP, VERSION };
+	       TESTS, WORK, ENGINE, NO_SHM, LATER, HELP, VERSION };
 	static const struct option longs[] = {
 		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "op", 1, NULL, OP },
 		{ "root", 1, NULL, ROOT },	{ "memory", 1, NULL, MEMORY },	{ "sweep", 1, NULL, SWEEP },
@@ -158,7 +159,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		{ "placement", 1, NULL, PLACEMENT }, { "comm-cores", 1, NULL, COMM_CORES },
 		{ "show-placement", 0, NULL, SHOW_PLACEMENT }, { "engine", 1, NULL, ENGINE },
 		{ "wait", 1, NULL, WAIT },	{ "hosts", 1, NULL, LATER },
-		{ "no-shm", 0, NULL, LATER },	{ "overlap", 0, NULL, OVERLAP }, { "tests", 1, NULL, TESTS },
+		{ "no-shm", 0, NULL, NO_SHM },	{ "overlap", 0, NULL, OVERLAP }, { "tests", 1, NULL, TESTS },
 		{ "work", 1, NULL, WORK },
 		{ "calibrate", 0, NULL, LATER }, { "tune", 0, NULL, LATER },	{ "trace", 1, NULL, TRACE },
 		{ NULL, 0, NULL, 0 },
@@ -233,6 +234,9 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 				return usage("there is no backend %s", optarg);
 			if (!o->backend->ops)
 				return not_built(optarg);
+			break;
+		case NO_SHM:
+			o->no_shm = true;
 			break;
 		case ENGINE:
 			engine = smcq_find(optarg);
@@ -903,6 +907,8 @@ void run_reproduce(const struct run_options *o, size_t index)
 		fprintf(stderr, " --backend %s", o->backend->name);
 	if (o->engine)
 		fprintf(stderr, " --engine %s", o->engine);
+	if (o->no_shm)
+		fprintf(stderr, " --no-shm");
 	if (o->progress)
 		fprintf(stderr, " --progress %s", o->progress);
 	if (o->placed)
@@ -973,6 +979,7 @@ static int prepare_ranks(struct goalrun *g)
 	int rc = EXIT_OK;
 
 	if ((o->backend && setenv(env_table[ENV_GOAL_BACKEND].name, o->backend->name, 1)) ||
+	    (o->no_shm && setenv(env_table[ENV_GOAL_SHM].name, "0", 1)) ||
 	    (o->engine && setenv(env_table[ENV_GOAL_ENGINE].name, o->engine, 1)) ||
 	    (o->progress && setenv(env_table[ENV_GOAL_PROGRESS].name, o->progress, 1)) ||
 	    (o->wait && setenv(env_table[ENV_GOAL_WAIT].name, o->wait, 1)))

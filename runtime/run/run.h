@@ -75,6 +75,7 @@ struct run_options {
 	size_t ncases;
 	struct placement_asked placement;
 	const struct be_row *backend; /* NULL: as the environment says */
+	bool no_shm; /* ranks of a node do without its memory */
 	const char *engine, *progress, *wait, *placed, *trace; /* as asked for, or NULL */
 	const struct run_places *places; /* NULL: nothing is pinned */
 	char **program; /* instead of a schedule */

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Connecting: who talks to whom is told to all, a few pairs a round; then the two ends of a link are connected, and
+ * each reads the other's table of messages by RDMA. */
+#include "backends/verbs/vb.h"
+
+#include "util/err.h"
+#include "util/mem.h"
+
+#include <arpa/inet.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE 64u
+
+/* What is known while a request is bound. */
+struct meeting {
+	struct vb_entry *table, *theirs; /* each as many as there are messages */
+	struct ibv_mr *mr; /* of both */
+	struct vb_host mine;
+	struct peer {
+		struct vb_host host;
+		struct vb_pair pair;
+		bool known;
+	} *peers; /* by link */
+};
+
+static size_t up(size_t n)
+{
+	return (n + LINE - 1) / LINE * LINE;
+}
+
+/* ---- the messages ---- */
+
+static int by_peer(const void *a, const void *b)
+{
+	const struct vb_entry *x = a, *y = b;
+
+	if (x->peer != y->peer)
+		return x->peer < y->peer ? -1 : 1;
+	if (x->send != y->send)
+		return x->send < y->send ? -1 : 1;
+	if (x->tag != y->tag)
+		return x->tag < y->tag ? -1 : 1;
+	return (x->k > y->k) - (x->k < y->k);
+}
+
+static int no_memory(const struct vb_bound *v)
+{
+	return host_error(v->sm.b.group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+}
+
+/* When the sender may put: what the schedule alone does not see to needs a signal. */
+static enum vb_ready ready_of(uint64_t bytes)
+{
+	return bytes ? VB_NOW : VB_LATE;
+}
+
+/* The far messages in order, as peers will read them. */
+static int list_messages(struct vb_bound *v, struct meeting *m)
+{
+	const struct be_bind *b = &v->sm.b;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < b->nops; i++)
+		v->nmsgs += v->sm.msgs[i].far;
+	if (v->nmsgs >= VB_MESSAGES)
+		return host_error(b->group, -ERR_RANGE, "%u messages are too many", v->nmsgs);
+	v->msgs = mem_calloc(v->nmsgs, sizeof *v->msgs);
+	m->table = mem_calloc(2 * (size_t)v->nmsgs, sizeof *m->table);
+	if (!v->msgs || !m->table)
+		return no_memory(v);
+	m->theirs = m->table + v->nmsgs;
+	for (uint32_t i = 0; i < b->nops; i++)
+		if (v->sm.msgs[i].far)
+			m->table[n++] = (struct vb_entry){ .peer = b->ops[i].peer,
+							   .tag = b->ops[i].tag,
+							   .k = i, /* until it is counted */
+							   .op = i,
+							   .bytes = b->ops[i].len * b->layout->basic,
+							   .send = bin_sends(b->ops[i].kind) };
+	qsort(m->table, n, sizeof *m->table, by_peer);
+	for (uint32_t i = 0; i < n; i++) {
+		struct vb_entry *e = &m->table[i];
+		const struct vb_entry *last = i ? e - 1 : NULL;
+
+		e->k = last && last->peer == e->peer && last->send == e->send && last->tag == e->tag ? last->k + 1 : 0;
+		e->number = i;
+		v->nlinks += !last || last->peer != e->peer;
+		v->msgs[i].op = e->op;
+		v->msgs[i].send = e->send;
+		v->msgs[i].bytes = e->bytes;
+		if (!e->send)
+			v->msgs[i].ready = e->ready = ready_of(e->bytes);
+	}
+	return 0;
+}
+
+static uint32_t pieces(const struct vb_bound *v, uint64_t bytes)
+{
+	const uint64_t most = v->dev->port.max_msg_sz;
+
+	return bytes ? (uint32_t)((bytes + most - 1) / most) : 1;
+}
+
+/* Makes the link for the messages from *at on, which moves. */
+static int make_link(struct vb_bound *v, const struct meeting *m, uint32_t *at, struct vb_link *l)
+{
+	uint64_t wrs = 0, signalled = 0, arrivals = 0;
+
+	l->of = v;
+	l->first_msg = *at;
+	l->peer = m->table[*at].peer;
+	for (; *at < v->nmsgs && m->table[*at].peer == l->peer; ++*at) {
+		struct vb_msg *x = &v->msgs[*at];
+
+		if (x->bytes / v->dev->port.max_msg_sz > UINT32_MAX / 4)
+			return host_error(v->sm.b.group, -ERR_RANGE, "op %u moves too many bytes", x->op);
+		x->link = l;
+		x->nwrs = x->send ? pieces(v, x->bytes) : x->ready != VB_FREE;
+		v->nwrs += x->nwrs;
+		wrs += x->nwrs;
+		signalled += x->send;
+		arrivals++; /* the message, or what says that its receiver is ready */
+	}
+	l->nmsgs = *at - l->first_msg;
+	return vb_link_make(v, l, wrs, signalled, arrivals);
+}
+
+static int make_links(struct vb_bound *v, struct meeting *m)
+{
+	uint32_t at = 0;
+	int err = 0;
+
+	v->links = mem_calloc(v->nlinks, sizeof *v->links);
+	m->peers = mem_calloc(v->nlinks, sizeof *m->peers);
+	if (!v->links || !m->peers)
+		return no_memory(v);
+	for (uint32_t i = 0; i < v->nlinks && !err; i++) {
+		v->links[i] = mem_calloc(1, sizeof *v->links[i]);
+		err = v->links[i] ? make_link(v, m, &at, v->links[i]) : no_memory(v);
+	}
+	return err;
+}
+
+/* ---- memory ---- */
+
+/* Whether the device reads, or writes, a message's bytes where they are. */
+static bool in_place(const struct vb_msg *x)
+{
+	return x->bytes && !x->inlines && !x->slot;
+}
+
+static bool needs_slot(const struct vb_bound *v, const struct vb_msg *x)
+{
+	return x->bytes && (!v->sm.b.layout->contiguous || bin_reduces(v->sm.b.ops[x->op].kind));
+}
+
+/* Targets of all messages, and the slots. */
+static int make_arena(struct vb_bound *v)
+{
+	size_t at = up(v->nmsgs * sizeof(struct vb_target));
+
+	v->narena = at;
+	for (uint32_t i = 0; i < v->nmsgs; i++)
+		v->narena += needs_slot(v, &v->msgs[i]) ? up(v->msgs[i].bytes) : 0;
+	v->arena = aligned_alloc(LINE, v->narena);
+	if (!v->arena)
+		return no_memory(v);
+	memset(v->arena, 0, v->narena);
+	for (uint32_t i = 0; i < v->nmsgs; i++) {
+		struct vb_msg *x = &v->msgs[i];
+
+		x->target = (struct vb_target *)(void *)v->arena + i;
+		if (needs_slot(v, x)) {
+			x->slot = v->arena + at;
+			at += up(x->bytes);
+		}
+	}
+	v->arena_mr = vb_dev_register(v->sm.b.group, v->dev, v->arena, v->narena,
+				      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, "slots for messages");
+	return v->arena_mr ? 0 : -ERR_NOMEM;
+}
+
+/* Which parts of the buffers are to be registered. */
+static int find_regions(struct vb_bound *v)
+{
+	for (uint32_t i = 0; i < v->nmsgs; i++) {
+		const uint32_t buf = v->sm.b.ops[v->msgs[i].op].buf[0];
+
+		v->nregions = buf >= v->nregions ? buf + 1 : v->nregions;
+	}
+	v->regions = mem_calloc(v->nregions, sizeof *v->regions);
+	if (!v->regions)
+		return no_memory(v);
+	for (uint32_t i = 0; i < v->nmsgs; i++) {
+		struct vb_msg *x = &v->msgs[i];
+		const struct bin_op *o = &v->sm.b.ops[x->op];
+		struct vb_region *r = &v->regions[o->buf[0]];
+		const uint64_t at = o->off[0] * v->sm.b.layout->basic;
+
+		x->inlines = x->send && x->bytes <= x->link->inlines;
+		if (!in_place(x))
+			continue;
+		r->low = r->high && r->low < at ? r->low : at;
+		r->high = r->high > at + x->bytes ? r->high : at + x->bytes;
+		r->written |= !x->send;
+	}
+	return 0;
+}
+
+static void drop_regions(struct vb_bound *v, struct vb_region *r)
+{
+	for (uint32_t i = 0; r && i < v->nregions; i++)
+		if (r[i].mr)
+			v->dev->lib.dereg_mr(r[i].mr);
+}
+
+/* Registers those of buffers in to. On an error none is. */
+static int register_regions(struct vb_bound *v, const struct be_buffer *buffers, struct vb_region *to)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < v->nregions; i++)
+		to[i].mr = NULL;
+	for (uint32_t i = 0; i < v->nregions && !err; i++) {
+		const int access = to[i].written ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : 0;
+
+		if (to[i].high == to[i].low)
+			continue;
+		to[i].mr = vb_dev_register(v->sm.b.group, v->dev, buffers[i].ptr + to[i].low, to[i].high - to[i].low, access,
+					   "a buffer");
+		err = to[i].mr ? 0 : -ERR_NOMEM;
+	}
+	if (err) {
+		drop_regions(v, to);
+		for (uint32_t i = 0; i < v->nregions; i++)
+			to[i].mr = NULL;
+	}
+	return err;
+}
+
+/* Where a message's bytes are on this rank, and what the device knows them by. */
+static char *place(const struct vb_bound *v, const struct vb_msg *x, const struct be_buffer *buffers, struct ibv_mr **mr)
+{
+	const struct bin_op *o = &v->sm.b.ops[x->op];
+
+	*mr = x->slot ? v->arena_mr : x->bytes ? v->regions[o->buf[0]].mr : NULL;
+	if (x->slot || !x->bytes)
+		return x->slot;
+	return buffers[o->buf[0]].ptr + o->off[0] * v->sm.b.layout->basic;
+}
+
+/* Where the bytes of each message are from now on. */
+static void settle(struct vb_bound *v, const struct be_buffer *buffers)
+{
+	for (uint32_t i = 0; i < v->nmsgs; i++) {
+		struct vb_msg *x = &v->msgs[i];
+		struct ibv_mr *mr;
+		char *at = place(v, x, buffers, &mr);
+		uint64_t left = x->bytes;
+
+		if (!x->send)
+			*x->target = (struct vb_target){ .address = (uint64_t)(uintptr_t)at, .rkey = mr ? mr->rkey : 0 };
+		for (uint32_t k = 0; k < x->nwrs && x->send && x->bytes; k++) {
+			const uint64_t n = left < v->dev->port.max_msg_sz ? left : v->dev->port.max_msg_sz;
+
+			x->sges[k] = (struct ibv_sge){ (uint64_t)(uintptr_t)at + (x->bytes - left), (uint32_t)n, mr ? mr->lkey : 0 };
+			left -= n;
+		}
+	}
+}
+
+/* ---- the exchange ---- */
+
+#define FIRST ((HOST_RECORD - sizeof(struct vb_host)) / sizeof(struct vb_pair)) /* pairs of the first round, */
+#define MORE (HOST_RECORD / sizeof(struct vb_pair)) /* and of the others */
+
+struct first {
+	struct vb_host host;
+	struct vb_pair pairs[FIRST];
+};
+
+/* This rank's pairs from one on. */
+static void tell_pairs(const struct vb_bound *v, uint32_t from, uint32_t most, struct vb_pair *out)
+{
+	for (uint32_t i = 0; i < most && from + i < v->nlinks; i++) {
+		const struct vb_link *l = v->links[from + i];
+
+		out[i] = (struct vb_pair){ l->peer, l->qp->qp_num, l->first_msg, l->nmsgs };
+	}
+}
+
+/* Looks for what a peer has told about the link to this rank. */
+static void hear_pairs(const struct vb_bound *v, struct peer *p, const struct vb_pair *pairs, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && !p->known; i++)
+		if (pairs[i].peer == v->sm.b.rank) {
+			p->pair = pairs[i];
+			p->known = true;
+		}
+}
+
+static int tell(struct vb_bound *v, struct meeting *m, int err, uint32_t *most)
+{
+	struct be_group *g = v->sm.b.group;
+	struct first mine = { .host = m->mine }, *all = host_room(g);
+	int rc;
+
+	mine.host.err = err;
+	if (!err) {
+		mine.host.npairs = v->nlinks;
+		tell_pairs(v, 0, FIRST, mine.pairs);
+	}
+	rc = host_allgather(g, &mine, sizeof mine, all);
+	*most = 0;
+	for (uint32_t r = 0; r < v->sm.b.size && !rc; r++) {
+		if (all[r].host.err)
+			return host_agree(g, err);
+		*most = all[r].host.npairs > *most ? all[r].host.npairs : *most;
+	}
+	for (uint32_t i = 0; i < v->nlinks && !rc; i++) {
+		const struct first *f = &all[v->links[i]->peer];
+
+		m->peers[i].host = f->host;
+		hear_pairs(v, &m->peers[i], f->pairs, f->host.npairs < FIRST ? f->host.npairs : FIRST);
+	}
+	for (uint32_t at = FIRST; at < *most && !rc; at += MORE) {
+		struct vb_pair pairs[MORE] = { 0 }, (*room)[MORE] = host_room(g);
+
+		tell_pairs(v, at, MORE, pairs);
+		rc = host_allgather(g, pairs, sizeof pairs, room);
+		for (uint32_t i = 0; i < v->nlinks && !rc; i++) {
+			const uint32_t n = m->peers[i].host.npairs;
+
+			if (n > at)
+				hear_pairs(v, &m->peers[i], room[v->links[i]->peer], n - at < MORE ? n - at : MORE);
+		}
+	}
+	return rc;
+}
+
+static int connect_links(struct vb_bound *v, const struct meeting *m)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < v->nlinks && !err; i++) {
+		const struct peer *p = &m->peers[i];
+		struct vb_link *l = v->links[i];
+
+		if (!p->known || p->pair.n != l->nmsgs)
+			err = host_error(v->sm.b.group, -ERR_UNMATCHED, "%u messages with rank %u have %u partners", l->nmsgs,
+					 l->peer, p->known ? p->pair.n : 0);
+		else
+			err = vb_link_connect(v, l, &m->mine, &p->host, p->pair.qpn);
+	}
+	return err;
+}
+
+/* Reads the peers' tables, all at once. */
+static int read_tables(struct vb_bound *v, const struct meeting *m)
+{
+	const uint32_t most = v->dev->port.max_msg_sz / sizeof(struct vb_entry);
+	struct be_group *g = v->sm.b.group;
+	int err = 0;
+
+	for (uint32_t i = 0; i < v->nlinks && !err; i++) {
+		struct vb_link *l = v->links[i];
+		const struct peer *p = &m->peers[i];
+		struct ibv_sge to = { (uint64_t)(uintptr_t)&m->theirs[l->first_msg], l->nmsgs * sizeof(struct vb_entry),
+				      m->mr->lkey };
+		struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ, .sg_list = &to, .num_sge = 1 };
+
+		if (l->nmsgs > most)
+			return host_error(g, -ERR_RANGE, "%u messages with rank %u are too many", l->nmsgs, l->peer);
+		wr.wr.rdma.remote_addr = p->host.table + p->pair.first * sizeof(struct vb_entry);
+		wr.wr.rdma.rkey = p->host.rkey;
+		l->signalled = l->posted - l->depth; /* its completion is wanted */
+		vb_link_add(l, &wr, VB_MESSAGES);
+		err = vb_link_flush(g, l);
+	}
+	for (uint32_t i = 0; i < v->nlinks && !err; i++)
+		err = vb_link_drain(g, v->links[i]);
+	return err;
+}
+
+/* ---- both ends ---- */
+
+/* The work requests of a message whose other end is known. */
+static void build(struct vb_msg *x, const struct vb_entry *other)
+{
+	const uint32_t imm = x->send ? other->number : VB_READY | other->number;
+
+	for (uint32_t k = 0; k < x->nwrs; k++)
+		x->wrs[k] = (struct ibv_send_wr){
+			.opcode = k + 1 < x->nwrs ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_WRITE_WITH_IMM,
+			.imm_data = htonl(imm),
+			.sg_list = &x->sges[k],
+			.num_sge = x->send && x->bytes,
+			.send_flags = x->inlines ? IBV_SEND_INLINE : 0,
+		};
+}
+
+static int match(struct vb_bound *v, const struct meeting *m)
+{
+	for (uint32_t i = 0; i < v->nmsgs; i++) {
+		const struct vb_entry *e = &m->table[i], *other;
+		struct vb_msg *x = &v->msgs[i];
+		const struct vb_entry key = { .peer = v->sm.b.rank, .send = !e->send, .tag = e->tag, .k = e->k };
+		const char *verb = e->send ? "send to" : "recv from";
+
+		other = bsearch(&key, m->theirs + x->link->first_msg, x->link->nmsgs, sizeof key, by_peer);
+		if (!other)
+			return host_error(v->sm.b.group, -ERR_UNMATCHED, "op %u, a %s rank %u with tag %u, has no partner", e->op,
+					  verb, e->peer, e->tag);
+		if (other->bytes != e->bytes)
+			return host_error(v->sm.b.group, -ERR_MISMATCH, "op %u, a %s rank %u, has %llu bytes, its partner %llu",
+					  e->op, verb, e->peer, (unsigned long long)e->bytes, (unsigned long long)other->bytes);
+		if (e->send) {
+			*x->target = (struct vb_target){ .address = other->address, .rkey = other->rkey };
+			x->ready = other->ready;
+		} else {
+			x->cell = (struct vb_target){ .address = other->address, .rkey = other->rkey };
+		}
+		build(x, other);
+	}
+	return 0;
+}
+
+/* All that needs no other rank. */
+static int prepare(struct vb_bound *v, struct meeting *m)
+{
+	struct be_group *g = v->sm.b.group;
+	uint64_t at = 0;
+	int err;
+
+	for (uint32_t i = 0; i < v->sm.b.nops && !v->nmsgs; i++)
+		v->nmsgs = v->sm.msgs[i].far;
+	if (!v->nmsgs)
+		return 0; /* and no device */
+	v->nmsgs = 0;
+	err = vb_dev_get(g, &v->dev);
+	err = err ? err : list_messages(v, m);
+	err = err ? err : make_links(v, m);
+	err = err ? err : make_arena(v);
+	err = err ? err : find_regions(v);
+	err = err ? err : register_regions(v, v->sm.b.buffers, v->regions);
+	if (err)
+		return err;
+	v->wrs = mem_calloc(v->nwrs, sizeof *v->wrs);
+	v->sges = mem_calloc(v->nwrs, sizeof *v->sges);
+	if (!v->wrs || !v->sges)
+		return no_memory(v);
+	for (uint32_t i = 0; i < v->nmsgs; at += v->msgs[i++].nwrs) {
+		v->msgs[i].wrs = v->wrs + at;
+		v->msgs[i].sges = v->sges + at;
+	}
+	settle(v, v->sm.b.buffers);
+	for (uint32_t i = 0; i < v->nmsgs; i++) {
+		const struct vb_msg *x = &v->msgs[i];
+
+		m->table[i].address = x->send ? (uint64_t)(uintptr_t)x->target : x->target->address;
+		m->table[i].rkey = x->send ? v->arena_mr->rkey : x->target->rkey;
+	}
+	m->mr = vb_dev_register(g, v->dev, m->table, 2 * v->nmsgs * sizeof *m->table,
+				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, "the table of messages");
+	if (!m->mr)
+		return -ERR_NOMEM;
+	m->mine = (struct vb_host){ .gid = v->dev->gid,
+				    .table = (uint64_t)(uintptr_t)m->table,
+				    .rkey = m->mr->rkey,
+				    .salt = (uint32_t)host_now() & 0xffffff,
+				    .lid = v->dev->port.lid,
+				    .mtu = (uint8_t)v->dev->port.active_mtu,
+				    .lids = v->dev->gid_index < 0 };
+	return 0;
+}
+
+int vb_connect(struct vb_bound *v)
+{
+	struct be_group *g = v->sm.b.group;
+	struct meeting m = { 0 };
+	uint32_t most;
+	int rc = tell(v, &m, prepare(v, &m), &most);
+
+	if (!rc && most) {
+		rc = host_agree(g, connect_links(v, &m));
+		if (!rc) {
+			int err = read_tables(v, &m);
+
+			rc = host_agree(g, err ? err : match(v, &m));
+		}
+	}
+	for (uint32_t i = 0; i < v->nmsgs && !rc; i++)
+		v->sm.engine.todo[v->msgs[i].op] =
+			(struct engine_do){ v->msgs[i].send ? vb_how_send : vb_how_recv, &v->msgs[i] };
+	v->connected = !rc;
+	if (m.mr)
+		v->dev->lib.dereg_mr(m.mr);
+	free(m.table);
+	free(m.peers);
+	return rc;
+}
+
+void vb_disconnect(struct vb_bound *v)
+{
+	uint32_t at = 0;
+	bool failed;
+
+	if (!v->dev)
+		return;
+	failed = !v->connected || v->failed || host_lost(v->sm.b.group) ||
+		 engine_next_active(&v->sm.engine, &at) != UINT32_MAX;
+	pthread_mutex_lock(&v->dev->lock);
+	for (uint32_t i = 0; v->links && i < v->nlinks; i++) {
+		if (v->links[i] && v->links[i]->qp)
+			vb_link_leave(v->links[i], failed);
+		else
+			free(v->links[i]);
+	}
+	pthread_mutex_unlock(&v->dev->lock);
+	drop_regions(v, v->regions);
+	if (v->arena_mr)
+		v->dev->lib.dereg_mr(v->arena_mr);
+	free(v->arena);
+	free(v->regions);
+	free(v->links);
+	free(v->msgs);
+	free(v->wrs);
+	free(v->sges);
+}
+
+/* ---- other buffers ---- */
+
+/* Tells a peer where the bytes of its sends go from now on. Behind what was posted before. */
+static int tell_targets(struct vb_bound *v, struct vb_link *l)
+{
+	struct be_group *g = v->sm.b.group;
+	int err = 0;
+
+	for (uint32_t i = l->first_msg; i < l->first_msg + l->nmsgs && !err; i++) {
+		const struct vb_msg *x = &v->msgs[i];
+		struct ibv_sge from = { (uint64_t)(uintptr_t)x->target, sizeof *x->target, v->arena_mr->lkey };
+		struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &from, .num_sge = 1 };
+
+		if (x->send || x->slot || !x->bytes)
+			continue;
+		if (!vb_link_fits(l))
+			err = vb_link_drain(g, l);
+		wr.wr.rdma.remote_addr = x->cell.address;
+		wr.wr.rdma.rkey = x->cell.rkey;
+		l->signalled = l->posted - l->depth;
+		vb_link_add(l, &wr, VB_MESSAGES);
+		err = err ? err : vb_link_flush(g, l);
+	}
+	return err;
+}
+
+int vb_rebind(struct be_bound *bound, const struct be_buffer *buffers)
+{
+	struct vb_bound *v = (struct vb_bound *)bound;
+	struct vb_region *next = mem_calloc(v->nregions, sizeof *next);
+	int err;
+
+	if (!next)
+		return no_memory(v);
+	if (v->nregions)
+		memcpy(next, v->regions, v->nregions * sizeof *next);
+	err = register_regions(v, buffers, next);
+	err = err ? err : sm_rebind(&v->sm, buffers);
+	if (err) {
+		drop_regions(v, next);
+		free(next);
+		return err;
+	}
+	drop_regions(v, v->regions);
+	free(v->regions);
+	v->regions = next;
+	settle(v, buffers);
+	for (uint32_t i = 0; i < v->nlinks && !err; i++)
+		err = tell_targets(v, v->links[i]);
+	for (uint32_t i = 0; i < v->nlinks && !err; i++)
+		err = vb_link_drain(v->sm.b.group, v->links[i]);
+	v->failed |= err != 0;
+	return err;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The device of a context: which one, what it can do, and what all its requests share. */
+#include "backends/verbs/vb.h"
+
+#include "util/env.h"
+#include "util/err.h"
+#include "util/mem.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define LIBRARY "libibverbs.so.1"
+#define FIRST_DEPTH 256u /* of the queues, to begin with */
+#define CLOSE_NS 1000000000u /* for goodbyes to arrive */
+
+/* ---- the library ---- */
+
+static int load(struct be_group *g, struct vb_lib *lib)
+{
+	const char *missing = NULL;
+
+	lib->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_NODELETE); /* its drivers register handlers */
+	if (!lib->handle)
+		return host_error(g, -ERR_SYS, "RDMA devices need libibverbs: %s", dlerror());
+#define LOAD(member, symbol)                                                                 \
+	lib->member = (__typeof__(lib->member))(uintptr_t)dlsym(lib->handle, symbol);        \
+	missing = missing || lib->member ? missing : symbol;
+#define FN(name) LOAD(name, "ibv_" #name)
+	VB_FUNCTIONS
+#undef FN
+	LOAD(query_gid_table, "_ibv_query_gid_table")
+#undef LOAD
+	return missing ? host_error(g, -ERR_SYS, LIBRARY " has no %s: it is too old", missing) : 0;
+}
+
+/* ---- which device ---- */
+
+static int query_port(struct vb_dev *d, uint8_t port)
+{
+	memset(&d->port, 0, sizeof d->port);
+	return d->lib.query_port(d->ctx, port, (struct _compat_ibv_port_attr *)&d->port);
+}
+
+/* The first active port of an open device, or the one that the user wants. */
+static bool find_port(struct vb_dev *d, long wanted)
+{
+	for (unsigned p = 1; p <= d->attr.phys_port_cnt; p++)
+		if ((wanted <= 0 || p == (unsigned long)wanted) && !query_port(d, (uint8_t)p) &&
+		    d->port.state == IBV_PORT_ACTIVE) {
+			d->port_num = (uint8_t)p;
+			return true;
+		}
+	return false;
+}
+
+static bool open_device(struct vb_dev *d, struct ibv_device *device, long port)
+{
+	d->ctx = d->lib.open_device(device);
+	if (d->ctx && !d->lib.query_device(d->ctx, &d->attr) && find_port(d, port))
+		return true;
+	if (d->ctx)
+		d->lib.close_device(d->ctx);
+	d->ctx = NULL;
+	return false;
+}
+
+static int find_device(struct be_group *g, struct vb_dev *d)
+{
+	const char *wanted = env_get(ENV_GOAL_VERBS_DEVICE);
+	int n = 0, known = 0;
+	struct ibv_device **list;
+	long port;
+
+	if (env_number(ENV_GOAL_VERBS_PORT, &port) || port > UINT8_MAX)
+		return host_error(g, -ERR_ARG, "the environment variable GOAL_VERBS_PORT cannot be \"%s\"",
+				  env_get(ENV_GOAL_VERBS_PORT));
+	list = d->lib.get_device_list(&n);
+	for (int i = 0; list && i < n && !d->ctx; i++) {
+		if (*wanted && strcmp(wanted, d->lib.get_device_name(list[i])) != 0)
+			continue;
+		known++;
+		open_device(d, list[i], port);
+	}
+	if (list)
+		d->lib.free_device_list(list);
+	if (d->ctx)
+		return 0;
+	if (!known && *wanted)
+		return host_error(g, -ERR_SYS, "there is no RDMA device %s (GOAL_VERBS_DEVICE)", wanted);
+	if (!known)
+		return host_error(g, -ERR_SYS, "there is no RDMA device on this node: the backend verbs needs one");
+	return host_error(g, -ERR_SYS, "no RDMA device%s%s has %s that is active", *wanted ? " " : "", wanted,
+			  port > 0 ? "the port of GOAL_VERBS_PORT" : "a port");
+}
+
+/* How good a GID is for RoCE: routed packets, to an address that is not only the link's. */
+static int rate_gid(const struct ibv_gid_entry *e)
+{
+	const uint8_t *raw = e->gid.raw;
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	int rate = e->gid_type == IBV_GID_TYPE_ROCE_V2 ? 8 : 0;
+
+	if (!memcmp(raw, mapped, sizeof mapped)) /* an IPv4 address */
+		return rate + 4;
+	return rate + (raw[0] == 0xfe ? 1 : 2);
+}
+
+static int find_gid(struct be_group *g, struct vb_dev *d)
+{
+	const size_t most = (size_t)d->port.gid_tbl_len * d->attr.phys_port_cnt;
+	struct ibv_gid_entry *all;
+	int best = 0;
+	ssize_t n;
+	long wanted;
+
+	if (env_number(ENV_GOAL_VERBS_GID, &wanted) || wanted > INT32_MAX)
+		return host_error(g, -ERR_ARG, "the environment variable GOAL_VERBS_GID cannot be \"%s\"",
+				  env_get(ENV_GOAL_VERBS_GID));
+	d->gid_index = -1;
+	if (d->port.link_layer != IBV_LINK_LAYER_ETHERNET && d->port.lid && wanted < 0)
+		return 0;
+	all = mem_alloc(most * sizeof *all);
+	if (!all)
+		return host_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	n = d->lib.query_gid_table(d->ctx, all, most, 0, sizeof *all); /* a call for each takes seconds */
+	for (ssize_t i = 0; i < n; i++) {
+		if (all[i].port_num != d->port_num || (wanted >= 0 && all[i].gid_index != wanted) || rate_gid(&all[i]) <= best)
+			continue;
+		best = rate_gid(&all[i]);
+		d->gid = all[i].gid;
+		d->gid_index = (int)all[i].gid_index;
+	}
+	free(all);
+	return d->gid_index >= 0 ? 0 :
+				   host_error(g, -ERR_SYS, "port %u of the RDMA device has no GID%s: has its interface an address?",
+					      d->port_num, wanted >= 0 ? " of the number in GOAL_VERBS_GID" : "");
+}
+
+/* ---- what all share ---- */
+
+static uint32_t least(uint64_t a, uint64_t b)
+{
+	return (uint32_t)(a < b ? a : b);
+}
+
+static int make_queues(struct be_group *g, struct vb_dev *d)
+{
+	struct ibv_srq_init_attr srq = { .attr = { .max_sge = 1 } };
+
+	d->cqes = (struct vb_depth){ .most = (uint32_t)d->attr.max_cqe };
+	d->recvs = (struct vb_depth){ .most = (uint32_t)d->attr.max_srq_wr };
+	d->cqes.have = least(d->cqes.most, FIRST_DEPTH);
+	d->recvs.have = srq.attr.max_wr = least(d->recvs.most, FIRST_DEPTH);
+	d->pd = d->lib.alloc_pd(d->ctx);
+	d->cq = d->pd ? d->lib.create_cq(d->ctx, (int)d->cqes.have, NULL, NULL, 0) : NULL;
+	d->srq = d->cq ? d->lib.create_srq(d->pd, &srq) : NULL;
+	if (!d->srq)
+		return host_error(g, -ERR_SYS, "the RDMA device %s gives no %s: %s", d->lib.get_device_name(d->ctx->device),
+				  !d->pd ? "protection domain" : !d->cq ? "completion queue" : "shared receive queue",
+				  strerror(errno));
+	return 0;
+}
+
+static void free_device(struct vb_dev *d)
+{
+	if (d->srq)
+		d->lib.destroy_srq(d->srq);
+	if (d->cq)
+		d->lib.destroy_cq(d->cq);
+	if (d->pd)
+		d->lib.dealloc_pd(d->pd);
+	if (d->ctx)
+		d->lib.close_device(d->ctx);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+int vb_dev_get(struct be_group *g, struct vb_dev **out)
+{
+	void **state = host_state(g);
+	struct vb_dev *d;
+	int err;
+
+	*out = *state;
+	if (*out)
+		return 0;
+	d = mem_calloc(1, sizeof *d);
+	if (!d)
+		return host_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	pthread_mutex_init(&d->lock, NULL);
+	err = load(g, &d->lib);
+	err = err ? err : find_device(g, d);
+	err = err ? err : find_gid(g, d);
+	err = err ? err : make_queues(g, d);
+	if (err)
+		free_device(d);
+	else
+		*state = *out = d;
+	return err;
+}
+
+/* Lets those that left say goodbye, for a while. */
+void vb_dev_close(void *state)
+{
+	struct vb_dev *d = state;
+	const uint64_t until = host_now() + CLOSE_NS;
+
+	for (bool left = true; left && host_now() < until;) {
+		vb_dev_poll(d);
+		left = false;
+		for (const struct vb_link *l = d->leaving; l; l = l->next_leaving)
+			left |= vb_link_busy(l) != 0;
+		if (left)
+			sched_yield();
+	}
+	vb_links_reap(d, true);
+	free_device(d);
+}
+
+/* ---- its queues ---- */
+
+static int post_recvs(struct vb_dev *d)
+{
+	struct ibv_recv_wr wr = { 0 }, *bad;
+	int rc = 0;
+
+	for (; d->posted < d->recvs.need && !rc; d->posted += !rc)
+		rc = ibv_post_srq_recv(d->srq, &wr, &bad);
+	return rc;
+}
+
+static struct vb_link *find_link(struct vb_dev *d, uint32_t qpn)
+{
+	struct vb_link *l = d->by_number[qpn % 256];
+
+	while (l && l->qp->qp_num != qpn)
+		l = l->next;
+	return l;
+}
+
+void vb_dev_poll(struct vb_dev *d)
+{
+	struct ibv_wc wc[VB_BATCH];
+	int n;
+
+	if (pthread_mutex_trylock(&d->lock))
+		return;
+	do {
+		n = ibv_poll_cq(d->cq, VB_BATCH, wc);
+		for (int i = 0; i < n; i++) {
+			struct vb_link *l = find_link(d, wc[i].qp_num);
+
+			d->posted -= wc[i].status == IBV_WC_SUCCESS && wc[i].opcode & IBV_WC_RECV;
+			if (l)
+				vb_link_completed(l, &wc[i]);
+		}
+		if (n > 0)
+			post_recvs(d); /* there was room before */
+	} while (n == VB_BATCH);
+	if (d->leaving)
+		vb_links_reap(d, false);
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* Room for need, if there can be. */
+static int grow(struct be_group *g, struct vb_dev *d, struct vb_depth *q, const char *what, const char *limit,
+		int (*resize)(struct vb_dev *d, uint32_t depth))
+{
+	uint32_t want = q->have;
+
+	while (want < q->need && want < q->most)
+		want = least((uint64_t)want * 2, q->most);
+	if (q->need <= q->have)
+		return 0;
+	if (want < q->need)
+		return host_error(g, -ERR_UNSUPPORTED,
+				  "%s needs %llu entries, and the RDMA device has at most %u (%s): bind fewer schedules at a time",
+				  what, (unsigned long long)q->need, q->most, limit);
+	if (resize(d, want))
+		return host_error(g, -ERR_UNSUPPORTED, "%s cannot grow to %u entries: %s", what, want, strerror(errno));
+	q->have = want;
+	return 0;
+}
+
+static int resize_cq(struct vb_dev *d, uint32_t depth)
+{
+	int rc = d->lib.resize_cq(d->cq, (int)depth);
+
+	errno = rc ? rc : errno;
+	return rc;
+}
+
+static int resize_srq(struct vb_dev *d, uint32_t depth)
+{
+	int rc = d->lib.modify_srq(d->srq, &(struct ibv_srq_attr){ .max_wr = depth }, IBV_SRQ_MAX_WR);
+
+	errno = rc ? rc : errno;
+	return rc;
+}
+
+int vb_dev_reserve(struct be_group *g, struct vb_dev *d, uint32_t cqes, uint32_t recvs)
+{
+	int err;
+
+	d->cqes.need += cqes;
+	d->recvs.need += recvs;
+	err = grow(g, d, &d->cqes, "the completion queue", "max_cqe", resize_cq);
+	err = err ? err : grow(g, d, &d->recvs, "the shared receive queue", "max_srq_wr", resize_srq);
+	if (!err && post_recvs(d))
+		err = host_error(g, -ERR_SYS, "the shared receive queue takes no more receives");
+	if (err) {
+		d->cqes.need -= cqes;
+		d->recvs.need -= recvs;
+	}
+	return err;
+}
+
+struct ibv_mr *vb_dev_register(struct be_group *g, struct vb_dev *d, void *at, size_t n, int access, const char *what)
+{
+	struct ibv_mr *mr = (d->lib.reg_mr)(d->pd, at, n, access);
+	struct rlimit lock = { 0 };
+	int err = errno;
+
+	if (mr)
+		return mr;
+	getrlimit(RLIMIT_MEMLOCK, &lock);
+	if ((err == ENOMEM || err == EPERM || err == EAGAIN) && lock.rlim_cur != RLIM_INFINITY)
+		host_error(g, -ERR_NOMEM,
+			   "%zu bytes of %s cannot be registered: %s; at most %llu KiB may be locked: raise that (ulimit -l)", n,
+			   what, strerror(err), (unsigned long long)lock.rlim_cur / 1024);
+	else
+		host_error(g, err == ENOMEM ? -ERR_NOMEM : -ERR_SYS,
+			   "%zu bytes of %s cannot be registered: %s (the device has max_mr %d, max_mr_size %llu)", n, what,
+			   strerror(err), d->attr.max_mr, (unsigned long long)d->attr.max_mr_size);
+	return NULL;
+}

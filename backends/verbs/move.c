@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Moving far messages; vb.h tells how. */
+#include "backends/verbs/vb.h"
+
+#include "util/err.h"
+
+#include <string.h>
+
+/* What is there is posted with the rest of this turn. */
+static void post(struct vb_bound *v, struct vb_link *l, struct ibv_send_wr *wr, uint32_t number)
+{
+	if (!l->first) {
+		l->next_full = v->full;
+		v->full = l;
+	}
+	vb_link_add(l, wr, number);
+}
+
+int vb_flush(struct vb_bound *v)
+{
+	int rc = 0;
+
+	for (struct vb_link *l = v->full; l; l = l->next_full) {
+		int err = vb_link_flush(v->sm.b.group, l);
+
+		rc = rc ? rc : err;
+	}
+	v->full = NULL;
+	return rc;
+}
+
+/* What a message that has to wait returns: when a peer is gone there is nothing to wait for. */
+static int not_yet(struct vb_bound *v, const struct vb_link *l)
+{
+	if (!atomic_load_explicit(&l->broken, memory_order_relaxed) &&
+	    !atomic_load_explicit(&l->heard_bye, memory_order_relaxed))
+		return 0;
+	v->failed = true;
+	return vb_link_error(v->sm.b.group, l);
+}
+
+/* Posts what is left of a message's work requests, as far as they fit; whether that is all. */
+static bool put(struct vb_bound *v, struct vb_msg *m)
+{
+	const uint64_t piece = v->dev->port.max_msg_sz;
+
+	for (; m->put < m->nwrs && vb_link_fits(m->link); m->put++) {
+		struct ibv_send_wr *wr = &m->wrs[m->put];
+		const bool last = m->put + 1 == m->nwrs;
+
+		if (m->send) { /* a receiver that was rebound has told another one */
+			wr->wr.rdma.remote_addr = m->target->address + m->put * piece;
+			wr->wr.rdma.rkey = m->target->rkey;
+		}
+		post(v, m->link, wr,
+		     m->send && last && m->bytes && !m->inlines ? (uint32_t)(m - v->msgs) : VB_MESSAGES);
+	}
+	return m->put == m->nwrs;
+}
+
+static bool may_put(const struct vb_bound *v, const struct vb_msg *m)
+{
+	if (m->ready == VB_FREE)
+		return true;
+	return atomic_load_explicit(&m->came, memory_order_acquire) + (m->ready == VB_LATE) >= v->sm.epoch;
+}
+
+static int send_poll(struct engine *e, void *what)
+{
+	struct vb_bound *v = vb_of(e);
+	struct vb_msg *m = what;
+	const struct bin_op *o = &v->sm.b.ops[m->op];
+
+	if (m->put < m->nwrs) {
+		if (!may_put(v, m))
+			return not_yet(v, m->link);
+		if (!m->put && m->slot)
+			be_pack(v->sm.b.layout, v->sm.b.buffers[o->buf[0]].ptr, o->off[0], o->len, m->slot);
+		if (!put(v, m))
+			return not_yet(v, m->link);
+		/* What waits for this may overwrite the bytes at once, so they are copied now. */
+		if (m->inlines && e->ops[m->op].ndone) {
+			int err = vb_flush(v);
+
+			if (err)
+				return err;
+		}
+	}
+	if (m->inlines || !m->bytes || atomic_load_explicit(&m->left, memory_order_acquire) >= v->sm.epoch)
+		return 1;
+	/* A peer that has left had got everything, though perhaps that did not come back here. */
+	if (atomic_load_explicit(&m->link->heard_bye, memory_order_relaxed))
+		return 1;
+	return not_yet(v, m->link);
+}
+
+static int send_issue(struct engine *e, void *what)
+{
+	((struct vb_msg *)what)->put = 0;
+	return send_poll(e, what);
+}
+
+static int recv_poll(struct engine *e, void *what)
+{
+	struct vb_bound *v = vb_of(e);
+	struct vb_msg *m = what;
+	const struct bin_op *o = &v->sm.b.ops[m->op];
+	char *to = v->sm.b.buffers[o->buf[0]].ptr;
+
+	if (!put(v, m) || atomic_load_explicit(&m->came, memory_order_acquire) < v->sm.epoch)
+		return not_yet(v, m->link);
+	if (m->slot && bin_reduces(o->kind))
+		v->sm.b.reduce_packed(v->sm.b.reduce_arg, m->slot, to, o->off[0], o->len, o->kind == BIN_OP_RECV_REDUCE_WITH);
+	else if (m->slot)
+		be_unpack(v->sm.b.layout, to, o->off[0], o->len, m->slot);
+	return 1;
+}
+
+static int recv_issue(struct engine *e, void *what)
+{
+	((struct vb_msg *)what)->put = 0;
+	return recv_poll(e, what);
+}
+
+const struct engine_how vb_how_send = { send_issue, send_poll };
+const struct engine_how vb_how_recv = { recv_issue, recv_poll };
+
+const char *vb_message_waits(const struct vb_bound *v, const struct vb_msg *m)
+{
+	if (m->put < m->nwrs)
+		return m->send && !may_put(v, m) ? "the receiver to be ready" : "room in the send queue";
+	return m->send ? "the device to send it" : "the message";
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * verbs: the operations table. What is near is shm's; vb.h tells how the rest travels. */
+#include "backends/verbs/verbs.h"
+
+#include "backends/verbs/vb.h"
+#include "util/env.h"
+
+#define NAP_NS 200000u /* nobody rings for what a device brings: who sleeps looks that often */
+
+static struct vb_bound *to_vb(struct be_bound *b)
+{
+	return (struct vb_bound *)b;
+}
+
+static bool is_far(const struct be_bind *b, uint32_t peer)
+{
+	long shm = 1;
+
+	if (peer == b->rank || peer >= b->size)
+		return false;
+	env_number(ENV_GOAL_SHM, &shm);
+	return !shm || !host_near(b->group, peer);
+}
+
+static int make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
+{
+	long shm;
+	int err = env_number(ENV_GOAL_SHM, &shm);
+
+	if (err)
+		return host_error(b->group, err, "the environment variable GOAL_SHM cannot be \"%s\"", env_get(ENV_GOAL_SHM));
+	err = sm_make(b, sizeof(struct vb_bound), is_far, out, place);
+
+	if (*out)
+		(*out)->ops = &vb_ops;
+	return err;
+}
+
+static int bind(struct be_bound *bound, uint32_t views, int err)
+{
+	struct vb_bound *v = to_vb(bound);
+	int rc = sm_connect(&v->sm, views, err);
+
+	rc = rc ? rc : vb_connect(v);
+	if (!rc)
+		sm_trace(&v->sm);
+	return rc;
+}
+
+static void unbind(struct be_bound *bound)
+{
+	if (bound)
+		vb_disconnect(to_vb(bound));
+	sm_unbind(bound);
+}
+
+/* What was put together in a turn is posted before the turn is over. */
+static int finish(struct vb_bound *v, int rc)
+{
+	int err = v->full ? vb_flush(v) : 0;
+
+	if (rc < 0 || err)
+		v->failed = true;
+	return rc < 0 || !err ? rc : err;
+}
+
+static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
+{
+	struct vb_bound *v = to_vb(bound);
+
+	return finish(v, sm_start(bound, epoch, who));
+}
+
+static int progress(struct be_bound *bound, unsigned who, unsigned spins)
+{
+	struct vb_bound *v = to_vb(bound);
+
+	if (v->nmsgs)
+		vb_dev_poll(v->dev);
+	return finish(v, sm_progress(bound, who, spins));
+}
+
+static uint64_t alarm(const struct be_bound *bound)
+{
+	const struct vb_bound *v = (const struct vb_bound *)bound;
+	const uint64_t first = sm_alarm(bound), nap = v->nmsgs ? host_now() + NAP_NS : UINT64_MAX;
+
+	return first < nap ? first : nap;
+}
+
+static void states(const struct be_bound *bound, uint8_t *state, const char **what)
+{
+	const struct vb_bound *v = (const struct vb_bound *)bound;
+
+	sm_states(bound, state, what);
+	for (uint32_t i = 0; i < v->nmsgs; i++)
+		if (state[v->msgs[i].op] == BE_ISSUED)
+			what[v->msgs[i].op] = vb_message_waits(v, &v->msgs[i]);
+}
+
+const struct be_ops vb_ops = {
+	.name = "verbs",
+	.make = make,
+	.bind = bind,
+	.unbind = unbind,
+	.start = start,
+	.progress = progress,
+	.join = sm_join,
+	.rebind = vb_rebind,
+	.waits_for = sm_waits_for,
+	.open = sm_open,
+	.alarm = alarm,
+	.close = vb_dev_close,
+	.states = states,
+};
