@@ -56,7 +56,7 @@ PROGRAMS  := $(BUILD)/bin/goalc $(BUILD)/bin/goalrun
 
 all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a
 
-$(BUILD)/bin/goalc: $(call obj,compiler,main print print_model print_model_svg print_queues) $(call obj,util,svg) $(COMPILE_O)
+$(BUILD)/bin/goalc: $(call obj,compiler,main print print_model print_model_svg print_promela print_queues) $(call obj,util,svg) $(COMPILE_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
 

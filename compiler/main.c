@@ -4,6 +4,7 @@
 #include "compiler/compile.h"
 #include "compiler/passes.h"
 #include "compiler/print_model.h"
+#include "compiler/print_promela.h"
 #include "compiler/print_queues.h"
 #include "compiler/select.h"
 #include "compiler/verify_cases.h"
@@ -21,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum action { COMPILE, VERIFY, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, SELECT, MODEL,
+enum action { COMPILE, VERIFY, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, EMIT_PROMELA, SELECT, MODEL,
 	      LIST_CHECKS, LIST_PASSES, HELP, VERSION };
 
 enum model_option { MODEL_NAME, MODEL_NODE, MODEL_SHAPE, MODEL_RANKS, MODEL_TREE, MODEL_RATIO, MODEL_COMPUTE };
@@ -52,7 +53,7 @@ struct goalc {
 static const char usage_text[] =
 	"usage: goalc SRC.goal -o OUT.bin [-n RANKS] [-g] [-D name=value[,value...]]... [-T pass[:key=value,...]]... "
 	"[-W[no-]check]...\n"
-	"       goalc --stats [--json] | --dump | --emit=goal|dot|json  SRC|BIN [-n RANKS] [-o FILE]\n"
+	"       goalc --stats [--json] | --dump | --emit=goal|dot|json|promela  SRC|BIN [-n RANKS] [-o FILE]\n"
 	"       goalc --verify  SRC|BIN [-n A|A-B] [-D name=value[,value...]]... [-T pass]... [-o OUT.bin]\n"
 	"       goalc --select COLLECTIVE -n RANKS [-D bytes=N] [-D commutative=0|1] [--topology cart|graph] "
 	"[--table FILE]\n"
@@ -99,10 +100,12 @@ static int set_emit(struct goalc *c, const char *what)
 		c->action = EMIT_DOT;
 	else if (!strcmp(what, "json"))
 		c->action = EMIT_JSON;
-	else if (!strcmp(what, "promela") || !strcmp(what, "loggopsim"))
+	else if (!strcmp(what, "promela"))
+		c->action = EMIT_PROMELA;
+	else if (!strcmp(what, "loggopsim"))
 		return not_built(what);
 	else
-		return usage("--emit makes goal, dot or json, not %s", what);
+		return usage("--emit makes goal, dot, json or promela, not %s", what);
 	return 0;
 }
 
@@ -456,6 +459,19 @@ static int stats_text(const struct goalc *c, const struct ir_graph *g, char **ou
 	return err;
 }
 
+/* A model of a lowered schedule; of any other there is nothing to be said. */
+static int promela_text(struct goalc *c, const struct ir_graph *g, char **out)
+{
+	int err = checks_run(c->diags, g, CHECK_RUN, 0);
+
+	if (!err && !g->queues)
+		goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL,
+			  "the schedule has no command queues, which a model in Promela is made of: apply -T lower-smcq");
+	if (err || goal_diags_errors(c->diags))
+		return err ? err : -ERR_SYNTAX;
+	return print_promela(g, out);
+}
+
 /* Prints what was asked for, for all ranks. */
 static int show(struct goalc *c)
 {
@@ -505,6 +521,9 @@ static int show(struct goalc *c)
 		break;
 	case EMIT_JSON:
 		err = print_json(&b, &g, &text);
+		break;
+	case EMIT_PROMELA:
+		err = promela_text(c, &g, &text);
 		break;
 	default:
 		err = print_dump(&b, g.ranks ? &g : NULL, &text);

@@ -7,11 +7,6 @@
 #include <inttypes.h>
 
 static const char *const modes[BIN_Q_MODES] = { "normal", "session", "cpu", "posted" };
-static const char *const kinds[BIN_E_KINDS] = { [BIN_E_NOP] = "nop",
-						[BIN_E_PUT] = "put",
-						[BIN_E_PIGGYBACK] = "put-piggyback",
-						[BIN_E_ARMW] = "armw",
-						[BIN_E_CPU] = "cpu" };
 static const char *const armws[BIN_ARMWS] = {
 #define ARMW(NAME, number, word, op, bytes) [number] = word,
 #include "compiler/armw.def"
@@ -44,7 +39,7 @@ static uint32_t line_of(const struct ir_graph *g, uint32_t rank, uint32_t op)
 static void add_entry(struct text *t, const struct bin *b, const struct ir_graph *g, uint32_t rank,
 		      const struct bin_entry *e)
 {
-	text_add(t, "%s", kinds[e->kind]);
+	text_add(t, "%s", smcq_entry_word(e->kind));
 	if (e->kind == BIN_E_ARMW)
 		text_add(t, " %s", armws[e->armw]);
 	if (has_ranges(e))
@@ -137,7 +132,7 @@ static json_object *json_entry(const struct bin *b, const struct bin_entry *e)
 {
 	json_object *j = json_object_new_object(), *words = json_object_new_array();
 
-	json_object_object_add(j, "entry", json_object_new_string(kinds[e->kind]));
+	json_object_object_add(j, "entry", json_object_new_string(smcq_entry_word(e->kind)));
 	if (e->kind == BIN_E_ARMW)
 		json_object_object_add(j, "armw", json_object_new_string(armws[e->armw]));
 	if (has_ranges(e) || e->kind == BIN_E_PIGGYBACK)

@@ -87,6 +87,17 @@ int smcq_from_binary(const struct bin *b, const struct bin_arg *args, struct ir_
 	return err;
 }
 
+const char *smcq_entry_word(unsigned kind)
+{
+	static const char *const words[BIN_E_KINDS] = { [BIN_E_NOP] = "nop",
+							[BIN_E_PUT] = "put",
+							[BIN_E_PIGGYBACK] = "put-piggyback",
+							[BIN_E_ARMW] = "armw",
+							[BIN_E_CPU] = "cpu" };
+
+	return words[kind];
+}
+
 struct smcq_needs smcq_rank_needs(const struct smcq_rank *r)
 {
 	struct smcq_needs n = { 0 };

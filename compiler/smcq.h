@@ -27,6 +27,9 @@ int smcq_to_image(const struct smcq *s, struct ir_image *im);
 /* To a graph of a binary what its ranks post when the arguments are these, if the binary has that. */
 int smcq_from_binary(const struct bin *b, const struct bin_arg *args, struct ir_graph *g);
 
+/* The word for entries of a kind. */
+const char *smcq_entry_word(unsigned kind);
+
 /* What it takes. */
 struct smcq_needs {
 	uint32_t queues, entries; /* of the rank that needs most of them; without those of CPUs */

@@ -190,12 +190,13 @@ for what in goal dot json; do
 	status "emit_${what}_file" 0 --emit=$what "$good" -o new.txt
 	check "output.emit_${what}_same" cmp -s new.txt "$TMP/printed"
 done
+status emit_promela_unlowered 1 --emit=promela "$good"
+check output.emit_promela_text grep -q 'error: the schedule has no command queues, .*: apply -T lower-smcq' "$TMP/stderr"
 rm -f new.txt
 
 # What is not there yet says so.
 status later_svg 2 --svg x.svg "$good"
 check output.later_svg_text grep -q 'not built yet' "$TMP/stderr"
-status later_promela 2 --emit=promela "$good"
 status later_loggopsim 2 --emit=loggopsim "$good"
 only options_files
 finish

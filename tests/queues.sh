@@ -54,6 +54,13 @@ goalc --emit=json "${poster[@]}" | tr -d ' \n' >"$TMP/out"
 check queues.json grep -qF '{"entry":"put","peer":1,"from":{"name":"data","off":4},"to":{"name":"data","off":4},"len":4,"queue":1,"sps":1,"op":1,"at":2,"flags":["strong","local","remote"]}' "$TMP/out"
 check queues.json_queue grep -qF '{"mode":"session","tni":1,"cq":0,"entries":[{"entry":"put","peer":2,' "$TMP/out"
 
+# The model for spin (tests/promela.sh has spin look at it), of the text and of the binary.
+goalc --emit=promela "${poster[@]}" >"$TMP/text.pml"
+goalc "${poster[@]}" -g -o "$TMP/poster.bin"
+check queues.promela.binary diff "$TMP/text.pml" <(goalc --emit=promela "$TMP/poster.bin")
+check queues.promela.put grep -q '/\* put to 2 for the send of rank 1 in line [0-9]* \*/ CHECK(OPEN, open\[1\]' "$TMP/text.pml"
+check queues.promela.ways [ "$(grep -c 'd_step { flying' "$TMP/text.pml")" -eq 6 ]
+
 # The CPU's ops, in both forms.
 goalc --stats schedules/reduce_binomial.goal -n 3 -D root=0 -D count=8 -T lower-smcq:assist=1 | grep '^rank ' | lines >"$TMP/out"
 cat >"$TMP/want" <<'END'
