@@ -8,9 +8,10 @@
  * held back for ever, those that still happen are those that can come before it, and the others must come after it, in
  * every execution. All questions are answered by such runs, exactly.
  *
- * Two starts of every rank are run, and credit counts for the start that it comes from. That is how it is as long as
- * no credit of a start comes to a queue before all of that queue's credit of the start before; the first that did would,
- * in the run that holds back what it overtook, not have happened. So what holds for two starts holds for all. */
+ * Two starts of every rank are run, and credit and notices count for the start that they come from. That is how it is as
+ * long as no credit of a start comes to a queue before all of that queue's credit of the start before, and no notice to a
+ * rank before all of its notices; the first that did would, in the run that holds back what it overtook, not have
+ * happened. So what holds for two starts holds for all. */
 #include "compiler/verify_parts.h"
 
 #include "compiler/bin_check.h"
@@ -29,7 +30,7 @@
 #define SHOWN 6u
 #define SOURCES 64u /* ranks, of which what the schedule says is asked for at once */
 
-enum held { HELD_NOTHING, HELD_ARRIVAL, HELD_START, HELD_DONE };
+enum held { HELD_NOTHING, HELD_ARRIVAL, HELD_START };
 
 enum event_kind { TRY_QUEUE, TRY_ARRIVAL, TRY_DONE };
 struct event {
@@ -568,7 +569,7 @@ static void try_done(struct check_queues *c, uint32_t k, uint32_t r)
 {
 	struct state *s = &c->state[k];
 
-	if (s->done[r] || !s->started[r] || s->locals[r] || s->remotes[r] || is_held(c, HELD_DONE, k, r))
+	if (s->done[r] || !s->started[r] || s->locals[r] || s->remotes[r])
 		return;
 	s->done[r] = true;
 	if (k + 1 < STARTS)
@@ -771,13 +772,30 @@ static int find_needs(struct check_queues *c)
 	return err;
 }
 
+/* Entries, by what they are counted for: the queue to which they bring credit, the rank that is told. */
+struct counted {
+	uint32_t *list, *from;
+};
+
+/* What is counted for the same thing as entry e has not come in the next start. */
+static bool none_of_next(const struct check_queues *c, const struct counted *l, uint32_t what, uint32_t *other)
+{
+	for (uint32_t i = l->from[what]; i < l->from[what + 1]; i++)
+		if (c->state[1].arrived[l->list[i]]) {
+			*other = l->list[i];
+			return false;
+		}
+	return true;
+}
+
 /* What must not happen before an entry has arrived: entries on the same elements, the end of the ranks whose memory it
- * touches, and credit of the next start. *need runs through c->needs. */
-static void check_arrival(struct check_queues *c, uint32_t e, size_t *need, const uint32_t *by_target, const uint32_t *from)
+ * touches, and credit and notices of the next start, which would be taken for its own. *need runs through c->needs. */
+static void check_arrival(struct check_queues *c, uint32_t e, size_t *need, const struct counted *credit,
+			  const struct counted *notices)
 {
 	const struct bin_entry *b = entry_at(c, e);
 	const struct way *w = &c->way[e];
-	const uint32_t target = target_of(c, b);
+	uint32_t other;
 
 	if (b->kind == BIN_E_NOP)
 		return;
@@ -790,48 +808,58 @@ static void check_arrival(struct check_queues *c, uint32_t e, size_t *need, cons
 		found(c, e, "rank %u can complete before %s has arrived", w->rank, entry_text(c, e).s);
 	if (moves(b) && b->peer != w->rank && c->state[0].done[b->peer])
 		found(c, e, "rank %u can complete before %s has arrived there", b->peer, entry_text(c, e).s);
-	if (!b->sps)
-		return;
-	for (uint32_t i = from[target]; i < from[target + 1]; i++)
-		if (c->state[1].arrived[by_target[i]]) {
-			found(c, e, "credit of the next start, by %s, can come to queue %u of rank %u before that of this one, by %s",
-			      entry_text(c, by_target[i]).s, b->queue, b->peer, entry_text(c, e).s);
-			return;
-		}
+	if (b->sps && !none_of_next(c, credit, target_of(c, b), &other))
+		found(c, e, "credit of the next start, by %s, can come to queue %u of rank %u before that of this one, by %s",
+		      entry_text(c, other).s, b->queue, b->peer, entry_text(c, e).s);
+	if (b->flags & BIN_E_REMOTE && !none_of_next(c, notices, b->peer, &other))
+		found(c, e, "rank %u can be told of %s, of the next start, before it is told of %s, of this one", b->peer,
+		      entry_text(c, other).s, entry_text(c, e).s);
 }
 
-/* Entries that bring credit, by queue. */
-static int by_targets(const struct check_queues *c, uint32_t **list, uint32_t **from)
+/* What an entry is counted for, or BIN_NONE. Notices of its own rank are none of the next start, as that waits for them. */
+static uint32_t counted_for(const struct check_queues *c, uint32_t e, bool notice)
 {
-	*list = mem_alloc((size_t)c->nentries * sizeof **list);
-	*from = mem_calloc((size_t)c->nqueues + 2, sizeof **from);
-	if (!*list || !*from)
+	const struct bin_entry *b = entry_at(c, e);
+
+	if (notice)
+		return b->flags & BIN_E_REMOTE ? b->peer : BIN_NONE;
+	return b->sps ? target_of(c, b) : BIN_NONE;
+}
+
+static int count(const struct check_queues *c, uint32_t n, bool notice, struct counted *l)
+{
+	l->list = mem_alloc((size_t)c->nentries * sizeof *l->list);
+	l->from = mem_calloc((size_t)n + 2, sizeof *l->from);
+	if (!l->list || !l->from)
 		return -ERR_NOMEM;
 	for (uint32_t e = 0; e < c->nentries; e++)
-		if (entry_at(c, e)->sps)
-			(*from)[target_of(c, entry_at(c, e)) + 2]++;
-	for (uint32_t q = 2; q < c->nqueues + 2; q++)
-		(*from)[q] += (*from)[q - 1];
+		if (counted_for(c, e, notice) != BIN_NONE)
+			l->from[counted_for(c, e, notice) + 2]++;
+	for (uint32_t i = 2; i < n + 2; i++)
+		l->from[i] += l->from[i - 1];
 	for (uint32_t e = 0; e < c->nentries; e++)
-		if (entry_at(c, e)->sps)
-			(*list)[(*from)[target_of(c, entry_at(c, e)) + 1]++] = e;
+		if (counted_for(c, e, notice) != BIN_NONE)
+			l->list[l->from[counted_for(c, e, notice) + 1]++] = e;
 	return 0;
 }
 
 static int check_arrivals(struct check_queues *c)
 {
-	uint32_t *list = NULL, *from = NULL;
+	struct counted credit = { 0 }, notices = { 0 };
 	size_t need = 0;
-	int err = by_targets(c, &list, &from);
+	int err = count(c, c->nqueues, false, &credit);
 
+	err = err ? err : count(c, c->nranks, true, &notices);
 	for (uint32_t e = 0; e < c->nentries && !err && c->found < SHOWN; e++)
-		check_arrival(c, e, &need, list, from);
-	free(list);
-	free(from);
+		check_arrival(c, e, &need, &credit, &notices);
+	free(credit.list);
+	free(credit.from);
+	free(notices.list);
+	free(notices.from);
 	return err;
 }
 
-/* What must not happen before a rank has started, or is done: puts to it, and notices of the next start. */
+/* What must not happen before a rank has started: puts to it, and the end of those that wait for it. */
 static void check_rank(struct check_queues *c, uint32_t r, const struct ir_query *ends)
 {
 	run(c, HELD_START, r);
@@ -841,11 +869,6 @@ static void check_rank(struct check_queues *c, uint32_t r, const struct ir_query
 	for (uint32_t i = 0; i < c->nranks; i++)
 		if (ends[i].yes && c->state[0].done[i])
 			found(c, BIN_NONE, "rank %u can complete before rank %u has started, and not in the schedule", i, r);
-	run(c, HELD_DONE, r);
-	for (uint32_t e = 0; e < c->nentries; e++)
-		if (entry_at(c, e)->peer == r && entry_at(c, e)->flags & BIN_E_REMOTE && c->state[1].arrived[e])
-			found(c, e, "rank %u can be told that %s has arrived, of the next start, before it is done with this one", r,
-			      entry_text(c, e).s);
 }
 
 static int check_ranks(struct check_queues *c)
