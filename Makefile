@@ -200,7 +200,7 @@ $(EXECUTED): $(call obj,tests/mutants,exec world) $(LIB_O)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
 # The same for lowered schedules, which has an executor of its own.
-$(BUILD)/tests/queues/queues: $(call obj,tests/queues,main exec mutate) $(call obj,tests/mutants,load exec world) $(LIB_O)
+$(BUILD)/tests/queues/queues: $(call obj,tests/queues,main exec mutate) $(call obj,compiler,print_promela) $(call obj,tests/mutants,load exec world) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
@@ -214,7 +214,7 @@ QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/
              tests/goalrun.sh tests/overlap.sh tests/placement.sh tests/trace.sh tests/schedules.sh tests/meet.sh tests/hosts.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/mutants.sh tests/queue_mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/robust.sh \
-             tests/alloc.sh tests/spin.sh tests/ofi.sh tests/bench.sh tests/fuzz.sh tests/guest.sh tests/kill.sh
+             tests/alloc.sh tests/spin.sh tests/promela.sh tests/ofi.sh tests/bench.sh tests/fuzz.sh tests/guest.sh tests/kill.sh
 VARIANTS  := tests/variants.sh tests/coverage.sh tests/docs.sh tests/install.sh
 
 tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
@@ -256,6 +256,10 @@ mutants:
 	@$(PARALLEL) tests
 	@MOST=3000 GRAPHS=200000 LIMIT=1800 BUILD=$(BUILD) bash tests/mutants.sh
 	@MOST=200 SWEEP=all BUILD=$(BUILD) bash tests/queue_mutants.sh
+# Lowered schedules and mutants of them, against spin.
+promela:
+	@$(PARALLEL) tests
+	@SIZES="2 3 4 5" MUTATED="2 3" MUTANTS=600 LIMIT=60 SCHEDULES="$(notdir $(wildcard schedules/*.goal))" BUILD=$(BUILD) bash tests/promela.sh
 kill:
 	@$(PARALLEL) tests
 	@RUNS=200 $(RUN) tests/kill.sh
@@ -323,7 +327,7 @@ bench-%:
 # ---- a new machine ----
 
 PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libhwloc-dev libfabric-dev libcunit1-dev clang libclang-rt-14-dev \
-            spin valgrind strace mandoc man-db groff bsdextrautils binutils procps \
+            spin tcc valgrind strace mandoc man-db groff bsdextrautils binutils procps \
             libpmix-dev openmpi-bin libopenmpi-dev mpich libmpich-dev \
             qemu-system-x86 busybox-static kmod cpio xz-utils zstd iproute2 openssh-client dropbear-bin \
             libibverbs-dev ibverbs-providers ibverbs-utils perftest
@@ -348,4 +352,4 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all install uninstall clean tests check check-quick asan ubsan tsan epoch matrix mutants kill fuzz coverage guest bench bench-overlap experiments deps demo
+.PHONY: all install uninstall clean tests check check-quick asan ubsan tsan epoch matrix mutants promela kill fuzz coverage guest bench bench-overlap experiments deps demo

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * queues [-v] [-n RANKS] [-m MUTANTS] [-s SEEDS] [-T PASSES] FILE...: lowers schedules to command queues and carries them
- * out in random orders; then changes what is posted in one place and compares what happens with what the verifier says.
+ * queues [-v] [-n RANKS] [-m MUTANTS] [-s SEEDS] [-T PASSES] [-p DIR] FILE...: lowers schedules to command queues and
+ * carries them out in random orders; then changes what is posted in one place and compares what happens with what the
+ * verifier says.
  *
  * Prints a row for each schedule. Exit status 1: an execution of a lowered schedule fails, the verifier rejects one, or
- * it accepts a mutant that fails. -v: also names what it rejects though no execution has failed. */
+ * it accepts a mutant that fails. -v: also names what it rejects though no execution has failed.
+ *
+ * -p: nothing is executed, but written as a model for spin, a file in DIR each, with a line that says what it is and what
+ * the verifier says of it. */
 #include "compiler/compile.h"
 #include "compiler/passes.h"
+#include "compiler/print_promela.h"
 #include "compiler/verify_parts.h"
 #include "tests/mutants/load.h"
 #include "tests/queues/exec.h"
@@ -20,7 +25,7 @@ struct options {
 	uint32_t ranks;
 	unsigned mutants;
 	uint64_t seeds;
-	const char *passes;
+	const char *passes, *models;
 	bool verbose;
 };
 
@@ -37,7 +42,7 @@ struct lowered {
 };
 
 struct tally {
-	unsigned mutants, wrong, rejected, unseen, unseen_of[MUTATIONS], faults;
+	unsigned cases, mutants, wrong, rejected, unseen, unseen_of[MUTATIONS], faults;
 	uint64_t runs;
 };
 
@@ -150,15 +155,45 @@ static void tell(const char *file, const struct options *o, const char *what, en
 	       why ? why : "accepted");
 }
 
-static void try_mutant(const char *file, const struct options *o, const struct lowered *l, uint64_t seed, struct tally *t)
+/* In a line: the file, the kind of mutant, what the verifier says, and what the mutant is. */
+static void write_model(const char *file, const struct options *o, struct lowered *l, struct smcq *s, const char *kind,
+			const char *what)
+{
+	static unsigned number; /* of models of this run */
+	struct smcq *const own = l->sized.graph.queues;
+	const char *name = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
+	char *why = ask(l, s), *text, path[4096];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%.*s.%u.%u.pml", o->models, (int)strcspn(name, "."), name, o->ranks, number++);
+	l->sized.graph.queues = s;
+	if (print_promela(&l->sized.graph, &text))
+		abort();
+	l->sized.graph.queues = own;
+	f = fopen(path, "w");
+	if (!f || fputs(text, f) < 0 || fclose(f))
+		abort();
+	printf("%s\t%s\t%s\t%s\t%.*s\n", path, kind, why ? "rejected" : "accepted", what,
+	       why ? (int)strcspn(why, "\n") : 1, why ? why : "-");
+	free(text);
+	free(why);
+}
+
+static void try_mutant(const char *file, const struct options *o, struct lowered *l, uint64_t seed, enum mutation kind,
+		       struct tally *t)
 {
 	struct smcq *s = mutant_copy(l->sized.graph.queues);
 	struct order seen;
 	char what[200], *why;
-	enum mutation kind = (enum mutation)(seed % MUTATIONS);
 	enum outcome end;
 
-	if (mutate(s, &l->sized.graph, kind, seed, what, sizeof what)) {
+	if (!mutate(s, &l->sized.graph, kind, seed, what, sizeof what)) {
+		smcq_free(s);
+		return;
+	}
+	if (o->models) {
+		write_model(file, o, l, s, mutation_words[kind], what);
+	} else {
 		why = ask(l, s);
 		end = execute(l, s, o->seeds, &seen, t);
 		t->mutants++;
@@ -179,19 +214,28 @@ static void try_mutant(const char *file, const struct options *o, const struct l
 	smcq_free(s);
 }
 
-static void try_one(const char *file, const struct options *o, const struct lowered *l, unsigned mutants, struct tally *t)
+static void try_one(const char *file, const struct options *o, struct lowered *l, unsigned mutants, struct tally *t)
 {
-	struct order seen;
-	char *why = ask(l, l->sized.graph.queues);
-	enum outcome end = execute(l, l->sized.graph.queues, 4 * o->seeds, &seen, t);
+	struct smcq *const s = l->sized.graph.queues;
+	unsigned first = o->ranks + t->cases++; /* kind, so that few mutants of many schedules are of all kinds */
 
-	if (why || end != OUT_RIGHT) {
-		t->faults++;
-		tell(file, o, "unchanged", end, &seen, why);
+	if (o->models) {
+		write_model(file, o, l, s, "-", "unchanged");
+	} else {
+		struct order seen;
+		char *why = ask(l, s);
+		enum outcome end = execute(l, s, 4 * o->seeds, &seen, t);
+
+		if (why || end != OUT_RIGHT) {
+			t->faults++;
+			tell(file, o, "unchanged", end, &seen, why);
+		}
+		free(why);
 	}
-	free(why);
+	for (const char *p = file; *p; p++)
+		first += (unsigned char)*p;
 	for (uint64_t seed = 0; seed < mutants; seed++)
-		try_mutant(file, o, l, seed, t);
+		try_mutant(file, o, l, seed, (enum mutation)((first + seed) % MUTATIONS), t);
 }
 
 static int try_file(const char *file, const struct options *o, struct tally *all)
@@ -199,7 +243,6 @@ static int try_file(const char *file, const struct options *o, struct tally *all
 	static const int64_t counts[] = { 3, 0 };
 	struct tally t = { 0 };
 	struct subject s;
-	unsigned cases = 0;
 	int err = subject_open(&s, file, 0);
 
 	if (err)
@@ -209,16 +252,14 @@ static int try_file(const char *file, const struct options *o, struct tally *all
 			struct lowered l;
 			int rc = lowered_open(&l, &s, o, counts[c], which);
 
-			if (!rc) {
+			if (!rc)
 				try_one(file, o, &l, which ? o->mutants / 4 : c ? o->mutants / 8 : o->mutants, &t);
-				cases++;
-			} else if (rc != -ERR_ASSERT) {
+			else if (rc != -ERR_ASSERT)
 				err = rc;
-			}
 			lowered_close(&l);
 		}
 	subject_close(&s);
-	if (!err && cases)
+	if (!err && t.cases && !o->models)
 		printf("%-40s %5u %7u %7u %7u %7u %9llu\n", file, o->ranks, t.mutants, t.wrong, t.rejected, t.unseen,
 		       (unsigned long long)t.runs);
 	for (unsigned i = 0; i < MUTATIONS; i++)
@@ -232,7 +273,7 @@ int main(int argc, char **argv)
 	struct tally all = { 0 };
 	int c, rc = 0;
 
-	while ((c = getopt(argc, argv, "vn:m:s:T:")) != -1)
+	while ((c = getopt(argc, argv, "vn:m:s:T:p:")) != -1)
 		if (c == 'v')
 			o.verbose = true;
 		else if (c == 'n')
@@ -243,6 +284,8 @@ int main(int argc, char **argv)
 			o.seeds = strtoull(optarg, NULL, 10);
 		else if (c == 'T')
 			o.passes = optarg;
+		else if (c == 'p')
+			o.models = optarg;
 		else
 			return 2;
 	for (; optind < argc; optind++)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 const char *const mutation_words[MUTATIONS] = { "drop",	  "sps",   "queue",  "swap", "ready", "flag",
-						"shift", "merge", "normal", "move", "armw", "range" };
+						"shift", "merge", "normal", "move", "armw", "range", "nop" };
 
 struct mutation_of {
 	struct smcq *s;
@@ -196,6 +196,19 @@ static bool drop_signal(struct mutation_of *m, uint32_t rank, uint32_t e)
 	return true;
 }
 
+static bool drop_nop(struct mutation_of *m, uint32_t rank, uint32_t e)
+{
+	const struct smcq_rank *r = &m->s->ranks[rank];
+	uint32_t tries = (uint32_t)r->entries.n;
+
+	while (tries-- && r->entries.at[e].kind != BIN_E_NOP)
+		e = (e + 1) % (uint32_t)r->entries.n;
+	if (r->entries.at[e].kind != BIN_E_NOP)
+		return false;
+	take_out(m->s, rank, e);
+	return true;
+}
+
 static bool change_flag(struct mutation_of *m, uint32_t rank, struct bin_entry *e)
 {
 	expect(m->s, rank, e, -1);
@@ -350,6 +363,8 @@ static bool apply(struct mutation_of *m, enum mutation kind, uint32_t rank, uint
 		return move(m, rank, e);
 	case MUTATE_ARMW:
 		return change_armw(m, b);
+	case MUTATE_NOP:
+		return drop_nop(m, rank, e);
 	default:
 		return change_range(m, rank, b);
 	}

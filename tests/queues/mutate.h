@@ -6,7 +6,7 @@
 #include "compiler/smcq.h"
 
 enum mutation {
-	MUTATE_DROP, /* an entry goes */
+	MUTATE_DROP, /* an entry goes that is no NOP */
 	MUTATE_SPS, /* one credit more or less */
 	MUTATE_QUEUE, /* credit for another queue */
 	MUTATE_SWAP, /* two entries of a queue change places */
@@ -18,6 +18,7 @@ enum mutation {
 	MUTATE_MOVE, /* an entry, and credit for it, to another queue */
 	MUTATE_ARMW, /* another operation, or a put in its place */
 	MUTATE_RANGE, /* a range or a rank */
+	MUTATE_NOP, /* a NOP goes */
 	MUTATIONS
 };
 extern const char *const mutation_words[MUTATIONS];
