@@ -59,6 +59,11 @@ for s in alltoall_pairwise scatter_binomial allgather_bruck barrier_tree allredu
 		$(grep -q count "$ROOT/schedules/$s.goal" && echo --count 24) "$TMP/$s.bin"
 done
 
+# Reductions by deferred atomics.
+binary armw 5 reduce_binomial -D count=24 -T lower-smcq:op=sum,type=int32
+moved armw 'verified: all 1 case right' -n 5 --ranks threads --count 24 --type int32 --op sum --root 3 --iters 6 \
+	--engine ofi "$TMP/armw.bin"
+
 # Programs. Work that is queued when a rank dies is not cancelled, but its domain is closed: all are told, and end.
 binary world 3 bcast_chain -D root=0 -D count=100 -D segments=5 -T lower-smcq
 cd "$TMP" && # where a provider of libfabric that is not asked for leaves a trace of who is aborted

@@ -34,6 +34,7 @@
 #include "util/mem.h"
 
 #include <pthread.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
@@ -67,9 +68,18 @@ struct queue {
 
 struct put {
 	struct fi_deferred_work work;
-	struct fi_op_rma rma;
-	struct iovec from;
-	struct fi_rma_iov to[SEGMENTS];
+	union {
+		struct fi_op_rma rma;
+		struct fi_op_atomic atomic;
+	};
+	union {
+		struct iovec from;
+		struct fi_ioc operand;
+	};
+	union {
+		struct fi_rma_iov to[SEGMENTS];
+		struct fi_rma_ioc target;
+	};
 	uint32_t queue;
 	uint32_t at; /* the threshold, from where the start begins */
 };
@@ -179,7 +189,37 @@ static void add_segment(struct put *p, uint64_t off, size_t len, uint64_t region
 	p->to[p->rma.msg.rma_iov_count++] = (struct fi_rma_iov){ off, len, region };
 }
 
-/* The puts of entry k of a queue: one, unless it brings very much credit. */
+/* By enum bin_armw. */
+static const struct {
+	enum fi_op op;
+	enum fi_datatype type;
+} armws[BIN_ARMWS] = {
+#define ARMW(NAME, number, word, op, bytes) [number] = { FI_##op, bytes == 4 ? FI_UINT32 : FI_UINT64 },
+#include "compiler/armw.def"
+#undef ARMW
+};
+
+/* Makes an atomic operation of a put; it brings no credit. */
+static void combine(struct put *p, uint8_t armw, void *from, uint64_t off, uint64_t region)
+{
+	const struct fi_msg_rma msg = p->rma.msg;
+
+	p->operand = (struct fi_ioc){ from, 1 };
+	p->target = (struct fi_rma_ioc){ off, 1, region };
+	p->atomic = (struct fi_op_atomic){ .ep = p->rma.ep,
+					   .msg = { .msg_iov = &p->operand,
+						    .iov_count = 1,
+						    .addr = msg.addr,
+						    .rma_iov = &p->target,
+						    .rma_iov_count = 1,
+						    .datatype = armws[armw].type,
+						    .op = armws[armw].op,
+						    .context = msg.context } };
+	p->work.op_type = FI_OP_ATOMIC;
+	p->work.op.atomic = &p->atomic;
+}
+
+/* The puts of entry k of a queue: one, unless it brings very much credit, or is atomic. */
 static void add_entry(struct ofi *o, uint32_t queue, uint32_t k, const struct bin_entry *e)
 {
 	const uint32_t credits = e->queue == BIN_NONE ? 0 : e->sps, n = credits + !!(e->flags & BIN_E_REMOTE);
@@ -190,6 +230,9 @@ static void add_entry(struct ofi *o, uint32_t queue, uint32_t k, const struct bi
 		p = add_put(o, queue, k, e);
 		p->from = (struct iovec){ o->at[e->buf[0]].ptr + e->off[0] * basic, e->len * basic };
 		add_segment(p, e->off[1] * basic, e->len * basic, REGION_BUFFERS + e->buf[1]);
+	} else if (e->kind == BIN_E_ARMW) {
+		combine(add_put(o, queue, k, e), e->armw, o->at[e->buf[0]].ptr + e->off[0] * basic, e->off[1] * basic,
+			REGION_BUFFERS + e->buf[1]);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		if (!p || p->rma.msg.rma_iov_count == SEGMENTS)
