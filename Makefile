@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# make deps demo | make deps check | make | make install | make check-quick | make coverage | make matrix mutants | make asan ubsan tsan | make fuzz
+# make deps demo | make deps check | make | make install | make check-quick | make coverage | make matrix mutants offload | make asan ubsan tsan | make fuzz
 
 MAKEFLAGS += -r
 .DELETE_ON_ERROR:
@@ -31,10 +31,12 @@ LANG     := import labels loc parse usual
 # All of the directory but what only goalc needs.
 COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
 RUNTIME  := api bell bind board bridge collab comm cpus ctx dump group heap kernels mirror nodes placement sched select topology trace types wait world
-BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm/view smcq/ofi smcq/ofi_fabric smcq/smcq trace \
+BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm/view smcq/model smcq/ofi smcq/ofi_fabric smcq/smcq trace \
             verbs/bind verbs/device verbs/link verbs/move verbs/verbs
 REFERENCE := loop/loop
-GOALRUN  := choose energy launch main oracle overlap place rank show_placement sweep trace values work write_trace
+# What plays a network interface, a process of its own.
+NIC      := smcq/nic smcq/nic_serve
+GOALRUN  := choose energy launch lower main nic oracle overlap place rank show_placement sweep trace values work write_trace
 
 obj = $(patsubst %,$(BUILD)/$(1)/%.o,$(2))
 GENERATED := $(call obj,lang,plain.tab plain.lex parametric.tab parametric.lex)
@@ -60,7 +62,7 @@ $(BUILD)/bin/goalc: $(call obj,compiler,main print print_model print_model_svg p
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
 
-$(BUILD)/bin/goalrun: $(call obj,runtime/run,$(GOALRUN)) $(LIB_O)
+$(BUILD)/bin/goalrun: $(call obj,runtime/run,$(GOALRUN)) $(call obj,backends,$(NIC)) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
 
@@ -168,7 +170,7 @@ uninstall:
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-many $(BUILD)/tests/rt-select $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-nodes $(BUILD)/tests/rt-progress $(BUILD)/tests/rt-fragments $(BUILD)/tests/rt-relay $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-many $(BUILD)/tests/rt-select $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-nodes $(BUILD)/tests/rt-progress $(BUILD)/tests/rt-fragments $(BUILD)/tests/rt-offload $(BUILD)/tests/rt-relay $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
@@ -210,10 +212,10 @@ $(BUILD)/tests/trace-check: $(call obj,tests/trace,check)
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/torus.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/model.sh tests/split.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/wait.sh tests/views.sh tests/dump.sh \
+QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/smcq.sh tests/torus.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/model.sh tests/split.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/wait.sh tests/views.sh tests/dump.sh \
              tests/goalrun.sh tests/overlap.sh tests/placement.sh tests/trace.sh tests/schedules.sh tests/meet.sh tests/hosts.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
-CAMPAIGNS := tests/matrix.sh tests/passes.sh tests/mutants.sh tests/queue_mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/robust.sh \
+CAMPAIGNS := tests/offload.sh tests/matrix.sh tests/passes.sh tests/mutants.sh tests/queue_mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/robust.sh \
              tests/alloc.sh tests/spin.sh tests/promela.sh tests/ofi.sh tests/bench.sh tests/fuzz.sh tests/guest.sh tests/kill.sh
 VARIANTS  := tests/variants.sh tests/coverage.sh tests/docs.sh tests/install.sh
 
@@ -266,6 +268,11 @@ kill:
 fuzz:
 	@$(PARALLEL) tests
 	@SECONDS_EACH=600 $(RUN) tests/fuzz.sh
+
+# Every shape of the offloaded broadcast up to 36 ranks, in random orders of packets.
+offload:
+	@$(PARALLEL) all
+	@SHAPES="2,2,2 3,2,2 4,2,2 3,3,2 4,3,2 3,3,3 4,3,3" ORDERS=100 STARTS=1000 BUILD=$(BUILD) bash tests/offload.sh
 
 # How much of the code the tests run; $(BUILD)-cov/uncovered.txt has the rest.
 coverage: all
@@ -352,4 +359,4 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all install uninstall clean tests check check-quick asan ubsan tsan epoch matrix mutants promela kill fuzz coverage guest bench bench-overlap experiments deps demo
+.PHONY: all install uninstall clean tests check check-quick offload asan ubsan tsan epoch matrix mutants promela kill fuzz coverage guest bench bench-overlap experiments deps demo

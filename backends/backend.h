@@ -231,6 +231,8 @@ bool host_near(struct be_group *g, uint32_t rank);
 uint32_t host_node(struct be_group *g, uint32_t rank);
 /* Where len bytes at off of a peer's heap are in this process; NULL: out of reach. */
 void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len);
+/* The descriptor of this rank's heap, and where it begins in this process, for who moves data in the rank's place. */
+int host_heap(struct be_group *g, char **base);
 /* What to ring for a rank, as long as the group lives; NULL: out of reach. */
 const struct be_bells *host_bells(struct be_group *g, uint32_t rank);
 /* Whether the CPU can sleep until somebody stores to a line (x86's WAITPKG); then host_umwait does so until the word is

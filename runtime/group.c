@@ -1062,6 +1062,12 @@ void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len)
 	return rt_reach(g->local, rt_root_rank(g, rank), off, len);
 }
 
+int host_heap(struct be_group *g, char **base)
+{
+	*base = g->ctx->heap->base;
+	return g->ctx->heap->fd;
+}
+
 struct rt_door *rt_door_of(struct rt_local *l, uint32_t rank)
 {
 	return rt_reach(l, rank, 0, sizeof(struct rt_door));

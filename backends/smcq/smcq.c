@@ -4,6 +4,7 @@
  * to its queues as to others. */
 #include "backends/smcq/smcq.h"
 
+#include "backends/smcq/model.h"
 #include "backends/smcq/ofi.h"
 #include "compiler/bin_check.h"
 #include "util/env.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 
 const struct smcq_row smcq_engines[] = {
-	{ "model", NULL },
+	{ "model", &smcq_model },
 	{ "ofi", &smcq_ofi },
 };
 const unsigned smcq_nengines = sizeof smcq_engines / sizeof *smcq_engines;

@@ -18,7 +18,7 @@
 
 /* ---- processes ---- */
 
-static pid_t fork_rank(void)
+pid_t run_fork(void)
 {
 	pid_t parent = getpid(), pid = fork();
 
@@ -153,7 +153,7 @@ static int launch_processes(struct run_launch *l)
 	fflush(NULL);
 	block_signals(&asked, &old);
 	for (uint32_t r = 0; r < n; r++) {
-		pids[r] = fork_rank();
+		pids[r] = run_fork();
 		if (pids[r] == 0) {
 			sigprocmask(SIG_SETMASK, &old, NULL);
 			_exit(run_rank(l, r) ? EXIT_FAULT : EXIT_OK);
@@ -305,7 +305,7 @@ int launch_program(const struct run_options *o)
 	b->size = n;
 	block_signals(&asked, &old);
 	for (uint32_t r = 0; r < n; r++) {
-		pids[r] = fork_rank();
+		pids[r] = run_fork();
 		if (pids[r] == 0) {
 			sigprocmask(SIG_SETMASK, &old, NULL);
 			snprintf(text, sizeof text, "%d", fd);

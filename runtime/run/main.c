@@ -3,6 +3,7 @@
 #include "runtime/run/run.h"
 #include "runtime/run/trace.h"
 
+#include "backends/smcq/model.h"
 #include "backends/smcq/smcq.h"
 #include "compiler/bin_check.h"
 #include "compiler/lower.h"
@@ -72,6 +73,8 @@ struct goalrun {
 	struct ir_graph graph;
 	struct run_places places; /* the options' */
 	int trace_fd;
+	bool seeded; /* the seed was asked for */
+	struct run_nic nic;
 	double *total, *start, *init, *cpu, *joules;
 	struct work_spans *spans;
 	struct MPIX_Sched_stats *stats; /* by rank */
@@ -102,6 +105,25 @@ static int refuse(const struct goalrun *g, int err)
 }
 
 /* ---- options ---- */
+
+static const char *backend_name(const struct run_options *o)
+{
+	return o->backend ? o->backend->name : env_get(ENV_GOAL_BACKEND);
+}
+
+/* Whether schedules run on command queues. */
+static bool lowers(const struct run_options *o)
+{
+	return !strcmp(backend_name(o), smcq_ops.name);
+}
+
+/* Whether there is an interface to be played. */
+static bool plays_nic(const struct run_options *o)
+{
+	const char *engine = o->engine ? o->engine : env_get(ENV_GOAL_ENGINE);
+
+	return lowers(o) && !strcmp(engine, smcq_model.name);
+}
 
 static int find_name(const char *const *names, int n, const char *s)
 {
@@ -218,6 +240,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 			err = number("--warmup", optarg, 0, 100000000, &o->warmup);
 			break;
 		case SEED:
+			g->seeded = true;
 			err = number("--seed", optarg, 0, INT64_MAX, &o->seed);
 			break;
 		case DELAY:
@@ -327,6 +350,8 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		return usage("%s goes with --overlap", with);
 	if (o->overlap && o->delay)
 		return usage("--overlap does not go with --delay: all ranks begin together");
+	if (o->trace && plays_nic(o) && trace_format(o->trace) != trace_format("x.txt"))
+		return usage("with --backend smcq --trace takes a name that ends with .txt, not %s", o->trace);
 	if (o->placement.kind == PLACEMENT_LIST && o->placement.comm_cores >= 0)
 		return usage("--comm-cores does not go with a list of cores");
 	if (g->show_placement && (optind < argc || g->collective))
@@ -377,6 +402,97 @@ static int choose(struct goalrun *g)
 	return g->input ? 0 : EXIT_FAULT;
 }
 
+static int choose_samples(struct goalrun *g);
+
+/* The count that a text is lowered for. */
+static int64_t only_count(const struct goalrun *g)
+{
+	const struct defines *d = &g->o.defines;
+
+	for (size_t i = 0; i < d->v.n; i++)
+		if (!strcmp(d->v.at[i].name, "count") && d->v.at[i].n == 1)
+			return d->v.at[i].value[0];
+	return g->counts.n ? g->counts.at[0] : DEFAULT_COUNT;
+}
+
+/* What a text was lowered with is no parameter of what came out. */
+static int forget_defines(struct run_options *o)
+{
+	for (size_t i = 0; i < o->defines.v.n;) {
+		const struct define d = o->defines.v.at[i];
+
+		if (!strcmp(d.name, "count") || !strcmp(d.name, "root")) {
+			i++;
+			continue;
+		}
+		if (VEC_PUSH(&o->lowered.v, d))
+			return -ERR_NOMEM;
+		o->defines.v.at[i] = o->defines.v.at[--o->defines.v.n];
+	}
+	return 0;
+}
+
+/* Puts what the text in o->image is lowered to in its place. */
+static int lower(struct goalrun *g, const char *text, size_t len)
+{
+	struct run_options *o = &g->o;
+	struct run_lowering l = { .bin = &g->bin, .text = text, .len = len, .count = only_count(g) };
+	void *plain = o->image;
+	int err;
+
+	if (!o->nranks)
+		return usage("the number of ranks is missing: -n");
+	if (g->counts.n > 1)
+		return usage("--backend smcq takes one count: queues are made for one");
+	err = choose_samples(g);
+	if (err)
+		return err;
+	if (g->samples.n > 1)
+		return usage("--backend smcq takes one sample: queues are made for one");
+	if ((!o->passes || !strstr(o->passes, "lower-smcq")) && (err = add_pass(g, "lower-smcq")))
+		return err;
+	l.passes = o->passes;
+	l.sample = (unsigned)g->samples.at[0];
+	o->image = NULL;
+	err = run_lower(g->diags, o, &l, &o->image, &o->size);
+	free(plain);
+	err = err ? err : forget_defines(o);
+	o->sample = g->sample;
+	g->sample = NULL;
+	g->samples.n = 0;
+	return err ? refuse(g, err) : 0;
+}
+
+static int load_text(struct goalrun *g, const char *data, size_t len)
+{
+	struct run_options *o = &g->o;
+	const bool queues = lowers(o);
+	const char *global = o->passes && !queues ? passes_global(o->passes) : NULL;
+	struct compile_options c = { .debug = true, .passes = queues ? NULL : o->passes };
+	int err;
+
+	if (global && !goal_text_is_plain(&(struct file){ -1, (void *)(uintptr_t)data, len }))
+		return usage("-T %s needs the ops of all ranks: make a binary of them with goalc -n", global);
+	err = compile_text(g->diags, g->input, data, len, &c, &o->image, &o->size);
+	err = err || !queues ? err : bin_open(&g->bin, o->image, o->size);
+	return err ? refuse(g, err) : queues ? lower(g, data, len) : 0;
+}
+
+static int load_binary(struct goalrun *g, char *data, size_t len)
+{
+	struct run_options *o = &g->o;
+	int err;
+
+	o->image = data;
+	o->size = len;
+	if (o->passes)
+		return usage("-T works on a schedule's text: give it to goalc for this binary");
+	err = bin_check(data, len);
+	if (err)
+		goal_diag(g->diags, GOAL_ERROR, (struct goal_loc){ 0 }, NULL, "%s", err_text(err));
+	return err ? refuse(g, err) : 0;
+}
+
 static int load(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
@@ -398,25 +514,14 @@ static int load(struct goalrun *g)
 	}
 	o->name = g->input;
 	if (len && (unsigned char)data[0] == 0x89) {
-		o->image = data;
-		o->size = len;
-		if (o->passes)
-			return usage("-T works on a schedule's text: give it to goalc for this binary");
-		err = bin_check(data, len);
-		if (err)
-			goal_diag(g->diags, GOAL_ERROR, (struct goal_loc){ 0 }, NULL, "%s", err_text(err));
+		err = load_binary(g, data, len);
 	} else {
-		const char *global = o->passes ? passes_global(o->passes) : NULL;
-		struct compile_options c = { .debug = true, .passes = o->passes };
-
-		if (global && !goal_text_is_plain(&(struct file){ -1, data, len })) {
-			free(data);
-			return usage("-T %s needs the ops of all ranks: make a binary of them with goalc -n", global);
-		}
-		err = compile_text(g->diags, g->input, data, len, &c, &o->image, &o->size);
+		err = load_text(g, data, len);
 		free(data);
 	}
-	err = err ? err : bin_open(&g->bin, o->image, o->size);
+	if (err)
+		return err;
+	err = bin_open(&g->bin, o->image, o->size);
 	if (err)
 		return refuse(g, err);
 	if (!o->nranks)
@@ -695,6 +800,9 @@ static int summarise(struct goalrun *g)
 
 		r->median_us = median(g->total + c * per, o->nranks, iters, scratch, &r->min_us);
 		r->start_us = median(g->start + c * per, o->nranks, iters, scratch, &ignored);
+		for (size_t i = c * per; i < (c + 1) * per; i++) /* what is left is waiting */
+			g->total[i] -= g->start[i];
+		r->wait_us = median(g->total + c * per, o->nranks, iters, scratch, &ignored);
 		for (uint32_t k = 0; k < o->nranks; k++)
 			if (g->init[c * o->nranks + k] > r->init_us)
 				r->init_us = g->init[c * o->nranks + k];
@@ -737,9 +845,38 @@ static void print_steals(const struct goalrun *g)
 		       g->stats[r].steals_remote);
 }
 
-static const char *backend_name(const struct run_options *o)
+/* What is posted in a start of the first case, by all ranks. */
+struct posted {
+	uint64_t queues, entries; /* queues: of the rank that has most */
+	double packets, bytes; /* that the interface has moved in a start, on the average */
+};
+
+static struct posted posted(const struct goalrun *g)
 {
-	return o->backend ? o->backend->name : env_get(ENV_GOAL_BACKEND);
+	const double starts = (double)g->o.ncases * (double)(g->o.warmup + (g->o.overlap ? 2 : 1) * g->o.iters);
+	struct posted p = { 0 };
+
+	for (uint32_t r = 0; r < g->o.nranks; r++) {
+		const struct bin_queues *h = bin_posts(&g->bin, bin_entry(&g->bin, r, g->o.cases[0].root)).head;
+
+		p.queues = h->nqueues > p.queues ? h->nqueues : p.queues;
+		p.entries += h->nentries;
+	}
+	if (g->nic.stats) {
+		p.packets = (double)g->nic.stats->packets / starts;
+		p.bytes = (double)g->nic.stats->bytes / starts;
+	}
+	return p;
+}
+
+static void print_posted(const struct goalrun *g)
+{
+	const struct posted p = posted(g);
+
+	printf("a start: %" PRIu64 " entries in all, in at most %" PRIu64 " queues of a rank", p.entries, p.queues);
+	if (g->nic.stats)
+		printf("; %.1f packets, %.0f bytes", p.packets, p.bytes);
+	putchar('\n');
 }
 
 static void print_table(const struct goalrun *g)
@@ -761,8 +898,8 @@ static void print_table(const struct goalrun *g)
 	if (o->overlap)
 		printf("%11s %11s %11s %11s\n", "comm us", "compute us", "total us", "overlap");
 	else
-		printf("%11s %11s %11s %11s%s\n", "median us", "min us", "start us", "init us",
-		       measures(o) ? "       cpu s      joules" : "");
+		printf("%11s %11s %11s %11s%s%s\n", "median us", "min us", "start us", "init us",
+		       lowers(o) ? "     wait us" : "", measures(o) ? "       cpu s      joules" : "");
 	for (size_t i = 0; i < o->ncases; i++) {
 		const struct run_case *c = &o->cases[i];
 		const struct run_result *r = &g->results[i];
@@ -785,6 +922,8 @@ static void print_table(const struct goalrun *g)
 			       r->part_us[WORK_BOTH], 100 * r->overlap);
 		else
 			printf("%11.2f %11.2f %11.2f %11.1f", r->median_us, r->min_us, r->start_us, r->init_us);
+		if (lowers(o) && !o->overlap)
+			printf(" %11.2f", r->wait_us);
 		if (measures(o))
 			printf(" %11.4f %11s", r->cpu_s, joules);
 		if (!o->overlap)
@@ -792,6 +931,8 @@ static void print_table(const struct goalrun *g)
 	}
 	if (helps(o))
 		print_steals(g);
+	if (lowers(o))
+		print_posted(g);
 	if (checked(o))
 		printf("verified: all %zu case%s right\n", o->ncases, o->ncases == 1 ? "" : "s");
 }
@@ -816,6 +957,8 @@ static void add_times(json_object *j, const struct goalrun *g, size_t i)
 	json_object_object_add(j, "min_us", json_object_new_double(r->min_us));
 	json_object_object_add(j, "start_us", json_object_new_double(r->start_us));
 	json_object_object_add(j, "init_us", json_object_new_double(r->init_us));
+	if (lowers(o))
+		json_object_object_add(j, "wait_us", json_object_new_double(r->wait_us));
 	if (measures(o))
 		add_cost(j, g, i);
 	if (!o->overlap)
@@ -824,6 +967,16 @@ static void add_times(json_object *j, const struct goalrun *g, size_t i)
 	json_object_object_add(j, "compute_us", json_object_new_double(r->part_us[WORK_COMPUTE]));
 	json_object_object_add(j, "total_us", json_object_new_double(r->part_us[WORK_BOTH]));
 	json_object_object_add(j, "overlap", json_object_new_double(r->overlap));
+}
+
+static void add_posted(json_object *j, const struct goalrun *g)
+{
+	const struct posted p = posted(g);
+
+	json_object_object_add(j, "queues", json_object_new_int64((int64_t)p.queues));
+	json_object_object_add(j, "entries", json_object_new_int64((int64_t)p.entries));
+	json_object_object_add(j, "packets", g->nic.stats ? json_object_new_double(p.packets) : NULL);
+	json_object_object_add(j, "bytes", g->nic.stats ? json_object_new_double(p.bytes) : NULL);
 }
 
 static json_object *steals(const struct goalrun *g)
@@ -872,8 +1025,23 @@ static void print_json_result(const struct goalrun *g)
 	}
 	if (helps(o))
 		json_object_object_add(j, "steals", steals(g));
+	if (lowers(o))
+		add_posted(j, g);
 	printf("%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
 	json_object_put(j);
+}
+
+static void print_defines(const struct defines *defines)
+{
+	for (size_t i = 0; i < defines->v.n; i++) {
+		const struct define *d = &defines->v.at[i];
+
+		fprintf(stderr, " -D %s", d->name);
+		if (d->rank >= 0)
+			fprintf(stderr, "@%" PRId64, d->rank);
+		for (size_t k = 0; k < d->n; k++)
+			fprintf(stderr, "%c%" PRId64, k ? ',' : '=', d->value[k]);
+	}
 }
 
 void run_reproduce(const struct run_options *o, size_t index)
@@ -895,8 +1063,8 @@ void run_reproduce(const struct run_options *o, size_t index)
 		fprintf(stderr, " --root %" PRId64, c->root);
 	fprintf(stderr, " --memory %s --warmup %" PRId64 " --iters %" PRId64 " --seed %" PRId64,
 		run_memory_names[c->memory], o->warmup, o->iters, o->seed);
-	if (*name)
-		fprintf(stderr, " --sample %s", name);
+	if (*name || o->sample)
+		fprintf(stderr, " --sample %s", *name ? name : o->sample);
 	if (o->delay)
 		fprintf(stderr, " --delay %" PRId64, o->delay);
 	if (o->overlap)
@@ -921,15 +1089,8 @@ void run_reproduce(const struct run_options *o, size_t index)
 		fprintf(stderr, " --trace %s", o->trace);
 	if (o->passes)
 		fprintf(stderr, " -T %s", o->passes);
-	for (size_t i = 0; i < o->defines.v.n; i++) {
-		const struct define *d = &o->defines.v.at[i];
-
-		fprintf(stderr, " -D %s", d->name);
-		if (d->rank >= 0)
-			fprintf(stderr, "@%" PRId64, d->rank);
-		for (size_t k = 0; k < d->n; k++)
-			fprintf(stderr, "%c%" PRId64, k ? ',' : '=', d->value[k]);
-	}
+	print_defines(&o->lowered);
+	print_defines(&o->defines);
 	fprintf(stderr, " %s\n", o->name);
 }
 
@@ -984,8 +1145,12 @@ static int prepare_ranks(struct goalrun *g)
 	    (o->progress && setenv(env_table[ENV_GOAL_PROGRESS].name, o->progress, 1)) ||
 	    (o->wait && setenv(env_table[ENV_GOAL_WAIT].name, o->wait, 1)))
 		return no_memory();
-	if (o->trace && (g->trace_fd = run_trace_open(o->trace)) < 0)
-		return EXIT_FAULT;
+	if (plays_nic(o))
+		rc = run_nic_start(&g->nic, g->seeded ? (uint64_t)o->seed : 0, o->trace);
+	else if (o->trace && (g->trace_fd = run_trace_open(o->trace)) < 0)
+		rc = EXIT_FAULT;
+	if (rc)
+		return rc;
 	if (!pins(o))
 		return EXIT_OK;
 	rc = run_place(o, &g->places);
@@ -998,7 +1163,7 @@ static int prepare_ranks(struct goalrun *g)
 /* What they leave, when they have ended well. */
 static int collect(const struct goalrun *g)
 {
-	return g->o.trace ? run_trace_write(g->trace_fd, g->o.trace) : EXIT_OK;
+	return g->o.trace && !plays_nic(&g->o) ? run_trace_write(g->trace_fd, g->o.trace) : EXIT_OK;
 }
 
 static int run_schedule(struct goalrun *g)
@@ -1016,6 +1181,7 @@ static int run_schedule(struct goalrun *g)
 		return fault("--verify: %s does not say what it implements, or something not known here", g->input);
 	rc = prepare_ranks(g);
 	rc = rc ? rc : run_launches(g);
+	rc |= run_nic_stop(&g->nic);
 	rc = rc ? rc : collect(g);
 	rc = rc ? rc : summarise(g);
 	if (!rc && o->json)
@@ -1032,6 +1198,7 @@ static int run_program(struct goalrun *g)
 	int rc = prepare_ranks(g);
 
 	rc = rc ? rc : launch_program(&g->o);
+	rc |= run_nic_stop(&g->nic);
 	return rc ? rc : collect(g);
 }
 
@@ -1055,6 +1222,7 @@ int main(int argc, char **argv)
 	goal_diags_free(g.diags);
 	ir_graph_fini(&g.graph);
 	defines_free(&g.o.defines);
+	defines_free(&g.o.lowered);
 	free(g.o.passes);
 	VEC_FREE(&g.o.placement.list);
 	if (g.o.places)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun's parts: options (main.c), which schedule (choose.c), which combinations run (sweep.c), starting ranks
- * (launch.c), where they are (place.c, show_placement.c), what a rank does (rank.c; overlap.c, work.c), what the
+ * (launch.c), command queues for them (lower.c, nic.c), where they are (place.c, show_placement.c), what a rank does (rank.c; overlap.c, work.c), what the
  * result has to be (oracle.c, values.c). */
 #ifndef RUNTIME_RUN_RUN_H
 #define RUNTIME_RUN_RUN_H
 
+#include "backends/smcq/nic.h"
 #include "compiler/collective.h"
 #include "compiler/compile.h"
 #include "compiler/select.h"
@@ -31,7 +32,7 @@ struct run_case {
 #define RUN_OVERLAP_WARMUP 4 /* starts at least: the work is as long as they are */
 
 struct run_result {
-	double median_us, min_us, start_us, init_us;
+	double median_us, min_us, start_us, init_us, wait_us;
 	double part_us[WORK_PARTS], overlap; /* with --overlap */
 	double cpu_s; /* with --wait: of all ranks */
 };
@@ -61,6 +62,8 @@ struct run_options {
 	int64_t iters, warmup, seed, delay;
 	int64_t tests, work_us; /* with overlap; work_us 0: as long as the communication */
 	struct defines defines;
+	struct defines lowered; /* that the schedule was lowered with, and */
+	const char *sample; /* the sample of arguments, or NULL */
 	/* the schedule */
 	const char *name;
 	char *passes; /* a list, as compiler/passes.h has it; NULL: none */
@@ -99,6 +102,8 @@ struct run_launch {
 void *run_shared_memory(size_t size);
 /* Runs all cases of one memory kind as one rank; 0, or 1 with a text in error. */
 int run_rank(struct run_launch *l, uint32_t rank);
+/* As fork(2); what is forked ends with goalrun. */
+pid_t run_fork(void);
 /* Starts the ranks and waits for them; an exit status. */
 int launch_schedule(struct run_launch *l);
 int launch_program(const struct run_options *o);
@@ -117,6 +122,32 @@ int run_trace_open(const char *path);
 int run_trace_write(int fd, const char *path);
 /* On stderr: the command that runs one case alone. */
 void run_reproduce(const struct run_options *o, size_t index);
+
+/* ---- lowering to command queues (lower.c) ---- */
+
+struct run_lowering {
+	const struct bin *bin; /* the text without passes */
+	const char *text;
+	size_t len;
+	const char *passes; /* the last one lowers */
+	int64_t count;
+	unsigned sample; /* of arguments */
+};
+/* What is wrong is told by d; 0 or -ERR_x. */
+int run_lower(struct goal_diags *d, const struct run_options *o, const struct run_lowering *l, void **image, size_t *size);
+
+/* ---- the network interface of the engine model (nic.c) ---- */
+
+struct run_nic {
+	pid_t pid; /* 0: there is none */
+	int life; /* ends it when closed */
+	struct nic_stats *stats;
+};
+
+/* Starts it and tells ranks of it, by the environment; the seed is 0 where packets stay in order. An exit status. */
+int run_nic_start(struct run_nic *n, uint64_t seed, const char *trace);
+/* Ends it; an exit status, that of a fault when it was gone. Harmless where there is none. */
+int run_nic_stop(struct run_nic *n);
 
 /* The path of the schedule that a selection table (NULL: GOAL_SELECT's) has for a call, owned by the caller; values
  * and passes of its row go to o. NULL after a message. */

@@ -1,0 +1,653 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The engine "model", on the rank's side: it tells the interface of its memory when a schedule is bound, and copies the
+ * entries into the queues at each start. */
+#include "backends/smcq/model.h"
+
+#include "backends/smcq/nic.h"
+#include "util/env.h"
+#include "util/err.h"
+#include "util/mem.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define LINE 64u
+#define LEAST_DEPTH 11u /* log2 of the entries of the smallest queue */
+#define CHECK_NS 50000000u /* between two looks whether the interface is there */
+#define PATIENCE_MS 30000 /* for an answer */
+
+/* Of a context. */
+struct connection {
+	struct smcq_state base;
+	pthread_mutex_t lock; /* of requests */
+	int sock, bell;
+	uint64_t nic; /* the same for all who have this interface */
+	const struct nic_door *door;
+};
+
+struct model {
+	struct smcq_link base;
+	struct connection *c;
+	struct nic_block *block;
+	uint64_t off, name; /* name: 0 until it is bound */
+	struct nic_pointers *pointers;
+	struct nic_region *regions;
+	uint64_t checked; /* when the interface was there, ns */
+	uint32_t ncpu; /* entries of a CPU's queues that bring credit */
+	uint32_t first_way; /* of the queue by which they do, which comes behind the others */
+	uint64_t epoch, posts, mrq_seen;
+	bool late; /* something of this start is not posted yet */
+	struct smcq_told told;
+	uint64_t *credit; /* of a CPU's queues */
+	uint64_t *posted; /* entries of each queue, ever */
+	struct nic_entry *entries; /* of all queues, as they are posted */
+};
+
+static struct be_group *group_of(const struct model *m)
+{
+	return m->base.job->b->group;
+}
+
+static const struct bin_posts *posts_of(const struct model *m)
+{
+	return &m->base.job->posts;
+}
+
+static void *at(const struct model *m, uint64_t off)
+{
+	return (char *)m->block + off;
+}
+
+/* ---- the connection ---- */
+
+static int sys_error(struct be_group *g, const char *what)
+{
+	return host_error(g, -ERR_SYS, "%s: %s", what, strerror(errno));
+}
+
+static int gone(struct be_group *g)
+{
+	return host_error(g, -ERR_SYS, "the network interface of this node is gone");
+}
+
+/* Sends a request, with a descriptor if fd is not -1, and waits for its answer; more: room for two descriptors. */
+static int ask(struct be_group *g, const struct connection *c, const struct nic_request *r, int fd, struct nic_answer *a,
+	       int *more)
+{
+	union {
+		char buf[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct iovec iov = { (void *)(uintptr_t)r, sizeof *r };
+	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct pollfd p = { .fd = c->sock, .events = POLLIN };
+	struct cmsghdr *m;
+
+	if (fd >= 0) {
+		h.msg_control = control.buf;
+		h.msg_controllen = CMSG_SPACE(sizeof fd);
+		m = CMSG_FIRSTHDR(&h);
+		m->cmsg_level = SOL_SOCKET;
+		m->cmsg_type = SCM_RIGHTS;
+		m->cmsg_len = CMSG_LEN(sizeof fd);
+		memcpy(CMSG_DATA(m), &fd, sizeof fd);
+	}
+	if (sendmsg(c->sock, &h, MSG_NOSIGNAL) != sizeof *r)
+		return gone(g);
+	iov = (struct iovec){ a, sizeof *a };
+	h = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = sizeof control.buf };
+	for (int left = PATIENCE_MS; poll(&p, 1, left) <= 0;)
+		if (errno != EINTR)
+			return host_error(g, -ERR_SYS, "the network interface of this node does not answer");
+	if (recvmsg(c->sock, &h, MSG_CMSG_CLOEXEC) != sizeof *a)
+		return gone(g);
+	m = CMSG_FIRSTHDR(&h);
+	if (m && m->cmsg_type == SCM_RIGHTS && more && m->cmsg_len == CMSG_LEN(2 * sizeof(int)))
+		memcpy(more, CMSG_DATA(m), 2 * sizeof(int));
+	a->text[sizeof a->text - 1] = '\0';
+	return a->err ? host_error(g, a->err, "the network interface: %s", a->text) : 0;
+}
+
+/* The same under the lock, without descriptors. */
+static int request(const struct model *m, enum nic_what what, uint64_t a, uint64_t b, uint64_t *name)
+{
+	const struct nic_request r = { .what = what, .version = NIC_VERSION, .a = a, .b = b };
+	struct nic_answer answer = { 0 };
+	int err;
+
+	pthread_mutex_lock(&m->c->lock);
+	err = ask(group_of(m), m->c, &r, -1, &answer, NULL);
+	pthread_mutex_unlock(&m->c->lock);
+	if (name)
+		*name = answer.name;
+	return err;
+}
+
+static int say_hello(struct be_group *g, uint32_t rank, struct connection *c)
+{
+	char *base;
+	const int heap = host_heap(g, &base);
+	const struct be_bells *bells = host_bells(g, rank);
+	struct nic_request r = { .what = NIC_HELLO, .version = NIC_VERSION };
+	struct nic_answer a;
+	int fds[2] = { -1, -1 }, err;
+	void *door;
+
+	if (!bells)
+		return host_error(g, -ERR_SYS, "the heap of rank %u cannot be mapped", rank);
+	r.a = (uint64_t)((char *)bells->at[0] - base);
+	err = ask(g, c, &r, heap, &a, fds);
+	if (!err && fds[1] < 0)
+		err = gone(g);
+	if (!err) {
+		c->bell = fds[0];
+		c->nic = a.name;
+		door = mmap(NULL, sizeof *c->door, PROT_READ, MAP_SHARED, fds[1], 0);
+		c->door = door == MAP_FAILED ? NULL : door;
+		err = c->door ? 0 : sys_error(g, "mmap");
+	}
+	if (fds[1] >= 0)
+		close(fds[1]);
+	return err;
+}
+
+static int reach(struct be_group *g, struct connection *c)
+{
+	const char *name = env_get(ENV_GOAL_NIC);
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	const size_t n = strlen(name);
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof cred;
+
+	if (!n)
+		return host_error(g, -ERR_UNSUPPORTED,
+				  "this node has no network interface with command queues: goalrun --backend smcq plays one");
+	if (n > sizeof to.sun_path - 1)
+		return host_error(g, -ERR_ARG, "the environment variable GOAL_NIC is too long");
+	memcpy(to.sun_path + 1, name, n);
+	c->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (c->sock < 0)
+		return sys_error(g, "socket");
+	if (connect(c->sock, (struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)))
+		return host_error(g, -ERR_SYS, "the network interface \"%s\" (GOAL_NIC) cannot be reached: %s", name,
+				  strerror(errno));
+	if (getsockopt(c->sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.uid != geteuid())
+		return host_error(g, -ERR_SYS, "the network interface \"%s\" (GOAL_NIC) is another user's", name);
+	return 0;
+}
+
+static void disconnect(void *state)
+{
+	struct connection *c = state;
+
+	if (c->sock >= 0)
+		close(c->sock);
+	if (c->bell >= 0)
+		close(c->bell);
+	if (c->door)
+		munmap((void *)(uintptr_t)c->door, sizeof *c->door);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+/* That of the context, which is made when it first binds. */
+static int find_connection(const struct be_bind *b, struct connection **out)
+{
+	void **kept = host_state(b->group);
+	struct connection *c;
+	int err;
+
+	*out = *kept;
+	if (*kept)
+		return 0;
+	c = mem_calloc(1, sizeof *c);
+	if (!c)
+		return host_error(b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	*c = (struct connection){ .base = { &smcq_model }, .sock = -1, .bell = -1 };
+	pthread_mutex_init(&c->lock, NULL);
+	err = reach(b->group, c);
+	err = err ? err : say_hello(b->group, b->rank, c);
+	if (err)
+		disconnect(c);
+	else
+		*out = *kept = c;
+	return err;
+}
+
+/* ---- the block ---- */
+
+static uint64_t lay(uint64_t *at, uint64_t n)
+{
+	const uint64_t here = *at;
+
+	*at = (here + n + LINE - 1) / LINE * LINE;
+	return here;
+}
+
+static uint32_t log2_up(uint64_t n)
+{
+	uint32_t k = 0;
+
+	while (UINT64_C(1) << k < n)
+		k++;
+	return k;
+}
+
+/* Of a queue with n entries in each start: room for two starts, as some entries may go out after a rank is done; but a
+ * queue is at most as deep as the target's. */
+static uint8_t depth_for(const struct model *m, uint32_t n)
+{
+	const uint32_t most = m->base.job->b->bin->target->limit[BIN_LIMIT_DEPTH];
+	uint32_t t = 0;
+
+	while (t < most && UINT64_C(1) << (LEAST_DEPTH + 2 * t) < 2 * (uint64_t)n)
+		t++;
+	return (uint8_t)(LEAST_DEPTH + 2 * t);
+}
+
+/* Fills in where everything is; its bytes. */
+static uint64_t lay_out(const struct model *m, struct nic_block *b, uint32_t nbuffers)
+{
+	const uint32_t *limit = m->base.job->b->bin->target->limit;
+	const struct bin_posts *p = posts_of(m);
+	uint64_t end = 0, told = p->head->remotes;
+
+	for (uint32_t i = 0; i < p->head->nqueues; i++)
+		told += p->queues[i].mode == BIN_Q_CPU ? p->queues[i].n : p->queues[i].told; /* a packet brings one or more */
+	*b = (struct nic_block){ .id = m->base.job->b->request,
+				 .rank = m->base.job->b->rank,
+				 .tnis = limit[BIN_LIMIT_TNIS],
+				 .cqs = limit[BIN_LIMIT_CQS],
+				 .offset = limit[BIN_LIMIT_OFFSET],
+				 .nqueues = p->head->nqueues + (m->ncpu > 0),
+				 .nregions = nbuffers,
+				 .nways = p->head->nentries, /* at most */
+				 .tcq_depth = log2_up(2 * (uint64_t)p->head->locals + 1),
+				 .mrq_depth = log2_up(2 * told + 1) };
+	lay(&end, sizeof *b);
+	b->queues = lay(&end, b->nqueues * sizeof(struct nic_queue));
+	b->regions = lay(&end, b->nregions * sizeof(struct nic_region));
+	b->ways = lay(&end, b->nways * sizeof(struct nic_way));
+	b->pointers = lay(&end, b->nqueues * sizeof(struct nic_pointers));
+	b->tcq_ring = lay(&end, sizeof(struct nic_local) << b->tcq_depth);
+	b->mrq_ring = lay(&end, sizeof(struct nic_remote) << b->mrq_depth);
+	return end;
+}
+
+static void register_buffers(const struct model *m, const struct be_buffer *buffers, struct nic_region *out)
+{
+	const struct be_bind *b = m->base.job->b;
+
+	for (uint32_t i = 0; i < b->bin->nbuffers; i++) {
+		const struct be_buffer *p = &buffers[i];
+
+		out[i] = (struct nic_region){ .base = p->heap ? p->heap_off : (uint64_t)(uintptr_t)p->ptr,
+					      .len = p->ptr ? p->elements * b->layout->basic : 0,
+					      .heap = p->heap };
+	}
+}
+
+/* Private memory is the interface's to reach only where ranks may reach each other's. */
+static int check_private(const struct model *m, const struct be_buffer *buffers)
+{
+	const struct be_bind *b = m->base.job->b;
+	const int allowed = host_direct_allowed(b->group);
+
+	for (uint32_t i = 0; i < b->bin->nbuffers && !allowed; i++)
+		if (buffers[i].ptr && buffers[i].elements && !buffers[i].heap)
+			return host_error(b->group, -ERR_UNSUPPORTED,
+					  "the buffer %s is private memory, which nobody else may touch where GOAL_SHM_DIRECT is 0",
+					  bin_str(b->bin, b->bin->buffers[i].name));
+	return allowed < 0 ? allowed : 0;
+}
+
+/* The way of an entry, among those of its queue, which begin at first. */
+static uint32_t find_way(struct nic_way *ways, uint32_t first, uint32_t *n, const struct bin_entry *e)
+{
+	uint32_t i = first;
+
+	while (i < *n && (ways[i].peer != e->peer || ways[i].queue != e->queue))
+		i++;
+	if (i == *n)
+		ways[(*n)++] = (struct nic_way){ .peer = e->peer, .queue = e->queue };
+	return i;
+}
+
+/* The entries as they are posted; ways have ranks for peers until all are known. */
+static void prepare_entries(struct model *m)
+{
+	const struct bin_posts *p = posts_of(m);
+	const size_t basic = m->base.job->b->layout->basic;
+	struct nic_way *ways = at(m, m->block->ways);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->head->nqueues; i++) {
+		const struct bin_queue *q = &p->queues[i];
+		const uint32_t first = n;
+
+		for (uint32_t k = q->first; k < q->first + q->n && q->mode != BIN_Q_CPU; k++) {
+			const struct bin_entry *e = &p->entries[k];
+
+			m->entries[k] = (struct nic_entry){ .command = e->kind,
+							    .flags = e->flags,
+							    .sps = e->sps,
+							    .len = (uint32_t)(e->len * basic),
+							    .region = { e->buf[0], e->buf[1] },
+							    .way = e->kind == BIN_E_NOP ? 0 : find_way(ways, first, &n, e),
+							    .off = { e->off[0] * basic, e->off[1] * basic } };
+		}
+	}
+	m->first_way = n;
+	for (uint32_t i = 0; i < p->head->nentries; i++)
+		if (p->entries[i].kind == BIN_E_CPU && p->entries[i].sps)
+			find_way(ways, m->first_way, &n, &p->entries[i]);
+	m->block->nways = n;
+}
+
+/* Queue i of the rank, as the interface has to know it; *end moves. */
+static struct nic_queue describe(const struct model *m, uint32_t i, uint64_t *end)
+{
+	const struct bin_posts *p = posts_of(m);
+	const bool cpu = i == p->head->nqueues;
+	struct nic_queue q = { .mode = BIN_Q_NORMAL, .tni = NIC_ANY };
+
+	if (!cpu)
+		q = (struct nic_queue){ .mode = p->queues[i].mode, .tni = p->queues[i].tni };
+	if (q.mode == BIN_Q_CPU)
+		return q;
+	q.depth = depth_for(m, cpu ? m->ncpu : p->queues[i].n);
+	q.toq = lay(end, sizeof(struct nic_entry) << q.depth);
+	return q;
+}
+
+static int make_block(struct model *m)
+{
+	const struct be_bind *b = m->base.job->b;
+	struct nic_block head;
+	struct nic_queue *queues;
+	uint64_t size = lay_out(m, &head, b->bin->nbuffers), end = size;
+
+	for (uint32_t i = 0; i < head.nqueues; i++)
+		describe(m, i, &size);
+	m->block = host_alloc(b->group, size, &m->off);
+	if (!m->block)
+		return host_error(b->group, -ERR_NOMEM, "the shared heap has no %llu bytes for queues",
+				  (unsigned long long)size);
+	*m->block = head;
+	m->pointers = at(m, head.pointers);
+	m->regions = at(m, head.regions);
+	queues = at(m, head.queues);
+	for (uint32_t i = 0; i < head.nqueues; i++)
+		queues[i] = describe(m, i, &end);
+	register_buffers(m, b->buffers, m->regions);
+	prepare_entries(m);
+	return request(m, NIC_BIND, m->off, size, &m->name);
+}
+
+static uint32_t count_cpu(const struct bin_posts *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->head->nentries; i++)
+		n += p->entries[i].kind == BIN_E_CPU && p->entries[i].sps;
+	return n;
+}
+
+static int make(const struct smcq_job *job, struct smcq_link **out, struct be_place *place)
+{
+	const uint32_t nqueues = job->posts.head->nqueues, nentries = job->posts.head->nentries;
+	struct model *m = mem_calloc(1, sizeof *m + (size_t)nentries * sizeof *m->entries +
+						(2 * (size_t)nqueues + 1) * sizeof(uint64_t));
+	int err;
+
+	if (!m)
+		return host_error(job->b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	*out = &m->base;
+	m->base.job = job;
+	m->entries = (struct nic_entry *)(void *)(m + 1);
+	m->credit = (uint64_t *)(void *)(m->entries + nentries);
+	m->posted = m->credit + nqueues;
+	m->ncpu = count_cpu(&job->posts);
+	err = find_connection(job->b, &m->c);
+	err = err ? err : check_private(m, job->b->buffers);
+	err = err ? err : make_block(m);
+	if (!err)
+		*place = (struct be_place){ m->name, m->c->nic };
+	return err;
+}
+
+static int connect_ways(struct smcq_link *l, int err)
+{
+	struct model *m = (struct model *)l;
+	const struct be_bind *b = l->job->b;
+	struct nic_way *ways = at(m, m->block->ways);
+
+	for (uint32_t r = 0; r < b->size && !err; r++)
+		if (smcq_place_of(b->group, r).size != m->c->nic)
+			err = host_error(b->group, -ERR_UNSUPPORTED,
+					 "rank %u has another network interface than rank %u, and the model has one node", r,
+					 b->rank);
+	for (uint32_t i = 0; i < m->block->nways && !err; i++)
+		ways[i].peer = smcq_place_of(b->group, (uint32_t)ways[i].peer).off;
+	err = err ? err : request(m, NIC_CONNECT, m->name, 0, NULL);
+	return host_agree(b->group, err);
+}
+
+static void unmake(struct smcq_link *l)
+{
+	struct model *m = (struct model *)l;
+
+	if (!m)
+		return;
+	/* Where it fails the interface is gone. */
+	if (m->name)
+		request(m, NIC_UNBIND, m->name, 0, NULL);
+	host_free(group_of(m), m->block);
+	free(m);
+}
+
+/* ---- running ---- */
+
+static const struct nic_queue *queue_at(const struct model *m, uint32_t i)
+{
+	return (const struct nic_queue *)at(m, m->block->queues) + i;
+}
+
+/* Copies entries to where the producer pointer is, and moves that on; false: there is no room. */
+static bool post(struct model *m, uint32_t queue, const struct nic_entry *e, uint64_t n)
+{
+	struct nic_entry *toq = at(m, queue_at(m, queue)->toq);
+	const uint64_t depth = UINT64_C(1) << queue_at(m, queue)->depth, from = m->posted[queue] & (depth - 1);
+	const uint64_t first = n < depth - from ? n : depth - from;
+
+	if (m->posted[queue] + n - atomic_load_explicit(&m->pointers[queue].consumer, memory_order_acquire) > depth)
+		return false;
+	memcpy(toq + from, e, first * sizeof *toq);
+	memcpy(toq, e + first, (n - first) * sizeof *toq);
+	m->posted[queue] += n;
+	atomic_store_explicit(&m->pointers[queue].producer, m->posted[queue], memory_order_release);
+	return true;
+}
+
+static int ring(struct model *m)
+{
+	const uint64_t one = 1;
+
+	atomic_store_explicit(&m->block->doorbell, ++m->posts, memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst); /* the interface says that it sleeps, and looks once more */
+	if (atomic_load_explicit(&m->c->door->asleep, memory_order_relaxed) && write(m->c->bell, &one, sizeof one) < 0)
+		return sys_error(group_of(m), "write to the network interface's bell");
+	return 0;
+}
+
+/* Posts what the start has not posted yet, as far as there is room. */
+static int post_all(struct model *m)
+{
+	const struct bin_posts *p = posts_of(m);
+	bool any = false;
+
+	m->late = false;
+	for (uint32_t i = 0; i < p->head->nqueues; i++) {
+		const struct bin_queue *q = &p->queues[i];
+
+		if (q->mode == BIN_Q_CPU || q->mode == BIN_Q_POSTED || m->posted[i] == m->epoch * q->n)
+			continue;
+		if (post(m, i, m->entries + q->first, q->n))
+			any = true;
+		else
+			m->late = true;
+	}
+	return any ? ring(m) : 0;
+}
+
+static int start(struct smcq_link *l, uint64_t epoch)
+{
+	struct model *m = (struct model *)l;
+
+	m->epoch = epoch;
+	return post_all(m);
+}
+
+static void read_notices(struct model *m)
+{
+	const struct nic_block *b = m->block;
+	const struct nic_remote *ring = at(m, b->mrq_ring);
+	const uint64_t tcq = atomic_load_explicit(&b->tcq, memory_order_acquire);
+	const uint64_t mrq = atomic_load_explicit(&b->mrq, memory_order_acquire);
+
+	if (tcq != m->told.locals) { /* all that a local one says is that there is one more */
+		m->told.locals = tcq;
+		atomic_store_explicit(&m->block->tcq_seen, tcq, memory_order_release);
+	}
+	if (mrq == m->mrq_seen)
+		return;
+	for (; m->mrq_seen < mrq; m->mrq_seen++) {
+		const struct nic_remote *n = &ring[m->mrq_seen & ((UINT64_C(1) << b->mrq_depth) - 1)];
+
+		if (n->what == NIC_ARRIVED)
+			m->told.remotes++;
+		else if (n->queue < b->nqueues)
+			m->credit[n->queue] += n->sps;
+	}
+	atomic_store_explicit(&m->block->mrq_seen, mrq, memory_order_release);
+}
+
+static int tell_fault(const struct model *m, uint32_t fault)
+{
+	static const char *const text[NIC_FAULTS] = {
+		[NIC_BAD_ENTRY] = "an entry that it does not understand",
+		[NIC_NO_MEMORY] = "memory that cannot be reached",
+		[NIC_DEAD_SESSION] = "more credit than its offset can count: the session is dead",
+		[NIC_NOTICES] = "more notices than there is room for",
+	};
+
+	return host_error(group_of(m), -ERR_SYS, "the network interface found at queue %u of rank %u: %s", m->block->fault_queue,
+			  m->block->fault_rank, fault < NIC_FAULTS ? text[fault] : "a fault");
+}
+
+/* Now and then. */
+static int check(struct model *m)
+{
+	const uint64_t now = host_now();
+	ssize_t n;
+	char byte;
+
+	if (now - m->checked < CHECK_NS)
+		return 0;
+	m->checked = now;
+	n = recv(m->c->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)) ? 0 : gone(group_of(m));
+}
+
+static int poll_notices(struct smcq_link *l, struct smcq_told *told)
+{
+	struct model *m = (struct model *)l;
+	const uint32_t fault = atomic_load_explicit(&m->block->fault, memory_order_acquire);
+	int err = m->late ? post_all(m) : 0;
+
+	read_notices(m);
+	*told = m->told;
+	err = err || !fault ? err : tell_fault(m, fault);
+	err = err ? err : check(m);
+	return err ? err : !m->late;
+}
+
+static uint64_t credit(const struct smcq_link *l, uint32_t queue)
+{
+	return ((const struct model *)l)->credit[queue];
+}
+
+/* That of the last start has not gone out. */
+static int full(const struct model *m, uint32_t queue)
+{
+	return host_error(group_of(m), -ERR_STATE, "queue %u is full", queue);
+}
+
+static int post_queue(struct smcq_link *l, uint32_t queue)
+{
+	struct model *m = (struct model *)l;
+	const struct bin_queue *q = &posts_of(m)->queues[queue];
+
+	if (!post(m, queue, m->entries + q->first, q->n))
+		return full(m, queue);
+	return ring(m);
+}
+
+/* A put of the rank to itself, by the queue that is its CPU's. */
+static int release(struct smcq_link *l, uint32_t queue, uint32_t sps)
+{
+	struct model *m = (struct model *)l;
+	const struct nic_way *ways = at(m, m->block->ways);
+	struct nic_entry e = { .command = BIN_E_PIGGYBACK, .sps = (uint8_t)sps, .way = m->first_way };
+
+	while (ways[e.way].queue != queue)
+		e.way++;
+	if (!post(m, posts_of(m)->head->nqueues, &e, 1))
+		return full(m, posts_of(m)->head->nqueues);
+	return ring(m);
+}
+
+static int rebind(struct smcq_link *l, const struct be_buffer *buffers)
+{
+	struct model *m = (struct model *)l;
+	int err = check_private(m, buffers);
+
+	if (err)
+		return err;
+	register_buffers(m, buffers, m->regions);
+	err = request(m, NIC_REBIND, m->name, 0, NULL);
+	if (err)
+		register_buffers(m, l->job->b->buffers, m->regions);
+	return err;
+}
+
+static uint32_t issued(const struct smcq_link *l, uint32_t queue, uint64_t epoch)
+{
+	const struct model *m = (const struct model *)l;
+	const uint32_t n = posts_of(m)->queues[queue].n;
+	const uint64_t done = atomic_load(&m->pointers[queue].consumer), before = (epoch - 1) * n;
+
+	return done < before ? 0 : (uint32_t)(done - before);
+}
+
+const struct smcq_engine smcq_model = {
+	.name = "model",
+	.make = make,
+	.connect = connect_ways,
+	.unmake = unmake,
+	.start = start,
+	.poll = poll_notices,
+	.post = post_queue,
+	.credit = credit,
+	.release = release,
+	.rebind = rebind,
+	.issued = issued,
+	.close = disconnect,
+};
