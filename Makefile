@@ -292,12 +292,13 @@ $(KERNEL):
 
 # ---- benchmarks ----
 
-BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out bench/bench.c bench/overlap_mpi.c bench/plot.c,$(wildcard bench/*.c)))
+BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out bench/bench.c bench/overlap_mpi.c bench/plot.c bench/smcq_rank.c,$(wildcard bench/*.c)))
 # Of each MPI library that is installed; Debian's packages go together.
 PEERS   := $(patsubst %,$(BUILD)/bench/overlap-%,$(foreach m,mpich openmpi,$(if $(wildcard $(addsuffix /mpicc.$m,$(subst :, ,$(PATH)))),$m)))
 
 # Inner parts are measured as well, so they take the objects.
-$(BENCHES): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(BUILD)/tests/rt/team.o $(LIB_O)
+BENCH_RANKS := $(BUILD)/bench/smcq_rank
+$(BENCHES) $(BENCH_RANKS): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(BUILD)/tests/rt/team.o $(LIB_O)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON) -lm
 
 $(PEERS): $(BUILD)/bench/overlap-%: bench/overlap_mpi.c runtime/run/work.c runtime/board.c util/mem.c runtime/run/work.h \
@@ -309,7 +310,7 @@ PLOT := $(BUILD)/bench/plot
 $(PLOT): $(HOOK_O) $(call obj,bench,plot) $(call obj,util,svg text mem err)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lm
 
-tests: $(BENCHES) $(PEERS) $(PLOT)
+tests: $(BENCHES) $(BENCH_RANKS) $(PEERS) $(PLOT)
 
 # Prints what it measures beside what is written by hand; decides nothing. BENCH_FLAGS: -q, -j
 bench:
@@ -319,6 +320,10 @@ bench:
 bench-overlap:
 	@$(PARALLEL) all $(PEERS)
 	@BUILD=$(BUILD) bash bench/overlap.sh
+# A broadcast on command queues beside the same one on CPUs, with pictures. RANKS, SIZES, EACH, SEGMENT, OUT: see the script
+bench-smcq:
+	@$(PARALLEL) all $(BENCH_RANKS) $(PLOT)
+	@BUILD=$(BUILD) bash bench/smcq.sh
 # Experiments of the papers, with pictures of what this machine gives. RANKS, BYTES, ITERS, OUT, ...: see the script
 experiments:
 	@$(PARALLEL) all $(PEERS) $(PLOT)
@@ -359,4 +364,4 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all install uninstall clean tests check check-quick offload asan ubsan tsan epoch matrix mutants promela kill fuzz coverage guest bench bench-overlap experiments deps demo
+.PHONY: all install uninstall clean tests check check-quick offload asan ubsan tsan epoch matrix mutants promela kill fuzz coverage guest bench bench-overlap bench-smcq experiments deps demo

@@ -56,6 +56,9 @@ if [ "$(bash -c '. bench/lib.sh; echo ${#CPUS[@]}')" -ge 2 ]; then
 else
 	skip "bench.overlap there is one core"
 fi
+OUT=$TMP/exp RANKS=8 SIZES='8192 400000' EACH=0.1 timeout 240 bash bench/smcq.sh >"$TMP/out" 2>"$TMP/err"
+check "bench.smcq $(head -n 1 "$TMP/err")" [ "$(grep -cE '^ +(8192|400000) +[12] +[0-9]+( +[0-9.]+){5}$' "$TMP/out")" -eq 2 -a \
+	"$(tail -n 1 "$TMP/exp/smcq.svg")" = "</svg>" ]
 # plot says where a result is wrong.
 printf 'plot: a\nx: x\ny: y\nseries: points one, bars two\n1 2 3\n2 -\n' >"$TMP/bad"
 check bench.plot_position [ "$("$BUILD/bench/plot" "$TMP/bad" 2>&1)" = "$TMP/bad:6: error: a value is missing" ]

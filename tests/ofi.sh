@@ -39,7 +39,6 @@ for n in 3 5 8; do
 done
 binary torus 8 bcast_trinaryx3 -D count=60 -D segments=4 -T lower-smcq
 for engine in model ofi; do
-	"$BUILD/bin/goalrun" -n 1 --engine $engine -- true 2>/dev/null || { skip "ofi.same.$engine is not built"; continue; }
 	moved "same.$engine" 'verified: all 2 cases right' -n 8 --ranks threads --count 60 --root 5 --memory heap,private \
 		--iters 10 --seed 3 --engine $engine "$TMP/torus.bin"
 done

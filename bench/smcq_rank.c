@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * smcq_rank BINARY BYTES SECONDS: a rank under goalrun --backend smcq. A broadcast that is lowered to command queues, bound
+ * once and started again and again; and the same one carried out by the ranks' CPUs, which bind it anew for each call.
+ * They take turns, for so many seconds. Rank 0 prints what bench/smcq.sh says. */
+#include "bench/bench.h"
+#include "runtime/rt.h"
+#include "util/env.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST 1000 /* turns */
+#define LEAST 3
+
+enum { PERSISTENT, START, REBUILT, RATIO, PARTS };
+
+
+struct side {
+	MPIX_Sched_ctx ctx;
+	MPIX_Sched_group group;
+	MPIX_Sched s;
+	MPIX_Sched_request req;
+	char *data;
+};
+
+static int rank, size;
+static size_t bytes;
+static double *us[PARTS];
+
+static void must(const struct side *s, int rc, const char *what)
+{
+	char text[256] = "";
+
+	if (!rc)
+		return;
+	MPIX_Sched_error_detail(s->ctx, text, sizeof text);
+	fprintf(stderr, "smcq_rank: rank %d: %s: %s (%s)\n", rank, what, MPIX_Sched_error_string(rc), text);
+	exit(1);
+}
+
+static void bind_side(struct side *s)
+{
+	struct MPIX_Sched_bind b = { .struct_size = sizeof b,
+				     .buffers = (void *[]){ s->data },
+				     .nbuffers = 1,
+				     .count = bytes,
+				     .basic = MPIX_SCHED_BYTE };
+
+	must(s, MPIX_Sched_init(s->s, s->group, &b, &s->req), "MPIX_Sched_init");
+}
+
+static void open_side(struct side *s, const char *backend, const char *path)
+{
+	if (setenv(env_table[ENV_GOAL_BACKEND].name, backend, 1))
+		exit(1);
+	must(s, MPIX_Sched_ctx_create(&s->ctx), "MPIX_Sched_ctx_create");
+	must(s, MPIX_Sched_group_world(s->ctx, &s->group), "MPIX_Sched_group_world");
+	must(s, MPIX_Sched_load(s->ctx, path, &s->s), "MPIX_Sched_load");
+	must(s, MPIX_Sched_alloc(s->ctx, bytes, (void **)&s->data), "MPIX_Sched_alloc");
+}
+
+static void close_side(struct side *s)
+{
+	must(s, MPIX_Sched_dealloc(s->ctx, s->data), "MPIX_Sched_dealloc");
+	must(s, MPIX_Sched_unload(&s->s), "MPIX_Sched_unload");
+	must(s, MPIX_Sched_group_free(&s->group), "MPIX_Sched_group_free");
+	must(s, MPIX_Sched_ctx_free(&s->ctx), "MPIX_Sched_ctx_free");
+}
+
+/* ---- turns ---- */
+
+struct told {
+	uint64_t from, to, longest; /* longest: what counts by rank */
+};
+
+/* Of all ranks: us from when the first begins until the last has done; *longest: the most of any. */
+static double span(const struct side *s, struct told mine, double *longest)
+{
+	struct told all[256], t = mine;
+
+	must(s, -host_allgather(&s->group->g, &mine, sizeof mine, all), "host_allgather");
+	for (int r = 0; r < size; r++) {
+		t.from = all[r].from < t.from ? all[r].from : t.from;
+		t.to = all[r].to > t.to ? all[r].to : t.to;
+		t.longest = all[r].longest > t.longest ? all[r].longest : t.longest;
+	}
+	*longest = (double)t.longest / 1e3;
+	return (double)(t.to - t.from) / 1e3;
+}
+
+/* Before what is measured. */
+static void line_up(const struct side *s)
+{
+	double none;
+
+	span(s, (struct told){ 0 }, &none);
+	span(s, (struct told){ 0 }, &none);
+}
+
+/* All bytes, or of many some in each page. */
+static size_t step(void)
+{
+	return bytes > 65536 ? 1021 : 1;
+}
+
+static void mark(struct side *s, unsigned turn)
+{
+	for (size_t i = 0; i < bytes; i += step())
+		s->data[i] = (char)(rank ? -1 : (int)turn % 100);
+}
+
+static void check(const struct side *s, unsigned turn)
+{
+	for (size_t i = 0; i < bytes; i += step())
+		if (s->data[i] != (char)(turn % 100)) {
+			fprintf(stderr, "smcq_rank: rank %d: byte %zu is wrong\n", rank, i);
+			exit(1);
+		}
+}
+
+static void persistent(struct side *s, unsigned turn)
+{
+	struct told t;
+
+	mark(s, turn);
+	line_up(s);
+	t.from = bench_now();
+	must(s, MPIX_Sched_start(s->req), "MPIX_Sched_start");
+	t.longest = bench_now() - t.from;
+	must(s, MPIX_Sched_wait(s->req), "MPIX_Sched_wait");
+	t.to = bench_now();
+	us[PERSISTENT][turn] = span(s, t, &us[START][turn]);
+	check(s, turn);
+}
+
+static void rebuilt(struct side *s, unsigned turn)
+{
+	struct told t = { 0 };
+	double none;
+
+	mark(s, turn);
+	line_up(s);
+	t.from = bench_now();
+	bind_side(s);
+	must(s, MPIX_Sched_start(s->req), "MPIX_Sched_start");
+	must(s, MPIX_Sched_wait(s->req), "MPIX_Sched_wait");
+	must(s, MPIX_Sched_free(&s->req), "MPIX_Sched_free");
+	t.to = bench_now();
+	us[REBUILT][turn] = span(s, t, &none);
+	check(s, turn);
+}
+
+/* What it takes to bind once. */
+static double first(struct side *s)
+{
+	struct told t = { 0 };
+	double none;
+
+	line_up(s);
+	t.from = bench_now();
+	bind_side(s);
+	t.to = bench_now();
+	return span(s, t, &none);
+}
+
+int main(int argc, char **argv)
+{
+	struct side queues = { 0 }, cpus = { 0 };
+	double init[LEAST], now, end;
+	unsigned n = 0;
+
+	if (argc != 4)
+		return 2;
+	bytes = (size_t)strtoull(argv[2], NULL, 10);
+	for (int i = 0; i < PARTS; i++)
+		if (!(us[i] = calloc(MOST, sizeof *us[i])))
+			return 1;
+	open_side(&queues, "smcq", argv[1]);
+	open_side(&cpus, "shm", argv[1]);
+	must(&queues, MPIX_Sched_group_rank(queues.group, &rank, &size), "MPIX_Sched_group_rank");
+	if (size > 256)
+		return 2;
+	for (int i = 0; i < LEAST; i++) {
+		if (i)
+			must(&queues, MPIX_Sched_free(&queues.req), "MPIX_Sched_free");
+		init[i] = first(&queues);
+	}
+	persistent(&queues, 0);
+	rebuilt(&cpus, 0);
+	span(&queues, (struct told){ .longest = bench_now() + (uint64_t)(strtod(argv[3], NULL) * 1e9) }, &end);
+	do {
+		persistent(&queues, n);
+		rebuilt(&cpus, n);
+		us[RATIO][n] = us[REBUILT][n] / us[PERSISTENT][n];
+		span(&queues, (struct told){ .longest = bench_now() }, &now); /* the same for all */
+	} while (++n < LEAST || (n < MOST && now < end));
+	if (rank == 0)
+		printf("%zu %u %.2f %.2f %.2f %.2f %.2f\n", bytes, n, bench_stats(us[PERSISTENT], n).median,
+		       bench_stats(us[REBUILT], n).median, bench_stats(us[RATIO], n).median, bench_stats(init, LEAST).median,
+		       bench_stats(us[START], n).median);
+	must(&queues, MPIX_Sched_free(&queues.req), "MPIX_Sched_free");
+	close_side(&cpus);
+	close_side(&queues);
+	return 0;
+}
