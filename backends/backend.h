@@ -61,6 +61,7 @@ struct be_bind {
 	void (*reduce_packed)(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with);
 	void *reduce_arg;
 	size_t whole; /* basic elements that a reduction takes together: it is given multiples */
+	unsigned armw; /* enum bin_armw that does the same as reduce with each element; 0: none does */
 	bool user; /* reductions are the user's code: only the rank's own thread carries them out */
 	bool helped; /* others than the rank's own thread make progress, too */
 	size_t fragment; /* where others help: bytes of a fragment of large copies, which the rank may join in; 0: whole */

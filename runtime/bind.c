@@ -3,6 +3,7 @@
  * backend. Whatever goes wrong on one rank is told on all. */
 #include "runtime/rt.h"
 
+#include "compiler/armw.h"
 #include "compiler/bin_check.h"
 #include "compiler/passes.h"
 #include "util/env.h"
@@ -503,6 +504,8 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 	req->reduce.layout = &req->type->layout;
 	req->plain.layout = &rt_type_basic(req->type->basic)->layout;
 	req->id = rt_id(g->id, g->seq);
+	if (!bind->op && (unsigned)bind->builtin < MPIX_SCHED_BUILTINS)
+		req->armw = armw_of(bind->builtin, req->type->basic, NULL, 0);
 	c->op = (uint16_t)(bind->op ? 1000u + req->op->commutes : (unsigned)bind->builtin);
 	if ((bind->nbuffers && !bind->buffers) || (bind->nparams && !bind->params))
 		return host_error(g, -ERR_ARG, "buffers or params is NULL");
@@ -531,6 +534,7 @@ static int make(struct mpix_sched_request *req, struct be_place *place)
 				   .reduce_packed = req->op ? reduce_packed_user : reduce_packed_kernel,
 				   .reduce_arg = req->op ? (void *)req : &req->reduce,
 				   .whole = req->op ? req->type->layout.per : 1,
+				   .armw = req->armw,
 				   .user = req->op != NULL,
 				   .helped = req->helped,
 				   .fragment = req->fragment,

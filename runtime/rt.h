@@ -380,7 +380,8 @@ struct mpix_sched_request {
 	struct rt_mate *mates; /* by rank, while it is bound */
 	VEC(struct be_bound *) views; /* of other processes' ranks */
 	struct ir_rank rank;
-	uint32_t entry; /* as be_bind.entry */
+	uint32_t entry; /* as be_bind.entry, */
+	unsigned armw; /* and as this */
 	struct be_buffer *buffers, *spare; /* spare: room to bind others, without an allocation */
 	char **scratch; /* heap memory of scratch buffers, or NULL */
 	uint32_t nbuffers;

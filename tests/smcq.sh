@@ -62,6 +62,15 @@ for s in schedules/*.goal; do
 	esac
 	all "library.$name" -n $n --count $((7 + seed)) --seed $((seed++)) --memory heap,private --iters 20 "${with[@]}" "$s"
 done
+# Integers are reduced by the interface, wherever they are.
+for s in reduce_binomial reduce_chain allreduce_ring scan_binomial reduce_scatter_block_pairwise; do
+	all "armw.$s" -n 4 --count 9 --seed $((seed++)) --memory heap,private --iters 20 --type int32 "schedules/$s.goal"
+	check "smcq.armw.$s.no_cpu" grep -q ' armw 4 bytes ' <(run -n 4 --count 9 --iters 1 --type uint32 --trace "$TMP/t.txt" \
+		"schedules/$s.goal" && cat "$TMP/t.txt")
+done
+for op in sum bxor band bor; do
+	all "armw.$op" -n 3 --count 5 --seed $((seed++)) --iters 20 --type uint64 --op $op schedules/reduce_knomial.goal
+done
 all alone -n 1 --iters 5 schedules/allgather_ring.goal
 all nothing -n 3 --count 0 --iters 20 schedules/bcast_binomial.goal
 all roots -n 5 --root all --iters 20 --seed 3 schedules/scatter_binomial.goal
@@ -124,6 +133,8 @@ refused staged 'is private memory, which nobody else may touch' "${goalrun[@]}" 
 refused counts 'takes one count' "${goalrun[@]}" --backend smcq --count 1,2 schedules/bcast_linear.goal
 refused samples 'takes one sample' "${goalrun[@]}" --backend smcq --sample all schedules/alltoallv_linear.goal
 refused alu 'has no arithmetic unit' "${goalrun[@]}" --backend smcq --type double schedules/scan_chain.goal
+goalc schedules/reduce_binomial.goal -n 2 -D count=8 -T lower-smcq:op=sum,type=int32 -o "$TMP/sum.bin"
+refused operation 'lowered for another operation or datatype' "${goalrun[@]}" --backend smcq --type int32 --op bxor "$TMP/sum.bin"
 refused trace 'a name that ends with .txt' "${goalrun[@]}" --backend smcq --trace t.json schedules/bcast_linear.goal
 cp "$TMP/meet.0" "$TMP/meet"
 world=("$BUILD/tests/rt-offload" twice "$bin" "$TMP/meet" 8 heap)

@@ -338,6 +338,7 @@ static void prepare_entries(struct model *m)
 			m->entries[k] = (struct nic_entry){ .command = e->kind,
 							    .flags = e->flags,
 							    .sps = e->sps,
+							    .armw = e->armw,
 							    .len = (uint32_t)(e->len * basic),
 							    .region = { e->buf[0], e->buf[1] },
 							    .way = e->kind == BIN_E_NOP ? 0 : find_way(ways, first, &n, e),

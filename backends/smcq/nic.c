@@ -13,6 +13,7 @@
  * session whose scheduling pointer is 2^offset or more ahead of the consumer pointer is dead. */
 #include "backends/smcq/nic_core.h"
 
+#include "compiler/bin_check.h"
 #include "util/err.h"
 
 #include <errno.h>
@@ -155,15 +156,54 @@ static bool within(const struct nic_bound *b, uint16_t region, uint64_t off, uin
 	return region < b->nregions && len <= b->regions[region].len && off <= b->regions[region].len - len;
 }
 
-static bool read_bytes(const struct flight *f, uint32_t off, char *to, size_t len)
+static bool read_range(const struct nic_bound *b, uint16_t region, uint64_t off, char *to, size_t len)
 {
-	const struct nic_region *r = &f->from->regions[f->e.region[0]];
-	const char *here = mapped(f->from, r, f->e.off[0] + off);
+	const struct nic_region *r = &b->regions[region];
+	const char *here = mapped(b, r, off);
 
 	if (!here)
-		return read_private(f->from, r, f->e.off[0] + off, to, len);
+		return read_private(b, r, off, to, len);
 	memcpy(to, here, len);
 	return true;
+}
+
+static bool write_range(const struct nic_bound *b, uint16_t region, uint64_t off, const char *from, size_t len)
+{
+	const struct nic_region *r = &b->regions[region];
+	char *there = mapped(b, r, off);
+
+	if (!there)
+		return write_private(b, r, off, from, len);
+	memcpy(there, from, len);
+	return true;
+}
+
+/* What an ARMW makes of an element; what does not belong to it is not looked at. */
+static uint64_t combine(uint8_t armw, uint64_t a, uint64_t b)
+{
+	switch (armw) {
+	case BIN_ARMW_ADD4: case BIN_ARMW_ADD8: return a + b;
+	case BIN_ARMW_XOR4: case BIN_ARMW_XOR8: return a ^ b;
+	case BIN_ARMW_AND4: case BIN_ARMW_AND8: return a & b;
+	default: return a | b;
+	}
+}
+
+/* One after the other, so that each is one step for all others. */
+static bool update(const struct nic_packet *p)
+{
+	const struct flight *f = p->of;
+	const struct nic_bound *to = f->way->to;
+	uint64_t a = 0, b = 0; /* little-endian, as all of this is */
+
+	if (p->bytes)
+		memcpy(&a, p->bytes, p->len);
+	else if (!read_range(f->from, f->e.region[0], f->e.off[0], (char *)&a, p->len))
+		return false;
+	if (!read_range(to, f->e.region[1], f->e.off[1], (char *)&b, p->len))
+		return false;
+	a = combine(f->e.armw, a, b);
+	return write_range(to, f->e.region[1], f->e.off[1], (const char *)&a, p->len);
 }
 
 /* Brings the bytes of a packet to where they belong. */
@@ -176,6 +216,8 @@ static bool move(struct nic *n, const struct nic_packet *p)
 	const char *from = p->bytes ? p->bytes : mapped(f->from, in, from_off);
 	char *there = mapped(to, out, to_off);
 
+	if (f->e.command == BIN_E_ARMW)
+		return update(p);
 	if (there && from)
 		memmove(there, from, p->len);
 	else if (there)
@@ -452,7 +494,7 @@ static void launch(struct nic *n, struct nic_packet *p)
 		f->way->last = p->time;
 	if (p->len && usable(f->from) && draw(n, f, p->off) % 2) {
 		p->bytes = mem_alloc(p->len);
-		if (!p->bytes || !read_bytes(f, p->off, p->bytes, p->len))
+		if (!p->bytes || !read_range(f->from, f->e.region[0], f->e.off[0] + p->off, p->bytes, p->len))
 			fault(n, f->from, NIC_NO_MEMORY, f->queue);
 	}
 	if (!push(n, p))
@@ -479,10 +521,10 @@ static void leave(struct nic *n, struct nic_packet *p)
 	} else {
 		q->sending = NULL;
 		advance(n, q);
-		if (f->e.command == BIN_E_PUT)
-			note(n, q, "put %u bytes to rank %u", f->e.len, f->way->to->rank);
-		else
+		if (f->e.command == BIN_E_PIGGYBACK)
 			note(n, q, "put-piggyback to rank %u", f->way->to->rank);
+		else
+			note(n, q, "%s %u bytes to rank %u", f->e.command == BIN_E_PUT ? "put" : "armw", f->e.len, f->way->to->rank);
 		kick(n, q);
 	}
 	launch(n, p);
@@ -507,7 +549,9 @@ static bool makes_sense(const struct nic_bound *b, const struct nic_entry *e)
 {
 	if (e->command == BIN_E_NOP)
 		return true;
-	if (e->way >= b->nways || (e->command != BIN_E_PUT && e->command != BIN_E_PIGGYBACK))
+	if (e->way >= b->nways ||
+	    (e->command != BIN_E_PUT && e->command != BIN_E_PIGGYBACK &&
+	     (e->command != BIN_E_ARMW || !e->len || e->len != bin_armw_bytes(e->armw))))
 		return false;
 	if (e->command == BIN_E_PIGGYBACK)
 		return !e->len;
@@ -528,7 +572,7 @@ static bool begin(struct nic *n, struct queue *q, const struct nic_entry *e)
 			      .number = q->consumer,
 			      .packet = PACKET,
 			      .left = e->len };
-	if (n->seed && e->len) {
+	if (n->seed && e->len && e->command == BIN_E_PUT) {
 		const uint32_t pieces = 1 + (uint32_t)(draw(n, f, UINT64_MAX) % PIECES), one = (e->len + pieces - 1) / pieces;
 
 		f->packet = one < PACKET ? one : PACKET;

@@ -11,7 +11,7 @@
 
 /* An entry of a TOQ, as long as there. */
 struct nic_entry {
-	uint8_t command, flags, sps, zero; /* as in struct bin_entry */
+	uint8_t command, flags, sps, armw; /* as in struct bin_entry */
 	uint32_t len; /* bytes */
 	uint16_t region[2]; /* of the rank, and of the peer */
 	uint32_t way; /* of the block */

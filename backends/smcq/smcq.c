@@ -98,6 +98,18 @@ static int run_queue(struct smcq_bound *s, struct cpu_queue *c)
 
 /* ---- binding ---- */
 
+/* What interfaces reduce is an entry of one operation on one type of integers. */
+static int refuse_operation(const struct be_bind *b)
+{
+	const struct bin_posts p = bin_posts(b->bin, b->entry);
+
+	for (uint32_t i = 0; i < p.head->nentries; i++)
+		if (p.entries[i].kind == BIN_E_ARMW && p.entries[i].armw != b->armw)
+			return host_error(b->group, -ERR_UNSUPPORTED,
+					  "the schedule is lowered for another operation or datatype, and its entries only do that (op, type)");
+	return 0;
+}
+
 static int refuse(const struct be_bind *b)
 {
 	const struct bin *bin = b->bin;
@@ -115,7 +127,7 @@ static int refuse(const struct be_bind *b)
 				  "the schedule is lowered for elements of at most %u bytes, and these have %zu (bytes)",
 				  bin->target->limit[BIN_LIMIT_BYTES], b->layout->basic);
 	err = bin_check_queues(bin, b->entry);
-	return err ? host_error(b->group, err, "%s", err_text(err)) : 0;
+	return err ? host_error(b->group, err, "%s", err_text(err)) : refuse_operation(b);
 }
 
 /* The engine that the environment names. */

@@ -5,6 +5,7 @@
 
 #include "backends/smcq/model.h"
 #include "backends/smcq/smcq.h"
+#include "compiler/armw.h"
 #include "compiler/bin_check.h"
 #include "compiler/lower.h"
 #include "compiler/passes.h"
@@ -404,6 +405,18 @@ static int choose(struct goalrun *g)
 
 static int choose_samples(struct goalrun *g);
 
+/* Whether the schedule has an op that reduces. */
+static bool reduces_any(const struct bin *b)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < b->ntmpls; i++)
+		any |= strchr(bin_operands(b->tmpls[i].kind), 'U') != NULL;
+	for (uint32_t i = 0; i < b->nclasses; i++)
+		any |= strchr(bin_operands(b->classes[i].kind), 'U') != NULL;
+	return any;
+}
+
 /* The count that a text is lowered for. */
 static int64_t only_count(const struct goalrun *g)
 {
@@ -432,6 +445,19 @@ static int forget_defines(struct run_options *o)
 	return 0;
 }
 
+/* The pass, which is told of the one operation and type that there are, where an interface can reduce so. */
+static int add_lowering(struct goalrun *g)
+{
+	const enum MPIX_Sched_builtin op = g->ops.n ? (enum MPIX_Sched_builtin)g->ops.at[0] : MPIX_SCHED_SUM;
+	const enum MPIX_Sched_basic type = g->types.n ? (enum MPIX_Sched_basic)g->types.at[0] : MPIX_SCHED_DOUBLE;
+	char pass[96] = "lower-smcq";
+
+	if (reduces_any(&g->bin) && g->ops.n <= 1 && g->types.n <= 1 && (unsigned)op < MPIX_SCHED_BUILTINS &&
+	    armw_of(op, type, NULL, 0))
+		snprintf(pass, sizeof pass, "lower-smcq:op=%s,type=%s", run_op_names[op], run_type_names[type]);
+	return add_pass(g, pass);
+}
+
 /* Puts what the text in o->image is lowered to in its place. */
 static int lower(struct goalrun *g, const char *text, size_t len)
 {
@@ -449,7 +475,7 @@ static int lower(struct goalrun *g, const char *text, size_t len)
 		return err;
 	if (g->samples.n > 1)
 		return usage("--backend smcq takes one sample: queues are made for one");
-	if ((!o->passes || !strstr(o->passes, "lower-smcq")) && (err = add_pass(g, "lower-smcq")))
+	if ((!o->passes || !strstr(o->passes, "lower-smcq")) && (err = add_lowering(g)))
 		return err;
 	l.passes = o->passes;
 	l.sample = (unsigned)g->samples.at[0];
@@ -611,18 +637,6 @@ static int choose_samples(struct goalrun *g)
 		err = VEC_PUSH(&g->samples, i);
 	}
 	return err ? no_memory() : 0;
-}
-
-/* Whether the schedule has an op that reduces. */
-static bool reduces_any(const struct bin *b)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < b->ntmpls; i++)
-		any |= strchr(bin_operands(b->tmpls[i].kind), 'U') != NULL;
-	for (uint32_t i = 0; i < b->nclasses; i++)
-		any |= strchr(bin_operands(b->classes[i].kind), 'U') != NULL;
-	return any;
 }
 
 static int set_defaults(struct goalrun *g)
