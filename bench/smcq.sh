@@ -3,6 +3,7 @@
 # Figures 5 to 8 of Y. Morie et al. (2017) on this machine: a persistent broadcast Trinaryx3 that command queues carry out,
 # by the model of a network interface, beside the same one that the ranks' CPUs carry out and that is bound anew for each
 # call. Writes smcq.txt, which says where it was measured, and smcq.svg, drawn from it, into OUT.
+# Ranks sleep while they wait, unless GOAL_WAIT says otherwise: the model needs a core, too.
 # From the environment: RANKS, SIZES (bytes), EACH (seconds for a size), SEGMENT (bytes), OUT.
 set -u
 . "$(dirname "$0")/lib.sh"
@@ -11,6 +12,7 @@ RANKS=${RANKS:-12}
 SIZES=${SIZES:-$(for k in $(seq 13 27); do echo $((1 << k)); done)}
 EACH=${EACH:-4}
 SEGMENT=${SEGMENT:-131072}
+export GOAL_WAIT=${GOAL_WAIT:-block}
 mkdir -p "$OUT" || exit 1
 txt=$OUT/smcq.txt
 
@@ -44,6 +46,7 @@ plot()
 	echo "title: Trinaryx3 on $RANKS ranks: command queues, and CPUs"
 	echo "# $(machine)"
 	echo "# method: medians; persistent and rebuilt take turns, from when the first rank begins until the last has done"
+	echo "# GOAL_WAIT=$GOAL_WAIT"
 	echo "# segments of at most $SEGMENT bytes; columns: segments bytes turns persistent rebuilt ratio init start (us)"
 	sed 's/^/# /' "$TMP/rows"
 	plot 'Figure 5: execution time' 'time, us' 'log y' 'points persistent, points rebuilt for each call' '$4, $5'
