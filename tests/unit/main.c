@@ -25,6 +25,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_svg,
 	&suite_umwait,
 	&suite_mac,
+	&suite_nic,
 	&suite_passes,
 	&suite_verify,
 	&suite_epochs,
