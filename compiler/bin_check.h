@@ -99,6 +99,14 @@ static inline bool bin_conflict(const struct bin_op *a, const struct bin_op *b)
 	return bin_conflict_of(a, b, false);
 }
 
+/* Of an op that reduces, what it does to what it updates, and nothing else. */
+static inline struct bin_op bin_update(const struct bin_op *op)
+{
+	const unsigned k = bin_nranges(op->kind) - 1;
+
+	return (struct bin_op){ .kind = BIN_OP_RECV_REDUCE, .buf = { op->buf[k] }, .off = { op->off[k] }, .len = op->len };
+}
+
 /* Whether a section has checks of its parts in place of one of its own. */
 static inline bool bin_in_parts(uint32_t type)
 {

@@ -106,7 +106,9 @@ int64_t smcq_task(struct smcq_tasks *t, uint32_t from, uint32_t to, uint64_t key
 	return VEC_PUSH(&t->v, task) ? -ERR_NOMEM : (int64_t)t->v.n - 1;
 }
 
-int smcq_mark(struct smcq_tasks *t, const uint32_t *from, size_t n, uint64_t least)
+/* Marks (stamp is now) what has arrived before one of n tasks is issued, by what tasks wait for; only those whose key is at
+ * least that. 0 or -ERR_NOMEM. */
+static int mark(struct smcq_tasks *t, const uint32_t *from, size_t n, uint64_t least)
 {
 	if (t->stamps < t->v.n) {
 		uint32_t *more = mem_resize(t->stamp, t->v.cap, sizeof *more);
@@ -383,7 +385,7 @@ static int shorten(struct smcq_tasks *t, struct smcq_set *s)
 
 	for (size_t i = 0; i < s->n; i++)
 		least = t->v.at[s->at[i]].key < least ? t->v.at[s->at[i]].key : least;
-	err = s->n > 1 ? smcq_mark(t, s->at, s->n, least) : 0;
+	err = s->n > 1 ? mark(t, s->at, s->n, least) : 0;
 	if (err || s->n < 2)
 		return err;
 	for (size_t i = 0; i < s->n; i++)
@@ -420,16 +422,14 @@ static int64_t signal_for(struct lowering *l, uint32_t a, uint32_t b)
 	const uint32_t from = l->t.v.at[a].to, to = l->t.v.at[b].from;
 	int64_t id;
 
-	for (size_t i = 0; i < l->t.v.n; i++) { /* one that is there */
-		const struct smcq_task *s = &l->t.v.at[i];
-
-		if (s->entry.op == BIN_NONE && s->from == from && s->to == to && s->waits.n == 1 && s->waits.at[0] == a &&
-		    s->key < l->t.v.at[b].key)
-			return (int64_t)i;
-	}
+	for (uint32_t s = l->t.v.at[a].told; s; s = l->t.v.at[s - 1].next) /* one that is there */
+		if (l->t.v.at[s - 1].to == to && l->t.v.at[s - 1].key < l->t.v.at[b].key)
+			return s - 1;
 	id = smcq_task(&l->t, from, to, key);
-	if (id >= 0 && smcq_add(&l->t.v.at[id].waits, a))
+	if (id < 0 || smcq_add(&l->t.v.at[id].waits, a))
 		return -ERR_NOMEM;
+	l->t.v.at[id].next = l->t.v.at[a].told;
+	l->t.v.at[a].told = (uint32_t)id + 1;
 	return id;
 }
 
@@ -437,7 +437,7 @@ static int64_t signal_for(struct lowering *l, uint32_t a, uint32_t b)
 static int order(struct lowering *l, uint32_t a, uint32_t b)
 {
 	int64_t s = a;
-	int err = smcq_mark(&l->t, &b, 1, l->t.v.at[a].key);
+	int err = mark(&l->t, &b, 1, l->t.v.at[a].key);
 
 	if (err || a == b || l->t.stamp[a] == l->t.now)
 		return err;
@@ -469,8 +469,25 @@ static const struct bin_op *op_at(const struct lowering *l, uint32_t op)
 	return &l->t.g->ranks[r].ops[op - l->order.base[r]];
 }
 
-/* What an op touches must be free. ARMWs to the same elements need no order, so what came before one of them may not have
- * been waited for yet. */
+static bool has(const struct smcq_set *s, uint32_t x)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->at[i] == x)
+			return true;
+	return false;
+}
+
+/* Whether an op may still have to wait for what came before another one on the same elements, an ARMW, since ARMWs do not
+ * wait for each other. */
+static bool looks_behind(const struct lowering *l, const struct bin_op *o, uint32_t task, uint32_t first)
+{
+	const struct bin_op *f = op_at(l, first), update = bin_update(f);
+
+	return by_armw(l, f) && bin_conflict(&update, o) &&
+	       !(by_armw(l, o) && has(&l->t.v.at[task].waits, l->task_of[first] - 1));
+}
+
+/* What an op touches must be free. */
 static int free_place(struct lowering *l, uint32_t op, uint32_t task)
 {
 	const struct bin_op *o = op_at(l, op);
@@ -479,16 +496,18 @@ static int free_place(struct lowering *l, uint32_t op, uint32_t task)
 	l->now++;
 	l->open.n = 0;
 	for (uint32_t via = op; !err; via = l->open.at[--l->open.n]) {
+		const struct bin_op by = via == op ? *o : bin_update(op_at(l, via));
+
 		for (size_t i = pairs_of(l, via); i < l->pairs.n && l->pairs.at[i].second == via && !err; i++) {
 			const uint32_t first = l->pairs.at[i].first;
 			const struct bin_op *f = op_at(l, first);
 
-			if (!l->task_of[first] || l->seen[first] == l->now)
+			if (!l->task_of[first] || l->seen[first] == l->now || !bin_conflict(f, &by))
 				continue;
 			l->seen[first] = l->now;
 			if (bin_conflict_of(f, o, by_armw(l, f) && by_armw(l, o)))
 				err = order(l, l->task_of[first] - 1, task);
-			if (!err && by_armw(l, f))
+			if (!err && looks_behind(l, o, task, first))
 				err = VEC_PUSH(&l->open, first);
 		}
 		if (!l->open.n)
@@ -510,6 +529,7 @@ static int find_waits(struct lowering *l, uint32_t task)
 		err = smcq_add(&l->t.v.at[task].waits, needs->at[i]);
 	err = err ? err : free_place(l, op, task);
 	err = err || at == BIN_NONE ? err : free_place(l, at, task);
+	err = err ? err : shorten(&l->t, &l->t.v.at[task].waits);
 	for (uint32_t i = task; i && l->t.v.at[i - 1].more == i + 1 && !err; i--) /* the pieces before it */
 		for (size_t k = 0; k < l->t.v.at[task].waits.n && !err; k++)
 			err = smcq_add(&l->t.v.at[i - 1].waits, l->t.v.at[task].waits.at[k]);
@@ -665,8 +685,6 @@ static int lower(struct lowering *l)
 	free_nics(l);
 	err = find_pairs(l);
 	err = err ? err : find_all_waits(l);
-	for (size_t i = 0; i < l->t.v.n && !err; i++)
-		err = shorten(&l->t, &l->t.v.at[i].waits);
 	return err ? err : synchronise(l);
 }
 

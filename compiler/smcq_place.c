@@ -23,7 +23,7 @@
 struct block {
 	uint32_t rank, nic;
 	enum bin_queue_mode mode;
-	bool gathers;
+	bool gathers; /* waits for starts of ranks */
 	struct smcq_set needs; /* as it was at first */
 	struct smcq_set waits; /* by way of what it is told */
 	VEC(uint32_t) tasks;
@@ -41,12 +41,21 @@ struct queue {
 	VEC(uint32_t) blocks;
 };
 
+/* At a rank, of what its blocks wait for. */
+struct arrivals {
+	uint32_t n;
+	size_t words;
+	uint64_t *before; /* of each a row of bits: which have arrived when it is issued */
+};
+
 struct placing {
 	struct smcq_tasks *t;
 	VEC(struct block) blocks;
 	VEC(struct queue) queues;
 	struct smcq_set *of_rank; /* blocks, then queues */
 	uint32_t *order; /* of the blocks */
+	uint32_t *slot; /* of a task among the arrivals at its rank */
+	struct arrivals *arrivals; /* of each rank */
 };
 
 static int64_t new_block(struct placing *p, uint32_t rank, enum bin_queue_mode mode, uint64_t key)
@@ -374,25 +383,81 @@ static int sort_blocks(struct placing *p)
 	return err;
 }
 
-/* What tasks wait for, and an order of them, are those of their blocks from now on. */
-static int settle(struct placing *p)
+/* What has arrived at one rank when a block is issued: of each block, by those it waits for. */
+static void trace(const struct placing *p, uint32_t rank, uint64_t *seen)
 {
-	int err = 0;
+	const size_t words = p->arrivals[rank].words;
+
+	memset(seen, 0, p->blocks.n * words * sizeof *seen);
+	for (size_t i = 0; i < p->blocks.n; i++) {
+		const struct block *b = &p->blocks.at[p->order[i]];
+		uint64_t *mine = seen + p->order[i] * words;
+
+		for (size_t k = 0; k < b->waits.n; k++) {
+			const uint32_t w = b->waits.at[k];
+			const uint64_t *its = seen + p->t->v.at[w].block * words;
+
+			for (size_t n = 0; n < words; n++)
+				mine[n] |= its[n];
+			if (b->rank == rank)
+				mine[p->slot[w] / 64] |= UINT64_C(1) << p->slot[w] % 64;
+		}
+	}
+}
+
+/* The most words that a rank takes. */
+static size_t number_arrivals(struct placing *p)
+{
+	size_t most = 0;
 
 	for (size_t y = 0; y < p->blocks.n; y++) {
 		struct block *b = &p->blocks.at[y];
+		struct arrivals *a = &p->arrivals[b->rank];
 
-		for (size_t i = 0; i < b->waits.n; i++)
+		for (size_t i = 0; i < b->waits.n; i++) {
+			p->slot[b->waits.at[i]] = a->n++;
 			b->gathers |= p->t->v.at[b->waits.at[i]].gathers;
-		for (size_t i = 0; i < b->tasks.n && !err; i++) {
-			struct smcq_task *t = &p->t->v.at[b->tasks.at[i]];
-
-			t->key = b->level;
-			t->waits.n = 0;
-			for (size_t k = 0; k < b->waits.n && !err; k++)
-				err = smcq_add(&t->waits, b->waits.at[k]);
 		}
+		a->words = ((size_t)a->n + 63) / 64;
+		most = a->words > most ? a->words : most;
 	}
+	return most;
+}
+
+static int keep_rows(struct placing *p, uint32_t rank, const uint64_t *seen)
+{
+	struct arrivals *a = &p->arrivals[rank];
+
+	a->before = mem_alloc(a->n * a->words * sizeof *a->before);
+	if (!a->before)
+		return -ERR_NOMEM;
+	for (size_t y = 0; y < p->blocks.n; y++) {
+		const struct smcq_set *w = &p->blocks.at[y].waits;
+
+		for (size_t i = 0; i < w->n && p->blocks.at[y].rank == rank; i++)
+			memcpy(a->before + p->slot[w->at[i]] * a->words, seen + p->t->v.at[w->at[i]].block * a->words,
+			       a->words * sizeof *seen);
+	}
+	return 0;
+}
+
+/* Which arrivals at a rank come before others are issued. */
+static int find_before(struct placing *p)
+{
+	uint64_t *seen;
+	int err = 0;
+
+	p->slot = mem_calloc(p->t->v.n, sizeof *p->slot);
+	p->arrivals = mem_calloc(p->t->g->nranks, sizeof *p->arrivals);
+	if (!p->slot || !p->arrivals)
+		return -ERR_NOMEM;
+	seen = mem_alloc(p->blocks.n * number_arrivals(p) * sizeof *seen);
+	err = seen ? 0 : -ERR_NOMEM;
+	for (uint32_t r = 0; r < p->t->g->nranks && !err; r++) {
+		trace(p, r, seen);
+		err = keep_rows(p, r, seen);
+	}
+	free(seen);
 	return err;
 }
 
@@ -404,39 +469,33 @@ static bool same_way(const struct placing *p, uint32_t x, uint32_t c)
 	return p->blocks.at[a->block].queue == p->blocks.at[b->block].queue && a->place < b->place;
 }
 
-/* Whether all that block x waits for arrives before task c: 1, 0 or -ERR_NOMEM. */
-static int all_before(struct placing *p, const struct block *x, uint32_t c)
+/* Whether all that block x waits for arrives before task c. */
+static bool all_before(const struct placing *p, const struct block *x, uint32_t c)
 {
-	uint64_t least = UINT64_MAX;
-	bool way = true;
+	const struct arrivals *a = &p->arrivals[x->rank];
+	const uint64_t *row = a->before + p->slot[c] * a->words;
 
 	for (size_t i = 0; i < x->waits.n; i++) {
-		const uint64_t key = p->t->v.at[x->waits.at[i]].key;
+		const uint32_t w = x->waits.at[i];
 
-		least = key < least ? key : least;
-		way &= same_way(p, x->waits.at[i], c);
+		if (!(row[p->slot[w] / 64] >> p->slot[w] % 64 & 1) && !same_way(p, w, c))
+			return false;
 	}
-	if (way)
-		return 1;
-	if (smcq_mark(p->t, &c, 1, least))
-		return -ERR_NOMEM;
-	for (size_t i = 0; i < x->waits.n; i++)
-		if (p->t->stamp[x->waits.at[i]] != p->t->now && !same_way(p, x->waits.at[i], c))
-			return 0;
-	return 1;
+	return true;
 }
 
-/* Whether block y may stand behind the last one of a queue: 1, 0 or -ERR_NOMEM. */
-static int may_follow(struct placing *p, const struct queue *q, uint32_t y)
+/* Whether block y may stand behind the last one of a queue. */
+static bool may_follow(const struct placing *p, const struct queue *q, const struct block *b)
 {
-	const struct block *x = &p->blocks.at[q->blocks.at[q->blocks.n - 1]], *b = &p->blocks.at[y];
-	int may = 1;
+	const struct block *x = &p->blocks.at[q->blocks.at[q->blocks.n - 1]];
 
-	if (x->gathers || b->gathers || x->followed || b->mode == BIN_Q_POSTED)
-		return 0;
-	for (size_t k = 0; k < b->waits.n && may == 1; k++)
-		may = all_before(p, x, b->waits.at[k]);
-	return may;
+	if (q->mode != b->mode || !nics_agree(q->nic, b->nic) || b->mode == BIN_Q_POSTED || x->gathers || b->gathers ||
+	    x->followed)
+		return false;
+	for (size_t k = 0; k < b->waits.n; k++)
+		if (!all_before(p, x, b->waits.at[k]))
+			return false;
+	return true;
 }
 
 static int64_t queue_for(struct placing *p, uint32_t y)
@@ -446,13 +505,9 @@ static int64_t queue_for(struct placing *p, uint32_t y)
 
 	if (b->before)
 		return p->blocks.at[b->before - 1].queue;
-	for (size_t i = 0; i < mine->n; i++) {
-		const struct queue *q = &p->queues.at[mine->at[i]];
-		int may = q->mode == b->mode && nics_agree(q->nic, b->nic) ? may_follow(p, q, y) : 0;
-
-		if (may)
-			return may < 0 ? may : (int64_t)mine->at[i];
-	}
+	for (size_t i = 0; i < mine->n; i++)
+		if (may_follow(p, &p->queues.at[mine->at[i]], b))
+			return mine->at[i];
 	if (VEC_PUSH(&p->queues, (struct queue){ .rank = b->rank, .nic = SMCQ_ANY, .mode = b->mode }) ||
 	    smcq_add(&p->of_rank[b->rank], (uint32_t)p->queues.n - 1))
 		return -ERR_NOMEM;
@@ -679,7 +734,7 @@ int smcq_place(struct smcq_tasks *t, struct smcq *out)
 	err = err ? err : share_arrivals(&p);
 	err = err ? err : cut_all(&p);
 	err = err ? err : sort_blocks(&p);
-	err = err ? err : settle(&p);
+	err = err ? err : find_before(&p);
 	err = err ? err : fill_queues(&p);
 	err = err ? err : emit(&p, out);
 	for (size_t i = 0; i < p.blocks.n; i++) {
@@ -691,6 +746,10 @@ int smcq_place(struct smcq_tasks *t, struct smcq *out)
 		VEC_FREE(&p.queues.at[i].blocks);
 	for (uint32_t r = 0; p.of_rank && r < n; r++)
 		VEC_FREE(&p.of_rank[r]);
+	for (uint32_t r = 0; p.arrivals && r < n; r++)
+		free(p.arrivals[r].before);
+	free(p.arrivals);
+	free(p.slot);
 	VEC_FREE(&p.blocks);
 	VEC_FREE(&p.queues);
 	free(p.of_rank);

@@ -31,6 +31,7 @@ struct smcq_task {
 	uint32_t nic; /* or SMCQ_ANY */
 	bool gathers; /* tells that a rank has started */
 	struct smcq_set waits; /* tasks that arrive at from */
+	uint32_t told, next; /* signals that tell of it, a list: task + 1, or 0 */
 	/* by smcq_place */
 	uint32_t more; /* the next piece of the same message + 1, which alone is waited for; or 0 */
 	uint32_t block;
@@ -47,9 +48,6 @@ struct smcq_tasks {
 	VEC(uint32_t) stack;
 };
 
-/* Marks (stamp is now) what has arrived before one of n tasks is issued, by what tasks wait for; only those whose key is at
- * least that. 0 or -ERR_NOMEM. */
-int smcq_mark(struct smcq_tasks *t, const uint32_t *from, size_t n, uint64_t least);
 /* A task without anything yet: its number, or -ERR_NOMEM. */
 int64_t smcq_task(struct smcq_tasks *t, uint32_t from, uint32_t to, uint64_t key);
 /* 0 or -ERR_NOMEM. */

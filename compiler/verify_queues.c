@@ -652,12 +652,13 @@ static struct bin_op touches(const struct check_queues *c, uint32_t e, uint32_t 
 	return o;
 }
 
-static bool is_armw(const struct check_queues *c, uint32_t op)
+/* Whether ARMWs do what an op reduces. */
+static bool is_armw(const struct check_queues *c, uint32_t rank, uint32_t op)
 {
 	uint32_t n;
 	const uint32_t *list = entries_of(c, op, &n);
 
-	return n && entry_at(c, *list)->kind == BIN_E_ARMW;
+	return n && bin_reduces(c->g->ranks[rank].ops[op - c->ev->base[rank]].kind) && entry_at(c, *list)->kind == BIN_E_ARMW;
 }
 
 /* Entries of two ops of a rank, the first of which comes first. What two ARMWs update may be updated in any order, each
@@ -742,15 +743,18 @@ static int need_all(struct check_queues *c, uint32_t rank, uint32_t op, uint32_t
 
 	while (open.n && !err) {
 		const uint32_t via = open.at[--open.n];
+		const struct bin_op *o = &c->g->ranks[rank].ops[via - c->ev->base[rank]];
+		const struct bin_op by = via == op ? *o : bin_update(o);
 
 		for (size_t i = pairs_of(c, via); i < c->pairs.n && c->pairs.at[i].then == via && !err; i++) {
 			const uint32_t first = c->pairs.at[i].first;
+			const struct bin_op *f = &c->g->ranks[rank].ops[first - c->ev->base[rank]];
 
-			if (seen[first] == op + 1)
+			if (seen[first] == op + 1 || !bin_conflict(f, &by))
 				continue;
 			seen[first] = op + 1;
 			err = need_pair(c, rank, first - c->ev->base[rank], op - c->ev->base[rank]);
-			if (!err && is_armw(c, first))
+			if (!err && is_armw(c, rank, first))
 				err = VEC_PUSH(&open, first);
 		}
 	}
