@@ -44,12 +44,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define SEGMENTS 7u /* of a put; with more it could take two places of the ring */
 #define STEP 64u
 #define MOST INT32_MAX /* that a counter can tell */
-#define CONNECT_S 30 /* how long peers may take to answer */
+#define CONNECT_S 30 /* how long peers may take to answer, at first */
+#define LEAVE_S 10 /* and at last */
 #define ADDRESS 64u /* bytes, at most */
 
 struct counter {
@@ -284,7 +284,7 @@ static void add_looks(struct ofi *o)
 
 static int add_work(struct ofi *o)
 {
-	const bool many = (add_entries(o), o->nputs > o->f->info->tx_attr->size / 2);
+	const bool many = o->nputs > o->f->info->tx_attr->size / 2; /* open_all has counted them */
 
 	o->puts = mem_calloc(o->nputs, sizeof *o->puts);
 	if (o->puts)
@@ -420,14 +420,14 @@ static void shut(void *fid)
 
 struct address {
 	int err;
-	uint32_t len;
 	char name[ADDRESS];
 };
 
-/* Puts a word to those that have met, or are about to, and waits until they have it. Nothing else is under way. */
-static int greet(struct ofi *o)
+/* Puts a word to those that have met, or are about to, and waits until they have it: 0 or libfabric's error. Nothing else is
+ * under way. */
+static ssize_t greet(struct ofi *o, unsigned seconds)
 {
-	const uint64_t end = host_now() + CONNECT_S * UINT64_C(1000000000);
+	const uint64_t end = host_now() + seconds * UINT64_C(1000000000);
 	uint64_t n = 0;
 	ssize_t rc = fi_cntr_set(o->done.cntr, 0);
 
@@ -449,7 +449,7 @@ static int greet(struct ofi *o)
 			sched_yield();
 	}
 	fi_cntr_set(o->done.cntr, o->done.base);
-	return told(o, "a peer", rc);
+	return rc;
 }
 
 /* Connections are made now: later there would be nobody to wait for them. */
@@ -461,14 +461,14 @@ static int meet(struct ofi *o, const struct address *all)
 	for (uint32_t i = 0; i < o->posts->head->nentries; i++)
 		if (o->posts->entries[i].kind != BIN_E_NOP && o->posts->entries[i].kind != BIN_E_CPU)
 			o->met[o->posts->entries[i].peer] = 1;
-	return greet(o);
+	return told(o, "a peer", greet(o, CONNECT_S));
 }
 
 static int meet_all(struct smcq_link *l, int err)
 {
 	struct ofi *o = to_ofi(l);
 	const struct address *all;
-	struct address mine = { .len = ADDRESS };
+	struct address mine = { 0 };
 	size_t len = ADDRESS;
 	int rc;
 
@@ -617,8 +617,8 @@ static void unmake(struct smcq_link *l)
 
 	if (!o)
 		return;
-	if (o->puts && o->through == o->epoch && !host_lost(o->b->group))
-		greet(o); /* what others wait to hear has gone out before it */
+	if (o->epoch && o->through == o->epoch && !host_lost(o->b->group))
+		greet(o, LEAVE_S); /* what others wait to hear has gone out before it */
 	shut(o->ep);
 	for (uint32_t i = 0; i < o->b->bin->nbuffers; i++)
 		shut(o->regions[i]);

@@ -6,8 +6,6 @@
 #include "util/mem.h"
 
 #include <dlfcn.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
