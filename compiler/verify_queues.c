@@ -11,7 +11,12 @@
  * Two starts of every rank are run, and credit and notices count for the start that they come from. That is how it is as
  * long as no credit of a start comes to a queue before all of that queue's credit of the start before, and no notice to a
  * rank before all of its notices; the first that did would, in the run that holds back what it overtook, not have
- * happened. So what holds for two starts holds for all. */
+ * happened. So what holds for two starts holds for all.
+ *
+ * Where such counts can mix, three starts are run as they are counted, and besides nothing of the third may happen while
+ * anything of the first is held. Then at any time all is through but for two starts, one after the other. What those have
+ * done so far could also be done by the first two, since each start uses as much as it brings: no count is lower then, and
+ * nothing else is waited for. So again nothing can happen in any start that cannot happen in these. */
 #include "compiler/verify_parts.h"
 
 #include "compiler/bin_check.h"
@@ -26,7 +31,7 @@
 #include <string.h>
 
 #define TAG "queues"
-#define STARTS 2u
+#define STARTS 3u
 #define SHOWN 6u
 #define SOURCES 64u /* ranks, of which what the schedule says is asked for at once */
 
@@ -48,11 +53,17 @@ struct state {
 	bool *issued, *arrived; /* entries */
 	uint32_t *credit, *next; /* queues */
 	bool *started, *done; /* ranks */
-	uint32_t *locals, *remotes;
+	uint32_t *locals, *remotes; /* how many have come */
 };
 
 struct needed {
 	uint32_t first, then; /* entries */
+};
+
+/* What is counted, of the next start, can come before it does, of this one. */
+struct mixed {
+	bool yes, notice;
+	uint32_t before, late; /* entries */
 };
 
 struct check_queues {
@@ -68,9 +79,13 @@ struct check_queues {
 	VEC(struct needed) pairs; /* of ops, by then */
 	VEC(struct needed) needs; /* by first */
 	struct state state[STARTS];
+	unsigned starts; /* that are run */
+	bool pooled; /* counts go on from start to start */
 	VEC(struct event) todo;
 	enum held held;
 	uint32_t held_id;
+	struct mixed mixed;
+	bool ahead; /* a rank can be two starts ahead of something */
 	unsigned found;
 };
 
@@ -120,7 +135,7 @@ __attribute__((format(printf, 3, 4))) static void found(struct check_queues *c, 
 	char text[400];
 	va_list ap;
 
-	if (c->found++ >= SHOWN)
+	if (c->found++ >= SHOWN || c->pooled)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
@@ -487,9 +502,9 @@ static int state_init(struct check_queues *c)
 		if (!s->issued || !s->arrived || !s->credit || !s->next || !s->started || !s->done || !s->locals || !s->remotes)
 			return -ERR_NOMEM;
 	}
-	/* Each entry makes some events in each start: it is tried when it is issued and when that before it arrives, a queue
-	 * at a credit and when its last start is through, a rank at a notice. */
-	return VEC_RESERVE(&c->todo, 8 * (size_t)STARTS * (c->nentries + c->nqueues + c->nranks) + 8);
+	/* Each entry makes some events in each start: it is tried when it is issued and when that before it arrives; a queue at
+	 * a credit, and a rank at a notice, each of which may go through all starts. */
+	return VEC_RESERVE(&c->todo, 12 * (size_t)STARTS * (c->nentries + c->nqueues + c->nranks) + 8);
 }
 
 static void again(struct check_queues *c, enum event_kind kind, uint32_t start, uint32_t id)
@@ -512,10 +527,25 @@ static void start_rank(struct check_queues *c, uint32_t k, uint32_t r)
 	again(c, TRY_DONE, k, r);
 }
 
-/* Whether the next entry of a queue has what credit it needs. */
-static bool has_credit(const struct bin_queue *b, uint32_t credit, uint32_t next)
+/* The start that has what is counted for start k, and how many starts have used of it before. */
+static uint32_t pool_of(const struct check_queues *c, uint32_t k)
 {
-	return b->mode == BIN_Q_NORMAL || (b->mode == BIN_Q_POSTED ? credit >= b->told : credit > next);
+	return c->pooled ? 0 : k;
+}
+
+static uint64_t used_before(const struct check_queues *c, uint32_t k)
+{
+	return c->pooled ? k : 0;
+}
+
+/* Whether the next entry of a queue has what credit it needs in start k. */
+static bool has_credit(const struct check_queues *c, const struct bin_queue *b, uint32_t k, uint32_t q)
+{
+	const uint64_t credit = c->state[pool_of(c, k)].credit[q];
+
+	if (b->mode == BIN_Q_POSTED)
+		return credit >= (used_before(c, k) + 1) * b->told;
+	return b->mode == BIN_Q_NORMAL || credit > used_before(c, k) * b->n + c->state[k].next[q];
 }
 
 static void try_queue(struct check_queues *c, uint32_t k, uint32_t q)
@@ -526,7 +556,7 @@ static void try_queue(struct check_queues *c, uint32_t k, uint32_t q)
 
 	if (!s->started[r] || (k && c->state[k - 1].next[q] < b->n))
 		return;
-	while (s->next[q] < b->n && has_credit(b, s->credit[q], s->next[q])) {
+	while (s->next[q] < b->n && has_credit(c, b, k, q)) {
 		const uint32_t e = c->ebase[r] + b->first + s->next[q]++;
 
 		s->issued[e] = true;
@@ -535,13 +565,14 @@ static void try_queue(struct check_queues *c, uint32_t k, uint32_t q)
 		else
 			again(c, TRY_ARRIVAL, k, e);
 	}
-	if (s->next[q] == b->n && k + 1 < STARTS)
+	if (s->next[q] == b->n && k + 1 < c->starts)
 		again(c, TRY_QUEUE, k + 1, q);
 }
 
 static void try_arrival(struct check_queues *c, uint32_t k, uint32_t e)
 {
-	struct state *s = &c->state[k];
+	const uint32_t pool = pool_of(c, k);
+	struct state *s = &c->state[k], *counts = &c->state[pool];
 	const struct way *w = &c->way[e];
 	const struct bin_entry *b = entry_at(c, e);
 
@@ -552,27 +583,37 @@ static void try_arrival(struct check_queues *c, uint32_t k, uint32_t e)
 		return;
 	s->arrived[e] = true;
 	if (b->sps) {
-		s->credit[target_of(c, b)] += b->sps;
-		again(c, TRY_QUEUE, k, target_of(c, b));
+		counts->credit[target_of(c, b)] += b->sps;
+		again(c, TRY_QUEUE, pool, target_of(c, b));
 	}
-	if (b->flags & BIN_E_LOCAL && !--s->locals[w->rank])
-		again(c, TRY_DONE, k, w->rank);
-	if (b->flags & BIN_E_REMOTE && !--s->remotes[b->peer])
-		again(c, TRY_DONE, k, b->peer);
+	if (b->flags & BIN_E_LOCAL) {
+		counts->locals[w->rank]++;
+		again(c, TRY_DONE, pool, w->rank);
+	}
+	if (b->flags & BIN_E_REMOTE) {
+		counts->remotes[b->peer]++;
+		again(c, TRY_DONE, pool, b->peer);
+	}
 	if (w->after != BIN_NONE)
 		again(c, TRY_ARRIVAL, k, w->after);
-	else if (k + 1 < STARTS)
+	else if (k + 1 < c->starts)
 		again(c, TRY_ARRIVAL, k + 1, w->first);
 }
 
 static void try_done(struct check_queues *c, uint32_t k, uint32_t r)
 {
+	const struct smcq_rank *rank = &c->s->ranks[r];
+	const struct state *counts = &c->state[pool_of(c, k)];
+	const uint64_t times = used_before(c, k) + 1;
 	struct state *s = &c->state[k];
 
-	if (s->done[r] || !s->started[r] || s->locals[r] || s->remotes[r])
+	if (s->done[r] && c->pooled && k + 1 < c->starts)
+		again(c, TRY_DONE, k + 1, r);
+	if (s->done[r] || !s->started[r] || counts->locals[r] < times * rank->locals ||
+	    counts->remotes[r] < times * rank->remotes)
 		return;
 	s->done[r] = true;
-	if (k + 1 < STARTS)
+	if (k + 1 < c->starts)
 		start_rank(c, k + 1, r);
 }
 
@@ -582,7 +623,7 @@ static void run(struct check_queues *c, enum held held, uint32_t id)
 	c->held = held;
 	c->held_id = id;
 	c->todo.n = 0;
-	for (unsigned k = 0; k < STARTS; k++) {
+	for (unsigned k = 0; k < c->starts; k++) {
 		struct state *s = &c->state[k];
 
 		memset(s->issued, 0, c->nentries);
@@ -591,10 +632,8 @@ static void run(struct check_queues *c, enum held held, uint32_t id)
 		memset(s->next, 0, c->nqueues * sizeof *s->next);
 		memset(s->started, 0, c->nranks);
 		memset(s->done, 0, c->nranks);
-		for (uint32_t r = 0; r < c->nranks; r++) {
-			s->locals[r] = c->s->ranks[r].locals;
-			s->remotes[r] = c->s->ranks[r].remotes;
-		}
+		memset(s->locals, 0, c->nranks * sizeof *s->locals);
+		memset(s->remotes, 0, c->nranks * sizeof *s->remotes);
 	}
 	for (uint32_t r = 0; r < c->nranks; r++)
 		start_rank(c, 0, r);
@@ -614,7 +653,7 @@ static void run(struct check_queues *c, enum held held, uint32_t id)
 
 static void check_all_happens(struct check_queues *c)
 {
-	const struct state *s = &c->state[STARTS - 1];
+	const struct state *s = &c->state[c->starts - 1];
 
 	run(c, HELD_NOTHING, 0);
 	for (uint32_t r = 0; r < c->nranks; r++)
@@ -781,15 +820,32 @@ struct counted {
 	uint32_t *list, *from;
 };
 
-/* What is counted for the same thing as entry e has not come in the next start. */
-static bool none_of_next(const struct check_queues *c, const struct counted *l, uint32_t what, uint32_t *other)
+/* Entry e is late: whether what is counted for the same thing has come of the next start. */
+static void look_for_mixed(struct check_queues *c, const struct counted *l, uint32_t what, bool notice, uint32_t e)
 {
-	for (uint32_t i = l->from[what]; i < l->from[what + 1]; i++)
-		if (c->state[1].arrived[l->list[i]]) {
-			*other = l->list[i];
-			return false;
-		}
-	return true;
+	for (uint32_t i = l->from[what]; i < l->from[what + 1] && !c->mixed.yes; i++)
+		if (c->state[1].arrived[l->list[i]])
+			c->mixed = (struct mixed){ true, notice, l->list[i], e };
+}
+
+static void tell_mixed(struct check_queues *c)
+{
+	const struct mixed *m = &c->mixed;
+	const struct bin_entry *b = entry_at(c, m->late);
+
+	if (m->notice)
+		found(c, m->late, "rank %u can be told of %s, of the next start, before it is told of %s, of this one", b->peer,
+		      entry_text(c, m->before).s, entry_text(c, m->late).s);
+	else
+		found(c, m->late, "credit of the next start, by %s, can come to queue %u of rank %u before that of this one, by %s",
+		      entry_text(c, m->before).s, b->queue, b->peer, entry_text(c, m->late).s);
+}
+
+/* Whether a rank has come two starts further than what is held. */
+static void look_ahead(struct check_queues *c)
+{
+	for (uint32_t r = 0; r < c->nranks && c->pooled; r++)
+		c->ahead |= c->state[STARTS - 1].started[r];
 }
 
 /* What must not happen before an entry has arrived: entries on the same elements, the end of the ranks whose memory it
@@ -799,7 +855,6 @@ static void check_arrival(struct check_queues *c, uint32_t e, size_t *need, cons
 {
 	const struct bin_entry *b = entry_at(c, e);
 	const struct way *w = &c->way[e];
-	uint32_t other;
 
 	if (b->kind == BIN_E_NOP)
 		return;
@@ -812,12 +867,12 @@ static void check_arrival(struct check_queues *c, uint32_t e, size_t *need, cons
 		found(c, e, "rank %u can complete before %s has arrived", w->rank, entry_text(c, e).s);
 	if (moves(b) && b->peer != w->rank && c->state[0].done[b->peer])
 		found(c, e, "rank %u can complete before %s has arrived there", b->peer, entry_text(c, e).s);
-	if (b->sps && !none_of_next(c, credit, target_of(c, b), &other))
-		found(c, e, "credit of the next start, by %s, can come to queue %u of rank %u before that of this one, by %s",
-		      entry_text(c, other).s, b->queue, b->peer, entry_text(c, e).s);
-	if (b->flags & BIN_E_REMOTE && !none_of_next(c, notices, b->peer, &other))
-		found(c, e, "rank %u can be told of %s, of the next start, before it is told of %s, of this one", b->peer,
-		      entry_text(c, other).s, entry_text(c, e).s);
+	if (b->sps)
+		look_for_mixed(c, credit, target_of(c, b), false, e);
+	if (b->flags & BIN_E_REMOTE)
+		look_for_mixed(c, notices, b->peer, true, e);
+	if (moves(b) || b->sps || b->flags & (BIN_E_LOCAL | BIN_E_REMOTE))
+		look_ahead(c);
 }
 
 /* What an entry is counted for, or BIN_NONE. Notices of its own rank are none of the next start, as that waits for them. */
@@ -873,6 +928,7 @@ static void check_rank(struct check_queues *c, uint32_t r, const struct ir_query
 	for (uint32_t i = 0; i < c->nranks; i++)
 		if (ends[i].yes && c->state[0].done[i])
 			found(c, BIN_NONE, "rank %u can complete before rank %u has started, and not in the schedule", i, r);
+	look_ahead(c);
 }
 
 static int check_ranks(struct check_queues *c)
@@ -899,6 +955,27 @@ static int check_ranks(struct check_queues *c)
 }
 
 /* ---- all of it ---- */
+
+/* What must come before what, in two starts that do not mix; and where they can, in three, as they are counted. */
+static int check_orders(struct check_queues *c)
+{
+	int err;
+
+	check_all_happens(c);
+	err = c->found ? 0 : check_arrivals(c);
+	err = err || c->found ? err : check_ranks(c);
+	if (err || c->found || !c->mixed.yes || c->pooled)
+		return err;
+	c->pooled = true;
+	c->starts = STARTS;
+	err = check_orders(c);
+	c->pooled = false;
+	if (!err && (c->found || c->ahead)) {
+		c->found = 0;
+		tell_mixed(c);
+	}
+	return err;
+}
 
 static void fini(struct check_queues *c)
 {
@@ -946,15 +1023,14 @@ static int check(struct check_queues *c)
 	err = err || c->found ? err : state_init(c);
 	if (err || c->found)
 		return err;
-	check_all_happens(c);
 	err = find_needs(c);
-	err = err || c->found ? err : check_arrivals(c);
-	return err || c->found ? err : check_ranks(c);
+	return err ? err : check_orders(c);
 }
 
 int verify_queues(struct goal_diags *d, const struct symbolic *run, const struct smcq *s)
 {
-	struct check_queues c = { .d = d, .g = run->g, .s = s, .run = run, .ev = run->ev, .nranks = run->g->nranks };
+	struct check_queues c = { .d = d, .g = run->g, .s = s, .run = run, .ev = run->ev, .nranks = run->g->nranks,
+				  .starts = STARTS - 1 };
 	int err = check(&c);
 
 	fini(&c);
