@@ -75,7 +75,7 @@ struct model {
 	VEC(struct cell) cells;
 	uint32_t *ebase, *qbase; /* entries and queues are numbered through */
 	VEC(struct way) ways;
-	uint32_t *way_of, *place; /* of each entry: the way, and its place there */
+	uint32_t *way_of; /* of each entry */
 	bool *waits; /* [a * nranks + b]: b must not complete before a has started */
 };
 
@@ -434,7 +434,6 @@ static int find_ways(struct model *m, uint32_t rank, uint32_t q)
 		if (err)
 			break;
 		m->way_of[id] = (uint32_t)w;
-		m->place[id] = (uint32_t)m->ways.at[w].entries.n;
 		err = VEC_PUSH(&m->ways.at[w].entries, id);
 	}
 	return err;
@@ -454,8 +453,7 @@ static int number(struct model *m)
 		m->qbase[r + 1] = m->qbase[r] + (uint32_t)m->s->ranks[r].queues.n;
 	}
 	m->way_of = mem_calloc(m->ebase[n], sizeof *m->way_of);
-	m->place = mem_calloc(m->ebase[n], sizeof *m->place);
-	if (!m->way_of || !m->place)
+	if (!m->way_of)
 		return -ERR_NOMEM;
 	for (uint32_t r = 0; r < n; r++)
 		for (uint32_t q = 0; q < m->s->ranks[r].queues.n && !err; q++)
@@ -794,7 +792,6 @@ static void fini(struct model *m)
 	free(m->ebase);
 	free(m->qbase);
 	free(m->way_of);
-	free(m->place);
 	free(m->waits);
 }
 
