@@ -194,8 +194,8 @@ static int op_fits(struct lowering *l, uint32_t r, uint32_t i)
 	    (bin_recvs(op->kind) || !l->t.target.limit[BIN_LIMIT_ASSIST]))
 		return refuse_to_compute(l, r, i);
 	if (op->nic >= l->t.target.limit[BIN_LIMIT_TNIS])
-		return smcq_refuse(g, r, i, "rank %u: this op is for nic %u, and the target has %u (tnis)", r, op->nic,
-				   l->t.target.limit[BIN_LIMIT_TNIS]);
+		return smcq_refuse(g, r, i, "rank %u: this %s is for nic %u, and the target has %u (tnis)", r,
+				   ir_op_word(op->kind), op->nic, l->t.target.limit[BIN_LIMIT_TNIS]);
 	return 0;
 }
 
@@ -253,9 +253,10 @@ static int add_op(struct lowering *l, uint32_t from, uint32_t op, uint32_t to, u
 
 	if (len / most >> depth)
 		return smcq_refuse(l->t.g, from, op,
-				   "rank %u: this op takes %s of %llu elements (length, bytes), and of those more than the 2^%u that "
-				   "a queue of the target has (depth)",
-				   from, kind == BIN_E_ARMW ? "ARMWs" : "puts", (unsigned long long)most, depth);
+				   "rank %u: this %s takes %s of %llu element%s%s, and of those more than the 2^%u that a queue of "
+				   "the target has (depth)",
+				   from, ir_op_word(o->kind), kind == BIN_E_ARMW ? "ARMWs" : "puts", (unsigned long long)most,
+				   most == 1 ? "" : "s", kind == BIN_E_ARMW ? "" : " (length, bytes)", depth);
 	do {
 		const uint64_t n = len - done < most ? len - done : most;
 		int64_t id = smcq_task(&l->t, from, to, mine > its ? mine : its);

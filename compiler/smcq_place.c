@@ -565,6 +565,13 @@ static uint32_t op_of(const struct placing *p, const struct queue *q)
 	return op;
 }
 
+static const char *word_of(const struct placing *p, const struct queue *q)
+{
+	const uint32_t op = op_of(p, q);
+
+	return op == BIN_NONE ? "op" : ir_op_word(p->t->g->ranks[q->rank].ops[op].kind);
+}
+
 /* The interface of a queue, the least used one where any will do: -ERR_PASS when there are no queues left. */
 static int take_cq(struct placing *p, const struct queue *q, uint32_t *used, struct bin_queue *out)
 {
@@ -578,11 +585,11 @@ static int take_cq(struct placing *p, const struct queue *q, uint32_t *used, str
 			tni = i;
 	if (used[tni] == cqs)
 		return smcq_refuse(p->t->g, q->rank, op_of(p, q),
-				   q->nic == SMCQ_ANY ? "rank %u: for this op there is no command queue left of %u (cqs) on each of %u "
+				   q->nic == SMCQ_ANY ? "rank %u: for this %s there is no command queue left of %u (cqs) on each of %u "
 							"interfaces (tnis)" :
-							"rank %u: for this op there is no command queue left of %u (cqs) on the "
+							"rank %u: for this %s there is no command queue left of %u (cqs) on the "
 							"interface that it names, of %u (tnis)",
-				   q->rank, cqs, tnis);
+				   q->rank, word_of(p, q), cqs, tnis);
 	out->tni = (uint16_t)tni;
 	out->cq = (uint16_t)used[tni]++;
 	return 0;
@@ -597,13 +604,13 @@ static int check_length(const struct placing *p, const struct queue *q, uint64_t
 		return 0;
 	if (n > UINT64_C(1) << (11 + 2 * depth))
 		return smcq_refuse(p->t->g, q->rank, op_of(p, q),
-				   "rank %u: the queue of this op has %llu entries, and one of the target 2^%u (depth)", q->rank,
-				   (unsigned long long)n, 11 + 2 * depth);
+				   "rank %u: the queue of this %s has %llu entries, and one of the target 2^%u (depth)", q->rank,
+				   word_of(p, q), (unsigned long long)n, 11 + 2 * depth);
 	if (n >= UINT64_C(1) << bits)
 		return smcq_refuse(p->t->g, q->rank, op_of(p, q),
-				   "rank %u: the queue of this op has %llu entries, and a scheduling pointer is less than 2^%u ahead "
+				   "rank %u: the queue of this %s has %llu entries, and a scheduling pointer is less than 2^%u ahead "
 				   "(offset)",
-				   q->rank, (unsigned long long)n, bits);
+				   q->rank, word_of(p, q), (unsigned long long)n, bits);
 	return 0;
 }
 

@@ -143,15 +143,17 @@ no_alu elements 'reduce: an ARMW for each of its 4 elements would be more than 3
 	lower-smcq:op=band,type=uint64,elements=3
 no_alu fused 'recv-reduce-with: if it is given op and type there may be ARMWs, and the CPU does not reduce on the way: leave out the pass that made this op' \
 	'fuse:wait=1;lower-smcq:assist=1'
-refused cqs "schedules/lib/alltoall.goal:N: error: size 8, count 4: $at 0: for this op there is no command queue left of 2 (cqs) on each of 1 interfaces (tnis)" \
+refused cqs "schedules/lib/alltoall.goal:N: error: size 8, count 4: $at 0: for this send there is no command queue left of 2 (cqs) on each of 1 interfaces (tnis)" \
 	schedules/alltoall_pairwise.goal -n 8 -D count=4 -T lower-smcq:tnis=1,cqs=2
-refused nic "nics.goal:N: error: size 2, count 2: $at 0: this op is for nic 4, and the target has 4 (tnis)" \
+refused nic "nics.goal:N: error: size 2, count 2: $at 0: this send is for nic 4, and the target has 4 (tnis)" \
 	"$TMP/nics.goal" -n 2 -D count=2 -T lower-smcq:tnis=4
-refused depth "schedules/lib/bcast_kary.goal:N: error: size 3, count 5000, root 0: $at 0: the queue of this op has 3000 entries, and one of the target 2^11 (depth)" \
+refused depth "schedules/lib/bcast_kary.goal:N: error: size 3, count 5000, root 0: $at 0: the queue of this send has 3000 entries, and one of the target 2^11 (depth)" \
 	schedules/bcast_chain.goal -n 3 -D count=5000 -D segments=3000 -D root=0 -T lower-smcq:depth=0
-refused pieces "schedules/bcast_linear.goal:N: error: size 2, count 100000, root 0: $at 0: this op takes puts of 7 elements (length, bytes), and of those more than the 2^11" \
+refused pieces "schedules/bcast_linear.goal:N: error: size 2, count 100000, root 0: $at 0: this send takes puts of 7 elements (length, bytes), and of those more than the 2^11" \
 	schedules/bcast_linear.goal -n 2 -D root=0 -D count=100000 -T lower-smcq:length=8,depth=0
-refused offset "schedules/lib/bcast_kary.goal:N: error: size 4, count 50, root 0: $at 0: the queue of this op has 30 entries, and a scheduling pointer is less than 2^4 ahead (offset)" \
+refused armws "schedules/lib/reduce_tree.goal:N: error: size 4, count 4000, root 0: $at 0: this reduce takes ARMWs of 1 element, and of those more than the 2^11" \
+	schedules/reduce_binomial.goal -n 4 -D count=4000 -T lower-smcq:op=sum,type=int32,elements=5000,depth=0
+refused offset "schedules/lib/bcast_kary.goal:N: error: size 4, count 50, root 0: $at 0: the queue of this send has 30 entries, and a scheduling pointer is less than 2^4 ahead (offset)" \
 	schedules/bcast_chain.goal -n 4 -D count=50 -D segments=30 -D root=0 -T lower-smcq:offset=4
 refused length 'an element of 20 bytes does not fit into a put of less than 2^4 (length)' \
 	schedules/bcast_linear.goal -n 3 -D count=4 -T lower-smcq:bytes=20,length=4
