@@ -108,6 +108,8 @@ for memory in heap private; do
 done
 offload 4 dead heap 2
 check smcq.dead_rank [ "$(grep -cx 'told rank [013]: rank 2 died' "$TMP/out")" -eq 3 ]
+offload 4 leave heap 1
+check smcq.left [ "$(grep -cx 'told rank [023]: rank 1 has left the group' "$TMP/out")" -eq 3 ]
 offload 4 dead private 4
 check smcq.dead_interface [ "$(grep -cx 'told rank [0-3]: the network interface of this node is gone' "$TMP/out")" -eq 4 ]
 check smcq.dead_interface_told grep -qx 'goalrun: the network interface has died' "$TMP/err"

@@ -492,7 +492,6 @@ static int ring(struct model *m)
 static int post_all(struct model *m)
 {
 	const struct bin_posts *p = posts_of(m);
-	bool any = false;
 
 	m->late = false;
 	for (uint32_t i = 0; i < p->head->nqueues; i++) {
@@ -500,12 +499,9 @@ static int post_all(struct model *m)
 
 		if (q->mode == BIN_Q_CPU || q->mode == BIN_Q_POSTED || m->posted[i] == m->epoch * q->n)
 			continue;
-		if (post(m, i, m->entries + q->first, q->n))
-			any = true;
-		else
-			m->late = true;
+		m->late |= !post(m, i, m->entries + q->first, q->n);
 	}
-	return any ? ring(m) : 0;
+	return ring(m);
 }
 
 static int start(struct smcq_link *l, uint64_t epoch)
@@ -513,6 +509,7 @@ static int start(struct smcq_link *l, uint64_t epoch)
 	struct model *m = (struct model *)l;
 
 	m->epoch = epoch;
+	atomic_store_explicit(&m->block->starts, epoch, memory_order_relaxed); /* told with the doorbell */
 	return post_all(m);
 }
 
@@ -549,6 +546,8 @@ static int tell_fault(const struct model *m, uint32_t fault)
 		[NIC_NOTICES] = "more notices than there is room for",
 	};
 
+	if (fault == NIC_LEFT)
+		return host_error(group_of(m), -ERR_DEAD, "rank %u has left the group", m->block->fault_rank);
 	return host_error(group_of(m), -ERR_SYS, "the network interface found at queue %u of rank %u: %s", m->block->fault_queue,
 			  m->block->fault_rank, fault < NIC_FAULTS ? text[fault] : "a fault");
 }

@@ -62,7 +62,9 @@ struct nic_bound {
 	struct nic_local *tcq_ring;
 	struct nic_remote *mrq_ring;
 	uint64_t tcq, mrq; /* notices */
-	uint64_t posts; /* of the rank, that are known */
+	uint64_t posts, starts; /* of the rank, that are known */
+	uint64_t most; /* starts: a rank of the same schedule has left after so many, */
+	uint32_t left; /* this one */
 	uint32_t flying; /* entries that have begun to leave and are not through */
 	uint32_t ways_here; /* of others */
 	bool connected;
@@ -310,20 +312,28 @@ static void ring(const struct nic_bound *b)
 	be_ring_one(b->port->bell, true);
 }
 
+static void tell_fault(struct nic_bound *b, enum nic_fault what, uint32_t rank, uint32_t queue)
+{
+	b->dead = true;
+	b->block->fault_rank = rank;
+	b->block->fault_queue = queue;
+	atomic_store_explicit(&b->block->fault, what, memory_order_release);
+	ring(b);
+}
+
 /* Ends all that was bound together with what has the fault. */
 static void fault(struct nic *n, const struct nic_bound *b, enum nic_fault what, const struct queue *q)
 {
-	for (size_t i = 0; i < n->bound.n; i++) {
-		struct nic_bound *x = n->bound.at[i];
+	for (size_t i = 0; i < n->bound.n; i++)
+		if (n->bound.at[i]->id == b->id && !n->bound.at[i]->dead)
+			tell_fault(n->bound.at[i], what, q->of->rank, (uint32_t)(q - q->of->queues));
+}
 
-		if (x->id != b->id || x->dead)
-			continue;
-		x->dead = true;
-		x->block->fault_rank = q->of->rank;
-		x->block->fault_queue = (uint32_t)(q - q->of->queues);
-		atomic_store_explicit(&x->block->fault, what, memory_order_release);
-		ring(x);
-	}
+/* A start that a rank which has left does not take part in never ends. */
+static void check_left(struct nic_bound *b)
+{
+	if (b->starts > b->most && !b->dead)
+		tell_fault(b, NIC_LEFT, b->left, 0);
 }
 
 static void tell_local(struct nic *n, struct nic_bound *b, const struct flight *f)
@@ -609,7 +619,8 @@ static bool look_at(struct nic *n, struct nic_bound *b)
 	if (posts == b->posts)
 		return false;
 	b->posts = posts;
-	n->stats->starts++;
+	b->starts = atomic_load_explicit(&b->block->starts, memory_order_relaxed);
+	check_left(b);
 	for (uint32_t i = 0; i < b->nqueues; i++) {
 		struct queue *q = &b->queues[i];
 		const uint64_t old = q->producer;
@@ -803,6 +814,7 @@ int nic_bind(struct nic *n, struct nic_port *p, uint64_t off, uint64_t bytes, ui
 	b->regions_off = head.regions;
 	b->ways_off = head.ways;
 	b->nways = head.nways;
+	b->most = UINT64_MAX;
 	b->tcq_ring = (void *)((char *)b->block + head.tcq_ring);
 	b->mrq_ring = (void *)((char *)b->block + head.mrq_ring);
 	err = take_regions(b, text, size);
@@ -857,6 +869,15 @@ static void unbind(struct nic *n, struct nic_bound *b)
 	while (n->bound.at[i] != b)
 		i++;
 	n->bound.at[i] = n->bound.at[--n->bound.n];
+	for (i = 0; i < n->bound.n; i++) {
+		struct nic_bound *x = n->bound.at[i];
+
+		if (x->id != b->id || x->most <= b->starts)
+			continue;
+		x->most = b->starts;
+		x->left = b->rank;
+		check_left(x);
+	}
 	free_queues(b);
 	b->port = NULL;
 	b->block = NULL;

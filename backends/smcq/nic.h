@@ -62,14 +62,15 @@ struct nic_way {
 	uint32_t zero;
 };
 
-enum nic_fault { NIC_FINE, NIC_BAD_ENTRY, NIC_NO_MEMORY, NIC_DEAD_SESSION, NIC_NOTICES, NIC_FAULTS };
+enum nic_fault { NIC_FINE, NIC_BAD_ENTRY, NIC_NO_MEMORY, NIC_DEAD_SESSION, NIC_NOTICES, NIC_LEFT, NIC_FAULTS };
 
 struct nic_block {
-	_Alignas(64) _Atomic uint64_t doorbell; /* the rank's: how often it has posted */
+	_Alignas(64) _Atomic uint64_t doorbell; /* the rank's: how often it has posted, */
+	_Atomic uint64_t starts; /* and in how many starts */
 	_Atomic uint64_t tcq_seen, mrq_seen; /* the rank's: notices that it has read */
 	_Alignas(64) _Atomic uint64_t tcq, mrq; /* the interface's: notices that it has written */
 	_Atomic uint32_t fault; /* the interface's: enum nic_fault, of queue */
-	uint32_t fault_rank, fault_queue;
+	uint32_t fault_rank, fault_queue; /* queue: not of NIC_LEFT */
 	/* The rank's, from when it is told on: */
 	_Alignas(64) uint64_t id; /* of what all ranks bind together */
 	uint32_t rank;
@@ -111,7 +112,7 @@ struct nic_door {
 /* ---- the process ---- */
 
 struct nic_stats {
-	uint64_t starts, entries, packets, bytes, naps;
+	uint64_t entries, packets, bytes;
 };
 
 struct nic_options {

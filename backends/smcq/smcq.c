@@ -269,7 +269,8 @@ static int rebind(struct be_bound *bound, const struct be_buffer *buffers)
 	return err;
 }
 
-/* A rank that has left the group has freed its request, and that waits until all it has posted has gone out. */
+/* A rank that has left has freed its request, which waits until all it has posted has gone out. Whether that was enough
+ * is the engine's to say. */
 static bool waits_for(const struct be_bound *bound, uint32_t rank)
 {
 	(void)bound;

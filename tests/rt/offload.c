@@ -7,6 +7,7 @@
  *   offload busy BINARY FILE BYTES MEMORY RANK   that rank calls nothing until all others are done, time and again
  *   offload dead BINARY FILE BYTES MEMORY RANK   that rank kills itself between start and wait; or the interface, if it is
  *                                          the number of ranks. The others are told
+ *   offload leave BINARY FILE BYTES MEMORY RANK  that rank does not take part in the last start, which the others are told
  *   offload twice BINARY FILE BYTES MEMORY N     N requests are active at once, and go to other buffers in between
  * MEMORY is heap or private; FILE is for the ranks to meet. */
 #include "mpix_sched.h"
@@ -282,6 +283,25 @@ static void run_dead(MPIX_Sched_request req, unsigned char *p)
 		meet(5); /* the first to end would be what goalrun tells */
 }
 
+/* ---- leave ---- */
+
+static void run_leave(MPIX_Sched_request req, unsigned char *p)
+{
+	char detail[300];
+
+	fill(p, 1);
+	meet(1);
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	if (rank == number)
+		return;
+	CALL(MPIX_Sched_start(req));
+	if (!MPIX_Sched_wait(req))
+		fail("wait says that all is well");
+	MPIX_Sched_error_detail(ctx, detail, sizeof detail);
+	printf("told rank %d: %s\n", rank, detail);
+}
+
 /* ---- twice ---- */
 
 static void run_twice(MPIX_Sched s, MPIX_Sched_group g, MPIX_Sched_request *first, unsigned char *p)
@@ -344,6 +364,8 @@ int main(int argc, char **argv)
 		run_busy(req, p);
 	else if (!strcmp(argv[1], "dead"))
 		run_dead(req, p);
+	else if (!strcmp(argv[1], "leave"))
+		run_leave(req, p);
 	else
 		run_twice(sched, group, &req, p);
 	CALL(MPIX_Sched_free(&req));
