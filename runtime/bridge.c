@@ -19,6 +19,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -31,7 +32,7 @@
 
 #define SILENCE_MS 2500 /* of a kernel; a probe each second */
 #define ANSWER_NS 3000000000u /* an address, or the successor of a process, has to show up */
-#define MEET_NS 30000000000u /* the same when the group is made */
+#define MEET_NS 15000000000u /* the same when the group is made */
 #define LINGER_NS 1000000000u /* the others have to take what was sent last */
 #define LOOK_MS 100 /* between two looks at what nobody rings for: deaths on this node, times */
 #define GUESTS 8u /* that have not proved yet who they are */
@@ -65,6 +66,8 @@ struct far {
 	uint32_t head; /* its lowest rank */
 	struct rt_card card;
 	uint32_t at, failed; /* of its addresses: the one in use, and how many in a row did not answer */
+	struct in6_addr from; /* of one that connects: its address */
+	int probe; /* whether anybody is left there, or -1 */
 	bool lost;
 	int why; /* errno */
 };
@@ -155,10 +158,18 @@ static void enter(struct conn *c, enum stage stage)
 	c->got = 0;
 }
 
+static void end_probe(struct far *f)
+{
+	if (f->probe >= 0)
+		close(f->probe);
+	f->probe = -1;
+}
+
 static void lose(struct rt_bridge *b, struct far *f)
 {
 	struct rt_board *board = b->l->board;
 
+	end_probe(f);
 	hang_up(&f->c);
 	f->lost = true;
 	for (uint32_t r = 0; r < b->l->size; r++)
@@ -254,6 +265,7 @@ static void broken(struct rt_bridge *b, struct far *f, int why)
 	f->why = why;
 	if (f->c.node > b->l->node && was_up && !silent(why)) {
 		hang_up(&f->c); /* it comes back, or not */
+		f->probe = connect_to(&f->from, f->card.port);
 	} else if (f->c.node > b->l->node || (was_up && silent(why))) {
 		lose(b, f);
 	} else {
@@ -309,14 +321,33 @@ static void tell_all(struct rt_bridge *b, struct conn *c)
 	pthread_mutex_unlock(&b->l->board->lock);
 }
 
+/* Where a node that has connected is. */
+static void find_address(struct far *f)
+{
+	struct sockaddr_in6 a = { 0 };
+	socklen_t len = sizeof a;
+	uint32_t v4;
+
+	if (getpeername(f->c.fd, (struct sockaddr *)&a, &len))
+		return;
+	f->from = a.sin6_addr;
+	if (a.sin6_family == AF_INET6)
+		return;
+	memcpy(&v4, (const char *)&a + offsetof(struct sockaddr_in, sin_addr), sizeof v4);
+	f->from = (struct in6_addr){ .s6_addr = { [10] = 0xff, [11] = 0xff } };
+	memcpy(f->from.s6_addr + 12, &v4, sizeof v4);
+}
+
 /* A guest has proved which node it is: it takes the place of what was there. */
 static void welcome(struct rt_bridge *b, struct conn *guest)
 {
 	struct far *f = &b->fars[guest->node];
 
+	end_probe(f);
 	hang_up(&f->c);
 	f->c = *guest;
 	*guest = (struct conn){ .fd = -1 };
+	find_address(f);
 	enter(&f->c, UP);
 	tell_all(b, &f->c);
 }
@@ -421,6 +452,22 @@ static void scan(struct rt_bridge *b)
 	pthread_mutex_unlock(&b->l->board->lock);
 }
 
+/* Of a node that has to come back: if its port is closed, nobody is left who could. */
+static void probe(struct rt_bridge *b, struct far *f)
+{
+	int err = 0;
+	socklen_t len = sizeof err;
+
+	if (f->probe < 0)
+		return;
+	if (!getsockopt(f->probe, SOL_SOCKET, SO_ERROR, &err, &len) && err == ECONNREFUSED) {
+		lose(b, f);
+		return;
+	}
+	end_probe(f);
+	f->probe = connect_to(&f->from, f->card.port);
+}
+
 /* What nobody rings for. */
 static void look(struct rt_bridge *b)
 {
@@ -437,9 +484,9 @@ static void look(struct rt_bridge *b)
 		struct far *f = &b->fars[k];
 		const uint64_t most = f->c.stage == CONNECTING ? ANSWER_NS : b->patience;
 
-		if (k == l->node || f->lost || f->c.stage == UP || now - f->c.since < most)
-			continue;
-		broken(b, f, ETIMEDOUT);
+		probe(b, f);
+		if (k != l->node && !f->lost && f->c.stage != UP && now - f->c.since >= most)
+			broken(b, f, ETIMEDOUT);
 	}
 	for (unsigned i = 0; i < GUESTS; i++)
 		if (b->guests[i].fd >= 0 && now - b->guests[i].since > ANSWER_NS)
@@ -590,6 +637,48 @@ static void say_goodbye(struct rt_bridge *b)
 	}
 }
 
+/* Whether others know which of this node's ranks have left. */
+static bool all_told(struct rt_local *l)
+{
+	bool told = true;
+
+	lock_boards(l);
+	for (const struct rt_board *b = l->board; b && told; b = next_board(l, b))
+		told = rt_mirror_told(b);
+	pthread_mutex_unlock(&l->board->lock);
+	return told;
+}
+
+/* Whether a node has ranks that may still wait for some of this one. */
+static bool cares(struct rt_local *l, uint32_t node)
+{
+	bool any = false;
+
+	lock_boards(l);
+	for (const struct rt_board *b = l->board; b && !any; b = next_board(l, b))
+		any = rt_mirror_cares(b, node);
+	pthread_mutex_unlock(&l->board->lock);
+	return any;
+}
+
+/* This process leaves. Somebody has to tell: whoever does so, or this one, if nobody does any more. */
+static void leave(struct rt_bridge *b)
+{
+	const uint64_t until = rt_now_ns() + LINGER_NS;
+	struct rt_local *l = b->l;
+
+	while (!b->steers && !all_told(l) && rt_now_ns() < until) {
+		b->steers = !rt_bridge_steer(l);
+		if (b->steers)
+			call_all(b);
+		else
+			futex(&l->board->wheel, FUTEX_WAIT, atomic_load(&l->board->wheel), 2000000);
+	}
+	for (uint32_t k = 0; k < l->nnodes && b->steers; k++)
+		while (k != l->node && !b->fars[k].lost && b->fars[k].c.stage != UP && rt_now_ns() < until && cares(l, k))
+			turn(b, LOOK_MS / 10);
+}
+
 static void *bridge_main(void *arg)
 {
 	struct rt_bridge *b = arg;
@@ -605,10 +694,11 @@ static void *bridge_main(void *arg)
 		else if (!atomic_load(&b->stop))
 			futex(&l->board->wheel, FUTEX_WAIT, wheel, 2 * LOOK_MS * 1000000);
 	}
+	while (b->steers && !atomic_load(&b->stop))
+		turn(b, LOOK_MS);
+	leave(b);
 	if (!b->steers)
 		return NULL;
-	while (!atomic_load(&b->stop))
-		turn(b, LOOK_MS);
 	say_goodbye(b);
 	for (uint32_t k = 0; k < l->nnodes; k++)
 		hang_up(&b->fars[k].c);
@@ -677,6 +767,7 @@ static struct rt_bridge *new_bridge(struct rt_local *l, const struct rt_bridge_p
 		struct far *f = &b->fars[l->peers[r].node];
 
 		f->c = (struct conn){ .fd = -1, .node = l->peers[r].node };
+		f->probe = -1;
 		f->head = r; /* the lowest one at last */
 		f->card = p->cards[r];
 	}
@@ -767,8 +858,10 @@ void rt_bridge_close(struct rt_bridge *b)
 		futex(&b->l->board->wheel, FUTEX_WAKE, INT_MAX, 0);
 		pthread_join(b->thread, NULL);
 	}
-	for (uint32_t k = 0; k < b->l->nnodes; k++)
+	for (uint32_t k = 0; k < b->l->nnodes; k++) {
+		end_probe(&b->fars[k]);
 		hang_up(&b->fars[k].c);
+	}
 	for (unsigned i = 0; i < GUESTS; i++)
 		hang_up(&b->guests[i]);
 	if (b->listener >= 0)

@@ -643,11 +643,10 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 	mine.local = (uint64_t)(uintptr_t)m.local;
 	if (allgather(&mine, ready, sizeof mine, arg)) /* where the meeting failed already, that is the cause */
 		err = mine.err ? mine.err : blame(&m);
+	err = err ? err : mine.err; /* what it says is more than what the others know */
 	for (uint32_t r = 0; r < m.size && !err; r++)
-		if (ready[r].err && (mine.err == 0 || r != m.rank))
+		if (ready[r].err)
 			err = rt_error(ctx, ready[r].err, "rank %u could not join the group", r);
-		else if (ready[r].err)
-			err = ready[r].err;
 	if (err) {
 		if (m.lead == m.rank)
 			free_local(m.local);

@@ -78,6 +78,22 @@ bool rt_mirror_over(const struct rt_board *b)
 	return true;
 }
 
+bool rt_mirror_told(const struct rt_board *b)
+{
+	for (uint32_t r = 0; r < b->size; r++)
+		if (here(b, r) && atomic_load(&b->slots[r].left) && !(b->slots[r].told & LEFT))
+			return false;
+	return true;
+}
+
+bool rt_mirror_cares(const struct rt_board *b, uint32_t home)
+{
+	for (uint32_t r = 0; r < b->size; r++)
+		if (b->slots[r].home == home && !atomic_load(&b->slots[r].left))
+			return true;
+	return false;
+}
+
 void rt_mirror_apply(struct rt_board *b, const struct rt_frame *f)
 {
 	struct rt_slot *s = f->rank < b->size ? &b->slots[f->rank] : NULL;

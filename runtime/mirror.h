@@ -30,6 +30,10 @@ void rt_mirror_scan(struct rt_board *b, bool all, rt_emit *emit, void *arg);
 void rt_mirror_deaths(struct rt_board *b, bool all, rt_emit *emit, void *arg);
 /* Whether all of this node's ranks have left, and that was emitted. */
 bool rt_mirror_over(const struct rt_board *b);
+/* Whether that was emitted of those that have. */
+bool rt_mirror_told(const struct rt_board *b);
+/* Whether a rank of a node has not left. */
+bool rt_mirror_cares(const struct rt_board *b, uint32_t home);
 /* Takes over what another node has told. */
 void rt_mirror_apply(struct rt_board *b, const struct rt_frame *f);
 

@@ -23,6 +23,7 @@ struct boot {
 	struct rt_board *board;
 	uint32_t rank;
 	uint64_t seq;
+	bool given_up;
 };
 
 /* goalrun notes on its board when a rank has died. */
@@ -37,8 +38,10 @@ static int boot_allgather(const void *in, void *out, size_t size, void *arg)
 {
 	struct boot *b = arg;
 
-	return size > HOST_RECORD ||
-	       rt_board_allgather(b->board, b->rank, ++b->seq, in, size, out, rt_spins(b->board->size), boot_idle, b);
+	if (size > HOST_RECORD)
+		return 1;
+	b->given_up |= rt_board_allgather(b->board, b->rank, ++b->seq, in, size, out, rt_spins(b->board->size), boot_idle, b);
+	return b->given_up;
 }
 
 static int from_goalrun(MPIX_Sched_ctx ctx, long fd, MPIX_Sched_group *group)
@@ -61,7 +64,7 @@ static int from_goalrun(MPIX_Sched_ctx ctx, long fd, MPIX_Sched_group *group)
 	/* Where this process stands on the board: it may have made its world before. */
 	b.seq = rt_board_seq(b.board, rank);
 	rc = MPIX_Sched_group_create(ctx, (int)rank, (int)size, boot_allgather, &b, group);
-	if (rc && atomic_load(&b.board->failed))
+	if (rc && b.given_up) /* else it has failed for another reason, and others, too, since */
 		rc = -rt_error(ctx, -ERR_DEAD, "rank %u died", atomic_load(&b.board->failed) - 1);
 	munmap(b.board, rt_board_size((uint32_t)size));
 	return rc;

@@ -33,8 +33,7 @@ status bad_ranks 2 '--ranks is' -n 2 --ranks fibres "$bcast"
 status unknown_option 2 'unknown option' -n 2 --frobnicate "$bcast"
 status unknown_backend 2 'no backend' -n 2 --backend tcp "$bcast"
 status unknown_engine 2 'no engine' -n 2 --engine steam "$bcast"
-for later in '--backend sim' \
-	'--hosts a,b' '--tune'; do
+for later in '--backend sim' '--tune'; do
 	# shellcheck disable=SC2086
 	status "later ${later// /_}" 2 'not built yet' -n 2 $later "$bcast"
 done

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Starting ranks: as processes that end with goalrun, or as threads. */
-#include "runtime/run/run.h"
+#include "runtime/run/hosts.h"
 
 #include "util/env.h"
 
@@ -14,7 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define GRACE_NS 2000000000u /* for the others, once a rank has failed */
+#define GRACE_NS 2000000000u /* for the others, once a rank has failed; and where they are on several hosts */
+#define FAR_GRACE_NS 4000000000u
 
 /* ---- processes ---- */
 
@@ -30,17 +31,27 @@ pid_t run_fork(void)
 	return pid;
 }
 
-static void signal_all(const pid_t *pids, uint32_t n, int sig)
+/* Where nobody types, a rank has a process group, so that what it has started ends with it. */
+static pid_t fork_rank(const struct run_options *o)
 {
-	for (uint32_t r = 0; r < n; r++)
+	pid_t pid = run_fork();
+
+	if (o->agent && pid >= 0) /* on either side: whoever comes first */
+		setpgid(pid, pid);
+	return pid;
+}
+
+static void signal_all(const struct run_options *o, const pid_t *pids, int sig)
+{
+	for (uint32_t r = 0; r < o->nranks; r++)
 		if (pids[r] > 0)
-			kill(pids[r], sig);
+			kill(o->agent ? -pids[r] : pids[r], sig);
 }
 
 /* A line on a terminal, for sweeps; nothing in a pipe. */
 static void progress(const struct run_launch *l, bool last)
 {
-	if (!l || l->o->ncases < 2 || !isatty(STDERR_FILENO))
+	if (!l || l->o->agent || l->o->ncases < 2 || !isatty(STDERR_FILENO))
 		return;
 	if (last)
 		fputs("\r\033[K", stderr);
@@ -49,12 +60,22 @@ static void progress(const struct run_launch *l, bool last)
 			(unsigned long long)atomic_load(&l->shared->cases_done), l->o->ncases);
 }
 
+/* Waits a moment; a signal that came, also from where goalrun was called if this is one of several hosts, or 0. */
+static int next_signal(const struct run_options *o, const sigset_t *asked)
+{
+	struct timespec tick = { 0, o->agent ? 0 : 20000000 };
+	int sig = sigtimedwait(asked, NULL, &tick);
+
+	return sig <= 0 && o->agent ? agent_turn(o->agent) : sig;
+}
+
 /* Waits for all; once one has failed the board says so, and the others get a moment to notice. died[r] is the
  * signal that killed rank r. l: whose progress to show, or NULL. Signals for goalrun must be
  * blocked: SIGUSR1 goes on to the ranks, others end them. */
-static int reap(pid_t *pids, uint32_t n, int *died, struct rt_board *board, const sigset_t *asked,
+static int reap(const struct run_options *o, pid_t *pids, int *died, struct rt_board *board, const sigset_t *asked,
 		const struct run_launch *l)
 {
+	const uint32_t n = o->nranks;
 	uint32_t left = 0;
 	uint64_t until = 0;
 	int rc = EXIT_OK;
@@ -62,7 +83,6 @@ static int reap(pid_t *pids, uint32_t n, int *died, struct rt_board *board, cons
 	for (uint32_t r = 0; r < n; r++)
 		left += pids[r] > 0;
 	while (left) {
-		struct timespec tick = { 0, 20000000 };
 		int status, sig;
 		pid_t pid;
 
@@ -76,25 +96,29 @@ static int reap(pid_t *pids, uint32_t n, int *died, struct rt_board *board, cons
 					continue;
 				died[r] = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 				rc = EXIT_FAULT;
+				if (o->agent) {
+					agent_exited(o->agent, r, died[r]);
+					kill(-pid, SIGKILL);
+				}
 				if (!until)
-					until = rt_now_ns() + GRACE_NS;
+					until = rt_now_ns() + (o->agent ? FAR_GRACE_NS : GRACE_NS);
 				if (!atomic_load(&board->failed))
 					atomic_store(&board->failed, r + 1);
 			}
 		if (pid < 0 && errno == ECHILD)
 			break;
 		if (until && rt_now_ns() > until)
-			signal_all(pids, n, SIGKILL);
+			signal_all(o, pids, SIGKILL);
 		if (!left)
 			break;
 		progress(l, false);
-		sig = sigtimedwait(asked, NULL, &tick);
+		sig = next_signal(o, asked);
 		if (sig == SIGUSR1) {
-			signal_all(pids, n, sig);
+			signal_all(o, pids, sig);
 		} else if (sig > 0 && sig != SIGCHLD) {
-			signal_all(pids, n, SIGKILL);
+			signal_all(o, pids, SIGKILL);
 			rc = EXIT_FAULT;
-			if (l)
+			if (l && !o->agent)
 				run_reproduce(l->o, atomic_load(&l->shared->at_case));
 		}
 	}
@@ -102,7 +126,7 @@ static int reap(pid_t *pids, uint32_t n, int *died, struct rt_board *board, cons
 	return rc;
 }
 
-static void block_signals(sigset_t *set, sigset_t *old)
+void run_block_signals(sigset_t *set, sigset_t *old)
 {
 	sigemptyset(set);
 	sigaddset(set, SIGINT);
@@ -150,24 +174,30 @@ static int launch_processes(struct run_launch *l)
 		fprintf(stderr, "goalrun: %s\n", err_text(ERR_NOMEM));
 		goto out;
 	}
+	if (l->o->hosts) {
+		rc = hosts_run(l->o->hosts, l->o, l, died);
+		goto report;
+	}
 	fflush(NULL);
-	block_signals(&asked, &old);
-	for (uint32_t r = 0; r < n; r++) {
-		pids[r] = run_fork();
+	run_block_signals(&asked, &old);
+	rc = EXIT_OK;
+	for (uint32_t r = l->o->first; r < l->o->first + l->o->here; r++) {
+		pids[r] = fork_rank(l->o);
 		if (pids[r] == 0) {
 			sigprocmask(SIG_SETMASK, &old, NULL);
 			_exit(run_rank(l, r) ? EXIT_FAULT : EXIT_OK);
 		}
 		if (pids[r] < 0) {
 			fprintf(stderr, "goalrun: fork: %s\n", strerror(errno));
-			signal_all(pids, r, SIGKILL);
+			signal_all(l->o, pids, SIGKILL);
+			rc = EXIT_FAULT;
 			break;
 		}
 	}
-	rc = pids[n - 1] < 0 ? EXIT_FAULT : EXIT_OK;
-	rc |= reap(pids, n, died, l->board, &asked, l);
+	rc |= reap(l->o, pids, died, l->board, &asked, l);
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	if (rc)
+report:
+	if (rc && !l->o->agent)
 		report(l, died, NULL);
 out:
 	free(pids);
@@ -203,7 +233,7 @@ static int launch_threads(struct run_launch *l)
 		fprintf(stderr, "goalrun: %s\n", err_text(ERR_NOMEM));
 		return EXIT_FAULT;
 	}
-	block_signals(&asked, &old);
+	run_block_signals(&asked, &old);
 	sigemptyset(&dump); /* goes to the library, in whatever thread */
 	sigaddset(&dump, SIGUSR1);
 	sigdelset(&asked, SIGUSR1);
@@ -268,7 +298,10 @@ int launch_schedule(struct run_launch *l)
 	if (l->board && l->shared && l->error && l->entered) {
 		l->board->size = n;
 		rt_usr1_hold(); /* processes inherit it: no SIGUSR1 comes too early for a rank */
-		rc = l->o->threads ? launch_threads(l) : launch_processes(l);
+		if (!l->o->agent || agent_begin(l->o->agent, l->board, l->shared))
+			rc = l->o->threads ? launch_threads(l) : launch_processes(l);
+		if (l->o->agent)
+			agent_finish(l->o->agent, l, rc);
 		rt_usr1_release();
 	} else {
 		fprintf(stderr, "goalrun: %s\n", err_text(ERR_NOMEM));
@@ -303,11 +336,21 @@ int launch_program(const struct run_options *o)
 		goto out;
 	}
 	b->size = n;
-	block_signals(&asked, &old);
-	for (uint32_t r = 0; r < n; r++) {
-		pids[r] = run_fork();
+	if (o->hosts) {
+		rc = hosts_run(o->hosts, o, NULL, died);
+		goto report;
+	}
+	if (o->agent && !agent_begin(o->agent, b, NULL))
+		goto out;
+	run_block_signals(&asked, &old);
+	rc = EXIT_OK;
+	for (uint32_t r = o->first; r < o->first + o->here; r++) {
+		pids[r] = fork_rank(o);
 		if (pids[r] == 0) {
 			sigprocmask(SIG_SETMASK, &old, NULL);
+			signal(SIGPIPE, SIG_DFL);
+			if (o->agent && r == 0 && dup2(agent_input(o->agent), STDIN_FILENO) < 0)
+				_exit(EXIT_FAULT);
 			snprintf(text, sizeof text, "%d", fd);
 			setenv(env_table[ENV_GOAL_BOOT_FD].name, text, 1);
 			snprintf(text, sizeof text, "%u", r);
@@ -324,13 +367,17 @@ int launch_program(const struct run_options *o)
 		}
 		if (pids[r] < 0) {
 			fprintf(stderr, "goalrun: fork: %s\n", strerror(errno));
-			signal_all(pids, r, SIGKILL);
+			signal_all(o, pids, SIGKILL);
+			rc = EXIT_FAULT;
 			break;
 		}
 	}
-	rc = reap(pids, n, died, b, &asked, NULL);
+	rc |= reap(o, pids, died, b, &asked, NULL);
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	for (uint32_t r = 0; r < n; r++)
+	if (o->agent)
+		agent_finish(o->agent, NULL, rc);
+report:
+	for (uint32_t r = 0; r < n && !o->agent; r++)
 		if (died[r])
 			fprintf(stderr, "goalrun: rank %u: killed by signal %d (%s)\n", r, died[r],
 				strsignal(died[r]));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun: runs a schedule with generated data and checks the result, or a program. See goalrun(1). */
-#include "runtime/run/run.h"
+#include "runtime/run/hosts.h"
 #include "runtime/run/trace.h"
 
 #include "backends/smcq/model.h"
@@ -45,7 +45,7 @@ static const char usage_text[] =
 	"         --json --dump-after SECONDS --progress app|thread|collab --comm-cores K\n"
 	"         --placement bind|numa|odd-even|LIST\n"
 	"         --wait spin|yield|block|learn --trace FILE.json|FILE.paje|FILE.txt\n"
-	"         --overlap [--tests N] [--work USEC]\n"
+	"         --overlap [--tests N] [--work USEC] --hosts NAME[:RANKS][,NAME[:RANKS]...]\n"
 	"       goalrun -n RANKS --select COLLECTIVE [--topology cart|graph] [--table FILE] [options]\n"
 	"       goalrun -n RANKS --show-placement [--placement bind|numa|odd-even|LIST] [--comm-cores K] [--json]\n";
 
@@ -61,6 +61,9 @@ struct list { /* as VEC makes it */
 struct goalrun {
 	struct run_options o;
 	int64_t nranks;
+	int argc;
+	char **argv;
+	const struct agent_setup *sent; /* an agent's: it has the schedule; else NULL */
 	const char *input;
 	const char *collective, *table; /* --select */
 	enum select_topology topology;
@@ -165,11 +168,29 @@ static int add_pass(struct goalrun *g, const char *arg)
 	return option_result("goalrun", usage_text, passes_add(&g->o.passes, arg, &why), &why);
 }
 
+/* What goes with several hosts. */
+static int check_hosts(struct goalrun *g)
+{
+	struct run_options *o = &g->o;
+	const char *not = o->threads   ? "--ranks threads" :
+			  o->overlap   ? "--overlap" :
+			  o->trace     ? "--trace" :
+			  plays_nic(o) ? "--engine model" :
+			  g->collective ? "--select" :
+					  NULL;
+
+	if (not)
+		return usage("%s does not go with --hosts", not);
+	if (!o->nranks && o->program)
+		o->nranks = hosts_room(o->hosts);
+	return 0;
+}
+
 static int parse_options(struct goalrun *g, int argc, char **argv)
 {
 	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SAMPLE, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS,
 	       VERIFY, JSON, DUMP_AFTER, SELECT, TABLE, TOPOLOGY, PLACEMENT, COMM_CORES, SHOW_PLACEMENT, WAIT, TRACE, OVERLAP,
-	       TESTS, WORK, ENGINE, NO_SHM, LATER, HELP, VERSION };
+	       TESTS, WORK, ENGINE, NO_SHM, HOSTS, LATER, HELP, VERSION };
 	static const struct option longs[] = {
 		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "op", 1, NULL, OP },
 		{ "root", 1, NULL, ROOT },	{ "memory", 1, NULL, MEMORY },	{ "sweep", 1, NULL, SWEEP },
@@ -181,7 +202,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		{ "select", 1, NULL, SELECT },	{ "table", 1, NULL, TABLE },	{ "topology", 1, NULL, TOPOLOGY },
 		{ "placement", 1, NULL, PLACEMENT }, { "comm-cores", 1, NULL, COMM_CORES },
 		{ "show-placement", 0, NULL, SHOW_PLACEMENT }, { "engine", 1, NULL, ENGINE },
-		{ "wait", 1, NULL, WAIT },	{ "hosts", 1, NULL, LATER },
+		{ "wait", 1, NULL, WAIT },	{ "hosts", 1, NULL, HOSTS },
 		{ "no-shm", 0, NULL, NO_SHM },	{ "overlap", 0, NULL, OVERLAP }, { "tests", 1, NULL, TESTS },
 		{ "work", 1, NULL, WORK },
 		{ "calibrate", 0, NULL, LATER }, { "tune", 0, NULL, LATER },	{ "trace", 1, NULL, TRACE },
@@ -191,6 +212,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 	int opt, at, err = 0;
 	int64_t after;
 	const char *with = NULL; /* an option that goes with --overlap */
+	const char *why;
 	const struct smcq_row *engine;
 
 	opterr = 0;
@@ -312,6 +334,12 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		case SHOW_PLACEMENT:
 			g->show_placement = true;
 			break;
+		case HOSTS:
+			hosts_end(o->hosts);
+			o->hosts = hosts_parse(optarg, &why);
+			if (!o->hosts)
+				return why ? usage("--hosts cannot be %s: %s", optarg, why) : no_memory();
+			break;
 		case TRACE:
 			o->trace = optarg;
 			if (!trace_format(optarg))
@@ -373,9 +401,11 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 	} else {
 		g->input = argv[optind];
 	}
-	if (!g->nranks && o->program)
+	if (o->hosts)
+		err = check_hosts(g);
+	if (!err && !o->nranks && o->program)
 		return usage("the number of ranks is missing: -n");
-	return 0;
+	return err;
 }
 
 /* ---- the schedule ---- */
@@ -511,7 +541,7 @@ static int load_binary(struct goalrun *g, char *data, size_t len)
 
 	o->image = data;
 	o->size = len;
-	if (o->passes)
+	if (o->passes && !g->sent) /* else they were run on it before */
 		return usage("-T works on a schedule's text: give it to goalc for this binary");
 	err = bin_check(data, len);
 	if (err)
@@ -526,7 +556,17 @@ static int load(struct goalrun *g)
 	size_t len;
 	int err;
 
-	err = file_read(g->input, &data, &len);
+	if (g->sent) {
+		data = mem_alloc(g->sent->size + 1);
+		len = g->sent->size;
+		if (data) {
+			memcpy(data, g->sent->image, len);
+			data[len] = '\0';
+		}
+		err = data ? 0 : -ERR_NOMEM;
+	} else {
+		err = file_read(g->input, &data, &len);
+	}
 	if (err == -ERR_NOMEM)
 		return no_memory();
 	if (err) {
@@ -1147,12 +1187,16 @@ static bool pins(const struct run_options *o)
 	return o->placed || o->placement.comm_cores >= 0 || (o->progress && !strcmp(o->progress, "thread"));
 }
 
-/* What ranks find in their environment, and where they go. */
+/* What ranks find in their environment, and where they go. On several hosts their agents see to it. */
 static int prepare_ranks(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
 	int rc = EXIT_OK;
 
+	o->first = g->sent ? g->sent->first : 0;
+	o->here = g->sent ? g->sent->here : o->nranks;
+	if (o->hosts)
+		return hosts_begin(o->hosts, o, g->argc, g->argv);
 	if ((o->backend && setenv(env_table[ENV_GOAL_BACKEND].name, o->backend->name, 1)) ||
 	    (o->no_shm && setenv(env_table[ENV_GOAL_SHM].name, "0", 1)) ||
 	    (o->engine && setenv(env_table[ENV_GOAL_ENGINE].name, o->engine, 1)) ||
@@ -1196,6 +1240,8 @@ static int run_schedule(struct goalrun *g)
 	rc = prepare_ranks(g);
 	rc = rc ? rc : run_launches(g);
 	rc |= run_nic_stop(&g->nic);
+	if (g->sent)
+		return rc;
 	rc = rc ? rc : collect(g);
 	rc = rc ? rc : summarise(g);
 	if (!rc && o->json)
@@ -1216,17 +1262,47 @@ static int run_program(struct goalrun *g)
 	return rc ? rc : collect(g);
 }
 
-int main(int argc, char **argv)
+/* Options are taken apart where they stand; this is for other hosts. One block. */
+static char **copy_words(int argc, char **argv)
 {
-	struct goalrun g = { .o = { .warmup = 10,
+	size_t size = ((size_t)argc + 1) * sizeof *argv;
+	char **copy, *at;
+
+	for (int i = 0; i < argc; i++)
+		size += strlen(argv[i]) + 1;
+	copy = mem_calloc(1, size);
+	at = (char *)(copy ? copy + argc + 1 : NULL);
+	for (int i = 0; i < argc && copy; i++) {
+		copy[i] = at;
+		at = stpcpy(at, argv[i]) + 1;
+	}
+	return copy;
+}
+
+/* Runs what the options ask for. sent: as one of several hosts, told so by goalrun; or NULL. */
+static int run(int argc, char **argv, const struct agent_setup *sent, struct run_agent *agent)
+{
+	struct goalrun g = { .argc = argc,
+			     .argv = copy_words(argc, argv),
+			     .sent = sent,
+			     .o = { .warmup = 10,
 				    .seed = 1,
 				    .placement = { .kind = PLACEMENT_NUMA, .comm_cores = -1 } } };
-	int rc = parse_options(&g, argc, argv);
+	int rc = g.argv ? parse_options(&g, argc, argv) : no_memory();
 
+	if (sent) {
+		hosts_end(g.o.hosts);
+		g.o.hosts = NULL;
+		g.o.agent = agent;
+		g.o.nranks = sent->nranks;
+	}
+	g.o.here = g.o.nranks;
 	if (!rc && g.show_placement)
 		rc = run_show_placement(&g.o);
 	else if (!rc)
 		rc = g.o.program ? run_program(&g) : run_schedule(&g);
+	hosts_end(g.o.hosts);
+	free(g.argv);
 	VEC_FREE(&g.counts);
 	VEC_FREE(&g.roots);
 	VEC_FREE(&g.types);
@@ -1247,4 +1323,21 @@ int main(int argc, char **argv)
 	free(g.o.image);
 	free(g.results);
 	return rc;
+}
+
+/* The ranks of one of several hosts. */
+static int be_agent(void)
+{
+	struct agent_setup setup = { 0 };
+	struct run_agent *agent;
+	int rc = agent_open(&agent, &setup);
+
+	rc = rc ? rc : run((int)setup.argc, setup.argv, &setup, agent);
+	agent_close(agent, &setup);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	return argc == 2 && !strcmp(argv[1], "--agent") ? be_agent() : run(argc, argv, NULL, NULL);
 }

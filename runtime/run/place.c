@@ -11,8 +11,9 @@ int run_place(const struct run_options *o, struct run_places *w)
 	struct text why = { 0 };
 	int err = topology_load(&w->topology, &why);
 
+	w->first = o->first;
 	if (!err) {
-		err = placement_make(&w->placement, &w->topology, &o->placement, o->nranks, &why);
+		err = placement_make(&w->placement, &w->topology, &o->placement, o->here, &why);
 		if (err)
 			topology_free(&w->topology);
 	}
@@ -34,8 +35,11 @@ int run_tell_placement(const struct run_places *w)
 	struct text list = { 0 };
 	int err;
 
-	for (uint32_t r = 0; r < w->placement.nranks; r++) {
-		const struct topology_core *c = &t->cores[w->placement.comm[r]];
+	const uint32_t n = w->placement.nranks;
+
+	/* Rank r looks at number r modulo n. */
+	for (uint32_t r = 0; r < n; r++) {
+		const struct topology_core *c = &t->cores[w->placement.comm[(r + n - w->first % n) % n]];
 
 		text_add(&list, "%s%d", r ? "," : "", t->here ? (int)t->cpus[c->first] : -1);
 	}
@@ -46,7 +50,7 @@ int run_tell_placement(const struct run_places *w)
 
 bool run_pin(const struct run_places *w, uint32_t rank)
 {
-	const struct topology_core *c = &w->topology.cores[w->placement.core[rank]];
+	const struct topology_core *c = &w->topology.cores[w->placement.core[rank - w->first]];
 	const uint32_t *cpus = w->topology.cpus + c->first;
 	size_t size = CPU_ALLOC_SIZE(cpus[c->ncpus - 1] + 1);
 	cpu_set_t *set;

@@ -143,7 +143,7 @@ int rank_check_guards(struct rank *r, uint64_t epoch)
 /* Whoever leaves a barrier finds that all have come to it. */
 static int check_barrier(struct rank *r, uint64_t epoch)
 {
-	for (uint32_t q = 0; q < r->o->nranks; q++)
+	for (uint32_t q = r->o->first; q < r->o->first + r->o->here; q++) /* of other hosts nothing is known */
 		if (atomic_load(&r->l->entered[q].word) < r->starts)
 			return rank_failed(r, "epoch %llu: it left the barrier before rank %u came to it",
 				      (unsigned long long)epoch, q);
@@ -465,7 +465,7 @@ int run_rank(struct run_launch *l, uint32_t rank)
 	if (l->o->places && !run_pin(l->o->places, rank))
 		return rank_failed(&r, "it cannot be pinned: %s", strerror(errno));
 	err = MPIX_Sched_ctx_create(&r.ctx);
-	r.spins = rt_spins(l->o->nranks);
+	r.spins = rt_spins(l->o->here);
 	r.random = oracle_key((uint64_t)l->o->seed, rank, 77, 0);
 	if (err)
 		return rank_failed(&r, "MPIX_Sched_ctx_create: %s", MPIX_Sched_error_string(err));

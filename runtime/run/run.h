@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun's parts: options (main.c), which schedule (choose.c), which combinations run (sweep.c), starting ranks
- * (launch.c), command queues for them (lower.c, nic.c), where they are (place.c, show_placement.c), what a rank does (rank.c; overlap.c, work.c), what the
+ * (launch.c), on several hosts (hosts.h), command queues for them (lower.c, nic.c), where they are (place.c,
+ * show_placement.c), what a rank does (rank.c; overlap.c, work.c), what the
  * result has to be (oracle.c, values.c). */
 #ifndef RUNTIME_RUN_RUN_H
 #define RUNTIME_RUN_RUN_H
@@ -13,6 +14,8 @@
 #include "runtime/rt.h"
 #include "runtime/run/work.h"
 #include "util/options.h"
+
+#include <signal.h>
 
 enum run_memory { RUN_HEAP, RUN_PRIVATE, RUN_STAGED, RUN_MEMORIES };
 extern const char *const run_memory_names[RUN_MEMORIES];
@@ -54,10 +57,17 @@ struct run_word {
 struct run_places {
 	struct topology topology;
 	struct placement placement;
+	uint32_t first; /* the rank that is number 0 of the placement */
 };
+
+struct run_hosts;
+struct run_agent;
 
 struct run_options {
 	uint32_t nranks;
+	uint32_t first, here; /* the ranks of this host */
+	struct run_hosts *hosts; /* those of all are started there; NULL: here */
+	struct run_agent *agent; /* this is one of several hosts; else NULL */
 	bool threads, verify, json, plain, pairs, overlap;
 	int64_t iters, warmup, seed, delay;
 	int64_t tests, work_us; /* with overlap; work_us 0: as long as the communication */
@@ -104,6 +114,8 @@ void *run_shared_memory(size_t size);
 int run_rank(struct run_launch *l, uint32_t rank);
 /* As fork(2); what is forked ends with goalrun. */
 pid_t run_fork(void);
+/* Signals that goalrun takes in turn: SIGUSR1 is for the ranks, SIGCHLD wakes it, others end all. */
+void run_block_signals(sigset_t *set, sigset_t *old);
 /* Starts the ranks and waits for them; an exit status. */
 int launch_schedule(struct run_launch *l);
 int launch_program(const struct run_options *o);
@@ -114,7 +126,7 @@ void run_unplace(struct run_places *w);
 int run_tell_placement(const struct run_places *w);
 /* Pins the thread that calls it, and what it starts, to its rank's core; false: errno says why not. */
 bool run_pin(const struct run_places *w, uint32_t rank);
-/* Prints where o->nranks ranks of this node, and their communication, would be; an exit status. */
+/* Prints where o->here ranks of this node, and their communication, would be; an exit status. */
 int run_show_placement(const struct run_options *o);
 /* Tells ranks, by the environment, to trace; where they leave it, or -1. */
 int run_trace_open(const char *path);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * nodes [CASE]: groups whose ranks lie on several nodes, which are this one under several names. They split, bind and free;
+ * nodes [CASE], nodes world NEAR, nodes until: groups whose ranks lie on several nodes, which are this one under several names. They split, bind and free;
  * ranks leave or are killed, and whoever carries messages between nodes with them; strangers come to the port. Prints a
- * line for each case. */
+ * line for each case. Of a job that somebody else has launched: world splits over all ranks and over each NEAR that are on
+ * a node, and prints a line for each rank; until goes on until a rank dies, and prints what it heard after how long. */
 #include "tests/rt/team.h"
 
 #include <arpa/inet.h>
@@ -181,6 +182,27 @@ static int leaves(struct member *m)
 	return leave(m);
 }
 
+/* All of a node end at once, where others have a long way to go: that is no death. */
+static int ends(struct member *m)
+{
+	static int64_t mine[COUNT], theirs[COUNT];
+	struct plan *p = m->arg;
+	void *buffers[] = { mine, theirs };
+	MPIX_Sched_request req;
+
+	if (join(m))
+		return 1;
+	CALL(bind_to(m, m->group, pairs, buffers, 2, &req));
+	for (int e = 0; e < (p->dies[m->rank] == 'x' ? 1 : 40); e++) {
+		CALL(MPIX_Sched_start(req));
+		if (p->dies[m->rank] != 'x' && m->rank % 2)
+			usleep(10000); /* its neighbour has to wait, and looks around */
+		CALL(MPIX_Sched_wait(req));
+	}
+	CALL(MPIX_Sched_free(&req));
+	return leave(m);
+}
+
 /* Some are killed: the others hear of one of them, and in a group without them go on. */
 static int dies(struct member *m)
 {
@@ -329,6 +351,9 @@ static const struct row {
 	{ "leaves.carrier", leaves, "aabb", "x..." },
 	{ "leaves.carriers", leaves, "aaabbb", "x..x.." },
 	{ "leaves.node", leaves, "aabbc", "..xx." },
+	{ "ends.low", ends, "aabb", "xx.." },
+	{ "ends.high", ends, "aabb", "..xx" },
+	{ "ends.all", ends, "aabbcc", "xxxx.." },
 	{ "dies.rank", dies, "aabb", ".x.." },
 	{ "dies.low_carrier", dies, "aabb", "x..." },
 	{ "dies.high_carrier", dies, "aabb", "..x." },
@@ -343,11 +368,63 @@ static const struct row {
 	{ "address.nonsense", addresses, "ab", "10.0.0.0/99" },
 };
 
+/* ---- jobs of launchers ---- */
+
+static int world(struct member *m, int near)
+{
+	MPIX_Sched_group across, node;
+	int rank, size;
+
+	CALL(MPIX_Sched_ctx_create(&m->ctx));
+	CALL(MPIX_Sched_group_world(m->ctx, &m->group));
+	CALL(MPIX_Sched_group_rank(m->group, &m->rank, &m->size));
+	for (int i = 0; i < 3; i++) {
+		CALL(MPIX_Sched_group_split(m->group, 0, -m->rank, &across));
+		CALL(MPIX_Sched_group_rank(across, &rank, &size));
+		NEED(rank == size - 1 - m->rank);
+		CALL(MPIX_Sched_group_split(across, m->rank / near, m->rank, &node));
+		CALL(MPIX_Sched_group_free(&across));
+		if (bcast(m, node, i))
+			return 1;
+		CALL(MPIX_Sched_group_free(&node));
+	}
+	printf("rank %d of %d\n", m->rank, m->size);
+	return leave(m);
+}
+
+static int until(struct member *m)
+{
+	MPIX_Sched_group again;
+	double since;
+	char text[512];
+	int rc;
+
+	CALL(MPIX_Sched_ctx_create(&m->ctx));
+	CALL(MPIX_Sched_group_world(m->ctx, &m->group));
+	CALL(MPIX_Sched_group_rank(m->group, &m->rank, &m->size));
+	printf("rank %d is pid %d\n", m->rank, (int)getpid());
+	fflush(stdout);
+	do {
+		since = now();
+		rc = MPIX_Sched_group_split(m->group, 0, 0, &again);
+		if (!rc)
+			CALL(MPIX_Sched_group_free(&again));
+	} while (!rc);
+	MPIX_Sched_error_detail(m->ctx, text, sizeof text);
+	printf("rank %d heard after %s %d s: %s\n", m->rank, now() - since < HEARS ? "less than" : "more than", HEARS, text);
+	return leave(m);
+}
+
 int main(int argc, char **argv)
 {
+	struct member alone = { 0 };
 	struct plan *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int bad = 0;
 
+	if (argc == 3 && !strcmp(argv[1], "world"))
+		return world(&alone, atoi(argv[2]));
+	if (argc == 2 && !strcmp(argv[1], "until"))
+		return until(&alone);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows && p != MAP_FAILED; i++) {
 		const struct row *r = &rows[i];
 		int rc;
