@@ -90,9 +90,11 @@ static bool entry_ok(const struct bin *b, uint32_t entry, const struct bin_queue
 	const bool armw = e->kind == BIN_E_ARMW, put = e->kind == BIN_E_PUT || armw, sends = put || e->kind == BIN_E_PIGGYBACK;
 	uint64_t bytes;
 
-	if (e->kind >= BIN_E_KINDS || (!sends && e->kind != BIN_E_NOP && e->kind != BIN_E_CPU) || e->zero2 || e->flags & ~BIN_E_FLAGS || e->peer >= nranks || (!sends && e->peer != entry % nranks))
+	if (e->kind >= BIN_E_KINDS || (!sends && e->kind != BIN_E_NOP && e->kind != BIN_E_CPU) || e->zero2 ||
+	    e->flags & ~BIN_E_FLAGS || e->peer >= nranks || (!sends && e->peer != entry % nranks))
 		return false;
-	if (armw ? !bin_armw_bytes(e->armw) || bin_armw_bytes(e->armw) != b->target->limit[BIN_LIMIT_BYTES] || e->len != 1 : e->armw)
+	if (armw ? !bin_armw_bytes(e->armw) || bin_armw_bytes(e->armw) != b->target->limit[BIN_LIMIT_BYTES] || e->len != 1 :
+		   e->armw)
 		return false;
 	if ((e->kind == BIN_E_CPU && (q->mode != BIN_Q_CPU || e->op == BIN_NONE)) || (sends && q->mode == BIN_Q_CPU))
 		return false;
