@@ -216,7 +216,7 @@ QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/
              tests/goalrun.sh tests/overlap.sh tests/placement.sh tests/trace.sh tests/schedules.sh tests/meet.sh tests/hosts.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/offload.sh tests/matrix.sh tests/passes.sh tests/mutants.sh tests/queue_mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/robust.sh \
-             tests/alloc.sh tests/spin.sh tests/promela.sh tests/ofi.sh tests/bench.sh tests/fuzz.sh tests/guest.sh tests/kill.sh
+             tests/alloc.sh tests/spin.sh tests/promela.sh tests/ofi.sh tests/bench.sh tests/fuzz.sh tests/guest.sh tests/verbs.sh tests/verbs_kill.sh tests/kill.sh
 VARIANTS  := tests/variants.sh tests/coverage.sh tests/docs.sh tests/install.sh
 
 tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
@@ -265,6 +265,13 @@ promela:
 kill:
 	@$(PARALLEL) tests
 	@RUNS=200 $(RUN) tests/kill.sh
+# On Soft-RoCE in guests: all that schedules can meet there, and what breaks.
+check-verbs:
+	@$(PARALLEL) tests
+	@SWEEP=all BUILD=$(BUILD) bash tests/verbs.sh
+kill-verbs:
+	@$(PARALLEL) tests
+	@RUNS=100 $(RUN) tests/verbs_kill.sh
 fuzz:
 	@$(PARALLEL) tests
 	@SECONDS_EACH=600 $(RUN) tests/fuzz.sh
@@ -324,6 +331,10 @@ bench-overlap:
 bench-smcq:
 	@$(PARALLEL) all $(BENCH_RANKS) $(PLOT)
 	@BUILD=$(BUILD) bash bench/smcq.sh
+# The backend verbs beside perftest, in a guest. ROUNDS, ITERS, LARGE: see the script
+bench-verbs:
+	@$(PARALLEL) all
+	@BUILD=$(BUILD) bash bench/verbs.sh
 # Experiments of the papers, with pictures of what this machine gives. RANKS, BYTES, ITERS, OUT, ...: see the script
 experiments:
 	@$(PARALLEL) all $(PEERS) $(PLOT)
@@ -364,4 +375,4 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all install uninstall clean tests check check-quick offload asan ubsan tsan epoch matrix mutants promela kill fuzz coverage guest bench bench-overlap bench-smcq experiments deps demo
+.PHONY: all install uninstall clean tests check check-quick offload asan ubsan tsan epoch matrix mutants promela kill check-verbs kill-verbs fuzz coverage guest bench bench-overlap bench-smcq bench-verbs experiments deps demo

@@ -99,6 +99,18 @@ share()
 # guest [OPTIONS OF run.sh] COMMAND... : in a machine with an RDMA device
 guest() { bash "$TESTS/guest/run.sh" "$@"; }
 
+# guests NAME LIMIT OPTIONS COMMAND... : a command in a guest, or in both, of which node 0 prints the lines of its cases itself;
+# the options are one word
+guests()
+{
+	local name=$1 limit=$2 options=$3
+
+	shift 3
+	# shellcheck disable=SC2016,SC2086
+	program "$name" $((limit + 20)) bash -o pipefail -c 'bash "$0" "$@" | sed -u "s/^0: //"' \
+		"$TESTS/guest/run.sh" -t "$limit" $options "$@"
+}
+
 finish()
 {
 	[ "$NFAIL" -eq 0 ] || exit 1

@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The nine schedules of the foundation on a device of Soft-RoCE in a guest, each message by a queue pair (--no-shm), every
+# byte of every start checked. First 2-9 ranks, first, middle and last root, counts, and memory of both kinds: SWEEP=pairs
+# (make check) takes a set in which every two values meet, but each schedule with one number of ranks only; SWEEP=all (make
+# check-verbs) takes everything. Then many starts: 1,000 of up to 1 KiB, 20 of 64 KiB and 2 of 8 MiB a schedule.
+set -u
+. "$(dirname "$0")/lib.sh"
+SWEEP=${SWEEP:-pairs}
+cd "$ROOT" || exit 1
+if [ -z "${GUEST_NODE:-}" ]; then
+	guests verbs "$([ "$SWEEP" = all ] && echo 3600 || echo 900)" "-m 1024" env BUILD="$BUILD" SWEEP="$SWEEP" SCHEDULES="${SCHEDULES:-}" bash tests/verbs.sh
+	finish
+fi
+
+SCHEDULES=${SCHEDULES:-bcast_binomial reduce_binomial allreduce_recursive_doubling barrier_dissemination allgather_ring
+	gather_binomial scatter_binomial alltoall_pairwise scan_chain}
+
+# run NAME SCHEDULE RANKS OPTIONS... : one launch
+run()
+{
+	local name=$1 s=$2 n=$3
+
+	shift 3
+	if timeout 300 "$BUILD/bin/goalrun" -n "$n" --backend verbs --no-shm --verify "$@" "schedules/$s.goal" >"$TMP/out" 2>"$TMP/err"; then
+		ok "verbs.$name $n $s: $(tail -n 1 "$TMP/out") ($SECONDS s)"
+	else
+		fail "verbs.$name $n $s $*: $(grep -v 'killed by' "$TMP/err" | sort -u | tail -n 3)"
+	fi
+}
+
+# sizes NUMBER : the numbers of ranks for a schedule; of pairs one, so that all have their turn
+sizes() { if [ "$SWEEP" = all ]; then seq 2 9; else echo $((2 + $1 % 8)); fi; }
+
+few=$([ "$SWEEP" = all ] && echo 3 || echo 2) # ranks of those that start often
+number=0
+for s in $SCHEDULES; do
+	number=$((number + 1))
+	for n in $(sizes $number); do
+		case $s in
+		barrier*) # everybody comes late twice
+			run cover "$s" "$n" --iters 10 --warmup $((2 * n))
+			continue
+			;;
+		esac
+		o=()
+		grep -q '^schedule.*root = 0' "schedules/$s.goal" &&
+			o+=(--root "$(printf '%s\n' 0 $((n / 2)) $((n - 1)) | sort -nu | paste -sd,)")
+		run cover "$s" "$n" --sweep "$SWEEP" --memory heap,private --count 0,7,1000 "${o[@]}" --iters 2 --warmup 1
+	done
+	case $s in
+	barrier*)
+		run starts "$s" "$few" --iters 1000
+		continue
+		;;
+	esac
+	run starts "$s" "$few" --count 1,16,100,128 --iters 250 --warmup 0
+	run starts "$s" "$few" --count 8192 --iters 20 --warmup 0
+	run starts "$s" 2 --count 1048576 --iters 2 --warmup 0
+done
+
+# pairs : the processes that have queue pairs, and how many each; one of the device's own is left out
+pairs() { rdma resource show qp | awk '/type RC/ { sub(/.* pid /, ""); n[$1]++ } END { for (p in n) print p, n[p] }'; }
+# memory PID : the private memory of a process, KiB
+memory() { awk '/^Private/ { n += $2 } END { print n }' "/proc/$1/smaps_rollup"; }
+# connections RANKS : a binomial tree of so many has no more than its edges
+connections()
+{
+	local n=$1 most degree=0 i goalrun
+
+	while [ $((1 << degree)) -lt "$n" ]; do degree=$((degree + 1)); done
+	timeout 300 "$BUILD/bin/goalrun" -n "$n" --backend verbs --no-shm --iters 1000000 --count 1 schedules/bcast_binomial.goal \
+		>"$TMP/out" 2>"$TMP/err" &
+	goalrun=$!
+	for ((i = 0; i < 1000; i++)); do
+		[ "$(pairs | awk '{ n += $2 } END { print n + 0 }')" -lt $((2 * (n - 1))) ] && kill -0 $goalrun 2>/dev/null || break
+		sleep 0.2
+	done
+	pairs | sort -k2n | while read -r pid pairs; do echo "$pairs $(memory "$pid")"; done >"$TMP/pairs"
+	most=$(tail -n 1 "$TMP/pairs" | cut -d' ' -f1)
+	check "verbs.connections $n ranks: $(wc -l <"$TMP/pairs") with queue pairs, at most $most; KiB of their own for each number: $(
+		awk '{ n[$1]++; m[$1] += $2 } END { for (i = 1; i in n; i++) printf "%d: %d ", i, m[i] / n[i] }' "$TMP/pairs")" \
+		[ "$(wc -l <"$TMP/pairs") $most $(awk '{ n += $1 } END { print n }' "$TMP/pairs")" = "$n $degree $((2 * (n - 1)))" ]
+	pkill -TERM -P $goalrun
+	wait $goalrun
+}
+connections "$([ "$SWEEP" = all ] && echo 64 || echo 16)"
+
+check "verbs.nothing_left $(rdma resource show)" [ -z "$(pairs)" ]
+check verbs.no_memory_left [ -z "$(ls -A /dev/shm)" ]
+finish

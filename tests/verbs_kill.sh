@@ -1,0 +1,18 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Ranks are killed that join, bind or run on Soft-RoCE, in a guest: no survivor hangs, each gets an error within 5 s, and
+# nothing is left. RUNS=100 is the campaign (make kill-verbs).
+set -u
+. "$(dirname "$0")/lib.sh"
+RUNS=${RUNS:-6}
+SEED=${SEED:-1}
+cd "$ROOT" || exit 1
+if [ -z "${GUEST_NODE:-}" ]; then
+	guests verbs_kill $((RUNS * 40 + 120)) "-c 1" env BUILD="$BUILD" RUNS="$RUNS" SEED="$SEED" bash tests/verbs_kill.sh
+	finish
+fi
+
+program verbs_kill.ranks $((RUNS * 40)) env GOAL_BACKEND=verbs GOAL_SHM=0 "$BUILD/tests/rt-kill" "$RUNS" "$SEED" 5
+pairs=$(rdma resource show qp | grep -c 'type RC')
+check "verbs_kill.nothing_left $pairs pairs" [ "$pairs $(ls -A /dev/shm)" = "0 " ]
+finish
