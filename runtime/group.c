@@ -211,7 +211,7 @@ static int make_board(struct meeting *m)
 		return rt_sys_error(m->ctx, "ftruncate");
 	}
 	l->fd = fd;
-	return rt_bridge_steer(l) ? rt_sys_error(m->ctx, "fcntl(F_SETLK)") : 0;
+	return m->cards && rt_bridge_steer(l) ? rt_sys_error(m->ctx, "fcntl(F_SETLK)") : 0;
 }
 
 static int map_board(struct meeting *m)
