@@ -66,6 +66,8 @@ struct be_bind {
 	bool helped; /* others than the rank's own thread make progress, too */
 	size_t fragment; /* where others help: bytes of a fragment of large copies, which the rank may join in; 0: whole */
 	uint64_t request; /* for traces: a number that all ranks have for what they bind together */
+	const bool *safe; /* by op, of a backend that puts: of a recv, whether what it waits for cannot come too early
+			   * (verify_recvs); settled when bind is called. NULL: not known */
 	const struct bin *bin; /* what ops comes from, and */
 	uint32_t entry; /* where the rank's part is in it, if it is for command queues */
 };
@@ -76,6 +78,16 @@ enum be_who {
 	BE_OWNER = 2, /* any thread of its process: private memory, elements that are blocks */
 	BE_ANY = 4, /* any process that reaches the rank */
 	BE_ALL = 7
+};
+
+/* What a backend counts that sends over a network; ever. */
+enum be_count {
+	BE_LINKS, /* connections to peers, */
+	BE_LINK_BYTES, /* and the memory that they, their work requests and slots take */
+	BE_POSTED, /* work requests */
+	BE_SENT, /* messages, */
+	BE_SENT_BYTES,
+	BE_COUNTS
 };
 
 /* At the beginning of the rank's block, at be_place.off. */
@@ -89,6 +101,7 @@ struct be_turn {
 	_Atomic uint32_t passed; /* ops for start that passed to others because they were not ready, ever */
 	_Atomic uint32_t pending; /* where others help, bits of enum be_who: whose ops are ready or issued */
 	_Atomic uint64_t copied[2]; /* bytes of copies in fragments, ever: by who made progress, and by who joined in */
+	_Atomic uint64_t counted[BE_COUNTS];
 };
 
 struct be_bound {
@@ -108,6 +121,7 @@ enum be_state { BE_DONE, BE_WAITS, BE_READY, BE_ISSUED };
 /* Backends that are built are in be_backends[], the others only by name. */
 struct be_ops {
 	const char *name;
+	bool puts; /* messages go straight to their places: asks for be_bind.safe */
 	/* Local: the part of binding that needs no other rank. Errors are told by host_error; *out is for unbind then. */
 	int (*make)(const struct be_bind *b, struct be_bound **out, struct be_place *place);
 	/* Collective, when all ranks have made theirs: settles matching, addresses and slots. host_place has what they

@@ -34,24 +34,64 @@ static bool *started_at_once(const struct ir_graph *g, const struct ir_events *e
 	return at_once;
 }
 
-int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm, bool *safe)
+/* What has to come before what, for a message to be safe; strict: without bytes, too. */
+static struct ir_query ask(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m,
+			   const bool *at_once, bool strict)
+{
+	const uint32_t s = ev->base[m->src] + m->send, r = ev->base[m->dst] + m->recv;
+	const uint32_t rank = ir_rank_event(ev, m->dst, false);
+
+	if (strict && !g->ranks[m->src].ops[m->send].len)
+		return (struct ir_query){ { rank, IR_NO_EVENT }, { ir_rank_event(ev, m->src, true), IR_NO_EVENT }, false };
+	return (struct ir_query){ { at_once[r] ? rank : 2 * r, IR_NO_EVENT }, { 2 * s, IR_NO_EVENT }, false };
+}
+
+static int find_safe(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm, bool strict,
+		     bool *safe)
 {
 	bool *at_once = started_at_once(g, ev);
 	struct ir_query *q = mem_alloc(nm * sizeof *q);
 	int err = at_once && q ? 0 : -ERR_NOMEM;
 
-	for (size_t i = 0; i < nm && !err; i++) {
-		uint32_t s = ev->base[m[i].src] + m[i].send, r = ev->base[m[i].dst] + m[i].recv;
-
-		q[i] = (struct ir_query){ { at_once[r] ? ir_rank_event(ev, m[i].dst, false) : 2 * r, IR_NO_EVENT },
-					  { 2 * s, IR_NO_EVENT },
-					  false };
-	}
+	for (size_t i = 0; i < nm && !err; i++)
+		q[i] = ask(g, ev, &m[i], at_once, strict);
 	err = err ? err : ir_events_reach(ev, q, nm);
-	for (size_t i = 0; i < nm && !err; i++) /* without bytes none comes early */
-		safe[i] = q[i].yes || !g->ranks[m[i].src].ops[m[i].send].len;
+	for (size_t i = 0; i < nm && !err; i++)
+		safe[i] = q[i].yes;
 	free(at_once);
 	free(q);
+	return err;
+}
+
+int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm, bool *safe)
+{
+	int err = find_safe(g, ev, m, nm, false, safe);
+
+	for (size_t i = 0; i < nm && !err; i++) /* without bytes none comes early */
+		safe[i] |= !g->ranks[m[i].src].ops[m[i].send].len;
+	return err;
+}
+
+int verify_recvs(const struct ir_graph *g, uint32_t rank, bool *safe)
+{
+	struct ir_match *m = NULL;
+	struct ir_events ev = { 0 };
+	bool *all = NULL;
+	size_t nm = 0;
+	int err = ir_graph_match(g, &m, &nm);
+
+	err = err ? err : ir_events_init(&ev, g, m, nm, false);
+	err = err ? err : ir_events_sort(&ev);
+	if (!err && ev.sorted != ev.n)
+		err = -ERR_DEADLOCK;
+	all = err ? NULL : mem_alloc(nm * sizeof *all);
+	err = err ? err : all ? find_safe(g, &ev, m, nm, true, all) : -ERR_NOMEM;
+	for (size_t i = 0; i < nm && !err; i++)
+		if (m[i].dst == rank)
+			safe[m[i].recv] = all[i];
+	ir_events_fini(&ev);
+	free(all);
+	free(m);
 	return err;
 }
 

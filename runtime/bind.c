@@ -6,6 +6,7 @@
 #include "compiler/armw.h"
 #include "compiler/bin_check.h"
 #include "compiler/passes.h"
+#include "compiler/verify.h"
 #include "util/env.h"
 
 #include <stdlib.h>
@@ -24,6 +25,7 @@ struct contract {
 	/* What is not: */
 	struct be_place place;
 	uint32_t core; /* that makes progress for it */
+	bool inplace;
 };
 
 static const struct {
@@ -137,6 +139,40 @@ static int apply_passes(struct mpix_sched_request *req, const struct bin_args *a
 	return err ? host_error(req->group, err, "the schedule's passes: %s", err_text(err)) : 0;
 }
 
+#define READY_RANKS 64u /* of larger groups a rank does not look at all others' ops, */
+#define READY_FUEL 200000u /* nor where these take longer */
+
+/* Which recvs need not tell their senders that they have started: as far as that can be known here, where no other rank's
+ * parameters are. It costs signals if it is not known, nothing else. */
+static int find_safe(struct mpix_sched_request *req, const struct bin_args *a)
+{
+	const struct bin *b = &req->sched->bin;
+	const struct pass_ctx c = passes_ctx(b, a);
+	struct bin_args all = *a;
+	struct ir_fault fault = { 0 };
+	struct ir_graph g = { 0 };
+	uint32_t rank = 0;
+	bool *safe;
+	int err;
+
+	if (!req->be->puts || a->size > READY_RANKS)
+		return 0;
+	for (uint32_t i = 0; i < b->nparams; i++)
+		if (b->params[i].scope == BIN_LOCAL && strcmp(bin_str(b, b->params[i].name), "inplace") != 0)
+			return 0;
+	all.fuel = READY_FUEL;
+	safe = mem_calloc(req->rank.nops, sizeof *safe);
+	err = safe ? ir_graph_specialise(b, &all, &g, &rank, &fault) : -ERR_NOMEM;
+	err = err ? err : passes_run_graph(bin_str(b, b->meta->passes), &g, &c, NULL);
+	if (!err && g.ranks[a->rank].nops == req->rank.nops)
+		err = verify_recvs(&g, a->rank, safe);
+	ir_graph_fini(&g);
+	req->safe = err ? NULL : safe;
+	if (err)
+		free(safe);
+	return err == -ERR_NOMEM ? rt_fail(req->ctx, err) : 0;
+}
+
 static int specialise(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
 {
 	const struct bin *b = &req->sched->bin;
@@ -181,6 +217,8 @@ static int specialise(struct mpix_sched_request *req, const struct MPIX_Sched_bi
 	err = ir_rank_positions(&req->rank, NULL, &bad);
 	if (err)
 		err = host_error(g, err, "%s (op %u)", err_text(err), bad);
+	c->inplace = inplace;
+	err = err ? err : find_safe(req, &a);
 out:
 	free(args);
 	return err;
@@ -539,6 +577,7 @@ static int make(struct mpix_sched_request *req, struct be_place *place)
 				   .helped = req->helped,
 				   .fragment = req->fragment,
 				   .request = req->id,
+				   .safe = req->safe,
 				   .bin = &req->sched->bin,
 				   .entry = req->entry };
 	int err = req->be->make(&b, &req->bound, place);
@@ -595,6 +634,16 @@ static int note_mates(struct mpix_sched_request *req)
 	return req->mates ? 0 : rt_fail(req->ctx, -ERR_NOMEM);
 }
 
+/* Where ranks bind in place and others do not, each has judged by what the others do not do. */
+static void check_safe(struct mpix_sched_request *req)
+{
+	const struct contract *all = host_room(req->group);
+
+	for (uint32_t r = 1; r < req->group->size && req->safe; r++)
+		if (all[r].inplace != all[0].inplace)
+			memset(req->safe, 0, req->rank.nops * sizeof *req->safe);
+}
+
 /* Takes references, which the caller's stand for until here, and makes the request known to its context. */
 static int enlist(struct mpix_sched_request *req)
 {
@@ -617,6 +666,8 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	rc = host_post(g, &c, sizeof c);
 	err = req ? enlist(req) : 0; /* while the others' contracts are on their way */
 	rc = rc ? rc : compare(g, &c);
+	if (!rc)
+		check_safe(req);
 	if (!rc && req->helped)
 		err = err ? err : note_mates(req);
 	rc = rc ? rc : req->be->bind(req->bound, req->mates ? rt_comm_views(req) : 0, err);
@@ -647,6 +698,7 @@ void rt_unbind(struct mpix_sched_request *req)
 		if (req->scratch[i])
 			rt_heap_free(ctx->heap, req->scratch[i]);
 	free_reduce_tmp(req);
+	free(req->safe);
 	ir_rank_fini(&req->rank);
 	rt_type_unref(req->given);
 	rt_op_unref(req->op);

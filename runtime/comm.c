@@ -737,6 +737,11 @@ void rt_add_stats(struct MPIX_Sched_stats *s, const struct be_turn *turn)
 	s->passed += atomic_load(&turn->passed);
 	s->copied_core += atomic_load(&turn->copied[0]);
 	s->copied_joined += atomic_load(&turn->copied[1]);
+	s->links += atomic_load(&turn->counted[BE_LINKS]);
+	s->link_bytes += atomic_load(&turn->counted[BE_LINK_BYTES]);
+	s->posted += atomic_load(&turn->counted[BE_POSTED]);
+	s->sent += atomic_load(&turn->counted[BE_SENT]);
+	s->sent_bytes += atomic_load(&turn->counted[BE_SENT_BYTES]);
 }
 
 int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *out)

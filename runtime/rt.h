@@ -381,7 +381,8 @@ struct mpix_sched_request {
 	VEC(struct be_bound *) views; /* of other processes' ranks */
 	struct ir_rank rank;
 	uint32_t entry; /* as be_bind.entry, */
-	unsigned armw; /* and as this */
+	unsigned armw; /* as this, */
+	bool *safe; /* and as this */
 	struct be_buffer *buffers, *spare; /* spare: room to bind others, without an allocation */
 	char **scratch; /* heap memory of scratch buffers, or NULL */
 	uint32_t nbuffers;

@@ -112,6 +112,9 @@ run -n 2 --json --iters 5 --wait block "$bcast"
 check "goalrun.json_wait $(tail -n 1 "$TMP/out")" grep -Eq '"cpu_s": *\[ *[0-9.e-]+, *[0-9.e-]+ *\], *"joules": *(null|[0-9])' "$TMP/out"
 run -n 2 --iters 5 --wait learn "$bcast"
 check goalrun.wait_costs grep -Eq 'cpu s +joules$' "$TMP/out"
+run -n 2 --json --stats --iters 5 --backend verbs "$bcast"
+check "goalrun.json_stats $(tail -n 1 "$TMP/out")" [ "$(tr -d ' ' <"$TMP/out" |
+	grep -c '"stats":\[{"rank":0,"links":0,"link_bytes":0,"posted":0,"sent":0,"sent_bytes":0},{"rank":1,')" -eq 1 ]
 run -n 3 --json --iters 5 --count 1,2 "$bcast"
 check goalrun.json_cases grep -q '"cases": *\[' "$TMP/out"
 

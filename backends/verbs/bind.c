@@ -50,10 +50,12 @@ static int no_memory(const struct vb_bound *v)
 	return host_error(v->sm.b.group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 }
 
-/* When the sender may put: what the schedule alone does not see to needs a signal. */
-static enum vb_ready ready_of(uint64_t bytes)
+/* When the sender of what a recv waits for may put: what the schedule alone does not see to needs a signal. */
+static enum vb_ready ready_of(const struct vb_bound *v, const struct vb_entry *e)
 {
-	return bytes ? VB_NOW : VB_LATE;
+	if (v->sm.b.safe && v->sm.b.safe[e->op])
+		return VB_FREE;
+	return e->bytes ? VB_NOW : VB_LATE;
 }
 
 /* The far messages in order, as peers will read them. */
@@ -91,7 +93,7 @@ static int list_messages(struct vb_bound *v, struct meeting *m)
 		v->msgs[i].send = e->send;
 		v->msgs[i].bytes = e->bytes;
 		if (!e->send)
-			v->msgs[i].ready = e->ready = ready_of(e->bytes);
+			v->msgs[i].ready = e->ready = ready_of(v, e);
 	}
 	return 0;
 }
@@ -360,7 +362,6 @@ static int connect_links(struct vb_bound *v, const struct meeting *m)
 /* Reads the peers' tables, all at once. */
 static int read_tables(struct vb_bound *v, const struct meeting *m)
 {
-	const uint32_t most = v->dev->port.max_msg_sz / sizeof(struct vb_entry);
 	struct be_group *g = v->sm.b.group;
 	int err = 0;
 
@@ -371,12 +372,11 @@ static int read_tables(struct vb_bound *v, const struct meeting *m)
 				      m->mr->lkey };
 		struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ, .sg_list = &to, .num_sge = 1 };
 
-		if (l->nmsgs > most)
+		if (l->nmsgs > v->dev->port.max_msg_sz / sizeof(struct vb_entry))
 			return host_error(g, -ERR_RANGE, "%u messages with rank %u are too many", l->nmsgs, l->peer);
 		wr.wr.rdma.remote_addr = p->host.table + p->pair.first * sizeof(struct vb_entry);
 		wr.wr.rdma.rkey = p->host.rkey;
-		l->signalled = l->posted - l->depth; /* its completion is wanted */
-		vb_link_add(l, &wr, VB_MESSAGES);
+		vb_link_add(l, &wr, VB_LINK);
 		err = vb_link_flush(g, l);
 	}
 	for (uint32_t i = 0; i < v->nlinks && !err; i++)
@@ -476,6 +476,20 @@ static int prepare(struct vb_bound *v, struct meeting *m)
 	return 0;
 }
 
+/* What a work request takes in the device's queue is its own secret: it is taken for one of ours. */
+static void count(struct vb_bound *v)
+{
+	uint64_t bytes = v->narena + v->nmsgs * sizeof *v->msgs + v->nwrs * (sizeof *v->wrs + sizeof *v->sges);
+
+	for (uint32_t i = 0; i < v->nlinks; i++)
+		bytes += sizeof *v->links[i] +
+			 v->links[i]->depth * (sizeof *v->wrs + sizeof *v->sges + v->links[i]->inlines) +
+			 v->links[i]->cqes * sizeof(struct ibv_wc) + v->links[i]->recvs * sizeof(struct ibv_recv_wr);
+	v->counted[BE_LINKS] = v->nlinks;
+	v->counted[BE_LINK_BYTES] = bytes;
+	vb_flush(v);
+}
+
 int vb_connect(struct vb_bound *v)
 {
 	struct be_group *g = v->sm.b.group;
@@ -495,6 +509,8 @@ int vb_connect(struct vb_bound *v)
 		v->sm.engine.todo[v->msgs[i].op] =
 			(struct engine_do){ v->msgs[i].send ? vb_how_send : vb_how_recv, &v->msgs[i] };
 	v->connected = !rc;
+	if (!rc)
+		count(v);
 	if (m.mr)
 		v->dev->lib.dereg_mr(m.mr);
 	free(m.table);
@@ -549,8 +565,7 @@ static int tell_targets(struct vb_bound *v, struct vb_link *l)
 			err = vb_link_drain(g, l);
 		wr.wr.rdma.remote_addr = x->cell.address;
 		wr.wr.rdma.rkey = x->cell.rkey;
-		l->signalled = l->posted - l->depth;
-		vb_link_add(l, &wr, VB_MESSAGES);
+		vb_link_add(l, &wr, VB_LINK);
 		err = err ? err : vb_link_flush(g, l);
 	}
 	return err;

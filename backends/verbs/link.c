@@ -119,7 +119,7 @@ int vb_link_connect(struct vb_bound *v, struct vb_link *l, const struct vb_host 
 
 void vb_link_add(struct vb_link *l, struct ibv_send_wr *wr, uint32_t number)
 {
-	const bool asked = number < VB_MESSAGES;
+	const bool asked = number != VB_NOBODY;
 
 	l->posted++;
 	wr->wr_id = (uint64_t)l->posted << 32 | number;
@@ -131,6 +131,16 @@ void vb_link_add(struct vb_link *l, struct ibv_send_wr *wr, uint32_t number)
 	wr->next = NULL;
 	*l->tail = wr;
 	l->tail = &wr->next;
+}
+
+bool vb_link_probe(struct vb_link *l)
+{
+	if ((int32_t)(atomic_load(&l->reaped) - l->probed) < 0)
+		return false;
+	l->own = (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_WRITE };
+	vb_link_add(l, &l->own, VB_LINK);
+	l->probed = l->posted;
+	return true;
 }
 
 int vb_link_flush(struct be_group *g, struct vb_link *l)
@@ -149,7 +159,7 @@ int vb_link_drain(struct be_group *g, struct vb_link *l)
 {
 	const uint64_t until = host_now() + DRAIN_NS;
 
-	while (vb_link_busy(l)) {
+	while ((int32_t)(atomic_load(&l->reaped) - l->signalled) < 0) {
 		vb_dev_poll(l->dev);
 		if (atomic_load(&l->broken) || host_lost(g) || host_now() > until)
 			return vb_link_error(g, l);
@@ -185,8 +195,10 @@ int vb_link_error(struct be_group *g, const struct vb_link *l)
 {
 	const uint32_t why = atomic_load(&l->broken);
 
+	if (!why && !atomic_load(&l->heard_bye))
+		return host_error(g, -ERR_DEAD, "rank %u does not answer", l->peer);
 	if (!why)
-		return host_error(g, -ERR_DEAD, "rank %u has freed its request", l->peer);
+		return host_error(g, -ERR_DEAD, "rank %u has left: it has freed its request", l->peer);
 	host_died(g, l->peer);
 	return host_error(g, -ERR_DEAD, "rank %u cannot be reached: %s", l->peer, l->dev->lib.wc_status_str(why));
 }
@@ -216,9 +228,8 @@ void vb_link_leave(struct vb_link *l, bool failed)
 		destroy(d, l);
 		return;
 	}
-	l->bye = (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htonl(VB_BYE) };
-	l->signalled = l->posted - l->depth; /* its completion is wanted */
-	vb_link_add(l, &l->bye, VB_MESSAGES);
+	l->own = (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htonl(VB_BYE) };
+	vb_link_add(l, &l->own, VB_LINK);
 	if (ibv_post_send(l->qp, l->first, &bad)) {
 		destroy(d, l);
 		return;

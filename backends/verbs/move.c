@@ -6,14 +6,23 @@
 
 #include <string.h>
 
-/* What is there is posted with the rest of this turn. */
-static void post(struct vb_bound *v, struct vb_link *l, struct ibv_send_wr *wr, uint32_t number)
+/* What is put on a link is posted with the rest of this turn. */
+static void remember(struct vb_bound *v, struct vb_link *l, bool empty)
 {
-	if (!l->first) {
+	if (empty) {
 		l->next_full = v->full;
 		v->full = l;
 	}
-	vb_link_add(l, wr, number);
+}
+
+void vb_probe(struct vb_bound *v)
+{
+	for (uint32_t i = 0; i < v->nlinks; i++) {
+		const bool empty = !v->links[i]->first;
+
+		if (vb_link_probe(v->links[i]))
+			remember(v, v->links[i], empty);
+	}
 }
 
 int vb_flush(struct vb_bound *v)
@@ -26,6 +35,8 @@ int vb_flush(struct vb_bound *v)
 		rc = rc ? rc : err;
 	}
 	v->full = NULL;
+	for (int i = 0; i < BE_COUNTS; i++)
+		atomic_store_explicit(&v->sm.base.turn->counted[i], v->counted[i], memory_order_relaxed);
 	return rc;
 }
 
@@ -52,8 +63,11 @@ static bool put(struct vb_bound *v, struct vb_msg *m)
 			wr->wr.rdma.remote_addr = m->target->address + m->put * piece;
 			wr->wr.rdma.rkey = m->target->rkey;
 		}
-		post(v, m->link, wr,
-		     m->send && last && m->bytes && !m->inlines ? (uint32_t)(m - v->msgs) : VB_MESSAGES);
+		remember(v, m->link, !m->link->first);
+		v->counted[BE_POSTED]++;
+		v->counted[BE_SENT] += m->send && last;
+		v->counted[BE_SENT_BYTES] += m->send && last ? m->bytes : 0;
+		vb_link_add(m->link, wr, m->send && last && m->bytes && !m->inlines ? (uint32_t)(m - v->msgs) : VB_NOBODY);
 	}
 	return m->put == m->nwrs;
 }

@@ -12,6 +12,8 @@
  *   ready    a write without bytes, whose immediate is VB_READY and the number of the message at the sender: the recv
  *            has started, its bytes may be overwritten. For messages of which the schedule does not already see to that
  *   bye      one without bytes and VB_BYE: the rank has freed the request
+ *   probe    one without bytes and without an immediate, once a second while a rank waits: who only receives would not
+ *            hear from its device that the peer is gone
  *
  * Arrivals are counted for each message, ever, and compared with the epoch: nothing is re-armed, and one that comes an
  * epoch early waits. The bytes of recvs that reduce, and of elements that are no row, go through a slot of the
@@ -23,7 +25,7 @@
  * the receive queue has room for.
  *
  * Which work requests are signalled: the last of a message whose bytes are read from their place, as its completion is
- * the op's; the bye, whose completion tells that the peer has got everything; and one in four of a queue's length, so
+ * the op's; the bye and probes, whose completion tells that the peer has got everything so far; and one in four of a queue's length, so
  * that its places are known to be free again. Inline bytes were copied when the post returned, and a ready has none. */
 #ifndef BACKENDS_VERBS_VB_H
 #define BACKENDS_VERBS_VB_H
@@ -38,7 +40,10 @@
 
 #define VB_READY 0x80000000u /* of an immediate */
 #define VB_BYE 0xffffffffu
-#define VB_MESSAGES 0x7fffffffu /* at most, of a request */
+#define VB_MESSAGES 0x7ffffffeu /* at most, of a request */
+/* Who waits for a completion, beside messages by their numbers: */
+#define VB_NOBODY VB_MESSAGES
+#define VB_LINK (VB_MESSAGES + 1)
 
 #define VB_FUNCTIONS                                                                                                 \
 	FN(get_device_list) FN(free_device_list) FN(get_device_name) FN(open_device) FN(close_device)                \
@@ -92,7 +97,8 @@ struct vb_link {
 	_Atomic uint32_t reaped; /* those up to the last one that is known to be complete */
 	struct ibv_send_wr *first, **tail; /* to be posted together */
 	struct vb_link *next_full; /* of those that have some */
-	struct ibv_send_wr bye;
+	struct ibv_send_wr own; /* a probe, or the bye */
+	uint32_t probed; /* work requests, ever, up to the last probe */
 	_Atomic bool heard_bye;
 	_Atomic uint32_t broken; /* the first enum ibv_wc_status that is an error */
 	uint32_t first_msg, nmsgs; /* that it is for */
@@ -182,6 +188,9 @@ struct vb_bound {
 	size_t narena; /* so many bytes */
 	struct ibv_mr *arena_mr;
 	struct vb_link *full; /* links with something to be posted */
+	uint64_t probed; /* when peers were last asked for a sign of life, in this epoch, ns; 0: not yet */
+	uint32_t turns;
+	uint64_t counted[BE_COUNTS];
 	bool connected, failed;
 };
 
@@ -214,17 +223,19 @@ static inline uint32_t vb_link_busy(const struct vb_link *l)
 	return l->posted - atomic_load_explicit(&l->reaped, memory_order_acquire);
 }
 /* Whether one more of an epoch fits. */
-#define VB_OWN 2u /* places beside those of an epoch: for the bye, and for what binding reads */
+#define VB_OWN 3u /* places beside those of an epoch: for the bye, a probe, and what binding reads */
 static inline bool vb_link_fits(const struct vb_link *l)
 {
 	return vb_link_busy(l) + VB_OWN < l->depth;
 }
-/* One more of them, to be posted with those before it. number: of a message that waits for its completion, or
- * VB_MESSAGES. */
+/* One more of them, to be posted with those before it. number: of a message that waits for its completion,
+ * VB_LINK or VB_NOBODY. */
 void vb_link_add(struct vb_link *l, struct ibv_send_wr *wr, uint32_t number);
+/* Asks for a sign of life, if the last one has come. Whether there is something to be posted. */
+bool vb_link_probe(struct vb_link *l);
 /* Posts them. */
 int vb_link_flush(struct be_group *g, struct vb_link *l);
-/* Waits until what was posted is complete. */
+/* Waits until all is complete whose completion is waited for. */
 int vb_link_drain(struct be_group *g, struct vb_link *l);
 /* Its request is freed: says so to the peer, and is destroyed when nothing can come any more; at once if the request
  * has failed. With the lock. */
@@ -243,7 +254,9 @@ int vb_rebind(struct be_bound *bound, const struct be_buffer *buffers);
 
 /* move.c */
 extern const struct engine_how vb_how_send, vb_how_recv;
-/* Posts what has been put together. */
+/* Asks all peers for a sign of life. */
+void vb_probe(struct vb_bound *v);
+/* Posts what has been put together, and tells what has been counted. */
 int vb_flush(struct vb_bound *v);
 const char *vb_message_waits(const struct vb_bound *v, const struct vb_msg *m);
 

@@ -5,6 +5,8 @@
 #include "backends/verbs/vb.h"
 #include "util/env.h"
 
+#define PROBE_NS 1000000000u
+#define PROBE_TURNS 16u /* between two looks at the clock */
 #define NAP_NS 200000u /* nobody rings for what a device brings: who sleeps looks that often */
 
 static struct vb_bound *to_vb(struct be_bound *b)
@@ -64,9 +66,25 @@ static int finish(struct vb_bound *v, int rc)
 	return rc < 0 || !err ? rc : err;
 }
 
+/* Nothing has come: peers may be gone. */
+static void look(struct vb_bound *v)
+{
+	uint64_t now;
+
+	if (++v->turns % PROBE_TURNS)
+		return;
+	now = host_now();
+	if (v->probed && now - v->probed > PROBE_NS)
+		vb_probe(v);
+	if (!v->probed || now - v->probed > PROBE_NS)
+		v->probed = now;
+}
+
 static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
 	struct vb_bound *v = to_vb(bound);
+
+	v->probed = 0;
 
 	return finish(v, sm_start(bound, epoch, who));
 }
@@ -74,10 +92,15 @@ static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
 static int progress(struct be_bound *bound, unsigned who, unsigned spins)
 {
 	struct vb_bound *v = to_vb(bound);
+	int rc;
 
-	if (v->nmsgs)
-		vb_dev_poll(v->dev);
-	return finish(v, sm_progress(bound, who, spins));
+	if (!v->nmsgs)
+		return sm_progress(bound, who, spins);
+	vb_dev_poll(v->dev);
+	rc = sm_progress(bound, who, spins);
+	if (!rc)
+		look(v);
+	return finish(v, rc);
 }
 
 static uint64_t alarm(const struct be_bound *bound)
@@ -100,6 +123,7 @@ static void states(const struct be_bound *bound, uint8_t *state, const char **wh
 
 const struct be_ops vb_ops = {
 	.name = "verbs",
+	.puts = true,
 	.make = make,
 	.bind = bind,
 	.unbind = unbind,

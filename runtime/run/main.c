@@ -41,7 +41,7 @@ static const char usage_text[] =
 	"options: --count N[,N...] --type T[,T...] --op O[,O...] --root R[,R...]|all\n"
 	"         --memory heap|private|staged[,...] --sample NAME[,NAME...]|all --sweep all|pairs\n"
 	"         -D name[@RANK]=value[,value...] -T pass --iters N --warmup N --seed N --delay USEC\n"
-	"         --ranks processes|threads --backend shm|verbs|smcq --engine model|ofi --no-shm --verify\n"
+	"         --ranks processes|threads --backend shm|verbs|smcq --engine model|ofi --no-shm --stats --verify\n"
 	"         --json --dump-after SECONDS --progress app|thread|collab --comm-cores K\n"
 	"         --placement bind|numa|odd-even|LIST\n"
 	"         --wait spin|yield|block|learn --trace FILE.json|FILE.paje|FILE.txt\n"
@@ -69,7 +69,7 @@ struct goalrun {
 	enum select_topology topology;
 	char *selected; /* the path of the schedule, which is then the input */
 	struct list counts, roots, types, ops, memories, samples;
-	bool all_roots, show_placement;
+	bool all_roots, show_placement, show_stats;
 	char *sample; /* the argument of --sample */
 	struct goal_diags *diags;
 	struct bin bin;
@@ -190,7 +190,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 {
 	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SAMPLE, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS,
 	       VERIFY, JSON, DUMP_AFTER, SELECT, TABLE, TOPOLOGY, PLACEMENT, COMM_CORES, SHOW_PLACEMENT, WAIT, TRACE, OVERLAP,
-	       TESTS, WORK, ENGINE, NO_SHM, HOSTS, LATER, HELP, VERSION };
+	       TESTS, WORK, ENGINE, NO_SHM, STATS, HOSTS, LATER, HELP, VERSION };
 	static const struct option longs[] = {
 		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "op", 1, NULL, OP },
 		{ "root", 1, NULL, ROOT },	{ "memory", 1, NULL, MEMORY },	{ "sweep", 1, NULL, SWEEP },
@@ -202,7 +202,7 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 		{ "select", 1, NULL, SELECT },	{ "table", 1, NULL, TABLE },	{ "topology", 1, NULL, TOPOLOGY },
 		{ "placement", 1, NULL, PLACEMENT }, { "comm-cores", 1, NULL, COMM_CORES },
 		{ "show-placement", 0, NULL, SHOW_PLACEMENT }, { "engine", 1, NULL, ENGINE },
-		{ "wait", 1, NULL, WAIT },	{ "hosts", 1, NULL, HOSTS },
+		{ "wait", 1, NULL, WAIT },	{ "hosts", 1, NULL, HOSTS },	{ "stats", 0, NULL, STATS },
 		{ "no-shm", 0, NULL, NO_SHM },	{ "overlap", 0, NULL, OVERLAP }, { "tests", 1, NULL, TESTS },
 		{ "work", 1, NULL, WORK },
 		{ "calibrate", 0, NULL, LATER }, { "tune", 0, NULL, LATER },	{ "trace", 1, NULL, TRACE },
@@ -280,6 +280,9 @@ static int parse_options(struct goalrun *g, int argc, char **argv)
 				return usage("there is no backend %s", optarg);
 			if (!o->backend->ops)
 				return not_built(optarg);
+			break;
+		case STATS:
+			g->show_stats = true;
 			break;
 		case NO_SHM:
 			o->no_shm = true;
@@ -899,6 +902,34 @@ static void print_steals(const struct goalrun *g)
 		       g->stats[r].steals_remote);
 }
 
+static void print_rank_stats(const struct goalrun *g)
+{
+	puts(" rank    links   link bytes     posted       sent     sent bytes");
+	for (uint32_t r = 0; r < g->o.nranks; r++)
+		printf("%5" PRIu32 " %8" PRIu64 " %12" PRIu64 " %10" PRIu64 " %10" PRIu64 " %14" PRIu64 "\n", r, g->stats[r].links,
+		       g->stats[r].link_bytes, g->stats[r].posted, g->stats[r].sent, g->stats[r].sent_bytes);
+}
+
+static json_object *rank_stats(const struct goalrun *g)
+{
+	json_object *all = json_object_new_array();
+
+	for (uint32_t r = 0; r < g->o.nranks; r++) {
+		const struct MPIX_Sched_stats *s = &g->stats[r];
+		const struct {
+			const char *name;
+			uint64_t value;
+		} rows[] = { { "rank", r },	     { "links", s->links }, { "link_bytes", s->link_bytes },
+			     { "posted", s->posted }, { "sent", s->sent },   { "sent_bytes", s->sent_bytes } };
+		json_object *one = json_object_new_object();
+
+		for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+			json_object_object_add(one, rows[i].name, json_object_new_int64((int64_t)rows[i].value));
+		json_object_array_add(all, one);
+	}
+	return all;
+}
+
 /* What is posted in a start of the first case, by all ranks. */
 struct posted {
 	uint64_t queues, entries; /* queues: of the rank that has most */
@@ -987,6 +1018,8 @@ static void print_table(const struct goalrun *g)
 		print_steals(g);
 	if (lowers(o))
 		print_posted(g);
+	if (g->show_stats)
+		print_rank_stats(g);
 	if (checked(o))
 		printf("verified: all %zu case%s right\n", o->ncases, o->ncases == 1 ? "" : "s");
 }
@@ -1081,6 +1114,8 @@ static void print_json_result(const struct goalrun *g)
 		json_object_object_add(j, "steals", steals(g));
 	if (lowers(o))
 		add_posted(j, g);
+	if (g->show_stats)
+		json_object_object_add(j, "stats", rank_stats(g));
 	printf("%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
 	json_object_put(j);
 }

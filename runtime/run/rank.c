@@ -453,8 +453,7 @@ static void add_stats(const struct rank *r)
 	struct MPIX_Sched_stats mine = { .struct_size = sizeof mine }, *all = &r->l->stats[r->rank];
 
 	MPIX_Sched_stats(r->ctx, &mine);
-	all->steals_local += mine.steals_local;
-	all->steals_remote += mine.steals_remote;
+	*all = mine;
 }
 
 int run_rank(struct run_launch *l, uint32_t rank)

@@ -4,6 +4,7 @@
  * before the last epoch is over for the rank that it goes to; and signals cause no deadlock. */
 #include "compiler/args.h"
 #include "compiler/compile.h"
+#include "compiler/verify.h"
 #include "compiler/verify_parts.h"
 #include "tests/unit/unit.h"
 #include "util/file.h"
@@ -109,6 +110,30 @@ static void check_puts(const struct unrolled *u, const struct ir_graph *g, const
 	free(q);
 }
 
+/* What each rank is told of its recvs: the same where there are bytes, and where there are none that the sender is no more
+ * than one start ahead. */
+static void check_recvs(const struct unrolled *u, const struct ir_graph *g, const struct ir_events *ev,
+			const struct ir_match *m, uint32_t nm, const bool *safe)
+{
+	for (uint32_t r = 0; r < g->nranks; r++) {
+		bool *mine = calloc(g->ranks[r].nops + 1, sizeof *mine);
+
+		CU_ASSERT_FATAL(mine && !verify_recvs(g, r, mine));
+		for (uint32_t i = 0; i < nm; i++) {
+			struct ir_query q = { { u->each + ir_rank_event(ev, r, false), IR_NO_EVENT },
+					      { 2 * u->each + u->puts + i, IR_NO_EVENT },
+					      false };
+
+			if (m[i].dst != r)
+				continue;
+			if (g->ranks[m[i].src].ops[m[i].send].len)
+				CU_ASSERT(mine[m[i].recv] == safe[i]);
+			CU_ASSERT(!ir_events_reach(&u->ev, &q, 1) && (q.yes || !mine[m[i].recv]));
+		}
+		free(mine);
+	}
+}
+
 static void one_graph(const struct ir_graph *g, uint64_t *messages, uint64_t *safe_ones)
 {
 	struct ir_events ev;
@@ -139,6 +164,7 @@ static void one_graph(const struct ir_graph *g, uint64_t *messages, uint64_t *sa
 		*messages += g->ranks[m[i].src].ops[m[i].send].len != 0;
 		*safe_ones += safe[i] && g->ranks[m[i].src].ops[m[i].send].len;
 	}
+	check_recvs(&u, g, &ev, m, (uint32_t)nm, safe);
 	ir_events_fini(&u.ev);
 	VEC_FREE(&u.edges);
 	free(early);
