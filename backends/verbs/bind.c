@@ -366,7 +366,6 @@ static int read_tables(struct vb_bound *v, const struct meeting *m)
 	int err = 0;
 
 	for (uint32_t i = 0; i < v->nlinks && !err; i++) {
-		const uint32_t most = v->dev->port.max_msg_sz / sizeof(struct vb_entry);
 		struct vb_link *l = v->links[i];
 		const struct peer *p = &m->peers[i];
 		struct ibv_sge to = { (uint64_t)(uintptr_t)&m->theirs[l->first_msg], l->nmsgs * sizeof(struct vb_entry),
