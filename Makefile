@@ -12,7 +12,7 @@ CC        := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CFLAGS    ?= -O2 -g
 JSON      := -ljson-c
 # What the library needs; libdl is empty since glibc 2.34.
-LIBS      := -pthread -ldl
+LIBS      := -pthread -ldl -Wl,--as-needed -lsodium
 WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
 override CPPFLAGS += -D_GNU_SOURCE -DGOAL_VERSION='"$(VERSION)"' -I. -I$(BUILD) -Iruntime
 # Headers are enough: libpmix is loaded by programs that a launcher with PMIx starts, libhwloc by whoever places ranks.
@@ -26,7 +26,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
 
 # ---- sources, one list per directory ----
 
-UTIL     := arena env err file mac mem options share text
+UTIL     := arena env err file mem options share text
 LANG     := import labels loc parse usual
 # All of the directory but what only goalc needs.
 COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
@@ -350,7 +350,7 @@ bench-%:
 
 # ---- a new machine ----
 
-PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libhwloc-dev libfabric-dev libcunit1-dev clang libclang-rt-14-dev \
+PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libhwloc-dev libfabric-dev libsodium-dev libcunit1-dev clang libclang-rt-14-dev \
             spin tcc valgrind strace mandoc man-db groff bsdextrautils binutils procps \
             libpmix-dev openmpi-bin libopenmpi-dev mpich libmpich-dev \
             qemu-system-x86 busybox-static kmod cpio xz-utils zstd iproute2 openssh-client dropbear-bin \

@@ -569,7 +569,7 @@ static void check_value(struct model *m, size_t i, struct content v)
 }
 
 /* Statements for what an entry does to a cell: when it is issued, or arrives. */
-static void access(struct model *m, size_t i, const struct access *a, bool arrives)
+static void perform(struct model *m, size_t i, const struct access *a, bool arrives)
 {
 	const struct cell *c = &m->cells.at[i];
 
@@ -600,7 +600,7 @@ static void accesses(struct model *m, uint32_t e, bool arrives)
 				own |= p->v.at[k].entry == e && p->v.at[k].kind == WRITES;
 			for (size_t k = 0; k < p->v.n; k++)
 				if (p->v.at[k].entry == e && (p->v.at[k].kind == WRITES) == writes && (writes || !own || !arrives))
-					access(m, i, &p->v.at[k], arrives);
+					perform(m, i, &p->v.at[k], arrives);
 		}
 }
 

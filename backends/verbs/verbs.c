@@ -103,7 +103,7 @@ static int progress(struct be_bound *bound, unsigned who, unsigned spins)
 	return finish(v, rc);
 }
 
-static uint64_t alarm(const struct be_bound *bound)
+static uint64_t first_alarm(const struct be_bound *bound)
 {
 	const struct vb_bound *v = (const struct vb_bound *)bound;
 	const uint64_t first = sm_alarm(bound), nap = v->nmsgs ? host_now() + NAP_NS : UINT64_MAX;
@@ -133,7 +133,7 @@ const struct be_ops vb_ops = {
 	.rebind = vb_rebind,
 	.waits_for = sm_waits_for,
 	.open = sm_open,
-	.alarm = alarm,
+	.alarm = first_alarm,
 	.close = vb_dev_close,
 	.states = states,
 };

@@ -24,7 +24,6 @@ static const struct unit_suite *const suites[] = {
 	&suite_sweep,
 	&suite_svg,
 	&suite_umwait,
-	&suite_mac,
 	&suite_nic,
 	&suite_passes,
 	&suite_verify,

@@ -25,7 +25,6 @@ extern const struct unit_suite suite_energy;
 extern const struct unit_suite suite_engine;
 extern const struct unit_suite suite_kernels;
 extern const struct unit_suite suite_loop;
-extern const struct unit_suite suite_mac;
 extern const struct unit_suite suite_nic;
 extern const struct unit_suite suite_passes;
 extern const struct unit_suite suite_placement;
