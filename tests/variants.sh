@@ -6,7 +6,7 @@ set -u
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
 
-variant clang CC=clang all
+variant clang CC=clang CFLAGS=-O0 all
 variant asan SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g" tests &&
 	SCHEDULES=$SOME LARGE=20000 SIZES=3 STARTS=200 share asan tests/diag.sh tests/unit.sh tests/plain.sh tests/rt.sh tests/matrix.sh tests/epoch.sh tests/starts.sh
 variant tsan SAN=-fsanitize=thread CFLAGS="-O1 -g" tests &&

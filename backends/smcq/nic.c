@@ -614,7 +614,7 @@ static void kick(struct nic *n, struct queue *q)
 
 static bool look_at(struct nic *n, struct nic_bound *b)
 {
-	const uint64_t posts = atomic_load_explicit(&b->block->doorbell, memory_order_acquire);
+	const uint64_t posts = atomic_load(&b->block->doorbell); /* see nap of nic_serve.c */
 
 	if (posts == b->posts)
 		return false;
