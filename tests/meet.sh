@@ -54,7 +54,7 @@ without() # NAME TEXT OPTIONS... : a program with a world.c of its own
 	if ! (cd "$ROOT" && for cov in '' --coverage; do
 		# shellcheck disable=SC2086
 		cc -std=c17 -D_GNU_SOURCE -I. -Iruntime "$@" $cov -pthread -o "$TMP/without" tests/rt/world.c runtime/world.c \
-			$others && exit 0
+			$others -lsodium && exit 0
 	done; exit 1) >"$TMP/log" 2>&1; then
 		fail "meet.$name cannot be built: $(grep -m 2 error "$TMP/log" | tr '\n' '|')"
 		return
