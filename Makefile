@@ -216,7 +216,7 @@ QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/
              tests/goalrun.sh tests/overlap.sh tests/placement.sh tests/trace.sh tests/schedules.sh tests/meet.sh tests/hosts.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/offload.sh tests/matrix.sh tests/passes.sh tests/mutants.sh tests/queue_mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/robust.sh \
-             tests/alloc.sh tests/spin.sh tests/promela.sh tests/ofi.sh tests/bench.sh tests/fuzz.sh tests/guest.sh tests/verbs.sh tests/verbs_nodes.sh tests/verbs_kill.sh tests/kill.sh
+             tests/spin.sh tests/promela.sh tests/ofi.sh tests/bench.sh tests/fuzz.sh tests/guest.sh tests/verbs.sh tests/verbs_nodes.sh tests/verbs_kill.sh tests/kill.sh
 VARIANTS  := tests/variants.sh tests/coverage.sh tests/docs.sh tests/install.sh
 
 tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
