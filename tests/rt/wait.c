@@ -368,7 +368,7 @@ static int dumped(struct member *m)
 	return m->rank == 1 ? l.bad : run_line(&l);
 }
 
-/* Requests of two contexts: there is no one thing to sleep on. */
+/* Requests of two contexts: there is no one thing to sleep on, until one is left. */
 static int contexts(struct member *m)
 {
 	struct MPIX_Sched_bind b = { .struct_size = sizeof b };
@@ -583,6 +583,6 @@ int main(int argc, char **argv)
 	p.sleeps = false;
 	run("changing", "spin", 2, changing, &p, LONG_MAX, LONG_MAX);
 	run("handler_ends", "block", 2, handler_ends, &p, -1, -1);
-	run("contexts", "block", 2, contexts, &p, 0, 0);
+	run("contexts", "block", 2, contexts, &p, 2, 0);
 	return bad;
 }
