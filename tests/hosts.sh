@@ -106,9 +106,9 @@ gives usage.option 2 'no name of a host' --hosts -oProxyCommand=x pairs.goal
 gives usage.room 2 'has room for 3 ranks, not for 4' --hosts a:1,b:2 pairs.goal
 gives usage.overlap 2 'does not go with --hosts' --hosts a,b --overlap pairs.goal
 gives usage.ranks 2 'number of ranks is missing' --hosts a,b -- true
-GOAL_RSH=/no/such gives no_shell 1 'host a: the remote shell ended with status 127' --hosts a,b pairs.goal
-GOAL_RSH='false' gives shell_fails 1 'host a: the remote shell ended with status 1 before goalrun answered' --hosts a,b pairs.goal
-GOAL_RSH='echo welcome to' gives shell_talks 1 'host a: its login prints something' --hosts a,b pairs.goal
+GOAL_RSH=/no/such gives no_shell 1 'host [ab]: the remote shell ended with status 127' --hosts a,b pairs.goal
+GOAL_RSH='false' gives shell_fails 1 'host [ab]: the remote shell ended with status 1 before goalrun answered' --hosts a,b pairs.goal
+GOAL_RSH='echo welcome to' gives shell_talks 1 'host [ab]: its login prints something' --hosts a,b pairs.goal
 gives no_program 1 'no_such_program: No such file' -n 2 --hosts a,b -- no_such_program
 
 # ---- ends: nothing is left ----
@@ -140,6 +140,7 @@ job()
 {
 	local i
 
+	: >out # what the one before has said does not count
 	"$goalrun" -n 4 --hosts a,b -- sh -c "echo on; $1" >out 2>&1 </dev/null &
 	pid=$!
 	for ((i = 0; i < 200; i++)); do [ "$(grep -c '^on' out)" -eq 4 ] && break; sleep 0.05; done
@@ -156,13 +157,14 @@ kill -KILL $pid
 gone killed 137 on
 job "exec sleep $mark"
 kill -KILL "$(pgrep -P $pid | head -n 1)" # the shell of a host, which has become its agent
-gone agent_killed 1 '^goalrun: host a: the connection has ended'
+gone agent_killed 1 '^goalrun: host [ab]: the connection has ended'
 job 'trap "echo took it; exit 0" USR1; i=0; while [ $i -lt 600 ]; do sleep 0.1; i=$((i + 1)); done'
 kill -USR1 $pid
 gone usr1 0 'took it'
 check hosts.usr1_on_all [ "$(grep -c '^took it' out)" -eq 4 ]
 
 # A rank is killed: the others hear of it, on whatever host.
+: >out
 "$goalrun" -n 4 --hosts a,b -- "$nodes" until >out 2>&1 </dev/null &
 pid=$!
 for ((i = 0; i < 200; i++)); do [ "$(grep -c pid out)" -eq 4 ] && break; sleep 0.05; done
@@ -198,6 +200,7 @@ wrong=$!
 gives spaces.schedule 0 '^verified: all 1 case right' --hosts a,b --iters 20 pairs.goal
 prints spaces.world "$four" -n 4 --hosts a,b -- "$nodes" world 2
 GOAL_ADDRESS=10.77.0.0/16 prints spaces.network "$four" -n 4 --hosts a,b -- "$nodes" world 2
+: >out
 "$goalrun" -n 4 --hosts a,b -- "$nodes" until >out 2>&1 </dev/null &
 pid=$!
 for ((i = 0; i < 200; i++)); do [ "$(grep -c pid out)" -eq 4 ] && break; sleep 0.05; done
