@@ -118,6 +118,13 @@ static unsigned char *buffer(void)
 	return p;
 }
 
+/* What is on the heap goes with the context. */
+static void drop(unsigned char *p)
+{
+	if (!heap)
+		free(p);
+}
+
 static void bind_to(MPIX_Sched s, MPIX_Sched_group g, unsigned char *p, MPIX_Sched_request *req)
 {
 	void *buffers[1] = { p };
@@ -316,9 +323,12 @@ static void run_twice(MPIX_Sched s, MPIX_Sched_group g, MPIX_Sched_request *firs
 			const int k = (i + rank) % number;
 
 			if ((e + (unsigned)k) % 5 == 0) {
-				void *buffers[1] = { at[k] = buffer() };
+				void *buffers[1] = { buffer() };
 
 				CALL(MPIX_Sched_rebind(req[k], buffers, 1));
+				if (at[k] != p) /* which is main's */
+					drop(at[k]);
+				at[k] = buffers[0];
 			}
 			fill(at[k], e + (unsigned)k);
 			CALL(MPIX_Sched_start(req[k]));
@@ -331,8 +341,12 @@ static void run_twice(MPIX_Sched s, MPIX_Sched_group g, MPIX_Sched_request *firs
 				fail("wrong data");
 		}
 	}
-	for (int i = 1; i < number; i++)
+	for (int i = 1; i < number; i++) {
 		CALL(MPIX_Sched_free(&req[i]));
+		drop(at[i]);
+	}
+	if (at[0] != p)
+		drop(at[0]);
 }
 
 int main(int argc, char **argv)
@@ -369,6 +383,7 @@ int main(int argc, char **argv)
 	else
 		run_twice(sched, group, &req, p);
 	CALL(MPIX_Sched_free(&req));
+	drop(p);
 	MPIX_Sched_unload(&sched);
 	MPIX_Sched_group_free(&group);
 	MPIX_Sched_ctx_free(&ctx);
