@@ -126,18 +126,27 @@ void rt_bridge_add(struct rt_local *l, struct rt_board *b, uint32_t owner, uint6
 	pthread_mutex_unlock(&l->board->lock);
 }
 
-/* Takes a board out that only this bridge still uses. */
-static void drop_boards(struct rt_local *l)
+/* Whether ranks of other nodes may still have to hear what a board says: after a break, too. */
+static bool awaited(const struct rt_bridge *b, const struct rt_board *board)
 {
-	struct rt_board *last = l->board, *b;
+	for (uint32_t k = 0; k < b->l->nnodes; k++)
+		if (k != b->l->node && !b->fars[k].lost && rt_mirror_cares(board, k))
+			return true;
+	return false;
+}
 
-	while ((b = next_board(l, last))) {
-		if (atomic_load(&b->users) != 1 || !rt_mirror_over(b)) {
-			last = b;
+/* Takes boards out that only this bridge still uses. */
+static void drop_boards(struct rt_bridge *b)
+{
+	struct rt_board *last = b->l->board, *at;
+
+	while ((at = next_board(b->l, last))) {
+		if (atomic_load(&at->users) != 1 || !rt_mirror_over(at) || awaited(b, at)) {
+			last = at;
 			continue;
 		}
-		atomic_store(&last->next, atomic_load(&b->next));
-		atomic_store(&b->users, 0); /* from here on it is not touched */
+		atomic_store(&last->next, atomic_load(&at->next));
+		atomic_store(&at->users, 0); /* from here on it is not touched */
 	}
 }
 
@@ -448,7 +457,7 @@ static void scan(struct rt_bridge *b)
 	for (struct rt_board *at = b->l->board; at; at = next_board(b->l, at))
 		rt_mirror_scan(at, false, emit, b);
 	rt_mirror_deaths(b->l->board, false, emit, b);
-	drop_boards(b->l);
+	drop_boards(b);
 	pthread_mutex_unlock(&b->l->board->lock);
 }
 

@@ -15,6 +15,12 @@ trap cleanup EXIT
 cd "$TMP" || exit 1
 
 program nodes 300 "$nodes"
+# Who carries messages leaves while others are still told: a matter of moments, so several times, and beside others.
+for ((i = 0; i < 16; i++)); do
+	timeout 60 "$nodes" splits.4 >out.$i 2>&1 &
+	[ $((i % 4)) -lt 3 ] || wait
+done
+check "nodes.splits.often $(grep -hv '^ok' out.*)" [ "$(cat out.* | grep -cx 'ok nodes.splits.4')" -eq 16 ]
 for mode in thread collab; do
 	GOAL_PROGRESS=$mode timeout 60 "$nodes" binds >out 2>&1
 	check "nodes.$mode" grep -q '^ok nodes.binds$' out
