@@ -284,7 +284,7 @@ offload:
 
 # How much of the code the tests run; $(BUILD)-cov/uncovered.txt has the rest.
 coverage: all
-	@VERBOSE=1 $(RUN) tests/coverage.sh
+	@SWEEP=all VERBOSE=1 $(RUN) tests/coverage.sh
 
 # What guests boot (tests/guest/run.sh), the same for every BUILD. The kernel's package is only unpacked.
 GUEST  := build/guest

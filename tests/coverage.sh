@@ -18,12 +18,15 @@ guest -t 600 -m 1024 -s "$TMP/guest" env GCOV_PREFIX=/run/guest/counts BUILD="$c
 rc=$?
 check "coverage.guest $(grep -m 3 '^FAIL' "$TMP/log")" [ $rc -eq 0 -a -d "$TMP/guest/counts" ]
 cp -r "$TMP/guest/counts$cov" "$cov/.." 2>"$TMP/log"
-# Beside the scripts for single functions: whole programs that fail, die or run out of memory.
-SCHEDULES=$SOME HOOKED=$cov LARGE=20000 SIZES=3 STARTS=200 RUNS=4 share cov tests/diag.sh tests/samples.sh tests/output.sh \
-	tests/print.sh tests/smcq.sh tests/ofi.sh tests/hosts.sh tests/plain.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/select.sh tests/global.sh \
-	tests/model.sh tests/rt.sh tests/dump.sh tests/goalrun.sh tests/trace.sh tests/overlap.sh tests/placement.sh \
-	tests/meet.sh tests/oracle.sh tests/unit.sh \
-	tests/kill.sh tests/matrix.sh tests/starts.sh tests/alloc.sh
+# Beside the scripts for single functions: whole programs that fail or die. SWEEP=all (make coverage) takes those too that
+# run the same lines many times.
+more= SUITES="loop passes coalesce rounds"
+[ "${SWEEP:-}" != all ] || SUITES= more="tests/verify.sh tests/oracle.sh tests/kill.sh tests/matrix.sh tests/alloc.sh"
+# shellcheck disable=SC2086
+SCHEDULES=$SOME HOOKED=$cov LARGE=20000 SIZES=3 STARTS=200 RUNS=4 SUITES=$SUITES share cov tests/diag.sh tests/samples.sh \
+	tests/output.sh tests/print.sh tests/smcq.sh tests/ofi.sh tests/hosts.sh tests/plain.sh tests/calls.sh tests/queues.sh \
+	tests/select.sh tests/global.sh tests/model.sh tests/rt.sh tests/dump.sh tests/goalrun.sh tests/trace.sh tests/overlap.sh \
+	tests/placement.sh tests/meet.sh tests/unit.sh tests/starts.sh $more
 
 mapfile -t notes < <(find "$cov"/{lang,compiler,runtime,backends} -name '*.gcno')
 gcov -t "${notes[@]}" 2>/dev/null | awk -v report="$cov/uncovered.txt" -f tests/coverage.awk >"$TMP/lines"

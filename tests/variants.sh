@@ -10,9 +10,9 @@ variant clang CC=clang CFLAGS=-O0 all
 # Allocations fail in this one.
 variant asan HOOK=1 SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g" tests "$BUILD-asan/tests/nomem" &&
 	SCHEDULES=$SOME HOOKED=$BUILD-asan LARGE=20000 SIZES=3 STARTS=200 share asan tests/diag.sh tests/unit.sh tests/plain.sh tests/rt.sh \
-		tests/matrix.sh tests/epoch.sh tests/starts.sh tests/alloc.sh
+		tests/matrix.sh tests/starts.sh tests/alloc.sh
 variant tsan SAN=-fsanitize=thread CFLAGS="-O1 -g" tests &&
-	SCHEDULES=$SOME LARGE=20000 KINDS=threads SIZES=3 STARTS=400 WAITS=200 share tsan tests/rt.sh tests/wait.sh tests/matrix.sh tests/epoch.sh &&
+	SCHEDULES=$SOME LARGE=20000 KINDS=threads SIZES=3 STARTS=400 WAITS=200 share tsan tests/rt.sh tests/wait.sh tests/matrix.sh &&
 	KINDS=threads STARTS=4000 share tsan tests/starts.sh &&
 	KINDS=threads ITERS=5 SCHEDULES="bcast_chain.goal reduce_binomial.goal" share tsan tests/progress.sh
 
