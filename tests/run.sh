@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run.sh TEST... : runs test scripts or programs, each bounded, JOBS at a time (default: one for each core, at most 4),
+# run.sh TEST... : runs test scripts or programs, each bounded, JOBS at a time (default: one more than cores, as they
+# often wait, at most 4),
 # and counts their lines "ok", "FAIL" and "skip". VERBOSE=1 shows the lines that passed as well. The last line sums up.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 cores=$(nproc)
-JOBS=${JOBS:-$((cores < 4 ? cores : 4))}
+JOBS=${JOBS:-$((cores < 3 ? cores + 1 : 4))}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'kill $(jobs -rp) 2>/dev/null; wait; exit 1' HUP INT TERM
