@@ -26,7 +26,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
 
 # ---- sources, one list per directory ----
 
-UTIL     := arena env err file mem options share text
+UTIL     := arena env err file load mem options share text
 LANG     := import labels loc parse usual
 # All of the directory but what only goalc needs.
 COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))

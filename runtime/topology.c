@@ -4,6 +4,7 @@
 
 #include "util/env.h"
 #include "util/err.h"
+#include "util/load.h"
 #include "util/mem.h"
 
 #include <dlfcn.h>
@@ -30,14 +31,13 @@ struct hwloc {
 
 static int load_hwloc(struct hwloc *h, struct text *why)
 {
-	void *lib = dlopen(HWLOC_LIBRARY, RTLD_NOW | RTLD_NODELETE); /* its plugins may keep threads */
-	const char *missing = lib ? NULL : HWLOC_LIBRARY;
-
-#define FN(name)                                                                           \
-	h->name = lib ? (__typeof__(h->name))(uintptr_t)dlsym(lib, "hwloc_" #name) : NULL; \
-	missing = missing || h->name ? missing : "hwloc_" #name;
-	HWLOC_FUNCTIONS
+	static const struct load_fn fns[] = {
+#define FN(name) { "hwloc_" #name, offsetof(struct hwloc, name) },
+		HWLOC_FUNCTIONS
 #undef FN
+	};
+	const char *missing = load_library(HWLOC_LIBRARY, fns, sizeof fns / sizeof *fns, h);
+
 	if (!missing)
 		return 0;
 	text_add(why, "the cores are not known: %s cannot be loaded: %s", missing, dlerror());

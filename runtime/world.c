@@ -4,6 +4,8 @@
  * use it. */
 #include "runtime/rt.h"
 
+#include "util/load.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -92,15 +94,13 @@ struct pmix {
 
 static int load_pmix(struct mpix_sched_ctx *ctx, struct pmix *p)
 {
-	/* It has threads and keeps state: once loaded it stays. */
-	void *lib = dlopen(PMIX_LIBRARY, RTLD_NOW | RTLD_NODELETE);
-	const char *missing = lib ? NULL : PMIX_LIBRARY;
-
-#define FN(name)                                                                           \
-	p->name = lib ? (__typeof__(p->name))(uintptr_t)dlsym(lib, "PMIx_" #name) : NULL; \
-	missing = missing || p->name ? missing : "PMIx_" #name;
-	PMIX_FUNCTIONS
+	static const struct load_fn fns[] = {
+#define FN(name) { "PMIx_" #name, offsetof(struct pmix, name) },
+		PMIX_FUNCTIONS
 #undef FN
+	};
+	const char *missing = load_library(PMIX_LIBRARY, fns, sizeof fns / sizeof *fns, p);
+
 	return missing ? rt_error(ctx, -ERR_UNSUPPORTED, "the launcher speaks PMIx, but %s cannot be loaded: %s",
 				  missing, dlerror()) :
 			 0;

@@ -3,6 +3,7 @@
 #include "backends/smcq/ofi_fabric.h"
 
 #include "util/err.h"
+#include "util/load.h"
 #include "util/mem.h"
 
 #include <dlfcn.h>
@@ -22,14 +23,13 @@ struct functions {
 
 static int load(struct be_group *g, struct functions *f)
 {
-	void *lib = dlopen(FABRIC_LIBRARY, RTLD_NOW | RTLD_NODELETE); /* providers have threads */
-	const char *missing = lib ? NULL : FABRIC_LIBRARY;
-
-#define FN(name)                                                                         \
-	f->name = lib ? (__typeof__(f->name))(uintptr_t)dlsym(lib, "fi_" #name) : NULL; \
-	missing = missing || f->name ? missing : "fi_" #name;
-	FABRIC_FUNCTIONS
+	static const struct load_fn fns[] = {
+#define FN(name) { "fi_" #name, offsetof(struct functions, name) },
+		FABRIC_FUNCTIONS
 #undef FN
+	};
+	const char *missing = load_library(FABRIC_LIBRARY, fns, sizeof fns / sizeof *fns, f);
+
 	return missing ? host_error(g, -ERR_UNSUPPORTED, "the engine ofi: %s cannot be loaded: %s", missing, dlerror()) : 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "util/env.h"
 #include "util/err.h"
+#include "util/load.h"
 #include "util/mem.h"
 
 #include <dlfcn.h>
@@ -21,20 +22,15 @@
 
 static int load(struct be_group *g, struct vb_lib *lib)
 {
-	const char *missing = NULL;
-
-	lib->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_NODELETE); /* its drivers register handlers */
-	if (!lib->handle)
-		return host_error(g, -ERR_SYS, "RDMA devices need libibverbs: %s", dlerror());
-#define LOAD(member, symbol)                                                                 \
-	lib->member = (__typeof__(lib->member))(uintptr_t)dlsym(lib->handle, symbol);        \
-	missing = missing || lib->member ? missing : symbol;
-#define FN(name) LOAD(name, "ibv_" #name)
-	VB_FUNCTIONS
+	static const struct load_fn fns[] = {
+#define FN(name) { "ibv_" #name, offsetof(struct vb_lib, name) },
+		VB_FUNCTIONS
 #undef FN
-	LOAD(query_gid_table, "_ibv_query_gid_table")
-#undef LOAD
-	return missing ? host_error(g, -ERR_SYS, LIBRARY " has no %s: it is too old", missing) : 0;
+		{ "_ibv_query_gid_table", offsetof(struct vb_lib, query_gid_table) },
+	};
+	const char *missing = load_library(LIBRARY, fns, sizeof fns / sizeof *fns, lib);
+
+	return missing ? host_error(g, -ERR_SYS, "RDMA devices need libibverbs: %s cannot be loaded: %s", missing, dlerror()) : 0;
 }
 
 /* ---- which device ---- */

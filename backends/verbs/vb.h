@@ -53,7 +53,6 @@
 
 /* libibverbs, which is loaded when a request has far messages. */
 struct vb_lib {
-	void *handle;
 #define FN(name) __typeof__(&ibv_##name) name;
 	VB_FUNCTIONS
 #undef FN
