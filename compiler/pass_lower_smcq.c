@@ -25,8 +25,8 @@
 
 #include "compiler/armw.h"
 #include "compiler/bin_check.h"
+#include "compiler/conflicts.h"
 #include "compiler/smcq_tasks.h"
-#include "compiler/symbolic.h"
 #include "util/err.h"
 
 #include <inttypes.h>
@@ -40,11 +40,6 @@
 #define KEY_SIGNAL 4u
 #define KEY_STEP 16u
 
-struct pair {
-	uint32_t second, first; /* ops, numbered through */
-};
-
-
 struct lowering {
 	struct smcq_tasks t;
 	struct ir_match *m;
@@ -53,7 +48,7 @@ struct lowering {
 	uint64_t base; /* the key of the first op */
 	uint32_t *task_of; /* of each op: its task + 1, for a message its last piece; or 0 */
 	struct smcq_set *needs; /* of each op: which tasks have arrived when it starts */
-	VEC(struct pair) pairs; /* ops on the same elements, by second */
+	struct conflicts conflicts;
 	uint32_t *seen, now; /* of a search: of each op */
 	VEC(uint32_t) open;
 	uint8_t armw; /* what the operation is, or 0 */
@@ -334,18 +329,9 @@ static void free_nics(struct lowering *l)
 
 /* ---- ops on the same elements ---- */
 
-static int by_second(const void *a, const void *b)
+static int find_conflicts(struct lowering *l)
 {
-	const struct pair *x = a, *y = b;
-
-	return x->second != y->second ? (x->second > y->second) - (x->second < y->second) :
-					(x->first > y->first) - (x->first < y->first);
-}
-
-/* Those that a dependency orders, and those that the run knows. */
-static int find_pairs(struct lowering *l)
-{
-	struct ir_graph *g = l->t.g;
+	const struct ir_graph *g = l->t.g;
 	struct terms *terms = terms_new(g->nranks, g->nbuffers, false, 0);
 	struct symbolic run = { 0 };
 	struct ir_events ev = { 0 };
@@ -353,22 +339,7 @@ static int find_pairs(struct lowering *l)
 
 	err = err ? err : ir_events_sort(&ev);
 	err = err ? err : symbolic_run(&run, g, &ev, terms);
-	for (size_t i = 0; i < run.conflicts.n && !err; i++) {
-		const struct sym_conflict *c = &run.conflicts.at[i];
-		const uint32_t base = l->order.base[c->rank];
-
-		err = VEC_PUSH(&l->pairs, (struct pair){ base + c->second, base + c->first });
-	}
-	for (uint32_t r = 0; r < g->nranks; r++)
-		for (uint32_t i = 0; i < g->ranks[r].nops; i++)
-			for (uint32_t k = g->ranks[r].dep_at[i]; k < g->ranks[r].dep_at[i + 1] && !err; k++) {
-				const uint32_t on = g->ranks[r].deps[k] & ~BIN_START, base = l->order.base[r];
-
-				if (bin_conflict(&g->ranks[r].ops[on], &g->ranks[r].ops[i]))
-					err = VEC_PUSH(&l->pairs, (struct pair){ base + i, base + on });
-			}
-	if (l->pairs.n)
-		qsort(l->pairs.at, l->pairs.n, sizeof *l->pairs.at, by_second);
+	err = err ? err : conflicts_find(&l->conflicts, g, &ev, &run);
 	symbolic_fini(&run);
 	ir_events_fini(&ev);
 	terms_free(terms);
@@ -447,22 +418,6 @@ static int order(struct lowering *l, uint32_t a, uint32_t b)
 	return s < 0 ? (int)s : smcq_add(&l->t.v.at[b].waits, (uint32_t)s);
 }
 
-/* The first of the pairs in which an op comes second. */
-static size_t pairs_of(const struct lowering *l, uint32_t op)
-{
-	size_t lo = 0, hi = l->pairs.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (l->pairs.at[mid].second < op)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 static const struct bin_op *op_at(const struct lowering *l, uint32_t op)
 {
 	const uint32_t r = ir_events_rank(&l->order, op);
@@ -492,6 +447,7 @@ static bool looks_behind(const struct lowering *l, const struct bin_op *o, uint3
 static int free_place(struct lowering *l, uint32_t op, uint32_t task)
 {
 	const struct bin_op *o = op_at(l, op);
+	const struct conflicts *all = &l->conflicts;
 	int err = 0;
 
 	l->now++;
@@ -499,8 +455,8 @@ static int free_place(struct lowering *l, uint32_t op, uint32_t task)
 	for (uint32_t via = op; !err; via = l->open.at[--l->open.n]) {
 		const struct bin_op by = via == op ? *o : bin_update(op_at(l, via));
 
-		for (size_t i = pairs_of(l, via); i < l->pairs.n && l->pairs.at[i].second == via && !err; i++) {
-			const uint32_t first = l->pairs.at[i].first;
+		for (size_t i = conflicts_of(all, via); i < all->v.n && all->v.at[i].second == via && !err; i++) {
+			const uint32_t first = all->v.at[i].first;
 			const struct bin_op *f = op_at(l, first);
 
 			if (!l->task_of[first] || l->seen[first] == l->now || !bin_conflict(f, &by))
@@ -684,7 +640,7 @@ static int lower(struct lowering *l)
 	if (err)
 		return err;
 	free_nics(l);
-	err = find_pairs(l);
+	err = find_conflicts(l);
 	err = err ? err : find_all_waits(l);
 	return err ? err : synchronise(l);
 }
@@ -719,7 +675,7 @@ int pass_lower_smcq(struct ir_graph *g, const struct pass_ctx *c)
 	free(l.t.stamp);
 	VEC_FREE(&l.t.v);
 	VEC_FREE(&l.t.stack);
-	VEC_FREE(&l.pairs);
+	conflicts_free(&l.conflicts);
 	VEC_FREE(&l.open);
 	ir_events_fini(&l.order);
 	return err;

@@ -21,6 +21,7 @@
 
 #include "compiler/bin_check.h"
 #include "compiler/checks.h"
+#include "compiler/conflicts.h"
 #include "compiler/smcq.h"
 #include "util/err.h"
 
@@ -76,7 +77,7 @@ struct check_queues {
 	uint32_t nentries, nqueues, nranks;
 	struct way *way;
 	uint32_t *by_op_at, *by_op; /* the entries of each op */
-	VEC(struct needed) pairs; /* of ops, by then */
+	struct conflicts conflicts;
 	VEC(struct needed) needs; /* by first */
 	struct state state[STARTS];
 	unsigned starts; /* that are run */
@@ -727,56 +728,10 @@ static int by_first(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-static int by_second(const void *a, const void *b)
-{
-	const struct needed *x = a, *y = b;
-
-	return (x->then > y->then) - (x->then < y->then);
-}
-
-/* Pairs of ops on the same elements next to each other: those that the run of the schedule knows, and those that a
- * dependency orders, which it leaves out. */
-static int find_pairs(struct check_queues *c)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < c->run->conflicts.n && !err; i++) {
-		const struct sym_conflict *x = &c->run->conflicts.at[i];
-
-		err = VEC_PUSH(&c->pairs, (struct needed){ c->ev->base[x->rank] + x->first, c->ev->base[x->rank] + x->second });
-	}
-	for (uint32_t r = 0; r < c->nranks; r++) {
-		const struct ir_rank *rank = &c->g->ranks[r];
-
-		for (uint32_t i = 0; i < rank->nops; i++)
-			for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1] && !err; k++)
-				if (!(rank->deps[k] & BIN_START) && bin_conflict(&rank->ops[rank->deps[k]], &rank->ops[i]))
-					err = VEC_PUSH(&c->pairs,
-						       (struct needed){ c->ev->base[r] + rank->deps[k], c->ev->base[r] + i });
-	}
-	if (c->pairs.n)
-		qsort(c->pairs.at, c->pairs.n, sizeof *c->pairs.at, by_second);
-	return err;
-}
-/* The pairs in which an op comes second begin here. */
-static size_t pairs_of(const struct check_queues *c, uint32_t op)
-{
-	size_t lo = 0, hi = c->pairs.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->pairs.at[mid].then < op)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /* What an op has to wait for. Since ARMWs do not wait for each other, what is in front of them counts as well. */
 static int need_all(struct check_queues *c, uint32_t rank, uint32_t op, uint32_t *seen)
 {
+	const struct conflicts *all = &c->conflicts;
 	VEC(uint32_t) open = { 0 };
 	int err = VEC_PUSH(&open, op);
 
@@ -785,8 +740,8 @@ static int need_all(struct check_queues *c, uint32_t rank, uint32_t op, uint32_t
 		const struct bin_op *o = &c->g->ranks[rank].ops[via - c->ev->base[rank]];
 		const struct bin_op by = via == op ? *o : bin_update(o);
 
-		for (size_t i = pairs_of(c, via); i < c->pairs.n && c->pairs.at[i].then == via && !err; i++) {
-			const uint32_t first = c->pairs.at[i].first;
+		for (size_t i = conflicts_of(all, via); i < all->v.n && all->v.at[i].second == via && !err; i++) {
+			const uint32_t first = all->v.at[i].first;
 			const struct bin_op *f = &c->g->ranks[rank].ops[first - c->ev->base[rank]];
 
 			if (seen[first] == op + 1 || !bin_conflict(f, &by))
@@ -804,7 +759,7 @@ static int need_all(struct check_queues *c, uint32_t rank, uint32_t op, uint32_t
 static int find_needs(struct check_queues *c)
 {
 	uint32_t *seen = mem_calloc(c->ev->nops, sizeof *seen);
-	int err = seen ? find_pairs(c) : -ERR_NOMEM;
+	int err = seen ? conflicts_find(&c->conflicts, c->g, c->ev, c->run) : -ERR_NOMEM;
 
 	for (uint32_t r = 0; r < c->nranks; r++)
 		for (uint32_t i = 0; i < c->g->ranks[r].nops && !err; i++)
@@ -995,7 +950,7 @@ static void fini(struct check_queues *c)
 	free(c->rank_of_queue);
 	free(c->by_op_at);
 	free(c->by_op);
-	VEC_FREE(&c->pairs);
+	conflicts_free(&c->conflicts);
 	VEC_FREE(&c->needs);
 	VEC_FREE(&c->todo);
 }

@@ -15,6 +15,7 @@
 
 #include "compiler/bin_check.h"
 #include "util/err.h"
+#include "util/mix.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,15 +93,6 @@ struct nic_packet {
 };
 
 /* ---- what is random ---- */
-
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 31;
-	x *= 0x7fb5d329728ea185;
-	x ^= x >> 27;
-	x *= 0x81dadef4bc2dd44d;
-	return x ^ x >> 33;
-}
 
 /* A number that belongs to a part of an entry, in every run. */
 static uint64_t draw(const struct nic *n, const struct flight *f, uint64_t part)

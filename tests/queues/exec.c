@@ -9,6 +9,7 @@
 
 #include "compiler/bin_check.h"
 #include "compiler/smcq.h"
+#include "util/mix.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,15 +51,6 @@ struct exec {
 	uint32_t seq;
 	enum outcome end;
 };
-
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 31;
-	x *= 0x7fb5d329728ea185;
-	x ^= x >> 27;
-	x *= 0x81dadef4bc2dd44d;
-	return x ^ x >> 33;
-}
 
 static uint64_t chance(struct exec *x, uint64_t n)
 {
