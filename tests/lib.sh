@@ -96,6 +96,21 @@ share()
 	fi
 }
 
+# verdicts PREFIX : a case for each file in TMP of a run over mutants, whose last line is its exit status and whose findings
+# begin with #
+verdicts()
+{
+	local f name
+
+	for f in "$TMP"/*.mut; do
+		name=$1.$(basename "$f" .mut)
+		if [ "$(tail -n 1 "$f")" = 'exit status 0' ]; then ok "$name"; else
+			fail "$name $(tail -n 1 "$f"): $(grep -c '^#' "$f") findings"
+			grep '^#' "$f" | head -n 10
+		fi
+	done
+}
+
 # guest [OPTIONS OF run.sh] COMMAND... : in a machine with an RDMA device
 guest() { bash "$TESTS/guest/run.sh" "$@"; }
 

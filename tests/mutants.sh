@@ -24,13 +24,7 @@ for n in 5 8; do
 	done
 done | xargs -P "$JOBS" -n 2 bash -c 'one "$0" "$1"'
 
-for f in "$TMP"/*.mut; do
-	name=$(basename "$f" .mut)
-	if [ "$(tail -n 1 "$f")" = 'exit status 0' ]; then ok "mutants.$name"; else
-		fail "mutants.$name $(tail -n 1 "$f"): $(grep -c '^#' "$f") findings"
-		grep '^#' "$f" | head -n 10
-	fi
-done
+verdicts mutants
 echo "# schedule                            ranks mutants wrong rejected unseen  same accepted executions"
 grep -h '^[a-z]' "$TMP"/*.mut | grep -v '^exit' | sort | sed 's/^/# /'
 grep -h '^[a-z]' "$TMP"/*.mut | grep -v '^exit' | awk '
