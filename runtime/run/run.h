@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalrun's parts: options (main.c), which schedule (choose.c), which combinations run (sweep.c), starting ranks
- * (launch.c), on several hosts (hosts.h), command queues for them (lower.c, nic.c), where they are (place.c,
+ * goalrun's parts: options (options.c), which schedule (schedule.c, choose.c), which combinations run (sweep.c), starting
+ * ranks (launch.c), on several hosts (hosts.h), command queues for them (lower.c, nic.c), where they are (place.c,
  * show_placement.c), what a rank does (rank.c; overlap.c, work.c), what the
- * result has to be (oracle.c, values.c). */
+ * result has to be (oracle.c, values.c), what is printed (results.c). */
 #ifndef RUNTIME_RUN_RUN_H
 #define RUNTIME_RUN_RUN_H
 
