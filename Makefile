@@ -35,7 +35,7 @@ BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm
             verbs/bind verbs/device verbs/link verbs/move verbs/verbs
 REFERENCE := loop/loop
 # What plays a network interface, a process of its own.
-NIC      := smcq/nic smcq/nic_serve
+NIC      := smcq/copier smcq/nic smcq/nic_serve
 GOALRUN  := agent choose energy hosts launch lower main nic options oracle overlap place rank results schedule show_placement sweep trace values wire work write_trace
 
 obj = $(patsubst %,$(BUILD)/$(1)/%.o,$(2))
@@ -187,7 +187,7 @@ $(BUILD)/tests/views: $(call obj,tests/rt,views) $(COMPILE_O) $(call obj,backend
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c)) $(call obj,backends,$(REFERENCE) smcq/nic) \
+$(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c)) $(call obj,backends,$(REFERENCE) smcq/copier smcq/nic) \
 		$(call obj,runtime/run,energy sweep oracle values) $(call obj,util,svg) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit $(LIBS)

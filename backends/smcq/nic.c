@@ -28,7 +28,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define PACKET 65536u /* bytes at most */
+#define PACKET 131072u /* bytes at most */
 #define HEADER 64u /* what a packet costs beside its bytes */
 #define PIECES 4u /* at most, into which a short put is cut where packets overtake each other */
 
@@ -213,7 +213,7 @@ static bool move(struct nic *n, const struct nic_packet *p)
 	if (f->e.command == BIN_E_ARMW)
 		return update(p);
 	if (there && from)
-		memmove(there, from, p->len);
+		copier_move(&n->copier, there, from, p->len);
 	else if (there)
 		return read_private(f->from, in, from_off, there, p->len);
 	else if (from)
@@ -939,6 +939,7 @@ void nic_fini(struct nic *n)
 		fprintf(n->trace, "and %" PRIu64 " more steps\n", n->steps - n->most);
 	if (n->trace)
 		fclose(n->trace);
+	copier_fini(&n->copier);
 	free(n->bounce);
 	VEC_FREE(&n->heap);
 	VEC_FREE(&n->bound);

@@ -3,6 +3,7 @@
 #ifndef BACKENDS_SMCQ_NIC_CORE_H
 #define BACKENDS_SMCQ_NIC_CORE_H
 
+#include "backends/smcq/copier.h"
 #include "backends/smcq/nic.h"
 #include "util/mem.h"
 
@@ -31,6 +32,7 @@ struct nic {
 	VEC(struct nic_bound *) bound;
 	struct nic_packet *spare;
 	char *bounce; /* for memory that is private on both sides */
+	struct copier copier; /* of what is in heaps */
 	FILE *trace;
 	uint64_t steps, most;
 	struct nic_stats *stats;

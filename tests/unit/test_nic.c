@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The model of the network interface without its process: what ranks get wrong does not hurt others, sessions die by too
- * much credit, and strong order holds in every order of packets. */
+ * much credit, strong order holds in every order of packets, and two threads copy as one does. */
 #include "backends/smcq/nic_core.h"
 #include "compiler/bin.h"
 #include "tests/unit/unit.h"
+#include "util/mix.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -263,7 +264,36 @@ static void strong_order(void)
 	CU_ASSERT(firsts(0) > 10);
 }
 
+/* Copies of all sizes that two threads make, with and without pauses that the helper sleeps in; some overlap. */
+static void copies(void)
+{
+	enum { ROOM = 400000 };
+	unsigned char *got = malloc(ROOM), *want = malloc(ROOM);
+	struct copier c = { 0 };
+	uint64_t x = 1;
+	int wrong = 0;
+
+	CU_ASSERT_FATAL(got && want);
+	for (int i = 0; i < ROOM; i++)
+		got[i] = want[i] = (unsigned char)(mix(x++) & 0xff);
+	for (int i = 0; i < 2000; i++) {
+		const size_t len = mix(x++) % (i % 3 ? 140000 : 300000), from = mix(x++) % (ROOM - len), to = mix(x++) % (ROOM - len);
+
+		if (i % 50 == 0)
+			usleep(500);
+		copier_move(&c, (char *)got + to, (const char *)got + from, len);
+		memmove(want + to, want + from, len);
+		got[mix(x) % ROOM] = want[mix(x) % ROOM] = (unsigned char)i;
+		wrong += memcmp(got, want, ROOM) != 0;
+	}
+	CU_ASSERT(!wrong);
+	copier_fini(&c);
+	free(got);
+	free(want);
+}
+
 static const struct unit_test tests[] = {
+	{ "copies", copies },
 	{ "sessions", sessions },	{ "notices", notices },		  { "bad_entries", bad_entries },
 	{ "bad_blocks", bad_blocks },	{ "strong_order", strong_order }, { NULL, NULL },
 };
