@@ -142,26 +142,29 @@ static int apply_passes(struct mpix_sched_request *req, const struct bin_args *a
 #define READY_RANKS 64u /* of larger groups a rank does not look at all others' ops, */
 #define READY_FUEL 200000u /* nor where these take longer */
 
+/* Whether all ranks' ops can be known here. */
+static bool knows_all(const struct bin *b, const struct bin_args *a)
+{
+	for (uint32_t i = 0; i < b->nparams; i++)
+		if (b->params[i].scope == BIN_LOCAL && strcmp(bin_str(b, b->params[i].name), "inplace") != 0)
+			return false;
+	return a->size <= READY_RANKS;
+}
+
 /* Which recvs need not tell their senders that they have started: as far as that can be known here, where no other rank's
  * parameters are. It costs signals if it is not known, nothing else. */
 static int find_safe(struct mpix_sched_request *req, const struct bin_args *a)
 {
 	const struct bin *b = &req->sched->bin;
-	const struct pass_ctx c = passes_ctx(b, a);
 	struct bin_args all = *a;
 	struct ir_fault fault = { 0 };
 	struct ir_graph g = { 0 };
+	const struct pass_ctx c = passes_ctx(b, a);
+	bool *safe = mem_calloc(req->rank.nops, sizeof *safe);
 	uint32_t rank = 0;
-	bool *safe;
 	int err;
 
-	if (!req->be->puts || a->size > READY_RANKS)
-		return 0;
-	for (uint32_t i = 0; i < b->nparams; i++)
-		if (b->params[i].scope == BIN_LOCAL && strcmp(bin_str(b, b->params[i].name), "inplace") != 0)
-			return 0;
 	all.fuel = READY_FUEL;
-	safe = mem_calloc(req->rank.nops, sizeof *safe);
 	err = safe ? ir_graph_specialise(b, &all, &g, &rank, &fault) : -ERR_NOMEM;
 	err = err ? err : passes_run_graph(bin_str(b, b->meta->passes), &g, &c, NULL);
 	if (!err && g.ranks[a->rank].nops == req->rank.nops)
@@ -211,14 +214,16 @@ static int specialise(struct mpix_sched_request *req, const struct MPIX_Sched_bi
 		goto out;
 	if (b->target)
 		req->entry = bin_entry(b, g->rank, bin_root(b, args));
-	err = apply_passes(req, &a);
+	if (b->meta->passes)
+		err = apply_passes(req, &a);
 	if (err)
 		goto out;
 	err = ir_rank_positions(&req->rank, NULL, &bad);
 	if (err)
 		err = host_error(g, err, "%s (op %u)", err_text(err), bad);
 	c->inplace = inplace;
-	err = err ? err : find_safe(req, &a);
+	if (!err && req->be->puts && knows_all(b, &a))
+		err = find_safe(req, &a);
 out:
 	free(args);
 	return err;
@@ -542,7 +547,7 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 	req->reduce.layout = &req->type->layout;
 	req->plain.layout = &rt_type_basic(req->type->basic)->layout;
 	req->id = rt_id(g->id, g->seq);
-	if (!bind->op && (unsigned)bind->builtin < MPIX_SCHED_BUILTINS)
+	if (b->target && !bind->op && (unsigned)bind->builtin < MPIX_SCHED_BUILTINS)
 		req->armw = armw_of(bind->builtin, req->type->basic, NULL, 0);
 	c->op = (uint16_t)(bind->op ? 1000u + req->op->commutes : (unsigned)bind->builtin);
 	if ((bind->nbuffers && !bind->buffers) || (bind->nparams && !bind->params))

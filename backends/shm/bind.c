@@ -21,7 +21,9 @@ static size_t slot_size(uint64_t bytes)
 	return up(sizeof(struct sm_slot) + bytes);
 }
 
-#define PREFETCH (4 * SM_LINE) /* of a block: its head and the first entries */
+/* Of a block, what binding looks at: the end of its head, and the first entries. */
+#define PREFETCH offsetof(struct sm_head, wanted)
+#define PREFETCH_END (PREFETCH + 4 * SM_LINE)
 
 /* What the peer writes for a message. */
 static size_t cell_size(bool send, uint64_t bytes)
@@ -214,7 +216,7 @@ static int reach_peers(struct sm_bound *s, uint32_t views)
 		h = host_peer(g, p, place->off, place->size);
 		if (!h || !host_bells(g, p))
 			return host_error(g, -ERR_SYS, "the heap of rank %u cannot be mapped", p);
-		for (size_t at = 0; at < PREFETCH && at < place->size; at += SM_LINE)
+		for (size_t at = PREFETCH; at < PREFETCH_END && at < place->size; at += SM_LINE)
 			__builtin_prefetch(h + at);
 		s->peers[p] = (struct sm_head *)(void *)h;
 		s->fences |= host_bells(g, p)->fences;
