@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Fuzzes the compiler with text and the reader with binaries, SECONDS_EACH each (default 30), under
+# Fuzzes the compiler with text and the reader with binaries, SECONDS_EACH each (default 15), under
 # address and undefined-behaviour sanitizers; without clang and libFuzzer the seeds are only replayed.
 # What is found is left in $BUILD/fuzz; add it to fuzz/corpus/*/ as NAME.seed once it is fixed.
 set -u
 . "$(dirname "$0")/lib.sh"
-SECONDS_EACH=${SECONDS_EACH:-30}
+SECONDS_EACH=${SECONDS_EACH:-15}
 DIR=$BUILD/fuzz
 mkdir -p "$DIR"
 cd "$ROOT" || exit 1
