@@ -3,7 +3,8 @@
 # The nine schedules of the foundation on a device of Soft-RoCE in a guest, each message by a queue pair (--no-shm), every
 # byte of every start checked. First 2-9 ranks, first, middle and last root, counts, and memory of both kinds: SWEEP=pairs
 # (make check) takes a set in which every two values meet, but each schedule with one number of ranks only; SWEEP=all (make
-# check-verbs) takes everything. Then many starts: 1,000 of up to 1 KiB, 20 of 64 KiB and 2 of 8 MiB a schedule.
+# check-verbs) takes everything. Then many starts: 1,000 of up to 1 KiB, 20 of 64 KiB and 2 of 8 MiB a schedule; what
+# touches the bytes; and who is connected.
 set -u
 . "$(dirname "$0")/lib.sh"
 SWEEP=${SWEEP:-pairs}
@@ -58,6 +59,9 @@ for s in $SCHEDULES; do
 	run starts "$s" "$few" --count 8192 --iters 20 --warmup 0
 	run starts "$s" 2 --count 1048576 --iters 2 --warmup 0
 done
+
+# Bytes travel without a process that touches them.
+program verbs.untouched 300 env GOAL_BACKEND=verbs GOAL_SHM=0 "$BUILD/tests/rt-untouched" 3
 
 # pairs : the processes that have queue pairs, and how many each; one of the device's own is left out
 pairs() { rdma resource show qp | awk '/type RC/ { sub(/.* pid /, ""); n[$1]++ } END { for (p in n) print p, n[p] }'; }
