@@ -170,7 +170,7 @@ uninstall:
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-many $(BUILD)/tests/rt-select $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-nodes $(BUILD)/tests/rt-progress $(BUILD)/tests/rt-fragments $(BUILD)/tests/rt-offload $(BUILD)/tests/rt-relay $(BUILD)/tests/rt-untouched $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-many $(BUILD)/tests/rt-select $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-nodes $(BUILD)/tests/rt-progress $(BUILD)/tests/rt-fragments $(BUILD)/tests/rt-offload $(BUILD)/tests/rt-relay $(BUILD)/tests/rt-cut $(BUILD)/tests/rt-untouched $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
@@ -216,7 +216,7 @@ QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/
              tests/goalrun.sh tests/overlap.sh tests/placement.sh tests/trace.sh tests/schedules.sh tests/meet.sh tests/hosts.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/offload.sh tests/matrix.sh tests/passes.sh tests/mutants.sh tests/queue_mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/robust.sh \
-             tests/spin.sh tests/promela.sh tests/ofi.sh tests/bench.sh tests/fuzz.sh tests/guest.sh tests/verbs.sh tests/verbs_nodes.sh tests/verbs_kill.sh tests/kill.sh
+             tests/spin.sh tests/promela.sh tests/ofi.sh tests/bench.sh tests/fuzz.sh tests/guest.sh tests/verbs.sh tests/verbs_nodes.sh tests/verbs_kill.sh tests/verbs_cut.sh tests/kill.sh
 VARIANTS  := tests/variants.sh tests/coverage.sh tests/docs.sh tests/install.sh
 
 tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
@@ -272,7 +272,8 @@ check-verbs:
 	@$(RUN) tests/verbs_nodes.sh
 kill-verbs:
 	@$(PARALLEL) tests
-	@RUNS=100 $(RUN) tests/verbs_kill.sh
+	@RUNS=100 BUILD=$(BUILD) bash tests/verbs_kill.sh
+	@RUNS=100 BUILD=$(BUILD) bash tests/verbs_cut.sh
 fuzz:
 	@$(PARALLEL) tests
 	@SECONDS_EACH=600 $(RUN) tests/fuzz.sh

@@ -265,6 +265,9 @@ int host_direct_allowed(struct be_group *g);
 __attribute__((format(printf, 3, 4))) int host_error(struct be_group *g, int err, const char *fmt, ...);
 /* The group has lost a rank: later calls fail, on all ranks. */
 int host_died(struct be_group *g, uint32_t rank);
+/* The same of a rank that may well live, but not where this one can reach it. If the group had lost one before, that is
+ * what is told. */
+int host_unreachable(struct be_group *g, uint32_t rank, const char *why);
 /* Whether it has: then ranks may not have come equally far in what is collective. */
 bool host_lost(const struct be_group *g);
 

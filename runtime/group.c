@@ -569,11 +569,11 @@ static int blame(struct meeting *m)
 {
 	struct rt_local *l = m->local;
 	int64_t rank = l && l->board ? find_dead(l, l->board, NULL, l->size) : -1;
-	uint32_t none = 0;
+	uint64_t none = 0;
 
 	if (rank < 0)
 		return rt_error(m->ctx, -ERR_SYS, "the caller's allgather failed");
-	atomic_compare_exchange_strong(&l->board->failed, &none, (uint32_t)rank + 1);
+	atomic_compare_exchange_strong(&l->board->failed, &none, rt_failure((uint32_t)rank, RT_NOBODY));
 	return rt_error(m->ctx, -ERR_DEAD, "rank %u died", (unsigned)rank);
 }
 
@@ -878,22 +878,39 @@ int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sche
 
 static int dead(struct be_group *g)
 {
-	uint32_t failed = atomic_load(&g->board->failed);
+	const uint64_t failed = atomic_load(&g->board->failed);
+	const uint32_t rank = rt_failed(failed), by = rt_failed_by(failed);
 
 	if (!failed)
 		return 0;
-	if (atomic_load(&g->local->board->slots[rt_root_rank(g, failed - 1)].died) == RT_UNREACHABLE)
-		return rt_error(g->ctx, -ERR_DEAD, "rank %u died, or its node cannot be reached any more", failed - 1);
-	return rt_error(g->ctx, -ERR_DEAD, "rank %u died", failed - 1);
+	if (atomic_load(&g->local->board->slots[rt_root_rank(g, rank)].died) == RT_UNREACHABLE)
+		return rt_error(g->ctx, -ERR_DEAD, "rank %u died, or its node cannot be reached any more", rank);
+	if (by != RT_NOBODY && !rt_rank_died(g->local, rt_root_rank(g, rank)))
+		return rt_error(g->ctx, -ERR_DEAD, "rank %u cannot reach rank %u any more", by, rank);
+	return rt_error(g->ctx, -ERR_DEAD, "rank %u died", rank);
+}
+
+/* Whether it is the first failure of the group. */
+static bool fail(struct be_group *g, uint32_t rank, uint32_t by)
+{
+	uint64_t none = 0;
+	const bool first = atomic_compare_exchange_strong(&g->board->failed, &none, rt_failure(rank, by));
+
+	rt_bridge_ring(g->local);
+	return first;
 }
 
 int host_died(struct be_group *g, uint32_t rank)
 {
-	uint32_t none = 0;
-
-	atomic_compare_exchange_strong(&g->board->failed, &none, rank + 1);
-	rt_bridge_ring(g->local);
+	fail(g, rank, RT_NOBODY);
 	return dead(g);
+}
+
+int host_unreachable(struct be_group *g, uint32_t rank, const char *why)
+{
+	if (!fail(g, rank, g->rank) || rt_rank_died(g->local, rt_root_rank(g, rank)))
+		return dead(g);
+	return rt_error(g->ctx, -ERR_DEAD, "rank %u cannot be reached: %s", rank, why);
 }
 
 bool host_lost(const struct be_group *g)

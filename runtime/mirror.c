@@ -40,7 +40,7 @@ static void emit_once(struct rt_board *b, uint32_t rank, uint32_t bit, bool all,
 
 void rt_mirror_scan(struct rt_board *b, bool all, rt_emit *emit, void *arg)
 {
-	const uint32_t failed = atomic_load(&b->failed);
+	const uint64_t failed = atomic_load(&b->failed);
 
 	for (uint32_t r = 0; r < b->size; r++) {
 		struct rt_frame left = { .what = RT_FRAME_LEFT, .rank = r, .key = b->key };
@@ -55,7 +55,7 @@ void rt_mirror_scan(struct rt_board *b, bool all, rt_emit *emit, void *arg)
 			emit_once(b, r, LEFT, all, &left, emit, arg);
 	}
 	if (failed && (all || !b->told)) {
-		emit(arg, &(struct rt_frame){ .what = RT_FRAME_FAILED, .rank = failed, .key = b->key });
+		emit(arg, &(struct rt_frame){ .what = RT_FRAME_FAILED, .seq = failed, .key = b->key });
 		b->told |= !all;
 	}
 }
@@ -97,10 +97,11 @@ bool rt_mirror_cares(const struct rt_board *b, uint32_t home)
 void rt_mirror_apply(struct rt_board *b, const struct rt_frame *f)
 {
 	struct rt_slot *s = f->rank < b->size ? &b->slots[f->rank] : NULL;
-	uint32_t none = 0;
+	const uint32_t lost = rt_failed(f->seq), by = rt_failed_by(f->seq);
+	uint64_t none = 0;
 
-	if (f->what == RT_FRAME_FAILED && f->rank && f->rank <= b->size)
-		atomic_compare_exchange_strong(&b->failed, &none, f->rank);
+	if (f->what == RT_FRAME_FAILED && lost < b->size && (by == RT_NOBODY || by < b->size))
+		atomic_compare_exchange_strong(&b->failed, &none, f->seq);
 	if (!s || here(b, f->rank))
 		return;
 	if (f->what == RT_FRAME_RECORD && f->seq > atomic_load(&s->record[f->seq & 1].seq))

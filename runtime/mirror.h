@@ -11,7 +11,7 @@ enum rt_frame_what {
 	RT_FRAME_RECORD,
 	RT_FRAME_LEFT,
 	RT_FRAME_DIED,
-	RT_FRAME_FAILED /* rank is what failed has */
+	RT_FRAME_FAILED /* seq is what failed has */
 };
 
 struct rt_frame {

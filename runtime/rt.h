@@ -112,7 +112,7 @@ enum rt_death { RT_DIED = 1, RT_UNREACHABLE /* with its node */ };
 
 struct rt_board {
 	uint32_t size;
-	_Atomic uint32_t failed; /* rank + 1 of the first one that was found dead */
+	_Atomic uint64_t failed; /* rt_failure of the first rank that was lost; 0: none was */
 	_Atomic uint32_t users; /* a subgroup's: ranks that may still touch it; and one for who tells other nodes */
 	/* Of several nodes: */
 	_Atomic uint32_t bell; /* a job's: file descriptor + 1 that who posts writes to */
@@ -123,6 +123,21 @@ struct rt_board {
 	_Atomic uint32_t wheel; /* a futex; changes when who tells others may be another process */
 	_Alignas(64) struct rt_slot slots[];
 };
+
+/* A rank, and who cannot reach it; RT_NOBODY: its process has ended. */
+#define RT_NOBODY UINT32_MAX
+static inline uint64_t rt_failure(uint32_t rank, uint32_t by)
+{
+	return (uint64_t)(by + 1) << 32 | (rank + 1);
+}
+static inline uint32_t rt_failed(uint64_t failure)
+{
+	return (uint32_t)failure - 1;
+}
+static inline uint32_t rt_failed_by(uint64_t failure)
+{
+	return (uint32_t)(failure >> 32) - 1;
+}
 
 size_t rt_board_size(uint32_t ranks);
 /* The last round that a rank has written. */

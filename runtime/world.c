@@ -67,7 +67,7 @@ static int from_goalrun(MPIX_Sched_ctx ctx, long fd, MPIX_Sched_group *group)
 	b.seq = rt_board_seq(b.board, rank);
 	rc = MPIX_Sched_group_create(ctx, (int)rank, (int)size, boot_allgather, &b, group);
 	if (rc && b.given_up) /* else it has failed for another reason, and others, too, since */
-		rc = -rt_error(ctx, -ERR_DEAD, "rank %u died", atomic_load(&b.board->failed) - 1);
+		rc = -rt_error(ctx, -ERR_DEAD, "rank %u died", rt_failed(atomic_load(&b.board->failed)));
 	munmap(b.board, rt_board_size((uint32_t)size));
 	return rc;
 }

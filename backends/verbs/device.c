@@ -35,17 +35,24 @@ static int load(struct be_group *g, struct vb_lib *lib)
 
 /* ---- which device ---- */
 
-static int query_port(struct vb_dev *d, uint8_t port)
+static int query_port(const struct vb_dev *d, uint8_t port, struct ibv_port_attr *out)
 {
-	memset(&d->port, 0, sizeof d->port);
-	return d->lib.query_port(d->ctx, port, (struct _compat_ibv_port_attr *)&d->port);
+	memset(out, 0, sizeof *out);
+	return d->lib.query_port(d->ctx, port, (struct _compat_ibv_port_attr *)out);
+}
+
+bool vb_dev_works(struct vb_dev *d)
+{
+	struct ibv_port_attr port;
+
+	return !query_port(d, d->port_num, &port) && port.state == IBV_PORT_ACTIVE;
 }
 
 /* The first active port of an open device, or the one that the user wants. */
 static bool find_port(struct vb_dev *d, long wanted)
 {
 	for (unsigned p = 1; p <= d->attr.phys_port_cnt; p++)
-		if ((wanted <= 0 || p == (unsigned long)wanted) && !query_port(d, (uint8_t)p) &&
+		if ((wanted <= 0 || p == (unsigned long)wanted) && !query_port(d, (uint8_t)p, &d->port) &&
 		    d->port.state == IBV_PORT_ACTIVE) {
 			d->port_num = (uint8_t)p;
 			return true;

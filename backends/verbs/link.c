@@ -195,12 +195,12 @@ int vb_link_error(struct be_group *g, const struct vb_link *l)
 {
 	const uint32_t why = atomic_load(&l->broken);
 
-	if (!why && !atomic_load(&l->heard_bye))
-		return host_error(g, -ERR_DEAD, "rank %u does not answer", l->peer);
-	if (!why)
+	if (!why && atomic_load(&l->heard_bye) && !host_lost(g))
 		return host_error(g, -ERR_DEAD, "rank %u has left: it has freed its request", l->peer);
-	host_died(g, l->peer);
-	return host_error(g, -ERR_DEAD, "rank %u cannot be reached: %s", l->peer, l->dev->lib.wc_status_str(why));
+	/* Here it is that the whole device fails, and with it the way to the ranks of this node. */
+	if (why && !vb_dev_works(l->dev))
+		return host_unreachable(g, l->peer, "the port of this rank's RDMA device is down");
+	return host_unreachable(g, l->peer, why ? l->dev->lib.wc_status_str(why) : "it does not answer");
 }
 
 /* ---- the end ---- */

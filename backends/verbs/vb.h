@@ -207,6 +207,8 @@ void vb_dev_close(void *state);
 void vb_dev_poll(struct vb_dev *d);
 /* Room for what a link can bring and cause; with the lock. */
 int vb_dev_reserve(struct be_group *g, struct vb_dev *d, uint32_t cqes, uint32_t recvs);
+/* Whether its port is still up. */
+bool vb_dev_works(struct vb_dev *d);
 /* Registers memory; what is told on an error. */
 struct ibv_mr *vb_dev_register(struct be_group *g, struct vb_dev *d, void *at, size_t n, int access, const char *what);
 

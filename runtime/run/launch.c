@@ -103,7 +103,7 @@ static int reap(const struct run_options *o, pid_t *pids, int *died, struct rt_b
 				if (!until)
 					until = rt_now_ns() + (o->agent ? FAR_GRACE_NS : GRACE_NS);
 				if (!atomic_load(&board->failed))
-					atomic_store(&board->failed, r + 1);
+					atomic_store(&board->failed, rt_failure(r, RT_NOBODY));
 			}
 		if (pid < 0 && errno == ECHILD)
 			break;

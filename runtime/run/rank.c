@@ -56,7 +56,7 @@ int rank_exchange(struct rank *r, const void *in, void *out, size_t size)
 	int err = allgather(in, out, size, r);
 
 	if (err && atomic_load(&r->l->board->failed))
-		return rank_failed(r, "rank %u died", atomic_load(&r->l->board->failed) - 1);
+		return rank_failed(r, "rank %u died", rt_failed(atomic_load(&r->l->board->failed)));
 	return err ? rank_failed(r, "another rank failed") : 0;
 }
 

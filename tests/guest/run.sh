@@ -9,6 +9,7 @@
 # address. Its stdout and stderr come back as they are written, each line behind "NODE: " if there are two nodes.
 # The exit status is that of COMMAND, of the first node where it is not 0; 125 if a guest died, whose console is shown then,
 # or cannot be started, and 124 if there was still one after SECONDS. Who ends this script ends the guests.
+# A guest that is to die writes its exit status to GUEST_SHARED/.run/status.NODE before.
 set -u
 here=$(dirname "$(readlink -f "$0")")
 images=$here/../../build/guest
