@@ -28,7 +28,7 @@ plan()
 # survivor RANK : what is wrong with what it has to say, in the directory of its round
 survivor()
 {
-	local r=$1 name among='' who phase rc text late
+	local r=$1 name among='' died=died right who phase rc text late
 
 	[ -e "report.$r" ] || { echo "rank $r has heard nothing"; return; }
 	read -r phase rc text <"report.$r"
@@ -44,10 +44,13 @@ survivor()
 		name=$((split ? 2 * ranks - 1 - who : who))
 		among="$among${among:+|}$name"
 	done
+	[ $kind = rank ] || died='died, or its node' # nobody else may be said to have died
+	right="(^|: )rank ($among) ($died|cannot be reached)|cannot reach rank ($among) "
 	# Where all goes by the device, its port that is down also keeps ranks of a node apart.
-	[ "$kind $shm $((r / ranks))" = "link 0 $victim" ] && among='[0-9]'
+	[ "$kind $shm $((r / ranks))" = "link 0 $victim" ] &&
+		right="$right|rank [0-9] cannot be reached: the port of this rank's RDMA device is down|cannot reach rank [0-9] "
 	awk -v late="$late" 'BEGIN { exit late > 5 }' || echo "rank $r has heard after $late s: $text"
-	[ "$rc" -ne 0 ] && [[ $text =~ (^|: )rank\ ($among)\ (died|cannot\ be\ reached)|cannot\ reach\ rank\ ($among)\  ]] ||
+	[ "$rc" -ne 0 ] && [[ $text =~ $right ]] ||
 		echo "rank $r, $phase, has heard $rc $text"
 }
 
