@@ -341,8 +341,8 @@ out:
 	return err;
 }
 
-static int compile_parametric(struct goal_diags *d, unsigned file, const struct compile_options *o, void **image,
-			      size_t *size)
+static int compile_parametric(struct goal_diags *d, unsigned file, const char *list, const struct compile_options *o,
+			      void **image, size_t *size)
 {
 	struct goal_text *texts;
 	struct ir_image im;
@@ -350,6 +350,12 @@ static int compile_parametric(struct goal_diags *d, unsigned file, const struct 
 
 	if (err || !texts)
 		return err;
+	err = list ? passes_run_text(list, d, &texts) : 0;
+	if (err || goal_diags_errors(d)) {
+		goal_text_free(texts);
+		return err;
+	}
+	file = texts->last->loc.file;
 	err = ir_image_init(&im);
 	err = err ? err : lower_program(d, texts, texts->last, &im);
 	goal_text_free(texts);
@@ -435,11 +441,21 @@ int compile_file(struct goal_diags *d, const char *name, const struct file *f, c
 		 void **image, size_t *size)
 {
 	int file = goal_diags_file(d, name, f), err;
+	const char *list = o->passes ? passes_on_ops(o->passes) : NULL;
+	struct compile_options own = *o;
 
 	if (file < 0)
 		return file;
-	err = goal_text_is_plain(f) ? compile_plain(d, (unsigned)file, f, o, image, size) :
-				      compile_parametric(d, (unsigned)file, o, image, size);
+	own.passes = list && *list && !o->only_text ? list : NULL;
+	if (!goal_text_is_plain(f))
+		err = compile_parametric(d, (unsigned)file, o->passes, &own, image, size);
+	else if (list == o->passes)
+		err = compile_plain(d, (unsigned)file, f, &own, image, size);
+	else {
+		goal_diag(d, GOAL_ERROR, nowhere((unsigned)file), NULL, "the pass %.*s is for parametric schedules",
+			  (int)strcspn(o->passes, ":;"), o->passes);
+		err = -ERR_SYNTAX;
+	}
 	if (!err && goal_diags_errors(d))
 		err = -ERR_SYNTAX;
 	if (err == -ERR_RANGE)

@@ -13,7 +13,8 @@ struct compile_options {
 	bool debug; /* names and lines into the binary */
 	const struct define *defines;
 	size_t ndefines;
-	const char *passes; /* "name,name"; NULL: none */
+	const char *passes; /* a list (passes.h); NULL: none */
+	bool only_text; /* of these only what works on texts: the caller has the others */
 	uint64_t checks_off; /* a bit for each of checks[] */
 	bool unchecked; /* the caller checks what a parametric schedule makes of some values */
 	struct ir_locs *locs; /* where to leave those of the program of a parametric schedule, or NULL */

@@ -303,12 +303,17 @@ static int list_checks(void)
 static int list_passes(void)
 {
 	for (unsigned i = 0; i < npasses; i++) {
-		printf("%-16s %-7s %s\n", passes[i].name, passes[i].local ? "local" : "global", passes[i].help);
+		printf("%-16s %-7s %s\n", passes[i].name, passes[i].local ? "local" : passes[i].text ? "text" : "global",
+		       passes[i].help);
 		for (const struct pass_key *k = passes[i].keys; k->name; k++) {
 			char form[32];
 
 			snprintf(form, sizeof form, "%s=%s%s%s", k->name, k->words ? "WORD" : "N", k->word ? "|" : "",
 				 k->word ? k->word : "");
+			if (k->several) {
+				printf("  %s=%-*s %s\n", k->name, 21 - (int)strlen(k->name), "N[.N...]", k->help);
+				continue;
+			}
 			printf("  %-22s %s; ", form, k->help);
 			if (k->value == PASS_NEEDED)
 				printf("always needed\n");
@@ -376,8 +381,7 @@ static int load(struct goalc *c)
 			o.unchecked = true;
 			o.checks_off = UINT64_MAX;
 			o.locs = &c->locs;
-			if (!c->output && !goal_text_is_plain(&c->in))
-				o.passes = NULL;
+			o.only_text = !c->output && !goal_text_is_plain(&c->in);
 		}
 		if (!c->fixed && !goal_text_is_plain(&c->in)) {
 			o.nranks = 0;
@@ -580,7 +584,7 @@ static int verify(struct goalc *c)
 			  b.meta->nranks);
 		err = -ERR_SYNTAX;
 	}
-	asked.passes = c->locs.v.n && !c->output ? c->passes : NULL;
+	asked.passes = c->locs.v.n && !c->output && c->passes ? passes_on_ops(c->passes) : NULL;
 	err = err ? err : verify_cases(c->diags, &b, &asked, &result);
 	show_size(0);
 	err = err ? err : verify_text(&b, c->input, &result, &text);

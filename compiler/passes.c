@@ -10,6 +10,11 @@
 #include <string.h>
 
 const struct pass passes[] = {
+	{ .name = "hierarchy",
+	  .help = "node by node, so that each message crosses the network once",
+	  .text = pass_hierarchy,
+	  .keys = { { .name = "ranks", .help = "of each node, the last number for all others; goalrun --hosts knows them",
+		      .min = 1, .max = INT32_MAX, .several = true } } },
 	{ .name = "segment",
 	  .help = "split long messages, copies and reductions into pieces that follow each other",
 	  .local = pass_segment,
@@ -91,6 +96,23 @@ static bool word(const char *words, const char *s, size_t len, int64_t *out)
 	return false;
 }
 
+/* Such numbers, and how many. */
+static bool numbers(const struct pass_key *k, const char *s, size_t len, int64_t *out)
+{
+	const char *const end = s + len;
+	int64_t one;
+
+	for (*out = 1;; ++*out) {
+		const char *dot = memchr(s, '.', (size_t)(end - s));
+
+		if (!number(s, (size_t)((dot ? dot : end) - s), &one) || one < k->min || one > k->max)
+			return false;
+		if (!dot)
+			return true;
+		s = dot + 1;
+	}
+}
+
 /* One "key=value" of pass p. */
 static int take_value(const char *s, size_t len, const struct pass *p, int64_t value[PASS_KEYS], struct text *why)
 {
@@ -109,6 +131,11 @@ static int take_value(const char *s, size_t len, const struct pass *p, int64_t v
 			return 0;
 		WRONG(why, "the key %s of the pass %s is one of %s, not %.*s", k->name, p->name, k->words,
 		      eq ? (int)(len - name - 1) : 0, eq ? eq + 1 : "");
+	} else if (k->name && k->several) {
+		if (eq && numbers(k, eq + 1, len - name - 1, &value[k - p->keys]))
+			return 0;
+		WRONG(why, "the key %s of the pass %s is numbers from %" PRId64 " to %" PRId64 " with dots between them, not %.*s",
+		      k->name, p->name, k->min, k->max, eq ? (int)(len - name - 1) : 0, eq ? eq + 1 : "");
 	} else if (!k->name)
 		WRONG(why, "the pass %s has no key %.*s", p->name, (int)name, s);
 	else if (!eq || !number(eq + 1, len - name - 1, &value[k - p->keys]) || value[k - p->keys] < k->min ||
@@ -171,28 +198,82 @@ int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS]
 	return 0;
 }
 
-int passes_add(char **list, const char *arg, struct text *why)
+/* The pass on texts at the head of a list. */
+static const struct pass *on_text(const char *list, const char **rest)
 {
-	size_t old = *list ? strlen(*list) + 1 : 0;
 	const struct pass *p;
-	const char *rest = arg;
 	int64_t value[PASS_KEYS];
-	char *more;
 
-	do {
-		int err = pass_take(&rest, &p, value, why);
+	*rest = list;
+	return *list && !pass_take(rest, &p, value, NULL) && p->text ? p : NULL;
+}
 
-		if (err)
-			return err;
-	} while (*rest || rest[-1] == ';');
-	more = mem_resize(*list, old + strlen(arg) + 1, 1);
+static int insert(char **list, bool front, const char *s, size_t len)
+{
+	const size_t old = *list ? strlen(*list) : 0, at = old && !front ? old + 1 : 0;
+	char *more = mem_resize(*list, old + len + 2, 1);
+
 	if (!more)
 		return -ERR_NOMEM;
-	if (old)
-		more[old - 1] = ';';
-	strcpy(more + old, arg);
 	*list = more;
+	if (front && old)
+		memmove(more + len + 1, more, old);
+	memcpy(more + at, s, len);
+	if (old)
+		more[front ? len : old] = ';';
+	more[old ? old + len + 1 : len] = '\0';
 	return 0;
+}
+
+int passes_add(char **list, const char *arg, struct text *why)
+{
+	const char *rest = arg, *s;
+	bool text = *list && on_text(*list, &s);
+	const struct pass *p;
+	int64_t value[PASS_KEYS];
+	int err;
+
+	do {
+		err = pass_take(&rest, &p, value, why);
+		if (!err && p->text && text) {
+			WRONG(why, "the pass %s can be given once", p->name);
+			err = -ERR_VERSION;
+		}
+		if (err)
+			return err;
+		text |= p->text != NULL;
+	} while (*rest || rest[-1] == ';');
+	for (rest = arg; *rest && !err;) {
+		s = rest;
+		pass_take(&rest, &p, value, NULL);
+		err = insert(list, p->text, s, strcspn(s, ";"));
+	}
+	return err;
+}
+
+const char *passes_on_ops(const char *list)
+{
+	const char *rest;
+
+	return on_text(list, &rest) ? rest : list;
+}
+
+const char *passes_open(const char *list)
+{
+	const char *rest;
+	const struct pass *p = on_text(list, &rest);
+
+	return p && (!list[strlen(p->name)] || list[strlen(p->name)] == ';') ? p->name : NULL;
+}
+
+int passes_close(const char *list, const char *numbers, char **out)
+{
+	const char *rest;
+	const struct pass *p = on_text(list, &rest);
+	struct text t = { 0 };
+
+	text_add(&t, "%s:%s=%s%s%s", p->name, p->keys[0].name, numbers, *rest ? ";" : "", rest);
+	return text_take(&t, out);
 }
 
 const char *passes_global(const char *list)
@@ -240,6 +321,17 @@ struct pass_ctx passes_ctx(const struct bin *b, const struct bin_args *a)
 				  .root = root > 0 ? (uint32_t)root : 0 };
 }
 
+int passes_run_text(const char *list, struct goal_diags *d, struct goal_text **texts)
+{
+	const char *rest, *eq;
+	const struct pass *p = on_text(list, &rest);
+
+	if (!p)
+		return 0;
+	eq = memchr(list, '=', (size_t)(rest - list));
+	return p->text(d, eq ? eq + 1 : NULL, texts);
+}
+
 int passes_run_rank(const char *list, struct ir_rank *r, const struct pass_ctx *c)
 {
 	static const struct ir_rank unknown;
@@ -265,7 +357,7 @@ int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx
 
 	while (*list && !err) {
 		err = pass_take(&list, &p, own.value, NULL);
-		if (!err && g->queues) /* they would no longer be those of the ops */
+		if (!err && (g->queues /* they would no longer be those of the ops */ || p->text))
 			err = -ERR_PASS;
 		if (!err && p->global)
 			err = p->global(g, &own);

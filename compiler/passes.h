@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Named passes. A local pass changes the ops of one rank by themselves, and runs at bind time as well as
- * in goalc; a global one needs the whole graph. Passes change; they report nothing: one that cannot be applied
+ * in goalc; a global one needs the whole graph; and one changes the text, before there are ops. Passes change; they report nothing: one that cannot be applied
  * returns an error, may say why in the graph (refused), and leaves what may only be freed.
  *
  * A list of passes is a text "name:key=value,key=value;name;…", in the order of application. */
@@ -19,6 +19,7 @@ struct pass_key {
 	const char *word; /* that may stand in place of a number, which then is PASS_WORD; NULL: none */
 	const char *with; /* another key, which has to be given beside the word */
 	const char *words; /* "a|b|c" in place of the numbers 0, 1, 2; NULL: it takes numbers */
+	bool several; /* numbers with dots between them, of which the value says how many they are */
 };
 #define PASS_KEYS 12u
 #define PASS_NEEDED (-1)
@@ -38,7 +39,8 @@ struct pass_ctx {
 struct pass {
 	const char *name;
 	const char *help;
-	/* Exactly one of the two is not NULL. */
+	/* Exactly one of the three is not NULL. */
+	int (*text)(struct goal_diags *d, const char *numbers, struct goal_text **texts); /* of its only key; NULL: none */
 	int (*local)(struct ir_rank *r, const struct pass_ctx *c);
 	int (*global)(struct ir_graph *g, const struct pass_ctx *c);
 	/* Of a local one: puts numbers in place of words, by the ops of the root. NULL: it has no words. */
@@ -61,8 +63,14 @@ struct pass_ctx passes_ctx(const struct bin *b, const struct bin_args *a);
 /* Takes the first pass and its values off a list that is not empty. -ERR_VERSION for one that this version does
  * not know; what is wrong is added to why, which may be NULL. */
 int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS], struct text *why);
-/* Appends what a -T names to an owned list, NULL at first. Mistakes are as for pass_take; or -ERR_NOMEM. */
+/* Appends what a -T names to an owned list, NULL at first; a pass on texts goes to its front. Mistakes are as for
+ * pass_take; or -ERR_NOMEM. */
 int passes_add(char **list, const char *arg, struct text *why);
+/* What is left of a list behind a pass on texts, which may be nothing. */
+const char *passes_on_ops(const char *list);
+/* The name of a pass on texts that has no numbers yet, or NULL; and an owned copy of that list, where it has them. */
+const char *passes_open(const char *list);
+int passes_close(const char *list, const char *numbers, char **out);
 /* The name of the first global pass of a list, or NULL. */
 const char *passes_global(const char *list);
 /* Whether a list has words, which need the ops of the root. */
@@ -70,7 +78,10 @@ bool passes_need_root(const char *list);
 /* A count that is beyond all values that are numbers of elements; 0 where there is none. */
 int64_t passes_count(const char *list);
 
-/* Runs the passes of a list on one rank (local ones) or on a graph (all); the ctx's rank (there) and value need
+/* Runs the pass on texts, if a list has one, on a text and what it imports: another text may come in front. What is wrong
+ * are diagnostics; 0 or -ERR_NOMEM. */
+int passes_run_text(const char *list, struct goal_diags *d, struct goal_text **texts);
+/* Runs the others on one rank (local ones) or on a graph (all); the ctx's rank (there) and value need
  * not be set. *failed, if not NULL, is the name of the pass that failed. */
 int passes_run_rank(const char *list, struct ir_rank *r, const struct pass_ctx *c);
 int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx *c, const char **failed);
@@ -79,6 +90,7 @@ int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx
 int pass_reduce_deps(struct ir_rank *r, const struct pass_ctx *c);
 int pass_coalesce(struct ir_graph *g, const struct pass_ctx *c);
 int pass_fuse(struct ir_rank *r, const struct pass_ctx *c);
+int pass_hierarchy(struct goal_diags *d, const char *ranks, struct goal_text **texts);
 int pass_lower_smcq(struct ir_graph *g, const struct pass_ctx *c);
 int pass_odd_even(struct ir_rank *r, const struct pass_ctx *c);
 int pass_reorder(struct ir_graph *g, const struct pass_ctx *c);

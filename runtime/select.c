@@ -3,6 +3,7 @@
 #include "runtime/rt.h"
 
 #include "compiler/collective.h"
+#include "compiler/passes.h"
 #include "compiler/select.h"
 #include "util/file.h"
 
@@ -13,6 +14,7 @@
 /* A row's schedule, compiled. */
 struct compiled {
 	const struct select_row *row;
+	char *passes; /* with the nodes of some group; NULL: those of the row */
 	char *image;
 	size_t size;
 };
@@ -26,8 +28,10 @@ void rt_selected_free(struct rt_selected *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->compiled.n; i++)
+	for (size_t i = 0; i < s->compiled.n; i++) {
+		free(s->compiled.at[i].passes);
 		free(s->compiled.at[i].image);
+	}
 	VEC_FREE(&s->compiled);
 	select_free(&s->rows);
 	free(s);
@@ -79,15 +83,46 @@ static char *copy(const void *image, size_t size)
 	return p;
 }
 
-/* The schedule of a row: compiled from its file, and kept. */
-static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row, MPIX_Sched *out)
+/* How many ranks of a group each node has, in a row's passes that ask for that. */
+static int find_nodes(const struct be_group *g, const char *list, char **out)
+{
+	const struct rt_peer *peers = g->local->peers;
+	struct text t = { 0 };
+	char *numbers = NULL;
+	uint32_t first = 0;
+	int err;
+
+	for (uint32_t r = 1; r <= g->size; r++) {
+		const uint32_t node = peers[rt_root_rank(g, r - 1)].node;
+
+		if (r < g->size && peers[rt_root_rank(g, r)].node == node)
+			continue;
+		for (uint32_t q = 0; q < first; q++)
+			if (peers[rt_root_rank(g, q)].node == node) {
+				free(t.at);
+				return rt_error(g->ctx, -ERR_UNSUPPORTED,
+						"the pass %s is for nodes whose ranks follow each other: rank %u is on the "
+						"node of rank %u, and rank %u is not",
+						passes_open(list), first, q, first - 1);
+			}
+		text_add(&t, "%s%u", first ? "." : "", r - first);
+		first = r;
+	}
+	err = text_take(&t, &numbers);
+	err = err ? err : passes_close(list, numbers, out);
+	free(numbers);
+	return err ? rt_fail(g->ctx, err) : 0;
+}
+
+/* The schedule of a row: compiled from its file, and kept, with passes of its own if there are any. */
+static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row, char **own, MPIX_Sched *out)
 {
 	struct rt_selected *s = ctx->selected;
 	const struct compile_options o = { .debug = true,
 					   .defines = row->defines.v.at,
 					   .ndefines = row->defines.v.n,
-					   .passes = row->passes };
-	struct compiled c = { .row = row };
+					   .passes = *own ? *own : row->passes };
+	struct compiled c = { .row = row, .passes = *own };
 	char *path, *data;
 	size_t len;
 	int err = select_path(&s->rows, row, &path), rc;
@@ -106,10 +141,12 @@ static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row,
 	c.size = (*out)->size;
 	if (!c.image || VEC_PUSH(&s->compiled, c))
 		free(c.image); /* it is only slower */
+	else
+		*own = NULL;
 	return 0;
 }
 
-static int load_row(struct mpix_sched_ctx *ctx, const struct select_row *row, MPIX_Sched *out)
+static int load_row(struct mpix_sched_ctx *ctx, const struct select_row *row, char **own, MPIX_Sched *out)
 {
 	static const struct compile_options none;
 	const struct rt_selected *s = ctx->selected;
@@ -118,12 +155,12 @@ static int load_row(struct mpix_sched_ctx *ctx, const struct select_row *row, MP
 		const struct compiled *c = &s->compiled.at[i];
 		char *data;
 
-		if (c->row != row)
+		if (c->row != row || (*own && strcmp(c->passes, *own) != 0))
 			continue;
 		data = copy(c->image, c->size);
 		return data ? rt_sched_make(ctx, row->file, data, c->size, &none, out) : -rt_fail(ctx, -ERR_NOMEM);
 	}
-	return compile_row(ctx, row, out);
+	return compile_row(ctx, row, own, out);
 }
 
 int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *c, MPIX_Sched *sched)
@@ -131,6 +168,7 @@ int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *c, M
 	const struct select_row *row;
 	struct mpix_sched_ctx *ctx;
 	struct select_call call;
+	char *own = NULL; /* passes that know the nodes of the group */
 	int rc = 0;
 
 	if (!group || !c || c->struct_size < sizeof *c || !c->collective || !sched)
@@ -145,7 +183,10 @@ int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *c, M
 	if (!rc && !row)
 		rc = -rt_error(ctx, -ERR_UNSUPPORTED, "no row of the selection table is for this call of %s",
 			       c->collective);
-	rc = rc ? rc : load_row(ctx, row, sched);
+	if (!rc && row->passes && passes_open(row->passes))
+		rc = -find_nodes(&group->g, row->passes, &own);
+	rc = rc ? rc : load_row(ctx, row, &own, sched);
+	free(own);
 	pthread_mutex_unlock(&ctx->select_lock);
 	return rc;
 }

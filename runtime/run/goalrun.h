@@ -71,6 +71,8 @@ int run_add_pass(struct goalrun *g, const char *arg);
 const char *run_backend_name(const struct run_options *o);
 /* Whether schedules run on command queues. */
 bool run_lowers(const struct run_options *o);
+/* Whether ranks are pinned. */
+bool run_pins(const struct run_options *o);
 /* Whether there is an interface to be played. */
 bool run_plays_nic(const struct run_options *o);
 

@@ -41,12 +41,6 @@ static int run_launches(struct goalrun *g)
 	return rc;
 }
 
-/* Whether ranks are pinned. */
-static bool pins(const struct run_options *o)
-{
-	return o->placed || o->placement.comm_cores >= 0 || (o->progress && !strcmp(o->progress, "thread"));
-}
-
 /* What ranks find in their environment, and where they go. On several hosts their agents see to it. */
 static int prepare_ranks(struct goalrun *g)
 {
@@ -69,7 +63,7 @@ static int prepare_ranks(struct goalrun *g)
 		rc = EXIT_FAULT;
 	if (rc)
 		return rc;
-	if (!pins(o))
+	if (!run_pins(o))
 		return EXIT_OK;
 	rc = run_place(o, &g->places);
 	if (rc)

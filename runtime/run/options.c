@@ -62,6 +62,11 @@ bool run_lowers(const struct run_options *o)
 	return !strcmp(run_backend_name(o), smcq_ops.name);
 }
 
+bool run_pins(const struct run_options *o)
+{
+	return o->placed || o->placement.comm_cores >= 0 || (o->progress && !strcmp(o->progress, "thread"));
+}
+
 bool run_plays_nic(const struct run_options *o)
 {
 	const char *engine = o->engine ? o->engine : env_get(ENV_GOAL_ENGINE);

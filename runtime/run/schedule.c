@@ -130,14 +130,67 @@ static int lower(struct goalrun *g, const char *text, size_t len)
 	return err ? refuse(g, err) : 0;
 }
 
+/* Ranks that follow each other on one NUMA node count as a node. */
+static int add_numa_nodes(const struct run_options *o, struct text *out)
+{
+	struct run_places w = { 0 };
+	int rc = run_place(o, &w);
+	uint32_t first = 0;
+
+	if (rc)
+		return rc;
+	for (uint32_t r = 1; r <= o->nranks; r++) {
+		const uint32_t *core = w.placement.core;
+
+		if (r < o->nranks && w.topology.cores[core[r]].numa == w.topology.cores[core[r - 1]].numa)
+			continue;
+		text_add(out, "%s%u", first ? "." : "", r - first);
+		first = r;
+	}
+	run_unplace(&w);
+	return EXIT_OK;
+}
+
+/* A pass that asks for nodes gets those of the hosts, or else the NUMA nodes on which ranks are placed. */
+static int find_nodes(struct goalrun *g)
+{
+	struct run_options *o = &g->o;
+	const char *pass = o->passes ? passes_open(o->passes) : NULL;
+	struct text list = { 0 };
+	char *numbers = NULL, *all = NULL;
+	int rc = EXIT_OK;
+
+	if (!pass)
+		return EXIT_OK;
+	if (!o->nranks)
+		return usage("-T %s needs the number of ranks: -n", pass);
+	if (!o->hosts && !run_pins(o))
+		return usage("-T %s needs nodes: --hosts, or --placement for NUMA nodes, or -T %s:ranks=N", pass, pass);
+	if (o->hosts)
+		hosts_ranks(o->hosts, o->nranks, &list);
+	else
+		rc = add_numa_nodes(o, &list);
+	if ((text_take(&list, &numbers) || (!rc && passes_close(o->passes, numbers, &all))) && !rc)
+		rc = no_memory();
+	free(numbers);
+	if (rc)
+		return rc;
+	free(o->passes);
+	o->passes = all;
+	return EXIT_OK;
+}
+
 static int load_text(struct goalrun *g, const char *data, size_t len)
 {
 	struct run_options *o = &g->o;
 	const bool queues = run_lowers(o);
 	const char *global = o->passes && !queues ? passes_global(o->passes) : NULL;
-	struct compile_options c = { .debug = true, .passes = queues ? NULL : o->passes };
-	int err;
+	struct compile_options c = { .debug = true };
+	int err = find_nodes(g);
 
+	if (err)
+		return err;
+	c.passes = queues ? NULL : o->passes;
 	if (global && !goal_text_is_plain(&(struct file){ -1, (void *)(uintptr_t)data, len }))
 		return usage("-T %s needs the ops of all ranks: make a binary of them with goalc -n", global);
 	err = compile_text(g->diags, g->input, data, len, &c, &o->image, &o->size);

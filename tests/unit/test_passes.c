@@ -44,6 +44,9 @@ static void lists(void)
 		{ "split-tree:S=-1", "the key S of the pass split-tree is auto or a number from 0 to 65536, not -1" },
 		{ "fuse;;fuse", "there is no pass " },
 		{ "fuse;", "there is no pass " },
+		{ "hierarchy:ranks=2;fuse;hierarchy", "the pass hierarchy can be given once" },
+		{ "hierarchy:ranks=2..3", "the key ranks of the pass hierarchy is numbers from 1 to 2147483647 with dots between them, not 2..3" },
+		{ "hierarchy:ranks=0", "the key ranks of the pass hierarchy is numbers from 1 to 2147483647 with dots between them, not 0" },
 	};
 	char *list = NULL;
 	const char *rest;
@@ -70,6 +73,11 @@ static void lists(void)
 	CU_ASSERT_FALSE(passes_need_root(list));
 	CU_ASSERT_EQUAL(passes_add(&list, "split-tree:S=auto,cores=9", NULL), 0);
 	CU_ASSERT(passes_need_root(list));
+	CU_ASSERT_PTR_EQUAL(passes_on_ops(list), list);
+	CU_ASSERT_EQUAL(passes_add(&list, "odd-even;hierarchy", NULL), 0);
+	CU_ASSERT_STRING_EQUAL_FATAL(list, "hierarchy;segment:size=3;fuse;fuse:wait=1;split-tree:S=auto,cores=9;odd-even");
+	CU_ASSERT_STRING_EQUAL(passes_on_ops(list), list + strlen("hierarchy;"));
+	CU_ASSERT_STRING_EQUAL(passes_open(list), "hierarchy");
 	free(list);
 }
 
