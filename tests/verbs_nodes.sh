@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Ranks on two nodes, which are guests joined by a wire: those of a node use shared memory, others Soft-RoCE, in one schedule;
-# started by goalrun --hosts over ssh, and by mpirun. Every byte of every start is checked.
+# started by goalrun --hosts over ssh, and by mpirun. Every byte of every start is checked; and where a schedule goes node by
+# node, that each message crosses the wire once.
 set -u
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
@@ -25,7 +26,7 @@ hosts()
 	shift 2
 	if timeout 120 "$BUILD/bin/goalrun" --hosts node0,node1 --backend verbs --verify "$@" "schedules/$s.goal" \
 		>"$TMP/out" 2>"$TMP/err" </dev/null; then
-		ok "verbs_nodes.$name $s: $(tail -n 1 "$TMP/out")"
+		ok "verbs_nodes.$name $s: $(tail -n 1 "$TMP/out") ($SECONDS s)"
 	else
 		fail "verbs_nodes.$name $s $*: $(sort -u "$TMP/err" | tail -n 3)"
 	fi
@@ -33,15 +34,55 @@ hosts()
 hosts bcast bcast_binomial -n 4 --root 0,3 --count 1,1000,20000 --iters 3 --warmup 1
 hosts allreduce allreduce_recursive_doubling -n 4 --count 1,1000,20000 --iters 3 --warmup 1
 
-# By mpirun, with PMIx: a program that looks at every element.
+# once SCHEDULE MESSAGES ELEMENTS RANKS HOSTS OPTIONS... : node by node, one start and three more send so many messages from
+# node to node, of so many doubles
+once()
+{
+	local s=$1 want="$(($2 * 4)) $(($2 * 4 * $3 * 8))" got
+
+	if ! timeout 120 "$BUILD/bin/goalrun" -n "$4" --hosts "$5" --backend verbs --verify --stats -T hierarchy --count "$3" --iters 3 \
+		--warmup 1 "${@:6}" "schedules/$s.goal" >"$TMP/out" 2>"$TMP/err" </dev/null; then
+		fail "verbs_nodes.once $s ${*:2}: $(sort -u "$TMP/err" | tail -n 3)"
+		return
+	fi
+	got=$(awk '/^ rank +links/ { on = 1; next } on && NF == 6 { m += $5; b += $6 } END { print m, b }' "$TMP/out")
+	check "verbs_nodes.once $s ${*:2}: messages and bytes over the network: $got ($SECONDS s)" [ "$got" = "$want" ]
+}
+once bcast_binomial 1 20000 5 node0:2,node1:3 --root 4
+once allreduce_recursive_doubling 2 1000 5 node0:3,node1:2
+
+# By mpirun, with PMIx: programs that look at every element.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# mpirun NAME COMMAND... : on 4 ranks
+mpirun()
+{
+	local name=$1
+
+	shift
+	timeout 200 mpirun.openmpi --host node0:2,node1:2 -n 4 -x GOAL_BACKEND=verbs -x GOAL_SELECT --mca oob_tcp_if_include 10.77.0.0/24 \
+		"$@" >"$TMP/out" 2>"$TMP/err" </dev/null && return
+	fail "verbs_nodes.$name $(cat "$TMP/out" "$TMP/err" | tail -n 5 | tr '\n' '|')"
+	return 1
+}
 if ! command -v mpirun.openmpi >/dev/null; then
 	skip verbs_nodes.mpirun there is no mpirun.openmpi
-elif timeout 200 mpirun.openmpi --host node0:2,node1:2 -n 4 -x GOAL_BACKEND=verbs --mca oob_tcp_if_include 10.77.0.0/24 \
-	"$PROGRAM" schedules/bcast_binomial.goal >"$TMP/out" 2>"$TMP/err" </dev/null &&
-	grep -q 'to 4 ranks, every element right' "$TMP/out"; then
-	ok "verbs_nodes.mpirun $(head -n 1 "$TMP/out")"
-else
-	fail "verbs_nodes.mpirun $(cat "$TMP/out" "$TMP/err" | tail -n 5 | tr '\n' '|')"
+	finish
+fi
+mpirun mpirun "$PROGRAM" schedules/bcast_binomial.goal &&
+	check "verbs_nodes.mpirun $(head -n 1 "$TMP/out") ($SECONDS s)" grep -q 'to 4 ranks, every element right' "$TMP/out"
+
+# The nodes are those that PMIx tells.
+printf '%s any any any any -> %s/schedules/%s.goal -T hierarchy\n' MPI_Bcast "$ROOT" bcast_binomial \
+	MPI_Allreduce "$ROOT" allreduce_recursive_doubling >"$GUEST_SHARED/table"
+export GOAL_SELECT=$GUEST_SHARED/table
+# sent COLLECTIVE MESSAGES : over the network in five starts
+sent()
+{
+	check "verbs_nodes.mpirun_once $(grep "^$1:" "$TMP/out" | sort | tr '\n' ' ')($SECONDS s)" \
+		[ "$(awk -v name="$1:" '$1 == name { n++; m += $5 } END { print n, m }' "$TMP/out")" = "4 $((5 * $2))" ]
+}
+if mpirun mpirun_once "$BUILD/tests/rt-hierarchy" MPI_Bcast MPI_Allreduce; then
+	sent MPI_Bcast 1
+	sent MPI_Allreduce 2
 fi
 finish
