@@ -271,7 +271,7 @@ kill:
 check-verbs:
 	@$(PARALLEL) tests
 	@SWEEP=all BUILD=$(BUILD) bash tests/verbs.sh
-	@$(RUN) tests/verbs_nodes.sh
+	@SWEEP=all $(RUN) tests/verbs_nodes.sh
 kill-verbs:
 	@$(PARALLEL) tests
 	@RUNS=100 BUILD=$(BUILD) bash tests/verbs_kill.sh
