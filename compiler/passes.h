@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Named passes. A local pass changes the ops of one rank by themselves, and runs at bind time as well as
- * in goalc; a global one needs the whole graph; and one changes the text, before there are ops. Passes change; they report nothing: one that cannot be applied
- * returns an error, may say why in the graph (refused), and leaves what may only be freed.
+ * Named passes. A local pass changes the ops of one rank by themselves, and runs at bind time as well as in goalc; a
+ * global one needs the whole graph; and one on texts works before there are ops. Passes change; they report nothing: one
+ * that cannot be applied returns an error, may say why in the graph (refused), and leaves what may only be freed.
  *
  * A list of passes is a text "name:key=value,key=value;name;…", in the order of application. */
 #ifndef COMPILER_PASSES_H

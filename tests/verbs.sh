@@ -60,7 +60,6 @@ for s in $SCHEDULES; do
 	run starts "$s" 2 --count 1048576 --iters 2 --warmup 0
 done
 
-
 # Groups of some of the ranks; memory that a rank has given back, but the device still has.
 [ "$SWEEP" = all ] && program verbs.cases 300 env GOAL_BACKEND=verbs GOAL_SHM=0 "$BUILD/tests/rt-cases" split vanished
 

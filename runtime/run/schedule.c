@@ -44,7 +44,30 @@ static int choose(struct goalrun *g)
 	return g->input ? 0 : EXIT_FAULT;
 }
 
-static int choose_samples(struct goalrun *g);
+/* The samples that --sample names, or the first one. */
+static int choose_samples(struct goalrun *g)
+{
+	const unsigned n = g->o.plain ? 1 : collective_samples(&g->bin);
+	const bool all = g->sample && !strcmp(g->sample, "all");
+	char *save = NULL, name[32];
+	int err = 0;
+
+	for (unsigned i = 0; i < (all ? n : g->sample ? 0 : 1) && !err; i++)
+		err = VEC_PUSH(&g->samples, i);
+	for (char *p = all || !g->sample ? NULL : strtok_r(g->sample, ",", &save); p && !err; p = strtok_r(NULL, ",", &save)) {
+		unsigned i = 0;
+
+		for (; i < n; i++) {
+			collective_sample_name(&g->bin, i, name, sizeof name);
+			if (*name && !strcmp(name, p))
+				break;
+		}
+		if (i == n)
+			return run_fault("the schedule has no sample of arguments called %s", p);
+		err = VEC_PUSH(&g->samples, i);
+	}
+	return err ? no_memory() : 0;
+}
 
 /* Whether the schedule has an op that reduces. */
 static bool reduces_any(const struct bin *b)
@@ -310,31 +333,6 @@ static int add_cases(struct goalrun *g)
 		err = !g->o.ncases;
 	}
 	return err ? run_fault("%s", "out of memory: fewer combinations") : 0;
-}
-
-/* The samples that --sample names, or the first one. */
-static int choose_samples(struct goalrun *g)
-{
-	const unsigned n = g->o.plain ? 1 : collective_samples(&g->bin);
-	const bool all = g->sample && !strcmp(g->sample, "all");
-	char *save = NULL, name[32];
-	int err = 0;
-
-	for (unsigned i = 0; i < (all ? n : g->sample ? 0 : 1) && !err; i++)
-		err = VEC_PUSH(&g->samples, i);
-	for (char *p = all || !g->sample ? NULL : strtok_r(g->sample, ",", &save); p && !err; p = strtok_r(NULL, ",", &save)) {
-		unsigned i = 0;
-
-		for (; i < n; i++) {
-			collective_sample_name(&g->bin, i, name, sizeof name);
-			if (*name && !strcmp(name, p))
-				break;
-		}
-		if (i == n)
-			return run_fault("the schedule has no sample of arguments called %s", p);
-		err = VEC_PUSH(&g->samples, i);
-	}
-	return err ? no_memory() : 0;
 }
 
 static int set_defaults(struct goalrun *g)

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * cut DIR NODE SCHEDULES: on one of two nodes, rounds in which a schedule runs over both until a rank is killed, the link between
- * them goes down, or a whole node ends. DIR, which both nodes see, has a directory for each round, 0, 1, ..., with a file
- * "plan":
+ * cut DIR NODE SCHEDULES: on one of two nodes, rounds in which a schedule runs over both until a rank is killed, the link
+ * between them goes down, or a whole node ends. DIR, which both nodes see, has a directory for each round, 0, 1, ..., with
+ * a file "plan":
  *
  *   KIND VICTIM WHEN AFTER RANKS COUNT HEAP SHM SPLIT SCHEDULE NBUFFERS
  *
- * kind: rank, link or node; the victim's rank, or its node; how long after all have
- * joined (up) or run (runs), us; ranks of a node; a count;
- * then whether memory comes from the heap, whether ranks of a node use shared memory, and whether the group is a part
+ * kind: rank, link or node; the victim's rank, or its node; how long after all have joined (up) or run (runs), us; ranks
+ * of a node; a count; then whether memory comes from the heap, whether ranks of a node use shared memory, and whether the group is a part
  * in which the ranks are in the opposite order; a file of SCHEDULES. What happens is written there: "event" right before it does,
  * "report.RANK" when a rank's call has failed (where it was, the status, the text), and "left.NODE" at the end, which
  * says what it should not have to. The times of these files are those of one clock. */
-#include <mpix_sched.h>
+#include "tests/rt/team.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <net/if.h>
 #include <signal.h>
@@ -39,7 +37,7 @@ struct plan {
 };
 
 /* Of a rank. */
-struct member {
+struct rank {
 	const struct plan *p;
 	int rank, size;
 	unsigned seq;
@@ -114,7 +112,7 @@ static bool wait_for_all(const char *what, int first, int n, int but, double unt
 
 static int exchange(const void *in, void *out, size_t size, void *arg)
 {
-	struct member *m = arg;
+	struct rank *m = arg;
 	const double until = now() + JOINS;
 	char name[64];
 
@@ -140,7 +138,7 @@ static int exchange(const void *in, void *out, size_t size, void *arg)
 }
 
 /* It has come so far. */
-static void reach(struct member *m, const char *what, const char *phase)
+static void reach(struct rank *m, const char *what, const char *phase)
 {
 	char name[64];
 
@@ -149,7 +147,7 @@ static void reach(struct member *m, const char *what, const char *phase)
 	m->phase = phase;
 }
 
-static int use(struct member *m)
+static int use(struct rank *m)
 {
 	const struct plan *p = m->p;
 	const size_t bytes = p->count * (size_t)m->size * sizeof(int32_t);
@@ -194,7 +192,7 @@ static int use(struct member *m)
 }
 
 /* What it takes, it gives back, whatever has failed. */
-static void live(struct member *m)
+static void live(struct rank *m)
 {
 	const struct plan *p = m->p;
 	const bool all = !strcmp(p->kind, "link"), node = !strcmp(p->kind, "node");
@@ -254,7 +252,6 @@ static bool mend_link(void)
 
 static void act(const struct plan *p, int node, const pid_t *pids)
 {
-
 	note("event", "\n");
 	if (!strcmp(p->kind, "rank")) {
 		kill(pids[p->victim - node * p->ranks], SIGKILL);
@@ -283,18 +280,6 @@ static int number_of(const char *command)
 	if (f)
 		pclose(f);
 	return n;
-}
-
-static int entries(const char *dir)
-{
-	DIR *d = opendir(dir);
-	int n = 0;
-
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n - 2;
 }
 
 /* Reaps all, by force in the end; what is wrong with them. */
@@ -339,7 +324,7 @@ static void leftovers(char *out, size_t room)
 	do {
 		pairs = number_of("rdma resource show qp | grep -c 'type RC'");
 		regions = number_of("rdma resource show mr | wc -l");
-		files = entries("/dev/shm");
+		files = team_entries("/dev/shm");
 	} while ((pairs || regions || files) && now() < until);
 	if (pairs || regions || files)
 		snprintf(out, room, "%d queue pairs, %d memory regions, %d files in /dev/shm are left; ", pairs, regions, files);
@@ -355,7 +340,7 @@ static void one_round(const struct plan *p, int node)
 
 	for (int i = 0; i < p->ranks; i++)
 		if ((pids[i] = fork()) == 0) {
-			struct member m = { .p = p, .rank = first + i, .size = size };
+			struct rank m = { .p = p, .rank = first + i, .size = size };
 
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			live(&m);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * hierarchy [MPI_Bcast] [MPI_Allreduce], of a job that somebody has launched: starts what is selected STARTS times, looks at
- * every element, and prints for each rank how many messages it has sent over the network for that. "hierarchy apart" selects for a
- * group in which the ranks of a node do not follow each other, and prints how that is refused. */
+ * every element, and prints for each rank how many messages it has sent over the network for that. "hierarchy apart"
+ * selects for a group in which the ranks of a node do not follow each other, and prints how that is refused. */
 #include "tests/rt/team.h"
 
 #include <stdio.h>

@@ -3,7 +3,6 @@
  * names the rank within 1 s, or as many, and nothing may be left behind. */
 #include "tests/rt/team.h"
 
-#include <dirent.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -101,18 +100,6 @@ static void survive(struct shared *sh, const struct plan *p, int rank)
 	_exit(0);
 }
 
-static int entries(const char *dir)
-{
-	DIR *d = opendir(dir);
-	int n = 0;
-
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n;
-}
-
 static int one(const struct plan *p, double limit, int phases[3])
 {
 	struct shared *sh = mmap(NULL, sizeof *sh, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -168,7 +155,7 @@ static int one(const struct plan *p, double limit, int phases[3])
 
 int main(int argc, char **argv)
 {
-	int runs = argc > 1 ? atoi(argv[1]) : 20, bad = 0, phases[3] = { 0 }, before = entries("/dev/shm");
+	int runs = argc > 1 ? atoi(argv[1]) : 20, bad = 0, phases[3] = { 0 }, before = team_entries("/dev/shm");
 	unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
 	const double limit = argc > 3 ? atof(argv[3]) : 1;
 	const size_t counts[] = { 8, 5000, 300000 };
@@ -186,7 +173,7 @@ int main(int argc, char **argv)
 	}
 	printf("%d runs: survivors heard of it while joining %d, binding %d, running %d; %d wrong\n", runs, phases[0],
 	       phases[1], phases[2], bad);
-	if (entries("/dev/shm") != before) {
+	if (team_entries("/dev/shm") != before) {
 		printf("something is left in /dev/shm\n");
 		bad++;
 	}

@@ -2,6 +2,7 @@
  * Ranks for tests. */
 #include "tests/rt/team.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -163,4 +164,16 @@ int team_run(int size, bool threads, int (*fn)(struct member *), void *arg)
 int team_run_bare(int size, bool threads, int (*fn)(struct member *), void *arg)
 {
 	return run(size, threads, fn, arg, true);
+}
+
+int team_entries(const char *dir)
+{
+	DIR *d = opendir(dir);
+	int n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n - 2; /* but for . and .. */
 }

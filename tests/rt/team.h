@@ -45,6 +45,8 @@ extern double team_seconds;
 int team_run(int size, bool threads, int (*fn)(struct member *), void *arg);
 /* The same, but fn makes context and group itself. */
 int team_run_bare(int size, bool threads, int (*fn)(struct member *), void *arg);
+/* How many files a directory has. */
+int team_entries(const char *dir);
 
 /* Says where and why, and returns 1 from the calling function, unless cond holds. */
 #define NEED(cond)                                                                                   \
