@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # run.sh TEST... : runs test scripts or programs, each bounded, JOBS at a time (default: one more than cores, as they
 # often wait, at most 4),
-# and counts their lines "ok", "FAIL" and "skip". VERBOSE=1 shows the lines that passed as well. The last line sums up.
+# and counts their lines "ok", "FAIL" and "skip". VERBOSE=1 shows the lines that passed as well. Seconds are those that passed,
+# and those of CPU that it and all that it has waited for took. The last line sums up.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 cores=$(nproc)
@@ -10,6 +11,9 @@ JOBS=${JOBS:-$((cores < 3 ? cores + 1 : 4))}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'kill $(jobs -rp) 2>/dev/null; wait; exit 1' HUP INT TERM
+
+# cpu FILE : seconds of CPU, user's and system's, of the children in what `times` has printed
+cpu() { awk -F '[ms ]+' 'NR == 2 { printf "%.0f", 60 * ($1 + $3) + $2 + $4 }' "$1"; }
 
 # one NUMBER TEST : what it has to say goes to $dir/NUMBER, and at its end in one piece to stdout
 one()
@@ -21,6 +25,7 @@ one()
 	trap "kill $! 2>/dev/null" TERM # a group of its own
 	wait $!
 	rc=$?
+	times >"$out.times"
 	{
 		flock 9
 		o=$(grep -c '^ok ' "$out") f=$(grep -c '^FAIL ' "$out") s=$(grep -c '^skip ' "$out")
@@ -29,7 +34,8 @@ one()
 		[ $rc -eq 77 ] && [ "$s" -eq 0 ] && { s=1; echo "skip $t: $(tail -n 1 "$out")"; }
 		[ $rc -eq 0 ] && [ $((o + f + s)) -eq 0 ] && { f=1; echo "FAIL $t: it tested nothing"; }
 		if [ "$f" -gt 0 ] || [ "${VERBOSE:-0}" = 1 ]; then cat "$out"; else grep -E '^(skip |coverage:)' "$out"; fi
-		printf '%-28s %4d passed %3d failed %3d skipped %5d s\n' "$(basename "$t")" "$o" "$f" "$s" $((SECONDS - began))
+		printf '%-28s %4d passed %3d failed %3d skipped %5d s %5d s of CPU\n' "$(basename "$t")" "$o" "$f" "$s" \
+			$((SECONDS - began)) "$(cpu "$out.times")"
 		echo "$o $f $s" >>"$dir/counts"
 	} 9>"$dir/lock"
 }
@@ -46,5 +52,7 @@ done
 wait
 read -r pass bad skipped tests < <(awk '{ o += $1; f += $2; s += $3 } END { print o + 0, f + 0, s + 0, NR }' "$dir/counts")
 [ "$tests" -eq $# ] || { echo "FAIL $(($# - tests)) tests have not told how they ended"; bad=$((bad + 1)); }
+times >"$dir/times"
+echo "$SECONDS s, $(cpu "$dir/times") s of CPU"
 echo "$pass passed, $bad failed, $skipped skipped"
 [ "$bad" -eq 0 ]
