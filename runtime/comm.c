@@ -305,6 +305,21 @@ static bool leaves(const struct rt_core *c)
 	return atomic_load(&c->stop) || !atomic_load(&c->live);
 }
 
+/* Wakes who sleeps for a core. */
+static void ring_core(const struct rt_core *c)
+{
+	be_ring_one(&c->door->bell[1], c->door->asks || !c->local->ordered);
+}
+
+/* Has the thread look for what there is. */
+static void kick(const struct rt_core *c)
+{
+	if (!c->door)
+		return;
+	atomic_fetch_add(&hub_of(c)->starts, 1);
+	ring_core(c);
+}
+
 /* ---- the baton ---- */
 
 #define BATON_NS 100000000 /* between two looks whether who has it still lives */
@@ -316,22 +331,32 @@ static long futex(_Atomic uint32_t *word, int op, uint32_t value, long ns)
 	return syscall(SYS_futex, word, op, value, op == FUTEX_WAIT ? &t : NULL, NULL, 0);
 }
 
-/* Takes the baton; false: there is nothing more to do for the thread. */
-static bool take_baton(struct rt_core *c)
+#define CHANGE_NS 1000000 /* that another one has to take it */
+
+/* Takes the baton, and after having passed it lets somebody else have it first; false: there is nothing more to do for
+ * the thread. Who has it may just be falling asleep, and is woken to pass it on: one of the two sees the other. */
+static bool take_baton(struct rt_core *c, bool passed)
 {
 	const uint32_t me = c->local->comm->lead + 1;
 	struct rt_hub *hub = hub_of(c);
+	bool taken = false;
 
-	while (!leaves(c)) {
+	atomic_fetch_add(&hub->waiting, 1);
+	ring_core(c);
+	if (passed)
+		futex(&hub->baton, FUTEX_WAIT, 0, CHANGE_NS);
+	while (!taken && !leaves(c)) {
 		uint32_t holder = 0;
 
-		if (atomic_compare_exchange_strong(&hub->baton, &holder, me))
-			return true;
+		taken = atomic_compare_exchange_strong(&hub->baton, &holder, me);
+		if (taken)
+			break;
 		if (futex(&hub->baton, FUTEX_WAIT, holder, BATON_NS) && errno == ETIMEDOUT &&
-		    rt_rank_died(c->local, holder - 1) && atomic_compare_exchange_strong(&hub->baton, &holder, me))
-			return true;
+		    rt_rank_died(c->local, holder - 1))
+			taken = atomic_compare_exchange_strong(&hub->baton, &holder, me);
 	}
-	return false;
+	atomic_fetch_sub(&hub->waiting, 1);
+	return taken;
 }
 
 /* Gives it to who waits for it; whether there is anybody. */
@@ -406,15 +431,6 @@ static unsigned sweep(struct rt_core *c, uint64_t *alarm)
 	return found;
 }
 
-/* Has the thread look for what there is. */
-static void kick(const struct rt_core *c)
-{
-	if (!c->door)
-		return;
-	atomic_fetch_add(&hub_of(c)->starts, 1);
-	be_ring_one(&c->door->bell[1], c->door->asks || !c->local->ordered);
-}
-
 #define YIELDS 100u /* turns before a thread sleeps */
 #define SLEEP_NS 50000000u /* at most, while something is active */
 #define NAP_NS 1000000u /* at most, while something may come for which nobody rings */
@@ -436,71 +452,96 @@ static void trace_sleep(struct rt_core *c, uint64_t since)
 	pthread_rwlock_unlock(&c->lock);
 }
 
-/* Sleeps until somebody rings, unless there is something to do at the last look. */
-static void sleep_on(struct rt_core *c)
-{
-	struct be_bell *bell = &c->door->bell[1];
-	uint32_t seen = rt_bell_arm(bell, c->door->asks);
-	uint64_t alarm = UINT64_MAX, ns, now;
-	unsigned found = sweep(c, &alarm);
-
-	if (!(found & MOVED) && !leaves(c)) {
-		now = rt_now_ns();
-		ns = found & (BUSY | STRAY) ? NAP_NS : found & OPEN ? SLEEP_NS : IDLE_NS;
-		if (alarm < now + ns)
-			ns = alarm > now ? alarm - now : 0;
-		if (rt_bell_sleep(bell, seen, ns))
-			atomic_store_explicit(&hub_of(c)->idle, 0, memory_order_relaxed);
-		trace_sleep(c, now);
-	}
-	rt_bell_disarm(bell);
-}
-
 #define PASS_TURNS 4u /* in which nothing moved, before another process gets its chance */
 #define KEEP_TURNS 100u /* the same whatever moves */
-#define PASSES 64u /* of the baton in which nothing moved, and some for each rank, before who has it sleeps as well */
+#define PASSES 64u /* of the baton in which nothing moved, and some for each rank, before its threads fall asleep */
+
+/* Says that the thread is about to sleep. */
+static void arm(struct rt_core *c)
+{
+	c->heard = rt_bell_arm(&c->door->bell[1], c->door->asks);
+	c->armed = true;
+	c->asked = false;
+}
+
+static void disarm(struct rt_core *c)
+{
+	if (c->armed)
+		rt_bell_disarm(&c->door->bell[1]);
+	c->armed = false;
+}
+
+/* Sleeps until somebody rings, unless that has happened since the thread has armed the bell. */
+static void sleep_on(struct rt_core *c, unsigned found, uint64_t alarm)
+{
+	const uint64_t now = rt_now_ns();
+	uint64_t ns = found & (BUSY | STRAY) ? NAP_NS : found & OPEN ? SLEEP_NS : IDLE_NS;
+
+	if (alarm < now + ns)
+		ns = alarm > now ? alarm - now : 0;
+	if (rt_bell_sleep(&c->door->bell[1], c->heard, ns))
+		atomic_store_explicit(&hub_of(c)->idle, 0, memory_order_relaxed);
+	trace_sleep(c, now);
+	disarm(c);
+}
 
 /* Drives what there is: spins, yields its core to others, sleeps when nothing moves. Until there is nothing to do any
- * more; or until another process has to go on, when it returns true. */
+ * more; or until another process has to go on, when it returns true.
+ *
+ * A thread that is about to sleep looks for the last time when it has armed the bell. What it cannot do itself the
+ * others have to look for: so it passes the baton once more, and sleeps when it has come back and nothing has moved.
+ * tests/spin/baton.pml is the model. */
 static bool serve(struct rt_core *c)
 {
-	const unsigned passes = PASSES + 2 * c->local->size;
 	struct rt_hub *hub = hub_of(c);
 
 	for (unsigned turn = 0, rounds = 0; !leaves(c); rounds++) {
-		const unsigned found = sweep(c, NULL);
+		uint64_t alarm = UINT64_MAX;
+		const unsigned found = sweep(c, c->armed ? &alarm : NULL);
+		const bool others = found & ELSEWHERE && atomic_load(&hub->waiting);
+		const bool quiet = atomic_load_explicit(&hub->idle, memory_order_relaxed) >= PASSES + 2 * c->local->size;
 
 		if (found & MOVED) {
 			turn = 0;
+			disarm(c);
 			atomic_store_explicit(&hub->idle, 0, memory_order_relaxed);
 			if (found & ELSEWHERE && rounds >= KEEP_TURNS)
 				return true;
-		} else if (turn < PASS_TURNS || (!(found & ELSEWHERE) && turn < c->spins + YIELDS)) {
-			rt_relax(turn++, c->spins);
-		} else if (found & ELSEWHERE &&
-			   atomic_fetch_add_explicit(&hub->idle, 1, memory_order_relaxed) < passes) {
+		} else if (c->armed && others && !c->asked) {
+			c->asked = true;
 			return true;
-		} else {
-			sleep_on(c);
+		} else if (c->armed && (quiet || !others)) {
+			sleep_on(c, found, alarm);
 			turn = 0;
 			if (found & ELSEWHERE)
 				return true;
+		} else if (turn < PASS_TURNS) {
+			rt_relax(turn++, c->spins);
+		} else if (others && !quiet) {
+			disarm(c); /* something has moved since */
+			atomic_fetch_add_explicit(&hub->idle, 1, memory_order_relaxed);
+			return true;
+		} else if (!others && turn < c->spins + YIELDS) {
+			/* Who has to go on may be about to wait for the baton, on this very CPU. */
+			rt_relax(turn++, found & ELSEWHERE ? 0 : c->spins);
+		} else {
+			arm(c);
 		}
 	}
 	return false;
 }
 
-#define CHANGE_NS 1000000 /* that another one has to take the baton */
-
 /* The thread's turns with the baton. */
 static void serve_in_turns(struct rt_core *c)
 {
-	while (take_baton(c)) {
+	bool passed = false;
+
+	while (take_baton(c, passed)) {
 		const bool passes = serve(c);
 
-		if (give_baton(c) && passes)
-			futex(&hub_of(c)->baton, FUTEX_WAIT, 0, CHANGE_NS); /* it has been woken, and not come yet */
+		passed = give_baton(c) && passes;
 	}
+	disarm(c);
 }
 
 static bool wait_for_work(struct rt_core *c)

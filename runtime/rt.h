@@ -93,6 +93,7 @@ struct rt_hub {
 	_Atomic uint32_t active; /* requests */
 	_Atomic uint32_t idle; /* times that the baton has passed since something moved */
 	_Alignas(64) _Atomic uint32_t baton; /* lowest rank + 1 of the process whose thread polls; 0: none. A futex */
+	_Atomic uint32_t waiting; /* threads that wait for it */
 };
 
 struct rt_slot { /* writer: its rank, but of hub */
@@ -623,6 +624,8 @@ struct rt_core {
 	_Atomic uint32_t live; /* items that are not paused */
 	VEC(uint32_t) active; /* items */
 	uint32_t seen; /* of hub.starts, when they were looked for */
+	uint32_t heard; /* of the core's bell, while it has armed that */
+	bool armed, asked; /* asked: and since then passed the baton to those who may have to go on */
 };
 
 struct rt_comm {
