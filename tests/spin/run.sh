@@ -47,7 +47,7 @@ bounded() {
 # pan.out, and in `why` the reason if there is no such report or it is not of the whole.
 search() {
   bounded spin "$@" -a model.pml >spin.out 2>&1 || { why="spin: $(tail -n 1 spin.out)"; return; }
-  bounded gcc "$opt" -w -DSAFETY -DMEMLIM=2048 -o pan pan.c >gcc.out 2>&1 || {
+  bounded $compiler -w -DSAFETY -DMEMLIM=2048 -o pan pan.c >gcc.out 2>&1 || {
     why="gcc: $(tail -n 1 gcc.out)"
     return
   }
@@ -118,7 +118,7 @@ verify() {
   } &
 }
 
-opt=-O0                                 # most cases are checked faster than a better checker is compiled
+compiler=$(command -v tcc || echo gcc -O0) # most cases are checked faster than a better checker is compiled
 model=epoch
 for topo in TREE CHAIN; do
   t=${topo,,}
@@ -210,7 +210,7 @@ verify wait-12-credit-TORN_WANTED DEADLOCK -DRINGERS=1 -DSLEEPERS=2 -DCREDIT -DT
 
 # Two threads of a communication core. What is left out lets one sleep while the other has something to do.
 model=baton
-opt=-O2
+compiler='gcc -O2'
 verify baton none
 verify baton-reach END -DREACH
 for mutant in NO_LOOK NO_ASK FRESH_HEARD QUIET_ARRIVAL LATE_WAITING; do
