@@ -9,7 +9,8 @@ cd "$TESTS/goal" || exit 1
 
 for file in *_bad.goal *_warn.goal *_ok.goal; do
 	name=${file%.goal}
-	args=$(LC_ALL=C sed -n '1s/^\/\/.* -- //p' "$file" | tr -d '\r\0')
+	IFS= read -r first <"$file" || :
+	case $first in //*' -- '*) args=${first##*' -- '} args=${args%$'\r'} ;; *) args= ;; esac
 	# shellcheck disable=SC2086
 	goalc "$file" -o "$TMP/out.bin" $args >"$TMP/out" 2>"$TMP/err"
 	rc=$?
@@ -19,8 +20,9 @@ for file in *_bad.goal *_warn.goal *_ok.goal; do
 	*_warn) text=$name.err ;;
 	esac
 	[ -z "${DIAG_UPDATE:-}" ] || [ $text = /dev/null ] || cp "$TMP/err" "$text"
-	there=$([ -e "$TMP/out.bin" ] && echo yes || echo no)
-	rm -f "$TMP/out.bin"
+	there=no
+	[ ! -e "$TMP/out.bin" ] || { there=yes; rm "$TMP/out.bin"; }
+	files=("$TMP"/*) # out and err
 	if [ $rc -ne $want ]; then
 		fail "diag.$name exit status $rc, not $want"
 	elif ! cmp -s "$TMP/err" "$text"; then
@@ -30,7 +32,7 @@ for file in *_bad.goal *_warn.goal *_ok.goal; do
 		fail "diag.$name printed on standard output"
 	elif [ $there != $left ]; then
 		fail "diag.$name output file there: $there, not $left"
-	elif [ -n "$(ls "$TMP" | grep -v -x -e out -e err)" ]; then
+	elif [ ${#files[@]} -ne 2 ]; then
 		fail "diag.$name left a file behind: $(ls "$TMP")"
 		rm -rf "${TMP:?}"/out.bin*
 	else
