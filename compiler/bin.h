@@ -282,7 +282,12 @@ struct bin_queue {
 /* PUT writes range 0 of the rank to range 1 of the peer; PIGGYBACK a word of its own to one that nobody reads, but for its
  * credit; ARMW combines the one element of range 0 with that of range 1, as one step for all that is on the way there;
  * CPU is the op itself. Numbers are never reused; 4 is kept for GET. */
-enum bin_entry_kind { BIN_E_NOP = 1, BIN_E_PUT = 2, BIN_E_PIGGYBACK = 3, BIN_E_ARMW = 5, BIN_E_CPU = 6, BIN_E_KINDS };
+enum bin_entry_kind {
+#define ENTRY(NAME, number, word, sends, ranges) BIN_E_##NAME = number,
+#include "compiler/entry.def"
+#undef ENTRY
+	BIN_E_KINDS
+};
 enum bin_armw {
 #define ARMW(NAME, number, word, op, bytes) BIN_ARMW_##NAME = number,
 #include "compiler/armw.def"

@@ -69,6 +69,22 @@ static inline bool bin_reduces(unsigned kind)
 	       kind == BIN_OP_RECV_REDUCE_WITH;
 }
 
+/* Whether there are entries of a kind, the interface sends something for them, and they have ranges. */
+struct bin_entry_facts {
+	bool is, sends, ranges;
+};
+
+static inline struct bin_entry_facts bin_entry_facts(unsigned kind)
+{
+	static const struct bin_entry_facts facts[BIN_E_KINDS] = {
+#define ENTRY(NAME, number, word, sends, ranges) [number] = { true, sends, ranges },
+#include "compiler/entry.def"
+#undef ENTRY
+	};
+
+	return facts[kind < BIN_E_KINDS ? kind : 0];
+}
+
 /* How long an element of an ARMW is; 0: there is no such. */
 static inline unsigned bin_armw_bytes(unsigned armw)
 {

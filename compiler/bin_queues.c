@@ -87,16 +87,16 @@ static uint32_t nops(const struct bin *b, uint32_t entry)
 static bool entry_ok(const struct bin *b, uint32_t entry, const struct bin_queue *q, const struct bin_entry *e)
 {
 	const uint32_t nranks = b->meta->nranks, base = entry - entry % nranks;
-	const bool armw = e->kind == BIN_E_ARMW, put = e->kind == BIN_E_PUT || armw, sends = put || e->kind == BIN_E_PIGGYBACK;
+	const struct bin_entry_facts f = bin_entry_facts(e->kind);
+	const bool armw = e->kind == BIN_E_ARMW;
 	uint64_t bytes;
 
-	if (e->kind >= BIN_E_KINDS || (!sends && e->kind != BIN_E_NOP && e->kind != BIN_E_CPU) || e->zero2 ||
-	    e->flags & ~BIN_E_FLAGS || e->peer >= nranks || (!sends && e->peer != entry % nranks))
+	if (!f.is || e->zero2 || e->flags & ~BIN_E_FLAGS || e->peer >= nranks || (!f.sends && e->peer != entry % nranks))
 		return false;
 	if (armw ? !bin_armw_bytes(e->armw) || bin_armw_bytes(e->armw) != b->target->limit[BIN_LIMIT_BYTES] || e->len != 1 :
 		   e->armw)
 		return false;
-	if ((e->kind == BIN_E_CPU && (q->mode != BIN_Q_CPU || e->op == BIN_NONE)) || (sends && q->mode == BIN_Q_CPU))
+	if ((e->kind == BIN_E_CPU && (q->mode != BIN_Q_CPU || e->op == BIN_NONE)) || (f.sends && q->mode == BIN_Q_CPU))
 		return false;
 	if (e->sps > b->target->limit[BIN_LIMIT_SPS] || (e->sps && e->queue == BIN_NONE) ||
 	    (e->kind == BIN_E_NOP &&
@@ -107,7 +107,7 @@ static bool entry_ok(const struct bin *b, uint32_t entry, const struct bin_queue
 		return false;
 	if ((e->op != BIN_NONE && e->op >= nops(b, entry)) || (e->at != BIN_NONE && e->at >= nops(b, base + e->peer)))
 		return false;
-	if (put)
+	if (f.ranges)
 		return within(b, entry, e, 0) && within(b, base + e->peer, e, 1) &&
 		       (uint64_t)e->len * b->target->limit[BIN_LIMIT_BYTES] >> b->target->limit[BIN_LIMIT_LENGTH] == 0;
 	return !e->len && !e->buf[0] && !e->buf[1] && !e->off[0] && !e->off[1];

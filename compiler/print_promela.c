@@ -89,14 +89,14 @@ static const struct bin_entry *entry_at(const struct model *m, uint32_t rank, ui
 	return &m->s->ranks[rank].entries.at[e - m->ebase[rank]];
 }
 
-static bool moves(const struct bin_entry *e)
-{
-	return e->kind == BIN_E_PUT || e->kind == BIN_E_ARMW || e->kind == BIN_E_CPU;
-}
-
 static bool carries(const struct bin_entry *e)
 {
-	return e->kind == BIN_E_PUT || e->kind == BIN_E_ARMW;
+	return bin_entry_facts(e->kind).ranges;
+}
+
+static bool moves(const struct bin_entry *e)
+{
+	return carries(e) || e->kind == BIN_E_CPU;
 }
 
 static bool same_value(struct content a, struct content b)

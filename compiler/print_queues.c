@@ -2,6 +2,7 @@
  * Queues and entries as text and as JSON. */
 #include "compiler/print_queues.h"
 
+#include "compiler/bin_check.h"
 #include "compiler/smcq.h"
 
 #include <inttypes.h>
@@ -21,7 +22,7 @@ static const struct {
 
 static bool has_ranges(const struct bin_entry *e)
 {
-	return e->kind == BIN_E_PUT || e->kind == BIN_E_ARMW;
+	return bin_entry_facts(e->kind).ranges;
 }
 
 static const char *name(const struct bin *b, uint32_t buf)

@@ -89,11 +89,11 @@ int smcq_from_binary(const struct bin *b, const struct bin_arg *args, struct ir_
 
 const char *smcq_entry_word(unsigned kind)
 {
-	static const char *const words[BIN_E_KINDS] = { [BIN_E_NOP] = "nop",
-							[BIN_E_PUT] = "put",
-							[BIN_E_PIGGYBACK] = "put-piggyback",
-							[BIN_E_ARMW] = "armw",
-							[BIN_E_CPU] = "cpu" };
+	static const char *const words[BIN_E_KINDS] = {
+#define ENTRY(NAME, number, word, sends, ranges) [number] = word,
+#include "compiler/entry.def"
+#undef ENTRY
+	};
 
 	return words[kind];
 }

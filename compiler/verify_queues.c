@@ -113,7 +113,7 @@ static uint32_t target_of(const struct check_queues *c, const struct bin_entry *
 /* Whether an entry touches buffers. */
 static bool moves(const struct bin_entry *b)
 {
-	return b->kind == BIN_E_PUT || b->kind == BIN_E_ARMW || b->kind == BIN_E_CPU;
+	return bin_entry_facts(b->kind).ranges || b->kind == BIN_E_CPU;
 }
 
 static struct check_text entry_text(const struct check_queues *c, uint32_t e)
@@ -159,14 +159,15 @@ static bool range_ok(const struct check_queues *c, const struct bin_entry *e, ui
 /* What the reader of a binary sees to as well; here it may come from anywhere. */
 static bool entry_ok(const struct check_queues *c, uint32_t rank, const struct bin_queue *q, const struct bin_entry *e)
 {
-	const bool armw = e->kind == BIN_E_ARMW, put = e->kind == BIN_E_PUT || armw, sends = put || e->kind == BIN_E_PIGGYBACK;
+	const struct bin_entry_facts f = bin_entry_facts(e->kind);
+	const bool armw = e->kind == BIN_E_ARMW;
 
 	if (armw ? e->len != 1 || !bin_armw_bytes(e->armw) || bin_armw_bytes(e->armw) != c->s->target.limit[BIN_LIMIT_BYTES] :
 		   e->armw)
 		return false;
-	if ((!sends && e->kind != BIN_E_NOP && e->kind != BIN_E_CPU) || e->peer >= c->nranks || (!sends && e->peer != rank))
+	if (!f.is || e->peer >= c->nranks || (!f.sends && e->peer != rank))
 		return false;
-	if ((e->kind == BIN_E_CPU && (q->mode != BIN_Q_CPU || e->op == BIN_NONE)) || (sends && q->mode == BIN_Q_CPU) ||
+	if ((e->kind == BIN_E_CPU && (q->mode != BIN_Q_CPU || e->op == BIN_NONE)) || (f.sends && q->mode == BIN_Q_CPU) ||
 	    q->mode >= BIN_Q_MODES)
 		return false;
 	if ((e->queue != BIN_NONE && e->queue >= c->s->ranks[e->peer].queues.n) || (e->sps && e->queue == BIN_NONE) ||
@@ -175,7 +176,7 @@ static bool entry_ok(const struct check_queues *c, uint32_t rank, const struct b
 	if ((e->op != BIN_NONE && e->op >= c->g->ranks[rank].nops) ||
 	    (e->at != BIN_NONE && e->at >= c->g->ranks[e->peer].nops))
 		return false;
-	return put ? range_ok(c, e, rank, 0) && range_ok(c, e, e->peer, 1) : !e->len;
+	return f.ranges ? range_ok(c, e, rank, 0) && range_ok(c, e, e->peer, 1) : !e->len;
 }
 
 static void check_limits(struct check_queues *c, uint32_t rank, const struct bin_queue *q, uint32_t e)
@@ -677,7 +678,7 @@ static struct bin_op touches(const struct check_queues *c, uint32_t e, uint32_t 
 
 	if (b->kind == BIN_E_CPU)
 		return c->g->ranks[rank].ops[b->op];
-	if (b->kind != BIN_E_PUT && b->kind != BIN_E_ARMW)
+	if (!bin_entry_facts(b->kind).ranges)
 		return o;
 	if (c->way[e].rank != rank)
 		o.kind = b->kind == BIN_E_ARMW ? BIN_OP_RECV_REDUCE : BIN_OP_RECV;

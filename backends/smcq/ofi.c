@@ -30,6 +30,7 @@
 #include "backends/smcq/ofi.h"
 
 #include "backends/smcq/ofi_fabric.h"
+#include "compiler/bin_check.h"
 #include "util/err.h"
 #include "util/mem.h"
 
@@ -459,7 +460,7 @@ static int meet(struct ofi *o, const struct address *all)
 		if (fi_av_insert(o->av, all[r].name, 1, &o->peers[r], 0, NULL) != 1)
 			return told(o, "the address of a peer", -FI_EADDRNOTAVAIL);
 	for (uint32_t i = 0; i < o->posts->head->nentries; i++)
-		if (o->posts->entries[i].kind != BIN_E_NOP && o->posts->entries[i].kind != BIN_E_CPU)
+		if (bin_entry_facts(o->posts->entries[i].kind).sends)
 			o->met[o->posts->entries[i].peer] = 1;
 	return told(o, "a peer", greet(o, CONNECT_S));
 }
