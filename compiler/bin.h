@@ -25,11 +25,12 @@
 #include <stdint.h>
 
 #define BIN_MAGIC "\x89GSB\r\n\x1a\n"
-#define BIN_VERSION 4u
+#define BIN_VERSION 5u
 #define BIN_MIN_READER 1u
 #define BIN_RESULT_READER 2u /* of what has a result or calls, is commutative, or may be in place */
 #define BIN_PROVED_READER 2u /* of what has PROVED */
 #define BIN_QUEUES_READER 4u /* of what has QUEUES; 3 does not know posted queues and ARMW */
+#define BIN_GETS_READER 5u /* of what has GETs in them */
 #define BIN_ANY UINT32_MAX
 #define BIN_NONE UINT32_MAX
 #define BIN_NOREG UINT16_MAX
@@ -280,8 +281,8 @@ struct bin_queue {
 };
 
 /* PUT writes range 0 of the rank to range 1 of the peer; PIGGYBACK a word of its own to one that nobody reads, but for its
- * credit; ARMW combines the one element of range 0 with that of range 1, as one step for all that is on the way there;
- * CPU is the op itself. Numbers are never reused; 4 is kept for GET. */
+ * credit; GET writes range 1 of the peer to range 0 of the rank, where it arrives; ARMW combines the one element of range 0
+ * with that of range 1, as one step for all that is on the way there; CPU is the op itself. */
 enum bin_entry_kind {
 #define ENTRY(NAME, number, word, sends, ranges) BIN_E_##NAME = number,
 #include "compiler/entry.def"
@@ -294,16 +295,16 @@ enum bin_armw {
 #undef ARMW
 	BIN_ARMWS
 };
-#define BIN_E_STRONG 1u /* arrives behind what the same queue sent before to the same queue */
+#define BIN_E_STRONG 1u /* arrives behind what the same queue sent before to, or got from, the same peer for the same queue */
 #define BIN_E_LOCAL 2u /* the rank is told when it has arrived */
 #define BIN_E_REMOTE 4u /* the peer is told when it has arrived */
 #define BIN_E_FLAGS 7u
 struct bin_entry {
 	uint8_t kind, flags;
-	uint8_t sps; /* entries of the peer's queue that it releases when it has arrived; of a CPU: when it is done */
+	uint8_t sps; /* entries of the queue that it releases when it has arrived; of a CPU: when it is done */
 	uint8_t armw; /* enum bin_armw; else 0 */
 	uint32_t peer; /* that of a NOP and a CPU is the rank */
-	uint32_t queue; /* of the peer, to which it goes; BIN_NONE: one that takes no credit */
+	uint32_t queue; /* of where it arrives (bin_entry_lands), to which it goes; BIN_NONE: one that takes no credit */
 	uint32_t len; /* elements */
 	uint16_t buf[2];
 	uint32_t op, at; /* for which ops of the rank and of the peer it is; or BIN_NONE */

@@ -85,6 +85,24 @@ static inline struct bin_entry_facts bin_entry_facts(unsigned kind)
 	return facts[kind < BIN_E_KINDS ? kind : 0];
 }
 
+/* Which of its ranges an entry reads; the other one it writes. */
+static inline unsigned bin_entry_source(const struct bin_entry *e)
+{
+	return e->kind == BIN_E_GET;
+}
+
+/* Where an entry of a rank arrives, and brings credit to. */
+static inline uint32_t bin_entry_lands(const struct bin_entry *e, uint32_t rank)
+{
+	return e->kind == BIN_E_GET ? rank : e->peer;
+}
+
+/* Whether two entries of a queue arrive in their order, if both have strong order. */
+static inline bool bin_entry_same_way(const struct bin_entry *a, const struct bin_entry *b)
+{
+	return (a->kind == BIN_E_GET) == (b->kind == BIN_E_GET) && a->peer == b->peer && a->queue == b->queue;
+}
+
 /* How long an element of an ARMW is; 0: there is no such. */
 static inline unsigned bin_armw_bytes(unsigned armw)
 {

@@ -86,7 +86,7 @@ static uint32_t nops(const struct bin *b, uint32_t entry)
 
 static bool entry_ok(const struct bin *b, uint32_t entry, const struct bin_queue *q, const struct bin_entry *e)
 {
-	const uint32_t nranks = b->meta->nranks, base = entry - entry % nranks;
+	const uint32_t nranks = b->meta->nranks, base = entry - entry % nranks, lands = base + bin_entry_lands(e, entry % nranks);
 	const struct bin_entry_facts f = bin_entry_facts(e->kind);
 	const bool armw = e->kind == BIN_E_ARMW;
 	uint64_t bytes;
@@ -102,8 +102,7 @@ static bool entry_ok(const struct bin *b, uint32_t entry, const struct bin_queue
 	    (e->kind == BIN_E_NOP &&
 	     (e->sps || e->flags || e->queue != BIN_NONE || e->op != BIN_NONE || q->mode == BIN_Q_POSTED)))
 		return false;
-	if (e->queue != BIN_NONE &&
-	    (!inside(b, base + e->peer, &bytes) || e->queue >= bin_posts(b, base + e->peer).head->nqueues))
+	if (e->queue != BIN_NONE && (!inside(b, lands, &bytes) || e->queue >= bin_posts(b, lands).head->nqueues))
 		return false;
 	if ((e->op != BIN_NONE && e->op >= nops(b, entry)) || (e->at != BIN_NONE && e->at >= nops(b, base + e->peer)))
 		return false;

@@ -337,7 +337,10 @@ int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 		memset(out + head + im->body.n, 0, total - head - im->body.n);
 		memcpy(h->magic, BIN_MAGIC, 8);
 		h->version = BIN_VERSION;
-		h->min_reader = im->qdir.n ? BIN_QUEUES_READER : newer(im) ? BIN_RESULT_READER : BIN_MIN_READER;
+		h->min_reader = im->gets   ? BIN_GETS_READER :
+				im->qdir.n ? BIN_QUEUES_READER :
+				newer(im)  ? BIN_RESULT_READER :
+					     BIN_MIN_READER;
 		h->nsections = n;
 		h->size = total;
 		for (unsigned i = 0; i < n; i++) {

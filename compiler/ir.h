@@ -124,6 +124,7 @@ struct ir_image {
 	VEC(struct bin_op_debug) debug;
 	VEC(struct bin_dir) qdir;
 	VEC(char) queues;
+	bool gets; /* in these */
 	struct bin_target target;
 	VEC(uint32_t) class_table, expr_table; /* open hashes, index + 1 */
 	struct bin_meta meta;

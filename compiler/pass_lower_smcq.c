@@ -2,7 +2,8 @@
  * The global pass lower-smcq: what the ranks post to command queues in session mode (Tofu2), so that packets that
  * arrive carry the schedule on. The ops stay as they are, for whoever wants to hold the queues against them.
  *
- * Each message becomes a put straight into its place, each copy a put of a rank to itself. What reduces becomes ARMWs, one
+ * Each message becomes a put straight into its place, or with get=1 a signal of the sender, that it is there, and a GET of
+ * the receiver; each copy a put of a rank to itself. What reduces becomes ARMWs, one
  * for each element, from the sender's or the own buffer, where the operation is known and has them; else what computes is a
  * task of the rank's CPU, if that was allowed. A task may be issued when certain others have arrived at its rank:
  *
@@ -38,6 +39,7 @@
 /* Keys of tasks of one op, of signals before it, and of tasks of neighbouring ops. */
 #define KEY_TASK 8u
 #define KEY_SIGNAL 4u
+#define KEY_THERE 2u /* of what a GET is told */
 #define KEY_STEP 16u
 
 struct lowering {
@@ -53,6 +55,7 @@ struct lowering {
 	VEC(uint32_t) open;
 	uint8_t armw; /* what the operation is, or 0 */
 	uint64_t elements; /* for each of which an op may have an ARMW */
+	bool get; /* SMCQ_GET */
 	char no_armw[100]; /* why there is none; or nothing */
 };
 
@@ -232,29 +235,30 @@ static uint64_t key_of(const struct lowering *l, uint32_t op)
 	return l->base + (uint64_t)KEY_STEP * l->order.pos[2 * op] + KEY_TASK;
 }
 
-/* A task for one op, or for a message, whose recv is then at. As many pieces as its length needs: *last is the one that
+/* A task for one op, or for a message, whose other end is then at. As many pieces as its length needs: *last is the one that
  * arrives behind all others. */
 static int add_op(struct lowering *l, uint32_t from, uint32_t op, uint32_t to, uint32_t at, unsigned kind, uint32_t *last)
 {
 	const struct bin_op *o = &l->t.g->ranks[from].ops[op];
 	const struct bin_op *other = at == BIN_NONE ? o : &l->t.g->ranks[to].ops[at];
-	const unsigned side = at == BIN_NONE; /* of the other, where it is put */
+	const unsigned side = at == BIN_NONE; /* of the other */
 	const uint64_t mine = key_of(l, l->order.base[from] + op);
 	const uint64_t its = at == BIN_NONE ? 0 : key_of(l, l->order.base[to] + at);
 	const uint64_t put = ((UINT64_C(1) << l->t.target.limit[BIN_LIMIT_LENGTH]) - 1) / l->t.target.limit[BIN_LIMIT_BYTES];
 	const uint64_t most = kind == BIN_E_ARMW ? 1 : put;
 	const uint32_t depth = 11 + 2 * l->t.target.limit[BIN_LIMIT_DEPTH];
-	uint64_t done = 0, len = kind == BIN_E_PUT || kind == BIN_E_ARMW ? o->len : 0;
+	static const char *const words[BIN_E_KINDS] = { [BIN_E_PUT] = "puts", [BIN_E_GET] = "GETs", [BIN_E_ARMW] = "ARMWs" };
+	uint64_t done = 0, len = bin_entry_facts(kind).ranges ? o->len : 0;
 
 	if (len / most >> depth)
 		return smcq_refuse(l->t.g, from, op,
 				   "rank %u: this %s takes %s of %llu element%s%s, and of those more than the 2^%u that a queue of "
 				   "the target has (depth)",
-				   from, ir_op_word(o->kind), kind == BIN_E_ARMW ? "ARMWs" : "puts", (unsigned long long)most,
+				   from, ir_op_word(o->kind), words[kind], (unsigned long long)most,
 				   most == 1 ? "" : "s", kind == BIN_E_ARMW ? "" : " (length, bytes)", depth);
 	do {
 		const uint64_t n = len - done < most ? len - done : most;
-		int64_t id = smcq_task(&l->t, from, to, mine > its ? mine : its);
+		int64_t id = smcq_task(&l->t, from, kind == BIN_E_GET ? from : to, mine > its ? mine : its);
 		struct smcq_task *t;
 
 		if (id < 0)
@@ -264,6 +268,7 @@ static int add_op(struct lowering *l, uint32_t from, uint32_t op, uint32_t to, u
 		t = &l->t.v.at[id];
 		t->nic = o->nic;
 		t->entry.kind = (uint8_t)kind;
+		t->entry.peer = to;
 		t->entry.op = op;
 		t->entry.at = at;
 		if (kind == BIN_E_ARMW)
@@ -281,6 +286,19 @@ static int add_op(struct lowering *l, uint32_t from, uint32_t op, uint32_t to, u
 	return 0;
 }
 
+/* The GETs of a message, and what the sender tells them all. */
+static int add_gets(struct lowering *l, const struct ir_match *m, uint32_t *last)
+{
+	int err = add_op(l, m->dst, m->recv, m->src, m->send, BIN_E_GET, last);
+	int64_t id = err ? err : smcq_task(&l->t, m->src, m->dst, l->t.v.at[*last].key - KEY_THERE);
+
+	if (id < 0)
+		return (int)id;
+	l->t.v.at[id].nic = l->t.g->ranks[m->src].ops[m->send].nic;
+	l->t.v.at[*last].there = (uint32_t)id + 1;
+	return smcq_add(&l->t.v.at[*last].waits, (uint32_t)id);
+}
+
 static int add_messages(struct lowering *l)
 {
 	int err = 0;
@@ -291,7 +309,10 @@ static int add_messages(struct lowering *l)
 		const unsigned kind = !recv->len ? BIN_E_PIGGYBACK : bin_reduces(recv->kind) ? BIN_E_ARMW : BIN_E_PUT;
 		uint32_t last;
 
-		err = add_op(l, m->src, m->send, m->dst, m->recv, kind, &last);
+		if (l->get && kind == BIN_E_PUT && m->src != m->dst)
+			err = add_gets(l, m, &last);
+		else
+			err = add_op(l, m->src, m->send, m->dst, m->recv, kind, &last);
 		if (!err)
 			l->task_of[l->order.base[m->src] + m->send] = l->task_of[l->order.base[m->dst] + m->recv] = last + 1;
 	}
@@ -473,19 +494,29 @@ static int free_place(struct lowering *l, uint32_t op, uint32_t task)
 	return err;
 }
 
-/* A task whose op has started, and the recv of a message too. */
-static int find_waits(struct lowering *l, uint32_t task)
+/* A task waits for what an op of its rank needs. */
+static int wait_for_needs(struct lowering *l, uint32_t op, uint32_t task)
 {
-	struct smcq_task *t = &l->t.v.at[task];
-	const uint32_t op = l->order.base[t->from] + t->entry.op;
-	const uint32_t at = t->entry.at == BIN_NONE ? BIN_NONE : l->order.base[t->to] + t->entry.at;
 	const struct smcq_set *needs = &l->needs[op];
 	int err = 0;
 
 	for (size_t i = 0; i < needs->n && !err; i++)
 		err = smcq_add(&l->t.v.at[task].waits, needs->at[i]);
-	err = err ? err : free_place(l, op, task);
-	err = err || at == BIN_NONE ? err : free_place(l, at, task);
+	return err ? err : free_place(l, op, task);
+}
+
+/* A task whose op has started, and the other end of a message too. Of a GET that end has a task of its own, which says that
+ * the data is there; of others what is touched there must be free. */
+static int find_waits(struct lowering *l, uint32_t task)
+{
+	const struct smcq_task *t = &l->t.v.at[task];
+	const uint32_t op = l->order.base[t->from] + t->entry.op, there = t->there;
+	const uint32_t at = t->entry.at == BIN_NONE ? BIN_NONE : l->order.base[t->entry.peer] + t->entry.at;
+	int err = there ? wait_for_needs(l, at, there - 1) : 0;
+
+	err = err || !there ? err : shorten(&l->t, &l->t.v.at[there - 1].waits);
+	err = err ? err : wait_for_needs(l, op, task);
+	err = err || there || at == BIN_NONE ? err : free_place(l, at, task);
 	err = err ? err : shorten(&l->t, &l->t.v.at[task].waits);
 	for (uint32_t i = task; i && l->t.v.at[i - 1].more == i + 1 && !err; i--) /* the pieces before it */
 		for (size_t k = 0; k < l->t.v.at[task].waits.n && !err; k++)
@@ -655,6 +686,7 @@ int pass_lower_smcq(struct ir_graph *g, const struct pass_ctx *c)
 	for (unsigned i = 0; i < BIN_LIMITS; i++)
 		l.t.target.limit[i] = (uint32_t)c->value[i];
 	l.t.post = c->value[BIN_LIMITS + SMCQ_POST];
+	l.get = c->value[BIN_LIMITS + SMCQ_GET];
 	choose_armw(&l, c->value + BIN_LIMITS);
 	err = err ? err : lower(&l);
 	err = err ? err : smcq_place(&l.t, out);

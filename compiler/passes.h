@@ -21,7 +21,7 @@ struct pass_key {
 	const char *words; /* "a|b|c" in place of the numbers 0, 1, 2; NULL: it takes numbers */
 	bool several; /* numbers with dots between them, of which the value says how many they are */
 };
-#define PASS_KEYS 12u
+#define PASS_KEYS 13u
 #define PASS_NEEDED (-1)
 #define PASS_WORD (-2)
 

@@ -287,34 +287,53 @@ static int add_writes(struct model *m, uint32_t rank, uint32_t e, uint32_t op, u
 	return err;
 }
 
-/* Whether an entry takes the elements of its op to where its peer's op, or the op's own second range, has them. */
-static bool puts_right(const struct model *m, uint32_t rank, const struct bin_entry *e)
-{
-	const struct bin_op *o = e->op == BIN_NONE ? NULL : op_at(m, rank, e->op), *to;
-	const unsigned side = e->at == BIN_NONE;
+/* From where to where an entry takes elements: ranks, ops of these or BIN_NONE, and ranges of the entry. Without an op at the
+ * peer the own one has both ranges. */
+struct taken {
+	uint32_t rank[2], op[2];
+	unsigned range[2];
+};
 
-	if (!o || (side ? e->peer != rank || bin_nranges(o->kind) < 2 :
-			  m->ev.partner[m->ev.base[rank] + e->op] != m->ev.base[e->peer] + e->at + 1))
-		return false;
-	to = side ? o : op_at(m, e->peer, e->at);
-	if (e->kind == BIN_E_ARMW && e->armw != m->operation)
-		return false;
-	return bin_reads(o->kind, 0) && bin_writes(to->kind, side) && bin_reads(to->kind, side) == (e->kind == BIN_E_ARMW) &&
-	       e->buf[0] == o->buf[0] && e->buf[1] == to->buf[side] && e->off[0] - o->off[0] == e->off[1] - to->off[side];
+static struct taken taken_by(uint32_t rank, const struct bin_entry *e)
+{
+	const unsigned from = bin_entry_source(e);
+	struct taken t = { { rank, e->peer }, { e->op, e->at == BIN_NONE ? e->op : e->at }, { from, !from } };
+
+	if (from)
+		t = (struct taken){ { t.rank[1], t.rank[0] }, { t.op[1], t.op[0] }, { from, !from } };
+	return t;
 }
 
-static int add_put(struct model *m, uint32_t rank, uint32_t id, const struct bin_entry *e)
+/* Whether an entry takes the elements of its op to where its peer's op, or the op's own second range, has them. */
+static bool takes_right(const struct model *m, const struct taken *t, const struct bin_entry *e)
 {
-	const bool right = puts_right(m, rank, e);
-	const uint32_t at = e->at == BIN_NONE ? e->op : e->at;
-	const unsigned side = e->at == BIN_NONE;
-	int err = right ? add_reads(m, READS, rank, id, e->op, 0, e->buf[0], e->off[0], e->len) : 0;
+	const unsigned side = e->at == BIN_NONE, from = t->range[0], into = t->range[1];
+	const struct bin_op *o, *to;
+
+	if (e->op == BIN_NONE || (e->kind == BIN_E_ARMW && e->armw != m->operation) || (side && t->rank[0] != t->rank[1]))
+		return false;
+	o = op_at(m, t->rank[0], t->op[0]);
+	to = op_at(m, t->rank[1], t->op[1]);
+	if (side ? bin_nranges(o->kind) < 2 :
+		   m->ev.partner[m->ev.base[t->rank[0]] + t->op[0]] != m->ev.base[t->rank[1]] + t->op[1] + 1)
+		return false;
+	return bin_reads(o->kind, 0) && bin_writes(to->kind, side) && bin_reads(to->kind, side) == (e->kind == BIN_E_ARMW) &&
+	       e->buf[from] == o->buf[0] && e->buf[into] == to->buf[side] &&
+	       e->off[from] - o->off[0] == e->off[into] - to->off[side];
+}
+
+static int add_taken(struct model *m, uint32_t rank, uint32_t id, const struct bin_entry *e)
+{
+	const struct taken t = taken_by(rank, e);
+	const bool right = takes_right(m, &t, e);
+	const unsigned side = e->at == BIN_NONE, from = t.range[0], into = t.range[1];
+	int err = right ? add_reads(m, READS, t.rank[0], id, t.op[0], 0, e->buf[from], e->off[from], e->len) : 0;
 
 	if (err)
 		return err;
 	if (right && e->kind == BIN_E_ARMW)
-		return add_reads(m, UPDATES, e->peer, id, at, side, e->buf[1], e->off[1], e->len);
-	return add_writes(m, e->peer, id, right ? at : BIN_NONE, side, e->buf[1], e->off[1], e->len);
+		return add_reads(m, UPDATES, t.rank[1], id, t.op[1], side, e->buf[into], e->off[into], e->len);
+	return add_writes(m, t.rank[1], id, right ? t.op[1] : BIN_NONE, side, e->buf[into], e->off[into], e->len);
 }
 
 static int add_cpu(struct model *m, uint32_t rank, uint32_t id, const struct bin_entry *e)
@@ -340,7 +359,7 @@ static int add_accesses(struct model *m)
 			const struct bin_entry *e = entry_at(m, r, id);
 
 			if (carries(e))
-				err = add_put(m, r, id, e);
+				err = add_taken(m, r, id, e);
 			else if (e->kind == BIN_E_CPU)
 				err = add_cpu(m, r, id, e);
 		}
@@ -426,7 +445,7 @@ static int find_ways(struct model *m, uint32_t rank, uint32_t q)
 		for (; w < m->ways.n; w++) {
 			const struct bin_entry *x = entry_at(m, rank, m->ways.at[w].entries.at[0]);
 
-			if (x->flags & BIN_E_STRONG && x->peer == e->peer && x->queue == e->queue)
+			if (x->flags & BIN_E_STRONG && bin_entry_same_way(x, e))
 				break;
 		}
 		if (w == m->ways.n)
@@ -554,7 +573,7 @@ static void remark(struct model *m, uint32_t rank, uint32_t e)
 {
 	const struct bin_entry *b = entry_at(m, rank, e);
 
-	text_add(&m->t, "/* %s to %u", smcq_entry_word(b->kind), b->peer);
+	text_add(&m->t, "/* %s %s %u", smcq_entry_word(b->kind), smcq_entry_preposition(b->kind), b->peer);
 	if (b->op != BIN_NONE)
 		text_add(&m->t, " for %s", check_op_text(m->g, rank, b->op).s);
 	text_add(&m->t, " */");
@@ -651,9 +670,11 @@ static void arrive(struct model *m, uint32_t rank, uint32_t e)
 		if (b->peer != rank)
 			text_add(&m->t, " busy[%u]--;", b->peer);
 	}
-	if (b->sps)
-		text_add(&m->t, " credit[%u] = credit[%u] + %u;", m->qbase[b->peer] + b->queue, m->qbase[b->peer] + b->queue,
-			 b->sps);
+	if (b->sps) {
+		const uint32_t q = m->qbase[bin_entry_lands(b, rank)] + b->queue;
+
+		text_add(&m->t, " credit[%u] = credit[%u] + %u;", q, q, b->sps);
+	}
 	if (b->flags & BIN_E_LOCAL)
 		text_add(&m->t, " locals[%u]++;", rank);
 	if (b->flags & BIN_E_REMOTE)

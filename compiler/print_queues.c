@@ -45,8 +45,8 @@ static void add_entry(struct text *t, const struct bin *b, const struct ir_graph
 		text_add(t, " %s", armws[e->armw]);
 	if (has_ranges(e))
 		text_add(t, " %s[%" PRIu64 " +: %u]", name(b, e->buf[0]), e->off[0], e->len);
-	if (has_ranges(e) || e->kind == BIN_E_PIGGYBACK)
-		text_add(t, " to %u", e->peer);
+	if (bin_entry_facts(e->kind).sends)
+		text_add(t, " %s %u", smcq_entry_preposition(e->kind), e->peer);
 	if (has_ranges(e))
 		text_add(t, " %s[%" PRIu64 " +: %u]", name(b, e->buf[1]), e->off[1], e->len);
 	if (e->kind == BIN_E_CPU)
@@ -136,11 +136,11 @@ static json_object *json_entry(const struct bin *b, const struct bin_entry *e)
 	json_object_object_add(j, "entry", json_object_new_string(smcq_entry_word(e->kind)));
 	if (e->kind == BIN_E_ARMW)
 		json_object_object_add(j, "armw", json_object_new_string(armws[e->armw]));
-	if (has_ranges(e) || e->kind == BIN_E_PIGGYBACK)
+	if (bin_entry_facts(e->kind).sends)
 		add(j, "peer", e->peer);
 	if (has_ranges(e)) {
-		add_range(j, "from", b, e, 0);
-		add_range(j, "to", b, e, 1);
+		add_range(j, "from", b, e, bin_entry_source(e));
+		add_range(j, "to", b, e, !bin_entry_source(e));
 		add(j, "len", e->len);
 	}
 	if (e->queue != BIN_NONE) {

@@ -53,6 +53,8 @@ int smcq_to_image(const struct smcq *s, struct ir_image *im)
 		const struct bin_queues h = { (uint32_t)r->queues.n, (uint32_t)r->entries.n, r->locals, r->remotes };
 		const size_t at = im->queues.n;
 
+		for (size_t k = 0; k < r->entries.n; k++)
+			im->gets |= r->entries.at[k].kind == BIN_E_GET;
 		err = at / 8 > UINT32_MAX ? -ERR_RANGE : add(im, &h, sizeof h);
 		err = err ? err : add(im, r->queues.at, r->queues.n * sizeof *r->queues.at);
 		err = err ? err : add(im, r->entries.at, r->entries.n * sizeof *r->entries.at);
@@ -96,6 +98,11 @@ const char *smcq_entry_word(unsigned kind)
 	};
 
 	return words[kind];
+}
+
+const char *smcq_entry_preposition(unsigned kind)
+{
+	return kind == BIN_E_GET ? "from" : "to";
 }
 
 struct smcq_needs smcq_rank_needs(const struct smcq_rank *r)

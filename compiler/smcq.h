@@ -29,6 +29,8 @@ int smcq_from_binary(const struct bin *b, const struct bin_arg *args, struct ir_
 
 /* The word for entries of a kind. */
 const char *smcq_entry_word(unsigned kind);
+/* And that between it and the peer. */
+const char *smcq_entry_preposition(unsigned kind);
 
 /* What it takes. */
 struct smcq_needs {

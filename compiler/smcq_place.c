@@ -15,6 +15,7 @@
  * A posted queue has one block and no NOPs, since the rank's CPU counts what it is told. */
 #include "compiler/smcq_tasks.h"
 
+#include "compiler/bin_check.h"
 #include "util/err.h"
 
 #include <stdlib.h>
@@ -461,12 +462,13 @@ static int find_before(struct placing *p)
 	return err;
 }
 
-/* Whether task x arrives before task c when both bring credit to one queue: they go one way. */
+/* Whether task x arrives before task c when both bring credit to one queue: if they go one way. */
 static bool same_way(const struct placing *p, uint32_t x, uint32_t c)
 {
 	const struct smcq_task *a = &p->t->v.at[x], *b = &p->t->v.at[c];
 
-	return p->blocks.at[a->block].queue == p->blocks.at[b->block].queue && a->place < b->place;
+	return p->blocks.at[a->block].queue == p->blocks.at[b->block].queue && a->place < b->place &&
+	       a->entry.peer == b->entry.peer && (a->entry.kind == BIN_E_GET) == (b->entry.kind == BIN_E_GET);
 }
 
 /* Whether all that block x waits for arrives before task c. */
@@ -670,7 +672,7 @@ static int thin_notices(struct bin_entry *e, uint32_t n)
 
 		if (e[n].kind == BIN_E_NOP)
 			continue;
-		while (k < seen.n && (seen.at[k].peer != e[n].peer || seen.at[k].queue != e[n].queue))
+		while (k < seen.n && !bin_entry_same_way(&seen.at[k], &e[n]))
 			k++;
 		if (k == seen.n) {
 			err = VEC_PUSH(&seen, e[n]);

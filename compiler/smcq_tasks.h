@@ -26,10 +26,11 @@ struct smcq_set {
 struct smcq_task {
 	/* A task comes before those that wait for it. Numbers keep room between those of two ops, for signals. */
 	uint64_t key;
-	uint32_t from, to; /* ranks: where it is issued, where it arrives */
+	uint32_t from, to; /* ranks: where it is issued, where it arrives (for a GET the same) */
 	struct bin_entry entry; /* but for flags, sps and queue */
 	uint32_t nic; /* or SMCQ_ANY */
 	bool gathers; /* tells that a rank has started */
+	uint32_t there; /* of a GET: the task + 1 that says at its rank that it can begin; or 0 */
 	struct smcq_set waits; /* tasks that arrive at from */
 	uint32_t told, next; /* signals that tell of it, a list: task + 1, or 0 */
 	/* by smcq_place */

@@ -105,9 +105,11 @@ static const struct bin_queue *queue_at(const struct check_queues *c, uint32_t r
 }
 
 /* The queue that an entry brings credit to, or BIN_NONE. */
-static uint32_t target_of(const struct check_queues *c, const struct bin_entry *e)
+static uint32_t target_of(const struct check_queues *c, uint32_t e)
 {
-	return e->queue == BIN_NONE ? BIN_NONE : c->qbase[e->peer] + e->queue;
+	const struct bin_entry *b = entry_at(c, e);
+
+	return b->queue == BIN_NONE ? BIN_NONE : c->qbase[bin_entry_lands(b, c->way[e].rank)] + b->queue;
 }
 
 /* Whether an entry touches buffers. */
@@ -170,7 +172,7 @@ static bool entry_ok(const struct check_queues *c, uint32_t rank, const struct b
 	if ((e->kind == BIN_E_CPU && (q->mode != BIN_Q_CPU || e->op == BIN_NONE)) || (f.sends && q->mode == BIN_Q_CPU) ||
 	    q->mode >= BIN_Q_MODES)
 		return false;
-	if ((e->queue != BIN_NONE && e->queue >= c->s->ranks[e->peer].queues.n) || (e->sps && e->queue == BIN_NONE) ||
+	if ((e->queue != BIN_NONE && e->queue >= c->s->ranks[bin_entry_lands(e, rank)].queues.n) || (e->sps && e->queue == BIN_NONE) ||
 	    (e->kind == BIN_E_NOP && (e->sps || e->flags || e->op != BIN_NONE || q->mode == BIN_Q_POSTED)))
 		return false;
 	if ((e->op != BIN_NONE && e->op >= c->g->ranks[rank].nops) ||
@@ -188,7 +190,7 @@ static void check_limits(struct check_queues *c, uint32_t rank, const struct bin
 		found(c, e, "%s releases %u entries, and a packet of the target %u", entry_text(c, e).s, b->sps,
 		      limit[BIN_LIMIT_SPS]);
 	if ((uint64_t)b->len * limit[BIN_LIMIT_BYTES] >> limit[BIN_LIMIT_LENGTH])
-		found(c, e, "%s puts %u elements at once, and their bytes have more than %u bits", entry_text(c, e).s, b->len,
+		found(c, e, "%s moves %u elements at once, and their bytes have more than %u bits", entry_text(c, e).s, b->len,
 		      limit[BIN_LIMIT_LENGTH]);
 	if (q->mode != BIN_Q_CPU && (q->n > UINT64_C(1) << (11 + 2 * limit[BIN_LIMIT_DEPTH]) ||
 				     q->n >= UINT64_C(1) << limit[BIN_LIMIT_OFFSET]))
@@ -259,7 +261,7 @@ static int find_ways(struct check_queues *c, uint32_t rank, uint32_t q)
 
 		if (x->kind == BIN_E_NOP || !(x->flags & BIN_E_STRONG))
 			continue;
-		while (i < last.n && (entry_at(c, last.at[i])->peer != x->peer || entry_at(c, last.at[i])->queue != x->queue))
+		while (i < last.n && !bin_entry_same_way(entry_at(c, last.at[i]), x))
 			i++;
 		if (i == last.n) {
 			err = VEC_PUSH(&last, e);
@@ -360,8 +362,18 @@ static int by_place(const void *a, const void *b)
 	return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x->len > y->len) - (x->len < y->len);
 }
 
-/* The entries of op i of a rank move all of it, once, by puts or ARMWs: from its range to one of another op, or its own
- * second one. A message without bytes needs none: what it orders is asked for elsewhere. */
+/* Whether an entry is for op i of a rank, from which it takes something to op at of another one (BIN_NONE: of none). */
+static bool is_for(const struct check_queues *c, uint32_t e, uint32_t rank, uint32_t i, uint32_t to, uint32_t at)
+{
+	const struct bin_entry *b = entry_at(c, e);
+
+	if (b->kind == BIN_E_GET)
+		return b->peer == rank && b->at == i && c->way[e].rank == to && b->op == at;
+	return c->way[e].rank == rank && b->op == i && b->peer == to && b->at == at;
+}
+
+/* The entries of op i of a rank move all of it, once, by entries of one kind: from its range to one of another op, or its
+ * own second one. A message without bytes needs none: what it orders is asked for elsewhere. */
 static int check_moved(struct check_queues *c, uint32_t rank, uint32_t i, uint32_t to, uint32_t at, unsigned kind)
 {
 	const struct bin_op *o = &c->g->ranks[rank].ops[i], *other = at == BIN_NONE ? o : &c->g->ranks[to].ops[at];
@@ -376,12 +388,14 @@ static int check_moved(struct check_queues *c, uint32_t rank, uint32_t i, uint32
 		return -ERR_NOMEM;
 	for (uint32_t k = 0; k < n; k++) {
 		const struct bin_entry *e = entry_at(c, list[k]);
-		const uint64_t off = o->len ? e->off[0] - o->off[0] : 0;
+		const unsigned from = bin_entry_source(e), into = !from;
+		const uint64_t off = o->len ? e->off[from] - o->off[0] : 0;
 
-		right &= c->way[list[k]].rank == rank && e->op == i && e->peer == to && e->at == at;
+		right &= is_for(c, list[k], rank, i, to, at);
 		if (o->len)
-			right &= e->kind == kind && e->buf[0] == o->buf[0] && e->buf[1] == other->buf[side] &&
-				 e->off[0] >= o->off[0] && e->off[1] >= other->off[side] && e->off[1] - other->off[side] == off;
+			right &= e->kind == kind && e->buf[from] == o->buf[0] && e->buf[into] == other->buf[side] &&
+				 e->off[from] >= o->off[0] && e->off[into] >= other->off[side] &&
+				 e->off[into] - other->off[side] == off;
 		else
 			right &= e->kind == BIN_E_PIGGYBACK;
 		p[k] = (struct piece){ off, e->len };
@@ -408,14 +422,16 @@ static int check_op(struct check_queues *c, uint32_t rank, uint32_t i)
 
 	if (ir_op_recvs(o)) /* they are looked at with the send, but nothing else may name this op */
 		for (uint32_t k = 0; k < n; k++)
-			if (op_of(c, list[k], false) + 1 != partner)
+			if (op_of(c, list[k], entry_at(c, list[k])->kind == BIN_E_GET) + 1 != partner)
 				found(c, list[k], "%s is not what is received here", entry_text(c, list[k]).s);
 	if (ir_op_recvs(o))
 		return 0;
 	if (ir_op_sends(o)) {
 		to = ir_events_rank(c->ev, partner - 1);
 		at = partner - 1 - c->ev->base[to];
-		return check_moved(c, rank, i, to, at, bin_reduces(c->g->ranks[to].ops[at].kind) ? BIN_E_ARMW : BIN_E_PUT);
+		if (bin_reduces(c->g->ranks[to].ops[at].kind))
+			return check_moved(c, rank, i, to, at, BIN_E_ARMW);
+		return check_moved(c, rank, i, to, at, n && entry_at(c, *list)->kind == BIN_E_GET ? BIN_E_GET : BIN_E_PUT);
 	}
 	if (o->kind == BIN_OP_COPY && o->len)
 		return check_moved(c, rank, i, rank, BIN_NONE, BIN_E_PUT);
@@ -463,7 +479,7 @@ static int check_sums(struct check_queues *c)
 		const struct bin_entry *b = entry_at(c, e);
 
 		if (b->queue != BIN_NONE)
-			credit[target_of(c, b)] += b->sps;
+			credit[target_of(c, e)] += b->sps;
 		locals[c->way[e].rank] += (b->flags & BIN_E_LOCAL) != 0;
 		remotes[b->peer] += (b->flags & BIN_E_REMOTE) != 0;
 	}
@@ -585,8 +601,8 @@ static void try_arrival(struct check_queues *c, uint32_t k, uint32_t e)
 		return;
 	s->arrived[e] = true;
 	if (b->sps) {
-		counts->credit[target_of(c, b)] += b->sps;
-		again(c, TRY_QUEUE, pool, target_of(c, b));
+		counts->credit[target_of(c, e)] += b->sps;
+		again(c, TRY_QUEUE, pool, target_of(c, e));
 	}
 	if (b->flags & BIN_E_LOCAL) {
 		counts->locals[w->rank]++;
@@ -674,21 +690,25 @@ static void check_all_happens(struct check_queues *c)
 static struct bin_op touches(const struct check_queues *c, uint32_t e, uint32_t rank)
 {
 	const struct bin_entry *b = entry_at(c, e);
+	const unsigned from = bin_entry_source(b);
+	const uint32_t source = from ? b->peer : c->way[e].rank, lands = bin_entry_lands(b, c->way[e].rank);
 	struct bin_op o = { .kind = BIN_OP_NOP, .len = b->len };
 
 	if (b->kind == BIN_E_CPU)
 		return c->g->ranks[rank].ops[b->op];
 	if (!bin_entry_facts(b->kind).ranges)
 		return o;
-	if (c->way[e].rank != rank)
+	if (source != rank)
 		o.kind = b->kind == BIN_E_ARMW ? BIN_OP_RECV_REDUCE : BIN_OP_RECV;
-	else if (b->peer != rank)
+	else if (lands != rank)
 		o.kind = BIN_OP_SEND;
 	else
 		o.kind = b->kind == BIN_E_ARMW ? BIN_OP_REDUCE : BIN_OP_COPY;
 	for (unsigned k = 0; k < 2; k++) {
-		o.buf[k] = b->buf[c->way[e].rank != rank ? 1 : k];
-		o.off[k] = b->off[c->way[e].rank != rank ? 1 : k];
+		const unsigned its = (source != rank || k) ^ from;
+
+		o.buf[k] = b->buf[its];
+		o.off[k] = b->off[its];
 	}
 	return o;
 }
@@ -794,7 +814,7 @@ static void tell_mixed(struct check_queues *c)
 		      entry_text(c, m->before).s, entry_text(c, m->late).s);
 	else
 		found(c, m->late, "credit of the next start, by %s, can come to queue %u of rank %u before that of this one, by %s",
-		      entry_text(c, m->before).s, b->queue, b->peer, entry_text(c, m->late).s);
+		      entry_text(c, m->before).s, b->queue, bin_entry_lands(b, c->way[m->late].rank), entry_text(c, m->late).s);
 }
 
 /* Whether a rank has come two starts further than what is held. */
@@ -824,7 +844,7 @@ static void check_arrival(struct check_queues *c, uint32_t e, size_t *need, cons
 	if (moves(b) && b->peer != w->rank && c->state[0].done[b->peer])
 		found(c, e, "rank %u can complete before %s has arrived there", b->peer, entry_text(c, e).s);
 	if (b->sps)
-		look_for_mixed(c, credit, target_of(c, b), false, e);
+		look_for_mixed(c, credit, target_of(c, e), false, e);
 	if (b->flags & BIN_E_REMOTE)
 		look_for_mixed(c, notices, b->peer, true, e);
 	if (moves(b) || b->sps || b->flags & (BIN_E_LOCAL | BIN_E_REMOTE))
@@ -838,7 +858,7 @@ static uint32_t counted_for(const struct check_queues *c, uint32_t e, bool notic
 
 	if (notice)
 		return b->flags & BIN_E_REMOTE ? b->peer : BIN_NONE;
-	return b->sps ? target_of(c, b) : BIN_NONE;
+	return b->sps ? target_of(c, e) : BIN_NONE;
 }
 
 static int count(const struct check_queues *c, uint32_t n, bool notice, struct counted *l)
@@ -874,7 +894,7 @@ static int check_arrivals(struct check_queues *c)
 	return err;
 }
 
-/* What must not happen before a rank has started: puts to it, and the end of those that wait for it. */
+/* What must not happen before a rank has started: that others touch its memory, and the end of those that wait for it. */
 static void check_rank(struct check_queues *c, uint32_t r, const struct ir_query *ends)
 {
 	run(c, HELD_START, r);

@@ -63,6 +63,20 @@ binary armw 5 reduce_binomial -D count=24 -T lower-smcq:op=sum,type=int32
 moved armw 'verified: all 1 case right' -n 5 --ranks threads --count 24 --type int32 --op sum --root 3 --iters 6 \
 	--engine ofi "$TMP/armw.bin"
 
+# Reads, of one or many peers: more at once than the ring holds, too.
+for n in 2 4; do
+	binary "gets$n" $n bcast_chain -D root=0 -D count=600 -D segments=300 -T lower-smcq:get=1
+	moved "gets.$n" 'verified: all 1 case right' -n $n --count 600 --root 0 --iters 20 --engine ofi "$TMP/gets$n.bin"
+done
+program gets.relay 100 env GOAL_BACKEND=smcq GOAL_ENGINE=ofi "$BUILD/tests/rt-relay" 4 600 "$TMP/gets4.bin"
+for s in alltoall_pairwise scatter_binomial allgather_bruck; do
+	binary "gets.$s" 4 $s -D count=24 -T lower-smcq:get=1,sps=4,cqs=256,length=7
+	moved "gets.$s" 'verified: all [1-9] cases* right' -n 4 --ranks threads --iters 8 --count 24 --memory heap,private \
+		--engine ofi "$TMP/gets.$s.bin"
+done
+binary gets.burst 2 bcast_linear -D root=0 -D count=3000 -T 'segment:size=1;lower-smcq:get=1'
+moved gets.burst 'verified: all 1 case right' -n 2 --ranks threads --count 3000 --root 0 --iters 6 --engine ofi "$TMP/gets.burst.bin"
+
 # Programs. Work that is queued when a rank dies is not cancelled, but its domain is closed: all are told, and end.
 binary world 3 bcast_chain -D root=0 -D count=100 -D segments=5 -T lower-smcq
 cd "$TMP" && # where a provider of libfabric that is not asked for leaves a trace of who is aborted

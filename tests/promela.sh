@@ -20,6 +20,7 @@ usual=lower-smcq:assist=1
 pieces='segment:size=2;lower-smcq:assist=1,sps=2,length=7,cqs=256'
 tight=lower-smcq:assist=1,sps=2,cqs=256,post=1
 armw='fuse;lower-smcq:op=sum,type=int32'
+gets=lower-smcq:assist=1,get=1,cqs=256
 
 # print SCHEDULE RANKS LOWERING MUTANTS [MOST] : the models, and a line for each; or only so many
 print()
@@ -33,8 +34,8 @@ for s in $SCHEDULES; do
 		some=$([[ " $MUTATED " = *" $n "* ]] && echo 8 || echo 0)
 		case $n.$s in 3.*reduce* | 3.*scan*) print "$s" 3 armw "$some" ;; esac
 		case $n in
-		2) print "$s" 2 pieces "$some" ;;
-		3) print "$s" 3 usual "$some" && print "$s" 3 tight "$some" ;;
+		2) print "$s" 2 pieces "$some" && print "$s" 2 gets "$some" ;;
+		3) print "$s" 3 usual "$some" && print "$s" 3 tight "$some" && print "$s" 3 gets "$some" ;;
 		4 | 5) print "$s" "$n" usual 0 1 ;; # the first sample of arguments
 		*) skip "promela.$s is for $n ranks at least, too many for spin" ;;
 		esac

@@ -21,6 +21,7 @@ export -f one
 usual=lower-smcq:assist=1
 tight='segment:size=2;lower-smcq:assist=1,sps=2,length=7,cqs=256,post=1'
 armw='fuse;lower-smcq:op=sum,type=int32'
+gets='segment:size=2;lower-smcq:assist=1,get=1,cqs=256,length=7'
 turn=0
 due() { [ "$SWEEP" = all ] || [ $((turn % $1)) -eq "$2" ]; }
 for s in schedules/*.goal; do
@@ -28,10 +29,12 @@ for s in schedules/*.goal; do
 		due 3 $((n - 2)) || due 3 $(((n - 1) % 3)) || continue
 		! due 2 $((n % 2)) || echo "$n $MOST 10 $usual $s usual"
 		! due 2 $(((n + 1) % 2)) || echo "$n $MOST 10 $tight $s tight"
+		! due 2 $(((n / 2) % 2)) || echo "$n $MOST 10 $gets $s gets"
 		case $s in *reduce* | *scan*) ! due 2 $((n % 2)) || echo "$n $MOST 10 $armw $s armw" ;; esac
 	done
 	for n in 5 6 7 8 9; do
 		! due 5 $((n - 5)) || echo "$n 0 2 $usual $s whole"
+		! due 5 $((n - 5)) || echo "$n 0 2 $usual,get=1 $s whole_gets"
 	done
 	turn=$((turn + 1))
 done >"$TMP/list"

@@ -100,6 +100,43 @@ check queues.armw diff "$TMP/want" "$TMP/out"
 goalc --emit=json "${armw[@]}" | tr -d ' \n' >"$TMP/out"
 check queues.armw_json grep -qF '{"entry":"armw","armw":"add4","peer":0,"from":{"name":"mine","off":1},"to":{"name":"result","off":1},"len":1,"op":0,"at":1,"flags":["strong","local","remote"]}' "$TMP/out"
 
+# Receivers that get: what a rank has is announced to the next one, which fetches it.
+gets=("${poster[@]/%lower-smcq/lower-smcq:get=1}")
+goalc --dump "${gets[@]}" | sed -n '/queues/,/^rank 2/p' | lines >"$TMP/out"
+cat >"$TMP/want" <<'END'
+rank 0: 1 queues, 4 entries, done when told of 0 of its own and 2 of others
+  queue 0 session tni 0 cq 0
+    0  nop
+    1  nop
+    2  put-piggyback to 1 queue 1 sps 1 strong
+    3  put-piggyback to 1 queue 1 sps 1 strong
+rank 1: 3 queues, 5 entries, done when told of 2 of its own and 2 of others
+  queue 0 normal tni 0 cq 0
+    0  put-piggyback to 0 queue 0 sps 2 strong
+  queue 1 session tni 1 cq 0
+    0  get data[0 +: 4] from 0 data[0 +: 4] queue 2 sps 1 strong local remote  for op 0 and op 0 of 0  ; line N
+    1  get data[4 +: 4] from 0 data[4 +: 4] queue 1 sps 1 strong local remote  for op 2 and op 1 of 0  ; line N
+    2  put-piggyback to 2 queue 2 sps 1 strong
+  queue 2 session tni 2 cq 0
+    0  put-piggyback to 2 queue 1 sps 1 strong
+rank 2: 3 queues, 5 entries, done when told of 2 of its own and 2 of others
+rank 3: 3 queues, 3 entries, done when told of 2 of its own and 0 of others
+  queue 0 normal tni 0 cq 0
+    0  put-piggyback to 2 queue 0 sps 1 strong
+  queue 1 session tni 1 cq 0
+    0  get data[0 +: 4] from 2 data[0 +: 4] strong local remote  for op 0 and op 1 of 2  ; line N
+  queue 2 session tni 2 cq 0
+    0  get data[4 +: 4] from 2 data[4 +: 4] strong local remote  for op 1 and op 3 of 2  ; line N
+END
+check queues.gets diff "$TMP/want" "$TMP/out"
+goalc --emit=json "${gets[@]}" | tr -d ' \n' >"$TMP/out"
+check queues.gets_json grep -qF '{"entry":"get","peer":1,"from":{"name":"data","off":4},"to":{"name":"data","off":4},"len":4,' "$TMP/out"
+goalc --emit=promela "${gets[@]}" >"$TMP/gets.pml"
+check queues.gets_promela grep -q '/\* get from 1 for the recv of rank 2 in line [0-9]* \*/ CHECK(OPEN, open\[2\]' "$TMP/gets.pml"
+goalc "${gets[@]}" -o "$TMP/gets.bin"
+check queues.gets_reader [ "$(od -An -tu2 -j10 -N2 "$TMP/gets.bin" | tr -d ' ')" -eq 5 ]
+check queues.puts_reader [ "$(od -An -tu2 -j10 -N2 "$TMP/poster.bin" | tr -d ' ')" -eq 4 ]
+
 # Interfaces that the schedule names.
 cat >"$TMP/nics.goal" <<'END'
 schedule nics
@@ -193,6 +230,7 @@ for s in schedules/*.goal; do
 		;;
 	*) check "queues.offloaded.$name" without_cpu "$name" lower-smcq ;;
 	esac
+	check "queues.gets.$name" proved "$name" "segment:size=2;lower-smcq:assist=1,get=1,$tight"
 	check "queues.tight.$name" proved "$name" "lower-smcq:assist=1,$tight"
 done
 

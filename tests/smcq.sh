@@ -71,6 +71,19 @@ done
 for op in sum bxor band bor; do
 	all "armw.$op" -n 3 --count 5 --seed $((seed++)) --iters 20 --type uint64 --op $op schedules/reduce_knomial.goal
 done
+# Receivers get what is there.
+for s in allgather_bruck allgather_ring alltoall_linear bcast_binary bcast_scatter_allgather gatherv_linear \
+	neighbor_alltoall_cartesian scatter_binomial scan_chain allreduce_rabenseifner; do
+	all "gets.$s" -n $((2 + seed % 4)) --count $((7 + seed)) --seed $((seed++)) --memory heap,private --iters 20 --type int32 \
+		-T lower-smcq:get=1,assist=1,op=sum,type=int32 "schedules/$s.goal"
+done
+all gets.torus -n 8 --count 500 --seed $((seed++)) --memory heap,private --iters 20 -T lower-smcq:get=1 schedules/bcast_trinaryx3.goal
+all gets.pieces -n 3 --count 3000 --iters 20 --seed 8 -T lower-smcq:get=1,length=9 schedules/bcast_binomial.goal
+all gets.long -n 3 --count 700000 --iters 3 --seed 7 --memory heap,private -T lower-smcq:get=1 schedules/bcast_chain.goal
+all gets.posted -n 4 --iters 20 --seed 9 -T lower-smcq:get=1,post=1 schedules/alltoall_pairwise.goal
+run -T lower-smcq:get=1 "${chain[@]}"
+check smcq.gets.trace [ "$(grep -c 'rank [123] queue [0-9]* get 32 bytes from rank [012]: producer' "$TMP/t.txt")" -eq 6 ]
+
 all alone -n 1 --iters 5 schedules/allgather_ring.goal
 all nothing -n 3 --count 0 --iters 20 schedules/bcast_binomial.goal
 all roots -n 5 --root all --iters 20 --seed 3 schedules/scatter_binomial.goal
@@ -91,23 +104,26 @@ check smcq.json grep -q '"wait_us": .*"queues": 2, "entries": [0-9]*, "packets":
 for n in 4 8; do
 	s=$([ $n -eq 8 ] && echo bcast_trinaryx3 || echo bcast_chain)
 	goalc "schedules/$s.goal" -n $n -D root=0 -D count=100003 -T lower-smcq -o "$TMP/$n.bin"
+	goalc "schedules/$s.goal" -n $n -D root=0 -D count=100003 -T lower-smcq:get=1 -o "$TMP/$n.get.bin"
 done
 truncate -s 4096 "$TMP/meet.0"
-# offload RANKS MODE MEMORY NUMBER : its output
+# offload RANKS[.get] MODE MEMORY NUMBER : its output
 offload()
 {
 	cp "$TMP/meet.0" "$TMP/meet"
-	run -n "$1" -- "$BUILD/tests/rt-offload" "$2" "$TMP/$1.bin" "$TMP/meet" 100003 "$3" "$4"
+	run -n "${1%.*}" -- "$BUILD/tests/rt-offload" "$2" "$TMP/$1.bin" "$TMP/meet" 100003 "$3" "$4"
 }
 for memory in heap private; do
-	for args in '4 stop 0' '4 stop 3' '8 stop 5' '4 busy 1' '8 busy 0' '4 twice 3'; do
+	for args in '4 stop 0' '4 stop 3' '8 stop 5' '4 busy 1' '8 busy 0' '4 twice 3' '4.get stop 2' '8.get stop 0' '4.get busy 1'; do
 		# shellcheck disable=SC2086
 		set -- $args
 		check "smcq.$2 $1 ranks $memory $3 $(tail -n 1 "$TMP/out")" offload "$1" "$2" $memory "$3"
 	done
 done
-offload 4 dead heap 2
-check smcq.dead_rank [ "$(grep -cx 'told rank [013]: rank 2 died' "$TMP/out")" -eq 3 ]
+for binary in 4 4.get; do
+	offload $binary dead heap 2
+	check smcq.dead_rank.$binary [ "$(grep -cx 'told rank [013]: rank 2 died' "$TMP/out")" -eq 3 ]
+done
 offload 4 leave heap 1
 check smcq.left [ "$(grep -cx 'told rank [023]: rank 1 has left the group' "$TMP/out")" -eq 3 ]
 offload 4 dead private 4

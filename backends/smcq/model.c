@@ -313,10 +313,12 @@ static uint32_t find_way(struct nic_way *ways, uint32_t first, uint32_t *n, cons
 {
 	uint32_t i = first;
 
-	while (i < *n && (ways[i].peer != e->peer || ways[i].queue != e->queue))
+	const bool gets = e->kind == BIN_E_GET;
+
+	while (i < *n && (ways[i].peer != e->peer || ways[i].queue != e->queue || ways[i].gets != gets))
 		i++;
 	if (i == *n)
-		ways[(*n)++] = (struct nic_way){ .peer = e->peer, .queue = e->queue };
+		ways[(*n)++] = (struct nic_way){ .peer = e->peer, .queue = e->queue, .gets = gets };
 	return i;
 }
 

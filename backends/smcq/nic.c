@@ -7,10 +7,13 @@
  * packet arrives when it has left. With one, each is under way for a while that only depends on the seed and on what the
  * packet is, so that packets overtake each other; those of an entry with strong order come behind all that went the same
  * way, from a queue to a queue, before. What a packet carries is read when it leaves or when it arrives, and written when
- * it arrives.
+ * it arrives. A GET asks with a packet of its own; when that has arrived the bytes come back in others, which read and
+ * write as those of a put do.
  *
  * Not public, and so in this model: an entry releases others (SPS) when its last packet has arrived; NOPs have no SPS; a
- * session whose scheduling pointer is 2^offset or more ahead of the consumer pointer is dead. */
+ * session whose scheduling pointer is 2^offset or more ahead of the consumer pointer is dead; what a GET brings back leaves by
+ * the peer's interface of the same number, carries SPS for a queue of the rank that asked, and keeps to strong order as
+ * other packets do. */
 #include "backends/smcq/nic_core.h"
 
 #include "compiler/bin_check.h"
@@ -38,15 +41,15 @@ struct queue {
 	struct nic_pointers *shown;
 	uint64_t producer, scheduling, consumer;
 	struct flight *sending; /* the entry at the consumer pointer */
-	uint32_t sent; /* bytes of it */
 	uint16_t tni;
 	uint8_t mode, depth;
 };
 
 struct way {
-	struct nic_bound *to;
+	struct nic_bound *to; /* the peer */
 	uint32_t queue;
-	uint64_t last; /* when all that went it has arrived */
+	bool gets;
+	uint64_t last[2]; /* when all that went it has arrived, and what was asked for came back */
 };
 
 /* A block of a rank's. */
@@ -80,7 +83,9 @@ struct flight {
 	struct nic_entry e;
 	uint64_t number; /* of its queue */
 	uint32_t packet; /* bytes of one */
-	uint32_t left; /* bytes that have not arrived */
+	uint32_t sent; /* bytes that packets have been made for, and */
+	uint32_t left; /* that have not arrived */
+	bool back; /* a GET whose peer has been asked */
 };
 
 struct nic_packet {
@@ -92,7 +97,26 @@ struct nic_packet {
 	struct nic_packet *next; /* spare */
 };
 
+/* Where its bytes are, and where they go. */
+static struct nic_bound *source_of(const struct flight *f)
+{
+	return f->way->gets ? f->way->to : f->from;
+}
+
+static struct nic_bound *lands_at(const struct flight *f)
+{
+	return f->way->gets ? f->from : f->way->to;
+}
+
+/* Whether a GET still has to ask. */
+static bool asks(const struct flight *f)
+{
+	return f->way->gets && !f->back;
+}
+
 /* ---- what is random ---- */
+
+#define ASKS (UINT64_MAX - 1)
 
 /* A number that belongs to a part of an entry, in every run. */
 static uint64_t draw(const struct nic *n, const struct flight *f, uint64_t part)
@@ -106,7 +130,7 @@ static uint64_t draw(const struct nic *n, const struct flight *f, uint64_t part)
  * some ways always. */
 static uint64_t delay(const struct nic *n, const struct nic_packet *p)
 {
-	const uint64_t r = draw(n, p->of, p->off + 1);
+	const uint64_t r = draw(n, p->of, asks(p->of) ? ASKS : p->off + 1);
 	const uint64_t slow = mix(n->seed + p->of->from->rank * 64u + (uint64_t)(p->of->way - p->of->from->ways)) % 4 ? 0 : 3;
 
 	return 1 + ((r & 0xffff) >> (r >> 16) % 16 << slow);
@@ -204,10 +228,11 @@ static bool update(const struct nic_packet *p)
 static bool move(struct nic *n, const struct nic_packet *p)
 {
 	const struct flight *f = p->of;
-	const struct nic_bound *to = f->way->to;
-	const struct nic_region *in = &f->from->regions[f->e.region[0]], *out = &to->regions[f->e.region[1]];
-	const uint64_t from_off = f->e.off[0] + p->off, to_off = f->e.off[1] + p->off;
-	const char *from = p->bytes ? p->bytes : mapped(f->from, in, from_off);
+	const struct nic_bound *source = source_of(f), *to = lands_at(f);
+	const unsigned k = f->way->gets;
+	const struct nic_region *in = &source->regions[f->e.region[k]], *out = &to->regions[f->e.region[!k]];
+	const uint64_t from_off = f->e.off[k] + p->off, to_off = f->e.off[!k] + p->off;
+	const char *from = p->bytes ? p->bytes : mapped(source, in, from_off);
 	char *there = mapped(to, out, to_off);
 
 	if (f->e.command == BIN_E_ARMW)
@@ -215,11 +240,11 @@ static bool move(struct nic *n, const struct nic_packet *p)
 	if (there && from)
 		copier_move(&n->copier, there, from, p->len);
 	else if (there)
-		return read_private(f->from, in, from_off, there, p->len);
+		return read_private(source, in, from_off, there, p->len);
 	else if (from)
 		return write_private(to, out, to_off, from, p->len);
 	else
-		return read_private(f->from, in, from_off, n->bounce, p->len) && write_private(to, out, to_off, n->bounce, p->len);
+		return read_private(source, in, from_off, n->bounce, p->len) && write_private(to, out, to_off, n->bounce, p->len);
 	return true;
 }
 
@@ -423,14 +448,66 @@ static void give_credit(struct nic *n, struct nic_bound *to, const struct flight
 /* All its packets have. */
 static void arrive(struct nic *n, struct flight *f)
 {
-	struct nic_bound *to = f->way->to;
+	struct nic_bound *lands = lands_at(f);
 
 	if (f->e.flags & BIN_E_REMOTE)
-		tell_remote(n, to, f, NIC_ARRIVED);
+		tell_remote(n, f->way->to, f, NIC_ARRIVED);
 	if (f->e.flags & BIN_E_LOCAL)
 		tell_local(n, f->from, f);
-	if (f->way->queue != BIN_NONE && usable(to))
-		give_credit(n, to, f);
+	if (f->way->queue != BIN_NONE && usable(lands))
+		give_credit(n, lands, f);
+}
+
+/* The next packet of an entry, which has left when the interface is through with it and with all before. What a GET asks
+ * has no bytes. */
+static bool send_packet(struct nic *n, struct flight *f)
+{
+	struct nic_packet *p = new_packet(n);
+	uint64_t *interface = &(f->back ? f->way->to : f->from)->port->free[f->queue->tni];
+	const uint32_t left = asks(f) ? 0 : f->e.len - f->sent;
+
+	if (p) {
+		*p = (struct nic_packet){ .of = f, .off = f->sent, .len = left < f->packet ? left : f->packet };
+		*interface = (*interface > n->now ? *interface : n->now) + HEADER + p->len;
+		p->time = *interface;
+		f->sent += p->len;
+		if (push(n, p))
+			return true;
+		f->sent -= p->len;
+		free_packet(n, p);
+	}
+	fault(n, f->from, NIC_NO_MEMORY, f->queue);
+	return false;
+}
+
+/* A packet that does not arrive, nor does what was to be sent after it. */
+static void lose(struct nic *n, struct nic_packet *p)
+{
+	struct flight *f = p->of;
+
+	if (!p->left && f->queue->sending == f)
+		f->queue->sending = NULL;
+	f->left -= p->len + (f->e.len - f->sent);
+	f->sent = f->e.len;
+	free_packet(n, p);
+	if (!f->left)
+		end(f);
+}
+
+/* The peer has been asked: all comes back in a row, so that nothing else of its interface comes in between. */
+static void answer(struct nic *n, struct nic_packet *p)
+{
+	struct flight *f = p->of;
+	bool sent = true;
+
+	f->back = true;
+	do
+		sent = send_packet(n, f);
+	while (sent && f->sent < f->e.len);
+	if (sent)
+		free_packet(n, p);
+	else
+		lose(n, p);
 }
 
 static void deliver(struct nic *n, struct nic_packet *p)
@@ -438,38 +515,21 @@ static void deliver(struct nic *n, struct nic_packet *p)
 	struct flight *f = p->of;
 	const bool works = usable(f->from) && usable(f->way->to);
 
+	n->stats->packets++;
+	n->stats->bytes += p->len;
+	if (asks(f)) {
+		works ? answer(n, p) : lose(n, p);
+		return;
+	}
 	if (works && p->len && !move(n, p))
 		fault(n, f->from, NIC_NO_MEMORY, f->queue);
 	f->left -= p->len;
-	n->stats->packets++;
-	n->stats->bytes += p->len;
 	free_packet(n, p);
 	if (f->left)
 		return;
 	if (works && usable(f->from))
 		arrive(n, f);
 	end(f);
-}
-
-/* The next packet of what a queue sends, which has left when the interface is through with it and with all before. */
-static void send_packet(struct nic *n, struct queue *q)
-{
-	struct flight *f = q->sending;
-	struct nic_packet *p = new_packet(n);
-	uint64_t *interface = &q->of->port->free[q->tni];
-	const uint32_t left = f->e.len - q->sent;
-
-	if (!p) {
-		fault(n, q->of, NIC_NO_MEMORY, q);
-		return;
-	}
-	*p = (struct nic_packet){ .of = f, .off = q->sent, .len = left < f->packet ? left : f->packet };
-	*interface = (*interface > n->now ? *interface : n->now) + HEADER + p->len;
-	p->time = *interface;
-	if (push(n, p))
-		return;
-	free_packet(n, p);
-	fault(n, q->of, NIC_NO_MEMORY, q);
 }
 
 static void advance(struct nic *n, struct queue *q)
@@ -483,6 +543,9 @@ static void advance(struct nic *n, struct queue *q)
 static void launch(struct nic *n, struct nic_packet *p)
 {
 	struct flight *f = p->of;
+	struct nic_bound *source = source_of(f);
+	const unsigned k = f->way->gets;
+	uint64_t *last = &f->way->last[f->back];
 
 	p->left = true;
 	if (!n->seed) {
@@ -490,17 +553,34 @@ static void launch(struct nic *n, struct nic_packet *p)
 		return;
 	}
 	p->time = n->now + delay(n, p);
-	if (f->e.flags & BIN_E_STRONG && p->time < f->way->last)
-		p->time = f->way->last;
-	if (p->time > f->way->last)
-		f->way->last = p->time;
-	if (p->len && usable(f->from) && draw(n, f, p->off) % 2) {
+	if (f->e.flags & BIN_E_STRONG && p->time < *last)
+		p->time = *last;
+	if (p->time > *last)
+		*last = p->time;
+	if (p->len && usable(source) && draw(n, f, p->off) % 2) {
 		p->bytes = mem_alloc(p->len);
-		if (!p->bytes || !read_range(f->from, f->e.region[0], f->e.off[0] + p->off, p->bytes, p->len))
+		if (!p->bytes || !read_range(source, f->e.region[k], f->e.off[k] + p->off, p->bytes, p->len))
 			fault(n, f->from, NIC_NO_MEMORY, f->queue);
 	}
 	if (!push(n, p))
 		deliver(n, p);
+}
+
+/* The last packet of an entry has left, or the first one of a GET. */
+static void note_entry(struct nic *n, const struct flight *f)
+{
+	static const char *const words[BIN_E_KINDS] = {
+#define ENTRY(NAME, number, word, sends, ranges) [number] = word,
+#include "compiler/entry.def"
+#undef ENTRY
+	};
+	const char *word = words[f->e.command];
+	const uint32_t rank = f->way->to->rank;
+
+	if (bin_entry_facts(f->e.command).ranges)
+		note(n, f->queue, "%s %u bytes %s rank %u", word, f->e.len, f->way->gets ? "from" : "to", rank);
+	else
+		note(n, f->queue, "%s to rank %u", word, rank);
 }
 
 /* A packet has left. */
@@ -509,24 +589,16 @@ static void leave(struct nic *n, struct nic_packet *p)
 	struct flight *f = p->of;
 	struct queue *q = f->queue;
 
-	if (!usable(f->from)) { /* what has not left never will */
-		free_packet(n, p);
-		f->left -= f->e.len - q->sent;
-		q->sending = NULL;
-		if (!f->left)
-			end(f);
+	if (!usable(f->from) || !usable(source_of(f))) { /* what has not left never will */
+		lose(n, p);
 		return;
 	}
-	q->sent += p->len;
-	if (q->sent < f->e.len) {
-		send_packet(n, q);
-	} else {
+	if (q->sending == f && !asks(f) && f->sent < f->e.len) {
+		send_packet(n, f);
+	} else if (q->sending == f) {
 		q->sending = NULL;
 		advance(n, q);
-		if (f->e.command == BIN_E_PIGGYBACK)
-			note(n, q, "put-piggyback to rank %u", f->way->to->rank);
-		else
-			note(n, q, "%s %u bytes to rank %u", f->e.command == BIN_E_PUT ? "put" : "armw", f->e.len, f->way->to->rank);
+		note_entry(n, f);
 		kick(n, q);
 	}
 	launch(n, p);
@@ -549,13 +621,14 @@ bool nic_step(struct nic *n)
 /* Whether the interface can do what an entry says. */
 static bool makes_sense(const struct nic_bound *b, const struct nic_entry *e)
 {
+	const struct bin_entry_facts f = bin_entry_facts(e->command);
+
 	if (e->command == BIN_E_NOP)
 		return true;
-	if (e->way >= b->nways ||
-	    (e->command != BIN_E_PUT && e->command != BIN_E_PIGGYBACK &&
-	     (e->command != BIN_E_ARMW || !e->len || e->len != bin_armw_bytes(e->armw))))
+	if (!f.sends || e->way >= b->nways || b->ways[e->way].gets != (e->command == BIN_E_GET) ||
+	    (e->command == BIN_E_ARMW && (!e->len || e->len != bin_armw_bytes(e->armw))))
 		return false;
-	if (e->command == BIN_E_PIGGYBACK)
+	if (!f.ranges)
 		return !e->len;
 	return within(b, e->region[0], e->off[0], e->len) && within(b->ways[e->way].to, e->region[1], e->off[1], e->len);
 }
@@ -574,15 +647,14 @@ static bool begin(struct nic *n, struct queue *q, const struct nic_entry *e)
 			      .number = q->consumer,
 			      .packet = PACKET,
 			      .left = e->len };
-	if (n->seed && e->len && e->command == BIN_E_PUT) {
+	if (n->seed && e->len && e->command != BIN_E_ARMW) {
 		const uint32_t pieces = 1 + (uint32_t)(draw(n, f, UINT64_MAX) % PIECES), one = (e->len + pieces - 1) / pieces;
 
 		f->packet = one < PACKET ? one : PACKET;
 	}
 	q->of->flying++;
 	q->sending = f;
-	q->sent = 0;
-	send_packet(n, q);
+	send_packet(n, f);
 	return true;
 }
 
@@ -837,9 +909,10 @@ int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, char *te
 	for (uint32_t i = 0; i < b->nways; i++) {
 		struct nic_bound *to = find(n, told[i].peer);
 
-		if (!to || to->id != b->id || (told[i].queue != BIN_NONE && told[i].queue >= to->nqueues))
+		if (!to || to->id != b->id || told[i].gets > 1 ||
+		    (told[i].queue != BIN_NONE && told[i].queue >= (told[i].gets ? b : to)->nqueues))
 			return refuse(text, size, -ERR_ARG, "a way of rank %u leads nowhere", b->rank);
-		b->ways[i] = (struct way){ .to = to, .queue = told[i].queue };
+		b->ways[i] = (struct way){ .to = to, .queue = told[i].queue, .gets = told[i].gets };
 		to->ways_here++;
 	}
 	b->connected = true;
@@ -921,14 +994,8 @@ int nic_init(struct nic *n, const struct nic_options *o)
 
 void nic_fini(struct nic *n)
 {
-	for (struct nic_packet *p; (p = pop(n));) {
-		if (!p->left)
-			p->of->queue->sending = NULL;
-		p->of->left -= p->left ? p->len : p->of->e.len - p->of->queue->sent;
-		if (!p->of->left)
-			end(p->of);
-		free_packet(n, p);
-	}
+	for (struct nic_packet *p; (p = pop(n));)
+		lose(n, p);
 	while (n->spare) {
 		struct nic_packet *p = n->spare;
 

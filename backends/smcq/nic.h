@@ -55,11 +55,11 @@ struct nic_region {
 	uint64_t heap; /* whether */
 };
 
-/* From a queue of the rank to one of a peer. */
+/* From a queue of the rank to one of a peer; of GETs from the peer to a queue of the rank. */
 struct nic_way {
 	uint64_t peer; /* what the interface calls the peer's block */
-	uint32_t queue; /* or BIN_NONE */
-	uint32_t zero;
+	uint32_t queue; /* that gets credit, or BIN_NONE */
+	uint32_t gets; /* 1: of GETs, else 0 */
 };
 
 enum nic_fault { NIC_FINE, NIC_BAD_ENTRY, NIC_NO_MEMORY, NIC_DEAD_SESSION, NIC_NOTICES, NIC_LEFT, NIC_FAULTS };
@@ -90,7 +90,7 @@ enum nic_what {
 	NIC_REBIND, /* a: the name; other regions */
 	NIC_UNBIND /* a: the name. Answered when all that was posted has gone out, or will never do so */
 };
-#define NIC_VERSION 1u
+#define NIC_VERSION 2u
 
 struct nic_request {
 	uint32_t what, version;

@@ -5,7 +5,8 @@
  * threshold. Credit is one more segment of a put, without bytes, in a region of the peer that nobody reads and that has
  * the queue's counter: when the put has arrived the provider's thread counts each segment. So a NOP is nothing but a
  * higher threshold for the entries behind it; and all puts of a rank to another one go one way, in order, whether they
- * bring credit or not.
+ * bring credit or not. A GET is a read, and behind it puts that say so, which are held back until a counter of the reads of
+ * that queue from that peer has come to it: credit to the rank itself, a notice to the peer, or else a word that nobody reads.
  *
  * Counters only grow. Each start puts on each counter what makes up for its entries:
  *
@@ -15,11 +16,12 @@
  *	posted queue	told	notices, then n by this rank
  *	normal queue	n	when all is posted
  *	CPU's queue	n	credit
+ *	reads		n	when they are complete: in order, as one connection answers them
  *
  * What the provider does not do is kept from it:
  * - A put for which its ring has no room is left behind, until the counter is looked at again, which may be never. Where a
  *   start has more puts than half of the ring, each STEP that are through have all counters looked at: deferred work of
- *   its own adds 0 to them. Where the ring is full, more than STEP are on their way.
+ *   its own adds 0 to them. Where the ring is full, more than STEP are on their way, or reads that puts follow.
  * - What is counted on a counter must not be counted by its own deferred work, or the provider waits for itself: completed
  *   puts have a counter (done), which only adds 0 to those of queues.
  * - Its work cannot be cancelled: each bound schedule has a domain of its own, with the provider's thread, and goes as a
@@ -81,7 +83,7 @@ struct put {
 		struct fi_rma_iov to[SEGMENTS];
 		struct fi_rma_ioc target;
 	};
-	uint32_t queue;
+	const struct counter *on; /* what it waits for, and */
 	uint32_t at; /* the threshold, from where the start begins */
 };
 
@@ -90,6 +92,14 @@ struct look {
 	struct fi_deferred_work work;
 	struct fi_op_cntr add;
 	uint32_t at;
+};
+
+/* Of the GETs that go one way. */
+struct reads {
+	const struct bin_entry *first;
+	uint32_t queue;
+	uint32_t n; /* that have been added */
+	struct counter c;
 };
 
 enum { REGION_NOTICE, REGION_FREE /* is not counted */, REGION_BUFFERS /* and then one for each queue */ };
@@ -107,10 +117,12 @@ struct ofi {
 	struct fid_cntr *looked; /* nobody asks */
 	struct fid_mr *noticed, *free, **regions; /* by buffer */
 	struct queue *queues;
+	VEC(struct reads) reads;
 	fi_addr_t *peers; /* by rank */
 	struct put *puts, sample; /* sample: while puts are only counted */
 	struct look *looks;
 	uint32_t nputs, nlooks;
+	uint32_t nreads; /* of the puts */
 	uint64_t *met; /* by rank: not 0 of those that put to this one or the other way round */
 	uint64_t locals; /* in a start, not of the CPU */
 	uint64_t epoch; /* the last one that was started, and */
@@ -163,22 +175,22 @@ static void go_on(struct counter *c)
 
 /* ---- what is put ---- */
 
-/* Another put of an entry, still without segments. The first pass only counts them. */
-static struct put *add_put(struct ofi *o, uint32_t queue, uint32_t k, const struct bin_entry *e)
+/* Another put to a rank, still without segments, when a counter has come so far. The first pass only counts them. */
+static struct put *add_put(struct ofi *o, const struct counter *on, uint32_t at, uint32_t to)
 {
 	struct put *p = o->puts ? &o->puts[o->nputs] : &o->sample;
 
 	o->nputs++;
-	p->queue = queue;
-	p->at = (uint32_t)o->queues[queue].before + k + 1;
-	p->work = (struct fi_deferred_work){ .triggering_cntr = o->queues[queue].c.cntr,
+	p->on = on;
+	p->at = at;
+	p->work = (struct fi_deferred_work){ .triggering_cntr = on->cntr,
 					     .completion_cntr = o->done.cntr,
 					     .op_type = FI_OP_WRITE,
 					     .op.rma = &p->rma };
 	p->rma = (struct fi_op_rma){ .ep = o->ep,
 				     .msg = { .msg_iov = &p->from,
 					      .iov_count = 1,
-					      .addr = o->peers[e->peer],
+					      .addr = o->peers[to],
 					      .rma_iov = p->to,
 					      .context = &p->work.context } };
 	p->from = (struct iovec){ &o->word, sizeof o->word };
@@ -220,32 +232,78 @@ static void combine(struct put *p, uint8_t armw, void *from, uint64_t off, uint6
 	p->work.op.atomic = &p->atomic;
 }
 
-/* The puts of entry k of a queue: one, unless it brings very much credit, or is atomic. */
+static void add_range(struct ofi *o, struct put *p, const struct bin_entry *e)
+{
+	const size_t basic = o->b->layout->basic;
+
+	p->from = (struct iovec){ o->at[e->buf[0]].ptr + e->off[0] * basic, e->len * basic };
+	add_segment(p, e->off[1] * basic, e->len * basic, REGION_BUFFERS + e->buf[1]);
+}
+
+/* Credit for a queue of a rank, and a notice: of put p, and as many more as it takes. */
+static void add_credit(struct ofi *o, struct put *p, const struct counter *on, uint32_t at, uint32_t to, uint32_t queue,
+		       uint32_t credits, bool notice)
+{
+	for (uint32_t i = 0; i < credits + notice; i++) {
+		if (!p || p->rma.msg.rma_iov_count == SEGMENTS)
+			p = add_put(o, on, at, to);
+		add_segment(p, 0, p->rma.msg.rma_iov_count ? 0 : sizeof o->word,
+			    i < credits ? REGION_BUFFERS + o->b->bin->nbuffers + queue : REGION_NOTICE);
+	}
+}
+
+/* The row of a GET, or where one would be. */
+static size_t reads_of(const struct ofi *o, uint32_t queue, const struct bin_entry *e)
+{
+	size_t i = 0;
+
+	while (i < o->reads.n && (o->reads.at[i].queue != queue || !bin_entry_same_way(o->reads.at[i].first, e)))
+		i++;
+	return i;
+}
+
+static void add_get(struct ofi *o, uint32_t queue, const struct counter *on, uint32_t at, const struct bin_entry *e)
+{
+	const uint32_t rank = o->b->rank, credits = e->queue == BIN_NONE ? 0 : e->sps;
+	struct reads *r = &o->reads.at[reads_of(o, queue, e)];
+	struct put *p = add_put(o, on, at, e->peer);
+
+	p->work.op_type = FI_OP_READ;
+	p->work.completion_cntr = r->c.cntr;
+	add_range(o, p, e);
+	r->n++;
+	o->nreads++;
+	add_credit(o, NULL, &r->c, r->n, rank, e->queue, credits, false);
+	add_credit(o, NULL, &r->c, r->n, e->peer, BIN_NONE, 0, e->flags & BIN_E_REMOTE);
+	if (!credits && !(e->flags & BIN_E_REMOTE))
+		add_segment(add_put(o, &r->c, r->n, rank), rank * sizeof o->word, sizeof o->word, REGION_FREE);
+}
+
+/* The puts of entry k of a queue: one, unless it brings very much credit, or is atomic or a GET. */
 static void add_entry(struct ofi *o, uint32_t queue, uint32_t k, const struct bin_entry *e)
 {
-	const uint32_t credits = e->queue == BIN_NONE ? 0 : e->sps, n = credits + !!(e->flags & BIN_E_REMOTE);
+	const struct counter *on = &o->queues[queue].c;
+	const uint32_t at = (uint32_t)o->queues[queue].before + k + 1;
 	const size_t basic = o->b->layout->basic;
 	struct put *p = NULL;
 
-	if (e->kind == BIN_E_PUT) {
-		p = add_put(o, queue, k, e);
-		p->from = (struct iovec){ o->at[e->buf[0]].ptr + e->off[0] * basic, e->len * basic };
-		add_segment(p, e->off[1] * basic, e->len * basic, REGION_BUFFERS + e->buf[1]);
-	} else if (e->kind == BIN_E_ARMW) {
-		combine(add_put(o, queue, k, e), e->armw, o->at[e->buf[0]].ptr + e->off[0] * basic, e->off[1] * basic,
+	if (e->kind == BIN_E_GET) {
+		add_get(o, queue, on, at, e);
+		return;
+	}
+	if (e->kind == BIN_E_PUT)
+		add_range(o, p = add_put(o, on, at, e->peer), e);
+	else if (e->kind == BIN_E_ARMW)
+		combine(add_put(o, on, at, e->peer), e->armw, o->at[e->buf[0]].ptr + e->off[0] * basic, e->off[1] * basic,
 			REGION_BUFFERS + e->buf[1]);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		if (!p || p->rma.msg.rma_iov_count == SEGMENTS)
-			p = add_put(o, queue, k, e);
-		add_segment(p, 0, p->rma.msg.rma_iov_count ? 0 : sizeof o->word,
-			    i < credits ? REGION_BUFFERS + o->b->bin->nbuffers + e->queue : REGION_NOTICE);
-	}
+	add_credit(o, p, on, at, e->peer, e->queue, e->queue == BIN_NONE ? 0 : e->sps, e->flags & BIN_E_REMOTE);
 }
 
 static void add_entries(struct ofi *o)
 {
-	o->nputs = 0;
+	o->nputs = o->nreads = 0;
+	for (size_t i = 0; i < o->reads.n; i++)
+		o->reads.at[i].n = 0;
 	for (uint32_t q = 0; q < o->posts->head->nqueues; q++) {
 		const struct bin_queue *b = &o->posts->queues[q];
 
@@ -261,26 +319,32 @@ static bool puts_from(const struct ofi *o, uint32_t queue)
 	return b->n && b->mode != BIN_Q_CPU;
 }
 
+static void add_look(struct ofi *o, uint32_t at, const struct counter *c)
+{
+	struct look *l = o->looks ? &o->looks[o->nlooks] : NULL;
+
+	o->nlooks++;
+	if (!l)
+		return;
+	l->at = at;
+	l->add.cntr = c->cntr;
+	l->work.op_type = FI_OP_CNTR_ADD;
+	l->work.op.cntr = &l->add;
+	l->work.triggering_cntr = o->done.cntr;
+	l->work.completion_cntr = o->looked;
+}
+
 /* Before the last put is through, or one might still be carried out when the next start queues it anew. */
 static void add_looks(struct ofi *o)
 {
 	o->nlooks = 0;
-	for (uint32_t at = STEP; at < o->nputs; at += STEP)
-		for (uint32_t q = 0; q < o->posts->head->nqueues; q++) {
-			struct look *l = o->looks ? &o->looks[o->nlooks] : NULL;
-
-			if (!puts_from(o, q))
-				continue;
-			o->nlooks++;
-			if (!l)
-				continue;
-			l->at = at;
-			l->add.cntr = o->queues[q].c.cntr;
-			l->work.op_type = FI_OP_CNTR_ADD;
-			l->work.op.cntr = &l->add;
-			l->work.triggering_cntr = o->done.cntr;
-			l->work.completion_cntr = o->looked;
-		}
+	for (uint32_t at = STEP; at < o->done.per; at += STEP) {
+		for (uint32_t q = 0; q < o->posts->head->nqueues; q++)
+			if (puts_from(o, q))
+				add_look(o, at, &o->queues[q].c);
+		for (size_t i = 0; i < o->reads.n; i++)
+			add_look(o, at, &o->reads.at[i].c);
+	}
 }
 
 static int add_work(struct ofi *o)
@@ -300,19 +364,21 @@ static int add_work(struct ofi *o)
 
 /* ---- making ---- */
 
-/* Memory that peers put to, from 0 on; c: counts what arrives there, or NULL. */
-static int open_region(struct ofi *o, struct fid_mr **r, void *at, size_t len, uint64_t key, struct counter *c)
+/* Memory that peers have access to, from 0 on; c: counts what arrives there, or NULL. */
+static int open_region(struct ofi *o, struct fid_mr **r, void *at, size_t len, uint64_t access, uint64_t key, struct counter *c)
 {
-	int rc = fi_mr_reg(o->domain, at, len, FI_REMOTE_WRITE, 0, key, 0, r, NULL);
+	int rc = fi_mr_reg(o->domain, at, len, access, 0, key, 0, r, NULL);
 
 	return told(o, "a memory region", rc || !c ? rc : fi_mr_bind(*r, &c->cntr->fid, FI_REMOTE_WRITE));
 }
 
 static int open_buffer(struct ofi *o, uint32_t i, const struct be_buffer *b)
 {
-	if (!b->elements || !b->ptr || o->b->bin->buffers[i].mode == BIN_IN)
+	const uint64_t access = FI_REMOTE_READ | (o->b->bin->buffers[i].mode == BIN_IN ? 0 : FI_REMOTE_WRITE);
+
+	if (!b->elements || !b->ptr)
 		return 0;
-	return open_region(o, &o->regions[i], b->ptr, b->elements * o->b->layout->basic, REGION_BUFFERS + i, NULL);
+	return open_region(o, &o->regions[i], b->ptr, b->elements * o->b->layout->basic, access, REGION_BUFFERS + i, NULL);
 }
 
 static int open_queue(struct ofi *o, uint32_t i)
@@ -325,7 +391,28 @@ static int open_queue(struct ofi *o, uint32_t i)
 	q->before = b->mode == BIN_Q_SESSION ? b->n : b->told;
 	err = open_counter(o, &q->c, q->before + b->n);
 	return err ? err :
-		     open_region(o, &q->credit, &o->word, sizeof o->word, REGION_BUFFERS + o->b->bin->nbuffers + i, &q->c);
+		     open_region(o, &q->credit, &o->word, sizeof o->word, FI_REMOTE_WRITE,
+				 REGION_BUFFERS + o->b->bin->nbuffers + i, &q->c);
+}
+
+static int open_reads(struct ofi *o)
+{
+	int err = 0;
+
+	for (uint32_t q = 0; q < o->posts->head->nqueues; q++)
+		for (uint32_t k = 0; k < o->posts->queues[q].n; k++) {
+			const struct bin_entry *e = &o->posts->entries[o->posts->queues[q].first + k];
+			const size_t i = reads_of(o, q, e);
+
+			if (e->kind != BIN_E_GET)
+				continue;
+			if (i == o->reads.n && VEC_PUSH(&o->reads, (struct reads){ .first = e, .queue = q }))
+				return told(o, "deferred work", -FI_ENOMEM);
+			o->reads.at[i].n++;
+		}
+	for (size_t i = 0; i < o->reads.n && !err; i++)
+		err = open_counter(o, &o->reads.at[i].c, o->reads.at[i].n);
+	return err;
 }
 
 /* The provider's threads are born with the domain. Signals are for the application's. */
@@ -348,7 +435,7 @@ static int open_endpoint(struct ofi *o)
 
 	rc = rc ? rc : fi_endpoint(o->domain, o->f->info, &o->ep, NULL);
 	rc = rc ? rc : fi_ep_bind(o->ep, &o->av->fid, 0);
-	rc = rc ? rc : fi_ep_bind(o->ep, &o->done.cntr->fid, FI_WRITE | FI_SEND); /* of what fails, too */
+	rc = rc ? rc : fi_ep_bind(o->ep, &o->done.cntr->fid, FI_WRITE | FI_READ | FI_SEND); /* of what fails, too */
 	return told(o, "an endpoint", rc ? rc : fi_enable(o->ep));
 }
 
@@ -376,12 +463,14 @@ static int open_all(struct ofi *o)
 	count_told(o, &remotes);
 	for (uint32_t q = 0; q < o->posts->head->nqueues && !err; q++)
 		err = open_queue(o, q);
-	add_entries(o);
-	err = err ? err : open_counter(o, &o->done, o->nputs);
+	err = err ? err : open_reads(o);
+	if (!err)
+		add_entries(o);
+	err = err ? err : open_counter(o, &o->done, o->nputs - o->nreads);
 	err = err ? err : open_counter(o, &o->notice, remotes);
 	err = err ? err : told(o, "a counter", fi_cntr_open(o->domain, NULL, &o->looked, NULL));
-	err = err ? err : open_region(o, &o->noticed, &o->word, sizeof o->word, REGION_NOTICE, &o->notice);
-	err = err ? err : open_region(o, &o->free, o->met, o->b->size * sizeof *o->met, REGION_FREE, NULL);
+	err = err ? err : open_region(o, &o->noticed, &o->word, sizeof o->word, FI_REMOTE_WRITE, REGION_NOTICE, &o->notice);
+	err = err ? err : open_region(o, &o->free, o->met, o->b->size * sizeof *o->met, FI_REMOTE_WRITE, REGION_FREE, NULL);
 	for (uint32_t i = 0; i < o->b->bin->nbuffers && !err; i++)
 		err = open_buffer(o, i, &o->at[i]);
 	return err ? err : open_endpoint(o);
@@ -462,6 +551,8 @@ static int meet(struct ofi *o, const struct address *all)
 	for (uint32_t i = 0; i < o->posts->head->nentries; i++)
 		if (bin_entry_facts(o->posts->entries[i].kind).sends)
 			o->met[o->posts->entries[i].peer] = 1;
+	if (o->nreads)
+		o->met[o->b->rank] = 1;
 	return told(o, "a peer", greet(o, CONNECT_S));
 }
 
@@ -496,7 +587,7 @@ static int queue_work(struct ofi *o)
 	for (uint32_t i = 0; i < o->nputs && !rc; i++) {
 		struct put *p = &o->puts[i];
 
-		p->work.threshold = o->queues[p->queue].c.base + p->at;
+		p->work.threshold = p->on->base + p->at;
 		rc = fi_control(&o->domain->fid, FI_QUEUE_WORK, &p->work);
 	}
 	for (uint32_t i = 0; i < o->nlooks && !rc; i++) {
@@ -515,6 +606,8 @@ static int start(struct smcq_link *l, uint64_t epoch)
 	if (o->epoch) {
 		go_on(&o->done);
 		go_on(&o->notice);
+		for (size_t i = 0; i < o->reads.n; i++)
+			go_on(&o->reads.at[i].c);
 	}
 	for (uint32_t q = 0; q < n; q++) {
 		if (o->epoch)
@@ -629,6 +722,9 @@ static void unmake(struct smcq_link *l)
 	shut(o->free);
 	for (uint32_t q = 0; q < o->posts->head->nqueues; q++)
 		shut(o->queues[q].c.cntr);
+	for (size_t i = 0; i < o->reads.n; i++)
+		shut(o->reads.at[i].c.cntr);
+	VEC_FREE(&o->reads);
 	shut(o->notice.cntr);
 	shut(o->done.cntr);
 	shut(o->looked);

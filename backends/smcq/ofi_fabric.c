@@ -33,7 +33,7 @@ static int load(struct be_group *g, struct functions *f)
 	return missing ? host_error(g, -ERR_UNSUPPORTED, "the engine ofi: %s cannot be loaded: %s", missing, dlerror()) : 0;
 }
 
-/* What is asked of a provider: puts in order, counters of what arrives in a region, and a thread that makes progress.
+/* What is asked of a provider: puts in order, and reads, counters of what arrives in a region, and a thread that makes progress.
  * Regions have the keys that we choose and begin at 0, so they can be registered anew without telling anyone. */
 static int ask(struct fi_info *hints)
 {
@@ -42,8 +42,8 @@ static int ask(struct fi_info *hints)
 	hints->domain_attr->mr_mode = 0;
 	hints->domain_attr->threading = FI_THREAD_SAFE;
 	hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
-	hints->tx_attr->msg_order = FI_ORDER_WAW;
-	hints->rx_attr->msg_order = FI_ORDER_WAW;
+	hints->tx_attr->msg_order = FI_ORDER_WAW | FI_ORDER_RAR;
+	hints->rx_attr->msg_order = FI_ORDER_WAW | FI_ORDER_RAR;
 	hints->fabric_attr->prov_name = strdup("sockets"); /* of those that Debian has the only one with deferred work */
 	return hints->fabric_attr->prov_name ? 0 : -FI_ENOMEM;
 }

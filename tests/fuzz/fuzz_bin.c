@@ -73,7 +73,7 @@ static void transform(const struct bin *b, struct ir_graph *g, unsigned which)
 	static const char *const lists[] = { "segment:size=3", "fuse:wait=1", "segment:size=2;fuse;reduce-deps", "reorder",
 					     "fuse;segment:size=5", "reduce-deps", "segment:size=3;fuse:wait=1", "fuse",
 					     "segment:size=3;split-tree:S=1", "split-tree:S=auto,cores=9;odd-even",
-					     "segment:size=2;lower-smcq:assist=1", "fuse;lower-smcq:depth=0,sps=2" };
+					     "segment:size=2;lower-smcq:assist=1,get=1", "fuse;lower-smcq:depth=0,sps=2" };
 	const struct pass_ctx c = passes_ctx(b, &(struct bin_args){ .size = g->nranks });
 	const bool cycle = has_cycle(g);
 	uint64_t longest = 0;

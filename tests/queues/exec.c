@@ -264,7 +264,7 @@ static void issue(struct exec *x, uint32_t r, uint32_t q)
 
 	if (e->kind == BIN_E_NOP)
 		return;
-	if (e->kind == BIN_E_PUT) {
+	if (e->kind == BIN_E_PUT || e->kind == BIN_E_GET) {
 		f.steps = 4;
 		f.bytes = must(malloc((size_t)e->len * 8 + 1));
 	} else if (e->kind == BIN_E_ARMW) {
@@ -288,7 +288,7 @@ static bool overtakes(const struct exec *x, const struct flight *f)
 		const struct bin_entry *p = entry_of(x, o);
 
 		if (o->seq < f->seq && o->rank == f->rank && o->queue == f->queue && p->peer == e->peer && p->queue == e->queue &&
-		    p->flags & e->flags & BIN_E_STRONG)
+		    (p->kind == BIN_E_GET) == (e->kind == BIN_E_GET) && p->flags & e->flags & BIN_E_STRONG)
 			return true;
 	}
 	return false;
@@ -299,14 +299,16 @@ static bool is_last(const struct flight *f)
 	return f->step + 1 == f->steps;
 }
 
-static void move_put(struct exec *x, const struct flight *f, const struct bin_entry *e)
+static void move(struct exec *x, const struct flight *f, const struct bin_entry *e)
 {
 	const uint32_t half = e->len / 2, at = f->step % 2 ? half : 0, n = f->step % 2 ? e->len - half : half;
+	uint64_t *mine = place(x->w, x->memory, f->rank, e->buf[0], e->off[0] + at);
+	uint64_t *its = place(x->w, x->memory, e->peer, e->buf[1], e->off[1] + at);
 
 	if (f->step < 2)
-		memcpy(f->bytes + at, place(x->w, x->memory, f->rank, e->buf[0], e->off[0] + at), (size_t)n * 8);
+		memcpy(f->bytes + at, e->kind == BIN_E_GET ? its : mine, (size_t)n * 8);
 	else
-		memcpy(place(x->w, x->memory, e->peer, e->buf[1], e->off[1] + at), f->bytes + at, (size_t)n * 8);
+		memcpy(e->kind == BIN_E_GET ? mine : its, f->bytes + at, (size_t)n * 8);
 }
 
 static void update(struct exec *x, const struct flight *f, const struct bin_entry *e)
@@ -338,7 +340,7 @@ static void compute(struct exec *x, const struct flight *f, const struct bin_op 
 static void arrive(struct exec *x, const struct flight *f, const struct bin_entry *e)
 {
 	if (e->queue != BIN_NONE)
-		x->credit[x->qbase[e->peer] + e->queue] += e->sps;
+		x->credit[x->qbase[e->kind == BIN_E_GET ? f->rank : e->peer] + e->queue] += e->sps;
 	x->ranks[f->rank].locals += (e->flags & BIN_E_LOCAL) != 0;
 	x->ranks[e->peer].remotes += (e->flags & BIN_E_REMOTE) != 0;
 }
@@ -348,8 +350,8 @@ static void step(struct exec *x, size_t i)
 	struct flight *f = &x->flights.at[i];
 	const struct bin_entry *e = entry_of(x, f);
 
-	if (e->kind == BIN_E_PUT)
-		move_put(x, f, e);
+	if (e->kind == BIN_E_PUT || e->kind == BIN_E_GET)
+		move(x, f, e);
 	else if (e->kind == BIN_E_ARMW)
 		update(x, f, e);
 	else if (e->kind == BIN_E_CPU)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 const char *const mutation_words[MUTATIONS] = { "drop",	  "sps",   "queue",  "swap", "ready", "flag",
-						"shift", "merge", "normal", "move", "armw", "range", "nop" };
+						"shift", "merge", "normal", "move", "command", "range", "nop" };
 
 struct mutation_of {
 	struct smcq *s;
@@ -104,7 +104,7 @@ static struct bin_entry *bringing(struct smcq *s, uint32_t peer, uint32_t queue,
 		for (size_t e = 0; e < s->ranks[r].entries.n; e++) {
 			struct bin_entry *b = &s->ranks[r].entries.at[e];
 
-			if (b->sps && b->peer == peer && b->queue == queue && !(*n)--)
+			if (b->sps && bin_entry_lands(b, r) == peer && b->queue == queue && !(*n)--)
 				return b;
 		}
 	return NULL;
@@ -150,11 +150,12 @@ static bool change_sps(struct mutation_of *m, struct bin_entry *e)
 	return true;
 }
 
-static bool other_queue(struct mutation_of *m, struct bin_entry *e)
+static bool other_queue(struct mutation_of *m, uint32_t rank, struct bin_entry *e)
 {
-	const uint32_t n = (uint32_t)m->s->ranks[e->peer].queues.n, q = chance(m, n);
+	const struct smcq_rank *to = &m->s->ranks[bin_entry_lands(e, rank)];
+	const uint32_t q = chance(m, to->queues.n);
 
-	if (e->queue == BIN_NONE || q == e->queue || m->s->ranks[e->peer].queues.at[q].mode == BIN_Q_NORMAL)
+	if (e->queue == BIN_NONE || q == e->queue || to->queues.at[q].mode == BIN_Q_NORMAL)
 		return false;
 	e->queue = q;
 	return true;
@@ -254,7 +255,7 @@ static bool merge(struct mutation_of *m, uint32_t rank)
 		for (size_t k = 0; k < m->s->ranks[i].entries.n; k++) {
 			struct bin_entry *e = &m->s->ranks[i].entries.at[k];
 
-			if (e->peer == rank && e->queue == b)
+			if (bin_entry_lands(e, i) == rank && e->queue == b)
 				e->queue = a;
 		}
 	return true;
@@ -272,7 +273,7 @@ static bool make_normal(struct mutation_of *m, uint32_t rank, uint32_t e)
 		for (size_t k = 0; k < m->s->ranks[i].entries.n; k++) {
 			struct bin_entry *x = &m->s->ranks[i].entries.at[k];
 
-			if (x->peer == rank && x->queue == q)
+			if (bin_entry_lands(x, i) == rank && x->queue == q)
 				x->sps = 0;
 		}
 	return true;
@@ -303,24 +304,38 @@ static bool change_range(struct mutation_of *m, uint32_t rank, struct bin_entry 
 	const unsigned side = chance(m, 2);
 	const uint32_t of = side ? e->peer : rank;
 
-	if (e->kind != BIN_E_PUT && e->kind != BIN_E_ARMW)
+	if (!bin_entry_facts(e->kind).ranges)
 		return false;
 	if (e->off[side] && chance(m, 2))
 		e->off[side]--;
 	else if (e->off[side] + e->len < m->g->ranks[of].bufsize[e->buf[side]])
 		e->off[side]++;
-	else if (e->kind == BIN_E_PUT)
+	else if (e->kind != BIN_E_ARMW)
 		e->len--;
 	else
 		return false;
 	return true;
 }
 
-/* Another operation, or none. */
-static bool change_armw(struct mutation_of *m, struct bin_entry *e)
+/* The other way round, with credit for a queue of the same number. */
+static bool turn(struct mutation_of *m, uint32_t rank, struct bin_entry *e)
+{
+	const uint8_t was = e->kind;
+
+	e->kind = was == BIN_E_PUT ? BIN_E_GET : BIN_E_PUT;
+	if (e->queue == BIN_NONE || e->queue < m->s->ranks[bin_entry_lands(e, rank)].queues.n)
+		return true;
+	e->kind = was;
+	return false;
+}
+
+/* Another operation, or none; or what was to be put is fetched. */
+static bool change_command(struct mutation_of *m, uint32_t rank, struct bin_entry *e)
 {
 	const uint8_t was = e->armw;
 
+	if (e->kind == BIN_E_PUT || e->kind == BIN_E_GET)
+		return turn(m, rank, e);
 	if (e->kind != BIN_E_ARMW)
 		return false;
 	if (chance(m, 2)) {
@@ -346,7 +361,7 @@ static bool apply(struct mutation_of *m, enum mutation kind, uint32_t rank, uint
 	case MUTATE_SPS:
 		return change_sps(m, b);
 	case MUTATE_QUEUE:
-		return other_queue(m, b);
+		return other_queue(m, rank, b);
 	case MUTATE_SWAP:
 		return swap(m, r, e);
 	case MUTATE_READY:
@@ -361,8 +376,8 @@ static bool apply(struct mutation_of *m, enum mutation kind, uint32_t rank, uint
 		return make_normal(m, rank, e);
 	case MUTATE_MOVE:
 		return move(m, rank, e);
-	case MUTATE_ARMW:
-		return change_armw(m, b);
+	case MUTATE_COMMAND:
+		return change_command(m, rank, b);
 	case MUTATE_NOP:
 		return drop_nop(m, rank, e);
 	default:

@@ -16,7 +16,7 @@ enum mutation {
 	MUTATE_MERGE, /* two queues become one */
 	MUTATE_NORMAL, /* a queue no longer waits for credit */
 	MUTATE_MOVE, /* an entry, and credit for it, to another queue */
-	MUTATE_ARMW, /* another operation, or a put in its place */
+	MUTATE_COMMAND, /* another operation, a put in place of an ARMW, a GET in place of a put or the other way round */
 	MUTATE_RANGE, /* a range or a rank */
 	MUTATE_NOP, /* a NOP goes */
 	MUTATIONS

@@ -363,7 +363,7 @@ static void queues(void)
 		CU_ASSERT_EQUAL_FATAL(bin_check(m.at, m.size), 0);   \
 	} while (0)
 	WRONG(kind, BIN_E_KINDS);
-	WRONG(kind, 4);
+	WRONG(kind, 0);
 	WRONG(kind, BIN_E_CPU);
 	WRONG(kind, BIN_E_NOP);
 	WRONG(flags, BIN_E_FLAGS + 1);

@@ -18,6 +18,7 @@
 #define BYTES 1024u /* and how long */
 #define DEPTH 11u
 #define QUEUES 3u /* a normal one, a session, a CPU's */
+#define WAYS 5u
 
 /* One rank, which puts to itself. */
 struct rig {
@@ -65,12 +66,12 @@ static void open_rig(struct rig *r, uint64_t seed, uint32_t offset)
 	CU_ASSERT(r->heap != MAP_FAILED);
 	CU_ASSERT(!nic_init(&r->nic, &o) && !nic_open(&r->port, 0, r->text, sizeof r->text));
 	b = r->block = (struct nic_block *)(void *)(r->heap + BLOCK);
-	*b = (struct nic_block){ .id = 7, .tnis = 6, .cqs = 2, .offset = offset, .nqueues = QUEUES, .nregions = 1, .nways = 4,
+	*b = (struct nic_block){ .id = 7, .tnis = 6, .cqs = 2, .offset = offset, .nqueues = QUEUES, .nregions = 1, .nways = WAYS,
 				 .tcq_depth = 3, .mrq_depth = 3 };
 	end = (end + 63) / 64 * 64;
 	b->queues = lay(&end, QUEUES * sizeof(struct nic_queue));
 	b->regions = lay(&end, sizeof(struct nic_region));
-	b->ways = lay(&end, 4 * sizeof(struct nic_way));
+	b->ways = lay(&end, WAYS * sizeof(struct nic_way));
 	b->pointers = lay(&end, QUEUES * sizeof(struct nic_pointers));
 	b->tcq_ring = lay(&end, sizeof(struct nic_local) << 3);
 	b->mrq_ring = lay(&end, sizeof(struct nic_remote) << 3);
@@ -86,7 +87,7 @@ static void open_rig(struct rig *r, uint64_t seed, uint32_t offset)
 	r->bytes = end;
 }
 
-/* Ways 0 … 2 are to the queues, and one to none. */
+/* Ways 0 … 2 are to the queues, one to none, and one of GETs for the session. */
 static void start_rig(struct rig *r, uint64_t seed, uint32_t offset)
 {
 	struct nic_way *ways;
@@ -94,8 +95,9 @@ static void start_rig(struct rig *r, uint64_t seed, uint32_t offset)
 	open_rig(r, seed, offset);
 	CU_ASSERT(!bind_rig(r));
 	ways = in_block(r, r->block->ways);
-	for (uint32_t i = 0; i < 4; i++)
+	for (uint32_t i = 0; i < WAYS; i++)
 		ways[i] = (struct nic_way){ .peer = r->name, .queue = i < QUEUES ? i : BIN_NONE };
+	ways[4] = (struct nic_way){ .peer = r->name, .queue = 1, .gets = 1 };
 	CU_ASSERT(!nic_connect(&r->nic, &r->port, r->name, r->text, sizeof r->text));
 }
 
@@ -183,7 +185,7 @@ static void bad_entries(void)
 {
 	static const struct nic_entry bad[] = {
 		{ .command = 99 },
-		{ .command = BIN_E_PUT, .len = 8, .way = 4 },
+		{ .command = BIN_E_PUT, .len = 8, .way = WAYS },
 		{ .command = BIN_E_PUT, .len = 8, .way = 3, .region = { 1, 0 } },
 		{ .command = BIN_E_PUT, .len = 8, .way = 3, .off = { 0, BYTES - 7 } },
 		{ .command = BIN_E_PUT, .len = 8, .way = 3, .off = { UINT64_MAX - 3, 0 } },
@@ -191,6 +193,10 @@ static void bad_entries(void)
 		{ .command = BIN_E_PIGGYBACK, .len = 1, .way = 3 },
 		{ .command = BIN_E_ARMW, .len = 4, .way = 3, .armw = BIN_ARMW_ADD8 },
 		{ .command = BIN_E_ARMW, .len = 8, .way = 3, .armw = 0 },
+		{ .command = BIN_E_GET, .len = 8, .way = 3 },
+		{ .command = BIN_E_PUT, .len = 8, .way = 4 },
+		{ .command = BIN_E_GET, .len = 8, .way = 4, .off = { 0, BYTES - 7 } },
+		{ .command = BIN_E_GET, .len = 8, .way = 4, .region = { 1, 0 } },
 	};
 	struct rig r;
 
@@ -258,6 +264,31 @@ static unsigned firsts(uint8_t flags)
 	return n;
 }
 
+/* GETs bring back what range 1 holds, and then their credit, in their order. */
+static void gets(void)
+{
+	for (uint64_t seed = 0; seed <= 100; seed++) {
+		struct rig r;
+
+		start_rig(&r, seed, 25);
+		memset(r.heap + DATA + 256, 'g', 256);
+		for (uint64_t i = 0; i < 2; i++)
+			post(&r, 0, (struct nic_entry){ .command = BIN_E_GET, .flags = BIN_E_STRONG | BIN_E_LOCAL | BIN_E_REMOTE,
+							.sps = (uint8_t)(1 + i), .len = 256, .way = 4, .off = { 512 * i, 256 } });
+		/* Released by the first one: what it puts is there. */
+		post(&r, 1, (struct nic_entry){ .command = BIN_E_PUT, .flags = BIN_E_STRONG, .len = 8, .way = 3, .off = { 248, 900 } });
+		nic_look(&r.nic);
+		while (!atomic_load(&r.pointers[1].scheduling) && nic_step(&r.nic))
+			CU_ASSERT(atomic_load(&r.pointers[1].consumer) == 0);
+		CU_ASSERT(!memchr(r.heap + DATA, 0, 512) && atomic_load(&r.pointers[1].scheduling) == 1);
+		run(&r);
+		CU_ASSERT(!memchr(r.heap + DATA, 0, 768) && !memcmp(r.heap + DATA + 900, "gggggggg", 9) && atomic_load(&r.pointers[1].scheduling) == 3);
+		CU_ASSERT(atomic_load(&r.block->tcq) == 2 && atomic_load(&r.block->mrq) == 2 && !atomic_load(&r.block->fault));
+		CU_ASSERT(atomic_load(&r.pointers[0].consumer) == 2 && r.stats.bytes == 2 * 256 + 8);
+		close_rig(&r);
+	}
+}
+
 static void strong_order(void)
 {
 	CU_ASSERT(firsts(BIN_E_STRONG) == 0);
@@ -293,7 +324,7 @@ static void copies(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "copies", copies },
+	{ "copies", copies },		{ "gets", gets },
 	{ "sessions", sessions },	{ "notices", notices },		  { "bad_entries", bad_entries },
 	{ "bad_blocks", bad_blocks },	{ "strong_order", strong_order }, { NULL, NULL },
 };
