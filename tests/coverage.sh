@@ -10,23 +10,26 @@ LEAST=85 # percent, in all and in each directory
 cov=$BUILD-cov
 
 command -v gcov >/dev/null || { skip "coverage there is no gcov"; finish; }
-variant cov CC=gcc HOOK=1 SAN="--coverage -fprofile-update=atomic -include tests/coverage.h" CFLAGS="-O1 -g" \
-	tests "$cov/tests/nomem" || finish
+# Beside the scripts for single functions: whole programs that fail or die. SWEEP=all (make coverage) takes those too that
+# run the same lines many times.
+scripts=(tests/{diag,samples,output,print,smcq,ofi,hosts,plain,calls,queues,select,global,model,rt,dump,goalrun,trace,overlap}.sh
+	tests/{placement,meet,unit,starts}.sh)
+if [ "${SWEEP:-}" = all ]; then
+	scripts+=(tests/{verify,oracle,kill,matrix,alloc}.sh)
+	SUITES=
+else
+	SUITES='loop passes coalesce rounds'
+fi
+# shellcheck disable=SC2046
+variant cov CC=gcc HOOK=1 SAN="--coverage -fprofile-update=atomic -include tests/coverage.h" CFLAGS=-O1 \
+	$(programs cov "${scripts[@]}" tests/verbs.sh) || finish
 find "$cov" -name '*.gcda' -delete
 # What guests run counts into the folder that is shared with them. First: others add to it.
 guest -t 600 -m 1024 -s "$TMP/guest" env GCOV_PREFIX=/run/guest/counts BUILD="$cov" SCHEDULES=allreduce_ring bash tests/verbs.sh >"$TMP/log" 2>&1
 rc=$?
 check "coverage.guest $(grep -m 3 '^FAIL' "$TMP/log")" [ $rc -eq 0 -a -d "$TMP/guest/counts" ]
 cp -r "$TMP/guest/counts$cov" "$cov/.." 2>"$TMP/log"
-# Beside the scripts for single functions: whole programs that fail or die. SWEEP=all (make coverage) takes those too that
-# run the same lines many times.
-more= SUITES="loop passes coalesce rounds"
-[ "${SWEEP:-}" != all ] || SUITES= more="tests/verify.sh tests/oracle.sh tests/kill.sh tests/matrix.sh tests/alloc.sh"
-# shellcheck disable=SC2086
-SCHEDULES=$SOME HOOKED=$cov LARGE=20000 SIZES=3 STARTS=200 RUNS=4 SUITES=$SUITES share cov tests/diag.sh tests/samples.sh \
-	tests/output.sh tests/print.sh tests/smcq.sh tests/ofi.sh tests/hosts.sh tests/plain.sh tests/calls.sh tests/queues.sh \
-	tests/select.sh tests/global.sh tests/model.sh tests/rt.sh tests/dump.sh tests/goalrun.sh tests/trace.sh tests/overlap.sh \
-	tests/placement.sh tests/meet.sh tests/unit.sh tests/starts.sh $more
+SCHEDULES=$SOME HOOKED=$cov LARGE=20000 SIZES=3 STARTS=200 RUNS=4 SUITES=$SUITES share cov "${scripts[@]}"
 
 mapfile -t notes < <(find "$cov"/{lang,compiler,runtime,backends} -name '*.gcno')
 gcov -t "${notes[@]}" 2>/dev/null | awk -v report="$cov/uncovered.txt" -f tests/coverage.awk >"$TMP/lines"

@@ -78,6 +78,15 @@ variant()
 	fi
 }
 
+# programs NAME SCRIPT... : what these scripts run, in the variant NAME: to build no more of it, as all of it takes minutes
+programs()
+{
+	local name=$1
+
+	shift
+	grep -ohE '\$(BUILD|hooked)/(bin|tests)/[a-z/-]*[a-z]' "$TESTS/lib.sh" "$@" | sort -u | sed "s,^[^/]*,$BUILD-$name,"
+}
+
 # The schedules that a share takes where all would take long: every way that messages travel and are reduced.
 SOME="bcast_chain.goal reduce_binomial.goal allreduce_ring.goal reduce_scatter_ring.goal alltoall_pairwise.goal
 	gatherv_linear.goal scan_binomial.goal neighbor_alltoallw_graph.goal barrier_tree.goal"

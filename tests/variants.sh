@@ -1,18 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Other builds: clang without warnings, each header by itself, and a share of the sanitizer runs. Each has
-# objects of its own beside BUILD.
+# Other builds: clang without warnings, each header by itself, and a share of the sanitizer runs. Each has objects of its
+# own beside BUILD, and of the programs those that it runs.
 set -u
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
 
 variant clang CC=clang CFLAGS=-O0 all
-# Allocations fail in this one.
-variant asan HOOK=1 SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g" tests "$BUILD-asan/tests/nomem" &&
-	SCHEDULES=$SOME HOOKED=$BUILD-asan LARGE=20000 SIZES=3 STARTS=200 share asan tests/diag.sh tests/unit.sh tests/plain.sh tests/rt.sh \
-		tests/matrix.sh tests/starts.sh tests/alloc.sh
-variant tsan SAN=-fsanitize=thread CFLAGS="-O1 -g" tests &&
-	SCHEDULES=$SOME LARGE=20000 KINDS=threads SIZES=3 STARTS=400 WAITS=200 share tsan tests/rt.sh tests/wait.sh tests/matrix.sh &&
+asan=(tests/{diag,unit,plain,rt,matrix,starts,alloc}.sh) # allocations fail in this one
+tsan=(tests/{rt,wait,matrix}.sh)
+# shellcheck disable=SC2046
+variant asan HOOK=1 SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g1" $(programs asan "${asan[@]}") &&
+	SCHEDULES=$SOME HOOKED=$BUILD-asan LARGE=20000 SIZES=3 STARTS=200 share asan "${asan[@]}"
+# shellcheck disable=SC2046
+variant tsan SAN=-fsanitize=thread CFLAGS="-O1 -g1" $(programs tsan "${tsan[@]}" tests/{starts,progress}.sh) &&
+	SCHEDULES=$SOME LARGE=20000 KINDS=threads SIZES=3 STARTS=400 WAITS=200 share tsan "${tsan[@]}" &&
 	KINDS=threads STARTS=4000 share tsan tests/starts.sh &&
 	KINDS=threads ITERS=5 SCHEDULES="bcast_chain.goal reduce_binomial.goal" share tsan tests/progress.sh
 
