@@ -88,8 +88,8 @@ static const char ring[] = "schedule ring\nbuffer in a[count]\nbuffer out b[coun
 static const char chain[] = "schedule chain\nbuffer in a[count]\nbuffer out b[count]\n"
 			    "rank r of p {\n  if r + 1 < p { send a to r + 1 }\n  if r > 0 { recv b from r - 1 }\n}\n";
 /* Any process can receive, and only the rank's own can add. */
-static const char scan[] = "schedule scan\nbuffer in a[count]\nbuffer out b[count]\nbuffer scratch s[r > 0 ? count : 0]\n"
-			   "rank r of p {\n  own: copy a into b\n"
+static const char scan[] = "schedule scan\nbuffer in a[count]\nbuffer out b[count]\n"
+			   "buffer scratch s[r > 0 ? count : 0]\nrank r of p {\n  own: copy a into b\n"
 			   "  if r > 0 { got: recv s from r - 1\n    add: reduce s into b\n    add requires own, got }\n"
 			   "  if r < p - 1 { next: send b to r + 1\n    next requires own, add }\n}\n";
 static const char calc[] = "schedule calc\nrank r of p { calc 20000000 }\n";
@@ -137,7 +137,11 @@ static void *room(struct member *m, const struct message *msg)
 static int bind_line(struct line *l, struct member *m, const struct plan *plan, unsigned which)
 {
 	const struct message *msg = plan->message;
-	struct MPIX_Sched_bind b = { .struct_size = sizeof b, .nbuffers = 2, .count = msg->count, .basic = MPIX_SCHED_INT32, .builtin = MPIX_SCHED_SUM };
+	struct MPIX_Sched_bind b = { .struct_size = sizeof b,
+				     .nbuffers = 2,
+				     .count = msg->count,
+				     .basic = MPIX_SCHED_INT32,
+				     .builtin = MPIX_SCHED_SUM };
 	MPIX_Sched s;
 
 	*l = (struct line){ .m = m, .plan = plan, .seed = plan->seed * 31 + (unsigned)m->rank * 7 + which };

@@ -4,10 +4,10 @@
  * serve).  run.sh checks it and its mutants.
  *
  * One thread at a time has the baton and makes progress.  Each rank has an op that can be carried out by its own thread
- * only: that of rank 0 when another one is done, which is for any thread when its word is there; the others' when their own
- * words are there.  A world outside stores the words in any order, and rings the core's bell after each.  Who has the baton and
- * finds nothing passes it, when a rank of another thread is at an op of its own and somebody waits for the baton; or goes to
- * sleep on the bell, and keeps the baton.
+ * only: that of rank 0 when another one is done, which is for any thread when its word is there; the others' when their
+ * own words are there.  A world outside stores the words in any order, and rings the core's bell after each.  Who has the
+ * baton and finds nothing passes it, when a rank of another thread is at an op of its own and somebody waits for the
+ * baton; or goes to sleep on the bell, and keeps the baton.
  *
  * There are no time-outs here.  Property, asserted by name:
  *
@@ -23,8 +23,8 @@
  *
  * What is one step.  Every load, store and locked operation on what threads share, a look at all ranks, and each of
  * futex's operations, which wakes in the order in which threads came.  The bell itself is the matter of wait.pml: here to
- * ring is two steps, and memory is in order.  REACH adds a claim that run.sh expects to fail: END, that not all ops are ever done while all
- * threads sleep.
+ * ring is two steps, and memory is in order.  REACH adds a claim that run.sh expects to fail: END, that not all ops are
+ * ever done while all threads sleep.
  *
  * Not modelled: spinning and yielding before a thread gives up, which only make it slower; processes that die; threads
  * that come and go.
