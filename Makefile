@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# make deps demo | make deps check | make | make install | make check-quick | make coverage | make matrix mutants offload | make asan ubsan tsan | make fuzz
+# make deps demo | make deps check | make | make install | make check-quick | make coverage | make matrix alloc mutants offload | make asan ubsan tsan | make fuzz
 
 MAKEFLAGS += -r
 .DELETE_ON_ERROR:
@@ -255,6 +255,10 @@ epoch:
 matrix:
 	@$(PARALLEL) tests
 	@SWEEP=all $(RUN) tests/matrix.sh tests/passes.sh tests/split.sh tests/robust.sh
+# Each allocation of the compiler and of goalrun fails.
+alloc:
+	@$(PARALLEL) tests
+	@SWEEP=all $(RUN) tests/alloc.sh
 # Every schedule of the library changed in one place, against the verifier.
 mutants:
 	@$(PARALLEL) tests
@@ -379,4 +383,4 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all install uninstall clean tests check check-quick offload asan ubsan tsan epoch matrix mutants promela kill check-verbs kill-verbs fuzz coverage guest bench bench-overlap bench-smcq bench-verbs experiments deps demo
+.PHONY: all install uninstall clean tests check check-quick offload asan ubsan tsan epoch matrix alloc mutants promela kill check-verbs kill-verbs fuzz coverage guest bench bench-overlap bench-smcq bench-verbs experiments deps demo

@@ -402,11 +402,12 @@ static int add_cell(struct model *m, uint32_t rank, const struct piece *p)
 		err = add_tag(&c, p->v.at[i].value.tag);
 		c.updated |= p->v.at[i].kind == UPDATES || p->v.at[i].value.updates;
 	}
-	if ((!c.tags.n && !c.updated) || err) { /* nothing happens to it */
+	const bool changes = c.tags.n || c.updated;
+
+	err = err || !changes ? err : VEC_PUSH(&m->cells, c);
+	if (err || !changes)
 		VEC_FREE(&c.tags);
-		return err;
-	}
-	return VEC_PUSH(&m->cells, c);
+	return err;
 }
 
 static int find_cells(struct model *m)
