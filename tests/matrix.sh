@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Every schedule of the library, every byte of every start checked: ranks 1-9, 13 and 16 as processes and as
 # threads; first, middle and last root; counts 0, 1, 7, 1000 and, on up to 4 ranks, a large one; three types and
-# operations; heap, private and staged memory; all samples of arguments, in place too. One launch sweeps many cases. SWEEP=pairs (make check) takes a
-# set of them in which every two values meet, SWEEP=all (make matrix) takes all.
+# operations; heap, private and staged memory; all samples of arguments, in place too. One launch sweeps many cases.
+# SWEEP=all (make matrix) takes all of them. SWEEP=pairs (make check) takes, of each schedule, every other size, one kind of
+# ranks and of memory for each, by turns, and of the rest a set in which every two values meet.
 set -u
 . "$(dirname "$0")/lib.sh"
 SIZES=${SIZES:-1 2 3 4 5 6 7 8 9 13 16}
@@ -21,7 +22,7 @@ sweep()
 	local name=$1 schedule=$2 n=$3
 
 	shift 3
-	timeout 900 "$BUILD/bin/goalrun" -n "$n" --verify --sweep "$SWEEP" --sample all --memory "$MEMORY" --type int32,double,uint8 \
+	timeout 900 "$BUILD/bin/goalrun" -n "$n" --verify --sweep "$SWEEP" --sample all --memory "$(memory $((turn / 2)))" --type int32,double,uint8 \
 		"$@" "$schedule" >"$TMP/out" 2>"$TMP/err"
 	if [ $? -eq 0 ]; then
 		ok "matrix.$name $n $(basename "$schedule"): $(tail -n 1 "$TMP/out")"
@@ -50,14 +51,12 @@ binary()
 	sweep "$name" "$bin" "$n" --iters 3 "$@"
 }
 
-# kinds NUMBER : the kinds of ranks for this combination of schedule and size; of pairs one, by turns
-kinds()
-{
-	local all
-
-	read -r -a all <<<"$KINDS"
-	if [ "$SWEEP" = all ]; then echo "$KINDS"; else echo "${all[$1 % ${#all[@]}]}"; fi
-}
+# kinds, memory NUMBER : the kinds of ranks and of memory for this combination of schedule and size; of pairs one, by turns
+turn_of() { echo "${@:2 + $1 % ($# - 1):1}"; }
+# shellcheck disable=SC2086
+kinds() { if [ "$SWEEP" = all ]; then echo "$KINDS"; else turn_of "$1" $KINDS; fi; }
+# shellcheck disable=SC2086
+memory() { if [ "$SWEEP" = all ]; then echo "$MEMORY"; else turn_of "$1" ${MEMORY//,/ }; fi; }
 
 number=0
 few=$(tr ' ' '\n' <<<"$SIZES" | awk '$1 <= 4' | sort -n | tail -n 1) # of pairs, the size for the large count
@@ -65,10 +64,12 @@ for s in $SCHEDULES; do
 	s=schedules/$s
 	number=$((number + 1)) turn=$number # the next schedule begins with another kind
 	# shellcheck disable=SC2086
-	for n in $(fitting "$s" $SIZES); do
+	sizes=$(fitting "$s" $SIZES)
+	for n in $sizes; do
 		turn=$((turn + 1))
+		[ "$SWEEP" = all ] || [ $((turn % 2)) = 0 ] || [ "$n" = "$few" ] || [ "$n" = "$sizes" ] || continue
 		mapfile -t o < <(options "$s" "$n" | tr ' ' '\n')
-		for kind in $(kinds $turn); do
+		for kind in $(kinds $((turn / 2))); do
 			case $s in
 			*/barrier*) # everybody comes late twice
 				sweep "$kind" "$s" "$n" --ranks "$kind" --iters 10 --warmup $((2 * n))
