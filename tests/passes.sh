@@ -3,8 +3,8 @@
 # Every schedule after every pass: the checks pass on what comes out, it is proved, and every byte of every start is
 # right.
 # Ranks 1-9, 13 and 16, by turns as processes and as threads; heap, private and staged memory. SWEEP=pairs (make
-# check) takes some of the sizes for each schedule and list of passes, by turns, SWEEP=all (make matrix) takes all;
-# tests/unit/test_passes.c has all of them on the reference executor.
+# check) takes some of the sizes for each schedule and list of passes, and one kind of memory for each, by turns, SWEEP=all
+# (make matrix) takes all; tests/unit/test_passes.c has all of them on the reference executor.
 set -u
 . "$(dirname "$0")/lib.sh"
 SIZES=${SIZES:-1 2 3 4 5 6 7 8 9 13 16}
@@ -12,18 +12,21 @@ KINDS=${KINDS:-processes threads}
 cd "$ROOT" || exit 1
 read -r -a kinds <<<"$KINDS"
 SWEEP=${SWEEP:-pairs}
+memories=(heap private staged)
 turn=0 combination=0
 
 # Whether this combination of schedule, size and passes is due.
-due() { [ "$SWEEP" = all ] || [ $((combination++ % 9)) -eq 0 ]; }
+due() { [ "$SWEEP" = all ] || [ $((combination++ % 11)) -eq 0 ]; }
 
 # run NAME RANKS SCHEDULE OPTIONS... : one launch, which sweeps
 run()
 {
-	local name=$1 n=$2 s=$3 kind=${kinds[turn++ % ${#kinds[@]}]}
+	local name=$1 n=$2 s=$3 kind=${kinds[turn % ${#kinds[@]}]} memory=heap,private,staged
 
+	[ "$SWEEP" = all ] || memory=${memories[turn / 2 % 3]}
+	turn=$((turn + 1))
 	shift 3
-	if timeout 300 "$BUILD/bin/goalrun" -n "$n" --verify --sweep pairs --memory heap,private,staged --ranks "$kind" \
+	if timeout 300 "$BUILD/bin/goalrun" -n "$n" --verify --sweep pairs --memory "$memory" --ranks "$kind" \
 		--iters 2 --warmup 1 "$@" "$s" >"$TMP/out" 2>"$TMP/err"; then
 		ok "passes.$name $n $kind: $(tail -n 1 "$TMP/out")"
 	else
