@@ -122,6 +122,7 @@ enum be_state { BE_DONE, BE_WAITS, BE_READY, BE_ISSUED };
 struct be_ops {
 	const char *name;
 	bool puts; /* messages go straight to their places: asks for be_bind.safe */
+	size_t early; /* but those of at most so many bytes may come as early as in the epoch before */
 	/* Local: the part of binding that needs no other rank. Errors are told by host_error; *out is for unbind then. */
 	int (*make)(const struct be_bind *b, struct be_bound **out, struct be_place *place);
 	/* Collective, when all ranks have made theirs: settles matching, addresses and slots. host_place has what they

@@ -30,9 +30,10 @@ int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_grap
 /* The messages of a graph, counted as above; *decided is false where the order of events is not known, as in a
  * deadlock. */
 int verify_messages(const struct ir_graph *g, struct verify_report *out, bool *decided);
-/* By op of a rank's: whether what a recv waits for cannot come too early, so that its sender needs no signal. Without
- * bytes too early is more than one start: its sender must not complete before the rank has started. */
-int verify_recvs(const struct ir_graph *g, uint32_t rank, bool *safe);
+/* By op of a rank's: whether what a recv waits for cannot come too early, so that its sender needs no signal. For messages
+ * of at most so many elements, as for those without any, too early is more than one start: their sender must not complete
+ * before the rank has started. */
+int verify_recvs(const struct ir_graph *g, uint32_t rank, uint64_t few, bool *safe);
 /* What it implements is a barrier: verify_graph proves that it is one. */
 bool verify_is_barrier(const struct bin *b);
 

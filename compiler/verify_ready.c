@@ -34,27 +34,28 @@ static bool *started_at_once(const struct ir_graph *g, const struct ir_events *e
 	return at_once;
 }
 
-/* What has to come before what, for a message to be safe; strict: without bytes, too. */
+/* What has to come before what, for a message to be safe. One that early says may come a start early. */
 static struct ir_query ask(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m,
-			   const bool *at_once, bool strict)
+			   const bool *at_once, const uint64_t *early)
 {
 	const uint32_t s = ev->base[m->src] + m->send, r = ev->base[m->dst] + m->recv;
 	const uint32_t rank = ir_rank_event(ev, m->dst, false);
 
-	if (strict && !g->ranks[m->src].ops[m->send].len)
+	if (early && g->ranks[m->src].ops[m->send].len <= *early)
 		return (struct ir_query){ { rank, IR_NO_EVENT }, { ir_rank_event(ev, m->src, true), IR_NO_EVENT }, false };
 	return (struct ir_query){ { at_once[r] ? rank : 2 * r, IR_NO_EVENT }, { 2 * s, IR_NO_EVENT }, false };
 }
 
-static int find_safe(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm, bool strict,
-		     bool *safe)
+/* early: elements of messages that may come a start early; NULL: none may, and those without elements are left out. */
+static int find_safe(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm,
+		     const uint64_t *early, bool *safe)
 {
 	bool *at_once = started_at_once(g, ev);
 	struct ir_query *q = mem_alloc(nm * sizeof *q);
 	int err = at_once && q ? 0 : -ERR_NOMEM;
 
 	for (size_t i = 0; i < nm && !err; i++)
-		q[i] = ask(g, ev, &m[i], at_once, strict);
+		q[i] = ask(g, ev, &m[i], at_once, early);
 	err = err ? err : ir_events_reach(ev, q, nm);
 	for (size_t i = 0; i < nm && !err; i++)
 		safe[i] = q[i].yes;
@@ -65,14 +66,14 @@ static int find_safe(const struct ir_graph *g, const struct ir_events *ev, const
 
 int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm, bool *safe)
 {
-	int err = find_safe(g, ev, m, nm, false, safe);
+	int err = find_safe(g, ev, m, nm, NULL, safe);
 
 	for (size_t i = 0; i < nm && !err; i++) /* without bytes none comes early */
 		safe[i] |= !g->ranks[m[i].src].ops[m[i].send].len;
 	return err;
 }
 
-int verify_recvs(const struct ir_graph *g, uint32_t rank, bool *safe)
+int verify_recvs(const struct ir_graph *g, uint32_t rank, uint64_t few, bool *safe)
 {
 	struct ir_match *m = NULL;
 	struct ir_events ev = { 0 };
@@ -85,7 +86,7 @@ int verify_recvs(const struct ir_graph *g, uint32_t rank, bool *safe)
 	if (!err && ev.sorted != ev.n)
 		err = -ERR_DEADLOCK;
 	all = err ? NULL : mem_alloc(nm * sizeof *all);
-	err = err ? err : all ? find_safe(g, &ev, m, nm, true, all) : -ERR_NOMEM;
+	err = err ? err : all ? find_safe(g, &ev, m, nm, &few, all) : -ERR_NOMEM;
 	for (size_t i = 0; i < nm && !err; i++)
 		if (m[i].dst == rank)
 			safe[m[i].recv] = all[i];

@@ -168,7 +168,7 @@ static int find_safe(struct mpix_sched_request *req, const struct bin_args *a)
 	err = safe ? ir_graph_specialise(b, &all, &g, &rank, &fault) : -ERR_NOMEM;
 	err = err ? err : passes_run_graph(bin_str(b, b->meta->passes), &g, &c, NULL);
 	if (!err && g.ranks[a->rank].nops == req->rank.nops)
-		err = verify_recvs(&g, a->rank, safe);
+		err = verify_recvs(&g, a->rank, req->be->early / req->type->layout.basic, safe);
 	ir_graph_fini(&g);
 	req->safe = err ? NULL : safe;
 	if (err)

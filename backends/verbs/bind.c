@@ -55,7 +55,7 @@ static enum vb_ready ready_of(const struct vb_bound *v, const struct vb_entry *e
 {
 	if (v->sm.b.safe && v->sm.b.safe[e->op])
 		return VB_FREE;
-	return e->bytes ? VB_NOW : VB_LATE;
+	return e->bytes > VB_FEW ? VB_NOW : VB_LATE;
 }
 
 /* The far messages in order, as peers will read them. */
@@ -92,6 +92,7 @@ static int list_messages(struct vb_bound *v, struct meeting *m)
 		v->msgs[i].op = e->op;
 		v->msgs[i].send = e->send;
 		v->msgs[i].bytes = e->bytes;
+		v->msgs[i].stride = e->bytes <= VB_FEW ? (uint32_t)up(e->bytes) : 0;
 		if (!e->send)
 			v->msgs[i].ready = e->ready = ready_of(v, e);
 	}
@@ -153,9 +154,12 @@ static bool in_place(const struct vb_msg *x)
 	return x->bytes && !x->inlines && !x->slot;
 }
 
-static bool needs_slot(const struct vb_bound *v, const struct vb_msg *x)
+/* Bytes of its slots on this rank. */
+static size_t slot_bytes(const struct vb_bound *v, const struct vb_msg *x)
 {
-	return x->bytes && (!v->sm.b.layout->contiguous || bin_reduces(v->sm.b.ops[x->op].kind));
+	if (!x->send && x->stride)
+		return 2 * (size_t)x->stride;
+	return !v->sm.b.layout->contiguous || bin_reduces(v->sm.b.ops[x->op].kind) ? up(x->bytes) : 0;
 }
 
 /* Targets of all messages, and the slots. */
@@ -165,19 +169,18 @@ static int make_arena(struct vb_bound *v)
 
 	v->narena = at;
 	for (uint32_t i = 0; i < v->nmsgs; i++)
-		v->narena += needs_slot(v, &v->msgs[i]) ? up(v->msgs[i].bytes) : 0;
+		v->narena += slot_bytes(v, &v->msgs[i]);
 	v->arena = aligned_alloc(LINE, v->narena);
 	if (!v->arena)
 		return no_memory(v);
 	memset(v->arena, 0, v->narena);
 	for (uint32_t i = 0; i < v->nmsgs; i++) {
 		struct vb_msg *x = &v->msgs[i];
+		const size_t bytes = slot_bytes(v, x);
 
 		x->target = (struct vb_target *)(void *)v->arena + i;
-		if (needs_slot(v, x)) {
-			x->slot = v->arena + at;
-			at += up(x->bytes);
-		}
+		x->slot = bytes ? v->arena + at : NULL;
+		at += bytes;
 	}
 	v->arena_mr = vb_dev_register(v->sm.b.group, v->dev, v->arena, v->narena,
 				      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, "slots for messages");

@@ -245,13 +245,14 @@ static struct vb_link *find_link(struct vb_dev *d, uint32_t qpn)
 	return l;
 }
 
-void vb_dev_poll(struct vb_dev *d)
+bool vb_dev_poll(struct vb_dev *d)
 {
 	struct ibv_wc wc[VB_BATCH];
+	bool any = false;
 	int n;
 
 	if (pthread_mutex_trylock(&d->lock))
-		return;
+		return false;
 	do {
 		n = ibv_poll_cq(d->cq, VB_BATCH, wc);
 		for (int i = 0; i < n; i++) {
@@ -261,12 +262,14 @@ void vb_dev_poll(struct vb_dev *d)
 			if (l)
 				vb_link_completed(l, &wc[i]);
 		}
+		any |= n > 0;
 		if (n > 0)
 			post_recvs(d); /* there was room before */
 	} while (n == VB_BATCH);
 	if (d->leaving)
 		vb_links_reap(d, false);
 	pthread_mutex_unlock(&d->lock);
+	return any;
 }
 
 /* Room for need, if there can be. */

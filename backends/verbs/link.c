@@ -24,15 +24,15 @@ static struct ibv_qp *make_qp(struct vb_dev *d, struct vb_link *l)
 	struct ibv_qp_init_attr a = { .send_cq = d->cq, .recv_cq = d->cq, .srq = d->srq, .qp_type = IBV_QPT_RC };
 	struct ibv_qp *qp = NULL;
 
-	for (uint32_t bytes = VB_INLINE; !qp; bytes /= 2) {
+	for (uint32_t bytes = VB_FEW; !qp; bytes /= 2) {
 		a.cap = (struct ibv_qp_cap){ .max_send_wr = l->depth, .max_send_sge = 1, .max_inline_data = bytes };
 		qp = d->lib.create_qp(d->pd, &a);
 		l->inlines = qp ? a.cap.max_inline_data : 0;
 		if (!bytes)
 			break;
 	}
-	if (l->inlines > VB_INLINE)
-		l->inlines = VB_INLINE;
+	if (l->inlines > VB_FEW)
+		l->inlines = VB_FEW;
 	return qp;
 }
 

@@ -60,7 +60,7 @@ static bool put(struct vb_bound *v, struct vb_msg *m)
 		const bool last = m->put + 1 == m->nwrs;
 
 		if (m->send) { /* a receiver that was rebound has told another one */
-			wr->wr.rdma.remote_addr = m->target->address + m->put * piece;
+			wr->wr.rdma.remote_addr = m->target->address + m->put * piece + (v->sm.epoch & 1) * m->stride;
 			wr->wr.rdma.rkey = m->target->rkey;
 		}
 		remember(v, m->link, !m->link->first);
@@ -110,7 +110,12 @@ static int send_poll(struct engine *e, void *what)
 
 static int send_issue(struct engine *e, void *what)
 {
-	((struct vb_msg *)what)->put = 0;
+	const struct vb_bound *v = vb_of(e);
+	struct vb_msg *m = what;
+
+	m->put = 0;
+	if (!may_put(v, m)) /* what says so may have come since somebody looked */
+		vb_dev_poll(v->dev);
 	return send_poll(e, what);
 }
 
@@ -119,14 +124,15 @@ static int recv_poll(struct engine *e, void *what)
 	struct vb_bound *v = vb_of(e);
 	struct vb_msg *m = what;
 	const struct bin_op *o = &v->sm.b.ops[m->op];
+	const char *from = m->slot ? m->slot + (v->sm.epoch & 1) * m->stride : NULL;
 	char *to = v->sm.b.buffers[o->buf[0]].ptr;
 
 	if (!put(v, m) || atomic_load_explicit(&m->came, memory_order_acquire) < v->sm.epoch)
 		return not_yet(v, m->link);
 	if (m->slot && bin_reduces(o->kind))
-		v->sm.b.reduce_packed(v->sm.b.reduce_arg, m->slot, to, o->off[0], o->len, o->kind == BIN_OP_RECV_REDUCE_WITH);
+		v->sm.b.reduce_packed(v->sm.b.reduce_arg, from, to, o->off[0], o->len, o->kind == BIN_OP_RECV_REDUCE_WITH);
 	else if (m->slot)
-		be_unpack(v->sm.b.layout, to, o->off[0], o->len, m->slot);
+		be_unpack(v->sm.b.layout, to, o->off[0], o->len, from);
 	return 1;
 }
 

@@ -17,12 +17,14 @@
  *
  * Arrivals are counted for each message, ever, and compared with the epoch: nothing is re-armed, and one that comes an
  * epoch early waits. The bytes of recvs that reduce, and of elements that are no row, go through a slot of the
- * receiver's; where they then belong is nobody else's business.
+ * receiver's; where they then belong is nobody else's business. Few bytes go through one of two slots, for even and odd
+ * epochs: to copy them takes less time than to wait for a ready signal.
  *
  * Who may overwrite what. A put of epoch e comes behind the ready of e, or the schedule has the send follow from the
- * start of the recv: so it does not come before that. A message without bytes can come an epoch early, but no more: its
- * sender waits for the ready of e - 1. So at most two immediates of a kind are on their way for a message, which is what
- * the receive queue has room for.
+ * start of the recv: so it does not come before that. What has two slots, or no bytes, can come an epoch early, but no
+ * more: its sender waits for the ready of e - 1, or the schedule has it complete e - 1 after that. So at most two immediates
+ * of a kind are on their way for a message, which is what the receive queue has room for, and the slot of e is not written
+ * before e - 2 is complete.
  *
  * Which work requests are signalled: the last of a message whose bytes are read from their place, as its completion is
  * the op's; the bye and probes, whose completion tells that the peer has got everything so far; and one in four of a queue's length, so
@@ -35,7 +37,7 @@
 #include <infiniband/verbs.h>
 #include <pthread.h>
 
-#define VB_INLINE 128u /* bytes of a payload that is copied into its work request, where the device can */
+#define VB_FEW 128u /* bytes of a payload that has two slots, and is copied into its work request where the device can */
 #define VB_BATCH 16 /* completions taken at a time */
 
 #define VB_READY 0x80000000u /* of an immediate */
@@ -138,7 +140,7 @@ struct vb_entry {
 /* When a send may be posted, by the ready signals that have come. */
 enum vb_ready {
 	VB_FREE, /* it follows from the start of the recv */
-	VB_LATE, /* when the recv of the epoch before has started */
+	VB_LATE, /* when the recv of the epoch before has started: it has two slots, or no bytes */
 	VB_NOW /* when the recv has started */
 };
 
@@ -155,6 +157,7 @@ struct vb_msg {
 	bool send, inlines; /* its bytes are in the work request */
 	uint8_t ready; /* enum vb_ready */
 	uint64_t bytes;
+	uint32_t stride; /* from the receiver's slot of even epochs to that of odd ones; 0: there is one place */
 	_Atomic uint64_t came; /* of a recv: messages; of a send: ready signals; ever */
 	_Atomic uint64_t left; /* of a send: how often its bytes have been read, ever */
 	uint32_t nwrs, put; /* work requests; those of this epoch that are posted, or wait to be with others */
@@ -162,7 +165,7 @@ struct vb_msg {
 	struct ibv_sge *sges;
 	struct vb_target *target; /* where the bytes go; of a recv: what the sender is told when that changes */
 	struct vb_target cell; /* of a recv: where the sender keeps it */
-	char *slot; /* through which the bytes go on this rank; or NULL */
+	char *slot; /* through which the bytes go on this rank, the first one; or NULL */
 };
 
 /* The part of a buffer that the device reads and writes: [low, high), in bytes. */
@@ -203,8 +206,8 @@ static inline struct vb_bound *vb_of(struct engine *e)
 int vb_dev_get(struct be_group *g, struct vb_dev **out);
 /* As be_ops.close. */
 void vb_dev_close(void *state);
-/* Takes what has completed, unless somebody else is at it. */
-void vb_dev_poll(struct vb_dev *d);
+/* Takes what has completed, unless somebody else is at it; whether there was something. */
+bool vb_dev_poll(struct vb_dev *d);
 /* Room for what a link can bring and cause; with the lock. */
 int vb_dev_reserve(struct be_group *g, struct vb_dev *d, uint32_t cqes, uint32_t recvs);
 /* Whether its port is still up. */

@@ -89,6 +89,14 @@ static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	return finish(v, sm_start(bound, epoch, who));
 }
 
+/* Whether all that is left waits for the device. */
+static bool only_far(const struct vb_bound *v)
+{
+	const uint32_t *last = engine_last(&v->sm.engine);
+
+	return last && v->sm.msgs[*last].far;
+}
+
 static int progress(struct be_bound *bound, unsigned who, unsigned spins)
 {
 	struct vb_bound *v = to_vb(bound);
@@ -96,8 +104,9 @@ static int progress(struct be_bound *bound, unsigned who, unsigned spins)
 
 	if (!v->nmsgs)
 		return sm_progress(bound, who, spins);
-	vb_dev_poll(v->dev);
-	rc = sm_progress(bound, who, spins);
+	for (spins = only_far(v) ? spins : 0; !vb_dev_poll(v->dev) && spins; spins--)
+		be_pause();
+	rc = sm_progress(bound, who, 0);
 	if (!rc)
 		look(v);
 	return finish(v, rc);
@@ -124,6 +133,7 @@ static void states(const struct be_bound *bound, uint8_t *state, const char **wh
 const struct be_ops vb_ops = {
 	.name = "verbs",
 	.puts = true,
+	.early = VB_FEW,
 	.make = make,
 	.bind = bind,
 	.unbind = unbind,
