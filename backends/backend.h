@@ -121,6 +121,7 @@ enum be_state { BE_DONE, BE_WAITS, BE_READY, BE_ISSUED };
 /* Backends that are built are in be_backends[], the others only by name. */
 struct be_ops {
 	const char *name;
+	bool watches; /* not all that it waits for rings: ranks sleep on a descriptor too, that of host_watch */
 	bool puts; /* messages go straight to their places: asks for be_bind.safe */
 	size_t early; /* but those of at most so many bytes may come as early as in the epoch before */
 	/* Local: the part of binding that needs no other rank. Errors are told by host_error; *out is for unbind then. */
@@ -153,7 +154,8 @@ struct be_ops {
 	bool (*waits_for)(const struct be_bound *bound, uint32_t rank);
 	/* The first message that has been issued and is not complete, by op, or UINT32_MAX. */
 	uint32_t (*open)(const struct be_bound *bound);
-	/* When it has to be looked at although nobody rings, as ns of CLOCK_MONOTONIC; UINT64_MAX: never. */
+	/* Asked for by a thread that is about to sleep: when it has to be looked at although nobody rings, as ns of
+	 * CLOCK_MONOTONIC; UINT64_MAX: never. */
 	uint64_t (*alarm)(const struct be_bound *bound);
 	/* Gives back what host_state has kept for a context; NULL: nothing is kept. */
 	void (*close)(void *state);
@@ -185,28 +187,29 @@ struct be_bell {
 /* Of who waits for what is stored for one rank. */
 struct be_bells {
 	struct be_bell *at[2]; /* of its own threads, and of its communication core; NULL: it has none */
+	int event; /* an eventfd that wakes one of its own threads as well; -1: none is needed */
 	bool fences; /* it needs help to see what this process has stored */
 };
 
-/* The slow path: somebody sleeps, or is about to. */
-void host_ring(struct be_bell *bell);
+/* The slow path: somebody sleeps, or is about to. event: as above. */
+void host_ring(struct be_bell *bell, int event);
 
-static inline void be_ring_one(struct be_bell *bell, bool fences)
+static inline void be_ring_one(struct be_bell *bell, int event, bool fences)
 {
 	uint32_t n = fences ? atomic_fetch_add_explicit(&bell->sleepers, 0, memory_order_acq_rel) :
 			      atomic_load_explicit(&bell->sleepers, memory_order_relaxed);
 
 	if (__builtin_expect(n != 0, 0))
-		host_ring(bell);
+		host_ring(bell, event);
 }
 
 /* Comes behind the store. */
 static inline void be_ring(const struct be_bells *bells)
 {
 	atomic_signal_fence(memory_order_seq_cst); /* the compiler keeps the order as well */
-	be_ring_one(bells->at[0], bells->fences);
+	be_ring_one(bells->at[0], bells->event, bells->fences);
 	if (bells->at[1])
-		be_ring_one(bells->at[1], bells->fences);
+		be_ring_one(bells->at[1], -1, bells->fences);
 }
 
 struct be_row {
@@ -260,6 +263,8 @@ bool host_same_process(struct be_group *g, uint32_t rank);
 int host_pid(struct be_group *g, uint32_t rank);
 /* What the backend keeps for the rank's context, as long as that lives: a device, a connection. NULL at first. */
 void **host_state(struct be_group *g);
+/* What a rank's threads sleep on beside its bell; of a backend that watches. */
+void host_watch(struct be_group *g, int fd);
 /* Whether the user lets ranks read each other's private memory: 1, 0 or -ERR_ARG. */
 int host_direct_allowed(struct be_group *g);
 /* Stores what to tell the user about an error that is about to be returned; returns err. */

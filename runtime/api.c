@@ -394,6 +394,8 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 		hold(req);
 	}
 	rt_wait_end(&w);
+	if (req->ctx->heap->event >= 0) /* what came from the device with the last of it may be for a thread that sleeps */
+		ring_own(req);
 	return conclude(req);
 }
 

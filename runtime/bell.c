@@ -11,13 +11,17 @@
  * is the sleeper who makes the ringers' cores have a barrier there, as it has time and they have not. membarrier reaches
  * processes that have registered. Where a sleeper's kernel has none, or a ringer could not register, that ringer adds 0
  * to sleepers in place of the load, which orders the two as well. Ringers make count even, so that of many only one
- * wakes. tests/spin/wait.pml is the model. */
+ * wakes. tests/spin/wait.pml is the model.
+ *
+ * Where a device brings messages as well a rank has an eventfd, which its peers got when they met. One of its threads
+ * sleeps on that and on what the device has, the others on the futex; who rings writes to the one and wakes the other. */
 #include "runtime/rt.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <poll.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -64,11 +68,27 @@ bool rt_bell_sleep(struct be_bell *b, uint32_t seen, uint64_t ns)
 	return syscall(SYS_futex, &b->count, FUTEX_WAIT, seen, &t, NULL, 0) == 0 || errno == EAGAIN;
 }
 
-void host_ring(struct be_bell *b)
+bool rt_bell_sleep_on(struct be_bell *b, uint32_t seen, uint64_t ns, const int fd[2])
 {
+	const struct timespec t = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+	struct pollfd p[2] = { { .fd = fd[0], .events = POLLIN }, { .fd = fd[1], .events = POLLIN } };
+	uint64_t rung;
+
+	/* Who has rung before this has changed the count; who rings from now on is heard. */
+	if (read(fd[0], &rung, sizeof rung) < 0 && errno != EAGAIN)
+		return false;
+	return atomic_load_explicit(&b->count, memory_order_acquire) != seen || ppoll(p, 2, &t, NULL) > 0;
+}
+
+void host_ring(struct be_bell *b, int event)
+{
+	const uint64_t one = 1;
 	uint32_t seen = atomic_load_explicit(&b->count, memory_order_acquire);
 
 	if (seen & 1 && atomic_compare_exchange_strong_explicit(&b->count, &seen, seen + 1, memory_order_acq_rel,
-								memory_order_relaxed))
+								memory_order_relaxed)) {
 		syscall(SYS_futex, &b->count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+		if (event >= 0 && write(event, &one, sizeof one) < 0)
+			return; /* it has been rung so often that it is awake */
+	}
 }

@@ -308,7 +308,7 @@ static bool leaves(const struct rt_core *c)
 /* Wakes who sleeps for a core. */
 static void ring_core(const struct rt_core *c)
 {
-	be_ring_one(&c->door->bell[1], c->door->asks || !c->local->ordered);
+	be_ring_one(&c->door->bell[1], -1, c->door->asks || !c->local->ordered);
 }
 
 /* Has the thread look for what there is. */

@@ -18,15 +18,16 @@ int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 	ctx = mem_calloc(1, sizeof *ctx);
 	if (!ctx)
 		return MPIX_SCHED_ERR_NOMEM;
-	ctx->heap = rt_heap_new();
+	ctx->backend = be_find(env_get(ENV_GOAL_BACKEND));
+	ctx->heap = rt_heap_new(ctx->backend && ctx->backend->ops && ctx->backend->ops->watches);
 	if (!ctx->heap) {
 		free(ctx);
 		return MPIX_SCHED_ERR_NOMEM;
 	}
 	atomic_init(&ctx->refs, 1);
+	atomic_init(&ctx->watched, -1);
 	for (unsigned i = 0; i < ENV_COUNT; i++)
 		ctx->env[i].err = env_number(i, &ctx->env[i].value);
-	ctx->backend = be_find(env_get(ENV_GOAL_BACKEND));
 	ctx->policy = rt_policy();
 	ctx->umwaits = rt_cpu_umwaits();
 	rt_usr1_hold();
@@ -34,6 +35,7 @@ int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 	pthread_mutex_init(&ctx->lock, NULL);
 	pthread_mutex_init(&ctx->detail_lock, NULL);
 	pthread_mutex_init(&ctx->select_lock, NULL);
+	pthread_mutex_init(&ctx->watch_lock, NULL);
 	rt_energy_init(ctx);
 	*out = ctx;
 	return MPIX_SCHED_SUCCESS;
@@ -58,6 +60,7 @@ void rt_ctx_unref(struct mpix_sched_ctx *ctx)
 	pthread_mutex_destroy(&ctx->lock);
 	pthread_mutex_destroy(&ctx->detail_lock);
 	pthread_mutex_destroy(&ctx->select_lock);
+	pthread_mutex_destroy(&ctx->watch_lock);
 	pthread_mutex_destroy(&ctx->energy_lock);
 	rt_selected_free(ctx->selected);
 	free(ctx);
@@ -93,6 +96,11 @@ int rt_fail(struct mpix_sched_ctx *ctx, int err)
 void **host_state(struct be_group *g)
 {
 	return &g->ctx->be_state;
+}
+
+void host_watch(struct be_group *g, int fd)
+{
+	atomic_store(&g->ctx->watched, fd);
 }
 
 size_t MPIX_Sched_error_detail(MPIX_Sched_ctx ctx, char *buf, size_t size)

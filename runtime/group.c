@@ -35,7 +35,7 @@ struct hello {
 	char cookie[MAC_KEY]; /* rank 0's: who knows it is of this job */
 	char name[12]; /* of rank 0's socket, which is abstract */
 	uint32_t name_len;
-	int heap_fd;
+	int heap_fd, event;
 	uint64_t heap;
 	struct rt_wish wish;
 };
@@ -86,34 +86,49 @@ struct fd_message {
 };
 enum { BOARD = UINT32_MAX, PORT = UINT32_MAX - 1, BELL = UINT32_MAX - 2 };
 
-static int send_fd(int sock, const struct meeting *m, uint32_t what, int fd)
+/* fd: of a heap, and its eventfd or -1; of what is no heap only the first. */
+static int send_fds(int sock, const struct meeting *m, uint32_t what, const int fd[2])
 {
+	const size_t n = (fd[1] < 0 ? 1 : 2) * sizeof *fd;
 	struct fd_message msg = { .what = what };
 	struct iovec iov = { &msg, sizeof msg };
 	union {
-		char buf[CMSG_SPACE(sizeof(int))];
+		char buf[CMSG_SPACE(2 * sizeof(int))];
 		struct cmsghdr align;
 	} control = { 0 };
-	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
-			    .msg_controllen = sizeof control.buf };
+	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = CMSG_SPACE(n) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&h);
 
 	memcpy(msg.cookie, m->all[0].cookie, sizeof msg.cookie);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof fd);
-	memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	c->cmsg_len = CMSG_LEN(n);
+	memcpy(CMSG_DATA(c), fd, n);
 	return sendmsg(sock, &h, MSG_NOSIGNAL) == sizeof msg ? 0 : rt_sys_error(m->ctx, "sendmsg");
 }
 
-/* Receives one; *what tells what it is. -ERR_SYS at the end of the connection, on a time-out, or from
+static int send_fd(int sock, const struct meeting *m, uint32_t what, int fd)
+{
+	return send_fds(sock, m, what, (const int[]){ fd, -1 });
+}
+
+static void close_fds(int fd[2])
+{
+	for (int i = 0; i < 2; i++) {
+		if (fd[i] >= 0)
+			close(fd[i]);
+		fd[i] = -1;
+	}
+}
+
+/* Receives what send_fds has sent; *what tells what it is. -ERR_SYS at the end of the connection, on a time-out, or from
  * somebody who does not know the cookie. */
-static int recv_fd(int sock, const struct meeting *m, uint32_t *what, int *fd)
+static int recv_fds(int sock, const struct meeting *m, uint32_t *what, int fd[2])
 {
 	struct fd_message msg;
 	struct iovec iov = { &msg, sizeof msg };
 	union {
-		char buf[CMSG_SPACE(sizeof(int))];
+		char buf[CMSG_SPACE(2 * sizeof(int))];
 		struct cmsghdr align;
 	} control = { 0 };
 	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
@@ -122,16 +137,15 @@ static int recv_fd(int sock, const struct meeting *m, uint32_t *what, int *fd)
 	struct cmsghdr *c;
 	ssize_t n = poll(&p, 1, MEET_MS) == 1 ? recvmsg(sock, &h, MSG_CMSG_CLOEXEC) : 0;
 
-	*fd = -1;
+	fd[0] = fd[1] = -1;
 	c = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
-	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof *fd))
-		memcpy(fd, CMSG_DATA(c), sizeof *fd);
-	if (n == sizeof msg && *fd >= 0 && !memcmp(msg.cookie, m->all[0].cookie, sizeof msg.cookie)) {
+	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len >= CMSG_LEN(sizeof *fd) && c->cmsg_len <= CMSG_LEN(2 * sizeof *fd))
+		memcpy(fd, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	if (n == sizeof msg && fd[0] >= 0 && !memcmp(msg.cookie, m->all[0].cookie, sizeof msg.cookie)) {
 		*what = msg.what;
 		return 0;
 	}
-	if (*fd >= 0)
-		close(*fd);
+	close_fds(fd);
 	return rt_error(m->ctx, -ERR_SYS, "a rank did not send its memory");
 }
 
@@ -158,11 +172,12 @@ static uint32_t ranks_of(const struct meeting *m, uint32_t lead)
 static int expect_fd(int sock, const struct meeting *m, uint32_t what, int *fd)
 {
 	uint32_t got = what;
-	int err = recv_fd(sock, m, &got, fd);
+	int both[2], err = recv_fds(sock, m, &got, both);
 
-	if (got == what)
+	*fd = both[0];
+	if (err || (got == what && both[1] < 0))
 		return err;
-	close(*fd);
+	close_fds(both);
 	*fd = -1;
 	return rt_error(m->ctx, -ERR_SYS, "a rank sent what was not due");
 }
@@ -172,27 +187,32 @@ static int send_heaps(int sock, const struct meeting *m, uint32_t lead, bool own
 {
 	int err = 0;
 
-	for (uint32_t r = 0; r < m->size && !err; r++)
+	for (uint32_t r = 0; r < m->size && !err; r++) {
+		const struct rt_peer *p = &m->local->peers[r];
+
 		if (near(m, r) && same_process(&m->all[r], &m->all[lead]) == own)
-			err = send_fd(sock, m, r, r == m->rank || same_process(&m->all[r], &m->all[m->rank]) ?
-							  m->all[r].heap_fd :
-							  m->local->peers[r].fd);
+			err = send_fds(sock, m, r,
+				       same_process(&m->all[r], &m->all[m->rank]) ?
+					       (const int[]){ m->all[r].heap_fd, m->all[r].event } :
+					       (const int[]){ p->fd, p->event });
+	}
 	return err;
 }
 
 static int recv_heaps(int sock, const struct meeting *m, uint32_t n)
 {
 	uint32_t what;
-	int fd, err = 0;
+	int fd[2], err = 0;
 
 	while (n-- && !err) {
-		err = recv_fd(sock, m, &what, &fd);
+		err = recv_fds(sock, m, &what, fd);
 		if (!err && (what >= m->size || !near(m, what) || m->local->peers[what].same ||
 			     m->local->peers[what].fd >= 0)) {
-			close(fd);
+			close_fds(fd);
 			err = rt_error(m->ctx, -ERR_SYS, "a rank sent what is not its own");
 		} else if (!err) {
-			m->local->peers[what].fd = fd;
+			m->local->peers[what].fd = fd[0];
+			m->local->peers[what].event = fd[1];
 		}
 	}
 	return err;
@@ -259,7 +279,7 @@ static int host_meeting(struct meeting *m)
 		struct pollfd p = { .fd = m->listener, .events = POLLIN };
 		int sock = poll(&p, 1, 100) == 1 ? accept4(m->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
 		uint32_t what, rest;
-		int fd;
+		int fd[2];
 
 		if (sock < 0) {
 			for (uint32_t r = 0; r < m->size && !err; r++)
@@ -269,17 +289,18 @@ static int host_meeting(struct meeting *m)
 				err = rt_error(m->ctx, -ERR_SYS, "a rank of this node did not come");
 			continue;
 		}
-		if (!same_user(sock) || recv_fd(sock, m, &what, &fd)) {
+		if (!same_user(sock) || recv_fds(sock, m, &what, fd)) {
 			close(sock);
 			continue;
 		}
 		if (what >= m->size || !near(m, what) || socks[what] >= 0 || m->local->peers[what].same ||
 		    !is_lead(m, what)) {
-			close(fd);
+			close_fds(fd);
 			close(sock);
 			continue;
 		}
-		m->local->peers[what].fd = fd;
+		m->local->peers[what].fd = fd[0];
+		m->local->peers[what].event = fd[1];
 		socks[what] = sock;
 		missing--;
 		rest = ranks_of(m, what) - 1;
@@ -343,8 +364,7 @@ static void free_local(struct rt_local *l)
 			munmap(p->maps.at[i].base, p->maps.at[i].len);
 		VEC_FREE(&p->maps);
 		rt_heap_unref(p->heap);
-		if (p->fd >= 0)
-			close(p->fd);
+		close_fds((int[]){ p->fd, p->event });
 	}
 	if (l->board)
 		munmap(l->board, rt_board_size(l->size));
@@ -420,12 +440,13 @@ static int make_local(struct meeting *m)
 	l->ordered = rt_bell_register();
 	l->fd = -1;
 	l->peers = mem_calloc(m->size, sizeof *l->peers);
+	for (uint32_t r = 0; l->peers && r < m->size; r++)
+		l->peers[r].fd = l->peers[r].event = -1;
 	if (!l->peers || find_nodes(m))
 		return rt_fail(m->ctx, -ERR_NOMEM);
 	for (uint32_t r = 0; r < m->size; r++) {
 		struct rt_peer *p = &l->peers[r];
 
-		p->fd = -1;
 		p->pid = (int)m->all[r].pid;
 		while (!same_process(&m->all[p->lead], &m->all[r]))
 			p->lead++;
@@ -476,7 +497,8 @@ static int say_hello(struct meeting *m, struct hello *h)
 	const void *random = (const void *)getauxval(AT_RANDOM); // NOLINT(performance-no-int-to-ptr)
 	int err;
 
-	*h = (struct hello){ .rank = (int)m->rank, .node = rt_node_id(), .pid = (uint64_t)getpid(), .heap_fd = m->ctx->heap->fd };
+	*h = (struct hello){ .rank = (int)m->rank, .node = rt_node_id(), .pid = (uint64_t)getpid(), .heap_fd = m->ctx->heap->fd,
+			     .event = m->ctx->heap->event };
 	h->heap = (uint64_t)(uintptr_t)m->ctx->heap;
 	if (random)
 		memcpy(h->process, random, sizeof h->process);
@@ -1105,6 +1127,7 @@ const struct be_bells *host_bells(struct be_group *g, uint32_t rank)
 	pthread_mutex_lock(&g->local->lock);
 	if (!atomic_load(&p->rings))
 		p->bells = (struct be_bells){ { &door->bell[0], cores ? &cores->bell[1] : NULL },
+					      p->same ? p->heap->event : p->event,
 					      door->asks || !g->local->ordered };
 	atomic_store_explicit(&p->rings, true, memory_order_release);
 	pthread_mutex_unlock(&g->local->lock);

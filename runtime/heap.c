@@ -6,13 +6,22 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define LINE 64u
 #define STEP ((size_t)1 << 20) /* the file grows by multiples of this */
 
-struct rt_heap *rt_heap_new(void)
+static void close_files(const struct rt_heap *h)
+{
+	if (h->fd >= 0)
+		close(h->fd);
+	if (h->event >= 0)
+		close(h->event);
+}
+
+struct rt_heap *rt_heap_new(bool watches)
 {
 	struct rt_heap *h = mem_calloc(1, sizeof *h);
 	uint64_t door;
@@ -20,10 +29,10 @@ struct rt_heap *rt_heap_new(void)
 	if (!h)
 		return NULL;
 	atomic_init(&h->refs, 1);
+	h->event = watches ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
 	h->fd = memfd_create("goal-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (h->fd < 0 || fcntl(h->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL)) {
-		if (h->fd >= 0)
-			close(h->fd);
+	if ((watches && h->event < 0) || h->fd < 0 || fcntl(h->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL)) {
+		close_files(h);
 		free(h);
 		return NULL;
 	}
@@ -34,7 +43,7 @@ struct rt_heap *rt_heap_new(void)
 			break;
 	}
 	if (h->base == MAP_FAILED || !h->base) {
-		close(h->fd);
+		close_files(h);
 		free(h);
 		return NULL;
 	}
@@ -53,7 +62,7 @@ void rt_heap_unref(struct rt_heap *h)
 	if (!h || atomic_fetch_sub(&h->refs, 1) != 1)
 		return;
 	munmap(h->base, h->reserved);
-	close(h->fd);
+	close_files(h);
 	pthread_mutex_destroy(&h->lock);
 	VEC_FREE(&h->blocks);
 	free(h);

@@ -60,13 +60,14 @@ struct rt_door {
 struct rt_heap {
 	_Atomic uint32_t refs;
 	int fd;
+	int event; /* an eventfd that wakes its owner where that sleeps on descriptors; -1: it sleeps on its bell */
 	char *base;
 	size_t reserved, size; /* address space; bytes of the file */
 	pthread_mutex_t lock;
 	VEC(struct rt_block) blocks; /* ascending, without holes */
 };
 
-struct rt_heap *rt_heap_new(void);
+struct rt_heap *rt_heap_new(bool watches);
 static inline struct rt_door *rt_heap_door(const struct rt_heap *h)
 {
 	return (struct rt_door *)(void *)h->base;
@@ -168,6 +169,8 @@ struct mpix_sched_ctx {
 	struct rt_heap *heap;
 	const struct be_row *backend; /* what carries out its requests; NULL: there is none of that name */
 	void *be_state; /* host_state's */
+	pthread_mutex_t watch_lock; /* of who sleeps on descriptors: one thread, the others on the bell */
+	_Atomic int watched; /* host_watch's, or -1 */
 	struct rt_trace *trace; /* NULL: none is kept */
 	VEC(struct rt_zombie) zombies;
 	VEC(struct mpix_sched_request *) requests; /* bound ones */
@@ -223,7 +226,7 @@ struct rt_peer {
 	uint32_t node; /* nodes are numbered in the order of their lowest ranks */
 	uint32_t lead; /* the lowest rank of its process */
 	bool same; /* a thread of this process */
-	int fd; /* of its heap, or -1 */
+	int fd, event; /* of its heap, or -1 */
 	struct rt_heap *heap; /* when same; holds a reference */
 	VEC(struct rt_map) maps; /* the last is the largest */
 	_Atomic bool rings; /* bells is filled in */
@@ -484,6 +487,8 @@ uint32_t rt_bell_arm(struct be_bell *b, bool asks);
 bool rt_bell_sleep(struct be_bell *b, uint32_t seen, uint64_t ns);
 /* Always follows arm. */
 void rt_bell_disarm(struct be_bell *b);
+/* Sleeps until one of these descriptors can be read, and what was written to the first one is gone; else as above. */
+bool rt_bell_sleep_on(struct be_bell *b, uint32_t seen, uint64_t ns, const int fd[2]);
 
 /* ---- waiting (wait.c) ---- */
 

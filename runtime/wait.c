@@ -39,7 +39,7 @@ static void set_handler(struct mpix_sched_ctx *ctx, MPIX_Sched_energy_fn *fn, vo
 	ctx->energy.arg = arg;
 	atomic_store(&ctx->chooses, fn != NULL);
 	pthread_mutex_unlock(&ctx->energy_lock);
-	host_ring(&rt_heap_door(ctx->heap)->bell[0]); /* who sleeps asks as well */
+	host_ring(&rt_heap_door(ctx->heap)->bell[0], ctx->heap->event); /* who sleeps asks as well */
 }
 
 int MPIX_Sched_energy_handler_reg(MPIX_Sched_ctx ctx, MPIX_Sched_energy_fn *fn, void *arg)
@@ -158,13 +158,31 @@ static void disarm(struct rt_wait *w)
 	w->armed = false;
 }
 
+/* Of the context's threads one sleeps on the backend's descriptor. When it goes the others have to look which of them is
+ * the next one. */
+static bool sleep_here(const struct rt_wait *w, uint64_t ns)
+{
+	struct mpix_sched_ctx *ctx = w->req->ctx;
+	struct be_bell *bell = &rt_heap_door(ctx->heap)->bell[0];
+	const int fd[2] = { ctx->heap->event, atomic_load(&ctx->watched) };
+	bool rung;
+
+	if (fd[0] < 0 || pthread_mutex_trylock(&ctx->watch_lock))
+		return rt_bell_sleep(bell, w->seen, ns);
+	rung = rt_bell_sleep_on(bell, w->seen, ns, fd);
+	pthread_mutex_unlock(&ctx->watch_lock);
+	if (atomic_load(&bell->sleepers) > 1)
+		host_ring(bell, fd[0]);
+	return rung;
+}
+
 void rt_wait_sleep(struct rt_wait *w)
 {
 	uint64_t now = w->alarm == UINT64_MAX ? 0 : rt_now_ns(), ns = SLEEP_NS;
 
 	if (w->alarm < now + ns)
 		ns = w->alarm > now ? w->alarm - now : 0;
-	if (rt_bell_sleep(&rt_heap_door(w->req->ctx->heap)->bell[0], w->seen, ns))
+	if (sleep_here(w, ns))
 		spin(w, w->req->group->spins); /* more may follow soon */
 	disarm(w);
 	w->sleeps++;

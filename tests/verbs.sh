@@ -3,8 +3,8 @@
 # The nine schedules of the foundation on a device of Soft-RoCE in a guest, each message by a queue pair (--no-shm), every
 # byte of every start checked. First 2-9 ranks, first, middle and last root, counts, and memory of both kinds: SWEEP=pairs
 # (make check) takes a set in which every two values meet, but each schedule with one number of ranks only; SWEEP=all (make
-# check-verbs) takes everything. Then many starts: 1,000 of up to 1 KiB, 20 of 64 KiB and 2 of 8 MiB a schedule; what
-# touches the bytes; and who is connected.
+# check-verbs) takes everything. Then many starts: 1,000 of up to 1 KiB, 20 of 64 KiB, of ranks that sleep while they wait,
+# and 2 of 8 MiB a schedule; what touches the bytes; and who is connected.
 set -u
 . "$(dirname "$0")/lib.sh"
 SWEEP=${SWEEP:-pairs}
@@ -56,12 +56,19 @@ for s in $SCHEDULES; do
 		;;
 	esac
 	run starts "$s" "$few" --count 1,16,100,128 --iters 250 --warmup 0
-	run starts "$s" "$few" --count 8192 --iters 20 --warmup 0
+	run starts "$s" "$few" --count 8192 --iters 20 --warmup 0 --wait block
 	run starts "$s" 2 --count 1048576 --iters 2 --warmup 0
 done
 
 # Groups of some of the ranks; memory that a rank has given back, but the device still has.
 [ "$SWEEP" = all ] && program verbs.cases 300 env GOAL_BACKEND=verbs GOAL_SHM=0 "$BUILD/tests/rt-cases" split vanished
+
+# Ranks that sleep until their device has something, or a rank of their node.
+if [ "$SWEEP" = all ]; then
+	for shm in 0 1; do
+		for kind in processes threads; do program "verbs.wait_$kind" 600 env GOAL_BACKEND=verbs GOAL_SHM=$shm "$BUILD/tests/rt-wait" 300 $kind; done
+	done
+fi
 
 # Bytes travel without a process that touches them.
 program verbs.untouched 300 env GOAL_BACKEND=verbs GOAL_SHM=0 "$BUILD/tests/rt-untouched" 3

@@ -326,7 +326,7 @@ __attribute__((format(printf, 3, 4))) static void note(struct nic *n, const stru
 
 static void ring(const struct nic_bound *b)
 {
-	be_ring_one(b->port->bell, true);
+	be_ring_one(b->port->bell, -1, true);
 }
 
 static void tell_fault(struct nic_bound *b, enum nic_fault what, uint32_t rank, uint32_t queue)

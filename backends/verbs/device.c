@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,12 +160,19 @@ static int make_queues(struct be_group *g, struct vb_dev *d)
 	d->cqes.have = least(d->cqes.most, FIRST_DEPTH);
 	d->recvs.have = srq.attr.max_wr = least(d->recvs.most, FIRST_DEPTH);
 	d->pd = d->lib.alloc_pd(d->ctx);
-	d->cq = d->pd ? d->lib.create_cq(d->ctx, (int)d->cqes.have, NULL, NULL, 0) : NULL;
+	d->channel = d->pd ? d->lib.create_comp_channel(d->ctx) : NULL;
+	d->cq = d->channel ? d->lib.create_cq(d->ctx, (int)d->cqes.have, NULL, d->channel, 0) : NULL;
 	d->srq = d->cq ? d->lib.create_srq(d->pd, &srq) : NULL;
 	if (!d->srq)
 		return host_error(g, -ERR_SYS, "the RDMA device %s gives no %s: %s", d->lib.get_device_name(d->ctx->device),
-				  !d->pd ? "protection domain" : !d->cq ? "completion queue" : "shared receive queue",
+				  !d->pd      ? "protection domain" :
+				  !d->channel ? "completion channel" :
+				  !d->cq      ? "completion queue" :
+						"shared receive queue",
 				  strerror(errno));
+	if (fcntl(d->channel->fd, F_SETFL, fcntl(d->channel->fd, F_GETFL) | O_NONBLOCK))
+		return host_error(g, -ERR_SYS, "fcntl: %s", strerror(errno));
+	host_watch(g, d->channel->fd);
 	return 0;
 }
 
@@ -174,6 +182,8 @@ static void free_device(struct vb_dev *d)
 		d->lib.destroy_srq(d->srq);
 	if (d->cq)
 		d->lib.destroy_cq(d->cq);
+	if (d->channel)
+		d->lib.destroy_comp_channel(d->channel);
 	if (d->pd)
 		d->lib.dealloc_pd(d->pd);
 	if (d->ctx)
@@ -245,14 +255,12 @@ static struct vb_link *find_link(struct vb_dev *d, uint32_t qpn)
 	return l;
 }
 
-bool vb_dev_poll(struct vb_dev *d)
+static bool poll_locked(struct vb_dev *d)
 {
 	struct ibv_wc wc[VB_BATCH];
 	bool any = false;
 	int n;
 
-	if (pthread_mutex_trylock(&d->lock))
-		return false;
 	do {
 		n = ibv_poll_cq(d->cq, VB_BATCH, wc);
 		for (int i = 0; i < n; i++) {
@@ -268,8 +276,46 @@ bool vb_dev_poll(struct vb_dev *d)
 	} while (n == VB_BATCH);
 	if (d->leaving)
 		vb_links_reap(d, false);
+	d->armed &= !any;
+	return any;
+}
+
+bool vb_dev_poll(struct vb_dev *d)
+{
+	bool any;
+
+	if (pthread_mutex_trylock(&d->lock))
+		return false;
+	any = poll_locked(d);
 	pthread_mutex_unlock(&d->lock);
 	return any;
+}
+
+/* Takes what the channel has told; whether there was something. */
+static bool hear(struct vb_dev *d)
+{
+	struct ibv_cq *cq;
+	void *context;
+	unsigned n = 0;
+
+	while (!d->lib.get_cq_event(d->channel, &cq, &context))
+		n++;
+	if (n)
+		d->lib.ack_cq_events(d->cq, n);
+	return n;
+}
+
+bool vb_dev_arm(struct vb_dev *d)
+{
+	bool any;
+
+	if (pthread_mutex_trylock(&d->lock))
+		return false; /* who is at it may take what the caller waits for */
+	if (hear(d) || !d->armed)
+		d->armed = !ibv_req_notify_cq(d->cq, 0);
+	any = poll_locked(d);
+	pthread_mutex_unlock(&d->lock);
+	return !any;
 }
 
 /* Room for need, if there can be. */

@@ -51,7 +51,8 @@
 	FN(get_device_list) FN(free_device_list) FN(get_device_name) FN(open_device) FN(close_device)                \
 	FN(query_device) FN(query_port) FN(alloc_pd) FN(dealloc_pd) FN(reg_mr) FN(dereg_mr) FN(create_cq)            \
 	FN(destroy_cq) FN(resize_cq) FN(create_srq) FN(modify_srq) FN(destroy_srq) FN(create_qp) FN(modify_qp)       \
-	FN(destroy_qp) FN(wc_status_str)
+	FN(destroy_qp) FN(wc_status_str) FN(create_comp_channel) FN(destroy_comp_channel) FN(get_cq_event)           \
+	FN(ack_cq_events)
 
 /* libibverbs, which is loaded when a request has far messages. */
 struct vb_lib {
@@ -72,6 +73,7 @@ struct vb_dev {
 	struct vb_lib lib;
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel; /* what ranks sleep on */
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
 	struct ibv_device_attr attr;
@@ -80,6 +82,7 @@ struct vb_dev {
 	int gid_index; /* -1: the port has LIDs */
 	union ibv_gid gid;
 	pthread_mutex_t lock; /* of what follows; who polls has it */
+	bool armed; /* the channel tells of the next completion, and there has been none since */
 	struct vb_depth cqes, recvs;
 	uint32_t posted; /* receives */
 	struct vb_link *by_number[256]; /* of queue pairs, by the last bits of their number */
@@ -208,6 +211,8 @@ int vb_dev_get(struct be_group *g, struct vb_dev **out);
 void vb_dev_close(void *state);
 /* Takes what has completed, unless somebody else is at it; whether there was something. */
 bool vb_dev_poll(struct vb_dev *d);
+/* From now on the channel tells of what completes; false if something already has. */
+bool vb_dev_arm(struct vb_dev *d);
 /* Room for what a link can bring and cause; with the lock. */
 int vb_dev_reserve(struct be_group *g, struct vb_dev *d, uint32_t cqes, uint32_t recvs);
 /* Whether its port is still up. */

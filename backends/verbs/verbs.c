@@ -7,7 +7,6 @@
 
 #define PROBE_NS 1000000000u
 #define PROBE_TURNS 16u /* between two looks at the clock */
-#define NAP_NS 200000u /* nobody rings for what a device brings: who sleeps looks that often */
 
 static struct vb_bound *to_vb(struct be_bound *b)
 {
@@ -115,9 +114,8 @@ static int progress(struct be_bound *bound, unsigned who, unsigned spins)
 static uint64_t first_alarm(const struct be_bound *bound)
 {
 	const struct vb_bound *v = (const struct vb_bound *)bound;
-	const uint64_t first = sm_alarm(bound), nap = v->nmsgs ? host_now() + NAP_NS : UINT64_MAX;
 
-	return first < nap ? first : nap;
+	return v->nmsgs && !vb_dev_arm(v->dev) ? 0 : sm_alarm(bound);
 }
 
 static void states(const struct be_bound *bound, uint8_t *state, const char **what)
@@ -132,6 +130,7 @@ static void states(const struct be_bound *bound, uint8_t *state, const char **wh
 
 const struct be_ops vb_ops = {
 	.name = "verbs",
+	.watches = true,
 	.puts = true,
 	.early = VB_FEW,
 	.make = make,

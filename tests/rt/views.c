@@ -291,9 +291,10 @@ const struct be_bells *host_bells(struct be_group *g, uint32_t rank)
 	return &g->bells;
 }
 
-void host_ring(struct be_bell *bell)
+void host_ring(struct be_bell *bell, int event)
 {
 	(void)bell;
+	(void)event;
 }
 
 bool host_umwaits(const struct be_group *g)
