@@ -271,9 +271,10 @@ static bool poll_locked(struct vb_dev *d)
 				vb_link_completed(l, &wc[i]);
 		}
 		any |= n > 0;
-		if (n > 0)
-			post_recvs(d); /* there was room before */
 	} while (n == VB_BATCH);
+	/* While nothing comes, as what has come is waited for; half is what an epoch takes. */
+	if (d->posted < (any ? d->recvs.need / 2 : d->recvs.need))
+		post_recvs(d); /* there was room before */
 	if (d->leaving)
 		vb_links_reap(d, false);
 	d->armed &= !any;

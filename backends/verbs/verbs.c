@@ -104,7 +104,7 @@ static int progress(struct be_bound *bound, unsigned who, unsigned spins)
 	if (!v->nmsgs)
 		return sm_progress(bound, who, spins);
 	for (spins = only_far(v) ? spins : 0; !vb_dev_poll(v->dev) && spins; spins--)
-		be_pause();
+		;
 	rc = sm_progress(bound, who, 0);
 	if (!rc)
 		look(v);
