@@ -307,12 +307,12 @@ $(KERNEL):
 
 # ---- benchmarks ----
 
-BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out bench/bench.c bench/overlap_mpi.c bench/plot.c bench/smcq_rank.c,$(wildcard bench/*.c)))
+BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out bench/bench.c bench/overlap_mpi.c bench/plot.c bench/smcq_rank.c bench/verbs_bcast.c,$(wildcard bench/*.c)))
 # Of each MPI library that is installed; Debian's packages go together.
 PEERS   := $(patsubst %,$(BUILD)/bench/overlap-%,$(foreach m,mpich openmpi,$(if $(wildcard $(addsuffix /mpicc.$m,$(subst :, ,$(PATH)))),$m)))
 
 # Inner parts are measured as well, so they take the objects.
-BENCH_RANKS := $(BUILD)/bench/smcq_rank
+BENCH_RANKS := $(BUILD)/bench/smcq_rank $(BUILD)/bench/verbs_bcast
 $(BENCHES) $(BENCH_RANKS): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(BUILD)/tests/rt/team.o $(LIB_O)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON) -lm
 
@@ -341,7 +341,7 @@ bench-smcq:
 	@BUILD=$(BUILD) bash bench/smcq.sh
 # The backend verbs beside perftest, in a guest. ROUNDS, ITERS, LARGE: see the script
 bench-verbs:
-	@$(PARALLEL) all
+	@$(PARALLEL) all $(BENCH_RANKS)
 	@BUILD=$(BUILD) bash bench/verbs.sh
 # Experiments of the papers, with pictures of what this machine gives. RANKS, BYTES, ITERS, OUT, ...: see the script
 experiments:
