@@ -452,7 +452,7 @@ static void trace_sleep(struct rt_core *c, uint64_t since)
 	pthread_rwlock_unlock(&c->lock);
 }
 
-#define PASS_TURNS 4u /* in which nothing moved, before another process gets its chance */
+#define PASS_TURNS 2u /* in which nothing moved, before another process gets its chance */
 #define KEEP_TURNS 100u /* the same whatever moves */
 #define PASSES 64u /* of the baton in which nothing moved, and some for each rank, before its threads fall asleep */
 
@@ -500,6 +500,8 @@ static bool serve(struct rt_core *c)
 		const unsigned found = sweep(c, c->armed ? &alarm : NULL);
 		const bool others = found & ELSEWHERE && atomic_load(&hub->waiting);
 		const bool quiet = atomic_load_explicit(&hub->idle, memory_order_relaxed) >= PASSES + 2 * c->local->size;
+		/* Who has to go on may be about to wait for the baton, on this very CPU. */
+		const unsigned spins = found & ELSEWHERE ? 0 : c->spins;
 
 		if (found & MOVED) {
 			turn = 0;
@@ -516,14 +518,13 @@ static bool serve(struct rt_core *c)
 			if (found & ELSEWHERE)
 				return true;
 		} else if (turn < PASS_TURNS) {
-			rt_relax(turn++, c->spins);
+			rt_relax(turn++, spins);
 		} else if (others && !quiet) {
 			disarm(c); /* something has moved since */
 			atomic_fetch_add_explicit(&hub->idle, 1, memory_order_relaxed);
 			return true;
 		} else if (!others && turn < c->spins + YIELDS) {
-			/* Who has to go on may be about to wait for the baton, on this very CPU. */
-			rt_relax(turn++, found & ELSEWHERE ? 0 : c->spins);
+			rt_relax(turn++, spins);
 		} else {
 			arm(c);
 		}
