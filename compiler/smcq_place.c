@@ -500,16 +500,34 @@ static bool may_follow(const struct placing *p, const struct queue *q, const str
 	return true;
 }
 
+/* Whether it waits for what comes from where the last one waited for something. */
+static bool goes_on(const struct placing *p, const struct queue *q, const struct block *b)
+{
+	const struct block *x = &p->blocks.at[q->blocks.at[q->blocks.n - 1]];
+
+	return b->waits.n && x->waits.n && same_way(p, x->waits.at[0], b->waits.at[0]);
+}
+
+/* The first queue that it may join, but rather one that it goes on: then what waits for it elsewhere can do the same. */
 static int64_t queue_for(struct placing *p, uint32_t y)
 {
 	const struct block *b = &p->blocks.at[y];
 	const struct smcq_set *mine = &p->of_rank[b->rank];
+	int64_t first = -1;
 
 	if (b->before)
 		return p->blocks.at[b->before - 1].queue;
-	for (size_t i = 0; i < mine->n; i++)
-		if (may_follow(p, &p->queues.at[mine->at[i]], b))
+	for (size_t i = 0; i < mine->n; i++) {
+		const struct queue *q = &p->queues.at[mine->at[i]];
+
+		if (!may_follow(p, q, b))
+			continue;
+		if (goes_on(p, q, b))
 			return mine->at[i];
+		first = first < 0 ? mine->at[i] : first;
+	}
+	if (first >= 0)
+		return first;
 	if (VEC_PUSH(&p->queues, (struct queue){ .rank = b->rank, .nic = SMCQ_ANY, .mode = b->mode }) ||
 	    smcq_add(&p->of_rank[b->rank], (uint32_t)p->queues.n - 1))
 		return -ERR_NOMEM;

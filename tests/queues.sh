@@ -104,31 +104,33 @@ check queues.armw_json grep -qF '{"entry":"armw","armw":"add4","peer":0,"from":{
 gets=("${poster[@]/%lower-smcq/lower-smcq:get=1}")
 goalc --dump "${gets[@]}" | sed -n '/queues/,/^rank 2/p' | lines >"$TMP/out"
 cat >"$TMP/want" <<'END'
-rank 0: 1 queues, 4 entries, done when told of 0 of its own and 2 of others
+rank 0: 1 queues, 4 entries, done when told of 0 of its own and 1 of others
   queue 0 session tni 0 cq 0
     0  nop
     1  nop
     2  put-piggyback to 1 queue 1 sps 1 strong
     3  put-piggyback to 1 queue 1 sps 1 strong
-rank 1: 3 queues, 5 entries, done when told of 2 of its own and 2 of others
+rank 1: 3 queues, 5 entries, done when told of 1 of its own and 1 of others
   queue 0 normal tni 0 cq 0
     0  put-piggyback to 0 queue 0 sps 2 strong
   queue 1 session tni 1 cq 0
-    0  get data[0 +: 4] from 0 data[0 +: 4] queue 2 sps 1 strong local remote  for op 0 and op 0 of 0  ; line N
-    1  get data[4 +: 4] from 0 data[4 +: 4] queue 1 sps 1 strong local remote  for op 2 and op 1 of 0  ; line N
-    2  put-piggyback to 2 queue 2 sps 1 strong
+    0  get data[0 +: 4] from 0 data[0 +: 4] queue 2 sps 1 strong  for op 0 and op 0 of 0  ; line N
+    1  get data[4 +: 4] from 0 data[4 +: 4] queue 2 sps 1 strong local remote  for op 2 and op 1 of 0  ; line N
   queue 2 session tni 2 cq 0
     0  put-piggyback to 2 queue 1 sps 1 strong
-rank 2: 3 queues, 5 entries, done when told of 2 of its own and 2 of others
-rank 3: 3 queues, 3 entries, done when told of 2 of its own and 0 of others
+    1  put-piggyback to 2 queue 1 sps 1 strong
+rank 2: 3 queues, 5 entries, done when told of 1 of its own and 1 of others
+rank 3: 2 queues, 3 entries, done when told of 1 of its own and 0 of others
   queue 0 normal tni 0 cq 0
     0  put-piggyback to 2 queue 0 sps 1 strong
   queue 1 session tni 1 cq 0
-    0  get data[0 +: 4] from 2 data[0 +: 4] strong local remote  for op 0 and op 1 of 2  ; line N
-  queue 2 session tni 2 cq 0
-    0  get data[4 +: 4] from 2 data[4 +: 4] strong local remote  for op 1 and op 3 of 2  ; line N
+    0  get data[0 +: 4] from 2 data[0 +: 4] strong  for op 0 and op 1 of 2  ; line N
+    1  get data[4 +: 4] from 2 data[4 +: 4] strong local remote  for op 1 and op 3 of 2  ; line N
 END
 check queues.gets diff "$TMP/want" "$TMP/out"
+# However many ranks and segments: one queue that gets, one that passes on, and one for the start.
+check queues.gets_pipeline [ "$(goalc --stats schedules/bcast_chain.goal -n 24 -D root=0 -D count=640 -D segments=64 -T lower-smcq:get=1 |
+	grep -o '^rank [0-9]*: [0-9]*' | cut -d ' ' -f 3 | sort -nu | tail -n 1)" -eq 3 ]
 goalc --emit=json "${gets[@]}" | tr -d ' \n' >"$TMP/out"
 check queues.gets_json grep -qF '{"entry":"get","peer":1,"from":{"name":"data","off":4},"to":{"name":"data","off":4},"len":4,' "$TMP/out"
 goalc --emit=promela "${gets[@]}" >"$TMP/gets.pml"
