@@ -14,7 +14,7 @@ LARGE=${LARGE:-30}
 cd "$ROOT" || exit 1
 if [ -z "${GUEST_NODE:-}" ]; then
 	machine
-	exec bash tests/guest/run.sh -c 2 -m 768 -t "$LIMIT" env BUILD="$BUILD" ROUNDS="$ROUNDS" ITERS="$ITERS" LARGE="$LARGE" bash "$0"
+	exec bash tests/guest/run.sh -p -c 2 -m 768 -t "$LIMIT" env BUILD="$BUILD" ROUNDS="$ROUNDS" ITERS="$ITERS" LARGE="$LARGE" bash "$0"
 fi
 
 # perftest TOOL COLUMN OPTIONS... : both ends on this device, a CPU each

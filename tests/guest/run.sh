@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run.sh [-n NODES] [-c CPUS] [-m MIB] [-t SECONDS] [-s DIR] COMMAND [ARGUMENT...]
+# run.sh [-n NODES] [-c CPUS] [-m MIB] [-t SECONDS] [-s DIR] [-p] COMMAND [ARGUMENT...]
 # runs COMMAND as root in one guest, or in each of two that are joined by a wire: emulated machines with Debian's kernel and
 # a device rxe0 of Soft-RoCE on eth0, which is 10.77.0.1 on node 0 and 10.77.0.2 on node 1 ("ssh node1").
 #
@@ -9,13 +9,15 @@
 # address. Its stdout and stderr come back as they are written, each line behind "NODE: " if there are two nodes.
 # The exit status is that of COMMAND, of the first node where it is not 0; 125 if a guest died, whose console is shown then,
 # or cannot be started, and 124 if there was still one after SECONDS. Who ends this script ends the guests.
+# With -p each CPU of a guest stays on one of this machine's: two that poll for each other and meet on one of these wait for a
+# tick each time, which the scheduler of a busy machine does not mend.
 # A guest that is to die writes its exit status to GUEST_SHARED/.run/status.NODE before.
 set -u
 here=$(dirname "$(readlink -f "$0")")
 images=$here/../../build/guest
-nodes=1 cpus='' mib=512 limit=120 shared=''
-while getopts n:c:m:t:s: o; do
-	case $o in n) nodes=$OPTARG ;; c) cpus=$OPTARG ;; m) mib=$OPTARG ;; t) limit=$OPTARG ;; s) shared=$OPTARG ;; *) exit 2 ;; esac
+nodes=1 cpus='' mib=512 limit=120 shared='' pinned=''
+while getopts n:c:m:t:s:p o; do
+	case $o in n) nodes=$OPTARG ;; c) cpus=$OPTARG ;; m) mib=$OPTARG ;; t) limit=$OPTARG ;; s) shared=$OPTARG ;; p) pinned=1 ;; *) exit 2 ;; esac
 done
 shift $((OPTIND - 1))
 { [ $# -gt 0 ] && [[ $nodes = [12] ]]; } || { sed -n '3,4s/^# //p' "$0" >&2; exit 2; }
@@ -46,13 +48,28 @@ reader()
 }
 # What is started dies with this script, however that ends.
 start() { setpriv --pdeathsig KILL timeout --foreground "$limit" setpriv --pdeathsig KILL "$@" & children+=($!); }
+# pin PID : the CPUs of the guest that PID has started
+pin()
+{
+	local try qemu='' task on n=0
+
+	mapfile -t on < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }')
+	for ((try = 0; try < 100; try++)); do
+		qemu=$(pgrep -P "$1") && [ "$(grep -ls '^CPU ' /proc/"$qemu"/task/*/comm | wc -l)" = "$cpus" ] && break
+		sleep 0.05
+	done
+	for task in $(grep -ls '^CPU ' /proc/"$qemu"/task/*/comm); do
+		task=${task%/comm}
+		taskset -pc "${on[n++ % ${#on[@]}]}" "${task##*/}" >/dev/null
+	done
+}
 # guest NODE
 guest()
 {
 	local i=$1 wire=user,id=net,restrict=on
 
 	[ "$nodes" = 1 ] || wire=dgram,id=net,local.type=unix,local.path=$tmp/wire$i,remote.type=unix,remote.path=$tmp/wire$((1 - i))
-	start qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
+	start qemu-system-x86_64 -name guest,debug-threads=on -nodefaults -no-user-config -display none -no-reboot \
 		-M q35,sata=off,smbus=off,usb=off,i8042=off -accel tcg,thread=multi -cpu max -smp "$cpus" -m "$mib" \
 		-kernel "$images/vmlinux" -initrd "$images/initrd" \
 		-append "console=ttyS0 quiet panic=-1 mitigations=off cryptomgr.notests audit=0 apparmor=0 tsc=reliable GUEST_NODE=$i GUEST_NODES=$nodes GUEST_MTU=4200" \
@@ -64,6 +81,7 @@ guest()
 		-chardev file,id=out,path="$tmp/out.$i" -device virtserialport,chardev=out,nr=1 \
 		-chardev file,id=err,path="$tmp/err.$i" -device virtserialport,chardev=err,nr=2 \
 		</dev/null >"$tmp/qemu.$i" 2>&1
+	[ -z "$pinned" ] || pin "${children[-1]}"
 }
 
 for ((i = 0; i < nodes; i++)); do
@@ -71,7 +89,7 @@ for ((i = 0; i < nodes; i++)); do
 	reader $i out & children+=($!) readers[i * 2]=$!
 	reader $i err >&2 & children+=($!) readers[i * 2 + 1]=$!
 	guest $i
-	guests[i]=$!
+	guests[i]=${children[-1]}
 done
 
 # Whoever ends without having said how gets the status of its emulator; the other node does not wait for it then.
