@@ -158,7 +158,7 @@ static bool in_place(const struct vb_msg *x)
 static size_t slot_bytes(const struct vb_bound *v, const struct vb_msg *x)
 {
 	if (!x->send && x->stride)
-		return 2 * (size_t)x->stride;
+		return VB_SLOTS * (size_t)x->stride;
 	return !v->sm.b.layout->contiguous || bin_reduces(v->sm.b.ops[x->op].kind) ? up(x->bytes) : 0;
 }
 

@@ -50,6 +50,12 @@ static int not_yet(struct vb_bound *v, const struct vb_link *l)
 	return vb_link_error(v->sm.b.group, l);
 }
 
+/* Where this epoch's slot is, from the first one. */
+static uint64_t slot_of(const struct vb_bound *v, const struct vb_msg *m)
+{
+	return v->sm.epoch % VB_SLOTS * m->stride;
+}
+
 /* Posts what is left of a message's work requests, as far as they fit; whether that is all. */
 static bool put(struct vb_bound *v, struct vb_msg *m)
 {
@@ -60,7 +66,7 @@ static bool put(struct vb_bound *v, struct vb_msg *m)
 		const bool last = m->put + 1 == m->nwrs;
 
 		if (m->send) { /* a receiver that was rebound has told another one */
-			wr->wr.rdma.remote_addr = m->target->address + m->put * piece + (v->sm.epoch & 1) * m->stride;
+			wr->wr.rdma.remote_addr = m->target->address + m->put * piece + slot_of(v, m);
 			wr->wr.rdma.rkey = m->target->rkey;
 		}
 		remember(v, m->link, !m->link->first);
@@ -72,11 +78,20 @@ static bool put(struct vb_bound *v, struct vb_msg *m)
 	return m->put == m->nwrs;
 }
 
+/* Whether the receiver has said that it has started the epoch so many before this one, if it has to. */
+static bool is_ready(const struct vb_bound *v, const struct vb_msg *m, unsigned before)
+{
+	return m->ready == VB_FREE || atomic_load_explicit(&m->came, memory_order_acquire) + before >= v->sm.epoch;
+}
+
 static bool may_put(const struct vb_bound *v, const struct vb_msg *m)
 {
-	if (m->ready == VB_FREE)
-		return true;
-	return atomic_load_explicit(&m->came, memory_order_acquire) + (m->ready == VB_LATE) >= v->sm.epoch;
+	return is_ready(v, m, m->ready == VB_LATE ? 2 : 0);
+}
+
+static bool may_complete(const struct vb_bound *v, const struct vb_msg *m)
+{
+	return is_ready(v, m, m->ready == VB_LATE ? 1 : 0);
 }
 
 static int send_poll(struct engine *e, void *what)
@@ -100,6 +115,8 @@ static int send_poll(struct engine *e, void *what)
 				return err;
 		}
 	}
+	if (!may_complete(v, m))
+		return not_yet(v, m->link);
 	if (m->inlines || !m->bytes || atomic_load_explicit(&m->left, memory_order_acquire) >= v->sm.epoch)
 		return 1;
 	/* A peer that has left had got everything, though perhaps that did not come back here. */
@@ -124,7 +141,7 @@ static int recv_poll(struct engine *e, void *what)
 	struct vb_bound *v = vb_of(e);
 	struct vb_msg *m = what;
 	const struct bin_op *o = &v->sm.b.ops[m->op];
-	const char *from = m->slot ? m->slot + (v->sm.epoch & 1) * m->stride : NULL;
+	const char *from = m->slot ? m->slot + slot_of(v, m) : NULL;
 	char *to = v->sm.b.buffers[o->buf[0]].ptr;
 
 	if (!put(v, m) || atomic_load_explicit(&m->came, memory_order_acquire) < v->sm.epoch)
@@ -149,5 +166,7 @@ const char *vb_message_waits(const struct vb_bound *v, const struct vb_msg *m)
 {
 	if (m->put < m->nwrs)
 		return m->send && !may_put(v, m) ? "the receiver to be ready" : "room in the send queue";
-	return m->send ? "the device to send it" : "the message";
+	if (m->send)
+		return may_complete(v, m) ? "the device to send it" : "the receiver to start its last epoch";
+	return "the message";
 }

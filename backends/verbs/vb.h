@@ -17,14 +17,14 @@
  *
  * Arrivals are counted for each message, ever, and compared with the epoch: nothing is re-armed, and one that comes an
  * epoch early waits. The bytes of recvs that reduce, and of elements that are no row, go through a slot of the
- * receiver's; where they then belong is nobody else's business. Few bytes go through one of two slots, for even and odd
- * epochs: to copy them takes less time than to wait for a ready signal.
+ * receiver's; where they then belong is nobody else's business. Few bytes go through one of VB_SLOTS, by epochs: to copy
+ * them takes less time than to wait for a ready signal.
  *
  * Who may overwrite what. A put of epoch e comes behind the ready of e, or the schedule has the send follow from the
- * start of the recv: so it does not come before that. What has two slots, or no bytes, can come an epoch early, but no
- * more: its sender waits for the ready of e - 1, or the schedule has it complete e - 1 after that. So at most two immediates
- * of a kind are on their way for a message, which is what the receive queue has room for, and the slot of e is not written
- * before e - 2 is complete.
+ * start of the recv: so it does not come before that. What has slots, or no bytes, can come two epochs early, but no more:
+ * its sender needs the ready of e - 2 to put, and that of e - 1 to complete, or the schedule has it complete after that. So
+ * at most three immediates of a kind are on their way for a message, which is what the receive queue has room for, and the
+ * slot of e is not written before e - 3 is complete. To look for the ready of e - 1 can wait until the message is on its way.
  *
  * Which work requests are signalled: the last of a message whose bytes are read from their place, as its completion is
  * the op's; the bye and probes, whose completion tells that the peer has got everything so far; and one in four of a queue's length, so
@@ -37,7 +37,8 @@
 #include <infiniband/verbs.h>
 #include <pthread.h>
 
-#define VB_FEW 128u /* bytes of a payload that has two slots, and is copied into its work request where the device can */
+#define VB_FEW 128u /* bytes of a payload that has slots, and is copied into its work request where the device can */
+#define VB_SLOTS 4u /* three would do */
 #define VB_BATCH 16 /* completions taken at a time */
 
 #define VB_READY 0x80000000u /* of an immediate */
@@ -143,7 +144,7 @@ struct vb_entry {
 /* When a send may be posted, by the ready signals that have come. */
 enum vb_ready {
 	VB_FREE, /* it follows from the start of the recv */
-	VB_LATE, /* when the recv of the epoch before has started: it has two slots, or no bytes */
+	VB_LATE, /* earlier, and complete when the recv of the epoch before has started: it has slots, or no bytes */
 	VB_NOW /* when the recv has started */
 };
 
@@ -160,7 +161,7 @@ struct vb_msg {
 	bool send, inlines; /* its bytes are in the work request */
 	uint8_t ready; /* enum vb_ready */
 	uint64_t bytes;
-	uint32_t stride; /* from the receiver's slot of even epochs to that of odd ones; 0: there is one place */
+	uint32_t stride; /* from one of the receiver's slots to the next; 0: there is one place */
 	_Atomic uint64_t came; /* of a recv: messages; of a send: ready signals; ever */
 	_Atomic uint64_t left; /* of a send: how often its bytes have been read, ever */
 	uint32_t nwrs, put; /* work requests; those of this epoch that are posted, or wait to be with others */
