@@ -72,7 +72,7 @@ guest()
 	start qemu-system-x86_64 -name guest,debug-threads=on -nodefaults -no-user-config -display none -no-reboot \
 		-M q35,sata=off,smbus=off,usb=off,i8042=off -accel tcg,thread=multi -cpu max -smp "$cpus" -m "$mib" \
 		-kernel "$images/vmlinux" -initrd "$images/initrd" \
-		-append "console=ttyS0 quiet panic=-1 mitigations=off cryptomgr.notests audit=0 apparmor=0 tsc=reliable GUEST_NODE=$i GUEST_NODES=$nodes GUEST_MTU=4200" \
+		-append "console=ttyS0 quiet panic=-1 mitigations=off cryptomgr.notests audit=0 apparmor=0 tsc=reliable no_timer_check GUEST_NODE=$i GUEST_NODES=$nodes GUEST_MTU=4200" \
 		-serial "file:$tmp/console.$i" \
 		-fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap -device virtio-9p-pci,fsdev=root,mount_tag=root \
 		-fsdev local,id=shared,path="$shared",security_model=none -device virtio-9p-pci,fsdev=shared,mount_tag=shared \
