@@ -1,33 +1,44 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Fuzzes the compiler with text and the reader with binaries, SECONDS_EACH each (default 10), under
+# Fuzzes the compiler with text and the reader with binaries, SECONDS_EACH each (default 15), under
 # address and undefined-behaviour sanitizers; without clang and libFuzzer the seeds are only replayed.
 # What is found is left in $BUILD/fuzz; add it to fuzz/corpus/*/ as NAME.seed once it is fixed.
 set -u
 . "$(dirname "$0")/lib.sh"
-SECONDS_EACH=${SECONDS_EACH:-10}
+SECONDS_EACH=${SECONDS_EACH:-15}
 DIR=$BUILD/fuzz
 mkdir -p "$DIR"
 cd "$ROOT" || exit 1
 
-# All of the programs, although only the compiler is fuzzed: the one build with clang, which must not warn.
-san='-fno-sanitize-recover=undefined -fsanitize=address,undefined'
+san='-fsanitize=address,undefined -fno-sanitize-recover=undefined'
+flags="-std=gnu17 -O1 -g -D_GNU_SOURCE -DGOAL_SCHEDDIR=\"/nowhere\" -I. -I$BUILD"
 if echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return d == 0 && n; }' |
 	clang -x c -fsanitize=fuzzer,address,undefined -o "$TMP/probe" - 2>/dev/null; then
-	cc=clang objects=$san,fuzzer-no-link link=$san,fuzzer main=
+	compile="clang $flags $san -fsanitize=fuzzer-no-link" link="clang $san -fsanitize=fuzzer" main=
 else
-	cc=gcc objects=$san link=$san main=tests/fuzz/replay.c
+	compile="gcc $flags $san" link="gcc $san" main=tests/fuzz/replay.c
 fi
-# shellcheck disable=SC2046
-variant fuzz CC=$cc SAN="$objects" CFLAGS='-O1 -g1' DATADIR=/nowhere $(programs fuzz tests/goalrun.sh) || finish
-mapfile -t parts < <(find "$BUILD-fuzz"/{util,lang,compiler} -name '*.o' ! -name main.o)
-for t in text bin; do
-	# shellcheck disable=SC2086
-	if ! $cc -std=gnu17 -O1 -g1 -D_GNU_SOURCE -I. -I"$BUILD" $link -o "$DIR/fuzz_$t" "tests/fuzz/fuzz_$t.c" $main "${parts[@]}" -ljson-c 2>"$TMP/log"; then
-		fail "fuzz.build $(grep -m 3 error "$TMP/log" | tr "\n" " ")"
-		finish
-	fi
-done
+
+sources=$(ls util/*.c lang/*.c compiler/*.c "$BUILD"/lang/*.c | grep -v /main.c)
+build()
+{
+	local c o objects=
+
+	for c in $sources $main; do
+		o=$TMP/$(echo "${c#"$BUILD"/}" | tr / _).o
+		$compile -c -o "$o" "$c" || return 1
+		objects="$objects $o"
+	done
+	for t in text bin; do
+		$compile -c -o "$TMP/$t.o" "tests/fuzz/fuzz_$t.c" || return 1
+		# shellcheck disable=SC2086
+		$link -o "$DIR/fuzz_$t" "$TMP/$t.o" $objects -ljson-c || return 1
+	done
+}
+if ! build >"$TMP/log" 2>&1; then
+	fail "fuzz.build $(grep -m 3 error "$TMP/log" | tr "\n" " ")"
+	finish
+fi
 
 for t in text bin; do
 	if timeout 300 "$DIR/fuzz_$t" tests/fuzz/corpus/$t/*.seed >"$TMP/log" 2>&1; then

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Other builds: each header by itself, and a share of the sanitizer runs, each with the programs and objects of its own that
-# it needs beside BUILD. (A build with clang is fuzzed, in tests/fuzz.sh.)
+# Other builds: clang without warnings, each header by itself, and a share of the sanitizer runs. Each has objects of its
+# own beside BUILD, and of the programs those that it runs.
 set -u
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
 
+variant clang CC=clang CFLAGS=-O0 all
 asan=(tests/{diag,unit,plain,rt,matrix,starts,alloc}.sh) # allocations fail in this one
 tsan=(tests/{rt,wait,matrix}.sh)
 # shellcheck disable=SC2046
