@@ -440,6 +440,8 @@ struct bin_space {
 int bin_open(struct bin *b, const void *image, size_t size);
 /* Validates the section of one entry of DIR: bounds, checksum, peers, classes, no cycle. */
 int bin_check_rank(const struct bin *b, uint32_t entry);
+/* Whether an op names its network interface; where the number of ranks is fixed, one other than 0. */
+bool bin_names_nics(const struct bin *b);
 /* Validates what one entry of DIR, of no result, posts: bounds, checksum, queues, peers, and ranges on both sides. */
 int bin_check_queues(const struct bin *b, uint32_t entry);
 /* All of them, for the whole image: the only gate from untrusted bytes. */

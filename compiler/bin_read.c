@@ -786,3 +786,14 @@ const char *bin_str(const struct bin *b, uint32_t off)
 {
 	return off < b->strings_len ? b->strings + off : "";
 }
+
+bool bin_names_nics(const struct bin *b)
+{
+	for (uint32_t i = 0; i < b->ntmpls; i++)
+		if (b->tmpls[i].nic != BIN_NOREG)
+			return true;
+	for (uint32_t i = 0; i < b->nclasses; i++)
+		if (b->classes[i].nic)
+			return true;
+	return false;
+}

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The nine schedules of the foundation on a device of Soft-RoCE in a guest, each message by a queue pair (--no-shm), every
-# byte of every start checked. First 2-9 ranks, first, middle and last root, counts, and memory of both kinds: SWEEP=pairs
+# The nine schedules of the foundation on Soft-RoCE in a guest, each message by a queue pair (--no-shm), every
+# byte of every start checked. First, on two devices, 2-9 ranks, first, middle and last root, counts, and memory of both kinds: SWEEP=pairs
 # (make check) takes a set in which every two values meet, but each schedule with one number of ranks only; SWEEP=all (make
 # check-verbs) takes everything. Then many starts: 1,000 of up to 1 KiB, 20 of 64 KiB, of ranks that sleep while they wait,
 # and 2 of 8 MiB a schedule; what touches the bytes; and who is connected.
@@ -10,7 +10,7 @@ set -u
 SWEEP=${SWEEP:-pairs}
 cd "$ROOT" || exit 1
 if [ -z "${GUEST_NODE:-}" ]; then
-	guests verbs "$([ "$SWEEP" = all ] && echo 3600 || echo 900)" "-m 1024" env BUILD="$BUILD" SWEEP="$SWEEP" SCHEDULES="${SCHEDULES:-}" bash tests/verbs.sh
+	guests verbs "$([ "$SWEEP" = all ] && echo 3600 || echo 900)" "-m 1024 -d 2" env BUILD="$BUILD" SWEEP="$SWEEP" SCHEDULES="${SCHEDULES:-}" bash tests/verbs.sh
 	finish
 fi
 
@@ -36,6 +36,7 @@ sizes() { if [ "$SWEEP" = all ]; then seq 2 9; else echo $((2 + $1 % 8)); fi; }
 few=$([ "$SWEEP" = all ] && echo 3 || echo 2) # ranks of those that start often
 number=0
 for s in $SCHEDULES; do
+	unset GOAL_VERBS_DEVICE
 	number=$((number + 1))
 	for n in $(sizes $number); do
 		case $s in
@@ -49,6 +50,7 @@ for s in $SCHEDULES; do
 			o+=(--root "$(printf '%s\n' 0 $((n / 2)) $((n - 1)) | sort -nu | paste -sd,)")
 		run cover "$s" "$n" --sweep "$SWEEP" --memory heap,private --count 0,7,1000 "${o[@]}" --iters 2 --warmup 1
 	done
+	export GOAL_VERBS_DEVICE=rxe0
 	case $s in
 	barrier*)
 		run starts "$s" "$few" --iters 1000
@@ -59,6 +61,7 @@ for s in $SCHEDULES; do
 	run starts "$s" "$few" --count 8192 --iters 20 --warmup 0 --wait block
 	run starts "$s" 2 --count 1048576 --iters 2 --warmup 0
 done
+unset GOAL_VERBS_DEVICE
 
 # Groups of some of the ranks; memory that a rank has given back, but the device still has.
 [ "$SWEEP" = all ] && program verbs.cases 300 env GOAL_BACKEND=verbs GOAL_SHM=0 "$BUILD/tests/rt-cases" split vanished

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Ranks on two nodes, which are guests joined by a wire: those of a node use shared memory, others Soft-RoCE, in one schedule;
-# started by goalrun --hosts over ssh, and by mpirun. Every byte of every start is checked; and where a schedule goes node by
-# node, that each message crosses the wire once. SWEEP=all (make check-verbs) takes more schedules and an example.
+# Ranks on two nodes, which are guests joined by two wires: those of a node use shared memory, others Soft-RoCE, in one
+# schedule; started by goalrun --hosts over ssh, and by mpirun. Every byte of every start is checked; where a schedule goes
+# node by node, that each message crosses the network once; and by which device. SWEEP=all (make check-verbs) takes more
+# schedules and an example.
 set -u
 . "$(dirname "$0")/lib.sh"
 SWEEP=${SWEEP:-pairs}
@@ -10,7 +11,7 @@ cd "$ROOT" || exit 1
 if [ -z "${GUEST_NODE:-}" ]; then
 	cc -O2 -Iruntime -o "$TMP/program" examples/overlap_bcast.c -L"$BUILD/lib" -lgoalsched -Wl,-rpath,"$BUILD/lib" ||
 		fail verbs_nodes.program
-	guests verbs_nodes 400 "-n 2" env BUILD="$BUILD" SWEEP="$SWEEP" PROGRAM="$TMP/program" bash tests/verbs_nodes.sh
+	guests verbs_nodes 400 "-n 2 -d 2" env BUILD="$BUILD" SWEEP="$SWEEP" PROGRAM="$TMP/program" bash tests/verbs_nodes.sh
 	finish
 fi
 if [ "$GUEST_NODE" = 1 ]; then # its ranks come by ssh
@@ -51,6 +52,44 @@ once()
 }
 [ "$SWEEP" = all ] && once bcast_binomial 1 20000 5 node0:2,node1:3 --root 4
 once allreduce_recursive_doubling 2 1000 5 node0:3,node1:2
+
+# Both devices, by turns; the one that ops name, or the user; and one that is down on one node only.
+packets() { cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts /sys/class/infiniband/rxe1/ports/1/hw_counters/sent_pkts; }
+# devices NAME WANT OPTIONS... : which devices send more than what a connection takes
+devices()
+{
+	local name=$1 want=$2 before after d got=''
+
+	shift 2
+	mapfile -t before < <(packets)
+	timeout 120 "$BUILD/bin/goalrun" --backend verbs --iters 20 --warmup 0 "$@" >"$TMP/out" 2>"$TMP/err" </dev/null
+	mapfile -t after < <(packets)
+	for d in 0 1; do [ $((after[d] - before[d])) -lt 20 ] || got+=$d; done
+	check "verbs_nodes.devices $name: $((after[0] - before[0])) packets by rxe0, $((after[1] - before[1])) by rxe1 ($SECONDS s)" \
+		[ "$got" = "$want" ]
+}
+cat >"$TMP/nics.goal" <<'END'
+schedule nics(from, to)
+buffer inout data[count]
+rank r of p {
+  if r == 0 { for i = 0 to 3 { send data[i] to p / 2 tag i nic from } }
+  if r == p / 2 { for i = 0 to 3 { recv data[i] from 0 tag i nic to } }
+}
+END
+nodes="--hosts node0,node1 -n 4" alone="--no-shm -n 2"
+# shellcheck disable=SC2086
+{
+	devices turns 01 $nodes --verify --count 1000 schedules/allgather_ring.goal
+	devices named 1 $alone --count 4 -D from=1 -D to=3 "$TMP/nics.goal"
+	devices unlike '' $alone --count 4 -D from=1 -D to=0 "$TMP/nics.goal"
+	check "verbs_nodes.devices unlike: $(head -n 1 "$TMP/err")" \
+		grep -q 'rank 0: 4 messages with rank 1 have 0 partners on the same nic$' "$TMP/err"
+	GOAL_VERBS_DEVICE=rxe1 devices chosen 1 $alone --verify --count 1000 schedules/allgather_ring.goal
+	GOAL_VERBS_DEVICE=rxe1,rxe0,rxe2 devices missing '' $alone --count 1000 schedules/allgather_ring.goal
+	ssh node1 ip link set eth1 down
+	devices down 0 $nodes --verify --count 1000 schedules/allgather_ring.goal
+	ssh node1 ip link set eth1 up
+}
 
 # By mpirun, with PMIx: programs that look at every element.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

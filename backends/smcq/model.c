@@ -422,7 +422,7 @@ static int make(const struct smcq_job *job, struct smcq_link **out, struct be_pl
 	err = err ? err : check_private(m, job->b->buffers);
 	err = err ? err : make_block(m);
 	if (!err)
-		*place = (struct be_place){ m->name, m->c->nic };
+		*place = (struct be_place){ .off = m->name, .size = m->c->nic };
 	return err;
 }
 

@@ -16,7 +16,6 @@
 /* What is known while a request is bound. */
 struct meeting {
 	struct vb_entry *table, *theirs; /* each as many as there are messages */
-	struct ibv_mr *mr; /* of both */
 	struct vb_host mine;
 	struct peer {
 		struct vb_host host;
@@ -38,6 +37,8 @@ static int by_peer(const void *a, const void *b)
 
 	if (x->peer != y->peer)
 		return x->peer < y->peer ? -1 : 1;
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
 	if (x->send != y->send)
 		return x->send < y->send ? -1 : 1;
 	if (x->tag != y->tag)
@@ -56,6 +57,33 @@ static enum vb_ready ready_of(const struct vb_bound *v, const struct vb_entry *e
 	if (v->sm.b.safe && v->sm.b.safe[e->op])
 		return VB_FREE;
 	return e->bytes > VB_FEW ? VB_NOW : VB_LATE;
+}
+
+static bool same_channel(const struct vb_entry *a, const struct vb_entry *b)
+{
+	return a->peer == b->peer && a->send == b->send && a->tag == b->tag;
+}
+
+static uint32_t log2_of(uint32_t n)
+{
+	return n ? 31 - (uint32_t)__builtin_clz(n) : 0;
+}
+
+/* Numbers the messages of each channel, and gives each its lane: where the schedule names nics the one that its op names,
+ * else they take turns, of those from one rank to another in the order of tag and number. In most trees a rank has one message
+ * for each peer, and their numbers differ by powers of two: these begin with different lanes. */
+static void set_lanes(const struct vb_bound *v, struct vb_entry *table, uint32_t n)
+{
+	const bool named = v->nlanes > 1 && bin_names_nics(v->sm.b.bin);
+	uint32_t turn = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct vb_entry *e = &table[i];
+
+		e->k = i && same_channel(e - 1, e) ? e[-1].k + 1 : 0;
+		turn = i && e[-1].peer == e->peer && e[-1].send == e->send ? turn + 1 : log2_of(v->sm.b.rank ^ e->peer);
+		e->lane = (uint8_t)((named ? v->sm.b.ops[e->op].nic : turn) % v->nlanes);
+	}
 }
 
 /* The far messages in order, as peers will read them. */
@@ -82,13 +110,14 @@ static int list_messages(struct vb_bound *v, struct meeting *m)
 							   .bytes = b->ops[i].len * b->layout->basic,
 							   .send = bin_sends(b->ops[i].kind) };
 	qsort(m->table, n, sizeof *m->table, by_peer);
+	set_lanes(v, m->table, n);
+	if (v->nlanes > 1)
+		qsort(m->table, n, sizeof *m->table, by_peer);
 	for (uint32_t i = 0; i < n; i++) {
 		struct vb_entry *e = &m->table[i];
-		const struct vb_entry *last = i ? e - 1 : NULL;
 
-		e->k = last && last->peer == e->peer && last->send == e->send && last->tag == e->tag ? last->k + 1 : 0;
 		e->number = i;
-		v->nlinks += !last || last->peer != e->peer;
+		v->nlinks += !i || e[-1].peer != e->peer || e[-1].lane != e->lane;
 		v->msgs[i].op = e->op;
 		v->msgs[i].send = e->send;
 		v->msgs[i].bytes = e->bytes;
@@ -99,9 +128,9 @@ static int list_messages(struct vb_bound *v, struct meeting *m)
 	return 0;
 }
 
-static uint32_t pieces(const struct vb_bound *v, uint64_t bytes)
+static uint32_t pieces(const struct vb_dev *d, uint64_t bytes)
 {
-	const uint64_t most = v->dev->port.max_msg_sz;
+	const uint64_t most = d->port.max_msg_sz;
 
 	return bytes ? (uint32_t)((bytes + most - 1) / most) : 1;
 }
@@ -109,25 +138,29 @@ static uint32_t pieces(const struct vb_bound *v, uint64_t bytes)
 /* Makes the link for the messages from *at on, which moves. */
 static int make_link(struct vb_bound *v, const struct meeting *m, uint32_t *at, struct vb_link *l)
 {
+	const struct vb_entry *e = &m->table[*at];
+	struct vb_dev *d = v->nics->dev[e->lane];
 	uint64_t wrs = 0, signalled = 0, arrivals = 0;
 
+	v->lanes[e->lane].dev = d;
 	l->of = v;
 	l->first_msg = *at;
-	l->peer = m->table[*at].peer;
-	for (; *at < v->nmsgs && m->table[*at].peer == l->peer; ++*at) {
+	l->peer = e->peer;
+	l->lane = e->lane;
+	for (; *at < v->nmsgs && e->peer == l->peer && e->lane == l->lane; ++*at, e++) {
 		struct vb_msg *x = &v->msgs[*at];
 
-		if (x->bytes / v->dev->port.max_msg_sz > UINT32_MAX / 4)
+		if (x->bytes / d->port.max_msg_sz > UINT32_MAX / 4)
 			return host_error(v->sm.b.group, -ERR_RANGE, "op %u moves too many bytes", x->op);
 		x->link = l;
-		x->nwrs = x->send ? pieces(v, x->bytes) : x->ready != VB_FREE;
+		x->nwrs = x->send ? pieces(d, x->bytes) : x->ready != VB_FREE;
 		v->nwrs += x->nwrs;
 		wrs += x->nwrs;
 		signalled += x->send;
 		arrivals++; /* the message, or what says that its receiver is ready */
 	}
 	l->nmsgs = *at - l->first_msg;
-	return vb_link_make(v, l, wrs, signalled, arrivals);
+	return vb_link_make(v, l, d, wrs, signalled, arrivals);
 }
 
 static int make_links(struct vb_bound *v, struct meeting *m)
@@ -182,9 +215,23 @@ static int make_arena(struct vb_bound *v)
 		x->slot = bytes ? v->arena + at : NULL;
 		at += bytes;
 	}
-	v->arena_mr = vb_dev_register(v->sm.b.group, v->dev, v->arena, v->narena,
-				      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, "slots for messages");
-	return v->arena_mr ? 0 : -ERR_NOMEM;
+	for (uint32_t i = 0; i < v->nlanes; i++) {
+		struct vb_lane *lane = &v->lanes[i];
+
+		if (!lane->dev)
+			continue;
+		lane->arena = vb_dev_register(v->sm.b.group, lane->dev, v->arena, v->narena,
+					      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, "slots for messages");
+		if (!lane->arena)
+			return -ERR_NOMEM;
+	}
+	return 0;
+}
+
+/* What a lane knows of a buffer. */
+static struct vb_region *region(const struct vb_bound *v, struct vb_region *regions, uint32_t lane, uint32_t buf)
+{
+	return &regions[lane * v->nbufs + buf];
 }
 
 /* Which parts of the buffers are to be registered. */
@@ -193,15 +240,16 @@ static int find_regions(struct vb_bound *v)
 	for (uint32_t i = 0; i < v->nmsgs; i++) {
 		const uint32_t buf = v->sm.b.ops[v->msgs[i].op].buf[0];
 
-		v->nregions = buf >= v->nregions ? buf + 1 : v->nregions;
+		v->nbufs = buf >= v->nbufs ? buf + 1 : v->nbufs;
 	}
+	v->nregions = v->nlanes * v->nbufs;
 	v->regions = mem_calloc(v->nregions, sizeof *v->regions);
 	if (!v->regions)
 		return no_memory(v);
 	for (uint32_t i = 0; i < v->nmsgs; i++) {
 		struct vb_msg *x = &v->msgs[i];
 		const struct bin_op *o = &v->sm.b.ops[x->op];
-		struct vb_region *r = &v->regions[o->buf[0]];
+		struct vb_region *r = region(v, v->regions, x->link->lane, o->buf[0]);
 		const uint64_t at = o->off[0] * v->sm.b.layout->basic;
 
 		x->inlines = x->send && x->bytes <= x->link->inlines;
@@ -218,7 +266,7 @@ static void drop_regions(struct vb_bound *v, struct vb_region *r)
 {
 	for (uint32_t i = 0; r && i < v->nregions; i++)
 		if (r[i].mr)
-			v->dev->lib.dereg_mr(r[i].mr);
+			v->nics->lib.dereg_mr(r[i].mr);
 }
 
 /* Registers those of buffers in to. On an error none is. */
@@ -233,8 +281,8 @@ static int register_regions(struct vb_bound *v, const struct be_buffer *buffers,
 
 		if (to[i].high == to[i].low)
 			continue;
-		to[i].mr = vb_dev_register(v->sm.b.group, v->dev, buffers[i].ptr + to[i].low, to[i].high - to[i].low, access,
-					   "a buffer");
+		to[i].mr = vb_dev_register(v->sm.b.group, v->lanes[i / v->nbufs].dev, buffers[i % v->nbufs].ptr + to[i].low,
+					   to[i].high - to[i].low, access, "a buffer");
 		err = to[i].mr ? 0 : -ERR_NOMEM;
 	}
 	if (err) {
@@ -250,7 +298,7 @@ static char *place(const struct vb_bound *v, const struct vb_msg *x, const struc
 {
 	const struct bin_op *o = &v->sm.b.ops[x->op];
 
-	*mr = x->slot ? v->arena_mr : x->bytes ? v->regions[o->buf[0]].mr : NULL;
+	*mr = x->slot ? v->lanes[x->link->lane].arena : x->bytes ? region(v, v->regions, x->link->lane, o->buf[0])->mr : NULL;
 	if (x->slot || !x->bytes)
 		return x->slot;
 	return buffers[o->buf[0]].ptr + o->off[0] * v->sm.b.layout->basic;
@@ -268,7 +316,7 @@ static void settle(struct vb_bound *v, const struct be_buffer *buffers)
 		if (!x->send)
 			*x->target = (struct vb_target){ .address = (uint64_t)(uintptr_t)at, .rkey = mr ? mr->rkey : 0 };
 		for (uint32_t k = 0; k < x->nwrs && x->send && x->bytes; k++) {
-			const uint64_t n = left < v->dev->port.max_msg_sz ? left : v->dev->port.max_msg_sz;
+			const uint64_t n = left < x->link->dev->port.max_msg_sz ? left : x->link->dev->port.max_msg_sz;
 
 			x->sges[k] = (struct ibv_sge){ (uint64_t)(uintptr_t)at + (x->bytes - left), (uint32_t)n, mr ? mr->lkey : 0 };
 			left -= n;
@@ -292,15 +340,15 @@ static void tell_pairs(const struct vb_bound *v, uint32_t from, uint32_t most, s
 	for (uint32_t i = 0; i < most && from + i < v->nlinks; i++) {
 		const struct vb_link *l = v->links[from + i];
 
-		out[i] = (struct vb_pair){ l->peer, l->qp->qp_num, l->first_msg, l->nmsgs };
+		out[i] = (struct vb_pair){ l->peer, l->qp->qp_num & 0xffffff, l->lane & 0xff, l->first_msg, l->nmsgs };
 	}
 }
 
-/* Looks for what a peer has told about the link to this rank. */
-static void hear_pairs(const struct vb_bound *v, struct peer *p, const struct vb_pair *pairs, uint32_t n)
+/* Looks for what a peer has told about a link to this rank. */
+static void hear_pairs(const struct vb_bound *v, struct peer *p, uint32_t lane, const struct vb_pair *pairs, uint32_t n)
 {
 	for (uint32_t i = 0; i < n && !p->known; i++)
-		if (pairs[i].peer == v->sm.b.rank) {
+		if (pairs[i].peer == v->sm.b.rank && pairs[i].lane == lane) {
 			p->pair = pairs[i];
 			p->known = true;
 		}
@@ -328,7 +376,7 @@ static int tell(struct vb_bound *v, struct meeting *m, int err, uint32_t *most)
 		const struct first *f = &all[v->links[i]->peer];
 
 		m->peers[i].host = f->host;
-		hear_pairs(v, &m->peers[i], f->pairs, f->host.npairs < FIRST ? f->host.npairs : FIRST);
+		hear_pairs(v, &m->peers[i], v->links[i]->lane, f->pairs, f->host.npairs < FIRST ? f->host.npairs : FIRST);
 	}
 	for (uint32_t at = FIRST; at < *most && !rc; at += MORE) {
 		struct vb_pair pairs[MORE] = { 0 }, (*room)[MORE] = host_room(g);
@@ -339,10 +387,17 @@ static int tell(struct vb_bound *v, struct meeting *m, int err, uint32_t *most)
 			const uint32_t n = m->peers[i].host.npairs;
 
 			if (n > at)
-				hear_pairs(v, &m->peers[i], room[v->links[i]->peer], n - at < MORE ? n - at : MORE);
+				hear_pairs(v, &m->peers[i], v->links[i]->lane, room[v->links[i]->peer],
+					   n - at < MORE ? n - at : MORE);
 		}
 	}
 	return rc;
+}
+
+/* Ends of a message that name different nics look like this. */
+static const char *same_nic(const struct vb_bound *v)
+{
+	return v->nlanes > 1 ? " on the same nic" : "";
 }
 
 static int connect_links(struct vb_bound *v, const struct meeting *m)
@@ -354,8 +409,8 @@ static int connect_links(struct vb_bound *v, const struct meeting *m)
 		struct vb_link *l = v->links[i];
 
 		if (!p->known || p->pair.n != l->nmsgs)
-			err = host_error(v->sm.b.group, -ERR_UNMATCHED, "%u messages with rank %u have %u partners", l->nmsgs,
-					 l->peer, p->known ? p->pair.n : 0);
+			err = host_error(v->sm.b.group, -ERR_UNMATCHED, "%u messages with rank %u have %u partners%s", l->nmsgs,
+					 l->peer, p->known ? p->pair.n : 0, same_nic(v));
 		else
 			err = vb_link_connect(v, l, &m->mine, &p->host, p->pair.qpn);
 	}
@@ -372,13 +427,13 @@ static int read_tables(struct vb_bound *v, const struct meeting *m)
 		struct vb_link *l = v->links[i];
 		const struct peer *p = &m->peers[i];
 		struct ibv_sge to = { (uint64_t)(uintptr_t)&m->theirs[l->first_msg], l->nmsgs * sizeof(struct vb_entry),
-				      m->mr->lkey };
+				      v->lanes[l->lane].table->lkey };
 		struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ, .sg_list = &to, .num_sge = 1 };
 
-		if (l->nmsgs > v->dev->port.max_msg_sz / sizeof(struct vb_entry))
+		if (l->nmsgs > l->dev->port.max_msg_sz / sizeof(struct vb_entry))
 			return host_error(g, -ERR_RANGE, "%u messages with rank %u are too many", l->nmsgs, l->peer);
 		wr.wr.rdma.remote_addr = p->host.table + p->pair.first * sizeof(struct vb_entry);
-		wr.wr.rdma.rkey = p->host.rkey;
+		wr.wr.rdma.rkey = p->host.port[l->lane].rkey;
 		vb_link_add(l, &wr, VB_LINK);
 		err = vb_link_flush(g, l);
 	}
@@ -409,13 +464,13 @@ static int match(struct vb_bound *v, const struct meeting *m)
 	for (uint32_t i = 0; i < v->nmsgs; i++) {
 		const struct vb_entry *e = &m->table[i], *other;
 		struct vb_msg *x = &v->msgs[i];
-		const struct vb_entry key = { .peer = v->sm.b.rank, .send = !e->send, .tag = e->tag, .k = e->k };
+		const struct vb_entry key = { .peer = v->sm.b.rank, .lane = e->lane, .send = !e->send, .tag = e->tag, .k = e->k };
 		const char *verb = e->send ? "send to" : "recv from";
 
 		other = bsearch(&key, m->theirs + x->link->first_msg, x->link->nmsgs, sizeof key, by_peer);
 		if (!other)
-			return host_error(v->sm.b.group, -ERR_UNMATCHED, "op %u, a %s rank %u with tag %u, has no partner", e->op,
-					  verb, e->peer, e->tag);
+			return host_error(v->sm.b.group, -ERR_UNMATCHED, "op %u, a %s rank %u with tag %u, has no partner%s", e->op,
+					  verb, e->peer, e->tag, same_nic(v));
 		if (other->bytes != e->bytes)
 			return host_error(v->sm.b.group, -ERR_MISMATCH, "op %u, a %s rank %u, has %llu bytes, its partner %llu",
 					  e->op, verb, e->peer, (unsigned long long)e->bytes, (unsigned long long)other->bytes);
@@ -430,20 +485,45 @@ static int match(struct vb_bound *v, const struct meeting *m)
 	return 0;
 }
 
-/* All that needs no other rank. */
+/* Lets peers read the table, and says where to find what they need. */
+static int open_table(struct vb_bound *v, struct meeting *m)
+{
+	m->mine = (struct vb_host){ .table = (uint64_t)(uintptr_t)m->table, .salt = (uint32_t)host_now() & 0xffffff };
+	for (uint32_t i = 0; i < v->nlanes; i++) {
+		struct vb_lane *lane = &v->lanes[i];
+
+		if (!lane->dev)
+			continue;
+		lane->table = vb_dev_register(v->sm.b.group, lane->dev, m->table, 2 * v->nmsgs * sizeof *m->table,
+					      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, "the table of messages");
+		if (!lane->table)
+			return -ERR_NOMEM;
+		m->mine.port[i] = (struct vb_port){ .gid = lane->dev->gid,
+						    .rkey = lane->table->rkey,
+						    .lid = lane->dev->port.lid,
+						    .mtu = (uint8_t)lane->dev->port.active_mtu,
+						    .lids = lane->dev->gid_index < 0 };
+	}
+	return 0;
+}
+
+static void close_table(struct vb_bound *v, struct meeting *m)
+{
+	for (uint32_t i = 0; i < v->nlanes; i++)
+		if (v->lanes[i].table)
+			v->nics->lib.dereg_mr(v->lanes[i].table);
+	free(m->table);
+}
+
+/* All that needs no other rank, but to know how many lanes there are. */
 static int prepare(struct vb_bound *v, struct meeting *m)
 {
-	struct be_group *g = v->sm.b.group;
 	uint64_t at = 0;
 	int err;
 
-	for (uint32_t i = 0; i < v->sm.b.nops && !v->nmsgs; i++)
-		v->nmsgs = v->sm.msgs[i].far;
-	if (!v->nmsgs)
-		return 0; /* and no device */
-	v->nmsgs = 0;
-	err = vb_dev_get(g, &v->dev);
-	err = err ? err : list_messages(v, m);
+	if (!v->nics)
+		return 0;
+	err = list_messages(v, m);
 	err = err ? err : make_links(v, m);
 	err = err ? err : make_arena(v);
 	err = err ? err : find_regions(v);
@@ -463,20 +543,9 @@ static int prepare(struct vb_bound *v, struct meeting *m)
 		const struct vb_msg *x = &v->msgs[i];
 
 		m->table[i].address = x->send ? (uint64_t)(uintptr_t)x->target : x->target->address;
-		m->table[i].rkey = x->send ? v->arena_mr->rkey : x->target->rkey;
+		m->table[i].rkey = x->send ? v->lanes[x->link->lane].arena->rkey : x->target->rkey;
 	}
-	m->mr = vb_dev_register(g, v->dev, m->table, 2 * v->nmsgs * sizeof *m->table,
-				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, "the table of messages");
-	if (!m->mr)
-		return -ERR_NOMEM;
-	m->mine = (struct vb_host){ .gid = v->dev->gid,
-				    .table = (uint64_t)(uintptr_t)m->table,
-				    .rkey = m->mr->rkey,
-				    .salt = (uint32_t)host_now() & 0xffffff,
-				    .lid = v->dev->port.lid,
-				    .mtu = (uint8_t)v->dev->port.active_mtu,
-				    .lids = v->dev->gid_index < 0 };
-	return 0;
+	return open_table(v, m);
 }
 
 /* What a work request takes in the device's queue is its own secret: it is taken for one of ours. */
@@ -514,9 +583,7 @@ int vb_connect(struct vb_bound *v)
 	v->connected = !rc;
 	if (!rc)
 		count(v);
-	if (m.mr)
-		v->dev->lib.dereg_mr(m.mr);
-	free(m.table);
+	close_table(v, &m);
 	free(m.peers);
 	return rc;
 }
@@ -526,21 +593,22 @@ void vb_disconnect(struct vb_bound *v)
 	uint32_t at = 0;
 	bool failed;
 
-	if (!v->dev)
+	if (!v->nics)
 		return;
 	failed = !v->connected || v->failed || host_lost(v->sm.b.group) ||
 		 engine_next_active(&v->sm.engine, &at) != UINT32_MAX;
-	pthread_mutex_lock(&v->dev->lock);
 	for (uint32_t i = 0; v->links && i < v->nlinks; i++) {
-		if (v->links[i] && v->links[i]->qp)
-			vb_link_leave(v->links[i], failed);
+		struct vb_link *l = v->links[i];
+
+		if (l && l->qp)
+			vb_link_leave(l, failed);
 		else
-			free(v->links[i]);
+			free(l);
 	}
-	pthread_mutex_unlock(&v->dev->lock);
 	drop_regions(v, v->regions);
-	if (v->arena_mr)
-		v->dev->lib.dereg_mr(v->arena_mr);
+	for (uint32_t i = 0; i < v->nlanes; i++)
+		if (v->lanes[i].arena)
+			v->nics->lib.dereg_mr(v->lanes[i].arena);
 	free(v->arena);
 	free(v->regions);
 	free(v->links);
@@ -559,7 +627,7 @@ static int tell_targets(struct vb_bound *v, struct vb_link *l)
 
 	for (uint32_t i = l->first_msg; i < l->first_msg + l->nmsgs && !err; i++) {
 		const struct vb_msg *x = &v->msgs[i];
-		struct ibv_sge from = { (uint64_t)(uintptr_t)x->target, sizeof *x->target, v->arena_mr->lkey };
+		struct ibv_sge from = { (uint64_t)(uintptr_t)x->target, sizeof *x->target, v->lanes[l->lane].arena->lkey };
 		struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &from, .num_sge = 1 };
 
 		if (x->send || x->slot || !x->bytes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The device of a context: which one, what it can do, and what all its requests share. */
+ * The devices of a context: which ones, what they can do, and what all its requests share. */
 #include "backends/verbs/vb.h"
 
 #include "util/env.h"
@@ -13,7 +13,9 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define LIBRARY "libibverbs.so.1"
 #define FIRST_DEPTH 256u /* of the queues, to begin with */
@@ -34,12 +36,12 @@ static int load(struct be_group *g, struct vb_lib *lib)
 	return missing ? host_error(g, -ERR_SYS, "RDMA devices need libibverbs: %s cannot be loaded: %s", missing, dlerror()) : 0;
 }
 
-/* ---- which device ---- */
+/* ---- which devices ---- */
 
 static int query_port(const struct vb_dev *d, uint8_t port, struct ibv_port_attr *out)
 {
 	memset(out, 0, sizeof *out);
-	return d->lib.query_port(d->ctx, port, (struct _compat_ibv_port_attr *)out);
+	return d->lib->query_port(d->ctx, port, (struct _compat_ibv_port_attr *)out);
 }
 
 bool vb_dev_works(struct vb_dev *d)
@@ -49,56 +51,107 @@ bool vb_dev_works(struct vb_dev *d)
 	return !query_port(d, d->port_num, &port) && port.state == IBV_PORT_ACTIVE;
 }
 
-/* The first active port of an open device, or the one that the user wants. */
-static bool find_port(struct vb_dev *d, long wanted)
+static void close_dev(struct vb_dev *d)
 {
-	for (unsigned p = 1; p <= d->attr.phys_port_cnt; p++)
-		if ((wanted <= 0 || p == (unsigned long)wanted) && !query_port(d, (uint8_t)p, &d->port) &&
-		    d->port.state == IBV_PORT_ACTIVE) {
-			d->port_num = (uint8_t)p;
+	if (d->srq)
+		d->lib->destroy_srq(d->srq);
+	if (d->cq)
+		d->lib->destroy_cq(d->cq);
+	if (d->channel)
+		d->lib->destroy_comp_channel(d->channel);
+	if (d->pd)
+		d->lib->dealloc_pd(d->pd);
+	if (d->ctx)
+		d->lib->close_device(d->ctx);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+/* A device at one of its ports, whether that is active or not; NULL if it cannot be opened. */
+static struct vb_dev *open_dev(const struct vb_nics *nics, struct ibv_device *device, unsigned port)
+{
+	struct vb_dev *d = mem_calloc(1, sizeof *d);
+
+	if (!d)
+		return NULL;
+	pthread_mutex_init(&d->lock, NULL);
+	d->lib = &nics->lib;
+	d->port_num = (uint8_t)port;
+	d->ctx = nics->lib.open_device(device);
+	if (d->ctx && !nics->lib.query_device(d->ctx, &d->attr) && !query_port(d, d->port_num, &d->port))
+		return d;
+	close_dev(d);
+	return NULL;
+}
+
+/* Whether two ports may be of one network. */
+static bool are_alike(const struct ibv_port_attr *a, const struct ibv_port_attr *b)
+{
+	return a->link_layer == b->link_layer && a->active_speed == b->active_speed && a->active_width == b->active_width;
+}
+
+/* Takes the active ports of a device that are like the first one that was taken; port: only this one, unless it is 0. */
+static void take_ports(struct vb_nics *nics, struct ibv_device *device, unsigned port)
+{
+	for (unsigned p = port ? port : 1, last = p; p <= last && nics->n < VB_NICS; p++) {
+		struct vb_dev *d = open_dev(nics, device, p);
+
+		if (d && !port)
+			last = d->attr.phys_port_cnt;
+		if (d && d->port.state == IBV_PORT_ACTIVE && (!nics->n || are_alike(&d->port, &nics->dev[0]->port)))
+			nics->dev[nics->n++] = d;
+		else if (d)
+			close_dev(d);
+	}
+}
+
+/* Those of the device that a name of len bytes at name says; whether there is one. */
+static bool take_device(struct vb_nics *nics, struct ibv_device **list, const char *name, size_t len, unsigned port)
+{
+	for (; list && *list; list++) {
+		const char *has = nics->lib.get_device_name(*list);
+
+		if (strlen(has) == len && !memcmp(has, name, len)) {
+			take_ports(nics, *list, port);
 			return true;
 		}
+	}
 	return false;
 }
 
-static bool open_device(struct vb_dev *d, struct ibv_device *device, long port)
-{
-	d->ctx = d->lib.open_device(device);
-	if (d->ctx && !d->lib.query_device(d->ctx, &d->attr) && find_port(d, port))
-		return true;
-	if (d->ctx)
-		d->lib.close_device(d->ctx);
-	d->ctx = NULL;
-	return false;
-}
-
-static int find_device(struct be_group *g, struct vb_dev *d)
+static int find_devices(struct be_group *g, struct vb_nics *nics)
 {
 	const char *wanted = env_get(ENV_GOAL_VERBS_DEVICE);
-	int n = 0, known = 0;
+	int n = 0, err = 0;
 	struct ibv_device **list;
 	long port;
 
 	if (env_number(ENV_GOAL_VERBS_PORT, &port) || port > UINT8_MAX)
 		return host_error(g, -ERR_ARG, "the environment variable GOAL_VERBS_PORT cannot be \"%s\"",
 				  env_get(ENV_GOAL_VERBS_PORT));
-	list = d->lib.get_device_list(&n);
-	for (int i = 0; list && i < n && !d->ctx; i++) {
-		if (*wanted && strcmp(wanted, d->lib.get_device_name(list[i])) != 0)
-			continue;
-		known++;
-		open_device(d, list[i], port);
+	port = port > 0 ? port : 0;
+	list = nics->lib.get_device_list(&n);
+	for (int i = 0; i < n && !*wanted; i++)
+		take_ports(nics, list[i], (unsigned)port);
+	for (size_t len; *wanted && !err; wanted += len + (wanted[len] == ',')) {
+		const uint32_t had = nics->n;
+
+		len = strcspn(wanted, ",");
+		if (!take_device(nics, list, wanted, len, (unsigned)port))
+			err = host_error(g, -ERR_SYS, "there is no RDMA device %.*s (GOAL_VERBS_DEVICE)", (int)len, wanted);
+		else if (had == VB_NICS)
+			err = host_error(g, -ERR_ARG, "GOAL_VERBS_DEVICE names more than %u RDMA devices", VB_NICS);
+		else if (nics->n == had)
+			err = host_error(g, -ERR_SYS, "the RDMA device %.*s has no active port%s%s", (int)len, wanted,
+					 port ? " of the number in GOAL_VERBS_PORT" : "", had ? " that is like the first device's" : "");
 	}
 	if (list)
-		d->lib.free_device_list(list);
-	if (d->ctx)
-		return 0;
-	if (!known && *wanted)
-		return host_error(g, -ERR_SYS, "there is no RDMA device %s (GOAL_VERBS_DEVICE)", wanted);
-	if (!known)
+		nics->lib.free_device_list(list);
+	if (err || nics->n)
+		return err;
+	if (!n)
 		return host_error(g, -ERR_SYS, "there is no RDMA device on this node: the backend verbs needs one");
-	return host_error(g, -ERR_SYS, "no RDMA device%s%s has %s that is active", *wanted ? " " : "", wanted,
-			  port > 0 ? "the port of GOAL_VERBS_PORT" : "a port");
+	return host_error(g, -ERR_SYS, "no RDMA device has %s that is active", port ? "the port of GOAL_VERBS_PORT" : "a port");
 }
 
 /* How good a GID is for RoCE: routed packets, to an address that is not only the link's. */
@@ -130,7 +183,7 @@ static int find_gid(struct be_group *g, struct vb_dev *d)
 	all = mem_alloc(most * sizeof *all);
 	if (!all)
 		return host_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
-	n = d->lib.query_gid_table(d->ctx, all, most, 0, sizeof *all); /* a call for each takes seconds */
+	n = d->lib->query_gid_table(d->ctx, all, most, 0, sizeof *all); /* a call for each takes seconds */
 	for (ssize_t i = 0; i < n; i++) {
 		if (all[i].port_num != d->port_num || (wanted >= 0 && all[i].gid_index != wanted) || rate_gid(&all[i]) <= best)
 			continue;
@@ -140,8 +193,8 @@ static int find_gid(struct be_group *g, struct vb_dev *d)
 	}
 	free(all);
 	return d->gid_index >= 0 ? 0 :
-				   host_error(g, -ERR_SYS, "port %u of the RDMA device has no GID%s: has its interface an address?",
-					      d->port_num, wanted >= 0 ? " of the number in GOAL_VERBS_GID" : "");
+				   host_error(g, -ERR_SYS, "port %u of the RDMA device %s has no GID%s: has its interface an address?",
+					      d->port_num, d->lib->get_device_name(d->ctx->device), wanted >= 0 ? " of the number in GOAL_VERBS_GID" : "");
 }
 
 /* ---- what all share ---- */
@@ -159,12 +212,12 @@ static int make_queues(struct be_group *g, struct vb_dev *d)
 	d->recvs = (struct vb_depth){ .most = (uint32_t)d->attr.max_srq_wr };
 	d->cqes.have = least(d->cqes.most, FIRST_DEPTH);
 	d->recvs.have = srq.attr.max_wr = least(d->recvs.most, FIRST_DEPTH);
-	d->pd = d->lib.alloc_pd(d->ctx);
-	d->channel = d->pd ? d->lib.create_comp_channel(d->ctx) : NULL;
-	d->cq = d->channel ? d->lib.create_cq(d->ctx, (int)d->cqes.have, NULL, d->channel, 0) : NULL;
-	d->srq = d->cq ? d->lib.create_srq(d->pd, &srq) : NULL;
+	d->pd = d->lib->alloc_pd(d->ctx);
+	d->channel = d->pd ? d->lib->create_comp_channel(d->ctx) : NULL;
+	d->cq = d->channel ? d->lib->create_cq(d->ctx, (int)d->cqes.have, NULL, d->channel, 0) : NULL;
+	d->srq = d->cq ? d->lib->create_srq(d->pd, &srq) : NULL;
 	if (!d->srq)
-		return host_error(g, -ERR_SYS, "the RDMA device %s gives no %s: %s", d->lib.get_device_name(d->ctx->device),
+		return host_error(g, -ERR_SYS, "the RDMA device %s gives no %s: %s", d->lib->get_device_name(d->ctx->device),
 				  !d->pd      ? "protection domain" :
 				  !d->channel ? "completion channel" :
 				  !d->cq      ? "completion queue" :
@@ -172,66 +225,77 @@ static int make_queues(struct be_group *g, struct vb_dev *d)
 				  strerror(errno));
 	if (fcntl(d->channel->fd, F_SETFL, fcntl(d->channel->fd, F_GETFL) | O_NONBLOCK))
 		return host_error(g, -ERR_SYS, "fcntl: %s", strerror(errno));
-	host_watch(g, d->channel->fd);
 	return 0;
 }
 
-static void free_device(struct vb_dev *d)
+static void free_nics(struct vb_nics *nics)
 {
-	if (d->srq)
-		d->lib.destroy_srq(d->srq);
-	if (d->cq)
-		d->lib.destroy_cq(d->cq);
-	if (d->channel)
-		d->lib.destroy_comp_channel(d->channel);
-	if (d->pd)
-		d->lib.dealloc_pd(d->pd);
-	if (d->ctx)
-		d->lib.close_device(d->ctx);
-	pthread_mutex_destroy(&d->lock);
-	free(d);
+	for (uint32_t i = 0; i < nics->n; i++)
+		close_dev(nics->dev[i]);
+	if (nics->watch >= 0)
+		close(nics->watch);
+	free(nics);
 }
 
-int vb_dev_get(struct be_group *g, struct vb_dev **out)
+/* What ranks sleep on: any of the channels. */
+static int watch(struct be_group *g, struct vb_nics *nics)
+{
+	nics->watch = epoll_create1(EPOLL_CLOEXEC);
+	for (uint32_t i = 0; i < nics->n && nics->watch >= 0; i++)
+		if (epoll_ctl(nics->watch, EPOLL_CTL_ADD, nics->dev[i]->channel->fd, &(struct epoll_event){ .events = EPOLLIN }))
+			return host_error(g, -ERR_SYS, "epoll_ctl: %s", strerror(errno));
+	if (nics->watch < 0)
+		return host_error(g, -ERR_SYS, "epoll_create1: %s", strerror(errno));
+	host_watch(g, nics->watch);
+	return 0;
+}
+
+int vb_nics_get(struct be_group *g, struct vb_nics **out)
 {
 	void **state = host_state(g);
-	struct vb_dev *d;
+	struct vb_nics *nics;
 	int err;
 
 	*out = *state;
 	if (*out)
 		return 0;
-	d = mem_calloc(1, sizeof *d);
-	if (!d)
+	nics = mem_calloc(1, sizeof *nics);
+	if (!nics)
 		return host_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
-	pthread_mutex_init(&d->lock, NULL);
-	err = load(g, &d->lib);
-	err = err ? err : find_device(g, d);
-	err = err ? err : find_gid(g, d);
-	err = err ? err : make_queues(g, d);
+	nics->watch = -1;
+	err = load(g, &nics->lib);
+	err = err ? err : find_devices(g, nics);
+	for (uint32_t i = 0; i < nics->n && !err; i++) {
+		err = find_gid(g, nics->dev[i]);
+		err = err ? err : make_queues(g, nics->dev[i]);
+	}
+	err = err ? err : watch(g, nics);
 	if (err)
-		free_device(d);
+		free_nics(nics);
 	else
-		*state = *out = d;
+		*state = *out = nics;
 	return err;
 }
 
 /* Lets those that left say goodbye, for a while. */
-void vb_dev_close(void *state)
+void vb_nics_close(void *state)
 {
-	struct vb_dev *d = state;
+	struct vb_nics *nics = state;
 	const uint64_t until = host_now() + CLOSE_NS;
 
 	for (bool left = true; left && host_now() < until;) {
-		vb_dev_poll(d);
 		left = false;
-		for (const struct vb_link *l = d->leaving; l; l = l->next_leaving)
-			left |= vb_link_busy(l) != 0;
+		for (uint32_t i = 0; i < nics->n; i++) {
+			vb_dev_poll(nics->dev[i]);
+			for (const struct vb_link *l = nics->dev[i]->leaving; l; l = l->next_leaving)
+				left |= vb_link_busy(l) != 0;
+		}
 		if (left)
 			sched_yield();
 	}
-	vb_links_reap(d, true);
-	free_device(d);
+	for (uint32_t i = 0; i < nics->n; i++)
+		vb_links_reap(nics->dev[i], true);
+	free_nics(nics);
 }
 
 /* ---- its queues ---- */
@@ -299,10 +363,10 @@ static bool hear(struct vb_dev *d)
 	void *context;
 	unsigned n = 0;
 
-	while (!d->lib.get_cq_event(d->channel, &cq, &context))
+	while (!d->lib->get_cq_event(d->channel, &cq, &context))
 		n++;
 	if (n)
-		d->lib.ack_cq_events(d->cq, n);
+		d->lib->ack_cq_events(d->cq, n);
 	return n;
 }
 
@@ -341,7 +405,7 @@ static int grow(struct be_group *g, struct vb_dev *d, struct vb_depth *q, const 
 
 static int resize_cq(struct vb_dev *d, uint32_t depth)
 {
-	int rc = d->lib.resize_cq(d->cq, (int)depth);
+	int rc = d->lib->resize_cq(d->cq, (int)depth);
 
 	errno = rc ? rc : errno;
 	return rc;
@@ -349,7 +413,7 @@ static int resize_cq(struct vb_dev *d, uint32_t depth)
 
 static int resize_srq(struct vb_dev *d, uint32_t depth)
 {
-	int rc = d->lib.modify_srq(d->srq, &(struct ibv_srq_attr){ .max_wr = depth }, IBV_SRQ_MAX_WR);
+	int rc = d->lib->modify_srq(d->srq, &(struct ibv_srq_attr){ .max_wr = depth }, IBV_SRQ_MAX_WR);
 
 	errno = rc ? rc : errno;
 	return rc;
@@ -374,7 +438,7 @@ int vb_dev_reserve(struct be_group *g, struct vb_dev *d, uint32_t cqes, uint32_t
 
 struct ibv_mr *vb_dev_register(struct be_group *g, struct vb_dev *d, void *at, size_t n, int access, const char *what)
 {
-	struct ibv_mr *mr = (d->lib.reg_mr)(d->pd, at, n, access);
+	struct ibv_mr *mr = (d->lib->reg_mr)(d->pd, at, n, access);
 	struct rlimit lock = { 0 };
 	int err = errno;
 

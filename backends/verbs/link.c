@@ -26,7 +26,7 @@ static struct ibv_qp *make_qp(struct vb_dev *d, struct vb_link *l)
 
 	for (uint32_t bytes = VB_FEW; !qp; bytes /= 2) {
 		a.cap = (struct ibv_qp_cap){ .max_send_wr = l->depth, .max_send_sge = 1, .max_inline_data = bytes };
-		qp = d->lib.create_qp(d->pd, &a);
+		qp = d->lib->create_qp(d->pd, &a);
 		l->inlines = qp ? a.cap.max_inline_data : 0;
 		if (!bytes)
 			break;
@@ -36,9 +36,8 @@ static struct ibv_qp *make_qp(struct vb_dev *d, struct vb_link *l)
 	return qp;
 }
 
-int vb_link_make(struct vb_bound *v, struct vb_link *l, uint64_t wrs, uint64_t signalled, uint64_t arrivals)
+int vb_link_make(struct vb_bound *v, struct vb_link *l, struct vb_dev *d, uint64_t wrs, uint64_t signalled, uint64_t arrivals)
 {
-	struct vb_dev *d = v->dev;
 	struct be_group *g = v->sm.b.group;
 	const uint32_t most = (uint32_t)d->attr.max_qp_wr;
 	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT,
@@ -70,7 +69,7 @@ int vb_link_make(struct vb_bound *v, struct vb_link *l, uint64_t wrs, uint64_t s
 		}
 	}
 	pthread_mutex_unlock(&d->lock);
-	if (!err && d->lib.modify_qp(l->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+	if (!err && d->lib->modify_qp(l->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
 		err = host_error(g, -ERR_SYS, "the queue pair for rank %u cannot be initialised: %s", l->peer, strerror(errno));
 	return err;
 }
@@ -78,25 +77,26 @@ int vb_link_make(struct vb_bound *v, struct vb_link *l, uint64_t wrs, uint64_t s
 int vb_link_connect(struct vb_bound *v, struct vb_link *l, const struct vb_host *mine, const struct vb_host *theirs,
 		    uint32_t qpn)
 {
-	const struct vb_dev *d = v->dev;
+	const struct vb_dev *d = l->dev;
+	const struct vb_port *here = &mine->port[l->lane], *there = &theirs->port[l->lane];
 	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RTR,
-				 .path_mtu = mine->mtu < theirs->mtu ? mine->mtu : theirs->mtu,
+				 .path_mtu = here->mtu < there->mtu ? here->mtu : there->mtu,
 				 .dest_qp_num = qpn,
 				 .rq_psn = theirs->salt,
 				 .max_dest_rd_atomic = 1,
 				 .min_rnr_timer = 12,
-				 .ah_attr = { .port_num = d->port_num, .dlid = theirs->lid } };
+				 .ah_attr = { .port_num = d->port_num, .dlid = there->lid } };
 
-	if (mine->lids != theirs->lids)
+	if (here->lids != there->lids)
 		return host_error(v->sm.b.group, -ERR_MISMATCH,
 				  "the ports of this rank and of rank %u are of different kinds, InfiniBand and RoCE", l->peer);
 	if (d->gid_index >= 0) {
 		a.ah_attr.is_global = 1;
-		a.ah_attr.grh = (struct ibv_global_route){ .dgid = theirs->gid,
+		a.ah_attr.grh = (struct ibv_global_route){ .dgid = there->gid,
 							   .sgid_index = (uint8_t)d->gid_index,
 							   .hop_limit = 64 };
 	}
-	if (!d->lib.modify_qp(l->qp, &a,
+	if (!d->lib->modify_qp(l->qp, &a,
 			      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 				      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)) {
 		/* Seven times 268 ms without an answer: then the peer is gone, or the way to it. */
@@ -106,7 +106,7 @@ int vb_link_connect(struct vb_bound *v, struct vb_link *l, const struct vb_host 
 					  .rnr_retry = 7,
 					  .sq_psn = mine->salt,
 					  .max_rd_atomic = 1 };
-		if (!d->lib.modify_qp(l->qp, &a,
+		if (!d->lib->modify_qp(l->qp, &a,
 				      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 					      IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
 			return 0;
@@ -200,7 +200,7 @@ int vb_link_error(struct be_group *g, const struct vb_link *l)
 	/* Here it is that the whole device fails, and with it the way to the ranks of this node. */
 	if (why && !vb_dev_works(l->dev))
 		return host_unreachable(g, l->peer, "the port of this rank's RDMA device is down");
-	return host_unreachable(g, l->peer, why ? l->dev->lib.wc_status_str(why) : "it does not answer");
+	return host_unreachable(g, l->peer, why ? l->dev->lib->wc_status_str(why) : "it does not answer");
 }
 
 /* ---- the end ---- */
@@ -212,7 +212,7 @@ static void destroy(struct vb_dev *d, struct vb_link *l)
 	while (*at != l)
 		at = &(*at)->next;
 	*at = l->next;
-	d->lib.destroy_qp(l->qp);
+	d->lib->destroy_qp(l->qp);
 	d->cqes.need -= l->cqes;
 	d->recvs.need -= l->recvs;
 	free(l);
@@ -223,19 +223,21 @@ void vb_link_leave(struct vb_link *l, bool failed)
 	struct vb_dev *d = l->dev;
 	struct ibv_send_wr *bad;
 
+	pthread_mutex_lock(&d->lock);
 	l->of = NULL;
-	if (failed || atomic_load(&l->broken) || atomic_load(&l->heard_bye)) {
-		destroy(d, l);
-		return;
+	failed = failed || atomic_load(&l->broken) || atomic_load(&l->heard_bye);
+	if (!failed) {
+		l->own = (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htonl(VB_BYE) };
+		vb_link_add(l, &l->own, VB_LINK);
+		failed = ibv_post_send(l->qp, l->first, &bad) != 0;
 	}
-	l->own = (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htonl(VB_BYE) };
-	vb_link_add(l, &l->own, VB_LINK);
-	if (ibv_post_send(l->qp, l->first, &bad)) {
+	if (failed) {
 		destroy(d, l);
-		return;
+	} else {
+		l->next_leaving = d->leaving;
+		d->leaving = l;
 	}
-	l->next_leaving = d->leaving;
-	d->leaving = l;
+	pthread_mutex_unlock(&d->lock);
 }
 
 void vb_links_reap(struct vb_dev *d, bool all)

@@ -59,7 +59,7 @@ static uint64_t slot_of(const struct vb_bound *v, const struct vb_msg *m)
 /* Posts what is left of a message's work requests, as far as they fit; whether that is all. */
 static bool put(struct vb_bound *v, struct vb_msg *m)
 {
-	const uint64_t piece = v->dev->port.max_msg_sz;
+	const uint64_t piece = m->link->dev->port.max_msg_sz;
 
 	for (; m->put < m->nwrs && vb_link_fits(m->link); m->put++) {
 		struct ibv_send_wr *wr = &m->wrs[m->put];
@@ -132,7 +132,7 @@ static int send_issue(struct engine *e, void *what)
 
 	m->put = 0;
 	if (!may_put(v, m)) /* what says so may have come since somebody looked */
-		vb_dev_poll(v->dev);
+		vb_dev_poll(m->link->dev);
 	return send_poll(e, what);
 }
 

@@ -3,8 +3,10 @@
  * exchanges addresses and builds work requests, move.c posts them, verbs.c is the table.
  *
  * A request's messages are near or far. Near ones, and all ops that are no messages, are shm's (backends/shm/sm.h); here
- * are the far ones. A link is a queue pair (RC) to one peer of one request, so that requests share nothing but what the
- * device has once: the completion queue and the shared receive queue. On a link a rank posts
+ * are the far ones. Where all ranks have several devices each of these is a lane: lane i of a rank meets lane i of its
+ * peers, and a message has the lane that set_lanes says. A link is a queue pair (RC) to one peer of one request, on one
+ * lane, so that requests share nothing but what the device has once: the completion queue and the shared receive queue. On
+ * a link a rank posts
  *
  *   data     RDMA writes straight to where the bytes belong, pieces of at most the port's max_msg_sz. The last one has
  *            an immediate: the number of the message at the receiver. A link keeps its order, so when it comes all are
@@ -40,6 +42,7 @@
 #define VB_FEW 128u /* bytes of a payload that has slots, and is copied into its work request where the device can */
 #define VB_SLOTS 4u /* three would do */
 #define VB_BATCH 16 /* completions taken at a time */
+#define VB_NICS 4u /* devices of a context, at most */
 
 #define VB_READY 0x80000000u /* of an immediate */
 #define VB_BYE 0xffffffffu
@@ -69,9 +72,9 @@ struct vb_depth {
 	uint32_t have, most;
 };
 
-/* Of one context. */
+/* A port of a device. */
 struct vb_dev {
-	struct vb_lib lib;
+	const struct vb_lib *lib;
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel; /* what ranks sleep on */
@@ -90,8 +93,17 @@ struct vb_dev {
 	struct vb_link *leaving; /* of requests that were freed */
 };
 
+/* Those of one context. */
+struct vb_nics {
+	struct vb_lib lib;
+	struct vb_dev *dev[VB_NICS];
+	uint32_t n;
+	int watch; /* an epoll of their channels */
+};
+
 struct vb_link {
 	struct vb_dev *dev;
+	uint32_t lane;
 	struct vb_bound *of; /* NULL: its request has been freed */
 	struct vb_link *next, *next_leaving;
 	struct ibv_qp *qp;
@@ -109,26 +121,32 @@ struct vb_link {
 	uint32_t first_msg, nmsgs; /* that it is for */
 };
 
+/* Where a lane of a rank is to be found. */
+struct vb_port {
+	union ibv_gid gid;
+	uint32_t rkey; /* of its table */
+	uint16_t lid;
+	uint8_t mtu, lids;
+};
+
 /* What a rank tells of itself. */
 struct vb_host {
 	int32_t err;
 	uint32_t npairs;
-	union ibv_gid gid;
 	uint64_t table;
-	uint32_t rkey;
 	uint32_t salt; /* its packets are numbered from here */
-	uint16_t lid;
-	uint8_t mtu, lids;
 	uint32_t zero;
+	struct vb_port port[VB_NICS];
 };
 
-/* What it tells a peer about their link. */
+/* What it tells a peer about their link on a lane. */
 struct vb_pair {
-	uint32_t peer, qpn;
+	uint32_t peer;
+	uint32_t qpn : 24, lane : 8;
 	uint32_t first, n; /* entries in its table */
 };
 
-/* One message, as a peer reads it at bind. Sorted by (peer, send, tag, k). */
+/* One message, as a peer reads it at bind. Sorted by (peer, lane, send, tag, k). */
 struct vb_entry {
 	uint32_t peer, tag, k; /* the k-th of its channel */
 	uint32_t number; /* in immediates */
@@ -138,7 +156,8 @@ struct vb_entry {
 	uint64_t address; /* of a recv, where the bytes belong; of a send, where that is kept: its struct vb_target */
 	uint8_t send;
 	uint8_t ready; /* of a recv: enum vb_ready */
-	uint8_t zero[6];
+	uint8_t lane;
+	uint8_t zero[5];
 };
 
 /* When a send may be posted, by the ready signals that have come. */
@@ -179,20 +198,28 @@ struct vb_region {
 	struct ibv_mr *mr; /* NULL: there is none */
 };
 
+/* What a request has of a device. */
+struct vb_lane {
+	struct vb_dev *dev; /* NULL: no link is on it */
+	struct ibv_mr *arena;
+	struct ibv_mr *table; /* while it is bound */
+};
+
 struct vb_bound {
 	struct sm_bound sm;
-	struct vb_dev *dev;
-	struct vb_link **links; /* by peer */
+	struct vb_nics *nics; /* NULL: no message is far */
+	struct vb_lane lanes[VB_NICS];
+	uint32_t nlanes; /* of the group */
+	struct vb_link **links; /* by peer, lane */
 	uint32_t nlinks, nmsgs;
 	uint64_t nwrs;
-	struct vb_msg *msgs; /* by peer, send, tag, k */
+	struct vb_msg *msgs; /* by peer, lane, send, tag, k */
 	struct ibv_send_wr *wrs;
 	struct ibv_sge *sges;
-	struct vb_region *regions; /* by buffer */
-	uint32_t nregions;
+	struct vb_region *regions; /* by lane, buffer */
+	uint32_t nregions, nbufs;
 	char *arena; /* targets and slots, */
 	size_t narena; /* so many bytes */
-	struct ibv_mr *arena_mr;
 	struct vb_link *full; /* links with something to be posted */
 	uint64_t probed; /* when peers were last asked for a sign of life, in this epoch, ns; 0: not yet */
 	uint32_t turns;
@@ -207,9 +234,9 @@ static inline struct vb_bound *vb_of(struct engine *e)
 
 /* device.c */
 /* The context's, opened at the first call. */
-int vb_dev_get(struct be_group *g, struct vb_dev **out);
+int vb_nics_get(struct be_group *g, struct vb_nics **out);
 /* As be_ops.close. */
-void vb_dev_close(void *state);
+void vb_nics_close(void *state);
 /* Takes what has completed, unless somebody else is at it; whether there was something. */
 bool vb_dev_poll(struct vb_dev *d);
 /* From now on the channel tells of what completes; false if something already has. */
@@ -222,8 +249,9 @@ bool vb_dev_works(struct vb_dev *d);
 struct ibv_mr *vb_dev_register(struct be_group *g, struct vb_dev *d, void *at, size_t n, int access, const char *what);
 
 /* link.c */
-/* Makes the queue pair of a link for so many work requests and arrivals of an epoch. */
-int vb_link_make(struct vb_bound *v, struct vb_link *l, uint64_t wrs, uint64_t signalled, uint64_t arrivals);
+/* Makes the queue pair of a link on a device, for so many work requests and arrivals of an epoch. */
+int vb_link_make(struct vb_bound *v, struct vb_link *l, struct vb_dev *d, uint64_t wrs, uint64_t signalled,
+		 uint64_t arrivals);
 /* Its peer is known. */
 int vb_link_connect(struct vb_bound *v, struct vb_link *l, const struct vb_host *mine, const struct vb_host *theirs,
 		    uint32_t qpn);
@@ -248,7 +276,7 @@ int vb_link_flush(struct be_group *g, struct vb_link *l);
 /* Waits until all is complete whose completion is waited for. */
 int vb_link_drain(struct be_group *g, struct vb_link *l);
 /* Its request is freed: says so to the peer, and is destroyed when nothing can come any more; at once if the request
- * has failed. With the lock. */
+ * has failed. */
 void vb_link_leave(struct vb_link *l, bool failed);
 /* Those that have left and are not needed any more; all: whatever the peer does. With the lock. */
 void vb_links_reap(struct vb_dev *d, bool all);

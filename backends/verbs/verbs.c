@@ -25,23 +25,44 @@ static bool is_far(const struct be_bind *b, uint32_t peer)
 
 static int make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
 {
+	struct vb_bound *v = NULL;
 	long shm;
 	int err = env_number(ENV_GOAL_SHM, &shm);
 
 	if (err)
 		return host_error(b->group, err, "the environment variable GOAL_SHM cannot be \"%s\"", env_get(ENV_GOAL_SHM));
 	err = sm_make(b, sizeof(struct vb_bound), is_far, out, place);
-
-	if (*out)
-		(*out)->ops = &vb_ops;
+	if (*out) {
+		v = to_vb(*out);
+		v->sm.base.ops = &vb_ops;
+	}
+	for (uint32_t i = 0; i < b->nops && !err && !v->nics; i++)
+		if (v->sm.msgs[i].far)
+			err = vb_nics_get(b->group, &v->nics);
+	place->nics = !err && v->nics ? v->nics->n : 0;
 	return err;
+}
+
+/* What all have that need some. */
+static uint32_t count_lanes(const struct vb_bound *v)
+{
+	uint32_t least = VB_NICS;
+
+	for (uint32_t r = 0; r < v->sm.b.size; r++) {
+		const uint32_t n = host_place(v->sm.b.group, r)->nics;
+
+		least = n && n < least ? n : least;
+	}
+	return least;
 }
 
 static int bind(struct be_bound *bound, uint32_t views, int err)
 {
 	struct vb_bound *v = to_vb(bound);
-	int rc = sm_connect(&v->sm, views, err);
+	int rc;
 
+	v->nlanes = count_lanes(v);
+	rc = sm_connect(&v->sm, views, err);
 	rc = rc ? rc : vb_connect(v);
 	if (!rc)
 		sm_trace(&v->sm);
@@ -96,6 +117,26 @@ static bool only_far(const struct vb_bound *v)
 	return last && v->sm.msgs[*last].far;
 }
 
+/* Takes what has completed; whether there was something. */
+static bool poll_all(struct vb_bound *v)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < v->nlanes; i++)
+		any |= v->lanes[i].dev && vb_dev_poll(v->lanes[i].dev);
+	return any;
+}
+
+/* From now on the channels tell; false if something has come. */
+static bool arm_all(const struct vb_bound *v)
+{
+	bool armed = true;
+
+	for (uint32_t i = 0; i < v->nlanes; i++)
+		armed &= !v->lanes[i].dev || vb_dev_arm(v->lanes[i].dev);
+	return armed;
+}
+
 static int progress(struct be_bound *bound, unsigned who, unsigned spins)
 {
 	struct vb_bound *v = to_vb(bound);
@@ -103,7 +144,7 @@ static int progress(struct be_bound *bound, unsigned who, unsigned spins)
 
 	if (!v->nmsgs)
 		return sm_progress(bound, who, spins);
-	for (spins = only_far(v) ? spins : 0; !vb_dev_poll(v->dev) && spins; spins--)
+	for (spins = only_far(v) ? spins : 0; !poll_all(v) && spins; spins--)
 		;
 	rc = sm_progress(bound, who, 0);
 	if (!rc)
@@ -115,7 +156,7 @@ static uint64_t first_alarm(const struct be_bound *bound)
 {
 	const struct vb_bound *v = (const struct vb_bound *)bound;
 
-	return v->nmsgs && !vb_dev_arm(v->dev) ? 0 : sm_alarm(bound);
+	return !arm_all(v) ? 0 : sm_alarm(bound);
 }
 
 static void states(const struct be_bound *bound, uint8_t *state, const char **what)
@@ -143,6 +184,6 @@ const struct be_ops vb_ops = {
 	.waits_for = sm_waits_for,
 	.open = sm_open,
 	.alarm = first_alarm,
-	.close = vb_dev_close,
+	.close = vb_nics_close,
 	.states = states,
 };

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run.sh [-n NODES] [-c CPUS] [-m MIB] [-t SECONDS] [-s DIR] [-p] COMMAND [ARGUMENT...]
+# run.sh [-n NODES] [-d DEVICES] [-c CPUS] [-m MIB] [-t SECONDS] [-s DIR] [-p] COMMAND [ARGUMENT...]
 # runs COMMAND as root in one guest, or in each of two that are joined by a wire: emulated machines with Debian's kernel and
-# a device rxe0 of Soft-RoCE on eth0, which is 10.77.0.1 on node 0 and 10.77.0.2 on node 1 ("ssh node1").
+# a device rxe0 of Soft-RoCE on eth0, which is 10.77.0.1 on node 0 and 10.77.0.2 on node 1 ("ssh node1"). With more DEVICES
+# there are rxe1 on eth1 (10.77.1.1 and 10.77.1.2) and so on, with a wire each.
 #
 # A guest sees the files of the host, in this directory. What it writes is gone with it, except in GUEST_SHARED, which is
 # DIR and the same in both guests. COMMAND also gets GUEST_NODE, GUEST_NODES, GUEST_IP and GUEST_PEER, the other one's
@@ -15,9 +16,9 @@
 set -u
 here=$(dirname "$(readlink -f "$0")")
 images=$here/../../build/guest
-nodes=1 cpus='' mib=512 limit=120 shared='' pinned=''
-while getopts n:c:m:t:s:p o; do
-	case $o in n) nodes=$OPTARG ;; c) cpus=$OPTARG ;; m) mib=$OPTARG ;; t) limit=$OPTARG ;; s) shared=$OPTARG ;; p) pinned=1 ;; *) exit 2 ;; esac
+nodes=1 devices=1 cpus='' mib=512 limit=120 shared='' pinned=''
+while getopts n:d:c:m:t:s:p o; do
+	case $o in n) nodes=$OPTARG ;; d) devices=$OPTARG ;; c) cpus=$OPTARG ;; m) mib=$OPTARG ;; t) limit=$OPTARG ;; s) shared=$OPTARG ;; p) pinned=1 ;; *) exit 2 ;; esac
 done
 shift $((OPTIND - 1))
 { [ $# -gt 0 ] && [[ $nodes = [12] ]]; } || { sed -n '3,4s/^# //p' "$0" >&2; exit 2; }
@@ -66,17 +67,22 @@ pin()
 # guest NODE
 guest()
 {
-	local i=$1 wire=user,id=net,restrict=on
+	local i=$1 d wire nets=()
 
-	[ "$nodes" = 1 ] || wire=dgram,id=net,local.type=unix,local.path=$tmp/wire$i,remote.type=unix,remote.path=$tmp/wire$((1 - i))
+	for ((d = 0; d < devices; d++)); do
+		wire=user,id=net$d,restrict=on
+		[ "$nodes" = 1 ] ||
+			wire=dgram,id=net$d,local.type=unix,local.path=$tmp/wire$d.$i,remote.type=unix,remote.path=$tmp/wire$d.$((1 - i))
+		nets+=(-netdev "$wire" -device "virtio-net-pci,netdev=net$d,host_mtu=9000,mac=52:54:00:77:0$d:0$i,romfile=")
+	done
 	start qemu-system-x86_64 -name guest,debug-threads=on -nodefaults -no-user-config -display none -no-reboot \
 		-M q35,sata=off,smbus=off,usb=off,i8042=off -accel tcg,thread=multi -cpu max -smp "$cpus" -m "$mib" \
 		-kernel "$images/vmlinux" -initrd "$images/initrd" \
-		-append "console=ttyS0 quiet panic=-1 mitigations=off cryptomgr.notests audit=0 apparmor=0 tsc=reliable no_timer_check GUEST_NODE=$i GUEST_NODES=$nodes GUEST_MTU=4200" \
+		-append "console=ttyS0 quiet panic=-1 mitigations=off cryptomgr.notests audit=0 apparmor=0 tsc=reliable no_timer_check GUEST_NODE=$i GUEST_NODES=$nodes GUEST_DEVICES=$devices GUEST_MTU=4200" \
 		-serial "file:$tmp/console.$i" \
 		-fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap -device virtio-9p-pci,fsdev=root,mount_tag=root \
 		-fsdev local,id=shared,path="$shared",security_model=none -device virtio-9p-pci,fsdev=shared,mount_tag=shared \
-		-netdev "$wire" -device "virtio-net-pci,netdev=net,host_mtu=9000,mac=52:54:00:77:00:0$i,romfile=" \
+		"${nets[@]}" \
 		-device virtio-serial-pci \
 		-chardev file,id=out,path="$tmp/out.$i" -device virtserialport,chardev=out,nr=1 \
 		-chardev file,id=err,path="$tmp/err.$i" -device virtserialport,chardev=err,nr=2 \
