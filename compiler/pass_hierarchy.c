@@ -4,7 +4,8 @@
  * is compiled becomes one of hierarchy.goal, which calls the schedule. So the result is as parametric as the schedule was,
  * and is checked and proved like one that somebody wrote.
  *
- * The ranks of a node follow each other. So their partial result is one of neighbours, and operations need not commute. */
+ * Where the ranks of a node follow each other their partial result is one of neighbours, and operations need not commute. Where
+ * nodes take ranks by turns they do. */
 #include "compiler/passes.h"
 
 #include "lang/labels.h"
@@ -34,6 +35,7 @@ static const char reduce[] =
 struct collective {
 	const char *name;
 	const char *modes; /* of the buffers, in their order: in, out, both */
+	bool reduces;
 	bool twice; /* the schedule is called with one buffer for both */
 	struct {
 		const char *name, *text;
@@ -42,15 +44,16 @@ struct collective {
 
 static const struct collective collectives[] = {
 	{ .name = "MPI_Bcast", .modes = "b" },
-	{ .name = "MPI_Reduce", .modes = "io" },
-	{ .name = "MPI_Allreduce", .modes = "io", .twice = true, .calls = { { "_reduce", reduce }, { "_bcast", bcast } } },
+	{ .name = "MPI_Reduce", .modes = "io", .reduces = true },
+	{ .name = "MPI_Allreduce", .modes = "io", .reduces = true, .twice = true, .calls = { { "_reduce", reduce }, { "_bcast", bcast } } },
 	{ .name = "MPI_Barrier", .modes = "", .calls = { { "_gather", gather }, { "_bcast", bcast } } },
 };
 
-/* Node i has the ranks from begin[i] on, and those behind the last one are of each nodes of which nobody said more. */
+/* Node i has the ranks from begin[i] on, and those behind the last one are of each nodes of which nobody said more; or, if
+ * cyclic is not 0, each so many-th rank from i on. */
 struct nodes {
 	VEC(int64_t) begin;
-	int64_t each;
+	int64_t each, cyclic;
 };
 
 struct hierarchy {
@@ -63,10 +66,15 @@ struct hierarchy {
 
 /* ---- nodes ---- */
 
-static int read_nodes(struct nodes *n, const char *list)
+static int read_nodes(struct nodes *n, const char *with)
 {
+	const char *list = strchr(with, '=') + 1;
 	int64_t begin = 0;
 
+	if (*with == 'c') {
+		n->cyclic = strtoll(list, NULL, 10);
+		return 0;
+	}
 	do {
 		char *end;
 
@@ -83,14 +91,52 @@ static int read_nodes(struct nodes *n, const char *list)
 
 enum ask { NODE, FIRST, START };
 
+int pass_hierarchy_nodes(const uint32_t *node, uint32_t nranks, uint32_t *apart, struct text *out)
+{
+	uint32_t most = 0, nnodes = 0, newest = 0, *next, begin = 0;
+	bool blocks = true, cyclic = true;
+
+	for (uint32_t r = 0; r < nranks; r++)
+		most = node[r] > most ? node[r] : most;
+	next = mem_calloc((size_t)most + 1, sizeof *next); /* by node: the rank behind its last one so far */
+	if (!next)
+		return -ERR_NOMEM;
+	for (uint32_t r = 0; r < nranks; r++) {
+		if (!next[node[r]]) {
+			nnodes++;
+			newest = r;
+		} else if (next[node[r]] != r && blocks) {
+			*apart = r;
+			blocks = false;
+		}
+		next[node[r]] = r + 1;
+	}
+	free(next);
+	for (uint32_t r = nnodes; r < nranks; r++)
+		cyclic &= node[r] == node[r - nnodes];
+	if (!blocks && (!cyclic || newest + 1 != nnodes))
+		return -ERR_UNSUPPORTED;
+	if (!blocks)
+		text_add(out, "cyclic=%u", nnodes);
+	for (uint32_t r = 1; r <= nranks && blocks; r++) {
+		if (r < nranks && node[r] == node[r - 1])
+			continue;
+		text_add(out, "%s%u", begin ? "." : "ranks=", r - begin);
+		begin = r;
+	}
+	return 0;
+}
+
 /* What the nodes from low to high make of the expression e, which is in one of them. */
 static void choose(struct hierarchy *h, enum ask ask, const char *e, size_t low, size_t high)
 {
 	const struct nodes *n = &h->nodes;
-	const int64_t begin = n->begin.at[low];
+	const int64_t begin = n->cyclic ? 0 : n->begin.at[low];
 	const size_t mid = (low + high) / 2;
 
-	if (low < high) {
+	if (n->cyclic) {
+		text_add(&h->out, ask == START ? "(%s)" : "((%s) mod %" PRId64 ")", e, n->cyclic);
+	} else if (low < high) {
 		text_add(&h->out, "(%s < %" PRId64 " ? ", e, ask == START ? (int64_t)mid + 1 : n->begin.at[mid + 1]);
 		choose(h, ask, e, low, mid);
 		text_add(&h->out, " : ");
@@ -123,6 +169,26 @@ static void add_args(struct hierarchy *h)
 
 static void fill_in(struct hierarchy *h, const char *s, const char *end);
 
+/* Words that stand for more words, of nodes whose ranks follow each other, and of others. */
+static const struct {
+	const char *word, *is[2];
+} words[] = {
+	{ "NODES", { "NODE(P - 1) + 1", "min(STEP, P)" } },
+	{ "HERE", { "min(START(node + 1), P) - first", "(P - 1 - node) / STEP + 1" } },
+};
+
+static bool add_words(struct hierarchy *h, const char *word, size_t len)
+{
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (is(words[i].word, word, len)) {
+			const char *const text = words[i].is[h->nodes.cyclic != 0];
+
+			fill_in(h, text, text + strlen(text));
+			return true;
+		}
+	return false;
+}
+
 /* NODE(e), FIRST(e) or START(e), whose e begins at s; what is behind it. */
 static const char *add_ask(struct hierarchy *h, enum ask ask, const char *s)
 {
@@ -135,7 +201,7 @@ static const char *add_ask(struct hierarchy *h, enum ask ask, const char *s)
 	h->out = whole;
 	h->out.err |= e.err;
 	if (!e.err)
-		choose(h, ask, e.at, 0, h->nodes.begin.n - 1);
+		choose(h, ask, e.at, 0, h->nodes.cyclic ? 0 : h->nodes.begin.n - 1);
 	free(e.at);
 	return close;
 }
@@ -163,9 +229,11 @@ static void fill_in(struct hierarchy *h, const char *s, const char *end)
 			text_add(&h->out, "%s", *word == 'R' ? h->s->rank : h->s->size);
 		else if (is("ARGS", word, len))
 			add_args(h);
+		else if (is("STEP", word, len))
+			text_add(&h->out, "%" PRId64, h->nodes.cyclic ? h->nodes.cyclic : 1);
 		else if (is("INPLACE", word, len))
 			text_add(&h->out, "%s", h->inplace ? ", inplace = inplace" : "");
-		else
+		else if (!add_words(h, word, len))
 			text_add(&h->out, "%.*s", len ? (int)len : 1, word);
 		s += !len;
 	}
@@ -247,7 +315,7 @@ static int build(struct hierarchy *h, const struct collective *c, const char *fr
 		err = import(*list, parts[i]);
 	if (!err && (*list)->last) {
 		(*list)->last->params = h->s->params;
-		(*list)->last->commutative = h->s->commutative;
+		(*list)->last->commutative = h->s->commutative || (c->reduces && h->nodes.cyclic);
 	}
 	return err;
 }
@@ -315,7 +383,7 @@ static void find_around(const struct collective *c, const char **from, const cha
 	*to = *to ? *to : at + strlen(at);
 }
 
-int pass_hierarchy(struct goal_diags *d, const char *ranks, struct goal_text **texts)
+int pass_hierarchy(struct goal_diags *d, const char *with, struct goal_text **texts)
 {
 	struct hierarchy h = { .d = d, .s = (*texts)->last };
 	const struct collective *c = find(h.s->implements);
@@ -325,10 +393,12 @@ int pass_hierarchy(struct goal_diags *d, const char *ranks, struct goal_text **t
 	if (!c)
 		refuse(&h, "it is for MPI_Bcast, MPI_Reduce, MPI_Allreduce and MPI_Barrier, and this schedule implements %s",
 		       h.s->implements ? h.s->implements : "nothing");
-	else if (!ranks)
+	else if (!with)
 		refuse(&h, "it needs the number of ranks of a node, or of each: hierarchy:ranks=N[.N...]");
+	else if (with[strcspn(with, ",;")] == ',')
+		refuse(&h, "it takes ranks or cyclic, and once");
 	else if (may_apply(&h, c)) {
-		err = read_nodes(&h.nodes, ranks);
+		err = read_nodes(&h.nodes, with);
 		find_around(c, &from, &to);
 		err = err ? err : build(&h, c, from, to, texts);
 	}

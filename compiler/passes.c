@@ -14,7 +14,8 @@ const struct pass passes[] = {
 	  .help = "node by node, so that each message crosses the network once",
 	  .text = pass_hierarchy,
 	  .keys = { { .name = "ranks", .help = "of each node, the last number for all others; goalrun --hosts knows them",
-		      .min = 1, .max = INT32_MAX, .several = true } } },
+		      .min = 1, .max = INT32_MAX, .several = true },
+		    { .name = "cyclic", .help = "instead: nodes, which take ranks by turns", .min = 1, .max = INT32_MAX } } },
 	{ .name = "segment",
 	  .help = "split long messages, copies and reductions into pieces that follow each other",
 	  .local = pass_segment,
@@ -266,13 +267,13 @@ const char *passes_open(const char *list)
 	return p && (!list[strlen(p->name)] || list[strlen(p->name)] == ';') ? p->name : NULL;
 }
 
-int passes_close(const char *list, const char *numbers, char **out)
+int passes_close(const char *list, const char *with, char **out)
 {
 	const char *rest;
 	const struct pass *p = on_text(list, &rest);
 	struct text t = { 0 };
 
-	text_add(&t, "%s:%s=%s%s%s", p->name, p->keys[0].name, numbers, *rest ? ";" : "", rest);
+	text_add(&t, "%s:%s%s%s", p->name, with, *rest ? ";" : "", rest);
 	return text_take(&t, out);
 }
 
@@ -323,13 +324,14 @@ struct pass_ctx passes_ctx(const struct bin *b, const struct bin_args *a)
 
 int passes_run_text(const char *list, struct goal_diags *d, struct goal_text **texts)
 {
-	const char *rest, *eq;
+	const char *rest, *with = NULL;
 	const struct pass *p = on_text(list, &rest);
 
 	if (!p)
 		return 0;
-	eq = memchr(list, '=', (size_t)(rest - list));
-	return p->text(d, eq ? eq + 1 : NULL, texts);
+	if (list[strlen(p->name)] == ':')
+		with = list + strlen(p->name) + 1;
+	return p->text(d, with, texts);
 }
 
 int passes_run_rank(const char *list, struct ir_rank *r, const struct pass_ctx *c)

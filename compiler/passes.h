@@ -40,7 +40,7 @@ struct pass {
 	const char *name;
 	const char *help;
 	/* Exactly one of the three is not NULL. */
-	int (*text)(struct goal_diags *d, const char *numbers, struct goal_text **texts); /* of its only key; NULL: none */
+	int (*text)(struct goal_diags *d, const char *with, struct goal_text **texts); /* "key=value,..."; NULL: none */
 	int (*local)(struct ir_rank *r, const struct pass_ctx *c);
 	int (*global)(struct ir_graph *g, const struct pass_ctx *c);
 	/* Of a local one: puts numbers in place of words, by the ops of the root. NULL: it has no words. */
@@ -68,9 +68,9 @@ int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS]
 int passes_add(char **list, const char *arg, struct text *why);
 /* What is left of a list behind a pass on texts, which may be nothing. */
 const char *passes_on_ops(const char *list);
-/* The name of a pass on texts that has no numbers yet, or NULL; and an owned copy of that list, where it has them. */
+/* The name of a pass on texts that has no values yet, or NULL; and an owned copy of that list, where it has them. */
 const char *passes_open(const char *list);
-int passes_close(const char *list, const char *numbers, char **out);
+int passes_close(const char *list, const char *with, char **out);
 /* The name of the first global pass of a list, or NULL. */
 const char *passes_global(const char *list);
 /* Whether a list has words, which need the ops of the root. */
@@ -86,11 +86,15 @@ int passes_run_text(const char *list, struct goal_diags *d, struct goal_text **t
 int passes_run_rank(const char *list, struct ir_rank *r, const struct pass_ctx *c);
 int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx *c, const char **failed);
 
+/* Appends what hierarchy is told of nodes, of which node[r] is that of rank r. -ERR_NOMEM; or -ERR_UNSUPPORTED where their ranks
+ * neither follow each other nor take turns: rank *apart is on the node of an earlier one, but not of the one before it. */
+int pass_hierarchy_nodes(const uint32_t *node, uint32_t nranks, uint32_t *apart, struct text *out);
+
 /* Each in a file of its name. */
 int pass_reduce_deps(struct ir_rank *r, const struct pass_ctx *c);
 int pass_coalesce(struct ir_graph *g, const struct pass_ctx *c);
 int pass_fuse(struct ir_rank *r, const struct pass_ctx *c);
-int pass_hierarchy(struct goal_diags *d, const char *ranks, struct goal_text **texts);
+int pass_hierarchy(struct goal_diags *d, const char *with, struct goal_text **texts);
 int pass_lower_smcq(struct ir_graph *g, const struct pass_ctx *c);
 int pass_odd_even(struct ir_rank *r, const struct pass_ctx *c);
 int pass_reorder(struct ir_graph *g, const struct pass_ctx *c);

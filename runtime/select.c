@@ -83,34 +83,32 @@ static char *copy(const void *image, size_t size)
 	return p;
 }
 
-/* How many ranks of a group each node has, in a row's passes that ask for that. */
+/* Which ranks of a group each node has, in a row's passes that ask for that. */
 static int find_nodes(const struct be_group *g, const char *list, char **out)
 {
 	const struct rt_peer *peers = g->local->peers;
+	uint32_t *node = mem_alloc(g->size * sizeof *node), apart = 0, q = 0;
 	struct text t = { 0 };
-	char *numbers = NULL;
-	uint32_t first = 0;
+	char *with = NULL;
 	int err;
 
-	for (uint32_t r = 1; r <= g->size; r++) {
-		const uint32_t node = peers[rt_root_rank(g, r - 1)].node;
-
-		if (r < g->size && peers[rt_root_rank(g, r)].node == node)
-			continue;
-		for (uint32_t q = 0; q < first; q++)
-			if (peers[rt_root_rank(g, q)].node == node) {
-				free(t.at);
-				return rt_error(g->ctx, -ERR_UNSUPPORTED,
-						"the pass %s is for nodes whose ranks follow each other: rank %u is on the "
-						"node of rank %u, and rank %u is not",
-						passes_open(list), first, q, first - 1);
-			}
-		text_add(&t, "%s%u", first ? "." : "", r - first);
-		first = r;
+	for (uint32_t r = 0; r < g->size && node; r++)
+		node[r] = peers[rt_root_rank(g, r)].node;
+	err = node ? pass_hierarchy_nodes(node, g->size, &apart, &t) : -ERR_NOMEM;
+	while (err == -ERR_UNSUPPORTED && node[q] != node[apart])
+		q++;
+	free(node);
+	if (err) {
+		free(t.at);
+		return err == -ERR_NOMEM ? rt_fail(g->ctx, err) :
+					   rt_error(g->ctx, err,
+						    "the pass %s is for nodes whose ranks follow each other, or take turns: rank %u is "
+						    "on the node of rank %u, and rank %u is not",
+						    passes_open(list), apart, q, apart - 1);
 	}
-	err = text_take(&t, &numbers);
-	err = err ? err : passes_close(list, numbers, out);
-	free(numbers);
+	err = text_take(&t, &with);
+	err = err ? err : passes_close(list, with, out);
+	free(with);
 	return err ? rt_fail(g->ctx, err) : 0;
 }
 

@@ -12,16 +12,16 @@ cd "$ROOT" || exit 1
 
 proved()
 {
-	goalc --verify "$1" -n "$2" -T "hierarchy:ranks=$3" >"$TMP/out" 2>"$TMP/err" && grep -q "it does what MPI_" "$TMP/out" ||
+	goalc --verify "$1" -n "$2" -T "hierarchy:$3" >"$TMP/out" 2>"$TMP/err" && grep -q "it does what MPI_" "$TMP/out" ||
 		{ head -n 1 "$TMP/out" "$TMP/err"; false; }
 }
 for s in schedules/{bcast,reduce,allreduce,barrier}_*.goal; do
 	case $s in *reduce_scatter* | *trinaryx3*) continue ;; esac
-	for nodes in 1 2 3 4.1.2 1.3; do
+	for nodes in ranks=1 ranks=2 ranks=3 ranks=4.1.2 ranks=1.3 cyclic=1 cyclic=2 cyclic=3; do
 		check "hierarchy.proved $(basename "$s" .goal) $nodes" proved "$s" 1-7 $nodes
 	done
 done
-check hierarchy.proved.others proved schedules/reduce_knomial.goal 16 2.5
+check hierarchy.proved.others proved schedules/reduce_knomial.goal 16 ranks=2.5
 goalc --verify -n 6 -T 'segment:size=3;hierarchy:ranks=2;fuse' schedules/allreduce_ring.goal >"$TMP/out" 2>"$TMP/err"
 check hierarchy.proved.list grep -q 'proved for 6 ranks' "$TMP/out"
 
@@ -38,24 +38,27 @@ messages()
 # stay within
 crosses()
 {
-	local s=$1 nodes=$2 node=() k=0 n want got
+	local s=$1 nodes=$2 node=() k=0 n want got with
 
 	shift 2
-	for n in $nodes; do
+	for n in ${nodes/cyclic/}; do
 		while [ "$n" -gt 0 ]; do node+=($k) n=$((n - 1)); done
 		k=$((k + 1))
 	done
+	with=ranks=${nodes// /.}
+	if [ "$nodes" = cyclic ]; then node=(0 1 2 0 1 2 0 1) k=3 with=cyclic=3; fi
 	want=$(messages "$s" $k | wc -l)
-	got=$(messages "$s" ${#node[@]} -T "hierarchy:ranks=${nodes// /.}" "$@" | while read -r from to; do
+	got=$(messages "$s" ${#node[@]} -T "hierarchy:$with" "$@" | while read -r from to; do
 		[ "${node[from]}" = "${node[to]}" ] || echo
 	done | wc -l)
 	[ "$got" -eq "$want" ] || { echo "$s, nodes of $nodes, $*: $got cross, not $want"; return 1; }
 	case $s in *_binomial) [ "$want" -eq $((k - 1)) ] ;; *_reduce_bcast) [ "$want" -eq $((2 * k - 2)) ] ;; esac
 }
-for nodes in 3 '2 2' '3 1' '1 2' '2 3 1' '1 1 1' '2 2 2 2' '1 4 2 1'; do
+for nodes in 3 '2 2' '3 1' '1 2' '2 3 1' '1 1 1' '2 2 2 2' '1 4 2 1' cyclic; do
 	bad=
 	for s in bcast_binomial reduce_binomial; do
-		for ((root = 0; root < ${nodes// /+}; root++)); do
+		ranks=${nodes/cyclic/8}
+		for ((root = 0; root < ${ranks// /+}; root++)); do
 			crosses $s "$nodes" -D root=$root >"$TMP/out" || bad="$bad $(cat "$TMP/out")"
 		done
 	done
@@ -78,6 +81,7 @@ runs()
 runs bcast -n 5 -T hierarchy:ranks=2 --root all --count 0,7,700 --iters 3 schedules/bcast_binomial.goal
 runs reduce -n 5 -T 'hierarchy:ranks=1.3;fuse' --root all --op sum,user --count 7,700 --iters 3 schedules/reduce_binomial.goal
 runs allreduce -n 5 -T hierarchy:ranks=3 --op sum,user --ranks threads --count 7,700 --iters 3 schedules/allreduce_recursive_doubling.goal
+runs cyclic -n 5 -T hierarchy:cyclic=2 --root all --op sum --count 7,700 --iters 3 schedules/reduce_binomial.goal
 runs barrier -n 5 -T hierarchy:ranks=2 --iters 10 schedules/barrier_tree.goal
 runs lowered -n 4 -T hierarchy:ranks=2 --backend smcq --iters 3 schedules/bcast_binomial.goal
 
@@ -112,8 +116,9 @@ says hosts 1 'is on another node' "$goalrun" -n 6 --hosts a,b -T hierarchy "$TMP
 printf 'MPI_Bcast any any any any -> %s -T hierarchy\n' "$ROOT/schedules/bcast_binomial.goal" >"$TMP/table"
 export GOAL_SELECT=$TMP/table
 says selected 0 '^MPI_Bcast: rank 3 sent 0' "$goalrun" -n 4 -- "$program" MPI_Bcast
-says apart 0 'nodes whose ranks follow each other: rank 2 is on the node of rank 0, and rank 1 is not' \
+says apart 0 'nodes whose ranks follow each other, or take turns: rank 3 is on the node of rank 0, and rank 2 is not' \
 	"$goalrun" -n 4 --hosts a,b -- "$program" apart
+says turns 1 'is on another node' "$goalrun" -n 4 --hosts a,b -- "$program" turns MPI_Bcast
 unset GOAL_SELECT
 
 # ---- what is refused ----
@@ -123,6 +128,8 @@ says no_number 2 'needs the number of ranks' "$goalrun" --hosts a -T hierarchy s
 says no_ranks 1 'needs the number of ranks of a node' "$GOALC" -T hierarchy -o "$TMP/x.bin" schedules/bcast_binomial.goal
 says zero 2 'numbers from 1 to' "$GOALC" -T hierarchy:ranks=2.0 -o "$TMP/x.bin" schedules/bcast_binomial.goal
 says twice 2 'can be given once' "$GOALC" -T 'hierarchy:ranks=2;fuse;hierarchy:ranks=3' -o "$TMP/x.bin" schedules/bcast_binomial.goal
+says both 1 'takes ranks or cyclic, and once' "$GOALC" -T hierarchy:ranks=2,cyclic=2 -o "$TMP/x.bin" schedules/bcast_binomial.goal
+says commutes 1 'needs an operation that commutes' "$goalrun" -n 4 -T hierarchy:cyclic=2 --op user schedules/reduce_binomial.goal
 says collective 1 'not for MPI_Alltoall\|this schedule implements MPI_Alltoall' \
 	"$GOALC" -T hierarchy:ranks=2 -o "$TMP/x.bin" schedules/alltoall_linear.goal
 says plain 1 'for parametric schedules' "$GOALC" -T hierarchy:ranks=2 -o "$TMP/x.bin" tests/samples/linbarrier8.goal

@@ -132,7 +132,7 @@ void hosts_ranks(struct run_hosts *h, uint32_t nranks, struct text *out)
 {
 	divide(h, nranks);
 	for (size_t k = 0; k < h->v.n && h->v.at[k].n; k++)
-		text_add(out, "%s%u", k ? "." : "", h->v.at[k].n);
+		text_add(out, "%s%u", k ? "." : "ranks=", h->v.at[k].n);
 }
 
 /* ---- starting agents ---- */

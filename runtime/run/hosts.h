@@ -71,7 +71,7 @@ struct run_hosts;
 struct run_hosts *hosts_parse(const char *list, const char **why);
 /* How many ranks there is room for; 0: no counts were given. */
 uint32_t hosts_room(const struct run_hosts *h);
-/* Appends how many of so many ranks each host has that has any, with dots between them. */
+/* Appends which of so many ranks each host has, as pass_hierarchy_nodes does. */
 void hosts_ranks(struct run_hosts *h, uint32_t nranks, struct text *out);
 /* Starts agents for o->nranks ranks, with this command line. An exit status. */
 int hosts_begin(struct run_hosts *h, const struct run_options *o, int argc, char **argv);

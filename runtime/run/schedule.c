@@ -167,7 +167,7 @@ static int add_numa_nodes(const struct run_options *o, struct text *out)
 
 		if (r < o->nranks && w.topology.cores[core[r]].numa == w.topology.cores[core[r - 1]].numa)
 			continue;
-		text_add(out, "%s%u", first ? "." : "", r - first);
+		text_add(out, "%s%u", first ? "." : "ranks=", r - first);
 		first = r;
 	}
 	run_unplace(&w);
@@ -180,7 +180,7 @@ static int find_nodes(struct goalrun *g)
 	struct run_options *o = &g->o;
 	const char *pass = o->passes ? passes_open(o->passes) : NULL;
 	struct text list = { 0 };
-	char *numbers = NULL, *all = NULL;
+	char *with = NULL, *all = NULL;
 	int rc = EXIT_OK;
 
 	if (!pass)
@@ -193,9 +193,9 @@ static int find_nodes(struct goalrun *g)
 		hosts_ranks(o->hosts, o->nranks, &list);
 	else
 		rc = add_numa_nodes(o, &list);
-	if ((text_take(&list, &numbers) || (!rc && passes_close(o->passes, numbers, &all))) && !rc)
+	if ((text_take(&list, &with) || (!rc && passes_close(o->passes, with, &all))) && !rc)
 		rc = no_memory();
-	free(numbers);
+	free(with);
 	if (rc)
 		return rc;
 	free(o->passes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * hierarchy [MPI_Bcast] [MPI_Allreduce], of a job that somebody has launched: starts what is selected STARTS times, looks at
- * every element, and prints for each rank how many messages it has sent over the network for that. "hierarchy apart"
- * selects for a group in which the ranks of a node do not follow each other, and prints how that is refused. */
+ * every element, and prints for each rank how many messages it has sent over the network for that. "hierarchy turns ..." does so
+ * in a group in which two nodes take turns, and "hierarchy apart" prints how a group is refused whose ranks are in no order. */
 #include "tests/rt/team.h"
 
 #include <stdio.h>
@@ -50,7 +50,19 @@ static int collective(struct member *m, const char *name)
 	return 0;
 }
 
-/* Every second rank comes later. */
+/* Every second rank comes later: of two nodes with two ranks each they take turns. */
+static int take_turns(struct member *m)
+{
+	MPIX_Sched_group group;
+
+	CALL(MPIX_Sched_group_split(m->group, 0, m->rank % 2 * m->size + m->rank, &group));
+	CALL(MPIX_Sched_group_free(&m->group));
+	m->group = group;
+	CALL(MPIX_Sched_group_rank(m->group, &m->rank, &m->size));
+	return 0;
+}
+
+/* The second rank is the last one. */
 static int apart(struct member *m)
 {
 	const struct MPIX_Sched_call call = { .struct_size = sizeof call, .collective = "MPI_Bcast", .count = 1 };
@@ -58,7 +70,7 @@ static int apart(struct member *m)
 	MPIX_Sched sched;
 	char text[512];
 
-	CALL(MPIX_Sched_group_split(m->group, 0, m->rank % 2 * m->size + m->rank, &group));
+	CALL(MPIX_Sched_group_split(m->group, 0, m->rank == 1 ? m->size : m->rank, &group));
 	NEED(MPIX_Sched_select(group, &call, &sched) == MPIX_SCHED_ERR_UNSUPPORTED);
 	MPIX_Sched_error_detail(m->ctx, text, sizeof text);
 	printf("%s\n", text);
@@ -74,7 +86,9 @@ int main(int argc, char **argv)
 	CALL(MPIX_Sched_group_world(m->ctx, &m->group));
 	CALL(MPIX_Sched_group_rank(m->group, &m->rank, &m->size));
 	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "apart") != 0 ? collective(m, argv[i]) : apart(m))
+		if (!strcmp(argv[i], "apart")    ? apart(m) :
+		    !strcmp(argv[i], "turns")    ? take_turns(m) :
+						   collective(m, argv[i]))
 			return 1;
 	CALL(MPIX_Sched_group_free(&m->group));
 	CALL(MPIX_Sched_ctx_free(&m->ctx));
