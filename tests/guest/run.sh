@@ -3,7 +3,8 @@
 # run.sh [-n NODES] [-d DEVICES] [-c CPUS] [-m MIB] [-t SECONDS] [-s DIR] [-p] COMMAND [ARGUMENT...]
 # runs COMMAND as root in one guest, or in each of two that are joined by a wire: emulated machines with Debian's kernel and
 # a device rxe0 of Soft-RoCE on eth0, which is 10.77.0.1 on node 0 and 10.77.0.2 on node 1 ("ssh node1"). With more DEVICES
-# there are rxe1 on eth1 (10.77.1.1 and 10.77.1.2) and so on, with a wire each.
+# there are rxe1 on eth1 (10.77.1.1 and 10.77.1.2) and so on, with a wire each. A guest pulls its end of the first one by
+# "echo set_link net0 off >$GUEST_MONITOR", a command to its emulator.
 #
 # A guest sees the files of the host, in this directory. What it writes is gone with it, except in GUEST_SHARED, which is
 # DIR and the same in both guests. COMMAND also gets GUEST_NODE, GUEST_NODES, GUEST_IP and GUEST_PEER, the other one's
@@ -86,6 +87,8 @@ guest()
 		-device virtio-serial-pci \
 		-chardev file,id=out,path="$tmp/out.$i" -device virtserialport,chardev=out,nr=1 \
 		-chardev file,id=err,path="$tmp/err.$i" -device virtserialport,chardev=err,nr=2 \
+		-chardev socket,id=monitor,path="$tmp/monitor.$i",server=on,wait=off -mon monitor \
+		-chardev socket,id=own,path="$tmp/monitor.$i" -device virtserialport,chardev=own,nr=3 \
 		</dev/null >"$tmp/qemu.$i" 2>&1
 	[ -z "$pinned" ] || pin "${children[-1]}"
 }
