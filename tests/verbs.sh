@@ -4,7 +4,7 @@
 # byte of every start checked. First, on two devices, 2-9 ranks, first, middle and last root, counts, and memory of both kinds: SWEEP=pairs
 # (make check) takes a set in which every two values meet, but each schedule with one number of ranks only; SWEEP=all (make
 # check-verbs) takes everything. Then many starts: 1,000 of up to 1 KiB, 20 of 64 KiB, of ranks that sleep while they wait,
-# and 2 of 8 MiB a schedule; what touches the bytes; and who is connected.
+# and 2 of 8 MiB a schedule, by turns with each kind of progress; what touches the bytes; and who is connected.
 set -u
 . "$(dirname "$0")/lib.sh"
 SWEEP=${SWEEP:-pairs}
@@ -33,6 +33,9 @@ run()
 # sizes NUMBER : the numbers of ranks for a schedule; of pairs one, so that all have their turn
 sizes() { if [ "$SWEEP" = all ]; then seq 2 9; else echo $((2 + $1 % 8)); fi; }
 
+# who NUMBER : the kinds of progress for a schedule, likewise
+who() { local all=(app thread collab); if [ "$SWEEP" = all ]; then echo "${all[@]}"; else echo "${all[$1 % 3]}"; fi; }
+
 few=$([ "$SWEEP" = all ] && echo 3 || echo 2) # ranks of those that start often
 number=0
 for s in $SCHEDULES; do
@@ -58,7 +61,9 @@ for s in $SCHEDULES; do
 		;;
 	esac
 	run starts "$s" "$few" --count 1,16,100,128 --iters 250 --warmup 0
-	run starts "$s" "$few" --count 8192 --iters 20 --warmup 0 --wait block
+	for progress in $(who $number); do
+		run starts "$s" "$few" --count 8192 --iters 20 --warmup 0 --wait block --progress "$progress"
+	done
 	run starts "$s" 2 --count 1048576 --iters 2 --warmup 0
 done
 unset GOAL_VERBS_DEVICE
@@ -72,6 +77,10 @@ if [ "$SWEEP" = all ]; then
 		for kind in processes threads; do program "verbs.wait_$kind" 600 env GOAL_BACKEND=verbs GOAL_SHM=$shm "$BUILD/tests/rt-wait" 300 $kind; done
 	done
 fi
+
+# A rank that makes no call relays, as its communication core does.
+goalc schedules/bcast_chain.goal -o "$TMP/chain.bin"
+program verbs.relay 300 env GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_PROGRESS=thread "$BUILD/tests/rt-relay" 3 600 "$TMP/chain.bin"
 
 # Bytes travel without a process that touches them.
 program verbs.untouched 300 env GOAL_BACKEND=verbs GOAL_SHM=0 "$BUILD/tests/rt-untouched" 3

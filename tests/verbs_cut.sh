@@ -14,7 +14,7 @@ cd "$ROOT" || exit 1
 # plan KIND WHEN RANKS SHM : a line of tests/rt/cut.c
 plan()
 {
-	local ranks=$3 victim=$((RANDOM % 2)) s
+	local ranks=$3 victim=$((RANDOM % 2)) s progress
 
 	[ "$1" = rank ] && victim=$((RANDOM % (2 * ranks)))
 	case $((RANDOM % 3)) in
@@ -22,7 +22,8 @@ plan()
 	1) s='alltoall_pairwise.goal 2' ;;
 	2) s='allreduce_recursive_doubling.goal 3' ;;
 	esac
-	echo "$1 $victim $2 $((RANDOM * 30)) $ranks $((RANDOM % 3 ? RANDOM % 2000 + 1 : 100000)) $((RANDOM % 2)) $4 $((RANDOM % 2)) $s"
+	[ $((RANDOM % 2)) = 0 ] && progress=app || progress=thread
+	echo "$1 $victim $2 $((RANDOM * 30)) $ranks $((RANDOM % 3 ? RANDOM % 2000 + 1 : 100000)) $((RANDOM % 2)) $4 $((RANDOM % 2)) $progress $s"
 }
 
 # survivor RANK : what is wrong with what it has to say, in the directory of its round
@@ -57,9 +58,9 @@ survivor()
 # judge : of the round in this directory
 judge()
 {
-	local kind victim when after ranks count heap shm split schedule r n
+	local kind victim when after ranks count heap shm split progress schedule r n
 
-	read -r kind victim when after ranks count heap shm split schedule <plan
+	read -r kind victim when after ranks count heap shm split progress schedule <plan
 	[ -e event ] || { echo 'nothing has happened'; return; }
 	for ((r = 0; r < 2 * ranks; r++)); do
 		case $kind in rank) [ "$r" -eq "$victim" ] ;; node) [ $((r / ranks)) -eq "$victim" ] ;; *) false ;; esac || survivor "$r"

@@ -12,7 +12,10 @@ if [ -z "${GUEST_NODE:-}" ]; then
 	finish
 fi
 
-program verbs_kill.ranks $((RUNS * 40)) env GOAL_BACKEND=verbs GOAL_SHM=0 "$BUILD/tests/rt-kill" "$RUNS" "$SEED" 5
+for progress in app thread; do
+	program verbs_kill.$progress $((RUNS * 20)) env GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_PROGRESS=$progress "$BUILD/tests/rt-kill" \
+		$((RUNS / 2)) "$SEED" 5
+done
 pairs=$(rdma resource show qp | grep -c 'type RC')
 check "verbs_kill.nothing_left $pairs pairs" [ "$pairs $(ls -A /dev/shm)" = "0 " ]
 finish

@@ -30,7 +30,9 @@ static int alias_progress(struct be_bound *bound, unsigned who, unsigned spins)
 
 static uint64_t alias_alarm(const struct be_bound *bound)
 {
-	return sm_alarm(&((const struct alias *)bound)->of->base);
+	const struct be_bound *of = &((const struct alias *)bound)->of->base;
+
+	return of->ops->alarm(of);
 }
 
 static void alias_unbind(struct be_bound *bound)

@@ -7,6 +7,7 @@
 
 #define PROBE_NS 1000000000u
 #define PROBE_TURNS 16u /* between two looks at the clock */
+#define NAP_NS 1000000u /* where others help: who sleeps does so on a bell, which no device rings */
 
 static struct vb_bound *to_vb(struct be_bound *b)
 {
@@ -155,8 +156,11 @@ static int progress(struct be_bound *bound, unsigned who, unsigned spins)
 static uint64_t first_alarm(const struct be_bound *bound)
 {
 	const struct vb_bound *v = (const struct vb_bound *)bound;
+	const uint64_t first = sm_alarm(bound), nap = host_now() + NAP_NS;
 
-	return !arm_all(v) ? 0 : sm_alarm(bound);
+	if (v->sm.b.helped && v->nics)
+		return nap < first ? nap : first;
+	return arm_all(v) ? first : 0;
 }
 
 static void states(const struct be_bound *bound, uint8_t *state, const char **what)
@@ -176,6 +180,7 @@ const struct be_ops vb_ops = {
 	.early = VB_FEW,
 	.make = make,
 	.bind = bind,
+	.adopt = sm_adopt, /* in other processes for what is near */
 	.unbind = unbind,
 	.start = start,
 	.progress = progress,

@@ -3,11 +3,11 @@
  * between them goes down, or a whole node ends. DIR, which both nodes see, has a directory for each round, 0, 1, ..., with
  * a file "plan":
  *
- *   KIND VICTIM WHEN AFTER RANKS COUNT HEAP SHM SPLIT SCHEDULE NBUFFERS
+ *   KIND VICTIM WHEN AFTER RANKS COUNT HEAP SHM SPLIT PROGRESS SCHEDULE NBUFFERS
  *
  * kind: rank, link or node; the victim's rank, or its node; how long after all have joined (up) or run (runs), us; ranks
- * of a node; a count; then whether memory comes from the heap, whether ranks of a node use shared memory, and whether the group is a part
- * in which the ranks are in the opposite order; a file of SCHEDULES. What happens is written there: "event" right before it does,
+ * of a node; a count; then whether memory comes from the heap, whether ranks of a node use shared memory, and whether the
+ * group is a part in which the ranks are in the opposite order; who makes progress; a file of SCHEDULES. What happens is written there: "event" right before it does,
  * "report.RANK" when a rank's call has failed (where it was, the status, the text), and "left.NODE" at the end, which
  * says what it should not have to. The times of these files are those of one clock. */
 #include "tests/rt/team.h"
@@ -27,7 +27,7 @@
 enum { MOST = 16, JOINS = 40 /* s */, HEARS = 5, OTHERS = 6, FREES = 6 };
 
 struct plan {
-	char kind[8], when[8], schedule[64];
+	char kind[8], when[8], progress[8], schedule[64];
 	int victim, ranks, heap, shm, split, nbuffers;
 	unsigned after;
 	size_t count;
@@ -198,6 +198,7 @@ static void live(struct rank *m)
 
 	setenv("GOAL_BACKEND", "verbs", 1);
 	setenv("GOAL_SHM", p->shm ? "1" : "0", 1);
+	setenv("GOAL_PROGRESS", p->progress, 1);
 	rc = use(m);
 	MPIX_Sched_error_detail(m->ctx, text, sizeof text);
 	snprintf(name, sizeof name, "report.%d", m->rank);
@@ -369,8 +370,8 @@ static bool next_plan(const char *dir, int i, struct plan *p)
 	if (chdir(at))
 		return false;
 	f = fopen("plan", "r");
-	good = f && fscanf(f, "%7s %d %7s %u %d %zu %d %d %d %63s %d", p->kind, &p->victim, p->when, &p->after, &p->ranks,
-			   &p->count, &p->heap, &p->shm, &p->split, p->schedule, &p->nbuffers) == 11 && p->ranks > 0 && p->ranks <= MOST;
+	good = f && fscanf(f, "%7s %d %7s %u %d %zu %d %d %d %7s %63s %d", p->kind, &p->victim, p->when, &p->after, &p->ranks,
+			   &p->count, &p->heap, &p->shm, &p->split, p->progress, p->schedule, &p->nbuffers) == 12 && p->ranks > 0 && p->ranks <= MOST;
 	if (f)
 		fclose(f);
 	return good;
