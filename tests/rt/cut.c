@@ -5,11 +5,11 @@
  *
  *   KIND VICTIM WHEN AFTER RANKS COUNT HEAP SHM SPLIT PROGRESS SCHEDULE NBUFFERS
  *
- * kind: rank, link or node; the victim's rank, or its node; how long after all have joined (up) or run (runs), us; ranks
- * of a node; a count; then whether memory comes from the heap, whether ranks of a node use shared memory, and whether the
- * group is a part in which the ranks are in the opposite order; who makes progress; a file of SCHEDULES. What happens is written there: "event" right before it does,
- * "report.RANK" when a rank's call has failed (where it was, the status, the text), and "left.NODE" at the end, which
- * says what it should not have to. The times of these files are those of one clock. */
+ * kind: rank, link or node; the victim's rank, or its node; how long after all have joined (up) or run (runs), us; ranks of a
+ * node; a count; then whether memory comes from the heap, whether ranks of a node use shared memory, and whether the group is
+ * a part in which the ranks are in the opposite order; who makes progress; a file of SCHEDULES. What happens is written there:
+ * "event" right before it does, "report.RANK" when a rank's call has failed (where it was, the status, the text), and
+ * "left.NODE" at the end, which says what it should not have to. The times of these files are those of one clock. */
 #include "tests/rt/team.h"
 
 #include <fcntl.h>
