@@ -85,6 +85,35 @@ program verbs.relay 300 env GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_PROGRESS=thread "
 # Bytes travel without a process that touches them.
 program verbs.untouched 300 env GOAL_BACKEND=verbs GOAL_SHM=0 "$BUILD/tests/rt-untouched" 3
 
+# What the device, or the system, does not have: told on all ranks, with the limit; and a queue that grows.
+cat >"$TMP/many.goal" <<'END'
+schedule many()
+buffer inout data[count]
+rank r of p {
+  for i = 0 to count - 1 {
+    if r == 0 and p > 1 { send data[i] to 1 tag i }
+    if r == 1 { recv data[i] from 0 tag i }
+  }
+}
+END
+# limit NAME TEXT COMMAND...
+limit()
+{
+	local name=$1 text=$2 rc
+
+	shift 2
+	timeout 100 "$@" --backend verbs --no-shm -n 2 --iters 2 --warmup 0 >"$TMP/out" 2>"$TMP/err"
+	rc=$?
+	check "verbs.limit $name: $(head -n 1 "$TMP/err")" [ "$rc.$(grep -c "^goalrun: rank [01]: .*$text" "$TMP/err")" = 1.2 ]
+}
+check verbs.grows timeout 100 "$BUILD/bin/goalrun" --backend verbs --no-shm -n 2 --iters 2 --warmup 0 --count 5000 "$TMP/many.goal"
+limit max_cqe 'completion queue needs 48008 entries, and the RDMA device has at most 32767 (max_cqe): bind fewer' \
+	env GOAL_VERBS_DEVICE=rxe0 "$BUILD/bin/goalrun" --count 12000 "$TMP/many.goal"
+# shellcheck disable=SC2016
+limit memlock '800000 bytes of a buffer cannot be registered: .* at most 64 KiB may be locked: raise that (ulimit -l)' \
+	setpriv --bounding-set -ipc_lock bash -c 'ulimit -l 64; exec "$@"' limited \
+	"$BUILD/bin/goalrun" --count 100000 schedules/bcast_binomial.goal
+
 # pairs : the processes that have queue pairs, and how many each; one of the device's own is left out
 pairs() { rdma resource show qp | awk '/type RC/ { sub(/.* pid /, ""); n[$1]++ } END { for (p in n) print p, n[p] }'; }
 # memory PID : the private memory of a process, KiB
