@@ -112,8 +112,8 @@ struct be_bound {
 
 /* What each rank tells all others when it has made its part, so that they find the rest. */
 struct be_place {
-	uint64_t off, size; /* in the rank's heap; or as the backend likes */
-	uint32_t nics; /* network interfaces that the rank has; 0: it needs none */
+	uint64_t off, size : 56; /* in the rank's heap; or as the backend likes */
+	uint64_t own : 8; /* as it likes */
 };
 
 /* Where an op stands in the epoch. */

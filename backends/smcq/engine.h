@@ -33,7 +33,7 @@ struct smcq_state {
 /* As in struct be_ops, where a call has the same name there. Errors are told by host_error. */
 struct smcq_engine {
 	const char *name;
-	/* Local. *out is for unmake then, even after an error. place: for smcq_place_of on the peers. */
+	/* Local. *out is for unmake then, even after an error. place: off and size, for host_place on the peers. */
 	int (*make)(const struct smcq_job *job, struct smcq_link **out, struct be_place *place);
 	/* Collective: the same on all ranks. */
 	int (*connect)(struct smcq_link *l, int err);
@@ -57,8 +57,5 @@ struct smcq_engine {
 	/* As in struct be_ops; NULL: it keeps nothing. */
 	void (*close)(void *state);
 };
-
-/* What the engine's make has told on a rank; as host_place. */
-struct be_place smcq_place_of(struct be_group *g, uint32_t rank);
 
 #endif

@@ -433,12 +433,12 @@ static int connect_ways(struct smcq_link *l, int err)
 	struct nic_way *ways = at(m, m->block->ways);
 
 	for (uint32_t r = 0; r < b->size && !err; r++)
-		if (smcq_place_of(b->group, r).size != m->c->nic)
+		if (host_place(b->group, r)->size != m->c->nic)
 			err = host_error(b->group, -ERR_UNSUPPORTED,
 					 "rank %u has another network interface than rank %u, and the model has one node", r,
 					 b->rank);
 	for (uint32_t i = 0; i < m->block->nways && !err; i++)
-		ways[i].peer = smcq_place_of(b->group, (uint32_t)ways[i].peer).off;
+		ways[i].peer = host_place(b->group, (uint32_t)ways[i].peer)->off;
 	err = err ? err : request(m, NIC_CONNECT, m->name, 0, NULL);
 	return host_agree(b->group, err);
 }

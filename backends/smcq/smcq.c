@@ -159,9 +159,6 @@ static uint32_t count_cpus(const struct bin_posts *p)
 	return n;
 }
 
-/* Behind the engine's number, so that ranks with different ones notice. */
-#define PLACE_SHIFT 56
-
 static int make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
 {
 	struct smcq_bound *s;
@@ -187,16 +184,8 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 		return host_error(b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	err = find_engine(s);
 	err = err ? err : s->row->engine->make(&s->job, &s->link, place);
-	place->size |= (uint64_t)(s->row - smcq_engines) << PLACE_SHIFT;
+	place->own = (uint8_t)(s->row - smcq_engines); /* so that ranks with different ones notice */
 	return err;
-}
-
-struct be_place smcq_place_of(struct be_group *g, uint32_t rank)
-{
-	struct be_place p = *host_place(g, rank);
-
-	p.size &= (UINT64_C(1) << PLACE_SHIFT) - 1;
-	return p;
 }
 
 static int bind(struct be_bound *bound, uint32_t views, int err)
@@ -205,7 +194,7 @@ static int bind(struct be_bound *bound, uint32_t views, int err)
 
 	(void)views; /* there are none */
 	for (uint32_t r = 0; r < s->b.size && !err; r++)
-		if (host_place(s->b.group, r)->size >> PLACE_SHIFT != (uint64_t)(s->row - smcq_engines))
+		if (host_place(s->b.group, r)->own != (uint64_t)(s->row - smcq_engines))
 			err = host_error(s->b.group, -ERR_MISMATCH, "rank %u has another engine than rank %u", r, s->b.rank);
 	return s->row->engine->connect(s->link, err);
 }

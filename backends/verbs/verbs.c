@@ -40,7 +40,7 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 	for (uint32_t i = 0; i < b->nops && !err && !v->nics; i++)
 		if (v->sm.msgs[i].far)
 			err = vb_nics_get(b->group, &v->nics);
-	place->nics = !err && v->nics ? v->nics->n : 0;
+	place->own = !err && v->nics ? v->nics->n & 0xff : 0;
 	return err;
 }
 
@@ -50,7 +50,7 @@ static uint32_t count_lanes(const struct vb_bound *v)
 	uint32_t least = VB_NICS;
 
 	for (uint32_t r = 0; r < v->sm.b.size; r++) {
-		const uint32_t n = host_place(v->sm.b.group, r)->nics;
+		const uint32_t n = host_place(v->sm.b.group, r)->own;
 
 		least = n && n < least ? n : least;
 	}
