@@ -656,7 +656,6 @@ static int enlist(struct mpix_sched_request *req)
 	rt_ctx_ref(req->ctx);
 	rt_group_ref(req->group);
 	atomic_fetch_add(&req->sched->refs, 1);
-	rt_ctx_reap(req->ctx);
 	return req->turn ? rt_fail(req->ctx, rt_ctx_add(req->ctx, req)) : 0; /* what could not be made is not to be found */
 }
 

@@ -134,9 +134,9 @@ int MPIX_Sched_get_version(int *major, int *minor, int *patch)
 	return MPIX_SCHED_SUCCESS;
 }
 
-void rt_ctx_reap(struct mpix_sched_ctx *ctx)
+/* With the lock. */
+static void reap(struct mpix_sched_ctx *ctx)
 {
-	pthread_mutex_lock(&ctx->lock);
 	for (size_t i = 0; i < ctx->zombies.n;) {
 		struct rt_zombie z = ctx->zombies.at[i];
 
@@ -149,6 +149,12 @@ void rt_ctx_reap(struct mpix_sched_ctx *ctx)
 				rt_heap_free(ctx->heap, z.ptr[k]);
 		ctx->zombies.at[i] = ctx->zombies.at[--ctx->zombies.n];
 	}
+}
+
+void rt_ctx_reap(struct mpix_sched_ctx *ctx)
+{
+	pthread_mutex_lock(&ctx->lock);
+	reap(ctx);
 	pthread_mutex_unlock(&ctx->lock);
 }
 
@@ -157,6 +163,7 @@ int rt_ctx_add(struct mpix_sched_ctx *ctx, struct mpix_sched_request *req)
 	int err;
 
 	pthread_mutex_lock(&ctx->lock);
+	reap(ctx);
 	err = VEC_PUSH(&ctx->requests, req);
 	pthread_mutex_unlock(&ctx->lock);
 	return err;

@@ -1060,10 +1060,10 @@ void host_free_later(struct be_group *g, void *first, void *second, _Atomic uint
 	rt_ctx_reap(g->ctx);
 }
 
-static void *map_more(struct rt_peer *p, uint64_t end)
+static char *map_more(struct rt_peer *p, uint64_t end)
 {
 	struct stat st;
-	void *base;
+	char *base;
 
 	if (fstat(p->fd, &st) || end > (uint64_t)st.st_size)
 		return NULL;
@@ -1074,7 +1074,14 @@ static void *map_more(struct rt_peer *p, uint64_t end)
 		munmap(base, (size_t)st.st_size);
 		return NULL;
 	}
+	atomic_store_explicit(&p->base, base, memory_order_relaxed);
+	atomic_store_explicit(&p->reach, (size_t)st.st_size, memory_order_release);
 	return base;
+}
+
+static bool reaches(struct rt_peer *p, uint64_t end)
+{
+	return end <= atomic_load_explicit(&p->reach, memory_order_acquire);
 }
 
 void *rt_reach(struct rt_local *l, uint32_t rank, uint64_t off, size_t len)
@@ -1086,12 +1093,13 @@ void *rt_reach(struct rt_local *l, uint32_t rank, uint64_t off, size_t len)
 		return p->heap->base + off;
 	if (off > SIZE_MAX / 2 || len > SIZE_MAX / 2)
 		return NULL;
-	pthread_mutex_lock(&l->lock);
-	if (p->maps.n && off + len <= p->maps.at[p->maps.n - 1].len)
-		base = p->maps.at[p->maps.n - 1].base;
-	else
-		base = map_more(p, off + len);
-	pthread_mutex_unlock(&l->lock);
+	if (!reaches(p, off + len)) {
+		pthread_mutex_lock(&l->lock);
+		base = reaches(p, off + len) ? NULL : map_more(p, off + len);
+		pthread_mutex_unlock(&l->lock);
+	}
+	if (!base && reaches(p, off + len))
+		base = atomic_load_explicit(&p->base, memory_order_relaxed);
 	return base ? base + off : NULL;
 }
 

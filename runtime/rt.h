@@ -208,7 +208,7 @@ int rt_sys_error(struct mpix_sched_ctx *ctx, const char *what);
 int rt_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out);
 /* Gives back what no peer uses any more. */
 void rt_ctx_reap(struct mpix_sched_ctx *ctx);
-/* Adds a request to those that are bound. */
+/* Adds a request to those that are bound, and does the same. */
 int rt_ctx_add(struct mpix_sched_ctx *ctx, struct mpix_sched_request *req);
 void rt_ctx_remove(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *req);
 /* Adds what has been counted in a turn. */
@@ -228,7 +228,9 @@ struct rt_peer {
 	bool same; /* a thread of this process */
 	int fd, event; /* of its heap, or -1 */
 	struct rt_heap *heap; /* when same; holds a reference */
-	VEC(struct rt_map) maps; /* the last is the largest */
+	VEC(struct rt_map) maps; /* the last is the largest: */
+	char *_Atomic base;
+	_Atomic size_t reach; /* what base reaches at least: it is stored behind it */
 	_Atomic bool rings; /* bells is filled in */
 	struct be_bells bells;
 };
@@ -237,7 +239,7 @@ struct rt_peer {
 struct rt_local {
 	_Atomic uint32_t refs;
 	uint32_t size;
-	pthread_mutex_t lock; /* of maps */
+	pthread_mutex_t lock; /* of what is made of peers */
 	struct rt_board *board;
 	bool ordered; /* the kernel orders this process's stores for those that go to sleep */
 	int fd; /* of the board; -1 when all ranks of this node are threads of this process */
