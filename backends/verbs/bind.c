@@ -157,7 +157,8 @@ static int make_link(struct vb_bound *v, const struct meeting *m, uint32_t *at, 
 		v->nwrs += x->nwrs;
 		wrs += x->nwrs;
 		signalled += x->send;
-		arrivals++; /* the message, or what says that its receiver is ready */
+		/* Of the message, or what says that its receiver is ready. */
+		arrivals += !x->send && x->ready == VB_LATE ? VB_SLOTS : VB_COMING;
 	}
 	l->nmsgs = *at - l->first_msg;
 	return vb_link_make(v, l, d, wrs, signalled, arrivals);

@@ -49,7 +49,7 @@ int vb_link_make(struct vb_bound *v, struct vb_link *l, struct vb_dev *d, uint64
 	l->depth = 2 * wrs + VB_OWN < most ? (uint32_t)(2 * wrs + VB_OWN) : most;
 	l->depth = l->depth < LEAST_DEPTH ? LEAST_DEPTH : l->depth;
 	l->tail = &l->first;
-	l->recvs = (uint32_t)(3 * arrivals + 1); /* and the bye */
+	l->recvs = (uint32_t)(arrivals + 1); /* and the bye */
 	l->cqes = (uint32_t)(l->recvs + signalled + 4 + VB_OWN);
 	pthread_mutex_lock(&d->lock);
 	err = vb_dev_reserve(g, d, l->cqes, l->recvs);

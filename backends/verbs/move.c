@@ -78,20 +78,12 @@ static bool put(struct vb_bound *v, struct vb_msg *m)
 	return m->put == m->nwrs;
 }
 
-/* Whether the receiver has said that it has started the epoch so many before this one, if it has to. */
-static bool is_ready(const struct vb_bound *v, const struct vb_msg *m, unsigned before)
-{
-	return m->ready == VB_FREE || atomic_load_explicit(&m->came, memory_order_acquire) + before >= v->sm.epoch;
-}
-
+/* Whether the receiver has said what it has to say before. */
 static bool may_put(const struct vb_bound *v, const struct vb_msg *m)
 {
-	return is_ready(v, m, m->ready == VB_LATE ? 2 : 0);
-}
+	const uint64_t came = m->ready == VB_FREE ? 0 : atomic_load_explicit(&m->came, memory_order_acquire);
 
-static bool may_complete(const struct vb_bound *v, const struct vb_msg *m)
-{
-	return is_ready(v, m, m->ready == VB_LATE ? 1 : 0);
+	return m->ready == VB_FREE || (m->ready == VB_NOW ? came : came * VB_TELL + VB_SLOTS - 1) >= v->sm.epoch;
 }
 
 static int send_poll(struct engine *e, void *what)
@@ -115,8 +107,6 @@ static int send_poll(struct engine *e, void *what)
 				return err;
 		}
 	}
-	if (!may_complete(v, m))
-		return not_yet(v, m->link);
 	if (m->inlines || !m->bytes || atomic_load_explicit(&m->left, memory_order_acquire) >= v->sm.epoch)
 		return 1;
 	/* A peer that has left had got everything, though perhaps that did not come back here. */
@@ -155,7 +145,9 @@ static int recv_poll(struct engine *e, void *what)
 
 static int recv_issue(struct engine *e, void *what)
 {
-	((struct vb_msg *)what)->put = 0;
+	struct vb_msg *m = what;
+
+	m->put = m->ready == VB_LATE && vb_of(e)->sm.epoch % VB_TELL ? m->nwrs : 0; /* this time it need not tell */
 	return recv_poll(e, what);
 }
 
@@ -166,7 +158,5 @@ const char *vb_message_waits(const struct vb_bound *v, const struct vb_msg *m)
 {
 	if (m->put < m->nwrs)
 		return m->send && !may_put(v, m) ? "the receiver to be ready" : "room in the send queue";
-	if (m->send)
-		return may_complete(v, m) ? "the device to send it" : "the receiver to start its last epoch";
-	return "the message";
+	return m->send ? "the device to send it" : "the message";
 }

@@ -23,10 +23,12 @@
  * them takes less time than to wait for a ready signal.
  *
  * Who may overwrite what. A put of epoch e comes behind the ready of e, or the schedule has the send follow from the
- * start of the recv: so it does not come before that. What has slots, or no bytes, can come two epochs early, but no more:
- * its sender needs the ready of e - 2 to put, and that of e - 1 to complete, or the schedule has it complete after that. So
- * at most three immediates of a kind are on their way for a message, which is what the receive queue has room for, and the
- * slot of e is not written before e - 3 is complete. To look for the ready of e - 1 can wait until the message is on its way.
+ * start of the recv: so it does not come before that. What has slots, or no bytes, can come earlier. Either the schedule has
+ * its sender's rank complete after the recv's has started: then it is one epoch at most. Or the receiver tells when it
+ * starts an epoch j VB_TELL, which says that those before are complete, and so up to j VB_TELL + VB_SLOTS - 1 each has a slot.
+ * Of these immediates at most VB_SLOTS are on their way for a message, of others three, and the sender has seen all of the
+ * ready signals but the last two, since the receiver could not have started that late without: which is what the receive
+ * queue has room for.
  *
  * Which work requests are signalled: the last of a message whose bytes are read from their place, as its completion is
  * the op's; the bye and probes, whose completion tells that the peer has got everything so far; and one in four of a queue's length, so
@@ -40,7 +42,9 @@
 #include <pthread.h>
 
 #define VB_FEW 128u /* bytes of a payload that has slots, and is copied into its work request where the device can */
-#define VB_SLOTS 4u /* three would do */
+#define VB_TELL 4u /* where the receiver has slots it says in each so many-th epoch that it is ready, */
+#define VB_SLOTS (2 * VB_TELL) /* so that the sender goes on until the word comes */
+#define VB_COMING 3u /* immediates for a message that are on their way at most, where these do not tell otherwise */
 #define VB_BATCH 16 /* completions taken at a time */
 #define VB_NICS 4u /* devices of a context, at most */
 
@@ -163,7 +167,7 @@ struct vb_entry {
 /* When a send may be posted, by the ready signals that have come. */
 enum vb_ready {
 	VB_FREE, /* it follows from the start of the recv */
-	VB_LATE, /* earlier, and complete when the recv of the epoch before has started: it has slots, or no bytes */
+	VB_LATE, /* earlier, as long as there are slots, or it has no bytes */
 	VB_NOW /* when the recv has started */
 };
 
@@ -249,7 +253,7 @@ bool vb_dev_works(struct vb_dev *d);
 struct ibv_mr *vb_dev_register(struct be_group *g, struct vb_dev *d, void *at, size_t n, int access, const char *what);
 
 /* link.c */
-/* Makes the queue pair of a link on a device, for so many work requests and arrivals of an epoch. */
+/* Makes the queue pair of a link on a device, for so many work requests of an epoch, and arrivals at a time. */
 int vb_link_make(struct vb_bound *v, struct vb_link *l, struct vb_dev *d, uint64_t wrs, uint64_t signalled,
 		 uint64_t arrivals);
 /* Its peer is known. */
