@@ -78,6 +78,14 @@ if [ "$SWEEP" = all ]; then
 	done
 fi
 
+# Random delays, changing data and memory, requests of two groups at once, in other orders on each rank.
+starts() { program "verbs.starts_$1_$2" 300 env GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_PROGRESS="$2" "$BUILD/tests/rt-starts" schedules "$3" "$1" 7; }
+if [ "$SWEEP" = all ]; then
+	for kind in processes threads; do for progress in app thread collab; do starts $kind $progress 2000; done; done
+else
+	starts processes thread 200
+fi
+
 # A rank that makes no call relays, as its communication core does.
 goalc schedules/bcast_chain.goal -o "$TMP/chain.bin"
 program verbs.relay 300 env GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_PROGRESS=thread "$BUILD/tests/rt-relay" 3 600 "$TMP/chain.bin"
