@@ -13,7 +13,7 @@ echo complaint >&2
 exit 42
 END
 echo kept >"$TMP/file"
-guest -t 120 -s "$TMP/shared" bash "$TMP/one" "$TMP/file" >"$TMP/out" 2>"$TMP/err"
+guest -t 300 -s "$TMP/shared" bash "$TMP/one" "$TMP/file" >"$TMP/out" 2>"$TMP/err"
 rc=$?
 check "guest.status $rc" [ $rc = 42 ]
 check guest.output [ "$(cat "$TMP/out" "$TMP/err")" = $'device\ncomplaint' ]
@@ -64,6 +64,11 @@ for signal in TERM KILL; do
 	check "guest.killed $signal" [ "${emulators:+ran} $left" = "ran " ]
 	[ $signal = KILL ] || check guest.nothing_left [ -z "$(ls -A "$TMP/tmp")" ]
 done
+
+# One that does not come up is begun anew, and given up in the end.
+GUEST_PATIENCE=1 guest -t 60 true 2>"$TMP/err"
+rc=$?
+check "guest.stuck $rc" [ "$rc $(grep -c 'node 0 died; its console:' "$TMP/err")" = "125 3" ]
 
 # A machine without an emulator.
 for tool in bash dirname readlink uname sed; do ln -s "$(command -v $tool)" "$TMP/bin"; done

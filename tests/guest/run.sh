@@ -14,7 +14,12 @@
 # With -p each CPU of a guest stays on one of this machine's: two that poll for each other and meet on one of these wait for a
 # tick each time, which the scheduler of a busy machine does not mend.
 # A guest that is to die writes its exit status to GUEST_SHARED/.run/status.NODE before.
+# Of some hundred emulated machines one never comes up. Where that takes more than GUEST_PATIENCE seconds all begin anew, twice
+# at most; COMMAND has not run then.
 set -u
+patience=${GUEST_PATIENCE:-90}
+try=${GUEST_TRY:-1}
+args=("$@")
 here=$(dirname "$(readlink -f "$0")")
 images=$here/../../build/guest
 nodes=1 devices=1 cpus='' mib=512 limit=120 shared='' pinned=''
@@ -101,6 +106,21 @@ for ((i = 0; i < nodes; i++)); do
 	guests[i]=${children[-1]}
 done
 
+up() { local i; for ((i = 0; i < nodes; i++)); do [ -e "$run/up.$i" ] || return; done; }
+# Ends all of them if they are not up in time.
+watch()
+{
+	local n
+
+	for ((n = 0; n < patience; n++)); do
+		sleep 1
+		! up && kill -0 $$ 2>/dev/null || return
+	done
+	: >"$tmp/stuck"
+	kill "${guests[@]}"
+}
+watch & children+=($!)
+
 # Whoever ends without having said how gets the status of its emulator; the other node does not wait for it then.
 for ((left = nodes; left > 0; left--)); do
 	wait -n -p ended "${guests[@]}"
@@ -109,16 +129,24 @@ for ((left = nodes; left > 0; left--)); do
 		[ "${guests[i]:-}" = "$ended" ] || continue
 		unset "guests[i]"
 		[ ! -s "$run/status.$i" ] || continue
+		[ ! -e "$tmp/stuck" ] || rc=125
 		if [ $rc = 124 ]; then echo "guest: node $i is not done after $limit s; its console:"
 		else echo "guest: node $i died; its console:"; fi >&2
 		cat "$tmp/qemu.$i" >&2
-		tail -n 45 "$tmp/console.$i" >&2
+		tail -n 100 "$tmp/console.$i" >&2
 		echo $((rc == 124 ? 124 : 125)) >"$run/status.$i"
 	done
 done
 # An emulator that did not come as far as to open them leaves them without another end.
 for ((i = 0; i < nodes; i++)); do [ -s "$tmp/console.$i" ] || [ ! -s "$tmp/qemu.$i" ] || kill "${readers[i * 2]}" "${readers[i * 2 + 1]}" 2>/dev/null; done
 wait "${readers[@]}"
+if [ -e "$tmp/stuck" ] && [ "$try" -lt 3 ]; then
+	trap - EXIT
+	kill -KILL "${children[@]}" 2>/dev/null
+	wait
+	rm -rf "$tmp"
+	GUEST_TRY=$((try + 1)) exec bash "$0" "${args[@]}"
+fi
 for ((i = 0; i < nodes; i++)); do
 	read -r rc <"$run/status.$i"
 	[ "$rc" = 0 ] || exit "$rc"
