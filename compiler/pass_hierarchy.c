@@ -71,7 +71,7 @@ static int read_nodes(struct nodes *n, const char *with)
 	const char *list = strchr(with, '=') + 1;
 	int64_t begin = 0;
 
-	if (*with == 'c') {
+	if (!strncmp(with, "cyclic=", 7)) {
 		n->cyclic = strtoll(list, NULL, 10);
 		return 0;
 	}

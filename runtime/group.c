@@ -1060,23 +1060,22 @@ void host_free_later(struct be_group *g, void *first, void *second, _Atomic uint
 	rt_ctx_reap(g->ctx);
 }
 
-static char *map_more(struct rt_peer *p, uint64_t end)
+static void map_more(struct rt_peer *p, uint64_t end)
 {
 	struct stat st;
 	char *base;
 
 	if (fstat(p->fd, &st) || end > (uint64_t)st.st_size)
-		return NULL;
+		return;
 	base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
 	if (base == MAP_FAILED)
-		return NULL;
+		return;
 	if (VEC_PUSH(&p->maps, (struct rt_map){ base, (size_t)st.st_size })) {
 		munmap(base, (size_t)st.st_size);
-		return NULL;
+		return;
 	}
 	atomic_store_explicit(&p->base, base, memory_order_relaxed);
 	atomic_store_explicit(&p->reach, (size_t)st.st_size, memory_order_release);
-	return base;
 }
 
 static bool reaches(struct rt_peer *p, uint64_t end)
@@ -1087,7 +1086,6 @@ static bool reaches(struct rt_peer *p, uint64_t end)
 void *rt_reach(struct rt_local *l, uint32_t rank, uint64_t off, size_t len)
 {
 	struct rt_peer *p = &l->peers[rank];
-	char *base = NULL;
 
 	if (p->same)
 		return p->heap->base + off;
@@ -1095,12 +1093,11 @@ void *rt_reach(struct rt_local *l, uint32_t rank, uint64_t off, size_t len)
 		return NULL;
 	if (!reaches(p, off + len)) {
 		pthread_mutex_lock(&l->lock);
-		base = reaches(p, off + len) ? NULL : map_more(p, off + len);
+		if (!reaches(p, off + len))
+			map_more(p, off + len);
 		pthread_mutex_unlock(&l->lock);
 	}
-	if (!base && reaches(p, off + len))
-		base = atomic_load_explicit(&p->base, memory_order_relaxed);
-	return base ? base + off : NULL;
+	return reaches(p, off + len) ? atomic_load_explicit(&p->base, memory_order_relaxed) + off : NULL;
 }
 
 void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len)

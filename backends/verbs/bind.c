@@ -64,11 +64,6 @@ static bool same_channel(const struct vb_entry *a, const struct vb_entry *b)
 	return a->peer == b->peer && a->send == b->send && a->tag == b->tag;
 }
 
-static uint32_t log2_of(uint32_t n)
-{
-	return n ? 31 - (uint32_t)__builtin_clz(n) : 0;
-}
-
 /* Numbers the messages of each channel, and gives each its lane: where the schedule names nics the one that its op names,
  * else they take turns, of those from one rank to another in the order of tag and number. In most trees a rank has one message
  * for each peer, and their numbers differ by powers of two: these begin with different lanes. */
@@ -81,7 +76,8 @@ static void set_lanes(const struct vb_bound *v, struct vb_entry *table, uint32_t
 		struct vb_entry *e = &table[i];
 
 		e->k = i && same_channel(e - 1, e) ? e[-1].k + 1 : 0;
-		turn = i && e[-1].peer == e->peer && e[-1].send == e->send ? turn + 1 : log2_of(v->sm.b.rank ^ e->peer);
+		turn = i && e[-1].peer == e->peer && e[-1].send == e->send ? turn + 1 :
+										  31 - (uint32_t)__builtin_clz(v->sm.b.rank ^ e->peer);
 		e->lane = (uint8_t)((named ? v->sm.b.ops[e->op].nic : turn) % v->nlanes);
 	}
 }

@@ -44,7 +44,7 @@
 #define VB_FEW 128u /* bytes of a payload that has slots, and is copied into its work request where the device can */
 #define VB_TELL 4u /* where the receiver has slots it says in each so many-th epoch that it is ready, */
 #define VB_SLOTS (2 * VB_TELL) /* so that the sender goes on until the word comes */
-#define VB_COMING 3u /* immediates for a message that are on their way at most, where these do not tell otherwise */
+#define VB_COMING 3u /* immediates of a message that are on their way at most, but for those of VB_SLOTS */
 #define VB_BATCH 16 /* completions taken at a time */
 #define VB_NICS 4u /* devices of a context, at most */
 
