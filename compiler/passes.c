@@ -267,14 +267,20 @@ const char *passes_open(const char *list)
 	return p && (!list[strlen(p->name)] || list[strlen(p->name)] == ';') ? p->name : NULL;
 }
 
-int passes_close(const char *list, const char *with, char **out)
+int passes_close(const char *list, const uint32_t *node, uint32_t nranks, uint32_t *apart, char **out)
 {
 	const char *rest;
 	const struct pass *p = on_text(list, &rest);
 	struct text t = { 0 };
+	int err;
 
-	text_add(&t, "%s:%s%s%s", p->name, with, *rest ? ";" : "", rest);
-	return text_take(&t, out);
+	text_add(&t, "%s:", p->name);
+	err = pass_hierarchy_nodes(node, nranks, apart, &t);
+	text_add(&t, "%s%s", *rest ? ";" : "", rest);
+	if (!err)
+		return text_take(&t, out);
+	free(t.at);
+	return err;
 }
 
 const char *passes_global(const char *list)

@@ -68,9 +68,10 @@ int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS]
 int passes_add(char **list, const char *arg, struct text *why);
 /* What is left of a list behind a pass on texts, which may be nothing. */
 const char *passes_on_ops(const char *list);
-/* The name of a pass on texts that has no values yet, or NULL; and an owned copy of that list, where it has them. */
+/* The name of a pass on texts that has not been told of nodes, or NULL; and an owned copy of that list, where it has: as
+ * pass_hierarchy_nodes. */
 const char *passes_open(const char *list);
-int passes_close(const char *list, const char *with, char **out);
+int passes_close(const char *list, const uint32_t *node, uint32_t nranks, uint32_t *apart, char **out);
 /* The name of the first global pass of a list, or NULL. */
 const char *passes_global(const char *list);
 /* Whether a list has words, which need the ops of the root. */

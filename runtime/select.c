@@ -88,28 +88,20 @@ static int find_nodes(const struct be_group *g, const char *list, char **out)
 {
 	const struct rt_peer *peers = g->local->peers;
 	uint32_t *node = mem_alloc(g->size * sizeof *node), apart = 0, q = 0;
-	struct text t = { 0 };
-	char *with = NULL;
 	int err;
 
 	for (uint32_t r = 0; r < g->size && node; r++)
 		node[r] = peers[rt_root_rank(g, r)].node;
-	err = node ? pass_hierarchy_nodes(node, g->size, &apart, &t) : -ERR_NOMEM;
+	err = node ? passes_close(list, node, g->size, &apart, out) : -ERR_NOMEM;
 	while (err == -ERR_UNSUPPORTED && node[q] != node[apart])
 		q++;
 	free(node);
-	if (err) {
-		free(t.at);
-		return err == -ERR_NOMEM ? rt_fail(g->ctx, err) :
-					   rt_error(g->ctx, err,
-						    "the pass %s is for nodes whose ranks follow each other, or take turns: rank %u is "
-						    "on the node of rank %u, and rank %u is not",
-						    passes_open(list), apart, q, apart - 1);
-	}
-	err = text_take(&t, &with);
-	err = err ? err : passes_close(list, with, out);
-	free(with);
-	return err ? rt_fail(g->ctx, err) : 0;
+	if (err != -ERR_UNSUPPORTED)
+		return rt_fail(g->ctx, err);
+	return rt_error(g->ctx, err,
+			"the pass %s is for nodes whose ranks follow each other, or take turns: rank %u is on the node of rank %u, and "
+			"rank %u is not",
+			passes_open(list), apart, q, apart - 1);
 }
 
 /* The schedule of a row: compiled from its file, and kept, with passes of its own if there are any. */

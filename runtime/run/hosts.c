@@ -128,11 +128,12 @@ static void divide(struct run_hosts *h, uint32_t nranks)
 	}
 }
 
-void hosts_ranks(struct run_hosts *h, uint32_t nranks, struct text *out)
+void hosts_nodes(struct run_hosts *h, uint32_t nranks, uint32_t *node)
 {
 	divide(h, nranks);
-	for (size_t k = 0; k < h->v.n && h->v.at[k].n; k++)
-		text_add(out, "%s%u", k ? "." : "ranks=", h->v.at[k].n);
+	for (uint32_t k = 0, r = 0; k < h->v.n; k++)
+		for (uint32_t i = 0; i < h->v.at[k].n; i++)
+			node[r++] = k;
 }
 
 /* ---- starting agents ---- */

@@ -71,8 +71,8 @@ struct run_hosts;
 struct run_hosts *hosts_parse(const char *list, const char **why);
 /* How many ranks there is room for; 0: no counts were given. */
 uint32_t hosts_room(const struct run_hosts *h);
-/* Appends which of so many ranks each host has, as pass_hierarchy_nodes does. */
-void hosts_ranks(struct run_hosts *h, uint32_t nranks, struct text *out);
+/* Sets the host of each of so many ranks, by its place in the list. */
+void hosts_nodes(struct run_hosts *h, uint32_t nranks, uint32_t *node);
 /* Starts agents for o->nranks ranks, with this command line. An exit status. */
 int hosts_begin(struct run_hosts *h, const struct run_options *o, int argc, char **argv);
 /* Runs one launch, of a schedule or of the program (NULL); an exit status. died: by rank, the signal or 0. */

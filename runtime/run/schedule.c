@@ -154,22 +154,17 @@ static int lower(struct goalrun *g, const char *text, size_t len)
 }
 
 /* Ranks that follow each other on one NUMA node count as a node. */
-static int add_numa_nodes(const struct run_options *o, struct text *out)
+static int numa_nodes(const struct run_options *o, uint32_t *node)
 {
 	struct run_places w = { 0 };
 	int rc = run_place(o, &w);
-	uint32_t first = 0;
+	const uint32_t *core = w.placement.core;
 
 	if (rc)
 		return rc;
-	for (uint32_t r = 1; r <= o->nranks; r++) {
-		const uint32_t *core = w.placement.core;
-
-		if (r < o->nranks && w.topology.cores[core[r]].numa == w.topology.cores[core[r - 1]].numa)
-			continue;
-		text_add(out, "%s%u", first ? "." : "ranks=", r - first);
-		first = r;
-	}
+	node[0] = 0;
+	for (uint32_t r = 1; r < o->nranks; r++)
+		node[r] = node[r - 1] + (w.topology.cores[core[r]].numa != w.topology.cores[core[r - 1]].numa);
 	run_unplace(&w);
 	return EXIT_OK;
 }
@@ -179,8 +174,8 @@ static int find_nodes(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
 	const char *pass = o->passes ? passes_open(o->passes) : NULL;
-	struct text list = { 0 };
-	char *with = NULL, *all = NULL;
+	uint32_t *node, apart;
+	char *all = NULL;
 	int rc = EXIT_OK;
 
 	if (!pass)
@@ -189,13 +184,16 @@ static int find_nodes(struct goalrun *g)
 		return usage("-T %s needs the number of ranks: -n", pass);
 	if (!o->hosts && !run_pins(o))
 		return usage("-T %s needs nodes: --hosts, or --placement for NUMA nodes, or -T %s:ranks=N", pass, pass);
+	node = mem_calloc(o->nranks, sizeof *node);
+	if (!node)
+		return no_memory();
 	if (o->hosts)
-		hosts_ranks(o->hosts, o->nranks, &list);
+		hosts_nodes(o->hosts, o->nranks, node);
 	else
-		rc = add_numa_nodes(o, &list);
-	if ((text_take(&list, &with) || (!rc && passes_close(o->passes, with, &all))) && !rc)
+		rc = numa_nodes(o, node);
+	if (!rc && passes_close(o->passes, node, o->nranks, &apart, &all))
 		rc = no_memory();
-	free(with);
+	free(node);
 	if (rc)
 		return rc;
 	free(o->passes);
