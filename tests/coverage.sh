@@ -12,10 +12,10 @@ cov=$BUILD-cov
 command -v gcov >/dev/null || { skip "coverage there is no gcov"; finish; }
 # Beside the scripts for single functions: whole programs that fail or die. SWEEP=all (make coverage) takes those too that
 # run the same lines many times.
-scripts=(tests/{diag,samples,output,print,smcq,ofi,hosts,plain,calls,queues,select,global,model,rt,dump,goalrun,trace,overlap}.sh
-	tests/{placement,meet,unit,starts}.sh)
+scripts=(tests/{diag,output,print,smcq,ofi,hosts,calls,queues,select,global,model,rt,goalrun,trace,overlap}.sh
+	tests/{placement,unit,starts}.sh)
 if [ "${SWEEP:-}" = all ]; then
-	scripts+=(tests/{verify,oracle,kill,matrix,alloc}.sh)
+	scripts+=(tests/{samples,plain,dump,meet,verify,oracle,kill,matrix,alloc}.sh)
 	SUITES='' RANKS=1-5
 else
 	SUITES='loop passes coalesce rounds' RANKS=1-3

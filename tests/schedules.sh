@@ -8,25 +8,27 @@ set -u
 cd "$ROOT" || exit 1
 SIZES='1 2 3 4 5 6 7 8 9 13 16 17 33 64'
 
-# expected NAME P ROOT: reductions, sends, elements sent for a count of 1, and the depth, or - where it has no
-# simple form. A round is a send, its recv and what is done with it.
+# expected NAME : for each line of stdin, a size p and a root: reductions, sends, elements sent for a count of 1, and the
+# depth, or - where it has no simple form. A round is a send, its recv and what is done with it.
 expected()
 {
-	awk -v name="$1" -v p="$2" -v root="$3" '
+	awk -v name="$1" '
 	# How many digits of x in base b are not 0
 	function digits(x, b) { n = 0; while (x > 0) { n += x % b > 0; x = int(x / b) } return n }
 	function lowbit(x) { b = 1; while (x % 2 == 0) { b *= 2; x /= 2 } return b }
 	function row(reduces, sends, elements, depth) { print reduces, sends, elements, depth }
-	BEGIN {
+	{
+		p = $1
+		root = $2
+		k = steps = ways = 0
 		for (q = 1; 2 * q <= p; q *= 2)
 			k++
-		k += 0
 		up = k + (q < p) # log2 of p, rounded up
 		one = p == 1
 		edge = p - 1
 		all = p * (p - 1)
 		two = q == p # a power of two
-		most = most4 = subtrees = bits = before = shifted = high3 = 0
+		most = most4 = subtrees = bits = before = shifted = high3 = flattest = 0
 		for (v = 1; v < p; v++) {
 			n = digits(v, 2)
 			bits += n
@@ -107,34 +109,37 @@ expected()
 	}'
 }
 
-key() { sed -E "s/.*\"$1\": ([0-9]+).*/\1/" "$TMP/stats"; }
-
 # forms NAME TEXT: what differs from the closed forms, and what does not compile without a word
 forms()
 {
-	local p root roots d want got
+	local p root rooted d row want got said k cases=() keys=(reduces sends bytes depth recvs)
 
 	for p in $(fitting "$2" 1 5 8 100); do # for any count
 		goalc "$2" -n "$p" -o "$TMP/s.bin" >"$TMP/err" 2>&1 || echo " -n $p"
 		[ -s "$TMP/err" ] && echo " -n $p: $(head -n 1 "$TMP/err")"
 	done
+	rooted=$(grep -c '^schedule.*root = 0' "$2")
 	# shellcheck disable=SC2086
 	for p in $(fitting "$2" $SIZES); do
-		roots=0
-		grep -q '^schedule.*root = 0' "$2" && roots=$(printf '%s\n' 0 $((p / 2)) $((p - 1)) | sort -nu)
-		for root in $roots; do
-			d=()
-			grep -q '^schedule.*root = 0' "$2" && d=(-D "root=$root")
-			goalc --stats --json "$2" -n "$p" -D count=1 "${d[@]}" >"$TMP/stats" 2>&1
-			read -r -a want < <(expected "$1" "$p" "$root")
-			[ ${#want[@]} -eq 4 ] || { echo " no closed form"; return; }
-			got=("$(key reduces)" "$(key sends)" "$(key bytes)" "$(key depth)")
-			for k in 0 1 2 3; do
-				[ "${want[k]}" = - ] && want[k]=${got[k]}
-			done
-			[ "${got[*]} $(key recvs)" = "${want[*]} ${got[1]}" ] || echo " -n $p root $root: ${got[*]}, not ${want[*]};"
-		done
+		cases+=("$p 0")
+		[ "$rooted" -eq 0 ] || [ "$p" -lt 3 ] || cases+=("$p $((p / 2))")
+		[ "$rooted" -eq 0 ] || [ "$p" -lt 2 ] || cases+=("$p $((p - 1))")
 	done
+	printf '%s\n' "${cases[@]}" >"$TMP/cases"
+	expected "$1" <"$TMP/cases" >"$TMP/rows"
+	[ "$(wc -l <"$TMP/rows")" -eq ${#cases[@]} ] || { echo " no closed form"; return; }
+	while read -r p root row; do
+		d=() got=()
+		[ "$rooted" -eq 0 ] || d=(-D "root=$root")
+		said=$(goalc --stats --json "$2" -n "$p" -D count=1 "${d[@]}" 2>&1)
+		read -r -a want <<<"$row"
+		want+=("${want[1]}") # each send has its recv
+		for k in "${!keys[@]}"; do
+			[[ $said =~ \"${keys[k]}\":\ ([0-9]+) ]] && got[k]=${BASH_REMATCH[1]}
+			[ "${want[k]}" = - ] && want[k]=${got[k]:-none}
+		done
+		[ "${got[*]}" = "${want[*]}" ] || echo " -n $p root $root: ${got[*]}, not ${want[*]};"
+	done < <(paste -d ' ' "$TMP/cases" "$TMP/rows")
 }
 
 for s in schedules/*.goal; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Other builds: clang without warnings, each header by itself, and a share of the sanitizer runs. Each has objects of its
-# own beside BUILD, and of the programs those that it runs.
+# Other builds: clang without warnings, each header by itself, and a share of the sanitizer runs, with ranks as processes
+# under one and as threads under the other. Each has objects of its own beside BUILD, and of the programs those that it runs.
 set -u
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
@@ -9,9 +9,11 @@ cd "$ROOT" || exit 1
 variant clang CC=clang CFLAGS=-O0 all
 asan=(tests/{diag,unit,plain,rt,matrix,starts,alloc}.sh) # allocations fail in this one
 tsan=(tests/{rt,wait,matrix}.sh)
+# What is freed is kept from being used again for 8 MiB, not for 256: fresh pages are dear on some machines.
 # shellcheck disable=SC2046
 variant asan HOOK=1 SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g1" $(programs asan "${asan[@]}") &&
-	SCHEDULES=$SOME HOOKED=$BUILD-asan LARGE=20000 SIZES=3 STARTS=200 share asan "${asan[@]}"
+	ASAN_OPTIONS=quarantine_size_mb=8 SCHEDULES=$SOME HOOKED=$BUILD-asan LARGE=20000 KINDS=processes SIZES=3 STARTS=200 \
+		share asan "${asan[@]}"
 # shellcheck disable=SC2046
 variant tsan SAN=-fsanitize=thread CFLAGS="-O1 -g1" $(programs tsan "${tsan[@]}" tests/{starts,progress}.sh) &&
 	SCHEDULES=$SOME LARGE=20000 KINDS=threads SIZES=3 STARTS=400 WAITS=200 share tsan "${tsan[@]}" &&

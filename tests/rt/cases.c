@@ -1569,6 +1569,14 @@ static const struct {
 static size_t at;
 static char **names; /* of the cases to run; none: all */
 
+/* Whether there are ranks of this kind: KINDS may say which (default: all). */
+static bool has_kind(const char *kind)
+{
+	const char *kinds = getenv("KINDS");
+
+	return !kinds || strstr(kinds, kind);
+}
+
 static bool wanted(void)
 {
 	char **n = names;
@@ -1584,15 +1592,18 @@ static void run_case(void)
 	bool reduces = cases[at].fn == builtin || cases[at].fn == user_op || cases[at].fn == user_op_long ||
 		       cases[at].fn == rebind_strided;
 
-	for (int threads = 0; threads < 2; threads++)
-		for (int i = 0; wanted() && cases[at].sizes[i] && (reduces || !take_compiled); i++) {
+	for (int threads = 0; threads < 2; threads++) {
+		const char *kind = threads ? "threads" : "processes";
+
+		for (int i = 0; wanted() && has_kind(kind) && cases[at].sizes[i] && (reduces || !take_compiled); i++) {
 			int n = cases[at].sizes[i];
 			bool ok = team_run(n, threads, cases[at].fn, NULL) == 0;
 
 			CU_ASSERT(ok);
-			printf("%s rt.%s %d %s%s%s\n", ok ? "ok" : "FAIL", cases[at].name, n,
-			       threads ? "threads" : "processes", staged ? " staged" : "", take_compiled ? " fused" : "");
+			printf("%s rt.%s %d %s%s%s\n", ok ? "ok" : "FAIL", cases[at].name, n, kind,
+			       staged ? " staged" : "", take_compiled ? " fused" : "");
 		}
+	}
 	at++;
 }
 
