@@ -30,7 +30,7 @@ UTIL     := arena env err file load mem options share text
 LANG     := import labels loc parse usual
 # All of the directory but what only goalc needs.
 COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
-RUNTIME  := api bell bind board bridge collab comm cpus ctx dump group heap kernels mirror nodes placement sched select topology trace types wait world
+RUNTIME  := api bell bind board bridge collab comm cpus ctx dump group heap host kernels meeting mirror nodes placement sched select topology trace types wait world
 BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm/view smcq/model smcq/ofi smcq/ofi_fabric smcq/smcq trace \
             verbs/bind verbs/device verbs/link verbs/move verbs/verbs
 REFERENCE := loop/loop

@@ -2,6 +2,7 @@
  * Contexts and errors. */
 #include "runtime/rt.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,14 +94,19 @@ int rt_fail(struct mpix_sched_ctx *ctx, int err)
 	return err ? rt_error(ctx, err, "%s", err_text(err)) : 0;
 }
 
-void **host_state(struct be_group *g)
+int rt_sys_error(struct mpix_sched_ctx *ctx, const char *what)
 {
-	return &g->ctx->be_state;
+	return rt_error(ctx, -ERR_SYS, "%s: %s", what, strerror(errno));
 }
 
-void host_watch(struct be_group *g, int fd)
+int rt_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out)
 {
-	atomic_store(&g->ctx->watched, fd);
+	int err = ctx->env[name].err;
+
+	*out = ctx->env[name].value;
+	return err ? rt_error(ctx, err, "the environment variable %s cannot be \"%s\"", env_table[name].name,
+			      env_get(name)) :
+		     0;
 }
 
 size_t MPIX_Sched_error_detail(MPIX_Sched_ctx ctx, char *buf, size_t size)

@@ -214,7 +214,7 @@ void rt_ctx_remove(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *
 /* Adds what has been counted in a turn. */
 void rt_add_stats(struct MPIX_Sched_stats *s, const struct be_turn *turn);
 
-/* ---- group (group.c) ---- */
+/* ---- groups (meeting.c makes them, group.c, host.c) ---- */
 
 struct rt_map {
 	char *base;
@@ -281,8 +281,15 @@ static inline uint32_t rt_root_rank(const struct be_group *g, uint32_t rank)
 
 void rt_group_ref(struct be_group *g);
 void rt_group_unref(struct be_group *g);
-/* 0, or -ERR_DEAD once a rank of the group has died. Looks for itself at most every 50 ms. */
+/* When no group of its process has it any more; also one that is not complete. NULL is harmless. */
+void rt_local_free(struct rt_local *l);
+/* 0, or -ERR_DEAD, which is told, once it is known that a rank of the group was lost. */
+int rt_group_dead(struct be_group *g);
+/* The same; looks for itself at most every 50 ms. */
 int rt_group_check(struct be_group *g);
+/* Of the n ranks with board b, one of another process that has joined and not left, but whose lock is gone; or -1. Locks
+ * are held until a process has left all groups of its local. root: as in struct be_group. */
+int64_t rt_find_dead(const struct rt_local *l, const struct rt_board *b, const uint32_t *root, uint32_t n);
 /* Where the bells of a rank of l are; NULL: out of reach. */
 struct rt_door *rt_door_of(struct rt_local *l, uint32_t rank);
 /* Where something of a rank's heap is; NULL: out of reach. */
