@@ -30,6 +30,16 @@ check()
 	if "$@"; then ok "$name"; else fail "$name $*"; fi
 }
 
+# last_line FILE : to REPLY. Without a process, which is what many small launches spend their time on.
+last_line()
+{
+	local lines
+
+	mapfile -t lines <"$1"
+	REPLY=
+	[ ${#lines[@]} -eq 0 ] || REPLY=${lines[-1]}
+}
+
 # The compiler, bounded; a sanitizer build gets more time.
 goalc() { timeout "${GOALC_TIMEOUT:-60}" "$GOALC" "$@"; }
 

@@ -16,27 +16,35 @@ LARGE=${LARGE:-$([ "$SWEEP" = all ] && echo 1048576 || echo 131072)}
 SCHEDULES=${SCHEDULES:-$(cd "$ROOT/schedules" && echo *.goal)}
 cd "$ROOT" || exit 1
 
+has_root=$'\nschedule [^\n]*root = 0' # a line of a text
+
 # sweep NAME SCHEDULE RANKS OPTIONS... : one launch; what failed comes with the command that repeats it
 sweep()
 {
-	local name=$1 schedule=$2 n=$3
+	local name=$1 schedule=$2 n=$3 memory=$MEMORY
 
 	shift 3
-	timeout 900 "$BUILD/bin/goalrun" -n "$n" --verify --sweep "$SWEEP" --sample all --memory "$(memory $((turn / 2)))" --type int32,double,uint8 \
-		"$@" "$schedule" >"$TMP/out" 2>"$TMP/err"
-	if [ $? -eq 0 ]; then
-		ok "matrix.$name $n $(basename "$schedule"): $(tail -n 1 "$TMP/out")"
+	[ "$SWEEP" = all ] || memory=${memories[turn / 2 % ${#memories[@]}]}
+	if timeout 900 "$BUILD/bin/goalrun" -n "$n" --verify --sweep "$SWEEP" --sample all --memory "$memory" --type int32,double,uint8 \
+		"$@" "$schedule" >"$TMP/out" 2>"$TMP/err"; then
+		last_line "$TMP/out"
+		ok "matrix.$name $n ${schedule##*/}: $REPLY"
 	else
-		fail "matrix.$name $n $(basename "$schedule"): $(grep -v 'killed by' "$TMP/err" | sort -u | tail -n 3)"
+		fail "matrix.$name $n ${schedule##*/}: $(grep -v 'killed by' "$TMP/err" | sort -u | tail -n 3)"
 	fi
 }
 
-# options SCHEDULE RANKS : the roots and operations that it has
+# options RANKS : to o, the roots and operations of the schedule, whose text is in text
 options()
 {
-	grep -q '^schedule.*root = 0' "$1" && echo --root "$(printf '%s\n' 0 $(($2 / 2)) $(($2 - 1)) | sort -nu | paste -sd,)"
-	grep -qiE 'implements .*(reduce|scan)' "$1" || return
-	if grep -q ' commutative$' "$1"; then echo --op sum,max; else echo --op sum,max,user; fi
+	local roots=0
+
+	[ "$1" -lt 3 ] || roots+=,$(($1 / 2))
+	[ "$1" -lt 2 ] || roots+=,$(($1 - 1))
+	o=()
+	[[ $text =~ $has_root ]] && o+=(--root "$roots")
+	[[ ${text,,} =~ implements\ [a-z_]*(reduce|scan) ]] || return
+	if [[ $text =~ \ commutative$'\n' ]]; then o+=(--op sum,max); else o+=(--op sum,max,user); fi
 }
 
 # binary NAME RANKS SCHEDULE COMPILE-OPTIONS OPTIONS...
@@ -45,31 +53,30 @@ binary()
 	local name=$1 n=$2 s=$3 c=$4 bin
 
 	shift 4
-	bin=$TMP/$(basename "$s" .goal).bin
+	bin=$TMP/${s##*/}
+	bin=${bin%.goal}.bin
 	# shellcheck disable=SC2086
 	check "matrix.compiles $name $s: goalc $s $c" goalc "$s" $c -o "$bin"
 	sweep "$name" "$bin" "$n" --iters 3 "$@"
 }
 
-# kinds, memory NUMBER : the kinds of ranks and of memory for this combination of schedule and size; of pairs one, by turns
-turn_of() { echo "${@:2 + $1 % ($# - 1):1}"; }
-# shellcheck disable=SC2086
-kinds() { if [ "$SWEEP" = all ]; then echo "$KINDS"; else turn_of "$1" $KINDS; fi; }
-# shellcheck disable=SC2086
-memory() { if [ "$SWEEP" = all ]; then echo "$MEMORY"; else turn_of "$1" ${MEMORY//,/ }; fi; }
-
+read -r -a all_kinds <<<"$KINDS"
+IFS=, read -r -a memories <<<"$MEMORY"
 number=0
 few=$(tr ' ' '\n' <<<"$SIZES" | awk '$1 <= 4' | sort -n | tail -n 1) # of pairs, the size for the large count
 for s in $SCHEDULES; do
 	s=schedules/$s
+	text=$(<"$s")
 	number=$((number + 1)) turn=$number # the next schedule begins with another kind
 	# shellcheck disable=SC2086
 	sizes=$(fitting "$s" $SIZES)
 	for n in $sizes; do
 		turn=$((turn + 1))
 		[ "$SWEEP" = all ] || [ $((turn % 2)) = 0 ] || [ "$n" = "$few" ] || [ "$n" = "$sizes" ] || continue
-		mapfile -t o < <(options "$s" "$n" | tr ' ' '\n')
-		for kind in $(kinds $((turn / 2))); do
+		options "$n"
+		kinds=("${all_kinds[@]}")
+		[ "$SWEEP" = all ] || kinds=("${all_kinds[turn / 2 % ${#all_kinds[@]}]}")
+		for kind in "${kinds[@]}"; do
 			case $s in
 			*/barrier*) # everybody comes late twice
 				sweep "$kind" "$s" "$n" --ranks "$kind" --iters 10 --warmup $((2 * n))
@@ -83,7 +90,7 @@ for s in $SCHEDULES; do
 	done
 	# Binaries: parametric, and for one size with and without a fixed count.
 	root=
-	grep -q '^schedule.*root = 0' "$s" && root='-D root=2'
+	[[ $text =~ $has_root ]] && root='-D root=2'
 	binary parametric "$(fitting "$s" 3)" "$s" "" --count 7
 	grep -qE '^schedule.*(local|\[[^]]*\][,)])' "$s" && continue # it needs values, and then no other fit
 	n=$(fitting "$s" 5)
