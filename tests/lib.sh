@@ -40,8 +40,8 @@ last_line()
 	[ ${#lines[@]} -eq 0 ] || REPLY=${lines[-1]}
 }
 
-# The compiler, bounded; a sanitizer build gets more time.
-goalc() { timeout "${GOALC_TIMEOUT:-60}" "$GOALC" "$@"; }
+# The compiler, bounded by what it computes, as it waits for nobody.
+goalc() { (ulimit -t 60; exec "$GOALC" "$@"); }
 
 # takes SCHEDULE RANKS : whether a schedule of the library is for that many; a torus has three sides of at least 2
 takes() { [[ $1 != *bcast_trinaryx3* ]] || [ "$(factor "$2" | wc -w)" -gt 3 ]; }

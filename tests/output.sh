@@ -139,7 +139,7 @@ if ${as:-} test -r "$good"; then
 else
 	skip output.permissions nobody else can use "$TMP"
 fi
-goalc() { timeout "${GOALC_TIMEOUT:-60}" "$GOALC" "$@"; }
+goalc() { (ulimit -t 60; exec "$GOALC" "$@"); }
 (ulimit -f 0; trap '' XFSZ; goalc "$good" -o limited.bin 2>"$TMP/stderr")
 check output.file_limit [ $? -eq 1 ]
 only file_limit_files
