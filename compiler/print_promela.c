@@ -526,6 +526,7 @@ static void head(struct model *m)
 		 " *   DATA     it reads what the op has to read, nobody else writes meanwhile, and a rank finds what it has to\n"
 		 " *   THROUGH  what touches a rank's memory is through when the rank completes\n"
 		 " *   EARLY    a rank completes after those that it waits for in the schedule have started\n"
+		 " *   POSTED   a rank completes after it has posted what it posts itself\n"
 		 " *   CREDIT   each entry has used up one credit, and none is left\n"
 		 " *   NOTICES  a rank has been told of as much as it waits for\n"
 		 " * and that all ranks complete is that there is no invalid end state. */\n",
@@ -533,7 +534,7 @@ static void head(struct model *m)
 	text_add(&m->t, "#ifndef EPOCHS\n#define EPOCHS 3\n#endif\n");
 	text_add(&m->t, "#define CHECK(property, condition)  assert(property && (condition))\n");
 	text_add(&m->t, "#define number %s\n", most > 60 ? "short" : "byte");
-	text_add(&m->t, "hidden byte OPEN = 1, DATA = 1, THROUGH = 1, EARLY = 1, CREDIT = 1, NOTICES = 1;\n\n");
+	text_add(&m->t, "hidden byte OPEN = 1, DATA = 1, THROUGH = 1, EARLY = 1, POSTED = 1, CREDIT = 1, NOTICES = 1;\n\n");
 }
 
 static void array(struct model *m, const char *type, const char *name, size_t n)
@@ -720,6 +721,9 @@ static void complete(struct model *m, uint32_t r)
 	if (n)
 		text_add(&m->t, " && remotes[%u] >= %u", r, n);
 	text_add(&m->t, " ->\n\t\t\tCHECK(THROUGH, busy[%u] == 0);", r);
+	for (uint32_t q = m->qbase[r]; q < m->qbase[r + 1]; q++)
+		if (m->s->ranks[r].queues.at[q - m->qbase[r]].mode == BIN_Q_POSTED)
+			text_add(&m->t, " CHECK(POSTED, passes[%u] == starts[%u]);", q, r);
 	for (uint32_t a = 0; a < m->g->nranks; a++)
 		if (a != r && m->waits[(size_t)a * m->g->nranks + r])
 			text_add(&m->t, " CHECK(EARLY, starts[%u] >= starts[%u]);", a, r);

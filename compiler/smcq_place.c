@@ -12,7 +12,8 @@
  * then it neither waits longer, nor takes credit that was meant for the other. What gathers the starts of ranks is
  * followed by nothing: that of the next start may come as soon as its own credit is through.
  *
- * A posted queue has one block and no NOPs, since the rank's CPU counts what it is told. */
+ * A posted queue has one block and no NOPs, since the rank's CPU counts what it is told. The CPU posts only until the rank
+ * is done, so the rank waits for one of its entries at least. */
 #include "compiler/smcq_tasks.h"
 
 #include "compiler/bin_check.h"
@@ -705,6 +706,17 @@ static int thin_notices(struct bin_entry *e, uint32_t n)
 	return err;
 }
 
+/* The rank waits for the last entry of a posted queue, unless it waits for another one. */
+static void wait_for_post(struct bin_entry *e, uint32_t n)
+{
+	bool waits = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		waits |= e[i].flags & BIN_E_LOCAL;
+	if (n && !waits)
+		e[n - 1].flags |= BIN_E_LOCAL;
+}
+
 static int emit_rank(struct placing *p, uint32_t rank, uint32_t *used, struct smcq *out)
 {
 	struct smcq_rank *r = &out->ranks[rank];
@@ -724,6 +736,8 @@ static int emit_rank(struct placing *p, uint32_t rank, uint32_t *used, struct sm
 		b.n = (uint32_t)r->entries.n - b.first;
 		b.told = q->mode == BIN_Q_POSTED ? (uint16_t)p->blocks.at[q->blocks.at[0]].waits.n : 0;
 		err = err ? err : thin_notices(r->entries.at + b.first, b.n);
+		if (!err && q->mode == BIN_Q_POSTED)
+			wait_for_post(r->entries.at + b.first, b.n);
 		err = err ? err : VEC_PUSH(&r->queues, b);
 	}
 	return err;

@@ -4,7 +4,7 @@
  *
  * Whatever happens is an event of a start: a rank starts, an entry is issued, it arrives, a rank is done. Each waits for
  * fixed events, and an entry of a session queue also for a number of credits. No event takes anything back: what can
- * happen can still happen later. So there is one largest set of events, and every execution comes to it. If an event is
+ * happen can still happen later. The CPU of a rank posts only while the rank waits, so completion has to imply that it has. So there is one largest set of events, and every execution comes to it. If an event is
  * held back for ever, those that still happen are those that can come before it, and the others must come after it, in
  * every execution. All questions are answered by such runs, exactly.
  *
@@ -36,7 +36,7 @@
 #define SHOWN 6u
 #define SOURCES 64u /* ranks, of which what the schedule says is asked for at once */
 
-enum held { HELD_NOTHING, HELD_ARRIVAL, HELD_START };
+enum held { HELD_NOTHING, HELD_ARRIVAL, HELD_START, HELD_POST };
 
 enum event_kind { TRY_QUEUE, TRY_ARRIVAL, TRY_DONE };
 struct event {
@@ -572,7 +572,7 @@ static void try_queue(struct check_queues *c, uint32_t k, uint32_t q)
 	const uint32_t r = c->rank_of_queue[q];
 	const struct bin_queue *b = queue_at(c, r, q);
 
-	if (!s->started[r] || (k && c->state[k - 1].next[q] < b->n))
+	if (!s->started[r] || is_held(c, HELD_POST, k, q) || (k && c->state[k - 1].next[q] < b->n))
 		return;
 	while (s->next[q] < b->n && has_credit(c, b, k, q)) {
 		const uint32_t e = c->ebase[r] + b->first + s->next[q]++;
@@ -930,6 +930,22 @@ static int check_ranks(struct check_queues *c)
 	return err;
 }
 
+/* The CPU of a rank that has completed looks at nothing more, so what it posts must have been posted by then. */
+static void check_posts(struct check_queues *c)
+{
+	for (uint32_t r = 0; r < c->nranks; r++)
+		for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1] && c->found < SHOWN; q++) {
+			const struct bin_queue *b = queue_at(c, r, q);
+
+			if (b->mode != BIN_Q_POSTED || !b->n)
+				continue;
+			run(c, HELD_POST, q);
+			if (c->state[0].done[r])
+				found(c, c->ebase[r] + b->first, "rank %u can complete before it has posted its queue %u", r,
+				      q - c->qbase[r]);
+		}
+}
+
 /* ---- all of it ---- */
 
 /* What must come before what, in two starts that do not mix; and where they can, in three, as they are counted. */
@@ -938,6 +954,8 @@ static int check_orders(struct check_queues *c)
 	int err;
 
 	check_all_happens(c);
+	if (!c->found)
+		check_posts(c);
 	err = c->found ? 0 : check_arrivals(c);
 	err = err || c->found ? err : check_ranks(c);
 	if (err || c->found || !c->mixed.yes || c->pooled)

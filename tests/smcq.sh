@@ -84,6 +84,14 @@ all gets.posted -n 4 --iters 20 --seed 9 -T lower-smcq:get=1,post=1 schedules/al
 run -T lower-smcq:get=1 "${chain[@]}"
 check smcq.gets.trace [ "$(grep -c 'rank [123] queue [0-9]* get 32 bytes from rank [012]: producer' "$TMP/t.txt")" -eq 6 ]
 
+# What only passes on that all have started, the rank posts before it is done.
+runs() { run --warmup 2 --iters 5 "$@"; }
+for n in 2 3; do
+	check smcq.posted_before_done.$n runs -n $n -T lower-smcq:post=1 tests/queues/nobody.goal
+done
+for s in gatherv_linear alltoallv_linear; do
+	all "posted_zero.$s" -n 3 --iters 20 --sample zero -T lower-smcq:post=1 schedules/$s.goal
+done
 all alone -n 1 --iters 5 schedules/allgather_ring.goal
 all nothing -n 3 --count 0 --iters 20 schedules/bcast_binomial.goal
 all roots -n 5 --root all --iters 20 --seed 3 schedules/scatter_binomial.goal

@@ -47,6 +47,7 @@ struct exec {
 	struct rank *ranks;
 	uint32_t *qbase;
 	uint64_t *credit, *issued; /* of each queue */
+	uint32_t *posts; /* how often it has been posted, of those that a CPU posts */
 	VEC(struct flight) flights;
 	uint32_t seq;
 	enum outcome end;
@@ -243,6 +244,16 @@ static const struct bin_entry *entry_of(const struct exec *x, const struct fligh
 	return &x->s->ranks[f->rank].entries.at[f->entry];
 }
 
+/* A CPU works while its rank waits. */
+static bool can_post(const struct exec *x, uint32_t r, uint32_t q)
+{
+	const struct bin_queue *b = &x->s->ranks[r].queues.at[q];
+	const uint32_t id = x->qbase[r] + q;
+
+	return b->mode == BIN_Q_POSTED && x->ranks[r].running && x->posts[id] < x->ranks[r].starts &&
+	       x->credit[id] >= (uint64_t)b->told * (x->posts[id] + 1);
+}
+
 static bool can_issue(const struct exec *x, uint32_t r, uint32_t q)
 {
 	const struct bin_queue *b = &x->s->ranks[r].queues.at[q];
@@ -251,7 +262,9 @@ static bool can_issue(const struct exec *x, uint32_t r, uint32_t q)
 	if (x->issued[id] >= (uint64_t)b->n * x->ranks[r].starts)
 		return false;
 	if (b->mode == BIN_Q_POSTED)
-		return x->credit[id] >= b->told * (x->issued[id] / b->n + 1);
+		return x->issued[id] < (uint64_t)b->n * x->posts[id];
+	if (b->mode == BIN_Q_CPU && !x->ranks[r].running)
+		return false;
 	return b->mode == BIN_Q_NORMAL || x->credit[id] > x->issued[id];
 }
 
@@ -367,7 +380,7 @@ static void step(struct exec *x, size_t i)
 
 /* ---- a run ---- */
 
-enum act { ACT_START, ACT_ISSUE, ACT_STEP, ACT_COMPLETE };
+enum act { ACT_START, ACT_POST, ACT_ISSUE, ACT_STEP, ACT_COMPLETE };
 struct action {
 	enum act act;
 	uint32_t a, b;
@@ -396,9 +409,12 @@ static void find_actions(const struct exec *x, struct actions *s)
 			add(s, ACT_START, r, 0, o->late == LATE_START && o->rank == r && o->epoch == me->starts);
 		if (can_complete(x, r))
 			add(s, ACT_COMPLETE, r, 0, o->late == LATE_DONE && o->rank == r && o->epoch == me->done);
-		for (uint32_t q = 0; q < x->s->ranks[r].queues.n; q++)
+		for (uint32_t q = 0; q < x->s->ranks[r].queues.n; q++) {
+			if (can_post(x, r, q))
+				add(s, ACT_POST, r, q, false);
 			if (can_issue(x, r, q))
 				add(s, ACT_ISSUE, r, q, false);
+		}
 	}
 	for (size_t i = 0; i < x->flights.n; i++) {
 		const struct flight *f = &x->flights.at[i];
@@ -451,11 +467,14 @@ enum outcome carry_out(const struct scene *w, const struct smcq *s, const struct
 	}
 	x.credit = must(calloc(queues + 1, sizeof *x.credit));
 	x.issued = must(calloc(queues + 1, sizeof *x.issued));
+	x.posts = must(calloc(queues + 1, sizeof *x.posts));
 	for (find_actions(&x, &actions); actions.v.n && x.end == OUT_RIGHT; find_actions(&x, &actions)) {
 		const struct action a = *choose(&x, &actions);
 
 		if (a.act == ACT_START)
 			start(&x, a.a);
+		else if (a.act == ACT_POST)
+			x.posts[x.qbase[a.a] + a.b]++;
 		else if (a.act == ACT_ISSUE)
 			issue(&x, a.a, a.b);
 		else if (a.act == ACT_STEP)
@@ -478,5 +497,6 @@ enum outcome carry_out(const struct scene *w, const struct smcq *s, const struct
 	free(x.memory);
 	free(x.credit);
 	free(x.issued);
+	free(x.posts);
 	return x.end;
 }
