@@ -15,7 +15,8 @@
  * - where there is nothing to wait for, the start of all ranks: each of them says up a tree that it has started, and
  *   down the same tree, as far as need be, it comes that all have. So nothing comes before its place is free, and no
  *   start is mixed up with the next one, since a rank is ready for that only when all it posted is through. With post=1
- *   it is the CPU of the rank at the root of the tree that is told, and then posts what waits there.
+ *   it is the CPU of the rank at the root of the tree that is told, and then posts what waits there. A single rank waits
+ *   for nobody, and tells its CPU.
  *
  * Tasks are numbered in the order of the schedule's events in which a send waits for its recv (events.h). What a task
  * waits for comes earlier in that order, so there is no cycle.
@@ -641,14 +642,31 @@ static int wait_for_all(struct lowering *l, struct tree *t)
 	return err;
 }
 
+/* Of a single rank: its CPU begins nothing without credit, which a put of the rank to itself brings when it has started. */
+static int tell_cpu(struct lowering *l)
+{
+	const size_t n = l->t.v.n;
+	int64_t start = -1;
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		if (l->t.v.at[i].entry.kind != BIN_E_CPU || l->t.v.at[i].waits.n)
+			continue;
+		if (start < 0)
+			start = smcq_task(&l->t, 0, 0, KEY_STEP);
+		err = start < 0 ? (int)start : smcq_add(&l->t.v.at[i].waits, (uint32_t)start);
+	}
+	return err;
+}
+
 static int synchronise(struct lowering *l)
 {
 	const uint32_t n = l->t.g->nranks;
 	struct tree t = { .n = n, .up = mem_calloc(n, sizeof *t.up), .down = mem_calloc(n, sizeof *t.down) };
 	int err = t.up && t.down ? 0 : -ERR_NOMEM;
 
-	if (!err && n > 1)
-		err = wait_for_all(l, &t);
+	if (!err)
+		err = n > 1 ? wait_for_all(l, &t) : tell_cpu(l);
 	free(t.up);
 	free(t.down);
 	return err;

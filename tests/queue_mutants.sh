@@ -41,6 +41,7 @@ for s in schedules/*.goal; do
 done >"$TMP/list"
 for n in 2 3; do
 	echo "$n 390 10 $posts tests/queues/nobody.goal posts" # small enough for all mutants there are
+	echo "$n $MOST 10 $posts tests/queues/alone.goal posts"
 done >>"$TMP/list"
 xargs -P "$JOBS" -n 6 bash -c 'one "$@"' one <"$TMP/list"
 

@@ -236,12 +236,16 @@ for s in schedules/*.goal; do
 	check "queues.tight.$name" proved "$name" "lower-smcq:assist=1,$tight"
 done
 
-# A rank that posts a queue waits until it has, also where nobody waits for what is in the queue.
+# A rank that posts a queue waits until it has, also where nobody waits for what is in the queue; and a rank without others
+# tells its CPU that it has started.
 for n in 2 3; do
 	check queues.posted_before_done.$n grep -q "^rank 0: 1 queues, $((n - 1)) entries, done when told of 1 of its own " \
 		<(goalc --dump tests/queues/nobody.goal -n $n -D count=1 -T lower-smcq:post=1)
 done
 check queues.posted_before_done.proved grep -q '^nobody: proved' <(goalc --verify tests/queues/nobody.goal -n 1-5 -T lower-smcq:post=1)
+for with in '' ,post=1 ,sps=2; do
+	check "queues.cpu_alone$with" grep -q '^alone: proved' <(goalc --verify tests/queues/alone.goal -n 1-3 -T "lower-smcq:assist=1$with")
+done
 
 # Many ranks: lowering takes seconds at most, for which the time of a whole test is room enough.
 for s in 'alltoall_pairwise lower-smcq' 'allreduce_ring lower-smcq:op=bxor,type=int64' 'bcast_chain lower-smcq'; do

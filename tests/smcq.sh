@@ -84,7 +84,7 @@ all gets.posted -n 4 --iters 20 --seed 9 -T lower-smcq:get=1,post=1 schedules/al
 run -T lower-smcq:get=1 "${chain[@]}"
 check smcq.gets.trace [ "$(grep -c 'rank [123] queue [0-9]* get 32 bytes from rank [012]: producer' "$TMP/t.txt")" -eq 6 ]
 
-# What only passes on that all have started, the rank posts before it is done.
+# What only passes on that all have started, the rank posts before it is done; and the CPU of a single rank gets to its ops.
 runs() { run --warmup 2 --iters 5 "$@"; }
 for n in 2 3; do
 	check smcq.posted_before_done.$n runs -n $n -T lower-smcq:post=1 tests/queues/nobody.goal
@@ -92,6 +92,7 @@ done
 for s in gatherv_linear alltoallv_linear; do
 	all "posted_zero.$s" -n 3 --iters 20 --sample zero -T lower-smcq:post=1 schedules/$s.goal
 done
+check smcq.cpu_alone runs -n 1 --type int32 -T lower-smcq:assist=1 tests/queues/alone.goal
 all alone -n 1 --iters 5 schedules/allgather_ring.goal
 all nothing -n 3 --count 0 --iters 20 schedules/bcast_binomial.goal
 all roots -n 5 --root all --iters 20 --seed 3 schedules/scatter_binomial.goal
