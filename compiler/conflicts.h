@@ -16,8 +16,13 @@ struct conflicts {
 
 /* Those that the run has found, and those that a dependency orders, which it leaves out. */
 int conflicts_find(struct conflicts *c, const struct ir_graph *g, const struct ir_events *ev, const struct symbolic *run);
+/* The same of a graph with these messages (ir_graph_fits), by a run of its own. -ERR_DEADLOCK where there is one. */
+int conflicts_of_graph(struct conflicts *c, const struct ir_graph *g, const struct ir_match *m, size_t nm);
 void conflicts_free(struct conflicts *c);
 /* Where those begin in which an op comes second. */
 size_t conflicts_of(const struct conflicts *c, uint32_t op);
+
+/* Whether the first of two ops of a rank is through with its elements before the second one touches them. */
+struct ir_query conflict_query(const struct ir_graph *g, const struct ir_events *ev, uint32_t rank, uint32_t first, uint32_t second);
 
 #endif

@@ -145,18 +145,25 @@ int ir_rank_reorder(struct ir_rank *r, const uint32_t *place)
 	return renumber(r, place, NULL);
 }
 
-int ir_rank_replace(struct ir_rank *r, const uint32_t *by)
+void ir_rank_places(const struct ir_rank *r, const uint32_t *by, uint32_t *to)
 {
-	uint32_t *to = mem_resize(NULL, r->nops, sizeof *to), n = 0;
-	int err;
+	uint32_t n = 0;
 
-	if (!to)
-		return -ERR_NOMEM;
 	for (uint32_t i = 0; i < r->nops; i++)
 		if (by[i] == i)
 			to[i] = n++;
 	for (uint32_t i = 0; i < r->nops; i++)
 		to[i] = to[by[i]];
+}
+
+int ir_rank_replace(struct ir_rank *r, const uint32_t *by)
+{
+	uint32_t *to = mem_resize(NULL, r->nops, sizeof *to);
+	int err;
+
+	if (!to)
+		return -ERR_NOMEM;
+	ir_rank_places(r, by, to);
 	err = renumber(r, to, by);
 	free(to);
 	return err;

@@ -52,6 +52,8 @@ int ir_rank_set_deps(struct ir_rank *r, const struct bin_dep *edges, uint32_t n)
 
 /* Takes out the ops i with by[i] != i; by[i] stands for i in all dependencies, and stays itself. */
 int ir_rank_replace(struct ir_rank *r, const uint32_t *by);
+/* Where each op is after that: to[i] is the number of i, or of what stands for it. */
+void ir_rank_places(const struct ir_rank *r, const uint32_t *by, uint32_t *to);
 /* Another order: op i becomes op place[i]. */
 int ir_rank_reorder(struct ir_rank *r, const uint32_t *place);
 

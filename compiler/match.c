@@ -148,6 +148,25 @@ int ir_graph_match(const struct ir_graph *g, struct ir_match **out, size_t *n)
 	return err;
 }
 
+bool ir_graph_fits(const struct ir_graph *g, const struct ir_match *m, size_t nm)
+{
+	for (uint32_t r = 0; r < g->nranks; r++)
+		for (uint32_t i = 0; i < g->ranks[r].nops; i++) {
+			const struct bin_op *op = &g->ranks[r].ops[i];
+
+			for (unsigned k = 0; k < bin_nranges(op->kind); k++) {
+				const uint64_t size = op->buf[k] < g->nbuffers ? g->ranks[r].bufsize[op->buf[k]] : 0;
+
+				if (op->len > size || op->off[k] > size - op->len)
+					return false;
+			}
+		}
+	for (size_t i = 0; i < nm; i++)
+		if (g->ranks[m[i].src].ops[m[i].send].len != g->ranks[m[i].dst].ops[m[i].recv].len)
+			return false;
+	return true;
+}
+
 struct report {
 	struct goal_diags *d;
 	const struct ir_graph *g;

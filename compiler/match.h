@@ -18,6 +18,9 @@ struct ir_match {
  * wildcards and what shares a rank with a wildcard are left out. *out is the caller's to free. */
 int ir_graph_match(const struct ir_graph *g, struct ir_match **out, size_t *n);
 
+/* Whether all ranges lie in their buffers, and both ends of each of these messages have one length. */
+bool ir_graph_fits(const struct ir_graph *g, const struct ir_match *m, size_t nm);
+
 /* Whether the order of the text on each channel agrees with the dependencies of a rank, which have no cycle:
  * 0, -ERR_CYCLE with an op in *bad, or -ERR_NOMEM. */
 int ir_rank_order(const struct ir_rank *r, uint32_t *bad);

@@ -32,7 +32,6 @@
 #include "util/err.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,17 +58,6 @@ struct lowering {
 	bool get; /* SMCQ_GET */
 	char no_armw[100]; /* why there is none; or nothing */
 };
-
-int smcq_refuse(struct ir_graph *g, uint32_t rank, uint32_t op, const char *fmt, ...)
-{
-	va_list ap;
-
-	g->refused = (struct ir_refusal){ .rank = rank, .op = op };
-	va_start(ap, fmt);
-	vsnprintf(g->refused.text, sizeof g->refused.text, fmt, ap);
-	va_end(ap);
-	return -ERR_PASS;
-}
 
 int smcq_add(struct smcq_set *s, uint32_t x)
 {
@@ -174,7 +162,7 @@ static int refuse_to_compute(struct lowering *l, uint32_t r, uint32_t i)
 		snprintf(why, sizeof why, "an ARMW is for integers of 4 or 8 bytes, and %s; ", l->no_armw);
 	else if (bin_reduces(op->kind))
 		snprintf(why, sizeof why, "if it is given op and type there may be ARMWs, and ");
-	return smcq_refuse(l->t.g, r, i, "rank %u: a network interface has no arithmetic unit for this %s: %s%s", r,
+	return pass_refuse(&l->t.g->refused, r, i, "rank %u: a network interface has no arithmetic unit for this %s: %s%s", r,
 			   ir_op_word(op->kind), why, help);
 }
 
@@ -183,17 +171,11 @@ static int op_fits(struct lowering *l, uint32_t r, uint32_t i)
 	struct ir_graph *g = l->t.g;
 	const struct bin_op *op = &g->ranks[r].ops[i];
 
-	for (unsigned k = 0; k < bin_nranges(op->kind); k++) {
-		const uint64_t size = op->buf[k] < g->nbuffers ? g->ranks[r].bufsize[op->buf[k]] : 0;
-
-		if (op->len > size || op->off[k] > size - op->len)
-			return -ERR_PASS;
-	}
 	if ((bin_reduces(op->kind) || op->kind == BIN_OP_CALC) && op->len && !by_armw(l, op) &&
 	    (bin_recvs(op->kind) || !l->t.target.limit[BIN_LIMIT_ASSIST]))
 		return refuse_to_compute(l, r, i);
 	if (op->nic >= l->t.target.limit[BIN_LIMIT_TNIS])
-		return smcq_refuse(g, r, i, "rank %u: this %s is for nic %u, and the target has %u (tnis)", r,
+		return pass_refuse(&g->refused, r, i, "rank %u: this %s is for nic %u, and the target has %u (tnis)", r,
 				   ir_op_word(op->kind), op->nic, l->t.target.limit[BIN_LIMIT_TNIS]);
 	return 0;
 }
@@ -205,9 +187,9 @@ static int may_lower(struct lowering *l)
 	int err = 0;
 
 	if (g->plain)
-		return smcq_refuse(g, 0, BIN_NONE, "plain GOAL has no buffers, between which queues could put");
+		return pass_refuse(&g->refused, 0, BIN_NONE, "plain GOAL has no buffers, between which queues could put");
 	if (l->t.target.limit[BIN_LIMIT_BYTES] >> l->t.target.limit[BIN_LIMIT_LENGTH])
-		return smcq_refuse(g, 0, BIN_NONE, "an element of %u bytes does not fit into a put of less than 2^%u (length)",
+		return pass_refuse(&g->refused, 0, BIN_NONE, "an element of %u bytes does not fit into a put of less than 2^%u (length)",
 				   l->t.target.limit[BIN_LIMIT_BYTES], l->t.target.limit[BIN_LIMIT_LENGTH]);
 	for (uint32_t r = 0; r < g->nranks && !err; r++)
 		for (uint32_t i = 0; i < g->ranks[r].nops && !err; i++) {
@@ -216,14 +198,10 @@ static int may_lower(struct lowering *l)
 			ops++;
 		}
 	err = err ? err : ir_graph_match(g, &l->m, &l->nm);
-	for (size_t i = 0; i < l->nm && !err; i++) {
-		const struct bin_op *s = &g->ranks[l->m[i].src].ops[l->m[i].send], *r = &g->ranks[l->m[i].dst].ops[l->m[i].recv];
-
-		if (s->len != r->len)
-			err = -ERR_PASS;
-	}
+	if (!err && !ir_graph_fits(g, l->m, l->nm))
+		err = -ERR_PASS;
 	if (!err && ends != 2 * (uint64_t)l->nm)
-		err = smcq_refuse(g, 0, BIN_NONE, "there are messages of which it is not decided which send meets which recv");
+		err = pass_refuse(&g->refused, 0, BIN_NONE, "there are messages of which it is not decided which send meets which recv");
 	err = err ? err : ir_events_init(&l->order, g, l->m, l->nm, true);
 	err = err ? err : ir_events_sort(&l->order);
 	return !err && l->order.sorted < l->order.n ? -ERR_DEADLOCK : err;
@@ -252,7 +230,7 @@ static int add_op(struct lowering *l, uint32_t from, uint32_t op, uint32_t to, u
 	uint64_t done = 0, len = bin_entry_facts(kind).ranges ? o->len : 0;
 
 	if (len / most >> depth)
-		return smcq_refuse(l->t.g, from, op,
+		return pass_refuse(&l->t.g->refused, from, op,
 				   "rank %u: this %s takes %s of %llu element%s%s, and of those more than the 2^%u that a queue of "
 				   "the target has (depth)",
 				   from, ir_op_word(o->kind), words[kind], (unsigned long long)most,
@@ -347,25 +325,6 @@ static void free_nics(struct lowering *l)
 			return;
 	for (size_t i = 0; i < l->t.v.n; i++)
 		l->t.v.at[i].nic = SMCQ_ANY;
-}
-
-/* ---- ops on the same elements ---- */
-
-static int find_conflicts(struct lowering *l)
-{
-	const struct ir_graph *g = l->t.g;
-	struct terms *terms = terms_new(g->nranks, g->nbuffers, false, 0);
-	struct symbolic run = { 0 };
-	struct ir_events ev = { 0 };
-	int err = terms ? ir_events_init(&ev, g, l->m, l->nm, false) : -ERR_NOMEM;
-
-	err = err ? err : ir_events_sort(&ev);
-	err = err ? err : symbolic_run(&run, g, &ev, terms);
-	err = err ? err : conflicts_find(&l->conflicts, g, &ev, &run);
-	symbolic_fini(&run);
-	ir_events_fini(&ev);
-	terms_free(terms);
-	return err;
 }
 
 /* ---- what tasks wait for ---- */
@@ -689,7 +648,7 @@ static int lower(struct lowering *l)
 	if (err)
 		return err;
 	free_nics(l);
-	err = find_conflicts(l);
+	err = conflicts_of_graph(&l->conflicts, l->t.g, l->m, l->nm);
 	err = err ? err : find_all_waits(l);
 	return err ? err : synchronise(l);
 }

@@ -6,14 +6,22 @@
  *
  * On each rank the ops of a round wait for those of its last round before. This cannot deadlock, even if every
  * send waits for its recv: by induction, when all messages of the rounds before are through, both ends of a
- * message of this round may start. For that, no message may wait for another one in the schedule as it is.
+ * message of this round may start. For that, no message may wait for another one in the schedule as it is, but where
+ * that is for their order alone. Then the order of the rounds takes its place.
+ *
+ * What another one may rely on is more than moves with a message: a rank that has heard of another one may know that what
+ * it writes next has been read. So the ops on common elements that the schedule orders are found first, and in the end
+ * each of these orders must be there still. In a barrier there is nothing but order, and none of it is dropped.
  *
  * What a rank sends to itself becomes a copy, or a reduce where it was received by one, if there are buffers. */
 #include "compiler/passes.h"
 
 #include "compiler/bin_check.h"
-#include "compiler/match.h"
+#include "compiler/checks.h"
 #include "compiler/colour.h"
+#include "compiler/conflicts.h"
+#include "compiler/match.h"
+#include "compiler/verify.h"
 #include "util/err.h"
 
 #include <stdlib.h>
@@ -24,6 +32,12 @@ struct messages {
 	size_t n;
 	uint32_t *first; /* the first op of each rank among all */
 	uint32_t *round; /* of each op, from 1 on; 0: it is no message */
+};
+
+/* What the schedule orders, and what has become of its ops: those of rank r were was[r] … was[r + 1] - 1. */
+struct orders {
+	struct conflicts of;
+	uint32_t *was, *now; /* now: of each op, its number in the rank */
 };
 
 /* ---- before the rounds ---- */
@@ -95,11 +109,18 @@ static int drop_order(struct ir_rank *r, bool plain)
 	return err;
 }
 
-/* Makes a copy, or a reduce, of the two ops of each message of a rank to itself, which are n. */
-static int make_copies(struct ir_rank *r, const struct ir_match *m, size_t n)
+/* Ops of a rank have other numbers, by place. */
+static void renumber(struct orders *o, uint32_t rank, const uint32_t *place)
 {
-	uint32_t *by = mem_resize(NULL, r->nops, sizeof *by);
-	int err = by ? 0 : -ERR_NOMEM;
+	for (uint32_t i = o->was[rank]; i < o->was[rank + 1]; i++)
+		o->now[i] = place[o->now[i]];
+}
+
+/* Makes a copy, or a reduce, of the two ops of each message of a rank to itself, which are n. */
+static int make_copies(struct ir_rank *r, const struct ir_match *m, size_t n, struct orders *o)
+{
+	uint32_t *by = mem_resize(NULL, r->nops, sizeof *by), *place = mem_resize(NULL, r->nops, sizeof *place);
+	int err = by && place ? 0 : -ERR_NOMEM;
 
 	for (uint32_t i = 0; i < r->nops && !err; i++)
 		by[i] = i;
@@ -114,91 +135,78 @@ static int make_copies(struct ir_rank *r, const struct ir_match *m, size_t n)
 		send->off[1] = recv->off[0];
 		by[m[k].recv] = m[k].send;
 	}
-	err = err ? err : ir_rank_replace(r, by);
+	if (!err) {
+		ir_rank_places(r, by, place);
+		renumber(o, m->src, place);
+		err = ir_rank_replace(r, by);
+	}
 	free(by);
+	free(place);
 	return err;
 }
 
-/* Whether op i waits for op k itself. */
-static bool waits(const struct ir_rank *r, uint32_t i, uint32_t k)
+/* Each send has its recv. */
+static int check_matched(struct ir_graph *g, const struct ir_match *m, size_t n, const struct orders *o)
 {
-	for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
-		if ((r->deps[d] & ~BIN_START) == k)
-			return true;
-	return false;
+	bool *met = mem_calloc(o->was[g->nranks], sizeof *met);
+	int err = met ? 0 : -ERR_NOMEM;
+
+	for (size_t i = 0; i < n && !err; i++)
+		met[o->was[m[i].src] + m[i].send] = met[o->was[m[i].dst] + m[i].recv] = true;
+	for (uint32_t r = 0; r < g->nranks; r++)
+		for (uint32_t i = 0; i < g->ranks[r].nops && !err; i++) {
+			const struct bin_op *op = &g->ranks[r].ops[i];
+
+			if (bin_is_message(op->kind) && !met[o->was[r] + i])
+				err = pass_refuse(&g->refused, r, i, "rank %u: no %s is sure to meet this %s", r,
+						  ir_op_sends(op) ? "recv" : "send", ir_op_word(op->kind));
+		}
+	free(met);
+	return err;
 }
 
-static int by_place(const void *a, const void *b)
+/* Finds what the schedule orders. */
+static int find_orders(struct ir_graph *g, const struct ir_match *m, size_t n, struct orders *o)
 {
-	const struct bin_op *x = a, *y = b;
+	uint64_t total = 0;
+	int err;
 
-	if (x->buf[0] != y->buf[0])
-		return x->buf[0] < y->buf[0] ? -1 : 1;
-	return (x->off[0] > y->off[0]) - (x->off[0] < y->off[0]);
-}
-
-/* Whether any message of n ops writes what another one touches; sorts them. */
-static bool any_conflict(struct bin_op *ops, uint32_t n)
-{
-	uint64_t end = 0, written = 0; /* of the ranges so far in a buffer, and of those that are written */
-
-	qsort(ops, n, sizeof *ops, by_place);
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t stop = ops[i].off[0] + ops[i].len;
-		bool write = bin_writes(ops[i].kind, 0);
-
-		if (!i || ops[i].buf[0] != ops[i - 1].buf[0])
-			end = written = 0;
-		if (ops[i].off[0] < (write ? end : written))
-			return true;
-		end = stop > end ? stop : end;
-		written = write && stop > written ? stop : written;
+	o->was = mem_calloc((size_t)g->nranks + 1, sizeof *o->was);
+	for (uint32_t r = 0; r < g->nranks && o->was; r++) {
+		total += g->ranks[r].nops;
+		if (total >= BIN_MAX_OPS)
+			return -ERR_RANGE;
+		o->was[r + 1] = (uint32_t)total;
 	}
-	return false;
-}
-
-/* Messages that touch common bytes and do not wait for each other here are ordered by what other ranks wait for,
- * of which the rounds know nothing: -ERR_CYCLE. */
-static int check_order(const struct ir_rank *r)
-{
-	struct bin_op *ops = mem_resize(NULL, r->nops, sizeof *ops);
-	uint32_t n = 0;
-	bool any;
-
-	if (!ops)
+	o->now = mem_resize(NULL, total, sizeof *o->now);
+	if (!o->was || !o->now)
 		return -ERR_NOMEM;
-	for (uint32_t i = 0; i < r->nops; i++)
-		if (bin_is_message(r->ops[i].kind) && r->ops[i].len)
-			ops[n++] = r->ops[i];
-	any = n > 1 && any_conflict(ops, n);
-	free(ops);
-	for (uint32_t i = 0; i < r->nops && any; i++)
-		for (uint32_t k = 0; k < i && bin_is_message(r->ops[i].kind); k++)
-			if (bin_is_message(r->ops[k].kind) && bin_conflict(&r->ops[i], &r->ops[k]) && !waits(r, i, k) && !waits(r, k, i))
-				return -ERR_CYCLE;
-	return 0;
+	for (uint32_t r = 0; r < g->nranks; r++)
+		for (uint32_t i = 0; i < g->ranks[r].nops; i++)
+			o->now[o->was[r] + i] = i;
+	err = check_matched(g, m, n, o);
+	if (err || g->plain)
+		return err;
+	return ir_graph_fits(g, m, n) ? conflicts_of_graph(&o->of, g, m, n) : -ERR_PASS;
 }
 
 /* Leaves only messages between two ranks that do not wait for each other. */
-static int prepare(struct ir_graph *g)
+static int prepare(struct ir_graph *g, struct orders *o)
 {
 	struct ir_match *m = NULL;
 	size_t n = 0, i = 0;
-	int err = 0;
+	int err = ir_graph_match(g, &m, &n);
 
-	for (uint32_t r = 0; r < g->nranks && !err; r++) {
-		err = g->plain ? 0 : check_order(&g->ranks[r]);
-		err = err ? err : drop_order(&g->ranks[r], g->plain);
-	}
-	if (!err && !g->plain)
-		err = ir_graph_match(g, &m, &n);
-	while (i < n && !err) { /* they are sorted by sender and receiver */
+	err = err ? err : find_orders(g, m, n, o);
+	for (uint32_t r = 0; r < g->nranks && !err && !(g->bin && verify_is_barrier(g->bin)); r++)
+		err = drop_order(&g->ranks[r], g->plain);
+	while (i < n && !err && !g->plain) { /* they are sorted by sender and receiver */
 		size_t from = i;
 
 		while (i < n && m[i].src == m[from].src && m[i].dst == m[from].dst)
 			i++;
 		if (m[from].src == m[from].dst)
-			err = make_copies(&g->ranks[m[from].src], m + from, i - from);
+			err = make_copies(&g->ranks[m[from].src], m + from, i - from, o);
 	}
 	free(m);
 	return err;
@@ -211,10 +219,9 @@ static const struct bin_op *send_of(const struct ir_graph *g, const struct ir_ma
 	return &g->ranks[m->src].ops[m->send];
 }
 
-/* -ERR_UNMATCHED when there is more than pairs of a send and a recv. */
 static int find_messages(const struct ir_graph *g, struct messages *x)
 {
-	uint64_t total = 0, ends = 0;
+	uint64_t total = 0;
 	int err = ir_graph_match(g, &x->v, &x->n);
 
 	x->first = mem_resize(NULL, g->nranks, sizeof *x->first);
@@ -223,15 +230,9 @@ static int find_messages(const struct ir_graph *g, struct messages *x)
 	for (uint32_t r = 0; r < g->nranks; r++) {
 		x->first[r] = (uint32_t)total;
 		total += g->ranks[r].nops;
-		for (uint32_t i = 0; i < g->ranks[r].nops; i++)
-			ends += bin_is_message(g->ranks[r].ops[i].kind);
 	}
 	x->round = mem_calloc(total, sizeof *x->round);
-	if (!x->round)
-		return -ERR_NOMEM;
-	if (ends != 2 * x->n)
-		return -ERR_UNMATCHED;
-	return total < BIN_MAX_OPS ? 0 : -ERR_RANGE;
+	return x->round ? 0 : -ERR_NOMEM;
 }
 
 static uint64_t mean_length(const struct ir_graph *g, const struct messages *x)
@@ -274,10 +275,25 @@ static int colour_messages(const struct ir_graph *g, const struct messages *x, u
 
 /* ---- one rank ---- */
 
-/* An op's key is its round, or the last one for which it waits. A message that waits for another one has no place
- * in the rounds: -ERR_CYCLE. order: the ops in one of their orders; key has one for each op. */
-static int find_keys(const struct ir_rank *r, const uint32_t *round, const uint32_t *order, uint32_t *key)
+/* The message for which an op with this key waits, by way of others or not. */
+static uint32_t message_before(const struct ir_rank *r, const uint32_t *round, const uint32_t *key, uint32_t i, uint32_t last)
 {
+	do {
+		uint32_t k = r->dep_at[i];
+
+		while (key[r->deps[k] & ~BIN_START] != last)
+			k++;
+		i = r->deps[k] & ~BIN_START;
+	} while (!round[i]);
+	return i;
+}
+
+/* An op's key is its round, or the last one for which it waits. A message that waits for another one has no place
+ * in the rounds. order: the ops in one of their orders; key has one for each op. */
+static int find_keys(struct ir_graph *g, uint32_t rank, const uint32_t *round, const uint32_t *order, uint32_t *key)
+{
+	const struct ir_rank *r = &g->ranks[rank];
+
 	for (uint32_t p = 0; p < r->nops; p++) {
 		uint32_t i = order[p], last = 0;
 
@@ -287,7 +303,10 @@ static int find_keys(const struct ir_rank *r, const uint32_t *round, const uint3
 			last = on > last ? on : last;
 		}
 		if (round[i] && last)
-			return -ERR_CYCLE;
+			return pass_refuse(&g->refused, rank, i,
+					   "rank %u: this %s waits for %s, and rounds are for messages that can go without each other",
+					   rank, ir_op_word(r->ops[i].kind),
+					   check_op_text(g, rank, message_before(r, round, key, i, last)).s);
 		key[i] = round[i] ? round[i] : last;
 	}
 	return 0;
@@ -344,31 +363,100 @@ static int chain_rounds(struct ir_rank *r, const uint32_t *order, const uint32_t
 
 /* Ops stand by key, and in one of their orders where it is the same: dependencies point back, and the messages of
  * a channel stand in the order of their rounds on both ends, so that the same two meet as before. */
-static int arrange(struct ir_rank *r, const uint32_t *round, uint32_t rounds)
+static int arrange(struct ir_graph *g, uint32_t rank, const uint32_t *round, uint32_t rounds, struct orders *o)
 {
+	struct ir_rank *r = &g->ranks[rank];
 	uint32_t *pos = mem_resize(NULL, r->nops, sizeof *pos), *order = mem_resize(NULL, r->nops, sizeof *order);
 	uint32_t *key = mem_resize(NULL, r->nops, sizeof *key), bad;
 	int err = pos && order && key ? ir_rank_positions(r, pos, &bad) : -ERR_NOMEM;
 
+	if (err == -ERR_CYCLE)
+		err = pass_refuse(&g->refused, rank, bad, "rank %u: this %s stands for both ends of a message, of which one waits for "
+				  "the other by way of other ops", rank, ir_op_word(r->ops[bad].kind));
 	for (uint32_t i = 0; i < r->nops && !err; i++)
 		order[pos[i]] = i;
-	err = err ? err : find_keys(r, round, order, key);
+	err = err ? err : find_keys(g, rank, round, order, key);
 	err = err ? err : sort_by_key(order, r->nops, key, rounds);
 	err = err ? err : chain_rounds(r, order, round);
 	for (uint32_t p = 0; p < r->nops && !err; p++)
 		pos[order[p]] = p;
-	err = err ? err : ir_rank_reorder(r, pos);
+	if (!err) {
+		renumber(o, rank, pos);
+		err = ir_rank_reorder(r, pos);
+	}
 	free(pos);
 	free(order);
 	free(key);
 	return err;
 }
 
+/* ---- what was ordered still is ---- */
+
+/* One of the orders, in the new numbers. */
+struct kept {
+	uint32_t rank, first, second;
+};
+
+static struct kept find_kept(const struct orders *o, const struct conflict *c, uint32_t rank)
+{
+	while (c->second >= o->was[rank + 1])
+		rank++;
+	return (struct kept){ rank, o->now[c->first], o->now[c->second] };
+}
+
+static int refuse_lost(struct ir_graph *g, const struct kept *k)
+{
+	return pass_refuse(&g->refused, k->rank, k->second,
+			   "rank %u: other messages see to it that this %s comes after %s, which touches the same elements; in "
+			   "rounds they would not",
+			   k->rank, ir_op_word(g->ranks[k->rank].ops[k->second].kind), check_op_text(g, k->rank, k->first).s);
+}
+
+static int check_kept(struct ir_graph *g, const struct orders *o, const struct ir_events *ev)
+{
+	const size_t n = o->of.v.n;
+	struct ir_query *q = mem_alloc(n * sizeof *q);
+	struct kept *k = mem_alloc(n * sizeof *k);
+	int err = q && k ? 0 : -ERR_NOMEM;
+
+	for (size_t i = 0; i < n && !err; i++) { /* they are by rank */
+		k[i] = find_kept(o, &o->of.v.at[i], i ? k[i - 1].rank : 0);
+		q[i] = conflict_query(g, ev, k[i].rank, k[i].first, k[i].second);
+		if (k[i].first == k[i].second) /* both ends of a message that is a copy now */
+			q[i].to[0] = q[i].from[0];
+	}
+	err = err ? err : ir_events_reach(ev, q, n);
+	for (size_t i = 0; i < n && !err; i++)
+		if (!q[i].yes)
+			err = refuse_lost(g, &k[i]);
+	free(q);
+	free(k);
+	return err;
+}
+
+static int check_orders(struct ir_graph *g, const struct orders *o)
+{
+	struct ir_events ev = { 0 };
+	struct ir_match *m = NULL;
+	size_t n = 0;
+	int err = ir_graph_match(g, &m, &n);
+
+	err = err ? err : ir_events_init(&ev, g, m, n, false);
+	err = err ? err : ir_events_sort(&ev);
+	if (!err && ev.sorted < ev.n)
+		err = -ERR_DEADLOCK;
+	err = err ? err : check_kept(g, o, &ev);
+	ir_events_fini(&ev);
+	free(m);
+	return err;
+}
+
 int pass_sparse_rounds(struct ir_graph *g, const struct pass_ctx *c)
 {
 	struct messages x = { 0 };
+	struct orders o = { 0 };
 	uint32_t next = 1;
-	int err = prepare(g);
+	int err = prepare(g, &o);
 
 	err = err ? err : find_messages(g, &x);
 	if (!err) {
@@ -378,9 +466,14 @@ int pass_sparse_rounds(struct ir_graph *g, const struct pass_ctx *c)
 		err = err ? err : colour_messages(g, &x, limit, false, &next);
 	}
 	for (uint32_t r = 0; r < g->nranks && !err; r++)
-		err = arrange(&g->ranks[r], x.round + x.first[r], next);
+		err = arrange(g, r, x.round + x.first[r], next, &o);
+	if (!err && o.of.v.n)
+		err = check_orders(g, &o);
 	free(x.v);
 	free(x.first);
 	free(x.round);
+	conflicts_free(&o.of);
+	free(o.was);
+	free(o.now);
 	return err;
 }

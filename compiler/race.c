@@ -4,6 +4,7 @@
 #include "compiler/race.h"
 
 #include "compiler/bin_check.h"
+#include "compiler/conflicts.h"
 #include "util/err.h"
 
 #include <inttypes.h>
@@ -22,22 +23,6 @@ struct check_text check_range_text(const struct ir_graph *g, uint32_t buf, uint6
 	else
 		snprintf(t.s, sizeof t.s, "buffer %u[%" PRIu64 " +: %" PRIu64 "]", buf, lo, hi - lo);
 	return t;
-}
-
-/* Whether the first op is through with its elements before the second touches them. The range of a send is also
- * free when its recv is complete; that of a recv is not touched before its send starts. */
-static struct ir_query ordered(const struct symbolic *s, const struct sym_conflict *c)
-{
-	const struct ir_events *ev = s->ev;
-	const struct bin_op *ops = s->g->ranks[c->rank].ops;
-	uint32_t a = ev->base[c->rank] + c->first, b = ev->base[c->rank] + c->second;
-	struct ir_query q = { { 2 * a + 1, IR_NO_EVENT }, { 2 * b, IR_NO_EVENT }, false };
-
-	if (ir_op_sends(&ops[c->first]) && ev->partner[a])
-		q.from[1] = 2 * (ev->partner[a] - 1) + 1;
-	if (ir_op_recvs(&ops[c->second]) && ev->partner[b])
-		q.to[1] = 2 * (ev->partner[b] - 1);
-	return q;
 }
 
 static void tell(struct goal_diags *d, const struct symbolic *s, const char *tag, enum goal_severity severity,
@@ -68,8 +53,11 @@ int race_tell(struct goal_diags *d, const struct symbolic *s, const char *tag, e
 	unsigned found = 0;
 	int err = q ? 0 : -ERR_NOMEM;
 
-	for (size_t i = 0; i < n && !err; i++)
-		q[i] = ordered(s, &s->conflicts.at[i]);
+	for (size_t i = 0; i < n && !err; i++) {
+		const struct sym_conflict *c = &s->conflicts.at[i];
+
+		q[i] = conflict_query(s->g, s->ev, c->rank, c->first, c->second);
+	}
 	err = err ? err : ir_events_reach(s->ev, q, n);
 	for (size_t i = 0; i < n && !err && found < SHOWN; i++)
 		if (!q[i].yes) {

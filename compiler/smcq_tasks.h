@@ -4,6 +4,7 @@
 #ifndef COMPILER_SMCQ_TASKS_H
 #define COMPILER_SMCQ_TASKS_H
 
+#include "compiler/passes.h"
 #include "compiler/smcq.h"
 
 #define SMCQ_ANY UINT32_MAX /* any interface */
@@ -53,9 +54,6 @@ struct smcq_tasks {
 int64_t smcq_task(struct smcq_tasks *t, uint32_t from, uint32_t to, uint64_t key);
 /* 0 or -ERR_NOMEM. */
 int smcq_add(struct smcq_set *s, uint32_t x);
-
-/* Says why a schedule cannot be lowered; -ERR_PASS. */
-__attribute__((format(printf, 4, 5))) int smcq_refuse(struct ir_graph *g, uint32_t rank, uint32_t op, const char *fmt, ...);
 
 /* Gives all tasks their places in queues. */
 int smcq_place(struct smcq_tasks *t, struct smcq *out);

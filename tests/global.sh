@@ -91,12 +91,40 @@ rank r of p {
   }
 }
 END
-refused order_elsewhere 'the pass sparse-rounds cannot be applied: the dependencies form a cycle' \
+refused order_elsewhere 'there_and_back.goal:7:5: error: size 2, count 1: the pass sparse-rounds cannot be applied: rank 0: other messages see to it that this recv comes after the send of rank 0 in line 6, which touches the same elements; in rounds they would not' \
 	there_and_back.goal -n 2 -D count=1 -T sparse-rounds
-refused messages_wait 'the pass sparse-rounds cannot be applied: the dependencies form a cycle' \
+refused messages_wait 'the pass sparse-rounds cannot be applied: rank 2: this send waits for the recv of rank 2 in line ' \
 	"$ROOT/schedules/bcast_binomial.goal" -n 4 -D root=0 -D count=1 -T sparse-rounds
+# A token says that c has been read; and in a barrier there is nothing but order.
+cat >token.goal <<'END'
+schedule token
+buffer in    a[count]
+buffer inout c[count]
+buffer out   d[count]
+buffer scratch t[2]
+rank r of p {
+  if r == 0 {
+    k: recv t[1 +: 1] from 1 tag 1
+    o: send a to 1
+    o requires k
+  } else {
+    x: copy c into d
+    recv c from 0
+    k: send t[0 +: 1] to 0 tag 1
+    k requires x
+  }
+}
+END
+refused token 'token.goal:13:5: error: size 2, count 3: the pass sparse-rounds cannot be applied: rank 1: other messages see to it that this recv comes after the copy of rank 1 in line 12, ' \
+	token.goal -n 2 -D count=3 -T sparse-rounds
+sed '/k requires x/d' token.goal >unread.goal
+sed -i 's/    x: copy c into d/    x: copy a into d/' unread.goal
+check rounds.token_for_nothing goalc unread.goal -n 2 -D count=3 -T sparse-rounds -o never.bin
+rm -f never.bin
+refused barrier ': error: size 7, count 1: the pass sparse-rounds cannot be applied: rank 0: this send waits for the send of rank 0 in line ' \
+	"$ROOT/schedules/barrier_dissemination.goal" -n 7 -D count=1 -T sparse-rounds
 printf 'num_ranks 2\nrank 0 {\nsend 1b to 1\n}\nrank 1 {\n}\n' >lone.goal
-refused unmatched 'the pass sparse-rounds cannot be applied: a send or recv has no partner' lone.goal -T sparse-rounds
+refused unmatched 'lone.goal:3:1: error: the pass sparse-rounds cannot be applied: rank 0: no recv is sure to meet this send' lone.goal -T sparse-rounds
 
 # Plain GOAL has no copies: a message to oneself is one like others.
 cat >plain.goal <<'END'
