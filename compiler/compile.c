@@ -6,6 +6,7 @@
 #include "compiler/passes.h"
 #include "compiler/smcq.h"
 #include "compiler/transform.h"
+#include "compiler/verify.h"
 #include "util/err.h"
 
 #include <stdlib.h>
@@ -133,7 +134,7 @@ static int check_size(struct sample *s, bool asked, bool *more)
 		err = VEC_PUSH(&g.locs, s->im->locs.at[i]);
 	if (!err)
 		err = checks_run(s->d, &g, CHECK_PARAMETRIC, s->o->checks_off);
-	if (!err && s->o->passes && !goal_diags_errors(s->d)) {
+	if (!err && s->o->passes && !passes_global(s->o->passes) && !goal_diags_errors(s->d)) { /* else it is done later */
 		const struct pass_ctx c = passes_ctx(&s->b, &a);
 
 		err = transform_graph(s->d, s->o->passes, &c, CHECK_PARAMETRIC, s->o->checks_off, &g);
@@ -251,10 +252,10 @@ static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, 
 		return -ERR_SYNTAX;
 	}
 	err = ir_image_init(&im);
-	if (!err)
-		err = global ? transform_concrete(d, file, &s->b, &a, roots, s->im, o, &im) :
-			       lower_concrete(d, file, b, s->im->locs.at, &a, roots, &im);
 	err = err ? err : claim_open(&claim, b, &fault);
+	if (!err)
+		err = global ? transform_concrete(d, file, &s->b, &a, roots, &claim, s->im, o, &im) :
+			       lower_concrete(d, file, b, s->im->locs.at, &a, roots, &im);
 	err = err ? err : lower_concrete_result(d, file, &claim, &a, roots, &im);
 	if (!err && o->passes && !global)
 		err = keep_passes(o->passes, &im);
@@ -373,14 +374,30 @@ static int compile_parametric(struct goal_diags *d, unsigned file, const char *l
 
 /* ---- plain ---- */
 
-/* Applies the passes. A text with warnings has nothing more to lose. */
+/* Whether the verifier finds nothing wrong. */
+static int is_proved(const struct ir_graph *g, bool *proved)
+{
+	struct goal_diags *d = goal_diags_new();
+	struct verify_report report = { 0 };
+	int err = d && goal_diags_source(d, "", NULL, 0) >= 0 ? verify_graph(d, NULL, g, NULL, &report) : -ERR_NOMEM;
+
+	*proved = report.proved;
+	goal_diags_free(d);
+	return err;
+}
+
+/* Applies the passes. A text with warnings has nothing more to lose, and one that is not proved no proof. */
 static int transform_plain(struct goal_diags *d, const struct compile_options *o, struct ir_graph *g)
 {
 	static const struct bin_buffer buffers[] = { { .mode = BIN_IN }, { .mode = BIN_OUT } };
 	const struct pass_ctx c = { .size = g->nranks, .buffers = buffers, .nbuffers = 2 };
 	uint64_t off = goal_diags_warnings(d) ? UINT64_MAX : o->checks_off;
+	struct verify_report report;
+	bool proved = false;
+	int err = o->prove && !off && passes_global(o->passes) ? is_proved(g, &proved) : 0;
 
-	return transform_graph(d, o->passes, &c, CHECK_PLAIN, off, g);
+	err = err ? err : transform_graph(d, o->passes, &c, CHECK_PLAIN, off, g);
+	return err || !proved || goal_diags_errors(d) ? err : verify_graph(d, NULL, g, NULL, &report);
 }
 
 /* By way of a graph: with passes, names and lines, and all messages. */

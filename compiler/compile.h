@@ -16,6 +16,7 @@ struct compile_options {
 	const char *passes; /* a list (passes.h); NULL: none */
 	bool only_text; /* of these only what works on texts: the caller has the others */
 	uint64_t checks_off; /* a bit for each of checks[] */
+	bool prove; /* what global passes make is verified, unless checks are off */
 	bool unchecked; /* the caller checks what a parametric schedule makes of some values */
 	struct ir_locs *locs; /* where to leave those of the program of a parametric schedule, or NULL */
 	uint64_t fuel; /* instructions that one size may take, all ranks together; 0: enough for any use */

@@ -374,6 +374,7 @@ static int load(struct goalc *c)
 				  err_text(err));
 		return err;
 	}
+	o.prove = c->action == COMPILE;
 	if (c->action != COMPILE) { /* sizes and values come in when it is printed */
 		o.debug = true;
 		c->fixed = c->action != VERIFY && c->passes && passes_global(c->passes);

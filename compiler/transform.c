@@ -3,6 +3,7 @@
 #include "compiler/transform.h"
 
 #include "compiler/lower.h"
+#include "compiler/verify.h"
 #include "util/err.h"
 
 #include <stdio.h>
@@ -40,10 +41,42 @@ int transform_graph(struct goal_diags *d, const char *list, const struct pass_ct
 	return checks_run(d, g, what, checks_off);
 }
 
-/* One root's graph, transformed, to the next sections. */
-static int one_root(struct goal_diags *d, const struct bin *b, struct bin_args *a, const struct ir_image *source,
-		    const struct compile_options *o, unsigned file, struct ir_image *out)
+#define PROVE_MOST (UINT64_C(1) << 26) /* entries that the verifier may look at, a second or so, for all roots */
+
+/* Of the graphs that one binary has, one for each root. */
+struct share {
+	uint32_t graphs;
+	bool partly; /* the verifier would have had to look at more */
+};
+
+/* What the verifier says of one of them. */
+static int prove(struct goal_diags *d, const struct bin *b, const struct bin_args *a, const struct claim *claim,
+		 struct share *share, const struct ir_graph *g)
 {
+	struct wants *wants = claim->any ? mem_calloc(a->size, sizeof *wants) : NULL;
+	struct verify_report report;
+	struct ir_fault fault;
+	uint32_t rank;
+	int err = claim->any && !wants ? -ERR_NOMEM : 0;
+
+	if (!err && wants)
+		err = claim_all_wants(claim, a, wants, &rank, &fault);
+	if (!err) {
+		err = verify_graph_within(d, b, g, wants, PROVE_MOST / share->graphs, &report);
+		share->partly |= report.partly;
+		for (uint32_t r = 0; r < a->size && wants; r++)
+			wants_fini(&wants[r]);
+	}
+	free(wants);
+	return err == -ERR_NOMEM ? err : 0; /* a claim that makes no sense is told where it is lowered */
+}
+
+/* One root's graph, transformed, to the next sections. */
+static int one_root(struct goal_diags *d, const struct bin *b, struct bin_args *a, const struct claim *claim,
+		    const struct ir_image *source, const struct compile_options *o, struct share *share, unsigned file,
+		    struct ir_image *out)
+{
+	const bool proves = o->prove && !o->checks_off;
 	const struct pass_ctx c = passes_ctx(b, a);
 	struct ir_fault fault = { 0 };
 	struct ir_graph g;
@@ -58,7 +91,9 @@ static int one_root(struct goal_diags *d, const struct bin *b, struct bin_args *
 	lower_sample(g.sample, sizeof g.sample, b, a);
 	for (size_t i = 0; i < source->locs.n && !err; i++)
 		err = VEC_PUSH(&g.locs, source->locs.at[i]);
-	err = err ? err : transform_graph(d, o->passes, &c, CHECK_PARAMETRIC, o->checks_off, &g);
+	err = err ? err : transform_graph(d, o->passes, &c, CHECK_PARAMETRIC, proves ? UINT64_MAX : o->checks_off, &g);
+	if (!err && proves && goal_diags_errors(d) == errors)
+		err = prove(d, b, a, claim, share, &g);
 	if (!err && goal_diags_errors(d) == errors) {
 		err = lower_graph(&g, o->debug, out);
 		if (err == -ERR_SIZE)
@@ -71,8 +106,10 @@ static int one_root(struct goal_diags *d, const struct bin *b, struct bin_args *
 }
 
 int transform_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args, bool roots,
-		       const struct ir_image *source, const struct compile_options *o, struct ir_image *out)
+		       const struct claim *claim, const struct ir_image *source, const struct compile_options *o,
+		       struct ir_image *out)
 {
+	struct share share = { .graphs = roots ? args->size : 1 };
 	struct bin_args a = *args;
 	struct arg_rows rows;
 	int err = arg_rows_init(&rows, b, args->size);
@@ -82,12 +119,15 @@ int transform_concrete(struct goal_diags *d, unsigned file, const struct bin *b,
 		arg_rows_copy(&rows, args);
 	a.args = err ? NULL : rows.by_rank[0];
 	a.by_rank = rows.by_rank;
-	for (uint32_t root = 0; root < (roots ? a.size : 1) && !err && !goal_diags_errors(d); root++) {
+	for (uint32_t root = 0; root < share.graphs && !err && !goal_diags_errors(d); root++) {
 		if (roots)
 			arg_rows_set(&rows, b->meta->root, (struct bin_arg){ .known = true, .value = root });
-		err = one_root(d, b, &a, source, o, file, out);
+		err = one_root(d, b, &a, claim, source, o, &share, file, out);
 	}
 	arg_rows_fini(&rows);
+	if (!err && share.partly && !goal_diags_errors(d))
+		goal_diag(d, GOAL_WARNING, (struct goal_loc){ .file = (uint16_t)file }, NULL,
+			  "the queues are proved in part, as all of it would take long: goalc --verify proves the rest");
 	if (!err && goal_diags_errors(d))
 		err = -ERR_SYNTAX;
 	return err && err != -ERR_NOMEM ? -ERR_SYNTAX : err;

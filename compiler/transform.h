@@ -4,6 +4,7 @@
 #define COMPILER_TRANSFORM_H
 
 #include "compiler/checks.h"
+#include "compiler/collective.h"
 #include "compiler/compile.h"
 #include "compiler/passes.h"
 
@@ -16,8 +17,10 @@ int transform_graph(struct goal_diags *d, const char *list, const struct pass_ct
 		    uint64_t checks_off, struct ir_graph *g);
 
 /* A program to a concrete binary of o->nranks ranks to which o->passes have been applied, with a variant for each
- * root if roots is set. a->count is fixed. The lines of b are numbers of source's instructions, from 1 on. */
+ * root if roots is set. a->count is fixed. The lines of b are numbers of source's instructions, from 1 on. With o->prove
+ * what the verifier refuses is an error. */
 int transform_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *a, bool roots,
-		       const struct ir_image *source, const struct compile_options *o, struct ir_image *out);
+		       const struct claim *claim, const struct ir_image *source, const struct compile_options *o,
+		       struct ir_image *out);
 
 #endif

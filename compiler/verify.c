@@ -39,7 +39,7 @@ static bool undecided(struct goal_diags *d, const struct ir_graph *g)
 
 /* Races, data, and who has to say when it is ready: on a schedule whose messages meet and that ends. */
 static int verify_run(struct goal_diags *d, const struct ir_graph *g, const struct wants *by_rank, bool commutative,
-		      const struct ir_match *m, size_t nm, struct verify_report *out)
+		      const struct ir_match *m, size_t nm, uint64_t most, struct verify_report *out)
 {
 	const unsigned errors = goal_diags_errors(d);
 	struct terms *terms = verify_terms(g, by_rank, commutative);
@@ -61,7 +61,7 @@ static int verify_run(struct goal_diags *d, const struct ir_graph *g, const stru
 		out->queues = n.queues;
 		out->entries = n.entries;
 		out->cpu = n.cpu;
-		err = verify_queues(d, &run, g->queues);
+		err = verify_queues(d, &run, g->queues, most, &out->partly);
 	}
 	if (!err && goal_diags_errors(d) == errors)
 		err = verify_count_ready(g, &ev, m, nm, out);
@@ -71,8 +71,14 @@ static int verify_run(struct goal_diags *d, const struct ir_graph *g, const stru
 	return err;
 }
 
-int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_graph *graph, const struct wants *by_rank,
+int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct wants *by_rank,
 		 struct verify_report *out)
+{
+	return verify_graph_within(d, b, g, by_rank, 0, out);
+}
+
+int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct ir_graph *graph, const struct wants *by_rank,
+			uint64_t most, struct verify_report *out)
 {
 	const unsigned errors = goal_diags_errors(d);
 	const uint64_t races = (uint64_t)1 << check_find("race"); /* come later, on the run that has the data */
@@ -92,7 +98,7 @@ int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_grap
 	err = ir_graph_match(g, &m, &nm);
 	out->messages = nm;
 	if (!err && !g->plain)
-		err = verify_run(d, g, by_rank, b->meta->flags & BIN_F_COMMUTATIVE, m, nm, out);
+		err = verify_run(d, g, by_rank, b->meta->flags & BIN_F_COMMUTATIVE, m, nm, most, out);
 	free(m);
 	out->proved = !err && goal_diags_errors(d) == errors;
 	return err;

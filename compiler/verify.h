@@ -17,6 +17,7 @@ struct verify_report {
 	bool lowered; /* to command queues; then, of the rank that has most of them, how many and with how many entries */
 	uint32_t queues, entries;
 	uint64_t cpu; /* and ops that are left to CPUs, of all ranks */
+	bool partly; /* the queues are proved in part only, by verify_graph_within */
 	/* Two ranks whose results of one reduction are bracketed differently; both 0: there are none. */
 	uint32_t differ[2];
 };
@@ -26,6 +27,10 @@ struct verify_report {
  * The graph need not come from a text: any ops, dependencies and ranges are safe. 0 or -ERR_NOMEM. */
 int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct wants *by_rank,
 		 struct verify_report *out);
+
+/* The same, where queues may take so much as verify_queues has it, if not 0. What is found is wrong in any case. */
+int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct wants *by_rank,
+			uint64_t most, struct verify_report *out);
 
 /* The messages of a graph, counted as above; *decided is false where the order of events is not known, as in a
  * deadlock. */

@@ -17,8 +17,9 @@ struct terms *verify_terms(const struct ir_graph *g, const struct wants *by_rank
 /* Compares what a run left with what is wanted. */
 int verify_data(struct goal_diags *d, const struct symbolic *s, const struct wants *by_rank, uint32_t differ[2]);
 
-/* verify_queues.c: what a schedule is lowered to does what the schedule does. run: of its ops. */
-int verify_queues(struct goal_diags *d, const struct symbolic *run, const struct smcq *s);
+/* verify_queues.c: what a schedule is lowered to does what the schedule does. run: of its ops. most: about how many entries
+ * may be looked at; 0: all that it takes. *partly: that was too few to ask what can come too early of all of them. */
+int verify_queues(struct goal_diags *d, const struct symbolic *run, const struct smcq *s, uint64_t most, bool *partly);
 
 /* verify_barrier.c: that no rank completes before all have started. */
 int verify_barrier(struct goal_diags *d, const struct ir_graph *g, const struct ir_events *ev);

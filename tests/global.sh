@@ -202,4 +202,22 @@ done
 printf 'num_ranks 2\nrank 0 {\nsend 1b to 1\nsend 2b to 1 tag 1\n}\nrank 1 {\nrecv 1b from 0\nrecv 2b from 0 tag 1\n}\n' >two.goal
 goalc two.goal -T coalesce -o two.bin
 check coalesce.plain test "$(goalc --emit=goal two.bin | grep -c 3b)" = 2
+
+# What a pass leaves is proved before it is written, also what it claims: here nobody sends anything.
+cat >idle.goal <<'END'
+schedule idle(root) implements MPI_Bcast
+buffer inout data[count]
+rank r of p { calc 5 }
+END
+check global.unproved goalc idle.goal -n 2 -D count=1 -o idle.bin
+rm -f idle.bin
+goalc idle.goal -n 2 -D count=1 -T reorder -o idle.bin 2>err
+check global.proved_before_written [ $? -eq 1 -a ! -e idle.bin ]
+check global.proved_as_verified grep -q 'idle.goal: error: size 2, count 1, root 0: after reorder: rank 1: at the end data\[0 +: 1\] .*\[result\]$' err
+check global.proved_unless_off goalc idle.goal -n 2 -D count=1 -T reorder -Wno-race -o idle.bin
+check global.printed_unproved grep -q '^ranks  *2$' <(goalc --stats idle.goal -n 2 -D count=1 -T reorder)
+# Of a long lowered schedule in part.
+goalc "$ROOT/schedules/alltoall_pairwise.goal" -n 64 -D count=7 -T lower-smcq -o long.bin 2>err
+check global.proved_in_part grep -q 'warning: the queues are proved in part, as all of it would take long: goalc --verify proves the rest$' err
+check global.proved_in_part_written [ -s long.bin ]
 finish

@@ -111,8 +111,9 @@ static char *ask(const struct lowered *l, const struct smcq *s)
 {
 	struct goal_diags *d = goal_diags_new();
 	char *why = NULL;
+	bool partly;
 
-	if (!d || goal_diags_source(d, "schedule", NULL, 0) < 0 || verify_queues(d, &l->run, s))
+	if (!d || goal_diags_source(d, "schedule", NULL, 0) < 0 || verify_queues(d, &l->run, s, 0, &partly))
 		abort();
 	if (goal_diags_errors(d))
 		why = strdup(goal_diags_text(d));
