@@ -566,6 +566,15 @@ static int write_proved(const struct goalc *c, const struct verify_result *r)
 	return rc;
 }
 
+/* The verifier goes by all checks. */
+static void tell_ignored(const struct goalc *c)
+{
+	for (unsigned i = 0; i < nchecks; i++)
+		if (c->checks_off >> i & 1)
+			goal_diag(c->diags, GOAL_WARNING, (struct goal_loc){ .file = 0 }, NULL,
+				  "-Wno-%s has no effect: --verify proves a schedule by all checks", checks[i].name);
+}
+
 static int verify(struct goalc *c)
 {
 	struct verify_asked asked = { .file = !c->binary, /* whose lines are there to be shown */
@@ -580,6 +589,7 @@ static int verify(struct goalc *c)
 	struct bin b;
 	int err = bin_open(&b, c->image, c->size), rc = EXIT_FAULT;
 
+	tell_ignored(c);
 	if (!err && b.meta->nranks && c->nranks && (c->nranks != b.meta->nranks || c->last != c->nranks)) {
 		goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL, "the schedule is for %u ranks",
 			  b.meta->nranks);

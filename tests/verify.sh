@@ -64,6 +64,10 @@ goalc "$bcast" -n 5 -D root=2 -D count=3 -o one.bin
 check verify.fixed grep -q '^bcast_binomial: proved for 5 ranks (1 case): ' <(goalc --verify one.bin)
 goalc --verify five.bin -n 4 >out 2>err
 check verify.concrete_size [ $? -eq 1 ]
+goalc --verify "$TESTS/verify/lower_race_bad.goal" -n 2 -Wno-race -Wno-size -Wsize >out 2>err
+check verify.checks_on [ $? -eq 1 -a "$(grep -c ': warning: -Wno-.* has no effect: --verify proves a schedule by all checks$' err)" -eq 1 ]
+check verify.checks_on_named grep -q 'warning: -Wno-race has no effect' err
+check verify.checks_still_race grep -q '\[race\]$' err
 goalc --verify "$bcast" -n 4-3 >out 2>err
 check verify.range [ $? -eq 2 ]
 goalc --verify "$bcast" -D root=1 -o x.bin >out 2>err
