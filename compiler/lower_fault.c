@@ -15,6 +15,17 @@ static const char *buffer_name(const struct bin *b, int op, const struct ir_faul
 	return bin_str(b, window ? b->windows[fault->what].name : b->buffers[fault->what].name);
 }
 
+/* The number of an op that is out of range: of a calc it is no length. */
+static const char *field_name(const struct bin *b, int op, const struct ir_fault *fault)
+{
+	static const char *const fields[BIN_FIELDS] = { "level", "tag", "cpu", "nic", "length", "index" };
+	const bool emits = op == BIN_EMIT || op == BIN_EMITIN;
+
+	if (emits && fault->what == BIN_FIELD_LEN && b->tmpls[b->code[fault->where].imm].kind == BIN_OP_CALC)
+		return "time";
+	return fields[fault->what];
+}
+
 void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,
 		 const struct bin_args *args, int err, const struct ir_fault *fault)
 {
@@ -26,7 +37,6 @@ void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const
 		{ ERR_UNKNOWN, "unknown-param" }, { ERR_OVERFLOW, "overflow" }, { ERR_RANGE, "overflow" },
 		{ ERR_CYCLE, "cycle" },
 	};
-	static const char *const fields[BIN_FIELDS] = { "level", "tag", "cpu", "nic", "length", "index" };
 	struct goal_loc at = { .file = (uint16_t)file };
 	const bool parametric = b->meta->flags & BIN_F_PARAMETRIC;
 	const int64_t *v = fault->value;
@@ -53,7 +63,7 @@ void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const
 	else if (err == -ERR_PEER)
 		snprintf(what, sizeof what, "the peer %" PRId64 " is out of range", v[0]);
 	else if (err == -ERR_RANGE)
-		snprintf(what, sizeof what, "the %s %" PRId64 " is out of range", fields[fault->what], v[0]);
+		snprintf(what, sizeof what, "the %s %" PRId64 " is out of range", field_name(b, op, fault), v[0]);
 	else if (err == -ERR_BOUNDS && (op == BIN_ELEM || op == BIN_ELEM_OF))
 		snprintf(what, sizeof what, "the index %" PRId64 " is outside of the vector %s, which has %" PRId64,
 			 v[0], bin_str(b, b->params[fault->what].name), v[2]);
