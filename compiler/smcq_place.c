@@ -335,6 +335,29 @@ static int cut_all(struct placing *p)
 
 /* ---- queues ---- */
 
+/* An op of a block, or BIN_NONE. */
+static uint32_t op_in(const struct placing *p, const struct block *b)
+{
+	for (size_t k = 0; k < b->tasks.n; k++)
+		if (p->t->v.at[b->tasks.at[k]].entry.op != BIN_NONE)
+			return p->t->v.at[b->tasks.at[k]].entry.op;
+	return BIN_NONE;
+}
+
+/* Some blocks wait for each other. What the checks find right has no such. */
+static int refuse_cycle(const struct placing *p)
+{
+	for (size_t y = 0; y < p->blocks.n; y++) {
+		const struct block *b = &p->blocks.at[y];
+		const uint32_t op = b->open ? op_in(p, b) : BIN_NONE;
+
+		if (op != BIN_NONE)
+			return pass_refuse(&p->t->g->refused, b->rank, op, "rank %u: this %s waits for what waits for it", b->rank,
+					   ir_op_word(p->t->g->ranks[b->rank].ops[op].kind));
+	}
+	return -ERR_CYCLE;
+}
+
 /* Levels: a block is above those whose tasks it waits for. */
 static int sort_blocks(struct placing *p)
 {
@@ -372,7 +395,7 @@ static int sort_blocks(struct placing *p)
 	for (uint32_t y = 0; y < n && !err; y++)
 		s[y] = (struct by_key){ (uint64_t)p->blocks.at[y].level << 40 | (p->blocks.at[y].key & ((UINT64_C(1) << 40) - 1)), y };
 	if (!err && tail < n)
-		err = -ERR_CYCLE;
+		err = refuse_cycle(p);
 	if (!err && n)
 		qsort(s, n, sizeof *s, compare);
 	p->order = err ? NULL : queue;
@@ -559,15 +582,6 @@ static int fill_queues(struct placing *p)
 }
 
 /* ---- entries ---- */
-
-/* An op of a block, or BIN_NONE. */
-static uint32_t op_in(const struct placing *p, const struct block *b)
-{
-	for (size_t k = 0; k < b->tasks.n; k++)
-		if (p->t->v.at[b->tasks.at[k]].entry.op != BIN_NONE)
-			return p->t->v.at[b->tasks.at[k]].entry.op;
-	return BIN_NONE;
-}
 
 /* An op for which a queue is there: its own, or one of its rank that it tells; BIN_NONE where there is none. */
 static uint32_t op_of(const struct placing *p, const struct queue *q)

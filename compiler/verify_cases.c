@@ -6,6 +6,7 @@
 #include "compiler/lower.h"
 #include "compiler/smcq.h"
 #include "compiler/transform.h"
+#include "compiler/verify_parts.h"
 #include "util/err.h"
 
 #include <stdlib.h>
@@ -33,12 +34,26 @@ static const char *passes_of(const struct cases *c)
 	return c->asked->passes ? c->asked->passes : bin_str(&c->b, c->b.meta->passes);
 }
 
+/* What passes are applied to is right: else they would be refused for what comes of it. */
+static int check_before(struct cases *c, const struct ir_graph *g)
+{
+	const unsigned errors = goal_diags_errors(c->d);
+	int err = 0;
+
+	if (!*passes_of(c))
+		return 0;
+	verify_shape(c->d, g);
+	if (goal_diags_errors(c->d) == errors)
+		err = checks_run(c->d, g, CHECK_RUN, 0);
+	return err || goal_diags_errors(c->d) == errors ? err : -ERR_SYNTAX;
+}
+
 /* Specialises, and applies the passes: 0, or -ERR_ASSERT when the schedule is not for these values. */
 static int make_graph(struct cases *c, struct bin_args *a, struct ir_graph *g)
 {
 	const struct pass_ctx ctx = passes_ctx(&c->b, a);
 	struct ir_fault fault = { 0 };
-	const char *failed;
+	const char *failed = NULL; /* until passes run */
 	int err = ir_graph_specialise(&c->b, a, g, &a->rank, &fault);
 
 	if (err == -ERR_ASSERT && !*c->excluded) {
@@ -55,11 +70,12 @@ static int make_graph(struct cases *c, struct bin_args *a, struct ir_graph *g)
 	lower_sample(g->sample, sizeof g->sample, &c->b, a);
 	for (uint32_t i = 0; c->asked->locs && i < c->b.ncode && !err; i++)
 		err = VEC_PUSH(&g->locs, c->asked->locs[i]);
+	err = err ? err : check_before(c, g);
 	err = err ? err : passes_run_graph(passes_of(c), g, &ctx, &failed);
 	err = err ? err : smcq_from_binary(&c->b, a->args, g);
 	if (!err)
 		return 0;
-	if (err != -ERR_NOMEM)
+	if (err != -ERR_NOMEM && failed)
 		transform_refused(c->d, g, failed, err);
 	ir_graph_fini(g);
 	return err == -ERR_NOMEM ? err : -ERR_SYNTAX;
