@@ -25,6 +25,7 @@ struct ir_locs {
 /* Why a pass cannot be applied, where it can say more than that. */
 struct ir_refusal {
 	uint32_t rank, op; /* op: BIN_NONE for none */
+	uint32_t other; /* another op of the rank that the text is about, + 1; or 0 */
 	char text[240]; /* empty: nothing */
 };
 

@@ -37,6 +37,7 @@ struct split {
 
 struct segment {
 	struct ir_rank *r;
+	const struct pass_ctx *c;
 	uint64_t size;
 	struct split *of;
 	unsigned char *by_pieces; /* for each dependency */
@@ -70,8 +71,14 @@ static bool share(const struct bin_op *x, const struct bin_op *y)
 
 /* ---- how ops wait ---- */
 
-/* The number of new ops without nops; 0: too many, or one that cannot be split. */
-static uint32_t count(struct segment *s)
+/* Why op i cannot be split. */
+static int refuse(struct segment *s, uint32_t i, const char *why)
+{
+	return pass_refuse(s->c->refused, s->c->rank, i, "rank %u: this %s %s", s->c->rank, ir_op_word(s->r->ops[i].kind), why);
+}
+
+/* The number of new ops without nops: 0, or -ERR_PASS for too many, or one that cannot be split. */
+static int count(struct segment *s, uint32_t *out)
 {
 	uint64_t n = 0;
 
@@ -80,14 +87,17 @@ static uint32_t count(struct segment *s)
 		uint64_t m = pieces(s, o);
 
 		n += m;
-		if (n > MOST_OPS || (m > 1 && (o->peer == BIN_ANY || o->tag == BIN_ANY)))
-			return 0;
+		if (n > MOST_OPS)
+			return refuse(s, i, "would become so many pieces that the rank has too many ops");
+		if (m > 1 && (o->peer == BIN_ANY || o->tag == BIN_ANY))
+			return refuse(s, i, "has a wildcard: its pieces could meet those of several messages");
 		if (m > 1 && bin_nranges(o->kind) == 2 && overlap(o, 0, o, 1) && o->off[0] != o->off[1])
-			return 0;
+			return refuse(s, i, "has two ranges that overlap: its pieces would read what others wrote");
 		s->of[i] = (struct split){ .pieces = (uint32_t)m, .before = BIN_NONE, .after = BIN_NONE,
 					   .started = BIN_NONE };
 	}
-	return (uint32_t)n;
+	*out = (uint32_t)n;
+	return 0;
 }
 
 static void classify(struct segment *s)
@@ -122,7 +132,12 @@ static int pair(void *arg, enum flow_kind kind, uint32_t span, uint32_t a, uint3
 	s->of[a].seen = b + 1;
 	if (flow_before(&s->flow, a, b, s->by_pieces))
 		return 0;
-	return flow_before(&s->flow, a, b, NULL) ? VEC_PUSH(&s->more, (struct bin_dep){ b, a }) : -ERR_PASS;
+	if (flow_before(&s->flow, a, b, NULL))
+		return VEC_PUSH(&s->more, (struct bin_dep){ b, a });
+	refuse(s, b, "would lose its order, which only messages see to, behind what touches the same elements");
+	if (s->c->refused)
+		s->c->refused->other = a + 1;
+	return -ERR_PASS;
 }
 
 /* ---- the new ops ---- */
@@ -258,8 +273,8 @@ static int make_edges(struct segment *s)
 static int run(struct segment *s)
 {
 	struct ir_rank *r = s->r;
-	uint32_t n = count(s);
-	int err = n ? 0 : -ERR_PASS;
+	uint32_t n = 0;
+	int err = count(s, &n);
 
 	if (err || n == r->nops)
 		return err;
@@ -272,7 +287,7 @@ static int run(struct segment *s)
 	err = err ? err : make_ops(s, n);
 	err = err ? err : make_edges(s);
 	if (!err && s->edges.n > BIN_MAX_OPS)
-		err = -ERR_PASS;
+		err = refuse(s, r->nops - 1, "is the last of a rank that would have too many dependencies");
 	if (err)
 		return err;
 	free(r->ops);
@@ -284,7 +299,7 @@ static int run(struct segment *s)
 
 int pass_segment(struct ir_rank *r, const struct pass_ctx *c)
 {
-	struct segment s = { .r = r, .size = (uint64_t)c->value[0] };
+	struct segment s = { .r = r, .c = c, .size = (uint64_t)c->value[0] };
 	int err = 0;
 
 	s.of = mem_alloc(r->nops * sizeof *s.of + r->dep_at[r->nops]);

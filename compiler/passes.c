@@ -334,6 +334,8 @@ int pass_refuse(struct ir_refusal *why, uint32_t rank, uint32_t op, const char *
 {
 	va_list ap;
 
+	if (!why)
+		return -ERR_PASS;
 	*why = (struct ir_refusal){ .rank = rank, .op = op };
 	va_start(ap, fmt);
 	vsnprintf(why->text, sizeof why->text, fmt, ap);
@@ -376,6 +378,7 @@ int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx
 	const struct pass *p = NULL;
 	int err = 0;
 
+	own.refused = &g->refused;
 	while (*list && !err) {
 		err = pass_take(&list, &p, own.value, NULL);
 		if (!err && (g->queues /* they would no longer be those of the ops */ || p->text))

@@ -33,6 +33,7 @@ struct pass_ctx {
 	uint32_t nbuffers;
 	uint32_t root; /* the rank at the root of trees: that of the parameter, or 0 */
 	const struct ir_rank *root_ops; /* for passes_run_rank: its ops before any pass; NULL: not known, or rank is root */
+	struct ir_refusal *refused; /* where a local pass says why it cannot be applied; NULL: nobody asks */
 	int64_t value[PASS_KEYS]; /* in the order of the pass's keys */
 };
 
@@ -60,7 +61,7 @@ static inline enum bin_mode pass_mode(const struct pass_ctx *c, uint32_t buffer)
 /* What passes are told of a schedule that is specialised with these arguments. */
 struct pass_ctx passes_ctx(const struct bin *b, const struct bin_args *a);
 
-/* Says why a pass cannot be applied, at an op of a rank or, with BIN_NONE, at none; -ERR_PASS. */
+/* Says why a pass cannot be applied, at an op of a rank or, with BIN_NONE, at none; -ERR_PASS. why: NULL for nobody. */
 __attribute__((format(printf, 4, 5))) int pass_refuse(struct ir_refusal *why, uint32_t rank, uint32_t op, const char *fmt, ...);
 
 /* Takes the first pass and its values off a list that is not empty. -ERR_VERSION for one that this version does

@@ -21,7 +21,8 @@ void transform_refused(struct goal_diags *d, const struct ir_graph *g, const cha
 		goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)g->file }, NULL,
 			  "%sthe pass %s cannot be applied: %s", g->sample, pass, why->text);
 	else
-		check_found(d, g, NULL, GOAL_ERROR, why->rank, why->op, "the pass %s cannot be applied: %s", pass, why->text);
+		check_found(d, g, NULL, GOAL_ERROR, why->rank, why->op, "the pass %s cannot be applied: %s%s%s", pass, why->text,
+			    why->other ? ": " : "", why->other ? check_op_text(g, why->rank, why->other - 1).s : "");
 }
 
 int transform_graph(struct goal_diags *d, const char *list, const struct pass_ctx *c, enum check_for what,

@@ -125,11 +125,13 @@ static int apply_passes(struct mpix_sched_request *req, const struct bin_args *a
 {
 	const struct bin *b = &req->sched->bin;
 	const char *list = bin_str(b, b->meta->passes);
+	struct ir_refusal why = { 0 };
 	struct pass_ctx c = passes_ctx(b, a);
 	struct bin_args there = *a;
 	struct ir_rank ops = { 0 };
 	int err = 0;
 
+	c.refused = &why;
 	there.rank = c.root;
 	if (c.root != a->rank && passes_need_root(list)) {
 		err = ir_rank_specialise(b, &there, &ops, NULL);
@@ -137,7 +139,7 @@ static int apply_passes(struct mpix_sched_request *req, const struct bin_args *a
 	}
 	err = err == -ERR_NOMEM ? err : passes_run_rank(list, &req->rank, &c);
 	ir_rank_fini(&ops);
-	return err ? host_error(req->group, err, "the schedule's passes: %s", err_text(err)) : 0;
+	return err ? host_error(req->group, err, "the schedule's passes: %s", *why.text ? why.text : err_text(err)) : 0;
 }
 
 #define READY_RANKS 64u /* of larger groups a rank does not look at all others' ops, */
