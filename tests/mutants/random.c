@@ -434,15 +434,13 @@ static void bad(struct tally *t, const struct graph *x, const char *what, const 
 
 static const char *const lists[] = {
 	"segment:size=1", "fuse", "fuse:wait=1", "reorder", "reduce-deps", "coalesce", "coalesce:most=2", "sparse-rounds",
-	"segment:size=1;coalesce:most=1;fuse;reduce-deps;reorder",
+	"segment:size=1;coalesce:most=1;fuse;reduce-deps;reorder", "coalesce:most=2;sparse-rounds:heavy=2;reorder",
 };
 
-/* Whether goalc may find that of what a pass left: it says then that the pass cannot be applied. Rounds forget orders that
- * only other messages made, of which a barrier consists. */
-static bool may_refuse(const struct graph *x, const char *list, const char *why)
+/* What goalc may find of what a pass left: it says then that the pass cannot be applied. */
+static bool may_refuse(const char *why)
 {
-	return strstr(why, "[deadlock]") ||
-	       (!strcmp(list, "sparse-rounds") && (strstr(why, "[race]") || (x->meta.implements && strstr(why, "[result]"))));
+	return strstr(why, "[deadlock]");
 }
 
 /* What a pass left: a graph that goalc takes is a right one. */
@@ -463,7 +461,7 @@ static int try_changed(const struct graph *x, const struct ir_graph *g, const st
 	t->unfit += !err && !report.proved;
 	if (!err && end != EXEC_RIGHT)
 		bad(t, x, list, exec_end_words[end]);
-	if (!err && !report.proved && !may_refuse(x, list, goal_diags_text(d)))
+	if (!err && !report.proved && !may_refuse(goal_diags_text(d)))
 		bad(t, x, list, goal_diags_text(d));
 	exec_free(run);
 	world_free(w);
