@@ -9,6 +9,7 @@
 #include "compiler/bin_check.h"
 #include "compiler/collective.h"
 #include "compiler/passes.h"
+#include "compiler/smcq.h"
 #include "compiler/verify.h"
 #include "tests/mutants/exec.h"
 #include "tests/mutants/mutate.h"
@@ -434,7 +435,7 @@ static void bad(struct tally *t, const struct graph *x, const char *what, const 
 
 static const char *const lists[] = {
 	"segment:size=1", "fuse", "fuse:wait=1", "reorder", "reduce-deps", "coalesce", "coalesce:most=2", "sparse-rounds",
-	"segment:size=1;coalesce:most=1;fuse;reduce-deps;reorder", "coalesce:most=2;sparse-rounds:heavy=2;reorder",
+	"segment:size=1;coalesce:most=1;fuse;reduce-deps;reorder", "coalesce:most=2;sparse-rounds:heavy=2;reorder", "lower-smcq:assist=1", "lower-smcq:assist=1,post=1", "lower-smcq:assist=1,get=1",
 };
 
 /* What goalc may find of what a pass left: it says then that the pass cannot be applied. */
@@ -486,6 +487,7 @@ static int try_passes(const struct graph *x, const struct memory *m, struct tall
 			t->unfit++;
 		else
 			err = try_changed(x, &g, wants, lists[i], t);
+		smcq_free(g.queues);
 		mutant_fini(&g);
 	}
 	drop_claims(wants);
