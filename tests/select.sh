@@ -218,6 +218,17 @@ status goalrun_no_row 1 goalrun --select neighbor_reduce -n 2
 status goalrun_no_file 1 goalrun --select MPI_Bcast -n 4 --count 2049 --type byte --table own.table
 check select.goalrun_no_file_text grep -qx 'goalrun: /none.goal: No such file or directory' err
 
+# The environment of a program with more rights than its caller names no file that it reads, and quotes.
+cp "$GOALC" setuid
+if chown 65534 setuid 2>err && chmod 4755 setuid && [ "$(./setuid --version 2>&1)" = "$(goalc --version)" ]; then
+	chmod 755 .
+	printf 'secret line\n' >secret.table
+	GOAL_SELECT=$PWD/secret.table ./setuid --select MPI_Bcast -n 2 >out 2>&1
+	check select.setuid test "$(grep -c secret out)" = 0
+else
+	skip select.setuid "only root can give a program to another user"
+fi
+
 # ---- the library ----
 
 cat >rt.table <<'END'

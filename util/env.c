@@ -15,7 +15,7 @@ const struct env_row env_table[ENV_COUNT] = {
 
 const char *env_get(enum env_name name)
 {
-	const char *v = getenv(env_table[name].name);
+	const char *v = secure_getenv(env_table[name].name); /* a setuid program opens no file that its caller names */
 
 	return v ? v : env_table[name].fallback;
 }

@@ -15,7 +15,7 @@ struct env_row {
 };
 extern const struct env_row env_table[ENV_COUNT];
 
-/* The value of a variable, or its default. */
+/* The value of a variable, or its default, which is also what programs with more rights than their caller get. */
 const char *env_get(enum env_name name);
 /* The same as a number of at least -1. 0, or -ERR_ARG when it is none. */
 int env_number(enum env_name name, long *out);
