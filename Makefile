@@ -214,7 +214,7 @@ $(BUILD)/tests/trace-check: $(call obj,tests/trace,check)
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/smcq.sh tests/torus.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/hierarchy.sh tests/model.sh tests/split.sh tests/plain.sh tests/stream.sh tests/rt.sh tests/wait.sh tests/views.sh tests/dump.sh \
+QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/smcq.sh tests/torus.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/hierarchy.sh tests/model.sh tests/split.sh tests/plain.sh tests/stream.sh tests/long.sh tests/rt.sh tests/wait.sh tests/views.sh tests/dump.sh \
              tests/goalrun.sh tests/overlap.sh tests/placement.sh tests/trace.sh tests/schedules.sh tests/meet.sh tests/hosts.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/offload.sh tests/matrix.sh tests/passes.sh tests/mutants.sh tests/queue_mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/robust.sh \

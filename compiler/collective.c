@@ -354,11 +354,13 @@ static int add_get(struct eval *e, uint32_t rank, const struct bin_op *op, struc
 		return op->kind == BIN_OP_COPY && !g.seq ? 0 : -ERR_CORRUPT;
 	if (!op->len)
 		return 0;
-	*fault = (struct ir_fault){ .where = e->c->name ? 0 : where(&e->c->def, op) };
+	*fault = (struct ir_fault){ 0 };
 	err = place_of(e, rank, &p, fault);
 	err = err ? err : locate(e, p, op->buf[0], op->off[0], op->len, rank, &g.buf, &g.off, fault);
 	err = err ? err : place_of(e, op->peer, &p, fault);
 	err = err ? err : locate(e, p, op->buf[1], op->off[1], op->len, op->peer, &g.src.buf, &g.src.off, fault);
+	if (err && !e->c->name && !fault->where)
+		fault->where = where(&e->c->def, op);
 	return err ? err : VEC_PUSH(&out->v, g);
 }
 
@@ -436,7 +438,11 @@ static int wants_of(struct eval *e, uint32_t rank, struct wants *out, struct ir_
 	err = err ? err : blame(e, ir_rank_result(&e->c->def, &a, &r, fault), fault);
 	for (uint32_t i = 0; i < r.nops && !err; i++)
 		err = add_get(e, rank, &r.ops[i], &g, fault);
-	err = err ? err : gather(e->c, &g, out, fault);
+	if (!err) {
+		err = gather(e->c, &g, out, fault);
+		if (err && r.nops && !e->c->name)
+			fault->where = where(&e->c->def, &r.ops[r.nops - 1]);
+	}
 	if (err)
 		wants_fini(out);
 	VEC_FREE(&g.v);

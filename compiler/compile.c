@@ -63,7 +63,7 @@ struct sample {
 
 /* What checking a sample of sizes may take, one of them and all. */
 #define SAMPLE_FUEL ((uint64_t)1 << 20)
-#define SAMPLES_FUEL ((uint64_t)1 << 24)
+#define SAMPLES_FUEL ((uint64_t)1 << 23)
 
 static uint64_t fuel(const struct compile_options *o, uint32_t size)
 {

@@ -16,11 +16,20 @@ struct gen_var {
 	const char *name;
 	uint16_t reg;
 	bool given; /* cannot be assigned to */
+	uint32_t bucket;
+	size_t below; /* the variable before it in the bucket, plus 1, or 0 */
 };
 
-struct gen_label {
-	struct gen_label *next;
+/* What a list of the tree has under a name: the first node of that name, and its number. */
+struct gen_name {
+	const void *list; /* the address of the list's head */
 	const char *name;
+	const void *node;
+	uint32_t number;
+};
+#define GEN_BUCKETS 1024u
+
+struct gen_label {
 	uint32_t number;
 	unsigned dims;
 	const struct goal_schedule *inside; /* the schedule that calls with this label call */
@@ -29,9 +38,7 @@ struct gen_label {
 
 /* The labels of a schedule. */
 struct gen_labels {
-	struct gen_labels *next;
 	const struct goal_schedule *s;
-	struct gen_label *first;
 	uint32_t n;
 };
 
@@ -68,7 +75,9 @@ struct gen {
 	bool several; /* there are schedules to call */
 	bool interface; /* of calls only what the caller sees is looked at */
 	VEC(struct gen_var) vars;
-	struct gen_labels *labels; /* of all schedules that have been looked at */
+	size_t bucket[GEN_BUCKETS]; /* of names: its last variable, plus 1, or 0 */
+	VEC(struct gen_name) names; /* of the lists that have been looked at */
+	VEC(uint32_t) slots; /* open hash of them, number + 1; as many as a power of two */
 	struct gen_var peer; /* the variable of "at"; no name: not visible */
 	uint32_t hidden; /* the buffer with the scratch of calls, or BIN_NONE */
 	uint16_t hidden_size; /* register */
@@ -104,10 +113,18 @@ uint32_t gen_string(struct gen *g, const char *s);
 /* Memory for as long as g. */
 void *gen_alloc(struct gen *g, size_t size);
 
+/* Names are looked up by hash, since texts may have any number of them. gen_first_look says that a list has not been
+ * looked at; then all that it has is declared, and the first of a name stays. What is returned is valid until then. */
+bool gen_first_look(struct gen *g, const void *list);
+struct gen_name *gen_declare(struct gen *g, const void *list, const char *name, const void *node, uint32_t number);
+struct gen_name *gen_named(struct gen *g, const void *list, const char *name);
+
 struct gen_var *gen_find_var(struct gen *g, const char *name);
 void gen_add_var(struct gen *g, const char *name, uint16_t reg, bool given);
-const struct goal_param *gen_find_param(const struct gen_scope *s, const char *name, unsigned *index);
-const struct goal_buffer *gen_declared(const struct gen_scope *s, const char *name, unsigned *index);
+/* Variables from number n on end. */
+void gen_drop_vars(struct gen *g, size_t n);
+const struct goal_param *gen_find_param(struct gen *g, const struct goal_schedule *s, const char *name, unsigned *index);
+const struct goal_buffer *gen_declared(struct gen *g, const char *name, unsigned *index);
 /* NULL after a message. */
 struct gen_buffer *gen_find_buffer(struct gen *g, const struct goal_range *range, bool write);
 
@@ -122,7 +139,7 @@ uint16_t gen_num(struct gen *g, int64_t v, uint16_t into);
 /* The vector of the outermost schedule that a vector is here, or one of these. */
 #define GEN_NO_VECTOR (-1)
 #define GEN_NOT_GIVEN (-2) /* a call left it out */
-int gen_vector(const struct gen_scope *s, const char *name);
+int gen_vector(struct gen *g, const struct gen_scope *s, const char *name);
 void gen_into(struct gen *g, const struct goal_expr *e, uint16_t into);
 void gen_load_num(struct gen *g, int64_t v, uint16_t into);
 /* Whether statements give a variable another value. */
@@ -164,10 +181,10 @@ void gen_dep(struct gen *g, const struct goal_stmt *s);
 /* ---- gen_call.c ---- */
 
 /* The schedule that a name stands for in a call; NULL where there is none, or several. */
-const struct goal_schedule *gen_callee(const struct goal_schedule *caller, const char *name, bool *several);
+const struct goal_schedule *gen_callee(struct gen *g, const struct goal_schedule *caller, const char *name, bool *several);
 void gen_call(struct gen *g, const struct goal_stmt *s);
 /* The argument of a call for a parameter of the schedule; NULL when it has none. */
-const struct goal_expr *gen_argument(const struct gen_scope *scope, const char *name);
+const struct goal_expr *gen_argument(struct gen *g, const struct gen_scope *scope, const char *name);
 /* What an expression is where the schedule was called. */
 uint16_t gen_expr_up(struct gen *g, const struct goal_expr *e, uint16_t into);
 /* The rank of the outermost schedule that is a peer here. */

@@ -12,43 +12,50 @@
 
 /* ---- names ---- */
 
-static const struct goal_schedule *find(const struct goal_text *t, const char *name)
+/* What a text has and imports are two lists; number is how many schedules of the name there are. */
+static void look(struct gen *g, const void *list, const struct goal_text *t)
 {
-	const struct goal_schedule *s = t->schedules;
+	for (const struct goal_schedule *s = t->schedules; s; s = s->next) {
+		struct gen_name *n = gen_declare(g, list, s->name, s, 0);
 
-	while (s && strcmp(s->name, name) != 0)
-		s = s->next;
-	return s;
+		n->number += n->node == s ? !n->number : 1;
+	}
 }
 
-const struct goal_schedule *gen_callee(const struct goal_schedule *caller, const char *name, bool *several)
+const struct goal_schedule *gen_callee(struct gen *g, const struct goal_schedule *caller, const char *name, bool *several)
 {
-	const struct goal_schedule *found = find(caller->text, name);
+	const struct goal_text *t = caller->text, *last = NULL;
+	const struct gen_name *n;
 
 	*several = false;
-	if (found)
-		return found;
-	for (const struct goal_import *i = caller->text->imports; i; i = i->next) {
-		const struct goal_schedule *s = find(i->text, name);
-
-		*several |= found && s && s != found;
-		found = s ? s : found;
-	}
-	return *several ? NULL : found;
+	if (gen_first_look(g, &t->schedules))
+		look(g, &t->schedules, t);
+	n = gen_named(g, &t->schedules, name);
+	if (n)
+		return n->node;
+	if (gen_first_look(g, &t->imports))
+		for (const struct goal_import *i = t->imports; i; last = i->text, i = i->next)
+			if (i->text != last)
+				look(g, &t->imports, i->text);
+	n = gen_named(g, &t->imports, name);
+	*several = n && n->number > 1;
+	return n && !*several ? n->node : NULL;
 }
 
-static const struct goal_named *find_named(const struct goal_call *c, const char *name)
+static const struct goal_named *find_named(struct gen *g, const struct goal_call *c, const char *name)
 {
-	const struct goal_named *a = c->args;
+	const struct gen_name *n;
 
-	while (a && strcmp(a->name, name) != 0)
-		a = a->next;
-	return a;
+	if (gen_first_look(g, &c->args))
+		for (const struct goal_named *a = c->args; a; a = a->next)
+			gen_declare(g, &c->args, a->name, a, 0);
+	n = gen_named(g, &c->args, name);
+	return n ? n->node : NULL;
 }
 
-const struct goal_expr *gen_argument(const struct gen_scope *scope, const char *name)
+const struct goal_expr *gen_argument(struct gen *g, const struct gen_scope *scope, const char *name)
 {
-	const struct goal_named *a = find_named(scope->call, name);
+	const struct goal_named *a = find_named(g, scope->call, name);
 
 	return a ? a->expr : NULL;
 }
@@ -61,15 +68,6 @@ static const struct goal_buffer *inplace(const struct goal_schedule *s)
 	while (b && !b->inplace)
 		b = b->next;
 	return b;
-}
-
-static const struct goal_param *find_param(const struct goal_schedule *s, const char *name)
-{
-	const struct goal_param *p = s->params;
-
-	while (p && strcmp(p->name, name) != 0)
-		p = p->next;
-	return p;
 }
 
 /* ---- what the caller sees ---- */
@@ -103,19 +101,20 @@ static void check_ranges(struct gen *g, const struct goal_call *c, const struct 
 static void check_args(struct gen *g, const struct goal_call *c, const struct goal_schedule *s)
 {
 	for (const struct goal_named *a = c->args; a; a = a->next) {
-		const struct goal_param *p = find_param(s, a->name);
+		unsigned index;
+		const struct goal_param *p = gen_find_param(g, s, a->name, &index);
+		const struct goal_named *last = find_named(g, c, a->name); /* which comes first in the list */
 
-		for (const struct goal_named *o = c->args; o != a; o = o->next)
-			if (!strcmp(o->name, a->name)) /* the last argument comes first */
-				gen_error(g, o->loc, "name", "the argument %s is given twice", a->name);
+		if (last != a)
+			gen_error(g, last->loc, "name", "the argument %s is given twice", a->name);
 		if (!p && strcmp(a->name, "count") != 0 && (strcmp(a->name, "inplace") != 0 || !inplace(s)))
 			goal_diag(g->d, GOAL_ERROR, a->loc, "name", "%s has no parameter %s", s->name, a->name);
 		if (p && p->length && (a->expr->kind != GOAL_E_NAME || gen_find_var(g, a->expr->name) ||
-				       gen_vector(g->scope, a->expr->name) == GEN_NO_VECTOR))
+				       gen_vector(g, g->scope, a->expr->name) == GEN_NO_VECTOR))
 			gen_error(g, a->expr->loc, "name", "the argument %s is not the name of a vector", a->name);
 	}
 	for (const struct goal_param *p = s->params; p; p = p->next)
-		if (!p->value && !p->length && !find_named(c, p->name))
+		if (!p->value && !p->length && !find_named(g, c, p->name))
 			goal_diag(g->d, GOAL_ERROR, c->loc, "name", "the parameter %s of %s has no value", p->name,
 				  s->name);
 }
@@ -124,7 +123,7 @@ static void check_args(struct gen *g, const struct goal_call *c, const struct go
 static const struct goal_schedule *callee(struct gen *g, const struct goal_call *c)
 {
 	bool several;
-	const struct goal_schedule *s = gen_callee(g->scope->s, c->name, &several);
+	const struct goal_schedule *s = gen_callee(g, g->scope->s, c->name, &several);
 
 	if (!s) {
 		gen_error(g, c->loc, "name",
@@ -169,7 +168,7 @@ static uint16_t peer_up(struct gen *g, const struct goal_call *c, uint16_t peer)
 
 	if (!c->at)
 		return peer;
-	g->peer = (struct gen_var){ c->peer, peer, true };
+	g->peer = (struct gen_var){ .name = c->peer, .reg = peer, .given = true };
 	peer = gen_expr(g, c->at, GEN_ANY);
 	g->peer = old;
 	return peer;
@@ -272,7 +271,7 @@ static void gen_windows(struct gen *g, const struct range *r)
 static void gen_args(struct gen *g, const struct goal_call *c, const struct goal_schedule *s)
 {
 	for (const struct goal_param *p = s->params; p; p = p->next) {
-		const struct goal_named *a = find_named(c, p->name);
+		const struct goal_named *a = find_named(g, c, p->name);
 		const struct goal_expr *e = a ? a->expr : p->value;
 
 		if (!p->length && p->scope != GOAL_ROOTONLY)
@@ -284,7 +283,7 @@ static void gen_args(struct gen *g, const struct goal_call *c, const struct goal
 static void gen_inplace(struct gen *g, const struct goal_call *c)
 {
 	const struct goal_buffer *b = inplace(g->scope->s);
-	const struct goal_named *a = find_named(c, "inplace");
+	const struct goal_named *a = find_named(g, c, "inplace");
 	uint16_t r;
 	uint32_t skip;
 
@@ -377,14 +376,14 @@ static void gen_interface(struct gen *g, const struct goal_stmt *s)
 		gen_expr(g, c->tag, GEN_ANY);
 	for (const struct goal_named *a = c->args; a; a = a->next)
 		if (a->expr->kind != GOAL_E_NAME || gen_find_var(g, a->expr->name) ||
-		    gen_vector(g->scope, a->expr->name) == GEN_NO_VECTOR)
+		    gen_vector(g, g->scope, a->expr->name) == GEN_NO_VECTOR)
 			gen_expr(g, a->expr, GEN_ANY);
 }
 
 static void gen_expansion(struct gen *g, const struct goal_stmt *s, const struct goal_schedule *callee)
 {
 	const struct goal_call *c = s->call;
-	const struct goal_named *count = find_named(c, "count");
+	const struct goal_named *count = find_named(g, c, "count");
 	struct gen_scope *up = g->scope;
 	struct gen_scope in = { .up = up,
 				.s = callee,
@@ -433,7 +432,7 @@ static void gen_expansion(struct gen *g, const struct goal_stmt *s, const struct
 	gen_block_of(g, callee->body);
 	g->scope = up;
 	up->end = SIZE_MAX;
-	g->vars.n = vars;
+	gen_drop_vars(g, vars);
 	g->at = s->loc;
 	if (call != BIN_NONE)
 		gen_emit_imm(g, BIN_LEAVE, 0, call);

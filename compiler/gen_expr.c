@@ -64,7 +64,7 @@ static void gen_at_root(struct gen *g, const struct goal_param *p)
 /* Only its root can evaluate the argument, so that is done at each use. */
 static uint16_t gen_rootonly(struct gen *g, const struct goal_param *p, uint16_t into)
 {
-	const struct goal_expr *e = gen_argument(g->scope, p->name);
+	const struct goal_expr *e = gen_argument(g, g->scope, p->name);
 
 	gen_at_root(g, p);
 	into = result(g, into);
@@ -84,7 +84,7 @@ static uint16_t gen_name(struct gen *g, const struct goal_expr *e, uint16_t into
 			gen_emit_abc(g, BIN_MOV, into, v->reg, 0);
 		return into;
 	}
-	p = gen_find_param(g->scope, e->name, &index);
+	p = gen_find_param(g, g->scope->s, e->name, &index);
 	if (p && !p->length && g->scope->up) /* the others are variables */
 		return gen_rootonly(g, p, into);
 	if (!p)
@@ -98,18 +98,18 @@ static uint16_t gen_name(struct gen *g, const struct goal_expr *e, uint16_t into
 }
 
 /* The parameter where the search ends is what the vector is, or whose default it has when a call left it out. */
-static int find_vector(const struct gen_scope *s, const char *name, const struct goal_param **p)
+static int find_vector(struct gen *g, const struct gen_scope *s, const char *name, const struct goal_param **p)
 {
 	for (;; s = s->up) {
 		const struct goal_expr *e;
 		unsigned index;
 
-		*p = gen_find_param(s, name, &index);
+		*p = gen_find_param(g, s->s, name, &index);
 		if (!*p || !(*p)->length)
 			return GEN_NO_VECTOR;
 		if (!s->up)
 			return (int)index;
-		e = gen_argument(s, name);
+		e = gen_argument(g, s, name);
 		if (!e)
 			return GEN_NOT_GIVEN;
 		if (e->kind != GOAL_E_NAME)
@@ -118,11 +118,11 @@ static int find_vector(const struct gen_scope *s, const char *name, const struct
 	}
 }
 
-int gen_vector(const struct gen_scope *s, const char *name)
+int gen_vector(struct gen *g, const struct gen_scope *s, const char *name)
 {
 	const struct goal_param *p;
 
-	return find_vector(s, name, &p);
+	return find_vector(g, s, name, &p);
 }
 
 /* A vector that an expression reads. */
@@ -139,11 +139,11 @@ static struct vector gen_read(struct gen *g, const char *name)
 	char text[128];
 
 	if (!gen_find_var(g, name))
-		r.v = find_vector(g->scope, name, &r.left_out);
+		r.v = find_vector(g, g->scope, name, &r.left_out);
 	if (r.v != GEN_NOT_GIVEN || !r.left_out->value)
 		r.left_out = NULL;
 	if (r.v >= 0) {
-		gen_at_root(g, gen_find_param(g->scope, name, &index));
+		gen_at_root(g, gen_find_param(g, g->scope->s, name, &index));
 	} else if (r.v == GEN_NOT_GIVEN && !r.left_out) {
 		snprintf(text, sizeof text, "the vector %.64s is not given", name);
 		gen_emit_imm(g, BIN_ASSERT, gen_num(g, 0, GEN_ANY), gen_string(g, text));

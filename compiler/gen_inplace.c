@@ -22,7 +22,7 @@ void gen_inplace_param(struct gen *g)
 	}
 	if (!g->inplace)
 		return;
-	if (gen_find_param(g->scope, word, &index) || gen_find_var(g, word))
+	if (gen_find_param(g, g->scope->s, word, &index) || gen_find_var(g, word))
 		gen_error(g, g->scope->s->loc, "name", "%s is declared twice", word);
 	p.name = gen_string(g, word);
 	if (VEC_PUSH(&g->im->params, p))
@@ -66,9 +66,9 @@ void gen_inplace_range(struct gen *g)
 	if (!b)
 		return;
 	g->at = b->inplace->loc;
-	gen_declared(g->scope, b->name, &index);
+	gen_declared(g, b->name, &index);
 	from = &g->scope->buffers[index];
-	other = gen_declared(g->scope, b->inplace->name, &index);
+	other = gen_declared(g, b->inplace->name, &index);
 	to = &g->scope->buffers[index];
 	if (!other || other == b || other->mode == GOAL_SCRATCH) {
 		gen_error(g, b->inplace->loc, "name", "there is no other buffer %s of the caller", b->inplace->name);

@@ -2,15 +2,11 @@
  * Labels and the dependencies between what they stand for. */
 #include "compiler/gen.h"
 
-#include <string.h>
-
-static struct gen_label *find(const struct gen_labels *of, const char *name)
+static struct gen_label *find(struct gen *g, const struct gen_labels *of, const char *name)
 {
-	struct gen_label *l = of->first;
+	const struct gen_name *n = gen_named(g, of, name);
 
-	while (l && strcmp(l->name, name) != 0)
-		l = l->next;
-	return l;
+	return n ? (struct gen_label *)(uintptr_t)n->node : NULL;
 }
 
 static unsigned dims(const struct goal_labelref *l)
@@ -19,16 +15,15 @@ static unsigned dims(const struct goal_labelref *l)
 }
 
 /* A statement with a label. */
-static struct gen_label **declare(struct gen *g, struct gen_labels *of, const struct goal_stmt *s, bool loop,
-				  struct gen_label **last)
+static void declare(struct gen *g, struct gen_labels *of, const struct goal_stmt *s, bool loop)
 {
 	const struct goal_labelref *ref = s->label;
-	struct gen_label *l = find(of, ref->name);
+	struct gen_label *l = find(g, of, ref->name);
 	const struct goal_schedule *inside = NULL;
 	bool several;
 
 	if (s->kind == GOAL_S_CALL)
-		inside = gen_callee(of->s, s->call->name, &several);
+		inside = gen_callee(g, of->s, s->call->name, &several);
 	if (loop && !dims(ref))
 		goal_diag(g->d, GOAL_ERROR, ref->loc, "duplicate-label",
 			  "the label %s stands in a loop: give it an index", ref->name);
@@ -38,37 +33,34 @@ static struct gen_label **declare(struct gen *g, struct gen_labels *of, const st
 	if (l) {
 		l->mixed |= l->inside != inside;
 		l->inside = l->inside ? l->inside : inside;
-		return last;
+		return;
 	}
-	l = *last = gen_alloc(g, sizeof *l);
-	*l = (struct gen_label){ .name = ref->name, .number = of->n++, .dims = dims(ref), .inside = inside };
-	return &l->next;
+	l = gen_alloc(g, sizeof *l);
+	*l = (struct gen_label){ .number = of->n++, .dims = dims(ref), .inside = inside };
+	gen_declare(g, of, ref->name, l, l->number);
 }
 
-static struct gen_label **collect(struct gen *g, struct gen_labels *of, const struct goal_stmt *s, bool loop,
-				  struct gen_label **last)
+static void collect(struct gen *g, struct gen_labels *of, const struct goal_stmt *s, bool loop)
 {
 	for (; s; s = s->next) {
-		last = collect(g, of, s->body, loop || s->kind == GOAL_S_FOR, last);
-		last = collect(g, of, s->other, loop, last);
+		collect(g, of, s->body, loop || s->kind == GOAL_S_FOR);
+		collect(g, of, s->other, loop);
 		if ((s->kind == GOAL_S_OP || s->kind == GOAL_S_CALL) && s->label)
-			last = declare(g, of, s, loop, last);
+			declare(g, of, s, loop);
 	}
-	return last;
 }
 
 const struct gen_labels *gen_labels_of(struct gen *g, const struct goal_schedule *s)
 {
-	struct gen_labels *l = g->labels;
+	const struct gen_name *n = gen_named(g, &s->body, "");
+	struct gen_labels *l;
 
-	while (l && l->s != s)
-		l = l->next;
-	if (!l) {
-		l = gen_alloc(g, sizeof *l);
-		*l = (struct gen_labels){ .next = g->labels, .s = s };
-		g->labels = l;
-		collect(g, l, s->body, false, &l->first);
-	}
+	if (n)
+		return n->node;
+	l = gen_alloc(g, sizeof *l);
+	*l = (struct gen_labels){ .s = s };
+	gen_declare(g, &s->body, "", l, 0);
+	collect(g, l, s->body, false);
 	return l;
 }
 
@@ -80,7 +72,7 @@ static void indices(struct gen *g, const struct goal_labelref *l, uint16_t index
 
 void gen_label(struct gen *g, const struct goal_labelref *l, uint32_t *label, uint16_t index[2])
 {
-	*label = find(g->scope->labels, l->name)->number;
+	*label = find(g, g->scope->labels, l->name)->number;
 	indices(g, l, index);
 }
 
@@ -94,7 +86,7 @@ static bool refer(struct gen *g, const struct goal_labelref *l, uint32_t *label,
 	*label = 0;
 	*instance = g->scope->instance;
 	for (;; l = l->inside) {
-		const struct gen_label *known = find(of, l->name);
+		const struct gen_label *known = find(g, of, l->name);
 
 		index[0] = index[1] = BIN_NOREG;
 		if (!known) {

@@ -12,8 +12,8 @@ void gen_gets(struct gen *g, const struct goal_stmt *s)
 
 	gen_range(g, s->range[0], true, &t, 0, &t.len);
 	gen_range(g, s->range[1], false, &t, 1, &len);
-	to = gen_declared(g->scope, s->range[0]->name, &index);
-	from = gen_declared(g->scope, s->range[1]->name, &index);
+	to = gen_declared(g, s->range[0]->name, &index);
+	from = gen_declared(g, s->range[1]->name, &index);
 	if (to && to->mode == GOAL_SCRATCH)
 		gen_error(g, s->range[0]->loc, "bounds", "nobody sees the scratch buffer %s", s->range[0]->name);
 	if (from && (from->mode == GOAL_OUT || from->mode == GOAL_SCRATCH))
@@ -36,7 +36,7 @@ uint16_t gen_of(struct gen *g, const struct goal_expr *e, uint16_t into)
 {
 	const struct goal_expr *what = e->arg[0];
 	unsigned index = 0;
-	const struct goal_param *p = gen_find_param(g->scope, what->name, &index);
+	const struct goal_param *p = gen_find_param(g, g->scope->s, what->name, &index);
 	uint16_t r = gen_reg(g), i = 0; /* not into, which the rank's expression may read */
 
 	if (!g->result)

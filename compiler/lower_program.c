@@ -100,7 +100,7 @@ static void gen_let(struct gen *g, const struct goal_stmt *s)
 	struct gen_var *v = gen_find_var(g, s->name);
 	unsigned index;
 
-	if (gen_find_param(g->scope, s->name, &index) || (v && v->given)) {
+	if (gen_find_param(g, g->scope->s, s->name, &index) || (v && v->given)) {
 		gen_error(g, s->loc, "name", "%s is given and cannot be changed", s->name);
 		return;
 	}
@@ -160,7 +160,7 @@ static void gen_for(struct gen *g, const struct goal_stmt *s)
 	gen_jump_here(g, test);
 	gen_emit_abc(g, BIN_LE, go, s->down ? to : k, s->down ? k : to);
 	gen_emit_imm(g, BIN_JNZ, go, top);
-	g->vars.n = vars;
+	gen_drop_vars(g, vars);
 }
 
 static void gen_stmt(struct gen *g, const struct goal_stmt *s)
@@ -220,7 +220,7 @@ void gen_block_of(struct gen *g, const struct goal_stmt *s)
 		if (g->vars.n == before) /* no new variable: temporaries go */
 			g->top = low;
 	}
-	g->vars.n = vars;
+	gen_drop_vars(g, vars);
 	g->top = top;
 	g->depth--;
 }
@@ -236,7 +236,7 @@ static void gen_params(struct gen *g)
 					 .scope = (uint8_t)p->scope,
 					 .vector = p->length != NULL };
 
-		gen_find_param(g->scope, p->name, &first);
+		gen_find_param(g, g->scope->s, p->name, &first);
 		if (first != index || !strcmp(p->name, "count") || gen_find_var(g, p->name))
 			gen_error(g, p->loc, "name", "%s is declared twice", p->name);
 		if (p->value) {
@@ -269,7 +269,7 @@ void gen_check_params(struct gen *g)
 	const struct gen_var *root = gen_find_var(g, "root");
 	unsigned index = 0;
 
-	if (root && gen_find_param(g->scope, "root", &index)) {
+	if (root && gen_find_param(g, g->scope->s, "root", &index)) {
 		uint16_t ok = gen_reg(g), reg = root->reg;
 
 		gen_emit_abc(g, BIN_LT, ok, reg, g->scope->size);
@@ -281,7 +281,7 @@ void gen_check_params(struct gen *g)
 	for (const struct goal_param *p = g->scope->s->params; p; p = p->next) {
 		uint16_t len, want, same;
 		char text[128];
-		int vector = gen_vector(g->scope, p->name);
+		int vector = gen_vector(g, g->scope, p->name);
 
 		/* Only its root knows a rootonly vector. */
 		if (vector < 0 || p->scope == GOAL_ROOTONLY)
@@ -303,15 +303,13 @@ void gen_check_params(struct gen *g)
 static void gen_buffers(struct gen *g)
 {
 	const struct goal_schedule *s = g->scope->s;
+	unsigned first;
 
 	for (const struct goal_buffer *b = s->buffers; b; b = b->next) {
 		struct bin_buffer row = { .name = gen_string(g, b->name), .mode = (uint8_t)b->mode };
 
-		for (const struct goal_buffer *other = s->buffers; other != b; other = other->next)
-			if (!strcmp(b->name, other->name)) {
-				gen_error(g, b->loc, "name", "the buffer %s is declared twice", b->name);
-				break;
-			}
+		if (gen_declared(g, b->name, &first) != b)
+			gen_error(g, b->loc, "name", "the buffer %s is declared twice", b->name);
 		if (VEC_PUSH(&g->im->buffers, row))
 			gen_no_memory(g);
 	}
@@ -360,7 +358,7 @@ static uint32_t gen_code(struct gen *g, const struct goal_stmt *body)
 		gen_load_num(g, g->constant[i], (uint16_t)(GEN_FIRST_CONST + i));
 	gen_emit_imm(g, BIN_JMP, 0, start);
 	gen_emit_abc(g, BIN_END, 0, 0, 0);
-	g->vars.n = vars;
+	gen_drop_vars(g, vars);
 	return entry;
 }
 
@@ -385,9 +383,12 @@ static __attribute__((noinline)) void gen_schedule(struct gen *g, const struct g
 				   .count = 2,
 				   .tag = BIN_NOREG };
 	struct ir_image *im = g->im;
+	bool several;
 
 	g->scope = &scope;
-	g->vars.n = 0;
+	gen_drop_vars(g, 0);
+	if (gen_callee(g, s, s->name, &several) != s)
+		gen_error(g, s->loc, "name", "the schedule %s is declared twice", s->name);
 	g->most = GEN_FIRST_VAR;
 	g->at = s->loc;
 	g->hidden = BIN_NONE;
@@ -434,10 +435,6 @@ static int check_all(struct gen *g, const struct goal_text *texts)
 
 	for (const struct goal_text *t = texts; t; t = t->next)
 		for (const struct goal_schedule *s = t->schedules; s && !err; s = s->next) {
-			for (const struct goal_schedule *o = t->schedules; o != s; o = o->next)
-				if (!strcmp(o->name, s->name))
-					goal_diag(g->d, GOAL_ERROR, s->loc, "name", "the schedule %s is declared twice",
-						  s->name);
 			err = ir_image_init(&each);
 			g->im = &each;
 			err = err ? err : try_schedule(g, s);
@@ -462,6 +459,8 @@ int lower_program(struct goal_diags *d, const struct goal_text *texts, const str
 	if (!err && goal_diags_errors(d) == errors)
 		err = try_schedule(&g, s);
 	VEC_FREE(&g.vars);
+	VEC_FREE(&g.names);
+	VEC_FREE(&g.slots);
 	arena_fini(&g.arena);
 	return err;
 }

@@ -333,8 +333,13 @@ static int begin(struct symbolic *s)
 			struct sym_map *m = map_of(s, r, i);
 
 			m->size = g->ranks[r].bufsize[i];
-			if (m->size && VEC_PUSH(&m->v, (struct sym_seg){ .term = terms_leaf(s->terms, r, i, 0).term }))
+			if (!m->size)
+				continue;
+			m->v.at = mem_alloc(sizeof *m->v.at); /* no more: most of many buffers stay as they are */
+			if (!m->v.at)
 				return -ERR_NOMEM;
+			m->v.n = m->v.cap = 1;
+			m->v.at[0] = (struct sym_seg){ .term = terms_leaf(s->terms, r, i, 0).term };
 		}
 	return 0;
 }

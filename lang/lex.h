@@ -6,10 +6,15 @@
 #include "lang/ast.h"
 #include "util/err.h"
 
+#include <limits.h>
 #include <setjmp.h>
 
 /* Deeper ones are not named in messages. */
 #define GOAL_OPEN 32u
+
+/* A token that the buffer ends in is read again from its start when more has come: so as much comes as there is room for,
+ * which doubles, and a long token costs no more than many short ones. */
+#define YY_READ_BUF_SIZE INT_MAX
 
 struct goal_lex {
 	struct goal_diags *diags;
@@ -37,6 +42,9 @@ struct goal_lex {
 	struct goal_text *text;
 	struct goal_schedule *schedule; /* being read */
 	struct goal_call *call;
+	struct goal_import **last_import; /* where the next one goes */
+	struct goal_buffer **last_buffer; /* of the schedule */
+	struct goal_range **last_range; /* of the call */
 	bool calls; /* the statement is a call, which has keywords of its own */
 	bool operand; /* the next word is an operand, hence a name */
 	int depth, ternary;

@@ -279,6 +279,7 @@ places:	place
 	;
 call:	T_CALL T_IDENT '(' {
 		x->call = NEW(struct goal_call, .name = $2, .loc = @2);
+		x->last_range = &x->call->ranges;
 		$<stmt>$ = stmt(x, GOAL_S_CALL, @1);
 		$<stmt>$->call = x->call;
 	} call_args ')' call_clauses { $$ = $<stmt>4; }
@@ -290,11 +291,8 @@ call_list: call_arg
 	| call_list ',' call_arg
 	;
 call_arg: range {
-		struct goal_range **last = &x->call->ranges;
-
-		while (*last)
-			last = &(*last)->next;
-		*last = $1;
+		*x->last_range = $1;
+		x->last_range = &$1->next;
 		if (x->call->args)
 			goal_diag(x->diags, GOAL_ERROR, @1, "syntax",
 				  "buffers stand before the arguments with a name");
@@ -501,16 +499,17 @@ static void begin(struct goal_lex *x, struct goal_loc at)
 	else
 		x->text->schedules = s;
 	x->text->last = x->schedule = s;
+	x->last_buffer = &s->buffers;
 }
 
 static void import(struct goal_lex *x, const char *path, struct goal_loc at)
 {
-	struct goal_import **last = &x->text->imports;
+	struct goal_import *i;
 
-	while (*last)
-		last = &(*last)->next;
-	if (path) /* else the string is not closed */
-		*last = NEW(struct goal_import, .path = path, .loc = at);
+	if (!path) /* the string is not closed */
+		return;
+	*x->last_import = i = NEW(struct goal_import, .path = path, .loc = at);
+	x->last_import = &i->next;
 }
 
 static void once(struct goal_lex *x, bool again, const char *what, struct goal_loc at)
@@ -521,11 +520,8 @@ static void once(struct goal_lex *x, bool again, const char *what, struct goal_l
 
 static void add_buffer(struct goal_lex *x, struct goal_buffer *b)
 {
-	struct goal_buffer **last = &x->schedule->buffers;
-
-	while (*last)
-		last = &(*last)->next;
-	*last = b;
+	*x->last_buffer = b;
+	x->last_buffer = &b->next;
 }
 
 static void clause(struct goal_lex *x, struct goal_stmt *s, enum goal_clause c, struct goal_expr *e,

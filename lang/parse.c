@@ -173,11 +173,15 @@ bool goal_text_is_plain(const struct file *f)
 	return c >= '0' && c <= '9';
 }
 
+#define LONGEST ((size_t)1 << 28) /* bytes of a token; scanners count in int */
+
 /* A block's size stands in front of it. */
 void *goal_lex_alloc(struct goal_lex *x, const void *old, size_t n)
 {
-	size_t *p = n < SIZE_MAX / 2 ? arena_alloc(&x->scanner, n + 16) : NULL;
+	size_t *p = n <= LONGEST ? arena_alloc(&x->scanner, n + 16) : NULL;
 
+	if (n > LONGEST)
+		x->err = -ERR_RANGE;
 	if (!p)
 		return NULL;
 	if (old) {
@@ -241,7 +245,7 @@ int goal_parse_plain(struct goal_diags *d, unsigned file, const struct goal_plai
 
 int goal_parse_text(struct goal_diags *d, unsigned file, struct goal_text *t)
 {
-	struct goal_lex x = { .diags = d, .at = { 1, 1, (uint16_t)file }, .text = t };
+	struct goal_lex x = { .diags = d, .at = { 1, 1, (uint16_t)file }, .text = t, .last_import = &t->imports };
 
 	return run(&x, goal_param_lex_init_extra, goal_param_lex_destroy, goal_param_parse);
 }

@@ -247,17 +247,12 @@ static void take_usual(struct goal_lex *x)
 	} while (fill(x));
 }
 
-size_t goal_plain_read(struct goal_lex *x, bool statement, char *buf, size_t max)
+/* Copies up to max bytes of what has been read ahead, of a statement no more than its line. */
+static size_t take(struct goal_lex *x, char *buf, size_t max)
 {
-	const char *s, *nl, *open;
-	size_t n;
+	const char *s = x->ahead + x->from, *nl, *open;
+	size_t n = x->to - x->from;
 
-	if (statement && x->inside && !x->midline)
-		take_usual(x);
-	if (x->from == x->to)
-		fill(x);
-	s = x->ahead + x->from;
-	n = x->to - x->from;
 	nl = memchr(s, '\n', n);
 	if (!x->inside || *skip(s) == '}') { /* no statement comes before the next brace */
 		open = memchr(s, '{', n);
@@ -270,5 +265,19 @@ size_t goal_plain_read(struct goal_lex *x, bool statement, char *buf, size_t max
 	memcpy(buf, s, n);
 	x->from += n;
 	x->midline = n && buf[n - 1] != '\n';
+	return n;
+}
+
+size_t goal_plain_read(struct goal_lex *x, bool statement, char *buf, size_t max)
+{
+	size_t n = 0;
+
+	if (statement && x->inside && !x->midline)
+		take_usual(x);
+	do { /* what a token goes on with is wanted at once, see YY_READ_BUF_SIZE */
+		if (x->from == x->to && !fill(x))
+			break;
+		n += take(x, buf + n, max - n);
+	} while (x->midline && n < max);
 	return n;
 }
