@@ -143,6 +143,12 @@ for kind in processes threads; do
 	done
 done
 status parameter_missing 1 'a parameter is missing' -n 3 --iters 2 --count 10 "$TMP/pieces.bin"
+for backend in shm smcq; do # an output file appears only when all went well
+	echo old >"$TMP/old.txt"
+	status trace_failed_$backend 1 'the result is wrong' -n 3 --backend $backend --verify --iters 2 --count 10 --trace "$TMP/old.txt" \
+		-D n=2 -D len=5,4 "$TMP/pieces.goal"
+	check goalrun.trace_kept_$backend [ "$(cat "$TMP/old.txt")" = old ]
+done
 status parameter_length 1 'len' -n 3 --iters 2 --count 10 -D n=3 -D len=5,5 "$TMP/pieces.bin"
 # With a piece too short the result is wrong. What ranks say is whole, each says it once, and the command that is
 # printed shows the same.

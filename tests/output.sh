@@ -66,6 +66,25 @@ only error_binary_leaves_nothing
 status binary_again 1 "$TMP/in/good.bin" -o new.bin
 only binary_again_leaves_nothing
 
+# Files may not be as large: that is told, and nothing is left.
+{ printf 'num_ranks 1\nrank 0 {\n'; seq 10000 | sed 's/.*/calc &/'; echo '}'; } >"$TMP/in/large.goal"
+echo old >old.bin
+for to in new.bin old.bin; do
+	(ulimit -f 8; exec "$GOALC" "$TMP/in/large.goal" -o $to) 2>"$TMP/stderr"
+	check "output.limited_$to status $?" grep -qx "goalc: $to: File too large" "$TMP/stderr"
+done
+check output.limited_keeps_old [ "$(cat old.bin)" = old ]
+only limited_leaves_nothing old.bin
+# Nor does who kills it in the middle find anything beside the file.
+for delay in ${KILLS:-0.02 0.04}; do
+	timeout -s KILL "$delay" "$GOALC" "$TMP/in/large.goal" -o new.bin
+done 2>/dev/null
+rm -f new.bin
+only killed_leaves_nothing
+name=$(head -c 250 /dev/zero | tr '\0' n)
+status long_name 0 "$good" -o "$name"
+only long_name_files "$name"
+
 status null 0 "$good" -o /dev/null
 check output.null_is_a_device [ -c /dev/null ]
 status full 1 "$good" -o /dev/full

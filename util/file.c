@@ -8,10 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static int read_all(int fd, size_t want, struct file *f)
@@ -133,25 +136,88 @@ static int close_file(int fd, int err)
 	return err;
 }
 
-static int replace(const char *path, mode_t mode, const void *data, size_t len)
+/* Writes into a file that has no name yet, which goes with its last descriptor however the process ends. */
+static int fill(int fd, mode_t mode, const void *data, size_t len)
 {
-	char temp[PATH_MAX];
-	int n = snprintf(temp, sizeof temp, "%s.XXXXXX", path), fd, err, saved;
+	return fchmod(fd, mode) ? -ERR_SYS : write_all(fd, data, len);
+}
 
-	if (n < 0 || (size_t)n >= sizeof temp) {
+/* Gives an unnamed file a name in dir that nobody has. */
+static bool name(int fd, const char *dir, char temp[PATH_MAX])
+{
+	char self[32];
+
+	snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+	for (unsigned i = 0; i < 10000; i++) {
+		snprintf(temp, PATH_MAX, "%s/.goal.%05u", dir, ((unsigned)getpid() + i) % 100000);
+		if (!linkat(AT_FDCWD, self, AT_FDCWD, temp, AT_SYMLINK_FOLLOW))
+			return true;
+		if (errno != EEXIST)
+			return false;
+	}
+	return false;
+}
+
+/* The file under a name of its own, in temp, while the signals in hold wait; on failure nothing is left of it. */
+static int write_beside(const char *path, mode_t mode, const void *data, size_t len, char temp[PATH_MAX], const sigset_t *hold)
+{
+	const char *slash = strrchr(path, '/');
+	char dir[PATH_MAX - 16];
+	int fd, err, saved;
+
+	if (snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".") >= (int)sizeof dir) {
 		errno = ENAMETOOLONG;
 		return -ERR_SYS;
 	}
+	fd = open(dir, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		bool named;
+
+		err = fill(fd, mode, data, len);
+		pthread_sigmask(SIG_BLOCK, hold, NULL);
+		named = !err && name(fd, dir, temp);
+		err = close_file(fd, err);
+		if (err || named)
+			return err;
+	}
+	/* There are file systems where each file has a name, and places without /proc. */
+	pthread_sigmask(SIG_BLOCK, hold, NULL);
+	snprintf(temp, PATH_MAX, "%s/.goal.XXXXXX", dir);
 	fd = mkostemp(temp, O_CLOEXEC);
 	if (fd < 0)
 		return -ERR_SYS;
-	err = fchmod(fd, mode) ? -ERR_SYS : write_all(fd, data, len);
-	err = close_file(fd, err);
-	if (!err && rename(temp, path))
-		err = -ERR_SYS;
+	err = close_file(fd, fill(fd, mode, data, len));
 	saved = errno;
 	if (err)
 		unlink(temp);
+	errno = saved;
+	return err;
+}
+
+/* Beyond a limit of the size of files a signal comes, unless it is blocked: then write fails, which can be told. */
+static int replace(const char *path, mode_t mode, const void *data, size_t len)
+{
+	static const struct timespec now;
+	sigset_t too_large, all, old, pending;
+	char temp[PATH_MAX];
+	int err, saved;
+
+	sigemptyset(&too_large);
+	sigaddset(&too_large, SIGXFSZ);
+	sigfillset(&all);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &too_large, &old);
+	err = write_beside(path, mode, data, len, temp, &all);
+	if (!err && rename(temp, path)) {
+		saved = errno;
+		unlink(temp);
+		errno = saved;
+		err = -ERR_SYS;
+	}
+	saved = errno;
+	if (!sigismember(&pending, SIGXFSZ))
+		sigtimedwait(&too_large, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	errno = saved;
 	return err;
 }

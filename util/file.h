@@ -27,9 +27,9 @@ int file_load(struct file *f);
  * 0, -ERR_NOMEM, or -ERR_SYS with errno. */
 int file_read(const char *path, char **data, size_t *len);
 
-/* Writes a whole file. A regular file appears, or is replaced, only when all of it has been written;
- * anything else that path names (a device, a pipe) is written to and left in place. 0 or -ERR_SYS with
- * errno. */
+/* Writes a whole file. A regular file appears, or is replaced, only when all of it has been written, and nothing is left
+ * beside it when a signal ends the process, or files may not be as large. Anything else that path names (a device, a
+ * pipe) is written to and left in place. 0 or -ERR_SYS with errno. */
 int file_write(const char *path, const void *data, size_t len);
 
 #endif

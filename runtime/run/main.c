@@ -75,7 +75,9 @@ static int prepare_ranks(struct goalrun *g)
 /* What they leave, when they have ended well. */
 static int collect(const struct goalrun *g)
 {
-	return g->o.trace && !run_plays_nic(&g->o) ? run_trace_write(g->trace_fd, g->o.trace) : EXIT_OK;
+	if (!g->o.trace)
+		return EXIT_OK;
+	return run_plays_nic(&g->o) ? run_nic_trace(&g->nic, g->o.trace) : run_trace_write(g->trace_fd, g->o.trace);
 }
 
 static int run_schedule(struct goalrun *g)

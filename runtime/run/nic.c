@@ -3,6 +3,7 @@
 #include "runtime/run/run.h"
 
 #include "util/env.h"
+#include "util/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,7 +64,7 @@ static int open_trace(const char *path, struct nic_options *o)
 		return EXIT_FAULT;
 	}
 	o->most = most < 0 ? 0 : (uint64_t)most;
-	o->trace = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	o->trace = memfd_create("goal-trace", MFD_CLOEXEC);
 	return o->trace < 0 ? sys_fault(path) : EXIT_OK;
 }
 
@@ -89,8 +92,7 @@ int run_nic_start(struct run_nic *n, uint64_t seed, const char *trace)
 	}
 	if (ends[0] >= 0)
 		close(ends[0]);
-	if (o.trace >= 0)
-		close(o.trace);
+	n->trace = o.trace;
 	if (o.listener >= 0)
 		close(o.listener);
 	return rc;
@@ -108,4 +110,22 @@ int run_nic_stop(struct run_nic *n)
 		return EXIT_OK;
 	fprintf(stderr, "goalrun: the network interface has died\n");
 	return EXIT_FAULT;
+}
+
+int run_nic_trace(const struct run_nic *n, const char *path)
+{
+	struct stat st;
+	void *data = MAP_FAILED;
+	int err = fstat(n->trace, &st) ? -ERR_SYS : 0;
+
+	if (!err && st.st_size)
+		data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, n->trace, 0);
+	if (!err && st.st_size && data == MAP_FAILED)
+		err = -ERR_SYS;
+	err = err ? err : file_write(path, data, (size_t)st.st_size);
+	if (err)
+		fprintf(stderr, "goalrun: %s: %s\n", path, strerror(errno));
+	if (data != MAP_FAILED)
+		munmap(data, (size_t)st.st_size);
+	return err ? EXIT_FAULT : EXIT_OK;
 }

@@ -153,6 +153,7 @@ int run_lower(struct goal_diags *d, const struct run_options *o, const struct ru
 struct run_nic {
 	pid_t pid; /* 0: there is none */
 	int life; /* ends it when closed */
+	int trace; /* what it has traced, or -1 */
 	struct nic_stats *stats;
 };
 
@@ -160,6 +161,8 @@ struct run_nic {
 int run_nic_start(struct run_nic *n, uint64_t seed, const char *trace);
 /* Ends it; an exit status, that of a fault when it was gone. Harmless where there is none. */
 int run_nic_stop(struct run_nic *n);
+/* Writes what it has traced, once it has ended; an exit status. */
+int run_nic_trace(const struct run_nic *n, const char *path);
 
 /* The path of the schedule that a selection table (NULL: GOAL_SELECT's) has for a call, owned by the caller; values
  * and passes of its row go to o. NULL after a message. */
