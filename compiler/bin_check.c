@@ -3,6 +3,7 @@
 #include "compiler/bin_check.h"
 
 #include "util/err.h"
+#include "util/text.h"
 
 #define XXH_INLINE_ALL
 #define XXH_STATIC_LINKING_ONLY
@@ -120,6 +121,9 @@ static int check_tables(const struct bin *b)
 
 	if (!b->strings_len || b->strings[0] || b->strings[b->strings_len - 1])
 		return -ERR_CORRUPT;
+	for (uint64_t i = 1; i < b->strings_len; i++)
+		if (b->strings[i] && text_control((unsigned char)b->strings[i - 1], (unsigned char)b->strings[i]))
+			return -ERR_CORRUPT;
 	if ((m->flags & ~BIN_F_FLAGS) || !str_ok(b, m->name) || !str_ok(b, m->implements) ||
 	    !str_ok(b, m->source) || !str_ok(b, m->passes) || (m->root != BIN_NONE && m->root >= b->nparams) ||
 	    m->count < BIN_ANY_COUNT || ((m->flags & BIN_F_PARAMETRIC) && m->count != BIN_ANY_COUNT))

@@ -8,6 +8,7 @@
 #include "compiler/transform.h"
 #include "compiler/verify.h"
 #include "util/err.h"
+#include "util/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -218,6 +219,23 @@ static int check_program(struct sample *s, int64_t count)
 	return err;
 }
 
+/* Keeps the path of the text, as far as strings of binaries can have it. */
+static int keep_source(const struct goal_diags *d, unsigned file, struct ir_image *im)
+{
+	struct text path = { 0 };
+	int64_t at;
+
+	text_add(&path, "%s", goal_diags_name(d, file));
+	for (size_t i = 0; i < path.n; i++)
+		if (path.at[i] == '\n')
+			path.at[i] = '?';
+	text_clean(path.at, path.n);
+	at = path.err ? path.err : ir_image_string(im, path.at);
+	free(path.at);
+	im->meta.source = (uint32_t)at;
+	return at < 0 ? (int)at : 0;
+}
+
 /* Keeps the passes for bind. */
 static int keep_passes(const char *list, struct ir_image *im)
 {
@@ -360,12 +378,8 @@ static int compile_parametric(struct goal_diags *d, unsigned file, const char *l
 	err = ir_image_init(&im);
 	err = err ? err : lower_program(d, texts, texts->last, &im);
 	goal_text_free(texts);
-	if (!err && o->debug) {
-		int64_t at = ir_image_string(&im, goal_diags_name(d, file));
-
-		im.meta.source = (uint32_t)at;
-		err = at < 0 ? (int)at : 0;
-	}
+	if (!err && o->debug)
+		err = keep_source(d, file, &im);
 	if (!err && !goal_diags_errors(d))
 		err = finish_program(d, file, &im, o, image, size);
 	ir_image_fini(&im);
@@ -425,12 +439,8 @@ static int compile_by_graph(struct goal_diags *d, unsigned file, const struct co
 			err = -ERR_SYNTAX;
 		err = err ? err : ir_image_init(&im);
 		err = err ? err : lower_graph(&g, o->debug, &im);
-		if (!err && o->debug) {
-			int64_t at = ir_image_string(&im, goal_diags_name(d, file));
-
-			im.meta.source = (uint32_t)at;
-			err = at < 0 ? (int)at : 0;
-		}
+		if (!err && o->debug)
+			err = keep_source(d, file, &im);
 		err = err ? err : ir_image_finish(&im, o->debug, image, size);
 	}
 	ir_image_fini(&im);

@@ -279,7 +279,7 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 
 static int system_error(const char *path)
 {
-	fprintf(stderr, "goalc: %s: %s\n", path, strerror(errno));
+	fprintf(stderr, "goalc: %s: %s\n", path, file_why(errno));
 	return EXIT_FAULT;
 }
 

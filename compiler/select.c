@@ -290,7 +290,7 @@ static int load(struct goal_diags *d, char *path, struct select *s)
 	if (err) {
 		file = goal_diags_source(d, path, NULL, 0);
 		if (err == -ERR_SYS && file >= 0)
-			goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)file }, NULL, "%s", strerror(sys));
+			goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)file }, NULL, "%s", file_why(sys));
 		free(path);
 		return err;
 	}

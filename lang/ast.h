@@ -202,6 +202,8 @@ struct goal_text {
 
 /* Whether a text is in the plain dialect: its first word is num_ranks (or rank with a number). */
 bool goal_text_is_plain(const struct file *f);
+/* The same for the parametric one: schedule or import. */
+bool goal_text_is_parametric(const struct file *f);
 
 /* Parses source number file of d. Mistakes are diagnostics; returns 0 when the text could
  * be read to its end (with or without diagnostics), or -ERR_NOMEM, -ERR_SYS or what the sink returned. */

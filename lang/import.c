@@ -81,10 +81,14 @@ static int import(struct import *im, struct goal_import *i)
 	} else if (im->depth == DEEPEST) {
 		goal_diag(im->d, GOAL_ERROR, i->loc, NULL, "more than %u files import each other", DEEPEST);
 	} else if ((err = file_open(path, &f)) == -ERR_SYS) {
-		goal_diag(im->d, GOAL_ERROR, i->loc, NULL, "cannot import %s: %s", path, strerror(errno));
+		goal_diag(im->d, GOAL_ERROR, i->loc, NULL, "cannot import %s: %s", path, file_why(errno));
 		err = 0;
 	} else if (!err && goal_text_is_plain(&f)) {
 		goal_diag(im->d, GOAL_ERROR, i->loc, NULL, "cannot import %s: it is plain GOAL", path);
+		file_close(&f);
+	} else if (!err && !goal_text_is_parametric(&f)) { /* whatever it is, messages quote no line of it */
+		goal_diag(im->d, GOAL_ERROR, i->loc, NULL, "cannot import %s: it begins with neither \"schedule\" nor \"import\"",
+			  path);
 		file_close(&f);
 	} else if (!err) {
 		file = goal_diags_take(im->d, path, &f);

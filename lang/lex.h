@@ -51,18 +51,8 @@ struct goal_lex {
 	bool joins; /* an else follows, on this line or another */
 };
 
-/* Copies up to max bytes of what is left; YY_INPUT of both lexers. */
-static inline size_t goal_lex_read(struct goal_lex *x, char *buf, size_t max)
-{
-	ssize_t n = goal_diags_read(x->diags, x->at.file, x->off, buf, max);
-
-	if (n < 0) {
-		x->err = (int)n;
-		longjmp(x->fatal, 1);
-	}
-	x->off += (uint64_t)n;
-	return (size_t)n;
-}
+/* Copies up to max bytes of what is left; YY_INPUT of both lexers. A byte 0 ends the parse: this is no text. */
+size_t goal_lex_read(struct goal_lex *x, char *buf, size_t max);
 
 #define GOAL_AHEAD 65536u
 
@@ -113,6 +103,9 @@ void *goal_lex_alloc(struct goal_lex *x, const void *old, size_t n);
 
 /* The value of a decimal literal, or UINT64_MAX after a diagnostic when it does not fit 63 bits. */
 uint64_t goal_lex_number(struct goal_lex *x, struct goal_loc at, const char *s, size_t len);
+
+/* Says it when a string has control characters. */
+void goal_lex_string(struct goal_lex *x, struct goal_loc at, const char *s, size_t len);
 
 /* A comment that starts at x->comment runs to the end of the file. */
 void goal_lex_unclosed(struct goal_lex *x);

@@ -4,6 +4,7 @@
 
 #include "util/err.h"
 #include "util/mem.h"
+#include "util/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -115,11 +116,13 @@ const char *goal_diags_name(const struct goal_diags *d, unsigned file)
 	return file < d->sources.n ? d->sources.at[file].name : "?";
 }
 
+/* Names and texts come from anywhere, and messages go to terminals. */
 static void put(struct goal_diags *d, const char *s, size_t len)
 {
 	if (VEC_RESERVE(&d->text, d->text.n + len))
 		return;
 	memcpy(d->text.at + d->text.n - 1, s, len);
+	text_clean(d->text.at + d->text.n - 1, len);
 	d->text.n += len;
 	d->text.at[d->text.n - 1] = '\0';
 }
@@ -165,11 +168,8 @@ static void put_line(struct goal_diags *d, struct source *s, struct goal_loc at)
 		len++;
 	if (got <= 0 || from + len == 0)
 		return;
-	for (; n < len && n < QUOTE; n++) {
-		unsigned char c = (unsigned char)p[n];
-
-		line[n] = c == '\t' ? '\t' : c < 32 || c == 127 ? '?' : (char)c;
-	}
+	for (; n < len && n < QUOTE; n++)
+		line[n] = p[n];
 	if (n && n == len && p[len - 1] == '\r')
 		n--;
 	line[n] = '\n';

@@ -34,6 +34,56 @@ uint64_t goal_lex_number(struct goal_lex *x, struct goal_loc at, const char *s, 
 	return v;
 }
 
+/* Where a byte of the text is, which is behind the lexer's place. */
+static struct goal_loc place_of(const struct goal_lex *x, uint64_t off)
+{
+	struct goal_loc at = { 1, 1, x->at.file };
+	uint64_t line = 0;
+	char buf[4096];
+
+	for (uint64_t i = 0, n; i < off; i += n) {
+		ssize_t got = goal_diags_read(x->diags, at.file, i, buf, sizeof buf);
+
+		if (got <= 0)
+			break;
+		n = (uint64_t)got;
+		for (uint64_t k = 0; k < n && i + k < off; k++)
+			if (buf[k] == '\n') {
+				at.line++;
+				line = i + k + 1;
+			}
+	}
+	at.col = (uint16_t)(off - line < UINT16_MAX ? off - line + 1 : UINT16_MAX);
+	return at;
+}
+
+size_t goal_lex_read(struct goal_lex *x, char *buf, size_t max)
+{
+	ssize_t n = goal_diags_read(x->diags, x->at.file, x->off, buf, max);
+	const char *zero = n > 0 ? memchr(buf, '\0', (size_t)n) : NULL;
+
+	if (zero) {
+		goal_diag(x->diags, GOAL_ERROR, place_of(x, x->off + (uint64_t)(zero - buf)), "syntax",
+			  "this is no text: it has a byte that is 0");
+		n = -ERR_SYNTAX;
+	}
+	if (n < 0) {
+		x->err = (int)n;
+		longjmp(x->fatal, 1);
+	}
+	x->off += (uint64_t)n;
+	return (size_t)n;
+}
+
+void goal_lex_string(struct goal_lex *x, struct goal_loc at, const char *s, size_t len)
+{
+	for (size_t i = 1; i < len; i++)
+		if (text_control((unsigned char)s[i - 1], (unsigned char)s[i])) {
+			goal_diag(x->diags, GOAL_ERROR, at, "syntax", "this string has a control character");
+			return;
+		}
+}
+
 void goal_lex_unclosed(struct goal_lex *x)
 {
 	goal_diag(x->diags, GOAL_ERROR, x->comment, "syntax", "this comment is not closed");
@@ -142,27 +192,46 @@ static bool word(struct bytes *b, const char *rest)
 	return !*rest;
 }
 
-bool goal_text_is_plain(const struct file *f)
+/* The first byte that is no blank and of no comment, or -1. */
+static int first(struct bytes *b)
 {
-	struct bytes b = { .file = f };
-	int c = byte(&b);
+	int c = byte(b);
 
 	while (c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '/') {
 		bool line = false;
 
 		if (c == '/') {
-			c = byte(&b);
+			c = byte(b);
 			line = c == '/';
 			if (!line && c != '*')
-				return false;
-			c = byte(&b);
+				return -1;
+			c = byte(b);
 			for (int last = 0; c >= 0 && (line ? c != '\n' : c != '/' || last != '*');) {
 				last = c;
-				c = byte(&b);
+				c = byte(b);
 			}
 		}
-		c = byte(&b);
+		c = byte(b);
 	}
+	return c;
+}
+
+bool goal_text_is_parametric(const struct file *f)
+{
+	struct bytes b = { .file = f };
+	int c = first(&b);
+
+	if (!(c == 's' && word(&b, "chedule")) && !(c == 'i' && word(&b, "mport")))
+		return false;
+	c = byte(&b);
+	return c < 0 || !goal_is_name((char)c);
+}
+
+bool goal_text_is_plain(const struct file *f)
+{
+	struct bytes b = { .file = f };
+	int c = first(&b);
+
 	if (c == 'n')
 		return word(&b, "um_ranks");
 	if (c != 'r' || !word(&b, "ank"))

@@ -62,7 +62,7 @@ int MPIX_Sched_load(MPIX_Sched_ctx ctx, const char *path, MPIX_Sched *sched)
 		return MPIX_SCHED_ERR_ARG;
 	err = file_read(path, &data, &size);
 	if (err == -ERR_SYS)
-		return -rt_error(ctx, err, "%s: %s", path, strerror(errno));
+		return -rt_error(ctx, err, "%s: %s", path, file_why(errno));
 	return err ? -rt_fail(ctx, err) : rt_sched_make(ctx, path, data, size, &plainly, sched);
 }
 

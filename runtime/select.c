@@ -121,7 +121,7 @@ static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row,
 		return -rt_fail(ctx, err);
 	err = file_read(path, &data, &len);
 	if (err == -ERR_SYS)
-		rc = -rt_error(ctx, err, "%s: %s", path, strerror(errno));
+		rc = -rt_error(ctx, err, "%s: %s", path, file_why(errno));
 	else
 		rc = err ? -rt_fail(ctx, err) : rt_sched_make(ctx, path, data, len, &o, out);
 	free(path);

@@ -45,6 +45,7 @@ status overlap_delay 2 'does not go with --delay' -n 2 --overlap --delay 5 "$bca
 status no_overlap 2 '--tests goes with --overlap' -n 2 --tests 5 "$bcast"
 status bad_work 2 '--work takes a number' -n 2 --overlap --work 0 "$bcast"
 status program_no_size 2 'the number of ranks is missing: -n' -- true
+status device 1 'neither a regular file nor a pipe' -n 2 /dev/zero
 status missing_file 1 'No such file' -n 2 "$TMP/none.goal"
 status bad_root 1 'the root is out of range' -n 2 --root 2 --iters 2 "$bcast"
 status unknown_parameter 1 'no parameter rot' -n 2 -D rot=1 --iters 2 "$bcast"

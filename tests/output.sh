@@ -85,6 +85,29 @@ name=$(head -c 250 /dev/zero | tr '\0' n)
 status long_name 0 "$good" -o "$name"
 only long_name_files "$name"
 
+# What has no end is not read: neither a device, nor more of a pipe than fits.
+for to in input dump verify select; do
+	case $to in
+	input) args=(/dev/zero -o new.bin) ;;
+	dump | verify) args=(--$to /dev/zero) ;;
+	select) args=(--select MPI_Bcast -n 2 --table /dev/zero) ;;
+	esac
+	status device_$to 1 "${args[@]}"
+	check output.device_${to}_text grep -qx '.*/dev/zero: .*this is neither a regular file nor a pipe' "$TMP/stderr"
+done
+printf 'import "/dev/zero"\nschedule s\nrank r of p { nop }\n' >"$TMP/in/zero.goal"
+status device_import 1 "$TMP/in/zero.goal" -o new.bin
+check output.device_import_text grep -q 'cannot import /dev/zero: it is no regular file' "$TMP/stderr"
+printf 'schedule s\nrank r of p { nop }\n' | (exec "$GOALC" /dev/stdin -o new.bin)
+check output.pipe [ $? -eq 0 ]
+rm new.bin
+# A path with control characters is no string of a binary.
+cp "$good" "$TMP/in/"$'a\033[31m.goal'
+status odd_path 0 "$TMP/in/"$'a\033[31m.goal' -g -o new.bin
+status odd_path_binary 0 --dump new.bin
+check output.odd_path_text grep -qaF 'a?[31m.goal' new.bin
+only device_leaves_nothing new.bin
+
 status null 0 "$good" -o /dev/null
 check output.null_is_a_device [ -c /dev/null ]
 status full 1 "$good" -o /dev/full

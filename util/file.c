@@ -17,6 +17,18 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Reading and writing never meet these. */
+#define OTHER_KIND ENOTBLK
+#define TOO_LONG EMSGSIZE
+
+const char *file_why(int errnum)
+{
+	return errnum == OTHER_KIND ? "this is neither a regular file nor a pipe" :
+	       errnum == TOO_LONG   ? "more than 1 GB comes from it" :
+				      strerror(errnum);
+}
+
+/* want: the size of a regular file; 0: nobody knows it. */
 static int read_all(int fd, size_t want, struct file *f)
 {
 	VEC(char) v = { 0 };
@@ -26,6 +38,10 @@ static int read_all(int fd, size_t want, struct file *f)
 	for (;;) {
 		size_t room = v.n < want ? want - v.n + 1 : 65536;
 
+		if (v.n > FILE_MOST && v.n > want) {
+			errno = TOO_LONG;
+			break;
+		}
 		if (VEC_RESERVE(&v, v.n + room + 1)) {
 			err = -ERR_NOMEM;
 			break;
@@ -55,12 +71,17 @@ static int read_all(int fd, size_t want, struct file *f)
 int file_open(const char *path, struct file *f)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
+	struct stat st = { 0 };
 
 	*f = (struct file){ .fd = -1 };
 	if (fd < 0)
 		return -ERR_SYS;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0) /* files of /proc have no size */
+	if (fstat(fd, &st) || (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode))) {
+		close(fd);
+		errno = S_ISDIR(st.st_mode) ? EISDIR : OTHER_KIND;
+		return -ERR_SYS;
+	}
+	if (!S_ISREG(st.st_mode) || st.st_size <= 0) /* files of /proc have no size */
 		return read_all(fd, 0, f);
 	*f = (struct file){ .fd = fd, .len = (size_t)st.st_size };
 	return 0;

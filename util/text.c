@@ -44,3 +44,16 @@ int text_take(struct text *t, char **out)
 	*out = t->at;
 	return t->err;
 }
+
+void text_clean(char *s, size_t len)
+{
+	unsigned char before = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c != '\n' && text_control(before, c))
+			s[i] = '?';
+		before = c;
+	}
+}

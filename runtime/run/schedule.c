@@ -255,7 +255,7 @@ static int load(struct goalrun *g)
 	if (err == -ERR_NOMEM)
 		return no_memory();
 	if (err) {
-		fprintf(stderr, "goalrun: %s: %s\n", g->input, strerror(errno));
+		fprintf(stderr, "goalrun: %s: %s\n", g->input, file_why(errno));
 		return EXIT_FAULT;
 	}
 	g->diags = goal_diags_new();

@@ -382,6 +382,15 @@ static void queues(void)
 	WRONG(op, 2);
 	WRONG(at, 1);
 #undef WRONG
+	for (int i = 0; i < 4; i++) { /* a name that a terminal would obey */
+		char *name = (char *)(uintptr_t)bin_str(&b, b.meta->name), was = *name;
+
+		*name = "\n\033\177\001"[i];
+		repair(m.at, m.size);
+		CU_ASSERT_EQUAL(bin_check(m.at, m.size), -ERR_CORRUPT);
+		*name = was;
+		repair(m.at, m.size);
+	}
 	((struct bin_queue *)(uintptr_t)p.queues)->told = 1; /* and not posted */
 	repair(m.at, m.size);
 	CU_ASSERT_EQUAL(bin_check(m.at, m.size), -ERR_CORRUPT);
