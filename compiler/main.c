@@ -29,6 +29,8 @@ enum model_option { MODEL_NAME, MODEL_NODE, MODEL_SHAPE, MODEL_RANKS, MODEL_TREE
 
 struct goalc {
 	enum action action;
+	const char *asked; /* the option that asks for it, or NULL */
+	const char *of_select, *of_model; /* an option that goes with these alone, or NULL */
 	const char *input, *output;
 	const char *collective, *table; /* --select */
 	enum select_topology topology;
@@ -92,24 +94,37 @@ static int set_check(struct goalc *c, const char *arg)
 	return 0;
 }
 
-static int set_emit(struct goalc *c, const char *what)
+#define MODEL_CORES 4096 /* as many as goalrun has ranks */
+
+/* One command does one thing. */
+static int set_action(struct goalc *c, enum action action, const char *option)
 {
-	if (!strcmp(what, "goal"))
-		c->action = EMIT_GOAL;
-	else if (!strcmp(what, "dot"))
-		c->action = EMIT_DOT;
-	else if (!strcmp(what, "json"))
-		c->action = EMIT_JSON;
-	else if (!strcmp(what, "promela"))
-		c->action = EMIT_PROMELA;
-	else if (!strcmp(what, "loggopsim"))
-		return not_built(what);
-	else
-		return usage("--emit makes goal, dot, json or promela, not %s", what);
+	if (c->asked && c->action != action)
+		return usage("--%s does not go with --%s", option, c->asked);
+	c->action = action;
+	c->asked = option;
 	return 0;
 }
 
-#define MODEL_CORES 4096 /* as many as goalrun has ranks */
+static int set_emit(struct goalc *c, const char *what)
+{
+	static const struct {
+		const char *word, *option;
+		enum action action;
+	} forms[] = {
+		{ "goal", "emit=goal", EMIT_GOAL },
+		{ "dot", "emit=dot", EMIT_DOT },
+		{ "json", "emit=json", EMIT_JSON },
+		{ "promela", "emit=promela", EMIT_PROMELA },
+	};
+
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+		if (!strcmp(what, forms[i].word))
+			return set_action(c, forms[i].action, forms[i].option);
+	if (!strcmp(what, "loggopsim"))
+		return not_built(what);
+	return usage("--emit makes goal, dot, json or promela, not %s", what);
+}
 
 /* An option of the model; its struct is the paper's until then. */
 static int set_model(struct goalc *c, enum model_option which, const char *arg)
@@ -119,8 +134,8 @@ static int set_model(struct goalc *c, enum model_option which, const char *arg)
 
 	switch (which) {
 	case MODEL_NAME:
-		c->action = MODEL;
-		return strcmp(arg, "split-tree") ? usage("there is no model %s, but split-tree", arg) : 0;
+		return strcmp(arg, "split-tree") ? usage("there is no model %s, but split-tree", arg) :
+						   set_action(c, MODEL, "model");
 	case MODEL_NODE:
 		if (!option_number(arg, 3, MODEL_CORES, &n))
 			return usage("--cores takes a number from 3 to %d, not %s", MODEL_CORES, arg);
@@ -158,6 +173,41 @@ static int check_model(struct goalc *c)
 	return 0;
 }
 
+/* What goes with what; rest: what is no option. */
+static int check_options(struct goalc *c, int nrest, char **rest)
+{
+	const char *file = c->action == SELECT ? "--select" : c->action == MODEL ? "--model" : NULL;
+
+	if (c->of_select && c->action != SELECT)
+		return usage("--%s goes with --select", c->of_select);
+	if (c->of_model && c->action != MODEL)
+		return usage("--%s goes with --model", c->of_model);
+	if (c->json && c->action != STATS && c->action != MODEL)
+		return usage("--json goes with --stats or --model");
+	if (c->action == LIST_CHECKS || c->action == LIST_PASSES)
+		return nrest ? usage("--%s takes no input file", c->asked) : 0;
+	if (c->last != c->nranks && c->action != VERIFY)
+		return usage("-n takes a number of ranks; a range is for --verify");
+	if (file && nrest)
+		return usage("%s takes no input file", file);
+	if (file && (c->passes || c->debug || c->checks_off))
+		return usage("%s takes none of -T, -g and -W", file);
+	if (c->action == SELECT)
+		return c->output ? usage("--select prints a row: -o does not go with it") : 0;
+	if (c->action == MODEL)
+		return c->nranks || c->defines.v.n ? usage("--model takes neither -n nor -D") : check_model(c);
+	if (c->svg)
+		return not_built("svg");
+	if (nrest != 1)
+		return usage(nrest ? "more than one input file" : "no input file");
+	c->input = rest[0];
+	if (c->action == VERIFY && c->output && (c->defines.v.n || (c->passes && passes_global(c->passes))))
+		return usage("what --verify writes is for all values: -D and global passes do not go with -o");
+	if (c->action == COMPILE && !c->output)
+		return usage("no output file: use -o");
+	return 0;
+}
+
 static int parse_options(struct goalc *c, int argc, char **argv)
 {
 	enum { O_STATS = 256, O_DUMP, O_EMIT, O_JSON, O_CHECKS, O_PASSES, O_VERIFY, O_SELECT, O_TABLE, O_TOPOLOGY,
@@ -185,10 +235,10 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 		{ "version", no_argument, NULL, O_VERSION },
 		{ NULL, 0, NULL, 0 },
 	};
-	int opt, err = 0;
+	int opt, at, err = 0;
 
 	opterr = 0;
-	while (!err && (opt = getopt_long(argc, argv, "o:n:gD:T:W:", longs, NULL)) != -1) {
+	while (!err && (opt = getopt_long(argc, argv, "o:n:gD:T:W:", longs, &at)) != -1) {
 		switch (opt) {
 		case 'o':
 			c->output = optarg;
@@ -211,10 +261,10 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 			err = set_check(c, optarg);
 			break;
 		case O_STATS:
-			c->action = STATS;
+			err = set_action(c, STATS, "stats");
 			break;
 		case O_DUMP:
-			c->action = DUMP;
+			err = set_action(c, DUMP, "dump");
 			break;
 		case O_EMIT:
 			err = set_emit(c, optarg);
@@ -223,22 +273,26 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 			c->json = true;
 			break;
 		case O_CHECKS:
-			c->action = LIST_CHECKS;
+			err = set_action(c, LIST_CHECKS, "list-checks");
 			break;
 		case O_PASSES:
-			c->action = LIST_PASSES;
+			err = set_action(c, LIST_PASSES, "list-passes");
 			break;
 		case O_VERIFY:
-			c->action = VERIFY;
+			err = set_action(c, VERIFY, "verify");
 			break;
 		case O_SELECT:
-			c->action = SELECT;
+			err = set_action(c, SELECT, "select");
 			c->collective = optarg;
 			break;
 		case O_TABLE:
+			c->of_select = "table";
 			c->table = optarg;
+			if (!*optarg)
+				err = usage("--table takes the path of a table");
 			break;
 		case O_TOPOLOGY:
+			c->of_select = "topology";
 			if (!select_topology(optarg, &c->topology))
 				err = usage("--topology is any, cart or graph, not %s", optarg);
 			break;
@@ -254,27 +308,12 @@ static int parse_options(struct goalc *c, int argc, char **argv)
 		default:
 			if (opt < O_MODEL)
 				return usage("unknown option or missing argument: %s", argv[optind - 1]);
+			if (opt > O_MODEL)
+				c->of_model = longs[at].name;
 			err = set_model(c, (enum model_option)(opt - O_MODEL), optarg);
 		}
 	}
-	if (err || c->action >= LIST_CHECKS)
-		return err;
-	if (c->last != c->nranks && c->action != VERIFY)
-		return usage("-n takes a number of ranks; a range is for --verify");
-	if (c->action == MODEL)
-		return optind == argc ? check_model(c) : usage("--model takes no input file");
-	if (c->svg)
-		return not_built("svg");
-	if (c->action == SELECT)
-		return optind == argc ? 0 : usage("--select takes no input file");
-	if (optind != argc - 1)
-		return usage(optind == argc ? "no input file" : "more than one input file");
-	c->input = argv[optind];
-	if (c->action == VERIFY && c->output && (c->defines.v.n || (c->passes && passes_global(c->passes))))
-		return usage("what --verify writes is for all values: -D and global passes do not go with -o");
-	if (c->action == COMPILE && !c->output)
-		return usage("no output file: use -o");
-	return 0;
+	return err || c->action == HELP || c->action == VERSION ? err : check_options(c, argc - optind, argv + optind);
 }
 
 static int system_error(const char *path)

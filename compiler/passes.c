@@ -74,15 +74,14 @@ static bool is(const char *name, const char *s, size_t len)
 	return !strncmp(name, s, len) && !name[len];
 }
 
-/* A decimal number that takes all of s; numbers that are too large stick at the largest. */
+/* A decimal number that takes all of s. */
 static bool number(const char *s, size_t len, int64_t *out)
 {
 	*out = 0;
 	for (size_t i = 0; i < len; i++)
-		if (s[i] < '0' || s[i] > '9')
+		if (s[i] < '0' || s[i] > '9' || __builtin_mul_overflow(*out, 10, out) ||
+		    __builtin_add_overflow(*out, s[i] - '0', out))
 			return false;
-		else if (__builtin_mul_overflow(*out, 10, out) || __builtin_add_overflow(*out, s[i] - '0', out))
-			*out = INT64_MAX;
 	return len != 0;
 }
 
@@ -117,7 +116,8 @@ static bool numbers(const struct pass_key *k, const char *s, size_t len, int64_t
 }
 
 /* One "key=value" of pass p. */
-static int take_value(const char *s, size_t len, const struct pass *p, int64_t value[PASS_KEYS], struct text *why)
+static int take_value(const char *s, size_t len, const struct pass *p, int64_t value[PASS_KEYS], uint32_t *given,
+		      struct text *why)
 {
 	const char *eq = memchr(s, '=', len);
 	size_t name = eq ? (size_t)(eq - s) : len;
@@ -125,6 +125,11 @@ static int take_value(const char *s, size_t len, const struct pass *p, int64_t v
 
 	while (k->name && !is(k->name, s, name))
 		k++;
+	if (*given >> (k - p->keys) & 1) {
+		WRONG(why, "the key %s of the pass %s is given twice", k->name, p->name);
+		return -ERR_VERSION;
+	}
+	*given |= k->name ? (uint32_t)1 << (k - p->keys) : 0;
 	if (k->word && eq && is(k->word, eq + 1, len - name - 1)) {
 		value[k - p->keys] = PASS_WORD;
 		return 0;
@@ -174,6 +179,7 @@ int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS]
 {
 	const char *s = *list;
 	size_t len = strcspn(s, ":;");
+	uint32_t given = 0; /* keys */
 	int err;
 
 	*p = NULL;
@@ -189,7 +195,7 @@ int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS]
 	s += len;
 	while (*s && *s != ';') {
 		len = strcspn(++s, ",;");
-		err = take_value(s, len, *p, value, why);
+		err = take_value(s, len, *p, value, &given, why);
 		if (err)
 			return err;
 		s += len;

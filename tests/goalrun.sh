@@ -39,6 +39,30 @@ for later in '--backend sim' '--tune'; do
 done
 status bad_dump_after 2 '--dump-after takes a number' -n 2 --dump-after -1 "$bcast"
 status bad_seed 2 '--seed takes a number' -n 2 --seed x "$bcast"
+n=0
+for o in --count --type --op --root --memory --sample; do
+	for s in '' , 0, ,0 0,,0; do
+		status "list_$((++n))" 2 "$o cannot be empty, nor have an empty part" -n 2 $o "$s" "$bcast"
+	done
+done
+for o in --iters --warmup --seed --delay --dump-after --comm-cores -n; do
+	for s in '' -1 x 1x ' 1' +1 0x1 99999999999999999999; do
+		status "number_$((++n))" 2 "$o takes a number" -n 2 $o "$s" "$bcast"
+	done
+done
+for s in '' , 0, ,0 0,,1 1-0 -1 99999999999999999999 x; do
+	status "placement_$((++n))" 2 '--placement is' -n 2 --placement "$s" "$bcast"
+done
+for s in '' , a, ,a a,,b; do
+	status "hosts_$((++n))" 2 'a name is missing' -n 2 --hosts "$s" "$bcast"
+done
+status key_twice 2 'is given twice' -n 2 -T segment:size=4,size=8 "$bcast"
+status table_alone 2 '--table goes with --select' -n 2 --table x "$bcast"
+status table_empty 2 '--table takes the path' -n 2 --select MPI_Bcast --table ''
+status topology_alone 2 '--topology goes with --select' -n 2 --topology cart "$bcast"
+status program_count 2 '--count takes a schedule, no program' -n 2 --count 4 -- true
+status program_define 2 '-D takes a schedule, no program' -n 2 -D a=4 -- true
+status program_threads 2 '--ranks threads takes a schedule' -n 2 --ranks threads -- true
 status no_program 2 'no program' -n 2 --
 status overlap_program 2 'takes a schedule, no program' -n 2 --overlap -- true
 status overlap_delay 2 'does not go with --delay' -n 2 --overlap --delay 5 "$bcast"

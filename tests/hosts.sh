@@ -105,7 +105,7 @@ check hosts.input_of_others [ ! -s err ]
 timeout 60 "$goalrun" -n 2 --hosts a,b -- sh -c 'head -c 3000000 /dev/zero' </dev/null 2>err | (sleep 0.5; wc -c) >out
 check hosts.output [ "$(cat out)" = 6000000 ]
 
-gives usage.nobody 2 'there is no host' --hosts , pairs.goal
+gives usage.nobody 2 'a name is missing' --hosts , pairs.goal
 gives usage.count 2 'from 1 to 4096' --hosts a:0 pairs.goal
 gives usage.mixed 2 'either all hosts have a number of ranks' --hosts a:2,b pairs.goal
 gives usage.option 2 'no name of a host' --hosts -oProxyCommand=x pairs.goal

@@ -236,6 +236,40 @@ status emit_promela_unlowered 1 --emit=promela "$good"
 check output.emit_promela_text grep -q 'error: the schedule has no command queues, .*: apply -T lower-smcq' "$TMP/stderr"
 rm -f new.txt
 
+# usage NAME TEXT ARGS... : refused, with the text
+usage()
+{
+	local name=$1 text=$2
+
+	shift 2
+	status "$name" 2 "$@"
+	check "output.${name}_text" grep -qF -- "$text" "$TMP/stderr"
+}
+usage two_actions '--dump does not go with --verify' --verify --dump "$good"
+usage two_forms '--emit=dot does not go with --emit=goal' --emit=goal --emit=dot "$good"
+usage two_modes '--model does not go with --select' --select MPI_Bcast --model split-tree --cores 4
+usage two_lists '--list-checks does not go with --list-passes' --list-passes --list-checks
+usage list_of_file '--list-passes takes no input file' --list-passes "$good"
+usage table_alone '--table goes with --select' "$good" -o new.bin --table x
+usage table_empty '--table takes the path of a table' --select MPI_Bcast -n 2 --table ''
+usage topology_alone '--topology goes with --select' "$good" -o new.bin --topology cart
+usage cores_alone '--cores goes with --model' "$good" -o new.bin --cores 4
+usage json_alone '--json goes with --stats or --model' "$good" -o new.bin --json
+usage select_pass '--select takes none of -T, -g and -W' --select MPI_Bcast -n 2 -T reduce-deps
+usage select_output '-o does not go with it' --select MPI_Bcast -n 2 -o new.bin
+usage model_size '--model takes neither -n nor -D' --model split-tree --cores 4 -n 2
+usage key_twice 'the key size of the pass segment is given twice' "$good" -o new.bin -T segment:size=4,size=8
+n=0
+for s in '' 3- - -3 3-2 2,3 ' 3' +3 0x3 3x 99999999999999999999 1e1; do
+	usage "size_$((++n))" "-n takes a number of ranks, not $s" --verify "$good" -n "$s"
+done
+for s in '' =1 a a=x a=1, a=,1 a=1,,2 a@=1 a@x=1 a@-1=1 a=99999999999999999999 'a= 1'; do
+	usage "define_$((++n))" '-D takes name=value' "$good" -o new.bin -D "$s"
+done
+for s in '' ';' segment: segment:, 'segment:size=4;' segment:size=4, segment:size= segment:=4 segment:size=99999999999999999999; do
+	usage "pass_$((++n))" 'pass' "$good" -o new.bin -T "$s"
+done
+
 # What is not there yet says so.
 status later_svg 2 --svg x.svg "$good"
 check output.later_svg_text grep -q 'not built yet' "$TMP/stderr"

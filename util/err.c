@@ -4,11 +4,11 @@
 
 const char *err_text(int err)
 {
-	switch (err < 0 ? -err : err) {
+	switch (err > 0 ? -err : err) { /* which every number has as a negative one */
 	case 0:
 		return "success";
 #define ERR(name, number, text) \
-	case number:            \
+	case -number:           \
 		return text;
 #include "util/err.def"
 #undef ERR

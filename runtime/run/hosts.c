@@ -67,7 +67,7 @@ struct run_hosts *hosts_parse(const char *list, const char **why)
 {
 	struct run_hosts *h = mem_calloc(1, sizeof *h);
 	size_t len = strlen(list) + 1;
-	char *save = NULL;
+	char *rest, *p;
 
 	*why = NULL;
 	if (!h)
@@ -76,13 +76,15 @@ struct run_hosts *hosts_parse(const char *list, const char **why)
 	if (!h->text)
 		goto fail;
 	memcpy(h->text, list, len);
-	for (char *p = strtok_r(h->text, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+	for (rest = h->text; (p = strsep(&rest, ",")) != NULL;) {
 		struct host one = { .name = p };
 		int64_t count;
 
 		if (!find_count(p, &count))
 			*why = "a host's number of ranks is from 1 to 4096";
-		else if (!*p || *p == '-' || strpbrk(p, " \t\n\"'\\$`;&|<>()"))
+		else if (!*p)
+			*why = "a name is missing";
+		else if (*p == '-' || strpbrk(p, " \t\n\"'\\$`;&|<>()"))
 			*why = "that is no name of a host"; /* nor an option of the remote shell, or something for it to run */
 		else if (h->v.n && h->counted != (count > 0))
 			*why = "either all hosts have a number of ranks, or none has";
@@ -94,9 +96,7 @@ struct run_hosts *hosts_parse(const char *list, const char **why)
 		if (VEC_PUSH(&h->v, one))
 			goto fail;
 	}
-	if (h->v.n)
-		return h;
-	*why = "there is no host";
+	return h;
 fail:
 	free_hosts(h);
 	return NULL;

@@ -82,13 +82,23 @@ static int find_name(const char *const *names, int n, const char *s)
 	return -1;
 }
 
+static int check_parts(const char *option, const char *list)
+{
+	size_t len = strlen(list);
+
+	return len && *list != ',' && list[len - 1] != ',' && !strstr(list, ",,") ?
+		       0 :
+		       usage("%s cannot be empty, nor have an empty part", option);
+}
+
 /* A list of numbers of at least 0, or of names when there are any. */
 static int parse_list(struct list *l, const char *option, char *arg, const char *const *names, int nnames)
 {
-	char *save = NULL;
+	int err = check_parts(option, arg);
+	char *p;
 
 	l->n = 0;
-	for (char *p = strtok_r(arg, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+	while (!err && (p = strsep(&arg, ",")) != NULL) {
 		int64_t v = names ? find_name(names, nnames, p) : -1;
 
 		if (names ? v < 0 : !option_number(p, 0, INT64_MAX / 4, &v))
@@ -96,7 +106,7 @@ static int parse_list(struct list *l, const char *option, char *arg, const char 
 		if (VEC_PUSH(l, v))
 			return no_memory();
 	}
-	return 0;
+	return err;
 }
 
 static int number(const char *option, const char *s, int64_t min, int64_t max, int64_t *out)
@@ -157,11 +167,16 @@ int run_parse_options(struct goalrun *g, int argc, char **argv)
 	int opt, at, err = 0;
 	int64_t after;
 	const char *with = NULL; /* an option that goes with --overlap */
+	const char *of_schedule = NULL; /* an option that says nothing of a program */
 	const char *why;
 	const struct smcq_row *engine;
 
 	opterr = 0;
 	while (!err && (opt = getopt_long(argc, argv, "n:D:T:", longs, &at)) != -1) {
+		if (opt == 'D' || opt == 'T')
+			of_schedule = opt == 'D' ? "D" : "T";
+		else if ((opt >= COUNT && opt <= DELAY && opt != SEED) || opt == VERIFY || opt == SELECT || opt == OVERLAP)
+			of_schedule = longs[at].name;
 		switch (opt) {
 		case 'n':
 			err = number("-n", optarg, 1, 4096, &g->nranks);
@@ -197,6 +212,7 @@ int run_parse_options(struct goalrun *g, int argc, char **argv)
 			break;
 		case SAMPLE:
 			g->sample = optarg;
+			err = check_parts("--sample", optarg);
 			break;
 		case MEMORY:
 			err = parse_list(&g->memories, "--memory", optarg, run_memory_names, RUN_MEMORIES);
@@ -266,6 +282,8 @@ int run_parse_options(struct goalrun *g, int argc, char **argv)
 			break;
 		case TABLE:
 			g->table = optarg;
+			if (!*optarg)
+				err = usage("--table takes the path of a table");
 			break;
 		case TOPOLOGY:
 			if (!select_topology(optarg, &g->topology))
@@ -327,6 +345,8 @@ int run_parse_options(struct goalrun *g, int argc, char **argv)
 		return usage("%s goes with --overlap", with);
 	if (o->overlap && o->delay)
 		return usage("--overlap does not go with --delay: all ranks begin together");
+	if ((g->table || g->topology != SELECT_NONE) && !g->collective)
+		return usage("%s goes with --select", g->table ? "--table" : "--topology");
 	if (o->trace && run_plays_nic(o) && trace_format(o->trace) != trace_format("x.txt"))
 		return usage("with --backend smcq --trace takes a name that ends with .txt, not %s", o->trace);
 	if (o->placement.kind == PLACEMENT_LIST && o->placement.comm_cores >= 0)
@@ -338,8 +358,10 @@ int run_parse_options(struct goalrun *g, int argc, char **argv)
 	if (optind > 0 && !strcmp(argv[optind - 1], "--")) {
 		if (optind == argc)
 			return usage("no program behind --");
-		if (o->overlap)
-			return usage("--overlap takes a schedule, no program");
+		if (of_schedule)
+			return usage("%s%s takes a schedule, no program", of_schedule[1] ? "--" : "-", of_schedule);
+		if (o->threads)
+			return usage("--ranks threads takes a schedule, no program");
 		o->program = argv + optind;
 	} else if (g->collective) {
 		if (optind < argc)
