@@ -245,12 +245,41 @@ static int keep_passes(const char *list, struct ir_image *im)
 	return at < 0 ? (int)at : 0;
 }
 
+static bool every_root(const struct bin *b, const struct arg_rows *rows)
+{
+	return b->meta->root != BIN_NONE && !arg_row(rows, 0)[b->meta->root].known;
+}
+
+/* What a binary with -n, or one without, cannot be; before checking it takes its time. */
+static void check_asked(struct goal_diags *d, unsigned file, const struct bin *b, const struct arg_rows *rows, int64_t count,
+			const struct compile_options *o)
+{
+	const char *global = o->passes ? passes_global(o->passes) : NULL;
+	const struct goal_loc at = nowhere(file);
+
+	if (o->nranks > 2048 && every_root(b, rows))
+		goal_diag(d, GOAL_ERROR, at, NULL,
+			  "a binary for %u ranks and every root would be too large: fix one with -D root=R", o->nranks);
+	if (o->nranks && global && count < 0)
+		goal_diag(d, GOAL_ERROR, at, NULL, "the pass %s works on the ops of all ranks: fix count with -D count=N",
+			  global);
+	for (uint32_t i = 0; !o->nranks && i < b->nparams; i++)
+		if (arg_row(rows, 0)[i].known && b->params[i].vector)
+			goal_diag(d, GOAL_ERROR, at, NULL, "the vector %s can only be fixed together with -n",
+				  bin_str(b, b->params[i].name));
+	if (!o->nranks && global)
+		goal_diag(d, GOAL_ERROR, at, NULL, "the pass %s works on the ops of all ranks: give their number with -n",
+			  global);
+	if (!o->nranks && count >= 0)
+		goal_diag(d, GOAL_ERROR, at, NULL, "count can only be fixed together with -n");
+}
+
 static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, const struct sample *s,
 		      const struct arg_rows *rows, int64_t count, const struct compile_options *o, void **image,
 		      size_t *size)
 {
 	const char *global = o->passes ? passes_global(o->passes) : NULL;
-	bool roots = b->meta->root != BIN_NONE && !arg_row(rows, 0)[b->meta->root].known;
+	bool roots = every_root(b, rows);
 	struct bin_args a = { .size = o->nranks, .count = count, .args = rows->by_rank[0], .by_rank = rows->by_rank,
 			      .fuel = fuel(o, o->nranks) };
 	struct claim claim = { 0 };
@@ -258,17 +287,6 @@ static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, 
 	struct ir_image im;
 	int err;
 
-	if (roots && o->nranks > 2048) {
-		goal_diag(d, GOAL_ERROR, nowhere(file), NULL,
-			  "a binary for %u ranks and every root would be too large: fix one with -D root=R",
-			  o->nranks);
-		return -ERR_SYNTAX;
-	}
-	if (global && count < 0) {
-		goal_diag(d, GOAL_ERROR, nowhere(file), NULL,
-			  "the pass %s works on the ops of all ranks: fix count with -D count=N", global);
-		return -ERR_SYNTAX;
-	}
 	err = ir_image_init(&im);
 	err = err ? err : claim_open(&claim, b, &fault);
 	if (!err)
@@ -314,17 +332,7 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 		numbers[i] = i + 1;
 	s.b = b;
 	s.b.lines = numbers;
-	for (uint32_t i = 0; !o->nranks && i < b.nparams; i++)
-		if (arg_row(&rows, 0)[i].known && b.params[i].vector)
-			goal_diag(d, GOAL_ERROR, nowhere(file), NULL,
-				  "the vector %s can only be fixed together with -n",
-				  bin_str(&b, b.params[i].name));
-	if (!o->nranks && o->passes && passes_global(o->passes))
-		goal_diag(d, GOAL_ERROR, nowhere(file), NULL,
-			  "the pass %s works on the ops of all ranks: give their number with -n",
-			  passes_global(o->passes));
-	if (!o->nranks && count >= 0)
-		goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "count can only be fixed together with -n");
+	check_asked(d, file, &b, &rows, count, o);
 	err = claim_open(&s.claim, &s.b, &fault);
 	if (err == -ERR_CLAIM) {
 		goal_diag(d, GOAL_ERROR, im->locs.at[0], NULL, "%s", fault.text);

@@ -691,12 +691,14 @@ static int show_selected(struct goalc *c)
 	for (size_t i = 0; i < c->defines.v.n; i++) {
 		const struct define *d = &c->defines.v.at[i];
 
-		if (d->n != 1 || d->value[0] < 0)
+		if (d->n != 1 || d->value[0] < 0 || d->rank >= 0)
 			return usage("-D %s is one number of at least 0 here", d->name);
 		if (!strcmp(d->name, "bytes"))
 			call.bytes = (uint64_t)d->value[0];
-		else if (!strcmp(d->name, "commutative"))
+		else if (!strcmp(d->name, "commutative") && d->value[0] <= 1)
 			call.op = d->value[0] ? SELECT_COMMUTATIVE : SELECT_ANY_OP;
+		else if (!strcmp(d->name, "commutative"))
+			return usage("-D commutative is 0 or 1");
 		else
 			return usage("with --select, -D is bytes or commutative, not %s", d->name);
 	}

@@ -56,6 +56,11 @@ done
 for s in '' , a, ,a a,,b; do
 	status "hosts_$((++n))" 2 'a name is missing' -n 2 --hosts "$s" "$bcast"
 done
+status count_differs 2 '--count and -D count differ' -n 2 --count 3 -D count=4 "$bcast"
+status count_differs_list 2 '--count and -D count differ' -n 2 --count 3,4 -D count=4 "$bcast"
+status root_differs 2 '--root and -D root differ' -n 2 --root all -D root=1 "$bcast"
+run -n 2 --iters 2 --root 1 -D root=1 --count 3 -D count=3 "$bcast"
+check goalrun.root_agrees [ $? -eq 0 ]
 status key_twice 2 'is given twice' -n 2 -T segment:size=4,size=8 "$bcast"
 status table_alone 2 '--table goes with --select' -n 2 --table x "$bcast"
 status table_empty 2 '--table takes the path' -n 2 --select MPI_Bcast --table ''

@@ -258,6 +258,8 @@ usage json_alone '--json goes with --stats or --model' "$good" -o new.bin --json
 usage select_pass '--select takes none of -T, -g and -W' --select MPI_Bcast -n 2 -T reduce-deps
 usage select_output '-o does not go with it' --select MPI_Bcast -n 2 -o new.bin
 usage model_size '--model takes neither -n nor -D' --model split-tree --cores 4 -n 2
+usage select_rank '-D bytes is one number' --select MPI_Bcast -n 2 -D bytes@0=1
+usage select_commutative '-D commutative is 0 or 1' --select MPI_Bcast -n 2 -D commutative=2
 usage key_twice 'the key size of the pass segment is given twice' "$good" -o new.bin -T segment:size=4,size=8
 n=0
 for s in '' 3- - -3 3-2 2,3 ' 3' +3 0x3 3x 99999999999999999999 1e1; do

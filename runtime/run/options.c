@@ -123,6 +123,20 @@ int run_add_pass(struct goalrun *g, const char *arg)
 	return option_result("goalrun", run_usage_text, passes_add(&g->o.passes, arg, &why), &why);
 }
 
+/* A value can be given in two ways, which have to agree: a case that is to be repeated has both. */
+static int check_value(const struct goalrun *g, const char *name, const struct list *l, bool all)
+{
+	for (size_t i = 0; i < g->o.defines.v.n; i++) {
+		const struct define *d = &g->o.defines.v.at[i];
+
+		if (strcmp(d->name, name) != 0 || d->n != 1 || (!l->n && !all))
+			continue;
+		if (all || l->n != 1 || l->at[0] != d->value[0])
+			return usage("--%s and -D %s differ", name, name);
+	}
+	return 0;
+}
+
 /* What goes with several hosts. */
 static int check_hosts(struct goalrun *g)
 {
@@ -347,6 +361,10 @@ int run_parse_options(struct goalrun *g, int argc, char **argv)
 		return usage("--overlap does not go with --delay: all ranks begin together");
 	if ((g->table || g->topology != SELECT_NONE) && !g->collective)
 		return usage("%s goes with --select", g->table ? "--table" : "--topology");
+	err = check_value(g, "count", &g->counts, false);
+	err = err ? err : check_value(g, "root", &g->roots, g->all_roots);
+	if (err)
+		return err;
 	if (o->trace && run_plays_nic(o) && trace_format(o->trace) != trace_format("x.txt"))
 		return usage("with --backend smcq --trace takes a name that ends with .txt, not %s", o->trace);
 	if (o->placement.kind == PLACEMENT_LIST && o->placement.comm_cores >= 0)
