@@ -64,7 +64,7 @@ struct sample {
 
 /* What checking a sample of sizes may take, one of them and all. */
 #define SAMPLE_FUEL ((uint64_t)1 << 20)
-#define SAMPLES_FUEL ((uint64_t)1 << 23)
+#define SAMPLES_FUEL ((uint64_t)1 << 24)
 
 static uint64_t fuel(const struct compile_options *o, uint32_t size)
 {
@@ -114,6 +114,7 @@ static int check_size(struct sample *s, bool asked, bool *more)
 	int err;
 
 	a.fuel = asked ? fuel(s->o, a.size) : s->fuel < SAMPLE_FUEL ? s->fuel : SAMPLE_FUEL;
+	a.fuel += !a.fuel; /* 0 would be the default */
 	err = ir_graph_specialise(&s->b, &a, &g, &a.rank, &fault);
 	if (err == -ERR_NOMEM || (err == -ERR_ASSERT && excused(s, asked, fault.where)))
 		return err == -ERR_NOMEM ? err : 0;
