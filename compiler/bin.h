@@ -25,12 +25,13 @@
 #include <stdint.h>
 
 #define BIN_MAGIC "\x89GSB\r\n\x1a\n"
-#define BIN_VERSION 5u
+#define BIN_VERSION 6u
 #define BIN_MIN_READER 1u
 #define BIN_RESULT_READER 2u /* of what has a result or calls, is commutative, or may be in place */
 #define BIN_PROVED_READER 2u /* of what has PROVED */
 #define BIN_QUEUES_READER 4u /* of what has QUEUES; 3 does not know posted queues and ARMW */
 #define BIN_GETS_READER 5u /* of what has GETs in them */
+#define BIN_ASSERT_READER 6u /* of programs with ASSERT or LENGTH */
 #define BIN_ANY UINT32_MAX
 #define BIN_NONE UINT32_MAX
 #define BIN_NOREG UINT16_MAX
@@ -428,7 +429,7 @@ struct bin_space {
 	/* results */
 	uint32_t nops, ndeps;
 	uint32_t where; /* on error: instruction (parametric) or op (concrete) */
-	uint32_t what; /* on ERR_ASSERT: a string; on ERR_PARAM and ERR_UNKNOWN: a parameter; on ERR_BOUNDS:
+	uint32_t what; /* on ERR_ASSERT and ERR_FAULT: a string; on ERR_PARAM and ERR_UNKNOWN: a parameter; on ERR_BOUNDS:
 			  a buffer, in a call a window, of an element of a vector: a parameter; on ERR_RANGE:
 			  enum bin_field */
 	int64_t value[3]; /* on ERR_PEER and ERR_RANGE: it; on ERR_BOUNDS: offset, length and size */

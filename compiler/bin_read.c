@@ -329,6 +329,9 @@ static int load_param(struct machine *m, const struct bin_args *args, const stru
 	case BIN_VECLEN:
 		m->reg[w->a] = (int64_t)arg.n;
 		return 0;
+	case BIN_LENGTH:
+		m->sp->what = w->b;
+		return m->reg[w->a] == (int64_t)arg.n ? 0 : -ERR_PARAM;
 	default:
 		i = m->reg[w->c];
 		if (i < 0 || (uint64_t)i >= arg.n)
@@ -457,9 +460,13 @@ L_MOV:
 L_PARAM:
 L_ELEM:
 L_VECLEN:
+L_LENGTH:
 	CHECK(load_param(m, args, w));
 L_BUFSIZE:
 	CHECK(set_size(sp, w->a, reg[w->b]));
+L_CHECK:
+	sp->what = (uint32_t)w->imm;
+	CHECK(reg[w->a] ? 0 : -ERR_FAULT);
 L_ASSERT:
 	sp->what = (uint32_t)w->imm;
 	CHECK(reg[w->a] ? 0 : -ERR_ASSERT);

@@ -21,8 +21,6 @@ void ir_image_fini(struct ir_image *im)
 	VEC_FREE(&im->params);
 	VEC_FREE(&im->code);
 	VEC_FREE(&im->locs);
-	VEC_FREE(&im->asserts);
-	VEC_FREE(&im->lengths);
 	VEC_FREE(&im->consts);
 	VEC_FREE(&im->tmpls);
 	VEC_FREE(&im->windows);
@@ -258,6 +256,14 @@ static bool newer(const struct ir_image *im)
 	return inplace || im->windows.n || im->calls.n || im->meta.result || im->meta.flags & BIN_F_COMMUTATIVE;
 }
 
+static bool asserts(const struct ir_image *im)
+{
+	for (size_t i = 0; i < im->code.n; i++)
+		if (im->code.at[i].op == BIN_ASSERT || im->code.at[i].op == BIN_LENGTH)
+			return true;
+	return false;
+}
+
 /* DIR and RANKS become the file: they are moved up, and the rest is written around them. */
 int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 {
@@ -337,7 +343,8 @@ int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 		memset(out + head + im->body.n, 0, total - head - im->body.n);
 		memcpy(h->magic, BIN_MAGIC, 8);
 		h->version = BIN_VERSION;
-		h->min_reader = im->gets   ? BIN_GETS_READER :
+		h->min_reader = asserts(im) ? BIN_ASSERT_READER :
+				im->gets   ? BIN_GETS_READER :
 				im->qdir.n ? BIN_QUEUES_READER :
 				newer(im)  ? BIN_RESULT_READER :
 					     BIN_MIN_READER;

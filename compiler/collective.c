@@ -221,7 +221,7 @@ static int blame(const struct eval *e, int err, struct ir_fault *f)
 
 	if (!err || !e->c->name || err == -ERR_NOMEM || err == -ERR_CLAIM)
 		return err;
-	if (err == -ERR_ASSERT)
+	if (err == -ERR_ASSERT || err == -ERR_FAULT)
 		return wrong(e->c, f, "%s: %s", e->c->name, bin_str(b, f->what));
 	if (err == -ERR_PARAM || err == -ERR_UNKNOWN)
 		return wrong(e->c, f, "%s: %s: %s", e->c->name, err_text(err), bin_str(b, b->params[f->what].name));

@@ -71,21 +71,11 @@ static uint64_t fuel(const struct compile_options *o, uint32_t size)
 	return o->fuel ? o->fuel : lower_fuel(size);
 }
 
-static bool among(const uint32_t *list, size_t n, uint32_t pc)
+/* Whether a fault only says that a size, or a vector that nobody asked for, is not for this schedule. */
+static bool excused(const struct sample *s, bool asked, int err, const struct ir_fault *fault)
 {
-	for (size_t i = 0; i < n; i++)
-		if (list[i] == pc)
-			return true;
-	return false;
-}
-
-/* Whether an assertion only says that a size, or a vector that nobody asked for, is not for this schedule. */
-static bool excused(const struct sample *s, bool asked, uint32_t pc)
-{
-	const struct ir_image *im = s->im;
-
-	return (!asked && among(im->asserts.at, im->asserts.n, pc)) ||
-	       (s->guessed && !s->claim.name && among(im->lengths.at, im->lengths.n, pc));
+	return (err == -ERR_ASSERT && !asked) ||
+	       (s->guessed && !s->claim.name && lower_wrong_length(&s->b, err, fault));
 }
 
 /* Whether what is claimed makes sense for these values; the graph says whether it is true. */
@@ -116,7 +106,7 @@ static int check_size(struct sample *s, bool asked, bool *more)
 	a.fuel = asked ? fuel(s->o, a.size) : s->fuel < SAMPLE_FUEL ? s->fuel : SAMPLE_FUEL;
 	a.fuel += !a.fuel; /* 0 would be the default */
 	err = ir_graph_specialise(&s->b, &a, &g, &a.rank, &fault);
-	if (err == -ERR_NOMEM || (err == -ERR_ASSERT && excused(s, asked, fault.where)))
+	if (err == -ERR_NOMEM || excused(s, asked, err, &fault))
 		return err == -ERR_NOMEM ? err : 0;
 	if (err == -ERR_FUEL && !asked) {
 		*more = false;

@@ -314,7 +314,7 @@ static void gen_check_rank(struct gen *g, const struct gen_scope *in)
 	up = peer_up(g, in->call, in->rank);
 	ok = gen_reg(g);
 	gen_emit_abc(g, BIN_EQ, ok, up, g->scope->rank);
-	gen_emit_imm(g, BIN_ASSERT, ok, gen_string(g, "the rank in the call is not the rank that calls"));
+	gen_emit_imm(g, BIN_CHECK, ok, gen_string(g, "the rank in the call is not the rank that calls"));
 }
 
 static void gen_tag(struct gen *g, struct gen_scope *in)

@@ -58,7 +58,7 @@ static void gen_at_root(struct gen *g, const struct goal_param *p)
 	same = gen_reg(g);
 	snprintf(text, sizeof text, "an op uses a parameter that its rank does not know: %.64s", p->name);
 	gen_emit_abc(g, BIN_EQ, same, g->scope->rank, root->reg);
-	gen_emit_imm(g, BIN_ASSERT, same, gen_string(g, text));
+	gen_emit_imm(g, BIN_CHECK, same, gen_string(g, text));
 }
 
 /* Only its root can evaluate the argument, so that is done at each use. */
@@ -146,7 +146,7 @@ static struct vector gen_read(struct gen *g, const char *name)
 		gen_at_root(g, gen_find_param(g, g->scope->s, name, &index));
 	} else if (r.v == GEN_NOT_GIVEN && !r.left_out) {
 		snprintf(text, sizeof text, "the vector %.64s is not given", name);
-		gen_emit_imm(g, BIN_ASSERT, gen_num(g, 0, GEN_ANY), gen_string(g, text));
+		gen_emit_imm(g, BIN_CHECK, gen_num(g, 0, GEN_ANY), gen_string(g, text));
 	}
 	return r;
 }
@@ -164,9 +164,9 @@ static void gen_elem(struct gen *g, struct vector r, uint16_t i, uint16_t into)
 	ok = gen_reg(g);
 	snprintf(text, sizeof text, "there is no such element of the vector %.64s", r.left_out->name);
 	gen_emit_abc(g, BIN_LE, ok, gen_num(g, 0, GEN_ANY), i);
-	gen_emit_imm(g, BIN_ASSERT, ok, gen_string(g, text));
+	gen_emit_imm(g, BIN_CHECK, ok, gen_string(g, text));
 	gen_emit_abc(g, BIN_LT, ok, i, gen_expr(g, r.left_out->length, GEN_ANY));
-	gen_emit_imm(g, BIN_ASSERT, ok, gen_string(g, text));
+	gen_emit_imm(g, BIN_CHECK, ok, gen_string(g, text));
 	gen_expr(g, r.left_out->value, into);
 }
 

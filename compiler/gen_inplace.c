@@ -84,7 +84,7 @@ void gen_inplace_range(struct gen *g)
 	      b->inplace->len  ? gen_expr(g, b->inplace->len, GEN_ANY) :
 				 gen_num(g, 1, GEN_ANY);
 	gen_emit_abc(g, BIN_EQ, same, len, from->size);
-	gen_emit_imm(g, BIN_ASSERT, same, gen_string(g, "the range in place is not as long as the buffer"));
+	gen_emit_imm(g, BIN_CHECK, same, gen_string(g, "the range in place is not as long as the buffer"));
 	g->place = ir_tmpl(BIN_OP_COPY);
 	g->place.buf[0] = from->buf;
 	g->place.buf[1] = to->buf;

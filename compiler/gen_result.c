@@ -23,7 +23,7 @@ void gen_gets(struct gen *g, const struct goal_stmt *s)
 		uint16_t same = gen_reg(g);
 
 		gen_emit_abc(g, BIN_EQ, same, t.len, len);
-		gen_emit_imm(g, BIN_ASSERT, same, gen_string(g, "the two ranges differ in length"));
+		gen_emit_imm(g, BIN_CHECK, same, gen_string(g, "the two ranges differ in length"));
 	}
 	t.peer = gen_expr(g, s->expr, GEN_ANY);
 	g->at = s->loc;

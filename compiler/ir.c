@@ -377,6 +377,33 @@ void ir_rows_fini(struct ir_rows *rows)
 	*rows = (struct ir_rows){ 0 };
 }
 
+/* Behind a fault of one rank: an assertion of a later one says that the schedule is not for these values at all, so that the
+ * fault is none. */
+static int look_for_assertion(const struct bin *b, struct bin_args *a, const struct ir_rows *rows, uint32_t *rank,
+			      struct ir_fault *fault, int err)
+{
+	struct ir_fault other;
+	struct ir_rank r;
+
+	for (; a->rank < a->size; a->rank++) {
+		int e;
+
+		a->args = rows->by_rank[a->rank];
+		e = ir_rank_specialise(b, a, &r, &other);
+		ir_rank_fini(&r);
+		if (e == -ERR_NOMEM)
+			return e;
+		if (e == -ERR_ASSERT) {
+			*rank = a->rank;
+			*fault = other;
+			return e;
+		}
+		if (a->fuel)
+			a->fuel = a->fuel > other.steps ? a->fuel - other.steps : 1;
+	}
+	return err;
+}
+
 int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct ir_graph *g,
 			uint32_t *rank, struct ir_fault *fault)
 {
@@ -402,6 +429,8 @@ int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct
 		if (a.fuel) /* 0 would be the default */
 			a.fuel = a.fuel > fault->steps ? a.fuel - fault->steps : 1;
 	}
+	if (err && err != -ERR_ASSERT && err != -ERR_NOMEM && err != -ERR_FUEL)
+		err = look_for_assertion(b, &a, &rows, rank, fault, err);
 	ir_rows_fini(&rows);
 	if (err)
 		ir_graph_fini(g);

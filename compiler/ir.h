@@ -112,8 +112,6 @@ struct ir_image {
 	VEC(struct bin_word) code;
 	VEC(struct goal_loc) locs; /* one for each instruction */
 	VEC(uint32_t) lines; /* the same in the schedule's own file: that of the call, for what is imported */
-	VEC(uint32_t) asserts; /* the instructions that the schedule's own assertions became */
-	VEC(uint32_t) lengths; /* and those that look at the lengths of vectors */
 	VEC(int64_t) consts;
 	VEC(struct bin_tmpl) tmpls;
 	VEC(struct bin_dep_tmpl) deps;

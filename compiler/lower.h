@@ -52,6 +52,9 @@ int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out);
 void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,
 		 const struct bin_args *args, int err, const struct ir_fault *fault);
 
+/* Whether the fault is that a vector of the schedule is given with another length. */
+bool lower_wrong_length(const struct bin *b, int err, const struct ir_fault *fault);
+
 /* How many instructions a whole schedule of that size may take, so that a slip in a loop does not fill the
  * memory. */
 uint64_t lower_fuel(uint32_t size);

@@ -496,10 +496,16 @@ static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
 	case BIN_BUFSIZE:
 		c->bufsize[w->a] = reg[w->b];
 		return !reg[w->b].sym && reg[w->b].v < 0 ? out_of_bounds(c, w->a, 0, 0, reg[w->b].v) : 0;
+	case BIN_LENGTH:
+		c->fault.what = w->b;
+		err = get_param(c, c->args->rank, w->b, &arg);
+		err = err ? err : known(c, w->a, &i);
+		return err ? err : i == (int64_t)arg.n ? 0 : -ERR_PARAM;
+	case BIN_CHECK:
 	case BIN_ASSERT:
 		c->fault.what = (uint32_t)w->imm;
 		err = known(c, w->a, &i);
-		return err ? err : i ? 0 : -ERR_ASSERT;
+		return err ? err : i ? 0 : w->op == BIN_ASSERT ? -ERR_ASSERT : -ERR_FAULT;
 	case BIN_EMIT:
 	case BIN_GETS:
 	case BIN_EMITIN:

@@ -26,6 +26,11 @@ static const char *field_name(const struct bin *b, int op, const struct ir_fault
 	return fields[fault->what];
 }
 
+bool lower_wrong_length(const struct bin *b, int err, const struct ir_fault *fault)
+{
+	return err == -ERR_PARAM && (b->meta->flags & BIN_F_PARAMETRIC) && b->code[fault->where].op == BIN_LENGTH;
+}
+
 void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,
 		 const struct bin_args *args, int err, const struct ir_fault *fault)
 {
@@ -56,8 +61,10 @@ void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const
 			check = checks[i].check;
 	if (*fault->text)
 		snprintf(what, sizeof what, "%s", fault->text);
-	else if (err == -ERR_ASSERT && *bin_str(b, fault->what))
+	else if ((err == -ERR_ASSERT || err == -ERR_FAULT) && *bin_str(b, fault->what))
 		snprintf(what, sizeof what, "%s", bin_str(b, fault->what));
+	else if (lower_wrong_length(b, err, fault))
+		snprintf(what, sizeof what, "the vector %s has the wrong length", bin_str(b, b->params[fault->what].name));
 	else if (err == -ERR_PARAM || err == -ERR_UNKNOWN)
 		snprintf(what, sizeof what, "%s: %s", err_text(err), bin_str(b, b->params[fault->what].name));
 	else if (err == -ERR_PEER)

@@ -39,9 +39,9 @@ static void gen_again(struct gen *g, const struct goal_range *again, const struc
 	gen_range(g, again, true, &second, 1, &len);
 	gen_emit_abc(g, BIN_EQ, same, t->off[1] == BIN_NOREG ? zero : t->off[1],
 		 second.off[1] == BIN_NOREG ? zero : second.off[1]);
-	gen_emit_imm(g, BIN_ASSERT, same, gen_string(g, "the range that is written is not the one that is reduced"));
+	gen_emit_imm(g, BIN_CHECK, same, gen_string(g, "the range that is written is not the one that is reduced"));
 	gen_emit_abc(g, BIN_EQ, same, t->len, len);
-	gen_emit_imm(g, BIN_ASSERT, same, gen_string(g, "the range that is written is not the one that is reduced"));
+	gen_emit_imm(g, BIN_CHECK, same, gen_string(g, "the range that is written is not the one that is reduced"));
 }
 
 /* In a call, peers are those of the caller, and tags are added to. */
@@ -76,7 +76,7 @@ static void gen_op(struct gen *g, const struct goal_stmt *s)
 		uint16_t same = gen_reg(g);
 
 		gen_emit_abc(g, BIN_EQ, same, len[0], len[1]);
-		gen_emit_imm(g, BIN_ASSERT, same, gen_string(g, "the two ranges differ in length"));
+		gen_emit_imm(g, BIN_CHECK, same, gen_string(g, "the two ranges differ in length"));
 	}
 	if (s->again)
 		gen_again(g, s->again, &t);
@@ -145,7 +145,7 @@ static void gen_for(struct gen *g, const struct goal_stmt *s)
 	if (s->by) {
 		by = gen_kept(g, s->by, s->body);
 		gen_emit_abc(g, BIN_LT, go, gen_num(g, 0, GEN_ANY), by);
-		gen_emit_imm(g, BIN_ASSERT, go, gen_string(g, "the step of a loop is not positive"));
+		gen_emit_imm(g, BIN_CHECK, go, gen_string(g, "the step of a loop is not positive"));
 	} else {
 		by = gen_num(g, 1, GEN_ANY);
 	}
@@ -193,9 +193,7 @@ static void gen_stmt(struct gen *g, const struct goal_stmt *s)
 		gen_for(g, s);
 		break;
 	case GOAL_S_ASSERT:
-		if (VEC_PUSH(&g->im->asserts,
-			     gen_emit_imm(g, BIN_ASSERT, gen_expr(g, s->expr, GEN_ANY), gen_string(g, s->name))))
-			gen_no_memory(g);
+		gen_emit_imm(g, BIN_ASSERT, gen_expr(g, s->expr, GEN_ANY), gen_string(g, s->name));
 		break;
 	}
 }
@@ -264,38 +262,47 @@ static void gen_params(struct gen *g)
 	}
 }
 
+/* The caller gives a vector: one of another length is a fault of the text, whatever the arguments. */
+static void gen_given_length(struct gen *g, const struct goal_param *p, uint16_t vector)
+{
+	const uint16_t len = gen_reg(g), same = gen_reg(g);
+	char text[128];
+
+	gen_emit(g, (struct bin_word){ .op = BIN_VECLEN, .a = len, .b = vector });
+	gen_emit_abc(g, BIN_EQ, same, len, gen_expr(g, p->length, GEN_ANY));
+	snprintf(text, sizeof text, "the vector %.64s has the wrong length", p->name);
+	gen_emit_imm(g, BIN_CHECK, same, gen_string(g, text));
+}
+
 void gen_check_params(struct gen *g)
 {
 	const struct gen_var *root = gen_find_var(g, "root");
-	unsigned index = 0;
+	unsigned index = 0, top;
 
 	if (root && gen_find_param(g, g->scope->s, "root", &index)) {
 		uint16_t ok = gen_reg(g), reg = root->reg;
 
 		gen_emit_abc(g, BIN_LT, ok, reg, g->scope->size);
-		gen_emit_imm(g, BIN_ASSERT, ok, gen_string(g, "the root is out of range"));
+		gen_emit_imm(g, BIN_CHECK, ok, gen_string(g, "the root is out of range"));
 		gen_emit_abc(g, BIN_LE, ok, gen_num(g, 0, GEN_ANY), reg);
-		gen_emit_imm(g, BIN_ASSERT, ok, gen_string(g, "the root is out of range"));
+		gen_emit_imm(g, BIN_CHECK, ok, gen_string(g, "the root is out of range"));
 		g->top--;
 	}
+	top = g->top;
 	for (const struct goal_param *p = g->scope->s->params; p; p = p->next) {
-		uint16_t len, want, same;
-		char text[128];
 		int vector = gen_vector(g, g->scope, p->name);
 
 		/* Only its root knows a rootonly vector. */
 		if (vector < 0 || p->scope == GOAL_ROOTONLY)
 			continue;
 		g->at = p->loc;
-		len = gen_reg(g);
-		same = gen_reg(g);
-		gen_emit(g, (struct bin_word){ .op = BIN_VECLEN, .a = len, .b = (uint16_t)vector });
-		want = gen_expr(g, p->length, GEN_ANY);
-		gen_emit_abc(g, BIN_EQ, same, len, want);
-		snprintf(text, sizeof text, "the vector %.64s has the wrong length", p->name);
-		if (VEC_PUSH(&g->im->lengths, gen_emit_imm(g, BIN_ASSERT, same, gen_string(g, text))))
-			gen_no_memory(g);
-		g->top = len;
+		if (g->scope->up)
+			gen_given_length(g, p, (uint16_t)vector);
+		else
+			gen_emit(g, (struct bin_word){ .op = BIN_LENGTH,
+						       .a = gen_expr(g, p->length, GEN_ANY),
+						       .b = (uint16_t)vector });
+		g->top = top;
 	}
 }
 

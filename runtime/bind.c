@@ -204,7 +204,7 @@ static int specialise(struct mpix_sched_request *req, const struct MPIX_Sched_bi
 		a.count = 0;
 	c->count = (uint64_t)a.count;
 	err = ir_rank_specialise(b, &a, &req->rank, &fault);
-	if (err == -ERR_ASSERT)
+	if (err == -ERR_ASSERT || err == -ERR_FAULT)
 		err = host_error(g, err, "%s", bin_str(b, fault.what));
 	else if (err == -ERR_PARAM || err == -ERR_UNKNOWN)
 		err = host_error(g, err, "%s: %s", err_text(err), bin_str(b, b->params[fault.what].name));

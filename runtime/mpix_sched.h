@@ -69,7 +69,8 @@ enum {
 	MPIX_SCHED_ERR_COUNT = 30, /* a concrete schedule, and another count */
 	MPIX_SCHED_ERR_CLAIM = 31,
 	MPIX_SCHED_ERR_PASS = 32, /* a pass of goalc -T cannot be applied here */
-	MPIX_SCHED_ERR_LEVELS = 33 /* nor one that needs the levels of a tree */
+	MPIX_SCHED_ERR_LEVELS = 33, /* nor one that needs the levels of a tree */
+	MPIX_SCHED_ERR_FAULT = 34 /* an op, a loop or a call of the schedule makes no sense; the detail says why */
 };
 
 /* ---- context ---- */

@@ -44,52 +44,50 @@ buffer scratch t
 parameter global root = 0
 parameter global w[]
 parameter local k = 3
-    0  jmp       38  ; line 1
+    0  jmp       36  ; line 1
     1  param     r19 root  ; line 1
     2  <         r20 r19 r1  ; line 1
-    3  assert    r20 "the root is out of range"  ; line 1
+    3  check     r20 "the root is out of range"  ; line 1
     4  <=        r20 r3 r19  ; line 1
-    5  assert    r20 "the root is out of range"  ; line 1
-    6  veclen    r20 w  ; line 1
-    7  ==        r21 r20 r4  ; line 1
-    8  assert    r21 "the vector w has the wrong length"  ; line 1
-    9  bufsize   x r2  ; line 2
-   10  bufsize   y r5  ; line 3
-   11  bufsize   t r2  ; line 4
-   12  emit      copy x[0 +: r2] into t[0 +: r2] label 0  ; line 6
-   13  ==        r20 r3 r3  ; line 7
-   14  assert    r20 "the range that is written is not the one that is reduced"  ; line 7
-   15  ==        r20 r2 r2  ; line 7
-   16  assert    r20 "the range that is written is not the one that is reduced"  ; line 7
-   17  emit      reduce t[0 +: r2] with x[0 +: r2] into t[0 +: r2] on comm label 1  ; line 7
-   18  elem      r20 w r6  ; line 8
-   19  param     r21 k  ; line 8
-   20  emit      reduce y[r20 +: r6] into y[r21 +: r6] label 2  ; line 8
-   21  ==        r20 r0 r3  ; line 9
-   22  jz        r20 25  ; line 9
-   23  emit      send x[0 +: r2] peer r6 tag r7 cpu r6 nic r4 label 3  ; line 9
-   24  dep       label 3 irequires label 0  ; line 9
-   25  ==        r20 r0 r6  ; line 10
-   26  jz        r20 29  ; line 10
-   27  emit      recv t[0 +: r2] peer r3 tag r7 label 3  ; line 10
-   28  dep       label 3 requires label 1  ; line 10
-   29  emit      calc r8 ns label 4  ; line 11
-   30  emit      nop label 5  ; line 12
-   31  dep       label 1 requires label 0  ; line 13
-   32  dep       label 5 requires label 1  ; line 14
-   33  dep       label 5 requires label 3  ; line 14
-   34  param     r20 k  ; line 15
-   35  <         r21 r3 r20  ; line 15
-   36  assert    r21 "positive"  ; line 15
-   37  end        ; line 15
-   38  imm       r3 0  ; line 1
-   39  imm       r4 2  ; line 1
-   40  imm       r5 4  ; line 1
-   41  imm       r6 1  ; line 1
-   42  imm       r7 7  ; line 1
-   43  imm       r8 5  ; line 1
-   44  jmp       1  ; line 1
-   45  end        ; line 1
+    5  check     r20 "the root is out of range"  ; line 1
+    6  length    r4 w  ; line 1
+    7  bufsize   x r2  ; line 2
+    8  bufsize   y r5  ; line 3
+    9  bufsize   t r2  ; line 4
+   10  emit      copy x[0 +: r2] into t[0 +: r2] label 0  ; line 6
+   11  ==        r20 r3 r3  ; line 7
+   12  check     r20 "the range that is written is not the one that is reduced"  ; line 7
+   13  ==        r20 r2 r2  ; line 7
+   14  check     r20 "the range that is written is not the one that is reduced"  ; line 7
+   15  emit      reduce t[0 +: r2] with x[0 +: r2] into t[0 +: r2] on comm label 1  ; line 7
+   16  elem      r20 w r6  ; line 8
+   17  param     r21 k  ; line 8
+   18  emit      reduce y[r20 +: r6] into y[r21 +: r6] label 2  ; line 8
+   19  ==        r20 r0 r3  ; line 9
+   20  jz        r20 23  ; line 9
+   21  emit      send x[0 +: r2] peer r6 tag r7 cpu r6 nic r4 label 3  ; line 9
+   22  dep       label 3 irequires label 0  ; line 9
+   23  ==        r20 r0 r6  ; line 10
+   24  jz        r20 27  ; line 10
+   25  emit      recv t[0 +: r2] peer r3 tag r7 label 3  ; line 10
+   26  dep       label 3 requires label 1  ; line 10
+   27  emit      calc r8 ns label 4  ; line 11
+   28  emit      nop label 5  ; line 12
+   29  dep       label 1 requires label 0  ; line 13
+   30  dep       label 5 requires label 1  ; line 14
+   31  dep       label 5 requires label 3  ; line 14
+   32  param     r20 k  ; line 15
+   33  <         r21 r3 r20  ; line 15
+   34  assert    r21 "positive"  ; line 15
+   35  end        ; line 15
+   36  imm       r3 0  ; line 1
+   37  imm       r4 2  ; line 1
+   38  imm       r5 4  ; line 1
+   39  imm       r6 1  ; line 1
+   40  imm       r7 7  ; line 1
+   41  imm       r8 5  ; line 1
+   42  jmp       1  ; line 1
+   43  end        ; line 1
 END
 both=(-n 2 -D w=0,1 -D count=2)
 same ops --dump "${both[@]}" all.goal <<'END'

@@ -30,8 +30,57 @@ for file in *_bad.goal *_ok.goal; do
 	fi
 done
 
-# The library. The time is for people to read.
 cd "$TMP" || exit 1
+
+# Only an assertion of the text says that a schedule is not for some values. Any other error that comes up with them is a
+# fault, with its place, whoever looks: it must not leave count 0, for which none of these is wrong, to be proved alone.
+cat >lib.goal <<'END'
+schedule none
+rank r of p { }
+schedule third(w[2] = 1)
+rank r of p { if w[min(2, count)] < 0 { nop } }
+schedule secret(root = 0, rootonly v = 0)
+rank r of p { if count > 0 { if v < 0 { nop } } }
+schedule length(global w[count])
+rank r of p { }
+schedule rooted(root = 0)
+rank r of p { }
+END
+printf 'import "inner.goal"\nschedule calls(global v[1])\nbuffer in a[count]\nbuffer inout b[2 * count]\n%s\n' \
+	'rank r of p { call inner(a, b, v = v) }' >calls.goal
+
+# error NAME MESSAGE STATEMENT : also in a schedule that is called, with a pass, and with one count
+error()
+{
+	local name=$1 message=$2 args
+
+	printf 'import "lib.goal"\nschedule inner(global v[1])\nbuffer in a[count]\nbuffer inout b[2 * count]\n%s\n' \
+		"rank r of p { $3 }" >inner.goal
+	for args in '--verify inner.goal' '--verify calls.goal' '--verify inner.goal -T segment:size=2' \
+		'-o x.bin inner.goal' '-o x.bin calls.goal' '-o x.bin inner.goal -D count=9'; do
+		# shellcheck disable=SC2086
+		goalc $args -n 3 -D v=1 >out 2>err
+		check "verify.error_$name: $args" \
+			[ "$?,$(grep -cE "^(inner|lib).goal:[0-9]+:[0-9]+: error: .*rank [0-2]: $message" err)" = 1,1 ]
+	done
+}
+error lengths 'the two ranges differ in length' 'copy a into b'
+error written 'the range that is written is not the one that is reduced' 'reduce b[0 +: count] with a into b[count +: count]'
+error step 'the step of a loop is not positive' 'for i = 0 to 3 by 1 - min(count, 1) { nop }'
+error rank 'the rank in the call is not the rank that calls' 'call none() as (r + count) mod 4 of 4'
+error ranks 'the peer . is out of range' 'call none() as r of p - min(count, 2)'
+error element 'there is no such element of the vector w' 'call third()'
+error rootonly 'an op uses a parameter that its rank does not know' 'call secret()'
+error length 'the vector w has the wrong length' 'call length(w = v, count = 1 + min(count, 1))'
+error root 'the root is out of range' 'call rooted(root = min(count, 3))'
+# goalrun looks, too, and other ranks do not wait for the one at fault.
+error lengths_of_one 'the two ranges differ in length' 'if r == 1 { copy a into b }'
+timeout 20 "$BUILD/bin/goalrun" -n 3 --iters 2 --count 9 inner.goal -D v=1 >out 2>&1
+check verify.error_run [ "$?,$(grep -c 'inner.goal:5:.*the two ranges differ in length' out)" = 1,1 ]
+
+
+
+# The library. The time is for people to read.
 for file in "$ROOT"/schedules/*.goal; do
 	name=$(basename "$file" .goal)
 	start=$(date +%s%N)

@@ -703,7 +703,7 @@ static int disagree(struct member *m)
 	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_PARAM && detail_has(m, "rooot"));
 	wrong.params = &no_root;
 	wrong.nparams = 1;
-	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_ASSERT && detail_has(m, "root"));
+	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_FAULT && detail_has(m, "root"));
 	/* And after all that the group still works. */
 	CALL(MPIX_Sched_init(s, m->group, &b, &req));
 	CALL(MPIX_Sched_start(req));
