@@ -2,6 +2,7 @@
  * The pipeline: text -> tree -> IR -> checks -> passes -> binary. */
 #include "compiler/compile.h"
 
+#include "compiler/counts.h"
 #include "compiler/lower.h"
 #include "compiler/passes.h"
 #include "compiler/smcq.h"
@@ -59,12 +60,16 @@ struct sample {
 	struct claim claim;
 	struct bin_args args;
 	bool guessed; /* some of them are a sample's */
+	struct counts counts; /* of a size, to try in place of those that assertions rule out */
+	bool searching;
+	uint64_t checked, excluded; /* cases; and those that assertions rule out */
 	uint64_t fuel; /* left for the sizes that were not asked for */
 };
 
 /* What checking a sample of sizes may take, one of them and all. */
 #define SAMPLE_FUEL ((uint64_t)1 << 20)
 #define SAMPLES_FUEL ((uint64_t)1 << 24)
+#define CASE_FUEL 500u /* and one that an assertion rules out */
 
 static uint64_t fuel(const struct compile_options *o, uint32_t size)
 {
@@ -74,7 +79,7 @@ static uint64_t fuel(const struct compile_options *o, uint32_t size)
 /* Whether a fault only says that a size, or a vector that nobody asked for, is not for this schedule. */
 static bool excused(const struct sample *s, bool asked, int err, const struct ir_fault *fault)
 {
-	return (err == -ERR_ASSERT && !asked) ||
+	return (err == -ERR_ASSERT && !asked) || (s->searching && (err == -ERR_FUEL || err == -ERR_OVERFLOW)) ||
 	       (s->guessed && !s->claim.name && lower_wrong_length(&s->b, err, fault));
 }
 
@@ -106,8 +111,12 @@ static int check_size(struct sample *s, bool asked, bool *more)
 	a.fuel = asked ? fuel(s->o, a.size) : s->fuel < SAMPLE_FUEL ? s->fuel : SAMPLE_FUEL;
 	a.fuel += !a.fuel; /* 0 would be the default */
 	err = ir_graph_specialise(&s->b, &a, &g, &a.rank, &fault);
-	if (err == -ERR_NOMEM || excused(s, asked, err, &fault))
+	if (err == -ERR_NOMEM || excused(s, asked, err, &fault)) {
+		s->fuel -= s->searching && s->fuel > CASE_FUEL ? CASE_FUEL : 0;
+		s->excluded++;
 		return err == -ERR_NOMEM ? err : 0;
+	}
+	s->checked++;
 	if (err == -ERR_FUEL && !asked) {
 		*more = false;
 		goal_diag(s->d, GOAL_WARNING, s->im->locs.at[fault.where], NULL,
@@ -185,6 +194,27 @@ static int check_sample(struct sample *s, unsigned which, bool *more)
 	return err;
 }
 
+/* Checks one size and sample with a count, or with another one where assertions rule it out. */
+static int check_count(struct sample *s, int64_t count, unsigned which, bool *more)
+{
+	const uint64_t checked = s->checked, excluded = s->excluded, least = s->fuel / 2;
+	int err;
+
+	s->args.count = count;
+	err = check_sample(s, which, more);
+	if (err || !count || s->checked != checked || s->excluded == excluded)
+		return err;
+	if (!s->counts.numbers.n)
+		err = counts_init(&s->counts, &s->b, s->args.size, NULL);
+	s->searching = true;
+	for (size_t i = 0; i < counts_short(&s->counts) && !err && s->checked == checked && s->fuel > least; i++) {
+		s->args.count = counts_other(&s->counts, count, i);
+		err = check_sample(s, which, more);
+	}
+	s->searching = false;
+	return err;
+}
+
 /* Checks the sizes that -n names, or a sample of small ones, until one is at fault. */
 static int check_program(struct sample *s, int64_t count)
 {
@@ -199,13 +229,15 @@ static int check_program(struct sample *s, int64_t count)
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !(i && s->o->nranks); i++) {
 		s->args.size = s->o->nranks ? s->o->nranks : sizes[i];
 		for (unsigned c = 0; c < (count >= 0 ? 1u : counts[2] ? 3u : 2u); c++) {
-			s->args.count = count < 0 ? counts[c] : count;
 			for (unsigned k = 0; k < samples; k++) {
-				err = check_sample(s, k, &more);
-				if (err || !more || goal_diags_errors(s->d) != errors)
+				err = check_count(s, count < 0 ? counts[c] : count, k, &more);
+				if (err || !more || goal_diags_errors(s->d) != errors) {
+					counts_fini(&s->counts);
 					return err;
+				}
 			}
 		}
+		counts_fini(&s->counts);
 	}
 	return err;
 }

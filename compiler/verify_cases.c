@@ -3,14 +3,28 @@
 #include "compiler/verify_cases.h"
 
 #include "compiler/collective.h"
+#include "compiler/counts.h"
 #include "compiler/lower.h"
 #include "compiler/smcq.h"
 #include "compiler/transform.h"
 #include "compiler/verify_parts.h"
 #include "util/err.h"
+#include "util/text.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* How a case ended that is not wrong. */
+enum outcome { PROVED, EXCLUDED };
+
+/* Values that an assertion rules out. */
+struct excluded {
+	char values[160]; /* as messages begin; "": there are none */
+	char text[256];
+	uint32_t where; /* the instruction */
+};
 
 struct cases {
 	struct goal_diags *d;
@@ -18,10 +32,21 @@ struct cases {
 	struct bin b; /* its lines are numbers of instructions where there are locs */
 	struct claim claim;
 	struct bin_args args; /* of the case at hand */
-	uint64_t proved; /* of the size at hand */
-	char excluded[160]; /* the first values that an assertion rules out, as messages begin */
-	struct ir_fault fault; /* by which */
 	struct verify_result *out;
+	struct excluded first;
+	/* of the size at hand */
+	uint64_t proved, useful; /* cases; and those with elements */
+	unsigned passed_over; /* usual counts that assertions rule out, as bits */
+	bool unsuited; /* a sample has a vector of another length */
+	struct excluded here; /* the first with elements */
+	struct counts counts; /* to try in place of those, once they are needed */
+	int64_t found[COUNTS_USUAL]; /* which were */
+	uint64_t search; /* what the search may still take, in steps of programs */
+	/* of the sample and root at hand */
+	unsigned which;
+	int64_t root; /* -1: as given */
+	uint32_t where; /* the instruction that ruled out the last case */
+	bool searching;
 };
 
 static struct goal_loc nowhere(const struct cases *c)
@@ -48,6 +73,44 @@ static int check_before(struct cases *c, const struct ir_graph *g)
 	return err || goal_diags_errors(c->d) == errors ? err : -ERR_SYNTAX;
 }
 
+/* What a case costs beside the steps of programs. */
+#define CASE 500u
+
+static void note_excluded(struct cases *c, const struct bin_args *a, int err, const struct ir_fault *fault)
+{
+	const uint64_t steps = CASE + (a->rank + 1) * (fault->steps + c->b.nparams);
+	struct excluded *e = *c->first.values ? &c->here : &c->first;
+
+	c->where = fault->where;
+	if (c->searching) {
+		c->search -= c->search < steps ? c->search : steps;
+		return;
+	}
+	if (*e->values || (e == &c->here && !a->count))
+		return;
+	lower_sample(e->values, sizeof e->values, &c->b, a);
+	e->where = fault->where;
+	if (err == -ERR_ASSERT)
+		snprintf(e->text, sizeof e->text, "%s", bin_str(&c->b, fault->what));
+	else
+		snprintf(e->text, sizeof e->text, "the vector %s has the wrong length",
+			 bin_str(&c->b, c->b.params[fault->what].name));
+	if (e == &c->first && a->count)
+		c->here = *e;
+}
+
+/* Whether a fault says that the schedule is not for these values, and not that it is wrong: an assertion of its text, a vector
+ * of a sample, which nobody has asked for, or a count that only the search has come up with and that is too large. */
+static bool excludes(struct cases *c, const struct bin_args *a, int err, const struct ir_fault *fault)
+{
+	if (a->sample && !c->claim.name && lower_wrong_length(&c->b, err, fault)) {
+		c->unsuited = true;
+		return true;
+	}
+	return err == -ERR_ASSERT ||
+	       (c->searching && (err == -ERR_FUEL || (err == -ERR_OVERFLOW && a->count > INT32_MAX)));
+}
+
 /* Specialises, and applies the passes: 0, or -ERR_ASSERT when the schedule is not for these values. */
 static int make_graph(struct cases *c, struct bin_args *a, struct ir_graph *g)
 {
@@ -56,11 +119,11 @@ static int make_graph(struct cases *c, struct bin_args *a, struct ir_graph *g)
 	const char *failed = NULL; /* until passes run */
 	int err = ir_graph_specialise(&c->b, a, g, &a->rank, &fault);
 
-	if (err == -ERR_ASSERT && !*c->excluded) {
-		lower_sample(c->excluded, sizeof c->excluded, &c->b, a);
-		c->fault = fault;
+	if (err && excludes(c, a, err, &fault)) {
+		note_excluded(c, a, err, &fault);
+		return -ERR_ASSERT;
 	}
-	if (err == -ERR_NOMEM || err == -ERR_ASSERT)
+	if (err == -ERR_NOMEM)
 		return err;
 	if (err) {
 		lower_fault(c->d, c->asked->file, &c->b, c->asked->locs, a, err, &fault);
@@ -105,7 +168,7 @@ static void drop_wants(struct wants *w, uint32_t n)
 	free(w);
 }
 
-static int one_case(struct cases *c)
+static int one_case(struct cases *c, enum outcome *outcome)
 {
 	struct bin_args a = c->args;
 	struct verify_report report = { 0 };
@@ -113,10 +176,12 @@ static int one_case(struct cases *c)
 	struct ir_graph g;
 	int err;
 
-	a.fuel = lower_fuel(a.size);
+	a.fuel = lower_fuel(a.size) / (c->searching ? 8 : 1);
+	*outcome = EXCLUDED;
 	err = make_graph(c, &a, &g);
 	if (err)
 		return err == -ERR_ASSERT ? 0 : err;
+	*outcome = PROVED;
 	err = make_wants(c, &a, &wants);
 	err = err ? err : verify_graph(c->d, &c->b, &g, wants, &report);
 	if (!err && !report.proved)
@@ -136,26 +201,7 @@ static int one_case(struct cases *c)
 	return err;
 }
 
-/* Roots up to this many ranks; of more, the first, the middle and the last. */
-#define ALL_ROOTS 9u
-
-static int each_root(struct cases *c, struct arg_rows *rows)
-{
-	const uint32_t root = c->b.meta->root, size = c->args.size, n = size <= ALL_ROOTS ? size : 3;
-	int err = 0;
-
-	c->args.args = rows->by_rank[0];
-	c->args.by_rank = rows->by_rank;
-	if (root == BIN_NONE || arg_row(rows, 0)[root].known || (c->b.meta->nranks && !(c->b.meta->flags & BIN_F_ROOTS)))
-		return one_case(c);
-	for (uint32_t i = 0; i < n && !err; i++) {
-		int64_t r = size <= ALL_ROOTS ? i : (int64_t)(size - 1) * i / 2;
-
-		arg_rows_set(rows, root, (struct bin_arg){ .known = true, .value = r });
-		err = one_case(c);
-	}
-	return err;
-}
+/* ---- values ---- */
 
 static unsigned known(const struct cases *c, const struct arg_rows *rows)
 {
@@ -178,38 +224,159 @@ static int check_values(struct cases *c, const struct arg_rows *rows)
 	return 0;
 }
 
-/* What -D gives, and a sample of what is left. */
-static int one_sample(struct cases *c, unsigned which)
+/* Of one parameter, in words; "n by rank" where ranks have their own. */
+static void add_value(struct text *t, const struct cases *c, const struct arg_rows *rows, uint32_t i)
 {
-	struct arg_rows rows;
+	const struct bin_arg *v = &arg_row(rows, 0)[i];
+	const char *name = bin_str(&c->b, c->b.params[i].name);
+
+	text_add(t, "%s", t->n ? ", " : "");
+	for (uint32_t r = 1; r < rows->size; r++)
+		if (arg_row(rows, r)[i].known != v->known || arg_row(rows, r)[i].value != v->value ||
+		    arg_row(rows, r)[i].elem != v->elem) {
+			text_add(t, "%s by rank", name);
+			return;
+		}
+	text_add(t, "%s = %" PRId64, name, v->known ? v->value : c->b.params[i].value);
+	for (size_t k = 1; v->elem && k < v->n && k < 8; k++)
+		text_add(t, k == 7 ? ",..." : ",%" PRId64, v->elem[k]);
+}
+
+/* Those that are known, or those that are not and have defaults, but for what a sample decides. A binary for one size has
+ * them inside. */
+static void add_values(struct text *t, const struct cases *c, const struct arg_rows *rows, bool given)
+{
+	for (uint32_t i = 0; i < c->b.nparams && !c->out->values && !c->b.meta->nranks; i++)
+		if (given ? arg_row(rows, 0)[i].known :
+			    !arg_row(rows, 0)[i].known && c->b.params[i].has_default && i != c->b.meta->root &&
+				    strcmp(bin_str(&c->b, c->b.params[i].name), "inplace") != 0)
+			add_value(t, c, rows, i);
+}
+
+/* The arguments of the case: what -D gives, a sample of what is left, and the root. */
+static int make_rows(struct cases *c, struct arg_rows *rows)
+{
+	struct text values = { 0 };
 	int64_t count;
 	unsigned given;
-	int err = arg_rows_init(&rows, &c->b, c->args.size);
+	int err = arg_rows_init(rows, &c->b, c->args.size);
 
 	if (err)
 		return err;
-	err = arg_rows_define(&rows, c->d, c->asked->file, &c->b, c->asked->defines, c->asked->ndefines, &count);
-	given = known(c, &rows);
+	err = arg_rows_define(rows, c->d, c->asked->file, &c->b, c->asked->defines, c->asked->ndefines, &count);
+	given = known(c, rows);
+	add_values(&values, c, rows, true);
 	if (!err && !c->b.meta->nranks) /* whose parameters are fixed */
-		err = collective_sample(&c->b, c->args.count, which, &rows);
-	c->args.sample = known(c, &rows) > given ? rows.name : NULL;
-	err = err ? err : check_values(c, &rows);
-	if (!err && (!which || c->args.sample)) /* all samples of nothing are the same */
-		err = each_root(c, &rows);
-	c->args = (struct bin_args){ .size = c->args.size, .count = c->args.count };
+		err = collective_sample(&c->b, c->args.count, c->which, rows);
+	c->args.sample = known(c, rows) > given ? rows->name : NULL;
+	add_values(&values, c, rows, false);
+	if (values.n || values.err)
+		err = err ? err : text_take(&values, &c->out->values);
+	err = err ? err : check_values(c, rows);
+	if (c->root >= 0)
+		arg_rows_set(rows, c->b.meta->root, (struct bin_arg){ .known = true, .value = c->root });
+	c->args.args = rows->by_rank[0];
+	c->args.by_rank = rows->by_rank;
+	return err;
+}
+
+/* ---- counts ---- */
+
+/* Steps that a search for counts may take at a size. */
+#define SEARCH ((uint64_t)1 << 23)
+
+/* Where nothing is sent, whatever the count. */
+static bool is_empty(const struct cases *c)
+{
+	char name[32];
+
+	collective_sample_name(&c->b, c->which, name, sizeof name);
+	return !strncmp(name, "zero", 4) || !strncmp(name, "empty", 5);
+}
+
+static int try_count(struct cases *c, int64_t count, enum outcome *outcome)
+{
+	struct arg_rows rows = { 0 };
+	int err;
+
+	c->args.count = count;
+	err = make_rows(c, &rows);
+	err = err ? err : one_case(c, outcome);
+	if (!err && *outcome == PROVED) {
+		c->out->samples |= 1u << c->which;
+		c->out->chosen |= c->args.sample != NULL;
+		c->useful += count && !is_empty(c);
+	}
+	c->args = (struct bin_args){ .size = c->args.size };
 	arg_rows_fini(&rows);
 	return err;
 }
 
-static int each_sample(struct cases *c, int64_t count)
-{
-	unsigned n = c->b.meta->nranks ? 1 : collective_samples(&c->b);
-	int err = 0;
+/* Counts that have been tried with a sample and a root. */
+struct used {
+	int64_t count[2 * COUNTS_USUAL];
+	unsigned n;
+	int64_t none; /* the instruction that ruled out count 0, or -1 */
+};
 
-	c->args.count = count;
-	for (unsigned i = 0; i < n && !err; i++)
-		err = one_sample(c, i);
+static bool is_used(const struct used *u, int64_t count)
+{
+	for (unsigned i = 0; i < u->n; i++)
+		if (u->count[i] == count)
+			return true;
+	return false;
+}
+
+static int add_other(struct verify_result *r, int64_t count)
+{
+	size_t i = r->others.n;
+
+	for (size_t k = 0; k < r->others.n; k++)
+		if (r->others.at[k] == count)
+			return 0;
+	if (VEC_PUSH(&r->others, count))
+		return -ERR_NOMEM;
+	for (; i && r->others.at[i - 1] > count; i--)
+		r->others.at[i] = r->others.at[i - 1];
+	r->others.at[i] = count;
+	return 0;
+}
+
+static int begin_search(struct cases *c, int64_t base)
+{
+	struct arg_rows rows = { 0 };
+	int err;
+
+	c->args.count = base;
+	err = make_rows(c, &rows);
+	err = err ? err : counts_init(&c->counts, &c->b, c->args.size, c->args.args);
+	c->args = (struct bin_args){ .size = c->args.size };
+	arg_rows_fini(&rows);
 	return err;
+}
+
+/* Assertions rule a count out: another one in its place, first of all the one that another root or sample has taken. What rules
+ * out count 0 as well may be about the size or the root, so that a long search is in vain. */
+static int search_count(struct cases *c, enum counts_usual k, int64_t base, struct used *used)
+{
+	enum outcome outcome = EXCLUDED;
+	int64_t count = c->found[k];
+	int err = c->counts.numbers.n ? 0 : begin_search(c, base);
+	const size_t most = used->none == (int64_t)c->where ? counts_short(&c->counts) : SIZE_MAX;
+
+	c->searching = true;
+	for (size_t i = 0; !err && outcome == EXCLUDED && (!i || (i <= most && c->search)); i++) {
+		count = i ? counts_other(&c->counts, base, i - 1) : count;
+		if (i && !count)
+			break;
+		if (count && !is_used(used, count))
+			err = try_count(c, count, &outcome);
+	}
+	c->searching = false;
+	if (err || outcome == EXCLUDED)
+		return err;
+	c->found[k] = used->count[used->n++] = count;
+	return add_other(c->out, count);
 }
 
 /* The only count, or -1. */
@@ -223,24 +390,96 @@ static int64_t only_count(const struct cases *c)
 	return count;
 }
 
-/* No element, one, some, and more than ranks but no multiple of them; and beyond what passes cut off. */
 static int each_count(struct cases *c)
 {
-	const int64_t counts[] = { 0, 1, 7, 2 * (int64_t)c->args.size + 1, passes_count(passes_of(c)) };
-	int64_t only = only_count(c);
+	const int64_t usual[COUNTS_USUAL] = { 0, 1, 7, 2 * (int64_t)c->args.size + 1, c->out->cut };
+	struct used used = { .none = -1 };
+	enum outcome outcome;
 	int err = 0;
 
-	if (only >= 0)
-		return each_sample(c, only);
-	for (size_t i = 0; i < sizeof counts / sizeof *counts && !err; i++) {
-		bool again = i == 4 && !counts[i];
-
-		for (size_t k = 0; k < i; k++)
-			again |= counts[k] == counts[i];
-		if (!again)
-			err = each_sample(c, counts[i]);
+	if (c->out->count >= 0)
+		return try_count(c, c->out->count, &outcome);
+	for (unsigned k = 0; k < COUNTS_USUAL && !err; k++) {
+		if (is_used(&used, usual[k]))
+			continue;
+		err = try_count(c, usual[k], &outcome);
+		used.count[used.n++] = usual[k];
+		if (!err && outcome == PROVED)
+			c->out->usual |= 1u << k;
+		if (err || outcome == PROVED)
+			continue;
+		c->passed_over |= 1u << k;
+		if (!usual[k])
+			used.none = c->where;
+		else
+			err = search_count(c, k, usual[k], &used);
 	}
 	return err;
+}
+
+/* ---- roots, samples and sizes ---- */
+
+/* Roots up to this many ranks; of more, the first, the middle and the last, or others in place of those that assertions
+ * rule out. */
+#define ALL_ROOTS 9u
+
+static int each_root(struct cases *c, struct verify_roots *tried)
+{
+	const uint32_t size = c->args.size, most = size <= ALL_ROOTS ? size : 3;
+	const bool empty = !c->out->count || is_empty(c);
+	uint32_t n = 0, full = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < most + size && n < most && !err; i++) {
+		const uint64_t useful = c->useful, proved = c->proved;
+		int64_t r = i < most ? (size <= ALL_ROOTS ? i : (int64_t)(size - 1) * i / 2) : i - most;
+
+		if (i >= most && (size <= ALL_ROOTS || r == 0 || r == (size - 1) / 2 || r == size - 1))
+			continue;
+		c->root = r;
+		err = each_count(c);
+		n += c->useful != useful || (empty && c->proved != proved);
+		if (c->useful == useful && (c->out->count || c->proved == proved))
+			continue;
+		if (full >= tried->n && full < 3)
+			tried->few[full] = (uint32_t)r;
+		full++;
+	}
+	if (full > tried->n)
+		tried->n = full;
+	return err;
+}
+
+static int each_sample(struct cases *c)
+{
+	unsigned n = c->b.meta->nranks ? 1 : collective_samples(&c->b);
+	const uint32_t root = c->b.meta->root;
+	struct verify_roots roots = { 0 };
+	int err = 0;
+
+	for (c->which = 0; c->which < n && !err; c->which++) {
+		struct arg_rows rows = { 0 };
+		bool open, same;
+
+		c->root = -1;
+		err = make_rows(c, &rows);
+		same = c->which && !c->args.sample; /* all samples of nothing are the same */
+		open = !err && root != BIN_NONE && !arg_row(&rows, 0)[root].known &&
+		       (!c->b.meta->nranks || c->b.meta->flags & BIN_F_ROOTS);
+		arg_rows_fini(&rows);
+		if (!err && !same)
+			err = open ? each_root(c, &roots) : each_count(c);
+	}
+	return err ? err : VEC_PUSH(&c->out->roots, roots);
+}
+
+/* Cases without an element say nothing of those with some. */
+static int refuse_empty(struct cases *c)
+{
+	goal_diag(c->d, GOAL_ERROR, c->asked->locs ? c->asked->locs[c->here.where] : nowhere(c), NULL,
+		  "%snothing is proved of %u rank%s, since no case with elements was found that assertions do not rule out: %s",
+		  c->here.values, c->args.size, c->args.size == 1 ? "" : "s", c->here.text);
+	return -ERR_SYNTAX;
 }
 
 static int one_size(struct cases *c, uint32_t size)
@@ -249,15 +488,27 @@ static int one_size(struct cases *c, uint32_t size)
 
 	if (c->asked->progress)
 		c->asked->progress(size);
-	c->proved = 0;
+	c->proved = c->useful = c->passed_over = 0;
+	c->unsuited = false;
+	c->here = (struct excluded){ 0 };
+	c->search = SEARCH;
+	memset(c->found, 0, sizeof c->found);
 	c->args = (struct bin_args){ .size = size };
-	err = each_count(c);
-	if (!err && c->proved)
-		err = VEC_PUSH(&c->out->sizes, size);
-	else if (!err)
-		err = VEC_PUSH(&c->out->ruled_out, size);
+	err = each_sample(c);
+	counts_fini(&c->counts);
+	if (err)
+		return err;
 	c->out->cases += c->proved;
-	return err;
+	if (!c->proved)
+		c->out->roots.n--;
+	if (!c->proved && c->unsuited)
+		return VEC_PUSH(&c->out->unsuited, size);
+	if (!c->proved)
+		return VEC_PUSH(&c->out->ruled_out, size);
+	if (!c->useful && *c->here.values && c->out->count)
+		return refuse_empty(c);
+	c->out->passed_over |= c->passed_over;
+	return VEC_PUSH(&c->out->sizes, size);
 }
 
 static int each_size(struct cases *c)
@@ -307,11 +558,14 @@ int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_
 		numbers[i] = i + 1;
 	if (asked->locs)
 		c.b.lines = numbers;
+	out->cut = passes_count(passes_of(&c));
+	out->count = only_count(&c);
 	out->claims = c.claim.any || verify_is_barrier(b);
 	err = err ? err : each_size(&c);
 	if (!err && !out->cases) {
-		goal_diag(d, GOAL_ERROR, asked->locs ? asked->locs[c.fault.where] : nowhere(&c), NULL,
-			  "%sthe schedule is for none of these values: %s", c.excluded, bin_str(b, c.fault.what));
+		goal_diag(d, GOAL_ERROR, asked->locs ? asked->locs[c.first.where] : nowhere(&c), NULL,
+			  "%sthe schedule is for none of the values that were tried%s: %s", c.first.values,
+			  asked->first || b->meta->nranks ? "" : " (-n says for how many ranks)", c.first.text);
 		err = -ERR_SYNTAX;
 	}
 	claim_close(&c.claim);
@@ -322,5 +576,10 @@ int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_
 void verify_result_fini(struct verify_result *r)
 {
 	VEC_FREE(&r->sizes);
+	VEC_FREE(&r->roots);
 	VEC_FREE(&r->ruled_out);
+	VEC_FREE(&r->unsuited);
+	VEC_FREE(&r->others);
+	free(r->values);
+	r->values = NULL;
 }

@@ -16,10 +16,26 @@ struct verify_asked {
 	void (*progress)(uint32_t size); /* may be NULL */
 };
 
+/* Of a size that is proved. */
+struct verify_roots {
+	uint32_t n; /* with so many; 0: there is none to choose */
+	uint32_t few[3]; /* the first of them */
+};
+
 struct verify_result {
 	VEC(uint32_t) sizes; /* proved, ascending */
+	VEC(struct verify_roots) roots; /* of each of them */
 	VEC(uint32_t) ruled_out; /* by assertions of the schedule */
+	VEC(uint32_t) unsuited; /* samples have no vectors of the lengths that it wants */
 	uint64_t cases; /* proved */
+	/* The counts that were proved: the only one there is, or -1 and then the usual ones (a bit for each enum counts_usual)
+	 * and others, ascending. And the usual ones that assertions ruled out for a size, a root or a sample. */
+	int64_t count, cut; /* COUNTS_CUT */
+	unsigned usual, passed_over;
+	VEC(int64_t) others;
+	uint32_t samples; /* a bit for each that was proved */
+	bool chosen; /* they differ */
+	char *values; /* of parameters that are no sample's, as text; NULL: there are none */
 	bool claims; /* the schedule says what it does */
 	struct verify_report report; /* of the case of the largest size with the most messages */
 	uint32_t differ[3]; /* two ranks that bracket a reduction differently, and the size; or zeros */

@@ -2,9 +2,12 @@
  * What goalc --verify says of a schedule that it has proved. */
 #include "compiler/verify_cases.h"
 
+#include "compiler/collective.h"
+#include "compiler/counts.h"
 #include "util/text.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* "1-17, 31-33, 64 ranks". */
@@ -34,21 +37,146 @@ static void add_claim(struct text *t, const struct bin *b, const struct verify_r
 		text_add(t, "it does what its result says");
 }
 
+static void comma(struct text *t, bool *any)
+{
+	text_add(t, "%s", *any ? ", " : "");
+	*any = true;
+}
+
+static void add_usual(struct text *t, const struct verify_result *r, unsigned which, bool *any)
+{
+	for (unsigned k = 0; k < COUNTS_USUAL; k++) {
+		if (!(which >> k & 1))
+			continue;
+		comma(t, any);
+		if (k == COUNTS_UNEVEN)
+			text_add(t, "2p + 1");
+		else
+			text_add(t, "%" PRId64, k == COUNTS_NONE ? 0 : k == COUNTS_ONE ? 1 : k == COUNTS_SOME ? 7 : r->cut);
+	}
+}
+
+/* Counts of a search that are listed. */
+#define LISTED 8u
+
+static void add_counts(struct text *t, const struct verify_result *r)
+{
+	const size_t n = r->others.n;
+	bool any = false;
+
+	text_add(t, "  tried: %s ", r->count >= 0 ? "count" : "counts");
+	if (r->count >= 0)
+		text_add(t, "%" PRId64, r->count);
+	else
+		add_usual(t, r, r->usual, &any);
+	for (size_t i = 0; i < n && i < LISTED; i++) {
+		comma(t, &any);
+		text_add(t, "%" PRId64, r->others.at[i]);
+	}
+	if (n > LISTED)
+		text_add(t, ", and %zu more up to %" PRId64, n - LISTED, r->others.at[n - 1]);
+}
+
+/* Whether two sizes are told together. */
+static bool alike(const struct verify_result *r, size_t i, size_t k)
+{
+	const uint32_t n = r->roots.at[i].n, m = r->roots.at[k].n;
+
+	return (n == r->sizes.at[i]) == (m == r->sizes.at[k]) && (n == m || n == r->sizes.at[i]);
+}
+
+/* "; 1-9 ranks: all roots; 10 ranks: 3 of 10 roots (0, 4, 9)". */
+static int add_roots(struct text *t, const struct verify_result *r)
+{
+	VEC(uint32_t) sizes = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < r->sizes.n && r->roots.at[i].n && !err; i++) {
+		const struct verify_roots *roots = &r->roots.at[i];
+		bool told = false;
+
+		for (size_t k = 0; k < i; k++)
+			told |= alike(r, i, k);
+		sizes.n = 0;
+		for (size_t k = i; k < r->sizes.n && !told && !err; k++)
+			if (alike(r, i, k))
+				err = VEC_PUSH(&sizes, r->sizes.at[k]);
+		if (told || err)
+			continue;
+		text_add(t, "; ");
+		add_sizes(t, sizes.at, sizes.n);
+		if (roots->n == r->sizes.at[i])
+			text_add(t, ": all roots");
+		else if (sizes.n > 1)
+			text_add(t, ": %u root%s of each", roots->n, roots->n == 1 ? "" : "s");
+		else
+			text_add(t, ": %u of %u roots", roots->n, r->sizes.at[i]);
+		for (uint32_t k = 0; k < roots->n && sizes.n == 1 && roots->n != r->sizes.at[i] && roots->n <= 3; k++)
+			text_add(t, "%s%u%s", k ? ", " : " (", roots->few[k], k + 1 == roots->n ? ")" : "");
+	}
+	VEC_FREE(&sizes);
+	return err;
+}
+
+static void add_samples(struct text *t, const struct bin *b, uint32_t samples)
+{
+	bool any = false;
+	char name[32];
+
+	for (unsigned i = 0; i < 32; i++) {
+		if (!(samples >> i & 1))
+			continue;
+		text_add(t, "%s", any ? "" : "; samples ");
+		comma(t, &any);
+		collective_sample_name(b, i, name, sizeof name);
+		text_add(t, "%s", name);
+	}
+}
+
+/* What the proof is about: it says nothing of other values. */
+static int add_tried(struct text *t, const struct bin *b, const struct verify_result *r)
+{
+	bool any = false;
+	int err;
+
+	add_counts(t, r);
+	err = add_roots(t, r);
+	if (r->values)
+		text_add(t, "; %s", r->values);
+	if (r->chosen)
+		add_samples(t, b, r->samples);
+	text_add(t, "\n");
+	if (r->passed_over) {
+		text_add(t, "  passed over by its own assertions: count%s ", r->passed_over & (r->passed_over - 1) ? "s" : "");
+		add_usual(t, r, r->passed_over, &any);
+		text_add(t, "\n");
+	}
+	if (r->ruled_out.n) {
+		text_add(t, "  not for ");
+		add_sizes(t, r->ruled_out.at, r->ruled_out.n);
+		text_add(t, ", by its own assertions\n");
+	}
+	if (r->unsuited.n) {
+		text_add(t, "  not tried: ");
+		add_sizes(t, r->unsuited.at, r->unsuited.n);
+		text_add(t, ", for which no sample has vectors of its lengths\n");
+	}
+	return err;
+}
+
 int verify_text(const struct bin *b, const char *file, const struct verify_result *r, char **out)
 {
 	const char *name = bin_str(b, b->meta->name);
 	struct text t = { 0 };
+	int err = 0;
 
 	text_add(&t, "%s: proved for ", *name ? name : file);
 	add_sizes(&t, r->sizes.at, r->sizes.n);
 	text_add(&t, " (%" PRIu64 " case%s): ", r->cases, r->cases == 1 ? "" : "s");
 	add_claim(&t, b, r);
-	text_add(&t, "\n");
-	if (r->ruled_out.n) {
-		text_add(&t, "  not for ");
-		add_sizes(&t, r->ruled_out.at, r->ruled_out.n);
-		text_add(&t, ", by its own assertions\n");
-	}
+	text_add(&t, "%s\n", b->meta->flags & BIN_F_COMMUTATIVE ? ", for operations that commute" : "");
+	if (!(b->meta->flags & BIN_F_PLAIN))
+		err = add_tried(&t, b, r);
 	if (!(b->meta->flags & BIN_F_PLAIN))
 		text_add(&t,
 			 "  messages of %u ranks: %" PRIu64 "; safe by data flow: %" PRIu64
@@ -60,5 +188,7 @@ int verify_text(const struct bin *b, const char *file, const struct verify_resul
 	if (r->differ[2])
 		text_add(&t, "  of %u ranks, %u and %u reduce in different brackets: floating point may differ\n",
 			 r->differ[2], r->differ[0], r->differ[1]);
+	if (err)
+		t.err = err;
 	return text_take(&t, out);
 }

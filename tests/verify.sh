@@ -106,6 +106,68 @@ check verify.record_bytes cmp -s proved.bin other.bin
 goalc --verify "$TESTS/verify/order_bad.goal" -n 4 -o wrong.bin 2>err
 check verify.record_nothing [ ! -e wrong.bin ]
 
+# Assertions on the count leave no proof that has tried nothing: other counts are found for which the schedule is, so that a
+# broadcast that sends nothing is refused, and a right one proved.
+# asserted NAME STATEMENT [TEXT OF THE PROOF]
+asserted()
+{
+	local head='schedule s(root = 0, k = 16) implements MPI_Bcast\nbuffer inout data[count]\nrank r of p {' name=$1
+
+	# shellcheck disable=SC2059
+	printf "$head\n%s\n}\n" "$2" >empty.goal
+	# shellcheck disable=SC2059
+	printf "$head\n%s\nif r == root { for k = 1 to p - 1 { send data to (r + k) mod p } } else { recv data from root }\n}\n" \
+		"$2" >whole.goal
+	goalc --verify empty.goal -n 5-10 -o x.bin >out 2>err
+	check "verify.asserted_$name refused" [ "$?,$(head -n 1 err | grep -c 'at the end data.* is as it was at the start.*\[result\]$')" = 1,1 ]
+	check "verify.asserted_$name not kept" [ ! -e x.bin ]
+	goalc --verify whole.goal -n 5-10 >out 2>err
+	check "verify.asserted_$name proved" [ "$?,$(grep -c -F -- "${3:-proved for 5-10 ranks}" out)" = 0,1 ]
+}
+asserted even 'assert count mod 2 == 0, "x"' 'passed over by its own assertions: counts 1, 7, 2p + 1'
+asserted ranks 'assert count mod p == 0, "x"'
+asserted lines 'assert count mod (p * k) == 0, "x"' 'tried: counts 0, 80, 96,'
+asserted several 'assert count mod k == 0 and count mod 9 == 0, "x"; assert count mod 25 == 0, "x"' 'tried: counts 0, 3600, '
+asserted least 'assert count >= 100, "x"' 'passed over by its own assertions: counts 0, 1, 7, 2p + 1'
+asserted large 'assert count >= 100000, "x"'
+asserted one 'assert count == 1000003, "x"' 'tried: counts 1000003;'
+asserted range 'assert count > 100 and count < 104, "x"' 'tried: counts 101, 102, 103;'
+asserted power 'assert count > 0 and 2^log2(count) == count, "x"'
+asserted rest 'assert count mod 97 == 31, "x"'
+asserted roots 'assert root == 1, "x"' '5-10 ranks: 1 root of each;'
+asserted root 'assert count mod (root + 16) == 0, "x"' '5-9 ranks: all roots; 10 ranks: 3 of 10 roots (0, 4, 9);'
+asserted other_roots 'assert root == 0 or count mod 16 == 0, "x"' '5-9 ranks: all roots;'
+asserted one_rank 'if r == p - 1 { assert count mod 12 == 0, "x" }'
+asserted other_fault 'if r == p - 1 { assert count mod 12 == 0, "x" } else { for k = 1 to 2 by 1 - count mod 12 { } }'
+asserted sizes 'assert p mod 2 == 0, "x"' 'not for 5, 7, 9 ranks, by its own assertions'
+printf 'schedule only\nrank r of p { assert count mod 3 == 0, "x" }\n' >only.goal
+printf 'import "only.goal"\n' >import.goal
+sed '/^}/s/^/call only(count = count \/ 4)\n/' empty.goal >>import.goal
+goalc --verify import.goal -n 4 >out 2>err
+check verify.asserted_called grep -q 'at the end data' err
+
+# Without a count above 0 there is no proof, and without any nothing to prove.
+for one in 'count == 0:nothing is proved of 3 ranks, since' 'count == 0 or p != 4:nothing is proved of 4 ranks, since' \
+	'p > 4:the schedule is for none of the values that were tried'; do
+	asserted=${one%%:*} says=${one#*:}
+	printf 'schedule s\nbuffer in a[count]\nrank r of p {\n  assert %s, "x"\n}\n' "$asserted" >none.goal
+	goalc --verify none.goal -n 3-4 -o x.bin >out 2>err
+	check "verify.nothing $asserted" [ "$?,$(grep -c "^none.goal:4:3: error: .*$says" err),$(wc -c <out)" = 1,1,0 ]
+	check "verify.nothing $asserted kept" [ ! -e x.bin ]
+done
+goalc --verify none.goal -n 4 -D count=0 >out 2>err
+check verify.nothing_asked [ $? -eq 1 ]
+# What is tried is told, with what -D and defaults give.
+goalc --verify whole.goal -n 10 -D k=3 >out
+check verify.tried_default grep -qx '  tried: counts 0, 1, 7, 2p + 1; 10 ranks: 3 of 10 roots (0, 4, 9); k = 3' out
+goalc --verify whole.goal -n 10 -D root=2 -D count=5 >out
+check verify.tried_given grep -qx '  tried: count 5; root = 2, k = 16' out
+# What goalc checks while it compiles follows assertions, too.
+printf 'schedule s\nbuffer inout a[count]\nrank r of p {\n  assert count mod 16 == 0, "x"\n%s}\n' \
+	'send a to (r + 1) mod p; recv a from (r - 1) mod p' >race.goal
+goalc race.goal -o x.bin 2>err
+check verify.asserted_compiled grep -q '\[race\]$' err
+
 # A concrete binary: its own size, every root, a count that is fixed.
 goalc "$bcast" -n 5 -g -o five.bin
 check verify.concrete grep -q '^bcast_binomial: proved for 5 ranks (20 cases): it does what MPI_Bcast does$' <(goalc --verify five.bin)
