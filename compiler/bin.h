@@ -31,7 +31,7 @@
 #define BIN_PROVED_READER 2u /* of what has PROVED */
 #define BIN_QUEUES_READER 4u /* of what has QUEUES; 3 does not know posted queues and ARMW */
 #define BIN_GETS_READER 5u /* of what has GETs in them */
-#define BIN_ASSERT_READER 6u /* of programs with ASSERT or LENGTH */
+#define BIN_ASSERT_READER 6u /* of programs with ASSERT, LENGTH or COPYIN */
 #define BIN_ANY UINT32_MAX
 #define BIN_NONE UINT32_MAX
 #define BIN_NOREG UINT16_MAX
@@ -150,15 +150,15 @@ struct bin_word {
 	};
 };
 
-/* What EMIT and EMITIN make an op from. Registers, BIN_NOREG for 0. */
+/* What EMIT, EMITIN and COPYIN make an op from. Registers, BIN_NOREG for 0. */
 struct bin_tmpl {
 	uint8_t kind; /* enum bin_kind */
 	uint8_t exec; /* enum bin_exec */
-	uint16_t buf[2]; /* buffers, for EMITIN windows, of operand 0 and 1 */
+	uint16_t buf[2]; /* buffers, in calls windows, of operand 0 and 1 */
 	uint16_t off[2], len; /* elements; ns for calc */
 	uint16_t peer, tag, level, cpu, nic;
 	uint16_t index[2]; /* of the label */
-	uint16_t instance; /* for EMITIN: register with the first label of the instance, or 0 */
+	uint16_t instance; /* in calls: register with the first label of the instance, or 0 */
 	uint32_t label; /* 0 … nlabels-1, or within the instance; or BIN_NONE */
 };
 

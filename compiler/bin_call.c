@@ -168,11 +168,11 @@ int machine_inside(struct machine *m, const struct bin_call *c, int64_t *first)
 	return err;
 }
 
-int machine_emit(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line)
+int machine_emit(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line, bool in_place)
 {
 	int err = emit_op(m, t, args, line, true);
 
-	if (!err)
+	if (!err && in_place)
 		onto_itself(&m->sp->ops[m->sp->nops - 1]);
 	return err;
 }

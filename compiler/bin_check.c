@@ -176,7 +176,7 @@ static unsigned nbufs(unsigned kind)
 	return kind == BIN_OP_GETS ? 2 : bin_nranges(kind);
 }
 
-/* EMIT writes into buffers and EMITIN into windows. */
+/* EMIT writes into buffers, EMITIN and COPYIN into windows. */
 static bool ranges_ok(const struct bin_tmpl *t, uint32_t n)
 {
 	for (unsigned k = 0; k < nbufs(t->kind); k++)

@@ -46,7 +46,8 @@ void machine_calls_init(struct machine *m, void *scratch);
 int machine_enter(struct machine *m, const struct bin_call *c, int64_t *first);
 int machine_leave(struct machine *m, const struct bin_call *c);
 int machine_inside(struct machine *m, const struct bin_call *c, int64_t *first);
-int machine_emit(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line);
+int machine_emit(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line,
+		 bool in_place);
 int machine_depend(struct machine *m, const struct bin_dep_tmpl *t, uint32_t line);
 int machine_within(struct machine *m, const struct bin_word *w);
 int machine_fits(struct machine *m, const struct bin_word *w);

@@ -488,7 +488,8 @@ L_LEAVE:
 L_INSIDE:
 	CHECK(machine_inside(m, &b->calls[w->imm], &reg[w->a]));
 L_EMITIN:
-	CHECK(machine_emit(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0));
+L_COPYIN:
+	CHECK(machine_emit(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0, w->op == BIN_EMITIN));
 L_DEPIN:
 	CHECK(machine_depend(m, &b->deps[w->imm], b->lines ? b->lines[w - b->code] : 0));
 L_SIDE:

@@ -256,10 +256,11 @@ static bool newer(const struct ir_image *im)
 	return inplace || im->windows.n || im->calls.n || im->meta.result || im->meta.flags & BIN_F_COMMUTATIVE;
 }
 
-static bool asserts(const struct ir_image *im)
+/* Nor readers of version 5. */
+static bool newest(const struct ir_image *im)
 {
 	for (size_t i = 0; i < im->code.n; i++)
-		if (im->code.at[i].op == BIN_ASSERT || im->code.at[i].op == BIN_LENGTH)
+		if (im->code.at[i].op == BIN_ASSERT || im->code.at[i].op == BIN_LENGTH || im->code.at[i].op == BIN_COPYIN)
 			return true;
 	return false;
 }
@@ -343,7 +344,7 @@ int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 		memset(out + head + im->body.n, 0, total - head - im->body.n);
 		memcpy(h->magic, BIN_MAGIC, 8);
 		h->version = BIN_VERSION;
-		h->min_reader = asserts(im) ? BIN_ASSERT_READER :
+		h->min_reader = newest(im)  ? BIN_ASSERT_READER :
 				im->gets   ? BIN_GETS_READER :
 				im->qdir.n ? BIN_QUEUES_READER :
 				newer(im)  ? BIN_RESULT_READER :

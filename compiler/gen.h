@@ -183,6 +183,8 @@ void gen_dep(struct gen *g, const struct goal_stmt *s);
 /* The schedule that a name stands for in a call; NULL where there is none, or several. */
 const struct goal_schedule *gen_callee(struct gen *g, const struct goal_schedule *caller, const char *name, bool *several);
 void gen_call(struct gen *g, const struct goal_stmt *s);
+/* The buffer of a schedule that may be in place, or NULL. */
+const struct goal_buffer *gen_can_be_in_place(const struct goal_schedule *s);
 /* The argument of a call for a parameter of the schedule; NULL when it has none. */
 const struct goal_expr *gen_argument(struct gen *g, const struct gen_scope *scope, const char *name);
 /* What an expression is where the schedule was called. */

@@ -60,8 +60,7 @@ const struct goal_expr *gen_argument(struct gen *g, const struct gen_scope *scop
 	return a ? a->expr : NULL;
 }
 
-/* The buffer of a schedule that may be in place, or NULL. */
-static const struct goal_buffer *inplace(const struct goal_schedule *s)
+const struct goal_buffer *gen_can_be_in_place(const struct goal_schedule *s)
 {
 	const struct goal_buffer *b = s->buffers;
 
@@ -107,7 +106,7 @@ static void check_args(struct gen *g, const struct goal_call *c, const struct go
 
 		if (last != a)
 			gen_error(g, last->loc, "name", "the argument %s is given twice", a->name);
-		if (!p && strcmp(a->name, "count") != 0 && (strcmp(a->name, "inplace") != 0 || !inplace(s)))
+		if (!p && strcmp(a->name, "count") != 0 && (strcmp(a->name, "inplace") != 0 || !gen_can_be_in_place(s)))
 			goal_diag(g->d, GOAL_ERROR, a->loc, "name", "%s has no parameter %s", s->name, a->name);
 		if (p && p->length && (a->expr->kind != GOAL_E_NAME || gen_find_var(g, a->expr->name) ||
 				       gen_vector(g, g->scope, a->expr->name) == GEN_NO_VECTOR))
@@ -282,7 +281,7 @@ static void gen_args(struct gen *g, const struct goal_call *c, const struct goal
 /* The value "inplace" of the schedule that has been entered, which is 0 or what the argument says. */
 static void gen_inplace(struct gen *g, const struct goal_call *c)
 {
-	const struct goal_buffer *b = inplace(g->scope->s);
+	const struct goal_buffer *b = gen_can_be_in_place(g->scope->s);
 	const struct goal_named *a = find_named(g, c, "inplace");
 	uint16_t r;
 	uint32_t skip;

@@ -269,8 +269,9 @@ static void onto_itself(struct bin_class *k)
 	k->off[0] = k->off[1] = k->len = BIN_NONE;
 }
 
-static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, bool in_call)
+static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, enum bin_insn insn)
 {
+	const bool in_call = insn == BIN_EMITIN || insn == BIN_COPYIN;
 	struct bin_class k = { .kind = t->kind,
 			       .exec = t->exec,
 			       .off = { BIN_NONE, BIN_NONE },
@@ -342,7 +343,7 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, bool in
 	}
 	if (err)
 		return err;
-	if (in_call)
+	if (insn == BIN_EMITIN)
 		onto_itself(&k);
 	cls = ir_image_class(c->im, &k);
 	struct bin_op op = { .kind = k.kind, .peer = (uint32_t)peer, .line = line };
@@ -509,7 +510,8 @@ static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
 	case BIN_EMIT:
 	case BIN_GETS:
 	case BIN_EMITIN:
-		return emit(c, &c->b->tmpls[w->imm], line, w->op == BIN_EMITIN);
+	case BIN_COPYIN:
+		return emit(c, &c->b->tmpls[w->imm], line, (enum bin_insn)w->op);
 	case BIN_INPLACE:
 		return in_place(c, &c->b->tmpls[w->imm]);
 	case BIN_DEP:

@@ -10,7 +10,7 @@
 /* The buffer of a fault, which in a call is a window. */
 static const char *buffer_name(const struct bin *b, int op, const struct ir_fault *fault)
 {
-	bool window = op == BIN_EMITIN || op == BIN_WITHIN || op == BIN_FITS;
+	bool window = op == BIN_EMITIN || op == BIN_COPYIN || op == BIN_WITHIN || op == BIN_FITS;
 
 	return bin_str(b, window ? b->windows[fault->what].name : b->buffers[fault->what].name);
 }

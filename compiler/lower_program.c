@@ -58,6 +58,17 @@ static void gen_message(struct gen *g, struct bin_tmpl *t)
 		t->tag = tag;
 }
 
+/* A copy onto itself is a mistake, but for what a call has in place. */
+static enum bin_insn emits(const struct gen *g, unsigned op)
+{
+	if (!g->scope->up)
+		return BIN_EMIT;
+	for (const struct gen_scope *s = g->scope; s->up; s = s->up)
+		if (gen_can_be_in_place(s->s))
+			return BIN_EMITIN;
+	return op == BIN_OP_COPY ? BIN_COPYIN : BIN_EMITIN;
+}
+
 static void gen_op(struct gen *g, const struct goal_stmt *s)
 {
 	struct bin_tmpl t = ir_tmpl(s->op);
@@ -92,7 +103,7 @@ static void gen_op(struct gen *g, const struct goal_stmt *s)
 	g->at = s->loc;
 	if (VEC_PUSH(&g->im->tmpls, t))
 		gen_no_memory(g);
-	gen_emit_imm(g, g->scope->up ? BIN_EMITIN : BIN_EMIT, 0, (int64_t)g->im->tmpls.n - 1);
+	gen_emit_imm(g, emits(g, s->op), 0, (int64_t)g->im->tmpls.n - 1);
 }
 
 static void gen_let(struct gen *g, const struct goal_stmt *s)
