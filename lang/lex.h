@@ -47,6 +47,8 @@ struct goal_lex {
 	struct goal_range **last_range; /* of the call */
 	bool calls; /* the statement is a call, which has keywords of its own */
 	bool operand; /* the next word is an operand, hence a name */
+	bool head; /* the statement is the head of a schedule */
+	bool scope; /* the next word may be a scope or a mode, which a name follows */
 	int depth, ternary;
 	bool joins; /* an else follows, on this line or another */
 };

@@ -95,10 +95,10 @@ bool option_range(const char *s, int64_t min, int64_t max, int64_t *first, int64
 static bool parse_values(struct define *def, char *list)
 {
 	VEC(int64_t) v = { 0 };
-	bool ok = true;
+	bool ok = VEC_RESERVE(&v, 1) == 0; /* an empty vector is given, too */
 	int64_t x;
 
-	for (char *p = list; p && ok;) {
+	for (char *p = *list ? list : NULL; p && ok;) {
 		char *comma = strchr(p, ',');
 
 		if (comma)
