@@ -108,7 +108,7 @@ static int check_size(struct sample *s, bool asked, bool *more)
 	unsigned warnings = goal_diags_warnings(s->d);
 	int err;
 
-	a.fuel = asked ? fuel(s->o, a.size) : s->fuel < SAMPLE_FUEL ? s->fuel : SAMPLE_FUEL;
+	a.fuel = s->o->nranks ? fuel(s->o, a.size) : s->fuel < SAMPLE_FUEL ? s->fuel : SAMPLE_FUEL;
 	a.fuel += !a.fuel; /* 0 would be the default */
 	err = ir_graph_specialise(&s->b, &a, &g, &a.rank, &fault);
 	if (err == -ERR_NOMEM || excused(s, asked, err, &fault)) {
@@ -117,7 +117,7 @@ static int check_size(struct sample *s, bool asked, bool *more)
 		return err == -ERR_NOMEM ? err : 0;
 	}
 	s->checked++;
-	if (err == -ERR_FUEL && !asked) {
+	if (err == -ERR_FUEL && !s->o->nranks) {
 		*more = false;
 		goal_diag(s->d, GOAL_WARNING, s->im->locs.at[fault.where], NULL,
 			  "the schedule is long: not checked for sizes from %u on", a.size);
@@ -175,7 +175,7 @@ static int check_sample(struct sample *s, unsigned which, bool *more)
 	for (uint32_t i = 0; i < s->b.nparams; i++)
 		unknown -= !arg_row(&rows, 0)[i].known;
 	s->guessed = unknown;
-	vary = root != BIN_NONE && !arg_row(&rows, 0)[root].known;
+	vary = root != BIN_NONE && !arg_row(&rows, 0)[root].known && !(s->o->parametric && s->b.params[root].has_default);
 	s->args.args = rows.by_rank[0];
 	s->args.by_rank = rows.by_rank;
 	s->args.sample = s->guessed ? rows.name : NULL;
@@ -185,7 +185,7 @@ static int check_sample(struct sample *s, unsigned which, bool *more)
 		if (vary)
 			arg_rows_set(&rows, root, (struct bin_arg){ .known = true,
 								    .value = (int64_t)(s->args.size - 1) * k / 2 });
-		err = check_size(s, s->o->nranks != 0, more);
+		err = check_size(s, s->o->nranks && !s->o->parametric, more);
 		if (!*more || goal_diags_errors(s->d) != errors)
 			break;
 	}
@@ -279,18 +279,19 @@ static void check_asked(struct goal_diags *d, unsigned file, const struct bin *b
 {
 	const char *global = o->passes ? passes_global(o->passes) : NULL;
 	const struct goal_loc at = nowhere(file);
+	const bool concrete = o->nranks && !o->parametric;
 
-	if (o->nranks > 2048 && every_root(b, rows))
+	if (concrete && o->nranks > 2048 && every_root(b, rows))
 		goal_diag(d, GOAL_ERROR, at, NULL,
 			  "a binary for %u ranks and every root would be too large: fix one with -D root=R", o->nranks);
-	if (o->nranks && global && count < 0)
+	if (concrete && global && count < 0)
 		goal_diag(d, GOAL_ERROR, at, NULL, "the pass %s works on the ops of all ranks: fix count with -D count=N",
 			  global);
 	for (uint32_t i = 0; !o->nranks && i < b->nparams; i++)
 		if (arg_row(rows, 0)[i].known && b->params[i].vector)
 			goal_diag(d, GOAL_ERROR, at, NULL, "the vector %s can only be fixed together with -n",
 				  bin_str(b, b->params[i].name));
-	if (!o->nranks && global)
+	if (!concrete && global)
 		goal_diag(d, GOAL_ERROR, at, NULL, "the pass %s works on the ops of all ranks: give their number with -n",
 			  global);
 	if (!o->nranks && count >= 0)
@@ -364,15 +365,15 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 	if (err)
 		goto out;
 	if (!goal_diags_errors(d) && !o->unchecked)
-		err = check_program(&s, count);
+		err = check_program(&s, o->parametric && count < 0 ? o->count : count);
 	if (err || goal_diags_errors(d))
 		goto out;
-	if (o->nranks) {
+	if (o->nranks && !o->parametric) {
 		err = concretise(d, file, &b, &s, &rows, count, o, image, size);
 		goto out;
 	}
 	for (uint32_t i = 0; i < b.nparams && !err; i++) {
-		if (!arg_row(&rows, 0)[i].known)
+		if (!arg_row(&rows, 0)[i].known || o->parametric)
 			continue;
 		im->params.at[i].has_default = 1;
 		im->params.at[i].value = arg_row(&rows, 0)[i].value;

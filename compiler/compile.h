@@ -10,6 +10,9 @@
 
 struct compile_options {
 	uint32_t nranks; /* goalc -n; 0: leave a parametric schedule parametric */
+	/* Leave it so all the same: nranks, defines and count, unless it is one of these, only say for what it is checked. */
+	bool parametric;
+	int64_t count;
 	bool debug; /* names and lines into the binary */
 	const struct define *defines;
 	size_t ndefines;

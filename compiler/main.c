@@ -423,7 +423,9 @@ static int load(struct goalc *c)
 			o.locs = &c->locs;
 			o.only_text = !c->output && !goal_text_is_plain(&c->in);
 		}
-		if (!c->fixed && !goal_text_is_plain(&c->in)) {
+		o.parametric = !c->fixed && c->nranks;
+		o.count = 1; /* is shown where none is given */
+		if (!c->fixed && (c->action == VERIFY || !c->nranks) && !goal_text_is_plain(&c->in)) {
 			o.nranks = 0;
 			o.ndefines = 0;
 		}

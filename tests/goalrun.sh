@@ -37,6 +37,15 @@ for later in '--backend sim' '--tune'; do
 	# shellcheck disable=SC2086
 	status "later ${later// /_}" 2 'not built yet' -n 2 $later "$bcast"
 done
+# -n is also how many ranks a text is checked for.
+cat >"$TMP/two.goal" <<'END'
+schedule two
+buffer in a[1]
+buffer out b[1]
+rank r of p { send a to 1 - r; recv b from 1 - r }
+END
+check goalrun.only_ranks run -n 2 --iters 2 "$TMP/two.goal"
+status other_ranks 1 'the peer -1 is out of range' -n 3 --iters 2 "$TMP/two.goal"
 status bad_dump_after 2 '--dump-after takes a number' -n 2 --dump-after -1 "$bcast"
 status bad_seed 2 '--seed takes a number' -n 2 --seed x "$bcast"
 n=0

@@ -288,4 +288,22 @@ bytes    8
 edges    1
 depth    none: there are wildcards or a deadlock
 END
+# With -n a text is checked for that many ranks and the values that are given, and shown although it is wrong for others.
+cat >two.goal <<'END'
+schedule two(w[p], k = 1)
+buffer in a[2]
+buffer out b[count]
+rank r of p {
+  send a[0 +: k] to 1 - r
+  recv b[w[r] +: 1] from 1 - r
+}
+END
+for what in --emit=goal --emit=json --emit=dot --stats --dump; do
+	goalc $what two.goal -n 2 -D w=0,2 -D count=3 >out 2>err
+	check "print.only_ranks $what" [ "$?,$(wc -c <err)" = 0,0 ]
+	goalc $what two.goal -n 3 -D w=0,2,2 -D count=3 >out 2>err
+	check "print.other_ranks $what" [ "$?,$(grep -c '^two.goal:5:3: error: size 3, count 3: rank 2: the peer -1 ' err)" = 1,1 ]
+	goalc $what two.goal -n 2 -D w=0,2 -D count=3 -D k=2 >out 2>err
+	check "print.other_values $what" [ "$?,$(grep -c '^two.goal:[56]:3: error: .* \[size\]$' err)" = 1,2 ]
+done
 finish

@@ -206,13 +206,21 @@ static int load_text(struct goalrun *g, const char *data, size_t len)
 	struct run_options *o = &g->o;
 	const bool queues = run_lowers(o);
 	const char *global = o->passes && !queues ? passes_global(o->passes) : NULL;
+	const bool plain = goal_text_is_plain(&(struct file){ -1, (void *)(uintptr_t)data, len });
 	struct compile_options c = { .debug = true };
 	int err = find_nodes(g);
 
 	if (err)
 		return err;
 	c.passes = queues ? NULL : o->passes;
-	if (global && !goal_text_is_plain(&(struct file){ -1, (void *)(uintptr_t)data, len }))
+	if (!plain && o->nranks) {
+		c.nranks = o->nranks;
+		c.parametric = true;
+		c.count = only_count(g);
+		c.defines = o->defines.v.at;
+		c.ndefines = o->defines.v.n;
+	}
+	if (global && !plain)
 		return usage("-T %s needs the ops of all ranks: make a binary of them with goalc -n", global);
 	err = compile_text(g->diags, g->input, data, len, &c, &o->image, &o->size);
 	err = err || !queues ? err : bin_open(&g->bin, o->image, o->size);
