@@ -74,6 +74,7 @@ struct goal_expr {
 	int64_t num;
 	const char *name;
 	unsigned nargs, depth;
+	bool parens; /* around it */
 	struct goal_expr *arg[3];
 	struct goal_expr *next; /* in an argument list */
 };

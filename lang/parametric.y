@@ -392,7 +392,10 @@ expr:	T_INT { $$ = NUM(@1, $1); }
 			goal_diag(x->diags, GOAL_ERROR, @1, "syntax", "only a parameter is \"of\" a rank");
 		$$ = expr(x, GOAL_E_OF, @2, 0, $1, $3, NULL);
 	}
-	| '(' expr ')' { $$ = $2; }
+	| '(' expr ')' {
+		$$ = $2;
+		$$->parens = true;
+	}
 	| '-' expr %prec UNARY { $$ = UN(@1, NEG, $2); }
 	| '~' expr { $$ = UN(@1, BNOT, $2); }
 	| T_NOT expr { $$ = UN(@1, NOT, $2); }
@@ -400,7 +403,13 @@ expr:	T_INT { $$ = NUM(@1, $1); }
 	| expr '-' expr { $$ = BINOP(@2, SUB, $1, $3); }
 	| expr '*' expr { $$ = BINOP(@2, MUL, $1, $3); }
 	| expr '/' expr { $$ = BINOP(@2, DIV, $1, $3); }
-	| expr T_MOD expr { $$ = BINOP(@2, MOD, $1, $3); }
+	| expr T_MOD expr {
+		if ($1->kind == GOAL_E_OF && !$1->parens && $1->arg[1]->kind == GOAL_E_BINARY)
+			goal_diag(x->diags, GOAL_WARNING, $1->loc, "syntax",
+				  "this is the remainder of a value, not the value of a remainder: write \"of ((...) mod ...)\", "
+				  "or put what is left of \"mod\" in parentheses");
+		$$ = BINOP(@2, MOD, $1, $3);
+	}
 	| expr '^' expr { $$ = BINOP(@2, POW, $1, $3); }
 	| expr T_SHL expr { $$ = BINOP(@2, SHL, $1, $3); }
 	| expr T_SHR expr { $$ = BINOP(@2, SHR, $1, $3); }
