@@ -262,7 +262,7 @@ alloc:
 # Every schedule of the library changed in one place, against the verifier.
 mutants:
 	@$(PARALLEL) tests
-	@MOST=3000 GRAPHS=200000 LIMIT=1800 BUILD=$(BUILD) bash tests/mutants.sh
+	@MOST=3000 TEXTS=1000 GRAPHS=200000 LIMIT=1800 BUILD=$(BUILD) bash tests/mutants.sh
 	@MOST=200 SWEEP=all BUILD=$(BUILD) bash tests/queue_mutants.sh
 # Lowered schedules and mutants of them, against spin.
 promela:
