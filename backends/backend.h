@@ -277,6 +277,8 @@ int host_died(struct be_group *g, uint32_t rank);
 int host_unreachable(struct be_group *g, uint32_t rank, const char *why);
 /* Whether it has: then ranks may not have come equally far in what is collective. */
 bool host_lost(const struct be_group *g);
+/* The same for who waits by itself: looks now and then whether a rank has died. 0, or the error of what is lost. */
+int host_check(struct be_group *g);
 
 /* ---- traces ---- */
 

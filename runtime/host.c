@@ -12,9 +12,14 @@ static struct rt_peer *peer_of(const struct be_group *g, uint32_t rank)
 	return &g->local->peers[rt_root_rank(g, rank)];
 }
 
+int host_check(struct be_group *g)
+{
+	return rt_group_check(g);
+}
+
 static int idle(void *arg)
 {
-	return rt_group_check(arg);
+	return host_check(arg);
 }
 
 int host_post(struct be_group *g, const void *in, size_t size)

@@ -3,6 +3,9 @@
 #include "util/load.h"
 
 #include <dlfcn.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 const char *load_library(const char *library, const struct load_fn *fns, size_t n, void *to)
@@ -19,4 +22,44 @@ const char *load_library(const char *library, const struct load_fn *fns, size_t 
 		memcpy((char *)to + fns[i].at, &fn, sizeof fn);
 	}
 	return NULL;
+}
+
+void load_keep_handlers(struct load_handlers *h)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &h->mask);
+	for (int s = 1; s < NSIG; s++)
+		if (sigaction(s, NULL, &h->at[s]))
+			h->at[s].sa_handler = SIG_ERR; /* the C library's own */
+}
+
+static bool is_in(const void *fn, const struct link_map *first)
+{
+	struct link_map *lib;
+	Dl_info info;
+
+	if (!dladdr1(fn, &info, (void **)&lib, RTLD_DL_LINKMAP))
+		return false;
+	while (first && first != lib)
+		first = first->l_next;
+	return first;
+}
+
+void load_put_back_handlers(const struct load_handlers *h, const char *library)
+{
+	void *lib = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+	struct link_map *first = NULL;
+	struct sigaction now;
+
+	if (lib)
+		dlinfo(lib, RTLD_DI_LINKMAP, &first);
+	for (int s = 1; s < NSIG && first; s++)
+		if (h->at[s].sa_handler != SIG_ERR && !sigaction(s, NULL, &now) && now.sa_handler != h->at[s].sa_handler &&
+		    is_in((const void *)(uintptr_t)now.sa_handler, first)) /* also if it takes more arguments */
+			sigaction(s, &h->at[s], NULL);
+	if (lib)
+		dlclose(lib);
+	pthread_sigmask(SIG_SETMASK, &h->mask, NULL);
 }

@@ -53,6 +53,7 @@
 #define MOST INT32_MAX /* that a counter can tell */
 #define CONNECT_S 30 /* how long peers may take to answer, at first */
 #define LEAVE_S 10 /* and at last */
+#define DEATH_NS 500000000u /* until the kernel has ended a process whose connections it has closed */
 #define ADDRESS 64u /* bytes, at most */
 
 struct counter {
@@ -141,6 +142,18 @@ static int told(const struct ofi *o, const char *what, ssize_t rc)
 	return rc ? host_error(o->b->group, rc == -FI_ENOMEM ? -ERR_NOMEM : -ERR_SYS, "the engine ofi: %s: %s", what,
 			       o->f->text((int)-rc)) :
 		    0;
+}
+
+/* The same of something that fails where a peer has died, too, which is told then. */
+static int broken(struct ofi *o, const char *what, ssize_t rc)
+{
+	const uint64_t end = host_now() + DEATH_NS;
+	int err;
+
+	do
+		err = host_check(o->b->group);
+	while (!err && host_now() < end && !sched_yield());
+	return err ? err : told(o, what, rc);
 }
 
 /* ---- counters ---- */
@@ -513,33 +526,34 @@ struct address {
 	char name[ADDRESS];
 };
 
-/* Puts a word to those that have met, or are about to, and waits until they have it: 0 or libfabric's error. Nothing else is
- * under way. */
-static ssize_t greet(struct ofi *o, unsigned seconds)
+/* Puts a word to those that have met, or are about to, and waits until they have it. Nothing else is under way. */
+static int greet(struct ofi *o, unsigned seconds)
 {
 	const uint64_t end = host_now() + seconds * UINT64_C(1000000000);
 	uint64_t n = 0;
 	ssize_t rc = fi_cntr_set(o->done.cntr, 0);
+	int err = 0;
 
-	for (uint32_t r = 0; r < o->b->size && !rc; r++) {
+	for (uint32_t r = 0; r < o->b->size && !rc && !err; r++) {
 		if (!o->met[r])
 			continue;
 		do
 			rc = fi_write(o->ep, &o->word, sizeof o->word, NULL, o->peers[r], o->b->rank * sizeof o->word,
 				      REGION_FREE, NULL);
-		while (rc == -FI_EAGAIN && host_now() < end && !sched_yield());
+		while (rc == -FI_EAGAIN && !(err = host_check(o->b->group)) && host_now() < end && !sched_yield());
 		n++;
 	}
-	while (!rc && fi_cntr_read(o->done.cntr) < n) {
+	while (!rc && !err && fi_cntr_read(o->done.cntr) < n) {
+		err = host_check(o->b->group);
 		if (fi_cntr_readerr(o->done.cntr))
 			rc = -FI_EIO;
-		else if (host_now() > end || host_lost(o->b->group))
+		else if (host_now() > end)
 			rc = -FI_ETIMEDOUT;
 		else
 			sched_yield();
 	}
 	fi_cntr_set(o->done.cntr, o->done.base);
-	return rc;
+	return err || !rc ? err : broken(o, "a peer", rc);
 }
 
 /* Connections are made now: later there would be nobody to wait for them. */
@@ -553,7 +567,7 @@ static int meet(struct ofi *o, const struct address *all)
 			o->met[o->posts->entries[i].peer] = 1;
 	if (o->nreads)
 		o->met[o->b->rank] = 1;
-	return told(o, "a peer", greet(o, CONNECT_S));
+	return greet(o, CONNECT_S);
 }
 
 static int meet_all(struct smcq_link *l, int err)
@@ -594,7 +608,7 @@ static int queue_work(struct ofi *o)
 		o->looks[i].work.threshold = o->done.base + o->looks[i].at;
 		rc = fi_control(&o->domain->fid, FI_QUEUE_WORK, &o->looks[i].work);
 	}
-	return told(o, "deferred work", rc);
+	return rc ? broken(o, "deferred work", rc) : 0;
 }
 
 static int start(struct smcq_link *l, uint64_t epoch)
@@ -627,7 +641,7 @@ static int look(struct smcq_link *l, struct smcq_told *sum)
 	struct ofi *o = to_ofi(l);
 
 	if (fi_cntr_readerr(o->done.cntr))
-		return host_error(o->b->group, -ERR_SYS, "the engine ofi: a put to another rank has failed");
+		return broken(o, "a put to another rank", -FI_EIO);
 	if (o->through < o->epoch && counted(&o->done) == o->done.per)
 		o->through = o->epoch;
 	sum->locals = o->through * o->locals;

@@ -28,9 +28,16 @@ static int load(struct be_group *g, struct functions *f)
 		FABRIC_FUNCTIONS
 #undef FN
 	};
-	const char *missing = load_library(FABRIC_LIBRARY, fns, sizeof fns / sizeof *fns, f);
+	struct load_handlers handlers;
+	const char *missing;
+	int err;
 
-	return missing ? host_error(g, -ERR_UNSUPPORTED, "the engine ofi: %s cannot be loaded: %s", missing, dlerror()) : 0;
+	/* It comes with libraries of devices that catch signals, and call exit there. */
+	load_keep_handlers(&handlers);
+	missing = load_library(FABRIC_LIBRARY, fns, sizeof fns / sizeof *fns, f);
+	err = missing ? host_error(g, -ERR_UNSUPPORTED, "the engine ofi: %s cannot be loaded: %s", missing, dlerror()) : 0;
+	load_put_back_handlers(&handlers, FABRIC_LIBRARY);
+	return err;
 }
 
 /* What is asked of a provider: puts in order, and reads, counters of what arrives in a region, and a thread that makes progress.
@@ -50,6 +57,7 @@ static int ask(struct fi_info *hints)
 
 static int find(struct be_group *g, struct ofi_fabric *f)
 {
+	struct load_handlers handlers;
 	struct functions fn;
 	struct fi_info *hints;
 	int err = load(g, &fn), rc;
@@ -60,7 +68,9 @@ static int find(struct be_group *g, struct ofi_fabric *f)
 	f->free_info = fn.freeinfo;
 	hints = fn.dupinfo(NULL);
 	rc = hints ? ask(hints) : -FI_ENOMEM;
+	load_keep_handlers(&handlers);
 	rc = rc ? rc : fn.getinfo(FABRIC_VERSION, NULL, NULL, 0, hints, &f->info);
+	load_put_back_handlers(&handlers, FABRIC_LIBRARY);
 	rc = rc ? rc : fn.fabric(f->info->fabric_attr, &f->fabric, NULL);
 	if (hints)
 		fn.freeinfo(hints);
