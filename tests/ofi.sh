@@ -77,6 +77,10 @@ done
 binary gets.burst 2 bcast_linear -D root=0 -D count=3000 -T 'segment:size=1;lower-smcq:get=1'
 moved gets.burst 'verified: all 1 case right' -n 2 --ranks threads --count 3000 --root 0 --iters 6 --engine ofi "$TMP/gets.burst.bin"
 
+# Another user of the node, who is refused.
+binary bcast 2 bcast_chain -D root=0 -D count=60 -D segments=6 -T lower-smcq
+program intrude 100 env GOAL_BACKEND=smcq GOAL_ENGINE=ofi "$BUILD/tests/rt-intrude" 2 60 "$TMP/bcast.bin"
+
 # Programs. Work that is queued when a rank dies is not cancelled, but its domain is closed: all are told, and end.
 binary world 3 bcast_chain -D root=0 -D count=100 -D segments=5 -T lower-smcq
 cd "$TMP" || exit 1 # where libraries that libfabric brings have left a trace of who is aborted
@@ -103,7 +107,10 @@ namespaces()
 }
 trap 'for r in .0 .1 .2 ""; do ip netns del $net$r 2>/dev/null; done; rm -rf "$TMP"' EXIT
 if namespaces 2>"$TMP/err"; then
-	program ofi.namespaces 100 env GOAL_BACKEND=smcq GOAL_ENGINE=ofi "$BUILD/tests/rt-relay" 3 600 "$TMP/chain3.bin" $net
+	timeout 100 env GOAL_BACKEND=smcq GOAL_ENGINE=ofi "$BUILD/tests/rt-relay" 3 600 "$TMP/chain3.bin" $net >"$TMP/out" 2>"$TMP/err"
+	check ofi.network_is_not_asked_for grep -q 'share no loopback interface; GOAL_OFI_NETWORK=1 allows it' "$TMP/err"
+	program ofi.namespaces 100 env GOAL_OFI_NETWORK=1 GOAL_BACKEND=smcq GOAL_ENGINE=ofi \
+		"$BUILD/tests/rt-relay" 3 600 "$TMP/chain3.bin" $net
 	check ofi.namespaces_tcp [ "$(ip netns exec $net.1 cat /sys/class/net/eth0/statistics/rx_bytes)" -gt 200000 ]
 else
 	skip "ofi.namespaces cannot be made: $(head -n 1 "$TMP/err")"

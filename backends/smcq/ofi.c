@@ -28,14 +28,22 @@
  *   whole.
  * - What is queued is in use until it is through, and is queued anew at each start: a start is complete when all its puts
  *   are, too.
- * - Counters have 31 bits: between starts, before one runs over, what is used up is taken off. They begin near there. */
+ * - Counters have 31 bits: between starts, before one runs over, what is used up is taken off. They begin near there.
+ * - It lets everybody connect who reaches its port, and access each region of which he knows the key; and it takes the word
+ *   of who connects that he is this peer or that, and sends there what is for the peer, with the keys. So on one node its
+ *   ports are those of the loopback interface, keys are made of secrets that each rank draws for what it binds and shows to
+ *   its peers only, and once all connections are made none may be another user's. */
 #include "backends/smcq/ofi.h"
 
 #include "backends/smcq/ofi_fabric.h"
 #include "compiler/bin_check.h"
+#include "util/env.h"
 #include "util/err.h"
+#include "util/mac.h"
 #include "util/mem.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
 #include <pthread.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
@@ -46,7 +54,12 @@
 #include <rdma/fi_trigger.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define SEGMENTS 7u /* of a put; with more it could take two places of the ring */
 #define STEP 64u
@@ -84,6 +97,7 @@ struct put {
 		struct fi_rma_iov to[SEGMENTS];
 		struct fi_rma_ioc target;
 	};
+	uint32_t to_rank;
 	const struct counter *on; /* what it waits for, and */
 	uint32_t at; /* the threshold, from where the start begins */
 };
@@ -103,6 +117,11 @@ struct reads {
 	struct counter c;
 };
 
+struct peer {
+	fi_addr_t at;
+	char secret[MAC_KEY];
+};
+
 enum { REGION_NOTICE, REGION_FREE /* is not counted */, REGION_BUFFERS /* and then one for each queue */ };
 
 struct ofi {
@@ -119,7 +138,7 @@ struct ofi {
 	struct fid_mr *noticed, *free, **regions; /* by buffer */
 	struct queue *queues;
 	VEC(struct reads) reads;
-	fi_addr_t *peers; /* by rank */
+	struct peer *peers; /* by rank */
 	struct put *puts, sample; /* sample: while puts are only counted */
 	struct look *looks;
 	uint32_t nputs, nlooks;
@@ -129,6 +148,8 @@ struct ofi {
 	uint64_t epoch; /* the last one that was started, and */
 	uint64_t through; /* that all this rank has posted is through of */
 	uint64_t word; /* is put where only credit is brought */
+	uint64_t network; /* that this rank is in */
+	bool open; /* others than processes of the node can connect */
 };
 
 static struct ofi *to_ofi(struct smcq_link *l)
@@ -188,6 +209,12 @@ static void go_on(struct counter *c)
 
 /* ---- what is put ---- */
 
+/* The key of a rank's region. */
+static uint64_t key_of(const struct ofi *o, uint32_t rank, uint64_t region)
+{
+	return mac(o->peers[rank].secret, &region, sizeof region);
+}
+
 /* Another put to a rank, still without segments, when a counter has come so far. The first pass only counts them. */
 static struct put *add_put(struct ofi *o, const struct counter *on, uint32_t at, uint32_t to)
 {
@@ -196,6 +223,7 @@ static struct put *add_put(struct ofi *o, const struct counter *on, uint32_t at,
 	o->nputs++;
 	p->on = on;
 	p->at = at;
+	p->to_rank = to;
 	p->work = (struct fi_deferred_work){ .triggering_cntr = on->cntr,
 					     .completion_cntr = o->done.cntr,
 					     .op_type = FI_OP_WRITE,
@@ -203,16 +231,16 @@ static struct put *add_put(struct ofi *o, const struct counter *on, uint32_t at,
 	p->rma = (struct fi_op_rma){ .ep = o->ep,
 				     .msg = { .msg_iov = &p->from,
 					      .iov_count = 1,
-					      .addr = o->peers[to],
+					      .addr = o->peers[to].at,
 					      .rma_iov = p->to,
 					      .context = &p->work.context } };
 	p->from = (struct iovec){ &o->word, sizeof o->word };
 	return p;
 }
 
-static void add_segment(struct put *p, uint64_t off, size_t len, uint64_t region)
+static void add_segment(const struct ofi *o, struct put *p, uint64_t off, size_t len, uint64_t region)
 {
-	p->to[p->rma.msg.rma_iov_count++] = (struct fi_rma_iov){ off, len, region };
+	p->to[p->rma.msg.rma_iov_count++] = (struct fi_rma_iov){ off, len, key_of(o, p->to_rank, region) };
 }
 
 /* By enum bin_armw. */
@@ -226,12 +254,12 @@ static const struct {
 };
 
 /* Makes an atomic operation of a put; it brings no credit. */
-static void combine(struct put *p, uint8_t armw, void *from, uint64_t off, uint64_t region)
+static void combine(const struct ofi *o, struct put *p, uint8_t armw, void *from, uint64_t off, uint64_t region)
 {
 	const struct fi_msg_rma msg = p->rma.msg;
 
 	p->operand = (struct fi_ioc){ from, 1 };
-	p->target = (struct fi_rma_ioc){ off, 1, region };
+	p->target = (struct fi_rma_ioc){ off, 1, key_of(o, p->to_rank, region) };
 	p->atomic = (struct fi_op_atomic){ .ep = p->rma.ep,
 					   .msg = { .msg_iov = &p->operand,
 						    .iov_count = 1,
@@ -250,7 +278,7 @@ static void add_range(struct ofi *o, struct put *p, const struct bin_entry *e)
 	const size_t basic = o->b->layout->basic;
 
 	p->from = (struct iovec){ o->at[e->buf[0]].ptr + e->off[0] * basic, e->len * basic };
-	add_segment(p, e->off[1] * basic, e->len * basic, REGION_BUFFERS + e->buf[1]);
+	add_segment(o, p, e->off[1] * basic, e->len * basic, REGION_BUFFERS + e->buf[1]);
 }
 
 /* Credit for a queue of a rank, and a notice: of put p, and as many more as it takes. */
@@ -260,7 +288,7 @@ static void add_credit(struct ofi *o, struct put *p, const struct counter *on, u
 	for (uint32_t i = 0; i < credits + notice; i++) {
 		if (!p || p->rma.msg.rma_iov_count == SEGMENTS)
 			p = add_put(o, on, at, to);
-		add_segment(p, 0, p->rma.msg.rma_iov_count ? 0 : sizeof o->word,
+		add_segment(o, p, 0, p->rma.msg.rma_iov_count ? 0 : sizeof o->word,
 			    i < credits ? REGION_BUFFERS + o->b->bin->nbuffers + queue : REGION_NOTICE);
 	}
 }
@@ -289,7 +317,7 @@ static void add_get(struct ofi *o, uint32_t queue, const struct counter *on, uin
 	add_credit(o, NULL, &r->c, r->n, rank, e->queue, credits, false);
 	add_credit(o, NULL, &r->c, r->n, e->peer, BIN_NONE, 0, e->flags & BIN_E_REMOTE);
 	if (!credits && !(e->flags & BIN_E_REMOTE))
-		add_segment(add_put(o, &r->c, r->n, rank), rank * sizeof o->word, sizeof o->word, REGION_FREE);
+		add_segment(o, add_put(o, &r->c, r->n, rank), rank * sizeof o->word, sizeof o->word, REGION_FREE);
 }
 
 /* The puts of entry k of a queue: one, unless it brings very much credit, or is atomic or a GET. */
@@ -307,7 +335,7 @@ static void add_entry(struct ofi *o, uint32_t queue, uint32_t k, const struct bi
 	if (e->kind == BIN_E_PUT)
 		add_range(o, p = add_put(o, on, at, e->peer), e);
 	else if (e->kind == BIN_E_ARMW)
-		combine(add_put(o, on, at, e->peer), e->armw, o->at[e->buf[0]].ptr + e->off[0] * basic, e->off[1] * basic,
+		combine(o, add_put(o, on, at, e->peer), e->armw, o->at[e->buf[0]].ptr + e->off[0] * basic, e->off[1] * basic,
 			REGION_BUFFERS + e->buf[1]);
 	add_credit(o, p, on, at, e->peer, e->queue, e->queue == BIN_NONE ? 0 : e->sps, e->flags & BIN_E_REMOTE);
 }
@@ -378,9 +406,9 @@ static int add_work(struct ofi *o)
 /* ---- making ---- */
 
 /* Memory that peers have access to, from 0 on; c: counts what arrives there, or NULL. */
-static int open_region(struct ofi *o, struct fid_mr **r, void *at, size_t len, uint64_t access, uint64_t key, struct counter *c)
+static int open_region(struct ofi *o, struct fid_mr **r, void *at, size_t len, uint64_t access, uint64_t region, struct counter *c)
 {
-	int rc = fi_mr_reg(o->domain, at, len, access, 0, key, 0, r, NULL);
+	int rc = fi_mr_reg(o->domain, at, len, access, 0, key_of(o, o->b->rank, region), 0, r, NULL);
 
 	return told(o, "a memory region", rc || !c ? rc : fi_mr_bind(*r, &c->cntr->fid, FI_REMOTE_WRITE));
 }
@@ -428,6 +456,35 @@ static int open_reads(struct ofi *o)
 	return err;
 }
 
+/* Whether all ranks have the loopback interface of this one. */
+static bool share_loopback(const struct ofi *o)
+{
+	bool same = true;
+
+	for (uint32_t r = 0; r < o->b->size; r++)
+		same = same && host_near(o->b->group, r) && host_place(o->b->group, r)->off == o->network;
+	return same;
+}
+
+static int find_fabric(struct ofi *o)
+{
+	long allowed;
+	int err;
+
+	o->open = !share_loopback(o);
+	if (env_number(ENV_GOAL_OFI_NETWORK, &allowed))
+		return host_error(o->b->group, -ERR_ARG, "the environment variable GOAL_OFI_NETWORK cannot be \"%s\": 0 or 1",
+				  env_get(ENV_GOAL_OFI_NETWORK));
+	if (o->open && allowed != 1)
+		return host_error(o->b->group, -ERR_UNSUPPORTED,
+				  "the engine ofi cannot keep others on the network from the ranks' data, and the ranks "
+				  "share no loopback interface; GOAL_OFI_NETWORK=1 allows it all the same");
+	if (getrandom(o->peers[o->b->rank].secret, MAC_KEY, 0) != MAC_KEY)
+		return host_error(o->b->group, -ERR_SYS, "getrandom: %s", strerror(errno));
+	o->f = ofi_fabric_of(o->b->group, &smcq_ofi, o->open ? OFI_NETWORK : OFI_NODE, &err);
+	return err;
+}
+
 /* The provider's threads are born with the domain. Signals are for the application's. */
 static int open_domain(struct ofi *o)
 {
@@ -471,8 +528,9 @@ static void count_told(struct ofi *o, uint64_t *remotes)
 static int open_all(struct ofi *o)
 {
 	uint64_t remotes;
-	int err = open_domain(o);
+	int err = find_fabric(o);
 
+	err = err ? err : open_domain(o);
 	count_told(o, &remotes);
 	for (uint32_t q = 0; q < o->posts->head->nqueues && !err; q++)
 		err = open_queue(o, q);
@@ -494,9 +552,8 @@ static int make(const struct smcq_job *job, struct smcq_link **out, struct be_pl
 	const uint32_t nqueues = job->posts.head->nqueues, nbuffers = job->b->bin->nbuffers;
 	struct ofi *o = mem_calloc(1, sizeof *o + nqueues * sizeof *o->queues + nbuffers * sizeof *o->regions +
 					      job->b->size * (sizeof *o->met + sizeof *o->peers));
-	int err;
+	struct stat st;
 
-	(void)place; /* peers have addresses */
 	if (!o)
 		return host_error(job->b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	*out = &o->link;
@@ -507,10 +564,10 @@ static int make(const struct smcq_job *job, struct smcq_link **out, struct be_pl
 	o->queues = (struct queue *)(void *)(o + 1);
 	o->regions = (struct fid_mr **)(void *)(o->queues + nqueues);
 	o->met = (uint64_t *)(void *)(o->regions + nbuffers);
-	o->peers = o->met + job->b->size;
+	o->peers = (struct peer *)(void *)(o->met + job->b->size);
 	o->word = 1;
-	o->f = ofi_fabric_of(job->b->group, &smcq_ofi, &err);
-	return err ? err : open_all(o);
+	place->off = o->network = stat("/proc/thread-self/ns/net", &st) ? 0 : st.st_ino;
+	return 0;
 }
 
 static void shut(void *fid)
@@ -524,6 +581,7 @@ static void shut(void *fid)
 struct address {
 	int err;
 	char name[ADDRESS];
+	char secret[MAC_KEY];
 };
 
 /* Puts a word to those that have met, or are about to, and waits until they have it. Nothing else is under way. */
@@ -538,8 +596,8 @@ static int greet(struct ofi *o, unsigned seconds)
 		if (!o->met[r])
 			continue;
 		do
-			rc = fi_write(o->ep, &o->word, sizeof o->word, NULL, o->peers[r], o->b->rank * sizeof o->word,
-				      REGION_FREE, NULL);
+			rc = fi_write(o->ep, &o->word, sizeof o->word, NULL, o->peers[r].at, o->b->rank * sizeof o->word,
+				      key_of(o, r, REGION_FREE), NULL);
 		while (rc == -FI_EAGAIN && !(err = host_check(o->b->group)) && host_now() < end && !sched_yield());
 		n++;
 	}
@@ -556,18 +614,45 @@ static int greet(struct ofi *o, unsigned seconds)
 	return err || !rc ? err : broken(o, "a peer", rc);
 }
 
+/* Whether another user is connected to this rank. Root may be: nothing keeps it out, and the kernel gives it what has been
+ * closed. */
+static int find_others(struct ofi *o, const struct sockaddr_in *mine)
+{
+	unsigned long addr, port, user;
+	char line[256];
+	FILE *f = fopen("/proc/thread-self/net/tcp", "re");
+	int err = 0;
+
+	if (!f)
+		return host_error(o->b->group, -ERR_SYS, "the engine ofi: who is connected cannot be seen: /proc/net/tcp: %s",
+				  strerror(errno));
+	while (!err && fgets(line, sizeof line, f))
+		if (sscanf(line, "%*u: %*x:%*x %lx:%lx %*x %*x:%*x %*x:%*x %*x %lu", &addr, &port, &user) == 3 &&
+		    addr == mine->sin_addr.s_addr && port == ntohs(mine->sin_port) && user != geteuid() && user)
+			err = host_error(o->b->group, -ERR_SYS, "the engine ofi: user %lu has connected to this rank", user);
+	fclose(f);
+	return err;
+}
+
 /* Connections are made now: later there would be nobody to wait for them. */
 static int meet(struct ofi *o, const struct address *all)
 {
+	struct sockaddr_in mine;
+	int err;
+
 	for (uint32_t r = 0; r < o->b->size; r++)
-		if (fi_av_insert(o->av, all[r].name, 1, &o->peers[r], 0, NULL) != 1)
+		if (fi_av_insert(o->av, all[r].name, 1, &o->peers[r].at, 0, NULL) != 1)
 			return told(o, "the address of a peer", -FI_EADDRNOTAVAIL);
+	for (uint32_t r = 0; r < o->b->size; r++)
+		memcpy(o->peers[r].secret, all[r].secret, MAC_KEY);
 	for (uint32_t i = 0; i < o->posts->head->nentries; i++)
 		if (bin_entry_facts(o->posts->entries[i].kind).sends)
 			o->met[o->posts->entries[i].peer] = 1;
 	if (o->nreads)
 		o->met[o->b->rank] = 1;
-	return greet(o, CONNECT_S);
+	memcpy(&mine, all[o->b->rank].name, sizeof mine);
+	err = greet(o, CONNECT_S);
+	return err || o->open ? err : find_others(o, &mine);
 }
 
 static int meet_all(struct smcq_link *l, int err)
@@ -578,9 +663,10 @@ static int meet_all(struct smcq_link *l, int err)
 	size_t len = ADDRESS;
 	int rc;
 
-	if (!err)
-		err = told(o, "the address", fi_getname(&o->ep->fid, mine.name, &len));
+	err = err ? err : open_all(o);
+	err = err ? err : told(o, "the address", fi_getname(&o->ep->fid, mine.name, &len));
 	mine.err = err;
+	memcpy(mine.secret, o->peers[o->b->rank].secret, MAC_KEY);
 	all = host_room(o->b->group);
 	rc = host_allgather(o->b->group, &mine, sizeof mine, host_room(o->b->group));
 	if (rc)

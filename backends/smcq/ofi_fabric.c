@@ -21,6 +21,13 @@ struct functions {
 #undef FN
 };
 
+/* What a context keeps: to find a provider takes long. */
+struct kept {
+	struct smcq_state state;
+	struct functions fn;
+	struct ofi_fabric fabrics[OFI_REACHES];
+};
+
 static int load(struct be_group *g, struct functions *f)
 {
 	static const struct load_fn fns[] = {
@@ -47,6 +54,7 @@ static int ask(struct fi_info *hints)
 	hints->caps = FI_RMA | FI_ATOMIC | FI_TRIGGER | FI_RMA_EVENT;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->mr_mode = 0;
+	hints->domain_attr->mr_key_size = sizeof(uint64_t); /* none can be guessed */
 	hints->domain_attr->threading = FI_THREAD_SAFE;
 	hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
 	hints->tx_attr->msg_order = FI_ORDER_WAW | FI_ORDER_RAR;
@@ -55,53 +63,71 @@ static int ask(struct fi_info *hints)
 	return hints->fabric_attr->prov_name ? 0 : -FI_ENOMEM;
 }
 
-static int find(struct be_group *g, struct ofi_fabric *f)
+static int find(struct be_group *g, const struct functions *fn, enum ofi_reach reach, struct ofi_fabric *f)
 {
+	const char *from = reach == OFI_NODE ? "127.0.0.1" : NULL;
 	struct load_handlers handlers;
-	struct functions fn;
-	struct fi_info *hints;
-	int err = load(g, &fn), rc;
+	struct fi_info *hints = fn->dupinfo(NULL);
+	int rc = hints ? ask(hints) : -FI_ENOMEM;
 
-	if (err)
-		return err;
-	f->text = fn.strerror;
-	f->free_info = fn.freeinfo;
-	hints = fn.dupinfo(NULL);
-	rc = hints ? ask(hints) : -FI_ENOMEM;
 	load_keep_handlers(&handlers);
-	rc = rc ? rc : fn.getinfo(FABRIC_VERSION, NULL, NULL, 0, hints, &f->info);
+	rc = rc ? rc : fn->getinfo(FABRIC_VERSION, from, NULL, from ? FI_SOURCE : 0, hints, &f->info);
 	load_put_back_handlers(&handlers, FABRIC_LIBRARY);
-	rc = rc ? rc : fn.fabric(f->info->fabric_attr, &f->fabric, NULL);
+	rc = rc ? rc : fn->fabric(f->info->fabric_attr, &f->fabric, NULL);
+	f->text = fn->strerror;
 	if (hints)
-		fn.freeinfo(hints);
-	return rc ? host_error(g, -ERR_SYS, "the engine ofi: the provider sockets of libfabric: %s", fn.strerror(-rc)) : 0;
+		fn->freeinfo(hints);
+	return rc ? host_error(g, -ERR_SYS, "the engine ofi: the provider sockets of libfabric: %s", fn->strerror(-rc)) : 0;
 }
 
-const struct ofi_fabric *ofi_fabric_of(struct be_group *g, const struct smcq_engine *engine, int *err)
+static void close_fabric(const struct functions *fn, struct ofi_fabric *f)
 {
-	struct ofi_fabric *f = *host_state(g);
+	if (f->fabric)
+		fi_close(&f->fabric->fid);
+	if (f->info)
+		fn->freeinfo(f->info);
+	*f = (struct ofi_fabric){ 0 };
+}
 
-	*err = 0;
-	if (f)
-		return f;
-	f = mem_calloc(1, sizeof *f);
-	*err = f ? find(g, f) : host_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+static struct kept *keep(struct be_group *g, const struct smcq_engine *engine, int *err)
+{
+	struct kept *k = *host_state(g);
+
+	if (k)
+		return k;
+	k = mem_calloc(1, sizeof *k);
+	*err = k ? load(g, &k->fn) : host_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	if (*err) {
-		ofi_fabric_close(f);
+		free(k);
 		return NULL;
 	}
-	f->state.engine = engine;
-	*host_state(g) = f;
-	return f;
+	k->state.engine = engine;
+	*host_state(g) = k;
+	return k;
 }
 
-void ofi_fabric_close(void *fabric)
+const struct ofi_fabric *ofi_fabric_of(struct be_group *g, const struct smcq_engine *engine, enum ofi_reach reach, int *err)
 {
-	struct ofi_fabric *f = fabric;
+	struct kept *k;
+	struct ofi_fabric *f;
 
-	if (f && f->fabric)
-		fi_close(&f->fabric->fid);
-	if (f && f->info)
-		f->free_info(f->info);
-	free(f);
+	*err = 0;
+	k = keep(g, engine, err);
+	if (!k)
+		return NULL;
+	f = &k->fabrics[reach];
+	if (!f->fabric)
+		*err = find(g, &k->fn, reach, f);
+	if (*err)
+		close_fabric(&k->fn, f);
+	return *err ? NULL : f;
+}
+
+void ofi_fabric_close(void *kept)
+{
+	struct kept *k = kept;
+
+	for (unsigned i = 0; i < OFI_REACHES; i++)
+		close_fabric(&k->fn, &k->fabrics[i]);
+	free(k);
 }

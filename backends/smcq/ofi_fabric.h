@@ -7,17 +7,17 @@
 
 #include <rdma/fabric.h>
 
-/* What a context keeps: to find a provider takes long. */
+/* Who can connect to endpoints: processes of the node, or all that the network reaches. */
+enum ofi_reach { OFI_NODE, OFI_NETWORK, OFI_REACHES };
+
 struct ofi_fabric {
-	struct smcq_state state;
 	struct fid_fabric *fabric;
 	struct fi_info *info;
 	const char *(*text)(int err); /* of an error that is not negative */
-	void (*free_info)(struct fi_info *info);
 };
 
 /* That of the rank's context, for an engine; NULL after an error, which has been told. */
-const struct ofi_fabric *ofi_fabric_of(struct be_group *g, const struct smcq_engine *engine, int *err);
-void ofi_fabric_close(void *fabric);
+const struct ofi_fabric *ofi_fabric_of(struct be_group *g, const struct smcq_engine *engine, enum ofi_reach reach, int *err);
+void ofi_fabric_close(void *kept);
 
 #endif
