@@ -81,6 +81,25 @@ moved gets.burst 'verified: all 1 case right' -n 2 --ranks threads --count 3000 
 binary bcast 2 bcast_chain -D root=0 -D count=60 -D segments=6 -T lower-smcq
 program intrude 100 env GOAL_BACKEND=smcq GOAL_ENGINE=ofi "$BUILD/tests/rt-intrude" 2 60 "$TMP/bcast.bin"
 
+# Few file descriptors: where the provider would die or wait for them, bind says so, and no sooner than that.
+# few NAME ARGS... : goes up from a limit at which a group can just be made to that at which all is well
+few()
+{
+	local name=$1 n why=
+
+	shift
+	for ((n = ${least[$name]}; n <= 200; n++)); do
+		(ulimit -n $n && exec timeout 60 "$BUILD/bin/goalrun" -n 4 --count 24 --verify --warmup 0 --iters 2 \
+			--memory heap --backend smcq --engine ofi "$@" "$TMP/alltoall_pairwise.bin") >"$TMP/out" 2>"$TMP/err" && break
+		grep -q 'the engine ofi needs [0-9]* file descriptors' "$TMP/err" || why+=" limit $n: $(head -n 1 "$TMP/err")"
+	done
+	if [ $n -gt ${least[$name]} -a $n -le 200 -a -z "$why" ]; then ok "ofi.few_descriptors.$name up to $n"; else
+		fail "ofi.few_descriptors.$name up to $n$why"; fi
+}
+declare -A least=([processes]=14 [threads]=90)
+few processes
+few threads --ranks threads
+
 # Programs. Work that is queued when a rank dies is not cancelled, but its domain is closed: all are told, and end.
 binary world 3 bcast_chain -D root=0 -D count=100 -D segments=5 -T lower-smcq
 cd "$TMP" || exit 1 # where libraries that libfabric brings have left a trace of who is aborted

@@ -32,7 +32,8 @@
  * - It lets everybody connect who reaches its port, and access each region of which he knows the key; and it takes the word
  *   of who connects that he is this peer or that, and sends there what is for the peer, with the keys. So on one node its
  *   ports are those of the loopback interface, keys are made of secrets that each rank draws for what it binds and shows to
- *   its peers only, and once all connections are made none may be another user's. */
+ *   its peers only, and once all connections are made none may be another user's.
+ * - It does not look whether it gets a file descriptor, or tries for ever; so there are enough before it is asked. */
 #include "backends/smcq/ofi.h"
 
 #include "backends/smcq/ofi_fabric.h"
@@ -43,6 +44,7 @@
 #include "util/mem.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <rdma/fi_atomic.h>
@@ -58,6 +60,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,6 +70,7 @@
 #define CONNECT_S 30 /* how long peers may take to answer, at first */
 #define LEAVE_S 10 /* and at last */
 #define DEATH_NS 500000000u /* until the kernel has ended a process whose connections it has closed */
+#define DOMAIN_FDS 16u /* file descriptors of the provider's for a domain, at most */
 #define ADDRESS 64u /* bytes, at most */
 
 struct counter {
@@ -547,6 +551,30 @@ static int open_all(struct ofi *o)
 	return err ? err : open_endpoint(o);
 }
 
+/* Whether there will be file descriptors for all that ranks of this process bind now, who look before one of them goes on: two
+ * for each peer, where both connect at once, and for puts to the rank itself. */
+static int need_descriptors(const struct be_bind *b)
+{
+	uint64_t need = DOMAIN_FDS + 2 * (uint64_t)b->size, ranks = 0, used = 0;
+	struct rlimit limit;
+	DIR *d = opendir("/proc/self/fd");
+
+	for (uint32_t r = 0; r < b->size; r++)
+		ranks += r == b->rank || host_same_process(b->group, r);
+	if (getrlimit(RLIMIT_NOFILE, &limit) || (!d && errno != EMFILE && errno != ENFILE))
+		return 0; /* nobody knows */
+	while (d && readdir(d))
+		used++;
+	if (d)
+		closedir(d);
+	used -= d ? 3 : 0; /* . and .. and its own */
+	if (d && used + ranks * need <= limit.rlim_cur)
+		return 0;
+	return host_error(b->group, -ERR_SYS,
+			  "the engine ofi needs %llu file descriptors, and of the limit of %llu (ulimit -n) too many are in use",
+			  (unsigned long long)(ranks * need), (unsigned long long)limit.rlim_cur);
+}
+
 static int make(const struct smcq_job *job, struct smcq_link **out, struct be_place *place)
 {
 	const uint32_t nqueues = job->posts.head->nqueues, nbuffers = job->b->bin->nbuffers;
@@ -567,7 +595,7 @@ static int make(const struct smcq_job *job, struct smcq_link **out, struct be_pl
 	o->peers = (struct peer *)(void *)(o->met + job->b->size);
 	o->word = 1;
 	place->off = o->network = stat("/proc/thread-self/ns/net", &st) ? 0 : st.st_ino;
-	return 0;
+	return need_descriptors(job->b);
 }
 
 static void shut(void *fid)
