@@ -87,6 +87,7 @@ enum be_count {
 	BE_POSTED, /* work requests */
 	BE_SENT, /* messages, */
 	BE_SENT_BYTES,
+	BE_NEAR_SENT, /* messages to other ranks by shared memory */
 	BE_COUNTS
 };
 

@@ -784,6 +784,7 @@ void rt_add_stats(struct MPIX_Sched_stats *s, const struct be_turn *turn)
 	s->posted += atomic_load(&turn->counted[BE_POSTED]);
 	s->sent += atomic_load(&turn->counted[BE_SENT]);
 	s->sent_bytes += atomic_load(&turn->counted[BE_SENT_BYTES]);
+	s->near_sent += atomic_load(&turn->counted[BE_NEAR_SENT]);
 }
 
 int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *out)

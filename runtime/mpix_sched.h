@@ -324,7 +324,8 @@ struct MPIX_Sched_stats {
 	uint64_t links; /* connections that were made, */
 	uint64_t link_bytes; /* the memory that they and all that belongs to them took */
 	uint64_t posted; /* work requests that were given to the device */
-	uint64_t sent, sent_bytes; /* messages to other ranks by the network */
+	uint64_t sent, sent_bytes; /* messages to other ranks by the network, */
+	uint64_t near_sent; /* and by shared memory instead */
 };
 MPIX_SCHED_API int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *stats);
 /* Local. ERR_STATE when the request is active and its group has not failed. */

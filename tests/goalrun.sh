@@ -154,6 +154,16 @@ check goalrun.wait_costs grep -Eq 'cpu s +joules$' "$TMP/out"
 run -n 2 --json --stats --iters 5 --backend verbs "$bcast"
 check "goalrun.json_stats $(tail -n 1 "$TMP/out")" [ "$(tr -d ' ' <"$TMP/out" |
 	grep -c '"stats":\[{"rank":0,"links":0,"link_bytes":0,"posted":0,"sent":0,"sent_bytes":0},{"rank":1,')" -eq 1 ]
+# What carried the messages of the backend verbs: here no device, whether there is one or not.
+run -n 4 --verify --iters 5 --warmup 1 --memory heap,private,staged --backend verbs "$bcast"
+check "goalrun.verbs_way $(tail -n 2 "$TMP/out" | head -n 1)" grep -qx 'messages: 0 by RDMA, 54 by shared memory' "$TMP/out"
+run -n 4 --json --iters 5 --warmup 1 --ranks threads --progress collab --backend verbs "$bcast"
+check "goalrun.json_verbs_way $(tail -n 1 "$TMP/out")" [ "$(tr -d ' ' <"$TMP/out" |
+	grep -c '"messages":{"rdma":0,"shared_memory":18}')" -eq 1 ]
+if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
+	status no_device 1 'there is no RDMA device on this node' -n 2 --iters 2 --backend verbs --no-shm "$bcast"
+fi
+
 run -n 3 --json --iters 5 --count 1,2 "$bcast"
 check goalrun.json_cases grep -q '"cases": *\[' "$TMP/out"
 

@@ -23,7 +23,8 @@ run()
 	local name=$1 s=$2 n=$3
 
 	shift 3
-	if timeout 300 "$BUILD/bin/goalrun" -n "$n" --backend verbs --no-shm --verify "$@" "schedules/$s.goal" >"$TMP/out" 2>"$TMP/err"; then
+	if timeout 300 "$BUILD/bin/goalrun" -n "$n" --backend verbs --no-shm --verify "$@" "schedules/$s.goal" >"$TMP/out" 2>"$TMP/err" &&
+		grep -q '^messages: [1-9][0-9]* by RDMA, 0 by shared memory$' "$TMP/out"; then
 		ok "verbs.$name $n $s: $(tail -n 1 "$TMP/out") ($SECONDS s)"
 	else
 		fail "verbs.$name $n $s $*: $(grep -v 'killed by' "$TMP/err" | sort -u | tail -n 3)"

@@ -27,7 +27,7 @@ hosts()
 
 	shift 2
 	if timeout 120 "$BUILD/bin/goalrun" --hosts node0,node1 --backend verbs --verify "$@" "schedules/$s.goal" \
-		>"$TMP/out" 2>"$TMP/err" </dev/null; then
+		>"$TMP/out" 2>"$TMP/err" </dev/null && grep -q '^messages: [1-9][0-9]* by RDMA, [1-9][0-9]* by shared memory$' "$TMP/out"; then
 		ok "verbs_nodes.$name $s: $(tail -n 1 "$TMP/out") ($SECONDS s)"
 	else
 		fail "verbs_nodes.$name $s $*: $(sort -u "$TMP/err" | tail -n 3)"

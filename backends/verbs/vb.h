@@ -228,6 +228,7 @@ struct vb_bound {
 	uint64_t probed; /* when peers were last asked for a sign of life, in this epoch, ns; 0: not yet */
 	uint32_t turns;
 	uint64_t counted[BE_COUNTS];
+	uint32_t nnear; /* sends of a start by shared memory */
 	bool connected, failed;
 };
 

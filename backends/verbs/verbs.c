@@ -37,9 +37,11 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 		v = to_vb(*out);
 		v->sm.base.ops = &vb_ops;
 	}
-	for (uint32_t i = 0; i < b->nops && !err && !v->nics; i++)
-		if (v->sm.msgs[i].far)
+	for (uint32_t i = 0; i < b->nops && !err; i++) {
+		if (v->sm.msgs[i].far && !v->nics)
 			err = vb_nics_get(b->group, &v->nics);
+		v->nnear += bin_sends(b->ops[i].kind) && b->ops[i].peer != b->rank && !v->sm.msgs[i].far;
+	}
 	place->own = !err && v->nics ? v->nics->n & 0xff : 0;
 	return err;
 }
@@ -106,7 +108,8 @@ static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	struct vb_bound *v = to_vb(bound);
 
 	v->probed = 0;
-
+	v->counted[BE_NEAR_SENT] += v->nnear;
+	atomic_store_explicit(&bound->turn->counted[BE_NEAR_SENT], v->counted[BE_NEAR_SENT], memory_order_relaxed);
 	return finish(v, sm_start(bound, epoch, who));
 }
 

@@ -448,12 +448,15 @@ static int run_all(struct rank *r)
 	return err;
 }
 
+/* Those of the launches before are there. */
 static void add_stats(const struct rank *r)
 {
 	struct MPIX_Sched_stats mine = { .struct_size = sizeof mine }, *all = &r->l->stats[r->rank];
+	const size_t first = offsetof(struct MPIX_Sched_stats, steals_local) / sizeof(uint64_t);
 
 	MPIX_Sched_stats(r->ctx, &mine);
-	*all = mine;
+	for (size_t i = first; i < sizeof mine / sizeof(uint64_t); i++)
+		((uint64_t *)all)[i] += ((const uint64_t *)&mine)[i];
 }
 
 int run_rank(struct run_launch *l, uint32_t rank)

@@ -114,6 +114,40 @@ static json_object *rank_stats(const struct goalrun *g)
 	return all;
 }
 
+/* Whether messages may go by the network or by shared memory. */
+static bool chooses_way(const struct run_options *o)
+{
+	return !strcmp(run_backend_name(o), "verbs");
+}
+
+static void count_messages(const struct goalrun *g, uint64_t *far, uint64_t *near)
+{
+	*far = *near = 0;
+	for (uint32_t r = 0; r < g->o.nranks; r++) {
+		*far += g->stats[r].sent;
+		*near += g->stats[r].near_sent;
+	}
+}
+
+static void print_messages(const struct goalrun *g)
+{
+	uint64_t far, near;
+
+	count_messages(g, &far, &near);
+	printf("messages: %" PRIu64 " by RDMA, %" PRIu64 " by shared memory\n", far, near);
+}
+
+static json_object *messages(const struct goalrun *g)
+{
+	json_object *ways = json_object_new_object();
+	uint64_t far, near;
+
+	count_messages(g, &far, &near);
+	json_object_object_add(ways, "rdma", json_object_new_int64((int64_t)far));
+	json_object_object_add(ways, "shared_memory", json_object_new_int64((int64_t)near));
+	return ways;
+}
+
 /* What is posted in a start of the first case, by all ranks. */
 struct posted {
 	uint64_t queues, entries; /* queues: of the rank that has most */
@@ -204,6 +238,8 @@ static void print_table(const struct goalrun *g)
 		print_posted(g);
 	if (g->show_stats)
 		print_rank_stats(g);
+	if (chooses_way(o))
+		print_messages(g);
 	if (checked(o))
 		printf("verified: all %zu case%s right\n", o->ncases, o->ncases == 1 ? "" : "s");
 }
@@ -300,6 +336,8 @@ static void print_json_result(const struct goalrun *g)
 		add_posted(j, g);
 	if (g->show_stats)
 		json_object_object_add(j, "stats", rank_stats(g));
+	if (chooses_way(o))
+		json_object_object_add(j, "messages", messages(g));
 	printf("%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
 	json_object_put(j);
 }
