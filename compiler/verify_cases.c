@@ -37,7 +37,7 @@ struct cases {
 	/* of the size at hand */
 	uint64_t proved, useful; /* cases; and those with elements */
 	unsigned passed_over; /* usual counts that assertions rule out, as bits */
-	bool unsuited; /* a sample has a vector of another length */
+	bool unsuited; /* the sample has a vector of another length */
 	struct excluded here; /* the first with elements */
 	struct counts counts; /* to try in place of those, once they are needed */
 	int64_t found[COUNTS_USUAL]; /* which were */
@@ -78,7 +78,7 @@ static int check_before(struct cases *c, const struct ir_graph *g)
 
 static void note_excluded(struct cases *c, const struct bin_args *a, int err, const struct ir_fault *fault)
 {
-	const uint64_t steps = CASE + (a->rank + 1) * (fault->steps + c->b.nparams);
+	const uint64_t size = a->size, steps = CASE + (a->rank + 1) * fault->steps + size * (a->sample ? size : 1);
 	struct excluded *e = *c->first.values ? &c->here : &c->first;
 
 	c->where = fault->where;
@@ -103,11 +103,8 @@ static void note_excluded(struct cases *c, const struct bin_args *a, int err, co
  * of a sample, which nobody has asked for, or a count that only the search has come up with and that is too large. */
 static bool excludes(struct cases *c, const struct bin_args *a, int err, const struct ir_fault *fault)
 {
-	if (a->sample && !c->claim.name && lower_wrong_length(&c->b, err, fault)) {
-		c->unsuited = true;
-		return true;
-	}
-	return err == -ERR_ASSERT ||
+	c->unsuited = a->sample && !c->claim.name && lower_wrong_length(&c->b, err, fault);
+	return c->unsuited || err == -ERR_ASSERT ||
 	       (c->searching && (err == -ERR_FUEL || (err == -ERR_OVERFLOW && a->count > INT32_MAX)));
 }
 
@@ -411,7 +408,7 @@ static int each_count(struct cases *c)
 		c->passed_over |= 1u << k;
 		if (!usual[k])
 			used.none = c->where;
-		else
+		else if (!c->unsuited)
 			err = search_count(c, k, usual[k], &used);
 	}
 	return err;
