@@ -30,7 +30,7 @@ UTIL     := arena env err file load mem options share text
 LANG     := import labels loc parse usual
 # All of the directory but what only goalc needs.
 COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
-RUNTIME  := api bell bind board bridge collab comm cpus ctx dump group heap host kernels meeting mirror nodes placement sched select topology trace types wait world
+RUNTIME  := api bell bind board bridge collab comm cpus ctx dump group heap host kernels meeting mirror nodes placement sched select sizes topology trace types wait world
 BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm/view smcq/model smcq/ofi smcq/ofi_fabric smcq/smcq trace \
             verbs/bind verbs/device verbs/link verbs/move verbs/verbs
 REFERENCE := loop/loop
@@ -172,7 +172,7 @@ uninstall:
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-many $(BUILD)/tests/rt-select $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-nodes $(BUILD)/tests/rt-hierarchy $(BUILD)/tests/rt-progress $(BUILD)/tests/rt-fragments $(BUILD)/tests/rt-offload $(BUILD)/tests/rt-relay $(BUILD)/tests/rt-ofikill $(BUILD)/tests/rt-intrude $(BUILD)/tests/rt-cut $(BUILD)/tests/rt-untouched $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-many $(BUILD)/tests/rt-select $(BUILD)/tests/rt-sizes $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-nodes $(BUILD)/tests/rt-hierarchy $(BUILD)/tests/rt-progress $(BUILD)/tests/rt-fragments $(BUILD)/tests/rt-offload $(BUILD)/tests/rt-relay $(BUILD)/tests/rt-ofikill $(BUILD)/tests/rt-intrude $(BUILD)/tests/rt-cut $(BUILD)/tests/rt-untouched $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)

@@ -43,7 +43,9 @@ static int map_params(struct claim *c, struct ir_fault *fault)
 		uint32_t k = find_param(c->b, name);
 
 		c->param[i] = k;
-		if (k == c->b->nparams && (!p->has_default || i == c->def.meta->root))
+		if (k == c->b->nparams && !p->has_default && !(c->b->meta->flags & BIN_F_PARAMETRIC))
+			c->lost = true;
+		else if (k == c->b->nparams && (!p->has_default || i == c->def.meta->root))
 			return wrong(c, fault, "%s has a parameter %s, the schedule has none", c->name, name);
 		if (k < c->b->nparams && c->b->params[k].vector != p->vector)
 			return wrong(c, fault, "the parameter %s is %s in %s", name, p->vector ? "a vector" : "one number",
@@ -109,10 +111,31 @@ static int open_definition(struct claim *c, const char *name, struct ir_fault *f
 int claim_open(struct claim *c, const struct bin *b, struct ir_fault *fault)
 {
 	const char *name = bin_str(b, b->meta->implements);
+	int err;
 
 	*c = (struct claim){ .b = b, .def = *b, .any = b->meta->result != 0 };
 	*fault = (struct ir_fault){ 0 };
-	return c->any || !*name ? 0 : open_definition(c, name, fault);
+	if (c->any || !*name)
+		return 0;
+	err = open_definition(c, name, fault);
+	if (err || !c->lost)
+		return err;
+	err = wrong(c, fault, "the binary has neither the parameters of %s nor its result", name);
+	claim_close(c);
+	return err;
+}
+
+int claim_open_named(struct claim *c, const struct bin *b, struct ir_fault *fault)
+{
+	const char *name = bin_str(b, b->meta->implements);
+	int err;
+
+	*c = (struct claim){ .b = b, .def = *b };
+	*fault = (struct ir_fault){ 0 };
+	err = *name ? open_definition(c, name, fault) : 0;
+	if (!err && c->lost)
+		claim_close(c);
+	return err;
 }
 
 void claim_close(struct claim *c)
@@ -215,21 +238,21 @@ static int eval_open(struct eval *e, const struct claim *c, const struct bin_arg
 }
 
 /* Says what went wrong in a definition, which has no place in the schedule. */
-static int blame(const struct eval *e, int err, struct ir_fault *f)
+static int blame(const struct claim *c, int err, struct ir_fault *f)
 {
-	const struct bin *b = &e->c->def;
+	const struct bin *b = &c->def;
 
-	if (!err || !e->c->name || err == -ERR_NOMEM || err == -ERR_CLAIM)
+	if (!err || !c->name || err == -ERR_NOMEM || err == -ERR_CLAIM)
 		return err;
 	if (err == -ERR_ASSERT || err == -ERR_FAULT)
-		return wrong(e->c, f, "%s: %s", e->c->name, bin_str(b, f->what));
+		return wrong(c, f, "%s: %s", c->name, bin_str(b, f->what));
 	if (err == -ERR_PARAM || err == -ERR_UNKNOWN)
-		return wrong(e->c, f, "%s: %s: %s", e->c->name, err_text(err), bin_str(b, b->params[f->what].name));
+		return wrong(c, f, "%s: %s: %s", c->name, err_text(err), bin_str(b, b->params[f->what].name));
 	if (err == -ERR_BOUNDS && b->code[f->where].op == BIN_GETS)
-		return wrong(e->c, f, "%s: [%" PRId64 " +: %" PRId64 "] is outside of the %s buffer, which has %" PRId64
-			     " elements", e->c->name, f->value[0], f->value[1], bin_str(b, b->buffers[f->what].name),
+		return wrong(c, f, "%s: [%" PRId64 " +: %" PRId64 "] is outside of the %s buffer, which has %" PRId64
+			     " elements", c->name, f->value[0], f->value[1], bin_str(b, b->buffers[f->what].name),
 			     f->value[2]);
-	return wrong(e->c, f, "%s: %s", e->c->name, err_text(err));
+	return wrong(c, f, "%s: %s", c->name, err_text(err));
 }
 
 /* The sizes of a rank's buffers, and what the result says first: which buffer is in place. */
@@ -297,12 +320,64 @@ static int place_of(struct eval *e, uint32_t rank, struct place **out, struct ir
 		return -ERR_NOMEM;
 	a.rank = rank;
 	a.args = e->args.by_rank[rank];
-	err = blame(e, sizes_of(&e->c->def, bin_result_ops, &a, p->size, &first, fault), fault);
+	err = blame(e->c, sizes_of(&e->c->def, bin_result_ops, &a, p->size, &first, fault), fault);
 	if (err)
 		return err;
 	if (first.kind == BIN_OP_COPY)
 		p->inplace = first;
 	return e->c->name ? compare_sizes(e, rank, p->size, fault) : 0;
+}
+
+int claim_sizes(const struct claim *c, const struct bin_args *args, bool inplace, uint64_t *size, struct ir_fault *fault)
+{
+	const struct bin *b = &c->def;
+	const size_t scratch = bin_scratch_size(b, 0, 0), sizes = b->nbuffers * sizeof *size;
+	char *room = mem_alloc(scratch + sizes + b->nparams * sizeof(struct bin_arg));
+	struct bin_space sp = { .scratch = room, .bufsize = (uint64_t *)(void *)(room + scratch) };
+	struct bin_arg *values = (struct bin_arg *)(void *)(room + scratch + sizes);
+	const uint32_t at = find_param(b, "inplace");
+	struct bin_args a = *args;
+	int err;
+
+	if (!room)
+		return -ERR_NOMEM;
+	claim_values(c, args->args, values);
+	if (at < b->nparams)
+		values[at] = (struct bin_arg){ .known = true, .value = inplace };
+	a.args = values;
+	a.fuel = 0;
+	err = bin_rank_ops(b, &a, &sp); /* there are none */
+	*fault = (struct ir_fault){ sp.where, sp.what, { sp.value[0], sp.value[1], sp.value[2] }, sp.steps, "" };
+	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
+		size[c->buf[i]] = sp.bufsize[i];
+	free(room);
+	return blame(c, err, fault);
+}
+
+/* Whether a buffer can have no other size: its program gives it none but register 2, which nothing changes. */
+static bool has_count(const struct bin *b, uint32_t buffer)
+{
+	static const char forms[BIN_INSNS][4] = {
+#define INSN(NAME, number, text, form) [number] = form,
+#include "compiler/insn.def"
+#undef INSN
+	};
+
+	for (uint32_t i = 0; i < b->ncode; i++) {
+		const struct bin_word *w = &b->code[i];
+
+		if (w->op == BIN_BUFSIZE ? w->a == buffer && w->b != 2 : *forms[w->op] == 'a' && w->a == 2)
+			return false;
+	}
+	return b->meta->flags & BIN_F_PARAMETRIC;
+}
+
+bool claim_counts(const struct claim *c)
+{
+	for (uint32_t i = 0; i < c->def.nbuffers; i++)
+		if (!has_count(&c->def, i) || !has_count(c->b, c->buf[i]))
+			return false;
+	return true;
 }
 
 /* ---- wants ---- */
@@ -435,7 +510,7 @@ static int wants_of(struct eval *e, uint32_t rank, struct wants *out, struct ir_
 	a.args = e->args.by_rank[rank];
 	err = place_of(e, rank, &own, fault);
 	err = err ? err : describe(e, own, out);
-	err = err ? err : blame(e, ir_rank_result(&e->c->def, &a, &r, fault), fault);
+	err = err ? err : blame(e->c, ir_rank_result(&e->c->def, &a, &r, fault), fault);
 	for (uint32_t i = 0; i < r.nops && !err; i++)
 		err = add_get(e, rank, &r.ops[i], &g, fault);
 	if (!err) {

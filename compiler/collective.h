@@ -39,10 +39,14 @@ struct claim {
 	struct bin def; /* has the result */
 	void *image; /* of the definition */
 	uint32_t *buf, *param; /* the schedule's, for those of def */
+	bool lost; /* parameters that the definition needs: the binary is concrete, and has their values in its ops */
 };
 
 /* -ERR_CLAIM when the schedule does not fit what it implements; fault->text then says how. */
 int claim_open(struct claim *c, const struct bin *b, struct ir_fault *fault);
+/* The same, but only the definition counts, also where the schedule states a result. Nothing is claimed where the values
+ * are lost. */
+int claim_open_named(struct claim *c, const struct bin *b, struct ir_fault *fault);
 void claim_close(struct claim *c);
 /* The values of the result's parameters, from a row of the schedule's. Whether there are any that a concrete binary,
  * which keeps the root only, has not. */
@@ -53,6 +57,12 @@ int claim_wants(const struct claim *c, const struct bin_args *args, struct wants
 int claim_all_wants(const struct claim *c, const struct bin_args *args, struct wants *out, uint32_t *rank,
 		    struct ir_fault *fault);
 void wants_fini(struct wants *w);
+
+/* The elements of each buffer of the schedule that the caller gives, on rank args->rank, as the definition has them; the
+ * schedule's own sizes and its default of inplace play no part. c is from claim_open_named, and claims something. */
+int claim_sizes(const struct claim *c, const struct bin_args *args, bool inplace, uint64_t *size, struct ir_fault *fault);
+/* Whether these buffers have count elements or none in both, whatever the values: then nothing has to be compared. */
+bool claim_counts(const struct claim *c);
 
 /* Of rank args->rank, all at once; nothing where the schedule claims nothing. */
 int collective_wants(const struct bin *b, const struct bin_args *args, struct wants *out, struct ir_fault *fault);

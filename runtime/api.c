@@ -10,9 +10,11 @@ int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_
 		    MPIX_Sched_request *out)
 {
 	struct mpix_sched_request *req = NULL;
+	struct MPIX_Sched_bind whole;
 	int err;
 
-	if (!sched || !group || !bind || !out || bind->struct_size < sizeof *bind)
+	bind = rt_whole_bind(bind, &whole);
+	if (!sched || !group || !bind || !out)
 		return MPIX_SCHED_ERR_ARG;
 	err = rt_bind(sched, &group->g, bind, &req);
 	if (err)

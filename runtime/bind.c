@@ -9,6 +9,7 @@
 #include "compiler/verify.h"
 #include "util/env.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,10 +69,10 @@ const struct be_place *host_place(struct be_group *g, uint32_t rank)
 
 /* ---- arguments ---- */
 
-static int find_params(const struct bin *b, struct be_group *g, const struct MPIX_Sched_bind *bind,
-		       struct bin_arg *args, uint64_t *hash)
+static int find_params(struct mpix_sched *s, const struct MPIX_Sched_bind *bind, struct bin_arg *args, uint64_t *hash)
 {
-	*hash = 0;
+	const struct bin *b = &s->bin;
+
 	for (size_t k = 0; k < bind->nparams; k++) {
 		const struct MPIX_Sched_param *p = &bind->params[k];
 		uint32_t i = 0;
@@ -79,11 +80,11 @@ static int find_params(const struct bin *b, struct be_group *g, const struct MPI
 		while (p->name && i < b->nparams && strcmp(bin_str(b, b->params[i].name), p->name) != 0)
 			i++;
 		if (!p->name || i == b->nparams)
-			return host_error(g, -ERR_PARAM, "the schedule has no parameter %s",
-					  p->name ? p->name : "(null)");
+			return rt_error(s->ctx, -ERR_PARAM, "the schedule has no parameter %s",
+					p->name ? p->name : "(null)");
 		if (b->params[i].vector ? !p->value && p->n : !p->value || p->n != 1)
-			return host_error(g, -ERR_PARAM, "the parameter %s needs %s", p->name,
-					  b->params[i].vector ? "values" : "one value");
+			return rt_error(s->ctx, -ERR_PARAM, "the parameter %s needs %s", p->name,
+					b->params[i].vector ? "values" : "one value");
 		args[i] = (struct bin_arg){ .known = true, .value = p->n ? p->value[0] : 0, .elem = p->value, .n = p->n };
 	}
 	for (uint32_t i = 0; i < b->nparams; i++) {
@@ -102,8 +103,8 @@ static bool in_place(void *const *buffers, size_t n, uint32_t i)
 	return i < n && buffers[i] == MPIX_SCHED_IN_PLACE;
 }
 
-/* Whether the caller binds a buffer in place: that is a parameter of the schedule, too. */
-static bool find_inplace(const struct bin *b, const struct MPIX_Sched_bind *bind)
+/* That is a parameter of the schedule, too. */
+bool rt_inplace(const struct bin *b, const struct MPIX_Sched_bind *bind)
 {
 	bool any = false;
 
@@ -179,40 +180,58 @@ static int find_safe(struct mpix_sched_request *req, const struct bin_args *a)
 	return err == -ERR_NOMEM ? rt_fail(req->ctx, err) : 0;
 }
 
+/* Why there are no ops. */
+static int not_special(struct mpix_sched *s, int err, const struct ir_fault *fault)
+{
+	const struct bin *b = &s->bin;
+
+	if (err == -ERR_NOMEM)
+		return rt_fail(s->ctx, err);
+	if (err == -ERR_ASSERT || err == -ERR_FAULT)
+		return rt_error(s->ctx, err, "%s", bin_str(b, fault->what));
+	if (err == -ERR_PARAM || err == -ERR_UNKNOWN)
+		return rt_error(s->ctx, err, "%s: %s", err_text(err), bin_str(b, b->params[fault->what].name));
+	if (b->lines)
+		return rt_error(s->ctx, err, "%s (line %u)", err_text(err), b->lines[fault->where]);
+	return rt_error(s->ctx, err, "%s (%s %u)", err_text(err),
+			b->meta->flags & BIN_F_PARAMETRIC ? "instruction" : "op", fault->where);
+}
+
+int rt_specialise(struct mpix_sched *s, const struct mpix_sched_type *type, const struct MPIX_Sched_bind *bind,
+		  struct bin_args *a, struct bin_arg **row, struct ir_rank *out, uint64_t *params)
+{
+	const struct bin *b = &s->bin;
+	const bool inplace = rt_inplace(b, bind), any = bind->nparams || inplace;
+	struct bin_arg *args = *row = any ? mem_calloc(b->nparams, sizeof *args) : NULL;
+	struct ir_fault fault = { 0 };
+	int err = any && !args ? rt_fail(s->ctx, -ERR_NOMEM) : 0;
+
+	*params = 0;
+	err = err || !any ? err : find_params(s, bind, args, params);
+	if (!err && inplace)
+		set_inplace(b, args);
+	if (!err && bind->count > (size_t)INT64_MAX / 2 / type->layout.per)
+		err = rt_error(s->ctx, -ERR_ARG, "the count is too large");
+	if (err)
+		return err;
+	a->args = args;
+	/* Schedules count basic elements, never the caller's. */
+	a->count = b->meta->flags & BIN_F_PLAIN ? 0 : (int64_t)(bind->count * type->layout.per);
+	err = ir_rank_specialise(b, a, out, &fault);
+	return err ? not_special(s, err, &fault) : rt_check_sizes(s, a, inplace, out);
+}
+
 static int specialise(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
 {
 	const struct bin *b = &req->sched->bin;
 	struct be_group *g = req->group;
-	const bool inplace = req->inplace = find_inplace(b, bind);
-	struct bin_arg *args = bind->nparams || inplace ? mem_calloc(b->nparams, sizeof *args) : NULL;
-	struct bin_args a = { .rank = g->rank, .size = g->size, .args = args };
-	struct ir_fault fault = { 0 };
+	struct bin_args a = { .rank = g->rank, .size = g->size };
+	struct bin_arg *args;
 	uint32_t bad = 0;
-	int err = 0;
+	int err = rt_specialise(req->sched, req->type, bind, &a, &args, &req->rank, &c->params);
 
-	if (bind->nparams || inplace)
-		err = args ? find_params(b, g, bind, args, &c->params) : rt_fail(g->ctx, -ERR_NOMEM);
-	if (!err && inplace)
-		set_inplace(b, args);
-	if (!err && bind->count > (size_t)INT64_MAX / 2 / req->type->layout.per)
-		err = host_error(g, -ERR_ARG, "the count is too large");
-	if (err)
-		goto out;
-	/* Schedules count basic elements, never the caller's. */
-	a.count = (int64_t)(bind->count * req->type->layout.per);
-	if (b->meta->flags & BIN_F_PLAIN)
-		a.count = 0;
 	c->count = (uint64_t)a.count;
-	err = ir_rank_specialise(b, &a, &req->rank, &fault);
-	if (err == -ERR_ASSERT || err == -ERR_FAULT)
-		err = host_error(g, err, "%s", bin_str(b, fault.what));
-	else if (err == -ERR_PARAM || err == -ERR_UNKNOWN)
-		err = host_error(g, err, "%s: %s", err_text(err), bin_str(b, b->params[fault.what].name));
-	else if (err && b->lines && err != -ERR_NOMEM)
-		err = host_error(g, err, "%s (line %u)", err_text(err), b->lines[fault.where]);
-	else if (err)
-		err = host_error(g, err, "%s (%s %u)", err_text(err),
-				 b->meta->flags & BIN_F_PARAMETRIC ? "instruction" : "op", fault.where);
+	c->inplace = req->inplace = rt_inplace(b, bind);
 	if (err)
 		goto out;
 	if (b->target)
@@ -224,7 +243,6 @@ static int specialise(struct mpix_sched_request *req, const struct MPIX_Sched_bi
 	err = ir_rank_positions(&req->rank, NULL, &bad);
 	if (err)
 		err = host_error(g, err, "%s (op %u)", err_text(err), bad);
-	c->inplace = inplace;
 	if (!err && req->be->puts && knows_all(b, &a))
 		err = find_safe(req, &a);
 out:
@@ -234,8 +252,7 @@ out:
 
 /* ---- buffers ---- */
 
-/* The bytes from the first to the last that n basic elements touch, and where they begin. */
-static bool span(const struct mpix_sched_type *t, uint64_t n, int64_t *low, size_t *len)
+bool rt_span(const struct mpix_sched_type *t, uint64_t n, int64_t *low, size_t *len)
 {
 	int64_t elements = (int64_t)((n + t->layout.per - 1) / t->layout.per), reach, high;
 
@@ -254,7 +271,7 @@ static bool span(const struct mpix_sched_type *t, uint64_t n, int64_t *low, size
 	return true;
 }
 
-static bool uses(const struct ir_rank *r, uint32_t buffer)
+bool rt_uses(const struct ir_rank *r, uint32_t buffer)
 {
 	for (uint32_t i = 0; i < r->nops; i++)
 		for (unsigned k = 0; k < bin_nranges(r->ops[i].kind); k++)
@@ -270,13 +287,14 @@ static int bind_buffer(struct mpix_sched_request *req, void *const *buffers, siz
 	const struct bin_buffer *b = &req->sched->bin.buffers[i];
 	const char *name = bin_str(&req->sched->bin, b->name);
 	struct be_group *g = req->group;
+	const size_t per = req->type->layout.per;
 	uint64_t off;
 	int64_t low;
 	size_t len;
 	char *p;
 
 	*out = (struct be_buffer){ .elements = req->rank.bufsize[i] };
-	if (!span(req->type, out->elements, &low, &len))
+	if (!rt_span(req->type, out->elements, &low, &len))
 		return host_error(g, -ERR_OVERFLOW, "the buffer %s is too large", name);
 	if (b->mode == BIN_SCRATCH && !len) {
 		p = (char *)req; /* any place will do */
@@ -293,13 +311,16 @@ static int bind_buffer(struct mpix_sched_request *req, void *const *buffers, siz
 		if (b->inplace && here != req->inplace)
 			return host_error(g, -ERR_ARG, "the buffer %s was%s bound in place", name,
 					  here ? " not" : "");
-		if (here && len && uses(&req->rank, i))
+		if (here && len && rt_uses(&req->rank, i))
 			return host_error(g, -ERR_ARG, "the buffer %s cannot be in place on this rank", name);
 		if (here)
 			return 0;
 		if (i >= n || !buffers[i])
-			return !uses(&req->rank, i) ? 0 :
-						      host_error(g, -ERR_ARG, "the buffer %s is not given", name);
+			return !rt_uses(&req->rank, i) ? 0 :
+							 host_error(g, -ERR_ARG, "the buffer %s is not given", name);
+		if (req->sizes && (out->elements + per - 1) / per > req->sizes[i])
+			return host_error(g, -ERR_BOUNDS, "the buffer %s has %" PRIu64 " elements, the caller's has %zu",
+					  name, (out->elements + per - 1) / per, req->sizes[i]);
 		p = (char *)buffers[i] + low;
 	}
 	out->ptr = p - low;
@@ -465,7 +486,7 @@ static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sche
 							       "the operation is not defined for the basic datatype");
 	}
 	most = tmp_elements(req);
-	if (!most || !span(req->type, most, &low, &len))
+	if (!most || !rt_span(req->type, most, &low, &len))
 		return 0;
 	req->reduce_tmp = mem_calloc(1, len);
 	if (!req->reduce_tmp)
@@ -480,7 +501,7 @@ static void free_reduce_tmp(struct mpix_sched_request *req)
 		int64_t low;
 		size_t len;
 
-		span(req->type, tmp_elements(req), &low, &len);
+		rt_span(req->type, tmp_elements(req), &low, &len);
 		free(req->reduce_tmp + low);
 	}
 }
@@ -555,6 +576,9 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 	c->op = (uint16_t)(bind->op ? 1000u + req->op->commutes : (unsigned)bind->builtin);
 	if ((bind->nbuffers && !bind->buffers) || (bind->nparams && !bind->params))
 		return host_error(g, -ERR_ARG, "buffers or params is NULL");
+	for (uint32_t i = 0; i < b->nbuffers && bind->sizes; i++)
+		req->sizes[i] = i < bind->nbuffers ? bind->sizes[i] : 0;
+	req->sizes = bind->sizes ? req->sizes : NULL;
 	err = specialise(req, bind, c);
 	if (err)
 		return err;
@@ -616,13 +640,14 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 	const uint32_t n = sched->bin.nbuffers;
 	struct mpix_sched_request *req;
 
-	req = mem_calloc(1, sizeof *req + n * (2 * sizeof *req->buffers + sizeof *req->scratch));
+	req = mem_calloc(1, sizeof *req + n * (2 * sizeof *req->buffers + sizeof *req->scratch + sizeof *req->sizes));
 	if (!req)
 		return NULL;
 	req->nbuffers = n;
 	req->buffers = (struct be_buffer *)(void *)(req + 1);
 	req->spare = req->buffers + n;
 	req->scratch = (char **)(void *)(req->spare + n);
+	req->sizes = (size_t *)(void *)(req->scratch + n);
 	req->be = g->ctx->backend ? g->ctx->backend->ops : NULL;
 	req->ctx = g->ctx;
 	req->group = g;

@@ -115,6 +115,12 @@ MPIX_SCHED_API int MPIX_Sched_get_info(MPIX_Sched sched, struct MPIX_Sched_info 
  * ("scratch"). */
 MPIX_SCHED_API int MPIX_Sched_get_buffer(MPIX_Sched sched, uint32_t index, const char **name,
 					 const char **mode);
+struct MPIX_Sched_bind;
+/* The size that one buffer has on a rank of so many for what would be bound: count, datatype, parameters and what is in
+ * place count, memory need not be there. *elements are those of the datatype; *bytes is what they span. Either may be
+ * NULL. */
+MPIX_SCHED_API int MPIX_Sched_get_buffer_size(MPIX_Sched sched, uint32_t index, int rank, int size,
+					      const struct MPIX_Sched_bind *bind, size_t *elements, size_t *bytes);
 
 /* ---- groups ---- */
 
@@ -267,6 +273,9 @@ struct MPIX_Sched_bind {
 	MPIX_Sched_op op;
 	const struct MPIX_Sched_param *params; /* others take their defaults */
 	size_t nparams;
+	/* Elements of the datatype (bytes in plain GOAL) that each of buffers holds, also after a rebind: binding fails
+	 * where the schedule needs more. NULL: the caller trusts the schedule. */
+	const size_t *sizes;
 };
 
 /* Binds, collectively over the group and in the same order on all its ranks. What is bound is kept as long

@@ -4,6 +4,7 @@
 #define RUNTIME_RT_H
 
 #include "backends/backend.h"
+#include "compiler/collective.h"
 #include "compiler/compile.h"
 #include "runtime/kernels.h"
 #include "runtime/mpix_sched.h"
@@ -347,6 +348,8 @@ struct mpix_sched {
 	void *image;
 	size_t size;
 	struct bin bin;
+	struct claim claim; /* what implements names: the definition has the sizes of its buffers */
+	bool sized; /* they have to be looked at when it is bound */
 };
 
 /* Takes data, a text or a binary with a NUL behind it; o is for texts. 0 or MPIX_SCHED_ERR_*. */
@@ -415,6 +418,7 @@ struct mpix_sched_request {
 	char **scratch; /* heap memory of scratch buffers, or NULL */
 	uint32_t nbuffers;
 	bool inplace; /* the caller bound the one buffer in place that may be */
+	size_t *sizes; /* what the caller says that its buffers hold, 0 where nothing; NULL: it does not say */
 	char *reduce_tmp; /* for b = b op a with a user's operation */
 	uint64_t epoch;
 	uint64_t id; /* as be_bind.request */
@@ -423,6 +427,26 @@ struct mpix_sched_request {
 	uint64_t looked; /* the epoch of the last look whether it can still complete */
 	uint64_t last_ns, mean_ns; /* of waits, without a brief spin; of the mean waking up is taken off */
 };
+
+/* What a rank does with what is bound: an owned row of the schedule's parameters, or NULL, its ops, and a number that
+ * differs where ranks give other parameters. a: rank and size are set. Errors are told. */
+int rt_specialise(struct mpix_sched *s, const struct mpix_sched_type *type, const struct MPIX_Sched_bind *bind,
+		  struct bin_args *a, struct bin_arg **row, struct ir_rank *out, uint64_t *params);
+
+/* The bytes from the first to the last that n basic elements touch, and where they begin; false: there are too many. */
+bool rt_span(const struct mpix_sched_type *t, uint64_t n, int64_t *low, size_t *len);
+
+/* ---- sizes of buffers (sizes.c) ---- */
+
+/* bind itself, or *whole where the caller's is of an older library and has less; NULL: it is none. */
+const struct MPIX_Sched_bind *rt_whole_bind(const struct MPIX_Sched_bind *bind, struct MPIX_Sched_bind *whole);
+/* Whether the buffers have the sizes that the definition of the collective gives them, or no op of the rank uses one that
+ * it has not: that one has size 0 then. Errors are told. */
+int rt_check_sizes(struct mpix_sched *s, const struct bin_args *a, bool inplace, struct ir_rank *r);
+/* Whether an op of the rank touches a buffer. */
+bool rt_uses(const struct ir_rank *r, uint32_t buffer);
+/* Whether the caller binds a buffer in place. */
+bool rt_inplace(const struct bin *b, const struct MPIX_Sched_bind *bind);
 
 /* Collective. Binds and adds the request to the context's, or undoes what it did. */
 int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,

@@ -12,6 +12,16 @@
 /* A text that is not said to be anything else is compiled so. */
 static const struct compile_options plainly = { .debug = true };
 
+/* Whoever binds a collective goes by its name: what is in the file has to fit the definition. */
+static int open_claim(struct mpix_sched *s, struct mpix_sched_ctx *ctx, const char *name)
+{
+	struct ir_fault fault;
+	int err = claim_open_named(&s->claim, &s->bin, &fault);
+
+	s->sized = !err && s->claim.any && !claim_counts(&s->claim);
+	return err == -ERR_CLAIM ? rt_error(ctx, err, "%s: %s", name, fault.text) : err ? rt_fail(ctx, err) : 0;
+}
+
 int rt_sched_make(struct mpix_sched_ctx *ctx, const char *name, char *data, size_t size,
 		  const struct compile_options *o, MPIX_Sched *out)
 {
@@ -37,6 +47,7 @@ int rt_sched_make(struct mpix_sched_ctx *ctx, const char *name, char *data, size
 	}
 	if (!err)
 		err = bin_open(&s->bin, s->image, s->size);
+	err = err ? err : open_claim(s, ctx, name);
 	if (!s || s->image != data)
 		free(data);
 	if (err) {
@@ -87,6 +98,7 @@ void rt_sched_unref(struct mpix_sched *s)
 	if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
 		return;
 	ctx = s->ctx;
+	claim_close(&s->claim);
 	free(s->image);
 	free(s);
 	rt_ctx_unref(ctx);

@@ -56,7 +56,7 @@ mutant size_out allgather_ring 's/all\[p \* count\]/all[p * count + 1]/' 1 'elem
 mutant mode_out scan_chain 's/buffer out/buffer inout/' 1 'MPI_Scan has 1 out buffer' 2
 mutant not_at_root reduce_chain 's/result\[r.*\]/result[count]/' 0 verified 3 --root 1
 mutant used_not_at_root reduce_chain 's/result\[r.*\]/result[count]/; s/^  after = .*/&; if r != root { copy mine into result }/' \
-	1 'result is not given' 3 --root 0
+	1 'result has 1000 elements, in MPI_Reduce it has 0' 3 --root 0
 grep -qF "goalrun: this case alone: goalrun -n 3 --verify --count 1000 --type double --op sum --root 0 --memory heap" "$TMP/out" &&
 	ok oracle.reproduce || fail "oracle.reproduce $(tail -n 1 "$TMP/out")"
 

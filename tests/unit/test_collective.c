@@ -120,10 +120,36 @@ static void rows(void)
 	free(image);
 }
 
+/* A binary that nobody has compiled: it names a collective that it does not fit, and has a result that fits its own
+ * buffers. */
+static void name_of_another(void)
+{
+	static const char text[] = "schedule s(root = 0) implements MPI_Bcasx\nbuffer inout data[count]\nbuffer in more[2 * count]\n"
+				   "result { data gets data of root }\nrank r of p { if r == root { for i = 1 to p - 1 { "
+				   "send data to (r + i) mod p } } else { recv data from root } }\n";
+
+	for (uint32_t n = 0; n <= 2; n += 2) {
+		struct compile_options o = { .nranks = n };
+		void *image = NULL;
+		struct ir_fault fault;
+		struct claim c;
+		struct bin b;
+
+		CU_ASSERT_FATAL(compile(text, &o, &image, &b));
+		CU_ASSERT(!claim_open_named(&c, &b, &fault) && !c.any);
+		strstr((char *)(uintptr_t)bin_str(&b, b.meta->implements), "sx")[1] = 't';
+		CU_ASSERT(!claim_open(&c, &b, &fault) && c.any && !c.name);
+		CU_ASSERT(claim_open_named(&c, &b, &fault) == -ERR_CLAIM);
+		CU_ASSERT_STRING_EQUAL(fault.text, "MPI_Bcast has 0 in buffers, the schedule has 1");
+		free(image);
+	}
+}
+
 static const struct unit_test tests[] = {
 	{ "own_result", own_result },
 	{ "no_result", no_result },
 	{ "rows", rows },
+	{ "name_of_another", name_of_another },
 	{ NULL, NULL },
 };
 
