@@ -416,8 +416,14 @@ struct bin_args {
 	const struct bin_arg *args; /* of this rank, in the order of PARAMS; NULL: all defaults */
 	const struct bin_arg *const *by_rank; /* of each rank, for results; NULL: all have args */
 	uint64_t fuel; /* instructions at most; 0: 2^28 */
+	uint32_t most_ops; /* of the rank; 0: BIN_USUAL_OPS */
 	const char *sample; /* what the arguments are called in messages; NULL: nothing */
 };
+
+/* Ops that a rank has at most unless something else is asked for: in an alltoall of 2^20 ranks it has half as many. Each
+ * may have so many dependencies, on average. */
+#define BIN_USUAL_OPS (1u << 22)
+#define BIN_USUAL_DEPS 4u
 
 /* The caller's memory for bin_rank_ops. */
 struct bin_space {
@@ -462,6 +468,9 @@ size_t bin_scratch_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap
 int bin_rank_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
 /* The same for the result: its ops, without dependencies; none when the binary has no result. */
 int bin_result_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
+/* The room that a parametric binary takes for a rank, or its result, at least: sets nops and ndeps, without ops and deps, and
+ * with scratch for none. -ERR_SPACE when there are more than args->most_ops, which ends it. */
+int bin_count_ops(const struct bin *b, const struct bin_args *args, bool result, struct bin_space *sp);
 
 /* What an entry of DIR posts, borrowed; it must have passed bin_check_queues. */
 struct bin_posts {

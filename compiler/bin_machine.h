@@ -29,6 +29,7 @@ struct machine {
 	uint32_t mask;
 	struct pending *pending;
 	uint32_t npending;
+	uint32_t most; /* of the ops that are only counted; 0: they are made */
 	/* of programs with calls */
 	struct bin_range *ranges; /* of the calls with labels */
 	struct far *far;

@@ -400,6 +400,24 @@ static int set_size(struct bin_space *sp, uint32_t buffer, int64_t size)
 	return 0;
 }
 
+/* ---- counting ---- */
+
+static int count_op(struct machine *m)
+{
+	return m->sp->nops++ < m->most ? 0 : -ERR_SPACE;
+}
+
+static int count_dep(struct machine *m)
+{
+	return m->sp->ndeps++ < (uint64_t)m->most * BIN_USUAL_DEPS ? 0 : -ERR_SPACE;
+}
+
+/* There is room for half as many calls with labels as ops. */
+static int count_call(struct machine *m, const struct bin_call *c)
+{
+	return c->label == BIN_NONE || m->nranges++ < m->most / 2 ? 0 : -ERR_SPACE;
+}
+
 #pragma GCC diagnostic ignored "-Wpedantic" /* computed goto is 5 to 15 % faster than a switch */
 
 /* From an instruction on; 0 is where ops begin. Every row of insn.def has its label in here. Instructions are
@@ -415,6 +433,7 @@ static int run(struct machine *m, const struct bin_args *args, uint32_t from)
 	const struct bin_word *w = b->code + from, *line = w; /* the straight line began there */
 	struct bin_space *sp = m->sp;
 	const uint64_t fuel = args->fuel ? args->fuel : (uint64_t)1 << 28;
+	const bool counts = m->most;
 	uint64_t steps = 0;
 	int64_t *reg = m->reg;
 	int err = 0;
@@ -471,27 +490,29 @@ L_ASSERT:
 	sp->what = (uint32_t)w->imm;
 	CHECK(reg[w->a] ? 0 : -ERR_ASSERT);
 L_EMIT:
-	CHECK(emit(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0));
+	CHECK(counts ? count_op(m) : emit(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0));
 L_DEP:
-	CHECK(depend(m, &b->deps[w->imm]));
+	CHECK(counts ? count_dep(m) : depend(m, &b->deps[w->imm]));
 L_GETS:
-	CHECK(from ? emit_gets(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0) : -ERR_CORRUPT);
+	CHECK(counts ? count_op(m) :
+	      from ? emit_gets(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0) : -ERR_CORRUPT);
 L_INPLACE:
-	CHECK(in_place(m, &b->tmpls[w->imm], from));
+	CHECK(counts ? count_op(m) : in_place(m, &b->tmpls[w->imm], from));
 L_PARAM_OF:
 L_ELEM_OF:
 	CHECK(from ? load_of(m, args, w) : -ERR_CORRUPT);
 L_ENTER:
-	CHECK(machine_enter(m, &b->calls[w->imm], &reg[w->a]));
+	CHECK(counts ? count_call(m, &b->calls[w->imm]) : machine_enter(m, &b->calls[w->imm], &reg[w->a]));
 L_LEAVE:
-	CHECK(machine_leave(m, &b->calls[w->imm]));
+	CHECK(counts ? 0 : machine_leave(m, &b->calls[w->imm]));
 L_INSIDE:
-	CHECK(machine_inside(m, &b->calls[w->imm], &reg[w->a]));
+	CHECK(counts ? count_call(m, &b->calls[w->imm]) : machine_inside(m, &b->calls[w->imm], &reg[w->a]));
 L_EMITIN:
 L_COPYIN:
-	CHECK(machine_emit(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0, w->op == BIN_EMITIN));
+	CHECK(counts ? count_op(m) :
+		       machine_emit(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0, w->op == BIN_EMITIN));
 L_DEPIN:
-	CHECK(machine_depend(m, &b->deps[w->imm], b->lines ? b->lines[w - b->code] : 0));
+	CHECK(counts ? count_dep(m) : machine_depend(m, &b->deps[w->imm], b->lines ? b->lines[w - b->code] : 0));
 L_SIDE:
 	err = bin_side(reg[w->b], reg[w->c], &reg[w->a], &steps);
 	CHECK(err ? err : steps > fuel ? -ERR_FUEL : 0);
@@ -517,9 +538,10 @@ out:
 	return err ? err : sp->steps > fuel ? -ERR_FUEL : 0;
 }
 
-static int program_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp, uint32_t from)
+/* most: of a count; 0: the ops are made. */
+static int program_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp, uint32_t from, uint32_t most)
 {
-	struct machine m = { .b = b, .sp = sp };
+	struct machine m = { .b = b, .sp = sp, .most = most };
 	unsigned char *p = sp->scratch;
 	int err;
 
@@ -546,6 +568,10 @@ static int program_ops(const struct bin *b, const struct bin_args *args, struct 
 	m.reg[1] = args->size;
 	m.reg[2] = args->count;
 	err = run(&m, args, from);
+	if (most) {
+		sp->nops = sp->nops < 2 * m.nranges ? 2 * m.nranges : sp->nops;
+		return err;
+	}
 	err = err ? err : connect_pending(&m);
 	return err || !b->ncalls ? err : machine_connect(&m);
 }
@@ -764,7 +790,7 @@ static void begin(struct bin_space *sp)
 int bin_rank_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp)
 {
 	begin(sp);
-	return b->meta->flags & BIN_F_PARAMETRIC ? program_ops(b, args, sp, 0) : section_ops(b, args, sp, false);
+	return b->meta->flags & BIN_F_PARAMETRIC ? program_ops(b, args, sp, 0, 0) : section_ops(b, args, sp, false);
 }
 
 int bin_result_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp)
@@ -772,8 +798,15 @@ int bin_result_ops(const struct bin *b, const struct bin_args *args, struct bin_
 	begin(sp);
 	if (!b->meta->result)
 		return 0;
-	return b->meta->flags & BIN_F_PARAMETRIC ? program_ops(b, args, sp, b->meta->result) :
+	return b->meta->flags & BIN_F_PARAMETRIC ? program_ops(b, args, sp, b->meta->result, 0) :
 						   section_ops(b, args, sp, true);
+}
+
+int bin_count_ops(const struct bin *b, const struct bin_args *args, bool result, struct bin_space *sp)
+{
+	begin(sp);
+	sp->ops_cap = sp->deps_cap = 0;
+	return program_ops(b, args, sp, result ? b->meta->result : 0, args->most_ops ? args->most_ops : BIN_USUAL_OPS);
 }
 
 int64_t bin_root(const struct bin *b, const struct bin_arg *args)

@@ -72,6 +72,8 @@ const struct check checks[] = {
 	{ "unknown-param", "ops use only parameters that their rank knows", ALWAYS, NULL },
 	{ "cycle", "no op of a rank waits for itself", ALWAYS, check_cycle },
 	{ "order", "on a channel the text order agrees with the dependencies", ALWAYS, checks_order },
+	{ "long", "a text that is written was checked for all sizes that are tried",
+	  { CHECK_OFF, CHECK_FAIL, CHECK_OFF }, false, NULL },
 	{ "unmatched", "every send has a recv and every recv a send",
 	  { CHECK_WARN, CHECK_FAIL, CHECK_FAIL }, false, checks_unmatched },
 	{ "size", "a send and its recv have the same size",

@@ -98,6 +98,18 @@ static int check_claim(struct sample *s, struct bin_args a)
 	return err == -ERR_NOMEM ? err : 0;
 }
 
+/* What is beyond a sample is not checked, which has to be wanted where it is written. */
+static void too_long(struct sample *s, uint32_t where)
+{
+	const int check = check_find("long");
+
+	if (s->o->checks_off >> check & 1)
+		return;
+	goal_diag(s->d, s->o->writes ? GOAL_ERROR : GOAL_WARNING, s->im->locs.at[where], "long",
+		  "the schedule is long: not checked for sizes from %u on%s", s->args.size,
+		  s->o->writes ? "; -n or --verify checks it, -Wno-long writes it all the same" : "");
+}
+
 /* Specialises for one size and checks the graph. A size that an assertion of the schedule rules out is
  * passed over unless it was asked for. *more is cleared when others would take too long. */
 static int check_size(struct sample *s, bool asked, bool *more)
@@ -119,8 +131,7 @@ static int check_size(struct sample *s, bool asked, bool *more)
 	s->checked++;
 	if (err == -ERR_FUEL && !s->o->nranks) {
 		*more = false;
-		goal_diag(s->d, GOAL_WARNING, s->im->locs.at[fault.where], NULL,
-			  "the schedule is long: not checked for sizes from %u on", a.size);
+		too_long(s, fault.where);
 		return 0;
 	}
 	if (err) {
@@ -189,7 +200,7 @@ static int check_sample(struct sample *s, unsigned which, bool *more)
 		if (!*more || goal_diags_errors(s->d) != errors)
 			break;
 	}
-	s->args = (struct bin_args){ .size = s->args.size, .count = s->args.count };
+	s->args = (struct bin_args){ .size = s->args.size, .count = s->args.count, .most_ops = s->o->most_ops };
 	arg_rows_fini(&rows);
 	return err;
 }
@@ -305,7 +316,7 @@ static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, 
 	const char *global = o->passes ? passes_global(o->passes) : NULL;
 	bool roots = every_root(b, rows);
 	struct bin_args a = { .size = o->nranks, .count = count, .args = rows->by_rank[0], .by_rank = rows->by_rank,
-			      .fuel = fuel(o, o->nranks) };
+			      .fuel = fuel(o, o->nranks), .most_ops = o->most_ops };
 	struct claim claim = { 0 };
 	struct ir_fault fault;
 	struct ir_image im;
@@ -328,7 +339,7 @@ static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, 
 static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *im,
 			  const struct compile_options *o, void **image, size_t *size)
 {
-	struct sample s = { .d = d, .file = file, .im = im, .o = o };
+	struct sample s = { .d = d, .file = file, .im = im, .o = o, .args.most_ops = o->most_ops };
 	void *full = NULL;
 	size_t full_size;
 	struct bin b;

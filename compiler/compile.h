@@ -22,6 +22,8 @@ struct compile_options {
 	bool prove; /* what global passes make is verified, unless checks are off */
 	bool unchecked; /* the caller checks what a parametric schedule makes of some values */
 	struct ir_locs *locs; /* where to leave those of the program of a parametric schedule, or NULL */
+	bool writes; /* the result is kept: it is an error that a part of a long text was not checked */
+	uint32_t most_ops; /* of a rank; 0: BIN_USUAL_OPS */
 	uint64_t fuel; /* instructions that one size may take, all ranks together; 0: enough for any use */
 };
 

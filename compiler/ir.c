@@ -287,12 +287,53 @@ static int keep_ops(struct ir_rank *r, struct bin_space *sp, struct room *room)
 	return 0;
 }
 
+/* Programs of more ops than that are counted before they get room. */
+#define COUNT_OPS (1u << 15)
+
+static uint32_t larger(uint32_t a, uint64_t b, uint64_t most)
+{
+	return (uint32_t)(b > most ? most : b > a ? b : a);
+}
+
+/* Capacities for what did not fit; -ERR_SPACE when it has more ops than it may. Little memory is spent on what has. */
+static int more_room(const struct bin *b, const struct bin_args *args, bool result, struct bin_space *sp)
+{
+	const uint64_t most = args->most_ops ? args->most_ops : BIN_USUAL_OPS;
+	/* Ops that stand for the ends of calls come on top. */
+	const uint64_t most_ops = 2 * most + COUNT_OPS, most_deps = 2 * BIN_USUAL_DEPS * most + COUNT_OPS;
+	const uint32_t ops = sp->ops_cap, deps = sp->deps_cap;
+	int err;
+
+	if (!(b->meta->flags & BIN_F_PARAMETRIC)) { /* told exactly */
+		sp->ops_cap = sp->nops + 1;
+		sp->deps_cap = sp->ndeps + 1;
+		return sp->nops > most ? -ERR_SPACE : 0;
+	}
+	if (ops < COUNT_OPS) {
+		sp->ops_cap = 4 * ops;
+		sp->deps_cap = larger(deps, 4 * (uint64_t)deps, most_deps);
+		return 0;
+	}
+	sp->scratch = mem_alloc(bin_scratch_size(b, 0, 0));
+	err = sp->scratch ? bin_count_ops(b, args, result, sp) : -ERR_NOMEM;
+	free(sp->scratch);
+	sp->scratch = NULL;
+	sp->ops_cap = larger(ops, sp->nops + 1ull, most_ops);
+	sp->deps_cap = larger(deps, sp->ndeps + 1ull, most_deps);
+	if (err || sp->ops_cap > ops || sp->deps_cap > deps)
+		return err;
+	sp->ops_cap = larger(ops, 2ull * ops, most_ops);
+	sp->deps_cap = larger(deps, 2ull * deps, most_deps);
+	return sp->ops_cap > ops || sp->deps_cap > deps ? 0 : -ERR_SPACE;
+}
+
 typedef int ops_of(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
 
 static int specialise(ops_of *get, const struct bin *b, const struct bin_args *args, struct ir_rank *r,
 		      struct ir_fault *fault)
 {
 	struct bin_space sp = { .ops_cap = ROOM_OPS, .deps_cap = ROOM_DEPS };
+	const uint32_t most = args->most_ops ? args->most_ops : BIN_USUAL_OPS;
 	struct room room;
 	int err;
 
@@ -303,17 +344,17 @@ static int specialise(ops_of *get, const struct bin *b, const struct bin_args *a
 		err = r->bufsize ? take_room(b, &sp, &room) : -ERR_NOMEM;
 		if (!err)
 			err = get(b, args, &sp);
-		if (err != -ERR_SPACE || sp.ops_cap > BIN_MAX_OPS / 4 || sp.deps_cap > BIN_MAX_OPS / 4)
+		if (err != -ERR_SPACE)
 			break;
-		if (b->meta->flags & BIN_F_PARAMETRIC) {
-			sp.ops_cap *= 4;
-			sp.deps_cap *= 4;
-		} else { /* told exactly */
-			sp.ops_cap = sp.nops + 1;
-			sp.deps_cap = sp.ndeps + 1;
-		}
 		leave_room(&sp, &room);
+		err = more_room(b, args, get == bin_result_ops, &sp);
+		if (err)
+			break;
 	}
+	if (!err && sp.nops > most)
+		err = -ERR_SPACE;
+	if (err == -ERR_SPACE)
+		sp.value[0] = most;
 	if (!err)
 		err = keep_ops(r, &sp, &room);
 	if (!err)

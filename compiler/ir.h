@@ -62,6 +62,12 @@ int ir_rank_reorder(struct ir_rank *r, const uint32_t *place);
  * -ERR_CYCLE with an op of it in *bad. pos may be NULL. */
 int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad);
 
+/* What GOAL_MAX_OPS says, as bin_args.most_ops. */
+static inline uint32_t ir_most_ops(long n)
+{
+	return n < 0 || n > BIN_MAX_OPS / 8 ? BIN_MAX_OPS / 8 : (uint32_t)n;
+}
+
 /* What went wrong in a specialisation. */
 struct ir_fault {
 	uint32_t where, what; /* as in struct bin_space */
@@ -79,7 +85,8 @@ struct ir_rows {
 int ir_rows_init(struct ir_rows *rows, const struct bin *b, const struct bin_args *args);
 void ir_rows_fini(struct ir_rows *rows);
 
-/* Specialises b for one rank into r (owned by the caller). fault may be NULL. */
+/* Specialises b for one rank into r (owned by the caller). fault may be NULL. -ERR_SPACE when it has more than
+ * args->most_ops, which fault->value[0] has then. */
 int ir_rank_specialise(const struct bin *b, const struct bin_args *args, struct ir_rank *r,
 		       struct ir_fault *fault);
 

@@ -277,6 +277,7 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, enum bi
 			       .off = { BIN_NONE, BIN_NONE },
 			       .len = BIN_NONE };
 	int64_t peer, tag, level, cpu, nic, cls;
+	const uint32_t most = c->args->most_ops ? c->args->most_ops : BIN_USUAL_OPS;
 	struct key key;
 	struct value len = { 0 };
 	int err = known(c, t->peer, &peer);
@@ -348,6 +349,10 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, enum bi
 	cls = ir_image_class(c->im, &k);
 	struct bin_op op = { .kind = k.kind, .peer = (uint32_t)peer, .line = line };
 
+	if (c->ops.n == most) {
+		c->fault.value[0] = most;
+		return -ERR_SPACE;
+	}
 	if (cls < 0 || VEC_PUSH(&c->encoded, ir_image_op(c->im, &op, (uint32_t)cls)))
 		return -ERR_NOMEM;
 	return VEC_PUSH(&c->ops, op);

@@ -83,6 +83,9 @@ void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const
 		snprintf(what, sizeof what,
 			 "[%" PRId64 " +: %" PRId64 "] is outside of the buffer %s, which has %" PRId64 " elements",
 			 v[0], v[1], buffer_name(b, op, fault), v[2]);
+	else if (err == -ERR_SPACE)
+		snprintf(what, sizeof what, "there are more than %" PRId64 " ops, or %u times as many dependencies: "
+			 "GOAL_MAX_OPS raises the limit", v[0], BIN_USUAL_DEPS);
 	else if (err == -ERR_FUEL)
 		snprintf(what, sizeof what, "the schedule takes too many steps");
 	else

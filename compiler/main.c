@@ -38,6 +38,7 @@ struct goalc {
 	int64_t model_ranks, model_last; /* 0: all */
 	const char *svg;
 	int64_t nranks, last; /* last: of a range of sizes */
+	uint32_t most_ops; /* of a rank */
 	bool json, debug;
 	struct defines defines;
 	char *passes;
@@ -378,7 +379,9 @@ static struct compile_options to_options(const struct goalc *c)
 					 .defines = c->defines.v.at,
 					 .ndefines = c->defines.v.n,
 					 .passes = c->passes,
-					 .checks_off = c->checks_off };
+					 .checks_off = c->checks_off,
+					 .writes = c->action == COMPILE,
+					 .most_ops = c->most_ops };
 }
 
 static bool is_binary(const struct goalc *c)
@@ -523,7 +526,7 @@ static int show(struct goalc *c)
 {
 	struct compile_options o = to_options(c);
 	struct arg_rows rows = { 0 };
-	struct bin_args args = { .size = (uint32_t)c->nranks, .count = -1 };
+	struct bin_args args = { .size = (uint32_t)c->nranks, .count = -1, .most_ops = c->most_ops };
 	struct ir_graph g = { 0 };
 	struct bin b;
 	char *text = NULL;
@@ -621,6 +624,7 @@ static int verify(struct goalc *c)
 	struct verify_asked asked = { .file = !c->binary, /* whose lines are there to be shown */
 				      .first = (uint32_t)c->nranks,
 				      .last = (uint32_t)c->last,
+				      .most_ops = c->most_ops,
 				      .defines = c->defines.v.at,
 				      .ndefines = c->defines.v.n,
 				      .locs = c->locs.v.at,
@@ -656,7 +660,11 @@ static int verify(struct goalc *c)
 static int run(struct goalc *c)
 {
 	int err, rc = EXIT_FAULT;
+	long most;
 
+	if (env_number(ENV_GOAL_MAX_OPS, &most))
+		return usage("the environment variable GOAL_MAX_OPS cannot be \"%s\"", env_get(ENV_GOAL_MAX_OPS));
+	c->most_ops = ir_most_ops(most);
 	c->diags = goal_diags_new();
 	if (!c->diags)
 		return no_memory();

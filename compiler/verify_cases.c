@@ -174,6 +174,7 @@ static int one_case(struct cases *c, enum outcome *outcome)
 	int err;
 
 	a.fuel = lower_fuel(a.size) / (c->searching ? 8 : 1);
+	a.most_ops = c->asked->most_ops;
 	*outcome = EXCLUDED;
 	err = make_graph(c, &a, &g);
 	if (err)

@@ -11,6 +11,7 @@ struct verify_asked {
 	uint32_t first, last; /* sizes; 0: a sample of them, or that of the binary */
 	const struct define *defines; /* by -D; others are samples, or have their defaults */
 	size_t ndefines;
+	uint32_t most_ops; /* as in bin_args */
 	const char *passes; /* in place of those of the binary, or NULL */
 	const struct goal_loc *locs; /* of the instructions of a program, or NULL */
 	void (*progress)(uint32_t size); /* may be NULL */

@@ -191,6 +191,10 @@ static int not_special(struct mpix_sched *s, int err, const struct ir_fault *fau
 		return rt_error(s->ctx, err, "%s", bin_str(b, fault->what));
 	if (err == -ERR_PARAM || err == -ERR_UNKNOWN)
 		return rt_error(s->ctx, err, "%s: %s", err_text(err), bin_str(b, b->params[fault->what].name));
+	if (err == -ERR_SPACE)
+		return rt_error(s->ctx, err,
+				"there are more than %" PRId64 " ops on a rank, or %u times as many dependencies: the environment "
+				"variable GOAL_MAX_OPS raises the limit", fault->value[0], BIN_USUAL_DEPS);
 	if (b->lines)
 		return rt_error(s->ctx, err, "%s (line %u)", err_text(err), b->lines[fault->where]);
 	return rt_error(s->ctx, err, "%s (%s %u)", err_text(err),
@@ -204,7 +208,8 @@ int rt_specialise(struct mpix_sched *s, const struct mpix_sched_type *type, cons
 	const bool inplace = rt_inplace(b, bind), any = bind->nparams || inplace;
 	struct bin_arg *args = *row = any ? mem_calloc(b->nparams, sizeof *args) : NULL;
 	struct ir_fault fault = { 0 };
-	int err = any && !args ? rt_fail(s->ctx, -ERR_NOMEM) : 0;
+	long most;
+	int err = any && !args ? rt_fail(s->ctx, -ERR_NOMEM) : rt_env(s->ctx, ENV_GOAL_MAX_OPS, &most);
 
 	*params = 0;
 	err = err || !any ? err : find_params(s, bind, args, params);
@@ -215,6 +220,7 @@ int rt_specialise(struct mpix_sched *s, const struct mpix_sched_type *type, cons
 	if (err)
 		return err;
 	a->args = args;
+	a->most_ops = ir_most_ops(most);
 	/* Schedules count basic elements, never the caller's. */
 	a->count = b->meta->flags & BIN_F_PLAIN ? 0 : (int64_t)(bind->count * type->layout.per);
 	err = ir_rank_specialise(b, a, out, &fault);

@@ -52,13 +52,24 @@ while read -r check _; do
 done <"$TMP/checks"
 
 # Found while reading, hence not to be turned off; the others go with -W no-.
-for check in unmatched size deadlock race; do
+for check in long unmatched size deadlock race; do
 	if goalc "${check}_off_bad.goal" -o "$TMP/out.bin" -Wno-"$check" 2>"$TMP/err" && [ ! -s "$TMP/err" ]; then
 		ok "diag.off.$check"
 	else
 		fail "diag.off.$check it still speaks"
 	fi
 done
+
+# How many ops a rank may have, in all that makes them.
+for i in 0 1; do printf 'schedule s\nrank r of p { for i = 1 to %d { nop } }\n' $((50000 + i)) >"$TMP/ops$i.goal"; done
+for what in "-o $TMP/out.bin" --stats --verify; do
+	# shellcheck disable=SC2086
+	if GOAL_MAX_OPS=50000 goalc -n 1 "$TMP/ops0.goal" $what >/dev/null 2>"$TMP/err" &&
+		! GOAL_MAX_OPS=50000 goalc -n 1 "$TMP/ops1.goal" $what >/dev/null 2>"$TMP/err" && grep -q 'more than 50000 ops' "$TMP/err"
+	then ok "diag.ops${what%% *}"; else fail "diag.ops${what%% *} $(head -n 1 "$TMP/err")"; fi
+done
+GOAL_MAX_OPS=many goalc -n 1 "$TMP/ops0.goal" --stats 2>"$TMP/err"
+[ $? -eq 2 ] && grep -q 'GOAL_MAX_OPS cannot be "many"' "$TMP/err" && ok diag.ops.none || fail "diag.ops.none $(head -n 1 "$TMP/err")"
 goalc -Wno-cycle cycle_plain_bad.goal -o "$TMP/out.bin" 2>"$TMP/err"
 [ $? -eq 2 ] && ok diag.off.cycle || fail "diag.off.cycle a fixed check can be turned off"
 finish

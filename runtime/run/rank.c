@@ -227,10 +227,12 @@ static int get_buffers(struct rank *r)
 	struct ir_fault fault = { 0 };
 	struct ir_rank ops = { 0 };
 	struct ir_rows rows = { 0 };
+	long most;
 	int err = get_args(r);
 
-	if (err)
-		return err;
+	if (err || rt_env(r->ctx, ENV_GOAL_MAX_OPS, &most))
+		return err; /* bind will say what is wrong */
+	a.most_ops = ir_most_ops(most);
 	r->oracle = (struct oracle){ .seed = (uint64_t)r->o->seed, .type = r->c->type, .op = r->c->op };
 	a.by_rank = r->rows.by_rank;
 	err = ir_rows_init(&rows, b, &a);

@@ -445,10 +445,12 @@ static int check_sample(struct goalrun *g, unsigned sample, struct ir_graph *gra
 	struct bin_args args = { .size = o->nranks, .count = o->cases[0].count };
 	struct arg_rows rows;
 	int64_t ignored;
+	long most = 0; /* which ranks say if it is none */
 	int err = arg_rows_init(&rows, &g->bin, o->nranks);
 
 	err = err ? err : arg_rows_define(&rows, g->diags, 0, &g->bin, o->defines.v.at, o->defines.v.n, &ignored);
 	err = err ? err : collective_sample(&g->bin, args.count, sample, &rows);
+	args.most_ops = env_number(ENV_GOAL_MAX_OPS, &most) ? 0 : ir_most_ops(most);
 	if (!err) {
 		if (o->has_root)
 			arg_rows_set(&rows, g->bin.meta->root,

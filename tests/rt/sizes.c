@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The sizes of buffers: what an untrusted schedule may declare, what callers are told of them, and what they may say.
+ * The sizes of buffers: what an untrusted schedule may declare, what callers are told of them, and what they may say; and
+ * how many ops it may have.
  * "sizes" runs the cases below. "sizes lies FILE COUNT TEXT [NAME=V,V]..." expects that FILE, whose buffers are those of
  * its collective for COUNT - 1, is not bound for COUNT on any of 2 ranks, and that the detail has TEXT. */
 #include "tests/rt/team.h"
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define MOST 8 /* buffers, parameters, and values of one */
 #define BYTES 65536 /* of any buffer */
@@ -208,15 +210,106 @@ static int enforced(struct member *m)
 	return 0;
 }
 
+/* ---- how many ops there are ---- */
+
+#define OPS(body) "schedule s\nbuffer inout data[count]\nrank r of p { " body " }\n"
+#define SECONDS 2 /* that a text which is refused may take, */
+#define MEGABYTES 200 /* and what may be taken by all of them */
+
+/* Short texts that would fill the memory. */
+static int endless(struct member *m)
+{
+	static const char *const texts[] = {
+		OPS("for i = 0 to 1000000000 { nop }"),
+		OPS("a: nop\n b: nop\n for i = 0 to 1000000000 { b requires a }"),
+		OPS("for i = 0 to 1000000000 { l[i]: nop\n if i > 0 { l[i] requires l[i - 1] } }"),
+		"schedule t\nbuffer inout data[count]\nrank r of p { }\n" OPS("for i = 0 to 1000000000 { c[i]: call t(data) }"),
+		"schedule t\nbuffer inout data[count]\nrank r of p { nop }\n" OPS("for i = 0 to 1000000000 { call t(data) }"),
+	};
+	void *buffers[MOST];
+	struct MPIX_Sched_bind b = bind_all(m, buffers, 1);
+	struct rusage before, after;
+	MPIX_Sched_request req;
+	MPIX_Sched s;
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		getrusage(RUSAGE_SELF, &before);
+		NEED(!load(m, texts[i], &s));
+		NEED(!fails(m, MPIX_Sched_init(s, m->group, &b, &req), MPIX_SCHED_ERR_SPACE,
+			    "there are more than 4194304 ops on a rank, or 4 times as many dependencies: the environment variable "
+			    "GOAL_MAX_OPS raises the limit"));
+		getrusage(RUSAGE_SELF, &after);
+		NEED(after.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_utime.tv_sec - before.ru_stime.tv_sec <= SECONDS);
+		NEED(after.ru_maxrss < MEGABYTES * 1024L);
+		CALL(MPIX_Sched_unload(&s));
+	}
+	return 0;
+}
+
+/* As many as a rank of a large job has. */
+static int large(struct member *m)
+{
+	static const char text[] = "schedule a\nbuffer in mine[p]\nbuffer out all[p]\nrank r of p {\n"
+				   "  copy mine[r +: 1] into all[r +: 1]\n"
+				   "  for i = 1 to p - 1 { to = (r + i) mod p\n send mine[to +: 1] to to\n"
+				   "    from = (r - i) mod p\n recv all[from +: 1] from from } }\n";
+	const struct MPIX_Sched_bind b = { .struct_size = sizeof b };
+	MPIX_Sched s;
+	size_t n;
+
+	NEED(!load(m, text, &s));
+	CALL(MPIX_Sched_get_buffer_size(s, 1, 77, 1 << 20, &b, &n, NULL));
+	NEED(n == 1 << 20);
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* GOAL_MAX_OPS is 40000. */
+static int limited(struct member *m)
+{
+	static const char *const texts[] = { OPS("for i = 1 to 40001 { nop }"), OPS("for i = 1 to 40000 { nop }") };
+	const struct MPIX_Sched_bind b = { .struct_size = sizeof b, .count = 3 };
+	MPIX_Sched s;
+	size_t n;
+
+	NEED(!load(m, texts[0], &s));
+	NEED(!fails(m, MPIX_Sched_get_buffer_size(s, 0, 0, 1, &b, &n, NULL), MPIX_SCHED_ERR_SPACE, "more than 40000 ops"));
+	CALL(MPIX_Sched_unload(&s));
+	NEED(!load(m, texts[1], &s));
+	CALL(MPIX_Sched_get_buffer_size(s, 0, 0, 1, &b, &n, NULL));
+	NEED(n == 3);
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* It is "many". */
+static int no_limit(struct member *m)
+{
+	const struct MPIX_Sched_bind b = { .struct_size = sizeof b };
+	MPIX_Sched s;
+	size_t n;
+
+	NEED(!load(m, own_text, &s));
+	NEED(!fails(m, MPIX_Sched_get_buffer_size(s, 0, 0, 1, &b, &n, NULL), MPIX_SCHED_ERR_ARG,
+		    "the environment variable GOAL_MAX_OPS cannot be \"many\""));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*fn)(struct member *);
 	int ranks;
+	const char *most; /* GOAL_MAX_OPS */
 } cases[] = {
-	{ "root_only", root_only, 2 },
-	{ "in_place", in_place, 3 },
-	{ "told", told, 1 },
-	{ "enforced", enforced, 3 },
+	{ "endless", endless, 1, "0" }, /* before more memory is used */
+	{ "large", large, 1, "0" },
+	{ "limited", limited, 1, "40000" },
+	{ "no_limit", no_limit, 1, "many" },
+	{ "root_only", root_only, 2, "0" },
+	{ "in_place", in_place, 3, "0" },
+	{ "told", told, 1, "0" },
+	{ "enforced", enforced, 3, "0" },
 };
 
 static bool run_lie(int argc, char **argv)
@@ -244,6 +337,7 @@ int main(int argc, char **argv)
 	if (argc >= 5 && !strcmp(argv[1], "lies"))
 		return !run_lie(argc - 2, argv + 2);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		setenv("GOAL_MAX_OPS", cases[i].most, 1);
 		bool ok = team_run(cases[i].ranks, true, cases[i].fn, NULL) == 0;
 
 		printf("%s rt.sizes.%s\n", ok ? "ok" : "FAIL", cases[i].name);
