@@ -172,7 +172,7 @@ uninstall:
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-many $(BUILD)/tests/rt-select $(BUILD)/tests/rt-sizes $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-nodes $(BUILD)/tests/rt-hierarchy $(BUILD)/tests/rt-progress $(BUILD)/tests/rt-fragments $(BUILD)/tests/rt-offload $(BUILD)/tests/rt-relay $(BUILD)/tests/rt-ofikill $(BUILD)/tests/rt-intrude $(BUILD)/tests/rt-cut $(BUILD)/tests/rt-untouched $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-many $(BUILD)/tests/rt-select $(BUILD)/tests/rt-sizes $(BUILD)/tests/rt-storm $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-nodes $(BUILD)/tests/rt-hierarchy $(BUILD)/tests/rt-progress $(BUILD)/tests/rt-fragments $(BUILD)/tests/rt-offload $(BUILD)/tests/rt-relay $(BUILD)/tests/rt-ofikill $(BUILD)/tests/rt-intrude $(BUILD)/tests/rt-cut $(BUILD)/tests/rt-untouched $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
@@ -214,7 +214,7 @@ $(BUILD)/tests/trace-check: $(call obj,tests/trace,check)
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK     := tests/diag.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/smcq.sh tests/torus.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/hierarchy.sh tests/model.sh tests/split.sh tests/plain.sh tests/stream.sh tests/long.sh tests/rt.sh tests/wait.sh tests/views.sh tests/dump.sh \
+QUICK := tests/diag.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/smcq.sh tests/torus.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/hierarchy.sh tests/model.sh tests/split.sh tests/plain.sh tests/stream.sh tests/long.sh tests/rt.sh tests/wait.sh tests/views.sh tests/dump.sh tests/faults.sh \
              tests/goalrun.sh tests/overlap.sh tests/placement.sh tests/trace.sh tests/schedules.sh tests/meet.sh tests/hosts.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
             tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
 CAMPAIGNS := tests/offload.sh tests/matrix.sh tests/passes.sh tests/mutants.sh tests/queue_mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/robust.sh \
@@ -270,7 +270,7 @@ promela:
 	@SIZES="2 3 4 5" MUTATED="2 3" MUTANTS=600 LIMIT=60 SCHEDULES="$(notdir $(wildcard schedules/*.goal))" BUILD=$(BUILD) bash tests/promela.sh
 kill:
 	@$(PARALLEL) tests
-	@RUNS=200 $(RUN) tests/kill.sh
+	@RUNS=300 STORM=100 FILES=64 $(RUN) tests/kill.sh tests/faults.sh
 # On Soft-RoCE in guests: all that schedules can meet there, and what breaks.
 check-verbs:
 	@$(PARALLEL) tests

@@ -22,8 +22,10 @@ int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 	ctx->backend = be_find(env_get(ENV_GOAL_BACKEND));
 	ctx->heap = rt_heap_new(ctx->backend && ctx->backend->ops && ctx->backend->ops->watches);
 	if (!ctx->heap) {
+		const int err = rt_errno();
+
 		free(ctx);
-		return MPIX_SCHED_ERR_NOMEM;
+		return -err;
 	}
 	atomic_init(&ctx->refs, 1);
 	atomic_init(&ctx->watched, -1);
@@ -94,9 +96,27 @@ int rt_fail(struct mpix_sched_ctx *ctx, int err)
 	return err ? rt_error(ctx, err, "%s", err_text(err)) : 0;
 }
 
+int rt_errno(void)
+{
+	switch (errno) {
+	case EMFILE:
+	case ENFILE:
+	case ETOOMANYREFS: /* under way between processes */
+		return -ERR_FILES;
+	case EFBIG:
+		return -ERR_FSIZE;
+	case ENOMEM:
+		return -ERR_NOMEM;
+	default:
+		return -ERR_SYS;
+	}
+}
+
 int rt_sys_error(struct mpix_sched_ctx *ctx, const char *what)
 {
-	return rt_error(ctx, -ERR_SYS, "%s: %s", what, strerror(errno));
+	const int err = rt_errno();
+
+	return rt_error(ctx, err, "%s: %s", what, err == -ERR_SYS ? strerror(errno) : err_text(err));
 }
 
 int rt_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out)

@@ -3,11 +3,13 @@
  * cannot damage them. */
 #include "runtime/rt.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define LINE 64u
@@ -21,10 +23,22 @@ static void close_files(const struct rt_heap *h)
 		close(h->event);
 }
 
+int rt_resize(int fd, size_t size)
+{
+	struct rlimit most;
+
+	if (!getrlimit(RLIMIT_FSIZE, &most) && size > most.rlim_cur) { /* the kernel would send SIGXFSZ */
+		errno = EFBIG;
+		return -1;
+	}
+	return ftruncate(fd, (off_t)size);
+}
+
 struct rt_heap *rt_heap_new(bool watches)
 {
 	struct rt_heap *h = mem_calloc(1, sizeof *h);
 	uint64_t door;
+	int why = errno = ENOMEM; /* of what does not say why itself */
 
 	if (!h)
 		return NULL;
@@ -32,9 +46,8 @@ struct rt_heap *rt_heap_new(bool watches)
 	h->event = watches ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
 	h->fd = memfd_create("goal-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if ((watches && h->event < 0) || h->fd < 0 || fcntl(h->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL)) {
-		close_files(h);
-		free(h);
-		return NULL;
+		why = errno;
+		goto err_files;
 	}
 	/* Address space only; less of it where a limit or a tool forbids much. */
 	for (h->reserved = (size_t)1 << 38; h->reserved >= (size_t)1 << 28; h->reserved >>= 2) {
@@ -42,19 +55,24 @@ struct rt_heap *rt_heap_new(bool watches)
 		if (h->base != MAP_FAILED)
 			break;
 	}
-	if (h->base == MAP_FAILED || !h->base) {
-		close_files(h);
-		free(h);
-		return NULL;
-	}
+	if (h->base == MAP_FAILED || !h->base)
+		goto err_files;
 	pthread_mutex_init(&h->lock, NULL);
+	errno = ENOMEM;
 	if (!rt_heap_alloc(h, sizeof(struct rt_door), &door)) {
+		why = errno;
 		rt_heap_unref(h);
+		errno = why;
 		return NULL;
 	}
 	h->blocks.at[0].bound = 1; /* nobody frees it */
 	rt_heap_door(h)->asks = !rt_bell_known();
 	return h;
+err_files:
+	close_files(h);
+	free(h);
+	errno = why;
+	return NULL;
 }
 
 void rt_heap_unref(struct rt_heap *h)
@@ -74,7 +92,7 @@ static bool grow(struct rt_heap *h, size_t need)
 
 	if (size <= h->size)
 		return true;
-	if (size > h->reserved || ftruncate(h->fd, (off_t)size))
+	if (size > h->reserved || rt_resize(h->fd, size))
 		return false;
 	if (mmap(h->base + h->size, size - h->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, h->fd,
 		 (off_t)h->size) == MAP_FAILED)

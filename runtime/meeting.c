@@ -18,10 +18,15 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MEET_MS 30000 /* a rank that does not come to the socket is given up */
+#define LOOK_MS 100 /* between two looks whether a rank has died that others wait for */
+#define BUSY_NS 1000000000u /* for others to receive descriptors: the kernel limits how many are under way */
+#define DYING_NS 100000000u /* from the closing of a process's sockets to its end */
 
 struct hello {
 	int err, rank;
@@ -37,16 +42,30 @@ struct hello {
 _Static_assert(sizeof(struct hello) <= HOST_RECORD && sizeof(struct rt_card) <= HOST_RECORD,
 	       "goalrun's exchange carries it");
 
+/* What a rank tells all others at the end of a step of the making. */
+struct ready {
+	int err;
+	bool caused; /* by another rank's failure: that one has more to say */
+	uint64_t local; /* of a lead, for the ranks of its process */
+	char text[HOST_RECORD - 24];
+};
+_Static_assert(sizeof(struct ready) <= HOST_RECORD, "goalrun's exchange carries it");
+
 /* Makes the group of one process from what has been gathered. */
 struct meeting {
 	struct mpix_sched_ctx *ctx;
+	MPIX_Sched_allgather_fn *allgather;
+	void *arg;
 	uint32_t rank, size, lead; /* lead: the lowest rank of this process */
 	uint32_t head; /* the lowest rank of this node, which makes the board */
 	struct hello *all;
 	struct rt_card *cards; /* NULL: there is one node */
+	struct ready *ready;
 	struct rt_local *local;
-	int listener;
+	int listener, sock; /* a head's; and of others, to reach it */
 	int port, bell; /* of several nodes: what the bridge of each process gets */
+	uint64_t until, looked; /* when it is given up, and the last look for deaths; ns */
+	bool caused; /* as in struct ready */
 };
 
 /* Whether a rank is on this node. */
@@ -68,24 +87,144 @@ static bool is_lead(const struct meeting *m, uint32_t rank)
 	return true;
 }
 
+/* ---- deaths ---- */
+
+/* Also while nobody has asked for its status. Without a descriptor to look with, only after that. */
+static bool has_ended(uint64_t pid)
+{
+	struct pollfd p = { .fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0), .events = POLLIN };
+	bool ended;
+
+	if (p.fd < 0)
+		return kill((pid_t)pid, 0) && errno == ESRCH;
+	ended = poll(&p, 1, 0) > 0;
+	close(p.fd);
+	return ended;
+}
+
+/* A rank that died, or -1: of this node by its process, of others by what the bridge has been told. One that has left
+ * says so on the board before its process ends. */
+static int64_t find_dead(const struct meeting *m)
+{
+	const struct rt_board *b = m->local ? m->local->board : NULL;
+
+	for (uint32_t r = 0; r < m->size; r++) {
+		if (same_process(&m->all[r], &m->all[m->rank]))
+			continue;
+		if (!near(m, r) ? b && m->local->bridge && rt_rank_died(m->local, r) :
+				  has_ended(m->all[r].pid) && !(b && atomic_load(&b->slots[r].left)))
+			return r;
+	}
+	return -1;
+}
+
+/* The same, when a rank does not answer any more: its process may be about to end. */
+static int64_t find_dying(const struct meeting *m)
+{
+	const struct timespec tick = { 0, 2000000 };
+	const uint64_t until = rt_now_ns() + DYING_NS;
+	int64_t rank;
+
+	while ((rank = find_dead(m)) < 0 && rt_now_ns() < until)
+		nanosleep(&tick, NULL);
+	return rank;
+}
+
+static int tell_dead(const struct meeting *m, int64_t rank)
+{
+	return rt_error(m->ctx, -ERR_DEAD, "rank %u died", (unsigned)rank);
+}
+
+/* A rank has failed, and tells all others why in the end. */
+static int gave_up(struct meeting *m, uint32_t peer)
+{
+	m->caused = true;
+	return rt_error(m->ctx, -ERR_SYS, "rank %u has given up making the group", peer);
+}
+
+/* A rank has closed its end of a socket. */
+static int hung_up(struct meeting *m, uint32_t peer)
+{
+	const int64_t dead = find_dying(m);
+
+	return dead < 0 ? gave_up(m, peer) : tell_dead(m, dead);
+}
+
+/* Now and then while a rank waits: why there is no use in that, or 0. */
+static int look(struct meeting *m)
+{
+	const uint64_t now = rt_now_ns();
+	int64_t dead;
+
+	if (now - m->looked < LOOK_MS * 1000000u)
+		return 0;
+	m->looked = now;
+	dead = find_dead(m);
+	if (dead >= 0)
+		return tell_dead(m, dead);
+	return now < m->until ? 0 : rt_error(m->ctx, -ERR_SYS, "a rank of this node did not come within %u s", MEET_MS / 1000);
+}
+
+/* Waits until a socket can be read. A signal is no reason to stop. */
+static int await(struct meeting *m, int sock)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+	int err = 0;
+
+	while (!err && poll(&p, 1, LOOK_MS) != 1)
+		err = look(m);
+	return err;
+}
+
 /* ---- file descriptors over a socket ---- */
 
 struct fd_message {
 	char cookie[16];
 	uint32_t what; /* a rank whose heap it is, or */
+	int32_t err; /* the sender has failed: there is no descriptor */
 };
 enum { BOARD = UINT32_MAX, PORT = UINT32_MAX - 1, BELL = UINT32_MAX - 2 };
 
+union fd_control {
+	char buf[CMSG_SPACE(2 * sizeof(int))];
+	struct cmsghdr align;
+};
+
+/* Whether a call on a socket is to be repeated, of those that wait for LOOK_MS at most. */
+static bool again(void)
+{
+	return errno == EINTR || errno == EAGAIN;
+}
+
+/* Whether it failed because there is nobody at the other end any more. */
+static bool deserted(void)
+{
+	return errno == EPIPE || errno == ECONNRESET || errno == ECONNREFUSED;
+}
+
+static int send_message(struct meeting *m, int sock, uint32_t peer, const struct msghdr *h)
+{
+	const struct timespec tick = { 0, 1000000 };
+	const uint64_t until = rt_now_ns() + BUSY_NS;
+	int err = 0;
+
+	while (!err && sendmsg(sock, h, MSG_NOSIGNAL) < 0) {
+		const bool busy = errno == ETOOMANYREFS && rt_now_ns() < until;
+
+		err = again() || busy ? look(m) : deserted() ? hung_up(m, peer) : rt_sys_error(m->ctx, "sendmsg");
+		if (busy)
+			nanosleep(&tick, NULL);
+	}
+	return err;
+}
+
 /* fd: of a heap, and its eventfd or -1; of what is no heap only the first. */
-static int send_fds(int sock, const struct meeting *m, uint32_t what, const int fd[2])
+static int send_fds(struct meeting *m, int sock, uint32_t peer, uint32_t what, const int fd[2])
 {
 	const size_t n = (fd[1] < 0 ? 1 : 2) * sizeof *fd;
 	struct fd_message msg = { .what = what };
 	struct iovec iov = { &msg, sizeof msg };
-	union {
-		char buf[CMSG_SPACE(2 * sizeof(int))];
-		struct cmsghdr align;
-	} control = { 0 };
+	union fd_control control = { 0 };
 	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = CMSG_SPACE(n) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&h);
 
@@ -94,12 +233,24 @@ static int send_fds(int sock, const struct meeting *m, uint32_t what, const int 
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(n);
 	memcpy(CMSG_DATA(c), fd, n);
-	return sendmsg(sock, &h, MSG_NOSIGNAL) == sizeof msg ? 0 : rt_sys_error(m->ctx, "sendmsg");
+	return send_message(m, sock, peer, &h);
 }
 
-static int send_fd(int sock, const struct meeting *m, uint32_t what, int fd)
+static int send_fd(struct meeting *m, int sock, uint32_t peer, uint32_t what, int fd)
 {
-	return send_fds(sock, m, what, (const int[]){ fd, -1 });
+	return send_fds(m, sock, peer, what, (const int[]){ fd, -1 });
+}
+
+/* Tells the head that this rank has failed, so that it does not wait. */
+static void send_failure(struct meeting *m, int failure)
+{
+	struct fd_message msg = { .what = m->rank, .err = failure };
+	struct iovec iov = { &msg, sizeof msg };
+	const struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	memcpy(msg.cookie, m->all[0].cookie, sizeof msg.cookie);
+	while (sendmsg(m->sock, &h, MSG_NOSIGNAL) < 0 && again() && rt_now_ns() < m->until)
+		;
 }
 
 static void close_fds(int fd[2])
@@ -111,32 +262,55 @@ static void close_fds(int fd[2])
 	}
 }
 
-/* Receives what send_fds has sent; *what tells what it is. -ERR_SYS at the end of the connection, on a time-out, or from
- * somebody who does not know the cookie. */
-static int recv_fds(int sock, const struct meeting *m, uint32_t *what, int fd[2])
+/* Receives a message; the bytes that it has, 0 at the end of the connection, or -1. *cut: descriptors were lost. */
+static ssize_t recv_message(int sock, struct fd_message *msg, int fd[2], bool *cut)
 {
-	struct fd_message msg;
-	struct iovec iov = { &msg, sizeof msg };
-	union {
-		char buf[CMSG_SPACE(2 * sizeof(int))];
-		struct cmsghdr align;
-	} control = { 0 };
+	struct iovec iov = { msg, sizeof *msg };
+	union fd_control control = { 0 };
 	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
 			    .msg_controllen = sizeof control.buf };
-	struct pollfd p = { .fd = sock, .events = POLLIN };
-	struct cmsghdr *c;
-	ssize_t n = poll(&p, 1, MEET_MS) == 1 ? recvmsg(sock, &h, MSG_CMSG_CLOEXEC) : 0;
+	const struct cmsghdr *c;
+	ssize_t n;
 
 	fd[0] = fd[1] = -1;
+	do
+		n = recvmsg(sock, &h, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
 	c = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
 	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len >= CMSG_LEN(sizeof *fd) && c->cmsg_len <= CMSG_LEN(2 * sizeof *fd))
 		memcpy(fd, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
-	if (n == sizeof msg && fd[0] >= 0 && !memcmp(msg.cookie, m->all[0].cookie, sizeof msg.cookie)) {
+	*cut = h.msg_flags & MSG_CTRUNC;
+	return n;
+}
+
+enum { NOBODY = UINT32_MAX, STRANGER = 1 };
+
+/* Receives what send_fds has sent; *what tells what it is. STRANGER: that did not come from a rank. peer: whose it is to
+ * be, or NOBODY as long as that is not known. */
+static int recv_fds(struct meeting *m, int sock, uint32_t peer, uint32_t *what, int fd[2])
+{
+	struct fd_message msg = { 0 };
+	ssize_t n;
+	bool cut;
+	int err = await(m, sock);
+
+	if (err)
+		return err;
+	n = recv_message(sock, &msg, fd, &cut);
+	if (n < 0 && !deserted())
+		return rt_sys_error(m->ctx, "recvmsg");
+	if (n == sizeof msg && !memcmp(msg.cookie, m->all[0].cookie, sizeof msg.cookie)) {
 		*what = msg.what;
-		return 0;
+		if (fd[0] >= 0 && !cut)
+			return 0;
+		close_fds(fd);
+		errno = EMFILE; /* why the kernel keeps some back */
+		return msg.err ? gave_up(m, peer == NOBODY ? msg.what : peer) : rt_sys_error(m->ctx, "recvmsg");
 	}
 	close_fds(fd);
-	return rt_error(m->ctx, -ERR_SYS, "a rank did not send its memory");
+	if (peer == NOBODY)
+		return STRANGER;
+	return n > 0 ? rt_error(m->ctx, -ERR_SYS, "rank %u sent what was not due", peer) : hung_up(m, peer);
 }
 
 static bool same_user(int sock)
@@ -158,22 +332,22 @@ static uint32_t ranks_of(const struct meeting *m, uint32_t lead)
 	return n;
 }
 
-/* Receives one that is due. */
-static int expect_fd(int sock, const struct meeting *m, uint32_t what, int *fd)
+/* Receives one that is due from the head. */
+static int expect_fd(struct meeting *m, uint32_t what, int *fd)
 {
 	uint32_t got = what;
-	int both[2], err = recv_fds(sock, m, &got, both);
+	int both[2] = { -1, -1 }, err = recv_fds(m, m->sock, m->head, &got, both);
 
 	*fd = both[0];
 	if (err || (got == what && both[1] < 0))
 		return err;
 	close_fds(both);
 	*fd = -1;
-	return rt_error(m->ctx, -ERR_SYS, "a rank sent what was not due");
+	return rt_error(m->ctx, -ERR_SYS, "rank %u sent what was not due", m->head);
 }
 
 /* Sends the heaps of all ranks of one process, or of all others of the node. */
-static int send_heaps(int sock, const struct meeting *m, uint32_t lead, bool own)
+static int send_heaps(struct meeting *m, int sock, uint32_t peer, uint32_t lead, bool own)
 {
 	int err = 0;
 
@@ -181,7 +355,7 @@ static int send_heaps(int sock, const struct meeting *m, uint32_t lead, bool own
 		const struct rt_peer *p = &m->local->peers[r];
 
 		if (near(m, r) && same_process(&m->all[r], &m->all[lead]) == own)
-			err = send_fds(sock, m, r,
+			err = send_fds(m, sock, peer, r,
 				       same_process(&m->all[r], &m->all[m->rank]) ?
 					       (const int[]){ m->all[r].heap_fd, m->all[r].event } :
 					       (const int[]){ p->fd, p->event });
@@ -189,17 +363,17 @@ static int send_heaps(int sock, const struct meeting *m, uint32_t lead, bool own
 	return err;
 }
 
-static int recv_heaps(int sock, const struct meeting *m, uint32_t n)
+static int recv_heaps(struct meeting *m, int sock, uint32_t peer, uint32_t n)
 {
 	uint32_t what;
 	int fd[2], err = 0;
 
 	while (n-- && !err) {
-		err = recv_fds(sock, m, &what, fd);
+		err = recv_fds(m, sock, peer, &what, fd);
 		if (!err && (what >= m->size || !near(m, what) || m->local->peers[what].same ||
 			     m->local->peers[what].fd >= 0)) {
 			close_fds(fd);
-			err = rt_error(m->ctx, -ERR_SYS, "a rank sent what is not its own");
+			err = rt_error(m->ctx, -ERR_SYS, "rank %u sent what is not its own", peer);
 		} else if (!err) {
 			m->local->peers[what].fd = fd[0];
 			m->local->peers[what].event = fd[1];
@@ -216,7 +390,7 @@ static int make_board(struct meeting *m)
 
 	if (fd < 0)
 		return rt_sys_error(m->ctx, "memfd_create");
-	if (ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+	if (rt_resize(fd, size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
 		close(fd);
 		return rt_sys_error(m->ctx, "ftruncate");
 	}
@@ -249,95 +423,126 @@ static int map_board(struct meeting *m)
 	return 0;
 }
 
-static bool gone(const struct hello *h)
+/* Lets in who comes to the head's listener next. 0: nobody has, yet. */
+static int let_in(struct meeting *m, int *sock)
 {
-	return kill((pid_t)h->pid, 0) && errno == ESRCH;
+	const struct timeval most = { .tv_usec = LOOK_MS * 1000 };
+	int err = await(m, m->listener);
+
+	*sock = err ? -1 : accept4(m->listener, NULL, NULL, SOCK_CLOEXEC);
+	if (err || *sock < 0)
+		return err || again() || errno == ECONNABORTED ? err : rt_sys_error(m->ctx, "accept");
+	if (same_user(*sock) && !setsockopt(*sock, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most))
+		return 0;
+	close(*sock);
+	*sock = -1;
+	return 0;
 }
 
-/* The head of a node: waits for the lead of every other process. */
-static int host_meeting(struct meeting *m)
+/* The lead of another process, or a stranger, has come: takes what it brings. Sets socks of a lead, else closes the socket. */
+static int receive_lead(struct meeting *m, int sock, int *socks)
 {
-	int *socks = mem_alloc(m->size * sizeof *socks), err = socks ? make_board(m) : -ERR_NOMEM;
-	uint32_t missing = 0;
-	uint64_t until = rt_now_ns() + (uint64_t)MEET_MS * 1000000u;
+	uint32_t what = NOBODY;
+	int fd[2] = { -1, -1 }, err = recv_fds(m, sock, NOBODY, &what, fd);
 
-	for (uint32_t r = 0; socks && r < m->size; r++) {
+	if (err || what >= m->size || !near(m, what) || socks[what] >= 0 || m->local->peers[what].same || !is_lead(m, what)) {
+		close_fds(fd);
+		close(sock);
+		return err == STRANGER ? 0 : err;
+	}
+	m->local->peers[what].fd = fd[0];
+	m->local->peers[what].event = fd[1];
+	socks[what] = sock;
+	return recv_heaps(m, sock, what, ranks_of(m, what) - 1);
+}
+
+static uint32_t count_missing(const struct meeting *m, const int *socks)
+{
+	uint32_t n = 0;
+
+	for (uint32_t r = 0; r < m->size; r++)
+		n += r != m->head && near(m, r) && is_lead(m, r) && socks[r] < 0;
+	return n;
+}
+
+/* What a lead needs of the head. */
+static int serve_lead(struct meeting *m, int sock, uint32_t lead)
+{
+	int err = send_fd(m, sock, lead, BOARD, m->local->fd);
+
+	if (!err && m->cards)
+		err = send_fd(m, sock, lead, PORT, m->port);
+	if (!err && m->cards)
+		err = send_fd(m, sock, lead, BELL, m->bell);
+	return err ? err : send_heaps(m, sock, lead, lead, false);
+}
+
+/* The head of a node: waits for the lead of every other process. When something goes wrong nobody finds it any more. */
+static int host_meeting(struct meeting *m, int err)
+{
+	int *socks = mem_alloc(m->size * sizeof *socks);
+
+	for (uint32_t r = 0; socks && r < m->size; r++)
 		socks[r] = -1;
-		missing += r != m->head && near(m, r) && is_lead(m, r);
-	}
-	while (missing && !err) {
-		struct pollfd p = { .fd = m->listener, .events = POLLIN };
-		int sock = poll(&p, 1, 100) == 1 ? accept4(m->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
-		uint32_t what, rest;
-		int fd[2];
+	err = err ? err : socks ? make_board(m) : rt_fail(m->ctx, -ERR_NOMEM);
+	while (!err && count_missing(m, socks)) {
+		int sock;
 
-		if (sock < 0) {
-			for (uint32_t r = 0; r < m->size && !err; r++)
-				if (near(m, r) && gone(&m->all[r]))
-					err = rt_error(m->ctx, -ERR_DEAD, "rank %u died", r);
-			if (!err && rt_now_ns() > until)
-				err = rt_error(m->ctx, -ERR_SYS, "a rank of this node did not come");
-			continue;
-		}
-		if (!same_user(sock) || recv_fds(sock, m, &what, fd)) {
-			close(sock);
-			continue;
-		}
-		if (what >= m->size || !near(m, what) || socks[what] >= 0 || m->local->peers[what].same ||
-		    !is_lead(m, what)) {
-			close_fds(fd);
-			close(sock);
-			continue;
-		}
-		m->local->peers[what].fd = fd[0];
-		m->local->peers[what].event = fd[1];
-		socks[what] = sock;
-		missing--;
-		rest = ranks_of(m, what) - 1;
-		err = recv_heaps(sock, m, rest);
+		err = let_in(m, &sock);
+		if (sock >= 0)
+			err = receive_lead(m, sock, socks);
 	}
+	close(m->listener);
+	m->listener = -1;
 	for (uint32_t r = 0; socks && r < m->size; r++) {
 		if (socks[r] < 0)
 			continue;
 		if (!err)
-			err = send_fd(socks[r], m, BOARD, m->local->fd);
-		if (!err && m->cards)
-			err = send_fd(socks[r], m, PORT, m->port);
-		if (!err && m->cards)
-			err = send_fd(socks[r], m, BELL, m->bell);
-		if (!err)
-			err = send_heaps(socks[r], m, r, false);
+			err = serve_lead(m, socks[r], r);
 		close(socks[r]);
 	}
 	free(socks);
 	return err;
 }
 
-static int join_meeting(struct meeting *m)
+static int connect_to_head(struct meeting *m)
 {
 	const char *name = m->cards ? m->cards[m->head].name : m->all[0].name;
 	const uint32_t len = m->cards ? m->cards[m->head].name_len : m->all[0].name_len;
+	const struct timeval most = { .tv_usec = LOOK_MS * 1000 };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err = 0;
+	int err = 0;
 
-	if (sock < 0)
-		return rt_sys_error(m->ctx, "socket");
 	if (len > sizeof m->all[0].name)
-		err = rt_error(m->ctx, -ERR_SYS, "rank %u has no socket", m->head);
-	else
-		memcpy(address.sun_path, name, len);
-	if (!err && connect(sock, (struct sockaddr *)&address, (socklen_t)(sizeof(sa_family_t) + len)))
-		err = rt_error(m->ctx, -ERR_SYS, "rank %u cannot be reached: %s", m->head, strerror(errno));
-	else if (!err && !same_user(sock))
+		return rt_error(m->ctx, -ERR_SYS, "rank %u has no socket", m->head);
+	memcpy(address.sun_path, name, len);
+	if (setsockopt(m->sock, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most))
+		return rt_sys_error(m->ctx, "setsockopt");
+	while (!err && connect(m->sock, (struct sockaddr *)&address, (socklen_t)(sizeof(sa_family_t) + len)))
+		err = again() ? look(m) : deserted() ? hung_up(m, m->head) : rt_sys_error(m->ctx, "connect");
+	if (!err && !same_user(m->sock))
 		err = rt_error(m->ctx, -ERR_SYS, "rank %u runs as another user", m->head);
-	err = err ? err : send_heaps(sock, m, m->rank, true);
-	err = err ? err : expect_fd(sock, m, BOARD, &m->local->fd);
+	return err;
+}
+
+/* The lead of another process. When something has gone wrong it comes nevertheless, to say so. */
+static int join_meeting(struct meeting *m, int failure)
+{
+	int err = connect_to_head(m);
+
+	if (failure && !err)
+		send_failure(m, failure);
+	if (failure || err)
+		return failure ? failure : err;
+	err = send_heaps(m, m->sock, m->head, m->rank, true);
+	err = err ? err : expect_fd(m, BOARD, &m->local->fd);
 	if (!err && m->cards)
-		err = expect_fd(sock, m, PORT, &m->port);
+		err = expect_fd(m, PORT, &m->port);
 	if (!err && m->cards)
-		err = expect_fd(sock, m, BELL, &m->bell);
-	err = err ? err : recv_heaps(sock, m, m->local->nnear - ranks_of(m, m->rank));
-	close(sock);
+		err = expect_fd(m, BELL, &m->bell);
+	err = err ? err : recv_heaps(m, m->sock, m->head, m->local->nnear - ranks_of(m, m->rank));
+	if (err && !m->caused && err != -ERR_DEAD)
+		send_failure(m, err);
 	return err;
 }
 
@@ -415,17 +620,15 @@ static int make_comm(struct meeting *m)
 	return err;
 }
 
-static int make_local(struct meeting *m)
+static int new_local(struct meeting *m)
 {
 	struct rt_local *l = mem_calloc(1, sizeof *l);
-	uint32_t here = ranks_of(m, m->rank);
-	int err = 0;
 
 	m->local = l;
 	if (!l)
-		return -ERR_NOMEM;
+		return rt_fail(m->ctx, -ERR_NOMEM);
 	pthread_mutex_init(&l->lock, NULL);
-	atomic_init(&l->refs, here);
+	atomic_init(&l->refs, ranks_of(m, m->rank));
 	l->size = m->size;
 	l->ordered = rt_bell_register();
 	l->fd = -1;
@@ -446,22 +649,49 @@ static int make_local(struct meeting *m)
 			atomic_fetch_add(&p->heap->refs, 1);
 		}
 	}
-	if (here == l->nnear) {
-		void *p = mmap(NULL, rt_board_size(m->size), PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return 0;
+}
 
-		if (p == MAP_FAILED)
-			return rt_sys_error(m->ctx, "mmap");
-		l->board = p;
+/* Of a node with one process. */
+static int private_board(struct meeting *m)
+{
+	void *p = mmap(NULL, rt_board_size(m->size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return rt_sys_error(m->ctx, "mmap");
+	m->local->board = p;
+	return 0;
+}
+
+/* A lead's: all that concerns its own node. */
+static int make_local(struct meeting *m)
+{
+	bool alone = true;
+	int err = new_local(m);
+
+	for (uint32_t r = 0; r < m->size; r++)
+		alone &= !near(m, r) || same_process(&m->all[r], &m->all[m->rank]);
+	m->until = rt_now_ns() + (uint64_t)MEET_MS * 1000000u;
+	if (alone) {
+		err = err ? err : private_board(m);
 	} else {
-		err = m->rank == m->head ? host_meeting(m) : join_meeting(m);
+		err = m->rank == m->head ? host_meeting(m, err) : join_meeting(m, err);
 		err = err ? err : map_board(m);
 	}
 	if (!err && m->rank == m->head)
-		l->board->size = m->size;
-	if (!err && m->cards)
-		err = build_bridge(m);
+		m->local->board->size = m->size;
 	return err ? err : make_comm(m);
+}
+
+/* A lead gives it up. Its locks go: the others must not take that for its end. */
+static void drop_local(struct meeting *m)
+{
+	struct rt_local *l = m->local;
+
+	for (uint32_t r = 0; l && l->board && r < l->size; r++)
+		if (l->peers[r].same)
+			atomic_store(&l->board->slots[r].left, 1);
+	rt_local_free(l);
 }
 
 /* A socket of this rank's, for the processes of its node. The kernel picks an abstract name: nothing is left in the
@@ -493,8 +723,12 @@ static int say_hello(struct meeting *m, struct hello *h)
 	if (random)
 		memcpy(h->process, random, sizeof h->process);
 	err = rt_comm_ask(m->ctx, m->rank, &h->wish);
-	if (err || m->rank || m->size == 1)
+	if (err || m->size == 1)
 		return err;
+	if (m->rank) { /* now, as the others must hear of it if there is no descriptor for it */
+		m->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		return m->sock < 0 ? rt_sys_error(m->ctx, "socket") : 0;
+	}
 	if (getrandom(h->cookie, sizeof h->cookie, 0) != sizeof h->cookie)
 		return rt_sys_error(m->ctx, "getrandom");
 	return make_listener(m, h->name, &h->name_len);
@@ -555,16 +789,30 @@ static int make_card(struct meeting *m, struct rt_card *card)
 	return err ? err : rt_bridge_listen(m->ctx, card, &m->port);
 }
 
+/* The caller's allgather has failed: if that was because a rank died, says so here and to those who have
+ * passed already. */
+static int blame(struct meeting *m)
+{
+	const int64_t rank = find_dying(m);
+	uint64_t none = 0;
+
+	if (rank < 0)
+		return rt_error(m->ctx, -ERR_SYS, "the caller's allgather failed");
+	if (m->local && m->local->board)
+		atomic_compare_exchange_strong(&m->local->board->failed, &none, rt_failure((uint32_t)rank, RT_NOBODY));
+	return tell_dead(m, rank);
+}
+
 /* Of several nodes: their cards. All ranks return the same, but for the text. */
-static int exchange_cards(struct meeting *m, MPIX_Sched_allgather_fn *allgather, void *arg)
+static int exchange_cards(struct meeting *m)
 {
 	struct rt_card mine = { 0 };
 	char text[512];
 
 	mine.err = make_card(m, &mine);
 	MPIX_Sched_error_detail(m->ctx, text, sizeof text);
-	if (allgather(&mine, m->cards, sizeof mine, arg))
-		return rt_error(m->ctx, -ERR_SYS, "the caller's allgather failed");
+	if (m->allgather(&mine, m->cards, sizeof mine, m->arg))
+		return blame(m);
 	if (mine.err)
 		return rt_error(m->ctx, mine.err, "rank %u: %s", m->rank, text);
 	for (uint32_t r = 0; r < m->size; r++)
@@ -573,18 +821,28 @@ static int exchange_cards(struct meeting *m, MPIX_Sched_allgather_fn *allgather,
 	return 0;
 }
 
-/* The caller's allgather has failed: if that was because a rank died, says so here and to those who have
- * passed already. */
-static int blame(struct meeting *m)
+/* The end of a step, in which each rank did what it could: they all go on, or all fail for the same reason. A death is told
+ * at once: nothing that all take part in will come to an end. */
+static int agree(struct meeting *m, int err)
 {
-	struct rt_local *l = m->local;
-	int64_t rank = l && l->board ? rt_find_dead(l, l->board, NULL, l->size) : -1;
-	uint64_t none = 0;
+	struct ready mine = { .err = err, .caused = m->caused, .local = (uint64_t)(uintptr_t)m->local };
+	const struct ready *worst = NULL;
+	char text[sizeof mine.text];
 
-	if (rank < 0)
-		return rt_error(m->ctx, -ERR_SYS, "the caller's allgather failed");
-	atomic_compare_exchange_strong(&l->board->failed, &none, rt_failure((uint32_t)rank, RT_NOBODY));
-	return rt_error(m->ctx, -ERR_DEAD, "rank %u died", (unsigned)rank);
+	if (err == -ERR_DEAD)
+		return err;
+	if (err)
+		MPIX_Sched_error_detail(m->ctx, mine.text, sizeof mine.text);
+	if (m->allgather(&mine, m->ready, sizeof mine, m->arg))
+		return err && !m->caused ? err : blame(m);
+	for (uint32_t r = 0; r < m->size; r++)
+		if (m->ready[r].err && (!worst || (worst->caused && !m->ready[r].caused)))
+			worst = &m->ready[r];
+	if (!worst)
+		return 0;
+	memcpy(text, worst->text, sizeof text);
+	text[sizeof text - 1] = '\0';
+	return rt_error(m->ctx, worst->err, "rank %u: %s", (unsigned)(worst - m->ready), text);
 }
 
 /* From the CPUs of this node's ranks, which come first then. */
@@ -603,89 +861,91 @@ static unsigned count_spins(struct meeting *m)
 	return rt_cpus_spins(&m->all->wish.cpus, sizeof *m->all, n, me);
 }
 
-struct ready {
-	int err;
-	uint64_t local; /* of a lead, for the ranks of its process */
-};
+/* What a group of this size is made with; there may be no memory for it. */
+static bool prepare(struct meeting *m)
+{
+	m->all = mem_calloc(m->size, sizeof *m->all);
+	m->ready = mem_calloc(m->size, sizeof *m->ready);
+	return m->all && m->ready;
+}
+
+/* Makes m->local of each lead. */
+static int meet(struct meeting *m)
+{
+	struct hello hello;
+	int err = say_hello(m, &hello);
+
+	hello.err = err;
+	if (m->allgather(&hello, m->all, sizeof hello, m->arg))
+		return rt_error(m->ctx, -ERR_SYS, "the caller's allgather failed");
+	err = check_hellos(m);
+	if (!err && several_nodes(m)) {
+		m->cards = mem_calloc(m->size, sizeof *m->cards);
+		err = m->cards ? exchange_cards(m) : -ERR_NOMEM; /* the caller's allgather fails on the others */
+	}
+	if (err)
+		return err;
+	err = agree(m, m->lead == m->rank ? make_local(m) : 0);
+	if (!err && m->cards)
+		err = agree(m, m->lead == m->rank ? build_bridge(m) : 0);
+	return err;
+}
+
+static void leave_meeting(struct meeting *m)
+{
+	const int fds[] = { m->listener, m->sock, m->port, m->bell };
+
+	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	free(m->cards);
+	free(m->all);
+	free(m->ready);
+}
 
 int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_allgather_fn *allgather,
 			    void *arg, MPIX_Sched_group *group)
 {
 	struct meeting m = { .ctx = ctx,
+			     .allgather = allgather,
+			     .arg = arg,
 			     .rank = (uint32_t)rank,
 			     .size = (uint32_t)size,
 			     .listener = -1,
+			     .sock = -1,
 			     .port = -1,
 			     .bell = -1 };
-	struct mpix_sched_group *g = NULL;
-	struct ready mine = { 0 }, *ready = NULL;
-	struct hello hello;
-	char *gathered = NULL;
-	int err;
+	struct mpix_sched_group *g;
+	struct rt_local *local;
+	char *gathered;
+	int err = -ERR_NOMEM; /* nothing to gather into: the caller's allgather fails on the others */
 
 	if (!ctx)
 		return MPIX_SCHED_ERR_ARG;
 	if (!group || !allgather || size < 1 || rank < 0 || rank >= size)
 		return -rt_error(ctx, -ERR_ARG, "a group needs a rank within its size and an allgather");
-	err = say_hello(&m, &hello);
-	m.all = mem_calloc(m.size, sizeof *m.all);
-	ready = mem_calloc(m.size, sizeof *ready);
 	g = mem_calloc(1, sizeof *g);
 	gathered = mem_alloc((size_t)m.size * HOST_RECORD);
-	if (!m.all || !ready || !g || !gathered) {
-		err = -ERR_NOMEM; /* nothing to gather into: the caller's allgather fails on the others */
-		goto out;
-	}
-	hello.err = err;
-	if (allgather(&hello, m.all, sizeof hello, arg)) {
-		err = rt_error(ctx, -ERR_SYS, "the caller's allgather failed");
-		goto out;
-	}
-	err = check_hellos(&m);
-	if (!err && several_nodes(&m)) {
-		m.cards = mem_calloc(m.size, sizeof *m.cards);
-		err = m.cards ? exchange_cards(&m, allgather, arg) : -ERR_NOMEM; /* as above */
-	}
-	if (err)
-		goto out;
-	if (m.lead == m.rank)
-		mine.err = make_local(&m);
-	mine.local = (uint64_t)(uintptr_t)m.local;
-	if (allgather(&mine, ready, sizeof mine, arg)) /* where the meeting failed already, that is the cause */
-		err = mine.err ? mine.err : blame(&m);
-	err = err ? err : mine.err; /* what it says is more than what the others know */
-	for (uint32_t r = 0; r < m.size && !err; r++)
-		if (ready[r].err)
-			err = rt_error(ctx, ready[r].err, "rank %u could not join the group", r);
+	if (g && gathered && prepare(&m))
+		err = meet(&m);
 	if (err) {
-		if (m.lead == m.rank)
-			rt_local_free(m.local);
-		goto out;
+		drop_local(&m);
+		free(g);
+		free(gathered);
+	} else {
+		local = (struct rt_local *)(uintptr_t)m.ready[m.lead].local;
+		g->g = (struct be_group){ .ctx = ctx,
+					  .local = local,
+					  .board = local->board,
+					  .id = ++ctx->ngroups,
+					  .rank = m.rank,
+					  .size = m.size,
+					  .spins = count_spins(&m),
+					  .gathered = gathered };
+		atomic_init(&g->g.refs, 1);
+		rt_ctx_ref(ctx);
+		*group = g;
 	}
-	g->g = (struct be_group){ .ctx = ctx,
-				  .local = (struct rt_local *)(uintptr_t)ready[m.lead].local,
-				  .board = ((struct rt_local *)(uintptr_t)ready[m.lead].local)->board,
-				  .id = ++ctx->ngroups,
-				  .rank = m.rank,
-				  .size = m.size,
-				  .spins = count_spins(&m),
-				  .gathered = gathered };
-	gathered = NULL;
-	atomic_init(&g->g.refs, 1);
-	rt_ctx_ref(ctx);
-	*group = g;
-	g = NULL;
-out:
-	if (m.listener >= 0)
-		close(m.listener);
-	if (m.port >= 0)
-		close(m.port);
-	if (m.bell >= 0)
-		close(m.bell);
-	free(g);
-	free(gathered);
-	free(m.cards);
-	free(m.all);
-	free(ready);
+	leave_meeting(&m);
 	return err == -ERR_NOMEM ? -rt_fail(ctx, err) : -err;
 }

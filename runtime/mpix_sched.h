@@ -70,7 +70,9 @@ enum {
 	MPIX_SCHED_ERR_CLAIM = 31,
 	MPIX_SCHED_ERR_PASS = 32, /* a pass of goalc -T cannot be applied here */
 	MPIX_SCHED_ERR_LEVELS = 33, /* nor one that needs the levels of a tree */
-	MPIX_SCHED_ERR_FAULT = 34 /* an op, a loop or a call of the schedule makes no sense; the detail says why */
+	MPIX_SCHED_ERR_FAULT = 34, /* an op, a loop or a call of the schedule makes no sense; the detail says why */
+	MPIX_SCHED_ERR_FILES = 35, /* too few file descriptors: ulimit -n is the limit */
+	MPIX_SCHED_ERR_FSIZE = 36 /* files may not become that large: ulimit -f is the limit */
 };
 
 /* ---- context ---- */

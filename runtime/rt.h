@@ -68,6 +68,9 @@ struct rt_heap {
 	VEC(struct rt_block) blocks; /* ascending, without holes */
 };
 
+/* ftruncate, but where a limit of the process forbids the size: then EFBIG, and no signal. */
+int rt_resize(int fd, size_t size);
+/* NULL: errno says why. */
 struct rt_heap *rt_heap_new(bool watches);
 static inline struct rt_door *rt_heap_door(const struct rt_heap *h)
 {
@@ -203,7 +206,9 @@ void rt_ctx_unref(struct mpix_sched_ctx *ctx);
 __attribute__((format(printf, 3, 4))) int rt_error(struct mpix_sched_ctx *ctx, int err, const char *fmt, ...);
 /* Stores the sentence of err, if it is one. */
 int rt_fail(struct mpix_sched_ctx *ctx, int err);
-/* The same for errno. */
+/* The error that errno stands for. */
+int rt_errno(void);
+/* Stores what errno says of a call; returns that error. */
 int rt_sys_error(struct mpix_sched_ctx *ctx, const char *what);
 /* An environment variable that is a number, as it was when the context was made; 0 or -ERR_ARG, which is told. */
 int rt_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out);

@@ -1,11 +1,33 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Ranks that are killed: survivors hear of it, nothing is left. RUNS=200 is the campaign.
+# Ranks that are killed: survivors hear of it, nothing is left. RUNS=300 is the campaign.
 set -u
 . "$(dirname "$0")/lib.sh"
-RUNS=${RUNS:-20}
-timeout $((RUNS * 6 + 30)) "$BUILD/tests/rt-kill" "$RUNS" "${SEED:-1}" | tee "$TMP/out"
-if grep -q '^ok' "$TMP/out"; then NOK=1; else NFAIL=1; fi
+RUNS=${RUNS:-24}
+share=$(((RUNS + 5) / 6))
+goalrun=$BUILD/bin/goalrun
+for n in 1 2 3 4 5 6; do
+	for count in 8 5000 300000; do
+		goalc "$ROOT/schedules/bcast_binomial.goal" -n $n -D root=0 -D count=$count -T lower-smcq -o "$TMP/$n.$count.bin"
+	done
+done
+
+# kills NAME COMMAND... : a share of the runs, and what the survivors were told
+kills()
+{
+	local name=$1
+
+	shift
+	timeout $((share * 6 + 30)) "$@" "$BUILD/tests/rt-kill" "$share" "${SEED:-1}" >"$TMP/out" 2>&1
+	grep -v '^ok' "$TMP/out"
+	check "kill.$name $share runs" grep -q '^ok' "$TMP/out"
+}
+for progress in app thread collab; do
+	export GOAL_PROGRESS=$progress
+	kills shm.$progress env
+	TEAM_BINS=$TMP kills smcq.$progress "$goalrun" --backend smcq -n 1 --
+done
+unset GOAL_PROGRESS
 
 # Processes that still run; what waits to be reaped does not count.
 alive()

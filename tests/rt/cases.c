@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ELEMENTS(a) (sizeof(a) / sizeof *(a))
@@ -965,25 +966,54 @@ static int meeting_fails(struct member *m)
 	return 0;
 }
 
-/* The system has nothing left for one rank: the others hear which. */
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Makes a group where rank who may have so many descriptors. */
+static int meet_with(struct member *m, int who, rlim_t files, MPIX_Sched_group *g)
+{
+	struct rlimit old, less;
+	int rc = -1;
+
+	if (!getrlimit(RLIMIT_NOFILE, &old)) {
+		less = (struct rlimit){ files, old.rlim_max };
+		if (m->rank != who || !setrlimit(RLIMIT_NOFILE, &less))
+			rc = MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, g);
+		setrlimit(RLIMIT_NOFILE, &old);
+	}
+	return rc;
+}
+
+/* One rank has too few descriptors, for each step of the making: the others hear which, at once. */
 static int meeting_without_files(struct member *m)
 {
-	struct rlimit old, none;
-	MPIX_Sched_group g = NULL;
-	int rc;
+	char text[64], nothing = 0, got[TEAM_MAX];
 
 	if (getpid() == main_pid) /* a limit is the process's */
 		return 0;
-	NEED(getrlimit(RLIMIT_NOFILE, &old) == 0);
-	none = (struct rlimit){ 3, old.rlim_max };
-	if (m->rank == 0)
-		NEED(setrlimit(RLIMIT_NOFILE, &none) == 0);
-	rc = MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &g);
-	NEED(setrlimit(RLIMIT_NOFILE, &old) == 0);
-	NEED(rc == MPIX_SCHED_ERR_SYS && !g);
-	NEED(detail_has(m, "rank 0: "));
-	CALL(MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &g));
-	CALL(MPIX_Sched_group_free(&g));
+	for (int who = 0; who < m->size; who += m->size - 1) {
+		MPIX_Sched_group g = NULL;
+		int free_fd = dup(0), rc = -1, failed = 0;
+
+		close(free_fd);
+		snprintf(text, sizeof text, "rank %d: ", who);
+		for (int files = free_fd; rc; files++) {
+			const double since = seconds();
+
+			NEED(team_allgather(&nothing, got, 1, m) == 0);
+			rc = meet_with(m, who, (rlim_t)files, &g);
+			NEED(!rc == !!g && seconds() - since < 2);
+			NEED(!rc || (rc == MPIX_SCHED_ERR_FILES && detail_has(m, text) && detail_has(m, "file descriptors")));
+			failed += rc != 0;
+		}
+		NEED(failed > 2);
+		CALL(MPIX_Sched_group_free(&g));
+	}
 	return 0;
 }
 

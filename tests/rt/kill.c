@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * kill RUNS [SEED [SECONDS]]: kills a random rank at a random moment; every survivor's call must return an error that
- * names the rank within 1 s, or as many, and nothing may be left behind. */
+ * kill RUNS [SEED [SECONDS]]: kills a random rank at a random moment while all make groups, split them, bind or run; every
+ * survivor's call must return an error that names the rank, and no living one, within 1 s, or as many, and nothing may be
+ * left behind. */
 #include "tests/rt/team.h"
 
 #include <sched.h>
@@ -14,8 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+enum phase { MAKING, SPLITTING, BINDING, RUNNING, PHASES };
+static const char *const phase_names[PHASES] = { "making", "splitting", "binding", "running" };
+
 struct report {
-	_Atomic int phase; /* 0 joining, 1 binding, 2 running */
+	_Atomic int phase; /* that it has come to; one more than it: 0 is none */
 	int rc;
 	char detail[512];
 	double when;
@@ -27,9 +31,11 @@ struct shared {
 	struct report report[TEAM_MAX];
 };
 
+/* In the phase of the kill all ranks do the same again and again. */
 struct plan {
 	int size, victim;
-	useconds_t after;
+	enum phase phase;
+	useconds_t after; /* the victim has come to the phase */
 	bool heap;
 	size_t count;
 	bool test; /* instead of wait */
@@ -44,34 +50,54 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int use(struct member *m, const struct plan *p, struct report *out)
+static void enter(struct report *out, enum phase phase)
 {
-	MPIX_Sched s;
-	MPIX_Sched_request req;
-	void *data = NULL;
-	int rc = MPIX_Sched_ctx_create(&m->ctx);
+	atomic_store(&out->phase, phase + 1);
+}
 
-	rc = rc ? rc : MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &m->group);
-	rc = rc ? rc : MPIX_Sched_load_mem(m->ctx, "bcast", team_bcast, strlen(team_bcast), &s);
-	if (rc)
-		return rc;
-	if (p->heap)
-		rc = MPIX_Sched_alloc(m->ctx, p->count, &data);
-	else
-		data = calloc(1, p->count);
-	struct MPIX_Sched_bind b = { .struct_size = sizeof b, .buffers = &data, .nbuffers = 1, .count = p->count };
+static int make_group(struct member *m, const struct plan *p)
+{
+	int rc = MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &m->group);
 
-	atomic_store(&out->phase, 1);
-	if (!rc && p->split) {
-		MPIX_Sched_group sub;
-
-		rc = MPIX_Sched_group_split(m->group, 0, 0, &sub);
-		rc = rc ? rc : MPIX_Sched_group_free(&m->group);
-		m->group = rc ? m->group : sub;
+	while (!rc && p->phase == MAKING) {
+		rc = MPIX_Sched_group_free(&m->group);
+		rc = rc ? rc : MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &m->group);
 	}
-	rc = rc ? rc : MPIX_Sched_init(s, m->group, &b, &req);
-	if (!rc)
-		atomic_store(&out->phase, 2);
+	return rc;
+}
+
+static int split_group(struct member *m, const struct plan *p)
+{
+	MPIX_Sched_group sub;
+	int rc = MPIX_Sched_group_split(m->group, 0, 0, &sub);
+
+	while (!rc && p->phase == SPLITTING) {
+		rc = MPIX_Sched_group_free(&sub);
+		rc = rc ? rc : MPIX_Sched_group_split(m->group, m->rank % 2, 0, &sub);
+	}
+	rc = rc ? rc : MPIX_Sched_group_free(&m->group);
+	m->group = rc ? m->group : sub;
+	return rc;
+}
+
+static int bind_data(struct member *m, const struct plan *p, void *data, MPIX_Sched_request *req)
+{
+	struct MPIX_Sched_bind b = { .struct_size = sizeof b, .buffers = &data, .nbuffers = 1, .count = p->count };
+	MPIX_Sched s;
+	int rc = team_load(m, m->size, p->count, &s);
+
+	rc = rc ? rc : MPIX_Sched_init(s, m->group, &b, req);
+	while (!rc && p->phase == BINDING) {
+		rc = MPIX_Sched_free(req);
+		rc = rc ? rc : MPIX_Sched_init(s, m->group, &b, req);
+	}
+	return rc;
+}
+
+static int run(struct member *m, const struct plan *p, char *data, MPIX_Sched_request req)
+{
+	int rc = 0;
+
 	while (!rc) {
 		int flag = 0;
 
@@ -82,6 +108,31 @@ static int use(struct member *m, const struct plan *p, struct report *out)
 		rc = rc ? rc : MPIX_Sched_wait(req);
 	}
 	return rc;
+}
+
+static int use(struct member *m, const struct plan *p, struct report *out)
+{
+	MPIX_Sched_request req;
+	void *data = NULL;
+	int rc = MPIX_Sched_ctx_create(&m->ctx);
+
+	enter(out, MAKING);
+	rc = rc ? rc : make_group(m, p);
+	if (!rc && p->heap)
+		rc = MPIX_Sched_alloc(m->ctx, p->count, &data);
+	else
+		data = calloc(1, p->count);
+	if (!rc && p->split) {
+		enter(out, SPLITTING);
+		rc = split_group(m, p);
+	}
+	if (rc)
+		return rc;
+	enter(out, BINDING);
+	rc = bind_data(m, p, data, &req);
+	if (!rc)
+		enter(out, RUNNING);
+	return rc ? rc : run(m, p, data, req);
 }
 
 static void survive(struct shared *sh, const struct plan *p, int rank)
@@ -100,20 +151,66 @@ static void survive(struct shared *sh, const struct plan *p, int rank)
 	_exit(0);
 }
 
-static int one(const struct plan *p, double limit, int phases[3])
+/* Waits until the victim has come to its phase, and some more. */
+static void aim(const struct plan *p, struct shared *sh)
+{
+	const double until = now() + 20;
+
+	while (atomic_load(&sh->report[p->victim].phase) <= (int)p->phase && now() < until)
+		usleep(100);
+	usleep(p->after);
+}
+
+/* Whether all ranks that a survivor names are the victim, and it names that; or its caller's own allgather has failed. */
+static bool is_true(const struct plan *p, const struct report *o)
+{
+	const char *at = o->detail;
+	bool named = false;
+	int rank, len = 0;
+
+	for (; (at = strstr(at, "rank ")); at++) {
+		if (sscanf(at, "rank %d%n", &rank, &len) != 1)
+			continue;
+		at += len;
+		if (strncmp(at, " died", 5) != 0 && strncmp(at, " has left", 9) != 0 && strncmp(at, " cannot be reached", 18) != 0)
+			continue;
+		if (rank != p->victim)
+			return false;
+		named = true;
+	}
+	return named || (p->phase == MAKING && strstr(o->detail, "the caller's allgather failed"));
+}
+
+/* What the survivors have reported; how many of them wrongly. */
+static int judge(const struct plan *p, const struct shared *sh, double killed, double limit)
+{
+	int bad = 0;
+
+	for (int r = 0; r < p->size; r++) {
+		const struct report *o = &sh->report[r];
+
+		if (r == p->victim || (o->rc && is_true(p, o) && o->when <= killed + limit))
+			continue;
+		printf("survivor %d of %d (victim %d, %s, %s, %zu bytes%s): rc %d \"%s\" after %.3f s\n", r, p->size, p->victim,
+		       phase_names[p->phase], p->heap ? "heap" : "private", p->count, p->split ? ", subgroup" : "", o->rc,
+		       o->detail, o->when - killed);
+		bad++;
+	}
+	return bad;
+}
+
+static int one(const struct plan *p, double limit)
 {
 	struct shared *sh = mmap(NULL, sizeof *sh, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pids[TEAM_MAX];
-	char name[32];
 	double killed;
-	int bad = 0, left = p->size;
+	int bad, left = p->size;
 
 	sh->team.size = p->size;
-	snprintf(name, sizeof name, "rank %d died", p->victim);
 	for (int r = 0; r < p->size; r++)
 		if ((pids[r] = fork()) == 0)
 			survive(sh, p, r);
-	usleep(p->after);
+	aim(p, sh);
 	kill(pids[p->victim], SIGKILL);
 	killed = now();
 	while (left) {
@@ -134,45 +231,32 @@ static int one(const struct plan *p, double limit, int phases[3])
 		}
 		usleep(500);
 	}
-	for (int r = 0; r < p->size; r++) {
-		struct report *o = &sh->report[r];
-		int phase = atomic_load(&o->phase);
-		bool named = strstr(o->detail, name) || phase == 0; /* joining: the caller's own allgather failed */
-
-		if (r == p->victim)
-			continue;
-		phases[phase]++;
-		if (o->rc == 0 || !named || o->when > killed + limit) {
-			printf("survivor %d of %d (victim %d, phase %d, %s, %zu bytes): rc %d \"%s\" after %.3f s\n", r,
-			       p->size, p->victim, phase, p->heap ? "heap" : "private", p->count, o->rc, o->detail,
-			       o->when - killed);
-			bad++;
-		}
-	}
+	bad = judge(p, sh, killed, limit);
 	munmap(sh, sizeof *sh);
 	return bad;
 }
 
 int main(int argc, char **argv)
 {
-	int runs = argc > 1 ? atoi(argv[1]) : 20, bad = 0, phases[3] = { 0 }, before = team_entries("/dev/shm");
+	int runs = argc > 1 ? atoi(argv[1]) : 20, bad = 0, phases[PHASES] = { 0 }, before = team_entries("/dev/shm");
 	unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
 	const double limit = argc > 3 ? atof(argv[3]) : 1;
 	const size_t counts[] = { 8, 5000, 300000 };
 
 	for (int i = 0; i < runs; i++) {
-		struct plan p = { .size = 2 + rand_r(&seed) % 5 };
+		struct plan p = { .size = 2 + rand_r(&seed) % 5, .phase = (enum phase)(i % PHASES) };
 
 		p.victim = rand_r(&seed) % p.size;
-		p.after = (useconds_t)(rand_r(&seed) % (i % 3 ? 30000 : 1500));
-		p.heap = rand_r(&seed) % 2;
+		p.after = (useconds_t)(rand_r(&seed) % 20000);
+		p.heap = rand_r(&seed) % 2 || getenv("TEAM_BINS"); /* what runs on a device has no private memory */
 		p.count = counts[rand_r(&seed) % 3];
 		p.test = rand_r(&seed) % 2;
-		p.split = rand_r(&seed) % 2;
-		bad += one(&p, limit, phases);
+		p.split = rand_r(&seed) % 2 || p.phase == SPLITTING;
+		bad += one(&p, limit);
+		phases[p.phase]++;
 	}
-	printf("%d runs: survivors heard of it while joining %d, binding %d, running %d; %d wrong\n", runs, phases[0],
-	       phases[1], phases[2], bad);
+	printf("%d runs: ranks killed while making groups %d, splitting %d, binding %d, running %d; %d survivors wrong\n", runs,
+	       phases[MAKING], phases[SPLITTING], phases[BINDING], phases[RUNNING], bad);
 	if (team_entries("/dev/shm") != before) {
 		printf("something is left in /dev/shm\n");
 		bad++;

@@ -166,6 +166,17 @@ int team_run_bare(int size, bool threads, int (*fn)(struct member *), void *arg)
 	return run(size, threads, fn, arg, true);
 }
 
+int team_load(struct member *m, int size, size_t count, MPIX_Sched *s)
+{
+	const char *dir = getenv("TEAM_BINS");
+	char path[512];
+
+	if (!dir)
+		return MPIX_Sched_load_mem(m->ctx, "bcast", team_bcast, strlen(team_bcast), s);
+	snprintf(path, sizeof path, "%s/%d.%zu.bin", dir, size, count);
+	return MPIX_Sched_load(m->ctx, path, s);
+}
+
 int team_entries(const char *dir)
 {
 	DIR *d = opendir(dir);

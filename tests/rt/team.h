@@ -45,6 +45,9 @@ extern double team_seconds;
 int team_run(int size, bool threads, int (*fn)(struct member *), void *arg);
 /* The same, but fn makes context and group itself. */
 int team_run_bare(int size, bool threads, int (*fn)(struct member *), void *arg);
+/* The broadcast for so many ranks: the text, or DIR/RANKS.COUNT.bin where TEAM_BINS=DIR, for a backend that needs it
+ * lowered. */
+int team_load(struct member *m, int size, size_t count, MPIX_Sched *s);
 /* How many files a directory has. */
 int team_entries(const char *dir);
 
