@@ -14,9 +14,10 @@ int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_
 	int err;
 
 	bind = rt_whole_bind(bind, &whole);
-	if (!sched || !group || !bind || !out)
+	if (!group)
 		return MPIX_SCHED_ERR_ARG;
-	err = rt_bind(sched, &group->g, bind, &req);
+	group->g.step = RT_INIT;
+	err = rt_bind(sched, &group->g, out ? bind : NULL, &req);
 	if (err)
 		return -err;
 	*out = req;

@@ -692,14 +692,25 @@ static int enlist(struct mpix_sched_request *req)
 	return req->turn ? rt_fail(req->ctx, rt_ctx_add(req->ctx, req)) : 0; /* what could not be made is not to be found */
 }
 
+/* What the caller gives, before any of it is looked at. */
+static int check_call(struct be_group *g, const struct mpix_sched *sched, const struct MPIX_Sched_bind *bind)
+{
+	if (!sched || !bind)
+		return host_error(g, -ERR_ARG, "MPIX_Sched_init needs a schedule, what to bind, and a place for the request");
+	if (bind->struct_size < sizeof *bind)
+		return host_error(g, -ERR_ARG, "bind.struct_size is %zu, not %zu", bind->struct_size, sizeof *bind);
+	return 0;
+}
+
 int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
 	    struct mpix_sched_request **out)
 {
-	struct mpix_sched_request *req = new_request(sched, g);
-	struct contract c = { 0 };
+	struct contract c = { .err = check_call(g, sched, bind) };
+	struct mpix_sched_request *req = c.err ? NULL : new_request(sched, g);
 	int err, rc;
 
-	c.err = req ? prepare(req, bind, &c) : rt_fail(g->ctx, -ERR_NOMEM);
+	if (!c.err)
+		c.err = req ? prepare(req, bind, &c) : rt_fail(g->ctx, -ERR_NOMEM);
 	c.err = c.err ? c.err : make(req, &c.place);
 	rc = host_post(g, &c, sizeof c);
 	err = req ? enlist(req) : 0; /* while the others' contracts are on their way */
@@ -725,10 +736,12 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 void rt_unbind(struct mpix_sched_request *req)
 {
 	struct mpix_sched_ctx *ctx = req->ctx;
+	const bool owned = rt_local_owned(req->group->local);
 
-	rt_comm_leave(req);
+	if (owned) /* a forked child leaves alone what the parent shares with its threads and with other ranks */
+		rt_comm_leave(req);
 	rt_ctx_remove(ctx, req);
-	if (req->bound)
+	if (req->bound && owned)
 		req->be->unbind(req->bound);
 	for (uint32_t i = 0; i < req->nbuffers; i++)
 		unbind_buffer(req, &req->buffers[i]);

@@ -29,12 +29,23 @@ size_t rt_board_size(uint32_t ranks)
 	return sizeof(struct rt_board) + ranks * sizeof(struct rt_slot);
 }
 
-uint64_t rt_board_seq(const struct rt_board *b, uint32_t rank)
+const char *const rt_step_names[RT_STEPS] = { "the making of a group", "MPIX_Sched_group_split", "MPIX_Sched_init" };
+
+uint64_t rt_board_round(const struct rt_board *b, uint32_t rank)
 {
 	const struct rt_record *r = b->slots[rank].record;
-	uint64_t even = atomic_load(&r[0].seq), odd = atomic_load(&r[1].seq);
+	uint64_t even = rt_round(atomic_load(&r[0].seq)), odd = rt_round(atomic_load(&r[1].seq));
 
 	return even > odd ? even : odd;
+}
+
+int64_t rt_board_missing(const struct rt_board *b, uint64_t round)
+{
+	/* One that leaves has written all its records before. */
+	for (uint32_t r = 0; r < b->size; r++)
+		if (atomic_load(&b->slots[r].closed) && rt_board_round(b, r) < round)
+			return r;
+	return -1;
 }
 
 void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size)
@@ -52,7 +63,8 @@ int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, u
 	for (uint32_t r = 0; r < b->size; r++) {
 		const struct rt_record *theirs = &b->slots[r].record[seq & 1];
 
-		for (unsigned turn = 0; atomic_load_explicit(&theirs->seq, memory_order_acquire) < seq; turn++) {
+		for (unsigned turn = 0; rt_round(atomic_load_explicit(&theirs->seq, memory_order_acquire)) < rt_round(seq);
+		     turn++) {
 			int err = ~turn & 63 ? 0 : idle(arg);
 
 			if (err)

@@ -37,7 +37,7 @@
 #define LOOK_MS 100 /* between two looks at what nobody rings for: deaths on this node, times */
 #define GUESTS 8u /* that have not proved yet who they are */
 #define MAGIC 0x474f414cu
-#define VERSION 2u
+#define VERSION 3u
 
 struct greeting {
 	uint32_t magic, version;

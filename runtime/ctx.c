@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *const rt_progress_names[RT_PROGRESSES] = { "app", "thread", "collab" };
 
@@ -27,6 +28,7 @@ int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 		free(ctx);
 		return -err;
 	}
+	ctx->pid = getpid();
 	atomic_init(&ctx->refs, 1);
 	atomic_init(&ctx->watched, -1);
 	for (unsigned i = 0; i < ENV_COUNT; i++)
@@ -54,9 +56,11 @@ void rt_ctx_unref(struct mpix_sched_ctx *ctx)
 	if (atomic_fetch_sub(&ctx->refs, 1) != 1)
 		return;
 	rt_usr1_release();
-	if (ctx->be_state)
-		ctx->backend->ops->close(ctx->be_state);
-	rt_trace_close(ctx);
+	if (ctx->pid == getpid()) { /* not a child that was forked: the device and the trace are the parent's */
+		if (ctx->be_state)
+			ctx->backend->ops->close(ctx->be_state);
+		rt_trace_close(ctx);
+	}
 	rt_heap_unref(ctx->heap);
 	VEC_FREE(&ctx->zombies);
 	VEC_FREE(&ctx->requests);

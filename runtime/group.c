@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define CHECK_NS 50000000u /* between two looks for deaths */
 
@@ -32,16 +33,23 @@ static void leave_board(struct be_group *g)
 	atomic_fetch_sub(&b->users, 1); /* from here on it is not touched */
 }
 
+bool rt_local_owned(const struct rt_local *l)
+{
+	return l->pid == getpid();
+}
+
 void rt_group_unref(struct be_group *g)
 {
 	struct mpix_sched_ctx *ctx = g->ctx;
 
 	if (atomic_fetch_sub(&g->refs, 1) != 1)
 		return;
-	atomic_store(&g->board->slots[g->rank].left, 1);
-	if (g->root)
-		leave_board(g);
-	rt_bridge_ring(g->local);
+	if (rt_local_owned(g->local)) {
+		atomic_store(&g->board->slots[g->rank].left, 1);
+		if (g->root)
+			leave_board(g);
+		rt_bridge_ring(g->local);
+	}
 	if (atomic_fetch_sub(&g->local->refs, 1) == 1)
 		rt_local_free(g->local);
 	free(g->root);
@@ -54,6 +62,10 @@ int MPIX_Sched_group_free(MPIX_Sched_group *group)
 {
 	if (!group)
 		return MPIX_SCHED_ERR_ARG;
+	if (*group && rt_local_owned((*group)->g.local)) {
+		atomic_store(&(*group)->g.board->slots[(*group)->g.rank].closed, 1);
+		rt_bridge_ring((*group)->g.local);
+	}
 	if (*group)
 		rt_group_unref(&(*group)->g);
 	*group = NULL;
@@ -154,11 +166,14 @@ int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sche
 	struct place place = { .off = UINT64_MAX };
 	int err;
 
-	if (!group || !out)
+	if (!group)
 		return MPIX_SCHED_ERR_ARG;
 	g = &group->g;
+	g->step = RT_SPLIT;
 	new = mem_calloc(1, sizeof *new);
 	err = new ? 0 : rt_fail(g->ctx, -ERR_NOMEM);
+	if (!out)
+		err = rt_error(g->ctx, -ERR_ARG, "there is no place for the new group");
 	if (color < 0 && in)
 		err = rt_error(g->ctx, -ERR_ARG, "a color is at least 0, or MPIX_SCHED_UNDEFINED");
 	/* Every step ends with an exchange, so that all ranks take the same way out. */
@@ -271,7 +286,8 @@ int64_t rt_find_dead(const struct rt_local *l, const struct rt_board *b, const u
 	return -1;
 }
 
-int rt_group_check(struct be_group *g)
+/* awaits: the records of all. */
+static int check(struct be_group *g, bool awaits)
 {
 	uint64_t now = rt_now_ns();
 	int64_t rank;
@@ -281,5 +297,18 @@ int rt_group_check(struct be_group *g)
 		return err;
 	atomic_store(&g->checked, now);
 	rank = rt_find_dead(g->local, g->board, g->root, g->size); /* threads of one process die together */
-	return rank < 0 ? 0 : host_died(g, (uint32_t)rank);
+	if (rank >= 0)
+		return host_died(g, (uint32_t)rank);
+	rank = awaits ? rt_board_missing(g->board, g->seq) : -1;
+	return rank < 0 ? 0 : rt_error(g->ctx, -ERR_DEAD, "rank %u has left the group", (unsigned)rank);
+}
+
+int rt_group_check(struct be_group *g)
+{
+	return check(g, false);
+}
+
+int rt_group_await(struct be_group *g)
+{
+	return check(g, true);
 }

@@ -19,7 +19,7 @@ int host_check(struct be_group *g)
 
 static int idle(void *arg)
 {
-	return host_check(arg);
+	return rt_group_await(arg);
 }
 
 int host_post(struct be_group *g, const void *in, size_t size)
@@ -28,14 +28,29 @@ int host_post(struct be_group *g, const void *in, size_t size)
 
 	if (err)
 		return err;
-	rt_board_post(g->board, g->rank, ++g->seq, in, size);
+	rt_board_post(g->board, g->rank, rt_seq(++g->seq, g->step), in, size);
 	rt_bridge_ring(g->local);
+	return 0;
+}
+
+/* Whether all ranks are in the same call. Their records stay until this one writes its next. */
+static int compare_steps(struct be_group *g)
+{
+	for (uint32_t r = 0; r < g->size; r++) {
+		const enum rt_step step = rt_step_of(atomic_load(&g->board->slots[r].record[g->seq & 1].seq));
+
+		if (step != g->step && step < RT_STEPS)
+			return rt_error(g->ctx, -ERR_MISMATCH, "rank %u calls %s, but rank %u calls %s", g->rank,
+					rt_step_names[g->step], r, rt_step_names[step]);
+	}
 	return 0;
 }
 
 int host_collect(struct be_group *g, size_t size, void *out)
 {
-	return rt_board_collect(g->board, g->seq, size, out, g->spins, idle, g);
+	int err = rt_board_collect(g->board, g->seq, size, out, g->spins, idle, g);
+
+	return err ? err : compare_steps(g);
 }
 
 int host_allgather(struct be_group *g, const void *in, size_t size, void *out)

@@ -630,6 +630,7 @@ static int new_local(struct meeting *m)
 	pthread_mutex_init(&l->lock, NULL);
 	atomic_init(&l->refs, ranks_of(m, m->rank));
 	l->size = m->size;
+	l->pid = getpid();
 	l->ordered = rt_bell_register();
 	l->fd = -1;
 	l->peers = mem_calloc(m->size, sizeof *l->peers);
@@ -689,8 +690,10 @@ static void drop_local(struct meeting *m)
 	struct rt_local *l = m->local;
 
 	for (uint32_t r = 0; l && l->board && r < l->size; r++)
-		if (l->peers[r].same)
+		if (l->peers[r].same) {
+			atomic_store(&l->board->slots[r].closed, 1);
 			atomic_store(&l->board->slots[r].left, 1);
+		}
 	rt_local_free(l);
 }
 
@@ -821,12 +824,12 @@ static int exchange_cards(struct meeting *m)
 	return 0;
 }
 
-/* The end of a step, in which each rank did what it could: they all go on, or all fail for the same reason. A death is told
- * at once: nothing that all take part in will come to an end. */
+/* The end of a step, in which each rank did what it could: they all go on, or all fail, for what has gone wrong on the rank
+ * itself or on the first one. A death is told at once: nothing that all take part in will come to an end. */
 static int agree(struct meeting *m, int err)
 {
 	struct ready mine = { .err = err, .caused = m->caused, .local = (uint64_t)(uintptr_t)m->local };
-	const struct ready *worst = NULL;
+	const struct ready *worst = err && !m->caused ? &m->ready[m->rank] : NULL; /* it knows best what it has seen */
 	char text[sizeof mine.text];
 
 	if (err == -ERR_DEAD)

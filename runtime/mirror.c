@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { LEFT = 1, DIED = 2 }; /* in rt_slot.told */
+enum { LEFT = 1, DIED = 2, CLOSED = 4 }; /* in rt_slot.told */
 
 static bool here(const struct rt_board *b, uint32_t rank)
 {
@@ -44,13 +44,17 @@ void rt_mirror_scan(struct rt_board *b, bool all, rt_emit *emit, void *arg)
 
 	for (uint32_t r = 0; r < b->size; r++) {
 		struct rt_frame left = { .what = RT_FRAME_LEFT, .rank = r, .key = b->key };
-		bool leaves;
+		struct rt_frame closed = { .what = RT_FRAME_CLOSED, .rank = r, .key = b->key };
+		bool leaves, closes;
 
 		if (!here(b, r))
 			continue;
-		leaves = atomic_load(&b->slots[r].left); /* it has written all its records then */
+		leaves = atomic_load(&b->slots[r].left);
+		closes = atomic_load(&b->slots[r].closed); /* it has written all its records then */
 		emit_record(b, r, 0, all, emit, arg);
 		emit_record(b, r, 1, all, emit, arg);
+		if (closes)
+			emit_once(b, r, CLOSED, all, &closed, emit, arg);
 		if (leaves)
 			emit_once(b, r, LEFT, all, &left, emit, arg);
 	}
@@ -104,8 +108,10 @@ void rt_mirror_apply(struct rt_board *b, const struct rt_frame *f)
 		atomic_compare_exchange_strong(&b->failed, &none, f->seq);
 	if (!s || here(b, f->rank))
 		return;
-	if (f->what == RT_FRAME_RECORD && f->seq > atomic_load(&s->record[f->seq & 1].seq))
+	if (f->what == RT_FRAME_RECORD && rt_round(f->seq) > rt_round(atomic_load(&s->record[f->seq & 1].seq)))
 		rt_board_post(b, f->rank, f->seq, f->data, sizeof f->data);
+	else if (f->what == RT_FRAME_CLOSED)
+		atomic_store(&s->closed, 1);
 	else if (f->what == RT_FRAME_LEFT)
 		atomic_store(&s->left, 1);
 	else if (f->what == RT_FRAME_DIED)

@@ -9,6 +9,7 @@
 
 enum rt_frame_what {
 	RT_FRAME_RECORD,
+	RT_FRAME_CLOSED,
 	RT_FRAME_LEFT,
 	RT_FRAME_DIED,
 	RT_FRAME_FAILED /* seq is what failed has */

@@ -87,6 +87,26 @@ void rt_heap_unbind(struct rt_heap *h, uint64_t off);
 
 /* ---- board: where the ranks of a group meet (board.c) ---- */
 
+/* What a rank is doing when it writes a record: ranks that do not do the same must not take each other's records for
+ * their own. */
+enum rt_step { RT_MEETING, RT_SPLIT, RT_INIT, RT_STEPS };
+extern const char *const rt_step_names[RT_STEPS];
+
+/* The number of a record: its round, and the step in the upper bits. */
+#define RT_STEP_SHIFT 56
+static inline uint64_t rt_round(uint64_t seq)
+{
+	return seq & ((1ull << RT_STEP_SHIFT) - 1);
+}
+static inline uint64_t rt_seq(uint64_t round, enum rt_step step)
+{
+	return round | (uint64_t)step << RT_STEP_SHIFT;
+}
+static inline enum rt_step rt_step_of(uint64_t seq)
+{
+	return (enum rt_step)(seq >> RT_STEP_SHIFT);
+}
+
 struct rt_record { /* a short one lies in the line of its number */
 	_Alignas(64) _Atomic uint64_t seq;
 	char data[HOST_RECORD];
@@ -104,7 +124,8 @@ struct rt_hub {
 struct rt_slot { /* writer: its rank, but of hub */
 	struct rt_record record[2]; /* by parity of the round */
 	_Alignas(64) _Atomic uint32_t joined; /* the rank holds its lock */
-	_Atomic uint32_t left; /* the rank has freed its group */
+	_Atomic uint32_t closed; /* the rank makes no more calls that all make: it writes no more records */
+	_Atomic uint32_t left; /* nor does it send any more: nothing of it uses the group */
 	_Atomic uint32_t died; /* of several nodes: enum rt_death, by what has been told */
 	uint32_t home; /* of several nodes: its own */
 	struct rt_hub hub;
@@ -147,10 +168,12 @@ static inline uint32_t rt_failed_by(uint64_t failure)
 
 size_t rt_board_size(uint32_t ranks);
 /* The last round that a rank has written. */
-uint64_t rt_board_seq(const struct rt_board *b, uint32_t rank);
-/* This rank's record of round seq (1, 2, …). */
+uint64_t rt_board_round(const struct rt_board *b, uint32_t rank);
+/* A rank that will not write its record of a round, as it has left before; or -1. */
+int64_t rt_board_missing(const struct rt_board *b, uint64_t round);
+/* This rank's record of a round (1, 2, …), which is rt_round of seq. */
 void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size);
-/* All ranks' records of a round. spins: as for rt_relax. idle is called while waiting; not 0: give up with that. */
+/* All ranks' records of a round, whatever their steps. spins: as for rt_relax. idle is called while waiting; not 0: give up with that. */
 int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, unsigned spins,
 		     int (*idle)(void *arg), void *arg);
 /* Both. */
@@ -166,6 +189,7 @@ struct rt_zombie {
 
 struct mpix_sched_ctx {
 	_Atomic uint32_t refs;
+	pid_t pid; /* of the process that made it */
 	pthread_mutex_t lock; /* of requests and zombies */
 	pthread_mutex_t detail_lock; /* of detail; innermost */
 	pthread_mutex_t select_lock; /* of selected; outermost */
@@ -245,6 +269,7 @@ struct rt_peer {
 struct rt_local {
 	_Atomic uint32_t refs;
 	uint32_t size;
+	pid_t pid;
 	pthread_mutex_t lock; /* of what is made of peers */
 	struct rt_board *board;
 	bool ordered; /* the kernel orders this process's stores for those that go to sleep */
@@ -265,6 +290,7 @@ struct be_group {
 	uint32_t rank, size;
 	uint64_t id; /* the same on all ranks, and another one than that of other groups */
 	uint64_t seq; /* rounds on the board */
+	enum rt_step step; /* of the call that it is in */
 	char *gathered; /* HOST_RECORD bytes per rank: to agree needs no memory that could be missing */
 	unsigned spins; /* turns of waiting before a rank yields */
 	_Atomic uint64_t checked; /* when deaths were last looked for, ns */
@@ -285,6 +311,8 @@ static inline uint32_t rt_root_rank(const struct be_group *g, uint32_t rank)
 	return g->root ? g->root[rank] : rank;
 }
 
+/* Whether this process made it: not a child that was forked since, whose frees do not concern the other ranks. */
+bool rt_local_owned(const struct rt_local *l);
 void rt_group_ref(struct be_group *g);
 void rt_group_unref(struct be_group *g);
 /* When no group of its process has it any more; also one that is not complete. NULL is harmless. */
@@ -293,6 +321,8 @@ void rt_local_free(struct rt_local *l);
 int rt_group_dead(struct be_group *g);
 /* The same; looks for itself at most every 50 ms. */
 int rt_group_check(struct be_group *g);
+/* The same for a rank that waits for the records of all. -ERR_DEAD as well if one has left that has not written its own. */
+int rt_group_await(struct be_group *g);
 /* Of the n ranks with board b, one of another process that has joined and not left, but whose lock is gone; or -1. Locks
  * are held until a process has left all groups of its local. root: as in struct be_group. */
 int64_t rt_find_dead(const struct rt_local *l, const struct rt_board *b, const uint32_t *root, uint32_t n);
@@ -453,7 +483,8 @@ bool rt_uses(const struct ir_rank *r, uint32_t buffer);
 /* Whether the caller binds a buffer in place. */
 bool rt_inplace(const struct bin *b, const struct MPIX_Sched_bind *bind);
 
-/* Collective. Binds and adds the request to the context's, or undoes what it did. */
+/* Collective. Binds and adds the request to the context's, or undoes what it did. sched or bind that are missing on one
+ * rank are an error on all. */
 int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
 	    struct mpix_sched_request **out);
 /* Other buffers for a request that is not active. On an error the old ones stay. */

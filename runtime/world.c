@@ -25,15 +25,17 @@ struct boot {
 	struct rt_board *board;
 	uint32_t rank;
 	uint64_t seq;
+	int64_t ended; /* a rank that will not come, or -1 */
 	bool given_up;
 };
 
-/* goalrun notes on its board when a rank has died. */
+/* goalrun notes on its board when a rank has died, or ended well. The latter first: others may have failed because of it. */
 static int boot_idle(void *arg)
 {
-	const struct boot *b = arg;
+	struct boot *b = arg;
 
-	return atomic_load(&b->board->failed) ? -ERR_DEAD : 0;
+	b->ended = rt_board_missing(b->board, b->seq);
+	return b->ended >= 0 || atomic_load(&b->board->failed) ? -ERR_DEAD : 0;
 }
 
 static int boot_allgather(const void *in, void *out, size_t size, void *arg)
@@ -48,7 +50,7 @@ static int boot_allgather(const void *in, void *out, size_t size, void *arg)
 
 static int from_goalrun(MPIX_Sched_ctx ctx, long fd, MPIX_Sched_group *group)
 {
-	struct boot b = { 0 };
+	struct boot b = { .ended = -1 };
 	long rank, size;
 	struct stat st;
 	int rc = rt_env(ctx, ENV_GOAL_RANK, &rank);
@@ -64,9 +66,11 @@ static int from_goalrun(MPIX_Sched_ctx ctx, long fd, MPIX_Sched_group *group)
 	if (b.board == MAP_FAILED)
 		return -rt_sys_error(ctx, "mmap");
 	/* Where this process stands on the board: it may have made its world before. */
-	b.seq = rt_board_seq(b.board, rank);
+	b.seq = rt_board_round(b.board, (uint32_t)rank);
 	rc = MPIX_Sched_group_create(ctx, (int)rank, (int)size, boot_allgather, &b, group);
-	if (rc && b.given_up) /* else it has failed for another reason, and others, too, since */
+	if (rc && b.ended >= 0)
+		rc = -rt_error(ctx, -ERR_DEAD, "rank %u has ended, it did not join the group", (unsigned)b.ended);
+	else if (rc && b.given_up) /* else it has failed for another reason, and others, too, since */
 		rc = -rt_error(ctx, -ERR_DEAD, "rank %u died", rt_failed(atomic_load(&b.board->failed)));
 	munmap(b.board, rt_board_size((uint32_t)size));
 	return rc;

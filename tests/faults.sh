@@ -28,4 +28,10 @@ for progress in app thread collab; do
 	TEAM_BINS=$TMP storm smcq.$progress "$goalrun" --backend smcq -n 1 -- "$BUILD/tests/rt-storm" "$STORM"
 done
 unset GOAL_PROGRESS
+
+# A rank that ends well without having joined: the others need not wait for it.
+timeout 20 "$goalrun" -n 3 -- sh -c '[ "$GOAL_RANK" = 1 ] || exec "$0" world "$1"' "$BUILD/tests/rt-meet" "$bcast" \
+	>"$TMP/out" 2>"$TMP/err"
+rc=$?
+check faults.ends_before [ $rc -eq 1 -a "$(grep -c '^world: rank 1 has ended, it did not join the group' "$TMP/err")" -eq 2 ]
 finish

@@ -92,8 +92,10 @@ static int reap(const struct run_options *o, pid_t *pids, int *died, struct rt_b
 					continue;
 				pids[r] = 0;
 				left--;
-				if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+				if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+					atomic_store(&board->slots[r].closed, 1); /* the others need not wait for it */
 					continue;
+				}
 				died[r] = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 				rc = EXIT_FAULT;
 				if (o->agent) {

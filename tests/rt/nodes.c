@@ -288,7 +288,7 @@ static int strangers(struct member *m)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	/* A greeting as it should be, and a proof as it should not. */
-	const uint32_t greeting[8] = { 0x474f414cu, 2, 1, 0, 1, 2, 3, 4 };
+	const uint32_t greeting[8] = { 0x474f414cu, 3, 1, 0, 1, 2, 3, 4 };
 	char noise[4096] = { 1 }, answer[64];
 	int socks[40], port;
 	MPIX_Sched_group again;
