@@ -89,6 +89,8 @@ static int ask(struct be_group *g, const struct connection *c, const struct nic_
 	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct pollfd p = { .fd = c->sock, .events = POLLIN };
 	struct cmsghdr *m;
+	ssize_t n;
+	int reset = 0;
 
 	if (fd >= 0) {
 		h.msg_control = control.buf;
@@ -99,19 +101,27 @@ static int ask(struct be_group *g, const struct connection *c, const struct nic_
 		m->cmsg_len = CMSG_LEN(sizeof fd);
 		memcpy(CMSG_DATA(m), &fd, sizeof fd);
 	}
-	if (sendmsg(c->sock, &h, MSG_NOSIGNAL) != sizeof *r)
-		return gone(g);
+	while (sendmsg(c->sock, &h, MSG_NOSIGNAL) < 0)
+		if (errno == EPIPE) /* it may have said why */
+			break;
+		else if (errno != EINTR)
+			return gone(g);
 	iov = (struct iovec){ a, sizeof *a };
 	h = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = sizeof control.buf };
-	for (int left = PATIENCE_MS; poll(&p, 1, left) <= 0;)
-		if (errno != EINTR)
+	for (int got; (got = poll(&p, 1, PATIENCE_MS)) <= 0;)
+		if (!got || errno != EINTR)
 			return host_error(g, -ERR_SYS, "the network interface of this node does not answer");
-	if (recvmsg(c->sock, &h, MSG_CMSG_CLOEXEC) != sizeof *a)
+	do /* what it said before it closed its end comes behind the error for what it did not read */
+		n = recvmsg(c->sock, &h, MSG_CMSG_CLOEXEC);
+	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset++)));
+	if (n != sizeof *a)
 		return gone(g);
 	m = CMSG_FIRSTHDR(&h);
 	if (m && m->cmsg_type == SCM_RIGHTS && more && m->cmsg_len == CMSG_LEN(2 * sizeof(int)))
 		memcpy(more, CMSG_DATA(m), 2 * sizeof(int));
 	a->text[sizeof a->text - 1] = '\0';
+	if (a->err == -ERR_FILES && !*a->text)
+		return host_error(g, a->err, "the network interface: %s", err_text(a->err));
 	return a->err ? host_error(g, a->err, "the network interface: %s", a->text) : 0;
 }
 

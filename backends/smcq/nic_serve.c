@@ -28,7 +28,7 @@ struct server {
 	struct nic nic;
 	const struct nic_options *o;
 	struct nic_door *door;
-	int door_fd, bell;
+	int door_fd, bell, spare;
 	VEC(struct rank *) ranks;
 	VEC(struct pollfd) polled; /* the listener, the life, the bell, then the ranks */
 };
@@ -45,6 +45,21 @@ static bool same_user(int sock, int *pid)
 	return true;
 }
 
+/* There is no descriptor for a rank that connects: it is told so, by the one that is kept for this. */
+static void refuse(struct server *s)
+{
+	const struct nic_answer a = { .err = -ERR_FILES, .text = "it has too few file descriptors for all ranks: ulimit -n" };
+	int sock;
+
+	close(s->spare);
+	sock = accept4(s->o->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (sock >= 0) {
+		(void)send(sock, &a, sizeof a, MSG_NOSIGNAL);
+		close(sock);
+	}
+	s->spare = dup(s->o->listener);
+}
+
 static void welcome(struct server *s)
 {
 	const int sock = accept4(s->o->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -57,6 +72,8 @@ static void welcome(struct server *s)
 	free(r);
 	if (sock >= 0)
 		close(sock);
+	else if (errno == EMFILE)
+		refuse(s);
 }
 
 static void part(struct server *s, size_t i)
@@ -103,7 +120,7 @@ static bool serve(struct server *s, struct rank *r, const struct nic_request *q)
 		return false;
 	switch (q->what) {
 	case NIC_HELLO:
-		a.err = r->port.heap < 0 ? -ERR_ARG : nic_open(&r->port, q->a, a.text, sizeof a.text);
+		a.err = r->port.heap < 0 ? -ERR_FILES : nic_open(&r->port, q->a, a.text, sizeof a.text);
 		a.name = (uint64_t)getpid();
 		r->hello = !a.err;
 		break;
@@ -245,7 +262,7 @@ static int open_door(struct server *s)
 
 int nic_serve(const struct nic_options *o)
 {
-	struct server s = { .o = o, .bell = -1, .door_fd = -1 };
+	struct server s = { .o = o, .bell = -1, .door_fd = -1, .spare = dup(o->listener) };
 	int err = nic_init(&s.nic, o);
 
 	err = err ? err : open_door(&s);
@@ -258,6 +275,8 @@ int nic_serve(const struct nic_options *o)
 		munmap(s.door, sizeof *s.door);
 	if (s.door_fd >= 0)
 		close(s.door_fd);
+	if (s.spare >= 0)
+		close(s.spare);
 	if (s.bell >= 0)
 		close(s.bell);
 	VEC_FREE(&s.ranks);
