@@ -36,7 +36,7 @@ BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm
 REFERENCE := loop/loop
 # What plays a network interface, a process of its own.
 NIC      := smcq/copier smcq/nic smcq/nic_serve
-GOALRUN  := agent choose energy hosts launch lower main nic options oracle overlap place rank results schedule show_placement sweep trace values wire work write_trace
+GOALRUN  := agent choose energy hosts job launch lower main nic options oracle overlap place rank results schedule show_placement sweep trace values wire work write_trace
 
 obj = $(patsubst %,$(BUILD)/$(1)/%.o,$(2))
 GENERATED := $(call obj,lang,plain.tab plain.lex parametric.tab parametric.lex)

@@ -20,6 +20,7 @@
 static struct {
 	pthread_mutex_t lock;
 	unsigned users; /* contexts */
+	struct sigaction before; /* what they found */
 	_Atomic uint32_t came;
 } usr1 = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -29,26 +30,32 @@ static void on_usr1(int sig)
 	atomic_fetch_add_explicit(&usr1.came, 1, memory_order_relaxed);
 }
 
+/* goalrun has programs ignore it until they have a context. */
+static bool is_free(const struct sigaction *now)
+{
+	return !(now->sa_flags & SA_SIGINFO) &&
+	       (now->sa_handler == SIG_DFL || (now->sa_handler == SIG_IGN && *env_get(ENV_GOAL_JOB)));
+}
+
 void rt_usr1_hold(void)
 {
-	struct sigaction now, ours = { .sa_handler = on_usr1, .sa_flags = SA_RESTART };
+	struct sigaction ours = { .sa_handler = on_usr1, .sa_flags = SA_RESTART };
 
 	pthread_mutex_lock(&usr1.lock);
 	/* Never over the application's own. */
-	if (usr1.users++ == 0 && !sigaction(SIGUSR1, NULL, &now) && !(now.sa_flags & SA_SIGINFO) &&
-	    now.sa_handler == SIG_DFL)
+	if (usr1.users++ == 0 && !sigaction(SIGUSR1, NULL, &usr1.before) && is_free(&usr1.before))
 		sigaction(SIGUSR1, &ours, NULL);
 	pthread_mutex_unlock(&usr1.lock);
 }
 
 void rt_usr1_release(void)
 {
-	struct sigaction now, none = { .sa_handler = SIG_DFL };
+	struct sigaction now;
 
 	pthread_mutex_lock(&usr1.lock);
 	if (--usr1.users == 0 && !sigaction(SIGUSR1, NULL, &now) && !(now.sa_flags & SA_SIGINFO) &&
 	    now.sa_handler == on_usr1)
-		sigaction(SIGUSR1, &none, NULL);
+		sigaction(SIGUSR1, &usr1.before, NULL);
 	pthread_mutex_unlock(&usr1.lock);
 }
 

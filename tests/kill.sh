@@ -5,7 +5,6 @@ set -u
 . "$(dirname "$0")/lib.sh"
 RUNS=${RUNS:-24}
 share=$(((RUNS + 5) / 6))
-goalrun=$BUILD/bin/goalrun
 for n in 1 2 3 4 5 6; do
 	for count in 8 5000 300000; do
 		goalc "$ROOT/schedules/bcast_binomial.goal" -n $n -D root=0 -D count=$count -T lower-smcq -o "$TMP/$n.$count.bin"
@@ -25,7 +24,7 @@ kills()
 for progress in app thread collab; do
 	export GOAL_PROGRESS=$progress
 	kills shm.$progress env
-	TEAM_BINS=$TMP kills smcq.$progress "$goalrun" --backend smcq -n 1 --
+	TEAM_BINS=$TMP kills smcq.$progress "$BUILD/bin/goalrun" --backend smcq -n 1 --
 done
 unset GOAL_PROGRESS
 
@@ -84,5 +83,38 @@ wait $run 2>/dev/null
 rc=$?
 # shellcheck disable=SC2086
 check kill.term [ "$rc $(alive $ranks)" = "1 0" ]
+
+# Programs behind a shell end with goalrun, however that ends, and with a rank that fails; those in a session of their own,
+# too.
+seconds=$((RANDOM + 100000)).$$
+sleeping() { pgrep -f "^sleep $seconds" | wc -l; }
+# until_sleeping NUMBER : within 10 s
+until_sleeping()
+{
+	local i
+
+	for ((i = 0; i < 200; i++)); do
+		[ "$(sleeping)" -eq "$1" ] && return 0
+		sleep 0.05
+	done
+	return 1
+}
+# behind NAME NUMBER SIGNAL SCRIPT : two ranks run it, and NUMBER sleep; then goalrun is sent the signal, if it is one
+behind()
+{
+	"$BUILD/bin/goalrun" -n 2 -- sh -c "$4" "$seconds" >"$TMP/out" 2>&1 &
+	run=$!
+	[ "$3" = none ] || until_sleeping "$2" || echo "# only $(sleeping) sleep"
+	[ "$3" = none ] || kill -"$3" $run
+	wait $run 2>/dev/null
+	check "kill.behind.$1" until_sleeping 0
+}
+for signal in TERM INT HUP KILL; do
+	behind $signal 2 $signal 'sleep "$0"; :'
+	behind $signal.session 4 $signal 'setsid sleep "$0" & sleep "$0"; :'
+done
+behind rank_fails 0 none '[ "$GOAL_RANK" = 0 ] || exit 3; sleep "$0"; :'
+behind rank_killed 0 none '[ "$GOAL_RANK" = 0 ] || { sleep "$0" & kill -9 $$; }; sleep "$0"; :'
+behind ends 0 none 'sleep "$0" &'
 check kill.nothing_left [ "$(ls -A /dev/shm | wc -l)" -eq "$shm" ]
 finish

@@ -108,7 +108,7 @@ static int obey(struct run_agent *a, struct agent_setup *s, size_t size)
 		return bad_orders();
 	/* A schedule needs no directory. */
 	if (chdir(directory) && !s->size) {
-		fprintf(stderr, "goalrun: %s: %s\n", directory, strerror(errno));
+		fprintf(stderr, "goalrun: %s: %s\n", directory, run_errno_text());
 		return EXIT_FAULT;
 	}
 	return EXIT_OK;
@@ -319,7 +319,7 @@ int agent_open(struct run_agent **out, struct agent_setup *s)
 	*out = a;
 	if (!a || nothing < 0 || in < 0 || result < 0 || !make_pipe(a->input, 1) || !make_pipe(output, 0) ||
 	    (a->bell = eventfd(0, EFD_NONBLOCK)) < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output[1], STDOUT_FILENO) < 0) {
-		fprintf(stderr, "goalrun: %s\n", a ? strerror(errno) : err_text(ERR_NOMEM));
+		fprintf(stderr, "goalrun: %s\n", a ? run_errno_text() : err_text(ERR_NOMEM));
 		return EXIT_FAULT;
 	}
 	close(nothing);

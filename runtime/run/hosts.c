@@ -164,7 +164,7 @@ static bool stays_here(const char *var)
 {
 	static const char *const names[] = { "SSH_", "DISPLAY=", "XAUTHORITY=", "XDG_", "HOSTNAME=", "HOME=", "USER=", "LOGNAME=",
 					     "SHELL=", "PWD=", "OLDPWD=", "SHLVL=", "_=", "TMPDIR=", "GOAL_NODE=", "GOAL_RSH=",
-					     "GOAL_BOOT_FD=", "GOAL_RANK=", "GOAL_SIZE=", "GOAL_TRACE_FD=", "PMIX_", "PMI_" };
+					     "GOAL_BOOT_FD=", "GOAL_JOB=", "GOAL_RANK=", "GOAL_SIZE=", "GOAL_TRACE_FD=", "PMIX_", "PMI_" };
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strncmp(var, names[i], strlen(names[i])))
@@ -197,7 +197,7 @@ static int send_orders(const struct run_hosts *h, struct host *to, const struct 
 	const size_t size = o->program ? 0 : o->size;
 
 	if (!directory || size > UINT32_MAX) {
-		fprintf(stderr, "goalrun: %s\n", directory ? "the schedule is too large to be sent" : strerror(errno));
+		fprintf(stderr, "goalrun: %s\n", directory ? "the schedule is too large to be sent" : run_errno_text());
 		free(directory);
 		return EXIT_FAULT;
 	}
@@ -246,7 +246,7 @@ static void become_shell(const char *name, const char *path)
 		words[n] = NULL;
 		execvp(words[0], words);
 	}
-	fprintf(stderr, "goalrun: %s: %s\n", n ? words[0] : path, strerror(errno));
+	fprintf(stderr, "goalrun: %s: %s\n", n ? words[0] : path, run_errno_text());
 	_exit(127);
 }
 
@@ -256,7 +256,7 @@ static int start_agent(struct host *h, const char *path)
 	const pid_t parent = getpid();
 
 	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || (h->pid = fork()) < 0) {
-		fprintf(stderr, "goalrun: host %s: %s\n", h->name, strerror(errno));
+		fprintf(stderr, "goalrun: host %s: %s\n", h->name, run_errno_text());
 		h->pid = 0;
 		for (int i = 0; i < 2; i++) {
 			if (in[i] >= 0)

@@ -5,6 +5,7 @@
 #include "util/env.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,11 +42,25 @@ static pid_t fork_rank(const struct run_options *o)
 	return pid;
 }
 
-static void signal_all(const struct run_options *o, const pid_t *pids, int sig)
+/* The ranks of this host while they run, as processes. */
+struct ranks {
+	const struct run_options *o;
+	const struct run_launch *l; /* of a schedule: whose progress to show; else NULL */
+	struct run_job *job; /* of a program; else NULL */
+	struct rt_board *board;
+	pid_t *pids; /* by rank; 0: there is none, or no more */
+	int *died; /* by rank: the signal that killed it, or 0 */
+	int64_t cause; /* the rank that failed first, or -1 */
+	uint64_t until; /* that the others get to notice, once one has failed; ns */
+};
+
+static void signal_all(const struct ranks *r, int sig)
 {
-	for (uint32_t r = 0; r < o->nranks; r++)
-		if (pids[r] > 0)
-			kill(o->agent ? -pids[r] : pids[r], sig);
+	if (r->job)
+		run_job_signal(r->job, sig);
+	for (uint32_t k = 0; k < r->o->nranks; k++)
+		if (r->pids[k] > 0 && !(r->job && sig == SIGUSR1)) /* a program that is not there yet cannot answer */
+			kill(r->o->agent ? -r->pids[k] : r->pids[k], sig);
 }
 
 /* A line on a terminal, for sweeps; nothing in a pipe. */
@@ -69,63 +84,73 @@ static int next_signal(const struct run_options *o, const sigset_t *asked)
 	return sig <= 0 && o->agent ? agent_turn(o->agent) : sig;
 }
 
-/* Waits for all; once one has failed the board says so, and the others get a moment to notice. died[r] is the
- * signal that killed rank r. l: whose progress to show, or NULL. Signals for goalrun must be
- * blocked: SIGUSR1 goes on to the ranks, others end them. */
-static int reap(const struct run_options *o, pid_t *pids, int *died, struct rt_board *board, const sigset_t *asked,
-		const struct run_launch *l)
+/* A rank has ended; false: it has failed. What it has started must not pass for it any longer then. */
+static bool ended_well(struct ranks *r, uint32_t rank, pid_t pid, int status)
 {
-	const uint32_t n = o->nranks;
+	r->pids[rank] = 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+		atomic_store(&r->board->slots[rank].closed, 1); /* the others need not wait for it */
+		return true;
+	}
+	r->died[rank] = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	if (r->job)
+		run_job_kill(r->job, rank);
+	if (r->o->agent) {
+		agent_exited(r->o->agent, rank, r->died[rank]);
+		kill(-pid, SIGKILL);
+	}
+	return false;
+}
+
+/* Takes those that have ended, and says on the board which failed first. Of several at once that is one that was killed:
+ * the others may have failed because of it. Returns how many are left. */
+static uint32_t collect(struct ranks *r)
+{
+	int64_t worst = -1;
 	uint32_t left = 0;
-	uint64_t until = 0;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (uint32_t k = 0; k < r->o->nranks; k++)
+			if (r->pids[k] == pid && !ended_well(r, k, pid, status) &&
+			    (worst < 0 || (r->died[k] && !r->died[worst])))
+				worst = k;
+	if (worst >= 0 && r->cause < 0) {
+		r->cause = worst;
+		r->until = rt_now_ns() + (r->o->agent ? FAR_GRACE_NS : GRACE_NS);
+		if (!atomic_load(&r->board->failed))
+			atomic_store(&r->board->failed, rt_failure((uint32_t)worst, RT_NOBODY));
+	}
+	for (uint32_t k = 0; k < r->o->nranks; k++)
+		left += r->pids[k] > 0;
+	return left;
+}
+
+/* Waits for all; once one has failed the others get a moment to notice. Signals for goalrun must be blocked: SIGUSR1 goes
+ * on to the ranks, others end them. */
+static int reap(struct ranks *r, const sigset_t *asked)
+{
 	int rc = EXIT_OK;
 
-	for (uint32_t r = 0; r < n; r++)
-		left += pids[r] > 0;
-	while (left) {
-		int status, sig;
-		pid_t pid;
+	while (collect(r)) {
+		int sig;
 
-		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-			for (uint32_t r = 0; r < n; r++) {
-				if (pids[r] != pid)
-					continue;
-				pids[r] = 0;
-				left--;
-				if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-					atomic_store(&board->slots[r].closed, 1); /* the others need not wait for it */
-					continue;
-				}
-				died[r] = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-				rc = EXIT_FAULT;
-				if (o->agent) {
-					agent_exited(o->agent, r, died[r]);
-					kill(-pid, SIGKILL);
-				}
-				if (!until)
-					until = rt_now_ns() + (o->agent ? FAR_GRACE_NS : GRACE_NS);
-				if (!atomic_load(&board->failed))
-					atomic_store(&board->failed, rt_failure(r, RT_NOBODY));
-			}
-		if (pid < 0 && errno == ECHILD)
-			break;
-		if (until && rt_now_ns() > until)
-			signal_all(o, pids, SIGKILL);
-		if (!left)
-			break;
-		progress(l, false);
-		sig = next_signal(o, asked);
+		if (r->cause >= 0 && rt_now_ns() > r->until)
+			signal_all(r, SIGKILL);
+		progress(r->l, false);
+		sig = next_signal(r->o, asked);
 		if (sig == SIGUSR1) {
-			signal_all(o, pids, sig);
+			signal_all(r, sig);
 		} else if (sig > 0 && sig != SIGCHLD) {
-			signal_all(o, pids, SIGKILL);
+			signal_all(r, SIGKILL);
 			rc = EXIT_FAULT;
-			if (l && !o->agent)
-				run_reproduce(l->o, atomic_load(&l->shared->at_case));
+			if (r->l && !r->o->agent)
+				run_reproduce(r->l->o, atomic_load(&r->l->shared->at_case));
 		}
 	}
-	progress(l, true);
-	return rc;
+	progress(r->l, true);
+	return r->cause < 0 ? rc : EXIT_FAULT;
 }
 
 void run_block_signals(sigset_t *set, sigset_t *old)
@@ -165,45 +190,74 @@ static void report(const struct run_launch *l, const int *died, const struct thr
 		run_reproduce(l->o, l->shared->failed_case - 1);
 }
 
-static int launch_processes(struct run_launch *l)
+/* Whether the reader of what goalrun and its ranks print has gone. */
+static bool output_closed(void)
 {
-	uint32_t n = l->o->nranks;
-	pid_t *pids = mem_calloc(n, sizeof *pids);
-	int *died = mem_calloc(n, sizeof *died), rc = EXIT_FAULT;
-	sigset_t asked, old;
+	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
 
-	if (!pids || !died) {
+	return poll(&p, 1, 0) > 0 && p.revents & POLLERR;
+}
+
+static bool new_ranks(struct ranks *r)
+{
+	r->pids = mem_calloc(r->o->nranks, sizeof *r->pids);
+	r->died = mem_calloc(r->o->nranks, sizeof *r->died);
+	if (!r->pids || !r->died)
 		fprintf(stderr, "goalrun: %s\n", err_text(ERR_NOMEM));
-		goto out;
-	}
-	if (l->o->hosts) {
-		rc = hosts_run(l->o->hosts, l->o, l, died);
-		goto report;
-	}
+	return r->pids && r->died;
+}
+
+static void free_ranks(struct ranks *r)
+{
+	free(r->pids);
+	free(r->died);
+}
+
+/* Starts all, each of which calls main, which does not return, and waits for them. */
+static int run_ranks(struct ranks *r, void (*main)(void *arg, uint32_t rank), void *arg)
+{
+	const struct run_options *o = r->o;
+	sigset_t asked, old;
+	int rc = EXIT_OK;
+
 	fflush(NULL);
 	run_block_signals(&asked, &old);
-	rc = EXIT_OK;
-	for (uint32_t r = l->o->first; r < l->o->first + l->o->here; r++) {
-		pids[r] = fork_rank(l->o);
-		if (pids[r] == 0) {
+	for (uint32_t k = o->first; k < o->first + o->here && !rc; k++) {
+		r->pids[k] = fork_rank(o);
+		if (r->pids[k] == 0) {
 			sigprocmask(SIG_SETMASK, &old, NULL);
-			_exit(run_rank(l, r) ? EXIT_FAULT : EXIT_OK);
+			main(arg, k);
 		}
-		if (pids[r] < 0) {
-			fprintf(stderr, "goalrun: fork: %s\n", strerror(errno));
-			signal_all(l->o, pids, SIGKILL);
+		if (r->pids[k] < 0) {
+			fprintf(stderr, "goalrun: fork: %s\n", run_errno_text());
+			signal_all(r, SIGKILL);
 			rc = EXIT_FAULT;
-			break;
 		}
 	}
-	rc |= reap(l->o, pids, died, l->board, &asked, l);
+	if (r->job && !rc)
+		run_job_guard(r->job);
+	rc |= reap(r, &asked);
+	if (r->job)
+		run_job_end(r->job);
 	sigprocmask(SIG_SETMASK, &old, NULL);
-report:
-	if (rc && !l->o->agent)
-		report(l, died, NULL);
-out:
-	free(pids);
-	free(died);
+	return rc;
+}
+
+static void schedule_main(void *arg, uint32_t rank)
+{
+	_exit(run_rank(arg, rank) ? EXIT_FAULT : EXIT_OK);
+}
+
+static int launch_processes(struct run_launch *l)
+{
+	struct ranks r = { .o = l->o, .l = l, .board = l->board, .cause = -1 };
+	int rc = EXIT_FAULT;
+
+	if (new_ranks(&r))
+		rc = l->o->hosts ? hosts_run(l->o->hosts, l->o, l, r.died) : run_ranks(&r, schedule_main, l);
+	if (rc && r.died && !l->o->agent)
+		report(l, r.died, NULL);
+	free_ranks(&r);
 	return rc;
 }
 
@@ -277,6 +331,13 @@ static int launch_threads(struct run_launch *l)
 
 /* ---- both ---- */
 
+const char *run_errno_text(void)
+{
+	const int err = rt_errno();
+
+	return err == -ERR_SYS ? strerror(errno) : err_text(err);
+}
+
 void *run_shared_memory(size_t size)
 {
 	void *p = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -299,12 +360,10 @@ int launch_schedule(struct run_launch *l)
 	l->entered = run_shared_memory(words);
 	if (l->board && l->shared && l->error && l->entered) {
 		l->board->size = n;
-		rt_usr1_hold(); /* processes inherit it: no SIGUSR1 comes too early for a rank */
 		if (!l->o->agent || agent_begin(l->o->agent, l->board, l->shared))
 			rc = l->o->threads ? launch_threads(l) : launch_processes(l);
 		if (l->o->agent)
 			agent_finish(l->o->agent, l, rc);
-		rt_usr1_release();
 	} else {
 		fprintf(stderr, "goalrun: %s\n", err_text(ERR_NOMEM));
 	}
@@ -321,74 +380,90 @@ int launch_schedule(struct run_launch *l)
 	return rc;
 }
 
-int launch_program(const struct run_options *o)
-{
-	uint32_t n = o->nranks;
-	pid_t *pids = mem_calloc(n, sizeof *pids);
-	int *died = mem_calloc(n, sizeof *died), rc = EXIT_FAULT;
-	int fd = memfd_create("goal-boot", 0); /* inherited by exec */
-	struct rt_board *b = MAP_FAILED;
-	char text[16];
-	sigset_t asked, old;
+struct program {
+	const struct run_options *o;
+	const struct run_job *job;
+	int fd; /* of the board */
+};
 
-	if (pids && died && fd >= 0 && !ftruncate(fd, (off_t)rt_board_size(n)))
-		b = mmap(NULL, rt_board_size(n), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (b == MAP_FAILED) {
-		fprintf(stderr, "goalrun: no memory for a board of %u ranks: %s\n", n, strerror(errno));
-		goto out;
+static bool set_number(enum env_name name, uint32_t value)
+{
+	char text[16];
+
+	snprintf(text, sizeof text, "%u", value);
+	return !setenv(env_table[name].name, text, 1);
+}
+
+/* Becomes the program. SIGUSR1 is ignored until its context takes it, and by all else that it may start before. */
+static void program_main(void *arg, uint32_t rank)
+{
+	const struct program *p = arg;
+	const struct run_options *o = p->o;
+
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	signal(SIGUSR1, SIG_IGN);
+	if (o->agent && rank == 0 && dup2(agent_input(o->agent), STDIN_FILENO) < 0)
+		_exit(EXIT_FAULT);
+	if (!set_number(ENV_GOAL_BOOT_FD, (uint32_t)p->fd) || !set_number(ENV_GOAL_RANK, rank) ||
+	    !set_number(ENV_GOAL_SIZE, o->nranks) || !run_job_mark(p->job, rank))
+		_exit(option_no_memory("goalrun"));
+	if (o->places && !run_pin(o->places, rank)) {
+		fprintf(stderr, "goalrun: rank %u cannot be pinned: %s\n", rank, run_errno_text());
+		_exit(EXIT_FAULT);
 	}
-	b->size = n;
-	if (o->hosts) {
-		rc = hosts_run(o->hosts, o, NULL, died);
-		goto report;
-	}
-	if (o->agent && !agent_begin(o->agent, b, NULL))
-		goto out;
-	run_block_signals(&asked, &old);
-	rc = EXIT_OK;
-	for (uint32_t r = o->first; r < o->first + o->here; r++) {
-		pids[r] = fork_rank(o);
-		if (pids[r] == 0) {
-			sigprocmask(SIG_SETMASK, &old, NULL);
-			signal(SIGPIPE, SIG_DFL);
-			if (o->agent && r == 0 && dup2(agent_input(o->agent), STDIN_FILENO) < 0)
-				_exit(EXIT_FAULT);
-			snprintf(text, sizeof text, "%d", fd);
-			setenv(env_table[ENV_GOAL_BOOT_FD].name, text, 1);
-			snprintf(text, sizeof text, "%u", r);
-			setenv(env_table[ENV_GOAL_RANK].name, text, 1);
-			snprintf(text, sizeof text, "%u", n);
-			setenv(env_table[ENV_GOAL_SIZE].name, text, 1);
-			if (o->places && !run_pin(o->places, r)) {
-				fprintf(stderr, "goalrun: rank %u cannot be pinned: %s\n", r, strerror(errno));
-				_exit(EXIT_FAULT);
-			}
-			execvp(o->program[0], o->program);
-			fprintf(stderr, "goalrun: %s: %s\n", o->program[0], strerror(errno));
-			_exit(EXIT_FAULT);
-		}
-		if (pids[r] < 0) {
-			fprintf(stderr, "goalrun: fork: %s\n", strerror(errno));
-			signal_all(o, pids, SIGKILL);
-			rc = EXIT_FAULT;
-			break;
-		}
-	}
-	rc |= reap(o, pids, died, b, &asked, NULL);
-	sigprocmask(SIG_SETMASK, &old, NULL);
+	execvp(o->program[0], o->program);
+	fprintf(stderr, "goalrun: %s: %s\n", o->program[0], run_errno_text());
+	_exit(EXIT_FAULT);
+}
+
+static int run_program(struct ranks *r, struct program *p)
+{
+	const struct run_options *o = r->o;
+	int rc;
+
+	if (o->hosts)
+		return hosts_run(o->hosts, o, NULL, r->died);
+	if (o->agent && !agent_begin(o->agent, r->board, NULL))
+		return EXIT_FAULT;
+	rc = run_ranks(r, program_main, p);
 	if (o->agent)
 		agent_finish(o->agent, NULL, rc);
-report:
-	for (uint32_t r = 0; r < n && !o->agent; r++)
-		if (died[r])
-			fprintf(stderr, "goalrun: rank %u: killed by signal %d (%s)\n", r, died[r],
-				strsignal(died[r]));
-out:
-	if (b != MAP_FAILED)
-		munmap(b, rt_board_size(n));
-	if (fd >= 0)
-		close(fd);
-	free(pids);
-	free(died);
+	return rc;
+}
+
+/* Where nobody reads what ranks print, they end like everything in front of a pipe: that is not told. */
+static void report_program(const struct ranks *r)
+{
+	if (r->o->agent || (r->cause >= 0 && r->died[r->cause] == SIGPIPE && output_closed()))
+		return;
+	for (uint32_t k = 0; k < r->o->nranks; k++)
+		if (r->died[k])
+			fprintf(stderr, "goalrun: rank %u: killed by signal %d (%s)\n", k, r->died[k], strsignal(r->died[k]));
+}
+
+int launch_program(const struct run_options *o)
+{
+	const size_t size = rt_board_size(o->nranks);
+	struct run_job job = { 0 };
+	struct ranks r = { .o = o, .job = &job, .board = MAP_FAILED, .cause = -1 };
+	struct program p = { .o = o, .job = &job, .fd = memfd_create("goal-boot", 0) }; /* inherited by exec */
+	int rc = EXIT_FAULT;
+
+	run_job_name(&job);
+	if (p.fd >= 0 && !rt_resize(p.fd, size))
+		r.board = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, p.fd, 0);
+	if (r.board == MAP_FAILED) {
+		fprintf(stderr, "goalrun: no board for %u ranks: %s\n", o->nranks, run_errno_text());
+	} else if (new_ranks(&r)) {
+		r.board->size = o->nranks;
+		rc = run_program(&r, &p);
+		report_program(&r);
+	}
+	if (r.board != MAP_FAILED)
+		munmap(r.board, size);
+	if (p.fd >= 0)
+		close(p.fd);
+	free_ranks(&r);
 	return rc;
 }

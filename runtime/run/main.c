@@ -5,6 +5,7 @@
 
 #include "util/env.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,5 +182,7 @@ static int be_agent(void)
 
 int main(int argc, char **argv)
 {
+	rt_usr1_hold(); /* it is for the ranks, and may come at any time */
+	signal(SIGXFSZ, SIG_IGN); /* what is too large for a limit is an error like others */
 	return argc == 2 && !strcmp(argv[1], "--agent") ? be_agent() : run(argc, argv, NULL, NULL);
 }

@@ -22,7 +22,7 @@
 
 static int sys_fault(const char *what)
 {
-	fprintf(stderr, "goalrun: the network interface: %s: %s\n", what, strerror(errno));
+	fprintf(stderr, "goalrun: the network interface: %s: %s\n", what, run_errno_text());
 	return EXIT_FAULT;
 }
 

@@ -108,6 +108,8 @@ struct run_launch {
 	struct MPIX_Sched_stats *stats; /* by rank; of all launches */
 };
 
+/* What errno says, in words that name the limit if it is one. */
+const char *run_errno_text(void);
 /* Zeroed memory that is shared with ranks; NULL when there is none. */
 void *run_shared_memory(size_t size);
 /* Runs all cases of one memory kind as one rank; 0, or 1 with a text in error. */
@@ -134,6 +136,26 @@ int run_trace_open(const char *path);
 int run_trace_write(int fd, const char *path);
 /* On stderr: the command that runs one case alone. */
 void run_reproduce(const struct run_options *o, size_t index);
+
+/* ---- what the ranks of a program start (job.c) ---- */
+
+struct run_job {
+	char name[48];
+	pid_t guard;
+};
+
+/* A name that no other job has. */
+void run_job_name(struct run_job *job);
+/* In a process that is about to become a rank: what it is, and starts, is of that rank. False: there is no memory. */
+bool run_job_mark(const struct run_job *job, uint32_t rank);
+/* Starts the process that ends all of it should goalrun be killed. */
+void run_job_guard(struct run_job *job);
+/* Sends a signal to all of it. */
+void run_job_signal(const struct run_job *job, int sig);
+/* Ends what is left of a rank; waits for that. */
+void run_job_kill(const struct run_job *job, uint32_t rank);
+/* Ends all that is left, and the guard. */
+void run_job_end(struct run_job *job);
 
 /* ---- lowering to command queues (lower.c) ---- */
 

@@ -22,7 +22,7 @@ int run_trace_open(const char *path)
 	char text[16];
 
 	if (fd < 0 || fcntl(fd, F_SETFL, O_APPEND)) {
-		fprintf(stderr, "goalrun: no memory for %s: %s\n", path, strerror(errno));
+		fprintf(stderr, "goalrun: no memory for %s: %s\n", path, run_errno_text());
 		return -1;
 	}
 	snprintf(text, sizeof text, "%d", fd);
@@ -289,7 +289,7 @@ int run_trace_write(int fd, const char *path)
 	VEC_FREE(&t.slices);
 	if (err)
 		fprintf(stderr, "goalrun: %s: %s\n", path,
-			err == -ERR_SYS	      ? strerror(errno) :
+			err == -ERR_SYS	      ? run_errno_text() :
 			err == -ERR_TRUNCATED ? "what a rank has traced is cut short" :
 						err_text(err));
 	return err ? EXIT_FAULT : EXIT_OK;

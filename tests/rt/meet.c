@@ -32,7 +32,7 @@ static void must(int rc, const char *what)
 	if (!rc)
 		return;
 	MPIX_Sched_error_detail(ctx, text, sizeof text);
-	fprintf(stderr, "%s: %s\n", what, text);
+	fprintf(stderr, "%s: %s\n", what, ctx ? text : MPIX_Sched_error_string(rc));
 	exit(3);
 }
 
