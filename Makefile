@@ -66,10 +66,11 @@ $(BUILD)/bin/goalrun: $(call obj,runtime/run,$(GOALRUN)) $(call obj,backends,$(N
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
 
-# Applications see the functions of mpix_sched.h and nothing else.
+# Applications see the functions of mpix_sched.h and nothing else. It stays after a dlclose: contexts that were not freed have
+# a handler of SIGUSR1 and threads.
 $(LIBRARY): $(LIB_O) runtime/goalsched.map
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(LIBNAME).so.$(SOMAJOR) -Wl,-z,defs \
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(LIBNAME).so.$(SOMAJOR) -Wl,-z,defs -Wl,-z,nodelete \
 		-Wl,--version-script,runtime/goalsched.map -o $@.$(VERSION) $(LIB_O) $(LIBS)
 	@ln -sf $(LIBNAME).so.$(VERSION) $@.$(SOMAJOR) && ln -sf $(LIBNAME).so.$(VERSION) $@
 
@@ -172,7 +173,7 @@ uninstall:
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-many $(BUILD)/tests/rt-select $(BUILD)/tests/rt-sizes $(BUILD)/tests/rt-storm $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-nodes $(BUILD)/tests/rt-hierarchy $(BUILD)/tests/rt-progress $(BUILD)/tests/rt-fragments $(BUILD)/tests/rt-offload $(BUILD)/tests/rt-relay $(BUILD)/tests/rt-ofikill $(BUILD)/tests/rt-intrude $(BUILD)/tests/rt-cut $(BUILD)/tests/rt-untouched $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
+TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-many $(BUILD)/tests/rt-select $(BUILD)/tests/rt-sizes $(BUILD)/tests/rt-storm $(BUILD)/tests/unload $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-nodes $(BUILD)/tests/rt-hierarchy $(BUILD)/tests/rt-progress $(BUILD)/tests/rt-fragments $(BUILD)/tests/rt-offload $(BUILD)/tests/rt-relay $(BUILD)/tests/rt-ofikill $(BUILD)/tests/rt-intrude $(BUILD)/tests/rt-cut $(BUILD)/tests/rt-untouched $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
@@ -180,6 +181,8 @@ $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lgoalsched -lcunit \
 		-Wl,-rpath,'$$ORIGIN/../lib'
 
+$(BUILD)/tests/unload: $(BUILD)/tests/rt/unload.o
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -ldl
 $(BUILD)/tests/nomem: $(call obj,tests/rt,nomem team) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)

@@ -74,6 +74,9 @@ if [ "$FILES" -gt 0 ]; then limits files n "$files" $(seq 3 "$FILES"); else limi
 limit_one='n=$1; shift; [ "$GOAL_RANK" -lt 2 ] || ulimit -f $n; exec "$@"'
 limits file_size f 'ulimit -f' 0 1 64 1024
 
+# A program unloads the library, in which objects are left.
+check faults.unload timeout 20 "$BUILD/tests/unload" "$BUILD/lib/libgoalsched.so"
+
 # A rank that ends well without having joined: the others need not wait for it.
 timeout 20 "$goalrun" -n 3 -- sh -c '[ "$GOAL_RANK" = 1 ] || exec "$0" world "$1"' "$BUILD/tests/rt-meet" "$bcast" \
 	>"$TMP/out" 2>"$TMP/err"
