@@ -30,11 +30,15 @@ static void on_usr1(int sig)
 	atomic_fetch_add_explicit(&usr1.came, 1, memory_order_relaxed);
 }
 
-/* goalrun has programs ignore it until they have a context. */
+/* goalrun sends it to programs that handle it: one that may still be on its way must not end the program. */
+static bool in_job(void)
+{
+	return *env_get(ENV_GOAL_JOB);
+}
+
 static bool is_free(const struct sigaction *now)
 {
-	return !(now->sa_flags & SA_SIGINFO) &&
-	       (now->sa_handler == SIG_DFL || (now->sa_handler == SIG_IGN && *env_get(ENV_GOAL_JOB)));
+	return !(now->sa_flags & SA_SIGINFO) && (now->sa_handler == SIG_DFL || (now->sa_handler == SIG_IGN && in_job()));
 }
 
 void rt_usr1_hold(void)
@@ -50,12 +54,12 @@ void rt_usr1_hold(void)
 
 void rt_usr1_release(void)
 {
-	struct sigaction now;
+	struct sigaction now, ignored = { .sa_handler = SIG_IGN };
 
 	pthread_mutex_lock(&usr1.lock);
 	if (--usr1.users == 0 && !sigaction(SIGUSR1, NULL, &now) && !(now.sa_flags & SA_SIGINFO) &&
 	    now.sa_handler == on_usr1)
-		sigaction(SIGUSR1, &usr1.before, NULL);
+		sigaction(SIGUSR1, in_job() ? &ignored : &usr1.before, NULL);
 	pthread_mutex_unlock(&usr1.lock);
 }
 

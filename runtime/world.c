@@ -21,10 +21,13 @@
 
 /* ---- goalrun ---- */
 
+#define LOOK_NS 50000000u /* between two looks at all ranks */
+
 struct boot {
 	struct rt_board *board;
 	uint32_t rank;
 	uint64_t seq;
+	uint64_t looked; /* for such, ns */
 	int64_t ended; /* a rank that will not come, or -1 */
 	bool given_up;
 };
@@ -33,9 +36,14 @@ struct boot {
 static int boot_idle(void *arg)
 {
 	struct boot *b = arg;
+	const uint64_t now = rt_now_ns();
+	const bool failed = atomic_load(&b->board->failed);
 
+	if (!failed && now - b->looked < LOOK_NS)
+		return 0;
+	b->looked = now;
 	b->ended = rt_board_missing(b->board, b->seq);
-	return b->ended >= 0 || atomic_load(&b->board->failed) ? -ERR_DEAD : 0;
+	return b->ended >= 0 || failed ? -ERR_DEAD : 0;
 }
 
 static int boot_allgather(const void *in, void *out, size_t size, void *arg)

@@ -43,11 +43,23 @@ children() { pgrep -P "$1" 2>/dev/null; }
 # goalrun: a rank is killed.
 "$GOALC" "$ROOT/schedules/bcast_binomial.goal" -o "$TMP/b.bin"
 shm=$(ls -A /dev/shm | wc -l)
-timeout 60 "$BUILD/bin/goalrun" -n 4 --iters 3000000 --delay 100 "$TMP/b.bin" >"$TMP/out" 2>"$TMP/err" &
-run=$!
-sleep 0.5
-goalrun=$(children $run | head -n 1)
-victim=$(children "$goalrun" | sed -n 3p)
+# start : goalrun with four ranks in the background; sets run, goalrun and ranks
+start()
+{
+	local i
+
+	timeout 60 "$BUILD/bin/goalrun" -n 4 --iters 3000000 --delay 100 "$TMP/b.bin" >"$TMP/out" 2>"$TMP/err" &
+	run=$!
+	for ((i = 0; i < 200; i++)); do
+		goalrun=$(children $run | head -n 1)
+		ranks=$(children "${goalrun:-0}")
+		[ "$(wc -w <<<"$ranks")" -eq 4 ] && break
+		sleep 0.05
+	done
+	sleep 0.5
+}
+start
+victim=$(sed -n 3p <<<"$ranks")
 kill -9 "$victim"
 t0=$(date +%s%N)
 wait $run 2>/dev/null
@@ -61,11 +73,7 @@ else
 fi
 
 # goalrun itself is killed: its ranks go with it.
-timeout 60 "$BUILD/bin/goalrun" -n 4 --iters 3000000 --delay 100 "$TMP/b.bin" >/dev/null 2>&1 &
-run=$!
-sleep 0.5
-goalrun=$(children $run | head -n 1)
-ranks=$(children "$goalrun")
+start
 kill -9 "$goalrun"
 wait $run 2>/dev/null
 sleep 0.5
@@ -73,11 +81,7 @@ sleep 0.5
 check kill.launcher [ "$(alive $ranks)" -eq 0 ]
 
 # And when it is asked to end.
-timeout 60 "$BUILD/bin/goalrun" -n 4 --iters 3000000 --delay 100 "$TMP/b.bin" >/dev/null 2>&1 &
-run=$!
-sleep 0.5
-goalrun=$(children $run | head -n 1)
-ranks=$(children "$goalrun")
+start
 kill -TERM "$goalrun"
 wait $run 2>/dev/null
 rc=$?

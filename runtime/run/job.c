@@ -71,6 +71,25 @@ static bool is_marked(const char *pid, const struct run_job *job, uint32_t rank)
 	return found;
 }
 
+/* Whether a process handles a signal, which would end it if not. */
+static bool handles(const char *pid, int sig)
+{
+	char path[64], *line = NULL;
+	unsigned long long caught = 0;
+	size_t size = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%.20s/status", pid);
+	f = fopen(path, "re");
+	while (f && getline(&line, &size, f) > 0)
+		if (!strncmp(line, "SigCgt:", 7))
+			caught = strtoull(line + 7, NULL, 16);
+	free(line);
+	if (f)
+		fclose(f);
+	return caught >> (sig - 1) & 1;
+}
+
 /* Sends a signal to all that is of a rank, or of ALL; whether there was anything. */
 static bool signal_marked(const struct run_job *job, uint32_t rank, int sig)
 {
@@ -79,7 +98,8 @@ static bool signal_marked(const struct run_job *job, uint32_t rank, int sig)
 	bool any = false;
 
 	while (proc && (d = readdir(proc)))
-		if (isdigit((unsigned char)*d->d_name) && is_marked(d->d_name, job, rank))
+		if (isdigit((unsigned char)*d->d_name) && is_marked(d->d_name, job, rank) &&
+		    (sig == SIGKILL || handles(d->d_name, sig)))
 			any |= !kill((pid_t)atoi(d->d_name), sig);
 	if (proc)
 		closedir(proc);

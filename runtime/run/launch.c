@@ -59,7 +59,7 @@ static void signal_all(const struct ranks *r, int sig)
 	if (r->job)
 		run_job_signal(r->job, sig);
 	for (uint32_t k = 0; k < r->o->nranks; k++)
-		if (r->pids[k] > 0 && !(r->job && sig == SIGUSR1)) /* a program that is not there yet cannot answer */
+		if (r->pids[k] > 0 && (!r->job || sig == SIGKILL))
 			kill(r->o->agent ? -r->pids[k] : r->pids[k], sig);
 }
 
@@ -394,7 +394,7 @@ static bool set_number(enum env_name name, uint32_t value)
 	return !setenv(env_table[name].name, text, 1);
 }
 
-/* Becomes the program. SIGUSR1 is ignored until its context takes it, and by all else that it may start before. */
+/* Becomes the program. */
 static void program_main(void *arg, uint32_t rank)
 {
 	const struct program *p = arg;
@@ -402,7 +402,6 @@ static void program_main(void *arg, uint32_t rank)
 
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
-	signal(SIGUSR1, SIG_IGN);
 	if (o->agent && rank == 0 && dup2(agent_input(o->agent), STDIN_FILENO) < 0)
 		_exit(EXIT_FAULT);
 	if (!set_number(ENV_GOAL_BOOT_FD, (uint32_t)p->fd) || !set_number(ENV_GOAL_RANK, rank) ||

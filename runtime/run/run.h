@@ -150,7 +150,7 @@ void run_job_name(struct run_job *job);
 bool run_job_mark(const struct run_job *job, uint32_t rank);
 /* Starts the process that ends all of it should goalrun be killed. */
 void run_job_guard(struct run_job *job);
-/* Sends a signal to all of it. */
+/* Sends a signal to all of it: SIGKILL, or what only those are to get that handle it. */
 void run_job_signal(const struct run_job *job, int sig);
 /* Ends what is left of a rank; waits for that. */
 void run_job_kill(const struct run_job *job, uint32_t rank);
