@@ -65,7 +65,8 @@ int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, u
 
 		for (unsigned turn = 0; rt_round(atomic_load_explicit(&theirs->seq, memory_order_acquire)) < rt_round(seq);
 		     turn++) {
-			int err = ~turn & 63 ? 0 : idle(arg);
+			/* A turn in which the core is yielded may take long. */
+			int err = turn < spins && ~turn & 63 ? 0 : idle(arg);
 
 			if (err)
 				return err;

@@ -586,7 +586,7 @@ struct rt_wait {
 	uint64_t look; /* the turn of the next RT_LOOK */
 	uint64_t until; /* the turn up to which it spins */
 	uint64_t since; /* ns; 0: it is not traced */
-	uint64_t began; /* to do more than to spin, ns; 0: not yet */
+	uint64_t began, looked; /* to do more than to spin, and the last RT_LOOK since, ns; 0: not yet */
 	uint64_t alarm; /* look again then although nobody rings, ns; set by the caller while armed */
 	uint32_t seen; /* of the bell */
 	uint32_t sleeps;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define YIELDS 8u /* before a thread sleeps: who shares its core may be what it waits for */
+#define LOOK_NS 50000000u /* between two looks, at most, once a thread yields */
 #define SLEEP_NS 50000000u /* at most, so that deaths are noticed */
 
 const char *const rt_wait_names[RT_WAITS] = { "spin", "yield", "block", "learn" };
@@ -137,11 +138,19 @@ enum rt_due rt_wait_on(struct rt_wait *w)
 {
 	enum rt_due due = w->turn >= w->look ? RT_LOOK : RT_AGAIN;
 
+	if (!rt_wait_spins(w)) {
+		const uint64_t now = rt_now_ns();
+
+		if (!w->began)
+			w->began = w->looked = now;
+		if (now - w->looked > LOOK_NS) /* turns take long where others want the core */
+			due = RT_LOOK;
+		if (due == RT_LOOK)
+			w->looked = now;
+	}
 	if (due == RT_LOOK)
 		w->look = w->turn + RT_LOOK_TURNS;
 	w->pause = w->until < w->look ? w->until : w->look;
-	if (!rt_wait_spins(w) && !w->began)
-		w->began = rt_now_ns();
 	if (rt_wait_spins(w))
 		be_pause();
 	else if (w->armed && !w->partly)
