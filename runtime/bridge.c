@@ -727,7 +727,27 @@ void rt_bridge_ring(const struct rt_local *l)
 
 /* ---- making it ---- */
 
-int rt_bridge_listen(struct mpix_sched_ctx *ctx, struct rt_card *card, int *listener)
+/* Whether there are so many descriptors. What lacks one later would leave the other nodes waiting. */
+static int try_descriptors(struct mpix_sched_ctx *ctx, int fd, uint32_t n)
+{
+	VEC(int) fds = { 0 };
+	int err = VEC_RESERVE(&fds, n) ? rt_fail(ctx, -ERR_NOMEM) : 0;
+
+	while (!err && fds.n < n) {
+		const int more = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+		if (more < 0)
+			err = rt_sys_error(ctx, "connections to the other nodes");
+		else
+			fds.at[fds.n++] = more;
+	}
+	while (fds.n)
+		close(fds.at[--fds.n]);
+	VEC_FREE(&fds);
+	return err;
+}
+
+int rt_bridge_listen(struct mpix_sched_ctx *ctx, struct rt_card *card, uint32_t nodes, int *listener)
 {
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
 	struct sockaddr_in v4 = { .sin_family = AF_INET };
@@ -753,7 +773,8 @@ int rt_bridge_listen(struct mpix_sched_ctx *ctx, struct rt_card *card, int *list
 	if (listen(fd, SOMAXCONN) || getsockname(fd, (struct sockaddr *)&v6, &len))
 		return rt_sys_error(ctx, "listen");
 	card->port = ntohs(v6.sin6_port); /* where IPv4 has it, too */
-	return rt_node_addresses(ctx, card);
+	err = try_descriptors(ctx, fd, nodes); /* of the others, and for one that has not said yet who it is */
+	return err ? err : rt_node_addresses(ctx, card);
 }
 
 static struct rt_bridge *new_bridge(struct rt_local *l, const struct rt_bridge_plan *p)

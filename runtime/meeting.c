@@ -765,12 +765,18 @@ static int check_hellos(struct meeting *m)
 	return 0;
 }
 
-static bool several_nodes(const struct meeting *m)
+static uint32_t count_nodes(const struct meeting *m)
 {
-	for (uint32_t r = 1; r < m->size; r++)
-		if (m->all[r].node != m->all[0].node)
-			return true;
-	return false;
+	uint32_t n = 0;
+
+	for (uint32_t r = 0; r < m->size; r++) {
+		uint32_t first = 0;
+
+		while (m->all[first].node != m->all[r].node)
+			first++;
+		n += first == r;
+	}
+	return n;
 }
 
 /* A head's: how its node and the other nodes reach it. */
@@ -789,7 +795,7 @@ static int make_card(struct meeting *m, struct rt_card *card)
 	m->bell = err ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!err && m->bell < 0)
 		err = rt_sys_error(m->ctx, "eventfd");
-	return err ? err : rt_bridge_listen(m->ctx, card, &m->port);
+	return err ? err : rt_bridge_listen(m->ctx, card, count_nodes(m), &m->port);
 }
 
 /* The caller's allgather has failed: if that was because a rank died, says so here and to those who have
@@ -882,7 +888,7 @@ static int meet(struct meeting *m)
 	if (m->allgather(&hello, m->all, sizeof hello, m->arg))
 		return rt_error(m->ctx, -ERR_SYS, "the caller's allgather failed");
 	err = check_hellos(m);
-	if (!err && several_nodes(m)) {
+	if (!err && count_nodes(m) > 1) {
 		m->cards = mem_calloc(m->size, sizeof *m->cards);
 		err = m->cards ? exchange_cards(m) : -ERR_NOMEM; /* the caller's allgather fails on the others */
 	}

@@ -362,8 +362,8 @@ struct rt_bridge_plan {
 	bool first; /* it connects; the others take over when it has left */
 };
 
-/* An open TCP port, told on the card, or an error that is told. */
-int rt_bridge_listen(struct mpix_sched_ctx *ctx, struct rt_card *card, int *listener);
+/* An open TCP port, told on the card, for so many nodes; or an error that is told. */
+int rt_bridge_listen(struct mpix_sched_ctx *ctx, struct rt_card *card, uint32_t nodes, int *listener);
 /* The process that tells other nodes holds this lock of the board's file. */
 int rt_bridge_steer(const struct rt_local *l);
 /* Makes l->bridge; returns when all nodes are connected, or with an error that is told. */

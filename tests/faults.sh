@@ -71,6 +71,11 @@ limit_one='n=$1; shift; [ "$GOAL_RANK" -lt 2 ] || ulimit -n $n; exec "$@"'
 files='file descriptors\|Too many open files\|Error 24' # the last are the loader's
 # shellcheck disable=SC2046
 if [ "$FILES" -gt 0 ]; then limits files n "$files" $(seq 3 "$FILES"); else limits files n "$files" 3 7 9 12 15 18; fi
+nodes() { limited files "-n $1" "$files" "$goalrun" -n 3 -- sh -c 'GOAL_NODE=n$GOAL_RANK exec "$@"' sh "${meet[@]}"; }
+files="$files\|is on another node" # far enough: shared memory does not reach it
+bad=''
+for n in $([ "$FILES" -gt 0 ] && seq 3 "$FILES" || echo 9 11); do nodes "$n"; done
+check "faults.limit.nodes$bad" [ -z "$bad" ]
 limit_one='n=$1; shift; [ "$GOAL_RANK" -lt 2 ] || ulimit -f $n; exec "$@"'
 limits file_size f 'ulimit -f' 0 1 64 1024
 
