@@ -10,10 +10,8 @@ int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_
 		    MPIX_Sched_request *out)
 {
 	struct mpix_sched_request *req = NULL;
-	struct MPIX_Sched_bind whole;
 	int err;
 
-	bind = rt_whole_bind(bind, &whole);
 	if (!group)
 		return MPIX_SCHED_ERR_ARG;
 	group->g.step = RT_INIT;

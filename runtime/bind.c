@@ -692,20 +692,23 @@ static int enlist(struct mpix_sched_request *req)
 	return req->turn ? rt_fail(req->ctx, rt_ctx_add(req->ctx, req)) : 0; /* what could not be made is not to be found */
 }
 
-/* What the caller gives, before any of it is looked at. */
-static int check_call(struct be_group *g, const struct mpix_sched *sched, const struct MPIX_Sched_bind *bind)
+/* What the caller gives, before any of it is looked at; *bind is whole then. */
+static int check_call(struct be_group *g, const struct mpix_sched *sched, const struct MPIX_Sched_bind **bind,
+		      struct MPIX_Sched_bind *whole)
 {
-	if (!sched || !bind)
+	const size_t size = *bind ? (*bind)->struct_size : 0;
+
+	if (!sched || !*bind)
 		return host_error(g, -ERR_ARG, "MPIX_Sched_init needs a schedule, what to bind, and a place for the request");
-	if (bind->struct_size < sizeof *bind)
-		return host_error(g, -ERR_ARG, "bind.struct_size is %zu, not %zu", bind->struct_size, sizeof *bind);
-	return 0;
+	*bind = rt_whole_bind(*bind, whole);
+	return *bind ? 0 : host_error(g, -ERR_ARG, "bind.struct_size is %zu, not %zu", size, sizeof *whole);
 }
 
 int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
 	    struct mpix_sched_request **out)
 {
-	struct contract c = { .err = check_call(g, sched, bind) };
+	struct MPIX_Sched_bind whole;
+	struct contract c = { .err = check_call(g, sched, &bind, &whole) };
 	struct mpix_sched_request *req = c.err ? NULL : new_request(sched, g);
 	int err, rc;
 
