@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Which event comes before which. Most questions have a short answer nearby. The others are answered together:
- * a walk over events in order carries, for some hundred sources at a time, which of them came before; first over
- * those of a rank, where both ends of a question are, then over all. */
+ * a walk over events in order carries, for many sources at a time, which of them came before; first over those of a
+ * rank, where both ends of a question are, then over all. */
 #include "compiler/events.h"
 
 #include "util/err.h"
@@ -9,19 +9,62 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NONE UINT32_MAX
+
+/* Whether event from comes before event to, for a query. */
+struct ask {
+	uint32_t from, to;
+	uint32_t query;
+	uint32_t next; /* of the same to: index + 1 */
+};
+
+struct asks {
+	VEC(struct ask) v;
+};
+
 /* ---- near ---- */
 
-#define NEAR 48u
+#define NEAR 48u /* events */
+#define EDGES (4 * NEAR)
 
 enum answer { NO, YES, FAR };
 
-/* Walks back from to, a little. */
-static enum answer near(const struct ir_events *ev, uint32_t from, uint32_t to)
-{
-	uint32_t seen[NEAR], n = 1;
+/* Where the successors of each event begin and end, of those that have successors themselves: so the ends of ranks are
+ * left out, which follow everything. soon is n where there are only others, and NONE where there are none. */
+struct near {
+	const struct ir_events *ev;
+	uint32_t *soon, *late;
+};
 
-	if (from == to)
-		return YES;
+static int near_init(struct near *x, const struct ir_events *ev)
+{
+	*x = (struct near){ ev, mem_alloc((size_t)ev->n * sizeof *x->soon), mem_alloc((size_t)ev->n * sizeof *x->late) };
+	if (!x->soon || !x->late)
+		return -ERR_NOMEM;
+	memset(x->soon, 0xff, (size_t)ev->n * sizeof *x->soon);
+	memset(x->late, 0xff, (size_t)ev->n * sizeof *x->late);
+	for (uint32_t at = ev->n; at-- > 0;) {
+		const uint32_t e = ev->order[at];
+
+		for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1]; p++) {
+			const uint32_t on = ev->pred[p];
+
+			if (x->soon[e] == NONE) {
+				x->soon[on] = x->soon[on] == NONE ? ev->n : x->soon[on];
+				continue;
+			}
+			x->soon[on] = at;
+			x->late[on] = x->late[on] == NONE ? at : x->late[on];
+		}
+	}
+	return 0;
+}
+
+/* Walks back from to, a little. Nothing that comes before start comes after from. */
+static enum answer look_back(const struct ir_events *ev, uint32_t from, uint32_t start, uint32_t to)
+{
+	uint32_t seen[NEAR], n = 1, edges = 0;
+
 	seen[0] = to;
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t p = ev->pred_at[seen[i]]; p < ev->pred_at[seen[i] + 1]; p++) {
@@ -29,7 +72,9 @@ static enum answer near(const struct ir_events *ev, uint32_t from, uint32_t to)
 
 			if (e == from)
 				return YES;
-			if (ev->pos[e] < ev->pos[from]) /* nothing before it comes after from */
+			if (edges++ == EDGES)
+				return FAR;
+			if (ev->pos[e] < start)
 				continue;
 			while (k < n && seen[k] != e)
 				k++;
@@ -42,268 +87,440 @@ static enum answer near(const struct ir_events *ev, uint32_t from, uint32_t to)
 	return NO;
 }
 
-static enum answer near_query(const struct ir_events *ev, const struct ir_query *q)
+static bool one_way(const struct near *x, uint32_t e)
 {
-	enum answer all = NO;
+	return x->soon[e] < x->ev->n && x->soon[e] == x->late[e];
+}
 
-	for (int i = 0; i < 2; i++)
-		for (int k = 0; k < 2; k++) {
-			enum answer a;
+static enum answer near(const struct near *x, uint32_t from, uint32_t to)
+{
+	const struct ir_events *ev = x->ev;
 
-			if (q->from[i] == IR_NO_EVENT || q->to[k] == IR_NO_EVENT ||
-			    ev->pos[q->from[i]] > ev->pos[q->to[k]])
-				continue;
-			a = near(ev, q->from[i], q->to[k]);
-			if (a == YES)
-				return YES;
-			all = a == FAR ? FAR : all;
-		}
-	return all;
+	if (x->soon[to] == NONE)
+		return from == to ? YES : look_back(ev, from, ev->pos[from], to);
+	/* As long as there is but one way on, or back. */
+	for (unsigned i = 0; i < NEAR && ev->pos[from] < ev->pos[to] && one_way(x, from); i++)
+		from = ev->order[x->soon[from]];
+	for (unsigned i = 0; i < NEAR && ev->pos[from] < ev->pos[to] && ev->pred_at[to] + 1 == ev->pred_at[to + 1]; i++)
+		to = ev->pred[ev->pred_at[to]];
+	if (ev->pos[from] >= ev->pos[to])
+		return from == to ? YES : NO;
+	return x->soon[from] > ev->pos[to] ? NO : look_back(ev, from, x->soon[from], to);
+}
+
+/* far: the questions that are left. */
+static int near_query(const struct near *x, struct ir_query *q, uint32_t number, struct asks *far)
+{
+	const size_t before = far->v.n;
+	int err = 0;
+
+	q->yes = false;
+	for (unsigned i = 0; i < 4 && !q->yes && !err; i++) {
+		const uint32_t from = q->from[i & 1], to = q->to[i >> 1];
+		enum answer a = from == IR_NO_EVENT || to == IR_NO_EVENT ? NO : near(x, from, to);
+
+		q->yes = a == YES;
+		if (a == FAR)
+			err = VEC_PUSH(&far->v, (struct ask){ from, to, number, 0 });
+	}
+	if (q->yes)
+		far->v.n = before;
+	return err;
+}
+
+/* ---- places ---- */
+
+/* A set of positions, numbered in their order. */
+struct places {
+	uint64_t *bits;
+	uint32_t *before; /* how many are in the words before */
+	uint32_t n;
+};
+
+static int places_init(struct places *s, uint32_t positions)
+{
+	const size_t words = (size_t)positions / 64 + 1;
+
+	*s = (struct places){ mem_alloc(words * sizeof *s->bits), mem_alloc(words * sizeof *s->before), 0 };
+	return s->bits && s->before ? 0 : -ERR_NOMEM;
+}
+
+static void places_fini(struct places *s)
+{
+	free(s->bits);
+	free(s->before);
+}
+
+/* Of positions from first to last there is none; those below first are not to be asked about. */
+static void places_clear(struct places *s, uint32_t first, uint32_t last)
+{
+	for (uint32_t i = first / 64; i <= last / 64; i++)
+		s->bits[i] = 0;
+}
+
+static void places_add(struct places *s, uint32_t at)
+{
+	s->bits[at / 64] |= (uint64_t)1 << at % 64;
+}
+
+static void places_number(struct places *s, uint32_t first, uint32_t last)
+{
+	s->n = 0;
+	for (uint32_t i = first / 64; i <= last / 64; i++) {
+		s->before[i] = s->n;
+		s->n += (uint32_t)__builtin_popcountll(s->bits[i]);
+	}
+}
+
+static bool places_has(const struct places *s, uint32_t at)
+{
+	return s->bits[at / 64] >> at % 64 & 1;
+}
+
+static uint32_t places_of(const struct places *s, uint32_t at)
+{
+	return s->before[at / 64] + (uint32_t)__builtin_popcountll(s->bits[at / 64] & (((uint64_t)1 << at % 64) - 1));
 }
 
 /* ---- far ---- */
 
-#define WORDS 8u
+#define WORDS 16u
 #define SLOTS (64 * WORDS)
 
-/* A query that is not answered; its sources have a bit of the walk. */
-struct open {
-	struct ir_query *q;
-	uint32_t rank; /* of both ends; UINT32_MAX: of two ranks */
-	uint32_t slot;
-};
-
+/* Which sources came before an event; that of several events, as many as holders says. */
 struct mask {
 	uint64_t w[WORDS];
-};
-
-struct source {
-	uint32_t pos, slot;
+	uint32_t holders;
 };
 
 /* Over the events from lo to hi - 1, which are of one rank or all. */
 struct walk {
 	const struct ir_events *ev;
-	uint32_t lo, hi;
-	const uint32_t *order, *pos; /* of these events */
-	struct mask *masks; /* of the event at a position */
-	uint8_t *any;
-	struct source sources[2 * SLOTS];
-	uint32_t nsources;
+	uint32_t lo, hi, n;
+	const uint32_t *order, *pos; /* of these n events */
+	uint32_t *late; /* of each event: the position of the last one that needs its mask; NONE: none does */
+	uint32_t *mask; /* index, or NONE where no source came before */
+	VEC(struct mask) masks;
+	VEC(uint32_t) unused; /* of the masks */
+	struct places sources, targets;
+	VEC(uint32_t) asked; /* by number of the target: the first question, index + 1 */
+	struct ir_query *q;
 };
-
-static int by_sources(const void *a, const void *b)
-{
-	const struct open *x = a, *y = b;
-
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	for (int i = 0; i < 2; i++)
-		if (x->q->from[i] != y->q->from[i])
-			return x->q->from[i] < y->q->from[i] ? -1 : 1;
-	return 0;
-}
-
-static int by_position(const void *a, const void *b)
-{
-	const struct source *x = a, *y = b;
-
-	return (x->pos > y->pos) - (x->pos < y->pos);
-}
 
 static bool within(const struct walk *w, uint32_t e)
 {
-	return e != IR_NO_EVENT && e >= w->lo && e < w->hi;
+	return e >= w->lo && e < w->hi;
 }
 
-static void add_bits(struct mask *to, const struct mask *from)
+static int mask_take(struct walk *w, uint32_t *out)
 {
-	for (unsigned i = 0; i < WORDS; i++)
-		to->w[i] |= from->w[i];
+	if (w->unused.n) {
+		*out = w->unused.at[--w->unused.n];
+	} else {
+		if (VEC_PUSH(&w->masks, (struct mask){ 0 }) || VEC_RESERVE(&w->unused, w->masks.cap))
+			return -ERR_NOMEM;
+		*out = (uint32_t)w->masks.n - 1;
+	}
+	w->masks.at[*out].holders = 1;
+	return 0;
 }
 
-static void sweep(struct walk *w, uint32_t last)
+static void mask_drop(struct walk *w, uint32_t e)
+{
+	const uint32_t i = w->mask[e];
+
+	w->mask[e] = NONE;
+	if (i != NONE && --w->masks.at[i].holders == 0)
+		w->unused.at[w->unused.n++] = i;
+}
+
+/* What came before event e: the mask of an event before it, if that is all, else one of its own. */
+static int mask_find(struct walk *w, uint32_t e, uint32_t first, uint32_t *out)
 {
 	const struct ir_events *ev = w->ev;
-	uint32_t first = w->sources[0].pos, next = 0;
+	bool own = false;
+	int err = 0;
 
-	for (uint32_t at = first; at <= last; at++) {
-		struct mask m = { { 0 } };
-		uint32_t e = w->order[at];
-		bool any = false;
+	*out = NONE;
+	for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1] && !err; p++) {
+		const uint32_t on = ev->pred[p], i = within(w, on) && w->pos[on] >= first ? w->mask[on] : NONE;
 
-		for (; next < w->nsources && w->sources[next].pos == at; next++) {
-			m.w[w->sources[next].slot / 64] |= (uint64_t)1 << w->sources[next].slot % 64;
-			any = true;
+		if (i == NONE || i == *out)
+			continue;
+		if (*out != NONE && !own) {
+			uint32_t other = *out;
+
+			err = mask_take(w, out);
+			if (!err)
+				memcpy(w->masks.at[*out].w, w->masks.at[other].w, sizeof w->masks.at->w);
+			own = true;
 		}
-		for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1]; p++) {
-			uint32_t pred = within(w, ev->pred[p]) ? w->pos[ev->pred[p]] : 0;
+		if (*out == NONE)
+			*out = i;
+		else
+			for (unsigned k = 0; k < WORDS && !err; k++)
+				w->masks.at[*out].w[k] |= w->masks.at[i].w[k];
+	}
+	if (!err && !own && *out != NONE)
+		w->masks.at[*out].holders++;
+	return err;
+}
 
-			if (pred >= first && within(w, ev->pred[p]) && w->any[pred]) {
-				add_bits(&m, &w->masks[pred]);
-				any = true;
-			}
-		}
-		w->any[at] = any;
-		if (any)
-			w->masks[at] = m;
+/* Event e is a source. */
+static int mask_add(struct walk *w, uint32_t slot, uint32_t *i)
+{
+	const uint32_t old = *i;
+	int err = old != NONE && w->masks.at[old].holders == 1 ? 0 : mask_take(w, i);
+
+	if (err)
+		return err;
+	if (old == NONE)
+		memset(w->masks.at[*i].w, 0, sizeof w->masks.at->w);
+	else if (old != *i)
+		memcpy(w->masks.at[*i].w, w->masks.at[old].w, sizeof w->masks.at->w);
+	if (old != NONE && old != *i)
+		w->masks.at[old].holders--;
+	w->masks.at[*i].w[slot / 64] |= (uint64_t)1 << slot % 64;
+	return 0;
+}
+
+/* Answers the questions about event e, whose mask is known. */
+static void answer(struct walk *w, const struct ask *a, uint32_t base, uint32_t e)
+{
+	if (w->mask[e] == NONE || !places_has(&w->targets, w->pos[e]))
+		return;
+	for (uint32_t i = w->asked.at[places_of(&w->targets, w->pos[e])]; i; i = a[i - 1].next) {
+		const uint32_t slot = places_of(&w->sources, w->pos[a[i - 1].from]) - base;
+
+		w->q[a[i - 1].query].yes |= w->masks.at[w->mask[e]].w[slot / 64] >> slot % 64 & 1;
 	}
 }
 
-static bool has(const struct walk *w, uint32_t event, uint32_t slot)
+/* The event at a position needs the mask of event e. Positions come in descending order; one that is asked about, and that
+ * nothing else has needed yet, is at its own. */
+static void need(struct walk *w, uint32_t e, uint32_t first, uint32_t at)
 {
-	uint32_t at = within(w, event) ? w->pos[event] : 0;
-
-	return within(w, event) && at >= w->sources[0].pos && w->any[at] &&
-	       (w->masks[at].w[slot / 64] >> slot % 64 & 1);
+	if (within(w, e) && w->pos[e] >= first && (w->late[e] == NONE || w->late[e] == w->pos[e]))
+		w->late[e] = at;
 }
 
-/* One walk for the queries of at most SLOTS sources. */
-static void answer(struct walk *w, struct open *o, size_t n)
+/* One walk from the first of the sources, whose numbers begin at base, to the last position that is asked about. */
+static int walk(struct walk *w, const struct ask *a, uint32_t base, uint32_t first, uint32_t last)
 {
-	uint32_t last = 0, slot = UINT32_MAX;
+	const struct ir_events *ev = w->ev;
+	int err = 0;
 
-	w->nsources = 0;
-	for (size_t i = 0; i < n; i++) {
-		for (int k = 0; k < 2 && o[i].slot != slot; k++)
-			if (within(w, o[i].q->from[k]))
-				w->sources[w->nsources++] = (struct source){ w->pos[o[i].q->from[k]], o[i].slot };
-		slot = o[i].slot;
-		for (int k = 0; k < 2; k++)
-			if (within(w, o[i].q->to[k]) && w->pos[o[i].q->to[k]] > last)
-				last = w->pos[o[i].q->to[k]];
+	for (uint32_t at = last + 1; at-- > first;) {
+		const uint32_t e = w->order[at];
+
+		for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1] && w->late[e] != NONE; p++)
+			need(w, ev->pred[p], first, at);
 	}
-	qsort(w->sources, w->nsources, sizeof *w->sources, by_position);
-	sweep(w, last);
+	for (uint32_t at = first; at <= last && !err; at++) {
+		const uint32_t e = w->order[at];
+		uint32_t slot = places_has(&w->sources, at) ? places_of(&w->sources, at) - base : NONE;
+
+		if (w->late[e] == NONE)
+			continue;
+		err = mask_find(w, e, first, &w->mask[e]);
+		if (slot < SLOTS && !err)
+			err = mask_add(w, slot, &w->mask[e]);
+		if (err)
+			break;
+		answer(w, a, base, e);
+		for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1]; p++)
+			if (within(w, ev->pred[p]) && w->late[ev->pred[p]] == at)
+				mask_drop(w, ev->pred[p]);
+		if (w->late[e] == at) /* nothing else needs it */
+			mask_drop(w, e);
+	}
+	for (uint32_t at = first; at <= last; at++)
+		w->late[w->order[at]] = NONE;
+	return err;
+}
+
+/* A walk for those of the questions, a list, whose sources begin with number base. */
+static int answer_some(struct walk *w, struct ask *a, uint32_t list, uint32_t base)
+{
+	uint32_t first = NONE, last = 0;
+
+	for (uint32_t i = list; i; i = a[i - 1].next) {
+		first = w->pos[a[i - 1].from] < first ? w->pos[a[i - 1].from] : first;
+		last = w->pos[a[i - 1].to] > last ? w->pos[a[i - 1].to] : last;
+	}
+	places_clear(&w->targets, first, last);
+	for (uint32_t i = list; i; i = a[i - 1].next)
+		places_add(&w->targets, w->pos[a[i - 1].to]);
+	places_number(&w->targets, first, last);
+	w->asked.n = 0;
+	if (VEC_RESERVE(&w->asked, w->targets.n))
+		return -ERR_NOMEM;
+	memset(w->asked.at, 0, w->targets.n * sizeof *w->asked.at);
+	for (uint32_t i = list, next; i; i = next) {
+		uint32_t *head = &w->asked.at[places_of(&w->targets, w->pos[a[i - 1].to])];
+
+		next = a[i - 1].next;
+		a[i - 1].next = *head;
+		*head = i;
+		w->late[a[i - 1].to] = w->pos[a[i - 1].to];
+	}
+	return walk(w, a, base, first, last);
+}
+
+/* As many walks as the sources need: those of one walk are near each other. */
+static int answer_all(struct walk *w, struct ask *a, size_t n)
+{
+	uint32_t *lists, walks;
+	int err = 0;
+
+	places_clear(&w->sources, 0, w->n);
 	for (size_t i = 0; i < n; i++)
-		o[i].q->yes = has(w, o[i].q->to[0], o[i].slot) || has(w, o[i].q->to[1], o[i].slot);
-}
+		places_add(&w->sources, w->pos[a[i].from]);
+	places_number(&w->sources, 0, w->n);
+	walks = (w->sources.n + SLOTS - 1) / SLOTS;
+	lists = mem_calloc(walks, sizeof *lists);
+	if (!lists)
+		return -ERR_NOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t *list = &lists[places_of(&w->sources, w->pos[a[i].from]) / SLOTS];
 
-/* As many walks as the sources need. */
-static void answer_all(struct walk *w, struct open *o, size_t n)
-{
-	size_t from = 0;
-	uint32_t slot = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (i > from)
-			slot += by_sources(&o[i - 1], &o[i]) != 0;
-		if (slot == SLOTS) {
-			answer(w, o + from, i - from);
-			from = i;
-			slot = 0;
-		}
-		o[i].slot = slot;
+		a[i].next = *list;
+		*list = i + 1;
 	}
-	answer(w, o + from, n - from);
+	for (uint32_t k = 0; k < walks && !err; k++)
+		err = answer_some(w, a, lists[k], k * SLOTS);
+	free(lists);
+	return err;
 }
 
 /* ---- within a rank ---- */
 
-/* The events of each rank's ops in their order, and the position of each event there. */
-struct by_rank {
-	uint32_t *at, *order, *pos; /* at: where a rank's events begin */
-};
-
-static int split_ranks(const struct ir_events *ev, struct by_rank *out)
+/* The rank of both ends, or NONE. */
+static uint32_t rank_of_both(const struct ir_events *ev, const struct ask *a)
 {
-	out->at = mem_calloc((size_t)ev->nranks + 1, sizeof *out->at);
-	out->order = mem_alloc((size_t)ev->n * sizeof *out->order);
-	out->pos = mem_alloc((size_t)ev->n * sizeof *out->pos);
-	if (!out->at || !out->order || !out->pos)
+	uint32_t rank;
+
+	if (!ev->nranks || a->from >= 2 * ev->nops || a->to >= 2 * ev->nops)
+		return NONE;
+	rank = ir_events_rank(ev, a->from / 2);
+	return a->to >= 2 * ev->base[rank] && a->to < 2 * ev->base[rank + 1] ? rank : NONE;
+}
+
+/* The events of each rank's ops in their order, and the position of each event there. */
+static int split_ranks(const struct ir_events *ev, uint32_t *order, uint32_t *pos)
+{
+	uint32_t *at = mem_calloc(ev->nranks, sizeof *at);
+
+	if (!at)
 		return -ERR_NOMEM;
-	for (uint32_t at = 0; at < ev->n; at++) {
-		uint32_t e = ev->order[at], rank;
+	for (uint32_t i = 0; i < ev->n; i++) {
+		uint32_t e = ev->order[i], rank;
 
 		if (e >= 2 * ev->nops)
 			continue;
 		rank = ir_events_rank(ev, e / 2);
-		out->pos[e] = out->at[rank]++;
-		out->order[2 * ev->base[rank] + out->pos[e]] = e;
+		pos[e] = at[rank]++;
+		order[2 * ev->base[rank] + pos[e]] = e;
 	}
+	free(at);
 	return 0;
 }
 
-/* Answers those that the dependencies of a rank alone say yes to. o is sorted. */
-static int within_ranks(const struct ir_events *ev, struct walk *w, struct open *o, size_t n)
+/* Answers those that the dependencies of a rank alone say yes to. lists: of each rank. */
+static int each_rank(struct walk *w, struct asks *all, const uint32_t *lists, const uint32_t *order)
 {
-	struct by_rank ranks = { 0 };
-	int err = o[0].rank == UINT32_MAX ? 0 : split_ranks(ev, &ranks);
+	const struct ir_events *ev = w->ev;
+	struct asks some = { 0 };
+	int err = 0;
 
-	for (size_t i = 0, end; i < n && !err && o[i].rank != UINT32_MAX; i = end) {
-		for (end = i; end < n && o[end].rank == o[i].rank;)
-			end++;
-		w->lo = 2 * ev->base[o[i].rank];
-		w->hi = 2 * ev->base[o[i].rank + 1];
-		w->order = ranks.order + w->lo;
-		w->pos = ranks.pos;
-		answer_all(w, o + i, end - i);
+	for (uint32_t r = 0; r < ev->nranks && !err; r++) {
+		some.v.n = 0;
+		for (uint32_t i = lists[r]; i && !err; i = all->v.at[i - 1].next)
+			err = VEC_PUSH(&some.v, all->v.at[i - 1]);
+		w->lo = 2 * ev->base[r];
+		w->hi = 2 * ev->base[r + 1];
+		w->n = w->hi - w->lo;
+		w->order = order + w->lo;
+		if (some.v.n && !err)
+			err = answer_all(w, some.v.at, some.v.n);
 	}
-	free(ranks.at);
-	free(ranks.order);
-	free(ranks.pos);
+	VEC_FREE(&some.v);
 	return err;
 }
 
-static int far_queries(const struct ir_events *ev, struct open *o, size_t n)
+static int within_ranks(struct walk *w, struct asks *a)
 {
-	struct walk *w = mem_calloc(1, sizeof *w);
+	const struct ir_events *ev = w->ev;
+	uint32_t *lists = mem_calloc(ev->nranks, sizeof *lists), *order = NULL, *pos = NULL;
+	bool any = false;
+	int err = lists ? 0 : -ERR_NOMEM;
+
+	for (uint32_t i = 0; i < a->v.n && !err; i++) {
+		uint32_t rank = rank_of_both(ev, &a->v.at[i]);
+
+		if (rank == NONE)
+			continue;
+		a->v.at[i].next = lists[rank];
+		lists[rank] = i + 1;
+		any = true;
+	}
+	if (any) {
+		order = mem_alloc((size_t)ev->n * sizeof *order);
+		pos = mem_alloc((size_t)ev->n * sizeof *pos);
+		err = order && pos ? split_ranks(ev, order, pos) : -ERR_NOMEM;
+		w->pos = pos;
+		err = err ? err : each_rank(w, a, lists, order);
+	}
+	free(lists);
+	free(order);
+	free(pos);
+	return err;
+}
+
+/* ---- all ---- */
+
+/* near: whose memory the walks take. */
+static int far_queries(const struct near *near, struct asks *a, struct ir_query *q)
+{
+	const struct ir_events *ev = near->ev;
+	struct walk w = { .ev = ev, .late = near->late, .mask = near->soon, .q = q };
 	size_t left = 0;
-	int err = w ? 0 : -ERR_NOMEM;
+	int err = places_init(&w.sources, ev->n);
 
-	if (!err) {
-		w->ev = ev;
-		w->masks = mem_alloc((size_t)ev->n * sizeof *w->masks);
-		w->any = mem_alloc(ev->n);
-		err = w->masks && w->any ? 0 : -ERR_NOMEM;
-	}
-	qsort(o, n, sizeof *o, by_sources);
-	err = err ? err : within_ranks(ev, w, o, n);
-	for (size_t i = 0; i < n && !err; i++)
-		if (!o[i].q->yes) {
-			o[left] = o[i];
-			o[left++].rank = UINT32_MAX;
-		}
+	err = err ? err : places_init(&w.targets, ev->n);
+	memset(w.late, 0xff, (size_t)ev->n * sizeof *w.late);
+	memset(w.mask, 0xff, (size_t)ev->n * sizeof *w.mask);
+	err = err ? err : within_ranks(&w, a);
+	for (size_t i = 0; i < a->v.n && !err; i++)
+		if (!q[a->v.at[i].query].yes)
+			a->v.at[left++] = a->v.at[i];
 	if (!err && left) {
-		qsort(o, left, sizeof *o, by_sources);
-		w->lo = 0;
-		w->hi = ev->n;
-		w->order = ev->order;
-		w->pos = ev->pos;
-		answer_all(w, o, left);
+		w.lo = 0;
+		w.hi = w.n = ev->n;
+		w.order = ev->order;
+		w.pos = ev->pos;
+		err = answer_all(&w, a->v.at, left);
 	}
-	if (w) {
-		free(w->masks);
-		free(w->any);
-	}
-	free(w);
+	places_fini(&w.sources);
+	places_fini(&w.targets);
+	VEC_FREE(&w.masks);
+	VEC_FREE(&w.unused);
+	VEC_FREE(&w.asked);
 	return err;
-}
-
-static uint32_t rank_of_both(const struct ir_events *ev, const struct ir_query *q)
-{
-	uint32_t rank;
-
-	if (!ev->nranks || q->from[0] >= 2 * ev->nops || q->to[0] >= 2 * ev->nops)
-		return UINT32_MAX;
-	rank = ir_events_rank(ev, q->from[0] / 2);
-	return q->to[0] >= 2 * ev->base[rank] && q->to[0] < 2 * ev->base[rank + 1] ? rank : UINT32_MAX;
 }
 
 int ir_events_reach(const struct ir_events *ev, struct ir_query *q, size_t n)
 {
-	VEC(struct open) far = { 0 };
-	int err = 0;
+	struct near near = { 0 };
+	struct asks far = { 0 };
+	int err = n < NONE ? near_init(&near, ev) : -ERR_NOMEM;
 
-	for (size_t i = 0; i < n && !err; i++) {
-		enum answer a = near_query(ev, &q[i]);
-
-		q[i].yes = a == YES;
-		if (a == FAR)
-			err = VEC_PUSH(&far, (struct open){ &q[i], rank_of_both(ev, &q[i]), 0 });
-	}
-	if (!err && far.n)
-		err = far_queries(ev, far.at, far.n);
-	VEC_FREE(&far);
+	for (size_t i = 0; i < n && !err; i++)
+		err = near_query(&near, &q[i], (uint32_t)i, &far);
+	if (!err && far.v.n)
+		err = far_queries(&near, &far, q);
+	free(near.soon);
+	free(near.late);
+	VEC_FREE(&far.v);
 	return err;
 }

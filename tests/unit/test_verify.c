@@ -106,7 +106,7 @@ static void terms_that_commute(void)
 
 /* ---- before ---- */
 
-#define EVENTS 700u
+#define EVENTS 2800u /* more than the sources of two walks */
 
 static void reach_is_exact(void)
 {
@@ -125,6 +125,11 @@ static void reach_is_exact(void)
 		name[i] = name[k];
 		name[k] = x;
 	}
+	/* Two ranks, so that walks within them come first. */
+	ev.base = calloc(3, sizeof *ev.base);
+	ev.base[1] = EVENTS / 4;
+	ev.base[2] = ev.nops = EVENTS / 2;
+	ev.nranks = 2;
 	ev.pred_at = calloc(EVENTS + 1, sizeof *ev.pred_at);
 	ev.pred = malloc(3 * EVENTS * sizeof *ev.pred);
 	memset(before, 0, sizeof before);
