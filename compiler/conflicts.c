@@ -51,7 +51,7 @@ int conflicts_of_graph(struct conflicts *c, const struct ir_graph *g, const stru
 	err = err ? err : ir_events_sort(&ev);
 	if (!err && ev.sorted < ev.n)
 		err = -ERR_DEADLOCK;
-	err = err ? err : symbolic_run(&run, g, &ev, terms);
+	err = err ? err : symbolic_run(&run, g, &ev, terms, true);
 	err = err ? err : conflicts_find(c, g, &ev, &run);
 	symbolic_fini(&run);
 	ir_events_fini(&ev);
@@ -77,18 +77,4 @@ size_t conflicts_of(const struct conflicts *c, uint32_t op)
 			hi = mid;
 	}
 	return lo;
-}
-
-/* The range of a send is also free when its recv is complete; that of a recv is not touched before its send starts. */
-struct ir_query conflict_query(const struct ir_graph *g, const struct ir_events *ev, uint32_t rank, uint32_t first, uint32_t second)
-{
-	const struct bin_op *ops = g->ranks[rank].ops;
-	const uint32_t a = ev->base[rank] + first, b = ev->base[rank] + second;
-	struct ir_query q = { { 2 * a + 1, IR_NO_EVENT }, { 2 * b, IR_NO_EVENT }, false };
-
-	if (ir_op_sends(&ops[first]) && ev->partner[a])
-		q.from[1] = 2 * (ev->partner[a] - 1) + 1;
-	if (ir_op_recvs(&ops[second]) && ev->partner[b])
-		q.to[1] = 2 * (ev->partner[b] - 1);
-	return q;
 }

@@ -22,7 +22,4 @@ void conflicts_free(struct conflicts *c);
 /* Where those begin in which an op comes second. */
 size_t conflicts_of(const struct conflicts *c, uint32_t op);
 
-/* Whether the first of two ops of a rank is through with its elements before the second one touches them. */
-struct ir_query conflict_query(const struct ir_graph *g, const struct ir_events *ev, uint32_t rank, uint32_t first, uint32_t second);
-
 #endif

@@ -87,7 +87,7 @@ CHECK(race)
 	err = err ? err : ir_events_init(&ev, g, m, nm, false);
 	err = err ? err : ir_events_sort(&ev);
 	if (!err && ev.sorted == ev.n) {
-		err = symbolic_run(&run, g, &ev, terms);
+		err = symbolic_run(&run, g, &ev, terms, false);
 		err = err ? err : race_tell(d, &run, self->name, s);
 	}
 	symbolic_fini(&run);

@@ -24,21 +24,22 @@ struct asks {
 
 /* ---- near ---- */
 
-#define NEAR 48u /* events */
-#define EDGES (4 * NEAR)
+#define NEAR 48u /* events that are looked at */
+#define SEEN 64u
+#define WIDE 8u /* and of each, what comes before it */
 
 enum answer { NO, YES, FAR };
 
-/* Where the successors of each event begin and end, of those that have successors themselves: so the ends of ranks are
- * left out, which follow everything. soon is n where there are only others, and NONE where there are none. */
-struct near {
-	const struct ir_events *ev;
-	uint32_t *soon, *late;
-};
-
-static int near_init(struct near *x, const struct ir_events *ev)
+void ir_near_fini(struct ir_near *x)
 {
-	*x = (struct near){ ev, mem_alloc((size_t)ev->n * sizeof *x->soon), mem_alloc((size_t)ev->n * sizeof *x->late) };
+	free(x->soon);
+	free(x->late);
+	*x = (struct ir_near){ 0 };
+}
+
+int ir_near_init(struct ir_near *x, const struct ir_events *ev)
+{
+	*x = (struct ir_near){ ev, mem_alloc((size_t)ev->n * sizeof *x->soon), mem_alloc((size_t)ev->n * sizeof *x->late) };
 	if (!x->soon || !x->late)
 		return -ERR_NOMEM;
 	memset(x->soon, 0xff, (size_t)ev->n * sizeof *x->soon);
@@ -60,39 +61,62 @@ static int near_init(struct near *x, const struct ir_events *ev)
 	return 0;
 }
 
-/* Walks back from to, a little. Nothing that comes before start comes after from. */
+/* Events that a walk has seen. */
+struct seen {
+	uint32_t table[SEEN], n; /* event + 1; 0: empty */
+};
+
+static bool seen_before(struct seen *s, uint32_t e)
+{
+	uint32_t at = e * 0x9e3779b9u / (UINT32_MAX / SEEN + 1);
+
+	while (s->table[at] && s->table[at] != e + 1)
+		at = (at + 1) % SEEN;
+	if (s->table[at])
+		return true;
+	s->table[at] = e + 1;
+	s->n++;
+	return false;
+}
+
+/* Walks back from to, a little, and far first: long ways are those through the few events that others wait for. Nothing
+ * that comes before start comes after from. */
 static enum answer look_back(const struct ir_events *ev, uint32_t from, uint32_t start, uint32_t to)
 {
-	uint32_t seen[NEAR], n = 1, edges = 0;
+	struct seen seen = { { 0 }, 0 };
+	uint32_t todo[NEAR], n = 0;
+	bool all = true;
 
-	seen[0] = to;
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t p = ev->pred_at[seen[i]]; p < ev->pred_at[seen[i] + 1]; p++) {
-			uint32_t e = ev->pred[p], k = 0;
+	todo[n++] = to;
+	while (n) {
+		const uint32_t at = todo[--n], first = ev->pred_at[at];
+		uint32_t end = ev->pred_at[at + 1];
+
+		if (end - first > WIDE) {
+			end = first + WIDE;
+			all = false;
+		}
+		for (uint32_t p = first; p < end; p++) {
+			const uint32_t e = ev->pred[p];
 
 			if (e == from)
 				return YES;
-			if (edges++ == EDGES)
-				return FAR;
-			if (ev->pos[e] < start)
+			if (ev->pos[e] < start || seen_before(&seen, e))
 				continue;
-			while (k < n && seen[k] != e)
-				k++;
-			if (k < n)
-				continue;
-			if (n == NEAR)
+			if (seen.n == NEAR)
 				return FAR;
-			seen[n++] = e;
+			todo[n++] = e;
 		}
-	return NO;
+	}
+	return all ? NO : FAR;
 }
 
-static bool one_way(const struct near *x, uint32_t e)
+static bool one_way(const struct ir_near *x, uint32_t e)
 {
 	return x->soon[e] < x->ev->n && x->soon[e] == x->late[e];
 }
 
-static enum answer near(const struct near *x, uint32_t from, uint32_t to)
+static enum answer near(const struct ir_near *x, uint32_t from, uint32_t to)
 {
 	const struct ir_events *ev = x->ev;
 
@@ -108,8 +132,19 @@ static enum answer near(const struct near *x, uint32_t from, uint32_t to)
 	return x->soon[from] > ev->pos[to] ? NO : look_back(ev, from, x->soon[from], to);
 }
 
+bool ir_near_yes(const struct ir_near *x, const struct ir_query *q)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		const uint32_t from = q->from[i & 1], to = q->to[i >> 1];
+
+		if (from != IR_NO_EVENT && to != IR_NO_EVENT && near(x, from, to) == YES)
+			return true;
+	}
+	return false;
+}
+
 /* far: the questions that are left. */
-static int near_query(const struct near *x, struct ir_query *q, uint32_t number, struct asks *far)
+static int near_query(const struct ir_near *x, struct ir_query *q, uint32_t number, struct asks *far)
 {
 	const size_t before = far->v.n;
 	int err = 0;
@@ -480,7 +515,7 @@ static int within_ranks(struct walk *w, struct asks *a)
 /* ---- all ---- */
 
 /* near: whose memory the walks take. */
-static int far_queries(const struct near *near, struct asks *a, struct ir_query *q)
+static int far_queries(const struct ir_near *near, struct asks *a, struct ir_query *q)
 {
 	const struct ir_events *ev = near->ev;
 	struct walk w = { .ev = ev, .late = near->late, .mask = near->soon, .q = q };
@@ -511,16 +546,15 @@ static int far_queries(const struct near *near, struct asks *a, struct ir_query 
 
 int ir_events_reach(const struct ir_events *ev, struct ir_query *q, size_t n)
 {
-	struct near near = { 0 };
+	struct ir_near near = { 0 };
 	struct asks far = { 0 };
-	int err = n < NONE ? near_init(&near, ev) : -ERR_NOMEM;
+	int err = n < NONE ? ir_near_init(&near, ev) : -ERR_NOMEM;
 
 	for (size_t i = 0; i < n && !err; i++)
 		err = near_query(&near, &q[i], (uint32_t)i, &far);
 	if (!err && far.v.n)
 		err = far_queries(&near, &far, q);
-	free(near.soon);
-	free(near.late);
+	ir_near_fini(&near);
 	VEC_FREE(&far.v);
 	return err;
 }

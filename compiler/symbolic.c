@@ -24,10 +24,23 @@ struct read {
 	uint32_t op, next; /* of the reads, index + 1 */
 };
 
+/* One of the pieces of a send, from its start to the completion of its recv. */
+struct flying {
+	uint64_t len;
+	int64_t at;
+	uint32_t term, next; /* next: index + 1 */
+};
+
+#define RECENT 1024u
+
 struct sym_state {
-	struct pieces *flying; /* of each send, from its start to the completion of its recv */
+	uint32_t *sent; /* of each op: the first piece that is flying, index + 1 */
+	VEC(struct flying) flying;
+	uint32_t unused; /* of these, index + 1 */
 	VEC(struct read) reads;
 	struct pieces a, b, sum; /* of the op at hand */
+	struct ir_near near; /* or zeros: all conflicts are kept */
+	uint64_t recent[RECENT]; /* pairs of conflicts that need no more thought */
 	uint64_t *pairs; /* of conflicts that are known: open addressing */
 	size_t npairs, pairs_cap;
 };
@@ -133,15 +146,39 @@ static int new_pair(struct sym_state *st, uint64_t pair)
 	return 1;
 }
 
-static int conflict(struct symbolic *s, struct sym_conflict c)
+/* The range of a send is also free when its recv is complete; that of a recv is not touched before its send starts. */
+struct ir_query conflict_query(const struct ir_graph *g, const struct ir_events *ev, uint32_t rank, uint32_t first, uint32_t second)
 {
-	uint32_t base = s->ev->base[c.rank];
+	const struct bin_op *ops = g->ranks[rank].ops;
+	const uint32_t a = ev->base[rank] + first, b = ev->base[rank] + second;
+	struct ir_query q = { { 2 * a + 1, IR_NO_EVENT }, { 2 * b, IR_NO_EVENT }, false };
+
+	if (ir_op_sends(&ops[first]) && ev->partner[a])
+		q.from[1] = 2 * (ev->partner[a] - 1) + 1;
+	if (ir_op_recvs(&ops[second]) && ev->partner[b])
+		q.to[1] = 2 * (ev->partner[b] - 1);
+	return q;
+}
+
+static int conflict(struct symbolic *s, const struct sym_conflict *c)
+{
+	struct sym_state *st = s->state;
+	const uint32_t base = s->ev->base[c->rank];
+	const uint64_t pair = ((uint64_t)(base + c->first) << 32 | (base + c->second)) + 1;
+	uint64_t *recent = &st->recent[(pair * 0x9e3779b97f4a7c15u) >> 54];
+	struct ir_query q;
 	int rc;
 
-	if (c.first == c.second || depends(&s->g->ranks[c.rank], c.second, c.first))
+	if (*recent == pair)
 		return 0;
-	rc = new_pair(s->state, ((uint64_t)(base + c.first) << 32 | (base + c.second)) + 1);
-	return rc <= 0 ? rc : VEC_PUSH(&s->conflicts, c);
+	*recent = pair;
+	if (c->first == c->second || depends(&s->g->ranks[c->rank], c->second, c->first))
+		return 0;
+	q = conflict_query(s->g, s->ev, c->rank, c->first, c->second);
+	if (st->near.ev && ir_near_yes(&st->near, &q))
+		return 0;
+	rc = new_pair(st, pair);
+	return rc <= 0 ? rc : VEC_PUSH(&s->conflicts, *c);
 }
 
 /* ---- accesses ---- */
@@ -149,6 +186,17 @@ static int conflict(struct symbolic *s, struct sym_conflict c)
 static struct sym_map *map_of(const struct symbolic *s, uint32_t rank, uint32_t buf)
 {
 	return &s->maps[(size_t)rank * s->g->nbuffers + buf];
+}
+
+/* Segments that the same ops have read share a list. */
+static int add_reader(struct sym_state *st, uint32_t op, struct sym_seg *x)
+{
+	const struct read *last = st->reads.n ? &st->reads.at[st->reads.n - 1] : NULL;
+
+	if (!(last && last->op == op && last->next == x->readers) && VEC_PUSH(&st->reads, (struct read){ op, x->readers }))
+		return -ERR_NOMEM;
+	x->readers = (uint32_t)st->reads.n;
+	return 0;
 }
 
 /* Op op reads its range k. */
@@ -166,9 +214,8 @@ static int get(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, struc
 		uint64_t end = sym_end(m, i);
 
 		if (x->writer)
-			err = conflict(s, (struct sym_conflict){ rank, x->writer - 1, op, o->buf[k], x->lo, end });
-		err = err ? err : VEC_PUSH(&s->state->reads, (struct read){ op, x->readers });
-		x->readers = (uint32_t)s->state->reads.n;
+			err = conflict(s, &(struct sym_conflict){ rank, x->writer - 1, op, o->buf[k], x->lo, end });
+		err = err ? err : add_reader(s->state, op, x);
 		err = err ? err : add_piece(out, end - x->lo, (struct value){ x->term, (int64_t)x->lo + x->shift });
 	}
 	return err;
@@ -180,9 +227,9 @@ static int overwritten(struct symbolic *s, uint32_t rank, uint32_t op, uint32_t 
 	int err = 0;
 
 	if (!x->readers && x->writer)
-		return conflict(s, (struct sym_conflict){ rank, x->writer - 1, op, buf, x->lo, end });
+		return conflict(s, &(struct sym_conflict){ rank, x->writer - 1, op, buf, x->lo, end });
 	for (uint32_t i = x->readers; i && !err; i = s->state->reads.at[i - 1].next)
-		err = conflict(s, (struct sym_conflict){ rank, s->state->reads.at[i - 1].op, op, buf, x->lo, end });
+		err = conflict(s, &(struct sym_conflict){ rank, s->state->reads.at[i - 1].op, op, buf, x->lo, end });
 	return err;
 }
 
@@ -268,27 +315,53 @@ static int local_op(struct symbolic *s, uint32_t rank, uint32_t op)
 					reduce(s, rank, op, 1, &s->state->a, o->kind == BIN_OP_REDUCE_WITH);
 }
 
+/* A send, an op that is numbered through, has read in. */
+static int depart(struct sym_state *st, uint32_t op, const struct pieces *in)
+{
+	uint32_t last = 0;
+
+	for (size_t i = 0; i < in->v.n; i++) {
+		const struct piece *p = &in->v.at[i];
+		const struct flying f = { p->len, p->v.at, p->v.term, 0 };
+		uint32_t at = st->unused;
+
+		if (at)
+			st->unused = st->flying.at[at - 1].next;
+		else if (VEC_PUSH(&st->flying, f))
+			return -ERR_NOMEM;
+		else
+			at = (uint32_t)st->flying.n;
+		st->flying.at[at - 1] = f;
+		*(last ? &st->flying.at[last - 1].next : &st->sent[op]) = at;
+		last = at;
+	}
+	return 0;
+}
+
 /* What a recv gets; without its send, or beyond its length, that is unknown. */
 static int arrive(struct symbolic *s, uint32_t rank, uint32_t op, struct pieces *in)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
+	struct sym_state *st = s->state;
 	uint32_t partner = s->ev->partner[s->ev->base[rank] + op];
-	struct pieces *from = partner ? &s->state->flying[partner - 1] : NULL;
 	uint64_t left = o->len;
 	int err = 0;
 
 	in->v.n = 0;
-	for (size_t i = 0; from && i < from->v.n && left && !err; i++) {
-		uint64_t len = from->v.at[i].len < left ? from->v.at[i].len : left;
+	for (uint32_t i = partner ? st->sent[partner - 1] : 0, next; i; i = next) {
+		struct flying *f = &st->flying.at[i - 1];
+		uint64_t len = f->len < left ? f->len : left;
 
-		err = add_piece(in, len, from->v.at[i].v);
+		if (len && !err)
+			err = add_piece(in, len, (struct value){ f->term, f->at });
 		left -= len;
+		next = f->next;
+		f->next = st->unused;
+		st->unused = i;
 	}
 	if (left && !err)
 		err = add_piece(in, left,
 				terms_leaf(s->terms, rank, o->buf[0], (int64_t)(o->off[0] + o->len - left)));
-	if (from)
-		VEC_FREE(&from->v);
 	return err;
 }
 
@@ -301,8 +374,10 @@ static int event(struct symbolic *s, uint32_t e)
 
 	if (!o->len || !bin_nranges(o->kind))
 		return 0;
-	if (ir_op_sends(o))
-		return starts ? get(s, rank, op, 0, &s->state->flying[e / 2]) : 0;
+	if (ir_op_sends(o)) {
+		err = starts ? get(s, rank, op, 0, &s->state->a) : 0;
+		return err || !starts ? err : depart(s->state, e / 2, &s->state->a);
+	}
 	if (!ir_op_recvs(o))
 		return starts ? local_op(s, rank, op) : 0;
 	if (starts)
@@ -316,7 +391,7 @@ static int event(struct symbolic *s, uint32_t e)
 
 /* ---- the run ---- */
 
-static int begin(struct symbolic *s)
+static int begin(struct symbolic *s, bool all)
 {
 	const struct ir_graph *g = s->g;
 	size_t n = (size_t)g->nranks * g->nbuffers;
@@ -325,8 +400,8 @@ static int begin(struct symbolic *s)
 	s->state = mem_calloc(1, sizeof *s->state);
 	if (!s->maps || !s->state)
 		return -ERR_NOMEM;
-	s->state->flying = mem_calloc(s->ev->nops, sizeof *s->state->flying);
-	if (!s->state->flying)
+	s->state->sent = mem_calloc(s->ev->nops, sizeof *s->state->sent);
+	if (!s->state->sent || (!all && ir_near_init(&s->state->near, s->ev)))
 		return -ERR_NOMEM;
 	for (uint32_t r = 0; r < g->nranks; r++)
 		for (uint32_t i = 0; i < g->nbuffers; i++) {
@@ -348,10 +423,10 @@ static void end(struct symbolic *s)
 {
 	struct sym_state *st = s->state;
 
-	for (uint32_t i = 0; st && st->flying && i < s->ev->nops; i++)
-		VEC_FREE(&st->flying[i].v);
 	if (st) {
-		free(st->flying);
+		free(st->sent);
+		VEC_FREE(&st->flying);
+		ir_near_fini(&st->near);
 		VEC_FREE(&st->reads);
 		VEC_FREE(&st->a.v);
 		VEC_FREE(&st->b.v);
@@ -362,12 +437,12 @@ static void end(struct symbolic *s)
 	s->state = NULL;
 }
 
-int symbolic_run(struct symbolic *s, const struct ir_graph *g, const struct ir_events *ev, struct terms *terms)
+int symbolic_run(struct symbolic *s, const struct ir_graph *g, const struct ir_events *ev, struct terms *terms, bool all)
 {
 	int err;
 
 	*s = (struct symbolic){ .g = g, .ev = ev, .terms = terms };
-	err = begin(s);
+	err = begin(s, all);
 	for (uint32_t at = 0; at < ev->n && !err; at++)
 		if (ev->order[at] < 2 * ev->nops)
 			err = event(s, ev->order[at]);

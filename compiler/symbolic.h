@@ -33,13 +33,17 @@ struct symbolic {
 	const struct ir_events *ev; /* sorted */
 	struct terms *terms;
 	struct sym_map *maps; /* rank * nbuffers + buffer */
-	VEC(struct sym_conflict) conflicts; /* each pair once; those that a dependency orders are left out */
+	VEC(struct sym_conflict) conflicts; /* each pair once; those that a dependency orders are left out, and see below */
 	struct sym_state *state; /* during the run */
 };
 
-/* g has messages of equal lengths, ranges in their buffers and no deadlock. */
-int symbolic_run(struct symbolic *s, const struct ir_graph *g, const struct ir_events *ev, struct terms *terms);
+/* g has messages of equal lengths, ranges in their buffers and no deadlock. all: also the conflicts that a path near by
+ * orders. */
+int symbolic_run(struct symbolic *s, const struct ir_graph *g, const struct ir_events *ev, struct terms *terms, bool all);
 void symbolic_fini(struct symbolic *s);
+
+/* Whether the first of two ops of a rank is through with its elements before the second one touches them. */
+struct ir_query conflict_query(const struct ir_graph *g, const struct ir_events *ev, uint32_t rank, uint32_t first, uint32_t second);
 
 /* The segment that has element x. */
 size_t sym_find(const struct sym_map *m, uint64_t x);

@@ -87,7 +87,7 @@ static int lowered_open(struct lowered *l, const struct subject *s, const struct
 	err = l->terms ? ir_graph_match(g, &l->m, &l->nm) : -ERR_NOMEM;
 	err = err ? err : ir_events_init(&l->ev, g, l->m, l->nm, false);
 	err = err ? err : ir_events_sort(&l->ev);
-	err = err ? err : symbolic_run(&l->run, g, &l->ev, l->terms);
+	err = err ? err : symbolic_run(&l->run, g, &l->ev, l->terms, true);
 	err = err ? err : relations(l);
 	if (!err)
 		l->scene = scene_new(g, &l->ev, l->waits);

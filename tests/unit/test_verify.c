@@ -231,7 +231,7 @@ static void data_is_exact(void)
 
 		make_rank(&g, 0);
 		CU_ASSERT(!ir_events_init(&ev, &g, NULL, 0, false) && !ir_events_sort(&ev));
-		CU_ASSERT(!symbolic_run(&run, &g, &ev, t));
+		CU_ASSERT(!symbolic_run(&run, &g, &ev, t, true));
 		for (uint32_t b = 0; b < 2; b++)
 			for (uint32_t i = 0; i < SIZE; i++)
 				is[b][i] = (struct sum){ 1, { { 0, b, 1, 1, i } } };
