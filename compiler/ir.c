@@ -233,58 +233,89 @@ int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad)
 	return err;
 }
 
-/* Most ranks have few ops: they are made in here and then copied to memory of their size. */
+/* Where ops are made, before they are copied to memory of their size: on the stack as long as they are few. What one rank
+ * has taken serves the next one, which begins with room for as many as that one had. */
 #define ROOM_OPS 128u
 #define ROOM_DEPS 320u
 struct room {
-	struct bin_op ops[ROOM_OPS];
-	struct bin_dep deps[ROOM_DEPS];
-	uint64_t scratch[4096];
+	struct bin_op *ops, few_ops[ROOM_OPS];
+	struct bin_dep *deps, few_deps[ROOM_DEPS];
+	uint64_t *scratch, few_scratch[4096];
+	uint32_t ops_cap, deps_cap;
+	size_t scratch_size;
+	uint32_t had_ops, had_deps; /* the rank before */
 };
 
-/* Memory for sp's capacities, in room if it fits. */
+static void room_init(struct room *room)
+{
+	room->ops = room->few_ops;
+	room->deps = room->few_deps;
+	room->scratch = room->few_scratch;
+	room->ops_cap = ROOM_OPS;
+	room->deps_cap = ROOM_DEPS;
+	room->scratch_size = sizeof room->few_scratch;
+	room->had_ops = room->had_deps = 0;
+}
+
+static void room_fini(struct room *room)
+{
+	if (room->ops != room->few_ops)
+		free(room->ops);
+	if (room->deps != room->few_deps)
+		free(room->deps);
+	if (room->scratch != room->few_scratch)
+		free(room->scratch);
+	room_init(room);
+}
+
+/* Other memory for *at, where the old has fewer bytes. */
+static int room_take(void **at, const void *few, size_t had, size_t size)
+{
+	if (size <= had)
+		return 0;
+	if (*at != few)
+		free(*at);
+	*at = mem_alloc(size);
+	return *at ? 0 : -ERR_NOMEM;
+}
+
+/* Memory for sp's capacities. */
 static int take_room(const struct bin *b, struct bin_space *sp, struct room *room)
 {
-	size_t scratch = bin_scratch_size(b, sp->ops_cap, sp->deps_cap);
+	const size_t scratch = bin_scratch_size(b, sp->ops_cap, sp->deps_cap);
+	int err = room_take((void **)&room->ops, room->few_ops, room->ops_cap * sizeof *sp->ops, sp->ops_cap * sizeof *sp->ops);
 
-	if (sp->ops_cap <= ROOM_OPS && sp->deps_cap <= ROOM_DEPS && scratch <= sizeof room->scratch) {
-		sp->ops = room->ops;
-		sp->deps = room->deps;
-		sp->scratch = room->scratch;
-		return 0;
-	}
-	sp->ops = mem_resize(NULL, sp->ops_cap, sizeof *sp->ops);
-	sp->deps = mem_resize(NULL, sp->deps_cap, sizeof *sp->deps);
-	sp->scratch = mem_alloc(scratch);
-	return sp->ops && sp->deps && sp->scratch ? 0 : -ERR_NOMEM;
+	err = err ? err : room_take((void **)&room->deps, room->few_deps, room->deps_cap * sizeof *sp->deps,
+				    sp->deps_cap * sizeof *sp->deps);
+	err = err ? err : room_take((void **)&room->scratch, room->few_scratch, room->scratch_size, scratch);
+	if (err)
+		return err;
+	room->ops_cap = sp->ops_cap > room->ops_cap ? sp->ops_cap : room->ops_cap;
+	room->deps_cap = sp->deps_cap > room->deps_cap ? sp->deps_cap : room->deps_cap;
+	room->scratch_size = scratch > room->scratch_size ? scratch : room->scratch_size;
+	sp->ops = room->ops;
+	sp->deps = room->deps;
+	sp->scratch = room->scratch;
+	return 0;
 }
 
-static void leave_room(struct bin_space *sp, struct room *room)
+/* The ops and dependencies, as the caller keeps them. */
+static int keep(struct ir_rank *r, const struct bin_space *sp, struct room *room)
 {
-	if (sp->ops != room->ops) {
-		free(sp->ops);
-		free(sp->deps);
-		free(sp->scratch);
-	}
-	sp->ops = NULL;
-	sp->deps = NULL;
-	sp->scratch = NULL;
-}
-
-/* The ops, as the caller keeps them. */
-static int keep_ops(struct ir_rank *r, struct bin_space *sp, struct room *room)
-{
-	r->nops = sp->nops;
-	if (sp->ops != room->ops) {
-		r->ops = sp->ops;
-		sp->ops = NULL;
-		return 0;
-	}
+	r->nops = room->had_ops = sp->nops;
+	room->had_deps = sp->ndeps;
 	r->ops = mem_alloc(sp->nops * sizeof *r->ops);
 	if (!r->ops)
 		return -ERR_NOMEM;
 	memcpy(r->ops, sp->ops, sp->nops * sizeof *r->ops);
-	return 0;
+	return ir_rank_set_deps(r, sp->deps, sp->ndeps);
+}
+
+static uint32_t room_for(uint32_t had, uint32_t least)
+{
+	const uint32_t some = had + had / 4;
+
+	return some > least ? some : least;
 }
 
 /* Programs of more ops than that are counted before they get room. */
@@ -330,23 +361,21 @@ static int more_room(const struct bin *b, const struct bin_args *args, bool resu
 typedef int ops_of(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
 
 static int specialise(ops_of *get, const struct bin *b, const struct bin_args *args, struct ir_rank *r,
-		      struct ir_fault *fault)
+		      struct ir_fault *fault, struct room *room)
 {
-	struct bin_space sp = { .ops_cap = ROOM_OPS, .deps_cap = ROOM_DEPS };
+	struct bin_space sp = { .ops_cap = room_for(room->had_ops, ROOM_OPS), .deps_cap = room_for(room->had_deps, ROOM_DEPS) };
 	const uint32_t most = args->most_ops ? args->most_ops : BIN_USUAL_OPS;
-	struct room room;
 	int err;
 
 	*r = (struct ir_rank){ 0 };
 	r->bufsize = mem_alloc(b->nbuffers * sizeof *r->bufsize);
 	sp.bufsize = r->bufsize;
 	for (;;) {
-		err = r->bufsize ? take_room(b, &sp, &room) : -ERR_NOMEM;
+		err = r->bufsize ? take_room(b, &sp, room) : -ERR_NOMEM;
 		if (!err)
 			err = get(b, args, &sp);
 		if (err != -ERR_SPACE)
 			break;
-		leave_room(&sp, &room);
 		err = more_room(b, args, get == bin_result_ops, &sp);
 		if (err)
 			break;
@@ -355,11 +384,7 @@ static int specialise(ops_of *get, const struct bin *b, const struct bin_args *a
 		err = -ERR_SPACE;
 	if (err == -ERR_SPACE)
 		sp.value[0] = most;
-	if (!err)
-		err = keep_ops(r, &sp, &room);
-	if (!err)
-		err = ir_rank_set_deps(r, sp.deps, sp.ndeps);
-	leave_room(&sp, &room);
+	err = err ? err : keep(r, &sp, room);
 	if (fault)
 		*fault = (struct ir_fault){ sp.where, sp.what, { sp.value[0], sp.value[1], sp.value[2] },
 					    sp.steps, "" };
@@ -368,14 +393,26 @@ static int specialise(ops_of *get, const struct bin *b, const struct bin_args *a
 	return err;
 }
 
+static int specialise_one(ops_of *get, const struct bin *b, const struct bin_args *args, struct ir_rank *r,
+			  struct ir_fault *fault)
+{
+	struct room room;
+	int err;
+
+	room_init(&room);
+	err = specialise(get, b, args, r, fault, &room);
+	room_fini(&room);
+	return err;
+}
+
 int ir_rank_specialise(const struct bin *b, const struct bin_args *args, struct ir_rank *r, struct ir_fault *fault)
 {
-	return specialise(bin_rank_ops, b, args, r, fault);
+	return specialise_one(bin_rank_ops, b, args, r, fault);
 }
 
 int ir_rank_result(const struct bin *b, const struct bin_args *args, struct ir_rank *r, struct ir_fault *fault)
 {
-	return specialise(bin_result_ops, b, args, r, fault);
+	return specialise_one(bin_result_ops, b, args, r, fault);
 }
 
 /* A copy of a row without what only the root knows. */
@@ -450,6 +487,7 @@ int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct
 {
 	struct bin_args a = *args;
 	struct ir_rows rows;
+	struct room room;
 	int err;
 
 	*g = (struct ir_graph){ .nbuffers = b->nbuffers, .plain = b->meta->flags & BIN_F_PLAIN, .bin = b };
@@ -460,9 +498,10 @@ int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct
 		ir_graph_fini(g);
 		return err;
 	}
+	room_init(&room);
 	for (a.rank = 0; a.rank < args->size && !err; a.rank++) {
 		a.args = rows.by_rank[a.rank];
-		err = ir_rank_specialise(b, &a, &g->ranks[a.rank], fault);
+		err = specialise(bin_rank_ops, b, &a, &g->ranks[a.rank], fault, &room);
 		if (err)
 			*rank = a.rank;
 		else
@@ -470,6 +509,7 @@ int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct
 		if (a.fuel) /* 0 would be the default */
 			a.fuel = a.fuel > fault->steps ? a.fuel - fault->steps : 1;
 	}
+	room_fini(&room);
 	if (err && err != -ERR_ASSERT && err != -ERR_NOMEM && err != -ERR_FUEL)
 		err = look_for_assertion(b, &a, &rows, rank, fault, err);
 	ir_rows_fini(&rows);
