@@ -128,17 +128,19 @@ uint32_t ir_events_rank(const struct ir_events *ev, uint32_t op)
 	return lo;
 }
 
-/* Kahn: events in the order in which they become free. */
-int ir_events_sort(struct ir_events *ev)
+/* Kahn: what became free first comes first, or what became free last. */
+static int sort(struct ir_events *ev, bool deep)
 {
 	const uint32_t n = ev->n;
 	uint32_t *wait = mem_alloc((size_t)n * sizeof *wait);
 	uint32_t *succ_at = mem_calloc((size_t)n + 2, sizeof *succ_at);
-	uint32_t *succ = mem_alloc((size_t)ev->pred_at[n] * sizeof *succ), tail = 0;
+	uint32_t *succ = mem_alloc((size_t)ev->pred_at[n] * sizeof *succ), *ready;
+	uint32_t head = 0, nready = 0;
 	int err;
 
 	ev->order = mem_alloc((size_t)n * sizeof *ev->order);
 	ev->pos = mem_alloc((size_t)n * sizeof *ev->pos);
+	ready = deep ? ev->pos : ev->order; /* a stack, or a queue */
 	err = wait && succ_at && succ && ev->order && ev->pos ? 0 : -ERR_NOMEM;
 	if (err)
 		goto out;
@@ -146,28 +148,41 @@ int ir_events_sort(struct ir_events *ev)
 		succ_at[ev->pred[p] + 2]++;
 	for (uint32_t e = 2; e < n + 2; e++)
 		succ_at[e] += succ_at[e - 1];
-	for (uint32_t e = 0; e < n; e++) {
-		ev->pos[e] = UINT32_MAX;
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t e = deep ? n - 1 - i : i;
+
 		wait[e] = ev->pred_at[e + 1] - ev->pred_at[e];
 		for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1]; p++)
 			succ[succ_at[ev->pred[p] + 1]++] = e;
 		if (!wait[e])
-			ev->order[tail++] = e;
+			ready[nready++] = e;
 	}
-	for (uint32_t head = 0; head < tail; head++) {
-		uint32_t e = ev->order[head];
+	while (head < nready) {
+		const uint32_t e = deep ? ready[--nready] : ready[head++];
 
-		ev->pos[e] = head;
+		ev->order[ev->sorted++] = e;
 		for (uint32_t k = succ_at[e]; k < succ_at[e + 1]; k++)
 			if (--wait[succ[k]] == 0)
-				ev->order[tail++] = succ[k];
+				ready[nready++] = succ[k];
 	}
-	ev->sorted = tail;
+	memset(ev->pos, 0xff, (size_t)n * sizeof *ev->pos);
+	for (uint32_t at = 0; at < ev->sorted; at++)
+		ev->pos[ev->order[at]] = at;
 out:
 	free(wait);
 	free(succ_at);
 	free(succ);
 	return err;
+}
+
+int ir_events_sort(struct ir_events *ev)
+{
+	return sort(ev, false);
+}
+
+int ir_events_sort_deep(struct ir_events *ev)
+{
+	return sort(ev, true);
 }
 
 /* ---- deadlock ---- */
@@ -230,7 +245,7 @@ CHECK(deadlock)
 	int err = ir_graph_match(g, &m, &nm);
 
 	err = err ? err : ir_events_init(&ev, g, m, nm, true);
-	err = err ? err : ir_events_sort(&ev);
+	err = err ? err : ir_events_sort_deep(&ev);
 	if (!err && ev.sorted < ev.n)
 		tell_cycle(d, g, &ev, self, s);
 	free(m);

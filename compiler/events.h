@@ -13,7 +13,7 @@ struct ir_events {
 	uint32_t nranks, nops, n; /* ranks, ops, events */
 	uint32_t *pred_at, *pred; /* what must come before event e */
 	uint32_t *partner; /* of each op: the other end of its message + 1, or 0 */
-	/* by ir_events_sort */
+	/* by ir_events_sort, level by level */
 	uint32_t *order, *pos; /* the event at a position; the position of an event */
 	uint32_t sorted; /* positions taken: fewer than n when events wait for themselves, which are at UINT32_MAX */
 };
@@ -23,6 +23,8 @@ int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct 
 		   bool rendezvous);
 void ir_events_fini(struct ir_events *ev);
 int ir_events_sort(struct ir_events *ev);
+/* Another order, in which a rank goes on as long as it can: what is near in it is near in memory. */
+int ir_events_sort_deep(struct ir_events *ev);
 static inline uint32_t ir_rank_event(const struct ir_events *ev, uint32_t rank, bool completes)
 {
 	return 2 * (ev->nops + rank) + completes;

@@ -47,7 +47,7 @@ static int verify_run(struct goal_diags *d, const struct ir_graph *g, const stru
 	struct ir_events ev = { 0 };
 	int err = terms ? ir_events_init(&ev, g, m, nm, false) : -ERR_NOMEM;
 
-	err = err ? err : ir_events_sort(&ev);
+	err = err ? err : ir_events_sort_deep(&ev);
 	err = err ? err : symbolic_run(&run, g, &ev, terms, g->queues);
 	err = err ? err : race_tell(d, &run, "race", GOAL_ERROR);
 	if (!err && by_rank && goal_diags_errors(d) == errors)

@@ -82,7 +82,7 @@ int verify_recvs(const struct ir_graph *g, uint32_t rank, uint64_t few, bool *sa
 	int err = ir_graph_match(g, &m, &nm);
 
 	err = err ? err : ir_events_init(&ev, g, m, nm, false);
-	err = err ? err : ir_events_sort(&ev);
+	err = err ? err : ir_events_sort_deep(&ev);
 	if (!err && ev.sorted != ev.n)
 		err = -ERR_DEADLOCK;
 	all = err ? NULL : mem_alloc(nm * sizeof *all);
@@ -119,7 +119,7 @@ int verify_messages(const struct ir_graph *g, struct verify_report *out, bool *d
 
 	*out = (struct verify_report){ .messages = nm };
 	err = err ? err : ir_events_init(&ev, g, m, nm, false);
-	err = err ? err : ir_events_sort(&ev);
+	err = err ? err : ir_events_sort_deep(&ev);
 	*decided = !err && ev.sorted == ev.n;
 	if (*decided)
 		err = verify_count_ready(g, &ev, m, nm, out);
