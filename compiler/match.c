@@ -13,17 +13,7 @@ struct end {
 	uint32_t src, dst, tag, op;
 };
 
-bool ir_op_sends(const struct bin_op *op)
-{
-	return bin_sends(op->kind);
-}
-
-bool ir_op_recvs(const struct bin_op *op)
-{
-	return bin_recvs(op->kind);
-}
-
-/* A growable list of the ends of messages. */
+/* A list of the ends of messages. */
 struct ends {
 	VEC(struct end) v;
 };
@@ -46,38 +36,89 @@ static bool same_channel(const struct end *x, const struct end *y)
 	return x->src == y->src && x->dst == y->dst && x->tag == y->tag;
 }
 
+/* By channel and then in program order, where the ends of each sender are together: they are in order already, or few. */
+static void sort_senders(struct ends *ends)
+{
+	struct end *at = ends->v.at;
+
+	for (size_t from = 0, to; from < ends->v.n; from = to) {
+		bool sorted = true;
+
+		for (to = from + 1; to < ends->v.n && at[to].src == at[from].src; to++)
+			sorted &= by_channel(&at[to - 1], &at[to]) < 0;
+		if (!sorted)
+			qsort(at + from, to - from, sizeof *at, by_channel);
+	}
+}
+
+/* Recvs, which come in the order of who receives, by who sends. */
+static int by_senders(struct ends *ends, uint32_t nranks)
+{
+	struct ends out = { 0 };
+	size_t *at = mem_calloc((size_t)nranks + 1, sizeof *at);
+
+	if (!at || VEC_RESERVE(&out.v, ends->v.n)) {
+		free(at);
+		return -ERR_NOMEM;
+	}
+	for (size_t i = 0; i < ends->v.n; i++)
+		at[ends->v.at[i].src + 1]++;
+	for (uint32_t r = 0; r < nranks; r++)
+		at[r + 1] += at[r];
+	for (size_t i = 0; i < ends->v.n; i++)
+		out.v.at[at[ends->v.at[i].src]++] = ends->v.at[i];
+	out.v.n = ends->v.n;
+	free(at);
+	VEC_FREE(&ends->v);
+	*ends = out;
+	return 0;
+}
+
+/* Who has a wildcard, and how many ends there are. */
+static void count(const struct ir_graph *g, bool *wild, size_t *sends, size_t *recvs)
+{
+	*sends = *recvs = 0;
+	for (uint32_t r = 0; r < g->nranks; r++)
+		for (uint32_t i = 0; i < g->ranks[r].nops; i++) {
+			const struct bin_op *op = &g->ranks[r].ops[i];
+
+			if (ir_op_recvs(op)) {
+				++*recvs;
+				wild[r] |= op->peer == BIN_ANY || op->tag == BIN_ANY;
+			} else if (ir_op_sends(op)) {
+				++*sends;
+				wild[op->peer] |= op->tag == BIN_ANY;
+			}
+		}
+}
+
 /* Where each kind of op is, by channel and then in program order. wild[r]: rank r has a wildcard. */
 static int collect(const struct ir_graph *g, struct ends *sends, struct ends *recvs, bool **wild)
 {
+	size_t nsends, nrecvs;
+	int err;
+
 	*sends = *recvs = (struct ends){ 0 };
 	*wild = mem_calloc(g->nranks, 1);
 	if (!*wild)
+		return -ERR_NOMEM;
+	count(g, *wild, &nsends, &nrecvs);
+	if (VEC_RESERVE(&sends->v, nsends) || VEC_RESERVE(&recvs->v, nrecvs))
 		return -ERR_NOMEM;
 	for (uint32_t r = 0; r < g->nranks; r++)
 		for (uint32_t i = 0; i < g->ranks[r].nops; i++) {
 			const struct bin_op *op = &g->ranks[r].ops[i];
 
-			if (ir_op_recvs(op) && (op->peer == BIN_ANY || op->tag == BIN_ANY))
-				(*wild)[r] = true;
-			if (ir_op_sends(op) && op->tag == BIN_ANY)
-				(*wild)[op->peer] = true;
-		}
-	for (uint32_t r = 0; r < g->nranks; r++)
-		for (uint32_t i = 0; i < g->ranks[r].nops; i++) {
-			const struct bin_op *op = &g->ranks[r].ops[i];
-			int err = 0;
-
 			if (ir_op_sends(op) && !(*wild)[op->peer])
-				err = VEC_PUSH(&sends->v, (struct end){ r, op->peer, op->tag, i });
+				sends->v.at[sends->v.n++] = (struct end){ r, op->peer, op->tag, i };
 			if (ir_op_recvs(op) && !(*wild)[r])
-				err = VEC_PUSH(&recvs->v, (struct end){ op->peer, r, op->tag, i });
-			if (err)
-				return err;
+				recvs->v.at[recvs->v.n++] = (struct end){ op->peer, r, op->tag, i };
 		}
-	if (sends->v.n)
-		qsort(sends->v.at, sends->v.n, sizeof *sends->v.at, by_channel);
-	if (recvs->v.n)
-		qsort(recvs->v.at, recvs->v.n, sizeof *recvs->v.at, by_channel);
+	err = by_senders(recvs, g->nranks);
+	if (err)
+		return err;
+	sort_senders(sends);
+	sort_senders(recvs);
 	return 0;
 }
 
@@ -138,6 +179,7 @@ int ir_graph_match(const struct ir_graph *g, struct ir_match **out, size_t *n)
 	bool *wild;
 	int err = collect(g, &sends, &recvs, &wild);
 
+	err = err ? err : VEC_RESERVE(&m.v, sends.v.n < recvs.v.n ? sends.v.n : recvs.v.n);
 	if (!err)
 		err = walk(&sends, &recvs, &(struct visitor){ .arg = &m, .pair = add_match });
 	drop(&sends, &recvs, wild);

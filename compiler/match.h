@@ -3,11 +3,19 @@
 #ifndef COMPILER_MATCH_H
 #define COMPILER_MATCH_H
 
+#include "compiler/bin_check.h"
 #include "compiler/ir.h"
 
 /* Whether an op is an end of a message (ops.def). */
-bool ir_op_sends(const struct bin_op *op);
-bool ir_op_recvs(const struct bin_op *op);
+static inline bool ir_op_sends(const struct bin_op *op)
+{
+	return bin_sends(op->kind);
+}
+
+static inline bool ir_op_recvs(const struct bin_op *op)
+{
+	return bin_recvs(op->kind);
+}
 
 /* A message: send op of rank src matched with recv op of rank dst. */
 struct ir_match {
