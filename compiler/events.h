@@ -22,6 +22,8 @@ struct ir_events {
 int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct ir_match *m, size_t nm,
 		   bool rendezvous);
 void ir_events_fini(struct ir_events *ev);
+/* Without rendezvous from now on: an order stays one. */
+void ir_events_relax(struct ir_events *ev, const struct ir_match *m, size_t nm);
 int ir_events_sort(struct ir_events *ev);
 /* Another order, in which a rank goes on as long as it can: what is near in it is near in memory. */
 int ir_events_sort_deep(struct ir_events *ev);
@@ -31,6 +33,20 @@ static inline uint32_t ir_rank_event(const struct ir_events *ev, uint32_t rank, 
 }
 /* The rank of an op that is numbered through. */
 uint32_t ir_events_rank(const struct ir_events *ev, uint32_t op);
+/* The same, where it may be the rank of the op before. */
+static inline uint32_t ir_events_rank_after(const struct ir_events *ev, uint32_t op, uint32_t before)
+{
+	return op >= ev->base[before] && op < ev->base[before + 1] ? before : ir_events_rank(ev, op);
+}
+
+/* What the check for deadlocks leaves to who asks for it, when nothing is wrong: messages, and sorted events with
+ * rendezvous. */
+struct ir_left {
+	struct ir_match *m;
+	size_t nm;
+	struct ir_events ev;
+};
+void ir_left_fini(struct ir_left *left);
 
 #define IR_NO_EVENT UINT32_MAX
 

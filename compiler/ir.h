@@ -42,6 +42,7 @@ struct ir_graph {
 	char sample[160]; /* of a parametric schedule: the values that gave it, ends in ": " */
 	struct smcq *queues; /* to which it is lowered (smcq.h), or NULL; the ops are still there */
 	struct ir_refusal refused;
+	struct ir_left *left; /* where checks leave what they have made (events.h), or NULL */
 };
 
 /* Frees what is in it; a zeroed one is fine. */

@@ -444,16 +444,16 @@ static uint32_t rank_of_both(const struct ir_events *ev, const struct ask *a)
 /* The events of each rank's ops in their order, and the position of each event there. */
 static int split_ranks(const struct ir_events *ev, uint32_t *order, uint32_t *pos)
 {
-	uint32_t *at = mem_calloc(ev->nranks, sizeof *at);
+	uint32_t *at = mem_calloc(ev->nranks, sizeof *at), rank = 0;
 
 	if (!at)
 		return -ERR_NOMEM;
 	for (uint32_t i = 0; i < ev->n; i++) {
-		uint32_t e = ev->order[i], rank;
+		uint32_t e = ev->order[i];
 
 		if (e >= 2 * ev->nops)
 			continue;
-		rank = ir_events_rank(ev, e / 2);
+		rank = ir_events_rank_after(ev, e / 2, rank);
 		pos[e] = at[rank]++;
 		order[2 * ev->base[rank] + pos[e]] = e;
 	}

@@ -39,6 +39,7 @@ struct sym_state {
 	uint32_t unused; /* of these, index + 1 */
 	VEC(struct read) reads;
 	struct pieces a, b, sum; /* of the op at hand */
+	uint32_t rank; /* of the event before */
 	struct ir_near near; /* or zeros: all conflicts are kept */
 	uint64_t recent[RECENT]; /* pairs of conflicts that need no more thought */
 	uint64_t *pairs; /* of conflicts that are known: open addressing */
@@ -65,9 +66,11 @@ uint64_t sym_end(const struct sym_map *m, size_t i)
 	return i + 1 < m->v.n ? m->v.at[i + 1].lo : m->size;
 }
 
-/* Makes a segment begin at x; *i is which, or their number for the end of the buffer. */
+/* Makes a segment begin at x; *i is which, or their number for the end of the buffer. Before, it is where x may be. */
 static int split(struct sym_map *m, uint64_t x, size_t *i)
 {
+	if (*i < m->v.n && m->v.at[*i].lo == x)
+		return 0;
 	*i = m->v.n;
 	if (x == m->size)
 		return 0;
@@ -204,10 +207,11 @@ static int get(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, struc
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
 	struct sym_map *m = map_of(s, rank, o->buf[k]);
-	size_t from, to;
+	size_t from = 0, to;
 	int err = split(m, o->off[k], &from);
 
 	out->v.n = 0;
+	to = from + 1;
 	err = err ? err : split(m, o->off[k] + o->len, &to);
 	for (size_t i = from; !err && i < to; i++) {
 		struct sym_seg *x = &m->v.at[i];
@@ -238,10 +242,11 @@ static int put(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
 	struct sym_map *m = map_of(s, rank, o->buf[k]);
-	size_t from, to, n = in->v.n;
+	size_t from = 0, to, n = in->v.n;
 	uint64_t lo = o->off[k];
 	int err = split(m, lo, &from);
 
+	to = from + 1;
 	err = err ? err : split(m, lo + o->len, &to);
 	for (size_t i = from; !err && i < to; i++)
 		err = overwritten(s, rank, op, o->buf[k], &m->v.at[i], sym_end(m, i));
@@ -367,11 +372,12 @@ static int arrive(struct symbolic *s, uint32_t rank, uint32_t op, struct pieces 
 
 static int event(struct symbolic *s, uint32_t e)
 {
-	uint32_t rank = ir_events_rank(s->ev, e / 2), op = e / 2 - s->ev->base[rank];
+	uint32_t rank = ir_events_rank_after(s->ev, e / 2, s->state->rank), op = e / 2 - s->ev->base[rank];
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
 	bool starts = e % 2 == 0;
 	int err;
 
+	s->state->rank = rank;
 	if (!o->len || !bin_nranges(o->kind))
 		return 0;
 	if (ir_op_sends(o)) {

@@ -37,37 +37,42 @@ static bool undecided(struct goal_diags *d, const struct ir_graph *g)
 	return false;
 }
 
+/* The queues, on a run of the ops. */
+static int verify_lowered(struct goal_diags *d, const struct ir_graph *g, const struct symbolic *run, uint64_t most,
+			  struct verify_report *out)
+{
+	const struct smcq_needs n = smcq_needs(g->queues);
+
+	out->lowered = true;
+	out->queues = n.queues;
+	out->entries = n.entries;
+	out->cpu = n.cpu;
+	return verify_queues(d, run, g->queues, most, &out->partly);
+}
+
 /* Races, data, and who has to say when it is ready: on a schedule whose messages meet and that ends. */
 static int verify_run(struct goal_diags *d, const struct ir_graph *g, const struct wants *by_rank, bool commutative,
-		      const struct ir_match *m, size_t nm, uint64_t most, struct verify_report *out)
+		      struct ir_left *left, uint64_t most, struct verify_report *out)
 {
 	const unsigned errors = goal_diags_errors(d);
 	struct terms *terms = verify_terms(g, by_rank, commutative);
+	struct ir_events *ev = &left->ev;
 	struct symbolic run = { 0 };
-	struct ir_events ev = { 0 };
-	int err = terms ? ir_events_init(&ev, g, m, nm, false) : -ERR_NOMEM;
+	int err = terms ? 0 : -ERR_NOMEM;
 
-	err = err ? err : ir_events_sort_deep(&ev);
-	err = err ? err : symbolic_run(&run, g, &ev, terms, g->queues);
+	ir_events_relax(ev, left->m, left->nm);
+	err = err ? err : symbolic_run(&run, g, ev, terms, g->queues);
 	err = err ? err : race_tell(d, &run, "race", GOAL_ERROR);
 	if (!err && by_rank && goal_diags_errors(d) == errors)
 		err = verify_data(d, &run, by_rank, out->differ);
 	if (!err && verify_is_barrier(g->bin))
-		err = verify_barrier(d, g, &ev);
-	if (!err && g->queues && goal_diags_errors(d) == errors) {
-		const struct smcq_needs n = smcq_needs(g->queues);
-
-		out->lowered = true;
-		out->queues = n.queues;
-		out->entries = n.entries;
-		out->cpu = n.cpu;
-		err = verify_queues(d, &run, g->queues, most, &out->partly);
-	}
-	if (!err && goal_diags_errors(d) == errors)
-		err = verify_count_ready(g, &ev, m, nm, out);
+		err = verify_barrier(d, g, ev);
+	if (!err && g->queues && goal_diags_errors(d) == errors)
+		err = verify_lowered(d, g, &run, most, out);
 	symbolic_fini(&run);
-	ir_events_fini(&ev);
 	terms_free(terms);
+	if (!err && goal_diags_errors(d) == errors)
+		err = verify_count_ready(g, ev, left->m, left->nm, out);
 	return err;
 }
 
@@ -82,24 +87,23 @@ int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct 
 {
 	const unsigned errors = goal_diags_errors(d);
 	const uint64_t races = (uint64_t)1 << check_find("race"); /* come later, on the run that has the data */
+	struct ir_left left = { 0 };
 	struct ir_graph view = *graph, *g = &view;
-	struct ir_match *m = NULL;
-	size_t nm = 0;
 	int err;
 
 	*out = (struct verify_report){ 0 };
 	g->bin = b;
+	g->left = &left;
 	verify_shape(d, g);
 	if (goal_diags_errors(d) != errors)
 		return 0;
 	err = checks_run(d, g, CHECK_RUN, races);
-	if (err || goal_diags_errors(d) != errors || undecided(d, g))
-		return err;
-	err = ir_graph_match(g, &m, &nm);
-	out->messages = nm;
-	if (!err && !g->plain)
-		err = verify_run(d, g, by_rank, b->meta->flags & BIN_F_COMMUTATIVE, m, nm, most, out);
-	free(m);
-	out->proved = !err && goal_diags_errors(d) == errors;
+	if (!err && goal_diags_errors(d) == errors && !undecided(d, g)) {
+		out->messages = left.nm;
+		if (!g->plain)
+			err = verify_run(d, g, by_rank, b->meta->flags & BIN_F_COMMUTATIVE, &left, most, out);
+		out->proved = !err && goal_diags_errors(d) == errors;
+	}
+	ir_left_fini(&left);
 	return err;
 }

@@ -12,14 +12,15 @@
 static bool *started_at_once(const struct ir_graph *g, const struct ir_events *ev)
 {
 	bool *at_once = mem_calloc(ev->nops, sizeof *at_once);
+	uint32_t rank = 0;
 
 	for (uint32_t at = 0; at_once && at < ev->n; at++) {
-		uint32_t e = ev->order[at], rank, op;
+		uint32_t e = ev->order[at], op;
 		const struct ir_rank *r;
 
 		if (e % 2 || e >= 2 * ev->nops)
 			continue;
-		rank = ir_events_rank(ev, e / 2);
+		rank = ir_events_rank_after(ev, e / 2, rank);
 		op = e / 2 - ev->base[rank];
 		r = &g->ranks[rank];
 		at_once[e / 2] = true;
