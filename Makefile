@@ -267,6 +267,10 @@ mutants:
 	@$(PARALLEL) tests
 	@MOST=3000 TEXTS=1000 GRAPHS=200000 LIMIT=1800 BUILD=$(BUILD) bash tests/mutants.sh
 	@MOST=200 SWEEP=all BUILD=$(BUILD) bash tests/queue_mutants.sh
+# The library with 1,024 ranks, within bounds of time and memory.
+verify-large:
+	@$(PARALLEL) all
+	@SWEEP=all BUILD=$(BUILD) bash tests/verify.sh
 # Lowered schedules and mutants of them, against spin.
 promela:
 	@$(PARALLEL) tests
@@ -386,4 +390,4 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all install uninstall clean tests check check-quick offload asan ubsan tsan epoch matrix alloc mutants promela kill check-verbs kill-verbs fuzz coverage guest bench bench-overlap bench-smcq bench-verbs experiments deps demo
+.PHONY: all install uninstall clean tests check check-quick offload asan ubsan tsan epoch matrix alloc mutants verify-large promela kill check-verbs kill-verbs fuzz coverage guest bench bench-overlap bench-smcq bench-verbs experiments deps demo

@@ -43,7 +43,7 @@ struct cases {
 	int64_t found[COUNTS_USUAL]; /* which were */
 	uint64_t search; /* what the search may still take, in steps of programs */
 	/* of the sample and root at hand */
-	unsigned which;
+	unsigned which, turn, samples; /* turn: its number among those that differ, which are so many */
 	int64_t root; /* -1: as given */
 	uint32_t where; /* the instruction that ruled out the last case */
 	bool searching;
@@ -388,6 +388,21 @@ static int64_t only_count(const struct cases *c)
 	return count;
 }
 
+/* Up to this many ranks each count is tried with each sample; of more, counts and samples go by turns, since a case takes
+ * seconds. All of both are tried all the same, and a sample has another count when its kind comes again, in place. */
+#define ALL_PAIRS 256u
+
+static bool is_turn(const struct cases *c, unsigned k)
+{
+	const unsigned counts = c->out->cut ? COUNTS_USUAL : COUNTS_USUAL - 1;
+	const unsigned most = counts > c->samples ? counts : c->samples;
+
+	for (unsigned i = c->turn; i < most; i += c->samples)
+		if ((i + i / counts) % counts == k)
+			return true;
+	return c->args.size <= ALL_PAIRS;
+}
+
 static int each_count(struct cases *c)
 {
 	const int64_t usual[COUNTS_USUAL] = { 0, 1, 7, 2 * (int64_t)c->args.size + 1, c->out->cut };
@@ -398,7 +413,7 @@ static int each_count(struct cases *c)
 	if (c->out->count >= 0)
 		return try_count(c, c->out->count, &outcome);
 	for (unsigned k = 0; k < COUNTS_USUAL && !err; k++) {
-		if (is_used(&used, usual[k]))
+		if (is_used(&used, usual[k]) || !is_turn(c, k))
 			continue;
 		err = try_count(c, usual[k], &outcome);
 		used.count[used.n++] = usual[k];
@@ -424,7 +439,7 @@ static int each_count(struct cases *c)
 static int each_root(struct cases *c, struct verify_roots *tried)
 {
 	const uint32_t size = c->args.size, most = size <= ALL_ROOTS ? size : 3;
-	const bool empty = !c->out->count || is_empty(c);
+	const bool empty = !c->out->count || is_empty(c) || size > ALL_PAIRS;
 	uint32_t n = 0, full = 0;
 	int err = 0;
 
@@ -448,25 +463,41 @@ static int each_root(struct cases *c, struct verify_roots *tried)
 	return err;
 }
 
+/* Begins with a sample; *differs: it is not as the first one, as all samples of nothing are, *open: its root is to be chosen. */
+static int begin_sample(struct cases *c, unsigned which, bool *differs, bool *open)
+{
+	const uint32_t root = c->b.meta->root;
+	struct arg_rows rows = { 0 };
+	int err;
+
+	c->which = which;
+	c->root = -1;
+	err = make_rows(c, &rows);
+	*differs = !which || c->args.sample;
+	*open = !err && root != BIN_NONE && !arg_row(&rows, 0)[root].known &&
+		(!c->b.meta->nranks || c->b.meta->flags & BIN_F_ROOTS);
+	arg_rows_fini(&rows);
+	return err;
+}
+
 static int each_sample(struct cases *c)
 {
-	unsigned n = c->b.meta->nranks ? 1 : collective_samples(&c->b);
-	const uint32_t root = c->b.meta->root;
+	const unsigned n = c->b.meta->nranks ? 1 : collective_samples(&c->b);
 	struct verify_roots roots = { 0 };
+	bool differs, open;
 	int err = 0;
 
-	for (c->which = 0; c->which < n && !err; c->which++) {
-		struct arg_rows rows = { 0 };
-		bool open, same;
-
-		c->root = -1;
-		err = make_rows(c, &rows);
-		same = c->which && !c->args.sample; /* all samples of nothing are the same */
-		open = !err && root != BIN_NONE && !arg_row(&rows, 0)[root].known &&
-		       (!c->b.meta->nranks || c->b.meta->flags & BIN_F_ROOTS);
-		arg_rows_fini(&rows);
-		if (!err && !same)
-			err = open ? each_root(c, &roots) : each_count(c);
+	c->samples = c->turn = 0;
+	for (unsigned i = 0; i < n && !err; i++) {
+		err = begin_sample(c, i, &differs, &open);
+		c->samples += differs;
+	}
+	for (unsigned i = 0; i < n && !err; i++) {
+		err = begin_sample(c, i, &differs, &open);
+		if (err || !differs)
+			continue;
+		err = open ? each_root(c, &roots) : each_count(c);
+		c->turn++;
 	}
 	return err ? err : VEC_PUSH(&c->out->roots, roots);
 }
