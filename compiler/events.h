@@ -58,11 +58,12 @@ struct ir_query {
 /* Answers all queries on sorted events, exactly. */
 int ir_events_reach(const struct ir_events *ev, struct ir_query *q, size_t n);
 
-/* Where the successors of each event begin and end, of those that have successors themselves: so the ends of ranks are
- * left out, which follow everything. soon is n where there are only others, and UINT32_MAX where there are none. */
+/* Where the successors of each event begin, of those that have successors themselves: so the ends of ranks are left out,
+ * which follow everything. soon is n where there are only others, and UINT32_MAX where there are none. */
 struct ir_near {
 	const struct ir_events *ev; /* sorted */
-	uint32_t *soon, *late; /* positions */
+	uint32_t *soon; /* a position */
+	uint64_t *many; /* a bit for each event: that is not the only one */
 };
 int ir_near_init(struct ir_near *x, const struct ir_events *ev);
 void ir_near_fini(struct ir_near *x);

@@ -307,6 +307,16 @@ CHECK(size)
 
 /* ---- order ---- */
 
+/* With all dependencies pointing back, text order agrees with them. */
+static bool in_text_order(const struct ir_rank *rank)
+{
+	for (uint32_t i = 0; i < rank->nops; i++)
+		for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++)
+			if ((rank->deps[k] & ~BIN_START) > i)
+				return false;
+	return true;
+}
+
 /* The k-th and the next op of a channel are an edge of their own here: if that closes a cycle, the
  * dependencies want the opposite order. */
 int ir_rank_order(const struct ir_rank *rank, uint32_t *bad)
@@ -314,22 +324,22 @@ int ir_rank_order(const struct ir_rank *rank, uint32_t *bad)
 	struct ir_rank with = { .ops = rank->ops, .nops = rank->nops };
 	VEC(struct end) ends = { 0 };
 	VEC(struct bin_dep) edges = { 0 };
-	uint32_t *pos = mem_alloc((size_t)rank->nops * sizeof *pos);
-	bool any = false;
-	int err = pos ? 0 : -ERR_NOMEM;
+	uint32_t *pos;
+	int err;
 
+	if (in_text_order(rank))
+		return 0;
+	pos = mem_alloc((size_t)rank->nops * sizeof *pos);
+	err = pos ? 0 : -ERR_NOMEM;
 	for (uint32_t i = 0; i < rank->nops && !err; i++) {
 		const struct bin_op *op = &rank->ops[i];
 
-		for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++) {
-			any |= (rank->deps[k] & ~BIN_START) > i;
+		for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++)
 			err |= VEC_PUSH(&edges, (struct bin_dep){ i, rank->deps[k] });
-		}
 		if (bin_is_message(op->kind))
 			err |= VEC_PUSH(&ends, (struct end){ ir_op_sends(op), op->peer, op->tag, i });
 	}
-	/* With all dependencies pointing back, text order agrees with them. */
-	if (!err && any && ends.n > 1) {
+	if (!err && ends.n > 1) {
 		qsort(ends.at, ends.n, sizeof *ends.at, by_channel);
 		for (size_t i = 1; i < ends.n && !err; i++)
 			if (same_channel(&ends.at[i - 1], &ends.at[i]))

@@ -33,17 +33,16 @@ enum answer { NO, YES, FAR };
 void ir_near_fini(struct ir_near *x)
 {
 	free(x->soon);
-	free(x->late);
+	free(x->many);
 	*x = (struct ir_near){ 0 };
 }
 
 int ir_near_init(struct ir_near *x, const struct ir_events *ev)
 {
-	*x = (struct ir_near){ ev, mem_alloc((size_t)ev->n * sizeof *x->soon), mem_alloc((size_t)ev->n * sizeof *x->late) };
-	if (!x->soon || !x->late)
+	*x = (struct ir_near){ ev, mem_alloc((size_t)ev->n * sizeof *x->soon), mem_calloc(ev->n / 64 + (size_t)1, sizeof *x->many) };
+	if (!x->soon || !x->many)
 		return -ERR_NOMEM;
 	memset(x->soon, 0xff, (size_t)ev->n * sizeof *x->soon);
-	memset(x->late, 0xff, (size_t)ev->n * sizeof *x->late);
 	for (uint32_t at = ev->n; at-- > 0;) {
 		const uint32_t e = ev->order[at];
 
@@ -54,8 +53,9 @@ int ir_near_init(struct ir_near *x, const struct ir_events *ev)
 				x->soon[on] = x->soon[on] == NONE ? ev->n : x->soon[on];
 				continue;
 			}
+			if (x->soon[on] < ev->n && x->soon[on] != at)
+				x->many[on / 64] |= (uint64_t)1 << on % 64;
 			x->soon[on] = at;
-			x->late[on] = x->late[on] == NONE ? at : x->late[on];
 		}
 	}
 	return 0;
@@ -113,7 +113,7 @@ static enum answer look_back(const struct ir_events *ev, uint32_t from, uint32_t
 
 static bool one_way(const struct ir_near *x, uint32_t e)
 {
-	return x->soon[e] < x->ev->n && x->soon[e] == x->late[e];
+	return x->soon[e] < x->ev->n && !(x->many[e / 64] >> e % 64 & 1);
 }
 
 static enum answer near(const struct ir_near *x, uint32_t from, uint32_t to)
@@ -518,12 +518,15 @@ static int within_ranks(struct walk *w, struct asks *a)
 static int far_queries(const struct ir_near *near, struct asks *a, struct ir_query *q)
 {
 	const struct ir_events *ev = near->ev;
-	struct walk w = { .ev = ev, .late = near->late, .mask = near->soon, .q = q };
+	struct walk w = { .ev = ev, .mask = near->soon, .q = q };
 	size_t left = 0;
 	int err = places_init(&w.sources, ev->n);
 
 	err = err ? err : places_init(&w.targets, ev->n);
-	memset(w.late, 0xff, (size_t)ev->n * sizeof *w.late);
+	w.late = err ? NULL : mem_alloc((size_t)ev->n * sizeof *w.late);
+	err = err || w.late ? err : -ERR_NOMEM;
+	if (w.late)
+		memset(w.late, 0xff, (size_t)ev->n * sizeof *w.late);
 	memset(w.mask, 0xff, (size_t)ev->n * sizeof *w.mask);
 	err = err ? err : within_ranks(&w, a);
 	for (size_t i = 0; i < a->v.n && !err; i++)
@@ -538,6 +541,7 @@ static int far_queries(const struct ir_near *near, struct asks *a, struct ir_que
 	}
 	places_fini(&w.sources);
 	places_fini(&w.targets);
+	free(w.late);
 	VEC_FREE(&w.masks);
 	VEC_FREE(&w.unused);
 	VEC_FREE(&w.asked);

@@ -40,6 +40,7 @@ struct sym_state {
 	VEC(struct read) reads;
 	struct pieces a, b, sum; /* of the op at hand */
 	uint32_t rank; /* of the event before */
+	bool *written; /* by buffer: on some rank */
 	struct ir_near near; /* or zeros: all conflicts are kept */
 	uint64_t recent[RECENT]; /* pairs of conflicts that need no more thought */
 	uint64_t *pairs; /* of conflicts that are known: open addressing */
@@ -208,9 +209,12 @@ static int get(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, struc
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
 	struct sym_map *m = map_of(s, rank, o->buf[k]);
 	size_t from = 0, to;
-	int err = split(m, o->off[k], &from);
+	int err;
 
 	out->v.n = 0;
+	if (!s->state->written[o->buf[k]]) /* as at the start, and in no conflict */
+		return add_piece(out, o->len, terms_leaf(s->terms, rank, o->buf[k], (int64_t)o->off[k]));
+	err = split(m, o->off[k], &from);
 	to = from + 1;
 	err = err ? err : split(m, o->off[k] + o->len, &to);
 	for (size_t i = from; !err && i < to; i++) {
@@ -397,6 +401,17 @@ static int event(struct symbolic *s, uint32_t e)
 
 /* ---- the run ---- */
 
+static void find_written(const struct ir_graph *g, bool *written)
+{
+	for (uint32_t r = 0; r < g->nranks; r++)
+		for (uint32_t i = 0; i < g->ranks[r].nops; i++) {
+			const struct bin_op *o = &g->ranks[r].ops[i];
+
+			for (unsigned k = 0; k < bin_nranges(o->kind); k++)
+				written[o->buf[k]] |= o->len && bin_writes(o->kind, k);
+		}
+}
+
 static int begin(struct symbolic *s, bool all)
 {
 	const struct ir_graph *g = s->g;
@@ -407,8 +422,10 @@ static int begin(struct symbolic *s, bool all)
 	if (!s->maps || !s->state)
 		return -ERR_NOMEM;
 	s->state->sent = mem_calloc(s->ev->nops, sizeof *s->state->sent);
-	if (!s->state->sent || (!all && ir_near_init(&s->state->near, s->ev)))
+	s->state->written = mem_calloc(g->nbuffers, sizeof *s->state->written);
+	if (!s->state->sent || !s->state->written || (!all && ir_near_init(&s->state->near, s->ev)))
 		return -ERR_NOMEM;
+	find_written(g, s->state->written);
 	for (uint32_t r = 0; r < g->nranks; r++)
 		for (uint32_t i = 0; i < g->nbuffers; i++) {
 			struct sym_map *m = map_of(s, r, i);
@@ -431,6 +448,7 @@ static void end(struct symbolic *s)
 
 	if (st) {
 		free(st->sent);
+		free(st->written);
 		VEC_FREE(&st->flying);
 		ir_near_fini(&st->near);
 		VEC_FREE(&st->reads);
