@@ -5,6 +5,7 @@
 set -u
 . "$(dirname "$0")/lib.sh"
 cd "$TMP" || exit 1
+shopt -s lastpipe # what is piped into long is counted here
 MANY=65000
 
 # long NAME STATUS TEXT : goalc of the text on standard input ends in time, with that exit status, and a message with TEXT
@@ -55,7 +56,7 @@ plain() { printf 'num_ranks 1\nrank 0 {\n'; cat; printf '\n}\n'; }
 { printf 'schedule s('; each 'q%d = 1, '; printf 'last = 1)\n'; body; } | long parameters 0 ''
 { printf 'schedule s('; each 'q%d[2] = 1, '; printf 'last = 1)\n'; body; } | long vectors 0 ''
 { decls; printf 'rank r of p {\n'; each 'l%d: nop\n'; printf '}\n'; } |
-	long labels 0 'the schedule is long: not checked for sizes' # what checking takes has an end
+	long labels 1 'the schedule is long: not checked for sizes' # what checking takes has an end, and -o says so
 { decls; printf 'rank r of p {\n'; each 'x%d = 1\n'; printf 'nop }\n'; } | long variables 1 'the schedule has too many variables'
 each 'schedule s%d\nrank r of p { nop }\n' | long schedules 0 ''
 { printf 'schedule t\n'; body; printf 'schedule s\nrank r of p {\n'; each 'call t()\n'; printf '}\n'; } | long calls 1 'there are too many calls'
