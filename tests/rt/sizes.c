@@ -213,7 +213,7 @@ static int enforced(struct member *m)
 /* ---- how many ops there are ---- */
 
 #define OPS(body) "schedule s\nbuffer inout data[count]\nrank r of p { " body " }\n"
-#define SECONDS 2 /* that a text which is refused may take, */
+#define SECONDS 15 /* of CPU that a text which is refused may take, which is 0.1 s but for sanitizers, */
 #define MEGABYTES 200 /* and what may be taken by all of them */
 
 /* Short texts that would fill the memory. */
