@@ -14,7 +14,7 @@ JSON      := -ljson-c
 # What the library needs; libdl is empty since glibc 2.34.
 LIBS      := -pthread -ldl -Wl,--as-needed -lsodium
 WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
-override CPPFLAGS += -D_GNU_SOURCE -DGOAL_VERSION='"$(VERSION)"' -I. -I$(BUILD) -Iruntime
+override CPPFLAGS += -D_GNU_SOURCE -DGOAL_VERSION='"$(VERSION)"' -I. -I$(BUILD) -Iinclude
 # Headers are enough: libpmix is loaded by programs that a launcher with PMIx starts, libhwloc by whoever places ranks.
 PMIX      := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I pmix 2>/dev/null))
 override CPPFLAGS += $(PMIX) $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I hwloc 2>/dev/null))
@@ -24,33 +24,33 @@ override ALL_CFLAGS = -std=c17 $(WARN) -fPIC -fvisibility=hidden -ffile-prefix-m
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
 
-# ---- sources, one list per directory ----
+# ---- sources: what is in a room belongs to it ----
 
-UTIL     := arena env err file load mem options share text
-LANG     := import labels loc parse usual
-# All of the directory but what only goalc needs.
-COMPILER := $(filter-out main print%,$(patsubst compiler/%.c,%,$(sort $(wildcard compiler/*.c))))
-RUNTIME  := api bell bind board bridge collab comm cpus ctx dump group heap host kernels meeting mirror nodes placement sched select sizes topology trace types wait world
-BACKENDS := backends copyq engine layout shm/bind shm/move shm/parts shm/shm shm/view smcq/model smcq/ofi smcq/ofi_fabric smcq/smcq trace \
-            verbs/bind verbs/device verbs/link verbs/move verbs/verbs
-REFERENCE := loop/loop
-# What plays a network interface, a process of its own.
-NIC      := smcq/copier smcq/nic smcq/nic_serve
-GOALRUN  := agent choose energy hosts job launch lower main nic options oracle overlap place rank results schedule show_placement sweep trace values wire work write_trace
+ROOMS_COMPILER := compiler compiler/analysis compiler/collectives compiler/ir compiler/lower compiler/passes compiler/queues compiler/verify
+ROOMS_BACKENDS := backends backends/common backends/shm backends/smcq backends/verbs
+ROOMS_GOALRUN  := goalrun goalrun/nic
 
-obj = $(patsubst %,$(BUILD)/$(1)/%.o,$(2))
-GENERATED := $(call obj,lang,plain.tab plain.lex parametric.tab parametric.lex)
+sources = $(patsubst %.c,%,$(sort $(wildcard $(addsuffix /*.c,$(1)))))
+COMPILE  := $(filter-out compiler/main util/svg,$(call sources,util lang format $(ROOMS_COMPILER)))
+# loops.c is compiled once for each row of variants.def.
+RUNTIME  := $(filter-out runtime/loops,$(call sources,runtime))
+BACKENDS := $(call sources,$(ROOMS_BACKENDS))
+GOALC    := compiler/main util/svg $(call sources,compiler/print)
+GOALRUN  := $(call sources,$(ROOMS_GOALRUN))
+
+obj = $(patsubst %,$(BUILD)/%.o,$(1))
+GENERATED := $(call obj,lang/plain.tab lang/plain.lex lang/parametric.tab lang/parametric.lex)
 # HOOK=1: a build in which tests can make allocations fail.
-HOOK_O    := $(if $(HOOK),$(call obj,tests/alloc,hook))
+HOOK_O    := $(if $(HOOK),$(call obj,tests/alloc/hook))
 override CPPFLAGS += $(if $(HOOK),-DGOAL_ALLOC_HOOK=goal_alloc_hook)
-COMPILE_O := $(HOOK_O) $(call obj,util,$(UTIL)) $(call obj,lang,$(LANG)) $(call obj,compiler,$(COMPILER)) $(GENERATED)
+COMPILE_O := $(HOOK_O) $(call obj,$(COMPILE)) $(GENERATED)
 # The reductions, once for each row of runtime/variants.def.
 KERNELS        := base $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),avx2 avx512)
 KERNELS_base   :=
 KERNELS_avx2   := -mavx2
 KERNELS_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
 KERNELS_O := $(patsubst %,$(BUILD)/runtime/loops-%.o,$(KERNELS))
-LIB_O     := $(COMPILE_O) $(call obj,runtime,$(RUNTIME)) $(KERNELS_O) $(call obj,backends,$(BACKENDS))
+LIB_O     := $(COMPILE_O) $(call obj,$(RUNTIME) $(BACKENDS)) $(KERNELS_O)
 
 LIBNAME   := libgoalsched
 LIBRARY   := $(BUILD)/lib/$(LIBNAME).so
@@ -58,11 +58,11 @@ PROGRAMS  := $(BUILD)/bin/goalc $(BUILD)/bin/goalrun
 
 all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a
 
-$(BUILD)/bin/goalc: $(call obj,compiler,main print print_model print_model_svg print_promela print_queues) $(call obj,util,svg) $(COMPILE_O)
+$(BUILD)/bin/goalc: $(call obj,$(GOALC)) $(COMPILE_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
 
-$(BUILD)/bin/goalrun: $(call obj,runtime/run,$(GOALRUN)) $(call obj,backends,$(NIC)) $(LIB_O)
+$(BUILD)/bin/goalrun: $(call obj,$(GOALRUN)) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
 
@@ -107,16 +107,16 @@ $(BUILD)/%.inc: %.goal
 	@mkdir -p $(@D)
 	$(call say,INC)sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< > $@
 
-$(BUILD)/compiler/definition.o: $(BUILD)/compiler/collectives.inc
-$(BUILD)/compiler/pass_hierarchy.o: $(patsubst %,$(BUILD)/%.inc,compiler/hierarchy schedules/bcast_binomial \
+$(BUILD)/compiler/collectives/definition.o: $(BUILD)/compiler/collectives/collectives.inc
+$(BUILD)/compiler/passes/pass_hierarchy.o: $(patsubst %,$(BUILD)/%.inc,compiler/passes/hierarchy schedules/bcast_binomial \
 	schedules/gather_binomial schedules/lib/reduce_tree)
 $(BUILD)/lang/plain.lex.o: $(BUILD)/lang/plain.tab.h
 $(BUILD)/lang/parametric.lex.o: $(BUILD)/lang/parametric.tab.h
 .SECONDARY:
 
 # Specialising is part of every bind, and 10 to 17 % faster so.
-SPECIALISE := bin_call bin_far bin_read ir
-$(patsubst %,$(BUILD)/compiler/%.o,$(SPECIALISE)): override ALL_CFLAGS += $(if $(filter -O2,$(CFLAGS)),-O3)
+SPECIALISE := format/call format/call_edges format/read compiler/ir/ir
+$(call obj,$(SPECIALISE)): override ALL_CFLAGS += $(if $(filter -O2,$(CFLAGS)),-O3)
 
 # ---- the installed tree ----
 
@@ -136,7 +136,7 @@ define TREE
 755 $(BINDIR) $(PROGRAMS)
 755 $(LIBDIR) $(LIBRARY).$(VERSION)
 644 $(LIBDIR) $(BUILD)/lib/$(LIBNAME).a
-644 $(INCLUDEDIR) runtime/mpix_sched.h
+644 $(INCLUDEDIR) include/mpix_sched.h
 644 $(MANDIR)/man1 $(wildcard man/*.1)
 644 $(MANDIR)/man3 $(wildcard man/*.3)
 644 $(MANDIR)/man5 $(wildcard man/*.5)
@@ -183,35 +183,35 @@ $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
 
 $(BUILD)/tests/unload: $(BUILD)/tests/rt/unload.o
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -ldl
-$(BUILD)/tests/nomem: $(call obj,tests/rt,nomem team) $(LIB_O)
+$(BUILD)/tests/nomem: $(call obj,tests/rt/nomem tests/rt/team) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
 # Backends without a runtime.
-$(BUILD)/tests/views: $(call obj,tests/rt,views) $(COMPILE_O) $(call obj,backends,$(filter-out backends smcq/% verbs/%,$(BACKENDS)))
+$(BUILD)/tests/views: $(call obj,tests/rt/views $(filter-out backends/backends backends/smcq/% backends/verbs/%,$(BACKENDS))) $(COMPILE_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c)) $(call obj,backends,$(REFERENCE) smcq/copier smcq/nic) \
-		$(call obj,runtime/run,energy sweep oracle values) $(call obj,util,svg) $(LIB_O)
+$(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c)) $(call obj,tests/loop/loop goalrun/nic/copier goalrun/nic/nic) \
+		$(call obj,$(addprefix goalrun/,energy sweep oracle values) util/svg) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit $(LIBS)
 
 # The executor that decides what a schedule does, whatever the verifier says.
 EXECUTED := $(addprefix $(BUILD)/tests/mutants/,mutants referee random)
-$(BUILD)/tests/mutants/mutants: $(call obj,tests/mutants,main load mutate)
-$(BUILD)/tests/mutants/referee: $(call obj,tests/mutants,referee load)
-$(BUILD)/tests/mutants/random: $(call obj,tests/mutants,random mutate)
-$(EXECUTED): $(call obj,tests/mutants,exec world) $(LIB_O)
+$(BUILD)/tests/mutants/mutants: $(call obj,$(addprefix tests/mutants/,main load mutate))
+$(BUILD)/tests/mutants/referee: $(call obj,$(addprefix tests/mutants/,referee load))
+$(BUILD)/tests/mutants/random: $(call obj,$(addprefix tests/mutants/,random mutate))
+$(EXECUTED): $(call obj,$(addprefix tests/mutants/,exec world)) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
 # The same for lowered schedules, which has an executor of its own.
-$(BUILD)/tests/queues/queues: $(call obj,tests/queues,main exec mutate) $(call obj,compiler,print_promela) $(call obj,tests/mutants,load exec world) $(LIB_O)
+$(BUILD)/tests/queues/queues: $(call obj,$(addprefix tests/queues/,main exec mutate) compiler/print/print_promela $(addprefix tests/mutants/,load exec world)) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/tests/trace-check: $(call obj,tests/trace,check)
+$(BUILD)/tests/trace-check: $(call obj,tests/trace/check)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(JSON)
 
@@ -323,13 +323,13 @@ BENCH_RANKS := $(BUILD)/bench/smcq_rank $(BUILD)/bench/verbs_bcast
 $(BENCHES) $(BENCH_RANKS): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(BUILD)/tests/rt/team.o $(LIB_O)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON) -lm
 
-$(PEERS): $(BUILD)/bench/overlap-%: bench/overlap_mpi.c runtime/run/work.c runtime/board.c util/mem.c runtime/run/work.h \
+$(PEERS): $(BUILD)/bench/overlap-%: bench/overlap_mpi.c goalrun/work.c runtime/board.c util/mem.c goalrun/work.h \
 		$(if $(HOOK),tests/alloc/hook.c)
 	@mkdir -p $(@D)
 	$(call say,MPICC)mpicc.$* $(CPPFLAGS) -std=gnu17 $(WARN) -pthread $(CFLAGS) -o $@ $(filter %.c,$^)
 
 PLOT := $(BUILD)/bench/plot
-$(PLOT): $(HOOK_O) $(call obj,bench,plot) $(call obj,util,svg text mem err)
+$(PLOT): $(HOOK_O) $(call obj,bench/plot $(addprefix util/,svg text mem err))
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lm
 
 tests: $(BENCHES) $(BENCH_RANKS) $(PEERS) $(PLOT)

@@ -2,8 +2,8 @@
  * overlap_mpi: what goalrun --overlap measures, of an MPI library's collective. The method is the same code. Ranks are
  * pinned as they are there; threads that the library has made for its progress go to the core that communicates.
  * Started by overlap.sh with the library's own launcher. Prints one line: comm, compute, total in us, overlap. */
+#include "goalrun/work.h"
 #include "runtime/rt.h"
-#include "runtime/run/work.h"
 
 #include <dirent.h>
 #include <mpi.h>

@@ -2,7 +2,7 @@
  * specialise: what it costs to get the ops of one rank from a binary, by the number of ranks. */
 #include "bench/bench.h"
 #include "compiler/compile.h"
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 #include "util/file.h"
 
 #include <math.h>

@@ -2,12 +2,12 @@
  * The pipeline: text -> tree -> IR -> checks -> passes -> binary. */
 #include "compiler/compile.h"
 
-#include "compiler/counts.h"
-#include "compiler/lower.h"
-#include "compiler/passes.h"
-#include "compiler/smcq.h"
+#include "compiler/ir/smcq.h"
+#include "compiler/lower/lower.h"
+#include "compiler/passes/passes.h"
 #include "compiler/transform.h"
-#include "compiler/verify.h"
+#include "compiler/verify/counts.h"
+#include "compiler/verify/verify.h"
 #include "util/err.h"
 #include "util/text.h"
 

@@ -3,9 +3,9 @@
 #ifndef COMPILER_COMPILE_H
 #define COMPILER_COMPILE_H
 
-#include "compiler/args.h"
-#include "compiler/checks.h"
-#include "compiler/ir.h"
+#include "compiler/analysis/checks.h"
+#include "compiler/ir/args.h"
+#include "compiler/ir/ir.h"
 #include "util/options.h"
 
 struct compile_options {

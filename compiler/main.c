@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalc: options, and the pipeline as straight-line calls. See goalc(1). */
-#include "compiler/collective.h"
+#include "compiler/collectives/collective.h"
 #include "compiler/compile.h"
-#include "compiler/passes.h"
-#include "compiler/print_model.h"
-#include "compiler/print_promela.h"
-#include "compiler/print_queues.h"
+#include "compiler/passes/passes.h"
+#include "compiler/print/print_model.h"
+#include "compiler/print/print_promela.h"
+#include "compiler/print/print_queues.h"
 #include "compiler/select.h"
 #include "compiler/verify_cases.h"
 #include "util/env.h"

@@ -2,8 +2,8 @@
  * Reads selection tables, and finds rows in them. */
 #include "compiler/select.h"
 
-#include "compiler/collective.h"
-#include "compiler/passes.h"
+#include "compiler/collectives/collective.h"
+#include "compiler/passes/passes.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/share.h"

@@ -2,8 +2,8 @@
  * Applying passes in goalc. */
 #include "compiler/transform.h"
 
-#include "compiler/lower.h"
-#include "compiler/verify.h"
+#include "compiler/lower/lower.h"
+#include "compiler/verify/verify.h"
 #include "util/err.h"
 
 #include <stdio.h>

@@ -3,10 +3,10 @@
 #ifndef COMPILER_TRANSFORM_H
 #define COMPILER_TRANSFORM_H
 
-#include "compiler/checks.h"
-#include "compiler/collective.h"
+#include "compiler/analysis/checks.h"
+#include "compiler/collectives/collective.h"
 #include "compiler/compile.h"
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 /* Says that a pass cannot be applied, and where it has told, why. */
 void transform_refused(struct goal_diags *d, const struct ir_graph *g, const char *pass, int err);

@@ -2,12 +2,12 @@
  * The cases of goalc --verify. */
 #include "compiler/verify_cases.h"
 
-#include "compiler/collective.h"
-#include "compiler/counts.h"
-#include "compiler/lower.h"
-#include "compiler/smcq.h"
+#include "compiler/collectives/collective.h"
+#include "compiler/ir/smcq.h"
+#include "compiler/lower/lower.h"
 #include "compiler/transform.h"
-#include "compiler/verify_parts.h"
+#include "compiler/verify/counts.h"
+#include "compiler/verify/verify_parts.h"
 #include "util/err.h"
 #include "util/text.h"
 

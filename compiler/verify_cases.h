@@ -3,8 +3,8 @@
 #ifndef COMPILER_VERIFY_CASES_H
 #define COMPILER_VERIFY_CASES_H
 
-#include "compiler/args.h"
-#include "compiler/verify.h"
+#include "compiler/ir/args.h"
+#include "compiler/verify/verify.h"
 
 struct verify_asked {
 	unsigned file; /* of the diagnostics */

@@ -2,8 +2,8 @@
  * What goalc --verify says of a schedule that it has proved. */
 #include "compiler/verify_cases.h"
 
-#include "compiler/collective.h"
-#include "compiler/counts.h"
+#include "compiler/collectives/collective.h"
+#include "compiler/verify/counts.h"
 #include "util/text.h"
 
 #include <inttypes.h>

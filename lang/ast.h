@@ -13,13 +13,13 @@
 
 enum goal_kind {
 #define OP(NAME, number, text, operands) GOAL_##NAME = number,
-#include "compiler/ops.def"
+#include "format/ops.def"
 #undef OP
 };
 
 enum goal_exec {
 #define EXEC(NAME, number, word) GOAL_##NAME = number,
-#include "compiler/execs.def"
+#include "format/execs.def"
 #undef EXEC
 };
 

@@ -11,7 +11,7 @@
 %parse-param { struct goal_lex *x }
 
 %code requires {
-#include "compiler/bin.h"
+#include "format/bin.h"
 #include "lang/lex.h"
 }
 %code {
@@ -558,7 +558,7 @@ static enum goal_exec executor(struct goal_lex *x, const char *word, struct goal
 #define EXEC(NAME, number, name) \
 	if (!strcmp(word, name)) \
 		return GOAL_##NAME;
-#include "compiler/execs.def"
+#include "format/execs.def"
 #undef EXEC
 	goal_diag(x->diags, GOAL_ERROR, at, "syntax", "an op runs on app, comm, nic or start, not on %s", word);
 	return GOAL_APP;

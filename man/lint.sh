@@ -63,13 +63,13 @@ missing=$(for ref in $(sed -n 's/^\.Xr \([^ ]*\) \([0-9]\).*/\1.\2/p; s/^.* Xr \
 verdict references "$missing"
 
 # The header and section 3 say the same.
-functions=$(grep -v '^typedef' runtime/mpix_sched.h | grep -o 'MPIX_Sched_[a-z_]*(' | tr -d '(' | sort -u)
+functions=$(grep -v '^typedef' include/mpix_sched.h | grep -o 'MPIX_Sched_[a-z_]*(' | tr -d '(' | sort -u)
 verdict functions-have-pages "$(for f in $functions; do [ -e "man/$f.3" ] || echo "$f has no page"; done)"
 verdict pages-have-functions "$(for p in man/*.3; do
   f=$(basename "$p" .3)
   grep -qx "$f" <<<"$functions" || echo "$f is not in the header"
 done)"
-verdict errors-are-listed "$(grep -o 'MPIX_SCHED_ERR_[A-Z_]*' runtime/mpix_sched.h | grep -v '_$' | sort -u | while read -r e; do
+verdict errors-are-listed "$(grep -o 'MPIX_SCHED_ERR_[A-Z_]*' include/mpix_sched.h | grep -v '_$' | sort -u | while read -r e; do
   grep -q "^\.It Dv $e$" man/MPIX_Sched_error_string.3 || echo "$e is not in MPIX_Sched_error_string.3"
 done)"
 
@@ -112,8 +112,8 @@ verdict operations-are-listed "$(while read -r upper lower; do
   [ "$upper" = NO_OP ] || grep -q "^\.Cm.*\b$lower\b" man/goalrun.1 || echo "$lower is not in goalrun.1"
 done <<<"$builtins")"
 # Instructions and environment variables.
-if [ -e compiler/insn.def ]; then
-  sed -nE 's/^(INSN|ARITH)\([A-Z0-9]*, *([0-9]*), *"([^"]*)".*/\2 \3/p' compiler/insn.def >"$tmp/insns"
+if [ -e format/insn.def ]; then
+  sed -nE 's/^(INSN|ARITH)\([A-Z0-9]*, *([0-9]*), *"([^"]*)".*/\2 \3/p' format/insn.def >"$tmp/insns"
   sed -n 's/^\.It \([0-9]*\) Ta \([^ ]*\) Ta .*Ta .*/\1 \2/p' man/goal-bin.5 | sed 's/\\-/-/' >"$tmp/insns.5"
   verdict instructions-goal-bin.5 "$(while read -r line; do
     grep -qxF -- "$line" "$tmp/insns.5" || echo "instruction $line is not in goal-bin.5"

@@ -3,10 +3,10 @@
  * backend. Whatever goes wrong on one rank is told on all. */
 #include "runtime/rt.h"
 
-#include "compiler/armw.h"
-#include "compiler/bin_check.h"
-#include "compiler/passes.h"
-#include "compiler/verify.h"
+#include "compiler/passes/passes.h"
+#include "compiler/queues/armw.h"
+#include "compiler/verify/verify.h"
+#include "format/check.h"
 #include "util/env.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  * What pending ops wait for: on request, on SIGUSR1, and after GOAL_DUMP_AFTER seconds of waiting. */
 #include "runtime/rt.h"
 
-#include "compiler/bin_check.h"
+#include "format/check.h"
 
 #include <errno.h>
 #include <sched.h>

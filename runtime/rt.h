@@ -4,10 +4,10 @@
 #define RUNTIME_RT_H
 
 #include "backends/backend.h"
-#include "compiler/collective.h"
+#include "compiler/collectives/collective.h"
 #include "compiler/compile.h"
+#include "include/mpix_sched.h"
 #include "runtime/kernels.h"
-#include "runtime/mpix_sched.h"
 #include "util/env.h"
 #include "util/err.h"
 #include "util/mac.h"

@@ -2,8 +2,8 @@
  * Selecting schedules: a context reads the selection tables once, and compiles what a row says once. */
 #include "runtime/rt.h"
 
-#include "compiler/collective.h"
-#include "compiler/passes.h"
+#include "compiler/collectives/collective.h"
+#include "compiler/passes/passes.h"
 #include "compiler/select.h"
 #include "util/file.h"
 

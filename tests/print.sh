@@ -210,7 +210,7 @@ label 1[r] irequires label 0[r, r]
 END
 
 # Executors: the word comes back from the program, from a binary for one size, and in JSON.
-words=$(sed -n 's/^EXEC(.*"\(.*\)")$/\1/p' "$ROOT/compiler/execs.def")
+words=$(sed -n 's/^EXEC(.*"\(.*\)")$/\1/p' "$ROOT/format/execs.def")
 { printf 'schedule s\nrank r of p {\n'; printf 'nop on %s\n' $words; echo '}'; } >execs.goal
 goalc execs.goal -n 1 -o execs.bin
 goalc execs.goal -o execs_any.bin

@@ -35,8 +35,8 @@ check select.rows test $rows -gt 10
 
 # There is no hole: each collective, size, block and kind of operation has a row; those of neighbours are called on a
 # grid or a graph.
-collectives=$(sed -n 's/^schedule \([A-Za-z_]*\).*/\1/p' "$ROOT/compiler/collectives.goal" |
-	cat - <(sed -n 's/^\t{ "\(MPI_[A-Za-z_]*\)", "MPI_.*/\1/p' "$ROOT/compiler/definition.c") | sort -u)
+collectives=$(sed -n 's/^schedule \([A-Za-z_]*\).*/\1/p' "$ROOT/compiler/collectives/collectives.goal" |
+	cat - <(sed -n 's/^\t{ "\(MPI_[A-Za-z_]*\)", "MPI_.*/\1/p' "$ROOT/compiler/collectives/definition.c") | sort -u)
 check select.collectives test "$(wc -l <<<"$collectives")" = 23
 for c in $collectives; do
 	on=any

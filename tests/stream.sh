@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Plain texts compiled in one pass (compiler/stream.c) against the same by way of the graph, which -n asks for:
+# Plain texts compiled in one pass (compiler/lower/stream.c) against the same by way of the graph, which -n asks for:
 # the same bytes and the same messages; and how much memory the one pass may take.
 set -u
 . "$(dirname "$0")/lib.sh"

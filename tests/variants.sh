@@ -21,9 +21,9 @@ variant tsan SAN=-fsanitize=thread CFLAGS="-O1 -g1" $(programs tsan "${tsan[@]}"
 	KINDS=threads ITERS=5 SCHEDULES="bcast_chain.goal reduce_binomial.goal" share tsan tests/progress.sh
 
 bad=
-for h in lang/*.h compiler/*.h util/*.h runtime/*.h runtime/run/*.h backends/*.h backends/*/*.h; do
+for h in $(git ls-files lang format compiler util include runtime goalrun backends | grep "\.h$"); do
 	case $h in lang/lex.h) continue ;; esac # only together with a generated parser
-	gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I. -Iruntime -fsyntax-only -x c "$h" 2>/dev/null || bad="$bad $h"
+	gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I. -Iinclude -fsyntax-only -x c "$h" 2>/dev/null || bad="$bad $h"
 done
 check "variant.headers$bad" [ -z "$bad" ]
 # Only the public names leave the library.

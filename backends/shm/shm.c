@@ -2,10 +2,10 @@
  * shm: running schedules on one node. sm.h tells how messages travel. */
 #include "backends/shm/shm.h"
 
-#include "backends/shm/sm.h"
-#include "backends/trace.h"
-#include "util/mem.h"
+#include "backends/common/sm.h"
+#include "backends/common/trace.h"
 #include "util/err.h"
+#include "util/mem.h"
 
 #include <stdlib.h>
 #include <time.h>

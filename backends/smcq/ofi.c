@@ -37,7 +37,7 @@
 #include "backends/smcq/ofi.h"
 
 #include "backends/smcq/ofi_fabric.h"
-#include "compiler/bin_check.h"
+#include "format/check.h"
 #include "util/env.h"
 #include "util/err.h"
 #include "util/mac.h"
@@ -253,7 +253,7 @@ static const struct {
 	enum fi_datatype type;
 } armws[BIN_ARMWS] = {
 #define ARMW(NAME, number, word, op, bytes) [number] = { FI_##op, bytes == 4 ? FI_UINT32 : FI_UINT64 },
-#include "compiler/armw.def"
+#include "format/armw.def"
 #undef ARMW
 };
 

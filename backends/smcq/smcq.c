@@ -6,7 +6,7 @@
 
 #include "backends/smcq/model.h"
 #include "backends/smcq/ofi.h"
-#include "compiler/bin_check.h"
+#include "format/check.h"
 #include "util/env.h"
 #include "util/err.h"
 #include "util/mem.h"

@@ -2,7 +2,7 @@
  * What the parts of the verbs backend share: device.c opens a device and polls it, link.c makes queue pairs, bind.c
  * exchanges addresses and builds work requests, move.c posts them, verbs.c is the table.
  *
- * A request's messages are near or far. Near ones, and all ops that are no messages, are shm's (backends/shm/sm.h); here
+ * A request's messages are near or far. Near ones, and all ops that are no messages, are shm's (backends/common/sm.h); here
  * are the far ones. Where all ranks have several devices each of these is a lane: lane i of a rank meets lane i of its
  * peers, and a message has the lane that set_lanes says. A link is a queue pair (RC) to one peer of one request, on one
  * lane, so that requests share nothing but what the device has once: the completion queue and the shared receive queue. On
@@ -36,7 +36,7 @@
 #ifndef BACKENDS_VERBS_VB_H
 #define BACKENDS_VERBS_VB_H
 
-#include "backends/shm/sm.h"
+#include "backends/common/sm.h"
 
 #include <infiniband/verbs.h>
 #include <pthread.h>

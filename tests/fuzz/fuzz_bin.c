@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Fuzzes the reader of binaries. The last byte of an input chooses what to do with the image before it;
  * unless its lowest bit is set the checksums are made right first. */
-#include "compiler/bin_check.h"
 #include "compiler/compile.h"
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 #include "compiler/transform.h"
+#include "format/check.h"
 #include "tests/fuzz/repair.h"
 #include "util/err.h"
 

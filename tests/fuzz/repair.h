@@ -3,7 +3,7 @@
 #ifndef TESTS_FUZZ_REPAIR_H
 #define TESTS_FUZZ_REPAIR_H
 
-#include "compiler/bin_check.h"
+#include "format/check.h"
 
 #include <string.h>
 

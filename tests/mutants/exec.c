@@ -6,7 +6,7 @@
  * for its recv to start is drawn for each one. */
 #include "tests/mutants/world.h"
 
-#include "compiler/bin_check.h"
+#include "format/check.h"
 
 #include <stdlib.h>
 #include <string.h>

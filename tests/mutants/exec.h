@@ -4,8 +4,8 @@
 #ifndef TESTS_MUTANTS_EXEC_H
 #define TESTS_MUTANTS_EXEC_H
 
-#include "compiler/collective.h"
-#include "compiler/ir.h"
+#include "compiler/collectives/collective.h"
+#include "compiler/ir/ir.h"
 
 /* What an execution begins with and what it must end with; the same for a schedule and all its mutants. */
 struct world;

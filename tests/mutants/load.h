@@ -27,7 +27,7 @@ struct sized {
 int subject_open(struct subject *s, const char *file, uint32_t nranks);
 void subject_close(struct subject *s);
 
-/* which: a sample of arguments (compiler/args.h). -ERR_ASSERT: the schedule is not for these. */
+/* which: a sample of arguments (compiler/ir/args.h). -ERR_ASSERT: the schedule is not for these. */
 int sized_open(struct sized *z, const struct subject *s, uint32_t nranks, int64_t count, unsigned which, int64_t root);
 void sized_close(struct sized *z);
 

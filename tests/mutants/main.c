@@ -4,7 +4,7 @@
  *
  * Prints a row for each schedule; -v: also what is rejected though no execution fails. Exit status 1: the verifier accepted a mutant that fails, or rejected a schedule
  * that means the same as the right one. */
-#include "compiler/verify.h"
+#include "compiler/verify/verify.h"
 #include "tests/mutants/load.h"
 #include "tests/mutants/mutate.h"
 

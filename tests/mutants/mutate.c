@@ -2,8 +2,8 @@
  * Which changes a graph allows, and how they are made. */
 #include "tests/mutants/mutate.h"
 
-#include "compiler/bin_check.h"
-#include "compiler/match.h"
+#include "compiler/analysis/match.h"
+#include "format/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

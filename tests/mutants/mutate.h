@@ -3,7 +3,7 @@
 #ifndef TESTS_MUTANTS_MUTATE_H
 #define TESTS_MUTANTS_MUTATE_H
 
-#include "compiler/ir.h"
+#include "compiler/ir/ir.h"
 
 enum mutation_kind {
 	DROP_DEP,

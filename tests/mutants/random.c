@@ -6,11 +6,11 @@
  * with one change must refuse. A graph that is rejected must do one of these things in some execution: ops that are
  * not ordered overlap in one of them, since what starts and what completes are events in a partial order, and any order
  * that it leaves open may happen. What passes make of an accepted graph must do the same. */
-#include "compiler/bin_check.h"
-#include "compiler/collective.h"
-#include "compiler/passes.h"
-#include "compiler/smcq.h"
-#include "compiler/verify.h"
+#include "compiler/collectives/collective.h"
+#include "compiler/ir/smcq.h"
+#include "compiler/passes/passes.h"
+#include "compiler/verify/verify.h"
+#include "format/check.h"
 #include "tests/mutants/exec.h"
 #include "tests/mutants/mutate.h"
 

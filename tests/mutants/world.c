@@ -2,7 +2,7 @@
  * What an execution begins with and what it must end with, element by element. */
 #include "tests/mutants/world.h"
 
-#include "compiler/bin_check.h"
+#include "format/check.h"
 
 #include <stdlib.h>
 #include <string.h>

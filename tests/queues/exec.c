@@ -7,8 +7,8 @@
  * has to be what it was: so nobody touches them in between. */
 #include "tests/queues/exec.h"
 
-#include "compiler/bin_check.h"
-#include "compiler/smcq.h"
+#include "compiler/ir/smcq.h"
+#include "format/check.h"
 #include "util/mix.h"
 
 #include <stdlib.h>

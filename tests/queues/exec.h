@@ -4,8 +4,8 @@
 #ifndef TESTS_QUEUES_EXEC_H
 #define TESTS_QUEUES_EXEC_H
 
-#include "compiler/events.h"
-#include "compiler/smcq.h"
+#include "compiler/analysis/events.h"
+#include "compiler/ir/smcq.h"
 
 #define EPOCHS 3u
 

@@ -9,9 +9,9 @@
  * -p: nothing is executed, but written as a model for spin, a file in DIR each, with a line that says what it is and what
  * the verifier says of it. */
 #include "compiler/compile.h"
-#include "compiler/passes.h"
-#include "compiler/print_promela.h"
-#include "compiler/verify_parts.h"
+#include "compiler/passes/passes.h"
+#include "compiler/print/print_promela.h"
+#include "compiler/verify/verify_parts.h"
 #include "tests/mutants/load.h"
 #include "tests/queues/exec.h"
 #include "tests/queues/mutate.h"

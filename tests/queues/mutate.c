@@ -2,7 +2,7 @@
  * Mutants of lowered schedules. */
 #include "tests/queues/mutate.h"
 
-#include "compiler/bin_check.h"
+#include "format/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef TESTS_QUEUES_MUTATE_H
 #define TESTS_QUEUES_MUTATE_H
 
-#include "compiler/smcq.h"
+#include "compiler/ir/smcq.h"
 
 enum mutation {
 	MUTATE_DROP, /* an entry goes that is no NOP */

@@ -6,7 +6,7 @@
  *   views RANKS PROCESSES SEED EPOCHS */
 #include "backends/shm/shm.h"
 #include "compiler/compile.h"
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 #include "util/err.h"
 
 #include <pthread.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * coalesce on graphs made by hand and at random: what it leaves passes the checks, moves the same bytes in any order
  * on the reference executor, and has as few messages as it should. */
-#include "backends/loop/loop.h"
-#include "compiler/checks.h"
-#include "compiler/passes.h"
+#include "compiler/analysis/checks.h"
+#include "compiler/passes/passes.h"
+#include "tests/loop/loop.h"
 #include "tests/unit/unit.h"
 #include "util/err.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What schedules claim, of parametric and concrete binaries. */
-#include "compiler/collective.h"
+#include "compiler/collectives/collective.h"
 #include "compiler/compile.h"
 #include "tests/unit/unit.h"
 #include "util/err.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Colourings: proper, and with exactly as many colours as König says, on grids and on random multigraphs. */
-#include "compiler/colour.h"
+#include "compiler/passes/colour.h"
 #include "tests/unit/unit.h"
 
 #include <stdbool.h>

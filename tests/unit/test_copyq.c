@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Virtual queues: copies in fragments, taken by several threads with random delays. */
-#include "backends/copyq.h"
+#include "backends/common/copyq.h"
 #include "tests/unit/unit.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The definitions of collectives against the same written once more in C, as MPI's text says it, element by element and
  * for all samples of arguments. */
-#include "compiler/collective.h"
+#include "compiler/collectives/collective.h"
 #include "compiler/compile.h"
 #include "tests/unit/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun's joules, from counters as Linux shows them. */
-#include "runtime/run/run.h"
+#include "goalrun/run.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The dependency engine, driven by executors of all kinds in random turns, over random graphs. */
-#include "backends/engine.h"
+#include "backends/common/engine.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>

@@ -2,10 +2,10 @@
  * The argument about epochs (CONTRIBUTING.md), on graphs that are really unrolled: with signals for those messages
  * that the verifier says need one, nothing is put into place before its recv has started in the same epoch, nor
  * before the last epoch is over for the rank that it goes to; and signals cause no deadlock. */
-#include "compiler/args.h"
 #include "compiler/compile.h"
-#include "compiler/verify.h"
-#include "compiler/verify_parts.h"
+#include "compiler/ir/args.h"
+#include "compiler/verify/verify.h"
+#include "compiler/verify/verify_parts.h"
 #include "tests/unit/unit.h"
 #include "util/file.h"
 

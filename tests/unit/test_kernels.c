@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reductions: every variant that this CPU runs gives the same bits, the operations commute, and what C leaves
  * open is as MPIX_Sched_init(3) says. */
-#include "runtime/run/run.h"
+#include "goalrun/run.h"
 #include "tests/unit/unit.h"
 
 #include <float.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Schedules on the reference executor, in many random orders, against the collective computed by hand. */
-#include "backends/loop/loop.h"
 #include "compiler/compile.h"
+#include "tests/loop/loop.h"
 #include "tests/unit/unit.h"
 #include "util/err.h"
 #include "util/file.h"

@@ -2,8 +2,8 @@
  * The model of the network interface without its process: what ranks get wrong does not hurt others, sessions die by too
  * much credit, GETs bring what is there, nothing is left of a rank that leaves, strong order holds in every order of packets,
  * and two threads copy as one does. */
-#include "backends/smcq/nic_core.h"
-#include "compiler/bin.h"
+#include "format/bin.h"
+#include "goalrun/nic/nic_core.h"
 #include "tests/unit/unit.h"
 #include "util/mix.h"
 

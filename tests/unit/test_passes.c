@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Passes: lists of them, exactly what they make of small schedules, and that schedules do the same after them, in
  * random orders of the reference executor. */
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
-#include "backends/loop/loop.h"
-#include "compiler/args.h"
-#include "compiler/bin_check.h"
-#include "compiler/checks.h"
+#include "compiler/analysis/checks.h"
 #include "compiler/compile.h"
+#include "compiler/ir/args.h"
 #include "compiler/transform.h"
+#include "format/check.h"
+#include "tests/loop/loop.h"
 #include "tests/unit/unit.h"
 #include "util/err.h"
 #include "util/file.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sparse-rounds on neighbour graphs: what the ops wait for makes one send and one recv at a time, and as many
  * steps with heavy messages as König says. The rounds are not taken from the pass, but found again here. */
-#include "compiler/checks.h"
-#include "compiler/match.h"
-#include "compiler/passes.h"
+#include "compiler/analysis/checks.h"
+#include "compiler/analysis/match.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>

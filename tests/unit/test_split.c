@@ -2,12 +2,12 @@
  * split-tree and odd-even: which op of which tree goes where, against the shape that each schedule is known to have; what
  * S=auto comes to; and that no rank hangs when ops run only where they are marked for, whatever order ranks start and
  * wait in. */
-#include "compiler/args.h"
-#include "compiler/bin_check.h"
+#include "compiler/analysis/match.h"
 #include "compiler/compile.h"
-#include "compiler/match.h"
-#include "compiler/model.h"
-#include "compiler/passes.h"
+#include "compiler/ir/args.h"
+#include "compiler/passes/model.h"
+#include "compiler/passes/passes.h"
+#include "format/check.h"
 #include "tests/unit/unit.h"
 #include "util/err.h"
 #include "util/file.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun --sweep pairs: the cases that are taken have every pair of values that any case has. */
-#include "runtime/run/run.h"
+#include "goalrun/run.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>

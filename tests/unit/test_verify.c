@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The parts of the verifier against the same done slowly: terms, what comes before what, data, races. */
+#include "compiler/analysis/race.h"
 #include "compiler/compile.h"
-#include "compiler/race.h"
-#include "compiler/verify.h"
+#include "compiler/verify/verify.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Virtual queues. */
+#include "backends/common/copyq.h"
+
+static uint64_t load(const _Atomic uint64_t *word)
+{
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static void store(_Atomic uint64_t *word, uint64_t value)
+{
+	atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+bool copyq_put(struct copyq *q, const struct copyq_what *what, uint64_t bytes, uint64_t step)
+{
+	const uint64_t first = load(&q->put);
+
+	if (!copyq_complete(q))
+		return false;
+	store(&q->first, first);
+	store(&q->bytes, bytes);
+	store(&q->step, step);
+	store(&q->op, what->op);
+	store(&q->address, what->address);
+	store(&q->heap, what->heap);
+	/* The description is there before the fragments; pairs with the load in look. */
+	atomic_store_explicit(&q->put, first + (bytes + step - 1) / step, memory_order_release);
+	return true;
+}
+
+bool copyq_look(struct copyq *q, struct copyq_part *p)
+{
+	uint64_t left;
+
+	p->number = load(&q->taken);
+	if (p->number >= atomic_load_explicit(&q->put, memory_order_acquire))
+		return false;
+	p->what = (struct copyq_what){ load(&q->op), load(&q->address), load(&q->heap) };
+	p->off = (p->number - load(&q->first)) * load(&q->step);
+	left = load(&q->bytes) - p->off;
+	p->len = left < load(&q->step) ? left : load(&q->step);
+	return true;
+}
+
+bool copyq_take(struct copyq *q, const struct copyq_part *p)
+{
+	uint64_t number = p->number;
+
+	return atomic_compare_exchange_strong_explicit(&q->taken, &number, number + 1, memory_order_acquire,
+						       memory_order_relaxed);
+}
+
+bool copyq_done(struct copyq *q)
+{
+	/* Its bytes are there before it is counted; pairs with the load in complete. */
+	return atomic_fetch_add_explicit(&q->done, 1, memory_order_acq_rel) + 1 ==
+	       atomic_load_explicit(&q->put, memory_order_relaxed);
+}
+
+bool copyq_complete(struct copyq *q)
+{
+	return atomic_load_explicit(&q->done, memory_order_acquire) == load(&q->put);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The dependency engine. */
+#include "backends/common/engine.h"
+
+#include <string.h>
+
+/* Which of its two lists an op's dependency belongs to. */
+static uint32_t *length(struct engine *e, uint32_t dep)
+{
+	struct engine_op *on = &e->ops[dep & ~BIN_START];
+
+	return dep & BIN_START ? &on->nstarted : &on->ndone;
+}
+
+/* Successors by counting sort. */
+static void invert(struct engine *e, const struct be_bind *b)
+{
+	uint32_t n = b->nops, at = 0;
+
+	for (uint32_t d = 0; d < b->dep_at[n]; d++)
+		++*length(e, b->deps[d]);
+	for (uint32_t i = 0; i < n; i++) {
+		struct engine_op *op = &e->ops[i];
+
+		op->started = at;
+		op->done = at + op->nstarted;
+		at = op->done + op->ndone;
+		op->nstarted = op->ndone = 0;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t d = b->dep_at[i]; d < b->dep_at[i + 1]; d++) {
+			const struct engine_op *on = &e->ops[b->deps[d] & ~BIN_START];
+			uint32_t first = b->deps[d] & BIN_START ? on->started : on->done;
+
+			e->succ[first + (*length(e, b->deps[d]))++] = i;
+		}
+}
+
+/* Places in ready, and in active: an early op has one in each of two classes. */
+static size_t places(uint32_t nops, bool helped)
+{
+	return (size_t)nops << helped;
+}
+
+size_t engine_room(const struct be_bind *b)
+{
+	size_t words = 2 * places(b->nops, b->helped) + b->dep_at[b->nops];
+
+	return sizeof(struct engine_state) + b->nops * sizeof(struct engine_op) + (words + 1) / 2 * 2 * sizeof(uint32_t);
+}
+
+static void look(struct engine *e, uint32_t nops, bool helped, void *room, void *own, struct be_bound *bound)
+{
+	*e = (struct engine){ .st = room, .todo = own, .nops = nops, .helped = helped, .bound = bound };
+	e->ops = (struct engine_op *)(void *)(e->st + 1);
+	e->ready = (uint32_t *)(void *)(e->ops + nops);
+	e->active = e->ready + places(nops, helped);
+	e->succ = e->active + places(nops, helped);
+}
+
+void engine_view(struct engine *e, uint32_t nops, void *room, void *own, struct be_bound *bound)
+{
+	look(e, nops, true, room, own, bound);
+}
+
+void engine_init(struct engine *e, const struct be_bind *b, void *room, void *own, struct be_bound *bound)
+{
+	look(e, b->nops, b->helped, room, own, bound);
+	invert(e, b);
+	for (uint32_t i = 0; i < b->nops; i++)
+		e->ops[i].wait = e->ops[i].need = b->dep_at[i + 1] - b->dep_at[i];
+	engine_classify(e);
+}
+
+void engine_classify(struct engine *e)
+{
+	struct engine_queue *of = e->st->of;
+	uint32_t size[ENGINE_CLASSES] = { 0 }, at = 0;
+
+	for (uint32_t i = 0; i < e->nops; i++) {
+		const uint8_t *class = e->ops[i].class;
+
+		size[class[0]]++;
+		size[class[1]] += class[1] != class[0];
+	}
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
+		of[c] = (struct engine_queue){ .first = at, .head = at, .tail = at };
+		at += size[c];
+	}
+	for (uint32_t i = 0; i < e->nops; i++) {
+		struct engine_queue *q = &of[e->ops[i].class[0]];
+
+		if (!e->ops[i].need)
+			e->ready[q->first + q->nroots++] = i;
+	}
+}
+
+/* An op became ready that is not of class c from the start. Whether it is now; else it is put where it belongs. */
+static __attribute__((noinline)) bool elsewhere(struct engine *e, uint32_t op, unsigned c)
+{
+	const uint8_t *class = e->ops[op].class, now = class[e->st->begun];
+
+	if (now != class[0])
+		atomic_fetch_add_explicit(&e->bound->turn->passed, 1, memory_order_relaxed);
+	if (now != c)
+		e->ready[e->st->of[now].tail++] = op;
+	return now != c;
+}
+
+/* Takes a step off n successors; those of class c that became ready are put behind tail, which moves. */
+static inline uint32_t release(struct engine *e, uint32_t from, uint32_t n, unsigned c, uint32_t tail)
+{
+	if (!n)
+		return tail;
+	for (const uint32_t *s = e->succ + from, *end = s + n; s < end; s++) {
+		struct engine_op *op = &e->ops[*s];
+
+		if (--op->wait == 0) {
+			op->wait = op->need;
+			if (op->class[0] == c || !elsewhere(e, *s, c))
+				e->ready[tail++] = *s;
+		}
+	}
+	return tail;
+}
+
+/* Issues what is ready of a class from head to tail: kept in registers, as the first op's store is what a peer waits
+ * for. */
+static inline int issue(struct engine *e, unsigned c, uint32_t head, uint32_t tail)
+{
+	struct engine_queue *q = &e->st->of[c];
+	int rc = 0;
+
+	while (head != tail && rc >= 0) {
+		const uint32_t i = e->ready[head++];
+		const struct engine_op *op = &e->ops[i];
+
+		tail = release(e, op->started, op->nstarted, c, tail);
+		rc = e->todo[i].how.issue(e, e->todo[i].what);
+		if (rc > 0)
+			tail = release(e, op->done, op->ndone, c, tail);
+		else if (rc == 0)
+			e->active[q->first + q->nactive++] = i;
+	}
+	q->head = head;
+	q->tail = tail;
+	return rc < 0 ? rc : !q->nactive;
+}
+
+/* Issues and polls what is of one class. 1 when nothing is left of it for now, 0 if something is, or -ERR_x. */
+static inline int progress(struct engine *e, unsigned c)
+{
+	struct engine_queue *q = &e->st->of[c];
+	uint32_t *active = e->active + q->first;
+	int rc = 0;
+
+	for (uint32_t k = 0;;) {
+		uint32_t i;
+
+		if (q->head != q->tail && (rc = issue(e, c, q->head, q->tail)) < 0)
+			return rc;
+		/* Polls until one completes, which may make others ready. */
+		do {
+			if (k == q->nactive)
+				return !k;
+			i = active[k++];
+			rc = e->todo[i].how.poll(e, e->todo[i].what);
+		} while (rc == 0);
+		if (rc < 0)
+			return rc;
+		active[--k] = active[--q->nactive];
+		q->tail = release(e, e->ops[i].done, e->ops[i].ndone, c, q->tail);
+	}
+}
+
+/* The classes of which something is ready, by bits. */
+static unsigned ready(const struct engine *e)
+{
+	unsigned classes = 0;
+
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++)
+		classes |= (unsigned)(e->st->of[c].head != e->st->of[c].tail) << c;
+	return classes;
+}
+
+/* Grows with each op that is issued, and with each that completes. */
+static uint32_t steps(const struct engine *e)
+{
+	uint32_t n = 0;
+
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++)
+		n += 2 * e->st->of[c].head - e->st->of[c].nactive;
+	return n;
+}
+
+/* The same for several classes, by bits, until nothing of them is ready. */
+static int progress_some(struct engine *e, unsigned classes)
+{
+	const uint32_t before = steps(e);
+
+	e->who = classes;
+	do {
+		for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
+			int rc = classes >> c & 1 ? progress(e, c) : 0;
+
+			if (rc < 0)
+				return rc;
+		}
+	} while (ready(e) & classes);
+	e->bound->moved += steps(e) - before;
+	return 0;
+}
+
+/* Says whose ops are left; 1 when there are none: what waits for others would have been made ready, as there are no
+ * cycles. */
+static int tell(struct engine *e)
+{
+	_Atomic uint32_t *pending = &e->bound->turn->pending;
+	unsigned left = ready(e);
+
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++)
+		left |= (unsigned)(e->st->of[c].nactive != 0) << c;
+	if (atomic_load_explicit(pending, memory_order_relaxed) != left)
+		atomic_store_explicit(pending, left, memory_order_relaxed);
+	return !left;
+}
+
+/* Early ops that start has issued, but not completed, become others'. */
+static void pass_on(struct engine *e)
+{
+	struct engine_queue *early = &e->st->of[ENGINE_EARLY];
+
+	for (uint32_t k = 0; k < early->nactive; k++) {
+		uint32_t i = e->active[early->first + k];
+		struct engine_queue *q = &e->st->of[e->ops[i].class[1]];
+
+		e->active[q->first + q->nactive++] = i;
+	}
+	if (early->nactive)
+		atomic_fetch_add_explicit(&e->bound->turn->passed, early->nactive, memory_order_relaxed);
+	early->nactive = 0;
+	e->st->begun = 1;
+}
+
+static int start_some(struct engine *e, unsigned who)
+{
+	int rc;
+
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
+		struct engine_queue *q = &e->st->of[c];
+
+		q->head = q->first;
+		q->tail = q->first + q->nroots;
+	}
+	e->st->begun = 0;
+	rc = progress_some(e, who | 1u << ENGINE_EARLY);
+	pass_on(e);
+	return rc < 0 ? rc : tell(e);
+}
+
+int engine_start(struct engine *e, unsigned who)
+{
+	return e->helped ? start_some(e, who) : issue(e, 0, 0, e->st->of[0].nroots);
+}
+
+int engine_progress(struct engine *e, unsigned who)
+{
+	int rc = e->helped ? progress_some(e, who) : progress(e, 0);
+
+	return rc || !e->helped ? rc : tell(e);
+}
+
+uint32_t engine_next_active(const struct engine *e, uint32_t *at)
+{
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
+		const struct engine_queue *q = &e->st->of[c];
+
+		*at = *at > q->first ? *at : q->first;
+		if (*at < q->first + q->nactive)
+			return e->active[(*at)++];
+	}
+	return UINT32_MAX;
+}
+
+void engine_states(const struct engine *e, uint8_t *state)
+{
+	memset(state, BE_WAITS, e->nops);
+	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
+		const struct engine_queue *q = &e->st->of[c];
+
+		for (uint32_t i = q->first; i < q->tail; i++)
+			state[e->ready[i]] = i < q->head ? BE_DONE : BE_READY;
+	}
+	for (uint32_t at = 0, op; (op = engine_next_active(e, &at)) != UINT32_MAX;)
+		state[op] = BE_ISSUED;
+}

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Connecting: every rank publishes its block, finds the other ends of its messages in those of its peers,
+ * and, as the receiver, chooses how each message travels. One exchange, in which all learn that nothing is in the
+ * way; one more where a receiver has made rings, as a sender may fail to reach them. */
+#include "backends/common/sm.h"
+
+#include "util/err.h"
+#include "util/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+static size_t up(size_t n)
+{
+	return (n + SM_LINE - 1) / SM_LINE * SM_LINE;
+}
+
+static size_t slot_size(uint64_t bytes)
+{
+	return up(sizeof(struct sm_slot) + bytes);
+}
+
+/* Of a block, what binding looks at: the end of its head, and the first entries. */
+#define PREFETCH offsetof(struct sm_head, wanted)
+#define PREFETCH_END (PREFETCH + 4 * SM_LINE)
+
+/* What the peer writes for a message. */
+static size_t cell_size(bool send, uint64_t bytes)
+{
+	if (bytes <= SM_EAGER_MAX)
+		return send ? 0 : 2 * slot_size(bytes);
+	return send ? sizeof(struct sm_out) : sizeof(struct sm_in);
+}
+
+static int by_channel(const void *a, const void *b)
+{
+	const struct sm_entry *x = a, *y = b;
+
+	if (x->send != y->send)
+		return x->send < y->send ? -1 : 1;
+	if (x->peer != y->peer)
+		return x->peer < y->peer ? -1 : 1;
+	if (x->tag != y->tag)
+		return x->tag < y->tag ? -1 : 1;
+	return (x->k > y->k) - (x->k < y->k);
+}
+
+static enum sm_source source_of(const struct be_bind *b, const struct bin_op *op)
+{
+	if (!b->layout->contiguous)
+		return SM_SCATTERED;
+	return b->buffers[op->buf[0]].heap ? SM_HEAP : SM_PRIVATE;
+}
+
+/* This rank's messages in order, each with its cell, from cells on. */
+static void list_messages(const struct sm_bound *s, struct sm_entry *entries, uint32_t n, size_t cells)
+{
+	const struct be_bind *b = &s->b;
+	bool sorted = true; /* often they are, but for sends and recvs */
+	uint32_t at = 0;
+
+	for (int send = 0; send < 2; send++)
+		for (uint32_t i = 0; i < b->nops; i++) {
+			if (!sm_is_near(s, i) || bin_sends(b->ops[i].kind) != send)
+				continue;
+			entries[at] = (struct sm_entry){ .peer = b->ops[i].peer,
+							 .tag = b->ops[i].tag,
+							 .k = i, /* until it is counted */
+							 .op = i,
+							 .bytes = b->ops[i].len * b->layout->basic,
+							 .send = (uint8_t)send,
+							 .source = source_of(b, &b->ops[i]) };
+			sorted &= !at || by_channel(&entries[at - 1], &entries[at]) < 0;
+			at++;
+		}
+	if (!sorted)
+		qsort(entries, n, sizeof *entries, by_channel);
+	for (uint32_t i = 0; i < n; i++) {
+		struct sm_entry *e = &entries[i];
+		const struct sm_entry *last = i ? e - 1 : NULL;
+
+		e->k = last && last->send == e->send && last->peer == e->peer && last->tag == e->tag ?
+			       last->k + 1 :
+			       0;
+		e->cell = (uint32_t)(cells / SM_LINE); /* a heap has no more lines */
+		cells += cell_size(e->send, e->bytes);
+	}
+}
+
+/* Room for n bytes at *at, which moves. */
+static uint64_t lay(uint64_t *at, size_t n)
+{
+	uint64_t here = *at;
+
+	*at += (n + 7) / 8 * 8;
+	return here;
+}
+
+static uint32_t count_buffers(const struct be_bind *b)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < b->nops; i++)
+		for (unsigned k = 0; k < bin_nranges(b->ops[i].kind); k++)
+			n = b->ops[i].buf[k] >= n ? b->ops[i].buf[k] + 1u : n;
+	return n;
+}
+
+size_t sm_lay_out(const struct be_bind *b, uint32_t nentries, struct sm_shared *sh)
+{
+	uint64_t at = sizeof *sh;
+
+	*sh = (struct sm_shared){ .nops = b->nops };
+	sh->engine = lay(&at, engine_room(b));
+	sh->moved = lay(&at, b->nops * sizeof(struct sm_moved));
+	sh->deadlines = lay(&at, b->nops * sizeof(uint64_t));
+	if (!b->helped)
+		return at;
+	sh->nbuffers = count_buffers(b);
+	sh->ops = lay(&at, b->nops * sizeof *b->ops);
+	sh->buffers = lay(&at, sh->nbuffers * sizeof(struct sm_buffer));
+	sh->links = lay(&at, nentries * sizeof(struct sm_link));
+	if (b->fragment) {
+		at = up(at);
+		sh->fragment = b->fragment;
+		sh->queue = lay(&at, sizeof(struct copyq));
+	}
+	return at;
+}
+
+void sm_share(struct sm_bound *s, struct sm_shared *sh)
+{
+	s->sh = sh;
+	s->deadlines = sm_at(s, sh->deadlines);
+	s->queue = sh->fragment ? sm_at(s, sh->queue) : NULL;
+	for (uint32_t i = 0; i < sh->nops; i++)
+		s->msgs[i].now = (struct sm_moved *)sm_at(s, sh->moved) + i;
+}
+
+int sm_publish(struct sm_bound *s, struct be_place *place)
+{
+	const struct be_bind *b = &s->b;
+	int allowed = host_direct_allowed(b->group);
+	struct sm_shared shared;
+	bool large = false;
+	size_t cells, end;
+	uint32_t n = 0;
+
+	if (allowed < 0)
+		return allowed;
+	for (uint32_t i = 0; i < b->nops; i++) {
+		uint64_t bytes = b->ops[i].len * b->layout->basic;
+
+		if (!bin_is_message(b->ops[i].kind))
+			continue;
+		if (b->ops[i].peer == BIN_ANY || b->ops[i].tag == BIN_ANY)
+			return host_error(b->group, -ERR_UNSUPPORTED,
+					  "op %u has a wildcard: messages are matched before they run", i);
+		if (bytes / SM_CHUNK >= UINT32_MAX)
+			return host_error(b->group, -ERR_RANGE, "op %u moves too many bytes", i);
+		if (s->msgs[i].far)
+			continue;
+		large |= bytes > SM_EAGER_MAX;
+		place->size += cell_size(bin_sends(b->ops[i].kind), bytes);
+		n++;
+	}
+	/* Staggered, or the words of two ranks would lie at the same place of their pages: what was stored to
+	 * one and has not left the core would then hold up loads of the other. */
+	cells = up(sizeof *s->head + n * sizeof *s->head->entries) + b->rank % 8 * 4 * SM_LINE;
+	place->size += cells;
+	end = place->size;
+	if (b->helped)
+		place->size += sm_lay_out(b, n, &shared);
+	s->head = host_alloc(b->group, place->size, &place->off);
+	if (!s->head)
+		return host_error(b->group, -ERR_NOMEM, "no %zu bytes of shared memory for %u messages",
+				  (size_t)place->size, n);
+	s->base.turn = &s->head->turn;
+	s->head->nentries = n;
+	s->head->allowed = allowed;
+	s->head->address = (uint64_t)(uintptr_t)s->head;
+	s->head->token = large ? s->head->address ^ sm_now_ns() : 0; /* nobody asks for it */
+	list_messages(s, s->head->entries, n, cells);
+	if (b->helped) {
+		struct sm_shared *sh = (struct sm_shared *)(void *)((char *)s->head + end);
+
+		*sh = shared;
+		s->head->own = (uint64_t)(uintptr_t)s;
+		s->head->shared = end;
+		sm_share(s, sh);
+		if (b->nops)
+			memcpy(sm_at(s, sh->ops), b->ops, b->nops * sizeof *b->ops);
+	}
+	return 0;
+}
+
+/* Finds the blocks of the peers, and counts them as users of this rank's. */
+static int reach_peers(struct sm_bound *s, uint32_t views)
+{
+	struct be_group *g = s->b.group;
+	uint32_t users = 1 + views;
+
+	for (uint32_t i = 0; i < s->head->nentries; i++) {
+		uint32_t p = s->head->entries[i].peer;
+		const struct be_place *place = host_place(g, p);
+		char *h;
+
+		if (s->peers[p])
+			continue;
+		if (!host_near(g, p))
+			return host_error(g, -ERR_UNSUPPORTED,
+					  "rank %u is on another node, which shared memory does not reach: "
+					  "GOAL_BACKEND=verbs does, goalrun --backend verbs",
+					  p);
+		h = host_peer(g, p, place->off, place->size);
+		if (!h || !host_bells(g, p))
+			return host_error(g, -ERR_SYS, "the heap of rank %u cannot be mapped", p);
+		for (size_t at = PREFETCH; at < PREFETCH_END && at < place->size; at += SM_LINE)
+			__builtin_prefetch(h + at);
+		s->peers[p] = (struct sm_head *)(void *)h;
+		s->fences |= host_bells(g, p)->fences;
+		users += p != s->b.rank;
+	}
+	atomic_store_explicit(&s->head->users, users, memory_order_relaxed);
+	s->bells = host_bells(g, s->b.rank);
+	return 0;
+}
+
+static struct sm_entry *partner(const struct sm_bound *s, const struct sm_entry *mine)
+{
+	struct sm_head *h = s->peers[mine->peer];
+	struct sm_entry key = { .send = !mine->send, .peer = s->b.rank, .tag = mine->tag, .k = mine->k };
+
+	return h->nentries ? bsearch(&key, h->entries, h->nentries, sizeof key, by_channel) : NULL;
+}
+
+/* Whether this rank can read the private memory of another. */
+static bool probe(const struct sm_bound *s, uint32_t peer)
+{
+	const struct sm_head *h = s->peers[peer];
+	uint64_t token = 0;
+	struct iovec local = { &token, sizeof token };
+	struct iovec remote = { (void *)(uintptr_t)(h->address + offsetof(struct sm_head, token)), sizeof token };
+
+	if (!h->allowed || !s->head->allowed)
+		return false;
+	if (host_same_process(s->b.group, peer))
+		return true;
+	return process_vm_readv(host_pid(s->b.group, peer), &local, 1, &remote, 1, 0) == sizeof token &&
+	       token == h->token;
+}
+
+/* How a long message to this rank travels; the sender reads it in this rank's block. */
+static void choose(const struct sm_bound *s, struct sm_entry *recv, const struct sm_entry *send)
+{
+	const struct sm_entry *last = recv > s->head->entries ? recv - 1 : NULL;
+
+	/* They are sorted: the peer may have been asked. */
+	if (last && !last->send && last->peer == recv->peer && last->bytes > SM_EAGER_MAX)
+		recv->direct = last->direct;
+	else
+		recv->direct = probe(s, recv->peer);
+	recv->mode = send->source == SM_HEAP || (send->source == SM_PRIVATE && recv->direct) ? SM_PULL : SM_STAGED;
+}
+
+/* Whether the receiver, who expects to read what is announced, cannot read these bytes, or others cannot who carry
+ * it out for the receiver. */
+static bool hidden(const struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
+{
+	const struct bin_op *o = &s->b.ops[op];
+	const struct sm_msg *m = &s->msgs[op];
+
+	return bin_sends(o->kind) && m->mode == SM_PULL && (!m->direct || m->heap) &&
+	       !buffers[o->buf[0]].heap;
+}
+
+void sm_settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
+{
+	const struct bin_op *o = &s->b.ops[op];
+	const struct be_buffer *buf = &buffers[o->buf[0]];
+	uint64_t at = o->off[0] * s->b.layout->basic;
+	struct sm_msg *m = &s->msgs[op];
+
+	if (!s->b.layout->contiguous || m->reduces)
+		return;
+	m->mine = buf->ptr ? buf->ptr + at : NULL;
+	if (s->view) /* the rank tells its peers itself */
+		return;
+	m->now->place = (struct sm_place){ (uint64_t)(uintptr_t)m->mine, buf->heap ? buf->heap_off + at + 1 : 0 };
+	m->bounces = hidden(s, op, buffers);
+	if (m->bounces)
+		m->now->place = (struct sm_place){ (uint64_t)(uintptr_t)m->bounce, m->bounce_off + 1 };
+}
+
+static void *cell(struct sm_head *h, const struct sm_entry *e)
+{
+	return (char *)h + (size_t)e->cell * SM_LINE;
+}
+
+void sm_connect_message(struct sm_bound *s, const struct sm_entry *mine)
+{
+	struct sm_msg *m = &s->msgs[mine->op];
+	const struct sm_entry *other = m->other;
+	const struct sm_entry *send = mine->send ? mine : other, *recv = mine->send ? other : mine;
+	struct sm_head *sender = mine->send ? s->head : s->peers[mine->peer];
+	struct sm_head *receiver = mine->send ? s->peers[mine->peer] : s->head;
+
+	m->mode = recv->mode;
+	m->direct = recv->direct;
+	m->heap = receiver->shared && send->source == SM_HEAP;
+	m->reduces = bin_reduces(s->b.ops[mine->op].kind);
+	m->same = host_same_process(s->b.group, mine->peer);
+	m->pid = host_pid(s->b.group, mine->peer);
+	m->peer = mine->peer;
+	m->op = mine->op;
+	m->bytes = mine->bytes;
+	m->bells = host_bells(s->b.group, mine->peer);
+	m->started = &s->peers[mine->peer]->started;
+	m->known = &s->known[mine->peer];
+	sm_settle(s, mine->op, s->b.buffers);
+	s->engine.todo[mine->op].how = (mine->send ? sm_how_send : sm_how_recv)[m->mode];
+	s->engine.todo[mine->op].what = m;
+	if (mine->bytes <= SM_EAGER_MAX) {
+		m->slot[0] = cell(receiver, recv);
+		m->slot[1] = (struct sm_slot *)(void *)((char *)m->slot[0] + slot_size(mine->bytes));
+		return;
+	}
+	m->chunks = (uint32_t)((mine->bytes + SM_CHUNK - 1) / SM_CHUNK);
+	m->in = cell(receiver, recv);
+	m->out = cell(sender, send);
+}
+
+/* Connects those messages that are long, or those that are not. How long ones travel has to be known. */
+static void connect_messages(struct sm_bound *s, bool large)
+{
+	for (uint32_t i = 0; i < s->head->nentries; i++)
+		if ((s->head->entries[i].bytes > SM_EAGER_MAX) == large)
+			sm_connect_message(s, &s->head->entries[i]);
+}
+
+/* Finds the other ends of all messages, and chooses for those to this rank. */
+static int match(struct sm_bound *s)
+{
+	for (uint32_t i = 0; i < s->head->nentries; i++) {
+		struct sm_entry *e = &s->head->entries[i];
+		const struct sm_entry *other = partner(s, e);
+		const char *verb = e->send ? "send to" : "recv from";
+
+		if (!other)
+			return host_error(s->b.group, -ERR_UNMATCHED, "op %u, a %s rank %u with tag %u, has no partner",
+					  e->op, verb, e->peer, e->tag);
+		if (other->bytes != e->bytes)
+			return host_error(s->b.group, -ERR_MISMATCH,
+					  "op %u, a %s rank %u, has %llu bytes, its partner %llu", e->op, verb,
+					  e->peer, (unsigned long long)e->bytes,
+					  (unsigned long long)other->bytes);
+		s->msgs[e->op].other = other;
+		if (s->b.helped)
+			sm_links(s)[i] = (struct sm_link){ *host_place(s->b.group, e->peer),
+							   (uint32_t)(other - s->peers[e->peer]->entries) };
+		if (e->bytes > SM_EAGER_MAX && !e->send)
+			choose(s, e, other);
+	}
+	return 0;
+}
+
+/* Rings for the messages to this rank that need them. */
+static int make_rings(struct sm_bound *s)
+{
+	size_t total = 0;
+	uint64_t off;
+
+	for (uint32_t i = 0; i < s->head->nentries; i++)
+		total += s->head->entries[i].mode == SM_STAGED ? SM_RING * SM_CHUNK : 0;
+	if (!total)
+		return 0;
+	s->rings = host_alloc(s->b.group, total, &off);
+	if (!s->rings)
+		return host_error(s->b.group, -ERR_NOMEM, "no %zu bytes of shared memory for slots", total);
+	for (uint32_t i = 0; i < s->head->nentries; i++)
+		if (s->head->entries[i].mode == SM_STAGED) {
+			((struct sm_in *)cell(s->head, &s->head->entries[i]))->ring = off;
+			off += SM_RING * SM_CHUNK;
+		}
+	return 0;
+}
+
+bool sm_reach_rings(struct sm_bound *s)
+{
+	for (uint32_t i = 0; i < s->head->nentries; i++) {
+		const struct sm_entry *mine = &s->head->entries[i];
+		struct sm_msg *m = &s->msgs[mine->op];
+
+		if (m->mode != SM_STAGED)
+			continue;
+		m->ring = host_peer(s->b.group, mine->send ? mine->peer : s->b.rank, m->in->ring, SM_RING * SM_CHUNK);
+		if (!m->ring) {
+			host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", mine->peer);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* How binding went on a rank. */
+struct opinion {
+	int err, rings;
+};
+
+/* All ranks' opinions: an error on one is one on all. rings: whether any rank has some. */
+static int hear(struct sm_bound *s, int err, bool *rings)
+{
+	struct be_group *g = s->b.group;
+	const struct opinion *all = host_room(g);
+	int rc = host_collect(g, sizeof *all, host_room(g));
+
+	for (uint32_t r = 0; r < s->b.size && !rc; r++) {
+		if (all[r].err)
+			return host_agree(g, err);
+		*rings |= all[r].rings != 0;
+	}
+	return rc;
+}
+
+int sm_connect(struct sm_bound *s, uint32_t views, int err)
+{
+	bool rings;
+	int rc;
+
+	err = err ? err : reach_peers(s, views);
+	err = err ? err : match(s);
+	err = err ? err : make_rings(s);
+	rings = s->rings != NULL;
+	rc = host_post(s->b.group, &(struct opinion){ err, rings }, sizeof(struct opinion));
+	/* While the others' opinions are on their way. */
+	sm_prepare(s);
+	if (!err)
+		connect_messages(s, false);
+	rc = rc ? rc : hear(s, err, &rings);
+	if (rc)
+		return rc;
+	connect_messages(s, true);
+	if (rings) {
+		err = sm_reach_rings(s) ? 0 : -ERR_SYS;
+		rc = host_post(s->b.group, &(struct opinion){ err, true }, sizeof(struct opinion));
+		rc = rc ? rc : hear(s, err, &rings);
+	}
+	s->connected = !rc;
+	if (!rc && s->b.helped)
+		sm_classify(s);
+	return rc;
+}
+
+#define USERS_STAY (UINT32_MAX / 2) /* more than there ever are */
+
+void sm_disconnect(struct sm_bound *s)
+{
+	if (!s->head)
+		return;
+	/* From here on this rank touches no block: peers' first, its own last. */
+	for (uint32_t i = 0; i < s->head->nentries && s->connected; i++) {
+		const struct sm_entry *e = &s->head->entries[i];
+
+		if (e->peer == s->b.rank || !s->peers[e->peer])
+			continue;
+		atomic_fetch_sub(&s->peers[e->peer]->users, 1);
+		s->peers[e->peer] = NULL;
+	}
+	for (uint32_t i = 0; i < s->b.nops; i++)
+		host_free(s->b.group, s->msgs[i].bounce);
+	/* Where all have failed to connect nobody looks at the block any more. But where a rank died others may have
+	 * come further than this one: then it stays. */
+	if (s->connected)
+		atomic_fetch_sub(&s->head->users, 1);
+	else
+		atomic_store(&s->head->users, host_lost(s->b.group) ? USERS_STAY : 0);
+	host_free_later(s->b.group, s->head, s->rings, &s->head->users);
+}
+
+/* Only addresses change: a sender tells them with each epoch. Bytes that the receiver could not read where
+ * they are go through a copy in the heap. */
+int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers)
+{
+	for (uint32_t i = 0; i < s->b.nops; i++) {
+		struct sm_msg *m = &s->msgs[i];
+
+		if (!hidden(s, i, buffers) || m->bounce)
+			continue;
+		m->bounce = host_alloc(s->b.group, m->bytes, &m->bounce_off);
+		if (!m->bounce)
+			return host_error(s->b.group, -ERR_NOMEM, "no %llu bytes of shared memory for a copy",
+					  (unsigned long long)m->bytes);
+	}
+	for (uint32_t i = 0; i < s->b.nops; i++)
+		if (sm_is_near(s, i))
+			sm_settle(s, i, buffers);
+	s->b.buffers = buffers;
+	if (s->b.helped)
+		sm_classify(s);
+	return 0;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Large copies in fragments: who communicates for a rank takes them from the rank's queue, and so does the rank once
+ * it waits. */
+#include "backends/common/sm.h"
+#include "backends/common/trace.h"
+
+#include <string.h>
+
+enum { BY_DRIVER, BY_JOINER };
+
+static void count(struct sm_bound *s, int by, uint64_t bytes)
+{
+	if (bytes)
+		atomic_fetch_add_explicit(&s->head->turn.copied[by], bytes, memory_order_relaxed);
+}
+
+int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const struct sm_place *place, char *to,
+		  const char *from, uint64_t bytes)
+{
+	const struct copyq_what what = { op, place ? place->address : 0, place ? place->heap : 0 };
+	struct copyq_part p;
+	uint64_t copied = 0;
+
+	if (!now->queued) {
+		if (!copyq_put(s->queue, &what, bytes, s->sh->fragment))
+			return 0;
+		now->queued = true;
+		be_ring(s->bells); /* the rank may sleep */
+	}
+	while (copyq_look(s->queue, &p))
+		if (copyq_take(s->queue, &p)) {
+			memcpy(to + p.off, from + p.off, p.len);
+			copied += p.len;
+			copyq_done(s->queue);
+		}
+	count(s, BY_DRIVER, copied);
+	if (!copyq_complete(s->queue))
+		return 0;
+	now->queued = false;
+	return 1;
+}
+
+/* Where a copy goes, and where it comes from. */
+struct way {
+	char *to;
+	const char *from;
+};
+
+/* The way of a copy in the queue, in this process; no memory at its ends if it is not to be found. */
+static struct way find_way(const struct sm_bound *s, const struct copyq_what *what)
+{
+	const struct sm_place place = { what->address, what->heap };
+	const struct bin_op *o = &s->b.ops[what->op];
+	const struct sm_msg *m = &s->msgs[what->op];
+	const size_t basic = s->b.layout->basic;
+	bool fails = false;
+
+	if (bin_is_message(o->kind))
+		return (struct way){ m->mine, sm_find(s, m, &place, &fails) };
+	return (struct way){ s->b.buffers[o->buf[1]].ptr + o->off[1] * basic,
+			     s->b.buffers[o->buf[0]].ptr + o->off[0] * basic };
+}
+
+void sm_join(struct be_bound *bound)
+{
+	struct sm_bound *s = (struct sm_bound *)bound;
+	struct way way = { NULL, NULL };
+	struct copyq_what known;
+	struct copyq_part p;
+	uint64_t copied = 0, begin = 0;
+	bool last = false;
+
+	if (!s->queue)
+		return;
+	while (copyq_look(s->queue, &p)) {
+		if (s->trace && !begin)
+			begin = host_now();
+		if (!way.to || memcmp(&p.what, &known, sizeof known) != 0)
+			way = find_way(s, &p.what);
+		known = p.what;
+		if (!way.to || !way.from)
+			break;
+		if (copyq_take(s->queue, &p)) {
+			memcpy(way.to + p.off, way.from + p.off, p.len);
+			copied += p.len;
+			last = copyq_done(s->queue);
+		}
+	}
+	count(s, BY_JOINER, copied);
+	if (s->trace && copied) /* of several copies the last one stands for all */
+		engine_trace_joined(s->trace, known.op, begin);
+	if (last)
+		be_ring(s->bells); /* who has put it in may sleep */
+}

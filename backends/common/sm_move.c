@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Moving messages; see sm.h for the protocols. */
+#include "backends/common/sm.h"
+
+#include "util/err.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#define CMA_MAX ((size_t)1 << 30) /* bytes a call, below the kernel's limit */
+
+/* bytes of this rank's message from skip on, to or from packed memory */
+static inline void pack(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes, char *out)
+{
+	const struct bin_op *o = &s->b.ops[m->op];
+	size_t basic = s->b.layout->basic;
+
+	if (m->mine)
+		memcpy(out, m->mine + skip, bytes);
+	else
+		be_pack(s->b.layout, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic, out);
+}
+
+/* b = a op b, or b = b op a, of some bytes of a; they come in ascending order. */
+static void reduce(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes, const char *in)
+{
+	const struct bin_op *o = &s->b.ops[m->op];
+	size_t basic = s->b.layout->basic;
+
+	if (m->whole && bytes < m->bytes) {
+		memcpy(m->whole + skip, in, bytes);
+		if (skip + bytes < m->bytes)
+			return;
+		in = m->whole;
+		skip = 0;
+		bytes = m->bytes;
+	}
+	s->b.reduce_packed(s->b.reduce_arg, in, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic,
+			   o->kind == BIN_OP_RECV_REDUCE_WITH);
+}
+
+static inline void unpack(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes, const char *in)
+{
+	const struct bin_op *o = &s->b.ops[m->op];
+	size_t basic = s->b.layout->basic;
+
+	if (m->mine)
+		memcpy(m->mine + skip, in, bytes);
+	else if (m->reduces)
+		reduce(s, m, skip, bytes, in);
+	else
+		be_unpack(s->b.layout, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic, in);
+}
+
+static size_t chunk_bytes(const struct sm_msg *m, uint64_t chunk)
+{
+	uint64_t left = m->bytes - chunk * SM_CHUNK;
+
+	return left < SM_CHUNK ? (size_t)left : SM_CHUNK;
+}
+
+/* Lets the receiver ring when it starts. Others may want it for another epoch: the highest stays. */
+static __attribute__((noinline, cold)) void want_credit(const struct sm_bound *s, const struct sm_msg *m)
+{
+	_Atomic uint64_t *wanted = &s->peers[m->peer]->wanted;
+	uint64_t now = atomic_load_explicit(wanted, memory_order_relaxed);
+
+	while (now < s->epoch && !atomic_compare_exchange_weak_explicit(wanted, &now, s->epoch, memory_order_relaxed,
+									memory_order_relaxed))
+		;
+}
+
+/* The credit: once the receiver has started epoch - 1, it has consumed epoch - 2, whose slot is the one to
+ * write now. Pairs with the store in start. */
+static inline bool has_credit(const struct sm_bound *s, struct sm_msg *m)
+{
+	if (*m->known + 1 < s->epoch) {
+		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
+		m->asks = true;
+		if (*m->known + 1 < s->epoch)
+			want_credit(s, m);
+	}
+	return *m->known + 1 >= s->epoch;
+}
+
+/* ---- eager ----
+ *
+ * A message without bytes needs no register saved: what has some is a function of its own. */
+
+static inline struct sm_slot *slot_of(const struct sm_bound *s, const struct sm_msg *m)
+{
+	return m->slot[s->epoch & 1];
+}
+
+static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m)
+{
+	/* The payload is visible before its number; pairs with the load in recv_eager. */
+	atomic_store_explicit(&slot_of(s, m)->seq, s->epoch, memory_order_release);
+	be_ring(m->bells);
+	if (m->asks) /* the next epoch's credit, while nobody waits for the answer */
+		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
+	return 1;
+}
+
+static __attribute__((noinline)) int send_bytes(const struct sm_bound *s, struct sm_msg *m)
+{
+	pack(s, m, 0, m->bytes, slot_of(s, m)->payload);
+	return announce_slot(s, m);
+}
+
+static int send_eager(struct engine *e, void *what)
+{
+	const struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+
+	if (!has_credit(s, m))
+		return 0;
+	return m->bytes ? send_bytes(s, m) : announce_slot(s, m);
+}
+
+static inline int take_credit(const struct sm_bound *s, const struct sm_msg *m)
+{
+	*m->known = s->epoch; /* it sent, so it has started */
+	return 1;
+}
+
+static __attribute__((noinline)) int recv_bytes(const struct sm_bound *s, struct sm_msg *m)
+{
+	unpack(s, m, 0, m->bytes, slot_of(s, m)->payload);
+	return take_credit(s, m);
+}
+
+static int recv_eager(struct engine *e, void *what)
+{
+	const struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+
+	if (atomic_load_explicit(&slot_of(s, m)->seq, memory_order_acquire) != s->epoch)
+		return 0;
+	return m->bytes ? recv_bytes(s, m) : take_credit(s, m);
+}
+
+/* ---- staged ---- */
+
+static int send_staged(struct engine *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+	uint64_t base = (s->epoch - 1) * m->chunks;
+
+	if (!has_credit(s, m))
+		return 0;
+	while (m->now->moved < m->chunks) {
+		uint64_t n = base + m->now->moved; /* chunks before this one, ever */
+
+		if (n >= atomic_load_explicit(&m->out->done, memory_order_acquire) + SM_RING)
+			return 0;
+		pack(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
+		     m->ring + n % SM_RING * SM_CHUNK);
+		m->now->moved++;
+		/* The chunk is visible before its number; pairs with the load in recv_staged. */
+		atomic_store_explicit(&m->in->avail, n + 1, memory_order_release);
+		be_ring(m->bells);
+	}
+	return 1;
+}
+
+static int recv_staged(struct engine *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+	uint64_t base = (s->epoch - 1) * m->chunks;
+
+	while (m->now->moved < m->chunks) {
+		uint64_t n = base + m->now->moved;
+
+		if (atomic_load_explicit(&m->in->avail, memory_order_acquire) <= n)
+			return 0;
+		unpack(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
+		       m->ring + n % SM_RING * SM_CHUNK);
+		m->now->moved++;
+		/* The slot has been read before it is given back; pairs with the load in send_staged. */
+		atomic_store_explicit(&m->out->done, n + 1, memory_order_release);
+		be_ring(m->bells);
+	}
+	return 1;
+}
+
+/* ---- pull ---- */
+
+char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_place *p, bool *fails)
+{
+	char *at = NULL;
+
+	if (m->same)
+		return (char *)(uintptr_t)p->address;
+	if (p->heap)
+		at = host_peer(s->b.group, m->peer, p->heap - 1, m->bytes);
+	*fails = p->heap && !at;
+	return at;
+}
+
+/* Notes where the peer's bytes are in this process: m->at. Whether it could be found out. */
+static bool look_up(struct sm_bound *s, struct sm_msg *m, const struct sm_place *p)
+{
+	bool fails = false;
+
+	if (!m->same && m->seen.heap == p->heap && m->seen.address == p->address)
+		return true;
+	m->at = sm_find(s, m, p, &fails);
+	if (!fails)
+		m->seen = *p;
+	return !fails;
+}
+
+/* Whether there is a chunk left in this epoch, which this end then has to copy. The receiver takes them from the first
+ * on and the sender from the last, so that the same core copies the same bytes again and has them in its caches. */
+static bool claim(const struct sm_bound *s, const struct sm_msg *m)
+{
+	uint64_t end = s->epoch * m->chunks, n = atomic_load_explicit(&m->out->claimed, memory_order_relaxed);
+
+	while (n < end)
+		if (atomic_compare_exchange_weak_explicit(&m->out->claimed, &n, n + 1, memory_order_relaxed,
+							  memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* The sender's part of a message that both ends copy: as much as it can reach. */
+static void help(struct sm_bound *s, struct sm_msg *m)
+{
+	struct sm_place to = m->out->to;
+
+	if (!look_up(s, m, &to) || !m->at)
+		return;
+	while (claim(s, m)) {
+		uint64_t chunk = m->chunks - 1 - m->now->moved++;
+
+		memcpy(m->at + chunk * SM_CHUNK, m->mine + chunk * SM_CHUNK, chunk_bytes(m, chunk));
+		/* The bytes are there before they are counted; pairs with the load in recv_pull. */
+		atomic_store_explicit(&m->in->helped,
+				      atomic_load_explicit(&m->in->helped, memory_order_relaxed) + 1,
+				      memory_order_release);
+		be_ring(m->bells);
+	}
+}
+
+static int announce(struct engine *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+
+	if (m->bounces)
+		memcpy(m->bounce, m->mine, m->bytes);
+	m->now->moved = 0;
+	m->in->from = m->now->place;
+	/* What the user wrote is visible before the announcement; pairs with the load in recv_pull. */
+	atomic_store_explicit(&m->in->avail, s->epoch, memory_order_release);
+	be_ring(m->bells);
+	return 0;
+}
+
+static int send_pull(struct engine *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+
+	if (atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch)
+		return 1;
+	if (m->chunks < 2 || atomic_load_explicit(&m->out->shared, memory_order_acquire) != s->epoch)
+		return 0;
+	help(s, m);
+	return atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch;
+}
+
+static int read_remote(struct sm_bound *s, struct sm_msg *m, uint64_t skip, char *to, size_t bytes)
+{
+	while (bytes) {
+		struct iovec local = { to, bytes < CMA_MAX ? bytes : CMA_MAX };
+		struct iovec remote = { (char *)(uintptr_t)m->seen.address + skip, local.iov_len };
+		ssize_t n = process_vm_readv(m->pid, &local, 1, &remote, 1, 0);
+
+		if (n <= 0) {
+			if (n < 0 && errno == ESRCH)
+				return host_died(s->b.group, m->peer);
+			return host_error(s->b.group, -ERR_SYS, "process_vm_readv from rank %u: %s", m->peer,
+					  n ? strerror(errno) : "no bytes");
+		}
+		to += n;
+		skip += (uint64_t)n;
+		bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Copies some of the sender's bytes to where they belong. */
+static int fetch(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size_t bytes)
+{
+	if (m->at) {
+		unpack(s, m, skip, bytes, m->at + skip);
+		return 0;
+	}
+	if (m->mine)
+		return read_remote(s, m, skip, m->mine + skip, bytes);
+	while (bytes) {
+		size_t n = bytes < SM_CHUNK ? bytes : SM_CHUNK;
+		int err = read_remote(s, m, skip, s->stage, n);
+
+		if (err)
+			return err;
+		unpack(s, m, skip, n, s->stage);
+		skip += n;
+		bytes -= n;
+	}
+	return 0;
+}
+
+/* Sees the announcement. Both ends copy if it is worth it and the sender can write here. */
+static void begin_pull(struct sm_bound *s, struct sm_msg *m)
+{
+	m->now->begun = true;
+	m->now->parted = m->mine && m->at && sm_parts(s, m->bytes);
+	m->now->both = !m->now->parted && m->chunks > 1 && m->mine && (m->now->place.heap || (m->same && m->direct));
+	if (m->now->both) {
+		m->out->to = m->now->place;
+		atomic_store_explicit(&m->out->claimed, (s->epoch - 1) * m->chunks, memory_order_relaxed);
+		/* Place and count are there before the invitation; pairs with the load in send_pull. */
+		atomic_store_explicit(&m->out->shared, s->epoch, memory_order_release);
+		be_ring(m->bells);
+	}
+}
+
+/* The receiver's part of a message that both ends copy. */
+static int share(struct sm_bound *s, struct sm_msg *m)
+{
+	while (claim(s, m)) {
+		int err = fetch(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved));
+
+		if (err)
+			return err;
+		m->now->moved++;
+	}
+	if (atomic_load_explicit(&m->in->helped, memory_order_acquire) < m->now->theirs + m->chunks - m->now->moved)
+		return 0;
+	m->now->theirs += m->chunks - m->now->moved;
+	return 1;
+}
+
+static int recv_pull(struct engine *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+	struct sm_place from;
+	int rc;
+
+	if (!m->now->begun && atomic_load_explicit(&m->in->avail, memory_order_acquire) != s->epoch)
+		return 0;
+	from = m->in->from;
+	if (!look_up(s, m, &from)) /* a view leaves it to others */
+		return s->view ? 0 :
+				 host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", m->peer);
+	if (!m->now->begun)
+		begin_pull(s, m);
+	if (m->now->parted)
+		rc = sm_copy_parts(s, m->now, m->op, &from, m->mine, m->at, m->bytes);
+	else if (m->now->both)
+		rc = share(s, m);
+	else
+		rc = fetch(s, m, 0, m->bytes);
+	if (rc < 0 || (!rc && (m->now->parted || m->now->both)))
+		return rc;
+	/* All reads are done before the sender may write; pairs with the load in send_pull. */
+	atomic_store_explicit(&m->out->done, s->epoch, memory_order_release);
+	be_ring(m->bells);
+	return 1;
+}
+
+/* ---- the table ---- */
+
+static int send_staged_issue(struct engine *e, void *what)
+{
+	((struct sm_msg *)what)->now->moved = 0;
+	return send_staged(e, what);
+}
+
+static int recv_staged_issue(struct engine *e, void *what)
+{
+	((struct sm_msg *)what)->now->moved = 0;
+	return recv_staged(e, what);
+}
+
+static int recv_pull_issue(struct engine *e, void *what)
+{
+	struct sm_msg *m = what;
+
+	m->now->moved = 0;
+	m->now->begun = false;
+	return recv_pull(e, m);
+}
+
+const struct engine_how sm_how_send[SM_MODES] = {
+	[SM_EAGER] = { send_eager, send_eager },
+	[SM_PULL] = { announce, send_pull },
+	[SM_STAGED] = { send_staged_issue, send_staged },
+};
+const struct engine_how sm_how_recv[SM_MODES] = {
+	[SM_EAGER] = { recv_eager, recv_eager },
+	[SM_PULL] = { recv_pull_issue, recv_pull },
+	[SM_STAGED] = { recv_staged_issue, recv_staged },
+};
+
+const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op)
+{
+	const struct sm_msg *m = &s->msgs[op];
+	bool recv = bin_recvs(s->b.ops[op].kind);
+
+	if (!sm_is_near(s, op))
+		return NULL;
+	if (m->mode == SM_EAGER && recv)
+		return &m->slot[s->epoch & 1]->seq;
+	if (m->mode == SM_PULL && recv && !m->now->begun)
+		return &m->in->avail;
+	if (m->mode == SM_PULL && !recv && m->chunks < 2)
+		return &m->out->done;
+	return NULL;
+}
+
+const char *sm_message_waits(const struct sm_bound *s, uint32_t op)
+{
+	struct sm_msg *m = &s->msgs[op];
+
+	if (bin_recvs(s->b.ops[op].kind))
+		return m->mode == SM_PULL && m->now->begun ? "the sender to finish its part of the copy" : "the message";
+	if (m->mode == SM_PULL)
+		return "the receiver to copy it";
+	return has_credit(s, m) ? "the receiver to make room" : "the receiver to start its last epoch";
+}

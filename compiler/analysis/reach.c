@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Which event comes before which. Most questions have a short answer nearby. The others are answered together:
+ * a walk over events in order carries, for many sources at a time, which of them came before; first over those of a
+ * rank, where both ends of a question are, then over all. */
+#include "compiler/analysis/events.h"
+
+#include "util/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+/* Whether event from comes before event to, for a query. */
+struct ask {
+	uint32_t from, to;
+	uint32_t query;
+	uint32_t next; /* of the same to: index + 1 */
+};
+
+struct asks {
+	VEC(struct ask) v;
+};
+
+/* ---- near ---- */
+
+#define NEAR 48u /* events that are looked at */
+#define SEEN 64u
+#define WIDE 8u /* and of each, what comes before it */
+
+enum answer { NO, YES, FAR };
+
+void ir_near_fini(struct ir_near *x)
+{
+	free(x->soon);
+	free(x->many);
+	*x = (struct ir_near){ 0 };
+}
+
+int ir_near_init(struct ir_near *x, const struct ir_events *ev)
+{
+	*x = (struct ir_near){ ev, mem_alloc((size_t)ev->n * sizeof *x->soon), mem_calloc(ev->n / 64 + (size_t)1, sizeof *x->many) };
+	if (!x->soon || !x->many)
+		return -ERR_NOMEM;
+	memset(x->soon, 0xff, (size_t)ev->n * sizeof *x->soon);
+	for (uint32_t at = ev->n; at-- > 0;) {
+		const uint32_t e = ev->order[at];
+
+		for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1]; p++) {
+			const uint32_t on = ev->pred[p];
+
+			if (x->soon[e] == NONE) {
+				x->soon[on] = x->soon[on] == NONE ? ev->n : x->soon[on];
+				continue;
+			}
+			if (x->soon[on] < ev->n && x->soon[on] != at)
+				x->many[on / 64] |= (uint64_t)1 << on % 64;
+			x->soon[on] = at;
+		}
+	}
+	return 0;
+}
+
+/* Events that a walk has seen. */
+struct seen {
+	uint32_t table[SEEN], n; /* event + 1; 0: empty */
+};
+
+static bool seen_before(struct seen *s, uint32_t e)
+{
+	uint32_t at = e * 0x9e3779b9u / (UINT32_MAX / SEEN + 1);
+
+	while (s->table[at] && s->table[at] != e + 1)
+		at = (at + 1) % SEEN;
+	if (s->table[at])
+		return true;
+	s->table[at] = e + 1;
+	s->n++;
+	return false;
+}
+
+/* Walks back from to, a little, and far first: long ways are those through the few events that others wait for. Nothing
+ * that comes before start comes after from. */
+static enum answer look_back(const struct ir_events *ev, uint32_t from, uint32_t start, uint32_t to)
+{
+	struct seen seen = { { 0 }, 0 };
+	uint32_t todo[NEAR], n = 0;
+	bool all = true;
+
+	todo[n++] = to;
+	while (n) {
+		const uint32_t at = todo[--n], first = ev->pred_at[at];
+		uint32_t end = ev->pred_at[at + 1];
+
+		if (end - first > WIDE) {
+			end = first + WIDE;
+			all = false;
+		}
+		for (uint32_t p = first; p < end; p++) {
+			const uint32_t e = ev->pred[p];
+
+			if (e == from)
+				return YES;
+			if (ev->pos[e] < start || seen_before(&seen, e))
+				continue;
+			if (seen.n == NEAR)
+				return FAR;
+			todo[n++] = e;
+		}
+	}
+	return all ? NO : FAR;
+}
+
+static bool one_way(const struct ir_near *x, uint32_t e)
+{
+	return x->soon[e] < x->ev->n && !(x->many[e / 64] >> e % 64 & 1);
+}
+
+static enum answer near(const struct ir_near *x, uint32_t from, uint32_t to)
+{
+	const struct ir_events *ev = x->ev;
+
+	if (x->soon[to] == NONE)
+		return from == to ? YES : look_back(ev, from, ev->pos[from], to);
+	/* As long as there is but one way on, or back. */
+	for (unsigned i = 0; i < NEAR && ev->pos[from] < ev->pos[to] && one_way(x, from); i++)
+		from = ev->order[x->soon[from]];
+	for (unsigned i = 0; i < NEAR && ev->pos[from] < ev->pos[to] && ev->pred_at[to] + 1 == ev->pred_at[to + 1]; i++)
+		to = ev->pred[ev->pred_at[to]];
+	if (ev->pos[from] >= ev->pos[to])
+		return from == to ? YES : NO;
+	return x->soon[from] > ev->pos[to] ? NO : look_back(ev, from, x->soon[from], to);
+}
+
+bool ir_near_yes(const struct ir_near *x, const struct ir_query *q)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		const uint32_t from = q->from[i & 1], to = q->to[i >> 1];
+
+		if (from != IR_NO_EVENT && to != IR_NO_EVENT && near(x, from, to) == YES)
+			return true;
+	}
+	return false;
+}
+
+/* far: the questions that are left. */
+static int near_query(const struct ir_near *x, struct ir_query *q, uint32_t number, struct asks *far)
+{
+	const size_t before = far->v.n;
+	int err = 0;
+
+	q->yes = false;
+	for (unsigned i = 0; i < 4 && !q->yes && !err; i++) {
+		const uint32_t from = q->from[i & 1], to = q->to[i >> 1];
+		enum answer a = from == IR_NO_EVENT || to == IR_NO_EVENT ? NO : near(x, from, to);
+
+		q->yes = a == YES;
+		if (a == FAR)
+			err = VEC_PUSH(&far->v, (struct ask){ from, to, number, 0 });
+	}
+	if (q->yes)
+		far->v.n = before;
+	return err;
+}
+
+/* ---- places ---- */
+
+/* A set of positions, numbered in their order. */
+struct places {
+	uint64_t *bits;
+	uint32_t *before; /* how many are in the words before */
+	uint32_t n;
+};
+
+static int places_init(struct places *s, uint32_t positions)
+{
+	const size_t words = (size_t)positions / 64 + 1;
+
+	*s = (struct places){ mem_alloc(words * sizeof *s->bits), mem_alloc(words * sizeof *s->before), 0 };
+	return s->bits && s->before ? 0 : -ERR_NOMEM;
+}
+
+static void places_fini(struct places *s)
+{
+	free(s->bits);
+	free(s->before);
+}
+
+/* Of positions from first to last there is none; those below first are not to be asked about. */
+static void places_clear(struct places *s, uint32_t first, uint32_t last)
+{
+	for (uint32_t i = first / 64; i <= last / 64; i++)
+		s->bits[i] = 0;
+}
+
+static void places_add(struct places *s, uint32_t at)
+{
+	s->bits[at / 64] |= (uint64_t)1 << at % 64;
+}
+
+static void places_number(struct places *s, uint32_t first, uint32_t last)
+{
+	s->n = 0;
+	for (uint32_t i = first / 64; i <= last / 64; i++) {
+		s->before[i] = s->n;
+		s->n += (uint32_t)__builtin_popcountll(s->bits[i]);
+	}
+}
+
+static bool places_has(const struct places *s, uint32_t at)
+{
+	return s->bits[at / 64] >> at % 64 & 1;
+}
+
+static uint32_t places_of(const struct places *s, uint32_t at)
+{
+	return s->before[at / 64] + (uint32_t)__builtin_popcountll(s->bits[at / 64] & (((uint64_t)1 << at % 64) - 1));
+}
+
+/* ---- far ---- */
+
+#define WORDS 16u
+#define SLOTS (64 * WORDS)
+
+/* Which sources came before an event; that of several events, as many as holders says. */
+struct mask {
+	uint64_t w[WORDS];
+	uint32_t holders;
+};
+
+/* Over the events from lo to hi - 1, which are of one rank or all. */
+struct walk {
+	const struct ir_events *ev;
+	uint32_t lo, hi, n;
+	const uint32_t *order, *pos; /* of these n events */
+	uint32_t *late; /* of each event: the position of the last one that needs its mask; NONE: none does */
+	uint32_t *mask; /* index, or NONE where no source came before */
+	VEC(struct mask) masks;
+	VEC(uint32_t) unused; /* of the masks */
+	struct places sources, targets;
+	VEC(uint32_t) asked; /* by number of the target: the first question, index + 1 */
+	struct ir_query *q;
+};
+
+static bool within(const struct walk *w, uint32_t e)
+{
+	return e >= w->lo && e < w->hi;
+}
+
+static int mask_take(struct walk *w, uint32_t *out)
+{
+	if (w->unused.n) {
+		*out = w->unused.at[--w->unused.n];
+	} else {
+		if (VEC_PUSH(&w->masks, (struct mask){ 0 }) || VEC_RESERVE(&w->unused, w->masks.cap))
+			return -ERR_NOMEM;
+		*out = (uint32_t)w->masks.n - 1;
+	}
+	w->masks.at[*out].holders = 1;
+	return 0;
+}
+
+static void mask_drop(struct walk *w, uint32_t e)
+{
+	const uint32_t i = w->mask[e];
+
+	w->mask[e] = NONE;
+	if (i != NONE && --w->masks.at[i].holders == 0)
+		w->unused.at[w->unused.n++] = i;
+}
+
+/* What came before event e: the mask of an event before it, if that is all, else one of its own. */
+static int mask_find(struct walk *w, uint32_t e, uint32_t first, uint32_t *out)
+{
+	const struct ir_events *ev = w->ev;
+	bool own = false;
+	int err = 0;
+
+	*out = NONE;
+	for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1] && !err; p++) {
+		const uint32_t on = ev->pred[p], i = within(w, on) && w->pos[on] >= first ? w->mask[on] : NONE;
+
+		if (i == NONE || i == *out)
+			continue;
+		if (*out != NONE && !own) {
+			uint32_t other = *out;
+
+			err = mask_take(w, out);
+			if (!err)
+				memcpy(w->masks.at[*out].w, w->masks.at[other].w, sizeof w->masks.at->w);
+			own = true;
+		}
+		if (*out == NONE)
+			*out = i;
+		else
+			for (unsigned k = 0; k < WORDS && !err; k++)
+				w->masks.at[*out].w[k] |= w->masks.at[i].w[k];
+	}
+	if (!err && !own && *out != NONE)
+		w->masks.at[*out].holders++;
+	return err;
+}
+
+/* Event e is a source. */
+static int mask_add(struct walk *w, uint32_t slot, uint32_t *i)
+{
+	const uint32_t old = *i;
+	int err = old != NONE && w->masks.at[old].holders == 1 ? 0 : mask_take(w, i);
+
+	if (err)
+		return err;
+	if (old == NONE)
+		memset(w->masks.at[*i].w, 0, sizeof w->masks.at->w);
+	else if (old != *i)
+		memcpy(w->masks.at[*i].w, w->masks.at[old].w, sizeof w->masks.at->w);
+	if (old != NONE && old != *i)
+		w->masks.at[old].holders--;
+	w->masks.at[*i].w[slot / 64] |= (uint64_t)1 << slot % 64;
+	return 0;
+}
+
+/* Answers the questions about event e, whose mask is known. */
+static void answer(struct walk *w, const struct ask *a, uint32_t base, uint32_t e)
+{
+	if (w->mask[e] == NONE || !places_has(&w->targets, w->pos[e]))
+		return;
+	for (uint32_t i = w->asked.at[places_of(&w->targets, w->pos[e])]; i; i = a[i - 1].next) {
+		const uint32_t slot = places_of(&w->sources, w->pos[a[i - 1].from]) - base;
+
+		w->q[a[i - 1].query].yes |= w->masks.at[w->mask[e]].w[slot / 64] >> slot % 64 & 1;
+	}
+}
+
+/* The event at a position needs the mask of event e. Positions come in descending order; one that is asked about, and that
+ * nothing else has needed yet, is at its own. */
+static void need(struct walk *w, uint32_t e, uint32_t first, uint32_t at)
+{
+	if (within(w, e) && w->pos[e] >= first && (w->late[e] == NONE || w->late[e] == w->pos[e]))
+		w->late[e] = at;
+}
+
+/* One walk from the first of the sources, whose numbers begin at base, to the last position that is asked about. */
+static int walk(struct walk *w, const struct ask *a, uint32_t base, uint32_t first, uint32_t last)
+{
+	const struct ir_events *ev = w->ev;
+	int err = 0;
+
+	for (uint32_t at = last + 1; at-- > first;) {
+		const uint32_t e = w->order[at];
+
+		for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1] && w->late[e] != NONE; p++)
+			need(w, ev->pred[p], first, at);
+	}
+	for (uint32_t at = first; at <= last && !err; at++) {
+		const uint32_t e = w->order[at];
+		uint32_t slot = places_has(&w->sources, at) ? places_of(&w->sources, at) - base : NONE;
+
+		if (w->late[e] == NONE)
+			continue;
+		err = mask_find(w, e, first, &w->mask[e]);
+		if (slot < SLOTS && !err)
+			err = mask_add(w, slot, &w->mask[e]);
+		if (err)
+			break;
+		answer(w, a, base, e);
+		for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1]; p++)
+			if (within(w, ev->pred[p]) && w->late[ev->pred[p]] == at)
+				mask_drop(w, ev->pred[p]);
+		if (w->late[e] == at) /* nothing else needs it */
+			mask_drop(w, e);
+	}
+	for (uint32_t at = first; at <= last; at++)
+		w->late[w->order[at]] = NONE;
+	return err;
+}
+
+/* A walk for those of the questions, a list, whose sources begin with number base. */
+static int answer_some(struct walk *w, struct ask *a, uint32_t list, uint32_t base)
+{
+	uint32_t first = NONE, last = 0;
+
+	for (uint32_t i = list; i; i = a[i - 1].next) {
+		first = w->pos[a[i - 1].from] < first ? w->pos[a[i - 1].from] : first;
+		last = w->pos[a[i - 1].to] > last ? w->pos[a[i - 1].to] : last;
+	}
+	places_clear(&w->targets, first, last);
+	for (uint32_t i = list; i; i = a[i - 1].next)
+		places_add(&w->targets, w->pos[a[i - 1].to]);
+	places_number(&w->targets, first, last);
+	w->asked.n = 0;
+	if (VEC_RESERVE(&w->asked, w->targets.n))
+		return -ERR_NOMEM;
+	memset(w->asked.at, 0, w->targets.n * sizeof *w->asked.at);
+	for (uint32_t i = list, next; i; i = next) {
+		uint32_t *head = &w->asked.at[places_of(&w->targets, w->pos[a[i - 1].to])];
+
+		next = a[i - 1].next;
+		a[i - 1].next = *head;
+		*head = i;
+		w->late[a[i - 1].to] = w->pos[a[i - 1].to];
+	}
+	return walk(w, a, base, first, last);
+}
+
+/* As many walks as the sources need: those of one walk are near each other. */
+static int answer_all(struct walk *w, struct ask *a, size_t n)
+{
+	uint32_t *lists, walks;
+	int err = 0;
+
+	places_clear(&w->sources, 0, w->n);
+	for (size_t i = 0; i < n; i++)
+		places_add(&w->sources, w->pos[a[i].from]);
+	places_number(&w->sources, 0, w->n);
+	walks = (w->sources.n + SLOTS - 1) / SLOTS;
+	lists = mem_calloc(walks, sizeof *lists);
+	if (!lists)
+		return -ERR_NOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t *list = &lists[places_of(&w->sources, w->pos[a[i].from]) / SLOTS];
+
+		a[i].next = *list;
+		*list = i + 1;
+	}
+	for (uint32_t k = 0; k < walks && !err; k++)
+		err = answer_some(w, a, lists[k], k * SLOTS);
+	free(lists);
+	return err;
+}
+
+/* ---- within a rank ---- */
+
+/* The rank of both ends, or NONE. */
+static uint32_t rank_of_both(const struct ir_events *ev, const struct ask *a)
+{
+	uint32_t rank;
+
+	if (!ev->nranks || a->from >= 2 * ev->nops || a->to >= 2 * ev->nops)
+		return NONE;
+	rank = ir_events_rank(ev, a->from / 2);
+	return a->to >= 2 * ev->base[rank] && a->to < 2 * ev->base[rank + 1] ? rank : NONE;
+}
+
+/* The events of each rank's ops in their order, and the position of each event there. */
+static int split_ranks(const struct ir_events *ev, uint32_t *order, uint32_t *pos)
+{
+	uint32_t *at = mem_calloc(ev->nranks, sizeof *at), rank = 0;
+
+	if (!at)
+		return -ERR_NOMEM;
+	for (uint32_t i = 0; i < ev->n; i++) {
+		uint32_t e = ev->order[i];
+
+		if (e >= 2 * ev->nops)
+			continue;
+		rank = ir_events_rank_after(ev, e / 2, rank);
+		pos[e] = at[rank]++;
+		order[2 * ev->base[rank] + pos[e]] = e;
+	}
+	free(at);
+	return 0;
+}
+
+/* Answers those that the dependencies of a rank alone say yes to. lists: of each rank. */
+static int each_rank(struct walk *w, struct asks *all, const uint32_t *lists, const uint32_t *order)
+{
+	const struct ir_events *ev = w->ev;
+	struct asks some = { 0 };
+	int err = 0;
+
+	for (uint32_t r = 0; r < ev->nranks && !err; r++) {
+		some.v.n = 0;
+		for (uint32_t i = lists[r]; i && !err; i = all->v.at[i - 1].next)
+			err = VEC_PUSH(&some.v, all->v.at[i - 1]);
+		w->lo = 2 * ev->base[r];
+		w->hi = 2 * ev->base[r + 1];
+		w->n = w->hi - w->lo;
+		w->order = order + w->lo;
+		if (some.v.n && !err)
+			err = answer_all(w, some.v.at, some.v.n);
+	}
+	VEC_FREE(&some.v);
+	return err;
+}
+
+static int within_ranks(struct walk *w, struct asks *a)
+{
+	const struct ir_events *ev = w->ev;
+	uint32_t *lists = mem_calloc(ev->nranks, sizeof *lists), *order = NULL, *pos = NULL;
+	bool any = false;
+	int err = lists ? 0 : -ERR_NOMEM;
+
+	for (uint32_t i = 0; i < a->v.n && !err; i++) {
+		uint32_t rank = rank_of_both(ev, &a->v.at[i]);
+
+		if (rank == NONE)
+			continue;
+		a->v.at[i].next = lists[rank];
+		lists[rank] = i + 1;
+		any = true;
+	}
+	if (any) {
+		order = mem_alloc((size_t)ev->n * sizeof *order);
+		pos = mem_alloc((size_t)ev->n * sizeof *pos);
+		err = order && pos ? split_ranks(ev, order, pos) : -ERR_NOMEM;
+		w->pos = pos;
+		err = err ? err : each_rank(w, a, lists, order);
+	}
+	free(lists);
+	free(order);
+	free(pos);
+	return err;
+}
+
+/* ---- all ---- */
+
+/* near: whose memory the walks take. */
+static int far_queries(const struct ir_near *near, struct asks *a, struct ir_query *q)
+{
+	const struct ir_events *ev = near->ev;
+	struct walk w = { .ev = ev, .mask = near->soon, .q = q };
+	size_t left = 0;
+	int err = places_init(&w.sources, ev->n);
+
+	err = err ? err : places_init(&w.targets, ev->n);
+	w.late = err ? NULL : mem_alloc((size_t)ev->n * sizeof *w.late);
+	err = err || w.late ? err : -ERR_NOMEM;
+	if (w.late)
+		memset(w.late, 0xff, (size_t)ev->n * sizeof *w.late);
+	memset(w.mask, 0xff, (size_t)ev->n * sizeof *w.mask);
+	err = err ? err : within_ranks(&w, a);
+	for (size_t i = 0; i < a->v.n && !err; i++)
+		if (!q[a->v.at[i].query].yes)
+			a->v.at[left++] = a->v.at[i];
+	if (!err && left) {
+		w.lo = 0;
+		w.hi = w.n = ev->n;
+		w.order = ev->order;
+		w.pos = ev->pos;
+		err = answer_all(&w, a->v.at, left);
+	}
+	places_fini(&w.sources);
+	places_fini(&w.targets);
+	free(w.late);
+	VEC_FREE(&w.masks);
+	VEC_FREE(&w.unused);
+	VEC_FREE(&w.asked);
+	return err;
+}
+
+int ir_events_reach(const struct ir_events *ev, struct ir_query *q, size_t n)
+{
+	struct ir_near near = { 0 };
+	struct asks far = { 0 };
+	int err = n < NONE ? ir_near_init(&near, ev) : -ERR_NOMEM;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = near_query(&near, &q[i], (uint32_t)i, &far);
+	if (!err && far.v.n)
+		err = far_queries(&near, &far, q);
+	ir_near_fini(&near);
+	VEC_FREE(&far.v);
+	return err;
+}

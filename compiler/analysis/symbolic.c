@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The symbolic run. A message is read when its send starts and written when its recv completes; a local op acts
+ * when it starts. Where every conflict is ordered, any other order and any other moment give the same values. */
+#include "compiler/analysis/symbolic.h"
+
+#include "format/check.h"
+#include "util/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Values of elements that follow each other. */
+struct piece {
+	uint64_t len;
+	struct value v;
+};
+
+struct pieces {
+	VEC(struct piece) v;
+};
+
+/* A list for each segment, which those that come of it share. */
+struct read {
+	uint32_t op, next; /* of the reads, index + 1 */
+};
+
+/* One of the pieces of a send, from its start to the completion of its recv. */
+struct flying {
+	uint64_t len;
+	int64_t at;
+	uint32_t term, next; /* next: index + 1 */
+};
+
+#define RECENT 1024u
+
+struct sym_state {
+	uint32_t *sent; /* of each op: the first piece that is flying, index + 1 */
+	VEC(struct flying) flying;
+	uint32_t unused; /* of these, index + 1 */
+	VEC(struct read) reads;
+	struct pieces a, b, sum; /* of the op at hand */
+	uint32_t rank; /* of the event before */
+	bool *written; /* by buffer: on some rank */
+	struct ir_near near; /* or zeros: all conflicts are kept */
+	uint64_t recent[RECENT]; /* pairs of conflicts that need no more thought */
+	uint64_t *pairs; /* of conflicts that are known: open addressing */
+	size_t npairs, pairs_cap;
+};
+
+size_t sym_find(const struct sym_map *m, uint64_t x)
+{
+	size_t lo = 0, hi = m->v.n;
+
+	while (hi - lo > 1) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (m->v.at[mid].lo <= x)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+uint64_t sym_end(const struct sym_map *m, size_t i)
+{
+	return i + 1 < m->v.n ? m->v.at[i + 1].lo : m->size;
+}
+
+/* Makes a segment begin at x; *i is which, or their number for the end of the buffer. Before, it is where x may be. */
+static int split(struct sym_map *m, uint64_t x, size_t *i)
+{
+	if (*i < m->v.n && m->v.at[*i].lo == x)
+		return 0;
+	*i = m->v.n;
+	if (x == m->size)
+		return 0;
+	*i = sym_find(m, x);
+	if (m->v.at[*i].lo == x)
+		return 0;
+	if (VEC_RESERVE(&m->v, m->v.n + 1))
+		return -ERR_NOMEM;
+	memmove(m->v.at + *i + 1, m->v.at + *i, (m->v.n - *i) * sizeof *m->v.at);
+	m->v.n++;
+	m->v.at[++*i].lo = x;
+	return 0;
+}
+
+static int add_piece(struct pieces *p, uint64_t len, struct value v)
+{
+	struct piece *last = p->v.n ? &p->v.at[p->v.n - 1] : NULL;
+
+	if (last && last->v.term == v.term && last->v.at + (int64_t)last->len == v.at) {
+		last->len += len;
+		return 0;
+	}
+	return VEC_PUSH(&p->v, (struct piece){ len, v });
+}
+
+/* ---- conflicts ---- */
+
+static bool depends(const struct ir_rank *r, uint32_t op, uint32_t on)
+{
+	uint32_t lo = r->dep_at[op], hi = r->dep_at[op + 1];
+
+	while (lo < hi) { /* those on starts are behind the others */
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (r->deps[mid] < on)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < r->dep_at[op + 1] && r->deps[lo] == on;
+}
+
+static size_t pair_slot(const struct sym_state *st, uint64_t pair)
+{
+	size_t at = (pair * 0x9e3779b97f4a7c15u) >> 20 & (st->pairs_cap - 1);
+
+	while (st->pairs[at] && st->pairs[at] != pair)
+		at = (at + 1) & (st->pairs_cap - 1);
+	return at;
+}
+
+/* Whether a pair is new: 1, 0 or -ERR_NOMEM. */
+static int new_pair(struct sym_state *st, uint64_t pair)
+{
+	size_t at;
+
+	if (2 * (st->npairs + 1) > st->pairs_cap) {
+		struct sym_state old = *st;
+
+		st->pairs_cap = old.pairs_cap ? 2 * old.pairs_cap : 64;
+		st->pairs = mem_calloc(st->pairs_cap, sizeof *st->pairs);
+		if (!st->pairs) {
+			*st = old;
+			return -ERR_NOMEM;
+		}
+		for (size_t i = 0; i < old.pairs_cap; i++)
+			if (old.pairs[i])
+				st->pairs[pair_slot(st, old.pairs[i])] = old.pairs[i];
+		free(old.pairs);
+	}
+	at = pair_slot(st, pair);
+	if (st->pairs[at])
+		return 0;
+	st->pairs[at] = pair;
+	st->npairs++;
+	return 1;
+}
+
+/* The range of a send is also free when its recv is complete; that of a recv is not touched before its send starts. */
+struct ir_query conflict_query(const struct ir_graph *g, const struct ir_events *ev, uint32_t rank, uint32_t first, uint32_t second)
+{
+	const struct bin_op *ops = g->ranks[rank].ops;
+	const uint32_t a = ev->base[rank] + first, b = ev->base[rank] + second;
+	struct ir_query q = { { 2 * a + 1, IR_NO_EVENT }, { 2 * b, IR_NO_EVENT }, false };
+
+	if (ir_op_sends(&ops[first]) && ev->partner[a])
+		q.from[1] = 2 * (ev->partner[a] - 1) + 1;
+	if (ir_op_recvs(&ops[second]) && ev->partner[b])
+		q.to[1] = 2 * (ev->partner[b] - 1);
+	return q;
+}
+
+static int conflict(struct symbolic *s, const struct sym_conflict *c)
+{
+	struct sym_state *st = s->state;
+	const uint32_t base = s->ev->base[c->rank];
+	const uint64_t pair = ((uint64_t)(base + c->first) << 32 | (base + c->second)) + 1;
+	uint64_t *recent = &st->recent[(pair * 0x9e3779b97f4a7c15u) >> 54];
+	struct ir_query q;
+	int rc;
+
+	if (*recent == pair)
+		return 0;
+	*recent = pair;
+	if (c->first == c->second || depends(&s->g->ranks[c->rank], c->second, c->first))
+		return 0;
+	q = conflict_query(s->g, s->ev, c->rank, c->first, c->second);
+	if (st->near.ev && ir_near_yes(&st->near, &q))
+		return 0;
+	rc = new_pair(st, pair);
+	return rc <= 0 ? rc : VEC_PUSH(&s->conflicts, *c);
+}
+
+/* ---- accesses ---- */
+
+static struct sym_map *map_of(const struct symbolic *s, uint32_t rank, uint32_t buf)
+{
+	return &s->maps[(size_t)rank * s->g->nbuffers + buf];
+}
+
+/* Segments that the same ops have read share a list. */
+static int add_reader(struct sym_state *st, uint32_t op, struct sym_seg *x)
+{
+	const struct read *last = st->reads.n ? &st->reads.at[st->reads.n - 1] : NULL;
+
+	if (!(last && last->op == op && last->next == x->readers) && VEC_PUSH(&st->reads, (struct read){ op, x->readers }))
+		return -ERR_NOMEM;
+	x->readers = (uint32_t)st->reads.n;
+	return 0;
+}
+
+/* Op op reads its range k. */
+static int get(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, struct pieces *out)
+{
+	const struct bin_op *o = &s->g->ranks[rank].ops[op];
+	struct sym_map *m = map_of(s, rank, o->buf[k]);
+	size_t from = 0, to;
+	int err;
+
+	out->v.n = 0;
+	if (!s->state->written[o->buf[k]]) /* as at the start, and in no conflict */
+		return add_piece(out, o->len, terms_leaf(s->terms, rank, o->buf[k], (int64_t)o->off[k]));
+	err = split(m, o->off[k], &from);
+	to = from + 1;
+	err = err ? err : split(m, o->off[k] + o->len, &to);
+	for (size_t i = from; !err && i < to; i++) {
+		struct sym_seg *x = &m->v.at[i];
+		uint64_t end = sym_end(m, i);
+
+		if (x->writer)
+			err = conflict(s, &(struct sym_conflict){ rank, x->writer - 1, op, o->buf[k], x->lo, end });
+		err = err ? err : add_reader(s->state, op, x);
+		err = err ? err : add_piece(out, end - x->lo, (struct value){ x->term, (int64_t)x->lo + x->shift });
+	}
+	return err;
+}
+
+/* What comes before a write to a segment. */
+static int overwritten(struct symbolic *s, uint32_t rank, uint32_t op, uint32_t buf, const struct sym_seg *x, uint64_t end)
+{
+	int err = 0;
+
+	if (!x->readers && x->writer)
+		return conflict(s, &(struct sym_conflict){ rank, x->writer - 1, op, buf, x->lo, end });
+	for (uint32_t i = x->readers; i && !err; i = s->state->reads.at[i - 1].next)
+		err = conflict(s, &(struct sym_conflict){ rank, s->state->reads.at[i - 1].op, op, buf, x->lo, end });
+	return err;
+}
+
+/* Op op writes its range k. */
+static int put(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const struct pieces *in)
+{
+	const struct bin_op *o = &s->g->ranks[rank].ops[op];
+	struct sym_map *m = map_of(s, rank, o->buf[k]);
+	size_t from = 0, to, n = in->v.n;
+	uint64_t lo = o->off[k];
+	int err = split(m, lo, &from);
+
+	to = from + 1;
+	err = err ? err : split(m, lo + o->len, &to);
+	for (size_t i = from; !err && i < to; i++)
+		err = overwritten(s, rank, op, o->buf[k], &m->v.at[i], sym_end(m, i));
+	err = err ? err : VEC_RESERVE(&m->v, m->v.n - (to - from) + n);
+	if (err)
+		return err;
+	memmove(m->v.at + from + n, m->v.at + to, (m->v.n - to) * sizeof *m->v.at);
+	m->v.n = m->v.n - (to - from) + n;
+	for (size_t i = 0; i < n; i++) {
+		const struct piece *p = &in->v.at[i];
+
+		m->v.at[from + i] = (struct sym_seg){ .lo = lo,
+						      .shift = p->v.at - (int64_t)lo,
+						      .term = p->v.term,
+						      .writer = op + 1 };
+		lo += p->len;
+	}
+	return 0;
+}
+
+/* ---- ops ---- */
+
+/* x op y, element by element. */
+static int combine(struct symbolic *s, const struct pieces *x, const struct pieces *y, struct pieces *out)
+{
+	size_t i = 0, k = 0;
+	uint64_t xd = 0, yd = 0; /* done of the pieces at hand */
+	int err = 0;
+
+	out->v.n = 0;
+	while (i < x->v.n && k < y->v.n && !err) {
+		const struct piece *a = &x->v.at[i], *b = &y->v.at[k];
+		uint64_t len = a->len - xd < b->len - yd ? a->len - xd : b->len - yd;
+		struct value v;
+
+		err = terms_op(s->terms, (struct value){ a->v.term, a->v.at + (int64_t)xd },
+			       (struct value){ b->v.term, b->v.at + (int64_t)yd }, &v);
+		err = err ? err : add_piece(out, len, v);
+		xd += len;
+		yd += len;
+		if (xd == a->len) {
+			xd = 0;
+			i++;
+		}
+		if (yd == b->len) {
+			yd = 0;
+			k++;
+		}
+	}
+	return err;
+}
+
+/* b = a op b, or b = b op a; b is range k of the op. */
+static int reduce(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const struct pieces *a, bool with)
+{
+	struct sym_state *st = s->state;
+	int err = get(s, rank, op, k, &st->b);
+
+	err = err ? err : with ? combine(s, &st->b, a, &st->sum) : combine(s, a, &st->b, &st->sum);
+	return err ? err : put(s, rank, op, k, &st->sum);
+}
+
+static int local_op(struct symbolic *s, uint32_t rank, uint32_t op)
+{
+	const struct bin_op *o = &s->g->ranks[rank].ops[op];
+	int err = get(s, rank, op, 0, &s->state->a);
+
+	if (err)
+		return err;
+	return o->kind == BIN_OP_COPY ? put(s, rank, op, 1, &s->state->a) :
+					reduce(s, rank, op, 1, &s->state->a, o->kind == BIN_OP_REDUCE_WITH);
+}
+
+/* A send, an op that is numbered through, has read in. */
+static int depart(struct sym_state *st, uint32_t op, const struct pieces *in)
+{
+	uint32_t last = 0;
+
+	for (size_t i = 0; i < in->v.n; i++) {
+		const struct piece *p = &in->v.at[i];
+		const struct flying f = { p->len, p->v.at, p->v.term, 0 };
+		uint32_t at = st->unused;
+
+		if (at)
+			st->unused = st->flying.at[at - 1].next;
+		else if (VEC_PUSH(&st->flying, f))
+			return -ERR_NOMEM;
+		else
+			at = (uint32_t)st->flying.n;
+		st->flying.at[at - 1] = f;
+		*(last ? &st->flying.at[last - 1].next : &st->sent[op]) = at;
+		last = at;
+	}
+	return 0;
+}
+
+/* What a recv gets; without its send, or beyond its length, that is unknown. */
+static int arrive(struct symbolic *s, uint32_t rank, uint32_t op, struct pieces *in)
+{
+	const struct bin_op *o = &s->g->ranks[rank].ops[op];
+	struct sym_state *st = s->state;
+	uint32_t partner = s->ev->partner[s->ev->base[rank] + op];
+	uint64_t left = o->len;
+	int err = 0;
+
+	in->v.n = 0;
+	for (uint32_t i = partner ? st->sent[partner - 1] : 0, next; i; i = next) {
+		struct flying *f = &st->flying.at[i - 1];
+		uint64_t len = f->len < left ? f->len : left;
+
+		if (len && !err)
+			err = add_piece(in, len, (struct value){ f->term, f->at });
+		left -= len;
+		next = f->next;
+		f->next = st->unused;
+		st->unused = i;
+	}
+	if (left && !err)
+		err = add_piece(in, left,
+				terms_leaf(s->terms, rank, o->buf[0], (int64_t)(o->off[0] + o->len - left)));
+	return err;
+}
+
+static int event(struct symbolic *s, uint32_t e)
+{
+	uint32_t rank = ir_events_rank_after(s->ev, e / 2, s->state->rank), op = e / 2 - s->ev->base[rank];
+	const struct bin_op *o = &s->g->ranks[rank].ops[op];
+	bool starts = e % 2 == 0;
+	int err;
+
+	s->state->rank = rank;
+	if (!o->len || !bin_nranges(o->kind))
+		return 0;
+	if (ir_op_sends(o)) {
+		err = starts ? get(s, rank, op, 0, &s->state->a) : 0;
+		return err || !starts ? err : depart(s->state, e / 2, &s->state->a);
+	}
+	if (!ir_op_recvs(o))
+		return starts ? local_op(s, rank, op) : 0;
+	if (starts)
+		return 0;
+	err = arrive(s, rank, op, &s->state->a);
+	if (err)
+		return err;
+	return bin_reduces(o->kind) ? reduce(s, rank, op, 0, &s->state->a, o->kind == BIN_OP_RECV_REDUCE_WITH) :
+				      put(s, rank, op, 0, &s->state->a);
+}
+
+/* ---- the run ---- */
+
+static void find_written(const struct ir_graph *g, bool *written)
+{
+	for (uint32_t r = 0; r < g->nranks; r++)
+		for (uint32_t i = 0; i < g->ranks[r].nops; i++) {
+			const struct bin_op *o = &g->ranks[r].ops[i];
+
+			for (unsigned k = 0; k < bin_nranges(o->kind); k++)
+				written[o->buf[k]] |= o->len && bin_writes(o->kind, k);
+		}
+}
+
+static int begin(struct symbolic *s, bool all)
+{
+	const struct ir_graph *g = s->g;
+	size_t n = (size_t)g->nranks * g->nbuffers;
+
+	s->maps = mem_calloc(n, sizeof *s->maps);
+	s->state = mem_calloc(1, sizeof *s->state);
+	if (!s->maps || !s->state)
+		return -ERR_NOMEM;
+	s->state->sent = mem_calloc(s->ev->nops, sizeof *s->state->sent);
+	s->state->written = mem_calloc(g->nbuffers, sizeof *s->state->written);
+	if (!s->state->sent || !s->state->written || (!all && ir_near_init(&s->state->near, s->ev)))
+		return -ERR_NOMEM;
+	find_written(g, s->state->written);
+	for (uint32_t r = 0; r < g->nranks; r++)
+		for (uint32_t i = 0; i < g->nbuffers; i++) {
+			struct sym_map *m = map_of(s, r, i);
+
+			m->size = g->ranks[r].bufsize[i];
+			if (!m->size)
+				continue;
+			m->v.at = mem_alloc(sizeof *m->v.at); /* no more: most of many buffers stay as they are */
+			if (!m->v.at)
+				return -ERR_NOMEM;
+			m->v.n = m->v.cap = 1;
+			m->v.at[0] = (struct sym_seg){ .term = terms_leaf(s->terms, r, i, 0).term };
+		}
+	return 0;
+}
+
+static void end(struct symbolic *s)
+{
+	struct sym_state *st = s->state;
+
+	if (st) {
+		free(st->sent);
+		free(st->written);
+		VEC_FREE(&st->flying);
+		ir_near_fini(&st->near);
+		VEC_FREE(&st->reads);
+		VEC_FREE(&st->a.v);
+		VEC_FREE(&st->b.v);
+		VEC_FREE(&st->sum.v);
+		free(st->pairs);
+	}
+	free(st);
+	s->state = NULL;
+}
+
+int symbolic_run(struct symbolic *s, const struct ir_graph *g, const struct ir_events *ev, struct terms *terms, bool all)
+{
+	int err;
+
+	*s = (struct symbolic){ .g = g, .ev = ev, .terms = terms };
+	err = begin(s, all);
+	for (uint32_t at = 0; at < ev->n && !err; at++)
+		if (ev->order[at] < 2 * ev->nops)
+			err = event(s, ev->order[at]);
+	end(s);
+	return err;
+}
+
+void symbolic_fini(struct symbolic *s)
+{
+	for (size_t i = 0; s->maps && i < (size_t)s->g->nranks * s->g->nbuffers; i++)
+		VEC_FREE(&s->maps[i].v);
+	free(s->maps);
+	VEC_FREE(&s->conflicts);
+	*s = (struct symbolic){ 0 };
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Terms and what they add up to, each kept once; see terms.h. */
+#include "compiler/analysis/terms.h"
+
+#include "util/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* left op right; sum_at: of a value at 0. */
+struct term {
+	uint32_t left, right, sum;
+	int64_t delta, sum_at;
+};
+
+/* Runs of the pool. The first contribution is at 0; the others' places are relative to it. */
+struct sum {
+	size_t first;
+	uint32_t n;
+	uint64_t total;
+};
+
+/* Open addressing; 0 is empty, else index + 1. */
+struct table {
+	uint32_t *slot;
+	size_t cap, n;
+};
+
+/* Terms and sums below nleaves are leaves: rank * nbuffers + buffer, one contribution. */
+struct terms {
+	uint32_t nbuffers, nleaves;
+	bool commutative;
+	uint64_t max;
+	VEC(struct term) terms;
+	VEC(struct sum) sums;
+	VEC(struct term_run) pool;
+	VEC(struct term_run) work; /* a sum that is being made */
+	struct table by_term, by_sum;
+};
+
+struct terms *terms_new(uint32_t nranks, uint32_t nbuffers, bool commutative, uint64_t max)
+{
+	struct terms *t = mem_calloc(1, sizeof *t);
+
+	if (t)
+		*t = (struct terms){ .nbuffers = nbuffers,
+				     .nleaves = nranks * nbuffers,
+				     .commutative = commutative,
+				     .max = max };
+	return t;
+}
+
+void terms_free(struct terms *t)
+{
+	if (!t)
+		return;
+	VEC_FREE(&t->terms);
+	VEC_FREE(&t->sums);
+	VEC_FREE(&t->pool);
+	VEC_FREE(&t->work);
+	free(t->by_term.slot);
+	free(t->by_sum.slot);
+	free(t);
+}
+
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+	h = (h ^ x) * 0x9e3779b97f4a7c15u;
+	return h ^ h >> 29;
+}
+
+/* ---- tables ---- */
+
+/* Room for one more; hash tells that of an entry. */
+static int table_grow(const struct terms *t, struct table *table, uint64_t (*hash)(const struct terms *, uint32_t))
+{
+	size_t cap = table->cap ? 2 * table->cap : 256;
+	uint32_t *slot;
+
+	if (3 * (table->n + 1) < 2 * table->cap)
+		return 0;
+	slot = mem_calloc(cap, sizeof *slot);
+	if (!slot)
+		return -ERR_NOMEM;
+	for (size_t i = 0; i < table->cap; i++) {
+		size_t at;
+
+		if (!table->slot[i])
+			continue;
+		at = hash(t, table->slot[i] - 1) & (cap - 1);
+		while (slot[at])
+			at = (at + 1) & (cap - 1);
+		slot[at] = table->slot[i];
+	}
+	free(table->slot);
+	table->slot = slot;
+	table->cap = cap;
+	return 0;
+}
+
+/* ---- sums ---- */
+
+static uint64_t hash_runs(const struct term_run *r, size_t n)
+{
+	uint64_t h = n;
+
+	for (size_t i = 0; i < n; i++) {
+		h = mix(h, (uint64_t)r[i].rank << 32 | r[i].buf);
+		h = mix(h, (uint64_t)r[i].n << 32 | r[i].times);
+		h = mix(h, (uint64_t)r[i].at);
+	}
+	return h;
+}
+
+static uint64_t hash_sum(const struct terms *t, uint32_t i)
+{
+	return hash_runs(t->pool.at + t->sums.at[i].first, t->sums.at[i].n);
+}
+
+static bool same_run(const struct term_run *x, const struct term_run *y)
+{
+	return x->rank == y->rank && x->buf == y->buf && x->n == y->n && x->times == y->times && x->at == y->at;
+}
+
+static bool same_runs(const struct term_run *x, const struct term_run *y, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!same_run(&x[i], &y[i]))
+			return false;
+	return true;
+}
+
+/* The number of the sum in t->work, whose first place becomes 0: *at. */
+static int intern_sum(struct terms *t, uint32_t *sum, int64_t *at)
+{
+	struct term_run *r = t->work.at;
+	size_t n = t->work.n, slot;
+	uint64_t total = 0;
+	int err;
+
+	*at = r[0].at;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t more = (uint64_t)r[i].n * r[i].times;
+
+		r[i].at -= *at;
+		total = more > UINT64_MAX - total ? UINT64_MAX : total + more;
+	}
+	if ((t->commutative ? total : n) > t->max) {
+		*sum = TERMS_TOO_MANY;
+		return 0;
+	}
+	if (total == 1) {
+		*sum = r[0].rank * t->nbuffers + r[0].buf;
+		return 0;
+	}
+	err = table_grow(t, &t->by_sum, hash_sum);
+	if (err)
+		return err;
+	for (slot = hash_runs(r, n) & (t->by_sum.cap - 1); t->by_sum.slot[slot]; slot = (slot + 1) & (t->by_sum.cap - 1)) {
+		const struct sum *s = &t->sums.at[t->by_sum.slot[slot] - 1];
+
+		if (s->n == n && same_runs(t->pool.at + s->first, r, n)) {
+			*sum = t->nleaves + t->by_sum.slot[slot] - 1;
+			return 0;
+		}
+	}
+	err = VEC_RESERVE(&t->pool, t->pool.n + n);
+	err = err ? err : VEC_PUSH(&t->sums, (struct sum){ t->pool.n, (uint32_t)n, total });
+	if (err)
+		return err;
+	memcpy(t->pool.at + t->pool.n, r, n * sizeof *r);
+	t->pool.n += n;
+	t->by_sum.slot[slot] = (uint32_t)t->sums.n;
+	t->by_sum.n++;
+	*sum = t->nleaves + (uint32_t)t->sums.n - 1;
+	return 0;
+}
+
+/* The runs of a sum; one is the room for that of a leaf. */
+static size_t runs_of(const struct terms *t, uint32_t sum, struct term_run *one, const struct term_run **runs)
+{
+	if (sum >= t->nleaves) {
+		*runs = t->pool.at + t->sums.at[sum - t->nleaves].first;
+		return t->sums.at[sum - t->nleaves].n;
+	}
+	*one = (struct term_run){ sum / t->nbuffers, sum % t->nbuffers, 1, 1, 0 };
+	*runs = one;
+	return 1;
+}
+
+/* Appends to t->work; runs that go on are one. */
+static int append(struct terms *t, struct term_run r)
+{
+	struct term_run *last = t->work.n ? &t->work.at[t->work.n - 1] : NULL;
+
+	if (last && last->buf == r.buf && last->at == r.at && last->times == r.times &&
+	    last->rank + last->n == r.rank) {
+		last->n += r.n;
+		return 0;
+	}
+	return VEC_PUSH(&t->work, r);
+}
+
+static int concatenate(struct terms *t, const struct term_run *x, size_t nx, const struct term_run *y, size_t ny,
+		       int64_t delta)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < nx && !err; i++)
+		err = append(t, x[i]);
+	for (size_t i = 0; i < ny && !err; i++) {
+		struct term_run r = y[i];
+
+		r.at += delta;
+		err = append(t, r);
+	}
+	return err;
+}
+
+/* The order of a multiset; it does not change when all places shift. */
+static bool before(const struct term_run *x, const struct term_run *y)
+{
+	if (x->buf != y->buf)
+		return x->buf < y->buf;
+	if (x->at != y->at)
+		return x->at < y->at;
+	return x->rank < y->rank;
+}
+
+static struct term_run cut(struct term_run *r, uint32_t n)
+{
+	struct term_run front = *r;
+
+	front.n = n;
+	r->rank += n;
+	r->n -= n;
+	return front;
+}
+
+/* Both multisets together: where they overlap, contributions come so many times more. */
+static int unite(struct terms *t, const struct term_run *x, size_t nx, const struct term_run *y, size_t ny, int64_t delta)
+{
+	struct term_run a = { 0 }, b = { 0 };
+	int err = 0;
+
+	while (!err) {
+		if (!a.n && nx) {
+			a = *x++;
+			nx--;
+		}
+		if (!b.n && ny) {
+			b = *y++;
+			b.at += delta;
+			ny--;
+		}
+		if (!a.n && !b.n)
+			break;
+		if (!a.n || !b.n || a.buf != b.buf || a.at != b.at) {
+			struct term_run *r = !b.n || (a.n && before(&a, &b)) ? &a : &b;
+
+			err = append(t, cut(r, r->n));
+		} else if (a.rank != b.rank) {
+			struct term_run *r = a.rank < b.rank ? &a : &b;
+			uint32_t gap = a.rank < b.rank ? b.rank - a.rank : a.rank - b.rank;
+
+			err = append(t, cut(r, r->n < gap ? r->n : gap));
+		} else {
+			uint32_t n = a.n < b.n ? a.n : b.n;
+			struct term_run r = cut(&a, n);
+
+			r.times += cut(&b, n).times;
+			err = append(t, r);
+		}
+	}
+	return err;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct term_run *x = a, *y = b;
+
+	return before(x, y) ? -1 : before(y, x);
+}
+
+int terms_wanted(struct terms *t, struct term_run *parts, size_t n, uint32_t *sum, int64_t *at)
+{
+	int err = 0;
+
+	if (t->commutative)
+		qsort(parts, n, sizeof *parts, by_place);
+	t->work.n = 0;
+	for (size_t i = 0; i < n && !err;) {
+		struct term_run r = parts[i++];
+
+		for (; t->commutative && i < n && same_run(&parts[i], &parts[i - 1]); i++)
+			r.times++;
+		err = append(t, r);
+	}
+	return err ? err : intern_sum(t, sum, at);
+}
+
+/* ---- terms ---- */
+
+struct value terms_leaf(const struct terms *t, uint32_t rank, uint32_t buf, int64_t at)
+{
+	return (struct value){ rank * t->nbuffers + buf, at };
+}
+
+uint32_t terms_sum(const struct terms *t, struct value v, int64_t *at)
+{
+	if (v.term < t->nleaves) {
+		*at = v.at;
+		return v.term;
+	}
+	*at = v.at + t->terms.at[v.term - t->nleaves].sum_at;
+	return t->terms.at[v.term - t->nleaves].sum;
+}
+
+static uint64_t hash_op(uint32_t left, uint32_t right, int64_t delta)
+{
+	return mix(mix(left, right), (uint64_t)delta);
+}
+
+static uint64_t hash_term(const struct terms *t, uint32_t i)
+{
+	const struct term *x = &t->terms.at[i];
+
+	return hash_op(x->left, x->right, x->delta);
+}
+
+/* What left op right adds up to. */
+static int add_up(struct terms *t, struct value left, struct value right, uint32_t *sum, int64_t *at)
+{
+	struct term_run one[2];
+	const struct term_run *x, *y;
+	int64_t x_at, y_at;
+	uint32_t sx = terms_sum(t, left, &x_at), sy = terms_sum(t, right, &y_at);
+	size_t nx, ny;
+	int err;
+
+	*sum = TERMS_TOO_MANY;
+	*at = 0;
+	if (sx == TERMS_TOO_MANY || sy == TERMS_TOO_MANY)
+		return 0;
+	nx = runs_of(t, sx, &one[0], &x);
+	ny = runs_of(t, sy, &one[1], &y);
+	t->work.n = 0;
+	err = (t->commutative ? unite : concatenate)(t, x, nx, y, ny, y_at - x_at);
+	err = err ? err : intern_sum(t, sum, at);
+	*at += x_at;
+	return err;
+}
+
+int terms_op(struct terms *t, struct value left, struct value right, struct value *out)
+{
+	struct term x;
+	size_t slot;
+	int err = table_grow(t, &t->by_term, hash_term);
+
+	if (err)
+		return err;
+	/* a op b has the bits of b op a, so both are one term. */
+	if (t->commutative && (left.term > right.term || (left.term == right.term && left.at > right.at))) {
+		struct value v = left;
+
+		left = right;
+		right = v;
+	}
+	x = (struct term){ .left = left.term, .right = right.term, .delta = right.at - left.at };
+	out->at = left.at;
+	for (slot = hash_op(x.left, x.right, x.delta) & (t->by_term.cap - 1); t->by_term.slot[slot];
+	     slot = (slot + 1) & (t->by_term.cap - 1)) {
+		const struct term *y = &t->terms.at[t->by_term.slot[slot] - 1];
+
+		if (y->left == x.left && y->right == x.right && y->delta == x.delta) {
+			out->term = t->nleaves + t->by_term.slot[slot] - 1;
+			return 0;
+		}
+	}
+	err = add_up(t, left, right, &x.sum, &x.sum_at);
+	x.sum_at -= left.at;
+	err = err ? err : VEC_PUSH(&t->terms, x);
+	if (err)
+		return err;
+	t->by_term.slot[slot] = (uint32_t)t->terms.n;
+	t->by_term.n++;
+	out->term = t->nleaves + (uint32_t)t->terms.n - 1;
+	return 0;
+}
+
+#define LISTED 65536u /* contributions that are looked at */
+
+size_t terms_list(const struct terms *t, struct value v, struct term_run *runs, size_t max, bool *more)
+{
+	VEC(struct value) todo = { 0 };
+	size_t n = 0;
+
+	*more = VEC_PUSH(&todo, v) != 0;
+	for (uint32_t seen = 0; todo.n && seen < LISTED; seen++) {
+		struct term_run r = { .n = 1, .times = 1 };
+
+		v = todo.at[--todo.n];
+		while (v.term >= t->nleaves) {
+			const struct term *x = &t->terms.at[v.term - t->nleaves];
+
+			if (VEC_PUSH(&todo, (struct value){ x->right, v.at + x->delta }))
+				break;
+			v.term = x->left;
+		}
+		r.rank = v.term / t->nbuffers;
+		r.buf = v.term % t->nbuffers;
+		r.at = v.at;
+		if (n && runs[n - 1].buf == r.buf && runs[n - 1].at == r.at &&
+		    runs[n - 1].rank + runs[n - 1].n == r.rank) {
+			runs[n - 1].n++;
+		} else if (n < max) {
+			runs[n++] = r;
+		} else {
+			*more = true;
+			break;
+		}
+	}
+	*more |= todo.n > 0;
+	VEC_FREE(&todo);
+	return n;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rows of arguments, from -D. */
+#include "compiler/ir/args.h"
+
+#include "lang/loc.h"
+#include "util/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int arg_rows_init(struct arg_rows *a, const struct bin *b, uint32_t size)
+{
+	*a = (struct arg_rows){ .size = size, .nparams = b->nparams };
+	a->values = mem_calloc((size_t)size * b->nparams, sizeof *a->values);
+	a->by_rank = mem_alloc(size * sizeof *a->by_rank);
+	if (!a->values || !a->by_rank) {
+		arg_rows_fini(a);
+		return -ERR_NOMEM;
+	}
+	for (uint32_t r = 0; r < size; r++)
+		a->by_rank[r] = arg_row(a, r);
+	return 0;
+}
+
+void arg_rows_fini(struct arg_rows *a)
+{
+	free(a->values);
+	free(a->by_rank);
+	arena_fini(&a->store);
+	*a = (struct arg_rows){ 0 };
+}
+
+struct bin_arg *arg_row(const struct arg_rows *a, uint32_t rank)
+{
+	return a->values + (size_t)rank * a->nparams;
+}
+
+void arg_rows_copy(struct arg_rows *a, const struct bin_args *args)
+{
+	for (uint32_t r = 0; a->nparams && r < a->size; r++) {
+		const struct bin_arg *row = args->by_rank ? args->by_rank[r] : args->args;
+
+		if (row)
+			memcpy(arg_row(a, r), row, a->nparams * sizeof *row);
+	}
+}
+
+void arg_rows_set(struct arg_rows *a, uint32_t param, struct bin_arg v)
+{
+	for (uint32_t r = 0; r < a->size; r++)
+		arg_row(a, r)[param] = v;
+}
+
+/* A define that is no count: its parameter, or nparams after a diagnostic. */
+static uint32_t find(struct goal_diags *d, unsigned file, const struct bin *b, const struct define *def, uint32_t size)
+{
+	const struct goal_loc at = { .file = (uint16_t)file };
+	uint32_t i = 0;
+
+	while (i < b->nparams && strcmp(bin_str(b, b->params[i].name), def->name) != 0)
+		i++;
+	if (i == b->nparams) {
+		goal_diag(d, GOAL_ERROR, at, NULL, "the schedule has no parameter %s", def->name);
+		return b->nparams;
+	}
+	if (!b->params[i].vector && def->n != 1)
+		goal_diag(d, GOAL_ERROR, at, NULL, "the parameter %s is one number", def->name);
+	else if (def->rank >= 0 && b->params[i].scope != BIN_LOCAL)
+		goal_diag(d, GOAL_ERROR, at, NULL, "the parameter %s is not local: no rank has a value of its own",
+			  def->name);
+	else if (def->rank >= size)
+		goal_diag(d, GOAL_ERROR, at, NULL, "there is no rank %lld to have a %s", (long long)def->rank, def->name);
+	else
+		return i;
+	return b->nparams;
+}
+
+int arg_rows_define(struct arg_rows *a, struct goal_diags *d, unsigned file, const struct bin *b,
+		    const struct define *defines, size_t n, int64_t *count)
+{
+	unsigned errors = goal_diags_errors(d);
+
+	for (size_t k = 0; k < 2 * n; k++) { /* those of one rank come behind those of all */
+		const struct define *def = &defines[k % n];
+		const struct bin_arg v = { true, def->n ? def->value[0] : 0, def->value, def->n };
+		uint32_t i;
+
+		if ((k >= n) != (def->rank >= 0))
+			continue;
+		if (!strcmp(def->name, "count") && !(b->meta->flags & BIN_F_PLAIN)) {
+			if (def->n != 1 || def->value[0] < 0 || def->rank >= 0)
+				goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)file }, NULL,
+					  "count is one number of at least 0");
+			else
+				*count = def->value[0];
+			continue;
+		}
+		i = find(d, file, b, def, a->size);
+		if (i < b->nparams && def->rank >= 0)
+			arg_row(a, (uint32_t)def->rank)[i] = v;
+		else if (i < b->nparams)
+			arg_rows_set(a, i, v);
+	}
+	return goal_diags_errors(d) == errors ? 0 : -ERR_SYNTAX;
+}

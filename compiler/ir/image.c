@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Writer of binary schedules; the layout is bin.h's. */
+#include "compiler/ir/ir.h"
+#include "format/check.h"
+#include "util/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int ir_image_init(struct ir_image *im)
+{
+	*im = (struct ir_image){ .meta = { .root = BIN_NONE, .count = BIN_ANY_COUNT } };
+	return VEC_PUSH(&im->strings, '\0');
+}
+
+void ir_image_fini(struct ir_image *im)
+{
+	VEC_FREE(&im->strings);
+	VEC_FREE(&im->buffers);
+	VEC_FREE(&im->params);
+	VEC_FREE(&im->code);
+	VEC_FREE(&im->locs);
+	VEC_FREE(&im->consts);
+	VEC_FREE(&im->tmpls);
+	VEC_FREE(&im->windows);
+	VEC_FREE(&im->lines);
+	VEC_FREE(&im->calls);
+	VEC_FREE(&im->deps);
+	VEC_FREE(&im->exprs);
+	VEC_FREE(&im->classes);
+	VEC_FREE(&im->body);
+	VEC_FREE(&im->debug_base);
+	VEC_FREE(&im->debug);
+	VEC_FREE(&im->qdir);
+	VEC_FREE(&im->queues);
+	VEC_FREE(&im->class_table);
+	VEC_FREE(&im->expr_table);
+}
+
+int64_t ir_image_string(struct ir_image *im, const char *s)
+{
+	size_t len = strlen(s) + 1, at = im->strings.n;
+
+	if (len == 1)
+		return 0;
+	if (at + len > INT32_MAX || VEC_RESERVE(&im->strings, at + len))
+		return -ERR_NOMEM;
+	memcpy(im->strings.at + at, s, len);
+	im->strings.n += len;
+	return (int64_t)at;
+}
+
+/* Index of an element equal to e in the n elements at rows, or n; the table has room for one more. */
+static uint32_t *slot(uint32_t *table, size_t cap, const void *rows, size_t size, const void *e)
+{
+	size_t at = bin_sum(e, size) & (cap - 1);
+
+	while (table[at] && memcmp((const char *)rows + (table[at] - 1) * size, e, size) != 0)
+		at = (at + 1) & (cap - 1);
+	return &table[at];
+}
+
+static int grow_table(uint32_t **at, size_t *cap, size_t *n, const void *rows, size_t count, size_t size)
+{
+	if (*cap && count < *cap / 2)
+		return 0;
+	size_t more = *cap ? *cap * 2 : 64;
+	uint32_t *t = mem_calloc(more, sizeof *t);
+
+	if (!t)
+		return -ERR_NOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		*slot(t, more, rows, size, (const char *)rows + i * size) = i + 1;
+	free(*at);
+	*at = t;
+	*cap = *n = more;
+	return 0;
+}
+
+#define INTERN(im, vec, table, e)                                                                   \
+	do {                                                                                        \
+		if (grow_table(&(im)->table.at, &(im)->table.cap, &(im)->table.n, (im)->vec.at,     \
+			       (im)->vec.n, sizeof(e)))                                             \
+			return -ERR_NOMEM;                                                          \
+		uint32_t *s_ = slot((im)->table.at, (im)->table.cap, (im)->vec.at, sizeof(e), &(e)); \
+		if (!*s_) {                                                                         \
+			if (VEC_PUSH(&(im)->vec, (e)))                                              \
+				return -ERR_NOMEM;                                                  \
+			*s_ = (uint32_t)(im)->vec.n;                                                \
+		}                                                                                   \
+		return (int64_t)*s_ - 1;                                                            \
+	} while (0)
+
+int64_t ir_image_expr(struct ir_image *im, struct bin_expr e)
+{
+	INTERN(im, exprs, expr_table, e);
+}
+
+int64_t ir_image_class(struct ir_image *im, const struct bin_class *c)
+{
+	INTERN(im, classes, class_table, *c);
+}
+
+int ir_image_begin(struct ir_image *im, uint64_t entries)
+{
+	size_t len = entries * sizeof(struct bin_dir);
+
+	if (VEC_RESERVE(&im->body, len))
+		return -ERR_NOMEM;
+	im->body.n = len;
+	im->entries = entries;
+	return 0;
+}
+
+int ir_image_more(struct ir_image *im, uint64_t entries)
+{
+	const size_t dir = im->entries * sizeof(struct bin_dir), len = entries * sizeof(struct bin_dir);
+
+	if (VEC_RESERVE(&im->body, im->body.n + len))
+		return -ERR_NOMEM;
+	memmove(im->body.at + dir + len, im->body.at + dir, im->body.n - dir);
+	im->body.n += len;
+	im->entries += entries;
+	return 0;
+}
+
+struct bin_op32 ir_image_op(const struct ir_image *im, const struct bin_op *op, uint32_t cls)
+{
+	if (bin_is_message(op->kind))
+		return (struct bin_op32){ op->peer, cls, 0 };
+	if (op->kind == BIN_OP_CALC && im->classes.at[cls].len == BIN_NONE)
+		return (struct bin_op32){ (uint32_t)op->len, cls, 0 };
+	return (struct bin_op32){ 0, cls, 0 };
+}
+
+static struct bin_dir *dir(const struct ir_image *im)
+{
+	return (struct bin_dir *)(void *)im->body.at;
+}
+
+const struct bin_rank *ir_image_section(const struct ir_image *im, uint64_t entry)
+{
+	return (const struct bin_rank *)(const void *)(im->body.at + im->entries * sizeof(struct bin_dir) +
+						       (uint64_t)dir(im)[entry].off * 4);
+}
+
+static char *put_small(char *out, uint32_t v, bool wide)
+{
+	uint16_t v16 = (uint16_t)v;
+
+	return (char *)memcpy(out, wide ? (void *)&v : (void *)&v16, wide ? 4 : 2) + (wide ? 4 : 2);
+}
+
+static uint32_t dep16(uint32_t d)
+{
+	return d & BIN_START ? (d & 0x7fff) | BIN_START16 : d;
+}
+
+/* Positions of the ops if a dependency points forward, else NULL in *out. */
+static int positions(const struct ir_rank *r, uint32_t **out)
+{
+	uint32_t bad;
+	int err;
+
+	*out = NULL;
+	for (uint32_t i = 0, d = 0; i < r->nops; i++)
+		for (; d < r->dep_at[i + 1]; d++) {
+			if ((r->deps[d] & ~BIN_START) < i)
+				continue;
+			*out = mem_alloc((size_t)r->nops * sizeof **out);
+			err = *out ? ir_rank_positions(r, *out, &bad) : -ERR_NOMEM;
+			if (err) {
+				free(*out);
+				*out = NULL;
+			}
+			return err;
+		}
+	return 0;
+}
+
+int ir_image_rank(struct ir_image *im, const struct ir_rank *r, const struct bin_op32 *ops,
+		  const uint32_t *size_rows)
+{
+	const size_t start = im->body.n, off = (start - im->entries * sizeof(struct bin_dir)) / 4;
+	const uint32_t ndeps = r->dep_at[r->nops];
+	bool wide = r->nops > BIN_START16;
+	uint32_t *pos = NULL;
+	int err = positions(r, &pos);
+
+	if (!err && (ndeps > BIN_R_NDEPS || off > UINT32_MAX))
+		err = -ERR_RANGE;
+	for (uint32_t i = 0; i < r->nops && !err; i++)
+		wide |= ops[i].cls > UINT16_MAX || r->dep_at[i + 1] - r->dep_at[i] > UINT16_MAX;
+	const size_t small = wide ? 4 : 2, sizes = size_rows ? im->buffers.n * 4 : 0;
+	const size_t len = sizeof(struct bin_rank) + sizes +
+			   (size_t)r->nops * (wide ? sizeof(struct bin_op32) : sizeof(struct bin_op16)) +
+			   ((size_t)ndeps + (pos ? r->nops : 0)) * small;
+	const size_t padded = (len + 3) & ~(size_t)3;
+
+	if (!err)
+		err = VEC_RESERVE(&im->body, start + padded);
+	if (err) {
+		free(pos);
+		return err;
+	}
+	const struct bin_rank h = { r->nops, ndeps | (wide ? BIN_R_WIDE : 0) | (size_rows ? BIN_R_SIZES : 0) |
+						     (pos ? BIN_R_POS : 0) };
+	char *out = im->body.at + start;
+
+	memcpy(out, &h, sizeof h);
+	out += sizeof h;
+	if (sizes)
+		memcpy(out, size_rows, sizes);
+	out += sizes;
+	for (uint32_t i = 0; i < r->nops; i++) {
+		uint32_t n = r->dep_at[i + 1] - r->dep_at[i];
+		struct bin_op16 narrow = { ops[i].arg, (uint16_t)ops[i].cls, (uint16_t)n };
+		struct bin_op32 full = { ops[i].arg, ops[i].cls, n };
+		size_t size = wide ? sizeof full : sizeof narrow;
+
+		memcpy(out, wide ? (void *)&full : (void *)&narrow, size);
+		out += size;
+	}
+	for (uint32_t d = 0; d < ndeps; d++)
+		out = put_small(out, wide ? r->deps[d] : dep16(r->deps[d]), wide);
+	for (uint32_t i = 0; pos && i < r->nops; i++)
+		out = put_small(out, pos[i], wide);
+	free(pos);
+	memset(out, 0, padded - len);
+	im->body.n = start + padded;
+	dir(im)[im->done++] = (struct bin_dir){ (uint32_t)off, bin_sum(im->body.at + start, padded) };
+	return 0;
+}
+
+/* ---- putting the file together ---- */
+
+struct part {
+	uint32_t type;
+	const void *at;
+	size_t len;
+};
+
+static size_t up8(size_t n)
+{
+	return (n + 7) & ~(size_t)7;
+}
+
+/* Whether readers of version 1 would take it for something else. */
+static bool newer(const struct ir_image *im)
+{
+	bool inplace = false;
+
+	for (size_t i = 0; i < im->buffers.n; i++)
+		inplace |= im->buffers.at[i].inplace != 0;
+	return inplace || im->windows.n || im->calls.n || im->meta.result || im->meta.flags & BIN_F_COMMUTATIVE;
+}
+
+/* Nor readers of version 5. */
+static bool newest(const struct ir_image *im)
+{
+	for (size_t i = 0; i < im->code.n; i++)
+		if (im->code.at[i].op == BIN_ASSERT || im->code.at[i].op == BIN_LENGTH || im->code.at[i].op == BIN_COPYIN)
+			return true;
+	return false;
+}
+
+/* DIR and RANKS become the file: they are moved up, and the rest is written around them. */
+int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
+{
+	const bool prog = im->meta.flags & BIN_F_PARAMETRIC, calls = im->windows.n || im->calls.n;
+	const size_t dir_len = im->entries * sizeof(struct bin_dir);
+	uint32_t *lines = NULL;
+	char *opdebug = NULL;
+	size_t base_len = im->debug_base.n * 4, debug_len = base_len + im->debug.n * sizeof *im->debug.at;
+	struct part parts[BIN_S_TYPES];
+	unsigned n = 0, body = 0;
+	int err = -ERR_NOMEM;
+
+	if (debug && prog) {
+		lines = mem_alloc(im->code.n * sizeof *lines);
+		if (!lines)
+			return -ERR_NOMEM;
+		for (size_t i = 0; i < im->code.n; i++)
+			lines[i] = im->lines.at[i];
+	}
+	if (debug && !prog && im->debug_base.n) {
+		opdebug = mem_alloc(debug_len);
+		if (!opdebug)
+			return -ERR_NOMEM;
+		memcpy(opdebug, im->debug_base.at, base_len);
+		if (debug_len > base_len)
+			memcpy(opdebug + base_len, im->debug.at, debug_len - base_len);
+	}
+#define PART(type, v) parts[n++] = (struct part){ type, (v).at, (v).n * sizeof *(v).at }
+	parts[n++] = (struct part){ BIN_S_META, &im->meta, sizeof im->meta };
+	PART(BIN_S_STRINGS, im->strings);
+	PART(BIN_S_BUFFERS, im->buffers);
+	PART(BIN_S_PARAMS, im->params);
+	if (prog) {
+		PART(BIN_S_CODE, im->code);
+		PART(BIN_S_CONSTS, im->consts);
+		PART(BIN_S_TMPLS, im->tmpls);
+		PART(BIN_S_DEPS, im->deps);
+		if (lines)
+			parts[n++] = (struct part){ BIN_S_LINES, lines, im->code.n * 4 };
+		if (calls) {
+			PART(BIN_S_WINDOWS, im->windows);
+			PART(BIN_S_CALLS, im->calls);
+		}
+	} else {
+		PART(BIN_S_EXPRS, im->exprs);
+		PART(BIN_S_CLASSES, im->classes);
+		body = n;
+		parts[n++] = (struct part){ BIN_S_DIR, NULL, dir_len };
+		parts[n++] = (struct part){ BIN_S_RANKS, NULL, im->body.n - dir_len };
+		if (opdebug)
+			parts[n++] = (struct part){ BIN_S_OPDEBUG, opdebug, debug_len };
+	}
+	if (im->qdir.n) {
+		parts[n++] = (struct part){ BIN_S_TARGET, &im->target, sizeof im->target };
+		PART(BIN_S_QDIR, im->qdir);
+		PART(BIN_S_QUEUES, im->queues);
+	}
+#undef PART
+	const size_t start = sizeof(struct bin_header) + n * sizeof(struct bin_section);
+	size_t total = start, head = start; /* head: what stands before DIR */
+
+	for (unsigned i = 0; i < n; i++) {
+		total = up8(total) + parts[i].len;
+		if (i + 1 == body)
+			head = up8(total);
+	}
+	char *out = mem_resize(im->body.at, total, 1);
+
+	if (out) {
+		struct bin_header *h = (struct bin_header *)(void *)out;
+		struct bin_section *s = (struct bin_section *)(void *)(h + 1);
+		size_t end = start;
+
+		if (im->body.n)
+			memmove(out + head, out, im->body.n);
+		memset(out, 0, head);
+		memset(out + head + im->body.n, 0, total - head - im->body.n);
+		memcpy(h->magic, BIN_MAGIC, 8);
+		h->version = BIN_VERSION;
+		h->min_reader = newest(im)  ? BIN_ASSERT_READER :
+				im->gets   ? BIN_GETS_READER :
+				im->qdir.n ? BIN_QUEUES_READER :
+				newer(im)  ? BIN_RESULT_READER :
+					     BIN_MIN_READER;
+		h->nsections = n;
+		h->size = total;
+		for (unsigned i = 0; i < n; i++) {
+			end = up8(end);
+			if (parts[i].at && parts[i].len)
+				memcpy(out + end, parts[i].at, parts[i].len);
+			s[i] = (struct bin_section){ parts[i].type, 0, end, parts[i].len };
+			if (!bin_in_parts(parts[i].type))
+				s[i].check = bin_sum(out + end, parts[i].len);
+			end += parts[i].len;
+		}
+		h->check = bin_header_sum(h);
+		im->body.at = NULL;
+		im->body.n = im->body.cap = 0;
+		*image = out;
+		*size = total;
+		err = 0;
+	}
+	free(lines);
+	free(opdebug);
+	return err;
+}

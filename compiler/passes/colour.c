@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * König's colouring (D. König: Über Graphen und ihre Anwendung auf Determinantentheorie und Mengenlehre, Math.
+ * Annalen 77, 1916) by halving. The graph is first made regular: each sender and each receiver gets d edges.
+ * One with an even d falls into two with d / 2 (H. Gabow: Using Euler Partitions to Edge Color Bipartite
+ * Multigraphs, Int. J. Computer and Information Sciences 5, 1976). From one with an odd d a perfect matching is
+ * taken out, which is one colour. The matching is found by halving, too, and only one of two halves needs any
+ * (N. Alon: A simple algorithm for edge-coloring bipartite multigraphs, Information Processing Letters 85, 2003). */
+#include "compiler/passes/colour.h"
+
+#include "util/mem.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define NONE UINT32_MAX
+
+struct edge {
+	uint32_t end[2]; /* sender and receiver */
+	uint32_t id; /* of the caller's edges, or beyond them; in a search for a matching: its place, or NONE */
+	uint32_t times; /* in a search for a matching: so often it is there */
+};
+
+struct colouring {
+	uint32_t nodes, degree; /* on each side; degree of all */
+	uint32_t nreal;
+	struct edge *edges; /* nodes * degree */
+	struct edge *arcs; /* those of a search: room for all edges and nodes more */
+	uint32_t *mate[2]; /* the edge with which one is paired at its sender, at its receiver */
+	uint32_t *open; /* of each node: an edge that has no mate yet */
+	uint8_t *half; /* which one an edge falls into */
+	uint32_t *colour;
+};
+
+/* ---- halving ---- */
+
+enum { UNSEEN = 2 };
+
+/* Puts n edges into two halves, so that each node with an even number of edges has as many in both. At each
+ * node they are paired; where two paired ones go into different halves all is well. Pairs make cycles
+ * that take turns between senders and receivers, so they are of even length. */
+static void halve(struct colouring *c, const struct edge *edges, uint32_t n)
+{
+	for (unsigned side = 0; side < 2; side++) {
+		uint32_t *mate = c->mate[side];
+
+		for (uint32_t i = 0; i < c->nodes; i++)
+			c->open[i] = NONE;
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t *open = &c->open[edges[i].end[side]];
+
+			if (*open == NONE) {
+				*open = i;
+			} else {
+				mate[i] = *open;
+				mate[*open] = i;
+				*open = NONE;
+			}
+		}
+	}
+	for (uint32_t i = 0; i < n; i++)
+		c->half[i] = UNSEEN;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = i; c->half[k] == UNSEEN; k = c->mate[1][k]) {
+			c->half[k] = 0;
+			k = c->mate[0][k];
+			c->half[k] = 1;
+		}
+}
+
+/* ---- a perfect matching ---- */
+
+/* The odd ones among the arcs are halved by edges, all others by number. Of the two halves the one with fewer
+ * bad arcs stays. */
+static uint32_t halve_arcs(struct colouring *c, uint32_t n)
+{
+	struct edge *arcs = c->arcs;
+	uint32_t odd = 0, left = 0;
+	uint64_t bad[2] = { 0, 0 };
+	unsigned keep;
+
+	for (uint32_t i = 0; i < n; i++) /* those to the front */
+		if (arcs[i].times & 1) {
+			struct edge swap = arcs[odd];
+
+			arcs[odd++] = arcs[i];
+			arcs[i] = swap;
+		}
+	halve(c, arcs, odd);
+	for (uint32_t i = 0; i < odd; i++)
+		bad[c->half[i]] += arcs[i].id == NONE;
+	keep = bad[1] < bad[0];
+	for (uint32_t i = 0; i < n; i++) {
+		arcs[i].times = arcs[i].times / 2 + (i < odd && c->half[i] == keep);
+		if (arcs[i].times)
+			arcs[left++] = arcs[i];
+	}
+	return left;
+}
+
+/* Brings a perfect matching of the regular graph of nodes * d edges to the front. Each edge is taken so often
+ * that the degree is nearly a power of two, 2^t, and bad arcs, fewer than that, make up for the rest. Each of
+ * t halvings halves them at least, so that none is in the matching that remains. */
+static void match(struct colouring *c, struct edge *edges, uint32_t d)
+{
+	uint32_t m = c->nodes * d, n = 0, t = 0, times, more;
+
+	while ((uint64_t)1 << t < m)
+		t++;
+	times = (uint32_t)(((uint64_t)1 << t) / d);
+	more = (uint32_t)(((uint64_t)1 << t) % d);
+	for (uint32_t i = 0; i < m; i++)
+		c->arcs[n++] = (struct edge){ { edges[i].end[0], edges[i].end[1] }, i, times };
+	for (uint32_t i = 0; i < c->nodes && more; i++)
+		c->arcs[n++] = (struct edge){ { i, i }, NONE, more };
+	while (t--)
+		n = halve_arcs(c, n);
+	for (uint32_t i = 0; i < m; i++)
+		c->half[i] = 1;
+	for (uint32_t i = 0; i < n; i++)
+		c->half[c->arcs[i].id] = 0;
+}
+
+/* ---- colouring ---- */
+
+/* Those of half 0 first. */
+static void part(const struct colouring *c, struct edge *edges, uint32_t n)
+{
+	uint32_t lo = 0, hi = n;
+
+	for (;;) {
+		while (lo < hi && !c->half[lo])
+			lo++;
+		while (lo < hi && c->half[hi - 1])
+			hi--;
+		if (lo == hi)
+			return;
+		struct edge swap = edges[lo];
+
+		edges[lo++] = edges[--hi];
+		edges[hi] = swap;
+	}
+}
+
+static void paint(struct colouring *c, const struct edge *edges, uint32_t colour)
+{
+	for (uint32_t i = 0; i < c->nodes; i++)
+		if (edges[i].id < c->nreal)
+			c->colour[edges[i].id] = colour;
+}
+
+/* Colours a regular graph with d colours from the first on, and leaves the edges sorted by colour. */
+static void colour_regular(struct colouring *c, struct edge *edges, uint32_t d, uint32_t first)
+{
+	uint32_t again = 0;
+
+	if (d > 1 && d % 2) {
+		match(c, edges, d);
+		part(c, edges, c->nodes * d);
+	}
+	if (d % 2) {
+		paint(c, edges, first++);
+		edges += c->nodes;
+	}
+	d /= 2;
+	if (!d)
+		return;
+	halve(c, edges, 2 * c->nodes * d);
+	part(c, edges, 2 * c->nodes * d);
+	colour_regular(c, edges, d, first);
+	/* With some colours of the first half the other one has a degree that is a power of two, and needs no
+	 * matching. */
+	while ((d + again) & (d + again - 1))
+		again++;
+	first += d - again;
+	colour_regular(c, edges + (size_t)c->nodes * (d - again), d + again, first);
+}
+
+/* ---- making it regular ---- */
+
+/* Small senders become one as long as it has no more than d edges, and receivers likewise: what is proper for
+ * the one is proper for them. Two neighbours then have more than d edges, so the graph does not grow much when
+ * all nodes are filled up. Returns how many there are, to[i] is the new number of i. */
+static uint32_t merge(const uint32_t *degree, uint32_t nodes, uint32_t d, uint32_t *to)
+{
+	uint32_t n = 0, used = 0;
+
+	for (uint32_t i = 0; i < nodes; i++) {
+		if (used + degree[i] > d) {
+			n++;
+			used = 0;
+		}
+		used += degree[i];
+		to[i] = n;
+	}
+	return n + 1;
+}
+
+/* The first node from *at on that has a free place, which is then taken. */
+static uint32_t take_free(uint32_t *used, uint32_t d, uint32_t *at)
+{
+	while (used[*at] == d)
+		++*at;
+	used[*at]++;
+	return *at;
+}
+
+static int make_regular(struct colouring *c, const struct colour_edge *edges, uint32_t n, uint32_t nodes,
+			uint32_t *degree[2], uint32_t *to[2])
+{
+	uint32_t merged[2], *used[2] = { degree[0], degree[1] }, at[2] = { 0, 0 }, all;
+
+	for (unsigned side = 0; side < 2; side++)
+		merged[side] = merge(degree[side], nodes, c->degree, to[side]);
+	c->nodes = merged[0] > merged[1] ? merged[0] : merged[1];
+	all = c->nodes * c->degree; /* at most 2 n + degree */
+	c->edges = mem_resize(NULL, all, sizeof *c->edges);
+	c->arcs = mem_resize(NULL, (size_t)all + c->nodes, sizeof *c->arcs);
+	c->half = mem_alloc((size_t)all + c->nodes);
+	c->open = mem_resize(NULL, c->nodes, sizeof *c->open);
+	c->mate[0] = mem_resize(NULL, (size_t)all + c->nodes, sizeof *c->mate[0]);
+	c->mate[1] = mem_resize(NULL, (size_t)all + c->nodes, sizeof *c->mate[1]);
+	if (!c->edges || !c->arcs || !c->half || !c->open || !c->mate[0] || !c->mate[1])
+		return -ERR_NOMEM;
+	for (unsigned side = 0; side < 2; side++)
+		for (uint32_t i = 0; i < c->nodes; i++)
+			used[side][i] = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		c->edges[i] = (struct edge){ { to[0][edges[i].from], to[1][edges[i].to] }, i, 0 };
+		used[0][c->edges[i].end[0]]++;
+		used[1][c->edges[i].end[1]]++;
+	}
+	for (uint32_t i = n; i < all; i++)
+		c->edges[i] = (struct edge){ { take_free(used[0], c->degree, &at[0]),
+					       take_free(used[1], c->degree, &at[1]) }, i, 0 };
+	return 0;
+}
+
+static void drop(struct colouring *c)
+{
+	free(c->edges);
+	free(c->arcs);
+	free(c->mate[0]);
+	free(c->mate[1]);
+	free(c->open);
+	free(c->half);
+}
+
+int colour_edges(const struct colour_edge *edges, uint32_t n, uint32_t nodes, uint32_t *colour,
+		 uint32_t *ncolours)
+{
+	struct colouring c = { .nreal = n, .colour = colour };
+	uint32_t *degree[2], *to[2];
+	int err = 0;
+
+	*ncolours = 0;
+	if (!n)
+		return 0;
+	if (n >= 1u << 30)
+		return -ERR_RANGE;
+	for (unsigned side = 0; side < 2; side++) {
+		degree[side] = mem_calloc(nodes, sizeof *degree[side]);
+		to[side] = mem_resize(NULL, nodes, sizeof *to[side]);
+		err = degree[side] && to[side] ? err : -ERR_NOMEM;
+	}
+	for (uint32_t i = 0; i < n && !err; i++) {
+		uint32_t out = ++degree[0][edges[i].from], in = ++degree[1][edges[i].to];
+
+		c.degree = out > c.degree ? out : c.degree;
+		c.degree = in > c.degree ? in : c.degree;
+	}
+	err = err ? err : make_regular(&c, edges, n, nodes, degree, to);
+	if (!err) {
+		colour_regular(&c, c.edges, c.degree, 0);
+		*ncolours = c.degree;
+	}
+	for (unsigned side = 0; side < 2; side++) {
+		free(degree[side]);
+		free(to[side]);
+	}
+	drop(&c);
+	return err;
+}

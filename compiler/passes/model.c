@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The split-tree model.
+ *
+ * Three equations are not as printed; with these the paper's own figures and optima come out:
+ * - Eq. 4 is upside down: fewer ranks compute longer, C(N) = (N_proc / N) C(N_proc).
+ * - Eq. 5 has a floor: F(N, i) = floor(N / 2^i + 1/2). That is floor(N / 2^(i-1)) - floor(N / 2^i), how many of
+ *   the numbers 1 to N have exactly i - 1 factors of 2, so these are the edges of the tree of N + 1 ranks on the
+ *   levels that the tree of N has: where N is no power of 2, one more than the N - 1 transfers that there are.
+ * - Eq. 8 and 9 leave C(N) to the reader: C(N_proc) = W_H(N_proc), the blocking time there.
+ *
+ * In a k-nomial tree a vertex has up to k - 1 children on a level, and serves one after the other: they share its
+ * accumulator, or its core. So a level takes as long as its widest vertex even if every transfer had a core, and the
+ * number of edges is the one above with k in place of 2. For k = 2 this is the paper's. */
+#include "compiler/passes/model.h"
+
+#include <math.h>
+
+struct model model_paper(uint32_t cores)
+{
+	return (struct model){ .cores = cores, .k = 2, .ratio = 1, .compute = -1 };
+}
+
+unsigned model_height(const struct model *m, uint32_t ranks)
+{
+	unsigned h = 0;
+
+	for (uint64_t reach = 1; reach < ranks; reach *= m->k)
+		h++;
+	return h;
+}
+
+/* k^(i-1): a vertex of level i stands for that many leaves. */
+static uint64_t leaves(const struct model *m, unsigned i)
+{
+	uint64_t n = 1;
+
+	while (--i)
+		n *= m->k;
+	return n;
+}
+
+/* One transfer of level i. */
+static double weight(const struct model *m, unsigned i)
+{
+	return m->ratio * (m->growing ? (double)leaves(m, i) : 1);
+}
+
+/* F(N, i), Eq. 5: transfers of level i. */
+static uint64_t transfers(const struct model *m, uint32_t ranks, unsigned i)
+{
+	uint64_t below = leaves(m, i);
+
+	return ranks / below - ranks / (below * m->k);
+}
+
+/* The most children of one vertex on level i. */
+static uint64_t widest(const struct model *m, uint32_t ranks, unsigned i)
+{
+	uint64_t others = (ranks - 1) / leaves(m, i);
+
+	return others < m->k - 1 ? others : m->k - 1;
+}
+
+/* The s levels at the leaves, on the ranks' own cores: the first part of Eq. 6 to 9, and Eq. 3. */
+static double on_ranks(const struct model *m, uint32_t ranks, unsigned s)
+{
+	unsigned h = model_height(m, ranks);
+	double t = 0;
+
+	for (unsigned i = 1; i <= s && i <= h; i++)
+		t += (double)widest(m, ranks, i) * weight(m, i);
+	return t;
+}
+
+/* The levels above s, folded on the other cores: the sum of Eq. 6 to 9. */
+static double folded(const struct model *m, uint32_t ranks, unsigned s)
+{
+	unsigned h = model_height(m, ranks);
+	uint64_t comm = m->cores > ranks ? m->cores - ranks : 0;
+	double t = 0;
+
+	if (!comm && s < h)
+		return INFINITY;
+	for (unsigned i = s + 1; i <= h; i++) {
+		uint64_t rounds = (transfers(m, ranks, i) + comm - 1) / comm, chain = widest(m, ranks, i);
+
+		t += (double)(rounds > chain ? rounds : chain) * weight(m, i);
+	}
+	return t;
+}
+
+double model_blocking(const struct model *m, uint32_t ranks)
+{
+	return on_ranks(m, ranks, model_height(m, ranks));
+}
+
+double model_compute(const struct model *m, uint32_t ranks)
+{
+	double all = m->compute < 0 ? model_blocking(m, m->cores) : m->compute;
+
+	return m->cores * all / ranks; /* rounded once: what is a whole number stays one, and ties are seen */
+}
+
+double model_nonblocking(const struct model *m, uint32_t ranks, unsigned s)
+{
+	return on_ranks(m, ranks, s) + folded(m, ranks, s);
+}
+
+double model_overlapped(const struct model *m, uint32_t ranks, unsigned s)
+{
+	double busy = model_compute(m, ranks), comm = folded(m, ranks, s);
+
+	return on_ranks(m, ranks, s) + (busy > comm ? busy : comm);
+}
+
+unsigned model_best(const struct model *m, uint32_t ranks)
+{
+	unsigned best = 0, h = model_height(m, ranks);
+
+	for (unsigned s = 1; s <= h; s++)
+		if (model_overlapped(m, ranks, s) < model_overlapped(m, ranks, best))
+			best = s;
+	return best;
+}
+
+uint32_t model_best_ranks(const struct model *m, uint32_t first, uint32_t last)
+{
+	double least = INFINITY;
+	uint32_t best = first;
+
+	for (uint32_t n = first; n <= last; n++) {
+		double t = model_overlapped(m, n, model_best(m, n));
+
+		if (t < least) {
+			least = t;
+			best = n;
+		}
+	}
+	return best;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * coalesce: messages of one rank to another that become ready together are one message. Together means that their
+ * sends have the same dependencies, and their recvs. Then there is no path from one to the other, and what each
+ * of them waits for, on both ranks and by way of all messages, the others wait for: the one that stands for them
+ * all starts no later and waits for nothing else, so that no cycle can come of it.
+ *
+ * Where the ranges lie side by side on both ranks, the one message is longer, and that is all. Other small ones are
+ * gathered in scratch memory, but not on a rank where they lie side by side in the order in which they are sent.
+ *
+ * Of the messages the one that stands first in the text remains. Where dependencies point forward in the text, only
+ * messages with the same tag are brought together, which cannot contradict the order on the channel. */
+#include "compiler/passes/passes.h"
+
+#include "compiler/analysis/match.h"
+#include "util/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The end of a message on one rank. */
+struct end {
+	struct bin_op *op;
+	const uint32_t *deps;
+	uint32_t rank, at, ndeps;
+};
+
+struct message {
+	struct end end[2]; /* send and recv */
+	uint32_t tag; /* 0 where messages with several tags may come together */
+};
+
+/* Messages that lie side by side: [from, to) of a list. */
+struct piece {
+	uint32_t from, to;
+	uint64_t len, off[2];
+	uint16_t buf[2];
+};
+
+/* A copy that an op of the rank needs: before it, or behind. */
+struct added {
+	uint32_t at;
+	bool behind;
+	struct bin_op op;
+};
+
+/* What changes on a rank; ADDED + k is the k-th of the added ops. */
+#define ADDED 0x80000000u
+struct edit {
+	uint32_t *begun, *done; /* for each op: which one stands for its start, and for its completion */
+	VEC(struct added) added;
+};
+
+struct coalesce {
+	struct ir_graph *g;
+	uint64_t most; /* elements of a piece that is copied */
+	int64_t scratch; /* the buffer, or -1 */
+	struct edit *edits; /* of each rank; begun is NULL where nothing changes */
+	VEC(struct piece) pieces;
+};
+
+/* ---- which messages ---- */
+
+#define COMPARE(a, b)                           \
+	do {                                    \
+		if ((a) != (b))                 \
+			return (a) < (b) ? -1 : 1; \
+	} while (0)
+
+/* Whether two ends differ in anything that keeps them apart. */
+static int compare_ends(const struct end *x, const struct end *y)
+{
+	COMPARE(x->rank, y->rank);
+	COMPARE(x->op->kind, y->op->kind);
+	COMPARE(x->op->exec, y->op->exec);
+	COMPARE(x->op->cpu, y->op->cpu);
+	COMPARE(x->op->nic, y->op->nic);
+	COMPARE(x->ndeps, y->ndeps);
+	return x->ndeps ? memcmp(x->deps, y->deps, x->ndeps * sizeof *x->deps) : 0;
+}
+
+static int by_group(const void *a, const void *b)
+{
+	const struct message *x = a, *y = b;
+
+	for (unsigned side = 0; side < 2; side++) {
+		int c = compare_ends(&x->end[side], &y->end[side]);
+
+		if (c)
+			return c;
+	}
+	COMPARE(x->tag, y->tag);
+	return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	const struct message *x = a, *y = b;
+	int c = by_group(x, y);
+
+	if (c)
+		return c;
+	COMPARE(x->end[0].at, y->end[0].at);
+	return 0;
+}
+
+/* Messages without bytes first; they lie beside any other. */
+static int by_place(const void *a, const void *b)
+{
+	const struct message *x = a, *y = b;
+	const struct bin_op *s = x->end[0].op, *t = y->end[0].op;
+
+	COMPARE(s->len != 0, t->len != 0);
+	COMPARE(s->buf[0], t->buf[0]);
+	COMPARE(s->off[0], t->off[0]);
+	COMPARE(x->end[0].at, y->end[0].at);
+	return 0;
+}
+
+static int by_place_there(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	COMPARE(x->buf[1], y->buf[1]);
+	COMPARE(x->off[1], y->off[1]);
+	COMPARE(x->from, y->from);
+	return 0;
+}
+
+static bool points_forward(const struct ir_rank *r)
+{
+	for (uint32_t i = 0; i < r->nops; i++)
+		for (uint32_t k = r->dep_at[i]; k < r->dep_at[i + 1]; k++)
+			if ((r->deps[k] & ~BIN_START) > i)
+				return true;
+	return false;
+}
+
+static struct end make_end(const struct ir_graph *g, uint32_t rank, uint32_t at)
+{
+	const struct ir_rank *r = &g->ranks[rank];
+
+	return (struct end){ &r->ops[at], r->deps + r->dep_at[at], rank, at, r->dep_at[at + 1] - r->dep_at[at] };
+}
+
+/* All messages, those that may come together behind each other, in the order of the text. */
+static int find_messages(const struct ir_graph *g, struct message **out, size_t *n)
+{
+	struct ir_match *m = NULL;
+	bool *forward = mem_alloc(g->nranks);
+	size_t all = 0;
+	int err = forward ? ir_graph_match(g, &m, &all) : -ERR_NOMEM;
+
+	*n = 0;
+	*out = err ? NULL : mem_resize(NULL, all, sizeof **out);
+	err = err || *out ? err : -ERR_NOMEM;
+	for (uint32_t r = 0; r < g->nranks && !err; r++)
+		forward[r] = points_forward(&g->ranks[r]);
+	for (size_t i = 0; i < all && !err; i++) {
+		struct message x = { .end = { make_end(g, m[i].src, m[i].send), make_end(g, m[i].dst, m[i].recv) } };
+
+		if (forward[m[i].src] || forward[m[i].dst])
+			x.tag = x.end[0].op->tag;
+		if (x.end[0].op->len == x.end[1].op->len && x.end[1].op->kind == BIN_OP_RECV)
+			(*out)[(*n)++] = x;
+	}
+	if (*n)
+		qsort(*out, *n, sizeof **out, by_text);
+	free(forward);
+	free(m);
+	return err;
+}
+
+/* ---- changing ranks ---- */
+
+static int begin_edit(struct coalesce *c, uint32_t rank)
+{
+	struct edit *e = &c->edits[rank];
+	uint32_t n = c->g->ranks[rank].nops;
+
+	if (e->begun)
+		return 0;
+	e->begun = mem_resize(NULL, n, sizeof *e->begun);
+	e->done = mem_resize(NULL, n, sizeof *e->done);
+	if (!e->begun || !e->done)
+		return -ERR_NOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		e->begun[i] = e->done[i] = i;
+	return 0;
+}
+
+static bool side_by_side(const struct piece *p, uint32_t n, unsigned side)
+{
+	for (uint32_t i = 1; i < n; i++)
+		if (p[i].buf[side] != p[0].buf[side] || p[i].off[side] != p[i - 1].off[side] + p[i - 1].len)
+			return false;
+	return true;
+}
+
+/* The range of a message of several pieces on one side: where the pieces lie, or scratch memory. */
+static int gather(struct coalesce *c, const struct message *all, const struct message *first, unsigned side,
+		  const struct piece *p, uint32_t n)
+{
+	const struct end *lead = &first->end[side];
+	struct edit *e = &c->edits[lead->rank];
+	struct bin_op *op = lead->op;
+	uint64_t *off;
+	int err = 0;
+
+	op->buf[0] = p[0].buf[side];
+	op->off[0] = p[0].off[side];
+	op->len = 0;
+	for (uint32_t i = 0; i < n; i++)
+		op->len += p[i].len;
+	if (side_by_side(p, n, side))
+		return 0;
+	if (c->scratch < 0)
+		c->scratch = ir_graph_add_scratch(c->g);
+	if (c->scratch < 0)
+		return (int)c->scratch;
+	off = &c->g->ranks[lead->rank].bufsize[c->scratch];
+	op->buf[0] = (uint16_t)c->scratch;
+	op->off[0] = *off;
+	for (uint32_t i = 0; i < n && !err; i++) {
+		struct added a = { .at = lead->at, .behind = side, .op = *op };
+
+		a.op.kind = BIN_OP_COPY;
+		a.op.peer = a.op.tag = 0;
+		a.op.len = p[i].len;
+		a.op.buf[side] = p[i].buf[side];
+		a.op.off[side] = p[i].off[side];
+		a.op.buf[!side] = (uint16_t)c->scratch;
+		a.op.off[!side] = *off;
+		*off += p[i].len;
+		for (uint32_t k = p[i].from; k < p[i].to && side; k++)
+			e->done[all[k].end[1].at] = ADDED + (uint32_t)e->added.n;
+		err = VEC_PUSH(&e->added, a);
+	}
+	return err;
+}
+
+/* Makes one message of the messages of n pieces. */
+static int merge(struct coalesce *c, const struct message *all, const struct piece *p, uint32_t n)
+{
+	const struct message *first = &all[p->from];
+	int err = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = p[i].from; k < p[i].to; k++)
+			if (all[k].end[0].at < first->end[0].at)
+				first = &all[k];
+	for (unsigned side = 0; side < 2 && !err; side++) {
+		const struct end *lead = &first->end[side];
+		struct edit *e = &c->edits[lead->rank];
+
+		err = begin_edit(c, lead->rank);
+		for (uint32_t i = 0; i < n && !err; i++)
+			for (uint32_t k = p[i].from; k < p[i].to; k++)
+				e->begun[all[k].end[side].at] = e->done[all[k].end[side].at] = lead->at;
+		err = err ? err : gather(c, all, first, side, p, n);
+	}
+	return err;
+}
+
+/* Messages that may come together, sorted by place, into pieces. */
+static int find_pieces(struct coalesce *c, const struct message *m, uint32_t n)
+{
+	int err = 0;
+
+	c->pieces.n = 0;
+	for (uint32_t i = 0; i < n && !err; i++) {
+		const struct bin_op *ops[2] = { m[i].end[0].op, m[i].end[1].op };
+		struct piece *p = c->pieces.n ? &c->pieces.at[c->pieces.n - 1] : NULL;
+		bool joins = p && (c->g->plain || !p->len);
+
+		if (p && !joins)
+			joins = p->buf[0] == ops[0]->buf[0] && p->off[0] + p->len == ops[0]->off[0] &&
+				p->buf[1] == ops[1]->buf[0] && p->off[1] + p->len == ops[1]->off[0];
+		if (!joins)
+			err = VEC_PUSH(&c->pieces, (struct piece){ .from = i });
+		if (err)
+			break;
+		p = &c->pieces.at[c->pieces.n - 1];
+		for (unsigned side = 0; side < 2 && !p->len; side++) {
+			p->buf[side] = ops[side]->buf[0];
+			p->off[side] = ops[side]->off[0];
+		}
+		p->len += ops[0]->len;
+		p->to = i + 1;
+	}
+	return err;
+}
+
+/* A group of n messages: those that lie side by side, and then the small ones. */
+static int merge_group(struct coalesce *c, struct message *m, uint32_t n)
+{
+	bool copies = m->end[0].rank != m->end[1].rank; /* to oneself a copy is worth as much as a message */
+	uint32_t kept = 1, small = 0;
+	struct piece *p;
+	int err;
+
+	for (uint32_t i = 1; i < n; i++) /* in the same order on both ranks */
+		if (m[i].end[1].at > m[kept - 1].end[1].at)
+			m[kept++] = m[i];
+	qsort(m, kept, sizeof *m, by_place);
+	err = find_pieces(c, m, kept);
+	p = c->pieces.at;
+	for (uint32_t i = 0; i < c->pieces.n && !err; i++) {
+		struct piece one = p[i];
+
+		if (copies && one.len <= c->most) {
+			p[i] = p[small];
+			p[small++] = one;
+		} else if (one.to - one.from > 1) {
+			err = merge(c, m, &one, 1);
+		}
+	}
+	if (small && !side_by_side(p, small, 0))
+		qsort(p, small, sizeof *p, by_place_there);
+	if (!err && small && (small > 1 || p->to - p->from > 1))
+		err = merge(c, m, p, small);
+	return err;
+}
+
+/* ---- the new ops of a rank ---- */
+
+struct places {
+	uint32_t *at, *list; /* the added ops of op i: list[at[i] … at[i + 1] - 1] */
+	uint32_t *old, *added; /* where ops go */
+	uint32_t n;
+};
+
+/* Added ops stand beside theirs, in the order in which they were added. */
+static void find_places(const struct ir_rank *r, const struct edit *e, struct places *w)
+{
+	for (size_t k = 0; k < e->added.n; k++)
+		w->at[e->added.at[k].at + 2]++;
+	for (uint32_t i = 2; i < r->nops + 2; i++)
+		w->at[i] += w->at[i - 1];
+	for (uint32_t k = 0; k < e->added.n; k++)
+		w->list[w->at[e->added.at[k].at + 1]++] = k;
+	for (uint32_t i = 0; i < r->nops; i++) {
+		bool behind = w->at[i] < w->at[i + 1] && e->added.at[w->list[w->at[i]]].behind;
+
+		if (e->begun[i] != i)
+			continue;
+		if (behind)
+			w->old[i] = w->n++;
+		for (uint32_t k = w->at[i]; k < w->at[i + 1]; k++)
+			w->added[w->list[k]] = w->n++;
+		if (!behind)
+			w->old[i] = w->n++;
+	}
+}
+
+struct edges {
+	VEC(struct bin_dep) v;
+};
+
+/* Op to waits for all that op i of the rank waited for. */
+static int inherit(const struct ir_rank *r, const struct edit *e, const struct places *w, uint32_t i, uint32_t to,
+		   struct edges *out)
+{
+	int err = 0;
+
+	for (uint32_t k = r->dep_at[i]; k < r->dep_at[i + 1] && !err; k++) {
+		uint32_t start = r->deps[k] & BIN_START, was = r->deps[k] & ~BIN_START;
+		uint32_t on = start ? e->begun[was] : e->done[was];
+
+		on = on >= ADDED ? w->added[on - ADDED] : w->old[on];
+		err = VEC_PUSH(&out->v, (struct bin_dep){ to, on | start });
+	}
+	return err;
+}
+
+static int fill(struct ir_rank *r, const struct edit *e, const struct places *w, struct bin_op *ops,
+		struct edges *out)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < r->nops && !err; i++) {
+		bool before = false;
+
+		if (e->begun[i] != i)
+			continue;
+		ops[w->old[i]] = r->ops[i];
+		for (uint32_t k = w->at[i]; k < w->at[i + 1] && !err; k++) {
+			const struct added *a = &e->added.at[w->list[k]];
+			uint32_t me = w->added[w->list[k]];
+
+			ops[me] = a->op;
+			before |= !a->behind;
+			err = VEC_PUSH(&out->v, a->behind ? (struct bin_dep){ me, w->old[i] } :
+							    (struct bin_dep){ w->old[i], me });
+			if (!a->behind)
+				err = err ? err : inherit(r, e, w, i, me, out);
+		}
+		if (!before)
+			err = err ? err : inherit(r, e, w, i, w->old[i], out);
+	}
+	return err;
+}
+
+static int apply_edit(struct ir_rank *r, const struct edit *e)
+{
+	size_t nadded = e->added.n;
+	struct places w = { .at = mem_calloc((size_t)r->nops + 2, sizeof *w.at),
+			    .list = mem_resize(NULL, nadded, sizeof *w.list),
+			    .old = mem_calloc(r->nops, sizeof *w.old),
+			    .added = mem_calloc(nadded, sizeof *w.added) };
+	struct bin_op *ops = mem_resize(NULL, r->nops + nadded, sizeof *ops);
+	struct edges out = { 0 };
+	int err = w.at && w.list && w.old && w.added && ops ? 0 : -ERR_NOMEM;
+
+	if (!err && r->nops + nadded > BIN_MAX_OPS)
+		err = -ERR_RANGE;
+	if (!err)
+		find_places(r, e, &w);
+	err = err ? err : fill(r, e, &w, ops, &out);
+	if (!err) {
+		free(r->ops);
+		r->ops = ops;
+		r->nops = w.n;
+		ops = NULL;
+		err = ir_rank_set_deps(r, out.v.at, (uint32_t)out.v.n);
+	}
+	VEC_FREE(&out.v);
+	free(ops);
+	free(w.at);
+	free(w.list);
+	free(w.old);
+	free(w.added);
+	return err;
+}
+
+int pass_coalesce(struct ir_graph *g, const struct pass_ctx *ctx)
+{
+	struct coalesce c = { .g = g, .most = (uint64_t)ctx->value[0], .scratch = -1 };
+	struct message *m;
+	size_t n, to;
+	int err = find_messages(g, &m, &n);
+
+	c.edits = mem_calloc(g->nranks, sizeof *c.edits);
+	err = err || c.edits ? err : -ERR_NOMEM;
+	for (size_t i = 0; i < n && !err; i = to) {
+		for (to = i + 1; to < n && !by_group(&m[i], &m[to]); to++)
+			;
+		if (to - i > 1)
+			err = merge_group(&c, m + i, (uint32_t)(to - i));
+	}
+	for (uint32_t r = 0; r < g->nranks && c.edits; r++) {
+		if (!err && c.edits[r].begun)
+			err = apply_edit(&g->ranks[r], &c.edits[r]);
+		free(c.edits[r].begun);
+		free(c.edits[r].done);
+		VEC_FREE(&c.edits[r].added);
+	}
+	VEC_FREE(&c.pieces);
+	free(c.edits);
+	free(m);
+	return err;
+}

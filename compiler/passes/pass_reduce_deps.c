@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * reduce-deps: transitive reduction of one rank's dependencies. A requires that follows from a chain of
+ * other dependencies ending in a completion is dropped, an irequires that follows from any chain.
+ *
+ * Most of it needs no search: in an order that agrees with the dependencies, all up to some place is complete before an
+ * op starts, and that place follows from those of the ops that it waits for. What is left takes one search for each
+ * op, no further back than the earliest dependency in question. All searches together may take so many steps for each
+ * op, and what is not found by then stays. */
+#include "compiler/passes/passes.h"
+
+#include "util/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS 32u /* for each op and dependency */
+#define STEPS_ALWAYS (1u << 14)
+
+#define STARTED 1u
+#define COMPLETED 2u
+
+struct reduce {
+	const struct ir_rank *r;
+	uint32_t *pos;
+	uint32_t *order; /* the op at a position */
+	uint32_t *through; /* of each op: before it starts all at positions below this are complete */
+	uint64_t *seen; /* of each op: round * 4, and what is known to have happened to it before the op looked at */
+	uint32_t *stack;
+	uint64_t round, steps;
+};
+
+static unsigned happens(uint32_t dep)
+{
+	return dep & BIN_START ? STARTED : STARTED | COMPLETED;
+}
+
+/* Finds out what is complete before an op, all of those before it done; returns what follows from the ops that it
+ * waits for alone. */
+static uint32_t find_through(struct reduce *x, uint32_t op)
+{
+	const struct ir_rank *r = x->r;
+	uint32_t others = 0, p;
+
+	x->round += 4;
+	for (uint32_t d = r->dep_at[op]; d < r->dep_at[op + 1]; d++) {
+		uint32_t on = r->deps[d] & ~BIN_START;
+
+		others = x->through[on] > others ? x->through[on] : others;
+		if (!(r->deps[d] & BIN_START))
+			x->seen[on] = x->round;
+	}
+	for (p = others; p < r->nops && x->seen[x->order[p]] == x->round;)
+		p++;
+	x->through[op] = p;
+	return others;
+}
+
+/* Walks back from all that op waits for, but not to positions below through and not beyond the earliest of it. */
+static void walk(struct reduce *x, uint32_t op, uint32_t through)
+{
+	const struct ir_rank *r = x->r;
+	uint32_t n = 0, first = UINT32_MAX;
+
+	x->round += 4;
+	for (uint32_t d = r->dep_at[op]; d < r->dep_at[op + 1]; d++) {
+		uint32_t on = r->deps[d] & ~BIN_START;
+
+		if (x->pos[on] < through)
+			continue;
+		x->stack[n++] = on;
+		x->seen[on] = x->round;
+		first = x->pos[on] < first ? x->pos[on] : first;
+	}
+	if (n < 2)
+		return;
+	while (n && x->steps) {
+		uint32_t i = x->stack[--n];
+
+		x->steps--;
+		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++) {
+			uint32_t on = r->deps[d] & ~BIN_START;
+
+			if (x->pos[on] < first)
+				continue;
+			if (x->seen[on] < x->round) {
+				x->seen[on] = x->round;
+				x->stack[n++] = on;
+			}
+			x->seen[on] |= happens(r->deps[d]);
+		}
+	}
+}
+
+/* Whether a dependency of the op that was looked at last follows from its others. */
+static bool implied(const struct reduce *x, uint32_t op, uint32_t through, uint32_t dep)
+{
+	const struct ir_rank *r = x->r;
+	unsigned wanted = happens(dep);
+
+	if (x->pos[dep & ~BIN_START] < through || (x->seen[dep & ~BIN_START] & wanted) == wanted)
+		return true;
+	for (uint32_t d = r->dep_at[op]; d < r->dep_at[op + 1] && dep & BIN_START; d++)
+		if (r->deps[d] == (dep & ~BIN_START))
+			return true;
+	return false;
+}
+
+int pass_reduce_deps(struct ir_rank *r, const struct pass_ctx *c)
+{
+	const size_t n = r->nops, m = r->dep_at[n];
+	struct reduce x = { .r = r, .steps = STEPS_ALWAYS + STEPS * ((uint64_t)n + m) };
+	VEC(struct bin_dep) keep = { 0 };
+	uint32_t bad;
+	int err = -ERR_NOMEM;
+
+	(void)c;
+	x.seen = mem_calloc(n, sizeof *x.seen + 5 * sizeof(uint32_t)); /* each op is on the stack at most twice */
+	x.pos = (uint32_t *)(void *)(x.seen + n);
+	x.order = x.pos + n;
+	x.through = x.order + n;
+	x.stack = x.through + n;
+	if (x.seen && !VEC_RESERVE(&keep, m + 1))
+		err = ir_rank_positions(r, x.pos, &bad);
+	for (uint32_t i = 0; i < n && !err; i++)
+		x.order[x.pos[i]] = i;
+	for (uint32_t p = 0; p < n && !err; p++) {
+		const uint32_t i = x.order[p], through = find_through(&x, i);
+		const bool several = r->dep_at[i + 1] - r->dep_at[i] > 1;
+
+		if (several)
+			walk(&x, i, through);
+		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
+			if (!several || !implied(&x, i, through, r->deps[d]))
+				keep.at[keep.n++] = (struct bin_dep){ i, r->deps[d] };
+	}
+	if (!err && keep.n < m)
+		err = ir_rank_set_deps(r, keep.at, (uint32_t)keep.n);
+	VEC_FREE(&keep);
+	free(x.seen);
+	return err;
+}

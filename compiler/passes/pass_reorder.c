@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * reorder: critical path first. The ops of each rank are put in the order of the longest path that begins with them,
+ * through all ranks: where several are ready, the program order decides which comes first. An op counts its elements
+ * and a constant, a message the same once more for its way. The order of each channel stays, on both ends. */
+#include "compiler/passes/passes.h"
+
+#include "compiler/analysis/events.h"
+#include "format/check.h"
+#include "util/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The ops of a rank that can come next, the longest path at the top of a heap. */
+struct heap {
+	const uint64_t *path; /* of each op */
+	uint32_t *at, n;
+};
+
+static bool sooner(const struct heap *h, uint32_t a, uint32_t b)
+{
+	return h->path[a] != h->path[b] ? h->path[a] > h->path[b] : a < b;
+}
+
+static void push(struct heap *h, uint32_t op)
+{
+	uint32_t i = h->n++;
+
+	for (; i && sooner(h, op, h->at[(i - 1) / 2]); i = (i - 1) / 2)
+		h->at[i] = h->at[(i - 1) / 2];
+	h->at[i] = op;
+}
+
+static uint32_t pop(struct heap *h)
+{
+	uint32_t top = h->at[0], last = h->at[--h->n], i = 0;
+
+	for (uint32_t k = 1; k < h->n; i = k, k = 2 * k + 1) {
+		k += k + 1 < h->n && sooner(h, h->at[k + 1], h->at[k]);
+		if (!sooner(h, h->at[k], last))
+			break;
+		h->at[i] = h->at[k];
+	}
+	h->at[i] = last;
+	return top;
+}
+
+/* The longest path from the start of each op on, ops numbered through all ranks. */
+static int longest(const struct ir_graph *g, uint64_t constant, uint64_t **out)
+{
+	struct ir_events ev = { 0 };
+	struct ir_match *m = NULL;
+	size_t nm = 0;
+	uint64_t *left = NULL;
+	int err = ir_graph_match(g, &m, &nm);
+
+	err = err ? err : ir_events_init(&ev, g, m, nm, false);
+	err = err ? err : ir_events_sort(&ev);
+	if (!err && ev.sorted < ev.n)
+		err = -ERR_PASS;
+	left = err ? NULL : mem_calloc(ev.n + (size_t)1, sizeof *left);
+	if (!err && !left)
+		err = -ERR_NOMEM;
+	for (uint32_t p = err ? 0 : ev.n; p-- > 0;) {
+		uint32_t e = ev.order[p], op = e / 2, r;
+		const struct bin_op *o;
+
+		if (op >= ev.nops) /* a rank's */
+			continue;
+		r = ir_events_rank(&ev, op);
+		o = &g->ranks[r].ops[op - ev.base[r]];
+		/* On the way to a completion, from its own start or that of the send, the op is carried out. */
+		for (uint32_t k = ev.pred_at[e]; k < ev.pred_at[e + 1]; k++) {
+			uint64_t path = left[e] + (e % 2 ? o->len + constant : 0);
+
+			if (path > left[ev.pred[k]])
+				left[ev.pred[k]] = path;
+		}
+	}
+	for (uint32_t op = 0; !err && op < ev.nops; op++)
+		left[op] = left[2 * op];
+	ir_events_fini(&ev);
+	free(m);
+	*out = left;
+	return err;
+}
+
+struct channel {
+	uint32_t kind, peer, tag, op;
+};
+
+static int by_channel(const void *a, const void *b)
+{
+	const struct channel *x = a, *y = b;
+	int way = memcmp(x, y, offsetof(struct channel, op)); /* any order will do that keeps channels together */
+
+	return way ? way : x->op > y->op ? 1 : -1;
+}
+
+/* What must come before each op: its dependencies and the op before it on its channel. */
+static int constraints(const struct ir_rank *r, struct ir_rank *out)
+{
+	VEC(struct bin_dep) edges = { 0 };
+	VEC(struct channel) ends = { 0 };
+	int err = 0;
+
+	*out = (struct ir_rank){ .nops = r->nops };
+	for (uint32_t i = 0; i < r->nops && !err; i++) {
+		const struct bin_op *o = &r->ops[i];
+
+		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1] && !err; d++)
+			err = VEC_PUSH(&edges, (struct bin_dep){ i, r->deps[d] & ~BIN_START });
+		if (bin_is_message(o->kind) && !err)
+			err = o->peer == BIN_ANY || o->tag == BIN_ANY ?
+				      -ERR_PASS :
+				      VEC_PUSH(&ends, (struct channel){ bin_sends(o->kind), o->peer, o->tag, i });
+	}
+	if (ends.n)
+		qsort(ends.at, ends.n, sizeof *ends.at, by_channel);
+	for (size_t i = 1; i < ends.n && !err; i++)
+		if (!memcmp(&ends.at[i - 1], &ends.at[i], offsetof(struct channel, op)))
+			err = VEC_PUSH(&edges, (struct bin_dep){ ends.at[i].op, ends.at[i - 1].op });
+	err = err ? err : ir_rank_set_deps(out, edges.at, (uint32_t)edges.n);
+	VEC_FREE(&edges);
+	VEC_FREE(&ends);
+	return err;
+}
+
+/* Puts op i of r at place to[i]. */
+static int permute(struct ir_rank *r, const uint32_t *to)
+{
+	struct bin_op *ops = mem_alloc(r->nops * sizeof *ops);
+	VEC(struct bin_dep) edges = { 0 };
+	int err = ops ? VEC_RESERVE(&edges, r->dep_at[r->nops] + (size_t)1) : -ERR_NOMEM;
+
+	for (uint32_t i = 0; i < r->nops && !err; i++) {
+		ops[to[i]] = r->ops[i];
+		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
+			edges.at[edges.n++] = (struct bin_dep){ to[i], to[r->deps[d] & ~BIN_START] |
+									       (r->deps[d] & BIN_START) };
+	}
+	err = err ? err : ir_rank_set_deps(r, edges.at, (uint32_t)edges.n);
+	VEC_FREE(&edges);
+	if (err) {
+		free(ops);
+		return err;
+	}
+	free(r->ops);
+	r->ops = ops;
+	return 0;
+}
+
+/* List scheduling; room: 4 words an op, and 2. */
+static int reorder_rank(struct ir_rank *r, const uint64_t *path, uint32_t *room)
+{
+	const uint32_t n = r->nops;
+	uint32_t *wait = room, *next_at = wait + n, *to = next_at + n + 2, done = 0;
+	struct heap ready = { .path = path, .at = to + n };
+	struct ir_rank before = { 0 };
+	uint32_t *next;
+	int err = constraints(r, &before);
+
+	next = err ? NULL : mem_alloc((size_t)before.dep_at[n] * sizeof *next);
+	if (!err && !next)
+		err = -ERR_NOMEM;
+	if (err)
+		goto out;
+	memset(next_at, 0, (n + (size_t)2) * sizeof *next_at);
+	for (uint32_t d = 0; d < before.dep_at[n]; d++)
+		next_at[before.deps[d] + 2]++;
+	for (uint32_t i = 2; i < n + 2; i++)
+		next_at[i] += next_at[i - 1];
+	for (uint32_t i = 0; i < n; i++) {
+		wait[i] = before.dep_at[i + 1] - before.dep_at[i];
+		for (uint32_t d = before.dep_at[i]; d < before.dep_at[i + 1]; d++)
+			next[next_at[before.deps[d] + 1]++] = i;
+		if (!wait[i])
+			push(&ready, i);
+	}
+	while (ready.n) {
+		uint32_t i = pop(&ready);
+
+		to[i] = done++;
+		for (uint32_t k = next_at[i]; k < next_at[i + 1]; k++)
+			if (--wait[next[k]] == 0)
+				push(&ready, next[k]);
+	}
+	err = done == n ? permute(r, to) : -ERR_PASS;
+out:
+	free(next);
+	ir_rank_fini(&before);
+	return err;
+}
+
+int pass_reorder(struct ir_graph *g, const struct pass_ctx *c)
+{
+	uint64_t *path, *at;
+	uint32_t most = 0, *room;
+	int err = longest(g, (uint64_t)c->value[0], &path);
+
+	for (uint32_t r = 0; r < g->nranks; r++)
+		most = g->ranks[r].nops > most ? g->ranks[r].nops : most;
+	room = err ? NULL : mem_alloc((4 * (size_t)most + 2) * sizeof *room);
+	if (!err && !room)
+		err = -ERR_NOMEM;
+	at = path;
+	for (uint32_t r = 0; r < g->nranks && !err; r++) {
+		uint32_t n = g->ranks[r].nops;
+
+		err = n ? reorder_rank(&g->ranks[r], at, room) : 0;
+		at += n;
+	}
+	free(path);
+	free(room);
+	return err;
+}

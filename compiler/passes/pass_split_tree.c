@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * split-tree: the S levels at the leaves of a tree run on the ranks' own cores, the others on communication cores, as
+ * Denis et al. have it (IJHPCA 33(6), 2019, section 6.1). Where a tree goes to its root, the ops of its first S levels
+ * are for the start; where it comes from there, those of its last S levels are for test and wait.
+ *
+ * Only executors change, so the result is right for any S; CONTRIBUTING.md says why no rank hangs.
+ *
+ * Which way a message goes is told from the ops of one rank, by levels along its dependencies:
+ * - On the way to the root a rank first receives from its children, and then sends on a higher level. So a send goes to
+ *   the root if it is on a higher level than all that was received before it, and a recv if a send on at least its own
+ *   level follows.
+ * - All others that follow a recv, or that a send follows, come from the root.
+ * - What neither follows nor is followed: where sends go to several ranks the rank is the root that all comes from, and
+ *   where recvs come from several ranks it is the root that all goes to. With one other rank it is a leaf. So a root
+ *   with a single child, at the head of a chain or of two ranks, is taken for a leaf, which changes only in which of
+ *   its calls that one transfer runs.
+ * A reduction behind which the result comes back, as in an allreduce, has both, and each is recognised as such.
+ * Other ops go with the messages they wait for; if they wait for none, with those that wait for them.
+ *
+ * Without levels all is on level 0, which is right for a star, the only tree in which nobody forwards. So a rank that
+ * forwards from level 0 to level 0, or that would be the root of two trees at once, is refused. */
+#include "compiler/passes/passes.h"
+
+#include "compiler/passes/model.h"
+#include "format/check.h"
+#include "util/err.h"
+
+#include <stdlib.h>
+
+enum way { NO_WAY /* of what waits for no message */, TO_ROOT, FROM_ROOT };
+
+struct split {
+	uint32_t order; /* the op at this position */
+	uint32_t before, after; /* the highest level, + 1, of recvs before an op, and of sends after it */
+	enum way way;
+	uint32_t level; /* that it counts as being on */
+};
+
+/* The other ends of some messages. */
+struct peers {
+	uint32_t one; /* of them */
+	bool any, several;
+};
+
+static void add_peer(struct peers *p, uint32_t peer)
+{
+	p->several |= p->any && p->one != peer;
+	p->one = peer;
+	p->any = true;
+}
+
+static void lift(uint32_t *level, uint32_t to)
+{
+	*level = to > *level ? to : *level;
+}
+
+/* Only completions count: what waits for a start is not about what was received. */
+static void find_levels(const struct ir_rank *r, struct split *x)
+{
+	for (uint32_t p = 0; p < r->nops; p++) {
+		const uint32_t i = x[p].order;
+
+		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++) {
+			const uint32_t on = r->deps[d];
+
+			if (on & BIN_START)
+				continue;
+			lift(&x[i].before, x[on].before);
+			if (bin_recvs(r->ops[on].kind))
+				lift(&x[i].before, r->ops[on].level + 1u);
+		}
+	}
+	for (uint32_t p = r->nops; p-- > 0;) {
+		const uint32_t i = x[p].order, own = bin_sends(r->ops[i].kind) ? r->ops[i].level + 1u : 0;
+
+		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
+			if (!(r->deps[d] & BIN_START)) {
+				lift(&x[r->deps[d]].after, x[i].after);
+				lift(&x[r->deps[d]].after, own);
+			}
+	}
+}
+
+/* The ways of messages, or -ERR_LEVELS. */
+static int find_ways(const struct ir_rank *r, struct split *x)
+{
+	struct peers first = { 0 }, last = { 0 }, from = { 0 }, forwarded = { 0 };
+	uint32_t highest = 0;
+
+	for (uint32_t i = 0; i < r->nops; i++) {
+		const struct bin_op *o = &r->ops[i];
+		const bool sends = bin_sends(o->kind);
+
+		if (!bin_is_message(o->kind))
+			continue;
+		lift(&highest, o->level);
+		if (sends)
+			add_peer(x[i].before ? &forwarded : &first, o->peer);
+		else
+			add_peer(&from, o->peer);
+		if (!sends && !x[i].after)
+			add_peer(&last, o->peer);
+	}
+	if (first.several && last.several)
+		return -ERR_LEVELS;
+	if (!highest && forwarded.any && from.any && from.one != forwarded.one && !(from.several && forwarded.several))
+		return -ERR_LEVELS;
+	for (uint32_t i = 0; i < r->nops; i++) {
+		const struct bin_op *o = &r->ops[i];
+
+		x[i].level = bin_is_message(o->kind) ? o->level : UINT32_MAX;
+		if (!bin_is_message(o->kind))
+			continue;
+		if (bin_sends(o->kind))
+			x[i].way = (x[i].before ? o->level >= x[i].before : !first.several) ? TO_ROOT : FROM_ROOT;
+		else
+			x[i].way = (x[i].after ? x[i].after > o->level : last.several) ? TO_ROOT : FROM_ROOT;
+	}
+	return 0;
+}
+
+/* Of what an op waits for, what comes from the root counts first, and there what is nearest to the leaves; else what
+ * goes to the root, and there what is nearest to it. */
+static void join(struct split *x, const struct split *on)
+{
+	if (on->way == NO_WAY)
+		return;
+	if (x->way == NO_WAY || (x->way == TO_ROOT && on->way == FROM_ROOT)) {
+		x->way = on->way;
+		x->level = on->level;
+	} else if (x->way == on->way && (x->way == TO_ROOT ? on->level > x->level : on->level < x->level)) {
+		x->level = on->level;
+	}
+}
+
+static void place_others(const struct ir_rank *r, struct split *x)
+{
+	for (uint32_t p = 0; p < r->nops; p++) {
+		const uint32_t i = x[p].order;
+
+		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1] && !bin_is_message(r->ops[i].kind); d++)
+			join(&x[i], &x[r->deps[d] & ~BIN_START]);
+	}
+	/* What waits for no message is needed where the first of those that wait for it goes to the root. */
+	for (uint32_t p = r->nops; p-- > 0;) {
+		const uint32_t i = x[p].order;
+
+		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1] && x[i].way != FROM_ROOT; d++) {
+			struct split *on = &x[r->deps[d] & ~BIN_START];
+
+			if (on->way == NO_WAY && x[i].level < on->level)
+				on->level = x[i].level;
+		}
+	}
+}
+
+int pass_split_tree(struct ir_rank *r, const struct pass_ctx *c)
+{
+	const uint32_t s = (uint32_t)c->value[0];
+	struct split *x = mem_calloc(r->nops, sizeof *x);
+	uint32_t *pos = mem_alloc(r->nops * sizeof *pos), bad;
+	int err = x && pos ? ir_rank_positions(r, pos, &bad) : -ERR_NOMEM;
+
+	for (uint32_t i = 0; i < r->nops && !err; i++)
+		x[pos[i]].order = i;
+	if (!err) {
+		find_levels(r, x);
+		err = find_ways(r, x);
+	}
+	if (!err)
+		place_others(r, x);
+	for (uint32_t i = 0; i < r->nops && !err; i++)
+		r->ops[i].exec = x[i].level >= s ? BIN_COMM : x[i].way == FROM_ROOT ? BIN_APP : BIN_EARLY;
+	free(pos);
+	free(x);
+	return err;
+}
+
+/* ---- S=auto ---- */
+
+/* A message between the root and a child. */
+struct child {
+	uint32_t level, far, peer; /* far: how far its number is from the root's */
+	uint64_t len;
+};
+
+static int in_order(const void *a, const void *b)
+{
+	const struct child *x = a, *y = b;
+
+	if (x->level != y->level)
+		return x->level < y->level ? -1 : 1;
+	if (x->far != y->far)
+		return x->far < y->far ? -1 : 1;
+	return (x->peer > y->peer) - (x->peer < y->peer);
+}
+
+/* Numbers may go round behind the last rank, which makes both ways to a rank as good, but not where all children are
+ * on one side. So a tree on each side of the root counts as one, with all its children twice. */
+static size_t children(const struct ir_rank *root, const struct pass_ctx *c, struct child *out)
+{
+	bool above = false, below = false;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < root->nops; i++) {
+		const struct bin_op *o = &root->ops[i];
+
+		if (!bin_is_message(o->kind))
+			continue;
+		above |= o->peer > c->root;
+		below |= o->peer < c->root;
+		out[n++] = (struct child){ o->level, 0, o->peer, o->len };
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct child *x = &out[i];
+
+		x->far = x->peer > c->root ? x->peer - c->root : c->root - x->peer;
+		if (above && below && x->far > c->size - x->far)
+			x->far = c->size - x->far;
+	}
+	qsort(out, n, sizeof *out, in_order);
+	return n;
+}
+
+/* The tree is k-nomial if the root has up to k - 1 children on a level, and grows if more goes to one on a level than to
+ * one of the lowest. */
+static void recognise(const struct child *x, size_t n, struct model *m)
+{
+	uint64_t most = 0, lowest = 0, len = 0;
+	uint32_t distances = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const bool level = !i || x[i].level != x[i - 1].level, far = level || x[i].far != x[i - 1].far;
+
+		distances = (level ? 0 : distances) + far;
+		m->k = distances >= m->k ? distances + 1 : m->k;
+		len = (far || x[i].peer != x[i - 1].peer ? 0 : len) + x[i].len;
+		most = len > most ? len : most;
+		if (x[i].level == x[0].level)
+			lowest = most;
+	}
+	m->growing = most > lowest;
+}
+
+int pass_split_tree_settle(const struct ir_rank *root, struct pass_ctx *c)
+{
+	struct model m = model_paper((uint32_t)c->value[1]);
+	struct child *x;
+	size_t n;
+
+	if (c->value[0] != PASS_WORD)
+		return 0;
+	x = mem_alloc(root->nops * sizeof *x);
+	if (!x)
+		return -ERR_NOMEM;
+	n = children(root, c, x);
+	recognise(x, n, &m);
+	/* A chain, or a tree with as many children on the lowest levels as on others, is none that the model knows. */
+	const bool higher = n && x[n - 1].level >= model_height(&m, c->size);
+
+	free(x);
+	c->value[0] = model_best(&m, c->size);
+	return higher ? -ERR_LEVELS : 0;
+}

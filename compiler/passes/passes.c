@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The table of passes, lists of them, and their runner. */
+#include "compiler/passes/passes.h"
+
+#include "compiler/queues/armw.h"
+#include "util/err.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct pass passes[] = {
+	{ .name = "hierarchy",
+	  .help = "node by node, so that each message crosses the network once",
+	  .text = pass_hierarchy,
+	  .keys = { { .name = "ranks", .help = "of each node, the last number for all others; goalrun --hosts knows them",
+		      .min = 1, .max = INT32_MAX, .several = true },
+		    { .name = "cyclic", .help = "instead: nodes, which take ranks by turns", .min = 1, .max = INT32_MAX } } },
+	{ .name = "segment",
+	  .help = "split long messages, copies and reductions into pieces that follow each other",
+	  .local = pass_segment,
+	  .keys = { { .name = "size", .help = "elements of a piece", .min = 1, .max = INT64_MAX, .value = PASS_NEEDED,
+		      .elements = true } } },
+	{ .name = "fuse",
+	  .help = "reduce straight from messages, and receive where a copy would go",
+	  .local = pass_fuse,
+	  .keys = { { .name = "wait", .help = "1: a recv may then wait for other messages", .max = 1 } } },
+	{ .name = "reorder",
+	  .help = "critical path first, in the program order of each rank",
+	  .global = pass_reorder,
+	  .keys = { { .name = "constant", .help = "elements that an op or a message counts besides its own", .max = INT32_MAX,
+		      .value = 1000 } } },
+	{ .name = "reduce-deps", .help = "drop dependencies that others imply", .local = pass_reduce_deps },
+	{ .name = "coalesce", .help = "one message for those between two ranks that become ready together",
+	  .global = pass_coalesce,
+	  .keys = { { .name = "most", .help = "elements of a message that is copied, to be sent with others",
+		      .min = 0, .max = INT64_MAX, .value = 0, .elements = true } } },
+	{ .name = "sparse-rounds", .help = "one send and one recv at a time, few rounds with heavy messages",
+	  .global = pass_sparse_rounds,
+	  .keys = { { .name = "heavy", .help = "elements of a heavy message; 0: the mean of all",
+		      .min = 0, .max = INT64_MAX, .value = 0 } } },
+	{ .name = "split-tree", .help = "the levels at the leaves of a tree on the ranks' own cores",
+	  .local = pass_split_tree,
+	  .settle = pass_split_tree_settle,
+	  .keys = { { .name = "S", .help = "levels; auto: as the model has it", .max = UINT16_MAX + 1,
+		      .value = PASS_NEEDED, .word = "auto", .with = "cores" },
+		    { .name = "cores", .help = "of the node, with those of the ranks, for S=auto", .max = INT32_MAX } } },
+	{ .name = "odd-even", .help = "the ops of consecutive ranks on different communication cores", .local = pass_odd_even },
+	{ .name = "lower-smcq", .help = "what to post to command queues in session mode; the last pass",
+	  .global = pass_lower_smcq,
+	  .keys = {
+#define LIMIT(NAME, key, least, most, usual, sentence) \
+	{ .name = #key, .help = sentence, .min = least, .max = most, .value = usual },
+#define CHOICE(NAME, key, least, most, usual, sentence, list) \
+	{ .name = #key, .help = sentence, .min = least, .max = most, .value = usual, .words = list },
+#include "format/smcq.def"
+#undef LIMIT
+	  } },
+};
+const unsigned npasses = sizeof passes / sizeof *passes;
+
+/* ---- lists ---- */
+
+#define WRONG(why, ...)                             \
+	do {                                        \
+		if (why)                            \
+			text_add(why, __VA_ARGS__); \
+	} while (0)
+
+static bool is(const char *name, const char *s, size_t len)
+{
+	return !strncmp(name, s, len) && !name[len];
+}
+
+/* A decimal number that takes all of s. */
+static bool number(const char *s, size_t len, int64_t *out)
+{
+	*out = 0;
+	for (size_t i = 0; i < len; i++)
+		if (s[i] < '0' || s[i] > '9' || __builtin_mul_overflow(*out, 10, out) ||
+		    __builtin_add_overflow(*out, s[i] - '0', out))
+			return false;
+	return len != 0;
+}
+
+/* The number of a word in a list, from 0. */
+static bool word(const char *words, const char *s, size_t len, int64_t *out)
+{
+	for (*out = 0; words; ++*out) {
+		const size_t n = strcspn(words, "|");
+
+		if (n == len && !memcmp(words, s, n))
+			return true;
+		words = words[n] ? words + n + 1 : NULL;
+	}
+	return false;
+}
+
+/* Such numbers, and how many. */
+static bool numbers(const struct pass_key *k, const char *s, size_t len, int64_t *out)
+{
+	const char *const end = s + len;
+	int64_t one;
+
+	for (*out = 1;; ++*out) {
+		const char *dot = memchr(s, '.', (size_t)(end - s));
+
+		if (!number(s, (size_t)((dot ? dot : end) - s), &one) || one < k->min || one > k->max)
+			return false;
+		if (!dot)
+			return true;
+		s = dot + 1;
+	}
+}
+
+/* One "key=value" of pass p. */
+static int take_value(const char *s, size_t len, const struct pass *p, int64_t value[PASS_KEYS], uint32_t *given,
+		      struct text *why)
+{
+	const char *eq = memchr(s, '=', len);
+	size_t name = eq ? (size_t)(eq - s) : len;
+	const struct pass_key *k = p->keys;
+
+	while (k->name && !is(k->name, s, name))
+		k++;
+	if (*given >> (k - p->keys) & 1) {
+		WRONG(why, "the key %s of the pass %s is given twice", k->name, p->name);
+		return -ERR_VERSION;
+	}
+	*given |= k->name ? (uint32_t)1 << (k - p->keys) : 0;
+	if (k->word && eq && is(k->word, eq + 1, len - name - 1)) {
+		value[k - p->keys] = PASS_WORD;
+		return 0;
+	}
+	if (k->name && k->words) {
+		if (eq && word(k->words, eq + 1, len - name - 1, &value[k - p->keys]))
+			return 0;
+		WRONG(why, "the key %s of the pass %s is one of %s, not %.*s", k->name, p->name, k->words,
+		      eq ? (int)(len - name - 1) : 0, eq ? eq + 1 : "");
+	} else if (k->name && k->several) {
+		if (eq && numbers(k, eq + 1, len - name - 1, &value[k - p->keys]))
+			return 0;
+		WRONG(why, "the key %s of the pass %s is numbers from %" PRId64 " to %" PRId64 " with dots between them, not %.*s",
+		      k->name, p->name, k->min, k->max, eq ? (int)(len - name - 1) : 0, eq ? eq + 1 : "");
+	} else if (!k->name)
+		WRONG(why, "the pass %s has no key %.*s", p->name, (int)name, s);
+	else if (!eq || !number(eq + 1, len - name - 1, &value[k - p->keys]) || value[k - p->keys] < k->min ||
+		 value[k - p->keys] > k->max)
+		WRONG(why, "the key %s of the pass %s is %s%sa number from %" PRId64 " to %" PRId64 ", not %.*s", k->name,
+		      p->name, k->word ? k->word : "", k->word ? " or " : "", k->min, k->max,
+		      eq ? (int)(len - name - 1) : 0, eq ? eq + 1 : "");
+	else
+		return 0;
+	return -ERR_VERSION;
+}
+
+/* Whether all is there that has to be. */
+static int check_values(const struct pass *p, const int64_t value[PASS_KEYS], struct text *why)
+{
+	for (const struct pass_key *k = p->keys; k->name; k++) {
+		const int64_t v = value[k - p->keys];
+
+		for (const struct pass_key *w = p->keys; v == PASS_WORD && w->name; w++)
+			if (!strcmp(w->name, k->with) && value[w - p->keys] == w->value) {
+				WRONG(why, "%s:%s=%s needs %s=N too", p->name, k->name, k->word, w->name);
+				return -ERR_VERSION;
+			}
+		if (v == PASS_NEEDED) {
+			WRONG(why, "the pass %s needs %s:%s=N", p->name, p->name, k->name);
+			return -ERR_VERSION;
+		}
+	}
+	return 0;
+}
+
+int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS], struct text *why)
+{
+	const char *s = *list;
+	size_t len = strcspn(s, ":;");
+	uint32_t given = 0; /* keys */
+	int err;
+
+	*p = NULL;
+	for (unsigned i = 0; i < npasses && !*p; i++)
+		if (is(passes[i].name, s, len))
+			*p = &passes[i];
+	if (!*p) {
+		WRONG(why, "there is no pass %.*s", (int)len, s);
+		return -ERR_VERSION;
+	}
+	for (unsigned k = 0; k < PASS_KEYS; k++)
+		value[k] = (*p)->keys[k].value;
+	s += len;
+	while (*s && *s != ';') {
+		len = strcspn(++s, ",;");
+		err = take_value(s, len, *p, value, &given, why);
+		if (err)
+			return err;
+		s += len;
+	}
+	err = check_values(*p, value, why);
+	if (err)
+		return err;
+	*list = *s ? s + 1 : s;
+	return 0;
+}
+
+/* The pass on texts at the head of a list. */
+static const struct pass *on_text(const char *list, const char **rest)
+{
+	const struct pass *p;
+	int64_t value[PASS_KEYS];
+
+	*rest = list;
+	return *list && !pass_take(rest, &p, value, NULL) && p->text ? p : NULL;
+}
+
+static int insert(char **list, bool front, const char *s, size_t len)
+{
+	const size_t old = *list ? strlen(*list) : 0, at = old && !front ? old + 1 : 0;
+	char *more = mem_resize(*list, old + len + 2, 1);
+
+	if (!more)
+		return -ERR_NOMEM;
+	*list = more;
+	if (front && old)
+		memmove(more + len + 1, more, old);
+	memcpy(more + at, s, len);
+	if (old)
+		more[front ? len : old] = ';';
+	more[old ? old + len + 1 : len] = '\0';
+	return 0;
+}
+
+int passes_add(char **list, const char *arg, struct text *why)
+{
+	const char *rest = arg, *s;
+	bool text = *list && on_text(*list, &s);
+	const struct pass *p;
+	int64_t value[PASS_KEYS];
+	int err;
+
+	do {
+		err = pass_take(&rest, &p, value, why);
+		if (!err && p->text && text) {
+			WRONG(why, "the pass %s can be given once", p->name);
+			err = -ERR_VERSION;
+		}
+		if (err)
+			return err;
+		text |= p->text != NULL;
+	} while (*rest || rest[-1] == ';');
+	for (rest = arg; *rest && !err;) {
+		s = rest;
+		pass_take(&rest, &p, value, NULL);
+		err = insert(list, p->text, s, strcspn(s, ";"));
+	}
+	return err;
+}
+
+const char *passes_on_ops(const char *list)
+{
+	const char *rest;
+
+	return on_text(list, &rest) ? rest : list;
+}
+
+const char *passes_open(const char *list)
+{
+	const char *rest;
+	const struct pass *p = on_text(list, &rest);
+
+	return p && (!list[strlen(p->name)] || list[strlen(p->name)] == ';') ? p->name : NULL;
+}
+
+int passes_close(const char *list, const uint32_t *node, uint32_t nranks, uint32_t *apart, char **out)
+{
+	const char *rest;
+	const struct pass *p = on_text(list, &rest);
+	struct text t = { 0 };
+	int err;
+
+	text_add(&t, "%s:", p->name);
+	err = pass_hierarchy_nodes(node, nranks, apart, &t);
+	text_add(&t, "%s%s", *rest ? ";" : "", rest);
+	if (!err)
+		return text_take(&t, out);
+	free(t.at);
+	return err;
+}
+
+const char *passes_global(const char *list)
+{
+	const struct pass *p;
+	int64_t value[PASS_KEYS];
+
+	while (*list && !pass_take(&list, &p, value, NULL))
+		if (p->global)
+			return p->name;
+	return NULL;
+}
+
+bool passes_need_root(const char *list)
+{
+	const struct pass *p;
+	int64_t value[PASS_KEYS];
+
+	while (*list && !pass_take(&list, &p, value, NULL))
+		for (unsigned k = 0; p->keys[k].name; k++)
+			if (value[k] == PASS_WORD)
+				return true;
+	return false;
+}
+
+int64_t passes_count(const char *list)
+{
+	const struct pass *p;
+	int64_t value[PASS_KEYS], count = 0;
+
+	while (*list && !pass_take(&list, &p, value, NULL))
+		for (unsigned k = 0; p->keys[k].name; k++)
+			if (p->keys[k].elements && value[k] < INT64_MAX / 4 && count <= value[k])
+				count = 2 * value[k] + 1;
+	return count;
+}
+
+/* ---- running ---- */
+
+struct pass_ctx passes_ctx(const struct bin *b, const struct bin_args *a)
+{
+	const int64_t root = bin_root(b, a->by_rank ? a->by_rank[0] : a->args);
+
+	return (struct pass_ctx){ .rank = a->rank, .size = a->size, .buffers = b->buffers, .nbuffers = b->nbuffers,
+				  .root = root > 0 ? (uint32_t)root : 0 };
+}
+
+int pass_refuse(struct ir_refusal *why, uint32_t rank, uint32_t op, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!why)
+		return -ERR_PASS;
+	*why = (struct ir_refusal){ .rank = rank, .op = op };
+	va_start(ap, fmt);
+	vsnprintf(why->text, sizeof why->text, fmt, ap);
+	va_end(ap);
+	return -ERR_PASS;
+}
+
+int passes_run_text(const char *list, struct goal_diags *d, struct goal_text **texts)
+{
+	const char *rest, *with = NULL;
+	const struct pass *p = on_text(list, &rest);
+
+	if (!p)
+		return 0;
+	if (list[strlen(p->name)] == ':')
+		with = list + strlen(p->name) + 1;
+	return p->text(d, with, texts);
+}
+
+int passes_run_rank(const char *list, struct ir_rank *r, const struct pass_ctx *c)
+{
+	static const struct ir_rank unknown;
+	struct pass_ctx own = *c;
+	const struct pass *p;
+	int err = 0;
+
+	while (*list && !err) {
+		err = pass_take(&list, &p, own.value, NULL);
+		if (!err && p->settle)
+			err = p->settle(c->root_ops ? c->root_ops : c->rank == c->root ? r : &unknown, &own);
+		if (!err)
+			err = p->local ? p->local(r, &own) : -ERR_VERSION;
+	}
+	return err;
+}
+
+int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx *c, const char **failed)
+{
+	struct pass_ctx own = *c;
+	const struct pass *p = NULL;
+	int err = 0;
+
+	own.refused = &g->refused;
+	while (*list && !err) {
+		err = pass_take(&list, &p, own.value, NULL);
+		if (!err && (g->queues /* they would no longer be those of the ops */ || p->text))
+			err = -ERR_PASS;
+		if (!err && p->global)
+			err = p->global(g, &own);
+		if (!err && p->settle && g->nranks)
+			err = p->settle(&g->ranks[c->root < g->nranks ? c->root : 0], &own);
+		for (own.rank = 0; !err && p->local && own.rank < g->nranks; own.rank++)
+			err = p->local(&g->ranks[own.rank], &own);
+	}
+	if (failed)
+		*failed = err && p ? p->name : "";
+	return err;
+}

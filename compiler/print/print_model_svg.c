@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The split-tree model as a picture: to the left what communication costs (Figures 13 and 15 of the paper), to the
+ * right what it costs together with the computation (Figures 14 and 16). */
+#include "compiler/print/print_model.h"
+
+#include "util/err.h"
+#include "util/mem.h"
+#include "util/svg.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define POINTS 1024u /* of a curve: more cannot be told apart */
+#define LEVELS 33u   /* the values of S for 2^32 ranks */
+#define SERIES (LEVELS + 2)
+
+/* A curve over the number of ranks; those without an S ignore it. */
+typedef double curve(const struct model *m, uint32_t ranks, unsigned s);
+
+static double compute(const struct model *m, uint32_t ranks, unsigned s)
+{
+	(void)s;
+	return model_compute(m, ranks);
+}
+
+static double blocking(const struct model *m, uint32_t ranks, unsigned s)
+{
+	(void)s;
+	return model_blocking(m, ranks);
+}
+
+static double in_sequence(const struct model *m, uint32_t ranks, unsigned s)
+{
+	return compute(m, ranks, s) + blocking(m, ranks, s);
+}
+
+/* What is drawn, and the memory for it. */
+struct drawing {
+	const struct model *m;
+	uint32_t first, last;
+	struct svg_plot plots[2];
+	struct svg_series series[2][SERIES];
+	char names[LEVELS][16];
+	struct svg_point *next; /* room for more points */
+};
+
+/* A curve of a plot, where the tree has s levels. */
+static void add(struct drawing *d, unsigned plot, struct svg_series style, curve *f, unsigned s)
+{
+	const uint32_t step = (d->last - d->first) / POINTS + 1;
+
+	style.at = d->next;
+	for (uint32_t n = d->first; n <= d->last; n += step)
+		if (model_height(d->m, n) >= s)
+			*d->next++ = (struct svg_point){ n, f(d->m, n, s) };
+	style.n = (size_t)(d->next - style.at);
+	d->series[plot][d->plots[plot].nseries++] = style;
+}
+
+/* All S, and over them the blocking collective, which is what the highest S comes to. */
+static void add_splits(struct drawing *d, unsigned plot, curve *f, const char *name, curve *all_on_ranks)
+{
+	for (unsigned s = 0; s <= model_height(d->m, d->last); s++) {
+		snprintf(d->names[s], sizeof d->names[s], "S = %u", s);
+		add(d, plot, (struct svg_series){ .name = d->names[s], .colour = (int)s }, f, s);
+	}
+	add(d, plot, (struct svg_series){ .name = name, .kind = SVG_DASHES, .colour = SVG_BLACK }, all_on_ranks, 0);
+}
+
+static int draw(struct drawing *d, char **out)
+{
+	const struct model *m = d->m;
+	const uint32_t least = model_best_ranks(m, d->first, d->last);
+	const unsigned s = model_best(m, least);
+	/* All that is of interest is near the blocking collective with all cores. */
+	const double high = 2.5 * (model_blocking(m, m->cores) + model_compute(m, m->cores));
+	char ranks[40], mark[64], title[96];
+
+	snprintf(title, sizeof title, "split-tree on %" PRIu32 " cores, %" PRIu32 "-nomial tree, %s size", m->cores, m->k,
+		 m->growing ? "growing" : "constant");
+	snprintf(ranks, sizeof ranks, "ranks, of %" PRIu32 " cores", m->cores);
+	snprintf(mark, sizeof mark, "least: %" PRIu32 " ranks, S = %u", least, s);
+	for (unsigned k = 0; k < 2; k++)
+		d->plots[k] = (struct svg_plot){ .x_name = ranks, .y_name = "time, in copies", .x = { d->first, d->last },
+						 .y = { 0, high }, .series = d->series[k] };
+	d->plots[0].title = m->growing ? "communication, growing size" : "communication, constant size";
+	d->plots[1].title = "overlapped with computation";
+	d->plots[1].mark = (struct svg_point){ least, model_overlapped(m, least, s) };
+	d->plots[1].mark_text = mark;
+	add(d, 0, (struct svg_series){ .name = "computation", .kind = SVG_DOTS, .colour = SVG_GREY }, compute, 0);
+	add_splits(d, 0, model_nonblocking, "blocking", blocking);
+	add_splits(d, 1, model_overlapped, "computation, then blocking", in_sequence);
+	return svg_make(title, d->plots, 2, out);
+}
+
+int print_model_svg(const struct model *m, uint32_t first, uint32_t last, char **out)
+{
+	struct drawing d = { .m = m, .first = first, .last = last };
+	struct svg_point *points = mem_alloc(2 * SERIES * POINTS * sizeof *points);
+	int err = -ERR_NOMEM;
+
+	d.next = points;
+	if (points)
+		err = draw(&d, out);
+	free(points);
+	return err;
+}

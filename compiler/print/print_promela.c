@@ -1,0 +1,846 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A lowered schedule as a model in Promela: queues, packets and ranks, with assertions that know from the ops alone what
+ * is right. It shares nothing with the verifier but the order of the ops.
+ *
+ * Memory is cut into cells, elements of one rank that all entries treat alike. A cell has a tag: which op wrote it last in
+ * this start, or is just writing it; each read, and each rank that completes, knows which it has to be. All that touches
+ * a rank's memory has to lie between its start and its completion, in the same start of both ranks, so tags need no number
+ * of the start. ARMWs to one element commute: they leave its tag as it is, and are counted. Cells that nothing writes are
+ * left out.
+ *
+ * What can happen later as well, and never makes anything wrong by that, happens at once: an entry that has its credit is
+ * issued, a rank that has its notices completes. What is left, and takes place in any order, is that packets arrive and
+ * that ranks start. Of a way in strong order only the number of packets is kept. */
+#include "compiler/print/print_promela.h"
+
+#include "compiler/analysis/checks.h"
+#include "compiler/analysis/events.h"
+#include "compiler/ir/smcq.h"
+#include "compiler/verify/verify_parts.h"
+#include "format/check.h"
+#include "util/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AS_STARTED 0u /* of tags; op i: i + 1 */
+#define GARBAGE (UINT32_MAX - 1)
+#define ANY_TAG UINT32_MAX
+
+/* What a piece holds: what an op wrote, and how many ARMWs have updated that. */
+struct content {
+	uint32_t tag, updates;
+};
+
+enum access_kind { READS, UPDATES, WRITES };
+struct access {
+	uint32_t entry;
+	enum access_kind kind;
+	struct content value; /* that is read, of which the tag is expected by an update, or written */
+};
+
+/* Elements from lo to the next piece of the buffer. */
+struct piece {
+	uint32_t buf;
+	uint64_t lo;
+	struct content last; /* by the ops so far */
+	VEC(struct access) v;
+};
+
+/* A cell stands for all pieces of its rank that are treated alike. */
+struct cell {
+	uint32_t rank;
+	const struct piece *p;
+	struct content final; /* or ANY_TAG */
+	VEC(uint32_t) tags; /* those that there are, but for that of the start */
+	bool updated;
+};
+
+struct way {
+	uint32_t queue; /* numbered through */
+	VEC(uint32_t) entries;
+};
+
+struct model {
+	struct text t;
+	const struct ir_graph *g;
+	const struct smcq *s;
+	struct ir_events ev;
+	VEC(struct piece) *pieces; /* of each rank: ascending, those of a buffer end with one at its last end */
+	VEC(struct content) expected; /* what ops read */
+	size_t *expected_at; /* of ranges 0 and 1 of each op */
+	bool *armw; /* ops that ARMWs carry out */
+	uint8_t operation; /* of all ARMWs */
+	VEC(struct cell) cells;
+	uint32_t *ebase, *qbase; /* entries and queues are numbered through */
+	VEC(struct way) ways;
+	uint32_t *way_of; /* of each entry */
+	bool *waits; /* [a * nranks + b]: b must not complete before a has started */
+};
+
+static const struct bin_op *op_at(const struct model *m, uint32_t rank, uint32_t op)
+{
+	return &m->g->ranks[rank].ops[op];
+}
+
+static const struct bin_entry *entry_at(const struct model *m, uint32_t rank, uint32_t e)
+{
+	return &m->s->ranks[rank].entries.at[e - m->ebase[rank]];
+}
+
+static bool carries(const struct bin_entry *e)
+{
+	return bin_entry_facts(e->kind).ranges;
+}
+
+static bool moves(const struct bin_entry *e)
+{
+	return carries(e) || e->kind == BIN_E_CPU;
+}
+
+static bool same_value(struct content a, struct content b)
+{
+	return a.tag == b.tag && a.updates == b.updates;
+}
+
+/* ---- pieces ---- */
+
+static int add_cuts(struct model *m, uint32_t rank, uint32_t buf, uint64_t off, uint64_t len)
+{
+	int err = 0;
+
+	for (unsigned end = 0; end < 2 && len && !err; end++)
+		err = VEC_PUSH(&m->pieces[rank], (struct piece){ .buf = buf, .lo = off + (end ? len : 0) });
+	return err;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	return x->buf != y->buf ? (x->buf > y->buf) - (x->buf < y->buf) : (x->lo > y->lo) - (x->lo < y->lo);
+}
+
+static int cut(struct model *m)
+{
+	int err = 0;
+
+	for (uint32_t r = 0; r < m->g->nranks; r++) {
+		for (uint32_t i = 0; i < m->g->ranks[r].nops; i++) {
+			const struct bin_op *o = op_at(m, r, i);
+
+			for (unsigned k = 0; k < bin_nranges(o->kind) && !err; k++)
+				err = add_cuts(m, r, o->buf[k], o->off[k], o->len);
+		}
+		for (size_t i = 0; i < m->s->ranks[r].entries.n && !err; i++) {
+			const struct bin_entry *e = &m->s->ranks[r].entries.at[i];
+
+			if (carries(e))
+				err = add_cuts(m, r, e->buf[0], e->off[0], e->len);
+			if (carries(e) && !err)
+				err = add_cuts(m, e->peer, e->buf[1], e->off[1], e->len);
+		}
+	}
+	for (uint32_t r = 0; r < m->g->nranks && !err; r++) {
+		size_t n = 0;
+
+		if (m->pieces[r].n)
+			qsort(m->pieces[r].at, m->pieces[r].n, sizeof *m->pieces[r].at, by_place);
+		for (size_t i = 0; i < m->pieces[r].n; i++)
+			if (!n || by_place(&m->pieces[r].at[n - 1], &m->pieces[r].at[i]))
+				m->pieces[r].at[n++] = m->pieces[r].at[i];
+		m->pieces[r].n = n;
+	}
+	return err;
+}
+
+/* The first piece of a range: the others follow until one that is not within. */
+static size_t piece_at(const struct model *m, uint32_t rank, uint32_t buf, uint64_t off)
+{
+	const struct piece key = { .buf = buf, .lo = off };
+	size_t lo = 0, hi = m->pieces[rank].n;
+
+	while (lo < hi) {
+		const size_t mid = lo + (hi - lo) / 2;
+
+		if (by_place(&m->pieces[rank].at[mid], &key) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool within(const struct model *m, uint32_t rank, size_t p, uint32_t buf, uint64_t off, uint64_t len)
+{
+	const struct piece *x = p < m->pieces[rank].n ? &m->pieces[rank].at[p] : NULL;
+
+	return x && x->buf == buf && x->lo >= off && x->lo - off < len;
+}
+
+/* ---- what the ops do ---- */
+
+static int find_armws(struct model *m)
+{
+	m->armw = mem_calloc(m->ev.nops, sizeof *m->armw);
+	if (!m->armw)
+		return -ERR_NOMEM;
+	for (uint32_t r = 0; r < m->g->nranks; r++)
+		for (size_t i = 0; i < m->s->ranks[r].entries.n; i++) {
+			const struct bin_entry *e = &m->s->ranks[r].entries.at[i];
+
+			if (e->kind == BIN_E_ARMW && !m->operation)
+				m->operation = e->armw;
+			if (e->kind == BIN_E_ARMW && e->at != BIN_NONE)
+				m->armw[m->ev.base[e->peer] + e->at] = true;
+			else if (e->kind == BIN_E_ARMW && e->op != BIN_NONE)
+				m->armw[m->ev.base[r] + e->op] = true;
+		}
+	return 0;
+}
+
+static int read_op(struct model *m, uint32_t rank, uint32_t i)
+{
+	const struct bin_op *o = op_at(m, rank, i);
+	int err = 0;
+
+	for (unsigned k = 0; k < bin_nranges(o->kind); k++) {
+		m->expected_at[2 * (m->ev.base[rank] + i) + k] = m->expected.n;
+		for (size_t p = piece_at(m, rank, o->buf[k], o->off[k]);
+		     bin_reads(o->kind, k) && within(m, rank, p, o->buf[k], o->off[k], o->len) && !err; p++)
+			err = VEC_PUSH(&m->expected, m->pieces[rank].at[p].last);
+	}
+	return err;
+}
+
+static void write_op(struct model *m, uint32_t rank, uint32_t i)
+{
+	const struct bin_op *o = op_at(m, rank, i);
+	const bool armw = m->armw[m->ev.base[rank] + i];
+
+	for (unsigned k = 0; k < bin_nranges(o->kind); k++)
+		for (size_t p = piece_at(m, rank, o->buf[k], o->off[k]);
+		     bin_writes(o->kind, k) && within(m, rank, p, o->buf[k], o->off[k], o->len); p++) {
+			struct content *v = &m->pieces[rank].at[p].last;
+
+			*v = armw ? (struct content){ v->tag, v->updates + 1 } : (struct content){ i + 1, 0 };
+		}
+}
+
+/* In one order; there is no race, so that it is the same in all. */
+static int carry_out(struct model *m)
+{
+	int err = find_armws(m);
+
+	if (err)
+		return err;
+	m->expected_at = mem_calloc(2 * (size_t)m->ev.nops, sizeof *m->expected_at);
+	if (!m->expected_at)
+		return -ERR_NOMEM;
+	for (uint32_t at = 0; at < m->ev.n && !err; at++) {
+		const uint32_t e = m->ev.order[at], op = e / 2;
+		uint32_t rank;
+
+		if (op >= m->ev.nops)
+			continue;
+		rank = ir_events_rank(&m->ev, op);
+		if (e % 2)
+			write_op(m, rank, op - m->ev.base[rank]);
+		else
+			err = read_op(m, rank, op - m->ev.base[rank]);
+	}
+	return err;
+}
+
+/* ---- what entries do ---- */
+
+/* Range k of an op is read, or updated, by an entry: the part of it that the entry has. */
+static int add_reads(struct model *m, enum access_kind kind, uint32_t rank, uint32_t e, uint32_t op, unsigned k,
+		     uint32_t buf, uint64_t off, uint64_t len)
+{
+	const struct bin_op *o = op_at(m, rank, op);
+	const size_t from = piece_at(m, rank, o->buf[k], o->off[k]);
+	int err = 0;
+
+	for (size_t p = piece_at(m, rank, buf, off); within(m, rank, p, buf, off, len) && !err; p++) {
+		const struct content *v = &m->expected.at[m->expected_at[2 * (m->ev.base[rank] + op) + k] + (p - from)];
+
+		if (within(m, rank, p, o->buf[k], o->off[k], o->len)) /* else what is written will be wrong */
+			err = VEC_PUSH(&m->pieces[rank].at[p].v, (struct access){ e, kind, *v });
+	}
+	return err;
+}
+
+/* op: for which it is written, as its range k; BIN_NONE: nobody wants that. */
+static int add_writes(struct model *m, uint32_t rank, uint32_t e, uint32_t op, unsigned k, uint32_t buf, uint64_t off,
+		      uint64_t len)
+{
+	int err = 0;
+
+	for (size_t p = piece_at(m, rank, buf, off); within(m, rank, p, buf, off, len) && !err; p++) {
+		const struct bin_op *o = op == BIN_NONE ? NULL : op_at(m, rank, op);
+		const bool wanted = o && within(m, rank, p, o->buf[k], o->off[k], o->len);
+
+		err = VEC_PUSH(&m->pieces[rank].at[p].v, (struct access){ e, WRITES, { wanted ? op + 1 : GARBAGE, 0 } });
+	}
+	return err;
+}
+
+/* From where to where an entry takes elements: ranks, ops of these or BIN_NONE, and ranges of the entry. Without an op at the
+ * peer the own one has both ranges. */
+struct taken {
+	uint32_t rank[2], op[2];
+	unsigned range[2];
+};
+
+static struct taken taken_by(uint32_t rank, const struct bin_entry *e)
+{
+	const unsigned from = bin_entry_source(e);
+	struct taken t = { { rank, e->peer }, { e->op, e->at == BIN_NONE ? e->op : e->at }, { from, !from } };
+
+	if (from)
+		t = (struct taken){ { t.rank[1], t.rank[0] }, { t.op[1], t.op[0] }, { from, !from } };
+	return t;
+}
+
+/* Whether an entry takes the elements of its op to where its peer's op, or the op's own second range, has them. */
+static bool takes_right(const struct model *m, const struct taken *t, const struct bin_entry *e)
+{
+	const unsigned side = e->at == BIN_NONE, from = t->range[0], into = t->range[1];
+	const struct bin_op *o, *to;
+
+	if (e->op == BIN_NONE || (e->kind == BIN_E_ARMW && e->armw != m->operation) || (side && t->rank[0] != t->rank[1]))
+		return false;
+	o = op_at(m, t->rank[0], t->op[0]);
+	to = op_at(m, t->rank[1], t->op[1]);
+	if (side ? bin_nranges(o->kind) < 2 :
+		   m->ev.partner[m->ev.base[t->rank[0]] + t->op[0]] != m->ev.base[t->rank[1]] + t->op[1] + 1)
+		return false;
+	return bin_reads(o->kind, 0) && bin_writes(to->kind, side) && bin_reads(to->kind, side) == (e->kind == BIN_E_ARMW) &&
+	       e->buf[from] == o->buf[0] && e->buf[into] == to->buf[side] &&
+	       e->off[from] - o->off[0] == e->off[into] - to->off[side];
+}
+
+static int add_taken(struct model *m, uint32_t rank, uint32_t id, const struct bin_entry *e)
+{
+	const struct taken t = taken_by(rank, e);
+	const bool right = takes_right(m, &t, e);
+	const unsigned side = e->at == BIN_NONE, from = t.range[0], into = t.range[1];
+	int err = right ? add_reads(m, READS, t.rank[0], id, t.op[0], 0, e->buf[from], e->off[from], e->len) : 0;
+
+	if (err)
+		return err;
+	if (right && e->kind == BIN_E_ARMW)
+		return add_reads(m, UPDATES, t.rank[1], id, t.op[1], side, e->buf[into], e->off[into], e->len);
+	return add_writes(m, t.rank[1], id, right ? t.op[1] : BIN_NONE, side, e->buf[into], e->off[into], e->len);
+}
+
+static int add_cpu(struct model *m, uint32_t rank, uint32_t id, const struct bin_entry *e)
+{
+	const struct bin_op *o = op_at(m, rank, e->op);
+	int err = 0;
+
+	for (unsigned k = 0; k < bin_nranges(o->kind) && !err; k++) {
+		if (bin_reads(o->kind, k))
+			err = add_reads(m, READS, rank, id, e->op, k, o->buf[k], o->off[k], o->len);
+		if (bin_writes(o->kind, k) && !err)
+			err = add_writes(m, rank, id, e->op, k, o->buf[k], o->off[k], o->len);
+	}
+	return err;
+}
+
+static int add_accesses(struct model *m)
+{
+	int err = 0;
+
+	for (uint32_t r = 0; r < m->g->nranks; r++)
+		for (uint32_t id = m->ebase[r]; id < m->ebase[r + 1] && !err; id++) {
+			const struct bin_entry *e = entry_at(m, r, id);
+
+			if (carries(e))
+				err = add_taken(m, r, id, e);
+			else if (e->kind == BIN_E_CPU)
+				err = add_cpu(m, r, id, e);
+		}
+	return err;
+}
+
+/* ---- cells ---- */
+
+static bool alike(const struct piece *a, const struct piece *b)
+{
+	bool same = a->v.n == b->v.n;
+
+	for (size_t i = 0; i < a->v.n && same; i++)
+		same = a->v.at[i].entry == b->v.at[i].entry && a->v.at[i].kind == b->v.at[i].kind &&
+		       same_value(a->v.at[i].value, b->v.at[i].value);
+	return same;
+}
+
+static int add_tag(struct cell *c, uint32_t tag)
+{
+	for (size_t i = 0; i < c->tags.n; i++)
+		if (c->tags.at[i] == tag)
+			return 0;
+	return tag == AS_STARTED || tag == ANY_TAG ? 0 : VEC_PUSH(&c->tags, tag);
+}
+
+static int add_cell(struct model *m, uint32_t rank, const struct piece *p)
+{
+	const bool scratch = verify_mode(m->g, p->buf) == BIN_SCRATCH;
+	struct cell c = { .rank = rank, .p = p, .final = scratch ? (struct content){ ANY_TAG, 0 } : p->last };
+	int err = add_tag(&c, c.final.tag);
+
+	for (size_t i = 0; i < m->cells.n; i++)
+		if (m->cells.at[i].rank == rank && same_value(m->cells.at[i].final, c.final) && alike(m->cells.at[i].p, p)) {
+			VEC_FREE(&c.tags);
+			return err;
+		}
+	c.updated = c.final.updates > 0;
+	for (size_t i = 0; i < p->v.n && !err; i++) {
+		err = add_tag(&c, p->v.at[i].value.tag);
+		c.updated |= p->v.at[i].kind == UPDATES || p->v.at[i].value.updates;
+	}
+	const bool changes = c.tags.n || c.updated;
+
+	err = err || !changes ? err : VEC_PUSH(&m->cells, c);
+	if (err || !changes)
+		VEC_FREE(&c.tags);
+	return err;
+}
+
+static int find_cells(struct model *m)
+{
+	int err = 0;
+
+	for (uint32_t r = 0; r < m->g->nranks; r++)
+		for (size_t p = 0; p < m->pieces[r].n && !err; p++)
+			err = add_cell(m, r, &m->pieces[r].at[p]);
+	return err;
+}
+
+/* 0 is the tag of the start; of each other one there are two, the first of a writer that is not through. */
+static uint32_t number_of(const struct cell *c, uint32_t tag, bool through)
+{
+	for (size_t i = 0; i < c->tags.n; i++)
+		if (c->tags.at[i] == tag)
+			return 2 * (uint32_t)i + 1 + through;
+	return 0;
+}
+
+/* ---- ways ---- */
+
+static int find_ways(struct model *m, uint32_t rank, uint32_t q)
+{
+	const struct bin_queue *b = &m->s->ranks[rank].queues.at[q];
+	const size_t first = m->ways.n;
+	int err = 0;
+
+	for (uint32_t id = m->ebase[rank] + b->first; id < m->ebase[rank] + b->first + b->n && !err; id++) {
+		const struct bin_entry *e = entry_at(m, rank, id);
+		size_t w = e->flags & BIN_E_STRONG ? first : m->ways.n;
+
+		if (e->kind == BIN_E_NOP)
+			continue;
+		for (; w < m->ways.n; w++) {
+			const struct bin_entry *x = entry_at(m, rank, m->ways.at[w].entries.at[0]);
+
+			if (x->flags & BIN_E_STRONG && bin_entry_same_way(x, e))
+				break;
+		}
+		if (w == m->ways.n)
+			err = VEC_PUSH(&m->ways, (struct way){ .queue = m->qbase[rank] + q });
+		if (err)
+			break;
+		m->way_of[id] = (uint32_t)w;
+		err = VEC_PUSH(&m->ways.at[w].entries, id);
+	}
+	return err;
+}
+
+static int number(struct model *m)
+{
+	const uint32_t n = m->g->nranks;
+	int err = 0;
+
+	m->ebase = mem_calloc((size_t)n + 1, sizeof *m->ebase);
+	m->qbase = mem_calloc((size_t)n + 1, sizeof *m->qbase);
+	if (!m->ebase || !m->qbase)
+		return -ERR_NOMEM;
+	for (uint32_t r = 0; r < n; r++) {
+		m->ebase[r + 1] = m->ebase[r] + (uint32_t)m->s->ranks[r].entries.n;
+		m->qbase[r + 1] = m->qbase[r] + (uint32_t)m->s->ranks[r].queues.n;
+	}
+	m->way_of = mem_calloc(m->ebase[n], sizeof *m->way_of);
+	if (!m->way_of)
+		return -ERR_NOMEM;
+	for (uint32_t r = 0; r < n; r++)
+		for (uint32_t q = 0; q < m->s->ranks[r].queues.n && !err; q++)
+			err = find_ways(m, r, q);
+	return err;
+}
+
+/* Which ranks must not complete before which have started. */
+static int find_waits(struct model *m)
+{
+	const uint32_t n = m->g->nranks;
+	struct ir_query *q = mem_alloc((size_t)n * n * sizeof *q);
+	int err;
+
+	m->waits = mem_calloc((size_t)n * n, sizeof *m->waits);
+	if (!q || !m->waits) {
+		free(q);
+		return -ERR_NOMEM;
+	}
+	for (uint32_t i = 0; i < n * n; i++)
+		q[i] = (struct ir_query){ { ir_rank_event(&m->ev, i / n, false), IR_NO_EVENT },
+					  { ir_rank_event(&m->ev, i % n, true), IR_NO_EVENT },
+					  false };
+	err = ir_events_reach(&m->ev, q, (size_t)n * n);
+	for (uint32_t i = 0; i < n * n && !err; i++)
+		m->waits[i] = q[i].yes;
+	free(q);
+	return err;
+}
+
+/* ---- text ---- */
+
+static void head(struct model *m)
+{
+	const char *name = m->g->bin ? bin_str(m->g->bin, m->g->bin->meta->name) : "";
+	uint32_t most = 1;
+
+	for (uint32_t r = 0; r < m->g->nranks; r++) {
+		most = m->s->ranks[r].entries.n > most ? (uint32_t)m->s->ranks[r].entries.n : most;
+		most = m->s->ranks[r].locals > most ? m->s->ranks[r].locals : most;
+		most = m->s->ranks[r].remotes > most ? m->s->ranks[r].remotes : most;
+	}
+	for (size_t i = 0; i < m->cells.n; i++)
+		most = 2 * m->cells.at[i].tags.n + 1 > most ? 2 * (uint32_t)m->cells.at[i].tags.n + 1 : most;
+	text_add(&m->t,
+		 "/* %s: what %u ranks post to command queues, EPOCHS times, and all that can come of it.\n"
+		 " *     spin -a FILE && gcc -O2 -DSAFETY -o pan pan.c && ./pan -m1000000\n"
+		 " * What is asserted, by name:\n"
+		 " *   OPEN     what an entry touches belongs to the same start of its rank and its peer\n"
+		 " *   DATA     it reads what the op has to read, nobody else writes meanwhile, and a rank finds what it has to\n"
+		 " *   THROUGH  what touches a rank's memory is through when the rank completes\n"
+		 " *   EARLY    a rank completes after those that it waits for in the schedule have started\n"
+		 " *   POSTED   a rank completes after it has posted what it posts itself\n"
+		 " *   CREDIT   each entry has used up one credit, and none is left\n"
+		 " *   NOTICES  a rank has been told of as much as it waits for\n"
+		 " * and that all ranks complete is that there is no invalid end state. */\n",
+		 *name ? name : "a schedule", m->g->nranks);
+	text_add(&m->t, "#ifndef EPOCHS\n#define EPOCHS 3\n#endif\n");
+	text_add(&m->t, "#define CHECK(property, condition)  assert(property && (condition))\n");
+	text_add(&m->t, "#define number %s\n", most > 60 ? "short" : "byte");
+	text_add(&m->t, "hidden byte OPEN = 1, DATA = 1, THROUGH = 1, EARLY = 1, POSTED = 1, CREDIT = 1, NOTICES = 1;\n\n");
+}
+
+static void array(struct model *m, const char *type, const char *name, size_t n)
+{
+	text_add(&m->t, "%s %s[%zu];\n", type, name, n ? n : 1);
+}
+
+static void variables(struct model *m)
+{
+	const uint32_t n = m->g->nranks, queues = m->qbase[n];
+
+	text_add(&m->t, "/* ranks */\n");
+	array(m, "byte", "starts", n);
+	array(m, "bit", "open", n);
+	array(m, "number", "busy", n);
+	array(m, "number", "locals", n);
+	array(m, "number", "remotes", n);
+	text_add(&m->t, "byte left = %u * EPOCHS; /* completions */\n", n);
+	text_add(&m->t, "/* queues: how often they are through, where they are, and credit that is not used */\n");
+	array(m, "byte", "passes", queues);
+	array(m, "number", "next", queues);
+	array(m, "number", "credit", queues);
+	text_add(&m->t, "/* ways: packets, and the place of that which arrives next */\n");
+	array(m, "number", "flying", m->ways.n);
+	array(m, "number", "at", m->ways.n);
+	text_add(&m->t, "short packets;\n/* cells */\n");
+	array(m, "number", "tag", m->cells.n);
+	array(m, "number", "updates", m->cells.n);
+	for (size_t i = 0; i < m->cells.n; i++) {
+		const struct piece *p = m->cells.at[i].p;
+
+		text_add(&m->t, "/* %zu: buffer %u of rank %u, from %" PRIu64 " */\n", i, p->buf, m->cells.at[i].rank, p->lo);
+	}
+	text_add(&m->t, "\n");
+}
+
+static void remark(struct model *m, uint32_t rank, uint32_t e)
+{
+	const struct bin_entry *b = entry_at(m, rank, e);
+
+	text_add(&m->t, "/* %s %s %u", smcq_entry_word(b->kind), smcq_entry_preposition(b->kind), b->peer);
+	if (b->op != BIN_NONE)
+		text_add(&m->t, " for %s", check_op_text(m->g, rank, b->op).s);
+	text_add(&m->t, " */");
+}
+
+static void check_value(struct model *m, size_t i, struct content v)
+{
+	text_add(&m->t, " CHECK(DATA, tag[%zu] == %u", i, number_of(&m->cells.at[i], v.tag, true));
+	if (m->cells.at[i].updated)
+		text_add(&m->t, " && updates[%zu] == %u", i, v.updates);
+	text_add(&m->t, ");");
+}
+
+/* Statements for what an entry does to a cell: when it is issued, or arrives. */
+static void perform(struct model *m, size_t i, const struct access *a, bool arrives)
+{
+	const struct cell *c = &m->cells.at[i];
+
+	if (a->kind == READS) {
+		check_value(m, i, a->value);
+	} else if (a->kind == UPDATES) {
+		text_add(&m->t, " CHECK(DATA, tag[%zu] == %u);", i, number_of(c, a->value.tag, true));
+		if (arrives)
+			text_add(&m->t, " updates[%zu]++;", i);
+	} else {
+		if (arrives)
+			text_add(&m->t, " CHECK(DATA, tag[%zu] == %u);", i, number_of(c, a->value.tag, false));
+		text_add(&m->t, " tag[%zu] = %u;", i, number_of(c, a->value.tag, arrives));
+		if (c->updated && !arrives)
+			text_add(&m->t, " updates[%zu] = 0;", i);
+	}
+}
+
+/* First what is read, but of what an entry has been writing only it knows what it was. */
+static void accesses(struct model *m, uint32_t e, bool arrives)
+{
+	for (unsigned writes = 0; writes < 2; writes++)
+		for (size_t i = 0; i < m->cells.n; i++) {
+			const struct piece *p = m->cells.at[i].p;
+			bool own = false;
+
+			for (size_t k = 0; k < p->v.n; k++)
+				own |= p->v.at[k].entry == e && p->v.at[k].kind == WRITES;
+			for (size_t k = 0; k < p->v.n; k++)
+				if (p->v.at[k].entry == e && (p->v.at[k].kind == WRITES) == writes && (writes || !own || !arrives))
+					perform(m, i, &p->v.at[k], arrives);
+		}
+}
+
+/* Credit that the rank's CPU is told of, of a posted queue, lasts for all of its entries. */
+static void condition(struct model *m, const struct bin_queue *b, uint32_t id)
+{
+	if (b->mode == BIN_Q_POSTED)
+		text_add(&m->t, " && (next[%u] > 0 || credit[%u] >= %u)", id, id, b->told);
+	else if (b->mode != BIN_Q_NORMAL)
+		text_add(&m->t, " && credit[%u] > 0", id);
+}
+
+static void use_up(struct model *m, const struct bin_queue *b, uint32_t id)
+{
+	if (b->mode == BIN_Q_POSTED)
+		text_add(&m->t, "credit[%u] = credit[%u] - (next[%u] == 0 -> %u : 0); ", id, id, id, b->told);
+	else if (b->mode != BIN_Q_NORMAL)
+		text_add(&m->t, "credit[%u]--; ", id);
+}
+
+static void issue(struct model *m, uint32_t rank, uint32_t q, uint32_t e)
+{
+	const struct bin_entry *b = entry_at(m, rank, e);
+	const uint32_t id = m->qbase[rank] + q;
+
+	if (moves(b)) {
+		text_add(&m->t, " CHECK(OPEN, open[%u] && starts[%u] == passes[%u] + 1", rank, rank, id);
+		if (b->peer != rank)
+			text_add(&m->t, " && open[%u] && starts[%u] == starts[%u]", b->peer, b->peer, rank);
+		text_add(&m->t, "); busy[%u]++;", rank);
+		if (b->peer != rank)
+			text_add(&m->t, " busy[%u]++;", b->peer);
+		accesses(m, e, false);
+	}
+	if (b->kind != BIN_E_NOP)
+		text_add(&m->t, " flying[%u]++; packets++;", m->way_of[e]);
+	else
+		text_add(&m->t, " skip;");
+}
+
+static void arrive(struct model *m, uint32_t rank, uint32_t e)
+{
+	const struct bin_entry *b = entry_at(m, rank, e);
+
+	if (moves(b)) {
+		accesses(m, e, true);
+		text_add(&m->t, " busy[%u]--;", rank);
+		if (b->peer != rank)
+			text_add(&m->t, " busy[%u]--;", b->peer);
+	}
+	if (b->sps) {
+		const uint32_t q = m->qbase[bin_entry_lands(b, rank)] + b->queue;
+
+		text_add(&m->t, " credit[%u] = credit[%u] + %u;", q, q, b->sps);
+	}
+	if (b->flags & BIN_E_LOCAL)
+		text_add(&m->t, " locals[%u]++;", rank);
+	if (b->flags & BIN_E_REMOTE)
+		text_add(&m->t, " remotes[%u]++;", b->peer);
+}
+
+static void next_of(struct model *m, const char *what, uint32_t id, size_t n)
+{
+	text_add(&m->t, "%s[%u] = (%s[%u] == %zu -> 0 : %s[%u] + 1)", what, id, what, id, n - 1, what, id);
+}
+
+static void queue(struct model *m, uint32_t rank, uint32_t q)
+{
+	const struct bin_queue *b = &m->s->ranks[rank].queues.at[q];
+	const uint32_t id = m->qbase[rank] + q;
+
+	if (!b->n)
+		return;
+	text_add(&m->t, "\t\t:: passes[%u] < starts[%u]", id, rank);
+	condition(m, b, id);
+	text_add(&m->t, " -> /* queue %u of rank %u */\n\t\t\tif\n", q, rank);
+	for (uint32_t k = 0; k < b->n; k++) {
+		text_add(&m->t, "\t\t\t:: next[%u] == %u -> ", id, k);
+		remark(m, rank, m->ebase[rank] + b->first + k);
+		issue(m, rank, q, m->ebase[rank] + b->first + k);
+		text_add(&m->t, "\n");
+	}
+	text_add(&m->t, "\t\t\tfi;\n\t\t\t");
+	use_up(m, b, id);
+	text_add(&m->t, "passes[%u] = passes[%u] + (next[%u] == %u -> 1 : 0); ", id, id, id, b->n - 1);
+	next_of(m, "next", id, b->n);
+	text_add(&m->t, "\n");
+}
+
+static void complete(struct model *m, uint32_t r)
+{
+	const uint32_t l = m->s->ranks[r].locals, n = m->s->ranks[r].remotes;
+
+	text_add(&m->t, "\t\tif\n\t\t:: open[%u]", r);
+	if (l)
+		text_add(&m->t, " && locals[%u] >= %u", r, l);
+	if (n)
+		text_add(&m->t, " && remotes[%u] >= %u", r, n);
+	text_add(&m->t, " ->\n\t\t\tCHECK(THROUGH, busy[%u] == 0);", r);
+	for (uint32_t q = m->qbase[r]; q < m->qbase[r + 1]; q++)
+		if (m->s->ranks[r].queues.at[q - m->qbase[r]].mode == BIN_Q_POSTED)
+			text_add(&m->t, " CHECK(POSTED, passes[%u] == starts[%u]);", q, r);
+	for (uint32_t a = 0; a < m->g->nranks; a++)
+		if (a != r && m->waits[(size_t)a * m->g->nranks + r])
+			text_add(&m->t, " CHECK(EARLY, starts[%u] >= starts[%u]);", a, r);
+	for (size_t i = 0; i < m->cells.n; i++)
+		if (m->cells.at[i].rank == r && m->cells.at[i].final.tag != ANY_TAG)
+			check_value(m, i, m->cells.at[i].final);
+	for (size_t i = 0; i < m->cells.n; i++)
+		if (m->cells.at[i].rank == r)
+			text_add(&m->t, m->cells.at[i].updated ? " tag[%zu] = 0; updates[%zu] = 0;" : " tag[%zu] = 0;", i, i);
+	text_add(&m->t, "\n\t\t\tlocals[%u] = locals[%u] - %u; remotes[%u] = remotes[%u] - %u; open[%u] = 0; left--\n", r, r, l, r,
+		 r, n, r);
+	text_add(&m->t, "\t\t:: else\n\t\tfi;\n");
+}
+
+static void way(struct model *m, uint32_t w)
+{
+	const struct way *x = &m->ways.at[w];
+	uint32_t rank = 0;
+
+	while (x->queue >= m->qbase[rank + 1])
+		rank++;
+	text_add(&m->t, "\t\t:: d_step { flying[%u] > 0 -> flying[%u]--; packets--;\n", w, w);
+	for (size_t i = 0; i < x->entries.n; i++) {
+		text_add(&m->t, !i && x->entries.n > 1 ? "\t\t\tif\n\t\t\t" : "\t\t\t");
+		if (x->entries.n > 1)
+			text_add(&m->t, ":: at[%u] == %zu -> ", w, i);
+		remark(m, rank, x->entries.at[i]);
+		text_add(&m->t, " skip;");
+		arrive(m, rank, x->entries.at[i]);
+		text_add(&m->t, "\n");
+	}
+	if (x->entries.n > 1) {
+		text_add(&m->t, "\t\t\tfi; ");
+		next_of(m, "at", w, x->entries.n);
+	}
+	text_add(&m->t, "\t\t}\n");
+}
+
+static void end(struct model *m)
+{
+	text_add(&m->t, "\t:: d_step { left == 0 && packets == 0 ->\n");
+	for (uint32_t r = 0; r < m->g->nranks; r++) {
+		text_add(&m->t, "\t\tCHECK(NOTICES, locals[%u] == 0 && remotes[%u] == 0);\n", r, r);
+		for (uint32_t q = m->qbase[r]; q < m->qbase[r + 1]; q++)
+			text_add(&m->t, "\t\tCHECK(CREDIT, credit[%u] == 0 && passes[%u] == %s);\n", q, q,
+				 m->s->ranks[r].queues.at[q - m->qbase[r]].n ? "EPOCHS" : "0");
+	}
+	text_add(&m->t, "\t\t} break\n");
+}
+
+static void text_of(struct model *m)
+{
+	head(m);
+	variables(m);
+	text_add(&m->t, "active proctype network()\n{\n\tdo\n\t:: atomic {\n\t\tif\n");
+	for (uint32_t r = 0; r < m->g->nranks; r++)
+		text_add(&m->t, "\t\t:: d_step { !open[%u] && starts[%u] < EPOCHS -> open[%u] = 1; starts[%u]++ }\n", r, r, r, r);
+	for (uint32_t w = 0; w < m->ways.n; w++)
+		way(m, w);
+	text_add(&m->t, "\t\tfi;\n\t\td_step {\n\t\tdo\n");
+	for (uint32_t r = 0; r < m->g->nranks; r++)
+		for (uint32_t q = 0; q < m->s->ranks[r].queues.n; q++)
+			queue(m, r, q);
+	text_add(&m->t, "\t\t:: else -> break\n\t\tod;\n");
+	for (uint32_t r = 0; r < m->g->nranks; r++)
+		complete(m, r);
+	text_add(&m->t, "\t\t}\n\t   }\n");
+	end(m);
+	text_add(&m->t, "\tod\n}\n");
+}
+
+/* ---- all of it ---- */
+
+static void fini(struct model *m)
+{
+	for (uint32_t r = 0; m->pieces && r < m->g->nranks; r++) {
+		for (size_t p = 0; p < m->pieces[r].n; p++)
+			VEC_FREE(&m->pieces[r].at[p].v);
+		VEC_FREE(&m->pieces[r]);
+	}
+	for (size_t i = 0; i < m->cells.n; i++)
+		VEC_FREE(&m->cells.at[i].tags);
+	for (size_t i = 0; i < m->ways.n; i++)
+		VEC_FREE(&m->ways.at[i].entries);
+	ir_events_fini(&m->ev);
+	VEC_FREE(&m->expected);
+	VEC_FREE(&m->cells);
+	VEC_FREE(&m->ways);
+	free(m->pieces);
+	free(m->expected_at);
+	free(m->armw);
+	free(m->ebase);
+	free(m->qbase);
+	free(m->way_of);
+	free(m->waits);
+}
+
+int print_promela(const struct ir_graph *g, char **out)
+{
+	struct model m = { .g = g, .s = g->queues, .pieces = mem_calloc(g->nranks, sizeof *m.pieces) };
+	struct ir_match *match = NULL;
+	size_t nm = 0;
+	int err = m.pieces ? ir_graph_match(g, &match, &nm) : -ERR_NOMEM;
+
+	err = err ? err : ir_events_init(&m.ev, g, match, nm, false);
+	err = err ? err : ir_events_sort(&m.ev);
+	err = err ? err : number(&m);
+	err = err ? err : find_waits(&m);
+	err = err ? err : cut(&m);
+	err = err ? err : carry_out(&m);
+	err = err ? err : add_accesses(&m);
+	err = err ? err : find_cells(&m);
+	if (!err) {
+		text_of(&m);
+		err = text_take(&m.t, out);
+	}
+	free(match);
+	fini(&m);
+	return err;
+}

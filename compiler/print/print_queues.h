@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Lowered schedules as goalc prints them. */
+#ifndef COMPILER_PRINT_PRINT_QUEUES_H
+#define COMPILER_PRINT_PRINT_QUEUES_H
+
+#include "compiler/ir/ir.h"
+#include "util/text.h"
+
+#include <json-c/json.h>
+
+/* What one rank posts, a line for each entry. */
+void print_rank_queues(struct text *t, const struct bin *b, const struct ir_graph *g, uint32_t rank);
+/* What all post: an array of arrays of queues. */
+json_object *print_json_queues(const struct bin *b, const struct ir_graph *g);
+/* What each rank needs, and which ops are left to its CPU. */
+void print_queue_needs(struct text *t, const struct ir_graph *g);
+json_object *print_json_queue_needs(const struct ir_graph *g);
+
+#endif

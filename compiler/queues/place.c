@@ -1,0 +1,813 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * From tasks to entries of queues.
+ *
+ * Tasks of a rank that wait for the same arrivals are a block: entries in a row of one queue. A block of m entries that
+ * waits for k arrivals has m (k - 1) NOPs before it, and each arrival brings m credits: so the entries are released by
+ * the last arrival, in whatever order they come. An arrival can name one queue only. Where several blocks wait for it,
+ * the block that waits for nothing else also has puts of the rank to itself that tell the others; a block that waits
+ * for all that another one waits for is told by an entry of that one. Blocks that are too long for the credit of one
+ * packet are told in pieces by puts of the rank to itself.
+ *
+ * A block may stand behind another one in a queue when all that it waits for arrives after all that the other waits for:
+ * then it neither waits longer, nor takes credit that was meant for the other. What gathers the starts of ranks is
+ * followed by nothing: that of the next start may come as soon as its own credit is through.
+ *
+ * A posted queue has one block and no NOPs, since the rank's CPU counts what it is told. The CPU posts only until the rank
+ * is done, so the rank waits for one of its entries at least. */
+#include "compiler/queues/tasks.h"
+
+#include "format/check.h"
+#include "util/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct block {
+	uint32_t rank, nic;
+	enum bin_queue_mode mode;
+	bool gathers; /* waits for starts of ranks */
+	struct smcq_set needs; /* as it was at first */
+	struct smcq_set waits; /* by way of what it is told */
+	VEC(uint32_t) tasks;
+	uint64_t key; /* of the first of them */
+	uint32_t before; /* the block + 1 behind which it has to stand, or 0 */
+	bool followed; /* by such a block */
+	uint32_t level, open; /* of a topological order */
+	uint32_t queue;
+};
+
+struct queue {
+	uint32_t rank, nic;
+	enum bin_queue_mode mode;
+	uint32_t tasks, index; /* in the rank */
+	VEC(uint32_t) blocks;
+};
+
+/* At a rank, of what its blocks wait for. */
+struct arrivals {
+	uint32_t n;
+	size_t words;
+	uint64_t *before; /* of each a row of bits: which have arrived when it is issued */
+};
+
+struct placing {
+	struct smcq_tasks *t;
+	VEC(struct block) blocks;
+	VEC(struct queue) queues;
+	struct smcq_set *of_rank; /* blocks, then queues */
+	uint32_t *order; /* of the blocks */
+	uint32_t *slot; /* of a task among the arrivals at its rank */
+	struct arrivals *arrivals; /* of each rank */
+};
+
+static int64_t new_block(struct placing *p, uint32_t rank, enum bin_queue_mode mode, uint64_t key)
+{
+	const struct block b = { .rank = rank, .nic = SMCQ_ANY, .mode = mode, .key = key };
+
+	if (VEC_PUSH(&p->blocks, b) || smcq_add(&p->of_rank[rank], (uint32_t)p->blocks.n - 1))
+		return -ERR_NOMEM;
+	return (int64_t)p->blocks.n - 1;
+}
+
+static bool same(const struct smcq_set *a, const struct smcq_set *b)
+{
+	return a->n == b->n && (!a->n || !memcmp(a->at, b->at, a->n * sizeof *a->at));
+}
+
+/* Whether all of a is in b. */
+static bool among(const struct smcq_set *a, const struct smcq_set *b)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		while (k < b->n && b->at[k] < a->at[i])
+			k++;
+		if (k == b->n || b->at[k] != a->at[i])
+			return false;
+	}
+	return true;
+}
+
+static bool nics_agree(uint32_t a, uint32_t b)
+{
+	return a == b || a == SMCQ_ANY || b == SMCQ_ANY;
+}
+
+static int put_task(struct placing *p, uint32_t block, uint32_t task)
+{
+	struct block *b = &p->blocks.at[block];
+	struct smcq_task *t = &p->t->v.at[task];
+
+	t->block = block;
+	if (b->nic == SMCQ_ANY)
+		b->nic = t->nic;
+	return VEC_PUSH(&b->tasks, task);
+}
+
+/* ---- blocks ---- */
+
+/* What waits for nothing but the starts of others either passes on that they have started, or is where all starts are
+ * known. */
+static enum bin_queue_mode mode_for(const struct placing *p, const struct smcq_task *t)
+{
+	if (t->entry.kind == BIN_E_CPU)
+		return BIN_Q_CPU;
+	if (!t->waits.n)
+		return BIN_Q_NORMAL;
+	return p->t->post && !t->gathers && p->t->v.at[t->waits.at[0]].gathers ? BIN_Q_POSTED : BIN_Q_SESSION;
+}
+
+/* The block of its rank for a task that waits for what it waits for. */
+static int64_t block_for(struct placing *p, uint32_t task)
+{
+	const struct smcq_task *t = &p->t->v.at[task];
+	const enum bin_queue_mode mode = mode_for(p, t);
+	const struct smcq_set *mine = &p->of_rank[t->from];
+	int64_t id;
+	int err = 0;
+
+	for (size_t i = mine->n; i--;) {
+		const struct block *b = &p->blocks.at[mine->at[i]];
+
+		if (b->mode == mode && nics_agree(b->nic, t->nic) && same(&b->needs, &t->waits))
+			return mine->at[i];
+	}
+	id = new_block(p, t->from, mode, t->key);
+	for (size_t i = 0; id >= 0 && i < t->waits.n && !err; i++) {
+		struct block *b = &p->blocks.at[id];
+
+		err = smcq_add(&b->needs, t->waits.at[i]);
+		err = err ? err : smcq_add(&b->waits, t->waits.at[i]);
+	}
+	return err ? err : id;
+}
+
+struct by_key {
+	uint64_t key;
+	uint32_t id;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct by_key *x = a, *y = b;
+
+	return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : (x->id > y->id) - (x->id < y->id);
+}
+
+static int make_blocks(struct placing *p)
+{
+	const uint32_t n = (uint32_t)p->t->v.n;
+	struct by_key *s = mem_alloc((size_t)n * sizeof *s);
+	int err = s ? 0 : -ERR_NOMEM;
+
+	for (uint32_t i = 0; i < n && !err; i++)
+		s[i] = (struct by_key){ p->t->v.at[i].key, i };
+	if (!err && n)
+		qsort(s, n, sizeof *s, compare);
+	for (uint32_t i = 0; i < n && !err; i++) {
+		int64_t b = block_for(p, s[i].id);
+
+		err = b < 0 ? (int)b : put_task(p, (uint32_t)b, s[i].id);
+	}
+	free(s);
+	return err;
+}
+
+/* A put of the rank to itself, by one block for another: its number. */
+static int64_t tell(struct placing *p, uint32_t by, uint32_t to)
+{
+	const uint32_t rank = p->blocks.at[by].rank;
+	int64_t id = smcq_task(p->t, rank, rank, p->blocks.at[to].key);
+
+	if (id >= 0 && put_task(p, by, (uint32_t)id))
+		return -ERR_NOMEM;
+	return id;
+}
+
+/* One task in place of all of a set that a block waits for. */
+static int replace(struct block *b, const struct smcq_set *gone, uint32_t task)
+{
+	size_t n = 0, k = 0;
+
+	for (size_t i = 0; i < b->waits.n; i++) {
+		while (k < gone->n && gone->at[k] < b->waits.at[i])
+			k++;
+		if (k == gone->n || gone->at[k] != b->waits.at[i])
+			b->waits.at[n++] = b->waits.at[i];
+	}
+	b->waits.n = n;
+	return smcq_add(&b->waits, task);
+}
+
+/* Whether a block can have an entry that tells another one. */
+static bool may_tell(const struct block *b)
+{
+	return b->mode == BIN_Q_SESSION || b->mode == BIN_Q_POSTED;
+}
+
+/* The largest block whose needs are all among those of block y, of several. */
+static int64_t largest_within(const struct placing *p, uint32_t y)
+{
+	const struct block *b = &p->blocks.at[y];
+	const struct smcq_set *mine = &p->of_rank[b->rank];
+	int64_t best = -1;
+
+	for (size_t i = 0; i < mine->n && mine->at[i] < y; i++) {
+		const struct block *x = &p->blocks.at[mine->at[i]];
+
+		if (may_tell(x) && x->needs.n > 1 && among(&x->needs, &b->needs) &&
+		    (best < 0 || x->needs.n >= p->blocks.at[best].needs.n))
+			best = mine->at[i];
+	}
+	return best;
+}
+
+static int share_needs(struct placing *p)
+{
+	int err = 0;
+
+	for (uint32_t y = 0; y < p->blocks.n && !err; y++) {
+		int64_t x = p->blocks.at[y].needs.n > 1 ? largest_within(p, y) : -1, told;
+
+		if (x < 0)
+			continue;
+		told = tell(p, (uint32_t)x, y);
+		err = told < 0 ? (int)told : replace(&p->blocks.at[y], &p->blocks.at[x].needs, (uint32_t)told);
+	}
+	return err;
+}
+
+/* The block that waits for nothing but one task. */
+static int64_t only_for(struct placing *p, uint32_t task, uint64_t key)
+{
+	const uint32_t rank = p->t->v.at[task].to;
+	const struct smcq_set *mine = &p->of_rank[rank];
+	int64_t id;
+
+	for (size_t i = 0; i < mine->n; i++) {
+		const struct block *b = &p->blocks.at[mine->at[i]];
+
+		if (may_tell(b) && b->waits.n == 1 && b->waits.at[0] == task)
+			return mine->at[i];
+	}
+	id = new_block(p, rank, BIN_Q_SESSION, key);
+	if (id >= 0 && smcq_add(&p->blocks.at[id].waits, task))
+		return -ERR_NOMEM;
+	return id;
+}
+
+/* Each task that several blocks wait for is left to one. */
+static int share_arrivals(struct placing *p)
+{
+	const uint32_t n = (uint32_t)p->t->v.n, nblocks = (uint32_t)p->blocks.n;
+	uint32_t *waiting = mem_calloc(n, sizeof *waiting);
+	int err = waiting ? 0 : -ERR_NOMEM;
+
+	for (uint32_t y = 0; y < nblocks && !err; y++)
+		for (size_t i = 0; i < p->blocks.at[y].waits.n; i++)
+			waiting[p->blocks.at[y].waits.at[i]]++;
+	for (uint32_t y = 0; y < nblocks && !err; y++) {
+		struct smcq_set old = { 0 };
+
+		for (size_t i = 0; i < p->blocks.at[y].waits.n && !err; i++)
+			if (p->blocks.at[y].waits.at[i] < n && waiting[p->blocks.at[y].waits.at[i]] > 1)
+				err = smcq_add(&old, p->blocks.at[y].waits.at[i]);
+		for (size_t i = 0; i < old.n && !err; i++) {
+			const struct smcq_set one = { &old.at[i], 1, 1 };
+			int64_t by = only_for(p, old.at[i], p->blocks.at[y].key), told;
+
+			if (by == y)
+				continue;
+			told = by < 0 ? by : tell(p, (uint32_t)by, y);
+			err = told < 0 ? (int)told : replace(&p->blocks.at[y], &one, (uint32_t)told);
+		}
+		VEC_FREE(&old);
+	}
+	free(waiting);
+	return err;
+}
+
+/* Blocks of no more entries than a packet can release. */
+static int cut(struct placing *p, uint32_t y)
+{
+	const uint32_t most = p->t->target.limit[BIN_LIMIT_SPS], n = (uint32_t)p->blocks.at[y].tasks.n;
+	int64_t by = new_block(p, p->blocks.at[y].rank, BIN_Q_SESSION, p->blocks.at[y].key);
+	uint32_t part = y;
+	int err = by < 0 ? (int)by : 0;
+
+	if (err)
+		return err;
+	p->blocks.at[by].waits = p->blocks.at[y].waits;
+	p->blocks.at[y].waits = (struct smcq_set){ 0 };
+	for (uint32_t at = 0; at < n && !err; at += most) {
+		int64_t told;
+
+		if (at) {
+			int64_t next = new_block(p, p->blocks.at[y].rank, p->blocks.at[y].mode, p->blocks.at[y].key);
+
+			if (next < 0)
+				return (int)next;
+			p->blocks.at[next].before = part + 1;
+			p->blocks.at[part].followed = true;
+			part = (uint32_t)next;
+			for (uint32_t i = at; i < n && i < at + most && !err; i++)
+				err = put_task(p, part, p->blocks.at[y].tasks.at[i]);
+		}
+		told = err ? err : tell(p, (uint32_t)by, part);
+		err = told < 0 ? (int)told : smcq_add(&p->blocks.at[part].waits, (uint32_t)told);
+	}
+	p->blocks.at[y].tasks.n = most;
+	return err;
+}
+
+static int cut_all(struct placing *p)
+{
+	int err = 0;
+
+	for (uint32_t y = 0; y < p->blocks.n && !err; y++) {
+		const struct block *b = &p->blocks.at[y];
+
+		if (b->mode != BIN_Q_NORMAL && b->mode != BIN_Q_POSTED && b->tasks.n > p->t->target.limit[BIN_LIMIT_SPS])
+			err = cut(p, y);
+	}
+	return err;
+}
+
+/* ---- queues ---- */
+
+/* An op of a block, or BIN_NONE. */
+static uint32_t op_in(const struct placing *p, const struct block *b)
+{
+	for (size_t k = 0; k < b->tasks.n; k++)
+		if (p->t->v.at[b->tasks.at[k]].entry.op != BIN_NONE)
+			return p->t->v.at[b->tasks.at[k]].entry.op;
+	return BIN_NONE;
+}
+
+/* Some blocks wait for each other. What the checks find right has no such. */
+static int refuse_cycle(const struct placing *p)
+{
+	for (size_t y = 0; y < p->blocks.n; y++) {
+		const struct block *b = &p->blocks.at[y];
+		const uint32_t op = b->open ? op_in(p, b) : BIN_NONE;
+
+		if (op != BIN_NONE)
+			return pass_refuse(&p->t->g->refused, b->rank, op, "rank %u: this %s waits for what waits for it", b->rank,
+					   ir_op_word(p->t->g->ranks[b->rank].ops[op].kind));
+	}
+	return -ERR_CYCLE;
+}
+
+/* Levels: a block is above those whose tasks it waits for. */
+static int sort_blocks(struct placing *p)
+{
+	const uint32_t n = (uint32_t)p->blocks.n;
+	uint32_t *waiting = mem_alloc(p->t->v.n * sizeof *waiting), *queue = mem_alloc((size_t)n * sizeof *queue);
+	struct by_key *s = mem_alloc((size_t)n * sizeof *s);
+	uint32_t tail = 0, head = 0;
+	int err = waiting && queue && s ? 0 : -ERR_NOMEM;
+
+	for (size_t i = 0; i < p->t->v.n && !err; i++)
+		waiting[i] = BIN_NONE;
+	for (uint32_t y = 0; y < n && !err; y++) {
+		struct block *b = &p->blocks.at[y];
+
+		for (size_t i = 0; i < b->waits.n; i++)
+			waiting[b->waits.at[i]] = y;
+		b->open = (uint32_t)b->waits.n;
+		if (!b->open)
+			queue[tail++] = y;
+	}
+	for (; head < tail && !err; head++) {
+		const struct block *x = &p->blocks.at[queue[head]];
+
+		for (size_t i = 0; i < x->tasks.n; i++) {
+			const uint32_t y = waiting[x->tasks.at[i]];
+
+			if (y == BIN_NONE)
+				continue;
+			if (p->blocks.at[y].level <= x->level)
+				p->blocks.at[y].level = x->level + 1;
+			if (!--p->blocks.at[y].open)
+				queue[tail++] = y;
+		}
+	}
+	for (uint32_t y = 0; y < n && !err; y++)
+		s[y] = (struct by_key){ (uint64_t)p->blocks.at[y].level << 40 | (p->blocks.at[y].key & ((UINT64_C(1) << 40) - 1)), y };
+	if (!err && tail < n)
+		err = refuse_cycle(p);
+	if (!err && n)
+		qsort(s, n, sizeof *s, compare);
+	p->order = err ? NULL : queue;
+	for (uint32_t y = 0; y < n && !err; y++)
+		queue[y] = s[y].id;
+	if (err)
+		free(queue);
+	free(waiting);
+	free(s);
+	return err;
+}
+
+/* What has arrived at one rank when a block is issued: of each block, by those it waits for. */
+static void trace(const struct placing *p, uint32_t rank, uint64_t *seen)
+{
+	const size_t words = p->arrivals[rank].words;
+
+	memset(seen, 0, p->blocks.n * words * sizeof *seen);
+	for (size_t i = 0; i < p->blocks.n; i++) {
+		const struct block *b = &p->blocks.at[p->order[i]];
+		uint64_t *mine = seen + p->order[i] * words;
+
+		for (size_t k = 0; k < b->waits.n; k++) {
+			const uint32_t w = b->waits.at[k];
+			const uint64_t *its = seen + p->t->v.at[w].block * words;
+
+			for (size_t n = 0; n < words; n++)
+				mine[n] |= its[n];
+			if (b->rank == rank)
+				mine[p->slot[w] / 64] |= UINT64_C(1) << p->slot[w] % 64;
+		}
+	}
+}
+
+/* The most words that a rank takes. */
+static size_t number_arrivals(struct placing *p)
+{
+	size_t most = 0;
+
+	for (size_t y = 0; y < p->blocks.n; y++) {
+		struct block *b = &p->blocks.at[y];
+		struct arrivals *a = &p->arrivals[b->rank];
+
+		for (size_t i = 0; i < b->waits.n; i++) {
+			p->slot[b->waits.at[i]] = a->n++;
+			b->gathers |= p->t->v.at[b->waits.at[i]].gathers;
+		}
+		a->words = ((size_t)a->n + 63) / 64;
+		most = a->words > most ? a->words : most;
+	}
+	return most;
+}
+
+static int keep_rows(struct placing *p, uint32_t rank, const uint64_t *seen)
+{
+	struct arrivals *a = &p->arrivals[rank];
+
+	a->before = mem_alloc(a->n * a->words * sizeof *a->before);
+	if (!a->before)
+		return -ERR_NOMEM;
+	for (size_t y = 0; y < p->blocks.n; y++) {
+		const struct smcq_set *w = &p->blocks.at[y].waits;
+
+		for (size_t i = 0; i < w->n && p->blocks.at[y].rank == rank; i++)
+			memcpy(a->before + p->slot[w->at[i]] * a->words, seen + p->t->v.at[w->at[i]].block * a->words,
+			       a->words * sizeof *seen);
+	}
+	return 0;
+}
+
+/* Which arrivals at a rank come before others are issued. */
+static int find_before(struct placing *p)
+{
+	uint64_t *seen;
+	int err = 0;
+
+	p->slot = mem_calloc(p->t->v.n, sizeof *p->slot);
+	p->arrivals = mem_calloc(p->t->g->nranks, sizeof *p->arrivals);
+	if (!p->slot || !p->arrivals)
+		return -ERR_NOMEM;
+	seen = mem_alloc(p->blocks.n * number_arrivals(p) * sizeof *seen);
+	err = seen ? 0 : -ERR_NOMEM;
+	for (uint32_t r = 0; r < p->t->g->nranks && !err; r++) {
+		trace(p, r, seen);
+		err = keep_rows(p, r, seen);
+	}
+	free(seen);
+	return err;
+}
+
+/* Whether task x arrives before task c when both bring credit to one queue: if they go one way. */
+static bool same_way(const struct placing *p, uint32_t x, uint32_t c)
+{
+	const struct smcq_task *a = &p->t->v.at[x], *b = &p->t->v.at[c];
+
+	return p->blocks.at[a->block].queue == p->blocks.at[b->block].queue && a->place < b->place &&
+	       a->entry.peer == b->entry.peer && (a->entry.kind == BIN_E_GET) == (b->entry.kind == BIN_E_GET);
+}
+
+/* Whether all that block x waits for arrives before task c. */
+static bool all_before(const struct placing *p, const struct block *x, uint32_t c)
+{
+	const struct arrivals *a = &p->arrivals[x->rank];
+	const uint64_t *row = a->before + p->slot[c] * a->words;
+
+	for (size_t i = 0; i < x->waits.n; i++) {
+		const uint32_t w = x->waits.at[i];
+
+		if (!(row[p->slot[w] / 64] >> p->slot[w] % 64 & 1) && !same_way(p, w, c))
+			return false;
+	}
+	return true;
+}
+
+/* Whether block y may stand behind the last one of a queue. */
+static bool may_follow(const struct placing *p, const struct queue *q, const struct block *b)
+{
+	const struct block *x = &p->blocks.at[q->blocks.at[q->blocks.n - 1]];
+
+	if (q->mode != b->mode || !nics_agree(q->nic, b->nic) || b->mode == BIN_Q_POSTED || x->gathers || b->gathers ||
+	    x->followed)
+		return false;
+	for (size_t k = 0; k < b->waits.n; k++)
+		if (!all_before(p, x, b->waits.at[k]))
+			return false;
+	return true;
+}
+
+/* Whether it waits for what comes from where the last one waited for something. */
+static bool goes_on(const struct placing *p, const struct queue *q, const struct block *b)
+{
+	const struct block *x = &p->blocks.at[q->blocks.at[q->blocks.n - 1]];
+
+	return b->waits.n && x->waits.n && same_way(p, x->waits.at[0], b->waits.at[0]);
+}
+
+/* The first queue that it may join, but rather one that it goes on: then what waits for it elsewhere can do the same. */
+static int64_t queue_for(struct placing *p, uint32_t y)
+{
+	const struct block *b = &p->blocks.at[y];
+	const struct smcq_set *mine = &p->of_rank[b->rank];
+	int64_t first = -1;
+
+	if (b->before)
+		return p->blocks.at[b->before - 1].queue;
+	for (size_t i = 0; i < mine->n; i++) {
+		const struct queue *q = &p->queues.at[mine->at[i]];
+
+		if (!may_follow(p, q, b))
+			continue;
+		if (goes_on(p, q, b))
+			return mine->at[i];
+		first = first < 0 ? mine->at[i] : first;
+	}
+	if (first >= 0)
+		return first;
+	if (VEC_PUSH(&p->queues, (struct queue){ .rank = b->rank, .nic = SMCQ_ANY, .mode = b->mode }) ||
+	    smcq_add(&p->of_rank[b->rank], (uint32_t)p->queues.n - 1))
+		return -ERR_NOMEM;
+	return (int64_t)p->queues.n - 1;
+}
+
+static int fill_queues(struct placing *p)
+{
+	int err = 0;
+
+	for (uint32_t r = 0; r < p->t->g->nranks; r++)
+		p->of_rank[r].n = 0;
+	for (size_t i = 0; i < p->blocks.n && !err; i++) {
+		struct block *b = &p->blocks.at[p->order[i]];
+		int64_t at = queue_for(p, p->order[i]);
+		struct queue *q = at < 0 ? NULL : &p->queues.at[at];
+
+		if (!q)
+			return (int)at;
+		b->queue = (uint32_t)at;
+		if (q->nic == SMCQ_ANY)
+			q->nic = b->nic;
+		for (size_t k = 0; k < b->tasks.n; k++)
+			p->t->v.at[b->tasks.at[k]].place = q->tasks++;
+		err = VEC_PUSH(&q->blocks, p->order[i]);
+	}
+	return err;
+}
+
+/* ---- entries ---- */
+
+/* An op for which a queue is there: its own, or one of its rank that it tells; BIN_NONE where there is none. */
+static uint32_t op_of(const struct placing *p, const struct queue *q)
+{
+	uint32_t op = BIN_NONE;
+
+	for (size_t i = 0; i < q->blocks.n && op == BIN_NONE; i++)
+		op = op_in(p, &p->blocks.at[q->blocks.at[i]]);
+	for (size_t y = 0; y < p->blocks.n && op == BIN_NONE; y++) {
+		const struct block *b = &p->blocks.at[y];
+
+		for (size_t i = 0; i < b->waits.n && b->rank == q->rank && op == BIN_NONE; i++)
+			if (&p->queues.at[p->blocks.at[p->t->v.at[b->waits.at[i]].block].queue] == q)
+				op = op_in(p, b);
+	}
+	return op;
+}
+
+static const char *word_of(const struct placing *p, const struct queue *q)
+{
+	const uint32_t op = op_of(p, q);
+
+	return op == BIN_NONE ? "op" : ir_op_word(p->t->g->ranks[q->rank].ops[op].kind);
+}
+
+/* The interface of a queue, the least used one where any will do: -ERR_PASS when there are no queues left. */
+static int take_cq(struct placing *p, const struct queue *q, uint32_t *used, struct bin_queue *out)
+{
+	const uint32_t tnis = p->t->target.limit[BIN_LIMIT_TNIS], cqs = p->t->target.limit[BIN_LIMIT_CQS];
+	uint32_t tni = q->nic == SMCQ_ANY ? 0 : q->nic;
+
+	if (q->mode == BIN_Q_CPU)
+		return 0;
+	for (uint32_t i = 0; i < tnis && q->nic == SMCQ_ANY; i++)
+		if (used[i] < used[tni])
+			tni = i;
+	if (used[tni] == cqs)
+		return pass_refuse(&p->t->g->refused, q->rank, op_of(p, q),
+				   q->nic == SMCQ_ANY ? "rank %u: for this %s there is no command queue left of %u (cqs) on each of %u "
+							"interfaces (tnis)" :
+							"rank %u: for this %s there is no command queue left of %u (cqs) on the "
+							"interface that it names, of %u (tnis)",
+				   q->rank, word_of(p, q), cqs, tnis);
+	out->tni = (uint16_t)tni;
+	out->cq = (uint16_t)used[tni]++;
+	return 0;
+}
+
+/* How many entries a queue may have. */
+static int check_length(const struct placing *p, const struct queue *q, uint64_t n)
+{
+	const uint32_t depth = p->t->target.limit[BIN_LIMIT_DEPTH], bits = p->t->target.limit[BIN_LIMIT_OFFSET];
+
+	if (q->mode == BIN_Q_CPU)
+		return 0;
+	if (n > UINT64_C(1) << (11 + 2 * depth))
+		return pass_refuse(&p->t->g->refused, q->rank, op_of(p, q),
+				   "rank %u: the queue of this %s has %llu entries, and one of the target 2^%u (depth)", q->rank,
+				   word_of(p, q), (unsigned long long)n, 11 + 2 * depth);
+	if (n >= UINT64_C(1) << bits)
+		return pass_refuse(&p->t->g->refused, q->rank, op_of(p, q),
+				   "rank %u: the queue of this %s has %llu entries, and a scheduling pointer is less than 2^%u ahead "
+				   "(offset)",
+				   q->rank, word_of(p, q), (unsigned long long)n, bits);
+	return 0;
+}
+
+/* NOPs that a block has before it. */
+static uint64_t joins(const struct block *b)
+{
+	return b->waits.n && b->mode != BIN_Q_POSTED ? (uint64_t)b->tasks.n * (b->waits.n - 1) : 0;
+}
+
+/* What each arrival brings, and where: queues have their numbers. */
+static void give_credit(struct placing *p)
+{
+	for (size_t y = 0; y < p->blocks.n; y++) {
+		const struct block *b = &p->blocks.at[y];
+
+		for (size_t i = 0; i < b->waits.n; i++) {
+			struct bin_entry *e = &p->t->v.at[b->waits.at[i]].entry;
+
+			e->queue = p->queues.at[b->queue].index;
+			e->sps = b->mode == BIN_Q_POSTED ? 1 : (uint8_t)b->tasks.n;
+		}
+	}
+	for (size_t i = p->t->v.n; i--;) /* pieces go the way of the last one */
+		if (p->t->v.at[i].more)
+			p->t->v.at[i].entry.queue = p->t->v.at[p->t->v.at[i].more - 1].entry.queue;
+}
+
+static int add_entries(const struct placing *p, const struct queue *q, struct smcq_rank *r)
+{
+	const struct bin_entry nop = { .kind = BIN_E_NOP, .peer = q->rank, .queue = BIN_NONE, .op = BIN_NONE, .at = BIN_NONE };
+	int err = 0;
+
+	for (size_t i = 0; i < q->blocks.n; i++) {
+		const struct block *b = &p->blocks.at[q->blocks.at[i]];
+
+		for (uint64_t k = joins(b); k && !err; k--)
+			err = VEC_PUSH(&r->entries, nop);
+		for (size_t k = 0; k < b->tasks.n && !err; k++) {
+			struct bin_entry e = p->t->v.at[b->tasks.at[k]].entry;
+
+			if (e.op != BIN_NONE)
+				e.flags |= BIN_E_LOCAL | (e.peer != q->rank ? BIN_E_REMOTE : 0);
+			err = VEC_PUSH(&r->entries, e);
+		}
+	}
+	return err;
+}
+
+/* Nobody needs to be told of what the arrival of a later one tells. */
+static int thin_notices(struct bin_entry *e, uint32_t n)
+{
+	VEC(struct bin_entry) seen = { 0 }; /* one for each way */
+	int err = 0;
+
+	while (n-- && !err) {
+		size_t k = 0;
+
+		if (e[n].kind == BIN_E_NOP)
+			continue;
+		while (k < seen.n && !bin_entry_same_way(&seen.at[k], &e[n]))
+			k++;
+		if (k == seen.n) {
+			err = VEC_PUSH(&seen, e[n]);
+		} else {
+			const uint8_t told = seen.at[k].flags & (BIN_E_LOCAL | BIN_E_REMOTE);
+
+			seen.at[k].flags |= e[n].flags;
+			e[n].flags &= (uint8_t)~told;
+		}
+	}
+	VEC_FREE(&seen);
+	return err;
+}
+
+/* The rank waits for the last entry of a posted queue, unless it waits for another one. */
+static void wait_for_post(struct bin_entry *e, uint32_t n)
+{
+	bool waits = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		waits |= e[i].flags & BIN_E_LOCAL;
+	if (n && !waits)
+		e[n - 1].flags |= BIN_E_LOCAL;
+}
+
+static int emit_rank(struct placing *p, uint32_t rank, uint32_t *used, struct smcq *out)
+{
+	struct smcq_rank *r = &out->ranks[rank];
+	int err = 0;
+
+	memset(used, 0, p->t->target.limit[BIN_LIMIT_TNIS] * sizeof *used);
+	for (size_t i = 0; i < p->of_rank[rank].n && !err; i++) {
+		const struct queue *q = &p->queues.at[p->of_rank[rank].at[i]];
+		struct bin_queue b = { .mode = (uint8_t)q->mode, .first = (uint32_t)r->entries.n };
+		uint64_t n = 0;
+
+		for (size_t k = 0; k < q->blocks.n; k++)
+			n += joins(&p->blocks.at[q->blocks.at[k]]) + p->blocks.at[q->blocks.at[k]].tasks.n;
+		err = check_length(p, q, n);
+		err = err ? err : take_cq(p, q, used, &b);
+		err = err ? err : add_entries(p, q, r);
+		b.n = (uint32_t)r->entries.n - b.first;
+		b.told = q->mode == BIN_Q_POSTED ? (uint16_t)p->blocks.at[q->blocks.at[0]].waits.n : 0;
+		err = err ? err : thin_notices(r->entries.at + b.first, b.n);
+		if (!err && q->mode == BIN_Q_POSTED)
+			wait_for_post(r->entries.at + b.first, b.n);
+		err = err ? err : VEC_PUSH(&r->queues, b);
+	}
+	return err;
+}
+
+static int emit(struct placing *p, struct smcq *out)
+{
+	uint32_t *used = mem_alloc(p->t->target.limit[BIN_LIMIT_TNIS] * sizeof *used);
+	int err = used ? 0 : -ERR_NOMEM;
+
+	for (uint32_t r = 0; r < out->nranks; r++)
+		for (size_t i = 0; i < p->of_rank[r].n; i++)
+			p->queues.at[p->of_rank[r].at[i]].index = (uint32_t)i;
+	give_credit(p);
+	for (uint32_t r = 0; r < out->nranks && !err; r++)
+		err = emit_rank(p, r, used, out);
+	for (uint32_t r = 0; r < out->nranks && !err; r++)
+		for (size_t i = 0; i < out->ranks[r].entries.n; i++) {
+			const struct bin_entry *e = &out->ranks[r].entries.at[i];
+
+			out->ranks[r].locals += (e->flags & BIN_E_LOCAL) != 0;
+			out->ranks[e->peer].remotes += (e->flags & BIN_E_REMOTE) != 0;
+		}
+	free(used);
+	return err;
+}
+
+int smcq_place(struct smcq_tasks *t, struct smcq *out)
+{
+	const uint32_t n = t->g->nranks;
+	struct placing p = { .t = t, .of_rank = mem_calloc(n, sizeof *p.of_rank) };
+	int err = p.of_rank ? make_blocks(&p) : -ERR_NOMEM;
+
+	err = err ? err : share_needs(&p);
+	err = err ? err : share_arrivals(&p);
+	err = err ? err : cut_all(&p);
+	err = err ? err : sort_blocks(&p);
+	err = err ? err : find_before(&p);
+	err = err ? err : fill_queues(&p);
+	err = err ? err : emit(&p, out);
+	for (size_t i = 0; i < p.blocks.n; i++) {
+		VEC_FREE(&p.blocks.at[i].needs);
+		VEC_FREE(&p.blocks.at[i].waits);
+		VEC_FREE(&p.blocks.at[i].tasks);
+	}
+	for (size_t i = 0; i < p.queues.n; i++)
+		VEC_FREE(&p.queues.at[i].blocks);
+	for (uint32_t r = 0; p.of_rank && r < n; r++)
+		VEC_FREE(&p.of_rank[r]);
+	for (uint32_t r = 0; p.arrivals && r < n; r++)
+		free(p.arrivals[r].before);
+	free(p.arrivals);
+	free(p.slot);
+	VEC_FREE(&p.blocks);
+	VEC_FREE(&p.queues);
+	free(p.of_rank);
+	free(p.order);
+	return err;
+}

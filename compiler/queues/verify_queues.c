@@ -1,0 +1,1057 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Lowered schedules: that the queues do what the ops do, in every order in which packets can arrive. Nothing is taken
+ * from the lowering but what it wrote.
+ *
+ * Whatever happens is an event of a start: a rank starts, an entry is issued, it arrives, a rank is done. Each waits for
+ * fixed events, and an entry of a session queue also for a number of credits. No event takes anything back: what can
+ * happen can still happen later. The CPU of a rank posts only while the rank waits, so completion has to imply that it has. So there is one largest set of events, and every execution comes to it. If an event is
+ * held back for ever, those that still happen are those that can come before it, and the others must come after it, in
+ * every execution. All questions are answered by such runs, exactly.
+ *
+ * Two starts of every rank are run, and credit and notices count for the start that they come from. That is how it is as
+ * long as no credit of a start comes to a queue before all of that queue's credit of the start before, and no notice to a
+ * rank before all of its notices; the first that did would, in the run that holds back what it overtook, not have
+ * happened. So what holds for two starts holds for all.
+ *
+ * Where such counts can mix, three starts are run as they are counted, and besides nothing of the third may happen while
+ * anything of the first is held. Then at any time all is through but for two starts, one after the other. What those have
+ * done so far could also be done by the first two, since each start uses as much as it brings: no count is lower then, and
+ * nothing else is waited for. So again nothing can happen in any start that cannot happen in these. */
+#include "compiler/verify/verify_parts.h"
+
+#include "compiler/analysis/checks.h"
+#include "compiler/analysis/conflicts.h"
+#include "compiler/ir/smcq.h"
+#include "format/check.h"
+#include "util/err.h"
+#include "util/mix.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAG "queues"
+#define STARTS 3u
+#define SHOWN 6u
+#define SOURCES 64u /* ranks, of which what the schedule says is asked for at once */
+
+enum held { HELD_NOTHING, HELD_ARRIVAL, HELD_START, HELD_POST };
+
+enum event_kind { TRY_QUEUE, TRY_ARRIVAL, TRY_DONE };
+struct event {
+	uint32_t kind, start, id;
+};
+
+/* Entry, queue and rank numbers run through all ranks. */
+struct way {
+	uint32_t rank, queue; /* of an entry */
+	uint32_t before, after; /* that it arrives behind; the next one of the same way; or BIN_NONE */
+	uint32_t first, last; /* of that way */
+};
+
+struct state {
+	bool *issued, *arrived; /* entries */
+	uint32_t *credit, *next; /* queues */
+	bool *started, *done; /* ranks */
+	uint32_t *locals, *remotes; /* how many have come */
+};
+
+struct needed {
+	uint32_t first, then; /* entries */
+};
+
+/* What is counted, of the next start, can come before it does, of this one. */
+struct mixed {
+	bool yes, notice;
+	uint32_t before, late; /* entries */
+};
+
+struct check_queues {
+	struct goal_diags *d;
+	const struct ir_graph *g;
+	const struct smcq *s;
+	const struct symbolic *run;
+	const struct ir_events *ev;
+	uint32_t *ebase, *qbase, *rank_of_queue;
+	uint32_t nentries, nqueues, nranks;
+	struct way *way;
+	uint32_t *by_op_at, *by_op; /* the entries of each op */
+	struct conflicts conflicts;
+	VEC(struct needed) needs; /* by first */
+	struct state state[STARTS];
+	unsigned starts; /* that are run */
+	bool pooled; /* counts go on from start to start */
+	VEC(struct event) todo;
+	enum held held;
+	uint32_t held_id;
+	uint64_t stride; /* one in so many of the events is held back */
+	struct mixed mixed;
+	bool ahead; /* a rank can be two starts ahead of something */
+	unsigned found;
+};
+
+/* ---- what is there ---- */
+
+static const struct bin_entry *entry_at(const struct check_queues *c, uint32_t e)
+{
+	const uint32_t r = c->way[e].rank;
+
+	return &c->s->ranks[r].entries.at[e - c->ebase[r]];
+}
+
+static const struct bin_queue *queue_at(const struct check_queues *c, uint32_t rank, uint32_t q)
+{
+	return &c->s->ranks[rank].queues.at[q - c->qbase[rank]];
+}
+
+/* The queue that an entry brings credit to, or BIN_NONE. */
+static uint32_t target_of(const struct check_queues *c, uint32_t e)
+{
+	const struct bin_entry *b = entry_at(c, e);
+
+	return b->queue == BIN_NONE ? BIN_NONE : c->qbase[bin_entry_lands(b, c->way[e].rank)] + b->queue;
+}
+
+/* Whether an entry touches buffers. */
+static bool moves(const struct bin_entry *b)
+{
+	return bin_entry_facts(b->kind).ranges || b->kind == BIN_E_CPU;
+}
+
+static struct check_text entry_text(const struct check_queues *c, uint32_t e)
+{
+	const struct way *w = &c->way[e];
+	const struct bin_entry *b = entry_at(c, e);
+	struct check_text t;
+
+	if (b->op != BIN_NONE)
+		return check_op_text(c->g, w->rank, b->op);
+	snprintf(t.s, sizeof t.s, "entry %u of queue %u of rank %u",
+		 e - c->ebase[w->rank] - queue_at(c, w->rank, w->queue)->first, w->queue - c->qbase[w->rank], w->rank);
+	return t;
+}
+
+/* A finding at the op of an entry, if it has one. */
+__attribute__((format(printf, 3, 4))) static void found(struct check_queues *c, uint32_t e, const char *fmt, ...)
+{
+	const struct goal_loc nowhere = { .file = (uint16_t)c->g->file };
+	char text[400];
+	va_list ap;
+
+	if (c->found++ >= SHOWN || c->pooled)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (e != BIN_NONE && entry_at(c, e)->op != BIN_NONE)
+		check_found(c->d, c->g, TAG, GOAL_ERROR, c->way[e].rank, entry_at(c, e)->op, "%s", text);
+	else
+		goal_diag(c->d, GOAL_ERROR, nowhere, TAG, "%s%s", c->g->sample, text);
+}
+
+/* ---- shape and limits ---- */
+
+static bool range_ok(const struct check_queues *c, const struct bin_entry *e, uint32_t rank, unsigned side)
+{
+	const uint64_t size = e->buf[side] < c->g->nbuffers ? c->g->ranks[rank].bufsize[e->buf[side]] : 0;
+
+	return e->len <= size && e->off[side] <= size - e->len;
+}
+
+/* What the reader of a binary sees to as well; here it may come from anywhere. */
+static bool entry_ok(const struct check_queues *c, uint32_t rank, const struct bin_queue *q, const struct bin_entry *e)
+{
+	const struct bin_entry_facts f = bin_entry_facts(e->kind);
+	const bool armw = e->kind == BIN_E_ARMW;
+
+	if (armw ? e->len != 1 || !bin_armw_bytes(e->armw) || bin_armw_bytes(e->armw) != c->s->target.limit[BIN_LIMIT_BYTES] :
+		   e->armw)
+		return false;
+	if (!f.is || e->peer >= c->nranks || (!f.sends && e->peer != rank))
+		return false;
+	if ((e->kind == BIN_E_CPU && (q->mode != BIN_Q_CPU || e->op == BIN_NONE)) || (f.sends && q->mode == BIN_Q_CPU) ||
+	    q->mode >= BIN_Q_MODES)
+		return false;
+	if ((e->queue != BIN_NONE && e->queue >= c->s->ranks[bin_entry_lands(e, rank)].queues.n) || (e->sps && e->queue == BIN_NONE) ||
+	    (e->kind == BIN_E_NOP && (e->sps || e->flags || e->op != BIN_NONE || q->mode == BIN_Q_POSTED)))
+		return false;
+	if ((e->op != BIN_NONE && e->op >= c->g->ranks[rank].nops) ||
+	    (e->at != BIN_NONE && e->at >= c->g->ranks[e->peer].nops))
+		return false;
+	return f.ranges ? range_ok(c, e, rank, 0) && range_ok(c, e, e->peer, 1) : !e->len;
+}
+
+static void check_limits(struct check_queues *c, uint32_t rank, const struct bin_queue *q, uint32_t e)
+{
+	const uint32_t *limit = c->s->target.limit;
+	const struct bin_entry *b = entry_at(c, e);
+
+	if (b->sps > limit[BIN_LIMIT_SPS])
+		found(c, e, "%s releases %u entries, and a packet of the target %u", entry_text(c, e).s, b->sps,
+		      limit[BIN_LIMIT_SPS]);
+	if ((uint64_t)b->len * limit[BIN_LIMIT_BYTES] >> limit[BIN_LIMIT_LENGTH])
+		found(c, e, "%s moves %u elements at once, and their bytes have more than %u bits", entry_text(c, e).s, b->len,
+		      limit[BIN_LIMIT_LENGTH]);
+	if (q->mode != BIN_Q_CPU && (q->n > UINT64_C(1) << (11 + 2 * limit[BIN_LIMIT_DEPTH]) ||
+				     q->n >= UINT64_C(1) << limit[BIN_LIMIT_OFFSET]))
+		found(c, e, "rank %u: a queue has %u entries, which are too many for the target", rank, q->n);
+	if (q->tni >= limit[BIN_LIMIT_TNIS] || q->cq >= limit[BIN_LIMIT_CQS])
+		found(c, e, "rank %u: there is no command queue %u on interface %u", rank, q->cq, q->tni);
+}
+
+/* No two queues of a rank are one. */
+static void check_names(struct check_queues *c, uint32_t rank)
+{
+	const struct smcq_rank *r = &c->s->ranks[rank];
+
+	for (size_t i = 0; i < r->queues.n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (r->queues.at[i].mode != BIN_Q_CPU && r->queues.at[k].mode != BIN_Q_CPU &&
+			    r->queues.at[i].tni == r->queues.at[k].tni && r->queues.at[i].cq == r->queues.at[k].cq)
+				found(c, BIN_NONE, "rank %u: queues %zu and %zu are the same command queue", rank, k, i);
+}
+
+static void check_shape(struct check_queues *c)
+{
+	for (uint32_t rank = 0; rank < c->nranks; rank++) {
+		const struct smcq_rank *r = &c->s->ranks[rank];
+		uint32_t at = 0;
+
+		check_names(c, rank);
+		for (size_t i = 0; i < r->queues.n; i++) {
+			const struct bin_queue *q = &r->queues.at[i];
+
+			for (uint32_t k = q->first; k < q->first + q->n; k++)
+				if (!entry_ok(c, rank, q, &r->entries.at[k])) {
+					found(c, BIN_NONE, "rank %u: entry %u of queue %zu is malformed", rank, k - q->first, i);
+					return;
+				}
+			at = q->first + q->n;
+		}
+		for (uint32_t k = 0; k < at; k++)
+			check_limits(c, rank, queue_at(c, rank, c->way[c->ebase[rank] + k].queue), c->ebase[rank] + k);
+	}
+}
+
+/* ---- numbers, ways, ops ---- */
+
+/* Queues have their entries one after the other. */
+static bool contiguous(const struct smcq_rank *r)
+{
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < r->queues.n; i++) {
+		if (r->queues.at[i].first != at)
+			return false;
+		at += r->queues.at[i].n;
+	}
+	return at == r->entries.n;
+}
+
+static int find_ways(struct check_queues *c, uint32_t rank, uint32_t q)
+{
+	const struct bin_queue *b = queue_at(c, rank, q);
+	VEC(uint32_t) last = { 0 }; /* of each way so far */
+	int err = 0;
+
+	for (uint32_t k = 0; k < b->n && !err; k++) {
+		const uint32_t e = c->ebase[rank] + b->first + k;
+		const struct bin_entry *x = entry_at(c, e);
+		size_t i = 0;
+
+		if (x->kind == BIN_E_NOP || !(x->flags & BIN_E_STRONG))
+			continue;
+		while (i < last.n && !bin_entry_same_way(entry_at(c, last.at[i]), x))
+			i++;
+		if (i == last.n) {
+			err = VEC_PUSH(&last, e);
+			continue;
+		}
+		c->way[e].before = last.at[i];
+		c->way[e].first = c->way[last.at[i]].first;
+		c->way[last.at[i]].after = e;
+		last.at[i] = e;
+	}
+	for (size_t i = 0; i < last.n; i++)
+		c->way[c->way[last.at[i]].first].last = last.at[i];
+	VEC_FREE(&last);
+	return err;
+}
+
+static int number(struct check_queues *c)
+{
+	uint64_t entries = 0, queues = 0;
+
+	c->ebase = mem_calloc((size_t)c->nranks + 1, sizeof *c->ebase);
+	c->qbase = mem_calloc((size_t)c->nranks + 1, sizeof *c->qbase);
+	if (!c->ebase || !c->qbase)
+		return -ERR_NOMEM;
+	for (uint32_t r = 0; r < c->nranks; r++) {
+		c->ebase[r] = (uint32_t)entries;
+		c->qbase[r] = (uint32_t)queues;
+		entries += c->s->ranks[r].entries.n;
+		queues += c->s->ranks[r].queues.n;
+		if (entries > BIN_MAX_OPS || queues > BIN_MAX_OPS)
+			return -ERR_NOMEM;
+	}
+	c->ebase[c->nranks] = c->nentries = (uint32_t)entries;
+	c->qbase[c->nranks] = c->nqueues = (uint32_t)queues;
+	c->way = mem_alloc(entries * sizeof *c->way);
+	c->rank_of_queue = mem_alloc(queues * sizeof *c->rank_of_queue);
+	if (!c->way || !c->rank_of_queue)
+		return -ERR_NOMEM;
+	for (uint32_t r = 0; r < c->nranks; r++)
+		for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1]; q++) {
+			c->rank_of_queue[q] = r;
+			for (uint32_t k = 0; k < queue_at(c, r, q)->n; k++) {
+				const uint32_t e = c->ebase[r] + queue_at(c, r, q)->first + k;
+
+				c->way[e] = (struct way){ r, q, BIN_NONE, BIN_NONE, e, e };
+			}
+		}
+	return 0;
+}
+
+/* The op of a rank, numbered through, that an entry is for: its own, or that of its peer. */
+static uint32_t op_of(const struct check_queues *c, uint32_t e, bool peer)
+{
+	const struct bin_entry *b = entry_at(c, e);
+	const uint32_t op = peer ? b->at : b->op;
+
+	return op == BIN_NONE ? BIN_NONE : c->ev->base[peer ? b->peer : c->way[e].rank] + op;
+}
+
+static int index_ops(struct check_queues *c)
+{
+	const uint32_t n = c->ev->nops;
+
+	c->by_op_at = mem_calloc((size_t)n + 1, sizeof *c->by_op_at);
+	c->by_op = mem_alloc(2 * (size_t)c->nentries * sizeof *c->by_op);
+	if (!c->by_op_at || !c->by_op)
+		return -ERR_NOMEM;
+	for (uint32_t e = 0; e < c->nentries; e++)
+		for (unsigned peer = 0; peer < 2; peer++)
+			if (op_of(c, e, peer) != BIN_NONE)
+				c->by_op_at[op_of(c, e, peer)]++;
+	for (uint32_t i = 1; i <= n; i++)
+		c->by_op_at[i] += c->by_op_at[i - 1];
+	for (uint32_t e = c->nentries; e--;) /* from the ends, which so become the beginnings */
+		for (unsigned peer = 0; peer < 2; peer++)
+			if (op_of(c, e, peer) != BIN_NONE)
+				c->by_op[--c->by_op_at[op_of(c, e, peer)]] = e;
+	return 0;
+}
+
+/* The entries of an op: *n of them. */
+static const uint32_t *entries_of(const struct check_queues *c, uint32_t op, uint32_t *n)
+{
+	*n = c->by_op_at[op + 1] - c->by_op_at[op];
+	return c->by_op + c->by_op_at[op];
+}
+
+/* ---- the ops are carried out ---- */
+
+struct piece {
+	uint64_t at, len;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x->len > y->len) - (x->len < y->len);
+}
+
+/* Whether an entry is for op i of a rank, from which it takes something to op at of another one (BIN_NONE: of none). */
+static bool is_for(const struct check_queues *c, uint32_t e, uint32_t rank, uint32_t i, uint32_t to, uint32_t at)
+{
+	const struct bin_entry *b = entry_at(c, e);
+
+	if (b->kind == BIN_E_GET)
+		return b->peer == rank && b->at == i && c->way[e].rank == to && b->op == at;
+	return c->way[e].rank == rank && b->op == i && b->peer == to && b->at == at;
+}
+
+/* The entries of op i of a rank move all of it, once, by entries of one kind: from its range to one of another op, or its
+ * own second one. A message without bytes needs none: what it orders is asked for elsewhere. */
+static int check_moved(struct check_queues *c, uint32_t rank, uint32_t i, uint32_t to, uint32_t at, unsigned kind)
+{
+	const struct bin_op *o = &c->g->ranks[rank].ops[i], *other = at == BIN_NONE ? o : &c->g->ranks[to].ops[at];
+	const unsigned side = at == BIN_NONE;
+	uint32_t n;
+	const uint32_t *list = entries_of(c, c->ev->base[rank] + i, &n);
+	struct piece *p = mem_alloc((size_t)n * sizeof *p);
+	bool right = n > 0 || !o->len;
+	uint64_t done = 0;
+
+	if (!p)
+		return -ERR_NOMEM;
+	for (uint32_t k = 0; k < n; k++) {
+		const struct bin_entry *e = entry_at(c, list[k]);
+		const unsigned from = bin_entry_source(e), into = !from;
+		const uint64_t off = o->len ? e->off[from] - o->off[0] : 0;
+
+		right &= is_for(c, list[k], rank, i, to, at);
+		if (o->len)
+			right &= e->kind == kind && e->buf[from] == o->buf[0] && e->buf[into] == other->buf[side] &&
+				 e->off[from] >= o->off[0] && e->off[into] >= other->off[side] &&
+				 e->off[into] - other->off[side] == off;
+		else
+			right &= e->kind == BIN_E_PIGGYBACK;
+		p[k] = (struct piece){ off, e->len };
+	}
+	qsort(p, n, sizeof *p, by_place);
+	for (uint32_t k = 0; k < n; k++) {
+		right &= p[k].at == done && (p[k].len || n == 1);
+		done += p[k].len;
+	}
+	free(p);
+	if (!right || done != o->len)
+		check_found(c->d, c->g, TAG, GOAL_ERROR, rank, i, "rank %u: what is posted for this op does not move what it moves",
+			    rank);
+	c->found += !right || done != o->len;
+	return 0;
+}
+
+static int check_op(struct check_queues *c, uint32_t rank, uint32_t i)
+{
+	const struct bin_op *o = &c->g->ranks[rank].ops[i];
+	const uint32_t id = c->ev->base[rank] + i, partner = c->ev->partner[id];
+	uint32_t n, to, at;
+	const uint32_t *list = entries_of(c, id, &n);
+
+	if (ir_op_recvs(o)) /* they are looked at with the send, but nothing else may name this op */
+		for (uint32_t k = 0; k < n; k++)
+			if (op_of(c, list[k], entry_at(c, list[k])->kind == BIN_E_GET) + 1 != partner)
+				found(c, list[k], "%s is not what is received here", entry_text(c, list[k]).s);
+	if (ir_op_recvs(o))
+		return 0;
+	if (ir_op_sends(o)) {
+		to = ir_events_rank(c->ev, partner - 1);
+		at = partner - 1 - c->ev->base[to];
+		if (bin_reduces(c->g->ranks[to].ops[at].kind))
+			return check_moved(c, rank, i, to, at, BIN_E_ARMW);
+		return check_moved(c, rank, i, to, at, n && entry_at(c, *list)->kind == BIN_E_GET ? BIN_E_GET : BIN_E_PUT);
+	}
+	if (o->kind == BIN_OP_COPY && o->len)
+		return check_moved(c, rank, i, rank, BIN_NONE, BIN_E_PUT);
+	if (bin_reduces(o->kind) && n && entry_at(c, *list)->kind == BIN_E_ARMW)
+		return check_moved(c, rank, i, rank, BIN_NONE, BIN_E_ARMW);
+	if (n != (o->len && (o->kind == BIN_OP_CALC || bin_reduces(o->kind))) ||
+	    (n && (entry_at(c, *list)->kind != BIN_E_CPU || c->way[*list].rank != rank || entry_at(c, *list)->at != BIN_NONE)))
+		check_found(c->d, c->g, TAG, GOAL_ERROR, rank, i, "rank %u: this op is not left to the CPU once", rank), c->found++;
+	return 0;
+}
+
+static int check_ops(struct check_queues *c)
+{
+	uint8_t armw = 0; /* a schedule has one operation */
+	int err = 0;
+
+	for (uint32_t r = 0; r < c->nranks; r++)
+		for (uint32_t i = 0; i < c->g->ranks[r].nops && !err; i++)
+			err = check_op(c, r, i);
+	for (uint32_t e = 0; e < c->nentries; e++) {
+		const struct bin_entry *b = entry_at(c, e);
+
+		if ((moves(b) || b->at != BIN_NONE) && b->op == BIN_NONE)
+			found(c, e, "%s is for no op", entry_text(c, e).s);
+		if (b->kind == BIN_E_ARMW && armw && b->armw != armw)
+			found(c, e, "%s is by another operation than other ARMWs", entry_text(c, e).s);
+		armw = b->kind == BIN_E_ARMW ? b->armw : armw;
+	}
+	return err;
+}
+
+/* ---- credit and notices add up ---- */
+
+static int check_sums(struct check_queues *c)
+{
+	uint64_t *credit = mem_calloc(c->nqueues, sizeof *credit);
+	uint32_t *locals = mem_calloc(2 * (size_t)c->nranks, sizeof *locals), *remotes = locals + c->nranks;
+
+	if (!credit || !locals) {
+		free(credit);
+		free(locals);
+		return -ERR_NOMEM;
+	}
+	for (uint32_t e = 0; e < c->nentries; e++) {
+		const struct bin_entry *b = entry_at(c, e);
+
+		if (b->queue != BIN_NONE)
+			credit[target_of(c, e)] += b->sps;
+		locals[c->way[e].rank] += (b->flags & BIN_E_LOCAL) != 0;
+		remotes[b->peer] += (b->flags & BIN_E_REMOTE) != 0;
+	}
+	for (uint32_t r = 0; r < c->nranks; r++) {
+		for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1]; q++) {
+			const struct bin_queue *b = queue_at(c, r, q);
+			const uint32_t want = b->mode == BIN_Q_NORMAL ? 0 : b->mode == BIN_Q_POSTED ? b->told : b->n;
+
+			if (credit[q] != want)
+				found(c, b->n ? c->ebase[r] + b->first + b->n - 1 : BIN_NONE,
+				      "queue %u of rank %u gets %" PRIu64 " credits in a start, and needs %u", q - c->qbase[r], r,
+				      credit[q], want);
+		}
+		if (locals[r] != c->s->ranks[r].locals || remotes[r] != c->s->ranks[r].remotes)
+			found(c, BIN_NONE, "rank %u waits for %u of its own entries and %u of others, and is told of %u and %u", r,
+			      c->s->ranks[r].locals, c->s->ranks[r].remotes, locals[r], remotes[r]);
+	}
+	free(credit);
+	free(locals);
+	return 0;
+}
+
+/* ---- runs ---- */
+
+static int state_init(struct check_queues *c)
+{
+	for (unsigned k = 0; k < STARTS; k++) {
+		struct state *s = &c->state[k];
+
+		s->issued = mem_alloc(c->nentries);
+		s->arrived = mem_alloc(c->nentries);
+		s->credit = mem_alloc(c->nqueues * sizeof *s->credit);
+		s->next = mem_alloc(c->nqueues * sizeof *s->next);
+		s->started = mem_alloc(c->nranks);
+		s->done = mem_alloc(c->nranks);
+		s->locals = mem_alloc(c->nranks * sizeof *s->locals);
+		s->remotes = mem_alloc(c->nranks * sizeof *s->remotes);
+		if (!s->issued || !s->arrived || !s->credit || !s->next || !s->started || !s->done || !s->locals || !s->remotes)
+			return -ERR_NOMEM;
+	}
+	/* Each entry makes some events in each start: it is tried when it is issued and when that before it arrives; a queue at
+	 * a credit, and a rank at a notice, each of which may go through all starts. */
+	return VEC_RESERVE(&c->todo, 12 * (size_t)STARTS * (c->nentries + c->nqueues + c->nranks) + 8);
+}
+
+static void again(struct check_queues *c, enum event_kind kind, uint32_t start, uint32_t id)
+{
+	c->todo.at[c->todo.n++] = (struct event){ kind, start, id };
+}
+
+static bool is_held(const struct check_queues *c, enum held what, uint32_t start, uint32_t id)
+{
+	return start == 0 && c->held == what && c->held_id == id;
+}
+
+static void start_rank(struct check_queues *c, uint32_t k, uint32_t r)
+{
+	if (is_held(c, HELD_START, k, r))
+		return;
+	c->state[k].started[r] = true;
+	for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1]; q++)
+		again(c, TRY_QUEUE, k, q);
+	again(c, TRY_DONE, k, r);
+}
+
+/* The start that has what is counted for start k, and how many starts have used of it before. */
+static uint32_t pool_of(const struct check_queues *c, uint32_t k)
+{
+	return c->pooled ? 0 : k;
+}
+
+static uint64_t used_before(const struct check_queues *c, uint32_t k)
+{
+	return c->pooled ? k : 0;
+}
+
+/* Whether the next entry of a queue has what credit it needs in start k. */
+static bool has_credit(const struct check_queues *c, const struct bin_queue *b, uint32_t k, uint32_t q)
+{
+	const uint64_t credit = c->state[pool_of(c, k)].credit[q];
+
+	if (b->mode == BIN_Q_POSTED)
+		return credit >= (used_before(c, k) + 1) * b->told;
+	return b->mode == BIN_Q_NORMAL || credit > used_before(c, k) * b->n + c->state[k].next[q];
+}
+
+static void try_queue(struct check_queues *c, uint32_t k, uint32_t q)
+{
+	struct state *s = &c->state[k];
+	const uint32_t r = c->rank_of_queue[q];
+	const struct bin_queue *b = queue_at(c, r, q);
+
+	if (!s->started[r] || is_held(c, HELD_POST, k, q) || (k && c->state[k - 1].next[q] < b->n))
+		return;
+	while (s->next[q] < b->n && has_credit(c, b, k, q)) {
+		const uint32_t e = c->ebase[r] + b->first + s->next[q]++;
+
+		s->issued[e] = true;
+		if (entry_at(c, e)->kind == BIN_E_NOP)
+			s->arrived[e] = true;
+		else
+			again(c, TRY_ARRIVAL, k, e);
+	}
+	if (s->next[q] == b->n && k + 1 < c->starts)
+		again(c, TRY_QUEUE, k + 1, q);
+}
+
+static void try_arrival(struct check_queues *c, uint32_t k, uint32_t e)
+{
+	const uint32_t pool = pool_of(c, k);
+	struct state *s = &c->state[k], *counts = &c->state[pool];
+	const struct way *w = &c->way[e];
+	const struct bin_entry *b = entry_at(c, e);
+
+	if (s->arrived[e] || !s->issued[e] || is_held(c, HELD_ARRIVAL, k, e) ||
+	    (w->before != BIN_NONE && !s->arrived[w->before]))
+		return;
+	if (k && w->before == BIN_NONE && b->flags & BIN_E_STRONG && !c->state[k - 1].arrived[w->last])
+		return;
+	s->arrived[e] = true;
+	if (b->sps) {
+		counts->credit[target_of(c, e)] += b->sps;
+		again(c, TRY_QUEUE, pool, target_of(c, e));
+	}
+	if (b->flags & BIN_E_LOCAL) {
+		counts->locals[w->rank]++;
+		again(c, TRY_DONE, pool, w->rank);
+	}
+	if (b->flags & BIN_E_REMOTE) {
+		counts->remotes[b->peer]++;
+		again(c, TRY_DONE, pool, b->peer);
+	}
+	if (w->after != BIN_NONE)
+		again(c, TRY_ARRIVAL, k, w->after);
+	else if (k + 1 < c->starts)
+		again(c, TRY_ARRIVAL, k + 1, w->first);
+}
+
+static void try_done(struct check_queues *c, uint32_t k, uint32_t r)
+{
+	const struct smcq_rank *rank = &c->s->ranks[r];
+	const struct state *counts = &c->state[pool_of(c, k)];
+	const uint64_t times = used_before(c, k) + 1;
+	struct state *s = &c->state[k];
+
+	if (s->done[r] && c->pooled && k + 1 < c->starts)
+		again(c, TRY_DONE, k + 1, r);
+	if (s->done[r] || !s->started[r] || counts->locals[r] < times * rank->locals ||
+	    counts->remotes[r] < times * rank->remotes)
+		return;
+	s->done[r] = true;
+	if (k + 1 < c->starts)
+		start_rank(c, k + 1, r);
+}
+
+/* All that can happen when one event does not. */
+static void run(struct check_queues *c, enum held held, uint32_t id)
+{
+	c->held = held;
+	c->held_id = id;
+	c->todo.n = 0;
+	for (unsigned k = 0; k < c->starts; k++) {
+		struct state *s = &c->state[k];
+
+		memset(s->issued, 0, c->nentries);
+		memset(s->arrived, 0, c->nentries);
+		memset(s->credit, 0, c->nqueues * sizeof *s->credit);
+		memset(s->next, 0, c->nqueues * sizeof *s->next);
+		memset(s->started, 0, c->nranks);
+		memset(s->done, 0, c->nranks);
+		memset(s->locals, 0, c->nranks * sizeof *s->locals);
+		memset(s->remotes, 0, c->nranks * sizeof *s->remotes);
+	}
+	for (uint32_t r = 0; r < c->nranks; r++)
+		start_rank(c, 0, r);
+	while (c->todo.n) {
+		const struct event e = c->todo.at[--c->todo.n];
+
+		if (e.kind == TRY_QUEUE)
+			try_queue(c, e.start, e.id);
+		else if (e.kind == TRY_ARRIVAL)
+			try_arrival(c, e.start, e.id);
+		else
+			try_done(c, e.start, e.id);
+	}
+}
+
+/* ---- what must come before what ---- */
+
+static void check_all_happens(struct check_queues *c)
+{
+	const struct state *s = &c->state[c->starts - 1];
+
+	run(c, HELD_NOTHING, 0);
+	for (uint32_t r = 0; r < c->nranks; r++)
+		for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1]; q++)
+			if (s->next[q] < queue_at(c, r, q)->n) {
+				const uint32_t e = c->ebase[r] + queue_at(c, r, q)->first + s->next[q];
+
+				found(c, e, "%s is never issued, since what it waits for waits for it", entry_text(c, e).s);
+			}
+	for (uint32_t r = 0; r < c->nranks; r++)
+		if (!s->done[r])
+			found(c, BIN_NONE, "rank %u never completes", r);
+}
+
+/* What an entry does to a rank's memory: its ranges there, by the ops, in the form of an op. */
+static struct bin_op touches(const struct check_queues *c, uint32_t e, uint32_t rank)
+{
+	const struct bin_entry *b = entry_at(c, e);
+	const unsigned from = bin_entry_source(b);
+	const uint32_t source = from ? b->peer : c->way[e].rank, lands = bin_entry_lands(b, c->way[e].rank);
+	struct bin_op o = { .kind = BIN_OP_NOP, .len = b->len };
+
+	if (b->kind == BIN_E_CPU)
+		return c->g->ranks[rank].ops[b->op];
+	if (!bin_entry_facts(b->kind).ranges)
+		return o;
+	if (source != rank)
+		o.kind = b->kind == BIN_E_ARMW ? BIN_OP_RECV_REDUCE : BIN_OP_RECV;
+	else if (lands != rank)
+		o.kind = BIN_OP_SEND;
+	else
+		o.kind = b->kind == BIN_E_ARMW ? BIN_OP_REDUCE : BIN_OP_COPY;
+	for (unsigned k = 0; k < 2; k++) {
+		const unsigned its = (source != rank || k) ^ from;
+
+		o.buf[k] = b->buf[its];
+		o.off[k] = b->off[its];
+	}
+	return o;
+}
+
+/* Whether ARMWs do what an op reduces. */
+static bool is_armw(const struct check_queues *c, uint32_t rank, uint32_t op)
+{
+	uint32_t n;
+	const uint32_t *list = entries_of(c, op, &n);
+
+	return n && bin_reduces(c->g->ranks[rank].ops[op - c->ev->base[rank]].kind) && entry_at(c, *list)->kind == BIN_E_ARMW;
+}
+
+/* Entries of two ops of a rank, the first of which comes first. What two ARMWs update may be updated in any order, each
+ * being one step: they are by one operation, of integers, and commute. */
+static int need_pair(struct check_queues *c, uint32_t rank, uint32_t first, uint32_t second)
+{
+	uint32_t n, m;
+	const uint32_t *a = entries_of(c, c->ev->base[rank] + first, &n);
+	const uint32_t *b = entries_of(c, c->ev->base[rank] + second, &m);
+	int err = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < m && !err; k++) {
+			const struct bin_op x = touches(c, a[i], rank), y = touches(c, b[k], rank);
+			const bool armws = entry_at(c, a[i])->kind == BIN_E_ARMW && entry_at(c, b[k])->kind == BIN_E_ARMW;
+
+			if (a[i] != b[k] && bin_conflict_of(&x, &y, armws))
+				err = VEC_PUSH(&c->needs, (struct needed){ a[i], b[k] });
+		}
+	return err;
+}
+
+static int by_first(const void *a, const void *b)
+{
+	const struct needed *x = a, *y = b;
+
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+/* What an op has to wait for. Since ARMWs do not wait for each other, what is in front of them counts as well. */
+static int need_all(struct check_queues *c, uint32_t rank, uint32_t op, uint32_t *seen)
+{
+	const struct conflicts *all = &c->conflicts;
+	VEC(uint32_t) open = { 0 };
+	int err = VEC_PUSH(&open, op);
+
+	while (open.n && !err) {
+		const uint32_t via = open.at[--open.n];
+		const struct bin_op *o = &c->g->ranks[rank].ops[via - c->ev->base[rank]];
+		const struct bin_op by = via == op ? *o : bin_update(o);
+
+		for (size_t i = conflicts_of(all, via); i < all->v.n && all->v.at[i].second == via && !err; i++) {
+			const uint32_t first = all->v.at[i].first;
+			const struct bin_op *f = &c->g->ranks[rank].ops[first - c->ev->base[rank]];
+
+			if (seen[first] == op + 1 || !bin_conflict(f, &by))
+				continue;
+			seen[first] = op + 1;
+			err = need_pair(c, rank, first - c->ev->base[rank], op - c->ev->base[rank]);
+			if (!err && is_armw(c, rank, first))
+				err = VEC_PUSH(&open, first);
+		}
+	}
+	VEC_FREE(&open);
+	return err;
+}
+
+static int find_needs(struct check_queues *c)
+{
+	uint32_t *seen = mem_calloc(c->ev->nops, sizeof *seen);
+	int err = seen ? conflicts_find(&c->conflicts, c->g, c->ev, c->run) : -ERR_NOMEM;
+
+	for (uint32_t r = 0; r < c->nranks; r++)
+		for (uint32_t i = 0; i < c->g->ranks[r].nops && !err; i++)
+			err = need_all(c, r, c->ev->base[r] + i, seen);
+	if (c->needs.n)
+		qsort(c->needs.at, c->needs.n, sizeof *c->needs.at, by_first);
+	free(seen);
+	return err;
+}
+
+/* Entries, by what they are counted for: the queue to which they bring credit, the rank that is told. */
+struct counted {
+	uint32_t *list, *from;
+};
+
+/* Entry e is late: whether what is counted for the same thing has come of the next start. */
+static void look_for_mixed(struct check_queues *c, const struct counted *l, uint32_t what, bool notice, uint32_t e)
+{
+	for (uint32_t i = l->from[what]; i < l->from[what + 1] && !c->mixed.yes; i++)
+		if (c->state[1].arrived[l->list[i]])
+			c->mixed = (struct mixed){ true, notice, l->list[i], e };
+}
+
+static void tell_mixed(struct check_queues *c)
+{
+	const struct mixed *m = &c->mixed;
+	const struct bin_entry *b = entry_at(c, m->late);
+
+	if (m->notice)
+		found(c, m->late, "rank %u can be told of %s, of the next start, before it is told of %s, of this one", b->peer,
+		      entry_text(c, m->before).s, entry_text(c, m->late).s);
+	else
+		found(c, m->late, "credit of the next start, by %s, can come to queue %u of rank %u before that of this one, by %s",
+		      entry_text(c, m->before).s, b->queue, bin_entry_lands(b, c->way[m->late].rank), entry_text(c, m->late).s);
+}
+
+/* Whether a rank has come two starts further than what is held. */
+static void look_ahead(struct check_queues *c)
+{
+	for (uint32_t r = 0; r < c->nranks && c->pooled; r++)
+		c->ahead |= c->state[STARTS - 1].started[r];
+}
+
+/* Whether an entry or a rank is one of those that are left out when not all can be held back. */
+static bool left_out(const struct check_queues *c, uint32_t id)
+{
+	return mix(id) % c->stride != 0;
+}
+
+/* What must not happen before an entry has arrived: entries on the same elements, the end of the ranks whose memory it
+ * touches, and credit and notices of the next start, which would be taken for its own. *need runs through c->needs. */
+static void check_arrival(struct check_queues *c, uint32_t e, size_t *need, const struct counted *credit,
+			  const struct counted *notices)
+{
+	const struct bin_entry *b = entry_at(c, e);
+	const struct way *w = &c->way[e];
+
+	while (*need < c->needs.n && c->needs.at[*need].first < e)
+		++*need;
+	if (b->kind == BIN_E_NOP || left_out(c, e))
+		return;
+	run(c, HELD_ARRIVAL, e);
+	for (; *need < c->needs.n && c->needs.at[*need].first == e; ++*need)
+		if (c->state[0].issued[c->needs.at[*need].then])
+			found(c, c->needs.at[*need].then, "%s can be issued before %s has arrived, which touches the same elements",
+			      entry_text(c, c->needs.at[*need].then).s, entry_text(c, e).s);
+	if (moves(b) && c->state[0].done[w->rank])
+		found(c, e, "rank %u can complete before %s has arrived", w->rank, entry_text(c, e).s);
+	if (moves(b) && b->peer != w->rank && c->state[0].done[b->peer])
+		found(c, e, "rank %u can complete before %s has arrived there", b->peer, entry_text(c, e).s);
+	if (b->sps)
+		look_for_mixed(c, credit, target_of(c, e), false, e);
+	if (b->flags & BIN_E_REMOTE)
+		look_for_mixed(c, notices, b->peer, true, e);
+	if (moves(b) || b->sps || b->flags & (BIN_E_LOCAL | BIN_E_REMOTE))
+		look_ahead(c);
+}
+
+/* What an entry is counted for, or BIN_NONE. Notices of its own rank are none of the next start, as that waits for them. */
+static uint32_t counted_for(const struct check_queues *c, uint32_t e, bool notice)
+{
+	const struct bin_entry *b = entry_at(c, e);
+
+	if (notice)
+		return b->flags & BIN_E_REMOTE ? b->peer : BIN_NONE;
+	return b->sps ? target_of(c, e) : BIN_NONE;
+}
+
+static int count(const struct check_queues *c, uint32_t n, bool notice, struct counted *l)
+{
+	l->list = mem_alloc((size_t)c->nentries * sizeof *l->list);
+	l->from = mem_calloc((size_t)n + 2, sizeof *l->from);
+	if (!l->list || !l->from)
+		return -ERR_NOMEM;
+	for (uint32_t e = 0; e < c->nentries; e++)
+		if (counted_for(c, e, notice) != BIN_NONE)
+			l->from[counted_for(c, e, notice) + 2]++;
+	for (uint32_t i = 2; i < n + 2; i++)
+		l->from[i] += l->from[i - 1];
+	for (uint32_t e = 0; e < c->nentries; e++)
+		if (counted_for(c, e, notice) != BIN_NONE)
+			l->list[l->from[counted_for(c, e, notice) + 1]++] = e;
+	return 0;
+}
+
+static int check_arrivals(struct check_queues *c)
+{
+	struct counted credit = { 0 }, notices = { 0 };
+	size_t need = 0;
+	int err = count(c, c->nqueues, false, &credit);
+
+	err = err ? err : count(c, c->nranks, true, &notices);
+	for (uint32_t e = 0; e < c->nentries && !err && c->found < SHOWN; e++)
+		check_arrival(c, e, &need, &credit, &notices);
+	free(credit.list);
+	free(credit.from);
+	free(notices.list);
+	free(notices.from);
+	return err;
+}
+
+/* What must not happen before a rank has started: that others touch its memory, and the end of those that wait for it. */
+static void check_rank(struct check_queues *c, uint32_t r, const struct ir_query *ends)
+{
+	run(c, HELD_START, r);
+	for (uint32_t e = 0; e < c->nentries; e++)
+		if (entry_at(c, e)->peer == r && moves(entry_at(c, e)) && c->state[0].issued[e])
+			found(c, e, "%s can be issued before rank %u has started", entry_text(c, e).s, r);
+	for (uint32_t i = 0; i < c->nranks; i++)
+		if (ends[i].yes && c->state[0].done[i])
+			found(c, BIN_NONE, "rank %u can complete before rank %u has started, and not in the schedule", i, r);
+	look_ahead(c);
+}
+
+static int check_ranks(struct check_queues *c)
+{
+	const uint32_t n = c->nranks;
+	struct ir_query *q = mem_alloc((size_t)(n < SOURCES ? n : SOURCES) * n * sizeof *q);
+	int err = q ? 0 : -ERR_NOMEM;
+
+	for (uint32_t first = 0; first < n && !err && c->found < SHOWN; first += SOURCES) {
+		const uint32_t end = n - first < SOURCES ? n : first + SOURCES;
+		size_t at = 0;
+
+		for (uint32_t from = first; from < end; from++)
+			for (uint32_t to = 0; to < n; to++)
+				q[at++] = (struct ir_query){ { ir_rank_event(c->ev, from, false), IR_NO_EVENT },
+							     { ir_rank_event(c->ev, to, true), IR_NO_EVENT },
+							     false };
+		err = ir_events_reach(c->ev, q, at);
+		for (uint32_t r = first; r < end && !err && c->found < SHOWN; r++)
+			if (!left_out(c, r))
+				check_rank(c, r, q + (size_t)(r - first) * n);
+	}
+	free(q);
+	return err;
+}
+
+/* The CPU of a rank that has completed looks at nothing more, so what it posts must have been posted by then. */
+static void check_posts(struct check_queues *c)
+{
+	for (uint32_t r = 0; r < c->nranks; r++)
+		for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1] && c->found < SHOWN; q++) {
+			const struct bin_queue *b = queue_at(c, r, q);
+
+			if (b->mode != BIN_Q_POSTED || !b->n)
+				continue;
+			run(c, HELD_POST, q);
+			if (c->state[0].done[r])
+				found(c, c->ebase[r] + b->first, "rank %u can complete before it has posted its queue %u", r,
+				      q - c->qbase[r]);
+		}
+}
+
+/* ---- all of it ---- */
+
+/* What must come before what, in two starts that do not mix; and where they can, in three, as they are counted. */
+static int check_orders(struct check_queues *c)
+{
+	int err;
+
+	check_all_happens(c);
+	if (!c->found)
+		check_posts(c);
+	err = c->found ? 0 : check_arrivals(c);
+	err = err || c->found ? err : check_ranks(c);
+	if (err || c->found || !c->mixed.yes || c->pooled)
+		return err;
+	c->pooled = true;
+	c->starts = STARTS;
+	err = check_orders(c);
+	c->pooled = false;
+	if (!err && (c->found || c->ahead)) {
+		c->found = 0;
+		tell_mixed(c);
+	}
+	return err;
+}
+
+static void fini(struct check_queues *c)
+{
+	for (unsigned k = 0; k < STARTS; k++) {
+		free(c->state[k].issued);
+		free(c->state[k].arrived);
+		free(c->state[k].credit);
+		free(c->state[k].next);
+		free(c->state[k].started);
+		free(c->state[k].done);
+		free(c->state[k].locals);
+		free(c->state[k].remotes);
+	}
+	free(c->ebase);
+	free(c->qbase);
+	free(c->way);
+	free(c->rank_of_queue);
+	free(c->by_op_at);
+	free(c->by_op);
+	conflicts_free(&c->conflicts);
+	VEC_FREE(&c->needs);
+	VEC_FREE(&c->todo);
+}
+
+static int check(struct check_queues *c)
+{
+	int err = 0;
+
+	for (uint32_t r = 0; r < c->nranks; r++)
+		if (!contiguous(&c->s->ranks[r])) {
+			found(c, BIN_NONE, "rank %u: the queues do not share its entries out", r);
+			return 0;
+		}
+	err = number(c);
+	if (!err)
+		check_shape(c);
+	if (err || c->found)
+		return err;
+	err = index_ops(c);
+	for (uint32_t r = 0; r < c->nranks; r++)
+		for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1] && !err; q++)
+			err = find_ways(c, r, q);
+	err = err ? err : check_ops(c);
+	err = err ? err : check_sums(c);
+	err = err || c->found ? err : state_init(c);
+	if (err || c->found)
+		return err;
+	err = find_needs(c);
+	return err ? err : check_orders(c);
+}
+
+/* So few events are held back that what they take together is about that. */
+static uint64_t stride_for(const struct smcq *s, uint64_t most)
+{
+	uint64_t runs = s->nranks, entries = 0;
+
+	for (uint32_t r = 0; r < s->nranks; r++) {
+		entries += s->ranks[r].entries.n;
+		for (size_t e = 0; e < s->ranks[r].entries.n; e++)
+			runs += s->ranks[r].entries.at[e].kind != BIN_E_NOP;
+	}
+	return most ? runs * (entries + 1) / most + 1 : 1;
+}
+
+int verify_queues(struct goal_diags *d, const struct symbolic *run, const struct smcq *s, uint64_t most, bool *partly)
+{
+	struct check_queues c = { .d = d, .g = run->g, .s = s, .run = run, .ev = run->ev, .nranks = run->g->nranks,
+				  .starts = STARTS - 1, .stride = stride_for(s, most) };
+	int err = check(&c);
+
+	*partly = c.stride > 1;
+	fini(&c);
+	return err;
+}

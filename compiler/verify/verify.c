@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The verifier: its parts in order. Each relies on what those before it have proved. */
+#include "compiler/verify/verify.h"
+
+#include "compiler/analysis/checks.h"
+#include "compiler/analysis/race.h"
+#include "compiler/ir/smcq.h"
+#include "compiler/verify/verify_parts.h"
+#include "util/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum bin_mode verify_mode(const struct ir_graph *g, uint32_t buf)
+{
+	return buf < g->bin->nbuffers ? (enum bin_mode)g->bin->buffers[buf].mode : BIN_SCRATCH;
+}
+
+bool verify_is_barrier(const struct bin *b)
+{
+	return !strcmp(bin_str(b, b->meta->implements), "MPI_Barrier");
+}
+
+/* Messages whose recv or send has a wildcard are not matched by the checks. */
+static bool undecided(struct goal_diags *d, const struct ir_graph *g)
+{
+	for (uint32_t r = 0; r < g->nranks; r++)
+		for (uint32_t i = 0; i < g->ranks[r].nops; i++) {
+			const struct bin_op *op = &g->ranks[r].ops[i];
+
+			if ((ir_op_sends(op) || ir_op_recvs(op)) && (op->tag == BIN_ANY || op->peer == BIN_ANY)) {
+				check_found(d, g, "unmatched", GOAL_ERROR, r, i,
+					    "with this wildcard it is not decided which messages meet");
+				return true;
+			}
+		}
+	return false;
+}
+
+/* The queues, on a run of the ops. */
+static int verify_lowered(struct goal_diags *d, const struct ir_graph *g, const struct symbolic *run, uint64_t most,
+			  struct verify_report *out)
+{
+	const struct smcq_needs n = smcq_needs(g->queues);
+
+	out->lowered = true;
+	out->queues = n.queues;
+	out->entries = n.entries;
+	out->cpu = n.cpu;
+	return verify_queues(d, run, g->queues, most, &out->partly);
+}
+
+/* Races, data, and who has to say when it is ready: on a schedule whose messages meet and that ends. */
+static int verify_run(struct goal_diags *d, const struct ir_graph *g, const struct wants *by_rank, bool commutative,
+		      struct ir_left *left, uint64_t most, struct verify_report *out)
+{
+	const unsigned errors = goal_diags_errors(d);
+	struct terms *terms = verify_terms(g, by_rank, commutative);
+	struct ir_events *ev = &left->ev;
+	struct symbolic run = { 0 };
+	int err = terms ? 0 : -ERR_NOMEM;
+
+	ir_events_relax(ev, left->m, left->nm);
+	err = err ? err : symbolic_run(&run, g, ev, terms, g->queues);
+	err = err ? err : race_tell(d, &run, "race", GOAL_ERROR);
+	if (!err && by_rank && goal_diags_errors(d) == errors)
+		err = verify_data(d, &run, by_rank, out->differ);
+	if (!err && verify_is_barrier(g->bin))
+		err = verify_barrier(d, g, ev);
+	if (!err && g->queues && goal_diags_errors(d) == errors)
+		err = verify_lowered(d, g, &run, most, out);
+	symbolic_fini(&run);
+	terms_free(terms);
+	if (!err && goal_diags_errors(d) == errors)
+		err = verify_count_ready(g, ev, left->m, left->nm, out);
+	return err;
+}
+
+int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct wants *by_rank,
+		 struct verify_report *out)
+{
+	return verify_graph_within(d, b, g, by_rank, 0, out);
+}
+
+int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct ir_graph *graph, const struct wants *by_rank,
+			uint64_t most, struct verify_report *out)
+{
+	const unsigned errors = goal_diags_errors(d);
+	const uint64_t races = (uint64_t)1 << check_find("race"); /* come later, on the run that has the data */
+	struct ir_left left = { 0 };
+	struct ir_graph view = *graph, *g = &view;
+	int err;
+
+	*out = (struct verify_report){ 0 };
+	g->bin = b;
+	g->left = &left;
+	verify_shape(d, g);
+	if (goal_diags_errors(d) != errors)
+		return 0;
+	err = checks_run(d, g, CHECK_RUN, races);
+	if (!err && goal_diags_errors(d) == errors && !undecided(d, g)) {
+		out->messages = left.nm;
+		if (!g->plain)
+			err = verify_run(d, g, by_rank, b->meta->flags & BIN_F_COMMUTATIVE, &left, most, out);
+		out->proved = !err && goal_diags_errors(d) == errors;
+	}
+	ir_left_fini(&left);
+	return err;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a barrier is for is in no buffer: a rank must not complete before all have started. */
+#include "compiler/verify/verify_parts.h"
+
+#include "compiler/analysis/checks.h"
+#include "util/err.h"
+
+#include <stdlib.h>
+
+#define SHOWN 6u
+#define SOURCES 512u /* of one walk */
+
+int verify_barrier(struct goal_diags *d, const struct ir_graph *g, const struct ir_events *ev)
+{
+	const uint32_t n = g->nranks;
+	struct ir_query *q = mem_alloc((size_t)(n < SOURCES ? n : SOURCES) * n * sizeof *q);
+	struct goal_loc nowhere = { .file = (uint16_t)g->file };
+	uint64_t wrong = 0;
+	int err = q ? 0 : -ERR_NOMEM;
+
+	for (uint32_t first = 0; first < n && !err; first += SOURCES) {
+		uint32_t end = n - first < SOURCES ? n : first + SOURCES;
+		size_t at = 0;
+
+		for (uint32_t from = first; from < end; from++)
+			for (uint32_t to = 0; to < n; to++)
+				q[at++] = (struct ir_query){ { ir_rank_event(ev, from, false), IR_NO_EVENT },
+							     { ir_rank_event(ev, to, true), IR_NO_EVENT },
+							     false };
+		err = ir_events_reach(ev, q, at);
+		for (size_t i = 0; i < at && !err; i++)
+			if (!q[i].yes && wrong++ < SHOWN)
+				goal_diag(d, GOAL_ERROR, nowhere, "result",
+					  "%srank %u can complete before rank %u has started", g->sample,
+					  (uint32_t)(i % n), first + (uint32_t)(i / n));
+	}
+	if (wrong > SHOWN)
+		goal_diag(d, GOAL_ERROR, nowhere, "result", "%sand so can %llu more pairs of ranks", g->sample,
+			  (unsigned long long)(wrong - SHOWN));
+	free(q);
+	return err;
+}

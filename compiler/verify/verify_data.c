@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a run has left in the buffers, against what was wanted. */
+#include "compiler/verify/verify_parts.h"
+
+#include "compiler/analysis/checks.h"
+#include "compiler/analysis/race.h"
+#include "compiler/collectives/collective.h"
+#include "util/err.h"
+#include "util/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN 6u /* wrong ranges */
+#define RUNS 6u /* of contributions that are told */
+
+/* ---- what is asked for ---- */
+
+/* The sources of a want, each as a run of one: how many. */
+static size_t sources(const struct wants *w, const struct want *want, struct term_run *out)
+{
+	for (uint32_t i = 0; i < want->nsrc; i++) {
+		const struct want_src *s = &w->src.at[want->src + i];
+
+		out[i] = (struct term_run){ s->rank, s->buf, 1, 1, (int64_t)s->off };
+	}
+	return want->nsrc;
+}
+
+/* What TERMS_TOO_MANY may begin at: no sum that is wanted has more runs, or more contributions. */
+struct terms *verify_terms(const struct ir_graph *g, const struct wants *by_rank, bool commutative)
+{
+	uint64_t max = 0;
+
+	if ((uint64_t)g->nranks * g->nbuffers >= UINT32_MAX / 2)
+		return NULL;
+	for (uint32_t r = 0; by_rank && r < g->nranks; r++)
+		for (size_t i = 0; i < by_rank[r].v.n; i++)
+			if (by_rank[r].v.at[i].nsrc > max)
+				max = by_rank[r].v.at[i].nsrc;
+	return terms_new(g->nranks, g->nbuffers, commutative, max);
+}
+
+/* ---- saying it ---- */
+
+static const char *buffer_name(const struct ir_graph *g, uint32_t buf)
+{
+	return buf < g->bin->nbuffers ? bin_str(g->bin, g->bin->buffers[buf].name) : "scratch of a pass";
+}
+
+struct data {
+	struct goal_diags *d;
+	const struct symbolic *s;
+	const struct wants *by_rank;
+	struct term_run *parts; /* room for the sources of a want */
+	unsigned wrong; /* ranges */
+};
+
+/* Whether nothing is known of what a buffer holds at the start. An out buffer may have what is in place. */
+static bool undefined(const struct data *x, uint32_t buf)
+{
+	enum bin_mode mode = verify_mode(x->s->g, buf);
+
+	for (uint32_t r = 0; mode == BIN_OUT && r < x->s->g->nranks; r++)
+		for (size_t i = 0; i < x->by_rank[r].src.n; i++)
+			if (x->by_rank[r].src.at[i].buf == buf)
+				return false;
+	return mode == BIN_OUT || mode == BIN_SCRATCH;
+}
+
+/* "mine[0 +: 7] of ranks 0 to 3, 5". */
+static void say_runs(struct text *t, const struct data *x, const struct term_run *r, size_t n, bool more, uint64_t len)
+{
+	if (n > 1 || more || (n && r->n > 1))
+		text_add(t, "the reduction of ");
+	for (size_t i = 0; i < n; i++, r++) {
+		bool again = i && r[-1].buf == r->buf && r[-1].at == r->at;
+		bool one = r->n == 1 && (i + 1 == n || r[1].buf != r->buf || r[1].at != r->at);
+
+		if (again)
+			text_add(t, ", %u", r->rank);
+		else
+			text_add(t, "%s%s%s[%" PRId64 " +: %" PRIu64 "] of rank%s %u", i ? ", " : "",
+				 undefined(x, r->buf) ? "undefined " : "", buffer_name(x->s->g, r->buf), r->at, len,
+				 one ? "" : "s", r->rank);
+		if (r->n > 1)
+			text_add(t, " to %u", r->rank + r->n - 1);
+	}
+	if (more)
+		text_add(t, " and more");
+}
+
+/* Elements [lo, hi) of a buffer hold v, which is wrong. */
+static int tell(struct data *x, uint32_t rank, const struct want *want, uint64_t lo, uint64_t hi, uint32_t writer,
+		struct value v)
+{
+	const struct ir_graph *g = x->s->g;
+	struct term_run has[RUNS];
+	bool more;
+	size_t n = terms_list(x->s->terms, v, has, RUNS, &more), wanted = sources(&x->by_rank[rank], want, x->parts);
+	struct text t = { 0 };
+	size_t m = 0;
+
+	if (x->wrong++ >= SHOWN)
+		return 0;
+	text_add(&t, "rank %u: at the end %s ", rank, check_range_text(g, want->buf, lo, hi).s);
+	if (n == 1 && !more && has[0].rank == rank && has[0].buf == want->buf && has[0].at == (int64_t)lo &&
+	    has[0].n == 1) {
+		text_add(&t, undefined(x, want->buf) ? "has not been written" : "is as it was at the start");
+	} else {
+		text_add(&t, "holds ");
+		say_runs(&t, x, has, n, more, hi - lo);
+	}
+	for (size_t i = 0; i < wanted; i++) { /* as runs, at the place that is told */
+		struct term_run r = x->parts[i];
+
+		r.at += (int64_t)(lo - want->off);
+		if (m && x->parts[m - 1].buf == r.buf && x->parts[m - 1].at == r.at &&
+		    x->parts[m - 1].rank + x->parts[m - 1].n == r.rank)
+			x->parts[m - 1].n++;
+		else
+			x->parts[m++] = r;
+	}
+	text_add(&t, ", not ");
+	say_runs(&t, x, x->parts, m < RUNS ? m : RUNS, m > RUNS, hi - lo);
+	if (!t.err && writer)
+		check_found(x->d, g, "result", GOAL_ERROR, rank, writer - 1, "%s", t.at);
+	else if (!t.err)
+		goal_diag(x->d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)g->file }, "result", "%s%s", g->sample,
+			  t.at);
+	free(t.at);
+	return t.err;
+}
+
+/* ---- comparing ---- */
+
+static int check_want(struct data *x, uint32_t rank, const struct want *want)
+{
+	const struct sym_map *m = &x->s->maps[(size_t)rank * x->s->g->nbuffers + want->buf];
+	uint64_t at = want->off, end = want->off + want->len, begin = at;
+	struct terms *terms = x->s->terms;
+	uint32_t sum;
+	int64_t place;
+	int err = 0;
+
+	if (!want->len)
+		return 0;
+	if (end > m->size || end < at) {
+		x->wrong++;
+		goal_diag(x->d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)x->s->g->file }, "result",
+			  "%srank %u: the result is for %s, beyond the end of the buffer", x->s->g->sample, rank,
+			  check_range_text(x->s->g, want->buf, at, end).s);
+		return 0;
+	}
+	err = terms_wanted(terms, x->parts, sources(&x->by_rank[rank], want, x->parts), &sum, &place);
+	for (size_t i = sym_find(m, at); at < end && !err; i++) {
+		const struct sym_seg *seg = &m->v.at[i];
+		uint64_t stop = sym_end(m, i) < end ? sym_end(m, i) : end;
+		struct value v = { seg->term, (int64_t)at + seg->shift };
+		int64_t has_place;
+		uint32_t has = terms_sum(terms, v, &has_place);
+		const struct sym_seg *next = i + 1 < m->v.n ? seg + 1 : NULL;
+
+		if (has == sum && has != TERMS_TOO_MANY && has_place == place + (int64_t)(at - want->off)) {
+			begin = stop;
+		} else if (stop == end || !next || next->term != seg->term || next->shift != seg->shift ||
+			   next->writer != seg->writer) {
+			v.at = (int64_t)begin + seg->shift;
+			err = tell(x, rank, want, begin, stop, seg->writer, v);
+			begin = stop;
+		}
+		at = stop;
+	}
+	return err;
+}
+
+/* ---- brackets ---- */
+
+/* The first rank that has the result of a reduction. */
+struct reduction {
+	uint32_t sum, rank;
+	int64_t place;
+	const struct want *want;
+};
+
+static int by_sum(const void *a, const void *b)
+{
+	const struct reduction *x = a, *y = b;
+
+	if (x->sum != y->sum)
+		return x->sum < y->sum ? -1 : 1;
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	if (x->want->len != y->want->len)
+		return x->want->len < y->want->len ? -1 : 1;
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static bool same_terms(const struct symbolic *s, const struct reduction *x, const struct reduction *y)
+{
+	const struct sym_map *a = &s->maps[(size_t)x->rank * s->g->nbuffers + x->want->buf];
+	const struct sym_map *b = &s->maps[(size_t)y->rank * s->g->nbuffers + y->want->buf];
+	uint64_t at = 0;
+
+	for (size_t i = sym_find(a, x->want->off), k = sym_find(b, y->want->off); at < x->want->len;) {
+		uint64_t a_end = sym_end(a, i) - x->want->off, b_end = sym_end(b, k) - y->want->off;
+
+		if (a->v.at[i].term != b->v.at[k].term || a->v.at[i].shift + (int64_t)x->want->off !=
+								   b->v.at[k].shift + (int64_t)y->want->off)
+			return false;
+		at = a_end < b_end ? a_end : b_end;
+		i += a_end == at;
+		k += b_end == at;
+	}
+	return true;
+}
+
+/* Ranks with results of one reduction that are bracketed in different ways. */
+static int check_brackets(struct data *x, uint32_t differ[2])
+{
+	VEC(struct reduction) v = { 0 };
+	int err = 0;
+
+	for (uint32_t r = 0; r < x->s->g->nranks && !err; r++)
+		for (size_t i = 0; i < x->by_rank[r].v.n && !err; i++) {
+			const struct want *w = &x->by_rank[r].v.at[i];
+			struct reduction red = { .rank = r, .want = w };
+
+			if (w->nsrc < 2 || !w->len)
+				continue;
+			err = terms_wanted(x->s->terms, x->parts, sources(&x->by_rank[r], w, x->parts), &red.sum,
+					   &red.place);
+			err = err ? err : VEC_PUSH(&v, red);
+		}
+	if (v.n > 1)
+		qsort(v.at, v.n, sizeof *v.at, by_sum);
+	for (size_t i = 1, first = 0; i < v.n && !err; i++) {
+		const struct reduction *a = &v.at[first], *b = &v.at[i];
+
+		if (a->sum != b->sum || a->place != b->place || a->want->len != b->want->len) {
+			first = i;
+		} else if (!same_terms(x->s, a, b)) {
+			differ[0] = a->rank;
+			differ[1] = b->rank;
+			break;
+		}
+	}
+	VEC_FREE(&v);
+	return err;
+}
+
+int verify_data(struct goal_diags *d, const struct symbolic *s, const struct wants *by_rank, uint32_t differ[2])
+{
+	struct data x = { .d = d, .s = s, .by_rank = by_rank };
+	uint32_t max = 1;
+	int err = 0;
+
+	for (uint32_t r = 0; r < s->g->nranks; r++)
+		for (size_t i = 0; i < by_rank[r].v.n; i++)
+			if (by_rank[r].v.at[i].nsrc > max)
+				max = by_rank[r].v.at[i].nsrc;
+	x.parts = mem_alloc(max * sizeof *x.parts);
+	if (!x.parts)
+		return -ERR_NOMEM;
+	for (uint32_t r = 0; r < s->g->nranks && !err; r++)
+		for (size_t i = 0; i < by_rank[r].v.n && !err; i++)
+			err = check_want(&x, r, &by_rank[r].v.at[i]);
+	if (x.wrong > SHOWN)
+		goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)s->g->file }, "result",
+			  "%sand %u more ranges are wrong", s->g->sample, x.wrong - SHOWN);
+	if (!err && !x.wrong)
+		err = check_brackets(&x, differ);
+	free(x.parts);
+	return err;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Ownership: a message that is put straight into its place must not come before its recv has started. For some
+ * messages the schedule sees to that, since their send follows, by dependencies and messages, from the start of the
+ * recv; for the others the receiver has to say that it is ready. */
+#include "compiler/verify/verify_parts.h"
+
+#include "util/err.h"
+
+#include <stdlib.h>
+
+/* Which ops start as soon as their rank does, whatever happens elsewhere. */
+static bool *started_at_once(const struct ir_graph *g, const struct ir_events *ev)
+{
+	bool *at_once = mem_calloc(ev->nops, sizeof *at_once);
+	uint32_t rank = 0;
+
+	for (uint32_t at = 0; at_once && at < ev->n; at++) {
+		uint32_t e = ev->order[at], op;
+		const struct ir_rank *r;
+
+		if (e % 2 || e >= 2 * ev->nops)
+			continue;
+		rank = ir_events_rank_after(ev, e / 2, rank);
+		op = e / 2 - ev->base[rank];
+		r = &g->ranks[rank];
+		at_once[e / 2] = true;
+		for (uint32_t k = r->dep_at[op]; k < r->dep_at[op + 1]; k++) {
+			uint32_t on = r->deps[k] & ~BIN_START;
+
+			/* A nop completes when it starts. */
+			at_once[e / 2] &= at_once[ev->base[rank] + on] &&
+					  (r->deps[k] & BIN_START || r->ops[on].kind == BIN_OP_NOP);
+		}
+	}
+	return at_once;
+}
+
+/* What has to come before what, for a message to be safe. One that early says may come a start early. */
+static struct ir_query ask(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m,
+			   const bool *at_once, const uint64_t *early)
+{
+	const uint32_t s = ev->base[m->src] + m->send, r = ev->base[m->dst] + m->recv;
+	const uint32_t rank = ir_rank_event(ev, m->dst, false);
+
+	if (early && g->ranks[m->src].ops[m->send].len <= *early)
+		return (struct ir_query){ { rank, IR_NO_EVENT }, { ir_rank_event(ev, m->src, true), IR_NO_EVENT }, false };
+	return (struct ir_query){ { at_once[r] ? rank : 2 * r, IR_NO_EVENT }, { 2 * s, IR_NO_EVENT }, false };
+}
+
+/* early: elements of messages that may come a start early; NULL: none may, and those without elements are left out. */
+static int find_safe(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm,
+		     const uint64_t *early, bool *safe)
+{
+	bool *at_once = started_at_once(g, ev);
+	struct ir_query *q = mem_alloc(nm * sizeof *q);
+	int err = at_once && q ? 0 : -ERR_NOMEM;
+
+	for (size_t i = 0; i < nm && !err; i++)
+		q[i] = ask(g, ev, &m[i], at_once, early);
+	err = err ? err : ir_events_reach(ev, q, nm);
+	for (size_t i = 0; i < nm && !err; i++)
+		safe[i] = q[i].yes;
+	free(at_once);
+	free(q);
+	return err;
+}
+
+int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm, bool *safe)
+{
+	int err = find_safe(g, ev, m, nm, NULL, safe);
+
+	for (size_t i = 0; i < nm && !err; i++) /* without bytes none comes early */
+		safe[i] |= !g->ranks[m[i].src].ops[m[i].send].len;
+	return err;
+}
+
+int verify_recvs(const struct ir_graph *g, uint32_t rank, uint64_t few, bool *safe)
+{
+	struct ir_match *m = NULL;
+	struct ir_events ev = { 0 };
+	bool *all = NULL;
+	size_t nm = 0;
+	int err = ir_graph_match(g, &m, &nm);
+
+	err = err ? err : ir_events_init(&ev, g, m, nm, false);
+	err = err ? err : ir_events_sort_deep(&ev);
+	if (!err && ev.sorted != ev.n)
+		err = -ERR_DEADLOCK;
+	all = err ? NULL : mem_alloc(nm * sizeof *all);
+	err = err ? err : all ? find_safe(g, &ev, m, nm, &few, all) : -ERR_NOMEM;
+	for (size_t i = 0; i < nm && !err; i++)
+		if (m[i].dst == rank)
+			safe[m[i].recv] = all[i];
+	ir_events_fini(&ev);
+	free(all);
+	free(m);
+	return err;
+}
+
+int verify_count_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm,
+		       struct verify_report *out)
+{
+	bool *safe = mem_alloc(nm * sizeof *safe);
+	int err = safe ? verify_ready(g, ev, m, nm, safe) : -ERR_NOMEM;
+
+	for (size_t i = 0; i < nm && !err; i++) {
+		out->safe += safe[i];
+		out->ready += !safe[i];
+	}
+	free(safe);
+	return err;
+}
+
+int verify_messages(const struct ir_graph *g, struct verify_report *out, bool *decided)
+{
+	struct ir_match *m = NULL;
+	struct ir_events ev = { 0 };
+	size_t nm = 0;
+	int err = ir_graph_match(g, &m, &nm);
+
+	*out = (struct verify_report){ .messages = nm };
+	err = err ? err : ir_events_init(&ev, g, m, nm, false);
+	err = err ? err : ir_events_sort_deep(&ev);
+	*decided = !err && ev.sorted == ev.n;
+	if (*decided)
+		err = verify_count_ready(g, &ev, m, nm, out);
+	ir_events_fini(&ev);
+	free(m);
+	return err;
+}

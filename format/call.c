@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The instructions of programs with calls. Freestanding. */
+#include "format/machine.h"
+
+/* A dependency whose ends are not both known to be ops when it is made. */
+struct far {
+	uint64_t op_index, on_index;
+	uint32_t op, on; /* labels; later what they stand for */
+	uint32_t flags, line;
+};
+#define START 1u
+#define OP_SCALAR 2u
+#define ON_SCALAR 4u
+
+static size_t up8(size_t n)
+{
+	return (n + 7) & ~(size_t)7;
+}
+
+/* With the ops, that leaves room in the table of instances. */
+static uint32_t most_ranges(uint32_t ops_cap)
+{
+	return ops_cap / 2;
+}
+
+size_t machine_calls_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap)
+{
+	if (!b->ncalls)
+		return 0;
+	return up8(most_ranges(ops_cap) * sizeof(struct bin_range)) + deps_cap * sizeof(struct far) +
+	       (size_t)ops_cap * BIN_NEARS * sizeof(struct bin_near);
+}
+
+void machine_calls_init(struct machine *m, void *scratch)
+{
+	unsigned char *p = scratch;
+
+	m->ranges = scratch;
+	m->most_ranges = most_ranges(m->sp->ops_cap);
+	p += up8(m->most_ranges * sizeof(struct bin_range));
+	m->far = (struct far *)(void *)p;
+	p += m->sp->deps_cap * sizeof(struct far);
+	m->near = (struct bin_near *)(void *)p;
+	m->next_label = m->b->meta->nlabels;
+}
+
+/* ---- labels ---- */
+
+struct key {
+	uint64_t index;
+	uint32_t label;
+	bool scalar;
+};
+
+static int get_key(const struct machine *m, uint32_t label, uint16_t instance, const uint16_t index[2], struct key *k)
+{
+	int err = full_label(m, label, instance, &k->label);
+
+	k->scalar = !instance && index[0] == BIN_NOREG;
+	return err ? err : get_index(m, index, &k->index);
+}
+
+static uint32_t get(const struct machine *m, const struct key *k)
+{
+	return k->scalar ? m->scalar[k->label] : find(m, k->label, k->index)->value;
+}
+
+static void set(struct machine *m, const struct key *k, uint32_t value)
+{
+	if (k->scalar)
+		m->scalar[k->label] = value;
+	else
+		*find(m, k->label, k->index) = (struct instance){ k->index, k->label + 1, value };
+}
+
+/* The labels of a new instance. */
+static int new_labels(struct machine *m, uint32_t n, uint32_t *first)
+{
+	*first = m->next_label;
+	return __builtin_add_overflow(m->next_label, n, &m->next_label) ? -ERR_OVERFLOW : 0;
+}
+
+/* The range of a call that was not named before. */
+static int new_range(struct machine *m, const struct bin_call *c, const struct key *k, struct bin_range **out)
+{
+	struct bin_range *r = *out = &m->ranges[m->nranges];
+
+	if (m->nranges == m->most_ranges)
+		return -ERR_SPACE;
+	*r = (struct bin_range){ .first = BIN_NOT_YET, .end = BIN_NOT_YET };
+	set(m, k, BIN_CALL | m->nranges++);
+	return new_labels(m, c->nlabels, &r->labels);
+}
+
+static struct bin_range *range_of(const struct machine *m, uint32_t value)
+{
+	return &m->ranges[value & ~BIN_CALL];
+}
+
+bool machine_only_expected(const struct machine *m, uint32_t value)
+{
+	return (value & BIN_CALL) && range_of(m, value)->first == BIN_NOT_YET;
+}
+
+/* ---- instructions ---- */
+
+int machine_enter(struct machine *m, const struct bin_call *c, int64_t *first)
+{
+	struct bin_range *r;
+	struct key k;
+	uint32_t v, labels;
+	int err;
+
+	if (c->label == BIN_NONE) {
+		err = new_labels(m, c->nlabels, &labels);
+		*first = labels;
+		return err;
+	}
+	err = get_key(m, c->label, c->instance, c->index, &k);
+	if (err)
+		return err;
+	v = get(m, &k);
+	if (v && !machine_only_expected(m, v))
+		return -ERR_LABEL;
+	if (v)
+		r = range_of(m, v);
+	else
+		err = new_range(m, c, &k, &r);
+	if (err)
+		return err;
+	r->first = r->end = m->sp->nops;
+	*first = r->labels;
+	return 0;
+}
+
+int machine_leave(struct machine *m, const struct bin_call *c)
+{
+	struct key k;
+	int err = get_key(m, c->label, c->instance, c->index, &k);
+	uint32_t v = err ? 0 : get(m, &k);
+
+	if (v & BIN_CALL)
+		range_of(m, v)->end = m->sp->nops;
+	return err;
+}
+
+int machine_inside(struct machine *m, const struct bin_call *c, int64_t *first)
+{
+	struct bin_range *r;
+	struct key k;
+	uint32_t v, labels;
+	int err = get_key(m, c->label, c->instance, c->index, &k);
+
+	if (err)
+		return err;
+	v = get(m, &k);
+	if (v && !(v & BIN_CALL)) { /* an op, in which there is nothing */
+		err = new_labels(m, c->nlabels, &labels);
+		*first = labels;
+		return err;
+	}
+	if (v)
+		r = range_of(m, v);
+	else
+		err = new_range(m, c, &k, &r);
+	if (!err)
+		*first = r->labels;
+	return err;
+}
+
+int machine_emit(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line, bool in_place)
+{
+	int err = emit_op(m, t, args, line, true);
+
+	if (!err && in_place)
+		onto_itself(&m->sp->ops[m->sp->nops - 1]);
+	return err;
+}
+
+int machine_within(struct machine *m, const struct bin_word *w)
+{
+	uint64_t off = (uint64_t)m->reg[w->a], len = (uint64_t)m->reg[w->b];
+	uint64_t size = (uint64_t)m->reg[m->b->windows[w->c].size];
+
+	return len && outside(off, len, size) ? out_of_bounds(m->sp, w->c, off, len, size) : 0;
+}
+
+int machine_fits(struct machine *m, const struct bin_word *w)
+{
+	int64_t size = m->reg[m->b->windows[w->c].size];
+
+	return size < 0 || m->reg[w->a] < size ?
+		       out_of_bounds(m->sp, w->c, 0, (uint64_t)m->reg[w->a], (uint64_t)size) :
+		       0;
+}
+
+static int edge(void *arg, uint32_t op, uint32_t on)
+{
+	struct bin_space *sp = arg;
+
+	if (sp->ndeps == sp->deps_cap)
+		return -ERR_SPACE;
+	sp->deps[sp->ndeps++] = (struct bin_dep){ op, on };
+	return 0;
+}
+
+/* Dependencies wait for the end unless both of their ends are ops that are there. */
+int machine_depend(struct machine *m, const struct bin_dep_tmpl *t, uint32_t line)
+{
+	struct key op, on;
+	uint32_t v, w;
+	int err = get_key(m, t->op, t->op_instance, t->op_index, &op);
+
+	err = err ? err : get_key(m, t->on, t->on_instance, t->on_index, &on);
+	if (err)
+		return err;
+	v = get(m, &op);
+	w = get(m, &on);
+	if (v && w && !((v | w) & BIN_CALL))
+		return edge(m->sp, v - 1, (w - 1) | (t->start ? BIN_START : 0));
+	if (m->nfar == m->sp->deps_cap)
+		return -ERR_SPACE;
+	m->far[m->nfar++] = (struct far){ op.index, on.index, op.label, on.label,
+					  (t->start ? START : 0) | (op.scalar ? OP_SCALAR : 0) |
+						  (on.scalar ? ON_SCALAR : 0),
+					  line };
+	return 0;
+}
+
+static int64_t nop(void *arg, uint32_t line)
+{
+	struct bin_space *sp = arg;
+
+	if (sp->nops == sp->ops_cap)
+		return -ERR_SPACE;
+	sp->ops[sp->nops] = (struct bin_op){ .kind = BIN_OP_NOP, .line = line };
+	return sp->nops++;
+}
+
+int machine_connect(struct machine *m)
+{
+	struct bin_space *sp = m->sp;
+	struct bin_far f = { .ranges = m->ranges, .near = m->near, .nops = sp->nops, .edge = edge, .nop = nop, .arg = sp };
+	uint32_t n = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < m->nfar && !err; i++) {
+		struct far *d = &m->far[i];
+		struct key op = { d->op_index, d->op, d->flags & OP_SCALAR };
+		struct key on = { d->on_index, d->on, d->flags & ON_SCALAR };
+
+		d->op = get(m, &op);
+		d->on = get(m, &on);
+		if (!d->op || !d->on)
+			continue;
+		if ((d->op | d->on) & BIN_CALL)
+			m->far[n++] = *d;
+		else
+			err = edge(sp, d->op - 1, (d->on - 1) | (d->flags & START ? BIN_START : 0));
+	}
+	if (!n || err)
+		return err;
+	bin_far_begin(&f);
+	for (uint32_t i = 0; i < sp->ndeps; i++)
+		bin_far_edge(&f, sp->deps[i].op, sp->deps[i].on);
+	for (uint32_t i = 0; i < n && !err; i++) {
+		const struct far *d = &m->far[i];
+
+		err = bin_far_connect(&f, &(struct bin_far_dep){ d->op, d->on, d->flags & START, d->line });
+	}
+	return err;
+}

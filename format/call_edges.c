@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Dependencies between calls. That x waits for a call takes edges to those of its ops that no other of its ops waits
+ * for; that a call waits for x, edges from those of its ops that wait for no other. A nop stands between where edges
+ * would become many, so that their number is linear in the number of ops. Freestanding. */
+#include "format/bin.h"
+#include "format/call.h"
+
+static struct bin_near *near(const struct bin_far *f, uint32_t op, int which)
+{
+	return &f->near[(size_t)op * BIN_NEARS + (size_t)which];
+}
+
+void bin_far_begin(struct bin_far *f)
+{
+	for (size_t i = 0; i < (size_t)f->nops * BIN_NEARS; i++)
+		f->near[i] = (struct bin_near){ 0, BIN_NOT_YET };
+}
+
+static void meet(struct bin_near *n, uint32_t op, uint32_t other)
+{
+	if (other > op)
+		n->behind = other < n->behind ? other : n->behind;
+	else
+		n->before = other + 1 > n->before ? other + 1 : n->before;
+}
+
+void bin_far_edge(struct bin_far *f, uint32_t op, uint32_t on)
+{
+	const bool start = on & BIN_START;
+
+	on &= ~BIN_START;
+	if (op >= f->nops || on >= f->nops)
+		return;
+	meet(near(f, op, BIN_WAITS), op, on);
+	meet(near(f, on, BIN_FOLLOWED), on, op);
+	if (!start)
+		meet(near(f, on, BIN_NEEDED), on, op);
+}
+
+static int add(struct bin_far *f, uint32_t op, uint32_t on)
+{
+	bin_far_edge(f, op, on);
+	return f->edge(f->arg, op, on);
+}
+
+/* The next op of a call, from i on, that has no such neighbour in it; or its end. */
+static uint32_t outermost(const struct bin_far *f, const struct bin_range *r, uint32_t i, int which)
+{
+	for (; i < r->end; i++) {
+		const struct bin_near *n = near(f, i, which);
+
+		if (n->behind >= r->end && n->before <= r->first)
+			break;
+	}
+	return i;
+}
+
+/* The only one of them + 1, or 0. */
+static uint32_t only(const struct bin_far *f, const struct bin_range *r, int which)
+{
+	uint32_t i = outermost(f, r, r->first, which);
+
+	return i < r->end && outermost(f, r, i + 1, which) == r->end ? i + 1 : 0;
+}
+
+/* op waits for all of them. */
+static int wait_for(struct bin_far *f, uint32_t op, const struct bin_range *r, uint32_t start)
+{
+	const int which = start ? BIN_FOLLOWED : BIN_NEEDED;
+	int err = 0;
+
+	for (uint32_t i = outermost(f, r, r->first, which); i < r->end && !err; i = outermost(f, r, i + 1, which))
+		err = add(f, op, i | (start ? BIN_START : 0));
+	return err;
+}
+
+/* All of them wait for on. */
+static int let_wait(struct bin_far *f, const struct bin_range *r, uint32_t on)
+{
+	int err = 0;
+
+	for (uint32_t i = outermost(f, r, r->first, BIN_WAITS); i < r->end && !err;
+	     i = outermost(f, r, i + 1, BIN_WAITS))
+		err = add(f, i, on);
+	return err;
+}
+
+/* op waits for a call: the second time by way of one op. */
+static int after_call(struct bin_far *f, uint32_t op, struct bin_range *r, const struct bin_far_dep *d)
+{
+	uint32_t *end = &r->end_op[d->start];
+	int64_t nop;
+	int err;
+
+	if (!*end)
+		*end = only(f, r, d->start ? BIN_FOLLOWED : BIN_NEEDED);
+	if (!*end && !r->waited[d->start]) {
+		r->waited[d->start] = true;
+		return wait_for(f, op, r, d->start);
+	}
+	if (!*end) {
+		nop = f->nop(f->arg, d->line);
+		err = nop < 0 ? (int)nop : wait_for(f, (uint32_t)nop, r, d->start);
+		if (err)
+			return err;
+		*end = (uint32_t)nop + 1;
+	}
+	return add(f, op, (*end - 1) | (d->start ? BIN_START : 0));
+}
+
+/* A call waits for an op, or for another call: the second time, and for a call, by way of one op. */
+static int call_after(struct bin_far *f, struct bin_range *r, const struct bin_far_dep *d)
+{
+	struct bin_range *on = d->on & BIN_CALL ? &f->ranges[d->on & ~BIN_CALL] : NULL;
+	int64_t nop;
+	int err;
+
+	if (!r->begin_op)
+		r->begin_op = only(f, r, BIN_WAITS);
+	if (!r->begin_op && !on && !r->waits) {
+		r->waits = true;
+		return let_wait(f, r, (d->on - 1) | (d->start ? BIN_START : 0));
+	}
+	if (!r->begin_op) {
+		nop = f->nop(f->arg, d->line);
+		err = nop < 0 ? (int)nop : let_wait(f, r, (uint32_t)nop);
+		if (err)
+			return err;
+		r->begin_op = (uint32_t)nop + 1;
+	}
+	if (on)
+		return after_call(f, r->begin_op - 1, on, d);
+	return add(f, r->begin_op - 1, (d->on - 1) | (d->start ? BIN_START : 0));
+}
+
+/* A call that made no op, on this rank or at all. */
+static bool empty(const struct bin_far *f, uint32_t v)
+{
+	return (v & BIN_CALL) && f->ranges[v & ~BIN_CALL].first >= f->ranges[v & ~BIN_CALL].end;
+}
+
+int bin_far_connect(struct bin_far *f, const struct bin_far_dep *d)
+{
+	if (empty(f, d->op) || empty(f, d->on))
+		return 0;
+	if (d->op & BIN_CALL)
+		return call_after(f, &f->ranges[d->op & ~BIN_CALL], d);
+	return after_call(f, d->op - 1, &f->ranges[d->on & ~BIN_CALL], d);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Validation of what a binary has for command queues. What a rank posts is checked on its own: its ranges against its
+ * own buffers, and those at its peers against theirs. Freestanding. */
+#include "format/check.h"
+
+#include "util/err.h"
+
+static const struct {
+	uint32_t least, most;
+} limits[BIN_LIMITS] = {
+#define LIMIT(NAME, key, least, most, usual, help) { least, most },
+#include "format/smcq.def"
+#undef LIMIT
+};
+
+int bin_open_queues(struct bin *b, const void *const at[BIN_S_TYPES], const uint64_t n[BIN_S_TYPES])
+{
+	const struct bin_meta *m = b->meta;
+
+	if (n[BIN_S_TARGET] != 1 || !at[BIN_S_QDIR] || !at[BIN_S_QUEUES] ||
+	    n[BIN_S_QDIR] != b->ndir / (1 + m->result) || m->count == BIN_ANY_COUNT || m->flags & BIN_F_PLAIN ||
+	    *bin_str(b, m->passes))
+		return -ERR_CORRUPT;
+	b->target = at[BIN_S_TARGET];
+	b->qdir = at[BIN_S_QDIR];
+	b->queues = at[BIN_S_QUEUES];
+	b->queues_len = n[BIN_S_QUEUES] * 8;
+	for (unsigned i = 0; i < BIN_LIMITS; i++)
+		if (b->target->limit[i] < limits[i].least || b->target->limit[i] > limits[i].most)
+			return -ERR_CORRUPT;
+	return 0;
+}
+
+struct bin_posts bin_posts(const struct bin *b, uint32_t entry)
+{
+	struct bin_posts p;
+
+	p.head = (const struct bin_queues *)(const void *)(b->queues + (uint64_t)b->qdir[entry].off * 8);
+	p.queues = (const struct bin_queue *)(const void *)(p.head + 1);
+	p.entries = (const struct bin_entry *)(const void *)(p.queues + p.head->nqueues);
+	return p;
+}
+
+/* Whether the part of an entry lies within QUEUES; *bytes: how long it is. */
+static bool inside(const struct bin *b, uint32_t entry, uint64_t *bytes)
+{
+	const uint64_t off = (uint64_t)b->qdir[entry].off * 8;
+	const struct bin_queues *h;
+
+	if (off > b->queues_len || b->queues_len - off < sizeof *h)
+		return false;
+	h = (const struct bin_queues *)(const void *)(b->queues + off);
+	*bytes = sizeof *h + (uint64_t)h->nqueues * sizeof(struct bin_queue) +
+		 (uint64_t)h->nentries * sizeof(struct bin_entry);
+	return *bytes <= b->queues_len - off;
+}
+
+/* The number that a rank's part in RANKS has for the size of a buffer; with queues it is no expression. */
+static int size_of(const struct bin *b, uint32_t entry, uint32_t buf, uint64_t *size)
+{
+	struct bin_view v;
+	uint32_t row;
+
+	if (bin_view_open(b, entry, &v) || buf >= v.sizes)
+		return -ERR_CORRUPT;
+	row = ((const uint32_t *)(const void *)v.size_rows)[buf];
+	if (row >= b->nexprs || b->exprs[row].op != BIN_CONST || b->exprs[row].imm < 0)
+		return -ERR_CORRUPT;
+	*size = (uint64_t)b->exprs[row].imm;
+	return 0;
+}
+
+static bool within(const struct bin *b, uint32_t entry, const struct bin_entry *e, unsigned side)
+{
+	uint64_t size;
+
+	return !size_of(b, entry, e->buf[side], &size) && e->len <= size && e->off[side] <= size - e->len;
+}
+
+static uint32_t nops(const struct bin *b, uint32_t entry)
+{
+	struct bin_view v;
+
+	return bin_view_open(b, entry, &v) ? 0 : v.nops;
+}
+
+static bool entry_ok(const struct bin *b, uint32_t entry, const struct bin_queue *q, const struct bin_entry *e)
+{
+	const uint32_t nranks = b->meta->nranks, base = entry - entry % nranks, lands = base + bin_entry_lands(e, entry % nranks);
+	const struct bin_entry_facts f = bin_entry_facts(e->kind);
+	const bool armw = e->kind == BIN_E_ARMW;
+	uint64_t bytes;
+
+	if (!f.is || e->zero2 || e->flags & ~BIN_E_FLAGS || e->peer >= nranks || (!f.sends && e->peer != entry % nranks))
+		return false;
+	if (armw ? !bin_armw_bytes(e->armw) || bin_armw_bytes(e->armw) != b->target->limit[BIN_LIMIT_BYTES] || e->len != 1 :
+		   e->armw)
+		return false;
+	if ((e->kind == BIN_E_CPU && (q->mode != BIN_Q_CPU || e->op == BIN_NONE)) || (f.sends && q->mode == BIN_Q_CPU))
+		return false;
+	if (e->sps > b->target->limit[BIN_LIMIT_SPS] || (e->sps && e->queue == BIN_NONE) ||
+	    (e->kind == BIN_E_NOP &&
+	     (e->sps || e->flags || e->queue != BIN_NONE || e->op != BIN_NONE || q->mode == BIN_Q_POSTED)))
+		return false;
+	if (e->queue != BIN_NONE && (!inside(b, lands, &bytes) || e->queue >= bin_posts(b, lands).head->nqueues))
+		return false;
+	if ((e->op != BIN_NONE && e->op >= nops(b, entry)) || (e->at != BIN_NONE && e->at >= nops(b, base + e->peer)))
+		return false;
+	if (f.ranges)
+		return within(b, entry, e, 0) && within(b, base + e->peer, e, 1) &&
+		       (uint64_t)e->len * b->target->limit[BIN_LIMIT_BYTES] >> b->target->limit[BIN_LIMIT_LENGTH] == 0;
+	return !e->len && !e->buf[0] && !e->buf[1] && !e->off[0] && !e->off[1];
+}
+
+int bin_check_queues(const struct bin *b, uint32_t entry)
+{
+	struct bin_posts p;
+	uint64_t bytes;
+	uint32_t at = 0;
+
+	if (!b->target)
+		return 0;
+	if (entry >= b->ndir / (1 + b->meta->result) || !inside(b, entry, &bytes))
+		return -ERR_CORRUPT;
+	p = bin_posts(b, entry);
+	if (bin_sum(p.head, (size_t)bytes) != b->qdir[entry].check)
+		return -ERR_CHECKSUM;
+	for (uint32_t i = 0; i < p.head->nqueues; i++) {
+		const struct bin_queue *q = &p.queues[i];
+
+		if (q->mode >= BIN_Q_MODES || q->zero || (q->told != 0) != (q->mode == BIN_Q_POSTED) ||
+		    q->tni >= b->target->limit[BIN_LIMIT_TNIS] || q->cq >= b->target->limit[BIN_LIMIT_CQS] ||
+		    q->first != at || q->n > p.head->nentries - at)
+			return -ERR_CORRUPT;
+		for (uint32_t k = 0; k < q->n; k++)
+			if (!entry_ok(b, entry, q, &p.entries[at + k]))
+				return -ERR_CORRUPT;
+		at += q->n;
+	}
+	return at == p.head->nentries ? 0 : -ERR_CORRUPT;
+}

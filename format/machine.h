@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The machine that runs parametric programs: what bin_read.c and bin_call.c share. Freestanding. */
+#ifndef FORMAT_MACHINE_H
+#define FORMAT_MACHINE_H
+
+#include "format/call.h"
+#include "format/check.h"
+#include "util/err.h"
+
+/* Instances of labels: the scalar ones in an array, indexed ones in a hash. Both indices are one number. */
+struct instance {
+	uint64_t index;
+	uint32_t label; /* + 1; 0: empty */
+	uint32_t value; /* as in scalar */
+};
+
+struct pending {
+	uint64_t op_index, on_index;
+	const struct bin_dep_tmpl *tmpl;
+};
+
+struct machine {
+	const struct bin *b;
+	struct bin_space *sp;
+	int64_t *reg; /* from -1 on */
+	uint32_t *scalar; /* 0: not created; op + 1; or BIN_CALL and a number of ranges */
+	struct instance *table;
+	uint32_t mask;
+	struct pending *pending;
+	uint32_t npending;
+	uint32_t most; /* of the ops that are only counted; 0: they are made */
+	/* of programs with calls */
+	struct bin_range *ranges; /* of the calls with labels */
+	struct far *far;
+	struct bin_near *near;
+	uint32_t nranges, most_ranges, nfar;
+	uint32_t next_label; /* of the next instance */
+};
+
+/* ---- bin_call.c ---- */
+
+/* Bytes of scratch that calls take, and their part of it. */
+size_t machine_calls_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap);
+void machine_calls_init(struct machine *m, void *scratch);
+/* The instructions. */
+int machine_enter(struct machine *m, const struct bin_call *c, int64_t *first);
+int machine_leave(struct machine *m, const struct bin_call *c);
+int machine_inside(struct machine *m, const struct bin_call *c, int64_t *first);
+int machine_emit(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line,
+		 bool in_place);
+int machine_depend(struct machine *m, const struct bin_dep_tmpl *t, uint32_t line);
+int machine_within(struct machine *m, const struct bin_word *w);
+int machine_fits(struct machine *m, const struct bin_word *w);
+/* What machine_depend left for the end, when all ops are there. */
+int machine_connect(struct machine *m);
+/* A label is created; that a call with its name may come was only expected. */
+bool machine_only_expected(const struct machine *m, uint32_t value);
+
+/* ---- for both ---- */
+
+/* Where an instance is, or the empty place where it would be. */
+static inline struct instance *find(const struct machine *m, uint32_t label, uint64_t index)
+{
+	uint64_t at = ((index + label * 0xc2b2ae3d27d4eb4fu) * 0x9e3779b97f4a7c15u) >> 32;
+
+	for (;; at++) {
+		struct instance *in = &m->table[at & m->mask];
+
+		if ((in->index == index && in->label == label + 1) || !in->label)
+			return in;
+	}
+}
+
+/* NOREG is -1, and that register is always 0. */
+static inline uint64_t reg_or_0(const struct machine *m, uint16_t r)
+{
+	return (uint64_t)m->reg[(int16_t)r];
+}
+
+static inline int get_index(const struct machine *m, const uint16_t reg[2], uint64_t *index)
+{
+	int64_t i = (int64_t)reg_or_0(m, reg[0]), j = (int64_t)reg_or_0(m, reg[1]);
+
+	if (i != (int32_t)i || j != (int32_t)j) {
+		m->sp->what = BIN_FIELD_INDEX;
+		m->sp->value[0] = i != (int32_t)i ? i : j;
+		return -ERR_RANGE;
+	}
+	*index = (uint32_t)i | (uint64_t)j << 32;
+	return 0;
+}
+
+static inline bool outside(uint64_t off, uint64_t len, uint64_t size)
+{
+	return len > size || off > size - len;
+}
+
+static inline int out_of_bounds(struct bin_space *sp, uint32_t what, uint64_t off, uint64_t len, uint64_t size)
+{
+	sp->what = what;
+	sp->value[0] = (int64_t)off;
+	sp->value[1] = (int64_t)len;
+	sp->value[2] = (int64_t)size;
+	return -ERR_BOUNDS;
+}
+
+/* Which field of an op does not fit. */
+static inline int out_of_range(const struct machine *m, const struct bin_tmpl *t)
+{
+	const struct {
+		uint16_t reg;
+		uint64_t most;
+	} fields[] = { [BIN_FIELD_LEVEL] = { t->level, UINT16_MAX },
+		       [BIN_FIELD_TAG] = { t->tag, BIN_ANY - 1 },
+		       [BIN_FIELD_CPU] = { t->cpu, BIN_ANY - 1 },
+		       [BIN_FIELD_NIC] = { t->nic, BIN_ANY - 1 },
+		       [BIN_FIELD_LEN] = { t->len, INT64_MAX } };
+	uint32_t i = 0;
+
+	while (i < BIN_FIELD_LEN && reg_or_0(m, fields[i].reg) <= fields[i].most)
+		i++;
+	m->sp->what = i;
+	m->sp->value[0] = (int64_t)reg_or_0(m, fields[i].reg);
+	return -ERR_RANGE;
+}
+
+/* The number in a register, and whether it is too large, or negative. */
+static inline uint64_t field(const struct machine *m, uint16_t r, uint64_t most, bool *bad)
+{
+	uint64_t v = reg_or_0(m, r);
+
+	*bad |= v > most;
+	return v;
+}
+
+/* The label of an instance that a template names. */
+static inline int full_label(const struct machine *m, uint32_t label, uint16_t instance, uint32_t *out)
+{
+	uint64_t all = label + (instance ? (uint64_t)m->reg[instance] : 0);
+
+	*out = (uint32_t)all;
+	return all < BIN_NONE ? 0 : -ERR_CORRUPT;
+}
+
+/* Inlined, so that programs without calls have nothing to do with them. */
+static inline __attribute__((always_inline)) int emit_op(struct machine *m, const struct bin_tmpl *t,
+							 const struct bin_args *args, uint32_t line, bool in_call)
+{
+	const unsigned ranges = bin_nranges(t->kind);
+	struct bin_space *sp = m->sp;
+	const uint64_t peer = reg_or_0(m, t->peer);
+	uint64_t index;
+	uint32_t label = t->label;
+	bool bad = false;
+	int err;
+
+	if (sp->nops == sp->ops_cap)
+		return -ERR_SPACE;
+	if (bin_is_message(t->kind) && peer >= args->size) {
+		sp->value[0] = (int64_t)peer;
+		return -ERR_PEER;
+	}
+	struct bin_op *op = &sp->ops[sp->nops];
+
+	op->kind = t->kind;
+	op->exec = t->exec;
+	op->level = (uint16_t)field(m, t->level, UINT16_MAX, &bad);
+	op->peer = (uint32_t)peer;
+	op->tag = (uint32_t)field(m, t->tag, BIN_ANY - 1, &bad);
+	op->cpu = (uint32_t)field(m, t->cpu, BIN_ANY - 1, &bad);
+	op->nic = (uint32_t)field(m, t->nic, BIN_ANY - 1, &bad);
+	op->len = field(m, t->len, INT64_MAX, &bad);
+	op->line = line;
+	if (bad)
+		return out_of_range(m, t);
+	for (unsigned k = 0; k < 2; k++) {
+		op->buf[k] = t->buf[k];
+		op->off[k] = k < ranges ? reg_or_0(m, t->off[k]) : 0;
+		if (in_call && k < ranges) {
+			const struct bin_window *w = &m->b->windows[t->buf[k]];
+			uint64_t size = (uint64_t)m->reg[w->size];
+
+			if (op->len && outside(op->off[k], op->len, size))
+				return out_of_bounds(sp, t->buf[k], op->off[k], op->len, size);
+			op->buf[k] = w->buf;
+			op->off[k] += reg_or_0(m, w->base);
+		}
+		if (k < ranges && outside(op->off[k], op->len, sp->bufsize[op->buf[k]])) {
+			if (op->len)
+				return out_of_bounds(sp, op->buf[k], op->off[k], op->len, sp->bufsize[op->buf[k]]);
+			op->off[k] = 0; /* nothing may be anywhere */
+		}
+	}
+	if (label != BIN_NONE && t->index[0] == BIN_NOREG && !(in_call && t->instance)) {
+		if (m->scalar[label] && !machine_only_expected(m, m->scalar[label]))
+			return -ERR_LABEL;
+		m->scalar[label] = sp->nops + 1;
+	} else if (label != BIN_NONE) {
+		err = get_index(m, t->index, &index);
+		if (in_call && !err)
+			err = full_label(m, t->label, t->instance, &label);
+		if (err)
+			return err;
+		struct instance *in = find(m, label, index);
+
+		if (in->label && !machine_only_expected(m, in->value))
+			return -ERR_LABEL;
+		*in = (struct instance){ index, label + 1, sp->nops + 1 };
+	}
+	sp->nops++;
+	return 0;
+}
+
+/* A copy of a range onto itself, as it is in place, does nothing. */
+static inline void onto_itself(struct bin_op *op)
+{
+	if (op->kind != BIN_OP_COPY || op->buf[0] != op->buf[1] || op->off[0] != op->off[1])
+		return;
+	op->kind = BIN_OP_NOP;
+	op->buf[0] = op->buf[1] = 0;
+	op->off[0] = op->off[1] = op->len = 0;
+}
+
+#endif

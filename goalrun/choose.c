@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * goalrun --select: the row of the selection table for a call, as if what it says had been given. */
+#include "compiler/passes/passes.h"
+#include "goalrun/run.h"
+#include "util/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Its values, but for those that have been given. */
+static int take_defines(struct run_options *o, const struct select_row *row)
+{
+	size_t given = o->defines.v.n;
+	int err = 0;
+
+	for (size_t i = 0; i < row->defines.v.n && !err; i++) {
+		const struct define *d = &row->defines.v.at[i];
+		struct text t = { 0 };
+		size_t k = 0;
+		char *arg;
+
+		while (k < given && strcmp(o->defines.v.at[k].name, d->name) != 0)
+			k++;
+		if (k < given)
+			continue;
+		text_add(&t, "%s=%" PRId64, d->name, d->value[0]);
+		err = text_take(&t, &arg);
+		if (!err && !option_define(&o->defines, arg))
+			err = -ERR_NOMEM;
+		free(arg);
+	}
+	return err;
+}
+
+/* Its passes, and then those that have been given. */
+static int take_passes(struct run_options *o, const struct select_row *row)
+{
+	char *own = o->passes;
+	int err = 0;
+
+	o->passes = NULL;
+	if (row->passes)
+		err = passes_add(&o->passes, row->passes, NULL);
+	if (!err && own)
+		err = passes_add(&o->passes, own, NULL);
+	free(own);
+	return err;
+}
+
+char *run_choose(struct run_options *o, const struct select_call *call, const char *table)
+{
+	struct goal_diags *d = goal_diags_new();
+	const struct select_row *row = NULL;
+	struct select s = { 0 };
+	char *path = NULL;
+	int err = d ? select_load(d, table ? table : env_get(ENV_GOAL_SELECT), &s) : -ERR_NOMEM;
+
+	if (!err)
+		row = select_find(&s, call);
+	if (!err && !row)
+		fprintf(stderr, "goalrun: no row of the selection table is for this call of %s\n", call->collective);
+	if (row) {
+		err = take_defines(o, row);
+		err = err ? err : take_passes(o, row);
+		err = err ? err : select_path(&s, row, &path);
+	}
+	if (d && goal_diags_errors(d))
+		fputs(goal_diags_text(d), stderr);
+	else if (err)
+		fprintf(stderr, "goalrun: %s\n", err_text(err));
+	goal_diags_free(d);
+	select_free(&s);
+	return path;
+}

@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * goalrun with ranks on several hosts: starts an agent on each by a remote shell, and passes on what they tell each
+ * other. */
+#include "goalrun/hosts.h"
+
+#include "runtime/mirror.h"
+#include "util/env.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SILENCE_NS 5000000000u /* of an agent that has answered once */
+#define ANSWER_NS 60000000000u /* before: somebody may have to type a password */
+#define GRACE_NS 5000000000u /* for agents to end, once a rank has failed; they give their ranks less */
+#define END_NS 5000000000u /* for agents to end */
+#define TICK_MS 20
+#define TYPED (256u << 10) /* bytes that are under way to rank 0 at most */
+
+struct host {
+	const char *name;
+	uint32_t count; /* as given; 0: none was */
+	uint32_t first, n; /* its ranks */
+	pid_t pid; /* of the remote shell; 0: it has ended */
+	struct wire wire;
+	bool greeted, done;
+};
+
+struct run_hosts {
+	char *text;
+	VEC(struct host) v;
+	bool counted;
+	uint32_t typed; /* bytes under way */
+	bool typed_end;
+};
+
+/* ---- the list ---- */
+
+static void free_hosts(struct run_hosts *h)
+{
+	VEC_FREE(&h->v);
+	free(h->text);
+	free(h);
+}
+
+/* The number behind the last colon, unless that is part of an address. */
+static bool find_count(char *name, int64_t *count)
+{
+	char *colon = strrchr(name, ':');
+
+	*count = 0;
+	if (!colon || strchr(name, ':') != colon) {
+		if (!colon || !strchr(name, ']') || colon < strchr(name, ']'))
+			return true;
+	}
+	*colon = '\0';
+	return option_number(colon + 1, 1, 4096, count);
+}
+
+struct run_hosts *hosts_parse(const char *list, const char **why)
+{
+	struct run_hosts *h = mem_calloc(1, sizeof *h);
+	size_t len = strlen(list) + 1;
+	char *rest, *p;
+
+	*why = NULL;
+	if (!h)
+		return NULL;
+	h->text = mem_alloc(len);
+	if (!h->text)
+		goto fail;
+	memcpy(h->text, list, len);
+	for (rest = h->text; (p = strsep(&rest, ",")) != NULL;) {
+		struct host one = { .name = p };
+		int64_t count;
+
+		if (!find_count(p, &count))
+			*why = "a host's number of ranks is from 1 to 4096";
+		else if (!*p)
+			*why = "a name is missing";
+		else if (*p == '-' || strpbrk(p, " \t\n\"'\\$`;&|<>()"))
+			*why = "that is no name of a host"; /* nor an option of the remote shell, or something for it to run */
+		else if (h->v.n && h->counted != (count > 0))
+			*why = "either all hosts have a number of ranks, or none has";
+		if (*why)
+			goto fail;
+		h->counted = count > 0;
+		one.count = (uint32_t)count;
+		wire_open(&one.wire, -1, -1);
+		if (VEC_PUSH(&h->v, one))
+			goto fail;
+	}
+	return h;
+fail:
+	free_hosts(h);
+	return NULL;
+}
+
+uint32_t hosts_room(const struct run_hosts *h)
+{
+	uint64_t n = 0;
+
+	for (size_t k = 0; k < h->v.n; k++)
+		n += h->v.at[k].count;
+	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+/* Neighbours stay together: blocks, as large as was asked for, or of even size. */
+static void divide(struct run_hosts *h, uint32_t nranks)
+{
+	uint32_t first = 0;
+
+	for (size_t k = 0; k < h->v.n; k++) {
+		struct host *at = &h->v.at[k];
+		const uint32_t left = nranks - first, hosts = (uint32_t)(h->v.n - k);
+
+		at->first = first;
+		at->n = h->counted ? at->count : (left + hosts - 1) / hosts;
+		if (at->n > left)
+			at->n = left;
+		first += at->n;
+	}
+}
+
+void hosts_nodes(struct run_hosts *h, uint32_t nranks, uint32_t *node)
+{
+	divide(h, nranks);
+	for (uint32_t k = 0, r = 0; k < h->v.n; k++)
+		for (uint32_t i = 0; i < h->v.at[k].n; i++)
+			node[r++] = k;
+}
+
+/* ---- starting agents ---- */
+
+struct orders {
+	VEC(char) v;
+	bool bad;
+};
+
+static void add(struct orders *o, const void *p, size_t n)
+{
+	if (o->bad || (n && VEC_RESERVE(&o->v, o->v.n + n))) {
+		o->bad = true;
+		return;
+	}
+	if (n)
+		memcpy(o->v.at + o->v.n, p, n);
+	o->v.n += n;
+}
+
+static void add_number(struct orders *o, uint32_t n)
+{
+	add(o, &n, sizeof n);
+}
+
+/* Variables that belong to a host or a login, or that each rank gets. */
+static bool stays_here(const char *var)
+{
+	static const char *const names[] = { "SSH_", "DISPLAY=", "XAUTHORITY=", "XDG_", "HOSTNAME=", "HOME=", "USER=", "LOGNAME=",
+					     "SHELL=", "PWD=", "OLDPWD=", "SHLVL=", "_=", "TMPDIR=", "GOAL_NODE=", "GOAL_RSH=",
+					     "GOAL_BOOT_FD=", "GOAL_JOB=", "GOAL_RANK=", "GOAL_SIZE=", "GOAL_TRACE_FD=", "PMIX_", "PMI_" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strncmp(var, names[i], strlen(names[i])))
+			return true;
+	return !strchr(var, '=');
+}
+
+static void add_environment(struct orders *o)
+{
+	uint32_t n = 0;
+
+	for (char **e = environ; *e; e++)
+		n += !stays_here(*e);
+	add_number(o, n);
+	for (char **e = environ; *e; e++) {
+		const char *value = strchr(*e, '=');
+
+		if (stays_here(*e))
+			continue;
+		add(o, *e, (size_t)(value - *e));
+		add(o, "", 1);
+		add(o, value + 1, strlen(value));
+	}
+}
+
+static int send_orders(const struct run_hosts *h, struct host *to, const struct run_options *o, int argc, char **argv)
+{
+	struct orders all = { 0 };
+	char *directory = getcwd(NULL, 0);
+	const size_t size = o->program ? 0 : o->size;
+
+	if (!directory || size > UINT32_MAX) {
+		fprintf(stderr, "goalrun: %s\n", directory ? "the schedule is too large to be sent" : run_errno_text());
+		free(directory);
+		return EXIT_FAULT;
+	}
+	add_number(&all, (uint32_t)(to - h->v.at));
+	add_number(&all, (uint32_t)h->v.n);
+	for (size_t k = 0; k < h->v.n; k++)
+		add_number(&all, h->v.at[k].first);
+	add_number(&all, o->nranks);
+	add(&all, directory, strlen(directory) + 1);
+	add_number(&all, (uint32_t)argc);
+	for (int i = 0; i < argc; i++)
+		add(&all, argv[i], strlen(argv[i]) + 1);
+	add_environment(&all);
+	add_number(&all, (uint32_t)size);
+	add(&all, o->image, size);
+	wire_put(&to->wire, WIRE_SETUP, all.v.at, all.bad ? 0 : all.v.n, NULL, 0);
+	VEC_FREE(&all.v);
+	free(directory);
+	return all.bad ? option_no_memory("goalrun") : EXIT_OK;
+}
+
+static bool is_here(const char *name)
+{
+	char own[256] = "";
+
+	return !strcmp(name, "localhost") || (!gethostname(own, sizeof own - 1) && !strcmp(name, own));
+}
+
+/* Becomes the remote shell, or the agent itself. The path has no quotes, or it is refused. */
+static void become_shell(const char *name, const char *path)
+{
+	const char *asked = env_get(ENV_GOAL_RSH);
+	char shell[512], command[4200], *words[64];
+	size_t n = 0;
+	char *save = NULL;
+
+	if (is_here(name) && !*asked) {
+		execl(path, path, "--agent", (char *)NULL);
+	} else {
+		snprintf(shell, sizeof shell, "%s", *asked ? asked : "ssh");
+		for (char *p = strtok_r(shell, " ", &save); p && n < 60; p = strtok_r(NULL, " ", &save))
+			words[n++] = p;
+		snprintf(command, sizeof command, "'%s' --agent", path);
+		words[n++] = (char *)(uintptr_t)name;
+		words[n++] = command;
+		words[n] = NULL;
+		execvp(words[0], words);
+	}
+	fprintf(stderr, "goalrun: %s: %s\n", n ? words[0] : path, run_errno_text());
+	_exit(127);
+}
+
+static int start_agent(struct host *h, const char *path)
+{
+	int in[2] = { -1, -1 }, out[2] = { -1, -1 };
+	const pid_t parent = getpid();
+
+	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || (h->pid = fork()) < 0) {
+		fprintf(stderr, "goalrun: host %s: %s\n", h->name, run_errno_text());
+		h->pid = 0;
+		for (int i = 0; i < 2; i++) {
+			if (in[i] >= 0)
+				close(in[i]);
+			if (out[i] >= 0)
+				close(out[i]);
+		}
+		return EXIT_FAULT;
+	}
+	if (h->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if (getppid() != parent || dup2(in[0], STDIN_FILENO) < 0 || dup2(out[1], STDOUT_FILENO) < 0)
+			_exit(127);
+		become_shell(h->name, path);
+	}
+	close(in[0]);
+	close(out[1]);
+	wire_open(&h->wire, out[0], in[1]);
+	return EXIT_OK;
+}
+
+int hosts_begin(struct run_hosts *h, const struct run_options *o, int argc, char **argv)
+{
+	char path[4096] = "";
+	int rc = EXIT_OK;
+
+	if (h->counted && o->nranks > hosts_room(h)) {
+		fprintf(stderr, "goalrun: --hosts has room for %u ranks, not for %u\n", hosts_room(h), o->nranks);
+		return EXIT_USAGE;
+	}
+	if (readlink("/proc/self/exe", path, sizeof path - 1) < 0 || strchr(path, '\'')) {
+		fprintf(stderr, "goalrun: the path of goalrun cannot be told to other hosts\n");
+		return EXIT_FAULT;
+	}
+	divide(h, o->nranks);
+	signal(SIGPIPE, SIG_IGN);
+	for (size_t k = 0; k < h->v.n && !rc; k++) {
+		rc = start_agent(&h->v.at[k], path);
+		rc = rc ? rc : send_orders(h, &h->v.at[k], o, argc, argv);
+	}
+	return rc;
+}
+
+/* ---- a launch ---- */
+
+struct launch {
+	struct run_hosts *h;
+	const struct run_options *o;
+	struct run_launch *l; /* NULL: a program */
+	int *died;
+	uint64_t until; /* a rank has failed: then the others end; 0: none has */
+	int rc;
+};
+
+static void failed(struct launch *a)
+{
+	a->rc = EXIT_FAULT;
+	if (!a->until)
+		a->until = rt_now_ns() + GRACE_NS;
+}
+
+static void tell_others(struct run_hosts *h, const struct host *from, enum wire_what what, const void *data, size_t size)
+{
+	for (size_t k = 0; k < h->v.n; k++)
+		if (&h->v.at[k] != from)
+			wire_put(&h->v.at[k].wire, what, data, size, NULL, 0);
+}
+
+static void flush_all(struct run_hosts *h)
+{
+	for (size_t k = 0; k < h->v.n; k++)
+		wire_flush(&h->v.at[k].wire);
+}
+
+/* Whoever reads it may take time; the agents need to hear that goalrun lives. */
+static void print(struct run_hosts *h, const char *p, size_t n)
+{
+	while (n) {
+		struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+		ssize_t done = 0;
+
+		if (poll(&out, 1, 500) > 0)
+			done = write(STDOUT_FILENO, p, n < 4096 ? n : 4096);
+		if (done < 0 && errno != EAGAIN && errno != EINTR)
+			return;
+		p += done > 0 ? done : 0;
+		n -= done > 0 ? (size_t)done : 0;
+		flush_all(h);
+	}
+}
+
+static void take_result(struct launch *a, const struct host *from, const char *data, size_t size)
+{
+	struct run_part parts[RUN_PARTS];
+	struct wire_result head;
+
+	if (!a->l || size < sizeof head)
+		return;
+	memcpy(&head, data, sizeof head);
+	run_parts(a->l, parts);
+	if (head.part >= RUN_PARTS || head.at >= parts[head.part].n || size - sizeof head != from->n * parts[head.part].each)
+		return;
+	memcpy(parts[head.part].base + ((size_t)head.at * a->o->nranks + from->first) * parts[head.part].each,
+	       data + sizeof head, size - sizeof head);
+}
+
+static void greet(struct launch *a, struct host *h, const char *version, size_t size)
+{
+	if (!size || version[size - 1] || strcmp(version, GOAL_VERSION) != 0) {
+		fprintf(stderr, "goalrun: host %s: its goalrun is of another version than this one, %s\n", h->name, GOAL_VERSION);
+		failed(a);
+		h->wire.broken = true;
+	}
+	h->greeted = true;
+}
+
+static void handle(struct launch *a, struct host *h, uint32_t what, const char *data, size_t size)
+{
+	struct wire_exit e;
+	uint32_t bytes;
+	int32_t status;
+
+	switch (what) {
+	case WIRE_HELLO:
+		greet(a, h, data, size);
+		break;
+	case WIRE_FRAME:
+	case WIRE_BAD:
+		tell_others(a->h, h, what, data, size);
+		if (what == WIRE_BAD && a->l)
+			atomic_store(&a->l->shared->bad, 1);
+		break;
+	case WIRE_OUTPUT:
+		print(a->h, data, size);
+		break;
+	case WIRE_TAKEN:
+		memcpy(&bytes, data, size == sizeof bytes ? sizeof bytes : 0);
+		a->h->typed -= size == sizeof bytes && bytes <= a->h->typed ? bytes : 0;
+		break;
+	case WIRE_EXIT:
+		memcpy(&e, data, size == sizeof e ? sizeof e : 0);
+		if (size == sizeof e && e.rank < a->o->nranks)
+			a->died[e.rank] = e.sig;
+		failed(a);
+		break;
+	case WIRE_RESULT:
+		take_result(a, h, data, size);
+		break;
+	case WIRE_DONE:
+		memcpy(&status, data, size == sizeof status ? sizeof status : 0);
+		h->done = true;
+		if (size != sizeof status || status)
+			failed(a);
+		break;
+	default:
+		break;
+	}
+}
+
+static void reap(struct host *h, int *status)
+{
+	if (h->pid && waitpid(h->pid, status, WNOHANG) == h->pid)
+		h->pid = 0;
+}
+
+/* What the remote shell has ended with says most, if it has; why: what else there is to say. */
+static void explain(const struct host *h, int status, const char *why)
+{
+	if (h->pid || h->greeted || why)
+		fprintf(stderr, "goalrun: host %s: %s\n", h->name, why ? why : "the connection has ended");
+	else
+		fprintf(stderr, "goalrun: host %s: the remote shell ended with status %d before goalrun answered there; it has to "
+				"be at the same path as here\n",
+			h->name, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+/* Its ranks are gone, and the others hear so. */
+static void lose(struct launch *a, struct host *h, const char *why)
+{
+	const struct rt_frame f = { .what = RT_FRAME_FAILED, .rank = h->first + 1 };
+	int status = 0;
+
+	for (int i = 0; i < 50 && h->pid; i++) {
+		const struct timespec t = { 0, 10000000 };
+
+		reap(h, &status);
+		if (h->pid)
+			nanosleep(&t, NULL);
+	}
+	if (!a->until)
+		explain(h, status, why);
+	failed(a);
+	if (h->n)
+		tell_others(a->h, h, WIRE_FRAME, &f, sizeof f);
+	if (h->pid)
+		kill(h->pid, SIGTERM);
+	wire_close(&h->wire);
+	h->done = true;
+}
+
+static void listen_to(struct launch *a, struct host *h)
+{
+	bool strange;
+	uint32_t what;
+	char *data;
+	size_t size;
+
+	if (h->wire.in < 0)
+		return;
+	wire_fill(&h->wire);
+	strange = !h->greeted && h->wire.got.n;
+	while (wire_next(&h->wire, &what, &data, &size))
+		handle(a, h, what, data, size);
+	if (h->wire.broken && !h->done)
+		lose(a, h, strange ? "its login prints something, which is not what goalrun says there" : NULL);
+	else if (!h->done && rt_now_ns() - h->wire.heard > (h->greeted ? SILENCE_NS : ANSWER_NS))
+		lose(a, h, "it does not answer");
+}
+
+/* Standard input is for rank 0, if it is this process's to read. */
+static bool may_type(const struct launch *a)
+{
+	return a->o->program && !a->h->typed_end && a->h->typed < TYPED && !a->h->v.at[0].done &&
+	       (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) == getpgrp());
+}
+
+static void take_typed(struct launch *a)
+{
+	char text[16384];
+	ssize_t n = read(STDIN_FILENO, text, sizeof text);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	a->h->typed_end = n <= 0;
+	a->h->typed += n > 0 ? (uint32_t)n : 0;
+	wire_put(&a->h->v.at[0].wire, WIRE_INPUT, text, n > 0 ? (size_t)n : 0, NULL, 0);
+}
+
+static void turn(struct launch *a, struct pollfd *p)
+{
+	const size_t n = a->h->v.n;
+
+	flush_all(a->h);
+	for (size_t k = 0; k < n; k++) {
+		const struct wire *w = &a->h->v.at[k].wire;
+
+		p[2 * k] = (struct pollfd){ .fd = w->in, .events = POLLIN };
+		p[2 * k + 1] = (struct pollfd){ .fd = w->put.n ? w->out : -1, .events = POLLOUT };
+	}
+	p[2 * n] = (struct pollfd){ .fd = may_type(a) ? STDIN_FILENO : -1, .events = POLLIN };
+	poll(p, 2 * n + 1, TICK_MS);
+	if (p[2 * n].revents)
+		take_typed(a);
+	for (size_t k = 0; k < n; k++)
+		listen_to(a, &a->h->v.at[k]);
+}
+
+static bool all_done(const struct run_hosts *h)
+{
+	for (size_t k = 0; k < h->v.n; k++)
+		if (!h->v.at[k].done)
+			return false;
+	return true;
+}
+
+int hosts_run(struct run_hosts *h, const struct run_options *o, struct run_launch *l, int *died)
+{
+	struct launch a = { .h = h, .o = o, .l = l, .died = died };
+	struct pollfd *p = mem_alloc((2 * h->v.n + 1) * sizeof *p);
+	const struct timespec now = { 0, 0 };
+	sigset_t asked, old;
+
+	if (!p)
+		return option_no_memory("goalrun");
+	run_block_signals(&asked, &old);
+	for (size_t k = 0; k < h->v.n; k++) {
+		h->v.at[k].done = false;
+		wire_put(&h->v.at[k].wire, WIRE_GO, NULL, 0, NULL, 0);
+	}
+	while (!all_done(h) && !(a.until && rt_now_ns() > a.until)) {
+		int sig = sigtimedwait(&asked, NULL, &now);
+
+		if (sig == SIGUSR1) {
+			tell_others(h, NULL, WIRE_SIGNAL, &sig, sizeof sig);
+		} else if (sig > 0 && sig != SIGCHLD) {
+			a.rc = EXIT_FAULT;
+			if (l)
+				run_reproduce(o, atomic_load(&l->shared->at_case));
+			break;
+		}
+		turn(&a, p);
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	free(p);
+	return a.rc;
+}
+
+void hosts_end(struct run_hosts *h)
+{
+	const uint64_t until = rt_now_ns() + END_NS;
+	bool left = h != NULL;
+
+	for (size_t k = 0; h && k < h->v.n; k++) {
+		flush_all(h);
+		wire_close(&h->v.at[k].wire); /* an agent ends with its ranks then */
+	}
+	while (left) {
+		const struct timespec tick = { 0, 5000000 };
+		int status;
+
+		left = false;
+		for (size_t k = 0; k < h->v.n; k++) {
+			reap(&h->v.at[k], &status);
+			left |= h->v.at[k].pid > 0;
+			if (h->v.at[k].pid && rt_now_ns() > until)
+				kill(h->v.at[k].pid, SIGKILL);
+		}
+		if (left)
+			nanosleep(&tick, NULL);
+	}
+	if (h)
+		free_hosts(h);
+}

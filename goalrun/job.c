@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the ranks of a program have started, and everything that this has started in turn. A shell between goalrun and a
+ * rank makes all of it nobody's when it dies, and it may have any parent and process group: so it is found by the variable
+ * GOAL_JOB of its environment, which says of which job and rank it is. */
+#include "goalrun/run.h"
+
+#include "util/env.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define END_NS 2000000000u /* for processes that were killed to be gone */
+#define ALL UINT32_MAX
+
+/* /PID-TIME:RANK, behind that of a job that this one is part of. */
+void run_job_name(struct run_job *job)
+{
+	snprintf(job->name, sizeof job->name, "/%d-%llx:", (int)getpid(), (unsigned long long)rt_now_ns());
+}
+
+bool run_job_mark(const struct run_job *job, uint32_t rank)
+{
+	const char *outer = env_get(ENV_GOAL_JOB);
+	const size_t size = strlen(outer) + sizeof job->name + 12;
+	char *value = mem_alloc(size);
+	bool ok = value;
+
+	if (ok) {
+		snprintf(value, size, "%s%s%u", outer, job->name, rank);
+		ok = !setenv(env_table[ENV_GOAL_JOB].name, value, 1);
+	}
+	free(value);
+	return ok;
+}
+
+/* Whether a value of GOAL_JOB is of a rank. */
+static bool is_of(const char *value, const struct run_job *job, uint32_t rank)
+{
+	const char *at = strstr(value, job->name);
+
+	return at && (rank == ALL || strtoul(at + strlen(job->name), NULL, 10) == rank);
+}
+
+/* The environment that a process was started with says so. */
+static bool is_marked(const char *pid, const struct run_job *job, uint32_t rank)
+{
+	const char *name = env_table[ENV_GOAL_JOB].name;
+	const size_t len = strlen(name);
+	char path[64], *var = NULL;
+	size_t size = 0;
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%.20s/environ", pid);
+	f = fopen(path, "re");
+	while (f && !found && getdelim(&var, &size, '\0', f) > 0)
+		found = !strncmp(var, name, len) && var[len] == '=' && is_of(var + len, job, rank);
+	free(var);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Whether a process handles a signal, which would end it if not. */
+static bool handles(const char *pid, int sig)
+{
+	char path[64], *line = NULL;
+	unsigned long long caught = 0;
+	size_t size = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%.20s/status", pid);
+	f = fopen(path, "re");
+	while (f && getline(&line, &size, f) > 0)
+		if (!strncmp(line, "SigCgt:", 7))
+			caught = strtoull(line + 7, NULL, 16);
+	free(line);
+	if (f)
+		fclose(f);
+	return caught >> (sig - 1) & 1;
+}
+
+/* Sends a signal to all that is of a rank, or of ALL; whether there was anything. */
+static bool signal_marked(const struct run_job *job, uint32_t rank, int sig)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *d;
+	bool any = false;
+
+	while (proc && (d = readdir(proc)))
+		if (isdigit((unsigned char)*d->d_name) && is_marked(d->d_name, job, rank) &&
+		    (sig == SIGKILL || handles(d->d_name, sig)))
+			any |= !kill((pid_t)atoi(d->d_name), sig);
+	if (proc)
+		closedir(proc);
+	return any;
+}
+
+void run_job_signal(const struct run_job *job, int sig)
+{
+	signal_marked(job, ALL, sig);
+}
+
+static void kill_marked(const struct run_job *job, uint32_t rank)
+{
+	const struct timespec tick = { 0, 1000000 };
+	const uint64_t until = rt_now_ns() + END_NS;
+
+	while (signal_marked(job, rank, SIGKILL) && rt_now_ns() < until)
+		nanosleep(&tick, NULL);
+}
+
+void run_job_kill(const struct run_job *job, uint32_t rank)
+{
+	kill_marked(job, rank);
+}
+
+/* A process of its own session, which nothing that is meant for goalrun reaches: it waits for goalrun's end. */
+static void guard(const struct run_job *job, pid_t parent)
+{
+	sigset_t told;
+	int sig;
+
+	prctl(PR_SET_NAME, "goalrun-guard");
+	setsid();
+	syscall(SYS_close_range, 0u, ~0u, 0u); /* nobody is to wait for the end of what it does not write */
+	sigemptyset(&told);
+	sigaddset(&told, SIGTERM);
+	sigprocmask(SIG_BLOCK, &told, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	while (getppid() == parent)
+		sigwait(&told, &sig);
+	kill_marked(job, ALL);
+	_exit(EXIT_OK);
+}
+
+void run_job_guard(struct run_job *job)
+{
+	const pid_t parent = getpid();
+
+	job->guard = fork();
+	if (job->guard == 0)
+		guard(job, parent);
+}
+
+void run_job_end(struct run_job *job)
+{
+	kill_marked(job, ALL);
+	if (job->guard > 0) {
+		kill(job->guard, SIGKILL);
+		while (waitpid(job->guard, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Starting ranks: as processes that end with goalrun, or as threads. */
+#include "goalrun/hosts.h"
+
+#include "util/env.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define GRACE_NS 2000000000u /* for the others, once a rank has failed; and where they are on several hosts */
+#define FAR_GRACE_NS 4000000000u
+
+/* ---- processes ---- */
+
+pid_t run_fork(void)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent) /* it died in between */
+			_exit(EXIT_FAULT);
+	}
+	return pid;
+}
+
+/* Where nobody types, a rank has a process group, so that what it has started ends with it. */
+static pid_t fork_rank(const struct run_options *o)
+{
+	pid_t pid = run_fork();
+
+	if (o->agent && pid >= 0) /* on either side: whoever comes first */
+		setpgid(pid, pid);
+	return pid;
+}
+
+/* The ranks of this host while they run, as processes. */
+struct ranks {
+	const struct run_options *o;
+	const struct run_launch *l; /* of a schedule: whose progress to show; else NULL */
+	struct run_job *job; /* of a program; else NULL */
+	struct rt_board *board;
+	pid_t *pids; /* by rank; 0: there is none, or no more */
+	int *died; /* by rank: the signal that killed it, or 0 */
+	int64_t cause; /* the rank that failed first, or -1 */
+	uint64_t until; /* that the others get to notice, once one has failed; ns */
+};
+
+static void signal_all(const struct ranks *r, int sig)
+{
+	if (r->job)
+		run_job_signal(r->job, sig);
+	for (uint32_t k = 0; k < r->o->nranks; k++)
+		if (r->pids[k] > 0 && (!r->job || sig == SIGKILL))
+			kill(r->o->agent ? -r->pids[k] : r->pids[k], sig);
+}
+
+/* A line on a terminal, for sweeps; nothing in a pipe. */
+static void progress(const struct run_launch *l, bool last)
+{
+	if (!l || l->o->agent || l->o->ncases < 2 || !isatty(STDERR_FILENO))
+		return;
+	if (last)
+		fputs("\r\033[K", stderr);
+	else
+		fprintf(stderr, "\r%s memory: %llu cases done, %zu in all", run_memory_names[l->memory],
+			(unsigned long long)atomic_load(&l->shared->cases_done), l->o->ncases);
+}
+
+/* Waits a moment; a signal that came, also from where goalrun was called if this is one of several hosts, or 0. */
+static int next_signal(const struct run_options *o, const sigset_t *asked)
+{
+	struct timespec tick = { 0, o->agent ? 0 : 20000000 };
+	int sig = sigtimedwait(asked, NULL, &tick);
+
+	return sig <= 0 && o->agent ? agent_turn(o->agent) : sig;
+}
+
+/* A rank has ended; false: it has failed. What it has started must not pass for it any longer then. */
+static bool ended_well(struct ranks *r, uint32_t rank, pid_t pid, int status)
+{
+	r->pids[rank] = 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+		atomic_store(&r->board->slots[rank].closed, 1); /* the others need not wait for it */
+		return true;
+	}
+	r->died[rank] = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	if (r->job)
+		run_job_kill(r->job, rank);
+	if (r->o->agent) {
+		agent_exited(r->o->agent, rank, r->died[rank]);
+		kill(-pid, SIGKILL);
+	}
+	return false;
+}
+
+/* Takes those that have ended, and says on the board which failed first. Of several at once that is one that was killed:
+ * the others may have failed because of it. Returns how many are left. */
+static uint32_t collect(struct ranks *r)
+{
+	int64_t worst = -1;
+	uint32_t left = 0;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (uint32_t k = 0; k < r->o->nranks; k++)
+			if (r->pids[k] == pid && !ended_well(r, k, pid, status) &&
+			    (worst < 0 || (r->died[k] && !r->died[worst])))
+				worst = k;
+	if (worst >= 0 && r->cause < 0) {
+		r->cause = worst;
+		r->until = rt_now_ns() + (r->o->agent ? FAR_GRACE_NS : GRACE_NS);
+		if (!atomic_load(&r->board->failed))
+			atomic_store(&r->board->failed, rt_failure((uint32_t)worst, RT_NOBODY));
+	}
+	for (uint32_t k = 0; k < r->o->nranks; k++)
+		left += r->pids[k] > 0;
+	return left;
+}
+
+/* Waits for all; once one has failed the others get a moment to notice. Signals for goalrun must be blocked: SIGUSR1 goes
+ * on to the ranks, others end them. */
+static int reap(struct ranks *r, const sigset_t *asked)
+{
+	int rc = EXIT_OK;
+
+	while (collect(r)) {
+		int sig;
+
+		if (r->cause >= 0 && rt_now_ns() > r->until)
+			signal_all(r, SIGKILL);
+		progress(r->l, false);
+		sig = next_signal(r->o, asked);
+		if (sig == SIGUSR1) {
+			signal_all(r, sig);
+		} else if (sig > 0 && sig != SIGCHLD) {
+			signal_all(r, SIGKILL);
+			rc = EXIT_FAULT;
+			if (r->l && !r->o->agent)
+				run_reproduce(r->l->o, atomic_load(&r->l->shared->at_case));
+		}
+	}
+	progress(r->l, true);
+	return r->cause < 0 ? rc : EXIT_FAULT;
+}
+
+void run_block_signals(sigset_t *set, sigset_t *old)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGUSR1); /* is for the ranks */
+	sigaddset(set, SIGCHLD); /* wakes the wait */
+	sigprocmask(SIG_BLOCK, set, old);
+}
+
+struct thread {
+	pthread_t id;
+	struct run_launch *l;
+	uint32_t rank;
+	enum { RUNNING, DONE, FAILED } _Atomic state;
+};
+
+/* The first rank that was killed is the cause, else every rank that had something to say. Of threads only those
+ * that have ended: the others may be writing. */
+static void report(const struct run_launch *l, const int *died, const struct thread *t)
+{
+	for (uint32_t r = 0; r < l->o->nranks; r++)
+		if (died && died[r] && died[r] != SIGKILL)
+			fprintf(stderr, "goalrun: rank %u: killed by signal %d (%s)\n", r, died[r],
+				strsignal(died[r]));
+	for (uint32_t r = 0; r < l->o->nranks; r++)
+		if (t && atomic_load(&t[r].state) == RUNNING)
+			continue;
+		else if (l->error[r][0])
+			fprintf(stderr, "goalrun: rank %u: %s\n", r, l->error[r]);
+		else if (died && died[r] == SIGKILL)
+			fprintf(stderr, "goalrun: rank %u: killed\n", r);
+	if (l->shared->failed_case)
+		run_reproduce(l->o, l->shared->failed_case - 1);
+}
+
+/* Whether the reader of what goalrun and its ranks print has gone. */
+static bool output_closed(void)
+{
+	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+	return poll(&p, 1, 0) > 0 && p.revents & POLLERR;
+}
+
+static bool new_ranks(struct ranks *r)
+{
+	r->pids = mem_calloc(r->o->nranks, sizeof *r->pids);
+	r->died = mem_calloc(r->o->nranks, sizeof *r->died);
+	if (!r->pids || !r->died)
+		fprintf(stderr, "goalrun: %s\n", err_text(ERR_NOMEM));
+	return r->pids && r->died;
+}
+
+static void free_ranks(struct ranks *r)
+{
+	free(r->pids);
+	free(r->died);
+}
+
+/* Starts all, each of which calls main, which does not return, and waits for them. */
+static int run_ranks(struct ranks *r, void (*main)(void *arg, uint32_t rank), void *arg)
+{
+	const struct run_options *o = r->o;
+	sigset_t asked, old;
+	int rc = EXIT_OK;
+
+	fflush(NULL);
+	run_block_signals(&asked, &old);
+	for (uint32_t k = o->first; k < o->first + o->here && !rc; k++) {
+		r->pids[k] = fork_rank(o);
+		if (r->pids[k] == 0) {
+			sigprocmask(SIG_SETMASK, &old, NULL);
+			main(arg, k);
+		}
+		if (r->pids[k] < 0) {
+			fprintf(stderr, "goalrun: fork: %s\n", run_errno_text());
+			signal_all(r, SIGKILL);
+			rc = EXIT_FAULT;
+		}
+	}
+	if (r->job && !rc)
+		run_job_guard(r->job);
+	rc |= reap(r, &asked);
+	if (r->job)
+		run_job_end(r->job);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return rc;
+}
+
+static void schedule_main(void *arg, uint32_t rank)
+{
+	_exit(run_rank(arg, rank) ? EXIT_FAULT : EXIT_OK);
+}
+
+static int launch_processes(struct run_launch *l)
+{
+	struct ranks r = { .o = l->o, .l = l, .board = l->board, .cause = -1 };
+	int rc = EXIT_FAULT;
+
+	if (new_ranks(&r))
+		rc = l->o->hosts ? hosts_run(l->o->hosts, l->o, l, r.died) : run_ranks(&r, schedule_main, l);
+	if (rc && r.died && !l->o->agent)
+		report(l, r.died, NULL);
+	free_ranks(&r);
+	return rc;
+}
+
+/* ---- threads ---- */
+
+static void *thread_main(void *arg)
+{
+	struct thread *t = arg;
+
+	atomic_store(&t->state, run_rank(t->l, t->rank) ? FAILED : DONE);
+	return NULL;
+}
+
+static bool any_failed(const struct thread *t, uint32_t n)
+{
+	for (uint32_t r = 0; r < n; r++)
+		if (atomic_load(&t[r].state) == FAILED)
+			return true;
+	return false;
+}
+
+static int launch_threads(struct run_launch *l)
+{
+	uint32_t n = l->o->nranks;
+	struct thread *t = mem_calloc(n, sizeof *t);
+	sigset_t asked, old, dump;
+
+	if (!t) {
+		fprintf(stderr, "goalrun: %s\n", err_text(ERR_NOMEM));
+		return EXIT_FAULT;
+	}
+	run_block_signals(&asked, &old);
+	sigemptyset(&dump); /* goes to the library, in whatever thread */
+	sigaddset(&dump, SIGUSR1);
+	sigdelset(&asked, SIGUSR1);
+	sigprocmask(SIG_UNBLOCK, &dump, NULL);
+	for (uint32_t r = 0; r < n; r++) {
+		t[r].l = l;
+		t[r].rank = r;
+		if (pthread_create(&t[r].id, NULL, thread_main, &t[r])) {
+			fprintf(stderr, "goalrun: pthread_create failed\n");
+			_exit(EXIT_FAULT);
+		}
+	}
+	for (uint32_t r = 0; r < n;) {
+		const struct timespec tick = { 0, 20000000 };
+
+		if (any_failed(t, n)) { /* the others may wait for it for ever; those that fail, too, get a moment */
+			nanosleep(&tick, NULL);
+			report(l, NULL, t);
+			for (; r < n; r++)
+				if (atomic_load(&t[r].state) != RUNNING)
+					pthread_join(t[r].id, NULL);
+			_exit(EXIT_FAULT);
+		}
+		if (atomic_load(&t[r].state) == DONE) {
+			pthread_join(t[r++].id, NULL);
+			continue;
+		}
+		progress(l, false);
+		if (sigtimedwait(&asked, NULL, &tick) > 0) {
+			run_reproduce(l->o, atomic_load(&l->shared->at_case));
+			_exit(EXIT_FAULT);
+		}
+	}
+	progress(l, true);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	free(t);
+	return EXIT_OK;
+}
+
+/* ---- both ---- */
+
+const char *run_errno_text(void)
+{
+	const int err = rt_errno();
+
+	return err == -ERR_SYS ? strerror(errno) : err_text(err);
+}
+
+void *run_shared_memory(size_t size)
+{
+	void *p = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+int launch_schedule(struct run_launch *l)
+{
+	uint32_t n = l->o->nranks;
+	size_t board = rt_board_size(n), errors = n * sizeof *l->error, words = n * sizeof *l->entered;
+	int rc = EXIT_FAULT;
+
+	/* A launch of its own for each memory kind: the environment is read at bind. */
+	if (setenv("GOAL_SHM_DIRECT", l->memory == RUN_STAGED ? "0" : "1", l->memory == RUN_STAGED))
+		return EXIT_FAULT;
+	l->board = run_shared_memory(board);
+	l->shared = run_shared_memory(sizeof *l->shared);
+	l->error = run_shared_memory(errors);
+	l->entered = run_shared_memory(words);
+	if (l->board && l->shared && l->error && l->entered) {
+		l->board->size = n;
+		if (!l->o->agent || agent_begin(l->o->agent, l->board, l->shared))
+			rc = l->o->threads ? launch_threads(l) : launch_processes(l);
+		if (l->o->agent)
+			agent_finish(l->o->agent, l, rc);
+	} else {
+		fprintf(stderr, "goalrun: %s\n", err_text(ERR_NOMEM));
+	}
+	if (l->board)
+		munmap(l->board, board);
+	if (l->shared)
+		munmap(l->shared, sizeof *l->shared);
+	if (l->error)
+		munmap(l->error, errors);
+	if (l->entered)
+		munmap(l->entered, words);
+	if (l->memory == RUN_STAGED)
+		unsetenv("GOAL_SHM_DIRECT");
+	return rc;
+}
+
+struct program {
+	const struct run_options *o;
+	const struct run_job *job;
+	int fd; /* of the board */
+};
+
+static bool set_number(enum env_name name, uint32_t value)
+{
+	char text[16];
+
+	snprintf(text, sizeof text, "%u", value);
+	return !setenv(env_table[name].name, text, 1);
+}
+
+/* Becomes the program. */
+static void program_main(void *arg, uint32_t rank)
+{
+	const struct program *p = arg;
+	const struct run_options *o = p->o;
+
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	if (o->agent && rank == 0 && dup2(agent_input(o->agent), STDIN_FILENO) < 0)
+		_exit(EXIT_FAULT);
+	if (!set_number(ENV_GOAL_BOOT_FD, (uint32_t)p->fd) || !set_number(ENV_GOAL_RANK, rank) ||
+	    !set_number(ENV_GOAL_SIZE, o->nranks) || !run_job_mark(p->job, rank))
+		_exit(option_no_memory("goalrun"));
+	if (o->places && !run_pin(o->places, rank)) {
+		fprintf(stderr, "goalrun: rank %u cannot be pinned: %s\n", rank, run_errno_text());
+		_exit(EXIT_FAULT);
+	}
+	execvp(o->program[0], o->program);
+	fprintf(stderr, "goalrun: %s: %s\n", o->program[0], run_errno_text());
+	_exit(EXIT_FAULT);
+}
+
+static int run_program(struct ranks *r, struct program *p)
+{
+	const struct run_options *o = r->o;
+	int rc;
+
+	if (o->hosts)
+		return hosts_run(o->hosts, o, NULL, r->died);
+	if (o->agent && !agent_begin(o->agent, r->board, NULL))
+		return EXIT_FAULT;
+	rc = run_ranks(r, program_main, p);
+	if (o->agent)
+		agent_finish(o->agent, NULL, rc);
+	return rc;
+}
+
+/* Where nobody reads what ranks print, they end like everything in front of a pipe: that is not told. */
+static void report_program(const struct ranks *r)
+{
+	if (r->o->agent || (r->cause >= 0 && r->died[r->cause] == SIGPIPE && output_closed()))
+		return;
+	for (uint32_t k = 0; k < r->o->nranks; k++)
+		if (r->died[k])
+			fprintf(stderr, "goalrun: rank %u: killed by signal %d (%s)\n", k, r->died[k], strsignal(r->died[k]));
+}
+
+int launch_program(const struct run_options *o)
+{
+	const size_t size = rt_board_size(o->nranks);
+	struct run_job job = { 0 };
+	struct ranks r = { .o = o, .job = &job, .board = MAP_FAILED, .cause = -1 };
+	struct program p = { .o = o, .job = &job, .fd = memfd_create("goal-boot", 0) }; /* inherited by exec */
+	int rc = EXIT_FAULT;
+
+	run_job_name(&job);
+	if (p.fd >= 0 && !rt_resize(p.fd, size))
+		r.board = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, p.fd, 0);
+	if (r.board == MAP_FAILED) {
+		fprintf(stderr, "goalrun: no board for %u ranks: %s\n", o->nranks, run_errno_text());
+	} else if (new_ranks(&r)) {
+		r.board->size = o->nranks;
+		rc = run_program(&r, &p);
+		report_program(&r);
+	}
+	if (r.board != MAP_FAILED)
+		munmap(r.board, size);
+	if (p.fd >= 0)
+		close(p.fd);
+	free_ranks(&r);
+	return rc;
+}

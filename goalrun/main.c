@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * goalrun: runs a schedule with generated data and checks the result, or a program. See goalrun(1). */
+#include "goalrun/goalrun.h"
+#include "goalrun/trace.h"
+#include "util/env.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int run_launches(struct goalrun *g)
+{
+	struct run_options *o = &g->o;
+	size_t times = o->ncases * o->nranks * (size_t)o->iters * sizeof(double);
+	size_t inits = o->ncases * o->nranks * sizeof(double);
+	size_t spans = o->overlap ? o->ncases * o->nranks * (size_t)o->iters * sizeof *g->spans : 0;
+	int rc = EXIT_OK;
+
+	g->total = run_shared_memory(times);
+	g->start = run_shared_memory(times);
+	g->init = run_shared_memory(inits);
+	g->cpu = run_shared_memory(inits);
+	g->joules = run_shared_memory(o->ncases * sizeof(double));
+	g->spans = run_shared_memory(spans);
+	g->stats = run_shared_memory(o->nranks * sizeof *g->stats);
+	if (!g->total || !g->start || !g->init || !g->cpu || !g->joules || !g->spans || !g->stats)
+		return run_fault("%s", "out of memory: fewer --iters or cases");
+	for (size_t m = 0; m < g->memories.n && !rc; m++) {
+		struct run_launch l = { .o = o,
+					.memory = (enum run_memory)g->memories.at[m],
+					.total = g->total,
+					.start = g->start,
+					.init = g->init,
+					.cpu = g->cpu,
+					.joules = g->joules,
+					.spans = g->spans,
+					.stats = g->stats };
+
+		rc = launch_schedule(&l);
+	}
+	return rc;
+}
+
+/* What ranks find in their environment, and where they go. On several hosts their agents see to it. */
+static int prepare_ranks(struct goalrun *g)
+{
+	struct run_options *o = &g->o;
+	int rc = EXIT_OK;
+
+	o->first = g->sent ? g->sent->first : 0;
+	o->here = g->sent ? g->sent->here : o->nranks;
+	if (o->hosts)
+		return hosts_begin(o->hosts, o, g->argc, g->argv);
+	if ((o->backend && setenv(env_table[ENV_GOAL_BACKEND].name, o->backend->name, 1)) ||
+	    (o->no_shm && setenv(env_table[ENV_GOAL_SHM].name, "0", 1)) ||
+	    (o->engine && setenv(env_table[ENV_GOAL_ENGINE].name, o->engine, 1)) ||
+	    (o->progress && setenv(env_table[ENV_GOAL_PROGRESS].name, o->progress, 1)) ||
+	    (o->wait && setenv(env_table[ENV_GOAL_WAIT].name, o->wait, 1)))
+		return no_memory();
+	if (run_plays_nic(o))
+		rc = run_nic_start(&g->nic, g->seeded ? (uint64_t)o->seed : 0, o->trace);
+	else if (o->trace && (g->trace_fd = run_trace_open(o->trace)) < 0)
+		rc = EXIT_FAULT;
+	if (rc)
+		return rc;
+	if (!run_pins(o))
+		return EXIT_OK;
+	rc = run_place(o, &g->places);
+	if (rc)
+		return rc;
+	o->places = &g->places;
+	return run_tell_placement(o->places);
+}
+
+/* What they leave, when they have ended well. */
+static int collect(const struct goalrun *g)
+{
+	if (!g->o.trace)
+		return EXIT_OK;
+	return run_plays_nic(&g->o) ? run_nic_trace(&g->nic, g->o.trace) : run_trace_write(g->trace_fd, g->o.trace);
+}
+
+static int run_schedule(struct goalrun *g)
+{
+	int rc = run_prepare_schedule(g);
+
+	if (rc)
+		return rc;
+	rc = prepare_ranks(g);
+	rc = rc ? rc : run_launches(g);
+	rc |= run_nic_stop(&g->nic);
+	if (g->sent)
+		return rc;
+	rc = rc ? rc : collect(g);
+	return rc ? rc : run_report(g);
+}
+
+static int run_program(struct goalrun *g)
+{
+	int rc = prepare_ranks(g);
+
+	rc = rc ? rc : launch_program(&g->o);
+	rc |= run_nic_stop(&g->nic);
+	return rc ? rc : collect(g);
+}
+
+/* Options are taken apart where they stand; this is for other hosts. One block. */
+static char **copy_words(int argc, char **argv)
+{
+	size_t size = ((size_t)argc + 1) * sizeof *argv;
+	char **copy, *at;
+
+	for (int i = 0; i < argc; i++)
+		size += strlen(argv[i]) + 1;
+	copy = mem_calloc(1, size);
+	at = (char *)(copy ? copy + argc + 1 : NULL);
+	for (int i = 0; i < argc && copy; i++) {
+		copy[i] = at;
+		at = stpcpy(at, argv[i]) + 1;
+	}
+	return copy;
+}
+
+/* Runs what the options ask for. sent: as one of several hosts, told so by goalrun; or NULL. */
+static int run(int argc, char **argv, const struct agent_setup *sent, struct run_agent *agent)
+{
+	struct goalrun g = { .argc = argc,
+			     .argv = copy_words(argc, argv),
+			     .sent = sent,
+			     .o = { .warmup = 10,
+				    .seed = 1,
+				    .placement = { .kind = PLACEMENT_NUMA, .comm_cores = -1 } } };
+	int rc = g.argv ? run_parse_options(&g, argc, argv) : no_memory();
+
+	if (sent) {
+		hosts_end(g.o.hosts);
+		g.o.hosts = NULL;
+		g.o.agent = agent;
+		g.o.nranks = sent->nranks;
+	}
+	g.o.here = g.o.nranks;
+	if (!rc && g.show_placement)
+		rc = run_show_placement(&g.o);
+	else if (!rc)
+		rc = g.o.program ? run_program(&g) : run_schedule(&g);
+	hosts_end(g.o.hosts);
+	free(g.argv);
+	VEC_FREE(&g.counts);
+	VEC_FREE(&g.roots);
+	VEC_FREE(&g.types);
+	VEC_FREE(&g.ops);
+	VEC_FREE(&g.memories);
+	VEC_FREE(&g.samples);
+	goal_diags_free(g.diags);
+	ir_graph_fini(&g.graph);
+	defines_free(&g.o.defines);
+	defines_free(&g.o.lowered);
+	free(g.o.passes);
+	VEC_FREE(&g.o.placement.list);
+	if (g.o.places)
+		run_unplace(&g.places);
+	claim_close(&g.claim);
+	free(g.selected);
+	free(g.o.cases);
+	free(g.o.image);
+	free(g.results);
+	return rc;
+}
+
+/* The ranks of one of several hosts. */
+static int be_agent(void)
+{
+	struct agent_setup setup = { 0 };
+	struct run_agent *agent;
+	int rc = agent_open(&agent, &setup);
+
+	rc = rc ? rc : run((int)setup.argc, setup.argv, &setup, agent);
+	agent_close(agent, &setup);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	rt_usr1_hold(); /* it is for the ranks, and may come at any time */
+	signal(SIGXFSZ, SIG_IGN); /* what is too large for a limit is an error like others */
+	return argc == 2 && !strcmp(argv[1], "--agent") ? be_agent() : run(argc, argv, NULL, NULL);
+}

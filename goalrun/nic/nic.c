@@ -1,0 +1,1013 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The model of the network interface: interfaces (TNIs), command queues, packets, and what these do when they arrive.
+ *
+ * What happens is a row of events in the order of a clock of its own, which counts bytes on a wire: a packet has left its
+ * interface, or it arrives. An interface sends one packet at a time, of whichever of its queues was first. A queue sends
+ * one entry after the other; the consumer pointer moves on when the last packet of an entry has left. Without a seed a
+ * packet arrives when it has left. With one, each is under way for a while that only depends on the seed and on what the
+ * packet is, so that packets overtake each other; those of an entry with strong order come behind all that went the same
+ * way, from a queue to a queue, before. What a packet carries is read when it leaves or when it arrives, and written when
+ * it arrives. A GET asks with a packet of its own; when that has arrived the bytes come back in others, which read and
+ * write as those of a put do.
+ *
+ * Not public, and so in this model: an entry releases others (SPS) when its last packet has arrived; NOPs have no SPS; a
+ * session whose scheduling pointer is 2^offset or more ahead of the consumer pointer is dead; what a GET brings back leaves by
+ * the peer's interface of the same number, carries SPS for a queue of the rank that asked, and keeps to strong order as
+ * other packets do. */
+#include "goalrun/nic/nic_core.h"
+
+#include "format/check.h"
+#include "util/err.h"
+#include "util/mix.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define PACKET 131072u /* bytes at most */
+#define HEADER 64u /* what a packet costs beside its bytes */
+#define PIECES 4u /* at most, into which a short put is cut where packets overtake each other */
+
+struct queue {
+	struct nic_bound *of;
+	const struct nic_entry *toq;
+	struct nic_pointers *shown;
+	uint64_t producer, scheduling, consumer;
+	struct flight *sending; /* the entry at the consumer pointer */
+	uint16_t tni;
+	uint8_t mode, depth;
+};
+
+struct way {
+	struct nic_bound *to; /* the peer */
+	uint32_t queue;
+	bool gets;
+	uint64_t last[2]; /* when all that went it has arrived, and what was asked for came back */
+};
+
+/* A block of a rank's. */
+struct nic_bound {
+	uint64_t name, id;
+	uint32_t rank;
+	struct nic_port *port; /* NULL: it is unbound */
+	struct nic_block *block;
+	struct queue *queues;
+	struct nic_region *regions;
+	struct way *ways;
+	uint32_t nqueues, nregions, nways, tcq_depth, mrq_depth, offset;
+	uint64_t queues_off, regions_off, ways_off, bytes;
+	struct nic_local *tcq_ring;
+	struct nic_remote *mrq_ring;
+	uint64_t tcq, mrq; /* notices */
+	uint64_t posts, starts; /* of the rank, that are known */
+	uint64_t most; /* starts: a rank of the same schedule has left after so many, */
+	uint32_t left; /* this one */
+	uint32_t flying; /* entries that have begun to leave and are not through */
+	uint32_t ways_here; /* of others */
+	bool connected;
+	bool dead; /* a fault, or the rank of a peer has died */
+};
+
+/* An entry on its way. */
+struct flight {
+	struct nic_bound *from;
+	struct queue *queue;
+	struct way *way;
+	struct nic_entry e;
+	uint64_t number; /* of its queue */
+	uint32_t packet; /* bytes of one */
+	uint32_t sent; /* bytes that packets have been made for, and */
+	uint32_t left; /* that have not arrived */
+	bool back; /* a GET whose peer has been asked */
+};
+
+struct nic_packet {
+	uint64_t time, seq; /* of the event; the latter of the same time */
+	struct flight *of;
+	uint32_t off, len;
+	bool left; /* the event is that it arrives */
+	char *bytes; /* read when it left; or NULL */
+	struct nic_packet *next; /* spare */
+};
+
+/* Where its bytes are, and where they go. */
+static struct nic_bound *source_of(const struct flight *f)
+{
+	return f->way->gets ? f->way->to : f->from;
+}
+
+static struct nic_bound *lands_at(const struct flight *f)
+{
+	return f->way->gets ? f->from : f->way->to;
+}
+
+/* Whether a GET still has to ask. */
+static bool asks(const struct flight *f)
+{
+	return f->way->gets && !f->back;
+}
+
+/* ---- what is random ---- */
+
+#define ASKS (UINT64_MAX - 1)
+
+/* A number that belongs to a part of an entry, in every run. */
+static uint64_t draw(const struct nic *n, const struct flight *f, uint64_t part)
+{
+	const struct nic_bound *b = f->from;
+
+	return mix(mix(mix(n->seed ^ b->id) + b->rank * 4096u + (uint64_t)(f->queue - b->queues)) + f->number * 65537 + part);
+}
+
+/* How long a packet is under way: mostly for as long as a few others take to leave, now and then for much longer, and on
+ * some ways always. */
+static uint64_t delay(const struct nic *n, const struct nic_packet *p)
+{
+	const uint64_t r = draw(n, p->of, asks(p->of) ? ASKS : p->off + 1);
+	const uint64_t slow = mix(n->seed + p->of->from->rank * 64u + (uint64_t)(p->of->way - p->of->from->ways)) % 4 ? 0 : 3;
+
+	return 1 + ((r & 0xffff) >> (r >> 16) % 16 << slow);
+}
+
+/* ---- memory ---- */
+
+static bool in_heap(struct nic_port *p, uint64_t off, uint64_t len)
+{
+	struct stat st;
+
+	if (off > p->reserved || len > p->reserved - off)
+		return false;
+	if (off + len > p->size && !fstat(p->heap, &st))
+		p->size = (uint64_t)st.st_size;
+	return off + len <= p->size;
+}
+
+/* Where a range is in this process; NULL: it is private memory of the rank. */
+static char *mapped(const struct nic_bound *b, const struct nic_region *r, uint64_t off)
+{
+	return r->heap ? b->port->base + r->base + off : NULL;
+}
+
+static bool read_private(const struct nic_bound *b, const struct nic_region *r, uint64_t off, char *to, size_t len)
+{
+	const struct iovec here = { to, len }, there = { (void *)(uintptr_t)(r->base + off), len };
+
+	return process_vm_readv(b->port->pid, &here, 1, &there, 1, 0) == (ssize_t)len;
+}
+
+static bool write_private(const struct nic_bound *b, const struct nic_region *r, uint64_t off, const char *from, size_t len)
+{
+	const struct iovec here = { (void *)(uintptr_t)from, len }, there = { (void *)(uintptr_t)(r->base + off), len };
+
+	return process_vm_writev(b->port->pid, &here, 1, &there, 1, 0) == (ssize_t)len;
+}
+
+static bool within(const struct nic_bound *b, uint16_t region, uint64_t off, uint32_t len)
+{
+	return region < b->nregions && len <= b->regions[region].len && off <= b->regions[region].len - len;
+}
+
+static bool read_range(const struct nic_bound *b, uint16_t region, uint64_t off, char *to, size_t len)
+{
+	const struct nic_region *r = &b->regions[region];
+	const char *here = mapped(b, r, off);
+
+	if (!here)
+		return read_private(b, r, off, to, len);
+	memcpy(to, here, len);
+	return true;
+}
+
+static bool write_range(const struct nic_bound *b, uint16_t region, uint64_t off, const char *from, size_t len)
+{
+	const struct nic_region *r = &b->regions[region];
+	char *there = mapped(b, r, off);
+
+	if (!there)
+		return write_private(b, r, off, from, len);
+	memcpy(there, from, len);
+	return true;
+}
+
+/* What an ARMW makes of an element; what does not belong to it is not looked at. */
+static uint64_t combine(uint8_t armw, uint64_t a, uint64_t b)
+{
+	switch (armw) {
+	case BIN_ARMW_ADD4: case BIN_ARMW_ADD8: return a + b;
+	case BIN_ARMW_XOR4: case BIN_ARMW_XOR8: return a ^ b;
+	case BIN_ARMW_AND4: case BIN_ARMW_AND8: return a & b;
+	default: return a | b;
+	}
+}
+
+/* One after the other, so that each is one step for all others. */
+static bool update(const struct nic_packet *p)
+{
+	const struct flight *f = p->of;
+	const struct nic_bound *to = f->way->to;
+	uint64_t a = 0, b = 0; /* little-endian, as all of this is */
+
+	if (p->bytes)
+		memcpy(&a, p->bytes, p->len);
+	else if (!read_range(f->from, f->e.region[0], f->e.off[0], (char *)&a, p->len))
+		return false;
+	if (!read_range(to, f->e.region[1], f->e.off[1], (char *)&b, p->len))
+		return false;
+	a = combine(f->e.armw, a, b);
+	return write_range(to, f->e.region[1], f->e.off[1], (const char *)&a, p->len);
+}
+
+/* Brings the bytes of a packet to where they belong. */
+static bool move(struct nic *n, const struct nic_packet *p)
+{
+	const struct flight *f = p->of;
+	const struct nic_bound *source = source_of(f), *to = lands_at(f);
+	const unsigned k = f->way->gets;
+	const struct nic_region *in = &source->regions[f->e.region[k]], *out = &to->regions[f->e.region[!k]];
+	const uint64_t from_off = f->e.off[k] + p->off, to_off = f->e.off[!k] + p->off;
+	const char *from = p->bytes ? p->bytes : mapped(source, in, from_off);
+	char *there = mapped(to, out, to_off);
+
+	if (f->e.command == BIN_E_ARMW)
+		return update(p);
+	if (there && from)
+		copier_move(&n->copier, there, from, p->len);
+	else if (there)
+		return read_private(source, in, from_off, there, p->len);
+	else if (from)
+		return write_private(to, out, to_off, from, p->len);
+	else
+		return read_private(source, in, from_off, n->bounce, p->len) && write_private(to, out, to_off, n->bounce, p->len);
+	return true;
+}
+
+/* ---- events ---- */
+
+static bool before(const struct nic_packet *a, const struct nic_packet *b)
+{
+	return a->time != b->time ? a->time < b->time : a->seq < b->seq;
+}
+
+static bool push(struct nic *n, struct nic_packet *p)
+{
+	size_t i = n->heap.n;
+
+	p->seq = n->seq++;
+	if (VEC_PUSH(&n->heap, p))
+		return false;
+	for (; i && before(p, n->heap.at[(i - 1) / 2]); i = (i - 1) / 2)
+		n->heap.at[i] = n->heap.at[(i - 1) / 2];
+	n->heap.at[i] = p;
+	return true;
+}
+
+static struct nic_packet *pop(struct nic *n)
+{
+	struct nic_packet *first = n->heap.n ? n->heap.at[0] : NULL, *last;
+	size_t i = 0;
+
+	if (!first)
+		return NULL;
+	last = n->heap.at[--n->heap.n];
+	for (size_t k; (k = 2 * i + 1) < n->heap.n; i = k) {
+		k += k + 1 < n->heap.n && before(n->heap.at[k + 1], n->heap.at[k]);
+		if (!before(n->heap.at[k], last))
+			break;
+		n->heap.at[i] = n->heap.at[k];
+	}
+	if (n->heap.n)
+		n->heap.at[i] = last;
+	return first;
+}
+
+static struct nic_packet *new_packet(struct nic *n)
+{
+	struct nic_packet *p = n->spare;
+
+	if (p)
+		n->spare = p->next;
+	else
+		p = mem_alloc(sizeof *p);
+	return p;
+}
+
+static void free_packet(struct nic *n, struct nic_packet *p)
+{
+	free(p->bytes);
+	p->next = n->spare;
+	n->spare = p;
+}
+
+/* ---- what ranks see ---- */
+
+/* A step of a queue, for who wants to follow them. */
+__attribute__((format(printf, 3, 4))) static void note(struct nic *n, const struct queue *q, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!n->trace || n->steps++ >= n->most)
+		return;
+	fprintf(n->trace, "%" PRIu64 " rank %u queue %u ", n->steps, q->of->rank, (unsigned)(q - q->of->queues));
+	va_start(ap, fmt);
+	vfprintf(n->trace, fmt, ap);
+	va_end(ap);
+	fprintf(n->trace, ": producer %" PRIu64, q->producer);
+	if (q->mode == BIN_Q_SESSION)
+		fprintf(n->trace, " scheduling %" PRIu64, q->scheduling);
+	fprintf(n->trace, " consumer %" PRIu64 "\n", q->consumer);
+}
+
+static void ring(const struct nic_bound *b)
+{
+	be_ring_one(b->port->bell, -1, true);
+}
+
+static void tell_fault(struct nic_bound *b, enum nic_fault what, uint32_t rank, uint32_t queue)
+{
+	b->dead = true;
+	b->block->fault_rank = rank;
+	b->block->fault_queue = queue;
+	atomic_store_explicit(&b->block->fault, what, memory_order_release);
+	ring(b);
+}
+
+/* Ends all that was bound together with what has the fault. */
+static void fault(struct nic *n, const struct nic_bound *b, enum nic_fault what, const struct queue *q)
+{
+	for (size_t i = 0; i < n->bound.n; i++)
+		if (n->bound.at[i]->id == b->id && !n->bound.at[i]->dead)
+			tell_fault(n->bound.at[i], what, q->of->rank, (uint32_t)(q - q->of->queues));
+}
+
+/* A start that a rank which has left does not take part in never ends. */
+static void check_left(struct nic_bound *b)
+{
+	if (b->starts > b->most && !b->dead)
+		tell_fault(b, NIC_LEFT, b->left, 0);
+}
+
+static void tell_local(struct nic *n, struct nic_bound *b, const struct flight *f)
+{
+	const uint64_t depth = UINT64_C(1) << b->tcq_depth;
+
+	if (b->tcq - atomic_load_explicit(&b->block->tcq_seen, memory_order_acquire) >= depth) {
+		fault(n, b, NIC_NOTICES, f->queue);
+		return;
+	}
+	b->tcq_ring[b->tcq++ & (depth - 1)] =
+		(struct nic_local){ (uint32_t)(f->queue - b->queues), (uint32_t)f->number };
+	atomic_store_explicit(&b->block->tcq, b->tcq, memory_order_release);
+	ring(b);
+}
+
+static void tell_remote(struct nic *n, struct nic_bound *b, const struct flight *f, enum nic_notice what)
+{
+	const uint64_t depth = UINT64_C(1) << b->mrq_depth;
+
+	if (b->mrq - atomic_load_explicit(&b->block->mrq_seen, memory_order_acquire) >= depth) {
+		fault(n, b, NIC_NOTICES, f->queue);
+		return;
+	}
+	b->mrq_ring[b->mrq++ & (depth - 1)] =
+		(struct nic_remote){ .what = what, .rank = f->from->rank, .queue = f->way->queue, .sps = f->e.sps };
+	atomic_store_explicit(&b->block->mrq, b->mrq, memory_order_release);
+	ring(b);
+}
+
+/* ---- packets and queues ---- */
+
+static void kick(struct nic *n, struct queue *q);
+
+static bool usable(const struct nic_bound *b)
+{
+	return b->port && !b->dead;
+}
+
+static void free_bound(struct nic_bound *b)
+{
+	if (b->port || b->flying || b->ways_here)
+		return;
+	free(b->queues);
+	free(b->regions);
+	free(b);
+}
+
+/* Nothing of it is under way any more, and nobody will post. */
+static void drop_ways(struct nic_bound *b)
+{
+	struct way *ways = b->ways;
+
+	b->ways = NULL;
+	for (uint32_t i = 0; i < b->nways && ways; i++)
+		if (ways[i].to) {
+			ways[i].to->ways_here--;
+			if (ways[i].to != b)
+				free_bound(ways[i].to);
+		}
+	free(ways);
+	free_bound(b);
+}
+
+/* An entry is through. */
+static void end(struct flight *f)
+{
+	struct nic_bound *b = f->from;
+
+	free(f);
+	if (!--b->flying && !b->port)
+		drop_ways(b);
+}
+
+static void give_credit(struct nic *n, struct nic_bound *to, const struct flight *f)
+{
+	struct queue *q = &to->queues[f->way->queue];
+
+	if (!f->e.sps)
+		return;
+	if (q->mode == BIN_Q_CPU || q->mode == BIN_Q_POSTED) {
+		tell_remote(n, to, f, NIC_CREDIT);
+		return;
+	}
+	q->scheduling += f->e.sps;
+	if ((q->scheduling - q->consumer) >> to->offset) {
+		fault(n, to, NIC_DEAD_SESSION, q);
+		return;
+	}
+	atomic_store_explicit(&q->shown->scheduling, q->scheduling, memory_order_release);
+	note(n, q, "credit %u from rank %u queue %u", f->e.sps, f->from->rank, (unsigned)(f->queue - f->from->queues));
+	kick(n, q);
+}
+
+/* All its packets have. */
+static void arrive(struct nic *n, struct flight *f)
+{
+	struct nic_bound *lands = lands_at(f);
+
+	if (f->e.flags & BIN_E_REMOTE)
+		tell_remote(n, f->way->to, f, NIC_ARRIVED);
+	if (f->e.flags & BIN_E_LOCAL)
+		tell_local(n, f->from, f);
+	if (f->way->queue != BIN_NONE && usable(lands))
+		give_credit(n, lands, f);
+}
+
+/* The next packet of an entry, which has left when the interface is through with it and with all before. What a GET asks
+ * has no bytes. */
+static bool send_packet(struct nic *n, struct flight *f)
+{
+	struct nic_packet *p = new_packet(n);
+	uint64_t *interface = &(f->back ? f->way->to : f->from)->port->free[f->queue->tni];
+	const uint32_t left = asks(f) ? 0 : f->e.len - f->sent;
+
+	if (p) {
+		*p = (struct nic_packet){ .of = f, .off = f->sent, .len = left < f->packet ? left : f->packet };
+		*interface = (*interface > n->now ? *interface : n->now) + HEADER + p->len;
+		p->time = *interface;
+		f->sent += p->len;
+		if (push(n, p))
+			return true;
+		f->sent -= p->len;
+		free_packet(n, p);
+	}
+	fault(n, f->from, NIC_NO_MEMORY, f->queue);
+	return false;
+}
+
+/* A packet that does not arrive, nor does what was to be sent after it. */
+static void lose(struct nic *n, struct nic_packet *p)
+{
+	struct flight *f = p->of;
+
+	if (!p->left && f->queue->sending == f)
+		f->queue->sending = NULL;
+	f->left -= p->len + (f->e.len - f->sent);
+	f->sent = f->e.len;
+	free_packet(n, p);
+	if (!f->left)
+		end(f);
+}
+
+/* The peer has been asked: all comes back in a row, so that nothing else of its interface comes in between. */
+static void answer(struct nic *n, struct nic_packet *p)
+{
+	struct flight *f = p->of;
+	bool sent = true;
+
+	f->back = true;
+	do
+		sent = send_packet(n, f);
+	while (sent && f->sent < f->e.len);
+	if (sent)
+		free_packet(n, p);
+	else
+		lose(n, p);
+}
+
+static void deliver(struct nic *n, struct nic_packet *p)
+{
+	struct flight *f = p->of;
+	const bool works = usable(f->from) && usable(f->way->to);
+
+	n->stats->packets++;
+	n->stats->bytes += p->len;
+	if (asks(f)) {
+		works ? answer(n, p) : lose(n, p);
+		return;
+	}
+	if (works && p->len && !move(n, p))
+		fault(n, f->from, NIC_NO_MEMORY, f->queue);
+	f->left -= p->len;
+	free_packet(n, p);
+	if (f->left)
+		return;
+	if (works && usable(f->from))
+		arrive(n, f);
+	end(f);
+}
+
+static void advance(struct nic *n, struct queue *q)
+{
+	q->consumer++;
+	n->stats->entries++;
+	atomic_store_explicit(&q->shown->consumer, q->consumer, memory_order_release);
+}
+
+/* It is on the wire, and will arrive. */
+static void launch(struct nic *n, struct nic_packet *p)
+{
+	struct flight *f = p->of;
+	struct nic_bound *source = source_of(f);
+	const unsigned k = f->way->gets;
+	uint64_t *last = &f->way->last[f->back];
+
+	p->left = true;
+	if (!n->seed) {
+		deliver(n, p);
+		return;
+	}
+	p->time = n->now + delay(n, p);
+	if (f->e.flags & BIN_E_STRONG && p->time < *last)
+		p->time = *last;
+	if (p->time > *last)
+		*last = p->time;
+	if (p->len && usable(source) && draw(n, f, p->off) % 2) {
+		p->bytes = mem_alloc(p->len);
+		if (!p->bytes || !read_range(source, f->e.region[k], f->e.off[k] + p->off, p->bytes, p->len))
+			fault(n, f->from, NIC_NO_MEMORY, f->queue);
+	}
+	if (!push(n, p))
+		deliver(n, p);
+}
+
+/* The last packet of an entry has left, or the first one of a GET. */
+static void note_entry(struct nic *n, const struct flight *f)
+{
+	static const char *const words[BIN_E_KINDS] = {
+#define ENTRY(NAME, number, word, sends, ranges) [number] = word,
+#include "format/entry.def"
+#undef ENTRY
+	};
+	const char *word = words[f->e.command];
+	const uint32_t rank = f->way->to->rank;
+
+	if (bin_entry_facts(f->e.command).ranges)
+		note(n, f->queue, "%s %u bytes %s rank %u", word, f->e.len, f->way->gets ? "from" : "to", rank);
+	else
+		note(n, f->queue, "%s to rank %u", word, rank);
+}
+
+/* A packet has left. */
+static void leave(struct nic *n, struct nic_packet *p)
+{
+	struct flight *f = p->of;
+	struct queue *q = f->queue;
+
+	if (!usable(f->from) || !usable(source_of(f))) { /* what has not left never will */
+		lose(n, p);
+		return;
+	}
+	if (q->sending == f && !asks(f) && f->sent < f->e.len) {
+		send_packet(n, f);
+	} else if (q->sending == f) {
+		q->sending = NULL;
+		advance(n, q);
+		note_entry(n, f);
+		kick(n, q);
+	}
+	launch(n, p);
+}
+
+bool nic_step(struct nic *n)
+{
+	struct nic_packet *p = pop(n);
+
+	if (!p)
+		return false;
+	n->now = p->time;
+	if (p->left)
+		deliver(n, p);
+	else
+		leave(n, p);
+	return true;
+}
+
+/* Whether the interface can do what an entry says. */
+static bool makes_sense(const struct nic_bound *b, const struct nic_entry *e)
+{
+	const struct bin_entry_facts f = bin_entry_facts(e->command);
+
+	if (e->command == BIN_E_NOP)
+		return true;
+	if (!f.sends || e->way >= b->nways || b->ways[e->way].gets != (e->command == BIN_E_GET) ||
+	    (e->command == BIN_E_ARMW && (!e->len || e->len != bin_armw_bytes(e->armw))))
+		return false;
+	if (!f.ranges)
+		return !e->len;
+	return within(b, e->region[0], e->off[0], e->len) && within(b->ways[e->way].to, e->region[1], e->off[1], e->len);
+}
+
+/* Begins to send the entry at the consumer pointer. */
+static bool begin(struct nic *n, struct queue *q, const struct nic_entry *e)
+{
+	struct flight *f = mem_alloc(sizeof *f);
+
+	if (!f)
+		return false;
+	*f = (struct flight){ .from = q->of,
+			      .queue = q,
+			      .way = &q->of->ways[e->way],
+			      .e = *e,
+			      .number = q->consumer,
+			      .packet = PACKET,
+			      .left = e->len };
+	if (n->seed && e->len && e->command != BIN_E_ARMW) {
+		const uint32_t pieces = 1 + (uint32_t)(draw(n, f, UINT64_MAX) % PIECES), one = (e->len + pieces - 1) / pieces;
+
+		f->packet = one < PACKET ? one : PACKET;
+	}
+	q->of->flying++;
+	q->sending = f;
+	send_packet(n, f);
+	return true;
+}
+
+/* Sends what may be sent. */
+static void kick(struct nic *n, struct queue *q)
+{
+	while (usable(q->of) && q->of->connected && !q->sending && q->consumer < q->producer &&
+	       (q->mode != BIN_Q_SESSION || q->consumer < q->scheduling)) {
+		const struct nic_entry e = q->toq[q->consumer & ((UINT64_C(1) << q->depth) - 1)];
+
+		if (!makes_sense(q->of, &e)) {
+			fault(n, q->of, NIC_BAD_ENTRY, q);
+		} else if (e.command == BIN_E_NOP) {
+			advance(n, q);
+			note(n, q, "nop");
+		} else if (!begin(n, q, &e)) {
+			fault(n, q->of, NIC_NO_MEMORY, q);
+		}
+	}
+}
+
+static bool look_at(struct nic *n, struct nic_bound *b)
+{
+	const uint64_t posts = atomic_load(&b->block->doorbell); /* see nap of nic_serve.c */
+
+	if (posts == b->posts)
+		return false;
+	b->posts = posts;
+	b->starts = atomic_load_explicit(&b->block->starts, memory_order_relaxed);
+	check_left(b);
+	for (uint32_t i = 0; i < b->nqueues; i++) {
+		struct queue *q = &b->queues[i];
+		const uint64_t old = q->producer;
+
+		if (!q->depth)
+			continue;
+		q->producer = atomic_load_explicit(&q->shown->producer, memory_order_acquire);
+		if (q->producer == old)
+			continue;
+		note(n, q, "post %" PRIu64, q->producer - old);
+		kick(n, q);
+	}
+	return true;
+}
+
+bool nic_look(struct nic *n)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < n->bound.n; i++)
+		any |= look_at(n, n->bound.at[i]);
+	return any;
+}
+
+/* ---- ranks come and go ---- */
+
+__attribute__((format(printf, 4, 5))) static int refuse(char *text, size_t size, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, size, fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+int nic_open(struct nic_port *p, uint64_t bell, char *text, size_t size)
+{
+	const int seals = fcntl(p->heap, F_GET_SEALS);
+	void *base = MAP_FAILED;
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK))
+		return refuse(text, size, -ERR_ARG, "the heap of a rank could shrink");
+	for (p->reserved = UINT64_C(1) << 38; p->reserved >= UINT64_C(1) << 28 && base == MAP_FAILED; p->reserved >>= 2)
+		base = mmap(NULL, p->reserved, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, p->heap, 0);
+	if (base == MAP_FAILED)
+		return refuse(text, size, -ERR_SYS, "the heap of a rank cannot be mapped: %s", strerror(errno));
+	p->reserved <<= 2; /* what the loop has taken off at last */
+	p->base = base;
+	if (bell % _Alignof(struct be_bell) || !in_heap(p, bell, sizeof *p->bell))
+		return refuse(text, size, -ERR_ARG, "a bell is not in its heap");
+	p->bell = (struct be_bell *)(void *)(p->base + bell);
+	return 0;
+}
+
+static struct nic_bound *find(const struct nic *n, uint64_t name)
+{
+	for (size_t i = 0; i < n->bound.n; i++)
+		if (n->bound.at[i]->name == name)
+			return n->bound.at[i];
+	return NULL;
+}
+
+static bool table_fits(uint64_t bytes, uint64_t off, uint64_t n, size_t each)
+{
+	return off % 8 == 0 && off <= bytes && n <= (bytes - off) / each;
+}
+
+static bool block_fits(const struct nic_block *b, uint64_t bytes)
+{
+	return b->offset <= 32 && b->tcq_depth <= 32 && b->mrq_depth <= 32 && b->tnis <= NIC_TNIS &&
+	       table_fits(bytes, b->queues, b->nqueues, sizeof(struct nic_queue)) &&
+	       table_fits(bytes, b->regions, b->nregions, sizeof(struct nic_region)) &&
+	       table_fits(bytes, b->ways, b->nways, sizeof(struct nic_way)) && b->pointers % 64 == 0 &&
+	       table_fits(bytes, b->pointers, b->nqueues, sizeof(struct nic_pointers)) &&
+	       table_fits(bytes, b->tcq_ring, UINT64_C(1) << b->tcq_depth, sizeof(struct nic_local)) &&
+	       table_fits(bytes, b->mrq_ring, UINT64_C(1) << b->mrq_depth, sizeof(struct nic_remote));
+}
+
+static bool heap_fits(struct nic_port *p, const struct nic_region *r)
+{
+	return in_heap(p, r->base, r->len);
+}
+
+/* Takes the regions as the rank has them now. */
+static int take_regions(struct nic_bound *b, char *text, size_t size)
+{
+	const struct nic_region *told = (const void *)((const char *)b->block + b->regions_off);
+	struct nic_region *mine = mem_alloc(b->nregions * sizeof *mine + 1);
+
+	if (!mine)
+		return refuse(text, size, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	memcpy(mine, told, b->nregions * sizeof *mine);
+	for (uint32_t i = 0; i < b->nregions; i++) {
+		struct nic_bound probe = { .port = b->port };
+		char byte;
+
+		if (!mine[i].len)
+			continue;
+		if (mine[i].heap ? !heap_fits(b->port, &mine[i]) :
+				   !read_private(&probe, &mine[i], 0, &byte, 1) ||
+					   !read_private(&probe, &mine[i], mine[i].len - 1, &byte, 1)) {
+			free(mine);
+			return refuse(text, size, -ERR_SYS, "it cannot reach buffer %u of rank %u: use memory of MPIX_Sched_alloc",
+				      i, b->rank);
+		}
+	}
+	free(b->regions);
+	b->regions = mine;
+	return 0;
+}
+
+/* An interface with a command queue for queue q; the one that it names, if it does. */
+static int take_queue(struct nic_port *p, const struct nic_block *head, const struct nic_queue *q, uint16_t *tni)
+{
+	const uint32_t first = q->tni == NIC_ANY ? 0 : q->tni, last = q->tni == NIC_ANY ? head->tnis : q->tni + 1u;
+
+	for (uint32_t t = first; t < last && t < head->tnis; t++)
+		if (p->queues[t] < head->cqs) {
+			p->queues[t]++;
+			*tni = (uint16_t)t;
+			return 0;
+		}
+	return -ERR_RANGE;
+}
+
+static void free_queues(struct nic_bound *b)
+{
+	for (uint32_t i = 0; i < b->nqueues; i++)
+		if (b->queues[i].depth)
+			b->port->queues[b->queues[i].tni]--;
+}
+
+static int take_queues(struct nic_bound *b, const struct nic_block *head, char *text, size_t size)
+{
+	const struct nic_queue *told = (const void *)((const char *)b->block + b->queues_off);
+	struct nic_pointers *shown = (void *)((char *)b->block + head->pointers);
+	const uint32_t n = head->nqueues;
+
+	b->queues = mem_calloc(n, sizeof *b->queues);
+	if (!b->queues)
+		return refuse(text, size, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	for (b->nqueues = 0; b->nqueues < n; b->nqueues++) {
+		struct queue *q = &b->queues[b->nqueues];
+		const struct nic_queue t = told[b->nqueues];
+
+		*q = (struct queue){ .of = b, .mode = t.mode, .shown = &shown[b->nqueues] };
+		if (t.mode == BIN_Q_CPU)
+			continue;
+		if (t.mode >= BIN_Q_MODES || t.depth < 11 || t.depth > 21 ||
+		    !table_fits(b->bytes, t.toq, UINT64_C(1) << t.depth, sizeof *q->toq))
+			return refuse(text, size, -ERR_ARG, "queue %u of rank %u makes no sense", b->nqueues, b->rank);
+		if (take_queue(b->port, head, &t, &q->tni))
+			return refuse(text, size, -ERR_RANGE,
+				      "no command queue of %u is left on interface %u of rank %u: free what is bound and not needed",
+				      head->cqs, t.tni == NIC_ANY ? 0u : t.tni, b->rank);
+		q->depth = t.depth;
+		q->toq = (const void *)((const char *)b->block + t.toq);
+	}
+	return 0;
+}
+
+int nic_bind(struct nic *n, struct nic_port *p, uint64_t off, uint64_t bytes, uint64_t *name, char *text, size_t size)
+{
+	struct nic_bound *b = mem_calloc(1, sizeof *b);
+	struct nic_block head;
+	int err = 0;
+
+	if (!b)
+		return refuse(text, size, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	if (off % 64 || bytes < sizeof head || !in_heap(p, off, bytes))
+		err = refuse(text, size, -ERR_ARG, "a block is not in its heap");
+	b->port = p;
+	b->block = (struct nic_block *)(void *)(p->base + off);
+	if (!err)
+		memcpy(&head, b->block, sizeof head);
+	if (!err && !block_fits(&head, bytes))
+		err = refuse(text, size, -ERR_ARG, "a block makes no sense");
+	if (err) {
+		free(b);
+		return err;
+	}
+	b->id = head.id;
+	b->rank = head.rank;
+	b->bytes = bytes;
+	b->offset = head.offset;
+	b->nregions = head.nregions;
+	b->tcq_depth = head.tcq_depth;
+	b->mrq_depth = head.mrq_depth;
+	b->queues_off = head.queues;
+	b->regions_off = head.regions;
+	b->ways_off = head.ways;
+	b->nways = head.nways;
+	b->most = UINT64_MAX;
+	b->tcq_ring = (void *)((char *)b->block + head.tcq_ring);
+	b->mrq_ring = (void *)((char *)b->block + head.mrq_ring);
+	err = take_regions(b, text, size);
+	err = err ? err : take_queues(b, &head, text, size);
+	if (!err && VEC_PUSH(&n->bound, b))
+		err = refuse(text, size, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	if (err) {
+		free_queues(b);
+		b->port = NULL;
+		free_bound(b);
+		return err;
+	}
+	*name = b->name = ++n->names;
+	return 0;
+}
+
+int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, char *text, size_t size)
+{
+	struct nic_bound *b = find(n, name);
+	const struct nic_way *told;
+
+	if (!b || b->port != p || b->connected)
+		return refuse(text, size, -ERR_STATE, "there is nothing to connect");
+	told = (const void *)((const char *)b->block + b->ways_off);
+	b->ways = mem_calloc(b->nways, sizeof *b->ways);
+	if (!b->ways)
+		return refuse(text, size, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	for (uint32_t i = 0; i < b->nways; i++) {
+		struct nic_bound *to = find(n, told[i].peer);
+
+		if (!to || to->id != b->id || told[i].gets > 1 ||
+		    (told[i].queue != BIN_NONE && told[i].queue >= (told[i].gets ? b : to)->nqueues))
+			return refuse(text, size, -ERR_ARG, "a way of rank %u leads nowhere", b->rank);
+		b->ways[i] = (struct way){ .to = to, .queue = told[i].queue, .gets = told[i].gets };
+		to->ways_here++;
+	}
+	b->connected = true;
+	return 0;
+}
+
+int nic_rebind(struct nic *n, const struct nic_port *p, uint64_t name, char *text, size_t size)
+{
+	struct nic_bound *b = find(n, name);
+
+	return b && b->port == p ? take_regions(b, text, size) :
+				   refuse(text, size, -ERR_STATE, "there is nothing to rebind");
+}
+
+static void unbind(struct nic *n, struct nic_bound *b)
+{
+	size_t i = 0;
+
+	while (n->bound.at[i] != b)
+		i++;
+	n->bound.at[i] = n->bound.at[--n->bound.n];
+	for (i = 0; i < n->bound.n; i++) {
+		struct nic_bound *x = n->bound.at[i];
+
+		if (x->id != b->id || x->most <= b->starts)
+			continue;
+		x->most = b->starts;
+		x->left = b->rank;
+		check_left(x);
+	}
+	free_queues(b);
+	b->port = NULL;
+	b->block = NULL;
+	if (!b->flying)
+		drop_ways(b);
+}
+
+bool nic_unbind(struct nic *n, const struct nic_port *p, uint64_t name)
+{
+	struct nic_bound *b = find(n, name);
+
+	if (!b || b->port != p)
+		return true;
+	look_at(n, b);
+	for (uint32_t i = 0; i < b->nqueues && b->connected && !b->dead; i++)
+		if (b->queues[i].consumer < b->queues[i].producer)
+			return false;
+	if (b->flying && !b->dead)
+		return false;
+	unbind(n, b);
+	return true;
+}
+
+void nic_close(struct nic *n, struct nic_port *p)
+{
+	for (size_t i = 0; i < n->bound.n;) {
+		struct nic_bound *b = n->bound.at[i];
+
+		if (b->port != p) {
+			i++;
+			continue;
+		}
+		for (size_t k = 0; k < n->bound.n; k++) /* they need not wait for what was posted */
+			n->bound.at[k]->dead |= n->bound.at[k]->id == b->id;
+		unbind(n, b);
+		i = 0;
+	}
+	if (p->base)
+		munmap(p->base, p->reserved);
+}
+
+int nic_init(struct nic *n, const struct nic_options *o)
+{
+	*n = (struct nic){ .seed = o->seed, .stats = o->stats, .most = o->most, .bounce = mem_alloc(PACKET) };
+	if (o->trace >= 0)
+		n->trace = fdopen(o->trace, "w");
+	return n->bounce && (o->trace < 0 || n->trace) ? 0 : -ERR_NOMEM;
+}
+
+void nic_fini(struct nic *n)
+{
+	for (struct nic_packet *p; (p = pop(n));)
+		lose(n, p);
+	while (n->spare) {
+		struct nic_packet *p = n->spare;
+
+		n->spare = p->next;
+		free(p);
+	}
+	if (n->trace && n->steps > n->most)
+		fprintf(n->trace, "and %" PRIu64 " more steps\n", n->steps - n->most);
+	if (n->trace)
+		fclose(n->trace);
+	copier_fini(&n->copier);
+	free(n->bounce);
+	VEC_FREE(&n->heap);
+	VEC_FREE(&n->bound);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The process that plays the network interface of a node: it serves the ranks that connect, and does what is to be done.
+ * It sleeps when that is nothing; who posts then writes to its eventfd. */
+#include "goalrun/nic/nic_core.h"
+#include "util/err.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BATCH 64u /* events between two looks at the ranks */
+#define ROUNDS 16u /* such looks between two at the sockets */
+#define YIELDS 32u /* before it sleeps: ranks may be about to post */
+
+struct rank {
+	struct nic_port port;
+	uint64_t leaving; /* the name of what it waits for to be unbound, or 0 */
+	bool hello;
+};
+
+struct server {
+	struct nic nic;
+	const struct nic_options *o;
+	struct nic_door *door;
+	int door_fd, bell, spare;
+	VEC(struct rank *) ranks;
+	VEC(struct pollfd) polled; /* the listener, the life, the bell, then the ranks */
+};
+enum { LISTENER, LIFE, BELL, RANKS };
+
+static bool same_user(int sock, int *pid)
+{
+	struct ucred cred;
+	socklen_t len = sizeof cred;
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.uid != geteuid())
+		return false;
+	*pid = cred.pid;
+	return true;
+}
+
+/* There is no descriptor for a rank that connects: it is told so, by the one that is kept for this. */
+static void refuse(struct server *s)
+{
+	const struct nic_answer a = { .err = -ERR_FILES, .text = "it has too few file descriptors for all ranks: ulimit -n" };
+	int sock;
+
+	close(s->spare);
+	sock = accept4(s->o->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (sock >= 0) {
+		(void)send(sock, &a, sizeof a, MSG_NOSIGNAL);
+		close(sock);
+	}
+	s->spare = dup(s->o->listener);
+}
+
+static void welcome(struct server *s)
+{
+	const int sock = accept4(s->o->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct rank *r = sock < 0 ? NULL : mem_calloc(1, sizeof *r);
+
+	if (r)
+		r->port = (struct nic_port){ .sock = sock, .heap = -1 };
+	if (r && same_user(sock, &r->port.pid) && !VEC_PUSH(&s->ranks, r))
+		return;
+	free(r);
+	if (sock >= 0)
+		close(sock);
+	else if (errno == EMFILE)
+		refuse(s);
+}
+
+static void part(struct server *s, size_t i)
+{
+	struct rank *r = s->ranks.at[i];
+
+	nic_close(&s->nic, &r->port);
+	close(r->port.sock);
+	if (r->port.heap >= 0)
+		close(r->port.heap);
+	free(r);
+	s->ranks.at[i] = s->ranks.at[--s->ranks.n];
+}
+
+static bool answer(const struct server *s, const struct rank *r, struct nic_answer *a, bool with_door)
+{
+	const int fds[2] = { s->bell, s->door_fd };
+	union {
+		char buf[CMSG_SPACE(sizeof fds)];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct iovec iov = { a, sizeof *a };
+	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+
+	if (with_door) {
+		h.msg_control = control.buf;
+		h.msg_controllen = sizeof control.buf;
+		c = CMSG_FIRSTHDR(&h);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof fds);
+		memcpy(CMSG_DATA(c), fds, sizeof fds);
+	}
+	return sendmsg(r->port.sock, &h, MSG_NOSIGNAL) == sizeof *a;
+}
+
+/* Does what a rank asks for; false: it is to be left alone. */
+static bool serve(struct server *s, struct rank *r, const struct nic_request *q)
+{
+	struct nic_answer a = { 0 };
+
+	if (q->version != NIC_VERSION || (q->what == NIC_HELLO) == r->hello || r->leaving)
+		return false;
+	switch (q->what) {
+	case NIC_HELLO:
+		a.err = r->port.heap < 0 ? -ERR_FILES : nic_open(&r->port, q->a, a.text, sizeof a.text);
+		a.name = (uint64_t)getpid();
+		r->hello = !a.err;
+		break;
+	case NIC_BIND:
+		a.err = nic_bind(&s->nic, &r->port, q->a, q->b, &a.name, a.text, sizeof a.text);
+		break;
+	case NIC_CONNECT:
+		a.err = nic_connect(&s->nic, &r->port, q->a, a.text, sizeof a.text);
+		break;
+	case NIC_REBIND:
+		a.err = nic_rebind(&s->nic, &r->port, q->a, a.text, sizeof a.text);
+		break;
+	case NIC_UNBIND:
+		r->leaving = q->a;
+		return true;
+	default:
+		return false;
+	}
+	return answer(s, r, &a, q->what == NIC_HELLO && !a.err);
+}
+
+/* Reads a request; false: the rank is gone, or talks nonsense. */
+static bool listen_to(struct server *s, struct rank *r)
+{
+	struct nic_request q;
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct iovec iov = { &q, sizeof q };
+	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = sizeof control.buf };
+	const ssize_t n = recvmsg(r->port.sock, &h, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
+	int fd = -1;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof fd))
+		memcpy(&fd, CMSG_DATA(c), sizeof fd);
+	if (fd >= 0 && r->port.heap >= 0)
+		close(fd);
+	else if (fd >= 0)
+		r->port.heap = fd;
+	return n == sizeof q && serve(s, r, &q);
+}
+
+/* Lets ranks go for which all is through. */
+static void let_go(struct server *s)
+{
+	for (size_t i = 0; i < s->ranks.n; i++) {
+		struct rank *r = s->ranks.at[i];
+		struct nic_answer a = { 0 };
+
+		if (!r->leaving || !nic_unbind(&s->nic, &r->port, r->leaving))
+			continue;
+		r->leaving = 0;
+		answer(s, r, &a, false); /* one that is gone is noticed otherwise */
+	}
+}
+
+/* Looks at the sockets, for as long as nothing comes if wait; false: the life is over. */
+static bool look_around(struct server *s, bool wait)
+{
+	const short in = POLLIN;
+	uint64_t rung;
+
+	s->polled.n = 0;
+	if (VEC_PUSH(&s->polled, ((struct pollfd){ s->o->listener, in, 0 })) ||
+	    VEC_PUSH(&s->polled, ((struct pollfd){ s->o->life, in, 0 })) ||
+	    VEC_PUSH(&s->polled, ((struct pollfd){ s->bell, in, 0 })))
+		return false;
+	for (size_t i = 0; i < s->ranks.n; i++)
+		if (VEC_PUSH(&s->polled, ((struct pollfd){ s->ranks.at[i]->port.sock, in, 0 })))
+			return false;
+	if (poll(s->polled.at, s->polled.n, wait ? -1 : 0) <= 0)
+		return true;
+	if (s->polled.at[BELL].revents && read(s->bell, &rung, sizeof rung) < 0 && errno != EAGAIN)
+		return false;
+	for (size_t i = s->polled.n; i-- > RANKS;) /* backwards: the last one takes the place of one that is gone */
+		if (s->polled.at[i].revents && !listen_to(s, s->ranks.at[i - RANKS]))
+			part(s, i - RANKS);
+	if (s->polled.at[LISTENER].revents)
+		welcome(s);
+	return !s->polled.at[LIFE].revents;
+}
+
+/* Sleeps, unless something was posted meanwhile. */
+static bool nap(struct server *s)
+{
+	bool alive;
+
+	atomic_store(&s->door->asleep, 1); /* in one order with the look at doorbells, and with what ranks do at a start */
+	alive = look_around(s, !nic_look(&s->nic));
+	atomic_store_explicit(&s->door->asleep, 0, memory_order_relaxed);
+	return alive;
+}
+
+static bool work(struct server *s)
+{
+	bool busy = nic_look(&s->nic);
+
+	for (unsigned i = 0; i < BATCH && nic_step(&s->nic); i++)
+		busy = true;
+	return busy;
+}
+
+static void run(struct server *s)
+{
+	unsigned idle = 0, rounds = 0;
+	bool alive = true;
+
+	while (alive) {
+		if (work(s)) {
+			idle = 0;
+			if (++rounds % ROUNDS)
+				continue;
+			alive = look_around(s, false);
+		} else if (++idle < YIELDS) {
+			sched_yield();
+		} else {
+			alive = nap(s);
+			idle = 0;
+		}
+		let_go(s);
+	}
+}
+
+static int open_door(struct server *s)
+{
+	void *p = MAP_FAILED;
+
+	s->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->door_fd = memfd_create("goal-nic", MFD_CLOEXEC);
+	if (s->bell >= 0 && s->door_fd >= 0 && !ftruncate(s->door_fd, sizeof *s->door))
+		p = mmap(NULL, sizeof *s->door, PROT_READ | PROT_WRITE, MAP_SHARED, s->door_fd, 0);
+	s->door = p == MAP_FAILED ? NULL : p;
+	return s->door ? 0 : -ERR_SYS;
+}
+
+int nic_serve(const struct nic_options *o)
+{
+	struct server s = { .o = o, .bell = -1, .door_fd = -1, .spare = dup(o->listener) };
+	int err = nic_init(&s.nic, o);
+
+	err = err ? err : open_door(&s);
+	if (!err)
+		run(&s);
+	while (s.ranks.n)
+		part(&s, s.ranks.n - 1);
+	nic_fini(&s.nic);
+	if (s.door)
+		munmap(s.door, sizeof *s.door);
+	if (s.door_fd >= 0)
+		close(s.door_fd);
+	if (s.spare >= 0)
+		close(s.spare);
+	if (s.bell >= 0)
+		close(s.bell);
+	VEC_FREE(&s.ranks);
+	VEC_FREE(&s.polled);
+	return err ? 1 : 0;
+}

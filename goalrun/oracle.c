@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Data for what a schedule claims: what ranks have at the start, and what follows from that for the end. */
+#include "goalrun/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t oracle_hash(uint64_t x)
+{
+	x ^= x >> 30;
+	x *= 0xbf58476d1ce4e5b9u;
+	x ^= x >> 27;
+	x *= 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+uint64_t oracle_key(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	return oracle_hash(oracle_hash(oracle_hash(oracle_hash(a + 1) + b) + c) + d);
+}
+
+void oracle_pattern_at(char *p, uint64_t first, uint64_t bytes, uint64_t key)
+{
+	for (uint64_t i = 0, n; i < bytes; i += n) {
+		uint64_t at = first + i, v = oracle_hash(key + at / 8 * 8), skip = at % 8;
+
+		n = bytes - i < 8 - skip ? bytes - i : 8 - skip;
+		memcpy(p + i, (char *)&v + skip, n);
+	}
+}
+
+void oracle_pattern(char *p, uint64_t bytes, uint64_t key)
+{
+	oracle_pattern_at(p, 0, bytes, key);
+}
+
+int64_t oracle_compare(const char *p, uint64_t bytes, uint64_t key)
+{
+	for (uint64_t i = 0; i < bytes; i += 8) {
+		uint64_t v = oracle_hash(key + i), n = bytes - i < 8 ? bytes - i : 8;
+
+		if (memcmp(p + i, &v, n) == 0)
+			continue;
+		for (uint64_t k = 0; k < n; k++)
+			if (p[i + k] != ((const char *)&v)[k])
+				return (int64_t)(i + k);
+	}
+	return -1;
+}
+
+/* ---- claims ---- */
+
+/* What elements of a rank's buffer are at the start of an epoch. */
+static void generate(const struct oracle *o, uint64_t epoch, const struct want_src *at, uint64_t n, char *out)
+{
+	values_fill(o->type, o->op, oracle_key(o->seed, epoch, at->rank, at->buf), at->rank, at->off, n, out);
+}
+
+int oracle_open(struct oracle *o, const struct claim *c, const struct bin_args *args, const uint64_t *elements,
+		struct ir_fault *fault)
+{
+	uint64_t most = 0;
+	int err = claim_wants(c, args, &o->wants, fault);
+
+	o->b = c->b;
+	o->rank = args->rank;
+	o->elem = rt_basic_size(o->type);
+	if (err)
+		return err;
+	for (size_t i = 0; i < o->wants.v.n; i++)
+		if (o->wants.v.at[i].len > most)
+			most = o->wants.v.at[i].len;
+	for (uint32_t i = 0; i < o->b->nbuffers; i++)
+		if (o->b->buffers[i].mode == BIN_IN && elements[i] > most)
+			most = elements[i];
+	o->work = mem_alloc(2 * (size_t)most * o->elem);
+	return o->work ? 0 : -ERR_NOMEM;
+}
+
+void oracle_close(struct oracle *o)
+{
+	wants_fini(&o->wants);
+	free(o->work);
+	o->work = NULL;
+}
+
+void oracle_fill(const struct oracle *o, uint64_t epoch, char *const *buffers, const uint64_t *bytes)
+{
+	for (uint32_t i = 0; i < o->b->nbuffers; i++) {
+		const struct want_src all = { o->rank, i, 0 };
+
+		if (!buffers[i])
+			continue;
+		if (o->b->buffers[i].mode != BIN_OUT)
+			generate(o, epoch, &all, bytes[i] / o->elem, buffers[i]);
+		else /* results are overwritten with something else, different on each rank */
+			oracle_pattern(buffers[i], bytes[i], oracle_key(o->seed, epoch, o->rank, UINT64_MAX - i));
+	}
+	if (o->wants.inplace.len) {
+		const struct want_src mine = { o->rank, o->wants.inplace.buf, o->wants.inplace.off };
+
+		generate(o, epoch, &mine, o->wants.inplace.len, buffers[mine.buf] + mine.off * o->elem);
+	}
+}
+
+/* The first wrong byte of a range, or -1. */
+static int64_t check_want(const struct oracle *o, uint64_t epoch, const struct want *w, const char *got)
+{
+	const struct want_src *src = &o->wants.src.at[w->src];
+	char *sum = o->work, *next = o->work + w->len * o->elem;
+
+	generate(o, epoch, src, w->len, sum);
+	for (uint32_t k = 1; k < w->nsrc; k++) {
+		char *t = sum;
+
+		generate(o, epoch, &src[k], w->len, next);
+		values_fold(o->type, o->op, sum, next, w->len);
+		sum = next;
+		next = t;
+	}
+	return values_compare(o->type, w->nsrc == 1 ? MPIX_SCHED_NO_OP : o->op, got, sum, w->len);
+}
+
+int64_t oracle_check(const struct oracle *o, uint64_t epoch, char *const *buffers, const uint64_t *bytes,
+		     uint32_t *buffer)
+{
+	int64_t at;
+
+	for (size_t i = 0; i < o->wants.v.n; i++) {
+		const struct want *w = &o->wants.v.at[i];
+
+		*buffer = w->buf;
+		at = check_want(o, epoch, w, buffers[w->buf] + w->off * o->elem);
+		if (at >= 0)
+			return (int64_t)(w->off * o->elem) + at;
+	}
+	for (uint32_t i = 0; i < o->b->nbuffers; i++) {
+		const struct want_src all = { o->rank, i, 0 };
+
+		if (o->b->buffers[i].mode != BIN_IN || !buffers[i])
+			continue;
+		*buffer = i;
+		generate(o, epoch, &all, bytes[i] / o->elem, o->work);
+		at = values_compare(o->type, MPIX_SCHED_NO_OP, buffers[i], o->work, bytes[i] / o->elem);
+		if (at >= 0)
+			return at;
+	}
+	return -1;
+}

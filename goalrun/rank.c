@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What one rank of goalrun does: bind each case, then start and wait with new data each time. */
+#include "goalrun/rank.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GUARD 64u
+
+int rank_failed(struct rank *r, const char *fmt, ...)
+{
+	char *text = r->l->error[r->rank];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof *r->l->error, fmt, ap);
+	va_end(ap);
+	if (!atomic_exchange(&r->l->shared->bad, 1) && r->c)
+		atomic_store(&r->l->shared->failed_case, r->index + 1);
+	return 1;
+}
+
+int rank_library(struct rank *r, const char *call, int rc)
+{
+	char detail[400];
+
+	if (!rc)
+		return 0;
+	MPIX_Sched_error_detail(r->ctx, detail, sizeof detail);
+	return rank_failed(r, "%s: %s", call, *detail ? detail : MPIX_Sched_error_string(rc));
+}
+
+/* Somebody else failed: what this rank waits for will not come. */
+static int given_up(void *arg)
+{
+	const struct rank *r = arg;
+
+	return atomic_load(&r->l->shared->bad) || atomic_load(&r->l->board->failed) ? -ERR_STATE : 0;
+}
+
+static int allgather(const void *in, void *out, size_t size, void *arg)
+{
+	struct rank *r = arg;
+
+	return size > HOST_RECORD ||
+	       rt_board_allgather(r->l->board, r->rank, ++r->seq, in, size, out, r->spins, given_up, r);
+}
+
+int rank_exchange(struct rank *r, const void *in, void *out, size_t size)
+{
+	int err = allgather(in, out, size, r);
+
+	if (err && atomic_load(&r->l->board->failed))
+		return rank_failed(r, "rank %u died", rt_failed(atomic_load(&r->l->board->failed)));
+	return err ? rank_failed(r, "another rank failed") : 0;
+}
+
+int rank_meet(struct rank *r)
+{
+	return rank_exchange(r, "", r->met, 1);
+}
+
+/* ---- data ---- */
+
+/* Plain GOAL: each message has a pattern of its own. It is the k-th of its channel. */
+static uint64_t message_key(const struct rank *r, uint32_t op, uint64_t epoch)
+{
+	const struct ir_rank *mine = &r->o->graph->ranks[r->rank];
+	const struct bin_op *o = &mine->ops[op];
+	bool send = o->kind == BIN_OP_SEND;
+	uint64_t k = 0;
+
+	for (uint32_t i = 0; i < op; i++)
+		k += mine->ops[i].kind == o->kind && mine->ops[i].peer == o->peer && mine->ops[i].tag == o->tag;
+	return oracle_key((uint64_t)r->o->seed + epoch, (uint64_t)(send ? r->rank : o->peer) << 32 | o->tag,
+			  send ? o->peer : r->rank, k);
+}
+
+static void fill_plain(const struct rank *r, uint64_t epoch)
+{
+	const struct ir_rank *mine = &r->o->graph->ranks[r->rank];
+
+	for (uint32_t i = 0; i < mine->nops; i++) {
+		const struct bin_op *o = &mine->ops[i];
+
+		if (o->kind == BIN_OP_SEND)
+			oracle_pattern(r->buffers[0] + o->off[0], o->len, message_key(r, i, epoch));
+	}
+	if (r->bytes[1])
+		memset(r->buffers[1], (int)(epoch & 0xff) ^ 0x5a, r->bytes[1]);
+}
+
+static int check_plain(struct rank *r, uint64_t epoch)
+{
+	const struct ir_rank *mine = &r->o->graph->ranks[r->rank];
+
+	for (uint32_t i = 0; i < mine->nops; i++) {
+		const struct bin_op *o = &mine->ops[i];
+		int64_t at;
+
+		if (o->kind != BIN_OP_RECV)
+			continue;
+		at = oracle_compare(r->buffers[1] + o->off[0], o->len, message_key(r, i, epoch));
+		if (at >= 0)
+			return rank_failed(r, "epoch %llu: byte %lld of the message from rank %u (op %u) is wrong",
+				      (unsigned long long)epoch, (long long)at, o->peer, i);
+	}
+	return 0;
+}
+
+void rank_fill(const struct rank *r, uint64_t epoch)
+{
+	if (r->o->plain)
+		fill_plain(r, epoch);
+	else if (r->o->claim->any)
+		oracle_fill(&r->oracle, epoch, r->buffers, r->bytes);
+}
+
+static uint64_t guard_key(const struct rank *r, uint32_t buffer)
+{
+	return oracle_key((uint64_t)r->o->seed, r->rank, buffer, r->index);
+}
+
+int rank_check_guards(struct rank *r, uint64_t epoch)
+{
+	for (uint32_t i = 0; i < r->info.nbuffers; i++) {
+		const char *p = r->buffers[i];
+
+		if (p && (oracle_compare(p - GUARD, GUARD, guard_key(r, i)) >= 0 ||
+			  oracle_compare(p + r->bytes[i], GUARD, guard_key(r, i)) >= 0))
+			return rank_failed(r, "epoch %llu: memory beside the buffer %s was written to",
+				      (unsigned long long)epoch,
+				      bin_str(&r->sched->bin, r->sched->bin.buffers[i].name));
+	}
+	return 0;
+}
+
+/* Whoever leaves a barrier finds that all have come to it. */
+static int check_barrier(struct rank *r, uint64_t epoch)
+{
+	for (uint32_t q = r->o->first; q < r->o->first + r->o->here; q++) /* of other hosts nothing is known */
+		if (atomic_load(&r->l->entered[q].word) < r->starts)
+			return rank_failed(r, "epoch %llu: it left the barrier before rank %u came to it",
+				      (unsigned long long)epoch, q);
+	return 0;
+}
+
+int rank_check(struct rank *r, uint64_t epoch)
+{
+	const struct bin *b = &r->sched->bin;
+	uint32_t buffer = 0;
+	int64_t at;
+
+	if (rank_check_guards(r, epoch))
+		return 1;
+	if (r->o->plain)
+		return check_plain(r, epoch);
+	if (r->o->barrier)
+		return check_barrier(r, epoch);
+	if (!r->o->claim->any)
+		return 0;
+	at = oracle_check(&r->oracle, epoch, r->buffers, r->bytes, &buffer);
+	if (at < 0)
+		return 0;
+	return rank_failed(r, "epoch %llu: byte %lld of %s: the %s", (unsigned long long)epoch, (long long)at,
+		      bin_str(b, b->buffers[buffer].name),
+		      b->buffers[buffer].mode == BIN_IN ? "in buffer has changed" : "result is wrong");
+}
+
+/* ---- a case ---- */
+
+/* Memory for one buffer of the caller. */
+static int get_buffer(struct rank *r, uint32_t i, uint64_t elements)
+{
+	void *p = NULL;
+	int err = 0;
+
+	r->bytes[i] = elements * r->elem;
+	if (r->c->memory == RUN_HEAP)
+		err = rank_library(r, "MPIX_Sched_alloc", MPIX_Sched_alloc(r->ctx, r->bytes[i] + 2 * GUARD, &p));
+	else if (!(p = mem_calloc(1, r->bytes[i] + 2 * GUARD)))
+		err = rank_failed(r, "out of memory");
+	if (err)
+		return err;
+	r->given[i] = r->buffers[i] = (char *)p + GUARD;
+	oracle_pattern(p, GUARD, guard_key(r, i));
+	oracle_pattern(r->buffers[i] + r->bytes[i], GUARD, guard_key(r, i));
+	return 0;
+}
+
+/* The values of all parameters on all ranks, for the case. */
+static int get_args(struct rank *r)
+{
+	const struct run_options *o = r->o;
+	const struct bin *b = &r->sched->bin;
+	struct goal_diags *d = goal_diags_new();
+	int64_t count = 0;
+	int err = d ? arg_rows_init(&r->rows, b, o->nranks) : -ERR_NOMEM;
+
+	/* What is wrong with them has been said before. */
+	err = err ? err : arg_rows_define(&r->rows, d, 0, b, o->defines.v.at, o->defines.v.n, &count);
+	err = err ? err : collective_sample(b, r->c->count, r->c->sample, &r->rows);
+	if (!err && b->meta->root != BIN_NONE && r->c->root >= 0)
+		arg_rows_set(&r->rows, b->meta->root, (struct bin_arg){ .known = true, .value = r->c->root });
+	goal_diags_free(d);
+	return err ? rank_failed(r, "%s", err_text(err)) : 0;
+}
+
+/* Whether a parameter is this rank's to give. */
+static bool knows(const struct rank *r, uint32_t i)
+{
+	const struct bin *b = &r->sched->bin;
+
+	return arg_row(&r->rows, r->rank)[i].known &&
+	       (b->params[i].scope != BIN_ROOTONLY || r->c->root < 0 || r->c->root == r->rank);
+}
+
+static int get_buffers(struct rank *r)
+{
+	const struct bin *b = &r->sched->bin;
+	struct bin_args a = { .rank = r->rank, .size = r->o->nranks, .count = r->c->count };
+	struct ir_fault fault = { 0 };
+	struct ir_rank ops = { 0 };
+	struct ir_rows rows = { 0 };
+	long most;
+	int err = get_args(r);
+
+	if (err || rt_env(r->ctx, ENV_GOAL_MAX_OPS, &most))
+		return err; /* bind will say what is wrong */
+	a.most_ops = ir_most_ops(most);
+	r->oracle = (struct oracle){ .seed = (uint64_t)r->o->seed, .type = r->c->type, .op = r->c->op };
+	a.by_rank = r->rows.by_rank;
+	err = ir_rows_init(&rows, b, &a);
+	if (!err) {
+		a.args = rows.by_rank[r->rank];
+		err = ir_rank_specialise(b, &a, &ops, NULL);
+		if (err && err != -ERR_NOMEM) { /* bind will say what is wrong */
+			ir_rows_fini(&rows);
+			return 0;
+		}
+	}
+	if (!err && !r->o->plain && r->o->claim->any)
+		err = oracle_open(&r->oracle, r->o->claim, &a, ops.bufsize, &fault);
+	if (err)
+		err = rank_failed(r, "%s", *fault.text ? fault.text : err_text(err));
+	r->elem = r->o->plain ? 1 : rt_basic_size(r->c->type);
+	for (uint32_t i = 0; i < b->nbuffers && !err; i++) {
+		const bool has = !r->oracle.wants.size.n || r->oracle.wants.size.at[i]; /* else it is another rank's */
+
+		if (b->buffers[i].inplace && !ops.bufsize[i] && has && r->c->sample * 2 >= collective_samples(b))
+			r->given[i] = MPIX_SCHED_IN_PLACE;
+		else if (b->buffers[i].mode != BIN_SCRATCH && (has || !ops.bufsize[i]))
+			err = get_buffer(r, i, ops.bufsize[i]);
+	}
+	ir_rank_fini(&ops);
+	ir_rows_fini(&rows);
+	return err;
+}
+
+static void free_buffers(struct rank *r)
+{
+	for (uint32_t i = 0; i < r->info.nbuffers; i++) {
+		void *p = r->buffers[i] ? r->buffers[i] - GUARD : NULL;
+
+		if (r->c->memory == RUN_HEAP)
+			MPIX_Sched_dealloc(r->ctx, p);
+		else
+			free(p);
+		r->given[i] = r->buffers[i] = NULL;
+		r->bytes[i] = 0;
+	}
+	oracle_close(&r->oracle);
+	arg_rows_fini(&r->rows);
+}
+
+static int bind_case(struct rank *r)
+{
+	const struct bin *b = &r->sched->bin;
+	struct MPIX_Sched_param *params = mem_calloc(b->nparams, sizeof *params);
+	struct MPIX_Sched_bind bind = { .struct_size = sizeof bind,
+					.buffers = r->given,
+					.nbuffers = r->info.nbuffers,
+					.count = (size_t)r->c->count,
+					.basic = r->c->type,
+					.builtin = r->c->op < RUN_USER ? (enum MPIX_Sched_builtin)r->c->op :
+									 MPIX_SCHED_NO_OP,
+					.op = r->c->op == RUN_USER ? r->user : NULL,
+					.params = params };
+	uint64_t t = rt_now_ns();
+	int err;
+
+	if (!params)
+		return rank_failed(r, "out of memory");
+	for (uint32_t i = 0; i < b->nparams; i++) {
+		const struct bin_arg *a = &arg_row(&r->rows, r->rank)[i];
+
+		if (knows(r, i))
+			params[bind.nparams++] = (struct MPIX_Sched_param){ bin_str(b, b->params[i].name),
+									    b->params[i].vector ? a->elem : &a->value,
+									    b->params[i].vector ? a->n : 1 };
+	}
+	err = rank_library(r, "MPIX_Sched_init", MPIX_Sched_init(r->sched, r->group, &bind, &r->req));
+	r->l->init[r->index * r->o->nranks + r->rank] = (double)(rt_now_ns() - t) / 1e3;
+	free(params);
+	return err;
+}
+
+/* In the starts before those that are timed one rank after the other comes late to a barrier, so that one that
+ * holds nobody back is found out. */
+static void come_to_barrier(struct rank *r, bool late)
+{
+	const struct timespec pause = { 0, 200000 };
+
+	if (late && r->starts % r->o->nranks == r->rank)
+		nanosleep(&pause, NULL);
+	atomic_store(&r->l->entered[r->rank].word, r->starts);
+}
+
+/* Now and then a rank dawdles. */
+static void dawdle(struct rank *r)
+{
+	if (r->o->delay == 0)
+		return;
+	r->random = r->random * 6364136223846793005u + 1442695040888963407u;
+	if ((r->random >> 40) % 16 == 0) {
+		uint64_t until = rt_now_ns() + (r->random >> 33) % (uint64_t)r->o->delay * 1000;
+
+		while (rt_now_ns() < until)
+			rt_relax(0, 0);
+	}
+}
+
+/* CPU seconds of this rank so far, with its communication core; of a thread without. */
+static double cpu_seconds(const struct rank *r)
+{
+	struct timespec t;
+
+	clock_gettime(r->o->threads ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int run_starts(struct rank *r)
+{
+	const struct run_options *o = r->o;
+	double *total = r->l->total + (r->index * o->nranks + r->rank) * (size_t)o->iters;
+	double *start = r->l->start + (r->index * o->nranks + r->rank) * (size_t)o->iters;
+	double cpu = 0;
+	int err = 0;
+
+	for (int64_t i = -o->warmup; i < o->iters && !err; i++) {
+		uint64_t epoch = (uint64_t)(i + o->warmup + 1), t0, t1, t2;
+		bool measures = o->wait && i >= 0; /* it costs system calls */
+		bool look = o->verify || o->plain || i == -o->warmup || i == o->iters - 1;
+
+		if (look)
+			rank_fill(r, epoch);
+		dawdle(r);
+		/* Without delays the ranks start together, so that the time is the collective's. */
+		if (!o->delay && rank_meet(r))
+			return 1;
+		r->starts++;
+		if (o->barrier)
+			come_to_barrier(r, i < 0);
+		cpu -= measures ? cpu_seconds(r) : 0;
+		t0 = rt_now_ns();
+		err = rank_library(r, "MPIX_Sched_start", MPIX_Sched_start(r->req));
+		t1 = rt_now_ns();
+		if (!err && o->delay) {
+			cpu += measures ? cpu_seconds(r) : 0;
+			dawdle(r);
+			cpu -= measures ? cpu_seconds(r) : 0;
+		}
+		err = err ? err : rank_library(r, "MPIX_Sched_wait", MPIX_Sched_wait(r->req));
+		t2 = rt_now_ns();
+		cpu += measures ? cpu_seconds(r) : 0;
+		if (!err && look)
+			err = rank_check(r, epoch);
+		if (i >= 0) {
+			total[i] = (double)(t2 - t0) / 1e3;
+			start[i] = (double)(t1 - t0) / 1e3;
+		}
+	}
+	r->l->cpu[r->index * o->nranks + r->rank] = cpu;
+	return err;
+}
+
+/* The same; rank 0 looks what the machine has used meanwhile. */
+static int run_measured(struct rank *r)
+{
+	struct energy from, to;
+	int err;
+
+	if (r->rank || !r->o->wait)
+		return run_starts(r);
+	energy_read(ENERGY_DIR, &from);
+	err = run_starts(r);
+	energy_read(ENERGY_DIR, &to);
+	r->l->joules[r->index] = energy_between(&from, &to);
+	return err;
+}
+
+static int run_case(struct rank *r)
+{
+	int err = bind_case(r);
+
+	err = err ? err : r->o->overlap ? rank_overlap(r) : run_measured(r);
+	return err ? err : rank_library(r, "MPIX_Sched_free", MPIX_Sched_free(&r->req));
+}
+
+static int run_all(struct rank *r)
+{
+	int err = rank_library(r, "MPIX_Sched_group_create",
+			  MPIX_Sched_group_create(r->ctx, (int)r->rank, (int)r->o->nranks, allgather, r, &r->group));
+
+	err = err ? err :
+		    rank_library(r, "MPIX_Sched_op_create",
+			    MPIX_Sched_op_create(r->ctx, values_user, &r->elem, false, &r->user));
+	err = err ? err :
+		    rank_library(r, "MPIX_Sched_load_mem",
+			    MPIX_Sched_load_mem(r->ctx, r->o->name, r->o->image, r->o->size, &r->sched));
+	if (err)
+		return err;
+	r->info.struct_size = sizeof r->info;
+	MPIX_Sched_get_info(r->sched, &r->info);
+	r->buffers = mem_calloc(r->info.nbuffers, sizeof *r->buffers);
+	r->bytes = mem_calloc(r->info.nbuffers, sizeof *r->bytes);
+	r->given = mem_calloc(r->info.nbuffers, sizeof *r->given);
+	r->met = mem_alloc(r->o->nranks);
+	if (!r->buffers || !r->bytes || !r->given || !r->met)
+		return rank_failed(r, "out of memory");
+	for (r->index = 0; r->index < r->o->ncases && !err; r->index++) {
+		r->c = &r->o->cases[r->index];
+		if (r->c->memory != r->l->memory)
+			continue;
+		if (r->rank == 0)
+			atomic_store(&r->l->shared->at_case, r->index);
+		err = get_buffers(r);
+		err = err ? err : run_case(r);
+		if (err) /* a rank that fails leaves its memory bound; the process ends */
+			return err;
+		free_buffers(r);
+		if (r->rank == 0)
+			atomic_fetch_add(&r->l->shared->cases_done, 1);
+	}
+	return err;
+}
+
+/* Those of the launches before are there. */
+static void add_stats(const struct rank *r)
+{
+	struct MPIX_Sched_stats mine = { .struct_size = sizeof mine }, *all = &r->l->stats[r->rank];
+	const size_t first = offsetof(struct MPIX_Sched_stats, steals_local) / sizeof(uint64_t);
+
+	MPIX_Sched_stats(r->ctx, &mine);
+	for (size_t i = first; i < sizeof mine / sizeof(uint64_t); i++)
+		((uint64_t *)all)[i] += ((const uint64_t *)&mine)[i];
+}
+
+int run_rank(struct run_launch *l, uint32_t rank)
+{
+	struct rank r = { .l = l, .o = l->o, .rank = rank };
+	int err;
+
+	if (l->o->places && !run_pin(l->o->places, rank))
+		return rank_failed(&r, "it cannot be pinned: %s", strerror(errno));
+	err = MPIX_Sched_ctx_create(&r.ctx);
+	r.spins = rt_spins(l->o->here);
+	r.random = oracle_key((uint64_t)l->o->seed, rank, 77, 0);
+	if (err)
+		return rank_failed(&r, "MPIX_Sched_ctx_create: %s", MPIX_Sched_error_string(err));
+	err = run_all(&r);
+	add_stats(&r);
+	if (r.req) /* its group has failed, or this run: bound memory must outlive it */
+		MPIX_Sched_free(&r.req);
+	if (r.c && r.buffers && !r.req)
+		free_buffers(&r);
+	free(r.buffers);
+	free(r.bytes);
+	free(r.given);
+	free(r.met);
+	MPIX_Sched_op_free(&r.user);
+	MPIX_Sched_unload(&r.sched);
+	MPIX_Sched_group_free(&r.group);
+	MPIX_Sched_ctx_free(&r.ctx);
+	return err;
+}

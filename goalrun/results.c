@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What goalrun prints of its launches, and how a case is run again. */
+#include "goalrun/goalrun.h"
+
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_time(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Per iteration the slowest rank counts; of these the median. */
+static double median(const double *times, uint32_t ranks, size_t iters, double *scratch, double *min)
+{
+	for (size_t i = 0; i < iters; i++) {
+		scratch[i] = 0;
+		for (uint32_t r = 0; r < ranks; r++)
+			if (times[r * iters + i] > scratch[i])
+				scratch[i] = times[r * iters + i];
+	}
+	qsort(scratch, iters, sizeof *scratch, by_time);
+	*min = scratch[0];
+	return scratch[iters / 2];
+}
+
+static int summarise(struct goalrun *g)
+{
+	const struct run_options *o = &g->o;
+	size_t iters = (size_t)o->iters, per = o->nranks * iters;
+	double *scratch = mem_alloc(iters * sizeof *scratch), ignored;
+
+	g->results = mem_calloc(o->ncases, sizeof *g->results);
+	if (!scratch || !g->results) {
+		free(scratch);
+		return no_memory();
+	}
+	for (size_t c = 0; c < o->ncases; c++) {
+		struct run_result *r = &g->results[c];
+
+		r->median_us = median(g->total + c * per, o->nranks, iters, scratch, &r->min_us);
+		r->start_us = median(g->start + c * per, o->nranks, iters, scratch, &ignored);
+		for (size_t i = c * per; i < (c + 1) * per; i++) /* what is left is waiting */
+			g->total[i] -= g->start[i];
+		r->wait_us = median(g->total + c * per, o->nranks, iters, scratch, &ignored);
+		for (uint32_t k = 0; k < o->nranks; k++)
+			if (g->init[c * o->nranks + k] > r->init_us)
+				r->init_us = g->init[c * o->nranks + k];
+		for (uint32_t k = 0; k < o->nranks; k++)
+			r->cpu_s += g->cpu[c * o->nranks + k];
+		if (o->overlap)
+			r->overlap = work_overlap(g->spans + c * per, o->nranks, iters, scratch, r->part_us);
+	}
+	free(scratch);
+	return EXIT_OK;
+}
+
+static bool reduces(const struct run_options *o)
+{
+	return o->cases[0].op != MPIX_SCHED_NO_OP;
+}
+
+/* Whether CPU seconds and joules are measured. */
+static bool measures(const struct run_options *o)
+{
+	return o->wait && !o->overlap;
+}
+
+/* Ranks that wait make progress for others. */
+static bool helps(const struct run_options *o)
+{
+	return o->progress && !strcmp(o->progress, rt_progress_names[RT_COLLAB]);
+}
+
+static void print_steals(const struct goalrun *g)
+{
+	puts(" rank   steals on its NUMA node   on others");
+	for (uint32_t r = 0; r < g->o.nranks; r++)
+		printf("%5" PRIu32 " %25" PRIu64 " %11" PRIu64 "\n", r, g->stats[r].steals_local,
+		       g->stats[r].steals_remote);
+}
+
+static void print_rank_stats(const struct goalrun *g)
+{
+	puts(" rank    links   link bytes     posted       sent     sent bytes");
+	for (uint32_t r = 0; r < g->o.nranks; r++)
+		printf("%5" PRIu32 " %8" PRIu64 " %12" PRIu64 " %10" PRIu64 " %10" PRIu64 " %14" PRIu64 "\n", r, g->stats[r].links,
+		       g->stats[r].link_bytes, g->stats[r].posted, g->stats[r].sent, g->stats[r].sent_bytes);
+}
+
+static json_object *rank_stats(const struct goalrun *g)
+{
+	json_object *all = json_object_new_array();
+
+	for (uint32_t r = 0; r < g->o.nranks; r++) {
+		const struct MPIX_Sched_stats *s = &g->stats[r];
+		const struct {
+			const char *name;
+			uint64_t value;
+		} rows[] = { { "rank", r },	     { "links", s->links }, { "link_bytes", s->link_bytes },
+			     { "posted", s->posted }, { "sent", s->sent },   { "sent_bytes", s->sent_bytes } };
+		json_object *one = json_object_new_object();
+
+		for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+			json_object_object_add(one, rows[i].name, json_object_new_int64((int64_t)rows[i].value));
+		json_object_array_add(all, one);
+	}
+	return all;
+}
+
+/* Whether messages may go by the network or by shared memory. */
+static bool chooses_way(const struct run_options *o)
+{
+	return !strcmp(run_backend_name(o), "verbs");
+}
+
+static void count_messages(const struct goalrun *g, uint64_t *far, uint64_t *near)
+{
+	*far = *near = 0;
+	for (uint32_t r = 0; r < g->o.nranks; r++) {
+		*far += g->stats[r].sent;
+		*near += g->stats[r].near_sent;
+	}
+}
+
+static void print_messages(const struct goalrun *g)
+{
+	uint64_t far, near;
+
+	count_messages(g, &far, &near);
+	printf("messages: %" PRIu64 " by RDMA, %" PRIu64 " by shared memory\n", far, near);
+}
+
+static json_object *messages(const struct goalrun *g)
+{
+	json_object *ways = json_object_new_object();
+	uint64_t far, near;
+
+	count_messages(g, &far, &near);
+	json_object_object_add(ways, "rdma", json_object_new_int64((int64_t)far));
+	json_object_object_add(ways, "shared_memory", json_object_new_int64((int64_t)near));
+	return ways;
+}
+
+/* What is posted in a start of the first case, by all ranks. */
+struct posted {
+	uint64_t queues, entries; /* queues: of the rank that has most */
+	double packets, bytes; /* that the interface has moved in a start, on the average */
+};
+
+static struct posted posted(const struct goalrun *g)
+{
+	const double starts = (double)g->o.ncases * (double)(g->o.warmup + (g->o.overlap ? 2 : 1) * g->o.iters);
+	struct posted p = { 0 };
+
+	for (uint32_t r = 0; r < g->o.nranks; r++) {
+		const struct bin_queues *h = bin_posts(&g->bin, bin_entry(&g->bin, r, g->o.cases[0].root)).head;
+
+		p.queues = h->nqueues > p.queues ? h->nqueues : p.queues;
+		p.entries += h->nentries;
+	}
+	if (g->nic.stats) {
+		p.packets = (double)g->nic.stats->packets / starts;
+		p.bytes = (double)g->nic.stats->bytes / starts;
+	}
+	return p;
+}
+
+static void print_posted(const struct goalrun *g)
+{
+	const struct posted p = posted(g);
+
+	printf("a start: %" PRIu64 " entries in all, in at most %" PRIu64 " queues of a rank", p.entries, p.queues);
+	if (g->nic.stats)
+		printf("; %.1f packets, %.0f bytes", p.packets, p.bytes);
+	putchar('\n');
+}
+
+static void print_table(const struct goalrun *g)
+{
+	const struct run_options *o = &g->o;
+	int width = 7; /* of the types */
+
+	printf("%s: %u ranks (%s), backend %s, %s%s%" PRId64 " starts each%s\n", o->name, o->nranks,
+	       o->threads ? "threads" : "processes", run_backend_name(o), o->progress ? o->progress : "", o->progress ? " progress, " : "",
+	       o->warmup + (o->overlap ? 2 : 1) * o->iters,
+	       !checked(o)  ? ", result not checked" :
+	       o->verify || o->plain || o->overlap ? ", every byte of every start checked" :
+				       ", first and last start checked");
+	for (size_t i = 0; i < o->ncases; i++)
+		if ((int)strlen(run_type_names[o->cases[i].type]) > width)
+			width = (int)strlen(run_type_names[o->cases[i].type]);
+	printf("%10s %-*s %s%5s %-8s %s", "count", width, "type", reduces(o) ? "op      " : "", "root", "memory",
+	       g->sample ? "sample            " : "");
+	if (o->overlap)
+		printf("%11s %11s %11s %11s\n", "comm us", "compute us", "total us", "overlap");
+	else
+		printf("%11s %11s %11s %11s%s%s\n", "median us", "min us", "start us", "init us",
+		       run_lowers(o) ? "     wait us" : "", measures(o) ? "       cpu s      joules" : "");
+	for (size_t i = 0; i < o->ncases; i++) {
+		const struct run_case *c = &o->cases[i];
+		const struct run_result *r = &g->results[i];
+		char root[24] = "-", count[24] = "-", op[24] = "", sample[32] = "", joules[24] = "-";
+
+		if (c->root >= 0)
+			snprintf(root, sizeof root, "%" PRId64, c->root);
+		if (!dataless(o))
+			snprintf(count, sizeof count, "%" PRId64, c->count);
+		if (measures(o) && !isnan(g->joules[i]))
+			snprintf(joules, sizeof joules, "%.3f", g->joules[i]);
+		if (reduces(o))
+			snprintf(op, sizeof op, "%-8s", run_op_names[c->op]);
+		if (g->sample)
+			collective_sample_name(&g->bin, c->sample, sample, sizeof sample);
+		printf("%10s %-*s %s%5s %-8s %-*s", count, width, run_type_names[c->type], op, root,
+		       run_memory_names[c->memory], g->sample ? 18 : 0, sample);
+		if (o->overlap)
+			printf("%11.2f %11.2f %11.2f %9.1f %%\n", r->part_us[WORK_COMM], r->part_us[WORK_COMPUTE],
+			       r->part_us[WORK_BOTH], 100 * r->overlap);
+		else
+			printf("%11.2f %11.2f %11.2f %11.1f", r->median_us, r->min_us, r->start_us, r->init_us);
+		if (run_lowers(o) && !o->overlap)
+			printf(" %11.2f", r->wait_us);
+		if (measures(o))
+			printf(" %11.4f %11s", r->cpu_s, joules);
+		if (!o->overlap)
+			putchar('\n');
+	}
+	if (helps(o))
+		print_steals(g);
+	if (run_lowers(o))
+		print_posted(g);
+	if (g->show_stats)
+		print_rank_stats(g);
+	if (chooses_way(o))
+		print_messages(g);
+	if (checked(o))
+		printf("verified: all %zu case%s right\n", o->ncases, o->ncases == 1 ? "" : "s");
+}
+
+/* Of case i, when they are measured. */
+static void add_cost(json_object *j, const struct goalrun *g, size_t i)
+{
+	json_object *all = json_object_new_array();
+
+	for (uint32_t k = 0; k < g->o.nranks; k++)
+		json_object_array_add(all, json_object_new_double(g->cpu[i * g->o.nranks + k]));
+	json_object_object_add(j, "cpu_s", all);
+	json_object_object_add(j, "joules", isnan(g->joules[i]) ? NULL : json_object_new_double(g->joules[i]));
+}
+
+static void add_times(json_object *j, const struct goalrun *g, size_t i)
+{
+	const struct run_options *o = &g->o;
+	const struct run_result *r = &g->results[i];
+
+	json_object_object_add(j, "median_us", json_object_new_double(r->median_us));
+	json_object_object_add(j, "min_us", json_object_new_double(r->min_us));
+	json_object_object_add(j, "start_us", json_object_new_double(r->start_us));
+	json_object_object_add(j, "init_us", json_object_new_double(r->init_us));
+	if (run_lowers(o))
+		json_object_object_add(j, "wait_us", json_object_new_double(r->wait_us));
+	if (measures(o))
+		add_cost(j, g, i);
+	if (!o->overlap)
+		return;
+	json_object_object_add(j, "comm_us", json_object_new_double(r->part_us[WORK_COMM]));
+	json_object_object_add(j, "compute_us", json_object_new_double(r->part_us[WORK_COMPUTE]));
+	json_object_object_add(j, "total_us", json_object_new_double(r->part_us[WORK_BOTH]));
+	json_object_object_add(j, "overlap", json_object_new_double(r->overlap));
+}
+
+static void add_posted(json_object *j, const struct goalrun *g)
+{
+	const struct posted p = posted(g);
+
+	json_object_object_add(j, "queues", json_object_new_int64((int64_t)p.queues));
+	json_object_object_add(j, "entries", json_object_new_int64((int64_t)p.entries));
+	json_object_object_add(j, "packets", g->nic.stats ? json_object_new_double(p.packets) : NULL);
+	json_object_object_add(j, "bytes", g->nic.stats ? json_object_new_double(p.bytes) : NULL);
+}
+
+static json_object *steals(const struct goalrun *g)
+{
+	json_object *all = json_object_new_array();
+
+	for (uint32_t r = 0; r < g->o.nranks; r++) {
+		json_object *one = json_object_new_object();
+
+		json_object_object_add(one, "rank", json_object_new_int64(r));
+		json_object_object_add(one, "local", json_object_new_int64((int64_t)g->stats[r].steals_local));
+		json_object_object_add(one, "remote", json_object_new_int64((int64_t)g->stats[r].steals_remote));
+		json_object_array_add(all, one);
+	}
+	return all;
+}
+
+static void print_json_result(const struct goalrun *g)
+{
+	const struct run_options *o = &g->o;
+	json_object *j = json_object_new_object();
+
+	json_object_object_add(j, "ranks", json_object_new_int64(o->nranks));
+	json_object_object_add(j, "backend", json_object_new_string(run_backend_name(o)));
+	json_object_object_add(j, "verified", json_object_new_boolean(checked(o)));
+	json_object_object_add(j, "iters", json_object_new_int64(o->iters));
+	if (o->ncases == 1) {
+		add_times(j, g, 0);
+	} else {
+		json_object *all = json_object_new_array();
+
+		for (size_t i = 0; i < o->ncases; i++) {
+			const struct run_case *c = &o->cases[i];
+			json_object *e = json_object_new_object();
+
+			json_object_object_add(e, "count", json_object_new_int64(c->count));
+			json_object_object_add(e, "type", json_object_new_string(run_type_names[c->type]));
+			json_object_object_add(e, "op",
+					       reduces(o) ? json_object_new_string(run_op_names[c->op]) : NULL);
+			json_object_object_add(e, "root", json_object_new_int64(c->root));
+			json_object_object_add(e, "memory", json_object_new_string(run_memory_names[c->memory]));
+			add_times(e, g, i);
+			json_object_array_add(all, e);
+		}
+		json_object_object_add(j, "cases", all);
+	}
+	if (helps(o))
+		json_object_object_add(j, "steals", steals(g));
+	if (run_lowers(o))
+		add_posted(j, g);
+	if (g->show_stats)
+		json_object_object_add(j, "stats", rank_stats(g));
+	if (chooses_way(o))
+		json_object_object_add(j, "messages", messages(g));
+	printf("%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
+	json_object_put(j);
+}
+
+static void print_defines(const struct defines *defines)
+{
+	for (size_t i = 0; i < defines->v.n; i++) {
+		const struct define *d = &defines->v.at[i];
+
+		fprintf(stderr, " -D %s", d->name);
+		if (d->rank >= 0)
+			fprintf(stderr, "@%" PRId64, d->rank);
+		for (size_t k = 0; k < d->n; k++)
+			fprintf(stderr, "%c%" PRId64, k ? ',' : '=', d->value[k]);
+	}
+}
+
+void run_reproduce(const struct run_options *o, size_t index)
+{
+	const struct run_case *c = &o->cases[index];
+	char name[32];
+
+	collective_sample_name(o->claim->b, c->sample, name, sizeof name);
+	fprintf(stderr, "goalrun: this case alone: goalrun -n %u", o->nranks);
+	if (o->threads)
+		fputs(" --ranks threads", stderr);
+	if (o->verify)
+		fputs(" --verify", stderr);
+	if (!dataless(o))
+		fprintf(stderr, " --count %" PRId64 " --type %s", c->count, run_type_names[c->type]);
+	if (reduces(o))
+		fprintf(stderr, " --op %s", run_op_names[c->op]);
+	if (c->root >= 0)
+		fprintf(stderr, " --root %" PRId64, c->root);
+	fprintf(stderr, " --memory %s --warmup %" PRId64 " --iters %" PRId64 " --seed %" PRId64,
+		run_memory_names[c->memory], o->warmup, o->iters, o->seed);
+	if (*name || o->sample)
+		fprintf(stderr, " --sample %s", *name ? name : o->sample);
+	if (o->delay)
+		fprintf(stderr, " --delay %" PRId64, o->delay);
+	if (o->overlap)
+		fprintf(stderr, " --overlap --tests %" PRId64, o->tests);
+	if (o->work_us)
+		fprintf(stderr, " --work %" PRId64, o->work_us);
+	if (o->backend)
+		fprintf(stderr, " --backend %s", o->backend->name);
+	if (o->engine)
+		fprintf(stderr, " --engine %s", o->engine);
+	if (o->no_shm)
+		fprintf(stderr, " --no-shm");
+	if (o->progress)
+		fprintf(stderr, " --progress %s", o->progress);
+	if (o->placed)
+		fprintf(stderr, " --placement %s", o->placed);
+	if (o->placement.comm_cores >= 0)
+		fprintf(stderr, " --comm-cores %" PRId64, o->placement.comm_cores);
+	if (o->wait)
+		fprintf(stderr, " --wait %s", o->wait);
+	if (o->trace)
+		fprintf(stderr, " --trace %s", o->trace);
+	if (o->passes)
+		fprintf(stderr, " -T %s", o->passes);
+	print_defines(&o->lowered);
+	print_defines(&o->defines);
+	fprintf(stderr, " %s\n", o->name);
+}
+
+int run_report(struct goalrun *g)
+{
+	int rc = summarise(g);
+
+	if (!rc && g->o.json)
+		print_json_result(g);
+	else if (!rc)
+		print_table(g);
+	if (!rc && (fflush(stdout) || ferror(stdout)))
+		rc = run_fault("%s", "standard output cannot be written");
+	return rc;
+}

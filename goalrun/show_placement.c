@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * goalrun --show-placement: where ranks and their communication would be. */
+#include "goalrun/run.h"
+
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const names[] = {
+	[PLACEMENT_BIND] = "bind",
+	[PLACEMENT_NUMA] = "numa",
+	[PLACEMENT_ODD_EVEN] = "odd-even",
+	[PLACEMENT_LIST] = "list",
+};
+
+/* Ascending numbers, as "0,2,4-7" and, in equal steps, "0-60:2". */
+static void print_numbers(const uint32_t *v, uint32_t n)
+{
+	for (uint32_t i = 0, end; i < n; i = end + 1) {
+		const uint32_t step = i + 1 < n ? v[i + 1] - v[i] : 1;
+
+		for (end = i; end + 1 < n && v[end + 1] - v[end] == step; end++)
+			;
+		if (step > 1 && end < i + 2)
+			end = i;
+		printf("%s%" PRIu32, i ? "," : "", v[i]);
+		if (end > i)
+			printf("-%" PRIu32, v[end]);
+		if (end > i && step > 1)
+			printf(":%" PRIu32, step);
+	}
+}
+
+static void show_text(const struct run_options *o, const struct topology *t, const struct placement *p)
+{
+	uint32_t usable = 0;
+
+	for (uint32_t c = 0; c < t->ncores; c++)
+		usable += t->cores[c].usable;
+	printf("%" PRIu32 " rank%s on %" PRIu32 " core%s, placement %s\n", p->nranks, p->nranks == 1 ? "" : "s", usable,
+	       usable == 1 ? "" : "s", names[o->placement.kind]);
+	printf("%5s %5s %5s %5s\n", "rank", "numa", "core", "comm");
+	for (uint32_t r = 0; r < p->nranks; r++)
+		printf("%5" PRIu32 " %5" PRIu32 " %5" PRIu32 " %5" PRIu32 "\n", r, t->cores[p->core[r]].numa,
+		       p->core[r], p->comm[r]);
+	for (uint32_t i = 0; i < p->ncomms; i++) {
+		printf("core %" PRIu32 " communicates for rank%s ", p->comms[i].core, p->comms[i].n == 1 ? "" : "s");
+		print_numbers(p->served + p->comms[i].first, p->comms[i].n);
+		printf("\n");
+	}
+}
+
+static json_object *number(uint32_t v)
+{
+	return json_object_new_int64(v);
+}
+
+static void show_json(const struct run_options *o, const struct topology *t, const struct placement *p)
+{
+	json_object *j = json_object_new_object(), *rows = json_object_new_array(), *comms = json_object_new_array();
+
+	for (uint32_t r = 0; r < p->nranks; r++) {
+		json_object *row = json_object_new_object();
+
+		json_object_object_add(row, "rank", number(r));
+		json_object_object_add(row, "numa", number(t->cores[p->core[r]].numa));
+		json_object_object_add(row, "core", number(p->core[r]));
+		json_object_object_add(row, "comm", number(p->comm[r]));
+		json_object_array_add(rows, row);
+	}
+	for (uint32_t i = 0; i < p->ncomms; i++) {
+		json_object *comm = json_object_new_object(), *served = json_object_new_array();
+
+		for (uint32_t k = 0; k < p->comms[i].n; k++)
+			json_object_array_add(served, number(p->served[p->comms[i].first + k]));
+		json_object_object_add(comm, "core", number(p->comms[i].core));
+		json_object_object_add(comm, "ranks", served);
+		json_object_array_add(comms, comm);
+	}
+	json_object_object_add(j, "ranks", number(p->nranks));
+	json_object_object_add(j, "placement", json_object_new_string(names[o->placement.kind]));
+	json_object_object_add(j, "rows", rows);
+	json_object_object_add(j, "comms", comms);
+	printf("%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
+	json_object_put(j);
+}
+
+int run_show_placement(const struct run_options *o)
+{
+	struct run_places w;
+	int rc = run_place(o, &w);
+
+	if (rc)
+		return rc;
+	(o->json ? show_json : show_text)(o, &w.topology, &w.placement);
+	run_unplace(&w);
+	if (fflush(stdout) || ferror(stdout)) {
+		perror("goalrun: standard output");
+		return EXIT_FAULT;
+	}
+	return EXIT_OK;
+}

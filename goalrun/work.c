@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * For how much of a communication's time ranks can compute. */
+#include "goalrun/work.h"
+
+#include "util/mem.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define STEPS 16u /* of a unit of work, which takes some tens of nanoseconds */
+#define ROUNDS 12u /* at most, to find the work */
+#define TRIES 5u /* of each */
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t now(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Computes without touching memory. Four chains, so that the multiplier always has something to do: this is bound by
+ * the core itself, and what a hardware thread beside it does shows. */
+static void work(uint64_t units)
+{
+	uint64_t a = 1, b = 2, c = 3, d = 4;
+
+	for (uint64_t n = units * STEPS; n; n--) {
+		a = a * 6364136223846793005u + 1;
+		b = b * 6364136223846793005u + 3;
+		c = c * 6364136223846793005u + 5;
+		d = d * 6364136223846793005u + 7;
+		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d)); /* all of it is needed */
+	}
+}
+
+/* Units a nanosecond, not counting the time when others have the core. */
+static double rate(void)
+{
+	enum { UNITS = 20000 };
+	double best = 0;
+
+	for (unsigned i = 0; i < 2 * TRIES; i++) {
+		const uint64_t t = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		double one;
+
+		work(UNITS);
+		one = UNITS / (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - t);
+		best = one > best ? one : best;
+	}
+	return best;
+}
+
+struct bench {
+	const struct work_bench *b;
+	uint64_t units; /* of work */
+	void *all; /* a span or a number of each rank */
+	double *times;
+};
+
+/* ---- parts: ranks meet before and after each, as what one does in between may keep another from its core ---- */
+
+static int meet(const struct bench *m)
+{
+	return m->b->exchange(m->b->arg, "", m->all, 1);
+}
+
+static int work_and_test(const struct bench *m)
+{
+	const uint64_t parts = m->b->tests + 1;
+	uint64_t done = 0;
+	int err = 0;
+
+	for (uint64_t i = 1; i <= parts && !err; i++) {
+		const uint64_t until = i == parts ? m->units : (uint64_t)((double)m->units * (double)i / (double)parts);
+
+		work(until - done);
+		done = until;
+		err = i < parts ? m->b->test(m->b->arg) : 0;
+	}
+	return err;
+}
+
+/* Ranks that share a core would start one after the other, each when the one before has done its work, and nothing
+ * could move in the meantime; so they meet once they have started, which counts. */
+static int communicate(const struct bench *m, bool both, struct work_span *span)
+{
+	const struct work_bench *b = m->b;
+	int err = b->fill(b->arg);
+
+	err = err ? err : meet(m);
+	if (err)
+		return err;
+	span->begin = now();
+	err = b->start(b->arg);
+	span->started = now();
+	if (both && !err) {
+		err = b->crowded ? meet(m) : 0;
+		err = err ? err : work_and_test(m);
+	}
+	err = err ? err : b->wait(b->arg);
+	span->end = now();
+	err = err ? err : meet(m);
+	return err ? err : b->check(b->arg);
+}
+
+static int compute(const struct bench *m, struct work_span *span)
+{
+	int err = meet(m);
+
+	if (err)
+		return err;
+	span->begin = span->started = now();
+	work(m->units);
+	span->end = now();
+	return meet(m);
+}
+
+static int part(const struct bench *m, enum work_part which, struct work_span *span)
+{
+	return which == WORK_COMPUTE ? compute(m, span) : communicate(m, which == WORK_BOTH, span);
+}
+
+/* ---- times ---- */
+
+static int ascending(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *v, size_t n)
+{
+	qsort(v, n, sizeof *v, ascending);
+	return v[n / 2];
+}
+
+/* From when the first rank began until the last one had done, us. The ranks' spans are stride spans apart. */
+static double lasted(const struct work_span *s, size_t stride, uint32_t ranks)
+{
+	uint64_t begin = s->begin, end = s->end;
+
+	for (uint32_t r = 1; r < ranks; r++) {
+		s += stride;
+		begin = s->begin < begin ? s->begin : begin;
+		end = s->end > end ? s->end : end;
+	}
+	return (double)(end - begin) / 1e3;
+}
+
+/* What a part takes, us: the median of the later half of n times; the same on all ranks. */
+static int typical(const struct bench *m, enum work_part which, size_t n, double *us)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		struct work_span mine;
+
+		err = part(m, which, &mine);
+		err = err ? err : m->b->exchange(m->b->arg, &mine, m->all, sizeof mine);
+		m->times[i] = err ? 0 : lasted(m->all, 1, m->b->ranks);
+	}
+	*us = err ? 0 : median(m->times + n / 2, n - n / 2);
+	return err;
+}
+
+double work_overlap(const struct work_spans *spans, uint32_t ranks, size_t iters, double *scratch,
+		    double us[WORK_PARTS])
+{
+	for (unsigned k = 0; k < WORK_PARTS; k++) {
+		for (size_t i = 0; i < iters; i++)
+			scratch[i] = lasted(&spans[i].of[k], iters * WORK_PARTS, ranks);
+		us[k] = median(scratch, iters);
+	}
+	return (us[WORK_COMM] + us[WORK_COMPUTE] - us[WORK_BOTH]) /
+	       (us[WORK_COMM] < us[WORK_COMPUTE] ? us[WORK_COMM] : us[WORK_COMPUTE]);
+}
+
+/* ---- how much work ---- */
+
+/* What takes a rank so long where it has a core for itself; the same on all ranks. */
+static int set_units(struct bench *m, double us)
+{
+	const double mine = rate(), *all = m->all;
+	double best = 0;
+	int err = m->b->exchange(m->b->arg, &mine, m->all, sizeof mine);
+
+	for (uint32_t r = 0; r < m->b->ranks && !err; r++)
+		best = all[r] > best ? all[r] : best;
+	m->units = (uint64_t)(us * 1e3 * best) + 1;
+	return err;
+}
+
+/* A rank's share of what is given; else what takes as long as the communication while all ranks do it. */
+static int find_work(struct bench *m)
+{
+	double comm, us;
+	int err = typical(m, WORK_COMM, m->b->warmup, &comm);
+
+	if (err || m->b->work_us > 0)
+		return err ? err : set_units(m, m->b->work_us / m->b->ranks);
+	err = set_units(m, comm);
+	for (unsigned i = 0; i < ROUNDS && !err; i++) {
+		err = typical(m, WORK_COMPUTE, TRIES, &us);
+		if (err || (us > 0.98 * comm && us < 1.02 * comm))
+			break;
+		m->units = (uint64_t)((double)m->units * (comm / us > 0.1 ? comm / us : 0.1)) + 1;
+	}
+	return err;
+}
+
+int work_measure(const struct work_bench *b, struct work_spans *spans)
+{
+	struct bench m = { .b = b,
+			   .all = mem_alloc(b->ranks * sizeof(struct work_span)),
+			   .times = mem_alloc((b->warmup > TRIES ? b->warmup : TRIES) * sizeof(double)) };
+	int err = m.all && m.times ? find_work(&m) : b->no_memory(b->arg);
+
+	/* The parts take turns, so that all see the same machine. */
+	for (size_t i = 0; i < b->iters && !err; i++)
+		for (unsigned k = 0; k < WORK_PARTS && !err; k++)
+			err = part(&m, (enum work_part)k, &spans[i].of[k]);
+	free(m.all);
+	free(m.times);
+	return err;
+}
