@@ -27,7 +27,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
 # ---- sources: what is in a room belongs to it ----
 
 ROOMS_COMPILER := compiler compiler/analysis compiler/collectives compiler/ir compiler/lower compiler/passes compiler/queues compiler/verify
-ROOMS_BACKENDS := backends backends/common backends/shm backends/smcq backends/verbs
+ROOMS_BACKENDS := backends/common backends/shm backends/smcq backends/verbs
 ROOMS_GOALRUN  := goalrun goalrun/nic
 
 sources = $(patsubst %.c,%,$(sort $(wildcard $(addsuffix /*.c,$(1)))))
@@ -188,7 +188,7 @@ $(BUILD)/tests/nomem: $(call obj,tests/rt/nomem tests/rt/team) $(LIB_O)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
 # Backends without a runtime.
-$(BUILD)/tests/views: $(call obj,tests/rt/views $(filter-out backends/backends backends/smcq/% backends/verbs/%,$(BACKENDS))) $(COMPILE_O)
+$(BUILD)/tests/views: $(call obj,tests/rt/views $(filter-out backends/smcq/% backends/verbs/%,$(BACKENDS))) $(COMPILE_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 

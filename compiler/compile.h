@@ -39,19 +39,4 @@ int compile_file(struct goal_diags *d, const char *name, const struct file *f, c
 int compile_graph(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args,
 		  struct ir_graph *g);
 
-/* ---- printing; return an owned NUL-terminated text in *out ---- */
-
-struct ir_stats {
-	uint64_t ranks, sends, recvs, calcs, copies, reduces, nops, bytes, edges, depth;
-	bool has_depth; /* not with wildcards */
-	/* Messages that cannot come before their recv has started, and those that need a signal for that. */
-	uint64_t safe, ready;
-	bool has_ready; /* not in plain GOAL */
-};
-int print_stats(const struct ir_graph *g, struct ir_stats *st);
-int print_goal(const struct ir_graph *g, char **out);
-int print_dot(const struct ir_graph *g, char **out);
-int print_json(const struct bin *b, const struct ir_graph *g, char **out);
-int print_dump(const struct bin *b, const struct ir_graph *g, char **out);
-
 #endif

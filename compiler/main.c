@@ -3,6 +3,7 @@
 #include "compiler/collectives/collective.h"
 #include "compiler/compile.h"
 #include "compiler/passes/passes.h"
+#include "compiler/print/print.h"
 #include "compiler/print/print_model.h"
 #include "compiler/print/print_promela.h"
 #include "compiler/print/print_queues.h"

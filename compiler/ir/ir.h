@@ -101,6 +101,11 @@ int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct
 
 /* Another scratch buffer, of size 0 on all ranks: its index, or -ERR_x. Only for schedules with buffers. */
 int64_t ir_graph_add_scratch(struct ir_graph *g);
+/* The mode of a buffer; one that a pass added is scratch. g->bin is not NULL. */
+static inline enum bin_mode ir_graph_mode(const struct ir_graph *g, uint32_t buf)
+{
+	return buf < g->bin->nbuffers ? (enum bin_mode)g->bin->buffers[buf].mode : BIN_SCRATCH;
+}
 
 /* A template of an op that has nothing yet: no registers, no label. */
 struct bin_tmpl ir_tmpl(unsigned kind);

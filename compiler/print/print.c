@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What goalc prints of a schedule: statistics, plain GOAL, dot, JSON and a dump. */
-#include "compiler/compile.h"
+#include "compiler/print/print.h"
 
 #include "compiler/analysis/match.h"
 #include "compiler/print/print_queues.h"

@@ -15,8 +15,8 @@
 
 #include "compiler/analysis/checks.h"
 #include "compiler/analysis/events.h"
+#include "compiler/analysis/symbolic.h"
 #include "compiler/ir/smcq.h"
-#include "compiler/verify/verify_parts.h"
 #include "format/check.h"
 #include "util/text.h"
 
@@ -388,7 +388,7 @@ static int add_tag(struct cell *c, uint32_t tag)
 
 static int add_cell(struct model *m, uint32_t rank, const struct piece *p)
 {
-	const bool scratch = verify_mode(m->g, p->buf) == BIN_SCRATCH;
+	const bool scratch = ir_graph_mode(m->g, p->buf) == BIN_SCRATCH;
 	struct cell c = { .rank = rank, .p = p, .final = scratch ? (struct content){ ANY_TAG, 0 } : p->last };
 	int err = add_tag(&c, c.final.tag);
 

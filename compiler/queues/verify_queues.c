@@ -17,7 +17,7 @@
  * anything of the first is held. Then at any time all is through but for two starts, one after the other. What those have
  * done so far could also be done by the first two, since each start uses as much as it brings: no count is lower then, and
  * nothing else is waited for. So again nothing can happen in any start that cannot happen in these. */
-#include "compiler/verify/verify_parts.h"
+#include "compiler/queues/verify_queues.h"
 
 #include "compiler/analysis/checks.h"
 #include "compiler/analysis/conflicts.h"

@@ -5,16 +5,12 @@
 #include "compiler/analysis/checks.h"
 #include "compiler/analysis/race.h"
 #include "compiler/ir/smcq.h"
+#include "compiler/queues/verify_queues.h"
 #include "compiler/verify/verify_parts.h"
 #include "util/err.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum bin_mode verify_mode(const struct ir_graph *g, uint32_t buf)
-{
-	return buf < g->bin->nbuffers ? (enum bin_mode)g->bin->buffers[buf].mode : BIN_SCRATCH;
-}
 
 bool verify_is_barrier(const struct bin *b)
 {

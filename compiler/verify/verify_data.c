@@ -60,7 +60,7 @@ struct data {
 /* Whether nothing is known of what a buffer holds at the start. An out buffer may have what is in place. */
 static bool undefined(const struct data *x, uint32_t buf)
 {
-	enum bin_mode mode = verify_mode(x->s->g, buf);
+	enum bin_mode mode = ir_graph_mode(x->s->g, buf);
 
 	for (uint32_t r = 0; mode == BIN_OUT && r < x->s->g->nranks; r++)
 		for (size_t i = 0; i < x->by_rank[r].src.n; i++)

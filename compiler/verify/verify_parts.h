@@ -6,9 +6,6 @@
 #include "compiler/analysis/symbolic.h"
 #include "compiler/verify/verify.h"
 
-/* verify.c: of a buffer; one that a pass added is scratch. */
-enum bin_mode verify_mode(const struct ir_graph *g, uint32_t buf);
-
 /* verify_shape.c: ops that are none, and accesses outside of the buffers or to what may not be written. */
 void verify_shape(struct goal_diags *d, const struct ir_graph *g);
 
@@ -16,10 +13,6 @@ void verify_shape(struct goal_diags *d, const struct ir_graph *g);
 struct terms *verify_terms(const struct ir_graph *g, const struct wants *by_rank, bool commutative);
 /* Compares what a run left with what is wanted. */
 int verify_data(struct goal_diags *d, const struct symbolic *s, const struct wants *by_rank, uint32_t differ[2]);
-
-/* verify_queues.c: what a schedule is lowered to does what the schedule does. run: of its ops. most: about how many entries
- * may be looked at; 0: all that it takes. *partly: that was too few to ask what can come too early of all of them. */
-int verify_queues(struct goal_diags *d, const struct symbolic *run, const struct smcq *s, uint64_t most, bool *partly);
 
 /* verify_barrier.c: that no rank completes before all have started. */
 int verify_barrier(struct goal_diags *d, const struct ir_graph *g, const struct ir_events *ev);

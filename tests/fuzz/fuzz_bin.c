@@ -3,6 +3,7 @@
  * unless its lowest bit is set the checksums are made right first. */
 #include "compiler/compile.h"
 #include "compiler/passes/passes.h"
+#include "compiler/print/print.h"
 #include "compiler/transform.h"
 #include "format/check.h"
 #include "tests/fuzz/repair.h"

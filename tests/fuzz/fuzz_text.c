@@ -2,6 +2,7 @@
  * Fuzzes the compiler with text. The last byte of an input chooses the options, the rest is the source.
  * What compiles must pass bin_check, and plain GOAL must come out of its own text unchanged. */
 #include "compiler/compile.h"
+#include "compiler/print/print.h"
 #include "util/err.h"
 
 #include <stdio.h>

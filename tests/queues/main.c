@@ -11,6 +11,7 @@
 #include "compiler/compile.h"
 #include "compiler/passes/passes.h"
 #include "compiler/print/print_promela.h"
+#include "compiler/queues/verify_queues.h"
 #include "compiler/verify/verify_parts.h"
 #include "tests/mutants/load.h"
 #include "tests/queues/exec.h"
