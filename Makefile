@@ -107,7 +107,19 @@ $(BUILD)/%.inc: %.goal
 	@mkdir -p $(@D)
 	$(call say,INC)sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< > $@
 
-$(BUILD)/compiler/collectives/definition.o: $(BUILD)/compiler/collectives/collectives.inc
+# The definitions of the collectives: their names, and their binaries, by the parts of the compiler that make programs.
+COLLECTIVES := compiler/collectives/collectives.goal
+EMBED := $(BUILD)/compiler/bootstrap/embed
+$(EMBED): $(call obj,compiler/bootstrap/embed compiler/collectives/names compiler/ir/ir compiler/ir/image compiler/ir/smcq \
+		compiler/lower/lower_program $(call sources,util lang format) $(patsubst %.c,%,$(wildcard compiler/lower/gen*.c))) $(HOOK_O) $(GENERATED)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+$(BUILD)/compiler/collectives/definitions.inc: $(COLLECTIVES) $(EMBED)
+	$(call say,EMBED)$(EMBED) $< > $@
+$(BUILD)/compiler/collectives/names.inc: $(COLLECTIVES)
+	@mkdir -p $(@D)
+	$(call say,NAMES)sed -n 's/^schedule \([A-Za-z_]*\).*/NAME(\1)/p' $< > $@
+$(BUILD)/compiler/collectives/definition.o: $(BUILD)/compiler/collectives/definitions.inc
+$(BUILD)/compiler/collectives/names.o: $(BUILD)/compiler/collectives/names.inc
 $(BUILD)/compiler/passes/pass_hierarchy.o: $(patsubst %,$(BUILD)/%.inc,compiler/passes/hierarchy schedules/bcast_binomial \
 	schedules/gather_binomial schedules/lib/reduce_tree)
 $(BUILD)/lang/plain.lex.o: $(BUILD)/lang/plain.tab.h

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalc: options, and the pipeline as straight-line calls. See goalc(1). */
 #include "compiler/collectives/collective.h"
+#include "compiler/collectives/names.h"
 #include "compiler/compile.h"
 #include "compiler/passes/passes.h"
 #include "compiler/print/print.h"

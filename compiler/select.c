@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reads selection tables, and finds rows in them. */
+#include "compiler/collectives/names.h"
 #include "compiler/select.h"
 
 #include "compiler/collectives/collective.h"

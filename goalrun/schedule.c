@@ -2,6 +2,7 @@
  * The schedule that goalrun runs: which one, what it is lowered to, with which arguments, and whether it can be run. */
 #include "goalrun/goalrun.h"
 
+#include "compiler/collectives/names.h"
 #include "compiler/lower/lower.h"
 #include "compiler/passes/passes.h"
 #include "compiler/queues/armw.h"

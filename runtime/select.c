@@ -3,6 +3,7 @@
 #include "runtime/rt.h"
 
 #include "compiler/collectives/collective.h"
+#include "compiler/collectives/names.h"
 #include "compiler/passes/passes.h"
 #include "compiler/select.h"
 #include "util/file.h"

@@ -86,8 +86,8 @@ static int open_definition(struct claim *c, const char *name, struct ir_fault *f
 	int err = 0, found = 0;
 
 	for (unsigned n = 0;; n++) {
-		err = definition_open(name, n, &c->image, &c->def);
-		if (err || !c->image)
+		err = definition_open(name, n, &c->def);
+		if (err <= 0)
 			break;
 		c->name = name;
 		c->buf = mem_calloc(c->def.nbuffers, sizeof *c->buf);
@@ -140,15 +140,9 @@ int claim_open_named(struct claim *c, const struct bin *b, struct ir_fault *faul
 
 void claim_close(struct claim *c)
 {
-	free(c->image);
 	free(c->buf);
 	free(c->param);
 	*c = (struct claim){ .b = c->b };
-}
-
-bool collective_known(const char *name)
-{
-	return definition_known(name);
 }
 
 /* ---- values ---- */

@@ -37,7 +37,6 @@ struct claim {
 	bool any; /* it claims something */
 	const char *name; /* of the definition; NULL: it is the schedule's own result */
 	struct bin def; /* has the result */
-	void *image; /* of the definition */
 	uint32_t *buf, *param; /* the schedule's, for those of def */
 	bool lost; /* parameters that the definition needs: the binary is concrete, and has their values in its ops */
 };
@@ -66,8 +65,5 @@ bool claim_counts(const struct claim *c);
 
 /* Of rank args->rank, all at once; nothing where the schedule claims nothing. */
 int collective_wants(const struct bin *b, const struct bin_args *args, struct wants *out, struct ir_fault *fault);
-
-/* Whether a collective of that name is defined. */
-bool collective_known(const char *name);
 
 #endif

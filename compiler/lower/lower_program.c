@@ -4,7 +4,7 @@
  * them until the end of a statement. */
 #include "compiler/lower/gen.h"
 
-#include "compiler/collectives/collective.h"
+#include "compiler/collectives/names.h"
 #include "format/check.h"
 #include "util/err.h"
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The names of the collectives that have a definition. */
+#include "compiler/collectives/names.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const char *const names[] = {
+#define NAME(name) #name,
+#include "compiler/collectives/names.inc"
+#undef NAME
+};
+
+/* The first of each pair counts in bytes what the second counts in elements. */
+static const char *const same[][2] = {
+	{ "MPI_Alltoallw", "MPI_Alltoallv" },
+	{ "MPI_Neighbor_alltoallw", "MPI_Neighbor_alltoallv" },
+};
+
+const char *collective_defined_as(const char *name)
+{
+	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+		if (!strcmp(same[i][0], name))
+			return same[i][1];
+	return name;
+}
+
+bool collective_known(const char *name)
+{
+	name = collective_defined_as(name);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
