@@ -2,7 +2,7 @@
  * bind: what MPIX_Sched_init costs on a group, beside what it cannot do without: the exchange of addresses over the
  * same board, and specialising the rank. */
 #include "bench/bench.h"
-#include "runtime/rt.h"
+#include "runtime/request.h"
 #include "tests/rt/team.h"
 
 #include <stdio.h>

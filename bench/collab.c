@@ -3,6 +3,7 @@
  * on, or to sum up, lies before it, and the others wait. How long it waits itself, once it has computed, when only its
  * own thread makes progress and when the others do so for it. */
 #include "bench/bench.h"
+#include "include/mpix_sched.h"
 #include "tests/rt/team.h"
 
 #include <stdio.h>

@@ -9,6 +9,7 @@
  * It does not notice dead ranks, runs no other requests while it waits, knows one number of ranks, one layout
  * and one root, and two ranks that have a core each spin without yielding. */
 #include "bench/bench.h"
+#include "include/mpix_sched.h"
 #include "tests/rt/team.h"
 
 #include <math.h>

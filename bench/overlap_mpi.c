@@ -3,7 +3,8 @@
  * pinned as they are there; threads that the library has made for its progress go to the core that communicates.
  * Started by overlap.sh with the library's own launcher. Prints one line: comm, compute, total in us, overlap. */
 #include "goalrun/work.h"
-#include "runtime/rt.h"
+#include "include/mpix_sched.h"
+#include "runtime/board.h"
 
 #include <dirent.h>
 #include <mpi.h>

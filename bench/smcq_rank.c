@@ -3,7 +3,7 @@
  * once and started again and again; and the same one carried out by the ranks' CPUs, which bind it anew for each call.
  * They take turns, for so many seconds. Rank 0 prints what bench/smcq.sh says. */
 #include "bench/bench.h"
-#include "runtime/rt.h"
+#include "runtime/request.h"
 #include "util/env.h"
 
 #include <stdio.h>

@@ -7,6 +7,7 @@
  *   half of two broadcasts of which rank 0 and rank 1 are the roots, by turns: what a rank does behind its send counts, too
  *   when both start together, until the slower one has done: as goalrun measures */
 #include "bench/bench.h"
+#include "include/mpix_sched.h"
 #include "tests/rt/team.h"
 
 #include <stdio.h>

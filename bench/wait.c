@@ -2,6 +2,7 @@
  * wait: what it costs to wait in each of the ways that GOAL_WAIT knows, side by side in the same two processes, which
  * have a context for each of them. */
 #include "bench/bench.h"
+#include "include/mpix_sched.h"
 #include "tests/rt/team.h"
 
 #include <math.h>

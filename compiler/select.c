@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reads selection tables, and finds rows in them. */
-#include "compiler/collectives/names.h"
 #include "compiler/select.h"
 
 #include "compiler/collectives/collective.h"
+#include "compiler/collectives/names.h"
 #include "compiler/passes/passes.h"
 #include "util/err.h"
 #include "util/file.h"

@@ -2,7 +2,7 @@
  * goalrun on one of several hosts: starts the ranks of that host and carries what they write on the board, what they print
  * and how they end. When the connection to goalrun ends, or is silent for long, so do the ranks and the agent. */
 #include "goalrun/hosts.h"
-
+#include "runtime/cpus.h"
 #include "runtime/mirror.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
  * goalrun --select: the row of the selection table for a call, as if what it says had been given. */
 #include "compiler/passes/passes.h"
 #include "goalrun/run.h"
+#include "util/env.h"
 #include "util/text.h"
 
 #include <inttypes.h>

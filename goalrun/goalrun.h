@@ -4,6 +4,7 @@
 #define GOALRUN_GOALRUN_H
 
 #include "goalrun/hosts.h"
+#include "include/mpix_sched.h"
 
 #define DEFAULT_COUNT 1000
 

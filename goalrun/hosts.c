@@ -3,6 +3,7 @@
  * other. */
 #include "goalrun/hosts.h"
 
+#include "runtime/cpus.h"
 #include "runtime/mirror.h"
 #include "util/env.h"
 

@@ -5,6 +5,7 @@
 #define GOALRUN_HOSTS_H
 
 #include "goalrun/run.h"
+#include "runtime/board.h"
 
 /* ---- messages (wire.c) ---- */
 

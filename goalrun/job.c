@@ -3,7 +3,7 @@
  * rank makes all of it nobody's when it dies, and it may have any parent and process group: so it is found by the variable
  * GOAL_JOB of its environment, which says of which job and rank it is. */
 #include "goalrun/run.h"
-
+#include "runtime/cpus.h"
 #include "util/env.h"
 
 #include <ctype.h>

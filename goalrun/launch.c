@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Starting ranks: as processes that end with goalrun, or as threads. */
 #include "goalrun/hosts.h"
-
+#include "runtime/context.h"
+#include "runtime/cpus.h"
+#include "runtime/heap.h"
 #include "util/env.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
  * goalrun: runs a schedule with generated data and checks the result, or a program. See goalrun(1). */
 #include "goalrun/goalrun.h"
 #include "goalrun/trace.h"
+#include "runtime/dump.h"
 #include "util/env.h"
 
 #include <signal.h>

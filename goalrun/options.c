@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The options of goalrun(1). */
-#include "goalrun/goalrun.h"
-
 #include "backends/smcq/model.h"
 #include "backends/smcq/smcq.h"
 #include "compiler/passes/passes.h"
+#include "goalrun/goalrun.h"
 #include "goalrun/trace.h"
+#include "runtime/comm.h"
+#include "runtime/wait.h"
 
 #include <getopt.h>
 #include <inttypes.h>

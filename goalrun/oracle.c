@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Data for what a schedule claims: what ranks have at the start, and what follows from that for the end. */
 #include "goalrun/run.h"
+#include "runtime/sched.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
  * goalrun --overlap: what is measured by work.c. */
 #include "goalrun/rank.h"
 #include "goalrun/work.h"
+#include "runtime/cpus.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun: where ranks and their communication are. */
 #include "goalrun/run.h"
+#include "util/env.h"
 
 #include <sched.h>
 #include <stdio.h>

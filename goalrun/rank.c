@@ -2,6 +2,10 @@
  * What one rank of goalrun does: bind each case, then start and wait with new data each time. */
 #include "goalrun/rank.h"
 
+#include "runtime/context.h"
+#include "runtime/cpus.h"
+#include "runtime/sched.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #define GOALRUN_RANK_H
 
 #include "goalrun/run.h"
+#include "include/mpix_sched.h"
 
 /* A rank and its case at hand. */
 struct rank {

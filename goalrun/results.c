@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What goalrun prints of its launches, and how a case is run again. */
 #include "goalrun/goalrun.h"
+#include "runtime/comm.h"
 
 #include <inttypes.h>
 #include <json-c/json.h>

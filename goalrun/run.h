@@ -11,8 +11,9 @@
 #include "compiler/compile.h"
 #include "compiler/select.h"
 #include "goalrun/work.h"
+#include "include/mpix_sched.h"
+#include "runtime/board.h"
 #include "runtime/placement.h"
-#include "runtime/rt.h"
 #include "util/options.h"
 
 #include <signal.h>

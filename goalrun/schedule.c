@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The schedule that goalrun runs: which one, what it is lowered to, with which arguments, and whether it can be run. */
-#include "goalrun/goalrun.h"
-
 #include "compiler/collectives/names.h"
 #include "compiler/lower/lower.h"
 #include "compiler/passes/passes.h"
 #include "compiler/queues/armw.h"
 #include "compiler/verify/verify.h"
 #include "format/check.h"
+#include "goalrun/goalrun.h"
+#include "runtime/sched.h"
+#include "util/env.h"
 #include "util/file.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
  * Data for reductions, and what the operations make of it, in a way of its own: one element at a time in wide
  * types, where sums and products of what values_fill generates are exact. */
 #include "goalrun/run.h"
+#include "runtime/sched.h"
 
 #include <float.h>
 #include <string.h>

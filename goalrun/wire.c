@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages between goalrun and its agents. */
 #include "goalrun/hosts.h"
+#include "runtime/cpus.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Requests: start, rebind, test, wait. A request is busy while a thread makes progress on it; who waits makes
  * progress on all active requests of the context, of which it takes only those that are free. */
-#include "runtime/rt.h"
+#include "runtime/comm.h"
+#include "runtime/dump.h"
+#include "runtime/wait.h"
 
 #include <limits.h>
 #include <unistd.h>

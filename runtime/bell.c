@@ -15,7 +15,7 @@
  *
  * Where a device brings messages as well a rank has an eventfd, which its peers got when they met. One of its threads
  * sleeps on that and on what the device has, the others on the futex; who rings writes to the one and wakes the other. */
-#include "runtime/rt.h"
+#include "runtime/bell.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Binding: specialise for this rank, check its buffers, agree with the other ranks, hand over to the
  * backend. Whatever goes wrong on one rank is told on all. */
-#include "runtime/rt.h"
-
 #include "compiler/passes/passes.h"
 #include "compiler/queues/armw.h"
 #include "compiler/verify/verify.h"
 #include "format/check.h"
+#include "runtime/comm.h"
+#include "runtime/sizes.h"
+#include "runtime/trace.h"
 #include "util/env.h"
 
 #include <inttypes.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The board: a slot for each rank, written by it alone. Two records per slot suffice: a rank writes round
  * n + 1 only when all have written round n, so all have read round n - 1. */
-#include "runtime/rt.h"
+#include "runtime/board.h"
+
+#include "include/mpix_sched.h"
+#include "runtime/cpus.h"
 
 #include <sched.h>
 #include <string.h>

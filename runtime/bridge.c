@@ -9,7 +9,9 @@
  *
  * A node whose kernel does not answer for SILENCE_MS is lost; so is one at whose port nobody is left, or nobody comes back.
  * No message says that somebody lives: the kernels do so (TCP keepalive), however busy the processes are. */
+#include "runtime/cpus.h"
 #include "runtime/mirror.h"
+#include "runtime/nodes.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  * Collaborative polling (Didelot et al., EuroMPI 2012): a rank that waits makes progress for others, first for those of
  * its NUMA node. What it may do is what anybody may who reaches a rank; the turn sees to it that a request has one
  * poller at most. */
-#include "runtime/rt.h"
+#include "runtime/comm.h"
 
 #include <sched.h>
 

@@ -6,8 +6,9 @@
  * to it on. The threads of one core pass a baton, so that one at a time polls; it drives all ranks of the core that it
  * reaches. The baton only saves work: that nobody drives a request at the same time as another is the matter of its
  * turn. */
-#include "runtime/rt.h"
+#include "runtime/comm.h"
 
+#include "runtime/bell.h"
 #include "runtime/placement.h"
 
 #include <errno.h>

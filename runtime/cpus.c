@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * How long a rank that waits may keep its core: not at all where others want it. */
-#include "runtime/rt.h"
+#include "runtime/cpus.h"
+
+#include "runtime/group.h"
 
 #include <sched.h>
 #if defined(__x86_64__)

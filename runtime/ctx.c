@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Contexts and errors. */
-#include "runtime/rt.h"
+#include "runtime/comm.h"
+#include "runtime/dump.h"
+#include "runtime/trace.h"
+#include "runtime/wait.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What pending ops wait for: on request, on SIGUSR1, and after GOAL_DUMP_AFTER seconds of waiting. */
-#include "runtime/rt.h"
+#include "runtime/dump.h"
 
 #include "format/check.h"
+#include "runtime/cpus.h"
 
 #include <errno.h>
 #include <sched.h>

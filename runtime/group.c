@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Groups once they are made (meeting.c): subgroups, and which ranks have died. */
-#include "runtime/rt.h"
+#include "runtime/group.h"
+
+#include "runtime/cpus.h"
+#include "runtime/nodes.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The shared heap of a context: a memfd that only grows, first fit. Its books are private memory: peers
  * cannot damage them. */
-#include "runtime/rt.h"
+#include "runtime/heap.h"
+
+#include "runtime/bell.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What backends use of a group: exchanges, memory that peers reach, and where the peers are. */
-#include "runtime/rt.h"
+#include "runtime/comm.h"
+#include "runtime/nodes.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #define RUNTIME_KERNELS_H
 
 #include "include/mpix_sched.h"
+#include "runtime/sched.h"
 
 /* inout[i] = in[i] op inout[i] = inout[i] op in[i]: all of these operations commute, to the bit. in and inout
  * are aligned for their type, and are the same or do not overlap. */

@@ -4,7 +4,9 @@
  * then on the ranks meet on the board; where there are several nodes each has one, and bridge.c keeps them alike. A lead
  * holds a record lock on the board for each rank of its process; the kernel drops it when the process ends, however it
  * ends, which is how the others notice. */
-#include "runtime/rt.h"
+#include "runtime/bell.h"
+#include "runtime/comm.h"
+#include "runtime/nodes.h"
 
 #include <errno.h>
 #include <fcntl.h>

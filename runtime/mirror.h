@@ -5,7 +5,7 @@
 #ifndef RUNTIME_MIRROR_H
 #define RUNTIME_MIRROR_H
 
-#include "runtime/rt.h"
+#include "runtime/board.h"
 
 enum rt_frame_what {
 	RT_FRAME_RECORD,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Which node this is, and where others reach it. */
-#include "runtime/rt.h"
+#include "runtime/nodes.h"
 
 #include "util/env.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Loading schedules: binaries are checked, texts compiled in process. */
-#include "runtime/rt.h"
+#include "runtime/sched.h"
 
 #include "compiler/compile.h"
+#include "runtime/context.h"
 #include "util/file.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Selecting schedules: a context reads the selection tables once, and compiles what a row says once. */
-#include "runtime/rt.h"
-
 #include "compiler/collectives/collective.h"
 #include "compiler/collectives/names.h"
 #include "compiler/passes/passes.h"
 #include "compiler/select.h"
+#include "runtime/group.h"
+#include "runtime/sched.h"
 #include "util/file.h"
 
 #include <errno.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sizes of buffers: those that a schedule declares are held against the definition of the collective that it names, and
  * told to whoever asks. */
-#include "runtime/rt.h"
+#include "runtime/sizes.h"
+
+#include "runtime/request.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

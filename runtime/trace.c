@@ -3,7 +3,7 @@
  * as little as possible. */
 #include "runtime/trace.h"
 
-#include "runtime/rt.h"
+#include "runtime/cpus.h"
 
 #include <errno.h>
 #include <sched.h>

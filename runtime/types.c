@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Datatypes and user-defined operations. */
-#include "runtime/rt.h"
+#include "runtime/context.h"
+#include "runtime/sched.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Waiting: spins for a while, and goes on as GOAL_WAIT or the application's handler has it. */
-#include "runtime/rt.h"
+#include "runtime/wait.h"
+
+#include "runtime/bell.h"
+#include "runtime/cpus.h"
+#include "runtime/trace.h"
 
 #include <sched.h>
 #include <string.h>

@@ -2,8 +2,9 @@
  * The group of all ranks of a job: of goalrun, which brings a board; of a launcher with PMIx; or of a program
  * that was started alone. libpmix is loaded when it is needed, so that it is no dependency of those who do not
  * use it. */
-#include "runtime/rt.h"
-
+#include "runtime/board.h"
+#include "runtime/context.h"
+#include "runtime/cpus.h"
 #include "util/load.h"
 
 #include <dlfcn.h>

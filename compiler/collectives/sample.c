@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Samples of arguments for parameters with the names that collectives use (collectives.goal). Ranks get values that
  * agree: what one sends its neighbour is what that one receives. */
+#include "compiler/collectives/collective.h"
 #include "compiler/collectives/names.h"
 #include "compiler/ir/args.h"
-
-#include "compiler/collectives/collective.h"
 #include "util/err.h"
 
 #include <stdio.h>

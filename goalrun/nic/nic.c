@@ -14,9 +14,9 @@
  * session whose scheduling pointer is 2^offset or more ahead of the consumer pointer is dead; what a GET brings back leaves by
  * the peer's interface of the same number, carries SPS for a queue of the rank that asked, and keeps to strong order as
  * other packets do. */
-#include "goalrun/nic/nic_core.h"
-
 #include "format/check.h"
+#include "goalrun/nic/nic_core.h"
+#include "include/mpix_sched.h"
 #include "util/err.h"
 #include "util/mix.h"
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Schedules (sched.c, select.c), datatypes and operations (types.c). */
+#ifndef RUNTIME_SCHED_H
+#define RUNTIME_SCHED_H
+
+#include "backends/backend.h"
+#include "compiler/collectives/collective.h"
+#include "compiler/compile.h"
+#include "include/mpix_sched.h"
+#include "runtime/kernels.h"
+
+#include <stdatomic.h>
+
+struct mpix_sched {
+	_Atomic uint32_t refs;
+	struct mpix_sched_ctx *ctx;
+	void *image;
+	size_t size;
+	struct bin bin;
+	struct claim claim; /* what implements names: the definition has the sizes of its buffers */
+	bool sized; /* they have to be looked at when it is bound */
+};
+
+/* Takes data, a text or a binary with a NUL behind it; o is for texts. 0 or MPIX_SCHED_ERR_*. */
+int rt_sched_make(struct mpix_sched_ctx *ctx, const char *name, char *data, size_t size,
+		  const struct compile_options *o, MPIX_Sched *out);
+void rt_sched_unref(struct mpix_sched *s);
+
+/* What a context has selected so far (select.c). */
+struct rt_selected;
+void rt_selected_free(struct rt_selected *s);
+
+struct mpix_sched_type {
+	_Atomic uint32_t refs;
+	struct mpix_sched_ctx *ctx;
+	enum MPIX_Sched_basic basic;
+	struct be_layout layout;
+	int64_t low, high; /* bytes that an element touches: [low, high) */
+	struct be_block blocks[];
+};
+
+struct mpix_sched_op {
+	_Atomic uint32_t refs;
+	struct mpix_sched_ctx *ctx;
+	MPIX_Sched_op_fn *fn;
+	void *arg;
+	bool commutes;
+};
+
+size_t rt_basic_size(enum MPIX_Sched_basic basic);
+/* The type of one basic element, which nobody has to free; NULL: there is none. */
+const struct mpix_sched_type *rt_type_basic(enum MPIX_Sched_basic basic);
+void rt_type_unref(struct mpix_sched_type *t);
+void rt_op_unref(struct mpix_sched_op *op);
+
+#endif
