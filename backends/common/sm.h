@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the parts of the shm backend share: shm.c runs schedules, move.c moves messages, bind.c connects.
+ * Messages between ranks that share memory, for every backend that has such ranks: shm for all messages, others for those
+ * inside a node. sm_run.c is the life of a request, sm_ops.c has the ops of one rank alone, sm_move.c moves messages,
+ * sm_connect.c finds the two ends of each.
  *
  * Each rank has one block (struct sm_head) per request in its heap. It publishes its messages there, so that
  * the two ends of a channel find each other at bind time; and it holds the words that others write:
@@ -213,7 +215,9 @@ static inline struct sm_link *sm_links(const struct sm_bound *s)
 	return sm_at(s, s->sh->links);
 }
 
-/* move.c: how a message of each mode is carried out */
+/* ---- sm_move.c ---- */
+
+/* How a message of each mode is carried out. */
 extern const struct engine_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];
 /* The word that has to reach the epoch before an issued op can go on; NULL: not a single one. */
 const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op);
@@ -222,12 +226,13 @@ char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_
 /* What an issued message waits for, in words. */
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
 
-/* shm.c: as in be_ops, also for a backend that sends some messages in another way. What it has for a request begins
- * with a struct sm_bound; behind sm_connect it says for the messages that are far how the engine carries them out, then
- * comes sm_trace. All else is done here. */
-/* size: of what it has, zeroed. far: whether messages to and from a rank are; NULL: none is. */
-int sm_make(const struct be_bind *b, size_t size, bool (*far)(const struct be_bind *b, uint32_t peer),
-	    struct be_bound **out, struct be_place *place);
+/* ---- sm_run.c: as in be_ops, also for a backend that sends some messages in another way ---- */
+
+/* What a backend has for a request begins with a struct sm_bound. It calls sm_make with its own table, and sm_connect; then
+ * it says for the messages that are far how the engine carries them out, and calls sm_trace. All else is done here.
+ * size: bytes of what it has, zeroed. far: whether messages to and from a rank are; NULL: none is. */
+int sm_make(const struct be_bind *b, size_t size, const struct be_ops *ops,
+	    bool (*far)(const struct be_bind *b, uint32_t peer), struct be_bound **out, struct be_place *place);
 void sm_trace(struct sm_bound *s);
 void sm_unbind(struct be_bound *bound);
 int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who);
@@ -237,16 +242,19 @@ uint32_t sm_open(const struct be_bound *bound);
 uint64_t sm_alarm(const struct be_bound *bound);
 void sm_states(const struct be_bound *bound, uint8_t *state, const char **what);
 
+/* ---- sm_ops.c ---- */
+
 /* What needs no other rank, and need not be there when others look. */
 void sm_prepare(struct sm_bound *s);
 /* Settles who carries out what, when it is known how messages travel and where buffers are. */
 void sm_classify(struct sm_bound *s);
-
-/* Whose address an op is called with until it is known to be a message, and how. */
+/* Sets how each op is carried out, and what it is called with; sm_connect does that for messages. */
 void sm_set_how(struct sm_bound *s);
+uint64_t sm_now_ns(void);
 
-/* parts.c: large copies in fragments */
-/* Whether who makes progress now puts a copy of so many bytes into the rank's queue. */
+/* ---- sm_fragments.c: large copies in fragments ---- */
+
+/* Whether the caller, which makes progress, puts a copy of so many bytes into the rank's queue. */
 static inline bool sm_parts(const struct sm_bound *s, uint64_t bytes)
 {
 	return s->queue && bytes > s->sh->fragment && !(s->engine.who & BE_APP);
@@ -257,7 +265,8 @@ int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const s
 /* As in be_ops. */
 void sm_join(struct be_bound *bound);
 
-/* bind.c */
+/* ---- sm_connect.c ---- */
+
 /* Sets the offsets of what is shared, for so many messages; returns the bytes. */
 size_t sm_lay_out(const struct be_bind *b, uint32_t nentries, struct sm_shared *sh);
 /* From here on it is there. */
@@ -276,9 +285,8 @@ void sm_settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 void sm_disconnect(struct sm_bound *s);
 int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers);
 
-/* view.c: as in be_ops */
-int sm_adopt(const struct be_bind *like, const struct be_place *place, struct be_bound **out);
+/* ---- sm_view.c: as in be_ops ---- */
 
-uint64_t sm_now_ns(void);
+int sm_adopt(const struct be_bind *like, const struct be_place *place, struct be_bound **out);
 
 #endif

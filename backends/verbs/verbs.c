@@ -32,11 +32,8 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 
 	if (err)
 		return host_error(b->group, err, "the environment variable GOAL_SHM cannot be \"%s\"", env_get(ENV_GOAL_SHM));
-	err = sm_make(b, sizeof(struct vb_bound), is_far, out, place);
-	if (*out) {
-		v = to_vb(*out);
-		v->sm.base.ops = &vb_ops;
-	}
+	err = sm_make(b, sizeof(struct vb_bound), &vb_ops, is_far, out, place);
+	v = *out ? to_vb(*out) : NULL;
 	for (uint32_t i = 0; i < b->nops && !err; i++) {
 		if (v->sm.msgs[i].far && !v->nics)
 			err = vb_nics_get(b->group, &v->nics);

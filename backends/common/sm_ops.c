@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The ops that concern one rank alone, and which of them other processes may carry out. */
+#include "backends/common/sm.h"
+
+#include <time.h>
+
+uint64_t sm_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A calc keeps the rank busy, one after the other, but not the progress of its messages. Those of epochs before are
+ * over. */
+static int calc_issue(struct engine *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	const struct bin_op *o = what;
+	uint64_t now = sm_now_ns(), ns = o->len;
+
+	if (!ns)
+		return 1;
+	s->sh->busy = (s->sh->busy > now ? s->sh->busy : now) + ns;
+	s->deadlines[o - s->b.ops] = s->sh->busy;
+	return 0;
+}
+
+static int calc_poll(struct engine *e, void *what)
+{
+	const struct sm_bound *s = sm_of(e);
+
+	return sm_now_ns() >= s->deadlines[(const struct bin_op *)what - s->b.ops];
+}
+
+static int copy_poll(struct engine *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	const struct bin_op *o = what;
+	const size_t basic = s->b.layout->basic;
+	const uint32_t i = (uint32_t)(o - s->b.ops);
+
+	return sm_copy_parts(s, s->msgs[i].now, i, NULL, s->b.buffers[o->buf[1]].ptr + o->off[1] * basic,
+			     s->b.buffers[o->buf[0]].ptr + o->off[0] * basic, o->len * basic);
+}
+
+static int copy_issue(struct engine *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	const struct bin_op *o = what;
+
+	if (s->b.layout->contiguous && sm_parts(s, o->len * s->b.layout->basic))
+		return copy_poll(e, what);
+	be_copy(s->b.layout, s->b.buffers[o->buf[1]].ptr, o->off[1], s->b.buffers[o->buf[0]].ptr, o->off[0], o->len);
+	return 1;
+}
+
+static int reduce_issue(struct engine *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	const struct bin_op *o = what;
+
+	s->b.reduce(s->b.reduce_arg, s->b.buffers[o->buf[0]].ptr, o->off[0], s->b.buffers[o->buf[1]].ptr,
+		    o->off[1], o->len, o->kind == BIN_OP_REDUCE_WITH);
+	return 1;
+}
+
+static int nop_issue(struct engine *e, void *what)
+{
+	(void)e;
+	(void)what;
+	return 1;
+}
+
+/* Messages have theirs once they are connected. */
+static const struct engine_how how[BIN_OP_KINDS] = {
+	[BIN_OP_CALC] = { calc_issue, calc_poll },   [BIN_OP_COPY] = { copy_issue, copy_poll },
+	[BIN_OP_REDUCE] = { reduce_issue, NULL },    [BIN_OP_REDUCE_WITH] = { reduce_issue, NULL },
+	[BIN_OP_NOP] = { nop_issue, NULL },
+};
+
+void sm_set_how(struct sm_bound *s)
+{
+	for (uint32_t i = 0; i < s->b.nops; i++) {
+		s->engine.todo[i].how = how[s->b.ops[i].kind];
+		s->engine.todo[i].what = (void *)(uintptr_t)&s->b.ops[i];
+	}
+}
+
+void sm_prepare(struct sm_bound *s)
+{
+	engine_init(&s->engine, &s->b, sm_at(s, s->sh->engine), s->own, &s->base);
+	sm_set_how(s);
+}
+
+/* Whether any process that reaches the rank's heap can carry an op out. */
+static bool anywhere(const struct sm_bound *s, uint32_t i)
+{
+	const struct bin_op *o = &s->b.ops[i];
+
+	for (unsigned k = 0; k < bin_nranges(o->kind) && o->len; k++)
+		if (!s->b.layout->contiguous || !s->b.buffers[o->buf[k]].heap)
+			return false;
+	return !s->msgs[i].far && (!bin_recvs(o->kind) || s->msgs[i].mode != SM_PULL || s->msgs[i].heap);
+}
+
+void sm_classify(struct sm_bound *s)
+{
+	struct sm_buffer *told = sm_at(s, s->sh->buffers);
+
+	for (uint32_t i = 0; i < s->b.nops; i++) {
+		const struct bin_op *o = &s->b.ops[i];
+		const bool app = o->exec == BIN_APP || (s->b.user && bin_reduces(o->kind));
+		uint8_t *class = s->engine.ops[i].class;
+
+		class[1] = app ? ENGINE_APP : anywhere(s, i) ? ENGINE_ANY : ENGINE_OWNER;
+		class[0] = o->exec == BIN_EARLY && !app ? ENGINE_EARLY : class[1];
+	}
+	engine_classify(&s->engine);
+	for (uint32_t i = 0; i < s->sh->nbuffers; i++) {
+		const struct be_buffer *b = &s->b.buffers[i];
+
+		told[i] = (struct sm_buffer){ b->elements, b->heap ? b->heap_off + 1 : 0 };
+	}
+	s->sh->generation++;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The life of a request whose messages travel through shared memory, as struct be_ops has it; sm.h tells how they travel. */
+#include "backends/common/sm.h"
+
+#include "backends/common/trace.h"
+#include "util/err.h"
+#include "util/mem.h"
+
+#include <stdlib.h>
+
+static struct sm_bound *to_sm(struct be_bound *b)
+{
+	return (struct sm_bound *)b;
+}
+
+void sm_unbind(struct be_bound *bound)
+{
+	struct sm_bound *s = to_sm(bound);
+
+	if (!s)
+		return;
+	sm_disconnect(s);
+	for (uint32_t i = 0; i < s->b.nops; i++)
+		free(s->msgs[i].whole);
+	free(s->stage);
+	free(s->trace);
+	free(s);
+}
+
+/* What comes piece by piece and is not just put somewhere needs room. */
+static int make_room(struct sm_bound *s)
+{
+	const struct be_bind *b = &s->b;
+	const bool cuts = SM_CHUNK % (b->whole * b->layout->basic); /* a chunk may end within an element */
+	bool stage = !b->layout->contiguous;
+
+	for (uint32_t i = 0; i < b->nops; i++) {
+		const struct bin_op *o = &b->ops[i];
+		const uint64_t bytes = o->len * b->layout->basic;
+
+		if (!bin_recvs(o->kind) || !bin_reduces(o->kind) || s->msgs[i].far || bytes <= SM_EAGER_MAX)
+			continue;
+		stage = true;
+		s->msgs[i].whole = cuts ? mem_alloc(bytes) : NULL;
+		if (cuts && !s->msgs[i].whole)
+			return -ERR_NOMEM;
+	}
+	s->stage = stage ? mem_alloc(SM_CHUNK) : NULL;
+	return stage && !s->stage ? -ERR_NOMEM : 0;
+}
+
+int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops,
+	    bool (*far)(const struct be_bind *b, uint32_t peer), struct be_bound **out, struct be_place *place)
+{
+	/* One block for all that lives as long as the request, but what is in the rank's block if others help. */
+	const size_t nops = b->nops, size = b->size;
+	struct sm_shared shared;
+	const size_t room = b->helped ? 0 : sm_lay_out(b, 0, &shared);
+	struct sm_bound *s = mem_calloc(1, whole + nops * sizeof *s->msgs +
+						   size * (sizeof *s->peers + sizeof *s->known) +
+						   engine_own_room(b->nops) + room);
+
+	if (!s)
+		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
+	*out = &s->base;
+	s->base.ops = ops;
+	s->b = *b;
+	s->umwaits = host_umwaits(b->group);
+	s->msgs = (struct sm_msg *)(void *)((char *)s + whole);
+	s->known = (uint64_t *)(void *)(s->msgs + nops);
+	s->peers = (struct sm_head **)(void *)(s->known + size);
+	s->own = s->peers + size;
+	if (room) {
+		struct sm_shared *sh = (struct sm_shared *)(void *)((char *)s->own + engine_own_room(b->nops));
+
+		*sh = shared;
+		sm_share(s, sh);
+	}
+	for (uint32_t i = 0; i < b->nops && far; i++)
+		s->msgs[i].far = bin_is_message(b->ops[i].kind) && far(b, b->ops[i].peer);
+	if (make_room(s))
+		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
+	return engine_trace_make(&s->trace, &s->b, &s->epoch) ? -ERR_NOMEM : sm_publish(s, place);
+}
+
+void sm_trace(struct sm_bound *s)
+{
+	engine_trace(&s->engine, s->trace);
+}
+
+/* For those that could not send without this rank's start. */
+static __attribute__((noinline, cold)) void ring_senders(const struct sm_bound *s)
+{
+	const struct sm_entry *last = NULL;
+
+	for (const struct sm_entry *e = s->head->entries, *end = e + s->head->nentries; e < end && !e->send; last = e++)
+		if (!last || last->peer != e->peer)
+			be_ring(s->msgs[e->op].bells);
+}
+
+int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
+{
+	struct sm_bound *s = to_sm(bound);
+
+	s->epoch = s->sh->epoch = epoch;
+	/* What was read of the last epoch has been read before this; pairs with the load in has_credit. */
+	atomic_store_explicit(&s->head->started, epoch, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst); /* as in be_ring */
+	if (s->fences || atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > epoch)
+		ring_senders(s);
+	return engine_start(&s->engine, who);
+}
+
+int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
+{
+	struct sm_bound *s = to_sm(bound);
+	int rc = engine_progress(&s->engine, who);
+	const uint32_t *last = spins && !rc ? engine_last(&s->engine) : NULL;
+	const _Atomic uint64_t *word;
+
+	if (!last)
+		return rc;
+	word = sm_watch(s, *last);
+	for (; word && spins; spins--) {
+		if (atomic_load_explicit(word, memory_order_relaxed) >= s->epoch)
+			return engine_progress_last(&s->engine); /* looks again, in the right order */
+		if (spins == 1 && s->umwaits) /* it was not there at once */
+			host_umwait(word, s->epoch);
+		else
+			be_pause();
+	}
+	return 0;
+}
+
+bool sm_waits_for(const struct be_bound *bound, uint32_t rank)
+{
+	const struct sm_bound *s = (const struct sm_bound *)bound;
+
+	for (uint32_t at = 0, op; (op = engine_next_active(&s->engine, &at)) != UINT32_MAX;)
+		if (bin_is_message(s->b.ops[op].kind) && s->b.ops[op].peer == rank)
+			return true;
+	return false;
+}
+
+uint32_t sm_open(const struct be_bound *bound)
+{
+	const struct sm_bound *s = (const struct sm_bound *)bound;
+	uint32_t at = 0, op;
+
+	do
+		op = engine_next_active(&s->engine, &at);
+	while (op != UINT32_MAX && !bin_is_message(s->b.ops[op].kind));
+	return op;
+}
+
+uint64_t sm_alarm(const struct be_bound *bound)
+{
+	const struct sm_bound *s = (const struct sm_bound *)bound;
+	uint64_t first = UINT64_MAX;
+
+	for (uint32_t at = 0, op; (op = engine_next_active(&s->engine, &at)) != UINT32_MAX;)
+		if (s->b.ops[op].kind == BIN_OP_CALC && s->deadlines[op] < first)
+			first = s->deadlines[op];
+	return first;
+}
+
+void sm_states(const struct be_bound *bound, uint8_t *state, const char **what)
+{
+	const struct sm_bound *s = (const struct sm_bound *)bound;
+
+	engine_states(&s->engine, state);
+	for (uint32_t i = 0; i < s->b.nops; i++) {
+		what[i] = NULL;
+		if (state[i] == BE_ISSUED)
+			what[i] = sm_is_near(s, i) ? sm_message_waits(s, i) : "its time to pass";
+	}
+}
