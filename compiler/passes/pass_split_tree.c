@@ -3,7 +3,7 @@
  * Denis et al. have it (IJHPCA 33(6), 2019, section 6.1). Where a tree goes to its root, the ops of its first S levels
  * are for the start; where it comes from there, those of its last S levels are for test and wait.
  *
- * Only executors change, so the result is right for any S; CONTRIBUTING.md says why no rank hangs.
+ * Only executors change, so the result is right for any S; doc/decisions/passes.md says why no rank hangs.
  *
  * Which way a message goes is told from the ops of one rank, by levels along its dependencies:
  * - On the way to the root a rank first receives from its children, and then sends on a higher level. So a send goes to

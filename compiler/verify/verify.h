@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The verifier: proves that a schedule does what it says, for one size and one set of arguments, or says what is
- * wrong with it. CONTRIBUTING.md has the argument. */
+ * wrong with it. PROOF.md has the argument. */
 #ifndef COMPILER_VERIFY_VERIFY_H
 #define COMPILER_VERIFY_VERIFY_H
 

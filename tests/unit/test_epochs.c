@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The argument about epochs (CONTRIBUTING.md), on graphs that are really unrolled: with signals for those messages
+ * The argument about epochs (compiler/verify/PROOF.md), on graphs that are really unrolled: with signals for those messages
  * that the verifier says need one, nothing is put into place before its recv has started in the same epoch, nor
  * before the last epoch is over for the rank that it goes to; and signals cause no deadlock. */
 #include "compiler/compile.h"
