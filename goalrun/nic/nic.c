@@ -16,7 +16,6 @@
  * other packets do. */
 #include "format/check.h"
 #include "goalrun/nic/nic_core.h"
-#include "include/mpix_sched.h"
 #include "util/err.h"
 #include "util/mix.h"
 
