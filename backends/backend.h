@@ -309,7 +309,6 @@ struct be_event {
 
 /* Whether the group's context keeps a trace. */
 bool host_traces(const struct be_group *g);
-uint64_t host_now(void);
 /* Keeps an event, whose ranks are those of the group; thread, by and cpu are filled in. */
 void host_trace(struct be_group *g, struct be_event e);
 

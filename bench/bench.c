@@ -2,6 +2,8 @@
  * What the benchmarks share. */
 #include "bench/bench.h"
 
+#include "util/clock.h"
+
 #include <errno.h>
 #include <json-c/json.h>
 #include <math.h>
@@ -20,14 +22,6 @@
 struct bench_options bench_options;
 
 /* ---- time ---- */
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 uint64_t bench_now(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The instructions of programs with calls. Freestanding. */
 #include "format/machine.h"
+#include "util/align.h"
 
 /* A dependency whose ends are not both known to be ops when it is made. */
 struct far {
@@ -12,11 +13,6 @@ struct far {
 #define OP_SCALAR 2u
 #define ON_SCALAR 4u
 
-static size_t up8(size_t n)
-{
-	return (n + 7) & ~(size_t)7;
-}
-
 /* With the ops, that leaves room in the table of instances. */
 static uint32_t most_ranges(uint32_t ops_cap)
 {
@@ -27,7 +23,7 @@ size_t machine_calls_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_c
 {
 	if (!b->ncalls)
 		return 0;
-	return up8(most_ranges(ops_cap) * sizeof(struct bin_range)) + deps_cap * sizeof(struct far) +
+	return align_up(most_ranges(ops_cap) * sizeof(struct bin_range), 8) + deps_cap * sizeof(struct far) +
 	       (size_t)ops_cap * BIN_NEARS * sizeof(struct bin_near);
 }
 
@@ -37,7 +33,7 @@ void machine_calls_init(struct machine *m, void *scratch)
 
 	m->ranges = scratch;
 	m->most_ranges = most_ranges(m->sp->ops_cap);
-	p += up8(m->most_ranges * sizeof(struct bin_range));
+	p += align_up(m->most_ranges * sizeof(struct bin_range), 8);
 	m->far = (struct far *)(void *)p;
 	p += m->sp->deps_cap * sizeof(struct far);
 	m->near = (struct bin_near *)(void *)p;

@@ -2,6 +2,7 @@
  * Reader of binary schedules (man/goal-bin.5): validates an image and specialises it for one rank.
  * Builds with -ffreestanding and without malloc, so that firmware can carry it. */
 #include "format/machine.h"
+#include "util/align.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the format is used in place");
 
@@ -203,17 +204,12 @@ static uint32_t table_size(uint32_t ops_cap)
 	return n;
 }
 
-static size_t up8(size_t n)
-{
-	return (n + 7) & ~(size_t)7;
-}
-
 size_t bin_scratch_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap)
 {
 	if (!(b->meta->flags & BIN_F_PARAMETRIC))
 		return b->nexprs * sizeof(int64_t) + 8;
-	return (b->meta->nregs + 1) * sizeof(int64_t) + up8(b->meta->nlabels * sizeof(uint32_t)) +
-	       table_size(ops_cap) * sizeof(struct instance) + up8(deps_cap * sizeof(struct pending)) +
+	return (b->meta->nregs + 1) * sizeof(int64_t) + align_up(b->meta->nlabels * sizeof(uint32_t), 8) +
+	       table_size(ops_cap) * sizeof(struct instance) + align_up(deps_cap * sizeof(struct pending), 8) +
 	       machine_calls_size(b, ops_cap, deps_cap);
 }
 
@@ -550,13 +546,13 @@ static int program_ops(const struct bin *b, const struct bin_args *args, struct 
 	m.reg = (int64_t *)(void *)p + 1;
 	p += (b->meta->nregs + 1) * sizeof(int64_t);
 	m.scalar = (uint32_t *)(void *)p;
-	p += up8(b->meta->nlabels * sizeof(uint32_t));
+	p += align_up(b->meta->nlabels * sizeof(uint32_t), 8);
 	m.table = (struct instance *)(void *)p;
 	m.mask = table_size(sp->ops_cap) - 1;
 	p += ((size_t)m.mask + 1) * sizeof(struct instance);
 	m.pending = (struct pending *)(void *)p;
 	if (b->ncalls)
-		machine_calls_init(&m, p + up8(sp->deps_cap * sizeof(struct pending)));
+		machine_calls_init(&m, p + align_up(sp->deps_cap * sizeof(struct pending), 8));
 	for (int32_t i = -1; i < (int32_t)b->meta->nregs; i++)
 		m.reg[i] = 0;
 	for (uint32_t i = 0; i < b->meta->nlabels; i++)

@@ -4,6 +4,7 @@
 #include "goalrun/hosts.h"
 #include "runtime/cpus.h"
 #include "runtime/mirror.h"
+#include "util/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -199,7 +200,7 @@ static int handle(struct run_agent *a, uint32_t what, const char *data, size_t s
 
 static bool cut_off(const struct run_agent *a)
 {
-	return a->wire.broken || rt_now_ns() - a->wire.heard > SILENCE_NS;
+	return a->wire.broken || clock_now_ns() - a->wire.heard > SILENCE_NS;
 }
 
 static void carry(struct run_agent *a)

@@ -5,6 +5,7 @@
 
 #include "runtime/cpus.h"
 #include "runtime/mirror.h"
+#include "util/clock.h"
 #include "util/env.h"
 
 #include <errno.h>
@@ -316,7 +317,7 @@ static void failed(struct launch *a)
 {
 	a->rc = EXIT_FAULT;
 	if (!a->until)
-		a->until = rt_now_ns() + GRACE_NS;
+		a->until = clock_now_ns() + GRACE_NS;
 }
 
 static void tell_others(struct run_hosts *h, const struct host *from, enum wire_what what, const void *data, size_t size)
@@ -473,7 +474,7 @@ static void listen_to(struct launch *a, struct host *h)
 		handle(a, h, what, data, size);
 	if (h->wire.broken && !h->done)
 		lose(a, h, strange ? "its login prints something, which is not what goalrun says there" : NULL);
-	else if (!h->done && rt_now_ns() - h->wire.heard > (h->greeted ? SILENCE_NS : ANSWER_NS))
+	else if (!h->done && clock_now_ns() - h->wire.heard > (h->greeted ? SILENCE_NS : ANSWER_NS))
 		lose(a, h, "it does not answer");
 }
 
@@ -537,7 +538,7 @@ int hosts_run(struct run_hosts *h, const struct run_options *o, struct run_launc
 		h->v.at[k].done = false;
 		wire_put(&h->v.at[k].wire, WIRE_GO, NULL, 0, NULL, 0);
 	}
-	while (!all_done(h) && !(a.until && rt_now_ns() > a.until)) {
+	while (!all_done(h) && !(a.until && clock_now_ns() > a.until)) {
 		int sig = sigtimedwait(&asked, NULL, &now);
 
 		if (sig == SIGUSR1) {
@@ -557,7 +558,7 @@ int hosts_run(struct run_hosts *h, const struct run_options *o, struct run_launc
 
 void hosts_end(struct run_hosts *h)
 {
-	const uint64_t until = rt_now_ns() + END_NS;
+	const uint64_t until = clock_now_ns() + END_NS;
 	bool left = h != NULL;
 
 	for (size_t k = 0; h && k < h->v.n; k++) {
@@ -572,7 +573,7 @@ void hosts_end(struct run_hosts *h)
 		for (size_t k = 0; k < h->v.n; k++) {
 			reap(&h->v.at[k], &status);
 			left |= h->v.at[k].pid > 0;
-			if (h->v.at[k].pid && rt_now_ns() > until)
+			if (h->v.at[k].pid && clock_now_ns() > until)
 				kill(h->v.at[k].pid, SIGKILL);
 		}
 		if (left)

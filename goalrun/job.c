@@ -4,6 +4,7 @@
  * GOAL_JOB of its environment, which says of which job and rank it is. */
 #include "goalrun/run.h"
 #include "runtime/cpus.h"
+#include "util/clock.h"
 #include "util/env.h"
 
 #include <ctype.h>
@@ -25,7 +26,7 @@
 /* /PID-TIME:RANK, behind that of a job that this one is part of. */
 void run_job_name(struct run_job *job)
 {
-	snprintf(job->name, sizeof job->name, "/%d-%llx:", (int)getpid(), (unsigned long long)rt_now_ns());
+	snprintf(job->name, sizeof job->name, "/%d-%llx:", (int)getpid(), (unsigned long long)clock_now_ns());
 }
 
 bool run_job_mark(const struct run_job *job, uint32_t rank)
@@ -114,9 +115,9 @@ void run_job_signal(const struct run_job *job, int sig)
 static void kill_marked(const struct run_job *job, uint32_t rank)
 {
 	const struct timespec tick = { 0, 1000000 };
-	const uint64_t until = rt_now_ns() + END_NS;
+	const uint64_t until = clock_now_ns() + END_NS;
 
-	while (signal_marked(job, rank, SIGKILL) && rt_now_ns() < until)
+	while (signal_marked(job, rank, SIGKILL) && clock_now_ns() < until)
 		nanosleep(&tick, NULL);
 }
 

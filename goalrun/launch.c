@@ -4,6 +4,7 @@
 #include "runtime/context.h"
 #include "runtime/cpus.h"
 #include "runtime/heap.h"
+#include "util/clock.h"
 #include "util/env.h"
 
 #include <errno.h>
@@ -120,7 +121,7 @@ static uint32_t collect(struct ranks *r)
 				worst = k;
 	if (worst >= 0 && r->cause < 0) {
 		r->cause = worst;
-		r->until = rt_now_ns() + (r->o->agent ? FAR_GRACE_NS : GRACE_NS);
+		r->until = clock_now_ns() + (r->o->agent ? FAR_GRACE_NS : GRACE_NS);
 		if (!atomic_load(&r->board->failed))
 			atomic_store(&r->board->failed, rt_failure((uint32_t)worst, RT_NOBODY));
 	}
@@ -138,7 +139,7 @@ static int reap(struct ranks *r, const sigset_t *asked)
 	while (collect(r)) {
 		int sig;
 
-		if (r->cause >= 0 && rt_now_ns() > r->until)
+		if (r->cause >= 0 && clock_now_ns() > r->until)
 			signal_all(r, SIGKILL);
 		progress(r->l, false);
 		sig = next_signal(r->o, asked);

@@ -5,6 +5,7 @@
 #include "runtime/context.h"
 #include "runtime/cpus.h"
 #include "runtime/sched.h"
+#include "util/clock.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -295,7 +296,7 @@ static int bind_case(struct rank *r)
 									 MPIX_SCHED_NO_OP,
 					.op = r->c->op == RUN_USER ? r->user : NULL,
 					.params = params };
-	uint64_t t = rt_now_ns();
+	uint64_t t = clock_now_ns();
 	int err;
 
 	if (!params)
@@ -309,7 +310,7 @@ static int bind_case(struct rank *r)
 									    b->params[i].vector ? a->n : 1 };
 	}
 	err = rank_library(r, "MPIX_Sched_init", MPIX_Sched_init(r->sched, r->group, &bind, &r->req));
-	r->l->init[r->index * r->o->nranks + r->rank] = (double)(rt_now_ns() - t) / 1e3;
+	r->l->init[r->index * r->o->nranks + r->rank] = (double)(clock_now_ns() - t) / 1e3;
 	free(params);
 	return err;
 }
@@ -332,9 +333,9 @@ static void dawdle(struct rank *r)
 		return;
 	r->random = r->random * 6364136223846793005u + 1442695040888963407u;
 	if ((r->random >> 40) % 16 == 0) {
-		uint64_t until = rt_now_ns() + (r->random >> 33) % (uint64_t)r->o->delay * 1000;
+		uint64_t until = clock_now_ns() + (r->random >> 33) % (uint64_t)r->o->delay * 1000;
 
-		while (rt_now_ns() < until)
+		while (clock_now_ns() < until)
 			rt_relax(0, 0);
 	}
 }
@@ -371,16 +372,16 @@ static int run_starts(struct rank *r)
 		if (o->barrier)
 			come_to_barrier(r, i < 0);
 		cpu -= measures ? cpu_seconds(r) : 0;
-		t0 = rt_now_ns();
+		t0 = clock_now_ns();
 		err = rank_library(r, "MPIX_Sched_start", MPIX_Sched_start(r->req));
-		t1 = rt_now_ns();
+		t1 = clock_now_ns();
 		if (!err && o->delay) {
 			cpu += measures ? cpu_seconds(r) : 0;
 			dawdle(r);
 			cpu -= measures ? cpu_seconds(r) : 0;
 		}
 		err = err ? err : rank_library(r, "MPIX_Sched_wait", MPIX_Sched_wait(r->req));
-		t2 = rt_now_ns();
+		t2 = clock_now_ns();
 		cpu += measures ? cpu_seconds(r) : 0;
 		if (!err && look)
 			err = rank_check(r, epoch);

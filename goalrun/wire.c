@@ -2,6 +2,7 @@
  * Messages between goalrun and its agents. */
 #include "goalrun/hosts.h"
 #include "runtime/cpus.h"
+#include "util/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@ struct head {
 
 void wire_open(struct wire *w, int in, int out)
 {
-	*w = (struct wire){ .in = in, .out = out, .told = rt_now_ns(), .heard = rt_now_ns() };
+	*w = (struct wire){ .in = in, .out = out, .told = clock_now_ns(), .heard = clock_now_ns() };
 	fcntl(in, F_SETFL, O_NONBLOCK);
 	fcntl(out, F_SETFL, O_NONBLOCK);
 }
@@ -59,8 +60,8 @@ void wire_put(struct wire *w, enum wire_what what, const void *a, size_t na, con
 
 void wire_flush(struct wire *w)
 {
-	if (!w->broken && rt_now_ns() - w->told > WIRE_ALIVE_NS) {
-		w->told = rt_now_ns();
+	if (!w->broken && clock_now_ns() - w->told > WIRE_ALIVE_NS) {
+		w->told = clock_now_ns();
 		wire_put(w, WIRE_ALIVE, NULL, 0, NULL, 0);
 	}
 	while (!w->broken && w->sent < w->put.n) {
@@ -96,7 +97,7 @@ void wire_fill(struct wire *w)
 			w->broken = true;
 			return;
 		}
-		w->heard = rt_now_ns();
+		w->heard = clock_now_ns();
 		w->got.n += (size_t)n;
 		if (n < 65536)
 			return;

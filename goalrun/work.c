@@ -2,6 +2,7 @@
  * For how much of a communication's time ranks can compute. */
 #include "goalrun/work.h"
 
+#include "util/clock.h"
 #include "util/mem.h"
 
 #include <stdlib.h>
@@ -10,19 +11,6 @@
 #define STEPS 16u /* of a unit of work, which takes some tens of nanoseconds */
 #define ROUNDS 12u /* at most, to find the work */
 #define TRIES 5u /* of each */
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t now(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
 
 /* Computes without touching memory. Four chains, so that the multiplier always has something to do: this is bound by
  * the core itself, and what a hardware thread beside it does shows. */
@@ -96,15 +84,15 @@ static int communicate(const struct bench *m, bool both, struct work_span *span)
 	err = err ? err : meet(m);
 	if (err)
 		return err;
-	span->begin = now();
+	span->begin = clock_now_ns();
 	err = b->start(b->arg);
-	span->started = now();
+	span->started = clock_now_ns();
 	if (both && !err) {
 		err = b->crowded ? meet(m) : 0;
 		err = err ? err : work_and_test(m);
 	}
 	err = err ? err : b->wait(b->arg);
-	span->end = now();
+	span->end = clock_now_ns();
 	err = err ? err : meet(m);
 	return err ? err : b->check(b->arg);
 }
@@ -115,9 +103,9 @@ static int compute(const struct bench *m, struct work_span *span)
 
 	if (err)
 		return err;
-	span->begin = span->started = now();
+	span->begin = span->started = clock_now_ns();
 	work(m->units);
-	span->end = now();
+	span->end = clock_now_ns();
 	return meet(m);
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/comm.h"
 #include "runtime/dump.h"
 #include "runtime/wait.h"
+#include "util/clock.h"
 
 #include <limits.h>
 #include <unistd.h>
@@ -169,7 +170,7 @@ static void help_others(const struct mpix_sched_request *mine, struct rt_wait *w
 
 	if (!rt_collab_help(mine) || !w || !w->armed)
 		return;
-	soon = rt_now_ns() + HELP_NS;
+	soon = clock_now_ns() + HELP_NS;
 	w->alarm = w->alarm < soon ? w->alarm : soon;
 }
 
@@ -344,7 +345,7 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done, s
 	for (size_t i = 0; i < n; i++)
 		pending += is_active(reqs[i]) && !is_done(reqs[i]);
 	if (pending) {
-		now = rt_now_ns(); /* read without a system call */
+		now = clock_now_ns(); /* read without a system call */
 		for (size_t i = 0; i < n; i++)
 			/* A group that was looked at since "now" wraps around: all its requests take part. */
 			if (is_active(reqs[i]) && !is_done(reqs[i]) && now - reqs[i]->group->checked > LOOK_NS) {

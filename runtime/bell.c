@@ -17,9 +17,11 @@
  * sleeps on that and on what the device has, the others on the futex; who rings writes to the one and wakes the other. */
 #include "runtime/bell.h"
 
+#include "util/clock.h"
+#include "util/futex.h"
+
 #include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <poll.h>
 #include <sys/syscall.h>
@@ -63,14 +65,12 @@ void rt_bell_disarm(struct be_bell *b)
 
 bool rt_bell_sleep(struct be_bell *b, uint32_t seen, uint64_t ns)
 {
-	const struct timespec t = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
-
-	return syscall(SYS_futex, &b->count, FUTEX_WAIT, seen, &t, NULL, 0) == 0 || errno == EAGAIN;
+	return futex_wait(&b->count, seen, ns) == 0 || errno == EAGAIN;
 }
 
 bool rt_bell_sleep_on(struct be_bell *b, uint32_t seen, uint64_t ns, const int fd[2])
 {
-	const struct timespec t = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+	const struct timespec t = clock_timespec(ns);
 	struct pollfd p[2] = { { .fd = fd[0], .events = POLLIN }, { .fd = fd[1], .events = POLLIN } };
 	uint64_t rung;
 
@@ -87,7 +87,7 @@ void host_ring(struct be_bell *b, int event)
 
 	if (seen & 1 && atomic_compare_exchange_strong_explicit(&b->count, &seen, seen + 1, memory_order_acq_rel,
 								memory_order_relaxed)) {
-		syscall(SYS_futex, &b->count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+		futex_wake(&b->count, INT_MAX);
 		if (event >= 0 && write(event, &one, sizeof one) < 0)
 			return; /* it has been rung so often that it is awake */
 	}

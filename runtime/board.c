@@ -11,14 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-uint64_t rt_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 void rt_relax(unsigned turn, unsigned spins)
 {
 	if (turn >= spins)

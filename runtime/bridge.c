@@ -12,12 +12,13 @@
 #include "runtime/cpus.h"
 #include "runtime/mirror.h"
 #include "runtime/nodes.h"
+#include "util/clock.h"
+#include "util/futex.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
@@ -159,13 +160,13 @@ static void hang_up(struct conn *c)
 	if (c->fd >= 0)
 		close(c->fd);
 	VEC_FREE(&c->out);
-	*c = (struct conn){ .fd = -1, .node = c->node, .since = rt_now_ns() };
+	*c = (struct conn){ .fd = -1, .node = c->node, .since = clock_now_ns() };
 }
 
 static void enter(struct conn *c, enum stage stage)
 {
 	c->stage = stage;
-	c->since = rt_now_ns();
+	c->since = clock_now_ns();
 	c->got = 0;
 }
 
@@ -483,7 +484,7 @@ static void probe(struct rt_bridge *b, struct far *f)
 static void look(struct rt_bridge *b)
 {
 	struct rt_local *l = b->l;
-	const uint64_t now = rt_now_ns();
+	const uint64_t now = clock_now_ns();
 
 	if (now - b->looked < LOOK_MS * 1000000u)
 		return;
@@ -601,17 +602,10 @@ static void let_go(struct rt_local *l)
 		fcntl(l->fd, F_SETLK, &lock);
 }
 
-static long futex(_Atomic uint32_t *word, int op, uint32_t value, long ns)
-{
-	const struct timespec t = { 0, ns };
-
-	return syscall(SYS_futex, word, op, value, op == FUTEX_WAIT ? &t : NULL, NULL, 0);
-}
-
 static void call_all(struct rt_bridge *b)
 {
 	for (uint32_t k = 0; k < b->l->nnodes; k++) {
-		b->fars[k].c.since = rt_now_ns(); /* of those that are to come, too */
+		b->fars[k].c.since = clock_now_ns(); /* of those that are to come, too */
 		if (k < b->l->node)
 			call(b, &b->fars[k]);
 	}
@@ -620,13 +614,13 @@ static void call_all(struct rt_bridge *b)
 /* The others have taken what was sent when they end the connection as well. */
 static void say_goodbye(struct rt_bridge *b)
 {
-	const uint64_t until = rt_now_ns() + LINGER_NS;
+	const uint64_t until = clock_now_ns() + LINGER_NS;
 	uint32_t left = b->l->nnodes;
 
 	close(b->listener);
 	b->listener = -1;
 	scan(b);
-	while (left && rt_now_ns() < until) {
+	while (left && clock_now_ns() < until) {
 		left = 0;
 		for (uint32_t k = 0; k < b->l->nnodes; k++) {
 			struct conn *c = &b->fars[k].c;
@@ -675,18 +669,18 @@ static bool cares(struct rt_local *l, uint32_t node)
 /* This process leaves. Somebody has to tell: whoever does so, or this one, if nobody does any more. */
 static void leave(struct rt_bridge *b)
 {
-	const uint64_t until = rt_now_ns() + LINGER_NS;
+	const uint64_t until = clock_now_ns() + LINGER_NS;
 	struct rt_local *l = b->l;
 
-	while (!b->steers && !all_told(l) && rt_now_ns() < until) {
+	while (!b->steers && !all_told(l) && clock_now_ns() < until) {
 		b->steers = !rt_bridge_steer(l);
 		if (b->steers)
 			call_all(b);
 		else
-			futex(&l->board->wheel, FUTEX_WAIT, atomic_load(&l->board->wheel), 2000000);
+			futex_wait(&l->board->wheel, atomic_load(&l->board->wheel), 2000000);
 	}
 	for (uint32_t k = 0; k < l->nnodes && b->steers; k++)
-		while (k != l->node && !b->fars[k].lost && b->fars[k].c.stage != UP && rt_now_ns() < until && cares(l, k))
+		while (k != l->node && !b->fars[k].lost && b->fars[k].c.stage != UP && clock_now_ns() < until && cares(l, k))
 			turn(b, LOOK_MS / 10);
 }
 
@@ -703,7 +697,7 @@ static void *bridge_main(void *arg)
 		if (b->steers)
 			call_all(b);
 		else if (!atomic_load(&b->stop))
-			futex(&l->board->wheel, FUTEX_WAIT, wheel, 2 * LOOK_MS * 1000000);
+			futex_wait(&l->board->wheel, wheel, 2 * LOOK_MS * 1000000);
 	}
 	while (b->steers && !atomic_load(&b->stop))
 		turn(b, LOOK_MS);
@@ -715,7 +709,7 @@ static void *bridge_main(void *arg)
 		hang_up(&b->fars[k].c);
 	let_go(l);
 	atomic_fetch_add(&l->board->wheel, 1);
-	futex(&l->board->wheel, FUTEX_WAKE, INT_MAX, 0);
+	futex_wake(&l->board->wheel, INT_MAX);
 	return NULL;
 }
 
@@ -826,12 +820,12 @@ static int not_there(struct mpix_sched_ctx *ctx, const struct rt_bridge *b, cons
 /* Until all nodes are connected. */
 static int meet(struct mpix_sched_ctx *ctx, struct rt_bridge *b)
 {
-	const uint64_t until = rt_now_ns() + MEET_NS;
+	const uint64_t until = clock_now_ns() + MEET_NS;
 
 	b->patience = MEET_NS;
 	call_all(b);
 	for (uint32_t k = 0; k < b->l->nnodes; k++) {
-		while (k != b->l->node && !b->fars[k].lost && b->fars[k].c.stage != UP && rt_now_ns() < until)
+		while (k != b->l->node && !b->fars[k].lost && b->fars[k].c.stage != UP && clock_now_ns() < until)
 			turn(b, LOOK_MS);
 		if (k != b->l->node && b->fars[k].c.stage != UP)
 			return not_there(ctx, b, &b->fars[k]);
@@ -887,7 +881,7 @@ void rt_bridge_close(struct rt_bridge *b)
 		atomic_store(&b->stop, true);
 		rt_bridge_ring(b->l);
 		atomic_fetch_add(&b->l->board->wheel, 1);
-		futex(&b->l->board->wheel, FUTEX_WAKE, INT_MAX, 0);
+		futex_wake(&b->l->board->wheel, INT_MAX);
 		pthread_join(b->thread, NULL);
 	}
 	for (uint32_t k = 0; k < b->l->nnodes; k++) {

@@ -10,10 +10,11 @@
 
 #include "runtime/bell.h"
 #include "runtime/placement.h"
+#include "util/clock.h"
+#include "util/futex.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -325,13 +326,6 @@ static void kick(const struct rt_core *c)
 
 #define BATON_NS 100000000 /* between two looks whether who has it still lives */
 
-static long futex(_Atomic uint32_t *word, int op, uint32_t value, long ns)
-{
-	const struct timespec t = { 0, ns };
-
-	return syscall(SYS_futex, word, op, value, op == FUTEX_WAIT ? &t : NULL, NULL, 0);
-}
-
 #define CHANGE_NS 1000000 /* that another one has to take it */
 
 /* Takes the baton, and after having passed it lets somebody else have it first; false: there is nothing more to do for
@@ -345,14 +339,14 @@ static bool take_baton(struct rt_core *c, bool passed)
 	atomic_fetch_add(&hub->waiting, 1);
 	ring_core(c);
 	if (passed)
-		futex(&hub->baton, FUTEX_WAIT, 0, CHANGE_NS);
+		futex_wait(&hub->baton, 0, CHANGE_NS);
 	while (!taken && !leaves(c)) {
 		uint32_t holder = 0;
 
 		taken = atomic_compare_exchange_strong(&hub->baton, &holder, me);
 		if (taken)
 			break;
-		if (futex(&hub->baton, FUTEX_WAIT, holder, BATON_NS) && errno == ETIMEDOUT &&
+		if (futex_wait(&hub->baton, holder, BATON_NS) && errno == ETIMEDOUT &&
 		    rt_rank_died(c->local, holder - 1))
 			taken = atomic_compare_exchange_strong(&hub->baton, &holder, me);
 	}
@@ -364,7 +358,7 @@ static bool take_baton(struct rt_core *c, bool passed)
 static bool give_baton(struct rt_core *c)
 {
 	atomic_store(&hub_of(c)->baton, 0);
-	return futex(&hub_of(c)->baton, FUTEX_WAKE, 1, 0) > 0;
+	return futex_wake(&hub_of(c)->baton, 1) > 0;
 }
 
 /* ---- the thread ---- */
@@ -446,7 +440,7 @@ static void trace_sleep(struct rt_core *c, uint64_t since)
 	g = c->items.n ? c->items.at[0].of->group : NULL;
 	if (g && host_traces(g))
 		host_trace(g, (struct be_event){ .begin = since,
-						 .end = rt_now_ns(),
+						 .end = clock_now_ns(),
 						 .rank = g->rank,
 						 .peer = BE_NOBODY,
 						 .what = BE_EVENT_SLEEP });
@@ -475,7 +469,7 @@ static void disarm(struct rt_core *c)
 /* Sleeps until somebody rings, unless that has happened since the thread has armed the bell. */
 static void sleep_on(struct rt_core *c, unsigned found, uint64_t alarm)
 {
-	const uint64_t now = rt_now_ns();
+	const uint64_t now = clock_now_ns();
 	uint64_t ns = found & (BUSY | STRAY) ? NAP_NS : found & OPEN ? SLEEP_NS : IDLE_NS;
 
 	if (alarm < now + ns)
@@ -611,7 +605,7 @@ static void stop_thread(struct rt_core *c)
 	pthread_cond_signal(&c->opened);
 	pthread_mutex_unlock(&c->gate);
 	kick(c);
-	futex(&hub_of(c)->baton, FUTEX_WAKE, INT_MAX, 0);
+	futex_wake(&hub_of(c)->baton, INT_MAX);
 	pthread_join(c->thread, NULL);
 }
 

@@ -24,7 +24,6 @@ unsigned rt_spins(uint32_t n);
  * more ranks than CPUs where it runs. */
 unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me);
 
-uint64_t rt_now_ns(void);
 /* One step of waiting: spins for some turns, then yields the core. */
 void rt_relax(unsigned turn, unsigned spins);
 

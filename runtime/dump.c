@@ -4,6 +4,7 @@
 
 #include "format/check.h"
 #include "runtime/cpus.h"
+#include "util/clock.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -79,7 +80,7 @@ bool rt_dump_due(struct mpix_sched_request *req)
 	if (!req->dump_after)
 		return false;
 	last = atomic_load(&req->ctx->dumped);
-	now = rt_now_ns(); /* not before last */
+	now = clock_now_ns(); /* not before last */
 	if (req->watched != req->epoch) {
 		req->watched = req->epoch;
 		req->since = now;
@@ -280,10 +281,10 @@ static bool is_active(const struct mpix_sched_request *req)
 int rt_dump(struct mpix_sched_ctx *ctx, int fd)
 {
 	struct out o = { .fd = fd };
-	uint64_t until = rt_now_ns() + PATIENCE_NS;
+	uint64_t until = clock_now_ns() + PATIENCE_NS;
 
 	while (pthread_mutex_trylock(&ctx->lock)) {
-		if (rt_now_ns() > until)
+		if (clock_now_ns() > until)
 			return rt_error(ctx, -ERR_STATE, "another thread uses the context");
 		sched_yield();
 	}
@@ -292,7 +293,7 @@ int rt_dump(struct mpix_sched_ctx *ctx, int fd)
 		bool taken = false;
 
 		atomic_fetch_add(&req->turn->wanted, 1);
-		while (is_active(req) && !(taken = rt_take(req)) && rt_now_ns() < until)
+		while (is_active(req) && !(taken = rt_take(req)) && clock_now_ns() < until)
 			sched_yield();
 		atomic_fetch_sub(&req->turn->wanted, 1);
 		if (taken && req->helped) /* what is ready would be told as such until a core comes to it */

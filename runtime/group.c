@@ -4,6 +4,7 @@
 
 #include "runtime/cpus.h"
 #include "runtime/nodes.h"
+#include "util/clock.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -292,7 +293,7 @@ int64_t rt_find_dead(const struct rt_local *l, const struct rt_board *b, const u
 /* awaits: the records of all. */
 static int check(struct be_group *g, bool awaits)
 {
-	uint64_t now = rt_now_ns();
+	uint64_t now = clock_now_ns();
 	int64_t rank;
 	int err = rt_group_dead(g);
 

@@ -7,6 +7,7 @@
 #include "runtime/bell.h"
 #include "runtime/comm.h"
 #include "runtime/nodes.h"
+#include "util/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -124,10 +125,10 @@ static int64_t find_dead(const struct meeting *m)
 static int64_t find_dying(const struct meeting *m)
 {
 	const struct timespec tick = { 0, 2000000 };
-	const uint64_t until = rt_now_ns() + DYING_NS;
+	const uint64_t until = clock_now_ns() + DYING_NS;
 	int64_t rank;
 
-	while ((rank = find_dead(m)) < 0 && rt_now_ns() < until)
+	while ((rank = find_dead(m)) < 0 && clock_now_ns() < until)
 		nanosleep(&tick, NULL);
 	return rank;
 }
@@ -155,7 +156,7 @@ static int hung_up(struct meeting *m, uint32_t peer)
 /* Now and then while a rank waits: why there is no use in that, or 0. */
 static int look(struct meeting *m)
 {
-	const uint64_t now = rt_now_ns();
+	const uint64_t now = clock_now_ns();
 	int64_t dead;
 
 	if (now - m->looked < LOOK_MS * 1000000u)
@@ -207,11 +208,11 @@ static bool deserted(void)
 static int send_message(struct meeting *m, int sock, uint32_t peer, const struct msghdr *h)
 {
 	const struct timespec tick = { 0, 1000000 };
-	const uint64_t until = rt_now_ns() + BUSY_NS;
+	const uint64_t until = clock_now_ns() + BUSY_NS;
 	int err = 0;
 
 	while (!err && sendmsg(sock, h, MSG_NOSIGNAL) < 0) {
-		const bool busy = errno == ETOOMANYREFS && rt_now_ns() < until;
+		const bool busy = errno == ETOOMANYREFS && clock_now_ns() < until;
 
 		err = again() || busy ? look(m) : deserted() ? hung_up(m, peer) : rt_sys_error(m->ctx, "sendmsg");
 		if (busy)
@@ -251,7 +252,7 @@ static void send_failure(struct meeting *m, int failure)
 	const struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
 
 	memcpy(msg.cookie, m->all[0].cookie, sizeof msg.cookie);
-	while (sendmsg(m->sock, &h, MSG_NOSIGNAL) < 0 && again() && rt_now_ns() < m->until)
+	while (sendmsg(m->sock, &h, MSG_NOSIGNAL) < 0 && again() && clock_now_ns() < m->until)
 		;
 }
 
@@ -674,7 +675,7 @@ static int make_local(struct meeting *m)
 
 	for (uint32_t r = 0; r < m->size; r++)
 		alone &= !near(m, r) || same_process(&m->all[r], &m->all[m->rank]);
-	m->until = rt_now_ns() + (uint64_t)MEET_MS * 1000000u;
+	m->until = clock_now_ns() + (uint64_t)MEET_MS * 1000000u;
 	if (alone) {
 		err = err ? err : private_board(m);
 	} else {

@@ -4,6 +4,7 @@
 #include "runtime/trace.h"
 
 #include "runtime/cpus.h"
+#include "util/clock.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -81,7 +82,7 @@ static void write_events(const struct rt_trace *t)
 void rt_trace_wait(const struct mpix_sched_request *req, uint64_t since)
 {
 	host_trace(req->group, (struct be_event){ .begin = since,
-						  .end = rt_now_ns(),
+						  .end = clock_now_ns(),
 						  .request = req->id,
 						  .epoch = req->epoch,
 						  .rank = req->group->rank,
@@ -107,11 +108,6 @@ void rt_trace_close(struct mpix_sched_ctx *ctx)
 bool host_traces(const struct be_group *g)
 {
 	return g->ctx->trace;
-}
-
-uint64_t host_now(void)
-{
-	return rt_now_ns();
 }
 
 void host_trace(struct be_group *g, struct be_event e)

@@ -5,6 +5,7 @@
 #include "runtime/bell.h"
 #include "runtime/cpus.h"
 #include "runtime/trace.h"
+#include "util/clock.h"
 
 #include <sched.h>
 #include <string.h>
@@ -88,7 +89,7 @@ static enum MPIX_Sched_way ask(const struct rt_wait *w)
 					       .tag = op ? op->tag : 0,
 					       .bytes = op ? op->len * w->req->type->layout.basic : 0,
 					       .iterations = w->turn,
-					       .waited_ns = rt_now_ns() - w->began,
+					       .waited_ns = clock_now_ns() - w->began,
 					       .last_ns = w->req->last_ns };
 	enum MPIX_Sched_way way = MPIX_SCHED_YIELD;
 
@@ -143,7 +144,7 @@ enum rt_due rt_wait_on(struct rt_wait *w)
 	enum rt_due due = w->turn >= w->look ? RT_LOOK : RT_AGAIN;
 
 	if (!rt_wait_spins(w)) {
-		const uint64_t now = rt_now_ns();
+		const uint64_t now = clock_now_ns();
 
 		if (!w->began)
 			w->began = w->looked = now;
@@ -191,7 +192,7 @@ static bool sleep_here(const struct rt_wait *w, uint64_t ns)
 
 void rt_wait_sleep(struct rt_wait *w)
 {
-	uint64_t now = w->alarm == UINT64_MAX ? 0 : rt_now_ns(), ns = SLEEP_NS;
+	uint64_t now = w->alarm == UINT64_MAX ? 0 : clock_now_ns(), ns = SLEEP_NS;
 
 	if (w->alarm < now + ns)
 		ns = w->alarm > now ? w->alarm - now : 0;
@@ -204,7 +205,7 @@ void rt_wait_sleep(struct rt_wait *w)
 void rt_wait_over(struct rt_wait *w)
 {
 	struct mpix_sched_request *req = w->req;
-	uint64_t ns = w->began ? rt_now_ns() - w->began : 0, wakes = (uint64_t)w->sleeps * RT_WAKE_NS;
+	uint64_t ns = w->began ? clock_now_ns() - w->began : 0, wakes = (uint64_t)w->sleeps * RT_WAKE_NS;
 
 	if (w->armed)
 		disarm(w);

@@ -4,6 +4,7 @@
 #define RUNTIME_WAIT_H
 
 #include "runtime/request.h"
+#include "util/clock.h"
 
 /* How to go on after a brief spin: what GOAL_WAIT names. */
 enum rt_policy { RT_SPIN, RT_YIELD, RT_BLOCK, RT_LEARN, RT_WAITS };
@@ -57,7 +58,7 @@ static inline void rt_wait_begin(struct rt_wait *w, struct mpix_sched_request *r
 
 	w->req = req;
 	w->turn = w->began = 0;
-	w->since = ctx->trace ? host_now() : 0;
+	w->since = ctx->trace ? clock_now_ns() : 0;
 	w->look = RT_LOOK_TURNS;
 	w->policy = (uint8_t)ctx->policy;
 	w->until = rt_waits_long(w) ? 0 : req->group->spins;

@@ -5,6 +5,7 @@
 #include "runtime/board.h"
 #include "runtime/context.h"
 #include "runtime/cpus.h"
+#include "util/clock.h"
 #include "util/load.h"
 
 #include <dlfcn.h>
@@ -37,7 +38,7 @@ struct boot {
 static int boot_idle(void *arg)
 {
 	struct boot *b = arg;
-	const uint64_t now = rt_now_ns();
+	const uint64_t now = clock_now_ns();
 	const bool failed = atomic_load(&b->board->failed);
 
 	if (!failed && now - b->looked < LOOK_NS)

@@ -250,7 +250,6 @@ void sm_prepare(struct sm_bound *s);
 void sm_classify(struct sm_bound *s);
 /* Sets how each op is carried out, and what it is called with; sm_connect does that for messages. */
 void sm_set_how(struct sm_bound *s);
-uint64_t sm_now_ns(void);
 
 /* ---- sm_fragments.c: large copies in fragments ---- */
 

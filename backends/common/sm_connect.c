@@ -3,7 +3,7 @@
  * and, as the receiver, chooses how each message travels. One exchange, in which all learn that nothing is in the
  * way; one more where a receiver has made rings, as a sender may fail to reach them. */
 #include "backends/common/sm.h"
-
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/mem.h"
 
@@ -180,7 +180,7 @@ int sm_publish(struct sm_bound *s, struct be_place *place)
 	s->head->nentries = n;
 	s->head->allowed = allowed;
 	s->head->address = (uint64_t)(uintptr_t)s->head;
-	s->head->token = large ? s->head->address ^ sm_now_ns() : 0; /* nobody asks for it */
+	s->head->token = large ? s->head->address ^ clock_now_ns() : 0; /* nobody asks for it */
 	list_messages(s, s->head->entries, n, cells);
 	if (b->helped) {
 		struct sm_shared *sh = (struct sm_shared *)(void *)((char *)s->head + end);

@@ -3,6 +3,7 @@
  * it waits. */
 #include "backends/common/sm.h"
 #include "backends/common/trace.h"
+#include "util/clock.h"
 
 #include <string.h>
 
@@ -74,7 +75,7 @@ void sm_join(struct be_bound *bound)
 		return;
 	while (copyq_look(s->queue, &p)) {
 		if (s->trace && !begin)
-			begin = host_now();
+			begin = clock_now_ns();
 		if (!way.to || memcmp(&p.what, &known, sizeof known) != 0)
 			way = find_way(s, &p.what);
 		known = p.what;

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The ops that concern one rank alone, and which of them other processes may carry out. */
 #include "backends/common/sm.h"
+#include "util/clock.h"
 
 #include <time.h>
-
-uint64_t sm_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* A calc keeps the rank busy, one after the other, but not the progress of its messages. Those of epochs before are
  * over. */
@@ -18,7 +11,7 @@ static int calc_issue(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	const struct bin_op *o = what;
-	uint64_t now = sm_now_ns(), ns = o->len;
+	uint64_t now = clock_now_ns(), ns = o->len;
 
 	if (!ns)
 		return 1;
@@ -31,7 +24,7 @@ static int calc_poll(struct engine *e, void *what)
 {
 	const struct sm_bound *s = sm_of(e);
 
-	return sm_now_ns() >= s->deadlines[(const struct bin_op *)what - s->b.ops];
+	return clock_now_ns() >= s->deadlines[(const struct bin_op *)what - s->b.ops];
 }
 
 static int copy_poll(struct engine *e, void *what)

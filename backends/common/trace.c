@@ -3,6 +3,7 @@
 #include "backends/common/trace.h"
 
 #include "format/check.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/mem.h"
 
@@ -48,21 +49,21 @@ static bool by_own(const struct engine *e)
 static int traced_issue(struct engine *e, void *what)
 {
 	const struct traced_op *o = what;
-	uint64_t begin = host_now();
+	uint64_t begin = clock_now_ns();
 	int rc = o->todo.how.issue(e, o->todo.what);
 
 	if (rc >= 0)
-		note(o, by_own(e), rc ? BE_EVENT_DONE : BE_EVENT_ISSUED, begin, host_now());
+		note(o, by_own(e), rc ? BE_EVENT_DONE : BE_EVENT_ISSUED, begin, clock_now_ns());
 	return rc;
 }
 
 static int traced_poll(struct engine *e, void *what)
 {
 	const struct traced_op *o = what;
-	uint64_t begin = host_now(), end;
+	uint64_t begin = clock_now_ns(), end;
 	int rc = o->todo.how.poll(e, o->todo.what);
 
-	end = host_now();
+	end = clock_now_ns();
 	if (rc > 0 || (!rc && end - begin > LOOK_NS))
 		note(o, by_own(e), rc ? BE_EVENT_DONE : BE_EVENT_PART, begin, end);
 	return rc;
@@ -94,5 +95,5 @@ void engine_trace(struct engine *e, struct engine_trace *t)
 
 void engine_trace_joined(const struct engine_trace *t, uint32_t op, uint64_t begin)
 {
-	note(&t->ops[op], true, BE_EVENT_PART, begin, host_now());
+	note(&t->ops[op], true, BE_EVENT_PART, begin, clock_now_ns());
 }

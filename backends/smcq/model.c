@@ -4,6 +4,7 @@
 #include "backends/smcq/model.h"
 
 #include "backends/smcq/nic.h"
+#include "util/clock.h"
 #include "util/env.h"
 #include "util/err.h"
 #include "util/mem.h"
@@ -567,7 +568,7 @@ static int tell_fault(const struct model *m, uint32_t fault)
 /* Now and then. */
 static int check(struct model *m)
 {
-	const uint64_t now = host_now();
+	const uint64_t now = clock_now_ns();
 	ssize_t n;
 	char byte;
 

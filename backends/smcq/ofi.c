@@ -38,6 +38,7 @@
 
 #include "backends/smcq/ofi_fabric.h"
 #include "format/check.h"
+#include "util/clock.h"
 #include "util/env.h"
 #include "util/err.h"
 #include "util/mac.h"
@@ -172,12 +173,12 @@ static int told(const struct ofi *o, const char *what, ssize_t rc)
 /* The same of something that fails where a peer has died, too, which is told then. */
 static int broken(struct ofi *o, const char *what, ssize_t rc)
 {
-	const uint64_t end = host_now() + DEATH_NS;
+	const uint64_t end = clock_now_ns() + DEATH_NS;
 	int err;
 
 	do
 		err = host_check(o->b->group);
-	while (!err && host_now() < end && !sched_yield());
+	while (!err && clock_now_ns() < end && !sched_yield());
 	return err ? err : told(o, what, rc);
 }
 
@@ -615,7 +616,7 @@ struct address {
 /* Puts a word to those that have met, or are about to, and waits until they have it. Nothing else is under way. */
 static int greet(struct ofi *o, unsigned seconds)
 {
-	const uint64_t end = host_now() + seconds * UINT64_C(1000000000);
+	const uint64_t end = clock_now_ns() + seconds * UINT64_C(1000000000);
 	uint64_t n = 0;
 	ssize_t rc = fi_cntr_set(o->done.cntr, 0);
 	int err = 0;
@@ -626,14 +627,14 @@ static int greet(struct ofi *o, unsigned seconds)
 		do
 			rc = fi_write(o->ep, &o->word, sizeof o->word, NULL, o->peers[r].at, o->b->rank * sizeof o->word,
 				      key_of(o, r, REGION_FREE), NULL);
-		while (rc == -FI_EAGAIN && !(err = host_check(o->b->group)) && host_now() < end && !sched_yield());
+		while (rc == -FI_EAGAIN && !(err = host_check(o->b->group)) && clock_now_ns() < end && !sched_yield());
 		n++;
 	}
 	while (!rc && !err && fi_cntr_read(o->done.cntr) < n) {
 		err = host_check(o->b->group);
 		if (fi_cntr_readerr(o->done.cntr))
 			rc = -FI_EIO;
-		else if (host_now() > end)
+		else if (clock_now_ns() > end)
 			rc = -FI_ETIMEDOUT;
 		else
 			sched_yield();
@@ -830,7 +831,7 @@ static uint32_t issued(const struct smcq_link *l, uint32_t queue, uint64_t epoch
 static uint64_t next_look(const struct smcq_link *l)
 {
 	(void)l;
-	return host_now() + LOOK_NS;
+	return clock_now_ns() + LOOK_NS;
 }
 
 static void unmake(struct smcq_link *l)

@@ -7,6 +7,7 @@
 #include "backends/smcq/model.h"
 #include "backends/smcq/ofi.h"
 #include "format/check.h"
+#include "util/clock.h"
 #include "util/env.h"
 #include "util/err.h"
 #include "util/mem.h"
@@ -59,8 +60,8 @@ static int carry_out(struct smcq_bound *s, struct cpu_queue *c, const struct bin
 {
 	if (op->kind == BIN_OP_CALC) {
 		if (!c->until)
-			c->until = host_now() + op->len;
-		if (host_now() < c->until)
+			c->until = clock_now_ns() + op->len;
+		if (clock_now_ns() < c->until)
 			return 0;
 		c->until = 0;
 	} else {

@@ -2,7 +2,7 @@
  * Connecting: who talks to whom is told to all, a few pairs a round; then the two ends of a link are connected, and
  * each reads the other's table of messages by RDMA. */
 #include "backends/verbs/vb.h"
-
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/mem.h"
 
@@ -485,7 +485,7 @@ static int match(struct vb_bound *v, const struct meeting *m)
 /* Lets peers read the table, and says where to find what they need. */
 static int open_table(struct vb_bound *v, struct meeting *m)
 {
-	m->mine = (struct vb_host){ .table = (uint64_t)(uintptr_t)m->table, .salt = (uint32_t)host_now() & 0xffffff };
+	m->mine = (struct vb_host){ .table = (uint64_t)(uintptr_t)m->table, .salt = (uint32_t)clock_now_ns() & 0xffffff };
 	for (uint32_t i = 0; i < v->nlanes; i++) {
 		struct vb_lane *lane = &v->lanes[i];
 

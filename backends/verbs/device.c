@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The devices of a context: which ones, what they can do, and what all its requests share. */
 #include "backends/verbs/vb.h"
-
+#include "util/clock.h"
 #include "util/env.h"
 #include "util/err.h"
 #include "util/load.h"
@@ -281,9 +281,9 @@ int vb_nics_get(struct be_group *g, struct vb_nics **out)
 void vb_nics_close(void *state)
 {
 	struct vb_nics *nics = state;
-	const uint64_t until = host_now() + CLOSE_NS;
+	const uint64_t until = clock_now_ns() + CLOSE_NS;
 
-	for (bool left = true; left && host_now() < until;) {
+	for (bool left = true; left && clock_now_ns() < until;) {
 		left = false;
 		for (uint32_t i = 0; i < nics->n; i++) {
 			vb_dev_poll(nics->dev[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Links: queue pairs to peers, from their making to the last goodbye. */
 #include "backends/verbs/vb.h"
-
+#include "util/clock.h"
 #include "util/err.h"
 
 #include <arpa/inet.h>
@@ -157,11 +157,11 @@ int vb_link_flush(struct be_group *g, struct vb_link *l)
 
 int vb_link_drain(struct be_group *g, struct vb_link *l)
 {
-	const uint64_t until = host_now() + DRAIN_NS;
+	const uint64_t until = clock_now_ns() + DRAIN_NS;
 
 	while ((int32_t)(atomic_load(&l->reaped) - l->signalled) < 0) {
 		vb_dev_poll(l->dev);
-		if (atomic_load(&l->broken) || host_lost(g) || host_now() > until)
+		if (atomic_load(&l->broken) || host_lost(g) || clock_now_ns() > until)
 			return vb_link_error(g, l);
 		sched_yield();
 	}

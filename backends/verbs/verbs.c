@@ -3,6 +3,7 @@
 #include "backends/verbs/verbs.h"
 
 #include "backends/verbs/vb.h"
+#include "util/clock.h"
 #include "util/env.h"
 
 #define PROBE_NS 1000000000u
@@ -93,7 +94,7 @@ static void look(struct vb_bound *v)
 
 	if (++v->turns % PROBE_TURNS)
 		return;
-	now = host_now();
+	now = clock_now_ns();
 	if (v->probed && now - v->probed > PROBE_NS)
 		vb_probe(v);
 	if (!v->probed || now - v->probed > PROBE_NS)
@@ -156,7 +157,7 @@ static int progress(struct be_bound *bound, unsigned who, unsigned spins)
 static uint64_t first_alarm(const struct be_bound *bound)
 {
 	const struct vb_bound *v = (const struct vb_bound *)bound;
-	const uint64_t first = sm_alarm(bound), nap = host_now() + NAP_NS;
+	const uint64_t first = sm_alarm(bound), nap = clock_now_ns() + NAP_NS;
 
 	if (v->sm.b.helped && v->nics)
 		return nap < first ? nap : first;

@@ -2,6 +2,7 @@
  * Writer of binary schedules; the layout is bin.h's. */
 #include "compiler/ir/ir.h"
 #include "format/check.h"
+#include "util/align.h"
 #include "util/err.h"
 
 #include <stdlib.h>
@@ -240,11 +241,6 @@ struct part {
 	size_t len;
 };
 
-static size_t up8(size_t n)
-{
-	return (n + 7) & ~(size_t)7;
-}
-
 /* Whether readers of version 1 would take it for something else. */
 static bool newer(const struct ir_image *im)
 {
@@ -326,9 +322,9 @@ int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 	size_t total = start, head = start; /* head: what stands before DIR */
 
 	for (unsigned i = 0; i < n; i++) {
-		total = up8(total) + parts[i].len;
+		total = align_up(total, 8) + parts[i].len;
 		if (i + 1 == body)
-			head = up8(total);
+			head = align_up(total, 8);
 	}
 	char *out = mem_resize(im->body.at, total, 1);
 
@@ -351,7 +347,7 @@ int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 		h->nsections = n;
 		h->size = total;
 		for (unsigned i = 0; i < n; i++) {
-			end = up8(end);
+			end = align_up(end, 8);
 			if (parts[i].at && parts[i].len)
 				memcpy(out + end, parts[i].at, parts[i].len);
 			s[i] = (struct bin_section){ parts[i].type, 0, end, parts[i].len };

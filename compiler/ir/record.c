@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Adds to a binary what has been proved of it: the sections stand as they were, with PROVED in its place. */
 #include "compiler/ir/ir.h"
+#include "util/align.h"
 #include "util/err.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static size_t up8(size_t n)
-{
-	return (n + 7) & ~(size_t)7;
-}
 
 /* Sizes in a row are one range; how many ranges. */
 static size_t ranges(const uint32_t *sizes, size_t n, struct bin_proved *out)
@@ -28,7 +24,7 @@ static size_t ranges(const uint32_t *sizes, size_t n, struct bin_proved *out)
 static void add(char *image, struct bin_section *to, const struct bin_section *s, const void *bytes, size_t *end)
 {
 	*to = *s;
-	to->off = up8(*end);
+	to->off = align_up(*end, 8);
 	memcpy(image + to->off, bytes, s->len);
 	*end = to->off + to->len;
 }
@@ -37,7 +33,7 @@ int bin_record(const void *image, size_t size, const uint32_t *sizes, size_t n, 
 {
 	const struct bin_header *was = image;
 	const struct bin_section *from = (const struct bin_section *)(const void *)(was + 1);
-	const size_t room = up8(size) + sizeof *from + up8(n * sizeof(struct bin_proved));
+	const size_t room = align_up(size, 8) + sizeof *from + align_up(n * sizeof(struct bin_proved), 8);
 	struct bin_proved *proved = mem_alloc(n * sizeof *proved);
 	char *p = mem_calloc(1, room);
 	struct bin_header *h = (struct bin_header *)(void *)p;

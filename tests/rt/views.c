@@ -315,11 +315,6 @@ bool host_traces(const struct be_group *g)
 	return false;
 }
 
-uint64_t host_now(void)
-{
-	return 0;
-}
-
 void host_trace(struct be_group *g, struct be_event e)
 {
 	(void)g;
