@@ -241,6 +241,12 @@ struct part {
 	size_t len;
 };
 
+/* The sections of a binary in their order. DIR and RANKS, if there are any, are in im->body. */
+struct parts {
+	struct part at[BIN_S_TYPES];
+	unsigned n, body; /* body: the number of DIR; 0: there is none */
+};
+
 /* Whether readers of version 1 would take it for something else. */
 static bool newer(const struct ir_image *im)
 {
@@ -260,109 +266,140 @@ static bool newest(const struct ir_image *im)
 	return false;
 }
 
+static void add_part(struct parts *p, uint32_t type, const void *at, size_t len)
+{
+	p->at[p->n++] = (struct part){ type, at, len };
+}
+#define ADD(p, type, v) add_part(p, type, (v).at, (v).n * sizeof *(v).at)
+
+static void add_program(const struct ir_image *im, bool debug, struct parts *p)
+{
+	ADD(p, BIN_S_CODE, im->code);
+	ADD(p, BIN_S_CONSTS, im->consts);
+	ADD(p, BIN_S_TMPLS, im->tmpls);
+	ADD(p, BIN_S_DEPS, im->deps);
+	if (debug)
+		add_part(p, BIN_S_LINES, im->lines.at, im->code.n * sizeof *im->lines.at);
+	if (im->windows.n || im->calls.n) {
+		ADD(p, BIN_S_WINDOWS, im->windows);
+		ADD(p, BIN_S_CALLS, im->calls);
+	}
+}
+
+static void add_ranks(const struct ir_image *im, const char *opdebug, size_t debug_len, struct parts *p)
+{
+	const size_t dir_len = im->entries * sizeof(struct bin_dir);
+
+	ADD(p, BIN_S_EXPRS, im->exprs);
+	ADD(p, BIN_S_CLASSES, im->classes);
+	p->body = p->n;
+	add_part(p, BIN_S_DIR, NULL, dir_len);
+	add_part(p, BIN_S_RANKS, NULL, im->body.n - dir_len);
+	if (opdebug)
+		add_part(p, BIN_S_OPDEBUG, opdebug, debug_len);
+}
+
+static struct parts list_parts(const struct ir_image *im, bool debug, const char *opdebug, size_t debug_len)
+{
+	struct parts p = { 0 };
+
+	add_part(&p, BIN_S_META, &im->meta, sizeof im->meta);
+	ADD(&p, BIN_S_STRINGS, im->strings);
+	ADD(&p, BIN_S_BUFFERS, im->buffers);
+	ADD(&p, BIN_S_PARAMS, im->params);
+	if (im->meta.flags & BIN_F_PARAMETRIC)
+		add_program(im, debug, &p);
+	else
+		add_ranks(im, opdebug, debug_len, &p);
+	if (im->qdir.n) {
+		add_part(&p, BIN_S_TARGET, &im->target, sizeof im->target);
+		ADD(&p, BIN_S_QDIR, im->qdir);
+		ADD(&p, BIN_S_QUEUES, im->queues);
+	}
+	return p;
+}
+#undef ADD
+
+/* OPDEBUG in one piece; NULL when out of memory. */
+static char *join_debug(const struct ir_image *im, size_t *len)
+{
+	const size_t base = im->debug_base.n * sizeof *im->debug_base.at, rows = im->debug.n * sizeof *im->debug.at;
+	char *out = mem_alloc(base + rows);
+
+	if (!out)
+		return NULL;
+	memcpy(out, im->debug_base.at, base);
+	if (rows)
+		memcpy(out + base, im->debug.at, rows);
+	*len = base + rows;
+	return out;
+}
+
+/* Where a part that follows something of so many bytes begins. */
+static size_t part_begin(size_t end)
+{
+	return align_up(end, 8);
+}
+
+/* Header, section table and all parts but those in im->body, which are in their place. */
+static void write_around(const struct ir_image *im, const struct parts *p, size_t start, size_t total, char *out)
+{
+	struct bin_header *h = (struct bin_header *)(void *)out;
+	struct bin_section *s = (struct bin_section *)(void *)(h + 1);
+
+	memcpy(h->magic, BIN_MAGIC, 8);
+	h->version = BIN_VERSION;
+	h->min_reader = newest(im) ? BIN_ASSERT_READER :
+			im->gets   ? BIN_GETS_READER :
+			im->qdir.n ? BIN_QUEUES_READER :
+			newer(im)  ? BIN_RESULT_READER :
+				     BIN_MIN_READER;
+	h->nsections = p->n;
+	h->size = total;
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct part *part = &p->at[i];
+
+		start = part_begin(start);
+		if (part->at && part->len)
+			memcpy(out + start, part->at, part->len);
+		s[i] = (struct bin_section){ part->type, 0, start, part->len };
+		if (!bin_in_parts(part->type))
+			s[i].check = bin_sum(out + start, part->len);
+		start += part->len;
+	}
+	h->check = bin_header_sum(h);
+}
+
 /* DIR and RANKS become the file: they are moved up, and the rest is written around them. */
 int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 {
-	const bool prog = im->meta.flags & BIN_F_PARAMETRIC, calls = im->windows.n || im->calls.n;
-	const size_t dir_len = im->entries * sizeof(struct bin_dir);
-	uint32_t *lines = NULL;
-	char *opdebug = NULL;
-	size_t base_len = im->debug_base.n * 4, debug_len = base_len + im->debug.n * sizeof *im->debug.at;
-	struct part parts[BIN_S_TYPES];
-	unsigned n = 0, body = 0;
-	int err = -ERR_NOMEM;
+	const bool ops = debug && !(im->meta.flags & BIN_F_PARAMETRIC) && im->debug_base.n;
+	size_t debug_len = 0;
+	char *opdebug = ops ? join_debug(im, &debug_len) : NULL, *out;
 
-	if (debug && prog) {
-		lines = mem_alloc(im->code.n * sizeof *lines);
-		if (!lines)
-			return -ERR_NOMEM;
-		for (size_t i = 0; i < im->code.n; i++)
-			lines[i] = im->lines.at[i];
-	}
-	if (debug && !prog && im->debug_base.n) {
-		opdebug = mem_alloc(debug_len);
-		if (!opdebug)
-			return -ERR_NOMEM;
-		memcpy(opdebug, im->debug_base.at, base_len);
-		if (debug_len > base_len)
-			memcpy(opdebug + base_len, im->debug.at, debug_len - base_len);
-	}
-#define PART(type, v) parts[n++] = (struct part){ type, (v).at, (v).n * sizeof *(v).at }
-	parts[n++] = (struct part){ BIN_S_META, &im->meta, sizeof im->meta };
-	PART(BIN_S_STRINGS, im->strings);
-	PART(BIN_S_BUFFERS, im->buffers);
-	PART(BIN_S_PARAMS, im->params);
-	if (prog) {
-		PART(BIN_S_CODE, im->code);
-		PART(BIN_S_CONSTS, im->consts);
-		PART(BIN_S_TMPLS, im->tmpls);
-		PART(BIN_S_DEPS, im->deps);
-		if (lines)
-			parts[n++] = (struct part){ BIN_S_LINES, lines, im->code.n * 4 };
-		if (calls) {
-			PART(BIN_S_WINDOWS, im->windows);
-			PART(BIN_S_CALLS, im->calls);
-		}
-	} else {
-		PART(BIN_S_EXPRS, im->exprs);
-		PART(BIN_S_CLASSES, im->classes);
-		body = n;
-		parts[n++] = (struct part){ BIN_S_DIR, NULL, dir_len };
-		parts[n++] = (struct part){ BIN_S_RANKS, NULL, im->body.n - dir_len };
-		if (opdebug)
-			parts[n++] = (struct part){ BIN_S_OPDEBUG, opdebug, debug_len };
-	}
-	if (im->qdir.n) {
-		parts[n++] = (struct part){ BIN_S_TARGET, &im->target, sizeof im->target };
-		PART(BIN_S_QDIR, im->qdir);
-		PART(BIN_S_QUEUES, im->queues);
-	}
-#undef PART
-	const size_t start = sizeof(struct bin_header) + n * sizeof(struct bin_section);
+	if (ops && !opdebug)
+		return -ERR_NOMEM;
+	const struct parts p = list_parts(im, debug, opdebug, debug_len);
+	const size_t start = sizeof(struct bin_header) + p.n * sizeof(struct bin_section);
 	size_t total = start, head = start; /* head: what stands before DIR */
 
-	for (unsigned i = 0; i < n; i++) {
-		total = align_up(total, 8) + parts[i].len;
-		if (i + 1 == body)
-			head = align_up(total, 8);
+	for (unsigned i = 0; i < p.n; i++) {
+		total = part_begin(total) + p.at[i].len;
+		if (i + 1 == p.body)
+			head = part_begin(total);
 	}
-	char *out = mem_resize(im->body.at, total, 1);
-
+	out = mem_resize(im->body.at, total, 1);
 	if (out) {
-		struct bin_header *h = (struct bin_header *)(void *)out;
-		struct bin_section *s = (struct bin_section *)(void *)(h + 1);
-		size_t end = start;
-
 		if (im->body.n)
 			memmove(out + head, out, im->body.n);
 		memset(out, 0, head);
 		memset(out + head + im->body.n, 0, total - head - im->body.n);
-		memcpy(h->magic, BIN_MAGIC, 8);
-		h->version = BIN_VERSION;
-		h->min_reader = newest(im)  ? BIN_ASSERT_READER :
-				im->gets   ? BIN_GETS_READER :
-				im->qdir.n ? BIN_QUEUES_READER :
-				newer(im)  ? BIN_RESULT_READER :
-					     BIN_MIN_READER;
-		h->nsections = n;
-		h->size = total;
-		for (unsigned i = 0; i < n; i++) {
-			end = align_up(end, 8);
-			if (parts[i].at && parts[i].len)
-				memcpy(out + end, parts[i].at, parts[i].len);
-			s[i] = (struct bin_section){ parts[i].type, 0, end, parts[i].len };
-			if (!bin_in_parts(parts[i].type))
-				s[i].check = bin_sum(out + end, parts[i].len);
-			end += parts[i].len;
-		}
-		h->check = bin_header_sum(h);
+		write_around(im, &p, start, total, out);
 		im->body.at = NULL;
 		im->body.n = im->body.cap = 0;
 		*image = out;
 		*size = total;
-		err = 0;
 	}
-	free(lines);
 	free(opdebug);
-	return err;
+	return out ? 0 : -ERR_NOMEM;
 }
