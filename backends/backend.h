@@ -6,7 +6,7 @@
 #ifndef BACKENDS_BACKEND_H
 #define BACKENDS_BACKEND_H
 
-#include "format/bin.h"
+#include "format/read.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -2,8 +2,8 @@
  * Dependencies between calls. That x waits for a call takes edges to those of its ops that no other of its ops waits
  * for; that a call waits for x, edges from those of its ops that wait for no other. A nop stands between where edges
  * would become many, so that their number is linear in the number of ops. Freestanding. */
-#include "format/bin.h"
 #include "format/call.h"
+#include "format/read.h"
 
 static struct bin_near *near(const struct bin_far *f, uint32_t op, int which)
 {

@@ -3,7 +3,7 @@
 #ifndef FORMAT_CHECK_H
 #define FORMAT_CHECK_H
 
-#include "format/bin.h"
+#include "format/read.h"
 
 static const char bin_letters[BIN_OP_KINDS][4] = {
 #define OP(NAME, number, text, operands) [number] = operands,

@@ -11,7 +11,7 @@
 %parse-param { struct goal_lex *x }
 
 %code requires {
-#include "format/bin.h"
+#include "format/read.h"
 #include "lang/lex.h"
 }
 %code {

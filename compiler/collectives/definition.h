@@ -4,7 +4,7 @@
 #ifndef COMPILER_COLLECTIVES_DEFINITION_H
 #define COMPILER_COLLECTIVES_DEFINITION_H
 
-#include "format/bin.h"
+#include "format/read.h"
 
 /* Opens the n-th definition of a collective, from 0: 1, or 0 when there are not so many, or -ERR_x. */
 int definition_open(const char *name, unsigned n, struct bin *b);

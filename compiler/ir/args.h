@@ -3,7 +3,7 @@
 #ifndef COMPILER_IR_ARGS_H
 #define COMPILER_IR_ARGS_H
 
-#include "format/bin.h"
+#include "format/read.h"
 #include "util/arena.h"
 #include "util/options.h"
 

@@ -4,7 +4,7 @@
 #ifndef COMPILER_IR_IR_H
 #define COMPILER_IR_IR_H
 
-#include "format/bin.h"
+#include "format/read.h"
 #include "lang/ast.h"
 #include "util/mem.h"
 

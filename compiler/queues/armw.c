@@ -2,7 +2,7 @@
  * What a network interface can reduce. */
 #include "compiler/queues/armw.h"
 
-#include "format/bin.h"
+#include "format/read.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef COMPILER_VERIFY_COUNTS_H
 #define COMPILER_VERIFY_COUNTS_H
 
-#include "format/bin.h"
+#include "format/read.h"
 #include "util/mem.h"
 
 /* What is tried first: no element, one, some, and more than ranks but no multiple of them; and one for passes, beyond what

@@ -2,7 +2,7 @@
  * The model of the network interface without its process: what ranks get wrong does not hurt others, sessions die by too
  * much credit, GETs bring what is there, nothing is left of a rank that leaves, strong order holds in every order of packets,
  * and two threads copy as one does. */
-#include "format/bin.h"
+#include "format/read.h"
 #include "goalrun/nic/nic_core.h"
 #include "tests/unit/unit.h"
 #include "util/mix.h"
