@@ -5,6 +5,8 @@
 #include "compiler/ir/smcq.h"
 #include "util/err.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -571,4 +573,17 @@ struct goal_loc ir_graph_loc(const struct ir_graph *g, const struct bin_op *op)
 const char *ir_graph_name(const struct ir_graph *g, const struct bin_op *op)
 {
 	return op->line && op->line <= g->name_at.n ? g->names.at + g->name_at.at[op->line - 1] : "";
+}
+
+int ir_refuse(struct ir_refusal *why, uint32_t rank, uint32_t op, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!why)
+		return -ERR_PASS;
+	*why = (struct ir_refusal){ .rank = rank, .op = op };
+	va_start(ap, fmt);
+	vsnprintf(why->text, sizeof why->text, fmt, ap);
+	va_end(ap);
+	return -ERR_PASS;
 }

@@ -29,6 +29,9 @@ struct ir_refusal {
 	char text[240]; /* empty: nothing */
 };
 
+/* Says why a pass cannot be applied, at an op of a rank or, with BIN_NONE, at none; -ERR_PASS. why: NULL for nobody. */
+__attribute__((format(printf, 4, 5))) int ir_refuse(struct ir_refusal *why, uint32_t rank, uint32_t op, const char *fmt, ...);
+
 /* All ranks of a schedule. In ops, line is an index into locs plus 1 where locs is not NULL. */
 struct ir_graph {
 	uint32_t nranks, nbuffers;

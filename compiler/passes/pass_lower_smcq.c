@@ -162,7 +162,7 @@ static int refuse_to_compute(struct lowering *l, uint32_t r, uint32_t i)
 		snprintf(why, sizeof why, "an ARMW is for integers of 4 or 8 bytes, and %s; ", l->no_armw);
 	else if (bin_reduces(op->kind))
 		snprintf(why, sizeof why, "if it is given op and type there may be ARMWs, and ");
-	return pass_refuse(&l->t.g->refused, r, i, "rank %u: a network interface has no arithmetic unit for this %s: %s%s", r,
+	return ir_refuse(&l->t.g->refused, r, i, "rank %u: a network interface has no arithmetic unit for this %s: %s%s", r,
 			   ir_op_word(op->kind), why, help);
 }
 
@@ -175,7 +175,7 @@ static int op_fits(struct lowering *l, uint32_t r, uint32_t i)
 	    (bin_recvs(op->kind) || !l->t.target.limit[BIN_LIMIT_ASSIST]))
 		return refuse_to_compute(l, r, i);
 	if (op->nic >= l->t.target.limit[BIN_LIMIT_TNIS])
-		return pass_refuse(&g->refused, r, i, "rank %u: this %s is for nic %u, and the target has %u (tnis)", r,
+		return ir_refuse(&g->refused, r, i, "rank %u: this %s is for nic %u, and the target has %u (tnis)", r,
 				   ir_op_word(op->kind), op->nic, l->t.target.limit[BIN_LIMIT_TNIS]);
 	return 0;
 }
@@ -187,9 +187,9 @@ static int may_lower(struct lowering *l)
 	int err = 0;
 
 	if (g->plain)
-		return pass_refuse(&g->refused, 0, BIN_NONE, "plain GOAL has no buffers, between which queues could put");
+		return ir_refuse(&g->refused, 0, BIN_NONE, "plain GOAL has no buffers, between which queues could put");
 	if (l->t.target.limit[BIN_LIMIT_BYTES] >> l->t.target.limit[BIN_LIMIT_LENGTH])
-		return pass_refuse(&g->refused, 0, BIN_NONE, "an element of %u bytes does not fit into a put of less than 2^%u (length)",
+		return ir_refuse(&g->refused, 0, BIN_NONE, "an element of %u bytes does not fit into a put of less than 2^%u (length)",
 				   l->t.target.limit[BIN_LIMIT_BYTES], l->t.target.limit[BIN_LIMIT_LENGTH]);
 	for (uint32_t r = 0; r < g->nranks && !err; r++)
 		for (uint32_t i = 0; i < g->ranks[r].nops && !err; i++) {
@@ -201,7 +201,7 @@ static int may_lower(struct lowering *l)
 	if (!err && !ir_graph_fits(g, l->m, l->nm))
 		err = -ERR_PASS;
 	if (!err && ends != 2 * (uint64_t)l->nm)
-		err = pass_refuse(&g->refused, 0, BIN_NONE, "there are messages of which it is not decided which send meets which recv");
+		err = ir_refuse(&g->refused, 0, BIN_NONE, "there are messages of which it is not decided which send meets which recv");
 	err = err ? err : ir_events_init(&l->order, g, l->m, l->nm, true);
 	err = err ? err : ir_events_sort(&l->order);
 	return !err && l->order.sorted < l->order.n ? -ERR_DEADLOCK : err;
@@ -230,7 +230,7 @@ static int add_op(struct lowering *l, uint32_t from, uint32_t op, uint32_t to, u
 	uint64_t done = 0, len = bin_entry_facts(kind).ranges ? o->len : 0;
 
 	if (len / most >> depth)
-		return pass_refuse(&l->t.g->refused, from, op,
+		return ir_refuse(&l->t.g->refused, from, op,
 				   "rank %u: this %s takes %s of %llu element%s%s, and of those more than the 2^%u that a queue of "
 				   "the target has (depth)",
 				   from, ir_op_word(o->kind), words[kind], (unsigned long long)most,

@@ -74,7 +74,7 @@ static bool share(const struct bin_op *x, const struct bin_op *y)
 /* Why op i cannot be split. */
 static int refuse(struct segment *s, uint32_t i, const char *why)
 {
-	return pass_refuse(s->c->refused, s->c->rank, i, "rank %u: this %s %s", s->c->rank, ir_op_word(s->r->ops[i].kind), why);
+	return ir_refuse(s->c->refused, s->c->rank, i, "rank %u: this %s %s", s->c->rank, ir_op_word(s->r->ops[i].kind), why);
 }
 
 /* The number of new ops without nops: 0, or -ERR_PASS for too many, or one that cannot be split. */

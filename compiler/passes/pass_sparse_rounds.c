@@ -158,7 +158,7 @@ static int check_matched(struct ir_graph *g, const struct ir_match *m, size_t n,
 			const struct bin_op *op = &g->ranks[r].ops[i];
 
 			if (bin_is_message(op->kind) && !met[o->was[r] + i])
-				err = pass_refuse(&g->refused, r, i, "rank %u: no %s is sure to meet this %s", r,
+				err = ir_refuse(&g->refused, r, i, "rank %u: no %s is sure to meet this %s", r,
 						  ir_op_sends(op) ? "recv" : "send", ir_op_word(op->kind));
 		}
 	free(met);
@@ -303,7 +303,7 @@ static int find_keys(struct ir_graph *g, uint32_t rank, const uint32_t *round, c
 			last = on > last ? on : last;
 		}
 		if (round[i] && last)
-			return pass_refuse(&g->refused, rank, i,
+			return ir_refuse(&g->refused, rank, i,
 					   "rank %u: this %s waits for %s, and rounds are for messages that can go without each other",
 					   rank, ir_op_word(r->ops[i].kind),
 					   check_op_text(g, rank, message_before(r, round, key, i, last)).s);
@@ -371,7 +371,7 @@ static int arrange(struct ir_graph *g, uint32_t rank, const uint32_t *round, uin
 	int err = pos && order && key ? ir_rank_positions(r, pos, &bad) : -ERR_NOMEM;
 
 	if (err == -ERR_CYCLE)
-		err = pass_refuse(&g->refused, rank, bad, "rank %u: this %s stands for both ends of a message, of which one waits for "
+		err = ir_refuse(&g->refused, rank, bad, "rank %u: this %s stands for both ends of a message, of which one waits for "
 				  "the other by way of other ops", rank, ir_op_word(r->ops[bad].kind));
 	for (uint32_t i = 0; i < r->nops && !err; i++)
 		order[pos[i]] = i;
@@ -406,7 +406,7 @@ static struct kept find_kept(const struct orders *o, const struct conflict *c, u
 
 static int refuse_lost(struct ir_graph *g, const struct kept *k)
 {
-	return pass_refuse(&g->refused, k->rank, k->second,
+	return ir_refuse(&g->refused, k->rank, k->second,
 			   "rank %u: other messages see to it that this %s comes after %s, which touches the same elements; in "
 			   "rounds they would not",
 			   k->rank, ir_op_word(g->ranks[k->rank].ops[k->second].kind), check_op_text(g, k->rank, k->first).s);

@@ -6,7 +6,6 @@
 #include "util/err.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -334,19 +333,6 @@ struct pass_ctx passes_ctx(const struct bin *b, const struct bin_args *a)
 
 	return (struct pass_ctx){ .rank = a->rank, .size = a->size, .buffers = b->buffers, .nbuffers = b->nbuffers,
 				  .root = root > 0 ? (uint32_t)root : 0 };
-}
-
-int pass_refuse(struct ir_refusal *why, uint32_t rank, uint32_t op, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (!why)
-		return -ERR_PASS;
-	*why = (struct ir_refusal){ .rank = rank, .op = op };
-	va_start(ap, fmt);
-	vsnprintf(why->text, sizeof why->text, fmt, ap);
-	va_end(ap);
-	return -ERR_PASS;
 }
 
 int passes_run_text(const char *list, struct goal_diags *d, struct goal_text **texts)

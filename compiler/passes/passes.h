@@ -61,9 +61,6 @@ static inline enum bin_mode pass_mode(const struct pass_ctx *c, uint32_t buffer)
 /* What passes are told of a schedule that is specialised with these arguments. */
 struct pass_ctx passes_ctx(const struct bin *b, const struct bin_args *a);
 
-/* Says why a pass cannot be applied, at an op of a rank or, with BIN_NONE, at none; -ERR_PASS. why: NULL for nobody. */
-__attribute__((format(printf, 4, 5))) int pass_refuse(struct ir_refusal *why, uint32_t rank, uint32_t op, const char *fmt, ...);
-
 /* Takes the first pass and its values off a list that is not empty. -ERR_VERSION for one that this version does
  * not know; what is wrong is added to why, which may be NULL. */
 int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS], struct text *why);

@@ -352,7 +352,7 @@ static int refuse_cycle(const struct placing *p)
 		const uint32_t op = b->open ? op_in(p, b) : BIN_NONE;
 
 		if (op != BIN_NONE)
-			return pass_refuse(&p->t->g->refused, b->rank, op, "rank %u: this %s waits for what waits for it", b->rank,
+			return ir_refuse(&p->t->g->refused, b->rank, op, "rank %u: this %s waits for what waits for it", b->rank,
 					   ir_op_word(p->t->g->ranks[b->rank].ops[op].kind));
 	}
 	return -ERR_CYCLE;
@@ -619,7 +619,7 @@ static int take_cq(struct placing *p, const struct queue *q, uint32_t *used, str
 		if (used[i] < used[tni])
 			tni = i;
 	if (used[tni] == cqs)
-		return pass_refuse(&p->t->g->refused, q->rank, op_of(p, q),
+		return ir_refuse(&p->t->g->refused, q->rank, op_of(p, q),
 				   q->nic == SMCQ_ANY ? "rank %u: for this %s there is no command queue left of %u (cqs) on each of %u "
 							"interfaces (tnis)" :
 							"rank %u: for this %s there is no command queue left of %u (cqs) on the "
@@ -638,11 +638,11 @@ static int check_length(const struct placing *p, const struct queue *q, uint64_t
 	if (q->mode == BIN_Q_CPU)
 		return 0;
 	if (n > UINT64_C(1) << (11 + 2 * depth))
-		return pass_refuse(&p->t->g->refused, q->rank, op_of(p, q),
+		return ir_refuse(&p->t->g->refused, q->rank, op_of(p, q),
 				   "rank %u: the queue of this %s has %llu entries, and one of the target 2^%u (depth)", q->rank,
 				   word_of(p, q), (unsigned long long)n, 11 + 2 * depth);
 	if (n >= UINT64_C(1) << bits)
-		return pass_refuse(&p->t->g->refused, q->rank, op_of(p, q),
+		return ir_refuse(&p->t->g->refused, q->rank, op_of(p, q),
 				   "rank %u: the queue of this %s has %llu entries, and a scheduling pointer is less than 2^%u ahead "
 				   "(offset)",
 				   q->rank, word_of(p, q), (unsigned long long)n, bits);

@@ -4,8 +4,8 @@
 #ifndef COMPILER_QUEUES_TASKS_H
 #define COMPILER_QUEUES_TASKS_H
 
+#include "compiler/ir/ir.h"
 #include "compiler/ir/smcq.h"
-#include "compiler/passes/passes.h"
 
 #define SMCQ_ANY UINT32_MAX /* any interface */
 
