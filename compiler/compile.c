@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct goal_loc nowhere(unsigned file)
+static struct goal_loc file_loc(unsigned file)
 {
 	return (struct goal_loc){ .file = (uint16_t)file };
 }
@@ -71,13 +71,13 @@ struct sample {
 #define SAMPLES_FUEL ((uint64_t)1 << 24)
 #define CASE_FUEL 500u /* and one that an assertion rules out */
 
-static uint64_t fuel(const struct compile_options *o, uint32_t size)
+static uint64_t fuel_for(const struct compile_options *o, uint32_t size)
 {
 	return o->fuel ? o->fuel : lower_fuel(size);
 }
 
 /* Whether a fault only says that a size, or a vector that nobody asked for, is not for this schedule. */
-static bool excused(const struct sample *s, bool asked, int err, const struct ir_fault *fault)
+static bool assert_is_excused(const struct sample *s, bool asked, int err, const struct ir_fault *fault)
 {
 	return (err == -ERR_ASSERT && !asked) || (s->searching && (err == -ERR_FUEL || err == -ERR_OVERFLOW)) ||
 	       (s->guessed && !s->claim.name && lower_wrong_length(&s->b, err, fault));
@@ -120,10 +120,10 @@ static int check_size(struct sample *s, bool asked, bool *more)
 	unsigned warnings = goal_diags_warnings(s->d);
 	int err;
 
-	a.fuel = s->o->nranks ? fuel(s->o, a.size) : s->fuel < SAMPLE_FUEL ? s->fuel : SAMPLE_FUEL;
+	a.fuel = s->o->nranks ? fuel_for(s->o, a.size) : s->fuel < SAMPLE_FUEL ? s->fuel : SAMPLE_FUEL;
 	a.fuel += !a.fuel; /* 0 would be the default */
 	err = ir_graph_specialise(&s->b, &a, &g, &a.rank, &fault);
-	if (err == -ERR_NOMEM || excused(s, asked, err, &fault)) {
+	if (err == -ERR_NOMEM || assert_is_excused(s, asked, err, &fault)) {
 		s->fuel -= s->searching && s->fuel > CASE_FUEL ? CASE_FUEL : 0;
 		s->excluded++;
 		return err == -ERR_NOMEM ? err : 0;
@@ -289,7 +289,7 @@ static void check_asked(struct goal_diags *d, unsigned file, const struct bin *b
 			const struct compile_options *o)
 {
 	const char *global = o->passes ? passes_global(o->passes) : NULL;
-	const struct goal_loc at = nowhere(file);
+	const struct goal_loc at = file_loc(file);
 	const bool concrete = o->nranks && !o->parametric;
 
 	if (concrete && o->nranks > 2048 && every_root(b, rows))
@@ -309,14 +309,14 @@ static void check_asked(struct goal_diags *d, unsigned file, const struct bin *b
 		goal_diag(d, GOAL_ERROR, at, NULL, "count can only be fixed together with -n");
 }
 
-static int concretise(struct goal_diags *d, unsigned file, const struct bin *b, const struct sample *s,
-		      const struct arg_rows *rows, int64_t count, const struct compile_options *o, void **image,
-		      size_t *size)
+static int concretise_schedule(struct goal_diags *d, unsigned file, const struct bin *b, const struct sample *s,
+			       const struct arg_rows *rows, int64_t count, const struct compile_options *o,
+			       void **image, size_t *size)
 {
 	const char *global = o->passes ? passes_global(o->passes) : NULL;
 	bool roots = every_root(b, rows);
 	struct bin_args a = { .size = o->nranks, .count = count, .args = rows->by_rank[0], .by_rank = rows->by_rank,
-			      .fuel = fuel(o, o->nranks), .most_ops = o->most_ops };
+			      .fuel = fuel_for(o, o->nranks), .most_ops = o->most_ops };
 	struct claim claim = { 0 };
 	struct ir_fault fault;
 	struct ir_image im;
@@ -356,7 +356,7 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 	err = numbers ? arg_rows_init(&rows, &b, o->nranks ? o->nranks : 1) : -ERR_NOMEM;
 	for (size_t i = 0; !err && !o->nranks && i < o->ndefines; i++)
 		if (o->defines[i].rank >= 0) {
-			goal_diag(d, GOAL_ERROR, nowhere(file), NULL,
+			goal_diag(d, GOAL_ERROR, file_loc(file), NULL,
 				  "the %s of one rank can only be fixed together with -n", o->defines[i].name);
 			err = -ERR_SYNTAX;
 		}
@@ -380,7 +380,7 @@ static int finish_program(struct goal_diags *d, unsigned file, struct ir_image *
 	if (err || goal_diags_errors(d))
 		goto out;
 	if (o->nranks && !o->parametric) {
-		err = concretise(d, file, &b, &s, &rows, count, o, image, size);
+		err = concretise_schedule(d, file, &b, &s, &rows, count, o, image, size);
 		goto out;
 	}
 	for (uint32_t i = 0; i < b.nparams && !err; i++) {
@@ -469,10 +469,10 @@ static int compile_by_graph(struct goal_diags *d, unsigned file, const struct co
 		err = checks_run(d, &g, CHECK_PLAIN, o->checks_off);
 	if (!err && !goal_diags_errors(d)) {
 		if (o->ndefines)
-			goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "plain GOAL has no parameter %s",
+			goal_diag(d, GOAL_ERROR, file_loc(file), NULL, "plain GOAL has no parameter %s",
 				  o->defines[0].name);
 		if (o->nranks && o->nranks != g.nranks)
-			goal_diag(d, GOAL_ERROR, nowhere(file), NULL, "the file is for %u ranks, not for %u",
+			goal_diag(d, GOAL_ERROR, file_loc(file), NULL, "the file is for %u ranks, not for %u",
 				  g.nranks, o->nranks);
 	}
 	if (!err && !goal_diags_errors(d)) {
@@ -522,13 +522,13 @@ int compile_file(struct goal_diags *d, const char *name, const struct file *f, c
 	else if (list == o->passes)
 		err = compile_plain(d, (unsigned)file, f, &own, image, size);
 	else {
-		goal_diag(d, GOAL_ERROR, nowhere((unsigned)file), NULL, "the pass %.*s is for parametric schedules",
+		goal_diag(d, GOAL_ERROR, file_loc((unsigned)file), NULL, "the pass %.*s is for parametric schedules",
 			  (int)strcspn(o->passes, ":;"), o->passes);
 		err = -ERR_SYNTAX;
 	}
 	if (!err && goal_diags_errors(d))
 		err = -ERR_SYNTAX;
 	if (err == -ERR_RANGE)
-		goal_diag(d, GOAL_ERROR, nowhere((unsigned)file), "overflow", "the schedule is too large");
+		goal_diag(d, GOAL_ERROR, file_loc((unsigned)file), "overflow", "the schedule is too large");
 	return err;
 }

@@ -326,7 +326,7 @@ static int system_error(const char *path)
 }
 
 /* After the last printf: what the shell is told also depends on whether all of it arrived. */
-static int printed(void)
+static int flush_stdout(void)
 {
 	return fflush(stdout) || ferror(stdout) ? system_error("standard output") : EXIT_OK;
 }
@@ -339,7 +339,7 @@ static int list_checks(void)
 	for (unsigned i = 0; i < nchecks; i++)
 		printf("%-16s %-8s %-10s %s\n", checks[i].name, levels[checks[i].level[CHECK_PLAIN]],
 		       levels[checks[i].level[CHECK_PARAMETRIC]], checks[i].help);
-	return printed();
+	return flush_stdout();
 }
 
 static int list_passes(void)
@@ -365,13 +365,13 @@ static int list_passes(void)
 				printf("default %" PRId64 "\n", k->value);
 		}
 	}
-	return printed();
+	return flush_stdout();
 }
 
-static int say(const char *text)
+static int print_text(const char *text)
 {
 	fputs(text, stdout);
-	return printed();
+	return flush_stdout();
 }
 
 static struct compile_options to_options(const struct goalc *c)
@@ -394,7 +394,7 @@ static bool is_binary(const struct goalc *c)
 }
 
 /* Makes c->image from the input: a binary is checked, a text compiled. */
-static int load(struct goalc *c)
+static int load_input(struct goalc *c)
 {
 	struct compile_options o = to_options(c);
 	int err;
@@ -445,7 +445,7 @@ static int write_text(const struct goalc *c, const char *text)
 	if (c->output)
 		return file_write(c->output, text, len) ? system_error(c->output) : EXIT_OK;
 	fwrite(text, 1, len, stdout);
-	return printed();
+	return flush_stdout();
 }
 
 static int stats_text(const struct goalc *c, const struct ir_graph *g, char **out)
@@ -524,7 +524,7 @@ static int promela_text(struct goalc *c, const struct ir_graph *g, char **out)
 }
 
 /* Prints what was asked for, for all ranks. */
-static int show(struct goalc *c)
+static int print_output(struct goalc *c)
 {
 	struct compile_options o = to_options(c);
 	struct arg_rows rows = { 0 };
@@ -621,7 +621,7 @@ static void tell_ignored(const struct goalc *c)
 				  "-Wno-%s has no effect: --verify proves a schedule by all checks", checks[i].name);
 }
 
-static int verify(struct goalc *c)
+static int verify_input(struct goalc *c)
 {
 	struct verify_asked asked = { .file = !c->binary, /* whose lines are there to be shown */
 				      .first = (uint32_t)c->nranks,
@@ -650,7 +650,7 @@ static int verify(struct goalc *c)
 		rc = c->output ? write_proved(c, &result) : EXIT_OK;
 	if (!err && !rc) {
 		fputs(text, stdout);
-		rc = printed();
+		rc = flush_stdout();
 	}
 	if (err == -ERR_NOMEM)
 		no_memory();
@@ -659,7 +659,7 @@ static int verify(struct goalc *c)
 	return rc;
 }
 
-static int run(struct goalc *c)
+static int run_action(struct goalc *c)
 {
 	int err, rc = EXIT_FAULT;
 	long most;
@@ -675,11 +675,11 @@ static int run(struct goalc *c)
 		return err == -ERR_NOMEM ? no_memory() : system_error(c->input);
 	if (goal_diags_source(c->diags, c->input, NULL, 0) < 0)
 		return no_memory();
-	err = load(c);
+	err = load_input(c);
 	if (!err && c->action == COMPILE)
 		rc = file_write(c->output, c->image, c->size) ? system_error(c->output) : EXIT_OK;
 	else if (!err)
-		rc = c->action == VERIFY ? verify(c) : show(c);
+		rc = c->action == VERIFY ? verify_input(c) : print_output(c);
 	else if (err == -ERR_SYS)
 		system_error(c->input);
 	else if (!goal_diags_errors(c->diags))
@@ -727,7 +727,7 @@ static int show_selected(struct goalc *c)
 	else
 		fprintf(stderr, "goalc: no row of %s is for this call\n", s.tables.at[s.tables.n - 1].path);
 	select_free(&s);
-	return row ? printed() : EXIT_FAULT;
+	return row ? flush_stdout() : EXIT_FAULT;
 }
 
 static int show_model(const struct goalc *c)
@@ -762,11 +762,11 @@ int main(int argc, char **argv)
 	else if (!rc && c.action == MODEL)
 		rc = show_model(&c);
 	else if (!rc && c.action == HELP)
-		rc = say(usage_text);
+		rc = print_text(usage_text);
 	else if (!rc && c.action == VERSION)
-		rc = say("goalc " GOAL_VERSION "\n");
+		rc = print_text("goalc " GOAL_VERSION "\n");
 	else if (!rc)
-		rc = run(&c);
+		rc = run_action(&c);
 	goal_diags_free(c.diags);
 	defines_free(&c.defines);
 	free(c.passes);

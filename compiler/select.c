@@ -40,27 +40,27 @@ struct reader {
 		(x)->err = (x)->err ? (x)->err : -ERR_SYNTAX;               \
 	} while (0)
 
-static bool blank(char c)
+static bool is_blank_char(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
 /* The next word of the line; false, and the place where it ends, when there is none. */
-static bool take(struct reader *x)
+static bool next_word(struct reader *x)
 {
-	while (x->next < x->end && blank(*x->next))
+	while (x->next < x->end && is_blank_char(*x->next))
 		x->next++;
 	x->word = x->next;
-	while (x->next < x->end && !blank(*x->next))
+	while (x->next < x->end && !is_blank_char(*x->next))
 		x->next++;
 	x->len = (size_t)(x->next - x->word);
 	x->at.col = (uint16_t)(x->word - x->line < UINT16_MAX ? x->word - x->line + 1 : UINT16_MAX);
 	return x->len != 0;
 }
 
-static bool need(struct reader *x, const char *what)
+static bool need_word(struct reader *x, const char *what)
 {
-	if (x->err || take(x))
+	if (x->err || next_word(x))
 		return !x->err;
 	WRONG(x, "%s is missing", what);
 	return false;
@@ -80,7 +80,7 @@ static char *copy_word(struct reader *x)
 	return s;
 }
 
-static int find(const char *const *names, size_t n, const char *s, size_t len)
+static int name_index(const char *const *names, size_t n, const char *s, size_t len)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!strncmp(names[i], s, len) && !names[i][len])
@@ -91,7 +91,7 @@ static int find(const char *const *names, size_t n, const char *s, size_t len)
 /* One of some names. */
 static unsigned one_of(struct reader *x, const char *what, const char *const *names, size_t n)
 {
-	int i = need(x, what) ? find(names, n, x->word, x->len) : 0;
+	int i = need_word(x, what) ? name_index(names, n, x->word, x->len) : 0;
 
 	if (i < 0)
 		WRONG(x, "there is no %s %.*s", what, (int)x->len, x->word);
@@ -99,7 +99,7 @@ static unsigned one_of(struct reader *x, const char *what, const char *const *na
 }
 
 /* A number with K, M or G behind it. */
-static bool number(const char **s, const char *end, uint64_t *out)
+static bool parse_scaled(const char **s, const char *end, uint64_t *out)
 {
 	static const char units[] = "KMG";
 	const char *p = *s, *unit;
@@ -122,31 +122,32 @@ static bool number(const char **s, const char *end, uint64_t *out)
 }
 
 /* any, N, N- or N-M; of ranks, one of the shapes may stand behind a colon. */
-static void range(struct reader *x, const char *what, struct select_range *r, enum select_shape *shape)
+static void parse_range(struct reader *x, const char *what, struct select_range *r, enum select_shape *shape)
 {
 	const char *s, *end, *colon;
 	bool ok = true;
 
 	*r = (struct select_range){ 0, UINT64_MAX };
-	if (!need(x, what))
+	if (!need_word(x, what))
 		return;
 	s = x->word;
 	end = s + x->len;
 	colon = shape ? memchr(s, ':', x->len) : NULL;
 	if (colon) {
-		int i = find(shape_names, sizeof shape_names / sizeof *shape_names, colon + 1, (size_t)(end - colon - 1));
+		int i = name_index(shape_names, sizeof shape_names / sizeof *shape_names, colon + 1,
+				   (size_t)(end - colon - 1));
 
 		*shape = (enum select_shape)(i < 0 ? 0 : i);
 		ok = i > 0;
 		end = colon;
 	}
 	if (end - s != 3 || memcmp(s, "any", 3) != 0) {
-		ok = ok && number(&s, end, &r->min);
+		ok = ok && parse_scaled(&s, end, &r->min);
 		r->max = r->min;
 		if (ok && s < end && *s == '-' && ++s == end)
 			r->max = UINT64_MAX;
 		else if (ok && s < end)
-			ok = number(&s, end, &r->max) && s == end;
+			ok = parse_scaled(&s, end, &r->max) && s == end;
 	}
 	if (!ok)
 		WRONG(x, "%s is any, N, N- or N-M%s, not %.*s", what,
@@ -155,9 +156,9 @@ static void range(struct reader *x, const char *what, struct select_range *r, en
 		WRONG(x, "%s %.*s is empty", what, (int)x->len, x->word);
 }
 
-static void define(struct reader *x, struct select_row *row)
+static void parse_define(struct reader *x, struct select_row *row)
 {
-	char *s = need(x, "name=number behind -D") ? copy_word(x) : NULL, *eq = s ? strchr(s, '=') : NULL;
+	char *s = need_word(x, "name=number behind -D") ? copy_word(x) : NULL, *eq = s ? strchr(s, '=') : NULL;
 	size_t before = row->defines.v.n;
 	int64_t value;
 
@@ -170,9 +171,9 @@ static void define(struct reader *x, struct select_row *row)
 	free(s);
 }
 
-static void pass(struct reader *x, struct select_row *row)
+static void parse_pass(struct reader *x, struct select_row *row)
 {
-	char *s = need(x, "a pass behind -T") ? copy_word(x) : NULL;
+	char *s = need_word(x, "a pass behind -T") ? copy_word(x) : NULL;
 	struct text why = { 0 };
 	const char *global;
 	int err = s ? passes_add(&row->passes, s, &why) : 0;
@@ -189,7 +190,7 @@ static void pass(struct reader *x, struct select_row *row)
 }
 
 /* Whether all calls of row b are taken by row a. */
-static bool covers(const struct select_row *a, const struct select_row *b)
+static bool row_covers(const struct select_row *a, const struct select_row *b)
 {
 	return !strcmp(a->collective, b->collective) && a->ranks.min <= b->ranks.min && a->ranks.max >= b->ranks.max &&
 	       (a->shape == SELECT_ALL || a->shape == b->shape) && a->bytes.min <= b->bytes.min &&
@@ -202,7 +203,7 @@ static void check_reached(struct reader *x, const struct select_row *row)
 	for (size_t i = 0; i < x->s->rows.n && !x->err; i++) {
 		const struct select_row *a = &x->s->rows.at[i];
 
-		if (a->table != row->table || !covers(a, row))
+		if (a->table != row->table || !row_covers(a, row))
 			continue;
 		x->at.col = row->at.col;
 		WRONG(x, "no call comes to this row: line %u takes all", a->at.line);
@@ -224,24 +225,24 @@ static void read_row(struct reader *x)
 	struct select_row row = { .table = (unsigned)x->s->tables.n - 1, .text = x->word };
 
 	x->next = x->word;
-	row.collective = need(x, "collective") ? copy_word(x) : NULL;
+	row.collective = need_word(x, "collective") ? copy_word(x) : NULL;
 	row.at = x->at;
 	if (row.collective && !collective_known(row.collective))
 		WRONG(x, "there is no collective %s", row.collective);
-	range(x, "the number of ranks", &row.ranks, &row.shape);
-	range(x, "the number of bytes", &row.bytes, NULL);
+	parse_range(x, "the number of ranks", &row.ranks, &row.shape);
+	parse_range(x, "the number of bytes", &row.bytes, NULL);
 	row.op = (enum select_op)one_of(x, "kind of operation", ops, SELECT_OPS);
 	row.topology = (enum select_topology)one_of(x, "topology", topologies, SELECT_TOPOLOGIES);
-	if (need(x, "->") && (x->len != 2 || memcmp(x->word, "->", 2) != 0))
+	if (need_word(x, "->") && (x->len != 2 || memcmp(x->word, "->", 2) != 0))
 		WRONG(x, "-> is expected here, not %.*s", (int)x->len, x->word);
-	if (need(x, "the file of the schedule"))
+	if (need_word(x, "the file of the schedule"))
 		row.file = copy_word(x);
 	row.len = (size_t)(x->next - row.text);
-	while (!x->err && take(x)) {
+	while (!x->err && next_word(x)) {
 		if (x->len == 2 && !memcmp(x->word, "-D", 2))
-			define(x, &row);
+			parse_define(x, &row);
 		else if (x->len == 2 && !memcmp(x->word, "-T", 2))
-			pass(x, &row);
+			parse_pass(x, &row);
 		else
 			WRONG(x, "-D or -T is expected here, not %.*s", (int)x->len, x->word);
 		row.len = (size_t)(x->next - row.text);
@@ -255,7 +256,7 @@ static void read_row(struct reader *x)
 
 /* ---- tables ---- */
 
-static int parse(struct goal_diags *d, unsigned file, const char *text, size_t len, struct select *s)
+static int parse_table(struct goal_diags *d, unsigned file, const char *text, size_t len, struct select *s)
 {
 	struct reader x = { .d = d, .s = s, .at = { .file = (uint16_t)file } };
 	const char *p = text, *end = text + len;
@@ -273,7 +274,7 @@ static int parse(struct goal_diags *d, unsigned file, const char *text, size_t l
 		x.end = comment ? comment : stop;
 		x.at.line++;
 		x.err = 0;
-		if (take(&x))
+		if (next_word(&x))
 			read_row(&x);
 		err = x.err ? x.err : err;
 		p = nl ? nl + 1 : end;
@@ -282,7 +283,7 @@ static int parse(struct goal_diags *d, unsigned file, const char *text, size_t l
 }
 
 /* Takes path. */
-static int load(struct goal_diags *d, char *path, struct select *s)
+static int load_table(struct goal_diags *d, char *path, struct select *s)
 {
 	struct select_table t = { .path = path };
 	size_t len = 0;
@@ -301,7 +302,7 @@ static int load(struct goal_diags *d, char *path, struct select *s)
 		return -ERR_NOMEM;
 	}
 	file = goal_diags_source(d, path, t.text, len);
-	return file < 0 ? file : parse(d, (unsigned)file, t.text, len, s);
+	return file < 0 ? file : parse_table(d, (unsigned)file, t.text, len, s);
 }
 
 int select_load(struct goal_diags *d, const char *path, struct select *s)
@@ -314,11 +315,11 @@ int select_load(struct goal_diags *d, const char *path, struct select *s)
 	if (*path) {
 		text_add(&t, "%s", path);
 		err = text_take(&t, &own);
-		err = err ? err : load(d, own, s);
+		err = err ? err : load_table(d, own, s);
 	}
 	err = err ? err : share_find(NAME, &installed);
 	if (!err && installed)
-		err = load(d, installed, s);
+		err = load_table(d, installed, s);
 	if (!err && !own && !installed) {
 		err = goal_diags_source(d, NAME, NULL, 0);
 		if (err >= 0)
@@ -345,13 +346,13 @@ void select_free(struct select *s)
 
 bool select_topology(const char *name, enum select_topology *out)
 {
-	int i = find(topologies, SELECT_TOPOLOGIES, name, strlen(name));
+	int i = name_index(topologies, SELECT_TOPOLOGIES, name, strlen(name));
 
 	*out = (enum select_topology)(i < 0 ? 0 : i);
 	return i >= 0;
 }
 
-static bool in(const struct select_range *r, uint64_t v)
+static bool range_contains(const struct select_range *r, uint64_t v)
 {
 	return v >= r->min && v <= r->max;
 }
@@ -364,8 +365,8 @@ const struct select_row *select_find(const struct select *s, const struct select
 		const struct select_row *r = &s->rows.at[i];
 		uint64_t bits = r->shape == SELECT_POW2 ? call->ranks - 1 : mask[r->shape];
 
-		if (!strcmp(r->collective, call->collective) && in(&r->ranks, call->ranks) && !(call->ranks & bits) &&
-		    in(&r->bytes, call->bytes) && r->op <= call->op &&
+		if (!strcmp(r->collective, call->collective) && range_contains(&r->ranks, call->ranks) &&
+		    !(call->ranks & bits) && range_contains(&r->bytes, call->bytes) && r->op <= call->op &&
 		    (r->topology == SELECT_NONE || r->topology == call->topology))
 			return r;
 	}

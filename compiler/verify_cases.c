@@ -49,7 +49,7 @@ struct cases {
 	bool searching;
 };
 
-static struct goal_loc nowhere(const struct cases *c)
+static struct goal_loc asked_file_loc(const struct cases *c)
 {
 	return (struct goal_loc){ .file = (uint16_t)c->asked->file };
 }
@@ -201,7 +201,7 @@ static int one_case(struct cases *c, enum outcome *outcome)
 
 /* ---- values ---- */
 
-static unsigned known(const struct cases *c, const struct arg_rows *rows)
+static unsigned count_known(const struct cases *c, const struct arg_rows *rows)
 {
 	unsigned n = 0;
 
@@ -215,7 +215,8 @@ static int check_values(struct cases *c, const struct arg_rows *rows)
 {
 	for (uint32_t i = 0; i < c->b.nparams && !c->b.meta->nranks; i++)
 		if (!arg_row(rows, 0)[i].known && !c->b.params[i].has_default && i != c->b.meta->root) {
-			goal_diag(c->d, GOAL_ERROR, nowhere(c), NULL, "the parameter %s has no default: give it with -D",
+			goal_diag(c->d, GOAL_ERROR, asked_file_loc(c), NULL,
+				  "the parameter %s has no default: give it with -D",
 				  bin_str(&c->b, c->b.params[i].name));
 			return -ERR_SYNTAX;
 		}
@@ -262,11 +263,11 @@ static int make_rows(struct cases *c, struct arg_rows *rows)
 	if (err)
 		return err;
 	err = arg_rows_define(rows, c->d, c->asked->file, &c->b, c->asked->defines, c->asked->ndefines, &count);
-	given = known(c, rows);
+	given = count_known(c, rows);
 	add_values(&values, c, rows, true);
 	if (!err && !c->b.meta->nranks) /* whose parameters are fixed */
 		err = collective_sample(&c->b, c->args.count, c->which, rows);
-	c->args.sample = known(c, rows) > given ? rows->name : NULL;
+	c->args.sample = count_known(c, rows) > given ? rows->name : NULL;
 	add_values(&values, c, rows, false);
 	if (values.n || values.err)
 		err = err ? err : text_take(&values, &c->out->values);
@@ -505,7 +506,7 @@ static int each_sample(struct cases *c)
 /* Cases without an element say nothing of those with some. */
 static int refuse_empty(struct cases *c)
 {
-	goal_diag(c->d, GOAL_ERROR, c->asked->locs ? c->asked->locs[c->here.where] : nowhere(c), NULL,
+	goal_diag(c->d, GOAL_ERROR, c->asked->locs ? c->asked->locs[c->here.where] : asked_file_loc(c), NULL,
 		  "%snothing is proved of %u rank%s, since no case with elements was found that assertions do not rule out: %s",
 		  c->here.values, c->args.size, c->args.size == 1 ? "" : "s", c->here.text);
 	return -ERR_SYNTAX;
@@ -582,7 +583,7 @@ int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_
 	err = numbers ? check_defines(&c) : -ERR_NOMEM;
 	err = err ? err : claim_open(&c.claim, b, &fault);
 	if (err == -ERR_CLAIM)
-		goal_diag(d, GOAL_ERROR, nowhere(&c), NULL, "%s", fault.text);
+		goal_diag(d, GOAL_ERROR, asked_file_loc(&c), NULL, "%s", fault.text);
 	for (uint32_t i = 0; !err && asked->locs && i < b->ncode; i++)
 		numbers[i] = i + 1;
 	if (asked->locs)
@@ -592,7 +593,7 @@ int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_
 	out->claims = c.claim.any || verify_is_barrier(b);
 	err = err ? err : each_size(&c);
 	if (!err && !out->cases) {
-		goal_diag(d, GOAL_ERROR, asked->locs ? asked->locs[c.first.where] : nowhere(&c), NULL,
+		goal_diag(d, GOAL_ERROR, asked->locs ? asked->locs[c.first.where] : asked_file_loc(&c), NULL,
 			  "%sthe schedule is for none of the values that were tried%s: %s", c.first.values,
 			  asked->first || b->meta->nranks ? "" : " (-n says for how many ranks)", c.first.text);
 		err = -ERR_SYNTAX;

@@ -56,17 +56,17 @@ static int get_key(const struct machine *m, uint32_t label, uint16_t instance, c
 	return err ? err : get_index(m, index, &k->index);
 }
 
-static uint32_t get(const struct machine *m, const struct key *k)
+static uint32_t get_label_value(const struct machine *m, const struct key *k)
 {
-	return k->scalar ? m->scalar[k->label] : find(m, k->label, k->index)->value;
+	return k->scalar ? m->scalar[k->label] : find_instance(m, k->label, k->index)->value;
 }
 
-static void set(struct machine *m, const struct key *k, uint32_t value)
+static void set_label_value(struct machine *m, const struct key *k, uint32_t value)
 {
 	if (k->scalar)
 		m->scalar[k->label] = value;
 	else
-		*find(m, k->label, k->index) = (struct instance){ k->index, k->label + 1, value };
+		*find_instance(m, k->label, k->index) = (struct instance){ k->index, k->label + 1, value };
 }
 
 /* The labels of a new instance. */
@@ -84,7 +84,7 @@ static int new_range(struct machine *m, const struct bin_call *c, const struct k
 	if (m->nranges == m->most_ranges)
 		return -ERR_SPACE;
 	*r = (struct bin_range){ .first = BIN_NOT_YET, .end = BIN_NOT_YET };
-	set(m, k, BIN_CALL | m->nranges++);
+	set_label_value(m, k, BIN_CALL | m->nranges++);
 	return new_labels(m, c->nlabels, &r->labels);
 }
 
@@ -115,7 +115,7 @@ int machine_enter(struct machine *m, const struct bin_call *c, int64_t *first)
 	err = get_key(m, c->label, c->instance, c->index, &k);
 	if (err)
 		return err;
-	v = get(m, &k);
+	v = get_label_value(m, &k);
 	if (v && !machine_only_expected(m, v))
 		return -ERR_LABEL;
 	if (v)
@@ -133,7 +133,7 @@ int machine_leave(struct machine *m, const struct bin_call *c)
 {
 	struct key k;
 	int err = get_key(m, c->label, c->instance, c->index, &k);
-	uint32_t v = err ? 0 : get(m, &k);
+	uint32_t v = err ? 0 : get_label_value(m, &k);
 
 	if (v & BIN_CALL)
 		range_of(m, v)->end = m->sp->nops;
@@ -149,7 +149,7 @@ int machine_inside(struct machine *m, const struct bin_call *c, int64_t *first)
 
 	if (err)
 		return err;
-	v = get(m, &k);
+	v = get_label_value(m, &k);
 	if (v && !(v & BIN_CALL)) { /* an op, in which there is nothing */
 		err = new_labels(m, c->nlabels, &labels);
 		*first = labels;
@@ -178,7 +178,7 @@ int machine_within(struct machine *m, const struct bin_word *w)
 	uint64_t off = (uint64_t)m->reg[w->a], len = (uint64_t)m->reg[w->b];
 	uint64_t size = (uint64_t)m->reg[m->b->windows[w->c].size];
 
-	return len && outside(off, len, size) ? out_of_bounds(m->sp, w->c, off, len, size) : 0;
+	return len && is_outside(off, len, size) ? out_of_bounds(m->sp, w->c, off, len, size) : 0;
 }
 
 int machine_fits(struct machine *m, const struct bin_word *w)
@@ -190,7 +190,7 @@ int machine_fits(struct machine *m, const struct bin_word *w)
 		       0;
 }
 
-static int edge(void *arg, uint32_t op, uint32_t on)
+static int append_dep(void *arg, uint32_t op, uint32_t on)
 {
 	struct bin_space *sp = arg;
 
@@ -210,10 +210,10 @@ int machine_depend(struct machine *m, const struct bin_dep_tmpl *t, uint32_t lin
 	err = err ? err : get_key(m, t->on, t->on_instance, t->on_index, &on);
 	if (err)
 		return err;
-	v = get(m, &op);
-	w = get(m, &on);
+	v = get_label_value(m, &op);
+	w = get_label_value(m, &on);
 	if (v && w && !((v | w) & BIN_CALL))
-		return edge(m->sp, v - 1, (w - 1) | (t->start ? BIN_START : 0));
+		return append_dep(m->sp, v - 1, (w - 1) | (t->start ? BIN_START : 0));
 	if (m->nfar == m->sp->deps_cap)
 		return -ERR_SPACE;
 	m->far[m->nfar++] = (struct far){ op.index, on.index, op.label, on.label,
@@ -223,7 +223,7 @@ int machine_depend(struct machine *m, const struct bin_dep_tmpl *t, uint32_t lin
 	return 0;
 }
 
-static int64_t nop(void *arg, uint32_t line)
+static int64_t append_nop(void *arg, uint32_t line)
 {
 	struct bin_space *sp = arg;
 
@@ -236,7 +236,8 @@ static int64_t nop(void *arg, uint32_t line)
 int machine_connect(struct machine *m)
 {
 	struct bin_space *sp = m->sp;
-	struct bin_far f = { .ranges = m->ranges, .near = m->near, .nops = sp->nops, .edge = edge, .nop = nop, .arg = sp };
+	struct bin_far f = { .ranges = m->ranges, .near = m->near, .nops = sp->nops, .edge = append_dep,
+			     .nop = append_nop, .arg = sp };
 	uint32_t n = 0;
 	int err = 0;
 
@@ -245,14 +246,14 @@ int machine_connect(struct machine *m)
 		struct key op = { d->op_index, d->op, d->flags & OP_SCALAR };
 		struct key on = { d->on_index, d->on, d->flags & ON_SCALAR };
 
-		d->op = get(m, &op);
-		d->on = get(m, &on);
+		d->op = get_label_value(m, &op);
+		d->on = get_label_value(m, &on);
 		if (!d->op || !d->on)
 			continue;
 		if ((d->op | d->on) & BIN_CALL)
 			m->far[n++] = *d;
 		else
-			err = edge(sp, d->op - 1, (d->on - 1) | (d->flags & START ? BIN_START : 0));
+			err = append_dep(sp, d->op - 1, (d->on - 1) | (d->flags & START ? BIN_START : 0));
 	}
 	if (!n || err)
 		return err;

@@ -5,7 +5,7 @@
 #include "format/call.h"
 #include "format/read.h"
 
-static struct bin_near *near(const struct bin_far *f, uint32_t op, int which)
+static struct bin_near *near_of(const struct bin_far *f, uint32_t op, int which)
 {
 	return &f->near[(size_t)op * BIN_NEARS + (size_t)which];
 }
@@ -16,7 +16,7 @@ void bin_far_begin(struct bin_far *f)
 		f->near[i] = (struct bin_near){ 0, BIN_NOT_YET };
 }
 
-static void meet(struct bin_near *n, uint32_t op, uint32_t other)
+static void note_neighbour(struct bin_near *n, uint32_t op, uint32_t other)
 {
 	if (other > op)
 		n->behind = other < n->behind ? other : n->behind;
@@ -31,23 +31,23 @@ void bin_far_edge(struct bin_far *f, uint32_t op, uint32_t on)
 	on &= ~BIN_START;
 	if (op >= f->nops || on >= f->nops)
 		return;
-	meet(near(f, op, BIN_WAITS), op, on);
-	meet(near(f, on, BIN_FOLLOWED), on, op);
+	note_neighbour(near_of(f, op, BIN_WAITS), op, on);
+	note_neighbour(near_of(f, on, BIN_FOLLOWED), on, op);
 	if (!start)
-		meet(near(f, on, BIN_NEEDED), on, op);
+		note_neighbour(near_of(f, on, BIN_NEEDED), on, op);
 }
 
-static int add(struct bin_far *f, uint32_t op, uint32_t on)
+static int add_far_edge(struct bin_far *f, uint32_t op, uint32_t on)
 {
 	bin_far_edge(f, op, on);
 	return f->edge(f->arg, op, on);
 }
 
 /* The next op of a call, from i on, that has no such neighbour in it; or its end. */
-static uint32_t outermost(const struct bin_far *f, const struct bin_range *r, uint32_t i, int which)
+static uint32_t next_outermost(const struct bin_far *f, const struct bin_range *r, uint32_t i, int which)
 {
 	for (; i < r->end; i++) {
-		const struct bin_near *n = near(f, i, which);
+		const struct bin_near *n = near_of(f, i, which);
 
 		if (n->behind >= r->end && n->before <= r->first)
 			break;
@@ -56,11 +56,11 @@ static uint32_t outermost(const struct bin_far *f, const struct bin_range *r, ui
 }
 
 /* The only one of them + 1, or 0. */
-static uint32_t only(const struct bin_far *f, const struct bin_range *r, int which)
+static uint32_t only_outermost(const struct bin_far *f, const struct bin_range *r, int which)
 {
-	uint32_t i = outermost(f, r, r->first, which);
+	uint32_t i = next_outermost(f, r, r->first, which);
 
-	return i < r->end && outermost(f, r, i + 1, which) == r->end ? i + 1 : 0;
+	return i < r->end && next_outermost(f, r, i + 1, which) == r->end ? i + 1 : 0;
 }
 
 /* op waits for all of them. */
@@ -69,8 +69,9 @@ static int wait_for(struct bin_far *f, uint32_t op, const struct bin_range *r, u
 	const int which = start ? BIN_FOLLOWED : BIN_NEEDED;
 	int err = 0;
 
-	for (uint32_t i = outermost(f, r, r->first, which); i < r->end && !err; i = outermost(f, r, i + 1, which))
-		err = add(f, op, i | (start ? BIN_START : 0));
+	for (uint32_t i = next_outermost(f, r, r->first, which); i < r->end && !err;
+	     i = next_outermost(f, r, i + 1, which))
+		err = add_far_edge(f, op, i | (start ? BIN_START : 0));
 	return err;
 }
 
@@ -79,9 +80,9 @@ static int let_wait(struct bin_far *f, const struct bin_range *r, uint32_t on)
 {
 	int err = 0;
 
-	for (uint32_t i = outermost(f, r, r->first, BIN_WAITS); i < r->end && !err;
-	     i = outermost(f, r, i + 1, BIN_WAITS))
-		err = add(f, i, on);
+	for (uint32_t i = next_outermost(f, r, r->first, BIN_WAITS); i < r->end && !err;
+	     i = next_outermost(f, r, i + 1, BIN_WAITS))
+		err = add_far_edge(f, i, on);
 	return err;
 }
 
@@ -93,7 +94,7 @@ static int after_call(struct bin_far *f, uint32_t op, struct bin_range *r, const
 	int err;
 
 	if (!*end)
-		*end = only(f, r, d->start ? BIN_FOLLOWED : BIN_NEEDED);
+		*end = only_outermost(f, r, d->start ? BIN_FOLLOWED : BIN_NEEDED);
 	if (!*end && !r->waited[d->start]) {
 		r->waited[d->start] = true;
 		return wait_for(f, op, r, d->start);
@@ -105,7 +106,7 @@ static int after_call(struct bin_far *f, uint32_t op, struct bin_range *r, const
 			return err;
 		*end = (uint32_t)nop + 1;
 	}
-	return add(f, op, (*end - 1) | (d->start ? BIN_START : 0));
+	return add_far_edge(f, op, (*end - 1) | (d->start ? BIN_START : 0));
 }
 
 /* A call waits for an op, or for another call: the second time, and for a call, by way of one op. */
@@ -116,7 +117,7 @@ static int call_after(struct bin_far *f, struct bin_range *r, const struct bin_f
 	int err;
 
 	if (!r->begin_op)
-		r->begin_op = only(f, r, BIN_WAITS);
+		r->begin_op = only_outermost(f, r, BIN_WAITS);
 	if (!r->begin_op && !on && !r->waits) {
 		r->waits = true;
 		return let_wait(f, r, (d->on - 1) | (d->start ? BIN_START : 0));
@@ -130,18 +131,18 @@ static int call_after(struct bin_far *f, struct bin_range *r, const struct bin_f
 	}
 	if (on)
 		return after_call(f, r->begin_op - 1, on, d);
-	return add(f, r->begin_op - 1, (d->on - 1) | (d->start ? BIN_START : 0));
+	return add_far_edge(f, r->begin_op - 1, (d->on - 1) | (d->start ? BIN_START : 0));
 }
 
 /* A call that made no op, on this rank or at all. */
-static bool empty(const struct bin_far *f, uint32_t v)
+static bool is_empty_call(const struct bin_far *f, uint32_t v)
 {
 	return (v & BIN_CALL) && f->ranges[v & ~BIN_CALL].first >= f->ranges[v & ~BIN_CALL].end;
 }
 
 int bin_far_connect(struct bin_far *f, const struct bin_far_dep *d)
 {
-	if (empty(f, d->op) || empty(f, d->on))
+	if (is_empty_call(f, d->op) || is_empty_call(f, d->on))
 		return 0;
 	if (d->op & BIN_CALL)
 		return call_after(f, &f->ranges[d->op & ~BIN_CALL], d);

@@ -171,7 +171,7 @@ static bool kind_of(unsigned insn, unsigned kind)
 }
 
 /* How many buffers an op of a kind names. */
-static unsigned nbufs(unsigned kind)
+static unsigned nbufs_of_kind(unsigned kind)
 {
 	return kind == BIN_OP_GETS ? 2 : bin_nranges(kind);
 }
@@ -179,7 +179,7 @@ static unsigned nbufs(unsigned kind)
 /* EMIT writes into buffers, EMITIN and COPYIN into windows. */
 static bool ranges_ok(const struct bin_tmpl *t, uint32_t n)
 {
-	for (unsigned k = 0; k < nbufs(t->kind); k++)
+	for (unsigned k = 0; k < nbufs_of_kind(t->kind); k++)
 		if (t->buf[k] >= n)
 			return false;
 	return true;
@@ -324,7 +324,7 @@ static int check_program(const struct bin *b)
 			return -ERR_CORRUPT;
 		for (unsigned k = 0; k < 2; k++)
 			if (!reg_ok(b, t->off[k]) || !reg_ok(b, t->index[k]) ||
-			    (k >= nbufs(t->kind) && t->buf[k] != 0))
+			    (k >= nbufs_of_kind(t->kind) && t->buf[k] != 0))
 				return -ERR_CORRUPT;
 		if (!reg_ok(b, t->len) || !reg_ok(b, t->peer) || !reg_ok(b, t->tag) ||
 		    !reg_ok(b, t->level) || !reg_ok(b, t->cpu) || !reg_ok(b, t->nic))
@@ -379,7 +379,7 @@ static int check_shared(const struct bin *b)
 		for (unsigned k = 0; k < 2; k++) {
 			if (c->off[k] != BIN_NONE && (plain || c->off[k] >= b->nexprs))
 				return -ERR_CORRUPT;
-			if (k < nbufs(c->kind) ? c->buf[k] >= b->nbuffers : c->buf[k] != 0)
+			if (k < nbufs_of_kind(c->kind) ? c->buf[k] >= b->nbuffers : c->buf[k] != 0)
 				return -ERR_CORRUPT;
 		}
 		if (plain && c->kind != BIN_OP_SEND && c->kind != BIN_OP_RECV && c->kind != BIN_OP_CALC)

@@ -42,7 +42,7 @@ struct bin_posts bin_posts(const struct bin *b, uint32_t entry)
 }
 
 /* Whether the part of an entry lies within QUEUES; *bytes: how long it is. */
-static bool inside(const struct bin *b, uint32_t entry, uint64_t *bytes)
+static bool queues_in_section(const struct bin *b, uint32_t entry, uint64_t *bytes)
 {
 	const uint64_t off = (uint64_t)b->qdir[entry].off * 8;
 	const struct bin_queues *h;
@@ -70,14 +70,14 @@ static int size_of(const struct bin *b, uint32_t entry, uint32_t buf, uint64_t *
 	return 0;
 }
 
-static bool within(const struct bin *b, uint32_t entry, const struct bin_entry *e, unsigned side)
+static bool range_in_buffer(const struct bin *b, uint32_t entry, const struct bin_entry *e, unsigned side)
 {
 	uint64_t size;
 
 	return !size_of(b, entry, e->buf[side], &size) && e->len <= size && e->off[side] <= size - e->len;
 }
 
-static uint32_t nops(const struct bin *b, uint32_t entry)
+static uint32_t op_count(const struct bin *b, uint32_t entry)
 {
 	struct bin_view v;
 
@@ -102,12 +102,14 @@ static bool entry_ok(const struct bin *b, uint32_t entry, const struct bin_queue
 	    (e->kind == BIN_E_NOP &&
 	     (e->sps || e->flags || e->queue != BIN_NONE || e->op != BIN_NONE || q->mode == BIN_Q_POSTED)))
 		return false;
-	if (e->queue != BIN_NONE && (!inside(b, lands, &bytes) || e->queue >= bin_posts(b, lands).head->nqueues))
+	if (e->queue != BIN_NONE &&
+	    (!queues_in_section(b, lands, &bytes) || e->queue >= bin_posts(b, lands).head->nqueues))
 		return false;
-	if ((e->op != BIN_NONE && e->op >= nops(b, entry)) || (e->at != BIN_NONE && e->at >= nops(b, base + e->peer)))
+	if ((e->op != BIN_NONE && e->op >= op_count(b, entry)) ||
+	    (e->at != BIN_NONE && e->at >= op_count(b, base + e->peer)))
 		return false;
 	if (f.ranges)
-		return within(b, entry, e, 0) && within(b, base + e->peer, e, 1) &&
+		return range_in_buffer(b, entry, e, 0) && range_in_buffer(b, base + e->peer, e, 1) &&
 		       (uint64_t)e->len * b->target->limit[BIN_LIMIT_BYTES] >> b->target->limit[BIN_LIMIT_LENGTH] == 0;
 	return !e->len && !e->buf[0] && !e->buf[1] && !e->off[0] && !e->off[1];
 }
@@ -120,7 +122,7 @@ int bin_check_queues(const struct bin *b, uint32_t entry)
 
 	if (!b->target)
 		return 0;
-	if (entry >= b->ndir / (1 + b->meta->result) || !inside(b, entry, &bytes))
+	if (entry >= b->ndir / (1 + b->meta->result) || !queues_in_section(b, entry, &bytes))
 		return -ERR_CORRUPT;
 	p = bin_posts(b, entry);
 	if (bin_sum(p.head, (size_t)bytes) != b->qdir[entry].check)

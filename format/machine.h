@@ -59,7 +59,7 @@ bool machine_only_expected(const struct machine *m, uint32_t value);
 /* ---- for both ---- */
 
 /* Where an instance is, or the empty place where it would be. */
-static inline struct instance *find(const struct machine *m, uint32_t label, uint64_t index)
+static inline struct instance *find_instance(const struct machine *m, uint32_t label, uint64_t index)
 {
 	uint64_t at = ((index + label * 0xc2b2ae3d27d4eb4fu) * 0x9e3779b97f4a7c15u) >> 32;
 
@@ -90,7 +90,7 @@ static inline int get_index(const struct machine *m, const uint16_t reg[2], uint
 	return 0;
 }
 
-static inline bool outside(uint64_t off, uint64_t len, uint64_t size)
+static inline bool is_outside(uint64_t off, uint64_t len, uint64_t size)
 {
 	return len > size || off > size - len;
 }
@@ -125,7 +125,7 @@ static inline int out_of_range(const struct machine *m, const struct bin_tmpl *t
 }
 
 /* The number in a register, and whether it is too large, or negative. */
-static inline uint64_t field(const struct machine *m, uint16_t r, uint64_t most, bool *bad)
+static inline uint64_t reg_field(const struct machine *m, uint16_t r, uint64_t most, bool *bad)
 {
 	uint64_t v = reg_or_0(m, r);
 
@@ -164,12 +164,12 @@ static inline __attribute__((always_inline)) int emit_op(struct machine *m, cons
 
 	op->kind = t->kind;
 	op->exec = t->exec;
-	op->level = (uint16_t)field(m, t->level, UINT16_MAX, &bad);
+	op->level = (uint16_t)reg_field(m, t->level, UINT16_MAX, &bad);
 	op->peer = (uint32_t)peer;
-	op->tag = (uint32_t)field(m, t->tag, BIN_ANY - 1, &bad);
-	op->cpu = (uint32_t)field(m, t->cpu, BIN_ANY - 1, &bad);
-	op->nic = (uint32_t)field(m, t->nic, BIN_ANY - 1, &bad);
-	op->len = field(m, t->len, INT64_MAX, &bad);
+	op->tag = (uint32_t)reg_field(m, t->tag, BIN_ANY - 1, &bad);
+	op->cpu = (uint32_t)reg_field(m, t->cpu, BIN_ANY - 1, &bad);
+	op->nic = (uint32_t)reg_field(m, t->nic, BIN_ANY - 1, &bad);
+	op->len = reg_field(m, t->len, INT64_MAX, &bad);
 	op->line = line;
 	if (bad)
 		return out_of_range(m, t);
@@ -180,12 +180,12 @@ static inline __attribute__((always_inline)) int emit_op(struct machine *m, cons
 			const struct bin_window *w = &m->b->windows[t->buf[k]];
 			uint64_t size = (uint64_t)m->reg[w->size];
 
-			if (op->len && outside(op->off[k], op->len, size))
+			if (op->len && is_outside(op->off[k], op->len, size))
 				return out_of_bounds(sp, t->buf[k], op->off[k], op->len, size);
 			op->buf[k] = w->buf;
 			op->off[k] += reg_or_0(m, w->base);
 		}
-		if (k < ranges && outside(op->off[k], op->len, sp->bufsize[op->buf[k]])) {
+		if (k < ranges && is_outside(op->off[k], op->len, sp->bufsize[op->buf[k]])) {
 			if (op->len)
 				return out_of_bounds(sp, op->buf[k], op->off[k], op->len, sp->bufsize[op->buf[k]]);
 			op->off[k] = 0; /* nothing may be anywhere */
@@ -201,7 +201,7 @@ static inline __attribute__((always_inline)) int emit_op(struct machine *m, cons
 			err = full_label(m, t->label, t->instance, &label);
 		if (err)
 			return err;
-		struct instance *in = find(m, label, index);
+		struct instance *in = find_instance(m, label, index);
 
 		if (in->label && !machine_only_expected(m, in->value))
 			return -ERR_LABEL;

@@ -59,7 +59,7 @@ static int shift(int64_t x, int64_t y, bool left, int64_t *out)
 }
 
 /* Inlined, so that a known op leaves only its own case. */
-static inline __attribute__((always_inline)) int arith(int op, int64_t x, int64_t y, int64_t *out)
+static inline __attribute__((always_inline)) int apply_arith(int op, int64_t x, int64_t y, int64_t *out)
 {
 	int64_t other;
 
@@ -152,11 +152,11 @@ static inline __attribute__((always_inline)) int arith(int op, int64_t x, int64_
 
 int bin_arith(int op, int64_t x, int64_t y, int64_t *out)
 {
-	return arith(op, x, y, out);
+	return apply_arith(op, x, y, out);
 }
 
 /* a^n < p; p of at most 32 bits */
-static bool below(uint64_t a, unsigned n, uint32_t p)
+static bool power_below(uint64_t a, unsigned n, uint32_t p)
 {
 	uint64_t x = 1;
 
@@ -167,19 +167,19 @@ static bool below(uint64_t a, unsigned n, uint32_t p)
 
 /* The least largest side, if it is at most `most`, else 0. Divisors are tried in ascending order, from the root of
  * degree n on; those beyond the square root are p / f. */
-static uint32_t side(uint32_t p, unsigned n, uint32_t most, uint64_t *steps)
+static uint32_t least_side(uint32_t p, unsigned n, uint32_t most, uint64_t *steps)
 {
 	uint32_t a = 0;
 
 	if (p == 1 || n == 1)
 		return p <= most ? p : 0;
 	for (uint32_t bit = 1u << 31; bit; bit >>= 1)
-		a += below((uint64_t)a + bit, n, p) ? bit : 0;
+		a += power_below((uint64_t)a + bit, n, p) ? bit : 0;
 	for (a++; a <= most && (uint64_t)a * a <= p; a++, ++*steps)
-		if (p % a == 0 && side(p / a, n - 1, a, steps))
+		if (p % a == 0 && least_side(p / a, n - 1, a, steps))
 			return a;
 	for (uint32_t f = p / a; f && p / f <= most; f--, ++*steps)
-		if (p % f == 0 && side(f, n - 1, p / f, steps))
+		if (p % f == 0 && least_side(f, n - 1, p / f, steps))
 			return p / f;
 	return 0;
 }
@@ -189,7 +189,7 @@ int bin_side(int64_t places, int64_t dims, int64_t *out, uint64_t *steps)
 	if (places < 1 || places > UINT32_MAX || dims < 1)
 		return -ERR_DOMAIN;
 	/* There are no more than 31 prime factors. */
-	*out = side((uint32_t)places, dims < 32 ? (unsigned)dims : 32, (uint32_t)places, steps);
+	*out = least_side((uint32_t)places, dims < 32 ? (unsigned)dims : 32, (uint32_t)places, steps);
 	return 0;
 }
 
@@ -213,7 +213,7 @@ size_t bin_scratch_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap
 	       machine_calls_size(b, ops_cap, deps_cap);
 }
 
-static int emit(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line)
+static int emit_outside_call(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line)
 {
 	return emit_op(m, t, args, line, false);
 }
@@ -222,7 +222,7 @@ static int emit(struct machine *m, const struct bin_tmpl *t, const struct bin_ar
 static int emit_gets(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line)
 {
 	const uint64_t off = reg_or_0(m, t->off[1]);
-	int err = emit(m, t, args, line);
+	int err = emit_outside_call(m, t, args, line);
 
 	if (err)
 		return err;
@@ -233,18 +233,18 @@ static int emit_gets(struct machine *m, const struct bin_tmpl *t, const struct b
 }
 
 /* The op of a label instance + 1, or 0. */
-static inline uint32_t lookup(const struct machine *m, uint32_t label, bool scalar, uint64_t index)
+static inline uint32_t op_of_label(const struct machine *m, uint32_t label, bool scalar, uint64_t index)
 {
 	if (scalar)
 		return m->scalar[label];
-	return find(m, label, index)->value;
+	return find_instance(m, label, index)->value;
 }
 
 /* Adds an edge; 1 when one of its instances does not exist (yet). */
-static inline int connect(struct machine *m, const struct bin_dep_tmpl *t, uint64_t op_index, uint64_t on_index)
+static inline int add_label_dep(struct machine *m, const struct bin_dep_tmpl *t, uint64_t op_index, uint64_t on_index)
 {
-	uint32_t op = lookup(m, t->op, t->op_index[0] == BIN_NOREG, op_index);
-	uint32_t on = lookup(m, t->on, t->on_index[0] == BIN_NOREG, on_index);
+	uint32_t op = op_of_label(m, t->op, t->op_index[0] == BIN_NOREG, op_index);
+	uint32_t on = op_of_label(m, t->on, t->on_index[0] == BIN_NOREG, on_index);
 	struct bin_space *sp = m->sp;
 
 	if (!op || !on)
@@ -255,7 +255,7 @@ static inline int connect(struct machine *m, const struct bin_dep_tmpl *t, uint6
 	return 0;
 }
 
-static int depend(struct machine *m, const struct bin_dep_tmpl *t)
+static int add_dependency(struct machine *m, const struct bin_dep_tmpl *t)
 {
 	uint64_t op_index, on_index;
 	int err = get_index(m, t->op_index, &op_index);
@@ -263,7 +263,7 @@ static int depend(struct machine *m, const struct bin_dep_tmpl *t)
 	if (!err)
 		err = get_index(m, t->on_index, &on_index);
 	if (!err)
-		err = connect(m, t, op_index, on_index);
+		err = add_label_dep(m, t, op_index, on_index);
 	if (err <= 0)
 		return err;
 	if (m->npending == m->sp->deps_cap)
@@ -278,12 +278,12 @@ static int connect_pending(struct machine *m)
 	int err = 0;
 
 	for (uint32_t i = 0; i < m->npending && err >= 0; i++)
-		err = connect(m, m->pending[i].tmpl, m->pending[i].op_index, m->pending[i].on_index);
+		err = add_label_dep(m, m->pending[i].tmpl, m->pending[i].op_index, m->pending[i].on_index);
 	return err < 0 ? err : 0;
 }
 
 /* The argument of a parameter, or its default; *out is borrowed. */
-static int param(struct machine *m, const struct bin_args *args, uint32_t i, struct bin_arg *out)
+static int param_value(struct machine *m, const struct bin_args *args, uint32_t i, struct bin_arg *out)
 {
 	const struct bin_param *p = &m->b->params[i];
 
@@ -297,7 +297,7 @@ static int param(struct machine *m, const struct bin_args *args, uint32_t i, str
 		struct bin_arg root;
 
 		if (m->b->meta->root != BIN_NONE && m->b->meta->root != i &&
-		    !param(m, args, m->b->meta->root, &root) && root.value != args->rank) {
+		    !param_value(m, args, m->b->meta->root, &root) && root.value != args->rank) {
 			m->sp->what = i;
 			return -ERR_UNKNOWN;
 		}
@@ -313,7 +313,7 @@ static int param(struct machine *m, const struct bin_args *args, uint32_t i, str
 static int load_param(struct machine *m, const struct bin_args *args, const struct bin_word *w)
 {
 	struct bin_arg arg;
-	int err = param(m, args, w->b, &arg);
+	int err = param_value(m, args, w->b, &arg);
 	int64_t i;
 
 	if (err)
@@ -345,7 +345,7 @@ static int in_place(struct machine *m, const struct bin_tmpl *t, bool result)
 	const uint64_t len = reg_or_0(m, t->len), base = len ? reg_or_0(m, t->off[1]) : 0;
 	const uint16_t from = t->buf[0], to = t->buf[1];
 
-	if (outside(base, len, sp->bufsize[to]))
+	if (is_outside(base, len, sp->bufsize[to]))
 		return out_of_bounds(sp, to, base, len, sp->bufsize[to]);
 	if (result) {
 		if (sp->nops == sp->ops_cap)
@@ -418,7 +418,7 @@ static int count_call(struct machine *m, const struct bin_call *c)
 
 /* From an instruction on; 0 is where ops begin. Every row of insn.def has its label in here. Instructions are
  * counted where they leave the straight line. */
-static int run(struct machine *m, const struct bin_args *args, uint32_t from)
+static int execute_program(struct machine *m, const struct bin_args *args, uint32_t from)
 {
 	static const void *const label[BIN_INSNS] = {
 #define INSN(NAME, number, text, form) [number] = &&L_##NAME,
@@ -486,9 +486,10 @@ L_ASSERT:
 	sp->what = (uint32_t)w->imm;
 	CHECK(reg[w->a] ? 0 : -ERR_ASSERT);
 L_EMIT:
-	CHECK(counts ? count_op(m) : emit(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0));
+	CHECK(counts ? count_op(m) :
+	      emit_outside_call(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0));
 L_DEP:
-	CHECK(counts ? count_dep(m) : depend(m, &b->deps[w->imm]));
+	CHECK(counts ? count_dep(m) : add_dependency(m, &b->deps[w->imm]));
 L_GETS:
 	CHECK(counts ? count_op(m) :
 	      from ? emit_gets(m, &b->tmpls[w->imm], args, b->lines ? b->lines[w - b->code] : 0) : -ERR_CORRUPT);
@@ -521,7 +522,7 @@ L_FITS:
 	CHECK(machine_fits(m, w));
 #define INSN(NAME, number, text, form)
 #define ARITH(NAME, number, text, form) /* unary ones have c = 0 */ \
-	L_##NAME: CHECK(arith(number, reg[w->b], reg[w->c], &reg[w->a]));
+	L_##NAME: CHECK(apply_arith(number, reg[w->b], reg[w->c], &reg[w->a]));
 #include "format/insn.def"
 #undef INSN
 #undef CHECK
@@ -563,7 +564,7 @@ static int program_ops(const struct bin *b, const struct bin_args *args, struct 
 	m.reg[0] = args->rank;
 	m.reg[1] = args->size;
 	m.reg[2] = args->count;
-	err = run(&m, args, from);
+	err = execute_program(&m, args, from);
 	if (most) {
 		sp->nops = sp->nops < 2 * m.nranges ? 2 * m.nranges : sp->nops;
 		return err;
@@ -580,7 +581,7 @@ static size_t op_size(bool wide)
 }
 
 /* One rank's section, taken apart; valid after bin_check_rank. */
-static void view(const struct bin *b, uint32_t entry, struct bin_view *v)
+static void open_section(const struct bin *b, uint32_t entry, struct bin_view *v)
 {
 	const unsigned char *p = b->ranks + (uint64_t)b->dir[entry].off * 4;
 	const struct bin_rank *h = (const struct bin_rank *)(const void *)p;
@@ -596,14 +597,14 @@ static void view(const struct bin *b, uint32_t entry, struct bin_view *v)
 	v->positions = v->deps + (size_t)v->ndeps * (v->wide ? 4 : 2);
 }
 
-static uint32_t get32(const unsigned char *p, uint32_t i)
+static uint32_t read_u32(const unsigned char *p, uint32_t i)
 {
 	const unsigned char *q = p + (size_t)i * 4;
 
 	return (uint32_t)q[0] | (uint32_t)q[1] << 8 | (uint32_t)q[2] << 16 | (uint32_t)q[3] << 24;
 }
 
-static uint32_t get16(const unsigned char *p, uint32_t i)
+static uint32_t read_u16(const unsigned char *p, uint32_t i)
 {
 	const unsigned char *q = p + (size_t)i * 2;
 
@@ -628,8 +629,8 @@ uint32_t bin_view_dep(const struct bin_view *v, uint32_t i)
 	uint32_t d;
 
 	if (v->wide)
-		return get32(v->deps, i);
-	d = get16(v->deps, i);
+		return read_u32(v->deps, i);
+	d = read_u16(v->deps, i);
 	return (d & (BIN_START16 - 1)) | (d & BIN_START16 ? BIN_START : 0);
 }
 
@@ -637,7 +638,7 @@ uint32_t bin_view_position(const struct bin_view *v, uint32_t i)
 {
 	if (!v->pos)
 		return i;
-	return v->wide ? get32(v->positions, i) : get16(v->positions, i);
+	return v->wide ? read_u32(v->positions, i) : read_u16(v->positions, i);
 }
 
 int bin_view_open(const struct bin *b, uint32_t entry, struct bin_view *v)
@@ -650,7 +651,7 @@ int bin_view_open(const struct bin *b, uint32_t entry, struct bin_view *v)
 	if (off > b->ranks_len || b->ranks_len - off < sizeof(struct bin_rank))
 		return -ERR_CORRUPT;
 	room = b->ranks_len - off;
-	view(b, entry, v);
+	open_section(b, entry, v);
 	if (v->nops > BIN_MAX_OPS || (!v->wide && v->nops > BIN_START16))
 		return -ERR_CORRUPT;
 	need = sizeof(struct bin_rank) + (uint64_t)v->sizes * 4 + (uint64_t)v->nops * op_size(v->wide) +
@@ -704,14 +705,14 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 	err = eval_exprs(b, args, val);
 	if (err)
 		return err;
-	view(b, entry, &v);
+	open_section(b, entry, &v);
 	if (v.nops > sp->ops_cap || v.ndeps > sp->deps_cap) {
 		sp->nops = v.nops;
 		sp->ndeps = v.ndeps;
 		return -ERR_SPACE;
 	}
 	for (uint32_t i = 0; i < b->nbuffers; i++) {
-		int64_t size = i < v.sizes ? val[get32(v.size_rows, i)] : 0;
+		int64_t size = i < v.sizes ? val[read_u32(v.size_rows, i)] : 0;
 
 		if (size < 0)
 			return out_of_bounds(sp, i, 0, 0, (uint64_t)size);
@@ -754,7 +755,7 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 			} else if (c->off[k] != BIN_NONE) {
 				op->off[k] = (uint64_t)val[c->off[k]];
 			}
-			if (outside(op->off[k], op->len, *size)) {
+			if (is_outside(op->off[k], op->len, *size)) {
 				if (op->len)
 					return out_of_bounds(sp, c->buf[k], op->off[k], op->len, *size);
 				op->off[k] = 0;
@@ -775,7 +776,7 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 	return 0;
 }
 
-static void begin(struct bin_space *sp)
+static void reset_space(struct bin_space *sp)
 {
 	sp->nops = sp->ndeps = 0;
 	sp->where = sp->what = 0;
@@ -785,13 +786,13 @@ static void begin(struct bin_space *sp)
 
 int bin_rank_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp)
 {
-	begin(sp);
+	reset_space(sp);
 	return b->meta->flags & BIN_F_PARAMETRIC ? program_ops(b, args, sp, 0, 0) : section_ops(b, args, sp, false);
 }
 
 int bin_result_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp)
 {
-	begin(sp);
+	reset_space(sp);
 	if (!b->meta->result)
 		return 0;
 	return b->meta->flags & BIN_F_PARAMETRIC ? program_ops(b, args, sp, b->meta->result, 0) :
@@ -800,7 +801,7 @@ int bin_result_ops(const struct bin *b, const struct bin_args *args, struct bin_
 
 int bin_count_ops(const struct bin *b, const struct bin_args *args, bool result, struct bin_space *sp)
 {
-	begin(sp);
+	reset_space(sp);
 	sp->ops_cap = sp->deps_cap = 0;
 	return program_ops(b, args, sp, result ? b->meta->result : 0, args->most_ops ? args->most_ops : BIN_USUAL_OPS);
 }

@@ -69,7 +69,7 @@ static int bad_orders(void)
 	return EXIT_FAULT;
 }
 
-static int obey(struct run_agent *a, struct agent_setup *s, size_t size)
+static int read_orders(struct run_agent *a, struct agent_setup *s, size_t size)
 {
 	struct cursor c = { s->data, s->data + size, false };
 	const char *directory;
@@ -117,13 +117,13 @@ static int obey(struct run_agent *a, struct agent_setup *s, size_t size)
 
 /* ---- carrying ---- */
 
-static void emit(void *arg, const struct rt_frame *f)
+static void put_frame(void *arg, const struct rt_frame *f)
 {
 	wire_put(arg, WIRE_FRAME, f, sizeof *f, NULL, 0);
 }
 
 /* Rank 0 gets what has been typed, as far as it takes it. */
-static void give(struct run_agent *a)
+static void feed_input(struct run_agent *a)
 {
 	uint32_t taken = 0;
 
@@ -161,7 +161,7 @@ static void carry_output(struct run_agent *a)
 }
 
 /* Carries out one message; a signal for the ranks, or 0. */
-static int handle(struct run_agent *a, uint32_t what, const char *data, size_t size)
+static int handle_message(struct run_agent *a, uint32_t what, const char *data, size_t size)
 {
 	struct rt_frame f;
 	int sig = 0;
@@ -203,16 +203,16 @@ static bool cut_off(const struct run_agent *a)
 	return a->wire.broken || clock_now_ns() - a->wire.heard > SILENCE_NS;
 }
 
-static void carry(struct run_agent *a)
+static void forward_all(struct run_agent *a)
 {
 	if (a->board)
-		rt_mirror_scan(a->board, false, emit, &a->wire);
+		rt_mirror_scan(a->board, false, put_frame, &a->wire);
 	if (a->shared && !a->bad_told && atomic_load(&a->shared->bad)) {
 		a->bad_told = true;
 		wire_put(&a->wire, WIRE_BAD, NULL, 0, NULL, 0);
 	}
 	carry_output(a);
-	give(a);
+	feed_input(a);
 	wire_flush(&a->wire);
 }
 
@@ -228,7 +228,7 @@ int agent_turn(struct run_agent *a)
 	size_t size;
 	int sig = 0;
 
-	carry(a);
+	forward_all(a);
 	p[3].fd = a->wire.put.n ? a->wire.out : -1;
 	poll(p, 4, TICK_MS);
 	if (p[1].revents && read(a->bell, &rung, sizeof rung) < 0)
@@ -236,7 +236,7 @@ int agent_turn(struct run_agent *a)
 	wire_fill(&a->wire);
 	/* What comes behind it belongs to a launch that has not begun. */
 	while (!sig && !a->go && wire_next(&a->wire, &what, &data, &size))
-		sig = handle(a, what, data, size);
+		sig = handle_message(a, what, data, size);
 	return cut_off(a) ? SIGTERM : sig;
 }
 
@@ -288,7 +288,7 @@ void agent_finish(struct run_agent *a, struct run_launch *l, int rc)
 				 parts[i].base + (k * l->o->nranks + a->first) * parts[i].each, a->here * parts[i].each);
 		}
 	while (!cut_off(a)) { /* what was printed last, too, however much that is */
-		carry(a);
+		forward_all(a);
 		if (!a->wire.put.n)
 			break;
 		agent_turn(a);
@@ -340,7 +340,7 @@ int agent_open(struct run_agent **out, struct agent_setup *s)
 		if (!s->data)
 			return option_no_memory("goalrun");
 		memcpy(s->data, data, size);
-		return obey(a, s, size);
+		return read_orders(a, s, size);
 	}
 	return EXIT_FAULT;
 }

@@ -52,13 +52,13 @@ static inline int no_memory(void)
 }
 
 /* No blocks of elements: messages of a plain file have bytes of their own. */
-static inline bool dataless(const struct run_options *o)
+static inline bool is_dataless(const struct run_options *o)
 {
 	return o->plain || o->barrier;
 }
 
 /* Whether it is known what the result has to be. */
-static inline bool checked(const struct run_options *o)
+static inline bool result_is_known(const struct run_options *o)
 {
 	return o->plain || o->claim->any;
 }

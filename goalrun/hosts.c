@@ -114,7 +114,7 @@ uint32_t hosts_room(const struct run_hosts *h)
 }
 
 /* Neighbours stay together: blocks, as large as was asked for, or of even size. */
-static void divide(struct run_hosts *h, uint32_t nranks)
+static void divide_ranks(struct run_hosts *h, uint32_t nranks)
 {
 	uint32_t first = 0;
 
@@ -132,7 +132,7 @@ static void divide(struct run_hosts *h, uint32_t nranks)
 
 void hosts_nodes(struct run_hosts *h, uint32_t nranks, uint32_t *node)
 {
-	divide(h, nranks);
+	divide_ranks(h, nranks);
 	for (uint32_t k = 0, r = 0; k < h->v.n; k++)
 		for (uint32_t i = 0; i < h->v.at[k].n; i++)
 			node[r++] = k;
@@ -145,7 +145,7 @@ struct orders {
 	bool bad;
 };
 
-static void add(struct orders *o, const void *p, size_t n)
+static void append_order(struct orders *o, const void *p, size_t n)
 {
 	if (o->bad || (n && VEC_RESERVE(&o->v, o->v.n + n))) {
 		o->bad = true;
@@ -158,7 +158,7 @@ static void add(struct orders *o, const void *p, size_t n)
 
 static void add_number(struct orders *o, uint32_t n)
 {
-	add(o, &n, sizeof n);
+	append_order(o, &n, sizeof n);
 }
 
 /* Variables that belong to a host or a login, or that each rank gets. */
@@ -186,9 +186,9 @@ static void add_environment(struct orders *o)
 
 		if (stays_here(*e))
 			continue;
-		add(o, *e, (size_t)(value - *e));
-		add(o, "", 1);
-		add(o, value + 1, strlen(value));
+		append_order(o, *e, (size_t)(value - *e));
+		append_order(o, "", 1);
+		append_order(o, value + 1, strlen(value));
 	}
 }
 
@@ -208,13 +208,13 @@ static int send_orders(const struct run_hosts *h, struct host *to, const struct 
 	for (size_t k = 0; k < h->v.n; k++)
 		add_number(&all, h->v.at[k].first);
 	add_number(&all, o->nranks);
-	add(&all, directory, strlen(directory) + 1);
+	append_order(&all, directory, strlen(directory) + 1);
 	add_number(&all, (uint32_t)argc);
 	for (int i = 0; i < argc; i++)
-		add(&all, argv[i], strlen(argv[i]) + 1);
+		append_order(&all, argv[i], strlen(argv[i]) + 1);
 	add_environment(&all);
 	add_number(&all, (uint32_t)size);
-	add(&all, o->image, size);
+	append_order(&all, o->image, size);
 	wire_put(&to->wire, WIRE_SETUP, all.v.at, all.bad ? 0 : all.v.n, NULL, 0);
 	VEC_FREE(&all.v);
 	free(directory);
@@ -293,7 +293,7 @@ int hosts_begin(struct run_hosts *h, const struct run_options *o, int argc, char
 		fprintf(stderr, "goalrun: the path of goalrun cannot be told to other hosts\n");
 		return EXIT_FAULT;
 	}
-	divide(h, o->nranks);
+	divide_ranks(h, o->nranks);
 	signal(SIGPIPE, SIG_IGN);
 	for (size_t k = 0; k < h->v.n && !rc; k++) {
 		rc = start_agent(&h->v.at[k], path);
@@ -313,7 +313,7 @@ struct launch {
 	int rc;
 };
 
-static void failed(struct launch *a)
+static void note_failure(struct launch *a)
 {
 	a->rc = EXIT_FAULT;
 	if (!a->until)
@@ -334,7 +334,7 @@ static void flush_all(struct run_hosts *h)
 }
 
 /* Whoever reads it may take time; the agents need to hear that goalrun lives. */
-static void print(struct run_hosts *h, const char *p, size_t n)
+static void write_stdout(struct run_hosts *h, const char *p, size_t n)
 {
 	while (n) {
 		struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
@@ -365,17 +365,17 @@ static void take_result(struct launch *a, const struct host *from, const char *d
 	       data + sizeof head, size - sizeof head);
 }
 
-static void greet(struct launch *a, struct host *h, const char *version, size_t size)
+static void check_hello(struct launch *a, struct host *h, const char *version, size_t size)
 {
 	if (!size || version[size - 1] || strcmp(version, GOAL_VERSION) != 0) {
 		fprintf(stderr, "goalrun: host %s: its goalrun is of another version than this one, %s\n", h->name, GOAL_VERSION);
-		failed(a);
+		note_failure(a);
 		h->wire.broken = true;
 	}
 	h->greeted = true;
 }
 
-static void handle(struct launch *a, struct host *h, uint32_t what, const char *data, size_t size)
+static void handle_agent(struct launch *a, struct host *h, uint32_t what, const char *data, size_t size)
 {
 	struct wire_exit e;
 	uint32_t bytes;
@@ -383,7 +383,7 @@ static void handle(struct launch *a, struct host *h, uint32_t what, const char *
 
 	switch (what) {
 	case WIRE_HELLO:
-		greet(a, h, data, size);
+		check_hello(a, h, data, size);
 		break;
 	case WIRE_FRAME:
 	case WIRE_BAD:
@@ -392,7 +392,7 @@ static void handle(struct launch *a, struct host *h, uint32_t what, const char *
 			atomic_store(&a->l->shared->bad, 1);
 		break;
 	case WIRE_OUTPUT:
-		print(a->h, data, size);
+		write_stdout(a->h, data, size);
 		break;
 	case WIRE_TAKEN:
 		memcpy(&bytes, data, size == sizeof bytes ? sizeof bytes : 0);
@@ -402,7 +402,7 @@ static void handle(struct launch *a, struct host *h, uint32_t what, const char *
 		memcpy(&e, data, size == sizeof e ? sizeof e : 0);
 		if (size == sizeof e && e.rank < a->o->nranks)
 			a->died[e.rank] = e.sig;
-		failed(a);
+		note_failure(a);
 		break;
 	case WIRE_RESULT:
 		take_result(a, h, data, size);
@@ -411,21 +411,21 @@ static void handle(struct launch *a, struct host *h, uint32_t what, const char *
 		memcpy(&status, data, size == sizeof status ? sizeof status : 0);
 		h->done = true;
 		if (size != sizeof status || status)
-			failed(a);
+			note_failure(a);
 		break;
 	default:
 		break;
 	}
 }
 
-static void reap(struct host *h, int *status)
+static void reap_shell(struct host *h, int *status)
 {
 	if (h->pid && waitpid(h->pid, status, WNOHANG) == h->pid)
 		h->pid = 0;
 }
 
 /* What the remote shell has ended with says most, if it has; why: what else there is to say. */
-static void explain(const struct host *h, int status, const char *why)
+static void explain_end(const struct host *h, int status, const char *why)
 {
 	if (h->pid || h->greeted || why)
 		fprintf(stderr, "goalrun: host %s: %s\n", h->name, why ? why : "the connection has ended");
@@ -436,7 +436,7 @@ static void explain(const struct host *h, int status, const char *why)
 }
 
 /* Its ranks are gone, and the others hear so. */
-static void lose(struct launch *a, struct host *h, const char *why)
+static void lose_host(struct launch *a, struct host *h, const char *why)
 {
 	const struct rt_frame f = { .what = RT_FRAME_FAILED, .rank = h->first + 1 };
 	int status = 0;
@@ -444,13 +444,13 @@ static void lose(struct launch *a, struct host *h, const char *why)
 	for (int i = 0; i < 50 && h->pid; i++) {
 		const struct timespec t = { 0, 10000000 };
 
-		reap(h, &status);
+		reap_shell(h, &status);
 		if (h->pid)
 			nanosleep(&t, NULL);
 	}
 	if (!a->until)
-		explain(h, status, why);
-	failed(a);
+		explain_end(h, status, why);
+	note_failure(a);
 	if (h->n)
 		tell_others(a->h, h, WIRE_FRAME, &f, sizeof f);
 	if (h->pid)
@@ -471,11 +471,11 @@ static void listen_to(struct launch *a, struct host *h)
 	wire_fill(&h->wire);
 	strange = !h->greeted && h->wire.got.n;
 	while (wire_next(&h->wire, &what, &data, &size))
-		handle(a, h, what, data, size);
+		handle_agent(a, h, what, data, size);
 	if (h->wire.broken && !h->done)
-		lose(a, h, strange ? "its login prints something, which is not what goalrun says there" : NULL);
+		lose_host(a, h, strange ? "its login prints something, which is not what goalrun says there" : NULL);
 	else if (!h->done && clock_now_ns() - h->wire.heard > (h->greeted ? SILENCE_NS : ANSWER_NS))
-		lose(a, h, "it does not answer");
+		lose_host(a, h, "it does not answer");
 }
 
 /* Standard input is for rank 0, if it is this process's to read. */
@@ -497,7 +497,7 @@ static void take_typed(struct launch *a)
 	wire_put(&a->h->v.at[0].wire, WIRE_INPUT, text, n > 0 ? (size_t)n : 0, NULL, 0);
 }
 
-static void turn(struct launch *a, struct pollfd *p)
+static void serve_hosts(struct launch *a, struct pollfd *p)
 {
 	const size_t n = a->h->v.n;
 
@@ -549,7 +549,7 @@ int hosts_run(struct run_hosts *h, const struct run_options *o, struct run_launc
 				run_reproduce(o, atomic_load(&l->shared->at_case));
 			break;
 		}
-		turn(&a, p);
+		serve_hosts(&a, p);
 	}
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	free(p);
@@ -571,7 +571,7 @@ void hosts_end(struct run_hosts *h)
 
 		left = false;
 		for (size_t k = 0; k < h->v.n; k++) {
-			reap(&h->v.at[k], &status);
+			reap_shell(&h->v.at[k], &status);
 			left |= h->v.at[k].pid > 0;
 			if (h->v.at[k].pid && clock_now_ns() > until)
 				kill(h->v.at[k].pid, SIGKILL);

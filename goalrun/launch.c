@@ -67,7 +67,7 @@ static void signal_all(const struct ranks *r, int sig)
 }
 
 /* A line on a terminal, for sweeps; nothing in a pipe. */
-static void progress(const struct run_launch *l, bool last)
+static void show_progress(const struct run_launch *l, bool last)
 {
 	if (!l || l->o->agent || l->o->ncases < 2 || !isatty(STDERR_FILENO))
 		return;
@@ -132,7 +132,7 @@ static uint32_t collect(struct ranks *r)
 
 /* Waits for all; once one has failed the others get a moment to notice. Signals for goalrun must be blocked: SIGUSR1 goes
  * on to the ranks, others end them. */
-static int reap(struct ranks *r, const sigset_t *asked)
+static int wait_for_ranks(struct ranks *r, const sigset_t *asked)
 {
 	int rc = EXIT_OK;
 
@@ -141,7 +141,7 @@ static int reap(struct ranks *r, const sigset_t *asked)
 
 		if (r->cause >= 0 && clock_now_ns() > r->until)
 			signal_all(r, SIGKILL);
-		progress(r->l, false);
+		show_progress(r->l, false);
 		sig = next_signal(r->o, asked);
 		if (sig == SIGUSR1) {
 			signal_all(r, sig);
@@ -152,7 +152,7 @@ static int reap(struct ranks *r, const sigset_t *asked)
 				run_reproduce(r->l->o, atomic_load(&r->l->shared->at_case));
 		}
 	}
-	progress(r->l, true);
+	show_progress(r->l, true);
 	return r->cause < 0 ? rc : EXIT_FAULT;
 }
 
@@ -176,7 +176,7 @@ struct thread {
 
 /* The first rank that was killed is the cause, else every rank that had something to say. Of threads only those
  * that have ended: the others may be writing. */
-static void report(const struct run_launch *l, const int *died, const struct thread *t)
+static void report_failures(const struct run_launch *l, const int *died, const struct thread *t)
 {
 	for (uint32_t r = 0; r < l->o->nranks; r++)
 		if (died && died[r] && died[r] != SIGKILL)
@@ -239,7 +239,7 @@ static int run_ranks(struct ranks *r, void (*main)(void *arg, uint32_t rank), vo
 	}
 	if (r->job && !rc)
 		run_job_guard(r->job);
-	rc |= reap(r, &asked);
+	rc |= wait_for_ranks(r, &asked);
 	if (r->job)
 		run_job_end(r->job);
 	sigprocmask(SIG_SETMASK, &old, NULL);
@@ -259,7 +259,7 @@ static int launch_processes(struct run_launch *l)
 	if (new_ranks(&r))
 		rc = l->o->hosts ? hosts_run(l->o->hosts, l->o, l, r.died) : run_ranks(&r, schedule_main, l);
 	if (rc && r.died && !l->o->agent)
-		report(l, r.died, NULL);
+		report_failures(l, r.died, NULL);
 	free_ranks(&r);
 	return rc;
 }
@@ -310,7 +310,7 @@ static int launch_threads(struct run_launch *l)
 
 		if (any_failed(t, n)) { /* the others may wait for it for ever; those that fail, too, get a moment */
 			nanosleep(&tick, NULL);
-			report(l, NULL, t);
+			report_failures(l, NULL, t);
 			for (; r < n; r++)
 				if (atomic_load(&t[r].state) != RUNNING)
 					pthread_join(t[r].id, NULL);
@@ -320,13 +320,13 @@ static int launch_threads(struct run_launch *l)
 			pthread_join(t[r++].id, NULL);
 			continue;
 		}
-		progress(l, false);
+		show_progress(l, false);
 		if (sigtimedwait(&asked, NULL, &tick) > 0) {
 			run_reproduce(l->o, atomic_load(&l->shared->at_case));
 			_exit(EXIT_FAULT);
 		}
 	}
-	progress(l, true);
+	show_progress(l, true);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	free(t);
 	return EXIT_OK;

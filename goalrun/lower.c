@@ -13,7 +13,7 @@ struct given {
 	VEC(struct define) v;
 };
 
-static int give(struct given *out, const struct bin *b, uint32_t param, int64_t rank, const struct bin_arg *a)
+static int add_given(struct given *out, const struct bin *b, uint32_t param, int64_t rank, const struct bin_arg *a)
 {
 	const struct define d = { .name = bin_str(b, b->params[param].name),
 				  .rank = rank,
@@ -33,7 +33,8 @@ static int give_all(struct given *out, const struct bin *b, const struct arg_row
 			continue;
 		for (uint32_t r = 0; r < rows->size && !err; r++)
 			if (b->params[i].scope == BIN_LOCAL || !r)
-				err = give(out, b, i, b->params[i].scope == BIN_LOCAL ? (int64_t)r : -1, &arg_row(rows, r)[i]);
+				err = add_given(out, b, i, b->params[i].scope == BIN_LOCAL ? (int64_t)r : -1,
+						&arg_row(rows, r)[i]);
 	}
 	return err;
 }

@@ -74,7 +74,7 @@ static int prepare_ranks(struct goalrun *g)
 }
 
 /* What they leave, when they have ended well. */
-static int collect(const struct goalrun *g)
+static int write_collected(const struct goalrun *g)
 {
 	if (!g->o.trace)
 		return EXIT_OK;
@@ -92,7 +92,7 @@ static int run_schedule(struct goalrun *g)
 	rc |= run_nic_stop(&g->nic);
 	if (g->sent)
 		return rc;
-	rc = rc ? rc : collect(g);
+	rc = rc ? rc : write_collected(g);
 	return rc ? rc : run_report(g);
 }
 
@@ -102,7 +102,7 @@ static int run_program(struct goalrun *g)
 
 	rc = rc ? rc : launch_program(&g->o);
 	rc |= run_nic_stop(&g->nic);
-	return rc ? rc : collect(g);
+	return rc ? rc : write_collected(g);
 }
 
 /* Options are taken apart where they stand; this is for other hosts. One block. */
@@ -123,7 +123,7 @@ static char **copy_words(int argc, char **argv)
 }
 
 /* Runs what the options ask for. sent: as one of several hosts, told so by goalrun; or NULL. */
-static int run(int argc, char **argv, const struct agent_setup *sent, struct run_agent *agent)
+static int run_command(int argc, char **argv, const struct agent_setup *sent, struct run_agent *agent)
 {
 	struct goalrun g = { .argc = argc,
 			     .argv = copy_words(argc, argv),
@@ -175,7 +175,7 @@ static int be_agent(void)
 	struct run_agent *agent;
 	int rc = agent_open(&agent, &setup);
 
-	rc = rc ? rc : run((int)setup.argc, setup.argv, &setup, agent);
+	rc = rc ? rc : run_command((int)setup.argc, setup.argv, &setup, agent);
 	agent_close(agent, &setup);
 	return rc;
 }
@@ -184,5 +184,5 @@ int main(int argc, char **argv)
 {
 	rt_usr1_hold(); /* it is for the ranks, and may come at any time */
 	signal(SIGXFSZ, SIG_IGN); /* what is too large for a limit is an error like others */
-	return argc == 2 && !strcmp(argv[1], "--agent") ? be_agent() : run(argc, argv, NULL, NULL);
+	return argc == 2 && !strcmp(argv[1], "--agent") ? be_agent() : run_command(argc, argv, NULL, NULL);
 }

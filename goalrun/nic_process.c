@@ -42,7 +42,7 @@ static int listen_for_ranks(int *sock)
 }
 
 /* What it does, until goalrun ends. */
-static int play(const struct nic_options *o)
+static int nic_main(const struct nic_options *o)
 {
 	sigset_t all;
 
@@ -85,7 +85,7 @@ int run_nic_start(struct run_nic *n, uint64_t seed, const char *trace)
 		if (n->pid == 0) {
 			close(ends[1]);
 			o.life = ends[0];
-			_exit(play(&o));
+			_exit(nic_main(&o));
 		}
 		rc = n->pid < 0 ? sys_fault("fork") : EXIT_OK;
 		n->life = ends[1];

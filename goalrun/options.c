@@ -110,7 +110,7 @@ static int parse_list(struct list *l, const char *option, char *arg, const char 
 	return err;
 }
 
-static int number(const char *option, const char *s, int64_t min, int64_t max, int64_t *out)
+static int parse_int_option(const char *option, const char *s, int64_t min, int64_t max, int64_t *out)
 {
 	return option_number(s, min, max, out) ? 0 :
 						 usage("%s takes a number from %" PRId64 " to %" PRId64 ", not %s",
@@ -194,7 +194,7 @@ int run_parse_options(struct goalrun *g, int argc, char **argv)
 			of_schedule = longs[at].name;
 		switch (opt) {
 		case 'n':
-			err = number("-n", optarg, 1, 4096, &g->nranks);
+			err = parse_int_option("-n", optarg, 1, 4096, &g->nranks);
 			break;
 		case 'D':
 			if (!option_define(&o->defines, optarg))
@@ -233,17 +233,17 @@ int run_parse_options(struct goalrun *g, int argc, char **argv)
 			err = parse_list(&g->memories, "--memory", optarg, run_memory_names, RUN_MEMORIES);
 			break;
 		case ITERS:
-			err = number("--iters", optarg, 1, 100000000, &o->iters);
+			err = parse_int_option("--iters", optarg, 1, 100000000, &o->iters);
 			break;
 		case WARMUP:
-			err = number("--warmup", optarg, 0, 100000000, &o->warmup);
+			err = parse_int_option("--warmup", optarg, 0, 100000000, &o->warmup);
 			break;
 		case SEED:
 			g->seeded = true;
-			err = number("--seed", optarg, 0, INT64_MAX, &o->seed);
+			err = parse_int_option("--seed", optarg, 0, INT64_MAX, &o->seed);
 			break;
 		case DELAY:
-			err = number("--delay", optarg, 0, 1000000, &o->delay);
+			err = parse_int_option("--delay", optarg, 0, 1000000, &o->delay);
 			break;
 		case RANKS:
 			o->threads = !strcmp(optarg, "threads");
@@ -288,7 +288,7 @@ int run_parse_options(struct goalrun *g, int argc, char **argv)
 			o->json = true;
 			break;
 		case DUMP_AFTER:
-			err = number("--dump-after", optarg, 0, 1000000000, &after);
+			err = parse_int_option("--dump-after", optarg, 0, 1000000000, &after);
 			if (!err && setenv(env_table[ENV_GOAL_DUMP_AFTER].name, optarg, 1))
 				return no_memory();
 			break;
@@ -310,7 +310,7 @@ int run_parse_options(struct goalrun *g, int argc, char **argv)
 				err = usage("--placement is bind, numa, odd-even or a list of cores, not %s", optarg);
 			break;
 		case COMM_CORES:
-			err = number("--comm-cores", optarg, 0, 1 << 20, &o->placement.comm_cores);
+			err = parse_int_option("--comm-cores", optarg, 0, 1 << 20, &o->placement.comm_cores);
 			break;
 		case SHOW_PLACEMENT:
 			g->show_placement = true;
@@ -331,11 +331,11 @@ int run_parse_options(struct goalrun *g, int argc, char **argv)
 			break;
 		case TESTS:
 			with = "--tests";
-			err = number("--tests", optarg, 0, 1000000, &o->tests);
+			err = parse_int_option("--tests", optarg, 0, 1000000, &o->tests);
 			break;
 		case WORK:
 			with = "--work";
-			err = number("--work", optarg, 1, 1000000000, &o->work_us);
+			err = parse_int_option("--work", optarg, 1, 1000000000, &o->work_us);
 			break;
 		case LATER:
 			return not_built(longs[at].name);

@@ -52,7 +52,7 @@ int64_t oracle_compare(const char *p, uint64_t bytes, uint64_t key)
 /* ---- claims ---- */
 
 /* What elements of a rank's buffer are at the start of an epoch. */
-static void generate(const struct oracle *o, uint64_t epoch, const struct want_src *at, uint64_t n, char *out)
+static void generate_values(const struct oracle *o, uint64_t epoch, const struct want_src *at, uint64_t n, char *out)
 {
 	values_fill(o->type, o->op, oracle_key(o->seed, epoch, at->rank, at->buf), at->rank, at->off, n, out);
 }
@@ -93,14 +93,14 @@ void oracle_fill(const struct oracle *o, uint64_t epoch, char *const *buffers, c
 		if (!buffers[i])
 			continue;
 		if (o->b->buffers[i].mode != BIN_OUT)
-			generate(o, epoch, &all, bytes[i] / o->elem, buffers[i]);
+			generate_values(o, epoch, &all, bytes[i] / o->elem, buffers[i]);
 		else /* results are overwritten with something else, different on each rank */
 			oracle_pattern(buffers[i], bytes[i], oracle_key(o->seed, epoch, o->rank, UINT64_MAX - i));
 	}
 	if (o->wants.inplace.len) {
 		const struct want_src mine = { o->rank, o->wants.inplace.buf, o->wants.inplace.off };
 
-		generate(o, epoch, &mine, o->wants.inplace.len, buffers[mine.buf] + mine.off * o->elem);
+		generate_values(o, epoch, &mine, o->wants.inplace.len, buffers[mine.buf] + mine.off * o->elem);
 	}
 }
 
@@ -110,11 +110,11 @@ static int64_t check_want(const struct oracle *o, uint64_t epoch, const struct w
 	const struct want_src *src = &o->wants.src.at[w->src];
 	char *sum = o->work, *next = o->work + w->len * o->elem;
 
-	generate(o, epoch, src, w->len, sum);
+	generate_values(o, epoch, src, w->len, sum);
 	for (uint32_t k = 1; k < w->nsrc; k++) {
 		char *t = sum;
 
-		generate(o, epoch, &src[k], w->len, next);
+		generate_values(o, epoch, &src[k], w->len, next);
 		values_fold(o->type, o->op, sum, next, w->len);
 		sum = next;
 		next = t;
@@ -141,7 +141,7 @@ int64_t oracle_check(const struct oracle *o, uint64_t epoch, char *const *buffer
 		if (o->b->buffers[i].mode != BIN_IN || !buffers[i])
 			continue;
 		*buffer = i;
-		generate(o, epoch, &all, bytes[i] / o->elem, o->work);
+		generate_values(o, epoch, &all, bytes[i] / o->elem, o->work);
 		at = values_compare(o->type, MPIX_SCHED_NO_OP, buffers[i], o->work, bytes[i] / o->elem);
 		if (at >= 0)
 			return at;

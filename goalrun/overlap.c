@@ -20,7 +20,7 @@ struct overlap {
 
 /* ---- data ---- */
 
-static char *save(const struct overlap *v)
+static char *save_buffers(const struct overlap *v)
 {
 	const struct rank *r = v->r;
 	char *kept = mem_alloc(v->bytes), *p = kept;
@@ -31,14 +31,14 @@ static char *save(const struct overlap *v)
 	return kept;
 }
 
-static void restore(const struct rank *r, const char *kept)
+static void restore_buffers(const struct rank *r, const char *kept)
 {
 	for (uint32_t i = 0; i < r->info.nbuffers; kept += r->bytes[i], i++)
 		if (r->buffers[i])
 			memcpy(r->buffers[i], kept, r->bytes[i]);
 }
 
-static bool same(const struct rank *r, const char *kept)
+static bool same_buffers(const struct rank *r, const char *kept)
 {
 	bool alike = true;
 
@@ -48,7 +48,7 @@ static bool same(const struct rank *r, const char *kept)
 }
 
 /* Whether copies stand for the oracle: there is data, and not every byte is asked for. */
-static bool keeps(const struct rank *r)
+static bool keeps_copies(const struct rank *r)
 {
 	return !r->o->verify && !r->o->plain && !r->o->barrier && r->o->claim->any;
 }
@@ -58,33 +58,33 @@ static unsigned kind_of(const struct overlap *v)
 	return (unsigned)(v->starts % KINDS);
 }
 
-static int fill(void *arg)
+static int overlap_fill(void *arg)
 {
 	struct overlap *v = arg;
 	const unsigned kind = kind_of(v);
 
 	if (v->before[kind]) {
-		restore(v->r, v->before[kind]);
+		restore_buffers(v->r, v->before[kind]);
 		return 0;
 	}
 	rank_fill(v->r, kind + 1);
-	if (keeps(v->r) && !(v->before[kind] = save(v)))
+	if (keeps_copies(v->r) && !(v->before[kind] = save_buffers(v)))
 		return rank_failed(v->r, "out of memory");
 	return 0;
 }
 
 /* Bytes that nobody claims may differ: then the oracle decides. */
-static int check(void *arg)
+static int overlap_check(void *arg)
 {
 	struct overlap *v = arg;
 	const unsigned kind = kind_of(v);
 
 	v->starts++;
-	if (v->after[kind] && same(v->r, v->after[kind]))
+	if (v->after[kind] && same_buffers(v->r, v->after[kind]))
 		return rank_check_guards(v->r, kind + 1);
 	if (rank_check(v->r, kind + 1))
 		return 1;
-	if (keeps(v->r) && !v->after[kind] && !(v->after[kind] = save(v)))
+	if (keeps_copies(v->r) && !v->after[kind] && !(v->after[kind] = save_buffers(v)))
 		return rank_failed(v->r, "out of memory");
 	return 0;
 }
@@ -96,12 +96,12 @@ static struct rank *rank_of(void *arg)
 	return ((struct overlap *)arg)->r;
 }
 
-static int exchange(void *arg, const void *in, void *out, size_t size)
+static int overlap_exchange(void *arg, const void *in, void *out, size_t size)
 {
 	return rank_exchange(rank_of(arg), in, out, size);
 }
 
-static int start(void *arg)
+static int overlap_start(void *arg)
 {
 	struct rank *r = rank_of(arg);
 
@@ -111,7 +111,7 @@ static int start(void *arg)
 	return rank_library(r, "MPIX_Sched_start", MPIX_Sched_start(r->req));
 }
 
-static int test(void *arg)
+static int overlap_test(void *arg)
 {
 	struct rank *r = rank_of(arg);
 	int flag;
@@ -148,7 +148,7 @@ static int look_around(struct rank *r, bool *crowded)
 	return err;
 }
 
-static int measure(struct overlap *v)
+static int measure_overlap(struct overlap *v)
 {
 	struct rank *r = v->r;
 	const struct run_options *o = r->o;
@@ -160,12 +160,12 @@ static int measure(struct overlap *v)
 				.tests = (uint64_t)o->tests,
 				.work_us = (double)o->work_us,
 				.arg = v,
-				.exchange = exchange,
-				.fill = fill,
-				.start = start,
-				.test = test,
+				.exchange = overlap_exchange,
+				.fill = overlap_fill,
+				.start = overlap_start,
+				.test = overlap_test,
 				.wait = wait_for_it,
-				.check = check,
+				.check = overlap_check,
 				.no_memory = no_memory };
 	int err = look_around(r, &b.crowded);
 
@@ -186,7 +186,7 @@ int rank_overlap(struct rank *r)
 
 	for (uint32_t i = 0; i < r->info.nbuffers; i++)
 		v.bytes += r->bytes[i];
-	err = measure(&v);
+	err = measure_overlap(&v);
 	for (unsigned k = 0; k < KINDS; k++) {
 		free(v.before[k]);
 		free(v.after[k]);

@@ -217,7 +217,7 @@ static int get_args(struct rank *r)
 }
 
 /* Whether a parameter is this rank's to give. */
-static bool knows(const struct rank *r, uint32_t i)
+static bool gives_param(const struct rank *r, uint32_t i)
 {
 	const struct bin *b = &r->sched->bin;
 
@@ -304,7 +304,7 @@ static int bind_case(struct rank *r)
 	for (uint32_t i = 0; i < b->nparams; i++) {
 		const struct bin_arg *a = &arg_row(&r->rows, r->rank)[i];
 
-		if (knows(r, i))
+		if (gives_param(r, i))
 			params[bind.nparams++] = (struct MPIX_Sched_param){ bin_str(b, b->params[i].name),
 									    b->params[i].vector ? a->elem : &a->value,
 									    b->params[i].vector ? a->n : 1 };
@@ -327,7 +327,7 @@ static void come_to_barrier(struct rank *r, bool late)
 }
 
 /* Now and then a rank dawdles. */
-static void dawdle(struct rank *r)
+static void delay_at_random(struct rank *r)
 {
 	if (r->o->delay == 0)
 		return;
@@ -364,7 +364,7 @@ static int run_starts(struct rank *r)
 
 		if (look)
 			rank_fill(r, epoch);
-		dawdle(r);
+		delay_at_random(r);
 		/* Without delays the ranks start together, so that the time is the collective's. */
 		if (!o->delay && rank_meet(r))
 			return 1;
@@ -377,7 +377,7 @@ static int run_starts(struct rank *r)
 		t1 = clock_now_ns();
 		if (!err && o->delay) {
 			cpu += measures ? cpu_seconds(r) : 0;
-			dawdle(r);
+			delay_at_random(r);
 			cpu -= measures ? cpu_seconds(r) : 0;
 		}
 		err = err ? err : rank_library(r, "MPIX_Sched_wait", MPIX_Sched_wait(r->req));

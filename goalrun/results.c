@@ -18,7 +18,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Per iteration the slowest rank counts; of these the median. */
-static double median(const double *times, uint32_t ranks, size_t iters, double *scratch, double *min)
+static double median_of_slowest(const double *times, uint32_t ranks, size_t iters, double *scratch, double *min)
 {
 	for (size_t i = 0; i < iters; i++) {
 		scratch[i] = 0;
@@ -31,7 +31,7 @@ static double median(const double *times, uint32_t ranks, size_t iters, double *
 	return scratch[iters / 2];
 }
 
-static int summarise(struct goalrun *g)
+static int summarise_results(struct goalrun *g)
 {
 	const struct run_options *o = &g->o;
 	size_t iters = (size_t)o->iters, per = o->nranks * iters;
@@ -45,11 +45,11 @@ static int summarise(struct goalrun *g)
 	for (size_t c = 0; c < o->ncases; c++) {
 		struct run_result *r = &g->results[c];
 
-		r->median_us = median(g->total + c * per, o->nranks, iters, scratch, &r->min_us);
-		r->start_us = median(g->start + c * per, o->nranks, iters, scratch, &ignored);
+		r->median_us = median_of_slowest(g->total + c * per, o->nranks, iters, scratch, &r->min_us);
+		r->start_us = median_of_slowest(g->start + c * per, o->nranks, iters, scratch, &ignored);
 		for (size_t i = c * per; i < (c + 1) * per; i++) /* what is left is waiting */
 			g->total[i] -= g->start[i];
-		r->wait_us = median(g->total + c * per, o->nranks, iters, scratch, &ignored);
+		r->wait_us = median_of_slowest(g->total + c * per, o->nranks, iters, scratch, &ignored);
 		for (uint32_t k = 0; k < o->nranks; k++)
 			if (g->init[c * o->nranks + k] > r->init_us)
 				r->init_us = g->init[c * o->nranks + k];
@@ -62,19 +62,19 @@ static int summarise(struct goalrun *g)
 	return EXIT_OK;
 }
 
-static bool reduces(const struct run_options *o)
+static bool has_reduction(const struct run_options *o)
 {
 	return o->cases[0].op != MPIX_SCHED_NO_OP;
 }
 
 /* Whether CPU seconds and joules are measured. */
-static bool measures(const struct run_options *o)
+static bool measures_energy(const struct run_options *o)
 {
 	return o->wait && !o->overlap;
 }
 
 /* Ranks that wait make progress for others. */
-static bool helps(const struct run_options *o)
+static bool ranks_help(const struct run_options *o)
 {
 	return o->progress && !strcmp(o->progress, rt_progress_names[RT_COLLAB]);
 }
@@ -155,7 +155,7 @@ struct posted {
 	double packets, bytes; /* that the interface has moved in a start, on the average */
 };
 
-static struct posted posted(const struct goalrun *g)
+static struct posted count_posted(const struct goalrun *g)
 {
 	const double starts = (double)g->o.ncases * (double)(g->o.warmup + (g->o.overlap ? 2 : 1) * g->o.iters);
 	struct posted p = { 0 };
@@ -175,7 +175,7 @@ static struct posted posted(const struct goalrun *g)
 
 static void print_posted(const struct goalrun *g)
 {
-	const struct posted p = posted(g);
+	const struct posted p = count_posted(g);
 
 	printf("a start: %" PRIu64 " entries in all, in at most %" PRIu64 " queues of a rank", p.entries, p.queues);
 	if (g->nic.stats)
@@ -191,19 +191,19 @@ static void print_table(const struct goalrun *g)
 	printf("%s: %u ranks (%s), backend %s, %s%s%" PRId64 " starts each%s\n", o->name, o->nranks,
 	       o->threads ? "threads" : "processes", run_backend_name(o), o->progress ? o->progress : "", o->progress ? " progress, " : "",
 	       o->warmup + (o->overlap ? 2 : 1) * o->iters,
-	       !checked(o)  ? ", result not checked" :
+	       !result_is_known(o)  ? ", result not checked" :
 	       o->verify || o->plain || o->overlap ? ", every byte of every start checked" :
 				       ", first and last start checked");
 	for (size_t i = 0; i < o->ncases; i++)
 		if ((int)strlen(run_type_names[o->cases[i].type]) > width)
 			width = (int)strlen(run_type_names[o->cases[i].type]);
-	printf("%10s %-*s %s%5s %-8s %s", "count", width, "type", reduces(o) ? "op      " : "", "root", "memory",
+	printf("%10s %-*s %s%5s %-8s %s", "count", width, "type", has_reduction(o) ? "op      " : "", "root", "memory",
 	       g->sample ? "sample            " : "");
 	if (o->overlap)
 		printf("%11s %11s %11s %11s\n", "comm us", "compute us", "total us", "overlap");
 	else
 		printf("%11s %11s %11s %11s%s%s\n", "median us", "min us", "start us", "init us",
-		       run_lowers(o) ? "     wait us" : "", measures(o) ? "       cpu s      joules" : "");
+		       run_lowers(o) ? "     wait us" : "", measures_energy(o) ? "       cpu s      joules" : "");
 	for (size_t i = 0; i < o->ncases; i++) {
 		const struct run_case *c = &o->cases[i];
 		const struct run_result *r = &g->results[i];
@@ -211,11 +211,11 @@ static void print_table(const struct goalrun *g)
 
 		if (c->root >= 0)
 			snprintf(root, sizeof root, "%" PRId64, c->root);
-		if (!dataless(o))
+		if (!is_dataless(o))
 			snprintf(count, sizeof count, "%" PRId64, c->count);
-		if (measures(o) && !isnan(g->joules[i]))
+		if (measures_energy(o) && !isnan(g->joules[i]))
 			snprintf(joules, sizeof joules, "%.3f", g->joules[i]);
-		if (reduces(o))
+		if (has_reduction(o))
 			snprintf(op, sizeof op, "%-8s", run_op_names[c->op]);
 		if (g->sample)
 			collective_sample_name(&g->bin, c->sample, sample, sizeof sample);
@@ -228,12 +228,12 @@ static void print_table(const struct goalrun *g)
 			printf("%11.2f %11.2f %11.2f %11.1f", r->median_us, r->min_us, r->start_us, r->init_us);
 		if (run_lowers(o) && !o->overlap)
 			printf(" %11.2f", r->wait_us);
-		if (measures(o))
+		if (measures_energy(o))
 			printf(" %11.4f %11s", r->cpu_s, joules);
 		if (!o->overlap)
 			putchar('\n');
 	}
-	if (helps(o))
+	if (ranks_help(o))
 		print_steals(g);
 	if (run_lowers(o))
 		print_posted(g);
@@ -241,7 +241,7 @@ static void print_table(const struct goalrun *g)
 		print_rank_stats(g);
 	if (chooses_way(o))
 		print_messages(g);
-	if (checked(o))
+	if (result_is_known(o))
 		printf("verified: all %zu case%s right\n", o->ncases, o->ncases == 1 ? "" : "s");
 }
 
@@ -267,7 +267,7 @@ static void add_times(json_object *j, const struct goalrun *g, size_t i)
 	json_object_object_add(j, "init_us", json_object_new_double(r->init_us));
 	if (run_lowers(o))
 		json_object_object_add(j, "wait_us", json_object_new_double(r->wait_us));
-	if (measures(o))
+	if (measures_energy(o))
 		add_cost(j, g, i);
 	if (!o->overlap)
 		return;
@@ -279,7 +279,7 @@ static void add_times(json_object *j, const struct goalrun *g, size_t i)
 
 static void add_posted(json_object *j, const struct goalrun *g)
 {
-	const struct posted p = posted(g);
+	const struct posted p = count_posted(g);
 
 	json_object_object_add(j, "queues", json_object_new_int64((int64_t)p.queues));
 	json_object_object_add(j, "entries", json_object_new_int64((int64_t)p.entries));
@@ -287,7 +287,7 @@ static void add_posted(json_object *j, const struct goalrun *g)
 	json_object_object_add(j, "bytes", g->nic.stats ? json_object_new_double(p.bytes) : NULL);
 }
 
-static json_object *steals(const struct goalrun *g)
+static json_object *steals_json(const struct goalrun *g)
 {
 	json_object *all = json_object_new_array();
 
@@ -309,7 +309,7 @@ static void print_json_result(const struct goalrun *g)
 
 	json_object_object_add(j, "ranks", json_object_new_int64(o->nranks));
 	json_object_object_add(j, "backend", json_object_new_string(run_backend_name(o)));
-	json_object_object_add(j, "verified", json_object_new_boolean(checked(o)));
+	json_object_object_add(j, "verified", json_object_new_boolean(result_is_known(o)));
 	json_object_object_add(j, "iters", json_object_new_int64(o->iters));
 	if (o->ncases == 1) {
 		add_times(j, g, 0);
@@ -323,7 +323,7 @@ static void print_json_result(const struct goalrun *g)
 			json_object_object_add(e, "count", json_object_new_int64(c->count));
 			json_object_object_add(e, "type", json_object_new_string(run_type_names[c->type]));
 			json_object_object_add(e, "op",
-					       reduces(o) ? json_object_new_string(run_op_names[c->op]) : NULL);
+					       has_reduction(o) ? json_object_new_string(run_op_names[c->op]) : NULL);
 			json_object_object_add(e, "root", json_object_new_int64(c->root));
 			json_object_object_add(e, "memory", json_object_new_string(run_memory_names[c->memory]));
 			add_times(e, g, i);
@@ -331,8 +331,8 @@ static void print_json_result(const struct goalrun *g)
 		}
 		json_object_object_add(j, "cases", all);
 	}
-	if (helps(o))
-		json_object_object_add(j, "steals", steals(g));
+	if (ranks_help(o))
+		json_object_object_add(j, "steals", steals_json(g));
 	if (run_lowers(o))
 		add_posted(j, g);
 	if (g->show_stats)
@@ -367,9 +367,9 @@ void run_reproduce(const struct run_options *o, size_t index)
 		fputs(" --ranks threads", stderr);
 	if (o->verify)
 		fputs(" --verify", stderr);
-	if (!dataless(o))
+	if (!is_dataless(o))
 		fprintf(stderr, " --count %" PRId64 " --type %s", c->count, run_type_names[c->type]);
-	if (reduces(o))
+	if (has_reduction(o))
 		fprintf(stderr, " --op %s", run_op_names[c->op]);
 	if (c->root >= 0)
 		fprintf(stderr, " --root %" PRId64, c->root);
@@ -408,7 +408,7 @@ void run_reproduce(const struct run_options *o, size_t index)
 
 int run_report(struct goalrun *g)
 {
-	int rc = summarise(g);
+	int rc = summarise_results(g);
 
 	if (!rc && g->o.json)
 		print_json_result(g);

@@ -17,14 +17,14 @@
 #include <string.h>
 
 /* Says what was found in the schedule. */
-static int refuse(const struct goalrun *g, int err)
+static int report_diags(const struct goalrun *g, int err)
 {
 	fputs(goal_diags_text(g->diags), stderr);
 	return err == -ERR_NOMEM ? no_memory() : EXIT_FAULT;
 }
 
 /* The schedule of a call, which is the one case that there is. */
-static int choose(struct goalrun *g)
+static int choose_schedule(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
 	struct select_call call = { .collective = g->collective, .ranks = o->nranks, .topology = g->topology };
@@ -125,7 +125,7 @@ static int add_lowering(struct goalrun *g)
 }
 
 /* Puts what the text in o->image is lowered to in its place. */
-static int lower(struct goalrun *g, const char *text, size_t len)
+static int lower_text(struct goalrun *g, const char *text, size_t len)
 {
 	struct run_options *o = &g->o;
 	struct run_lowering l = { .bin = &g->bin, .text = text, .len = len, .count = only_count(g) };
@@ -152,7 +152,7 @@ static int lower(struct goalrun *g, const char *text, size_t len)
 	o->sample = g->sample;
 	g->sample = NULL;
 	g->samples.n = 0;
-	return err ? refuse(g, err) : 0;
+	return err ? report_diags(g, err) : 0;
 }
 
 /* Ranks that follow each other on one NUMA node count as a node. */
@@ -226,7 +226,7 @@ static int load_text(struct goalrun *g, const char *data, size_t len)
 		return usage("-T %s needs the ops of all ranks: make a binary of them with goalc -n", global);
 	err = compile_text(g->diags, g->input, data, len, &c, &o->image, &o->size);
 	err = err || !queues ? err : bin_open(&g->bin, o->image, o->size);
-	return err ? refuse(g, err) : queues ? lower(g, data, len) : 0;
+	return err ? report_diags(g, err) : queues ? lower_text(g, data, len) : 0;
 }
 
 static int load_binary(struct goalrun *g, char *data, size_t len)
@@ -241,10 +241,10 @@ static int load_binary(struct goalrun *g, char *data, size_t len)
 	err = bin_check(data, len);
 	if (err)
 		goal_diag(g->diags, GOAL_ERROR, (struct goal_loc){ 0 }, NULL, "%s", err_text(err));
-	return err ? refuse(g, err) : 0;
+	return err ? report_diags(g, err) : 0;
 }
 
-static int load(struct goalrun *g)
+static int load_schedule(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
 	char *data = NULL;
@@ -284,7 +284,7 @@ static int load(struct goalrun *g)
 		return err;
 	err = bin_open(&g->bin, o->image, o->size);
 	if (err)
-		return refuse(g, err);
+		return report_diags(g, err);
 	if (!o->nranks)
 		o->nranks = g->bin.meta->nranks;
 	if (!o->nranks)
@@ -297,7 +297,7 @@ static int load(struct goalrun *g)
 }
 
 /* Whether a type has an operation; what is not reduced has all, and so has goalrun's own operation. */
-static bool defined(int64_t type, int64_t op)
+static bool op_is_defined(int64_t type, int64_t op)
 {
 	return op == MPIX_SCHED_NO_OP || op == RUN_USER || rt_kernels_base.of[type][op];
 }
@@ -320,7 +320,7 @@ static int add_cases(struct goalrun *g)
 
 	for (size_t t = 0; t < g->types.n; t++)
 		for (size_t k = 0; k < g->ops.n; k++)
-			any |= defined(g->types.at[t], g->ops.at[k]);
+			any |= op_is_defined(g->types.at[t], g->ops.at[k]);
 	const size_t all = g->samples.n * g->memories.n * g->types.n * g->ops.n * g->roots.n * g->counts.n;
 
 	for (size_t i = 0; i < all && !err; i++) {
@@ -331,7 +331,7 @@ static int add_cases(struct goalrun *g)
 		c.type = (enum MPIX_Sched_basic)value_of(&g->types, &rest);
 		c.memory = (enum run_memory)value_of(&g->memories, &rest);
 		c.sample = (unsigned)value_of(&g->samples, &rest);
-		if (!any || defined(c.type, c.op))
+		if (!any || op_is_defined(c.type, c.op))
 			err = VEC_PUSH(&v, c);
 	}
 	g->o.cases = v.at;
@@ -396,7 +396,7 @@ static int set_defaults(struct goalrun *g)
 	} else if (!g->ops.n) {
 		err |= VEC_PUSH(&g->ops, MPIX_SCHED_SUM);
 	}
-	if (dataless(o)) { /* nothing to choose but the memory */
+	if (is_dataless(o)) { /* nothing to choose but the memory */
 		g->counts.n = g->types.n = 1;
 		g->types.at[0] = MPIX_SCHED_BYTE;
 	}
@@ -478,20 +478,20 @@ static int check_schedule(struct goalrun *g)
 		ir_graph_fini(&g->graph);
 		err = check_sample(g, (unsigned)g->samples.at[i], &g->graph);
 	}
-	return goal_diags_errors(g->diags) || err ? refuse(g, err) : 0;
+	return goal_diags_errors(g->diags) || err ? report_diags(g, err) : 0;
 }
 
 int run_prepare_schedule(struct goalrun *g)
 {
-	int rc = g->collective ? choose(g) : 0;
+	int rc = g->collective ? choose_schedule(g) : 0;
 
-	rc = rc ? rc : load(g);
+	rc = rc ? rc : load_schedule(g);
 	rc = rc ? rc : set_defaults(g);
 	rc = rc ? rc : check_schedule(g);
 	if (rc)
 		return rc;
 	g->o.graph = &g->graph;
-	if (g->o.verify && !checked(&g->o))
+	if (g->o.verify && !result_is_known(&g->o))
 		return run_fault("--verify: %s does not say what it implements, or something not known here", g->input);
 	return EXIT_OK;
 }

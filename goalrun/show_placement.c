@@ -51,7 +51,7 @@ static void show_text(const struct run_options *o, const struct topology *t, con
 	}
 }
 
-static json_object *number(uint32_t v)
+static json_object *json_u32(uint32_t v)
 {
 	return json_object_new_int64(v);
 }
@@ -63,22 +63,22 @@ static void show_json(const struct run_options *o, const struct topology *t, con
 	for (uint32_t r = 0; r < p->nranks; r++) {
 		json_object *row = json_object_new_object();
 
-		json_object_object_add(row, "rank", number(r));
-		json_object_object_add(row, "numa", number(t->cores[p->core[r]].numa));
-		json_object_object_add(row, "core", number(p->core[r]));
-		json_object_object_add(row, "comm", number(p->comm[r]));
+		json_object_object_add(row, "rank", json_u32(r));
+		json_object_object_add(row, "numa", json_u32(t->cores[p->core[r]].numa));
+		json_object_object_add(row, "core", json_u32(p->core[r]));
+		json_object_object_add(row, "comm", json_u32(p->comm[r]));
 		json_object_array_add(rows, row);
 	}
 	for (uint32_t i = 0; i < p->ncomms; i++) {
 		json_object *comm = json_object_new_object(), *served = json_object_new_array();
 
 		for (uint32_t k = 0; k < p->comms[i].n; k++)
-			json_object_array_add(served, number(p->served[p->comms[i].first + k]));
-		json_object_object_add(comm, "core", number(p->comms[i].core));
+			json_object_array_add(served, json_u32(p->served[p->comms[i].first + k]));
+		json_object_object_add(comm, "core", json_u32(p->comms[i].core));
 		json_object_object_add(comm, "ranks", served);
 		json_object_array_add(comms, comm);
 	}
-	json_object_object_add(j, "ranks", number(p->nranks));
+	json_object_object_add(j, "ranks", json_u32(p->nranks));
 	json_object_object_add(j, "placement", json_object_new_string(names[o->placement.kind]));
 	json_object_object_add(j, "rows", rows);
 	json_object_object_add(j, "comms", comms);

@@ -57,7 +57,7 @@ static unsigned pairs_of(const uint32_t *at, const uint32_t *n, bool *met[PAIRS]
 }
 
 /* Takes the case with most pairs that are new, the first of several, until there is none. */
-static size_t take(struct run_case *cases, size_t count, uint32_t *at, const uint32_t *n, bool *met[PAIRS])
+static size_t take_cases(struct run_case *cases, size_t count, uint32_t *at, const uint32_t *n, bool *met[PAIRS])
 {
 	for (size_t taken = 0;; taken++) {
 		size_t best = taken;
@@ -98,7 +98,7 @@ size_t sweep_pairs(struct run_case *cases, size_t count)
 			err = met[p] ? 0 : -ERR_NOMEM;
 		}
 	if (!err)
-		taken = take(cases, count, at, n, met);
+		taken = take_cases(cases, count, at, n, met);
 	for (p = 0; p < PAIRS; p++)
 		free(met[p]);
 	free(at);

@@ -230,7 +230,7 @@ static int find_messages(struct trace *t)
 
 /* ---- putting it together ---- */
 
-static int merge(struct trace *t, const char *data, size_t size)
+static int merge_chunks(struct trace *t, const char *data, size_t size)
 {
 	int err = take_chunks(t, data, size);
 
@@ -266,7 +266,7 @@ static int read_trace(struct trace *t, int fd)
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
 		return -ERR_SYS;
-	err = merge(t, data, (size_t)st.st_size);
+	err = merge_chunks(t, data, (size_t)st.st_size);
 	munmap(data, (size_t)st.st_size);
 	return err;
 }

@@ -97,7 +97,7 @@ void values_fill(enum MPIX_Sched_basic type, unsigned op, uint64_t key, uint32_t
 
 /* ---- what the operations make of them ---- */
 
-static uint64_t integer(unsigned op, uint64_t a, uint64_t b, bool is_signed)
+static uint64_t fold_integer(unsigned op, uint64_t a, uint64_t b, bool is_signed)
 {
 	bool less = is_signed ? (int64_t)a < (int64_t)b : a < b;
 
@@ -125,7 +125,7 @@ static uint64_t integer(unsigned op, uint64_t a, uint64_t b, bool is_signed)
 	}
 }
 
-static long double floating(unsigned op, long double a, long double b)
+static long double fold_floating(unsigned op, long double a, long double b)
 {
 	switch (op) {
 	case MPIX_SCHED_SUM:
@@ -139,10 +139,10 @@ static long double floating(unsigned op, long double a, long double b)
 	}
 }
 
-#define FOLD_INTEGER(T) b[i] = (T)integer(op, (uint64_t)a[i], (uint64_t)b[i], (T)-1 < 1)
+#define FOLD_INTEGER(T) b[i] = (T)fold_integer(op, (uint64_t)a[i], (uint64_t)b[i], (T)-1 < 1)
 #define FOLD_BITS(T) FOLD_INTEGER(T)
 #define FOLD_LOGICAL(T) FOLD_INTEGER(T)
-#define FOLD_FLOATING(T) b[i] = (T)floating(op, a[i], b[i])
+#define FOLD_FLOATING(T) b[i] = (T)fold_floating(op, a[i], b[i])
 #define FOLD_COMPLEX(T) b[i] = op == MPIX_SCHED_SUM ? a[i] + b[i] : a[i] * b[i]
 #define FOLD_PAIR(T)                                                                         \
 	if (a[i].value == b[i].value)                                                        \

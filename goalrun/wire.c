@@ -37,7 +37,7 @@ void wire_close(struct wire *w)
 	w->broken = true;
 }
 
-static void append(struct wire *w, const void *p, size_t n)
+static void append_bytes(struct wire *w, const void *p, size_t n)
 {
 	if (w->broken || !n)
 		return;
@@ -53,9 +53,9 @@ void wire_put(struct wire *w, enum wire_what what, const void *a, size_t na, con
 {
 	const struct head h = { MAGIC, what, na + nb };
 
-	append(w, &h, sizeof h);
-	append(w, a, na);
-	append(w, b, nb);
+	append_bytes(w, &h, sizeof h);
+	append_bytes(w, a, na);
+	append_bytes(w, b, nb);
 }
 
 void wire_flush(struct wire *w)

@@ -14,7 +14,7 @@
 
 /* Computes without touching memory. Four chains, so that the multiplier always has something to do: this is bound by
  * the core itself, and what a hardware thread beside it does shows. */
-static void work(uint64_t units)
+static void compute_units(uint64_t units)
 {
 	uint64_t a = 1, b = 2, c = 3, d = 4;
 
@@ -28,7 +28,7 @@ static void work(uint64_t units)
 }
 
 /* Units a nanosecond, not counting the time when others have the core. */
-static double rate(void)
+static double measure_rate(void)
 {
 	enum { UNITS = 20000 };
 	double best = 0;
@@ -37,7 +37,7 @@ static double rate(void)
 		const uint64_t t = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		double one;
 
-		work(UNITS);
+		compute_units(UNITS);
 		one = UNITS / (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - t);
 		best = one > best ? one : best;
 	}
@@ -53,7 +53,7 @@ struct bench {
 
 /* ---- parts: ranks meet before and after each, as what one does in between may keep another from its core ---- */
 
-static int meet(const struct bench *m)
+static int sync_ranks(const struct bench *m)
 {
 	return m->b->exchange(m->b->arg, "", m->all, 1);
 }
@@ -67,7 +67,7 @@ static int work_and_test(const struct bench *m)
 	for (uint64_t i = 1; i <= parts && !err; i++) {
 		const uint64_t until = i == parts ? m->units : (uint64_t)((double)m->units * (double)i / (double)parts);
 
-		work(until - done);
+		compute_units(until - done);
 		done = until;
 		err = i < parts ? m->b->test(m->b->arg) : 0;
 	}
@@ -76,42 +76,42 @@ static int work_and_test(const struct bench *m)
 
 /* Ranks that share a core would start one after the other, each when the one before has done its work, and nothing
  * could move in the meantime; so they meet once they have started, which counts. */
-static int communicate(const struct bench *m, bool both, struct work_span *span)
+static int run_communication(const struct bench *m, bool both, struct work_span *span)
 {
 	const struct work_bench *b = m->b;
 	int err = b->fill(b->arg);
 
-	err = err ? err : meet(m);
+	err = err ? err : sync_ranks(m);
 	if (err)
 		return err;
 	span->begin = clock_now_ns();
 	err = b->start(b->arg);
 	span->started = clock_now_ns();
 	if (both && !err) {
-		err = b->crowded ? meet(m) : 0;
+		err = b->crowded ? sync_ranks(m) : 0;
 		err = err ? err : work_and_test(m);
 	}
 	err = err ? err : b->wait(b->arg);
 	span->end = clock_now_ns();
-	err = err ? err : meet(m);
+	err = err ? err : sync_ranks(m);
 	return err ? err : b->check(b->arg);
 }
 
-static int compute(const struct bench *m, struct work_span *span)
+static int run_computation(const struct bench *m, struct work_span *span)
 {
-	int err = meet(m);
+	int err = sync_ranks(m);
 
 	if (err)
 		return err;
 	span->begin = span->started = clock_now_ns();
-	work(m->units);
+	compute_units(m->units);
 	span->end = clock_now_ns();
-	return meet(m);
+	return sync_ranks(m);
 }
 
-static int part(const struct bench *m, enum work_part which, struct work_span *span)
+static int run_work_part(const struct bench *m, enum work_part which, struct work_span *span)
 {
-	return which == WORK_COMPUTE ? compute(m, span) : communicate(m, which == WORK_BOTH, span);
+	return which == WORK_COMPUTE ? run_computation(m, span) : run_communication(m, which == WORK_BOTH, span);
 }
 
 /* ---- times ---- */
@@ -130,7 +130,7 @@ static double median(double *v, size_t n)
 }
 
 /* From when the first rank began until the last one had done, us. The ranks' spans are stride spans apart. */
-static double lasted(const struct work_span *s, size_t stride, uint32_t ranks)
+static double span_us(const struct work_span *s, size_t stride, uint32_t ranks)
 {
 	uint64_t begin = s->begin, end = s->end;
 
@@ -143,16 +143,16 @@ static double lasted(const struct work_span *s, size_t stride, uint32_t ranks)
 }
 
 /* What a part takes, us: the median of the later half of n times; the same on all ranks. */
-static int typical(const struct bench *m, enum work_part which, size_t n, double *us)
+static int typical_time(const struct bench *m, enum work_part which, size_t n, double *us)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err; i++) {
 		struct work_span mine;
 
-		err = part(m, which, &mine);
+		err = run_work_part(m, which, &mine);
 		err = err ? err : m->b->exchange(m->b->arg, &mine, m->all, sizeof mine);
-		m->times[i] = err ? 0 : lasted(m->all, 1, m->b->ranks);
+		m->times[i] = err ? 0 : span_us(m->all, 1, m->b->ranks);
 	}
 	*us = err ? 0 : median(m->times + n / 2, n - n / 2);
 	return err;
@@ -163,7 +163,7 @@ double work_overlap(const struct work_spans *spans, uint32_t ranks, size_t iters
 {
 	for (unsigned k = 0; k < WORK_PARTS; k++) {
 		for (size_t i = 0; i < iters; i++)
-			scratch[i] = lasted(&spans[i].of[k], iters * WORK_PARTS, ranks);
+			scratch[i] = span_us(&spans[i].of[k], iters * WORK_PARTS, ranks);
 		us[k] = median(scratch, iters);
 	}
 	return (us[WORK_COMM] + us[WORK_COMPUTE] - us[WORK_BOTH]) /
@@ -175,7 +175,7 @@ double work_overlap(const struct work_spans *spans, uint32_t ranks, size_t iters
 /* What takes a rank so long where it has a core for itself; the same on all ranks. */
 static int set_units(struct bench *m, double us)
 {
-	const double mine = rate(), *all = m->all;
+	const double mine = measure_rate(), *all = m->all;
 	double best = 0;
 	int err = m->b->exchange(m->b->arg, &mine, m->all, sizeof mine);
 
@@ -189,13 +189,13 @@ static int set_units(struct bench *m, double us)
 static int find_work(struct bench *m)
 {
 	double comm, us;
-	int err = typical(m, WORK_COMM, m->b->warmup, &comm);
+	int err = typical_time(m, WORK_COMM, m->b->warmup, &comm);
 
 	if (err || m->b->work_us > 0)
 		return err ? err : set_units(m, m->b->work_us / m->b->ranks);
 	err = set_units(m, comm);
 	for (unsigned i = 0; i < ROUNDS && !err; i++) {
-		err = typical(m, WORK_COMPUTE, TRIES, &us);
+		err = typical_time(m, WORK_COMPUTE, TRIES, &us);
 		if (err || (us > 0.98 * comm && us < 1.02 * comm))
 			break;
 		m->units = (uint64_t)((double)m->units * (comm / us > 0.1 ? comm / us : 0.1)) + 1;
@@ -213,7 +213,7 @@ int work_measure(const struct work_bench *b, struct work_spans *spans)
 	/* The parts take turns, so that all see the same machine. */
 	for (size_t i = 0; i < b->iters && !err; i++)
 		for (unsigned k = 0; k < WORK_PARTS && !err; k++)
-			err = part(&m, (enum work_part)k, &spans[i].of[k]);
+			err = run_work_part(&m, (enum work_part)k, &spans[i].of[k]);
 	free(m.all);
 	free(m.times);
 	return err;

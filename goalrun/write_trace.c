@@ -27,7 +27,7 @@ static bool is_op(const struct be_event *e)
 	return e->what <= BE_EVENT_DONE;
 }
 
-static const char *word(const struct be_event *e)
+static const char *event_word(const struct be_event *e)
 {
 	return e->what == BE_EVENT_WAIT ? "wait" : e->what == BE_EVENT_SLEEP ? "sleep" : ir_op_word(e->kind);
 }
@@ -35,7 +35,7 @@ static const char *word(const struct be_event *e)
 static const char *const row_words[] = { [TRACE_RANK] = "rank", [TRACE_CPU] = "cpu", [TRACE_HELPER] = "helper" };
 
 /* Which part of an op it is, in a word. */
-static const char *part(const struct be_event *e)
+static const char *part_name(const struct be_event *e)
 {
 	static const char *const names[] = { "issued", "part", "op", "wait", "sleep" };
 
@@ -52,7 +52,7 @@ static void json_name(struct text *out, const struct trace_thread *on, const str
 {
 	if (is_op(e) && (!on->app || e->rank != on->rank))
 		text_add(out, "%" PRIu32 ": ", e->rank);
-	text_add(out, "%s", word(e));
+	text_add(out, "%s", event_word(e));
 	if (is_op(e) && e->peer != BE_NOBODY)
 		text_add(out, bin_sends(e->kind) ? " to %" PRIu32 : " from %" PRIu32, e->peer);
 }
@@ -63,7 +63,7 @@ static void json_slice(struct text *out, const struct trace *t, const struct tra
 	const struct be_event *e = &s->e;
 
 	text_add(out, ",\n{\"ph\":\"X\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"ts\":" US ",\"dur\":" US ",\"cat\":\"%s\",\"name\":\"",
-		 on->row + 1, s->thread + 1, US_OF(e->begin - t->begin), US_OF(e->end - e->begin), part(e));
+		 on->row + 1, s->thread + 1, US_OF(e->begin - t->begin), US_OF(e->end - e->begin), part_name(e));
 	json_name(out, on, e);
 	text_add(out, "\",\"args\":{\"cpu\":%" PRId32, e->cpu);
 	if (e->what != BE_EVENT_SLEEP)
@@ -193,7 +193,7 @@ static struct paje_line *paje_lines(const struct trace *t, size_t *n)
 #define SECONDS "%" PRIu64 ".%09u"
 #define SECONDS_OF(ns) (ns) / 1000000000u, (unsigned)((ns) % 1000000000u)
 
-static void push(struct text *out, const struct trace_slice *s)
+static void write_slice(struct text *out, const struct trace_slice *s)
 {
 	const struct be_event *e = &s->e;
 
@@ -202,7 +202,7 @@ static void push(struct text *out, const struct trace_slice *s)
 		text_add(out, " k%u %" PRIu32 " %" PRIu32 " %" PRId64 " %" PRIu64 " %" PRIu64 "\n", e->kind, e->rank, e->op,
 			 e->peer == BE_NOBODY ? -1 : (int64_t)e->peer, e->bytes, e->epoch);
 	else
-		text_add(out, " %s %" PRIu32 " -1 -1 0 %" PRIu64 "\n", part(e), e->rank, e->epoch);
+		text_add(out, " %s %" PRIu32 " -1 -1 0 %" PRIu64 "\n", part_name(e), e->rank, e->epoch);
 }
 
 static void paje_line(struct text *out, const struct trace *t, const struct paje_line *l)
@@ -215,7 +215,7 @@ static void paje_line(struct text *out, const struct trace *t, const struct paje
 	else if (l->what == PAJE_POP)
 		text_add(out, " S t%" PRIu32 "\n", s->thread);
 	else
-		push(out, s);
+		write_slice(out, s);
 }
 
 static int write_paje(struct text *out, const struct trace *t)
@@ -259,15 +259,16 @@ static int write_text(struct text *out, const struct trace *t)
 
 		text_add(out, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s %s%" PRIu32 " %" PRIu32 " %" PRId32 " %" PRIu32 " %016" PRIx64
 			      " %" PRIu64,
-			 e->begin - t->begin, e->end - t->begin, (is_op(e) ? s->first : s)->e.begin - t->begin, part(e),
+			 e->begin - t->begin, e->end - t->begin, (is_op(e) ? s->first : s)->e.begin - t->begin,
+			 part_name(e),
 			 row_words[row->kind], row->number, s->thread, e->cpu, e->rank, e->request, e->epoch);
 		if (!is_op(e))
 			text_add(out, " - - - - -\n");
 		else if (e->peer == BE_NOBODY)
-			text_add(out, " %" PRIu32 " %s - - %" PRIu64 "\n", e->op, word(e), e->bytes);
+			text_add(out, " %" PRIu32 " %s - - %" PRIu64 "\n", e->op, event_word(e), e->bytes);
 		else
-			text_add(out, " %" PRIu32 " %s %" PRIu32 " %" PRIu32 " %" PRIu64 "\n", e->op, word(e), e->peer, e->tag,
-				 e->bytes);
+			text_add(out, " %" PRIu32 " %s %" PRIu32 " %" PRIu32 " %" PRIu64 "\n", e->op, event_word(e),
+				 e->peer, e->tag, e->bytes);
 	}
 	return 0;
 }

@@ -50,7 +50,7 @@ static char *path_of(struct import *im, const struct goal_import *i)
 }
 
 /* The text of a file that has been read, or NULL. */
-static struct goal_text *known(struct import *im, const struct stat *st)
+static struct goal_text *find_loaded_text(struct import *im, const struct stat *st)
 {
 	struct goal_text *t = im->first;
 
@@ -61,7 +61,7 @@ static struct goal_text *known(struct import *im, const struct stat *st)
 
 static int read_text(struct import *im, unsigned file, const struct stat *st, struct goal_text **out);
 
-static int import(struct import *im, struct goal_import *i)
+static int import_file(struct import *im, struct goal_import *i)
 {
 	char *path = path_of(im, i);
 	struct stat st;
@@ -74,7 +74,7 @@ static int import(struct import *im, struct goal_import *i)
 		goal_diag(im->d, GOAL_ERROR, i->loc, NULL, "cannot import %s: %s", path, strerror(errno));
 	} else if (!S_ISREG(st.st_mode)) {
 		goal_diag(im->d, GOAL_ERROR, i->loc, NULL, "cannot import %s: it is no regular file", path);
-	} else if ((i->text = known(im, &st)) != NULL) {
+	} else if ((i->text = find_loaded_text(im, &st)) != NULL) {
 		if (i->text->open)
 			goal_diag(im->d, GOAL_ERROR, i->loc, NULL, "%s imports itself, directly or by way of others",
 				  path);
@@ -114,7 +114,7 @@ static int read_text(struct import *im, unsigned file, const struct stat *st, st
 	err = goal_parse_text(im->d, file, t);
 	im->depth++;
 	for (struct goal_import *i = t->imports; i && !err; i = i->next)
-		err = import(im, i);
+		err = import_file(im, i);
 	im->depth--;
 	t->open = false;
 	return err;

@@ -59,7 +59,7 @@ static struct key key_of(const char *s)
 	}
 }
 
-static bool same(const struct goal_labels *l, uint32_t label, const struct key *k)
+static bool label_equals(const struct goal_labels *l, uint32_t label, const struct key *k)
 {
 	size_t n;
 	const char *t = goal_label_text(l, label, &n);
@@ -74,18 +74,18 @@ static bool same(const struct goal_labels *l, uint32_t label, const struct key *
 
 /* Where a label is, or the free slot for it. Other beginnings step differently, so that their runs of numbers
  * do not follow each other through the table. */
-static uint32_t *slot(const struct goal_labels *l, const struct key *k)
+static uint32_t *label_slot(const struct goal_labels *l, const struct key *k)
 {
 	const size_t mask = l->slots.n - 1, step = k->word >> 7 | 1;
 	size_t at = (k->word + k->number) & mask;
 
-	while (l->slots.at[at] && !same(l, l->slots.at[at] - 1, k))
+	while (l->slots.at[at] && !label_equals(l, l->slots.at[at] - 1, k))
 		at = (at + step) & mask;
 	return &l->slots.at[at];
 }
 
 /* Twice as many slots; at most half of them are taken. */
-static int grow(struct goal_labels *l)
+static int grow_slots(struct goal_labels *l)
 {
 	size_t n = l->slots.n ? l->slots.n * 2 : FEW;
 
@@ -97,7 +97,7 @@ static int grow(struct goal_labels *l)
 		size_t len;
 		struct key k = key_of(goal_label_text(l, i, &len));
 
-		*slot(l, &k) = i + 1;
+		*label_slot(l, &k) = i + 1;
 	}
 	return 0;
 }
@@ -108,9 +108,9 @@ int64_t goal_label(struct goal_labels *l, const char *s)
 	size_t at = l->names.n;
 	uint32_t *p;
 
-	if (l->end.n >= l->slots.n / 2 && grow(l))
+	if (l->end.n >= l->slots.n / 2 && grow_slots(l))
 		return -ERR_NOMEM;
-	p = slot(l, &k);
+	p = label_slot(l, &k);
 	if (*p)
 		return *p - 1;
 	if (k.len >= UINT32_MAX - at || VEC_RESERVE(&l->names, at + k.len + 1) ||

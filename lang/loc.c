@@ -117,7 +117,7 @@ const char *goal_diags_name(const struct goal_diags *d, unsigned file)
 }
 
 /* Names and texts come from anywhere, and messages go to terminals. */
-static void put(struct goal_diags *d, const char *s, size_t len)
+static void append_text(struct goal_diags *d, const char *s, size_t len)
 {
 	if (VEC_RESERVE(&d->text, d->text.n + len))
 		return;
@@ -173,12 +173,12 @@ static void put_line(struct goal_diags *d, struct source *s, struct goal_loc at)
 	if (n && n == len && p[len - 1] == '\r')
 		n--;
 	line[n] = '\n';
-	put(d, line, n + 1);
+	append_text(d, line, n + 1);
 	for (n = 0; n < col - from && n < QUOTE; n++)
 		caret[n] = n < len && p[n] == '\t' ? '\t' : ' ';
 	caret[n++] = '^';
 	caret[n++] = '\n';
-	put(d, caret, n);
+	append_text(d, caret, n);
 }
 
 /* The calls that lead to a place, from the inside to the outside. */
@@ -190,12 +190,12 @@ static void put_callers(struct goal_diags *d, struct goal_loc at)
 	for (unsigned i = 0; at.file < d->sources.n && d->sources.at[at.file].from.line; i++) {
 		at = d->sources.at[at.file].from;
 		if (i == CALLERS) {
-			put(d, "...\n", 4);
+			append_text(d, "...\n", 4);
 			break;
 		}
 		n = snprintf(buf, sizeof buf, "%s:%u:%u: note: called from here\n", goal_diags_name(d, at.file),
 			     at.line, at.col);
-		put(d, buf, n < (int)sizeof buf ? (size_t)n : sizeof buf - 1);
+		append_text(d, buf, n < (int)sizeof buf ? (size_t)n : sizeof buf - 1);
 		put_line(d, &d->sources.at[at.file], at);
 	}
 }
@@ -213,7 +213,7 @@ void goal_diag(struct goal_diags *d, enum goal_severity s, struct goal_loc at, c
 		if (*count == SHOWN + 1) {
 			n = snprintf(buf, sizeof buf, "%s: more %ss follow and are not shown\n",
 				     goal_diags_name(d, at.file), kind);
-			put(d, buf, (size_t)n);
+			append_text(d, buf, (size_t)n);
 		}
 		return;
 	}
@@ -222,16 +222,16 @@ void goal_diag(struct goal_diags *d, enum goal_severity s, struct goal_loc at, c
 			     at.col, kind);
 	else
 		n = snprintf(buf, sizeof buf, "%s: %s: ", goal_diags_name(d, at.file), kind);
-	put(d, buf, n < (int)sizeof buf ? (size_t)n : sizeof buf - 1);
+	append_text(d, buf, n < (int)sizeof buf ? (size_t)n : sizeof buf - 1);
 	va_start(ap, fmt);
 	n = vsnprintf(buf, sizeof buf, fmt, ap);
 	va_end(ap);
-	put(d, buf, n < (int)sizeof buf ? (size_t)n : sizeof buf - 1);
+	append_text(d, buf, n < (int)sizeof buf ? (size_t)n : sizeof buf - 1);
 	if (tag) {
 		n = snprintf(buf, sizeof buf, " [%s]", tag);
-		put(d, buf, (size_t)n);
+		append_text(d, buf, (size_t)n);
 	}
-	put(d, "\n", 1);
+	append_text(d, "\n", 1);
 	if (at.line && at.file < d->sources.n)
 		put_line(d, &d->sources.at[at.file], at);
 	put_callers(d, at);

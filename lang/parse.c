@@ -171,7 +171,7 @@ struct bytes {
 };
 
 /* The next byte, or -1 at the end. */
-static int byte(struct bytes *b)
+static int next_byte(struct bytes *b)
 {
 	if (b->at == b->n) {
 		b->n = file_at(b->file, b->off, b->buf, sizeof b->buf);
@@ -185,9 +185,9 @@ static int byte(struct bytes *b)
 	return (unsigned char)b->buf[b->at++];
 }
 
-static bool word(struct bytes *b, const char *rest)
+static bool match_word(struct bytes *b, const char *rest)
 {
-	while (*rest && byte(b) == *rest)
+	while (*rest && next_byte(b) == *rest)
 		rest++;
 	return !*rest;
 }
@@ -195,23 +195,23 @@ static bool word(struct bytes *b, const char *rest)
 /* The first byte that is no blank and of no comment, or -1. */
 static int first(struct bytes *b)
 {
-	int c = byte(b);
+	int c = next_byte(b);
 
 	while (c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '/') {
 		bool line = false;
 
 		if (c == '/') {
-			c = byte(b);
+			c = next_byte(b);
 			line = c == '/';
 			if (!line && c != '*')
 				return -1;
-			c = byte(b);
+			c = next_byte(b);
 			for (int last = 0; c >= 0 && (line ? c != '\n' : c != '/' || last != '*');) {
 				last = c;
-				c = byte(b);
+				c = next_byte(b);
 			}
 		}
-		c = byte(b);
+		c = next_byte(b);
 	}
 	return c;
 }
@@ -221,9 +221,9 @@ bool goal_text_is_parametric(const struct file *f)
 	struct bytes b = { .file = f };
 	int c = first(&b);
 
-	if (!(c == 's' && word(&b, "chedule")) && !(c == 'i' && word(&b, "mport")))
+	if (!(c == 's' && match_word(&b, "chedule")) && !(c == 'i' && match_word(&b, "mport")))
 		return false;
-	c = byte(&b);
+	c = next_byte(&b);
 	return c < 0 || !goal_is_name((char)c);
 }
 
@@ -233,11 +233,11 @@ bool goal_text_is_plain(const struct file *f)
 	int c = first(&b);
 
 	if (c == 'n')
-		return word(&b, "um_ranks");
-	if (c != 'r' || !word(&b, "ank"))
+		return match_word(&b, "um_ranks");
+	if (c != 'r' || !match_word(&b, "ank"))
 		return false;
 	do
-		c = byte(&b);
+		c = next_byte(&b);
 	while (c == ' ' || c == '\t');
 	return c >= '0' && c <= '9';
 }
@@ -263,8 +263,8 @@ void *goal_lex_alloc(struct goal_lex *x, const void *old, size_t n)
 }
 
 /* Runs one parser; the scanner's memory is given back also after its fatal jump. */
-static int run(struct goal_lex *x, int (*init)(struct goal_lex *, void **), int (*destroy)(void *),
-	       int (*parse)(void *, struct goal_lex *))
+static int run_parser(struct goal_lex *x, int (*init)(struct goal_lex *, void **), int (*destroy)(void *),
+		      int (*parse)(void *, struct goal_lex *))
 {
 	void *volatile scanner = NULL;
 	void *fresh = NULL;
@@ -306,7 +306,7 @@ int goal_parse_plain(struct goal_diags *d, unsigned file, const struct goal_plai
 
 	x.ahead = mem_calloc(1, GOAL_AHEAD + 16); /* words are compared beyond the end */
 	if (x.ahead)
-		err = run(&x, goal_plain_lex_init_extra, goal_plain_lex_destroy, goal_plain_parse);
+		err = run_parser(&x, goal_plain_lex_init_extra, goal_plain_lex_destroy, goal_plain_parse);
 	free(x.ahead);
 	goal_labels_fini(&x.labels);
 	return err;
@@ -316,5 +316,5 @@ int goal_parse_text(struct goal_diags *d, unsigned file, struct goal_text *t)
 {
 	struct goal_lex x = { .diags = d, .at = { 1, 1, (uint16_t)file }, .text = t, .last_import = &t->imports };
 
-	return run(&x, goal_param_lex_init_extra, goal_param_lex_destroy, goal_param_parse);
+	return run_parser(&x, goal_param_lex_init_extra, goal_param_lex_destroy, goal_param_parse);
 }

@@ -28,7 +28,7 @@ static inline bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-static inline const char *skip(const char *s)
+static inline const char *skip_blanks(const char *s)
 {
 	while (is_blank(*s))
 		s++;
@@ -46,18 +46,18 @@ static inline size_t name_len(const char *s)
 }
 
 /* Steps over a word and the blanks behind it. */
-static inline bool word(const char **s, const char *w, size_t len)
+static inline bool skip_word(const char **s, const char *w, size_t len)
 {
 	if (memcmp(*s, w, len) != 0 || !is_blank((*s)[len]))
 		return false;
-	*s = skip(*s + len + 1);
+	*s = skip_blanks(*s + len + 1);
 	return true;
 }
 
-#define WORD(s, w) word((s), (w), sizeof(w) - 1)
+#define WORD(s, w) skip_word((s), (w), sizeof(w) - 1)
 
 /* Steps over a number of at most digits digits. */
-static inline bool number(const char **s, int digits, uint64_t *v)
+static inline bool parse_digits(const char **s, int digits, uint64_t *v)
 {
 	const char *p = *s;
 	uint64_t n = 0;
@@ -72,14 +72,14 @@ static inline bool number(const char **s, int digits, uint64_t *v)
 }
 
 /* The same for what has 32 bits, with the blanks behind it. */
-static inline bool number32(const char **s, uint32_t *v)
+static inline bool parse_u32(const char **s, uint32_t *v)
 {
 	uint64_t n;
 
-	if (!number(s, 9, &n))
+	if (!parse_digits(s, 9, &n))
 		return false;
 	*v = (uint32_t)n;
-	*s = skip(*s);
+	*s = skip_blanks(*s);
 	return true;
 }
 
@@ -104,23 +104,23 @@ static const char *usual_op(const char *s, struct goal_plain_op *op)
 	else
 		return NULL;
 	message = op->kind != GOAL_CALC;
-	if (!number(&s, 18, &op->size))
+	if (!parse_digits(&s, 18, &op->size))
 		return NULL;
 	if (message && !(op->kind == GOAL_SEND ? WORD(&s, "b to") : WORD(&s, "b from")))
 		return NULL;
-	if (message && !number32(&s, &op->peer))
+	if (message && !parse_u32(&s, &op->peer))
 		return NULL;
-	s = skip(s);
-	if (message && *s == 't' && !(WORD(&s, "tag") && number32(&s, &op->tag)))
+	s = skip_blanks(s);
+	if (message && *s == 't' && !(WORD(&s, "tag") && parse_u32(&s, &op->tag)))
 		return NULL;
-	if (*s == 'c' && !(WORD(&s, "cpu") && number32(&s, &op->cpu)))
+	if (*s == 'c' && !(WORD(&s, "cpu") && parse_u32(&s, &op->cpu)))
 		return NULL;
-	if (*s == 'n' && !(WORD(&s, "nic") && number32(&s, &op->nic)))
+	if (*s == 'n' && !(WORD(&s, "nic") && parse_u32(&s, &op->nic)))
 		return NULL;
 	return line_end(s);
 }
 
-static struct goal_loc place(const struct goal_lex *x, const char *line, const char *s)
+static struct goal_loc loc_of(const struct goal_lex *x, const char *line, const char *s)
 {
 	struct goal_loc at = x->at;
 
@@ -139,34 +139,34 @@ static const char *usual_dep(struct goal_lex *x, const char *line, const char *o
 	if (!(start ? WORD(&s, "irequires") : WORD(&s, "requires")))
 		return NULL;
 	on_len = name_len(s);
-	end = on_len ? line_end(skip(s + on_len)) : NULL;
+	end = on_len ? line_end(skip_blanks(s + on_len)) : NULL;
 	if (!end)
 		return NULL;
 	from = goal_label(&x->labels, op);
 	to = from < 0 ? from : goal_label(&x->labels, s);
 	x->err = to < 0 ? (int)to :
 			  x->sink->dep(x->sink->arg,
-				       &(struct goal_plain_dep){ (uint32_t)from, (uint32_t)to, place(x, line, op),
-								 place(x, line, s), start });
+				       &(struct goal_plain_dep){ (uint32_t)from, (uint32_t)to, loc_of(x, line, op),
+								 loc_of(x, line, s), start });
 	return end;
 }
 
 /* A statement, or an empty line: gives it to the sink and returns what comes behind it, or NULL. */
 static const char *usual_line(struct goal_lex *x, const char *line)
 {
-	const char *name = skip(line), *s, *end;
+	const char *name = skip_blanks(line), *s, *end;
 	size_t len = name_len(name);
 	struct goal_plain_op op = { .label = GOAL_ANY };
 
 	if (name + len - line > UINT16_MAX / 4) /* far right, columns are not counted */
 		return NULL;
-	s = skip(name + len);
+	s = skip_blanks(name + len);
 	if (len == 0)
 		end = line_end(s);
 	else if (s > name + len && (*s == 'r' || *s == 'i'))
 		end = usual_dep(x, line, name, s);
 	else
-		end = usual_op(*s == ':' ? skip(s + 1) : name, &op);
+		end = usual_op(*s == ':' ? skip_blanks(s + 1) : name, &op);
 	if (end && op.kind) {
 		if (*s == ':') {
 			int64_t label = goal_label(&x->labels, name);
@@ -174,7 +174,7 @@ static const char *usual_line(struct goal_lex *x, const char *line)
 			x->err = label < 0 ? (int)label : 0;
 			op.label = (uint32_t)label;
 		}
-		op.loc = place(x, line, name);
+		op.loc = loc_of(x, line, name);
 		if (!x->err)
 			x->err = x->sink->op(x->sink->arg, &op);
 	}
@@ -187,38 +187,38 @@ static const char *usual_line(struct goal_lex *x, const char *line)
 /* From the end of one rank to the statements of the next, all in lines up to the newline at last; or NULL. */
 static const char *usual_rank(struct goal_lex *x, const char *line, const char *last)
 {
-	const char *s = skip(line), *brace, *end;
+	const char *s = skip_blanks(line), *brace, *end;
 	uint32_t rank, lines = 0;
 
 	if (*s != '}' || x->nopen != 1)
 		return NULL;
-	for (s++; (s = line_end(skip(s))) != NULL; s = line) { /* empty lines */
+	for (s++; (s = line_end(skip_blanks(s))) != NULL; s = line) { /* empty lines */
 		if (s == last)
 			return NULL;
 		line = s + 1;
 		lines++;
 	}
-	s = skip(line);
+	s = skip_blanks(line);
 	if (!WORD(&s, "rank"))
 		return NULL;
 	brace = s;
-	if (!number32(&brace, &rank) || *brace != '{' || brace - line > UINT16_MAX / 4)
+	if (!parse_u32(&brace, &rank) || *brace != '{' || brace - line > UINT16_MAX / 4)
 		return NULL;
-	end = line_end(skip(brace + 1));
+	end = line_end(skip_blanks(brace + 1));
 	if (!end)
 		return NULL;
 	x->err = goal_plain_end_rank(x);
 	goal_labels_clear(&x->labels);
 	x->at.line += lines;
-	x->open[0] = place(x, line, brace);
+	x->open[0] = loc_of(x, line, brace);
 	if (!x->err)
-		x->err = goal_plain_begin_rank(x, rank, place(x, line, s));
+		x->err = goal_plain_begin_rank(x, rank, loc_of(x, line, s));
 	goal_lex_newline(x);
 	return end + 1;
 }
 
 /* Reads on; false when there is no more, or no room. */
-static bool fill(struct goal_lex *x)
+static bool fill_lookahead(struct goal_lex *x)
 {
 	size_t n;
 
@@ -244,7 +244,7 @@ static void take_usual(struct goal_lex *x)
 		x->from = (size_t)(s - x->ahead);
 		if (!next)
 			return;
-	} while (fill(x));
+	} while (fill_lookahead(x));
 }
 
 /* Copies up to max bytes of what has been read ahead, of a statement no more than its line. */
@@ -254,7 +254,7 @@ static size_t take(struct goal_lex *x, char *buf, size_t max)
 	size_t n = x->to - x->from;
 
 	nl = memchr(s, '\n', n);
-	if (!x->inside || *skip(s) == '}') { /* no statement comes before the next brace */
+	if (!x->inside || *skip_blanks(s) == '}') { /* no statement comes before the next brace */
 		open = memchr(s, '{', n);
 		nl = open ? memchr(open, '\n', n - (size_t)(open - s)) : NULL;
 	}
@@ -275,7 +275,7 @@ size_t goal_plain_read(struct goal_lex *x, bool statement, char *buf, size_t max
 	if (statement && x->inside && !x->midline)
 		take_usual(x);
 	do { /* what a token goes on with is wanted at once, see YY_READ_BUF_SIZE */
-		if (x->from == x->to && !fill(x))
+		if (x->from == x->to && !fill_lookahead(x))
 			break;
 		n += take(x, buf + n, max - n);
 	} while (x->midline && n < max);

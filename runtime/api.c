@@ -26,7 +26,7 @@ int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_
 }
 
 /* Counts an active request more, or less. */
-static void count(struct mpix_sched_ctx *ctx, uint32_t step)
+static void count_active(struct mpix_sched_ctx *ctx, uint32_t step)
 {
 	if (__libc_single_threaded)
 		atomic_store_explicit(&ctx->nactive,
@@ -56,7 +56,7 @@ static bool is_done(MPIX_Sched_request req)
 	return state_of(req) == RT_DONE;
 }
 
-static void finish(struct mpix_sched_request *req, int err)
+static void finish_request(struct mpix_sched_request *req, int err)
 {
 	rt_turn_finish(req->turn, err);
 	if (req->core)
@@ -86,17 +86,17 @@ static void note_alarm(struct rt_wait *w, const struct mpix_sched_request *req)
 }
 
 /* Progress on a request that the caller has taken. */
-static void drive(struct mpix_sched_request *req, unsigned who)
+static void drive_request(struct mpix_sched_request *req, unsigned who)
 {
 	int rc = state_of(req) == RT_ACTIVE ? req->be->progress(req->bound, who, 0) : 0;
 
 	if (rc)
-		finish(req, rc);
+		finish_request(req, rc);
 }
 
 void rt_advance(struct mpix_sched_request *req)
 {
-	drive(req, BE_ALL);
+	drive_request(req, BE_ALL);
 }
 
 /* Wakes threads of this rank that wait for the request, and its communication core. */
@@ -119,7 +119,7 @@ static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w)
 	if (!rt_take(req))
 		return false;
 	moved = req->bound->moved;
-	drive(req, own_part(req));
+	drive_request(req, own_part(req));
 	moved = req->bound->moved - moved;
 	if (w && w->armed && !is_done(req))
 		note_alarm(w, req);
@@ -157,7 +157,7 @@ out:
 }
 
 /* Whether a rank that waits for it makes progress for others. */
-static inline bool helps(const struct mpix_sched_request *req)
+static inline bool helps_others(const struct mpix_sched_request *req)
 {
 	return req->core && req->core->local->comm->progress == RT_COLLAB;
 }
@@ -175,12 +175,12 @@ static void help_others(const struct mpix_sched_request *mine, struct rt_wait *w
 }
 
 /* Progress on all active requests; mine first. */
-static void progress(struct mpix_sched_request *mine, struct rt_wait *w)
+static void progress_all(struct mpix_sched_request *mine, struct rt_wait *w)
 {
 	if (!drive_part(mine, w) && w)
 		w->partly = true;
 	drive_others(mine, w);
-	if (helps(mine) && !is_done(mine))
+	if (helps_others(mine) && !is_done(mine))
 		help_others(mine, w);
 }
 
@@ -196,7 +196,7 @@ static __attribute__((noinline, cold)) void hold_in_time(struct mpix_sched_reque
 }
 
 /* Takes it from who is still making progress on it. */
-static inline void hold(struct mpix_sched_request *req)
+static inline void hold_request(struct mpix_sched_request *req)
 {
 	if (!rt_take(req))
 		hold_in_time(req);
@@ -222,16 +222,16 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 	if (state_of(req) != RT_IDLE)
 		return -not_idle(req);
 	if (!__libc_single_threaded || req->helped)
-		hold(req); /* somebody may still be leaving it */
-	if (helps(req))
+		hold_request(req); /* somebody may still be leaving it */
+	if (helps_others(req))
 		rt_collab_here(req->group);
 	rc = req->be->start(req->bound, ++req->epoch, own_part(req));
-	count(req->ctx, 1);
+	count_active(req->ctx, 1);
 	if (req->core)
 		rt_comm_count(req, 1);
 	set_state(req, RT_ACTIVE);
 	if (rc)
-		finish(req, rc);
+		finish_request(req, rc);
 	rt_give(req);
 	if (rc)
 		return MPIX_SCHED_SUCCESS;
@@ -251,7 +251,7 @@ int MPIX_Sched_rebind(MPIX_Sched_request req, void *const *buffers, size_t n)
 		return -rt_error(req->ctx, -ERR_ARG, "buffers is NULL");
 	if (state_of(req) != RT_IDLE)
 		return -not_idle(req);
-	hold(req);
+	hold_request(req);
 	err = rt_rebind(req, buffers, n);
 	rt_give(req);
 	return -err;
@@ -271,7 +271,7 @@ int MPIX_Sched_startall(size_t n, const MPIX_Sched_request *reqs)
 
 /* Whether a request can still complete; fails it if not. Prints what it waits for if somebody asked. Costs
  * system calls, so only now and then. The caller has taken it, and has to do so again. */
-static void look(struct mpix_sched_request *req)
+static void check_request(struct mpix_sched_request *req)
 {
 	struct be_group *g = req->group;
 	bool dump = false;
@@ -291,7 +291,7 @@ static void look(struct mpix_sched_request *req)
 				break;
 			}
 		if (err)
-			finish(req, err);
+			finish_request(req, err);
 		else if (!is_done(req))
 			dump = rt_dump_due(req);
 	}
@@ -303,20 +303,20 @@ static void look(struct mpix_sched_request *req)
 }
 
 /* The end of an epoch: a request that the caller has taken can be started again, and is given back. */
-static inline int conclude(struct mpix_sched_request *req)
+static inline int finish_epoch(struct mpix_sched_request *req)
 {
 	int err = atomic_load_explicit(&req->turn->err, memory_order_relaxed);
 
 	set_state(req, err ? RT_FAILED : RT_IDLE);
-	count(req->ctx, -1u);
+	count_active(req->ctx, -1u);
 	rt_give(req);
 	return -err;
 }
 
-static int complete(struct mpix_sched_request *req)
+static int complete_request(struct mpix_sched_request *req)
 {
-	hold(req); /* somebody may still be leaving it */
-	return conclude(req);
+	hold_request(req); /* somebody may still be leaving it */
+	return finish_epoch(req);
 }
 
 #define SPIN_TURNS 16u /* that a backend may spin without a look at anything else */
@@ -339,7 +339,7 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done, s
 		/* Progress is made on all requests of a context. */
 		if (!is_done(reqs[i]) && reqs[i]->ctx != last) {
 			last = reqs[i]->ctx;
-			progress(reqs[i], w);
+			progress_all(reqs[i], w);
 		}
 	}
 	for (size_t i = 0; i < n; i++)
@@ -349,8 +349,8 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done, s
 		for (size_t i = 0; i < n; i++)
 			/* A group that was looked at since "now" wraps around: all its requests take part. */
 			if (is_active(reqs[i]) && !is_done(reqs[i]) && now - reqs[i]->group->checked > LOOK_NS) {
-				hold(reqs[i]);
-				look(reqs[i]);
+				hold_request(reqs[i]);
+				check_request(reqs[i]);
 				pending -= is_done(reqs[i]);
 			}
 	}
@@ -367,7 +367,7 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 		return MPIX_SCHED_SUCCESS;
 	if (has_core(req)) /* there is little to do: it only has to hear that all is done */
 		return MPIX_Sched_waitany(1, &req, &index);
-	hold(req); /* until the end: others need not care for what is polled all the time */
+	hold_request(req); /* until the end: others need not care for what is polled all the time */
 	rt_wait_begin(&w, req, true);
 	while (!is_done(req)) {
 		bool alone = rt_wait_spins(&w) && atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) == 1;
@@ -376,12 +376,12 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 
 		if (rc) {
 			if (req->core)
-				finish(req, rc);
+				finish_request(req, rc);
 			else if (rc < 0) /* all else that finish would note is gone in the next moment */
 				atomic_store(&req->turn->err, rc);
 			break;
 		}
-		if (helps(req))
+		if (helps_others(req))
 			help_others(req, &w);
 		if (w.armed)
 			note_alarm(&w, req);
@@ -392,15 +392,15 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 		if (due == RT_SLEEP) {
 			rt_give(req);
 			rt_wait_sleep(&w);
-			hold(req);
+			hold_request(req);
 		}
-		look(req);
-		hold(req);
+		check_request(req);
+		hold_request(req);
 	}
 	rt_wait_end(&w);
 	if (req->ctx->heap->event >= 0) /* what came from the device with the last of it may be for a thread that sleeps */
 		ring_own(req);
-	return conclude(req);
+	return finish_epoch(req);
 }
 
 int MPIX_Sched_test(MPIX_Sched_request req, int *flag)
@@ -410,7 +410,7 @@ int MPIX_Sched_test(MPIX_Sched_request req, int *flag)
 	if (!flag)
 		return MPIX_SCHED_ERR_ARG;
 	*flag = poll_all(1, &req, &done, NULL) == done;
-	return *flag && is_active(req) ? complete(req) : MPIX_SCHED_SUCCESS;
+	return *flag && is_active(req) ? complete_request(req) : MPIX_SCHED_SUCCESS;
 }
 
 int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *flag, int *error)
@@ -449,7 +449,7 @@ int MPIX_Sched_testall(size_t n, const MPIX_Sched_request *reqs, int *flag, int 
 		return MPIX_SCHED_ERR_ARG;
 	*flag = poll_all(n, reqs, &done, NULL) == done;
 	for (size_t i = 0; i < n && *flag; i++) {
-		int rc = is_active(reqs[i]) ? complete(reqs[i]) : MPIX_SCHED_SUCCESS;
+		int rc = is_active(reqs[i]) ? complete_request(reqs[i]) : MPIX_SCHED_SUCCESS;
 
 		if (rc && !first)
 			first = rc;
@@ -471,7 +471,7 @@ static int test_any(size_t n, const MPIX_Sched_request *reqs, int *index, int *f
 	for (size_t i = 0; i < n && done; i++)
 		if (is_active(reqs[i]) && is_done(reqs[i])) {
 			*index = (int)i;
-			return complete(reqs[i]);
+			return complete_request(reqs[i]);
 		}
 	return MPIX_SCHED_SUCCESS;
 }
@@ -530,7 +530,7 @@ static int test_some(size_t n, const MPIX_Sched_request *reqs, int *count, int *
 
 		if (!is_active(reqs[i]) || !is_done(reqs[i]))
 			continue;
-		rc = complete(reqs[i]);
+		rc = complete_request(reqs[i]);
 		if (rc && !first)
 			first = rc;
 		if (errors)
@@ -572,7 +572,7 @@ int MPIX_Sched_free(MPIX_Sched_request *out)
 	if (is_active(req)) {
 		if (!atomic_load(&req->turn->err) && !rt_group_check(req->group))
 			return -rt_error(ctx, -ERR_STATE, "the request is active");
-		complete(req);
+		complete_request(req);
 	}
 	rt_unbind(req);
 	*out = NULL;

@@ -44,7 +44,7 @@ static const struct {
 };
 
 /* Whether all ranks have come this far with the same contract, which has been posted. */
-static int compare(struct be_group *g, const struct contract *mine)
+static int compare_contracts(struct be_group *g, const struct contract *mine)
 {
 	const struct contract *all = host_room(g);
 	int err = host_collect(g, sizeof *mine, host_room(g));
@@ -228,7 +228,7 @@ int rt_specialise(struct mpix_sched *s, const struct mpix_sched_type *type, cons
 	return err ? not_special(s, err, &fault) : rt_check_sizes(s, a, inplace, out);
 }
 
-static int specialise(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
+static int specialise_request(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
 {
 	const struct bin *b = &req->sched->bin;
 	struct be_group *g = req->group;
@@ -532,7 +532,7 @@ static int find_fragment(struct mpix_sched_request *req)
 }
 
 /* All that concerns this rank alone. */
-static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
+static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
 {
 	const struct bin *b = &req->sched->bin;
 	struct be_group *g = req->group;
@@ -586,7 +586,7 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 	for (uint32_t i = 0; i < b->nbuffers && bind->sizes; i++)
 		req->sizes[i] = i < bind->nbuffers ? bind->sizes[i] : 0;
 	req->sizes = bind->sizes ? req->sizes : NULL;
-	err = specialise(req, bind, c);
+	err = specialise_request(req, bind, c);
 	if (err)
 		return err;
 	if (req->helped)
@@ -596,7 +596,7 @@ static int prepare(struct mpix_sched_request *req, const struct MPIX_Sched_bind 
 	return err ? err : prepare_reduce(req, bind);
 }
 
-static int make(struct mpix_sched_request *req, struct be_place *place)
+static int make_bound(struct mpix_sched_request *req, struct be_place *place)
 {
 	const struct be_bind b = { .group = req->group,
 				   .rank = req->group->rank,
@@ -685,7 +685,7 @@ static void check_safe(struct mpix_sched_request *req)
 }
 
 /* Takes references, which the caller's stand for until here, and makes the request known to its context. */
-static int enlist(struct mpix_sched_request *req)
+static int enlist_request(struct mpix_sched_request *req)
 {
 	rt_ctx_ref(req->ctx);
 	rt_group_ref(req->group);
@@ -714,11 +714,11 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	int err, rc;
 
 	if (!c.err)
-		c.err = req ? prepare(req, bind, &c) : rt_fail(g->ctx, -ERR_NOMEM);
-	c.err = c.err ? c.err : make(req, &c.place);
+		c.err = req ? prepare_request(req, bind, &c) : rt_fail(g->ctx, -ERR_NOMEM);
+	c.err = c.err ? c.err : make_bound(req, &c.place);
 	rc = host_post(g, &c, sizeof c);
-	err = req ? enlist(req) : 0; /* while the others' contracts are on their way */
-	rc = rc ? rc : compare(g, &c);
+	err = req ? enlist_request(req) : 0; /* while the others' contracts are on their way */
+	rc = rc ? rc : compare_contracts(g, &c);
 	if (!rc)
 		check_safe(req);
 	if (!rc && req->helped)

@@ -73,7 +73,7 @@ int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, u
 }
 
 /* Who carries what is posted to other nodes. */
-static void ring(const struct rt_board *b)
+static void ring_bridge(const struct rt_board *b)
 {
 	const uint32_t bell = atomic_load_explicit(&b->bell, memory_order_relaxed);
 	const uint64_t one = 1;
@@ -86,6 +86,6 @@ int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const vo
 		       void *out, unsigned spins, int (*idle)(void *arg), void *arg)
 {
 	rt_board_post(b, rank, seq, in, size);
-	ring(b);
+	ring_bridge(b);
 	return rt_board_collect(b, seq, size, out, spins, idle, arg);
 }

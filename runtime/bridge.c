@@ -94,7 +94,7 @@ struct rt_bridge {
 /* ---- the boards of this node ---- */
 
 /* A board in a rank's heap, as one number; 0: none. */
-static uint64_t pack(uint32_t owner, uint64_t off)
+static uint64_t pack_board(uint32_t owner, uint64_t off)
 {
 	return (uint64_t)(owner + 1) << 40 | off / 64;
 }
@@ -125,12 +125,12 @@ void rt_bridge_add(struct rt_local *l, struct rt_board *b, uint32_t owner, uint6
 {
 	lock_boards(l);
 	atomic_store(&b->next, atomic_load(&l->board->next));
-	atomic_store(&l->board->next, pack(owner, off));
+	atomic_store(&l->board->next, pack_board(owner, off));
 	pthread_mutex_unlock(&l->board->lock);
 }
 
 /* Whether ranks of other nodes may still have to hear what a board says: after a break, too. */
-static bool awaited(const struct rt_bridge *b, const struct rt_board *board)
+static bool board_is_awaited(const struct rt_bridge *b, const struct rt_board *board)
 {
 	for (uint32_t k = 0; k < b->l->nnodes; k++)
 		if (k != b->l->node && !b->fars[k].lost && rt_mirror_cares(board, k))
@@ -144,7 +144,7 @@ static void drop_boards(struct rt_bridge *b)
 	struct rt_board *last = b->l->board, *at;
 
 	while ((at = next_board(b->l, last))) {
-		if (atomic_load(&at->users) != 1 || !rt_mirror_over(at) || awaited(b, at)) {
+		if (atomic_load(&at->users) != 1 || !rt_mirror_over(at) || board_is_awaited(b, at)) {
 			last = at;
 			continue;
 		}
@@ -163,7 +163,7 @@ static void hang_up(struct conn *c)
 	*c = (struct conn){ .fd = -1, .node = c->node, .since = clock_now_ns() };
 }
 
-static void enter(struct conn *c, enum stage stage)
+static void enter_stage(struct conn *c, enum stage stage)
 {
 	c->stage = stage;
 	c->since = clock_now_ns();
@@ -177,7 +177,7 @@ static void end_probe(struct far *f)
 	f->probe = -1;
 }
 
-static void lose(struct rt_bridge *b, struct far *f)
+static void mark_node_lost(struct rt_bridge *b, struct far *f)
 {
 	struct rt_board *board = b->l->board;
 
@@ -190,7 +190,7 @@ static void lose(struct rt_bridge *b, struct far *f)
 }
 
 /* Sends what is left, as far as the kernel takes it; false: the connection has failed. */
-static bool flush(struct conn *c)
+static bool flush_conn(struct conn *c)
 {
 	while (c->sent < c->out.n) {
 		ssize_t n = send(c->fd, c->out.at + c->sent, c->out.n - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -204,7 +204,7 @@ static bool flush(struct conn *c)
 }
 
 /* What cannot be kept for later is lost with the connection. */
-static void put(struct conn *c, const void *data, size_t size)
+static void put_bytes(struct conn *c, const void *data, size_t size)
 {
 	if (VEC_RESERVE(&c->out, c->out.n + size)) {
 		shutdown(c->fd, SHUT_RDWR);
@@ -246,62 +246,62 @@ static int connect_to(const struct in6_addr *a, uint16_t port)
 }
 
 /* Tries the addresses in turn, from the one in use on. */
-static void call(struct rt_bridge *b, struct far *f)
+static void connect_node(struct rt_bridge *b, struct far *f)
 {
 	hang_up(&f->c);
 	while (f->failed < f->card.naddresses) {
 		f->c.fd = connect_to(&f->card.address[f->at], f->card.port);
 		if (f->c.fd >= 0) {
 			f->c.asks = true;
-			enter(&f->c, CONNECTING);
+			enter_stage(&f->c, CONNECTING);
 			return;
 		}
 		f->why = errno;
 		f->failed++;
 		f->at = (f->at + 1) % f->card.naddresses;
 	}
-	lose(b, f);
+	mark_node_lost(b, f);
 }
 
 /* Whether it is the other kernel that does not answer. */
-static bool silent(int why)
+static bool is_silence(int why)
 {
 	return why == ETIMEDOUT || why == EHOSTUNREACH || why == ENETUNREACH || why == EHOSTDOWN || why == ENETDOWN;
 }
 
 /* A connection to another node has ended, or did not come about. */
-static void broken(struct rt_bridge *b, struct far *f, int why)
+static void handle_broken(struct rt_bridge *b, struct far *f, int why)
 {
 	const bool was_up = f->c.stage == UP;
 
 	f->why = why;
-	if (f->c.node > b->l->node && was_up && !silent(why)) {
+	if (f->c.node > b->l->node && was_up && !is_silence(why)) {
 		hang_up(&f->c); /* it comes back, or not */
 		f->probe = connect_to(&f->from, f->card.port);
-	} else if (f->c.node > b->l->node || (was_up && silent(why))) {
-		lose(b, f);
+	} else if (f->c.node > b->l->node || (was_up && is_silence(why))) {
+		mark_node_lost(b, f);
 	} else {
 		if (!was_up) {
 			f->failed++;
 			f->at = (f->at + 1) % f->card.naddresses;
 		}
-		call(b, f);
+		connect_node(b, f);
 	}
 }
 
 /* ---- proofs ---- */
 
-static int greet(struct rt_bridge *b, struct conn *c)
+static int send_greeting(struct rt_bridge *b, struct conn *c)
 {
 	c->mine = (struct greeting){ .magic = MAGIC, .version = VERSION, .from = b->l->node, .to = c->node };
 	if (getrandom(c->mine.nonce, sizeof c->mine.nonce, 0) != sizeof c->mine.nonce)
 		return -ERR_SYS;
-	put(c, &c->mine, sizeof c->mine);
+	put_bytes(c, &c->mine, sizeof c->mine);
 	return 0;
 }
 
 /* The proof of one side. */
-static uint64_t proof(const struct rt_bridge *b, const struct conn *c, bool asks)
+static uint64_t compute_proof(const struct rt_bridge *b, const struct conn *c, bool asks)
 {
 	const struct {
 		uint64_t asks;
@@ -313,14 +313,14 @@ static uint64_t proof(const struct rt_bridge *b, const struct conn *c, bool asks
 
 static void put_proof(const struct rt_bridge *b, struct conn *c)
 {
-	uint64_t p = proof(b, c, c->asks);
+	uint64_t p = compute_proof(b, c, c->asks);
 
-	put(c, &p, sizeof p);
+	put_bytes(c, &p, sizeof p);
 }
 
 static void emit_to(void *arg, const struct rt_frame *f)
 {
-	put(arg, f, sizeof *f);
+	put_bytes(arg, f, sizeof *f);
 }
 
 /* All that this node has to tell. */
@@ -351,7 +351,7 @@ static void find_address(struct far *f)
 }
 
 /* A guest has proved which node it is: it takes the place of what was there. */
-static void welcome(struct rt_bridge *b, struct conn *guest)
+static void install_guest(struct rt_bridge *b, struct conn *guest)
 {
 	struct far *f = &b->fars[guest->node];
 
@@ -360,11 +360,11 @@ static void welcome(struct rt_bridge *b, struct conn *guest)
 	f->c = *guest;
 	*guest = (struct conn){ .fd = -1 };
 	find_address(f);
-	enter(&f->c, UP);
+	enter_stage(&f->c, UP);
 	tell_all(b, &f->c);
 }
 
-static void apply(struct rt_bridge *b, const struct rt_frame *f)
+static void apply_frame(struct rt_bridge *b, const struct rt_frame *f)
 {
 	struct rt_board *at;
 
@@ -376,13 +376,13 @@ static void apply(struct rt_bridge *b, const struct rt_frame *f)
 	pthread_mutex_unlock(&b->l->board->lock);
 }
 
-static size_t due(const struct conn *c)
+static size_t bytes_due(const struct conn *c)
 {
 	return c->stage == GREETING ? sizeof c->theirs : c->stage == PROVING ? sizeof(uint64_t) : sizeof(struct rt_frame);
 }
 
 /* What is due has come; false: it is not what it should be. */
-static bool take(struct rt_bridge *b, struct conn *c)
+static bool handle_input(struct rt_bridge *b, struct conn *c)
 {
 	struct rt_frame frame;
 	uint64_t said;
@@ -396,28 +396,28 @@ static bool take(struct rt_bridge *b, struct conn *c)
 			return false;
 		c->node = c->theirs.from;
 		if (!c->asks) {
-			if (greet(b, c))
+			if (send_greeting(b, c))
 				return false;
 			put_proof(b, c);
 		}
-		enter(c, PROVING);
+		enter_stage(c, PROVING);
 		return true;
 	case PROVING:
 		memcpy(&said, c->in, sizeof said);
-		if (said != proof(b, c, !c->asks))
+		if (said != compute_proof(b, c, !c->asks))
 			return false;
 		if (!c->asks) {
-			welcome(b, c);
+			install_guest(b, c);
 			return true;
 		}
 		put_proof(b, c);
-		enter(c, UP);
+		enter_stage(c, UP);
 		b->fars[c->node].failed = 0;
 		tell_all(b, c);
 		return true;
 	default:
 		memcpy(&frame, c->in, sizeof frame);
-		apply(b, &frame);
+		apply_frame(b, &frame);
 		c->got = 0;
 		return true;
 	}
@@ -427,16 +427,16 @@ static bool take(struct rt_bridge *b, struct conn *c)
 static int listen_to(struct rt_bridge *b, struct conn *c)
 {
 	for (;;) {
-		ssize_t n = recv(c->fd, c->in + c->got, due(c) - c->got, MSG_DONTWAIT);
+		ssize_t n = recv(c->fd, c->in + c->got, bytes_due(c) - c->got, MSG_DONTWAIT);
 
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR ? 0 : errno;
 		if (n == 0)
 			return ECONNRESET;
 		c->got += (size_t)n;
-		if (c->got < due(c))
+		if (c->got < bytes_due(c))
 			continue;
-		if (!take(b, c))
+		if (!handle_input(b, c))
 			return EPROTO;
 		if (c->fd < 0)
 			return 0; /* a guest that has found its place */
@@ -445,27 +445,27 @@ static int listen_to(struct rt_bridge *b, struct conn *c)
 
 /* ---- a turn ---- */
 
-static void emit(void *arg, const struct rt_frame *f)
+static void send_frame(void *arg, const struct rt_frame *f)
 {
 	struct rt_bridge *b = arg;
 
 	for (uint32_t k = 0; k < b->l->nnodes; k++)
 		if (b->fars[k].c.stage == UP)
-			put(&b->fars[k].c, f, sizeof *f);
+			put_bytes(&b->fars[k].c, f, sizeof *f);
 }
 
-static void scan(struct rt_bridge *b)
+static void scan_boards(struct rt_bridge *b)
 {
 	lock_boards(b->l);
 	for (struct rt_board *at = b->l->board; at; at = next_board(b->l, at))
-		rt_mirror_scan(at, false, emit, b);
-	rt_mirror_deaths(b->l->board, false, emit, b);
+		rt_mirror_scan(at, false, send_frame, b);
+	rt_mirror_deaths(b->l->board, false, send_frame, b);
 	drop_boards(b);
 	pthread_mutex_unlock(&b->l->board->lock);
 }
 
 /* Of a node that has to come back: if its port is closed, nobody is left who could. */
-static void probe(struct rt_bridge *b, struct far *f)
+static void check_probe(struct rt_bridge *b, struct far *f)
 {
 	int err = 0;
 	socklen_t len = sizeof err;
@@ -473,7 +473,7 @@ static void probe(struct rt_bridge *b, struct far *f)
 	if (f->probe < 0)
 		return;
 	if (!getsockopt(f->probe, SOL_SOCKET, SO_ERROR, &err, &len) && err == ECONNREFUSED) {
-		lose(b, f);
+		mark_node_lost(b, f);
 		return;
 	}
 	end_probe(f);
@@ -481,7 +481,7 @@ static void probe(struct rt_bridge *b, struct far *f)
 }
 
 /* What nobody rings for. */
-static void look(struct rt_bridge *b)
+static void check_nodes(struct rt_bridge *b)
 {
 	struct rt_local *l = b->l;
 	const uint64_t now = clock_now_ns();
@@ -496,9 +496,9 @@ static void look(struct rt_bridge *b)
 		struct far *f = &b->fars[k];
 		const uint64_t most = f->c.stage == CONNECTING ? ANSWER_NS : b->patience;
 
-		probe(b, f);
+		check_probe(b, f);
 		if (k != l->node && !f->lost && f->c.stage != UP && now - f->c.since >= most)
-			broken(b, f, ETIMEDOUT);
+			handle_broken(b, f, ETIMEDOUT);
 	}
 	for (unsigned i = 0; i < GUESTS; i++)
 		if (b->guests[i].fd >= 0 && now - b->guests[i].since > ANSWER_NS)
@@ -519,11 +519,11 @@ static void let_in(struct rt_bridge *b)
 	hang_up(c);
 	c->fd = fd;
 	set_options(fd);
-	enter(c, GREETING);
+	enter_stage(c, GREETING);
 }
 
 /* Why a connection is over, or 0. */
-static int serve(struct rt_bridge *b, struct conn *c, short events)
+static int serve_conn(struct rt_bridge *b, struct conn *c, short events)
 {
 	int err = 0;
 	socklen_t len = sizeof err;
@@ -531,8 +531,8 @@ static int serve(struct rt_bridge *b, struct conn *c, short events)
 	if (c->stage == CONNECTING && events & (POLLOUT | POLLERR | POLLHUP)) {
 		if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) || err)
 			return err ? err : errno;
-		enter(c, GREETING);
-		if (greet(b, c))
+		enter_stage(c, GREETING);
+		if (send_greeting(b, c))
 			return EIO;
 	} else if (events & (POLLIN | POLLERR | POLLHUP)) {
 		err = listen_to(b, c);
@@ -540,30 +540,30 @@ static int serve(struct rt_bridge *b, struct conn *c, short events)
 	return err;
 }
 
-static void prepare(struct pollfd *p, const struct conn *c)
+static void prepare_poll(struct pollfd *p, const struct conn *c)
 {
 	*p = (struct pollfd){ .fd = c->fd,
 			      .events = (short)(POLLIN | (c->stage == CONNECTING || c->sent < c->out.n ? POLLOUT : 0)) };
 }
 
 /* Sends what there is, waits for something to come, and takes it. */
-static void turn(struct rt_bridge *b, int ms)
+static void run_turn(struct rt_bridge *b, int ms)
 {
 	const uint32_t n = b->l->nnodes;
 	struct pollfd *p = b->polled;
 	uint64_t rung;
 
-	scan(b);
-	look(b);
+	scan_boards(b);
+	check_nodes(b);
 	for (uint32_t k = 0; k < n; k++) {
-		if (b->fars[k].c.stage > CONNECTING && !flush(&b->fars[k].c))
-			broken(b, &b->fars[k], errno);
-		prepare(&p[2 + k], &b->fars[k].c);
+		if (b->fars[k].c.stage > CONNECTING && !flush_conn(&b->fars[k].c))
+			handle_broken(b, &b->fars[k], errno);
+		prepare_poll(&p[2 + k], &b->fars[k].c);
 	}
 	for (unsigned i = 0; i < GUESTS; i++) {
-		if (b->guests[i].fd >= 0 && !flush(&b->guests[i]))
+		if (b->guests[i].fd >= 0 && !flush_conn(&b->guests[i]))
 			hang_up(&b->guests[i]);
-		prepare(&p[2 + n + i], &b->guests[i]);
+		prepare_poll(&p[2 + n + i], &b->guests[i]);
 	}
 	p[0] = (struct pollfd){ .fd = b->bell, .events = POLLIN };
 	p[1] = (struct pollfd){ .fd = b->listener, .events = POLLIN };
@@ -573,13 +573,13 @@ static void turn(struct rt_bridge *b, int ms)
 		return; /* there will be another turn */
 	for (uint32_t k = 0; k < n; k++) {
 		struct far *f = &b->fars[k];
-		int why = p[2 + k].revents && f->c.fd == p[2 + k].fd ? serve(b, &f->c, p[2 + k].revents) : 0;
+		int why = p[2 + k].revents && f->c.fd == p[2 + k].fd ? serve_conn(b, &f->c, p[2 + k].revents) : 0;
 
 		if (why)
-			broken(b, f, why);
+			handle_broken(b, f, why);
 	}
 	for (unsigned i = 0; i < GUESTS; i++)
-		if (p[2 + n + i].revents && b->guests[i].fd >= 0 && serve(b, &b->guests[i], p[2 + n + i].revents))
+		if (p[2 + n + i].revents && b->guests[i].fd >= 0 && serve_conn(b, &b->guests[i], p[2 + n + i].revents))
 			hang_up(&b->guests[i]);
 	if (p[1].revents & POLLIN)
 		let_in(b);
@@ -607,7 +607,7 @@ static void call_all(struct rt_bridge *b)
 	for (uint32_t k = 0; k < b->l->nnodes; k++) {
 		b->fars[k].c.since = clock_now_ns(); /* of those that are to come, too */
 		if (k < b->l->node)
-			call(b, &b->fars[k]);
+			connect_node(b, &b->fars[k]);
 	}
 }
 
@@ -619,19 +619,19 @@ static void say_goodbye(struct rt_bridge *b)
 
 	close(b->listener);
 	b->listener = -1;
-	scan(b);
+	scan_boards(b);
 	while (left && clock_now_ns() < until) {
 		left = 0;
 		for (uint32_t k = 0; k < b->l->nnodes; k++) {
 			struct conn *c = &b->fars[k].c;
 
-			if (c->stage != UP || !flush(c)) {
-				prepare(&b->polled[k], &(struct conn){ .fd = -1 });
+			if (c->stage != UP || !flush_conn(c)) {
+				prepare_poll(&b->polled[k], &(struct conn){ .fd = -1 });
 				continue;
 			}
 			if (!c->out.n)
 				shutdown(c->fd, SHUT_WR);
-			prepare(&b->polled[k], c);
+			prepare_poll(&b->polled[k], c);
 			left++;
 		}
 		if (!left || poll(b->polled, b->l->nnodes, LOOK_MS) <= 0)
@@ -655,7 +655,7 @@ static bool all_told(struct rt_local *l)
 }
 
 /* Whether a node has ranks that may still wait for some of this one. */
-static bool cares(struct rt_local *l, uint32_t node)
+static bool node_cares(struct rt_local *l, uint32_t node)
 {
 	bool any = false;
 
@@ -667,7 +667,7 @@ static bool cares(struct rt_local *l, uint32_t node)
 }
 
 /* This process leaves. Somebody has to tell: whoever does so, or this one, if nobody does any more. */
-static void leave(struct rt_bridge *b)
+static void leave_bridge(struct rt_bridge *b)
 {
 	const uint64_t until = clock_now_ns() + LINGER_NS;
 	struct rt_local *l = b->l;
@@ -680,8 +680,9 @@ static void leave(struct rt_bridge *b)
 			futex_wait(&l->board->wheel, atomic_load(&l->board->wheel), 2000000);
 	}
 	for (uint32_t k = 0; k < l->nnodes && b->steers; k++)
-		while (k != l->node && !b->fars[k].lost && b->fars[k].c.stage != UP && clock_now_ns() < until && cares(l, k))
-			turn(b, LOOK_MS / 10);
+		while (k != l->node && !b->fars[k].lost && b->fars[k].c.stage != UP && clock_now_ns() < until &&
+		       node_cares(l, k))
+			run_turn(b, LOOK_MS / 10);
 }
 
 static void *bridge_main(void *arg)
@@ -700,8 +701,8 @@ static void *bridge_main(void *arg)
 			futex_wait(&l->board->wheel, wheel, 2 * LOOK_MS * 1000000);
 	}
 	while (b->steers && !atomic_load(&b->stop))
-		turn(b, LOOK_MS);
-	leave(b);
+		run_turn(b, LOOK_MS);
+	leave_bridge(b);
 	if (!b->steers)
 		return NULL;
 	say_goodbye(b);
@@ -818,7 +819,7 @@ static int not_there(struct mpix_sched_ctx *ctx, const struct rt_bridge *b, cons
 }
 
 /* Until all nodes are connected. */
-static int meet(struct mpix_sched_ctx *ctx, struct rt_bridge *b)
+static int connect_all_nodes(struct mpix_sched_ctx *ctx, struct rt_bridge *b)
 {
 	const uint64_t until = clock_now_ns() + MEET_NS;
 
@@ -826,7 +827,7 @@ static int meet(struct mpix_sched_ctx *ctx, struct rt_bridge *b)
 	call_all(b);
 	for (uint32_t k = 0; k < b->l->nnodes; k++) {
 		while (k != b->l->node && !b->fars[k].lost && b->fars[k].c.stage != UP && clock_now_ns() < until)
-			turn(b, LOOK_MS);
+			run_turn(b, LOOK_MS);
 		if (k != b->l->node && b->fars[k].c.stage != UP)
 			return not_there(ctx, b, &b->fars[k]);
 	}
@@ -861,7 +862,7 @@ int rt_bridge_open(struct mpix_sched_ctx *ctx, struct rt_local *l, const struct 
 	}
 	b->steers = p->first;
 	err = p->first ? init_lock(l->board) : 0;
-	err = err ? rt_fail(ctx, err) : p->first ? meet(ctx, b) : 0;
+	err = err ? rt_fail(ctx, err) : p->first ? connect_all_nodes(ctx, b) : 0;
 	b->patience = ANSWER_NS;
 	if (err)
 		return err;

@@ -104,7 +104,7 @@ static void use_all(struct topology *t, const struct rt_wish *all, uint32_t n)
 }
 
 /* Without a launcher of ours: who has no core of its own for communication has it where the system likes. */
-static int place(struct mpix_sched_ctx *ctx, uint32_t n, const struct rt_wish *all, int32_t *cpu)
+static int place_core(struct mpix_sched_ctx *ctx, uint32_t n, const struct rt_wish *all, int32_t *cpu)
 {
 	struct placement_asked asked = { 0 };
 	struct placement p;
@@ -207,7 +207,7 @@ int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, uint32_t lead, 
 	if (!comm || !cpu)
 		err = rt_fail(ctx, -ERR_NOMEM);
 	else if (all->cpu == CPU_ASKED)
-		err = place(ctx, n, all, cpu);
+		err = place_core(ctx, n, all, cpu);
 	else
 		for (uint32_t r = 0; r < n; r++)
 			cpu[r] = all[r].cpu;
@@ -302,7 +302,7 @@ bool rt_inherit(struct mpix_sched_request *req)
 }
 
 /* Whether there is nothing to do for the thread. */
-static bool leaves(const struct rt_core *c)
+static bool must_stop(const struct rt_core *c)
 {
 	return atomic_load(&c->stop) || !atomic_load(&c->live);
 }
@@ -314,7 +314,7 @@ static void ring_core(const struct rt_core *c)
 }
 
 /* Has the thread look for what there is. */
-static void kick(const struct rt_core *c)
+static void wake_core(const struct rt_core *c)
 {
 	if (!c->door)
 		return;
@@ -340,7 +340,7 @@ static bool take_baton(struct rt_core *c, bool passed)
 	ring_core(c);
 	if (passed)
 		futex_wait(&hub->baton, 0, CHANGE_NS);
-	while (!taken && !leaves(c)) {
+	while (!taken && !must_stop(c)) {
 		uint32_t holder = 0;
 
 		taken = atomic_compare_exchange_strong(&hub->baton, &holder, me);
@@ -387,7 +387,7 @@ static void find_active(struct rt_core *c, uint32_t starts)
 }
 
 /* Drives one that is active, and tells what has been found. */
-static unsigned visit(const struct rt_item *it, uint64_t *alarm)
+static unsigned drive_item(const struct rt_item *it, uint64_t *alarm)
 {
 	const struct be_turn *t = it->bound->turn;
 	uint64_t moved = 0;
@@ -402,7 +402,7 @@ static unsigned visit(const struct rt_item *it, uint64_t *alarm)
 }
 
 /* One round over all that is active. */
-static unsigned sweep(struct rt_core *c, uint64_t *alarm)
+static unsigned drive_active(struct rt_core *c, uint64_t *alarm)
 {
 	uint32_t starts = atomic_load(&hub_of(c)->starts);
 	unsigned found = 0;
@@ -411,7 +411,7 @@ static unsigned sweep(struct rt_core *c, uint64_t *alarm)
 	if (starts != c->seen || c->changed)
 		find_active(c, starts);
 	for (size_t k = 0; k < c->active.n;) {
-		const unsigned one = visit(&c->items.at[c->active.at[k]], alarm);
+		const unsigned one = drive_item(&c->items.at[c->active.at[k]], alarm);
 
 		found |= one;
 		if (one & OPEN)
@@ -452,14 +452,14 @@ static void trace_sleep(struct rt_core *c, uint64_t since)
 #define PASSES 64u /* of the baton in which nothing moved, and some for each rank, before its threads fall asleep */
 
 /* Says that the thread is about to sleep. */
-static void arm(struct rt_core *c)
+static void arm_core(struct rt_core *c)
 {
 	c->heard = rt_bell_arm(&c->door->bell[1], c->door->asks);
 	c->armed = true;
 	c->asked = false;
 }
 
-static void disarm(struct rt_core *c)
+static void disarm_core(struct rt_core *c)
 {
 	if (c->armed)
 		rt_bell_disarm(&c->door->bell[1]);
@@ -477,7 +477,7 @@ static void sleep_on(struct rt_core *c, unsigned found, uint64_t alarm)
 	if (rt_bell_sleep(&c->door->bell[1], c->heard, ns))
 		atomic_store_explicit(&hub_of(c)->idle, 0, memory_order_relaxed);
 	trace_sleep(c, now);
-	disarm(c);
+	disarm_core(c);
 }
 
 /* Drives what there is: spins, yields its core to others, sleeps when nothing moves. Until there is nothing to do any
@@ -486,13 +486,13 @@ static void sleep_on(struct rt_core *c, unsigned found, uint64_t alarm)
  * A thread that is about to sleep looks for the last time when it has armed the bell. What it cannot do itself the
  * others have to look for: so it passes the baton once more, and sleeps when it has come back and nothing has moved.
  * tests/spin/baton.pml is the model. */
-static bool serve(struct rt_core *c)
+static bool drive_core(struct rt_core *c)
 {
 	struct rt_hub *hub = hub_of(c);
 
-	for (unsigned turn = 0, rounds = 0; !leaves(c); rounds++) {
+	for (unsigned turn = 0, rounds = 0; !must_stop(c); rounds++) {
 		uint64_t alarm = UINT64_MAX;
-		const unsigned found = sweep(c, c->armed ? &alarm : NULL);
+		const unsigned found = drive_active(c, c->armed ? &alarm : NULL);
 		const bool others = found & ELSEWHERE && atomic_load(&hub->waiting);
 		const bool quiet = atomic_load_explicit(&hub->idle, memory_order_relaxed) >= PASSES + 2 * c->local->size;
 		/* Who has to go on may be about to wait for the baton, on this very CPU. */
@@ -500,7 +500,7 @@ static bool serve(struct rt_core *c)
 
 		if (found & MOVED) {
 			turn = 0;
-			disarm(c);
+			disarm_core(c);
 			atomic_store_explicit(&hub->idle, 0, memory_order_relaxed);
 			if (found & ELSEWHERE && rounds >= KEEP_TURNS)
 				return true;
@@ -515,13 +515,13 @@ static bool serve(struct rt_core *c)
 		} else if (turn < PASS_TURNS) {
 			rt_relax(turn++, spins);
 		} else if (others && !quiet) {
-			disarm(c); /* something has moved since */
+			disarm_core(c); /* something has moved since */
 			atomic_fetch_add_explicit(&hub->idle, 1, memory_order_relaxed);
 			return true;
 		} else if (!others && turn < c->spins + YIELDS) {
 			rt_relax(turn++, spins);
 		} else {
-			arm(c);
+			arm_core(c);
 		}
 	}
 	return false;
@@ -533,24 +533,24 @@ static void serve_in_turns(struct rt_core *c)
 	bool passed = false;
 
 	while (take_baton(c, passed)) {
-		const bool passes = serve(c);
+		const bool passes = drive_core(c);
 
 		passed = give_baton(c) && passes;
 	}
-	disarm(c);
+	disarm_core(c);
 }
 
 static bool wait_for_work(struct rt_core *c)
 {
 	pthread_mutex_lock(&c->gate);
-	while (leaves(c) && !atomic_load(&c->stop))
+	while (must_stop(c) && !atomic_load(&c->stop))
 		pthread_cond_wait(&c->opened, &c->gate);
 	pthread_mutex_unlock(&c->gate);
 	return !atomic_load(&c->stop);
 }
 
 /* A CPU that is not, or no more, in the cpuset: then the thread runs where its process may. */
-static void pin(int32_t cpu)
+static void pin_thread(int32_t cpu)
 {
 	size_t size = CPU_ALLOC_SIZE((size_t)cpu + 1);
 	cpu_set_t *set = cpu < 0 ? NULL : CPU_ALLOC((size_t)cpu + 1);
@@ -568,7 +568,7 @@ static void *core_main(void *arg)
 	struct rt_core *c = arg;
 
 	prctl(PR_SET_NAME, "goal-comm");
-	pin(c->cpu);
+	pin_thread(c->cpu);
 	while (wait_for_work(c))
 		serve_in_turns(c);
 	return NULL;
@@ -604,7 +604,7 @@ static void stop_thread(struct rt_core *c)
 	atomic_store(&c->stop, true);
 	pthread_cond_signal(&c->opened);
 	pthread_mutex_unlock(&c->gate);
-	kick(c);
+	wake_core(c);
 	futex_wake(&hub_of(c)->baton, INT_MAX);
 	pthread_join(c->thread, NULL);
 }
@@ -630,7 +630,7 @@ void rt_comm_free(struct rt_local *l)
 /* ---- requests ---- */
 
 /* The caller has the lock of the list, which it has changed. */
-static void recount(struct rt_core *c)
+static void update_live(struct rt_core *c)
 {
 	uint32_t n = 0;
 
@@ -641,11 +641,11 @@ static void recount(struct rt_core *c)
 	atomic_store(&c->live, n);
 	pthread_cond_signal(&c->opened);
 	pthread_mutex_unlock(&c->gate);
-	kick(c);
+	wake_core(c);
 }
 
 /* The lowest rank of each process among those of a core drives the ranks of other processes. */
-static bool drives(const struct mpix_sched_request *req, uint32_t by, uint32_t rank)
+static bool drives_rank(const struct mpix_sched_request *req, uint32_t by, uint32_t rank)
 {
 	const struct be_group *g = req->group;
 	const struct rt_peer *peers = g->local->peers;
@@ -667,7 +667,7 @@ uint32_t rt_comm_views(const struct mpix_sched_request *req)
 	uint32_t n = 0;
 
 	for (uint32_t r = 0; r < g->size; r++)
-		n += drives(req, r, g->rank);
+		n += drives_rank(req, r, g->rank);
 	return n;
 }
 
@@ -680,7 +680,7 @@ static int make_views(struct mpix_sched_request *req)
 		struct be_bound *view;
 		int rc;
 
-		if (!drives(req, g->rank, r))
+		if (!drives_rank(req, g->rank, r))
 			continue;
 		/* All of them, whatever happens: the other rank counts on it. */
 		rc = rt_view(req, r, &view);
@@ -715,9 +715,9 @@ static int add_items(struct rt_core *c, struct mpix_sched_request *req)
 		return -ERR_NOMEM;
 	c->items.at[c->items.n++] = item_of(req, req->group->rank, req->bound);
 	for (uint32_t r = 0; r < req->group->size; r++)
-		if (drives(req, req->group->rank, r))
+		if (drives_rank(req, req->group->rank, r))
 			c->items.at[c->items.n++] = item_of(req, r, req->views.at[at++]);
-	recount(c);
+	update_live(c);
 	return 0;
 }
 
@@ -749,7 +749,7 @@ static void remove_items(struct rt_core *c, const struct mpix_sched_request *req
 		if (c->items.at[i].of != req)
 			c->items.at[n++] = c->items.at[i];
 	c->items.n = n;
-	recount(c);
+	update_live(c);
 	pthread_rwlock_unlock(&c->lock);
 }
 
@@ -764,7 +764,7 @@ void rt_comm_leave(struct mpix_sched_request *req)
 
 void rt_comm_started(struct mpix_sched_request *req)
 {
-	kick(req->core);
+	wake_core(req->core);
 }
 
 /* ---- statistics ---- */
@@ -814,7 +814,7 @@ static int set_paused(struct mpix_sched_ctx *ctx, bool paused)
 		if (!c)
 			continue;
 		pthread_rwlock_wrlock(&c->lock); /* a round that has begun ends before */
-		recount(c);
+		update_live(c);
 		pthread_rwlock_unlock(&c->lock);
 	}
 	pthread_mutex_unlock(&ctx->lock);

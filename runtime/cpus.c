@@ -22,7 +22,7 @@ void rt_cpus_get(struct rt_cpus *c)
 			c->bits[i / 64] |= 1ull << i % 64;
 }
 
-static unsigned count(const struct rt_cpus *a, const struct rt_cpus *b)
+static unsigned count_common(const struct rt_cpus *a, const struct rt_cpus *b)
 {
 	unsigned n = 0;
 
@@ -81,7 +81,7 @@ unsigned rt_spins(uint32_t n)
 	struct rt_cpus c;
 
 	rt_cpus_get(&c);
-	return n > count(&c, &c) ? 0 : RT_SPINS;
+	return n > count_common(&c, &c) ? 0 : RT_SPINS;
 }
 
 unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me)
@@ -91,9 +91,9 @@ unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me)
 
 	for (uint32_t r = 0; r < n; r++) {
 		const struct rt_cpus *c = (const struct rt_cpus *)(const void *)((const char *)all + r * stride);
-		unsigned width = count(c, c);
+		unsigned width = count_common(c, c);
 
-		load += width ? (double)count(c, mine) / width : 0;
+		load += width ? (double)count_common(c, mine) / width : 0;
 	}
-	return load > count(mine, mine) ? 0 : RT_SPINS;
+	return load > count_common(mine, mine) ? 0 : RT_SPINS;
 }

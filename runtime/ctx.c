@@ -168,7 +168,7 @@ int MPIX_Sched_get_version(int *major, int *minor, int *patch)
 }
 
 /* With the lock. */
-static void reap(struct mpix_sched_ctx *ctx)
+static void free_zombies(struct mpix_sched_ctx *ctx)
 {
 	for (size_t i = 0; i < ctx->zombies.n;) {
 		struct rt_zombie z = ctx->zombies.at[i];
@@ -187,7 +187,7 @@ static void reap(struct mpix_sched_ctx *ctx)
 void rt_ctx_reap(struct mpix_sched_ctx *ctx)
 {
 	pthread_mutex_lock(&ctx->lock);
-	reap(ctx);
+	free_zombies(ctx);
 	pthread_mutex_unlock(&ctx->lock);
 }
 
@@ -196,7 +196,7 @@ int rt_ctx_add(struct mpix_sched_ctx *ctx, struct mpix_sched_request *req)
 	int err;
 
 	pthread_mutex_lock(&ctx->lock);
-	reap(ctx);
+	free_zombies(ctx);
 	err = VEC_PUSH(&ctx->requests, req);
 	pthread_mutex_unlock(&ctx->lock);
 	return err;

@@ -99,7 +99,7 @@ struct out {
 	char text[4096]; /* PIPE_BUF */
 };
 
-static void flush(struct out *o)
+static void flush_out(struct out *o)
 {
 	for (size_t done = 0; done < o->n && !o->err;) {
 		ssize_t n = write(o->fd, o->text + done, o->n - done);
@@ -134,7 +134,7 @@ static void end_line(struct out *o, struct line *l)
 {
 	l->text[l->n++] = '\n'; /* the NUL's place */
 	if (o->n + l->n > sizeof o->text)
-		flush(o);
+		flush_out(o);
 	memcpy(o->text + o->n, l->text, l->n);
 	o->n += l->n;
 	l->n = 0;
@@ -306,7 +306,7 @@ int rt_dump(struct mpix_sched_ctx *ctx, int fd)
 			rt_give(req);
 	}
 	pthread_mutex_unlock(&ctx->lock);
-	flush(&o);
+	flush_out(&o);
 	return o.err ? rt_error(ctx, -ERR_SYS, "write: %s", strerror(o.err)) : 0;
 }
 

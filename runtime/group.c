@@ -232,7 +232,7 @@ int rt_group_dead(struct be_group *g)
 }
 
 /* Whether it is the first failure of the group. */
-static bool fail(struct be_group *g, uint32_t rank, uint32_t by)
+static bool mark_failed(struct be_group *g, uint32_t rank, uint32_t by)
 {
 	uint64_t none = 0;
 	const bool first = atomic_compare_exchange_strong(&g->board->failed, &none, rt_failure(rank, by));
@@ -243,13 +243,13 @@ static bool fail(struct be_group *g, uint32_t rank, uint32_t by)
 
 int host_died(struct be_group *g, uint32_t rank)
 {
-	fail(g, rank, RT_NOBODY);
+	mark_failed(g, rank, RT_NOBODY);
 	return rt_group_dead(g);
 }
 
 int host_unreachable(struct be_group *g, uint32_t rank, const char *why)
 {
-	if (!fail(g, rank, g->rank) || rt_rank_died(g->local, rt_root_rank(g, rank)))
+	if (!mark_failed(g, rank, g->rank) || rt_rank_died(g->local, rt_root_rank(g, rank)))
 		return rt_group_dead(g);
 	return rt_error(g->ctx, -ERR_DEAD, "rank %u cannot be reached: %s", rank, why);
 }

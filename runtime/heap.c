@@ -88,7 +88,7 @@ void rt_heap_unref(struct rt_heap *h)
 	free(h);
 }
 
-static bool grow(struct rt_heap *h, size_t need)
+static bool grow_heap(struct rt_heap *h, size_t need)
 {
 	size_t size = (need + STEP - 1) / STEP * STEP;
 
@@ -104,7 +104,7 @@ static bool grow(struct rt_heap *h, size_t need)
 }
 
 /* Splits block i so that it has len bytes. */
-static bool split(struct rt_heap *h, size_t i, size_t len)
+static bool split_block(struct rt_heap *h, size_t i, size_t len)
 {
 	struct rt_block *b;
 
@@ -121,7 +121,7 @@ static bool split(struct rt_heap *h, size_t i, size_t len)
 	return true;
 }
 
-static void *take(struct rt_heap *h, size_t len, uint64_t *off)
+static void *take_block(struct rt_heap *h, size_t len, uint64_t *off)
 {
 	uint64_t end = h->blocks.n ? h->blocks.at[h->blocks.n - 1].off + h->blocks.at[h->blocks.n - 1].len : 0;
 
@@ -130,7 +130,7 @@ static void *take(struct rt_heap *h, size_t len, uint64_t *off)
 
 		if (b->used || b->len < len)
 			continue;
-		if (!split(h, i, len))
+		if (!split_block(h, i, len))
 			return NULL;
 		b = &h->blocks.at[i];
 		b->used = true;
@@ -138,7 +138,7 @@ static void *take(struct rt_heap *h, size_t len, uint64_t *off)
 		return memset(h->base + b->off, 0, len);
 	}
 	/* Beyond the last block the file has never been written: it is zero. */
-	if (len > SIZE_MAX / 2 || !grow(h, end + len) ||
+	if (len > SIZE_MAX / 2 || !grow_heap(h, end + len) ||
 	    VEC_PUSH(&h->blocks, (struct rt_block){ .off = end, .len = len, .used = true }))
 		return NULL;
 	*off = end;
@@ -151,12 +151,12 @@ void *rt_heap_alloc(struct rt_heap *h, size_t size, uint64_t *off)
 	void *p;
 
 	pthread_mutex_lock(&h->lock);
-	p = take(h, len, off);
+	p = take_block(h, len, off);
 	pthread_mutex_unlock(&h->lock);
 	return p;
 }
 
-static void merge(struct rt_heap *h, size_t i)
+static void merge_next(struct rt_heap *h, size_t i)
 {
 	struct rt_block *b = &h->blocks.at[i];
 
@@ -168,7 +168,7 @@ static void merge(struct rt_heap *h, size_t i)
 }
 
 /* The block that holds an offset, by bisection; n when none does. */
-static size_t find(const struct rt_heap *h, uint64_t off)
+static size_t find_block(const struct rt_heap *h, uint64_t off)
 {
 	size_t lo = 0, hi = h->blocks.n;
 
@@ -183,7 +183,7 @@ static size_t find(const struct rt_heap *h, uint64_t off)
 	return lo;
 }
 
-static bool inside(const struct rt_heap *h, const void *ptr)
+static bool ptr_in_heap(const struct rt_heap *h, const void *ptr)
 {
 	return (const char *)ptr >= h->base && (const char *)ptr < h->base + h->size;
 }
@@ -193,17 +193,17 @@ int rt_heap_free(struct rt_heap *h, void *ptr)
 	int err = -ERR_ARG;
 
 	pthread_mutex_lock(&h->lock);
-	if (inside(h, ptr)) {
+	if (ptr_in_heap(h, ptr)) {
 		uint64_t off = (uint64_t)((char *)ptr - h->base);
-		size_t i = find(h, off);
+		size_t i = find_block(h, off);
 
 		if (i < h->blocks.n && h->blocks.at[i].off == off && h->blocks.at[i].used) {
 			err = h->blocks.at[i].bound ? -ERR_STATE : 0;
 			if (!err) {
 				h->blocks.at[i].used = false;
-				merge(h, i);
+				merge_next(h, i);
 				if (i)
-					merge(h, i - 1);
+					merge_next(h, i - 1);
 			}
 		}
 	}
@@ -216,11 +216,11 @@ bool rt_heap_bind(struct rt_heap *h, const void *ptr, size_t len, uint64_t *off)
 	bool ok = false;
 
 	pthread_mutex_lock(&h->lock);
-	if (inside(h, ptr)) {
+	if (ptr_in_heap(h, ptr)) {
 		size_t i;
 
 		*off = (uint64_t)((const char *)ptr - h->base);
-		i = find(h, *off);
+		i = find_block(h, *off);
 		if (i < h->blocks.n && h->blocks.at[i].used &&
 		    len <= h->blocks.at[i].off + h->blocks.at[i].len - *off) {
 			h->blocks.at[i].bound++;
@@ -234,6 +234,6 @@ bool rt_heap_bind(struct rt_heap *h, const void *ptr, size_t len, uint64_t *off)
 void rt_heap_unbind(struct rt_heap *h, uint64_t off)
 {
 	pthread_mutex_lock(&h->lock);
-	h->blocks.at[find(h, off)].bound--;
+	h->blocks.at[find_block(h, off)].bound--;
 	pthread_mutex_unlock(&h->lock);
 }

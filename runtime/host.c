@@ -18,7 +18,7 @@ int host_check(struct be_group *g)
 	return rt_group_check(g);
 }
 
-static int idle(void *arg)
+static int check_group(void *arg)
 {
 	return rt_group_await(arg);
 }
@@ -49,7 +49,7 @@ static int compare_steps(struct be_group *g)
 
 int host_collect(struct be_group *g, size_t size, void *out)
 {
-	int err = rt_board_collect(g->board, g->seq, size, out, g->spins, idle, g);
+	int err = rt_board_collect(g->board, g->seq, size, out, g->spins, check_group, g);
 
 	return err ? err : compare_steps(g);
 }
@@ -122,7 +122,7 @@ static void map_more(struct rt_peer *p, uint64_t end)
 	atomic_store_explicit(&p->reach, (size_t)st.st_size, memory_order_release);
 }
 
-static bool reaches(struct rt_peer *p, uint64_t end)
+static bool peer_reaches(struct rt_peer *p, uint64_t end)
 {
 	return end <= atomic_load_explicit(&p->reach, memory_order_acquire);
 }
@@ -135,13 +135,13 @@ void *rt_reach(struct rt_local *l, uint32_t rank, uint64_t off, size_t len)
 		return p->heap->base + off;
 	if (off > SIZE_MAX / 2 || len > SIZE_MAX / 2)
 		return NULL;
-	if (!reaches(p, off + len)) {
+	if (!peer_reaches(p, off + len)) {
 		pthread_mutex_lock(&l->lock);
-		if (!reaches(p, off + len))
+		if (!peer_reaches(p, off + len))
 			map_more(p, off + len);
 		pthread_mutex_unlock(&l->lock);
 	}
-	return reaches(p, off + len) ? atomic_load_explicit(&p->base, memory_order_relaxed) + off : NULL;
+	return peer_reaches(p, off + len) ? atomic_load_explicit(&p->base, memory_order_relaxed) + off : NULL;
 }
 
 void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len)

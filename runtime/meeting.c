@@ -72,7 +72,7 @@ struct meeting {
 };
 
 /* Whether a rank is on this node. */
-static bool near(const struct meeting *m, uint32_t rank)
+static bool is_near(const struct meeting *m, uint32_t rank)
 {
 	return m->all[rank].node == m->all[m->rank].node;
 }
@@ -114,8 +114,8 @@ static int64_t find_dead(const struct meeting *m)
 	for (uint32_t r = 0; r < m->size; r++) {
 		if (same_process(&m->all[r], &m->all[m->rank]))
 			continue;
-		if (!near(m, r) ? b && m->local->bridge && rt_rank_died(m->local, r) :
-				  has_ended(m->all[r].pid) && !(b && atomic_load(&b->slots[r].left)))
+		if (!is_near(m, r) ? b && m->local->bridge && rt_rank_died(m->local, r) :
+				     has_ended(m->all[r].pid) && !(b && atomic_load(&b->slots[r].left)))
 			return r;
 	}
 	return -1;
@@ -357,7 +357,7 @@ static int send_heaps(struct meeting *m, int sock, uint32_t peer, uint32_t lead,
 	for (uint32_t r = 0; r < m->size && !err; r++) {
 		const struct rt_peer *p = &m->local->peers[r];
 
-		if (near(m, r) && same_process(&m->all[r], &m->all[lead]) == own)
+		if (is_near(m, r) && same_process(&m->all[r], &m->all[lead]) == own)
 			err = send_fds(m, sock, peer, r,
 				       same_process(&m->all[r], &m->all[m->rank]) ?
 					       (const int[]){ m->all[r].heap_fd, m->all[r].event } :
@@ -373,7 +373,7 @@ static int recv_heaps(struct meeting *m, int sock, uint32_t peer, uint32_t n)
 
 	while (n-- && !err) {
 		err = recv_fds(m, sock, peer, &what, fd);
-		if (!err && (what >= m->size || !near(m, what) || m->local->peers[what].same ||
+		if (!err && (what >= m->size || !is_near(m, what) || m->local->peers[what].same ||
 			     m->local->peers[what].fd >= 0)) {
 			close_fds(fd);
 			err = rt_error(m->ctx, -ERR_SYS, "rank %u sent what is not its own", peer);
@@ -448,7 +448,8 @@ static int receive_lead(struct meeting *m, int sock, int *socks)
 	uint32_t what = NOBODY;
 	int fd[2] = { -1, -1 }, err = recv_fds(m, sock, NOBODY, &what, fd);
 
-	if (err || what >= m->size || !near(m, what) || socks[what] >= 0 || m->local->peers[what].same || !is_lead(m, what)) {
+	if (err || what >= m->size || !is_near(m, what) || socks[what] >= 0 || m->local->peers[what].same ||
+	    !is_lead(m, what)) {
 		close_fds(fd);
 		close(sock);
 		return err == STRANGER ? 0 : err;
@@ -464,7 +465,7 @@ static uint32_t count_missing(const struct meeting *m, const int *socks)
 	uint32_t n = 0;
 
 	for (uint32_t r = 0; r < m->size; r++)
-		n += r != m->head && near(m, r) && is_lead(m, r) && socks[r] < 0;
+		n += r != m->head && is_near(m, r) && is_lead(m, r) && socks[r] < 0;
 	return n;
 }
 
@@ -588,7 +589,7 @@ static int find_nodes(struct meeting *m)
 		while (m->all[first].node != m->all[r].node)
 			first++;
 		l->peers[r].node = first == r ? l->nnodes++ : l->peers[first].node;
-		if (near(m, r))
+		if (is_near(m, r))
 			l->near[l->nnear++] = r;
 	}
 	l->node = l->peers[m->rank].node;
@@ -674,7 +675,7 @@ static int make_local(struct meeting *m)
 	int err = new_local(m);
 
 	for (uint32_t r = 0; r < m->size; r++)
-		alone &= !near(m, r) || same_process(&m->all[r], &m->all[m->rank]);
+		alone &= !is_near(m, r) || same_process(&m->all[r], &m->all[m->rank]);
 	m->until = clock_now_ns() + (uint64_t)MEET_MS * 1000000u;
 	if (alone) {
 		err = err ? err : private_board(m);
@@ -763,7 +764,7 @@ static int check_hellos(struct meeting *m)
 	}
 	while (!same_process(&m->all[m->lead], &m->all[m->rank]))
 		m->lead++;
-	while (!near(m, m->head))
+	while (!is_near(m, m->head))
 		m->head++;
 	return 0;
 }
@@ -803,7 +804,7 @@ static int make_card(struct meeting *m, struct rt_card *card)
 
 /* The caller's allgather has failed: if that was because a rank died, says so here and to those who have
  * passed already. */
-static int blame(struct meeting *m)
+static int report_dead_rank(struct meeting *m)
 {
 	const int64_t rank = find_dying(m);
 	uint64_t none = 0;
@@ -824,7 +825,7 @@ static int exchange_cards(struct meeting *m)
 	mine.err = make_card(m, &mine);
 	MPIX_Sched_error_detail(m->ctx, text, sizeof text);
 	if (m->allgather(&mine, m->cards, sizeof mine, m->arg))
-		return blame(m);
+		return report_dead_rank(m);
 	if (mine.err)
 		return rt_error(m->ctx, mine.err, "rank %u: %s", m->rank, text);
 	for (uint32_t r = 0; r < m->size; r++)
@@ -846,7 +847,7 @@ static int agree(struct meeting *m, int err)
 	if (err)
 		MPIX_Sched_error_detail(m->ctx, mine.text, sizeof mine.text);
 	if (m->allgather(&mine, m->ready, sizeof mine, m->arg))
-		return err && !m->caused ? err : blame(m);
+		return err && !m->caused ? err : report_dead_rank(m);
 	for (uint32_t r = 0; r < m->size; r++)
 		if (m->ready[r].err && (!worst || (worst->caused && !m->ready[r].caused)))
 			worst = &m->ready[r];

@@ -6,7 +6,7 @@
 
 enum { LEFT = 1, DIED = 2, CLOSED = 4 }; /* in rt_slot.told */
 
-static bool here(const struct rt_board *b, uint32_t rank)
+static bool is_home(const struct rt_board *b, uint32_t rank)
 {
 	return b->slots[rank].home == b->home;
 }
@@ -47,7 +47,7 @@ void rt_mirror_scan(struct rt_board *b, bool all, rt_emit *emit, void *arg)
 		struct rt_frame closed = { .what = RT_FRAME_CLOSED, .rank = r, .key = b->key };
 		bool leaves, closes;
 
-		if (!here(b, r))
+		if (!is_home(b, r))
 			continue;
 		leaves = atomic_load(&b->slots[r].left);
 		closes = atomic_load(&b->slots[r].closed); /* it has written all its records then */
@@ -69,7 +69,7 @@ void rt_mirror_deaths(struct rt_board *b, bool all, rt_emit *emit, void *arg)
 	for (uint32_t r = 0; r < b->size; r++) {
 		struct rt_frame died = { .what = RT_FRAME_DIED, .rank = r, .key = b->key };
 
-		if (here(b, r) && atomic_load(&b->slots[r].died))
+		if (is_home(b, r) && atomic_load(&b->slots[r].died))
 			emit_once(b, r, DIED, all, &died, emit, arg);
 	}
 }
@@ -77,7 +77,7 @@ void rt_mirror_deaths(struct rt_board *b, bool all, rt_emit *emit, void *arg)
 bool rt_mirror_over(const struct rt_board *b)
 {
 	for (uint32_t r = 0; r < b->size; r++)
-		if (here(b, r) && !(b->slots[r].told & LEFT))
+		if (is_home(b, r) && !(b->slots[r].told & LEFT))
 			return false;
 	return true;
 }
@@ -85,7 +85,7 @@ bool rt_mirror_over(const struct rt_board *b)
 bool rt_mirror_told(const struct rt_board *b)
 {
 	for (uint32_t r = 0; r < b->size; r++)
-		if (here(b, r) && atomic_load(&b->slots[r].left) && !(b->slots[r].told & LEFT))
+		if (is_home(b, r) && atomic_load(&b->slots[r].left) && !(b->slots[r].told & LEFT))
 			return false;
 	return true;
 }
@@ -106,7 +106,7 @@ void rt_mirror_apply(struct rt_board *b, const struct rt_frame *f)
 
 	if (f->what == RT_FRAME_FAILED && lost < b->size && (by == RT_NOBODY || by < b->size))
 		atomic_compare_exchange_strong(&b->failed, &none, f->seq);
-	if (!s || here(b, f->rank))
+	if (!s || is_home(b, f->rank))
 		return;
 	if (f->what == RT_FRAME_RECORD && rt_round(f->seq) > rt_round(atomic_load(&s->record[f->seq & 1].seq)))
 		rt_board_post(b, f->rank, f->seq, f->data, sizeof f->data);

@@ -17,7 +17,7 @@
 
 /* ---- which node ---- */
 
-static uint64_t inode(const char *path)
+static uint64_t inode_of(const char *path)
 {
 	struct stat st;
 
@@ -33,7 +33,7 @@ uint64_t rt_node_id(void)
 	struct {
 		char boot[40];
 		uint64_t net, pid, name;
-	} is = { .net = inode("/proc/self/ns/net"), .pid = inode("/proc/self/ns/pid") };
+	} is = { .net = inode_of("/proc/self/ns/net"), .pid = inode_of("/proc/self/ns/pid") };
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
 	if (fd >= 0 && read(fd, is.boot, sizeof is.boot) < 0)
@@ -102,7 +102,7 @@ static int parse_wanted(const char *s, struct wanted *w)
 	return 0;
 }
 
-static bool matches(const struct wanted *w, const char *interface, const struct in6_addr *a)
+static bool matches_wanted(const struct wanted *w, const char *interface, const struct in6_addr *a)
 {
 	if (w->bits < 0)
 		return !strcmp(w->interface, interface);
@@ -112,7 +112,7 @@ static bool matches(const struct wanted *w, const char *interface, const struct 
 	return true;
 }
 
-static void add(struct rt_card *card, const struct in6_addr *a)
+static void add_address(struct rt_card *card, const struct in6_addr *a)
 {
 	if (card->naddresses < RT_ADDRESSES)
 		card->address[card->naddresses++] = *a;
@@ -133,8 +133,8 @@ int rt_node_addresses(struct mpix_sched_ctx *ctx, struct rt_card *card)
 	for (int loop = 0; loop < 2; loop++)
 		for (const struct ifaddrs *i = all; i; i = i->ifa_next)
 			if (i->ifa_flags & IFF_UP && !(i->ifa_flags & IFF_LOOPBACK) == !loop && interface_in6(i, &a) &&
-			    (!*asked || matches(&want, i->ifa_name, &a)))
-				add(card, &a);
+			    (!*asked || matches_wanted(&want, i->ifa_name, &a)))
+				add_address(card, &a);
 	freeifaddrs(all);
 	if (card->naddresses)
 		return 0;

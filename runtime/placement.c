@@ -102,7 +102,7 @@ static int work_init(struct work *w, const struct topology *t)
 }
 
 /* Splits ranks evenly over the nodes, the first ones get the extra ones; a node takes at most its slots. */
-static void split(struct work *w, uint32_t ranks)
+static void spread_ranks(struct work *w, uint32_t ranks)
 {
 	for (uint32_t i = 0; i < w->nnodes; i++)
 		w->nodes[i].ranks = 0;
@@ -127,7 +127,7 @@ static void set_aside(struct work *w, uint32_t comm)
 {
 	for (uint32_t i = 0; i < w->nnodes; i++)
 		w->nodes[i].slots = w->nodes[i].n;
-	split(w, w->n - comm);
+	spread_ranks(w, w->n - comm);
 	for (uint32_t i = 0; i < w->nnodes; i++) {
 		const struct node *node = &w->nodes[i];
 		const uint64_t n = node->n, k = n - node->ranks;
@@ -195,7 +195,7 @@ static int place_ranks(struct work *w, struct placement *p, uint32_t *at, struct
 			at[r] = w->slot[(uint64_t)r * w->nslots / p->nranks];
 		return 0;
 	}
-	split(w, p->nranks);
+	spread_ranks(w, p->nranks);
 	for (uint32_t i = 0; i < w->nnodes; slot += w->nodes[i].slots, i++)
 		for (uint32_t k = 0; k < w->nodes[i].ranks; k++)
 			at[r++] = w->slot[slot + k];

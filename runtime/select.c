@@ -73,7 +73,7 @@ static int to_call(const struct MPIX_Sched_call *c, uint32_t ranks, struct selec
 }
 
 /* An owned copy, as rt_sched_make takes it. */
-static char *copy(const void *image, size_t size)
+static char *copy_image(const void *image, size_t size)
 {
 	char *p = mem_alloc(size + 1);
 
@@ -128,7 +128,7 @@ static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row,
 	free(path);
 	if (rc)
 		return rc;
-	c.image = copy((*out)->image, (*out)->size);
+	c.image = copy_image((*out)->image, (*out)->size);
 	c.size = (*out)->size;
 	if (!c.image || VEC_PUSH(&s->compiled, c))
 		free(c.image); /* it is only slower */
@@ -148,7 +148,7 @@ static int load_row(struct mpix_sched_ctx *ctx, const struct select_row *row, ch
 
 		if (c->row != row || (*own && strcmp(c->passes, *own) != 0))
 			continue;
-		data = copy(c->image, c->size);
+		data = copy_image(c->image, c->size);
 		return data ? rt_sched_make(ctx, row->file, data, c->size, &none, out) : -rt_fail(ctx, -ERR_NOMEM);
 	}
 	return compile_row(ctx, row, own, out);

@@ -78,7 +78,7 @@ static const struct bin_op *open_op(const struct rt_wait *w)
 	return op == UINT32_MAX ? NULL : &req->rank.ops[op];
 }
 
-static enum MPIX_Sched_way ask(const struct rt_wait *w)
+static enum MPIX_Sched_way call_energy_fn(const struct rt_wait *w)
 {
 	const struct bin_op *op = open_op(w);
 	struct mpix_sched_ctx *ctx = w->req->ctx;
@@ -102,24 +102,24 @@ static enum MPIX_Sched_way ask(const struct rt_wait *w)
 
 /* ---- waiting ---- */
 
-static enum MPIX_Sched_way choose(const struct rt_wait *w)
+static enum MPIX_Sched_way choose_way(const struct rt_wait *w)
 {
 	if (atomic_load_explicit(&w->req->ctx->chooses, memory_order_relaxed))
-		return ask(w);
+		return call_energy_fn(w);
 	if (w->policy <= RT_YIELD)
 		return w->policy == RT_SPIN ? MPIX_SCHED_SPIN : MPIX_SCHED_YIELD;
 	return rt_waits_long(w) || w->turn >= w->until + YIELDS ? MPIX_SCHED_BLOCK : MPIX_SCHED_YIELD;
 }
 
 /* Spins for some more turns. */
-static void spin(struct rt_wait *w, uint64_t turns)
+static void spin_more(struct rt_wait *w, uint64_t turns)
 {
 	w->until = w->turn + turns;
 	w->pause = w->until < w->look ? w->until : w->look;
 }
 
 /* Says that it is about to sleep; the next turn is the last look. */
-static void arm(struct rt_wait *w)
+static void arm_wait(struct rt_wait *w)
 {
 	struct rt_door *door = rt_heap_door(w->req->ctx->heap);
 
@@ -132,9 +132,9 @@ static void arm(struct rt_wait *w)
 static void go_on(struct rt_wait *w, enum MPIX_Sched_way way)
 {
 	if (way == MPIX_SCHED_SPIN)
-		spin(w, RT_LOOK_TURNS);
+		spin_more(w, RT_LOOK_TURNS);
 	else if (way == MPIX_SCHED_BLOCK && !w->awake)
-		arm(w);
+		arm_wait(w);
 	else
 		sched_yield();
 }
@@ -161,12 +161,12 @@ enum rt_due rt_wait_on(struct rt_wait *w)
 	else if (w->armed && !w->partly)
 		return RT_SLEEP;
 	else
-		go_on(w, w->armed ? MPIX_SCHED_YIELD : choose(w));
+		go_on(w, w->armed ? MPIX_SCHED_YIELD : choose_way(w));
 	w->partly = false;
 	return due;
 }
 
-static void disarm(struct rt_wait *w)
+static void disarm_wait(struct rt_wait *w)
 {
 	rt_bell_disarm(&rt_heap_door(w->req->ctx->heap)->bell[0]);
 	w->armed = false;
@@ -197,8 +197,8 @@ void rt_wait_sleep(struct rt_wait *w)
 	if (w->alarm < now + ns)
 		ns = w->alarm > now ? w->alarm - now : 0;
 	if (sleep_here(w, ns))
-		spin(w, w->req->group->spins); /* more may follow soon */
-	disarm(w);
+		spin_more(w, w->req->group->spins); /* more may follow soon */
+	disarm_wait(w);
 	w->sleeps++;
 }
 
@@ -208,7 +208,7 @@ void rt_wait_over(struct rt_wait *w)
 	uint64_t ns = w->began ? clock_now_ns() - w->began : 0, wakes = (uint64_t)w->sleeps * RT_WAKE_NS;
 
 	if (w->armed)
-		disarm(w);
+		disarm_wait(w);
 	req->last_ns = ns;
 	ns -= ns < wakes ? ns : wakes; /* or who has slept once would go on doing so */
 	req->mean_ns = (3 * req->mean_ns + ns) / 4;

@@ -121,7 +121,7 @@ static int load_pmix(struct mpix_sched_ctx *ctx, struct pmix *p)
 }
 
 /* Whether a call went well; remembers the first that did not. */
-static bool went(struct pmix *p, const char *name, pmix_status_t status)
+static bool check_status(struct pmix *p, const char *name, pmix_status_t status)
 {
 	if (status != PMIX_SUCCESS && !p->failed) {
 		p->failed = name;
@@ -140,8 +140,8 @@ static pmix_info_t flag_info(const char *key)
 }
 
 /* The value that a rank put in a round, or an attribute of the job, to be freed by free_value. */
-static pmix_status_t get(struct pmix *p, pmix_rank_t rank, const char *key, const pmix_info_t *info,
-			 pmix_data_type_t type, pmix_value_t **v)
+static pmix_status_t get_value(struct pmix *p, pmix_rank_t rank, const char *key, const pmix_info_t *info,
+			       pmix_data_type_t type, pmix_value_t **v)
 {
 	pmix_proc_t proc = p->me;
 	pmix_status_t status;
@@ -175,14 +175,15 @@ static int pmix_allgather(const void *in, void *out, size_t size, void *arg)
 	round_key(key, sizeof key, p->round++);
 	v.data.bo.bytes = (char *)(uintptr_t)in;
 	v.data.bo.size = size;
-	good = went(p, "PMIx_Put", p->Put(PMIX_GLOBAL, key, &v)) && went(p, "PMIx_Commit", p->Commit()) &&
-	       went(p, "PMIx_Fence", p->Fence(NULL, 0, &collect, 1));
+	good = check_status(p, "PMIx_Put", p->Put(PMIX_GLOBAL, key, &v)) &&
+	       check_status(p, "PMIx_Commit", p->Commit()) &&
+	       check_status(p, "PMIx_Fence", p->Fence(NULL, 0, &collect, 1));
 	for (uint32_t r = 0; r < p->size && good; r++) {
 		pmix_value_t *got;
 
-		good = went(p, "PMIx_Get", get(p, r, key, NULL, PMIX_BYTE_OBJECT, &got));
+		good = check_status(p, "PMIx_Get", get_value(p, r, key, NULL, PMIX_BYTE_OBJECT, &got));
 		if (good && got->data.bo.size != size)
-			good = went(p, "PMIx_Get", PMIX_ERR_TYPE_MISMATCH);
+			good = check_status(p, "PMIx_Get", PMIX_ERR_TYPE_MISMATCH);
 		if (good)
 			memcpy((char *)out + r * size, got->data.bo.bytes, size);
 		free_value(got);
@@ -199,7 +200,7 @@ static void find_round(struct pmix *p)
 
 	for (;; p->round++) {
 		round_key(key, sizeof key, p->round);
-		if (get(p, p->me.rank, key, &local, PMIX_BYTE_OBJECT, &v) != PMIX_SUCCESS)
+		if (get_value(p, p->me.rank, key, &local, PMIX_BYTE_OBJECT, &v) != PMIX_SUCCESS)
 			break;
 		free_value(v);
 	}
@@ -216,10 +217,10 @@ static int from_pmix(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
 	if (rc)
 		return -rc;
 	/* Counts references: MPI may use it, too. */
-	good = went(&p, "PMIx_Init", p.Init(&p.me, NULL, 0));
+	good = check_status(&p, "PMIx_Init", p.Init(&p.me, NULL, 0));
 	if (!good)
 		goto out;
-	good = went(&p, "PMIx_Get", get(&p, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, NULL, PMIX_UINT32, &v));
+	good = check_status(&p, "PMIx_Get", get_value(&p, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, NULL, PMIX_UINT32, &v));
 	if (good) {
 		p.size = v->data.uint32;
 		find_round(&p);
@@ -245,7 +246,7 @@ static int from_pmix(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
 
 /* ---- any of them ---- */
 
-static int alone(const void *in, void *out, size_t size, void *arg)
+static int allgather_alone(const void *in, void *out, size_t size, void *arg)
 {
 	(void)arg;
 	memcpy(out, in, size);
@@ -270,5 +271,5 @@ int MPIX_Sched_group_world(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
 	if (!env_number(ENV_PMI_SIZE, &pmi) && pmi > 1)
 		return -rt_error(ctx, -ERR_UNSUPPORTED,
 				 "the launcher speaks PMI-1: use MPIX_Sched_group_create with MPI_Allgather");
-	return MPIX_Sched_group_create(ctx, 0, 1, alone, NULL, group);
+	return MPIX_Sched_group_create(ctx, 0, 1, allgather_alone, NULL, group);
 }

@@ -216,7 +216,7 @@ static int write_beside(const char *path, mode_t mode, const void *data, size_t 
 }
 
 /* Beyond a limit of the size of files a signal comes, unless it is blocked: then write fails, which can be told. */
-static int replace(const char *path, mode_t mode, const void *data, size_t len)
+static int replace_file(const char *path, mode_t mode, const void *data, size_t len)
 {
 	static const struct timespec now;
 	sigset_t too_large, all, old, pending;
@@ -251,7 +251,7 @@ int file_write(const char *path, const void *data, size_t len)
 
 	umask(mask);
 	if (stat(path, &st))
-		return errno == ENOENT ? replace(path, 0666 & ~mask, data, len) : -ERR_SYS;
+		return errno == ENOENT ? replace_file(path, 0666 & ~mask, data, len) : -ERR_SYS;
 	if (!S_ISREG(st.st_mode)) {
 		int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -259,5 +259,5 @@ int file_write(const char *path, const void *data, size_t len)
 	}
 	if (access(path, W_OK) || !realpath(path, real)) /* replacing needs no permission on the file */
 		return -ERR_SYS;
-	return replace(real, st.st_mode & 07777, data, len);
+	return replace_file(real, st.st_mode & 07777, data, len);
 }

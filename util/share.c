@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* Whether the file is there; then its path is taken. */
-static bool try(const char *dir, const char *below, const char *name, char **path, int *err)
+static bool try_path(const char *dir, const char *below, const char *name, char **path, int *err)
 {
 	struct text t = { 0 };
 
@@ -54,9 +54,9 @@ int share_find(const char *name, char **path)
 	for (unsigned up = 0; up < 4 && (slash = strrchr(dir, '/')); up++) {
 		*slash = '\0';
 		for (unsigned i = 0; i < sizeof below / sizeof *below && up; i++)
-			if (try(dir, below[i], name, path, &err))
+			if (try_path(dir, below[i], name, path, &err))
 				return err;
 	}
-	try(GOAL_SCHEDDIR, "", name, path, &err);
+	try_path(GOAL_SCHEDDIR, "", name, path, &err);
 	return err;
 }

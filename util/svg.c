@@ -21,16 +21,16 @@ struct panel {
 
 /* ---- numbers ---- */
 
-static double up(double v)
+static double round_up(double v)
 {
 	const double whole = v > -1e15 && v < 1e15 ? (double)(long long)v : v;
 
 	return whole < v ? whole + 1 : whole;
 }
 
-static double down(double v)
+static double round_down(double v)
 {
-	return -up(-v);
+	return -round_up(-v);
 }
 
 static double ten_to(double e)
@@ -45,7 +45,7 @@ static double ten_to(double e)
 }
 
 /* By squaring, digit by digit: more than a picture can show. Not a number for what has no logarithm. */
-static double logarithm(double v)
+static double log10_of(double v)
 {
 	double e = 0;
 
@@ -90,14 +90,14 @@ static void add_label(struct text *t, double x, double y, const char *how, const
 
 /* ---- axes ---- */
 
-static double height(const struct svg_plot *p, double y)
+static double scaled_y(const struct svg_plot *p, double y)
 {
-	return p->log_y ? logarithm(y) : y;
+	return p->log_y ? log10_of(y) : y;
 }
 
-static bool drawn(const struct svg_plot *p, const struct svg_point *at)
+static bool is_drawn(const struct svg_plot *p, const struct svg_point *at)
 {
-	return isfinite(at->x) && isfinite(height(p, at->y));
+	return isfinite(at->x) && isfinite(scaled_y(p, at->y));
 }
 
 static double at_x(const struct panel *a, double x)
@@ -107,10 +107,10 @@ static double at_x(const struct panel *a, double x)
 
 static double at_y(const struct panel *a, double y)
 {
-	return TOP + DEEP - (height(a->p, y) - a->y[0]) * DEEP / (a->y[1] - a->y[0]);
+	return TOP + DEEP - (scaled_y(a->p, y) - a->y[0]) * DEEP / (a->y[1] - a->y[0]);
 }
 
-static void widen(double axis[2], double v)
+static void widen_range(double axis[2], double v)
 {
 	axis[0] = v < axis[0] ? v : axis[0];
 	axis[1] = v > axis[1] ? v : axis[1];
@@ -123,16 +123,16 @@ static void set_axes(struct panel *a)
 
 	for (size_t s = 0; s < p->nseries; s++)
 		for (size_t i = 0; i < p->series[s].n; i++)
-			if (drawn(p, &p->series[s].at[i])) {
-				widen(x, p->series[s].at[i].x);
-				widen(y, height(p, p->series[s].at[i].y));
+			if (is_drawn(p, &p->series[s].at[i])) {
+				widen_range(x, p->series[s].at[i].x);
+				widen_range(y, scaled_y(p, p->series[s].at[i].y));
 			}
 	if (p->y[0] < p->y[1]) {
-		y[0] = height(p, p->y[0]);
-		y[1] = height(p, p->y[1]);
+		y[0] = scaled_y(p, p->y[0]);
+		y[1] = scaled_y(p, p->y[1]);
 	} else if (p->log_y) {
-		y[0] = down(y[0]);
-		y[1] = up(y[1]);
+		y[0] = round_down(y[0]);
+		y[1] = round_up(y[1]);
 	} else {
 		y[1] *= 1.05;
 	}
@@ -150,7 +150,7 @@ static void set_axes(struct panel *a)
 }
 
 /* 1, 2 or 5 times a power of ten, such that at most TICKS of them fit. */
-static double tick(double length)
+static double tick_step(double length)
 {
 	static const double factors[] = { 2, 2.5, 2 };
 	double step = 1;
@@ -162,11 +162,11 @@ static double tick(double length)
 	return step;
 }
 
-static bool whole(const struct svg_plot *p)
+static bool has_whole_x(const struct svg_plot *p)
 {
 	for (size_t s = 0; s < p->nseries; s++)
 		for (size_t i = 0; i < p->series[s].n; i++)
-			if (p->series[s].at[i].x != down(p->series[s].at[i].x))
+			if (p->series[s].at[i].x != round_down(p->series[s].at[i].x))
 				return false;
 	return true;
 }
@@ -184,30 +184,30 @@ static void add_height(const struct panel *a, double v)
 static void add_heights(const struct panel *a)
 {
 	static const double in_decade[] = { 1, 2, 5 };
-	const double step = tick(a->y[1] - a->y[0]);
+	const double step = tick_step(a->y[1] - a->y[0]);
 	const unsigned some = a->y[1] - a->y[0] > 3 ? 1 : 3;
 
 	if (!a->p->log_y)
-		for (double k = up(a->y[0] / step); k * step <= a->y[1]; k++)
+		for (double k = round_up(a->y[0] / step); k * step <= a->y[1]; k++)
 			add_height(a, k * step);
 	else
-		for (double e = up(a->y[0]); e <= a->y[1]; e++)
-			for (unsigned i = 0; i < some && e + logarithm(in_decade[i]) <= a->y[1]; i++)
+		for (double e = round_up(a->y[0]); e <= a->y[1]; e++)
+			for (unsigned i = 0; i < some && e + log10_of(in_decade[i]) <= a->y[1]; i++)
 				add_height(a, in_decade[i] * ten_to(e));
 }
 
 static void add_places(const struct panel *a)
 {
 	const double bottom = TOP + DEEP;
-	double step = tick(a->x[1] - a->x[0]);
+	double step = tick_step(a->x[1] - a->x[0]);
 
 	for (size_t i = 0; a->p->names && i < a->p->nnames; i++)
 		add_label(a->t, at_x(a, (double)i), bottom + 18, " text-anchor='middle'", a->p->names[i]);
 	if (a->p->names)
 		return;
-	if (step < 1 && whole(a->p))
+	if (step < 1 && has_whole_x(a->p))
 		step = 1;
-	for (double k = up(a->x[0] / step); k * step <= a->x[1]; k++)
+	for (double k = round_up(a->x[0] / step); k * step <= a->x[1]; k++)
 		text_add(a->t,
 			 "<path d='M%.1f %.1fv5' stroke='black'/>"
 			 "<text x='%.1f' y='%.1f' text-anchor='middle'>%.8g</text>\n",
@@ -236,7 +236,7 @@ static void add_axes(const struct panel *a)
 static const char *const colours[] = { "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#b8a800" };
 #define COLOURS ((int)(sizeof colours / sizeof *colours))
 
-static const char *colour(int c)
+static const char *colour_name(int c)
 {
 	return c == SVG_BLACK ? "black" : c == SVG_GREY ? "#777" : colours[c % COLOURS];
 }
@@ -248,7 +248,7 @@ static void add_stroke(struct text *t, const struct svg_series *s)
 			   : s->colour >= COLOURS  ? " stroke-dasharray='1 3'"
 						   : "";
 
-	text_add(t, "stroke='%s' stroke-width='%s'%s", colour(s->colour), s->colour < 0 ? "1.5" : "2", gaps);
+	text_add(t, "stroke='%s' stroke-width='%s'%s", colour_name(s->colour), s->colour < 0 ? "1.5" : "2", gaps);
 }
 
 static void add_line(const struct panel *a, const struct svg_series *s)
@@ -257,13 +257,13 @@ static void add_line(const struct panel *a, const struct svg_series *s)
 	add_stroke(a->t, s);
 	text_add(a->t, " points='");
 	for (size_t i = 0; i < s->n; i++)
-		if (drawn(a->p, &s->at[i]))
+		if (is_drawn(a->p, &s->at[i]))
 			text_add(a->t, "%.1f,%.1f ", at_x(a, s->at[i].x), at_y(a, s->at[i].y));
 	text_add(a->t, "'/>\n");
 	for (size_t i = 0; i < s->n && s->kind == SVG_POINTS; i++)
-		if (drawn(a->p, &s->at[i]))
+		if (is_drawn(a->p, &s->at[i]))
 			text_add(a->t, "<circle cx='%.1f' cy='%.1f' r='3' fill='%s'/>\n", at_x(a, s->at[i].x),
-				 at_y(a, s->at[i].y), colour(s->colour));
+				 at_y(a, s->at[i].y), colour_name(s->colour));
 }
 
 /* Bar k of the n that stand side by side at a place. */
@@ -272,11 +272,11 @@ static void add_bars(const struct panel *a, const struct svg_series *s, size_t k
 	const double wide = 0.8 / (double)n, bottom = TOP + DEEP;
 
 	for (size_t i = 0; i < s->n; i++)
-		if (drawn(a->p, &s->at[i])) {
+		if (is_drawn(a->p, &s->at[i])) {
 			const double x = at_x(a, s->at[i].x - 0.4 + (double)k * wide), y = at_y(a, s->at[i].y);
 
 			text_add(a->t, "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' fill='%s'/>\n", x, y,
-				 at_x(a, wide) - at_x(a, 0), bottom > y ? bottom - y : 0, colour(s->colour));
+				 at_x(a, wide) - at_x(a, 0), bottom > y ? bottom - y : 0, colour_name(s->colour));
 		}
 }
 
@@ -310,7 +310,7 @@ static void add_series(const struct panel *a, size_t id)
 /* ---- the picture ---- */
 
 /* Whether the legend has a series' name from one before it. */
-static bool named(const struct svg_plot *plots, size_t plot, size_t series)
+static bool legend_has_name(const struct svg_plot *plots, size_t plot, size_t series)
 {
 	for (size_t k = 0; k <= plot; k++)
 		for (size_t s = 0; s < (k < plot ? plots[k].nseries : series); s++)
@@ -328,12 +328,12 @@ static size_t add_legend(struct text *t, const struct svg_plot *plots, size_t n,
 			const struct svg_series *s = &plots[k].series[i];
 			const double y = TOP + 6 + (double)(rows * ROW);
 
-			if (named(plots, k, i))
+			if (legend_has_name(plots, k, i))
 				continue;
 			rows++;
 			if (s->kind == SVG_BARS) {
 				text_add(t, "<rect x='%.1f' y='%.1f' width='30' height='10' fill='%s'/>", left, y - 5,
-					 colour(s->colour));
+					 colour_name(s->colour));
 			} else {
 				text_add(t, "<path d='M%.1f %.1fh30' fill='none' ", left, y);
 				add_stroke(t, s);

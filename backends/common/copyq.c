@@ -2,28 +2,28 @@
  * Virtual queues. */
 #include "backends/common/copyq.h"
 
-static uint64_t load(const _Atomic uint64_t *word)
+static uint64_t load_relaxed(const _Atomic uint64_t *word)
 {
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
-static void store(_Atomic uint64_t *word, uint64_t value)
+static void store_relaxed(_Atomic uint64_t *word, uint64_t value)
 {
 	atomic_store_explicit(word, value, memory_order_relaxed);
 }
 
 bool copyq_put(struct copyq *q, const struct copyq_what *what, uint64_t bytes, uint64_t step)
 {
-	const uint64_t first = load(&q->put);
+	const uint64_t first = load_relaxed(&q->put);
 
 	if (!copyq_complete(q))
 		return false;
-	store(&q->first, first);
-	store(&q->bytes, bytes);
-	store(&q->step, step);
-	store(&q->op, what->op);
-	store(&q->address, what->address);
-	store(&q->heap, what->heap);
+	store_relaxed(&q->first, first);
+	store_relaxed(&q->bytes, bytes);
+	store_relaxed(&q->step, step);
+	store_relaxed(&q->op, what->op);
+	store_relaxed(&q->address, what->address);
+	store_relaxed(&q->heap, what->heap);
 	/* The description is there before the fragments; pairs with the load in look. */
 	atomic_store_explicit(&q->put, first + (bytes + step - 1) / step, memory_order_release);
 	return true;
@@ -33,13 +33,13 @@ bool copyq_look(struct copyq *q, struct copyq_part *p)
 {
 	uint64_t left;
 
-	p->number = load(&q->taken);
+	p->number = load_relaxed(&q->taken);
 	if (p->number >= atomic_load_explicit(&q->put, memory_order_acquire))
 		return false;
-	p->what = (struct copyq_what){ load(&q->op), load(&q->address), load(&q->heap) };
-	p->off = (p->number - load(&q->first)) * load(&q->step);
-	left = load(&q->bytes) - p->off;
-	p->len = left < load(&q->step) ? left : load(&q->step);
+	p->what = (struct copyq_what){ load_relaxed(&q->op), load_relaxed(&q->address), load_relaxed(&q->heap) };
+	p->off = (p->number - load_relaxed(&q->first)) * load_relaxed(&q->step);
+	left = load_relaxed(&q->bytes) - p->off;
+	p->len = left < load_relaxed(&q->step) ? left : load_relaxed(&q->step);
 	return true;
 }
 
@@ -60,5 +60,5 @@ bool copyq_done(struct copyq *q)
 
 bool copyq_complete(struct copyq *q)
 {
-	return atomic_load_explicit(&q->done, memory_order_acquire) == load(&q->put);
+	return atomic_load_explicit(&q->done, memory_order_acquire) == load_relaxed(&q->put);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Which of its two lists an op's dependency belongs to. */
-static uint32_t *length(struct engine *e, uint32_t dep)
+static uint32_t *successor_count(struct engine *e, uint32_t dep)
 {
 	struct engine_op *on = &e->ops[dep & ~BIN_START];
 
@@ -13,12 +13,12 @@ static uint32_t *length(struct engine *e, uint32_t dep)
 }
 
 /* Successors by counting sort. */
-static void invert(struct engine *e, const struct be_bind *b)
+static void build_successors(struct engine *e, const struct be_bind *b)
 {
 	uint32_t n = b->nops, at = 0;
 
 	for (uint32_t d = 0; d < b->dep_at[n]; d++)
-		++*length(e, b->deps[d]);
+		++*successor_count(e, b->deps[d]);
 	for (uint32_t i = 0; i < n; i++) {
 		struct engine_op *op = &e->ops[i];
 
@@ -32,41 +32,41 @@ static void invert(struct engine *e, const struct be_bind *b)
 			const struct engine_op *on = &e->ops[b->deps[d] & ~BIN_START];
 			uint32_t first = b->deps[d] & BIN_START ? on->started : on->done;
 
-			e->succ[first + (*length(e, b->deps[d]))++] = i;
+			e->succ[first + (*successor_count(e, b->deps[d]))++] = i;
 		}
 }
 
 /* Places in ready, and in active: an early op has one in each of two classes. */
-static size_t places(uint32_t nops, bool helped)
+static size_t count_places(uint32_t nops, bool helped)
 {
 	return (size_t)nops << helped;
 }
 
 size_t engine_room(const struct be_bind *b)
 {
-	size_t words = 2 * places(b->nops, b->helped) + b->dep_at[b->nops];
+	size_t words = 2 * count_places(b->nops, b->helped) + b->dep_at[b->nops];
 
 	return sizeof(struct engine_state) + b->nops * sizeof(struct engine_op) + (words + 1) / 2 * 2 * sizeof(uint32_t);
 }
 
-static void look(struct engine *e, uint32_t nops, bool helped, void *room, void *own, struct be_bound *bound)
+static void set_pointers(struct engine *e, uint32_t nops, bool helped, void *room, void *own, struct be_bound *bound)
 {
 	*e = (struct engine){ .st = room, .todo = own, .nops = nops, .helped = helped, .bound = bound };
 	e->ops = (struct engine_op *)(void *)(e->st + 1);
 	e->ready = (uint32_t *)(void *)(e->ops + nops);
-	e->active = e->ready + places(nops, helped);
-	e->succ = e->active + places(nops, helped);
+	e->active = e->ready + count_places(nops, helped);
+	e->succ = e->active + count_places(nops, helped);
 }
 
 void engine_view(struct engine *e, uint32_t nops, void *room, void *own, struct be_bound *bound)
 {
-	look(e, nops, true, room, own, bound);
+	set_pointers(e, nops, true, room, own, bound);
 }
 
 void engine_init(struct engine *e, const struct be_bind *b, void *room, void *own, struct be_bound *bound)
 {
-	look(e, b->nops, b->helped, room, own, bound);
-	invert(e, b);
+	set_pointers(e, b->nops, b->helped, room, own, bound);
+	build_successors(e, b);
 	for (uint32_t i = 0; i < b->nops; i++)
 		e->ops[i].wait = e->ops[i].need = b->dep_at[i + 1] - b->dep_at[i];
 	engine_classify(e);
@@ -96,7 +96,7 @@ void engine_classify(struct engine *e)
 }
 
 /* An op became ready that is not of class c from the start. Whether it is now; else it is put where it belongs. */
-static __attribute__((noinline)) bool elsewhere(struct engine *e, uint32_t op, unsigned c)
+static __attribute__((noinline)) bool requeue_op(struct engine *e, uint32_t op, unsigned c)
 {
 	const uint8_t *class = e->ops[op].class, now = class[e->st->begun];
 
@@ -108,7 +108,7 @@ static __attribute__((noinline)) bool elsewhere(struct engine *e, uint32_t op, u
 }
 
 /* Takes a step off n successors; those of class c that became ready are put behind tail, which moves. */
-static inline uint32_t release(struct engine *e, uint32_t from, uint32_t n, unsigned c, uint32_t tail)
+static inline uint32_t release_successors(struct engine *e, uint32_t from, uint32_t n, unsigned c, uint32_t tail)
 {
 	if (!n)
 		return tail;
@@ -117,7 +117,7 @@ static inline uint32_t release(struct engine *e, uint32_t from, uint32_t n, unsi
 
 		if (--op->wait == 0) {
 			op->wait = op->need;
-			if (op->class[0] == c || !elsewhere(e, *s, c))
+			if (op->class[0] == c || !requeue_op(e, *s, c))
 				e->ready[tail++] = *s;
 		}
 	}
@@ -126,7 +126,7 @@ static inline uint32_t release(struct engine *e, uint32_t from, uint32_t n, unsi
 
 /* Issues what is ready of a class from head to tail: kept in registers, as the first op's store is what a peer waits
  * for. */
-static inline int issue(struct engine *e, unsigned c, uint32_t head, uint32_t tail)
+static inline int issue_ready(struct engine *e, unsigned c, uint32_t head, uint32_t tail)
 {
 	struct engine_queue *q = &e->st->of[c];
 	int rc = 0;
@@ -135,10 +135,10 @@ static inline int issue(struct engine *e, unsigned c, uint32_t head, uint32_t ta
 		const uint32_t i = e->ready[head++];
 		const struct engine_op *op = &e->ops[i];
 
-		tail = release(e, op->started, op->nstarted, c, tail);
+		tail = release_successors(e, op->started, op->nstarted, c, tail);
 		rc = e->todo[i].how.issue(e, e->todo[i].what);
 		if (rc > 0)
-			tail = release(e, op->done, op->ndone, c, tail);
+			tail = release_successors(e, op->done, op->ndone, c, tail);
 		else if (rc == 0)
 			e->active[q->first + q->nactive++] = i;
 	}
@@ -148,7 +148,7 @@ static inline int issue(struct engine *e, unsigned c, uint32_t head, uint32_t ta
 }
 
 /* Issues and polls what is of one class. 1 when nothing is left of it for now, 0 if something is, or -ERR_x. */
-static inline int progress(struct engine *e, unsigned c)
+static inline int progress_class(struct engine *e, unsigned c)
 {
 	struct engine_queue *q = &e->st->of[c];
 	uint32_t *active = e->active + q->first;
@@ -157,7 +157,7 @@ static inline int progress(struct engine *e, unsigned c)
 	for (uint32_t k = 0;;) {
 		uint32_t i;
 
-		if (q->head != q->tail && (rc = issue(e, c, q->head, q->tail)) < 0)
+		if (q->head != q->tail && (rc = issue_ready(e, c, q->head, q->tail)) < 0)
 			return rc;
 		/* Polls until one completes, which may make others ready. */
 		do {
@@ -169,12 +169,12 @@ static inline int progress(struct engine *e, unsigned c)
 		if (rc < 0)
 			return rc;
 		active[--k] = active[--q->nactive];
-		q->tail = release(e, e->ops[i].done, e->ops[i].ndone, c, q->tail);
+		q->tail = release_successors(e, e->ops[i].done, e->ops[i].ndone, c, q->tail);
 	}
 }
 
 /* The classes of which something is ready, by bits. */
-static unsigned ready(const struct engine *e)
+static unsigned ready_classes(const struct engine *e)
 {
 	unsigned classes = 0;
 
@@ -184,7 +184,7 @@ static unsigned ready(const struct engine *e)
 }
 
 /* Grows with each op that is issued, and with each that completes. */
-static uint32_t steps(const struct engine *e)
+static uint32_t count_steps(const struct engine *e)
 {
 	uint32_t n = 0;
 
@@ -196,27 +196,27 @@ static uint32_t steps(const struct engine *e)
 /* The same for several classes, by bits, until nothing of them is ready. */
 static int progress_some(struct engine *e, unsigned classes)
 {
-	const uint32_t before = steps(e);
+	const uint32_t before = count_steps(e);
 
 	e->who = classes;
 	do {
 		for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
-			int rc = classes >> c & 1 ? progress(e, c) : 0;
+			int rc = classes >> c & 1 ? progress_class(e, c) : 0;
 
 			if (rc < 0)
 				return rc;
 		}
-	} while (ready(e) & classes);
-	e->bound->moved += steps(e) - before;
+	} while (ready_classes(e) & classes);
+	e->bound->moved += count_steps(e) - before;
 	return 0;
 }
 
 /* Says whose ops are left; 1 when there are none: what waits for others would have been made ready, as there are no
  * cycles. */
-static int tell(struct engine *e)
+static int update_pending(struct engine *e)
 {
 	_Atomic uint32_t *pending = &e->bound->turn->pending;
-	unsigned left = ready(e);
+	unsigned left = ready_classes(e);
 
 	for (unsigned c = 0; c < ENGINE_CLASSES; c++)
 		left |= (unsigned)(e->st->of[c].nactive != 0) << c;
@@ -255,19 +255,19 @@ static int start_some(struct engine *e, unsigned who)
 	e->st->begun = 0;
 	rc = progress_some(e, who | 1u << ENGINE_EARLY);
 	pass_on(e);
-	return rc < 0 ? rc : tell(e);
+	return rc < 0 ? rc : update_pending(e);
 }
 
 int engine_start(struct engine *e, unsigned who)
 {
-	return e->helped ? start_some(e, who) : issue(e, 0, 0, e->st->of[0].nroots);
+	return e->helped ? start_some(e, who) : issue_ready(e, 0, 0, e->st->of[0].nroots);
 }
 
 int engine_progress(struct engine *e, unsigned who)
 {
-	int rc = e->helped ? progress_some(e, who) : progress(e, 0);
+	int rc = e->helped ? progress_some(e, who) : progress_class(e, 0);
 
-	return rc || !e->helped ? rc : tell(e);
+	return rc || !e->helped ? rc : update_pending(e);
 }
 
 uint32_t engine_next_active(const struct engine *e, uint32_t *at)

@@ -11,14 +11,14 @@
 #include <string.h>
 #include <sys/uio.h>
 
-static size_t up(size_t n)
+static size_t align_to_line(size_t n)
 {
 	return (n + SM_LINE - 1) / SM_LINE * SM_LINE;
 }
 
 static size_t slot_size(uint64_t bytes)
 {
-	return up(sizeof(struct sm_slot) + bytes);
+	return align_to_line(sizeof(struct sm_slot) + bytes);
 }
 
 /* Of a block, what binding looks at: the end of its head, and the first entries. */
@@ -89,7 +89,7 @@ static void list_messages(const struct sm_bound *s, struct sm_entry *entries, ui
 }
 
 /* Room for n bytes at *at, which moves. */
-static uint64_t lay(uint64_t *at, size_t n)
+static uint64_t reserve_room(uint64_t *at, size_t n)
 {
 	uint64_t here = *at;
 
@@ -112,19 +112,19 @@ size_t sm_lay_out(const struct be_bind *b, uint32_t nentries, struct sm_shared *
 	uint64_t at = sizeof *sh;
 
 	*sh = (struct sm_shared){ .nops = b->nops };
-	sh->engine = lay(&at, engine_room(b));
-	sh->moved = lay(&at, b->nops * sizeof(struct sm_moved));
-	sh->deadlines = lay(&at, b->nops * sizeof(uint64_t));
+	sh->engine = reserve_room(&at, engine_room(b));
+	sh->moved = reserve_room(&at, b->nops * sizeof(struct sm_moved));
+	sh->deadlines = reserve_room(&at, b->nops * sizeof(uint64_t));
 	if (!b->helped)
 		return at;
 	sh->nbuffers = count_buffers(b);
-	sh->ops = lay(&at, b->nops * sizeof *b->ops);
-	sh->buffers = lay(&at, sh->nbuffers * sizeof(struct sm_buffer));
-	sh->links = lay(&at, nentries * sizeof(struct sm_link));
+	sh->ops = reserve_room(&at, b->nops * sizeof *b->ops);
+	sh->buffers = reserve_room(&at, sh->nbuffers * sizeof(struct sm_buffer));
+	sh->links = reserve_room(&at, nentries * sizeof(struct sm_link));
 	if (b->fragment) {
-		at = up(at);
+		at = align_to_line(at);
 		sh->fragment = b->fragment;
-		sh->queue = lay(&at, sizeof(struct copyq));
+		sh->queue = reserve_room(&at, sizeof(struct copyq));
 	}
 	return at;
 }
@@ -167,7 +167,7 @@ int sm_publish(struct sm_bound *s, struct be_place *place)
 	}
 	/* Staggered, or the words of two ranks would lie at the same place of their pages: what was stored to
 	 * one and has not left the core would then hold up loads of the other. */
-	cells = up(sizeof *s->head + n * sizeof *s->head->entries) + b->rank % 8 * 4 * SM_LINE;
+	cells = align_to_line(sizeof *s->head + n * sizeof *s->head->entries) + b->rank % 8 * 4 * SM_LINE;
 	place->size += cells;
 	end = place->size;
 	if (b->helped)
@@ -227,7 +227,7 @@ static int reach_peers(struct sm_bound *s, uint32_t views)
 	return 0;
 }
 
-static struct sm_entry *partner(const struct sm_bound *s, const struct sm_entry *mine)
+static struct sm_entry *find_partner(const struct sm_bound *s, const struct sm_entry *mine)
 {
 	struct sm_head *h = s->peers[mine->peer];
 	struct sm_entry key = { .send = !mine->send, .peer = s->b.rank, .tag = mine->tag, .k = mine->k };
@@ -236,7 +236,7 @@ static struct sm_entry *partner(const struct sm_bound *s, const struct sm_entry 
 }
 
 /* Whether this rank can read the private memory of another. */
-static bool probe(const struct sm_bound *s, uint32_t peer)
+static bool can_read_peer(const struct sm_bound *s, uint32_t peer)
 {
 	const struct sm_head *h = s->peers[peer];
 	uint64_t token = 0;
@@ -252,7 +252,7 @@ static bool probe(const struct sm_bound *s, uint32_t peer)
 }
 
 /* How a long message to this rank travels; the sender reads it in this rank's block. */
-static void choose(const struct sm_bound *s, struct sm_entry *recv, const struct sm_entry *send)
+static void choose_direct(const struct sm_bound *s, struct sm_entry *recv, const struct sm_entry *send)
 {
 	const struct sm_entry *last = recv > s->head->entries ? recv - 1 : NULL;
 
@@ -260,13 +260,13 @@ static void choose(const struct sm_bound *s, struct sm_entry *recv, const struct
 	if (last && !last->send && last->peer == recv->peer && last->bytes > SM_EAGER_MAX)
 		recv->direct = last->direct;
 	else
-		recv->direct = probe(s, recv->peer);
+		recv->direct = can_read_peer(s, recv->peer);
 	recv->mode = send->source == SM_HEAP || (send->source == SM_PRIVATE && recv->direct) ? SM_PULL : SM_STAGED;
 }
 
 /* Whether the receiver, who expects to read what is announced, cannot read these bytes, or others cannot who carry
  * it out for the receiver. */
-static bool hidden(const struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
+static bool is_hidden(const struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 {
 	const struct bin_op *o = &s->b.ops[op];
 	const struct sm_msg *m = &s->msgs[op];
@@ -288,12 +288,12 @@ void sm_settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 	if (s->view) /* the rank tells its peers itself */
 		return;
 	m->now->place = (struct sm_place){ (uint64_t)(uintptr_t)m->mine, buf->heap ? buf->heap_off + at + 1 : 0 };
-	m->bounces = hidden(s, op, buffers);
+	m->bounces = is_hidden(s, op, buffers);
 	if (m->bounces)
 		m->now->place = (struct sm_place){ (uint64_t)(uintptr_t)m->bounce, m->bounce_off + 1 };
 }
 
-static void *cell(struct sm_head *h, const struct sm_entry *e)
+static void *cell_of(struct sm_head *h, const struct sm_entry *e)
 {
 	return (char *)h + (size_t)e->cell * SM_LINE;
 }
@@ -322,13 +322,13 @@ void sm_connect_message(struct sm_bound *s, const struct sm_entry *mine)
 	s->engine.todo[mine->op].how = (mine->send ? sm_how_send : sm_how_recv)[m->mode];
 	s->engine.todo[mine->op].what = m;
 	if (mine->bytes <= SM_EAGER_MAX) {
-		m->slot[0] = cell(receiver, recv);
+		m->slot[0] = cell_of(receiver, recv);
 		m->slot[1] = (struct sm_slot *)(void *)((char *)m->slot[0] + slot_size(mine->bytes));
 		return;
 	}
 	m->chunks = (uint32_t)((mine->bytes + SM_CHUNK - 1) / SM_CHUNK);
-	m->in = cell(receiver, recv);
-	m->out = cell(sender, send);
+	m->in = cell_of(receiver, recv);
+	m->out = cell_of(sender, send);
 }
 
 /* Connects those messages that are long, or those that are not. How long ones travel has to be known. */
@@ -340,11 +340,11 @@ static void connect_messages(struct sm_bound *s, bool large)
 }
 
 /* Finds the other ends of all messages, and chooses for those to this rank. */
-static int match(struct sm_bound *s)
+static int match_entries(struct sm_bound *s)
 {
 	for (uint32_t i = 0; i < s->head->nentries; i++) {
 		struct sm_entry *e = &s->head->entries[i];
-		const struct sm_entry *other = partner(s, e);
+		const struct sm_entry *other = find_partner(s, e);
 		const char *verb = e->send ? "send to" : "recv from";
 
 		if (!other)
@@ -360,7 +360,7 @@ static int match(struct sm_bound *s)
 			sm_links(s)[i] = (struct sm_link){ *host_place(s->b.group, e->peer),
 							   (uint32_t)(other - s->peers[e->peer]->entries) };
 		if (e->bytes > SM_EAGER_MAX && !e->send)
-			choose(s, e, other);
+			choose_direct(s, e, other);
 	}
 	return 0;
 }
@@ -380,7 +380,7 @@ static int make_rings(struct sm_bound *s)
 		return host_error(s->b.group, -ERR_NOMEM, "no %zu bytes of shared memory for slots", total);
 	for (uint32_t i = 0; i < s->head->nentries; i++)
 		if (s->head->entries[i].mode == SM_STAGED) {
-			((struct sm_in *)cell(s->head, &s->head->entries[i]))->ring = off;
+			((struct sm_in *)cell_of(s->head, &s->head->entries[i]))->ring = off;
 			off += SM_RING * SM_CHUNK;
 		}
 	return 0;
@@ -409,7 +409,7 @@ struct opinion {
 };
 
 /* All ranks' opinions: an error on one is one on all. rings: whether any rank has some. */
-static int hear(struct sm_bound *s, int err, bool *rings)
+static int collect_opinions(struct sm_bound *s, int err, bool *rings)
 {
 	struct be_group *g = s->b.group;
 	const struct opinion *all = host_room(g);
@@ -429,7 +429,7 @@ int sm_connect(struct sm_bound *s, uint32_t views, int err)
 	int rc;
 
 	err = err ? err : reach_peers(s, views);
-	err = err ? err : match(s);
+	err = err ? err : match_entries(s);
 	err = err ? err : make_rings(s);
 	rings = s->rings != NULL;
 	rc = host_post(s->b.group, &(struct opinion){ err, rings }, sizeof(struct opinion));
@@ -437,14 +437,14 @@ int sm_connect(struct sm_bound *s, uint32_t views, int err)
 	sm_prepare(s);
 	if (!err)
 		connect_messages(s, false);
-	rc = rc ? rc : hear(s, err, &rings);
+	rc = rc ? rc : collect_opinions(s, err, &rings);
 	if (rc)
 		return rc;
 	connect_messages(s, true);
 	if (rings) {
 		err = sm_reach_rings(s) ? 0 : -ERR_SYS;
 		rc = host_post(s->b.group, &(struct opinion){ err, true }, sizeof(struct opinion));
-		rc = rc ? rc : hear(s, err, &rings);
+		rc = rc ? rc : collect_opinions(s, err, &rings);
 	}
 	s->connected = !rc;
 	if (!rc && s->b.helped)
@@ -485,7 +485,7 @@ int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers)
 	for (uint32_t i = 0; i < s->b.nops; i++) {
 		struct sm_msg *m = &s->msgs[i];
 
-		if (!hidden(s, i, buffers) || m->bounce)
+		if (!is_hidden(s, i, buffers) || m->bounce)
 			continue;
 		m->bounce = host_alloc(s->b.group, m->bytes, &m->bounce_off);
 		if (!m->bounce)

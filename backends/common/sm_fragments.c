@@ -9,7 +9,7 @@
 
 enum { BY_DRIVER, BY_JOINER };
 
-static void count(struct sm_bound *s, int by, uint64_t bytes)
+static void count_copied(struct sm_bound *s, int by, uint64_t bytes)
 {
 	if (bytes)
 		atomic_fetch_add_explicit(&s->head->turn.copied[by], bytes, memory_order_relaxed);
@@ -34,7 +34,7 @@ int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const s
 			copied += p.len;
 			copyq_done(s->queue);
 		}
-	count(s, BY_DRIVER, copied);
+	count_copied(s, BY_DRIVER, copied);
 	if (!copyq_complete(s->queue))
 		return 0;
 	now->queued = false;
@@ -87,7 +87,7 @@ void sm_join(struct be_bound *bound)
 			last = copyq_done(s->queue);
 		}
 	}
-	count(s, BY_JOINER, copied);
+	count_copied(s, BY_JOINER, copied);
 	if (s->trace && copied) /* of several copies the last one stands for all */
 		engine_trace_joined(s->trace, known.op, begin);
 	if (last)

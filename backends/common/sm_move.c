@@ -11,7 +11,8 @@
 #define CMA_MAX ((size_t)1 << 30) /* bytes a call, below the kernel's limit */
 
 /* bytes of this rank's message from skip on, to or from packed memory */
-static inline void pack(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes, char *out)
+static inline void pack_message(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes,
+				char *out)
 {
 	const struct bin_op *o = &s->b.ops[m->op];
 	size_t basic = s->b.layout->basic;
@@ -23,7 +24,8 @@ static inline void pack(const struct sm_bound *s, const struct sm_msg *m, uint64
 }
 
 /* b = a op b, or b = b op a, of some bytes of a; they come in ascending order. */
-static void reduce(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes, const char *in)
+static void reduce_message(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes,
+			   const char *in)
 {
 	const struct bin_op *o = &s->b.ops[m->op];
 	size_t basic = s->b.layout->basic;
@@ -40,7 +42,8 @@ static void reduce(const struct sm_bound *s, const struct sm_msg *m, uint64_t sk
 			   o->kind == BIN_OP_RECV_REDUCE_WITH);
 }
 
-static inline void unpack(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes, const char *in)
+static inline void unpack_message(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes,
+				  const char *in)
 {
 	const struct bin_op *o = &s->b.ops[m->op];
 	size_t basic = s->b.layout->basic;
@@ -48,7 +51,7 @@ static inline void unpack(const struct sm_bound *s, const struct sm_msg *m, uint
 	if (m->mine)
 		memcpy(m->mine + skip, in, bytes);
 	else if (m->reduces)
-		reduce(s, m, skip, bytes, in);
+		reduce_message(s, m, skip, bytes, in);
 	else
 		be_unpack(s->b.layout, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic, in);
 }
@@ -105,7 +108,7 @@ static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m)
 
 static __attribute__((noinline)) int send_bytes(const struct sm_bound *s, struct sm_msg *m)
 {
-	pack(s, m, 0, m->bytes, slot_of(s, m)->payload);
+	pack_message(s, m, 0, m->bytes, slot_of(s, m)->payload);
 	return announce_slot(s, m);
 }
 
@@ -127,7 +130,7 @@ static inline int take_credit(const struct sm_bound *s, const struct sm_msg *m)
 
 static __attribute__((noinline)) int recv_bytes(const struct sm_bound *s, struct sm_msg *m)
 {
-	unpack(s, m, 0, m->bytes, slot_of(s, m)->payload);
+	unpack_message(s, m, 0, m->bytes, slot_of(s, m)->payload);
 	return take_credit(s, m);
 }
 
@@ -156,8 +159,8 @@ static int send_staged(struct engine *e, void *what)
 
 		if (n >= atomic_load_explicit(&m->out->done, memory_order_acquire) + SM_RING)
 			return 0;
-		pack(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
-		     m->ring + n % SM_RING * SM_CHUNK);
+		pack_message(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
+			     m->ring + n % SM_RING * SM_CHUNK);
 		m->now->moved++;
 		/* The chunk is visible before its number; pairs with the load in recv_staged. */
 		atomic_store_explicit(&m->in->avail, n + 1, memory_order_release);
@@ -177,8 +180,8 @@ static int recv_staged(struct engine *e, void *what)
 
 		if (atomic_load_explicit(&m->in->avail, memory_order_acquire) <= n)
 			return 0;
-		unpack(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
-		       m->ring + n % SM_RING * SM_CHUNK);
+		unpack_message(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
+			       m->ring + n % SM_RING * SM_CHUNK);
 		m->now->moved++;
 		/* The slot has been read before it is given back; pairs with the load in send_staged. */
 		atomic_store_explicit(&m->out->done, n + 1, memory_order_release);
@@ -216,7 +219,7 @@ static bool look_up(struct sm_bound *s, struct sm_msg *m, const struct sm_place 
 
 /* Whether there is a chunk left in this epoch, which this end then has to copy. The receiver takes them from the first
  * on and the sender from the last, so that the same core copies the same bytes again and has them in its caches. */
-static bool claim(const struct sm_bound *s, const struct sm_msg *m)
+static bool claim_chunk(const struct sm_bound *s, const struct sm_msg *m)
 {
 	uint64_t end = s->epoch * m->chunks, n = atomic_load_explicit(&m->out->claimed, memory_order_relaxed);
 
@@ -228,13 +231,13 @@ static bool claim(const struct sm_bound *s, const struct sm_msg *m)
 }
 
 /* The sender's part of a message that both ends copy: as much as it can reach. */
-static void help(struct sm_bound *s, struct sm_msg *m)
+static void copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 {
 	struct sm_place to = m->out->to;
 
 	if (!look_up(s, m, &to) || !m->at)
 		return;
-	while (claim(s, m)) {
+	while (claim_chunk(s, m)) {
 		uint64_t chunk = m->chunks - 1 - m->now->moved++;
 
 		memcpy(m->at + chunk * SM_CHUNK, m->mine + chunk * SM_CHUNK, chunk_bytes(m, chunk));
@@ -246,7 +249,7 @@ static void help(struct sm_bound *s, struct sm_msg *m)
 	}
 }
 
-static int announce(struct engine *e, void *what)
+static int send_pull_issue(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
@@ -270,7 +273,7 @@ static int send_pull(struct engine *e, void *what)
 		return 1;
 	if (m->chunks < 2 || atomic_load_explicit(&m->out->shared, memory_order_acquire) != s->epoch)
 		return 0;
-	help(s, m);
+	copy_as_sender(s, m);
 	return atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch;
 }
 
@@ -295,10 +298,10 @@ static int read_remote(struct sm_bound *s, struct sm_msg *m, uint64_t skip, char
 }
 
 /* Copies some of the sender's bytes to where they belong. */
-static int fetch(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size_t bytes)
+static int fetch_bytes(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size_t bytes)
 {
 	if (m->at) {
-		unpack(s, m, skip, bytes, m->at + skip);
+		unpack_message(s, m, skip, bytes, m->at + skip);
 		return 0;
 	}
 	if (m->mine)
@@ -309,7 +312,7 @@ static int fetch(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size_t byt
 
 		if (err)
 			return err;
-		unpack(s, m, skip, n, s->stage);
+		unpack_message(s, m, skip, n, s->stage);
 		skip += n;
 		bytes -= n;
 	}
@@ -332,10 +335,10 @@ static void begin_pull(struct sm_bound *s, struct sm_msg *m)
 }
 
 /* The receiver's part of a message that both ends copy. */
-static int share(struct sm_bound *s, struct sm_msg *m)
+static int copy_as_receiver(struct sm_bound *s, struct sm_msg *m)
 {
-	while (claim(s, m)) {
-		int err = fetch(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved));
+	while (claim_chunk(s, m)) {
+		int err = fetch_bytes(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved));
 
 		if (err)
 			return err;
@@ -365,9 +368,9 @@ static int recv_pull(struct engine *e, void *what)
 	if (m->now->parted)
 		rc = sm_copy_parts(s, m->now, m->op, &from, m->mine, m->at, m->bytes);
 	else if (m->now->both)
-		rc = share(s, m);
+		rc = copy_as_receiver(s, m);
 	else
-		rc = fetch(s, m, 0, m->bytes);
+		rc = fetch_bytes(s, m, 0, m->bytes);
 	if (rc < 0 || (!rc && (m->now->parted || m->now->both)))
 		return rc;
 	/* All reads are done before the sender may write; pairs with the load in send_pull. */
@@ -401,7 +404,7 @@ static int recv_pull_issue(struct engine *e, void *what)
 
 const struct engine_how sm_how_send[SM_MODES] = {
 	[SM_EAGER] = { send_eager, send_eager },
-	[SM_PULL] = { announce, send_pull },
+	[SM_PULL] = { send_pull_issue, send_pull },
 	[SM_STAGED] = { send_staged_issue, send_staged },
 };
 const struct engine_how sm_how_recv[SM_MODES] = {

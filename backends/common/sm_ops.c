@@ -88,7 +88,7 @@ void sm_prepare(struct sm_bound *s)
 }
 
 /* Whether any process that reaches the rank's heap can carry an op out. */
-static bool anywhere(const struct sm_bound *s, uint32_t i)
+static bool runs_anywhere(const struct sm_bound *s, uint32_t i)
 {
 	const struct bin_op *o = &s->b.ops[i];
 
@@ -107,7 +107,7 @@ void sm_classify(struct sm_bound *s)
 		const bool app = o->exec == BIN_APP || (s->b.user && bin_reduces(o->kind));
 		uint8_t *class = s->engine.ops[i].class;
 
-		class[1] = app ? ENGINE_APP : anywhere(s, i) ? ENGINE_ANY : ENGINE_OWNER;
+		class[1] = app ? ENGINE_APP : runs_anywhere(s, i) ? ENGINE_ANY : ENGINE_OWNER;
 		class[0] = o->exec == BIN_EARLY && !app ? ENGINE_EARLY : class[1];
 	}
 	engine_classify(&s->engine);

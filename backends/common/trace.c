@@ -21,7 +21,7 @@ struct engine_trace {
 	struct traced_op ops[];
 };
 
-static void note(const struct traced_op *o, bool own, enum be_event_what what, uint64_t begin, uint64_t end)
+static void trace_event(const struct traced_op *o, bool own, enum be_event_what what, uint64_t begin, uint64_t end)
 {
 	const struct be_bind *b = o->t->b;
 	const struct bin_op *op = &b->ops[o->op];
@@ -53,7 +53,7 @@ static int traced_issue(struct engine *e, void *what)
 	int rc = o->todo.how.issue(e, o->todo.what);
 
 	if (rc >= 0)
-		note(o, by_own(e), rc ? BE_EVENT_DONE : BE_EVENT_ISSUED, begin, clock_now_ns());
+		trace_event(o, by_own(e), rc ? BE_EVENT_DONE : BE_EVENT_ISSUED, begin, clock_now_ns());
 	return rc;
 }
 
@@ -65,7 +65,7 @@ static int traced_poll(struct engine *e, void *what)
 
 	end = clock_now_ns();
 	if (rc > 0 || (!rc && end - begin > LOOK_NS))
-		note(o, by_own(e), rc ? BE_EVENT_DONE : BE_EVENT_PART, begin, end);
+		trace_event(o, by_own(e), rc ? BE_EVENT_DONE : BE_EVENT_PART, begin, end);
 	return rc;
 }
 
@@ -95,5 +95,5 @@ void engine_trace(struct engine *e, struct engine_trace *t)
 
 void engine_trace_joined(const struct engine_trace *t, uint32_t op, uint64_t begin)
 {
-	note(&t->ops[op], true, BE_EVENT_PART, begin, clock_now_ns());
+	trace_event(&t->ops[op], true, BE_EVENT_PART, begin, clock_now_ns());
 }

@@ -9,12 +9,12 @@ static struct sm_bound *to_sm(struct be_bound *b)
 	return (struct sm_bound *)b;
 }
 
-static int make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
+static int make_shm(const struct be_bind *b, struct be_bound **out, struct be_place *place)
 {
 	return sm_make(b, sizeof(struct sm_bound), &sm_ops, NULL, out, place);
 }
 
-static int bind(struct be_bound *bound, uint32_t views, int err)
+static int bind_shm(struct be_bound *bound, uint32_t views, int err)
 {
 	int rc = sm_connect(to_sm(bound), views, err);
 
@@ -23,21 +23,21 @@ static int bind(struct be_bound *bound, uint32_t views, int err)
 	return rc;
 }
 
-static int rebind(struct be_bound *bound, const struct be_buffer *buffers)
+static int rebind_shm(struct be_bound *bound, const struct be_buffer *buffers)
 {
 	return sm_rebind(to_sm(bound), buffers);
 }
 
 const struct be_ops sm_ops = {
 	.name = "shm",
-	.make = make,
-	.bind = bind,
+	.make = make_shm,
+	.bind = bind_shm,
 	.adopt = sm_adopt,
 	.unbind = sm_unbind,
 	.start = sm_start,
 	.progress = sm_progress,
 	.join = sm_join,
-	.rebind = rebind,
+	.rebind = rebind_shm,
 	.waits_for = sm_waits_for,
 	.open = sm_open,
 	.alarm = sm_alarm,

@@ -61,7 +61,7 @@ static const struct bin_posts *posts_of(const struct model *m)
 	return &m->base.job->posts;
 }
 
-static void *at(const struct model *m, uint64_t off)
+static void *block_at(const struct model *m, uint64_t off)
 {
 	return (char *)m->block + off;
 }
@@ -73,14 +73,14 @@ static int sys_error(struct be_group *g, const char *what)
 	return host_error(g, -ERR_SYS, "%s: %s", what, strerror(errno));
 }
 
-static int gone(struct be_group *g)
+static int report_nic_gone(struct be_group *g)
 {
 	return host_error(g, -ERR_SYS, "the network interface of this node is gone");
 }
 
 /* Sends a request, with a descriptor if fd is not -1, and waits for its answer; more: room for two descriptors. */
-static int ask(struct be_group *g, const struct connection *c, const struct nic_request *r, int fd, struct nic_answer *a,
-	       int *more)
+static int exchange_request(struct be_group *g, const struct connection *c, const struct nic_request *r, int fd,
+			    struct nic_answer *a, int *more)
 {
 	union {
 		char buf[CMSG_SPACE(2 * sizeof(int))];
@@ -106,7 +106,7 @@ static int ask(struct be_group *g, const struct connection *c, const struct nic_
 		if (errno == EPIPE) /* it may have said why */
 			break;
 		else if (errno != EINTR)
-			return gone(g);
+			return report_nic_gone(g);
 	iov = (struct iovec){ a, sizeof *a };
 	h = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = sizeof control.buf };
 	for (int got; (got = poll(&p, 1, PATIENCE_MS)) <= 0;)
@@ -116,7 +116,7 @@ static int ask(struct be_group *g, const struct connection *c, const struct nic_
 		n = recvmsg(c->sock, &h, MSG_CMSG_CLOEXEC);
 	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset++)));
 	if (n != sizeof *a)
-		return gone(g);
+		return report_nic_gone(g);
 	m = CMSG_FIRSTHDR(&h);
 	if (m && m->cmsg_type == SCM_RIGHTS && more && m->cmsg_len == CMSG_LEN(2 * sizeof(int)))
 		memcpy(more, CMSG_DATA(m), 2 * sizeof(int));
@@ -127,14 +127,14 @@ static int ask(struct be_group *g, const struct connection *c, const struct nic_
 }
 
 /* The same under the lock, without descriptors. */
-static int request(const struct model *m, enum nic_what what, uint64_t a, uint64_t b, uint64_t *name)
+static int request_nic(const struct model *m, enum nic_what what, uint64_t a, uint64_t b, uint64_t *name)
 {
 	const struct nic_request r = { .what = what, .version = NIC_VERSION, .a = a, .b = b };
 	struct nic_answer answer = { 0 };
 	int err;
 
 	pthread_mutex_lock(&m->c->lock);
-	err = ask(group_of(m), m->c, &r, -1, &answer, NULL);
+	err = exchange_request(group_of(m), m->c, &r, -1, &answer, NULL);
 	pthread_mutex_unlock(&m->c->lock);
 	if (name)
 		*name = answer.name;
@@ -154,9 +154,9 @@ static int say_hello(struct be_group *g, uint32_t rank, struct connection *c)
 	if (!bells)
 		return host_error(g, -ERR_SYS, "the heap of rank %u cannot be mapped", rank);
 	r.a = (uint64_t)((char *)bells->at[0] - base);
-	err = ask(g, c, &r, heap, &a, fds);
+	err = exchange_request(g, c, &r, heap, &a, fds);
 	if (!err && fds[1] < 0)
-		err = gone(g);
+		err = report_nic_gone(g);
 	if (!err) {
 		c->bell = fds[0];
 		c->nic = a.name;
@@ -169,7 +169,7 @@ static int say_hello(struct be_group *g, uint32_t rank, struct connection *c)
 	return err;
 }
 
-static int reach(struct be_group *g, struct connection *c)
+static int connect_nic(struct be_group *g, struct connection *c)
 {
 	const char *name = env_get(ENV_GOAL_NIC);
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -194,7 +194,7 @@ static int reach(struct be_group *g, struct connection *c)
 	return 0;
 }
 
-static void disconnect(void *state)
+static void disconnect_nic(void *state)
 {
 	struct connection *c = state;
 
@@ -223,10 +223,10 @@ static int find_connection(const struct be_bind *b, struct connection **out)
 		return host_error(b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	*c = (struct connection){ .base = { &smcq_model }, .sock = -1, .bell = -1 };
 	pthread_mutex_init(&c->lock, NULL);
-	err = reach(b->group, c);
+	err = connect_nic(b->group, c);
 	err = err ? err : say_hello(b->group, b->rank, c);
 	if (err)
-		disconnect(c);
+		disconnect_nic(c);
 	else
 		*out = *kept = c;
 	return err;
@@ -234,7 +234,7 @@ static int find_connection(const struct be_bind *b, struct connection **out)
 
 /* ---- the block ---- */
 
-static uint64_t lay(uint64_t *at, uint64_t n)
+static uint64_t reserve_lines(uint64_t *at, uint64_t n)
 {
 	const uint64_t here = *at;
 
@@ -282,13 +282,13 @@ static uint64_t lay_out(const struct model *m, struct nic_block *b, uint32_t nbu
 				 .nways = p->head->nentries, /* at most */
 				 .tcq_depth = log2_up(2 * (uint64_t)p->head->locals + 1),
 				 .mrq_depth = log2_up(2 * told + 1) };
-	lay(&end, sizeof *b);
-	b->queues = lay(&end, b->nqueues * sizeof(struct nic_queue));
-	b->regions = lay(&end, b->nregions * sizeof(struct nic_region));
-	b->ways = lay(&end, b->nways * sizeof(struct nic_way));
-	b->pointers = lay(&end, b->nqueues * sizeof(struct nic_pointers));
-	b->tcq_ring = lay(&end, sizeof(struct nic_local) << b->tcq_depth);
-	b->mrq_ring = lay(&end, sizeof(struct nic_remote) << b->mrq_depth);
+	reserve_lines(&end, sizeof *b);
+	b->queues = reserve_lines(&end, b->nqueues * sizeof(struct nic_queue));
+	b->regions = reserve_lines(&end, b->nregions * sizeof(struct nic_region));
+	b->ways = reserve_lines(&end, b->nways * sizeof(struct nic_way));
+	b->pointers = reserve_lines(&end, b->nqueues * sizeof(struct nic_pointers));
+	b->tcq_ring = reserve_lines(&end, sizeof(struct nic_local) << b->tcq_depth);
+	b->mrq_ring = reserve_lines(&end, sizeof(struct nic_remote) << b->mrq_depth);
 	return end;
 }
 
@@ -338,7 +338,7 @@ static void prepare_entries(struct model *m)
 {
 	const struct bin_posts *p = posts_of(m);
 	const size_t basic = m->base.job->b->layout->basic;
-	struct nic_way *ways = at(m, m->block->ways);
+	struct nic_way *ways = block_at(m, m->block->ways);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < p->head->nqueues; i++) {
@@ -366,7 +366,7 @@ static void prepare_entries(struct model *m)
 }
 
 /* Queue i of the rank, as the interface has to know it; *end moves. */
-static struct nic_queue describe(const struct model *m, uint32_t i, uint64_t *end)
+static struct nic_queue describe_queue(const struct model *m, uint32_t i, uint64_t *end)
 {
 	const struct bin_posts *p = posts_of(m);
 	const bool cpu = i == p->head->nqueues;
@@ -377,7 +377,7 @@ static struct nic_queue describe(const struct model *m, uint32_t i, uint64_t *en
 	if (q.mode == BIN_Q_CPU)
 		return q;
 	q.depth = depth_for(m, cpu ? m->ncpu : p->queues[i].n);
-	q.toq = lay(end, sizeof(struct nic_entry) << q.depth);
+	q.toq = reserve_lines(end, sizeof(struct nic_entry) << q.depth);
 	return q;
 }
 
@@ -389,20 +389,20 @@ static int make_block(struct model *m)
 	uint64_t size = lay_out(m, &head, b->bin->nbuffers), end = size;
 
 	for (uint32_t i = 0; i < head.nqueues; i++)
-		describe(m, i, &size);
+		describe_queue(m, i, &size);
 	m->block = host_alloc(b->group, size, &m->off);
 	if (!m->block)
 		return host_error(b->group, -ERR_NOMEM, "the shared heap has no %llu bytes for queues",
 				  (unsigned long long)size);
 	*m->block = head;
-	m->pointers = at(m, head.pointers);
-	m->regions = at(m, head.regions);
-	queues = at(m, head.queues);
+	m->pointers = block_at(m, head.pointers);
+	m->regions = block_at(m, head.regions);
+	queues = block_at(m, head.queues);
 	for (uint32_t i = 0; i < head.nqueues; i++)
-		queues[i] = describe(m, i, &end);
+		queues[i] = describe_queue(m, i, &end);
 	register_buffers(m, b->buffers, m->regions);
 	prepare_entries(m);
-	return request(m, NIC_BIND, m->off, size, &m->name);
+	return request_nic(m, NIC_BIND, m->off, size, &m->name);
 }
 
 static uint32_t count_cpu(const struct bin_posts *p)
@@ -414,7 +414,7 @@ static uint32_t count_cpu(const struct bin_posts *p)
 	return n;
 }
 
-static int make(const struct smcq_job *job, struct smcq_link **out, struct be_place *place)
+static int model_make(const struct smcq_job *job, struct smcq_link **out, struct be_place *place)
 {
 	const uint32_t nqueues = job->posts.head->nqueues, nentries = job->posts.head->nentries;
 	struct model *m = mem_calloc(1, sizeof *m + (size_t)nentries * sizeof *m->entries +
@@ -441,7 +441,7 @@ static int connect_ways(struct smcq_link *l, int err)
 {
 	struct model *m = (struct model *)l;
 	const struct be_bind *b = l->job->b;
-	struct nic_way *ways = at(m, m->block->ways);
+	struct nic_way *ways = block_at(m, m->block->ways);
 
 	for (uint32_t r = 0; r < b->size && !err; r++)
 		if (host_place(b->group, r)->size != m->c->nic)
@@ -450,11 +450,11 @@ static int connect_ways(struct smcq_link *l, int err)
 					 b->rank);
 	for (uint32_t i = 0; i < m->block->nways && !err; i++)
 		ways[i].peer = host_place(b->group, (uint32_t)ways[i].peer)->off;
-	err = err ? err : request(m, NIC_CONNECT, m->name, 0, NULL);
+	err = err ? err : request_nic(m, NIC_CONNECT, m->name, 0, NULL);
 	return host_agree(b->group, err);
 }
 
-static void unmake(struct smcq_link *l)
+static void model_unmake(struct smcq_link *l)
 {
 	struct model *m = (struct model *)l;
 
@@ -462,7 +462,7 @@ static void unmake(struct smcq_link *l)
 		return;
 	/* Where it fails the interface is gone. */
 	if (m->name)
-		request(m, NIC_UNBIND, m->name, 0, NULL);
+		request_nic(m, NIC_UNBIND, m->name, 0, NULL);
 	host_free(group_of(m), m->block);
 	free(m);
 }
@@ -471,13 +471,13 @@ static void unmake(struct smcq_link *l)
 
 static const struct nic_queue *queue_at(const struct model *m, uint32_t i)
 {
-	return (const struct nic_queue *)at(m, m->block->queues) + i;
+	return (const struct nic_queue *)block_at(m, m->block->queues) + i;
 }
 
 /* Copies entries to where the producer pointer is, and moves that on; false: there is no room. */
-static bool post(struct model *m, uint32_t queue, const struct nic_entry *e, uint64_t n)
+static bool post_entries(struct model *m, uint32_t queue, const struct nic_entry *e, uint64_t n)
 {
-	struct nic_entry *toq = at(m, queue_at(m, queue)->toq);
+	struct nic_entry *toq = block_at(m, queue_at(m, queue)->toq);
 	const uint64_t depth = UINT64_C(1) << queue_at(m, queue)->depth, from = m->posted[queue] & (depth - 1);
 	const uint64_t first = n < depth - from ? n : depth - from;
 
@@ -490,7 +490,7 @@ static bool post(struct model *m, uint32_t queue, const struct nic_entry *e, uin
 	return true;
 }
 
-static int ring(struct model *m)
+static int ring_doorbell(struct model *m)
 {
 	const uint64_t one = 1;
 
@@ -512,12 +512,12 @@ static int post_all(struct model *m)
 
 		if (q->mode == BIN_Q_CPU || q->mode == BIN_Q_POSTED || m->posted[i] == m->epoch * q->n)
 			continue;
-		m->late |= !post(m, i, m->entries + q->first, q->n);
+		m->late |= !post_entries(m, i, m->entries + q->first, q->n);
 	}
-	return ring(m);
+	return ring_doorbell(m);
 }
 
-static int start(struct smcq_link *l, uint64_t epoch)
+static int model_start(struct smcq_link *l, uint64_t epoch)
 {
 	struct model *m = (struct model *)l;
 
@@ -529,7 +529,7 @@ static int start(struct smcq_link *l, uint64_t epoch)
 static void read_notices(struct model *m)
 {
 	const struct nic_block *b = m->block;
-	const struct nic_remote *ring = at(m, b->mrq_ring);
+	const struct nic_remote *ring = block_at(m, b->mrq_ring);
 	const uint64_t tcq = atomic_load_explicit(&b->tcq, memory_order_acquire);
 	const uint64_t mrq = atomic_load_explicit(&b->mrq, memory_order_acquire);
 
@@ -566,7 +566,7 @@ static int tell_fault(const struct model *m, uint32_t fault)
 }
 
 /* Now and then. */
-static int check(struct model *m)
+static int check_nic(struct model *m)
 {
 	const uint64_t now = clock_now_ns();
 	ssize_t n;
@@ -576,7 +576,7 @@ static int check(struct model *m)
 		return 0;
 	m->checked = now;
 	n = recv(m->c->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)) ? 0 : gone(group_of(m));
+	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)) ? 0 : report_nic_gone(group_of(m));
 }
 
 static int poll_notices(struct smcq_link *l, struct smcq_told *told)
@@ -588,17 +588,17 @@ static int poll_notices(struct smcq_link *l, struct smcq_told *told)
 	read_notices(m);
 	*told = m->told;
 	err = err || !fault ? err : tell_fault(m, fault);
-	err = err ? err : check(m);
+	err = err ? err : check_nic(m);
 	return err ? err : !m->late;
 }
 
-static uint64_t credit(const struct smcq_link *l, uint32_t queue)
+static uint64_t model_credit(const struct smcq_link *l, uint32_t queue)
 {
 	return ((const struct model *)l)->credit[queue];
 }
 
 /* That of the last start has not gone out. */
-static int full(const struct model *m, uint32_t queue)
+static int report_full_queue(const struct model *m, uint32_t queue)
 {
 	return host_error(group_of(m), -ERR_STATE, "queue %u is full", queue);
 }
@@ -608,26 +608,26 @@ static int post_queue(struct smcq_link *l, uint32_t queue)
 	struct model *m = (struct model *)l;
 	const struct bin_queue *q = &posts_of(m)->queues[queue];
 
-	if (!post(m, queue, m->entries + q->first, q->n))
-		return full(m, queue);
-	return ring(m);
+	if (!post_entries(m, queue, m->entries + q->first, q->n))
+		return report_full_queue(m, queue);
+	return ring_doorbell(m);
 }
 
 /* A put of the rank to itself, by the queue that is its CPU's. */
-static int release(struct smcq_link *l, uint32_t queue, uint32_t sps)
+static int model_release(struct smcq_link *l, uint32_t queue, uint32_t sps)
 {
 	struct model *m = (struct model *)l;
-	const struct nic_way *ways = at(m, m->block->ways);
+	const struct nic_way *ways = block_at(m, m->block->ways);
 	struct nic_entry e = { .command = BIN_E_PIGGYBACK, .sps = (uint8_t)sps, .way = m->first_way };
 
 	while (ways[e.way].queue != queue)
 		e.way++;
-	if (!post(m, posts_of(m)->head->nqueues, &e, 1))
-		return full(m, posts_of(m)->head->nqueues);
-	return ring(m);
+	if (!post_entries(m, posts_of(m)->head->nqueues, &e, 1))
+		return report_full_queue(m, posts_of(m)->head->nqueues);
+	return ring_doorbell(m);
 }
 
-static int rebind(struct smcq_link *l, const struct be_buffer *buffers)
+static int model_rebind(struct smcq_link *l, const struct be_buffer *buffers)
 {
 	struct model *m = (struct model *)l;
 	int err = check_private(m, buffers);
@@ -635,13 +635,13 @@ static int rebind(struct smcq_link *l, const struct be_buffer *buffers)
 	if (err)
 		return err;
 	register_buffers(m, buffers, m->regions);
-	err = request(m, NIC_REBIND, m->name, 0, NULL);
+	err = request_nic(m, NIC_REBIND, m->name, 0, NULL);
 	if (err)
 		register_buffers(m, l->job->b->buffers, m->regions);
 	return err;
 }
 
-static uint32_t issued(const struct smcq_link *l, uint32_t queue, uint64_t epoch)
+static uint32_t model_issued(const struct smcq_link *l, uint32_t queue, uint64_t epoch)
 {
 	const struct model *m = (const struct model *)l;
 	const uint32_t n = posts_of(m)->queues[queue].n;
@@ -652,15 +652,15 @@ static uint32_t issued(const struct smcq_link *l, uint32_t queue, uint64_t epoch
 
 const struct smcq_engine smcq_model = {
 	.name = "model",
-	.make = make,
+	.make = model_make,
 	.connect = connect_ways,
-	.unmake = unmake,
-	.start = start,
+	.unmake = model_unmake,
+	.start = model_start,
 	.poll = poll_notices,
 	.post = post_queue,
-	.credit = credit,
-	.release = release,
-	.rebind = rebind,
-	.issued = issued,
-	.close = disconnect,
+	.credit = model_credit,
+	.release = model_release,
+	.rebind = model_rebind,
+	.issued = model_issued,
+	.close = disconnect_nic,
 };

@@ -163,7 +163,7 @@ static struct ofi *to_ofi(struct smcq_link *l)
 }
 
 /* Tells what libfabric says of a call; 0 for 0. */
-static int told(const struct ofi *o, const char *what, ssize_t rc)
+static int check_fi(const struct ofi *o, const char *what, ssize_t rc)
 {
 	return rc ? host_error(o->b->group, rc == -FI_ENOMEM ? -ERR_NOMEM : -ERR_SYS, "the engine ofi: %s: %s", what,
 			       o->f->text((int)-rc)) :
@@ -179,25 +179,25 @@ static int broken(struct ofi *o, const char *what, ssize_t rc)
 	do
 		err = host_check(o->b->group);
 	while (!err && clock_now_ns() < end && !sched_yield());
-	return err ? err : told(o, what, rc);
+	return err ? err : check_fi(o, what, rc);
 }
 
 /* ---- counters ---- */
 
 static int open_counter(struct ofi *o, struct counter *c, uint64_t per)
 {
-	int err = told(o, "a counter", fi_cntr_open(o->domain, NULL, &c->cntr, NULL));
+	int err = check_fi(o, "a counter", fi_cntr_open(o->domain, NULL, &c->cntr, NULL));
 
 	if (!err && per > MOST / 8)
 		err = host_error(o->b->group, -ERR_UNSUPPORTED, "the engine ofi: a queue or the puts of a rank need a counter up to %llu",
 				 (unsigned long long)per);
 	c->per = per;
 	c->base = MOST - 4 * per;
-	return err ? err : told(o, "a counter", fi_cntr_set(c->cntr, c->base));
+	return err ? err : check_fi(o, "a counter", fi_cntr_set(c->cntr, c->base));
 }
 
 /* How far it is in this start. */
-static uint64_t counted(const struct counter *c)
+static uint64_t count_since_start(const struct counter *c)
 {
 	return fi_cntr_read(c->cntr) - c->base;
 }
@@ -259,7 +259,7 @@ static const struct {
 };
 
 /* Makes an atomic operation of a put; it brings no credit. */
-static void combine(const struct ofi *o, struct put *p, uint8_t armw, void *from, uint64_t off, uint64_t region)
+static void make_atomic(const struct ofi *o, struct put *p, uint8_t armw, void *from, uint64_t off, uint64_t region)
 {
 	const struct fi_msg_rma msg = p->rma.msg;
 
@@ -340,8 +340,8 @@ static void add_entry(struct ofi *o, uint32_t queue, uint32_t k, const struct bi
 	if (e->kind == BIN_E_PUT)
 		add_range(o, p = add_put(o, on, at, e->peer), e);
 	else if (e->kind == BIN_E_ARMW)
-		combine(o, add_put(o, on, at, e->peer), e->armw, o->at[e->buf[0]].ptr + e->off[0] * basic, e->off[1] * basic,
-			REGION_BUFFERS + e->buf[1]);
+		make_atomic(o, add_put(o, on, at, e->peer), e->armw, o->at[e->buf[0]].ptr + e->off[0] * basic,
+			    e->off[1] * basic, REGION_BUFFERS + e->buf[1]);
 	add_credit(o, p, on, at, e->peer, e->queue, e->queue == BIN_NONE ? 0 : e->sps, e->flags & BIN_E_REMOTE);
 }
 
@@ -405,7 +405,7 @@ static int add_work(struct ofi *o)
 	o->looks = mem_calloc(o->nlooks, sizeof *o->looks);
 	if (o->looks && many)
 		add_looks(o);
-	return o->puts && o->looks ? 0 : told(o, "deferred work", -FI_ENOMEM);
+	return o->puts && o->looks ? 0 : check_fi(o, "deferred work", -FI_ENOMEM);
 }
 
 /* ---- making ---- */
@@ -415,7 +415,7 @@ static int open_region(struct ofi *o, struct fid_mr **r, void *at, size_t len, u
 {
 	int rc = fi_mr_reg(o->domain, at, len, access, 0, key_of(o, o->b->rank, region), 0, r, NULL);
 
-	return told(o, "a memory region", rc || !c ? rc : fi_mr_bind(*r, &c->cntr->fid, FI_REMOTE_WRITE));
+	return check_fi(o, "a memory region", rc || !c ? rc : fi_mr_bind(*r, &c->cntr->fid, FI_REMOTE_WRITE));
 }
 
 static int open_buffer(struct ofi *o, uint32_t i, const struct be_buffer *b)
@@ -453,7 +453,7 @@ static int open_reads(struct ofi *o)
 			if (e->kind != BIN_E_GET)
 				continue;
 			if (i == o->reads.n && VEC_PUSH(&o->reads, (struct reads){ .first = e, .queue = q }))
-				return told(o, "deferred work", -FI_ENOMEM);
+				return check_fi(o, "deferred work", -FI_ENOMEM);
 			o->reads.at[i].n++;
 		}
 	for (size_t i = 0; i < o->reads.n && !err; i++)
@@ -500,7 +500,7 @@ static int open_domain(struct ofi *o)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = fi_domain(o->f->fabric, o->f->info, &o->domain, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return told(o, "a domain", rc);
+	return check_fi(o, "a domain", rc);
 }
 
 static int open_endpoint(struct ofi *o)
@@ -511,7 +511,7 @@ static int open_endpoint(struct ofi *o)
 	rc = rc ? rc : fi_endpoint(o->domain, o->f->info, &o->ep, NULL);
 	rc = rc ? rc : fi_ep_bind(o->ep, &o->av->fid, 0);
 	rc = rc ? rc : fi_ep_bind(o->ep, &o->done.cntr->fid, FI_WRITE | FI_READ | FI_SEND); /* of what fails, too */
-	return told(o, "an endpoint", rc ? rc : fi_enable(o->ep));
+	return check_fi(o, "an endpoint", rc ? rc : fi_enable(o->ep));
 }
 
 /* What a start tells: of what packets bring, not of what the CPU does. */
@@ -544,7 +544,7 @@ static int open_all(struct ofi *o)
 		add_entries(o);
 	err = err ? err : open_counter(o, &o->done, o->nputs - o->nreads);
 	err = err ? err : open_counter(o, &o->notice, remotes);
-	err = err ? err : told(o, "a counter", fi_cntr_open(o->domain, NULL, &o->looked, NULL));
+	err = err ? err : check_fi(o, "a counter", fi_cntr_open(o->domain, NULL, &o->looked, NULL));
 	err = err ? err : open_region(o, &o->noticed, &o->word, sizeof o->word, FI_REMOTE_WRITE, REGION_NOTICE, &o->notice);
 	err = err ? err : open_region(o, &o->free, o->met, o->b->size * sizeof *o->met, FI_REMOTE_WRITE, REGION_FREE, NULL);
 	for (uint32_t i = 0; i < o->b->bin->nbuffers && !err; i++)
@@ -576,7 +576,7 @@ static int need_descriptors(const struct be_bind *b)
 			  (unsigned long long)(ranks * need), (unsigned long long)limit.rlim_cur);
 }
 
-static int make(const struct smcq_job *job, struct smcq_link **out, struct be_place *place)
+static int ofi_make(const struct smcq_job *job, struct smcq_link **out, struct be_place *place)
 {
 	const uint32_t nqueues = job->posts.head->nqueues, nbuffers = job->b->bin->nbuffers;
 	struct ofi *o = mem_calloc(1, sizeof *o + nqueues * sizeof *o->queues + nbuffers * sizeof *o->regions +
@@ -599,7 +599,7 @@ static int make(const struct smcq_job *job, struct smcq_link **out, struct be_pl
 	return need_descriptors(job->b);
 }
 
-static void shut(void *fid)
+static void close_fid(void *fid)
 {
 	if (fid)
 		fi_close(fid);
@@ -614,7 +614,7 @@ struct address {
 };
 
 /* Puts a word to those that have met, or are about to, and waits until they have it. Nothing else is under way. */
-static int greet(struct ofi *o, unsigned seconds)
+static int ping_peers(struct ofi *o, unsigned seconds)
 {
 	const uint64_t end = clock_now_ns() + seconds * UINT64_C(1000000000);
 	uint64_t n = 0;
@@ -664,14 +664,14 @@ static int find_others(struct ofi *o, const struct sockaddr_in *mine)
 }
 
 /* Connections are made now: later there would be nobody to wait for them. */
-static int meet(struct ofi *o, const struct address *all)
+static int connect_peers(struct ofi *o, const struct address *all)
 {
 	struct sockaddr_in mine;
 	int err;
 
 	for (uint32_t r = 0; r < o->b->size; r++)
 		if (fi_av_insert(o->av, all[r].name, 1, &o->peers[r].at, 0, NULL) != 1)
-			return told(o, "the address of a peer", -FI_EADDRNOTAVAIL);
+			return check_fi(o, "the address of a peer", -FI_EADDRNOTAVAIL);
 	for (uint32_t r = 0; r < o->b->size; r++)
 		memcpy(o->peers[r].secret, all[r].secret, MAC_KEY);
 	for (uint32_t i = 0; i < o->posts->head->nentries; i++)
@@ -680,7 +680,7 @@ static int meet(struct ofi *o, const struct address *all)
 	if (o->nreads)
 		o->met[o->b->rank] = 1;
 	memcpy(&mine, all[o->b->rank].name, sizeof mine);
-	err = greet(o, CONNECT_S);
+	err = ping_peers(o, CONNECT_S);
 	return err || o->open ? err : find_others(o, &mine);
 }
 
@@ -693,7 +693,7 @@ static int meet_all(struct smcq_link *l, int err)
 	int rc;
 
 	err = err ? err : open_all(o);
-	err = err ? err : told(o, "the address", fi_getname(&o->ep->fid, mine.name, &len));
+	err = err ? err : check_fi(o, "the address", fi_getname(&o->ep->fid, mine.name, &len));
 	mine.err = err;
 	memcpy(mine.secret, o->peers[o->b->rank].secret, MAC_KEY);
 	all = host_room(o->b->group);
@@ -703,7 +703,7 @@ static int meet_all(struct smcq_link *l, int err)
 	for (uint32_t r = 0; r < o->b->size; r++)
 		if (all[r].err)
 			return host_agree(o->b->group, err);
-	err = meet(o, all);
+	err = connect_peers(o, all);
 	return host_agree(o->b->group, err ? err : add_work(o));
 }
 
@@ -726,7 +726,7 @@ static int queue_work(struct ofi *o)
 	return rc ? broken(o, "deferred work", rc) : 0;
 }
 
-static int start(struct smcq_link *l, uint64_t epoch)
+static int ofi_start(struct smcq_link *l, uint64_t epoch)
 {
 	struct ofi *o = to_ofi(l);
 	const uint32_t n = o->posts->head->nqueues;
@@ -751,65 +751,66 @@ static int start(struct smcq_link *l, uint64_t epoch)
 	return err;
 }
 
-static int look(struct smcq_link *l, struct smcq_told *sum)
+static int ofi_poll(struct smcq_link *l, struct smcq_told *sum)
 {
 	struct ofi *o = to_ofi(l);
 
 	if (fi_cntr_readerr(o->done.cntr))
 		return broken(o, "a put to another rank", -FI_EIO);
-	if (o->through < o->epoch && counted(&o->done) == o->done.per)
+	if (o->through < o->epoch && count_since_start(&o->done) == o->done.per)
 		o->through = o->epoch;
 	sum->locals = o->through * o->locals;
-	sum->remotes = (o->epoch - 1) * o->notice.per + counted(&o->notice);
+	sum->remotes = (o->epoch - 1) * o->notice.per + count_since_start(&o->notice);
 	return o->through == o->epoch;
 }
 
-static uint64_t credit(const struct smcq_link *l, uint32_t queue)
+static uint64_t ofi_credit(const struct smcq_link *l, uint32_t queue)
 {
 	const struct ofi *o = (const struct ofi *)l;
 	const struct queue *q = &o->queues[queue];
 	const struct bin_queue *b = &o->posts->queues[queue];
 
-	return (o->epoch - 1) * (b->mode == BIN_Q_POSTED ? b->told : b->n) + counted(&q->c) - (q->posted ? b->n : 0);
+	return (o->epoch - 1) * (b->mode == BIN_Q_POSTED ? b->told : b->n) +
+	       count_since_start(&q->c) - (q->posted ? b->n : 0);
 }
 
-static int post(struct smcq_link *l, uint32_t queue)
+static int ofi_post(struct smcq_link *l, uint32_t queue)
 {
 	struct ofi *o = to_ofi(l);
 
 	o->queues[queue].posted = true;
-	return told(o, "a counter", fi_cntr_add(o->queues[queue].c.cntr, o->posts->queues[queue].n));
+	return check_fi(o, "a counter", fi_cntr_add(o->queues[queue].c.cntr, o->posts->queues[queue].n));
 }
 
-static int release(struct smcq_link *l, uint32_t queue, uint32_t sps)
+static int ofi_release(struct smcq_link *l, uint32_t queue, uint32_t sps)
 {
 	struct ofi *o = to_ofi(l);
 
-	return told(o, "a counter", fi_cntr_add(o->queues[queue].c.cntr, sps));
+	return check_fi(o, "a counter", fi_cntr_add(o->queues[queue].c.cntr, sps));
 }
 
 /* The keys of regions stay, so nobody need be told. */
-static int exchange(struct ofi *o, const struct be_buffer *buffers)
+static int replace_regions(struct ofi *o, const struct be_buffer *buffers)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; i < o->b->bin->nbuffers && !err; i++) {
 		if (buffers[i].ptr == o->at[i].ptr && o->regions[i])
 			continue;
-		shut(o->regions[i]);
+		close_fid(o->regions[i]);
 		o->regions[i] = NULL;
 		err = open_buffer(o, i, &buffers[i]);
 	}
 	return err;
 }
 
-static int rebind(struct smcq_link *l, const struct be_buffer *buffers)
+static int ofi_rebind(struct smcq_link *l, const struct be_buffer *buffers)
 {
 	struct ofi *o = to_ofi(l);
-	int err = exchange(o, buffers);
+	int err = replace_regions(o, buffers);
 
 	if (err) {
-		exchange(o, o->at);
+		replace_regions(o, o->at);
 		return err;
 	}
 	o->at = buffers;
@@ -817,10 +818,10 @@ static int rebind(struct smcq_link *l, const struct be_buffer *buffers)
 	return 0;
 }
 
-static uint32_t issued(const struct smcq_link *l, uint32_t queue, uint64_t epoch)
+static uint32_t ofi_issued(const struct smcq_link *l, uint32_t queue, uint64_t epoch)
 {
 	const struct ofi *o = (const struct ofi *)l;
-	const uint64_t n = counted(&o->queues[queue].c), before = o->queues[queue].before;
+	const uint64_t n = count_since_start(&o->queues[queue].c), before = o->queues[queue].before;
 
 	(void)epoch; /* the last one */
 	return n <= before ? 0 : n - before < o->posts->queues[queue].n ? (uint32_t)(n - before) : o->posts->queues[queue].n;
@@ -834,31 +835,31 @@ static uint64_t next_look(const struct smcq_link *l)
 	return clock_now_ns() + LOOK_NS;
 }
 
-static void unmake(struct smcq_link *l)
+static void ofi_unmake(struct smcq_link *l)
 {
 	struct ofi *o = to_ofi(l);
 
 	if (!o)
 		return;
 	if (o->epoch && o->through == o->epoch && !host_lost(o->b->group))
-		greet(o, LEAVE_S); /* what others wait to hear has gone out before it */
-	shut(o->ep);
+		ping_peers(o, LEAVE_S); /* what others wait to hear has gone out before it */
+	close_fid(o->ep);
 	for (uint32_t i = 0; i < o->b->bin->nbuffers; i++)
-		shut(o->regions[i]);
+		close_fid(o->regions[i]);
 	for (uint32_t q = 0; q < o->posts->head->nqueues; q++)
-		shut(o->queues[q].credit);
-	shut(o->noticed);
-	shut(o->free);
+		close_fid(o->queues[q].credit);
+	close_fid(o->noticed);
+	close_fid(o->free);
 	for (uint32_t q = 0; q < o->posts->head->nqueues; q++)
-		shut(o->queues[q].c.cntr);
+		close_fid(o->queues[q].c.cntr);
 	for (size_t i = 0; i < o->reads.n; i++)
-		shut(o->reads.at[i].c.cntr);
+		close_fid(o->reads.at[i].c.cntr);
 	VEC_FREE(&o->reads);
-	shut(o->notice.cntr);
-	shut(o->done.cntr);
-	shut(o->looked);
-	shut(o->av);
-	shut(o->domain);
+	close_fid(o->notice.cntr);
+	close_fid(o->done.cntr);
+	close_fid(o->looked);
+	close_fid(o->av);
+	close_fid(o->domain);
 	free(o->puts);
 	free(o->looks);
 	free(o);
@@ -866,16 +867,16 @@ static void unmake(struct smcq_link *l)
 
 const struct smcq_engine smcq_ofi = {
 	.name = "ofi",
-	.make = make,
+	.make = ofi_make,
 	.connect = meet_all,
-	.unmake = unmake,
-	.start = start,
-	.poll = look,
-	.post = post,
-	.credit = credit,
-	.release = release,
-	.rebind = rebind,
-	.issued = issued,
+	.unmake = ofi_unmake,
+	.start = ofi_start,
+	.poll = ofi_poll,
+	.post = ofi_post,
+	.credit = ofi_credit,
+	.release = ofi_release,
+	.rebind = ofi_rebind,
+	.issued = ofi_issued,
 	.alarm = next_look,
 	.close = ofi_fabric_close,
 };

@@ -28,7 +28,7 @@ struct kept {
 	struct ofi_fabric fabrics[OFI_REACHES];
 };
 
-static int load(struct be_group *g, struct functions *f)
+static int load_libfabric(struct be_group *g, struct functions *f)
 {
 	static const struct load_fn fns[] = {
 #define FN(name) { "fi_" #name, offsetof(struct functions, name) },
@@ -49,7 +49,7 @@ static int load(struct be_group *g, struct functions *f)
 
 /* What is asked of a provider: puts in order, and reads, counters of what arrives in a region, and a thread that makes progress.
  * Regions have the keys that we choose and begin at 0, so they can be registered anew without telling anyone. */
-static int ask(struct fi_info *hints)
+static int set_hints(struct fi_info *hints)
 {
 	hints->caps = FI_RMA | FI_ATOMIC | FI_TRIGGER | FI_RMA_EVENT;
 	hints->ep_attr->type = FI_EP_RDM;
@@ -63,12 +63,12 @@ static int ask(struct fi_info *hints)
 	return hints->fabric_attr->prov_name ? 0 : -FI_ENOMEM;
 }
 
-static int find(struct be_group *g, const struct functions *fn, enum ofi_reach reach, struct ofi_fabric *f)
+static int find_fabric(struct be_group *g, const struct functions *fn, enum ofi_reach reach, struct ofi_fabric *f)
 {
 	const char *from = reach == OFI_NODE ? "127.0.0.1" : NULL;
 	struct load_handlers handlers;
 	struct fi_info *hints = fn->dupinfo(NULL);
-	int rc = hints ? ask(hints) : -FI_ENOMEM;
+	int rc = hints ? set_hints(hints) : -FI_ENOMEM;
 
 	load_keep_handlers(&handlers);
 	rc = rc ? rc : fn->getinfo(FABRIC_VERSION, from, NULL, from ? FI_SOURCE : 0, hints, &f->info);
@@ -96,7 +96,7 @@ static struct kept *keep(struct be_group *g, const struct smcq_engine *engine, i
 	if (k)
 		return k;
 	k = mem_calloc(1, sizeof *k);
-	*err = k ? load(g, &k->fn) : host_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	*err = k ? load_libfabric(g, &k->fn) : host_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	if (*err) {
 		free(k);
 		return NULL;
@@ -117,7 +117,7 @@ const struct ofi_fabric *ofi_fabric_of(struct be_group *g, const struct smcq_eng
 		return NULL;
 	f = &k->fabrics[reach];
 	if (!f->fabric)
-		*err = find(g, &k->fn, reach, f);
+		*err = find_fabric(g, &k->fn, reach, f);
 	if (*err)
 		close_fabric(&k->fn, f);
 	return *err ? NULL : f;

@@ -111,7 +111,7 @@ static int refuse_operation(const struct be_bind *b)
 	return 0;
 }
 
-static int refuse(const struct be_bind *b)
+static int check_support(const struct be_bind *b)
 {
 	const struct bin *bin = b->bin;
 	int err;
@@ -160,12 +160,12 @@ static uint32_t count_cpus(const struct bin_posts *p)
 	return n;
 }
 
-static int make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
+static int smcq_make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
 {
 	struct smcq_bound *s;
 	struct bin_posts posts;
 	uint64_t off;
-	int err = refuse(b);
+	int err = check_support(b);
 
 	if (err)
 		return err;
@@ -189,7 +189,7 @@ static int make(const struct be_bind *b, struct be_bound **out, struct be_place 
 	return err;
 }
 
-static int bind(struct be_bound *bound, uint32_t views, int err)
+static int smcq_bind(struct be_bound *bound, uint32_t views, int err)
 {
 	struct smcq_bound *s = to_smcq(bound);
 
@@ -200,7 +200,7 @@ static int bind(struct be_bound *bound, uint32_t views, int err)
 	return s->row->engine->connect(s->link, err);
 }
 
-static void unbind(struct be_bound *bound)
+static void smcq_unbind(struct be_bound *bound)
 {
 	struct smcq_bound *s = to_smcq(bound);
 
@@ -214,7 +214,7 @@ static void unbind(struct be_bound *bound)
 
 /* ---- running ---- */
 
-static int look(struct smcq_bound *s)
+static int poll_link(struct smcq_bound *s)
 {
 	const struct bin_queues *h = s->job.posts.head;
 	struct smcq_told told;
@@ -227,7 +227,7 @@ static int look(struct smcq_bound *s)
 	return rc && told.locals + s->mine.locals >= s->epoch * h->locals && told.remotes + s->mine.remotes >= s->epoch * h->remotes;
 }
 
-static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
+static int smcq_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
 	struct smcq_bound *s = to_smcq(bound);
 
@@ -236,20 +236,20 @@ static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	return s->row->engine->start(s->link, epoch);
 }
 
-static int progress(struct be_bound *bound, unsigned who, unsigned spins)
+static int smcq_progress(struct be_bound *bound, unsigned who, unsigned spins)
 {
 	struct smcq_bound *s = to_smcq(bound);
-	int rc = look(s);
+	int rc = poll_link(s);
 
 	(void)who;
 	for (; !rc && spins; spins--) {
 		be_pause();
-		rc = look(s);
+		rc = poll_link(s);
 	}
 	return rc;
 }
 
-static int rebind(struct be_bound *bound, const struct be_buffer *buffers)
+static int smcq_rebind(struct be_bound *bound, const struct be_buffer *buffers)
 {
 	struct smcq_bound *s = to_smcq(bound);
 	int err = s->row->engine->rebind(s->link, buffers);
@@ -286,7 +286,7 @@ static uint64_t first_alarm(const struct be_bound *bound)
 }
 
 /* What comes from others is not seen before all of it has come. */
-static void states(const struct be_bound *bound, uint8_t *state, const char **what)
+static void smcq_states(const struct be_bound *bound, uint8_t *state, const char **what)
 {
 	const struct smcq_bound *s = (const struct smcq_bound *)bound;
 	const struct bin_posts *p = &s->job.posts;
@@ -316,15 +316,15 @@ static void close_state(void *state)
 
 const struct be_ops smcq_ops = {
 	.name = "smcq",
-	.make = make,
-	.bind = bind,
-	.unbind = unbind,
-	.start = start,
-	.progress = progress,
-	.rebind = rebind,
+	.make = smcq_make,
+	.bind = smcq_bind,
+	.unbind = smcq_unbind,
+	.start = smcq_start,
+	.progress = smcq_progress,
+	.rebind = smcq_rebind,
 	.waits_for = waits_for,
 	.open = first_open,
 	.alarm = first_alarm,
 	.close = close_state,
-	.states = states,
+	.states = smcq_states,
 };

@@ -24,7 +24,7 @@ struct meeting {
 	} *peers; /* by link */
 };
 
-static size_t up(size_t n)
+static size_t round_to_line(size_t n)
 {
 	return (n + LINE - 1) / LINE * LINE;
 }
@@ -117,14 +117,14 @@ static int list_messages(struct vb_bound *v, struct meeting *m)
 		v->msgs[i].op = e->op;
 		v->msgs[i].send = e->send;
 		v->msgs[i].bytes = e->bytes;
-		v->msgs[i].stride = e->bytes <= VB_FEW ? (uint32_t)up(e->bytes) : 0;
+		v->msgs[i].stride = e->bytes <= VB_FEW ? (uint32_t)round_to_line(e->bytes) : 0;
 		if (!e->send)
 			v->msgs[i].ready = e->ready = ready_of(v, e);
 	}
 	return 0;
 }
 
-static uint32_t pieces(const struct vb_dev *d, uint64_t bytes)
+static uint32_t count_requests(const struct vb_dev *d, uint64_t bytes)
 {
 	const uint64_t most = d->port.max_msg_sz;
 
@@ -149,7 +149,7 @@ static int make_link(struct vb_bound *v, const struct meeting *m, uint32_t *at, 
 		if (x->bytes / d->port.max_msg_sz > UINT32_MAX / 4)
 			return host_error(v->sm.b.group, -ERR_RANGE, "op %u moves too many bytes", x->op);
 		x->link = l;
-		x->nwrs = x->send ? pieces(d, x->bytes) : x->ready != VB_FREE;
+		x->nwrs = x->send ? count_requests(d, x->bytes) : x->ready != VB_FREE;
 		v->nwrs += x->nwrs;
 		wrs += x->nwrs;
 		signalled += x->send;
@@ -189,13 +189,13 @@ static size_t slot_bytes(const struct vb_bound *v, const struct vb_msg *x)
 {
 	if (!x->send && x->stride)
 		return VB_SLOTS * (size_t)x->stride;
-	return !v->sm.b.layout->contiguous || bin_reduces(v->sm.b.ops[x->op].kind) ? up(x->bytes) : 0;
+	return !v->sm.b.layout->contiguous || bin_reduces(v->sm.b.ops[x->op].kind) ? round_to_line(x->bytes) : 0;
 }
 
 /* Targets of all messages, and the slots. */
 static int make_arena(struct vb_bound *v)
 {
-	size_t at = up(v->nmsgs * sizeof(struct vb_target));
+	size_t at = round_to_line(v->nmsgs * sizeof(struct vb_target));
 
 	v->narena = at;
 	for (uint32_t i = 0; i < v->nmsgs; i++)
@@ -226,7 +226,7 @@ static int make_arena(struct vb_bound *v)
 }
 
 /* What a lane knows of a buffer. */
-static struct vb_region *region(const struct vb_bound *v, struct vb_region *regions, uint32_t lane, uint32_t buf)
+static struct vb_region *lane_region(const struct vb_bound *v, struct vb_region *regions, uint32_t lane, uint32_t buf)
 {
 	return &regions[lane * v->nbufs + buf];
 }
@@ -246,7 +246,7 @@ static int find_regions(struct vb_bound *v)
 	for (uint32_t i = 0; i < v->nmsgs; i++) {
 		struct vb_msg *x = &v->msgs[i];
 		const struct bin_op *o = &v->sm.b.ops[x->op];
-		struct vb_region *r = region(v, v->regions, x->link->lane, o->buf[0]);
+		struct vb_region *r = lane_region(v, v->regions, x->link->lane, o->buf[0]);
 		const uint64_t at = o->off[0] * v->sm.b.layout->basic;
 
 		x->inlines = x->send && x->bytes <= x->link->inlines;
@@ -291,23 +291,25 @@ static int register_regions(struct vb_bound *v, const struct be_buffer *buffers,
 }
 
 /* Where a message's bytes are on this rank, and what the device knows them by. */
-static char *place(const struct vb_bound *v, const struct vb_msg *x, const struct be_buffer *buffers, struct ibv_mr **mr)
+static char *message_address(const struct vb_bound *v, const struct vb_msg *x, const struct be_buffer *buffers,
+			     struct ibv_mr **mr)
 {
 	const struct bin_op *o = &v->sm.b.ops[x->op];
 
-	*mr = x->slot ? v->lanes[x->link->lane].arena : x->bytes ? region(v, v->regions, x->link->lane, o->buf[0])->mr : NULL;
+	*mr = x->slot ? v->lanes[x->link->lane].arena :
+	      x->bytes ? lane_region(v, v->regions, x->link->lane, o->buf[0])->mr : NULL;
 	if (x->slot || !x->bytes)
 		return x->slot;
 	return buffers[o->buf[0]].ptr + o->off[0] * v->sm.b.layout->basic;
 }
 
 /* Where the bytes of each message are from now on. */
-static void settle(struct vb_bound *v, const struct be_buffer *buffers)
+static void set_addresses(struct vb_bound *v, const struct be_buffer *buffers)
 {
 	for (uint32_t i = 0; i < v->nmsgs; i++) {
 		struct vb_msg *x = &v->msgs[i];
 		struct ibv_mr *mr;
-		char *at = place(v, x, buffers, &mr);
+		char *at = message_address(v, x, buffers, &mr);
 		uint64_t left = x->bytes;
 
 		if (!x->send)
@@ -351,7 +353,7 @@ static void hear_pairs(const struct vb_bound *v, struct peer *p, uint32_t lane, 
 		}
 }
 
-static int tell(struct vb_bound *v, struct meeting *m, int err, uint32_t *most)
+static int exchange_pairs(struct vb_bound *v, struct meeting *m, int err, uint32_t *most)
 {
 	struct be_group *g = v->sm.b.group;
 	struct first mine = { .host = m->mine }, *all = host_room(g);
@@ -442,7 +444,7 @@ static int read_tables(struct vb_bound *v, const struct meeting *m)
 /* ---- both ends ---- */
 
 /* The work requests of a message whose other end is known. */
-static void build(struct vb_msg *x, const struct vb_entry *other)
+static void build_requests(struct vb_msg *x, const struct vb_entry *other)
 {
 	const uint32_t imm = x->send ? other->number : VB_READY | other->number;
 
@@ -456,7 +458,7 @@ static void build(struct vb_msg *x, const struct vb_entry *other)
 		};
 }
 
-static int match(struct vb_bound *v, const struct meeting *m)
+static int match_partners(struct vb_bound *v, const struct meeting *m)
 {
 	for (uint32_t i = 0; i < v->nmsgs; i++) {
 		const struct vb_entry *e = &m->table[i], *other;
@@ -477,7 +479,7 @@ static int match(struct vb_bound *v, const struct meeting *m)
 		} else {
 			x->cell = (struct vb_target){ .address = other->address, .rkey = other->rkey };
 		}
-		build(x, other);
+		build_requests(x, other);
 	}
 	return 0;
 }
@@ -513,7 +515,7 @@ static void close_table(struct vb_bound *v, struct meeting *m)
 }
 
 /* All that needs no other rank, but to know how many lanes there are. */
-static int prepare(struct vb_bound *v, struct meeting *m)
+static int prepare_local(struct vb_bound *v, struct meeting *m)
 {
 	uint64_t at = 0;
 	int err;
@@ -535,7 +537,7 @@ static int prepare(struct vb_bound *v, struct meeting *m)
 		v->msgs[i].wrs = v->wrs + at;
 		v->msgs[i].sges = v->sges + at;
 	}
-	settle(v, v->sm.b.buffers);
+	set_addresses(v, v->sm.b.buffers);
 	for (uint32_t i = 0; i < v->nmsgs; i++) {
 		const struct vb_msg *x = &v->msgs[i];
 
@@ -546,7 +548,7 @@ static int prepare(struct vb_bound *v, struct meeting *m)
 }
 
 /* What a work request takes in the device's queue is its own secret: it is taken for one of ours. */
-static void count(struct vb_bound *v)
+static void count_memory(struct vb_bound *v)
 {
 	uint64_t bytes = v->narena + v->nmsgs * sizeof *v->msgs + v->nwrs * (sizeof *v->wrs + sizeof *v->sges);
 
@@ -564,14 +566,14 @@ int vb_connect(struct vb_bound *v)
 	struct be_group *g = v->sm.b.group;
 	struct meeting m = { 0 };
 	uint32_t most;
-	int rc = tell(v, &m, prepare(v, &m), &most);
+	int rc = exchange_pairs(v, &m, prepare_local(v, &m), &most);
 
 	if (!rc && most) {
 		rc = host_agree(g, connect_links(v, &m));
 		if (!rc) {
 			int err = read_tables(v, &m);
 
-			rc = host_agree(g, err ? err : match(v, &m));
+			rc = host_agree(g, err ? err : match_partners(v, &m));
 		}
 	}
 	for (uint32_t i = 0; i < v->nmsgs && !rc; i++)
@@ -579,7 +581,7 @@ int vb_connect(struct vb_bound *v)
 			(struct engine_do){ v->msgs[i].send ? vb_how_send : vb_how_recv, &v->msgs[i] };
 	v->connected = !rc;
 	if (!rc)
-		count(v);
+		count_memory(v);
 	close_table(v, &m);
 	free(m.peers);
 	return rc;
@@ -659,7 +661,7 @@ int vb_rebind(struct be_bound *bound, const struct be_buffer *buffers)
 	drop_regions(v, v->regions);
 	free(v->regions);
 	v->regions = next;
-	settle(v, buffers);
+	set_addresses(v, buffers);
 	for (uint32_t i = 0; i < v->nlinks && !err; i++)
 		err = tell_targets(v, v->links[i]);
 	for (uint32_t i = 0; i < v->nlinks && !err; i++)

@@ -23,7 +23,7 @@
 
 /* ---- the library ---- */
 
-static int load(struct be_group *g, struct vb_lib *lib)
+static int load_verbs(struct be_group *g, struct vb_lib *lib)
 {
 	static const struct load_fn fns[] = {
 #define FN(name) { "ibv_" #name, offsetof(struct vb_lib, name) },
@@ -199,7 +199,7 @@ static int find_gid(struct be_group *g, struct vb_dev *d)
 
 /* ---- what all share ---- */
 
-static uint32_t least(uint64_t a, uint64_t b)
+static uint32_t min_u32(uint64_t a, uint64_t b)
 {
 	return (uint32_t)(a < b ? a : b);
 }
@@ -210,8 +210,8 @@ static int make_queues(struct be_group *g, struct vb_dev *d)
 
 	d->cqes = (struct vb_depth){ .most = (uint32_t)d->attr.max_cqe };
 	d->recvs = (struct vb_depth){ .most = (uint32_t)d->attr.max_srq_wr };
-	d->cqes.have = least(d->cqes.most, FIRST_DEPTH);
-	d->recvs.have = srq.attr.max_wr = least(d->recvs.most, FIRST_DEPTH);
+	d->cqes.have = min_u32(d->cqes.most, FIRST_DEPTH);
+	d->recvs.have = srq.attr.max_wr = min_u32(d->recvs.most, FIRST_DEPTH);
 	d->pd = d->lib->alloc_pd(d->ctx);
 	d->channel = d->pd ? d->lib->create_comp_channel(d->ctx) : NULL;
 	d->cq = d->channel ? d->lib->create_cq(d->ctx, (int)d->cqes.have, NULL, d->channel, 0) : NULL;
@@ -238,7 +238,7 @@ static void free_nics(struct vb_nics *nics)
 }
 
 /* What ranks sleep on: any of the channels. */
-static int watch(struct be_group *g, struct vb_nics *nics)
+static int watch_channels(struct be_group *g, struct vb_nics *nics)
 {
 	nics->watch = epoll_create1(EPOLL_CLOEXEC);
 	for (uint32_t i = 0; i < nics->n && nics->watch >= 0; i++)
@@ -263,13 +263,13 @@ int vb_nics_get(struct be_group *g, struct vb_nics **out)
 	if (!nics)
 		return host_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	nics->watch = -1;
-	err = load(g, &nics->lib);
+	err = load_verbs(g, &nics->lib);
 	err = err ? err : find_devices(g, nics);
 	for (uint32_t i = 0; i < nics->n && !err; i++) {
 		err = find_gid(g, nics->dev[i]);
 		err = err ? err : make_queues(g, nics->dev[i]);
 	}
-	err = err ? err : watch(g, nics);
+	err = err ? err : watch_channels(g, nics);
 	if (err)
 		free_nics(nics);
 	else
@@ -357,7 +357,7 @@ bool vb_dev_poll(struct vb_dev *d)
 }
 
 /* Takes what the channel has told; whether there was something. */
-static bool hear(struct vb_dev *d)
+static bool drain_cq_events(struct vb_dev *d)
 {
 	struct ibv_cq *cq;
 	void *context;
@@ -376,7 +376,7 @@ bool vb_dev_arm(struct vb_dev *d)
 
 	if (pthread_mutex_trylock(&d->lock))
 		return false; /* who is at it may take what the caller waits for */
-	if (hear(d) || !d->armed)
+	if (drain_cq_events(d) || !d->armed)
 		d->armed = !ibv_req_notify_cq(d->cq, 0);
 	any = poll_locked(d);
 	pthread_mutex_unlock(&d->lock);
@@ -384,13 +384,13 @@ bool vb_dev_arm(struct vb_dev *d)
 }
 
 /* Room for need, if there can be. */
-static int grow(struct be_group *g, struct vb_dev *d, struct vb_depth *q, const char *what, const char *limit,
-		int (*resize)(struct vb_dev *d, uint32_t depth))
+static int grow_queue(struct be_group *g, struct vb_dev *d, struct vb_depth *q, const char *what, const char *limit,
+		      int (*resize)(struct vb_dev *d, uint32_t depth))
 {
 	uint32_t want = q->have;
 
 	while (want < q->need && want < q->most)
-		want = least((uint64_t)want * 2, q->most);
+		want = min_u32((uint64_t)want * 2, q->most);
 	if (q->need <= q->have)
 		return 0;
 	if (want < q->need)
@@ -425,8 +425,8 @@ int vb_dev_reserve(struct be_group *g, struct vb_dev *d, uint32_t cqes, uint32_t
 
 	d->cqes.need += cqes;
 	d->recvs.need += recvs;
-	err = grow(g, d, &d->cqes, "the completion queue", "max_cqe", resize_cq);
-	err = err ? err : grow(g, d, &d->recvs, "the shared receive queue", "max_srq_wr", resize_srq);
+	err = grow_queue(g, d, &d->cqes, "the completion queue", "max_cqe", resize_cq);
+	err = err ? err : grow_queue(g, d, &d->recvs, "the shared receive queue", "max_srq_wr", resize_srq);
 	if (!err && post_recvs(d))
 		err = host_error(g, -ERR_SYS, "the shared receive queue takes no more receives");
 	if (err) {

@@ -205,7 +205,7 @@ int vb_link_error(struct be_group *g, const struct vb_link *l)
 
 /* ---- the end ---- */
 
-static void destroy(struct vb_dev *d, struct vb_link *l)
+static void destroy_link(struct vb_dev *d, struct vb_link *l)
 {
 	struct vb_link **at = &d->by_number[l->qp->qp_num % 256];
 
@@ -232,7 +232,7 @@ void vb_link_leave(struct vb_link *l, bool failed)
 		failed = ibv_post_send(l->qp, l->first, &bad) != 0;
 	}
 	if (failed) {
-		destroy(d, l);
+		destroy_link(d, l);
 	} else {
 		l->next_leaving = d->leaving;
 		d->leaving = l;
@@ -250,6 +250,6 @@ void vb_links_reap(struct vb_dev *d, bool all)
 			continue;
 		}
 		*at = l->next_leaving;
-		destroy(d, l);
+		destroy_link(d, l);
 	}
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* What is put on a link is posted with the rest of this turn. */
-static void remember(struct vb_bound *v, struct vb_link *l, bool empty)
+static void queue_link(struct vb_bound *v, struct vb_link *l, bool empty)
 {
 	if (empty) {
 		l->next_full = v->full;
@@ -21,7 +21,7 @@ void vb_probe(struct vb_bound *v)
 		const bool empty = !v->links[i]->first;
 
 		if (vb_link_probe(v->links[i]))
-			remember(v, v->links[i], empty);
+			queue_link(v, v->links[i], empty);
 	}
 }
 
@@ -57,7 +57,7 @@ static uint64_t slot_of(const struct vb_bound *v, const struct vb_msg *m)
 }
 
 /* Posts what is left of a message's work requests, as far as they fit; whether that is all. */
-static bool put(struct vb_bound *v, struct vb_msg *m)
+static bool post_message(struct vb_bound *v, struct vb_msg *m)
 {
 	const uint64_t piece = m->link->dev->port.max_msg_sz;
 
@@ -69,7 +69,7 @@ static bool put(struct vb_bound *v, struct vb_msg *m)
 			wr->wr.rdma.remote_addr = m->target->address + m->put * piece + slot_of(v, m);
 			wr->wr.rdma.rkey = m->target->rkey;
 		}
-		remember(v, m->link, !m->link->first);
+		queue_link(v, m->link, !m->link->first);
 		v->counted[BE_POSTED]++;
 		v->counted[BE_SENT] += m->send && last;
 		v->counted[BE_SENT_BYTES] += m->send && last ? m->bytes : 0;
@@ -97,7 +97,7 @@ static int send_poll(struct engine *e, void *what)
 			return not_yet(v, m->link);
 		if (!m->put && m->slot)
 			be_pack(v->sm.b.layout, v->sm.b.buffers[o->buf[0]].ptr, o->off[0], o->len, m->slot);
-		if (!put(v, m))
+		if (!post_message(v, m))
 			return not_yet(v, m->link);
 		/* What waits for this may overwrite the bytes at once, so they are copied now. */
 		if (m->inlines && e->ops[m->op].ndone) {
@@ -134,7 +134,7 @@ static int recv_poll(struct engine *e, void *what)
 	const char *from = m->slot ? m->slot + slot_of(v, m) : NULL;
 	char *to = v->sm.b.buffers[o->buf[0]].ptr;
 
-	if (!put(v, m) || atomic_load_explicit(&m->came, memory_order_acquire) < v->sm.epoch)
+	if (!post_message(v, m) || atomic_load_explicit(&m->came, memory_order_acquire) < v->sm.epoch)
 		return not_yet(v, m->link);
 	if (m->slot && bin_reduces(o->kind))
 		v->sm.b.reduce_packed(v->sm.b.reduce_arg, from, to, o->off[0], o->len, o->kind == BIN_OP_RECV_REDUCE_WITH);

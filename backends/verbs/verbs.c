@@ -25,7 +25,7 @@ static bool is_far(const struct be_bind *b, uint32_t peer)
 	return !shm || !host_near(b->group, peer);
 }
 
-static int make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
+static int vb_make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
 {
 	struct vb_bound *v = NULL;
 	long shm;
@@ -57,7 +57,7 @@ static uint32_t count_lanes(const struct vb_bound *v)
 	return least;
 }
 
-static int bind(struct be_bound *bound, uint32_t views, int err)
+static int vb_bind(struct be_bound *bound, uint32_t views, int err)
 {
 	struct vb_bound *v = to_vb(bound);
 	int rc;
@@ -70,7 +70,7 @@ static int bind(struct be_bound *bound, uint32_t views, int err)
 	return rc;
 }
 
-static void unbind(struct be_bound *bound)
+static void vb_unbind(struct be_bound *bound)
 {
 	if (bound)
 		vb_disconnect(to_vb(bound));
@@ -78,7 +78,7 @@ static void unbind(struct be_bound *bound)
 }
 
 /* What was put together in a turn is posted before the turn is over. */
-static int finish(struct vb_bound *v, int rc)
+static int flush_turn(struct vb_bound *v, int rc)
 {
 	int err = v->full ? vb_flush(v) : 0;
 
@@ -88,7 +88,7 @@ static int finish(struct vb_bound *v, int rc)
 }
 
 /* Nothing has come: peers may be gone. */
-static void look(struct vb_bound *v)
+static void probe_if_due(struct vb_bound *v)
 {
 	uint64_t now;
 
@@ -101,14 +101,14 @@ static void look(struct vb_bound *v)
 		v->probed = now;
 }
 
-static int start(struct be_bound *bound, uint64_t epoch, unsigned who)
+static int vb_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
 	struct vb_bound *v = to_vb(bound);
 
 	v->probed = 0;
 	v->counted[BE_NEAR_SENT] += v->nnear;
 	atomic_store_explicit(&bound->turn->counted[BE_NEAR_SENT], v->counted[BE_NEAR_SENT], memory_order_relaxed);
-	return finish(v, sm_start(bound, epoch, who));
+	return flush_turn(v, sm_start(bound, epoch, who));
 }
 
 /* Whether all that is left waits for the device. */
@@ -139,7 +139,7 @@ static bool arm_all(const struct vb_bound *v)
 	return armed;
 }
 
-static int progress(struct be_bound *bound, unsigned who, unsigned spins)
+static int vb_progress(struct be_bound *bound, unsigned who, unsigned spins)
 {
 	struct vb_bound *v = to_vb(bound);
 	int rc;
@@ -150,8 +150,8 @@ static int progress(struct be_bound *bound, unsigned who, unsigned spins)
 		;
 	rc = sm_progress(bound, who, 0);
 	if (!rc)
-		look(v);
-	return finish(v, rc);
+		probe_if_due(v);
+	return flush_turn(v, rc);
 }
 
 static uint64_t first_alarm(const struct be_bound *bound)
@@ -164,7 +164,7 @@ static uint64_t first_alarm(const struct be_bound *bound)
 	return arm_all(v) ? first : 0;
 }
 
-static void states(const struct be_bound *bound, uint8_t *state, const char **what)
+static void vb_states(const struct be_bound *bound, uint8_t *state, const char **what)
 {
 	const struct vb_bound *v = (const struct vb_bound *)bound;
 
@@ -179,17 +179,17 @@ const struct be_ops vb_ops = {
 	.watches = true,
 	.puts = true,
 	.early = VB_FEW,
-	.make = make,
-	.bind = bind,
+	.make = vb_make,
+	.bind = vb_bind,
 	.adopt = sm_adopt, /* in other processes for what is near */
-	.unbind = unbind,
-	.start = start,
-	.progress = progress,
+	.unbind = vb_unbind,
+	.start = vb_start,
+	.progress = vb_progress,
 	.join = sm_join,
 	.rebind = vb_rebind,
 	.waits_for = sm_waits_for,
 	.open = sm_open,
 	.alarm = first_alarm,
 	.close = vb_nics_close,
-	.states = states,
+	.states = vb_states,
 };

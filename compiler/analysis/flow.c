@@ -15,17 +15,17 @@ struct edge { /* of a range */
 	uint32_t buf, number; /* in the order in which they are found */
 };
 
-static bool less(const struct edge *x, const struct edge *y)
+static bool edge_is_less(const struct edge *x, const struct edge *y)
 {
 	return x->buf != y->buf ? x->buf < y->buf : x->at < y->at;
 }
 
 static int by_place(const void *a, const void *b)
 {
-	return less(a, b) ? -1 : 1; /* no two are the same */
+	return edge_is_less(a, b) ? -1 : 1; /* no two are the same */
 }
 
-static void sort(struct edge *e, uint32_t n)
+static void sort_edges(struct edge *e, uint32_t n)
 {
 	if (n > 48) {
 		qsort(e, n, sizeof *e, by_place);
@@ -35,7 +35,7 @@ static void sort(struct edge *e, uint32_t n)
 		struct edge x = e[i];
 		uint32_t k = i;
 
-		for (; k && less(&x, &e[k - 1]); k--)
+		for (; k && edge_is_less(&x, &e[k - 1]); k--)
 			e[k] = e[k - 1];
 		e[k] = x;
 	}
@@ -48,7 +48,7 @@ struct edges {
 	uint32_t *table; /* number + 1 */
 };
 
-static uint32_t number(struct edges *e, uint32_t buf, uint64_t at)
+static uint32_t number_edge(struct edges *e, uint32_t buf, uint64_t at)
 {
 	uint32_t h = (uint32_t)((at * 0x9e3779b97f4a7c15u + buf * 0xbf58476d1ce4e5b9u) >> 32);
 
@@ -64,7 +64,7 @@ static uint32_t number(struct edges *e, uint32_t buf, uint64_t at)
 }
 
 /* Finds the spans: the ranges of all ops, first by the numbers of their edges. */
-static void cut(struct flow *f, struct edges *e)
+static void find_spans(struct flow *f, struct edges *e)
 {
 	const struct ir_rank *r = f->r;
 	uint32_t *place = e->table; /* done by then */
@@ -75,10 +75,10 @@ static void cut(struct flow *f, struct edges *e)
 
 		f->range[i][0] = f->range[i][1] = (struct flow_range){ 0, 0 };
 		for (unsigned k = 0; k < n; k++)
-			f->range[i][k] = (struct flow_range){ number(e, o->buf[k], o->off[k]),
-							      number(e, o->buf[k], o->off[k] + o->len) };
+			f->range[i][k] = (struct flow_range){ number_edge(e, o->buf[k], o->off[k]),
+							      number_edge(e, o->buf[k], o->off[k] + o->len) };
 	}
-	sort(e->at, e->n);
+	sort_edges(e->at, e->n);
 	for (uint32_t i = 0; i < e->n; i++)
 		place[e->at[i].number] = i;
 	for (uint32_t i = 0; i < r->nops; i++)
@@ -118,7 +118,7 @@ int flow_init(struct flow *f, const struct ir_rank *r)
 		f->order[f->pos[i]] = i;
 	memset(f->stamp, 0, n * sizeof *f->stamp);
 	memset(e.table, 0, slots * sizeof *e.table);
-	cut(f, &e);
+	find_spans(f, &e);
 	return 0;
 }
 

@@ -93,7 +93,7 @@ static void count(const struct ir_graph *g, bool *wild, size_t *sends, size_t *r
 }
 
 /* Where each kind of op is, by channel and then in program order. wild[r]: rank r has a wildcard. */
-static int collect(const struct ir_graph *g, struct ends *sends, struct ends *recvs, bool **wild)
+static int collect_ends(const struct ir_graph *g, struct ends *sends, struct ends *recvs, bool **wild)
 {
 	size_t nsends, nrecvs;
 	int err;
@@ -122,7 +122,7 @@ static int collect(const struct ir_graph *g, struct ends *sends, struct ends *re
 	return 0;
 }
 
-static void drop(struct ends *sends, struct ends *recvs, bool *wild)
+static void free_ends(struct ends *sends, struct ends *recvs, bool *wild)
 {
 	VEC_FREE(&sends->v);
 	VEC_FREE(&recvs->v);
@@ -136,7 +136,7 @@ struct visitor {
 	int (*lone)(void *arg, const struct end *e, bool send);
 };
 
-static int walk(const struct ends *sends, const struct ends *recvs, const struct visitor *v)
+static int walk_channels(const struct ends *sends, const struct ends *recvs, const struct visitor *v)
 {
 	size_t i = 0, k = 0;
 	int err = 0;
@@ -177,12 +177,12 @@ int ir_graph_match(const struct ir_graph *g, struct ir_match **out, size_t *n)
 	struct ends sends, recvs;
 	struct matches m = { 0 };
 	bool *wild;
-	int err = collect(g, &sends, &recvs, &wild);
+	int err = collect_ends(g, &sends, &recvs, &wild);
 
 	err = err ? err : VEC_RESERVE(&m.v, sends.v.n < recvs.v.n ? sends.v.n : recvs.v.n);
 	if (!err)
-		err = walk(&sends, &recvs, &(struct visitor){ .arg = &m, .pair = add_match });
-	drop(&sends, &recvs, wild);
+		err = walk_channels(&sends, &recvs, &(struct visitor){ .arg = &m, .pair = add_match });
+	free_ends(&sends, &recvs, wild);
 	if (err)
 		VEC_FREE(&m.v);
 	*out = m.v.at;
@@ -264,24 +264,24 @@ static int count_wild(const struct report *p, const bool *wild)
 }
 
 /* Walks over all ends of messages for a check. */
-static int visit(struct report *p, struct visitor v, int (*more)(const struct report *, const bool *))
+static int visit_ends(struct report *p, struct visitor v, int (*more)(const struct report *, const bool *))
 {
 	struct ends sends, recvs;
 	bool *wild;
-	int err = collect(p->g, &sends, &recvs, &wild);
+	int err = collect_ends(p->g, &sends, &recvs, &wild);
 
 	v.arg = p;
 	if (!err)
-		err = walk(&sends, &recvs, &v);
+		err = walk_channels(&sends, &recvs, &v);
 	if (!err && more)
 		err = more(p, wild);
-	drop(&sends, &recvs, wild);
+	free_ends(&sends, &recvs, wild);
 	return err;
 }
 
 CHECK(unmatched)
 {
-	return visit(&(struct report){ d, g, self, s }, (struct visitor){ .lone = lone_end }, count_wild);
+	return visit_ends(&(struct report){ d, g, self, s }, (struct visitor){ .lone = lone_end }, count_wild);
 }
 
 static int size_pair(void *arg, const struct end *s, const struct end *r)
@@ -302,7 +302,7 @@ static int size_pair(void *arg, const struct end *s, const struct end *r)
 
 CHECK(size)
 {
-	return visit(&(struct report){ d, g, self, s }, (struct visitor){ .pair = size_pair }, NULL);
+	return visit_ends(&(struct report){ d, g, self, s }, (struct visitor){ .pair = size_pair }, NULL);
 }
 
 /* ---- order ---- */

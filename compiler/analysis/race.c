@@ -25,8 +25,8 @@ struct check_text check_range_text(const struct ir_graph *g, uint32_t buf, uint6
 	return t;
 }
 
-static void tell(struct goal_diags *d, const struct symbolic *s, const char *tag, enum goal_severity severity,
-		 const struct sym_conflict *c)
+static void report_race(struct goal_diags *d, const struct symbolic *s, const char *tag, enum goal_severity severity,
+			const struct sym_conflict *c)
 {
 	uint32_t one = c->first < c->second ? c->first : c->second, other = c->first < c->second ? c->second : c->first;
 
@@ -36,8 +36,8 @@ static void tell(struct goal_diags *d, const struct symbolic *s, const char *tag
 }
 
 /* The two ranges of one op. */
-static void overlaps(struct goal_diags *d, const struct ir_graph *g, const char *tag, enum goal_severity severity,
-		     uint32_t r, uint32_t i)
+static void report_overlap(struct goal_diags *d, const struct ir_graph *g, const char *tag, enum goal_severity severity,
+			   uint32_t r, uint32_t i)
 {
 	const struct bin_op *op = &g->ranks[r].ops[i];
 
@@ -61,13 +61,13 @@ int race_tell(struct goal_diags *d, const struct symbolic *s, const char *tag, e
 	err = err ? err : ir_events_reach(s->ev, q, n);
 	for (size_t i = 0; i < n && !err && found < SHOWN; i++)
 		if (!q[i].yes) {
-			tell(d, s, tag, severity, &s->conflicts.at[i]);
+			report_race(d, s, tag, severity, &s->conflicts.at[i]);
 			found++;
 		}
 	free(q);
 	for (uint32_t r = 0; r < s->g->nranks && !err; r++)
 		for (uint32_t i = 0; i < s->g->ranks[r].nops; i++)
-			overlaps(d, s->g, tag, severity, r, i);
+			report_overlap(d, s->g, tag, severity, r, i);
 	return err;
 }
 

@@ -116,7 +116,7 @@ static bool one_way(const struct ir_near *x, uint32_t e)
 	return x->soon[e] < x->ev->n && !(x->many[e / 64] >> e % 64 & 1);
 }
 
-static enum answer near(const struct ir_near *x, uint32_t from, uint32_t to)
+static enum answer search_near(const struct ir_near *x, uint32_t from, uint32_t to)
 {
 	const struct ir_events *ev = x->ev;
 
@@ -137,7 +137,7 @@ bool ir_near_yes(const struct ir_near *x, const struct ir_query *q)
 	for (unsigned i = 0; i < 4; i++) {
 		const uint32_t from = q->from[i & 1], to = q->to[i >> 1];
 
-		if (from != IR_NO_EVENT && to != IR_NO_EVENT && near(x, from, to) == YES)
+		if (from != IR_NO_EVENT && to != IR_NO_EVENT && search_near(x, from, to) == YES)
 			return true;
 	}
 	return false;
@@ -152,7 +152,7 @@ static int near_query(const struct ir_near *x, struct ir_query *q, uint32_t numb
 	q->yes = false;
 	for (unsigned i = 0; i < 4 && !q->yes && !err; i++) {
 		const uint32_t from = q->from[i & 1], to = q->to[i >> 1];
-		enum answer a = from == IR_NO_EVENT || to == IR_NO_EVENT ? NO : near(x, from, to);
+		enum answer a = from == IR_NO_EVENT || to == IR_NO_EVENT ? NO : search_near(x, from, to);
 
 		q->yes = a == YES;
 		if (a == FAR)
@@ -242,7 +242,7 @@ struct walk {
 	struct ir_query *q;
 };
 
-static bool within(const struct walk *w, uint32_t e)
+static bool in_window(const struct walk *w, uint32_t e)
 {
 	return e >= w->lo && e < w->hi;
 }
@@ -278,7 +278,7 @@ static int mask_find(struct walk *w, uint32_t e, uint32_t first, uint32_t *out)
 
 	*out = NONE;
 	for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1] && !err; p++) {
-		const uint32_t on = ev->pred[p], i = within(w, on) && w->pos[on] >= first ? w->mask[on] : NONE;
+		const uint32_t on = ev->pred[p], i = in_window(w, on) && w->pos[on] >= first ? w->mask[on] : NONE;
 
 		if (i == NONE || i == *out)
 			continue;
@@ -320,7 +320,7 @@ static int mask_add(struct walk *w, uint32_t slot, uint32_t *i)
 }
 
 /* Answers the questions about event e, whose mask is known. */
-static void answer(struct walk *w, const struct ask *a, uint32_t base, uint32_t e)
+static void answer_queries(struct walk *w, const struct ask *a, uint32_t base, uint32_t e)
 {
 	if (w->mask[e] == NONE || !places_has(&w->targets, w->pos[e]))
 		return;
@@ -335,7 +335,7 @@ static void answer(struct walk *w, const struct ask *a, uint32_t base, uint32_t 
  * nothing else has needed yet, is at its own. */
 static void need(struct walk *w, uint32_t e, uint32_t first, uint32_t at)
 {
-	if (within(w, e) && w->pos[e] >= first && (w->late[e] == NONE || w->late[e] == w->pos[e]))
+	if (in_window(w, e) && w->pos[e] >= first && (w->late[e] == NONE || w->late[e] == w->pos[e]))
 		w->late[e] = at;
 }
 
@@ -362,9 +362,9 @@ static int walk(struct walk *w, const struct ask *a, uint32_t base, uint32_t fir
 			err = mask_add(w, slot, &w->mask[e]);
 		if (err)
 			break;
-		answer(w, a, base, e);
+		answer_queries(w, a, base, e);
 		for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1]; p++)
-			if (within(w, ev->pred[p]) && w->late[ev->pred[p]] == at)
+			if (in_window(w, ev->pred[p]) && w->late[ev->pred[p]] == at)
 				mask_drop(w, ev->pred[p]);
 		if (w->late[e] == at) /* nothing else needs it */
 			mask_drop(w, e);

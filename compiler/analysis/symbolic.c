@@ -68,7 +68,7 @@ uint64_t sym_end(const struct sym_map *m, size_t i)
 }
 
 /* Makes a segment begin at x; *i is which, or their number for the end of the buffer. Before, it is where x may be. */
-static int split(struct sym_map *m, uint64_t x, size_t *i)
+static int split_segment(struct sym_map *m, uint64_t x, size_t *i)
 {
 	if (*i < m->v.n && m->v.at[*i].lo == x)
 		return 0;
@@ -99,7 +99,7 @@ static int add_piece(struct pieces *p, uint64_t len, struct value v)
 
 /* ---- conflicts ---- */
 
-static bool depends(const struct ir_rank *r, uint32_t op, uint32_t on)
+static bool depends_on(const struct ir_rank *r, uint32_t op, uint32_t on)
 {
 	uint32_t lo = r->dep_at[op], hi = r->dep_at[op + 1];
 
@@ -164,7 +164,7 @@ struct ir_query conflict_query(const struct ir_graph *g, const struct ir_events 
 	return q;
 }
 
-static int conflict(struct symbolic *s, const struct sym_conflict *c)
+static int add_conflict(struct symbolic *s, const struct sym_conflict *c)
 {
 	struct sym_state *st = s->state;
 	const uint32_t base = s->ev->base[c->rank];
@@ -176,7 +176,7 @@ static int conflict(struct symbolic *s, const struct sym_conflict *c)
 	if (*recent == pair)
 		return 0;
 	*recent = pair;
-	if (c->first == c->second || depends(&s->g->ranks[c->rank], c->second, c->first))
+	if (c->first == c->second || depends_on(&s->g->ranks[c->rank], c->second, c->first))
 		return 0;
 	q = conflict_query(s->g, s->ev, c->rank, c->first, c->second);
 	if (st->near.ev && ir_near_yes(&st->near, &q))
@@ -204,7 +204,7 @@ static int add_reader(struct sym_state *st, uint32_t op, struct sym_seg *x)
 }
 
 /* Op op reads its range k. */
-static int get(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, struct pieces *out)
+static int read_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, struct pieces *out)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
 	struct sym_map *m = map_of(s, rank, o->buf[k]);
@@ -214,15 +214,15 @@ static int get(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, struc
 	out->v.n = 0;
 	if (!s->state->written[o->buf[k]]) /* as at the start, and in no conflict */
 		return add_piece(out, o->len, terms_leaf(s->terms, rank, o->buf[k], (int64_t)o->off[k]));
-	err = split(m, o->off[k], &from);
+	err = split_segment(m, o->off[k], &from);
 	to = from + 1;
-	err = err ? err : split(m, o->off[k] + o->len, &to);
+	err = err ? err : split_segment(m, o->off[k] + o->len, &to);
 	for (size_t i = from; !err && i < to; i++) {
 		struct sym_seg *x = &m->v.at[i];
 		uint64_t end = sym_end(m, i);
 
 		if (x->writer)
-			err = conflict(s, &(struct sym_conflict){ rank, x->writer - 1, op, o->buf[k], x->lo, end });
+			err = add_conflict(s, &(struct sym_conflict){ rank, x->writer - 1, op, o->buf[k], x->lo, end });
 		err = err ? err : add_reader(s->state, op, x);
 		err = err ? err : add_piece(out, end - x->lo, (struct value){ x->term, (int64_t)x->lo + x->shift });
 	}
@@ -230,30 +230,32 @@ static int get(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, struc
 }
 
 /* What comes before a write to a segment. */
-static int overwritten(struct symbolic *s, uint32_t rank, uint32_t op, uint32_t buf, const struct sym_seg *x, uint64_t end)
+static int add_write_conflicts(struct symbolic *s, uint32_t rank, uint32_t op, uint32_t buf, const struct sym_seg *x,
+			       uint64_t end)
 {
 	int err = 0;
 
 	if (!x->readers && x->writer)
-		return conflict(s, &(struct sym_conflict){ rank, x->writer - 1, op, buf, x->lo, end });
+		return add_conflict(s, &(struct sym_conflict){ rank, x->writer - 1, op, buf, x->lo, end });
 	for (uint32_t i = x->readers; i && !err; i = s->state->reads.at[i - 1].next)
-		err = conflict(s, &(struct sym_conflict){ rank, s->state->reads.at[i - 1].op, op, buf, x->lo, end });
+		err = add_conflict(s,
+				   &(struct sym_conflict){ rank, s->state->reads.at[i - 1].op, op, buf, x->lo, end });
 	return err;
 }
 
 /* Op op writes its range k. */
-static int put(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const struct pieces *in)
+static int write_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const struct pieces *in)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
 	struct sym_map *m = map_of(s, rank, o->buf[k]);
 	size_t from = 0, to, n = in->v.n;
 	uint64_t lo = o->off[k];
-	int err = split(m, lo, &from);
+	int err = split_segment(m, lo, &from);
 
 	to = from + 1;
-	err = err ? err : split(m, lo + o->len, &to);
+	err = err ? err : split_segment(m, lo + o->len, &to);
 	for (size_t i = from; !err && i < to; i++)
-		err = overwritten(s, rank, op, o->buf[k], &m->v.at[i], sym_end(m, i));
+		err = add_write_conflicts(s, rank, op, o->buf[k], &m->v.at[i], sym_end(m, i));
 	err = err ? err : VEC_RESERVE(&m->v, m->v.n - (to - from) + n);
 	if (err)
 		return err;
@@ -274,7 +276,7 @@ static int put(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const
 /* ---- ops ---- */
 
 /* x op y, element by element. */
-static int combine(struct symbolic *s, const struct pieces *x, const struct pieces *y, struct pieces *out)
+static int combine_pieces(struct symbolic *s, const struct pieces *x, const struct pieces *y, struct pieces *out)
 {
 	size_t i = 0, k = 0;
 	uint64_t xd = 0, yd = 0; /* done of the pieces at hand */
@@ -304,24 +306,24 @@ static int combine(struct symbolic *s, const struct pieces *x, const struct piec
 }
 
 /* b = a op b, or b = b op a; b is range k of the op. */
-static int reduce(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const struct pieces *a, bool with)
+static int reduce_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const struct pieces *a, bool with)
 {
 	struct sym_state *st = s->state;
-	int err = get(s, rank, op, k, &st->b);
+	int err = read_pieces(s, rank, op, k, &st->b);
 
-	err = err ? err : with ? combine(s, &st->b, a, &st->sum) : combine(s, a, &st->b, &st->sum);
-	return err ? err : put(s, rank, op, k, &st->sum);
+	err = err ? err : with ? combine_pieces(s, &st->b, a, &st->sum) : combine_pieces(s, a, &st->b, &st->sum);
+	return err ? err : write_pieces(s, rank, op, k, &st->sum);
 }
 
 static int local_op(struct symbolic *s, uint32_t rank, uint32_t op)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
-	int err = get(s, rank, op, 0, &s->state->a);
+	int err = read_pieces(s, rank, op, 0, &s->state->a);
 
 	if (err)
 		return err;
-	return o->kind == BIN_OP_COPY ? put(s, rank, op, 1, &s->state->a) :
-					reduce(s, rank, op, 1, &s->state->a, o->kind == BIN_OP_REDUCE_WITH);
+	return o->kind == BIN_OP_COPY ? write_pieces(s, rank, op, 1, &s->state->a) :
+					reduce_pieces(s, rank, op, 1, &s->state->a, o->kind == BIN_OP_REDUCE_WITH);
 }
 
 /* A send, an op that is numbered through, has read in. */
@@ -348,7 +350,7 @@ static int depart(struct sym_state *st, uint32_t op, const struct pieces *in)
 }
 
 /* What a recv gets; without its send, or beyond its length, that is unknown. */
-static int arrive(struct symbolic *s, uint32_t rank, uint32_t op, struct pieces *in)
+static int recv_pieces(struct symbolic *s, uint32_t rank, uint32_t op, struct pieces *in)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
 	struct sym_state *st = s->state;
@@ -374,7 +376,7 @@ static int arrive(struct symbolic *s, uint32_t rank, uint32_t op, struct pieces 
 	return err;
 }
 
-static int event(struct symbolic *s, uint32_t e)
+static int run_event(struct symbolic *s, uint32_t e)
 {
 	uint32_t rank = ir_events_rank_after(s->ev, e / 2, s->state->rank), op = e / 2 - s->ev->base[rank];
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
@@ -385,18 +387,18 @@ static int event(struct symbolic *s, uint32_t e)
 	if (!o->len || !bin_nranges(o->kind))
 		return 0;
 	if (ir_op_sends(o)) {
-		err = starts ? get(s, rank, op, 0, &s->state->a) : 0;
+		err = starts ? read_pieces(s, rank, op, 0, &s->state->a) : 0;
 		return err || !starts ? err : depart(s->state, e / 2, &s->state->a);
 	}
 	if (!ir_op_recvs(o))
 		return starts ? local_op(s, rank, op) : 0;
 	if (starts)
 		return 0;
-	err = arrive(s, rank, op, &s->state->a);
+	err = recv_pieces(s, rank, op, &s->state->a);
 	if (err)
 		return err;
-	return bin_reduces(o->kind) ? reduce(s, rank, op, 0, &s->state->a, o->kind == BIN_OP_RECV_REDUCE_WITH) :
-				      put(s, rank, op, 0, &s->state->a);
+	return bin_reduces(o->kind) ? reduce_pieces(s, rank, op, 0, &s->state->a, o->kind == BIN_OP_RECV_REDUCE_WITH) :
+				      write_pieces(s, rank, op, 0, &s->state->a);
 }
 
 /* ---- the run ---- */
@@ -412,7 +414,7 @@ static void find_written(const struct ir_graph *g, bool *written)
 		}
 }
 
-static int begin(struct symbolic *s, bool all)
+static int alloc_state(struct symbolic *s, bool all)
 {
 	const struct ir_graph *g = s->g;
 	size_t n = (size_t)g->nranks * g->nbuffers;
@@ -442,7 +444,7 @@ static int begin(struct symbolic *s, bool all)
 	return 0;
 }
 
-static void end(struct symbolic *s)
+static void free_state(struct symbolic *s)
 {
 	struct sym_state *st = s->state;
 
@@ -466,11 +468,11 @@ int symbolic_run(struct symbolic *s, const struct ir_graph *g, const struct ir_e
 	int err;
 
 	*s = (struct symbolic){ .g = g, .ev = ev, .terms = terms };
-	err = begin(s, all);
+	err = alloc_state(s, all);
 	for (uint32_t at = 0; at < ev->n && !err; at++)
 		if (ev->order[at] < 2 * ev->nops)
-			err = event(s, ev->order[at]);
-	end(s);
+			err = run_event(s, ev->order[at]);
+	free_state(s);
 	return err;
 }
 

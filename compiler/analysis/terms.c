@@ -63,7 +63,7 @@ void terms_free(struct terms *t)
 	free(t);
 }
 
-static uint64_t mix(uint64_t h, uint64_t x)
+static uint64_t mix_hash(uint64_t h, uint64_t x)
 {
 	h = (h ^ x) * 0x9e3779b97f4a7c15u;
 	return h ^ h >> 29;
@@ -105,9 +105,9 @@ static uint64_t hash_runs(const struct term_run *r, size_t n)
 	uint64_t h = n;
 
 	for (size_t i = 0; i < n; i++) {
-		h = mix(h, (uint64_t)r[i].rank << 32 | r[i].buf);
-		h = mix(h, (uint64_t)r[i].n << 32 | r[i].times);
-		h = mix(h, (uint64_t)r[i].at);
+		h = mix_hash(h, (uint64_t)r[i].rank << 32 | r[i].buf);
+		h = mix_hash(h, (uint64_t)r[i].n << 32 | r[i].times);
+		h = mix_hash(h, (uint64_t)r[i].at);
 	}
 	return h;
 }
@@ -189,7 +189,7 @@ static size_t runs_of(const struct terms *t, uint32_t sum, struct term_run *one,
 }
 
 /* Appends to t->work; runs that go on are one. */
-static int append(struct terms *t, struct term_run r)
+static int append_run(struct terms *t, struct term_run r)
 {
 	struct term_run *last = t->work.n ? &t->work.at[t->work.n - 1] : NULL;
 
@@ -201,24 +201,24 @@ static int append(struct terms *t, struct term_run r)
 	return VEC_PUSH(&t->work, r);
 }
 
-static int concatenate(struct terms *t, const struct term_run *x, size_t nx, const struct term_run *y, size_t ny,
-		       int64_t delta)
+static int concatenate_terms(struct terms *t, const struct term_run *x, size_t nx, const struct term_run *y, size_t ny,
+			     int64_t delta)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < nx && !err; i++)
-		err = append(t, x[i]);
+		err = append_run(t, x[i]);
 	for (size_t i = 0; i < ny && !err; i++) {
 		struct term_run r = y[i];
 
 		r.at += delta;
-		err = append(t, r);
+		err = append_run(t, r);
 	}
 	return err;
 }
 
 /* The order of a multiset; it does not change when all places shift. */
-static bool before(const struct term_run *x, const struct term_run *y)
+static bool run_is_before(const struct term_run *x, const struct term_run *y)
 {
 	if (x->buf != y->buf)
 		return x->buf < y->buf;
@@ -227,7 +227,7 @@ static bool before(const struct term_run *x, const struct term_run *y)
 	return x->rank < y->rank;
 }
 
-static struct term_run cut(struct term_run *r, uint32_t n)
+static struct term_run cut_run(struct term_run *r, uint32_t n)
 {
 	struct term_run front = *r;
 
@@ -238,7 +238,8 @@ static struct term_run cut(struct term_run *r, uint32_t n)
 }
 
 /* Both multisets together: where they overlap, contributions come so many times more. */
-static int unite(struct terms *t, const struct term_run *x, size_t nx, const struct term_run *y, size_t ny, int64_t delta)
+static int unite_terms(struct terms *t, const struct term_run *x, size_t nx, const struct term_run *y, size_t ny,
+		       int64_t delta)
 {
 	struct term_run a = { 0 }, b = { 0 };
 	int err = 0;
@@ -256,20 +257,20 @@ static int unite(struct terms *t, const struct term_run *x, size_t nx, const str
 		if (!a.n && !b.n)
 			break;
 		if (!a.n || !b.n || a.buf != b.buf || a.at != b.at) {
-			struct term_run *r = !b.n || (a.n && before(&a, &b)) ? &a : &b;
+			struct term_run *r = !b.n || (a.n && run_is_before(&a, &b)) ? &a : &b;
 
-			err = append(t, cut(r, r->n));
+			err = append_run(t, cut_run(r, r->n));
 		} else if (a.rank != b.rank) {
 			struct term_run *r = a.rank < b.rank ? &a : &b;
 			uint32_t gap = a.rank < b.rank ? b.rank - a.rank : a.rank - b.rank;
 
-			err = append(t, cut(r, r->n < gap ? r->n : gap));
+			err = append_run(t, cut_run(r, r->n < gap ? r->n : gap));
 		} else {
 			uint32_t n = a.n < b.n ? a.n : b.n;
-			struct term_run r = cut(&a, n);
+			struct term_run r = cut_run(&a, n);
 
-			r.times += cut(&b, n).times;
-			err = append(t, r);
+			r.times += cut_run(&b, n).times;
+			err = append_run(t, r);
 		}
 	}
 	return err;
@@ -279,7 +280,7 @@ static int by_place(const void *a, const void *b)
 {
 	const struct term_run *x = a, *y = b;
 
-	return before(x, y) ? -1 : before(y, x);
+	return run_is_before(x, y) ? -1 : run_is_before(y, x);
 }
 
 int terms_wanted(struct terms *t, struct term_run *parts, size_t n, uint32_t *sum, int64_t *at)
@@ -294,7 +295,7 @@ int terms_wanted(struct terms *t, struct term_run *parts, size_t n, uint32_t *su
 
 		for (; t->commutative && i < n && same_run(&parts[i], &parts[i - 1]); i++)
 			r.times++;
-		err = append(t, r);
+		err = append_run(t, r);
 	}
 	return err ? err : intern_sum(t, sum, at);
 }
@@ -318,7 +319,7 @@ uint32_t terms_sum(const struct terms *t, struct value v, int64_t *at)
 
 static uint64_t hash_op(uint32_t left, uint32_t right, int64_t delta)
 {
-	return mix(mix(left, right), (uint64_t)delta);
+	return mix_hash(mix_hash(left, right), (uint64_t)delta);
 }
 
 static uint64_t hash_term(const struct terms *t, uint32_t i)
@@ -345,7 +346,7 @@ static int add_up(struct terms *t, struct value left, struct value right, uint32
 	nx = runs_of(t, sx, &one[0], &x);
 	ny = runs_of(t, sy, &one[1], &y);
 	t->work.n = 0;
-	err = (t->commutative ? unite : concatenate)(t, x, nx, y, ny, y_at - x_at);
+	err = (t->commutative ? unite_terms : concatenate_terms)(t, x, nx, y, ny, y_at - x_at);
 	err = err ? err : intern_sum(t, sum, at);
 	*at += x_at;
 	return err;

@@ -11,7 +11,8 @@
 
 static const char head[] = "\nschedule ";
 
-static int compile(struct goal_diags *d, const char *name, const char *at, size_t len, void **image, size_t *size)
+static int compile_definition(struct goal_diags *d, const char *name, const char *at, size_t len, void **image,
+			      size_t *size)
 {
 	struct goal_text *tree = NULL;
 	struct ir_image im = { 0 };
@@ -50,7 +51,7 @@ static int print_all(struct goal_diags *d, const char *file, const char *text)
 		size_t size = 0;
 
 		next = strstr(name, head);
-		err = compile(d, file, at, next ? (size_t)(next - at) : strlen(at), &image, &size);
+		err = compile_definition(d, file, at, next ? (size_t)(next - at) : strlen(at), &image, &size);
 		if (!err)
 			print_row(id++, name, strcspn(name, " (\n"), image, size);
 		free(image);

@@ -193,7 +193,7 @@ bool claim_values(const struct claim *c, const struct bin_arg *row, struct bin_a
 }
 
 /* Of a rank that is not the root: what it does not know has no default either. */
-static void forget(const struct claim *c, struct bin_arg *row)
+static void clear_root_params(const struct claim *c, struct bin_arg *row)
 {
 	for (uint32_t i = 0; i < c->def.nparams; i++)
 		if (c->param[i] < c->b->nparams && c->b->params[c->param[i]].scope == BIN_ROOTONLY)
@@ -224,7 +224,7 @@ static int eval_open(struct eval *e, const struct claim *c, const struct bin_arg
 	for (uint32_t r = 0; r < args->size; r++) {
 		claim_values(c, e->rows.by_rank[r], e->values + r * n);
 		if (root >= 0 && r != root)
-			forget(c, e->values + r * n);
+			clear_root_params(c, e->values + r * n);
 		e->by_rank[r] = e->values + r * n;
 	}
 	e->args.by_rank = e->by_rank;
@@ -232,7 +232,7 @@ static int eval_open(struct eval *e, const struct claim *c, const struct bin_arg
 }
 
 /* Says what went wrong in a definition, which has no place in the schedule. */
-static int blame(const struct claim *c, int err, struct ir_fault *f)
+static int report_definition_fault(const struct claim *c, int err, struct ir_fault *f)
 {
 	const struct bin *b = &c->def;
 
@@ -314,7 +314,7 @@ static int place_of(struct eval *e, uint32_t rank, struct place **out, struct ir
 		return -ERR_NOMEM;
 	a.rank = rank;
 	a.args = e->args.by_rank[rank];
-	err = blame(e->c, sizes_of(&e->c->def, bin_result_ops, &a, p->size, &first, fault), fault);
+	err = report_definition_fault(e->c, sizes_of(&e->c->def, bin_result_ops, &a, p->size, &first, fault), fault);
 	if (err)
 		return err;
 	if (first.kind == BIN_OP_COPY)
@@ -345,7 +345,7 @@ int claim_sizes(const struct claim *c, const struct bin_args *args, bool inplace
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
 		size[c->buf[i]] = sp.bufsize[i];
 	free(room);
-	return blame(c, err, fault);
+	return report_definition_fault(c, err, fault);
 }
 
 /* Whether a buffer can have no other size: its program gives it none but register 2, which nothing changes. */
@@ -387,8 +387,8 @@ struct gets {
 };
 
 /* A range of a rank, in the buffer where it is, as the schedule numbers it. */
-static int locate(struct eval *e, const struct place *p, unsigned buf, uint64_t off, uint64_t len, uint32_t rank,
-		  uint32_t *out, uint64_t *at, struct ir_fault *fault)
+static int locate_range(struct eval *e, const struct place *p, unsigned buf, uint64_t off, uint64_t len, uint32_t rank,
+			uint32_t *out, uint64_t *at, struct ir_fault *fault)
 {
 	const struct claim *c = e->c;
 
@@ -405,7 +405,7 @@ static int locate(struct eval *e, const struct place *p, unsigned buf, uint64_t 
 }
 
 /* The instruction that an op of the schedule's own result comes from. */
-static uint32_t where(const struct bin *b, const struct bin_op *op)
+static uint32_t gets_instruction(const struct bin *b, const struct bin_op *op)
 {
 	for (uint32_t pc = 0; b->lines && pc < b->ncode; pc++)
 		if (b->code[pc].op == BIN_GETS && b->lines[pc] == op->line)
@@ -425,11 +425,11 @@ static int add_get(struct eval *e, uint32_t rank, const struct bin_op *op, struc
 		return 0;
 	*fault = (struct ir_fault){ 0 };
 	err = place_of(e, rank, &p, fault);
-	err = err ? err : locate(e, p, op->buf[0], op->off[0], op->len, rank, &g.buf, &g.off, fault);
+	err = err ? err : locate_range(e, p, op->buf[0], op->off[0], op->len, rank, &g.buf, &g.off, fault);
 	err = err ? err : place_of(e, op->peer, &p, fault);
-	err = err ? err : locate(e, p, op->buf[1], op->off[1], op->len, op->peer, &g.src.buf, &g.src.off, fault);
+	err = err ? err : locate_range(e, p, op->buf[1], op->off[1], op->len, op->peer, &g.src.buf, &g.src.off, fault);
 	if (err && !e->c->name && !fault->where)
-		fault->where = where(&e->c->def, op);
+		fault->where = gets_instruction(&e->c->def, op);
 	return err ? err : VEC_PUSH(&out->v, g);
 }
 
@@ -446,7 +446,7 @@ static int by_target(const void *a, const void *b)
 	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
-static int gather(const struct claim *c, struct gets *g, struct wants *out, struct ir_fault *fault)
+static int collect_wants(const struct claim *c, struct gets *g, struct wants *out, struct ir_fault *fault)
 {
 	bool sorted = true;
 
@@ -473,7 +473,7 @@ static int gather(const struct claim *c, struct gets *g, struct wants *out, stru
 }
 
 /* What there is of buffers on a rank. */
-static int describe(const struct eval *e, const struct place *p, struct wants *out)
+static int describe_buffers(const struct eval *e, const struct place *p, struct wants *out)
 {
 	const struct claim *c = e->c;
 	int err = 0;
@@ -503,14 +503,14 @@ static int wants_of(struct eval *e, uint32_t rank, struct wants *out, struct ir_
 	a.rank = rank;
 	a.args = e->args.by_rank[rank];
 	err = place_of(e, rank, &own, fault);
-	err = err ? err : describe(e, own, out);
-	err = err ? err : blame(e->c, ir_rank_result(&e->c->def, &a, &r, fault), fault);
+	err = err ? err : describe_buffers(e, own, out);
+	err = err ? err : report_definition_fault(e->c, ir_rank_result(&e->c->def, &a, &r, fault), fault);
 	for (uint32_t i = 0; i < r.nops && !err; i++)
 		err = add_get(e, rank, &r.ops[i], &g, fault);
 	if (!err) {
-		err = gather(e->c, &g, out, fault);
+		err = collect_wants(e->c, &g, out, fault);
 		if (err && r.nops && !e->c->name)
-			fault->where = where(&e->c->def, &r.ops[r.nops - 1]);
+			fault->where = gets_instruction(&e->c->def, &r.ops[r.nops - 1]);
 	}
 	if (err)
 		wants_fini(out);

@@ -54,7 +54,7 @@ static void find_params(const struct bin *b, uint32_t at[PARAMS])
 }
 
 /* The kinds that suit a schedule: how many, from *first on; 0: there is nothing to choose. */
-static unsigned kinds(const struct bin *b, const uint32_t at[PARAMS], enum kind *first)
+static unsigned suitable_kinds(const struct bin *b, const uint32_t at[PARAMS], enum kind *first)
 {
 	bool any = false;
 
@@ -77,15 +77,15 @@ unsigned collective_samples(const struct bin *b)
 	unsigned n;
 
 	find_params(b, at);
-	n = kinds(b, at, &first);
+	n = suitable_kinds(b, at, &first);
 	return (n ? n : 1) * (at[INPLACE] < b->nparams ? 2 : 1);
 }
 
 /* The kind of a sample, and whether it is in place. */
-static void choose(const struct bin *b, const uint32_t at[PARAMS], unsigned which, enum kind *kind, bool *inplace)
+static void choose_kind(const struct bin *b, const uint32_t at[PARAMS], unsigned which, enum kind *kind, bool *inplace)
 {
 	enum kind first;
-	unsigned n = kinds(b, at, &first);
+	unsigned n = suitable_kinds(b, at, &first);
 
 	*inplace = which >= (n ? n : 1);
 	*kind = n ? first + which % n : KINDS;
@@ -98,14 +98,14 @@ void collective_sample_name(const struct bin *b, unsigned which, char *out, size
 	bool inplace;
 
 	find_params(b, at);
-	choose(b, at, which, &kind, &inplace);
+	choose_kind(b, at, which, &kind, &inplace);
 	snprintf(out, size, "%s%s%s", kind < KINDS ? kind_names[kind] : "", kind < KINDS && inplace ? "-" : "",
 		 inplace ? "inplace" : kind < KINDS || at[INPLACE] == b->nparams ? "" : "apart");
 }
 
 /* ---- neighbours ---- */
 
-static int push(struct sample *s, struct list *l, uint32_t rank)
+static int push_rank(struct sample *s, struct list *l, uint32_t rank)
 {
 	uint32_t *at = arena_alloc(&s->rows->store, (l->n + 1) * sizeof *at);
 
@@ -118,15 +118,15 @@ static int push(struct sample *s, struct list *l, uint32_t rank)
 	return 0;
 }
 
-static int edge(struct sample *s, uint32_t from, uint32_t to)
+static int add_neighbours(struct sample *s, uint32_t from, uint32_t to)
 {
-	int err = push(s, &s->out[from], to);
+	int err = push_rank(s, &s->out[from], to);
 
-	return err ? err : push(s, &s->in[to], from);
+	return err ? err : push_rank(s, &s->in[to], from);
 }
 
 /* Numbers that look random and are always the same. */
-static uint32_t scatter(uint32_t x)
+static uint32_t hash_u32(uint32_t x)
 {
 	x = (x ^ 61) ^ x >> 16;
 	x *= 9;
@@ -135,7 +135,7 @@ static uint32_t scatter(uint32_t x)
 }
 
 /* The largest divisor of n that is at most its root of degree k. */
-static uint32_t divisor(uint32_t n, unsigned k)
+static uint32_t largest_divisor(uint32_t n, unsigned k)
 {
 	uint32_t best = 1;
 
@@ -150,15 +150,15 @@ static void lay_out(struct sample *s)
 	const uint32_t p = s->rows->size;
 
 	s->ndims = s->kind == BOX ? 3 : s->kind == GRID || s->kind == TORUS ? 2 : 1;
-	s->dims[0] = s->ndims == 1 ? p : divisor(p, s->ndims);
-	s->dims[1] = s->ndims == 3 ? divisor(p / (uint32_t)s->dims[0], 2) : p / s->dims[0];
+	s->dims[0] = s->ndims == 1 ? p : largest_divisor(p, s->ndims);
+	s->dims[1] = s->ndims == 3 ? largest_divisor(p / (uint32_t)s->dims[0], 2) : p / s->dims[0];
 	s->dims[2] = s->ndims == 3 ? p / (s->dims[0] * s->dims[1]) : 1;
 	for (unsigned d = 0; d < s->ndims; d++)
 		s->periods[d] = s->kind != LINE && !(s->kind == BOX && d == 1);
 }
 
 /* The neighbour in a dimension, down or up; BIN_NONE at an edge. */
-static uint32_t neighbour(const struct sample *s, uint32_t rank, unsigned dim, bool up)
+static uint32_t grid_neighbour(const struct sample *s, uint32_t rank, unsigned dim, bool up)
 {
 	int64_t stride = 1, here, there;
 
@@ -173,7 +173,7 @@ static uint32_t neighbour(const struct sample *s, uint32_t rank, unsigned dim, b
 }
 
 /* Edges from each rank, then those to each rank, in the order of their numbers. */
-static int connect(struct sample *s)
+static int build_neighbours(struct sample *s)
 {
 	const uint32_t p = s->rows->size;
 	int err = 0;
@@ -187,18 +187,18 @@ static int connect(struct sample *s)
 		if (s->kind == EMPTY)
 			continue;
 		if (s->kind == RANDOM) { /* edges of a rank to itself, and several to another, are among them */
-			for (uint32_t k = 0; k < scatter(r) % 4 && !err; k++)
-				err = edge(s, r, scatter(r * 7 + k) / 3 % p);
+			for (uint32_t k = 0; k < hash_u32(r) % 4 && !err; k++)
+				err = add_neighbours(s, r, hash_u32(r * 7 + k) / 3 % p);
 			continue;
 		}
 		for (unsigned j = 0; j < 2 * s->ndims && !err; j++) {
-			uint32_t to = neighbour(s, r, j / 2, j % 2);
+			uint32_t to = grid_neighbour(s, r, j / 2, j % 2);
 
 			if (s->grid) {
-				err = push(s, &s->out[r], to);
-				err = err ? err : push(s, &s->in[r], to);
+				err = push_rank(s, &s->out[r], to);
+				err = err ? err : push_rank(s, &s->in[r], to);
 			} else {
-				err = edge(s, r, to);
+				err = add_neighbours(s, r, to);
 			}
 		}
 	}
@@ -207,7 +207,7 @@ static int connect(struct sample *s)
 
 /* ---- values ---- */
 
-static int64_t amount(const struct sample *s, uint32_t number)
+static int64_t block_count(const struct sample *s, uint32_t number)
 {
 	const int64_t c = s->count, uneven[] = { c, 0, 2 * c, c / 2, c - c / 3 };
 
@@ -224,13 +224,13 @@ static int64_t amount(const struct sample *s, uint32_t number)
 }
 
 /* What one rank sends another in one of its messages. In place both send each other the same. */
-static int64_t between(const struct sample *s, uint32_t from, uint32_t to, uint32_t k)
+static int64_t pair_count(const struct sample *s, uint32_t from, uint32_t to, uint32_t k)
 {
-	return amount(s, s->inplace ? from + to : 3 * from + 2 * to + k);
+	return block_count(s, s->inplace ? from + to : 3 * from + 2 * to + k);
 }
 
 /* The message of entry i of a list of neighbours: the k-th edge to or from that one, in a grid the direction. */
-static int64_t message(const struct sample *s, uint32_t rank, uint32_t i, bool out)
+static int64_t message_count(const struct sample *s, uint32_t rank, uint32_t i, bool out)
 {
 	const struct list *l = out ? &s->out[rank] : &s->in[rank];
 	uint32_t other = l->at[i], k = 0;
@@ -241,10 +241,10 @@ static int64_t message(const struct sample *s, uint32_t rank, uint32_t i, bool o
 		k += l->at[e] == other;
 	if (s->grid)
 		k = out ? i : i ^ 1;
-	return out ? between(s, rank, other, k) : between(s, other, rank, k);
+	return out ? pair_count(s, rank, other, k) : pair_count(s, other, rank, k);
 }
 
-static int set(struct sample *s, uint32_t rank, enum param p, struct bin_arg v)
+static int set_param(struct sample *s, uint32_t rank, enum param p, struct bin_arg v)
 {
 	struct bin_arg *a;
 
@@ -258,17 +258,17 @@ static int set(struct sample *s, uint32_t rank, enum param p, struct bin_arg v)
 
 static int set_number(struct sample *s, uint32_t rank, enum param p, int64_t v)
 {
-	return set(s, rank, p, (struct bin_arg){ .known = true, .value = v });
+	return set_param(s, rank, p, (struct bin_arg){ .known = true, .value = v });
 }
 
-static int64_t *vector(struct sample *s, uint32_t n)
+static int64_t *alloc_vector(struct sample *s, uint32_t n)
 {
 	return arena_alloc(&s->rows->store, (n + 1) * sizeof(int64_t));
 }
 
 static int set_vector(struct sample *s, uint32_t rank, enum param p, const int64_t *v, uint32_t n)
 {
-	return v ? set(s, rank, p, (struct bin_arg){ .known = true, .value = n ? v[0] : 0, .elem = v, .n = n }) :
+	return v ? set_param(s, rank, p, (struct bin_arg){ .known = true, .value = n ? v[0] : 0, .elem = v, .n = n }) :
 		   -ERR_NOMEM;
 }
 
@@ -277,7 +277,7 @@ static int set_vector(struct sample *s, uint32_t rank, enum param p, const int64
 static int set_blocks(struct sample *s, uint32_t rank, enum param counts, enum param displs, const int64_t *v, uint32_t n)
 {
 	const bool gaps = s->kind != EVEN && s->kind != RING && s->kind != CIRCLE;
-	int64_t *at = vector(s, n), end = 0;
+	int64_t *at = alloc_vector(s, n), end = 0;
 	int err = set_vector(s, rank, counts, v, n);
 
 	if (err || !at)
@@ -303,20 +303,21 @@ static int set_lists(struct sample *s, uint32_t rank)
 
 	for (unsigned out = 0; out < 2 && !err; out++) {
 		const struct list *l = lists[out];
-		int64_t *ranks = vector(s, l->n), *len = vector(s, l->n);
+		int64_t *ranks = alloc_vector(s, l->n), *len = alloc_vector(s, l->n);
 
 		if (!ranks || !len)
 			return -ERR_NOMEM;
 		for (uint32_t i = 0; i < l->n; i++) {
 			ranks[i] = l->at[i];
-			len[i] = blocks && l->at[i] != BIN_NONE ? amount(s, l->at[i]) : message(s, rank, i, out);
+			len[i] = blocks && l->at[i] != BIN_NONE ? block_count(s, l->at[i]) :
+				 message_count(s, rank, i, out);
 		}
 		err = set_number(s, rank, numbers[out], l->n);
 		err = err ? err : set_vector(s, rank, vectors[out], ranks, l->n);
 		err = err ? err : set_blocks(s, rank, counts[out], displs[out], len, l->n);
 	}
 	if (!err && s->grid) {
-		int64_t *dims = vector(s, 3), *periods = vector(s, 3);
+		int64_t *dims = alloc_vector(s, 3), *periods = alloc_vector(s, 3);
 
 		if (!dims || !periods)
 			return -ERR_NOMEM;
@@ -334,13 +335,13 @@ static int set_all(struct sample *s, uint32_t rank)
 {
 	const bool pairs = s->at[SENDCOUNTS] < s->b->nparams; /* each pair of ranks has a count of its own */
 	const uint32_t p = s->rows->size;
-	int64_t *own = vector(s, p), *recv = vector(s, p), *send = vector(s, p);
+	int64_t *own = alloc_vector(s, p), *recv = alloc_vector(s, p), *send = alloc_vector(s, p);
 	int err = own && recv && send ? 0 : -ERR_NOMEM;
 
 	for (uint32_t r = 0; r < p && !err; r++) {
-		own[r] = amount(s, r);
-		recv[r] = pairs ? between(s, r, rank, 0) : own[r];
-		send[r] = s->inplace ? 0 : between(s, rank, r, 0); /* without meaning in place */
+		own[r] = block_count(s, r);
+		recv[r] = pairs ? pair_count(s, r, rank, 0) : own[r];
+		send[r] = s->inplace ? 0 : pair_count(s, rank, r, 0); /* without meaning in place */
 	}
 	err = err ? err : set_blocks(s, rank, COUNTS, DISPLS, own, p);
 	err = err ? err : set_blocks(s, rank, RECVCOUNTS, RDISPLS, recv, p);
@@ -348,7 +349,7 @@ static int set_all(struct sample *s, uint32_t rank)
 }
 
 /* Whether a rank has a value of a parameter, and which. */
-static bool given(const struct sample *s, enum param p, int64_t *value)
+static bool get_given(const struct sample *s, enum param p, int64_t *value)
 {
 	for (uint32_t r = 0; r < s->rows->size && s->at[p] < s->b->nparams; r++) {
 		const struct bin_arg *a = &arg_row(s->rows, r)[s->at[p]];
@@ -367,25 +368,25 @@ int collective_sample(const struct bin *b, int64_t count, unsigned which, struct
 	int err = 0;
 
 	find_params(b, s.at);
-	choose(b, s.at, which, &s.kind, &s.inplace);
+	choose_kind(b, s.at, which, &s.kind, &s.inplace);
 	collective_sample_name(b, which, a->name, sizeof a->name);
-	if (given(&s, INPLACE, &value))
+	if (get_given(&s, INPLACE, &value))
 		s.inplace = value != 0;
 	for (unsigned p = COUNTS; p < PARAMS; p++)
-		if (given(&s, p, &value))
+		if (get_given(&s, p, &value))
 			return 0; /* what is given may not agree with a sample */
 	s.ordered = (s.kind != SCATTERED && s.kind != RANDOM && s.kind != BOX) ||
 		    !collective_known(bin_str(b, b->meta->implements));
 	s.lists = s.kind >= RING && s.kind <= EMPTY;
 	s.grid = s.kind >= LINE && s.kind < KINDS;
 	if (s.lists || s.grid)
-		err = connect(&s);
+		err = build_neighbours(&s);
 	for (uint32_t r = 0; r < a->size && !err; r++) {
 		if (s.inplace)
 			set_number(&s, r, INPLACE, 1);
 		if (s.kind == KINDS)
 			continue;
-		set_number(&s, r, MYCOUNT, amount(&s, r));
+		set_number(&s, r, MYCOUNT, block_count(&s, r));
 		err = s.lists || s.grid ? set_lists(&s, r) : set_all(&s, r);
 	}
 	return err;

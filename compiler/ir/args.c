@@ -52,7 +52,8 @@ void arg_rows_set(struct arg_rows *a, uint32_t param, struct bin_arg v)
 }
 
 /* A define that is no count: its parameter, or nparams after a diagnostic. */
-static uint32_t find(struct goal_diags *d, unsigned file, const struct bin *b, const struct define *def, uint32_t size)
+static uint32_t param_of_define(struct goal_diags *d, unsigned file, const struct bin *b, const struct define *def,
+				uint32_t size)
 {
 	const struct goal_loc at = { .file = (uint16_t)file };
 	uint32_t i = 0;
@@ -95,7 +96,7 @@ int arg_rows_define(struct arg_rows *a, struct goal_diags *d, unsigned file, con
 				*count = def->value[0];
 			continue;
 		}
-		i = find(d, file, b, def, a->size);
+		i = param_of_define(d, file, b, def, a->size);
 		if (i < b->nparams && def->rank >= 0)
 			arg_row(a, (uint32_t)def->rank)[i] = v;
 		else if (i < b->nparams)

@@ -52,7 +52,7 @@ int64_t ir_image_string(struct ir_image *im, const char *s)
 }
 
 /* Index of an element equal to e in the n elements at rows, or n; the table has room for one more. */
-static uint32_t *slot(uint32_t *table, size_t cap, const void *rows, size_t size, const void *e)
+static uint32_t *hash_slot(uint32_t *table, size_t cap, const void *rows, size_t size, const void *e)
 {
 	size_t at = bin_sum(e, size) & (cap - 1);
 
@@ -71,7 +71,7 @@ static int grow_table(uint32_t **at, size_t *cap, size_t *n, const void *rows, s
 	if (!t)
 		return -ERR_NOMEM;
 	for (uint32_t i = 0; i < count; i++)
-		*slot(t, more, rows, size, (const char *)rows + i * size) = i + 1;
+		*hash_slot(t, more, rows, size, (const char *)rows + i * size) = i + 1;
 	free(*at);
 	*at = t;
 	*cap = *n = more;
@@ -83,7 +83,7 @@ static int grow_table(uint32_t **at, size_t *cap, size_t *n, const void *rows, s
 		if (grow_table(&(im)->table.at, &(im)->table.cap, &(im)->table.n, (im)->vec.at,     \
 			       (im)->vec.n, sizeof(e)))                                             \
 			return -ERR_NOMEM;                                                          \
-		uint32_t *s_ = slot((im)->table.at, (im)->table.cap, (im)->vec.at, sizeof(e), &(e)); \
+		uint32_t *s_ = hash_slot((im)->table.at, (im)->table.cap, (im)->vec.at, sizeof(e), &(e)); \
 		if (!*s_) {                                                                         \
 			if (VEC_PUSH(&(im)->vec, (e)))                                              \
 				return -ERR_NOMEM;                                                  \
@@ -134,7 +134,7 @@ struct bin_op32 ir_image_op(const struct ir_image *im, const struct bin_op *op, 
 	return (struct bin_op32){ 0, cls, 0 };
 }
 
-static struct bin_dir *dir(const struct ir_image *im)
+static struct bin_dir *image_dir(const struct ir_image *im)
 {
 	return (struct bin_dir *)(void *)im->body.at;
 }
@@ -142,7 +142,7 @@ static struct bin_dir *dir(const struct ir_image *im)
 const struct bin_rank *ir_image_section(const struct ir_image *im, uint64_t entry)
 {
 	return (const struct bin_rank *)(const void *)(im->body.at + im->entries * sizeof(struct bin_dir) +
-						       (uint64_t)dir(im)[entry].off * 4);
+						       (uint64_t)image_dir(im)[entry].off * 4);
 }
 
 static char *put_small(char *out, uint32_t v, bool wide)
@@ -152,13 +152,13 @@ static char *put_small(char *out, uint32_t v, bool wide)
 	return (char *)memcpy(out, wide ? (void *)&v : (void *)&v16, wide ? 4 : 2) + (wide ? 4 : 2);
 }
 
-static uint32_t dep16(uint32_t d)
+static uint32_t narrow_dep(uint32_t d)
 {
 	return d & BIN_START ? (d & 0x7fff) | BIN_START16 : d;
 }
 
 /* Positions of the ops if a dependency points forward, else NULL in *out. */
-static int positions(const struct ir_rank *r, uint32_t **out)
+static int forward_positions(const struct ir_rank *r, uint32_t **out)
 {
 	uint32_t bad;
 	int err;
@@ -186,7 +186,7 @@ int ir_image_rank(struct ir_image *im, const struct ir_rank *r, const struct bin
 	const uint32_t ndeps = r->dep_at[r->nops];
 	bool wide = r->nops > BIN_START16;
 	uint32_t *pos = NULL;
-	int err = positions(r, &pos);
+	int err = forward_positions(r, &pos);
 
 	if (!err && (ndeps > BIN_R_NDEPS || off > UINT32_MAX))
 		err = -ERR_RANGE;
@@ -223,13 +223,13 @@ int ir_image_rank(struct ir_image *im, const struct ir_rank *r, const struct bin
 		out += size;
 	}
 	for (uint32_t d = 0; d < ndeps; d++)
-		out = put_small(out, wide ? r->deps[d] : dep16(r->deps[d]), wide);
+		out = put_small(out, wide ? r->deps[d] : narrow_dep(r->deps[d]), wide);
 	for (uint32_t i = 0; pos && i < r->nops; i++)
 		out = put_small(out, pos[i], wide);
 	free(pos);
 	memset(out, 0, padded - len);
 	im->body.n = start + padded;
-	dir(im)[im->done++] = (struct bin_dir){ (uint32_t)off, bin_sum(im->body.at + start, padded) };
+	image_dir(im)[im->done++] = (struct bin_dir){ (uint32_t)off, bin_sum(im->body.at + start, padded) };
 	return 0;
 }
 
@@ -248,7 +248,7 @@ struct parts {
 };
 
 /* Whether readers of version 1 would take it for something else. */
-static bool newer(const struct ir_image *im)
+static bool needs_newer_reader(const struct ir_image *im)
 {
 	bool inplace = false;
 
@@ -352,8 +352,8 @@ static void write_around(const struct ir_image *im, const struct parts *p, size_
 	h->min_reader = newest(im) ? BIN_ASSERT_READER :
 			im->gets   ? BIN_GETS_READER :
 			im->qdir.n ? BIN_QUEUES_READER :
-			newer(im)  ? BIN_RESULT_READER :
-				     BIN_MIN_READER;
+			needs_newer_reader(im)  ? BIN_RESULT_READER :
+						  BIN_MIN_READER;
 	h->nsections = p->n;
 	h->size = total;
 	for (unsigned i = 0; i < p->n; i++) {

@@ -38,7 +38,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static uint32_t unique(uint32_t *v, uint32_t n)
+static uint32_t sort_unique(uint32_t *v, uint32_t n)
 {
 	uint32_t m = 0;
 
@@ -93,7 +93,7 @@ int ir_rank_set_deps(struct ir_rank *r, const struct bin_dep *edges, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		deps[at[edges[i].op + 1]++] = edges[i].on;
 	for (uint32_t i = 0; i < r->nops; i++) {
-		uint32_t from = at[i], len = unique(deps + from, at[i + 1] - from);
+		uint32_t from = at[i], len = sort_unique(deps + from, at[i + 1] - from);
 
 		if (out != from)
 			memmove(deps + out, deps + from, len * sizeof *deps);
@@ -111,7 +111,7 @@ out:
 
 /* Ops and dependencies by new numbers; an op for which another one stands (by) goes, and so does what would
  * wait for itself. */
-static int renumber(struct ir_rank *r, const uint32_t *to, const uint32_t *by)
+static int renumber_ops(struct ir_rank *r, const uint32_t *to, const uint32_t *by)
 {
 	struct bin_op *ops = mem_resize(NULL, r->nops, sizeof *ops);
 	VEC(struct bin_dep) edges = { 0 };
@@ -144,7 +144,7 @@ static int renumber(struct ir_rank *r, const uint32_t *to, const uint32_t *by)
 
 int ir_rank_reorder(struct ir_rank *r, const uint32_t *place)
 {
-	return renumber(r, place, NULL);
+	return renumber_ops(r, place, NULL);
 }
 
 void ir_rank_places(const struct ir_rank *r, const uint32_t *by, uint32_t *to)
@@ -166,7 +166,7 @@ int ir_rank_replace(struct ir_rank *r, const uint32_t *by)
 	if (!to)
 		return -ERR_NOMEM;
 	ir_rank_places(r, by, to);
-	err = renumber(r, to, by);
+	err = renumber_ops(r, to, by);
 	free(to);
 	return err;
 }
@@ -362,8 +362,8 @@ static int more_room(const struct bin *b, const struct bin_args *args, bool resu
 
 typedef int ops_of(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
 
-static int specialise(ops_of *get, const struct bin *b, const struct bin_args *args, struct ir_rank *r,
-		      struct ir_fault *fault, struct room *room)
+static int specialise_rank(ops_of *get, const struct bin *b, const struct bin_args *args, struct ir_rank *r,
+			   struct ir_fault *fault, struct room *room)
 {
 	struct bin_space sp = { .ops_cap = room_for(room->had_ops, ROOM_OPS), .deps_cap = room_for(room->had_deps, ROOM_DEPS) };
 	const uint32_t most = args->most_ops ? args->most_ops : BIN_USUAL_OPS;
@@ -402,7 +402,7 @@ static int specialise_one(ops_of *get, const struct bin *b, const struct bin_arg
 	int err;
 
 	room_init(&room);
-	err = specialise(get, b, args, r, fault, &room);
+	err = specialise_rank(get, b, args, r, fault, &room);
 	room_fini(&room);
 	return err;
 }
@@ -503,7 +503,7 @@ int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct
 	room_init(&room);
 	for (a.rank = 0; a.rank < args->size && !err; a.rank++) {
 		a.args = rows.by_rank[a.rank];
-		err = specialise(bin_rank_ops, b, &a, &g->ranks[a.rank], fault, &room);
+		err = specialise_rank(bin_rank_ops, b, &a, &g->ranks[a.rank], fault, &room);
 		if (err)
 			*rank = a.rank;
 		else

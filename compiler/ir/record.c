@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Sizes in a row are one range; how many ranges. */
-static size_t ranges(const uint32_t *sizes, size_t n, struct bin_proved *out)
+static size_t merge_sizes(const uint32_t *sizes, size_t n, struct bin_proved *out)
 {
 	size_t k = 0;
 
@@ -21,7 +21,8 @@ static size_t ranges(const uint32_t *sizes, size_t n, struct bin_proved *out)
 }
 
 /* A section, and its bytes, behind those up to *end. */
-static void add(char *image, struct bin_section *to, const struct bin_section *s, const void *bytes, size_t *end)
+static void append_section(char *image, struct bin_section *to, const struct bin_section *s, const void *bytes,
+			   size_t *end)
 {
 	*to = *s;
 	to->off = align_up(*end, 8);
@@ -46,7 +47,7 @@ int bin_record(const void *image, size_t size, const uint32_t *sizes, size_t n, 
 		free(p);
 		return -ERR_NOMEM;
 	}
-	mine.len = ranges(sizes, n, proved) * sizeof *proved;
+	mine.len = merge_sizes(sizes, n, proved) * sizeof *proved;
 	mine.check = bin_sum(proved, mine.len);
 	*h = *was;
 	while (before < was->nsections && from[before].type < BIN_S_PROVED)
@@ -55,10 +56,10 @@ int bin_record(const void *image, size_t size, const uint32_t *sizes, size_t n, 
 	h->nsections = before + 1 + was->nsections - i;
 	end = sizeof *h + h->nsections * sizeof *to;
 	for (uint32_t k = 0; k < before; k++)
-		add(p, to++, &from[k], (const char *)image + from[k].off, &end);
-	add(p, to++, &mine, proved, &end);
+		append_section(p, to++, &from[k], (const char *)image + from[k].off, &end);
+	append_section(p, to++, &mine, proved, &end);
 	for (; i < was->nsections; i++)
-		add(p, to++, &from[i], (const char *)image + from[i].off, &end);
+		append_section(p, to++, &from[i], (const char *)image + from[i].off, &end);
 	h->size = end;
 	if (h->min_reader < BIN_PROVED_READER)
 		h->min_reader = BIN_PROVED_READER;

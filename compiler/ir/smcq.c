@@ -33,7 +33,7 @@ void smcq_free(struct smcq *s)
 	free(s);
 }
 
-static int add(struct ir_image *im, const void *p, size_t len)
+static int append_queues(struct ir_image *im, const void *p, size_t len)
 {
 	if (VEC_RESERVE(&im->queues, im->queues.n + len))
 		return -ERR_NOMEM;
@@ -55,9 +55,9 @@ int smcq_to_image(const struct smcq *s, struct ir_image *im)
 
 		for (size_t k = 0; k < r->entries.n; k++)
 			im->gets |= r->entries.at[k].kind == BIN_E_GET;
-		err = at / 8 > UINT32_MAX ? -ERR_RANGE : add(im, &h, sizeof h);
-		err = err ? err : add(im, r->queues.at, r->queues.n * sizeof *r->queues.at);
-		err = err ? err : add(im, r->entries.at, r->entries.n * sizeof *r->entries.at);
+		err = at / 8 > UINT32_MAX ? -ERR_RANGE : append_queues(im, &h, sizeof h);
+		err = err ? err : append_queues(im, r->queues.at, r->queues.n * sizeof *r->queues.at);
+		err = err ? err : append_queues(im, r->entries.at, r->entries.n * sizeof *r->entries.at);
 		if (!err)
 			err = VEC_PUSH(&im->qdir, (struct bin_dir){ (uint32_t)(at / 8),
 								    bin_sum(im->queues.at + at, im->queues.n - at) });

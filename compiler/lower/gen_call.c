@@ -71,7 +71,7 @@ const struct goal_buffer *gen_can_be_in_place(const struct goal_schedule *s)
 
 /* ---- what the caller sees ---- */
 
-static bool writes(const struct goal_buffer *b)
+static bool is_written(const struct goal_buffer *b)
 {
 	return b->mode == GOAL_OUT || b->mode == GOAL_INOUT;
 }
@@ -87,7 +87,7 @@ static void check_ranges(struct gen *g, const struct goal_call *c, const struct 
 			continue;
 		need++;
 		if (r)
-			gen_find_buffer(g, r, writes(b));
+			gen_find_buffer(g, r, is_written(b));
 		r = r ? r->next : NULL;
 	}
 	for (r = c->ranges; r; r = r->next)
@@ -119,7 +119,7 @@ static void check_args(struct gen *g, const struct goal_call *c, const struct go
 }
 
 /* The schedule that is called, if it can be. */
-static const struct goal_schedule *callee(struct gen *g, const struct goal_call *c)
+static const struct goal_schedule *find_callee(struct gen *g, const struct goal_call *c)
 {
 	bool several;
 	const struct goal_schedule *s = gen_callee(g, g->scope->s, c->name, &several);
@@ -198,7 +198,7 @@ struct range {
 	uint16_t off, len;
 };
 
-static uint16_t window(struct gen *g, const char *name, const struct gen_buffer *b)
+static uint16_t add_window(struct gen *g, const char *name, const struct gen_buffer *b)
 {
 	struct bin_window w = { .name = gen_string(g, name), .buf = b->buf, .base = b->base, .size = b->size };
 
@@ -218,7 +218,7 @@ static void gen_given(struct gen *g, const struct goal_range *r, struct range *o
 	out->off = gen_expr(g, r->off, GEN_ANY);
 	out->len = r->len ? gen_expr(g, r->len, GEN_ANY) : gen_num(g, 1, GEN_ANY);
 	if (out->buf->window == GEN_NO_WINDOW)
-		out->buf->window = window(g, r->name, out->buf);
+		out->buf->window = add_window(g, r->name, out->buf);
 	g->at = r->loc;
 	gen_emit_abc(g, BIN_WITHIN, out->off, out->len, out->buf->window);
 }
@@ -235,7 +235,7 @@ static void gen_scratch(struct gen *g, struct gen_buffer *b, const char *name)
 	}
 	b->buf = (uint16_t)g->hidden;
 	b->base = gen_reg(g);
-	b->window = window(g, name, b);
+	b->window = add_window(g, name, b);
 	gen_emit_abc(g, BIN_MOV, b->base, g->hidden_size, 0);
 	gen_emit_abc(g, BIN_FITS, b->size, 0, b->window);
 	gen_emit_abc(g, BIN_ADD, g->hidden_size, g->hidden_size, b->size);
@@ -260,7 +260,7 @@ static void gen_windows(struct gen *g, const struct range *r)
 			out->base = gen_reg(g);
 			gen_emit_abc(g, BIN_ADD, out->base, r->buf->base, r->off);
 		}
-		out->window = window(g, b->name, out);
+		out->window = add_window(g, b->name, out);
 		gen_emit_abc(g, BIN_FITS, r->len, 0, out->window);
 		r++;
 	}
@@ -440,7 +440,7 @@ static void gen_expansion(struct gen *g, const struct goal_stmt *s, const struct
 void gen_call(struct gen *g, const struct goal_stmt *s)
 {
 	unsigned errors = goal_diags_errors(g->d);
-	const struct goal_schedule *to = callee(g, s->call);
+	const struct goal_schedule *to = find_callee(g, s->call);
 
 	if (!to)
 		return;

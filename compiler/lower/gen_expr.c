@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static uint16_t result(struct gen *g, uint16_t into)
+static uint16_t result_reg(struct gen *g, uint16_t into)
 {
 	return into == GEN_ANY ? gen_reg(g) : into;
 }
@@ -37,7 +37,7 @@ uint16_t gen_num(struct gen *g, int64_t v, uint16_t into)
 	while (i < g->nconsts && g->constant[i] != v)
 		i++;
 	if (into != GEN_ANY || i == GEN_CONSTS) {
-		into = result(g, into);
+		into = result_reg(g, into);
 		gen_load_num(g, v, into);
 		return into;
 	}
@@ -67,7 +67,7 @@ static uint16_t gen_rootonly(struct gen *g, const struct goal_param *p, uint16_t
 	const struct goal_expr *e = gen_argument(g, g->scope, p->name);
 
 	gen_at_root(g, p);
-	into = result(g, into);
+	into = result_reg(g, into);
 	return e ? gen_expr_up(g, e, into) : gen_expr(g, p->value, into);
 }
 
@@ -91,7 +91,7 @@ static uint16_t gen_name(struct gen *g, const struct goal_expr *e, uint16_t into
 		gen_error(g, e->loc, "name", "%s is not declared", e->name);
 	else if (p->length)
 		gen_error(g, e->loc, "name", "%s is a vector: give it an index", e->name);
-	into = result(g, into);
+	into = result_reg(g, into);
 	if (p && !p->length)
 		gen_emit(g, (struct bin_word){ .op = BIN_PARAM, .a = into, .b = (uint16_t)index });
 	return into;
@@ -175,7 +175,7 @@ static uint16_t gen_index(struct gen *g, const struct goal_expr *e, uint16_t int
 	uint16_t i = gen_expr(g, e->arg[0], GEN_ANY);
 	struct vector r;
 
-	into = result(g, into);
+	into = result_reg(g, into);
 	r = gen_read(g, e->name);
 	if (r.v == GEN_NO_VECTOR)
 		gen_error(g, e->loc, "name", "%s is no vector", e->name);
@@ -198,7 +198,7 @@ static uint16_t gen_block(struct gen *g, const struct goal_expr *e, bool off, ui
 	} else {
 		gen_emit_abc(g, BIN_LT, rest, i, rest);
 	}
-	into = result(g, into);
+	into = result_reg(g, into);
 	gen_emit_abc(g, BIN_ADD, into, quot, rest);
 	return into;
 }
@@ -277,7 +277,7 @@ static uint16_t gen_function(struct gen *g, const struct goal_expr *e, uint16_t 
 		if (fns[i].nargs != e->nargs) {
 			goal_diag(g->d, GOAL_ERROR, e->loc, "name", "%s takes %u argument%s, not %u", e->name,
 				  fns[i].nargs, fns[i].nargs == 1 ? "" : "s", e->nargs);
-			return result(g, into);
+			return result_reg(g, into);
 		}
 		if (!strcmp(e->name, "sum") || !strcmp(e->name, "extent"))
 			return gen_loop(g, e, *e->name == 's', into);
@@ -285,12 +285,12 @@ static uint16_t gen_function(struct gen *g, const struct goal_expr *e, uint16_t 
 			return gen_block(g, e, !strcmp(e->name, "blockoff"), into);
 		uint16_t a = gen_expr(g, e->arg[0], GEN_ANY), b = e->nargs > 1 ? gen_expr(g, e->arg[1], GEN_ANY) : 0;
 
-		into = result(g, into);
+		into = result_reg(g, into);
 		gen_emit_abc(g, fns[i].op, into, a, b);
 		return into;
 	}
 	gen_error(g, e->loc, "name", "there is no function %s", e->name);
-	return result(g, into);
+	return result_reg(g, into);
 }
 
 /* and, or: evaluate only what they need. The value is 0 or 1. */
@@ -314,7 +314,7 @@ static uint16_t gen_choice(struct gen *g, const struct goal_expr *e, uint16_t in
 {
 	uint32_t skip = gen_emit_imm(g, BIN_JZ, gen_expr(g, e->arg[0], GEN_ANY), 0), end;
 
-	into = result(g, into);
+	into = result_reg(g, into);
 	gen_into(g, e->arg[1], into);
 	end = gen_emit_imm(g, BIN_JMP, 0, 0);
 	gen_jump_here(g, skip);
@@ -349,7 +349,7 @@ uint16_t gen_expr(struct gen *g, const struct goal_expr *e, uint16_t into)
 	case GOAL_E_BINARY:
 		a = gen_expr(g, e->arg[0], GEN_ANY);
 		b = e->kind == GOAL_E_BINARY ? gen_expr(g, e->arg[1], GEN_ANY) : 0;
-		into = result(g, into);
+		into = result_reg(g, into);
 		g->at = e->loc;
 		gen_emit_abc(g, e->fn, into, a, b);
 		break;

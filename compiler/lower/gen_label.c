@@ -2,32 +2,32 @@
  * Labels and the dependencies between what they stand for. */
 #include "compiler/lower/gen.h"
 
-static struct gen_label *find(struct gen *g, const struct gen_labels *of, const char *name)
+static struct gen_label *find_label(struct gen *g, const struct gen_labels *of, const char *name)
 {
 	const struct gen_name *n = gen_named(g, of, name);
 
 	return n ? (struct gen_label *)(uintptr_t)n->node : NULL;
 }
 
-static unsigned dims(const struct goal_labelref *l)
+static unsigned count_dims(const struct goal_labelref *l)
 {
 	return (l->index[0] != NULL) + (l->index[1] != NULL);
 }
 
 /* A statement with a label. */
-static void declare(struct gen *g, struct gen_labels *of, const struct goal_stmt *s, bool loop)
+static void declare_label(struct gen *g, struct gen_labels *of, const struct goal_stmt *s, bool loop)
 {
 	const struct goal_labelref *ref = s->label;
-	struct gen_label *l = find(g, of, ref->name);
+	struct gen_label *l = find_label(g, of, ref->name);
 	const struct goal_schedule *inside = NULL;
 	bool several;
 
 	if (s->kind == GOAL_S_CALL)
 		inside = gen_callee(g, of->s, s->call->name, &several);
-	if (loop && !dims(ref))
+	if (loop && !count_dims(ref))
 		goal_diag(g->d, GOAL_ERROR, ref->loc, "duplicate-label",
 			  "the label %s stands in a loop: give it an index", ref->name);
-	if (l && l->dims != dims(ref))
+	if (l && l->dims != count_dims(ref))
 		goal_diag(g->d, GOAL_ERROR, ref->loc, "duplicate-label",
 			  "the label %s has another number of indices elsewhere", ref->name);
 	if (l) {
@@ -36,17 +36,17 @@ static void declare(struct gen *g, struct gen_labels *of, const struct goal_stmt
 		return;
 	}
 	l = gen_alloc(g, sizeof *l);
-	*l = (struct gen_label){ .number = of->n++, .dims = dims(ref), .inside = inside };
+	*l = (struct gen_label){ .number = of->n++, .dims = count_dims(ref), .inside = inside };
 	gen_declare(g, of, ref->name, l, l->number);
 }
 
-static void collect(struct gen *g, struct gen_labels *of, const struct goal_stmt *s, bool loop)
+static void collect_labels(struct gen *g, struct gen_labels *of, const struct goal_stmt *s, bool loop)
 {
 	for (; s; s = s->next) {
-		collect(g, of, s->body, loop || s->kind == GOAL_S_FOR);
-		collect(g, of, s->other, loop);
+		collect_labels(g, of, s->body, loop || s->kind == GOAL_S_FOR);
+		collect_labels(g, of, s->other, loop);
 		if ((s->kind == GOAL_S_OP || s->kind == GOAL_S_CALL) && s->label)
-			declare(g, of, s, loop);
+			declare_label(g, of, s, loop);
 	}
 }
 
@@ -60,11 +60,11 @@ const struct gen_labels *gen_labels_of(struct gen *g, const struct goal_schedule
 	l = gen_alloc(g, sizeof *l);
 	*l = (struct gen_labels){ .s = s };
 	gen_declare(g, &s->body, "", l, 0);
-	collect(g, l, s->body, false);
+	collect_labels(g, l, s->body, false);
 	return l;
 }
 
-static void indices(struct gen *g, const struct goal_labelref *l, uint16_t index[2])
+static void gen_indices(struct gen *g, const struct goal_labelref *l, uint16_t index[2])
 {
 	for (int k = 0; k < 2; k++)
 		index[k] = l->index[k] ? gen_expr(g, l->index[k], GEN_ANY) : BIN_NOREG;
@@ -72,13 +72,14 @@ static void indices(struct gen *g, const struct goal_labelref *l, uint16_t index
 
 void gen_label(struct gen *g, const struct goal_labelref *l, uint32_t *label, uint16_t index[2])
 {
-	*label = find(g, g->scope->labels, l->name)->number;
-	indices(g, l, index);
+	*label = find_label(g, g->scope->labels, l->name)->number;
+	gen_indices(g, l, index);
 }
 
 /* The label that a dependency names, and the register with the instance that it belongs to. True when only DEPIN can
  * tell what it stands for. */
-static bool refer(struct gen *g, const struct goal_labelref *l, uint32_t *label, uint16_t index[2], uint16_t *instance)
+static bool resolve_label(struct gen *g, const struct goal_labelref *l, uint32_t *label, uint16_t index[2],
+			  uint16_t *instance)
 {
 	const struct gen_labels *of = g->scope->labels;
 	bool far = g->scope->up != NULL;
@@ -86,19 +87,19 @@ static bool refer(struct gen *g, const struct goal_labelref *l, uint32_t *label,
 	*label = 0;
 	*instance = g->scope->instance;
 	for (;; l = l->inside) {
-		const struct gen_label *known = find(g, of, l->name);
+		const struct gen_label *known = find_label(g, of, l->name);
 
 		index[0] = index[1] = BIN_NOREG;
 		if (!known) {
 			gen_error(g, l->loc, "unknown-label", "there is no label %s", l->name);
 			return false;
 		}
-		if (known->dims != dims(l)) {
+		if (known->dims != count_dims(l)) {
 			gen_error(g, l->loc, "unknown-label", "the label %s has another number of indices", l->name);
 			return false;
 		}
 		*label = known->number;
-		indices(g, l, index);
+		gen_indices(g, l, index);
 		far |= known->inside != NULL;
 		if (!l->inside)
 			return far;
@@ -126,10 +127,10 @@ static bool refer(struct gen *g, const struct goal_labelref *l, uint32_t *label,
 void gen_dep(struct gen *g, const struct goal_stmt *s)
 {
 	struct bin_dep_tmpl t = { .start = s->start };
-	bool far = refer(g, s->label, &t.op, t.op_index, &t.op_instance);
+	bool far = resolve_label(g, s->label, &t.op, t.op_index, &t.op_instance);
 
 	for (const struct goal_labelref *on = s->on; on; on = on->next) {
-		bool both = refer(g, on, &t.on, t.on_index, &t.on_instance) || far;
+		bool both = resolve_label(g, on, &t.on, t.on_index, &t.on_instance) || far;
 
 		g->at = on->loc;
 		if (VEC_PUSH(&g->im->deps, t))

@@ -69,7 +69,7 @@ static int row_of(struct conc *c, struct value v, uint32_t *row)
 	return r < 0 ? (int)r : 0;
 }
 
-static int arith(struct conc *c, int op, struct value x, struct value y, bool binary, struct value *out)
+static int eval_arith(struct conc *c, int op, struct value x, struct value y, bool binary, struct value *out)
 {
 	uint32_t a, b = 0;
 	int err;
@@ -93,7 +93,7 @@ static int arith(struct conc *c, int op, struct value x, struct value y, bool bi
 	return row < 0 ? (int)row : 0;
 }
 
-static int known(struct conc *c, uint16_t reg, int64_t *out)
+static int get_known(struct conc *c, uint16_t reg, int64_t *out)
 {
 	*out = 0;
 	if (reg == BIN_NOREG)
@@ -103,7 +103,7 @@ static int known(struct conc *c, uint16_t reg, int64_t *out)
 }
 
 /* Where an instance is in the table, or the empty slot where it would go. */
-static uint32_t *slot(struct conc *c, const struct key *k)
+static uint32_t *instance_slot(struct conc *c, const struct key *k)
 {
 	const int64_t key[3] = { k->label, k->index[0], k->index[1] };
 	size_t at = bin_sum(key, sizeof key) & (c->slots - 1);
@@ -118,9 +118,9 @@ static uint32_t *slot(struct conc *c, const struct key *k)
 }
 
 /* What a label stands for, or 0. */
-static uint32_t get(struct conc *c, const struct key *k)
+static uint32_t get_instance(struct conc *c, const struct key *k)
 {
-	uint32_t *s = c->slots ? slot(c, k) : NULL;
+	uint32_t *s = c->slots ? instance_slot(c, k) : NULL;
 
 	return s && *s ? c->insts.at[*s - 1].value : 0;
 }
@@ -130,7 +130,7 @@ static bool only_expected(const struct conc *c, uint32_t value)
 	return (value & BIN_CALL) && c->ranges.at[value & ~BIN_CALL].first == BIN_NOT_YET;
 }
 
-static int set(struct conc *c, struct inst in)
+static int set_instance(struct conc *c, struct inst in)
 {
 	if (c->slots < 2 * (c->insts.n + 1)) {
 		size_t more = c->slots ? 2 * c->slots : 64;
@@ -142,9 +142,9 @@ static int set(struct conc *c, struct inst in)
 		c->table = t;
 		c->slots = more;
 		for (size_t i = 0; i < c->insts.n; i++)
-			*slot(c, &c->insts.at[i].key) = (uint32_t)i + 1;
+			*instance_slot(c, &c->insts.at[i].key) = (uint32_t)i + 1;
 	}
-	uint32_t *s = slot(c, &in.key);
+	uint32_t *s = instance_slot(c, &in.key);
 
 	if (*s) {
 		struct inst *old = &c->insts.at[*s - 1];
@@ -181,7 +181,7 @@ static int get_index(struct conc *c, const uint16_t reg[2], int64_t out[2])
 	int err = 0;
 
 	for (int k = 0; k < 2 && !err; k++) {
-		err = known(c, reg[k], &out[k]);
+		err = get_known(c, reg[k], &out[k]);
 		if (!err && out[k] != (int32_t)out[k]) {
 			c->fault.what = BIN_FIELD_INDEX;
 			c->fault.value[0] = out[k];
@@ -192,7 +192,7 @@ static int get_index(struct conc *c, const uint16_t reg[2], int64_t out[2])
 }
 
 /* A buffer, as the image numbers it. */
-static uint16_t buffer(const struct conc *c, uint32_t i)
+static uint16_t buffer_number(const struct conc *c, uint32_t i)
 {
 	return (uint16_t)(c->buf ? c->buf[i] : i);
 }
@@ -211,7 +211,7 @@ static int new_labels(struct conc *c, uint32_t n, uint32_t *first)
 }
 
 /* ENTER and INSIDE: the instance that a call has, or gets. */
-static int instance(struct conc *c, const struct bin_call *t, bool enter, struct value *out)
+static int call_instance(struct conc *c, const struct bin_call *t, bool enter, struct value *out)
 {
 	uint32_t labels = 0, v;
 	struct bin_range *r;
@@ -220,7 +220,7 @@ static int instance(struct conc *c, const struct bin_call *t, bool enter, struct
 
 	if (err)
 		return err;
-	v = t->label == BIN_NONE ? 0 : get(c, &k);
+	v = t->label == BIN_NONE ? 0 : get_instance(c, &k);
 	if (enter && v && !only_expected(c, v))
 		return -ERR_LABEL;
 	if (t->label == BIN_NONE || (v && !(v & BIN_CALL))) { /* no label, or an op, in which there is nothing */
@@ -230,7 +230,7 @@ static int instance(struct conc *c, const struct bin_call *t, bool enter, struct
 		err = new_labels(c, t->nlabels, &labels);
 		err = err ? err : VEC_PUSH(&c->ranges, (struct bin_range){ .labels = labels, .first = BIN_NOT_YET,
 									  .end = BIN_NOT_YET });
-		err = err ? err : set(c, (struct inst){ k, v });
+		err = err ? err : set_instance(c, (struct inst){ k, v });
 	}
 	if (!err && (v & BIN_CALL)) {
 		r = &c->ranges.at[v & ~BIN_CALL];
@@ -242,18 +242,18 @@ static int instance(struct conc *c, const struct bin_call *t, bool enter, struct
 	return err;
 }
 
-static int leave(struct conc *c, const struct bin_call *t)
+static int leave_call(struct conc *c, const struct bin_call *t)
 {
 	struct key k;
 	int err = get_key(c, t->label, t->instance, t->index, &k);
 
 	if (!err)
-		c->ranges.at[get(c, &k) & ~BIN_CALL].end = (uint32_t)c->ops.n;
+		c->ranges.at[get_instance(c, &k) & ~BIN_CALL].end = (uint32_t)c->ops.n;
 	return err;
 }
 
 /* What depends on count is checked when count is known. */
-static bool outside(struct value off, struct value len, struct value size)
+static bool range_is_outside(struct value off, struct value len, struct value size)
 {
 	return !off.sym && !len.sym && !size.sym && len.v &&
 	       (off.v < 0 || len.v < 0 || len.v > size.v || off.v > size.v - len.v);
@@ -269,7 +269,7 @@ static void onto_itself(struct bin_class *k)
 	k->off[0] = k->off[1] = k->len = BIN_NONE;
 }
 
-static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, enum bin_insn insn)
+static int emit_template(struct conc *c, const struct bin_tmpl *t, uint32_t line, enum bin_insn insn)
 {
 	const bool in_call = insn == BIN_EMITIN || insn == BIN_COPYIN;
 	struct bin_class k = { .kind = t->kind,
@@ -280,12 +280,12 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, enum bi
 	const uint32_t most = c->args->most_ops ? c->args->most_ops : BIN_USUAL_OPS;
 	struct key key;
 	struct value len = { 0 };
-	int err = known(c, t->peer, &peer);
+	int err = get_known(c, t->peer, &peer);
 
-	err = err ? err : known(c, t->tag, &tag);
-	err = err ? err : known(c, t->level, &level);
-	err = err ? err : known(c, t->cpu, &cpu);
-	err = err ? err : known(c, t->nic, &nic);
+	err = err ? err : get_known(c, t->tag, &tag);
+	err = err ? err : get_known(c, t->level, &level);
+	err = err ? err : get_known(c, t->cpu, &cpu);
+	err = err ? err : get_known(c, t->nic, &nic);
 	if (err)
 		return err;
 	if (bin_is_message(t->kind) && (peer < 0 || peer >= c->args->size)) {
@@ -301,7 +301,7 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, enum bi
 	if (err)
 		return err;
 	for (unsigned i = 0; i < (t->kind == BIN_OP_GETS ? 2 : bin_nranges(t->kind)); i++)
-		k.buf[i] = buffer(c, t->buf[i]);
+		k.buf[i] = buffer_number(c, t->buf[i]);
 	k.tag = (uint32_t)tag;
 	k.level = (uint16_t)level;
 	k.cpu = (uint32_t)cpu;
@@ -317,7 +317,7 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, enum bi
 
 		if (!zero)
 			off = c->reg[t->off[i]];
-		if (outside(off, len, size))
+		if (range_is_outside(off, len, size))
 			return out_of_bounds(c, t->buf[i], off.v, len.v, size.v);
 		if (w) {
 			k.buf[i] = w->buf;
@@ -325,7 +325,7 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, enum bi
 				if (zero)
 					off = c->reg[w->base];
 				else
-					err = arith(c, BIN_ADD, off, c->reg[w->base], true, &off);
+					err = eval_arith(c, BIN_ADD, off, c->reg[w->base], true, &off);
 				zero = false;
 			}
 		}
@@ -340,7 +340,7 @@ static int emit(struct conc *c, const struct bin_tmpl *t, uint32_t line, enum bi
 	if (!err && t->label != BIN_NONE) {
 		err = get_key(c, t->label, t->instance, t->index, &key);
 		if (!err)
-			err = set(c, (struct inst){ key, (uint32_t)c->ops.n + 1 });
+			err = set_instance(c, (struct inst){ key, (uint32_t)c->ops.n + 1 });
 	}
 	if (err)
 		return err;
@@ -382,7 +382,7 @@ static int move_op(struct conc *c, uint32_t i, const struct bin_tmpl *t, struct 
 			continue;
 		moved = true;
 		k.buf[n] = t->buf[1];
-		err = arith(c, BIN_ADD, value_of(c, k.off[n]), base, true, &off);
+		err = eval_arith(c, BIN_ADD, value_of(c, k.off[n]), base, true, &off);
 		err = err ? err : row_of(c, off, &k.off[n]);
 	}
 	if (err || !moved)
@@ -407,14 +407,14 @@ static int in_place(struct conc *c, const struct bin_tmpl *t)
 	if (!base.sym && !len.sym && !size.sym && (base.v < 0 || len.v > size.v || base.v > size.v - len.v))
 		return out_of_bounds(c, t->buf[1], base.v, len.v, size.v);
 	if (c->result)
-		return emit(c, t, 0, false);
+		return emit_template(c, t, 0, false);
 	for (uint32_t i = 0; i < c->ops.n && !err; i++)
 		err = move_op(c, i, t, base);
 	c->bufsize[t->buf[0]] = (struct value){ 0 };
 	return err;
 }
 
-static int depend(struct conc *c, const struct bin_dep_tmpl *t, uint32_t line)
+static int add_pending(struct conc *c, const struct bin_dep_tmpl *t, uint32_t line)
 {
 	struct pend p = { .start = t->start, .line = line };
 	int err = get_key(c, t->op, t->op_instance, t->op_index, &p.op);
@@ -449,10 +449,10 @@ static int get_param(struct conc *c, int64_t rank, uint32_t i, struct bin_arg *o
 static int rank_of(struct conc *c, const struct bin_word *w, int64_t *rank)
 {
 	*rank = c->args->rank;
-	return w->op == BIN_PARAM_OF || w->op == BIN_ELEM_OF ? known(c, w->a, rank) : 0;
+	return w->op == BIN_PARAM_OF || w->op == BIN_ELEM_OF ? get_known(c, w->a, rank) : 0;
 }
 
-static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
+static int execute_insn(struct conc *c, const struct bin_word *w, uint32_t *pc)
 {
 	const uint32_t line = c->b->lines ? c->b->lines[*pc] : 0;
 	struct value *reg = c->reg;
@@ -475,7 +475,7 @@ static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
 		return 0;
 	case BIN_JZ:
 	case BIN_JNZ:
-		err = known(c, w->a, &i);
+		err = get_known(c, w->a, &i);
 		if (!err && (i != 0) == (w->op == BIN_JNZ))
 			*pc = (uint32_t)w->imm - 1;
 		return err;
@@ -493,7 +493,7 @@ static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
 	case BIN_ELEM_OF:
 		err = rank_of(c, w, &i);
 		err = err ? err : get_param(c, i, w->b, &arg);
-		err = err ? err : known(c, w->c, &i);
+		err = err ? err : get_known(c, w->c, &i);
 		if (!err && (i < 0 || (uint64_t)i >= arg.n))
 			err = out_of_bounds(c, w->b, i, 1, (int64_t)arg.n);
 		if (!err)
@@ -505,33 +505,33 @@ static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
 	case BIN_LENGTH:
 		c->fault.what = w->b;
 		err = get_param(c, c->args->rank, w->b, &arg);
-		err = err ? err : known(c, w->a, &i);
+		err = err ? err : get_known(c, w->a, &i);
 		return err ? err : i == (int64_t)arg.n ? 0 : -ERR_PARAM;
 	case BIN_CHECK:
 	case BIN_ASSERT:
 		c->fault.what = (uint32_t)w->imm;
-		err = known(c, w->a, &i);
+		err = get_known(c, w->a, &i);
 		return err ? err : i ? 0 : w->op == BIN_ASSERT ? -ERR_ASSERT : -ERR_FAULT;
 	case BIN_EMIT:
 	case BIN_GETS:
 	case BIN_EMITIN:
 	case BIN_COPYIN:
-		return emit(c, &c->b->tmpls[w->imm], line, (enum bin_insn)w->op);
+		return emit_template(c, &c->b->tmpls[w->imm], line, (enum bin_insn)w->op);
 	case BIN_INPLACE:
 		return in_place(c, &c->b->tmpls[w->imm]);
 	case BIN_DEP:
 	case BIN_DEPIN:
-		return depend(c, &c->b->deps[w->imm], line);
+		return add_pending(c, &c->b->deps[w->imm], line);
 	case BIN_ENTER:
 	case BIN_INSIDE:
-		return instance(c, &c->b->calls[w->imm], w->op == BIN_ENTER, &reg[w->a]);
+		return call_instance(c, &c->b->calls[w->imm], w->op == BIN_ENTER, &reg[w->a]);
 	case BIN_LEAVE:
-		return leave(c, &c->b->calls[w->imm]);
+		return leave_call(c, &c->b->calls[w->imm]);
 	case BIN_SIDE: {
 		uint64_t steps = 0;
 
-		err = known(c, w->b, &i);
-		err = err ? err : known(c, w->c, &n);
+		err = get_known(c, w->b, &i);
+		err = err ? err : get_known(c, w->c, &n);
 		err = err ? err : bin_side(i, n, &i, &steps);
 		if (!err && steps > c->fuel)
 			return -ERR_FUEL;
@@ -540,38 +540,39 @@ static int step(struct conc *c, const struct bin_word *w, uint32_t *pc)
 		return err;
 	}
 	case BIN_PEER:
-		err = known(c, w->a, &i);
-		err = err ? err : known(c, w->b, &n);
+		err = get_known(c, w->a, &i);
+		err = err ? err : get_known(c, w->b, &n);
 		c->fault.value[0] = i;
 		return err ? err : i < 0 || i >= n ? -ERR_PEER : 0;
 	case BIN_WITHIN: {
 		struct value size = reg[c->b->windows[w->c].size];
 
-		return outside(reg[w->a], reg[w->b], size) ?
+		return range_is_outside(reg[w->a], reg[w->b], size) ?
 			       out_of_bounds(c, w->c, reg[w->a].v, reg[w->b].v, size.v) :
 			       0;
 	}
 	case BIN_FITS: {
 		struct value size = reg[c->b->windows[w->c].size];
 
-		return outside((struct value){ 0 }, size, reg[w->a]) ? out_of_bounds(c, w->c, 0, reg[w->a].v, size.v) : 0;
+		return range_is_outside((struct value){ 0 }, size, reg[w->a]) ?
+		       out_of_bounds(c, w->c, 0, reg[w->a].v, size.v) : 0;
 	}
 	}
-	return arith(c, w->op, reg[w->b], reg[w->c], w->op < BIN_NEG, &reg[w->a]);
+	return eval_arith(c, w->op, reg[w->b], reg[w->c], w->op < BIN_NEG, &reg[w->a]);
 }
 
-static int edge(void *arg, uint32_t op, uint32_t on)
+static int push_edge(void *arg, uint32_t op, uint32_t on)
 {
 	struct conc *c = arg;
 
 	return VEC_PUSH(&c->edges, (struct bin_dep){ op, on });
 }
 
-static int64_t nop(void *arg, uint32_t line)
+static int64_t emit_nop(void *arg, uint32_t line)
 {
 	struct conc *c = arg;
 	const struct bin_tmpl t = ir_tmpl(BIN_OP_NOP);
-	int err = emit(c, &t, line, false);
+	int err = emit_template(c, &t, line, false);
 
 	return err ? err : (int64_t)c->ops.n - 1;
 }
@@ -579,7 +580,8 @@ static int64_t nop(void *arg, uint32_t line)
 /* Dependencies that have a call at an end. */
 static int connect_calls(struct conc *c)
 {
-	struct bin_far f = { .ranges = c->ranges.at, .nops = (uint32_t)c->ops.n, .edge = edge, .nop = nop, .arg = c };
+	struct bin_far f = { .ranges = c->ranges.at, .nops = (uint32_t)c->ops.n, .edge = push_edge, .nop = emit_nop,
+			     .arg = c };
 	int err;
 
 	if (!c->fars.n)
@@ -596,7 +598,7 @@ static int connect_calls(struct conc *c)
 	return err;
 }
 
-static int run(struct conc *c, uint32_t from)
+static int run_insns(struct conc *c, uint32_t from)
 {
 	int err = 0;
 
@@ -606,16 +608,16 @@ static int run(struct conc *c, uint32_t from)
 		c->fault.where = pc;
 		if (w->op == BIN_END)
 			break;
-		err = c->fuel-- ? step(c, w, &pc) : -ERR_FUEL;
+		err = c->fuel-- ? execute_insn(c, w, &pc) : -ERR_FUEL;
 	}
 	for (size_t i = 0; i < c->pends.n && !err; i++) {
 		const struct pend *p = &c->pends.at[i];
-		const uint32_t op = get(c, &p->op), on = get(c, &p->on);
+		const uint32_t op = get_instance(c, &p->op), on = get_instance(c, &p->on);
 
 		if (op && on && ((op | on) & BIN_CALL))
 			err = VEC_PUSH(&c->fars, (struct bin_far_dep){ op, on, p->start, p->line });
 		else if (op && on)
-			err = edge(c, op - 1, (on - 1) | (p->start ? BIN_START : 0));
+			err = push_edge(c, op - 1, (on - 1) | (p->start ? BIN_START : 0));
 	}
 	return err ? err : connect_calls(c);
 }
@@ -643,11 +645,11 @@ static int one_rank(struct conc *c, uint32_t from)
 		err = count < 0 ? (int)count : 0;
 	}
 	c->result = from != 0;
-	err = err ? err : run(c, from);
+	err = err ? err : run_insns(c, from);
 	for (uint32_t i = 0; i < c->im->buffers.n && !err; i++) /* there may be more than b has */
 		err = row_of(c, (struct value){ 0 }, &rows[i]);
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
-		err = row_of(c, c->bufsize[i], &rows[buffer(c, i)]);
+		err = row_of(c, c->bufsize[i], &rows[buffer_number(c, i)]);
 	r.ops = c->ops.at;
 	r.nops = (uint32_t)c->ops.n;
 	if (!err)
@@ -717,7 +719,8 @@ static void conc_fini(struct conc *c)
 }
 
 /* The program of c->b from an instruction on, of all ranks, for each root if roots is set. */
-static int lower(struct conc *c, const struct bin_args *args, struct arg_rows *rows, bool roots, uint32_t from)
+static int lower_all_ranks(struct conc *c, const struct bin_args *args, struct arg_rows *rows, bool roots,
+			   uint32_t from)
 {
 	const uint32_t root = c->b->meta->root;
 	struct bin_args a = *args;
@@ -742,8 +745,8 @@ static int lower(struct conc *c, const struct bin_args *args, struct arg_rows *r
 	return err;
 }
 
-static int report(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,
-		  const struct bin_args *args, const struct conc *c, int err)
+static int report_fault(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,
+			const struct bin_args *args, const struct conc *c, int err)
 {
 	struct bin_args a = *args;
 	struct goal_loc at = { b->lines ? b->lines[c->fault.where] : 0, 1, (uint16_t)file };
@@ -767,10 +770,10 @@ int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, con
 	err = err ? err : lower_concrete_begin(b, args, roots, out);
 	if (!err) {
 		arg_rows_copy(&rows, args);
-		err = lower(&c, args, &rows, roots, 0);
+		err = lower_all_ranks(&c, args, &rows, roots, 0);
 	}
 	arg_rows_fini(&rows);
-	return report(d, file, b, locs, args, &c, err);
+	return report_fault(d, file, b, locs, args, &c, err);
 }
 
 int lower_concrete_result(struct goal_diags *d, unsigned file, const struct claim *claim, const struct bin_args *args,
@@ -790,11 +793,11 @@ int lower_concrete_result(struct goal_diags *d, unsigned file, const struct clai
 	if (!err && kept) {
 		err = ir_image_more(out, out->entries);
 		out->meta.result = 1;
-		err = err ? err : lower(&c, args, &rows, roots, b->meta->result);
+		err = err ? err : lower_all_ranks(&c, args, &rows, roots, b->meta->result);
 	}
 	arg_rows_fini(&rows);
 	if (!claim->name || !err || err == -ERR_NOMEM)
-		return report(d, file, b, NULL, args, &c, err);
+		return report_fault(d, file, b, NULL, args, &c, err);
 	goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)file }, NULL,
 		  err == NEEDS_COUNT ? "the result of %s depends on count here: fix it with -D count=N" :
 				       "the result of %s cannot be kept", claim->name);

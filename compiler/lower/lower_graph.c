@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 /* A row for a value; -ERR_x. */
-static int64_t row(struct ir_image *im, uint64_t v)
+static int64_t const_row(struct ir_image *im, uint64_t v)
 {
 	return ir_image_expr(im, (struct bin_expr){ .op = BIN_CONST, .imm = (int64_t)v });
 }
@@ -25,12 +25,12 @@ static int64_t class_of(struct ir_image *im, const struct bin_op *op)
 			       .cpu = op->cpu,
 			       .nic = op->nic,
 			       .off = { BIN_NONE, BIN_NONE } };
-	int64_t r = row(im, op->len);
+	int64_t r = const_row(im, op->len);
 
 	c.len = (uint32_t)r;
 	for (unsigned k = 0; k < bin_nranges(op->kind) && r >= 0; k++) {
 		c.buf[k] = op->buf[k];
-		r = row(im, op->off[k]);
+		r = const_row(im, op->off[k]);
 		c.off[k] = (uint32_t)r;
 	}
 	return r < 0 ? r : ir_image_class(im, &c);
@@ -51,7 +51,7 @@ static int add_buffers(const struct ir_graph *g, struct ir_image *im)
 	return 0;
 }
 
-static int begin(const struct ir_graph *g, struct ir_image *out)
+static int begin_image(const struct ir_graph *g, struct ir_image *out)
 {
 	int err;
 
@@ -78,7 +78,7 @@ int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out)
 {
 	VEC(struct bin_op32) ops = { 0 };
 	VEC(uint32_t) sizes = { 0 };
-	int err = begin(g, out);
+	int err = begin_image(g, out);
 
 	for (uint32_t r = 0; r < g->nranks && !err; r++) {
 		const struct ir_rank *rank = &g->ranks[r];
@@ -93,7 +93,7 @@ int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out)
 				err = add_debug(g, op, out);
 		}
 		for (uint32_t i = 0; !g->plain && i < g->nbuffers && !err; i++) {
-			int64_t size = row(out, rank->bufsize[i]);
+			int64_t size = const_row(out, rank->bufsize[i]);
 
 			err = size < 0 ? (int)size : VEC_PUSH(&sizes, (uint32_t)size);
 		}

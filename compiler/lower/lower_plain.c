@@ -104,7 +104,7 @@ static uint32_t op_of(struct lower *l, uint32_t label, struct goal_loc at)
 	return l->op_of.at[label];
 }
 
-static int resolve(struct lower *l)
+static int resolve_deps(struct lower *l)
 {
 	for (size_t i = 0; i < l->deps.n; i++) {
 		const struct goal_plain_dep *dep = &l->deps.at[i];
@@ -195,11 +195,11 @@ static int on_end(void *arg, const struct goal_labels *labels, bool broken)
 	}
 	l->edges.n = 0;
 	if (!err && !broken)
-		err = resolve(l);
+		err = resolve_deps(l);
 	return err ? err : ir_rank_set_deps(out, l->edges.at, (uint32_t)l->edges.n);
 }
 
-static void missing(const struct lower *l)
+static void report_missing(const struct lower *l)
 {
 	uint64_t more = l->want - l->given - 1;
 	uint32_t i = 0;
@@ -230,7 +230,7 @@ int lower_plain(struct goal_diags *d, unsigned file, struct ir_graph *g)
 	err = goal_parse_plain(d, file, &sink);
 	/* A rank with a syntax error may be missing because of that. */
 	if (!err && goal_diags_errors(d) == errors && l.given < l.want)
-		missing(&l);
+		report_missing(&l);
 	free(l.seen);
 	VEC_FREE(&l.ops);
 	VEC_FREE(&l.deps);

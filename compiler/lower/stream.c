@@ -122,7 +122,7 @@ static int on_dep(void *arg, const struct goal_plain_dep *dep)
 }
 
 /* From labels to ops. */
-static int resolve(struct stream *s, bool *forward)
+static int resolve_labels(struct stream *s, bool *forward)
 {
 	for (size_t i = 0; i < s->deps.n; i++) {
 		struct bin_dep *d = &s->deps.at[i];
@@ -166,7 +166,7 @@ static int on_end(void *arg, const struct goal_labels *labels, bool broken)
 	if (broken || s->rank != s->next)
 		return UNCLEAN;
 	s->next++;
-	err = resolve(s, &forward);
+	err = resolve_labels(s, &forward);
 	if (!err)
 		err = ir_rank_set_deps(&r, s->deps.at, (uint32_t)s->deps.n);
 	if (!err && forward)
@@ -189,7 +189,7 @@ struct ends {
 };
 
 /* By channel; the order of the text within it is kept. */
-static bool later(const struct bin_class *classes, const struct end *x, const struct end *y)
+static bool end_is_later(const struct bin_class *classes, const struct end *x, const struct end *y)
 {
 	return x->peer != y->peer ? x->peer > y->peer : classes[x->cls].tag > classes[y->cls].tag;
 }
@@ -197,7 +197,7 @@ static bool later(const struct bin_class *classes, const struct end *x, const st
 #define FEW 16u
 
 /* Merge sort, stable; short runs by insertion. */
-static void sort(const struct bin_class *classes, struct end *v, struct end *room, size_t n)
+static void sort_ends(const struct bin_class *classes, struct end *v, struct end *room, size_t n)
 {
 	size_t half = n / 2, i = 0, k = half, out = 0;
 
@@ -205,17 +205,17 @@ static void sort(const struct bin_class *classes, struct end *v, struct end *roo
 		for (i = 1; i < n; i++) {
 			struct end e = v[i];
 
-			for (k = i; k > 0 && later(classes, &v[k - 1], &e); k--)
+			for (k = i; k > 0 && end_is_later(classes, &v[k - 1], &e); k--)
 				v[k] = v[k - 1];
 			v[k] = e;
 		}
 		return;
 	}
-	sort(classes, v, room, half);
-	sort(classes, v + half, room, n - half);
+	sort_ends(classes, v, room, half);
+	sort_ends(classes, v + half, room, n - half);
 	memcpy(room, v, half * sizeof *v);
 	while (i < half)
-		v[out++] = k < n && later(classes, &room[i], &v[k]) ? v[k++] : room[i++];
+		v[out++] = k < n && end_is_later(classes, &room[i], &v[k]) ? v[k++] : room[i++];
 }
 
 /* The ops of the next rank in the image. */
@@ -225,7 +225,7 @@ struct section {
 	bool wide;
 };
 
-static struct section section(const struct ir_image *im, uint32_t rank)
+static struct section rank_section(const struct ir_image *im, uint32_t rank)
 {
 	const struct bin_rank *h = ir_image_section(im, rank);
 
@@ -254,7 +254,7 @@ static int sends_to(const struct stream *s, uint32_t lo, uint32_t n, uint32_t *a
 	memset(at, 0, n * sizeof *at);
 	for (int fill = 0; fill < 2; fill++) {
 		for (uint32_t r = 0; r < s->nranks; r++) {
-			struct section sec = section(s->im, r);
+			struct section sec = rank_section(s->im, r);
 
 			for (uint32_t i = 0; i < sec.nops; i++) {
 				struct end e = end_at(&sec, i);
@@ -285,7 +285,7 @@ static int sends_to(const struct stream *s, uint32_t lo, uint32_t n, uint32_t *a
 static int match_rank(const struct stream *s, uint32_t rank, struct end *sent, uint32_t n, struct ends *tmp)
 {
 	const struct bin_class *classes = s->im->classes.at;
-	struct section sec = section(s->im, rank);
+	struct section sec = rank_section(s->im, rank);
 	struct end *recvs;
 
 	tmp->v.n = 0;
@@ -303,8 +303,8 @@ static int match_rank(const struct stream *s, uint32_t rank, struct end *sent, u
 	if (tmp->v.n != n)
 		return UNCLEAN;
 	recvs = tmp->v.at;
-	sort(classes, sent, tmp->room.at, n);
-	sort(classes, recvs, tmp->room.at, n);
+	sort_ends(classes, sent, tmp->room.at, n);
+	sort_ends(classes, recvs, tmp->room.at, n);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct bin_class *a = &classes[sent[i].cls], *b = &classes[recvs[i].cls];
 
@@ -319,7 +319,7 @@ static int match_rank(const struct stream *s, uint32_t rank, struct end *sent, u
 #define MANY 65536u
 #define TURNS 4u
 
-static int match(const struct stream *s)
+static int match_messages(const struct stream *s)
 {
 	uint32_t most = s->sends > MANY ? s->nranks / TURNS + 1 : s->nranks, *at;
 	struct ends sends = { 0 }, tmp = { 0 };
@@ -360,7 +360,7 @@ int stream_plain(const char *name, const struct file *f, void **image, size_t *s
 	VEC_FREE(&s.ops);
 	VEC_FREE(&s.deps);
 	VEC_FREE(&s.op_of);
-	err = err ? err : match(&s);
+	err = err ? err : match_messages(&s);
 	err = err ? err : ir_image_finish(&im, false, image, size);
 	ir_image_fini(&im);
 	return err;

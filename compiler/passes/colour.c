@@ -38,7 +38,7 @@ enum { UNSEEN = 2 };
 /* Puts n edges into two halves, so that each node with an even number of edges has as many in both. At each
  * node they are paired; where two paired ones go into different halves all is well. Pairs make cycles
  * that take turns between senders and receivers, so they are of even length. */
-static void halve(struct colouring *c, const struct edge *edges, uint32_t n)
+static void halve_edges(struct colouring *c, const struct edge *edges, uint32_t n)
 {
 	for (unsigned side = 0; side < 2; side++) {
 		uint32_t *mate = c->mate[side];
@@ -85,7 +85,7 @@ static uint32_t halve_arcs(struct colouring *c, uint32_t n)
 			arcs[odd++] = arcs[i];
 			arcs[i] = swap;
 		}
-	halve(c, arcs, odd);
+	halve_edges(c, arcs, odd);
 	for (uint32_t i = 0; i < odd; i++)
 		bad[c->half[i]] += arcs[i].id == NONE;
 	keep = bad[1] < bad[0];
@@ -100,7 +100,7 @@ static uint32_t halve_arcs(struct colouring *c, uint32_t n)
 /* Brings a perfect matching of the regular graph of nodes * d edges to the front. Each edge is taken so often
  * that the degree is nearly a power of two, 2^t, and bad arcs, fewer than that, make up for the rest. Each of
  * t halvings halves them at least, so that none is in the matching that remains. */
-static void match(struct colouring *c, struct edge *edges, uint32_t d)
+static void find_matching(struct colouring *c, struct edge *edges, uint32_t d)
 {
 	uint32_t m = c->nodes * d, n = 0, t = 0, times, more;
 
@@ -123,7 +123,7 @@ static void match(struct colouring *c, struct edge *edges, uint32_t d)
 /* ---- colouring ---- */
 
 /* Those of half 0 first. */
-static void part(const struct colouring *c, struct edge *edges, uint32_t n)
+static void partition_halves(const struct colouring *c, struct edge *edges, uint32_t n)
 {
 	uint32_t lo = 0, hi = n;
 
@@ -141,7 +141,7 @@ static void part(const struct colouring *c, struct edge *edges, uint32_t n)
 	}
 }
 
-static void paint(struct colouring *c, const struct edge *edges, uint32_t colour)
+static void paint_edges(struct colouring *c, const struct edge *edges, uint32_t colour)
 {
 	for (uint32_t i = 0; i < c->nodes; i++)
 		if (edges[i].id < c->nreal)
@@ -154,18 +154,18 @@ static void colour_regular(struct colouring *c, struct edge *edges, uint32_t d, 
 	uint32_t again = 0;
 
 	if (d > 1 && d % 2) {
-		match(c, edges, d);
-		part(c, edges, c->nodes * d);
+		find_matching(c, edges, d);
+		partition_halves(c, edges, c->nodes * d);
 	}
 	if (d % 2) {
-		paint(c, edges, first++);
+		paint_edges(c, edges, first++);
 		edges += c->nodes;
 	}
 	d /= 2;
 	if (!d)
 		return;
-	halve(c, edges, 2 * c->nodes * d);
-	part(c, edges, 2 * c->nodes * d);
+	halve_edges(c, edges, 2 * c->nodes * d);
+	partition_halves(c, edges, 2 * c->nodes * d);
 	colour_regular(c, edges, d, first);
 	/* With some colours of the first half the other one has a degree that is a power of two, and needs no
 	 * matching. */
@@ -180,7 +180,7 @@ static void colour_regular(struct colouring *c, struct edge *edges, uint32_t d, 
 /* Small senders become one as long as it has no more than d edges, and receivers likewise: what is proper for
  * the one is proper for them. Two neighbours then have more than d edges, so the graph does not grow much when
  * all nodes are filled up. Returns how many there are, to[i] is the new number of i. */
-static uint32_t merge(const uint32_t *degree, uint32_t nodes, uint32_t d, uint32_t *to)
+static uint32_t merge_nodes(const uint32_t *degree, uint32_t nodes, uint32_t d, uint32_t *to)
 {
 	uint32_t n = 0, used = 0;
 
@@ -210,7 +210,7 @@ static int make_regular(struct colouring *c, const struct colour_edge *edges, ui
 	uint32_t merged[2], *used[2] = { degree[0], degree[1] }, at[2] = { 0, 0 }, all;
 
 	for (unsigned side = 0; side < 2; side++)
-		merged[side] = merge(degree[side], nodes, c->degree, to[side]);
+		merged[side] = merge_nodes(degree[side], nodes, c->degree, to[side]);
 	c->nodes = merged[0] > merged[1] ? merged[0] : merged[1];
 	all = c->nodes * c->degree; /* at most 2 n + degree */
 	c->edges = mem_resize(NULL, all, sizeof *c->edges);
@@ -235,7 +235,7 @@ static int make_regular(struct colouring *c, const struct colour_edge *edges, ui
 	return 0;
 }
 
-static void drop(struct colouring *c)
+static void free_colouring(struct colouring *c)
 {
 	free(c->edges);
 	free(c->arcs);
@@ -277,6 +277,6 @@ int colour_edges(const struct colour_edge *edges, uint32_t n, uint32_t nodes, ui
 		free(degree[side]);
 		free(to[side]);
 	}
-	drop(&c);
+	free_colouring(&c);
 	return err;
 }

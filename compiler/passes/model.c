@@ -30,7 +30,7 @@ unsigned model_height(const struct model *m, uint32_t ranks)
 }
 
 /* k^(i-1): a vertex of level i stands for that many leaves. */
-static uint64_t leaves(const struct model *m, unsigned i)
+static uint64_t vertex_leaves(const struct model *m, unsigned i)
 {
 	uint64_t n = 1;
 
@@ -40,23 +40,23 @@ static uint64_t leaves(const struct model *m, unsigned i)
 }
 
 /* One transfer of level i. */
-static double weight(const struct model *m, unsigned i)
+static double transfer_weight(const struct model *m, unsigned i)
 {
-	return m->ratio * (m->growing ? (double)leaves(m, i) : 1);
+	return m->ratio * (m->growing ? (double)vertex_leaves(m, i) : 1);
 }
 
 /* F(N, i), Eq. 5: transfers of level i. */
-static uint64_t transfers(const struct model *m, uint32_t ranks, unsigned i)
+static uint64_t count_transfers(const struct model *m, uint32_t ranks, unsigned i)
 {
-	uint64_t below = leaves(m, i);
+	uint64_t below = vertex_leaves(m, i);
 
 	return ranks / below - ranks / (below * m->k);
 }
 
 /* The most children of one vertex on level i. */
-static uint64_t widest(const struct model *m, uint32_t ranks, unsigned i)
+static uint64_t most_children(const struct model *m, uint32_t ranks, unsigned i)
 {
-	uint64_t others = (ranks - 1) / leaves(m, i);
+	uint64_t others = (ranks - 1) / vertex_leaves(m, i);
 
 	return others < m->k - 1 ? others : m->k - 1;
 }
@@ -68,12 +68,12 @@ static double on_ranks(const struct model *m, uint32_t ranks, unsigned s)
 	double t = 0;
 
 	for (unsigned i = 1; i <= s && i <= h; i++)
-		t += (double)widest(m, ranks, i) * weight(m, i);
+		t += (double)most_children(m, ranks, i) * transfer_weight(m, i);
 	return t;
 }
 
 /* The levels above s, folded on the other cores: the sum of Eq. 6 to 9. */
-static double folded(const struct model *m, uint32_t ranks, unsigned s)
+static double folded_time(const struct model *m, uint32_t ranks, unsigned s)
 {
 	unsigned h = model_height(m, ranks);
 	uint64_t comm = m->cores > ranks ? m->cores - ranks : 0;
@@ -82,9 +82,9 @@ static double folded(const struct model *m, uint32_t ranks, unsigned s)
 	if (!comm && s < h)
 		return INFINITY;
 	for (unsigned i = s + 1; i <= h; i++) {
-		uint64_t rounds = (transfers(m, ranks, i) + comm - 1) / comm, chain = widest(m, ranks, i);
+		uint64_t rounds = (count_transfers(m, ranks, i) + comm - 1) / comm, chain = most_children(m, ranks, i);
 
-		t += (double)(rounds > chain ? rounds : chain) * weight(m, i);
+		t += (double)(rounds > chain ? rounds : chain) * transfer_weight(m, i);
 	}
 	return t;
 }
@@ -103,12 +103,12 @@ double model_compute(const struct model *m, uint32_t ranks)
 
 double model_nonblocking(const struct model *m, uint32_t ranks, unsigned s)
 {
-	return on_ranks(m, ranks, s) + folded(m, ranks, s);
+	return on_ranks(m, ranks, s) + folded_time(m, ranks, s);
 }
 
 double model_overlapped(const struct model *m, uint32_t ranks, unsigned s)
 {
-	double busy = model_compute(m, ranks), comm = folded(m, ranks, s);
+	double busy = model_compute(m, ranks), comm = folded_time(m, ranks, s);
 
 	return on_ranks(m, ranks, s) + (busy > comm ? busy : comm);
 }

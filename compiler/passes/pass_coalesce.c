@@ -197,8 +197,8 @@ static bool side_by_side(const struct piece *p, uint32_t n, unsigned side)
 }
 
 /* The range of a message of several pieces on one side: where the pieces lie, or scratch memory. */
-static int gather(struct coalesce *c, const struct message *all, const struct message *first, unsigned side,
-		  const struct piece *p, uint32_t n)
+static int gather_pieces(struct coalesce *c, const struct message *all, const struct message *first, unsigned side,
+			 const struct piece *p, uint32_t n)
 {
 	const struct end *lead = &first->end[side];
 	struct edit *e = &c->edits[lead->rank];
@@ -239,7 +239,7 @@ static int gather(struct coalesce *c, const struct message *all, const struct me
 }
 
 /* Makes one message of the messages of n pieces. */
-static int merge(struct coalesce *c, const struct message *all, const struct piece *p, uint32_t n)
+static int coalesce_messages(struct coalesce *c, const struct message *all, const struct piece *p, uint32_t n)
 {
 	const struct message *first = &all[p->from];
 	int err = 0;
@@ -256,7 +256,7 @@ static int merge(struct coalesce *c, const struct message *all, const struct pie
 		for (uint32_t i = 0; i < n && !err; i++)
 			for (uint32_t k = p[i].from; k < p[i].to; k++)
 				e->begun[all[k].end[side].at] = e->done[all[k].end[side].at] = lead->at;
-		err = err ? err : gather(c, all, first, side, p, n);
+		err = err ? err : gather_pieces(c, all, first, side, p, n);
 	}
 	return err;
 }
@@ -311,13 +311,13 @@ static int merge_group(struct coalesce *c, struct message *m, uint32_t n)
 			p[i] = p[small];
 			p[small++] = one;
 		} else if (one.to - one.from > 1) {
-			err = merge(c, m, &one, 1);
+			err = coalesce_messages(c, m, &one, 1);
 		}
 	}
 	if (small && !side_by_side(p, small, 0))
 		qsort(p, small, sizeof *p, by_place_there);
 	if (!err && small && (small > 1 || p->to - p->from > 1))
-		err = merge(c, m, p, small);
+		err = coalesce_messages(c, m, p, small);
 	return err;
 }
 
@@ -357,8 +357,8 @@ struct edges {
 };
 
 /* Op to waits for all that op i of the rank waited for. */
-static int inherit(const struct ir_rank *r, const struct edit *e, const struct places *w, uint32_t i, uint32_t to,
-		   struct edges *out)
+static int inherit_deps(const struct ir_rank *r, const struct edit *e, const struct places *w, uint32_t i, uint32_t to,
+			struct edges *out)
 {
 	int err = 0;
 
@@ -372,8 +372,8 @@ static int inherit(const struct ir_rank *r, const struct edit *e, const struct p
 	return err;
 }
 
-static int fill(struct ir_rank *r, const struct edit *e, const struct places *w, struct bin_op *ops,
-		struct edges *out)
+static int fill_ops(struct ir_rank *r, const struct edit *e, const struct places *w, struct bin_op *ops,
+		    struct edges *out)
 {
 	int err = 0;
 
@@ -392,10 +392,10 @@ static int fill(struct ir_rank *r, const struct edit *e, const struct places *w,
 			err = VEC_PUSH(&out->v, a->behind ? (struct bin_dep){ me, w->old[i] } :
 							    (struct bin_dep){ w->old[i], me });
 			if (!a->behind)
-				err = err ? err : inherit(r, e, w, i, me, out);
+				err = err ? err : inherit_deps(r, e, w, i, me, out);
 		}
 		if (!before)
-			err = err ? err : inherit(r, e, w, i, w->old[i], out);
+			err = err ? err : inherit_deps(r, e, w, i, w->old[i], out);
 	}
 	return err;
 }
@@ -415,7 +415,7 @@ static int apply_edit(struct ir_rank *r, const struct edit *e)
 		err = -ERR_RANGE;
 	if (!err)
 		find_places(r, e, &w);
-	err = err ? err : fill(r, e, &w, ops, &out);
+	err = err ? err : fill_ops(r, e, &w, ops, &out);
 	if (!err) {
 		free(r->ops);
 		r->ops = ops;

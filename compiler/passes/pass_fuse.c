@@ -51,7 +51,7 @@ struct fuse {
 	bool any, again; /* this round changed something; another one may do more */
 };
 
-static bool scratch(const struct fuse *f, const struct bin_op *o, unsigned k)
+static bool is_scratch(const struct fuse *f, const struct bin_op *o, unsigned k)
 {
 	return pass_mode(f->c, o->buf[k]) == BIN_SCRATCH;
 }
@@ -90,7 +90,7 @@ static bool is_ordered(struct fuse *f, uint32_t a, uint32_t b)
 	return x->ordered == b + 1;
 }
 
-static int pair(void *arg, enum flow_kind kind, uint32_t span, uint32_t a, uint32_t b)
+static int note_pair(void *arg, enum flow_kind kind, uint32_t span, uint32_t a, uint32_t b)
 {
 	struct fuse *f = arg;
 
@@ -104,7 +104,7 @@ static int pair(void *arg, enum flow_kind kind, uint32_t span, uint32_t a, uint3
 }
 
 /* Whether the order of what happens to a range is known. */
-static bool known(const struct fuse *f, struct flow_range x)
+static bool order_is_known(const struct fuse *f, struct flow_range x)
 {
 	for (uint32_t s = x.from; s < x.to; s++)
 		if (f->loose[s])
@@ -112,7 +112,7 @@ static bool known(const struct fuse *f, struct flow_range x)
 	return true;
 }
 
-static bool meet(struct flow_range x, struct flow_range y)
+static bool spans_overlap(struct flow_range x, struct flow_range y)
 {
 	return x.from < y.to && y.from < x.to;
 }
@@ -125,7 +125,7 @@ static int reads_only(const struct fuse *f, const struct link *l, struct flow_ra
 	int found = -1;
 
 	for (int k = 0; k < (int)bin_nranges(o->kind); k++) {
-		if (!meet(x[k], from))
+		if (!spans_overlap(x[k], from))
 			continue;
 		if (found >= 0 || bin_writes(o->kind, (unsigned)k) || x[k].from < from.from || x[k].to > from.to ||
 		    l->spans != x[k].to - x[k].from)
@@ -136,7 +136,7 @@ static int reads_only(const struct fuse *f, const struct link *l, struct flow_ra
 }
 
 /* Makes range k of an op, part of the range that starts at from, the same part of the one that starts at to. */
-static void redirect(struct fuse *f, uint32_t op, int k, const struct bin_op *copy)
+static void redirect_range(struct fuse *f, uint32_t op, int k, const struct bin_op *copy)
 {
 	struct bin_op *o = &f->r->ops[op];
 
@@ -153,7 +153,7 @@ static bool can_drop(struct fuse *f, uint32_t i)
 {
 	const struct flow_range *x = f->flow.range[i];
 
-	if (f->of[i].changed || !known(f, x[0]) || !known(f, x[1]) || meet(x[0], x[1]))
+	if (f->of[i].changed || !order_is_known(f, x[0]) || !order_is_known(f, x[1]) || spans_overlap(x[0], x[1]))
 		return false;
 	for (uint32_t l = f->of[i].readers; l != NONE; l = f->links.at[l].next) {
 		uint32_t by = f->links.at[l].op;
@@ -162,7 +162,7 @@ static bool can_drop(struct fuse *f, uint32_t i)
 			return false;
 		/* It must not write to what it is to read. */
 		for (unsigned k = 0; k < bin_nranges(f->r->ops[by].kind); k++)
-			if (bin_writes(f->r->ops[by].kind, k) && meet(f->flow.range[by][k], x[0]))
+			if (bin_writes(f->r->ops[by].kind, k) && spans_overlap(f->flow.range[by][k], x[0]))
 				return false;
 		for (uint32_t w = f->of[i].reuses; w != NONE; w = f->links.at[w].next)
 			if (!flow_before(&f->flow, by, f->links.at[w].op, NULL))
@@ -177,10 +177,10 @@ static void drop_copies(struct fuse *f)
 		uint32_t i = f->flow.order[p];
 		const struct bin_op *o = &f->r->ops[i];
 
-		if (o->kind != BIN_OP_COPY || !o->len || !scratch(f, o, 1) || !can_drop(f, i))
+		if (o->kind != BIN_OP_COPY || !o->len || !is_scratch(f, o, 1) || !can_drop(f, i))
 			continue;
 		for (uint32_t l = f->of[i].readers; l != NONE; l = f->links.at[l].next)
-			redirect(f, f->links.at[l].op, reads_only(f, &f->links.at[l], f->flow.range[i][1]), o);
+			redirect_range(f, f->links.at[l].op, reads_only(f, &f->links.at[l], f->flow.range[i][1]), o);
 		f->of[i].gone = f->any = true;
 	}
 }
@@ -232,7 +232,8 @@ static bool can_merge(struct fuse *f, uint32_t recv, uint32_t op)
 
 	return (o->kind == BIN_OP_COPY || o->kind == BIN_OP_REDUCE || o->kind == BIN_OP_REDUCE_WITH) &&
 	       o->exec == a->exec && o->buf[0] == a->buf[0] && o->off[0] == a->off[0] && o->len == a->len &&
-	       !f->of[op].changed && !meet(f->flow.range[op][1], f->flow.range[recv][0]) && can_wait(f, recv, op);
+	       !f->of[op].changed && !spans_overlap(f->flow.range[op][1], f->flow.range[recv][0]) &&
+	       can_wait(f, recv, op);
 }
 
 static int find_last(struct fuse *f)
@@ -262,7 +263,7 @@ static int can_share(struct fuse *f, uint32_t recv, uint32_t op)
 
 	if (err)
 		return err;
-	if (f->r->ops[op].kind != BIN_OP_COPY || !known(f, to))
+	if (f->r->ops[op].kind != BIN_OP_COPY || !order_is_known(f, to))
 		return 0;
 	for (uint32_t s = to.from; s < to.to; s++)
 		if (f->last[s] != op)
@@ -274,7 +275,7 @@ static int can_share(struct fuse *f, uint32_t recv, uint32_t op)
 	return 1;
 }
 
-static void merge(struct fuse *f, uint32_t recv, uint32_t op)
+static void merge_recv(struct fuse *f, uint32_t recv, uint32_t op)
 {
 	struct bin_op *a = &f->r->ops[recv];
 	const struct bin_op *o = &f->r->ops[op];
@@ -283,7 +284,8 @@ static void merge(struct fuse *f, uint32_t recv, uint32_t op)
 
 	for (uint32_t l = f->of[recv].readers; l != NONE; l = f->links.at[l].next)
 		if (f->links.at[l].op != op)
-			redirect(f, f->links.at[l].op, reads_only(f, &f->links.at[l], f->flow.range[recv][0]), &back);
+			redirect_range(f, f->links.at[l].op, reads_only(f, &f->links.at[l], f->flow.range[recv][0]),
+				       &back);
 	if (o->kind != BIN_OP_COPY)
 		a->kind = o->kind == BIN_OP_REDUCE ? BIN_OP_RECV_REDUCE : BIN_OP_RECV_REDUCE_WITH;
 	a->buf[0] = o->buf[1];
@@ -298,8 +300,8 @@ static int merge_messages(struct fuse *f)
 	for (uint32_t i = 0; i < f->r->nops; i++) {
 		const struct bin_op *o = &f->r->ops[i];
 
-		if (o->kind != BIN_OP_RECV || !o->len || !scratch(f, o, 0) || f->of[i].changed ||
-		    !known(f, f->flow.range[i][0]))
+		if (o->kind != BIN_OP_RECV || !o->len || !is_scratch(f, o, 0) || f->of[i].changed ||
+		    !order_is_known(f, f->flow.range[i][0]))
 			continue;
 		for (uint32_t l = f->of[i].readers; l != NONE; l = f->links.at[l].next) {
 			bool alone = l == f->of[i].readers && f->links.at[l].next == NONE;
@@ -310,7 +312,7 @@ static int merge_messages(struct fuse *f)
 			if (ok < 0)
 				return ok;
 			if (ok) {
-				merge(f, i, f->links.at[l].op);
+				merge_recv(f, i, f->links.at[l].op);
 				break;
 			}
 		}
@@ -321,7 +323,7 @@ static int merge_messages(struct fuse *f)
 /* ---- the new ops ---- */
 
 /* What a dependency on an old op means now, by old numbers; NONE: nothing. */
-static uint32_t resolve(const struct fuse *f, uint32_t dep)
+static uint32_t resolve_dep(const struct fuse *f, uint32_t dep)
 {
 	const struct fused *x = &f->of[dep & ~BIN_START];
 
@@ -332,7 +334,7 @@ static uint32_t resolve(const struct fuse *f, uint32_t dep)
 }
 
 /* A copy that is gone stays as a nop if it brings several dependencies to others. */
-static void number(struct fuse *f)
+static void assign_numbers(struct fuse *f)
 {
 	struct ir_rank *r = f->r;
 	uint32_t n = 0;
@@ -344,27 +346,27 @@ static void number(struct fuse *f)
 		x->at = x->into == NONE && !(x->gone && deps < 2) ? 0 : NONE;
 		x->instead = NONE;
 		if (x->gone && deps == 1)
-			x->instead = resolve(f, r->deps[r->dep_at[i]]);
+			x->instead = resolve_dep(f, r->deps[r->dep_at[i]]);
 	}
 	for (uint32_t i = 0; i < r->nops; i++)
 		if (f->of[i].at != NONE)
 			f->of[i].at = n++;
 }
 
-static int rebuild(struct fuse *f)
+static int rebuild_rank(struct fuse *f)
 {
 	struct ir_rank *r = f->r;
 	VEC(struct bin_dep) edges = { 0 };
 	uint32_t n = 0;
 	int err = VEC_RESERVE(&edges, r->dep_at[r->nops] + (size_t)1);
 
-	number(f);
+	assign_numbers(f);
 	for (uint32_t i = 0; i < r->nops && !err; i++) {
 		const struct fused *x = &f->of[i];
 		uint32_t to = x->into == NONE ? x->at : f->of[x->into].at;
 
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1] && to != NONE && !err; d++) {
-			uint32_t on = resolve(f, r->deps[d]);
+			uint32_t on = resolve_dep(f, r->deps[d]);
 
 			if (on != NONE && f->of[on & ~BIN_START].at != to)
 				err = VEC_PUSH(&edges, (struct bin_dep){ to, f->of[on & ~BIN_START].at | (on & BIN_START) });
@@ -388,7 +390,7 @@ static int rebuild(struct fuse *f)
 }
 
 /* Scratch ends behind what is used of it, and where something begins that has no elements. */
-static void shrink(const struct fuse *f)
+static void shrink_scratch(const struct fuse *f)
 {
 	const struct ir_rank *r = f->r;
 	uint64_t end;
@@ -436,14 +438,14 @@ static int one_round(struct fuse *f)
 		f->of[i] = (struct fused){ .readers = NONE, .reuses = NONE, .first = NONE, .into = NONE };
 	for (uint32_t p = 0; p < f->r->nops && !err; p++)
 		note_waiting(f, p);
-	err = err ? err : flow_walk(&f->flow, pair, f);
+	err = err ? err : flow_walk(&f->flow, note_pair, f);
 	if (!err)
 		drop_copies(f);
 	f->again = f->any;
 	if (!err && !f->any)
 		err = merge_messages(f);
 	if (!err && f->any)
-		err = rebuild(f);
+		err = rebuild_rank(f);
 	flow_fini(&f->flow);
 	free(f->of);
 	free(f->last);
@@ -459,10 +461,10 @@ static bool worth_it(const struct fuse *f)
 	for (uint32_t i = 0; i < f->r->nops; i++) {
 		const struct bin_op *o = &f->r->ops[i];
 
-		if (o->kind == BIN_OP_COPY && scratch(f, o, 1))
+		if (o->kind == BIN_OP_COPY && is_scratch(f, o, 1))
 			return true;
-		recv |= o->kind == BIN_OP_RECV && scratch(f, o, 0);
-		use |= bin_nranges(o->kind) == 2 && scratch(f, o, 0);
+		recv |= o->kind == BIN_OP_RECV && is_scratch(f, o, 0);
+		use |= bin_nranges(o->kind) == 2 && is_scratch(f, o, 0);
 	}
 	return recv && use;
 }
@@ -482,7 +484,7 @@ int pass_fuse(struct ir_rank *r, const struct pass_ctx *c)
 		changed |= f.any;
 	} while (f.again && !err);
 	if (!err && changed)
-		shrink(&f);
+		shrink_scratch(&f);
 	VEC_FREE(&f.links);
 	return err;
 }

@@ -128,7 +128,7 @@ int pass_hierarchy_nodes(const uint32_t *node, uint32_t nranks, uint32_t *apart,
 }
 
 /* What the nodes from low to high make of the expression e, which is in one of them. */
-static void choose(struct hierarchy *h, enum ask ask, const char *e, size_t low, size_t high)
+static void write_node_choice(struct hierarchy *h, enum ask ask, const char *e, size_t low, size_t high)
 {
 	const struct nodes *n = &h->nodes;
 	const int64_t begin = n->cyclic ? 0 : n->begin.at[low];
@@ -138,9 +138,9 @@ static void choose(struct hierarchy *h, enum ask ask, const char *e, size_t low,
 		text_add(&h->out, ask == START ? "(%s)" : "((%s) mod %" PRId64 ")", e, n->cyclic);
 	} else if (low < high) {
 		text_add(&h->out, "(%s < %" PRId64 " ? ", e, ask == START ? (int64_t)mid + 1 : n->begin.at[mid + 1]);
-		choose(h, ask, e, low, mid);
+		write_node_choice(h, ask, e, low, mid);
 		text_add(&h->out, " : ");
-		choose(h, ask, e, mid + 1, high);
+		write_node_choice(h, ask, e, mid + 1, high);
 		text_add(&h->out, ")");
 	} else if (low < n->begin.n - 1) {
 		text_add(&h->out, "%" PRId64, ask == NODE ? (int64_t)low : begin);
@@ -155,7 +155,7 @@ static void choose(struct hierarchy *h, enum ask ask, const char *e, size_t low,
 
 /* ---- the text ---- */
 
-static bool is(const char *word, const char *s, size_t len)
+static bool word_is(const char *word, const char *s, size_t len)
 {
 	return strlen(word) == len && !memcmp(word, s, len);
 }
@@ -180,7 +180,7 @@ static const struct {
 static bool add_words(struct hierarchy *h, const char *word, size_t len)
 {
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (is(words[i].word, word, len)) {
+		if (word_is(words[i].word, word, len)) {
 			const char *const text = words[i].is[h->nodes.cyclic != 0];
 
 			fill_in(h, text, text + strlen(text));
@@ -201,7 +201,7 @@ static const char *add_ask(struct hierarchy *h, enum ask ask, const char *s)
 	h->out = whole;
 	h->out.err |= e.err;
 	if (!e.err)
-		choose(h, ask, e.at, 0, h->nodes.cyclic ? 0 : h->nodes.begin.n - 1);
+		write_node_choice(h, ask, e.at, 0, h->nodes.cyclic ? 0 : h->nodes.begin.n - 1);
 	free(e.at);
 	return close;
 }
@@ -219,19 +219,19 @@ static void fill_in(struct hierarchy *h, const char *s, const char *end)
 		while (s < end && goal_is_name(*s))
 			s++;
 		len = (size_t)(s - word);
-		while (ask < sizeof asks / sizeof *asks && !is(asks[ask], word, len))
+		while (ask < sizeof asks / sizeof *asks && !word_is(asks[ask], word, len))
 			ask++;
 		if (ask < sizeof asks / sizeof *asks)
 			s = add_ask(h, (enum ask)ask, s);
 		else if (len >= 4 && !memcmp(word, "NAME", 4))
 			text_add(&h->out, "%s%.*s", h->s->name, (int)len - 4, word + 4);
-		else if (is("R", word, len) || is("P", word, len))
+		else if (word_is("R", word, len) || word_is("P", word, len))
 			text_add(&h->out, "%s", *word == 'R' ? h->s->rank : h->s->size);
-		else if (is("ARGS", word, len))
+		else if (word_is("ARGS", word, len))
 			add_args(h);
-		else if (is("STEP", word, len))
+		else if (word_is("STEP", word, len))
 			text_add(&h->out, "%" PRId64, h->nodes.cyclic ? h->nodes.cyclic : 1);
-		else if (is("INPLACE", word, len))
+		else if (word_is("INPLACE", word, len))
 			text_add(&h->out, "%s", h->inplace ? ", inplace = inplace" : "");
 		else if (!add_words(h, word, len))
 			text_add(&h->out, "%.*s", len ? (int)len : 1, word);
@@ -251,7 +251,7 @@ static int add_text(struct goal_diags *d, int file, struct goal_text **list)
 	return goal_parse_text(d, (unsigned)file, t);
 }
 
-static int import(struct goal_text *into, struct goal_text *from)
+static int add_import(struct goal_text *into, struct goal_text *from)
 {
 	struct goal_import *i = arena_alloc(&into->arena, sizeof *i);
 
@@ -300,7 +300,8 @@ static int add_around(struct hierarchy *h, const char *from, const char *to, str
 	return err;
 }
 
-static int build(struct hierarchy *h, const struct collective *c, const char *from, const char *to, struct goal_text **list)
+static int build_texts(struct hierarchy *h, const struct collective *c, const char *from, const char *to,
+		       struct goal_text **list)
 {
 	struct goal_text *own = *list, *parts[2] = { NULL, NULL };
 	int err = 0;
@@ -310,9 +311,9 @@ static int build(struct hierarchy *h, const struct collective *c, const char *fr
 		parts[i] = *list;
 	}
 	err = err ? err : add_around(h, from, to, list);
-	err = err ? err : import(*list, own);
+	err = err ? err : add_import(*list, own);
 	for (int i = 0; i < 2 && parts[i] && !err; i++)
-		err = import(*list, parts[i]);
+		err = add_import(*list, parts[i]);
 	if (!err && (*list)->last) {
 		(*list)->last->params = h->s->params;
 		(*list)->last->commutative = h->s->commutative || (c->reduces && h->nodes.cyclic);
@@ -361,7 +362,7 @@ static bool may_apply(struct hierarchy *h, const struct collective *c)
 	return !goal_diags_errors(h->d);
 }
 
-static const struct collective *find(const char *name)
+static const struct collective *find_collective(const char *name)
 {
 	for (size_t i = 0; name && i < sizeof collectives / sizeof *collectives; i++)
 		if (!strcmp(collectives[i].name, name))
@@ -386,7 +387,7 @@ static void find_around(const struct collective *c, const char **from, const cha
 int pass_hierarchy(struct goal_diags *d, const char *with, struct goal_text **texts)
 {
 	struct hierarchy h = { .d = d, .s = (*texts)->last };
-	const struct collective *c = find(h.s->implements);
+	const struct collective *c = find_collective(h.s->implements);
 	const char *from, *to;
 	int err = 0;
 
@@ -400,7 +401,7 @@ int pass_hierarchy(struct goal_diags *d, const char *with, struct goal_text **te
 	else if (may_apply(&h, c)) {
 		err = read_nodes(&h.nodes, with);
 		find_around(c, &from, &to);
-		err = err ? err : build(&h, c, from, to, texts);
+		err = err ? err : build_texts(&h, c, from, to, texts);
 	}
 	VEC_FREE(&h.nodes.begin);
 	return err;

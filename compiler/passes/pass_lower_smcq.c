@@ -95,7 +95,7 @@ int64_t smcq_task(struct smcq_tasks *t, uint32_t from, uint32_t to, uint64_t key
 
 /* Marks (stamp is now) what has arrived before one of n tasks is issued, by what tasks wait for; only those whose key is at
  * least that. 0 or -ERR_NOMEM. */
-static int mark(struct smcq_tasks *t, const uint32_t *from, size_t n, uint64_t least)
+static int mark_arrived(struct smcq_tasks *t, const uint32_t *from, size_t n, uint64_t least)
 {
 	if (t->stamps < t->v.n) {
 		uint32_t *more = mem_resize(t->stamp, t->v.cap, sizeof *more);
@@ -330,7 +330,7 @@ static void free_nics(struct lowering *l)
 /* ---- what tasks wait for ---- */
 
 /* Leaves out of a set what has arrived before another of it is issued. */
-static int shorten(struct smcq_tasks *t, struct smcq_set *s)
+static int shorten_waits(struct smcq_tasks *t, struct smcq_set *s)
 {
 	uint64_t least = UINT64_MAX;
 	size_t n = 0;
@@ -338,7 +338,7 @@ static int shorten(struct smcq_tasks *t, struct smcq_set *s)
 
 	for (size_t i = 0; i < s->n; i++)
 		least = t->v.at[s->at[i]].key < least ? t->v.at[s->at[i]].key : least;
-	err = s->n > 1 ? mark(t, s->at, s->n, least) : 0;
+	err = s->n > 1 ? mark_arrived(t, s->at, s->n, least) : 0;
 	if (err || s->n < 2)
 		return err;
 	for (size_t i = 0; i < s->n; i++)
@@ -365,7 +365,7 @@ static int find_needs(struct lowering *l, uint32_t rank, uint32_t i)
 		if (!err && l->task_of[base + on] && !(r->deps[k] & BIN_START) && !ir_op_sends(&r->ops[on]))
 			err = smcq_add(s, l->task_of[base + on] - 1);
 	}
-	return err ? err : shorten(&l->t, s);
+	return err ? err : shorten_waits(&l->t, s);
 }
 
 /* A signal from where task a arrives to a rank, for task b: its number. */
@@ -387,10 +387,10 @@ static int64_t signal_for(struct lowering *l, uint32_t a, uint32_t b)
 }
 
 /* Task b must not be issued before task a has arrived. */
-static int order(struct lowering *l, uint32_t a, uint32_t b)
+static int order_tasks(struct lowering *l, uint32_t a, uint32_t b)
 {
 	int64_t s = a;
-	int err = mark(&l->t, &b, 1, l->t.v.at[a].key);
+	int err = mark_arrived(&l->t, &b, 1, l->t.v.at[a].key);
 
 	if (err || a == b || l->t.stamp[a] == l->t.now)
 		return err;
@@ -406,7 +406,7 @@ static const struct bin_op *op_at(const struct lowering *l, uint32_t op)
 	return &l->t.g->ranks[r].ops[op - l->order.base[r]];
 }
 
-static bool has(const struct smcq_set *s, uint32_t x)
+static bool set_contains(const struct smcq_set *s, uint32_t x)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->at[i] == x)
@@ -421,7 +421,7 @@ static bool looks_behind(const struct lowering *l, const struct bin_op *o, uint3
 	const struct bin_op *f = op_at(l, first), update = bin_update(f);
 
 	return by_armw(l, f) && bin_conflict(&update, o) &&
-	       !(by_armw(l, o) && has(&l->t.v.at[task].waits, l->task_of[first] - 1));
+	       !(by_armw(l, o) && set_contains(&l->t.v.at[task].waits, l->task_of[first] - 1));
 }
 
 /* What an op touches must be free. */
@@ -444,7 +444,7 @@ static int free_place(struct lowering *l, uint32_t op, uint32_t task)
 				continue;
 			l->seen[first] = l->now;
 			if (bin_conflict_of(f, o, by_armw(l, f) && by_armw(l, o)))
-				err = order(l, l->task_of[first] - 1, task);
+				err = order_tasks(l, l->task_of[first] - 1, task);
 			if (!err && looks_behind(l, o, task, first))
 				err = VEC_PUSH(&l->open, first);
 		}
@@ -474,10 +474,10 @@ static int find_waits(struct lowering *l, uint32_t task)
 	const uint32_t at = t->entry.at == BIN_NONE ? BIN_NONE : l->order.base[t->entry.peer] + t->entry.at;
 	int err = there ? wait_for_needs(l, at, there - 1) : 0;
 
-	err = err || !there ? err : shorten(&l->t, &l->t.v.at[there - 1].waits);
+	err = err || !there ? err : shorten_waits(&l->t, &l->t.v.at[there - 1].waits);
 	err = err ? err : wait_for_needs(l, op, task);
 	err = err || there || at == BIN_NONE ? err : free_place(l, at, task);
-	err = err ? err : shorten(&l->t, &l->t.v.at[task].waits);
+	err = err ? err : shorten_waits(&l->t, &l->t.v.at[task].waits);
 	for (uint32_t i = task; i && l->t.v.at[i - 1].more == i + 1 && !err; i--) /* the pieces before it */
 		for (size_t k = 0; k < l->t.v.at[task].waits.n && !err; k++)
 			err = smcq_add(&l->t.v.at[i - 1].waits, l->t.v.at[task].waits.at[k]);
@@ -517,13 +517,13 @@ static uint32_t rank_at(const struct tree *t, uint32_t place)
 }
 
 /* A binomial tree: place v hangs under v without its lowest bit. */
-static uint32_t above(uint32_t v)
+static uint32_t tree_parent(uint32_t v)
 {
 	return v & (v - 1);
 }
 
 /* What tells a place that those below have started. */
-static int gather(struct lowering *l, const struct tree *t, uint32_t v, uint32_t task)
+static int wait_for_children(struct lowering *l, const struct tree *t, uint32_t v, uint32_t task)
 {
 	int err = 0;
 
@@ -538,20 +538,21 @@ static int tell_up(struct lowering *l, struct tree *t)
 	int err = 0;
 
 	for (uint32_t v = t->n - 1; v && !err; v--) {
-		int64_t id = smcq_task(&l->t, rank_at(t, v), rank_at(t, above(v)), (uint64_t)KEY_STEP * (t->n - v));
+		int64_t id = smcq_task(&l->t, rank_at(t, v), rank_at(t, tree_parent(v)),
+				       (uint64_t)KEY_STEP * (t->n - v));
 
 		if (id < 0)
 			return (int)id;
 		l->t.v.at[id].gathers = true;
 		t->up[v] = (uint32_t)id + 1;
-		err = gather(l, t, v, (uint32_t)id);
+		err = wait_for_children(l, t, v, (uint32_t)id);
 	}
 	return err;
 }
 
 static int tell_down(struct lowering *l, struct tree *t, uint32_t v)
 {
-	const uint32_t over = above(v);
+	const uint32_t over = tree_parent(v);
 	int64_t id;
 	int err = 0;
 
@@ -563,7 +564,7 @@ static int tell_down(struct lowering *l, struct tree *t, uint32_t v)
 	if (id < 0)
 		return (int)id;
 	t->down[v] = (uint32_t)id + 1;
-	return over ? smcq_add(&l->t.v.at[id].waits, t->down[over] - 1) : gather(l, t, 0, (uint32_t)id);
+	return over ? smcq_add(&l->t.v.at[id].waits, t->down[over] - 1) : wait_for_children(l, t, 0, (uint32_t)id);
 }
 
 /* Tasks that wait for nothing wait for all ranks; and a rank without tasks must not start again before the others have. */
@@ -589,7 +590,8 @@ static int wait_for_all(struct lowering *l, struct tree *t)
 		if (v)
 			err = tell_down(l, t, v);
 		if (!err)
-			err = v ? smcq_add(&l->t.v.at[i].waits, t->down[v] - 1) : gather(l, t, 0, (uint32_t)i);
+			err = v ? smcq_add(&l->t.v.at[i].waits, t->down[v] - 1) :
+			      wait_for_children(l, t, 0, (uint32_t)i);
 	}
 	for (uint32_t v = 1; v < t->n && !err; v++)
 		if (!busy[rank_at(t, v)]) {
@@ -618,7 +620,7 @@ static int tell_cpu(struct lowering *l)
 	return err;
 }
 
-static int synchronise(struct lowering *l)
+static int synchronise_ranks(struct lowering *l)
 {
 	const uint32_t n = l->t.g->nranks;
 	struct tree t = { .n = n, .up = mem_calloc(n, sizeof *t.up), .down = mem_calloc(n, sizeof *t.down) };
@@ -633,7 +635,7 @@ static int synchronise(struct lowering *l)
 
 /* ---- the pass ---- */
 
-static int lower(struct lowering *l)
+static int lower_to_tasks(struct lowering *l)
 {
 	int err = may_lower(l);
 
@@ -650,7 +652,7 @@ static int lower(struct lowering *l)
 	free_nics(l);
 	err = conflicts_of_graph(&l->conflicts, l->t.g, l->m, l->nm);
 	err = err ? err : find_all_waits(l);
-	return err ? err : synchronise(l);
+	return err ? err : synchronise_ranks(l);
 }
 
 int pass_lower_smcq(struct ir_graph *g, const struct pass_ctx *c)
@@ -665,7 +667,7 @@ int pass_lower_smcq(struct ir_graph *g, const struct pass_ctx *c)
 	l.t.post = c->value[BIN_LIMITS + SMCQ_POST];
 	l.get = c->value[BIN_LIMITS + SMCQ_GET];
 	choose_armw(&l, c->value + BIN_LIMITS);
-	err = err ? err : lower(&l);
+	err = err ? err : lower_to_tasks(&l);
 	err = err ? err : smcq_place(&l.t, out);
 	if (err) {
 		smcq_free(out);

@@ -29,7 +29,7 @@ struct reduce {
 	uint64_t round, steps;
 };
 
-static unsigned happens(uint32_t dep)
+static unsigned implied_events(uint32_t dep)
 {
 	return dep & BIN_START ? STARTED : STARTED | COMPLETED;
 }
@@ -56,7 +56,7 @@ static uint32_t find_through(struct reduce *x, uint32_t op)
 }
 
 /* Walks back from all that op waits for, but not to positions below through and not beyond the earliest of it. */
-static void walk(struct reduce *x, uint32_t op, uint32_t through)
+static void walk_back(struct reduce *x, uint32_t op, uint32_t through)
 {
 	const struct ir_rank *r = x->r;
 	uint32_t n = 0, first = UINT32_MAX;
@@ -86,16 +86,16 @@ static void walk(struct reduce *x, uint32_t op, uint32_t through)
 				x->seen[on] = x->round;
 				x->stack[n++] = on;
 			}
-			x->seen[on] |= happens(r->deps[d]);
+			x->seen[on] |= implied_events(r->deps[d]);
 		}
 	}
 }
 
 /* Whether a dependency of the op that was looked at last follows from its others. */
-static bool implied(const struct reduce *x, uint32_t op, uint32_t through, uint32_t dep)
+static bool is_implied(const struct reduce *x, uint32_t op, uint32_t through, uint32_t dep)
 {
 	const struct ir_rank *r = x->r;
-	unsigned wanted = happens(dep);
+	unsigned wanted = implied_events(dep);
 
 	if (x->pos[dep & ~BIN_START] < through || (x->seen[dep & ~BIN_START] & wanted) == wanted)
 		return true;
@@ -128,9 +128,9 @@ int pass_reduce_deps(struct ir_rank *r, const struct pass_ctx *c)
 		const bool several = r->dep_at[i + 1] - r->dep_at[i] > 1;
 
 		if (several)
-			walk(&x, i, through);
+			walk_back(&x, i, through);
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
-			if (!several || !implied(&x, i, through, r->deps[d]))
+			if (!several || !is_implied(&x, i, through, r->deps[d]))
 				keep.at[keep.n++] = (struct bin_dep){ i, r->deps[d] };
 	}
 	if (!err && keep.n < m)

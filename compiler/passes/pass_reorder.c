@@ -17,27 +17,27 @@ struct heap {
 	uint32_t *at, n;
 };
 
-static bool sooner(const struct heap *h, uint32_t a, uint32_t b)
+static bool is_sooner(const struct heap *h, uint32_t a, uint32_t b)
 {
 	return h->path[a] != h->path[b] ? h->path[a] > h->path[b] : a < b;
 }
 
-static void push(struct heap *h, uint32_t op)
+static void push_op(struct heap *h, uint32_t op)
 {
 	uint32_t i = h->n++;
 
-	for (; i && sooner(h, op, h->at[(i - 1) / 2]); i = (i - 1) / 2)
+	for (; i && is_sooner(h, op, h->at[(i - 1) / 2]); i = (i - 1) / 2)
 		h->at[i] = h->at[(i - 1) / 2];
 	h->at[i] = op;
 }
 
-static uint32_t pop(struct heap *h)
+static uint32_t pop_op(struct heap *h)
 {
 	uint32_t top = h->at[0], last = h->at[--h->n], i = 0;
 
 	for (uint32_t k = 1; k < h->n; i = k, k = 2 * k + 1) {
-		k += k + 1 < h->n && sooner(h, h->at[k + 1], h->at[k]);
-		if (!sooner(h, h->at[k], last))
+		k += k + 1 < h->n && is_sooner(h, h->at[k + 1], h->at[k]);
+		if (!is_sooner(h, h->at[k], last))
 			break;
 		h->at[i] = h->at[k];
 	}
@@ -46,7 +46,7 @@ static uint32_t pop(struct heap *h)
 }
 
 /* The longest path from the start of each op on, ops numbered through all ranks. */
-static int longest(const struct ir_graph *g, uint64_t constant, uint64_t **out)
+static int longest_paths(const struct ir_graph *g, uint64_t constant, uint64_t **out)
 {
 	struct ir_events ev = { 0 };
 	struct ir_match *m = NULL;
@@ -98,7 +98,7 @@ static int by_channel(const void *a, const void *b)
 }
 
 /* What must come before each op: its dependencies and the op before it on its channel. */
-static int constraints(const struct ir_rank *r, struct ir_rank *out)
+static int find_constraints(const struct ir_rank *r, struct ir_rank *out)
 {
 	VEC(struct bin_dep) edges = { 0 };
 	VEC(struct channel) ends = { 0 };
@@ -127,7 +127,7 @@ static int constraints(const struct ir_rank *r, struct ir_rank *out)
 }
 
 /* Puts op i of r at place to[i]. */
-static int permute(struct ir_rank *r, const uint32_t *to)
+static int permute_ops(struct ir_rank *r, const uint32_t *to)
 {
 	struct bin_op *ops = mem_alloc(r->nops * sizeof *ops);
 	VEC(struct bin_dep) edges = { 0 };
@@ -158,7 +158,7 @@ static int reorder_rank(struct ir_rank *r, const uint64_t *path, uint32_t *room)
 	struct heap ready = { .path = path, .at = to + n };
 	struct ir_rank before = { 0 };
 	uint32_t *next;
-	int err = constraints(r, &before);
+	int err = find_constraints(r, &before);
 
 	next = err ? NULL : mem_alloc((size_t)before.dep_at[n] * sizeof *next);
 	if (!err && !next)
@@ -175,17 +175,17 @@ static int reorder_rank(struct ir_rank *r, const uint64_t *path, uint32_t *room)
 		for (uint32_t d = before.dep_at[i]; d < before.dep_at[i + 1]; d++)
 			next[next_at[before.deps[d] + 1]++] = i;
 		if (!wait[i])
-			push(&ready, i);
+			push_op(&ready, i);
 	}
 	while (ready.n) {
-		uint32_t i = pop(&ready);
+		uint32_t i = pop_op(&ready);
 
 		to[i] = done++;
 		for (uint32_t k = next_at[i]; k < next_at[i + 1]; k++)
 			if (--wait[next[k]] == 0)
-				push(&ready, next[k]);
+				push_op(&ready, next[k]);
 	}
-	err = done == n ? permute(r, to) : -ERR_PASS;
+	err = done == n ? permute_ops(r, to) : -ERR_PASS;
 out:
 	free(next);
 	ir_rank_fini(&before);
@@ -196,7 +196,7 @@ int pass_reorder(struct ir_graph *g, const struct pass_ctx *c)
 {
 	uint64_t *path, *at;
 	uint32_t most = 0, *room;
-	int err = longest(g, (uint64_t)c->value[0], &path);
+	int err = longest_paths(g, (uint64_t)c->value[0], &path);
 
 	for (uint32_t r = 0; r < g->nranks; r++)
 		most = g->ranks[r].nops > most ? g->ranks[r].nops : most;

@@ -49,22 +49,22 @@ struct segment {
 	uint32_t nops;
 };
 
-static uint64_t pieces(const struct segment *s, const struct bin_op *o)
+static uint64_t count_pieces(const struct segment *s, const struct bin_op *o)
 {
 	return bin_nranges(o->kind) && o->len > s->size ? (o->len - 1) / s->size + 1 : 1;
 }
 
 /* Whether range k of x and range l of y have common elements. */
-static bool overlap(const struct bin_op *x, unsigned k, const struct bin_op *y, unsigned l)
+static bool ranges_overlap(const struct bin_op *x, unsigned k, const struct bin_op *y, unsigned l)
 {
 	return x->buf[k] == y->buf[l] && x->off[k] < y->off[l] + y->len && y->off[l] < x->off[k] + x->len;
 }
 
-static bool share(const struct bin_op *x, const struct bin_op *y)
+static bool share_elements(const struct bin_op *x, const struct bin_op *y)
 {
 	for (unsigned k = 0; k < bin_nranges(x->kind); k++)
 		for (unsigned l = 0; l < bin_nranges(y->kind); l++)
-			if (overlap(x, k, y, l))
+			if (ranges_overlap(x, k, y, l))
 				return true;
 	return false;
 }
@@ -78,20 +78,20 @@ static int refuse(struct segment *s, uint32_t i, const char *why)
 }
 
 /* The number of new ops without nops: 0, or -ERR_PASS for too many, or one that cannot be split. */
-static int count(struct segment *s, uint32_t *out)
+static int count_new_ops(struct segment *s, uint32_t *out)
 {
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < s->r->nops; i++) {
 		const struct bin_op *o = &s->r->ops[i];
-		uint64_t m = pieces(s, o);
+		uint64_t m = count_pieces(s, o);
 
 		n += m;
 		if (n > MOST_OPS)
 			return refuse(s, i, "would become so many pieces that the rank has too many ops");
 		if (m > 1 && (o->peer == BIN_ANY || o->tag == BIN_ANY))
 			return refuse(s, i, "has a wildcard: its pieces could meet those of several messages");
-		if (m > 1 && bin_nranges(o->kind) == 2 && overlap(o, 0, o, 1) && o->off[0] != o->off[1])
+		if (m > 1 && bin_nranges(o->kind) == 2 && ranges_overlap(o, 0, o, 1) && o->off[0] != o->off[1])
 			return refuse(s, i, "has two ranges that overlap: its pieces would read what others wrote");
 		s->of[i] = (struct split){ .pieces = (uint32_t)m, .before = BIN_NONE, .after = BIN_NONE,
 					   .started = BIN_NONE };
@@ -100,7 +100,7 @@ static int count(struct segment *s, uint32_t *out)
 	return 0;
 }
 
-static void classify(struct segment *s)
+static void classify_deps(struct segment *s)
 {
 	const struct ir_rank *r = s->r;
 
@@ -109,12 +109,13 @@ static void classify(struct segment *s)
 			uint32_t on = r->deps[d] & ~BIN_START;
 
 			s->by_pieces[d] = r->bufsize && !(r->deps[d] & BIN_START) &&
-					  (s->of[i].pieces > 1 || s->of[on].pieces > 1) && share(&r->ops[i], &r->ops[on]);
+					  (s->of[i].pieces > 1 || s->of[on].pieces > 1) &&
+					  share_elements(&r->ops[i], &r->ops[on]);
 		}
 }
 
 /* b touches elements after a. */
-static int pair(void *arg, enum flow_kind kind, uint32_t span, uint32_t a, uint32_t b)
+static int mark_pieces(void *arg, enum flow_kind kind, uint32_t span, uint32_t a, uint32_t b)
 {
 	struct segment *s = arg;
 	const struct ir_rank *r = s->r;
@@ -189,7 +190,7 @@ static int make_ops(struct segment *s, uint32_t n)
 }
 
 /* Each of n ops from op on waits for each of m ops from on on. */
-static int edges(struct segment *s, uint32_t op, uint32_t n, uint32_t on, uint32_t m, uint32_t start)
+static int add_edges(struct segment *s, uint32_t op, uint32_t n, uint32_t on, uint32_t m, uint32_t start)
 {
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < m; k++)
@@ -199,14 +200,14 @@ static int edges(struct segment *s, uint32_t op, uint32_t n, uint32_t on, uint32
 }
 
 /* One op as a whole waits for another. */
-static int whole(struct segment *s, uint32_t op, uint32_t dep)
+static int add_whole_edges(struct segment *s, uint32_t op, uint32_t dep)
 {
 	const struct split *x = &s->of[op], *y = &s->of[dep & ~BIN_START];
 	const uint32_t start = dep & BIN_START, join = start ? y->started : y->after;
 	const bool one = x->before != BIN_NONE;
 
-	return edges(s, one ? x->before : x->first, one ? 1 : x->pieces, join != BIN_NONE ? join : y->first,
-		     join != BIN_NONE ? 1 : y->pieces, start);
+	return add_edges(s, one ? x->before : x->first, one ? 1 : x->pieces, join != BIN_NONE ? join : y->first,
+			 join != BIN_NONE ? 1 : y->pieces, start);
 }
 
 /* The pieces of range k of one op wait for those of range l of another that have common elements with them. */
@@ -243,7 +244,7 @@ static int by_pieces(struct segment *s, uint32_t op, uint32_t on)
 
 	for (unsigned k = 0; k < bin_nranges(x->kind); k++)
 		for (unsigned l = 0; l < bin_nranges(y->kind) && !err; l++)
-			if (overlap(x, k, y, l))
+			if (ranges_overlap(x, k, y, l))
 				err = ranges_by_pieces(s, op, k, on, l);
 	return err;
 }
@@ -257,32 +258,32 @@ static int make_edges(struct segment *s)
 		const struct split *x = &s->of[i];
 
 		if (x->before != BIN_NONE)
-			err = edges(s, x->first, x->pieces, x->before, 1, 0);
+			err = add_edges(s, x->first, x->pieces, x->before, 1, 0);
 		if (x->after != BIN_NONE && !err)
-			err = edges(s, x->after, 1, x->first, x->pieces, 0);
+			err = add_edges(s, x->after, 1, x->first, x->pieces, 0);
 		if (x->started != BIN_NONE && !err)
-			err = edges(s, x->started, 1, x->first, x->pieces, BIN_START);
+			err = add_edges(s, x->started, 1, x->first, x->pieces, BIN_START);
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1] && !err; d++)
-			err = s->by_pieces[d] ? by_pieces(s, i, r->deps[d]) : whole(s, i, r->deps[d]);
+			err = s->by_pieces[d] ? by_pieces(s, i, r->deps[d]) : add_whole_edges(s, i, r->deps[d]);
 	}
 	for (size_t i = 0; i < s->more.n && !err; i++)
 		err = by_pieces(s, s->more.at[i].op, s->more.at[i].on);
 	return err;
 }
 
-static int run(struct segment *s)
+static int segment_rank(struct segment *s)
 {
 	struct ir_rank *r = s->r;
 	uint32_t n = 0;
-	int err = count(s, &n);
+	int err = count_new_ops(s, &n);
 
 	if (err || n == r->nops)
 		return err;
-	classify(s);
+	classify_deps(s);
 	if (r->bufsize) { /* in plain GOAL each op has elements of its own */
 		err = flow_init(&s->flow, r);
 		s->at = BIN_NONE;
-		err = err ? err : flow_walk(&s->flow, pair, s);
+		err = err ? err : flow_walk(&s->flow, mark_pieces, s);
 	}
 	err = err ? err : make_ops(s, n);
 	err = err ? err : make_edges(s);
@@ -307,7 +308,7 @@ int pass_segment(struct ir_rank *r, const struct pass_ctx *c)
 		return -ERR_NOMEM;
 	s.by_pieces = (unsigned char *)(s.of + r->nops);
 	if (r->nops)
-		err = run(&s);
+		err = segment_rank(&s);
 	flow_fini(&s.flow);
 	VEC_FREE(&s.more);
 	VEC_FREE(&s.edges);

@@ -55,8 +55,8 @@ struct edges {
 
 /* What op i waited for by way of dependencies that are dropped: a message for what is no message, and all others
  * for messages. seen: a mark for each op, stack: room for all; n of them are there. */
-static int inherit(const struct ir_rank *r, bool plain, uint32_t i, uint32_t *seen, uint32_t *stack, uint32_t n,
-		   struct edges *out)
+static int inherit_dropped(const struct ir_rank *r, bool plain, uint32_t i, uint32_t *seen, uint32_t *stack, uint32_t n,
+			   struct edges *out)
 {
 	bool message = bin_is_message(r->ops[i].kind);
 	int err = 0;
@@ -100,7 +100,7 @@ static int drop_order(struct ir_rank *r, bool plain)
 				stack[n++] = on;
 			}
 		}
-		err = err ? err : inherit(r, plain, i, seen, stack, n, &out);
+		err = err ? err : inherit_dropped(r, plain, i, seen, stack, n, &out);
 	}
 	err = err ? err : ir_rank_set_deps(r, out.v.at, (uint32_t)out.v.n);
 	VEC_FREE(&out.v);
@@ -191,7 +191,7 @@ static int find_orders(struct ir_graph *g, const struct ir_match *m, size_t n, s
 }
 
 /* Leaves only messages between two ranks that do not wait for each other. */
-static int prepare(struct ir_graph *g, struct orders *o)
+static int prepare_graph(struct ir_graph *g, struct orders *o)
 {
 	struct ir_match *m = NULL;
 	size_t n = 0, i = 0;
@@ -363,7 +363,7 @@ static int chain_rounds(struct ir_rank *r, const uint32_t *order, const uint32_t
 
 /* Ops stand by key, and in one of their orders where it is the same: dependencies point back, and the messages of
  * a channel stand in the order of their rounds on both ends, so that the same two meet as before. */
-static int arrange(struct ir_graph *g, uint32_t rank, const uint32_t *round, uint32_t rounds, struct orders *o)
+static int arrange_ops(struct ir_graph *g, uint32_t rank, const uint32_t *round, uint32_t rounds, struct orders *o)
 {
 	struct ir_rank *r = &g->ranks[rank];
 	uint32_t *pos = mem_resize(NULL, r->nops, sizeof *pos), *order = mem_resize(NULL, r->nops, sizeof *order);
@@ -456,7 +456,7 @@ int pass_sparse_rounds(struct ir_graph *g, const struct pass_ctx *c)
 	struct messages x = { 0 };
 	struct orders o = { 0 };
 	uint32_t next = 1;
-	int err = prepare(g, &o);
+	int err = prepare_graph(g, &o);
 
 	err = err ? err : find_messages(g, &x);
 	if (!err) {
@@ -466,7 +466,7 @@ int pass_sparse_rounds(struct ir_graph *g, const struct pass_ctx *c)
 		err = err ? err : colour_messages(g, &x, limit, false, &next);
 	}
 	for (uint32_t r = 0; r < g->nranks && !err; r++)
-		err = arrange(g, r, x.round + x.first[r], next, &o);
+		err = arrange_ops(g, r, x.round + x.first[r], next, &o);
 	if (!err && o.of.v.n)
 		err = check_orders(g, &o);
 	free(x.v);

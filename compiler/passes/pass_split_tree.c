@@ -49,7 +49,7 @@ static void add_peer(struct peers *p, uint32_t peer)
 	p->any = true;
 }
 
-static void lift(uint32_t *level, uint32_t to)
+static void raise_level(uint32_t *level, uint32_t to)
 {
 	*level = to > *level ? to : *level;
 }
@@ -65,9 +65,9 @@ static void find_levels(const struct ir_rank *r, struct split *x)
 
 			if (on & BIN_START)
 				continue;
-			lift(&x[i].before, x[on].before);
+			raise_level(&x[i].before, x[on].before);
 			if (bin_recvs(r->ops[on].kind))
-				lift(&x[i].before, r->ops[on].level + 1u);
+				raise_level(&x[i].before, r->ops[on].level + 1u);
 		}
 	}
 	for (uint32_t p = r->nops; p-- > 0;) {
@@ -75,8 +75,8 @@ static void find_levels(const struct ir_rank *r, struct split *x)
 
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
 			if (!(r->deps[d] & BIN_START)) {
-				lift(&x[r->deps[d]].after, x[i].after);
-				lift(&x[r->deps[d]].after, own);
+				raise_level(&x[r->deps[d]].after, x[i].after);
+				raise_level(&x[r->deps[d]].after, own);
 			}
 	}
 }
@@ -93,7 +93,7 @@ static int find_ways(const struct ir_rank *r, struct split *x)
 
 		if (!bin_is_message(o->kind))
 			continue;
-		lift(&highest, o->level);
+		raise_level(&highest, o->level);
 		if (sends)
 			add_peer(x[i].before ? &forwarded : &first, o->peer);
 		else
@@ -121,7 +121,7 @@ static int find_ways(const struct ir_rank *r, struct split *x)
 
 /* Of what an op waits for, what comes from the root counts first, and there what is nearest to the leaves; else what
  * goes to the root, and there what is nearest to it. */
-static void join(struct split *x, const struct split *on)
+static void join_paths(struct split *x, const struct split *on)
 {
 	if (on->way == NO_WAY)
 		return;
@@ -139,7 +139,7 @@ static void place_others(const struct ir_rank *r, struct split *x)
 		const uint32_t i = x[p].order;
 
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1] && !bin_is_message(r->ops[i].kind); d++)
-			join(&x[i], &x[r->deps[d] & ~BIN_START]);
+			join_paths(&x[i], &x[r->deps[d] & ~BIN_START]);
 	}
 	/* What waits for no message is needed where the first of those that wait for it goes to the root. */
 	for (uint32_t p = r->nops; p-- > 0;) {
@@ -197,7 +197,7 @@ static int in_order(const void *a, const void *b)
 
 /* Numbers may go round behind the last rank, which makes both ways to a rank as good, but not where all children are
  * on one side. So a tree on each side of the root counts as one, with all its children twice. */
-static size_t children(const struct ir_rank *root, const struct pass_ctx *c, struct child *out)
+static size_t list_children(const struct ir_rank *root, const struct pass_ctx *c, struct child *out)
 {
 	bool above = false, below = false;
 	size_t n = 0;
@@ -224,7 +224,7 @@ static size_t children(const struct ir_rank *root, const struct pass_ctx *c, str
 
 /* The tree is k-nomial if the root has up to k - 1 children on a level, and grows if more goes to one on a level than to
  * one of the lowest. */
-static void recognise(const struct child *x, size_t n, struct model *m)
+static void recognise_tree(const struct child *x, size_t n, struct model *m)
 {
 	uint64_t most = 0, lowest = 0, len = 0;
 	uint32_t distances = 0;
@@ -253,8 +253,8 @@ int pass_split_tree_settle(const struct ir_rank *root, struct pass_ctx *c)
 	x = mem_alloc(root->nops * sizeof *x);
 	if (!x)
 		return -ERR_NOMEM;
-	n = children(root, c, x);
-	recognise(x, n, &m);
+	n = list_children(root, c, x);
+	recognise_tree(x, n, &m);
 	/* A chain, or a tree with as many children on the lowest levels as on others, is none that the model knows. */
 	const bool higher = n && x[n - 1].level >= model_height(&m, c->size);
 

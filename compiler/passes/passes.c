@@ -68,13 +68,13 @@ const unsigned npasses = sizeof passes / sizeof *passes;
 			text_add(why, __VA_ARGS__); \
 	} while (0)
 
-static bool is(const char *name, const char *s, size_t len)
+static bool name_is(const char *name, const char *s, size_t len)
 {
 	return !strncmp(name, s, len) && !name[len];
 }
 
 /* A decimal number that takes all of s. */
-static bool number(const char *s, size_t len, int64_t *out)
+static bool parse_decimal(const char *s, size_t len, int64_t *out)
 {
 	*out = 0;
 	for (size_t i = 0; i < len; i++)
@@ -85,7 +85,7 @@ static bool number(const char *s, size_t len, int64_t *out)
 }
 
 /* The number of a word in a list, from 0. */
-static bool word(const char *words, const char *s, size_t len, int64_t *out)
+static bool word_index(const char *words, const char *s, size_t len, int64_t *out)
 {
 	for (*out = 0; words; ++*out) {
 		const size_t n = strcspn(words, "|");
@@ -98,7 +98,7 @@ static bool word(const char *words, const char *s, size_t len, int64_t *out)
 }
 
 /* Such numbers, and how many. */
-static bool numbers(const struct pass_key *k, const char *s, size_t len, int64_t *out)
+static bool parse_decimals(const struct pass_key *k, const char *s, size_t len, int64_t *out)
 {
 	const char *const end = s + len;
 	int64_t one;
@@ -106,7 +106,7 @@ static bool numbers(const struct pass_key *k, const char *s, size_t len, int64_t
 	for (*out = 1;; ++*out) {
 		const char *dot = memchr(s, '.', (size_t)(end - s));
 
-		if (!number(s, (size_t)((dot ? dot : end) - s), &one) || one < k->min || one > k->max)
+		if (!parse_decimal(s, (size_t)((dot ? dot : end) - s), &one) || one < k->min || one > k->max)
 			return false;
 		if (!dot)
 			return true;
@@ -122,30 +122,30 @@ static int take_value(const char *s, size_t len, const struct pass *p, int64_t v
 	size_t name = eq ? (size_t)(eq - s) : len;
 	const struct pass_key *k = p->keys;
 
-	while (k->name && !is(k->name, s, name))
+	while (k->name && !name_is(k->name, s, name))
 		k++;
 	if (*given >> (k - p->keys) & 1) {
 		WRONG(why, "the key %s of the pass %s is given twice", k->name, p->name);
 		return -ERR_VERSION;
 	}
 	*given |= k->name ? (uint32_t)1 << (k - p->keys) : 0;
-	if (k->word && eq && is(k->word, eq + 1, len - name - 1)) {
+	if (k->word && eq && name_is(k->word, eq + 1, len - name - 1)) {
 		value[k - p->keys] = PASS_WORD;
 		return 0;
 	}
 	if (k->name && k->words) {
-		if (eq && word(k->words, eq + 1, len - name - 1, &value[k - p->keys]))
+		if (eq && word_index(k->words, eq + 1, len - name - 1, &value[k - p->keys]))
 			return 0;
 		WRONG(why, "the key %s of the pass %s is one of %s, not %.*s", k->name, p->name, k->words,
 		      eq ? (int)(len - name - 1) : 0, eq ? eq + 1 : "");
 	} else if (k->name && k->several) {
-		if (eq && numbers(k, eq + 1, len - name - 1, &value[k - p->keys]))
+		if (eq && parse_decimals(k, eq + 1, len - name - 1, &value[k - p->keys]))
 			return 0;
 		WRONG(why, "the key %s of the pass %s is numbers from %" PRId64 " to %" PRId64 " with dots between them, not %.*s",
 		      k->name, p->name, k->min, k->max, eq ? (int)(len - name - 1) : 0, eq ? eq + 1 : "");
 	} else if (!k->name)
 		WRONG(why, "the pass %s has no key %.*s", p->name, (int)name, s);
-	else if (!eq || !number(eq + 1, len - name - 1, &value[k - p->keys]) || value[k - p->keys] < k->min ||
+	else if (!eq || !parse_decimal(eq + 1, len - name - 1, &value[k - p->keys]) || value[k - p->keys] < k->min ||
 		 value[k - p->keys] > k->max)
 		WRONG(why, "the key %s of the pass %s is %s%sa number from %" PRId64 " to %" PRId64 ", not %.*s", k->name,
 		      p->name, k->word ? k->word : "", k->word ? " or " : "", k->min, k->max,
@@ -183,7 +183,7 @@ int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS]
 
 	*p = NULL;
 	for (unsigned i = 0; i < npasses && !*p; i++)
-		if (is(passes[i].name, s, len))
+		if (name_is(passes[i].name, s, len))
 			*p = &passes[i];
 	if (!*p) {
 		WRONG(why, "there is no pass %.*s", (int)len, s);
@@ -216,7 +216,7 @@ static const struct pass *on_text(const char *list, const char **rest)
 	return *list && !pass_take(rest, &p, value, NULL) && p->text ? p : NULL;
 }
 
-static int insert(char **list, bool front, const char *s, size_t len)
+static int insert_pass(char **list, bool front, const char *s, size_t len)
 {
 	const size_t old = *list ? strlen(*list) : 0, at = old && !front ? old + 1 : 0;
 	char *more = mem_resize(*list, old + len + 2, 1);
@@ -254,7 +254,7 @@ int passes_add(char **list, const char *arg, struct text *why)
 	for (rest = arg; *rest && !err;) {
 		s = rest;
 		pass_take(&rest, &p, value, NULL);
-		err = insert(list, p->text, s, strcspn(s, ";"));
+		err = insert_pass(list, p->text, s, strcspn(s, ";"));
 	}
 	return err;
 }

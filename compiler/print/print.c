@@ -17,7 +17,7 @@
 /* ---- statistics ---- */
 
 /* The most ops on a path through dependencies and messages; has_depth is false on a cycle. */
-static int depth(const struct ir_graph *g, struct ir_stats *st)
+static int find_depth(const struct ir_graph *g, struct ir_stats *st)
 {
 	struct ir_match *m = NULL;
 	size_t nm = 0;
@@ -96,7 +96,7 @@ out:
 }
 
 /* For what is put into buffers. */
-static int ready(const struct ir_graph *g, struct ir_stats *st)
+static int find_ready(const struct ir_graph *g, struct ir_stats *st)
 {
 	struct verify_report r;
 	int err = verify_messages(g, &r, &st->has_ready);
@@ -148,8 +148,8 @@ int print_stats(const struct ir_graph *g, struct ir_stats *st)
 	}
 	if (wild)
 		return 0;
-	err = depth(g, st);
-	return err || g->plain ? err : ready(g, st);
+	err = find_depth(g, st);
+	return err || g->plain ? err : find_ready(g, st);
 }
 
 /* ---- plain GOAL, in exactly the form that line-by-line readers of others expect ---- */
@@ -282,7 +282,7 @@ static const char *const exec_names[BIN_EXECS] = { "default",
 };
 static const char *const mode_names[BIN_MODES] = { "in", "out", "inout", "scratch" };
 
-static json_object *number(uint32_t v)
+static json_object *json_number(uint32_t v)
 {
 	return v == BIN_ANY ? json_object_new_int64(-1) : json_object_new_int64(v);
 }
@@ -296,8 +296,8 @@ static json_object *json_op(const struct bin *b, const struct ir_rank *rank, uin
 
 	json_object_object_add(j, "op", json_object_new_string(ir_op_word(o->kind)));
 	if (ir_op_sends(o) || ir_op_recvs(o)) {
-		json_object_object_add(j, "peer", number(o->peer));
-		json_object_object_add(j, "tag", number(o->tag));
+		json_object_object_add(j, "peer", json_number(o->peer));
+		json_object_object_add(j, "tag", json_number(o->tag));
 	}
 	for (unsigned k = 0; k < bin_nranges(o->kind); k++) {
 		json_object *range = json_object_new_object();
@@ -315,9 +315,9 @@ static json_object *json_op(const struct bin *b, const struct ir_rank *rank, uin
 	if (o->exec)
 		json_object_object_add(j, "on", json_object_new_string(exec_names[o->exec]));
 	if (o->cpu)
-		json_object_object_add(j, "cpu", number(o->cpu));
+		json_object_object_add(j, "cpu", json_number(o->cpu));
 	if (o->nic)
-		json_object_object_add(j, "nic", number(o->nic));
+		json_object_object_add(j, "nic", json_number(o->nic));
 	for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++)
 		json_object_array_add(rank->deps[k] & BIN_START ? ireq : req,
 				      json_object_new_int64(rank->deps[k] & ~BIN_START));

@@ -57,7 +57,7 @@ int print_model_text(const struct model *m, uint32_t first, uint32_t last, char 
 /* ---- JSON ---- */
 
 /* Takes value; json-c says nothing about most of its failures but NULL. */
-static int add(json_object *to, const char *key, json_object *value)
+static int add_member(json_object *to, const char *key, json_object *value)
 {
 	if (value && !json_object_object_add(to, key, value))
 		return 0;
@@ -65,7 +65,7 @@ static int add(json_object *to, const char *key, json_object *value)
 	return -ERR_NOMEM;
 }
 
-static int append(json_object *to, json_object *value)
+static int append_element(json_object *to, json_object *value)
 {
 	if (value && !json_object_array_add(to, value))
 		return 0;
@@ -78,7 +78,7 @@ static json_object *new_choice(uint32_t n, unsigned s)
 {
 	json_object *j = json_object_new_object();
 
-	if (j && !add(j, "ranks", json_object_new_int64(n)) && !add(j, "S", json_object_new_int64(s)))
+	if (j && !add_member(j, "ranks", json_object_new_int64(n)) && !add_member(j, "S", json_object_new_int64(s)))
 		return j;
 	json_object_put(j);
 	return NULL;
@@ -86,15 +86,15 @@ static json_object *new_choice(uint32_t n, unsigned s)
 
 static int add_rows(const struct model *m, uint32_t n, json_object *rows, json_object *best)
 {
-	int err = append(best, new_choice(n, model_best(m, n)));
+	int err = append_element(best, new_choice(n, model_best(m, n)));
 
 	for (unsigned s = 0; s <= model_height(m, n) && !err; s++) {
 		json_object *row = new_choice(n, s);
 
-		err = append(rows, row);
-		err = err ? err : add(row, "t_blocking", json_object_new_double(model_blocking(m, n)));
-		err = err ? err : add(row, "t_nonblocking", json_object_new_double(model_nonblocking(m, n, s)));
-		err = err ? err : add(row, "t_overlapped", json_object_new_double(model_overlapped(m, n, s)));
+		err = append_element(rows, row);
+		err = err ? err : add_member(row, "t_blocking", json_object_new_double(model_blocking(m, n)));
+		err = err ? err : add_member(row, "t_nonblocking", json_object_new_double(model_nonblocking(m, n, s)));
+		err = err ? err : add_member(row, "t_overlapped", json_object_new_double(model_overlapped(m, n, s)));
 	}
 	return err;
 }
@@ -109,11 +109,11 @@ int print_model_json(const struct model *m, uint32_t first, uint32_t last, char 
 
 	for (uint32_t n = first; n <= last && !err; n++)
 		err = add_rows(m, n, rows, best);
-	err = err ? err : add(j, "cores", json_object_new_int64(m->cores));
-	err = err ? err : add(j, "shape", json_object_new_string(m->growing ? "growing" : "constant"));
-	err = err ? err : add(j, "rows", json_object_get(rows));
-	err = err ? err : add(j, "best", json_object_get(best));
-	err = err ? err : add(j, "least", new_choice(least, model_best(m, least)));
+	err = err ? err : add_member(j, "cores", json_object_new_int64(m->cores));
+	err = err ? err : add_member(j, "shape", json_object_new_string(m->growing ? "growing" : "constant"));
+	err = err ? err : add_member(j, "rows", json_object_get(rows));
+	err = err ? err : add_member(j, "best", json_object_get(best));
+	err = err ? err : add_member(j, "least", new_choice(least, model_best(m, least)));
 	text = err ? NULL : json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED);
 	if (text)
 		text_add(&t, "%s\n", text);

@@ -18,13 +18,13 @@
 /* A curve over the number of ranks; those without an S ignore it. */
 typedef double curve(const struct model *m, uint32_t ranks, unsigned s);
 
-static double compute(const struct model *m, uint32_t ranks, unsigned s)
+static double compute_time(const struct model *m, uint32_t ranks, unsigned s)
 {
 	(void)s;
 	return model_compute(m, ranks);
 }
 
-static double blocking(const struct model *m, uint32_t ranks, unsigned s)
+static double blocking_time(const struct model *m, uint32_t ranks, unsigned s)
 {
 	(void)s;
 	return model_blocking(m, ranks);
@@ -32,7 +32,7 @@ static double blocking(const struct model *m, uint32_t ranks, unsigned s)
 
 static double in_sequence(const struct model *m, uint32_t ranks, unsigned s)
 {
-	return compute(m, ranks, s) + blocking(m, ranks, s);
+	return compute_time(m, ranks, s) + blocking_time(m, ranks, s);
 }
 
 /* What is drawn, and the memory for it. */
@@ -46,7 +46,7 @@ struct drawing {
 };
 
 /* A curve of a plot, where the tree has s levels. */
-static void add(struct drawing *d, unsigned plot, struct svg_series style, curve *f, unsigned s)
+static void add_curve(struct drawing *d, unsigned plot, struct svg_series style, curve *f, unsigned s)
 {
 	const uint32_t step = (d->last - d->first) / POINTS + 1;
 
@@ -63,12 +63,13 @@ static void add_splits(struct drawing *d, unsigned plot, curve *f, const char *n
 {
 	for (unsigned s = 0; s <= model_height(d->m, d->last); s++) {
 		snprintf(d->names[s], sizeof d->names[s], "S = %u", s);
-		add(d, plot, (struct svg_series){ .name = d->names[s], .colour = (int)s }, f, s);
+		add_curve(d, plot, (struct svg_series){ .name = d->names[s], .colour = (int)s }, f, s);
 	}
-	add(d, plot, (struct svg_series){ .name = name, .kind = SVG_DASHES, .colour = SVG_BLACK }, all_on_ranks, 0);
+	add_curve(d, plot, (struct svg_series){ .name = name, .kind = SVG_DASHES, .colour = SVG_BLACK }, all_on_ranks,
+		  0);
 }
 
-static int draw(struct drawing *d, char **out)
+static int draw_model(struct drawing *d, char **out)
 {
 	const struct model *m = d->m;
 	const uint32_t least = model_best_ranks(m, d->first, d->last);
@@ -88,8 +89,9 @@ static int draw(struct drawing *d, char **out)
 	d->plots[1].title = "overlapped with computation";
 	d->plots[1].mark = (struct svg_point){ least, model_overlapped(m, least, s) };
 	d->plots[1].mark_text = mark;
-	add(d, 0, (struct svg_series){ .name = "computation", .kind = SVG_DOTS, .colour = SVG_GREY }, compute, 0);
-	add_splits(d, 0, model_nonblocking, "blocking", blocking);
+	add_curve(d, 0, (struct svg_series){ .name = "computation", .kind = SVG_DOTS, .colour = SVG_GREY },
+		  compute_time, 0);
+	add_splits(d, 0, model_nonblocking, "blocking", blocking_time);
 	add_splits(d, 1, model_overlapped, "computation, then blocking", in_sequence);
 	return svg_make(title, d->plots, 2, out);
 }
@@ -102,7 +104,7 @@ int print_model_svg(const struct model *m, uint32_t first, uint32_t last, char *
 
 	d.next = points;
 	if (points)
-		err = draw(&d, out);
+		err = draw_model(&d, out);
 	free(points);
 	return err;
 }

@@ -89,14 +89,14 @@ static const struct bin_entry *entry_at(const struct model *m, uint32_t rank, ui
 	return &m->s->ranks[rank].entries.at[e - m->ebase[rank]];
 }
 
-static bool carries(const struct bin_entry *e)
+static bool carries_data(const struct bin_entry *e)
 {
 	return bin_entry_facts(e->kind).ranges;
 }
 
-static bool moves(const struct bin_entry *e)
+static bool moves_data(const struct bin_entry *e)
 {
-	return carries(e) || e->kind == BIN_E_CPU;
+	return carries_data(e) || e->kind == BIN_E_CPU;
 }
 
 static bool same_value(struct content a, struct content b)
@@ -122,7 +122,7 @@ static int by_place(const void *a, const void *b)
 	return x->buf != y->buf ? (x->buf > y->buf) - (x->buf < y->buf) : (x->lo > y->lo) - (x->lo < y->lo);
 }
 
-static int cut(struct model *m)
+static int cut_buffers(struct model *m)
 {
 	int err = 0;
 
@@ -136,9 +136,9 @@ static int cut(struct model *m)
 		for (size_t i = 0; i < m->s->ranks[r].entries.n && !err; i++) {
 			const struct bin_entry *e = &m->s->ranks[r].entries.at[i];
 
-			if (carries(e))
+			if (carries_data(e))
 				err = add_cuts(m, r, e->buf[0], e->off[0], e->len);
-			if (carries(e) && !err)
+			if (carries_data(e) && !err)
 				err = add_cuts(m, e->peer, e->buf[1], e->off[1], e->len);
 		}
 	}
@@ -172,7 +172,7 @@ static size_t piece_at(const struct model *m, uint32_t rank, uint32_t buf, uint6
 	return lo;
 }
 
-static bool within(const struct model *m, uint32_t rank, size_t p, uint32_t buf, uint64_t off, uint64_t len)
+static bool piece_in_range(const struct model *m, uint32_t rank, size_t p, uint32_t buf, uint64_t off, uint64_t len)
 {
 	const struct piece *x = p < m->pieces[rank].n ? &m->pieces[rank].at[p] : NULL;
 
@@ -208,7 +208,7 @@ static int read_op(struct model *m, uint32_t rank, uint32_t i)
 	for (unsigned k = 0; k < bin_nranges(o->kind); k++) {
 		m->expected_at[2 * (m->ev.base[rank] + i) + k] = m->expected.n;
 		for (size_t p = piece_at(m, rank, o->buf[k], o->off[k]);
-		     bin_reads(o->kind, k) && within(m, rank, p, o->buf[k], o->off[k], o->len) && !err; p++)
+		     bin_reads(o->kind, k) && piece_in_range(m, rank, p, o->buf[k], o->off[k], o->len) && !err; p++)
 			err = VEC_PUSH(&m->expected, m->pieces[rank].at[p].last);
 	}
 	return err;
@@ -221,7 +221,7 @@ static void write_op(struct model *m, uint32_t rank, uint32_t i)
 
 	for (unsigned k = 0; k < bin_nranges(o->kind); k++)
 		for (size_t p = piece_at(m, rank, o->buf[k], o->off[k]);
-		     bin_writes(o->kind, k) && within(m, rank, p, o->buf[k], o->off[k], o->len); p++) {
+		     bin_writes(o->kind, k) && piece_in_range(m, rank, p, o->buf[k], o->off[k], o->len); p++) {
 			struct content *v = &m->pieces[rank].at[p].last;
 
 			*v = armw ? (struct content){ v->tag, v->updates + 1 } : (struct content){ i + 1, 0 };
@@ -263,10 +263,10 @@ static int add_reads(struct model *m, enum access_kind kind, uint32_t rank, uint
 	const size_t from = piece_at(m, rank, o->buf[k], o->off[k]);
 	int err = 0;
 
-	for (size_t p = piece_at(m, rank, buf, off); within(m, rank, p, buf, off, len) && !err; p++) {
+	for (size_t p = piece_at(m, rank, buf, off); piece_in_range(m, rank, p, buf, off, len) && !err; p++) {
 		const struct content *v = &m->expected.at[m->expected_at[2 * (m->ev.base[rank] + op) + k] + (p - from)];
 
-		if (within(m, rank, p, o->buf[k], o->off[k], o->len)) /* else what is written will be wrong */
+		if (piece_in_range(m, rank, p, o->buf[k], o->off[k], o->len)) /* else what is written will be wrong */
 			err = VEC_PUSH(&m->pieces[rank].at[p].v, (struct access){ e, kind, *v });
 	}
 	return err;
@@ -278,9 +278,9 @@ static int add_writes(struct model *m, uint32_t rank, uint32_t e, uint32_t op, u
 {
 	int err = 0;
 
-	for (size_t p = piece_at(m, rank, buf, off); within(m, rank, p, buf, off, len) && !err; p++) {
+	for (size_t p = piece_at(m, rank, buf, off); piece_in_range(m, rank, p, buf, off, len) && !err; p++) {
 		const struct bin_op *o = op == BIN_NONE ? NULL : op_at(m, rank, op);
-		const bool wanted = o && within(m, rank, p, o->buf[k], o->off[k], o->len);
+		const bool wanted = o && piece_in_range(m, rank, p, o->buf[k], o->off[k], o->len);
 
 		err = VEC_PUSH(&m->pieces[rank].at[p].v, (struct access){ e, WRITES, { wanted ? op + 1 : GARBAGE, 0 } });
 	}
@@ -358,7 +358,7 @@ static int add_accesses(struct model *m)
 		for (uint32_t id = m->ebase[r]; id < m->ebase[r + 1] && !err; id++) {
 			const struct bin_entry *e = entry_at(m, r, id);
 
-			if (carries(e))
+			if (carries_data(e))
 				err = add_taken(m, r, id, e);
 			else if (e->kind == BIN_E_CPU)
 				err = add_cpu(m, r, id, e);
@@ -368,7 +368,7 @@ static int add_accesses(struct model *m)
 
 /* ---- cells ---- */
 
-static bool alike(const struct piece *a, const struct piece *b)
+static bool same_accesses(const struct piece *a, const struct piece *b)
 {
 	bool same = a->v.n == b->v.n;
 
@@ -393,7 +393,8 @@ static int add_cell(struct model *m, uint32_t rank, const struct piece *p)
 	int err = add_tag(&c, c.final.tag);
 
 	for (size_t i = 0; i < m->cells.n; i++)
-		if (m->cells.at[i].rank == rank && same_value(m->cells.at[i].final, c.final) && alike(m->cells.at[i].p, p)) {
+		if (m->cells.at[i].rank == rank && same_value(m->cells.at[i].final, c.final) &&
+		    same_accesses(m->cells.at[i].p, p)) {
 			VEC_FREE(&c.tags);
 			return err;
 		}
@@ -459,7 +460,7 @@ static int find_ways(struct model *m, uint32_t rank, uint32_t q)
 	return err;
 }
 
-static int number(struct model *m)
+static int number_queues(struct model *m)
 {
 	const uint32_t n = m->g->nranks;
 	int err = 0;
@@ -506,7 +507,7 @@ static int find_waits(struct model *m)
 
 /* ---- text ---- */
 
-static void head(struct model *m)
+static void write_head(struct model *m)
 {
 	const char *name = m->g->bin ? bin_str(m->g->bin, m->g->bin->meta->name) : "";
 	uint32_t most = 1;
@@ -537,32 +538,32 @@ static void head(struct model *m)
 	text_add(&m->t, "hidden byte OPEN = 1, DATA = 1, THROUGH = 1, EARLY = 1, POSTED = 1, CREDIT = 1, NOTICES = 1;\n\n");
 }
 
-static void array(struct model *m, const char *type, const char *name, size_t n)
+static void write_array(struct model *m, const char *type, const char *name, size_t n)
 {
 	text_add(&m->t, "%s %s[%zu];\n", type, name, n ? n : 1);
 }
 
-static void variables(struct model *m)
+static void write_variables(struct model *m)
 {
 	const uint32_t n = m->g->nranks, queues = m->qbase[n];
 
 	text_add(&m->t, "/* ranks */\n");
-	array(m, "byte", "starts", n);
-	array(m, "bit", "open", n);
-	array(m, "number", "busy", n);
-	array(m, "number", "locals", n);
-	array(m, "number", "remotes", n);
+	write_array(m, "byte", "starts", n);
+	write_array(m, "bit", "open", n);
+	write_array(m, "number", "busy", n);
+	write_array(m, "number", "locals", n);
+	write_array(m, "number", "remotes", n);
 	text_add(&m->t, "byte left = %u * EPOCHS; /* completions */\n", n);
 	text_add(&m->t, "/* queues: how often they are through, where they are, and credit that is not used */\n");
-	array(m, "byte", "passes", queues);
-	array(m, "number", "next", queues);
-	array(m, "number", "credit", queues);
+	write_array(m, "byte", "passes", queues);
+	write_array(m, "number", "next", queues);
+	write_array(m, "number", "credit", queues);
 	text_add(&m->t, "/* ways: packets, and the place of that which arrives next */\n");
-	array(m, "number", "flying", m->ways.n);
-	array(m, "number", "at", m->ways.n);
+	write_array(m, "number", "flying", m->ways.n);
+	write_array(m, "number", "at", m->ways.n);
 	text_add(&m->t, "short packets;\n/* cells */\n");
-	array(m, "number", "tag", m->cells.n);
-	array(m, "number", "updates", m->cells.n);
+	write_array(m, "number", "tag", m->cells.n);
+	write_array(m, "number", "updates", m->cells.n);
 	for (size_t i = 0; i < m->cells.n; i++) {
 		const struct piece *p = m->cells.at[i].p;
 
@@ -571,7 +572,7 @@ static void variables(struct model *m)
 	text_add(&m->t, "\n");
 }
 
-static void remark(struct model *m, uint32_t rank, uint32_t e)
+static void write_comment(struct model *m, uint32_t rank, uint32_t e)
 {
 	const struct bin_entry *b = entry_at(m, rank, e);
 
@@ -590,7 +591,7 @@ static void check_value(struct model *m, size_t i, struct content v)
 }
 
 /* Statements for what an entry does to a cell: when it is issued, or arrives. */
-static void perform(struct model *m, size_t i, const struct access *a, bool arrives)
+static void write_access(struct model *m, size_t i, const struct access *a, bool arrives)
 {
 	const struct cell *c = &m->cells.at[i];
 
@@ -610,7 +611,7 @@ static void perform(struct model *m, size_t i, const struct access *a, bool arri
 }
 
 /* First what is read, but of what an entry has been writing only it knows what it was. */
-static void accesses(struct model *m, uint32_t e, bool arrives)
+static void write_accesses(struct model *m, uint32_t e, bool arrives)
 {
 	for (unsigned writes = 0; writes < 2; writes++)
 		for (size_t i = 0; i < m->cells.n; i++) {
@@ -621,12 +622,12 @@ static void accesses(struct model *m, uint32_t e, bool arrives)
 				own |= p->v.at[k].entry == e && p->v.at[k].kind == WRITES;
 			for (size_t k = 0; k < p->v.n; k++)
 				if (p->v.at[k].entry == e && (p->v.at[k].kind == WRITES) == writes && (writes || !own || !arrives))
-					perform(m, i, &p->v.at[k], arrives);
+					write_access(m, i, &p->v.at[k], arrives);
 		}
 }
 
 /* Credit that the rank's CPU is told of, of a posted queue, lasts for all of its entries. */
-static void condition(struct model *m, const struct bin_queue *b, uint32_t id)
+static void write_condition(struct model *m, const struct bin_queue *b, uint32_t id)
 {
 	if (b->mode == BIN_Q_POSTED)
 		text_add(&m->t, " && (next[%u] > 0 || credit[%u] >= %u)", id, id, b->told);
@@ -642,19 +643,19 @@ static void use_up(struct model *m, const struct bin_queue *b, uint32_t id)
 		text_add(&m->t, "credit[%u]--; ", id);
 }
 
-static void issue(struct model *m, uint32_t rank, uint32_t q, uint32_t e)
+static void write_issue(struct model *m, uint32_t rank, uint32_t q, uint32_t e)
 {
 	const struct bin_entry *b = entry_at(m, rank, e);
 	const uint32_t id = m->qbase[rank] + q;
 
-	if (moves(b)) {
+	if (moves_data(b)) {
 		text_add(&m->t, " CHECK(OPEN, open[%u] && starts[%u] == passes[%u] + 1", rank, rank, id);
 		if (b->peer != rank)
 			text_add(&m->t, " && open[%u] && starts[%u] == starts[%u]", b->peer, b->peer, rank);
 		text_add(&m->t, "); busy[%u]++;", rank);
 		if (b->peer != rank)
 			text_add(&m->t, " busy[%u]++;", b->peer);
-		accesses(m, e, false);
+		write_accesses(m, e, false);
 	}
 	if (b->kind != BIN_E_NOP)
 		text_add(&m->t, " flying[%u]++; packets++;", m->way_of[e]);
@@ -662,12 +663,12 @@ static void issue(struct model *m, uint32_t rank, uint32_t q, uint32_t e)
 		text_add(&m->t, " skip;");
 }
 
-static void arrive(struct model *m, uint32_t rank, uint32_t e)
+static void write_arrival(struct model *m, uint32_t rank, uint32_t e)
 {
 	const struct bin_entry *b = entry_at(m, rank, e);
 
-	if (moves(b)) {
-		accesses(m, e, true);
+	if (moves_data(b)) {
+		write_accesses(m, e, true);
 		text_add(&m->t, " busy[%u]--;", rank);
 		if (b->peer != rank)
 			text_add(&m->t, " busy[%u]--;", b->peer);
@@ -688,7 +689,7 @@ static void next_of(struct model *m, const char *what, uint32_t id, size_t n)
 	text_add(&m->t, "%s[%u] = (%s[%u] == %zu -> 0 : %s[%u] + 1)", what, id, what, id, n - 1, what, id);
 }
 
-static void queue(struct model *m, uint32_t rank, uint32_t q)
+static void write_queue(struct model *m, uint32_t rank, uint32_t q)
 {
 	const struct bin_queue *b = &m->s->ranks[rank].queues.at[q];
 	const uint32_t id = m->qbase[rank] + q;
@@ -696,12 +697,12 @@ static void queue(struct model *m, uint32_t rank, uint32_t q)
 	if (!b->n)
 		return;
 	text_add(&m->t, "\t\t:: passes[%u] < starts[%u]", id, rank);
-	condition(m, b, id);
+	write_condition(m, b, id);
 	text_add(&m->t, " -> /* queue %u of rank %u */\n\t\t\tif\n", q, rank);
 	for (uint32_t k = 0; k < b->n; k++) {
 		text_add(&m->t, "\t\t\t:: next[%u] == %u -> ", id, k);
-		remark(m, rank, m->ebase[rank] + b->first + k);
-		issue(m, rank, q, m->ebase[rank] + b->first + k);
+		write_comment(m, rank, m->ebase[rank] + b->first + k);
+		write_issue(m, rank, q, m->ebase[rank] + b->first + k);
 		text_add(&m->t, "\n");
 	}
 	text_add(&m->t, "\t\t\tfi;\n\t\t\t");
@@ -711,7 +712,7 @@ static void queue(struct model *m, uint32_t rank, uint32_t q)
 	text_add(&m->t, "\n");
 }
 
-static void complete(struct model *m, uint32_t r)
+static void write_completion(struct model *m, uint32_t r)
 {
 	const uint32_t l = m->s->ranks[r].locals, n = m->s->ranks[r].remotes;
 
@@ -738,7 +739,7 @@ static void complete(struct model *m, uint32_t r)
 	text_add(&m->t, "\t\t:: else\n\t\tfi;\n");
 }
 
-static void way(struct model *m, uint32_t w)
+static void write_way(struct model *m, uint32_t w)
 {
 	const struct way *x = &m->ways.at[w];
 	uint32_t rank = 0;
@@ -750,9 +751,9 @@ static void way(struct model *m, uint32_t w)
 		text_add(&m->t, !i && x->entries.n > 1 ? "\t\t\tif\n\t\t\t" : "\t\t\t");
 		if (x->entries.n > 1)
 			text_add(&m->t, ":: at[%u] == %zu -> ", w, i);
-		remark(m, rank, x->entries.at[i]);
+		write_comment(m, rank, x->entries.at[i]);
 		text_add(&m->t, " skip;");
-		arrive(m, rank, x->entries.at[i]);
+		write_arrival(m, rank, x->entries.at[i]);
 		text_add(&m->t, "\n");
 	}
 	if (x->entries.n > 1) {
@@ -762,7 +763,7 @@ static void way(struct model *m, uint32_t w)
 	text_add(&m->t, "\t\t}\n");
 }
 
-static void end(struct model *m)
+static void write_end(struct model *m)
 {
 	text_add(&m->t, "\t:: d_step { left == 0 && packets == 0 ->\n");
 	for (uint32_t r = 0; r < m->g->nranks; r++) {
@@ -776,28 +777,28 @@ static void end(struct model *m)
 
 static void text_of(struct model *m)
 {
-	head(m);
-	variables(m);
+	write_head(m);
+	write_variables(m);
 	text_add(&m->t, "active proctype network()\n{\n\tdo\n\t:: atomic {\n\t\tif\n");
 	for (uint32_t r = 0; r < m->g->nranks; r++)
 		text_add(&m->t, "\t\t:: d_step { !open[%u] && starts[%u] < EPOCHS -> open[%u] = 1; starts[%u]++ }\n", r, r, r, r);
 	for (uint32_t w = 0; w < m->ways.n; w++)
-		way(m, w);
+		write_way(m, w);
 	text_add(&m->t, "\t\tfi;\n\t\td_step {\n\t\tdo\n");
 	for (uint32_t r = 0; r < m->g->nranks; r++)
 		for (uint32_t q = 0; q < m->s->ranks[r].queues.n; q++)
-			queue(m, r, q);
+			write_queue(m, r, q);
 	text_add(&m->t, "\t\t:: else -> break\n\t\tod;\n");
 	for (uint32_t r = 0; r < m->g->nranks; r++)
-		complete(m, r);
+		write_completion(m, r);
 	text_add(&m->t, "\t\t}\n\t   }\n");
-	end(m);
+	write_end(m);
 	text_add(&m->t, "\tod\n}\n");
 }
 
 /* ---- all of it ---- */
 
-static void fini(struct model *m)
+static void free_model(struct model *m)
 {
 	for (uint32_t r = 0; m->pieces && r < m->g->nranks; r++) {
 		for (size_t p = 0; p < m->pieces[r].n; p++)
@@ -830,9 +831,9 @@ int print_promela(const struct ir_graph *g, char **out)
 
 	err = err ? err : ir_events_init(&m.ev, g, match, nm, false);
 	err = err ? err : ir_events_sort(&m.ev);
-	err = err ? err : number(&m);
+	err = err ? err : number_queues(&m);
 	err = err ? err : find_waits(&m);
-	err = err ? err : cut(&m);
+	err = err ? err : cut_buffers(&m);
 	err = err ? err : carry_out(&m);
 	err = err ? err : add_accesses(&m);
 	err = err ? err : find_cells(&m);
@@ -841,6 +842,6 @@ int print_promela(const struct ir_graph *g, char **out)
 		err = text_take(&m.t, out);
 	}
 	free(match);
-	fini(&m);
+	free_model(&m);
 	return err;
 }

@@ -25,7 +25,7 @@ static bool has_ranges(const struct bin_entry *e)
 	return bin_entry_facts(e->kind).ranges;
 }
 
-static const char *name(const struct bin *b, uint32_t buf)
+static const char *name_of_buffer(const struct bin *b, uint32_t buf)
 {
 	return bin_str(b, b->buffers[buf].name);
 }
@@ -44,11 +44,11 @@ static void add_entry(struct text *t, const struct bin *b, const struct ir_graph
 	if (e->kind == BIN_E_ARMW)
 		text_add(t, " %s", armws[e->armw]);
 	if (has_ranges(e))
-		text_add(t, " %s[%" PRIu64 " +: %u]", name(b, e->buf[0]), e->off[0], e->len);
+		text_add(t, " %s[%" PRIu64 " +: %u]", name_of_buffer(b, e->buf[0]), e->off[0], e->len);
 	if (bin_entry_facts(e->kind).sends)
 		text_add(t, " %s %u", smcq_entry_preposition(e->kind), e->peer);
 	if (has_ranges(e))
-		text_add(t, " %s[%" PRIu64 " +: %u]", name(b, e->buf[1]), e->off[1], e->len);
+		text_add(t, " %s[%" PRIu64 " +: %u]", name_of_buffer(b, e->buf[1]), e->off[1], e->len);
 	if (e->kind == BIN_E_CPU)
 		text_add(t, " %s", ir_op_word(g->ranks[rank].ops[e->op].kind));
 	if (e->queue != BIN_NONE)
@@ -115,7 +115,7 @@ void print_queue_needs(struct text *t, const struct ir_graph *g)
 
 /* ---- JSON ---- */
 
-static void add(json_object *j, const char *key, uint64_t v)
+static void add_int(json_object *j, const char *key, uint64_t v)
 {
 	json_object_object_add(j, key, json_object_new_int64((int64_t)v));
 }
@@ -124,8 +124,8 @@ static void add_range(json_object *j, const char *key, const struct bin *b, cons
 {
 	json_object *range = json_object_new_object();
 
-	json_object_object_add(range, "name", json_object_new_string(name(b, e->buf[side])));
-	add(range, "off", e->off[side]);
+	json_object_object_add(range, "name", json_object_new_string(name_of_buffer(b, e->buf[side])));
+	add_int(range, "off", e->off[side]);
 	json_object_object_add(j, key, range);
 }
 
@@ -137,20 +137,20 @@ static json_object *json_entry(const struct bin *b, const struct bin_entry *e)
 	if (e->kind == BIN_E_ARMW)
 		json_object_object_add(j, "armw", json_object_new_string(armws[e->armw]));
 	if (bin_entry_facts(e->kind).sends)
-		add(j, "peer", e->peer);
+		add_int(j, "peer", e->peer);
 	if (has_ranges(e)) {
 		add_range(j, "from", b, e, bin_entry_source(e));
 		add_range(j, "to", b, e, !bin_entry_source(e));
-		add(j, "len", e->len);
+		add_int(j, "len", e->len);
 	}
 	if (e->queue != BIN_NONE) {
-		add(j, "queue", e->queue);
-		add(j, "sps", e->sps);
+		add_int(j, "queue", e->queue);
+		add_int(j, "sps", e->sps);
 	}
 	if (e->op != BIN_NONE)
-		add(j, "op", e->op);
+		add_int(j, "op", e->op);
 	if (e->at != BIN_NONE)
-		add(j, "at", e->at);
+		add_int(j, "at", e->at);
 	for (size_t i = 0; i < FLAGS; i++)
 		if (e->flags & flags[i].flag)
 			json_object_array_add(words, json_object_new_string(flags[i].word));
@@ -164,11 +164,11 @@ static json_object *json_queue(const struct bin *b, const struct smcq_rank *r, c
 
 	json_object_object_add(j, "mode", json_object_new_string(modes[q->mode]));
 	if (q->mode != BIN_Q_CPU) {
-		add(j, "tni", q->tni);
-		add(j, "cq", q->cq);
+		add_int(j, "tni", q->tni);
+		add_int(j, "cq", q->cq);
 	}
 	if (q->mode == BIN_Q_POSTED)
-		add(j, "told", q->told);
+		add_int(j, "told", q->told);
 	for (uint32_t k = 0; k < q->n; k++)
 		json_object_array_add(entries, json_entry(b, &r->entries.at[q->first + k]));
 	json_object_object_add(j, "entries", entries);
@@ -199,9 +199,9 @@ json_object *print_json_queue_needs(const struct ir_graph *g)
 		const struct smcq_needs n = smcq_rank_needs(r);
 		json_object *j = json_object_new_object(), *cpu = json_object_new_array(), *posted = json_object_new_array();
 
-		add(j, "rank", i);
-		add(j, "cqs", n.queues);
-		add(j, "entries", n.entries);
+		add_int(j, "rank", i);
+		add_int(j, "cqs", n.queues);
+		add_int(j, "entries", n.entries);
 		for (size_t k = 0; k < r->entries.n; k++)
 			if (r->entries.at[k].kind == BIN_E_CPU)
 				json_object_array_add(cpu, json_object_new_int64(r->entries.at[k].op));

@@ -69,13 +69,13 @@ static int64_t new_block(struct placing *p, uint32_t rank, enum bin_queue_mode m
 	return (int64_t)p->blocks.n - 1;
 }
 
-static bool same(const struct smcq_set *a, const struct smcq_set *b)
+static bool sets_are_equal(const struct smcq_set *a, const struct smcq_set *b)
 {
 	return a->n == b->n && (!a->n || !memcmp(a->at, b->at, a->n * sizeof *a->at));
 }
 
 /* Whether all of a is in b. */
-static bool among(const struct smcq_set *a, const struct smcq_set *b)
+static bool is_subset(const struct smcq_set *a, const struct smcq_set *b)
 {
 	size_t k = 0;
 
@@ -129,7 +129,7 @@ static int64_t block_for(struct placing *p, uint32_t task)
 	for (size_t i = mine->n; i--;) {
 		const struct block *b = &p->blocks.at[mine->at[i]];
 
-		if (b->mode == mode && nics_agree(b->nic, t->nic) && same(&b->needs, &t->waits))
+		if (b->mode == mode && nics_agree(b->nic, t->nic) && sets_are_equal(&b->needs, &t->waits))
 			return mine->at[i];
 	}
 	id = new_block(p, t->from, mode, t->key);
@@ -147,7 +147,7 @@ struct by_key {
 	uint32_t id;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b)
 {
 	const struct by_key *x = a, *y = b;
 
@@ -163,7 +163,7 @@ static int make_blocks(struct placing *p)
 	for (uint32_t i = 0; i < n && !err; i++)
 		s[i] = (struct by_key){ p->t->v.at[i].key, i };
 	if (!err && n)
-		qsort(s, n, sizeof *s, compare);
+		qsort(s, n, sizeof *s, compare_keys);
 	for (uint32_t i = 0; i < n && !err; i++) {
 		int64_t b = block_for(p, s[i].id);
 
@@ -174,7 +174,7 @@ static int make_blocks(struct placing *p)
 }
 
 /* A put of the rank to itself, by one block for another: its number. */
-static int64_t tell(struct placing *p, uint32_t by, uint32_t to)
+static int64_t add_self_put(struct placing *p, uint32_t by, uint32_t to)
 {
 	const uint32_t rank = p->blocks.at[by].rank;
 	int64_t id = smcq_task(p->t, rank, rank, p->blocks.at[to].key);
@@ -185,7 +185,7 @@ static int64_t tell(struct placing *p, uint32_t by, uint32_t to)
 }
 
 /* One task in place of all of a set that a block waits for. */
-static int replace(struct block *b, const struct smcq_set *gone, uint32_t task)
+static int replace_waits(struct block *b, const struct smcq_set *gone, uint32_t task)
 {
 	size_t n = 0, k = 0;
 
@@ -215,7 +215,7 @@ static int64_t largest_within(const struct placing *p, uint32_t y)
 	for (size_t i = 0; i < mine->n && mine->at[i] < y; i++) {
 		const struct block *x = &p->blocks.at[mine->at[i]];
 
-		if (may_tell(x) && x->needs.n > 1 && among(&x->needs, &b->needs) &&
+		if (may_tell(x) && x->needs.n > 1 && is_subset(&x->needs, &b->needs) &&
 		    (best < 0 || x->needs.n >= p->blocks.at[best].needs.n))
 			best = mine->at[i];
 	}
@@ -231,8 +231,8 @@ static int share_needs(struct placing *p)
 
 		if (x < 0)
 			continue;
-		told = tell(p, (uint32_t)x, y);
-		err = told < 0 ? (int)told : replace(&p->blocks.at[y], &p->blocks.at[x].needs, (uint32_t)told);
+		told = add_self_put(p, (uint32_t)x, y);
+		err = told < 0 ? (int)told : replace_waits(&p->blocks.at[y], &p->blocks.at[x].needs, (uint32_t)told);
 	}
 	return err;
 }
@@ -278,8 +278,8 @@ static int share_arrivals(struct placing *p)
 
 			if (by == y)
 				continue;
-			told = by < 0 ? by : tell(p, (uint32_t)by, y);
-			err = told < 0 ? (int)told : replace(&p->blocks.at[y], &one, (uint32_t)told);
+			told = by < 0 ? by : add_self_put(p, (uint32_t)by, y);
+			err = told < 0 ? (int)told : replace_waits(&p->blocks.at[y], &one, (uint32_t)told);
 		}
 		VEC_FREE(&old);
 	}
@@ -288,7 +288,7 @@ static int share_arrivals(struct placing *p)
 }
 
 /* Blocks of no more entries than a packet can release. */
-static int cut(struct placing *p, uint32_t y)
+static int split_large_block(struct placing *p, uint32_t y)
 {
 	const uint32_t most = p->t->target.limit[BIN_LIMIT_SPS], n = (uint32_t)p->blocks.at[y].tasks.n;
 	int64_t by = new_block(p, p->blocks.at[y].rank, BIN_Q_SESSION, p->blocks.at[y].key);
@@ -313,7 +313,7 @@ static int cut(struct placing *p, uint32_t y)
 			for (uint32_t i = at; i < n && i < at + most && !err; i++)
 				err = put_task(p, part, p->blocks.at[y].tasks.at[i]);
 		}
-		told = err ? err : tell(p, (uint32_t)by, part);
+		told = err ? err : add_self_put(p, (uint32_t)by, part);
 		err = told < 0 ? (int)told : smcq_add(&p->blocks.at[part].waits, (uint32_t)told);
 	}
 	p->blocks.at[y].tasks.n = most;
@@ -328,7 +328,7 @@ static int cut_all(struct placing *p)
 		const struct block *b = &p->blocks.at[y];
 
 		if (b->mode != BIN_Q_NORMAL && b->mode != BIN_Q_POSTED && b->tasks.n > p->t->target.limit[BIN_LIMIT_SPS])
-			err = cut(p, y);
+			err = split_large_block(p, y);
 	}
 	return err;
 }
@@ -397,7 +397,7 @@ static int sort_blocks(struct placing *p)
 	if (!err && tail < n)
 		err = refuse_cycle(p);
 	if (!err && n)
-		qsort(s, n, sizeof *s, compare);
+		qsort(s, n, sizeof *s, compare_keys);
 	p->order = err ? NULL : queue;
 	for (uint32_t y = 0; y < n && !err; y++)
 		queue[y] = s[y].id;
@@ -409,7 +409,7 @@ static int sort_blocks(struct placing *p)
 }
 
 /* What has arrived at one rank when a block is issued: of each block, by those it waits for. */
-static void trace(const struct placing *p, uint32_t rank, uint64_t *seen)
+static void collect_arrivals(const struct placing *p, uint32_t rank, uint64_t *seen)
 {
 	const size_t words = p->arrivals[rank].words;
 
@@ -479,7 +479,7 @@ static int find_before(struct placing *p)
 	seen = mem_alloc(p->blocks.n * number_arrivals(p) * sizeof *seen);
 	err = seen ? 0 : -ERR_NOMEM;
 	for (uint32_t r = 0; r < p->t->g->nranks && !err; r++) {
-		trace(p, r, seen);
+		collect_arrivals(p, r, seen);
 		err = keep_rows(p, r, seen);
 	}
 	free(seen);
@@ -650,7 +650,7 @@ static int check_length(const struct placing *p, const struct queue *q, uint64_t
 }
 
 /* NOPs that a block has before it. */
-static uint64_t joins(const struct block *b)
+static uint64_t count_joins(const struct block *b)
 {
 	return b->waits.n && b->mode != BIN_Q_POSTED ? (uint64_t)b->tasks.n * (b->waits.n - 1) : 0;
 }
@@ -681,7 +681,7 @@ static int add_entries(const struct placing *p, const struct queue *q, struct sm
 	for (size_t i = 0; i < q->blocks.n; i++) {
 		const struct block *b = &p->blocks.at[q->blocks.at[i]];
 
-		for (uint64_t k = joins(b); k && !err; k--)
+		for (uint64_t k = count_joins(b); k && !err; k--)
 			err = VEC_PUSH(&r->entries, nop);
 		for (size_t k = 0; k < b->tasks.n && !err; k++) {
 			struct bin_entry e = p->t->v.at[b->tasks.at[k]].entry;
@@ -743,7 +743,7 @@ static int emit_rank(struct placing *p, uint32_t rank, uint32_t *used, struct sm
 		uint64_t n = 0;
 
 		for (size_t k = 0; k < q->blocks.n; k++)
-			n += joins(&p->blocks.at[q->blocks.at[k]]) + p->blocks.at[q->blocks.at[k]].tasks.n;
+			n += count_joins(&p->blocks.at[q->blocks.at[k]]) + p->blocks.at[q->blocks.at[k]].tasks.n;
 		err = check_length(p, q, n);
 		err = err ? err : take_cq(p, q, used, &b);
 		err = err ? err : add_entries(p, q, r);
@@ -757,7 +757,7 @@ static int emit_rank(struct placing *p, uint32_t rank, uint32_t *used, struct sm
 	return err;
 }
 
-static int emit(struct placing *p, struct smcq *out)
+static int emit_queues(struct placing *p, struct smcq *out)
 {
 	uint32_t *used = mem_alloc(p->t->target.limit[BIN_LIMIT_TNIS] * sizeof *used);
 	int err = used ? 0 : -ERR_NOMEM;
@@ -791,7 +791,7 @@ int smcq_place(struct smcq_tasks *t, struct smcq *out)
 	err = err ? err : sort_blocks(&p);
 	err = err ? err : find_before(&p);
 	err = err ? err : fill_queues(&p);
-	err = err ? err : emit(&p, out);
+	err = err ? err : emit_queues(&p, out);
 	for (size_t i = 0; i < p.blocks.n; i++) {
 		VEC_FREE(&p.blocks.at[i].needs);
 		VEC_FREE(&p.blocks.at[i].waits);

@@ -115,7 +115,7 @@ static uint32_t target_of(const struct check_queues *c, uint32_t e)
 }
 
 /* Whether an entry touches buffers. */
-static bool moves(const struct bin_entry *b)
+static bool touches_buffers(const struct bin_entry *b)
 {
 	return bin_entry_facts(b->kind).ranges || b->kind == BIN_E_CPU;
 }
@@ -238,7 +238,7 @@ static void check_shape(struct check_queues *c)
 /* ---- numbers, ways, ops ---- */
 
 /* Queues have their entries one after the other. */
-static bool contiguous(const struct smcq_rank *r)
+static bool queues_are_contiguous(const struct smcq_rank *r)
 {
 	uint64_t at = 0;
 
@@ -280,7 +280,7 @@ static int find_ways(struct check_queues *c, uint32_t rank, uint32_t q)
 	return err;
 }
 
-static int number(struct check_queues *c)
+static int number_entries(struct check_queues *c)
 {
 	uint64_t entries = 0, queues = 0;
 
@@ -456,7 +456,7 @@ static int check_ops(struct check_queues *c)
 	for (uint32_t e = 0; e < c->nentries; e++) {
 		const struct bin_entry *b = entry_at(c, e);
 
-		if ((moves(b) || b->at != BIN_NONE) && b->op == BIN_NONE)
+		if ((touches_buffers(b) || b->at != BIN_NONE) && b->op == BIN_NONE)
 			found(c, e, "%s is for no op", entry_text(c, e).s);
 		if (b->kind == BIN_E_ARMW && armw && b->armw != armw)
 			found(c, e, "%s is by another operation than other ARMWs", entry_text(c, e).s);
@@ -527,7 +527,7 @@ static int state_init(struct check_queues *c)
 	return VEC_RESERVE(&c->todo, 12 * (size_t)STARTS * (c->nentries + c->nqueues + c->nranks) + 8);
 }
 
-static void again(struct check_queues *c, enum event_kind kind, uint32_t start, uint32_t id)
+static void push_event(struct check_queues *c, enum event_kind kind, uint32_t start, uint32_t id)
 {
 	c->todo.at[c->todo.n++] = (struct event){ kind, start, id };
 }
@@ -543,8 +543,8 @@ static void start_rank(struct check_queues *c, uint32_t k, uint32_t r)
 		return;
 	c->state[k].started[r] = true;
 	for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1]; q++)
-		again(c, TRY_QUEUE, k, q);
-	again(c, TRY_DONE, k, r);
+		push_event(c, TRY_QUEUE, k, q);
+	push_event(c, TRY_DONE, k, r);
 }
 
 /* The start that has what is counted for start k, and how many starts have used of it before. */
@@ -583,10 +583,10 @@ static void try_queue(struct check_queues *c, uint32_t k, uint32_t q)
 		if (entry_at(c, e)->kind == BIN_E_NOP)
 			s->arrived[e] = true;
 		else
-			again(c, TRY_ARRIVAL, k, e);
+			push_event(c, TRY_ARRIVAL, k, e);
 	}
 	if (s->next[q] == b->n && k + 1 < c->starts)
-		again(c, TRY_QUEUE, k + 1, q);
+		push_event(c, TRY_QUEUE, k + 1, q);
 }
 
 static void try_arrival(struct check_queues *c, uint32_t k, uint32_t e)
@@ -604,20 +604,20 @@ static void try_arrival(struct check_queues *c, uint32_t k, uint32_t e)
 	s->arrived[e] = true;
 	if (b->sps) {
 		counts->credit[target_of(c, e)] += b->sps;
-		again(c, TRY_QUEUE, pool, target_of(c, e));
+		push_event(c, TRY_QUEUE, pool, target_of(c, e));
 	}
 	if (b->flags & BIN_E_LOCAL) {
 		counts->locals[w->rank]++;
-		again(c, TRY_DONE, pool, w->rank);
+		push_event(c, TRY_DONE, pool, w->rank);
 	}
 	if (b->flags & BIN_E_REMOTE) {
 		counts->remotes[b->peer]++;
-		again(c, TRY_DONE, pool, b->peer);
+		push_event(c, TRY_DONE, pool, b->peer);
 	}
 	if (w->after != BIN_NONE)
-		again(c, TRY_ARRIVAL, k, w->after);
+		push_event(c, TRY_ARRIVAL, k, w->after);
 	else if (k + 1 < c->starts)
-		again(c, TRY_ARRIVAL, k + 1, w->first);
+		push_event(c, TRY_ARRIVAL, k + 1, w->first);
 }
 
 static void try_done(struct check_queues *c, uint32_t k, uint32_t r)
@@ -628,7 +628,7 @@ static void try_done(struct check_queues *c, uint32_t k, uint32_t r)
 	struct state *s = &c->state[k];
 
 	if (s->done[r] && c->pooled && k + 1 < c->starts)
-		again(c, TRY_DONE, k + 1, r);
+		push_event(c, TRY_DONE, k + 1, r);
 	if (s->done[r] || !s->started[r] || counts->locals[r] < times * rank->locals ||
 	    counts->remotes[r] < times * rank->remotes)
 		return;
@@ -638,7 +638,7 @@ static void try_done(struct check_queues *c, uint32_t k, uint32_t r)
 }
 
 /* All that can happen when one event does not. */
-static void run(struct check_queues *c, enum held held, uint32_t id)
+static void run_without_event(struct check_queues *c, enum held held, uint32_t id)
 {
 	c->held = held;
 	c->held_id = id;
@@ -675,7 +675,7 @@ static void check_all_happens(struct check_queues *c)
 {
 	const struct state *s = &c->state[c->starts - 1];
 
-	run(c, HELD_NOTHING, 0);
+	run_without_event(c, HELD_NOTHING, 0);
 	for (uint32_t r = 0; r < c->nranks; r++)
 		for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1]; q++)
 			if (s->next[q] < queue_at(c, r, q)->n) {
@@ -689,7 +689,7 @@ static void check_all_happens(struct check_queues *c)
 }
 
 /* What an entry does to a rank's memory: its ranges there, by the ops, in the form of an op. */
-static struct bin_op touches(const struct check_queues *c, uint32_t e, uint32_t rank)
+static struct bin_op entry_access(const struct check_queues *c, uint32_t e, uint32_t rank)
 {
 	const struct bin_entry *b = entry_at(c, e);
 	const unsigned from = bin_entry_source(b);
@@ -735,7 +735,7 @@ static int need_pair(struct check_queues *c, uint32_t rank, uint32_t first, uint
 
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < m && !err; k++) {
-			const struct bin_op x = touches(c, a[i], rank), y = touches(c, b[k], rank);
+			const struct bin_op x = entry_access(c, a[i], rank), y = entry_access(c, b[k], rank);
 			const bool armws = entry_at(c, a[i])->kind == BIN_E_ARMW && entry_at(c, b[k])->kind == BIN_E_ARMW;
 
 			if (a[i] != b[k] && bin_conflict_of(&x, &y, armws))
@@ -844,20 +844,20 @@ static void check_arrival(struct check_queues *c, uint32_t e, size_t *need, cons
 		++*need;
 	if (b->kind == BIN_E_NOP || left_out(c, e))
 		return;
-	run(c, HELD_ARRIVAL, e);
+	run_without_event(c, HELD_ARRIVAL, e);
 	for (; *need < c->needs.n && c->needs.at[*need].first == e; ++*need)
 		if (c->state[0].issued[c->needs.at[*need].then])
 			found(c, c->needs.at[*need].then, "%s can be issued before %s has arrived, which touches the same elements",
 			      entry_text(c, c->needs.at[*need].then).s, entry_text(c, e).s);
-	if (moves(b) && c->state[0].done[w->rank])
+	if (touches_buffers(b) && c->state[0].done[w->rank])
 		found(c, e, "rank %u can complete before %s has arrived", w->rank, entry_text(c, e).s);
-	if (moves(b) && b->peer != w->rank && c->state[0].done[b->peer])
+	if (touches_buffers(b) && b->peer != w->rank && c->state[0].done[b->peer])
 		found(c, e, "rank %u can complete before %s has arrived there", b->peer, entry_text(c, e).s);
 	if (b->sps)
 		look_for_mixed(c, credit, target_of(c, e), false, e);
 	if (b->flags & BIN_E_REMOTE)
 		look_for_mixed(c, notices, b->peer, true, e);
-	if (moves(b) || b->sps || b->flags & (BIN_E_LOCAL | BIN_E_REMOTE))
+	if (touches_buffers(b) || b->sps || b->flags & (BIN_E_LOCAL | BIN_E_REMOTE))
 		look_ahead(c);
 }
 
@@ -871,7 +871,7 @@ static uint32_t counted_for(const struct check_queues *c, uint32_t e, bool notic
 	return b->sps ? target_of(c, e) : BIN_NONE;
 }
 
-static int count(const struct check_queues *c, uint32_t n, bool notice, struct counted *l)
+static int list_counted(const struct check_queues *c, uint32_t n, bool notice, struct counted *l)
 {
 	l->list = mem_alloc((size_t)c->nentries * sizeof *l->list);
 	l->from = mem_calloc((size_t)n + 2, sizeof *l->from);
@@ -892,9 +892,9 @@ static int check_arrivals(struct check_queues *c)
 {
 	struct counted credit = { 0 }, notices = { 0 };
 	size_t need = 0;
-	int err = count(c, c->nqueues, false, &credit);
+	int err = list_counted(c, c->nqueues, false, &credit);
 
-	err = err ? err : count(c, c->nranks, true, &notices);
+	err = err ? err : list_counted(c, c->nranks, true, &notices);
 	for (uint32_t e = 0; e < c->nentries && !err && c->found < SHOWN; e++)
 		check_arrival(c, e, &need, &credit, &notices);
 	free(credit.list);
@@ -907,9 +907,9 @@ static int check_arrivals(struct check_queues *c)
 /* What must not happen before a rank has started: that others touch its memory, and the end of those that wait for it. */
 static void check_rank(struct check_queues *c, uint32_t r, const struct ir_query *ends)
 {
-	run(c, HELD_START, r);
+	run_without_event(c, HELD_START, r);
 	for (uint32_t e = 0; e < c->nentries; e++)
-		if (entry_at(c, e)->peer == r && moves(entry_at(c, e)) && c->state[0].issued[e])
+		if (entry_at(c, e)->peer == r && touches_buffers(entry_at(c, e)) && c->state[0].issued[e])
 			found(c, e, "%s can be issued before rank %u has started", entry_text(c, e).s, r);
 	for (uint32_t i = 0; i < c->nranks; i++)
 		if (ends[i].yes && c->state[0].done[i])
@@ -950,7 +950,7 @@ static void check_posts(struct check_queues *c)
 
 			if (b->mode != BIN_Q_POSTED || !b->n)
 				continue;
-			run(c, HELD_POST, q);
+			run_without_event(c, HELD_POST, q);
 			if (c->state[0].done[r])
 				found(c, c->ebase[r] + b->first, "rank %u can complete before it has posted its queue %u", r,
 				      q - c->qbase[r]);
@@ -982,7 +982,7 @@ static int check_orders(struct check_queues *c)
 	return err;
 }
 
-static void fini(struct check_queues *c)
+static void free_checks(struct check_queues *c)
 {
 	for (unsigned k = 0; k < STARTS; k++) {
 		free(c->state[k].issued);
@@ -1005,16 +1005,16 @@ static void fini(struct check_queues *c)
 	VEC_FREE(&c->todo);
 }
 
-static int check(struct check_queues *c)
+static int check_all_queues(struct check_queues *c)
 {
 	int err = 0;
 
 	for (uint32_t r = 0; r < c->nranks; r++)
-		if (!contiguous(&c->s->ranks[r])) {
+		if (!queues_are_contiguous(&c->s->ranks[r])) {
 			found(c, BIN_NONE, "rank %u: the queues do not share its entries out", r);
 			return 0;
 		}
-	err = number(c);
+	err = number_entries(c);
 	if (!err)
 		check_shape(c);
 	if (err || c->found)
@@ -1049,9 +1049,9 @@ int verify_queues(struct goal_diags *d, const struct symbolic *run, const struct
 {
 	struct check_queues c = { .d = d, .g = run->g, .s = s, .run = run, .ev = run->ev, .nranks = run->g->nranks,
 				  .starts = STARTS - 1, .stride = stride_for(s, most) };
-	int err = check(&c);
+	int err = check_all_queues(&c);
 
 	*partly = c.stride > 1;
-	fini(&c);
+	free_checks(&c);
 	return err;
 }

@@ -18,7 +18,7 @@ bool verify_is_barrier(const struct bin *b)
 }
 
 /* Messages whose recv or send has a wildcard are not matched by the checks. */
-static bool undecided(struct goal_diags *d, const struct ir_graph *g)
+static bool report_wildcard(struct goal_diags *d, const struct ir_graph *g)
 {
 	for (uint32_t r = 0; r < g->nranks; r++)
 		for (uint32_t i = 0; i < g->ranks[r].nops; i++) {
@@ -94,7 +94,7 @@ int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct 
 	if (goal_diags_errors(d) != errors)
 		return 0;
 	err = checks_run(d, g, CHECK_RUN, races);
-	if (!err && goal_diags_errors(d) == errors && !undecided(d, g)) {
+	if (!err && goal_diags_errors(d) == errors && !report_wildcard(d, g)) {
 		out->messages = left.nm;
 		if (!g->plain)
 			err = verify_run(d, g, by_rank, b->meta->flags & BIN_F_COMMUTATIVE, &left, most, out);

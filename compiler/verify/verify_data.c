@@ -18,7 +18,7 @@
 /* ---- what is asked for ---- */
 
 /* The sources of a want, each as a run of one: how many. */
-static size_t sources(const struct wants *w, const struct want *want, struct term_run *out)
+static size_t list_sources(const struct wants *w, const struct want *want, struct term_run *out)
 {
 	for (uint32_t i = 0; i < want->nsrc; i++) {
 		const struct want_src *s = &w->src.at[want->src + i];
@@ -58,7 +58,7 @@ struct data {
 };
 
 /* Whether nothing is known of what a buffer holds at the start. An out buffer may have what is in place. */
-static bool undefined(const struct data *x, uint32_t buf)
+static bool is_undefined(const struct data *x, uint32_t buf)
 {
 	enum bin_mode mode = ir_graph_mode(x->s->g, buf);
 
@@ -82,7 +82,7 @@ static void say_runs(struct text *t, const struct data *x, const struct term_run
 			text_add(t, ", %u", r->rank);
 		else
 			text_add(t, "%s%s%s[%" PRId64 " +: %" PRIu64 "] of rank%s %u", i ? ", " : "",
-				 undefined(x, r->buf) ? "undefined " : "", buffer_name(x->s->g, r->buf), r->at, len,
+				 is_undefined(x, r->buf) ? "undefined " : "", buffer_name(x->s->g, r->buf), r->at, len,
 				 one ? "" : "s", r->rank);
 		if (r->n > 1)
 			text_add(t, " to %u", r->rank + r->n - 1);
@@ -92,13 +92,14 @@ static void say_runs(struct text *t, const struct data *x, const struct term_run
 }
 
 /* Elements [lo, hi) of a buffer hold v, which is wrong. */
-static int tell(struct data *x, uint32_t rank, const struct want *want, uint64_t lo, uint64_t hi, uint32_t writer,
-		struct value v)
+static int report_wrong_data(struct data *x, uint32_t rank, const struct want *want, uint64_t lo, uint64_t hi,
+			     uint32_t writer, struct value v)
 {
 	const struct ir_graph *g = x->s->g;
 	struct term_run has[RUNS];
 	bool more;
-	size_t n = terms_list(x->s->terms, v, has, RUNS, &more), wanted = sources(&x->by_rank[rank], want, x->parts);
+	size_t n = terms_list(x->s->terms, v, has, RUNS, &more),
+	       wanted = list_sources(&x->by_rank[rank], want, x->parts);
 	struct text t = { 0 };
 	size_t m = 0;
 
@@ -107,7 +108,7 @@ static int tell(struct data *x, uint32_t rank, const struct want *want, uint64_t
 	text_add(&t, "rank %u: at the end %s ", rank, check_range_text(g, want->buf, lo, hi).s);
 	if (n == 1 && !more && has[0].rank == rank && has[0].buf == want->buf && has[0].at == (int64_t)lo &&
 	    has[0].n == 1) {
-		text_add(&t, undefined(x, want->buf) ? "has not been written" : "is as it was at the start");
+		text_add(&t, is_undefined(x, want->buf) ? "has not been written" : "is as it was at the start");
 	} else {
 		text_add(&t, "holds ");
 		say_runs(&t, x, has, n, more, hi - lo);
@@ -153,7 +154,7 @@ static int check_want(struct data *x, uint32_t rank, const struct want *want)
 			  check_range_text(x->s->g, want->buf, at, end).s);
 		return 0;
 	}
-	err = terms_wanted(terms, x->parts, sources(&x->by_rank[rank], want, x->parts), &sum, &place);
+	err = terms_wanted(terms, x->parts, list_sources(&x->by_rank[rank], want, x->parts), &sum, &place);
 	for (size_t i = sym_find(m, at); at < end && !err; i++) {
 		const struct sym_seg *seg = &m->v.at[i];
 		uint64_t stop = sym_end(m, i) < end ? sym_end(m, i) : end;
@@ -167,7 +168,7 @@ static int check_want(struct data *x, uint32_t rank, const struct want *want)
 		} else if (stop == end || !next || next->term != seg->term || next->shift != seg->shift ||
 			   next->writer != seg->writer) {
 			v.at = (int64_t)begin + seg->shift;
-			err = tell(x, rank, want, begin, stop, seg->writer, v);
+			err = report_wrong_data(x, rank, want, begin, stop, seg->writer, v);
 			begin = stop;
 		}
 		at = stop;
@@ -229,7 +230,7 @@ static int check_brackets(struct data *x, uint32_t differ[2])
 
 			if (w->nsrc < 2 || !w->len)
 				continue;
-			err = terms_wanted(x->s->terms, x->parts, sources(&x->by_rank[r], w, x->parts), &red.sum,
+			err = terms_wanted(x->s->terms, x->parts, list_sources(&x->by_rank[r], w, x->parts), &red.sum,
 					   &red.place);
 			err = err ? err : VEC_PUSH(&v, red);
 		}

@@ -36,8 +36,8 @@ static bool *started_at_once(const struct ir_graph *g, const struct ir_events *e
 }
 
 /* What has to come before what, for a message to be safe. One that early says may come a start early. */
-static struct ir_query ask(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m,
-			   const bool *at_once, const uint64_t *early)
+static struct ir_query safety_query(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m,
+				    const bool *at_once, const uint64_t *early)
 {
 	const uint32_t s = ev->base[m->src] + m->send, r = ev->base[m->dst] + m->recv;
 	const uint32_t rank = ir_rank_event(ev, m->dst, false);
@@ -56,7 +56,7 @@ static int find_safe(const struct ir_graph *g, const struct ir_events *ev, const
 	int err = at_once && q ? 0 : -ERR_NOMEM;
 
 	for (size_t i = 0; i < nm && !err; i++)
-		q[i] = ask(g, ev, &m[i], at_once, early);
+		q[i] = safety_query(g, ev, &m[i], at_once, early);
 	err = err ? err : ir_events_reach(ev, q, nm);
 	for (size_t i = 0; i < nm && !err; i++)
 		safe[i] = q[i].yes;

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 
 /* Whether an op of this kind writes its range k (ops.def). */
-static bool writes(const struct bin_op *op, unsigned k)
+static bool op_writes(const struct bin_op *op, unsigned k)
 {
 	const char *operands = bin_operands(op->kind);
 
@@ -34,7 +34,7 @@ static void check_ranges(struct goal_diags *d, const struct ir_graph *g, uint32_
 				    "this op of rank %u is on %s, beyond the end of the buffer: it has %" PRIu64
 				    " elements",
 				    r, check_range_text(g, buf, op->off[k], op->off[k] + op->len).s, size);
-		else if (writes(op, k) && op->len && ir_graph_mode(g, buf) == BIN_IN)
+		else if (op_writes(op, k) && op->len && ir_graph_mode(g, buf) == BIN_IN)
 			check_found(d, g, "bounds", GOAL_ERROR, r, i, "this op of rank %u writes to %s, an in buffer", r,
 				    check_range_text(g, buf, op->off[k], op->off[k] + op->len).s);
 	}

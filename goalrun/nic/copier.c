@@ -30,7 +30,7 @@ static bool any_left(uint64_t ticket)
 }
 
 /* Takes the last chunk, or the first; false: none is left. */
-static bool take(struct copier *c, bool last, size_t *off)
+static bool take_ticket(struct copier *c, bool last, size_t *off)
 {
 	uint64_t t = atomic_load_explicit(&c->ticket, memory_order_acquire);
 
@@ -60,14 +60,14 @@ static void sleep_until_asked(struct copier *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void *help(void *arg)
+static void *help_copy(void *arg)
 {
 	struct copier *c = arg;
 	unsigned idle = 0;
 	size_t off;
 
 	while (!atomic_load_explicit(&c->stop, memory_order_relaxed)) {
-		if (take(c, true, &off)) {
+		if (take_ticket(c, true, &off)) {
 			copy_chunk(c, off);
 			atomic_fetch_add_explicit(&c->copied, 1, memory_order_release);
 			idle = 0;
@@ -102,7 +102,7 @@ static bool has_helper(struct copier *c)
 		return false;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->wake, NULL);
-	c->running = !pthread_create(&c->helper, NULL, help, c);
+	c->running = !pthread_create(&c->helper, NULL, help_copy, c);
 	if (!c->running) {
 		pthread_cond_destroy(&c->wake);
 		pthread_mutex_destroy(&c->lock);
@@ -127,7 +127,7 @@ void copier_move(struct copier *c, char *to, const char *from, size_t len)
 	c->len = len;
 	atomic_store(&c->ticket, ((atomic_load(&c->ticket) >> 32) + 1) << 32 | (uint64_t)chunks << 16);
 	wake_helper(c);
-	for (; take(c, false, &off); mine++)
+	for (; take_ticket(c, false, &off); mine++)
 		copy_chunk(c, off);
 	while (atomic_load_explicit(&c->copied, memory_order_acquire) - before != chunks - mine)
 		be_pause(); /* the helper is at its last chunk */

@@ -108,7 +108,7 @@ static struct nic_bound *lands_at(const struct flight *f)
 }
 
 /* Whether a GET still has to ask. */
-static bool asks(const struct flight *f)
+static bool must_ask(const struct flight *f)
 {
 	return f->way->gets && !f->back;
 }
@@ -118,7 +118,7 @@ static bool asks(const struct flight *f)
 #define ASKS (UINT64_MAX - 1)
 
 /* A number that belongs to a part of an entry, in every run. */
-static uint64_t draw(const struct nic *n, const struct flight *f, uint64_t part)
+static uint64_t draw_number(const struct nic *n, const struct flight *f, uint64_t part)
 {
 	const struct nic_bound *b = f->from;
 
@@ -127,9 +127,9 @@ static uint64_t draw(const struct nic *n, const struct flight *f, uint64_t part)
 
 /* How long a packet is under way: mostly for as long as a few others take to leave, now and then for much longer, and on
  * some ways always. */
-static uint64_t delay(const struct nic *n, const struct nic_packet *p)
+static uint64_t packet_delay(const struct nic *n, const struct nic_packet *p)
 {
-	const uint64_t r = draw(n, p->of, asks(p->of) ? ASKS : p->off + 1);
+	const uint64_t r = draw_number(n, p->of, must_ask(p->of) ? ASKS : p->off + 1);
 	const uint64_t slow = mix(n->seed + p->of->from->rank * 64u + (uint64_t)(p->of->way - p->of->from->ways)) % 4 ? 0 : 3;
 
 	return 1 + ((r & 0xffff) >> (r >> 16) % 16 << slow);
@@ -149,7 +149,7 @@ static bool in_heap(struct nic_port *p, uint64_t off, uint64_t len)
 }
 
 /* Where a range is in this process; NULL: it is private memory of the rank. */
-static char *mapped(const struct nic_bound *b, const struct nic_region *r, uint64_t off)
+static char *mapped_address(const struct nic_bound *b, const struct nic_region *r, uint64_t off)
 {
 	return r->heap ? b->port->base + r->base + off : NULL;
 }
@@ -168,7 +168,7 @@ static bool write_private(const struct nic_bound *b, const struct nic_region *r,
 	return process_vm_writev(b->port->pid, &here, 1, &there, 1, 0) == (ssize_t)len;
 }
 
-static bool within(const struct nic_bound *b, uint16_t region, uint64_t off, uint32_t len)
+static bool in_region(const struct nic_bound *b, uint16_t region, uint64_t off, uint32_t len)
 {
 	return region < b->nregions && len <= b->regions[region].len && off <= b->regions[region].len - len;
 }
@@ -176,7 +176,7 @@ static bool within(const struct nic_bound *b, uint16_t region, uint64_t off, uin
 static bool read_range(const struct nic_bound *b, uint16_t region, uint64_t off, char *to, size_t len)
 {
 	const struct nic_region *r = &b->regions[region];
-	const char *here = mapped(b, r, off);
+	const char *here = mapped_address(b, r, off);
 
 	if (!here)
 		return read_private(b, r, off, to, len);
@@ -187,7 +187,7 @@ static bool read_range(const struct nic_bound *b, uint16_t region, uint64_t off,
 static bool write_range(const struct nic_bound *b, uint16_t region, uint64_t off, const char *from, size_t len)
 {
 	const struct nic_region *r = &b->regions[region];
-	char *there = mapped(b, r, off);
+	char *there = mapped_address(b, r, off);
 
 	if (!there)
 		return write_private(b, r, off, from, len);
@@ -196,7 +196,7 @@ static bool write_range(const struct nic_bound *b, uint16_t region, uint64_t off
 }
 
 /* What an ARMW makes of an element; what does not belong to it is not looked at. */
-static uint64_t combine(uint8_t armw, uint64_t a, uint64_t b)
+static uint64_t apply_armw(uint8_t armw, uint64_t a, uint64_t b)
 {
 	switch (armw) {
 	case BIN_ARMW_ADD4: case BIN_ARMW_ADD8: return a + b;
@@ -207,7 +207,7 @@ static uint64_t combine(uint8_t armw, uint64_t a, uint64_t b)
 }
 
 /* One after the other, so that each is one step for all others. */
-static bool update(const struct nic_packet *p)
+static bool update_element(const struct nic_packet *p)
 {
 	const struct flight *f = p->of;
 	const struct nic_bound *to = f->way->to;
@@ -219,23 +219,23 @@ static bool update(const struct nic_packet *p)
 		return false;
 	if (!read_range(to, f->e.region[1], f->e.off[1], (char *)&b, p->len))
 		return false;
-	a = combine(f->e.armw, a, b);
+	a = apply_armw(f->e.armw, a, b);
 	return write_range(to, f->e.region[1], f->e.off[1], (const char *)&a, p->len);
 }
 
 /* Brings the bytes of a packet to where they belong. */
-static bool move(struct nic *n, const struct nic_packet *p)
+static bool move_packet(struct nic *n, const struct nic_packet *p)
 {
 	const struct flight *f = p->of;
 	const struct nic_bound *source = source_of(f), *to = lands_at(f);
 	const unsigned k = f->way->gets;
 	const struct nic_region *in = &source->regions[f->e.region[k]], *out = &to->regions[f->e.region[!k]];
 	const uint64_t from_off = f->e.off[k] + p->off, to_off = f->e.off[!k] + p->off;
-	const char *from = p->bytes ? p->bytes : mapped(source, in, from_off);
-	char *there = mapped(to, out, to_off);
+	const char *from = p->bytes ? p->bytes : mapped_address(source, in, from_off);
+	char *there = mapped_address(to, out, to_off);
 
 	if (f->e.command == BIN_E_ARMW)
-		return update(p);
+		return update_element(p);
 	if (there && from)
 		copier_move(&n->copier, there, from, p->len);
 	else if (there)
@@ -249,25 +249,25 @@ static bool move(struct nic *n, const struct nic_packet *p)
 
 /* ---- events ---- */
 
-static bool before(const struct nic_packet *a, const struct nic_packet *b)
+static bool packet_is_before(const struct nic_packet *a, const struct nic_packet *b)
 {
 	return a->time != b->time ? a->time < b->time : a->seq < b->seq;
 }
 
-static bool push(struct nic *n, struct nic_packet *p)
+static bool push_packet(struct nic *n, struct nic_packet *p)
 {
 	size_t i = n->heap.n;
 
 	p->seq = n->seq++;
 	if (VEC_PUSH(&n->heap, p))
 		return false;
-	for (; i && before(p, n->heap.at[(i - 1) / 2]); i = (i - 1) / 2)
+	for (; i && packet_is_before(p, n->heap.at[(i - 1) / 2]); i = (i - 1) / 2)
 		n->heap.at[i] = n->heap.at[(i - 1) / 2];
 	n->heap.at[i] = p;
 	return true;
 }
 
-static struct nic_packet *pop(struct nic *n)
+static struct nic_packet *pop_packet(struct nic *n)
 {
 	struct nic_packet *first = n->heap.n ? n->heap.at[0] : NULL, *last;
 	size_t i = 0;
@@ -276,8 +276,8 @@ static struct nic_packet *pop(struct nic *n)
 		return NULL;
 	last = n->heap.at[--n->heap.n];
 	for (size_t k; (k = 2 * i + 1) < n->heap.n; i = k) {
-		k += k + 1 < n->heap.n && before(n->heap.at[k + 1], n->heap.at[k]);
-		if (!before(n->heap.at[k], last))
+		k += k + 1 < n->heap.n && packet_is_before(n->heap.at[k + 1], n->heap.at[k]);
+		if (!packet_is_before(n->heap.at[k], last))
 			break;
 		n->heap.at[i] = n->heap.at[k];
 	}
@@ -323,7 +323,7 @@ __attribute__((format(printf, 3, 4))) static void note(struct nic *n, const stru
 	fprintf(n->trace, " consumer %" PRIu64 "\n", q->consumer);
 }
 
-static void ring(const struct nic_bound *b)
+static void ring_port(const struct nic_bound *b)
 {
 	be_ring_one(b->port->bell, -1, true);
 }
@@ -334,11 +334,11 @@ static void tell_fault(struct nic_bound *b, enum nic_fault what, uint32_t rank, 
 	b->block->fault_rank = rank;
 	b->block->fault_queue = queue;
 	atomic_store_explicit(&b->block->fault, what, memory_order_release);
-	ring(b);
+	ring_port(b);
 }
 
 /* Ends all that was bound together with what has the fault. */
-static void fault(struct nic *n, const struct nic_bound *b, enum nic_fault what, const struct queue *q)
+static void report_nic_fault(struct nic *n, const struct nic_bound *b, enum nic_fault what, const struct queue *q)
 {
 	for (size_t i = 0; i < n->bound.n; i++)
 		if (n->bound.at[i]->id == b->id && !n->bound.at[i]->dead)
@@ -357,13 +357,13 @@ static void tell_local(struct nic *n, struct nic_bound *b, const struct flight *
 	const uint64_t depth = UINT64_C(1) << b->tcq_depth;
 
 	if (b->tcq - atomic_load_explicit(&b->block->tcq_seen, memory_order_acquire) >= depth) {
-		fault(n, b, NIC_NOTICES, f->queue);
+		report_nic_fault(n, b, NIC_NOTICES, f->queue);
 		return;
 	}
 	b->tcq_ring[b->tcq++ & (depth - 1)] =
 		(struct nic_local){ (uint32_t)(f->queue - b->queues), (uint32_t)f->number };
 	atomic_store_explicit(&b->block->tcq, b->tcq, memory_order_release);
-	ring(b);
+	ring_port(b);
 }
 
 static void tell_remote(struct nic *n, struct nic_bound *b, const struct flight *f, enum nic_notice what)
@@ -371,20 +371,20 @@ static void tell_remote(struct nic *n, struct nic_bound *b, const struct flight 
 	const uint64_t depth = UINT64_C(1) << b->mrq_depth;
 
 	if (b->mrq - atomic_load_explicit(&b->block->mrq_seen, memory_order_acquire) >= depth) {
-		fault(n, b, NIC_NOTICES, f->queue);
+		report_nic_fault(n, b, NIC_NOTICES, f->queue);
 		return;
 	}
 	b->mrq_ring[b->mrq++ & (depth - 1)] =
 		(struct nic_remote){ .what = what, .rank = f->from->rank, .queue = f->way->queue, .sps = f->e.sps };
 	atomic_store_explicit(&b->block->mrq, b->mrq, memory_order_release);
-	ring(b);
+	ring_port(b);
 }
 
 /* ---- packets and queues ---- */
 
-static void kick(struct nic *n, struct queue *q);
+static void send_entries(struct nic *n, struct queue *q);
 
-static bool usable(const struct nic_bound *b)
+static bool is_usable(const struct nic_bound *b)
 {
 	return b->port && !b->dead;
 }
@@ -415,7 +415,7 @@ static void drop_ways(struct nic_bound *b)
 }
 
 /* An entry is through. */
-static void end(struct flight *f)
+static void free_flight(struct flight *f)
 {
 	struct nic_bound *b = f->from;
 
@@ -436,16 +436,16 @@ static void give_credit(struct nic *n, struct nic_bound *to, const struct flight
 	}
 	q->scheduling += f->e.sps;
 	if ((q->scheduling - q->consumer) >> to->offset) {
-		fault(n, to, NIC_DEAD_SESSION, q);
+		report_nic_fault(n, to, NIC_DEAD_SESSION, q);
 		return;
 	}
 	atomic_store_explicit(&q->shown->scheduling, q->scheduling, memory_order_release);
 	note(n, q, "credit %u from rank %u queue %u", f->e.sps, f->from->rank, (unsigned)(f->queue - f->from->queues));
-	kick(n, q);
+	send_entries(n, q);
 }
 
 /* All its packets have. */
-static void arrive(struct nic *n, struct flight *f)
+static void complete_flight(struct nic *n, struct flight *f)
 {
 	struct nic_bound *lands = lands_at(f);
 
@@ -453,7 +453,7 @@ static void arrive(struct nic *n, struct flight *f)
 		tell_remote(n, f->way->to, f, NIC_ARRIVED);
 	if (f->e.flags & BIN_E_LOCAL)
 		tell_local(n, f->from, f);
-	if (f->way->queue != BIN_NONE && usable(lands))
+	if (f->way->queue != BIN_NONE && is_usable(lands))
 		give_credit(n, lands, f);
 }
 
@@ -463,24 +463,24 @@ static bool send_packet(struct nic *n, struct flight *f)
 {
 	struct nic_packet *p = new_packet(n);
 	uint64_t *interface = &(f->back ? f->way->to : f->from)->port->free[f->queue->tni];
-	const uint32_t left = asks(f) ? 0 : f->e.len - f->sent;
+	const uint32_t left = must_ask(f) ? 0 : f->e.len - f->sent;
 
 	if (p) {
 		*p = (struct nic_packet){ .of = f, .off = f->sent, .len = left < f->packet ? left : f->packet };
 		*interface = (*interface > n->now ? *interface : n->now) + HEADER + p->len;
 		p->time = *interface;
 		f->sent += p->len;
-		if (push(n, p))
+		if (push_packet(n, p))
 			return true;
 		f->sent -= p->len;
 		free_packet(n, p);
 	}
-	fault(n, f->from, NIC_NO_MEMORY, f->queue);
+	report_nic_fault(n, f->from, NIC_NO_MEMORY, f->queue);
 	return false;
 }
 
 /* A packet that does not arrive, nor does what was to be sent after it. */
-static void lose(struct nic *n, struct nic_packet *p)
+static void lose_packet(struct nic *n, struct nic_packet *p)
 {
 	struct flight *f = p->of;
 
@@ -490,11 +490,11 @@ static void lose(struct nic *n, struct nic_packet *p)
 	f->sent = f->e.len;
 	free_packet(n, p);
 	if (!f->left)
-		end(f);
+		free_flight(f);
 }
 
 /* The peer has been asked: all comes back in a row, so that nothing else of its interface comes in between. */
-static void answer(struct nic *n, struct nic_packet *p)
+static void answer_get(struct nic *n, struct nic_packet *p)
 {
 	struct flight *f = p->of;
 	bool sent = true;
@@ -506,32 +506,32 @@ static void answer(struct nic *n, struct nic_packet *p)
 	if (sent)
 		free_packet(n, p);
 	else
-		lose(n, p);
+		lose_packet(n, p);
 }
 
-static void deliver(struct nic *n, struct nic_packet *p)
+static void deliver_packet(struct nic *n, struct nic_packet *p)
 {
 	struct flight *f = p->of;
-	const bool works = usable(f->from) && usable(f->way->to);
+	const bool works = is_usable(f->from) && is_usable(f->way->to);
 
 	n->stats->packets++;
 	n->stats->bytes += p->len;
-	if (asks(f)) {
-		works ? answer(n, p) : lose(n, p);
+	if (must_ask(f)) {
+		works ? answer_get(n, p) : lose_packet(n, p);
 		return;
 	}
-	if (works && p->len && !move(n, p))
-		fault(n, f->from, NIC_NO_MEMORY, f->queue);
+	if (works && p->len && !move_packet(n, p))
+		report_nic_fault(n, f->from, NIC_NO_MEMORY, f->queue);
 	f->left -= p->len;
 	free_packet(n, p);
 	if (f->left)
 		return;
-	if (works && usable(f->from))
-		arrive(n, f);
-	end(f);
+	if (works && is_usable(f->from))
+		complete_flight(n, f);
+	free_flight(f);
 }
 
-static void advance(struct nic *n, struct queue *q)
+static void advance_consumer(struct nic *n, struct queue *q)
 {
 	q->consumer++;
 	n->stats->entries++;
@@ -539,7 +539,7 @@ static void advance(struct nic *n, struct queue *q)
 }
 
 /* It is on the wire, and will arrive. */
-static void launch(struct nic *n, struct nic_packet *p)
+static void launch_packet(struct nic *n, struct nic_packet *p)
 {
 	struct flight *f = p->of;
 	struct nic_bound *source = source_of(f);
@@ -548,21 +548,21 @@ static void launch(struct nic *n, struct nic_packet *p)
 
 	p->left = true;
 	if (!n->seed) {
-		deliver(n, p);
+		deliver_packet(n, p);
 		return;
 	}
-	p->time = n->now + delay(n, p);
+	p->time = n->now + packet_delay(n, p);
 	if (f->e.flags & BIN_E_STRONG && p->time < *last)
 		p->time = *last;
 	if (p->time > *last)
 		*last = p->time;
-	if (p->len && usable(source) && draw(n, f, p->off) % 2) {
+	if (p->len && is_usable(source) && draw_number(n, f, p->off) % 2) {
 		p->bytes = mem_alloc(p->len);
 		if (!p->bytes || !read_range(source, f->e.region[k], f->e.off[k] + p->off, p->bytes, p->len))
-			fault(n, f->from, NIC_NO_MEMORY, f->queue);
+			report_nic_fault(n, f->from, NIC_NO_MEMORY, f->queue);
 	}
-	if (!push(n, p))
-		deliver(n, p);
+	if (!push_packet(n, p))
+		deliver_packet(n, p);
 }
 
 /* The last packet of an entry has left, or the first one of a GET. */
@@ -583,37 +583,37 @@ static void note_entry(struct nic *n, const struct flight *f)
 }
 
 /* A packet has left. */
-static void leave(struct nic *n, struct nic_packet *p)
+static void packet_left(struct nic *n, struct nic_packet *p)
 {
 	struct flight *f = p->of;
 	struct queue *q = f->queue;
 
-	if (!usable(f->from) || !usable(source_of(f))) { /* what has not left never will */
-		lose(n, p);
+	if (!is_usable(f->from) || !is_usable(source_of(f))) { /* what has not left never will */
+		lose_packet(n, p);
 		return;
 	}
-	if (q->sending == f && !asks(f) && f->sent < f->e.len) {
+	if (q->sending == f && !must_ask(f) && f->sent < f->e.len) {
 		send_packet(n, f);
 	} else if (q->sending == f) {
 		q->sending = NULL;
-		advance(n, q);
+		advance_consumer(n, q);
 		note_entry(n, f);
-		kick(n, q);
+		send_entries(n, q);
 	}
-	launch(n, p);
+	launch_packet(n, p);
 }
 
 bool nic_step(struct nic *n)
 {
-	struct nic_packet *p = pop(n);
+	struct nic_packet *p = pop_packet(n);
 
 	if (!p)
 		return false;
 	n->now = p->time;
 	if (p->left)
-		deliver(n, p);
+		deliver_packet(n, p);
 	else
-		leave(n, p);
+		packet_left(n, p);
 	return true;
 }
 
@@ -629,11 +629,12 @@ static bool makes_sense(const struct nic_bound *b, const struct nic_entry *e)
 		return false;
 	if (!f.ranges)
 		return !e->len;
-	return within(b, e->region[0], e->off[0], e->len) && within(b->ways[e->way].to, e->region[1], e->off[1], e->len);
+	return in_region(b, e->region[0], e->off[0], e->len) &&
+	       in_region(b->ways[e->way].to, e->region[1], e->off[1], e->len);
 }
 
 /* Begins to send the entry at the consumer pointer. */
-static bool begin(struct nic *n, struct queue *q, const struct nic_entry *e)
+static bool begin_entry(struct nic *n, struct queue *q, const struct nic_entry *e)
 {
 	struct flight *f = mem_alloc(sizeof *f);
 
@@ -647,7 +648,8 @@ static bool begin(struct nic *n, struct queue *q, const struct nic_entry *e)
 			      .packet = PACKET,
 			      .left = e->len };
 	if (n->seed && e->len && e->command != BIN_E_ARMW) {
-		const uint32_t pieces = 1 + (uint32_t)(draw(n, f, UINT64_MAX) % PIECES), one = (e->len + pieces - 1) / pieces;
+		const uint32_t pieces = 1 + (uint32_t)(draw_number(n, f, UINT64_MAX) % PIECES),
+			       one = (e->len + pieces - 1) / pieces;
 
 		f->packet = one < PACKET ? one : PACKET;
 	}
@@ -658,19 +660,19 @@ static bool begin(struct nic *n, struct queue *q, const struct nic_entry *e)
 }
 
 /* Sends what may be sent. */
-static void kick(struct nic *n, struct queue *q)
+static void send_entries(struct nic *n, struct queue *q)
 {
-	while (usable(q->of) && q->of->connected && !q->sending && q->consumer < q->producer &&
+	while (is_usable(q->of) && q->of->connected && !q->sending && q->consumer < q->producer &&
 	       (q->mode != BIN_Q_SESSION || q->consumer < q->scheduling)) {
 		const struct nic_entry e = q->toq[q->consumer & ((UINT64_C(1) << q->depth) - 1)];
 
 		if (!makes_sense(q->of, &e)) {
-			fault(n, q->of, NIC_BAD_ENTRY, q);
+			report_nic_fault(n, q->of, NIC_BAD_ENTRY, q);
 		} else if (e.command == BIN_E_NOP) {
-			advance(n, q);
+			advance_consumer(n, q);
 			note(n, q, "nop");
-		} else if (!begin(n, q, &e)) {
-			fault(n, q->of, NIC_NO_MEMORY, q);
+		} else if (!begin_entry(n, q, &e)) {
+			report_nic_fault(n, q->of, NIC_NO_MEMORY, q);
 		}
 	}
 }
@@ -694,7 +696,7 @@ static bool look_at(struct nic *n, struct nic_bound *b)
 		if (q->producer == old)
 			continue;
 		note(n, q, "post %" PRIu64, q->producer - old);
-		kick(n, q);
+		send_entries(n, q);
 	}
 	return true;
 }
@@ -739,7 +741,7 @@ int nic_open(struct nic_port *p, uint64_t bell, char *text, size_t size)
 	return 0;
 }
 
-static struct nic_bound *find(const struct nic *n, uint64_t name)
+static struct nic_bound *find_bound(const struct nic *n, uint64_t name)
 {
 	for (size_t i = 0; i < n->bound.n; i++)
 		if (n->bound.at[i]->name == name)
@@ -896,7 +898,7 @@ int nic_bind(struct nic *n, struct nic_port *p, uint64_t off, uint64_t bytes, ui
 
 int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, char *text, size_t size)
 {
-	struct nic_bound *b = find(n, name);
+	struct nic_bound *b = find_bound(n, name);
 	const struct nic_way *told;
 
 	if (!b || b->port != p || b->connected)
@@ -906,7 +908,7 @@ int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, char *te
 	if (!b->ways)
 		return refuse(text, size, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	for (uint32_t i = 0; i < b->nways; i++) {
-		struct nic_bound *to = find(n, told[i].peer);
+		struct nic_bound *to = find_bound(n, told[i].peer);
 
 		if (!to || to->id != b->id || told[i].gets > 1 ||
 		    (told[i].queue != BIN_NONE && told[i].queue >= (told[i].gets ? b : to)->nqueues))
@@ -920,13 +922,13 @@ int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, char *te
 
 int nic_rebind(struct nic *n, const struct nic_port *p, uint64_t name, char *text, size_t size)
 {
-	struct nic_bound *b = find(n, name);
+	struct nic_bound *b = find_bound(n, name);
 
 	return b && b->port == p ? take_regions(b, text, size) :
 				   refuse(text, size, -ERR_STATE, "there is nothing to rebind");
 }
 
-static void unbind(struct nic *n, struct nic_bound *b)
+static void remove_bound(struct nic *n, struct nic_bound *b)
 {
 	size_t i = 0;
 
@@ -951,7 +953,7 @@ static void unbind(struct nic *n, struct nic_bound *b)
 
 bool nic_unbind(struct nic *n, const struct nic_port *p, uint64_t name)
 {
-	struct nic_bound *b = find(n, name);
+	struct nic_bound *b = find_bound(n, name);
 
 	if (!b || b->port != p)
 		return true;
@@ -961,7 +963,7 @@ bool nic_unbind(struct nic *n, const struct nic_port *p, uint64_t name)
 			return false;
 	if (b->flying && !b->dead)
 		return false;
-	unbind(n, b);
+	remove_bound(n, b);
 	return true;
 }
 
@@ -976,7 +978,7 @@ void nic_close(struct nic *n, struct nic_port *p)
 		}
 		for (size_t k = 0; k < n->bound.n; k++) /* they need not wait for what was posted */
 			n->bound.at[k]->dead |= n->bound.at[k]->id == b->id;
-		unbind(n, b);
+		remove_bound(n, b);
 		i = 0;
 	}
 	if (p->base)
@@ -993,8 +995,8 @@ int nic_init(struct nic *n, const struct nic_options *o)
 
 void nic_fini(struct nic *n)
 {
-	for (struct nic_packet *p; (p = pop(n));)
-		lose(n, p);
+	for (struct nic_packet *p; (p = pop_packet(n));)
+		lose_packet(n, p);
 	while (n->spare) {
 		struct nic_packet *p = n->spare;
 

@@ -60,7 +60,7 @@ static void refuse(struct server *s)
 	s->spare = dup(s->o->listener);
 }
 
-static void welcome(struct server *s)
+static void accept_rank(struct server *s)
 {
 	const int sock = accept4(s->o->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct rank *r = sock < 0 ? NULL : mem_calloc(1, sizeof *r);
@@ -76,7 +76,7 @@ static void welcome(struct server *s)
 		refuse(s);
 }
 
-static void part(struct server *s, size_t i)
+static void disconnect_rank(struct server *s, size_t i)
 {
 	struct rank *r = s->ranks.at[i];
 
@@ -88,7 +88,7 @@ static void part(struct server *s, size_t i)
 	s->ranks.at[i] = s->ranks.at[--s->ranks.n];
 }
 
-static bool answer(const struct server *s, const struct rank *r, struct nic_answer *a, bool with_door)
+static bool send_answer(const struct server *s, const struct rank *r, struct nic_answer *a, bool with_door)
 {
 	const int fds[2] = { s->bell, s->door_fd };
 	union {
@@ -112,7 +112,7 @@ static bool answer(const struct server *s, const struct rank *r, struct nic_answ
 }
 
 /* Does what a rank asks for; false: it is to be left alone. */
-static bool serve(struct server *s, struct rank *r, const struct nic_request *q)
+static bool serve_request(struct server *s, struct rank *r, const struct nic_request *q)
 {
 	struct nic_answer a = { 0 };
 
@@ -139,7 +139,7 @@ static bool serve(struct server *s, struct rank *r, const struct nic_request *q)
 	default:
 		return false;
 	}
-	return answer(s, r, &a, q->what == NIC_HELLO && !a.err);
+	return send_answer(s, r, &a, q->what == NIC_HELLO && !a.err);
 }
 
 /* Reads a request; false: the rank is gone, or talks nonsense. */
@@ -164,7 +164,7 @@ static bool listen_to(struct server *s, struct rank *r)
 		close(fd);
 	else if (fd >= 0)
 		r->port.heap = fd;
-	return n == sizeof q && serve(s, r, &q);
+	return n == sizeof q && serve_request(s, r, &q);
 }
 
 /* Lets ranks go for which all is through. */
@@ -177,7 +177,7 @@ static void let_go(struct server *s)
 		if (!r->leaving || !nic_unbind(&s->nic, &r->port, r->leaving))
 			continue;
 		r->leaving = 0;
-		answer(s, r, &a, false); /* one that is gone is noticed otherwise */
+		send_answer(s, r, &a, false); /* one that is gone is noticed otherwise */
 	}
 }
 
@@ -201,14 +201,14 @@ static bool look_around(struct server *s, bool wait)
 		return false;
 	for (size_t i = s->polled.n; i-- > RANKS;) /* backwards: the last one takes the place of one that is gone */
 		if (s->polled.at[i].revents && !listen_to(s, s->ranks.at[i - RANKS]))
-			part(s, i - RANKS);
+			disconnect_rank(s, i - RANKS);
 	if (s->polled.at[LISTENER].revents)
-		welcome(s);
+		accept_rank(s);
 	return !s->polled.at[LIFE].revents;
 }
 
 /* Sleeps, unless something was posted meanwhile. */
-static bool nap(struct server *s)
+static bool sleep_until_bell(struct server *s)
 {
 	bool alive;
 
@@ -218,7 +218,7 @@ static bool nap(struct server *s)
 	return alive;
 }
 
-static bool work(struct server *s)
+static bool run_batch(struct server *s)
 {
 	bool busy = nic_look(&s->nic);
 
@@ -227,13 +227,13 @@ static bool work(struct server *s)
 	return busy;
 }
 
-static void run(struct server *s)
+static void run_server(struct server *s)
 {
 	unsigned idle = 0, rounds = 0;
 	bool alive = true;
 
 	while (alive) {
-		if (work(s)) {
+		if (run_batch(s)) {
 			idle = 0;
 			if (++rounds % ROUNDS)
 				continue;
@@ -241,7 +241,7 @@ static void run(struct server *s)
 		} else if (++idle < YIELDS) {
 			sched_yield();
 		} else {
-			alive = nap(s);
+			alive = sleep_until_bell(s);
 			idle = 0;
 		}
 		let_go(s);
@@ -267,9 +267,9 @@ int nic_serve(const struct nic_options *o)
 
 	err = err ? err : open_door(&s);
 	if (!err)
-		run(&s);
+		run_server(&s);
 	while (s.ranks.n)
-		part(&s, s.ranks.n - 1);
+		disconnect_rank(&s, s.ranks.n - 1);
 	nic_fini(&s.nic);
 	if (s.door)
 		munmap(s.door, sizeof *s.door);
