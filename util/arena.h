@@ -9,9 +9,9 @@ struct arena {
 	struct arena_chunk *top;
 };
 
-/* Zeroed memory aligned to 16 bytes, or NULL when out of memory. */
+/* Returns zeroed memory aligned to 16 bytes, or NULL when out of memory. */
 void *arena_alloc(struct arena *a, size_t size);
-/* A NUL-terminated copy of len bytes, or NULL. */
+/* Returns a NUL-terminated copy of len bytes, or NULL when out of memory. */
 char *arena_strndup(struct arena *a, const char *s, size_t len);
 void arena_fini(struct arena *a);
 

@@ -14,13 +14,13 @@ static inline uint64_t clock_ns(clockid_t id)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Since some moment in the past; nobody sets this clock. */
+/* Returns the time since some fixed moment in the past. Setting the system's clock does not change it. */
 static inline uint64_t clock_now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* A length of time, as system calls take it. */
+/* Converts a duration to the form that system calls take. */
 static inline struct timespec clock_timespec(uint64_t ns)
 {
 	return (struct timespec){ (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };

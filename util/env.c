@@ -15,7 +15,8 @@ const struct env_row env_table[ENV_COUNT] = {
 
 const char *env_get(enum env_name name)
 {
-	const char *v = secure_getenv(env_table[name].name); /* a setuid program opens no file that its caller names */
+	/* secure_getenv: a setuid program must not open files that its caller names. */
+	const char *v = secure_getenv(env_table[name].name);
 
 	return v ? v : env_table[name].fallback;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Environment variables: one table, the only getenv of the library. */
+ * Environment variables: the table of all of them, and the only calls of getenv in the library. */
 #ifndef UTIL_ENV_H
 #define UTIL_ENV_H
 
@@ -15,9 +15,10 @@ struct env_row {
 };
 extern const struct env_row env_table[ENV_COUNT];
 
-/* The value of a variable, or its default, which is also what programs with more rights than their caller get. */
+/* Returns the value of a variable, or its default if it is not set. A program with more rights than its caller (setuid)
+ * always gets the default. */
 const char *env_get(enum env_name name);
-/* The same as a number of at least -1. 0, or -ERR_ARG when it is none. */
+/* Reads a variable as a number of at least -1. Returns 0, or -ERR_ARG if the value is not such a number. */
 int env_number(enum env_name name, long *out);
 
 #endif

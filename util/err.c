@@ -4,7 +4,8 @@
 
 const char *err_text(int err)
 {
-	switch (err > 0 ? -err : err) { /* which every number has as a negative one */
+	/* Negative numbers only: INT_MIN has no positive counterpart. */
+	switch (err > 0 ? -err : err) {
 	case 0:
 		return "success";
 #define ERR(name, number, text) \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Error numbers. Functions return 0 or a useful value, or -ERR_x. */
+ * Error numbers. A function that can fail returns 0 or a useful value on success, and -ERR_x on failure. */
 #ifndef UTIL_ERR_H
 #define UTIL_ERR_H
 
@@ -9,7 +9,7 @@ enum {
 #undef ERR
 };
 
-/* The sentence for an error number of either sign; never NULL. */
+/* Returns the sentence for an error number of either sign; never NULL. */
 const char *err_text(int err);
 
 #endif

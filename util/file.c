@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Whole files in and out. */
+ * Reading and writing whole files. */
 #include "util/file.h"
 
 #include "util/err.h"
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Reading and writing never meet these. */
+/* Values of errno for faults of this file's own. No call for reading or writing sets errno to one of them. */
 #define OTHER_KIND ENOTBLK
 #define TOO_LONG EMSGSIZE
 
@@ -28,7 +28,7 @@ const char *file_why(int errnum)
 				      strerror(errnum);
 }
 
-/* want: the size of a regular file; 0: nobody knows it. */
+/* Reads fd to its end and closes it. want is the size of a regular file, 0 if the size is unknown. */
 static int read_all(int fd, size_t want, struct file *f)
 {
 	VEC(char) v = { 0 };
@@ -81,7 +81,7 @@ int file_open(const char *path, struct file *f)
 		errno = S_ISDIR(st.st_mode) ? EISDIR : OTHER_KIND;
 		return -ERR_SYS;
 	}
-	if (!S_ISREG(st.st_mode) || st.st_size <= 0) /* files of /proc have no size */
+	if (!S_ISREG(st.st_mode) || st.st_size <= 0) /* files under /proc report size 0 */
 		return read_all(fd, 0, f);
 	*f = (struct file){ .fd = fd, .len = (size_t)st.st_size };
 	return 0;
@@ -157,13 +157,14 @@ static int close_file(int fd, int err)
 	return err;
 }
 
-/* Writes into a file that has no name yet, which goes with its last descriptor however the process ends. */
+/* Sets the mode of a new file and writes its contents. The file may have no name yet: then it vanishes with its last
+ * descriptor, however the process ends. */
 static int fill(int fd, mode_t mode, const void *data, size_t len)
 {
 	return fchmod(fd, mode) ? -ERR_SYS : write_all(fd, data, len);
 }
 
-/* Gives an unnamed file a name in dir that nobody has. */
+/* Links an unnamed file into dir under an unused name, which is returned in temp. */
 static bool name(int fd, const char *dir, char temp[PATH_MAX])
 {
 	char self[32];
@@ -179,7 +180,8 @@ static bool name(int fd, const char *dir, char temp[PATH_MAX])
 	return false;
 }
 
-/* The file under a name of its own, in temp, while the signals in hold wait; on failure nothing is left of it. */
+/* Writes the data to a new file in the directory of path and returns its name in temp. From the moment the file has a name,
+ * the signals in hold stay blocked, so that none ends the process and leaves the file behind. On failure no file remains. */
 static int write_beside(const char *path, mode_t mode, const void *data, size_t len, char temp[PATH_MAX], const sigset_t *hold)
 {
 	const char *slash = strrchr(path, '/');
@@ -201,7 +203,7 @@ static int write_beside(const char *path, mode_t mode, const void *data, size_t 
 		if (err || named)
 			return err;
 	}
-	/* There are file systems where each file has a name, and places without /proc. */
+	/* Fallback: some file systems have no unnamed files (O_TMPFILE), and some systems have no /proc. */
 	pthread_sigmask(SIG_BLOCK, hold, NULL);
 	snprintf(temp, PATH_MAX, "%s/.goal.XXXXXX", dir);
 	fd = mkostemp(temp, O_CLOEXEC);
@@ -215,7 +217,8 @@ static int write_beside(const char *path, mode_t mode, const void *data, size_t 
 	return err;
 }
 
-/* Beyond a limit of the size of files a signal comes, unless it is blocked: then write fails, which can be told. */
+/* Writes a new file and renames it to path. SIGXFSZ is blocked: then a write beyond the file size limit returns an error
+ * that can be reported, instead of ending the process. A SIGXFSZ that became pending here is discarded. */
 static int replace_file(const char *path, mode_t mode, const void *data, size_t len)
 {
 	static const struct timespec now;
@@ -257,7 +260,7 @@ int file_write(const char *path, const void *data, size_t len)
 
 		return fd < 0 ? -ERR_SYS : close_file(fd, write_all(fd, data, len));
 	}
-	if (access(path, W_OK) || !realpath(path, real)) /* replacing needs no permission on the file */
+	if (access(path, W_OK) || !realpath(path, real)) /* rename does not check permissions of the file */
 		return -ERR_SYS;
 	return replace_file(real, st.st_mode & 07777, data, len);
 }

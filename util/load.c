@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Libraries that are loaded when they are needed, and not before. */
+ * Shared libraries that are loaded on first use. */
 #include "util/load.h"
 
 #include <dlfcn.h>
@@ -32,7 +32,7 @@ void load_keep_handlers(struct load_handlers *h)
 	pthread_sigmask(SIG_SETMASK, &all, &h->mask);
 	for (int s = 1; s < NSIG; s++)
 		if (sigaction(s, NULL, &h->at[s]))
-			h->at[s].sa_handler = SIG_ERR; /* the C library's own */
+			h->at[s].sa_handler = SIG_ERR; /* a signal that the C library reserves */
 }
 
 static bool is_in(const void *fn, const struct link_map *first)
@@ -56,8 +56,9 @@ void load_put_back_handlers(const struct load_handlers *h, const char *library)
 	if (lib)
 		dlinfo(lib, RTLD_DI_LINKMAP, &first);
 	for (int s = 1; s < NSIG && first; s++)
+		/* sa_handler also reads a handler that was set as sa_sigaction: both are members of one union. */
 		if (h->at[s].sa_handler != SIG_ERR && !sigaction(s, NULL, &now) && now.sa_handler != h->at[s].sa_handler &&
-		    is_in((const void *)(uintptr_t)now.sa_handler, first)) /* also if it takes more arguments */
+		    is_in((const void *)(uintptr_t)now.sa_handler, first))
 			sigaction(s, &h->at[s], NULL);
 	if (lib)
 		dlclose(lib);

@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Libraries that are loaded when they are needed, and not before. */
+ * Shared libraries that are loaded on first use. */
 #ifndef UTIL_LOAD_H
 #define UTIL_LOAD_H
 
 #include <signal.h>
 #include <stddef.h>
 
-/* A function of a library, and where its address goes. */
+/* A function of a library, and the offset at which its address is stored. */
 struct load_fn {
 	const char *name;
 	size_t at;
 };
 
-/* Loads a library for good, as some have threads or register handlers, and stores the addresses of n functions at their
- * places behind to. NULL, or what is missing: the library or a function; dlerror() says why. */
+/* Loads a library and stores the address of each function fns[i] at offset fns[i].at from to. The library is never
+ * unloaded, because some libraries start threads or register handlers. Returns NULL, or the name of the library or function
+ * that is missing; then dlerror() has the reason. */
 const char *load_library(const char *library, const struct load_fn *fns, size_t n, void *to);
 
-/* What the signals of the process do, which are for the application. */
+/* Signal handlers of the process, by signal number, and the calling thread's signal mask. Some libraries install handlers
+ * when they are loaded, although handlers are the application's business. */
 struct load_handlers {
 	struct sigaction at[NSIG];
 	sigset_t mask;
 };
 
-/* Signals wait, as far as that is for the calling thread to say, until what they do has been put back. */
+/* Saves all signal handlers and blocks all signals for the calling thread, until load_put_back_handlers. */
 void load_keep_handlers(struct load_handlers *h);
-/* Puts back what a signal did whose handler has since come from a library, or from one that was loaded after it. */
+/* Restores each handler that has been replaced since by a handler in library, or in a library loaded after it. Then
+ * restores the signal mask. */
 void load_put_back_handlers(const struct load_handlers *h, const char *library);
 
 #endif

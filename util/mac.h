@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A short proof that its author knows a key: SipHash-2-4 (Aumasson and Bernstein, 2012), libsodium's. */
+ * Message authentication codes: a short proof that the author of a message knows a key. The function is SipHash-2-4
+ * (Aumasson and Bernstein, 2012) of libsodium. */
 #ifndef UTIL_MAC_H
 #define UTIL_MAC_H
 

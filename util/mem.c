@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL ((size_t)1024) /* up to here glibc keeps blocks per thread for malloc, but not for calloc */
+/* Size in bytes up to which glibc serves malloc, but not calloc, from the thread's own cache. */
+#define SMALL ((size_t)1024)
 
 #ifdef GOAL_ALLOC_HOOK
-/* Test builds define a function that says whether the next allocation fails. */
+/* Test builds define this function; it returns true if the next allocation is to fail. */
 int GOAL_ALLOC_HOOK(size_t size);
 #else
 #define GOAL_ALLOC_HOOK(size) 0
@@ -33,7 +34,7 @@ void *mem_calloc(size_t n, size_t size)
 	if (n > SMALL || size > SMALL || n * size > SMALL)
 		return calloc(n, size);
 	p = malloc(n * size);
-	__asm__("" : "+r"(p)); /* else compilers make a calloc of it */
+	__asm__("" : "+r"(p)); /* keeps the compiler from merging malloc and memset into calloc */
 	return p ? memset(p, 0, n * size) : NULL;
 }
 

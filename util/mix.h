@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Numbers that look random, and are the same in every run. */
+ * Pseudorandom numbers, the same in every run. */
 #ifndef UTIL_MIX_H
 #define UTIL_MIX_H
 
 #include <stdint.h>
 
-/* A bijection of shifts and multiplications, as the finalizers of hash functions are: each bit of x changes about half of
- * the bits. */
+/* Mixes the bits of x, as the finaliser of a hash function does. The function is a bijection, and flipping one bit of x
+ * flips about half of the bits of the result. */
 static inline uint64_t mix(uint64_t x)
 {
 	x ^= x >> 31;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the command lines of the tools share. */
+ * Parsing of command lines, shared by the tools. */
 #include "util/options.h"
 
 #include "util/err.h"
@@ -66,7 +66,7 @@ bool option_decimal(const char *s, double min, double max, double *out)
 	char *end;
 	double v;
 
-	if (*s < '0' || *s > '9' || s[strspn(s, "0123456789.eE+-")]) /* no hexadecimal ones, nan or inf */
+	if (*s < '0' || *s > '9' || s[strspn(s, "0123456789.eE+-")]) /* no hexadecimal numbers, nan or inf */
 		return false;
 	v = strtod(s, &end);
 	if (*end || !(v >= min && v <= max))
@@ -95,7 +95,7 @@ bool option_range(const char *s, int64_t min, int64_t max, int64_t *first, int64
 static bool parse_values(struct define *def, char *list)
 {
 	VEC(int64_t) v = { 0 };
-	bool ok = VEC_RESERVE(&v, 1) == 0; /* an empty vector is given, too */
+	bool ok = VEC_RESERVE(&v, 1) == 0; /* so that an empty vector has an address, too */
 	int64_t x;
 
 	for (char *p = *list ? list : NULL; p && ok;) {

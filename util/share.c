@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where installed files are: beside the code that asks. */
+ * Finds installed files relative to the library or program that contains this code. */
 #include "util/share.h"
 
 #include "util/err.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whether the file is there; then its path is taken. */
+/* Returns true if the search ends: the file exists and *path is its path, or memory is out and *err is set. */
 static bool try_path(const char *dir, const char *below, const char *name, char **path, int *err)
 {
 	struct text t = { 0 };
@@ -26,14 +26,14 @@ static bool try_path(const char *dir, const char *below, const char *name, char 
 	return false;
 }
 
-/* The shared library with this code, or the program. */
+/* Stores the path of the shared library that contains this code, or else of the program. */
 static bool own_path(char out[PATH_MAX])
 {
 	static const int here;
 	Dl_info info;
 	ssize_t n;
 
-	/* Of a program the name is what it was started by, which says nothing. */
+	/* For code in a program itself, dli_fname is argv[0], which need not be its path. */
 	if (dladdr(&here, &info) && strstr(info.dli_fname, ".so") && realpath(info.dli_fname, out))
 		return true;
 	n = readlink("/proc/self/exe", out, PATH_MAX - 1);
@@ -50,7 +50,7 @@ int share_find(const char *name, char **path)
 	*path = NULL;
 	if (!own_path(dir))
 		dir[0] = '\0';
-	/* PREFIX/bin, PREFIX/lib, PREFIX/lib/TRIPLET */
+	/* The code is in PREFIX/bin, PREFIX/lib or PREFIX/lib/TRIPLET, or in a build folder. */
 	for (unsigned up = 0; up < 4 && (slash = strrchr(dir, '/')); up++) {
 		*slash = '\0';
 		for (unsigned i = 0; i < sizeof below / sizeof *below && up; i++)

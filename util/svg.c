@@ -5,18 +5,19 @@
 #include "util/text.h"
 
 #include <float.h>
-#include <math.h> /* of which no function is used: libm is as large as all the rest of goalc */
+/* For macros only, such as NAN and isfinite. No function of libm is called: libm is as large as all the rest of goalc. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { TOP = 60, LEFT = 60, SIDE = 430, GAP = 70, DEEP = 340, BELOW = 70, LEGEND = 235, ROW = 20, TICKS = 8 };
 
-/* A plot in its place. */
+/* A plot and its position in the picture. */
 struct panel {
 	struct text *t;
 	const struct svg_plot *p;
 	double left;
-	double x[2], y[2]; /* of the axes; y as its logarithm where it has one */
+	double x[2], y[2]; /* range of each axis; y as its logarithm if log_y */
 };
 
 /* ---- numbers ---- */
@@ -44,7 +45,8 @@ static double ten_to(double e)
 	return v;
 }
 
-/* By squaring, digit by digit: more than a picture can show. Not a number for what has no logarithm. */
+/* Returns the decimal logarithm of v, or NAN if it has none. Computes it bit by bit, by squaring, to more digits than a
+ * picture can show. */
 static double log10_of(double v)
 {
 	double e = 0;
@@ -67,7 +69,7 @@ static double log10_of(double v)
 
 /* ---- texts ---- */
 
-/* Text between tags. */
+/* Adds a text and escapes the characters that have a meaning in XML. */
 static void add_text(struct text *t, const char *s)
 {
 	for (; *s; s++)
@@ -142,14 +144,14 @@ static void set_axes(struct panel *a)
 		x[0] = -0.5;
 		x[1] = (double)p->nnames - 0.5;
 	}
-	/* No points, or one: an axis has a length all the same. */
+	/* With no points, or only one, an axis still needs a length. */
 	a->x[0] = isfinite(x[0]) ? x[0] : 0;
 	a->x[1] = isfinite(x[0]) && x[1] > x[0] ? x[1] : a->x[0] + 1;
 	a->y[0] = isfinite(y[0]) ? y[0] : 0;
 	a->y[1] = isfinite(y[0]) && y[1] > y[0] ? y[1] : a->y[0] + 1;
 }
 
-/* 1, 2 or 5 times a power of ten, such that at most TICKS of them fit. */
+/* Returns the distance between ticks: 1, 2 or 5 times a power of ten, such that at most TICKS of them fit. */
 static double tick_step(double length)
 {
 	static const double factors[] = { 2, 2.5, 2 };
@@ -232,7 +234,7 @@ static void add_axes(const struct panel *a)
 
 /* ---- series ---- */
 
-/* Colours that people with any kind of sight can tell apart; behind the last they come again, with gaps. */
+/* Colours that people with any colour vision can tell apart. Further series reuse them, with dashed lines. */
 static const char *const colours[] = { "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#b8a800" };
 #define COLOURS ((int)(sizeof colours / sizeof *colours))
 
@@ -266,7 +268,7 @@ static void add_line(const struct panel *a, const struct svg_series *s)
 				 at_y(a, s->at[i].y), colour_name(s->colour));
 }
 
-/* Bar k of the n that stand side by side at a place. */
+/* Adds the bars of series number k of n. The bars of all series at the same x stand side by side. */
 static void add_bars(const struct panel *a, const struct svg_series *s, size_t k, size_t n)
 {
 	const double wide = 0.8 / (double)n, bottom = TOP + DEEP;
@@ -280,7 +282,7 @@ static void add_bars(const struct panel *a, const struct svg_series *s, size_t k
 		}
 }
 
-/* All are cut to the panel. */
+/* Adds all series of a plot, clipped to its panel, and its mark. */
 static void add_series(const struct panel *a, size_t id)
 {
 	const struct svg_plot *p = a->p;
@@ -309,7 +311,7 @@ static void add_series(const struct panel *a, size_t id)
 
 /* ---- the picture ---- */
 
-/* Whether the legend has a series' name from one before it. */
+/* True if an earlier series has the same name, and thus already stands in the legend. */
 static bool legend_has_name(const struct svg_plot *plots, size_t plot, size_t series)
 {
 	for (size_t k = 0; k <= plot; k++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plots as a picture, side by side, with one legend for all of them. */
+ * Draws plots side by side into one SVG picture, with one legend for all of them. */
 #ifndef UTIL_SVG_H
 #define UTIL_SVG_H
 
@@ -14,26 +14,27 @@ struct svg_point {
 };
 
 struct svg_series {
-	const char *name; /* in the legend; what has the same name in several plots stands there once */
+	const char *name; /* name in the legend; series of the same name in several plots share a row */
 	enum svg_kind kind;
-	int colour; /* SVG_x, or a number from 0 on */
-	const struct svg_point *at; /* ascending x; what is not finite is left out */
+	int colour; /* SVG_x, or the number of a colour, from 0 */
+	const struct svg_point *at; /* points by ascending x; those that are not finite are omitted */
 	size_t n;
 };
 
 struct svg_plot {
 	const char *title, *x_name, *y_name;
-	double x[2], y[2]; /* the ends of the axes; where both are 0: so that all points are seen, y from 0 on */
-	bool log_y;	   /* powers of ten at the ends; only points above 0 are drawn */
-	const char *const *names; /* of x = 0, 1, ...: what stands below the groups of bars; else NULL */
+	double x[2], y[2]; /* limits of the axes; if both are 0, they show all points, y from 0 */
+	bool log_y;	   /* y axis is logarithmic, from one power of ten to another; only points above 0 are drawn */
+	const char *const *names; /* labels of x = 0, 1, ... below the groups of bars, or NULL */
 	size_t nnames;
-	const struct svg_series *series; /* in this order, the last one on top */
+	const struct svg_series *series; /* drawn in this order, the last one on top */
 	size_t nseries;
-	struct svg_point mark; /* a ring there, with mark_text beside it; NULL: none */
+	struct svg_point mark; /* position of a ring, drawn if mark_text is not NULL */
 	const char *mark_text;
 };
 
-/* The picture as an owned, NUL-terminated text in *out; 0 or -ERR_NOMEM. Texts may hold any characters. */
+/* Draws n plots and stores the SVG text, owned and NUL-terminated, in *out. Names and titles may hold any characters.
+ * Returns 0 or -ERR_NOMEM. */
 int svg_make(const char *title, const struct svg_plot *plots, size_t n, char **out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A growing text. */
+ * A text that grows. */
 #include "util/text.h"
 
 #include "util/err.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A growing text. The first failure sticks, so that callers check once, at the end. */
+ * A text that grows. Once an operation has failed, all later ones do nothing, so callers check once, at the end. */
 #ifndef UTIL_TEXT_H
 #define UTIL_TEXT_H
 
@@ -13,17 +13,17 @@ struct text {
 };
 
 __attribute__((format(printf, 2, 3))) void text_add(struct text *t, const char *fmt, ...);
-/* The text, owned by the caller, in *out; 0 or -ERR_NOMEM. */
+/* Stores the text, owned by the caller, in *out. Returns 0 or -ERR_NOMEM; after a failure *out is NULL. */
 int text_take(struct text *t, char **out);
 
-/* Whether a byte, behind another one, is a control character, which a terminal obeys: of ASCII, but no tab, or of those
- * that UTF-8 has besides. No text of a schedule has any. */
+/* True if byte c, which follows byte before, ends a control character, which a terminal would obey: one of ASCII other than
+ * tab, or one of C1 (U+0080 to U+009F) in UTF-8. Texts in schedules contain none. */
 static inline bool text_control(unsigned char before, unsigned char c)
 {
 	return (c < 32 && c != '\t') || c == 127 || (before == 0xc2 && c >= 0x80 && c < 0xa0);
 }
 
-/* Puts question marks in the place of control characters, but for the ends of lines. */
+/* Replaces each control character other than newline by a question mark. */
 void text_clean(char *s, size_t len);
 
 #endif
