@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a backend offers to the runtime, and what it may call there.
+ * The interface between the runtime and its backends: the operations that each backend offers (struct be_ops), and the
+ * runtime's functions that a backend may call (host_*).
  *
- * The life of a bound schedule: make -> bind (collective) -> start -> progress until it says complete -> start …
- * -> unbind. Start and progress are called by one thread at a time: by who has the turn. */
+ * A bound schedule lives like this: make -> bind (collective) -> start -> progress until it returns 1 -> start … ->
+ * unbind. Only the thread that holds the request's turn calls start and progress. Besides the rank's own threads,
+ * helpers may take the turn: a communication core, or another rank that waits. */
 #ifndef BACKENDS_BACKEND_H
 #define BACKENDS_BACKEND_H
 
@@ -13,160 +15,172 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How an element of the bound datatype lies in memory: blocks of basic elements. */
+/* Memory layout of an element of the bound datatype: a list of blocks, each a run of basic elements. */
 struct be_block {
-	int64_t off; /* bytes from the element */
-	size_t len; /* bytes */
+	int64_t off; /* bytes from the start of the element */
+	size_t len; /* length in bytes */
 };
 
 struct be_layout {
 	size_t basic; /* bytes of a basic element */
-	size_t per; /* basic elements in an element */
-	int64_t extent; /* bytes from element to element */
+	size_t per; /* number of basic elements in an element */
+	int64_t extent; /* bytes from the start of one element to the start of the next */
 	size_t nblocks;
 	const struct be_block *blocks;
-	bool contiguous; /* basic element i is at i * basic */
+	bool contiguous; /* true if basic element i is at offset i * basic */
 };
 
-/* The bytes from basic element first on that lie together: *ptr and at most max basic elements. */
+/* Sets *ptr to basic element first, and returns how many basic elements from there on are contiguous, max at most. */
 size_t be_layout_run(const struct be_layout *l, char *base, uint64_t first, size_t max, char **ptr);
-/* Copies n basic elements from first on to, or from, packed memory. */
+/* Copy n basic elements, beginning with number first: be_pack to packed memory, be_unpack from it. */
 void be_pack(const struct be_layout *l, char *base, uint64_t first, size_t n, char *out);
 void be_unpack(const struct be_layout *l, char *base, uint64_t first, size_t n, const char *in);
 
-/* Copies n basic elements between two places of the same layout that do not overlap. */
+/* Copies n basic elements between two buffers of the same layout. The two ranges do not overlap. */
 void be_copy(const struct be_layout *l, char *to, uint64_t to_first, char *from, uint64_t from_first, size_t n);
 
 struct be_buffer {
 	char *ptr;
-	uint64_t elements; /* basic elements */
-	bool heap; /* peers reach it at heap_off of this rank's heap */
+	uint64_t elements; /* number of basic elements */
+	bool heap; /* true if the buffer is in this rank's heap, where peers reach it at offset heap_off */
 	uint64_t heap_off;
 };
 
-struct be_group; /* the runtime's */
+struct be_group; /* defined by the runtime */
 
-/* Everything that is known of one rank's schedule at bind. Borrowed until unbind. */
+/* Everything that bind knows of one rank's schedule. The pointers stay valid until unbind. */
 struct be_bind {
 	struct be_group *group;
 	uint32_t rank, size;
-	const struct bin_op *ops; /* peers are ranks; off and len in basic elements */
+	const struct bin_op *ops; /* the rank's ops; peers are ranks, and off and len count basic elements */
 	uint32_t nops;
-	const uint32_t *dep_at, *deps; /* as in struct ir_rank */
+	const uint32_t *dep_at, *deps; /* dependencies, as in struct ir_rank */
 	const struct be_buffer *buffers;
-	const struct be_layout *layout; /* the same for all buffers */
-	/* b = a op b, or b = b op a when with is set, on n basic elements. */
+	const struct be_layout *layout; /* layout of the elements in every buffer */
+	/* Reduces n basic elements: b = b op a if with is set, else b = a op b. */
 	void (*reduce)(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with);
-	/* The same with a packed, at any address. */
+	/* Does the same with the elements of a packed, at any alignment. */
 	void (*reduce_packed)(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with);
 	void *reduce_arg;
-	size_t whole; /* basic elements that a reduction takes together: it is given multiples */
-	unsigned armw; /* enum bin_armw that does the same as reduce with each element; 0: none does */
-	bool user; /* reductions are the user's code: only the rank's own thread carries them out */
-	bool helped; /* others than the rank's own thread make progress, too */
-	size_t fragment; /* where others help: bytes of a fragment of large copies, which the rank may join in; 0: whole */
-	uint64_t request; /* for traces: a number that all ranks have for what they bind together */
-	const bool *safe; /* by op, of a backend that puts: of a recv, whether what it waits for cannot come too early
-			   * (verify_recvs); settled when bind is called. NULL: not known */
-	const struct bin *bin; /* what ops comes from, and */
-	uint32_t entry; /* where the rank's part is in it, if it is for command queues */
+	size_t whole; /* number of basic elements that a reduction needs together; it is called with multiples of it */
+	unsigned armw; /* enum bin_armw operation that equals reduce on each element; 0 if none does */
+	bool user; /* true if reductions run the user's code, which only the rank's own threads may call */
+	bool helped; /* true if helpers, not only the rank's own threads, make progress */
+	/* with helpers: bytes of a fragment of a large copy, which the rank may join in; 0 if copies are not split */
+	size_t fragment;
+	uint64_t request; /* number of the request, for traces; the same on all ranks */
+	/* By op, for a backend that sets be_ops.puts: safe[op] of a recv is true if no message that it waits for can
+	 * arrive too early (verify_recvs). Filled in by the time bind is called; NULL if not known. */
+	const bool *safe;
+	const struct bin *bin; /* the binary that ops comes from */
+	uint32_t entry; /* index of the rank's part in bin, if bin is made for command queues */
 };
 
-/* Who makes progress: an op is carried out by those who have its bit. Where nobody helps all ops are everybody's. */
+/* Classes of threads that make progress, as bits. A thread runs the ops that have its bit. Without helpers all threads
+ * may run all ops. */
 enum be_who {
-	BE_APP = 1, /* the rank's own thread */
-	BE_OWNER = 2, /* any thread of its process: private memory, elements that are blocks */
-	BE_ANY = 4, /* any process that reaches the rank */
+	BE_APP = 1, /* a thread of the rank itself */
+	BE_OWNER = 2, /* any thread of the rank's process; such an op may use private memory and elements made of blocks */
+	BE_ANY = 4, /* any process that has mapped the rank's heap */
 	BE_ALL = 7
 };
 
-/* What a backend counts that sends over a network; ever. */
+/* Counters of a backend that sends over a network, since the request was made. */
 enum be_count {
-	BE_LINKS, /* connections to peers, */
-	BE_LINK_BYTES, /* and the memory that they, their work requests and slots take */
-	BE_POSTED, /* work requests */
-	BE_SENT, /* messages, */
+	BE_LINKS, /* connections to peers */
+	BE_LINK_BYTES, /* memory of the connections, their work requests and slots */
+	BE_POSTED, /* posted work requests */
+	BE_SENT, /* messages */
 	BE_SENT_BYTES,
-	BE_NEAR_SENT, /* messages to other ranks by shared memory */
+	BE_NEAR_SENT, /* messages to other ranks through shared memory */
 	BE_COUNTS
 };
 
-/* At the beginning of the rank's block, at be_place.off. */
+/* State of a request that the thread making progress keeps, at the start of the rank's block (be_place.off). */
 struct be_turn {
-	_Alignas(64) _Atomic uint32_t holder; /* rank + 1 of who makes progress; 0: nobody */
-	/* The runtime's; changed by the holder: */
+	_Alignas(64) _Atomic uint32_t holder; /* rank + 1 of the thread's rank that holds the turn; 0 if it is free */
+	/* These fields belong to the runtime; the holder of the turn changes them. */
 	_Atomic uint32_t state; /* enum rt_state */
-	_Atomic int32_t err; /* the first one */
-	_Atomic uint32_t wanted; /* threads that want to look at the request although somebody waits for it */
-	/* The backend's: */
-	_Atomic uint32_t passed; /* ops for start that passed to others because they were not ready, ever */
-	_Atomic uint32_t pending; /* where others help, bits of enum be_who: whose ops are ready or issued */
-	_Atomic uint64_t copied[2]; /* bytes of copies in fragments, ever: by who made progress, and by who joined in */
+	_Atomic int32_t err; /* first error of the request */
+	_Atomic uint32_t wanted; /* number of threads that want to inspect the request while another thread waits for it */
+	/* These fields belong to the backend. */
+	/* ops marked for start that were not ready in time and passed to helpers, since the request was made */
+	_Atomic uint32_t passed;
+	_Atomic uint32_t pending; /* with helpers: the classes (enum be_who) that have ops ready or issued */
+	/* bytes of copies in fragments since the request was made: [0] by holders of the turn, [1] by threads that
+	 * joined */
+	_Atomic uint64_t copied[2];
 	_Atomic uint64_t counted[BE_COUNTS];
 };
 
 struct be_bound {
 	const struct be_ops *ops;
 	struct be_turn *turn;
-	uint64_t moved; /* where others help: grows with what is carried out by way of this view */
+	uint64_t moved; /* with helpers: grows with each op that was issued or completed through this view */
 };
 
-/* What each rank tells all others when it has made its part, so that they find the rest. */
+/* A rank's handle, which it publishes after make, so that its peers find its block. */
 struct be_place {
-	uint64_t off, size : 56; /* in the rank's heap; or as the backend likes */
-	uint64_t own : 8; /* as it likes */
+	uint64_t off, size : 56; /* offset and size of the block in the rank's heap, or what the backend uses them for */
+	uint64_t own : 8; /* for the backend's own use */
 };
 
-/* Where an op stands in the epoch. */
+/* State of an op within the epoch. */
 enum be_state { BE_DONE, BE_WAITS, BE_READY, BE_ISSUED };
 
-/* Backends that are built are in be_backends[], the others only by name. */
+/* The operations of a backend. A backend that is not built has only its name in be_backends[]. */
 struct be_ops {
 	const char *name;
-	bool watches; /* not all that it waits for rings: ranks sleep on a descriptor too, that of host_watch */
-	bool puts; /* messages go straight to their places: asks for be_bind.safe */
-	size_t early; /* but those of at most so many bytes may come as early as in the epoch before */
-	/* Local: the part of binding that needs no other rank. Errors are told by host_error; *out is for unbind then. */
+	/* true if some events ring no bell: sleeping ranks then also wait for the descriptor of host_watch */
+	bool watches;
+	bool puts; /* true if senders write into the receiver's buffer directly; the backend needs be_bind.safe then */
+	/* messages of at most this many bytes may arrive as early as in the previous epoch, in spite of puts */
+	size_t early;
+	/* Does the part of binding that needs no other rank, and fills in the rank's handle. Reports an error by
+	 * host_error; the caller then passes *out to unbind. */
 	int (*make)(const struct be_bind *b, struct be_bound **out, struct be_place *place);
-	/* Collective, when all ranks have made theirs: settles matching, addresses and slots. host_place has what they
-	 * told. err: what has gone wrong on this rank since. Returns the same on all ranks; errors are told by
-	 * host_error. views: how many ranks will adopt it. */
+	/* Matches messages and exchanges addresses and slots. Collective: all ranks have returned from make, and
+	 * host_place has their handles. err is the error, if any, that this rank has met since make; views is the
+	 * number of ranks that will call adopt. Returns the same value on all ranks, and reports errors by host_error. */
 	int (*bind)(struct be_bound *bound, uint32_t views, int err);
-	/* Local. After bind has succeeded, on a rank that the request's own rank has counted among views: a view of that
-	 * request, on which progress may be called while it is active, by BE_ANY or in the rank's process by BE_OWNER
-	 * as well. place is what its rank told. Of like group, rank (the request's), size, layout (contiguous, of the
-	 * basic type) and the built-in reduction count. The rank's block outlives the view; after an error there is
-	 * none. A view has only progress, alarm and unbind. NULL: nobody helps with what this backend carries out. */
+	/* Makes a view of another rank's request, through which the caller makes progress while the request is active.
+	 * Local. bind has succeeded, and the request's own rank has counted the caller in views. The caller passes the
+	 * handle of that rank. Of like it fills in the group, that rank, the size, the layout (contiguous, of the basic
+	 * type) and the built-in reduction. A view may run ops of BE_ANY, and in the rank's process of BE_OWNER. The
+	 * rank's block outlives the view. On an error there is no view. A view has only progress, alarm and unbind.
+	 * NULL if nobody can help with this backend's requests. */
 	int (*adopt)(const struct be_bind *like, const struct be_place *place, struct be_bound **out);
-	/* Local. Called when the request is not active, its group has failed, or binding did. NULL is harmless. */
+	/* Frees the request. Local. The caller has made sure that the request is not active, or that its group or its
+	 * bind has failed. NULL is allowed. */
 	void (*unbind)(struct be_bound *bound);
-	/* Local; never waits. Runs what can be run by who calls: bits of enum be_who. epoch counts from 1. BE_APP
-	 * takes ops that are marked for start as well; what is not complete then is for others. */
+	/* Starts epoch number epoch, counted from 1, and runs the ready ops whose class is in who (bits of enum
+	 * be_who). Local; never waits. With BE_APP it also runs the ops marked for start; those that do not complete at
+	 * once pass to helpers. */
 	int (*start)(struct be_bound *bound, uint64_t epoch, unsigned who);
-	/* 1 when this rank's part of the epoch is complete, 0 if not yet, or -ERR_x. The caller has nothing else to
-	 * do for so many turns of spinning. */
+	/* Returns 1 when this rank's part of the epoch is complete, 0 if not yet, or -ERR_x. The caller has nothing
+	 * else to do for spins iterations of a spin loop, so progress may spin for as long. */
 	int (*progress)(struct be_bound *bound, unsigned who, unsigned spins);
-	/* Copies what is left of a large copy that others are at for this rank, as far as they have put it into its
-	 * queue. Without the turn, by a thread of the rank's own that waits for the request. */
+	/* Copies fragments of a large copy that helpers have put into the rank's queue, until none is left. Called
+	 * without the turn, by a thread of the rank that waits for the request. */
 	void (*join)(struct be_bound *bound);
-	/* Local, between epochs: these are the buffers from now on, borrowed like those of bind; as many and as
-	 * long. On an error the old ones stay. */
+	/* Replaces the buffers, between epochs. Local. The new ones are as many and as long, and are borrowed as in
+	 * bind. On an error the old ones stay. */
 	int (*rebind)(struct be_bound *bound, const struct be_buffer *buffers);
-	/* Whether an op that cannot go on now waits for that rank. */
+	/* True if an op that cannot continue now waits for rank. */
 	bool (*waits_for)(const struct be_bound *bound, uint32_t rank);
-	/* The first message that has been issued and is not complete, by op, or UINT32_MAX. */
+	/* Returns the index of the first message that is issued and not complete, or UINT32_MAX. */
 	uint32_t (*open)(const struct be_bound *bound);
-	/* Asked for by a thread that is about to sleep: when it has to be looked at although nobody rings, as ns of
-	 * CLOCK_MONOTONIC; UINT64_MAX: never. */
+	/* Returns the time, in ns of CLOCK_MONOTONIC, at which the request needs progress although no bell rings;
+	 * UINT64_MAX if never. A thread calls it before it sleeps. */
 	uint64_t (*alarm)(const struct be_bound *bound);
-	/* Gives back what host_state has kept for a context; NULL: nothing is kept. */
+	/* Frees what the backend has stored in host_state for a context. NULL if it stores nothing there. */
 	void (*close)(void *state);
-	/* For diagnosis: the enum be_state of each op, and for one that is issued what it waits for, in words
-	 * that go on after "waits for"; else NULL. The caller sees to it that nobody makes progress. */
+	/* For diagnosis: sets state[op] to its enum be_state, and what[op] to what an issued op waits for (a phrase
+	 * that follows "waits for"), else to NULL. The caller makes sure that no thread makes progress. */
 	void (*states)(const struct be_bound *bound, uint8_t *state, const char **what);
 };
 
-/* A turn of spinning. */
+/* One iteration of a spin loop. */
 static inline void be_pause(void)
 {
 #if defined(__x86_64__)
@@ -178,22 +192,24 @@ static inline void be_pause(void)
 
 /* ---- bells ----
  *
- * A rank may sleep while it waits. So who has stored a word that others look at rings for them: a load where nobody
- * sleeps. runtime/bell.c tells why no fence is needed. */
+ * A rank may sleep while it waits. A thread that has stored a word that others wait for therefore rings their bells.
+ * Where nobody sleeps this costs one load. runtime/bell.c explains why no fence is needed. */
 
 struct be_bell {
-	_Alignas(64) _Atomic uint32_t count; /* a futex; odd while somebody relies on it */
+	_Alignas(64) _Atomic uint32_t count; /* futex word; odd while some thread is about to sleep on it, or sleeps */
 	_Atomic uint32_t sleepers;
 };
 
-/* Of who waits for what is stored for one rank. */
+/* The bells to ring after storing a word that one rank waits for. */
 struct be_bells {
-	struct be_bell *at[2]; /* of its own threads, and of its communication core; NULL: it has none */
-	int event; /* an eventfd that wakes one of its own threads as well; -1: none is needed */
-	bool fences; /* it needs help to see what this process has stored */
+	struct be_bell *at[2]; /* [0] of the rank's own threads, [1] of its communication core; NULL if it has none */
+	int event; /* eventfd that wakes one of the rank's own threads as well; -1 if it needs none */
+	/* true if ringers need a read-modify-write of sleepers, because the rank's membarrier does not reach this
+	 * process */
+	bool fences;
 };
 
-/* The slow path: somebody sleeps, or is about to. event: as above. */
+/* Wakes the threads that sleep on the bell, or are about to. event is as in struct be_bells. The slow path of be_ring. */
 void host_ring(struct be_bell *bell, int event);
 
 static inline void be_ring_one(struct be_bell *bell, int event, bool fences)
@@ -205,10 +221,10 @@ static inline void be_ring_one(struct be_bell *bell, int event, bool fences)
 		host_ring(bell, event);
 }
 
-/* Comes behind the store. */
+/* Rings a rank's bells. Called right after the store. */
 static inline void be_ring(const struct be_bells *bells)
 {
-	atomic_signal_fence(memory_order_seq_cst); /* the compiler keeps the order as well */
+	atomic_signal_fence(memory_order_seq_cst); /* keeps the compiler from moving the loads before the store */
 	be_ring_one(bells->at[0], bells->event, bells->fences);
 	if (bells->at[1])
 		be_ring_one(bells->at[1], -1, bells->fences);
@@ -216,69 +232,74 @@ static inline void be_ring(const struct be_bells *bells)
 
 struct be_row {
 	const char *name;
-	const struct be_ops *ops; /* NULL: not built */
+	const struct be_ops *ops; /* NULL if not built */
 };
 extern const struct be_row be_backends[];
 extern const unsigned be_nbackends;
-/* The backend of that name; NULL: there is none. */
+/* Returns the backend of that name, or NULL. */
 const struct be_row *be_find(const char *name);
 
 /* ---- what the runtime offers ---- */
 
-/* Exchanges at most HOST_RECORD bytes per rank. -ERR_DEAD when a rank died. */
+/* Gathers size bytes from each rank into out, by rank. size is HOST_RECORD at most. Returns -ERR_DEAD if a rank has
+ * died. */
 #define HOST_RECORD 256
 int host_allgather(struct be_group *g, const void *in, size_t size, void *out);
-/* Its two halves: what a rank does between them costs it nothing while it would wait anyway. */
+/* The two halves of host_allgather. Work between them is free: the rank would otherwise wait. */
 int host_post(struct be_group *g, const void *in, size_t size);
 int host_collect(struct be_group *g, size_t size, void *out);
-/* Room of the group's for the records of one exchange: to fail together needs no memory that could be
- * missing. host_agree uses it too. */
+/* Returns the group's buffer for the records of one exchange. It always exists, so that agreeing on a failure needs no
+ * memory. host_agree overwrites it. */
 void *host_room(struct be_group *g);
-/* Agrees on an error: 0 when it is 0 on all ranks, else that of the lowest rank that has one, with its
- * text, on all ranks. */
+/* Agrees on an error: returns 0 if err is 0 on all ranks. Otherwise all ranks get the error, and its text, of the
+ * lowest rank that has one. */
 int host_agree(struct be_group *g, int err);
-/* What a rank's make told; until the first exchange in bind. */
+/* Returns the handle that a rank's make has published. Valid until the first exchange in bind. */
 const struct be_place *host_place(struct be_group *g, uint32_t rank);
-/* Zeroed, 64-byte aligned memory of this rank's heap, and its offset for peers; NULL when there is none. */
+/* Allocates zeroed, 64-byte aligned memory in this rank's heap, and sets *off to its offset, which peers use. Returns
+ * NULL if there is not enough. */
 void *host_alloc(struct be_group *g, size_t size, uint64_t *off);
-/* Gives a block back at once: no peer may touch it any more. NULL is harmless. */
+/* Frees a block at once. No peer may access it any more. NULL is allowed. */
 void host_free(struct be_group *g, void *block);
-/* Gives two blocks back (the second may be NULL) once *users, which lies in the first, is 0. Until then
- * peers may write to them. */
+/* Frees two blocks as soon as *users, which lies in the first, is 0. Until then peers may write to them. The second may
+ * be NULL. */
 void host_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users);
-/* Whether a rank is on this node: its heap can be mapped. */
+/* True if a rank is on this node, so that its heap can be mapped. */
 bool host_near(struct be_group *g, uint32_t rank);
-/* The node of a rank; they are numbered in the order of their lowest ranks. */
+/* Returns the number of a rank's node. Nodes are numbered in the order of their lowest ranks. */
 uint32_t host_node(struct be_group *g, uint32_t rank);
-/* Where len bytes at off of a peer's heap are in this process; NULL: out of reach. */
+/* Returns the address in this process of len bytes at offset off of a peer's heap, or NULL if it cannot be mapped. */
 void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len);
-/* The descriptor of this rank's heap, and where it begins in this process, for who moves data in the rank's place. */
+/* Returns the descriptor of this rank's heap and sets *base to its address in this process, for a device or process
+ * that moves data for the rank. */
 int host_heap(struct be_group *g, char **base);
-/* What to ring for a rank, as long as the group lives; NULL: out of reach. */
+/* Returns a rank's bells, valid as long as the group; NULL if they cannot be reached. */
 const struct be_bells *host_bells(struct be_group *g, uint32_t rank);
-/* Whether the CPU can sleep until somebody stores to a line (x86's WAITPKG); then host_umwait does so until the word is
- * at least the value, for some microseconds at most. */
+/* host_umwaits: true if the CPU can sleep until a cache line is written (x86's WAITPKG). host_umwait then sleeps until
+ * the word is at least value, for some microseconds at most. */
 bool host_umwaits(const struct be_group *g);
 void host_umwait(const _Atomic uint64_t *word, uint64_t value);
-/* Whether a rank is a thread of this process: all its memory can be reached. */
+/* True if a rank is a thread of this process: all its memory is accessible. */
 bool host_same_process(struct be_group *g, uint32_t rank);
 int host_pid(struct be_group *g, uint32_t rank);
-/* What the backend keeps for the rank's context, as long as that lives: a device, a connection. NULL at first. */
+/* Returns the address of a pointer that the backend may use as long as the rank's context lives, for example for a
+ * device or a connection. The pointer is NULL at first. */
 void **host_state(struct be_group *g);
-/* What a rank's threads sleep on beside its bell; of a backend that watches. */
+/* Makes the rank's sleeping threads wait for fd as well as for their bell. For backends that set watches. */
 void host_watch(struct be_group *g, int fd);
-/* Whether the user lets ranks read each other's private memory: 1, 0 or -ERR_ARG. */
+/* Returns 1 if the user lets ranks read each other's private memory, 0 if not, or -ERR_ARG. */
 int host_direct_allowed(struct be_group *g);
-/* Stores what to tell the user about an error that is about to be returned; returns err. */
+/* Stores the text of an error that the caller is about to return. Returns err. */
 __attribute__((format(printf, 3, 4))) int host_error(struct be_group *g, int err, const char *fmt, ...);
-/* The group has lost a rank: later calls fail, on all ranks. */
+/* Marks the group as having lost a rank, so that later calls fail on all ranks. Returns the error. */
 int host_died(struct be_group *g, uint32_t rank);
-/* The same of a rank that may well live, but not where this one can reach it. If the group had lost one before, that is
- * what is told. */
+/* Does the same for a rank that may be alive, but that this rank cannot reach. If the group has lost a rank before,
+ * that earlier loss is reported. */
 int host_unreachable(struct be_group *g, uint32_t rank, const char *why);
-/* Whether it has: then ranks may not have come equally far in what is collective. */
+/* True if the group has lost a rank. Ranks may then have got to different points of a collective call. */
 bool host_lost(const struct be_group *g);
-/* The same for who waits by itself: looks now and then whether a rank has died. 0, or the error of what is lost. */
+/* Checks, now and then, whether a rank has died; for loops that wait on their own. Returns 0, or the error of the lost
+ * rank. */
 int host_check(struct be_group *g);
 
 /* ---- traces ---- */
@@ -286,25 +307,26 @@ int host_check(struct be_group *g);
 #define BE_NOBODY UINT32_MAX
 
 enum be_event_what {
-	BE_EVENT_ISSUED, /* an op began, and was not complete at once */
-	BE_EVENT_PART, /* it went on */
+	BE_EVENT_ISSUED, /* an op was issued, and did not complete at once */
+	BE_EVENT_PART, /* an issued op made progress */
 	BE_EVENT_DONE,
-	BE_EVENT_WAIT, /* a rank waits for a request */
-	BE_EVENT_SLEEP /* who communicates has nothing to do */
+	BE_EVENT_WAIT, /* a rank waited for a request */
+	BE_EVENT_SLEEP /* a communication core slept because it had nothing to do */
 };
 
-/* What one thread did from begin to end. Only what a wait encloses overlaps with something else of the thread. */
+/* What one thread did from begin to end. Of the events of a thread, only a wait overlaps others: those that it
+ * encloses. */
 struct be_event {
-	uint64_t begin, end; /* host_now */
+	uint64_t begin, end; /* clock of host_now */
 	uint64_t request, epoch, bytes;
 	uint64_t thread;
-	uint32_t rank; /* whose op, or who waits */
-	uint32_t by; /* the rank whose context keeps it */
-	uint32_t op, peer, tag; /* peer: BE_NOBODY for ops without */
+	uint32_t rank; /* rank whose op it is, or that waits */
+	uint32_t by; /* rank whose context keeps the event */
+	uint32_t op, peer, tag; /* peer is BE_NOBODY for ops that are not messages */
 	int32_t cpu;
 	uint8_t what; /* enum be_event_what */
-	bool own; /* a thread of the rank did it, in a call */
-	uint8_t kind; /* of the op */
+	bool own; /* true if a thread of the rank itself did it, within a call */
+	uint8_t kind; /* kind of the op */
 };
 
 /* Whether the group's context keeps a trace. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Virtual queues. */
+ * Virtual queues for large copies; copyq.h describes them. */
 #include "backends/common/copyq.h"
 
 static uint64_t load_relaxed(const _Atomic uint64_t *word)
@@ -24,7 +24,7 @@ bool copyq_put(struct copyq *q, const struct copyq_what *what, uint64_t bytes, u
 	store_relaxed(&q->op, what->op);
 	store_relaxed(&q->address, what->address);
 	store_relaxed(&q->heap, what->heap);
-	/* The description is there before the fragments; pairs with the load in look. */
+	/* Makes the description visible before the fragments; pairs with the load of put in copyq_look. */
 	atomic_store_explicit(&q->put, first + (bytes + step - 1) / step, memory_order_release);
 	return true;
 }
@@ -53,7 +53,7 @@ bool copyq_take(struct copyq *q, const struct copyq_part *p)
 
 bool copyq_done(struct copyq *q)
 {
-	/* Its bytes are there before it is counted; pairs with the load in complete. */
+	/* Makes the fragment's bytes visible before it is counted; pairs with the load of done in copyq_complete. */
 	return atomic_fetch_add_explicit(&q->done, 1, memory_order_acq_rel) + 1 ==
 	       atomic_load_explicit(&q->put, memory_order_relaxed);
 }

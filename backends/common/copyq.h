@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A rank's virtual queue: a large copy in fragments of some pages, which are taken one by one by whoever is free. Who
- * carries out the op puts it in and takes from it; the rank joins in as soon as it has nothing else to do, and then
- * takes what is left, in the middle of the transfer. A fragment that has been taken may complete at any time later: so
- * an engine in hardware can take fragments as well, as many as it has channels, and report each by copyq_done.
+ * A rank's virtual queue for large copies. A copy is split into fragments of some pages, and whichever thread is free
+ * takes the next fragment. The thread that carries out the op puts the copy into the queue and takes fragments from it.
+ * The rank joins in as soon as it has nothing else to do, even in the middle of the transfer. A fragment that was taken
+ * may complete at any later time. So a copy engine in hardware could take fragments as well, one per channel, and
+ * report each by copyq_done.
  *
- * Counts only grow. Of a queue's copies one is under way at a time, and its description stays until its last fragment
- * is done; hence who still finds the count of fragments taken as it was when it looked has read the right one. */
+ * Counters only grow. A queue has one copy under way at a time, whose description stays until its last fragment is
+ * done. Hence a thread has read the right description if the count of taken fragments is still what it was before. */
 #ifndef BACKENDS_COMMON_COPYQ_H
 #define BACKENDS_COMMON_COPYQ_H
 
@@ -13,16 +14,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What its user knows a copy by. */
+/* The user's identification of a copy. */
 struct copyq_what {
 	uint64_t op, address, heap;
 };
 
-/* Zeroed at first; no pointers, so it can be in memory that is shared. */
+/* A queue, zeroed at first. It has no pointers, so that it can lie in shared memory. */
 struct copyq {
-	_Alignas(64) _Atomic uint64_t put; /* fragments, up to the end of the last copy */
-	_Atomic uint64_t first; /* those before it */
-	_Atomic uint64_t bytes, step; /* of it, and of a fragment */
+	_Alignas(64) _Atomic uint64_t put; /* fragments of all copies so far, the last one included */
+	_Atomic uint64_t first; /* fragments of the copies before the last one */
+	_Atomic uint64_t bytes, step; /* length of the last copy, and of its fragments */
 	_Atomic uint64_t op, address, heap;
 	_Alignas(64) _Atomic uint64_t taken;
 	_Alignas(64) _Atomic uint64_t done;
@@ -30,18 +31,19 @@ struct copyq {
 
 struct copyq_part {
 	uint64_t number;
-	uint64_t off, len; /* bytes of the copy */
+	uint64_t off, len; /* range of the copy, in bytes */
 	struct copyq_what what;
 };
 
-/* Puts in a copy; false while another one is under way. For one thread at a time. */
+/* Puts a copy into the queue. Returns false while another one is under way. Only one thread may call it at a time. */
 bool copyq_put(struct copyq *q, const struct copyq_what *what, uint64_t bytes, uint64_t step);
-/* The next fragment, if there is one. Another one may be faster: it is the caller's if copyq_take then says so. */
+/* copyq_look returns the next fragment in *p, or false if there is none. The fragment belongs to the caller only if
+ * copyq_take then returns true; another thread may have been faster. */
 bool copyq_look(struct copyq *q, struct copyq_part *p);
 bool copyq_take(struct copyq *q, const struct copyq_part *p);
-/* A fragment that was taken has been copied. Whether it was the last one. */
+/* Reports that a taken fragment has been copied. Returns true if it was the last one. */
 bool copyq_done(struct copyq *q);
-/* Whether all that was put in has been copied: all its bytes are there. */
+/* True if every copy that was put in is complete, so that all its bytes are in place. */
 bool copyq_complete(struct copyq *q);
 
 #endif

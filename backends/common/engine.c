@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The dependency engine. */
+ * The dispatcher; its header describes it. */
 #include "backends/common/engine.h"
 
 #include <string.h>
 
-/* Which of its two lists an op's dependency belongs to. */
+/* Returns the counter of the successor list that a dependency belongs to: of the op's start or of its completion. */
 static uint32_t *successor_count(struct engine *e, uint32_t dep)
 {
 	struct engine_op *on = &e->ops[dep & ~BIN_START];
@@ -12,7 +12,7 @@ static uint32_t *successor_count(struct engine *e, uint32_t dep)
 	return dep & BIN_START ? &on->nstarted : &on->ndone;
 }
 
-/* Successors by counting sort. */
+/* Fills in the successor lists by counting sort. */
 static void build_successors(struct engine *e, const struct be_bind *b)
 {
 	uint32_t n = b->nops, at = 0;
@@ -36,7 +36,7 @@ static void build_successors(struct engine *e, const struct be_bind *b)
 		}
 }
 
-/* Places in ready, and in active: an early op has one in each of two classes. */
+/* Returns the number of slots in ready, and in active. With helpers an early op needs a slot in each of two classes. */
 static size_t count_places(uint32_t nops, bool helped)
 {
 	return (size_t)nops << helped;
@@ -95,7 +95,8 @@ void engine_classify(struct engine *e)
 	}
 }
 
-/* An op became ready that is not of class c from the start. Whether it is now; else it is put where it belongs. */
+/* Handles an op that has become ready and whose class during start is not c. Returns true if its class is c now;
+ * otherwise adds the op to the queue of its class. */
 static __attribute__((noinline)) bool requeue_op(struct engine *e, uint32_t op, unsigned c)
 {
 	const uint8_t *class = e->ops[op].class, now = class[e->st->begun];
@@ -107,7 +108,8 @@ static __attribute__((noinline)) bool requeue_op(struct engine *e, uint32_t op, 
 	return now != c;
 }
 
-/* Takes a step off n successors; those of class c that became ready are put behind tail, which moves. */
+/* Decrements the counters of n successors. Appends those of class c that become ready at tail, and returns the new
+ * tail. */
 static inline uint32_t release_successors(struct engine *e, uint32_t from, uint32_t n, unsigned c, uint32_t tail)
 {
 	if (!n)
@@ -124,8 +126,8 @@ static inline uint32_t release_successors(struct engine *e, uint32_t from, uint3
 	return tail;
 }
 
-/* Issues what is ready of a class from head to tail: kept in registers, as the first op's store is what a peer waits
- * for. */
+/* Issues the ready ops of class c from head to tail. head and tail stay in registers, because peers wait for the store
+ * of the first op. */
 static inline int issue_ready(struct engine *e, unsigned c, uint32_t head, uint32_t tail)
 {
 	struct engine_queue *q = &e->st->of[c];
@@ -147,7 +149,7 @@ static inline int issue_ready(struct engine *e, unsigned c, uint32_t head, uint3
 	return rc < 0 ? rc : !q->nactive;
 }
 
-/* Issues and polls what is of one class. 1 when nothing is left of it for now, 0 if something is, or -ERR_x. */
+/* Issues and polls the ops of one class. Returns 1 when none is left for now, 0 if some are, or -ERR_x. */
 static inline int progress_class(struct engine *e, unsigned c)
 {
 	struct engine_queue *q = &e->st->of[c];
@@ -159,7 +161,7 @@ static inline int progress_class(struct engine *e, unsigned c)
 
 		if (q->head != q->tail && (rc = issue_ready(e, c, q->head, q->tail)) < 0)
 			return rc;
-		/* Polls until one completes, which may make others ready. */
+		/* Polls until an op completes, which may make others ready. */
 		do {
 			if (k == q->nactive)
 				return !k;
@@ -173,7 +175,7 @@ static inline int progress_class(struct engine *e, unsigned c)
 	}
 }
 
-/* The classes of which something is ready, by bits. */
+/* Returns the classes that have ready ops, as bits. */
 static unsigned ready_classes(const struct engine *e)
 {
 	unsigned classes = 0;
@@ -183,7 +185,7 @@ static unsigned ready_classes(const struct engine *e)
 	return classes;
 }
 
-/* Grows with each op that is issued, and with each that completes. */
+/* Returns a count that grows with each op that is issued, and with each that completes. */
 static uint32_t count_steps(const struct engine *e)
 {
 	uint32_t n = 0;
@@ -193,7 +195,7 @@ static uint32_t count_steps(const struct engine *e)
 	return n;
 }
 
-/* The same for several classes, by bits, until nothing of them is ready. */
+/* Issues and polls the ops of several classes, given as bits, until none of them is ready. */
 static int progress_some(struct engine *e, unsigned classes)
 {
 	const uint32_t before = count_steps(e);
@@ -211,8 +213,8 @@ static int progress_some(struct engine *e, unsigned classes)
 	return 0;
 }
 
-/* Says whose ops are left; 1 when there are none: what waits for others would have been made ready, as there are no
- * cycles. */
+/* Publishes which classes have ops left. Returns 1 if none has: the epoch is complete then, because without cycles an
+ * op that still waits would have a ready or issued predecessor. */
 static int update_pending(struct engine *e)
 {
 	_Atomic uint32_t *pending = &e->bound->turn->pending;
@@ -225,7 +227,7 @@ static int update_pending(struct engine *e)
 	return !left;
 }
 
-/* Early ops that start has issued, but not completed, become others'. */
+/* Moves early ops that start has issued but not completed to their class after start. */
 static void pass_on(struct engine *e)
 {
 	struct engine_queue *early = &e->st->of[ENGINE_EARLY];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The dependency engine that backends share: each op has a counter of what it still waits for (the
- * schedule pointer's idea as one model); at zero it is ready. Counters are private to who makes progress and
- * re-armed when they fire, so a start costs no more than its first ops.
+ * The dispatcher, which backends share: it runs the ops of a schedule as their dependencies complete. Each op has a
+ * counter of the dependencies that it still waits for; at zero the op is ready. Only the thread that holds the turn
+ * accesses the counters. A counter is reset when it reaches zero, so that a start costs no more than its first ops.
  *
- * What changes while a schedule runs is in one room without pointers, so that another process may go on where this
- * one has stopped; a struct engine is one process's view of it. */
+ * All state that changes while a schedule runs is in one block of memory without pointers, so that another process can
+ * continue where this one has stopped. Each process has its own view of that block. */
 #ifndef BACKENDS_COMMON_ENGINE_H
 #define BACKENDS_COMMON_ENGINE_H
 
@@ -12,85 +12,88 @@
 
 struct engine;
 
-/* How an op is carried out: 1 complete, 0 not yet, or -ERR_x. issue is called once per epoch, when the op is
- * ready; poll from then on until it returns 1. */
+/* The functions that carry out an op. Both return 1 if the op is complete, 0 if not yet, or -ERR_x. issue is called
+ * once per epoch, when the op is ready; poll is called from then on until it returns 1. */
 struct engine_how {
 	int (*issue)(struct engine *e, void *what);
 	int (*poll)(struct engine *e, void *what);
 };
 
-/* In a view: the backend's choice, before the first start, and what it is called with. */
+/* The functions of one op in this view, which the backend sets before the first start, and their argument. */
 struct engine_do {
 	struct engine_how how;
 	void *what;
 };
 
-/* Ops by who may carry them out: bit 1 << class of enum be_who. Without others who help there is only the first. */
+/* Classes of ops: ops of class c run on threads that have bit 1 << c (enum be_who). Without helpers all ops are of
+ * class 0. */
 enum engine_class {
 	ENGINE_APP,
 	ENGINE_OWNER,
 	ENGINE_ANY,
-	ENGINE_EARLY, /* the rank's own thread while it starts; what is not complete then passes to another class */
+	ENGINE_EARLY, /* runs on the rank's own thread within start; what is not complete then passes to another class */
 	ENGINE_CLASSES
 };
 
 struct engine_op {
-	uint32_t wait; /* what it still waits for */
-	uint32_t need; /* the value at start */
-	uint32_t started, nstarted; /* in succ: ops that wait for its start */
-	uint32_t done, ndone; /* ops that wait for its completion */
-	uint8_t class[2]; /* while the rank starts, and from then on */
+	uint32_t wait; /* number of dependencies that the op still waits for */
+	uint32_t need; /* value of wait at the start of an epoch */
+	uint32_t started, nstarted; /* range in succ: the ops that wait for this op's start */
+	uint32_t done, ndone; /* range in succ: the ops that wait for its completion */
+	uint8_t class[2]; /* class of the op: [0] during start, [1] afterwards */
 };
 
-/* Those of one class. Each has a part of ready and active of its own. */
+/* The queue of one class. Each queue has its own part of ready and of active. */
 struct engine_queue {
-	uint32_t first; /* where it begins */
-	uint32_t head, tail; /* of ready */
-	uint32_t nactive; /* 0 between epochs */
+	uint32_t first; /* index of the queue's part in ready and in active */
+	uint32_t head, tail; /* indices into ready: the ops from head to tail are ready and not issued */
+	uint32_t nactive; /* number of issued ops in active; 0 between epochs */
 	uint32_t nroots;
 };
 
 struct engine_state {
 	struct engine_queue of[ENGINE_CLASSES];
-	uint32_t begun; /* start is over: the index of engine_op.class */
+	uint32_t begun; /* 0 during start, 1 afterwards: the index into engine_op.class */
 };
 
 struct engine {
 	struct engine_state *st;
 	struct engine_op *ops;
-	struct engine_do *todo; /* by op */
-	uint32_t *ready; /* queues: every op enters once per epoch; those that wait for nothing are the head for ever */
-	uint32_t *active; /* issued, not complete */
+	struct engine_do *todo; /* functions of each op */
+	/* the queues' ready ops; each op enters once per epoch, and ops without dependencies always stay at the front */
+	uint32_t *ready;
+	uint32_t *active; /* the queues' ops that are issued and not complete */
 	uint32_t *succ;
 	uint32_t nops;
 	bool helped;
-	unsigned who; /* where others help: makes progress now */
-	struct be_bound *bound; /* whose it is */
+	unsigned who; /* with helpers: classes that the thread making progress now may run */
+	struct be_bound *bound; /* the request that this dispatcher belongs to */
 };
 
-/* Bytes of what an engine shares, zeroed and aligned like a pointer, and of what is its own, as long as it lives. */
+/* Return the sizes of the memory that a dispatcher needs: engine_room of the zeroed, pointer-aligned block that all
+ * views share, engine_own_room of this view's own. Both must live as long as the dispatcher. */
 size_t engine_room(const struct be_bind *b);
 static inline size_t engine_own_room(uint32_t nops)
 {
 	return nops * sizeof(struct engine_do);
 }
-/* Sets up what is shared; all ops are ENGINE_APP. */
+/* Sets up the shared block. All ops are of class ENGINE_APP at first. */
 void engine_init(struct engine *e, const struct be_bind *b, void *room, void *own, struct be_bound *bound);
-/* Another view of what engine_init has set up. */
+/* Makes another view of a block that engine_init has set up. */
 void engine_view(struct engine *e, uint32_t nops, void *room, void *own, struct be_bound *bound);
-/* After the classes in ops have been changed; between epochs. */
+/* Sorts the ops into their queues. Called between epochs, after the caller has changed the classes in ops. */
 void engine_classify(struct engine *e);
-/* Begins an epoch, when the last one is complete: issues what is ready, and polls. 1 when all ops are complete, 0 if
- * not yet, or -ERR_x. who: as in be_ops. */
+/* Begins an epoch after the previous one has completed: issues ready ops and polls issued ones. Returns 1 when all ops
+ * are complete, 0 if not yet, or -ERR_x. who is as in be_ops. */
 int engine_start(struct engine *e, unsigned who);
-/* Issues what is ready and polls what is active; returns the same. */
+/* Issues ready ops and polls issued ones. Returns the same as engine_start. */
 int engine_progress(struct engine *e, unsigned who);
-/* Where nobody helps: the op that engine_progress has left active, if it is the only one; else NULL. */
+/* Without helpers: returns the op that engine_progress has left active if it is the only one, else NULL. */
 static inline const uint32_t *engine_last(const struct engine *e)
 {
 	return !e->helped && e->st->of[0].nactive == 1 ? e->active : NULL;
 }
-/* engine_progress when there is such an op. */
+/* Does the same as engine_progress, faster, if engine_last has returned an op. */
 static inline int engine_progress_last(struct engine *e)
 {
 	const uint32_t op = e->active[0];
@@ -103,9 +106,9 @@ static inline int engine_progress_last(struct engine *e)
 		e->st->of[0].nactive = 0;
 	return rc;
 }
-/* The next op that is issued and not complete, UINT32_MAX when there are no more; *at is 0 for the first. */
+/* Returns the next op that is issued and not complete, or UINT32_MAX after the last. *at is 0 for the first call. */
 uint32_t engine_next_active(const struct engine *e, uint32_t *at);
-/* The enum be_state of each op. */
+/* Sets state[op] to the enum be_state of each op. */
 void engine_states(const struct engine *e, uint8_t *state);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Walking over elements that are lists of blocks. */
+ * Access to elements of a datatype, which are lists of blocks. */
 #include "backends/backend.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ size_t be_layout_run(const struct be_layout *l, char *base, uint64_t first, size
 		return max;
 	}
 	char *element = base + (int64_t)(first / l->per) * l->extent;
-	size_t at = (size_t)(first % l->per) * l->basic; /* packed bytes into the element */
+	size_t at = (size_t)(first % l->per) * l->basic; /* offset in the element, in packed bytes */
 
 	for (size_t i = 0;; i++) {
 		const struct be_block *b = &l->blocks[i];

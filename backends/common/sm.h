@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages between ranks that share memory, for every backend that has such ranks: shm for all messages, others for those
- * inside a node. sm_run.c is the life of a request, sm_ops.c has the ops of one rank alone, sm_move.c moves messages,
- * sm_connect.c finds the two ends of each.
+ * Messages between ranks that share memory. The shm backend sends all its messages so, other backends those within a
+ * node. sm_run.c has the life of a request, sm_ops.c the ops of one rank alone, sm_connect.c finds the two ends of each
+ * message, and sm_move.c moves messages.
  *
- * Each rank has one block (struct sm_head) per request in its heap. It publishes its messages there, so that
- * the two ends of a channel find each other at bind time; and it holds the words that others write:
+ * Each rank has one block (struct sm_head) per request in its heap. The rank publishes its messages there, so that the
+ * two ends of a channel find each other at bind time. The block also holds the words that peers write:
  *
- *   eager    the sender stores payload and sequence number into slot epoch & 1 of the receiver; it may do
- *            so once the receiver has started epoch - 1 (credit), for then the slot is free
- *   pull     the sender announces the epoch and where its bytes are; the receiver copies them, by load or
- *            by process_vm_readv, and announces that it is done, which completes the send. A long message
- *            is copied in chunks by both, if the sender can reach where they go
- *   staged   where neither works: chunks through a ring in the receiver's heap
+ *   eager    The sender stores payload and sequence number into slot epoch & 1 of the receiver. It may do so once the
+ *            receiver has started epoch - 1 (the credit), because the slot is free then.
+ *   pull     The sender announces the epoch and the location of its bytes. The receiver copies them, by load or by
+ *            process_vm_readv, and announces that it is done, which completes the send. Both ends copy chunks of a
+ *            long message if the sender can access the receiver's buffer.
+ *   staged   Where neither works: the message goes in chunks through a ring in the receiver's heap.
  *
- * Every word but two has one writer, and all only grow, so nothing is re-armed and no arrival of the next
- * epoch is lost. tests/spin/epoch.pml is the model of these protocols. Behind each store that another rank may be
- * waiting for its bell is rung. The writer is a rank, whoever makes progress on it: that is one at a time, and the turn
- * orders what one has stored before what the next one does.
+ * Every word but two has one writer, and all words only grow. So no word is reset, and no arrival of the next epoch is
+ * lost. tests/spin/epoch.pml is the Promela program of these protocols. After each store that another rank may be
+ * waiting for, the writer rings that rank's bell. The writer is a rank, whichever thread makes progress for it: only
+ * one thread does so at a time, and the turn orders the stores of one such thread before those of the next.
  *
- * Where others help, what changes while a schedule runs (struct sm_shared) lies in the rank's block as well, without
- * pointers. A view (struct sm_bound) is what one process makes of it: in that of the rank the rank's own, which others
- * there use too; in another one it has the same pointers into that process's mappings. Places that peers are told are
- * always those of the rank: its addresses, and offsets in its heap. A long copy may go through the rank's queue of
- * fragments (copyq.h), from which its own threads take without the turn. */
+ * With helpers, the state that changes while a schedule runs (struct sm_shared) lies in the rank's block as well,
+ * without pointers. A view (struct sm_bound) is one process's pointers to that state. In the rank's process the only
+ * view is the rank's own, which helpers there use too. In another process a view has the same pointers, into that
+ * process's mappings. Locations announced to peers are always the rank's: addresses in its process and offsets in its
+ * heap. A long copy may go through the rank's queue of fragments (copyq.h), from which the rank's own threads take
+ * fragments without holding the turn. */
 #ifndef BACKENDS_COMMON_SM_H
 #define BACKENDS_COMMON_SM_H
 
@@ -33,140 +34,148 @@
 #include <stdatomic.h>
 
 #ifndef SM_EAGER_MAX
-#define SM_EAGER_MAX 2048u /* bytes; above, one copy beats two */
+#define SM_EAGER_MAX 2048u /* bytes; for longer messages one copy is faster than two */
 #endif
 #ifndef SM_CHUNK
-#define SM_CHUNK 32768u /* bytes of a staged slot, and of what one end of a pull takes at a time */
+#define SM_CHUNK 32768u /* bytes of a staged slot, and of what an end of a pull copies at a time */
 #endif
-#define SM_RING 4u /* staged slots of a message */
+#define SM_RING 4u /* number of staged slots of a message */
 #define SM_LINE 64u
 
 enum sm_mode { SM_EAGER, SM_PULL, SM_STAGED, SM_MODES };
 
-/* Whether others could read a message's bytes where they are. */
+/* Accessibility of a message's source bytes to other ranks: not contiguous, in private memory, or in the rank's heap. */
 enum sm_source { SM_SCATTERED, SM_PRIVATE, SM_HEAP };
 
-/* One message as its rank sees it: two a line, as binding reads the peers' lines. Sorted by (send, peer, tag, k). */
+/* Descriptor of one message, as its rank sees it. Descriptors are sorted by (send, peer, tag, k), and two fit in a
+ * cache line, because binding reads those of the peers. */
 struct sm_entry {
-	uint32_t peer, tag, k; /* the k-th of its channel */
+	uint32_t peer, tag, k; /* k: number of the message in its channel */
 	uint32_t op;
 	uint64_t bytes;
-	uint32_t cell; /* what the peer writes, lines from this rank's head */
+	uint32_t cell; /* position of the words that the peer writes, in lines from this rank's head */
 	uint8_t send;
 	uint8_t source; /* enum sm_source */
 	/* Of a recv, once its rank has chosen: */
 	uint8_t mode; /* enum sm_mode */
-	uint8_t direct; /* the sender's private memory can be read */
+	uint8_t direct; /* true if the sender's private memory can be read */
 };
 
 struct sm_head {
 	struct be_turn turn;
-	_Alignas(SM_LINE) _Atomic uint64_t started; /* writer: this rank; readers: those who send to it */
-	/* Apart from started: start looks at it right behind its store, and they may just have written it. */
-	_Alignas(SM_LINE) _Atomic uint64_t wanted; /* writers: they; the last epoch that one of them had no credit for */
-	/* For binding and unbinding only: */
-	_Atomic uint32_t users; /* ranks that may still touch this block */
+	_Alignas(SM_LINE) _Atomic uint64_t started; /* writer: this rank; readers: the ranks that send to it */
+	/* In a line of its own: sm_start reads it right after storing started, and senders may just have written it. */
+	/* writers: the ranks that send to this one; the last epoch for which one of them had no credit */
+	_Alignas(SM_LINE) _Atomic uint64_t wanted;
+	/* Used for binding and unbinding only: */
+	_Atomic uint32_t users; /* number of ranks that may still access this block */
 	uint32_t nentries;
-	uint64_t address, token; /* of this block in its process, and what proves that it is the one */
-	uint64_t own; /* the rank's struct sm_bound, for others in its process */
-	uint64_t shared; /* bytes from here to its struct sm_shared; 0: nobody helps */
-	bool allowed; /* the user lets others read this rank's private memory */
+	/* address of this block in its process, and a number by which a reader recognises the block there */
+	uint64_t address, token;
+	uint64_t own; /* address of the rank's struct sm_bound, for other threads of its process */
+	uint64_t shared; /* offset of struct sm_shared from here; 0 if there are no helpers */
+	bool allowed; /* true if the user lets other ranks read this rank's private memory */
 	_Alignas(SM_LINE) struct sm_entry entries[];
 };
 
-/* Where bytes are. */
+/* Location of a rank's bytes. */
 struct sm_place {
-	uint64_t address; /* in their process */
-	uint64_t heap; /* offset in their rank's heap, plus 1; 0: private */
+	uint64_t address; /* address in the rank's process */
+	uint64_t heap; /* offset in the rank's heap, plus 1; 0 if the bytes are in private memory */
 };
 
-struct sm_slot { /* eager, in the receiver's block; the payload shares the line of its number */
+struct sm_slot { /* slot of an eager message, in the receiver's block; the payload shares the number's cache line */
 	_Alignas(8) _Atomic uint64_t seq;
 	char payload[];
 };
 
-/* In the receiver's block; writer: the sender, of ring the receiver. */
+/* The words of a long message in the receiver's block. The sender writes them, except ring, which the receiver writes. */
 struct sm_in {
-	_Alignas(SM_LINE) _Atomic uint64_t avail; /* pull: the epoch to read; staged: chunks produced, ever */
+	_Alignas(SM_LINE) _Atomic uint64_t avail; /* pull: the epoch announced; staged: chunks produced in all epochs */
 	struct sm_place from;
-	uint64_t ring; /* staged: offset in the receiver's heap */
-	_Alignas(SM_LINE) _Atomic uint64_t helped; /* pull: chunks that the sender has copied, ever */
+	uint64_t ring; /* staged: offset of the ring in the receiver's heap */
+	_Alignas(SM_LINE) _Atomic uint64_t helped; /* pull: chunks that the sender has copied in all epochs */
 };
 
-/* In the sender's block; writer: the receiver. */
+/* The words of a long message in the sender's block. The receiver writes them. */
 struct sm_out {
-	_Alignas(SM_LINE) _Atomic uint64_t done; /* pull: the epoch that was read; staged: chunks consumed, ever */
-	_Alignas(SM_LINE) _Atomic uint64_t shared; /* pull: the epoch in which both ends copy */
+	/* pull: the epoch whose bytes were read; staged: chunks consumed in all epochs */
+	_Alignas(SM_LINE) _Atomic uint64_t done;
+	_Alignas(SM_LINE) _Atomic uint64_t shared; /* pull: the last epoch in which both ends copy */
 	struct sm_place to;
-	_Alignas(SM_LINE) _Atomic uint64_t claimed; /* pull: chunks taken by either end, ever; both write */
+	/* pull: chunks claimed by either end in all epochs; both ends write it */
+	_Alignas(SM_LINE) _Atomic uint64_t claimed;
 };
 
-/* How far a message is. */
+/* Progress of a message. */
 struct sm_moved {
-	uint64_t theirs; /* recv, pull: chunks that the sender has copied in the epochs before */
-	uint32_t moved; /* chunks moved in this epoch by this end */
-	bool begun; /* recv, pull: the epoch's announcement has been seen */
-	bool both; /* recv, pull: both ends copy in this epoch */
-	bool parted; /* recv, pull: it goes through the rank's queue of fragments */
-	bool queued; /* it is in there; copies as well */
-	struct sm_place place; /* where the peer finds this rank's bytes */
+	uint64_t theirs; /* recv, pull: chunks that the sender has copied in earlier epochs */
+	uint32_t moved; /* chunks that this end has moved in this epoch */
+	bool begun; /* recv, pull: true if the epoch's announcement has been seen */
+	bool both; /* recv, pull: true if both ends copy in this epoch */
+	bool parted; /* recv, pull: true if the bytes go through the rank's queue of fragments */
+	bool queued; /* true while the message, or the copy op, is in the queue of fragments */
+	struct sm_place place; /* location of this rank's bytes, announced to the peer */
 };
 
 struct sm_buffer {
 	uint64_t elements;
-	uint64_t heap; /* as in sm_place */
+	uint64_t heap; /* offset in the rank's heap plus 1; 0 if the buffer is in private memory */
 };
 
-/* What changes while a schedule runs. Others need what is behind it to make a view; bytes from here. */
+/* The state of a request that changes while a schedule runs. The fields after generation are offsets in bytes from the
+ * start of this struct. The last ones exist only with helpers, which need them to make a view. */
 struct sm_shared {
 	uint64_t epoch;
-	uint64_t busy; /* until when a calc of this rank runs, ns */
+	uint64_t busy; /* time until which a calc of this rank runs, in ns */
 	uint32_t nops, nbuffers;
-	uint32_t generation; /* of what rebind changes: places and buffers */
-	uint64_t engine; /* its room */
-	uint64_t moved; /* struct sm_moved, by op */
-	uint64_t deadlines; /* uint64_t, by op: of calcs, ns */
-	uint64_t ops; /* struct bin_op */
-	uint64_t buffers; /* struct sm_buffer */
-	uint64_t links; /* struct sm_link, by entry */
-	uint64_t queue; /* struct copyq, if the rank has one */
-	uint64_t fragment; /* bytes; 0: it has none */
+	uint32_t generation; /* grows when rebind changes locations and buffers */
+	uint64_t engine; /* memory of the dispatcher */
+	uint64_t moved; /* struct sm_moved of each op */
+	uint64_t deadlines; /* uint64_t of each op: deadline of a calc, in ns */
+	uint64_t ops; /* struct bin_op of each op */
+	uint64_t buffers; /* struct sm_buffer of each buffer */
+	uint64_t links; /* struct sm_link of each message descriptor */
+	uint64_t queue; /* struct copyq, if fragment is not 0 */
+	uint64_t fragment; /* bytes of a fragment (not an offset); 0 if the rank has no queue */
 };
 
-/* Where the other end of a message is. */
+/* Position of the peer's end of a message. */
 struct sm_link {
-	struct be_place place; /* the peer's block */
-	uint32_t entry; /* there */
+	struct be_place place; /* handle of the peer's block */
+	uint32_t entry; /* index of the descriptor in that block */
 };
 
 struct sm_msg {
 	uint8_t mode; /* enum sm_mode */
-	bool direct; /* the receiver can read the sender's private memory */
-	bool asks; /* send: no message comes back that would tell how far the peer is */
-	bool same; /* the peer is in this process */
-	bool reduces; /* what comes is an operand */
-	bool heap; /* pull: the sender has promised to have its bytes in its heap */
-	bool far; /* it does not travel through memory: another backend's */
+	bool direct; /* true if the receiver can read the sender's private memory */
+	/* send: true if started must be read again after a send, because no message from the peer shows its progress */
+	bool asks;
+	bool same; /* true if the peer is in this process */
+	bool reduces; /* true if the received bytes are an operand of a reduction */
+	bool heap; /* pull: true if helpers of the receiver rely on the sender's bytes being in its heap */
+	bool far; /* true for a network message, which another backend carries */
 	uint32_t peer, op;
-	uint32_t chunks; /* per epoch; pull, staged */
+	uint32_t chunks; /* pull, staged: number of chunks of the message */
 	uint64_t bytes;
 	struct sm_moved *now;
-	char *mine; /* this rank's bytes; NULL: not contiguous, reduced into, or out of reach */
-	char *whole; /* room to gather it, where a chunk may end in the middle of an element; or NULL */
-	bool bounces; /* send, pull: the receiver cannot read them: they go through */
-	char *bounce; /* room in the heap */
+	char *mine; /* address of this rank's bytes; NULL if not contiguous, reduced into, or out of reach */
+	char *whole; /* buffer to gather a message in whose chunks may split an element, or NULL */
+	bool bounces; /* send, pull: true if the bytes go through bounce, because the receiver cannot read them directly */
+	char *bounce; /* copy of the bytes in this rank's heap */
 	uint64_t bounce_off;
-	const struct be_bells *bells; /* of the peer */
-	_Atomic uint64_t *started; /* of the peer */
-	uint64_t *known; /* what this view knows of it without looking: the peer's line stays where it is */
-	struct sm_slot *slot[2]; /* eager; by parity of the epoch */
-	char *ring; /* staged */
+	const struct be_bells *bells; /* the peer's bells */
+	_Atomic uint64_t *started; /* the peer's sm_head.started */
+	/* last value of started that this view has seen or deduced, which avoids reading the peer's cache line */
+	uint64_t *known;
+	struct sm_slot *slot[2]; /* eager: slots for even and odd epochs */
+	char *ring; /* staged: the ring */
 	struct sm_in *in;
 	struct sm_out *out;
-	const struct sm_entry *other; /* its other end, in the peer's block; while binding */
-	struct sm_place seen; /* the last place of the peer's that was looked up, */
-	char *at; /* and where it is here; NULL: out of reach */
-	int pid; /* of the peer */
+	const struct sm_entry *other; /* the peer's descriptor of this message, in the peer's block; used while binding */
+	struct sm_place seen; /* location of the peer's bytes that was looked up last */
+	char *at; /* address of those bytes in this process; NULL if out of reach */
+	int pid; /* process ID of the peer */
 };
 
 struct sm_bound {
@@ -175,25 +184,25 @@ struct sm_bound {
 	struct be_bind b;
 	struct sm_shared *sh;
 	struct sm_head *head;
-	bool connected; /* all ranks are */
+	bool connected; /* true if all ranks are connected */
 	char *rings;
-	struct sm_msg *msgs; /* by op */
-	uint64_t *deadlines; /* sh's */
-	struct copyq *queue; /* sh's, or NULL */
-	const struct be_bells *bells; /* of this rank; where it has a queue */
-	uint64_t epoch; /* sh's, as this view knows it */
-	struct sm_head **peers; /* by rank; NULL where there is no message */
-	uint64_t *known; /* by rank: an epoch that the peer has started for sure */
-	bool umwaits; /* the CPU has umwait */
-	bool fences; /* what wanted says may come too late */
-	struct engine_trace *trace; /* or NULL */
-	char *stage; /* SM_CHUNK bytes for process_vm_readv of what is not just put somewhere */
-	void *own; /* the engine's */
-	bool view; /* in another process than the rank's: */
-	uint32_t generation; /* of sh, when b.buffers were looked up */
+	struct sm_msg *msgs; /* messages, by op */
+	uint64_t *deadlines; /* deadlines in sh */
+	struct copyq *queue; /* queue in sh, or NULL */
+	const struct be_bells *bells; /* bells of this rank, for its queue */
+	uint64_t epoch; /* epoch under way, copied from sh */
+	struct sm_head **peers; /* blocks of the peers, by rank; NULL if there is no message to or from the rank */
+	uint64_t *known; /* latest epoch that each rank is known to have started */
+	bool umwaits; /* true if the CPU has umwait */
+	bool fences; /* true if a store to wanted may become visible too late: sm_start then rings all senders */
+	struct engine_trace *trace; /* NULL if no trace is kept */
+	char *stage; /* SM_CHUNK bytes, which process_vm_readv reads into when data is not just stored */
+	void *own; /* this view's own memory of the dispatcher */
+	bool view; /* true if this process is not the rank's */
+	uint32_t generation; /* value of sh->generation when b.buffers were looked up */
 };
 
-/* Whether an op is a message that travels through memory. */
+/* True if an op is a message that travels through shared memory. */
 static inline bool sm_is_near(const struct sm_bound *s, uint32_t op)
 {
 	return bin_is_message(s->b.ops[op].kind) && !s->msgs[op].far;
@@ -204,7 +213,7 @@ static inline struct sm_bound *sm_of(struct engine *e)
 	return (struct sm_bound *)((char *)e - offsetof(struct sm_bound, engine));
 }
 
-/* What lies at an offset of sh. */
+/* Returns the address of what lies at offset off of sh. */
 static inline void *sm_at(const struct sm_bound *s, uint64_t off)
 {
 	return (char *)s->sh + off;
@@ -217,20 +226,22 @@ static inline struct sm_link *sm_links(const struct sm_bound *s)
 
 /* ---- sm_move.c ---- */
 
-/* How a message of each mode is carried out. */
+/* The functions that carry out the messages of each mode. */
 extern const struct engine_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];
-/* The word that has to reach the epoch before an issued op can go on; NULL: not a single one. */
+/* Returns the word that must reach the epoch before an issued op can continue, or NULL if there is no single such word. */
 const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op);
-/* Where a place of the peer's is in this process; NULL: in private memory of another one, or *fails. */
+/* Returns the address in this process of a peer's bytes. Returns NULL if they are in another process's private memory,
+ * or, with *fails set, if the peer's heap cannot be mapped. */
 char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_place *p, bool *fails);
-/* What an issued message waits for, in words. */
+/* Returns what an issued message waits for, in words. */
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
 
-/* ---- sm_run.c: as in be_ops, also for a backend that sends some messages in another way ---- */
+/* ---- sm_run.c: operations as in be_ops, also for backends that send only some messages through memory ---- */
 
-/* What a backend has for a request begins with a struct sm_bound. It calls sm_make with its own table, and sm_connect; then
- * it says for the messages that are far how the engine carries them out, and calls sm_trace. All else is done here.
- * size: bytes of what it has, zeroed. far: whether messages to and from a rank are; NULL: none is. */
+/* A backend's request begins with a struct sm_bound. The backend calls sm_make with its own table of operations, and
+ * sm_connect. It then sets the functions of its network messages, and calls sm_trace. The functions below do everything
+ * else. size: bytes of the backend's request, which is zeroed. The callback returns true if messages to and from a rank
+ * are network messages; it is NULL if none are. */
 int sm_make(const struct be_bind *b, size_t size, const struct be_ops *ops,
 	    bool (*far)(const struct be_bind *b, uint32_t peer), struct be_bound **out, struct be_place *place);
 void sm_trace(struct sm_bound *s);
@@ -244,43 +255,44 @@ void sm_states(const struct be_bound *bound, uint8_t *state, const char **what);
 
 /* ---- sm_ops.c ---- */
 
-/* What needs no other rank, and need not be there when others look. */
+/* Sets up what needs no other rank, and is not needed by other ranks. */
 void sm_prepare(struct sm_bound *s);
-/* Settles who carries out what, when it is known how messages travel and where buffers are. */
+/* Decides which threads may run each op. Called when modes of messages and addresses of buffers are known. */
 void sm_classify(struct sm_bound *s);
-/* Sets how each op is carried out, and what it is called with; sm_connect does that for messages. */
+/* Sets the functions of each op and their argument, except for messages: sm_connect sets theirs. */
 void sm_set_how(struct sm_bound *s);
 
 /* ---- sm_fragments.c: large copies in fragments ---- */
 
-/* Whether the caller, which makes progress, puts a copy of so many bytes into the rank's queue. */
+/* True if a copy of so many bytes goes through the rank's queue: it is large, and a helper carries it out. */
 static inline bool sm_parts(const struct sm_bound *s, uint64_t bytes)
 {
 	return s->queue && bytes > s->sh->fragment && !(s->engine.who & BE_APP);
 }
-/* Begins such a copy, or goes on; from: where a message's bytes are at the peer. 1 when it is complete, 0 if not yet. */
+/* Begins or continues such a copy. For a message, from is the address in this process of the peer's bytes, and the
+ * location is the peer's own. Returns 1 when the copy is complete, 0 if not yet. */
 int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const struct sm_place *place, char *to,
 		  const char *from, uint64_t bytes);
-/* As in be_ops. */
+/* The join operation of be_ops. */
 void sm_join(struct be_bound *bound);
 
 /* ---- sm_connect.c ---- */
 
-/* Sets the offsets of what is shared, for so many messages; returns the bytes. */
+/* Sets the offsets in sh for nentries messages. Returns the size of the whole. */
 size_t sm_lay_out(const struct be_bind *b, uint32_t nentries, struct sm_shared *sh);
-/* From here on it is there. */
+/* Makes sh the state of s, and sets the pointers to its parts. */
 void sm_share(struct sm_bound *s, struct sm_shared *sh);
-/* Makes this rank's block. */
+/* Makes this rank's block, and its handle for the peers. */
 int sm_publish(struct sm_bound *s, struct be_place *place);
-/* Collective. */
+/* Connects this rank's messages to those of its peers. Collective; parameters and result are as of bind in be_ops. */
 int sm_connect(struct sm_bound *s, uint32_t views, int err);
-/* When its other end is known. */
+/* Connects one message, whose other end has been found. */
 void sm_connect_message(struct sm_bound *s, const struct sm_entry *mine);
-/* Finds the rings of all messages that have one; what is wrong is told. */
+/* Finds the rings of all staged messages. Returns false and reports the error if one cannot be mapped. */
 bool sm_reach_rings(struct sm_bound *s);
-/* Notes where a message's bytes are on this rank, and where the peer finds them. */
+/* Records the address of an op's bytes on this rank, and the location announced to the peer. */
 void sm_settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers);
-/* After a failed bind as well. */
+/* Disconnects a request, also after a failed bind. */
 void sm_disconnect(struct sm_bound *s);
 int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers);
 

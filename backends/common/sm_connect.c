@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Connecting: every rank publishes its block, finds the other ends of its messages in those of its peers,
- * and, as the receiver, chooses how each message travels. One exchange, in which all learn that nothing is in the
- * way; one more where a receiver has made rings, as a sender may fail to reach them. */
+ * Connecting. Every rank publishes its block and finds the peers' ends of its messages in the peers' blocks. As the
+ * receiver it also chooses how each message travels. One exchange then tells all ranks whether every rank has
+ * succeeded. A second exchange follows if a receiver has made rings, because a sender may fail to map them. */
 #include "backends/common/sm.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -21,11 +21,11 @@ static size_t slot_size(uint64_t bytes)
 	return align_to_line(sizeof(struct sm_slot) + bytes);
 }
 
-/* Of a block, what binding looks at: the end of its head, and the first entries. */
+/* The bytes of a peer's block that binding reads: the end of its struct sm_head, and the first descriptors. */
 #define PREFETCH offsetof(struct sm_head, wanted)
 #define PREFETCH_END (PREFETCH + 4 * SM_LINE)
 
-/* What the peer writes for a message. */
+/* Returns the bytes of the cell that the peer writes for a message. */
 static size_t cell_size(bool send, uint64_t bytes)
 {
 	if (bytes <= SM_EAGER_MAX)
@@ -53,11 +53,11 @@ static enum sm_source source_of(const struct be_bind *b, const struct bin_op *op
 	return b->buffers[op->buf[0]].heap ? SM_HEAP : SM_PRIVATE;
 }
 
-/* This rank's messages in order, each with its cell, from cells on. */
+/* Lists this rank's messages, sorted by channel. Their cells lie at offset cells of the block. */
 static void list_messages(const struct sm_bound *s, struct sm_entry *entries, uint32_t n, size_t cells)
 {
 	const struct be_bind *b = &s->b;
-	bool sorted = true; /* often they are, but for sends and recvs */
+	bool sorted = true; /* messages of the same direction often are in order already */
 	uint32_t at = 0;
 
 	for (int send = 0; send < 2; send++)
@@ -66,7 +66,9 @@ static void list_messages(const struct sm_bound *s, struct sm_entry *entries, ui
 				continue;
 			entries[at] = (struct sm_entry){ .peer = b->ops[i].peer,
 							 .tag = b->ops[i].tag,
-							 .k = i, /* until it is counted */
+							 /* position in program order, replaced below by the number in
+							  * the channel */
+							 .k = i,
 							 .op = i,
 							 .bytes = b->ops[i].len * b->layout->basic,
 							 .send = (uint8_t)send,
@@ -83,12 +85,12 @@ static void list_messages(const struct sm_bound *s, struct sm_entry *entries, ui
 		e->k = last && last->send == e->send && last->peer == e->peer && last->tag == e->tag ?
 			       last->k + 1 :
 			       0;
-		e->cell = (uint32_t)(cells / SM_LINE); /* a heap has no more lines */
+		e->cell = (uint32_t)(cells / SM_LINE); /* a heap has no more lines than fit */
 		cells += cell_size(e->send, e->bytes);
 	}
 }
 
-/* Room for n bytes at *at, which moves. */
+/* Reserves n bytes at *at, which moves on. Returns their offset. */
 static uint64_t reserve_room(uint64_t *at, size_t n)
 {
 	uint64_t here = *at;
@@ -165,8 +167,8 @@ int sm_publish(struct sm_bound *s, struct be_place *place)
 		place->size += cell_size(bin_sends(b->ops[i].kind), bytes);
 		n++;
 	}
-	/* Staggered, or the words of two ranks would lie at the same place of their pages: what was stored to
-	 * one and has not left the core would then hold up loads of the other. */
+	/* The cells of different ranks are staggered. Otherwise two ranks' words would have the same offset in their
+	 * pages, and a store to one that is still in the store buffer would delay loads of the other. */
 	cells = align_to_line(sizeof *s->head + n * sizeof *s->head->entries) + b->rank % 8 * 4 * SM_LINE;
 	place->size += cells;
 	end = place->size;
@@ -180,7 +182,8 @@ int sm_publish(struct sm_bound *s, struct be_place *place)
 	s->head->nentries = n;
 	s->head->allowed = allowed;
 	s->head->address = (uint64_t)(uintptr_t)s->head;
-	s->head->token = large ? s->head->address ^ clock_now_ns() : 0; /* nobody asks for it */
+	/* only receivers of long messages check the token */
+	s->head->token = large ? s->head->address ^ clock_now_ns() : 0;
 	list_messages(s, s->head->entries, n, cells);
 	if (b->helped) {
 		struct sm_shared *sh = (struct sm_shared *)(void *)((char *)s->head + end);
@@ -195,7 +198,7 @@ int sm_publish(struct sm_bound *s, struct be_place *place)
 	return 0;
 }
 
-/* Finds the blocks of the peers, and counts them as users of this rank's. */
+/* Maps the blocks of the peers, and counts the peers as users of this rank's block. */
 static int reach_peers(struct sm_bound *s, uint32_t views)
 {
 	struct be_group *g = s->b.group;
@@ -235,7 +238,7 @@ static struct sm_entry *find_partner(const struct sm_bound *s, const struct sm_e
 	return h->nentries ? bsearch(&key, h->entries, h->nentries, sizeof key, by_channel) : NULL;
 }
 
-/* Whether this rank can read the private memory of another. */
+/* True if this rank can read the private memory of peer. */
 static bool can_read_peer(const struct sm_bound *s, uint32_t peer)
 {
 	const struct sm_head *h = s->peers[peer];
@@ -251,12 +254,12 @@ static bool can_read_peer(const struct sm_bound *s, uint32_t peer)
 	       token == h->token;
 }
 
-/* How a long message to this rank travels; the sender reads it in this rank's block. */
+/* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. */
 static void choose_direct(const struct sm_bound *s, struct sm_entry *recv, const struct sm_entry *send)
 {
 	const struct sm_entry *last = recv > s->head->entries ? recv - 1 : NULL;
 
-	/* They are sorted: the peer may have been asked. */
+	/* descriptors are sorted, so the previous one may have tried the same peer */
 	if (last && !last->send && last->peer == recv->peer && last->bytes > SM_EAGER_MAX)
 		recv->direct = last->direct;
 	else
@@ -264,8 +267,8 @@ static void choose_direct(const struct sm_bound *s, struct sm_entry *recv, const
 	recv->mode = send->source == SM_HEAP || (send->source == SM_PRIVATE && recv->direct) ? SM_PULL : SM_STAGED;
 }
 
-/* Whether the receiver, who expects to read what is announced, cannot read these bytes, or others cannot who carry
- * it out for the receiver. */
+/* True if a send announces bytes that a reader could not access: the receiver, or a helper that carries out the recv
+ * for it. */
 static bool is_hidden(const struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 {
 	const struct bin_op *o = &s->b.ops[op];
@@ -285,7 +288,7 @@ void sm_settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 	if (!s->b.layout->contiguous || m->reduces)
 		return;
 	m->mine = buf->ptr ? buf->ptr + at : NULL;
-	if (s->view) /* the rank tells its peers itself */
+	if (s->view) /* only the rank itself announces locations to its peers */
 		return;
 	m->now->place = (struct sm_place){ (uint64_t)(uintptr_t)m->mine, buf->heap ? buf->heap_off + at + 1 : 0 };
 	m->bounces = is_hidden(s, op, buffers);
@@ -331,7 +334,7 @@ void sm_connect_message(struct sm_bound *s, const struct sm_entry *mine)
 	m->out = cell_of(sender, send);
 }
 
-/* Connects those messages that are long, or those that are not. How long ones travel has to be known. */
+/* Connects either the long messages or the short ones. For long ones the receivers must have chosen how they travel. */
 static void connect_messages(struct sm_bound *s, bool large)
 {
 	for (uint32_t i = 0; i < s->head->nentries; i++)
@@ -339,7 +342,7 @@ static void connect_messages(struct sm_bound *s, bool large)
 			sm_connect_message(s, &s->head->entries[i]);
 }
 
-/* Finds the other ends of all messages, and chooses for those to this rank. */
+/* Finds the peers' ends of all messages, and chooses how each message to this rank travels. */
 static int match_entries(struct sm_bound *s)
 {
 	for (uint32_t i = 0; i < s->head->nentries; i++) {
@@ -365,7 +368,7 @@ static int match_entries(struct sm_bound *s)
 	return 0;
 }
 
-/* Rings for the messages to this rank that need them. */
+/* Allocates rings for the staged messages to this rank. */
 static int make_rings(struct sm_bound *s)
 {
 	size_t total = 0;
@@ -403,12 +406,12 @@ bool sm_reach_rings(struct sm_bound *s)
 	return true;
 }
 
-/* How binding went on a rank. */
+/* Result of binding on one rank. */
 struct opinion {
 	int err, rings;
 };
 
-/* All ranks' opinions: an error on one is one on all. rings: whether any rank has some. */
+/* Gathers the results of all ranks; an error on one rank is an error on all. Sets *rings if any rank has made rings. */
 static int collect_opinions(struct sm_bound *s, int err, bool *rings)
 {
 	struct be_group *g = s->b.group;
@@ -433,7 +436,7 @@ int sm_connect(struct sm_bound *s, uint32_t views, int err)
 	err = err ? err : make_rings(s);
 	rings = s->rings != NULL;
 	rc = host_post(s->b.group, &(struct opinion){ err, rings }, sizeof(struct opinion));
-	/* While the others' opinions are on their way. */
+	/* This overlaps with the exchange of results. */
 	sm_prepare(s);
 	if (!err)
 		connect_messages(s, false);
@@ -452,13 +455,14 @@ int sm_connect(struct sm_bound *s, uint32_t views, int err)
 	return rc;
 }
 
-#define USERS_STAY (UINT32_MAX / 2) /* more than there ever are */
+#define USERS_STAY (UINT32_MAX / 2) /* more users than a block ever has */
 
 void sm_disconnect(struct sm_bound *s)
 {
 	if (!s->head)
 		return;
-	/* From here on this rank touches no block: peers' first, its own last. */
+	/* Releases the blocks of the peers first, and this rank's own last. The rank accesses none of them from here
+	 * on. */
 	for (uint32_t i = 0; i < s->head->nentries && s->connected; i++) {
 		const struct sm_entry *e = &s->head->entries[i];
 
@@ -469,8 +473,8 @@ void sm_disconnect(struct sm_bound *s)
 	}
 	for (uint32_t i = 0; i < s->b.nops; i++)
 		host_free(s->b.group, s->msgs[i].bounce);
-	/* Where all have failed to connect nobody looks at the block any more. But where a rank died others may have
-	 * come further than this one: then it stays. */
+	/* If connecting has failed on all ranks, nobody accesses the block any more. But if a rank has died, others may
+	 * have got further than this one and still use the block; it is then never freed. */
 	if (s->connected)
 		atomic_fetch_sub(&s->head->users, 1);
 	else
@@ -478,8 +482,8 @@ void sm_disconnect(struct sm_bound *s)
 	host_free_later(s->b.group, s->head, s->rings, &s->head->users);
 }
 
-/* Only addresses change: a sender tells them with each epoch. Bytes that the receiver could not read where
- * they are go through a copy in the heap. */
+/* Sets the new locations, which senders announce anew in each epoch. If the receiver cannot read a new buffer directly,
+ * the send goes through a copy in the heap. */
 int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers)
 {
 	for (uint32_t i = 0; i < s->b.nops; i++) {

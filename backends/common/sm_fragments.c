@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Large copies in fragments: who communicates for a rank takes them from the rank's queue, and so does the rank once
- * it waits. */
+ * Large copies in fragments. The thread that makes progress for a rank puts a copy into the rank's queue and takes
+ * fragments from it; the rank's own thread does so too once it waits. */
 #include "backends/common/sm.h"
 #include "backends/common/trace.h"
 #include "util/clock.h"
@@ -26,7 +26,7 @@ int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const s
 		if (!copyq_put(s->queue, &what, bytes, s->sh->fragment))
 			return 0;
 		now->queued = true;
-		be_ring(s->bells); /* the rank may sleep */
+		be_ring(s->bells); /* the rank may be asleep */
 	}
 	while (copyq_look(s->queue, &p))
 		if (copyq_take(s->queue, &p)) {
@@ -41,13 +41,13 @@ int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const s
 	return 1;
 }
 
-/* Where a copy goes, and where it comes from. */
+/* Destination and source of a copy. */
 struct way {
 	char *to;
 	const char *from;
 };
 
-/* The way of a copy in the queue, in this process; no memory at its ends if it is not to be found. */
+/* Returns the addresses in this process of a queued copy. An address is NULL if it cannot be found. */
 static struct way find_way(const struct sm_bound *s, const struct copyq_what *what)
 {
 	const struct sm_place place = { what->address, what->heap };
@@ -88,8 +88,8 @@ void sm_join(struct be_bound *bound)
 		}
 	}
 	count_copied(s, BY_JOINER, copied);
-	if (s->trace && copied) /* of several copies the last one stands for all */
+	if (s->trace && copied) /* if there were several copies, the last one stands for all */
 		engine_trace_joined(s->trace, known.op, begin);
 	if (last)
-		be_ring(s->bells); /* who has put it in may sleep */
+		be_ring(s->bells); /* the thread that has put the copy in may be asleep */
 }

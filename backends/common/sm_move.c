@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Moving messages; see sm.h for the protocols. */
+ * Moving messages through shared memory; sm.h describes the protocols. */
 #include "backends/common/sm.h"
 
 #include "util/err.h"
@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#define CMA_MAX ((size_t)1 << 30) /* bytes a call, below the kernel's limit */
+#define CMA_MAX ((size_t)1 << 30) /* bytes per call, below the kernel's limit */
 
-/* bytes of this rank's message from skip on, to or from packed memory */
+/* Packs bytes of this rank's message, from offset skip on, into out. */
 static inline void pack_message(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes,
 				char *out)
 {
@@ -23,7 +23,8 @@ static inline void pack_message(const struct sm_bound *s, const struct sm_msg *m
 		be_pack(s->b.layout, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic, out);
 }
 
-/* b = a op b, or b = b op a, of some bytes of a; they come in ascending order. */
+/* Reduces a part of a message into the buffer: b = b op a for BIN_OP_RECV_REDUCE_WITH, else b = a op b. The parts
+ * arrive in ascending order. If a part may split an element, they are gathered in m->whole first. */
 static void reduce_message(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes,
 			   const char *in)
 {
@@ -63,7 +64,7 @@ static size_t chunk_bytes(const struct sm_msg *m, uint64_t chunk)
 	return left < SM_CHUNK ? (size_t)left : SM_CHUNK;
 }
 
-/* Lets the receiver ring when it starts. Others may want it for another epoch: the highest stays. */
+/* Asks the receiver to ring when it starts. Other senders may have asked for another epoch: the highest one stays. */
 static __attribute__((noinline, cold)) void want_credit(const struct sm_bound *s, const struct sm_msg *m)
 {
 	_Atomic uint64_t *wanted = &s->peers[m->peer]->wanted;
@@ -74,8 +75,8 @@ static __attribute__((noinline, cold)) void want_credit(const struct sm_bound *s
 		;
 }
 
-/* The credit: once the receiver has started epoch - 1, it has consumed epoch - 2, whose slot is the one to
- * write now. Pairs with the store in start. */
+/* True if the sender has credit for this epoch. Once the receiver has started epoch - 1, it has consumed epoch - 2,
+ * whose slot is written now. The load pairs with the store in sm_start. */
 static inline bool has_credit(const struct sm_bound *s, struct sm_msg *m)
 {
 	if (*m->known + 1 < s->epoch) {
@@ -89,7 +90,7 @@ static inline bool has_credit(const struct sm_bound *s, struct sm_msg *m)
 
 /* ---- eager ----
  *
- * A message without bytes needs no register saved: what has some is a function of its own. */
+ * Sends and receives of no bytes need no registers saved. Those with bytes are therefore in separate functions. */
 
 static inline struct sm_slot *slot_of(const struct sm_bound *s, const struct sm_msg *m)
 {
@@ -98,10 +99,10 @@ static inline struct sm_slot *slot_of(const struct sm_bound *s, const struct sm_
 
 static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m)
 {
-	/* The payload is visible before its number; pairs with the load in recv_eager. */
+	/* Makes the payload visible before its number; pairs with the load in recv_eager. */
 	atomic_store_explicit(&slot_of(s, m)->seq, s->epoch, memory_order_release);
 	be_ring(m->bells);
-	if (m->asks) /* the next epoch's credit, while nobody waits for the answer */
+	if (m->asks) /* reads the next epoch's credit now, while nobody waits for it */
 		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
 	return 1;
 }
@@ -124,7 +125,7 @@ static int send_eager(struct engine *e, void *what)
 
 static inline int take_credit(const struct sm_bound *s, const struct sm_msg *m)
 {
-	*m->known = s->epoch; /* it sent, so it has started */
+	*m->known = s->epoch; /* the peer has sent in this epoch, so it has started it */
 	return 1;
 }
 
@@ -155,14 +156,14 @@ static int send_staged(struct engine *e, void *what)
 	if (!has_credit(s, m))
 		return 0;
 	while (m->now->moved < m->chunks) {
-		uint64_t n = base + m->now->moved; /* chunks before this one, ever */
+		uint64_t n = base + m->now->moved; /* chunks before this one, in all epochs */
 
 		if (n >= atomic_load_explicit(&m->out->done, memory_order_acquire) + SM_RING)
 			return 0;
 		pack_message(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
 			     m->ring + n % SM_RING * SM_CHUNK);
 		m->now->moved++;
-		/* The chunk is visible before its number; pairs with the load in recv_staged. */
+		/* Makes the chunk visible before its number; pairs with the load in recv_staged. */
 		atomic_store_explicit(&m->in->avail, n + 1, memory_order_release);
 		be_ring(m->bells);
 	}
@@ -183,7 +184,7 @@ static int recv_staged(struct engine *e, void *what)
 		unpack_message(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
 			       m->ring + n % SM_RING * SM_CHUNK);
 		m->now->moved++;
-		/* The slot has been read before it is given back; pairs with the load in send_staged. */
+		/* The slot has been read before the sender may reuse it; pairs with the load in send_staged. */
 		atomic_store_explicit(&m->out->done, n + 1, memory_order_release);
 		be_ring(m->bells);
 	}
@@ -204,7 +205,8 @@ char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_
 	return at;
 }
 
-/* Notes where the peer's bytes are in this process: m->at. Whether it could be found out. */
+/* Sets m->at to the address in this process of the peer's bytes, or to NULL if they are out of reach. Returns false if
+ * the peer's heap cannot be mapped. */
 static bool look_up(struct sm_bound *s, struct sm_msg *m, const struct sm_place *p)
 {
 	bool fails = false;
@@ -217,8 +219,9 @@ static bool look_up(struct sm_bound *s, struct sm_msg *m, const struct sm_place 
 	return !fails;
 }
 
-/* Whether there is a chunk left in this epoch, which this end then has to copy. The receiver takes them from the first
- * on and the sender from the last, so that the same core copies the same bytes again and has them in its caches. */
+/* Claims one of the epoch's chunks, which the caller then copies. Returns false if none is left. The receiver copies
+ * chunks from the first on and the sender from the last backwards. So in each epoch each CPU core copies mostly the
+ * same bytes, which it has in its caches. */
 static bool claim_chunk(const struct sm_bound *s, const struct sm_msg *m)
 {
 	uint64_t end = s->epoch * m->chunks, n = atomic_load_explicit(&m->out->claimed, memory_order_relaxed);
@@ -230,7 +233,7 @@ static bool claim_chunk(const struct sm_bound *s, const struct sm_msg *m)
 	return false;
 }
 
-/* The sender's part of a message that both ends copy: as much as it can reach. */
+/* Copies the sender's share of a message that both ends copy, if the receiver's buffer can be reached. */
 static void copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 {
 	struct sm_place to = m->out->to;
@@ -241,7 +244,7 @@ static void copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 		uint64_t chunk = m->chunks - 1 - m->now->moved++;
 
 		memcpy(m->at + chunk * SM_CHUNK, m->mine + chunk * SM_CHUNK, chunk_bytes(m, chunk));
-		/* The bytes are there before they are counted; pairs with the load in recv_pull. */
+		/* Makes the chunk's bytes visible before it is counted; pairs with the load in copy_as_receiver. */
 		atomic_store_explicit(&m->in->helped,
 				      atomic_load_explicit(&m->in->helped, memory_order_relaxed) + 1,
 				      memory_order_release);
@@ -258,7 +261,7 @@ static int send_pull_issue(struct engine *e, void *what)
 		memcpy(m->bounce, m->mine, m->bytes);
 	m->now->moved = 0;
 	m->in->from = m->now->place;
-	/* What the user wrote is visible before the announcement; pairs with the load in recv_pull. */
+	/* Makes the user's bytes visible before the announcement; pairs with the load in recv_pull. */
 	atomic_store_explicit(&m->in->avail, s->epoch, memory_order_release);
 	be_ring(m->bells);
 	return 0;
@@ -297,7 +300,7 @@ static int read_remote(struct sm_bound *s, struct sm_msg *m, uint64_t skip, char
 	return 0;
 }
 
-/* Copies some of the sender's bytes to where they belong. */
+/* Copies a range of the sender's bytes into the receiver's buffer. */
 static int fetch_bytes(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size_t bytes)
 {
 	if (m->at) {
@@ -319,7 +322,8 @@ static int fetch_bytes(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size
 	return 0;
 }
 
-/* Sees the announcement. Both ends copy if it is worth it and the sender can write here. */
+/* Handles the sender's announcement. Both ends copy if the message is long enough and the sender can write to the
+ * receiver's buffer. */
 static void begin_pull(struct sm_bound *s, struct sm_msg *m)
 {
 	m->now->begun = true;
@@ -328,13 +332,13 @@ static void begin_pull(struct sm_bound *s, struct sm_msg *m)
 	if (m->now->both) {
 		m->out->to = m->now->place;
 		atomic_store_explicit(&m->out->claimed, (s->epoch - 1) * m->chunks, memory_order_relaxed);
-		/* Place and count are there before the invitation; pairs with the load in send_pull. */
+		/* Makes the location and the count visible before the invitation; pairs with the load in send_pull. */
 		atomic_store_explicit(&m->out->shared, s->epoch, memory_order_release);
 		be_ring(m->bells);
 	}
 }
 
-/* The receiver's part of a message that both ends copy. */
+/* Copies the receiver's share of a message that both ends copy. */
 static int copy_as_receiver(struct sm_bound *s, struct sm_msg *m)
 {
 	while (claim_chunk(s, m)) {
@@ -360,7 +364,7 @@ static int recv_pull(struct engine *e, void *what)
 	if (!m->now->begun && atomic_load_explicit(&m->in->avail, memory_order_acquire) != s->epoch)
 		return 0;
 	from = m->in->from;
-	if (!look_up(s, m, &from)) /* a view leaves it to others */
+	if (!look_up(s, m, &from)) /* a view leaves the message to processes that can map the heap */
 		return s->view ? 0 :
 				 host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", m->peer);
 	if (!m->now->begun)
@@ -373,7 +377,7 @@ static int recv_pull(struct engine *e, void *what)
 		rc = fetch_bytes(s, m, 0, m->bytes);
 	if (rc < 0 || (!rc && (m->now->parted || m->now->both)))
 		return rc;
-	/* All reads are done before the sender may write; pairs with the load in send_pull. */
+	/* All reads are done before the sender may overwrite its bytes; pairs with the load in send_pull. */
 	atomic_store_explicit(&m->out->done, s->epoch, memory_order_release);
 	be_ring(m->bells);
 	return 1;

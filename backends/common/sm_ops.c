@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The ops that concern one rank alone, and which of them other processes may carry out. */
+ * The ops that concern one rank alone, and the choice of threads that may carry out each op. */
 #include "backends/common/sm.h"
 #include "util/clock.h"
 
 #include <time.h>
 
-/* A calc keeps the rank busy, one after the other, but not the progress of its messages. Those of epochs before are
- * over. */
+/* A calc keeps the rank busy until its deadline, one calc after the other, but does not hold up its messages. The calcs
+ * of earlier epochs are over. */
 static int calc_issue(struct engine *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
@@ -66,7 +66,7 @@ static int nop_issue(struct engine *e, void *what)
 	return 1;
 }
 
-/* Messages have theirs once they are connected. */
+/* The functions of each kind of op. sm_connect sets those of messages. */
 static const struct engine_how how[BIN_OP_KINDS] = {
 	[BIN_OP_CALC] = { calc_issue, calc_poll },   [BIN_OP_COPY] = { copy_issue, copy_poll },
 	[BIN_OP_REDUCE] = { reduce_issue, NULL },    [BIN_OP_REDUCE_WITH] = { reduce_issue, NULL },
@@ -87,7 +87,7 @@ void sm_prepare(struct sm_bound *s)
 	sm_set_how(s);
 }
 
-/* Whether any process that reaches the rank's heap can carry an op out. */
+/* True if every process that has mapped the rank's heap can carry out the op. */
 static bool runs_anywhere(const struct sm_bound *s, uint32_t i)
 {
 	const struct bin_op *o = &s->b.ops[i];

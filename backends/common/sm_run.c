@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The life of a request whose messages travel through shared memory, as struct be_ops has it; sm.h tells how they travel. */
+ * The operations of struct be_ops for requests whose messages travel through shared memory. sm.h describes how messages
+ * travel. */
 #include "backends/common/sm.h"
 
 #include "backends/common/trace.h"
@@ -27,11 +28,13 @@ void sm_unbind(struct be_bound *bound)
 	free(s);
 }
 
-/* What comes piece by piece and is not just put somewhere needs room. */
+/* Allocates buffers for data that arrives in chunks and is not just stored: for operands of reductions, and for
+ * elements with gaps. */
 static int make_room(struct sm_bound *s)
 {
 	const struct be_bind *b = &s->b;
-	const bool cuts = SM_CHUNK % (b->whole * b->layout->basic); /* a chunk may end within an element */
+	/* true if a chunk may end in the middle of an element */
+	const bool cuts = SM_CHUNK % (b->whole * b->layout->basic);
 	bool stage = !b->layout->contiguous;
 
 	for (uint32_t i = 0; i < b->nops; i++) {
@@ -52,7 +55,8 @@ static int make_room(struct sm_bound *s)
 int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops,
 	    bool (*far)(const struct be_bind *b, uint32_t peer), struct be_bound **out, struct be_place *place)
 {
-	/* One block for all that lives as long as the request, but what is in the rank's block if others help. */
+	/* One allocation holds everything that lives as long as the request. With helpers the shared state is in the
+	 * rank's block instead. */
 	const size_t nops = b->nops, size = b->size;
 	struct sm_shared shared;
 	const size_t room = b->helped ? 0 : sm_lay_out(b, 0, &shared);
@@ -88,7 +92,7 @@ void sm_trace(struct sm_bound *s)
 	engine_trace(&s->engine, s->trace);
 }
 
-/* For those that could not send without this rank's start. */
+/* Rings the bells of ranks that could not send before this rank started. */
 static __attribute__((noinline, cold)) void ring_senders(const struct sm_bound *s)
 {
 	const struct sm_entry *last = NULL;
@@ -103,9 +107,10 @@ int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	struct sm_bound *s = to_sm(bound);
 
 	s->epoch = s->sh->epoch = epoch;
-	/* What was read of the last epoch has been read before this; pairs with the load in has_credit. */
+	/* Everything of the previous epoch has been read before this store; pairs with the load in has_credit. */
 	atomic_store_explicit(&s->head->started, epoch, memory_order_release);
-	atomic_signal_fence(memory_order_seq_cst); /* as in be_ring */
+	/* keeps the compiler from moving the load before the store, as in be_ring */
+	atomic_signal_fence(memory_order_seq_cst);
 	if (s->fences || atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > epoch)
 		ring_senders(s);
 	return engine_start(&s->engine, who);
@@ -123,7 +128,7 @@ int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
 	word = sm_watch(s, *last);
 	for (; word && spins; spins--) {
 		if (atomic_load_explicit(word, memory_order_relaxed) >= s->epoch)
-			return engine_progress_last(&s->engine); /* looks again, in the right order */
+			return engine_progress_last(&s->engine); /* polls again, with acquire order */
 		if (spins == 1 && s->umwaits) /* it was not there at once */
 			host_umwait(word, s->epoch);
 		else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Views: progress on another rank's request. In its process that is done with what the rank has itself; in another
- * one with the same pointers once more, made from what lies in the rank's block. */
+ * Views, through which a process makes progress on another rank's request. In the rank's own process a view uses the
+ * rank's struct sm_bound. In another process the view builds its own struct sm_bound from what lies in the rank's
+ * block. */
 #include "backends/common/sm.h"
 #include "backends/common/trace.h"
 #include "util/err.h"
@@ -12,7 +13,7 @@
 
 struct alias {
 	struct be_bound base;
-	struct sm_bound *of; /* there while the request is active */
+	struct sm_bound *of; /* the rank's own; valid while the request is active */
 	struct sm_head *head;
 };
 
@@ -68,7 +69,8 @@ static struct sm_bound *to_sm(struct be_bound *b)
 	return (struct sm_bound *)b;
 }
 
-/* Finds the rank's buffers. Those in private memory have no pointer: nobody asks for it here. */
+/* Finds the rank's buffers in this process. Buffers in private memory get no pointer, because no op of this view uses
+ * them. */
 static bool find_buffers(struct sm_bound *s)
 {
 	const struct sm_buffer *told = sm_at(s, s->sh->buffers);
@@ -98,7 +100,7 @@ static int view_progress(struct be_bound *bound, unsigned who, unsigned spins)
 	(void)spins;
 	s->epoch = s->sh->epoch;
 	if (s->generation != s->sh->generation && !find_buffers(s))
-		return 0; /* for others, who reach them */
+		return 0; /* leaves the request to processes that can map the heap */
 	return engine_progress(&s->engine, who & BE_ANY);
 }
 
@@ -120,7 +122,7 @@ static const struct be_ops view_ops = {
 	.unbind = view_unbind,
 };
 
-/* The other ends of the rank's messages, where the rank has found them. */
+/* Finds the peers' ends of the rank's messages, from the positions that the rank has recorded. */
 static bool find_links(struct sm_bound *s)
 {
 	struct be_group *g = s->b.group;
@@ -184,6 +186,6 @@ int sm_adopt(const struct be_bind *like, const struct be_place *place, struct be
 		*out = make_view(like, head);
 	if (*out)
 		return 0;
-	atomic_fetch_sub(&head->users, 1); /* it has counted on this one */
+	atomic_fetch_sub(&head->users, 1); /* the rank has counted this view among its users */
 	return host_error(like->group, -ERR_NOMEM, "no view of rank %u", like->rank);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Traces of what an engine does: a clock around each step of an op. */
+ * Traces of what the dispatcher does: reads the clock before and after each step of an op. */
 #include "backends/common/trace.h"
 
 #include "format/check.h"
@@ -7,7 +7,7 @@
 #include "util/err.h"
 #include "util/mem.h"
 
-#define LOOK_NS 1000u /* a step that changed nothing takes less */
+#define LOOK_NS 1000u /* a poll that changed nothing takes less time */
 
 struct traced_op {
 	struct engine_do todo;

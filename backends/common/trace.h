@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Traces of what an engine does. Who keeps none pays nothing: ops are carried out by other functions where one is
- * kept. */
+ * Traces of what the dispatcher does. A trace replaces the functions of the ops by traced ones, so that a run without a
+ * trace costs nothing. */
 #ifndef BACKENDS_COMMON_TRACE_H
 #define BACKENDS_COMMON_TRACE_H
 
@@ -8,13 +8,13 @@
 
 struct engine_trace;
 
-/* Room for the trace of a schedule's ops, NULL where none is kept; 0 or -ERR_NOMEM. The epoch is that of the call under
- * way. */
+/* Allocates the trace of a schedule's ops, or sets *out to NULL if the context keeps no trace. *epoch is the epoch
+ * under way, at each later call. Returns 0 or -ERR_NOMEM. */
 int engine_trace_make(struct engine_trace **out, const struct be_bind *b, const uint64_t *epoch);
-/* Traces all ops from now on, as they are carried out now. NULL is harmless. */
+/* Traces all ops from now on: wraps the functions that they have now. NULL is allowed. */
 void engine_trace(struct engine *e, struct engine_trace *t);
 
-/* The rank's own thread has taken a part of an op from begin to now, while others were at it. */
+/* Records that the rank's own thread did a part of an op, from begin until now, while a helper carried it out. */
 void engine_trace_joined(const struct engine_trace *t, uint32_t op, uint64_t begin);
 
 #endif

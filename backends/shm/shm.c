@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * shm: the operations table. Every message travels as backends/common/sm.h tells. */
+ * The shm backend's table of operations. All its messages travel through shared memory, as backends/common/sm.h
+ * describes. */
 #include "backends/shm/shm.h"
 
 #include "backends/common/sm.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * shm: ranks of one node, as processes or threads, over shared memory. */
+ * The shm backend: connects the processes and threads of one node over shared memory. */
 #ifndef BACKENDS_SHM_SHM_H
 #define BACKENDS_SHM_SHM_H
 

@@ -1,60 +1,66 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * smcq: what carries out the entries that ranks post to command queues. Everything that engines share is in smcq.c: what
- * may be bound, the entries that are left to a CPU, and when a rank is done. */
+ * smcq: the interface to an engine, which carries out the entries that ranks post to command queues. smcq.c has what
+ * all engines share: it checks what may be bound, runs the entries that are left to a CPU, and decides when a rank is
+ * done. */
 #ifndef BACKENDS_SMCQ_ENGINE_H
 #define BACKENDS_SMCQ_ENGINE_H
 
 #include "backends/backend.h"
 
-/* What an engine is given, as long as its link lives. The queues and entries have been checked (bin_check_queues);
- * offsets and lengths are elements of b->layout->basic bytes, the buffers are contiguous. */
+/* What an engine gets for a bound schedule; valid until unmake. The queues and entries have been checked
+ * (bin_check_queues). Their offsets and lengths count elements of b->layout->basic bytes; the buffers are contiguous. */
 struct smcq_job {
-	const struct be_bind *b; /* buffers: at bind; b->entry: of this rank */
-	struct bin_posts posts; /* of this rank */
+	/* bound schedule of this rank: b->entry is the rank's part of the binary, b->buffers are those of bind */
+	const struct be_bind *b;
+	struct bin_posts posts; /* queues and entries of this rank */
 };
 
-/* What a rank has been told, since its link was made: these only grow. */
+/* Numbers of notices that a rank has received since its link was made; they only grow. */
 struct smcq_told {
-	uint64_t locals, remotes; /* as in struct bin_queues */
+	uint64_t locals, remotes; /* local and remote notices, as in struct bin_queues */
 };
 
-/* An engine's part of a bound schedule; its own structure begins with this. */
+/* An engine's state of a bound schedule. An engine's own struct begins with it. */
 struct smcq_link {
 	const struct smcq_job *job;
 };
 
 struct smcq_engine;
 
-/* What an engine keeps for a context by host_state begins with this. */
+/* What an engine stores in host_state for a context begins with this struct. */
 struct smcq_state {
 	const struct smcq_engine *engine;
 };
 
-/* As in struct be_ops, where a call has the same name there. Errors are told by host_error. */
+/* The functions of an engine. One with the name of a struct be_ops member does the same. Errors are reported by
+ * host_error. */
 struct smcq_engine {
 	const char *name;
-	/* Local. *out is for unmake then, even after an error. place: off and size, for host_place on the peers. */
+	/* Makes a link. Local. Even after an error the caller passes *out to unmake. off and size of *place are the
+	 * engine's, for host_place on the peers. */
 	int (*make)(const struct smcq_job *job, struct smcq_link **out, struct be_place *place);
-	/* Collective: the same on all ranks. */
+	/* Connects the link to those of the peers. Collective; returns the same on all ranks. */
 	int (*connect)(struct smcq_link *l, int err);
-	/* NULL is harmless. */
+	/* Frees a link. NULL is allowed. */
 	void (*unmake)(struct smcq_link *l);
-	/* Posts all entries of all command queues once more, but for posted ones. */
+	/* Posts all entries of all command queues again, except those of posted queues. */
 	int (*start)(struct smcq_link *l, uint64_t epoch);
-	/* 1 when all that was posted at start has been issued, so that it may be posted again; 0 if not yet, or -ERR_x. */
+	/* Returns 1 when all that start has posted has been issued, so that it may be posted again; 0 if not yet, or
+	 * -ERR_x. */
 	int (*poll)(struct smcq_link *l, struct smcq_told *told);
-	/* Posts all entries of a posted queue once more. */
+	/* Posts all entries of a posted queue again. */
 	int (*post)(struct smcq_link *l, uint32_t queue);
-	/* The credit that packets have brought to a CPU's queue, or to a posted one, ever. */
+	/* Returns the credit that packets have brought to a CPU's queue or a posted queue, since the link was made. */
 	uint64_t (*credit)(const struct smcq_link *l, uint32_t queue);
-	/* Credit for a queue of this rank, whose CPU has done an entry. */
+	/* Gives sps credits to a queue of this rank, after the CPU has run an entry. */
 	int (*release)(struct smcq_link *l, uint32_t queue, uint32_t sps);
 	int (*rebind)(struct smcq_link *l, const struct be_buffer *buffers);
-	/* For diagnosis: how many entries of a queue have been issued in this epoch. NULL: that cannot be seen. */
+	/* For diagnosis: returns how many entries of a queue have been issued in this epoch. NULL if the engine cannot
+	 * know. */
 	uint32_t (*issued)(const struct smcq_link *l, uint32_t queue, uint64_t epoch);
-	/* As in struct be_ops; NULL: who is told of something is rung for. */
+	/* As in struct be_ops. NULL if a bell rings for every notice. */
 	uint64_t (*alarm)(const struct smcq_link *l);
-	/* As in struct be_ops; NULL: it keeps nothing. */
+	/* As in struct be_ops. NULL if the engine stores nothing in host_state. */
 	void (*close)(void *state);
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The engine "model", on the rank's side: it tells the interface of its memory when a schedule is bound, and copies the
- * entries into the queues at each start. */
+ * The rank's side of the engine "model". At bind it describes the queues in the rank's heap and sends their position to
+ * the emulator of the interface. At each start it copies the entries into the queues. */
 #include "backends/smcq/model.h"
 
 #include "backends/smcq/nic.h"
@@ -20,16 +20,16 @@
 #include <unistd.h>
 
 #define LINE 64u
-#define LEAST_DEPTH 11u /* log2 of the entries of the smallest queue */
-#define CHECK_NS 50000000u /* between two looks whether the interface is there */
-#define PATIENCE_MS 30000 /* for an answer */
+#define LEAST_DEPTH 11u /* log2 of the depth of the smallest queue */
+#define CHECK_NS 50000000u /* time between two checks that the interface still runs, in ns */
+#define PATIENCE_MS 30000 /* time to wait for an answer, in ms */
 
-/* Of a context. */
+/* Connection of a context to the network interface. */
 struct connection {
 	struct smcq_state base;
-	pthread_mutex_t lock; /* of requests */
+	pthread_mutex_t lock; /* held during a request and its answer */
 	int sock, bell;
-	uint64_t nic; /* the same for all who have this interface */
+	uint64_t nic; /* number of the interface, the same for all ranks connected to it */
 	const struct nic_door *door;
 };
 
@@ -37,18 +37,19 @@ struct model {
 	struct smcq_link base;
 	struct connection *c;
 	struct nic_block *block;
-	uint64_t off, name; /* name: 0 until it is bound */
+	/* offset of the block in the heap, and the interface's name for the block; the name is 0 until NIC_BIND */
+	uint64_t off, name;
 	struct nic_pointers *pointers;
 	struct nic_region *regions;
-	uint64_t checked; /* when the interface was there, ns */
-	uint32_t ncpu; /* entries of a CPU's queues that bring credit */
-	uint32_t first_way; /* of the queue by which they do, which comes behind the others */
+	uint64_t checked; /* time of the last check that the interface runs, in ns */
+	uint32_t ncpu; /* number of entries of CPU's queues that give credit */
+	uint32_t first_way; /* first route of the extra queue that gives that credit, which comes after the other queues */
 	uint64_t epoch, posts, mrq_seen;
-	bool late; /* something of this start is not posted yet */
+	bool late; /* true if some entries of this start are not posted yet */
 	struct smcq_told told;
-	uint64_t *credit; /* of a CPU's queues */
-	uint64_t *posted; /* entries of each queue, ever */
-	struct nic_entry *entries; /* of all queues, as they are posted */
+	uint64_t *credit; /* credit of each CPU's queue */
+	uint64_t *posted; /* entries posted to each queue since bind */
+	struct nic_entry *entries; /* entries of all queues, as they are posted */
 };
 
 static struct be_group *group_of(const struct model *m)
@@ -78,7 +79,8 @@ static int report_nic_gone(struct be_group *g)
 	return host_error(g, -ERR_SYS, "the network interface of this node is gone");
 }
 
-/* Sends a request, with a descriptor if fd is not -1, and waits for its answer; more: room for two descriptors. */
+/* Sends a request, with descriptor fd unless that is -1, and waits for the answer. *more receives the two descriptors
+ * of the answer, if it has some. */
 static int exchange_request(struct be_group *g, const struct connection *c, const struct nic_request *r, int fd,
 			    struct nic_answer *a, int *more)
 {
@@ -103,7 +105,7 @@ static int exchange_request(struct be_group *g, const struct connection *c, cons
 		memcpy(CMSG_DATA(m), &fd, sizeof fd);
 	}
 	while (sendmsg(c->sock, &h, MSG_NOSIGNAL) < 0)
-		if (errno == EPIPE) /* it may have said why */
+		if (errno == EPIPE) /* the interface may have sent the reason before it closed the connection */
 			break;
 		else if (errno != EINTR)
 			return report_nic_gone(g);
@@ -112,7 +114,7 @@ static int exchange_request(struct be_group *g, const struct connection *c, cons
 	for (int got; (got = poll(&p, 1, PATIENCE_MS)) <= 0;)
 		if (!got || errno != EINTR)
 			return host_error(g, -ERR_SYS, "the network interface of this node does not answer");
-	do /* what it said before it closed its end comes behind the error for what it did not read */
+	do /* the error for unread requests comes first, then what the interface sent before it closed its end */
 		n = recvmsg(c->sock, &h, MSG_CMSG_CLOEXEC);
 	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset++)));
 	if (n != sizeof *a)
@@ -126,7 +128,7 @@ static int exchange_request(struct be_group *g, const struct connection *c, cons
 	return a->err ? host_error(g, a->err, "the network interface: %s", a->text) : 0;
 }
 
-/* The same under the lock, without descriptors. */
+/* Sends a request without descriptors and waits for the answer. Locks the connection. */
 static int request_nic(const struct model *m, enum nic_what what, uint64_t a, uint64_t b, uint64_t *name)
 {
 	const struct nic_request r = { .what = what, .version = NIC_VERSION, .a = a, .b = b };
@@ -208,7 +210,7 @@ static void disconnect_nic(void *state)
 	free(c);
 }
 
-/* That of the context, which is made when it first binds. */
+/* Returns the context's connection in *out. The first bind makes it. */
 static int find_connection(const struct be_bind *b, struct connection **out)
 {
 	void **kept = host_state(b->group);
@@ -251,8 +253,8 @@ static uint32_t log2_up(uint64_t n)
 	return k;
 }
 
-/* Of a queue with n entries in each start: room for two starts, as some entries may go out after a rank is done; but a
- * queue is at most as deep as the target's. */
+/* Returns the depth code of a queue with n entries per start. A queue has room for two starts, because some entries may
+ * be sent after a rank is done, but is no deeper than those of the target. */
 static uint8_t depth_for(const struct model *m, uint32_t n)
 {
 	const uint32_t most = m->base.job->b->bin->target->limit[BIN_LIMIT_DEPTH];
@@ -263,7 +265,7 @@ static uint8_t depth_for(const struct model *m, uint32_t n)
 	return (uint8_t)(LEAST_DEPTH + 2 * t);
 }
 
-/* Fills in where everything is; its bytes. */
+/* Sets the offsets of everything in the block, and returns its size. */
 static uint64_t lay_out(const struct model *m, struct nic_block *b, uint32_t nbuffers)
 {
 	const uint32_t *limit = m->base.job->b->bin->target->limit;
@@ -271,7 +273,8 @@ static uint64_t lay_out(const struct model *m, struct nic_block *b, uint32_t nbu
 	uint64_t end = 0, told = p->head->remotes;
 
 	for (uint32_t i = 0; i < p->head->nqueues; i++)
-		told += p->queues[i].mode == BIN_Q_CPU ? p->queues[i].n : p->queues[i].told; /* a packet brings one or more */
+		/* a packet brings at least one credit */
+		told += p->queues[i].mode == BIN_Q_CPU ? p->queues[i].n : p->queues[i].told;
 	*b = (struct nic_block){ .id = m->base.job->b->request,
 				 .rank = m->base.job->b->rank,
 				 .tnis = limit[BIN_LIMIT_TNIS],
@@ -279,7 +282,7 @@ static uint64_t lay_out(const struct model *m, struct nic_block *b, uint32_t nbu
 				 .offset = limit[BIN_LIMIT_OFFSET],
 				 .nqueues = p->head->nqueues + (m->ncpu > 0),
 				 .nregions = nbuffers,
-				 .nways = p->head->nentries, /* at most */
+				 .nways = p->head->nentries, /* upper bound */
 				 .tcq_depth = log2_up(2 * (uint64_t)p->head->locals + 1),
 				 .mrq_depth = log2_up(2 * told + 1) };
 	reserve_lines(&end, sizeof *b);
@@ -305,7 +308,8 @@ static void register_buffers(const struct model *m, const struct be_buffer *buff
 	}
 }
 
-/* Private memory is the interface's to reach only where ranks may reach each other's. */
+/* Refuses buffers in private memory unless the user lets ranks access each other's private memory: the interface's
+ * process would have to access it too. */
 static int check_private(const struct model *m, const struct be_buffer *buffers)
 {
 	const struct be_bind *b = m->base.job->b;
@@ -319,7 +323,7 @@ static int check_private(const struct model *m, const struct be_buffer *buffers)
 	return allowed < 0 ? allowed : 0;
 }
 
-/* The way of an entry, among those of its queue, which begin at first. */
+/* Returns the route of an entry, searching those of its queue from first on. Adds it if there is none. */
 static uint32_t find_way(struct nic_way *ways, uint32_t first, uint32_t *n, const struct bin_entry *e)
 {
 	uint32_t i = first;
@@ -333,7 +337,8 @@ static uint32_t find_way(struct nic_way *ways, uint32_t first, uint32_t *n, cons
 	return i;
 }
 
-/* The entries as they are posted; ways have ranks for peers until all are known. */
+/* Prepares the entries in the form in which they are posted. Routes have the peer's rank until connect_ways replaces it
+ * by the peer's block. */
 static void prepare_entries(struct model *m)
 {
 	const struct bin_posts *p = posts_of(m);
@@ -365,7 +370,7 @@ static void prepare_entries(struct model *m)
 	m->block->nways = n;
 }
 
-/* Queue i of the rank, as the interface has to know it; *end moves. */
+/* Returns the interface's description of queue i of the rank. Reserves the queue's memory at *end. */
 static struct nic_queue describe_queue(const struct model *m, uint32_t i, uint64_t *end)
 {
 	const struct bin_posts *p = posts_of(m);
@@ -460,7 +465,7 @@ static void model_unmake(struct smcq_link *l)
 
 	if (!m)
 		return;
-	/* Where it fails the interface is gone. */
+	/* An error means that the interface is gone, so there is nothing left to release. */
 	if (m->name)
 		request_nic(m, NIC_UNBIND, m->name, 0, NULL);
 	host_free(group_of(m), m->block);
@@ -474,7 +479,7 @@ static const struct nic_queue *queue_at(const struct model *m, uint32_t i)
 	return (const struct nic_queue *)block_at(m, m->block->queues) + i;
 }
 
-/* Copies entries to where the producer pointer is, and moves that on; false: there is no room. */
+/* Copies entries to the queue's producer pointer and advances the pointer. Returns false if the queue is full. */
 static bool post_entries(struct model *m, uint32_t queue, const struct nic_entry *e, uint64_t n)
 {
 	struct nic_entry *toq = block_at(m, queue_at(m, queue)->toq);
@@ -494,14 +499,15 @@ static int ring_doorbell(struct model *m)
 {
 	const uint64_t one = 1;
 
-	/* Either the interface, which says that it sleeps and looks once more, sees this, or this rank sees that. */
+	/* The store and the load are sequentially consistent. The interface stores asleep and then reads the doorbell
+	 * once more. So either it sees this post, or this rank sees that it is asleep. */
 	atomic_store(&m->block->doorbell, ++m->posts);
 	if (atomic_load(&m->c->door->asleep) && write(m->c->bell, &one, sizeof one) < 0)
 		return sys_error(group_of(m), "write to the network interface's bell");
 	return 0;
 }
 
-/* Posts what the start has not posted yet, as far as there is room. */
+/* Posts the entries of this start that are not posted yet, as far as there is room. */
 static int post_all(struct model *m)
 {
 	const struct bin_posts *p = posts_of(m);
@@ -522,7 +528,7 @@ static int model_start(struct smcq_link *l, uint64_t epoch)
 	struct model *m = (struct model *)l;
 
 	m->epoch = epoch;
-	atomic_store_explicit(&m->block->starts, epoch, memory_order_relaxed); /* told with the doorbell */
+	atomic_store_explicit(&m->block->starts, epoch, memory_order_relaxed); /* the doorbell's store publishes it */
 	return post_all(m);
 }
 
@@ -533,7 +539,7 @@ static void read_notices(struct model *m)
 	const uint64_t tcq = atomic_load_explicit(&b->tcq, memory_order_acquire);
 	const uint64_t mrq = atomic_load_explicit(&b->mrq, memory_order_acquire);
 
-	if (tcq != m->told.locals) { /* all that a local one says is that there is one more */
+	if (tcq != m->told.locals) { /* only the number of local notices matters */
 		m->told.locals = tcq;
 		atomic_store_explicit(&m->block->tcq_seen, tcq, memory_order_release);
 	}
@@ -565,7 +571,7 @@ static int tell_fault(const struct model *m, uint32_t fault)
 			  m->block->fault_rank, fault < NIC_FAULTS ? text[fault] : "a fault");
 }
 
-/* Now and then. */
+/* Checks from time to time that the interface still runs. */
 static int check_nic(struct model *m)
 {
 	const uint64_t now = clock_now_ns();
@@ -597,7 +603,7 @@ static uint64_t model_credit(const struct smcq_link *l, uint32_t queue)
 	return ((const struct model *)l)->credit[queue];
 }
 
-/* That of the last start has not gone out. */
+/* Reports that entries of the previous start are still in the queue. */
 static int report_full_queue(const struct model *m, uint32_t queue)
 {
 	return host_error(group_of(m), -ERR_STATE, "queue %u is full", queue);
@@ -613,7 +619,7 @@ static int post_queue(struct smcq_link *l, uint32_t queue)
 	return ring_doorbell(m);
 }
 
-/* A put of the rank to itself, by the queue that is its CPU's. */
+/* Gives credit by a put of the rank to itself, through the extra queue of the CPU. */
 static int model_release(struct smcq_link *l, uint32_t queue, uint32_t sps)
 {
 	struct model *m = (struct model *)l;

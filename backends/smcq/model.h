@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The engine "model": a network interface that another process of the node plays (nic.h). */
+ * The engine "model": another process of the node emulates the network interface (nic.h). */
 #ifndef BACKENDS_SMCQ_MODEL_H
 #define BACKENDS_SMCQ_MODEL_H
 

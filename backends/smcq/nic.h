@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The software model of a network interface with command queues in session mode (Tofu2): what ranks and the process that
- * plays it share. A rank registers its heap, and in that, for each schedule that it binds, a block with transmit order
- * queues (TOQ), their pointers, and rings of notices (TCQ, MRQ). What public documents leave open is told in nic.c. */
+ * The emulator of a network interface with command queues in session mode (Tofu2): what ranks share with its process. A
+ * rank registers its heap. For each schedule that it binds, it makes a block in the heap, with transmit order queues
+ * (TOQ), their pointers, and rings of notices: the transmit complete queue (TCQ) and the message receive queue (MRQ).
+ * goalrun/nic/nic.c lists what public documents leave open. */
 #ifndef BACKENDS_SMCQ_NIC_H
 #define BACKENDS_SMCQ_NIC_H
 
@@ -9,86 +10,87 @@
 
 /* ---- in the rank's heap ---- */
 
-/* An entry of a TOQ, as long as there. */
+/* An entry of a TOQ, of the same length as in Tofu2. */
 struct nic_entry {
 	uint8_t command, flags, sps, armw; /* as in struct bin_entry */
-	uint32_t len; /* bytes */
-	uint16_t region[2]; /* of the rank, and of the peer */
-	uint32_t way; /* of the block */
-	uint64_t off[2]; /* bytes of the region */
+	uint32_t len; /* length in bytes */
+	uint16_t region[2]; /* indices of the rank's region and of the peer's */
+	uint32_t way; /* index of the route in the block */
+	uint64_t off[2]; /* offsets in the two regions, in bytes */
 };
 _Static_assert(sizeof(struct nic_entry) == 32, "an entry of a TOQ");
 
-struct nic_local { /* of a TCQ */
-	uint32_t queue, entry; /* entry: its number, modulo 2^32 */
+struct nic_local { /* an entry of a TCQ */
+	uint32_t queue, entry; /* entry: number of the completed entry, modulo 2^32 */
 };
 _Static_assert(sizeof(struct nic_local) == 8, "an entry of a TCQ");
 
 enum nic_notice { NIC_ARRIVED, NIC_CREDIT };
-struct nic_remote { /* of an MRQ */
+struct nic_remote { /* an entry of an MRQ */
 	uint32_t what; /* enum nic_notice */
-	uint32_t rank; /* from where */
-	uint32_t queue, sps; /* NIC_CREDIT: for a queue of the CPU */
+	uint32_t rank; /* rank that has sent it */
+	uint32_t queue, sps; /* NIC_CREDIT: number of session progress steps (SPS), for that queue of the CPU */
 	uint64_t zero[2];
 };
 _Static_assert(sizeof(struct nic_remote) == 32, "an entry of an MRQ");
 
-/* Pointers are numbers of entries that only grow; the place is the number modulo the depth. */
+/* The pointers of a queue. They count entries and only grow; an entry's position in the queue is its number modulo the
+ * depth. */
 struct nic_pointers {
-	_Alignas(64) _Atomic uint64_t producer; /* the rank's */
-	_Alignas(64) _Atomic uint64_t scheduling, consumer; /* the interface's, for whoever wants to see them */
+	_Alignas(64) _Atomic uint64_t producer; /* written by the rank */
+	_Alignas(64) _Atomic uint64_t scheduling, consumer; /* written by the interface, for diagnosis and flow control */
 };
 
 #define NIC_ANY UINT16_MAX
 struct nic_queue {
 	uint8_t mode; /* enum bin_queue_mode */
-	uint8_t depth; /* log2 of its entries; 0: a CPU's, which has none */
-	uint16_t tni; /* or NIC_ANY */
+	uint8_t depth; /* log2 of the number of entries; 0 for a CPU's queue, which has none */
+	uint16_t tni; /* Tofu network interface (TNI) of the queue, or NIC_ANY */
 	uint32_t zero;
-	uint64_t toq; /* offsets here and below are from the block */
+	uint64_t toq; /* offset of the entries; this and the offsets below count from the start of the block */
 };
 
 /* Registered memory. */
 struct nic_region {
-	uint64_t base; /* of the heap, or an address */
+	uint64_t base; /* offset in the heap, or an address in the rank's process */
 	uint64_t len;
-	uint64_t heap; /* whether */
+	uint64_t heap; /* 1 if base is an offset in the heap, else 0 */
 };
 
-/* From a queue of the rank to one of a peer; of GETs from the peer to a queue of the rank. */
+/* A route from a queue of the rank to a queue of a peer. A route of GETs leads from the peer to a queue of the rank. */
 struct nic_way {
-	uint64_t peer; /* what the interface calls the peer's block */
-	uint32_t queue; /* that gets credit, or BIN_NONE */
-	uint32_t gets; /* 1: of GETs, else 0 */
+	uint64_t peer; /* the interface's name for the peer's block */
+	uint32_t queue; /* queue that gets credit, or BIN_NONE */
+	uint32_t gets; /* 1 for a route of GETs, else 0 */
 };
 
 enum nic_fault { NIC_FINE, NIC_BAD_ENTRY, NIC_NO_MEMORY, NIC_DEAD_SESSION, NIC_NOTICES, NIC_LEFT, NIC_FAULTS };
 
 struct nic_block {
-	_Alignas(64) _Atomic uint64_t doorbell; /* the rank's: how often it has posted, */
-	_Atomic uint64_t starts; /* and in how many starts */
-	_Atomic uint64_t tcq_seen, mrq_seen; /* the rank's: notices that it has read */
-	_Alignas(64) _Atomic uint64_t tcq, mrq; /* the interface's: notices that it has written */
-	_Atomic uint32_t fault; /* the interface's: enum nic_fault, of queue */
-	uint32_t fault_rank, fault_queue; /* queue: not of NIC_LEFT */
-	/* The rank's, from when it is told on: */
-	_Alignas(64) uint64_t id; /* of what all ranks bind together */
+	_Alignas(64) _Atomic uint64_t doorbell; /* written by the rank: number of posts */
+	_Atomic uint64_t starts; /* written by the rank: number of starts that it has posted */
+	_Atomic uint64_t tcq_seen, mrq_seen; /* written by the rank: notices that it has read */
+	_Alignas(64) _Atomic uint64_t tcq, mrq; /* written by the interface: notices that it has written */
+	_Atomic uint32_t fault; /* written by the interface: enum nic_fault */
+	uint32_t fault_rank, fault_queue; /* rank and queue of the fault; NIC_LEFT has no queue */
+	/* Written by the rank before it sends NIC_BIND, and constant from then on: */
+	_Alignas(64) uint64_t id; /* number of the request, the same on all ranks */
 	uint32_t rank;
-	uint32_t tnis, cqs; /* what there is for the schedule's target */
-	uint32_t offset; /* bits of a session's offset */
+	uint32_t tnis, cqs; /* numbers of TNIs and CQs of the schedule's target */
+	uint32_t offset; /* bits of a session's offset counter */
 	uint32_t nqueues, nregions, nways;
-	uint32_t tcq_depth, mrq_depth; /* log2 */
+	uint32_t tcq_depth, mrq_depth; /* log2 of the rings' lengths */
 	uint64_t queues, regions, ways, pointers, tcq_ring, mrq_ring;
 };
 
 /* ---- over the socket: a request, then its answer ---- */
 
 enum nic_what {
-	NIC_HELLO, /* with the heap's descriptor; a: where the rank's bell is in it */
-	NIC_BIND, /* a: where the block is, b: its bytes. The answer has its name */
-	NIC_CONNECT, /* a: the name; the ways are told */
-	NIC_REBIND, /* a: the name; other regions */
-	NIC_UNBIND /* a: the name. Answered when all that was posted has gone out, or will never do so */
+	NIC_HELLO, /* comes with the heap's descriptor; a: offset of the rank's bell in the heap */
+	NIC_BIND, /* a: offset of the block, b: its size. The answer has the block's name */
+	NIC_CONNECT, /* a: the block's name; its routes are complete now */
+	NIC_REBIND, /* a: the block's name; its regions have changed */
+	NIC_UNBIND /* a: the block's name. The answer comes when all that was posted has been sent, or can never be sent */
 };
 #define NIC_VERSION 2u
 
@@ -98,15 +100,17 @@ struct nic_request {
 };
 
 struct nic_answer {
-	int32_t err; /* -ERR_x */
+	int32_t err; /* 0 or -ERR_x */
 	uint32_t zero;
 	uint64_t name;
-	char text[112]; /* on an error */
+	char text[112]; /* text of an error */
 };
 
-/* What the interface shows everybody; its descriptor comes with the answer to NIC_HELLO, behind that of an eventfd. */
+/* What the interface shows to all ranks. The answer to NIC_HELLO brings two descriptors: an eventfd, and that of this
+ * memory. */
 struct nic_door {
-	_Alignas(64) _Atomic uint32_t asleep; /* then who posts writes to the eventfd */
+	/* 1 while the interface sleeps: a rank that posts then writes to the eventfd */
+	_Alignas(64) _Atomic uint32_t asleep;
 };
 
 /* ---- the process ---- */
@@ -116,15 +120,15 @@ struct nic_stats {
 };
 
 struct nic_options {
-	int listener; /* listens for ranks */
-	int life; /* at its end the interface ends */
-	uint64_t seed; /* of the order in which packets arrive; 0: in order */
-	int trace; /* where the steps are written; -1: nowhere */
-	uint64_t most; /* of them */
-	struct nic_stats *stats; /* shared with who asks */
+	int listener; /* socket on which the interface accepts ranks */
+	int life; /* descriptor whose end of file ends the interface */
+	uint64_t seed; /* seed of the order in which packets arrive; 0: they arrive as they were sent */
+	int trace; /* descriptor to write the trace to; -1 for none */
+	uint64_t most; /* largest number of steps in the trace */
+	struct nic_stats *stats; /* counters in memory shared with the process that reads them */
 };
 
-/* Serves until the end of its life; an exit status. */
+/* Serves ranks until the end of file on life. Returns an exit status. */
 int nic_serve(const struct nic_options *o);
 
 #endif

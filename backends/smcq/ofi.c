@@ -1,39 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The engine ofi: command queues on libfabric's deferred work, for its provider sockets.
+ * The engine "ofi": command queues on the deferred work of libfabric, for its provider "sockets".
  *
- * A queue is a counter. Entry k is a put that the provider holds back until the counter of its queue has come to a
- * threshold. Credit is one more segment of a put, without bytes, in a region of the peer that nobody reads and that has
- * the queue's counter: when the put has arrived the provider's thread counts each segment. So a NOP is nothing but a
- * higher threshold for the entries behind it; and all puts of a rank to another one go one way, in order, whether they
- * bring credit or not. A GET is a read, and behind it puts that say so, which are held back until a counter of the reads of
- * that queue from that peer has come to it: credit to the rank itself, a notice to the peer, or else a word that nobody reads.
+ * A queue is a counter. Entry k is a put that the provider holds back until the queue's counter reaches a threshold.
+ * Credit is one more segment of a put, without bytes. It goes to a region of the peer that nobody reads, and that has
+ * the peer's queue counter attached: the provider's thread counts each segment when the put has arrived. So a NOP is
+ * only a higher threshold for the entries after it. All puts from a rank to another travel on one connection, in order,
+ * whether they bring credit or not. A GET is a read, followed by puts that announce it: credit to the rank itself, a
+ * notice to the peer, or else a word that nobody reads. These puts are held back by a counter of the completed reads of
+ * that queue from that peer.
  *
- * Counters only grow. Each start puts on each counter what makes up for its entries:
+ * Counters only grow. At each start a counter grows by as much as its entries need:
  *
- *	session queue	n	when all is posted, so that credit that came earlier releases nothing before that: then entries
- *				that are released while others are posted would overtake each other
- *			n	credit
- *	posted queue	told	notices, then n by this rank
- *	normal queue	n	when all is posted
- *	CPU's queue	n	credit
- *	reads		n	when they are complete: in order, as one connection answers them
+ * 	session queue	n	added when all is posted. Credit that came earlier therefore releases nothing before that;
+ * 				otherwise entries released during posting would overtake each other
+ * 			n	credit
+ * 	posted queue	told	notices, then n added by this rank
+ * 	normal queue	n	added when all is posted
+ * 	CPU's queue	n	credit
+ * 	reads		n	added as reads complete: in order, because one connection answers them
  *
- * What the provider does not do is kept from it:
- * - A put for which its ring has no room is left behind, until the counter is looked at again, which may be never. Where a
- *   start has more puts than half of the ring, each STEP that are through have all counters looked at: deferred work of
- *   its own adds 0 to them. Where the ring is full, more than STEP are on their way, or reads that puts follow.
- * - What is counted on a counter must not be counted by its own deferred work, or the provider waits for itself: completed
- *   puts have a counter (done), which only adds 0 to those of queues.
- * - Its work cannot be cancelled: each bound schedule has a domain of its own, with the provider's thread, and goes as a
- *   whole.
- * - What is queued is in use until it is through, and is queued anew at each start: a start is complete when all its puts
- *   are, too.
- * - Counters have 31 bits: between starts, before one runs over, what is used up is taken off. They begin near there.
- * - It lets everybody connect who reaches its port, and access each region of which he knows the key; and it takes the word
- *   of who connects that he is this peer or that, and sends there what is for the peer, with the keys. So on one node its
- *   ports are those of the loopback interface, keys are made of secrets that each rank draws for what it binds and shows to
- *   its peers only, and once all connections are made none may be another user's.
- * - It does not look whether it gets a file descriptor, or tries for ever; so there are enough before it is asked. */
+ * These limits of the provider shape the code:
+ * - A put that finds the provider's ring full is left behind until its counter is examined again, which may be never.
+ *   If a start has more puts than half of the ring, all counters are therefore examined after every STEP completed
+ *   puts, by deferred work that adds 0 to them. A full ring means that more than STEP puts, or reads followed by puts,
+ *   are under way, so that another examination follows.
+ * - A put's completion must not be counted by the counter that triggers it: the provider would wait for itself.
+ *   Completed puts have a counter of their own (done), whose deferred work only adds 0 to the counters of queues.
+ * - Deferred work cannot be cancelled. Each bound schedule therefore has a domain of its own, with the provider's
+ *   thread, and closes it as a whole.
+ * - Queued work is in use until it has completed, and each start queues it again. So a start is complete only when
+ *   all its puts are.
+ * - Counters have 31 bits. Between starts, before a counter would overflow, what is used up is subtracted. Counters
+ *   start near the limit, so that this is exercised early.
+ * - Everybody who reaches the provider's port can connect, and can access each region whose key he knows. The
+ *   provider also believes a process that claims to be a peer, and sends it that peer's data and the keys. On one
+ *   node the ports are therefore those of the loopback interface. Keys are made of secrets that each rank draws for
+ *   each request and shows to its peers only. Once all connections are made, none may belong to another user.
+ * - The provider does not check whether it gets a file descriptor, or retries for ever. So we check that there are
+ *   enough beforehand. */
 #include "backends/smcq/ofi.h"
 
 #include "backends/smcq/ofi_fabric.h"
@@ -65,27 +69,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SEGMENTS 7u /* of a put; with more it could take two places of the ring */
+#define SEGMENTS 7u /* segments of a put at most; with more it could take two slots of the ring */
 #define STEP 64u
-#define MOST INT32_MAX /* that a counter can tell */
-#define CONNECT_S 30 /* how long peers may take to answer, at first */
-#define LEAVE_S 10 /* and at last */
-#define DEATH_NS 500000000u /* until the kernel has ended a process whose connections it has closed */
-#define DOMAIN_FDS 16u /* file descriptors of the provider's for a domain, at most */
-#define ADDRESS 64u /* bytes, at most */
+#define MOST INT32_MAX /* largest value of a counter */
+#define CONNECT_S 30 /* seconds that peers may take to answer the first ping */
+#define LEAVE_S 10 /* seconds that they may take to answer the last one */
+#define DEATH_NS 500000000u /* time in ns for the kernel to end a process after closing its connections */
+#define DOMAIN_FDS 16u /* file descriptors that the provider uses for a domain, at most */
+#define ADDRESS 64u /* bytes of an endpoint's address, at most */
 
 struct counter {
 	struct fid_cntr *cntr;
-	uint64_t base; /* where the start begins, and */
-	uint64_t per; /* how much it adds */
+	uint64_t base; /* value at the beginning of this start */
+	uint64_t per; /* growth per start */
 };
 
 struct queue {
 	struct counter c;
 	struct fid_mr *credit;
-	uint64_t before; /* what its first entry waits for, besides its own credit */
-	uint64_t gate; /* what this rank adds itself */
-	bool posted; /* of a posted one */
+	uint64_t before; /* growth that the first entry waits for, besides its own credit */
+	uint64_t gate; /* what this rank itself adds at start */
+	bool posted; /* true if this rank has posted the queue in this start, for a posted queue */
 };
 
 struct put {
@@ -103,22 +107,22 @@ struct put {
 		struct fi_rma_ioc target;
 	};
 	uint32_t to_rank;
-	const struct counter *on; /* what it waits for, and */
-	uint32_t at; /* the threshold, from where the start begins */
+	const struct counter *on; /* counter that the put waits for */
+	uint32_t at; /* threshold, counted from the beginning of the start */
 };
 
-/* At all that waits for a counter. */
+/* A watch: deferred work that makes the provider examine all work that waits for a counter. */
 struct look {
 	struct fi_deferred_work work;
 	struct fi_op_cntr add;
 	uint32_t at;
 };
 
-/* Of the GETs that go one way. */
+/* The GETs of one queue from one peer. */
 struct reads {
 	const struct bin_entry *first;
 	uint32_t queue;
-	uint32_t n; /* that have been added */
+	uint32_t n; /* reads added so far */
 	struct counter c;
 };
 
@@ -127,34 +131,34 @@ struct peer {
 	char secret[MAC_KEY];
 };
 
-enum { REGION_NOTICE, REGION_FREE /* is not counted */, REGION_BUFFERS /* and then one for each queue */ };
+enum { REGION_NOTICE, REGION_FREE /* has no counter */, REGION_BUFFERS /* of the buffers, then of the queues */ };
 
 struct ofi {
 	struct smcq_link link;
 	const struct be_bind *b;
 	const struct bin_posts *posts;
-	const struct be_buffer *at; /* the buffers as they are bound now */
+	const struct be_buffer *at; /* buffers that are bound now */
 	const struct ofi_fabric *f;
 	struct fid_domain *domain;
 	struct fid_av *av;
 	struct fid_ep *ep;
 	struct counter done, notice;
-	struct fid_cntr *looked; /* nobody asks */
-	struct fid_mr *noticed, *free, **regions; /* by buffer */
+	struct fid_cntr *looked; /* completion counter of watches, which nobody reads */
+	struct fid_mr *noticed, *free, **regions; /* regions of the buffers */
 	struct queue *queues;
 	VEC(struct reads) reads;
-	struct peer *peers; /* by rank */
-	struct put *puts, sample; /* sample: while puts are only counted */
+	struct peer *peers; /* the peers, by rank */
+	struct put *puts, sample; /* sample: stands in for each put while the puts are only counted */
 	struct look *looks;
 	uint32_t nputs, nlooks;
-	uint32_t nreads; /* of the puts */
-	uint64_t *met; /* by rank: not 0 of those that put to this one or the other way round */
-	uint64_t locals; /* in a start, not of the CPU */
-	uint64_t epoch; /* the last one that was started, and */
-	uint64_t through; /* that all this rank has posted is through of */
-	uint64_t word; /* is put where only credit is brought */
-	uint64_t network; /* that this rank is in */
-	bool open; /* others than processes of the node can connect */
+	uint32_t nreads; /* number of puts that are reads */
+	uint64_t *met; /* by rank: not 0 if this rank puts to that one, or that one to this */
+	uint64_t locals; /* local notices per start, without those of the CPU's entries */
+	uint64_t epoch; /* last epoch that was started */
+	uint64_t through; /* last epoch of which all posted work has completed */
+	uint64_t word; /* source of puts that bring only credit */
+	uint64_t network; /* identifier of this rank's network namespace */
+	bool open; /* true if processes outside the node can connect */
 };
 
 static struct ofi *to_ofi(struct smcq_link *l)
@@ -162,7 +166,7 @@ static struct ofi *to_ofi(struct smcq_link *l)
 	return (struct ofi *)l;
 }
 
-/* Tells what libfabric says of a call; 0 for 0. */
+/* Reports a failed libfabric call. Returns 0 if rc is 0. */
 static int check_fi(const struct ofi *o, const char *what, ssize_t rc)
 {
 	return rc ? host_error(o->b->group, rc == -FI_ENOMEM ? -ERR_NOMEM : -ERR_SYS, "the engine ofi: %s: %s", what,
@@ -170,7 +174,7 @@ static int check_fi(const struct ofi *o, const char *what, ssize_t rc)
 		    0;
 }
 
-/* The same of something that fails where a peer has died, too, which is told then. */
+/* Reports a failure that a peer's death may have caused. If a peer has died, the death is reported instead. */
 static int broken(struct ofi *o, const char *what, ssize_t rc)
 {
 	const uint64_t end = clock_now_ns() + DEATH_NS;
@@ -196,13 +200,14 @@ static int open_counter(struct ofi *o, struct counter *c, uint64_t per)
 	return err ? err : check_fi(o, "a counter", fi_cntr_set(c->cntr, c->base));
 }
 
-/* How far it is in this start. */
+/* Returns how much a counter has grown in this start. */
 static uint64_t count_since_start(const struct counter *c)
 {
 	return fi_cntr_read(c->cntr) - c->base;
 }
 
-/* All of a start has been counted; some of the next may be, too. */
+/* Moves a counter to the next start. Everything of this start has been counted; some of the next may have been counted
+ * too. */
 static void go_on(struct counter *c)
 {
 	c->base += c->per;
@@ -214,13 +219,14 @@ static void go_on(struct counter *c)
 
 /* ---- what is put ---- */
 
-/* The key of a rank's region. */
+/* Returns the key of a region of a rank. */
 static uint64_t key_of(const struct ofi *o, uint32_t rank, uint64_t region)
 {
 	return mac(o->peers[rank].secret, &region, sizeof region);
 }
 
-/* Another put to a rank, still without segments, when a counter has come so far. The first pass only counts them. */
+/* Adds a put to a rank, still without segments. It is sent when counter on has grown by at in this start. The first
+ * pass, without o->puts, only counts the puts. */
 static struct put *add_put(struct ofi *o, const struct counter *on, uint32_t at, uint32_t to)
 {
 	struct put *p = o->puts ? &o->puts[o->nputs] : &o->sample;
@@ -248,7 +254,7 @@ static void add_segment(const struct ofi *o, struct put *p, uint64_t off, size_t
 	p->to[p->rma.msg.rma_iov_count++] = (struct fi_rma_iov){ off, len, key_of(o, p->to_rank, region) };
 }
 
-/* By enum bin_armw. */
+/* libfabric's operation and datatype of each enum bin_armw. */
 static const struct {
 	enum fi_op op;
 	enum fi_datatype type;
@@ -258,7 +264,7 @@ static const struct {
 #undef ARMW
 };
 
-/* Makes an atomic operation of a put; it brings no credit. */
+/* Turns a put into an atomic operation. It can bring no credit. */
 static void make_atomic(const struct ofi *o, struct put *p, uint8_t armw, void *from, uint64_t off, uint64_t region)
 {
 	const struct fi_msg_rma msg = p->rma.msg;
@@ -286,7 +292,7 @@ static void add_range(struct ofi *o, struct put *p, const struct bin_entry *e)
 	add_segment(o, p, e->off[1] * basic, e->len * basic, REGION_BUFFERS + e->buf[1]);
 }
 
-/* Credit for a queue of a rank, and a notice: of put p, and as many more as it takes. */
+/* Adds credit for a queue of a rank, and a notice if set, as segments of put p and of as many more puts as needed. */
 static void add_credit(struct ofi *o, struct put *p, const struct counter *on, uint32_t at, uint32_t to, uint32_t queue,
 		       uint32_t credits, bool notice)
 {
@@ -298,7 +304,7 @@ static void add_credit(struct ofi *o, struct put *p, const struct counter *on, u
 	}
 }
 
-/* The row of a GET, or where one would be. */
+/* Returns the index of the reads that a GET belongs to, or the index at which to add them. */
 static size_t reads_of(const struct ofi *o, uint32_t queue, const struct bin_entry *e)
 {
 	size_t i = 0;
@@ -325,7 +331,7 @@ static void add_get(struct ofi *o, uint32_t queue, const struct counter *on, uin
 		add_segment(o, add_put(o, &r->c, r->n, rank), rank * sizeof o->word, sizeof o->word, REGION_FREE);
 }
 
-/* The puts of entry k of a queue: one, unless it brings very much credit, or is atomic or a GET. */
+/* Adds the puts of entry k of a queue: one, or several if the entry brings much credit, is atomic or is a GET. */
 static void add_entry(struct ofi *o, uint32_t queue, uint32_t k, const struct bin_entry *e)
 {
 	const struct counter *on = &o->queues[queue].c;
@@ -380,7 +386,8 @@ static void add_look(struct ofi *o, uint32_t at, const struct counter *c)
 	l->work.completion_cntr = o->looked;
 }
 
-/* Before the last put is through, or one might still be carried out when the next start queues it anew. */
+/* Adds watches up to, but not at, the last completed put. A watch of that one might still be under way when the next
+ * start queues it again. */
 static void add_looks(struct ofi *o)
 {
 	o->nlooks = 0;
@@ -395,7 +402,7 @@ static void add_looks(struct ofi *o)
 
 static int add_work(struct ofi *o)
 {
-	const bool many = o->nputs > o->f->info->tx_attr->size / 2; /* open_all has counted them */
+	const bool many = o->nputs > o->f->info->tx_attr->size / 2; /* open_all has counted the puts */
 
 	o->puts = mem_calloc(o->nputs, sizeof *o->puts);
 	if (o->puts)
@@ -410,7 +417,7 @@ static int add_work(struct ofi *o)
 
 /* ---- making ---- */
 
-/* Memory that peers have access to, from 0 on; c: counts what arrives there, or NULL. */
+/* Registers memory for access by peers, with offsets from 0. c counts what arrives there, or is NULL. */
 static int open_region(struct ofi *o, struct fid_mr **r, void *at, size_t len, uint64_t access, uint64_t region, struct counter *c)
 {
 	int rc = fi_mr_reg(o->domain, at, len, access, 0, key_of(o, o->b->rank, region), 0, r, NULL);
@@ -461,7 +468,7 @@ static int open_reads(struct ofi *o)
 	return err;
 }
 
-/* Whether all ranks have the loopback interface of this one. */
+/* True if all ranks share this rank's loopback interface. */
 static bool share_loopback(const struct ofi *o)
 {
 	bool same = true;
@@ -490,7 +497,8 @@ static int find_fabric(struct ofi *o)
 	return err;
 }
 
-/* The provider's threads are born with the domain. Signals are for the application's. */
+/* Opens the domain with all signals blocked. The provider's threads inherit the mask, so that the application's threads
+ * get the signals. */
 static int open_domain(struct ofi *o)
 {
 	sigset_t all, old;
@@ -510,11 +518,11 @@ static int open_endpoint(struct ofi *o)
 
 	rc = rc ? rc : fi_endpoint(o->domain, o->f->info, &o->ep, NULL);
 	rc = rc ? rc : fi_ep_bind(o->ep, &o->av->fid, 0);
-	rc = rc ? rc : fi_ep_bind(o->ep, &o->done.cntr->fid, FI_WRITE | FI_READ | FI_SEND); /* of what fails, too */
+	rc = rc ? rc : fi_ep_bind(o->ep, &o->done.cntr->fid, FI_WRITE | FI_READ | FI_SEND); /* counts failures as well */
 	return check_fi(o, "an endpoint", rc ? rc : fi_enable(o->ep));
 }
 
-/* What a start tells: of what packets bring, not of what the CPU does. */
+/* Counts the local and remote notices of a start, without those that the CPU's entries cause. */
 static void count_told(struct ofi *o, uint64_t *remotes)
 {
 	const struct bin_queues *h = o->posts->head;
@@ -552,8 +560,9 @@ static int open_all(struct ofi *o)
 	return err ? err : open_endpoint(o);
 }
 
-/* Whether there will be file descriptors for all that ranks of this process bind now, who look before one of them goes on: two
- * for each peer, where both connect at once, and for puts to the rank itself. */
+/* Checks that there are enough file descriptors for all ranks of this process, which bind at the same time. Each rank
+ * checks in make, before any of them opens one in bind. A rank needs two per peer, as both may connect at once, and
+ * likewise for puts to itself. */
 static int need_descriptors(const struct be_bind *b)
 {
 	uint64_t need = DOMAIN_FDS + 2 * (uint64_t)b->size, ranks = 0, used = 0;
@@ -563,12 +572,12 @@ static int need_descriptors(const struct be_bind *b)
 	for (uint32_t r = 0; r < b->size; r++)
 		ranks += r == b->rank || host_same_process(b->group, r);
 	if (getrlimit(RLIMIT_NOFILE, &limit) || (!d && errno != EMFILE && errno != ENFILE))
-		return 0; /* nobody knows */
+		return 0; /* the number cannot be found out */
 	while (d && readdir(d))
 		used++;
 	if (d)
 		closedir(d);
-	used -= d ? 3 : 0; /* . and .. and its own */
+	used -= d ? 3 : 0; /* the entries . and .., and the descriptor of the directory itself */
 	if (d && used + ranks * need <= limit.rlim_cur)
 		return 0;
 	return host_error(b->group, -ERR_SYS,
@@ -613,7 +622,7 @@ struct address {
 	char secret[MAC_KEY];
 };
 
-/* Puts a word to those that have met, or are about to, and waits until they have it. Nothing else is under way. */
+/* Puts a word to every rank in met and waits until it has arrived. No other work is under way. */
 static int ping_peers(struct ofi *o, unsigned seconds)
 {
 	const uint64_t end = clock_now_ns() + seconds * UINT64_C(1000000000);
@@ -643,8 +652,8 @@ static int ping_peers(struct ofi *o, unsigned seconds)
 	return err || !rc ? err : broken(o, "a peer", rc);
 }
 
-/* Whether another user is connected to this rank. Root may be: nothing keeps it out, and the kernel gives it what has been
- * closed. */
+/* Reports an error if another user is connected to this rank. Root is ignored: nothing keeps root out anyway, and the
+ * kernel lists closed connections as root's. */
 static int find_others(struct ofi *o, const struct sockaddr_in *mine)
 {
 	unsigned long addr, port, user;
@@ -663,7 +672,7 @@ static int find_others(struct ofi *o, const struct sockaddr_in *mine)
 	return err;
 }
 
-/* Connections are made now: later there would be nobody to wait for them. */
+/* Connects to the peers. The connections are made now, because no thread could wait for them later. */
 static int connect_peers(struct ofi *o, const struct address *all)
 {
 	struct sockaddr_in mine;
@@ -789,7 +798,7 @@ static int ofi_release(struct smcq_link *l, uint32_t queue, uint32_t sps)
 	return check_fi(o, "a counter", fi_cntr_add(o->queues[queue].c.cntr, sps));
 }
 
-/* The keys of regions stay, so nobody need be told. */
+/* Registers changed buffers anew. The keys of the regions stay, so that peers need not be informed. */
 static int replace_regions(struct ofi *o, const struct be_buffer *buffers)
 {
 	int err = 0;
@@ -823,11 +832,11 @@ static uint32_t ofi_issued(const struct smcq_link *l, uint32_t queue, uint64_t e
 	const struct ofi *o = (const struct ofi *)l;
 	const uint64_t n = count_since_start(&o->queues[queue].c), before = o->queues[queue].before;
 
-	(void)epoch; /* the last one */
+	(void)epoch; /* always the last one */
 	return n <= before ? 0 : n - before < o->posts->queues[queue].n ? (uint32_t)(n - before) : o->posts->queues[queue].n;
 }
 
-#define LOOK_NS 100000u /* nobody rings when the provider counts */
+#define LOOK_NS 100000u /* ns between two polls: no bell rings when the provider counts */
 
 static uint64_t next_look(const struct smcq_link *l)
 {
@@ -842,7 +851,8 @@ static void ofi_unmake(struct smcq_link *l)
 	if (!o)
 		return;
 	if (o->epoch && o->through == o->epoch && !host_lost(o->b->group))
-		ping_peers(o, LEAVE_S); /* what others wait to hear has gone out before it */
+		/* puts arrive in order, so everything that peers wait for has arrived with this ping */
+		ping_peers(o, LEAVE_S);
 	close_fid(o->ep);
 	for (uint32_t i = 0; i < o->b->bin->nbuffers; i++)
 		close_fid(o->regions[i]);

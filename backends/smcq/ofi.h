@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The engine ofi: command queues on libfabric. */
+ * The engine "ofi": command queues on libfabric. */
 #ifndef BACKENDS_SMCQ_OFI_H
 #define BACKENDS_SMCQ_OFI_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The provider that carries deferred work out, and on whose work ofi.c is built. */
+ * Finds the libfabric provider that carries out deferred work; ofi.c builds on it. */
 #include "backends/smcq/ofi_fabric.h"
 
 #include "util/err.h"
@@ -21,7 +21,7 @@ struct functions {
 #undef FN
 };
 
-/* What a context keeps: to find a provider takes long. */
+/* What a context keeps, because finding a provider takes long. */
 struct kept {
 	struct smcq_state state;
 	struct functions fn;
@@ -39,7 +39,7 @@ static int load_libfabric(struct be_group *g, struct functions *f)
 	const char *missing;
 	int err;
 
-	/* It comes with libraries of devices that catch signals, and call exit there. */
+	/* libfabric loads libraries of devices that install signal handlers, which call exit. */
 	load_keep_handlers(&handlers);
 	missing = load_library(FABRIC_LIBRARY, fns, sizeof fns / sizeof *fns, f);
 	err = missing ? host_error(g, -ERR_UNSUPPORTED, "the engine ofi: %s cannot be loaded: %s", missing, dlerror()) : 0;
@@ -47,19 +47,21 @@ static int load_libfabric(struct be_group *g, struct functions *f)
 	return err;
 }
 
-/* What is asked of a provider: puts in order, and reads, counters of what arrives in a region, and a thread that makes progress.
- * Regions have the keys that we choose and begin at 0, so they can be registered anew without telling anyone. */
+/* Sets what the provider must offer: ordered puts and reads, counters of what arrives in a region, and a thread that
+ * makes progress. Regions have keys that we choose, and offsets in them begin at 0. So a region can be registered anew
+ * without informing the peers. */
 static int set_hints(struct fi_info *hints)
 {
 	hints->caps = FI_RMA | FI_ATOMIC | FI_TRIGGER | FI_RMA_EVENT;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->mr_mode = 0;
-	hints->domain_attr->mr_key_size = sizeof(uint64_t); /* none can be guessed */
+	hints->domain_attr->mr_key_size = sizeof(uint64_t); /* long enough that nobody can guess a key */
 	hints->domain_attr->threading = FI_THREAD_SAFE;
 	hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
 	hints->tx_attr->msg_order = FI_ORDER_WAW | FI_ORDER_RAR;
 	hints->rx_attr->msg_order = FI_ORDER_WAW | FI_ORDER_RAR;
-	hints->fabric_attr->prov_name = strdup("sockets"); /* of those that Debian has the only one with deferred work */
+	/* the only provider in Debian's libfabric that has deferred work */
+	hints->fabric_attr->prov_name = strdup("sockets");
 	return hints->fabric_attr->prov_name ? 0 : -FI_ENOMEM;
 }
 

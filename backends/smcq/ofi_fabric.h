@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * libfabric, which is loaded by who uses it. */
+ * Loads libfabric and finds its provider when a rank first needs them. */
 #ifndef BACKENDS_SMCQ_OFI_FABRIC_H
 #define BACKENDS_SMCQ_OFI_FABRIC_H
 
@@ -7,16 +7,16 @@
 
 #include <rdma/fabric.h>
 
-/* Who can connect to endpoints: processes of the node, or all that the network reaches. */
+/* Processes that can connect to an endpoint: those of the node, or all that the network reaches. */
 enum ofi_reach { OFI_NODE, OFI_NETWORK, OFI_REACHES };
 
 struct ofi_fabric {
 	struct fid_fabric *fabric;
 	struct fi_info *info;
-	const char *(*text)(int err); /* of an error that is not negative */
+	const char *(*text)(int err); /* returns the text of a positive error code */
 };
 
-/* That of the rank's context, for an engine; NULL after an error, which has been told. */
+/* Returns the fabric of the rank's context, for an engine. Returns NULL after an error, which it has reported. */
 const struct ofi_fabric *ofi_fabric_of(struct be_group *g, const struct smcq_engine *engine, enum ofi_reach reach, int *err);
 void ofi_fabric_close(void *kept);
 

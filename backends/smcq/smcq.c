@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * smcq: what the engines share. A rank posts the entries of its queues at start, and is done when it has been told of as
- * many as its part of the schedule says. What is left to its CPU (assist, post) runs in test and wait: packets bring credit
- * to its queues as to others. */
+ * smcq: what the engines share. A rank posts the entries of its queues at start. It is done when it has received as
+ * many notices as its part of the schedule says. Work that is left to its CPU (assist, post) runs in test and wait:
+ * packets bring credit to the CPU's queues as to other queues. */
 #include "backends/smcq/smcq.h"
 
 #include "backends/smcq/model.h"
@@ -29,11 +29,11 @@ const struct smcq_row *smcq_find(const char *name)
 	return NULL;
 }
 
-/* A queue of this rank's CPU, or one to which it posts by itself. */
+/* A queue whose entries this rank's CPU runs, or a posted queue, whose entries the CPU posts. */
 struct cpu_queue {
 	uint32_t queue;
-	uint64_t done; /* entries, ever */
-	uint64_t until; /* of a calc that has begun, ns; else 0 */
+	uint64_t done; /* entries done since bind */
+	uint64_t until; /* end of a calc that has begun, in ns; else 0 */
 };
 
 struct smcq_bound {
@@ -43,7 +43,7 @@ struct smcq_bound {
 	const struct smcq_row *row;
 	struct smcq_link *link;
 	uint64_t epoch;
-	struct smcq_told mine; /* by the entries of the CPU */
+	struct smcq_told mine; /* notices by entries that the CPU has run */
 	uint32_t ncpus;
 	struct cpu_queue cpus[];
 };
@@ -55,7 +55,7 @@ static struct smcq_bound *to_smcq(struct be_bound *b)
 
 /* ---- what belongs to the rank's CPU ---- */
 
-/* 1 when an op is done, 0 when it takes until c->until. */
+/* Runs an op. Returns 1 when it is done, or 0 if it lasts until c->until. */
 static int carry_out(struct smcq_bound *s, struct cpu_queue *c, const struct bin_op *op)
 {
 	if (op->kind == BIN_OP_CALC) {
@@ -99,7 +99,8 @@ static int run_queue(struct smcq_bound *s, struct cpu_queue *c)
 
 /* ---- binding ---- */
 
-/* What interfaces reduce is an entry of one operation on one type of integers. */
+/* Checks that the bound operation is the one that the entries carry out: an interface's reduction is for one operation
+ * on one type of integers. */
 static int refuse_operation(const struct be_bind *b)
 {
 	const struct bin_posts p = bin_posts(b->bin, b->entry);
@@ -131,7 +132,7 @@ static int check_support(const struct be_bind *b)
 	return err ? host_error(b->group, err, "%s", err_text(err)) : refuse_operation(b);
 }
 
-/* The engine that the environment names. */
+/* Finds the engine that the environment variable GOAL_ENGINE names. */
 static int find_engine(struct smcq_bound *s)
 {
 	const char *name = env_get(ENV_GOAL_ENGINE);
@@ -185,7 +186,7 @@ static int smcq_make(const struct be_bind *b, struct be_bound **out, struct be_p
 		return host_error(b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	err = find_engine(s);
 	err = err ? err : s->row->engine->make(&s->job, &s->link, place);
-	place->own = (uint8_t)(s->row - smcq_engines); /* so that ranks with different ones notice */
+	place->own = (uint8_t)(s->row - smcq_engines); /* tells ranks with different engines apart in smcq_bind */
 	return err;
 }
 
@@ -193,7 +194,7 @@ static int smcq_bind(struct be_bound *bound, uint32_t views, int err)
 {
 	struct smcq_bound *s = to_smcq(bound);
 
-	(void)views; /* there are none */
+	(void)views; /* smcq has no views */
 	for (uint32_t r = 0; r < s->b.size && !err; r++)
 		if (host_place(s->b.group, r)->own != (uint64_t)(s->row - smcq_engines))
 			err = host_error(s->b.group, -ERR_MISMATCH, "rank %u has another engine than rank %u", r, s->b.rank);
@@ -231,7 +232,7 @@ static int smcq_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
 	struct smcq_bound *s = to_smcq(bound);
 
-	(void)who; /* nobody helps */
+	(void)who; /* smcq has no helpers */
 	s->epoch = epoch;
 	return s->row->engine->start(s->link, epoch);
 }
@@ -259,8 +260,8 @@ static int smcq_rebind(struct be_bound *bound, const struct be_buffer *buffers)
 	return err;
 }
 
-/* A rank that has left has freed its request, which waits until all it has posted has gone out. Whether that was enough
- * is the engine's to say. */
+/* Always false. A rank that has left has freed its request, and freeing waits until all that the rank has posted is
+ * sent. If something is missing all the same, the engine reports it. */
 static bool waits_for(const struct be_bound *bound, uint32_t rank)
 {
 	(void)bound;
@@ -271,7 +272,7 @@ static bool waits_for(const struct be_bound *bound, uint32_t rank)
 static uint32_t first_open(const struct be_bound *bound)
 {
 	(void)bound;
-	return UINT32_MAX; /* the rank does not see messages */
+	return UINT32_MAX; /* the rank does not see single messages */
 }
 
 static uint64_t first_alarm(const struct be_bound *bound)
@@ -285,7 +286,7 @@ static uint64_t first_alarm(const struct be_bound *bound)
 	return first;
 }
 
-/* What comes from others is not seen before all of it has come. */
+/* Reports the recvs as issued until the epoch is complete, because single packets cannot be seen. */
 static void smcq_states(const struct be_bound *bound, uint8_t *state, const char **what)
 {
 	const struct smcq_bound *s = (const struct smcq_bound *)bound;

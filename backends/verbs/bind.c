@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Connecting: who talks to whom is told to all, a few pairs a round; then the two ends of a link are connected, and
- * each reads the other's table of messages by RDMA. */
+ * Connecting. All ranks exchange which pairs of ranks have links, a few pairs per round. Then the two ends of each link
+ * are connected, and each reads the other's table of message descriptors by RDMA. */
 #include "backends/verbs/vb.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -13,15 +13,16 @@
 
 #define LINE 64u
 
-/* What is known while a request is bound. */
+/* What is needed only while a request is bound. */
 struct meeting {
-	struct vb_entry *table, *theirs; /* each as many as there are messages */
+	/* descriptors of this rank's messages, and of the peers' ends of them; equally many */
+	struct vb_entry *table, *theirs;
 	struct vb_host mine;
 	struct peer {
 		struct vb_host host;
 		struct vb_pair pair;
 		bool known;
-	} *peers; /* by link */
+	} *peers; /* the peer of each link */
 };
 
 static size_t round_to_line(size_t n)
@@ -51,7 +52,7 @@ static int no_memory(const struct vb_bound *v)
 	return host_error(v->sm.b.group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 }
 
-/* When the sender of what a recv waits for may put: what the schedule alone does not see to needs a signal. */
+/* Returns when the sender of a recv's message may put. A signal is needed unless the schedule alone ensures the order. */
 static enum vb_ready ready_of(const struct vb_bound *v, const struct vb_entry *e)
 {
 	if (v->sm.b.safe && v->sm.b.safe[e->op])
@@ -64,9 +65,10 @@ static bool same_channel(const struct vb_entry *a, const struct vb_entry *b)
 	return a->peer == b->peer && a->send == b->send && a->tag == b->tag;
 }
 
-/* Numbers the messages of each channel, and gives each its lane: where the schedule names nics the one that its op names,
- * else they take turns, of those from one rank to another in the order of tag and number. In most trees a rank has one message
- * for each peer, and their numbers differ by powers of two: these begin with different lanes. */
+/* Numbers the messages of each channel, and assigns each a lane. If the schedule names nics, the message's op names the
+ * lane. Otherwise the messages from one rank to another take the lanes in turn, in the order of tag and number. In most
+ * trees a rank has one message for each peer, and the numbers of the two ranks differ by powers of two. The first lane
+ * therefore depends on that difference, so that different peers use different lanes. */
 static void set_lanes(const struct vb_bound *v, struct vb_entry *table, uint32_t n)
 {
 	const bool named = v->nlanes > 1 && bin_names_nics(v->sm.b.bin);
@@ -82,7 +84,7 @@ static void set_lanes(const struct vb_bound *v, struct vb_entry *table, uint32_t
 	}
 }
 
-/* The far messages in order, as peers will read them. */
+/* Lists the network messages in the order in which peers will read them. */
 static int list_messages(struct vb_bound *v, struct meeting *m)
 {
 	const struct be_bind *b = &v->sm.b;
@@ -101,7 +103,9 @@ static int list_messages(struct vb_bound *v, struct meeting *m)
 		if (v->sm.msgs[i].far)
 			m->table[n++] = (struct vb_entry){ .peer = b->ops[i].peer,
 							   .tag = b->ops[i].tag,
-							   .k = i, /* until it is counted */
+							   /* position in program order, replaced by the number in the
+							    * channel in set_lanes */
+							   .k = i,
 							   .op = i,
 							   .bytes = b->ops[i].len * b->layout->basic,
 							   .send = bin_sends(b->ops[i].kind) };
@@ -131,7 +135,7 @@ static uint32_t count_requests(const struct vb_dev *d, uint64_t bytes)
 	return bytes ? (uint32_t)((bytes + most - 1) / most) : 1;
 }
 
-/* Makes the link for the messages from *at on, which moves. */
+/* Makes the link for the messages from number *at on, and advances *at to those of the next link. */
 static int make_link(struct vb_bound *v, const struct meeting *m, uint32_t *at, struct vb_link *l)
 {
 	const struct vb_entry *e = &m->table[*at];
@@ -153,7 +157,7 @@ static int make_link(struct vb_bound *v, const struct meeting *m, uint32_t *at, 
 		v->nwrs += x->nwrs;
 		wrs += x->nwrs;
 		signalled += x->send;
-		/* Of the message, or what says that its receiver is ready. */
+		/* arrivals of the message itself, or of ready signals for it */
 		arrivals += !x->send && x->ready == VB_LATE ? VB_SLOTS : VB_COMING;
 	}
 	l->nmsgs = *at - l->first_msg;
@@ -178,13 +182,13 @@ static int make_links(struct vb_bound *v, struct meeting *m)
 
 /* ---- memory ---- */
 
-/* Whether the device reads, or writes, a message's bytes where they are. */
+/* True if the device reads or writes a message's bytes in the user's buffer. */
 static bool in_place(const struct vb_msg *x)
 {
 	return x->bytes && !x->inlines && !x->slot;
 }
 
-/* Bytes of its slots on this rank. */
+/* Returns the bytes of a message's slots on this rank. */
 static size_t slot_bytes(const struct vb_bound *v, const struct vb_msg *x)
 {
 	if (!x->send && x->stride)
@@ -192,7 +196,7 @@ static size_t slot_bytes(const struct vb_bound *v, const struct vb_msg *x)
 	return !v->sm.b.layout->contiguous || bin_reduces(v->sm.b.ops[x->op].kind) ? round_to_line(x->bytes) : 0;
 }
 
-/* Targets of all messages, and the slots. */
+/* Allocates and registers the targets of all messages, and their slots. */
 static int make_arena(struct vb_bound *v)
 {
 	size_t at = round_to_line(v->nmsgs * sizeof(struct vb_target));
@@ -225,13 +229,13 @@ static int make_arena(struct vb_bound *v)
 	return 0;
 }
 
-/* What a lane knows of a buffer. */
+/* Returns a lane's region of a buffer. */
 static struct vb_region *lane_region(const struct vb_bound *v, struct vb_region *regions, uint32_t lane, uint32_t buf)
 {
 	return &regions[lane * v->nbufs + buf];
 }
 
-/* Which parts of the buffers are to be registered. */
+/* Finds the ranges of the buffers that have to be registered. */
 static int find_regions(struct vb_bound *v)
 {
 	for (uint32_t i = 0; i < v->nmsgs; i++) {
@@ -266,7 +270,7 @@ static void drop_regions(struct vb_bound *v, struct vb_region *r)
 			v->nics->lib.dereg_mr(r[i].mr);
 }
 
-/* Registers those of buffers in to. On an error none is. */
+/* Registers the regions to of buffers. On an error none stays registered. */
 static int register_regions(struct vb_bound *v, const struct be_buffer *buffers, struct vb_region *to)
 {
 	int err = 0;
@@ -290,7 +294,7 @@ static int register_regions(struct vb_bound *v, const struct be_buffer *buffers,
 	return err;
 }
 
-/* Where a message's bytes are on this rank, and what the device knows them by. */
+/* Returns the address of a message's bytes on this rank, and the memory region that contains it. */
 static char *message_address(const struct vb_bound *v, const struct vb_msg *x, const struct be_buffer *buffers,
 			     struct ibv_mr **mr)
 {
@@ -303,7 +307,7 @@ static char *message_address(const struct vb_bound *v, const struct vb_msg *x, c
 	return buffers[o->buf[0]].ptr + o->off[0] * v->sm.b.layout->basic;
 }
 
-/* Where the bytes of each message are from now on. */
+/* Sets the addresses of all messages to those in buffers. */
 static void set_addresses(struct vb_bound *v, const struct be_buffer *buffers)
 {
 	for (uint32_t i = 0; i < v->nmsgs; i++) {
@@ -325,15 +329,15 @@ static void set_addresses(struct vb_bound *v, const struct be_buffer *buffers)
 
 /* ---- the exchange ---- */
 
-#define FIRST ((HOST_RECORD - sizeof(struct vb_host)) / sizeof(struct vb_pair)) /* pairs of the first round, */
-#define MORE (HOST_RECORD / sizeof(struct vb_pair)) /* and of the others */
+#define FIRST ((HOST_RECORD - sizeof(struct vb_host)) / sizeof(struct vb_pair)) /* pairs in the first round */
+#define MORE (HOST_RECORD / sizeof(struct vb_pair)) /* pairs in each further round */
 
 struct first {
 	struct vb_host host;
 	struct vb_pair pairs[FIRST];
 };
 
-/* This rank's pairs from one on. */
+/* Fills in this rank's pairs, from number from on. */
 static void tell_pairs(const struct vb_bound *v, uint32_t from, uint32_t most, struct vb_pair *out)
 {
 	for (uint32_t i = 0; i < most && from + i < v->nlinks; i++) {
@@ -343,7 +347,7 @@ static void tell_pairs(const struct vb_bound *v, uint32_t from, uint32_t most, s
 	}
 }
 
-/* Looks for what a peer has told about a link to this rank. */
+/* Looks for the link to this rank among the pairs that a peer has sent. */
 static void hear_pairs(const struct vb_bound *v, struct peer *p, uint32_t lane, const struct vb_pair *pairs, uint32_t n)
 {
 	for (uint32_t i = 0; i < n && !p->known; i++)
@@ -393,7 +397,7 @@ static int exchange_pairs(struct vb_bound *v, struct meeting *m, int err, uint32
 	return rc;
 }
 
-/* Ends of a message that name different nics look like this. */
+/* Returns an addition to an error message, for the case that the two ends of a message name different nics. */
 static const char *same_nic(const struct vb_bound *v)
 {
 	return v->nlanes > 1 ? " on the same nic" : "";
@@ -416,7 +420,7 @@ static int connect_links(struct vb_bound *v, const struct meeting *m)
 	return err;
 }
 
-/* Reads the peers' tables, all at once. */
+/* Reads the tables of all peers at the same time. */
 static int read_tables(struct vb_bound *v, const struct meeting *m)
 {
 	struct be_group *g = v->sm.b.group;
@@ -441,9 +445,9 @@ static int read_tables(struct vb_bound *v, const struct meeting *m)
 	return err;
 }
 
-/* ---- both ends ---- */
+/* ---- matching ---- */
 
-/* The work requests of a message whose other end is known. */
+/* Builds the work requests of a message whose other end is known. */
 static void build_requests(struct vb_msg *x, const struct vb_entry *other)
 {
 	const uint32_t imm = x->send ? other->number : VB_READY | other->number;
@@ -484,7 +488,7 @@ static int match_partners(struct vb_bound *v, const struct meeting *m)
 	return 0;
 }
 
-/* Lets peers read the table, and says where to find what they need. */
+/* Registers the table for reading by peers, and fills in what they need to know. */
 static int open_table(struct vb_bound *v, struct meeting *m)
 {
 	m->mine = (struct vb_host){ .table = (uint64_t)(uintptr_t)m->table, .salt = (uint32_t)clock_now_ns() & 0xffffff };
@@ -514,7 +518,7 @@ static void close_table(struct vb_bound *v, struct meeting *m)
 	free(m->table);
 }
 
-/* All that needs no other rank, but to know how many lanes there are. */
+/* Does all that needs no other rank, except for the number of lanes. */
 static int prepare_local(struct vb_bound *v, struct meeting *m)
 {
 	uint64_t at = 0;
@@ -547,7 +551,8 @@ static int prepare_local(struct vb_bound *v, struct meeting *m)
 	return open_table(v, m);
 }
 
-/* What a work request takes in the device's queue is its own secret: it is taken for one of ours. */
+/* Counts the memory of the links. The size of a work request in the device's queue is unknown; that of our own is used
+ * instead. */
 static void count_memory(struct vb_bound *v)
 {
 	uint64_t bytes = v->narena + v->nmsgs * sizeof *v->msgs + v->nwrs * (sizeof *v->wrs + sizeof *v->sges);
@@ -616,9 +621,9 @@ void vb_disconnect(struct vb_bound *v)
 	free(v->sges);
 }
 
-/* ---- other buffers ---- */
+/* ---- rebinding ---- */
 
-/* Tells a peer where the bytes of its sends go from now on. Behind what was posted before. */
+/* Sends the new destinations of a peer's sends to that peer. They arrive after everything posted before. */
 static int tell_targets(struct vb_bound *v, struct vb_link *l)
 {
 	struct be_group *g = v->sm.b.group;

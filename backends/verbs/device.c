@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The devices of a context: which ones, what they can do, and what all its requests share. */
+ * The devices of a context: finds and opens them, and makes the queues that all requests share. */
 #include "backends/verbs/vb.h"
 #include "util/clock.h"
 #include "util/env.h"
@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #define LIBRARY "libibverbs.so.1"
-#define FIRST_DEPTH 256u /* of the queues, to begin with */
-#define CLOSE_NS 1000000000u /* for goodbyes to arrive */
+#define FIRST_DEPTH 256u /* length of the queues at first */
+#define CLOSE_NS 1000000000u /* ns to wait for the bye messages to arrive */
 
 /* ---- the library ---- */
 
@@ -36,7 +36,7 @@ static int load_verbs(struct be_group *g, struct vb_lib *lib)
 	return missing ? host_error(g, -ERR_SYS, "RDMA devices need libibverbs: %s cannot be loaded: %s", missing, dlerror()) : 0;
 }
 
-/* ---- which devices ---- */
+/* ---- choice of devices ---- */
 
 static int query_port(const struct vb_dev *d, uint8_t port, struct ibv_port_attr *out)
 {
@@ -67,7 +67,7 @@ static void close_dev(struct vb_dev *d)
 	free(d);
 }
 
-/* A device at one of its ports, whether that is active or not; NULL if it cannot be opened. */
+/* Opens a device with one of its ports, which may be inactive. Returns NULL if it cannot be opened. */
 static struct vb_dev *open_dev(const struct vb_nics *nics, struct ibv_device *device, unsigned port)
 {
 	struct vb_dev *d = mem_calloc(1, sizeof *d);
@@ -84,13 +84,13 @@ static struct vb_dev *open_dev(const struct vb_nics *nics, struct ibv_device *de
 	return NULL;
 }
 
-/* Whether two ports may be of one network. */
+/* True if two ports may belong to the same network. */
 static bool are_alike(const struct ibv_port_attr *a, const struct ibv_port_attr *b)
 {
 	return a->link_layer == b->link_layer && a->active_speed == b->active_speed && a->active_width == b->active_width;
 }
 
-/* Takes the active ports of a device that are like the first one that was taken; port: only this one, unless it is 0. */
+/* Adds the active ports of a device that are like the first port added; only port number port, unless that is 0. */
 static void take_ports(struct vb_nics *nics, struct ibv_device *device, unsigned port)
 {
 	for (unsigned p = port ? port : 1, last = p; p <= last && nics->n < VB_NICS; p++) {
@@ -105,7 +105,7 @@ static void take_ports(struct vb_nics *nics, struct ibv_device *device, unsigned
 	}
 }
 
-/* Those of the device that a name of len bytes at name says; whether there is one. */
+/* Adds the ports of the device whose name is the len bytes at name. Returns false if there is no such device. */
 static bool take_device(struct vb_nics *nics, struct ibv_device **list, const char *name, size_t len, unsigned port)
 {
 	for (; list && *list; list++) {
@@ -154,7 +154,8 @@ static int find_devices(struct be_group *g, struct vb_nics *nics)
 	return host_error(g, -ERR_SYS, "no RDMA device has %s that is active", port ? "the port of GOAL_VERBS_PORT" : "a port");
 }
 
-/* How good a GID is for RoCE: routed packets, to an address that is not only the link's. */
+/* Rates a GID for RoCE: routed packets are better than unrouted ones, and any other address is better than a link-local
+ * one. */
 static int rate_gid(const struct ibv_gid_entry *e)
 {
 	const uint8_t *raw = e->gid.raw;
@@ -183,7 +184,8 @@ static int find_gid(struct be_group *g, struct vb_dev *d)
 	all = mem_alloc(most * sizeof *all);
 	if (!all)
 		return host_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
-	n = d->lib->query_gid_table(d->ctx, all, most, 0, sizeof *all); /* a call for each takes seconds */
+	/* one call for all: a call for each takes seconds */
+	n = d->lib->query_gid_table(d->ctx, all, most, 0, sizeof *all);
 	for (ssize_t i = 0; i < n; i++) {
 		if (all[i].port_num != d->port_num || (wanted >= 0 && all[i].gid_index != wanted) || rate_gid(&all[i]) <= best)
 			continue;
@@ -197,7 +199,7 @@ static int find_gid(struct be_group *g, struct vb_dev *d)
 					      d->port_num, d->lib->get_device_name(d->ctx->device), wanted >= 0 ? " of the number in GOAL_VERBS_GID" : "");
 }
 
-/* ---- what all share ---- */
+/* ---- shared by all requests ---- */
 
 static uint32_t min_u32(uint64_t a, uint64_t b)
 {
@@ -237,7 +239,7 @@ static void free_nics(struct vb_nics *nics)
 	free(nics);
 }
 
-/* What ranks sleep on: any of the channels. */
+/* Makes the descriptor that sleeping ranks wait for: it becomes readable if any channel does. */
 static int watch_channels(struct be_group *g, struct vb_nics *nics)
 {
 	nics->watch = epoll_create1(EPOLL_CLOEXEC);
@@ -277,7 +279,7 @@ int vb_nics_get(struct be_group *g, struct vb_nics **out)
 	return err;
 }
 
-/* Lets those that left say goodbye, for a while. */
+/* Waits a limited time for the bye messages of links that have left, then closes the devices. */
 void vb_nics_close(void *state)
 {
 	struct vb_nics *nics = state;
@@ -298,7 +300,7 @@ void vb_nics_close(void *state)
 	free_nics(nics);
 }
 
-/* ---- its queues ---- */
+/* ---- the queues of a device ---- */
 
 static int post_recvs(struct vb_dev *d)
 {
@@ -336,9 +338,10 @@ static bool poll_locked(struct vb_dev *d)
 		}
 		any |= n > 0;
 	} while (n == VB_BATCH);
-	/* While nothing comes, as what has come is waited for; half is what an epoch takes. */
+	/* Reposts receives while nothing arrives, because after an arrival somebody waits for it to be handled. Half of
+	 * the receives suffice for an epoch. */
 	if (d->posted < (any ? d->recvs.need / 2 : d->recvs.need))
-		post_recvs(d); /* there was room before */
+		post_recvs(d); /* cannot fail: the queue had room for as many before */
 	if (d->leaving)
 		vb_links_reap(d, false);
 	d->armed &= !any;
@@ -356,7 +359,7 @@ bool vb_dev_poll(struct vb_dev *d)
 	return any;
 }
 
-/* Takes what the channel has told; whether there was something. */
+/* Reads the events of the completion channel. Returns true if there were some. */
 static bool drain_cq_events(struct vb_dev *d)
 {
 	struct ibv_cq *cq;
@@ -375,7 +378,7 @@ bool vb_dev_arm(struct vb_dev *d)
 	bool any;
 
 	if (pthread_mutex_trylock(&d->lock))
-		return false; /* who is at it may take what the caller waits for */
+		return false; /* the thread that polls now may take what the caller waits for */
 	if (drain_cq_events(d) || !d->armed)
 		d->armed = !ibv_req_notify_cq(d->cq, 0);
 	any = poll_locked(d);
@@ -383,7 +386,7 @@ bool vb_dev_arm(struct vb_dev *d)
 	return !any;
 }
 
-/* Room for need, if there can be. */
+/* Grows a queue to the length needed, if the device allows it. */
 static int grow_queue(struct be_group *g, struct vb_dev *d, struct vb_depth *q, const char *what, const char *limit,
 		      int (*resize)(struct vb_dev *d, uint32_t depth))
 {

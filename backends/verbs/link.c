@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Links: queue pairs to peers, from their making to the last goodbye. */
+ * Links: queue pairs to peers, from their creation to the last bye. */
 #include "backends/verbs/vb.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -11,14 +11,14 @@
 #include <string.h>
 
 #define LEAST_DEPTH 16u
-#define DRAIN_NS 10000000000u /* longer than the device tries */
+#define DRAIN_NS 10000000000u /* ns; longer than the device retries */
 
 static uint32_t signal_every(const struct vb_link *l)
 {
 	return l->depth / 4;
 }
 
-/* A device that copies fewer bytes says so by refusing. */
+/* Makes the queue pair. A device that can copy fewer inline bytes refuses, so smaller numbers are tried. */
 static struct ibv_qp *make_qp(struct vb_dev *d, struct vb_link *l)
 {
 	struct ibv_qp_init_attr a = { .send_cq = d->cq, .recv_cq = d->cq, .srq = d->srq, .qp_type = IBV_QPT_RC };
@@ -45,11 +45,11 @@ int vb_link_make(struct vb_bound *v, struct vb_link *l, struct vb_dev *d, uint64
 				    .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
 	int err;
 
-	/* An epoch's, and as many that the device has not got round to. */
+	/* room for the work of an epoch, and as much again that the device has not handled yet */
 	l->depth = 2 * wrs + VB_OWN < most ? (uint32_t)(2 * wrs + VB_OWN) : most;
 	l->depth = l->depth < LEAST_DEPTH ? LEAST_DEPTH : l->depth;
 	l->tail = &l->first;
-	l->recvs = (uint32_t)(arrivals + 1); /* and the bye */
+	l->recvs = (uint32_t)(arrivals + 1); /* one more for the bye */
 	l->cqes = (uint32_t)(l->recvs + signalled + 4 + VB_OWN);
 	pthread_mutex_lock(&d->lock);
 	err = vb_dev_reserve(g, d, l->cqes, l->recvs);
@@ -99,7 +99,7 @@ int vb_link_connect(struct vb_bound *v, struct vb_link *l, const struct vb_host 
 	if (!d->lib->modify_qp(l->qp, &a,
 			      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 				      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)) {
-		/* Seven times 268 ms without an answer: then the peer is gone, or the way to it. */
+		/* After seven times 268 ms without an answer, the peer or the path to it is gone. */
 		a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
 					  .timeout = 16,
 					  .retry_cnt = 7,
@@ -186,7 +186,7 @@ void vb_link_completed(struct vb_link *l, const struct ibv_wc *wc)
 	} else if (imm == VB_BYE) {
 		atomic_store_explicit(&l->heard_bye, true, memory_order_release);
 	} else if (l->of && (imm & ~VB_READY) < l->of->nmsgs) {
-		/* The bytes are there before they are counted. */
+		/* Makes the bytes visible before they are counted; pairs with the load in recv_poll. */
 		atomic_fetch_add_explicit(&l->of->msgs[imm & ~VB_READY].came, 1, memory_order_release);
 	}
 }
@@ -197,13 +197,13 @@ int vb_link_error(struct be_group *g, const struct vb_link *l)
 
 	if (!why && atomic_load(&l->heard_bye) && !host_lost(g))
 		return host_error(g, -ERR_DEAD, "rank %u has left: it has freed its request", l->peer);
-	/* Here it is that the whole device fails, and with it the way to the ranks of this node. */
+	/* This rank's own device has failed, so that no rank of another node can be reached. */
 	if (why && !vb_dev_works(l->dev))
 		return host_unreachable(g, l->peer, "the port of this rank's RDMA device is down");
 	return host_unreachable(g, l->peer, why ? l->dev->lib->wc_status_str(why) : "it does not answer");
 }
 
-/* ---- the end ---- */
+/* ---- leaving ---- */
 
 static void destroy_link(struct vb_dev *d, struct vb_link *l)
 {

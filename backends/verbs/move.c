@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Moving far messages; vb.h tells how. */
+ * Moves network messages; vb.h describes the protocol. */
 #include "backends/verbs/vb.h"
 
 #include "util/err.h"
 
 #include <string.h>
 
-/* What is put on a link is posted with the rest of this turn. */
+/* Adds a link to the list of those that have work requests to post in this turn, if it had none before. */
 static void queue_link(struct vb_bound *v, struct vb_link *l, bool empty)
 {
 	if (empty) {
@@ -40,7 +40,7 @@ int vb_flush(struct vb_bound *v)
 	return rc;
 }
 
-/* What a message that has to wait returns: when a peer is gone there is nothing to wait for. */
+/* Returns the result for a message that has to wait: 0, or an error if the peer is gone. */
 static int not_yet(struct vb_bound *v, const struct vb_link *l)
 {
 	if (!atomic_load_explicit(&l->broken, memory_order_relaxed) &&
@@ -50,13 +50,13 @@ static int not_yet(struct vb_bound *v, const struct vb_link *l)
 	return vb_link_error(v->sm.b.group, l);
 }
 
-/* Where this epoch's slot is, from the first one. */
+/* Returns the offset of this epoch's slot from the first one. */
 static uint64_t slot_of(const struct vb_bound *v, const struct vb_msg *m)
 {
 	return v->sm.epoch % VB_SLOTS * m->stride;
 }
 
-/* Posts what is left of a message's work requests, as far as they fit; whether that is all. */
+/* Queues the remaining work requests of a message as far as they fit. Returns true if none remains. */
 static bool post_message(struct vb_bound *v, struct vb_msg *m)
 {
 	const uint64_t piece = m->link->dev->port.max_msg_sz;
@@ -65,7 +65,7 @@ static bool post_message(struct vb_bound *v, struct vb_msg *m)
 		struct ibv_send_wr *wr = &m->wrs[m->put];
 		const bool last = m->put + 1 == m->nwrs;
 
-		if (m->send) { /* a receiver that was rebound has told another one */
+		if (m->send) { /* read anew each time: a rebound receiver has changed it */
 			wr->wr.rdma.remote_addr = m->target->address + m->put * piece + slot_of(v, m);
 			wr->wr.rdma.rkey = m->target->rkey;
 		}
@@ -78,7 +78,7 @@ static bool post_message(struct vb_bound *v, struct vb_msg *m)
 	return m->put == m->nwrs;
 }
 
-/* Whether the receiver has said what it has to say before. */
+/* True if the ready signals that have arrived allow the message to be sent. */
 static bool may_put(const struct vb_bound *v, const struct vb_msg *m)
 {
 	const uint64_t came = m->ready == VB_FREE ? 0 : atomic_load_explicit(&m->came, memory_order_acquire);
@@ -99,7 +99,8 @@ static int send_poll(struct engine *e, void *what)
 			be_pack(v->sm.b.layout, v->sm.b.buffers[o->buf[0]].ptr, o->off[0], o->len, m->slot);
 		if (!post_message(v, m))
 			return not_yet(v, m->link);
-		/* What waits for this may overwrite the bytes at once, so they are copied now. */
+		/* Ops that wait for this one may overwrite the bytes at once, so they are posted, and thereby copied,
+		 * now. */
 		if (m->inlines && e->ops[m->op].ndone) {
 			int err = vb_flush(v);
 
@@ -109,7 +110,7 @@ static int send_poll(struct engine *e, void *what)
 	}
 	if (m->inlines || !m->bytes || atomic_load_explicit(&m->left, memory_order_acquire) >= v->sm.epoch)
 		return 1;
-	/* A peer that has left had got everything, though perhaps that did not come back here. */
+	/* A peer that has left has received everything, even if the acknowledgement has not arrived here. */
 	if (atomic_load_explicit(&m->link->heard_bye, memory_order_relaxed))
 		return 1;
 	return not_yet(v, m->link);
@@ -121,7 +122,7 @@ static int send_issue(struct engine *e, void *what)
 	struct vb_msg *m = what;
 
 	m->put = 0;
-	if (!may_put(v, m)) /* what says so may have come since somebody looked */
+	if (!may_put(v, m)) /* the signal may have arrived since the last poll */
 		vb_dev_poll(m->link->dev);
 	return send_poll(e, what);
 }
@@ -147,7 +148,7 @@ static int recv_issue(struct engine *e, void *what)
 {
 	struct vb_msg *m = what;
 
-	m->put = m->ready == VB_LATE && vb_of(e)->sm.epoch % VB_TELL ? m->nwrs : 0; /* this time it need not tell */
+	m->put = m->ready == VB_LATE && vb_of(e)->sm.epoch % VB_TELL ? m->nwrs : 0; /* no ready signal in this epoch */
 	return recv_poll(e, what);
 }
 

@@ -1,38 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the parts of the verbs backend share: device.c opens a device and polls it, link.c makes queue pairs, bind.c
- * exchanges addresses and builds work requests, move.c posts them, verbs.c is the table.
+ * What the parts of the verbs backend share. device.c opens a device and polls it, link.c makes queue pairs, bind.c
+ * exchanges addresses and builds work requests, move.c posts them, verbs.c has the table of operations.
  *
- * A request's messages are near or far. Near ones, and all ops that are no messages, are shm's (backends/common/sm.h); here
- * are the far ones. Where all ranks have several devices each of these is a lane: lane i of a rank meets lane i of its
- * peers, and a message has the lane that set_lanes says. A link is a queue pair (RC) to one peer of one request, on one
- * lane, so that requests share nothing but what the device has once: the completion queue and the shared receive queue. On
- * a link a rank posts
+ * A request has shared-memory messages and network messages. The former, and all ops that are not messages, are carried
+ * out by backends/common/sm.h; this backend carries the network messages. If all ranks have several devices, each
+ * device is a lane: lane i of a rank is connected to lane i of its peers, and set_lanes assigns each message a lane. A
+ * link is a queue pair (RC) to one peer, for one request, on one lane. So requests share only what a device has once:
+ * the completion queue and the shared receive queue. On a link a rank posts
  *
- *   data     RDMA writes straight to where the bytes belong, pieces of at most the port's max_msg_sz. The last one has
- *            an immediate: the number of the message at the receiver. A link keeps its order, so when it comes all are
- *            there
- *   ready    a write without bytes, whose immediate is VB_READY and the number of the message at the sender: the recv
- *            has started, its bytes may be overwritten. For messages of which the schedule does not already see to that
- *   bye      one without bytes and VB_BYE: the rank has freed the request
- *   probe    one without bytes and without an immediate, once a second while a rank waits: who only receives would not
- *            hear from its device that the peer is gone
+ *   data     RDMA writes straight to the receiver's buffer, in parts of at most the port's max_msg_sz. The last one has
+ *            an immediate: the number of the message at the receiver. A link keeps its order, so all parts have arrived
+ *            when the immediate does.
+ *   ready    A write without bytes, whose immediate is VB_READY and the number of the message at the sender: the recv
+ *            has started, and its buffer may be overwritten. Sent for messages whose schedule does not ensure that.
+ *   bye      A write without bytes, whose immediate is VB_BYE: the rank has freed the request.
+ *   probe    A write without bytes and without an immediate, once a second while a rank waits. A rank that only
+ *            receives would otherwise not learn from its device that the peer is gone.
  *
- * Arrivals are counted for each message, ever, and compared with the epoch: nothing is re-armed, and one that comes an
- * epoch early waits. The bytes of recvs that reduce, and of elements that are no row, go through a slot of the
- * receiver's; where they then belong is nobody else's business. Few bytes go through one of VB_SLOTS, by epochs: to copy
- * them takes less time than to wait for a ready signal.
+ * Arrivals are counted for each message, in all epochs, and compared with the epoch. So nothing is reset, and an
+ * arrival that is an epoch early just waits. Recvs that reduce, and elements with gaps, get their bytes in a slot of
+ * the receiver, which then moves them on itself. Messages of few bytes go to one of VB_SLOTS slots, by epoch: copying
+ * them takes less time than waiting for a ready signal.
  *
- * Who may overwrite what. A put of epoch e comes behind the ready of e, or the schedule has the send follow from the
- * start of the recv: so it does not come before that. What has slots, or no bytes, can come earlier. Either the schedule has
- * its sender's rank complete after the recv's has started: then it is one epoch at most. Or the receiver tells when it
- * starts an epoch j VB_TELL, which says that those before are complete, and so up to j VB_TELL + VB_SLOTS - 1 each has a slot.
- * Of these immediates at most VB_SLOTS are on their way for a message, of others three, and the sender has seen all of the
- * ready signals but the last two, since the receiver could not have started that late without: which is what the receive
- * queue has room for.
+ * Who may overwrite what. A put of epoch e must not arrive before the recv of e has started: either it waits for the
+ * ready signal of e, or the schedule makes the send depend on the recv's start. Messages with slots, or without bytes,
+ * may arrive earlier. Either the schedule has the sender's rank complete after the receiver's rank has started: then
+ * they are at most one epoch early. Or the receiver sends a ready signal when it starts an epoch j VB_TELL. The signal
+ * says that earlier epochs are complete, so that each epoch up to j VB_TELL + VB_SLOTS - 1 has a free slot. At most
+ * VB_SLOTS immediates of such a message are under way, and at most three of other messages. The sender has seen all
+ * ready signals but the last two, because the receiver could not have started so late an epoch without them. The
+ * receive queue has room for these numbers.
  *
- * Which work requests are signalled: the last of a message whose bytes are read from their place, as its completion is
- * the op's; the bye and probes, whose completion tells that the peer has got everything so far; and one in four of a queue's length, so
- * that its places are known to be free again. Inline bytes were copied when the post returned, and a ready has none. */
+ * Signalled work requests are: the last one of a message whose bytes are read from the user's buffer, because its
+ * completion is the op's; the bye and probes, whose completion shows that the peer has everything so far; and one in
+ * each quarter of a queue's length, so that its slots are known to be free again. Inline bytes were copied when the
+ * post returned, and a ready signal has no bytes. */
 #ifndef BACKENDS_VERBS_VB_H
 #define BACKENDS_VERBS_VB_H
 
@@ -41,17 +43,18 @@
 #include <infiniband/verbs.h>
 #include <pthread.h>
 
-#define VB_FEW 128u /* bytes of a payload that has slots, and is copied into its work request where the device can */
-#define VB_TELL 4u /* where the receiver has slots it says in each so many-th epoch that it is ready, */
-#define VB_SLOTS (2 * VB_TELL) /* so that the sender goes on until the word comes */
-#define VB_COMING 3u /* immediates of a message that are on their way at most, but for those of VB_SLOTS */
-#define VB_BATCH 16 /* completions taken at a time */
-#define VB_NICS 4u /* devices of a context, at most */
+/* bytes; a payload of at most so many has slots, and is copied into its work request if the device can */
+#define VB_FEW 128u
+#define VB_TELL 4u /* a receiver with slots sends a ready signal in each epoch that is a multiple of this */
+#define VB_SLOTS (2 * VB_TELL) /* number of slots: the sender continues until the next ready signal arrives */
+#define VB_COMING 3u /* most immediates of a message under way, for messages without VB_SLOTS slots */
+#define VB_BATCH 16 /* most completions taken at a time */
+#define VB_NICS 4u /* most devices of a context */
 
-#define VB_READY 0x80000000u /* of an immediate */
+#define VB_READY 0x80000000u /* flag in an immediate: a ready signal */
 #define VB_BYE 0xffffffffu
-#define VB_MESSAGES 0x7ffffffeu /* at most, of a request */
-/* Who waits for a completion, beside messages by their numbers: */
+#define VB_MESSAGES 0x7ffffffeu /* most network messages of a request */
+/* Numbers in a work request's ID that are not messages: nobody waits for the completion, or the link does. */
 #define VB_NOBODY VB_MESSAGES
 #define VB_LINK (VB_MESSAGES + 1)
 
@@ -62,7 +65,7 @@
 	FN(destroy_qp) FN(wc_status_str) FN(create_comp_channel) FN(destroy_comp_channel) FN(get_cq_event)           \
 	FN(ack_cq_events)
 
-/* libibverbs, which is loaded when a request has far messages. */
+/* The functions of libibverbs, which is loaded when a request has network messages. */
 struct vb_lib {
 #define FN(name) __typeof__(&ibv_##name) name;
 	VB_FUNCTIONS
@@ -70,165 +73,169 @@ struct vb_lib {
 	__typeof__(&_ibv_query_gid_table) query_gid_table;
 };
 
-/* A queue of the device's: what has been asked for, and what it holds. */
+/* A queue of the device: its length that is needed, that it has, and that is the most. */
 struct vb_depth {
 	uint64_t need;
 	uint32_t have, most;
 };
 
-/* A port of a device. */
+/* One port of a device. */
 struct vb_dev {
 	const struct vb_lib *lib;
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
-	struct ibv_comp_channel *channel; /* what ranks sleep on */
+	struct ibv_comp_channel *channel; /* completion channel, which sleeping ranks wait for */
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
 	uint8_t port_num;
-	int gid_index; /* -1: the port has LIDs */
+	int gid_index; /* index of the port's GID; -1 if the port is addressed by LID */
 	union ibv_gid gid;
-	pthread_mutex_t lock; /* of what follows; who polls has it */
-	bool armed; /* the channel tells of the next completion, and there has been none since */
+	pthread_mutex_t lock; /* protects the fields below; held while polling */
+	bool armed; /* true if the channel reports the next completion, and there has been none since */
 	struct vb_depth cqes, recvs;
-	uint32_t posted; /* receives */
-	struct vb_link *by_number[256]; /* of queue pairs, by the last bits of their number */
-	struct vb_link *leaving; /* of requests that were freed */
+	uint32_t posted; /* receives posted to the shared receive queue */
+	struct vb_link *by_number[256]; /* hash table of the links, by the last bits of the queue pair number */
+	struct vb_link *leaving; /* links of requests that were freed */
 };
 
-/* Those of one context. */
+/* The devices of one context. */
 struct vb_nics {
 	struct vb_lib lib;
 	struct vb_dev *dev[VB_NICS];
 	uint32_t n;
-	int watch; /* an epoll of their channels */
+	int watch; /* an epoll descriptor of their channels */
 };
 
 struct vb_link {
 	struct vb_dev *dev;
 	uint32_t lane;
-	struct vb_bound *of; /* NULL: its request has been freed */
+	struct vb_bound *of; /* NULL if the request has been freed */
 	struct vb_link *next, *next_leaving;
 	struct ibv_qp *qp;
 	uint32_t peer;
-	uint32_t depth, inlines; /* work requests; bytes */
-	uint32_t cqes, recvs; /* its share of the device's queues */
-	uint32_t posted, signalled; /* work requests, ever; those up to the last one that was signalled */
-	_Atomic uint32_t reaped; /* those up to the last one that is known to be complete */
-	struct ibv_send_wr *first, **tail; /* to be posted together */
-	struct vb_link *next_full; /* of those that have some */
-	struct ibv_send_wr own; /* a probe, or the bye */
-	uint32_t probed; /* work requests, ever, up to the last probe */
+	uint32_t depth, inlines; /* work requests of the queue; bytes that a work request can carry inline */
+	uint32_t cqes, recvs; /* the link's share of the device's completion and receive queues */
+	/* posted: work requests posted since bind; signalled: number of the last one that was signalled */
+	uint32_t posted, signalled;
+	_Atomic uint32_t reaped; /* number of the last work request that is known to be complete */
+	struct ibv_send_wr *first, **tail; /* list of work requests to be posted together */
+	struct vb_link *next_full; /* next link with such a list */
+	struct ibv_send_wr own; /* work request of a probe or of the bye */
+	uint32_t probed; /* number of the last probe's work request */
 	_Atomic bool heard_bye;
-	_Atomic uint32_t broken; /* the first enum ibv_wc_status that is an error */
-	uint32_t first_msg, nmsgs; /* that it is for */
+	_Atomic uint32_t broken; /* status of the first failed completion (enum ibv_wc_status), or 0 */
+	uint32_t first_msg, nmsgs; /* range of the messages of the link */
 };
 
-/* Where a lane of a rank is to be found. */
+/* Address of a rank's lane. */
 struct vb_port {
 	union ibv_gid gid;
-	uint32_t rkey; /* of its table */
+	uint32_t rkey; /* key of the rank's table of message descriptors */
 	uint16_t lid;
 	uint8_t mtu, lids;
 };
 
-/* What a rank tells of itself. */
+/* What a rank sends to all others at bind. */
 struct vb_host {
 	int32_t err;
 	uint32_t npairs;
 	uint64_t table;
-	uint32_t salt; /* its packets are numbered from here */
+	uint32_t salt; /* first packet number of the rank's queue pairs */
 	uint32_t zero;
 	struct vb_port port[VB_NICS];
 };
 
-/* What it tells a peer about their link on a lane. */
+/* What a rank sends to a peer about their link on a lane. */
 struct vb_pair {
 	uint32_t peer;
 	uint32_t qpn : 24, lane : 8;
-	uint32_t first, n; /* entries in its table */
+	uint32_t first, n; /* range of the link's messages in the rank's table */
 };
 
-/* One message, as a peer reads it at bind. Sorted by (peer, lane, send, tag, k). */
+/* Descriptor of one message, which the peer reads at bind. Descriptors are sorted by (peer, lane, send, tag, k). */
 struct vb_entry {
-	uint32_t peer, tag, k; /* the k-th of its channel */
-	uint32_t number; /* in immediates */
+	uint32_t peer, tag, k; /* k: number of the message in its channel */
+	uint32_t number; /* the message's number in immediates */
 	uint32_t op;
 	uint32_t rkey;
 	uint64_t bytes;
-	uint64_t address; /* of a recv, where the bytes belong; of a send, where that is kept: its struct vb_target */
+	/* recv: address of the receiver's buffer or slots; send: address of the struct vb_target that holds the peer's */
+	uint64_t address;
 	uint8_t send;
-	uint8_t ready; /* of a recv: enum vb_ready */
+	uint8_t ready; /* recv: enum vb_ready */
 	uint8_t lane;
 	uint8_t zero[5];
 };
 
-/* When a send may be posted, by the ready signals that have come. */
+/* Condition for posting a send, by the ready signals that have arrived. */
 enum vb_ready {
-	VB_FREE, /* it follows from the start of the recv */
-	VB_LATE, /* earlier, as long as there are slots, or it has no bytes */
-	VB_NOW /* when the recv has started */
+	VB_FREE, /* none: the schedule makes the send depend on the start of the recv */
+	VB_LATE, /* a free slot; any time if the message has no bytes */
+	VB_NOW /* the recv has started */
 };
 
-/* Where the bytes of a message go; in the sender's memory, so that a receiver that is rebound can tell. */
+/* Destination of a message. It is kept in the sender's memory, where the receiver writes it when it is rebound. */
 struct vb_target {
 	uint64_t address;
 	uint32_t rkey, zero;
 };
 
-/* A far message. */
+/* A network message. */
 struct vb_msg {
 	struct vb_link *link;
 	uint32_t op;
-	bool send, inlines; /* its bytes are in the work request */
+	bool send, inlines; /* inlines: the bytes are copied into the work request */
 	uint8_t ready; /* enum vb_ready */
 	uint64_t bytes;
-	uint32_t stride; /* from one of the receiver's slots to the next; 0: there is one place */
-	_Atomic uint64_t came; /* of a recv: messages; of a send: ready signals; ever */
-	_Atomic uint64_t left; /* of a send: how often its bytes have been read, ever */
-	uint32_t nwrs, put; /* work requests; those of this epoch that are posted, or wait to be with others */
+	uint32_t stride; /* bytes from one of the receiver's slots to the next; 0 if there is a single destination */
+	_Atomic uint64_t came; /* recv: messages that have arrived; send: ready signals that have arrived; in all epochs */
+	_Atomic uint64_t left; /* send: number of epochs whose bytes the device has read */
+	/* nwrs: work requests of an epoch; put: those of this epoch that are posted or queued to be posted */
+	uint32_t nwrs, put;
 	struct ibv_send_wr *wrs;
 	struct ibv_sge *sges;
-	struct vb_target *target; /* where the bytes go; of a recv: what the sender is told when that changes */
-	struct vb_target cell; /* of a recv: where the sender keeps it */
-	char *slot; /* through which the bytes go on this rank, the first one; or NULL */
+	/* send: destination of the bytes; recv: this rank's destination, which is sent to the sender when it changes */
+	struct vb_target *target;
+	struct vb_target cell; /* recv: where the sender keeps its target */
+	char *slot; /* the first slot on this rank through which the bytes go, or NULL */
 };
 
-/* The part of a buffer that the device reads and writes: [low, high), in bytes. */
+/* The range of a buffer that the device reads or writes: [low, high), in bytes. */
 struct vb_region {
 	uint64_t low, high;
-	bool written; /* by peers */
-	struct ibv_mr *mr; /* NULL: there is none */
+	bool written; /* true if peers write to it */
+	struct ibv_mr *mr; /* NULL if not registered */
 };
 
-/* What a request has of a device. */
+/* A request's part of a device. */
 struct vb_lane {
-	struct vb_dev *dev; /* NULL: no link is on it */
+	struct vb_dev *dev; /* NULL if no link uses the lane */
 	struct ibv_mr *arena;
-	struct ibv_mr *table; /* while it is bound */
+	struct ibv_mr *table; /* registered only during bind */
 };
 
 struct vb_bound {
 	struct sm_bound sm;
-	struct vb_nics *nics; /* NULL: no message is far */
+	struct vb_nics *nics; /* NULL if the request has no network messages */
 	struct vb_lane lanes[VB_NICS];
-	uint32_t nlanes; /* of the group */
-	struct vb_link **links; /* by peer, lane */
+	uint32_t nlanes; /* number of lanes of the group */
+	struct vb_link **links; /* sorted by peer and lane */
 	uint32_t nlinks, nmsgs;
 	uint64_t nwrs;
-	struct vb_msg *msgs; /* by peer, lane, send, tag, k */
+	struct vb_msg *msgs; /* sorted by peer, lane, send, tag, k */
 	struct ibv_send_wr *wrs;
 	struct ibv_sge *sges;
-	struct vb_region *regions; /* by lane, buffer */
+	struct vb_region *regions; /* by lane and buffer */
 	uint32_t nregions, nbufs;
-	char *arena; /* targets and slots, */
-	size_t narena; /* so many bytes */
-	struct vb_link *full; /* links with something to be posted */
-	uint64_t probed; /* when peers were last asked for a sign of life, in this epoch, ns; 0: not yet */
+	char *arena; /* memory of the targets and slots */
+	size_t narena; /* bytes of the arena */
+	struct vb_link *full; /* list of links that have work requests to be posted */
+	uint64_t probed; /* time of the last probes in this epoch, in ns; 0 if none yet */
 	uint32_t turns;
 	uint64_t counted[BE_COUNTS];
-	uint32_t nnear; /* sends of a start by shared memory */
+	uint32_t nnear; /* sends through shared memory per start */
 	bool connected, failed;
 };
 
@@ -238,56 +245,58 @@ static inline struct vb_bound *vb_of(struct engine *e)
 }
 
 /* device.c */
-/* The context's, opened at the first call. */
+/* Returns the devices of the context; the first call opens them. */
 int vb_nics_get(struct be_group *g, struct vb_nics **out);
-/* As be_ops.close. */
+/* The close operation of be_ops. */
 void vb_nics_close(void *state);
-/* Takes what has completed, unless somebody else is at it; whether there was something. */
+/* Handles completions, unless another thread is doing so. Returns true if there were some. */
 bool vb_dev_poll(struct vb_dev *d);
-/* From now on the channel tells of what completes; false if something already has. */
+/* Makes the channel report the next completion. Returns false if one has already arrived. */
 bool vb_dev_arm(struct vb_dev *d);
-/* Room for what a link can bring and cause; with the lock. */
+/* Reserves space for the completions and receives of a link. The caller holds the lock. */
 int vb_dev_reserve(struct be_group *g, struct vb_dev *d, uint32_t cqes, uint32_t recvs);
-/* Whether its port is still up. */
+/* True if the device's port is still up. */
 bool vb_dev_works(struct vb_dev *d);
-/* Registers memory; what is told on an error. */
+/* Registers memory. what names the memory in the error message. */
 struct ibv_mr *vb_dev_register(struct be_group *g, struct vb_dev *d, void *at, size_t n, int access, const char *what);
 
 /* link.c */
-/* Makes the queue pair of a link on a device, for so many work requests of an epoch, and arrivals at a time. */
+/* Makes the queue pair of a link on a device: for wrs work requests per epoch, signalled of them signalled, and
+ * arrivals immediates under way. */
 int vb_link_make(struct vb_bound *v, struct vb_link *l, struct vb_dev *d, uint64_t wrs, uint64_t signalled,
 		 uint64_t arrivals);
-/* Its peer is known. */
+/* Connects the queue pair to the peer's. */
 int vb_link_connect(struct vb_bound *v, struct vb_link *l, const struct vb_host *mine, const struct vb_host *theirs,
 		    uint32_t qpn);
-/* How many work requests are not known to be complete. */
+/* Returns the number of work requests that are not known to be complete. */
 static inline uint32_t vb_link_busy(const struct vb_link *l)
 {
 	return l->posted - atomic_load_explicit(&l->reaped, memory_order_acquire);
 }
-/* Whether one more of an epoch fits. */
-#define VB_OWN 3u /* places beside those of an epoch: for the bye, a probe, and what binding reads */
+/* True if one more work request of an epoch fits into the queue. */
+#define VB_OWN 3u /* reserved work requests: for the bye, a probe, and the reads of binding */
 static inline bool vb_link_fits(const struct vb_link *l)
 {
 	return vb_link_busy(l) + VB_OWN < l->depth;
 }
-/* One more of them, to be posted with those before it. number: of a message that waits for its completion,
- * VB_LINK or VB_NOBODY. */
+/* Queues a work request, to be posted with those queued before it. number is that of a message that waits for its
+ * completion, VB_LINK or VB_NOBODY. */
 void vb_link_add(struct vb_link *l, struct ibv_send_wr *wr, uint32_t number);
-/* Asks for a sign of life, if the last one has come. Whether there is something to be posted. */
+/* Queues a probe, unless the previous one is still under way. Returns true if it did. */
 bool vb_link_probe(struct vb_link *l);
-/* Posts them. */
+/* Posts the queued work requests. */
 int vb_link_flush(struct be_group *g, struct vb_link *l);
-/* Waits until all is complete whose completion is waited for. */
+/* Waits until all signalled work requests are complete. */
 int vb_link_drain(struct be_group *g, struct vb_link *l);
-/* Its request is freed: says so to the peer, and is destroyed when nothing can come any more; at once if the request
- * has failed. */
+/* Ends a link, because its request is freed. Sends the bye; the link is destroyed when nothing can arrive any more. If
+ * the request has failed, the link is destroyed at once. */
 void vb_link_leave(struct vb_link *l, bool failed);
-/* Those that have left and are not needed any more; all: whatever the peer does. With the lock. */
+/* Destroys links that have left and are not needed any more; with all, whatever state the peer is in. The caller holds
+ * the lock. */
 void vb_links_reap(struct vb_dev *d, bool all);
-/* A completion of its. */
+/* Handles a completion of the link. */
 void vb_link_completed(struct vb_link *l, const struct ibv_wc *wc);
-/* Tells the user that it is broken; returns the error. */
+/* Reports that the link is broken, and returns the error. */
 int vb_link_error(struct be_group *g, const struct vb_link *l);
 
 /* bind.c */
@@ -297,9 +306,9 @@ int vb_rebind(struct be_bound *bound, const struct be_buffer *buffers);
 
 /* move.c */
 extern const struct engine_how vb_how_send, vb_how_recv;
-/* Asks all peers for a sign of life. */
+/* Sends probes to all peers. */
 void vb_probe(struct vb_bound *v);
-/* Posts what has been put together, and tells what has been counted. */
+/* Posts all queued work requests, and publishes the counters. */
 int vb_flush(struct vb_bound *v);
 const char *vb_message_waits(const struct vb_bound *v, const struct vb_msg *m);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * verbs: the operations table. What is near is shm's; vb.h tells how the rest travels. */
+ * The verbs backend's table of operations. backends/common/sm.h describes how shared-memory messages travel, vb.h how
+ * network messages do. */
 #include "backends/verbs/verbs.h"
 
 #include "backends/verbs/vb.h"
@@ -7,8 +8,8 @@
 #include "util/env.h"
 
 #define PROBE_NS 1000000000u
-#define PROBE_TURNS 16u /* between two looks at the clock */
-#define NAP_NS 1000000u /* where others help: who sleeps does so on a bell, which no device rings */
+#define PROBE_TURNS 16u /* calls between two readings of the clock */
+#define NAP_NS 1000000u /* ns; with helpers a thread sleeps on a bell, which no device rings, so it sleeps briefly */
 
 static struct vb_bound *to_vb(struct be_bound *b)
 {
@@ -44,7 +45,7 @@ static int vb_make(const struct be_bind *b, struct be_bound **out, struct be_pla
 	return err;
 }
 
-/* What all have that need some. */
+/* Returns the number of lanes: the smallest number of devices of the ranks that have network messages. */
 static uint32_t count_lanes(const struct vb_bound *v)
 {
 	uint32_t least = VB_NICS;
@@ -77,7 +78,7 @@ static void vb_unbind(struct be_bound *bound)
 	sm_unbind(bound);
 }
 
-/* What was put together in a turn is posted before the turn is over. */
+/* Posts what has been queued in this turn, before the turn ends. */
 static int flush_turn(struct vb_bound *v, int rc)
 {
 	int err = v->full ? vb_flush(v) : 0;
@@ -87,7 +88,7 @@ static int flush_turn(struct vb_bound *v, int rc)
 	return rc < 0 || !err ? rc : err;
 }
 
-/* Nothing has come: peers may be gone. */
+/* Sends probes once a second while nothing arrives, because peers may be gone. */
 static void probe_if_due(struct vb_bound *v)
 {
 	uint64_t now;
@@ -111,7 +112,7 @@ static int vb_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	return flush_turn(v, sm_start(bound, epoch, who));
 }
 
-/* Whether all that is left waits for the device. */
+/* True if the only op left is a network message. */
 static bool only_far(const struct vb_bound *v)
 {
 	const uint32_t *last = engine_last(&v->sm.engine);
@@ -119,7 +120,7 @@ static bool only_far(const struct vb_bound *v)
 	return last && v->sm.msgs[*last].far;
 }
 
-/* Takes what has completed; whether there was something. */
+/* Handles completions of all lanes. Returns true if there were some. */
 static bool poll_all(struct vb_bound *v)
 {
 	bool any = false;
@@ -129,7 +130,7 @@ static bool poll_all(struct vb_bound *v)
 	return any;
 }
 
-/* From now on the channels tell; false if something has come. */
+/* Makes the channels of all lanes report the next completion. Returns false if one has arrived. */
 static bool arm_all(const struct vb_bound *v)
 {
 	bool armed = true;
@@ -181,7 +182,7 @@ const struct be_ops vb_ops = {
 	.early = VB_FEW,
 	.make = vb_make,
 	.bind = vb_bind,
-	.adopt = sm_adopt, /* in other processes for what is near */
+	.adopt = sm_adopt, /* views in other processes carry out shared-memory messages only */
 	.unbind = vb_unbind,
 	.start = vb_start,
 	.progress = vb_progress,

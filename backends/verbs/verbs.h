@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * verbs: ranks of several nodes, over RDMA devices; what is on one node goes through shared memory. */
+ * The verbs backend: connects ranks of several nodes by RDMA devices. Messages within a node go through shared memory. */
 #ifndef BACKENDS_VERBS_VERBS_H
 #define BACKENDS_VERBS_VERBS_H
 
