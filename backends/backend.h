@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The interface between the runtime and its backends: the operations that each backend offers (struct be_ops), and the
- * runtime's functions that a backend may call (host_*).
+ * runtime's functions that a backend may call.
  *
  * A bound schedule lives like this: make -> bind (collective) -> start -> progress until it returns 1 -> start … ->
  * unbind. Only the thread that holds the request's turn calls start and progress. Besides the rank's own threads,
@@ -57,13 +57,14 @@ struct be_bind {
 	const uint32_t *dep_at, *deps; /* dependencies, as in struct ir_rank */
 	const struct be_buffer *buffers;
 	const struct be_layout *layout; /* layout of the elements in every buffer */
-	/* Reduces n basic elements: b = b op a if with is set, else b = a op b. */
+	/* Reduces n basic elements: b = b op a if the parameter with is true, else b = a op b. */
 	void (*reduce)(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with);
-	/* Does the same with the elements of a packed, at any alignment. */
+	/* Reduces like reduce, but the elements of a are in packed memory, at any alignment. */
 	void (*reduce_packed)(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with);
 	void *reduce_arg;
 	size_t whole; /* number of basic elements that a reduction needs together; it is called with multiples of it */
-	unsigned armw; /* enum bin_armw operation that equals reduce on each element; 0 if none does */
+	/* enum bin_armw: operation of an interface that does to each element what reduce does; 0 if there is none */
+	unsigned armw;
 	bool user; /* true if reductions run the user's code, which only the rank's own threads may call */
 	bool helped; /* true if helpers, not only the rank's own threads, make progress */
 	/* with helpers: bytes of a fragment of a large copy, which the rank may join in; 0 if copies are not split */
@@ -96,19 +97,18 @@ enum be_count {
 	BE_COUNTS
 };
 
-/* State of a request that the thread making progress keeps, at the start of the rank's block (be_place.off). */
+/* The turn of a request, and what its holder shares with other ranks. It lies at the start of the rank's block
+ * (be_place.off). */
 struct be_turn {
-	_Alignas(64) _Atomic uint32_t holder; /* rank + 1 of the thread's rank that holds the turn; 0 if it is free */
+	_Alignas(64) _Atomic uint32_t holder; /* rank + 1 of the rank whose thread holds the turn; 0 if nobody does */
 	/* These fields belong to the runtime; the holder of the turn changes them. */
 	_Atomic uint32_t state; /* enum rt_state */
 	_Atomic int32_t err; /* first error of the request */
 	_Atomic uint32_t wanted; /* number of threads that want to inspect the request while another thread waits for it */
-	/* These fields belong to the backend. */
-	/* ops marked for start that were not ready in time and passed to helpers, since the request was made */
-	_Atomic uint32_t passed;
+	/* These fields belong to the backend, which counts from make on. */
+	_Atomic uint32_t passed; /* ops marked for start that were not ready in time and passed to helpers */
 	_Atomic uint32_t pending; /* with helpers: the classes (enum be_who) that have ops ready or issued */
-	/* bytes of copies in fragments since the request was made: [0] by holders of the turn, [1] by threads that
-	 * joined */
+	/* bytes of copies in fragments: [0] by holders of the turn, [1] by threads that joined */
 	_Atomic uint64_t copied[2];
 	_Atomic uint64_t counted[BE_COUNTS];
 };
@@ -134,7 +134,7 @@ struct be_ops {
 	/* true if some events ring no bell: sleeping ranks then also wait for the descriptor of host_watch */
 	bool watches;
 	bool puts; /* true if senders write into the receiver's buffer directly; the backend needs be_bind.safe then */
-	/* messages of at most this many bytes may arrive as early as in the previous epoch, in spite of puts */
+	/* messages of at most this many bytes may arrive as early as in the previous epoch, even if puts is set */
 	size_t early;
 	/* Does the part of binding that needs no other rank, and fills in the rank's handle. Reports an error by
 	 * host_error; the caller then passes *out to unbind. */
@@ -145,7 +145,7 @@ struct be_ops {
 	int (*bind)(struct be_bound *bound, uint32_t views, int err);
 	/* Makes a view of another rank's request, through which the caller makes progress while the request is active.
 	 * Local. bind has succeeded, and the request's own rank has counted the caller in views. The caller passes the
-	 * handle of that rank. Of like it fills in the group, that rank, the size, the layout (contiguous, of the basic
+	 * handle of that rank. In like it has set the group, that rank, the size, the layout (contiguous, of the basic
 	 * type) and the built-in reduction. A view may run ops of BE_ANY, and in the rank's process of BE_OWNER. The
 	 * rank's block outlives the view. On an error there is no view. A view has only progress, alarm and unbind.
 	 * NULL if nobody can help with this backend's requests. */
@@ -239,7 +239,7 @@ extern const unsigned be_nbackends;
 /* Returns the backend of that name, or NULL. */
 const struct be_row *be_find(const char *name);
 
-/* ---- what the runtime offers ---- */
+/* ---- functions of the runtime ---- */
 
 /* Gathers size bytes from each rank into out, by rank. size is HOST_RECORD at most. Returns -ERR_DEAD if a rank has
  * died. */
@@ -293,8 +293,8 @@ int host_direct_allowed(struct be_group *g);
 __attribute__((format(printf, 3, 4))) int host_error(struct be_group *g, int err, const char *fmt, ...);
 /* Marks the group as having lost a rank, so that later calls fail on all ranks. Returns the error. */
 int host_died(struct be_group *g, uint32_t rank);
-/* Does the same for a rank that may be alive, but that this rank cannot reach. If the group has lost a rank before,
- * that earlier loss is reported. */
+/* Marks the group as having lost a rank that this one cannot reach, although it may be alive; why is the reason. If the
+ * group has lost a rank before, that earlier loss is reported. */
 int host_unreachable(struct be_group *g, uint32_t rank, const char *why);
 /* True if the group has lost a rank. Ranks may then have got to different points of a collective call. */
 bool host_lost(const struct be_group *g);
@@ -329,9 +329,9 @@ struct be_event {
 	uint8_t kind; /* kind of the op */
 };
 
-/* Whether the group's context keeps a trace. */
+/* True if the group's context keeps a trace. */
 bool host_traces(const struct be_group *g);
-/* Keeps an event, whose ranks are those of the group; thread, by and cpu are filled in. */
+/* Keeps an event. Ranks in it are those of the group. Fills in thread, by and cpu. */
 void host_trace(struct be_group *g, struct be_event e);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalrun on one of several hosts: starts the ranks of that host and carries what they write on the board, what they print
- * and how they end. When the connection to goalrun ends, or is silent for long, so do the ranks and the agent. */
+ * goalrun on one of several hosts. It starts the ranks of that host. It forwards to goalrun what they write on the
+ * board, what they print and how they end. When the connection to goalrun ends, or is silent for long, the agent ends
+ * its ranks and itself. */
 #include "goalrun/hosts.h"
 #include "runtime/cpus.h"
 #include "runtime/mirror.h"
@@ -15,17 +16,20 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define SILENCE_NS 20000000000u /* goalrun may have been stopped for a while */
+/* ns of silence after which the agent ends; longer than goalrun's limit, because goalrun may have been stopped for a
+ * while */
+#define SILENCE_NS 20000000000u
 #define TICK_MS 20
 
 struct run_agent {
 	struct wire wire;
-	int output, input[2], bell; /* read end of what ranks print; both of what rank 0 reads */
-	VEC(char) typed; /* for rank 0 */
+	/* output: read end of the pipe that ranks print to; input: both ends of the pipe that rank 0 reads */
+	int output, input[2], bell;
+	VEC(char) typed; /* input for rank 0 */
 	size_t given;
 	bool typed_end;
 	uint32_t nhosts, host, first, here;
-	uint32_t *firsts; /* by host: its first rank */
+	uint32_t *firsts; /* first rank of each host */
 	struct rt_board *board;
 	struct run_shared *shared;
 	bool bad_told, go;
@@ -107,7 +111,7 @@ static int read_orders(struct run_agent *a, struct agent_setup *s, size_t size)
 	s->image = c.at;
 	if (c.bad || s->size != (size_t)(c.end - c.at))
 		return bad_orders();
-	/* A schedule needs no directory. */
+	/* An agent that has received the schedule can do without the directory. */
 	if (chdir(directory) && !s->size) {
 		fprintf(stderr, "goalrun: %s: %s\n", directory, run_errno_text());
 		return EXIT_FAULT;
@@ -115,14 +119,14 @@ static int read_orders(struct run_agent *a, struct agent_setup *s, size_t size)
 	return EXIT_OK;
 }
 
-/* ---- carrying ---- */
+/* ---- forwarding ---- */
 
 static void put_frame(void *arg, const struct rt_frame *f)
 {
 	wire_put(arg, WIRE_FRAME, f, sizeof *f, NULL, 0);
 }
 
-/* Rank 0 gets what has been typed, as far as it takes it. */
+/* Writes the input to rank 0's pipe, as far as there is room. */
 static void feed_input(struct run_agent *a)
 {
 	uint32_t taken = 0;
@@ -132,7 +136,7 @@ static void feed_input(struct run_agent *a)
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
-		if (n < 0) { /* it reads no more */
+		if (n < 0) { /* rank 0 has closed its standard input */
 			n = (ssize_t)(a->typed.n - a->given);
 			a->typed_end = true;
 		}
@@ -155,12 +159,12 @@ static void carry_output(struct run_agent *a)
 	char text[16384];
 	ssize_t n;
 
-	/* No more than goalrun takes. */
+	/* The agent reads no more than goalrun takes, so that its memory does not grow without limit. */
 	while (a->wire.put.n < 1 << 20 && (n = read(a->output, text, sizeof text)) > 0)
 		wire_put(&a->wire, WIRE_OUTPUT, text, (size_t)n, NULL, 0);
 }
 
-/* Carries out one message; a signal for the ranks, or 0. */
+/* Handles a message from goalrun. Returns a signal for the ranks, or 0. */
 static int handle_message(struct run_agent *a, uint32_t what, const char *data, size_t size)
 {
 	struct rt_frame f;
@@ -234,7 +238,7 @@ int agent_turn(struct run_agent *a)
 	if (p[1].revents && read(a->bell, &rung, sizeof rung) < 0)
 		return 0;
 	wire_fill(&a->wire);
-	/* What comes behind it belongs to a launch that has not begun. */
+	/* Messages after WIRE_GO belong to a launch that has not begun. */
 	while (!sig && !a->go && wire_next(&a->wire, &what, &data, &size))
 		sig = handle_message(a, what, data, size);
 	return cut_off(a) ? SIGTERM : sig;
@@ -287,7 +291,7 @@ void agent_finish(struct run_agent *a, struct run_launch *l, int rc)
 			wire_put(&a->wire, WIRE_RESULT, &head, sizeof head,
 				 parts[i].base + (k * l->o->nranks + a->first) * parts[i].each, a->here * parts[i].each);
 		}
-	while (!cut_off(a)) { /* what was printed last, too, however much that is */
+	while (!cut_off(a)) { /* waits until everything printed has been sent, however much it is */
 		forward_all(a);
 		if (!a->wire.put.n)
 			break;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalrun --select: the row of the selection table for a call, as if what it says had been given. */
+ * goalrun --select: finds the row of the selection table for a call, and applies it as if its values and passes had
+ * been given as options. */
 #include "compiler/passes/passes.h"
 #include "goalrun/run.h"
 #include "util/env.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Its values, but for those that have been given. */
+/* Takes the row's values, except for names that have been given as options. */
 static int take_defines(struct run_options *o, const struct select_row *row)
 {
 	size_t given = o->defines.v.n;
@@ -35,7 +36,7 @@ static int take_defines(struct run_options *o, const struct select_row *row)
 	return err;
 }
 
-/* Its passes, and then those that have been given. */
+/* Puts the row's passes before those that have been given as options. */
 static int take_passes(struct run_options *o, const struct select_row *row)
 {
 	char *own = o->passes;

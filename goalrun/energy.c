@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the machine has used: the counters of its packages, as Linux's powercap shows them (RAPL). */
+ * Reads the energy that the machine has used: the counters of its packages in Linux's powercap (RAPL). */
 #include "goalrun/run.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ static bool read_number(const char *dir, unsigned package, const char *file, uin
 	return ok;
 }
 
-/* Others are parts of one, or the whole machine, which counts them again. */
+/* True if a powercap zone is a package. Other zones are parts of one, or the whole machine, and would be counted twice. */
 static bool is_package(const char *dir, unsigned package)
 {
 	char path[256], name[16] = "";
@@ -54,7 +54,7 @@ double energy_between(const struct energy *from, const struct energy *to)
 
 		if (!from->known[p] || !to->known[p])
 			continue;
-		if (to->uj[p] < from->uj[p]) /* it has wrapped around */
+		if (to->uj[p] < from->uj[p]) /* the counter has wrapped around */
 			uj += to->most[p] + 1;
 		joules = (isnan(joules) ? 0 : joules) + (double)uj / 1e6;
 	}

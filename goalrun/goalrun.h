@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What goalrun has been asked for, and how it goes on from there: options.c, schedule.c, the launches (main.c), results.c. */
+ * The state of goalrun, and its steps: options.c parses the command line, schedule.c prepares the schedule, main.c
+ * launches it, results.c prints the results. */
 #ifndef GOALRUN_GOALRUN_H
 #define GOALRUN_GOALRUN_H
 
@@ -8,7 +9,7 @@
 
 #define DEFAULT_COUNT 1000
 
-struct list { /* as VEC makes it */
+struct list { /* same members as a VEC */
 	int64_t *at;
 	size_t n, cap;
 };
@@ -18,32 +19,32 @@ struct goalrun {
 	int64_t nranks;
 	int argc;
 	char **argv;
-	const struct agent_setup *sent; /* an agent's: it has the schedule; else NULL */
+	const struct agent_setup *sent; /* orders of an agent, with the schedule; NULL if this is not an agent */
 	const char *input;
-	const char *collective, *table; /* --select */
+	const char *collective, *table; /* arguments of --select */
 	enum select_topology topology;
-	char *selected; /* the path of the schedule, which is then the input */
+	char *selected; /* path of the schedule that --select has found; input points to it */
 	struct list counts, roots, types, ops, memories, samples;
 	bool all_roots, show_placement, show_stats;
-	char *sample; /* the argument of --sample */
+	char *sample; /* argument of --sample */
 	struct goal_diags *diags;
 	struct bin bin;
 	struct claim claim;
 	struct ir_graph graph;
-	struct run_places places; /* the options' */
+	struct run_places places; /* cores of the ranks; o.places points to it */
 	int trace_fd;
-	bool seeded; /* the seed was asked for */
+	bool seeded; /* true if a seed was given */
 	struct run_nic nic;
 	double *total, *start, *init, *cpu, *joules;
 	struct work_spans *spans;
-	struct MPIX_Sched_stats *stats; /* by rank */
+	struct MPIX_Sched_stats *stats; /* counters, by rank */
 	struct run_result *results;
 };
 
 extern const char run_usage_text[];
 #define usage(...) option_usage("goalrun", run_usage_text, __VA_ARGS__)
 
-/* On stderr; EXIT_FAULT. */
+/* Prints an error on stderr. Returns EXIT_FAULT. */
 int run_fault(const char *fmt, const char *what);
 
 static inline int no_memory(void)
@@ -51,13 +52,14 @@ static inline int no_memory(void)
 	return option_no_memory("goalrun");
 }
 
-/* No blocks of elements: messages of a plain file have bytes of their own. */
+/* True if the schedule has no blocks of elements, as a barrier has none. In a plain file each message has bytes of its
+ * own. */
 static inline bool is_dataless(const struct run_options *o)
 {
 	return o->plain || o->barrier;
 }
 
-/* Whether it is known what the result has to be. */
+/* True if goalrun knows what the result has to be. */
 static inline bool result_is_known(const struct run_options *o)
 {
 	return o->plain || o->claim->any;
@@ -65,27 +67,27 @@ static inline bool result_is_known(const struct run_options *o)
 
 /* ---- options.c ---- */
 
-/* Takes the options; strings of argv are cut up. An exit status. */
+/* Parses the options. Changes the strings of argv. Returns an exit status. */
 int run_parse_options(struct goalrun *g, int argc, char **argv);
 int run_add_pass(struct goalrun *g, const char *arg);
-/* That which is asked for, or the environment's. */
+/* Returns the name of the backend: that of the options, or else of the environment. */
 const char *run_backend_name(const struct run_options *o);
-/* Whether schedules run on command queues. */
+/* True if schedules run on command queues. */
 bool run_lowers(const struct run_options *o);
-/* Whether ranks are pinned. */
+/* True if ranks are pinned to cores. */
 bool run_pins(const struct run_options *o);
-/* Whether there is an interface to be played. */
+/* True if goalrun has to emulate a network interface. */
 bool run_plays_nic(const struct run_options *o);
 
 /* ---- schedule.c ---- */
 
-/* Chooses the schedule if that was asked for, reads it, finds the cases to be run, and checks it for all ranks. An exit
- * status. */
+/* Chooses the schedule if --select is given, reads it, lists the cases to run, and checks the schedule for all ranks.
+ * Returns an exit status. */
 int run_prepare_schedule(struct goalrun *g);
 
 /* ---- results.c ---- */
 
-/* Prints what the launches have measured. An exit status. */
+/* Prints what the launches have measured. Returns an exit status. */
 int run_report(struct goalrun *g);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalrun with ranks on several hosts: starts an agent on each by a remote shell, and passes on what they tell each
- * other. */
+ * goalrun with ranks on several hosts: starts an agent on each host by a remote shell, and forwards the messages
+ * between agents. */
 #include "goalrun/hosts.h"
 
 #include "runtime/cpus.h"
@@ -18,18 +18,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SILENCE_NS 5000000000u /* of an agent that has answered once */
-#define ANSWER_NS 60000000000u /* before: somebody may have to type a password */
-#define GRACE_NS 5000000000u /* for agents to end, once a rank has failed; they give their ranks less */
-#define END_NS 5000000000u /* for agents to end */
+#define SILENCE_NS 5000000000u /* ns of silence after which an agent that has answered before is given up */
+#define ANSWER_NS 60000000000u /* ns to wait for the first answer, since somebody may have to type a password */
+#define GRACE_NS 5000000000u /* ns for agents to end once a rank has failed; agents give their ranks less */
+#define END_NS 5000000000u /* ns for agents to end after the last launch */
 #define TICK_MS 20
-#define TYPED (256u << 10) /* bytes that are under way to rank 0 at most */
+#define TYPED (256u << 10) /* most bytes of input under way to rank 0 */
 
 struct host {
 	const char *name;
-	uint32_t count; /* as given; 0: none was */
-	uint32_t first, n; /* its ranks */
-	pid_t pid; /* of the remote shell; 0: it has ended */
+	uint32_t count; /* number of ranks given for the host; 0 if none was */
+	uint32_t first, n; /* range of the host's ranks */
+	pid_t pid; /* process of the remote shell; 0 if it has ended */
 	struct wire wire;
 	bool greeted, done;
 };
@@ -38,11 +38,11 @@ struct run_hosts {
 	char *text;
 	VEC(struct host) v;
 	bool counted;
-	uint32_t typed; /* bytes under way */
+	uint32_t typed; /* bytes of input under way to rank 0 */
 	bool typed_end;
 };
 
-/* ---- the list ---- */
+/* ---- the list of hosts ---- */
 
 static void free_hosts(struct run_hosts *h)
 {
@@ -51,7 +51,8 @@ static void free_hosts(struct run_hosts *h)
 	free(h);
 }
 
-/* The number behind the last colon, unless that is part of an address. */
+/* Sets *count to the number of ranks after the last colon, and cuts it off the name. Sets *count to 0 if there is none,
+ * or if the colon is part of an address. Returns false if the number is not allowed. */
 static bool find_count(char *name, int64_t *count)
 {
 	char *colon = strrchr(name, ':');
@@ -87,7 +88,8 @@ struct run_hosts *hosts_parse(const char *list, const char **why)
 		else if (!*p)
 			*why = "a name is missing";
 		else if (*p == '-' || strpbrk(p, " \t\n\"'\\$`;&|<>()"))
-			*why = "that is no name of a host"; /* nor an option of the remote shell, or something for it to run */
+			/* such names could be options of the remote shell, or commands for it */
+			*why = "that is no name of a host";
 		else if (h->v.n && h->counted != (count > 0))
 			*why = "either all hosts have a number of ranks, or none has";
 		if (*why)
@@ -113,7 +115,7 @@ uint32_t hosts_room(const struct run_hosts *h)
 	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-/* Neighbours stay together: blocks, as large as was asked for, or of even size. */
+/* Divides the ranks into blocks of successive ranks: of the given numbers, or of equal size. */
 static void divide_ranks(struct run_hosts *h, uint32_t nranks)
 {
 	uint32_t first = 0;
@@ -161,7 +163,7 @@ static void add_number(struct orders *o, uint32_t n)
 	append_order(o, &n, sizeof n);
 }
 
-/* Variables that belong to a host or a login, or that each rank gets. */
+/* True for variables that are not sent to agents: they belong to a host or a login, or differ for each rank. */
 static bool stays_here(const char *var)
 {
 	static const char *const names[] = { "SSH_", "DISPLAY=", "XAUTHORITY=", "XDG_", "HOSTNAME=", "HOME=", "USER=", "LOGNAME=",
@@ -228,7 +230,7 @@ static bool is_here(const char *name)
 	return !strcmp(name, "localhost") || (!gethostname(own, sizeof own - 1) && !strcmp(name, own));
 }
 
-/* Becomes the remote shell, or the agent itself. The path has no quotes, or it is refused. */
+/* Executes the remote shell, or for this host the agent itself. hosts_begin has refused paths with quotes. */
 static void become_shell(const char *name, const char *path)
 {
 	const char *asked = env_get(ENV_GOAL_RSH);
@@ -307,9 +309,9 @@ int hosts_begin(struct run_hosts *h, const struct run_options *o, int argc, char
 struct launch {
 	struct run_hosts *h;
 	const struct run_options *o;
-	struct run_launch *l; /* NULL: a program */
+	struct run_launch *l; /* NULL if a program is launched */
 	int *died;
-	uint64_t until; /* a rank has failed: then the others end; 0: none has */
+	uint64_t until; /* time at which the other ranks are ended because one has failed; 0 if none has */
 	int rc;
 };
 
@@ -333,7 +335,7 @@ static void flush_all(struct run_hosts *h)
 		wire_flush(&h->v.at[k].wire);
 }
 
-/* Whoever reads it may take time; the agents need to hear that goalrun lives. */
+/* Writes to standard output. The reader may be slow, so the agents are informed meanwhile that goalrun is alive. */
 static void write_stdout(struct run_hosts *h, const char *p, size_t n)
 {
 	while (n) {
@@ -424,7 +426,8 @@ static void reap_shell(struct host *h, int *status)
 		h->pid = 0;
 }
 
-/* What the remote shell has ended with says most, if it has; why: what else there is to say. */
+/* Prints why a host was lost. The status of the remote shell says most, if it has ended; why is a reason known
+ * otherwise, or NULL. */
 static void explain_end(const struct host *h, int status, const char *why)
 {
 	if (h->pid || h->greeted || why)
@@ -435,7 +438,7 @@ static void explain_end(const struct host *h, int status, const char *why)
 			h->name, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
-/* Its ranks are gone, and the others hear so. */
+/* Gives up a host: its ranks count as failed, and the other hosts are notified. */
 static void lose_host(struct launch *a, struct host *h, const char *why)
 {
 	const struct rt_frame f = { .what = RT_FRAME_FAILED, .rank = h->first + 1 };
@@ -478,7 +481,7 @@ static void listen_to(struct launch *a, struct host *h)
 		lose_host(a, h, "it does not answer");
 }
 
-/* Standard input is for rank 0, if it is this process's to read. */
+/* True if input for rank 0 may be read now: standard input belongs to this process, and not too much is under way. */
 static bool may_type(const struct launch *a)
 {
 	return a->o->program && !a->h->typed_end && a->h->typed < TYPED && !a->h->v.at[0].done &&
@@ -563,7 +566,7 @@ void hosts_end(struct run_hosts *h)
 
 	for (size_t k = 0; h && k < h->v.n; k++) {
 		flush_all(h);
-		wire_close(&h->v.at[k].wire); /* an agent ends with its ranks then */
+		wire_close(&h->v.at[k].wire); /* the agent then ends, with its ranks */
 	}
 	while (left) {
 		const struct timespec tick = { 0, 5000000 };

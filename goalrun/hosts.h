@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ranks on several hosts. goalrun starts itself on each as an agent (agent.c), by a remote shell, and talks to it by that
- * shell's standard input and output (wire.c); what one agent tells the others passes through it (hosts.c). */
+ * Ranks on several hosts. goalrun starts itself on each host as an agent (agent.c), by a remote shell. It exchanges
+ * messages with the agents over that shell's standard input and output (wire.c). Messages from one agent to others pass
+ * through goalrun (hosts.c). */
 #ifndef GOALRUN_HOSTS_H
 #define GOALRUN_HOSTS_H
 
@@ -10,37 +11,37 @@
 /* ---- messages (wire.c) ---- */
 
 enum wire_what {
-	WIRE_HELLO, /* an agent's first: the version */
-	WIRE_SETUP, /* a launch in words (agent.c) */
+	WIRE_HELLO, /* first message of an agent: its version */
+	WIRE_SETUP, /* command line, environment and schedule (agent.c) */
 	WIRE_GO, /* starts the ranks of the next launch */
-	WIRE_FRAME, /* of the board */
+	WIRE_FRAME, /* a frame of the board */
 	WIRE_BAD, /* a rank of a schedule has failed */
-	WIRE_SIGNAL, /* for all ranks: an int */
-	WIRE_INPUT, /* for rank 0; nothing: its end */
-	WIRE_TAKEN, /* the bytes of it that rank 0 has got: a uint32_t */
-	WIRE_OUTPUT, /* of ranks */
-	WIRE_EXIT, /* struct wire_exit */
-	WIRE_RESULT, /* struct wire_result and what follows it */
-	WIRE_DONE, /* of a launch: its exit status, an int */
+	WIRE_SIGNAL, /* an int: a signal for all ranks */
+	WIRE_INPUT, /* input for rank 0; empty at the end of the input */
+	WIRE_TAKEN, /* a uint32_t: bytes of input that rank 0 has taken */
+	WIRE_OUTPUT, /* output of ranks */
+	WIRE_EXIT, /* a struct wire_exit */
+	WIRE_RESULT, /* a struct wire_result, followed by the result */
+	WIRE_DONE, /* an int: exit status of a launch */
 	WIRE_ALIVE
 };
 
-#define WIRE_ALIVE_NS 1000000000u /* between two of them */
+#define WIRE_ALIVE_NS 1000000000u /* ns between two WIRE_ALIVE messages */
 
-struct wire_exit { /* of a rank that did not end well */
+struct wire_exit { /* a rank that has failed */
 	uint32_t rank;
-	int32_t sig; /* or 0 */
+	int32_t sig; /* signal that killed it, or 0 */
 };
 
 struct wire_result {
-	uint32_t part, at; /* the case, where there is one for each */
+	uint32_t part, at; /* part: index of the run_part; at: index of the case, if there is one result for each */
 };
 
-/* What ranks leave in memory that goalrun shares with them. */
+/* A kind of result, which ranks leave in memory shared with goalrun. */
 struct run_part {
 	char *base;
-	size_t each; /* bytes of a rank */
-	size_t n; /* cases, or 1 */
+	size_t each; /* bytes per rank */
+	size_t n; /* number of cases, or 1 */
 };
 enum { RUN_PARTS = 6 };
 void run_parts(struct run_launch *l, struct run_part parts[RUN_PARTS]);
@@ -48,44 +49,45 @@ void run_parts(struct run_launch *l, struct run_part parts[RUN_PARTS]);
 struct wire {
 	int in, out;
 	VEC(char) got, put;
-	size_t taken, sent; /* of these */
-	uint64_t told, heard; /* when something was last sent, or has come; ns */
+	size_t taken, sent; /* bytes of got that are consumed, and of put that are sent */
+	uint64_t told, heard; /* times in ns of the last WIRE_ALIVE sent, and of the last bytes received */
 	bool broken;
 };
 
 void wire_open(struct wire *w, int in, int out);
 void wire_close(struct wire *w);
-/* Two pieces as one message, the second may be empty. */
+/* Queues a message made of two blocks. The second may be empty. */
 void wire_put(struct wire *w, enum wire_what what, const void *a, size_t na, const void *b, size_t nb);
-/* Sends what there is without waiting, and now and then that this side lives. */
+/* Sends queued messages without waiting, and from time to time WIRE_ALIVE. */
 void wire_flush(struct wire *w);
-/* Takes what has come without waiting. */
+/* Reads what has arrived, without waiting. */
 void wire_fill(struct wire *w);
-/* The next message, until the next call of wire_fill; false: there is none yet. */
+/* Returns the next message, which is valid until the next call of wire_fill. Returns false if none is complete. */
 bool wire_next(struct wire *w, uint32_t *what, char **data, size_t *size);
 
-/* ---- of goalrun (hosts.c) ---- */
+/* ---- used by goalrun (hosts.c) ---- */
 
 struct run_hosts;
 
-/* Parses NAME[:COUNT],...; NULL after a message in *why, or without memory. */
+/* Parses NAME[:COUNT],... Returns NULL after an error, with a text in *why; *why is NULL if memory is exhausted. */
 struct run_hosts *hosts_parse(const char *list, const char **why);
-/* How many ranks there is room for; 0: no counts were given. */
+/* Returns the number of ranks that the list has room for; 0 if it has no counts. */
 uint32_t hosts_room(const struct run_hosts *h);
-/* Sets the host of each of so many ranks, by its place in the list. */
+/* Sets node[r] of each rank to the position of its host in the list. */
 void hosts_nodes(struct run_hosts *h, uint32_t nranks, uint32_t *node);
-/* Starts agents for o->nranks ranks, with this command line. An exit status. */
+/* Starts agents for o->nranks ranks, with this command line. Returns an exit status. */
 int hosts_begin(struct run_hosts *h, const struct run_options *o, int argc, char **argv);
-/* Runs one launch, of a schedule or of the program (NULL); an exit status. died: by rank, the signal or 0. */
+/* Runs one launch: of a schedule, or of the program if l is NULL. Sets died[rank] to the signal that killed it, or 0.
+ * Returns an exit status. */
 int hosts_run(struct run_hosts *h, const struct run_options *o, struct run_launch *l, int *died);
-/* Ends the agents, and waits for them. NULL is harmless. */
+/* Ends the agents, and waits for them. NULL is allowed. */
 void hosts_end(struct run_hosts *h);
 
-/* ---- of an agent (agent.c) ---- */
+/* ---- used by an agent (agent.c) ---- */
 
-/* What it has been told to do. */
+/* The orders of an agent. */
 struct agent_setup {
-	char *data; /* all that follows is in there */
+	char *data; /* the message with the orders, which the other pointers point into */
 	uint32_t nranks, first, here, argc;
 	char **argv;
 	char *image;
@@ -94,17 +96,17 @@ struct agent_setup {
 
 struct run_agent;
 
-/* Speaks by the standard input and output from now on; those that ranks inherit are others. Waits for its orders, takes
- * over directory and environment. An exit status. */
+/* Takes standard input and output for messages; ranks inherit other descriptors for theirs. Then waits for the orders,
+ * and takes over directory and environment. Returns an exit status. */
 int agent_open(struct run_agent **out, struct agent_setup *s);
-/* Waits until the next launch begins; false: there is none. The ranks meet on this board. */
+/* Waits until the next launch begins. Returns false if there is none. b is the board of the launch. */
 bool agent_begin(struct run_agent *a, struct rt_board *b, struct run_shared *shared);
-/* Something else to read from for rank 0 of a program. */
+/* Returns the descriptor that rank 0 of a program reads as its standard input. */
 int agent_input(const struct run_agent *a);
-/* Carries what there is to carry, and waits for some ms; a signal that came, or 0. */
+/* Forwards messages, and waits for some ms. Returns a signal that was sent to the ranks, or 0. */
 int agent_turn(struct run_agent *a);
 void agent_exited(struct run_agent *a, uint32_t rank, int sig);
-/* The launch is over, and this is what it has left. */
+/* Ends a launch: sends its results and its exit status. */
 void agent_finish(struct run_agent *a, struct run_launch *l, int rc);
 void agent_close(struct run_agent *a, struct agent_setup *s);
 

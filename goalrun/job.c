@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the ranks of a program have started, and everything that this has started in turn. A shell between goalrun and a
- * rank makes all of it nobody's when it dies, and it may have any parent and process group: so it is found by the variable
- * GOAL_JOB of its environment, which says of which job and rank it is. */
+ * Finds and ends the processes that the ranks of a program have started, and their descendants. When a shell between
+ * goalrun and a rank dies, its children are no longer goalrun's, and they may have any parent and process group. They
+ * are therefore found by the variable GOAL_JOB in their environment, which names the job and the rank. */
 #include "goalrun/run.h"
 #include "runtime/cpus.h"
 #include "util/clock.h"
@@ -20,10 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define END_NS 2000000000u /* for processes that were killed to be gone */
+#define END_NS 2000000000u /* ns for killed processes to be gone */
 #define ALL UINT32_MAX
 
-/* /PID-TIME:RANK, behind that of a job that this one is part of. */
+/* The format is /PID-TIME:RANK, appended to the name of the job that this one is part of. */
 void run_job_name(struct run_job *job)
 {
 	snprintf(job->name, sizeof job->name, "/%d-%llx:", (int)getpid(), (unsigned long long)clock_now_ns());
@@ -44,7 +44,7 @@ bool run_job_mark(const struct run_job *job, uint32_t rank)
 	return ok;
 }
 
-/* Whether a value of GOAL_JOB is of a rank. */
+/* True if a value of GOAL_JOB belongs to a rank of the job, or to any rank for ALL. */
 static bool is_of(const char *value, const struct run_job *job, uint32_t rank)
 {
 	const char *at = strstr(value, job->name);
@@ -52,7 +52,7 @@ static bool is_of(const char *value, const struct run_job *job, uint32_t rank)
 	return at && (rank == ALL || strtoul(at + strlen(job->name), NULL, 10) == rank);
 }
 
-/* The environment that a process was started with says so. */
+/* True if the environment that a process was started with marks it as part of the rank, or of any rank for ALL. */
 static bool is_marked(const char *pid, const struct run_job *job, uint32_t rank)
 {
 	const char *name = env_table[ENV_GOAL_JOB].name;
@@ -72,7 +72,7 @@ static bool is_marked(const char *pid, const struct run_job *job, uint32_t rank)
 	return found;
 }
 
-/* Whether a process handles a signal, which would end it if not. */
+/* True if a process handles a signal, which would otherwise end it. */
 static bool handles(const char *pid, int sig)
 {
 	char path[64], *line = NULL;
@@ -91,7 +91,7 @@ static bool handles(const char *pid, int sig)
 	return caught >> (sig - 1) & 1;
 }
 
-/* Sends a signal to all that is of a rank, or of ALL; whether there was anything. */
+/* Sends a signal to all processes of a rank, or of ALL. Returns true if there was one. */
 static bool signal_marked(const struct run_job *job, uint32_t rank, int sig)
 {
 	DIR *proc = opendir("/proc");
@@ -126,7 +126,8 @@ void run_job_kill(const struct run_job *job, uint32_t rank)
 	kill_marked(job, rank);
 }
 
-/* A process of its own session, which nothing that is meant for goalrun reaches: it waits for goalrun's end. */
+/* Runs the guard: a process in a session of its own, so that signals meant for goalrun do not reach it. It waits for
+ * goalrun's end and then kills the job. */
 static void guard(const struct run_job *job, pid_t parent)
 {
 	sigset_t told;
@@ -134,7 +135,8 @@ static void guard(const struct run_job *job, pid_t parent)
 
 	prctl(PR_SET_NAME, "goalrun-guard");
 	setsid();
-	syscall(SYS_close_range, 0u, ~0u, 0u); /* nobody is to wait for the end of what it does not write */
+	/* closes all descriptors, so that no reader of a pipe waits for the guard */
+	syscall(SYS_close_range, 0u, ~0u, 0u);
 	sigemptyset(&told);
 	sigaddset(&told, SIGTERM);
 	sigprocmask(SIG_BLOCK, &told, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Starting ranks: as processes that end with goalrun, or as threads. */
+ * Starts the ranks, as processes that end with goalrun or as threads. */
 #include "goalrun/hosts.h"
 #include "runtime/context.h"
 #include "runtime/cpus.h"
@@ -18,7 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define GRACE_NS 2000000000u /* for the others, once a rank has failed; and where they are on several hosts */
+/* ns for the other ranks to notice, once a rank has failed; FAR_GRACE_NS if ranks are on several hosts */
+#define GRACE_NS 2000000000u
 #define FAR_GRACE_NS 4000000000u
 
 /* ---- processes ---- */
@@ -29,32 +30,33 @@ pid_t run_fork(void)
 
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent) /* it died in between */
+		if (getppid() != parent) /* the parent has died before prctl */
 			_exit(EXIT_FAULT);
 	}
 	return pid;
 }
 
-/* Where nobody types, a rank has a process group, so that what it has started ends with it. */
+/* Forks a rank. On an agent, where nobody types, the rank gets a process group of its own, so that whatever it starts
+ * ends with it. */
 static pid_t fork_rank(const struct run_options *o)
 {
 	pid_t pid = run_fork();
 
-	if (o->agent && pid >= 0) /* on either side: whoever comes first */
+	if (o->agent && pid >= 0) /* done by both processes, because either may run first */
 		setpgid(pid, pid);
 	return pid;
 }
 
-/* The ranks of this host while they run, as processes. */
+/* The ranks of this host as processes, while they run. */
 struct ranks {
 	const struct run_options *o;
-	const struct run_launch *l; /* of a schedule: whose progress to show; else NULL */
-	struct run_job *job; /* of a program; else NULL */
+	const struct run_launch *l; /* launch whose progress is shown, for a schedule; NULL for a program */
+	struct run_job *job; /* job of a program; NULL for a schedule */
 	struct rt_board *board;
-	pid_t *pids; /* by rank; 0: there is none, or no more */
-	int *died; /* by rank: the signal that killed it, or 0 */
-	int64_t cause; /* the rank that failed first, or -1 */
-	uint64_t until; /* that the others get to notice, once one has failed; ns */
+	pid_t *pids; /* process of each rank; 0 if there is none or it has ended */
+	int *died; /* signal that killed each rank, or 0 */
+	int64_t cause; /* rank that failed first, or -1 */
+	uint64_t until; /* time in ns at which the others are killed, once one has failed */
 };
 
 static void signal_all(const struct ranks *r, int sig)
@@ -66,7 +68,7 @@ static void signal_all(const struct ranks *r, int sig)
 			kill(r->o->agent ? -r->pids[k] : r->pids[k], sig);
 }
 
-/* A line on a terminal, for sweeps; nothing in a pipe. */
+/* Shows the progress of a sweep in a line on a terminal; does nothing in a pipe. */
 static void show_progress(const struct run_launch *l, bool last)
 {
 	if (!l || l->o->agent || l->o->ncases < 2 || !isatty(STDERR_FILENO))
@@ -78,7 +80,7 @@ static void show_progress(const struct run_launch *l, bool last)
 			(unsigned long long)atomic_load(&l->shared->cases_done), l->o->ncases);
 }
 
-/* Waits a moment; a signal that came, also from where goalrun was called if this is one of several hosts, or 0. */
+/* Waits a moment. Returns a signal that has arrived, or 0. An agent also returns signals that goalrun has forwarded. */
 static int next_signal(const struct run_options *o, const sigset_t *asked)
 {
 	struct timespec tick = { 0, o->agent ? 0 : 20000000 };
@@ -87,12 +89,13 @@ static int next_signal(const struct run_options *o, const sigset_t *asked)
 	return sig <= 0 && o->agent ? agent_turn(o->agent) : sig;
 }
 
-/* A rank has ended; false: it has failed. What it has started must not pass for it any longer then. */
+/* Handles the end of a rank. Returns false if the rank has failed. The processes that it has started are killed then,
+ * because they could act as the rank. */
 static bool ended_well(struct ranks *r, uint32_t rank, pid_t pid, int status)
 {
 	r->pids[rank] = 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-		atomic_store(&r->board->slots[rank].closed, 1); /* the others need not wait for it */
+		atomic_store(&r->board->slots[rank].closed, 1); /* the others need not wait for this rank */
 		return true;
 	}
 	r->died[rank] = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -105,8 +108,9 @@ static bool ended_well(struct ranks *r, uint32_t rank, pid_t pid, int status)
 	return false;
 }
 
-/* Takes those that have ended, and says on the board which failed first. Of several at once that is one that was killed:
- * the others may have failed because of it. Returns how many are left. */
+/* Collects ranks that have ended, and writes on the board which failed first. If several failed at the same time, a
+ * rank that was killed counts as first, because the others may have failed on its account. Returns the number of ranks
+ * left. */
 static uint32_t collect(struct ranks *r)
 {
 	int64_t worst = -1;
@@ -130,8 +134,8 @@ static uint32_t collect(struct ranks *r)
 	return left;
 }
 
-/* Waits for all; once one has failed the others get a moment to notice. Signals for goalrun must be blocked: SIGUSR1 goes
- * on to the ranks, others end them. */
+/* Waits for all ranks. Once one has failed, the others get a moment to notice. The caller has blocked goalrun's
+ * signals: SIGUSR1 is forwarded to the ranks, the others end them. */
 static int wait_for_ranks(struct ranks *r, const sigset_t *asked)
 {
 	int rc = EXIT_OK;
@@ -162,8 +166,8 @@ void run_block_signals(sigset_t *set, sigset_t *old)
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGTERM);
 	sigaddset(set, SIGHUP);
-	sigaddset(set, SIGUSR1); /* is for the ranks */
-	sigaddset(set, SIGCHLD); /* wakes the wait */
+	sigaddset(set, SIGUSR1); /* forwarded to the ranks */
+	sigaddset(set, SIGCHLD); /* ends sigtimedwait */
 	sigprocmask(SIG_BLOCK, set, old);
 }
 
@@ -174,8 +178,8 @@ struct thread {
 	enum { RUNNING, DONE, FAILED } _Atomic state;
 };
 
-/* The first rank that was killed is the cause, else every rank that had something to say. Of threads only those
- * that have ended: the others may be writing. */
+/* Prints why ranks failed: first those that were killed, then every rank that has stored an error. Only threads that
+ * have ended are examined, because the others may be writing. */
 static void report_failures(const struct run_launch *l, const int *died, const struct thread *t)
 {
 	for (uint32_t r = 0; r < l->o->nranks; r++)
@@ -193,7 +197,7 @@ static void report_failures(const struct run_launch *l, const int *died, const s
 		run_reproduce(l->o, l->shared->failed_case - 1);
 }
 
-/* Whether the reader of what goalrun and its ranks print has gone. */
+/* True if the reader of standard output has gone. */
 static bool output_closed(void)
 {
 	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
@@ -216,7 +220,7 @@ static void free_ranks(struct ranks *r)
 	free(r->died);
 }
 
-/* Starts all, each of which calls main, which does not return, and waits for them. */
+/* Starts all ranks and waits for them. Each rank calls main, which does not return. */
 static int run_ranks(struct ranks *r, void (*main)(void *arg, uint32_t rank), void *arg)
 {
 	const struct run_options *o = r->o;
@@ -293,7 +297,7 @@ static int launch_threads(struct run_launch *l)
 		return EXIT_FAULT;
 	}
 	run_block_signals(&asked, &old);
-	sigemptyset(&dump); /* goes to the library, in whatever thread */
+	sigemptyset(&dump); /* SIGUSR1 goes to the library, in any thread */
 	sigaddset(&dump, SIGUSR1);
 	sigdelset(&asked, SIGUSR1);
 	sigprocmask(SIG_UNBLOCK, &dump, NULL);
@@ -308,7 +312,9 @@ static int launch_threads(struct run_launch *l)
 	for (uint32_t r = 0; r < n;) {
 		const struct timespec tick = { 0, 20000000 };
 
-		if (any_failed(t, n)) { /* the others may wait for it for ever; those that fail, too, get a moment */
+		/* other threads may wait for the failed one for ever; those that also fail get a moment to store their
+		 * errors */
+		if (any_failed(t, n)) {
 			nanosleep(&tick, NULL);
 			report_failures(l, NULL, t);
 			for (; r < n; r++)
@@ -332,7 +338,7 @@ static int launch_threads(struct run_launch *l)
 	return EXIT_OK;
 }
 
-/* ---- both ---- */
+/* ---- processes and threads ---- */
 
 const char *run_errno_text(void)
 {
@@ -354,7 +360,7 @@ int launch_schedule(struct run_launch *l)
 	size_t board = rt_board_size(n), errors = n * sizeof *l->error, words = n * sizeof *l->entered;
 	int rc = EXIT_FAULT;
 
-	/* A launch of its own for each memory kind: the environment is read at bind. */
+	/* Each memory kind has a launch of its own, because the environment is read at bind. */
 	if (setenv("GOAL_SHM_DIRECT", l->memory == RUN_STAGED ? "0" : "1", l->memory == RUN_STAGED))
 		return EXIT_FAULT;
 	l->board = run_shared_memory(board);
@@ -386,7 +392,7 @@ int launch_schedule(struct run_launch *l)
 struct program {
 	const struct run_options *o;
 	const struct run_job *job;
-	int fd; /* of the board */
+	int fd; /* descriptor of the board */
 };
 
 static bool set_number(enum env_name name, uint32_t value)
@@ -397,7 +403,7 @@ static bool set_number(enum env_name name, uint32_t value)
 	return !setenv(env_table[name].name, text, 1);
 }
 
-/* Becomes the program. */
+/* Executes the program as a rank. */
 static void program_main(void *arg, uint32_t rank)
 {
 	const struct program *p = arg;
@@ -434,7 +440,8 @@ static int run_program(struct ranks *r, struct program *p)
 	return rc;
 }
 
-/* Where nobody reads what ranks print, they end like everything in front of a pipe: that is not told. */
+/* Prints the signals that killed ranks. If the reader of standard output has gone, ranks end by SIGPIPE as usual in a
+ * pipeline, and nothing is printed. */
 static void report_program(const struct ranks *r)
 {
 	if (r->o->agent || (r->cause >= 0 && r->died[r->cause] == SIGPIPE && output_closed()))

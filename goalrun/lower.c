@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalrun --backend smcq: a text is lowered to command queues for the one number of ranks, count and sample of arguments
- * that it is to run with. */
+ * goalrun --backend smcq: lowers a text to command queues, for the number of ranks, the count and the sample of
+ * arguments with which it runs. */
 #include "goalrun/run.h"
 
 #include "compiler/passes/passes.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is given by name; on one rank where each has its own. */
+/* Values to be given by name; for a parameter that differs by rank, one for each rank. */
 struct given {
 	VEC(struct define) v;
 };
@@ -23,7 +23,7 @@ static int add_given(struct given *out, const struct bin *b, uint32_t param, int
 	return a->known && d.value && VEC_PUSH(&out->v, d) ? -ERR_NOMEM : 0;
 }
 
-/* All but the root, of which there is a variant each. */
+/* Adds all parameters but the root: the lowered schedule has a variant for each root. */
 static int give_all(struct given *out, const struct bin *b, const struct arg_rows *rows)
 {
 	int err = 0;

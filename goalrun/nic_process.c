@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalrun --backend smcq: the process that plays the network interface of this node, for all launches. */
+ * goalrun --backend smcq: starts and stops the process that emulates the network interface of this node, for all
+ * launches. */
 #include "goalrun/run.h"
 
 #include "util/env.h"
@@ -26,7 +27,7 @@ static int sys_fault(const char *what)
 	return EXIT_FAULT;
 }
 
-/* A socket with a name that the kernel chooses, which ranks get to know. */
+/* Opens a listening socket. The kernel chooses its name, which ranks find in the environment. */
 static int listen_for_ranks(int *sock)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -41,13 +42,13 @@ static int listen_for_ranks(int *sock)
 	return setenv(env_table[ENV_GOAL_NIC].name, name, 1) ? sys_fault("setenv") : EXIT_OK;
 }
 
-/* What it does, until goalrun ends. */
+/* Runs the emulator until goalrun ends. */
 static int nic_main(const struct nic_options *o)
 {
 	sigset_t all;
 
 	prctl(PR_SET_NAME, "goalnic");
-	sigfillset(&all); /* those for goalrun are none for it */
+	sigfillset(&all); /* signals sent to goalrun are not for the emulator */
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	return nic_serve(o);
 }
@@ -105,7 +106,7 @@ int run_nic_stop(struct run_nic *n)
 	if (n->pid <= 0)
 		return EXIT_OK;
 	close(n->life);
-	/* Who waits for ranks may have found that it has died. */
+	/* waitpid fails if the wait for ranks has already collected the emulator, which then has died. */
 	if (waitpid(n->pid, &status, 0) == n->pid && WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return EXIT_OK;
 	fprintf(stderr, "goalrun: the network interface has died\n");

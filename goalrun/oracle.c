@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Data for what a schedule claims: what ranks have at the start, and what follows from that for the end. */
+ * Test data for what a schedule claims: the data of all ranks at the start, and the result that follows from it. */
 #include "goalrun/run.h"
 #include "runtime/sched.h"
 
@@ -51,7 +51,7 @@ int64_t oracle_compare(const char *p, uint64_t bytes, uint64_t key)
 
 /* ---- claims ---- */
 
-/* What elements of a rank's buffer are at the start of an epoch. */
+/* Generates elements of a rank's buffer as they are at the start of an epoch. */
 static void generate_values(const struct oracle *o, uint64_t epoch, const struct want_src *at, uint64_t n, char *out)
 {
 	values_fill(o->type, o->op, oracle_key(o->seed, epoch, at->rank, at->buf), at->rank, at->off, n, out);
@@ -94,7 +94,7 @@ void oracle_fill(const struct oracle *o, uint64_t epoch, char *const *buffers, c
 			continue;
 		if (o->b->buffers[i].mode != BIN_OUT)
 			generate_values(o, epoch, &all, bytes[i] / o->elem, buffers[i]);
-		else /* results are overwritten with something else, different on each rank */
+		else /* results are overwritten with a pattern, different on each rank */
 			oracle_pattern(buffers[i], bytes[i], oracle_key(o->seed, epoch, o->rank, UINT64_MAX - i));
 	}
 	if (o->wants.inplace.len) {
@@ -104,7 +104,7 @@ void oracle_fill(const struct oracle *o, uint64_t epoch, char *const *buffers, c
 	}
 }
 
-/* The first wrong byte of a range, or -1. */
+/* Compares a range with its expected result. Returns the index of the first wrong byte, or -1. */
 static int64_t check_want(const struct oracle *o, uint64_t epoch, const struct want *w, const char *got)
 {
 	const struct want_src *src = &o->wants.src.at[w->src];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalrun --overlap: what is measured by work.c. */
+ * goalrun --overlap: the functions and data that work.c measures with. */
 #include "goalrun/rank.h"
 #include "goalrun/work.h"
 #include "runtime/cpus.h"
@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KINDS 2u /* of data, in turns: what one start leaves is wrong for the next */
+#define KINDS 2u /* kinds of data, used in turns, so that the result of one start is wrong for the next */
 
 struct overlap {
 	struct rank *r;
-	uint64_t starts; /* that were checked */
-	size_t bytes; /* of all buffers */
-	/* What they hold before and after a start of a kind, as the oracle made it and found it right. The next ones are
-	 * copied and compared, which takes less time than the rest does. NULL: not known yet. */
+	uint64_t starts; /* starts that were checked */
+	size_t bytes; /* bytes of all buffers */
+	/* Contents of the buffers before and after a start of each kind, as the oracle generated and checked them.
+	 * Later starts copy and compare these, which is faster. NULL if not known yet. */
 	char *before[KINDS], *after[KINDS];
 };
 
@@ -47,7 +47,7 @@ static bool same_buffers(const struct rank *r, const char *kept)
 	return alike;
 }
 
-/* Whether copies stand for the oracle: there is data, and not every byte is asked for. */
+/* True if copies may replace the oracle: there is data, and --verify is not given. */
 static bool keeps_copies(const struct rank *r)
 {
 	return !r->o->verify && !r->o->plain && !r->o->barrier && r->o->claim->any;
@@ -73,7 +73,7 @@ static int overlap_fill(void *arg)
 	return 0;
 }
 
-/* Bytes that nobody claims may differ: then the oracle decides. */
+/* Bytes that the schedule does not claim may differ. The oracle decides if the copies differ. */
 static int overlap_check(void *arg)
 {
 	struct overlap *v = arg;
@@ -89,7 +89,7 @@ static int overlap_check(void *arg)
 	return 0;
 }
 
-/* ---- the rest of what work.c calls ---- */
+/* ---- other functions that work.c calls ---- */
 
 static struct rank *rank_of(void *arg)
 {
@@ -131,7 +131,7 @@ static int no_memory(void *arg)
 	return rank_failed(rank_of(arg), "out of memory");
 }
 
-/* Whether any ranks share CPUs; these yield while they wait for each other. */
+/* Finds out whether any ranks share CPUs. Such ranks yield while they wait for each other. */
 static int look_around(struct rank *r, bool *crowded)
 {
 	const uint32_t n = r->o->nranks;

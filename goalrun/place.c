@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalrun: where ranks and their communication are. */
+ * goalrun: finds the cores of the ranks and of their communication, and pins ranks to them. */
 #include "goalrun/run.h"
 #include "util/env.h"
 
@@ -38,7 +38,7 @@ int run_tell_placement(const struct run_places *w)
 
 	const uint32_t n = w->placement.nranks;
 
-	/* Rank r looks at number r modulo n. */
+	/* Rank r reads element r modulo n of the list. */
 	for (uint32_t r = 0; r < n; r++) {
 		const struct topology_core *c = &t->cores[w->placement.comm[(r + n - w->first % n) % n]];
 

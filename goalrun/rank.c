@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What one rank of goalrun does: bind each case, then start and wait with new data each time. */
+ * One rank of goalrun: binds each case, then starts it and waits for it, with new data each time. */
 #include "goalrun/rank.h"
 
 #include "runtime/context.h"
@@ -40,7 +40,7 @@ int rank_library(struct rank *r, const char *call, int rc)
 	return rank_failed(r, "%s: %s", call, *detail ? detail : MPIX_Sched_error_string(rc));
 }
 
-/* Somebody else failed: what this rank waits for will not come. */
+/* Stops a wait when another rank has failed, because what this rank waits for will not arrive. */
 static int given_up(void *arg)
 {
 	const struct rank *r = arg;
@@ -72,7 +72,7 @@ int rank_meet(struct rank *r)
 
 /* ---- data ---- */
 
-/* Plain GOAL: each message has a pattern of its own. It is the k-th of its channel. */
+/* Plain GOAL: returns the key of a message's pattern. Each message has its own: k is its number in the channel. */
 static uint64_t message_key(const struct rank *r, uint32_t op, uint64_t epoch)
 {
 	const struct ir_rank *mine = &r->o->graph->ranks[r->rank];
@@ -145,10 +145,10 @@ int rank_check_guards(struct rank *r, uint64_t epoch)
 	return 0;
 }
 
-/* Whoever leaves a barrier finds that all have come to it. */
+/* Checks that no rank leaves a barrier before all ranks have entered it. */
 static int check_barrier(struct rank *r, uint64_t epoch)
 {
-	for (uint32_t q = r->o->first; q < r->o->first + r->o->here; q++) /* of other hosts nothing is known */
+	for (uint32_t q = r->o->first; q < r->o->first + r->o->here; q++) /* entered is not shared with other hosts */
 		if (atomic_load(&r->l->entered[q].word) < r->starts)
 			return rank_failed(r, "epoch %llu: it left the barrier before rank %u came to it",
 				      (unsigned long long)epoch, q);
@@ -179,7 +179,7 @@ int rank_check(struct rank *r, uint64_t epoch)
 
 /* ---- a case ---- */
 
-/* Memory for one buffer of the caller. */
+/* Allocates one of the caller's buffers, with guard bytes around it. */
 static int get_buffer(struct rank *r, uint32_t i, uint64_t elements)
 {
 	void *p = NULL;
@@ -198,7 +198,7 @@ static int get_buffer(struct rank *r, uint32_t i, uint64_t elements)
 	return 0;
 }
 
-/* The values of all parameters on all ranks, for the case. */
+/* Sets the values of all parameters on all ranks, for the case. */
 static int get_args(struct rank *r)
 {
 	const struct run_options *o = r->o;
@@ -207,7 +207,7 @@ static int get_args(struct rank *r)
 	int64_t count = 0;
 	int err = d ? arg_rows_init(&r->rows, b, o->nranks) : -ERR_NOMEM;
 
-	/* What is wrong with them has been said before. */
+	/* Errors in the values have been reported before. */
 	err = err ? err : arg_rows_define(&r->rows, d, 0, b, o->defines.v.at, o->defines.v.n, &count);
 	err = err ? err : collective_sample(b, r->c->count, r->c->sample, &r->rows);
 	if (!err && b->meta->root != BIN_NONE && r->c->root >= 0)
@@ -216,7 +216,7 @@ static int get_args(struct rank *r)
 	return err ? rank_failed(r, "%s", err_text(err)) : 0;
 }
 
-/* Whether a parameter is this rank's to give. */
+/* True if this rank has to give the value of a parameter. */
 static bool gives_param(const struct rank *r, uint32_t i)
 {
 	const struct bin *b = &r->sched->bin;
@@ -236,7 +236,7 @@ static int get_buffers(struct rank *r)
 	int err = get_args(r);
 
 	if (err || rt_env(r->ctx, ENV_GOAL_MAX_OPS, &most))
-		return err; /* bind will say what is wrong */
+		return err; /* bind will report the error */
 	a.most_ops = ir_most_ops(most);
 	r->oracle = (struct oracle){ .seed = (uint64_t)r->o->seed, .type = r->c->type, .op = r->c->op };
 	a.by_rank = r->rows.by_rank;
@@ -244,7 +244,7 @@ static int get_buffers(struct rank *r)
 	if (!err) {
 		a.args = rows.by_rank[r->rank];
 		err = ir_rank_specialise(b, &a, &ops, NULL);
-		if (err && err != -ERR_NOMEM) { /* bind will say what is wrong */
+		if (err && err != -ERR_NOMEM) { /* bind will report the error */
 			ir_rows_fini(&rows);
 			return 0;
 		}
@@ -255,7 +255,8 @@ static int get_buffers(struct rank *r)
 		err = rank_failed(r, "%s", *fault.text ? fault.text : err_text(err));
 	r->elem = r->o->plain ? 1 : rt_basic_size(r->c->type);
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++) {
-		const bool has = !r->oracle.wants.size.n || r->oracle.wants.size.at[i]; /* else it is another rank's */
+		/* false if only other ranks have this buffer */
+		const bool has = !r->oracle.wants.size.n || r->oracle.wants.size.at[i];
 
 		if (b->buffers[i].inplace && !ops.bufsize[i] && has && r->c->sample * 2 >= collective_samples(b))
 			r->given[i] = MPIX_SCHED_IN_PLACE;
@@ -315,8 +316,8 @@ static int bind_case(struct rank *r)
 	return err;
 }
 
-/* In the starts before those that are timed one rank after the other comes late to a barrier, so that one that
- * holds nobody back is found out. */
+/* Marks that this rank enters a barrier. In the warm-up starts one rank after the other enters late, so that a barrier
+ * that does not hold the others back is found out. */
 static void come_to_barrier(struct rank *r, bool late)
 {
 	const struct timespec pause = { 0, 200000 };
@@ -326,7 +327,7 @@ static void come_to_barrier(struct rank *r, bool late)
 	atomic_store(&r->l->entered[r->rank].word, r->starts);
 }
 
-/* Now and then a rank dawdles. */
+/* Delays the rank for a random time, in one call of 16. */
 static void delay_at_random(struct rank *r)
 {
 	if (r->o->delay == 0)
@@ -340,7 +341,8 @@ static void delay_at_random(struct rank *r)
 	}
 }
 
-/* CPU seconds of this rank so far, with its communication core; of a thread without. */
+/* Returns the CPU time of this rank in seconds: with ranks as processes, including its communication core; with ranks
+ * as threads, without. */
 static double cpu_seconds(const struct rank *r)
 {
 	struct timespec t;
@@ -359,13 +361,13 @@ static int run_starts(struct rank *r)
 
 	for (int64_t i = -o->warmup; i < o->iters && !err; i++) {
 		uint64_t epoch = (uint64_t)(i + o->warmup + 1), t0, t1, t2;
-		bool measures = o->wait && i >= 0; /* it costs system calls */
+		bool measures = o->wait && i >= 0; /* only then, because reading the CPU time takes system calls */
 		bool look = o->verify || o->plain || i == -o->warmup || i == o->iters - 1;
 
 		if (look)
 			rank_fill(r, epoch);
 		delay_at_random(r);
-		/* Without delays the ranks start together, so that the time is the collective's. */
+		/* Without delays the ranks start together, so that the measured time is that of the collective alone. */
 		if (!o->delay && rank_meet(r))
 			return 1;
 		r->starts++;
@@ -394,7 +396,7 @@ static int run_starts(struct rank *r)
 	return err;
 }
 
-/* The same; rank 0 looks what the machine has used meanwhile. */
+/* Runs the starts of a case. Rank 0 also measures the energy that the machine uses meanwhile. */
 static int run_measured(struct rank *r)
 {
 	struct energy from, to;
@@ -446,7 +448,7 @@ static int run_all(struct rank *r)
 			atomic_store(&r->l->shared->at_case, r->index);
 		err = get_buffers(r);
 		err = err ? err : run_case(r);
-		if (err) /* a rank that fails leaves its memory bound; the process ends */
+		if (err) /* a rank that fails keeps its memory bound; the process ends soon */
 			return err;
 		free_buffers(r);
 		if (r->rank == 0)
@@ -455,7 +457,7 @@ static int run_all(struct rank *r)
 	return err;
 }
 
-/* Those of the launches before are there. */
+/* Adds this launch's counters to those of earlier launches. */
 static void add_stats(const struct rank *r)
 {
 	struct MPIX_Sched_stats mine = { .struct_size = sizeof mine }, *all = &r->l->stats[r->rank];
@@ -480,7 +482,7 @@ int run_rank(struct run_launch *l, uint32_t rank)
 		return rank_failed(&r, "MPIX_Sched_ctx_create: %s", MPIX_Sched_error_string(err));
 	err = run_all(&r);
 	add_stats(&r);
-	if (r.req) /* its group has failed, or this run: bound memory must outlive it */
+	if (r.req) /* still bound after a failure; the buffers must live as long as the request */
 		MPIX_Sched_free(&r.req);
 	if (r.c && r.buffers && !r.req)
 		free_buffers(&r);

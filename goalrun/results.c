@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What goalrun prints of its launches, and how a case is run again. */
+ * Prints the results of goalrun's launches, and the command that runs one case again. */
 #include "goalrun/goalrun.h"
 #include "runtime/comm.h"
 
@@ -17,7 +17,8 @@ static int by_time(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Per iteration the slowest rank counts; of these the median. */
+/* Returns the median over the iterations, and the minimum in *min. The time of an iteration is that of its slowest
+ * rank. */
 static double median_of_slowest(const double *times, uint32_t ranks, size_t iters, double *scratch, double *min)
 {
 	for (size_t i = 0; i < iters; i++) {
@@ -47,7 +48,7 @@ static int summarise_results(struct goalrun *g)
 
 		r->median_us = median_of_slowest(g->total + c * per, o->nranks, iters, scratch, &r->min_us);
 		r->start_us = median_of_slowest(g->start + c * per, o->nranks, iters, scratch, &ignored);
-		for (size_t i = c * per; i < (c + 1) * per; i++) /* what is left is waiting */
+		for (size_t i = c * per; i < (c + 1) * per; i++) /* the rest of the total is the wait */
 			g->total[i] -= g->start[i];
 		r->wait_us = median_of_slowest(g->total + c * per, o->nranks, iters, scratch, &ignored);
 		for (uint32_t k = 0; k < o->nranks; k++)
@@ -67,13 +68,13 @@ static bool has_reduction(const struct run_options *o)
 	return o->cases[0].op != MPIX_SCHED_NO_OP;
 }
 
-/* Whether CPU seconds and joules are measured. */
+/* True if CPU seconds and joules are measured. */
 static bool measures_energy(const struct run_options *o)
 {
 	return o->wait && !o->overlap;
 }
 
-/* Ranks that wait make progress for others. */
+/* True if waiting ranks make progress for others. */
 static bool ranks_help(const struct run_options *o)
 {
 	return o->progress && !strcmp(o->progress, rt_progress_names[RT_COLLAB]);
@@ -115,7 +116,7 @@ static json_object *rank_stats(const struct goalrun *g)
 	return all;
 }
 
-/* Whether messages may go by the network or by shared memory. */
+/* True if messages can travel by the network or by shared memory. */
 static bool chooses_way(const struct run_options *o)
 {
 	return !strcmp(run_backend_name(o), "verbs");
@@ -149,10 +150,10 @@ static json_object *messages(const struct goalrun *g)
 	return ways;
 }
 
-/* What is posted in a start of the first case, by all ranks. */
+/* What all ranks post per start of the first case. */
 struct posted {
-	uint64_t queues, entries; /* queues: of the rank that has most */
-	double packets, bytes; /* that the interface has moved in a start, on the average */
+	uint64_t queues, entries; /* queues: largest number of a rank; entries: total */
+	double packets, bytes; /* average per start of what the interface has moved */
 };
 
 static struct posted count_posted(const struct goalrun *g)
@@ -186,7 +187,7 @@ static void print_posted(const struct goalrun *g)
 static void print_table(const struct goalrun *g)
 {
 	const struct run_options *o = &g->o;
-	int width = 7; /* of the types */
+	int width = 7; /* width of the type column */
 
 	printf("%s: %u ranks (%s), backend %s, %s%s%" PRId64 " starts each%s\n", o->name, o->nranks,
 	       o->threads ? "threads" : "processes", run_backend_name(o), o->progress ? o->progress : "", o->progress ? " progress, " : "",
@@ -245,7 +246,7 @@ static void print_table(const struct goalrun *g)
 		printf("verified: all %zu case%s right\n", o->ncases, o->ncases == 1 ? "" : "s");
 }
 
-/* Of case i, when they are measured. */
+/* Adds CPU seconds and joules of case i. */
 static void add_cost(json_object *j, const struct goalrun *g, size_t i)
 {
 	json_object *all = json_object_new_array();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The schedule that goalrun runs: which one, what it is lowered to, with which arguments, and whether it can be run. */
+ * Prepares the schedule that goalrun runs: chooses it, lowers it, sets its arguments, and checks whether it can run. */
 #include "compiler/collectives/names.h"
 #include "compiler/lower/lower.h"
 #include "compiler/passes/passes.h"
@@ -16,14 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Says what was found in the schedule. */
+/* Prints the errors found in the schedule. */
 static int report_diags(const struct goalrun *g, int err)
 {
 	fputs(goal_diags_text(g->diags), stderr);
 	return err == -ERR_NOMEM ? no_memory() : EXIT_FAULT;
 }
 
-/* The schedule of a call, which is the one case that there is. */
+/* Finds the schedule that --select chooses for the call, which must be the only case. */
 static int choose_schedule(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
@@ -46,7 +46,7 @@ static int choose_schedule(struct goalrun *g)
 	return g->input ? 0 : EXIT_FAULT;
 }
 
-/* The samples that --sample names, or the first one. */
+/* Lists the samples that --sample names, or the first sample if it is not given. */
 static int choose_samples(struct goalrun *g)
 {
 	const unsigned n = g->o.plain ? 1 : collective_samples(&g->bin);
@@ -71,7 +71,7 @@ static int choose_samples(struct goalrun *g)
 	return err ? no_memory() : 0;
 }
 
-/* Whether the schedule has an op that reduces. */
+/* True if the schedule has an op that reduces. */
 static bool reduces_any(const struct bin *b)
 {
 	bool any = false;
@@ -83,7 +83,7 @@ static bool reduces_any(const struct bin *b)
 	return any;
 }
 
-/* The count that a text is lowered for. */
+/* Returns the count that a text is lowered for. */
 static int64_t only_count(const struct goalrun *g)
 {
 	const struct defines *d = &g->o.defines;
@@ -94,7 +94,8 @@ static int64_t only_count(const struct goalrun *g)
 	return g->counts.n ? g->counts.at[0] : DEFAULT_COUNT;
 }
 
-/* What a text was lowered with is no parameter of what came out. */
+/* Moves the values that the text was lowered with to o->lowered, because they are not parameters of the lowered
+ * schedule. */
 static int forget_defines(struct run_options *o)
 {
 	for (size_t i = 0; i < o->defines.v.n;) {
@@ -111,7 +112,8 @@ static int forget_defines(struct run_options *o)
 	return 0;
 }
 
-/* The pass, which is told of the one operation and type that there are, where an interface can reduce so. */
+/* Adds the lowering pass. If there is one operation and one type, and an interface can reduce them, the pass gets their
+ * names. */
 static int add_lowering(struct goalrun *g)
 {
 	const enum MPIX_Sched_builtin op = g->ops.n ? (enum MPIX_Sched_builtin)g->ops.at[0] : MPIX_SCHED_SUM;
@@ -124,7 +126,7 @@ static int add_lowering(struct goalrun *g)
 	return run_add_pass(g, pass);
 }
 
-/* Puts what the text in o->image is lowered to in its place. */
+/* Lowers the text, and replaces o->image by the result. */
 static int lower_text(struct goalrun *g, const char *text, size_t len)
 {
 	struct run_options *o = &g->o;
@@ -155,7 +157,7 @@ static int lower_text(struct goalrun *g, const char *text, size_t len)
 	return err ? report_diags(g, err) : 0;
 }
 
-/* Ranks that follow each other on one NUMA node count as a node. */
+/* Numbers the NUMA nodes of the ranks. A node is a run of successive ranks on one NUMA node. */
 static int numa_nodes(const struct run_options *o, uint32_t *node)
 {
 	struct run_places w = { 0 };
@@ -171,7 +173,7 @@ static int numa_nodes(const struct run_options *o, uint32_t *node)
 	return EXIT_OK;
 }
 
-/* A pass that asks for nodes gets those of the hosts, or else the NUMA nodes on which ranks are placed. */
+/* Completes a pass that needs nodes, with those of the hosts, or else with the NUMA nodes on which ranks are placed. */
 static int find_nodes(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
@@ -236,7 +238,7 @@ static int load_binary(struct goalrun *g, char *data, size_t len)
 
 	o->image = data;
 	o->size = len;
-	if (o->passes && !g->sent) /* else they were run on it before */
+	if (o->passes && !g->sent) /* an agent's schedule has been through the passes already */
 		return usage("-T works on a schedule's text: give it to goalc for this binary");
 	err = bin_check(data, len);
 	if (err)
@@ -296,13 +298,14 @@ static int load_schedule(struct goalrun *g)
 	return 0;
 }
 
-/* Whether a type has an operation; what is not reduced has all, and so has goalrun's own operation. */
+/* True if the operation is defined for the type. Any type may have no operation, or goalrun's own. */
 static bool op_is_defined(int64_t type, int64_t op)
 {
 	return op == MPIX_SCHED_NO_OP || op == RUN_USER || rt_kernels_base.of[type][op];
 }
 
-/* The digit of a number whose digits count through lists; rest is what the others are. */
+/* Takes the lowest digit off *rest, and returns the element of the list with that number. The digits of *rest have the
+ * lengths of the lists as their bases. */
 static int64_t value_of(const struct list *l, size_t *rest)
 {
 	int64_t v = l->at[*rest % l->n];
@@ -311,7 +314,8 @@ static int64_t value_of(const struct list *l, size_t *rest)
 	return v;
 }
 
-/* Every combination, but for types that do not have the operation, as long as others remain. */
+/* Adds every combination as a case. Types that do not have the operation are left out, unless no other combination
+ * remains. */
 static int add_cases(struct goalrun *g)
 {
 	VEC(struct run_case) v = { 0 };
@@ -359,7 +363,7 @@ static int set_defaults(struct goalrun *g)
 	if (err)
 		return err;
 	o->has_root = g->bin.meta->root != BIN_NONE;
-	for (size_t i = 0; i < o->defines.v.n;) { /* count and root have options of their own */
+	for (size_t i = 0; i < o->defines.v.n;) { /* count and root are set like --count and --root */
 		struct define *d = &o->defines.v.at[i];
 		bool count = !strcmp(d->name, "count"), root = !strcmp(d->name, "root");
 
@@ -396,7 +400,7 @@ static int set_defaults(struct goalrun *g)
 	} else if (!g->ops.n) {
 		err |= VEC_PUSH(&g->ops, MPIX_SCHED_SUM);
 	}
-	if (is_dataless(o)) { /* nothing to choose but the memory */
+	if (is_dataless(o)) { /* only the memory kind is left to choose */
 		g->counts.n = g->types.n = 1;
 		g->types.at[0] = MPIX_SCHED_BYTE;
 	}
@@ -405,7 +409,7 @@ static int set_defaults(struct goalrun *g)
 	return err ? no_memory() : add_cases(g);
 }
 
-/* Messages with wildcards are not run. */
+/* Refuses messages with wildcards. */
 static int check_wildcards(struct goalrun *g, const struct ir_graph *graph)
 {
 	int err = 0;
@@ -425,7 +429,7 @@ static int check_wildcards(struct goalrun *g, const struct ir_graph *graph)
 	return err;
 }
 
-/* What is claimed has to fit the schedule's buffers. */
+/* Checks that what the schedule claims fits its buffers. */
 static int check_claim(struct goalrun *g, struct bin_args *args)
 {
 	struct wants *wants = mem_calloc(args->size, sizeof *wants);
@@ -440,14 +444,14 @@ static int check_claim(struct goalrun *g, struct bin_args *args)
 	return err;
 }
 
-/* One sample of arguments, for the first count and root. */
+/* Checks one sample of arguments, for the first count and root. */
 static int check_sample(struct goalrun *g, unsigned sample, struct ir_graph *graph)
 {
 	const struct run_options *o = &g->o;
 	struct bin_args args = { .size = o->nranks, .count = o->cases[0].count };
 	struct arg_rows rows;
 	int64_t ignored;
-	long most = 0; /* which ranks say if it is none */
+	long most = 0; /* if the environment has a wrong value, ranks report it */
 	int err = arg_rows_init(&rows, &g->bin, o->nranks);
 
 	err = err ? err : arg_rows_define(&rows, g->diags, 0, &g->bin, o->defines.v.at, o->defines.v.n, &ignored);
@@ -469,7 +473,7 @@ static int check_sample(struct goalrun *g, unsigned sample, struct ir_graph *gra
 	return err;
 }
 
-/* What goalrun asks of a schedule before it runs: all of it, over all ranks. */
+/* Checks all samples over all ranks, before the schedule runs. */
 static int check_schedule(struct goalrun *g)
 {
 	int err = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalrun --show-placement: where ranks and their communication would be. */
+ * goalrun --show-placement: prints which cores the ranks and their communication would use. */
 #include "goalrun/run.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@ static const char *const names[] = {
 	[PLACEMENT_LIST] = "list",
 };
 
-/* Ascending numbers, as "0,2,4-7" and, in equal steps, "0-60:2". */
+/* Prints ascending numbers as ranges, such as "0,2,4-7"; with equal steps as "0-60:2". */
 static void print_numbers(const uint32_t *v, uint32_t n)
 {
 	for (uint32_t i = 0, end; i < n; i = end + 1) {

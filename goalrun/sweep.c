@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which combinations of options run: a set of pairs. */
+ * Chooses a set of cases in which every pair of values of two options occurs. */
 #include "goalrun/run.h"
 
 #include <stdlib.h>
@@ -17,7 +17,8 @@ static void values_of(const struct run_case *c, int64_t v[DIMS])
 	v[5] = c->sample;
 }
 
-/* The values of each option, as numbers from 0: at[case * DIMS + option]; n[option] is how many there are. */
+/* Numbers the values of each option from 0: at[case * DIMS + option] is the number of a case's value, n[option] the
+ * number of different values. */
 static int number_values(const struct run_case *cases, size_t count, uint32_t *at, uint32_t n[DIMS])
 {
 	int64_t *seen = mem_alloc(count * sizeof *seen), v[DIMS];
@@ -41,7 +42,7 @@ static int number_values(const struct run_case *cases, size_t count, uint32_t *a
 	return 0;
 }
 
-/* How many pairs of a case have not been met yet; meet: they are met now. */
+/* Returns how many pairs of a case have not been covered yet. If meet is set, they count as covered from now on. */
 static unsigned pairs_of(const uint32_t *at, const uint32_t *n, bool *met[PAIRS], bool meet)
 {
 	unsigned news = 0, p = 0;
@@ -56,7 +57,8 @@ static unsigned pairs_of(const uint32_t *at, const uint32_t *n, bool *met[PAIRS]
 	return news;
 }
 
-/* Takes the case with most pairs that are new, the first of several, until there is none. */
+/* Moves the case with most new pairs to the front, the first one if there are several, until no case has new pairs.
+ * Returns the number of cases moved. */
 static size_t take_cases(struct run_case *cases, size_t count, uint32_t *at, const uint32_t *n, bool *met[PAIRS])
 {
 	for (size_t taken = 0;; taken++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalrun --trace: what the contexts of all ranks have traced, put together (this file) and written (write_trace.c). */
+ * goalrun --trace: merges what the contexts of all ranks have traced, and writes it (write_trace.c). */
 #include "goalrun/trace.h"
 
 #include "format/check.h"
@@ -31,7 +31,8 @@ int run_trace_open(const char *path)
 
 /* ---- threads ---- */
 
-/* The thread of an event. A thread of a rank shows by what it does for that rank; it may help others before. */
+/* Returns the thread of an event. A thread counts as a rank's own once it does something as that rank's own thread;
+ * before, it may have helped other ranks. */
 static struct trace_thread *thread_of(struct trace *t, int pid, const struct be_event *e)
 {
 	const struct trace_thread new = { .pid = pid, .id = e->thread, .rank = e->by, .cpu = e->cpu };
@@ -96,7 +97,7 @@ static int by_row(const void *a, const void *b)
 	return x->kind != y->kind ? (x->kind > y->kind) - (x->kind < y->kind) : (x->number > y->number) - (x->number < y->number);
 }
 
-/* A thread that communicates belongs to its CPU, unless it had several. */
+/* Returns the row of a thread. A communication thread is shown in the row of its CPU, unless it ran on several CPUs. */
 static struct trace_row row_of(const struct trace_thread *t)
 {
 	if (t->app)
@@ -138,7 +139,7 @@ static int by_time(const void *a, const void *b)
 	const struct be_event *x = &((const struct trace_slice *)a)->e, *y = &((const struct trace_slice *)b)->e;
 
 	ORDER(x->begin, y->begin);
-	ORDER(y->end, x->end); /* what encloses comes first */
+	ORDER(y->end, x->end); /* an enclosing event comes first */
 	ORDER(y->what, x->what);
 	return 0;
 }
@@ -157,7 +158,7 @@ static int by_op(const void *a, const void *b)
 	const struct trace_slice *x = *(struct trace_slice *const *)a, *y = *(struct trace_slice *const *)b;
 	int order = op_order(&x->e, &y->e);
 
-	return order ? order : (x > y) - (x < y); /* then by time */
+	return order ? order : (x > y) - (x < y); /* then by time: the slices are in that order */
 }
 
 static int channel_order(const struct be_event *x, const struct be_event *y)
@@ -172,7 +173,7 @@ static int channel_order(const struct be_event *x, const struct be_event *y)
 	return 0;
 }
 
-/* Of a channel sends first, each end in program order. */
+/* Orders the events of a channel: sends first, then recvs, each in program order. */
 static int by_channel(const void *a, const void *b)
 {
 	const struct be_event *x = &(*(struct trace_slice *const *)a)->e, *y = &(*(struct trace_slice *const *)b)->e;
@@ -185,7 +186,7 @@ static int by_channel(const void *a, const void *b)
 	return 0;
 }
 
-/* Each part of an op gets to know the first one. */
+/* Links each part of an op to the first one. */
 static void find_first(struct trace_slice **parts, size_t n)
 {
 	if (n)
@@ -194,7 +195,7 @@ static void find_first(struct trace_slice **parts, size_t n)
 		parts[i]->first = i && !op_order(&parts[i - 1]->e, &parts[i]->e) ? parts[i - 1]->first : parts[i];
 }
 
-/* The k-th send of a channel meets the k-th recv. */
+/* Links each recv to its send: the k-th send of a channel goes to the k-th recv. */
 static void find_sends(struct trace_slice **ends, size_t n)
 {
 	if (n)
@@ -228,7 +229,7 @@ static int find_messages(struct trace *t)
 	return 0;
 }
 
-/* ---- putting it together ---- */
+/* ---- merging ---- */
 
 static int merge_chunks(struct trace *t, const char *data, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A trace of all ranks, and the formats in which it is written. */
+ * A trace of all ranks, and the formats in which it can be written. */
 #ifndef GOALRUN_TRACE_H
 #define GOALRUN_TRACE_H
 
@@ -7,20 +7,21 @@
 #include "util/mem.h"
 #include "util/text.h"
 
-/* What a row of the picture stands for. */
-enum trace_kind { TRACE_RANK, TRACE_CPU /* that communicates */, TRACE_HELPER /* of a rank: communicates on several CPUs */ };
+/* Meaning of a row in the picture: a rank, a CPU on which threads communicate, or the communication threads of a rank
+ * that ran on several CPUs. */
+enum trace_kind { TRACE_RANK, TRACE_CPU /* number: the CPU */, TRACE_HELPER /* number: the rank */ };
 
 struct trace_row {
 	enum trace_kind kind;
-	uint32_t number; /* of the rank, or the CPU */
+	uint32_t number; /* number of the rank, or of the CPU for TRACE_CPU */
 };
 
 struct trace_thread {
 	int pid;
 	uint64_t id;
-	bool app; /* a rank's own; else it communicates */
-	uint32_t rank; /* whose; or a rank of its process */
-	bool moves; /* it ran on other CPUs than this, too */
+	bool app; /* true for a rank's own thread, false for a communication thread */
+	uint32_t rank; /* rank that the thread belongs to; for a communication thread a rank of its process */
+	bool moves; /* true if the thread ran on several CPUs */
 	int32_t cpu;
 	uint32_t row;
 };
@@ -28,21 +29,21 @@ struct trace_thread {
 struct trace_slice {
 	struct be_event e;
 	uint32_t thread;
-	const struct trace_slice *first; /* of an op: its first part */
-	const struct trace_slice *send; /* of a recv that is done: the first part of its send, or NULL */
+	const struct trace_slice *first; /* of an op: the slice of its first part */
+	const struct trace_slice *send; /* of a complete recv: the slice of the first part of its send, or NULL */
 };
 
 struct trace {
 	uint64_t begin, dropped;
 	size_t contexts;
 	VEC(struct trace_thread) threads;
-	VEC(struct trace_row) rows; /* ascending */
-	VEC(struct trace_slice) slices; /* by their begin; what encloses others before them */
+	VEC(struct trace_row) rows; /* in ascending order */
+	VEC(struct trace_slice) slices; /* in the order of their begin; an enclosing slice comes first */
 };
 
-/* 0 or -ERR_NOMEM. */
+/* Writes a trace as text. Returns 0 or -ERR_NOMEM. */
 typedef int trace_writer(struct text *out, const struct trace *t);
-/* By the name of the file: .json, .paje or .txt; NULL for others. */
+/* Returns the writer for a file name that ends in .json, .paje or .txt; NULL for other names. */
 trace_writer *trace_format(const char *path);
 
 #endif

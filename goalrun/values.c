@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Data for reductions, and what the operations make of it, in a way of its own: one element at a time in wide
- * types, where sums and products of what values_fill generates are exact. */
+ * Data for reductions, and the results of the operations. They are computed independently of the library: one element
+ * at a time in wide types, in which sums and products of the generated values are exact. */
 #include "goalrun/run.h"
 #include "runtime/sched.h"
 
@@ -9,8 +9,8 @@
 
 /* ---- goalrun's operation ---- */
 
-/* Each byte is a map x -> a x + b modulo 16, with a in the low bits, and odd so that nothing is lost. The maps
- * are composed, which is associative and does not commute. */
+/* goalrun's own operation. Each byte is a map x -> a x + b modulo 16, with a in the low bits; a is odd, so that no
+ * information is lost. The operation composes the maps, which is associative and not commutative. */
 void values_user(const void *in, void *inout, size_t count, void *arg)
 {
 	const unsigned char *x = in;
@@ -33,7 +33,7 @@ static uint64_t integer_of(unsigned op, uint64_t h)
 	return logical && h % 4 == 0 ? 0 : h;
 }
 
-/* Small integers; for products powers of two, of which a few ranks have others than 1. */
+/* Returns a small integer. For products it returns 1 or -1, and on the first 64 ranks also 2, -2, 0.5 and -0.5. */
 static double floating_of(unsigned op, uint64_t h, uint32_t rank)
 {
 	static const double powers[] = { 0.5, 1, 2, -0.5, -1, -2 };
@@ -47,7 +47,7 @@ static double floating_of(unsigned op, uint64_t h, uint32_t rank)
 #define MAKE_INTEGER(T) p[i] = (T)integer_of(op, h)
 #define MAKE_LOGICAL(T) p[i] = h % 4 != 0
 #define MAKE_FLOATING(T) p[i] = (T)floating_of(op, h, rank)
-/* A product of numbers on the axes is on an axis. */
+/* For products one component of each number is 0, so that the same holds for the product. */
 #define MAKE_COMPLEX(T)                                                                      \
 	__real__ p[i] = (__typeof__(__real__ p[i]))(op == MPIX_SCHED_PROD && h >> 63 ?       \
 							    0 :                              \
@@ -55,7 +55,7 @@ static double floating_of(unsigned op, uint64_t h, uint32_t rank)
 	__imag__ p[i] = (__typeof__(__real__ p[i]))(op == MPIX_SCHED_PROD && !(h >> 63) ?    \
 							    0 :                              \
 							    floating_of(op, h / 1024 % 1024, rank))
-/* Few values, so that many are equal. */
+/* There are few different values, so that many are equal. */
 #define MAKE_PAIR(T)                                         \
 	p[i].value = (__typeof__(p[i].value))(h % 8);        \
 	p[i].index = (__typeof__(p[i].index))(h / 8 % 1000)
@@ -87,7 +87,7 @@ void values_fill(enum MPIX_Sched_basic type, unsigned op, uint64_t key, uint32_t
 	size_t elem = rt_basic_size(type);
 	uint64_t bytes = count * elem;
 
-	oracle_pattern_at(out, first * elem, bytes, key); /* bytes between the values too */
+	oracle_pattern_at(out, first * elem, bytes, key); /* also fills padding bytes between the values */
 	if (op == RUN_USER)
 		for (uint64_t i = 0; i < bytes; i++)
 			((char *)out)[i] |= 1;
@@ -95,7 +95,7 @@ void values_fill(enum MPIX_Sched_basic type, unsigned op, uint64_t key, uint32_t
 		make[type](op, key + first, rank, count, out);
 }
 
-/* ---- what the operations make of them ---- */
+/* ---- expected results ---- */
 
 static uint64_t fold_integer(unsigned op, uint64_t a, uint64_t b, bool is_signed)
 {
@@ -180,7 +180,7 @@ void values_fold(enum MPIX_Sched_basic type, unsigned op, const void *left, void
 
 /* ---- comparing ---- */
 
-/* Bytes of a number: x87's extended ones are followed by others. */
+/* Bytes of a number that have a value: x87's extended numbers are followed by padding. */
 #define DIGITS(x) (sizeof(x) == 16 && LDBL_MANT_DIG == 64 ? 10 : sizeof(x))
 #define MARK(T, part) memset(mask + offsetof(T, part), 1, DIGITS(((T *)0)->part))
 #define MASK_INTEGER(T) memset(mask, 1, sizeof(T))
@@ -212,7 +212,7 @@ int64_t values_compare(enum MPIX_Sched_basic type, unsigned op, const char *got,
 	default:
 		break;
 	}
-	if (op == MPIX_SCHED_NO_OP || op == RUN_USER) /* these see bytes */
+	if (op == MPIX_SCHED_NO_OP || op == RUN_USER) /* all bytes count */
 		memset(mask, 1, elem);
 	for (uint64_t i = 0; i < count * elem; i++)
 		if (got[i] != want[i] && mask[i % elem])

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST (1u << 30) /* bytes of a message */
+#define MOST (1u << 30) /* most bytes of a message */
 
 struct head {
 	uint32_t magic, what;
@@ -70,7 +70,7 @@ void wire_flush(struct wire *w)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n < 0)
-			break; /* nobody reads any more; what was said before can still be heard */
+			break; /* the other side has stopped reading, but what it sent before can still be read */
 		w->sent += (size_t)n;
 	}
 	w->put.n = w->sent = 0;
@@ -112,7 +112,7 @@ bool wire_next(struct wire *w, uint32_t *what, char **data, size_t *size)
 		return false;
 	memcpy(&h, w->got.at + w->taken, sizeof h);
 	if (h.magic != MAGIC || h.size > MOST) {
-		w->broken = true; /* somebody else speaks */
+		w->broken = true; /* the other side is not goalrun */
 		w->got.n = w->taken;
 		return false;
 	}

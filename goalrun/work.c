@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * For how much of a communication's time ranks can compute. */
+ * Measures how much of the communication time can be overlapped with computation; work.h describes the method. */
 #include "goalrun/work.h"
 
 #include "util/clock.h"
@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define STEPS 16u /* of a unit of work, which takes some tens of nanoseconds */
-#define ROUNDS 12u /* at most, to find the work */
-#define TRIES 5u /* of each */
+#define STEPS 16u /* steps of a unit of work, which takes some tens of nanoseconds */
+#define ROUNDS 12u /* most rounds to find the amount of work */
+#define TRIES 5u /* measurements in each round */
 
-/* Computes without touching memory. Four chains, so that the multiplier always has something to do: this is bound by
- * the core itself, and what a hardware thread beside it does shows. */
+/* Computes without accessing memory. It has four independent chains, so that the multiplier is always busy. The speed
+ * is therefore limited by the core itself, and another hardware thread on that core slows it down measurably. */
 static void compute_units(uint64_t units)
 {
 	uint64_t a = 1, b = 2, c = 3, d = 4;
@@ -23,11 +23,11 @@ static void compute_units(uint64_t units)
 		b = b * 6364136223846793005u + 3;
 		c = c * 6364136223846793005u + 5;
 		d = d * 6364136223846793005u + 7;
-		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d)); /* all of it is needed */
+		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d)); /* keeps the compiler from removing any of it */
 	}
 }
 
-/* Units a nanosecond, not counting the time when others have the core. */
+/* Returns units per nanosecond of CPU time, which excludes time that others have the core. */
 static double measure_rate(void)
 {
 	enum { UNITS = 20000 };
@@ -46,12 +46,12 @@ static double measure_rate(void)
 
 struct bench {
 	const struct work_bench *b;
-	uint64_t units; /* of work */
+	uint64_t units; /* units of work per rank */
 	void *all; /* a span or a number of each rank */
 	double *times;
 };
 
-/* ---- parts: ranks meet before and after each, as what one does in between may keep another from its core ---- */
+/* ---- parts: ranks synchronise before and after each, because one rank's work may keep another from its core ---- */
 
 static int sync_ranks(const struct bench *m)
 {
@@ -74,8 +74,9 @@ static int work_and_test(const struct bench *m)
 	return err;
 }
 
-/* Ranks that share a core would start one after the other, each when the one before has done its work, and nothing
- * could move in the meantime; so they meet once they have started, which counts. */
+/* Runs a communication, with the work if both is set. Ranks that share a core would otherwise start one after the
+ * other, each after the previous one had done its work, and no data could move meanwhile. So they synchronise once more
+ * after start, and that time is included. */
 static int run_communication(const struct bench *m, bool both, struct work_span *span)
 {
 	const struct work_bench *b = m->b;
@@ -129,7 +130,8 @@ static double median(double *v, size_t n)
 	return v[n / 2];
 }
 
-/* From when the first rank began until the last one had done, us. The ranks' spans are stride spans apart. */
+/* Returns the time in us from the first rank's begin to the last rank's end. The spans of successive ranks are stride
+ * elements apart. */
 static double span_us(const struct work_span *s, size_t stride, uint32_t ranks)
 {
 	uint64_t begin = s->begin, end = s->end;
@@ -142,7 +144,7 @@ static double span_us(const struct work_span *s, size_t stride, uint32_t ranks)
 	return (double)(end - begin) / 1e3;
 }
 
-/* What a part takes, us: the median of the later half of n times; the same on all ranks. */
+/* Measures the time of a part in us: the median of the last half of n times. It is the same on all ranks. */
 static int typical_time(const struct bench *m, enum work_part which, size_t n, double *us)
 {
 	int err = 0;
@@ -170,9 +172,9 @@ double work_overlap(const struct work_spans *spans, uint32_t ranks, size_t iters
 	       (us[WORK_COMM] < us[WORK_COMPUTE] ? us[WORK_COMM] : us[WORK_COMPUTE]);
 }
 
-/* ---- how much work ---- */
+/* ---- amount of work ---- */
 
-/* What takes a rank so long where it has a core for itself; the same on all ranks. */
+/* Sets the work to what a rank does in us microseconds with a core of its own. It is the same on all ranks. */
 static int set_units(struct bench *m, double us)
 {
 	const double mine = measure_rate(), *all = m->all;
@@ -185,7 +187,8 @@ static int set_units(struct bench *m, double us)
 	return err;
 }
 
-/* A rank's share of what is given; else what takes as long as the communication while all ranks do it. */
+/* Sets the work: a rank's share of the given work, or else what takes as long as the communication when all ranks do
+ * it. */
 static int find_work(struct bench *m)
 {
 	double comm, us;
@@ -210,7 +213,7 @@ int work_measure(const struct work_bench *b, struct work_spans *spans)
 			   .times = mem_alloc((b->warmup > TRIES ? b->warmup : TRIES) * sizeof(double)) };
 	int err = m.all && m.times ? find_work(&m) : b->no_memory(b->arg);
 
-	/* The parts take turns, so that all see the same machine. */
+	/* The parts alternate, so that all are measured under the same conditions. */
 	for (size_t i = 0; i < b->iters && !err; i++)
 		for (unsigned k = 0; k < WORK_PARTS && !err; k++)
 			err = run_work_part(&m, (enum work_part)k, &spans[i].of[k]);

@@ -2,8 +2,8 @@
  * A rank's virtual queue for large copies. A copy is split into fragments of some pages, and whichever thread is free
  * takes the next fragment. The thread that carries out the op puts the copy into the queue and takes fragments from it.
  * The rank joins in as soon as it has nothing else to do, even in the middle of the transfer. A fragment that was taken
- * may complete at any later time. So a copy engine in hardware could take fragments as well, one per channel, and
- * report each by copyq_done.
+ * may complete at any later time. So a DMA controller could take fragments as well, one per channel, and report each by
+ * copyq_done.
  *
  * Counters only grow. A queue has one copy under way at a time, whose description stays until its last fragment is
  * done. Hence a thread has read the right description if the count of taken fragments is still what it was before. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages between ranks that share memory. The shm backend sends all its messages so, other backends those within a
- * node. sm_run.c has the life of a request, sm_ops.c the ops of one rank alone, sm_connect.c finds the two ends of each
- * message, and sm_move.c moves messages.
+ * node. sm_run.c has the operations on a request, sm_ops.c runs the ops of one rank alone, sm_connect.c finds the two
+ * ends of each message, and sm_move.c moves messages.
  *
  * Each rank has one block (struct sm_head) per request in its heap. The rank publishes its messages there, so that the
  * two ends of a channel find each other at bind time. The block also holds the words that peers write:
@@ -160,7 +160,7 @@ struct sm_msg {
 	uint64_t bytes;
 	struct sm_moved *now;
 	char *mine; /* address of this rank's bytes; NULL if not contiguous, reduced into, or out of reach */
-	char *whole; /* buffer to gather a message in whose chunks may split an element, or NULL */
+	char *whole; /* buffer in which a message is gathered if its chunks may split an element; else NULL */
 	bool bounces; /* send, pull: true if the bytes go through bounce, because the receiver cannot read them directly */
 	char *bounce; /* copy of the bytes in this rank's heap */
 	uint64_t bounce_off;
@@ -264,7 +264,7 @@ void sm_set_how(struct sm_bound *s);
 
 /* ---- sm_fragments.c: large copies in fragments ---- */
 
-/* True if a copy of so many bytes goes through the rank's queue: it is large, and a helper carries it out. */
+/* True if a copy of that many bytes goes through the rank's queue: it is large, and a helper carries it out. */
 static inline bool sm_parts(const struct sm_bound *s, uint64_t bytes)
 {
 	return s->queue && bytes > s->sh->fragment && !(s->engine.who & BE_APP);

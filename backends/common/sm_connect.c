@@ -66,9 +66,7 @@ static void list_messages(const struct sm_bound *s, struct sm_entry *entries, ui
 				continue;
 			entries[at] = (struct sm_entry){ .peer = b->ops[i].peer,
 							 .tag = b->ops[i].tag,
-							 /* position in program order, replaced below by the number in
-							  * the channel */
-							 .k = i,
+							 .k = i, /* in program order; numbered below */
 							 .op = i,
 							 .bytes = b->ops[i].len * b->layout->basic,
 							 .send = (uint8_t)send,

@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-/* A calc keeps the rank busy until its deadline, one calc after the other, but does not hold up its messages. The calcs
+/* Starts a calc. The calcs of a rank run one after the other, each until its deadline, and do not delay messages. Those
  * of earlier epochs are over. */
 static int calc_issue(struct engine *e, void *what)
 {

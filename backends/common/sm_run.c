@@ -129,7 +129,7 @@ int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
 	for (; word && spins; spins--) {
 		if (atomic_load_explicit(word, memory_order_relaxed) >= s->epoch)
 			return engine_progress_last(&s->engine); /* polls again, with acquire order */
-		if (spins == 1 && s->umwaits) /* it was not there at once */
+		if (spins == 1 && s->umwaits) /* the word did not change at once */
 			host_umwait(word, s->epoch);
 		else
 			be_pause();

@@ -8,8 +8,8 @@
 
 struct engine_trace;
 
-/* Allocates the trace of a schedule's ops, or sets *out to NULL if the context keeps no trace. *epoch is the epoch
- * under way, at each later call. Returns 0 or -ERR_NOMEM. */
+/* Allocates the trace of a schedule's ops, or sets *out to NULL if the context keeps no trace. *epoch has to be the
+ * epoch under way whenever an op is traced. Returns 0 or -ERR_NOMEM. */
 int engine_trace_make(struct engine_trace **out, const struct be_bind *b, const uint64_t *epoch);
 /* Traces all ops from now on: wraps the functions that they have now. NULL is allowed. */
 void engine_trace(struct engine *e, struct engine_trace *t);

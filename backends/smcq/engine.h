@@ -32,8 +32,8 @@ struct smcq_state {
 	const struct smcq_engine *engine;
 };
 
-/* The functions of an engine. One with the name of a struct be_ops member does the same. Errors are reported by
- * host_error. */
+/* The functions of an engine. A function with the same name as one of struct be_ops does the same. Errors are reported
+ * by host_error. */
 struct smcq_engine {
 	const char *name;
 	/* Makes a link. Local. Even after an error the caller passes *out to unmake. off and size of *place are the

@@ -47,7 +47,7 @@ struct model {
 	uint64_t epoch, posts, mrq_seen;
 	bool late; /* true if some entries of this start are not posted yet */
 	struct smcq_told told;
-	uint64_t *credit; /* credit of each CPU's queue */
+	uint64_t *credit; /* credit of each queue of the CPU, and of each posted queue */
 	uint64_t *posted; /* entries posted to each queue since bind */
 	struct nic_entry *entries; /* entries of all queues, as they are posted */
 };
@@ -337,8 +337,8 @@ static uint32_t find_way(struct nic_way *ways, uint32_t first, uint32_t *n, cons
 	return i;
 }
 
-/* Prepares the entries in the form in which they are posted. Routes have the peer's rank until connect_ways replaces it
- * by the peer's block. */
+/* Prepares the entries in the form in which they are posted. A route has the peer's rank at first, and the name of the
+ * peer's block once that is known. */
 static void prepare_entries(struct model *m)
 {
 	const struct bin_posts *p = posts_of(m);

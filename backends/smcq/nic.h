@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The emulator of a network interface with command queues in session mode (Tofu2): what ranks share with its process. A
- * rank registers its heap. For each schedule that it binds, it makes a block in the heap, with transmit order queues
- * (TOQ), their pointers, and rings of notices: the transmit complete queue (TCQ) and the message receive queue (MRQ).
- * goalrun/nic/nic.c lists what public documents leave open. */
+ * The emulator of a network interface with command queues in session mode (Tofu2): what ranks share with the emulator's
+ * process. A rank registers its heap. For each schedule that it binds, it makes a block in the heap, with transmit
+ * order queues (TOQ), their pointers, and rings of notices: the transmit complete queue (TCQ) and the message receive
+ * queue (MRQ). goalrun/nic/nic.c lists what public documents leave open. */
 #ifndef BACKENDS_SMCQ_NIC_H
 #define BACKENDS_SMCQ_NIC_H
 

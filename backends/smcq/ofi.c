@@ -144,7 +144,7 @@ struct ofi {
 	struct fid_ep *ep;
 	struct counter done, notice;
 	struct fid_cntr *looked; /* completion counter of watches, which nobody reads */
-	struct fid_mr *noticed, *free, **regions; /* regions of the buffers */
+	struct fid_mr *noticed, *free, **regions; /* regions: of the buffers */
 	struct queue *queues;
 	VEC(struct reads) reads;
 	struct peer *peers; /* the peers, by rank */
@@ -152,7 +152,7 @@ struct ofi {
 	struct look *looks;
 	uint32_t nputs, nlooks;
 	uint32_t nreads; /* number of puts that are reads */
-	uint64_t *met; /* by rank: not 0 if this rank puts to that one, or that one to this */
+	uint64_t *met; /* by rank: not 0 if this rank and that one are connected, by puts in either direction */
 	uint64_t locals; /* local notices per start, without those of the CPU's entries */
 	uint64_t epoch; /* last epoch that was started */
 	uint64_t through; /* last epoch of which all posted work has completed */
@@ -217,7 +217,7 @@ static void go_on(struct counter *c)
 	c->base = 0;
 }
 
-/* ---- what is put ---- */
+/* ---- puts ---- */
 
 /* Returns the key of a region of a rank. */
 static uint64_t key_of(const struct ofi *o, uint32_t rank, uint64_t region)
@@ -614,7 +614,7 @@ static void close_fid(void *fid)
 		fi_close(fid);
 }
 
-/* ---- meeting the others ---- */
+/* ---- connecting ---- */
 
 struct address {
 	int err;

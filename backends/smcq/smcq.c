@@ -53,7 +53,7 @@ static struct smcq_bound *to_smcq(struct be_bound *b)
 	return (struct smcq_bound *)b;
 }
 
-/* ---- what belongs to the rank's CPU ---- */
+/* ---- queues of the rank's CPU ---- */
 
 /* Runs an op. Returns 1 when it is done, or 0 if it lasts until c->until. */
 static int carry_out(struct smcq_bound *s, struct cpu_queue *c, const struct bin_op *op)

@@ -52,7 +52,8 @@ static int no_memory(const struct vb_bound *v)
 	return host_error(v->sm.b.group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 }
 
-/* Returns when the sender of a recv's message may put. A signal is needed unless the schedule alone ensures the order. */
+/* Returns the condition under which the peer may send a recv's message. A signal is needed unless the schedule alone
+ * ensures the order. */
 static enum vb_ready ready_of(const struct vb_bound *v, const struct vb_entry *e)
 {
 	if (v->sm.b.safe && v->sm.b.safe[e->op])
@@ -103,9 +104,7 @@ static int list_messages(struct vb_bound *v, struct meeting *m)
 		if (v->sm.msgs[i].far)
 			m->table[n++] = (struct vb_entry){ .peer = b->ops[i].peer,
 							   .tag = b->ops[i].tag,
-							   /* position in program order, replaced by the number in the
-							    * channel in set_lanes */
-							   .k = i,
+							   .k = i, /* in program order; set_lanes numbers it */
 							   .op = i,
 							   .bytes = b->ops[i].len * b->layout->basic,
 							   .send = bin_sends(b->ops[i].kind) };
@@ -270,7 +269,7 @@ static void drop_regions(struct vb_bound *v, struct vb_region *r)
 			v->nics->lib.dereg_mr(r[i].mr);
 }
 
-/* Registers the regions to of buffers. On an error none stays registered. */
+/* Registers the parts of buffers that the regions in to describe. On an error none stays registered. */
 static int register_regions(struct vb_bound *v, const struct be_buffer *buffers, struct vb_region *to)
 {
 	int err = 0;
@@ -488,7 +487,7 @@ static int match_partners(struct vb_bound *v, const struct meeting *m)
 	return 0;
 }
 
-/* Registers the table for reading by peers, and fills in what they need to know. */
+/* Registers the table for reading by peers, and fills in what they need for that. */
 static int open_table(struct vb_bound *v, struct meeting *m)
 {
 	m->mine = (struct vb_host){ .table = (uint64_t)(uintptr_t)m->table, .salt = (uint32_t)clock_now_ns() & 0xffffff };

@@ -90,7 +90,8 @@ static bool are_alike(const struct ibv_port_attr *a, const struct ibv_port_attr 
 	return a->link_layer == b->link_layer && a->active_speed == b->active_speed && a->active_width == b->active_width;
 }
 
-/* Adds the active ports of a device that are like the first port added; only port number port, unless that is 0. */
+/* Adds the active ports of a device that are like the first port added. If port is not 0, only the port of that number
+ * is considered. */
 static void take_ports(struct vb_nics *nics, struct ibv_device *device, unsigned port)
 {
 	for (unsigned p = port ? port : 1, last = p; p <= last && nics->n < VB_NICS; p++) {

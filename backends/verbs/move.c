@@ -99,8 +99,8 @@ static int send_poll(struct engine *e, void *what)
 			be_pack(v->sm.b.layout, v->sm.b.buffers[o->buf[0]].ptr, o->off[0], o->len, m->slot);
 		if (!post_message(v, m))
 			return not_yet(v, m->link);
-		/* Ops that wait for this one may overwrite the bytes at once, so they are posted, and thereby copied,
-		 * now. */
+		/* Ops that wait for this one may overwrite the bytes at once. Posting the work request now copies them
+		 * before. */
 		if (m->inlines && e->ops[m->op].ndone) {
 			int err = vb_flush(v);
 

@@ -22,18 +22,20 @@
  * the receiver, which then moves them on itself. Messages of few bytes go to one of VB_SLOTS slots, by epoch: copying
  * them takes less time than waiting for a ready signal.
  *
- * Who may overwrite what. A put of epoch e must not arrive before the recv of e has started: either it waits for the
- * ready signal of e, or the schedule makes the send depend on the recv's start. Messages with slots, or without bytes,
- * may arrive earlier. Either the schedule has the sender's rank complete after the receiver's rank has started: then
- * they are at most one epoch early. Or the receiver sends a ready signal when it starts an epoch j VB_TELL. The signal
- * says that earlier epochs are complete, so that each epoch up to j VB_TELL + VB_SLOTS - 1 has a free slot. At most
- * VB_SLOTS immediates of such a message are under way, and at most three of other messages. The sender has seen all
- * ready signals but the last two, because the receiver could not have started so late an epoch without them. The
- * receive queue has room for these numbers.
+ * When a send may overwrite the receiver's memory. A put of epoch e must not arrive before the recv of e has started:
+ * either it waits for the ready signal of e, or the schedule makes the send depend on the recv's start. Messages with
+ * slots, or without bytes, may arrive earlier. Either the schedule has the sender's rank complete after the receiver's
+ * rank has started: then they are at most one epoch early. Or the receiver sends a ready signal when it starts an epoch
+ * j VB_TELL. The signal says that earlier epochs are complete, so that each epoch up to j VB_TELL + VB_SLOTS - 1 has a
+ * free slot.
  *
- * Signalled work requests are: the last one of a message whose bytes are read from the user's buffer, because its
+ * At most VB_SLOTS immediates of a message with slots are under way, and at most three of other messages. The sender
+ * has seen all ready signals but the last two, because the receiver could not have started so late an epoch without
+ * them. The receive queue has room for these numbers.
+ *
+ * These work requests are signalled: the last one of a message whose bytes are read from the user's buffer, because its
  * completion is the op's; the bye and probes, whose completion shows that the peer has everything so far; and one in
- * each quarter of a queue's length, so that its slots are known to be free again. Inline bytes were copied when the
+ * every quarter of a queue's length, so that its slots are known to be free again. Inline bytes were copied when the
  * post returned, and a ready signal has no bytes. */
 #ifndef BACKENDS_VERBS_VB_H
 #define BACKENDS_VERBS_VB_H
@@ -43,7 +45,7 @@
 #include <infiniband/verbs.h>
 #include <pthread.h>
 
-/* bytes; a payload of at most so many has slots, and is copied into its work request if the device can */
+/* bytes; a payload of at most this many has slots, and is copied into its work request if the device can */
 #define VB_FEW 128u
 #define VB_TELL 4u /* a receiver with slots sends a ready signal in each epoch that is a multiple of this */
 #define VB_SLOTS (2 * VB_TELL) /* number of slots: the sender continues until the next ready signal arrives */
@@ -54,7 +56,8 @@
 #define VB_READY 0x80000000u /* flag in an immediate: a ready signal */
 #define VB_BYE 0xffffffffu
 #define VB_MESSAGES 0x7ffffffeu /* most network messages of a request */
-/* Numbers in a work request's ID that are not messages: nobody waits for the completion, or the link does. */
+/* Numbers in a work request's ID that stand for no message. VB_NOBODY: nobody waits for the completion. VB_LINK: the
+ * link does. */
 #define VB_NOBODY VB_MESSAGES
 #define VB_LINK (VB_MESSAGES + 1)
 
@@ -73,7 +76,7 @@ struct vb_lib {
 	__typeof__(&_ibv_query_gid_table) query_gid_table;
 };
 
-/* A queue of the device: its length that is needed, that it has, and that is the most. */
+/* Length of a queue of the device: needed, present, and the device's maximum. */
 struct vb_depth {
 	uint64_t need;
 	uint32_t have, most;
@@ -93,7 +96,7 @@ struct vb_dev {
 	int gid_index; /* index of the port's GID; -1 if the port is addressed by LID */
 	union ibv_gid gid;
 	pthread_mutex_t lock; /* protects the fields below; held while polling */
-	bool armed; /* true if the channel reports the next completion, and there has been none since */
+	bool armed; /* true if the channel reports the next completion, and none has arrived since */
 	struct vb_depth cqes, recvs;
 	uint32_t posted; /* receives posted to the shared receive queue */
 	struct vb_link *by_number[256]; /* hash table of the links, by the last bits of the queue pair number */
@@ -198,7 +201,7 @@ struct vb_msg {
 	struct ibv_sge *sges;
 	/* send: destination of the bytes; recv: this rank's destination, which is sent to the sender when it changes */
 	struct vb_target *target;
-	struct vb_target cell; /* recv: where the sender keeps its target */
+	struct vb_target cell; /* recv: address of the sender's target for this message */
 	char *slot; /* the first slot on this rank through which the bytes go, or NULL */
 };
 
@@ -251,7 +254,8 @@ int vb_nics_get(struct be_group *g, struct vb_nics **out);
 void vb_nics_close(void *state);
 /* Handles completions, unless another thread is doing so. Returns true if there were some. */
 bool vb_dev_poll(struct vb_dev *d);
-/* Makes the channel report the next completion. Returns false if one has already arrived. */
+/* Makes the channel report the next completion. Returns false if one has already arrived, or if another thread is
+ * polling. */
 bool vb_dev_arm(struct vb_dev *d);
 /* Reserves space for the completions and receives of a link. The caller holds the lock. */
 int vb_dev_reserve(struct be_group *g, struct vb_dev *d, uint32_t cqes, uint32_t recvs);
@@ -261,8 +265,8 @@ bool vb_dev_works(struct vb_dev *d);
 struct ibv_mr *vb_dev_register(struct be_group *g, struct vb_dev *d, void *at, size_t n, int access, const char *what);
 
 /* link.c */
-/* Makes the queue pair of a link on a device: for wrs work requests per epoch, signalled of them signalled, and
- * arrivals immediates under way. */
+/* Makes the queue pair of a link on a device. wrs is the number of work requests per epoch, signalled the number of
+ * signalled ones, and arrivals the number of immediates under way. */
 int vb_link_make(struct vb_bound *v, struct vb_link *l, struct vb_dev *d, uint64_t wrs, uint64_t signalled,
 		 uint64_t arrivals);
 /* Connects the queue pair to the peer's. */
@@ -291,8 +295,8 @@ int vb_link_drain(struct be_group *g, struct vb_link *l);
 /* Ends a link, because its request is freed. Sends the bye; the link is destroyed when nothing can arrive any more. If
  * the request has failed, the link is destroyed at once. */
 void vb_link_leave(struct vb_link *l, bool failed);
-/* Destroys links that have left and are not needed any more; with all, whatever state the peer is in. The caller holds
- * the lock. */
+/* Destroys the links that are broken or whose bye has arrived, or all links that have left if all is set. The caller
+ * holds the lock. */
 void vb_links_reap(struct vb_dev *d, bool all);
 /* Handles a completion of the link. */
 void vb_link_completed(struct vb_link *l, const struct ibv_wc *wc);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Copies by two threads. One takes chunks from the front, the helper from the end, so that the same half of a buffer tends
- * to be in the same core's cache; until none is left: a helper that does not run takes none, and nobody waits for it.
- * What is copied is written before the ticket, and the number in it tells a copy from the next, so whoever has taken a
- * chunk has seen to which copy it belongs; and that one is not over before the chunk is. */
+ * Copies by two threads. One takes chunks from the front, the helper takes them from the end, until none is left. So
+ * the same half of a buffer tends to be in the same core's cache. A helper that does not run takes no chunks, and
+ * nobody waits for it. The description of a copy is written before the ticket, and the ticket's number tells one copy
+ * from the next. So a thread that has taken a chunk knows which copy it belongs to, and that copy is not over before
+ * the chunk is. */
 #include "goalrun/nic/copier.h"
 
 #include "backends/backend.h"
@@ -11,8 +12,8 @@
 #include <string.h>
 
 #define CHUNK 16384u
-#define LEAST (2 * CHUNK) /* less is not worth the other's attention */
-#define SPINS 200 /* before the helper sleeps: the ranks want its core */
+#define LEAST (2 * CHUNK) /* bytes; a smaller copy is not worth waking the helper */
+#define SPINS 200 /* iterations before the helper sleeps, because ranks may need its core */
 
 static uint32_t first_of(uint64_t ticket)
 {
@@ -29,7 +30,7 @@ static bool any_left(uint64_t ticket)
 	return first_of(ticket) < end_of(ticket);
 }
 
-/* Takes the last chunk, or the first; false: none is left. */
+/* Takes the last chunk, or the first. Returns false if none is left. */
 static bool take_ticket(struct copier *c, bool last, size_t *off)
 {
 	uint64_t t = atomic_load_explicit(&c->ticket, memory_order_acquire);
@@ -90,7 +91,7 @@ static void wake_helper(struct copier *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Without a second CPU, or a thread, there is no helper. */
+/* Starts the helper at the first call. Returns false if there is none, for lack of a second CPU or of a thread. */
 static bool has_helper(struct copier *c)
 {
 	cpu_set_t cpus;
@@ -130,7 +131,7 @@ void copier_move(struct copier *c, char *to, const char *from, size_t len)
 	for (; take_ticket(c, false, &off); mine++)
 		copy_chunk(c, off);
 	while (atomic_load_explicit(&c->copied, memory_order_acquire) - before != chunks - mine)
-		be_pause(); /* the helper is at its last chunk */
+		be_pause(); /* the helper copies its last chunk */
 }
 
 void copier_fini(struct copier *c)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Copies by two threads, where there are CPUs for both: the interfaces of a node are one process, and its ranks have more. */
+ * Copies by two threads, if there are CPU cores for both. The emulator serves all ranks of a node in one process, and
+ * alone would copy more slowly than the ranks, which have several cores. */
 #ifndef GOALRUN_NIC_COPIER_H
 #define GOALRUN_NIC_COPIER_H
 
@@ -10,12 +11,13 @@
 #include <stdint.h>
 
 struct copier {
-	/* The chunks of the copy at hand that nobody has taken: the first, the end above it, and above that its number. */
+	/* The chunks of the current copy that nobody has taken: bits 0-15 the first, bits 16-31 the end, bits 32-63 the
+	 * number of the copy. */
 	_Alignas(64) _Atomic uint64_t ticket;
 	char *to;
 	const char *from;
 	size_t len;
-	_Alignas(64) _Atomic uint32_t copied; /* chunks, by the helper, of all copies */
+	_Alignas(64) _Atomic uint32_t copied; /* chunks that the helper has copied, in all copies */
 	_Atomic bool asleep, stop;
 	bool tried, running;
 	pthread_t helper;
@@ -23,9 +25,9 @@ struct copier {
 	pthread_cond_t wake;
 };
 
-/* A zeroed copier needs no more; the helper is there from the first large copy on. */
+/* Ends the helper thread. A zeroed copier needs no other setup; the first large copy starts the helper. */
 void copier_fini(struct copier *c);
-/* As memmove. */
+/* Copies like memmove. */
 void copier_move(struct copier *c, char *to, const char *from, size_t len);
 
 #endif

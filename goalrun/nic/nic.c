@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The model of the network interface: interfaces (TNIs), command queues, packets, and what these do when they arrive.
+ * The emulator of the network interfaces of a node: interfaces (TNI, Tofu network interface), command queues, packets,
+ * and what packets do when they arrive.
  *
- * What happens is a row of events in the order of a clock of its own, which counts bytes on a wire: a packet has left its
- * interface, or it arrives. An interface sends one packet at a time, of whichever of its queues was first. A queue sends
- * one entry after the other; the consumer pointer moves on when the last packet of an entry has left. Without a seed a
- * packet arrives when it has left. With one, each is under way for a while that only depends on the seed and on what the
- * packet is, so that packets overtake each other; those of an entry with strong order come behind all that went the same
- * way, from a queue to a queue, before. What a packet carries is read when it leaves or when it arrives, and written when
- * it arrives. A GET asks with a packet of its own; when that has arrived the bytes come back in others, which read and
- * write as those of a put do.
+ * The emulator processes events in the order of a clock of its own, which counts bytes on a wire. An event is that a
+ * packet has left its interface, or that it arrives. An interface sends one packet at a time, in the order in which its
+ * queues offer them. A queue sends one entry after the other; the consumer pointer advances when the last packet of an
+ * entry has left. Without a seed a packet arrives as soon as it has left. With a seed each packet is delayed, by a time
+ * that depends only on the seed and on the packet's identity, so that packets overtake each other. Packets of an entry
+ * with strong order arrive after all earlier packets of their route, which leads from a queue to a queue. A packet's
+ * bytes are read when it leaves or when it arrives, and written when it arrives. A GET sends a request packet. When
+ * that has arrived, the bytes come back in further packets, which are read and written like those of a put.
  *
- * Not public, and so in this model: an entry releases others (SPS) when its last packet has arrived; NOPs have no SPS; a
- * session whose scheduling pointer is 2^offset or more ahead of the consumer pointer is dead; what a GET brings back leaves by
- * the peer's interface of the same number, carries SPS for a queue of the rank that asked, and keeps to strong order as
- * other packets do. */
+ * These properties are not public, and therefore assumptions of the emulator:
+ * - An entry releases other entries (SPS, session progress steps) when its last packet has arrived.
+ * - NOPs have no SPS.
+ * - A session whose scheduling pointer is 2^offset or more ahead of the consumer pointer is dead.
+ * - The packets that a GET brings back leave by the peer's interface of the same number, carry SPS for a queue of the
+ *   rank that sent the GET, and obey strong order like other packets. */
 #include "format/check.h"
 #include "goalrun/nic/nic_core.h"
 #include "util/err.h"
@@ -30,32 +33,32 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define PACKET 131072u /* bytes at most */
-#define HEADER 64u /* what a packet costs beside its bytes */
-#define PIECES 4u /* at most, into which a short put is cut where packets overtake each other */
+#define PACKET 131072u /* most bytes of a packet */
+#define HEADER 64u /* bytes that a packet takes on the wire besides its payload */
+#define PIECES 4u /* most packets into which a short put is split when packets overtake each other */
 
 struct queue {
 	struct nic_bound *of;
 	const struct nic_entry *toq;
 	struct nic_pointers *shown;
 	uint64_t producer, scheduling, consumer;
-	struct flight *sending; /* the entry at the consumer pointer */
+	struct flight *sending; /* entry at the consumer pointer, while it is sent */
 	uint16_t tni;
 	uint8_t mode, depth;
 };
 
 struct way {
-	struct nic_bound *to; /* the peer */
+	struct nic_bound *to; /* block of the peer */
 	uint32_t queue;
 	bool gets;
-	uint64_t last[2]; /* when all that went it has arrived, and what was asked for came back */
+	uint64_t last[2]; /* time at which everything sent so far has arrived: [0] on this route, [1] answers to GETs */
 };
 
-/* A block of a rank's. */
+/* A block that a rank has bound. */
 struct nic_bound {
 	uint64_t name, id;
 	uint32_t rank;
-	struct nic_port *port; /* NULL: it is unbound */
+	struct nic_port *port; /* NULL if unbound */
 	struct nic_block *block;
 	struct queue *queues;
 	struct nic_region *regions;
@@ -64,39 +67,39 @@ struct nic_bound {
 	uint64_t queues_off, regions_off, ways_off, bytes;
 	struct nic_local *tcq_ring;
 	struct nic_remote *mrq_ring;
-	uint64_t tcq, mrq; /* notices */
-	uint64_t posts, starts; /* of the rank, that are known */
-	uint64_t most; /* starts: a rank of the same schedule has left after so many, */
-	uint32_t left; /* this one */
-	uint32_t flying; /* entries that have begun to leave and are not through */
-	uint32_t ways_here; /* of others */
+	uint64_t tcq, mrq; /* notices written */
+	uint64_t posts, starts; /* the rank's posts and starts that the emulator has seen */
+	uint64_t most; /* number of starts after which a rank of the same request has left; UINT64_MAX if none has */
+	uint32_t left; /* that rank */
+	uint32_t flying; /* entries that have begun to leave and have not completed */
+	uint32_t ways_here; /* routes of other blocks to this one */
 	bool connected;
-	bool dead; /* a fault, or the rank of a peer has died */
+	bool dead; /* true after a fault, or when a peer has died */
 };
 
-/* An entry on its way. */
+/* An entry under way. */
 struct flight {
 	struct nic_bound *from;
 	struct queue *queue;
 	struct way *way;
 	struct nic_entry e;
-	uint64_t number; /* of its queue */
-	uint32_t packet; /* bytes of one */
-	uint32_t sent; /* bytes that packets have been made for, and */
-	uint32_t left; /* that have not arrived */
-	bool back; /* a GET whose peer has been asked */
+	uint64_t number; /* number of the entry in its queue */
+	uint32_t packet; /* most bytes of a packet of this entry */
+	uint32_t sent; /* bytes for which packets have been made */
+	uint32_t left; /* bytes that have not arrived */
+	bool back; /* true for a GET whose request has arrived at the peer */
 };
 
 struct nic_packet {
-	uint64_t time, seq; /* of the event; the latter of the same time */
+	uint64_t time, seq; /* time of the event; seq orders events of the same time */
 	struct flight *of;
 	uint32_t off, len;
-	bool left; /* the event is that it arrives */
-	char *bytes; /* read when it left; or NULL */
-	struct nic_packet *next; /* spare */
+	bool left; /* false: the event is that the packet has left; true: that it arrives */
+	char *bytes; /* payload, if it was read when the packet left; else NULL */
+	struct nic_packet *next; /* next in the list of spare packets */
 };
 
-/* Where its bytes are, and where they go. */
+/* Return the block that an entry's bytes come from, and the block that they go to. */
 static struct nic_bound *source_of(const struct flight *f)
 {
 	return f->way->gets ? f->way->to : f->from;
@@ -107,17 +110,17 @@ static struct nic_bound *lands_at(const struct flight *f)
 	return f->way->gets ? f->from : f->way->to;
 }
 
-/* Whether a GET still has to ask. */
+/* True for a GET whose request packet has not arrived yet. */
 static bool must_ask(const struct flight *f)
 {
 	return f->way->gets && !f->back;
 }
 
-/* ---- what is random ---- */
+/* ---- random numbers ---- */
 
 #define ASKS (UINT64_MAX - 1)
 
-/* A number that belongs to a part of an entry, in every run. */
+/* Returns a random number for a part of an entry. It is the same in every run with the same seed. */
 static uint64_t draw_number(const struct nic *n, const struct flight *f, uint64_t part)
 {
 	const struct nic_bound *b = f->from;
@@ -125,8 +128,8 @@ static uint64_t draw_number(const struct nic *n, const struct flight *f, uint64_
 	return mix(mix(mix(n->seed ^ b->id) + b->rank * 4096u + (uint64_t)(f->queue - b->queues)) + f->number * 65537 + part);
 }
 
-/* How long a packet is under way: mostly for as long as a few others take to leave, now and then for much longer, and on
- * some ways always. */
+/* Returns the delay of a packet. It is mostly the time that a few other packets take to leave, sometimes much longer,
+ * and on some routes always longer. */
 static uint64_t packet_delay(const struct nic *n, const struct nic_packet *p)
 {
 	const uint64_t r = draw_number(n, p->of, must_ask(p->of) ? ASKS : p->off + 1);
@@ -148,7 +151,7 @@ static bool in_heap(struct nic_port *p, uint64_t off, uint64_t len)
 	return off + len <= p->size;
 }
 
-/* Where a range is in this process; NULL: it is private memory of the rank. */
+/* Returns the address of a range in this process, or NULL if it is private memory of the rank. */
 static char *mapped_address(const struct nic_bound *b, const struct nic_region *r, uint64_t off)
 {
 	return r->heap ? b->port->base + r->base + off : NULL;
@@ -195,7 +198,7 @@ static bool write_range(const struct nic_bound *b, uint16_t region, uint64_t off
 	return true;
 }
 
-/* What an ARMW makes of an element; what does not belong to it is not looked at. */
+/* Returns the result of an atomic read-modify-write (ARMW). The caller ignores the bytes beyond the element. */
 static uint64_t apply_armw(uint8_t armw, uint64_t a, uint64_t b)
 {
 	switch (armw) {
@@ -206,12 +209,12 @@ static uint64_t apply_armw(uint8_t armw, uint64_t a, uint64_t b)
 	}
 }
 
-/* One after the other, so that each is one step for all others. */
+/* Carries out an ARMW. The emulator does so one at a time, so that each is atomic. */
 static bool update_element(const struct nic_packet *p)
 {
 	const struct flight *f = p->of;
 	const struct nic_bound *to = f->way->to;
-	uint64_t a = 0, b = 0; /* little-endian, as all of this is */
+	uint64_t a = 0, b = 0; /* all machines concerned are little-endian */
 
 	if (p->bytes)
 		memcpy(&a, p->bytes, p->len);
@@ -223,7 +226,7 @@ static bool update_element(const struct nic_packet *p)
 	return write_range(to, f->e.region[1], f->e.off[1], (const char *)&a, p->len);
 }
 
-/* Brings the bytes of a packet to where they belong. */
+/* Copies the bytes of a packet to their destination. */
 static bool move_packet(struct nic *n, const struct nic_packet *p)
 {
 	const struct flight *f = p->of;
@@ -304,9 +307,9 @@ static void free_packet(struct nic *n, struct nic_packet *p)
 	n->spare = p;
 }
 
-/* ---- what ranks see ---- */
+/* ---- reports to ranks ---- */
 
-/* A step of a queue, for who wants to follow them. */
+/* Writes a step of a queue to the trace. */
 __attribute__((format(printf, 3, 4))) static void note(struct nic *n, const struct queue *q, const char *fmt, ...)
 {
 	va_list ap;
@@ -337,7 +340,7 @@ static void tell_fault(struct nic_bound *b, enum nic_fault what, uint32_t rank, 
 	ring_port(b);
 }
 
-/* Ends all that was bound together with what has the fault. */
+/* Reports a fault to all blocks of the request that b belongs to, and marks them dead. */
 static void report_nic_fault(struct nic *n, const struct nic_bound *b, enum nic_fault what, const struct queue *q)
 {
 	for (size_t i = 0; i < n->bound.n; i++)
@@ -345,7 +348,7 @@ static void report_nic_fault(struct nic *n, const struct nic_bound *b, enum nic_
 			tell_fault(n->bound.at[i], what, q->of->rank, (uint32_t)(q - q->of->queues));
 }
 
-/* A start that a rank which has left does not take part in never ends. */
+/* Reports a start that can never complete, because a rank that has left would have to take part. */
 static void check_left(struct nic_bound *b)
 {
 	if (b->starts > b->most && !b->dead)
@@ -398,7 +401,7 @@ static void free_bound(struct nic_bound *b)
 	free(b);
 }
 
-/* Nothing of it is under way any more, and nobody will post. */
+/* Releases the routes of a block that is unbound and has nothing under way. */
 static void drop_ways(struct nic_bound *b)
 {
 	struct way *ways = b->ways;
@@ -414,7 +417,7 @@ static void drop_ways(struct nic_bound *b)
 	free_bound(b);
 }
 
-/* An entry is through. */
+/* Frees an entry that has completed. */
 static void free_flight(struct flight *f)
 {
 	struct nic_bound *b = f->from;
@@ -444,7 +447,7 @@ static void give_credit(struct nic *n, struct nic_bound *to, const struct flight
 	send_entries(n, q);
 }
 
-/* All its packets have. */
+/* Handles the arrival of all packets of an entry: writes the notices and gives the credit. */
 static void complete_flight(struct nic *n, struct flight *f)
 {
 	struct nic_bound *lands = lands_at(f);
@@ -457,8 +460,8 @@ static void complete_flight(struct nic *n, struct flight *f)
 		give_credit(n, lands, f);
 }
 
-/* The next packet of an entry, which has left when the interface is through with it and with all before. What a GET asks
- * has no bytes. */
+/* Sends the next packet of an entry. The packet has left when the interface has sent it and all packets before it. The
+ * request packet of a GET has no bytes. */
 static bool send_packet(struct nic *n, struct flight *f)
 {
 	struct nic_packet *p = new_packet(n);
@@ -479,7 +482,7 @@ static bool send_packet(struct nic *n, struct flight *f)
 	return false;
 }
 
-/* A packet that does not arrive, nor does what was to be sent after it. */
+/* Drops a packet, and whatever was to be sent after it. */
 static void lose_packet(struct nic *n, struct nic_packet *p)
 {
 	struct flight *f = p->of;
@@ -493,7 +496,8 @@ static void lose_packet(struct nic *n, struct nic_packet *p)
 		free_flight(f);
 }
 
-/* The peer has been asked: all comes back in a row, so that nothing else of its interface comes in between. */
+/* Sends the answer to a GET whose request has arrived. All its packets are queued at once, so that no other packet of
+ * the interface comes between them. */
 static void answer_get(struct nic *n, struct nic_packet *p)
 {
 	struct flight *f = p->of;
@@ -538,7 +542,7 @@ static void advance_consumer(struct nic *n, struct queue *q)
 	atomic_store_explicit(&q->shown->consumer, q->consumer, memory_order_release);
 }
 
-/* It is on the wire, and will arrive. */
+/* Puts a packet that has left on the wire, to arrive later. */
 static void launch_packet(struct nic *n, struct nic_packet *p)
 {
 	struct flight *f = p->of;
@@ -565,7 +569,7 @@ static void launch_packet(struct nic *n, struct nic_packet *p)
 		deliver_packet(n, p);
 }
 
-/* The last packet of an entry has left, or the first one of a GET. */
+/* Traces that the last packet of an entry, or the request of a GET, has left. */
 static void note_entry(struct nic *n, const struct flight *f)
 {
 	static const char *const words[BIN_E_KINDS] = {
@@ -582,13 +586,13 @@ static void note_entry(struct nic *n, const struct flight *f)
 		note(n, f->queue, "%s to rank %u", word, rank);
 }
 
-/* A packet has left. */
+/* Handles the event that a packet has left. */
 static void packet_left(struct nic *n, struct nic_packet *p)
 {
 	struct flight *f = p->of;
 	struct queue *q = f->queue;
 
-	if (!is_usable(f->from) || !is_usable(source_of(f))) { /* what has not left never will */
+	if (!is_usable(f->from) || !is_usable(source_of(f))) { /* the rest of the entry will never leave either */
 		lose_packet(n, p);
 		return;
 	}
@@ -617,7 +621,7 @@ bool nic_step(struct nic *n)
 	return true;
 }
 
-/* Whether the interface can do what an entry says. */
+/* True if the interface can carry out an entry. */
 static bool makes_sense(const struct nic_bound *b, const struct nic_entry *e)
 {
 	const struct bin_entry_facts f = bin_entry_facts(e->command);
@@ -659,7 +663,7 @@ static bool begin_entry(struct nic *n, struct queue *q, const struct nic_entry *
 	return true;
 }
 
-/* Sends what may be sent. */
+/* Sends the entries of a queue that may be sent. */
 static void send_entries(struct nic *n, struct queue *q)
 {
 	while (is_usable(q->of) && q->of->connected && !q->sending && q->consumer < q->producer &&
@@ -679,7 +683,8 @@ static void send_entries(struct nic *n, struct queue *q)
 
 static bool look_at(struct nic *n, struct nic_bound *b)
 {
-	const uint64_t posts = atomic_load(&b->block->doorbell); /* see nap of nic_serve.c */
+	/* sequentially consistent; sleep_until_bell in nic_serve.c explains it */
+	const uint64_t posts = atomic_load(&b->block->doorbell);
 
 	if (posts == b->posts)
 		return false;
@@ -710,7 +715,7 @@ bool nic_look(struct nic *n)
 	return any;
 }
 
-/* ---- ranks come and go ---- */
+/* ---- binding and unbinding ---- */
 
 __attribute__((format(printf, 4, 5))) static int refuse(char *text, size_t size, int err, const char *fmt, ...)
 {
@@ -733,7 +738,7 @@ int nic_open(struct nic_port *p, uint64_t bell, char *text, size_t size)
 		base = mmap(NULL, p->reserved, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, p->heap, 0);
 	if (base == MAP_FAILED)
 		return refuse(text, size, -ERR_SYS, "the heap of a rank cannot be mapped: %s", strerror(errno));
-	p->reserved <<= 2; /* what the loop has taken off at last */
+	p->reserved <<= 2; /* undoes the loop's last step */
 	p->base = base;
 	if (bell % _Alignof(struct be_bell) || !in_heap(p, bell, sizeof *p->bell))
 		return refuse(text, size, -ERR_ARG, "a bell is not in its heap");
@@ -770,7 +775,7 @@ static bool heap_fits(struct nic_port *p, const struct nic_region *r)
 	return in_heap(p, r->base, r->len);
 }
 
-/* Takes the regions as the rank has them now. */
+/* Copies the descriptions of the regions as the rank has them now, and checks them. */
 static int take_regions(struct nic_bound *b, char *text, size_t size)
 {
 	const struct nic_region *told = (const void *)((const char *)b->block + b->regions_off);
@@ -798,7 +803,7 @@ static int take_regions(struct nic_bound *b, char *text, size_t size)
 	return 0;
 }
 
-/* An interface with a command queue for queue q; the one that it names, if it does. */
+/* Finds an interface with a free command queue: the one that q names, or any. */
 static int take_queue(struct nic_port *p, const struct nic_block *head, const struct nic_queue *q, uint16_t *tni)
 {
 	const uint32_t first = q->tni == NIC_ANY ? 0 : q->tni, last = q->tni == NIC_ANY ? head->tnis : q->tni + 1u;
@@ -976,7 +981,8 @@ void nic_close(struct nic *n, struct nic_port *p)
 			i++;
 			continue;
 		}
-		for (size_t k = 0; k < n->bound.n; k++) /* they need not wait for what was posted */
+		/* their ranks then need not wait until everything posted has been sent */
+		for (size_t k = 0; k < n->bound.n; k++)
 			n->bound.at[k]->dead |= n->bound.at[k]->id == b->id;
 		remove_bound(n, b);
 		i = 0;

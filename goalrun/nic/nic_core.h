@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The interface itself (nic.c), for who serves ranks (nic_serve.c). */
+ * Interface between the emulated device (nic.c) and the part that serves ranks (nic_serve.c). */
 #ifndef GOALRUN_NIC_NIC_CORE_H
 #define GOALRUN_NIC_NIC_CORE_H
 
@@ -14,25 +14,25 @@
 struct nic_packet;
 struct nic_bound;
 
-/* A rank with its heap. */
+/* A connected rank and its heap. */
 struct nic_port {
 	int sock, pid, heap;
-	char *base; /* of the heap, as far as it may ever grow */
+	char *base; /* mapping of the heap, as far as it may ever grow */
 	uint64_t reserved, size;
 	struct be_bell *bell;
-	uint32_t queues[NIC_TNIS]; /* that are in use, of each interface */
-	uint64_t free[NIC_TNIS]; /* when the interface has sent what it was given */
+	uint32_t queues[NIC_TNIS]; /* number of command queues in use on each interface */
+	uint64_t free[NIC_TNIS]; /* time at which each interface has sent everything that it was given */
 };
 
 struct nic {
 	uint64_t seed;
-	uint64_t now, seq; /* of events; now: bytes on a wire */
+	uint64_t now, seq; /* now: clock in bytes on a wire; seq: number of the next event */
 	uint64_t names;
-	VEC(struct nic_packet *) heap; /* by time */
+	VEC(struct nic_packet *) heap; /* packets under way, a binary heap ordered by time */
 	VEC(struct nic_bound *) bound;
 	struct nic_packet *spare;
-	char *bounce; /* for memory that is private on both sides */
-	struct copier copier; /* of what is in heaps */
+	char *bounce; /* buffer for copies between two ranks' private memories */
+	struct copier copier; /* copies between heaps */
 	FILE *trace;
 	uint64_t steps, most;
 	struct nic_stats *stats;
@@ -41,18 +41,19 @@ struct nic {
 int nic_init(struct nic *n, const struct nic_options *o);
 void nic_fini(struct nic *n);
 
-/* All return 0 or -ERR_x with a sentence in text, of size bytes. */
+/* nic_open, nic_bind, nic_connect and nic_rebind return 0, or -ERR_x with a sentence in text, which has size bytes. */
 int nic_open(struct nic_port *p, uint64_t bell, char *text, size_t size);
 void nic_close(struct nic *n, struct nic_port *p);
 int nic_bind(struct nic *n, struct nic_port *p, uint64_t off, uint64_t bytes, uint64_t *name, char *text, size_t size);
 int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, char *text, size_t size);
 int nic_rebind(struct nic *n, const struct nic_port *p, uint64_t name, char *text, size_t size);
-/* Whether all that was posted has gone out, or never will; then it is unbound. An unknown name is. */
+/* Unbinds a block if everything posted has been sent, or never will be. Returns true if the block is unbound now, or
+ * unknown. */
 bool nic_unbind(struct nic *n, const struct nic_port *p, uint64_t name);
 
-/* Whether a rank has posted something that the interface did not know of. */
+/* Polls the doorbells of the ranks. Returns true if a rank has posted something new. */
 bool nic_look(struct nic *n);
-/* The next event; false: there is none. */
+/* Handles the next event. Returns false if there is none. */
 bool nic_step(struct nic *n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The process that plays the network interface of a node: it serves the ranks that connect, and does what is to be done.
- * It sleeps when that is nothing; who posts then writes to its eventfd. */
+ * The process that emulates the network interface of a node. It serves the ranks that connect, and lets the emulated
+ * device run. It sleeps when nothing is to be done; a rank that posts then writes to its eventfd. */
 #include "goalrun/nic/nic_core.h"
 #include "util/err.h"
 
@@ -14,13 +14,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BATCH 64u /* events between two looks at the ranks */
-#define ROUNDS 16u /* such looks between two at the sockets */
-#define YIELDS 32u /* before it sleeps: ranks may be about to post */
+#define BATCH 64u /* events handled between two polls of the ranks' doorbells */
+#define ROUNDS 16u /* such batches between two polls of the sockets */
+#define YIELDS 32u /* calls of sched_yield before sleeping, because ranks may be about to post */
 
 struct rank {
 	struct nic_port port;
-	uint64_t leaving; /* the name of what it waits for to be unbound, or 0 */
+	uint64_t leaving; /* name of the block that the rank waits to have unbound, or 0 */
 	bool hello;
 };
 
@@ -30,7 +30,7 @@ struct server {
 	struct nic_door *door;
 	int door_fd, bell, spare;
 	VEC(struct rank *) ranks;
-	VEC(struct pollfd) polled; /* the listener, the life, the bell, then the ranks */
+	VEC(struct pollfd) polled; /* the descriptors to poll: listener, life, bell, then one for each rank */
 };
 enum { LISTENER, LIFE, BELL, RANKS };
 
@@ -45,7 +45,8 @@ static bool same_user(int sock, int *pid)
 	return true;
 }
 
-/* There is no descriptor for a rank that connects: it is told so, by the one that is kept for this. */
+/* Refuses a rank because there is no file descriptor for it. The spare descriptor is closed for a moment to send this
+ * answer. */
 static void refuse(struct server *s)
 {
 	const struct nic_answer a = { .err = -ERR_FILES, .text = "it has too few file descriptors for all ranks: ulimit -n" };
@@ -111,7 +112,7 @@ static bool send_answer(const struct server *s, const struct rank *r, struct nic
 	return sendmsg(r->port.sock, &h, MSG_NOSIGNAL) == sizeof *a;
 }
 
-/* Does what a rank asks for; false: it is to be left alone. */
+/* Serves a rank's request. Returns false if the rank must be disconnected. */
 static bool serve_request(struct server *s, struct rank *r, const struct nic_request *q)
 {
 	struct nic_answer a = { 0 };
@@ -142,7 +143,7 @@ static bool serve_request(struct server *s, struct rank *r, const struct nic_req
 	return send_answer(s, r, &a, q->what == NIC_HELLO && !a.err);
 }
 
-/* Reads a request; false: the rank is gone, or talks nonsense. */
+/* Reads and serves a request. Returns false if the rank is gone or sends nonsense. */
 static bool listen_to(struct server *s, struct rank *r)
 {
 	struct nic_request q;
@@ -167,7 +168,7 @@ static bool listen_to(struct server *s, struct rank *r)
 	return n == sizeof q && serve_request(s, r, &q);
 }
 
-/* Lets ranks go for which all is through. */
+/* Answers ranks whose block is unbound now. */
 static void let_go(struct server *s)
 {
 	for (size_t i = 0; i < s->ranks.n; i++) {
@@ -177,11 +178,11 @@ static void let_go(struct server *s)
 		if (!r->leaving || !nic_unbind(&s->nic, &r->port, r->leaving))
 			continue;
 		r->leaving = 0;
-		send_answer(s, r, &a, false); /* one that is gone is noticed otherwise */
+		send_answer(s, r, &a, false); /* if the rank is gone, polling its socket shows it */
 	}
 }
 
-/* Looks at the sockets, for as long as nothing comes if wait; false: the life is over. */
+/* Polls the sockets; if wait is set, until something arrives. Returns false when the emulator must end. */
 static bool look_around(struct server *s, bool wait)
 {
 	const short in = POLLIN;
@@ -199,7 +200,8 @@ static bool look_around(struct server *s, bool wait)
 		return true;
 	if (s->polled.at[BELL].revents && read(s->bell, &rung, sizeof rung) < 0 && errno != EAGAIN)
 		return false;
-	for (size_t i = s->polled.n; i-- > RANKS;) /* backwards: the last one takes the place of one that is gone */
+	/* backwards, because the last rank moves to the index of one that is gone */
+	for (size_t i = s->polled.n; i-- > RANKS;)
 		if (s->polled.at[i].revents && !listen_to(s, s->ranks.at[i - RANKS]))
 			disconnect_rank(s, i - RANKS);
 	if (s->polled.at[LISTENER].revents)
@@ -212,7 +214,9 @@ static bool sleep_until_bell(struct server *s)
 {
 	bool alive;
 
-	atomic_store(&s->door->asleep, 1); /* in one order with the look at doorbells, and with what ranks do at a start */
+	/* Sequentially consistent, like the doorbells that nic_look reads, and like a rank's accesses when it posts. So
+	 * either the emulator sees the post, or the rank sees that the emulator sleeps. */
+	atomic_store(&s->door->asleep, 1);
 	alive = look_around(s, !nic_look(&s->nic));
 	atomic_store_explicit(&s->door->asleep, 0, memory_order_relaxed);
 	return alive;
