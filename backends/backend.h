@@ -30,7 +30,8 @@ struct be_layout {
 	bool contiguous; /* true if basic element i is at offset i * basic */
 };
 
-/* Sets *ptr to basic element first, and returns how many basic elements from there on are contiguous, max at most. */
+/* Sets *ptr to the basic element of number first, and returns how many basic elements from there on are contiguous, max
+ * at most. */
 size_t be_layout_run(const struct be_layout *l, char *base, uint64_t first, size_t max, char **ptr);
 /* Copy n basic elements, beginning with number first: be_pack to packed memory, be_unpack from it. */
 void be_pack(const struct be_layout *l, char *base, uint64_t first, size_t n, char *out);
@@ -57,7 +58,7 @@ struct be_bind {
 	const uint32_t *dep_at, *deps; /* dependencies, as in struct ir_rank */
 	const struct be_buffer *buffers;
 	const struct be_layout *layout; /* layout of the elements in every buffer */
-	/* Reduces n basic elements: b = b op a if the parameter with is true, else b = a op b. */
+	/* Reduces n basic elements: b = a op b, or b = b op a if the last argument is true. */
 	void (*reduce)(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with);
 	/* Reduces like reduce, but the elements of a are in packed memory, at any alignment. */
 	void (*reduce_packed)(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with);
@@ -293,8 +294,8 @@ int host_direct_allowed(struct be_group *g);
 __attribute__((format(printf, 3, 4))) int host_error(struct be_group *g, int err, const char *fmt, ...);
 /* Marks the group as having lost a rank, so that later calls fail on all ranks. Returns the error. */
 int host_died(struct be_group *g, uint32_t rank);
-/* Marks the group as having lost a rank that this one cannot reach, although it may be alive; why is the reason. If the
- * group has lost a rank before, that earlier loss is reported. */
+/* Marks the group as having lost a rank that this one cannot reach, although it may be alive. The last argument is the
+ * reason. If the group has lost a rank before, that earlier loss is reported. */
 int host_unreachable(struct be_group *g, uint32_t rank, const char *why);
 /* True if the group has lost a rank. Ranks may then have got to different points of a collective call. */
 bool host_lost(const struct be_group *g);
@@ -314,8 +315,8 @@ enum be_event_what {
 	BE_EVENT_SLEEP /* a communication core slept because it had nothing to do */
 };
 
-/* What one thread did from begin to end. Of the events of a thread, only a wait overlaps others: those that it
- * encloses. */
+/* An event: what one thread did from begin to end. Of the events of a thread, only a wait overlaps others: those that
+ * it encloses. */
 struct be_event {
 	uint64_t begin, end; /* clock of host_now */
 	uint64_t request, epoch, bytes;

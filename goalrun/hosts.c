@@ -426,8 +426,8 @@ static void reap_shell(struct host *h, int *status)
 		h->pid = 0;
 }
 
-/* Prints why a host was lost. The status of the remote shell says most, if it has ended; why is a reason known
- * otherwise, or NULL. */
+/* Prints why a host was lost. The status of the remote shell says most, if it has ended. The last argument is a reason
+ * known otherwise, or NULL. */
 static void explain_end(const struct host *h, int status, const char *why)
 {
 	if (h->pid || h->greeted || why)

@@ -150,7 +150,7 @@ static json_object *messages(const struct goalrun *g)
 	return ways;
 }
 
-/* What all ranks post per start of the first case. */
+/* Entries, packets and bytes of all ranks per start of the first case. */
 struct posted {
 	uint64_t queues, entries; /* queues: largest number of a rank; entries: total */
 	double packets, bytes; /* average per start of what the interface has moved */

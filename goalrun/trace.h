@@ -37,7 +37,7 @@ struct trace {
 	uint64_t begin, dropped;
 	size_t contexts;
 	VEC(struct trace_thread) threads;
-	VEC(struct trace_row) rows; /* in ascending order */
+	VEC(struct trace_row) rows; /* in ascending order of kind and number */
 	VEC(struct trace_slice) slices; /* in the order of their begin; an enclosing slice comes first */
 };
 

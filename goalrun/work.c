@@ -74,7 +74,7 @@ static int work_and_test(const struct bench *m)
 	return err;
 }
 
-/* Runs a communication, with the work if both is set. Ranks that share a core would otherwise start one after the
+/* Runs a communication, and for WORK_BOTH also the work. Ranks that share a core would otherwise start one after the
  * other, each after the previous one had done its work, and no data could move meanwhile. So they synchronise once more
  * after start, and that time is included. */
 static int run_communication(const struct bench *m, bool both, struct work_span *span)

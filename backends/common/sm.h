@@ -153,7 +153,8 @@ struct sm_msg {
 	bool asks;
 	bool same; /* true if the peer is in this process */
 	bool reduces; /* true if the received bytes are an operand of a reduction */
-	bool heap; /* pull: true if helpers of the receiver rely on the sender's bytes being in its heap */
+	/* pull: true if the sender must keep its bytes in its heap, because helpers of the receiver rely on that */
+	bool heap;
 	bool far; /* true for a network message, which another backend carries */
 	uint32_t peer, op;
 	uint32_t chunks; /* pull, staged: number of chunks of the message */
@@ -189,14 +190,14 @@ struct sm_bound {
 	struct sm_msg *msgs; /* messages, by op */
 	uint64_t *deadlines; /* deadlines in sh */
 	struct copyq *queue; /* queue in sh, or NULL */
-	const struct be_bells *bells; /* bells of this rank, for its queue */
+	const struct be_bells *bells; /* bells of this rank, rung for its queue */
 	uint64_t epoch; /* epoch under way, copied from sh */
 	struct sm_head **peers; /* blocks of the peers, by rank; NULL if there is no message to or from the rank */
 	uint64_t *known; /* latest epoch that each rank is known to have started */
 	bool umwaits; /* true if the CPU has umwait */
 	bool fences; /* true if a store to wanted may become visible too late: sm_start then rings all senders */
 	struct engine_trace *trace; /* NULL if no trace is kept */
-	char *stage; /* SM_CHUNK bytes, which process_vm_readv reads into when data is not just stored */
+	char *stage; /* buffer of SM_CHUNK bytes that process_vm_readv fills with data that is then reduced or scattered */
 	void *own; /* this view's own memory of the dispatcher */
 	bool view; /* true if this process is not the rank's */
 	uint32_t generation; /* value of sh->generation when b.buffers were looked up */
@@ -269,8 +270,8 @@ static inline bool sm_parts(const struct sm_bound *s, uint64_t bytes)
 {
 	return s->queue && bytes > s->sh->fragment && !(s->engine.who & BE_APP);
 }
-/* Begins or continues such a copy. For a message, from is the address in this process of the peer's bytes, and the
- * location is the peer's own. Returns 1 when the copy is complete, 0 if not yet. */
+/* Begins or continues such a copy. For a message, the source is the address in this process of the peer's bytes, and
+ * the location is their location at the peer. Returns 1 when the copy is complete, 0 if not yet. */
 int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const struct sm_place *place, char *to,
 		  const char *from, uint64_t bytes);
 /* The join operation of be_ops. */
@@ -278,9 +279,10 @@ void sm_join(struct be_bound *bound);
 
 /* ---- sm_connect.c ---- */
 
-/* Sets the offsets in sh for nentries messages. Returns the size of the whole. */
+/* Lays out the shared state of a request with that many messages: sets the offsets in *sh, and returns the size of the
+ * state with everything that follows it. */
 size_t sm_lay_out(const struct be_bind *b, uint32_t nentries, struct sm_shared *sh);
-/* Makes sh the state of s, and sets the pointers to its parts. */
+/* Makes *sh the shared state of the request, and sets the pointers to its parts. */
 void sm_share(struct sm_bound *s, struct sm_shared *sh);
 /* Makes this rank's block, and its handle for the peers. */
 int sm_publish(struct sm_bound *s, struct be_place *place);

@@ -13,7 +13,7 @@
 
 struct alias {
 	struct be_bound base;
-	struct sm_bound *of; /* the rank's own; valid while the request is active */
+	struct sm_bound *of; /* the rank's struct sm_bound; valid while the request is active */
 	struct sm_head *head;
 };
 

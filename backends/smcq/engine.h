@@ -7,7 +7,7 @@
 
 #include "backends/backend.h"
 
-/* What an engine gets for a bound schedule; valid until unmake. The queues and entries have been checked
+/* Input of an engine for a bound schedule; valid until unmake. The queues and entries have been checked
  * (bin_check_queues). Their offsets and lengths count elements of b->layout->basic bytes; the buffers are contiguous. */
 struct smcq_job {
 	/* bound schedule of this rank: b->entry is the rank's part of the binary, b->buffers are those of bind */
@@ -27,7 +27,7 @@ struct smcq_link {
 
 struct smcq_engine;
 
-/* What an engine stores in host_state for a context begins with this struct. */
+/* First member of the struct that an engine stores in host_state for a context. */
 struct smcq_state {
 	const struct smcq_engine *engine;
 };

@@ -106,8 +106,8 @@ struct nic_answer {
 	char text[112]; /* text of an error */
 };
 
-/* What the interface shows to all ranks. The answer to NIC_HELLO brings two descriptors: an eventfd, and that of this
- * memory. */
+/* Memory that the interface shows to all ranks. The answer to NIC_HELLO brings two descriptors: an eventfd, and that of
+ * this memory. */
 struct nic_door {
 	/* 1 while the interface sleeps: a rank that posts then writes to the eventfd */
 	_Alignas(64) _Atomic uint32_t asleep;

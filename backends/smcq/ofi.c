@@ -89,7 +89,7 @@ struct queue {
 	struct fid_mr *credit;
 	uint64_t before; /* growth that the first entry waits for, besides its own credit */
 	uint64_t gate; /* what this rank itself adds at start */
-	bool posted; /* true if this rank has posted the queue in this start, for a posted queue */
+	bool posted; /* for a posted queue: true if this rank has posted it in this start */
 };
 
 struct put {
@@ -225,8 +225,8 @@ static uint64_t key_of(const struct ofi *o, uint32_t rank, uint64_t region)
 	return mac(o->peers[rank].secret, &region, sizeof region);
 }
 
-/* Adds a put to a rank, still without segments. It is sent when counter on has grown by at in this start. The first
- * pass, without o->puts, only counts the puts. */
+/* Adds a put to a rank, still without segments. The put is sent when the counter has grown by the given amount in this
+ * start. The first pass, without o->puts, only counts the puts. */
 static struct put *add_put(struct ofi *o, const struct counter *on, uint32_t at, uint32_t to)
 {
 	struct put *p = o->puts ? &o->puts[o->nputs] : &o->sample;
@@ -292,7 +292,8 @@ static void add_range(struct ofi *o, struct put *p, const struct bin_entry *e)
 	add_segment(o, p, e->off[1] * basic, e->len * basic, REGION_BUFFERS + e->buf[1]);
 }
 
-/* Adds credit for a queue of a rank, and a notice if set, as segments of put p and of as many more puts as needed. */
+/* Adds credit for a queue of a rank, and a notice if asked for, as segments of put p and of as many more puts as
+ * needed. */
 static void add_credit(struct ofi *o, struct put *p, const struct counter *on, uint32_t at, uint32_t to, uint32_t queue,
 		       uint32_t credits, bool notice)
 {
@@ -572,7 +573,7 @@ static int need_descriptors(const struct be_bind *b)
 	for (uint32_t r = 0; r < b->size; r++)
 		ranks += r == b->rank || host_same_process(b->group, r);
 	if (getrlimit(RLIMIT_NOFILE, &limit) || (!d && errno != EMFILE && errno != ENFILE))
-		return 0; /* the number cannot be found out */
+		return 0; /* the limit, or the number in use, cannot be found out */
 	while (d && readdir(d))
 		used++;
 	if (d)
@@ -622,7 +623,7 @@ struct address {
 	char secret[MAC_KEY];
 };
 
-/* Puts a word to every rank in met and waits until it has arrived. No other work is under way. */
+/* Puts a word to every connected rank and waits until it has arrived. No other work is under way. */
 static int ping_peers(struct ofi *o, unsigned seconds)
 {
 	const uint64_t end = clock_now_ns() + seconds * UINT64_C(1000000000);

@@ -21,7 +21,7 @@ struct functions {
 #undef FN
 };
 
-/* What a context keeps, because finding a provider takes long. */
+/* libfabric's functions and fabrics. A context keeps them, because finding a provider takes long. */
 struct kept {
 	struct smcq_state state;
 	struct functions fn;

@@ -13,7 +13,7 @@
 
 #define LINE 64u
 
-/* What is needed only while a request is bound. */
+/* Data needed only while a request is bound. */
 struct meeting {
 	/* descriptors of this rank's messages, and of the peers' ends of them; equally many */
 	struct vb_entry *table, *theirs;
@@ -269,7 +269,7 @@ static void drop_regions(struct vb_bound *v, struct vb_region *r)
 			v->nics->lib.dereg_mr(r[i].mr);
 }
 
-/* Registers the parts of buffers that the regions in to describe. On an error none stays registered. */
+/* Registers the parts of the buffers that the regions describe. On an error none stays registered. */
 static int register_regions(struct vb_bound *v, const struct be_buffer *buffers, struct vb_region *to)
 {
 	int err = 0;
@@ -336,7 +336,7 @@ struct first {
 	struct vb_pair pairs[FIRST];
 };
 
-/* Fills in this rank's pairs, from number from on. */
+/* Fills in the pairs that this rank sends in one round of the exchange. */
 static void tell_pairs(const struct vb_bound *v, uint32_t from, uint32_t most, struct vb_pair *out)
 {
 	for (uint32_t i = 0; i < most && from + i < v->nlinks; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the parts of the verbs backend share. device.c opens a device and polls it, link.c makes queue pairs, bind.c
- * exchanges addresses and builds work requests, move.c posts them, verbs.c has the table of operations.
+ * Definitions shared by the parts of the verbs backend. device.c opens a device and polls it, link.c makes queue pairs,
+ * bind.c exchanges addresses and builds work requests, move.c posts them, verbs.c has the table of operations.
  *
  * A request has shared-memory messages and network messages. The former, and all ops that are not messages, are carried
  * out by backends/common/sm.h; this backend carries the network messages. If all ranks have several devices, each
@@ -140,7 +140,7 @@ struct vb_port {
 	uint8_t mtu, lids;
 };
 
-/* What a rank sends to all others at bind. */
+/* Contact data of a rank, which it sends to all others at bind. */
 struct vb_host {
 	int32_t err;
 	uint32_t npairs;
@@ -150,7 +150,7 @@ struct vb_host {
 	struct vb_port port[VB_NICS];
 };
 
-/* What a rank sends to a peer about their link on a lane. */
+/* Description of a link on a lane, which a rank sends to the peer. */
 struct vb_pair {
 	uint32_t peer;
 	uint32_t qpn : 24, lane : 8;
@@ -164,8 +164,7 @@ struct vb_entry {
 	uint32_t op;
 	uint32_t rkey;
 	uint64_t bytes;
-	/* recv: address of the receiver's buffer or slots; send: address of the struct vb_target that holds the peer's */
-	uint64_t address;
+	uint64_t address; /* recv: address of its buffer or slots; send: address of its struct vb_target */
 	uint8_t send;
 	uint8_t ready; /* recv: enum vb_ready */
 	uint8_t lane;
@@ -174,9 +173,9 @@ struct vb_entry {
 
 /* Condition for posting a send, by the ready signals that have arrived. */
 enum vb_ready {
-	VB_FREE, /* none: the schedule makes the send depend on the start of the recv */
-	VB_LATE, /* a free slot; any time if the message has no bytes */
-	VB_NOW /* the recv has started */
+	VB_FREE, /* at any time: the schedule makes the send depend on the start of the recv */
+	VB_LATE, /* when the receiver has a free slot; at any time if the message has no bytes */
+	VB_NOW /* when the recv has started */
 };
 
 /* Destination of a message. It is kept in the sender's memory, where the receiver writes it when it is rebound. */
@@ -261,7 +260,7 @@ bool vb_dev_arm(struct vb_dev *d);
 int vb_dev_reserve(struct be_group *g, struct vb_dev *d, uint32_t cqes, uint32_t recvs);
 /* True if the device's port is still up. */
 bool vb_dev_works(struct vb_dev *d);
-/* Registers memory. what names the memory in the error message. */
+/* Registers memory. The last argument names the memory in an error message. */
 struct ibv_mr *vb_dev_register(struct be_group *g, struct vb_dev *d, void *at, size_t n, int access, const char *what);
 
 /* link.c */
@@ -286,7 +285,7 @@ static inline bool vb_link_fits(const struct vb_link *l)
 /* Queues a work request, to be posted with those queued before it. number is that of a message that waits for its
  * completion, VB_LINK or VB_NOBODY. */
 void vb_link_add(struct vb_link *l, struct ibv_send_wr *wr, uint32_t number);
-/* Queues a probe, unless the previous one is still under way. Returns true if it did. */
+/* Queues a probe, unless the previous one is still under way. Returns true if a probe was queued. */
 bool vb_link_probe(struct vb_link *l);
 /* Posts the queued work requests. */
 int vb_link_flush(struct be_group *g, struct vb_link *l);
@@ -295,8 +294,8 @@ int vb_link_drain(struct be_group *g, struct vb_link *l);
 /* Ends a link, because its request is freed. Sends the bye; the link is destroyed when nothing can arrive any more. If
  * the request has failed, the link is destroyed at once. */
 void vb_link_leave(struct vb_link *l, bool failed);
-/* Destroys the links that are broken or whose bye has arrived, or all links that have left if all is set. The caller
- * holds the lock. */
+/* Destroys the links that are broken or whose bye has arrived; if the argument all is true, every link that has left.
+ * The caller holds the lock. */
 void vb_links_reap(struct vb_dev *d, bool all);
 /* Handles a completion of the link. */
 void vb_link_completed(struct vb_link *l, const struct ibv_wc *wc);
