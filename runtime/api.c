@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Requests: start, rebind, test, wait. A request is busy while a thread makes progress on it; who waits makes
- * progress on all active requests of the context, of which it takes only those that are free. */
+ * Calls on requests: start, rebind, test, wait, free. One thread at a time makes progress on a request: the one that holds
+ * its turn. A thread that waits makes progress on all active requests of the context, except those whose turn another
+ * thread holds. */
 #include "runtime/comm.h"
 #include "runtime/dump.h"
 #include "runtime/wait.h"
@@ -25,7 +26,7 @@ int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_
 	return MPIX_SCHED_SUCCESS;
 }
 
-/* Counts an active request more, or less. */
+/* Adds step, 1 or -1, to the number of active requests. */
 static void count_active(struct mpix_sched_ctx *ctx, uint32_t step)
 {
 	if (__libc_single_threaded)
@@ -63,20 +64,22 @@ static void finish_request(struct mpix_sched_request *req, int err)
 		rt_comm_count(req, -1u);
 }
 
-/* Whether a communication core makes progress on it: then its own threads carry out what nobody else may. */
+/* True if a communication core makes progress on the request. Then the rank's own threads carry out only the ops that
+ * nobody else may. */
 static inline bool has_core(const struct mpix_sched_request *req)
 {
 	return req->helped && req->group->local->comm->progress == RT_THREAD &&
 	       !atomic_load_explicit(&req->ctx->paused, memory_order_relaxed);
 }
 
-/* What is for its own threads. */
+/* Returns which ops the rank's own threads carry out (bits of enum be_who). */
 static inline unsigned own_part(const struct mpix_sched_request *req)
 {
 	return has_core(req) ? BE_APP : BE_ALL;
 }
 
-/* A thread that is about to sleep has looked at a request, which it has taken. */
+/* Lowers the alarm of a thread that is about to sleep to the time when a request must be checked again. The thread holds
+ * the request's turn. */
 static void note_alarm(struct rt_wait *w, const struct mpix_sched_request *req)
 {
 	uint64_t alarm = req->be->alarm(req->bound);
@@ -85,7 +88,7 @@ static void note_alarm(struct rt_wait *w, const struct mpix_sched_request *req)
 		w->alarm = alarm;
 }
 
-/* Progress on a request that the caller has taken. */
+/* Makes progress on those ops of a request that who (bits of enum be_who) may carry out. The caller holds the turn. */
 static void drive_request(struct mpix_sched_request *req, unsigned who)
 {
 	int rc = state_of(req) == RT_ACTIVE ? req->be->progress(req->bound, who, 0) : 0;
@@ -106,8 +109,8 @@ static void ring_own(const struct mpix_sched_request *req)
 		be_ring(host_bells(req->group, req->group->rank));
 }
 
-/* Does a thread's part of a request, if there is something to do; false: somebody else is at it. w: of who waits, or
- * NULL. */
+/* Makes progress on those ops of a request that the rank's own threads carry out. Returns false if somebody else holds the
+ * turn. w: the wait, or NULL in a test. */
 static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w)
 {
 	uint64_t moved;
@@ -124,12 +127,12 @@ static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w)
 	if (w && w->armed && !is_done(req))
 		note_alarm(w, req);
 	rt_give(req);
-	if (moved && has_core(req)) /* what was waiting for this is the core's, maybe */
+	if (moved && has_core(req)) /* ops that depend on this may be for the communication core */
 		ring_own(req);
 	return true;
 }
 
-/* Progress on the other active requests of the context. */
+/* Makes progress on the other active requests of the context. */
 static void drive_others(const struct mpix_sched_request *mine, struct rt_wait *w)
 {
 	struct mpix_sched_ctx *ctx = mine->ctx;
@@ -156,13 +159,14 @@ out:
 		w->partly |= partly;
 }
 
-/* Whether a rank that waits for it makes progress for others. */
+/* True if a rank that waits for the request makes progress for other ranks, too. */
 static inline bool helps_others(const struct mpix_sched_request *req)
 {
 	return req->core && req->core->local->comm->progress == RT_COLLAB;
 }
 
-#define HELP_NS 1000000u /* that a rank may sleep while others could need it: nobody rings here for what comes to them */
+/* Longest sleep of a rank that helps others: the bells of other ranks do not wake it. */
+#define HELP_NS 1000000u
 
 static void help_others(const struct mpix_sched_request *mine, struct rt_wait *w)
 {
@@ -174,7 +178,7 @@ static void help_others(const struct mpix_sched_request *mine, struct rt_wait *w
 	w->alarm = w->alarm < soon ? w->alarm : soon;
 }
 
-/* Progress on all active requests; mine first. */
+/* Makes progress on all active requests of the context, mine first. */
 static void progress_all(struct mpix_sched_request *mine, struct rt_wait *w)
 {
 	if (!drive_part(mine, w) && w)
@@ -184,7 +188,7 @@ static void progress_all(struct mpix_sched_request *mine, struct rt_wait *w)
 		help_others(mine, w);
 }
 
-#define HEIR_TURNS 256u /* between two looks whether who has a request still lives */
+#define HEIR_TURNS 256u /* attempts to take a turn between two checks whether its holder is still alive */
 
 static __attribute__((noinline, cold)) void hold_in_time(struct mpix_sched_request *req)
 {
@@ -195,14 +199,14 @@ static __attribute__((noinline, cold)) void hold_in_time(struct mpix_sched_reque
 	}
 }
 
-/* Takes it from who is still making progress on it. */
+/* Takes the turn of a request. Waits while somebody else holds it. */
 static inline void hold_request(struct mpix_sched_request *req)
 {
 	if (!rt_take(req))
 		hold_in_time(req);
 }
 
-/* Why a request is not between epochs. */
+/* Returns the error for a call that needs an idle request: the request is active, or has failed. */
 static int not_idle(struct mpix_sched_request *req)
 {
 	int err;
@@ -222,7 +226,7 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 	if (state_of(req) != RT_IDLE)
 		return -not_idle(req);
 	if (!__libc_single_threaded || req->helped)
-		hold_request(req); /* somebody may still be leaving it */
+		hold_request(req); /* the last holder may not have given the turn back yet */
 	if (helps_others(req))
 		rt_collab_here(req->group);
 	rc = req->be->start(req->bound, ++req->epoch, own_part(req));
@@ -235,7 +239,7 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 	rt_give(req);
 	if (rc)
 		return MPIX_SCHED_SUCCESS;
-	ring_own(req); /* a thread that sleeps does not know of it */
+	ring_own(req); /* a sleeping thread does not know of the request yet */
 	if (has_core(req))
 		rt_comm_started(req);
 	return MPIX_SCHED_SUCCESS;
@@ -269,15 +273,16 @@ int MPIX_Sched_startall(size_t n, const MPIX_Sched_request *reqs)
 	return rc;
 }
 
-/* Whether a request can still complete; fails it if not. Prints what it waits for if somebody asked. Costs
- * system calls, so only now and then. The caller has taken it, and has to do so again. */
+/* Checks whether an active request can still complete, and fails it if not. Dumps the pending ops if that is due. Costs
+ * system calls, so the caller does it only now and then. The caller holds the turn; this function gives it back. */
 static void check_request(struct mpix_sched_request *req)
 {
 	struct be_group *g = req->group;
 	bool dump = false;
 	int err;
 
-	/* Even where the core that should do it is held up; but the first look of an epoch may come at once. */
+	/* Makes progress even if the communication core gets no CPU time. Not at the first check of an epoch, which may
+	 * come at once. */
 	if (req->helped && req->looked == req->epoch)
 		rt_advance(req);
 	req->looked = req->epoch;
@@ -285,7 +290,7 @@ static void check_request(struct mpix_sched_request *req)
 		err = rt_group_check(g);
 		for (uint32_t r = 0; r < g->size && !err; r++)
 			if (rt_group_left(g, r) && req->be->waits_for(req->bound, r)) {
-				rt_advance(req); /* it may have sent before it left */
+				rt_advance(req); /* rank r may have sent before it left */
 				if (!is_done(req) && req->be->waits_for(req->bound, r))
 					err = host_error(g, -ERR_DEAD, "rank %u has left the group", r);
 				break;
@@ -302,7 +307,7 @@ static void check_request(struct mpix_sched_request *req)
 		rt_relax(0, 0);
 }
 
-/* The end of an epoch: a request that the caller has taken can be started again, and is given back. */
+/* Ends the epoch of a complete request, so that it can be started again, and gives back its turn, which the caller holds. */
 static inline int finish_epoch(struct mpix_sched_request *req)
 {
 	int err = atomic_load_explicit(&req->turn->err, memory_order_relaxed);
@@ -315,15 +320,17 @@ static inline int finish_epoch(struct mpix_sched_request *req)
 
 static int complete_request(struct mpix_sched_request *req)
 {
-	hold_request(req); /* somebody may still be leaving it */
+	hold_request(req); /* the last holder may not have given the turn back yet */
 	return finish_epoch(req);
 }
 
-#define SPIN_TURNS 16u /* that a backend may spin without a look at anything else */
-#define LOOK_NS 100000000u /* tests look this often: who only tests must hear of deaths as well */
+/* Iterations that a backend may spin before the waiting thread checks anything else. */
+#define SPIN_TURNS 16u
+/* Interval of the checks in tests: a program that only tests must notice deaths, too. */
+#define LOOK_NS 100000000u
 
-/* One turn of testing for the active ones of an array; tells how many there are, and how many are done. w: of who waits
- * for them, or NULL. */
+/* Makes progress once on the active requests of an array. Returns how many are active, and in *done how many of those are
+ * complete. w: the wait for them, or NULL in a test. */
 static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done, struct rt_wait *w)
 {
 	const struct mpix_sched_ctx *last = NULL;
@@ -336,7 +343,7 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done, s
 		active++;
 		if (w && reqs[i]->fragment && !is_done(reqs[i]))
 			reqs[i]->be->join(reqs[i]->bound);
-		/* Progress is made on all requests of a context. */
+		/* Once for requests of one context that follow each other: progress_all makes progress on all of the context. */
 		if (!is_done(reqs[i]) && reqs[i]->ctx != last) {
 			last = reqs[i]->ctx;
 			progress_all(reqs[i], w);
@@ -345,9 +352,10 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done, s
 	for (size_t i = 0; i < n; i++)
 		pending += is_active(reqs[i]) && !is_done(reqs[i]);
 	if (pending) {
-		now = clock_now_ns(); /* read without a system call */
+		now = clock_now_ns(); /* needs no system call */
 		for (size_t i = 0; i < n; i++)
-			/* A group that was looked at since "now" wraps around: all its requests take part. */
+			/* If the group was checked after now was read, the difference wraps around: then all its requests
+			 * are checked. */
 			if (is_active(reqs[i]) && !is_done(reqs[i]) && now - reqs[i]->group->checked > LOOK_NS) {
 				hold_request(reqs[i]);
 				check_request(reqs[i]);
@@ -365,9 +373,11 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 
 	if (!is_active(req))
 		return MPIX_SCHED_SUCCESS;
-	if (has_core(req)) /* there is little to do: it only has to hear that all is done */
+	/* The communication core does most of the work, so it suffices to be woken at the end. */
+	if (has_core(req))
 		return MPIX_Sched_waitany(1, &req, &index);
-	hold_request(req); /* until the end: others need not care for what is polled all the time */
+	/* Keeps the turn to the end: this thread polls all the time, so nobody else has to. */
+	hold_request(req);
 	rt_wait_begin(&w, req, true);
 	while (!is_done(req)) {
 		bool alone = rt_wait_spins(&w) && atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) == 1;
@@ -377,7 +387,7 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 		if (rc) {
 			if (req->core)
 				finish_request(req, rc);
-			else if (rc < 0) /* all else that finish would note is gone in the next moment */
+			else if (rc < 0) /* finish_epoch overwrites all else that finish_request would set */
 				atomic_store(&req->turn->err, rc);
 			break;
 		}
@@ -398,7 +408,8 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 		hold_request(req);
 	}
 	rt_wait_end(&w);
-	if (req->ctx->heap->event >= 0) /* what came from the device with the last of it may be for a thread that sleeps */
+	/* The last poll may have taken messages from the device for which another thread sleeps. */
+	if (req->ctx->heap->event >= 0)
 		ring_own(req);
 	return finish_epoch(req);
 }
@@ -481,7 +492,7 @@ int MPIX_Sched_testany(size_t n, const MPIX_Sched_request *reqs, int *index, int
 	return test_any(n, reqs, index, flag, NULL);
 }
 
-/* Begins to wait for any of an array, of which one is active. */
+/* Begins to wait for any request of an array. At least one of them is active. */
 static void begin_any(struct rt_wait *w, const MPIX_Sched_request *reqs, size_t n)
 {
 	size_t i = 0;
@@ -493,7 +504,7 @@ static void begin_any(struct rt_wait *w, const MPIX_Sched_request *reqs, size_t 
 		w->awake |= is_active(reqs[i]) && reqs[i]->ctx != w->req->ctx;
 }
 
-/* A step. poll_all sees to deaths. */
+/* Waits for one iteration, or sleeps. poll_all checks for deaths. */
 static void step_any(struct rt_wait *w)
 {
 	if (rt_wait_step(w, 1) == RT_SLEEP)

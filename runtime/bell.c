@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Bells: a futex that threads sleep on, and that is rung by who has stored something that they may wait for.
+ * Bells: a thread sleeps on a futex until a peer rings. A peer rings after it has stored a word for which the thread may wait.
  *
- *   sleeper                                       ringer
- *   count odd, sleepers + 1                       stores the word
- *   membarrier                                    sleepers? if not, that is all
- *   looks for the word once more                  count odd? makes it even and wakes all
- *   sleeps while count is what it was
+ *   sleeper                                 ringer
+ *   makes count odd, adds 1 to sleepers     stores the word
+ *   membarrier                              loads sleepers; if 0, it is done
+ *   checks the word once more               if count is odd, makes it even and wakes all
+ *   sleeps while count is unchanged
  *
- * Without the barrier both could miss each other: a store may still be on its way when the load behind it is done. It
- * is the sleeper who makes the ringers' cores have a barrier there, as it has time and they have not. membarrier reaches
- * processes that have registered. Where a sleeper's kernel has none, or a ringer could not register, that ringer adds 0
- * to sleepers in place of the load, which orders the two as well. Ringers make count even, so that of many only one
- * wakes. tests/spin/wait.pml is the model.
+ * Without a barrier the two could miss each other: the ringer may load sleepers before other CPUs see its store. The sleeper has
+ * time and the ringers have not, so the sleeper calls membarrier, which executes a barrier on the CPUs of the ringers. It reaches
+ * processes that have registered for it. If the sleeper's kernel has no membarrier, or a ringer could not register, then that
+ * ringer adds 0 to sleepers instead of loading it, which orders its store and its load as well. Ringers make count even, so
+ * that only one of many wakes the sleepers. tests/spin/wait.pml is the Promela program of this protocol.
  *
- * Where a device brings messages as well a rank has an eventfd, which its peers got when they met. One of its threads
- * sleeps on that and on what the device has, the others on the futex; who rings writes to the one and wakes the other. */
+ * If a device brings messages, too, a rank has an eventfd, which its peers got when the group was made. One of its threads sleeps
+ * on the eventfd and on the device's descriptor, the others on the futex. A ringer writes to the eventfd and wakes the futex. */
 #include "runtime/bell.h"
 
 #include "util/clock.h"
@@ -54,7 +54,7 @@ uint32_t rt_bell_arm(struct be_bell *b, bool asks)
 		;
 	atomic_fetch_add_explicit(&b->sleepers, 1, memory_order_acq_rel);
 	if (!asks)
-		membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); /* known, so that it cannot fail */
+		membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); /* cannot fail: the kernel has it, as asks is false */
 	return seen | 1;
 }
 
@@ -74,7 +74,7 @@ bool rt_bell_sleep_on(struct be_bell *b, uint32_t seen, uint64_t ns, const int f
 	struct pollfd p[2] = { { .fd = fd[0], .events = POLLIN }, { .fd = fd[1], .events = POLLIN } };
 	uint64_t rung;
 
-	/* Who has rung before this has changed the count; who rings from now on is heard. */
+	/* A ring before this read has changed count. A ring after it makes the eventfd readable. */
 	if (read(fd[0], &rung, sizeof rung) < 0 && errno != EAGAIN)
 		return false;
 	return atomic_load_explicit(&b->count, memory_order_acquire) != seen || ppoll(p, 2, &t, NULL) > 0;
@@ -89,6 +89,6 @@ void host_ring(struct be_bell *b, int event)
 								memory_order_relaxed)) {
 		futex_wake(&b->count, INT_MAX);
 		if (event >= 0 && write(event, &one, sizeof one) < 0)
-			return; /* it has been rung so often that it is awake */
+			return; /* the counter of the eventfd is full, so its reader is awake */
 	}
 }

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Bells: sleeping until another rank has stored something (bell.c). */
+ * Bells: a thread sleeps until another rank has stored something (bell.c). */
 #ifndef RUNTIME_BELL_H
 #define RUNTIME_BELL_H
 
 #include "backends/backend.h"
 
-/* Whether a sleeper can order others' stores. */
+/* True if the kernel has membarrier, with which a sleeper orders the stores of other processes. */
 bool rt_bell_known(void);
-/* Lets sleepers order the stores of this process; false when it has to do so itself. */
+/* Registers this process, so that sleepers can order its stores. Returns false if it has to order them itself. */
 bool rt_bell_register(void);
-/* Says that the caller is about to sleep, which it may do after one more look; asks: as in struct rt_door. */
+/* Announces that the caller is about to sleep, after one more check. Returns the count to pass to the sleep. asks: as in
+ * struct rt_door. */
 uint32_t rt_bell_arm(struct be_bell *b, bool asks);
-/* Sleeps for at most so many ns, with what arm has returned; whether it was rung. */
+/* Sleeps for at most ns nanoseconds, while the bell's count is seen, the value that rt_bell_arm returned. Returns true if
+ * the bell was rung. */
 bool rt_bell_sleep(struct be_bell *b, uint32_t seen, uint64_t ns);
-/* Always follows arm. */
+/* Withdraws the announcement. Every rt_bell_arm is followed by this. */
 void rt_bell_disarm(struct be_bell *b);
-/* Sleeps until one of these descriptors can be read, and what was written to the first one is gone; else as above. */
+/* Like rt_bell_sleep, but empties the eventfd fd[0] first, and also wakes when fd[0] or fd[1] can be read. */
 bool rt_bell_sleep_on(struct be_bell *b, uint32_t seen, uint64_t ns, const int fd[2]);
 
 #endif

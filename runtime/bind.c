@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Binding: specialise for this rank, check its buffers, agree with the other ranks, hand over to the
- * backend. Whatever goes wrong on one rank is told on all. */
+ * Binding: computes the ops of this rank, checks its buffers, agrees with the other ranks, and hands over to the backend.
+ * An error of one rank is returned on all ranks. */
 #include "compiler/passes/passes.h"
 #include "compiler/queues/armw.h"
 #include "compiler/verify/verify.h"
@@ -15,18 +15,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What must be the same on all ranks, and where each has its part. With the number of the round it is one line of
- * the board. */
+/* Record that each rank posts at binding. It shares one cache line of the board with the number of its round. The first
+ * fields must be the same on all ranks. */
 struct contract {
-	int err; /* of this rank's own part */
+	int err; /* error of this rank's own preparation, or 0 */
 	uint32_t schedule; /* checksum of the image */
 	uint16_t version, backend;
 	uint16_t basic, op;
 	uint64_t count; /* basic elements */
 	uint64_t params;
-	/* What is not: */
+	/* These may differ between ranks: */
 	struct be_place place;
-	uint32_t core; /* that makes progress for it */
+	uint32_t core; /* number of the communication core that serves the rank */
 	bool inplace;
 };
 _Static_assert(offsetof(struct rt_record, data) + sizeof(struct contract) <= 64, "a second line costs each rank a miss for each other one");
@@ -43,7 +43,7 @@ static const struct {
 #undef CLAUSE
 };
 
-/* Whether all ranks have come this far with the same contract, which has been posted. */
+/* Collects the contracts of all ranks, after this rank has posted its own. Returns 0 if they agree and no rank has an error. */
 static int compare_contracts(struct be_group *g, const struct contract *mine)
 {
 	const struct contract *all = host_room(g);
@@ -89,7 +89,8 @@ static int find_params(struct mpix_sched *s, const struct MPIX_Sched_bind *bind,
 		args[i] = (struct bin_arg){ .known = true, .value = p->n ? p->value[0] : 0, .elem = p->value, .n = p->n };
 	}
 	for (uint32_t i = 0; i < b->nparams; i++) {
-		/* Only what all ranks have to know alike; the order of bind->params plays no part. */
+		/* Hashes only global parameters, whose values must be the same on all ranks. The order of bind->params does
+		 * not matter. */
 		if (b->params[i].scope != BIN_GLOBAL || !args[i].known)
 			continue;
 		*hash = *hash * 31 + i;
@@ -104,7 +105,7 @@ static bool in_place(void *const *buffers, size_t n, uint32_t i)
 	return i < n && buffers[i] == MPIX_SCHED_IN_PLACE;
 }
 
-/* That is a parameter of the schedule, too. */
+/* True if the caller binds a buffer in place. The schedule has a parameter for that, too (set_inplace). */
 bool rt_inplace(const struct bin *b, const struct MPIX_Sched_bind *bind)
 {
 	bool any = false;
@@ -121,8 +122,8 @@ static void set_inplace(const struct bin *b, struct bin_arg *args)
 			args[i] = (struct bin_arg){ .known = true, .value = 1 };
 }
 
-/* Passes that judge a tree by its root need the ops of that rank too, where they do not follow from what only the root
- * knows. */
+/* Applies the passes of the binary to the rank's ops. Passes that judge a tree by its root also need the root's ops. These
+ * are computed here, unless they depend on parameters that only the root knows. */
 static int apply_passes(struct mpix_sched_request *req, const struct bin_args *a)
 {
 	const struct bin *b = &req->sched->bin;
@@ -144,10 +145,10 @@ static int apply_passes(struct mpix_sched_request *req, const struct bin_args *a
 	return err ? host_error(req->group, err, "the schedule's passes: %s", *why.text ? why.text : err_text(err)) : 0;
 }
 
-#define READY_RANKS 64u /* of larger groups a rank does not look at all others' ops, */
-#define READY_FUEL 200000u /* nor where these take longer */
+#define READY_RANKS 64u /* ranks in the largest group in which a rank computes the ops of all others */
+#define READY_FUEL 200000u /* steps that computing the ops of all ranks may take */
 
-/* Whether all ranks' ops can be known here. */
+/* True if this rank can compute the ops of all ranks: no rank has parameters of its own, and there are not too many ranks. */
 static bool knows_all(const struct bin *b, const struct bin_args *a)
 {
 	for (uint32_t i = 0; i < b->nparams; i++)
@@ -156,8 +157,8 @@ static bool knows_all(const struct bin *b, const struct bin_args *a)
 	return a->size <= READY_RANKS;
 }
 
-/* Which recvs need not tell their senders that they have started: as far as that can be known here, where no other rank's
- * parameters are. It costs signals if it is not known, nothing else. */
+/* Finds the recvs whose senders need no signal that the recv has started. The ops of all ranks decide that. If they are not
+ * known here, the senders get signals, which costs time and nothing else. */
 static int find_safe(struct mpix_sched_request *req, const struct bin_args *a)
 {
 	const struct bin *b = &req->sched->bin;
@@ -181,7 +182,7 @@ static int find_safe(struct mpix_sched_request *req, const struct bin_args *a)
 	return err == -ERR_NOMEM ? rt_fail(req->ctx, err) : 0;
 }
 
-/* Why there are no ops. */
+/* Stores the error message that explains why the rank's ops could not be computed. Returns err. */
 static int not_special(struct mpix_sched *s, int err, const struct ir_fault *fault)
 {
 	const struct bin *b = &s->bin;
@@ -222,7 +223,7 @@ int rt_specialise(struct mpix_sched *s, const struct mpix_sched_type *type, cons
 		return err;
 	a->args = args;
 	a->most_ops = ir_most_ops(most);
-	/* Schedules count basic elements, never the caller's. */
+	/* Schedules count basic elements. The caller's count is in elements of its datatype. */
 	a->count = b->meta->flags & BIN_F_PLAIN ? 0 : (int64_t)(bind->count * type->layout.per);
 	err = ir_rank_specialise(b, a, out, &fault);
 	return err ? not_special(s, err, &fault) : rt_check_sizes(s, a, inplace, out);
@@ -287,7 +288,7 @@ bool rt_uses(const struct ir_rank *r, uint32_t buffer)
 	return false;
 }
 
-/* The memory that a schedule's buffer gets: of the caller's buffers, or scratch. */
+/* Finds the memory for buffer i of the schedule: one of the caller's buffers, or scratch memory. */
 static int bind_buffer(struct mpix_sched_request *req, void *const *buffers, size_t n, uint32_t i,
 		       struct be_buffer *out)
 {
@@ -304,7 +305,7 @@ static int bind_buffer(struct mpix_sched_request *req, void *const *buffers, siz
 	if (!rt_span(req->type, out->elements, &low, &len))
 		return host_error(g, -ERR_OVERFLOW, "the buffer %s is too large", name);
 	if (b->mode == BIN_SCRATCH && !len) {
-		p = (char *)req; /* any place will do */
+		p = (char *)req; /* empty: any valid address will do */
 	} else if (b->mode == BIN_SCRATCH) {
 		p = rt_heap_alloc(req->ctx->heap, len, &off);
 		if (!p)
@@ -370,7 +371,7 @@ static void reduce_kernel(void *arg, char *a, uint64_t a_first, char *b, uint64_
 {
 	const struct rt_reduce *r = arg;
 
-	(void)with; /* they commute */
+	(void)with; /* built-in operations commute */
 	while (n) {
 		char *p, *q;
 		size_t run = be_layout_run(r->layout, a, a_first, n, &p);
@@ -383,7 +384,7 @@ static void reduce_kernel(void *arg, char *a, uint64_t a_first, char *b, uint64_
 	}
 }
 
-/* Alignment that is enough for any element. */
+/* True if p is aligned for elements of any type. */
 #define ALIGNED(p) ((uintptr_t)(p) % _Alignof(max_align_t) == 0)
 
 static void reduce_packed_kernel(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with)
@@ -391,7 +392,7 @@ static void reduce_packed_kernel(void *arg, const char *a, char *b, uint64_t b_f
 	const struct rt_reduce *r = arg;
 	const struct be_layout *l = r->layout;
 	_Alignas(max_align_t) char room[1024];
-	/* A message may begin at any multiple of 8. */
+	/* Data of a message may begin at any multiple of 8 bytes. */
 	const bool aligned = l->basic % _Alignof(max_align_t) || ALIGNED(a);
 
 	(void)with;
@@ -419,7 +420,7 @@ static void reduce_user(void *arg, char *a, uint64_t a_first, char *b, uint64_t 
 		req->op->fn(x, y, n / l->per, req->op->arg);
 		return;
 	}
-	/* b = b op a: the function writes to its right operand, so that one is a copy. */
+	/* b = b op a: the function overwrites its right operand, so that one is a copy of a. */
 	be_copy(l, req->reduce_tmp, 0, a, a_first, n);
 	req->op->fn(y, req->reduce_tmp, n / l->per, req->op->arg);
 	be_copy(l, b, b_first, req->reduce_tmp, 0, n);
@@ -444,7 +445,7 @@ static void reduce_packed_user(void *arg, const char *a, char *b, uint64_t b_fir
 	be_copy(l, b, b_first, req->reduce_tmp, 0, n);
 }
 
-/* The basic elements that reduce_tmp has to hold. */
+/* Returns how many basic elements reduce_tmp has to hold. */
 static uint64_t tmp_elements(const struct mpix_sched_request *req)
 {
 	uint64_t most = 0;
@@ -515,7 +516,7 @@ static void free_reduce_tmp(struct mpix_sched_request *req)
 
 /* ---- putting it together ---- */
 
-/* How large copies are cut, where a core communicates. */
+/* Finds the size of fragments of large copies, if a communication core carries them out. */
 static int find_fragment(struct mpix_sched_request *req)
 {
 	long pages;
@@ -531,7 +532,7 @@ static int find_fragment(struct mpix_sched_request *req)
 	return 0;
 }
 
-/* All that concerns this rank alone. */
+/* Prepares all that concerns this rank alone, and fills in its contract. */
 static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
 {
 	const struct bin *b = &req->sched->bin;
@@ -552,7 +553,8 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 	c->backend = (uint16_t)(req->ctx->backend - be_backends);
 	if (seconds > 0)
 		req->dump_after = (uint64_t)(seconds < 1000000000 ? seconds : 1000000000) * 1000000000u;
-	/* The header's checksum covers those of all sections and, by DIR, of all ranks. */
+	/* The checksum of the header covers the checksums of all sections. Section DIR has those of all ranks' ops, so
+	 * these are covered, too. */
 	c->schedule = ((const struct bin_header *)req->sched->image)->check;
 	c->version = MPIX_SCHED_VERSION_MAJOR << 8 | MPIX_SCHED_VERSION_MINOR;
 	if (bind->type) {
@@ -641,7 +643,7 @@ int rt_view(struct mpix_sched_request *req, uint32_t rank, struct be_bound **out
 	return req->be->adopt(&like, &req->mates[rank].place, out);
 }
 
-/* With room for what is known of each buffer. */
+/* Allocates a request, with memory for its arrays that are indexed by buffer. */
 static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct be_group *g)
 {
 	const uint32_t n = sched->bin.nbuffers;
@@ -663,7 +665,7 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 	return req;
 }
 
-/* What the others have told, for as long as it is needed. */
+/* Copies what the other ranks have published, for the rest of the binding. */
 static int note_mates(struct mpix_sched_request *req)
 {
 	const struct contract *all = host_room(req->group);
@@ -674,7 +676,7 @@ static int note_mates(struct mpix_sched_request *req)
 	return req->mates ? 0 : rt_fail(req->ctx, -ERR_NOMEM);
 }
 
-/* Where ranks bind in place and others do not, each has judged by what the others do not do. */
+/* Some ranks may bind in place and others not. Each has computed safe as if all did what it does, so it cannot be used then. */
 static void check_safe(struct mpix_sched_request *req)
 {
 	const struct contract *all = host_room(req->group);
@@ -684,16 +686,17 @@ static void check_safe(struct mpix_sched_request *req)
 			memset(req->safe, 0, req->rank.nops * sizeof *req->safe);
 }
 
-/* Takes references, which the caller's stand for until here, and makes the request known to its context. */
+/* Adds the request to its context and takes references to all that it uses. Until here the caller's references suffice. */
 static int enlist_request(struct mpix_sched_request *req)
 {
 	rt_ctx_ref(req->ctx);
 	rt_group_ref(req->group);
 	atomic_fetch_add(&req->sched->refs, 1);
-	return req->turn ? rt_fail(req->ctx, rt_ctx_add(req->ctx, req)) : 0; /* what could not be made is not to be found */
+	/* A request without a turn could not be made, so nobody may find it. */
+	return req->turn ? rt_fail(req->ctx, rt_ctx_add(req->ctx, req)) : 0;
 }
 
-/* What the caller gives, before any of it is looked at; *bind is whole then. */
+/* Checks the arguments of MPIX_Sched_init. Then *bind has all fields: an older caller's struct is copied to *whole. */
 static int check_call(struct be_group *g, const struct mpix_sched *sched, const struct MPIX_Sched_bind **bind,
 		      struct MPIX_Sched_bind *whole)
 {
@@ -717,7 +720,7 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 		c.err = req ? prepare_request(req, bind, &c) : rt_fail(g->ctx, -ERR_NOMEM);
 	c.err = c.err ? c.err : make_bound(req, &c.place);
 	rc = host_post(g, &c, sizeof c);
-	err = req ? enlist_request(req) : 0; /* while the others' contracts are on their way */
+	err = req ? enlist_request(req) : 0; /* the contracts of the other ranks arrive meanwhile */
 	rc = rc ? rc : compare_contracts(g, &c);
 	if (!rc)
 		check_safe(req);
@@ -742,7 +745,8 @@ void rt_unbind(struct mpix_sched_request *req)
 	struct mpix_sched_ctx *ctx = req->ctx;
 	const bool owned = rt_local_owned(req->group->local);
 
-	if (owned) /* a forked child leaves alone what the parent shares with its threads and with other ranks */
+	/* A forked child must not touch what the parent shares with its threads and with other ranks. */
+	if (owned)
 		rt_comm_leave(req);
 	rt_ctx_remove(ctx, req);
 	if (req->bound && owned)

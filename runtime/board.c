@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The board: a slot for each rank, written by it alone. Two records per slot suffice: a rank writes round
- * n + 1 only when all have written round n, so all have read round n - 1. */
+ * The board: one slot per rank, which that rank alone writes. Two records per slot suffice: a rank writes round n + 1 only
+ * when all ranks have written round n, so all have read round n - 1. */
 #include "runtime/board.h"
 
 #include "include/mpix_sched.h"
@@ -36,7 +36,7 @@ uint64_t rt_board_round(const struct rt_board *b, uint32_t rank)
 
 int64_t rt_board_missing(const struct rt_board *b, uint64_t round)
 {
-	/* One that leaves has written all its records before. */
+	/* A rank writes all its records before it sets closed. */
 	for (uint32_t r = 0; r < b->size; r++)
 		if (atomic_load(&b->slots[r].closed) && rt_board_round(b, r) < round)
 			return r;
@@ -48,7 +48,7 @@ void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *
 	struct rt_record *mine = &b->slots[rank].record[seq & 1];
 
 	memcpy(mine->data, in, size);
-	/* Pairs with the load in collect: who sees the number sees the record. */
+	/* Pairs with the load in rt_board_collect: a reader that sees the number sees the record. */
 	atomic_store_explicit(&mine->seq, seq, memory_order_release);
 }
 
@@ -60,7 +60,7 @@ int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, u
 
 		for (unsigned turn = 0; rt_round(atomic_load_explicit(&theirs->seq, memory_order_acquire)) < rt_round(seq);
 		     turn++) {
-			/* A turn in which the core is yielded may take long. */
+			/* Calls idle in each 64th iteration that spins, and in each that yields, because a yield may take long. */
 			int err = turn < spins && ~turn & 63 ? 0 : idle(arg);
 
 			if (err)
@@ -72,14 +72,14 @@ int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, u
 	return 0;
 }
 
-/* Who carries what is posted to other nodes. */
+/* Wakes the agent of goalrun, which forwards records to other nodes. Only goalrun's board has such a bell. */
 static void ring_bridge(const struct rt_board *b)
 {
 	const uint32_t bell = atomic_load_explicit(&b->bell, memory_order_relaxed);
 	const uint64_t one = 1;
 
 	if (bell && write((int)bell - 1, &one, sizeof one) < 0)
-		return; /* it has been rung so often that it is awake */
+		return; /* the counter of the eventfd is full, so its reader is awake */
 }
 
 int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size,

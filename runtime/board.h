@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The board: records in shared memory by which the ranks of a group exchange what they need to know (board.c). */
+ * The board: shared memory in which each rank of a group writes records, to exchange them with the others (board.c). */
 #ifndef RUNTIME_BOARD_H
 #define RUNTIME_BOARD_H
 
@@ -8,12 +8,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What a rank is doing when it writes a record: ranks that do not do the same must not take each other's records for
- * their own. */
+/* Collective call in which a rank writes a record. Ranks in different calls must not take each other's records for their
+ * own. */
 enum rt_step { RT_MEETING, RT_SPLIT, RT_INIT, RT_STEPS };
 extern const char *const rt_step_names[RT_STEPS];
 
-/* The number of a record: its round, and the step in the upper bits. */
+/* The number of a record (seq) has the round in its low bits, and the step in the bits above. */
 #define RT_STEP_SHIFT 56
 static inline uint64_t rt_round(uint64_t seq)
 {
@@ -28,51 +28,52 @@ static inline enum rt_step rt_step_of(uint64_t seq)
 	return (enum rt_step)(seq >> RT_STEP_SHIFT);
 }
 
-struct rt_record { /* a short one lies in the line of its number */
+struct rt_record { /* a short record shares a cache line with its number */
 	_Alignas(64) _Atomic uint64_t seq;
 	char data[HOST_RECORD];
 };
 
-/* What the processes of a communication core share, in the slot of the lowest rank that has it. */
+/* State shared by the processes that have threads on one communication core. It is in the slot of the lowest rank that the
+ * core serves. */
 struct rt_hub {
-	_Alignas(64) _Atomic uint32_t starts; /* of its ranks' requests, and what else its threads should look at */
-	_Atomic uint32_t active; /* requests */
-	_Atomic uint32_t idle; /* times that the baton has passed since something moved */
+	_Alignas(64) _Atomic uint32_t starts; /* grows when a request becomes active, or the threads must check for other changes */
+	_Atomic uint32_t active; /* number of active requests */
+	_Atomic uint32_t idle; /* times that the baton was passed since something moved */
 	_Alignas(64) _Atomic uint32_t baton; /* lowest rank + 1 of the process whose thread polls; 0: none. A futex */
-	_Atomic uint32_t waiting; /* threads that wait for it */
+	_Atomic uint32_t waiting; /* number of threads that wait for the baton */
 };
 
-struct rt_slot { /* writer: its rank, but of hub */
+struct rt_slot { /* written by its rank only, except hub and the fields of the bridge */
 	struct rt_record record[2]; /* by parity of the round */
-	_Alignas(64) _Atomic uint32_t joined; /* the rank holds its lock */
-	_Atomic uint32_t closed; /* the rank makes no more calls that all make: it writes no more records */
-	_Atomic uint32_t left; /* nor does it send any more: nothing of it uses the group */
-	_Atomic uint32_t died; /* of several nodes: enum rt_death, by what has been told */
-	uint32_t home; /* of several nodes: its own */
+	_Alignas(64) _Atomic uint32_t joined; /* its process holds the rank's lock on the board's file */
+	_Atomic uint32_t closed; /* the rank makes no more collective calls: it writes no more records */
+	_Atomic uint32_t left; /* the rank does not use the group any more, not even to send */
+	_Atomic uint32_t died; /* with several nodes: enum rt_death, set by the bridge; 0: alive */
+	uint32_t home; /* with several nodes: node of the rank */
 	struct rt_hub hub;
-	_Atomic uint32_t node; /* where it lately was, for those that help each other: a NUMA node */
-	/* Of who tells other nodes (mirror.c): */
-	uint32_t told;
-	uint64_t sent[2];
+	_Atomic uint32_t node; /* NUMA node on which the rank last ran, for ranks that help each other */
+	/* Used by the bridge of this node (mirror.c): */
+	uint32_t told; /* events of the rank that were forwarded to the other nodes (bits) */
+	uint64_t sent[2]; /* numbers of the records that were forwarded, by parity */
 };
 
-enum rt_death { RT_DIED = 1, RT_UNREACHABLE /* with its node */ };
+enum rt_death { RT_DIED = 1, RT_UNREACHABLE /* its node cannot be reached */ };
 
 struct rt_board {
 	uint32_t size;
-	_Atomic uint64_t failed; /* rt_failure of the first rank that was lost; 0: none was */
-	_Atomic uint32_t users; /* a subgroup's: ranks that may still touch it; and one for who tells other nodes */
-	/* Of several nodes: */
-	_Atomic uint32_t bell; /* a job's: file descriptor + 1 that who posts writes to */
-	uint32_t home, told; /* this node; of who tells others (mirror.c) */
-	uint64_t key; /* the same on all nodes: a subgroup's id, or 0 */
-	_Atomic uint64_t next; /* board of this node (bridge.c) */
-	pthread_mutex_t lock; /* of next and all that follow */
-	_Atomic uint32_t wheel; /* a futex; changes when who tells others may be another process */
+	_Atomic uint64_t failed; /* rt_failure of the first rank that was lost; 0: none */
+	_Atomic uint32_t users; /* of a subgroup: ranks of this node that may still access the board, plus 1 for the bridge */
+	/* With several nodes: */
+	_Atomic uint32_t bell; /* of goalrun: descriptor + 1 of an eventfd to write to after posting a record; 0: none */
+	uint32_t home, told; /* home: this node; told: not 0 once failed was forwarded to the other nodes */
+	uint64_t key; /* identifies the board on all nodes: id of a subgroup; 0: the board of all ranks */
+	_Atomic uint64_t next; /* next board of this node, as pack_board of bridge.c; 0: none */
+	pthread_mutex_t lock; /* in the first board of a node: protects next of all its boards */
+	_Atomic uint32_t wheel; /* a futex; changes when another process may have to run the bridge */
 	_Alignas(64) struct rt_slot slots[];
 };
 
-/* A rank, and who cannot reach it; RT_NOBODY: its process has ended. */
+/* Packs a lost rank and the rank that cannot reach it; RT_NOBODY: the lost rank's process has ended. */
 #define RT_NOBODY UINT32_MAX
 static inline uint64_t rt_failure(uint32_t rank, uint32_t by)
 {
@@ -88,16 +89,17 @@ static inline uint32_t rt_failed_by(uint64_t failure)
 }
 
 size_t rt_board_size(uint32_t ranks);
-/* The last round that a rank has written. */
+/* Returns the last round whose record a rank has written. */
 uint64_t rt_board_round(const struct rt_board *b, uint32_t rank);
-/* A rank that will not write its record of a round, as it has left before; or -1. */
+/* Returns a rank that has left without writing its record of a round, and never will; or -1. */
 int64_t rt_board_missing(const struct rt_board *b, uint64_t round);
-/* This rank's record of a round (1, 2, …), which is rt_round of seq. */
+/* Writes this rank's record of a round. Rounds count from 1; the round is rt_round of seq. */
 void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size);
-/* All ranks' records of a round, whatever their steps. spins: as for rt_relax. idle is called while waiting; not 0: give up with that. */
+/* Waits for all ranks' records of a round, with any step, and copies them to out. Calls idle while it waits; if idle
+ * returns an error, returns that. spins: as for rt_relax. */
 int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, unsigned spins,
 		     int (*idle)(void *arg), void *arg);
-/* Both. */
+/* Posts a record and collects those of all ranks. */
 int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size,
 		       void *out, unsigned spins, int (*idle)(void *arg), void *arg);
 

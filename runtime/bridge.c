@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Between nodes. One process of each node is connected to one of each other node and sends what its node's ranks write
- * on their boards (mirror.c); a thread of its own does so, as ranks may compute for long. A lock on the board's file
- * tells which process that is, and the kernel drops it when that ends: then the thread of another one takes over,
- * connects anew and sends all there is.
+ * The bridge between nodes. One process of each node runs it: it is connected to one process of each other node, and sends
+ * what the ranks of its node write on their boards (mirror.c). It does so in a thread of its own, as ranks may compute for
+ * long. The process that holds a lock on the board's file runs the bridge. The kernel releases the lock when the process
+ * ends. Then the thread of another process takes the lock, connects anew and sends everything again.
  *
- * Who comes to the port proves that it knows the secret, which all ranks have from the exchange that made the group, and
- * has it proved. The nodes with the higher numbers connect.
+ * The two sides of a connection prove to each other that they know the secret, which all ranks have from the exchange that
+ * made the group. A node connects to the nodes with lower numbers.
  *
- * A node whose kernel does not answer for SILENCE_MS is lost; so is one at whose port nobody is left, or nobody comes back.
- * No message says that somebody lives: the kernels do so (TCP keepalive), however busy the processes are. */
+ * A node is lost if its kernel does not answer for SILENCE_MS, if no process listens at its port any more, or if it does not
+ * connect again. No messages are sent to show that a node is alive: TCP keepalive does that, however busy the processes
+ * are. */
 #include "runtime/cpus.h"
 #include "runtime/mirror.h"
 #include "runtime/nodes.h"
@@ -33,46 +34,52 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SILENCE_MS 2500 /* of a kernel; a probe each second */
-#define ANSWER_NS 3000000000u /* an address, or the successor of a process, has to show up */
-#define MEET_NS 15000000000u /* the same when the group is made */
-#define LINGER_NS 1000000000u /* the others have to take what was sent last */
-#define LOOK_MS 100 /* between two looks at what nobody rings for: deaths on this node, times */
-#define GUESTS 8u /* that have not proved yet who they are */
+#define SILENCE_MS 2500 /* silence of a remote kernel before its node is lost; keepalive probes each second */
+#define ANSWER_NS 3000000000u /* timeout for an address, or for the successor of a process, to answer */
+#define MEET_NS 15000000000u /* timeout for a node to connect while the group is made */
+#define LINGER_NS 1000000000u /* time that the other nodes get to receive the last messages */
+#define LOOK_MS 100 /* interval of checks for what no bell is rung for: deaths on this node, timeouts */
+#define GUESTS 8u /* accepted connections that have not proved yet who they are */
 #define MAGIC 0x474f414cu
 #define VERSION 3u
 
 struct greeting {
 	uint32_t magic, version;
-	uint32_t from, to; /* nodes */
+	uint32_t from, to; /* numbers of nodes */
 	char nonce[16];
 };
 
-enum stage { CLOSED, CONNECTING, GREETING /* the other's is due */, PROVING /* its proof is due */, UP };
+enum stage {
+	CLOSED,
+	CONNECTING,
+	GREETING /* waits for the greeting of the other side */,
+	PROVING /* waits for the proof of the other side */,
+	UP
+};
 
 struct conn {
 	int fd;
 	enum stage stage;
-	bool asks; /* it has connected, not been connected to */
+	bool asks; /* this side has connected; else it has accepted */
 	uint32_t node;
-	uint64_t since; /* in this stage, ns */
+	uint64_t since; /* when this stage began, ns */
 	struct greeting mine, theirs;
 	char in[sizeof(struct rt_frame)];
 	size_t got;
 	VEC(char) out;
-	size_t sent; /* of out */
+	size_t sent; /* bytes of out that were sent */
 };
 
-/* Another node. */
+/* A remote node. */
 struct far {
 	struct conn c;
-	uint32_t head; /* its lowest rank */
+	uint32_t head; /* lowest rank of the node */
 	struct rt_card card;
-	uint32_t at, failed; /* of its addresses: the one in use, and how many in a row did not answer */
-	struct in6_addr from; /* of one that connects: its address */
-	int probe; /* whether anybody is left there, or -1 */
+	uint32_t at, failed; /* at: index of the address in use; failed: number of addresses in a row that did not answer */
+	struct in6_addr from; /* of a node that connects to this one: its address */
+	int probe; /* socket that tests whether a process still listens there, or -1 */
 	bool lost;
-	int why; /* errno */
+	int why; /* errno of the last failure */
 };
 
 struct rt_bridge {
@@ -80,20 +87,20 @@ struct rt_bridge {
 	pid_t pid;
 	char secret[MAC_KEY];
 	int listener, bell;
-	struct far *fars; /* by node */
+	struct far *fars; /* remote nodes, by number */
 	struct conn guests[GUESTS];
 	struct pollfd *polled;
-	uint64_t patience; /* ns */
+	uint64_t patience; /* timeout for a node to connect, ns */
 	uint64_t looked;
 	pthread_t thread;
-	bool steers; /* it has the lock, and its connections */
+	bool steers; /* this process holds the lock and the connections */
 	bool running;
 	_Atomic bool stop;
 };
 
 /* ---- the boards of this node ---- */
 
-/* A board in a rank's heap, as one number; 0: none. */
+/* Packs the location of a board in a rank's heap into one number; 0: no board. */
 static uint64_t pack_board(uint32_t owner, uint64_t off)
 {
 	return (uint64_t)(owner + 1) << 40 | off / 64;
@@ -102,7 +109,7 @@ static uint64_t pack_board(uint32_t owner, uint64_t off)
 static void lock_boards(struct rt_local *l)
 {
 	if (pthread_mutex_lock(&l->board->lock) == EOWNERDEAD)
-		pthread_mutex_consistent(&l->board->lock); /* each change is one store */
+		pthread_mutex_consistent(&l->board->lock); /* the list is consistent: each change is one store */
 }
 
 static struct rt_board *board_at(struct rt_local *l, uint64_t at)
@@ -129,7 +136,8 @@ void rt_bridge_add(struct rt_local *l, struct rt_board *b, uint32_t owner, uint6
 	pthread_mutex_unlock(&l->board->lock);
 }
 
-/* Whether ranks of other nodes may still have to hear what a board says: after a break, too. */
+/* True if ranks of a reachable node may still need what a board says. It may have to be sent again after a broken
+ * connection. */
 static bool board_is_awaited(const struct rt_bridge *b, const struct rt_board *board)
 {
 	for (uint32_t k = 0; k < b->l->nnodes; k++)
@@ -138,7 +146,7 @@ static bool board_is_awaited(const struct rt_bridge *b, const struct rt_board *b
 	return false;
 }
 
-/* Takes boards out that only this bridge still uses. */
+/* Removes boards that only this bridge still uses. */
 static void drop_boards(struct rt_bridge *b)
 {
 	struct rt_board *last = b->l->board, *at;
@@ -149,7 +157,7 @@ static void drop_boards(struct rt_bridge *b)
 			continue;
 		}
 		atomic_store(&last->next, atomic_load(&at->next));
-		atomic_store(&at->users, 0); /* from here on it is not touched */
+		atomic_store(&at->users, 0); /* last access: the owner may free it now */
 	}
 }
 
@@ -189,7 +197,7 @@ static void mark_node_lost(struct rt_bridge *b, struct far *f)
 			atomic_store(&board->slots[r].died, RT_UNREACHABLE);
 }
 
-/* Sends what is left, as far as the kernel takes it; false: the connection has failed. */
+/* Sends as much of what is left as the kernel takes. Returns false if the connection has failed. */
 static bool flush_conn(struct conn *c)
 {
 	while (c->sent < c->out.n) {
@@ -203,7 +211,8 @@ static bool flush_conn(struct conn *c)
 	return true;
 }
 
-/* What cannot be kept for later is lost with the connection. */
+/* Queues bytes for sending. If there is no memory for them, breaks the connection; the next connection sends everything
+ * anew. */
 static void put_bytes(struct conn *c, const void *data, size_t size)
 {
 	if (VEC_RESERVE(&c->out, c->out.n + size)) {
@@ -226,7 +235,7 @@ static void set_options(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence, sizeof silence);
 }
 
-/* Addresses of IPv4 by a socket of IPv4: not all systems have the other. */
+/* Begins to connect. Uses a socket of IPv4 for addresses of IPv4, as not all systems have IPv6. */
 static int connect_to(const struct in6_addr *a, uint16_t port)
 {
 	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
@@ -245,7 +254,7 @@ static int connect_to(const struct in6_addr *a, uint16_t port)
 	return fd;
 }
 
-/* Tries the addresses in turn, from the one in use on. */
+/* Connects to a node. Tries its addresses one after the other, from the one in use on; if all have failed, the node is lost. */
 static void connect_node(struct rt_bridge *b, struct far *f)
 {
 	hang_up(&f->c);
@@ -263,20 +272,20 @@ static void connect_node(struct rt_bridge *b, struct far *f)
 	mark_node_lost(b, f);
 }
 
-/* Whether it is the other kernel that does not answer. */
+/* True if the error means that the remote kernel does not answer. */
 static bool is_silence(int why)
 {
 	return why == ETIMEDOUT || why == EHOSTUNREACH || why == ENETUNREACH || why == EHOSTDOWN || why == ENETDOWN;
 }
 
-/* A connection to another node has ended, or did not come about. */
+/* Handles a connection to a node that has ended, or could not be made. */
 static void handle_broken(struct rt_bridge *b, struct far *f, int why)
 {
 	const bool was_up = f->c.stage == UP;
 
 	f->why = why;
 	if (f->c.node > b->l->node && was_up && !is_silence(why)) {
-		hang_up(&f->c); /* it comes back, or not */
+		hang_up(&f->c); /* the node may connect again; the probe shows whether a process is left to do so */
 		f->probe = connect_to(&f->from, f->card.port);
 	} else if (f->c.node > b->l->node || (was_up && is_silence(why))) {
 		mark_node_lost(b, f);
@@ -300,7 +309,7 @@ static int send_greeting(struct rt_bridge *b, struct conn *c)
 	return 0;
 }
 
-/* The proof of one side. */
+/* Returns the proof of one side: of the one that has connected if asks is set. */
 static uint64_t compute_proof(const struct rt_bridge *b, const struct conn *c, bool asks)
 {
 	const struct {
@@ -323,7 +332,7 @@ static void emit_to(void *arg, const struct rt_frame *f)
 	put_bytes(arg, f, sizeof *f);
 }
 
-/* All that this node has to tell. */
+/* Sends all that this node's boards say. */
 static void tell_all(struct rt_bridge *b, struct conn *c)
 {
 	lock_boards(b->l);
@@ -333,7 +342,7 @@ static void tell_all(struct rt_bridge *b, struct conn *c)
 	pthread_mutex_unlock(&b->l->board->lock);
 }
 
-/* Where a node that has connected is. */
+/* Finds the address of a node that has connected. */
 static void find_address(struct far *f)
 {
 	struct sockaddr_in6 a = { 0 };
@@ -350,7 +359,7 @@ static void find_address(struct far *f)
 	memcpy(f->from.s6_addr + 12, &v4, sizeof v4);
 }
 
-/* A guest has proved which node it is: it takes the place of what was there. */
+/* Replaces the connection to a node by that of a guest, which has proved that it is this node. */
 static void install_guest(struct rt_bridge *b, struct conn *guest)
 {
 	struct far *f = &b->fars[guest->node];
@@ -371,7 +380,7 @@ static void apply_frame(struct rt_bridge *b, const struct rt_frame *f)
 	lock_boards(b->l);
 	for (at = b->l->board; at && at->key != f->key; at = next_board(b->l, at))
 		;
-	if (at) /* else all of this node have left it */
+	if (at) /* else all ranks of this node have left the group */
 		rt_mirror_apply(at, f);
 	pthread_mutex_unlock(&b->l->board->lock);
 }
@@ -381,7 +390,7 @@ static size_t bytes_due(const struct conn *c)
 	return c->stage == GREETING ? sizeof c->theirs : c->stage == PROVING ? sizeof(uint64_t) : sizeof(struct rt_frame);
 }
 
-/* What is due has come; false: it is not what it should be. */
+/* Handles a complete message of the kind that is due. Returns false if it is not what it should be. */
 static bool handle_input(struct rt_bridge *b, struct conn *c)
 {
 	struct rt_frame frame;
@@ -423,7 +432,7 @@ static bool handle_input(struct rt_bridge *b, struct conn *c)
 	}
 }
 
-/* Takes what has come. 0, or why the connection is over. */
+/* Receives and handles all input. Returns 0, or the errno that ended the connection. */
 static int listen_to(struct rt_bridge *b, struct conn *c)
 {
 	for (;;) {
@@ -439,7 +448,7 @@ static int listen_to(struct rt_bridge *b, struct conn *c)
 		if (!handle_input(b, c))
 			return EPROTO;
 		if (c->fd < 0)
-			return 0; /* a guest that has found its place */
+			return 0; /* the guest's connection is now that of its node */
 	}
 }
 
@@ -464,7 +473,7 @@ static void scan_boards(struct rt_bridge *b)
 	pthread_mutex_unlock(&b->l->board->lock);
 }
 
-/* Of a node that has to come back: if its port is closed, nobody is left who could. */
+/* Checks a node that has to connect again. If its port is closed, no process is left there that could. */
 static void check_probe(struct rt_bridge *b, struct far *f)
 {
 	int err = 0;
@@ -480,7 +489,7 @@ static void check_probe(struct rt_bridge *b, struct far *f)
 	f->probe = connect_to(&f->from, f->card.port);
 }
 
-/* What nobody rings for. */
+/* Checks what no bell is rung for: deaths on this node, and timeouts. */
 static void check_nodes(struct rt_bridge *b)
 {
 	struct rt_local *l = b->l;
@@ -512,7 +521,7 @@ static void let_in(struct rt_bridge *b)
 
 	if (fd < 0)
 		return;
-	/* The oldest one goes when there is no room. */
+	/* If there is no free slot, the oldest guest has to go. */
 	for (unsigned i = 0; i < GUESTS && c->fd >= 0; i++)
 		if (b->guests[i].fd < 0 || b->guests[i].since < c->since)
 			c = &b->guests[i];
@@ -522,7 +531,7 @@ static void let_in(struct rt_bridge *b)
 	enter_stage(c, GREETING);
 }
 
-/* Why a connection is over, or 0. */
+/* Handles the events of a connection. Returns 0, or the errno that ended the connection. */
 static int serve_conn(struct rt_bridge *b, struct conn *c, short events)
 {
 	int err = 0;
@@ -546,7 +555,7 @@ static void prepare_poll(struct pollfd *p, const struct conn *c)
 			      .events = (short)(POLLIN | (c->stage == CONNECTING || c->sent < c->out.n ? POLLOUT : 0)) };
 }
 
-/* Sends what there is, waits for something to come, and takes it. */
+/* Sends what is new on the boards, waits at most ms milliseconds for input, and handles it. */
 static void run_turn(struct rt_bridge *b, int ms)
 {
 	const uint32_t n = b->l->nnodes;
@@ -570,7 +579,7 @@ static void run_turn(struct rt_bridge *b, int ms)
 	if (poll(p, 2 + n + GUESTS, ms) <= 0)
 		return;
 	if (p[0].revents & POLLIN && read(b->bell, &rung, sizeof rung) < 0)
-		return; /* there will be another turn */
+		return; /* the next call reads it */
 	for (uint32_t k = 0; k < n; k++) {
 		struct far *f = &b->fars[k];
 		int why = p[2 + k].revents && f->c.fd == p[2 + k].fd ? serve_conn(b, &f->c, p[2 + k].revents) : 0;
@@ -605,13 +614,13 @@ static void let_go(struct rt_local *l)
 static void call_all(struct rt_bridge *b)
 {
 	for (uint32_t k = 0; k < b->l->nnodes; k++) {
-		b->fars[k].c.since = clock_now_ns(); /* of those that are to come, too */
+		b->fars[k].c.since = clock_now_ns(); /* timeouts begin now, also for nodes that connect to this one */
 		if (k < b->l->node)
 			connect_node(b, &b->fars[k]);
 	}
 }
 
-/* The others have taken what was sent when they end the connection as well. */
+/* Sends what is left and closes the connections. A node that closes its side, too, has received everything. */
 static void say_goodbye(struct rt_bridge *b)
 {
 	const uint64_t until = clock_now_ns() + LINGER_NS;
@@ -642,7 +651,7 @@ static void say_goodbye(struct rt_bridge *b)
 	}
 }
 
-/* Whether others know which of this node's ranks have left. */
+/* True if the other nodes know which of this node's ranks have left. */
 static bool all_told(struct rt_local *l)
 {
 	bool told = true;
@@ -654,7 +663,7 @@ static bool all_told(struct rt_local *l)
 	return told;
 }
 
-/* Whether a node has ranks that may still wait for some of this one. */
+/* True if a node has ranks that may still wait for ranks of this one. */
 static bool node_cares(struct rt_local *l, uint32_t node)
 {
 	bool any = false;
@@ -666,7 +675,8 @@ static bool node_cares(struct rt_local *l, uint32_t node)
 	return any;
 }
 
-/* This process leaves. Somebody has to tell: whoever does so, or this one, if nobody does any more. */
+/* Leaves only when the other nodes know which ranks have left. The process that runs the bridge sends that to them; if
+ * there is none any more, this one takes over. */
 static void leave_bridge(struct rt_bridge *b)
 {
 	const uint64_t until = clock_now_ns() + LINGER_NS;
@@ -719,12 +729,12 @@ void rt_bridge_ring(const struct rt_local *l)
 	const uint64_t one = 1;
 
 	if (l->bridge && write(l->bridge->bell, &one, sizeof one) < 0)
-		return; /* it has been rung so often that it is awake */
+		return; /* the counter of the eventfd is full, so its reader is awake */
 }
 
 /* ---- making it ---- */
 
-/* Whether there are so many descriptors. What lacks one later would leave the other nodes waiting. */
+/* Checks that n file descriptors are free. If one were missing later, the other nodes would wait for this one. */
 static int try_descriptors(struct mpix_sched_ctx *ctx, int fd, uint32_t n)
 {
 	VEC(int) fds = { 0 };
@@ -757,7 +767,7 @@ int rt_bridge_listen(struct mpix_sched_ctx *ctx, struct rt_card *card, uint32_t 
 		close(fd);
 		fd = -1;
 	}
-	if (fd < 0) { /* there is no IPv6 */
+	if (fd < 0) { /* no IPv6 on this system */
 		fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 		if (fd < 0 || bind(fd, (struct sockaddr *)&v4, sizeof v4)) {
 			err = rt_sys_error(ctx, "socket");
@@ -769,8 +779,8 @@ int rt_bridge_listen(struct mpix_sched_ctx *ctx, struct rt_card *card, uint32_t 
 	*listener = fd;
 	if (listen(fd, SOMAXCONN) || getsockname(fd, (struct sockaddr *)&v6, &len))
 		return rt_sys_error(ctx, "listen");
-	card->port = ntohs(v6.sin6_port); /* where IPv4 has it, too */
-	err = try_descriptors(ctx, fd, nodes); /* of the others, and for one that has not said yet who it is */
+	card->port = ntohs(v6.sin6_port); /* sockaddr_in has the port at the same offset */
+	err = try_descriptors(ctx, fd, nodes); /* one for each other node, and one for a guest */
 	return err ? err : rt_node_addresses(ctx, card);
 }
 
@@ -795,13 +805,13 @@ static struct rt_bridge *new_bridge(struct rt_local *l, const struct rt_bridge_p
 
 		f->c = (struct conn){ .fd = -1, .node = l->peers[r].node };
 		f->probe = -1;
-		f->head = r; /* the lowest one at last */
+		f->head = r; /* the lowest rank comes last */
 		f->card = p->cards[r];
 	}
 	return b;
 }
 
-/* Of a node that is not connected. */
+/* Stores the error for a node that is not connected. */
 static int not_there(struct mpix_sched_ctx *ctx, const struct rt_bridge *b, const struct far *f)
 {
 	char text[INET6_ADDRSTRLEN] = "";
@@ -818,7 +828,7 @@ static int not_there(struct mpix_sched_ctx *ctx, const struct rt_bridge *b, cons
 			f->head, f->card.port, f->card.naddresses, text, strerror(f->why));
 }
 
-/* Until all nodes are connected. */
+/* Waits until all nodes are connected. */
 static int connect_all_nodes(struct mpix_sched_ctx *ctx, struct rt_bridge *b)
 {
 	const uint64_t until = clock_now_ns() + MEET_NS;
@@ -834,7 +844,7 @@ static int connect_all_nodes(struct mpix_sched_ctx *ctx, struct rt_bridge *b)
 	return 0;
 }
 
-/* One that the kernel gives back when its holder dies. */
+/* Initialises a lock that the kernel releases when its holder dies. */
 static int init_lock(struct rt_board *b)
 {
 	pthread_mutexattr_t attr;
@@ -878,7 +888,7 @@ void rt_bridge_close(struct rt_bridge *b)
 {
 	if (!b)
 		return;
-	if (b->running && b->pid == getpid()) { /* a child that was forked has no threads */
+	if (b->running && b->pid == getpid()) { /* a forked child has no threads */
 		atomic_store(&b->stop, true);
 		rt_bridge_ring(b->l);
 		atomic_fetch_add(&b->l->board->wheel, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Collaborative polling (Didelot et al., EuroMPI 2012): a rank that waits makes progress for others, first for those of
- * its NUMA node. What it may do is what anybody may who reaches a rank; the turn sees to it that a request has one
- * poller at most. */
+ * Collaborative polling (Didelot et al., EuroMPI 2012): a rank that waits makes progress for other ranks, first for those
+ * of its NUMA node. It carries out only those ops of another rank that do not need that rank's own thread. The turn of a
+ * request ensures that at most one rank polls it. */
 #include "runtime/comm.h"
 
 #include <sched.h>

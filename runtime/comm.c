@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Who makes progress besides the rank's own thread: communication cores, and what they have in common with ranks that
- * help each other (collab.c).
+ * Progress by threads other than the rank's own: communication cores, and what they share with ranks that help each other
+ * (collab.c).
  *
- * Each process that has ranks placed on a communication core has a thread there, from the first request that is bound
- * to it on. The threads of one core pass a baton, so that one at a time polls; it drives all ranks of the core that it
- * reaches. The baton only saves work: that nobody drives a request at the same time as another is the matter of its
- * turn. */
+ * Each process that has ranks placed on a communication core has a thread there, from the first request on that is bound to
+ * it. The threads of one core pass a baton, so that one of them at a time polls; it makes progress for all ranks of the core
+ * that it can reach. The baton only saves useless polling. The turn of a request ensures that only one thread at a time makes
+ * progress on it. */
 #include "runtime/comm.h"
 
 #include "runtime/bell.h"
@@ -27,7 +27,7 @@
 /* ---- what a rank asks for ---- */
 
 #define NO_CPU (-1) /* communication is not pinned */
-#define CPU_ASKED (-2) /* it is for the library to place */
+#define CPU_ASKED (-2) /* the library chooses the CPU */
 
 static int bad_environment(struct mpix_sched_ctx *ctx, enum env_name name)
 {
@@ -35,7 +35,7 @@ static int bad_environment(struct mpix_sched_ctx *ctx, enum env_name name)
 			env_get(name));
 }
 
-/* Number r mod n of the n numbers of GOAL_COMM_CPUS. */
+/* Finds the CPU for the communication of a rank: number (rank mod n) of the n numbers of GOAL_COMM_CPUS. */
 static int find_cpu(struct mpix_sched_ctx *ctx, uint32_t rank, int32_t *cpu)
 {
 	const char *s = env_get(ENV_GOAL_COMM_CPUS);
@@ -90,7 +90,8 @@ static bool has_cpu(const struct rt_cpus *c, uint32_t cpu)
 	return cpu < RT_CPUS && c->bits[cpu / 64] >> cpu % 64 & 1;
 }
 
-/* Cores that ranks may run on, all together: launchers bind them before we do. */
+/* Marks the cores on which any of the ranks may run. Launchers bind ranks before the library sees them, so one rank's CPUs
+ * are not enough. */
 static void use_all(struct topology *t, const struct rt_wish *all, uint32_t n)
 {
 	for (uint32_t i = 0; i < t->ncores; i++) {
@@ -103,7 +104,8 @@ static void use_all(struct topology *t, const struct rt_wish *all, uint32_t n)
 	}
 }
 
-/* Without a launcher of ours: who has no core of its own for communication has it where the system likes. */
+/* Chooses CPUs for communication, if goalrun has not. A rank that gets no core for communication has a thread that is not
+ * pinned. */
 static int place_core(struct mpix_sched_ctx *ctx, uint32_t n, const struct rt_wish *all, int32_t *cpu)
 {
 	struct placement_asked asked = { 0 };
@@ -143,7 +145,7 @@ static int by_cpu(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Ranks with the same CPU share a core; cores are in ascending order of their CPUs. cpu is that of each of n ranks. */
+/* Numbers the communication cores, by ascending CPU. Ranks with the same CPU share one. cpu[i] is the CPU of ranks[i]. */
 static void number_cores(struct rt_comm *comm, const uint32_t *ranks, const int32_t *cpu, int32_t *sorted, uint32_t n)
 {
 	memcpy(sorted, cpu, n * sizeof *cpu);
@@ -157,11 +159,11 @@ static void number_cores(struct rt_comm *comm, const uint32_t *ranks, const int3
 		while (comm->cores[k].cpu != cpu[r])
 			k++;
 		comm->core_of[ranks[r]] = k;
-		comm->cores[k].slot = ranks[r]; /* the lowest one at last */
+		comm->cores[k].slot = ranks[r]; /* the lowest rank comes last */
 	}
 }
 
-/* The turns that a core's thread may spin: none where it takes time from ranks. */
+/* Returns how many iterations a core's thread may spin: 0 if that takes time from ranks. */
 static unsigned spins_of(int32_t cpu, const struct rt_wish *all, uint32_t n)
 {
 	if (cpu < 0)
@@ -180,7 +182,8 @@ static void init_core(struct rt_core *c, struct rt_local *l)
 	pthread_mutex_init(&c->gate, NULL);
 	pthread_cond_init(&c->opened, NULL);
 	pthread_rwlockattr_init(&attr);
-	/* Who drives takes it again and again: who wants to change the list must get in between. */
+	/* Threads that make progress take the lock again and again. A writer, which changes the list, must get it in
+	 * between. */
 	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&c->lock, &attr);
 	pthread_rwlockattr_destroy(&attr);
@@ -233,7 +236,7 @@ uint32_t rt_comm_slot(const struct rt_local *l, uint32_t rank)
 	return comm && comm->progress == RT_THREAD ? comm->cores[comm->core_of[rank]].slot : UINT32_MAX;
 }
 
-/* The ops of a rank that ask for one ask for the same, else the placement decides. */
+/* The ops of a rank that name a communication core all name the same one. If none does, the placement decides. */
 uint32_t rt_comm_core(const struct mpix_sched_request *req)
 {
 	const struct be_group *g = req->group;
@@ -253,7 +256,7 @@ static struct rt_hub *hub_of(const struct rt_core *c)
 	return &c->local->board->slots[c->slot].hub;
 }
 
-/* For a thread that waits: it is complete, or there is something only that thread may do. */
+/* True if a thread that waits for the request has to wake: it is complete, or has ops that only that thread may carry out. */
 static bool wakes_owner(const struct be_turn *t)
 {
 	return rt_turn_state(t) != RT_ACTIVE || atomic_load_explicit(&t->pending, memory_order_relaxed) & BE_APP;
@@ -276,7 +279,7 @@ bool rt_drive(const struct rt_item *it, uint64_t *moved, uint64_t *alarm)
 		return true;
 	if (!rt_turn_take(b->turn, g->rank))
 		return false;
-	before = b->moved; /* others of this process may use the same view */
+	before = b->moved; /* read with the turn held: other threads of this process use this view, too */
 	rc = rt_turn_state(b->turn) == RT_ACTIVE ? b->ops->progress(b, it->view ? BE_ANY : BE_ANY | BE_OWNER, 0) : 0;
 	if (rc) {
 		rt_turn_finish(b->turn, rc);
@@ -301,19 +304,19 @@ bool rt_inherit(struct mpix_sched_request *req)
 	       atomic_compare_exchange_strong(&req->turn->holder, &holder, g->rank + 1);
 }
 
-/* Whether there is nothing to do for the thread. */
+/* True if the thread has nothing to do, or has to end. */
 static bool must_stop(const struct rt_core *c)
 {
 	return atomic_load(&c->stop) || !atomic_load(&c->live);
 }
 
-/* Wakes who sleeps for a core. */
+/* Wakes threads that sleep on the bell of a core. */
 static void ring_core(const struct rt_core *c)
 {
 	be_ring_one(&c->door->bell[1], -1, c->door->asks || !c->local->ordered);
 }
 
-/* Has the thread look for what there is. */
+/* Makes the thread search for active requests again, and wakes it. */
 static void wake_core(const struct rt_core *c)
 {
 	if (!c->door)
@@ -324,12 +327,13 @@ static void wake_core(const struct rt_core *c)
 
 /* ---- the baton ---- */
 
-#define BATON_NS 100000000 /* between two looks whether who has it still lives */
+#define BATON_NS 100000000 /* interval of checks whether the holder of the baton is still alive */
 
-#define CHANGE_NS 1000000 /* that another one has to take it */
+#define CHANGE_NS 1000000 /* time that another thread gets to take a baton that was just passed */
 
-/* Takes the baton, and after having passed it lets somebody else have it first; false: there is nothing more to do for
- * the thread. Who has it may just be falling asleep, and is woken to pass it on: one of the two sees the other. */
+/* Takes the baton. If this thread has just passed it, another one may take it first. Returns false if the thread has
+ * nothing to do any more. The holder may just be falling asleep, and must wake to pass the baton on: either it sees
+ * waiting before it sleeps, or the bell wakes it. */
 static bool take_baton(struct rt_core *c, bool passed)
 {
 	const uint32_t me = c->local->comm->lead + 1;
@@ -354,7 +358,7 @@ static bool take_baton(struct rt_core *c, bool passed)
 	return taken;
 }
 
-/* Gives it to who waits for it; whether there is anybody. */
+/* Releases the baton and wakes a thread that waits for it. Returns true if there is one. */
 static bool give_baton(struct rt_core *c)
 {
 	atomic_store(&hub_of(c)->baton, 0);
@@ -363,16 +367,16 @@ static bool give_baton(struct rt_core *c)
 
 /* ---- the thread ---- */
 
-/* What a round has found. */
+/* What a round over the active requests has found (bits). */
 enum {
 	MOVED = 1,
-	OPEN = 2, /* something is active */
-	BUSY = 4, /* somebody else is at it */
-	STRAY = 8, /* nobody rings here for some of it */
-	ELSEWHERE = 16 /* another process has to go on */
+	OPEN = 2, /* a request is still active */
+	BUSY = 4, /* somebody else holds the turn of a request */
+	STRAY = 8, /* there is a request whose peers ring the bell of another core */
+	ELSEWHERE = 16 /* another process has to make progress */
 };
 
-/* Requests that have become active. Those that are not any more go when they are looked at. */
+/* Lists the requests that have become active. drive_active removes those that are not active any more. */
 static void find_active(struct rt_core *c, uint32_t starts)
 {
 	c->seen = starts;
@@ -386,7 +390,7 @@ static void find_active(struct rt_core *c, uint32_t starts)
 	}
 }
 
-/* Drives one that is active, and tells what has been found. */
+/* Makes progress on an active request. Returns what it has found. */
 static unsigned drive_item(const struct rt_item *it, uint64_t *alarm)
 {
 	const struct be_turn *t = it->bound->turn;
@@ -401,7 +405,7 @@ static unsigned drive_item(const struct rt_item *it, uint64_t *alarm)
 	return found | OPEN | (it->stray ? STRAY : 0);
 }
 
-/* One round over all that is active. */
+/* Makes progress on all active requests once. Returns what it has found. */
 static unsigned drive_active(struct rt_core *c, uint64_t *alarm)
 {
 	uint32_t starts = atomic_load(&hub_of(c)->starts);
@@ -419,19 +423,19 @@ static unsigned drive_active(struct rt_core *c, uint64_t *alarm)
 		else
 			c->active.at[k] = c->active.at[--c->active.n];
 	}
-	/* Those of groups to which no rank of this process belongs. */
+	/* The hub also counts requests of groups to which no rank of this process belongs. */
 	if (atomic_load_explicit(&hub_of(c)->active, memory_order_relaxed) > c->active.n)
 		found |= ELSEWHERE;
 	pthread_rwlock_unlock(&c->lock);
 	return found;
 }
 
-#define YIELDS 100u /* turns before a thread sleeps */
-#define SLEEP_NS 50000000u /* at most, while something is active */
-#define NAP_NS 1000000u /* at most, while something may come for which nobody rings */
+#define YIELDS 100u /* iterations of yielding before a thread sleeps */
+#define SLEEP_NS 50000000u /* longest sleep while a request is active */
+#define NAP_NS 1000000u /* longest sleep while something may happen for which no bell is rung */
 #define IDLE_NS 3600000000000u
 
-/* In the trace of a context that it serves. */
+/* Records a sleep in the trace of one of the contexts that the thread serves. */
 static void trace_sleep(struct rt_core *c, uint64_t since)
 {
 	struct be_group *g;
@@ -447,11 +451,12 @@ static void trace_sleep(struct rt_core *c, uint64_t since)
 	pthread_rwlock_unlock(&c->lock);
 }
 
-#define PASS_TURNS 2u /* in which nothing moved, before another process gets its chance */
-#define KEEP_TURNS 100u /* the same whatever moves */
-#define PASSES 64u /* of the baton in which nothing moved, and some for each rank, before its threads fall asleep */
+#define PASS_TURNS 2u /* iterations without progress before another process gets the baton */
+#define KEEP_TURNS 100u /* iterations before another process gets the baton even if there is progress */
+/* Times that the baton is passed without progress, plus 2 per rank, before the threads sleep. */
+#define PASSES 64u
 
-/* Says that the thread is about to sleep. */
+/* Announces that the thread is about to sleep. */
 static void arm_core(struct rt_core *c)
 {
 	c->heard = rt_bell_arm(&c->door->bell[1], c->door->asks);
@@ -466,7 +471,7 @@ static void disarm_core(struct rt_core *c)
 	c->armed = false;
 }
 
-/* Sleeps until somebody rings, unless that has happened since the thread has armed the bell. */
+/* Sleeps until the bell is rung, unless that has happened since the thread armed it. */
 static void sleep_on(struct rt_core *c, unsigned found, uint64_t alarm)
 {
 	const uint64_t now = clock_now_ns();
@@ -480,12 +485,12 @@ static void sleep_on(struct rt_core *c, unsigned found, uint64_t alarm)
 	disarm_core(c);
 }
 
-/* Drives what there is: spins, yields its core to others, sleeps when nothing moves. Until there is nothing to do any
- * more; or until another process has to go on, when it returns true.
+/* Makes progress on all active requests: spins, yields the CPU to others, and sleeps when nothing moves. Returns false when
+ * there is nothing to do any more, and true when another process has to make progress.
  *
- * A thread that is about to sleep looks for the last time when it has armed the bell. What it cannot do itself the
- * others have to look for: so it passes the baton once more, and sleeps when it has come back and nothing has moved.
- * tests/spin/baton.pml is the model. */
+ * Before a thread sleeps, it arms the bell and checks all requests once more. Requests that only other processes may serve
+ * must be checked by those: so the thread passes the baton once more, and sleeps if nothing has moved when it has the baton
+ * again. tests/spin/baton.pml is the Promela program of this protocol. */
 static bool drive_core(struct rt_core *c)
 {
 	struct rt_hub *hub = hub_of(c);
@@ -495,7 +500,8 @@ static bool drive_core(struct rt_core *c)
 		const unsigned found = drive_active(c, c->armed ? &alarm : NULL);
 		const bool others = found & ELSEWHERE && atomic_load(&hub->waiting);
 		const bool quiet = atomic_load_explicit(&hub->idle, memory_order_relaxed) >= PASSES + 2 * c->local->size;
-		/* Who has to go on may be about to wait for the baton, on this very CPU. */
+		/* Does not spin if another thread has to make progress: that may be about to wait for the baton, on this
+		 * very CPU. */
 		const unsigned spins = found & ELSEWHERE ? 0 : c->spins;
 
 		if (found & MOVED) {
@@ -515,7 +521,7 @@ static bool drive_core(struct rt_core *c)
 		} else if (turn < PASS_TURNS) {
 			rt_relax(turn++, spins);
 		} else if (others && !quiet) {
-			disarm_core(c); /* something has moved since */
+			disarm_core(c); /* if it was armed, something has moved since */
 			atomic_fetch_add_explicit(&hub->idle, 1, memory_order_relaxed);
 			return true;
 		} else if (!others && turn < c->spins + YIELDS) {
@@ -527,7 +533,7 @@ static bool drive_core(struct rt_core *c)
 	return false;
 }
 
-/* The thread's turns with the baton. */
+/* Makes progress whenever the thread has the baton, until there is nothing to do. */
 static void serve_in_turns(struct rt_core *c)
 {
 	bool passed = false;
@@ -549,7 +555,7 @@ static bool wait_for_work(struct rt_core *c)
 	return !atomic_load(&c->stop);
 }
 
-/* A CPU that is not, or no more, in the cpuset: then the thread runs where its process may. */
+/* Pins the calling thread. If the CPU is not, or no longer, in the cpuset, the thread runs where its process may. */
 static void pin_thread(int32_t cpu)
 {
 	size_t size = CPU_ALLOC_SIZE((size_t)cpu + 1);
@@ -574,7 +580,7 @@ static void *core_main(void *arg)
 	return NULL;
 }
 
-/* Signals are for the application's threads. */
+/* Starts the thread of a core, with all signals blocked: they are for the application's threads. */
 static int start_thread(struct mpix_sched_ctx *ctx, struct rt_core *c)
 {
 	sigset_t all, old;
@@ -616,7 +622,7 @@ void rt_comm_free(struct rt_local *l)
 	for (uint32_t k = 0; comm && k < comm->ncores; k++) {
 		struct rt_core *c = &comm->cores[k];
 
-		if (c->running && comm->pid == getpid()) /* a child that was forked has no threads */
+		if (c->running && comm->pid == getpid()) /* a forked child has no threads */
 			stop_thread(c);
 		VEC_FREE(&c->items);
 		VEC_FREE(&c->active);
@@ -629,7 +635,7 @@ void rt_comm_free(struct rt_local *l)
 
 /* ---- requests ---- */
 
-/* The caller has the lock of the list, which it has changed. */
+/* Recounts the requests that are not paused, and wakes the thread. The caller has changed the list and holds its lock. */
 static void update_live(struct rt_core *c)
 {
 	uint32_t n = 0;
@@ -644,7 +650,8 @@ static void update_live(struct rt_core *c)
 	wake_core(c);
 }
 
-/* The lowest rank of each process among those of a core drives the ranks of other processes. */
+/* True if rank by creates a view of the request of a rank in another process. Of the ranks that one core serves, the lowest
+ * one of each process does so. */
 static bool drives_rank(const struct mpix_sched_request *req, uint32_t by, uint32_t rank)
 {
 	const struct be_group *g = req->group;
@@ -682,7 +689,7 @@ static int make_views(struct mpix_sched_request *req)
 
 		if (!drives_rank(req, g->rank, r))
 			continue;
-		/* All of them, whatever happens: the other rank counts on it. */
+		/* Creates all views, even after an error: the other ranks have counted them. */
 		rc = rt_view(req, r, &view);
 		if (!rc && VEC_PUSH(&req->views, view)) {
 			view->ops->unbind(view);
@@ -731,7 +738,7 @@ int rt_comm_join(struct mpix_sched_request *req)
 		err = start_thread(req->ctx, c);
 	if (err)
 		return err;
-	pthread_mutex_lock(&req->ctx->lock); /* for who pauses */
+	pthread_mutex_lock(&req->ctx->lock); /* set_paused reads core under this lock */
 	req->core = c;
 	pthread_mutex_unlock(&req->ctx->lock);
 	pthread_rwlock_wrlock(&c->lock);
@@ -813,7 +820,7 @@ static int set_paused(struct mpix_sched_ctx *ctx, bool paused)
 
 		if (!c)
 			continue;
-		pthread_rwlock_wrlock(&c->lock); /* a round that has begun ends before */
+		pthread_rwlock_wrlock(&c->lock); /* waits for the end of a round that has begun */
 		update_live(c);
 		pthread_rwlock_unlock(&c->lock);
 	}

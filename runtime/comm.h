@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Progress by others than the rank that waits: communication cores (comm.c), and ranks that help each other (collab.c). */
+ * Progress by threads other than the rank that waits: communication cores (comm.c), and ranks that help each other
+ * (collab.c). */
 #ifndef RUNTIME_COMM_H
 #define RUNTIME_COMM_H
 
@@ -12,91 +13,93 @@
 enum rt_progress { RT_APP, RT_THREAD, RT_COLLAB, RT_PROGRESSES };
 extern const char *const rt_progress_names[RT_PROGRESSES];
 
-/* What a rank asks for, and where it may run. */
+/* Settings of one rank for progress, from its environment, and the CPUs on which it may run. */
 struct rt_wish {
 	enum rt_progress progress;
-	int32_t cpu; /* of its communication */
+	int32_t cpu; /* CPU for its communication */
 	struct rt_cpus cpus;
 };
 
-/* What is driven by others than its rank's own thread: a request of this process, or a view of another's. */
+/* A request on which threads other than its rank's own make progress. It is bound in this process, or is a view of a
+ * request of another process. */
 struct rt_item {
 	struct be_bound *bound;
-	struct mpix_sched_request *of; /* it, or what the view hangs on */
-	uint32_t rank; /* its rank in the group of these */
-	uint32_t slot; /* and in that of the board */
+	struct mpix_sched_request *of; /* the request itself, or the one that owns the view */
+	uint32_t rank; /* rank to which the request belongs, in the request's group */
+	uint32_t slot; /* number of that rank on the board of all ranks */
 	bool view;
-	bool stray; /* what is stored for its rank rings at another core */
+	bool stray; /* peers of its rank ring the bell of another communication core */
 };
 
-/* What is known of a rank when it binds. */
+/* Information about another rank during binding: its backend's memory, and the number of its communication core. */
 struct rt_mate {
 	struct be_place place;
 	uint32_t core;
 };
 
-/* Those that drive the same ranks: this process's part of a communication core. */
+/* The driver: this process's part of a communication core, with the requests on which it makes progress and its thread.
+ * Ranks that help each other (RT_COLLAB) have one without a thread. */
 struct rt_core {
 	struct rt_local *local;
-	uint32_t slot; /* on the board: the lowest rank that has this core */
-	int32_t cpu; /* -1: not pinned */
+	uint32_t slot; /* lowest rank that this communication core serves; its slot on the board has the hub */
+	int32_t cpu; /* -1: its thread is not pinned */
 	unsigned spins;
-	struct rt_door *door; /* of that rank: bell[1] is the core's */
-	pthread_rwlock_t lock; /* of items; who drives them has it, too */
+	struct rt_door *door; /* bells of rank slot; bell[1] is the core's */
+	pthread_rwlock_t lock; /* protects items; read-locked while a thread makes progress on them */
 	VEC(struct rt_item) items;
 	bool changed;
-	/* Of its thread: */
-	pthread_mutex_t gate; /* of running, stop and live */
+	/* Used by the thread, or to control it: */
+	pthread_mutex_t gate; /* protects running, stop and live */
 	pthread_cond_t opened;
 	pthread_t thread;
 	bool running;
 	_Atomic bool stop;
-	_Atomic uint32_t live; /* items that are not paused */
-	VEC(uint32_t) active; /* items */
-	uint32_t seen; /* of hub.starts, when they were looked for */
-	uint32_t heard; /* of the core's bell, while it has armed that */
-	bool armed, asked; /* asked: and since then passed the baton to those who may have to go on */
+	_Atomic uint32_t live; /* number of requests in items that are not paused */
+	VEC(uint32_t) active; /* indices in items of the active ones */
+	uint32_t seen; /* hub.starts when active was last filled */
+	uint32_t heard; /* count of the core's bell when the thread armed it */
+	bool armed, asked; /* asked: since it armed the bell, it has passed the baton once */
 };
 
 struct rt_comm {
 	enum rt_progress progress;
 	pid_t pid;
-	uint32_t lead; /* the lowest rank of this process */
-	uint32_t *core_of; /* by rank, of those of this node */
+	uint32_t lead; /* lowest rank of this process */
+	uint32_t *core_of; /* by rank of this node: number of its communication core */
 	struct rt_core *cores;
 	uint32_t ncores;
 };
 
-/* Reads the environment. */
+/* Fills in w from the environment. */
 int rt_comm_ask(struct mpix_sched_ctx *ctx, uint32_t rank, struct rt_wish *w);
-/* Whether a rank's wish goes with that of rank 0. */
+/* Checks that the settings of a rank are compatible with those of rank 0. Returns 0, or an error with a message. */
 int rt_comm_compare(struct mpix_sched_ctx *ctx, const struct rt_wish *zero, const struct rt_wish *w, uint32_t rank);
-/* l->comm, from the wishes of all its ranks of this node. */
+/* Creates l->comm from the settings of all ranks of this node. */
 int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, uint32_t lead, const struct rt_wish *all);
-/* Waits for its threads. */
+/* Stops the threads of l->comm, waits for them, and frees it. */
 void rt_comm_free(struct rt_local *l);
-/* The lowest of the ranks that have the communication core of rank, of this node; UINT32_MAX: it has none. */
+/* Returns the lowest of the ranks that share the communication core of rank, a rank of this node; UINT32_MAX if it has none. */
 uint32_t rt_comm_slot(const struct rt_local *l, uint32_t rank);
-/* The communication core that a request is for. */
+/* Returns the number of the communication core that serves a request. */
 uint32_t rt_comm_core(const struct mpix_sched_request *req);
-/* How many ranks of other processes need a view of it; req->mates are known. */
+/* Returns how many ranks of other processes create a view of the request. req->mates must be set. */
 uint32_t rt_comm_views(const struct mpix_sched_request *req);
-/* From now on others make progress on a request, which all have bound, until rt_comm_leave. */
+/* Lets other threads make progress on a request, until rt_comm_leave. All ranks have bound it. */
 int rt_comm_join(struct mpix_sched_request *req);
 void rt_comm_leave(struct mpix_sched_request *req);
-/* One more of its requests is active, or one less. Who has the turn tells. */
+/* Adds step, 1 or -1, to the number of active requests of the core. The caller holds the request's turn. */
 void rt_comm_count(const struct mpix_sched_request *req, uint32_t step);
-/* It has become active. */
+/* Wakes the communication core because the request has become active. */
 void rt_comm_started(struct mpix_sched_request *req);
-/* Drives one, if it is active. Adds to *moved; alarm, if not NULL: takes the time when it has to be looked at again.
- * false: somebody else is at it. */
+/* Makes progress on a request, if it is active. Adds the amount of work done to *moved. If alarm is not NULL, lowers *alarm
+ * to the time at which the request has to be checked again. Returns false if somebody else holds the turn. */
 bool rt_drive(const struct rt_item *it, uint64_t *moved, uint64_t *alarm);
-/* The turn of a request whose holder has died with its process; whether the caller has it now. */
+/* Takes the turn of a request from a holder whose process has died. Returns true if the caller holds it now. */
 bool rt_inherit(struct mpix_sched_request *req);
 
-/* The NUMA node of a rank is now this one. */
+/* Publishes on which NUMA node the calling rank runs. */
 void rt_collab_here(const struct be_group *g);
-/* Makes progress for other ranks; whether something of theirs is left. */
+/* Makes progress on requests of other ranks. Returns true if some of them are still active. */
 bool rt_collab_help(const struct mpix_sched_request *mine);
 
 #endif

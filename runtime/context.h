@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Contexts: all state of the library hangs off one (ctx.c). */
+ * Contexts: a context holds all state of the library (ctx.c). */
 #ifndef RUNTIME_CONTEXT_H
 #define RUNTIME_CONTEXT_H
 
@@ -23,59 +23,60 @@ struct rt_zombie {
 
 struct mpix_sched_ctx {
 	_Atomic uint32_t refs;
-	pid_t pid; /* of the process that made it */
-	pthread_mutex_t lock; /* of requests and zombies */
-	pthread_mutex_t detail_lock; /* of detail; innermost */
-	pthread_mutex_t select_lock; /* of selected; outermost */
-	struct rt_selected *selected; /* NULL until something is */
+	pid_t pid; /* process that created the context */
+	pthread_mutex_t lock; /* protects requests and zombies */
+	pthread_mutex_t detail_lock; /* protects detail; taken last */
+	pthread_mutex_t select_lock; /* protects selected; taken first */
+	struct rt_selected *selected; /* selection tables and compiled schedules; NULL until first used */
 	struct rt_heap *heap;
-	const struct be_row *backend; /* what carries out its requests; NULL: there is none of that name */
-	void *be_state; /* host_state's */
-	pthread_mutex_t watch_lock; /* of who sleeps on descriptors: one thread, the others on the bell */
-	_Atomic int watched; /* host_watch's, or -1 */
-	struct rt_trace *trace; /* NULL: none is kept */
+	const struct be_row *backend; /* backend for its requests; NULL if GOAL_BACKEND names none */
+	void *be_state; /* the backend's data for this context (host_state) */
+	pthread_mutex_t watch_lock; /* held by the one thread that sleeps on descriptors; the others sleep on the bell */
+	_Atomic int watched; /* descriptor that the backend gave to host_watch, or -1 */
+	struct rt_trace *trace; /* NULL if nothing is traced */
 	VEC(struct rt_zombie) zombies;
-	VEC(struct mpix_sched_request *) requests; /* bound ones */
+	VEC(struct mpix_sched_request *) requests; /* bound requests */
 	_Atomic uint32_t nactive;
-	bool umwaits; /* the CPU's */
-	int policy; /* enum rt_policy, or -ERR_ARG */
-	pthread_mutex_t energy_lock; /* of energy; whoever is in there may take it again */
+	bool umwaits; /* the CPU can sleep until a store (host_umwaits) */
+	int policy; /* enum rt_policy, or -ERR_ARG if GOAL_WAIT is invalid */
+	pthread_mutex_t energy_lock; /* protects energy; recursive, so that the function may replace itself */
 	struct {
 		MPIX_Sched_energy_fn *fn;
 		void *arg;
 	} energy;
-	_Atomic bool chooses; /* energy.fn is there */
-	_Atomic uint32_t ngroups; /* that were created, not split off */
-	_Atomic bool paused; /* no communication core makes progress on its requests */
-	_Atomic uint64_t steals[2]; /* times that it moved others' requests: of its NUMA node, and not */
-	struct MPIX_Sched_stats gone; /* what requests that are no more have counted */
-	_Atomic uint32_t usr1_seen; /* SIGUSR1s that were answered */
-	_Atomic uint64_t dumped; /* when requests that waited for too long were last printed, ns */
+	_Atomic bool chooses; /* energy.fn is not NULL */
+	_Atomic uint32_t ngroups; /* groups created from this context, without subgroups */
+	_Atomic bool paused; /* communication cores make no progress on its requests */
+	_Atomic uint64_t steals[2]; /* times that it made progress for other ranks: [0] on its NUMA node, [1] on others */
+	struct MPIX_Sched_stats gone; /* counters of requests that have been freed */
+	_Atomic uint32_t usr1_seen; /* number of SIGUSR1s answered so far */
+	_Atomic uint64_t dumped; /* time of the last dump because of GOAL_DUMP_AFTER, ns */
 	struct {
 		int err;
 		long value;
-	} env[ENV_COUNT]; /* as numbers, when it was made */
+	} env[ENV_COUNT]; /* environment variables as numbers, read when the context was created */
 	char detail[2048];
 };
 
 void rt_ctx_ref(struct mpix_sched_ctx *ctx);
 void rt_ctx_unref(struct mpix_sched_ctx *ctx);
-/* Stores what to tell the user; returns err. */
+/* Stores an error message for the user and returns err. */
 __attribute__((format(printf, 3, 4))) int rt_error(struct mpix_sched_ctx *ctx, int err, const char *fmt, ...);
-/* Stores the sentence of err, if it is one. */
+/* If err is not 0, stores its sentence as the error message. Returns err. */
 int rt_fail(struct mpix_sched_ctx *ctx, int err);
-/* The error that errno stands for. */
+/* Returns the error number (negative) for errno. */
 int rt_errno(void);
-/* Stores what errno says of a call; returns that error. */
+/* Stores an error message for the failed system call what, with the reason from errno. Returns the error number. */
 int rt_sys_error(struct mpix_sched_ctx *ctx, const char *what);
-/* An environment variable that is a number, as it was when the context was made; 0 or -ERR_ARG, which is told. */
+/* Returns in *out the value that a numeric environment variable had when the context was created. Returns 0, or -ERR_ARG
+ * with an error message. */
 int rt_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out);
-/* Gives back what no peer uses any more. */
+/* Frees heap blocks that no peer uses any more. */
 void rt_ctx_reap(struct mpix_sched_ctx *ctx);
-/* Adds a request to those that are bound, and does the same. */
+/* Adds a bound request to the context's list. Also frees heap blocks, as rt_ctx_reap does. */
 int rt_ctx_add(struct mpix_sched_ctx *ctx, struct mpix_sched_request *req);
 void rt_ctx_remove(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *req);
-/* Adds what has been counted in a turn. */
+/* Adds the counters of a request's turn to s. */
 void rt_add_stats(struct MPIX_Sched_stats *s, const struct be_turn *turn);
 
 #endif

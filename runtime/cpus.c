@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How long a rank that waits may keep its core: not at all where others want it. */
+ * How long a waiting rank may keep its CPU: not at all if other ranks need it. */
 #include "runtime/cpus.h"
 
 #include "runtime/group.h"
@@ -15,7 +15,9 @@ void rt_cpus_get(struct rt_cpus *c)
 	cpu_set_t set;
 
 	*c = (struct rt_cpus){ 0 };
-	if (sched_getaffinity(0, sizeof set, &set)) /* more CPUs than fit: not crowded, one hopes */
+	/* Fails if there are more CPUs than cpu_set_t holds. The set stays empty then: the rank counts as one with CPUs of
+	 * its own. */
+	if (sched_getaffinity(0, sizeof set, &set))
 		return;
 	for (unsigned i = 0; i < RT_CPUS; i++)
 		if (CPU_ISSET(i, &set))
@@ -42,7 +44,8 @@ bool rt_cpu_umwaits(void)
 
 #define UMWAIT_CYCLES 4000u
 
-/* As bytes: the compiler need not be told of a CPU that has them. The lighter of the two states, which is left faster. */
+/* The instructions are bytes, so that the compiler needs no option for them. ecx = 1 selects the lighter of two sleep
+ * states, which the CPU leaves faster. */
 void host_umwait(const _Atomic uint64_t *word, uint64_t value)
 {
 	uint64_t until = __rdtsc() + UMWAIT_CYCLES;
@@ -87,7 +90,7 @@ unsigned rt_spins(uint32_t n)
 unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me)
 {
 	const struct rt_cpus *mine = (const struct rt_cpus *)(const void *)((const char *)all + me * stride);
-	double load = 0; /* ranks on the CPUs of this one */
+	double load = 0; /* expected number of ranks that run on the CPUs of rank me */
 
 	for (uint32_t r = 0; r < n; r++) {
 		const struct rt_cpus *c = (const struct rt_cpus *)(const void *)((const char *)all + r * stride);

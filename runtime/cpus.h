@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * CPUs that ranks may run on, and how long a rank spins before it gives its core away (cpus.c, board.c). */
+ * CPUs on which ranks may run, and how long a rank spins before it yields its CPU (cpus.c, board.c). */
 #ifndef RUNTIME_CPUS_H
 #define RUNTIME_CPUS_H
 
@@ -7,24 +7,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RT_CPUS 512u /* those above count for nothing */
-#define RT_SPINS 256u /* turns before who has a core for itself gives it away all the same */
+#define RT_CPUS 512u /* CPUs with higher numbers are ignored */
+#define RT_SPINS 256u /* iterations of waiting before a rank yields, even if it has a CPU of its own */
 
-/* Those that a rank may run on. */
+/* CPUs on which a rank may run. */
 struct rt_cpus {
 	uint64_t bits[RT_CPUS / 64];
 };
 
-/* What host_umwaits tells; costs microseconds on virtual machines. */
+/* True if the CPU has the instructions of host_umwait. The check takes microseconds on virtual machines. */
 bool rt_cpu_umwaits(void);
 void rt_cpus_get(struct rt_cpus *c);
-/* The turns that one of n ranks may spin when all run where this one may. */
+/* Returns how many iterations each of n ranks may spin, if all of them may run on this rank's CPUs. */
 unsigned rt_spins(uint32_t n);
-/* The turns that rank me may spin, from the CPUs of n ranks of its node, stride bytes apart: 0 if there are
- * more ranks than CPUs where it runs. */
+/* Returns how many iterations rank me may spin: 0 if more ranks run on its CPUs than there are CPUs. all: the CPUs of the n
+ * ranks of its node, stride bytes apart. */
 unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me);
 
-/* One step of waiting: spins for some turns, then yields the core. */
+/* One iteration of waiting: pauses the CPU if turn is less than spins, else yields it. */
 void rt_relax(unsigned turn, unsigned spins);
 
 #endif

@@ -59,7 +59,7 @@ void rt_ctx_unref(struct mpix_sched_ctx *ctx)
 	if (atomic_fetch_sub(&ctx->refs, 1) != 1)
 		return;
 	rt_usr1_release();
-	if (ctx->pid == getpid()) { /* not a child that was forked: the device and the trace are the parent's */
+	if (ctx->pid == getpid()) { /* not in a forked child: the device and the trace are the parent's */
 		if (ctx->be_state)
 			ctx->backend->ops->close(ctx->be_state);
 		rt_trace_close(ctx);
@@ -108,7 +108,7 @@ int rt_errno(void)
 	switch (errno) {
 	case EMFILE:
 	case ENFILE:
-	case ETOOMANYREFS: /* under way between processes */
+	case ETOOMANYREFS: /* too many descriptors are in flight between processes */
 		return -ERR_FILES;
 	case EFBIG:
 		return -ERR_FSIZE;
@@ -167,7 +167,7 @@ int MPIX_Sched_get_version(int *major, int *minor, int *patch)
 	return MPIX_SCHED_SUCCESS;
 }
 
-/* With the lock. */
+/* Frees the blocks that no peer uses any more. The caller holds the lock. */
 static void free_zombies(struct mpix_sched_ctx *ctx)
 {
 	for (size_t i = 0; i < ctx->zombies.n;) {

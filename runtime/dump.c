@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What pending ops wait for: on request, on SIGUSR1, and after GOAL_DUMP_AFTER seconds of waiting. */
+ * Prints what pending ops wait for: when the application asks, on SIGUSR1, and after GOAL_DUMP_AFTER seconds of waiting. */
 #include "runtime/dump.h"
 
 #include "format/check.h"
@@ -17,12 +17,12 @@
 
 /* ---- SIGUSR1 ---- */
 
-/* The one thing that contexts of a process share, for a handler has no argument: how often the signal came.
- * Contexts remember up to where they have answered. */
+/* The only state that contexts of a process share, because a signal handler has no argument: the number of SIGUSR1s so far.
+ * Each context remembers the last one that it has answered. */
 static struct {
 	pthread_mutex_t lock;
-	unsigned users; /* contexts */
-	struct sigaction before; /* what they found */
+	unsigned users; /* number of contexts */
+	struct sigaction before; /* action before the first context was created */
 	_Atomic uint32_t came;
 } usr1 = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -32,7 +32,8 @@ static void on_usr1(int sig)
 	atomic_fetch_add_explicit(&usr1.came, 1, memory_order_relaxed);
 }
 
-/* goalrun sends it to programs that handle it: one that may still be on its way must not end the program. */
+/* True in a job of goalrun, which sends SIGUSR1 to processes that handle it. A signal that is still on its way must not end
+ * the process later, so the signal is ignored in a job. */
 static bool in_job(void)
 {
 	return *env_get(ENV_GOAL_JOB);
@@ -48,7 +49,7 @@ void rt_usr1_hold(void)
 	struct sigaction ours = { .sa_handler = on_usr1, .sa_flags = SA_RESTART };
 
 	pthread_mutex_lock(&usr1.lock);
-	/* Never over the application's own. */
+	/* An application that has its own handler keeps it. */
 	if (usr1.users++ == 0 && !sigaction(SIGUSR1, NULL, &usr1.before) && is_free(&usr1.before))
 		sigaction(SIGUSR1, &ours, NULL);
 	pthread_mutex_unlock(&usr1.lock);
@@ -80,19 +81,19 @@ bool rt_dump_due(struct mpix_sched_request *req)
 	if (!req->dump_after)
 		return false;
 	last = atomic_load(&req->ctx->dumped);
-	now = clock_now_ns(); /* not before last */
+	now = clock_now_ns(); /* read after last, so never less */
 	if (req->watched != req->epoch) {
 		req->watched = req->epoch;
 		req->since = now;
 	}
-	/* All requests are printed together, however many have waited for long. */
+	/* One dump prints all requests, even if several have waited for long. */
 	return now - (last > req->since ? last : req->since) >= req->dump_after &&
 	       atomic_compare_exchange_strong(&req->ctx->dumped, &last, now);
 }
 
 /* ---- output ---- */
 
-/* Whole lines, in writes that a pipe keeps together. */
+/* Collects whole lines, and writes at most PIPE_BUF bytes at once, so that a pipe does not mix them with other output. */
 struct out {
 	int fd, err;
 	size_t n;
@@ -112,7 +113,7 @@ static void flush_out(struct out *o)
 	o->n = 0;
 }
 
-/* A line that grows; what does not fit is left out. */
+/* A line of output; what does not fit is dropped. */
 struct line {
 	size_t n;
 	char text[1024];
@@ -132,7 +133,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *l, const char
 
 static void end_line(struct out *o, struct line *l)
 {
-	l->text[l->n++] = '\n'; /* the NUL's place */
+	l->text[l->n++] = '\n'; /* overwrites the NUL */
 	if (o->n + l->n > sizeof o->text)
 		flush_out(o);
 	memcpy(o->text + o->n, l->text, l->n);
@@ -188,7 +189,7 @@ static void add_op(struct line *l, const struct bin *b, uint32_t i, const struct
 		add(l, " (%s:%u)", bin_str(b, b->meta->source), o->line);
 }
 
-/* What op i still waits for, of its dependencies. */
+/* Adds the dependencies for which op i still waits. */
 static void add_deps(struct line *l, const struct ir_rank *r, const uint8_t *state, uint32_t i)
 {
 	enum { SHOWN = 8 };
@@ -210,7 +211,7 @@ static void add_deps(struct line *l, const struct ir_rank *r, const uint8_t *sta
 
 /* ---- requests ---- */
 
-/* rank 3: bcast epoch 17: ; ranks of subgroups are also told by their place in the group that was split. */
+/* Adds "rank 3: bcast epoch 17: ". For a subgroup, also adds its size, and the rank and size in the group of all ranks. */
 static void begin_line(struct line *l, const struct mpix_sched_request *req)
 {
 	const struct be_group *g = req->group;
@@ -231,7 +232,7 @@ static void one_line(struct out *o, const struct mpix_sched_request *req, const 
 	end_line(o, &l);
 }
 
-/* The caller has taken the request. */
+/* Prints the pending ops of a request. The caller holds its turn. */
 static void dump_request(struct out *o, struct mpix_sched_request *req)
 {
 	const struct ir_rank *r = &req->rank;
@@ -276,7 +277,7 @@ static bool is_active(const struct mpix_sched_request *req)
 	return atomic_load(&req->turn->state) >= RT_ACTIVE;
 }
 
-#define PATIENCE_NS 1000000000u /* with another thread that is at work, maybe in a user's operation */
+#define PATIENCE_NS 1000000000u /* longest wait for another thread, which may be in a user's operation */
 
 int rt_dump(struct mpix_sched_ctx *ctx, int fd)
 {
@@ -296,7 +297,8 @@ int rt_dump(struct mpix_sched_ctx *ctx, int fd)
 		while (is_active(req) && !(taken = rt_take(req)) && clock_now_ns() < until)
 			sched_yield();
 		atomic_fetch_sub(&req->turn->wanted, 1);
-		if (taken && req->helped) /* what is ready would be told as such until a core comes to it */
+		/* Otherwise ops would be printed as ready that only wait for a communication core. */
+		if (taken && req->helped)
 			rt_advance(req);
 		if (taken && is_active(req))
 			dump_request(&o, req);

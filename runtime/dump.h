@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Diagnosis: what pending ops wait for (dump.c). */
+ * Diagnosis: prints what pending ops wait for (dump.c). */
 #ifndef RUNTIME_DUMP_H
 #define RUNTIME_DUMP_H
 
 #include "runtime/context.h"
 #include "runtime/request.h"
 
-/* While somebody holds it, SIGUSR1 is counted, unless the application handles it. */
+/* Counts SIGUSR1 from now on, until rt_usr1_release was called as often. Does nothing if the application handles the signal. */
 void rt_usr1_hold(void);
 void rt_usr1_release(void);
 uint32_t rt_usr1_count(void);
-/* Whether to print what the context's pending ops wait for: on SIGUSR1, or when the request, which the caller
- * has taken and waits for, has been waited for too long. */
+/* True if a dump is due: SIGUSR1 has come, or the request was waited for too long. The caller waits for the request and
+ * holds its turn. */
 bool rt_dump_due(struct mpix_sched_request *req);
-/* Prints it. The caller has taken no request. */
+/* Prints what the pending ops of all active requests wait for. The caller holds no turn. */
 int rt_dump(struct mpix_sched_ctx *ctx, int fd);
 
 #endif

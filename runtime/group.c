@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Groups once they are made (meeting.c): subgroups, and which ranks have died. */
+ * Groups after they are made (meeting.c): subgroups, and which ranks have died. */
 #include "runtime/group.h"
 
 #include "runtime/cpus.h"
@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define CHECK_NS 50000000u /* between two looks for deaths */
+#define CHECK_NS 50000000u /* interval of checks for deaths */
 
 void rt_group_ref(struct be_group *g)
 {
 	atomic_fetch_add(&g->refs, 1);
 }
 
-/* In whose heap a subgroup has its board: the lowest one's of this node. */
+/* Returns the rank whose heap has a subgroup's board: the lowest one of this node. */
 static uint32_t board_owner(const struct be_group *g)
 {
 	uint32_t r = 0;
@@ -27,14 +27,14 @@ static uint32_t board_owner(const struct be_group *g)
 	return r;
 }
 
-/* Gives up the board of a subgroup. */
+/* Ends this rank's use of the board of a subgroup. */
 static void leave_board(struct be_group *g)
 {
 	struct rt_board *b = g->board;
 
 	if (g->rank == board_owner(g))
 		host_free_later(g, b, NULL, &b->users);
-	atomic_fetch_sub(&b->users, 1); /* from here on it is not touched */
+	atomic_fetch_sub(&b->users, 1); /* last access: the owner may free it now */
 }
 
 bool rt_local_owned(const struct rt_local *l)
@@ -122,7 +122,8 @@ static int make_subboard(struct be_group *g, struct be_group *sub, uint64_t *off
 	return 0;
 }
 
-/* All wishes are in g->gathered. Fills in who is in the subgroup, which the first of each node gives a board. */
+/* Fills in the members of the subgroup, from the arguments of all ranks in g->gathered. The lowest member of each node
+ * makes the node's board. */
 static int gather_members(struct be_group *g, struct be_group *sub, int color, uint64_t *off)
 {
 	struct wish *w = (struct wish *)(void *)g->gathered;
@@ -146,11 +147,11 @@ static int gather_members(struct be_group *g, struct be_group *sub, int color, u
 }
 
 struct place {
-	uint32_t root; /* whose heap */
+	uint32_t root; /* rank whose heap has the board */
 	uint64_t off;
 };
 
-/* All places are in g->gathered. */
+/* Finds the board of the subgroup, from the locations in g->gathered. */
 static int find_board(struct be_group *g, struct be_group *sub)
 {
 	const struct place *p = (const struct place *)(const void *)g->gathered;
@@ -180,7 +181,7 @@ int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sche
 		err = rt_error(g->ctx, -ERR_ARG, "there is no place for the new group");
 	if (color < 0 && in)
 		err = rt_error(g->ctx, -ERR_ARG, "a color is at least 0, or MPIX_SCHED_UNDEFINED");
-	/* Every step ends with an exchange, so that all ranks take the same way out. */
+	/* Each step ends with an exchange, so that all ranks succeed or fail together. */
 	err = host_agree(g, err);
 	if (err) {
 		free(new);
@@ -231,7 +232,7 @@ int rt_group_dead(struct be_group *g)
 	return rt_error(g->ctx, -ERR_DEAD, "rank %u died", rank);
 }
 
-/* Whether it is the first failure of the group. */
+/* Records that the group has lost a rank. Returns true if it is the first one. */
 static bool mark_failed(struct be_group *g, uint32_t rank, uint32_t by)
 {
 	uint64_t none = 0;
@@ -264,7 +265,7 @@ bool rt_group_left(const struct be_group *g, uint32_t rank)
 	return atomic_load(&g->board->slots[rank].left) != 0;
 }
 
-/* Whether the process of a rank, which is another, has ended: it held the lock of its ranks. */
+/* True if the process of a rank, not this process, has ended: it held a lock for each of its ranks. */
 static bool lock_is_gone(const struct rt_local *l, uint32_t rank)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1 };
@@ -282,7 +283,7 @@ bool rt_rank_died(const struct rt_local *l, uint32_t rank)
 int64_t rt_find_dead(const struct rt_local *l, const struct rt_board *b, const uint32_t *root, uint32_t n)
 {
 	for (uint32_t r = 0; r < n; r++) {
-		/* One that leaves first says so and then gives up its lock. */
+		/* A rank that leaves sets left first, and releases its lock later. So left is read again after the lock. */
 		if (!atomic_load(&b->slots[r].left) && rt_rank_died(l, root ? root[r] : r) &&
 		    !atomic_load(&b->slots[r].left))
 			return r;
@@ -290,7 +291,7 @@ int64_t rt_find_dead(const struct rt_local *l, const struct rt_board *b, const u
 	return -1;
 }
 
-/* awaits: the records of all. */
+/* Checks for lost ranks. awaits: also for ranks that have left without writing their record of this round. */
 static int check(struct be_group *g, bool awaits)
 {
 	uint64_t now = clock_now_ns();
@@ -300,7 +301,8 @@ static int check(struct be_group *g, bool awaits)
 	if (err || now - atomic_load(&g->checked) < CHECK_NS)
 		return err;
 	atomic_store(&g->checked, now);
-	rank = rt_find_dead(g->local, g->board, g->root, g->size); /* threads of one process die together */
+	/* Skips ranks of this process, as its threads die together. */
+	rank = rt_find_dead(g->local, g->board, g->root, g->size);
 	if (rank >= 0)
 		return host_died(g, (uint32_t)rank);
 	rank = awaits ? rt_board_missing(g->board, g->seq) : -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Groups of ranks: meeting.c makes them, group.c has what they do, host.c what backends ask of them. */
+ * Groups of ranks: meeting.c creates them, group.c splits and checks them, host.c has the functions for backends. */
 #ifndef RUNTIME_GROUP_H
 #define RUNTIME_GROUP_H
 
@@ -19,54 +19,54 @@ struct rt_map {
 
 struct rt_peer {
 	int pid;
-	uint32_t node; /* nodes are numbered in the order of their lowest ranks */
-	uint32_t lead; /* the lowest rank of its process */
-	bool same; /* a thread of this process */
-	int fd, event; /* of its heap, or -1 */
-	struct rt_heap *heap; /* when same; holds a reference */
-	VEC(struct rt_map) maps; /* the last is the largest: */
+	uint32_t node; /* number of its node; nodes are numbered in the order of their lowest ranks */
+	uint32_t lead; /* lowest rank of its process */
+	bool same; /* it is a thread of this process */
+	int fd, event; /* descriptors of its heap and its eventfd, or -1 */
+	struct rt_heap *heap; /* its heap if same is set, with a reference; else NULL */
+	VEC(struct rt_map) maps; /* mappings of its heap, each longer than the one before; base is the last */
 	char *_Atomic base;
-	_Atomic size_t reach; /* what base reaches at least: it is stored behind it */
+	_Atomic size_t reach; /* bytes that base maps at least; stored after base, so a reader loads reach first */
 	_Atomic bool rings; /* bells is filled in */
 	struct be_bells bells;
 };
 
-/* What the ranks of one group that live in one process share, with all groups that were split off from it. */
+/* State shared by the ranks of one group that are threads of one process, and by all groups split from that group. */
 struct rt_local {
 	_Atomic uint32_t refs;
 	uint32_t size;
 	pid_t pid;
-	pthread_mutex_t lock; /* of what is made of peers */
+	pthread_mutex_t lock; /* protects what is added to peers later: mappings and bells */
 	struct rt_board *board;
-	bool ordered; /* the kernel orders this process's stores for those that go to sleep */
-	int fd; /* of the board; -1 when all ranks of this node are threads of this process */
+	bool ordered; /* sleepers can order the stores of this process by membarrier */
+	int fd; /* descriptor of the board; -1 if all ranks of this node are threads of this process */
 	struct rt_peer *peers;
-	uint32_t *near; /* the ranks of this node, in order */
+	uint32_t *near; /* ranks of this node, ascending */
 	uint32_t nnear, node, nnodes;
-	struct rt_bridge *bridge; /* NULL: there is one node */
-	struct rt_comm *comm; /* NULL: only a rank's own thread makes progress on its requests */
+	struct rt_bridge *bridge; /* connections to the other nodes; NULL if there is one node */
+	struct rt_comm *comm; /* threads that help with progress; NULL: each rank makes its own */
 };
 
 struct be_group {
 	_Atomic uint32_t refs;
 	struct mpix_sched_ctx *ctx;
 	struct rt_local *local;
-	struct rt_board *board; /* local's, or a subgroup's own, in the heap of its rank 0 */
-	uint32_t *root; /* a subgroup's: the ranks of its ranks in local; else NULL, they are the same */
+	struct rt_board *board; /* of all ranks, or a subgroup's own, in the heap of its lowest rank of this node */
+	uint32_t *root; /* of a subgroup: its members' ranks in the group of all ranks; NULL: they are the same */
 	uint32_t rank, size;
-	uint64_t id; /* the same on all ranks, and another one than that of other groups */
-	uint64_t seq; /* rounds on the board */
-	enum rt_step step; /* of the call that it is in */
-	char *gathered; /* HOST_RECORD bytes per rank: to agree needs no memory that could be missing */
-	unsigned spins; /* turns of waiting before a rank yields */
-	_Atomic uint64_t checked; /* when deaths were last looked for, ns */
+	uint64_t id; /* same on all ranks, different for each group */
+	uint64_t seq; /* number of rounds on the board so far */
+	enum rt_step step; /* collective call that the rank is in */
+	char *gathered; /* HOST_RECORD bytes per rank, so that an exchange, as of an error, needs no new memory */
+	unsigned spins; /* iterations of waiting before a rank yields its CPU */
+	_Atomic uint64_t checked; /* time of the last check for deaths, ns */
 };
 
 struct mpix_sched_group {
 	struct be_group g;
 };
 
-/* What two numbers identify together, as one. */
+/* Combines two numbers into one identifier. */
 static inline uint64_t rt_id(uint64_t a, uint64_t b)
 {
 	return (a ^ b >> 7) * 0x9e3779b97f4a7c15u + b;
@@ -77,28 +77,30 @@ static inline uint32_t rt_root_rank(const struct be_group *g, uint32_t rank)
 	return g->root ? g->root[rank] : rank;
 }
 
-/* Whether this process made it: not a child that was forked since, whose frees do not concern the other ranks. */
+/* True if this process created l. False in a child forked since: what the child frees must not affect the other ranks. */
 bool rt_local_owned(const struct rt_local *l);
 void rt_group_ref(struct be_group *g);
 void rt_group_unref(struct be_group *g);
-/* When no group of its process has it any more; also one that is not complete. NULL is harmless. */
+/* Frees l, which may be incomplete, when no group of this process uses it any more. NULL is harmless. */
 void rt_local_free(struct rt_local *l);
-/* 0, or -ERR_DEAD, which is told, once it is known that a rank of the group was lost. */
+/* Returns 0, or -ERR_DEAD with an error message if the board says that the group has lost a rank. */
 int rt_group_dead(struct be_group *g);
-/* The same; looks for itself at most every 50 ms. */
+/* Like rt_group_dead, but first checks for deaths itself, at most every 50 ms. */
 int rt_group_check(struct be_group *g);
-/* The same for a rank that waits for the records of all. -ERR_DEAD as well if one has left that has not written its own. */
+/* Like rt_group_check, for a rank that waits for all records of a round. Also returns -ERR_DEAD if a rank has left without
+ * writing its record. */
 int rt_group_await(struct be_group *g);
-/* Of the n ranks with board b, one of another process that has joined and not left, but whose lock is gone; or -1. Locks
- * are held until a process has left all groups of its local. root: as in struct be_group. */
+/* Returns one of the n ranks with board b that died with its process, which is another one, or -1. Such a rank has joined
+ * and not left, but its lock is released. A process holds its locks until it has left the group of all ranks and all
+ * subgroups. root: as in struct be_group. */
 int64_t rt_find_dead(const struct rt_local *l, const struct rt_board *b, const uint32_t *root, uint32_t n);
-/* Where the bells of a rank of l are; NULL: out of reach. */
+/* Returns the address of the bells of a rank of l; NULL if they cannot be mapped. */
 struct rt_door *rt_door_of(struct rt_local *l, uint32_t rank);
-/* Where something of a rank's heap is; NULL: out of reach. */
+/* Returns the address in this process of len bytes at offset off in a rank's heap; NULL if they cannot be mapped. */
 void *rt_reach(struct rt_local *l, uint32_t rank, uint64_t off, size_t len);
-/* Whether a rank of l has died with its process, which is another. */
+/* True if a rank of l in another process has died. */
 bool rt_rank_died(const struct rt_local *l, uint32_t rank);
-/* Whether a rank has freed the group. */
+/* True if a rank has freed the group. */
 bool rt_group_left(const struct be_group *g, uint32_t rank);
 
 #endif

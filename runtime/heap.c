@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The shared heap of a context: a memfd that only grows, first fit. Its books are private memory: peers
- * cannot damage them. */
+ * The shared heap of a context: a memfd that only grows, allocated by first fit. The list of its blocks is in private
+ * memory, where peers cannot damage it. */
 #include "runtime/heap.h"
 
 #include "runtime/bell.h"
@@ -40,7 +40,7 @@ struct rt_heap *rt_heap_new(bool watches)
 {
 	struct rt_heap *h = mem_calloc(1, sizeof *h);
 	uint64_t door;
-	int why = errno = ENOMEM; /* of what does not say why itself */
+	int why = errno = ENOMEM; /* errno for failures that do not set it */
 
 	if (!h)
 		return NULL;
@@ -51,7 +51,7 @@ struct rt_heap *rt_heap_new(bool watches)
 		why = errno;
 		goto err_files;
 	}
-	/* Address space only; less of it where a limit or a tool forbids much. */
+	/* Reserves address space only. Reserves less if a limit or a tool forbids so much. */
 	for (h->reserved = (size_t)1 << 38; h->reserved >= (size_t)1 << 28; h->reserved >>= 2) {
 		h->base = mmap(NULL, h->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (h->base != MAP_FAILED)
@@ -67,7 +67,7 @@ struct rt_heap *rt_heap_new(bool watches)
 		errno = why;
 		return NULL;
 	}
-	h->blocks.at[0].bound = 1; /* nobody frees it */
+	h->blocks.at[0].bound = 1; /* the bells are never freed */
 	rt_heap_door(h)->asks = !rt_bell_known();
 	return h;
 err_files:
@@ -103,7 +103,7 @@ static bool grow_heap(struct rt_heap *h, size_t need)
 	return true;
 }
 
-/* Splits block i so that it has len bytes. */
+/* Splits block i, so that it has len bytes and the rest follows as a block of its own. */
 static bool split_block(struct rt_heap *h, size_t i, size_t len)
 {
 	struct rt_block *b;
@@ -167,7 +167,7 @@ static void merge_next(struct rt_heap *h, size_t i)
 	h->blocks.n--;
 }
 
-/* The block that holds an offset, by bisection; n when none does. */
+/* Returns the index of the block that contains an offset, by bisection; n if none does. */
 static size_t find_block(const struct rt_heap *h, uint64_t off)
 {
 	size_t lo = 0, hi = h->blocks.n;

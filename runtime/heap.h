@@ -13,40 +13,41 @@ struct rt_block {
 	uint64_t off;
 	size_t len;
 	bool used;
-	uint32_t bound; /* requests that use it */
+	uint32_t bound; /* number of requests that use it */
 };
 
-/* At the beginning of each heap, so that whoever reaches a rank can wake it. */
+/* First block of each heap: bells with which any peer that maps the heap can wake its rank. */
 struct rt_door {
-	struct be_bell bell[2]; /* as in struct be_bells */
-	bool asks; /* the system gives its sleepers no membarrier */
+	struct be_bell bell[2]; /* of the rank's own threads, and of its communication core */
+	bool asks; /* the system has no membarrier: ringers have to order their stores themselves */
 };
 
-/* One sealed memfd per context. Its owner sees it at one address for ever; peers map what they need. */
+/* The shared heap: one sealed memfd per context. Its owner maps it at a fixed address; peers map as much as they need. */
 struct rt_heap {
 	_Atomic uint32_t refs;
 	int fd;
-	int event; /* an eventfd that wakes its owner where that sleeps on descriptors; -1: it sleeps on its bell */
+	int event; /* an eventfd that wakes the owner while it sleeps on descriptors; -1: the owner sleeps on its bell only */
 	char *base;
-	size_t reserved, size; /* address space; bytes of the file */
+	size_t reserved, size; /* bytes of reserved address space; bytes of the file */
 	pthread_mutex_t lock;
-	VEC(struct rt_block) blocks; /* ascending, without holes */
+	VEC(struct rt_block) blocks; /* ascending, without gaps */
 };
 
-/* ftruncate, but where a limit of the process forbids the size: then EFBIG, and no signal. */
+/* Like ftruncate, but fails with EFBIG where RLIMIT_FSIZE forbids the size, instead of raising SIGXFSZ. */
 int rt_resize(int fd, size_t size);
-/* NULL: errno says why. */
+/* Creates a heap, with an eventfd if watches is set. On failure returns NULL and sets errno. */
 struct rt_heap *rt_heap_new(bool watches);
 static inline struct rt_door *rt_heap_door(const struct rt_heap *h)
 {
 	return (struct rt_door *)(void *)h->base;
 }
 void rt_heap_unref(struct rt_heap *h);
-/* Zeroed, 64-byte aligned; NULL when there is no more. */
+/* Allocates zeroed memory, aligned to 64 bytes, and stores its offset in *off. Returns NULL when there is no more. */
 void *rt_heap_alloc(struct rt_heap *h, size_t size, uint64_t *off);
-/* 0, -ERR_ARG for a foreign pointer, -ERR_STATE while it is bound. */
+/* Frees a block. Returns 0, -ERR_ARG for a pointer that is not a block's, or -ERR_STATE while the block is bound. */
 int rt_heap_free(struct rt_heap *h, void *ptr);
-/* Whether [ptr, ptr + len) lies in one allocation; then it counts as bound until rt_heap_unbind. */
+/* Returns true if [ptr, ptr + len) is within one block. Then the block is bound, until rt_heap_unbind, and *off is the
+ * offset of ptr. */
 bool rt_heap_bind(struct rt_heap *h, const void *ptr, size_t len, uint64_t *off);
 void rt_heap_unbind(struct rt_heap *h, uint64_t off);
 

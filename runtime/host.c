@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What backends use of a group: exchanges, memory that peers reach, and where the peers are. */
+ * What a group offers to backends: exchanges, memory that peers reach, and properties of the peers. */
 #include "runtime/comm.h"
 #include "runtime/nodes.h"
 
@@ -34,7 +34,7 @@ int host_post(struct be_group *g, const void *in, size_t size)
 	return 0;
 }
 
-/* Whether all ranks are in the same call. Their records stay until this one writes its next. */
+/* Checks that all ranks are in the same collective call. Their records stay until this rank writes its next one. */
 static int compare_steps(struct be_group *g)
 {
 	for (uint32_t r = 0; r < g->size; r++) {
@@ -98,7 +98,7 @@ void host_free(struct be_group *g, void *block)
 void host_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users)
 {
 	pthread_mutex_lock(&g->ctx->lock);
-	/* Out of memory: the blocks stay until the context goes. */
+	/* If this runs out of memory, the blocks stay until the context is freed. */
 	(void)VEC_PUSH(&g->ctx->zombies, (struct rt_zombie){ { first, second }, users });
 	pthread_mutex_unlock(&g->ctx->lock);
 	rt_ctx_reap(g->ctx);

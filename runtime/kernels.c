@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which variant of the reductions this CPU gets. */
+ * Chooses the variant of the reductions for this CPU. */
 #include "runtime/kernels.h"
 
 #include "util/env.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reductions of basic types: plain loops that the compiler vectorises. This file is compiled once for each row
- * of variants.def, with VARIANT_NAME and the options of that row; all variants give the same bits, as they go
- * element by element, without contraction to fused operations. What is left open by C or differs between CPUs
- * is fixed here, so that the operations also commute to the bit:
+ * Reductions of basic types: plain loops that the compiler vectorises. This file is compiled once for each row of
+ * variants.def, with VARIANT_NAME and the options of that row. All variants give the same bits, because they go element by
+ * element, without contraction to fused operations. Where C leaves a result open, or CPUs differ, this file defines it, so
+ * that the operations also commute to the bit:
  *
  *   integers wrap;
- *   a floating result that is not a number is the quiet NaN without sign and payload;
- *   min and max are minimum and maximum of IEEE 754-2019: of an operand that is not a number comes a NaN, and
- *   -0 is less than +0;
+ *   a floating-point result that is not a number is the quiet NaN without sign and payload;
+ *   min and max are minimum and maximum of IEEE 754-2019: with a NaN as operand the result is a NaN, and -0 is less
+ *   than +0;
  *   a complex product is (ac - bd, ad + bc), also of infinities. */
 #include "runtime/kernels.h"
 
@@ -29,7 +29,8 @@
 
 /* ---- scalars ---- */
 
-/* The bits of one of two equal numbers, or of both: they differ for zeros only. */
+/* min_T and max_T: v and w differ only if a and b are equal, and their bits only if these are zeros of different sign. Then
+ * the bitwise or is -0, and the bitwise and is +0. */
 #define FLOATING_POINT(T, U, suffix)                                       \
 	static inline T number_##T(T a)                                    \
 	{                                                                  \
@@ -92,7 +93,7 @@ static inline long max_long(long a, long b)
 	return a < b ? b : a;
 }
 
-/* CALL(min, a, (a, b)): min_T(a, b) for the type of a. */
+/* CALL(min, a, (a, b)) calls min_T(a, b) for the type T of a. */
 #define CALL(f, a, arguments) \
 	_Generic(a, float: f##_float, double: f##_double, extended: f##_extended, default: f##_long) arguments
 
@@ -127,8 +128,8 @@ static inline long max_long(long a, long b)
 	LOOP(MAX, NAME, T, CALL(max, a, (a, b)))
 #define ROW_FLOATING(NAME) ROW_ARITHMETIC(NAME)
 
-/* A complex number is an array of its two parts. That each product is made a number, which changes no result,
- * keeps gcc 12 from fusing it with the difference, which it does for AVX-512 whatever -ffp-contract says. */
+/* A complex number is an array of its two parts. number_T changes no product, but it keeps gcc 12 from fusing the product
+ * with the difference: for AVX-512 gcc 12 does that whatever -ffp-contract says. */
 #define COMPLEX(NAME, T)                                                                      \
 	typedef __typeof__(__real__(T)0) NAME##_part;                                         \
 	LOOP(PARTS, NAME, NAME##_part, CALL(number, a, (a + b)))                              \
@@ -152,8 +153,8 @@ static inline long max_long(long a, long b)
 	}
 #define ROW_COMPLEX(NAME) ENTRY(SUM, NAME) ENTRY(PROD, NAME)
 
-/* The value that is taken brings its index, of equal ones the smaller index. Here a value that is not a number
- * comes before all others. */
+/* The value that is taken brings its index. Of equal values, the smaller index is taken. A NaN comes before all other
+ * values. */
 #define LOCATE(op, NAME, T, before, value_of)                                                 \
 	static void op##_##NAME(const void *in, void *inout, size_t n)                        \
 	{                                                                                     \

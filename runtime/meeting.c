@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How a group is made. Each rank says hello by the caller's allgather; then one rank of each process (its lead) meets the
- * lowest rank of its node (the head) at a socket to exchange file descriptors: of the board, and of everyone's heap. From
- * then on the ranks meet on the board; where there are several nodes each has one, and bridge.c keeps them alike. A lead
- * holds a record lock on the board for each rank of its process; the kernel drops it when the process ends, however it
- * ends, which is how the others notice. */
+ * The bootstrap: how a group is made. Each rank sends a hello through the caller's allgather. Then one rank of each process
+ * (its lead) connects to a socket of the lowest rank of its node (the head). Over the sockets they exchange file
+ * descriptors: of the board, and of all heaps. From then on the ranks exchange records on the board. With several nodes
+ * each node has a board, and bridge.c keeps them alike. A lead holds a lock on the board's file for each rank of its
+ * process. The kernel releases the locks when the process ends, however it ends; that is how the others notice. */
 #include "runtime/bell.h"
 #include "runtime/comm.h"
 #include "runtime/nodes.h"
@@ -26,17 +26,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MEET_MS 30000 /* a rank that does not come to the socket is given up */
-#define LOOK_MS 100 /* between two looks whether a rank has died that others wait for */
-#define BUSY_NS 1000000000u /* for others to receive descriptors: the kernel limits how many are under way */
-#define DYING_NS 100000000u /* from the closing of a process's sockets to its end */
+#define MEET_MS 30000 /* time that a rank has to connect to the socket */
+#define LOOK_MS 100 /* interval of checks for deaths while a rank waits */
+/* Time that others have to receive descriptors: the kernel limits how many are in flight. */
+#define BUSY_NS 1000000000u
+#define DYING_NS 100000000u /* longest time from the closing of a process's sockets to its end */
 
 struct hello {
 	int err, rank;
 	uint64_t node, pid;
-	char process[16]; /* random, the same for all threads of a program */
-	char cookie[MAC_KEY]; /* rank 0's: who knows it is of this job */
-	char name[12]; /* of rank 0's socket, which is abstract */
+	char process[16]; /* random, the same for all threads of a process */
+	char cookie[MAC_KEY]; /* of rank 0: a process that knows it belongs to this job */
+	char name[12]; /* of rank 0's socket, an abstract name */
 	uint32_t name_len;
 	int heap_fd, event;
 	uint64_t heap;
@@ -45,33 +46,33 @@ struct hello {
 _Static_assert(sizeof(struct hello) <= HOST_RECORD && sizeof(struct rt_card) <= HOST_RECORD,
 	       "goalrun's exchange carries it");
 
-/* What a rank tells all others at the end of a step of the making. */
+/* Record that each rank sends to all others at the end of a step of the bootstrap. */
 struct ready {
 	int err;
-	bool caused; /* by another rank's failure: that one has more to say */
-	uint64_t local; /* of a lead, for the ranks of its process */
+	bool caused; /* err was caused by another rank's failure, whose own record says more */
+	uint64_t local; /* of a lead: its struct rt_local, for the ranks of its process */
 	char text[HOST_RECORD - 24];
 };
 _Static_assert(sizeof(struct ready) <= HOST_RECORD, "goalrun's exchange carries it");
 
-/* Makes the group of one process from what has been gathered. */
+/* State of the bootstrap on one rank. */
 struct meeting {
 	struct mpix_sched_ctx *ctx;
 	MPIX_Sched_allgather_fn *allgather;
 	void *arg;
-	uint32_t rank, size, lead; /* lead: the lowest rank of this process */
-	uint32_t head; /* the lowest rank of this node, which makes the board */
+	uint32_t rank, size, lead; /* lead: lowest rank of this process */
+	uint32_t head; /* lowest rank of this node, which makes the board */
 	struct hello *all;
-	struct rt_card *cards; /* NULL: there is one node */
+	struct rt_card *cards; /* by rank; NULL if there is one node */
 	struct ready *ready;
 	struct rt_local *local;
-	int listener, sock; /* a head's; and of others, to reach it */
-	int port, bell; /* of several nodes: what the bridge of each process gets */
-	uint64_t until, looked; /* when it is given up, and the last look for deaths; ns */
+	int listener, sock; /* listener: of a head; sock: of others, connected to the head */
+	int port, bell; /* with several nodes: listening TCP socket and eventfd for the bridge */
+	uint64_t until, looked; /* times at which it gives up, and of the last check for deaths; ns */
 	bool caused; /* as in struct ready */
 };
 
-/* Whether a rank is on this node. */
+/* True if a rank is on this node. */
 static bool is_near(const struct meeting *m, uint32_t rank)
 {
 	return m->all[rank].node == m->all[m->rank].node;
@@ -92,7 +93,7 @@ static bool is_lead(const struct meeting *m, uint32_t rank)
 
 /* ---- deaths ---- */
 
-/* Also while nobody has asked for its status. Without a descriptor to look with, only after that. */
+/* True if a process has ended, even if its parent has not reaped it yet. Without pidfds, true only once the parent has. */
 static bool has_ended(uint64_t pid)
 {
 	struct pollfd p = { .fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0), .events = POLLIN };
@@ -105,8 +106,8 @@ static bool has_ended(uint64_t pid)
 	return ended;
 }
 
-/* A rank that died, or -1: of this node by its process, of others by what the bridge has been told. One that has left
- * says so on the board before its process ends. */
+/* Returns a rank that died, or -1. For ranks of this node, checks their processes; for others, the bridge stores deaths on
+ * the board. A rank that leaves sets left on the board before its process ends. */
 static int64_t find_dead(const struct meeting *m)
 {
 	const struct rt_board *b = m->local ? m->local->board : NULL;
@@ -121,7 +122,7 @@ static int64_t find_dead(const struct meeting *m)
 	return -1;
 }
 
-/* The same, when a rank does not answer any more: its process may be about to end. */
+/* Like find_dead, when a rank does not answer any more. Waits for a moment, because its process may be about to end. */
 static int64_t find_dying(const struct meeting *m)
 {
 	const struct timespec tick = { 0, 2000000 };
@@ -138,14 +139,14 @@ static int tell_dead(const struct meeting *m, int64_t rank)
 	return rt_error(m->ctx, -ERR_DEAD, "rank %u died", (unsigned)rank);
 }
 
-/* A rank has failed, and tells all others why in the end. */
+/* Stores the error for another rank's failure. At the end of the step that rank sends the reason to all others. */
 static int gave_up(struct meeting *m, uint32_t peer)
 {
 	m->caused = true;
 	return rt_error(m->ctx, -ERR_SYS, "rank %u has given up making the group", peer);
 }
 
-/* A rank has closed its end of a socket. */
+/* Stores the error for a rank that has closed its end of a socket: it died, or gave up. */
 static int hung_up(struct meeting *m, uint32_t peer)
 {
 	const int64_t dead = find_dying(m);
@@ -153,7 +154,7 @@ static int hung_up(struct meeting *m, uint32_t peer)
 	return dead < 0 ? gave_up(m, peer) : tell_dead(m, dead);
 }
 
-/* Now and then while a rank waits: why there is no use in that, or 0. */
+/* Called now and then while a rank waits. Returns 0, or an error if it is no use to wait any longer. */
 static int look(struct meeting *m)
 {
 	const uint64_t now = clock_now_ns();
@@ -168,7 +169,7 @@ static int look(struct meeting *m)
 	return now < m->until ? 0 : rt_error(m->ctx, -ERR_SYS, "a rank of this node did not come within %u s", MEET_MS / 1000);
 }
 
-/* Waits until a socket can be read. A signal is no reason to stop. */
+/* Waits until a socket can be read, or waiting fails. Signals do not end the wait. */
 static int await(struct meeting *m, int sock)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };
@@ -183,8 +184,8 @@ static int await(struct meeting *m, int sock)
 
 struct fd_message {
 	char cookie[16];
-	uint32_t what; /* a rank whose heap it is, or */
-	int32_t err; /* the sender has failed: there is no descriptor */
+	uint32_t what; /* the rank whose heap it is, or BOARD, PORT or BELL */
+	int32_t err; /* not 0: the sender has failed, and sends no descriptor */
 };
 enum { BOARD = UINT32_MAX, PORT = UINT32_MAX - 1, BELL = UINT32_MAX - 2 };
 
@@ -193,13 +194,13 @@ union fd_control {
 	struct cmsghdr align;
 };
 
-/* Whether a call on a socket is to be repeated, of those that wait for LOOK_MS at most. */
+/* True if a call on a socket has to be repeated. Calls on sockets wait for LOOK_MS at most. */
 static bool again(void)
 {
 	return errno == EINTR || errno == EAGAIN;
 }
 
-/* Whether it failed because there is nobody at the other end any more. */
+/* True if a call has failed because the other side has closed its socket. */
 static bool deserted(void)
 {
 	return errno == EPIPE || errno == ECONNRESET || errno == ECONNREFUSED;
@@ -221,7 +222,7 @@ static int send_message(struct meeting *m, int sock, uint32_t peer, const struct
 	return err;
 }
 
-/* fd: of a heap, and its eventfd or -1; of what is no heap only the first. */
+/* Sends the descriptors of a heap and its eventfd (-1 if it has none), or one other descriptor in fd[0]. */
 static int send_fds(struct meeting *m, int sock, uint32_t peer, uint32_t what, const int fd[2])
 {
 	const size_t n = (fd[1] < 0 ? 1 : 2) * sizeof *fd;
@@ -244,7 +245,7 @@ static int send_fd(struct meeting *m, int sock, uint32_t peer, uint32_t what, in
 	return send_fds(m, sock, peer, what, (const int[]){ fd, -1 });
 }
 
-/* Tells the head that this rank has failed, so that it does not wait. */
+/* Sends to the head that this rank has failed, so that the head does not wait for it. */
 static void send_failure(struct meeting *m, int failure)
 {
 	struct fd_message msg = { .what = m->rank, .err = failure };
@@ -265,7 +266,7 @@ static void close_fds(int fd[2])
 	}
 }
 
-/* Receives a message; the bytes that it has, 0 at the end of the connection, or -1. *cut: descriptors were lost. */
+/* Receives a message. Returns its size in bytes, 0 at the end of the connection, or -1. Sets *cut if descriptors were lost. */
 static ssize_t recv_message(int sock, struct fd_message *msg, int fd[2], bool *cut)
 {
 	struct iovec iov = { msg, sizeof *msg };
@@ -288,8 +289,8 @@ static ssize_t recv_message(int sock, struct fd_message *msg, int fd[2], bool *c
 
 enum { NOBODY = UINT32_MAX, STRANGER = 1 };
 
-/* Receives what send_fds has sent; *what tells what it is. STRANGER: that did not come from a rank. peer: whose it is to
- * be, or NOBODY as long as that is not known. */
+/* Receives what send_fds has sent, and stores its kind in *what. peer: the rank that sends, or NOBODY if that is not known
+ * yet. Then a message that does not come from a rank returns STRANGER. */
 static int recv_fds(struct meeting *m, int sock, uint32_t peer, uint32_t *what, int fd[2])
 {
 	struct fd_message msg = { 0 };
@@ -307,7 +308,7 @@ static int recv_fds(struct meeting *m, int sock, uint32_t peer, uint32_t *what, 
 		if (fd[0] >= 0 && !cut)
 			return 0;
 		close_fds(fd);
-		errno = EMFILE; /* why the kernel keeps some back */
+		errno = EMFILE; /* usual reason why the kernel drops descriptors */
 		return msg.err ? gave_up(m, peer == NOBODY ? msg.what : peer) : rt_sys_error(m->ctx, "recvmsg");
 	}
 	close_fds(fd);
@@ -335,7 +336,7 @@ static uint32_t ranks_of(const struct meeting *m, uint32_t lead)
 	return n;
 }
 
-/* Receives one that is due from the head. */
+/* Receives a descriptor from the head, which must be of the kind what. */
 static int expect_fd(struct meeting *m, uint32_t what, int *fd)
 {
 	uint32_t got = what;
@@ -349,7 +350,7 @@ static int expect_fd(struct meeting *m, uint32_t what, int *fd)
 	return rt_error(m->ctx, -ERR_SYS, "rank %u sent what was not due", m->head);
 }
 
-/* Sends the heaps of all ranks of one process, or of all others of the node. */
+/* Sends the heaps of all ranks of lead's process if own is set, else of all other ranks of the node. */
 static int send_heaps(struct meeting *m, int sock, uint32_t peer, uint32_t lead, bool own)
 {
 	int err = 0;
@@ -426,7 +427,7 @@ static int map_board(struct meeting *m)
 	return 0;
 }
 
-/* Lets in who comes to the head's listener next. 0: nobody has, yet. */
+/* Accepts a connection on the head. *sock is -1 if there is none yet, or if it is from another user. */
 static int let_in(struct meeting *m, int *sock)
 {
 	const struct timeval most = { .tv_usec = LOOK_MS * 1000 };
@@ -442,7 +443,7 @@ static int let_in(struct meeting *m, int *sock)
 	return 0;
 }
 
-/* The lead of another process, or a stranger, has come: takes what it brings. Sets socks of a lead, else closes the socket. */
+/* Receives what a new connection brings, from a lead or a stranger. Stores a lead's socket in socks; closes a stranger's. */
 static int receive_lead(struct meeting *m, int sock, int *socks)
 {
 	uint32_t what = NOBODY;
@@ -469,7 +470,7 @@ static uint32_t count_missing(const struct meeting *m, const int *socks)
 	return n;
 }
 
-/* What a lead needs of the head. */
+/* Sends to a lead all that it needs from the head. */
 static int serve_lead(struct meeting *m, int sock, uint32_t lead)
 {
 	int err = send_fd(m, sock, lead, BOARD, m->local->fd);
@@ -481,7 +482,8 @@ static int serve_lead(struct meeting *m, int sock, uint32_t lead)
 	return err ? err : send_heaps(m, sock, lead, lead, false);
 }
 
-/* The head of a node: waits for the lead of every other process. When something goes wrong nobody finds it any more. */
+/* The head's part: waits for the lead of every other process, and serves it. After an error it closes all sockets, which
+ * the leads notice. */
 static int host_meeting(struct meeting *m, int err)
 {
 	int *socks = mem_alloc(m->size * sizeof *socks);
@@ -529,7 +531,7 @@ static int connect_to_head(struct meeting *m)
 	return err;
 }
 
-/* The lead of another process. When something has gone wrong it comes nevertheless, to say so. */
+/* The part of the lead of another process. If it has failed before, it connects nevertheless, to report that. */
 static int join_meeting(struct meeting *m, int failure)
 {
 	int err = connect_to_head(m);
@@ -575,7 +577,7 @@ void rt_local_free(struct rt_local *l)
 	free(l);
 }
 
-/* Which ranks are on which node, and on this one. */
+/* Finds out which ranks are on which node, and which are on this one. */
 static int find_nodes(struct meeting *m)
 {
 	struct rt_local *l = m->local;
@@ -657,7 +659,7 @@ static int new_local(struct meeting *m)
 	return 0;
 }
 
-/* Of a node with one process. */
+/* Makes the board of a node with one process. */
 static int private_board(struct meeting *m)
 {
 	void *p = mmap(NULL, rt_board_size(m->size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -668,7 +670,7 @@ static int private_board(struct meeting *m)
 	return 0;
 }
 
-/* A lead's: all that concerns its own node. */
+/* On a lead: makes all that concerns its own node. */
 static int make_local(struct meeting *m)
 {
 	bool alone = true;
@@ -688,7 +690,7 @@ static int make_local(struct meeting *m)
 	return err ? err : make_comm(m);
 }
 
-/* A lead gives it up. Its locks go: the others must not take that for its end. */
+/* On a lead: gives up the group. Sets left first: the others must not take the release of its locks for a death. */
 static void drop_local(struct meeting *m)
 {
 	struct rt_local *l = m->local;
@@ -701,8 +703,8 @@ static void drop_local(struct meeting *m)
 	rt_local_free(l);
 }
 
-/* A socket of this rank's, for the processes of its node. The kernel picks an abstract name: nothing is left in the
- * file system. */
+/* Makes a socket of this rank for the processes of its node. The kernel chooses an abstract name, so that nothing stays in
+ * the file system. */
 static int make_listener(struct meeting *m, char name[12], uint32_t *name_len)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -732,7 +734,7 @@ static int say_hello(struct meeting *m, struct hello *h)
 	err = rt_comm_ask(m->ctx, m->rank, &h->wish);
 	if (err || m->size == 1)
 		return err;
-	if (m->rank) { /* now, as the others must hear of it if there is no descriptor for it */
+	if (m->rank) { /* now, so that the hello can report it if no descriptor is free */
 		m->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 		return m->sock < 0 ? rt_sys_error(m->ctx, "socket") : 0;
 	}
@@ -745,7 +747,7 @@ static int check_hellos(struct meeting *m)
 {
 	char text[512];
 
-	if (m->all[m->rank].err) { /* the others know no more than the number */
+	if (m->all[m->rank].err) { /* the other ranks only get the error number */
 		MPIX_Sched_error_detail(m->ctx, text, sizeof text);
 		return rt_error(m->ctx, m->all[m->rank].err, "rank %u: %s", m->rank, text);
 	}
@@ -783,7 +785,7 @@ static uint32_t count_nodes(const struct meeting *m)
 	return n;
 }
 
-/* A head's: how its node and the other nodes reach it. */
+/* On a head: fills in the card with which its node and the other nodes reach it. */
 static int make_card(struct meeting *m, struct rt_card *card)
 {
 	int err = 0;
@@ -802,8 +804,8 @@ static int make_card(struct meeting *m, struct rt_card *card)
 	return err ? err : rt_bridge_listen(m->ctx, card, count_nodes(m), &m->port);
 }
 
-/* The caller's allgather has failed: if that was because a rank died, says so here and to those who have
- * passed already. */
+/* Handles a failure of the caller's allgather. If a rank died, stores that error, and marks the board for ranks that have
+ * passed this step already. */
 static int report_dead_rank(struct meeting *m)
 {
 	const int64_t rank = find_dying(m);
@@ -816,7 +818,7 @@ static int report_dead_rank(struct meeting *m)
 	return tell_dead(m, rank);
 }
 
-/* Of several nodes: their cards. All ranks return the same, but for the text. */
+/* With several nodes: exchanges their cards. All ranks return the same error; only the messages differ. */
 static int exchange_cards(struct meeting *m)
 {
 	struct rt_card mine = { 0 };
@@ -834,12 +836,14 @@ static int exchange_cards(struct meeting *m)
 	return 0;
 }
 
-/* The end of a step, in which each rank did what it could: they all go on, or all fail, for what has gone wrong on the rank
- * itself or on the first one. A death is told at once: nothing that all take part in will come to an end. */
+/* Ends a step, in which each rank did what it could: all ranks continue, or all fail. A rank fails with its own error, or
+ * else with that of the first rank whose failure no other rank caused. After a death it returns at once, because no
+ * collective call would end any more. */
 static int agree(struct meeting *m, int err)
 {
 	struct ready mine = { .err = err, .caused = m->caused, .local = (uint64_t)(uintptr_t)m->local };
-	const struct ready *worst = err && !m->caused ? &m->ready[m->rank] : NULL; /* it knows best what it has seen */
+	/* The rank's own error, if no other rank caused it. */
+	const struct ready *worst = err && !m->caused ? &m->ready[m->rank] : NULL;
 	char text[sizeof mine.text];
 
 	if (err == -ERR_DEAD)
@@ -858,7 +862,7 @@ static int agree(struct meeting *m, int err)
 	return rt_error(m->ctx, worst->err, "rank %u: %s", (unsigned)(worst - m->ready), text);
 }
 
-/* From the CPUs of this node's ranks, which come first then. */
+/* Returns how many iterations this rank may spin. Moves the settings of this node's ranks to the front of m->all. */
 static unsigned count_spins(struct meeting *m)
 {
 	const uint64_t node = m->all[m->rank].node;
@@ -874,7 +878,7 @@ static unsigned count_spins(struct meeting *m)
 	return rt_cpus_spins(&m->all->wish.cpus, sizeof *m->all, n, me);
 }
 
-/* What a group of this size is made with; there may be no memory for it. */
+/* Allocates what depends on the size of the group. Returns false if there is no memory for it. */
 static bool prepare(struct meeting *m)
 {
 	m->all = mem_calloc(m->size, sizeof *m->all);
@@ -882,7 +886,7 @@ static bool prepare(struct meeting *m)
 	return m->all && m->ready;
 }
 
-/* Makes m->local of each lead. */
+/* Runs the bootstrap. Afterwards each lead has its m->local. */
 static int meet(struct meeting *m)
 {
 	struct hello hello;
@@ -894,7 +898,8 @@ static int meet(struct meeting *m)
 	err = check_hellos(m);
 	if (!err && count_nodes(m) > 1) {
 		m->cards = mem_calloc(m->size, sizeof *m->cards);
-		err = m->cards ? exchange_cards(m) : -ERR_NOMEM; /* the caller's allgather fails on the others */
+		/* Without memory this rank stops, so the caller's allgather fails on the others. */
+		err = m->cards ? exchange_cards(m) : -ERR_NOMEM;
 	}
 	if (err)
 		return err;
@@ -931,7 +936,8 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 	struct mpix_sched_group *g;
 	struct rt_local *local;
 	char *gathered;
-	int err = -ERR_NOMEM; /* nothing to gather into: the caller's allgather fails on the others */
+	/* Without memory to gather into, this rank stops, so the caller's allgather fails on the others. */
+	int err = -ERR_NOMEM;
 
 	if (!ctx)
 		return MPIX_SCHED_ERR_ARG;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Boards that are kept alike on several nodes. */
+ * Keeps the boards of several nodes alike. */
 #include "runtime/mirror.h"
 
 #include <string.h>
 
-enum { LEFT = 1, DIED = 2, CLOSED = 4 }; /* in rt_slot.told */
+enum { LEFT = 1, DIED = 2, CLOSED = 4 }; /* bits of rt_slot.told: what was forwarded to the other nodes */
 
 static bool is_home(const struct rt_board *b, uint32_t rank)
 {
 	return b->slots[rank].home == b->home;
 }
 
-/* A record may be overwritten meanwhile, if all ranks have read it: then it says nothing new to anybody. */
+/* Emits a record, if it is new or all is set. Its rank may overwrite it meanwhile, but only when all ranks have read it.
+ * Then nobody needs this frame, and receivers ignore it. */
 static void emit_record(struct rt_board *b, uint32_t rank, unsigned parity, bool all, rt_emit *emit, void *arg)
 {
 	struct rt_slot *s = &b->slots[rank];
@@ -50,7 +51,7 @@ void rt_mirror_scan(struct rt_board *b, bool all, rt_emit *emit, void *arg)
 		if (!is_home(b, r))
 			continue;
 		leaves = atomic_load(&b->slots[r].left);
-		closes = atomic_load(&b->slots[r].closed); /* it has written all its records then */
+		closes = atomic_load(&b->slots[r].closed); /* read before the records: a rank that has closed has written all of them */
 		emit_record(b, r, 0, all, emit, arg);
 		emit_record(b, r, 1, all, emit, arg);
 		if (closes)

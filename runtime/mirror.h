@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Boards that are kept alike on several nodes. Each node has one; its own ranks write their slots, and who carries
- * frames from node to node writes those of the others. A frame says what a slot holds, and what a slot holds only
- * grows: so a frame may come twice, or late, and after a break all are sent again. */
+ * Keeps the boards of several nodes alike. Each node has a board of its own. Its own ranks write their slots, and its
+ * bridge writes the slots of the ranks of other nodes, from the frames that it receives. A frame says what a slot holds,
+ * and what a slot holds only grows. So a frame may arrive twice or late, and after a broken connection all frames are sent
+ * again. */
 #ifndef RUNTIME_MIRROR_H
 #define RUNTIME_MIRROR_H
 
@@ -12,30 +13,31 @@ enum rt_frame_what {
 	RT_FRAME_CLOSED,
 	RT_FRAME_LEFT,
 	RT_FRAME_DIED,
-	RT_FRAME_FAILED /* seq is what failed has */
+	RT_FRAME_FAILED /* seq is the value of rt_board.failed */
 };
 
 struct rt_frame {
 	uint32_t what, rank;
-	uint64_t key; /* the board's */
+	uint64_t key; /* key of the board */
 	uint64_t seq;
 	char data[HOST_RECORD];
 };
 
 typedef void rt_emit(void *arg, const struct rt_frame *f);
 
-/* Emits what this node's ranks have written since the last call; all: whatever they have written, and the next call
- * emits what it would have without this one. Deaths are left to rt_mirror_deaths. */
+/* Emits what this node's ranks have written since the last call. all: emits whatever they have written, and does not change
+ * what later calls emit. Deaths are left to rt_mirror_deaths. */
 void rt_mirror_scan(struct rt_board *b, bool all, rt_emit *emit, void *arg);
-/* The deaths of this node's ranks. They come last: that a rank has left a group counts before. */
+/* Emits the deaths of this node's ranks. Called after all boards are scanned: that a rank has left a group must arrive
+ * first, because then its death is no failure of that group. */
 void rt_mirror_deaths(struct rt_board *b, bool all, rt_emit *emit, void *arg);
-/* Whether all of this node's ranks have left, and that was emitted. */
+/* True if all of this node's ranks have left, and frames that say so were emitted. */
 bool rt_mirror_over(const struct rt_board *b);
-/* Whether that was emitted of those that have. */
+/* True if a frame was emitted for each of this node's ranks that has left. */
 bool rt_mirror_told(const struct rt_board *b);
-/* Whether a rank of a node has not left. */
+/* True if a rank of node home has not left. */
 bool rt_mirror_cares(const struct rt_board *b, uint32_t home);
-/* Takes over what another node has told. */
+/* Applies a frame of another node to the board. */
 void rt_mirror_apply(struct rt_board *b, const struct rt_frame *f);
 
 #endif

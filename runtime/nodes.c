@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which node this is, and where others reach it. */
+ * Identity of this node, and the addresses at which other nodes reach it. */
 #include "runtime/nodes.h"
 
 #include "util/env.h"
@@ -24,8 +24,8 @@ static uint64_t inode_of(const char *path)
 	return stat(path, &st) ? 0 : st.st_ino;
 }
 
-/* The kernel, as it was booted; and the namespaces in which processes meet at sockets, and in which their numbers mean
- * the same. */
+/* A node is a booted kernel, with the namespaces in which its processes find each other's sockets (net) and in which
+ * process numbers mean the same (pid). GOAL_NODE can divide it further. */
 uint64_t rt_node_id(void)
 {
 	const char *name = env_get(ENV_GOAL_NODE);
@@ -46,7 +46,7 @@ uint64_t rt_node_id(void)
 
 /* ---- where it is reached ---- */
 
-/* As IPv6; false: it is of another kind, or of no use outside of its link. */
+/* Converts an address to IPv6. Returns false if it is of no use outside of its link. */
 static bool as_in6(int family, const void *address, struct in6_addr *out)
 {
 	if (family == AF_INET6) {
@@ -68,11 +68,11 @@ static bool interface_in6(const struct ifaddrs *i, struct in6_addr *out)
 	       as_in6(AF_INET6, (const char *)a + offsetof(struct sockaddr_in6, sin6_addr), out);
 }
 
-/* What GOAL_ADDRESS asks for: an interface, or the first bits of an address. */
+/* What GOAL_ADDRESS asks for: an interface, or a network, which is the first bits of an address. */
 struct wanted {
 	const char *interface;
 	struct in6_addr address;
-	int bits; /* -1: it is no address */
+	int bits; /* -1: an interface is asked for */
 };
 
 static int parse_wanted(const char *s, struct wanted *w)
@@ -129,7 +129,7 @@ int rt_node_addresses(struct mpix_sched_ctx *ctx, struct rt_card *card)
 		return rt_error(ctx, -ERR_ARG, "the environment variable GOAL_ADDRESS cannot be \"%s\"", asked);
 	if (getifaddrs(&all))
 		return rt_sys_error(ctx, "getifaddrs");
-	/* The loopback last: nodes that are namespaces of one system may meet there. */
+	/* The loopback comes last: nodes that are namespaces of one system may reach each other there. */
 	for (int loop = 0; loop < 2; loop++)
 		for (const struct ifaddrs *i = all; i; i = i->ifa_next)
 			if (i->ifa_flags & IFF_UP && !(i->ifa_flags & IFF_LOOPBACK) == !loop && interface_in6(i, &a) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Groups on several nodes: addresses (nodes.c), and the connection that keeps the boards of all nodes alike (bridge.c). */
+ * Groups on several nodes: addresses (nodes.c), and the bridge that keeps the boards of all nodes alike (bridge.c). */
 #ifndef RUNTIME_NODES_H
 #define RUNTIME_NODES_H
 
@@ -8,42 +8,45 @@
 
 #include <netinet/in.h>
 
-/* The same for all that can map each other's memory. */
+/* Returns a number that is the same for all processes that can map each other's memory. */
 uint64_t rt_node_id(void);
 
 #define RT_ADDRESSES 8u
 
-/* Where a node answers: what its lowest rank tells all others. */
+/* The addresses at which a node answers. Its lowest rank sends the card to all others. */
 struct rt_card {
 	int err;
-	char name[12]; /* of a Unix socket, for its own ranks */
+	char name[12]; /* of a Unix socket, for the ranks of this node */
 	uint32_t name_len;
 	uint16_t port, naddresses;
-	struct in6_addr address[RT_ADDRESSES]; /* the best first */
+	struct in6_addr address[RT_ADDRESSES]; /* best first */
 };
 
-/* Where this node can be reached; errors are told. */
+/* Stores the addresses of this node on its card. Returns 0, or an error with a message. */
 int rt_node_addresses(struct mpix_sched_ctx *ctx, struct rt_card *card);
 
-/* What a process needs to keep the boards of its node like those of the others. */
+/* What rt_bridge_open needs. */
 struct rt_bridge_plan {
 	const struct rt_card *cards; /* by rank */
 	char secret[MAC_KEY];
-	int listener, bell; /* shared by the processes of the node; they pass to the bridge */
-	bool first; /* it connects; the others take over when it has left */
+	int listener, bell; /* shared by the processes of the node; rt_bridge_open takes them */
+	bool first; /* this process connects; the others take over when it has left */
 };
 
-/* An open TCP port, told on the card, for so many nodes; or an error that is told. */
+/* Opens a TCP port for the other nodes, and stores it and this node's addresses on the card. nodes is the number of all
+ * nodes. Returns 0, or an error with a message. */
 int rt_bridge_listen(struct mpix_sched_ctx *ctx, struct rt_card *card, uint32_t nodes, int *listener);
-/* The process that tells other nodes holds this lock of the board's file. */
+/* Tries to take the lock on the board's file, whose holder runs the bridge. Returns 0 if this process has it. */
 int rt_bridge_steer(const struct rt_local *l);
-/* Makes l->bridge; returns when all nodes are connected, or with an error that is told. */
+/* Makes l->bridge. If this process is the first to run it, returns when all nodes are connected. Returns 0, or an error
+ * with a message. */
 int rt_bridge_open(struct mpix_sched_ctx *ctx, struct rt_local *l, const struct rt_bridge_plan *p);
-/* When all has been told that ranks of this process have to tell. NULL is harmless. */
+/* Stops the bridge when the other nodes know what the ranks of this process did last. NULL is harmless. */
 void rt_bridge_close(struct rt_bridge *b);
-/* There is something to tell. */
+/* Wakes the bridge: a board of this node has changed. */
 void rt_bridge_ring(const struct rt_local *l);
-/* From now on a board of a subgroup, in this node's heap of rank owner, is one of those that are kept alike. */
+/* Adds the board of a subgroup to those that the bridge keeps alike. The board is at offset off in the heap of rank owner
+ * of this node. */
 void rt_bridge_add(struct rt_local *l, struct rt_board *b, uint32_t owner, uint64_t off);
 
 #endif

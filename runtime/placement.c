@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Placements of ranks and of their communication on the cores of a node.
  *
- * Two equations of the paper are not as printed. Eq. 1 has a floor inside, and its M is the index of a core in its NUMA
- * node, not of a rank: in a node of N cores of which K are free, these are ceil(k N / K) - 1 for k = 1 ... K, and the
- * progress of a rank goes to the next one behind its core. Eq. 2 for every size: of K free cores in ascending order,
- * rank r has number r mod K. */
+ * Two equations of the paper are misprinted; its examples show what is meant. Eq. 1 lacks a floor, and its M is the index
+ * of a core in its NUMA node, not of a rank. In a NUMA node of N cores of which K are free, the free ones are ceil(k N / K)
+ * - 1 for k = 1 ... K, and the communication of a rank runs on the next free core behind its own. Eq. 2 holds for every
+ * size in this form: of K free cores in ascending order, rank r has number r mod K. */
 #include "runtime/placement.h"
 
 #include "util/err.h"
@@ -45,18 +45,18 @@ int placement_parse(const char *s, struct placement_asked *a)
 	}
 }
 
-/* The cores in the cpuset, NUMA node after NUMA node. */
+/* A NUMA node. Cores in the cpuset have positions in order, NUMA node after NUMA node. */
 struct node {
-	uint32_t first, n; /* its cores */
-	uint32_t ranks, slots; /* its share of the ranks; its cores that are not free */
+	uint32_t first, n; /* its cores, by position */
+	uint32_t ranks, slots; /* ranks: its share of the ranks; slots: number of its cores that are not free */
 };
 
 struct work {
 	const struct topology *t;
-	uint32_t *core; /* by place: its logical index */
-	uint32_t *node; /* by place: whose core it is */
-	bool *free; /* by logical index: no rank goes there */
-	uint32_t *slot; /* places of those that ranks go to */
+	uint32_t *core; /* by position: logical index of the core */
+	uint32_t *node; /* by position: number of its NUMA node */
+	bool *free; /* by logical index: no rank runs on the core */
+	uint32_t *slot; /* positions of the cores on which ranks run */
 	uint32_t n, nslots;
 	struct node *nodes;
 	uint32_t nnodes;
@@ -101,7 +101,7 @@ static int work_init(struct work *w, const struct topology *t)
 	return 0;
 }
 
-/* Splits ranks evenly over the nodes, the first ones get the extra ones; a node takes at most its slots. */
+/* Splits ranks evenly over the NUMA nodes; the first ones get the extra ranks. A node gets at most as many as it has slots. */
 static void spread_ranks(struct work *w, uint32_t ranks)
 {
 	for (uint32_t i = 0; i < w->nnodes; i++)
@@ -122,7 +122,8 @@ static void spread_ranks(struct work *w, uint32_t ranks)
 	}
 }
 
-/* Sets cores aside, Eq. 1: what a node's share of the others leaves there, evenly between them. */
+/* Sets comm cores aside by Eq. 1. Each NUMA node gets its share of the other cores for ranks; the free ones lie evenly
+ * between them. */
 static void set_aside(struct work *w, uint32_t comm)
 {
 	for (uint32_t i = 0; i < w->nnodes; i++)
@@ -155,7 +156,7 @@ static int set_list_aside(struct work *w, const struct placement_asked *a, struc
 	return 0;
 }
 
-/* One core that is alone is shared by ranks and communication. */
+/* Chooses the free cores. If there is only one core, ranks and communication share it. */
 static int choose_free(struct work *w, const struct placement_asked *a, uint32_t nranks, struct text *why)
 {
 	const uint32_t left = w->n > nranks ? w->n - nranks : 0;
@@ -173,7 +174,7 @@ static int choose_free(struct work *w, const struct placement_asked *a, uint32_t
 	return 0;
 }
 
-/* Ranks fill what is not free, in order. More than there are cores share them, neighbours with neighbours. */
+/* Places the ranks on the cores that are not free, in order. If there are more ranks than cores, neighbours share a core. */
 static int place_ranks(struct work *w, struct placement *p, uint32_t *at, struct text *why)
 {
 	uint32_t r = 0, slot = 0;
@@ -202,8 +203,9 @@ static int place_ranks(struct work *w, struct placement *p, uint32_t *at, struct
 	return 0;
 }
 
-/* The next free core of the NUMA node: where it has one, its last core is free. Else the nearest one of all, in logical
- * order, which is one of locality; without any, the rank's own, the first case of Eq. 1. */
+/* Returns the core for the communication of a rank: the next free one in its NUMA node (the last core of a node is free if
+ * any is). Without one, the nearest free core of all in logical order, which follows locality. Without any, the rank's own
+ * core, the first case of Eq. 1. */
 static uint32_t numa_comm(const struct work *w, uint32_t at)
 {
 	const struct node *node = &w->nodes[w->node[at]];
@@ -220,10 +222,10 @@ static uint32_t numa_comm(const struct work *w, uint32_t at)
 	return behind == w->n || at - before < behind - at ? before : behind;
 }
 
-/* From places to cores. */
+/* Sets the cores of all ranks and of their communication, from the ranks' positions. */
 static void place_comms(struct work *w, struct placement *p, const uint32_t *at, const struct placement_asked *a)
 {
-	uint32_t *aside = w->slot, naside = 0; /* the slots have done their service */
+	uint32_t *aside = w->slot, naside = 0; /* the slots are not needed any more */
 
 	for (uint32_t c = 0; c < w->t->ncores; c++)
 		if (w->free[c])
@@ -246,7 +248,7 @@ static void place_comms(struct work *w, struct placement *p, const uint32_t *at,
 	}
 }
 
-/* Sorts the ranks by the core that serves them. */
+/* Sorts the ranks by the core that serves them, and lists these cores. */
 static int list_served(struct placement *p, uint32_t ncores)
 {
 	uint32_t *count = mem_calloc((size_t)ncores + 1, sizeof *count);

@@ -14,9 +14,9 @@
 struct rt_core;
 struct rt_mate;
 
-enum rt_state { RT_IDLE, RT_FAILED /* for good */, RT_ACTIVE, RT_DONE /* nobody has waited yet */ };
+enum rt_state { RT_IDLE, RT_FAILED /* failed for good */, RT_ACTIVE, RT_DONE /* complete, but not yet tested or waited for */ };
 
-/* A reduction of the library's. */
+/* A built-in reduction: the function, and the layout of the elements that it reduces. */
 struct rt_reduce {
 	rt_kernel *kernel;
 	const struct be_layout *layout;
@@ -27,58 +27,62 @@ struct mpix_sched_request {
 	struct be_group *group;
 	struct mpix_sched *sched;
 	const struct mpix_sched_type *type;
-	struct mpix_sched_type *given; /* the same if it is the caller's, or NULL */
-	struct mpix_sched_op *op; /* NULL: reduce.kernel */
-	struct rt_reduce reduce, plain; /* plain: of basic elements one after the other */
+	struct mpix_sched_type *given; /* type, if the caller passed a datatype; else NULL. Holds a reference */
+	struct mpix_sched_op *op; /* the user's operation; NULL: reduce.kernel is used */
+	struct rt_reduce reduce, plain; /* reduce: for elements of type; plain: for contiguous basic elements */
 	const struct be_ops *be;
 	struct be_bound *bound;
-	struct be_turn *turn; /* bound's; NULL until it is made */
-	bool helped; /* others make progress on it as well: as be_bind, */
-	size_t fragment; /* as this; a rank that waits joins in if it is not 0 */
-	struct rt_core *core; /* these, once it is bound; else NULL */
-	struct rt_mate *mates; /* by rank, while it is bound */
-	VEC(struct be_bound *) views; /* of other processes' ranks */
+	struct be_turn *turn; /* turn of bound; NULL until bound is made */
+	bool helped; /* other threads than the rank's own make progress on it, too (be_bind.helped) */
+	size_t fragment; /* bytes of a fragment of large copies, in which a waiting rank joins; 0: not split (be_bind.fragment) */
+	struct rt_core *core; /* what makes progress on it besides its rank; NULL until it is bound, or if it is not helped */
+	struct rt_mate *mates; /* what each rank published, by rank; NULL except during binding */
+	VEC(struct be_bound *) views; /* views of requests of ranks in other processes, bound together with this one */
 	struct ir_rank rank;
-	uint32_t entry; /* as be_bind.entry, */
-	unsigned armw; /* as this, */
-	bool *safe; /* and as this */
-	struct be_buffer *buffers, *spare; /* spare: room to bind others, without an allocation */
-	char **scratch; /* heap memory of scratch buffers, or NULL */
+	uint32_t entry; /* the rank's part in a binary for command queues (be_bind.entry) */
+	unsigned armw; /* enum bin_armw of the reduction (be_bind.armw) */
+	bool *safe; /* by op: a recv whose sender needs no signal (be_bind.safe) */
+	struct be_buffer *buffers, *spare; /* spare: memory for the buffers of the next rebind */
+	char **scratch; /* by buffer: heap memory of a scratch buffer, or NULL */
 	uint32_t nbuffers;
-	bool inplace; /* the caller bound the one buffer in place that may be */
-	size_t *sizes; /* what the caller says that its buffers hold, 0 where nothing; NULL: it does not say */
-	char *reduce_tmp; /* for b = b op a with a user's operation */
+	bool inplace; /* the caller passed MPIX_SCHED_IN_PLACE for the buffer that allows it */
+	size_t *sizes; /* elements in each of the caller's buffers, 0 if it passed no such buffer; NULL: unknown */
+	char *reduce_tmp; /* copy of an operand, for b = b op a with a user's operation */
 	uint64_t epoch;
-	uint64_t id; /* as be_bind.request */
-	uint64_t dump_after; /* ns of waiting until the pending ops are printed; 0: never */
-	uint64_t watched, since; /* the epoch that a wait last looked at, and from when on */
-	uint64_t looked; /* the epoch of the last look whether it can still complete */
-	uint64_t last_ns, mean_ns; /* of waits, without a brief spin; of the mean waking up is taken off */
+	uint64_t id; /* the same number on all ranks (be_bind.request) */
+	uint64_t dump_after; /* ns of waiting after which the pending ops are printed; 0: never */
+	uint64_t watched, since; /* the last epoch in which rt_dump_due was called, and the time of the first call in it, ns */
+	uint64_t looked; /* the last epoch in which a wait checked whether the request can still complete */
+	/* Duration of the last wait, and moving average; ns, after the first brief spin. The average excludes the time of waking up. */
+	uint64_t last_ns, mean_ns;
 };
 
-/* What a rank does with what is bound: an owned row of the schedule's parameters, or NULL, its ops, and a number that
- * differs where ranks give other parameters. a: rank and size are set. Errors are told. */
+/* Computes the rank's ops. The caller sets a->rank and a->size. Stores the values of the schedule's parameters in *row
+ * (owned by the caller, NULL if there are none), the ops in *out, and a hash of the global parameters, which ranks compare,
+ * in *params. On failure stores an error message. */
 int rt_specialise(struct mpix_sched *s, const struct mpix_sched_type *type, const struct MPIX_Sched_bind *bind,
 		  struct bin_args *a, struct bin_arg **row, struct ir_rank *out, uint64_t *params);
 
-/* The bytes from the first to the last that n basic elements touch, and where they begin; false: there are too many. */
+/* Computes which bytes n basic elements touch: the offset of the first in *low, their number in *len. Returns false on
+ * overflow. */
 bool rt_span(const struct mpix_sched_type *t, uint64_t n, int64_t *low, size_t *len);
 
-/* Collective. Binds and adds the request to the context's, or undoes what it did. sched or bind that are missing on one
- * rank are an error on all. */
+/* Collective. Binds a schedule and adds the request to its context; if that fails, undoes all of it. If sched or bind is
+ * NULL on one rank, all ranks return an error. */
 int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
 	    struct mpix_sched_request **out);
-/* Other buffers for a request that is not active. On an error the old ones stay. */
+/* Replaces the buffers of a request that is not active. On an error the old ones stay. */
 int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n);
-/* A view of a rank's request, which is bound with this one. */
+/* Creates a view of the request that another rank bound together with this one. */
 int rt_view(struct mpix_sched_request *req, uint32_t rank, struct be_bound **out);
-/* Takes it out again and frees it; nobody may use it any more. */
+/* Removes a request from its context and frees it. No other thread may use it any more. */
 void rt_unbind(struct mpix_sched_request *req);
 
-/* Carries out all that is ready of a request, which the caller has taken. */
+/* Makes progress on all parts of a request. The caller holds its turn. */
 void rt_advance(struct mpix_sched_request *req);
 
-/* Whether a rank may make progress on a request, which may be another's: then nobody else does until rt_turn_give. */
+/* Takes the turn of a request, which may be another rank's: the exclusive right to make progress on it, until rt_turn_give.
+ * Returns false if somebody else holds it. */
 static inline bool rt_turn_take(struct be_turn *t, uint32_t rank)
 {
 	uint32_t nobody = 0;
@@ -97,7 +101,7 @@ static inline enum rt_state rt_turn_state(const struct be_turn *t)
 	return atomic_load_explicit(&t->state, memory_order_acquire);
 }
 
-/* By who has the turn: the epoch is over, err < 0 tells how. */
+/* Ends an epoch with result err, an error if it is negative. The caller holds the turn. */
 static inline void rt_turn_finish(struct be_turn *t, int err)
 {
 	if (err < 0)
@@ -105,8 +109,8 @@ static inline void rt_turn_finish(struct be_turn *t, int err)
 	atomic_store_explicit(&t->state, RT_DONE, memory_order_release);
 }
 
-/* The same for one's own. Where there is no other thread, plain loads and stores do: an atomic read-modify-write would
- * wait until what was just sent has left this core. */
+/* Takes the turn of the caller's own request. With no other thread plain loads and stores suffice: an atomic
+ * read-modify-write would wait until earlier stores, such as data just sent, have left this CPU core. */
 static inline bool rt_take(struct mpix_sched_request *req)
 {
 	_Atomic uint32_t *holder = &req->turn->holder;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Loading schedules: binaries are checked, texts compiled in process. */
+ * Loads schedules: checks binaries, and compiles texts in this process. */
 #include "runtime/sched.h"
 
 #include "compiler/compile.h"
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A text that is not said to be anything else is compiled so. */
+/* Options for texts that the application loads. */
 static const struct compile_options plainly = { .debug = true };
 
-/* Whoever binds a collective goes by its name: what is in the file has to fit the definition. */
+/* Checks that the schedule fits the collective that it implements: a caller that binds a collective trusts its name. */
 static int open_claim(struct mpix_sched *s, struct mpix_sched_ctx *ctx, const char *name)
 {
 	struct ir_fault fault;

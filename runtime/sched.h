@@ -17,16 +17,17 @@ struct mpix_sched {
 	void *image;
 	size_t size;
 	struct bin bin;
-	struct claim claim; /* what implements names: the definition has the sizes of its buffers */
-	bool sized; /* they have to be looked at when it is bound */
+	struct claim claim; /* the collective named by implements, whose definition gives the sizes of its buffers */
+	bool sized; /* the sizes of buffers have to be compared with the definition at bind */
 };
 
-/* Takes data, a text or a binary with a NUL behind it; o is for texts. 0 or MPIX_SCHED_ERR_*. */
+/* Creates a schedule from data, a text or a binary followed by a NUL, and takes ownership of data. Texts are compiled with
+ * the options o. Returns 0 or MPIX_SCHED_ERR_*. */
 int rt_sched_make(struct mpix_sched_ctx *ctx, const char *name, char *data, size_t size,
 		  const struct compile_options *o, MPIX_Sched *out);
 void rt_sched_unref(struct mpix_sched *s);
 
-/* What a context has selected so far (select.c). */
+/* Selection tables of a context and the schedules compiled for their rows (select.c). */
 struct rt_selected;
 void rt_selected_free(struct rt_selected *s);
 
@@ -35,7 +36,7 @@ struct mpix_sched_type {
 	struct mpix_sched_ctx *ctx;
 	enum MPIX_Sched_basic basic;
 	struct be_layout layout;
-	int64_t low, high; /* bytes that an element touches: [low, high) */
+	int64_t low, high; /* range of bytes that an element touches: [low, high) */
 	struct be_block blocks[];
 };
 
@@ -48,7 +49,7 @@ struct mpix_sched_op {
 };
 
 size_t rt_basic_size(enum MPIX_Sched_basic basic);
-/* The type of one basic element, which nobody has to free; NULL: there is none. */
+/* Returns the type of one basic element, which is static; NULL if there is none. */
 const struct mpix_sched_type *rt_type_basic(enum MPIX_Sched_basic basic);
 void rt_type_unref(struct mpix_sched_type *t);
 void rt_op_unref(struct mpix_sched_op *op);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Selecting schedules: a context reads the selection tables once, and compiles what a row says once. */
+ * Selects schedules: a context reads the selection tables once, and compiles the schedule of each row once. */
 #include "compiler/collectives/collective.h"
 #include "compiler/collectives/names.h"
 #include "compiler/passes/passes.h"
@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A row's schedule, compiled. */
+/* The compiled schedule of a row. */
 struct compiled {
 	const struct select_row *row;
-	char *passes; /* with the nodes of some group; NULL: those of the row */
+	char *passes; /* passes of the row, with the nodes of a group; NULL: just the row's passes */
 	char *image;
 	size_t size;
 };
@@ -72,7 +72,7 @@ static int to_call(const struct MPIX_Sched_call *c, uint32_t ranks, struct selec
 	return 0;
 }
 
-/* An owned copy, as rt_sched_make takes it. */
+/* Returns a copy with a NUL behind it, as rt_sched_make needs it. */
 static char *copy_image(const void *image, size_t size)
 {
 	char *p = mem_alloc(size + 1);
@@ -84,7 +84,7 @@ static char *copy_image(const void *image, size_t size)
 	return p;
 }
 
-/* Which ranks of a group each node has, in a row's passes that ask for that. */
+/* Adds the nodes of a group's ranks to those passes of a row that need them. */
 static int find_nodes(const struct be_group *g, const char *list, char **out)
 {
 	const struct rt_peer *peers = g->local->peers;
@@ -105,7 +105,8 @@ static int find_nodes(const struct be_group *g, const char *list, char **out)
 			passes_open(list), apart, q, apart - 1);
 }
 
-/* The schedule of a row: compiled from its file, and kept, with passes of its own if there are any. */
+/* Compiles the schedule of a row from its file, and keeps the binary. *own: the row's passes with the nodes of the group,
+ * or NULL. */
 static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row, char **own, MPIX_Sched *out)
 {
 	struct rt_selected *s = ctx->selected;
@@ -131,7 +132,7 @@ static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row,
 	c.image = copy_image((*out)->image, (*out)->size);
 	c.size = (*out)->size;
 	if (!c.image || VEC_PUSH(&s->compiled, c))
-		free(c.image); /* it is only slower */
+		free(c.image); /* without a copy, later calls compile again */
 	else
 		*own = NULL;
 	return 0;
@@ -159,7 +160,7 @@ int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *c, M
 	const struct select_row *row;
 	struct mpix_sched_ctx *ctx;
 	struct select_call call;
-	char *own = NULL; /* passes that know the nodes of the group */
+	char *own = NULL; /* passes of the row, with the nodes of the group */
 	int rc = 0;
 
 	if (!group || !c || c->struct_size < sizeof *c || !c->collective || !sched)

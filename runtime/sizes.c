@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sizes of buffers: those that a schedule declares are held against the definition of the collective that it names, and
- * told to whoever asks. */
+ * Sizes of buffers: compares those that a schedule declares with the definition of its collective, and returns them to the
+ * application. */
 #include "runtime/sizes.h"
 
 #include "runtime/request.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the first version of the library had of it. */
+/* Size of the struct in the first version of the library. */
 #define LEAST_BIND offsetof(struct MPIX_Sched_bind, sizes)
 
 const struct MPIX_Sched_bind *rt_whole_bind(const struct MPIX_Sched_bind *bind, struct MPIX_Sched_bind *whole)
@@ -39,7 +39,7 @@ int rt_check_sizes(struct mpix_sched *s, const struct bin_args *a, bool inplace,
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++) {
 		if (b->buffers[i].mode == BIN_SCRATCH || r->bufsize[i] == due[i])
 			continue;
-		/* Queues are not looked through. */
+		/* Command queues are not searched for uses of the buffer: there it counts as used. */
 		if (!due[i] && !b->target && !rt_uses(r, i))
 			r->bufsize[i] = 0;
 		else

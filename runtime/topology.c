@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The cores of this node. All that is needed is copied, and hwloc's own view of the machine is not kept. */
+ * The cores of this node. Copies all that is needed, and does not keep hwloc's topology. */
 #include "runtime/topology.h"
 
 #include "util/env.h"
@@ -26,7 +26,7 @@ struct hwloc {
 	HWLOC_FUNCTIONS
 #undef FN
 	hwloc_topology_t all;
-	hwloc_bitmap_t mine; /* the cpuset; NULL: everything */
+	hwloc_bitmap_t mine; /* the cpuset; NULL: all CPUs */
 };
 
 static int load_hwloc(struct hwloc *h, struct text *why)
@@ -44,7 +44,7 @@ static int load_hwloc(struct hwloc *h, struct text *why)
 	return -ERR_UNSUPPORTED;
 }
 
-/* The first of the NUMA nodes at the core: where memory of several kinds is local, the usual one. */
+/* Returns the first NUMA node at the core. If it has several kinds of memory, that is the usual kind. */
 static uint32_t numa_of(const struct hwloc *h, hwloc_obj_t core)
 {
 	const int depth = HWLOC_TYPE_DEPTH_NUMANODE;
@@ -62,7 +62,7 @@ static int copy_cores(const struct hwloc *h, struct topology *t)
 	VEC(uint32_t) cpus = { 0 };
 	int err = 0;
 
-	if (depth < 0) /* systems that do not tell: each CPU is one */
+	if (depth < 0) /* cores are unknown on this system: each CPU counts as one */
 		depth = h->get_type_depth(h->all, HWLOC_OBJ_PU);
 	t->ncores = h->get_nbobjs_by_depth(h->all, depth);
 	t->cores = mem_calloc(t->ncores, sizeof *t->cores);
@@ -84,7 +84,7 @@ static int copy_cores(const struct hwloc *h, struct topology *t)
 	return err;
 }
 
-/* hwloc takes this machine when it does not understand what it was asked to make up. */
+/* Checks HWLOC_SYNTHETIC: if hwloc does not understand it, it silently uses this machine. */
 static int check_source(const struct hwloc *h, struct text *why)
 {
 	const char *asked = env_get(ENV_HWLOC_SYNTHETIC);
@@ -96,7 +96,7 @@ static int check_source(const struct hwloc *h, struct text *why)
 	return -ERR_ARG;
 }
 
-/* What a thread may run on says nothing about another machine. */
+/* Finds the cpuset of this thread. It says nothing about the CPUs of another machine. */
 static int get_cpuset(struct hwloc *h, struct topology *t)
 {
 	t->here = h->topology_is_thissystem(h->all);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The cores of this node, as hwloc sees them. libhwloc is loaded when it is needed, as libpmix is: who has no
- * communication cores does without, and programs can be linked statically. */
+ * The cores of this node, from hwloc. Loads libhwloc on first use, as libpmix: programs without communication cores do not
+ * need it, and can be linked statically. */
 #ifndef RUNTIME_TOPOLOGY_H
 #define RUNTIME_TOPOLOGY_H
 
@@ -10,19 +10,19 @@
 #include <stdint.h>
 
 struct topology_core {
-	uint32_t numa;	      /* logical index of its NUMA node; the number of nodes where it has none */
-	bool usable;	      /* in the cpuset of the thread that loaded it */
-	uint32_t first, ncpus; /* its CPUs, of cpus: those in the cpuset, if there are any */
+	uint32_t numa;	      /* logical index of its NUMA node; number of NUMA nodes if it has none */
+	bool usable;	      /* in the cpuset of the thread that called topology_load */
+	uint32_t first, ncpus; /* its CPUs, as a range of cpus; if some are in the cpuset, only those */
 };
 
 struct topology {
-	struct topology_core *cores; /* by hwloc's logical index */
+	struct topology_core *cores; /* cores, by hwloc's logical index */
 	uint32_t ncores;
-	uint32_t *cpus; /* as the system numbers them */
-	bool here;	/* of this machine; else of HWLOC_SYNTHETIC or HWLOC_XMLFILE, where nothing can be bound */
+	uint32_t *cpus; /* CPU numbers of the operating system, core after core */
+	bool here;	/* it is this machine; else from HWLOC_SYNTHETIC or HWLOC_XMLFILE, and nothing can be pinned */
 };
 
-/* 0, -ERR_NOMEM, -ERR_UNSUPPORTED without hwloc, -ERR_ARG or -ERR_SYS; a sentence in why. */
+/* Returns 0, -ERR_NOMEM, -ERR_UNSUPPORTED without hwloc, -ERR_ARG or -ERR_SYS, and adds a sentence to why. */
 int topology_load(struct topology *t, struct text *why);
 void topology_free(struct topology *t);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a context traces. Events are kept until it is freed and then written at once, so that ranks disturb each other
- * as little as possible. */
+ * The trace of a context. Keeps all events until the context is freed and then writes them at once, so that tracing
+ * disturbs ranks as little as possible. */
 #include "runtime/trace.h"
 
 #include "runtime/cpus.h"
@@ -16,8 +16,8 @@
 struct rt_trace {
 	pthread_mutex_t lock;
 	int fd;
-	dev_t dev; /* what fd was when it was found: */
-	ino_t ino; /* the program may close it, and open something else */
+	dev_t dev; /* device of fd's file when the trace was opened */
+	ino_t ino; /* inode of that file: the program may close fd and open another file */
 	uint64_t most, dropped;
 	VEC(struct be_event) events;
 };
@@ -29,7 +29,7 @@ static bool same_file(const struct rt_trace *t)
 	return !fstat(t->fd, &st) && st.st_dev == t->dev && st.st_ino == t->ino;
 }
 
-/* The caller has the context's lock. */
+/* Makes the context's trace. The caller holds the context's lock. */
 static int open_trace(struct mpix_sched_ctx *ctx, long fd, long most)
 {
 	struct rt_trace *t;
@@ -64,7 +64,7 @@ int rt_trace_open(struct mpix_sched_ctx *ctx)
 	return err;
 }
 
-/* The file is in append mode: a write is all in one piece. */
+/* Writes all events. The file is in append mode, so that one write stays together. */
 static void write_events(const struct rt_trace *t)
 {
 	struct trace_chunk c = { .magic = TRACE_MAGIC,

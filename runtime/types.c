@@ -45,7 +45,8 @@ static struct mpix_sched_type *new_type(struct mpix_sched_ctx *ctx, enum MPIX_Sc
 	return t;
 }
 
-#define LIMIT ((int64_t)1 << 40) /* of offsets, lengths and extents, so that sums do not overflow */
+/* Limit of offsets, lengths and extents, so that sums do not overflow. */
+#define LIMIT ((int64_t)1 << 40)
 
 int MPIX_Sched_type_create(MPIX_Sched_ctx ctx, enum MPIX_Sched_basic basic, size_t n, const int64_t *offset,
 			   const size_t *length, int64_t extent, MPIX_Sched_type *type)

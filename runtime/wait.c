@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Waiting: spins for a while, and goes on as GOAL_WAIT or the application's handler has it. */
+ * Waiting: spins for a while, then does what GOAL_WAIT or the application's handler says. */
 #include "runtime/wait.h"
 
 #include "runtime/bell.h"
@@ -10,9 +10,10 @@
 #include <sched.h>
 #include <string.h>
 
-#define YIELDS 8u /* before a thread sleeps: who shares its core may be what it waits for */
-#define LOOK_NS 50000000u /* between two looks, at most, once a thread yields */
-#define SLEEP_NS 50000000u /* at most, so that deaths are noticed */
+/* Iterations of yielding before a thread sleeps: the rank that it waits for may share its CPU. */
+#define YIELDS 8u
+#define LOOK_NS 50000000u /* longest time between two checks, once a thread yields */
+#define SLEEP_NS 50000000u /* longest sleep, so that deaths are noticed */
 
 const char *const rt_wait_names[RT_WAITS] = { "spin", "yield", "block", "learn" };
 
@@ -45,7 +46,7 @@ static void set_handler(struct mpix_sched_ctx *ctx, MPIX_Sched_energy_fn *fn, vo
 	ctx->energy.arg = arg;
 	atomic_store(&ctx->chooses, fn != NULL);
 	pthread_mutex_unlock(&ctx->energy_lock);
-	host_ring(&rt_heap_door(ctx->heap)->bell[0], ctx->heap->event); /* who sleeps asks as well */
+	host_ring(&rt_heap_door(ctx->heap)->bell[0], ctx->heap->event); /* a sleeping thread has to call it, too */
 }
 
 int MPIX_Sched_energy_handler_reg(MPIX_Sched_ctx ctx, MPIX_Sched_energy_fn *fn, void *arg)
@@ -64,7 +65,7 @@ int MPIX_Sched_energy_handler_dereg(MPIX_Sched_ctx ctx)
 	return MPIX_SCHED_SUCCESS;
 }
 
-/* The op that a request waits for, if that can be seen now; or NULL. */
+/* Returns the op that a request waits for; NULL if there is none, or if another thread holds the turn. */
 static const struct bin_op *open_op(const struct rt_wait *w)
 {
 	struct mpix_sched_request *req = w->req;
@@ -111,14 +112,14 @@ static enum MPIX_Sched_way choose_way(const struct rt_wait *w)
 	return rt_waits_long(w) || w->turn >= w->until + YIELDS ? MPIX_SCHED_BLOCK : MPIX_SCHED_YIELD;
 }
 
-/* Spins for some more turns. */
+/* Spins for some more iterations. */
 static void spin_more(struct rt_wait *w, uint64_t turns)
 {
 	w->until = w->turn + turns;
 	w->pause = w->until < w->look ? w->until : w->look;
 }
 
-/* Says that it is about to sleep; the next turn is the last look. */
+/* Announces that the thread is about to sleep. The caller checks once more before it does. */
 static void arm_wait(struct rt_wait *w)
 {
 	struct rt_door *door = rt_heap_door(w->req->ctx->heap);
@@ -128,7 +129,7 @@ static void arm_wait(struct rt_wait *w)
 	w->seen = rt_bell_arm(&door->bell[0], door->asks);
 }
 
-/* Does what was chosen for this turn. */
+/* Spins, yields, or prepares to sleep, as was chosen. */
 static void go_on(struct rt_wait *w, enum MPIX_Sched_way way)
 {
 	if (way == MPIX_SCHED_SPIN)
@@ -148,7 +149,7 @@ enum rt_due rt_wait_on(struct rt_wait *w)
 
 		if (!w->began)
 			w->began = w->looked = now;
-		if (now - w->looked > LOOK_NS) /* turns take long where others want the core */
+		if (now - w->looked > LOOK_NS) /* iterations take long if others want the CPU */
 			due = RT_LOOK;
 		if (due == RT_LOOK)
 			w->looked = now;
@@ -172,8 +173,8 @@ static void disarm_wait(struct rt_wait *w)
 	w->armed = false;
 }
 
-/* Of the context's threads one sleeps on the backend's descriptor. When it goes the others have to look which of them is
- * the next one. */
+/* Sleeps. Only one thread of a context sleeps on the backend's descriptor, too. When it wakes, it rings, so that another
+ * thread takes over the descriptor. */
 static bool sleep_here(const struct rt_wait *w, uint64_t ns)
 {
 	struct mpix_sched_ctx *ctx = w->req->ctx;
@@ -197,7 +198,7 @@ void rt_wait_sleep(struct rt_wait *w)
 	if (w->alarm < now + ns)
 		ns = w->alarm > now ? w->alarm - now : 0;
 	if (sleep_here(w, ns))
-		spin_more(w, w->req->group->spins); /* more may follow soon */
+		spin_more(w, w->req->group->spins); /* more messages may follow soon */
 	disarm_wait(w);
 	w->sleeps++;
 }
@@ -210,8 +211,8 @@ void rt_wait_over(struct rt_wait *w)
 	if (w->armed)
 		disarm_wait(w);
 	req->last_ns = ns;
-	ns -= ns < wakes ? ns : wakes; /* or who has slept once would go on doing so */
+	ns -= ns < wakes ? ns : wakes; /* else a rank that slept once would always do so */
 	req->mean_ns = (3 * req->mean_ns + ns) / 4;
-	if (w->since && w->turn) /* without a turn it was none */
+	if (w->since && w->turn) /* without any iteration there was no wait */
 		rt_trace_wait(req, w->since);
 }

@@ -6,52 +6,52 @@
 #include "runtime/request.h"
 #include "util/clock.h"
 
-/* How to go on after a brief spin: what GOAL_WAIT names. */
+/* How to wait after a brief spin: GOAL_WAIT. */
 enum rt_policy { RT_SPIN, RT_YIELD, RT_BLOCK, RT_LEARN, RT_WAITS };
 extern const char *const rt_wait_names[RT_WAITS];
 
-/* That of the environment, or -ERR_ARG. */
+/* Returns the policy of GOAL_WAIT, or -ERR_ARG. */
 int rt_policy(void);
 
-/* Makes energy_lock. */
+/* Initialises ctx->energy_lock. */
 void rt_energy_init(struct mpix_sched_ctx *ctx);
 
-/* What to do after a turn of waiting in which nothing came. */
+/* What the caller does after an iteration in which nothing arrived. */
 enum rt_due {
-	RT_AGAIN, /* the next turn */
-	RT_LOOK, /* look at what costs system calls first: deaths, questions of the user */
-	RT_SLEEP /* the same after rt_wait_sleep; the caller holds nothing that others need meanwhile */
+	RT_AGAIN, /* the next iteration */
+	RT_LOOK, /* check first what costs system calls: deaths, dumps */
+	RT_SLEEP /* call rt_wait_sleep, holding nothing that others need, and then check as for RT_LOOK */
 };
 
-/* A thread that waits. It has begun to wait, looks at all that it waits for, takes a step, looks again; where
- * a step wants it to sleep nothing has come since it said so to others. */
+/* State of a thread that waits. The caller makes progress on all that it waits for, calls rt_wait_step, and repeats. When a
+ * step returns RT_SLEEP, nothing has arrived since the thread announced its sleep. */
 struct rt_wait {
 	struct mpix_sched_request *req;
-	uint64_t turn, pause; /* turns so far; the next that is more than a pause */
-	uint64_t look; /* the turn of the next RT_LOOK */
-	uint64_t until; /* the turn up to which it spins */
-	uint64_t since; /* ns; 0: it is not traced */
-	uint64_t began, looked; /* to do more than to spin, and the last RT_LOOK since, ns; 0: not yet */
-	uint64_t alarm; /* look again then although nobody rings, ns; set by the caller while armed */
-	uint32_t seen; /* of the bell */
+	uint64_t turn, pause; /* turn: iterations so far; pause: number of the next iteration that must call rt_wait_on */
+	uint64_t look; /* iteration of the next RT_LOOK */
+	uint64_t until; /* iteration up to which it spins */
+	uint64_t since; /* start of the wait for the trace, ns; 0: it is not traced */
+	uint64_t began, looked; /* when the first spin ended, and when the last RT_LOOK was, ns; 0: not yet */
+	uint64_t alarm; /* time of the next check even if no bell is rung, ns; set by the caller while armed */
+	uint32_t seen; /* count of the bell when it was armed */
 	uint32_t sleeps;
 	uint8_t policy; /* enum rt_policy */
-	bool awake; /* it waits for more than the bell is for, and does not sleep */
-	bool held; /* the caller has taken the request */
-	bool armed; /* the bell */
-	bool partly; /* set by the caller: it could not look at all that the bell is for */
+	bool awake; /* never sleeps, because it also waits for what does not ring this bell */
+	bool held; /* the caller holds the request's turn */
+	bool armed; /* the thread has announced that it is about to sleep */
+	bool partly; /* set by the caller: it could not check everything for which the bell is rung */
 };
 
-#define RT_LOOK_TURNS 64u /* between two RT_LOOK; each may yield the core to a busy process */
+#define RT_LOOK_TURNS 64u /* iterations between two RT_LOOK; an iteration may yield the CPU to a busy process */
 #define RT_WAKE_NS 50000u /* about what it takes to sleep and to wake up */
 
-/* RT_LEARN: whether the last waits say that it will take longer than to wake up. */
+/* True for RT_LEARN if the last waits suggest that this one takes longer than waking up. */
 static inline bool rt_waits_long(const struct rt_wait *w)
 {
 	return w->policy == RT_LEARN && w->req->mean_ns > RT_WAKE_NS;
 }
 
-/* Begins to wait for a request of its context. */
+/* Begins to wait for a request. held: the caller holds its turn. */
 static inline void rt_wait_begin(struct rt_wait *w, struct mpix_sched_request *req, bool held)
 {
 	const struct mpix_sched_ctx *ctx = req->ctx;
@@ -68,7 +68,7 @@ static inline void rt_wait_begin(struct rt_wait *w, struct mpix_sched_request *r
 	w->awake = w->armed = w->partly = false;
 }
 
-/* Whether this is a turn to spin. */
+/* True if this iteration spins. */
 static inline bool rt_wait_spins(const struct rt_wait *w)
 {
 	return w->turn < w->until;
@@ -76,7 +76,7 @@ static inline bool rt_wait_spins(const struct rt_wait *w)
 
 enum rt_due rt_wait_on(struct rt_wait *w);
 
-/* A turn is over; or several, in which the caller has spun. */
+/* Ends an iteration, or several in which the caller has spun. */
 static inline enum rt_due rt_wait_step(struct rt_wait *w, unsigned turns)
 {
 	w->turn += turns;
@@ -87,12 +87,12 @@ static inline enum rt_due rt_wait_step(struct rt_wait *w, unsigned turns)
 	return RT_AGAIN;
 }
 
-/* After RT_SLEEP. */
+/* Sleeps, after rt_wait_step has returned RT_SLEEP. */
 void rt_wait_sleep(struct rt_wait *w);
 
 void rt_wait_over(struct rt_wait *w);
 
-/* It has come. */
+/* Ends the wait: what it waited for has arrived. */
 static inline void rt_wait_end(struct rt_wait *w)
 {
 	if (w->began || w->since || w->req->mean_ns)

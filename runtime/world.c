@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The group of all ranks of a job: of goalrun, which brings a board; of a launcher with PMIx; or of a program
- * that was started alone. libpmix is loaded when it is needed, so that it is no dependency of those who do not
- * use it. */
+ * The group of all ranks of a job: of goalrun, which provides a board; of a launcher with PMIx; or of a program that was
+ * started alone. Loads libpmix on first use, so that programs that do not use it do not depend on it. */
 #include "runtime/board.h"
 #include "runtime/context.h"
 #include "runtime/cpus.h"
@@ -23,18 +22,19 @@
 
 /* ---- goalrun ---- */
 
-#define LOOK_NS 50000000u /* between two looks at all ranks */
+#define LOOK_NS 50000000u /* interval of checks of all ranks */
 
 struct boot {
 	struct rt_board *board;
 	uint32_t rank;
 	uint64_t seq;
-	uint64_t looked; /* for such, ns */
-	int64_t ended; /* a rank that will not come, or -1 */
+	uint64_t looked; /* time of the last check, ns */
+	int64_t ended; /* a rank that ended before it joined the group, or -1 */
 	bool given_up;
 };
 
-/* goalrun notes on its board when a rank has died, or ended well. The latter first: others may have failed because of it. */
+/* goalrun marks its board when a rank dies or ends. Checks first for ranks that ended: others may have failed because of
+ * that. */
 static int boot_idle(void *arg)
 {
 	struct boot *b = arg;
@@ -75,12 +75,12 @@ static int from_goalrun(MPIX_Sched_ctx ctx, long fd, MPIX_Sched_group *group)
 	b.board = mmap(NULL, rt_board_size((uint32_t)size), PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
 	if (b.board == MAP_FAILED)
 		return -rt_sys_error(ctx, "mmap");
-	/* Where this process stands on the board: it may have made its world before. */
+	/* Continues after its last round on the board: it may have made the group before. */
 	b.seq = rt_board_round(b.board, (uint32_t)rank);
 	rc = MPIX_Sched_group_create(ctx, (int)rank, (int)size, boot_allgather, &b, group);
 	if (rc && b.ended >= 0)
 		rc = -rt_error(ctx, -ERR_DEAD, "rank %u has ended, it did not join the group", (unsigned)b.ended);
-	else if (rc && b.given_up) /* else it has failed for another reason, and others, too, since */
+	else if (rc && b.given_up) /* else the error has another reason, and a rank may have died since */
 		rc = -rt_error(ctx, -ERR_DEAD, "rank %u died", rt_failed(atomic_load(&b.board->failed)));
 	munmap(b.board, rt_board_size((uint32_t)size));
 	return rc;
@@ -101,8 +101,8 @@ struct pmix {
 #undef FN
 	pmix_proc_t me;
 	uint32_t size;
-	unsigned round; /* what a rank gathers cannot be taken back: each round has a key of its own */
-	const char *failed; /* a function and what it returned */
+	unsigned round; /* number of the next round; published values stay, so each round has a key of its own */
+	const char *failed; /* name of the first function that failed; status is what it returned */
 	pmix_status_t status;
 };
 
@@ -120,7 +120,7 @@ static int load_pmix(struct mpix_sched_ctx *ctx, struct pmix *p)
 			 0;
 }
 
-/* Whether a call went well; remembers the first that did not. */
+/* Returns true if a call succeeded. Remembers the first one that failed. */
 static bool check_status(struct pmix *p, const char *name, pmix_status_t status)
 {
 	if (status != PMIX_SUCCESS && !p->failed) {
@@ -139,7 +139,7 @@ static pmix_info_t flag_info(const char *key)
 	return info;
 }
 
-/* The value that a rank put in a round, or an attribute of the job, to be freed by free_value. */
+/* Gets the value that a rank has put, or an attribute of the job. Free it with free_value. */
 static pmix_status_t get_value(struct pmix *p, pmix_rank_t rank, const char *key, const pmix_info_t *info,
 			       pmix_data_type_t type, pmix_value_t **v)
 {
@@ -191,7 +191,7 @@ static int pmix_allgather(const void *in, void *out, size_t size, void *arg)
 	return !good;
 }
 
-/* Where this process stands: it may have made its world before. */
+/* Finds the first unused round: this process may have made the group before. */
 static void find_round(struct pmix *p)
 {
 	pmix_info_t local = flag_info(PMIX_OPTIONAL);
@@ -216,7 +216,7 @@ static int from_pmix(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
 
 	if (rc)
 		return -rc;
-	/* Counts references: MPI may use it, too. */
+	/* PMIx_Init counts references: MPI may use PMIx, too. */
 	good = check_status(&p, "PMIx_Init", p.Init(&p.me, NULL, 0));
 	if (!good)
 		goto out;
@@ -227,7 +227,7 @@ static int from_pmix(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
 		rc = MPIX_Sched_group_create(ctx, (int)p.me.rank, (int)p.size, pmix_allgather, &p, group);
 	}
 	free_value(v);
-	/* Not later: mpirun takes a program that ends without it for broken. */
+	/* PMIx_Finalize right here: mpirun considers a program broken that ends without it. */
 	p.Finalize(NULL, 0);
 out:
 	return p.failed ? -rt_error(ctx, -ERR_SYS, "%s: %s", p.failed, p.Error_string(p.status)) : rc;
@@ -267,7 +267,7 @@ int MPIX_Sched_group_world(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
 		return from_goalrun(ctx, fd, group);
 	if (*env_get(ENV_PMIX_NAMESPACE))
 		return from_pmix(ctx, group);
-	/* Better an error than as many worlds as ranks. */
+	/* An error is better than one group per rank. */
 	if (!env_number(ENV_PMI_SIZE, &pmi) && pmi > 1)
 		return -rt_error(ctx, -ERR_UNSUPPORTED,
 				 "the launcher speaks PMI-1: use MPIX_Sched_group_create with MPI_Allgather");
