@@ -19,6 +19,8 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -621,6 +623,14 @@ static void tell_ignored(const struct goalc *c)
 				  "-Wno-%s has no effect: --verify proves a schedule by all checks", checks[i].name);
 }
 
+/* Each case takes the memory of the one before, which the system would have to clear again if it got it back between. */
+static void keep_memory(void)
+{
+	mallopt(M_MMAP_MAX, 0);
+	mallopt(M_TRIM_THRESHOLD, INT_MAX);
+	mallopt(M_TOP_PAD, 4 << 20);
+}
+
 static int verify_input(struct goalc *c)
 {
 	struct verify_asked asked = { .file = !c->binary, /* whose lines are there to be shown */
@@ -636,6 +646,7 @@ static int verify_input(struct goalc *c)
 	struct bin b;
 	int err = bin_open(&b, c->image, c->size), rc = EXIT_FAULT;
 
+	keep_memory();
 	tell_ignored(c);
 	if (!err && b.meta->nranks && c->nranks && (c->nranks != b.meta->nranks || c->last != c->nranks)) {
 		goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL, "the schedule is for %u ranks",
