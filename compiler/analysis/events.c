@@ -258,8 +258,13 @@ void ir_left_fini(struct ir_left *left)
 CHECK(deadlock)
 {
 	struct ir_left x = { 0 };
-	int err = ir_graph_match(g, &x.m, &x.nm);
+	int err;
 
+	if (g->left) { /* the messages are known */
+		x = *g->left;
+		*g->left = (struct ir_left){ 0 };
+	}
+	err = x.m ? 0 : ir_graph_match(g, &x.m, &x.nm);
 	err = err ? err : ir_events_init(&x.ev, g, x.m, x.nm, true);
 	err = err ? err : ir_events_sort_deep(&x.ev);
 	if (!err && x.ev.sorted < x.ev.n)

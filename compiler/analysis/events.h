@@ -39,8 +39,8 @@ static inline uint32_t ir_events_rank_after(const struct ir_events *ev, uint32_t
 	return op >= ev->base[before] && op < ev->base[before + 1] ? before : ir_events_rank(ev, op);
 }
 
-/* What the check for deadlocks leaves to who asks for it, when nothing is wrong: messages, and sorted events with
- * rendezvous. */
+/* What checks leave to who asks for it, when nothing is wrong: that for lone ends the messages, and that for deadlocks
+ * sorted events with rendezvous. */
 struct ir_left {
 	struct ir_match *m;
 	size_t nm;

@@ -3,6 +3,7 @@
 #include "compiler/analysis/match.h"
 
 #include "compiler/analysis/checks.h"
+#include "compiler/analysis/events.h"
 #include "format/check.h"
 #include "util/err.h"
 
@@ -214,7 +215,15 @@ struct report {
 	const struct ir_graph *g;
 	const struct check *self;
 	enum goal_severity s;
+	struct matches *found; /* of all pairs, for checks that follow; or NULL */
 };
+
+static int keep_pair(void *arg, const struct end *s, const struct end *r)
+{
+	const struct report *p = arg;
+
+	return add_match(p->found, s, r);
+}
 
 static int lone_end(void *arg, const struct end *e, bool send)
 {
@@ -271,6 +280,8 @@ static int visit_ends(struct report *p, struct visitor v, int (*more)(const stru
 	int err = collect_ends(p->g, &sends, &recvs, &wild);
 
 	v.arg = p;
+	if (!err && p->found)
+		err = VEC_RESERVE(&p->found->v, sends.v.n < recvs.v.n ? sends.v.n : recvs.v.n);
 	if (!err)
 		err = walk_channels(&sends, &recvs, &v);
 	if (!err && more)
@@ -281,28 +292,48 @@ static int visit_ends(struct report *p, struct visitor v, int (*more)(const stru
 
 CHECK(unmatched)
 {
-	return visit_ends(&(struct report){ d, g, self, s }, (struct visitor){ .lone = lone_end }, count_wild);
+	struct matches m = { 0 };
+	struct report p = { d, g, self, s, g->left ? &m : NULL };
+	int err = visit_ends(&p, (struct visitor){ .lone = lone_end, .pair = g->left ? keep_pair : NULL }, count_wild);
+
+	if (err || !g->left) {
+		VEC_FREE(&m.v);
+		return err;
+	}
+	free(g->left->m);
+	g->left->m = m.v.at;
+	g->left->nm = m.v.n;
+	return 0;
+}
+
+static void compare_sizes(const struct report *p, const struct ir_match *m)
+{
+	const struct ir_graph *g = p->g;
+	const struct bin_op *send = &g->ranks[m->src].ops[m->send];
+	const uint64_t ls = send->len, lr = g->ranks[m->dst].ops[m->recv].len;
+	const char *unit = g->plain ? "bytes" : "elements";
+
+	if (ls != lr)
+		check_found(p->d, g, p->self->name, p->s, m->dst, m->recv,
+			    "this recv of rank %u takes %" PRIu64 " %s, its send from rank %u (line %u) has %" PRIu64,
+			    m->dst, lr, unit, m->src, ir_graph_loc(g, send).line, ls);
 }
 
 static int size_pair(void *arg, const struct end *s, const struct end *r)
 {
-	const struct report *p = arg;
-	uint64_t ls = p->g->ranks[s->src].ops[s->op].len, lr = p->g->ranks[r->dst].ops[r->op].len;
-	const char *unit = p->g->plain ? "bytes" : "elements";
-
-	if (ls != lr) {
-		struct goal_loc at = ir_graph_loc(p->g, &p->g->ranks[s->src].ops[s->op]);
-
-		check_found(p->d, p->g, p->self->name, p->s, r->dst, r->op,
-			    "this recv of rank %u takes %" PRIu64 " %s, its send from rank %u (line %u) has %" PRIu64,
-			    r->dst, lr, unit, s->src, at.line, ls);
-	}
+	compare_sizes(arg, &(struct ir_match){ s->src, s->op, r->dst, r->op });
 	return 0;
 }
 
 CHECK(size)
 {
-	return visit_ends(&(struct report){ d, g, self, s }, (struct visitor){ .pair = size_pair }, NULL);
+	struct report p = { d, g, self, s, NULL };
+
+	if (!g->left || !g->left->m)
+		return visit_ends(&p, (struct visitor){ .pair = size_pair }, NULL);
+	for (size_t i = 0; i < g->left->nm; i++)
+		compare_sizes(&p, &g->left->m[i]);
+	return 0;
 }
 
 /* ---- order ---- */
