@@ -26,6 +26,14 @@ struct excluded {
 	uint32_t where; /* the instruction */
 };
 
+/* A case that is proved, with elements: others may be multiples of it. */
+struct model_case {
+	int64_t count; /* 0: there is none */
+	struct ir_graph g;
+	struct wants *wants;
+	struct verify_report report;
+};
+
 struct cases {
 	struct goal_diags *d;
 	const struct verify_asked *asked;
@@ -34,6 +42,7 @@ struct cases {
 	struct bin_args args; /* of the case at hand */
 	struct verify_result *out;
 	struct excluded first;
+	struct model_case model;
 	/* of the size at hand */
 	uint64_t proved, useful; /* cases; and those with elements */
 	unsigned passed_over; /* usual counts that assertions rule out, as bits */
@@ -165,6 +174,53 @@ static void drop_wants(struct wants *w, uint32_t n)
 	free(w);
 }
 
+static void drop_model(struct cases *c)
+{
+	if (!c->model.count)
+		return;
+	drop_wants(c->model.wants, c->model.g.nranks);
+	ir_graph_fini(&c->model.g);
+	c->model = (struct model_case){ 0 };
+}
+
+/* The graph is proved, or not; with its wants it is kept as a model, or freed. */
+static int prove(struct cases *c, int64_t count, struct ir_graph *g, struct wants *wants, struct verify_report *report)
+{
+	const struct model_case *m = &c->model;
+	const uint32_t size = g->nranks;
+	int err = 0;
+
+	if (m->count && count % m->count == 0 &&
+	    verify_multiple(&m->g, m->wants, (uint64_t)(count / m->count), g, wants)) {
+		*report = m->report;
+	} else {
+		drop_model(c); /* whose memory is needed */
+		err = verify_graph(c->d, &c->b, g, wants, report);
+		err = err || report->proved ? err : -ERR_SYNTAX;
+		if (!err && count && !g->queues) {
+			c->model = (struct model_case){ count, *g, wants, *report };
+			return 0;
+		}
+	}
+	drop_wants(wants, size);
+	ir_graph_fini(g);
+	return err;
+}
+
+static void count_proved(struct cases *c, const struct verify_report *report, uint32_t size)
+{
+	struct verify_result *out = c->out;
+
+	if (!c->proved++ || report->messages > out->report.messages ||
+	    (report->messages == out->report.messages && report->ready > out->report.ready))
+		out->report = *report;
+	if (report->differ[0] == report->differ[1] || out->differ[2])
+		return;
+	out->differ[0] = report->differ[0];
+	out->differ[1] = report->differ[1];
+	out->differ[2] = size;
+}
+
 static int one_case(struct cases *c, enum outcome *outcome)
 {
 	struct bin_args a = c->args;
@@ -181,21 +237,14 @@ static int one_case(struct cases *c, enum outcome *outcome)
 		return err == -ERR_ASSERT ? 0 : err;
 	*outcome = PROVED;
 	err = make_wants(c, &a, &wants);
-	err = err ? err : verify_graph(c->d, &c->b, &g, wants, &report);
-	if (!err && !report.proved)
-		err = -ERR_SYNTAX;
-	if (!err) {
-		if (!c->proved++ || report.messages > c->out->report.messages ||
-		    (report.messages == c->out->report.messages && report.ready > c->out->report.ready))
-			c->out->report = report;
-		if (report.differ[0] != report.differ[1] && !c->out->differ[2]) {
-			c->out->differ[0] = report.differ[0];
-			c->out->differ[1] = report.differ[1];
-			c->out->differ[2] = a.size;
-		}
+	if (err) {
+		drop_wants(wants, a.size);
+		ir_graph_fini(&g);
+		return err;
 	}
-	drop_wants(wants, a.size);
-	ir_graph_fini(&g);
+	err = prove(c, a.count, &g, wants, &report);
+	if (!err)
+		count_proved(c, &report, a.size);
 	return err;
 }
 
@@ -526,6 +575,7 @@ static int one_size(struct cases *c, uint32_t size)
 	c->args = (struct bin_args){ .size = size };
 	err = each_sample(c);
 	counts_fini(&c->counts);
+	drop_model(c);
 	if (err)
 		return err;
 	c->out->cases += c->proved;

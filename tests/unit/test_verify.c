@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The parts of the verifier against the same done slowly: terms, what comes before what, data, races. */
 #include "compiler/analysis/race.h"
+#include "compiler/collectives/collective.h"
 #include "compiler/compile.h"
 #include "compiler/verify/verify.h"
+#include "compiler/verify/verify_parts.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -360,7 +362,97 @@ static void sizes_are_kept(void)
 	goal_diags_free(d);
 }
 
+/* ---- multiples ---- */
+
+/* With count 2, 6 or 7. */
+struct whole {
+	struct ir_graph g;
+	struct wants wants[3];
+};
+
+static void make_whole(const struct bin *b, int64_t count, struct whole *w)
+{
+	struct bin_args a = { .size = 3, .count = count };
+	struct ir_fault fault;
+
+	CU_ASSERT_FATAL(!ir_graph_specialise(b, &a, &w->g, &a.rank, &fault));
+	for (a.rank = 0; a.rank < 3; a.rank++)
+		CU_ASSERT_FATAL(!collective_wants(b, &a, &w->wants[a.rank], &fault));
+}
+
+static void drop_whole(struct whole *w)
+{
+	for (unsigned r = 0; r < 3; r++)
+		wants_fini(&w->wants[r]);
+	ir_graph_fini(&w->g);
+}
+
+/* Whatever differs in one place is no multiple any more. */
+static void multiples_are_exact(void)
+{
+	static const char text[] = "schedule s implements MPI_Allgather\n"
+				   "buffer in a[count]\nbuffer out b[p * count]\nrank r of p {\n"
+				   "c: copy a into b[r * count +: count]\n"
+				   "for k = 1 to p - 1 {\n"
+				   "s[k]: send a to (r + k) mod p tag k\n"
+				   "recv b[(r - k) mod p * count +: count] from (r - k) mod p tag k\n"
+				   "s[k] requires c\n}\n}\n";
+	struct goal_diags *d = goal_diags_new();
+	struct compile_options o = { .unchecked = true };
+	struct whole x, y;
+	struct bin_op *op;
+	struct ir_rank *r;
+	bool missed = false;
+	struct bin b;
+	void *image;
+	size_t size;
+
+	CU_ASSERT_FATAL(!compile_text(d, "t.goal", text, strlen(text), &o, &image, &size));
+	CU_ASSERT_FATAL(!bin_open(&b, image, size));
+	make_whole(&b, 2, &x);
+	make_whole(&b, 6, &y);
+#define MULTIPLE verify_multiple(&x.g, x.wants, 3, &y.g, y.wants)
+	CU_ASSERT(MULTIPLE && !verify_multiple(&x.g, x.wants, 1, &y.g, y.wants) && !verify_multiple(&x.g, NULL, 3, &y.g, y.wants));
+#define OTHER(field) (field++, missed |= MULTIPLE, field--)
+	for (unsigned i = 0; i < 3; i++) {
+		r = &y.g.ranks[i];
+		for (op = r->ops; op < r->ops + r->nops; op++) {
+			OTHER(op->kind);
+			OTHER(op->len);
+			OTHER(op->off[0]);
+			OTHER(op->buf[0]);
+			if (bin_is_message(op->kind)) {
+				OTHER(op->peer);
+				OTHER(op->tag);
+			} else {
+				OTHER(op->off[1]);
+				OTHER(op->buf[1]);
+			}
+		}
+		OTHER(r->deps[1]);
+		OTHER(r->dep_at[1]);
+		OTHER(r->bufsize[0]);
+		OTHER(y.wants[i].v.at[1].buf);
+		OTHER(y.wants[i].v.at[1].off);
+		OTHER(y.wants[i].v.at[1].len);
+		OTHER(y.wants[i].v.at[1].src);
+		OTHER(y.wants[i].v.at[1].nsrc);
+		OTHER(y.wants[i].src.at[1].rank);
+		OTHER(y.wants[i].src.at[1].buf);
+		OTHER(y.wants[i].src.at[1].off);
+	}
+	CU_ASSERT(MULTIPLE && !missed);
+	drop_whole(&y);
+	make_whole(&b, 7, &y);
+	CU_ASSERT(!MULTIPLE);
+	drop_whole(&x);
+	drop_whole(&y);
+	free(image);
+	goal_diags_free(d);
+}
+
 static const struct unit_test tests[] = {
+	{ "multiples_are_exact", multiples_are_exact },
 	{ "sizes_are_kept", sizes_are_kept },
 	{ "terms_are_kept_once", terms_are_kept_once },
 	{ "terms_that_are_wanted", terms_that_are_wanted },
