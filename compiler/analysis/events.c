@@ -124,6 +124,22 @@ void ir_events_relax(struct ir_events *ev, const struct ir_match *m, size_t nm)
 	}
 }
 
+struct ir_match *ir_events_messages(const struct ir_events *ev, const struct ir_graph *g, size_t nm)
+{
+	struct ir_match *m = mem_alloc(nm * sizeof *m);
+	size_t n = 0;
+
+	for (uint32_t r = 0; m && r < g->nranks; r++)
+		for (uint32_t i = 0; i < g->ranks[r].nops; i++) {
+			const struct bin_op *op = &g->ranks[r].ops[i];
+			const uint32_t partner = ev->partner[ev->base[r] + i];
+
+			if (partner && ir_op_sends(op))
+				m[n++] = (struct ir_match){ r, i, op->peer, partner - 1 - ev->base[op->peer] };
+		}
+	return m;
+}
+
 uint32_t ir_events_rank(const struct ir_events *ev, uint32_t op)
 {
 	uint32_t lo = 0, hi = ev->nranks;

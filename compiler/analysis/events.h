@@ -24,6 +24,8 @@ int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct 
 void ir_events_fini(struct ir_events *ev);
 /* Without rendezvous from now on: an order stays one. */
 void ir_events_relax(struct ir_events *ev, const struct ir_match *m, size_t nm);
+/* The nm messages that they were made of, in the order of the senders and their ops; NULL when out of memory. */
+struct ir_match *ir_events_messages(const struct ir_events *ev, const struct ir_graph *g, size_t nm);
 int ir_events_sort(struct ir_events *ev);
 /* Another order, in which a rank goes on as long as it can: what is near in it is near in memory. */
 int ir_events_sort_deep(struct ir_events *ev);

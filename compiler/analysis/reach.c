@@ -233,7 +233,7 @@ struct walk {
 	const struct ir_events *ev;
 	uint32_t lo, hi, n;
 	const uint32_t *order, *pos; /* of these n events */
-	uint32_t *late; /* of each event: the position of the last one that needs its mask; NONE: none does */
+	uint32_t *late; /* of each of them: the position of the last one that needs its mask; NONE: none does */
 	uint32_t *mask; /* index, or NONE where no source came before */
 	VEC(struct mask) masks;
 	VEC(uint32_t) unused; /* of the masks */
@@ -245,6 +245,28 @@ struct walk {
 static bool in_window(const struct walk *w, uint32_t e)
 {
 	return e >= w->lo && e < w->hi;
+}
+
+/* The position of an event. */
+static uint32_t place(const struct walk *w, uint32_t e)
+{
+	return w->pos[e - w->lo];
+}
+
+static uint32_t *late(const struct walk *w, uint32_t e)
+{
+	return &w->late[e - w->lo];
+}
+
+/* Another range of events, with room for so many. */
+static int walk_room(struct walk *w, uint32_t n)
+{
+	free(w->late);
+	w->late = mem_alloc((size_t)n * sizeof *w->late);
+	if (!w->late)
+		return -ERR_NOMEM;
+	memset(w->late, 0xff, (size_t)n * sizeof *w->late);
+	return 0;
 }
 
 static int mask_take(struct walk *w, uint32_t *out)
@@ -278,7 +300,7 @@ static int mask_find(struct walk *w, uint32_t e, uint32_t first, uint32_t *out)
 
 	*out = NONE;
 	for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1] && !err; p++) {
-		const uint32_t on = ev->pred[p], i = in_window(w, on) && w->pos[on] >= first ? w->mask[on] : NONE;
+		const uint32_t on = ev->pred[p], i = in_window(w, on) && place(w, on) >= first ? w->mask[on] : NONE;
 
 		if (i == NONE || i == *out)
 			continue;
@@ -322,10 +344,10 @@ static int mask_add(struct walk *w, uint32_t slot, uint32_t *i)
 /* Answers the questions about event e, whose mask is known. */
 static void answer_queries(struct walk *w, const struct ask *a, uint32_t base, uint32_t e)
 {
-	if (w->mask[e] == NONE || !places_has(&w->targets, w->pos[e]))
+	if (w->mask[e] == NONE || !places_has(&w->targets, place(w, e)))
 		return;
-	for (uint32_t i = w->asked.at[places_of(&w->targets, w->pos[e])]; i; i = a[i - 1].next) {
-		const uint32_t slot = places_of(&w->sources, w->pos[a[i - 1].from]) - base;
+	for (uint32_t i = w->asked.at[places_of(&w->targets, place(w, e))]; i; i = a[i - 1].next) {
+		const uint32_t slot = places_of(&w->sources, place(w, a[i - 1].from)) - base;
 
 		w->q[a[i - 1].query].yes |= w->masks.at[w->mask[e]].w[slot / 64] >> slot % 64 & 1;
 	}
@@ -335,8 +357,8 @@ static void answer_queries(struct walk *w, const struct ask *a, uint32_t base, u
  * nothing else has needed yet, is at its own. */
 static void need(struct walk *w, uint32_t e, uint32_t first, uint32_t at)
 {
-	if (in_window(w, e) && w->pos[e] >= first && (w->late[e] == NONE || w->late[e] == w->pos[e]))
-		w->late[e] = at;
+	if (in_window(w, e) && place(w, e) >= first && (*late(w, e) == NONE || *late(w, e) == place(w, e)))
+		*late(w, e) = at;
 }
 
 /* One walk from the first of the sources, whose numbers begin at base, to the last position that is asked about. */
@@ -348,14 +370,14 @@ static int walk(struct walk *w, const struct ask *a, uint32_t base, uint32_t fir
 	for (uint32_t at = last + 1; at-- > first;) {
 		const uint32_t e = w->order[at];
 
-		for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1] && w->late[e] != NONE; p++)
+		for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1] && *late(w, e) != NONE; p++)
 			need(w, ev->pred[p], first, at);
 	}
 	for (uint32_t at = first; at <= last && !err; at++) {
 		const uint32_t e = w->order[at];
 		uint32_t slot = places_has(&w->sources, at) ? places_of(&w->sources, at) - base : NONE;
 
-		if (w->late[e] == NONE)
+		if (*late(w, e) == NONE)
 			continue;
 		err = mask_find(w, e, first, &w->mask[e]);
 		if (slot < SLOTS && !err)
@@ -364,13 +386,13 @@ static int walk(struct walk *w, const struct ask *a, uint32_t base, uint32_t fir
 			break;
 		answer_queries(w, a, base, e);
 		for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1]; p++)
-			if (in_window(w, ev->pred[p]) && w->late[ev->pred[p]] == at)
+			if (in_window(w, ev->pred[p]) && *late(w, ev->pred[p]) == at)
 				mask_drop(w, ev->pred[p]);
-		if (w->late[e] == at) /* nothing else needs it */
+		if (*late(w, e) == at) /* nothing else needs it */
 			mask_drop(w, e);
 	}
 	for (uint32_t at = first; at <= last; at++)
-		w->late[w->order[at]] = NONE;
+		*late(w, w->order[at]) = NONE;
 	return err;
 }
 
@@ -380,24 +402,24 @@ static int answer_some(struct walk *w, struct ask *a, uint32_t list, uint32_t ba
 	uint32_t first = NONE, last = 0;
 
 	for (uint32_t i = list; i; i = a[i - 1].next) {
-		first = w->pos[a[i - 1].from] < first ? w->pos[a[i - 1].from] : first;
-		last = w->pos[a[i - 1].to] > last ? w->pos[a[i - 1].to] : last;
+		first = place(w, a[i - 1].from) < first ? place(w, a[i - 1].from) : first;
+		last = place(w, a[i - 1].to) > last ? place(w, a[i - 1].to) : last;
 	}
 	places_clear(&w->targets, first, last);
 	for (uint32_t i = list; i; i = a[i - 1].next)
-		places_add(&w->targets, w->pos[a[i - 1].to]);
+		places_add(&w->targets, place(w, a[i - 1].to));
 	places_number(&w->targets, first, last);
 	w->asked.n = 0;
 	if (VEC_RESERVE(&w->asked, w->targets.n))
 		return -ERR_NOMEM;
 	memset(w->asked.at, 0, w->targets.n * sizeof *w->asked.at);
 	for (uint32_t i = list, next; i; i = next) {
-		uint32_t *head = &w->asked.at[places_of(&w->targets, w->pos[a[i - 1].to])];
+		uint32_t *head = &w->asked.at[places_of(&w->targets, place(w, a[i - 1].to))];
 
 		next = a[i - 1].next;
 		a[i - 1].next = *head;
 		*head = i;
-		w->late[a[i - 1].to] = w->pos[a[i - 1].to];
+		*late(w, a[i - 1].to) = place(w, a[i - 1].to);
 	}
 	return walk(w, a, base, first, last);
 }
@@ -410,14 +432,14 @@ static int answer_all(struct walk *w, struct ask *a, size_t n)
 
 	places_clear(&w->sources, 0, w->n);
 	for (size_t i = 0; i < n; i++)
-		places_add(&w->sources, w->pos[a[i].from]);
+		places_add(&w->sources, place(w, a[i].from));
 	places_number(&w->sources, 0, w->n);
 	walks = (w->sources.n + SLOTS - 1) / SLOTS;
 	lists = mem_calloc(walks, sizeof *lists);
 	if (!lists)
 		return -ERR_NOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t *list = &lists[places_of(&w->sources, w->pos[a[i].from]) / SLOTS];
+		uint32_t *list = &lists[places_of(&w->sources, place(w, a[i].from)) / SLOTS];
 
 		a[i].next = *list;
 		*list = i + 1;
@@ -441,43 +463,48 @@ static uint32_t rank_of_both(const struct ir_events *ev, const struct ask *a)
 	return a->to >= 2 * ev->base[rank] && a->to < 2 * ev->base[rank + 1] ? rank : NONE;
 }
 
-/* The events of each rank's ops in their order, and the position of each event there. */
-static int split_ranks(const struct ir_events *ev, uint32_t *order, uint32_t *pos)
+/* The events of each rank's ops in their order; the most of a rank. */
+static int split_ranks(const struct ir_events *ev, uint32_t *order, uint32_t *most)
 {
 	uint32_t *at = mem_calloc(ev->nranks, sizeof *at), rank = 0;
 
 	if (!at)
 		return -ERR_NOMEM;
+	*most = 0;
 	for (uint32_t i = 0; i < ev->n; i++) {
-		uint32_t e = ev->order[i];
+		const uint32_t e = ev->order[i];
 
 		if (e >= 2 * ev->nops)
 			continue;
 		rank = ir_events_rank_after(ev, e / 2, rank);
-		pos[e] = at[rank]++;
-		order[2 * ev->base[rank] + pos[e]] = e;
+		order[2 * ev->base[rank] + at[rank]++] = e;
+		*most = at[rank] > *most ? at[rank] : *most;
 	}
 	free(at);
 	return 0;
 }
 
-/* Answers those that the dependencies of a rank alone say yes to. lists: of each rank. */
-static int each_rank(struct walk *w, struct asks *all, const uint32_t *lists, const uint32_t *order)
+/* Answers those that the dependencies of a rank alone say yes to. lists: of each rank; pos: room for the events of one. */
+static int each_rank(struct walk *w, struct asks *all, const uint32_t *lists, const uint32_t *order, uint32_t *pos)
 {
 	const struct ir_events *ev = w->ev;
 	struct asks some = { 0 };
 	int err = 0;
 
+	w->pos = pos;
 	for (uint32_t r = 0; r < ev->nranks && !err; r++) {
 		some.v.n = 0;
 		for (uint32_t i = lists[r]; i && !err; i = all->v.at[i - 1].next)
 			err = VEC_PUSH(&some.v, all->v.at[i - 1]);
+		if (!some.v.n || err)
+			continue;
 		w->lo = 2 * ev->base[r];
 		w->hi = 2 * ev->base[r + 1];
 		w->n = w->hi - w->lo;
 		w->order = order + w->lo;
-		if (some.v.n && !err)
-			err = answer_all(w, some.v.at, some.v.n);
+		for (uint32_t i = 0; i < w->n; i++)
+			pos[w->order[i] - w->lo] = i;
+		err = answer_all(w, some.v.at, some.v.n);
 	}
 	VEC_FREE(&some.v);
 	return err;
@@ -486,7 +513,7 @@ static int each_rank(struct walk *w, struct asks *all, const uint32_t *lists, co
 static int within_ranks(struct walk *w, struct asks *a)
 {
 	const struct ir_events *ev = w->ev;
-	uint32_t *lists = mem_calloc(ev->nranks, sizeof *lists), *order = NULL, *pos = NULL;
+	uint32_t *lists = mem_calloc(ev->nranks, sizeof *lists), *order = NULL, *pos = NULL, most;
 	bool any = false;
 	int err = lists ? 0 : -ERR_NOMEM;
 
@@ -501,10 +528,11 @@ static int within_ranks(struct walk *w, struct asks *a)
 	}
 	if (any) {
 		order = mem_alloc((size_t)ev->n * sizeof *order);
-		pos = mem_alloc((size_t)ev->n * sizeof *pos);
-		err = order && pos ? split_ranks(ev, order, pos) : -ERR_NOMEM;
-		w->pos = pos;
-		err = err ? err : each_rank(w, a, lists, order);
+		err = order ? split_ranks(ev, order, &most) : -ERR_NOMEM;
+		pos = err ? NULL : mem_alloc((size_t)most * sizeof *pos);
+		err = err || pos ? err : -ERR_NOMEM;
+		err = err ? err : walk_room(w, most);
+		err = err ? err : each_rank(w, a, lists, order, pos);
 	}
 	free(lists);
 	free(order);
@@ -523,15 +551,12 @@ static int far_queries(const struct ir_near *near, struct asks *a, struct ir_que
 	int err = places_init(&w.sources, ev->n);
 
 	err = err ? err : places_init(&w.targets, ev->n);
-	w.late = err ? NULL : mem_alloc((size_t)ev->n * sizeof *w.late);
-	err = err || w.late ? err : -ERR_NOMEM;
-	if (w.late)
-		memset(w.late, 0xff, (size_t)ev->n * sizeof *w.late);
 	memset(w.mask, 0xff, (size_t)ev->n * sizeof *w.mask);
 	err = err ? err : within_ranks(&w, a);
 	for (size_t i = 0; i < a->v.n && !err; i++)
 		if (!q[a->v.at[i].query].yes)
 			a->v.at[left++] = a->v.at[i];
+	err = err || !left ? err : walk_room(&w, ev->n);
 	if (!err && left) {
 		w.lo = 0;
 		w.hi = w.n = ev->n;

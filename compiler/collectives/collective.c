@@ -450,6 +450,8 @@ static int collect_wants(const struct claim *c, struct gets *g, struct wants *ou
 {
 	bool sorted = true;
 
+	if (VEC_RESERVE(&out->src, g->v.n)) /* and no more: there is one of each rank for each */
+		return -ERR_NOMEM;
 	for (size_t i = 1; i < g->v.n && sorted; i++)
 		sorted = by_target(&g->v.at[i - 1], &g->v.at[i]) < 0;
 	if (!sorted)
@@ -466,8 +468,7 @@ static int collect_wants(const struct claim *c, struct gets *g, struct wants *ou
 				     w->len);
 		else if (VEC_PUSH(&out->v, (struct want){ x->buf, (uint32_t)out->src.n, 1, x->off, x->len }))
 			return -ERR_NOMEM;
-		if (VEC_PUSH(&out->src, x->src))
-			return -ERR_NOMEM;
+		out->src.at[out->src.n++] = x->src;
 	}
 	return 0;
 }

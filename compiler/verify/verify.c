@@ -57,6 +57,8 @@ static int verify_run(struct goal_diags *d, const struct ir_graph *g, const stru
 	int err = terms ? 0 : -ERR_NOMEM;
 
 	ir_events_relax(ev, left->m, left->nm);
+	free(left->m); /* the run has better use for the memory */
+	left->m = NULL;
 	err = err ? err : symbolic_run(&run, g, ev, terms, g->queues);
 	err = err ? err : race_tell(d, &run, "race", GOAL_ERROR);
 	if (!err && by_rank && goal_diags_errors(d) == errors)
@@ -67,9 +69,10 @@ static int verify_run(struct goal_diags *d, const struct ir_graph *g, const stru
 		err = verify_lowered(d, g, &run, most, out);
 	symbolic_fini(&run);
 	terms_free(terms);
-	if (!err && goal_diags_errors(d) == errors)
-		err = verify_count_ready(g, ev, left->m, left->nm, out);
-	return err;
+	if (err || goal_diags_errors(d) != errors)
+		return err;
+	left->m = ir_events_messages(ev, g, left->nm);
+	return left->m ? verify_count_ready(g, ev, left->m, left->nm, out) : -ERR_NOMEM;
 }
 
 int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct wants *by_rank,
