@@ -626,7 +626,7 @@ static void tell_ignored(const struct goalc *c)
 /* Each case takes the memory of the one before, which the system would have to clear again if it got it back between. */
 static void keep_memory(void)
 {
-	mallopt(M_MMAP_MAX, 0);
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	mallopt(M_TRIM_THRESHOLD, INT_MAX);
 	mallopt(M_TOP_PAD, 4 << 20);
 }

@@ -21,9 +21,25 @@ void ir_events_fini(struct ir_events *ev)
 	*ev = (struct ir_events){ 0 };
 }
 
-/* Calls add(to, from) for each pair of events of which from comes first. */
+/* Ops that another op of their rank waits for. */
+static bool *find_awaited(const struct ir_graph *g, const struct ir_events *ev)
+{
+	bool *awaited = mem_calloc(ev->nops, sizeof *awaited);
+
+	for (uint32_t r = 0; awaited && r < g->nranks; r++) {
+		const struct ir_rank *rank = &g->ranks[r];
+
+		for (uint32_t k = 0; k < rank->dep_at[rank->nops]; k++)
+			if (!(rank->deps[k] & BIN_START))
+				awaited[ev->base[r] + rank->deps[k]] = true;
+	}
+	return awaited;
+}
+
+/* Calls add(to, from) for each pair of events of which from comes first, but for what follows from others: a rank completes
+ * after the ops that wait for awaited ones. */
 static void each_edge(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m,
-		      size_t nm, bool rendezvous, void (*add)(struct ir_events *, uint32_t, uint32_t),
+		      size_t nm, bool rendezvous, const bool *awaited, void (*add)(struct ir_events *, uint32_t, uint32_t),
 		      struct ir_events *arg)
 {
 	for (uint32_t r = 0; r < g->nranks; r++) {
@@ -35,7 +51,8 @@ static void each_edge(const struct ir_graph *g, const struct ir_events *ev, cons
 			uint32_t me = 2 * (ev->base[r] + i);
 
 			add(arg, me + 1, me);
-			add(arg, completes, me + 1);
+			if (!awaited[ev->base[r] + i])
+				add(arg, completes, me + 1);
 			if (rank->dep_at[i] == rank->dep_at[i + 1])
 				add(arg, me, starts);
 			for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++) {
@@ -87,6 +104,7 @@ static int number_ops(struct ir_events *ev, const struct ir_graph *g)
 int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct ir_match *m, size_t nm,
 		   bool rendezvous)
 {
+	bool *awaited;
 	int err;
 
 	*ev = (struct ir_events){ 0 };
@@ -103,14 +121,17 @@ int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct 
 		ev->partner[s] = r + 1;
 		ev->partner[r] = s + 1;
 	}
-	each_edge(g, ev, m, nm, rendezvous, count_edge, ev);
+	awaited = find_awaited(g, ev);
+	if (!awaited)
+		return -ERR_NOMEM;
+	each_edge(g, ev, m, nm, rendezvous, awaited, count_edge, ev);
 	for (uint32_t e = 2; e < ev->n + 2; e++)
 		ev->pred_at[e] += ev->pred_at[e - 1];
 	ev->pred = mem_alloc((size_t)ev->pred_at[ev->n + 1] * sizeof *ev->pred);
-	if (!ev->pred)
-		return -ERR_NOMEM;
-	each_edge(g, ev, m, nm, rendezvous, put_edge, ev);
-	return 0;
+	if (ev->pred)
+		each_edge(g, ev, m, nm, rendezvous, awaited, put_edge, ev);
+	free(awaited);
+	return ev->pred ? 0 : -ERR_NOMEM;
 }
 
 /* The send completes after its own start, a second time. */

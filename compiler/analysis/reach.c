@@ -26,7 +26,7 @@ struct asks {
 
 #define NEAR 48u /* events that are looked at */
 #define SEEN 64u
-#define WIDE 8u /* and of each, what comes before it */
+#define WIDE 8u /* and of each, what comes before it: of more, the first and the last of them */
 
 enum answer { NO, YES, FAR };
 
@@ -79,6 +79,28 @@ static bool seen_before(struct seen *s, uint32_t e)
 	return false;
 }
 
+/* Dependencies on completions come first, and both kinds in the order of the ops. Where a list is in no order, what is in it
+ * may not be found. */
+static uint32_t key(uint32_t e)
+{
+	return e | (e & 1 ? 0 : 1u << 31);
+}
+
+static bool listed(const uint32_t *pred, uint32_t n, uint32_t e)
+{
+	uint32_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		const uint32_t mid = lo + (hi - lo) / 2;
+
+		if (key(pred[mid]) < key(e))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < n && pred[lo] == e;
+}
+
 /* Walks back from to, a little, and far first: long ways are those through the few events that others wait for. Nothing
  * that comes before start comes after from. */
 static enum answer look_back(const struct ir_events *ev, uint32_t from, uint32_t start, uint32_t to)
@@ -89,15 +111,14 @@ static enum answer look_back(const struct ir_events *ev, uint32_t from, uint32_t
 
 	todo[n++] = to;
 	while (n) {
-		const uint32_t at = todo[--n], first = ev->pred_at[at];
-		uint32_t end = ev->pred_at[at + 1];
+		const uint32_t at = todo[--n], *pred = ev->pred + ev->pred_at[at], npred = ev->pred_at[at + 1] - ev->pred_at[at];
+		const bool wide = npred > WIDE;
 
-		if (end - first > WIDE) {
-			end = first + WIDE;
-			all = false;
-		}
-		for (uint32_t p = first; p < end; p++) {
-			const uint32_t e = ev->pred[p];
+		if (wide && listed(pred, npred, from))
+			return YES;
+		all &= !wide;
+		for (uint32_t p = 0; p < (wide ? WIDE : npred); p++) {
+			const uint32_t e = pred[wide && p >= WIDE / 2 ? npred - WIDE + p : p];
 
 			if (e == from)
 				return YES;
