@@ -45,7 +45,7 @@ struct cases {
 	struct model_case model;
 	/* of the size at hand */
 	uint64_t proved, useful; /* cases; and those with elements */
-	unsigned passed_over; /* usual counts that assertions rule out, as bits */
+	struct tries tries;
 	bool unsuited; /* the sample has a vector of another length */
 	struct excluded here; /* the first with elements */
 	struct counts counts; /* to try in place of those, once they are needed */
@@ -342,7 +342,8 @@ static bool is_empty(const struct cases *c)
 	return !strncmp(name, "zero", 4) || !strncmp(name, "empty", 5);
 }
 
-static int try_count(struct cases *c, int64_t count, enum outcome *outcome)
+/* k: the usual count that it is, or COUNTS_USUAL. Of a search only what is proved counts. */
+static int try_count(struct cases *c, int64_t count, unsigned k, enum outcome *outcome)
 {
 	struct arg_rows rows = { 0 };
 	int err;
@@ -355,6 +356,8 @@ static int try_count(struct cases *c, int64_t count, enum outcome *outcome)
 		c->out->chosen |= c->args.sample != NULL;
 		c->useful += count && !is_empty(c);
 	}
+	if (!err && (*outcome == PROVED || !(c->searching || c->unsuited)))
+		tries_note(&c->tries, c->root, k, c->which, *outcome == PROVED);
 	c->args = (struct bin_args){ .size = c->args.size };
 	arg_rows_fini(&rows);
 	return err;
@@ -418,7 +421,7 @@ static int search_count(struct cases *c, enum counts_usual k, int64_t base, stru
 		if (i && !count)
 			break;
 		if (count && !is_used(used, count))
-			err = try_count(c, count, &outcome);
+			err = try_count(c, count, COUNTS_USUAL, &outcome);
 	}
 	c->searching = false;
 	if (err || outcome == EXCLUDED)
@@ -453,25 +456,32 @@ static bool is_turn(const struct cases *c, unsigned k)
 	return c->args.size <= ALL_PAIRS;
 }
 
+/* Of the size; the last is the only one, or none. */
+static void usual_counts(const struct cases *c, int64_t *v)
+{
+	memcpy(v, (int64_t[]){ 0, 1, 7, 2 * (int64_t)c->args.size + 1, c->out->cut, c->out->count },
+	       (COUNTS_USUAL + 1) * sizeof *v);
+}
+
 static int each_count(struct cases *c)
 {
-	const int64_t usual[COUNTS_USUAL] = { 0, 1, 7, 2 * (int64_t)c->args.size + 1, c->out->cut };
+	int64_t usual[COUNTS_USUAL + 1];
 	struct used used = { .none = -1 };
 	enum outcome outcome;
 	int err = 0;
 
+	usual_counts(c, usual);
 	if (c->out->count >= 0)
-		return try_count(c, c->out->count, &outcome);
+		return try_count(c, c->out->count, COUNTS_USUAL, &outcome);
 	for (unsigned k = 0; k < COUNTS_USUAL && !err; k++) {
 		if (is_used(&used, usual[k]) || !is_turn(c, k))
 			continue;
-		err = try_count(c, usual[k], &outcome);
+		err = try_count(c, usual[k], k, &outcome);
 		used.count[used.n++] = usual[k];
 		if (!err && outcome == PROVED)
 			c->out->usual |= 1u << k;
 		if (err || outcome == PROVED)
 			continue;
-		c->passed_over |= 1u << k;
 		if (!usual[k])
 			used.none = c->where;
 		else if (!c->unsuited)
@@ -561,23 +571,13 @@ static int refuse_empty(struct cases *c)
 	return -ERR_SYNTAX;
 }
 
-static int one_size(struct cases *c, uint32_t size)
+/* All cases of the size are proved, or passed over. */
+static int end_size(struct cases *c)
 {
+	const uint32_t size = c->args.size;
+	int64_t usual[COUNTS_USUAL + 1];
 	int err;
 
-	if (c->asked->progress)
-		c->asked->progress(size);
-	c->proved = c->useful = c->passed_over = 0;
-	c->unsuited = false;
-	c->here = (struct excluded){ 0 };
-	c->search = SEARCH;
-	memset(c->found, 0, sizeof c->found);
-	c->args = (struct bin_args){ .size = size };
-	err = each_sample(c);
-	counts_fini(&c->counts);
-	drop_model(c);
-	if (err)
-		return err;
 	c->out->cases += c->proved;
 	if (!c->proved)
 		c->out->roots.n--;
@@ -587,8 +587,30 @@ static int one_size(struct cases *c, uint32_t size)
 		return VEC_PUSH(&c->out->ruled_out, size);
 	if (!c->useful && *c->here.values && c->out->count)
 		return refuse_empty(c);
-	c->out->passed_over |= c->passed_over;
-	return VEC_PUSH(&c->out->sizes, size);
+	usual_counts(c, usual);
+	err = tries_tell(&c->tries, &c->b, usual, &c->out->passed);
+	return err ? err : VEC_PUSH(&c->out->sizes, size);
+}
+
+static int one_size(struct cases *c, uint32_t size)
+{
+	int err;
+
+	if (c->asked->progress)
+		c->asked->progress(size);
+	c->proved = c->useful = 0;
+	c->unsuited = false;
+	c->here = (struct excluded){ 0 };
+	c->search = SEARCH;
+	memset(c->found, 0, sizeof c->found);
+	c->args = (struct bin_args){ .size = size };
+	err = tries_init(&c->tries, size);
+	err = err ? err : each_sample(c);
+	counts_fini(&c->counts);
+	drop_model(c);
+	err = err ? err : end_size(c);
+	tries_fini(&c->tries);
+	return err;
 }
 
 static int each_size(struct cases *c)
@@ -660,6 +682,7 @@ void verify_result_fini(struct verify_result *r)
 	VEC_FREE(&r->ruled_out);
 	VEC_FREE(&r->unsuited);
 	VEC_FREE(&r->others);
+	VEC_FREE(&r->passed.roots);
 	free(r->values);
 	r->values = NULL;
 }

@@ -126,31 +126,60 @@ static void add_samples(struct text *t, const struct bin *b, uint32_t samples)
 	for (unsigned i = 0; i < 32; i++) {
 		if (!(samples >> i & 1))
 			continue;
-		text_add(t, "%s", any ? "" : "; samples ");
 		comma(t, &any);
 		collective_sample_name(b, i, name, sizeof name);
 		text_add(t, "%s", name);
 	}
 }
 
+/* Begins with what of the proof the schedule's assertions rule out. */
+static void passed(struct text *t, bool *any, const char *what, bool many)
+{
+	text_add(t, "%s%s%s ", *any ? "; " : "  passed over by its own assertions: ", what, many ? "s" : "");
+	*any = true;
+}
+
+static void add_passed(struct text *t, const struct bin *b, const struct verify_result *r)
+{
+	const struct verify_passed *p = &r->passed;
+	bool any = false, listed = false;
+
+	if (p->counts) {
+		passed(t, &any, "count", p->counts & (p->counts - 1));
+		add_usual(t, r, p->counts, &listed);
+	}
+	if (p->roots.n)
+		passed(t, &any, "root", p->roots.n > 1);
+	for (size_t i = 0; i < p->roots.n && i < LISTED; i++)
+		text_add(t, "%s%" PRIu32, i ? ", " : "", p->roots.at[i]);
+	if (p->roots.n > LISTED)
+		text_add(t, ", and %zu more up to %" PRIu32, p->roots.n - LISTED, p->roots.at[p->roots.n - 1]);
+	if (p->samples) {
+		passed(t, &any, "sample", p->samples & (p->samples - 1));
+		add_samples(t, b, p->samples);
+	}
+	if (p->cases) {
+		passed(t, &any, "case", p->cases > 1);
+		text_add(t, p->cases > 1 ? "such as %s (%" PRIu64 ")" : "%s", p->such, p->cases);
+	}
+	text_add(t, "%s", any ? "\n" : "");
+}
+
 /* What the proof is about: it says nothing of other values. */
 static int add_tried(struct text *t, const struct bin *b, const struct verify_result *r)
 {
-	bool any = false;
 	int err;
 
 	add_counts(t, r);
 	err = add_roots(t, r);
 	if (r->values)
 		text_add(t, "; %s", r->values);
-	if (r->chosen)
+	if (r->chosen) {
+		text_add(t, "; samples ");
 		add_samples(t, b, r->samples);
-	text_add(t, "\n");
-	if (r->passed_over) {
-		text_add(t, "  passed over by its own assertions: count%s ", r->passed_over & (r->passed_over - 1) ? "s" : "");
-		add_usual(t, r, r->passed_over, &any);
-		text_add(t, "\n");
 	}
+	text_add(t, "\n");
+	add_passed(t, b, r);
 	if (r->ruled_out.n) {
 		text_add(t, "  not for ");
 		add_sizes(t, r->ruled_out.at, r->ruled_out.n);

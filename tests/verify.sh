@@ -140,6 +140,24 @@ asserted other_roots 'assert root == 0 or count mod 16 == 0, "x"' '5-9 ranks: al
 asserted one_rank 'if r == p - 1 { assert count mod 12 == 0, "x" }'
 asserted other_fault 'if r == p - 1 { assert count mod 12 == 0, "x" } else { for k = 1 to 2 by 1 - count mod 12 { } }'
 asserted sizes 'assert p mod 2 == 0, "x"' 'not for 5, 7, 9 ranks, by its own assertions'
+# What is passed over is told by what the assertion is about.
+# passed NAME STATEMENT TEXT [COLLECTIVE SIZE]
+passed()
+{
+	sed "/^rank/s/\$/ $2/" "$ROOT/schedules/${4:-bcast_linear}.goal" >passed.goal
+	goalc --verify passed.goal -n "${5:-5}" >out 2>err
+	check "verify.passed_$1" [ "$?,$(sed -n 's/^  passed over by its own assertions: //p' out)" = "0,$3" ]
+}
+passed nothing '' ''
+passed count 'assert count != 7, "x"' 'count 7'
+passed counts 'assert count < 2, "x"' 'counts 7, 2p + 1'
+passed root 'assert root != 3, "x"' 'root 3'
+passed roots 'assert root == 0, "x"' 'roots 1, 2, 3, 4'
+passed many_roots 'assert root == 0, "x"' 'roots 1, 2, 3, 4, 5, 6, 7, 8, and 291 more up to 299' bcast_linear 300
+passed sample 'assert inplace == 0, "x"' 'sample inplace' allgather_bruck
+passed both 'assert root != 2 and count != 1, "x"' 'count 1; root 2'
+passed together 'assert root == 0 or count mod 16 == 0, "x"' 'cases such as size 5, count 1, root 1 (12)'
+passed by_turns 'assert inplace == 0, "x"' 'cases such as size 300, count 1, inplace (2)' allgather_bruck 300
 printf 'schedule only\nrank r of p { assert count mod 3 == 0, "x" }\n' >only.goal
 printf 'import "only.goal"\n' >import.goal
 sed '/^}/s/^/call only(count = count \/ 4)\n/' empty.goal >>import.goal

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What assertions have ruled out: of a case that is passed over, whether it is its count, its root or its sample. That is said
+ * only where a case that differs in nothing else is proved, and none that has the same; other cases are told as they are. */
+#include "compiler/verify_cases.h"
+
+#include "compiler/collectives/collective.h"
+#include "util/err.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int tries_init(struct tries *t, uint32_t size)
+{
+	*t = (struct tries){ size, mem_calloc((size_t)size + 1, sizeof *t->root) };
+	return t->root ? 0 : -ERR_NOMEM;
+}
+
+void tries_fini(struct tries *t)
+{
+	free(t->root);
+	*t = (struct tries){ 0 };
+}
+
+void tries_note(struct tries *t, int64_t root, unsigned k, unsigned sample, bool proved)
+{
+	struct tried *x = &t->root[root + 1];
+
+	*(proved ? &x->proved[k] : &x->excluded[k]) |= 1u << sample;
+}
+
+/* The samples with which a root is proved. */
+static uint32_t proved_with(const struct tried *x)
+{
+	uint32_t samples = 0;
+
+	for (unsigned k = 0; k < TRIED_COUNTS; k++)
+		samples |= x->proved[k];
+	return samples;
+}
+
+/* The counts to blame, as bits. proved: with which samples a count is. */
+static unsigned blame_counts(const struct tries *t, const uint32_t *proved)
+{
+	unsigned counts = 0;
+
+	for (uint32_t r = 0; r <= t->size; r++)
+		for (unsigned k = 0; k < COUNTS_USUAL; k++)
+			if (!proved[k] && t->root[r].excluded[k] & proved_with(&t->root[r]))
+				counts |= 1u << k;
+	return counts;
+}
+
+/* The samples to blame. */
+static uint32_t blame_samples(const struct tries *t, const uint32_t *proved)
+{
+	uint32_t samples = 0, any = 0;
+
+	for (unsigned k = 0; k < TRIED_COUNTS; k++)
+		any |= proved[k];
+	for (uint32_t r = 0; r <= t->size; r++)
+		for (unsigned k = 0; k < TRIED_COUNTS; k++)
+			if (t->root[r].proved[k])
+				samples |= t->root[r].excluded[k] & ~any;
+	return samples;
+}
+
+static bool blame_root(const struct tried *x, const uint32_t *proved)
+{
+	bool alone = false;
+
+	for (unsigned k = 0; k < TRIED_COUNTS; k++)
+		alone |= (x->excluded[k] & proved[k]) != 0;
+	return alone && !proved_with(x);
+}
+
+static int add_root(struct verify_passed *out, uint32_t root)
+{
+	size_t i = out->roots.n;
+
+	for (size_t k = 0; k < out->roots.n; k++)
+		if (out->roots.at[k] == root)
+			return 0;
+	if (VEC_PUSH(&out->roots, root))
+		return -ERR_NOMEM;
+	for (; i && out->roots.at[i - 1] > root; i--)
+		out->roots.at[i] = out->roots.at[i - 1];
+	out->roots.at[i] = root;
+	return 0;
+}
+
+static void add_case(struct verify_passed *out, const struct bin *b, uint32_t size, uint32_t root, int64_t count, unsigned sample)
+{
+	char name[32], of_root[32] = "";
+
+	if (out->cases++)
+		return;
+	collective_sample_name(b, sample, name, sizeof name);
+	if (root)
+		snprintf(of_root, sizeof of_root, ", root %" PRIu32, root - 1);
+	snprintf(out->such, sizeof out->such, "size %" PRIu32 ", count %" PRId64 "%s%s%s", size, count, of_root,
+		 *name ? ", " : "", name);
+}
+
+int tries_tell(const struct tries *t, const struct bin *b, const int64_t *counts, struct verify_passed *out)
+{
+	uint32_t proved[TRIED_COUNTS] = { 0 }, samples;
+	unsigned of_count;
+	int err = 0;
+
+	for (uint32_t r = 0; r <= t->size; r++)
+		for (unsigned k = 0; k < TRIED_COUNTS; k++)
+			proved[k] |= t->root[r].proved[k];
+	of_count = blame_counts(t, proved);
+	samples = blame_samples(t, proved);
+	for (uint32_t r = 0; r <= t->size && !err; r++) {
+		const bool root = r && blame_root(&t->root[r], proved);
+
+		if (root)
+			err = add_root(out, r - 1);
+		for (unsigned k = 0; k < TRIED_COUNTS && !root; k++)
+			for (unsigned s = 0; s < 32 && !(of_count >> k & 1); s++)
+				if ((t->root[r].excluded[k] & ~samples) >> s & 1)
+					add_case(out, b, t->size, r, counts[k], s);
+	}
+	out->counts |= of_count;
+	out->samples |= samples;
+	return err;
+}
