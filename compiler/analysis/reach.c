@@ -26,7 +26,7 @@ struct asks {
 
 #define NEAR 48u /* events that are looked at */
 #define SEEN 64u
-#define WIDE 8u /* and of each, what comes before it: of more, the first and the last of them */
+#define WIDE 8u /* and of each, what comes before it: of more, the first and the last */
 
 enum answer { NO, YES, FAR };
 
@@ -117,8 +117,8 @@ static enum answer look_back(const struct ir_events *ev, uint32_t from, uint32_t
 		if (wide && listed(pred, npred, from))
 			return YES;
 		all &= !wide;
-		for (uint32_t p = 0; p < (wide ? WIDE : npred); p++) {
-			const uint32_t e = pred[wide && p >= WIDE / 2 ? npred - WIDE + p : p];
+		for (uint32_t p = 0; p < npred; p += wide ? npred - 1 : 1) {
+			const uint32_t e = pred[p];
 
 			if (e == from)
 				return YES;

@@ -67,6 +67,14 @@ uint64_t sym_end(const struct sym_map *m, size_t i)
 	return i + 1 < m->v.n ? m->v.at[i + 1].lo : m->size;
 }
 
+static size_t find_near(const struct sym_map *m, uint64_t x)
+{
+	for (size_t i = m->last; i < m->v.n && i < m->last + 4 && m->v.at[i].lo <= x; i++)
+		if (x < sym_end(m, i))
+			return i;
+	return sym_find(m, x);
+}
+
 /* Makes a segment begin at x; *i is which, or their number for the end of the buffer. Before, it is where x may be. */
 static int split_segment(struct sym_map *m, uint64_t x, size_t *i)
 {
@@ -75,7 +83,7 @@ static int split_segment(struct sym_map *m, uint64_t x, size_t *i)
 	*i = m->v.n;
 	if (x == m->size)
 		return 0;
-	*i = sym_find(m, x);
+	*i = m->last = find_near(m, x);
 	if (m->v.at[*i].lo == x)
 		return 0;
 	if (VEC_RESERVE(&m->v, m->v.n + 1))

@@ -20,6 +20,7 @@ struct sym_seg {
 struct sym_map {
 	VEC(struct sym_seg) v;
 	uint64_t size;
+	size_t last; /* the segment that was split last: the next one is often near */
 };
 
 /* Two ops of a rank that touch the same elements, one writing; in the run, first came before second. */
