@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct end {
 	uint32_t src, dst, tag, op;
@@ -241,8 +242,11 @@ static int lone_end(void *arg, const struct end *e, bool send)
 static int count_wild(const struct report *p, const bool *wild)
 {
 	const struct ir_graph *g = p->g;
-	uint64_t *to = mem_calloc(g->nranks, sizeof *to);
+	uint64_t *to;
 
+	if (!memchr(wild, true, g->nranks))
+		return 0;
+	to = mem_calloc(g->nranks, sizeof *to);
 	if (!to)
 		return -ERR_NOMEM;
 	for (uint32_t r = 0; r < g->nranks; r++)

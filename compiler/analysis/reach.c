@@ -598,8 +598,10 @@ int ir_events_reach(const struct ir_events *ev, struct ir_query *q, size_t n)
 {
 	struct ir_near near = { 0 };
 	struct asks far = { 0 };
-	int err = n < NONE ? ir_near_init(&near, ev) : -ERR_NOMEM;
+	int err = n < NONE ? 0 : -ERR_NOMEM;
 
+	if (n && !err)
+		err = ir_near_init(&near, ev);
 	for (size_t i = 0; i < n && !err; i++)
 		err = near_query(&near, &q[i], (uint32_t)i, &far);
 	if (!err && far.v.n)
