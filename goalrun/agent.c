@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,13 @@
  * while */
 #define SILENCE_NS 20000000000u
 #define TICK_MS 20
+#define AWAY_MS 200
 
 struct run_agent {
 	struct wire wire;
+	pthread_t keeper; /* uses the wire while the agent is away */
+	bool away;
+	int back; /* an eventfd that ends the keeper */
 	/* output: read end of the pipe that ranks print to; input: both ends of the pipe that rank 0 reads */
 	int output, input[2], bell;
 	VEC(char) typed; /* input for rank 0 */
@@ -117,6 +122,36 @@ static int read_orders(struct run_agent *a, struct agent_setup *s, size_t size)
 		return EXIT_FAULT;
 	}
 	return EXIT_OK;
+}
+
+/* ---- signs of life while the agent is busy elsewhere ---- */
+
+static void *keep_alive(void *arg)
+{
+	struct run_agent *a = arg;
+	struct pollfd p = { .fd = a->back, .events = POLLIN };
+
+	do
+		wire_flush(&a->wire);
+	while (poll(&p, 1, AWAY_MS) <= 0);
+	return NULL;
+}
+
+void agent_away(struct run_agent *a)
+{
+	if (a && !a->away)
+		a->away = !pthread_create(&a->keeper, NULL, keep_alive, a);
+}
+
+void agent_back(struct run_agent *a)
+{
+	uint64_t one = 1;
+
+	if (!a || !a->away || write(a->back, &one, sizeof one) < 0)
+		return;
+	pthread_join(a->keeper, NULL);
+	a->away = read(a->back, &one, sizeof one) < 0;
+	a->wire.heard = clock_now_ns(); /* nobody has listened meanwhile */
 }
 
 /* ---- forwarding ---- */
@@ -248,6 +283,7 @@ int agent_turn(struct run_agent *a)
 
 bool agent_begin(struct run_agent *a, struct rt_board *b, struct run_shared *shared)
 {
+	agent_back(a);
 	a->board = b;
 	a->shared = shared;
 	a->bad_told = false;
@@ -323,7 +359,7 @@ int agent_open(struct run_agent **out, struct agent_setup *s)
 	signal(SIGPIPE, SIG_IGN);
 	*out = a;
 	if (!a || nothing < 0 || in < 0 || result < 0 || !make_pipe(a->input, 1) || !make_pipe(output, 0) ||
-	    (a->bell = eventfd(0, EFD_NONBLOCK)) < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output[1], STDOUT_FILENO) < 0) {
+	    (a->bell = eventfd(0, EFD_NONBLOCK)) < 0 || (a->back = eventfd(0, EFD_CLOEXEC)) < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output[1], STDOUT_FILENO) < 0) {
 		fprintf(stderr, "goalrun: %s\n", a ? run_errno_text() : err_text(ERR_NOMEM));
 		return EXIT_FAULT;
 	}
@@ -344,6 +380,7 @@ int agent_open(struct run_agent **out, struct agent_setup *s)
 		if (!s->data)
 			return option_no_memory("goalrun");
 		memcpy(s->data, data, size);
+		agent_away(a); /* to check a schedule may take long */
 		return read_orders(a, s, size);
 	}
 	return EXIT_FAULT;
@@ -351,6 +388,7 @@ int agent_open(struct run_agent **out, struct agent_setup *s)
 
 void agent_close(struct run_agent *a, struct agent_setup *s)
 {
+	agent_back(a);
 	if (a) {
 		wire_close(&a->wire);
 		VEC_FREE(&a->typed);

@@ -478,7 +478,7 @@ static void listen_to(struct launch *a, struct host *h)
 	if (h->wire.broken && !h->done)
 		lose_host(a, h, strange ? "its login prints something, which is not what goalrun says there" : NULL);
 	else if (!h->done && clock_now_ns() - h->wire.heard > (h->greeted ? SILENCE_NS : ANSWER_NS))
-		lose_host(a, h, "it does not answer");
+		lose_host(a, h, h->greeted ? "nothing has been heard of it for 5 s" : "it has not answered for 60 s");
 }
 
 /* True if input for rank 0 may be read now: standard input belongs to this process, and not too much is under way. */

@@ -97,9 +97,13 @@ struct agent_setup {
 struct run_agent;
 
 /* Takes standard input and output for messages; ranks inherit other descriptors for theirs. Then waits for the orders,
- * and takes over directory and environment. Returns an exit status. */
+ * and takes over directory and environment. On return the agent is away. Returns an exit status. */
 int agent_open(struct run_agent **out, struct agent_setup *s);
-/* Waits until the next launch begins. Returns false if there is none. b is the board of the launch. */
+/* While an agent is away it handles no messages, and none of its other functions may be called. A thread of its own still
+ * sends signs of life to goalrun. NULL is harmless. */
+void agent_away(struct run_agent *a);
+void agent_back(struct run_agent *a);
+/* Comes back, and waits until the next launch begins. Returns false if there is none. b is the board of the launch. */
 bool agent_begin(struct run_agent *a, struct rt_board *b, struct run_shared *shared);
 /* Returns the descriptor that rank 0 of a program reads as its standard input. */
 int agent_input(const struct run_agent *a);

@@ -99,8 +99,11 @@ static bool ended_well(struct ranks *r, uint32_t rank, pid_t pid, int status)
 		return true;
 	}
 	r->died[rank] = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	if (r->job)
+	if (r->job) {
+		agent_away(r->o->agent); /* all processes are looked at */
 		run_job_kill(r->job, rank);
+		agent_back(r->o->agent);
+	}
 	if (r->o->agent) {
 		agent_exited(r->o->agent, rank, r->died[rank]);
 		kill(-pid, SIGKILL);
@@ -244,8 +247,11 @@ static int run_ranks(struct ranks *r, void (*main)(void *arg, uint32_t rank), vo
 	if (r->job && !rc)
 		run_job_guard(r->job);
 	rc |= wait_for_ranks(r, &asked);
-	if (r->job)
+	if (r->job) {
+		agent_away(o->agent);
 		run_job_end(r->job);
+		agent_back(o->agent);
+	}
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	return rc;
 }

@@ -80,6 +80,24 @@ prints()
 }
 four=$(printf 'rank %d of 4\n' 0 1 2 3)
 
+# An agent that is busy for longer than a host may be silent, before its ranks begin; meanwhile the rest.
+cat >busy.c <<'EOS'
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int memfd_create(const char *name, unsigned flags)
+{
+	unsetenv("LD_PRELOAD");
+	sleep(7);
+	return (int)syscall(SYS_memfd_create, name, flags);
+}
+EOS
+cc -shared -fPIC -o busy.so busy.c
+printf '#!/bin/sh\nLD_PRELOAD=%s/busy.so exec %s/rsh "$@"\n' "$TMP" "$TMP" >busy_rsh
+chmod +x busy_rsh
+{ GOAL_RSH=$TMP/busy_rsh timeout 60 "$goalrun" -n 2 --hosts a,b -- echo it runs >busy 2>&1 </dev/null; echo $? >>busy; } &
+busy=$!
+
 gives schedule 0 '^verified: all 1 case right' --hosts a,b --iters 20 pairs.goal
 gives cases 0 '^verified: all 3 cases right' --hosts a,b --iters 10 --memory heap,private,staged pairs.goal
 gives json 0 '"ranks": 4, "backend": "shm", "verified": true, "iters": 20, "median_us": [1-9]' --hosts a,b --iters 20 --json pairs.goal
@@ -168,6 +186,9 @@ job 'trap "echo took it; exit 0" USR1; i=0; while [ $i -lt 600 ]; do sleep 0.1; 
 kill -USR1 $pid
 gone usr1 0 'took it'
 check hosts.usr1_on_all [ "$(grep -c '^took it' out)" -eq 4 ]
+
+wait $busy
+check hosts.busy_agent [ "$(tr '\n' ' ' <busy)" = 'it runs it runs 0 ' ]
 
 # A rank is killed: the others hear of it, on whatever host.
 : >out
