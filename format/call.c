@@ -56,7 +56,7 @@ static int get_key(const struct machine *m, uint32_t label, uint16_t instance, c
 	return err ? err : get_index(m, index, &k->index);
 }
 
-static uint32_t get_label_value(const struct machine *m, const struct key *k)
+static uint32_t get_label_value(struct machine *m, const struct key *k)
 {
 	return k->scalar ? m->scalar[k->label] : find_instance(m, k->label, k->index)->value;
 }

@@ -24,8 +24,9 @@ struct machine {
 	struct bin_space *sp;
 	int64_t *reg; /* from -1 on */
 	uint32_t *scalar; /* 0: not created; op + 1; or BIN_CALL and a number of ranges */
-	struct instance *table;
+	struct instance *table; /* many programs have no use for it: it is cleared when one has */
 	uint32_t mask;
+	bool cleared;
 	struct pending *pending;
 	uint32_t npending;
 	uint32_t most; /* of the ops that are only counted; 0: they are made */
@@ -59,10 +60,13 @@ bool machine_only_expected(const struct machine *m, uint32_t value);
 /* ---- for both ---- */
 
 /* Where an instance is, or the empty place where it would be. */
-static inline struct instance *find_instance(const struct machine *m, uint32_t label, uint64_t index)
+static inline struct instance *find_instance(struct machine *m, uint32_t label, uint64_t index)
 {
 	uint64_t at = ((index + label * 0xc2b2ae3d27d4eb4fu) * 0x9e3779b97f4a7c15u) >> 32;
 
+	if (!m->cleared)
+		__builtin_memset(m->table, 0, ((size_t)m->mask + 1) * sizeof *m->table);
+	m->cleared = true;
 	for (;; at++) {
 		struct instance *in = &m->table[at & m->mask];
 

@@ -233,7 +233,7 @@ static int emit_gets(struct machine *m, const struct bin_tmpl *t, const struct b
 }
 
 /* The op of a label instance + 1, or 0. */
-static inline uint32_t op_of_label(const struct machine *m, uint32_t label, bool scalar, uint64_t index)
+static inline uint32_t op_of_label(struct machine *m, uint32_t label, bool scalar, uint64_t index)
 {
 	if (scalar)
 		return m->scalar[label];
@@ -558,7 +558,6 @@ static int program_ops(const struct bin *b, const struct bin_args *args, struct 
 		m.reg[i] = 0;
 	for (uint32_t i = 0; i < b->meta->nlabels; i++)
 		m.scalar[i] = 0;
-	__builtin_memset(m.table, 0, ((size_t)m.mask + 1) * sizeof *m.table);
 	for (uint32_t i = 0; i < b->nbuffers; i++)
 		sp->bufsize[i] = 0;
 	m.reg[0] = args->rank;
