@@ -301,12 +301,13 @@ static int check(struct be_group *g, bool awaits)
 	if (err || now - atomic_load(&g->checked) < CHECK_NS)
 		return err;
 	atomic_store(&g->checked, now);
+	/* A rank that has left comes first, because others may have ended as a consequence. */
+	rank = awaits ? rt_board_missing(g->board, g->seq) : -1;
+	if (rank >= 0)
+		return rt_error(g->ctx, -ERR_DEAD, "rank %u has left the group", (unsigned)rank);
 	/* Skips ranks of this process, as its threads die together. */
 	rank = rt_find_dead(g->local, g->board, g->root, g->size);
-	if (rank >= 0)
-		return host_died(g, (uint32_t)rank);
-	rank = awaits ? rt_board_missing(g->board, g->seq) : -1;
-	return rank < 0 ? 0 : rt_error(g->ctx, -ERR_DEAD, "rank %u has left the group", (unsigned)rank);
+	return rank >= 0 ? host_died(g, (uint32_t)rank) : 0;
 }
 
 int rt_group_check(struct be_group *g)

@@ -1122,6 +1122,30 @@ static int leaves_alone(struct member *m)
 	return 0;
 }
 
+/* The last rank leaves. The others hear so one after another, and each of them leaves or ends then: who comes later is told
+ * of the last rank all the same. */
+static int leaves_first(struct member *m)
+{
+	const int last = m->size - 1;
+	MPIX_Sched_group g, sub = NULL;
+	char nothing = 0, got[TEAM_MAX];
+
+	for (int ends = 0; ends < 2; ends++) {
+		NEED(team_allgather(&nothing, got, 1, m) == 0);
+		if (ends && getpid() == main_pid) /* threads end together */
+			return 0;
+		CALL(MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &g));
+		if (m->rank != last) {
+			usleep((useconds_t)(last - 1 - m->rank) * 150000);
+			NEED(MPIX_Sched_group_split(g, 0, 0, &sub) == MPIX_SCHED_ERR_DEAD && detail_has(m, "rank 3 has left"));
+			if (ends)
+				_exit(0);
+		}
+		CALL(MPIX_Sched_group_free(&g));
+	}
+	return 0;
+}
+
 /* One rank calls init or split without what it needs: an error on all. The group can be used as before. */
 static int fails_alone(struct member *m)
 {
@@ -1721,6 +1745,7 @@ static const struct {
 	{ "dump", dump, { 3, 0 } },
 	{ "leaves", leaves, { 2, 4, 0 } },
 	{ "leaves_alone", leaves_alone, { 2, 4, 0 } },
+	{ "leaves_first", leaves_first, { 4, 0 } },
 	{ "fails_alone", fails_alone, { 2, 4, 0 } },
 	{ "calls_differ", calls_differ, { 2, 4, 0 } },
 	{ "child_frees", child_frees, { 2, 3, 0 } },
