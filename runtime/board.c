@@ -52,18 +52,23 @@ void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *
 	atomic_store_explicit(&mine->seq, seq, memory_order_release);
 }
 
+static bool has_come(const struct rt_record *r, uint64_t seq)
+{
+	return rt_round(atomic_load_explicit(&r->seq, memory_order_acquire)) >= rt_round(seq);
+}
+
 int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, unsigned spins,
 		     int (*idle)(void *arg), void *arg)
 {
 	for (uint32_t r = 0; r < b->size; r++) {
 		const struct rt_record *theirs = &b->slots[r].record[seq & 1];
 
-		for (unsigned turn = 0; rt_round(atomic_load_explicit(&theirs->seq, memory_order_acquire)) < rt_round(seq);
-		     turn++) {
+		for (unsigned turn = 0; !has_come(theirs, seq); turn++) {
 			/* Calls idle in each 64th iteration that spins, and in each that yields, because a yield may take long. */
 			int err = turn < spins && ~turn & 63 ? 0 : idle(arg);
 
-			if (err)
+			/* The rank may have written its record and ended since the last check. */
+			if (err && !has_come(theirs, seq))
 				return err;
 			rt_relax(turn, spins);
 		}

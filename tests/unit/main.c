@@ -20,6 +20,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_kernels,
 	&suite_placement,
 	&suite_rounds,
+	&suite_board,
 	&suite_split,
 	&suite_sweep,
 	&suite_svg,

@@ -29,6 +29,7 @@ extern const struct unit_suite suite_nic;
 extern const struct unit_suite suite_passes;
 extern const struct unit_suite suite_placement;
 extern const struct unit_suite suite_rounds;
+extern const struct unit_suite suite_board;
 extern const struct unit_suite suite_split;
 extern const struct unit_suite suite_sweep;
 extern const struct unit_suite suite_svg;
