@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds and ends the processes that the ranks of a program have started, and their descendants. When a shell between
  * goalrun and a rank dies, its children are no longer goalrun's, and they may have any parent and process group. They
- * are therefore found by the variable GOAL_JOB in their environment, which names the job and the rank. */
+ * are therefore found by the variable GOAL_JOB in their environment, which names the job and the rank. A process that
+ * clears its environment is found by the file of the job's board, which it has inherited as an open descriptor. */
 #include "goalrun/run.h"
 #include "runtime/cpus.h"
 #include "util/clock.h"
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,9 +25,14 @@
 #define END_NS 2000000000u /* ns for killed processes to be gone */
 #define ALL UINT32_MAX
 
-/* The format is /PID-TIME:RANK, appended to the name of the job that this one is part of. */
-void run_job_name(struct run_job *job)
+/* The format is /PID-TIME:RANK, appended to the name of the job that this one is part of. fd is the file of the board. */
+void run_job_name(struct run_job *job, int fd)
 {
+	struct stat st = { 0 };
+
+	job->fd = fstat(fd, &st) ? -1 : fd;
+	job->dev = st.st_dev;
+	job->ino = st.st_ino;
 	snprintf(job->name, sizeof job->name, "/%d-%llx:", (int)getpid(), (unsigned long long)clock_now_ns());
 }
 
@@ -72,6 +79,22 @@ static bool is_marked(const char *pid, const struct run_job *job, uint32_t rank)
 	return found;
 }
 
+/* True if a process has inherited the file of the job's board. */
+static bool has_file(const char *pid, const struct run_job *job)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof path, "/proc/%.20s/fd/%d", pid, job->fd);
+	return job->fd >= 0 && atoi(pid) != getpid() && !stat(path, &st) && st.st_dev == job->dev && st.st_ino == job->ino;
+}
+
+/* True if a process belongs to a rank of the job, or to any rank where rank is ALL. */
+static bool belongs_to_rank(const char *pid, const struct run_job *job, uint32_t rank)
+{
+	return is_marked(pid, job, rank) || (rank == ALL && has_file(pid, job));
+}
+
 /* True if a process handles a signal, which would otherwise end it. */
 static bool handles(const char *pid, int sig)
 {
@@ -99,7 +122,7 @@ static bool signal_marked(const struct run_job *job, uint32_t rank, int sig)
 	bool any = false;
 
 	while (proc && (d = readdir(proc)))
-		if (isdigit((unsigned char)*d->d_name) && is_marked(d->d_name, job, rank) &&
+		if (isdigit((unsigned char)*d->d_name) && belongs_to_rank(d->d_name, job, rank) &&
 		    (sig == SIGKILL || handles(d->d_name, sig)))
 			any |= !kill((pid_t)atoi(d->d_name), sig);
 	if (proc)

@@ -465,7 +465,7 @@ int launch_program(const struct run_options *o)
 	struct program p = { .o = o, .job = &job, .fd = memfd_create("goal-boot", 0) }; /* inherited by exec */
 	int rc = EXIT_FAULT;
 
-	run_job_name(&job);
+	run_job_name(&job, p.fd);
 	if (p.fd >= 0 && !rt_resize(p.fd, size))
 		r.board = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, p.fd, 0);
 	if (r.board == MAP_FAILED) {

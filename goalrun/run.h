@@ -142,11 +142,14 @@ void run_reproduce(const struct run_options *o, size_t index);
 
 struct run_job {
 	char name[48];
+	int fd; /* of a file that all of it inherits, and which file that is */
+	dev_t dev;
+	ino_t ino;
 	pid_t guard;
 };
 
-/* A name that no other job has. */
-void run_job_name(struct run_job *job);
+/* A name that no other job has. fd: of a file that no other job has either, which its processes inherit. */
+void run_job_name(struct run_job *job, int fd);
 /* In a process that is about to become a rank: what it is, and starts, is of that rank. False: there is no memory. */
 bool run_job_mark(const struct run_job *job, uint32_t rank);
 /* Starts the process that ends all of it should goalrun be killed. */

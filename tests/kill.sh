@@ -89,7 +89,7 @@ rc=$?
 check kill.term [ "$rc $(alive $ranks)" = "1 0" ]
 
 # Programs behind a shell end with goalrun, however that ends, and with a rank that fails; those in a session of their own,
-# too.
+# and those without an environment, too.
 seconds=$((RANDOM + 100000)).$$
 sleeping() { pgrep -f "^sleep $seconds" | wc -l; }
 # until_sleeping NUMBER : within 10 s
@@ -116,9 +116,11 @@ behind()
 for signal in TERM INT HUP KILL; do
 	behind $signal 2 $signal 'sleep "$0"; :'
 	behind $signal.session 4 $signal 'setsid sleep "$0" & sleep "$0"; :'
+	behind $signal.bare 4 $signal 'setsid env -i sleep "$0" & env -i sleep "$0"; :'
 done
 behind rank_fails 0 none '[ "$GOAL_RANK" = 0 ] || exit 3; sleep "$0"; :'
 behind rank_killed 0 none '[ "$GOAL_RANK" = 0 ] || { sleep "$0" & kill -9 $$; }; sleep "$0"; :'
 behind ends 0 none 'sleep "$0" &'
+behind ends.bare 0 none 'setsid env -i sleep "$0" &'
 check kill.nothing_left [ "$(ls -A /dev/shm | wc -l)" -eq "$shm" ]
 finish
