@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #if __has_include(<pmix.h>)
 #include <pmix.h>
@@ -23,6 +24,7 @@
 /* ---- goalrun ---- */
 
 #define LOOK_NS 50000000u /* interval of checks of all ranks */
+#define FIRST_NS 100000000u /* time that goalrun has to see which rank died first */
 
 struct boot {
 	struct rt_board *board;
@@ -58,9 +60,22 @@ static int boot_allgather(const void *in, void *out, size_t size, void *arg)
 	return b->given_up;
 }
 
+/* The rank that died first, as goalrun has seen it, or -1: others may have ended because of that one. goalrun may be about to
+ * see it. */
+static int64_t first_dead(const struct rt_board *b)
+{
+	const struct timespec tick = { 0, 1000000 };
+	const uint64_t until = clock_now_ns() + FIRST_NS;
+
+	while (!atomic_load(&b->failed) && clock_now_ns() < until)
+		nanosleep(&tick, NULL);
+	return atomic_load(&b->failed) ? (int64_t)rt_failed(atomic_load(&b->failed)) : -1;
+}
+
 static int from_goalrun(MPIX_Sched_ctx ctx, long fd, MPIX_Sched_group *group)
 {
 	struct boot b = { .ended = -1 };
+	int64_t dead = -1;
 	long rank, size;
 	struct stat st;
 	int rc = rt_env(ctx, ENV_GOAL_RANK, &rank);
@@ -80,8 +95,10 @@ static int from_goalrun(MPIX_Sched_ctx ctx, long fd, MPIX_Sched_group *group)
 	rc = MPIX_Sched_group_create(ctx, (int)rank, (int)size, boot_allgather, &b, group);
 	if (rc && b.ended >= 0)
 		rc = -rt_error(ctx, -ERR_DEAD, "rank %u has ended, it did not join the group", (unsigned)b.ended);
-	else if (rc && b.given_up) /* else the error has another reason, and a rank may have died since */
-		rc = -rt_error(ctx, -ERR_DEAD, "rank %u died", rt_failed(atomic_load(&b.board->failed)));
+	else if (rc == MPIX_SCHED_ERR_DEAD || b.given_up) /* any other error has its own reason, even if a rank has died since */
+		dead = first_dead(b.board);
+	if (dead >= 0)
+		rc = -rt_error(ctx, -ERR_DEAD, "rank %u died", (unsigned)dead);
 	munmap(b.board, rt_board_size((uint32_t)size));
 	return rc;
 }

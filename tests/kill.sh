@@ -28,6 +28,14 @@ for progress in app thread collab; do
 done
 unset GOAL_PROGRESS
 
+# All survivors name the rank that died, not one that has ended because of it.
+heard=0
+for ((i = 0; i < share * 2; i++)); do
+	timeout 20 "$BUILD/bin/goalrun" -n 5 -- "$BUILD/tests/rt-meet" again none >"$TMP/out" 2>&1
+	heard=$((heard + $(grep -c '^world: rank 4 died' "$TMP/out")))
+done
+check "kill.world $heard of $((share * 8)) survivors" [ $heard -eq $((share * 8)) ]
+
 # Processes that still run; what waits to be reaped does not count.
 alive()
 {

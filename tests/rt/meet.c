@@ -5,6 +5,7 @@
  *   pipes   a star of the named pipes DIR/up.RANK and DIR/down.RANK
  *   mpi     MPI_Allgather, when built with MPI
  *   both    mpi, and then world
+ *   again   world, again and again, until a signal ends the last rank
  * Broadcasts over all ranks and over the even and the odd ones; prints a line per rank. */
 #include <mpix_sched.h>
 
@@ -221,6 +222,20 @@ static void work(const char *schedule, MPIX_Sched_group group)
 	printf("rank %d of %d\n", rank, size);
 }
 
+static void again(void)
+{
+	MPIX_Sched_group group;
+	int rank, size;
+
+	for (unsigned i = 0;; i++) {
+		must(MPIX_Sched_group_world(ctx, &group), "world");
+		must(MPIX_Sched_group_rank(group, &rank, &size), "rank");
+		if (i == 0 && rank == size - 1)
+			ualarm(20000 + (useconds_t)getpid() % 16 * 1000, 0);
+		must(MPIX_Sched_group_free(&group), "free");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct star star = { 0 };
@@ -245,6 +260,8 @@ int main(int argc, char **argv)
 			tcp_host(&star, argv[3]);
 	}
 	must(MPIX_Sched_ctx_create(&ctx), "ctx");
+	if (!strcmp(way, "again"))
+		again();
 	if (!strcmp(way, "world"))
 		must(MPIX_Sched_group_world(ctx, &group), "world");
 	else if (argc == 6)
