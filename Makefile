@@ -31,12 +31,13 @@ ROOMS_BACKENDS := backends/common backends/shm backends/smcq backends/verbs
 ROOMS_GOALRUN  := goalrun goalrun/nic
 
 sources = $(patsubst %.c,%,$(sort $(wildcard $(addsuffix /*.c,$(1)))))
-COMPILE  := $(filter-out compiler/main util/svg,$(call sources,util lang format $(ROOMS_COMPILER)))
+GOALC    := $(addprefix compiler/,main options show)
+COMPILE  := $(filter-out $(GOALC) util/command_line util/svg,$(call sources,util lang format $(ROOMS_COMPILER)))
 # loops.c is compiled once for each row of variants.def.
 RUNTIME  := $(filter-out runtime/loops,$(call sources,runtime))
 BACKENDS := $(call sources,$(ROOMS_BACKENDS))
-GOALC    := compiler/main util/svg $(call sources,compiler/print)
-GOALRUN  := $(call sources,$(ROOMS_GOALRUN))
+GOALC    += util/command_line util/svg $(call sources,compiler/print)
+GOALRUN  := util/command_line $(call sources,$(ROOMS_GOALRUN))
 
 obj = $(patsubst %,$(BUILD)/%.o,$(1))
 GENERATED := $(call obj,lang/plain.tab lang/plain.lex lang/parametric.tab lang/parametric.lex)

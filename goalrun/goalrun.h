@@ -16,7 +16,7 @@ struct list { /* same members as a VEC */
 
 struct goalrun {
 	struct run_options o;
-	int64_t nranks;
+	int64_t nranks, dump_after;
 	int argc;
 	char **argv;
 	const struct agent_setup *sent; /* orders of an agent, with the schedule; NULL if this is not an agent */
@@ -41,8 +41,7 @@ struct goalrun {
 	struct run_result *results;
 };
 
-extern const char run_usage_text[];
-#define usage(...) option_usage("goalrun", run_usage_text, __VA_ARGS__)
+#define usage(...) option_usage("goalrun", __VA_ARGS__)
 
 /* Prints an error on stderr. Returns EXIT_FAULT. */
 int run_fault(const char *fmt, const char *what);
@@ -67,8 +66,8 @@ static inline bool result_is_known(const struct run_options *o)
 
 /* ---- options.c ---- */
 
-/* Parses the options. Changes the strings of argv. Returns an exit status. */
-int run_parse_options(struct goalrun *g, int argc, char **argv);
+/* Parses the options. Changes the strings of argv. Returns an exit status; *done is set if nothing else has to be done. */
+int run_parse_options(struct goalrun *g, int argc, char **argv, bool *done);
 int run_add_pass(struct goalrun *g, const char *arg);
 /* Returns the name of the backend: that of the options, or else of the environment. */
 const char *run_backend_name(const struct run_options *o);

@@ -122,6 +122,40 @@ static char **copy_words(int argc, char **argv)
 	return copy;
 }
 
+static void free_all(struct goalrun *g)
+{
+	hosts_end(g->o.hosts);
+	free(g->argv);
+	VEC_FREE(&g->counts);
+	VEC_FREE(&g->roots);
+	VEC_FREE(&g->types);
+	VEC_FREE(&g->ops);
+	VEC_FREE(&g->memories);
+	VEC_FREE(&g->samples);
+	goal_diags_free(g->diags);
+	ir_graph_fini(&g->graph);
+	defines_free(&g->o.defines);
+	defines_free(&g->o.lowered);
+	free(g->o.passes);
+	VEC_FREE(&g->o.placement.list);
+	if (g->o.places)
+		run_unplace(&g->places);
+	claim_close(&g->claim);
+	free(g->selected);
+	free(g->o.cases);
+	free(g->o.image);
+	free(g->results);
+}
+
+/* The options are those of goalrun, which has divided the ranks. */
+static void become_agent(struct goalrun *g, struct run_agent *agent)
+{
+	hosts_end(g->o.hosts);
+	g->o.hosts = NULL;
+	g->o.agent = agent;
+	g->o.nranks = g->sent->nranks;
+}
+
 /* Runs what the options ask for. sent: as one of several hosts, told so by goalrun; or NULL. */
 static int run_command(int argc, char **argv, const struct agent_setup *sent, struct run_agent *agent)
 {
@@ -131,40 +165,15 @@ static int run_command(int argc, char **argv, const struct agent_setup *sent, st
 			     .o = { .warmup = 10,
 				    .seed = 1,
 				    .placement = { .kind = PLACEMENT_NUMA, .comm_cores = -1 } } };
-	int rc = g.argv ? run_parse_options(&g, argc, argv) : no_memory();
+	bool done = false;
+	int rc = g.argv ? run_parse_options(&g, argc, argv, &done) : no_memory();
 
-	if (sent) {
-		hosts_end(g.o.hosts);
-		g.o.hosts = NULL;
-		g.o.agent = agent;
-		g.o.nranks = sent->nranks;
-	}
+	if (sent)
+		become_agent(&g, agent);
 	g.o.here = g.o.nranks;
-	if (!rc && g.show_placement)
-		rc = run_show_placement(&g.o);
-	else if (!rc)
-		rc = g.o.program ? run_program(&g) : run_schedule(&g);
-	hosts_end(g.o.hosts);
-	free(g.argv);
-	VEC_FREE(&g.counts);
-	VEC_FREE(&g.roots);
-	VEC_FREE(&g.types);
-	VEC_FREE(&g.ops);
-	VEC_FREE(&g.memories);
-	VEC_FREE(&g.samples);
-	goal_diags_free(g.diags);
-	ir_graph_fini(&g.graph);
-	defines_free(&g.o.defines);
-	defines_free(&g.o.lowered);
-	free(g.o.passes);
-	VEC_FREE(&g.o.placement.list);
-	if (g.o.places)
-		run_unplace(&g.places);
-	claim_close(&g.claim);
-	free(g.selected);
-	free(g.o.cases);
-	free(g.o.image);
-	free(g.results);
+	if (!rc && !done)
+		rc = g.show_placement ? run_show_placement(&g.o) : g.o.program ? run_program(&g) : run_schedule(&g);
+	free_all(&g);
 	return rc;
 }
 

@@ -5,10 +5,7 @@
 #include "compiler/passes/passes.h"
 #include "goalrun/goalrun.h"
 #include "goalrun/trace.h"
-#include "runtime/comm.h"
-#include "runtime/wait.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,23 +24,8 @@ const char *const run_op_names[RUN_USER + 1] = {
 	"user",
 };
 
-const char run_usage_text[] =
-	"usage: goalrun -n RANKS [options] SCHEDULE\n"
-	"       goalrun -n RANKS -- PROGRAM [ARG...]\n"
-	"options: --count N[,N...] --type T[,T...] --op O[,O...] --root R[,R...]|all\n"
-	"         --memory heap|private|staged[,...] --sample NAME[,NAME...]|all --sweep all|pairs\n"
-	"         -D name[@RANK]=value[,value...] -T pass --iters N --warmup N --seed N --delay USEC\n"
-	"         --ranks processes|threads --backend shm|verbs|smcq --engine model|ofi --no-shm --stats --verify\n"
-	"         --json --dump-after SECONDS --progress app|thread|collab --comm-cores K\n"
-	"         --placement bind|numa|odd-even|LIST\n"
-	"         --wait spin|yield|block|learn --trace FILE.json|FILE.paje|FILE.txt\n"
-	"         --overlap [--tests N] [--work USEC] --hosts NAME[:RANKS][,NAME[:RANKS]...]\n"
-	"       goalrun -n RANKS --select COLLECTIVE [--topology cart|graph] [--table FILE] [options]\n"
-	"       goalrun -n RANKS --show-placement [--placement bind|numa|odd-even|LIST] [--comm-cores K] [--json]\n";
-
 #define DEFAULT_ITERS 1000
 #define DEFAULT_OVERLAP_ITERS 50 /* whose starts are all checked */
-#define not_built(what) option_not_built("goalrun", what)
 
 int run_fault(const char *fmt, const char *what)
 {
@@ -75,7 +57,9 @@ bool run_plays_nic(const struct run_options *o)
 	return run_lowers(o) && !strcmp(engine, smcq_model.name);
 }
 
-static int find_name(const char *const *names, int n, const char *s)
+/* ---- arguments ---- */
+
+static int find_name(const char *const *names, int64_t n, const char *s)
 {
 	for (int i = 0; i < n; i++)
 		if (!strcmp(names[i], s))
@@ -83,46 +67,231 @@ static int find_name(const char *const *names, int n, const char *s)
 	return -1;
 }
 
-static int check_parts(const char *option, const char *list)
+static int check_parts(const struct option_use *u)
 {
-	size_t len = strlen(list);
+	const char *list = u->arg;
+	const size_t len = strlen(list);
 
 	return len && *list != ',' && list[len - 1] != ',' && !strstr(list, ",,") ?
 		       0 :
-		       usage("%s cannot be empty, nor have an empty part", option);
+		       usage("%s cannot be empty, nor have an empty part", u->name);
 }
 
-/* A list of numbers of at least 0, or of names when there are any. */
-static int parse_list(struct list *l, const char *option, char *arg, const char *const *names, int nnames)
+/* A list of numbers of at least 0, or of the row's max names. */
+static int take_list(const struct option_use *u)
 {
-	int err = check_parts(option, arg);
-	char *p;
+	const struct option_row *r = u->row;
+	struct list *l = u->field;
+	int err = check_parts(u);
+	char *rest = u->arg, *p;
 
 	l->n = 0;
-	while (!err && (p = strsep(&arg, ",")) != NULL) {
-		int64_t v = names ? find_name(names, nnames, p) : -1;
+	while (!err && (p = strsep(&rest, ",")) != NULL) {
+		int64_t v = r->names ? find_name(r->names, r->max, p) : -1;
 
-		if (names ? v < 0 : !option_number(p, 0, INT64_MAX / 4, &v))
-			return usage("%s cannot be %s", option, p);
+		if (r->names ? v < 0 : !option_number(p, 0, INT64_MAX / 4, &v))
+			return usage("%s cannot be %s", u->name, p);
 		if (VEC_PUSH(l, v))
 			return no_memory();
 	}
 	return err;
 }
 
-static int parse_int_option(const char *option, const char *s, int64_t min, int64_t max, int64_t *out)
+static int take_ops(const struct option_use *u)
 {
-	return option_number(s, min, max, out) ? 0 :
-						 usage("%s takes a number from %" PRId64 " to %" PRId64 ", not %s",
-						       option, min, max, s);
+	const struct list *ops = u->field;
+	const int err = take_list(u);
+
+	for (size_t i = 0; i < ops->n && !err; i++)
+		if (ops->at[i] == MPIX_SCHED_NO_OP)
+			return usage("--op cannot be no_op");
+	return err;
+}
+
+static int take_roots(const struct option_use *u)
+{
+	struct goalrun *g = u->fields;
+
+	g->all_roots = !strcmp(u->arg, "all");
+	return g->all_roots ? 0 : take_list(u);
+}
+
+static int take_samples(const struct option_use *u)
+{
+	*(char **)u->field = u->arg;
+	return check_parts(u);
 }
 
 int run_add_pass(struct goalrun *g, const char *arg)
 {
 	struct text why = { 0 };
 
-	return option_result("goalrun", run_usage_text, passes_add(&g->o.passes, arg, &why), &why);
+	return option_result("goalrun", passes_add(&g->o.passes, arg, &why), &why);
 }
+
+static int take_pass(const struct option_use *u)
+{
+	return run_add_pass(u->fields, u->arg);
+}
+
+static int take_seed(const struct option_use *u)
+{
+	((struct goalrun *)u->fields)->seeded = true;
+	return take_number(u);
+}
+
+static int take_backend(const struct option_use *u)
+{
+	const struct be_row *backend = be_find(u->arg);
+
+	*(const struct be_row **)u->field = backend;
+	if (!backend)
+		return usage("there is no backend %s", u->arg);
+	return backend->ops ? 0 : option_not_built(u->program, u->arg);
+}
+
+static int take_engine(const struct option_use *u)
+{
+	const struct smcq_row *engine = smcq_find(u->arg);
+
+	*(const char **)u->field = u->arg;
+	if (!engine)
+		return usage("there is no engine %s", u->arg);
+	return engine->engine ? 0 : option_not_built(u->program, u->arg);
+}
+
+/* It is for the ranks alone, which find it in their environment. */
+static int take_dump_after(const struct option_use *u)
+{
+	const int err = take_number(u);
+
+	return err ? err : setenv(env_table[ENV_GOAL_DUMP_AFTER].name, u->arg, 1) ? no_memory() : 0;
+}
+
+static int take_topology(const struct option_use *u)
+{
+	return select_topology(u->arg, u->field) ? 0 : option_refuse_word(u);
+}
+
+static int take_placement(const struct option_use *u)
+{
+	struct goalrun *g = u->fields;
+
+	g->o.placed = u->arg;
+	return placement_parse(u->arg, &g->o.placement) ?
+		       usage("--placement is bind, numa, odd-even or a list of cores, not %s", u->arg) :
+		       0;
+}
+
+static int take_hosts(const struct option_use *u)
+{
+	struct run_hosts **hosts = u->field;
+	const char *why;
+
+	hosts_end(*hosts);
+	*hosts = hosts_parse(u->arg, &why);
+	if (*hosts)
+		return 0;
+	return why ? usage("--hosts cannot be %s: %s", u->arg, why) : no_memory();
+}
+
+static int take_trace(const struct option_use *u)
+{
+	*(const char **)u->field = u->arg;
+	return trace_format(u->arg) ? 0 : usage("--trace takes a name that ends with .json, .paje or .txt, not %s", u->arg);
+}
+
+static int take_later(const struct option_use *u)
+{
+	return option_not_built(u->program, u->row->name);
+}
+
+/* ---- the table ---- */
+
+#define FIELD(f) .field = offsetof(struct goalrun, f)
+#define NUMBER(f, from, to) .take = take_number, FIELD(f), .min = from, .max = to
+#define LIST(f) .take = take_list, FIELD(f)
+
+enum { OF_SCHEDULE = 1 }; /* a mark: the option says nothing of a program */
+
+static const struct option_row rows[] = {
+	{ .letter = 'n', .arg = "RANKS", .help = "the number of ranks", NUMBER(nranks, 1, 4096) },
+	{ .name = "hosts", .arg = "NAME[:RANKS][,...]", .help = "the hosts on which they run", .take = take_hosts, FIELD(o.hosts) },
+	{ .name = "ranks", .arg = "processes|threads", .help = "what a rank is", .take = take_either, FIELD(o.threads) },
+
+	{ .help = "What is run, with which values; of several, all combinations:" },
+	{ .name = "count", .arg = "N[,N...]", .help = "elements of a block", LIST(counts), .marks = OF_SCHEDULE },
+	{ .name = "type", .arg = "T[,T...]", .help = "the datatype", LIST(types), .names = run_type_names,
+	  .max = MPIX_SCHED_BASICS, .marks = OF_SCHEDULE },
+	{ .name = "op", .arg = "O[,O...]", .help = "the operation of a schedule that reduces", .take = take_ops, FIELD(ops),
+	  .names = run_op_names, .max = RUN_USER + 1, .marks = OF_SCHEDULE },
+	{ .name = "root", .arg = "R[,R...]|all", .help = "the root", .take = take_roots, FIELD(roots), .marks = OF_SCHEDULE },
+	{ .name = "memory", .arg = "heap|private|staged[,...]", .help = "where the buffers are", LIST(memories),
+	  .names = run_memory_names, .max = RUN_MEMORIES, .marks = OF_SCHEDULE },
+	{ .name = "sample", .arg = "NAME[,NAME...]|all", .help = "samples of arguments for the parameters", .take = take_samples,
+	  FIELD(sample), .marks = OF_SCHEDULE },
+	{ .name = "sweep", .arg = "all|pairs", .help = "all combinations, or each pair of values once", .take = take_either,
+	  FIELD(o.pairs), .marks = OF_SCHEDULE },
+	{ .letter = 'D', .arg = "NAME[@RANK]=VALUE[,VALUE...]", .help = "the value of a parameter", .take = take_define,
+	  FIELD(o.defines), .marks = OF_SCHEDULE },
+	{ .letter = 'T', .arg = "PASS", .help = "apply a pass of goalc(1)", .take = take_pass, .marks = OF_SCHEDULE },
+	{ .name = "select", .arg = "COLLECTIVE", .help = "run the schedule of the selection table", .take = take_text,
+	  FIELD(collective), .without = "hosts", .marks = OF_SCHEDULE },
+	{ .name = "topology", .arg = "any|cart|graph", .help = "with --select: what the ranks are arranged as",
+	  .take = take_topology, FIELD(topology), .with = "select" },
+	{ .name = "table", .arg = "FILE", .help = "with --select: a table before the installed one", .take = take_text,
+	  FIELD(table), .with = "select" },
+
+	{ .help = "What is measured and checked:" },
+	{ .name = "iters", .arg = "N", .help = "starts that are timed", NUMBER(o.iters, 1, 100000000), .marks = OF_SCHEDULE },
+	{ .name = "warmup", .arg = "N", .help = "starts before them", NUMBER(o.warmup, 0, 100000000), .marks = OF_SCHEDULE },
+	{ .name = "seed", .arg = "N", .help = "the seed of data and delays", .take = take_seed, FIELD(o.seed), .min = 0,
+	  .max = INT64_MAX },
+	{ .name = "delay", .arg = "USEC", .help = "pauses at random places, for tests", NUMBER(o.delay, 0, 1000000),
+	  .marks = OF_SCHEDULE },
+	{ .name = "verify", .help = "check every byte of the result of every start", FIELD(o.verify), .marks = OF_SCHEDULE },
+	{ .name = "overlap", .help = "measure how much of the communication computing hides", FIELD(o.overlap),
+	  .without = "delay|hosts", .marks = OF_SCHEDULE },
+	{ .name = "tests", .arg = "N", .help = "with --overlap: calls of test in the work", NUMBER(o.tests, 0, 1000000),
+	  .with = "overlap" },
+	{ .name = "work", .arg = "USEC", .help = "with --overlap: a fixed amount of work", NUMBER(o.work_us, 1, 1000000000),
+	  .with = "overlap" },
+	{ .name = "stats", .help = "print what each rank has sent", FIELD(show_stats) },
+	{ .name = "json", .help = "print JSON instead of a table", FIELD(o.json) },
+	{ .name = "trace", .arg = "FILE.json|FILE.paje|FILE.txt", .help = "write what each thread did, and when",
+	  .take = take_trace, FIELD(o.trace), .without = "hosts" },
+	{ .name = "dump-after", .arg = "SECONDS", .help = "ranks that wait so long print for what", .take = take_dump_after,
+	  FIELD(dump_after), .min = 0, .max = 1000000000 },
+
+	{ .help = "How it is run:" },
+	{ .name = "backend", .arg = "shm|verbs|smcq", .help = "what carries the schedule out", .take = take_backend,
+	  FIELD(o.backend) },
+	{ .name = "engine", .arg = "model|ofi", .help = "what is behind command queues", .take = take_engine, FIELD(o.engine) },
+	{ .name = "no-shm", .help = "ranks of a node do not use its memory", FIELD(o.no_shm) },
+	{ .name = "progress", .arg = "app|thread|collab", .help = "which threads make progress", .take = take_word,
+	  FIELD(o.progress) },
+	{ .name = "wait", .arg = "spin|yield|block|learn", .help = "how ranks wait", .take = take_word, FIELD(o.wait) },
+	{ .name = "placement", .arg = "bind|numa|odd-even|LIST", .help = "which cores communicate for which ranks",
+	  .take = take_placement },
+	{ .name = "comm-cores", .arg = "K", .help = "cores set aside for communication",
+	  NUMBER(o.placement.comm_cores, 0, 1 << 20) },
+	{ .name = "show-placement", .help = "run nothing, print where ranks would be", FIELD(show_placement),
+	  .without = "select" },
+	{ .name = "calibrate", .help = "not built yet", .take = take_later },
+	{ .name = "tune", .help = "not built yet", .take = take_later },
+};
+
+static const struct command_line goalrun = {
+	.program = "goalrun",
+	.forms = "goalrun -n RANKS [options] SCHEDULE\n"
+		 "       goalrun -n RANKS --select COLLECTIVE [options]\n"
+		 "       goalrun -n RANKS [options] -- PROGRAM [ARG...]\n"
+		 "       goalrun -n RANKS --show-placement [options]\n\n",
+	.rows = rows,
+	.nrows = sizeof rows / sizeof *rows,
+};
+
+/* ---- what a row cannot say ---- */
 
 /* A value can be given in two ways, which have to agree: a case that is to be repeated has both. */
 static int check_value(const struct goalrun *g, const char *name, const struct list *l, bool all)
@@ -138,231 +307,12 @@ static int check_value(const struct goalrun *g, const char *name, const struct l
 	return 0;
 }
 
-/* What goes with several hosts. */
-static int check_hosts(struct goalrun *g)
+/* What depends on values. */
+static int check_values(const struct goalrun *g)
 {
-	struct run_options *o = &g->o;
-	const char *not = o->threads   ? "--ranks threads" :
-			  o->overlap   ? "--overlap" :
-			  o->trace     ? "--trace" :
-			  run_plays_nic(o) ? "--engine model" :
-			  g->collective ? "--select" :
-					  NULL;
+	const struct run_options *o = &g->o;
+	int err = check_value(g, "count", &g->counts, false);
 
-	if (not)
-		return usage("%s does not go with --hosts", not);
-	if (!o->nranks && o->program)
-		o->nranks = hosts_room(o->hosts);
-	return 0;
-}
-
-int run_parse_options(struct goalrun *g, int argc, char **argv)
-{
-	enum { COUNT = 256, TYPE, OP, ROOT, MEMORY, SAMPLE, SWEEP, ITERS, WARMUP, SEED, DELAY, RANKS, BACKEND, PROGRESS,
-	       VERIFY, JSON, DUMP_AFTER, SELECT, TABLE, TOPOLOGY, PLACEMENT, COMM_CORES, SHOW_PLACEMENT, WAIT, TRACE, OVERLAP,
-	       TESTS, WORK, ENGINE, NO_SHM, STATS, HOSTS, LATER, HELP, VERSION };
-	static const struct option longs[] = {
-		{ "count", 1, NULL, COUNT },	{ "type", 1, NULL, TYPE },	{ "op", 1, NULL, OP },
-		{ "root", 1, NULL, ROOT },	{ "memory", 1, NULL, MEMORY },	{ "sweep", 1, NULL, SWEEP },
-		{ "sample", 1, NULL, SAMPLE },
-		{ "iters", 1, NULL, ITERS },	{ "warmup", 1, NULL, WARMUP },	{ "seed", 1, NULL, SEED },
-		{ "delay", 1, NULL, DELAY },	{ "ranks", 1, NULL, RANKS },	{ "backend", 1, NULL, BACKEND },
-		{ "progress", 1, NULL, PROGRESS }, { "verify", 0, NULL, VERIFY }, { "json", 0, NULL, JSON },
-		{ "dump-after", 1, NULL, DUMP_AFTER }, { "help", 0, NULL, HELP }, { "version", 0, NULL, VERSION },
-		{ "select", 1, NULL, SELECT },	{ "table", 1, NULL, TABLE },	{ "topology", 1, NULL, TOPOLOGY },
-		{ "placement", 1, NULL, PLACEMENT }, { "comm-cores", 1, NULL, COMM_CORES },
-		{ "show-placement", 0, NULL, SHOW_PLACEMENT }, { "engine", 1, NULL, ENGINE },
-		{ "wait", 1, NULL, WAIT },	{ "hosts", 1, NULL, HOSTS },	{ "stats", 0, NULL, STATS },
-		{ "no-shm", 0, NULL, NO_SHM },	{ "overlap", 0, NULL, OVERLAP }, { "tests", 1, NULL, TESTS },
-		{ "work", 1, NULL, WORK },
-		{ "calibrate", 0, NULL, LATER }, { "tune", 0, NULL, LATER },	{ "trace", 1, NULL, TRACE },
-		{ NULL, 0, NULL, 0 },
-	};
-	struct run_options *o = &g->o;
-	int opt, at, err = 0;
-	int64_t after;
-	const char *with = NULL; /* an option that goes with --overlap */
-	const char *of_schedule = NULL; /* an option that says nothing of a program */
-	const char *why;
-	const struct smcq_row *engine;
-
-	opterr = 0;
-	while (!err && (opt = getopt_long(argc, argv, "n:D:T:", longs, &at)) != -1) {
-		if (opt == 'D' || opt == 'T')
-			of_schedule = opt == 'D' ? "D" : "T";
-		else if ((opt >= COUNT && opt <= DELAY && opt != SEED) || opt == VERIFY || opt == SELECT || opt == OVERLAP)
-			of_schedule = longs[at].name;
-		switch (opt) {
-		case 'n':
-			err = parse_int_option("-n", optarg, 1, 4096, &g->nranks);
-			break;
-		case 'D':
-			if (!option_define(&o->defines, optarg))
-				err = usage("-D takes name=value[,value...], not %s", optarg);
-			break;
-		case 'T':
-			err = run_add_pass(g, optarg);
-			break;
-		case COUNT:
-			err = parse_list(&g->counts, "--count", optarg, NULL, 0);
-			break;
-		case TYPE:
-			err = parse_list(&g->types, "--type", optarg, run_type_names, MPIX_SCHED_BASICS);
-			break;
-		case OP: /* no_op is none */
-			err = parse_list(&g->ops, "--op", optarg, run_op_names, RUN_USER + 1);
-			for (size_t i = 0; i < g->ops.n && !err; i++)
-				if (g->ops.at[i] == MPIX_SCHED_NO_OP)
-					err = usage("--op cannot be no_op");
-			break;
-		case SWEEP:
-			o->pairs = !strcmp(optarg, "pairs");
-			if (!o->pairs && strcmp(optarg, "all") != 0)
-				err = usage("--sweep is all or pairs, not %s", optarg);
-			break;
-		case ROOT:
-			g->all_roots = !strcmp(optarg, "all");
-			if (!g->all_roots)
-				err = parse_list(&g->roots, "--root", optarg, NULL, 0);
-			break;
-		case SAMPLE:
-			g->sample = optarg;
-			err = check_parts("--sample", optarg);
-			break;
-		case MEMORY:
-			err = parse_list(&g->memories, "--memory", optarg, run_memory_names, RUN_MEMORIES);
-			break;
-		case ITERS:
-			err = parse_int_option("--iters", optarg, 1, 100000000, &o->iters);
-			break;
-		case WARMUP:
-			err = parse_int_option("--warmup", optarg, 0, 100000000, &o->warmup);
-			break;
-		case SEED:
-			g->seeded = true;
-			err = parse_int_option("--seed", optarg, 0, INT64_MAX, &o->seed);
-			break;
-		case DELAY:
-			err = parse_int_option("--delay", optarg, 0, 1000000, &o->delay);
-			break;
-		case RANKS:
-			o->threads = !strcmp(optarg, "threads");
-			if (!o->threads && strcmp(optarg, "processes") != 0)
-				err = usage("--ranks is processes or threads, not %s", optarg);
-			break;
-		case BACKEND:
-			o->backend = be_find(optarg);
-			if (!o->backend)
-				return usage("there is no backend %s", optarg);
-			if (!o->backend->ops)
-				return not_built(optarg);
-			break;
-		case STATS:
-			g->show_stats = true;
-			break;
-		case NO_SHM:
-			o->no_shm = true;
-			break;
-		case ENGINE:
-			engine = smcq_find(optarg);
-			if (!engine)
-				return usage("there is no engine %s", optarg);
-			if (!engine->engine)
-				return not_built(optarg);
-			o->engine = optarg;
-			break;
-		case PROGRESS:
-			o->progress = optarg;
-			if (find_name(rt_progress_names, RT_PROGRESSES, optarg) < 0)
-				err = usage("--progress is app, thread or collab, not %s", optarg);
-			break;
-		case WAIT:
-			o->wait = optarg;
-			if (find_name(rt_wait_names, RT_WAITS, optarg) < 0)
-				err = usage("--wait is spin, yield, block or learn, not %s", optarg);
-			break;
-		case VERIFY:
-			o->verify = true;
-			break;
-		case JSON:
-			o->json = true;
-			break;
-		case DUMP_AFTER:
-			err = parse_int_option("--dump-after", optarg, 0, 1000000000, &after);
-			if (!err && setenv(env_table[ENV_GOAL_DUMP_AFTER].name, optarg, 1))
-				return no_memory();
-			break;
-		case SELECT:
-			g->collective = optarg;
-			break;
-		case TABLE:
-			g->table = optarg;
-			if (!*optarg)
-				err = usage("--table takes the path of a table");
-			break;
-		case TOPOLOGY:
-			if (!select_topology(optarg, &g->topology))
-				err = usage("--topology is any, cart or graph, not %s", optarg);
-			break;
-		case PLACEMENT:
-			o->placed = optarg;
-			if (placement_parse(optarg, &o->placement))
-				err = usage("--placement is bind, numa, odd-even or a list of cores, not %s", optarg);
-			break;
-		case COMM_CORES:
-			err = parse_int_option("--comm-cores", optarg, 0, 1 << 20, &o->placement.comm_cores);
-			break;
-		case SHOW_PLACEMENT:
-			g->show_placement = true;
-			break;
-		case HOSTS:
-			hosts_end(o->hosts);
-			o->hosts = hosts_parse(optarg, &why);
-			if (!o->hosts)
-				return why ? usage("--hosts cannot be %s: %s", optarg, why) : no_memory();
-			break;
-		case TRACE:
-			o->trace = optarg;
-			if (!trace_format(optarg))
-				err = usage("--trace takes a name that ends with .json, .paje or .txt, not %s", optarg);
-			break;
-		case OVERLAP:
-			o->overlap = true;
-			break;
-		case TESTS:
-			with = "--tests";
-			err = parse_int_option("--tests", optarg, 0, 1000000, &o->tests);
-			break;
-		case WORK:
-			with = "--work";
-			err = parse_int_option("--work", optarg, 1, 1000000000, &o->work_us);
-			break;
-		case LATER:
-			return not_built(longs[at].name);
-		case HELP:
-			fputs(run_usage_text, stdout);
-			exit(EXIT_OK);
-		case VERSION:
-			printf("goalrun %s\n", GOAL_VERSION);
-			exit(EXIT_OK);
-		default:
-			return usage("unknown option or missing argument: %s", argv[optind - 1]);
-		}
-	}
-	if (err)
-		return err;
-	o->nranks = (uint32_t)g->nranks;
-	if (!o->iters)
-		o->iters = o->overlap ? DEFAULT_OVERLAP_ITERS : DEFAULT_ITERS;
-	if (o->overlap && o->warmup < RUN_OVERLAP_WARMUP)
-		o->warmup = RUN_OVERLAP_WARMUP;
-	if (with && !o->overlap)
-		return usage("%s goes with --overlap", with);
-	if (o->overlap && o->delay)
-		return usage("--overlap does not go with --delay: all ranks begin together");
-	if ((g->table || g->topology != SELECT_NONE) && !g->collective)
-		return usage("%s goes with --select", g->table ? "--table" : "--topology");
-	err = check_value(g, "count", &g->counts, false);
 	err = err ? err : check_value(g, "root", &g->roots, g->all_roots);
 	if (err)
 		return err;
@@ -370,29 +320,76 @@ int run_parse_options(struct goalrun *g, int argc, char **argv)
 		return usage("with --backend smcq --trace takes a name that ends with .txt, not %s", o->trace);
 	if (o->placement.kind == PLACEMENT_LIST && o->placement.comm_cores >= 0)
 		return usage("--comm-cores does not go with a list of cores");
-	if (g->show_placement && (optind < argc || g->collective))
-		return usage("--show-placement runs nothing");
+	return 0;
+}
+
+static void settle_defaults(struct run_options *o)
+{
+	if (!o->iters)
+		o->iters = o->overlap ? DEFAULT_OVERLAP_ITERS : DEFAULT_ITERS;
+	if (o->overlap && o->warmup < RUN_OVERLAP_WARMUP)
+		o->warmup = RUN_OVERLAP_WARMUP;
+}
+
+/* A program behind "--". */
+static int take_program(struct goalrun *g, const struct command_words *w)
+{
+	const struct option_row *of_schedule = option_marked(&goalrun, w->given, OF_SCHEDULE);
+
+	if (!w->nrest)
+		return usage("no program behind --");
+	if (of_schedule)
+		return usage("%s takes a schedule, no program", option_name(of_schedule).s);
+	if (g->o.threads)
+		return usage("--ranks threads takes a schedule, no program");
+	g->o.program = w->rest;
+	return 0;
+}
+
+/* What is run: a program, or a schedule that is selected or named. */
+static int take_rest(struct goalrun *g, const struct command_words *w)
+{
 	if (g->show_placement)
-		return o->nranks ? 0 : usage("the number of ranks is missing: -n");
-	if (optind > 0 && !strcmp(argv[optind - 1], "--")) {
-		if (optind == argc)
-			return usage("no program behind --");
-		if (of_schedule)
-			return usage("%s%s takes a schedule, no program", of_schedule[1] ? "--" : "-", of_schedule);
-		if (o->threads)
-			return usage("--ranks threads takes a schedule, no program");
-		o->program = argv + optind;
-	} else if (g->collective) {
-		if (optind < argc)
-			return usage("--select takes no schedule");
-	} else if (optind != argc - 1) {
-		return usage(optind == argc ? "no schedule" : "more than one schedule");
-	} else {
-		g->input = argv[optind];
-	}
-	if (o->hosts)
-		err = check_hosts(g);
-	if (!err && !o->nranks && o->program)
+		return w->nrest ? usage("--show-placement runs nothing") : 0;
+	if (w->dashes)
+		return take_program(g, w);
+	if (g->collective)
+		return w->nrest ? usage("--select takes no schedule") : 0;
+	if (w->nrest != 1)
+		return usage(w->nrest ? "more than one schedule" : "no schedule");
+	g->input = w->rest[0];
+	return 0;
+}
+
+static int check_hosts(struct goalrun *g)
+{
+	struct run_options *o = &g->o;
+
+	if (!o->hosts || g->show_placement)
+		return 0;
+	if (o->threads)
+		return usage("--ranks threads does not go with --hosts");
+	if (run_plays_nic(o))
+		return usage("--engine model does not go with --hosts");
+	if (!o->nranks && o->program)
+		o->nranks = hosts_room(o->hosts);
+	return 0;
+}
+
+int run_parse_options(struct goalrun *g, int argc, char **argv, bool *done)
+{
+	struct command_words w;
+	int err = command_line_parse(&goalrun, argc, argv, g, &w);
+
+	*done = w.done;
+	if (err || *done)
+		return err;
+	g->o.nranks = (uint32_t)g->nranks;
+	settle_defaults(&g->o);
+	err = check_values(g);
+	err = err ? err : take_rest(g, &w);
+	err = err ? err : check_hosts(g);
+	if (!err && !g->o.nranks && (g->o.program || g->show_placement))
 		return usage("the number of ranks is missing: -n");
 	return err;
 }

@@ -14,7 +14,7 @@
 #include "include/mpix_sched.h"
 #include "runtime/board.h"
 #include "runtime/placement.h"
-#include "util/options.h"
+#include "util/command_line.h"
 
 #include <signal.h>
 

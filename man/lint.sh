@@ -84,22 +84,39 @@ verdict checks-goalc.1 "$(diff "$tmp/names" "$tmp/names.1")"
 sed -n '/^\.Ss Passes/,/^\.Ss Checks/p' man/goalc.1 | sed -n 's/^\.It Cm \([a-z-]*\)$/\1/p' | sort >"$tmp/passes.1"
 verdict passes-goalc.1 "$(diff "$tmp/passes" "$tmp/passes.1")"
 
+# The options of a program and those of the lists in its page, each with a + if it takes an argument.
+options_of_help() {
+  sed -n 's/^  \(-.\{37\}\).*/\1/p' | awk '{ i = 1; while ($i ~ /,$/) i++
+    for (k = 1; k <= i; k++) { sub(/,$/, "", $k); print $k (NF > i ? "+" : "") } }' | sort -u
+}
+options_of_page() {
+  awk '/^\.It Fl / { for (i = 2; i < NF; i++) if ($i == "Fl") {
+      o = $(i + 1) == "Fl" ? "--" $(i += 2) : "-" $(++i); print o (i < NF && $(i + 1) != "," ? "+" : "") } }' "$1" | sort -u
+}
+# differ HELP PAGE : options that only one of them has
+differ() {
+  comm -23 "$1" "$2" | sed 's/$/ is not in the page/'
+  comm -13 "$1" "$2" | sed 's/$/ is no option of the program/'
+}
 for program in goalc goalrun; do
   [ -x "$build/bin/$program" ] || { echo "skipped: $program is not built"; continue; }
-  why=$("$build/bin/$program" --help | grep -oE -- '(^|[ [|])--?[a-zA-Z][a-z-]*' | tr -d ' [|' | sort -u | while read -r o; do
-    case $o in
-    --*) grep -q "Fl Fl ${o#--}\b" "man/$program.1" || echo "$o is not in $program.1" ;;
-    *) grep -q "Fl ${o:1:1}\b" "man/$program.1" || echo "$o is not in $program.1" ;;
-    esac
-  done)
-  verdict "options-$program.1" "$why"
+  "$build/bin/$program" --help | options_of_help >"$tmp/help"
+  options_of_page "man/$program.1" >"$tmp/page"
+  verdict "options-$program.1" "$([ -s "$tmp/help" ] || echo "--help shows no options"; differ "$tmp/help" "$tmp/page")"
+  # An option that only one of them has is found, and so is one whose argument only one of them has.
+  sed '1d; 2s/$/+/' "$tmp/page" >"$tmp/other"
+  verdict "options-$program.1-differ" "$([ "$(differ "$tmp/help" "$tmp/other" | wc -l)" -eq 3 ] || echo "that is not found")"
+  # Nor does the text speak of others.
+  verdict "options-$program.1-text" "$(grep -oE 'Fl Fl [a-z-]+' "man/$program.1" | sort -u | while read -r _ _ o; do
+    grep -qE "^--$o\+?$" "$tmp/help" || echo "--$o is no option of $program"
+  done)"
 done
 
 # Basic types and operations.
 # names LIST: the rows of a list of the header, name and word.
 names() {
   printf '#include <mpix_sched.h>\n#define X(NAME, name, ...) @NAME name@\n%s(X)\n' "$1" |
-    "$cc" -E -P -Iruntime - | grep -o '@[A-Z0-9_]* [a-z0-9_]*@' | tr -d @
+    "$cc" -E -P -Iinclude - | grep -o '@[A-Z0-9_]* [a-z0-9_]*@' | tr -d @
 }
 basics=$(names MPIX_SCHED_BASIC_LIST)
 builtins=$(names MPIX_SCHED_BUILTIN_LIST)

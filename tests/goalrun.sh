@@ -31,6 +31,11 @@ status bad_memory 2 '--memory cannot be core' -n 2 --memory core "$bcast"
 status bad_define 2 '-D takes' -n 2 -D root "$bcast"
 status bad_ranks 2 '--ranks is' -n 2 --ranks fibres "$bcast"
 status unknown_option 2 'unknown option' -n 2 --frobnicate "$bcast"
+status unknown_letter 2 'unknown option -x' -n 2 -x "$bcast"
+status lacks_argument 2 '--iters needs an argument: N' "$bcast" -n 2 --iters
+status flag_argument 2 '--verify takes no argument' -n 2 --verify=yes "$bcast"
+status several_options 2 '--t may be --type, --topology, --table, --tests, --trace, --tune' -n 2 --t "$bcast"
+check goalrun.usage_is_short [ "$(wc -l <"$TMP/err") $(tail -n 1 "$TMP/err")" = '2 try goalrun --help' ]
 status unknown_backend 2 'no backend' -n 2 --backend tcp "$bcast"
 status unknown_engine 2 'no engine' -n 2 --engine steam "$bcast"
 for later in '--backend sim' '--tune'; do
@@ -72,7 +77,7 @@ run -n 2 --iters 2 --root 1 -D root=1 --count 3 -D count=3 "$bcast"
 check goalrun.root_agrees [ $? -eq 0 ]
 status key_twice 2 'is given twice' -n 2 -T segment:size=4,size=8 "$bcast"
 status table_alone 2 '--table goes with --select' -n 2 --table x "$bcast"
-status table_empty 2 '--table takes the path' -n 2 --select MPI_Bcast --table ''
+status table_empty 2 'the argument of --table, FILE, cannot be empty' -n 2 --select MPI_Bcast --table ''
 status topology_alone 2 '--topology goes with --select' -n 2 --topology cart "$bcast"
 status program_count 2 '--count takes a schedule, no program' -n 2 --count 4 -- true
 status program_define 2 '-D takes a schedule, no program' -n 2 -D a=4 -- true
@@ -126,6 +131,14 @@ check goalrun.steals_table [ "$(grep -A3 'steals on its NUMA node' "$TMP/out" | 
 run --help
 check goalrun.help [ $? -eq 0 ]
 check goalrun.help_text grep -q '^usage: goalrun' "$TMP/out"
+check goalrun.help_explains grep -qE '^  --iters N +starts that are timed' "$TMP/out"
+cp "$TMP/out" "$TMP/help"
+run -h
+check goalrun.help_letter cmp -s "$TMP/out" "$TMP/help"
+timeout 60 "$BUILD/bin/goalrun" --help >/dev/full 2>"$TMP/err"
+check goalrun.help_full [ $? -eq 1 ]
+run -V
+check goalrun.version_letter grep -q '^goalrun [0-9]' "$TMP/out"
 run --version
 check goalrun.version [ $? -eq 0 ]
 check goalrun.version_text grep -q '^goalrun [0-9]' "$TMP/out"

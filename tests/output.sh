@@ -220,6 +220,14 @@ status bad_emit 2 "$good" --emit=nonsense
 status parametric_without_size 2 --stats "$ROOT/schedules/bcast_binomial.goal"
 status help 0 --help
 check output.help_text grep -q '^usage: goalc' "$TMP/stdout"
+cp "$TMP/stdout" "$TMP/help"
+status help_letter 0 -h
+check output.help_same cmp -s "$TMP/stdout" "$TMP/help"
+check output.help_explains grep -qE '^  --stats  +print numbers' "$TMP/help"
+goalc --help >/dev/full 2>"$TMP/stderr"
+check output.help_full [ $? -eq 1 ]
+status version_letter 0 -V
+check output.version_letter_text grep -q '^goalc [0-9]' "$TMP/stdout"
 status version 0 --version
 check output.version_text grep -q '^goalc [0-9]' "$TMP/stdout"
 status list_checks 0 --list-checks
@@ -251,19 +259,29 @@ usage two_modes '--model does not go with --select' --select MPI_Bcast --model s
 usage two_lists '--list-checks does not go with --list-passes' --list-passes --list-checks
 usage list_of_file '--list-passes takes no input file' --list-passes "$good"
 usage table_alone '--table goes with --select' "$good" -o new.bin --table x
-usage table_empty '--table takes the path of a table' --select MPI_Bcast -n 2 --table ''
+usage table_empty 'the argument of --table, FILE, cannot be empty' --select MPI_Bcast -n 2 --table ''
 usage topology_alone '--topology goes with --select' "$good" -o new.bin --topology cart
 usage cores_alone '--cores goes with --model' "$good" -o new.bin --cores 4
 usage json_alone '--json goes with --stats or --model' "$good" -o new.bin --json
-usage select_pass '--select takes none of -T, -g and -W' --select MPI_Bcast -n 2 -T reduce-deps
-usage select_output '-o does not go with it' --select MPI_Bcast -n 2 -o new.bin
-usage model_size '--model takes neither -n nor -D' --model split-tree --cores 4 -n 2
+usage select_pass '-T does not go with --select' --select MPI_Bcast -n 2 -T reduce-deps
+usage select_output '-o does not go with --select' --select MPI_Bcast -n 2 -o new.bin
+usage model_size '-n does not go with --model' --model split-tree --cores 4 -n 2
 usage select_rank '-D bytes is one number' --select MPI_Bcast -n 2 -D bytes@0=1
 usage select_commutative '-D commutative is 0 or 1' --select MPI_Bcast -n 2 -D commutative=2
+usage select_debug '-g does not go with --select' --select MPI_Bcast -n 2 -g
+usage select_check '-W does not go with --select' --select MPI_Bcast -n 2 -Wno-race
+usage model_define '-D does not go with --model' --model split-tree --cores 4 -D a=1
+usage no_such 'unknown option --nonsense' "$good" --nonsense=3 -o new.bin
+usage no_such_letter 'unknown option -x' "$good" -gx -o new.bin
+usage lacks_argument '-o needs an argument: FILE' "$good" -o
+usage lacks_long '--table needs an argument: FILE' --select MPI_Bcast -n 2 --table
+usage too_much '--json takes no argument' --stats --json=yes "$good"
+usage several '--list may be --list-passes, --list-checks' --list
+check output.usage_is_short [ "$(wc -l <"$TMP/stderr") $(tail -n 1 "$TMP/stderr")" = '2 try goalc --help' ]
 usage key_twice 'the key size of the pass segment is given twice' "$good" -o new.bin -T segment:size=4,size=8
 n=0
 for s in '' 3- - -3 3-2 2,3 ' 3' +3 0x3 3x 99999999999999999999 1e1; do
-	usage "size_$((++n))" "-n takes a number of ranks, not $s" --verify "$good" -n "$s"
+	usage "size_$((++n))" "-n takes a number from 1 to 268435456, or a range A-B, not $s" --verify "$good" -n "$s"
 done
 for s in '' =1 a a=x a=1, a=,1 a=1,,2 a@=1 a@x=1 a@-1=1 a=99999999999999999999 'a= 1'; do
 	usage "define_$((++n))" '-D takes name=value' "$good" -o new.bin -D "$s"

@@ -1,50 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Parsing of command lines, shared by the tools. */
+ * Parsing of the arguments of options. */
 #include "util/options.h"
 
-#include "util/err.h"
-
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int option_usage(const char *program, const char *usage, const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "%s: ", program);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "\n%s", usage);
-	return EXIT_USAGE;
-}
-
-int option_no_memory(const char *program)
-{
-	fprintf(stderr, "%s: %s\n", program, err_text(ERR_NOMEM));
-	return EXIT_FAULT;
-}
-
-int option_result(const char *program, const char *usage, int err, struct text *why)
-{
-	int rc = 0;
-
-	if (err == -ERR_NOMEM || (err && why->err))
-		rc = option_no_memory(program);
-	else if (err)
-		rc = option_usage(program, usage, "%s", why->at);
-	free(why->at);
-	return rc;
-}
-
-int option_not_built(const char *program, const char *what)
-{
-	fprintf(stderr, "%s: %s: not built yet\n", program, what);
-	return EXIT_USAGE;
-}
 
 bool option_number(const char *s, int64_t min, int64_t max, int64_t *out)
 {

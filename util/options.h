@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Parsing of command lines, shared by the tools. Every tool exits with one of the statuses EXIT_x. */
+ * Parsing of the arguments of options: numbers, ranges, and values of parameters. Passes, selection tables and environment
+ * variables have such arguments too. The options themselves are in util/command_line.h. */
 #ifndef UTIL_OPTIONS_H
 #define UTIL_OPTIONS_H
 
 #include "util/mem.h"
-#include "util/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { EXIT_OK = 0, EXIT_FAULT = 1, EXIT_USAGE = 2 };
+/* The numbers first to last; of one number both are the same. */
+struct option_range {
+	int64_t first, last;
+};
 
 /* The argument of one option -D: a parameter and its value, an integer or a vector of them. */
 struct define {
@@ -23,16 +26,6 @@ struct define {
 struct defines {
 	VEC(struct define) v;
 };
-
-/* Prints "PROGRAM: what is wrong" and the usage, and returns EXIT_USAGE. */
-__attribute__((format(printf, 3, 4))) int option_usage(const char *program, const char *usage, const char *fmt, ...);
-/* Prints "PROGRAM: out of memory" and returns EXIT_FAULT. */
-int option_no_memory(const char *program);
-/* Reports the result err of parsing an option's argument. If it is an error, prints the explanation in why. Frees why and
- * returns an exit status. */
-int option_result(const char *program, const char *usage, int err, struct text *why);
-/* Reports that a feature is not implemented yet, and returns EXIT_USAGE. */
-int option_not_built(const char *program, const char *what);
 
 /* Parses a decimal integer within [min, max], which must be the whole string. Returns false if it is not one. */
 bool option_number(const char *s, int64_t min, int64_t max, int64_t *out);

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What goalc prints: lists, schedules, rows of selection tables, and the model. */
+#include "compiler/collectives/collective.h"
+#include "compiler/goalc.h"
+#include "compiler/passes/passes.h"
+#include "compiler/print/print.h"
+#include "compiler/print/print_promela.h"
+#include "compiler/print/print_queues.h"
+#include "util/env.h"
+#include "util/err.h"
+#include "util/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int goalc_system_error(const char *path)
+{
+	fprintf(stderr, "goalc: %s: %s\n", path, file_why(errno));
+	return EXIT_FAULT;
+}
+
+/* ---- lists ---- */
+
+int goalc_list_checks(void)
+{
+	static const char *const levels[] = { "off", "warning", "error" };
+
+	printf("%-16s %-8s %-10s %s\n", "check", "plain", "parametric", "what it makes sure of");
+	for (unsigned i = 0; i < nchecks; i++)
+		printf("%-16s %-8s %-10s %s\n", checks[i].name, levels[checks[i].level[CHECK_PLAIN]],
+		       levels[checks[i].level[CHECK_PARAMETRIC]], checks[i].help);
+	return option_flush("goalc");
+}
+
+int goalc_list_passes(void)
+{
+	for (unsigned i = 0; i < npasses; i++) {
+		printf("%-16s %-7s %s\n", passes[i].name, passes[i].local ? "local" : passes[i].text ? "text" : "global",
+		       passes[i].help);
+		for (const struct pass_key *k = passes[i].keys; k->name; k++) {
+			char form[32];
+
+			snprintf(form, sizeof form, "%s=%s%s%s", k->name, k->words ? "WORD" : "N", k->word ? "|" : "",
+				 k->word ? k->word : "");
+			if (k->several) {
+				printf("  %s=%-*s %s\n", k->name, 21 - (int)strlen(k->name), "N[.N...]", k->help);
+				continue;
+			}
+			printf("  %-22s %s; ", form, k->help);
+			if (k->value == PASS_NEEDED)
+				printf("always needed\n");
+			else if (k->words) /* the first one */
+				printf("default %.*s\n", (int)strcspn(k->words, "|"), k->words);
+			else
+				printf("default %" PRId64 "\n", k->value);
+		}
+	}
+	return option_flush("goalc");
+}
+
+/* ---- schedules ---- */
+
+static int write_text(const struct goalc *c, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (c->output)
+		return file_write(c->output, text, len) ? goalc_system_error(c->output) : EXIT_OK;
+	fwrite(text, 1, len, stdout);
+	return option_flush("goalc");
+}
+
+struct stats_row {
+	const char *key;
+	uint64_t value;
+};
+
+static json_object *stats_json(const struct ir_graph *g, const struct ir_stats *st, const struct stats_row *rows, size_t n)
+{
+	json_object *j = json_object_new_object();
+
+	for (size_t i = 0; i < n; i++)
+		json_object_object_add(j, rows[i].key, json_object_new_int64((int64_t)rows[i].value));
+	json_object_object_add(j, "depth", st->has_depth ? json_object_new_int64((int64_t)st->depth) : NULL);
+	if (st->has_ready) {
+		json_object_object_add(j, "safe", json_object_new_int64((int64_t)st->safe));
+		json_object_object_add(j, "ready", json_object_new_int64((int64_t)st->ready));
+	}
+	if (g->queues)
+		json_object_object_add(j, "queues", print_json_queue_needs(g));
+	return j;
+}
+
+static void stats_lines(struct text *out, const struct ir_graph *g, const struct ir_stats *st, const struct stats_row *rows,
+			size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		text_add(out, "%-8s %" PRIu64 "\n", rows[i].key, rows[i].value);
+	if (st->has_depth)
+		text_add(out, "%-8s %" PRIu64 "\n", "depth", st->depth);
+	else
+		text_add(out, "%-8s none: there are wildcards or a deadlock\n", "depth");
+	if (st->has_ready)
+		text_add(out, "%-8s %" PRIu64 "\n%-8s %" PRIu64 "\n", "safe", st->safe, "ready", st->ready);
+	if (g->queues)
+		print_queue_needs(out, g);
+}
+
+static int stats_text(const struct goalc *c, const struct ir_graph *g, char **out)
+{
+	struct ir_stats st;
+	int err = print_stats(g, &st);
+	const struct stats_row rows[] = {
+		{ "ranks", st.ranks },	 { "sends", st.sends },	    { "recvs", st.recvs }, { "calcs", st.calcs },
+		{ "copies", st.copies }, { "reduces", st.reduces }, { "nops", st.nops },   { "bytes", st.bytes },
+		{ "edges", st.edges },
+	};
+	const size_t n = sizeof rows / sizeof *rows;
+	struct text text = { 0 };
+	json_object *j;
+
+	if (err)
+		return err;
+	if (c->json) {
+		j = stats_json(g, &st, rows, n);
+		text_add(&text, "%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
+		json_object_put(j);
+	} else {
+		stats_lines(&text, g, &st, rows, n);
+	}
+	return text_take(&text, out);
+}
+
+/* A model of a lowered schedule; of any other there is nothing to be said. */
+static int promela_text(struct goalc *c, const struct ir_graph *g, char **out)
+{
+	int err = checks_run(c->diags, g, CHECK_RUN, 0);
+
+	if (!err && !g->queues)
+		goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL,
+			  "the schedule has no command queues, which a model in Promela is made of: apply -T lower-smcq");
+	if (err || goal_diags_errors(c->diags))
+		return err ? err : -ERR_SYNTAX;
+	return print_promela(g, out);
+}
+
+static int schedule_text(struct goalc *c, const struct bin *b, const struct ir_graph *g, char **out)
+{
+	switch (c->action) {
+	case STATS:
+		return stats_text(c, g, out);
+	case EMIT_GOAL:
+		return print_goal(g, out);
+	case EMIT_DOT:
+		return print_dot(g, out);
+	case EMIT_JSON:
+		return print_json(b, g, out);
+	case EMIT_PROMELA:
+		return promela_text(c, g, out);
+	default:
+		return print_dump(b, g->ranks ? g : NULL, out);
+	}
+}
+
+/* Makes the graph of all ranks, unless no number of ranks is known; -ERR_SYNTAX after a message. */
+static int make_graph(struct goalc *c, const struct bin *b, struct arg_rows *rows, struct ir_graph *g)
+{
+	const struct compile_options o = goalc_compile_options(c);
+	const int64_t nranks = c->sizes.first;
+	const bool parametric = b->meta->flags & BIN_F_PARAMETRIC;
+	struct bin_args args = { .size = parametric ? (uint32_t)nranks : b->meta->nranks, .count = -1, .most_ops = c->most_ops };
+	int err = arg_rows_init(rows, b, args.size ? args.size : 1);
+
+	err = err ? err : arg_rows_define(rows, c->diags, 0, b, o.defines, c->fixed ? 0 : o.ndefines, &args.count);
+	if (err)
+		return err;
+	if (nranks && !parametric && nranks != b->meta->nranks) {
+		goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL,
+			  "the schedule is for %u ranks, not for %" PRId64, b->meta->nranks, nranks);
+		return -ERR_SYNTAX;
+	}
+	if (args.count < 0)
+		args.count = b->meta->count >= 0 ? b->meta->count : 1;
+	args.args = rows->by_rank[0];
+	args.by_rank = rows->by_rank;
+	return nranks || !parametric ? compile_graph(c->diags, 0, b, &args, g) : 0;
+}
+
+int goalc_show_schedule(struct goalc *c)
+{
+	struct arg_rows rows = { 0 };
+	struct ir_graph g = { 0 };
+	struct bin b;
+	char *text = NULL;
+	int err = bin_open(&b, c->image, c->size), rc = EXIT_FAULT;
+
+	if (!err && b.meta->flags & BIN_F_PARAMETRIC && !c->sizes.first && c->action != DUMP)
+		return usage("the schedule is parametric: give the number of ranks with -n");
+	err = err ? err : make_graph(c, &b, &rows, &g);
+	err = err ? err : schedule_text(c, &b, &g, &text);
+	if (!err)
+		rc = write_text(c, text);
+	if (err == -ERR_NOMEM)
+		no_memory();
+	free(text);
+	arg_rows_fini(&rows);
+	ir_graph_fini(&g);
+	return rc;
+}
+
+/* ---- selection and model ---- */
+
+/* The values of -D, which say what is called. */
+static int define_call(const struct goalc *c, struct select_call *call)
+{
+	for (size_t i = 0; i < c->defines.v.n; i++) {
+		const struct define *d = &c->defines.v.at[i];
+
+		if (d->n != 1 || d->value[0] < 0 || d->rank >= 0)
+			return usage("-D %s is one number of at least 0 here", d->name);
+		if (!strcmp(d->name, "bytes"))
+			call->bytes = (uint64_t)d->value[0];
+		else if (!strcmp(d->name, "commutative") && d->value[0] <= 1)
+			call->op = d->value[0] ? SELECT_COMMUTATIVE : SELECT_ANY_OP;
+		else if (!strcmp(d->name, "commutative"))
+			return usage("-D commutative is 0 or 1");
+		else
+			return usage("with --select, -D is bytes or commutative, not %s", d->name);
+	}
+	return 0;
+}
+
+/* Prints the row of the table for a call, as it stands there. */
+int goalc_show_selected(struct goalc *c)
+{
+	struct select_call call = { c->collective, (uint64_t)c->sizes.first, 0, SELECT_BUILTIN, c->topology };
+	const struct select_row *row;
+	struct select s;
+	int err, rc = define_call(c, &call);
+
+	if (rc)
+		return rc;
+	c->diags = goal_diags_new();
+	err = c->diags ? select_load(c->diags, c->table ? c->table : env_get(ENV_GOAL_SELECT), &s) : -ERR_NOMEM;
+	if (err) {
+		if (c->diags)
+			fputs(goal_diags_text(c->diags), stderr);
+		return err == -ERR_NOMEM ? no_memory() : EXIT_FAULT;
+	}
+	row = select_find(&s, &call);
+	if (row)
+		printf("%s:%u: %.*s\n", s.tables.at[row->table].path, row->at.line, (int)row->len, row->text);
+	else
+		fprintf(stderr, "goalc: no row of %s is for this call\n", s.tables.at[s.tables.n - 1].path);
+	select_free(&s);
+	return row ? option_flush("goalc") : EXIT_FAULT;
+}
+
+int goalc_show_model(const struct goalc *c)
+{
+	const struct model *m = &c->model;
+	const uint32_t first = (uint32_t)c->model_sizes.first, last = (uint32_t)c->model_sizes.last;
+	char *text = NULL, *svg = NULL;
+	int err = c->json ? print_model_json(m, first, last, &text) : print_model_text(m, first, last, &text);
+	int rc;
+
+	err = err || !c->svg ? err : print_model_svg(m, first, last, &svg);
+	rc = err ? no_memory() : EXIT_OK;
+	if (!rc && svg && file_write(c->svg, svg, strlen(svg)))
+		rc = goalc_system_error(c->svg);
+	rc = rc ? rc : write_text(c, text);
+	free(svg);
+	free(text);
+	return rc;
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Command lines, by tables of options. */
+#include "util/command_line.h"
+
+#include "util/err.h"
+#include "util/file.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- messages ---- */
+
+int option_usage(const char *program, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "%s: ", program);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\ntry %s --help\n", program);
+	return EXIT_USAGE;
+}
+
+int option_no_memory(const char *program)
+{
+	fprintf(stderr, "%s: %s\n", program, err_text(ERR_NOMEM));
+	return EXIT_FAULT;
+}
+
+int option_result(const char *program, int err, struct text *why)
+{
+	int rc = 0;
+
+	if (err == -ERR_NOMEM || (err && why->err))
+		rc = option_no_memory(program);
+	else if (err)
+		rc = option_usage(program, "%s", why->at);
+	free(why->at);
+	return rc;
+}
+
+int option_not_built(const char *program, const char *what)
+{
+	fprintf(stderr, "%s: %s: not built yet\n", program, what);
+	return EXIT_USAGE;
+}
+
+int option_flush(const char *program)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return EXIT_OK;
+	fprintf(stderr, "%s: standard output: %s\n", program, file_why(errno));
+	return EXIT_FAULT;
+}
+
+struct option_name option_name(const struct option_row *r)
+{
+	struct option_name name;
+
+	if (r->name)
+		snprintf(name.s, sizeof name.s, "--%s", r->name);
+	else
+		snprintf(name.s, sizeof name.s, "-%c", r->letter);
+	return name;
+}
+
+/* "a|b|c" as "a, b or c", each with what stands before it. */
+static void list_words(struct text *out, const char *before, const char *words)
+{
+	for (const char *p = words; *p; p += *p == '|') {
+		const int len = (int)strcspn(p, "|");
+
+		text_add(out, "%s%s%.*s", p == words ? "" : strchr(p, '|') ? ", " : " or ", before, len, p);
+		p += len;
+	}
+}
+
+/* ---- arguments ---- */
+
+int take_text(const struct option_use *u)
+{
+	*(const char **)u->field = u->arg;
+	return *u->arg ? 0 : option_usage(u->program, "the argument of %s, %s, cannot be empty", u->name, u->row->arg);
+}
+
+int take_number(const struct option_use *u)
+{
+	const struct option_row *r = u->row;
+
+	return option_number(u->arg, r->min, r->max, u->field) ?
+		       0 :
+		       option_usage(u->program, "%s takes a number from %" PRId64 " to %" PRId64 ", not %s", u->name, r->min,
+				    r->max, u->arg);
+}
+
+int take_decimal(const struct option_use *u)
+{
+	const struct option_row *r = u->row;
+
+	return option_decimal(u->arg, r->least, r->most, u->field) ?
+		       0 :
+		       option_usage(u->program, "%s takes a number from %g to %g, not %s", u->name, r->least, r->most, u->arg);
+}
+
+int take_range(const struct option_use *u)
+{
+	const struct option_row *r = u->row;
+	struct option_range *range = u->field;
+
+	return option_range(u->arg, r->min, r->max, &range->first, &range->last) ?
+		       0 :
+		       option_usage(u->program, "%s takes a number from %" PRId64 " to %" PRId64 ", or a range A-B, not %s",
+				    u->name, r->min, r->max, u->arg);
+}
+
+/* The place of a word among those of a list, or -1. */
+static int find_word(const char *words, const char *word)
+{
+	const size_t len = strlen(word);
+	int i = 0;
+
+	for (const char *p = words; *p; p += *p == '|', i++) {
+		if (strcspn(p, "|") == len && !strncmp(p, word, len))
+			return i;
+		p += strcspn(p, "|");
+	}
+	return -1;
+}
+
+int option_refuse_word(const struct option_use *u)
+{
+	struct text words = { 0 };
+	char *list;
+	int rc;
+
+	list_words(&words, "", u->row->arg);
+	if (text_take(&words, &list))
+		return option_no_memory(u->program);
+	rc = option_usage(u->program, "%s is %s, not %s", u->name, list, u->arg);
+	free(list);
+	return rc;
+}
+
+int take_word(const struct option_use *u)
+{
+	*(const char **)u->field = u->arg;
+	return find_word(u->row->arg, u->arg) < 0 ? option_refuse_word(u) : 0;
+}
+
+int take_either(const struct option_use *u)
+{
+	const int i = find_word(u->row->arg, u->arg);
+
+	*(bool *)u->field = i == 1;
+	return i < 0 ? option_refuse_word(u) : 0;
+}
+
+int take_define(const struct option_use *u)
+{
+	return option_define(u->field, u->arg) ?
+		       0 :
+		       option_usage(u->program, "%s takes name=value[,value...], not %s", u->name, u->arg);
+}
+
+/* ---- the table ---- */
+
+#define MOST_ROWS 64 /* bits of command_words.given */
+#define FIRST_LONG 256 /* getopt's values: letters, or rows from here on */
+
+enum { ROW_HELP, ROW_VERSION, COMMON_ROWS };
+static const struct option_row common[COMMON_ROWS] = {
+	[ROW_HELP] = { .letter = 'h', .name = "help", .help = "print this" },
+	[ROW_VERSION] = { .letter = 'V', .name = "version", .help = "print the version" },
+};
+
+static const struct option_row *row_at(const struct command_line *l, size_t i)
+{
+	return i < l->nrows ? &l->rows[i] : &common[i - l->nrows];
+}
+
+static size_t row_count(const struct command_line *l)
+{
+	return l->nrows + COMMON_ROWS;
+}
+
+/* The row of a value that getopt returns, or NULL. */
+static const struct option_row *find_row(const struct command_line *l, int value)
+{
+	if (value >= FIRST_LONG)
+		return row_at(l, (size_t)(value - FIRST_LONG));
+	for (size_t i = 0; value && i < row_count(l); i++)
+		if (row_at(l, i)->letter == value)
+			return row_at(l, i);
+	return NULL;
+}
+
+static int print_help(const struct command_line *l)
+{
+	printf("usage: %s", l->forms);
+	for (size_t i = 0; i < row_count(l); i++) {
+		const struct option_row *r = row_at(l, i);
+		char form[80];
+
+		if (r == common || (!r->letter && !r->name))
+			putchar('\n');
+		if (!r->letter && !r->name) {
+			printf("%s\n", r->help);
+			continue;
+		}
+		if (r->letter && r->name)
+			snprintf(form, sizeof form, "-%c, %s", r->letter, option_name(r).s);
+		else
+			snprintf(form, sizeof form, "%s %s", option_name(r).s, r->arg ? r->arg : "");
+		printf("  %-38s %s\n", form, r->help);
+	}
+	return option_flush(l->program);
+}
+
+static int print_version(const struct command_line *l)
+{
+	printf("%s %s\n", l->program, GOAL_VERSION);
+	return option_flush(l->program);
+}
+
+/* ---- parsing ---- */
+
+/* A word that begins like no option, or like several. */
+static int refuse_unknown(const struct command_line *l, const char *word)
+{
+	const int len = (int)strcspn(word, "=");
+	struct text names = { 0 };
+	char *list;
+	int rc;
+
+	for (size_t i = 0; i < row_count(l); i++) {
+		const char *name = row_at(l, i)->name;
+
+		if (name && len > 2 && !strncmp(name, word + 2, (size_t)len - 2))
+			text_add(&names, "%s--%s", names.n ? ", " : "", name);
+	}
+	if (text_take(&names, &list))
+		return option_no_memory(l->program);
+	rc = *list ? option_usage(l->program, "%.*s may be %s", len, word, list) :
+		     option_usage(l->program, "unknown option %.*s", len, word);
+	free(list);
+	return rc;
+}
+
+/* What getopt does not take: an option that is unknown, lacks its argument, or has one too many. */
+static int refuse_option(const struct command_line *l, bool missing, const char *word)
+{
+	const struct option_row *r = find_row(l, optopt);
+
+	if (r && missing)
+		return option_usage(l->program, "%s needs an argument: %s", option_name(r).s, r->arg);
+	if (r)
+		return option_usage(l->program, "%s takes no argument", option_name(r).s);
+	return optopt ? option_usage(l->program, "unknown option -%c", optopt) : refuse_unknown(l, word);
+}
+
+static int take_option(const struct command_line *l, const struct option_row *r, void *fields)
+{
+	const struct option_name name = option_name(r);
+	const struct option_use u = { l->program, name.s, r, fields, (char *)fields + r->field, optarg };
+
+	if (r->take)
+		return r->take(&u);
+	*(bool *)u.field = true;
+	return 0;
+}
+
+/* The first word of a list that is a row given, or NULL. */
+static const struct option_row *find_given(const struct command_line *l, uint64_t given, const char *words)
+{
+	for (size_t i = 0; i < l->nrows; i++)
+		if (given >> i & 1 && l->rows[i].name && find_word(words, l->rows[i].name) >= 0)
+			return &l->rows[i];
+	return NULL;
+}
+
+static int refuse_alone(const struct command_line *l, const struct option_row *r)
+{
+	struct text words = { 0 };
+	char *list;
+	int rc;
+
+	list_words(&words, "--", r->with);
+	if (text_take(&words, &list))
+		return option_no_memory(l->program);
+	rc = option_usage(l->program, "%s goes with %s", option_name(r).s, list);
+	free(list);
+	return rc;
+}
+
+static int check_together(const struct command_line *l, uint64_t given)
+{
+	for (size_t i = 0; i < l->nrows; i++) {
+		const struct option_row *r = &l->rows[i], *other;
+
+		if (!(given >> i & 1))
+			continue;
+		if (r->with && !find_given(l, given, r->with))
+			return refuse_alone(l, r);
+		other = r->without ? find_given(l, given, r->without) : NULL;
+		if (other)
+			return option_usage(l->program, "%s does not go with %s", option_name(r).s, option_name(other).s);
+	}
+	return 0;
+}
+
+const struct option_row *option_marked(const struct command_line *l, uint64_t given, unsigned marks)
+{
+	for (size_t i = 0; i < l->nrows; i++)
+		if (given >> i & 1 && l->rows[i].marks & marks)
+			return &l->rows[i];
+	return NULL;
+}
+
+/* The rows as getopt wants them. */
+struct getopt_rows {
+	struct option longs[MOST_ROWS + COMMON_ROWS + 1];
+	char letters[2 * (MOST_ROWS + COMMON_ROWS) + 2];
+};
+
+static void fill_getopt(struct getopt_rows *g, const struct command_line *l)
+{
+	char *letter = stpcpy(g->letters, ":"); /* what lacks its argument is told from what is unknown */
+	size_t n = 0;
+
+	for (size_t i = 0; i < row_count(l); i++) {
+		const struct option_row *r = row_at(l, i);
+
+		if (r->name)
+			g->longs[n++] = (struct option){ r->name, r->arg ? required_argument : no_argument, NULL,
+							 FIRST_LONG + (int)i };
+		if (r->letter)
+			*letter++ = r->letter;
+		if (r->letter && r->arg)
+			*letter++ = ':';
+	}
+	g->longs[n] = (struct option){ 0 };
+	*letter = '\0';
+}
+
+int command_line_parse(const struct command_line *l, int argc, char **argv, void *fields, struct command_words *w)
+{
+	struct getopt_rows g;
+	int value, rc = 0;
+
+	*w = (struct command_words){ 0 };
+	fill_getopt(&g, l);
+	opterr = 0;
+	while (!rc && (value = getopt_long(argc, argv, g.letters, g.longs, NULL)) != -1) {
+		const struct option_row *r = value == '?' || value == ':' ? NULL : find_row(l, value);
+
+		if (!r)
+			return refuse_option(l, value == ':', argv[optind - 1]);
+		w->done = r == &common[ROW_HELP] || r == &common[ROW_VERSION];
+		if (w->done)
+			return r == &common[ROW_HELP] ? print_help(l) : print_version(l);
+		w->given |= (uint64_t)1 << (r - l->rows);
+		rc = take_option(l, r, fields);
+	}
+	w->dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
+	w->rest = argv + optind;
+	w->nrest = argc - optind;
+	return rc ? rc : check_together(l, w->given);
+}
