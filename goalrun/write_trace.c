@@ -6,6 +6,9 @@
 #include "format/check.h"
 
 #include <inttypes.h>
+#include <json-c/json.h>
+#include <json-c/printbuf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,75 +45,217 @@ static const char *part_name(const struct be_event *e)
 	return names[e->what];
 }
 
-/* ns since the trace began, as us. */
-#define US "%" PRIu64 ".%03u"
-#define US_OF(ns) (ns) / 1000, (unsigned)((ns) % 1000)
-
 /* ---- Chrome's trace event format ---- */
 
-static void json_name(struct text *out, const struct trace_thread *on, const struct be_event *e)
+#define NO_THREAD UINT32_MAX
+
+/* Each event is an object of its own, which is gone once it is printed: a long trace takes no more memory than its text. */
+
+/* Keys are constants, and each is added once. A value that there was no memory for is an error of the text. */
+static void add_field(struct text *out, json_object *to, const char *key, json_object *value)
 {
+	if (value && to && !json_object_object_add_ex(to, key, value, JSON_C_OBJECT_ADD_KEY_IS_NEW | JSON_C_OBJECT_KEY_IS_CONSTANT))
+		return;
+	json_object_put(value);
+	out->err = -ERR_NOMEM;
+}
+
+static void add_number(struct text *out, json_object *to, const char *key, uint64_t value)
+{
+	add_field(out, to, key, json_object_new_uint64(value));
+}
+
+static void add_word(struct text *out, json_object *to, const char *key, const char *value)
+{
+	add_field(out, to, key, json_object_new_string(value));
+}
+
+static int print_us(json_object *ns, struct printbuf *to, int level, int flags)
+{
+	const uint64_t v = json_object_get_uint64(ns);
+
+	(void)level, (void)flags;
+	return sprintbuf(to, "%" PRIu64 ".%03u", v / 1000, (unsigned)(v % 1000));
+}
+
+/* ns, which are printed as us with three digits behind the point. */
+static void add_time(struct text *out, json_object *to, const char *key, uint64_t ns)
+{
+	json_object *value = json_object_new_uint64(ns);
+
+	if (value)
+		json_object_set_serializer(value, print_us, NULL, NULL);
+	add_field(out, to, key, value);
+}
+
+/* Prints an event as a line, behind the bracket of the list or another one, and drops it. */
+static void json_end(struct text *out, json_object *event)
+{
+	const char *line = event ? json_object_to_json_string_ext(event, JSON_C_TO_STRING_NOSLASHESCAPE) : NULL;
+
+	if (line && out->n)
+		text_add(out, out->at[out->n - 1] == '[' ? "\n%s" : ",\n%s", line);
+	else
+		out->err = -ERR_NOMEM;
+	json_object_put(event);
+}
+
+/* An event in a row, of a thread unless that is none. */
+static json_object *json_event(struct text *out, const char *ph, size_t row, uint32_t thread)
+{
+	json_object *event = json_object_new_object();
+
+	add_word(out, event, "ph", ph);
+	add_number(out, event, "pid", row + 1);
+	if (thread != NO_THREAD)
+		add_number(out, event, "tid", (uint64_t)thread + 1);
+	return event;
+}
+
+static json_object *json_args(struct text *out, json_object *event)
+{
+	json_object *args = json_object_new_object();
+
+	add_field(out, event, "args", args);
+	return out->err ? NULL : args;
+}
+
+/* The name of a slice, "1: send to 2"; the rank where the thread is not its own. */
+static void json_name(struct text *out, json_object *event, const struct trace_thread *on, const struct be_event *e)
+{
+	char rank[16] = "", peer[24] = "", name[80];
+
 	if (is_op(e) && (!on->app || e->rank != on->rank))
-		text_add(out, "%" PRIu32 ": ", e->rank);
-	text_add(out, "%s", event_word(e));
+		snprintf(rank, sizeof rank, "%" PRIu32 ": ", e->rank);
 	if (is_op(e) && e->peer != BE_NOBODY)
-		text_add(out, bin_sends(e->kind) ? " to %" PRIu32 : " from %" PRIu32, e->peer);
+		snprintf(peer, sizeof peer, bin_sends(e->kind) ? " to %" PRIu32 : " from %" PRIu32, e->peer);
+	snprintf(name, sizeof name, "%s%s%s", rank, event_word(e), peer);
+	add_word(out, event, "name", name);
+}
+
+static void json_slice_args(struct text *out, json_object *args, const struct trace *t, const struct trace_slice *s)
+{
+	const struct be_event *e = &s->e;
+	char request[17];
+
+	add_field(out, args, "cpu", json_object_new_int(e->cpu));
+	if (e->what != BE_EVENT_SLEEP) {
+		snprintf(request, sizeof request, "%016" PRIx64, e->request);
+		add_number(out, args, "rank", e->rank);
+		add_number(out, args, "epoch", e->epoch);
+		add_word(out, args, "request", request);
+	}
+	if (!is_op(e))
+		return;
+	add_number(out, args, "op", e->op);
+	add_number(out, args, "bytes", e->bytes);
+	add_time(out, args, "issued", s->first->e.begin - t->begin);
+	if (t->threads.at[s->thread].app && !e->own)
+		add_field(out, args, "stolen", json_object_new_boolean(true));
+	if (e->peer != BE_NOBODY) {
+		add_number(out, args, "peer", e->peer);
+		add_number(out, args, "tag", e->tag);
+	}
 }
 
 static void json_slice(struct text *out, const struct trace *t, const struct trace_slice *s)
 {
 	const struct trace_thread *on = &t->threads.at[s->thread];
 	const struct be_event *e = &s->e;
+	json_object *event = json_event(out, "X", on->row, s->thread);
 
-	text_add(out, ",\n{\"ph\":\"X\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"ts\":" US ",\"dur\":" US ",\"cat\":\"%s\",\"name\":\"",
-		 on->row + 1, s->thread + 1, US_OF(e->begin - t->begin), US_OF(e->end - e->begin), part_name(e));
-	json_name(out, on, e);
-	text_add(out, "\",\"args\":{\"cpu\":%" PRId32, e->cpu);
-	if (e->what != BE_EVENT_SLEEP)
-		text_add(out, ",\"rank\":%" PRIu32 ",\"epoch\":%" PRIu64 ",\"request\":\"%016" PRIx64 "\"", e->rank, e->epoch,
-			 e->request);
-	if (is_op(e)) {
-		text_add(out, ",\"op\":%" PRIu32 ",\"bytes\":%" PRIu64 ",\"issued\":" US, e->op, e->bytes,
-			 US_OF(s->first->e.begin - t->begin));
-		if (on->app && !e->own)
-			text_add(out, ",\"stolen\":true");
-	}
-	if (is_op(e) && e->peer != BE_NOBODY)
-		text_add(out, ",\"peer\":%" PRIu32 ",\"tag\":%" PRIu32, e->peer, e->tag);
-	text_add(out, "}}");
+	add_time(out, event, "ts", e->begin - t->begin);
+	add_time(out, event, "dur", e->end - e->begin);
+	add_word(out, event, "cat", part_name(e));
+	json_name(out, event, on, e);
+	json_slice_args(out, json_args(out, event), t, s);
+	json_end(out, event);
 }
 
-/* An arrow, from where a send began to where its recv was done. */
-static void json_arrow(struct text *out, const struct trace *t, const struct trace_slice *recv, size_t id)
+/* One end of an arrow, which leads from where a send began to where its recv was done. */
+static void json_arrow_end(struct text *out, const struct trace *t, const struct trace_slice *s, uint64_t time, size_t id, bool end)
 {
-	const struct trace_slice *send = recv->send;
-	const char *form = ",\n{\"ph\":\"%s\",\"id\":%zu,\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"ts\":" US
-			   ",\"cat\":\"message\",\"name\":\"message\"}";
+	json_object *event = json_event(out, end ? "f" : "s", t->threads.at[s->thread].row, s->thread);
 
-	text_add(out, form, "s", id, t->threads.at[send->thread].row + 1, send->thread + 1,
-		 US_OF(send->e.begin - t->begin));
-	text_add(out, form, "f\",\"bp\":\"e", id, t->threads.at[recv->thread].row + 1, recv->thread + 1,
-		 US_OF(recv->e.end - t->begin));
+	if (end)
+		add_word(out, event, "bp", "e");
+	add_number(out, event, "id", id);
+	add_time(out, event, "ts", time - t->begin);
+	add_word(out, event, "cat", "message");
+	add_word(out, event, "name", "message");
+	json_end(out, event);
+}
+
+/* What viewers should know of a row or a thread. */
+static void json_about(struct text *out, const char *what, size_t row, uint32_t thread, const char *key, json_object *value)
+{
+	json_object *event = json_event(out, "M", row, thread);
+
+	add_word(out, event, "name", what);
+	add_field(out, json_args(out, event), key, value);
+	json_end(out, event);
+}
+
+/* NULL without memory. */
+static json_object *take_string(struct text *t)
+{
+	char *s;
+	json_object *string = text_take(t, &s) ? NULL : json_object_new_string(s);
+
+	free(s);
+	return string;
+}
+
+static void json_row(struct text *out, const struct trace *t, size_t i)
+{
+	struct text name = { 0 };
+
+	add_row_name(&name, &t->rows.at[i]);
+	json_about(out, "process_name", i, NO_THREAD, "name", take_string(&name));
+	json_about(out, "process_sort_index", i, NO_THREAD, "sort_index", json_object_new_uint64(i));
+}
+
+static void json_thread(struct text *out, const struct trace_thread *thread, uint32_t i)
+{
+	struct text name = { 0 };
+
+	text_add(&name, "%s of rank %" PRIu32, thread->app ? "thread" : "communication", thread->rank);
+	json_about(out, "thread_name", thread->row, i, "name", take_string(&name));
+}
+
+/* What is around the events, whose list is printed empty and filled behind its bracket. */
+static void json_begin(struct text *out, const struct trace *t)
+{
+	json_object *all = json_object_new_object(), *other = json_object_new_object();
+	const char *line;
+
+	add_word(out, all, "displayTimeUnit", "ns");
+	add_number(out, other, "dropped", t->dropped);
+	add_field(out, all, "otherData", other);
+	add_field(out, all, "traceEvents", json_object_new_array());
+	line = out->err ? NULL : json_object_to_json_string_ext(all, JSON_C_TO_STRING_PLAIN);
+	if (line)
+		text_add(out, "%.*s", (int)strlen(line) - 2, line);
+	else
+		out->err = -ERR_NOMEM;
+	json_object_put(all);
 }
 
 static int write_json(struct text *out, const struct trace *t)
 {
-	text_add(out, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"dropped\":%" PRIu64 "},\"traceEvents\":[", t->dropped);
-	for (size_t i = 0; i < t->rows.n; i++) {
-		text_add(out, "%s\n{\"ph\":\"M\",\"pid\":%zu,\"name\":\"process_name\",\"args\":{\"name\":\"", i ? "," : "", i + 1);
-		add_row_name(out, &t->rows.at[i]);
-		text_add(out, "\"}},\n{\"ph\":\"M\",\"pid\":%zu,\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%zu}}", i + 1,
-			 i);
-	}
+	json_begin(out, t);
+	for (size_t i = 0; i < t->rows.n; i++)
+		json_row(out, t, i);
 	for (size_t i = 0; i < t->threads.n; i++)
-		text_add(out,
-			 ",\n{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":%zu,\"name\":\"thread_name\",\"args\":{\"name\":\"%s of rank %" PRIu32
-			 "\"}}",
-			 t->threads.at[i].row + 1, i + 1, t->threads.at[i].app ? "thread" : "communication", t->threads.at[i].rank);
-	for (size_t i = 0; i < t->slices.n; i++) {
-		json_slice(out, t, &t->slices.at[i]);
-		if (t->slices.at[i].send)
-			json_arrow(out, t, &t->slices.at[i], i);
+		json_thread(out, &t->threads.at[i], (uint32_t)i);
+	for (size_t i = 0; i < t->slices.n && !out->err; i++) {
+		const struct trace_slice *s = &t->slices.at[i];
+
+		json_slice(out, t, s);
+		if (!s->send)
+			continue;
+		json_arrow_end(out, t, s->send, s->send->e.begin, i, false);
+		json_arrow_end(out, t, s, s->e.end, i, true);
 	}
 	text_add(out, "\n]}\n");
 	return 0;
