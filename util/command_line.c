@@ -59,6 +59,10 @@ int option_flush(const char *program)
 	return EXIT_FAULT;
 }
 
+struct option_words {
+	char s[128];
+};
+
 struct option_name option_name(const struct option_row *r)
 {
 	struct option_name name;
@@ -70,15 +74,20 @@ struct option_name option_name(const struct option_row *r)
 	return name;
 }
 
-/* "a|b|c" as "a, b or c", each with what stands before it. */
-static void list_words(struct text *out, const char *before, const char *words)
+/* "a|b|c" as "a, b or c", each with what stands before it. As long as rows are. */
+static struct option_words list_words(const char *before, const char *words)
 {
-	for (const char *p = words; *p; p += *p == '|') {
+	struct option_words out = { "" };
+	size_t n = 0;
+
+	for (const char *p = words; *p && n < sizeof out.s; p += *p == '|') {
 		const int len = (int)strcspn(p, "|");
 
-		text_add(out, "%s%s%.*s", p == words ? "" : strchr(p, '|') ? ", " : " or ", before, len, p);
+		n += (size_t)snprintf(out.s + n, sizeof out.s - n, "%s%s%.*s",
+				      p == words ? "" : strchr(p, '|') ? ", " : " or ", before, len, p);
 		p += len;
 	}
+	return out;
 }
 
 /* ---- arguments ---- */
@@ -135,16 +144,7 @@ static int find_word(const char *words, const char *word)
 
 int option_refuse_word(const struct option_use *u)
 {
-	struct text words = { 0 };
-	char *list;
-	int rc;
-
-	list_words(&words, "", u->row->arg);
-	if (text_take(&words, &list))
-		return option_no_memory(u->program);
-	rc = option_usage(u->program, "%s is %s, not %s", u->name, list, u->arg);
-	free(list);
-	return rc;
+	return option_usage(u->program, "%s is %s, not %s", u->name, list_words("", u->row->arg).s, u->arg);
 }
 
 int take_word(const struct option_use *u)
@@ -284,20 +284,6 @@ static const struct option_row *find_given(const struct command_line *l, uint64_
 	return NULL;
 }
 
-static int refuse_alone(const struct command_line *l, const struct option_row *r)
-{
-	struct text words = { 0 };
-	char *list;
-	int rc;
-
-	list_words(&words, "--", r->with);
-	if (text_take(&words, &list))
-		return option_no_memory(l->program);
-	rc = option_usage(l->program, "%s goes with %s", option_name(r).s, list);
-	free(list);
-	return rc;
-}
-
 static int check_together(const struct command_line *l, uint64_t given)
 {
 	for (size_t i = 0; i < l->nrows; i++) {
@@ -306,7 +292,7 @@ static int check_together(const struct command_line *l, uint64_t given)
 		if (!(given >> i & 1))
 			continue;
 		if (r->with && !find_given(l, given, r->with))
-			return refuse_alone(l, r);
+			return option_usage(l->program, "%s goes with %s", option_name(r).s, list_words("--", r->with).s);
 		other = r->without ? find_given(l, given, r->without) : NULL;
 		if (other)
 			return option_usage(l->program, "%s does not go with %s", option_name(r).s, option_name(other).s);
