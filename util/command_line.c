@@ -163,9 +163,11 @@ int take_either(const struct option_use *u)
 
 int take_define(const struct option_use *u)
 {
-	return option_define(u->field, u->arg) ?
-		       0 :
-		       option_usage(u->program, "%s takes name=value[,value...], not %s", u->name, u->arg);
+	const int err = option_define(u->field, u->arg);
+
+	if (err == -ERR_NOMEM)
+		return option_no_memory(u->program);
+	return err ? option_usage(u->program, "%s takes name=value[,value...], not %s", u->name, u->arg) : 0;
 }
 
 /* ---- the table ---- */

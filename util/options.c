@@ -2,6 +2,8 @@
  * Parsing of the arguments of options. */
 #include "util/options.h"
 
+#include "util/err.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,65 +55,67 @@ bool option_range(const char *s, int64_t min, int64_t max, int64_t *first, int64
 	return option_number(from, min, max, first) && option_number(dash + 1, *first, max, last);
 }
 
-static bool parse_values(struct define *def, char *list)
+static int parse_values(struct define *def, char *list)
 {
 	VEC(int64_t) v = { 0 };
-	bool ok = VEC_RESERVE(&v, 1) == 0; /* so that an empty vector has an address, too */
+	int err = VEC_RESERVE(&v, 1); /* so that an empty vector has an address, too */
 	int64_t x;
 
-	for (char *p = *list ? list : NULL; p && ok;) {
+	for (char *p = *list ? list : NULL; p && !err;) {
 		char *comma = strchr(p, ',');
 
 		if (comma)
 			*comma++ = '\0';
-		ok = option_number(p, INT64_MIN, INT64_MAX, &x) && !VEC_PUSH(&v, x);
+		err = option_number(p, INT64_MIN, INT64_MAX, &x) ? VEC_PUSH(&v, x) : -ERR_SYNTAX;
 		p = comma;
-	}
-	if (!ok) {
-		VEC_FREE(&v);
-		return false;
 	}
 	def->value = v.at;
 	def->n = v.n;
-	return true;
+	return err;
 }
 
-bool option_define(struct defines *d, const char *arg)
+/* Adds it, in the place of one of the same name and rank. */
+static int keep_define(struct defines *d, const struct define *def)
+{
+	for (size_t i = 0; i < d->v.n; i++)
+		if (!strcmp(d->v.at[i].name, def->name) && d->v.at[i].rank == def->rank) {
+			define_drop(&d->v.at[i]);
+			d->v.at[i] = *def;
+			return 0;
+		}
+	return VEC_PUSH(&d->v, *def);
+}
+
+int option_define(struct defines *d, const char *arg)
 {
 	const char *eq = strchr(arg, '='), *at = strchr(arg, '@');
 	struct define def = { .rank = -1 };
 	size_t len = !eq ? 0 : at && at < eq ? (size_t)(at - arg) : (size_t)(eq - arg);
 	char *values, *name;
-	bool ok;
+	int err;
 
 	if (!len)
-		return false;
+		return -ERR_SYNTAX;
 	def.name = name = mem_calloc(len + 1, 1);
 	values = mem_alloc(strlen(arg) + 1);
 	if (!name || !values) {
 		free(name);
 		free(values);
-		return false;
+		return -ERR_NOMEM;
 	}
 	memcpy(name, arg, len);
 	strcpy(values, eq + 1);
-	ok = parse_values(&def, values);
-	if (ok && arg[len] == '@') {
+	err = parse_values(&def, values);
+	if (!err && arg[len] == '@') {
 		memcpy(values, arg + len + 1, (size_t)(eq - arg) - len - 1);
 		values[eq - arg - (ptrdiff_t)len - 1] = '\0';
-		ok = option_number(values, 0, UINT32_MAX, &def.rank);
+		err = option_number(values, 0, UINT32_MAX, &def.rank) ? 0 : -ERR_SYNTAX;
 	}
 	free(values);
-	for (size_t i = 0; ok && i < d->v.n; i++)
-		if (!strcmp(d->v.at[i].name, def.name) && d->v.at[i].rank == def.rank) {
-			define_drop(&d->v.at[i]);
-			d->v.at[i] = def;
-			return true;
-		}
-	if (ok && VEC_PUSH(&d->v, def) == 0)
-		return true;
-	define_drop(&def);
-	return false;
+	err = err ? err : keep_define(d, &def);
+	if (err)
+		define_drop(&def);
+	return err;
 }
 
 void define_drop(struct define *d)

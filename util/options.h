@@ -33,8 +33,9 @@ bool option_number(const char *s, int64_t min, int64_t max, int64_t *out);
 bool option_decimal(const char *s, double min, double max, double *out);
 /* Parses "A" or "A-B", two integers within [min, max] with A <= B. Returns false if it is neither. */
 bool option_range(const char *s, int64_t min, int64_t max, int64_t *first, int64_t *last);
-/* Adds the argument of an option -D; it replaces an earlier one of the same name and rank. Returns false if it is malformed. */
-bool option_define(struct defines *d, const char *arg);
+/* Adds the argument of an option -D; it replaces an earlier one of the same name and rank. Returns 0, -ERR_SYNTAX if it is
+ * malformed, or -ERR_NOMEM. */
+int option_define(struct defines *d, const char *arg);
 void define_drop(struct define *d);
 void defines_free(struct defines *d);
 
