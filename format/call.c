@@ -164,9 +164,9 @@ int machine_inside(struct machine *m, const struct bin_call *c, int64_t *first)
 	return err;
 }
 
-int machine_emit(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line, bool in_place)
+int machine_emit_in_call(struct machine *m, const struct bin_tmpl *t, uint32_t line, bool in_place)
 {
-	int err = emit_op(m, t, args, line, true);
+	int err = emit_op(m, t, line, true);
 
 	if (!err && in_place)
 		onto_itself(&m->sp->ops[m->sp->nops - 1]);
@@ -201,7 +201,7 @@ static int append_dep(void *arg, uint32_t op, uint32_t on)
 }
 
 /* Dependencies wait for the end unless both of their ends are ops that are there. */
-int machine_depend(struct machine *m, const struct bin_dep_tmpl *t, uint32_t line)
+int machine_depend_in_call(struct machine *m, const struct bin_dep_tmpl *t, uint32_t line)
 {
 	struct key op, on;
 	uint32_t v, w;
@@ -233,7 +233,7 @@ static int64_t append_nop(void *arg, uint32_t line)
 	return sp->nops++;
 }
 
-int machine_connect(struct machine *m)
+int machine_connect_calls(struct machine *m)
 {
 	struct bin_space *sp = m->sp;
 	struct bin_far f = { .ranges = m->ranges, .near = m->near, .nops = sp->nops, .edge = append_dep,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Validation of binary schedules: whatever bin_read.c relies on is established here. Freestanding. */
+ * Validation of binary schedules: whatever the reader relies on is established here. Freestanding. */
 #include "format/check.h"
 
 #include "util/err.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The machine that runs parametric programs: what bin_read.c and bin_call.c share. Freestanding. */
+ * The machine that runs parametric programs: what program.c, call.c and the compiler's machine with terms share. Its
+ * interpreter is interp.h. Freestanding. */
 #ifndef FORMAT_MACHINE_H
 #define FORMAT_MACHINE_H
 
@@ -21,6 +22,7 @@ struct pending {
 
 struct machine {
 	const struct bin *b;
+	const struct bin_args *args;
 	struct bin_space *sp;
 	int64_t *reg; /* from -1 on */
 	uint32_t *scalar; /* 0: not created; op + 1; or BIN_CALL and a number of ranges */
@@ -38,7 +40,20 @@ struct machine {
 	uint32_t next_label; /* of the next instance */
 };
 
-/* ---- bin_call.c ---- */
+/* ---- program.c ---- */
+
+/* Before a run: the scratch of sp is divided, and the registers are set. */
+void machine_init(struct machine *m, const struct bin *b, const struct bin_args *args, struct bin_space *sp);
+/* After a run: adds the dependencies that had to wait until all ops are there. */
+int machine_connect(struct machine *m);
+/* The instructions that work on numbers alone; machine_param serves all that take a parameter. */
+int machine_param(struct machine *m, const struct bin_word *w);
+int machine_depend(struct machine *m, const struct bin_dep_tmpl *t);
+int machine_set_size(struct machine *m, uint32_t buffer, int64_t size);
+/* The ops of a program that begins at instruction `from`. most: they are only counted, up to that; 0: they are made. */
+int machine_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp, uint32_t from, uint32_t most);
+
+/* ---- call.c: what programs with calls do ---- */
 
 /* Bytes of scratch that calls take, and their part of it. */
 size_t machine_calls_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap);
@@ -47,17 +62,16 @@ void machine_calls_init(struct machine *m, void *scratch);
 int machine_enter(struct machine *m, const struct bin_call *c, int64_t *first);
 int machine_leave(struct machine *m, const struct bin_call *c);
 int machine_inside(struct machine *m, const struct bin_call *c, int64_t *first);
-int machine_emit(struct machine *m, const struct bin_tmpl *t, const struct bin_args *args, uint32_t line,
-		 bool in_place);
-int machine_depend(struct machine *m, const struct bin_dep_tmpl *t, uint32_t line);
+int machine_emit_in_call(struct machine *m, const struct bin_tmpl *t, uint32_t line, bool in_place);
+int machine_depend_in_call(struct machine *m, const struct bin_dep_tmpl *t, uint32_t line);
 int machine_within(struct machine *m, const struct bin_word *w);
 int machine_fits(struct machine *m, const struct bin_word *w);
-/* What machine_depend left for the end, when all ops are there. */
-int machine_connect(struct machine *m);
+/* The part of machine_connect for what machine_depend_in_call left. */
+int machine_connect_calls(struct machine *m);
 /* A label is created; that a call with its name may come was only expected. */
 bool machine_only_expected(const struct machine *m, uint32_t value);
 
-/* ---- for both ---- */
+/* ---- for all of them ---- */
 
 /* Where an instance is, or the empty place where it would be. */
 static inline struct instance *find_instance(struct machine *m, uint32_t label, uint64_t index)
@@ -146,21 +160,20 @@ static inline int full_label(const struct machine *m, uint32_t label, uint16_t i
 	return all < BIN_NONE ? 0 : -ERR_CORRUPT;
 }
 
-/* Inlined, so that programs without calls have nothing to do with them. */
-static inline __attribute__((always_inline)) int emit_op(struct machine *m, const struct bin_tmpl *t,
-							 const struct bin_args *args, uint32_t line, bool in_call)
+/* To emit an op takes these three, and sp->nops++. They are inlined, so that programs without calls have nothing to do with
+ * them. */
+#define EMIT_INLINE static inline __attribute__((always_inline))
+
+/* Begins an op: all but its ranges. */
+EMIT_INLINE int begin_op(struct machine *m, const struct bin_tmpl *t, uint32_t line)
 {
-	const unsigned ranges = bin_nranges(t->kind);
 	struct bin_space *sp = m->sp;
 	const uint64_t peer = reg_or_0(m, t->peer);
-	uint64_t index;
-	uint32_t label = t->label;
 	bool bad = false;
-	int err;
 
 	if (sp->nops == sp->ops_cap)
 		return -ERR_SPACE;
-	if (bin_is_message(t->kind) && peer >= args->size) {
+	if (bin_is_message(t->kind) && peer >= m->args->size) {
 		sp->value[0] = (int64_t)peer;
 		return -ERR_PEER;
 	}
@@ -175,44 +188,74 @@ static inline __attribute__((always_inline)) int emit_op(struct machine *m, cons
 	op->nic = (uint32_t)reg_field(m, t->nic, BIN_ANY - 1, &bad);
 	op->len = reg_field(m, t->len, INT64_MAX, &bad);
 	op->line = line;
-	if (bad)
-		return out_of_range(m, t);
-	for (unsigned k = 0; k < 2; k++) {
-		op->buf[k] = t->buf[k];
-		op->off[k] = k < ranges ? reg_or_0(m, t->off[k]) : 0;
-		if (in_call && k < ranges) {
-			const struct bin_window *w = &m->b->windows[t->buf[k]];
-			uint64_t size = (uint64_t)m->reg[w->size];
+	return bad ? out_of_range(m, t) : 0;
+}
 
-			if (op->len && is_outside(op->off[k], op->len, size))
-				return out_of_bounds(sp, t->buf[k], op->off[k], op->len, size);
-			op->buf[k] = w->buf;
-			op->off[k] += reg_or_0(m, w->base);
-		}
-		if (k < ranges && is_outside(op->off[k], op->len, sp->bufsize[op->buf[k]])) {
-			if (op->len)
-				return out_of_bounds(sp, op->buf[k], op->off[k], op->len, sp->bufsize[op->buf[k]]);
-			op->off[k] = 0; /* nothing may be anywhere */
-		}
+/* Gives it range k, which lies in its window and buffer. */
+EMIT_INLINE int place_range(struct machine *m, const struct bin_tmpl *t, unsigned k, bool in_call)
+{
+	struct bin_space *sp = m->sp;
+	struct bin_op *op = &sp->ops[sp->nops];
+
+	op->buf[k] = t->buf[k];
+	op->off[k] = 0;
+	if (k >= bin_nranges(t->kind))
+		return 0;
+	op->off[k] = reg_or_0(m, t->off[k]);
+	if (in_call) {
+		const struct bin_window *w = &m->b->windows[t->buf[k]];
+		uint64_t size = (uint64_t)m->reg[w->size];
+
+		if (op->len && is_outside(op->off[k], op->len, size))
+			return out_of_bounds(sp, t->buf[k], op->off[k], op->len, size);
+		op->buf[k] = w->buf;
+		op->off[k] += reg_or_0(m, w->base);
 	}
-	if (label != BIN_NONE && t->index[0] == BIN_NOREG && !(in_call && t->instance)) {
+	if (is_outside(op->off[k], op->len, sp->bufsize[op->buf[k]])) {
+		if (op->len)
+			return out_of_bounds(sp, op->buf[k], op->off[k], op->len, sp->bufsize[op->buf[k]]);
+		op->off[k] = 0; /* nothing may be anywhere */
+	}
+	return 0;
+}
+
+/* Lets its label stand for it. */
+EMIT_INLINE int name_op(struct machine *m, const struct bin_tmpl *t, bool in_call)
+{
+	uint32_t label = t->label;
+	uint64_t index;
+	int err;
+
+	if (label == BIN_NONE)
+		return 0;
+	if (t->index[0] == BIN_NOREG && !(in_call && t->instance)) {
 		if (m->scalar[label] && !machine_only_expected(m, m->scalar[label]))
 			return -ERR_LABEL;
-		m->scalar[label] = sp->nops + 1;
-	} else if (label != BIN_NONE) {
-		err = get_index(m, t->index, &index);
-		if (in_call && !err)
-			err = full_label(m, t->label, t->instance, &label);
-		if (err)
-			return err;
-		struct instance *in = find_instance(m, label, index);
-
-		if (in->label && !machine_only_expected(m, in->value))
-			return -ERR_LABEL;
-		*in = (struct instance){ index, label + 1, sp->nops + 1 };
+		m->scalar[label] = m->sp->nops + 1;
+		return 0;
 	}
-	sp->nops++;
+	err = get_index(m, t->index, &index);
+	if (in_call && !err)
+		err = full_label(m, t->label, t->instance, &label);
+	if (err)
+		return err;
+	struct instance *in = find_instance(m, label, index);
+
+	if (in->label && !machine_only_expected(m, in->value))
+		return -ERR_LABEL;
+	*in = (struct instance){ index, label + 1, m->sp->nops + 1 };
 	return 0;
+}
+
+EMIT_INLINE int emit_op(struct machine *m, const struct bin_tmpl *t, uint32_t line, bool in_call)
+{
+	int err = begin_op(m, t, line);
+
+	for (unsigned k = 0; k < 2 && !err; k++)
+		err = place_range(m, t, k, in_call);
+	err = err ? err : name_op(m, t, in_call);
+	m->sp->nops += !err;
+	return err;
 }
 
 /* A copy of a range onto itself, as it is in place, does nothing. */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Arithmetic that is called, not inlined. Freestanding. */
+#include "format/arith.h"
+#include "format/read.h"
+
+int bin_arith(int op, int64_t x, int64_t y, int64_t *out)
+{
+	return apply_arith(op, x, y, out);
+}
+
+/* a^n < p; p of at most 32 bits */
+static bool power_below(uint64_t a, unsigned n, uint32_t p)
+{
+	uint64_t x = 1;
+
+	while (n-- && x < p)
+		x *= a;
+	return x < p;
+}
+
+/* The least largest side, if it is at most `most`, else 0. Divisors are tried in ascending order, from the root of
+ * degree n on; those beyond the square root are p / f. */
+static uint32_t least_side(uint32_t p, unsigned n, uint32_t most, uint64_t *steps)
+{
+	uint32_t a = 0;
+
+	if (p == 1 || n == 1)
+		return p <= most ? p : 0;
+	for (uint32_t bit = 1u << 31; bit; bit >>= 1)
+		a += power_below((uint64_t)a + bit, n, p) ? bit : 0;
+	for (a++; a <= most && (uint64_t)a * a <= p; a++, ++*steps)
+		if (p % a == 0 && least_side(p / a, n - 1, a, steps))
+			return a;
+	for (uint32_t f = p / a; f && p / f <= most; f--, ++*steps)
+		if (p % f == 0 && least_side(f, n - 1, p / f, steps))
+			return p / f;
+	return 0;
+}
+
+int bin_side(int64_t places, int64_t dims, int64_t *out, uint64_t *steps)
+{
+	if (places < 1 || places > UINT32_MAX || dims < 1)
+		return -ERR_DOMAIN;
+	/* There are no more than 31 prime factors. */
+	*out = least_side((uint32_t)places, dims < 32 ? (unsigned)dims : 32, (uint32_t)places, steps);
+	return 0;
+}
