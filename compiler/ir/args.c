@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows of arguments, from -D. */
+ * Rows of arguments, one for each rank, set from -D options. */
 #include "compiler/ir/args.h"
 
 #include "lang/loc.h"
@@ -51,7 +51,7 @@ void arg_rows_set(struct arg_rows *a, uint32_t param, struct bin_arg v)
 		arg_row(a, r)[param] = v;
 }
 
-/* A define that is no count: its parameter, or nparams after a diagnostic. */
+/* Returns the index of the parameter that a -D option other than count sets. After a diagnostic, returns nparams. */
 static uint32_t param_of_define(struct goal_diags *d, unsigned file, const struct bin *b, const struct define *def,
 				uint32_t size)
 {
@@ -81,7 +81,7 @@ int arg_rows_define(struct arg_rows *a, struct goal_diags *d, unsigned file, con
 {
 	unsigned errors = goal_diags_errors(d);
 
-	for (size_t k = 0; k < 2 * n; k++) { /* those of one rank come behind those of all */
+	for (size_t k = 0; k < 2 * n; k++) { /* values for all ranks first, then those for one rank, which override them */
 		const struct define *def = &defines[k % n];
 		const struct bin_arg v = { true, def->n ? def->value[0] : 0, def->value, def->n };
 		uint32_t i;

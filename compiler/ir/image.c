@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Writer of binary schedules; the layout is bin.h's. */
+ * Writes binary schedules; the layout is described in bin.h. */
 #include "compiler/ir/ir.h"
 #include "format/check.h"
 #include "util/align.h"
@@ -51,7 +51,8 @@ int64_t ir_image_string(struct ir_image *im, const char *s)
 	return (int64_t)at;
 }
 
-/* Index of an element equal to e in the n elements at rows, or n; the table has room for one more. */
+/* Returns the slot of the table for an element equal to e: it holds the element's index + 1, or 0 if there is none. The
+ * table always has an empty slot. */
 static uint32_t *hash_slot(uint32_t *table, size_t cap, const void *rows, size_t size, const void *e)
 {
 	size_t at = bin_sum(e, size) & (cap - 1);
@@ -157,7 +158,7 @@ static uint32_t narrow_dep(uint32_t d)
 	return d & BIN_START ? (d & 0x7fff) | BIN_START16 : d;
 }
 
-/* Positions of the ops if a dependency points forward, else NULL in *out. */
+/* Stores in *out the positions of the ops if some dependency points forward, otherwise NULL. */
 static int forward_positions(const struct ir_rank *r, uint32_t **out)
 {
 	uint32_t bad;
@@ -233,7 +234,7 @@ int ir_image_rank(struct ir_image *im, const struct ir_rank *r, const struct bin
 	return 0;
 }
 
-/* ---- putting the file together ---- */
+/* ---- assembly of the file ---- */
 
 struct part {
 	uint32_t type;
@@ -241,13 +242,13 @@ struct part {
 	size_t len;
 };
 
-/* The sections of a binary in their order. DIR and RANKS, if there are any, are in im->body. */
+/* The sections of a binary in file order. DIR and RANKS, if present, are in im->body. */
 struct parts {
 	struct part at[BIN_S_TYPES];
-	unsigned n, body; /* body: the number of DIR; 0: there is none */
+	unsigned n, body; /* body: index of DIR in at, or 0 if there is none */
 };
 
-/* Whether readers of version 1 would take it for something else. */
+/* True if a reader of version 1 would misread the binary. */
 static bool needs_newer_reader(const struct ir_image *im)
 {
 	bool inplace = false;
@@ -257,7 +258,7 @@ static bool needs_newer_reader(const struct ir_image *im)
 	return inplace || im->windows.n || im->calls.n || im->meta.result || im->meta.flags & BIN_F_COMMUTATIVE;
 }
 
-/* Nor readers of version 5. */
+/* True if a reader of version 5 would misread the binary. */
 static bool newest(const struct ir_image *im)
 {
 	for (size_t i = 0; i < im->code.n; i++)
@@ -320,7 +321,7 @@ static struct parts list_parts(const struct ir_image *im, bool debug, const char
 }
 #undef ADD
 
-/* OPDEBUG in one piece; NULL when out of memory. */
+/* Joins the parts of OPDEBUG; NULL if out of memory. */
 static char *join_debug(const struct ir_image *im, size_t *len)
 {
 	const size_t base = im->debug_base.n * sizeof *im->debug_base.at, rows = im->debug.n * sizeof *im->debug.at;
@@ -335,13 +336,13 @@ static char *join_debug(const struct ir_image *im, size_t *len)
 	return out;
 }
 
-/* Where a part that follows something of so many bytes begins. */
+/* Returns the offset at which a part begins whose predecessor ends at end. */
 static size_t part_begin(size_t end)
 {
 	return align_up(end, 8);
 }
 
-/* Header, section table and all parts but those in im->body, which are in their place. */
+/* Writes the header, the section table and all parts except those in im->body, which are already in place. */
 static void write_around(const struct ir_image *im, const struct parts *p, size_t start, size_t total, char *out)
 {
 	struct bin_header *h = (struct bin_header *)(void *)out;
@@ -370,7 +371,7 @@ static void write_around(const struct ir_image *im, const struct parts *p, size_
 	h->check = bin_header_sum(h);
 }
 
-/* DIR and RANKS become the file: they are moved up, and the rest is written around them. */
+/* The memory of DIR and RANKS becomes the file: they are moved to their offset and the rest is written around them. */
 int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 {
 	const bool ops = debug && !(im->meta.flags & BIN_F_PARAMETRIC) && im->debug_base.n;
@@ -381,7 +382,7 @@ int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 		return -ERR_NOMEM;
 	const struct parts p = list_parts(im, debug, opdebug, debug_len);
 	const size_t start = sizeof(struct bin_header) + p.n * sizeof(struct bin_section);
-	size_t total = start, head = start; /* head: what stands before DIR */
+	size_t total = start, head = start; /* head: bytes before DIR */
 
 	for (unsigned i = 0; i < p.n; i++) {
 		total = part_begin(total) + p.at[i].len;

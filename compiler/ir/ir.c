@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Graphs of ops: building, specialising, topological order. */
+ * Graphs of ops: construction, specialisation and topological order. */
 #include "compiler/ir/ir.h"
 
 #include "compiler/ir/smcq.h"
@@ -74,7 +74,7 @@ int ir_rank_set_deps(struct ir_rank *r, const struct bin_dep *edges, uint32_t n)
 		free(deps);
 		return -ERR_NOMEM;
 	}
-	/* at[i + 1] is where the slots of op i begin. */
+	/* at[i + 1] becomes the begin of op i's slots. */
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t key = ((uint64_t)edges[i].op << 32 | edges[i].on) + 1;
 
@@ -85,7 +85,7 @@ int ir_rank_set_deps(struct ir_rank *r, const struct bin_dep *edges, uint32_t n)
 	}
 	for (uint32_t i = 2; i < r->nops + 2; i++)
 		at[i] += at[i - 1];
-	if (sorted) { /* as most are */
+	if (sorted) { /* the usual case */
 		memmove(at, at + 1, ((size_t)r->nops + 1) * sizeof *at);
 		goto out;
 	}
@@ -109,8 +109,8 @@ out:
 	return 0;
 }
 
-/* Ops and dependencies by new numbers; an op for which another one stands (by) goes, and so does what would
- * wait for itself. */
+/* Renumbers ops and dependencies. Ops that are replaced by another (by[i] != i) are removed, and so are dependencies of
+ * an op on itself. */
 static int renumber_ops(struct ir_rank *r, const uint32_t *to, const uint32_t *by)
 {
 	struct bin_op *ops = mem_resize(NULL, r->nops, sizeof *ops);
@@ -184,7 +184,7 @@ int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad)
 	}
 	if (!forward)
 		return 0;
-	/* Kahn: successors by counting sort, then ops in the order in which they become free. */
+	/* Kahn's algorithm: successors by counting sort, then ops in the order in which they become ready. */
 	uint32_t *succ_at = mem_calloc((size_t)n + 2, sizeof *succ_at);
 	uint32_t *succ = mem_alloc((size_t)m * sizeof *succ);
 	uint32_t *wait = mem_alloc((size_t)n * sizeof *wait), *queue = mem_alloc((size_t)n * sizeof *queue);
@@ -217,7 +217,8 @@ int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad)
 
 			while (!wait[i])
 				i++;
-			/* Walk backwards among what waits until an op comes again: it is on a cycle. */
+			/* Walking backwards among the ops that still wait must visit an op twice, and that op is on a
+			 * cycle. */
 			for (uint32_t step = 0; step <= n; step++) {
 				for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
 					if (wait[r->deps[d] & ~BIN_START])
@@ -235,8 +236,9 @@ int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad)
 	return err;
 }
 
-/* Where ops are made, before they are copied to memory of their size: on the stack as long as they are few. What one rank
- * has taken serves the next one, which begins with room for as many as that one had. */
+/* Working memory for the ops of a rank, before they are copied to memory of their exact size. It is on the stack as
+ * long as the ops are few. It is reused from rank to rank, and a rank begins with room for as many ops as the previous
+ * rank had. */
 #define ROOM_OPS 128u
 #define ROOM_DEPS 320u
 struct room {
@@ -245,7 +247,7 @@ struct room {
 	uint64_t *scratch, few_scratch[4096];
 	uint32_t ops_cap, deps_cap;
 	size_t scratch_size;
-	uint32_t had_ops, had_deps; /* the rank before */
+	uint32_t had_ops, had_deps; /* numbers of the previous rank */
 };
 
 static void room_init(struct room *room)
@@ -270,7 +272,7 @@ static void room_fini(struct room *room)
 	room_init(room);
 }
 
-/* Other memory for *at, where the old has fewer bytes. */
+/* Replaces *at by larger memory if the old has fewer than size bytes. */
 static int room_take(void **at, const void *few, size_t had, size_t size)
 {
 	if (size <= had)
@@ -281,7 +283,7 @@ static int room_take(void **at, const void *few, size_t had, size_t size)
 	return *at ? 0 : -ERR_NOMEM;
 }
 
-/* Memory for sp's capacities. */
+/* Gives sp memory for its capacities. */
 static int take_room(const struct bin *b, struct bin_space *sp, struct room *room)
 {
 	const size_t scratch = bin_scratch_size(b, sp->ops_cap, sp->deps_cap);
@@ -301,7 +303,7 @@ static int take_room(const struct bin *b, struct bin_space *sp, struct room *roo
 	return 0;
 }
 
-/* The ops and dependencies, as the caller keeps them. */
+/* Copies the ops and dependencies to memory that the caller keeps. */
 static int keep(struct ir_rank *r, const struct bin_space *sp, struct room *room)
 {
 	r->nops = room->had_ops = sp->nops;
@@ -320,7 +322,7 @@ static uint32_t room_for(uint32_t had, uint32_t least)
 	return some > least ? some : least;
 }
 
-/* Programs of more ops than that are counted before they get room. */
+/* A program with more ops than this is counted before memory for its ops is allocated. */
 #define COUNT_OPS (1u << 15)
 
 static uint32_t larger(uint32_t a, uint64_t b, uint64_t most)
@@ -328,16 +330,17 @@ static uint32_t larger(uint32_t a, uint64_t b, uint64_t most)
 	return (uint32_t)(b > most ? most : b > a ? b : a);
 }
 
-/* Capacities for what did not fit; -ERR_SPACE when it has more ops than it may. Little memory is spent on what has. */
+/* Raises the capacities after -ERR_SPACE. Returns -ERR_SPACE if the program has more ops than allowed; such a program
+ * must not cost much memory, so a large one is counted first. */
 static int more_room(const struct bin *b, const struct bin_args *args, bool result, struct bin_space *sp)
 {
 	const uint64_t most = args->most_ops ? args->most_ops : BIN_USUAL_OPS;
-	/* Ops that stand for the ends of calls come on top. */
+	/* Ops that stand for the ends of calls come in addition. */
 	const uint64_t most_ops = 2 * most + COUNT_OPS, most_deps = 2 * BIN_USUAL_DEPS * most + COUNT_OPS;
 	const uint32_t ops = sp->ops_cap, deps = sp->deps_cap;
 	int err;
 
-	if (!(b->meta->flags & BIN_F_PARAMETRIC)) { /* told exactly */
+	if (!(b->meta->flags & BIN_F_PARAMETRIC)) { /* the exact numbers are known */
 		sp->ops_cap = sp->nops + 1;
 		sp->deps_cap = sp->ndeps + 1;
 		return sp->nops > most ? -ERR_SPACE : 0;
@@ -417,7 +420,7 @@ int ir_rank_result(const struct bin *b, const struct bin_args *args, struct ir_r
 	return specialise_one(bin_result_ops, b, args, r, fault);
 }
 
-/* A copy of a row without what only the root knows. */
+/* Copies a row without the values that only the root knows. */
 static void without_root(const struct bin *b, const struct bin_arg *row, struct bin_arg *out)
 {
 	for (uint32_t i = 0; i < b->nparams; i++)
@@ -457,8 +460,8 @@ void ir_rows_fini(struct ir_rows *rows)
 	*rows = (struct ir_rows){ 0 };
 }
 
-/* Behind a fault of one rank: an assertion of a later one says that the schedule is not for these values at all, so that the
- * fault is none. */
+/* After a fault in one rank, runs the later ranks to find a failed assertion. An assertion says that the schedule is
+ * not meant for these values at all, so it is reported instead of the fault. */
 static int look_for_assertion(const struct bin *b, struct bin_args *a, const struct ir_rows *rows, uint32_t *rank,
 			      struct ir_fault *fault, int err)
 {
@@ -508,7 +511,7 @@ int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct
 			*rank = a.rank;
 		else
 			g->nranks++;
-		if (a.fuel) /* 0 would be the default */
+		if (a.fuel) /* 0 would mean the default */
 			a.fuel = a.fuel > fault->steps ? a.fuel - fault->steps : 1;
 	}
 	room_fini(&room);

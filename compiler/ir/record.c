@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Adds to a binary what has been proved of it: the sections stand as they were, with PROVED in its place. */
+ * Adds the record of a proof, section PROVED, to a binary. The other sections stay as they are, and all sections stay
+ * in order of their types. */
 #include "compiler/ir/ir.h"
 #include "util/align.h"
 #include "util/err.h"
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes in a row are one range; how many ranges. */
+/* Merges consecutive sizes into ranges and returns the number of ranges. */
 static size_t merge_sizes(const uint32_t *sizes, size_t n, struct bin_proved *out)
 {
 	size_t k = 0;
@@ -20,7 +21,7 @@ static size_t merge_sizes(const uint32_t *sizes, size_t n, struct bin_proved *ou
 	return k;
 }
 
-/* A section, and its bytes, behind those up to *end. */
+/* Appends a section, table row and bytes, after *end, and advances *end. */
 static void append_section(char *image, struct bin_section *to, const struct bin_section *s, const void *bytes,
 			   size_t *end)
 {
@@ -52,7 +53,7 @@ int bin_record(const void *image, size_t size, const uint32_t *sizes, size_t n, 
 	*h = *was;
 	while (before < was->nsections && from[before].type < BIN_S_PROVED)
 		before++;
-	i = before + (before < was->nsections && from[before].type == BIN_S_PROVED); /* of an earlier proof */
+	i = before + (before < was->nsections && from[before].type == BIN_S_PROVED); /* skips the record of an earlier proof */
 	h->nsections = before + 1 + was->nsections - i;
 	end = sizeof *h + h->nsections * sizeof *to;
 	for (uint32_t k = 0; k < before; k++)

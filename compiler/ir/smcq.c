@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lowered schedules in memory and in binaries. */
+ * Schedules lowered to command queues, in memory and in binaries. */
 #include "compiler/ir/smcq.h"
 
 #include "util/err.h"

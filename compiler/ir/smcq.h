@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A schedule lowered to command queues in session mode: what each rank posts at each start. The records are those of
- * the binary (bin.h). A queue issues its entries in order; packets that arrive bring credit to queues. */
+ * the binary (bin.h). A queue issues its entries in order; arriving packets bring credit to queues. */
 #ifndef COMPILER_IR_SMCQ_H
 #define COMPILER_IR_SMCQ_H
 
@@ -18,27 +18,27 @@ struct smcq {
 	struct smcq_rank *ranks;
 };
 
-/* Of so many ranks, with nothing to post. */
+/* Returns queues for nranks ranks, all empty. */
 struct smcq *smcq_new(uint32_t nranks);
 void smcq_free(struct smcq *s);
 
-/* Behind those of the graphs before. */
+/* Appends the queues of s to those of the image's earlier graphs. */
 int smcq_to_image(const struct smcq *s, struct ir_image *im);
-/* To a graph of a binary what its ranks post when the arguments are these, if the binary has that. */
+/* Sets g->queues to what the ranks of a binary post with these arguments, if the binary has queues. */
 int smcq_from_binary(const struct bin *b, const struct bin_arg *args, struct ir_graph *g);
 
-/* The word for entries of a kind. */
+/* Returns the keyword for a kind of entry. */
 const char *smcq_entry_word(unsigned kind);
-/* And that between it and the peer. */
+/* Returns the preposition between that keyword and the peer. */
 const char *smcq_entry_preposition(unsigned kind);
 
-/* What it takes. */
+/* Resources that lowered schedules need. */
 struct smcq_needs {
-	uint32_t queues, entries; /* of the rank that needs most of them; without those of CPUs */
-	uint64_t cpu; /* ops for a CPU, of all ranks */
+	uint32_t queues, entries; /* numbers for the rank that needs most, without queues of CPUs */
+	uint64_t cpu; /* ops that a CPU executes, of all ranks */
 };
 struct smcq_needs smcq_needs(const struct smcq *s);
-/* Of one rank: the queues that are no CPU's, and the entries in them. */
+/* Returns what one rank needs; queues of CPUs and their entries do not count. */
 struct smcq_needs smcq_rank_needs(const struct smcq_rank *r);
 
 #endif
