@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ops of a rank that touch the same elements, one writing, and so come one after the other. */
+ * Finds the conflicts of a graph from a symbolic run and the dependencies. */
 #include "compiler/analysis/conflicts.h"
 
 #include "format/check.h"

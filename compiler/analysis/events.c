@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Starts and completions of the ops of all ranks as a graph, a topological order of it, and the check that
- * there is one. */
+ * The event graph, a topological order of it, and the check for deadlocks: there is a deadlock if no such order exists. */
 #include "compiler/analysis/events.h"
 
 #include "compiler/analysis/checks.h"
@@ -21,7 +20,7 @@ void ir_events_fini(struct ir_events *ev)
 	*ev = (struct ir_events){ 0 };
 }
 
-/* Ops that another op of their rank waits for. */
+/* Marks the ops that another op of their rank waits for. Returns NULL when out of memory. */
 static bool *find_awaited(const struct ir_graph *g, const struct ir_events *ev)
 {
 	bool *awaited = mem_calloc(ev->nops, sizeof *awaited);
@@ -36,8 +35,8 @@ static bool *find_awaited(const struct ir_graph *g, const struct ir_events *ev)
 	return awaited;
 }
 
-/* Calls add(to, from) for each pair of events of which from comes first, but for what follows from others: a rank completes
- * after the ops that wait for awaited ones. */
+/* Calls add(to, from) for each edge of the graph; from comes before to. Edges that follow from others are left out: an
+ * awaited op needs none to the end of its rank, because the ops that wait for it have one. */
 static void each_edge(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m,
 		      size_t nm, bool rendezvous, const bool *awaited, void (*add)(struct ir_events *, uint32_t, uint32_t),
 		      struct ir_events *arg)
@@ -134,7 +133,7 @@ int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct 
 	return ev->pred ? 0 : -ERR_NOMEM;
 }
 
-/* The send completes after its own start, a second time. */
+/* Replaces each edge of rendezvous by a duplicate of the edge from the send's start to its completion. */
 void ir_events_relax(struct ir_events *ev, const struct ir_match *m, size_t nm)
 {
 	for (size_t i = 0; i < nm; i++) {
@@ -176,7 +175,7 @@ uint32_t ir_events_rank(const struct ir_events *ev, uint32_t op)
 	return lo;
 }
 
-/* Kahn: what became free first comes first, or what became free last. */
+/* Kahn's algorithm. The next event is the one that became ready first or, with deep, the one that became ready last. */
 static int sort(struct ir_events *ev, bool deep)
 {
 	const uint32_t n = ev->n;
@@ -188,7 +187,7 @@ static int sort(struct ir_events *ev, bool deep)
 
 	ev->order = mem_alloc((size_t)n * sizeof *ev->order);
 	ev->pos = mem_alloc((size_t)n * sizeof *ev->pos);
-	ready = deep ? ev->pos : ev->order; /* a stack, or a queue */
+	ready = deep ? ev->pos : ev->order; /* ready is a stack or a queue */
 	err = wait && succ_at && succ && ev->order && ev->pos ? 0 : -ERR_NOMEM;
 	if (err)
 		goto out;
@@ -235,7 +234,7 @@ int ir_events_sort_deep(struct ir_events *ev)
 
 /* ---- deadlock ---- */
 
-/* An event before e that waits for itself, as e does. */
+/* Returns a predecessor of e that is not in the order either. */
 static uint32_t waits_for(const struct ir_events *ev, uint32_t e)
 {
 	for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1]; p++)
@@ -244,9 +243,10 @@ static uint32_t waits_for(const struct ir_events *ev, uint32_t e)
 	return e;
 }
 
-#define SHOWN 8u /* ops of a cycle */
+#define SHOWN 8u /* most ops of a cycle that a message names */
 
-/* A walk back among what waits ends in a cycle; it is told from there on. */
+/* Reports a deadlock. A walk backwards among the unsorted events ends in a cycle, and the message lists the ops of that
+ * cycle. */
 static void tell_cycle(struct goal_diags *d, const struct ir_graph *g, const struct ir_events *ev,
 		       const struct check *self, enum goal_severity s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Flow of values. Costs are those of sorting the ends of ranges and of the spans that ops touch. */
+ * Flow of values. The cost is that of sorting the ends of ranges, plus the number of spans that the ops access. */
 #include "compiler/analysis/flow.h"
 
 #include "format/check.h"
@@ -10,9 +10,9 @@
 
 /* ---- spans ---- */
 
-struct edge { /* of a range */
+struct edge { /* an end of a range */
 	uint64_t at;
-	uint32_t buf, number; /* in the order in which they are found */
+	uint32_t buf, number; /* number: in the order in which edges are found */
 };
 
 static bool edge_is_less(const struct edge *x, const struct edge *y)
@@ -22,7 +22,7 @@ static bool edge_is_less(const struct edge *x, const struct edge *y)
 
 static int by_place(const void *a, const void *b)
 {
-	return edge_is_less(a, b) ? -1 : 1; /* no two are the same */
+	return edge_is_less(a, b) ? -1 : 1; /* no two are equal */
 }
 
 static void sort_edges(struct edge *e, uint32_t n)
@@ -31,7 +31,7 @@ static void sort_edges(struct edge *e, uint32_t n)
 		qsort(e, n, sizeof *e, by_place);
 		return;
 	}
-	for (uint32_t i = 1; i < n; i++) { /* as most are; and few are long */
+	for (uint32_t i = 1; i < n; i++) { /* few edges, mostly sorted already */
 		struct edge x = e[i];
 		uint32_t k = i;
 
@@ -41,11 +41,11 @@ static void sort_edges(struct edge *e, uint32_t n)
 	}
 }
 
-/* The edges of an op's ranges, each once: a hash tells which are known. */
+/* The distinct edges of all ranges. A hash table finds the known ones. */
 struct edges {
 	struct edge *at;
 	uint32_t n, mask;
-	uint32_t *table; /* number + 1 */
+	uint32_t *table; /* number + 1, or 0 */
 };
 
 static uint32_t number_edge(struct edges *e, uint32_t buf, uint64_t at)
@@ -63,11 +63,12 @@ static uint32_t number_edge(struct edges *e, uint32_t buf, uint64_t at)
 	return e->n - 1;
 }
 
-/* Finds the spans: the ranges of all ops, first by the numbers of their edges. */
+/* Computes the range of spans of each op. The ranges first hold the numbers of their edges, and then, with the edges
+ * sorted, their positions. */
 static void find_spans(struct flow *f, struct edges *e)
 {
 	const struct ir_rank *r = f->r;
-	uint32_t *place = e->table; /* done by then */
+	uint32_t *place = e->table; /* the hash table is no longer needed */
 
 	for (uint32_t i = 0; i < r->nops; i++) {
 		const struct bin_op *o = &r->ops[i];
@@ -147,7 +148,7 @@ bool flow_before(struct flow *f, uint32_t a, uint32_t b, const unsigned char *sk
 				continue;
 			if (r->deps[d] == a)
 				return true;
-			/* What comes earlier in the order than a does not come after it. */
+			/* An op earlier than a in the order cannot depend on a. */
 			if (f->pos[on] > f->pos[a] && f->stamp[on] != f->round) {
 				f->stamp[on] = f->round;
 				f->stack[n++] = on;
@@ -157,7 +158,7 @@ bool flow_before(struct flow *f, uint32_t a, uint32_t b, const unsigned char *sk
 	return false;
 }
 
-/* ---- who touches what ---- */
+/* ---- accesses to spans ---- */
 
 #define NOBODY UINT32_MAX
 
@@ -165,16 +166,16 @@ struct reader {
 	uint32_t op, next;
 };
 
-/* Of a span: who has written it last, and who has read it since. */
+/* Accesses to a span: the last writer, and the readers since. */
 struct touched {
 	uint32_t writer, readers;
 };
 
 struct walk {
-	uint8_t reads[BIN_OP_KINDS], writes[BIN_OP_KINDS]; /* bit k: range k */
+	uint8_t reads[BIN_OP_KINDS], writes[BIN_OP_KINDS]; /* bit k is for range k */
 	struct touched *at;
 	VEC(struct reader) pool;
-	uint32_t unused; /* of the pool */
+	uint32_t unused; /* free list of the pool */
 	int (*pair)(void *arg, enum flow_kind kind, uint32_t span, uint32_t a, uint32_t b);
 	void *arg;
 };
@@ -212,7 +213,7 @@ static int write_span(struct walk *w, uint32_t span, uint32_t op)
 		w->unused = t->readers;
 		t->readers = next;
 		read = true;
-		if (by != op && !err) /* else it reads what it writes */
+		if (by != op && !err) /* a reduction reads the span that it writes */
 			err = w->pair(w->arg, FLOW_REUSE, span, by, op);
 	}
 	if (!read && !err && t->writer != NOBODY && t->writer != op)

@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How values flow through the buffers of one rank: which ops touch the same elements after each other. */
+ * Flow of values through the buffers of one rank: which ops access the same elements one after the other. */
 #ifndef COMPILER_ANALYSIS_FLOW_H
 #define COMPILER_ANALYSIS_FLOW_H
 
 #include "compiler/ir/ir.h"
 
-/* Elements are cut into spans, numbered through all buffers, that each op touches as a whole or not at all. */
+/* Elements are cut into spans, numbered over all buffers; each op accesses a span entirely or not at all. */
 struct flow_range {
-	uint32_t from, to; /* spans; empty: nothing */
+	uint32_t from, to; /* numbers of spans; from == to if the range is empty */
 };
 
 struct flow {
 	const struct ir_rank *r;
-	uint32_t *pos, *order; /* the position of an op in an order that agrees with the dependencies; the op at one */
-	struct flow_range (*range)[2]; /* of each op */
+	/* pos: position of each op in an order that agrees with the dependencies; order: op at each position */
+	uint32_t *pos, *order;
+	struct flow_range (*range)[2]; /* the two ranges of each op */
 	uint32_t nspans;
-	/* working state */
+	/* the rest is working state */
 	uint32_t *stamp, *stack, round;
 	void *block;
 };
 
-/* -ERR_CYCLE where the dependencies form one. */
+/* Returns -ERR_CYCLE if the dependencies form a cycle. */
 int flow_init(struct flow *f, const struct ir_rank *r);
 void flow_fini(struct flow *f);
 
-/* Whether op a is complete before op b starts, by dependencies of this rank other than those that skip, which may be
- * NULL, is set for. */
+/* True if the dependencies of this rank make op a complete before op b starts. Dependencies whose byte in skip is set
+ * do not count; skip may be NULL. */
 bool flow_before(struct flow *f, uint32_t a, uint32_t b, const unsigned char *skip);
 
-/* How op b touches a span after op a: the last write before a read, the last one before a write that nobody has read,
- * or a read before the next write. */
+/* How op b accesses a span after op a. FLOW_READ: b reads what a wrote. FLOW_OVERWRITE: b overwrites what a wrote and
+ * no op has read. FLOW_REUSE: b overwrites what a has read. */
 enum flow_kind { FLOW_READ, FLOW_OVERWRITE, FLOW_REUSE };
 
-/* Goes through the ops in order, and calls pair for each b and what comes before it, for each span. What pair returns,
- * if not 0, ends it. */
+/* Walks through the ops in order and calls pair for each span and each two ops a and b that access it one after the
+ * other. A result of pair other than 0 ends the walk. */
 int flow_walk(struct flow *f, int (*pair)(void *arg, enum flow_kind kind, uint32_t span, uint32_t a, uint32_t b),
 	      void *arg);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages: the k-th send of a channel meets the k-th recv. The checks of that. */
+ * Matches messages: the k-th send of a channel with the k-th recv. Contains the checks unmatched, size and order. */
 #include "compiler/analysis/match.h"
 
 #include "compiler/analysis/checks.h"
@@ -15,7 +15,7 @@ struct end {
 	uint32_t src, dst, tag, op;
 };
 
-/* A list of the ends of messages. */
+/* A list of ends of messages. */
 struct ends {
 	VEC(struct end) v;
 };
@@ -38,7 +38,8 @@ static bool same_channel(const struct end *x, const struct end *y)
 	return x->src == y->src && x->dst == y->dst && x->tag == y->tag;
 }
 
-/* By channel and then in program order, where the ends of each sender are together: they are in order already, or few. */
+/* Sorts ends that are grouped by sender: by channel, then in program order. The ends of one sender are mostly sorted
+ * already, or few. */
 static void sort_senders(struct ends *ends)
 {
 	struct end *at = ends->v.at;
@@ -53,7 +54,7 @@ static void sort_senders(struct ends *ends)
 	}
 }
 
-/* Recvs, which come in the order of who receives, by who sends. */
+/* Sorts recvs, which are in the order of their receivers, by sender. */
 static int by_senders(struct ends *ends, uint32_t nranks)
 {
 	struct ends out = { 0 };
@@ -76,7 +77,7 @@ static int by_senders(struct ends *ends, uint32_t nranks)
 	return 0;
 }
 
-/* Who has a wildcard, and how many ends there are. */
+/* Marks the ranks with a wildcard, and counts the ends of messages. */
 static void count(const struct ir_graph *g, bool *wild, size_t *sends, size_t *recvs)
 {
 	*sends = *recvs = 0;
@@ -94,7 +95,8 @@ static void count(const struct ir_graph *g, bool *wild, size_t *sends, size_t *r
 		}
 }
 
-/* Where each kind of op is, by channel and then in program order. wild[r]: rank r has a wildcard. */
+/* Lists the sends and the recvs, each by channel and then in program order. Ends at a rank with a wildcard are left
+ * out; wild[r] is set for such a rank. */
 static int collect_ends(const struct ir_graph *g, struct ends *sends, struct ends *recvs, bool **wild)
 {
 	size_t nsends, nrecvs;
@@ -131,7 +133,7 @@ static void free_ends(struct ends *sends, struct ends *recvs, bool *wild)
 	free(wild);
 }
 
-/* Calls one of the three for each end: a pair, a send without recv, a recv without send. */
+/* Functions to call for each pair of ends, and for each end without a partner. */
 struct visitor {
 	void *arg;
 	int (*pair)(void *arg, const struct end *s, const struct end *r);
@@ -276,7 +278,7 @@ static int count_wild(const struct report *p, const bool *wild)
 	return 0;
 }
 
-/* Walks over all ends of messages for a check. */
+/* Walks over the ends of all messages for a check, and then calls more, if not NULL. */
 static int visit_ends(struct report *p, struct visitor v, int (*more)(const struct report *, const bool *))
 {
 	struct ends sends, recvs;
@@ -342,7 +344,7 @@ CHECK(size)
 
 /* ---- order ---- */
 
-/* With all dependencies pointing back, text order agrees with them. */
+/* True if all dependencies point back; the text order then agrees with them. */
 static bool in_text_order(const struct ir_rank *rank)
 {
 	for (uint32_t i = 0; i < rank->nops; i++)
@@ -352,8 +354,8 @@ static bool in_text_order(const struct ir_rank *rank)
 	return true;
 }
 
-/* The k-th and the next op of a channel are an edge of their own here: if that closes a cycle, the
- * dependencies want the opposite order. */
+/* For each two consecutive ops of a channel, adds a dependency of the second on the first. If that closes a cycle, the
+ * dependencies contradict the order of the text. */
 int ir_rank_order(const struct ir_rank *rank, uint32_t *bad)
 {
 	struct ir_rank with = { .ops = rank->ops, .nops = rank->nops };

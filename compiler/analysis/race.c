@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Races. The symbolic run knows which accesses to an element follow each other; that each of them is through before
- * the next one begins is left to prove. Those further apart are then ordered as well. */
+ * The check for races. The symbolic run finds the pairs of ops of which one accesses an element right after the other.
+ * For each pair, the check proves that the first access is over before the second one begins. Accesses further apart
+ * are then ordered too. */
 #include "compiler/analysis/race.h"
 
 #include "compiler/analysis/conflicts.h"
@@ -35,7 +36,7 @@ static void report_race(struct goal_diags *d, const struct symbolic *s, const ch
 		    check_op_text(s->g, c->rank, one).s, check_range_text(s->g, c->buf, c->lo, c->hi).s);
 }
 
-/* The two ranges of one op. */
+/* Reports an op whose two ranges overlap. */
 static void report_overlap(struct goal_diags *d, const struct ir_graph *g, const char *tag, enum goal_severity severity,
 			   uint32_t r, uint32_t i)
 {
@@ -80,7 +81,7 @@ CHECK(race)
 	size_t nm = 0;
 	int err;
 
-	if (g->plain) /* every op has bytes of its own */
+	if (g->plain) /* in plain GOAL every op has bytes of its own */
 		return 0;
 	terms = terms_new(g->nranks, g->nbuffers, false, 0);
 	err = terms ? ir_graph_match(g, &m, &nm) : -ERR_NOMEM;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Races: accesses that nothing orders. */
+ * Races: conflicting accesses that are not ordered. */
 #ifndef COMPILER_ANALYSIS_RACE_H
 #define COMPILER_ANALYSIS_RACE_H
 
 #include "compiler/analysis/checks.h"
 #include "compiler/analysis/symbolic.h"
 
-/* Tells the conflicts of a run that are not ordered, and ops whose two ranges overlap. */
+/* Reports the conflicts of a run that are not ordered, and ops whose two ranges overlap. */
 int race_tell(struct goal_diags *d, const struct symbolic *s, const char *tag, enum goal_severity severity);
 
-/* "tmp[4 +: 3]". */
+/* Returns the text of a range, as "tmp[4 +: 3]". */
 struct check_text check_range_text(const struct ir_graph *g, uint32_t buf, uint64_t lo, uint64_t hi);
 
 #endif

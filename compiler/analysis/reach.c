@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which event comes before which. Most questions have a short answer nearby. The others are answered together:
- * a walk over events in order carries, for many sources at a time, which of them came before; first over those of a
- * rank, where both ends of a question are, then over all. */
+ * Answers which event comes before which. A short search from the events answers most questions. The others are
+ * answered together: a walk over the events in topological order carries, for many sources at a time, the set of
+ * sources that came before each event. The first walks cover one rank each, for questions about two events of that
+ * rank; the last ones cover all ranks. */
 #include "compiler/analysis/events.h"
 
 #include "util/err.h"
@@ -11,22 +12,22 @@
 
 #define NONE UINT32_MAX
 
-/* Whether event from comes before event to, for a query. */
+/* Question, part of a query, whether event from comes before event to. */
 struct ask {
 	uint32_t from, to;
 	uint32_t query;
-	uint32_t next; /* of the same to: index + 1 */
+	uint32_t next; /* 1 + index of the next question with the same to, or 0 */
 };
 
 struct asks {
 	VEC(struct ask) v;
 };
 
-/* ---- near ---- */
+/* ---- short search ---- */
 
-#define NEAR 48u /* events that are looked at */
+#define NEAR 48u /* most events that a search visits */
 #define SEEN 64u
-#define WIDE 8u /* and of each, what comes before it: of more, the first and the last */
+#define WIDE 8u /* most predecessors of an event that a search visits; of more it visits the first and the last */
 
 enum answer { NO, YES, FAR };
 
@@ -61,9 +62,9 @@ int ir_near_init(struct ir_near *x, const struct ir_events *ev)
 	return 0;
 }
 
-/* Events that a walk has seen. */
+/* Events that a search has visited. */
 struct seen {
-	uint32_t table[SEEN], n; /* event + 1; 0: empty */
+	uint32_t table[SEEN], n; /* event + 1; 0 if empty */
 };
 
 static bool seen_before(struct seen *s, uint32_t e)
@@ -79,8 +80,8 @@ static bool seen_before(struct seen *s, uint32_t e)
 	return false;
 }
 
-/* Dependencies on completions come first, and both kinds in the order of the ops. Where a list is in no order, what is in it
- * may not be found. */
+/* The sort key of an event in a list of predecessors: dependencies on completions come first, and both kinds are in the
+ * order of the ops. In a list without that order an event may not be found. */
 static uint32_t key(uint32_t e)
 {
 	return e | (e & 1 ? 0 : 1u << 31);
@@ -101,8 +102,9 @@ static bool listed(const uint32_t *pred, uint32_t n, uint32_t e)
 	return lo < n && pred[lo] == e;
 }
 
-/* Walks back from to, a little, and far first: long ways are those through the few events that others wait for. Nothing
- * that comes before start comes after from. */
+/* Searches backwards from to for from, with a limit on the events visited. start is the first position of an event
+ * after from, so events before it cannot come after from. The search is depth-first: long paths lead through the few
+ * events that many others wait for. */
 static enum answer look_back(const struct ir_events *ev, uint32_t from, uint32_t start, uint32_t to)
 {
 	struct seen seen = { { 0 }, 0 };
@@ -143,7 +145,7 @@ static enum answer search_near(const struct ir_near *x, uint32_t from, uint32_t 
 
 	if (x->soon[to] == NONE)
 		return from == to ? YES : look_back(ev, from, ev->pos[from], to);
-	/* As long as there is but one way on, or back. */
+	/* Move both events towards each other as long as each has only one successor, or one predecessor. */
 	for (unsigned i = 0; i < NEAR && ev->pos[from] < ev->pos[to] && one_way(x, from); i++)
 		from = ev->order[x->soon[from]];
 	for (unsigned i = 0; i < NEAR && ev->pos[from] < ev->pos[to] && ev->pred_at[to] + 1 == ev->pred_at[to + 1]; i++)
@@ -164,7 +166,7 @@ bool ir_near_yes(const struct ir_near *x, const struct ir_query *q)
 	return false;
 }
 
-/* far: the questions that are left. */
+/* Answers a query by short searches, or appends its open questions to far. */
 static int near_query(const struct ir_near *x, struct ir_query *q, uint32_t number, struct asks *far)
 {
 	const size_t before = far->v.n;
@@ -184,12 +186,12 @@ static int near_query(const struct ir_near *x, struct ir_query *q, uint32_t numb
 	return err;
 }
 
-/* ---- places ---- */
+/* ---- sets of positions ---- */
 
-/* A set of positions, numbered in their order. */
+/* A set of positions, numbered in ascending order. */
 struct places {
 	uint64_t *bits;
-	uint32_t *before; /* how many are in the words before */
+	uint32_t *before; /* number of positions in the preceding words */
 	uint32_t n;
 };
 
@@ -207,7 +209,7 @@ static void places_fini(struct places *s)
 	free(s->before);
 }
 
-/* Of positions from first to last there is none; those below first are not to be asked about. */
+/* Removes the positions from first to last. Positions below first must not be queried afterwards. */
 static void places_clear(struct places *s, uint32_t first, uint32_t last)
 {
 	for (uint32_t i = first / 64; i <= last / 64; i++)
@@ -238,28 +240,28 @@ static uint32_t places_of(const struct places *s, uint32_t at)
 	return s->before[at / 64] + (uint32_t)__builtin_popcountll(s->bits[at / 64] & (((uint64_t)1 << at % 64) - 1));
 }
 
-/* ---- far ---- */
+/* ---- walks over all events ---- */
 
 #define WORDS 16u
 #define SLOTS (64 * WORDS)
 
-/* Which sources came before an event; that of several events, as many as holders says. */
+/* Set of sources that came before an event. Several events may share a mask; holders counts them. */
 struct mask {
 	uint64_t w[WORDS];
 	uint32_t holders;
 };
 
-/* Over the events from lo to hi - 1, which are of one rank or all. */
+/* A walk over the events from lo to hi - 1, which are those of one rank or of all ranks. */
 struct walk {
 	const struct ir_events *ev;
 	uint32_t lo, hi, n;
-	const uint32_t *order, *pos; /* of these n events */
-	uint32_t *late; /* of each of them: the position of the last one that needs its mask; NONE: none does */
-	uint32_t *mask; /* index, or NONE where no source came before */
+	const uint32_t *order, *pos; /* of the n events of this walk */
+	uint32_t *late; /* for each of them, the last position at which its mask is needed; NONE if it is not */
+	uint32_t *mask; /* for each of them, the index of its mask; NONE if no source came before */
 	VEC(struct mask) masks;
-	VEC(uint32_t) unused; /* of the masks */
+	VEC(uint32_t) unused; /* free masks */
 	struct places sources, targets;
-	VEC(uint32_t) asked; /* by number of the target: the first question, index + 1 */
+	VEC(uint32_t) asked; /* by number of the target, 1 + index of the first question about it */
 	struct ir_query *q;
 };
 
@@ -312,7 +314,7 @@ static void mask_drop(struct walk *w, uint32_t e)
 		w->unused.at[w->unused.n++] = i;
 }
 
-/* What came before event e: the mask of an event before it, if that is all, else one of its own. */
+/* Finds the sources before event e: the mask of a predecessor if that is the whole set, otherwise a new mask. */
 static int mask_find(struct walk *w, uint32_t e, uint32_t first, uint32_t *out)
 {
 	const struct ir_events *ev = w->ev;
@@ -344,7 +346,7 @@ static int mask_find(struct walk *w, uint32_t e, uint32_t first, uint32_t *out)
 	return err;
 }
 
-/* Event e is a source. */
+/* Adds the source slot to a mask, which is copied first if other events share it. */
 static int mask_add(struct walk *w, uint32_t slot, uint32_t *i)
 {
 	const uint32_t old = *i;
@@ -374,15 +376,16 @@ static void answer_queries(struct walk *w, const struct ask *a, uint32_t base, u
 	}
 }
 
-/* The event at a position needs the mask of event e. Positions come in descending order; one that is asked about, and that
- * nothing else has needed yet, is at its own. */
+/* Notes that the event at position at needs the mask of event e. Positions come in descending order, so the first note
+ * is the last need. An event that is itself asked about starts with its own position, which a note replaces. */
 static void need(struct walk *w, uint32_t e, uint32_t first, uint32_t at)
 {
 	if (in_window(w, e) && place(w, e) >= first && (*late(w, e) == NONE || *late(w, e) == place(w, e)))
 		*late(w, e) = at;
 }
 
-/* One walk from the first of the sources, whose numbers begin at base, to the last position that is asked about. */
+/* Walks from position first, that of the first source, to last, the last position asked about. The numbers of the
+ * sources begin at base. */
 static int walk(struct walk *w, const struct ask *a, uint32_t base, uint32_t first, uint32_t last)
 {
 	const struct ir_events *ev = w->ev;
@@ -409,7 +412,7 @@ static int walk(struct walk *w, const struct ask *a, uint32_t base, uint32_t fir
 		for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1]; p++)
 			if (in_window(w, ev->pred[p]) && *late(w, ev->pred[p]) == at)
 				mask_drop(w, ev->pred[p]);
-		if (*late(w, e) == at) /* nothing else needs it */
+		if (*late(w, e) == at) /* no other event needs it */
 			mask_drop(w, e);
 	}
 	for (uint32_t at = first; at <= last; at++)
@@ -417,7 +420,7 @@ static int walk(struct walk *w, const struct ask *a, uint32_t base, uint32_t fir
 	return err;
 }
 
-/* A walk for those of the questions, a list, whose sources begin with number base. */
+/* Answers by one walk the questions of a list, whose sources have the numbers from base on. */
 static int answer_some(struct walk *w, struct ask *a, uint32_t list, uint32_t base)
 {
 	uint32_t first = NONE, last = 0;
@@ -445,7 +448,7 @@ static int answer_some(struct walk *w, struct ask *a, uint32_t list, uint32_t ba
 	return walk(w, a, base, first, last);
 }
 
-/* As many walks as the sources need: those of one walk are near each other. */
+/* Makes as many walks as the number of sources requires. The sources of one walk are close to each other. */
 static int answer_all(struct walk *w, struct ask *a, size_t n)
 {
 	uint32_t *lists, walks;
@@ -473,7 +476,7 @@ static int answer_all(struct walk *w, struct ask *a, size_t n)
 
 /* ---- within a rank ---- */
 
-/* The rank of both ends, or NONE. */
+/* Returns the rank of both events, or NONE if they are not of one rank. */
 static uint32_t rank_of_both(const struct ir_events *ev, const struct ask *a)
 {
 	uint32_t rank;
@@ -484,7 +487,7 @@ static uint32_t rank_of_both(const struct ir_events *ev, const struct ask *a)
 	return a->to >= 2 * ev->base[rank] && a->to < 2 * ev->base[rank + 1] ? rank : NONE;
 }
 
-/* The events of each rank's ops in their order; the most of a rank. */
+/* Splits the order by rank: for each rank, its ops' events in order. Stores the largest number of events of a rank. */
 static int split_ranks(const struct ir_events *ev, uint32_t *order, uint32_t *most)
 {
 	uint32_t *at = mem_calloc(ev->nranks, sizeof *at), rank = 0;
@@ -505,7 +508,8 @@ static int split_ranks(const struct ir_events *ev, uint32_t *order, uint32_t *mo
 	return 0;
 }
 
-/* Answers those that the dependencies of a rank alone say yes to. lists: of each rank; pos: room for the events of one. */
+/* Answers the questions to which the dependencies of one rank alone give a positive answer. lists: the first question
+ * of each rank. pos: room for the events of one rank. */
 static int each_rank(struct walk *w, struct asks *all, const uint32_t *lists, const uint32_t *order, uint32_t *pos)
 {
 	const struct ir_events *ev = w->ev;
@@ -561,9 +565,9 @@ static int within_ranks(struct walk *w, struct asks *a)
 	return err;
 }
 
-/* ---- all ---- */
+/* ---- all ranks ---- */
 
-/* near: whose memory the walks take. */
+/* Answers the remaining questions. The walks reuse the memory of near. */
 static int far_queries(const struct ir_near *near, struct asks *a, struct ir_query *q)
 {
 	const struct ir_events *ev = near->ev;

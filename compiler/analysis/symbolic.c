@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The symbolic run. A message is read when its send starts and written when its recv completes; a local op acts
- * when it starts. Where every conflict is ordered, any other order and any other moment give the same values. */
+ * The symbolic run. A message is read when its send starts and written when its recv completes; a local op acts when it
+ * starts. If every conflict is ordered, any other order and any other moment of access give the same values. */
 #include "compiler/analysis/symbolic.h"
 
 #include "format/check.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values of elements that follow each other. */
+/* Values of consecutive elements. */
 struct piece {
 	uint64_t len;
 	struct value v;
@@ -19,31 +19,31 @@ struct pieces {
 	VEC(struct piece) v;
 };
 
-/* A list for each segment, which those that come of it share. */
+/* A read of a segment. Each segment has a list of reads; segments that come from one by splitting share its list. */
 struct read {
-	uint32_t op, next; /* of the reads, index + 1 */
+	uint32_t op, next; /* next: 1 + index into reads, or 0 */
 };
 
-/* One of the pieces of a send, from its start to the completion of its recv. */
+/* Part of a message that is under way, from the start of its send to the completion of its recv. */
 struct flying {
 	uint64_t len;
 	int64_t at;
-	uint32_t term, next; /* next: index + 1 */
+	uint32_t term, next; /* next: 1 + index, or 0 */
 };
 
 #define RECENT 1024u
 
 struct sym_state {
-	uint32_t *sent; /* of each op: the first piece that is flying, index + 1 */
+	uint32_t *sent; /* for each op, 1 + index of the first part under way of its message */
 	VEC(struct flying) flying;
-	uint32_t unused; /* of these, index + 1 */
+	uint32_t unused; /* free list of flying: 1 + index */
 	VEC(struct read) reads;
-	struct pieces a, b, sum; /* of the op at hand */
-	uint32_t rank; /* of the event before */
-	bool *written; /* by buffer: on some rank */
-	struct ir_near near; /* or zeros: all conflicts are kept */
-	uint64_t recent[RECENT]; /* pairs of conflicts that need no more thought */
-	uint64_t *pairs; /* of conflicts that are known: open addressing */
+	struct pieces a, b, sum; /* values of the current op */
+	uint32_t rank; /* rank of the previous event */
+	bool *written; /* for each buffer, true if an op of any rank writes it */
+	struct ir_near near; /* zeroed if all conflicts are kept */
+	uint64_t recent[RECENT]; /* hash of pairs that were handled before */
+	uint64_t *pairs; /* hash table of the pairs that are in conflicts */
 	size_t npairs, pairs_cap;
 };
 
@@ -67,6 +67,7 @@ uint64_t sym_end(const struct sym_map *m, size_t i)
 	return i + 1 < m->v.n ? m->v.at[i + 1].lo : m->size;
 }
 
+/* Returns the index of the segment with x, which is most often close to the last one that was split. */
 static size_t find_near(const struct sym_map *m, uint64_t x)
 {
 	for (size_t i = m->last; i < m->v.n && i < m->last + 4 && m->v.at[i].lo <= x; i++)
@@ -75,7 +76,8 @@ static size_t find_near(const struct sym_map *m, uint64_t x)
 	return sym_find(m, x);
 }
 
-/* Makes a segment begin at x; *i is which, or their number for the end of the buffer. Before, it is where x may be. */
+/* Splits a segment so that one begins at x, and stores its index in *i, or v.n if x is the end of the buffer. On entry,
+ * *i is a guess of that index. */
 static int split_segment(struct sym_map *m, uint64_t x, size_t *i)
 {
 	if (*i < m->v.n && m->v.at[*i].lo == x)
@@ -111,7 +113,7 @@ static bool depends_on(const struct ir_rank *r, uint32_t op, uint32_t on)
 {
 	uint32_t lo = r->dep_at[op], hi = r->dep_at[op + 1];
 
-	while (lo < hi) { /* those on starts are behind the others */
+	while (lo < hi) { /* deps are sorted, and those on starts (BIN_START) come last */
 		uint32_t mid = lo + (hi - lo) / 2;
 
 		if (r->deps[mid] < on)
@@ -131,7 +133,7 @@ static size_t pair_slot(const struct sym_state *st, uint64_t pair)
 	return at;
 }
 
-/* Whether a pair is new: 1, 0 or -ERR_NOMEM. */
+/* Adds a pair to the known ones. Returns 1 if it is new, 0 if not, or -ERR_NOMEM. */
 static int new_pair(struct sym_state *st, uint64_t pair)
 {
 	size_t at;
@@ -158,7 +160,8 @@ static int new_pair(struct sym_state *st, uint64_t pair)
 	return 1;
 }
 
-/* The range of a send is also free when its recv is complete; that of a recv is not touched before its send starts. */
+/* Two facts order more than the dependencies: a send no longer reads its range once its recv has completed, and a recv
+ * does not write its range before its send has started. */
 struct ir_query conflict_query(const struct ir_graph *g, const struct ir_events *ev, uint32_t rank, uint32_t first, uint32_t second)
 {
 	const struct bin_op *ops = g->ranks[rank].ops;
@@ -200,7 +203,7 @@ static struct sym_map *map_of(const struct symbolic *s, uint32_t rank, uint32_t 
 	return &s->maps[(size_t)rank * s->g->nbuffers + buf];
 }
 
-/* Segments that the same ops have read share a list. */
+/* Adds a reader to a segment. Segments with the same readers share one list. */
 static int add_reader(struct sym_state *st, uint32_t op, struct sym_seg *x)
 {
 	const struct read *last = st->reads.n ? &st->reads.at[st->reads.n - 1] : NULL;
@@ -211,7 +214,7 @@ static int add_reader(struct sym_state *st, uint32_t op, struct sym_seg *x)
 	return 0;
 }
 
-/* Op op reads its range k. */
+/* Reads range k of op op, and returns its values in *out. */
 static int read_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, struct pieces *out)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
@@ -220,7 +223,7 @@ static int read_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned 
 	int err;
 
 	out->v.n = 0;
-	if (!s->state->written[o->buf[k]]) /* as at the start, and in no conflict */
+	if (!s->state->written[o->buf[k]]) /* the buffer holds its initial values on all ranks, so no conflict is possible */
 		return add_piece(out, o->len, terms_leaf(s->terms, rank, o->buf[k], (int64_t)o->off[k]));
 	err = split_segment(m, o->off[k], &from);
 	to = from + 1;
@@ -237,7 +240,8 @@ static int read_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned 
 	return err;
 }
 
-/* What comes before a write to a segment. */
+/* Adds the conflicts of a write to a segment: with the readers since the last write, or with the last writer if there
+ * are none. */
 static int add_write_conflicts(struct symbolic *s, uint32_t rank, uint32_t op, uint32_t buf, const struct sym_seg *x,
 			       uint64_t end)
 {
@@ -251,7 +255,7 @@ static int add_write_conflicts(struct symbolic *s, uint32_t rank, uint32_t op, u
 	return err;
 }
 
-/* Op op writes its range k. */
+/* Writes the values in to range k of op op. */
 static int write_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const struct pieces *in)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
@@ -283,11 +287,11 @@ static int write_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned
 
 /* ---- ops ---- */
 
-/* x op y, element by element. */
+/* Computes x op y, element by element. */
 static int combine_pieces(struct symbolic *s, const struct pieces *x, const struct pieces *y, struct pieces *out)
 {
 	size_t i = 0, k = 0;
-	uint64_t xd = 0, yd = 0; /* done of the pieces at hand */
+	uint64_t xd = 0, yd = 0; /* elements done of the current values */
 	int err = 0;
 
 	out->v.n = 0;
@@ -313,7 +317,7 @@ static int combine_pieces(struct symbolic *s, const struct pieces *x, const stru
 	return err;
 }
 
-/* b = a op b, or b = b op a; b is range k of the op. */
+/* Computes b = a op b or, if with is set, b = b op a. b is range k of the op. */
 static int reduce_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const struct pieces *a, bool with)
 {
 	struct sym_state *st = s->state;
@@ -334,7 +338,7 @@ static int local_op(struct symbolic *s, uint32_t rank, uint32_t op)
 					reduce_pieces(s, rank, op, 1, &s->state->a, o->kind == BIN_OP_REDUCE_WITH);
 }
 
-/* A send, an op that is numbered through, has read in. */
+/* Stores the values that a send (numbered over all ranks) has read, as a message under way. */
 static int depart(struct sym_state *st, uint32_t op, const struct pieces *in)
 {
 	uint32_t last = 0;
@@ -357,7 +361,7 @@ static int depart(struct sym_state *st, uint32_t op, const struct pieces *in)
 	return 0;
 }
 
-/* What a recv gets; without its send, or beyond its length, that is unknown. */
+/* Finds the values that a recv gets. Elements without a matching send, or beyond its length, are unknown. */
 static int recv_pieces(struct symbolic *s, uint32_t rank, uint32_t op, struct pieces *in)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
@@ -443,7 +447,8 @@ static int alloc_state(struct symbolic *s, bool all)
 			m->size = g->ranks[r].bufsize[i];
 			if (!m->size)
 				continue;
-			m->v.at = mem_alloc(sizeof *m->v.at); /* no more: most of many buffers stay as they are */
+			/* no more than one, because most buffers of many ranks stay as they are */
+			m->v.at = mem_alloc(sizeof *m->v.at);
 			if (!m->v.at)
 				return -ERR_NOMEM;
 			m->v.n = m->v.cap = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Terms and what they add up to, each kept once; see terms.h. */
+ * Terms and their sums of contributions, each stored once; see terms.h. */
 #include "compiler/analysis/terms.h"
 
 #include "util/err.h"
@@ -7,26 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* left op right; sum_at: of a value at 0. */
+/* left op right. sum_at is the *at of terms_sum() for the value (term, 0). */
 struct term {
 	uint32_t left, right, sum;
 	int64_t delta, sum_at;
 };
 
-/* Runs of the pool. The first contribution is at 0; the others' places are relative to it. */
+/* A sum: its runs in the pool. The first contribution is at 0, and the positions of the others are relative to it. */
 struct sum {
 	size_t first;
 	uint32_t n;
 	uint64_t total;
 };
 
-/* Open addressing; 0 is empty, else index + 1. */
+/* Open addressing; a slot is 0 if empty, otherwise index + 1. */
 struct table {
 	uint32_t *slot;
 	size_t cap, n;
 };
 
-/* Terms and sums below nleaves are leaves: rank * nbuffers + buffer, one contribution. */
+/* Numbers of terms and sums below nleaves are leaves: rank * nbuffers + buffer, with one contribution. */
 struct terms {
 	uint32_t nbuffers, nleaves;
 	bool commutative;
@@ -34,7 +34,7 @@ struct terms {
 	VEC(struct term) terms;
 	VEC(struct sum) sums;
 	VEC(struct term_run) pool;
-	VEC(struct term_run) work; /* a sum that is being made */
+	VEC(struct term_run) work; /* sum under construction */
 	struct table by_term, by_sum;
 };
 
@@ -71,7 +71,7 @@ static uint64_t mix_hash(uint64_t h, uint64_t x)
 
 /* ---- tables ---- */
 
-/* Room for one more; hash tells that of an entry. */
+/* Makes room for one more row. hash returns the hash of a row. */
 static int table_grow(const struct terms *t, struct table *table, uint64_t (*hash)(const struct terms *, uint32_t))
 {
 	size_t cap = table->cap ? 2 * table->cap : 256;
@@ -130,7 +130,7 @@ static bool same_runs(const struct term_run *x, const struct term_run *y, size_t
 	return true;
 }
 
-/* The number of the sum in t->work, whose first place becomes 0: *at. */
+/* Stores the number of the sum in t->work. Its first position moves to 0, and *at is where it was. */
 static int intern_sum(struct terms *t, uint32_t *sum, int64_t *at)
 {
 	struct term_run *r = t->work.at;
@@ -176,7 +176,7 @@ static int intern_sum(struct terms *t, uint32_t *sum, int64_t *at)
 	return 0;
 }
 
-/* The runs of a sum; one is the room for that of a leaf. */
+/* Stores the runs of a sum in *runs and returns their number. A leaf has none in the pool, so its run is made in *one. */
 static size_t runs_of(const struct terms *t, uint32_t sum, struct term_run *one, const struct term_run **runs)
 {
 	if (sum >= t->nleaves) {
@@ -188,7 +188,7 @@ static size_t runs_of(const struct terms *t, uint32_t sum, struct term_run *one,
 	return 1;
 }
 
-/* Appends to t->work; runs that go on are one. */
+/* Appends a run to t->work, merged with the last one if it continues it. */
 static int append_run(struct terms *t, struct term_run r)
 {
 	struct term_run *last = t->work.n ? &t->work.at[t->work.n - 1] : NULL;
@@ -217,7 +217,7 @@ static int concatenate_terms(struct terms *t, const struct term_run *x, size_t n
 	return err;
 }
 
-/* The order of a multiset; it does not change when all places shift. */
+/* The order of the runs of a multiset. It stays the same if all positions shift. */
 static bool run_is_before(const struct term_run *x, const struct term_run *y)
 {
 	if (x->buf != y->buf)
@@ -237,7 +237,7 @@ static struct term_run cut_run(struct term_run *r, uint32_t n)
 	return front;
 }
 
-/* Both multisets together: where they overlap, contributions come so many times more. */
+/* Unites two multisets: where they overlap, the numbers of times add up. */
 static int unite_terms(struct terms *t, const struct term_run *x, size_t nx, const struct term_run *y, size_t ny,
 		       int64_t delta)
 {
@@ -329,7 +329,7 @@ static uint64_t hash_term(const struct terms *t, uint32_t i)
 	return hash_op(x->left, x->right, x->delta);
 }
 
-/* What left op right adds up to. */
+/* Computes the contributions of left op right. */
 static int add_up(struct terms *t, struct value left, struct value right, uint32_t *sum, int64_t *at)
 {
 	struct term_run one[2];
@@ -360,7 +360,7 @@ int terms_op(struct terms *t, struct value left, struct value right, struct valu
 
 	if (err)
 		return err;
-	/* a op b has the bits of b op a, so both are one term. */
+	/* For a commutative operation, a op b and b op a have equal bits, so both are one term. */
 	if (t->commutative && (left.term > right.term || (left.term == right.term && left.at > right.at))) {
 		struct value v = left;
 
@@ -389,7 +389,7 @@ int terms_op(struct terms *t, struct value left, struct value right, struct valu
 	return 0;
 }
 
-#define LISTED 65536u /* contributions that are looked at */
+#define LISTED 65536u /* most contributions that are visited */
 
 size_t terms_list(const struct terms *t, struct value v, struct term_run *runs, size_t max, bool *more)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Symbolic values: what an element of a buffer holds, as an expression over what the buffers held at the start.
+ * Symbolic values: what an element of a buffer holds, as an expression over the initial values of the buffers.
  *
- * A term stands for a vector of elements, as long as one likes: a leaf is a buffer of a rank, and the value
- * (leaf, at) is its element at; an operation is left op right, where right lies delta elements further on. So a
- * range of equal make is one value, and equal expressions are equal values: terms are kept once. */
+ * A term stands for a vector of elements of unlimited length. A leaf is a buffer of a rank, and the value (leaf, at) is
+ * its element at. An operation is left op right, where the elements of right are delta further on. So one value
+ * describes a range of elements that are computed alike. Each term is stored once, so equal expressions are equal
+ * values. */
 #ifndef COMPILER_ANALYSIS_TERMS_H
 #define COMPILER_ANALYSIS_TERMS_H
 
@@ -17,8 +18,8 @@ struct value {
 	int64_t at;
 };
 
-/* Contributions in a row: element at of buffer buf of rank, rank + 1, … n in all, each of them so many times (1 but
- * for commutative operations). */
+/* Contributions of consecutive ranks: element at of buffer buf of the ranks rank, rank + 1, …, n of them. Each
+ * contributes so many times, which is 1 unless the operation is commutative. */
 struct term_run {
 	uint32_t rank, buf, n, times;
 	int64_t at;
@@ -26,25 +27,27 @@ struct term_run {
 
 struct terms;
 
-/* commutative: contributions are a multiset, else a sequence. max: the most runs of a sequence, or the most
- * contributions of a multiset, that anybody will ask for; what has more is none that could be asked for. */
+/* commutative: the contributions of a value are a multiset, otherwise a sequence. max: the most runs of a sequence, or
+ * the most contributions of a multiset, that a caller will ask for. Larger sums are not stored, because no expected
+ * value can equal them. */
 struct terms *terms_new(uint32_t nranks, uint32_t nbuffers, bool commutative, uint64_t max);
 void terms_free(struct terms *t);
 
-/* What element at of a buffer held at the start. */
+/* Returns the initial value of element at of a buffer. */
 struct value terms_leaf(const struct terms *t, uint32_t rank, uint32_t buf, int64_t at);
-/* left op right. */
+/* Stores the value left op right in *out. */
 int terms_op(struct terms *t, struct value left, struct value right, struct value *out);
 
-/* The contributions of a value; a number stands for them, the same for the same ones, when *at is the same too.
- * TERMS_TOO_MANY: more than max. */
+/* Returns a number for the contributions of a value. Two values have the same contributions if both this number and *at
+ * are equal. Returns TERMS_TOO_MANY if there are more than max. */
 #define TERMS_TOO_MANY UINT32_MAX
 uint32_t terms_sum(const struct terms *t, struct value v, int64_t *at);
-/* That of n contributions, at least 1, in order; each is a run of one, and they may be sorted. */
+/* Stores the number of the sum of n >= 1 contributions, given in order. Each of parts is a run of one; the function may
+ * sort them. */
 int terms_wanted(struct terms *t, struct term_run *parts, size_t n, uint32_t *sum, int64_t *at);
 
-/* The first contributions of a value in the order of the expression, as runs: how many, at most max; *more when
- * there are others. */
+/* Stores the first contributions of a value as runs, in the order of the expression, and returns how many, at most max.
+ * *more is true if there are others. */
 size_t terms_list(const struct terms *t, struct value v, struct term_run *runs, size_t max, bool *more);
 
 #endif
