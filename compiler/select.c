@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reads selection tables, and finds rows in them. */
+ * Reads selection tables and finds rows in them. */
 #include "compiler/select.h"
 
 #include "compiler/collectives/collective.h"
@@ -26,7 +26,7 @@ static const char *const shape_names[] = { "all", "pow2", "even" };
 struct reader {
 	struct goal_diags *d;
 	struct select *s;
-	struct goal_loc at; /* of the word at hand */
+	struct goal_loc at; /* location of the current word */
 	const char *line, *end, *next;
 	const char *word;
 	size_t len;
@@ -45,7 +45,7 @@ static bool is_blank_char(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* The next word of the line; false, and the place where it ends, when there is none. */
+/* Reads the next word of the line. At the end of the line, returns false and sets the location to the end. */
 static bool next_word(struct reader *x)
 {
 	while (x->next < x->end && is_blank_char(*x->next))
@@ -66,7 +66,7 @@ static bool need_word(struct reader *x, const char *what)
 	return false;
 }
 
-/* An owned copy of the word. */
+/* Returns an owned copy of the current word. */
 static char *copy_word(struct reader *x)
 {
 	char *s = mem_alloc(x->len + 1);
@@ -88,7 +88,7 @@ static int name_index(const char *const *names, size_t n, const char *s, size_t 
 	return -1;
 }
 
-/* One of some names. */
+/* Reads a word that must be one of names, and returns its index. */
 static unsigned one_of(struct reader *x, const char *what, const char *const *names, size_t n)
 {
 	int i = need_word(x, what) ? name_index(names, n, x->word, x->len) : 0;
@@ -98,7 +98,7 @@ static unsigned one_of(struct reader *x, const char *what, const char *const *na
 	return i < 0 ? 0 : (unsigned)i;
 }
 
-/* A number with K, M or G behind it. */
+/* Parses a number that may be followed by K, M or G. */
 static bool parse_scaled(const char **s, const char *end, uint64_t *out)
 {
 	static const char units[] = "KMG";
@@ -121,7 +121,7 @@ static bool parse_scaled(const char **s, const char *end, uint64_t *out)
 	return true;
 }
 
-/* any, N, N- or N-M; of ranks, one of the shapes may stand behind a colon. */
+/* Parses any, N, N- or N-M. If shape is not NULL, a colon and the name of a shape may follow. */
 static void parse_range(struct reader *x, const char *what, struct select_range *r, enum select_shape *shape)
 {
 	const char *s, *end, *colon;
@@ -189,7 +189,7 @@ static void parse_pass(struct reader *x, struct select_row *row)
 	free(s);
 }
 
-/* Whether all calls of row b are taken by row a. */
+/* True if row a takes all calls that row b takes. */
 static bool row_covers(const struct select_row *a, const struct select_row *b)
 {
 	return !strcmp(a->collective, b->collective) && a->ranks.min <= b->ranks.min && a->ranks.max >= b->ranks.max &&
@@ -282,7 +282,7 @@ static int parse_table(struct goal_diags *d, unsigned file, const char *text, si
 	return err;
 }
 
-/* Takes path. */
+/* Takes ownership of path. */
 static int load_table(struct goal_diags *d, char *path, struct select *s)
 {
 	struct select_table t = { .path = path };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * embed FILE: compiles each schedule of a text by itself, and prints the binaries as rows of C: IMAGE(0, "NAME", 1,2,...).
- * The build runs it on collectives.goal. It is made of the parts of the compiler that turn a text into a program. */
+ * embed FILE: compiles each schedule of a text separately and prints the binaries as rows of C: IMAGE(0, "NAME",
+ * 1,2,...). The build runs it on collectives.goal. It is linked from the parts of the compiler that turn a text into a
+ * program. */
 #include "compiler/lower/lower.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -39,7 +40,7 @@ static void print_row(unsigned id, const char *name, size_t name_len, const unsi
 	printf(")\n");
 }
 
-/* All schedules of a text that ends with NUL, each from its head to the next one. */
+/* Prints all schedules of a NUL-terminated text, each of which ends where the next one begins. */
 static int print_all(struct goal_diags *d, const char *file, const char *text)
 {
 	unsigned id = 0;

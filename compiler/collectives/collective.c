@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claims: a result is run for a rank, and what it gets is resolved to ranges of the ranks' own buffers. */
+ * Evaluates claims: runs the result for a rank, and resolves what it gets to ranges of the ranks' own buffers. */
 #include "compiler/collectives/collective.h"
 
 #include "compiler/collectives/definition.h"
@@ -19,7 +19,7 @@ __attribute__((format(printf, 3, 4))) static int wrong(const struct claim *c, st
 	vsnprintf(f->text, sizeof f->text, fmt, ap);
 	va_end(ap);
 	if (c->name)
-		f->where = 0; /* not the schedule's */
+		f->where = 0; /* the location is in the definition, not in the schedule */
 	return -ERR_CLAIM;
 }
 
@@ -34,7 +34,7 @@ static uint32_t find_param(const struct bin *b, const char *name)
 	return i;
 }
 
-/* Parameters go by name. */
+/* Maps parameters by name. */
 static int map_params(struct claim *c, struct ir_fault *fault)
 {
 	for (uint32_t i = 0; i < c->def.nparams; i++) {
@@ -54,7 +54,7 @@ static int map_params(struct claim *c, struct ir_fault *fault)
 	return 0;
 }
 
-/* Buffers of the caller go by mode, in order. */
+/* Maps the buffers that the caller gives by mode, in order. */
 static int map_buffers(struct claim *c, struct ir_fault *fault)
 {
 	static const char *const modes[BIN_MODES] = { "in", "out", "inout", "scratch" };
@@ -79,7 +79,7 @@ static int map_buffers(struct claim *c, struct ir_fault *fault)
 	return 0;
 }
 
-/* Of the definitions of a name the first one that fits, else what is said against the first. */
+/* Opens the first definition of a name that the schedule fits. If none fits, the error is that of the first definition. */
 static int open_definition(struct claim *c, const char *name, struct ir_fault *fault)
 {
 	struct ir_fault first = { 0 };
@@ -147,19 +147,19 @@ void claim_close(struct claim *c)
 
 /* ---- values ---- */
 
-/* Where a rank's buffers are. */
+/* Sizes of a rank's buffers, and which buffer is in place. */
 struct place {
-	uint64_t *size; /* elements of each buffer of the definition; NULL: not known yet */
-	struct bin_op inplace; /* len 0: nothing is in place; else buffer 0 is in buffer 1 */
+	uint64_t *size; /* elements of each buffer of the definition; NULL if not computed yet */
+	struct bin_op inplace; /* len is 0 if nothing is in place; otherwise buffer 0 of the op is within buffer 1 */
 };
 
-/* A claim with values. */
+/* A claim with values of the parameters. */
 struct eval {
 	const struct claim *c;
-	struct bin_args args; /* of the definition */
-	struct bin_args own; /* of the schedule */
-	struct ir_rows rows; /* of the schedule */
-	const struct bin_arg **by_rank; /* of the definition */
+	struct bin_args args; /* arguments of the definition */
+	struct bin_args own; /* arguments of the schedule */
+	struct ir_rows rows; /* rows of the schedule's arguments */
+	const struct bin_arg **by_rank; /* rows of the definition's arguments */
 	struct bin_arg *values;
 	struct place *places;
 };
@@ -192,7 +192,7 @@ bool claim_values(const struct claim *c, const struct bin_arg *row, struct bin_a
 	return others;
 }
 
-/* Of a rank that is not the root: what it does not know has no default either. */
+/* Clears the rootonly parameters of a rank that is not the root. Such a rank does not use their defaults either. */
 static void clear_root_params(const struct claim *c, struct bin_arg *row)
 {
 	for (uint32_t i = 0; i < c->def.nparams; i++)
@@ -231,7 +231,7 @@ static int eval_open(struct eval *e, const struct claim *c, const struct bin_arg
 	return 0;
 }
 
-/* Says what went wrong in a definition, which has no place in the schedule. */
+/* Reports an error in the definition as text, because it has no location in the schedule. */
 static int report_definition_fault(const struct claim *c, int err, struct ir_fault *f)
 {
 	const struct bin *b = &c->def;
@@ -249,7 +249,7 @@ static int report_definition_fault(const struct claim *c, int err, struct ir_fau
 	return wrong(c, f, "%s: %s", c->name, err_text(err));
 }
 
-/* The sizes of a rank's buffers, and what the result says first: which buffer is in place. */
+/* Computes the sizes of a rank's buffers, and the first op of the result, which says what buffer is in place. */
 static int sizes_of(const struct bin *b, int (*get)(const struct bin *, const struct bin_args *, struct bin_space *),
 		    const struct bin_args *args, uint64_t *size, struct bin_op *first, struct ir_fault *fault)
 {
@@ -257,7 +257,7 @@ static int sizes_of(const struct bin *b, int (*get)(const struct bin *, const st
 	struct bin_space sp = { .bufsize = size, .ops_cap = 1 };
 	int err;
 
-	for (;;) { /* a program sets the sizes before it has ops */
+	for (;;) { /* a program sets the sizes before it emits ops */
 		sp.ops = mem_alloc(sp.ops_cap * sizeof *sp.ops);
 		sp.deps = mem_alloc(sp.deps_cap * sizeof *sp.deps);
 		sp.scratch = mem_alloc(bin_scratch_size(b, sp.ops_cap, sp.deps_cap));
@@ -277,7 +277,7 @@ static int sizes_of(const struct bin *b, int (*get)(const struct bin *, const st
 	return err == -ERR_SPACE ? 0 : err;
 }
 
-/* The buffers of a schedule have the sizes that the definition gives them, where it gives any. */
+/* Checks that the buffers of the schedule have the sizes of the definition, if it gives any. */
 static int compare_sizes(struct eval *e, uint32_t rank, const uint64_t *due, struct ir_fault *fault)
 {
 	const struct claim *c = e->c;
@@ -340,7 +340,7 @@ int claim_sizes(const struct claim *c, const struct bin_args *args, bool inplace
 		values[at] = (struct bin_arg){ .known = true, .value = inplace };
 	a.args = values;
 	a.fuel = 0;
-	err = bin_rank_ops(b, &a, &sp); /* there are none */
+	err = bin_rank_ops(b, &a, &sp); /* the definition emits no ops here */
 	*fault = (struct ir_fault){ sp.where, sp.what, { sp.value[0], sp.value[1], sp.value[2] }, sp.steps, "" };
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
 		size[c->buf[i]] = sp.bufsize[i];
@@ -348,7 +348,7 @@ int claim_sizes(const struct claim *c, const struct bin_args *args, bool inplace
 	return report_definition_fault(c, err, fault);
 }
 
-/* Whether a buffer can have no other size: its program gives it none but register 2, which nothing changes. */
+/* True if the size of a buffer is always count: its program sets it from register 2 only and never writes that register. */
 static bool has_count(const struct bin *b, uint32_t buffer)
 {
 	static const char forms[BIN_INSNS][4] = {
@@ -374,7 +374,7 @@ bool claim_counts(const struct claim *c)
 	return true;
 }
 
-/* ---- wants ---- */
+/* ---- expectations ---- */
 
 struct get {
 	uint32_t buf, seq;
@@ -386,7 +386,7 @@ struct gets {
 	VEC(struct get) v;
 };
 
-/* A range of a rank, in the buffer where it is, as the schedule numbers it. */
+/* Resolves a range of a rank to the buffer that holds it, in the numbering of the schedule. */
 static int locate_range(struct eval *e, const struct place *p, unsigned buf, uint64_t off, uint64_t len, uint32_t rank,
 			uint32_t *out, uint64_t *at, struct ir_fault *fault)
 {
@@ -404,7 +404,7 @@ static int locate_range(struct eval *e, const struct place *p, unsigned buf, uin
 	return 0;
 }
 
-/* The instruction that an op of the schedule's own result comes from. */
+/* Returns the instruction that emitted an op of the schedule's own result. */
 static uint32_t gets_instruction(const struct bin *b, const struct bin_op *op)
 {
 	for (uint32_t pc = 0; b->lines && pc < b->ncode; pc++)
@@ -473,7 +473,7 @@ static int collect_wants(const struct claim *c, struct gets *g, struct wants *ou
 	return 0;
 }
 
-/* What there is of buffers on a rank. */
+/* Stores the sizes of a rank's buffers, and which is in place. */
 static int describe_buffers(const struct eval *e, const struct place *p, struct wants *out)
 {
 	const struct claim *c = e->c;

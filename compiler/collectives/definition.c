@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The definitions of MPI's collectives, which compiler/bootstrap/embed.c has compiled. */
+ * The compiled definitions of MPI collectives, which compiler/bootstrap/embed.c writes. */
 #include "compiler/collectives/definition.h"
 
 #include "compiler/collectives/names.h"

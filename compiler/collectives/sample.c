@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Samples of arguments for parameters with the names that collectives use (collectives.goal). Ranks get values that
- * agree: what one sends its neighbour is what that one receives. */
+ * Samples of arguments for parameters with the names that collectives use (collectives.goal). The values of the ranks
+ * agree with each other: the count that one rank sends is the count that its neighbour receives. */
 #include "compiler/collectives/collective.h"
 #include "compiler/collectives/names.h"
 #include "compiler/ir/args.h"
@@ -36,14 +36,14 @@ struct sample {
 	int64_t count;
 	enum kind kind;
 	bool inplace, lists, grid;
-	bool ordered; /* blocks come in the order of their numbers */
-	uint32_t at[PARAMS]; /* indices of parameters, or nparams */
+	bool ordered; /* true if blocks come in the order of their numbers */
+	uint32_t at[PARAMS]; /* index of each parameter, or nparams */
 	struct list *in, *out; /* neighbours of each rank */
 	int64_t dims[3], periods[3];
 	unsigned ndims;
 };
 
-/* ---- which there are ---- */
+/* ---- available samples ---- */
 
 static void find_params(const struct bin *b, uint32_t at[PARAMS])
 {
@@ -53,7 +53,8 @@ static void find_params(const struct bin *b, uint32_t at[PARAMS])
 				break;
 }
 
-/* The kinds that suit a schedule: how many, from *first on; 0: there is nothing to choose. */
+/* Returns how many kinds of samples suit a schedule, and the first of them in *first. Returns 0 if its parameters need
+ * none. */
 static unsigned suitable_kinds(const struct bin *b, const uint32_t at[PARAMS], enum kind *first)
 {
 	bool any = false;
@@ -81,7 +82,7 @@ unsigned collective_samples(const struct bin *b)
 	return (n ? n : 1) * (at[INPLACE] < b->nparams ? 2 : 1);
 }
 
-/* The kind of a sample, and whether it is in place. */
+/* Sets the kind of a sample and whether it is in place. */
 static void choose_kind(const struct bin *b, const uint32_t at[PARAMS], unsigned which, enum kind *kind, bool *inplace)
 {
 	enum kind first;
@@ -125,7 +126,7 @@ static int add_neighbours(struct sample *s, uint32_t from, uint32_t to)
 	return err ? err : push_rank(s, &s->in[to], from);
 }
 
-/* Numbers that look random and are always the same. */
+/* A hash, for numbers that look random but are always the same. */
 static uint32_t hash_u32(uint32_t x)
 {
 	x = (x ^ 61) ^ x >> 16;
@@ -134,7 +135,7 @@ static uint32_t hash_u32(uint32_t x)
 	return x ^ x >> 15;
 }
 
-/* The largest divisor of n that is at most its root of degree k. */
+/* Returns the largest divisor of n that is at most the k-th root of n. */
 static uint32_t largest_divisor(uint32_t n, unsigned k)
 {
 	uint32_t best = 1;
@@ -157,7 +158,7 @@ static void lay_out(struct sample *s)
 		s->periods[d] = s->kind != LINE && !(s->kind == BOX && d == 1);
 }
 
-/* The neighbour in a dimension, down or up; BIN_NONE at an edge. */
+/* Returns the neighbour in a dimension, down or up, or BIN_NONE beyond an edge. */
 static uint32_t grid_neighbour(const struct sample *s, uint32_t rank, unsigned dim, bool up)
 {
 	int64_t stride = 1, here, there;
@@ -172,7 +173,7 @@ static uint32_t grid_neighbour(const struct sample *s, uint32_t rank, unsigned d
 	return (uint32_t)(rank + (there - here) * stride);
 }
 
-/* Edges from each rank, then those to each rank, in the order of their numbers. */
+/* Builds the lists of neighbours. Each list is in the order of rank and edge number in which the edges are made. */
 static int build_neighbours(struct sample *s)
 {
 	const uint32_t p = s->rows->size;
@@ -186,7 +187,7 @@ static int build_neighbours(struct sample *s)
 	for (uint32_t r = 0; r < p && !err; r++) {
 		if (s->kind == EMPTY)
 			continue;
-		if (s->kind == RANDOM) { /* edges of a rank to itself, and several to another, are among them */
+		if (s->kind == RANDOM) { /* may include edges from a rank to itself, and several edges to the same rank */
 			for (uint32_t k = 0; k < hash_u32(r) % 4 && !err; k++)
 				err = add_neighbours(s, r, hash_u32(r * 7 + k) / 3 % p);
 			continue;
@@ -223,13 +224,14 @@ static int64_t block_count(const struct sample *s, uint32_t number)
 	}
 }
 
-/* What one rank sends another in one of its messages. In place both send each other the same. */
+/* Returns the number of elements that one rank sends another in a message. In place, both send each other the same number. */
 static int64_t pair_count(const struct sample *s, uint32_t from, uint32_t to, uint32_t k)
 {
 	return block_count(s, s->inplace ? from + to : 3 * from + 2 * to + k);
 }
 
-/* The message of entry i of a list of neighbours: the k-th edge to or from that one, in a grid the direction. */
+/* Returns the length of the message of neighbour i in a list. Its number k counts the earlier edges of the list to or
+ * from the same rank; in a grid, k is the direction. */
 static int64_t message_count(const struct sample *s, uint32_t rank, uint32_t i, bool out)
 {
 	const struct list *l = out ? &s->out[rank] : &s->in[rank];
@@ -272,8 +274,8 @@ static int set_vector(struct sample *s, uint32_t rank, enum param p, const int64
 		   -ERR_NOMEM;
 }
 
-/* Counts, and where their blocks are: with gaps where counts are uneven, and where a schedule has to take any order,
- * from the last to the first and the empty ones anywhere. */
+/* Sets counts and displacements. If counts are uneven, there are gaps between the blocks. If the schedule must take any
+ * order, the blocks stand in reverse order, and the empty ones beyond them. */
 static int set_blocks(struct sample *s, uint32_t rank, enum param counts, enum param displs, const int64_t *v, uint32_t n)
 {
 	const bool gaps = s->kind != EVEN && s->kind != RING && s->kind != CIRCLE;
@@ -298,7 +300,7 @@ static int set_lists(struct sample *s, uint32_t rank)
 	const struct list *const lists[] = { &s->in[rank], &s->out[rank] };
 	static const enum param numbers[] = { INDEGREE, OUTDEGREE }, vectors[] = { SOURCES, DESTINATIONS };
 	static const enum param counts[] = { RECVCOUNTS, SENDCOUNTS }, displs[] = { RDISPLS, SDISPLS };
-	const bool blocks = s->at[MYCOUNT] < s->b->nparams; /* each rank has one for all that it sends to */
+	const bool blocks = s->at[MYCOUNT] < s->b->nparams; /* each rank sends the same block to all its neighbours */
 	int err = 0;
 
 	for (unsigned out = 0; out < 2 && !err; out++) {
@@ -330,7 +332,7 @@ static int set_lists(struct sample *s, uint32_t rank)
 	return err;
 }
 
-/* All ranks are each other's neighbours. */
+/* Sets the counts of a collective in which every rank communicates with all. */
 static int set_all(struct sample *s, uint32_t rank)
 {
 	const bool pairs = s->at[SENDCOUNTS] < s->b->nparams; /* each pair of ranks has a count of its own */
@@ -341,14 +343,14 @@ static int set_all(struct sample *s, uint32_t rank)
 	for (uint32_t r = 0; r < p && !err; r++) {
 		own[r] = block_count(s, r);
 		recv[r] = pairs ? pair_count(s, r, rank, 0) : own[r];
-		send[r] = s->inplace ? 0 : pair_count(s, rank, r, 0); /* without meaning in place */
+		send[r] = s->inplace ? 0 : pair_count(s, rank, r, 0); /* has no meaning in place */
 	}
 	err = err ? err : set_blocks(s, rank, COUNTS, DISPLS, own, p);
 	err = err ? err : set_blocks(s, rank, RECVCOUNTS, RDISPLS, recv, p);
 	return err ? err : set_blocks(s, rank, SENDCOUNTS, SDISPLS, send, p);
 }
 
-/* Whether a rank has a value of a parameter, and which. */
+/* True if some rank has a value of a parameter; stores that value. */
 static bool get_given(const struct sample *s, enum param p, int64_t *value)
 {
 	for (uint32_t r = 0; r < s->rows->size && s->at[p] < s->b->nparams; r++) {
@@ -374,7 +376,7 @@ int collective_sample(const struct bin *b, int64_t count, unsigned which, struct
 		s.inplace = value != 0;
 	for (unsigned p = COUNTS; p < PARAMS; p++)
 		if (get_given(&s, p, &value))
-			return 0; /* what is given may not agree with a sample */
+			return 0; /* given values may not agree with a sample */
 	s.ordered = (s.kind != SCATTERED && s.kind != RANDOM && s.kind != BOX) ||
 		    !collective_known(bin_str(b, b->meta->implements));
 	s.lists = s.kind >= RING && s.kind <= EMPTY;
