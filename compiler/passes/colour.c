@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * König's colouring (D. König: Über Graphen und ihre Anwendung auf Determinantentheorie und Mengenlehre, Math.
- * Annalen 77, 1916) by halving. The graph is first made regular: each sender and each receiver gets d edges.
- * One with an even d falls into two with d / 2 (H. Gabow: Using Euler Partitions to Edge Color Bipartite
- * Multigraphs, Int. J. Computer and Information Sciences 5, 1976). From one with an odd d a perfect matching is
- * taken out, which is one colour. The matching is found by halving, too, and only one of two halves needs any
- * (N. Alon: A simple algorithm for edge-coloring bipartite multigraphs, Information Processing Letters 85, 2003). */
+ * König's edge colouring (D. König: Über Graphen und ihre Anwendung auf Determinantentheorie und Mengenlehre, Math.
+ * Annalen 77, 1916) by halving. The graph is first made regular: each sender and each receiver gets d edges. A graph
+ * with even d is split into two with d / 2 (H. Gabow: Using Euler Partitions to Edge Color Bipartite Multigraphs, Int.
+ * J. Computer and Information Sciences 5, 1976). From a graph with odd d a perfect matching is removed, which is one
+ * colour. The matching is found by halving, too. Of two halves, only one needs matchings (N. Alon: A simple algorithm
+ * for edge-coloring bipartite multigraphs, Information Processing Letters 85, 2003). */
 #include "compiler/passes/colour.h"
 
 #include "util/mem.h"
@@ -16,18 +16,19 @@
 
 struct edge {
 	uint32_t end[2]; /* sender and receiver */
-	uint32_t id; /* of the caller's edges, or beyond them; in a search for a matching: its place, or NONE */
-	uint32_t times; /* in a search for a matching: so often it is there */
+	/* index among the caller's edges, or larger if added; in a search for a matching: index in edges, or NONE */
+	uint32_t id;
+	uint32_t times; /* in a search for a matching: multiplicity */
 };
 
 struct colouring {
-	uint32_t nodes, degree; /* on each side; degree of all */
+	uint32_t nodes, degree; /* nodes on each side; degree of every node */
 	uint32_t nreal;
 	struct edge *edges; /* nodes * degree */
-	struct edge *arcs; /* those of a search: room for all edges and nodes more */
-	uint32_t *mate[2]; /* the edge with which one is paired at its sender, at its receiver */
-	uint32_t *open; /* of each node: an edge that has no mate yet */
-	uint8_t *half; /* which one an edge falls into */
+	struct edge *arcs; /* edges of a search for a matching; room for all edges and one more for each node */
+	uint32_t *mate[2]; /* the edge paired with each one at its sender, and at its receiver */
+	uint32_t *open; /* for each node, an edge that is not paired yet */
+	uint8_t *half; /* the half to which each edge is assigned */
 	uint32_t *colour;
 };
 
@@ -35,9 +36,9 @@ struct colouring {
 
 enum { UNSEEN = 2 };
 
-/* Puts n edges into two halves, so that each node with an even number of edges has as many in both. At each
- * node they are paired; where two paired ones go into different halves all is well. Pairs make cycles
- * that take turns between senders and receivers, so they are of even length. */
+/* Divides n edges into two halves, such that each node with an even number of edges has as many in each. At each node
+ * edges are paired, and paired edges go to different halves. Pairs form cycles that alternate between senders and
+ * receivers, so the cycles have even length. */
 static void halve_edges(struct colouring *c, const struct edge *edges, uint32_t n)
 {
 	for (unsigned side = 0; side < 2; side++) {
@@ -69,8 +70,8 @@ static void halve_edges(struct colouring *c, const struct edge *edges, uint32_t 
 
 /* ---- a perfect matching ---- */
 
-/* The odd ones among the arcs are halved by edges, all others by number. Of the two halves the one with fewer
- * bad arcs stays. */
+/* Halves the multiplicities of the arcs. Odd ones are rounded up or down by dividing these arcs into two halves. The
+ * half with fewer bad arcs is the one rounded up. */
 static uint32_t halve_arcs(struct colouring *c, uint32_t n)
 {
 	struct edge *arcs = c->arcs;
@@ -78,7 +79,7 @@ static uint32_t halve_arcs(struct colouring *c, uint32_t n)
 	uint64_t bad[2] = { 0, 0 };
 	unsigned keep;
 
-	for (uint32_t i = 0; i < n; i++) /* those to the front */
+	for (uint32_t i = 0; i < n; i++) /* moves the odd ones to the front */
 		if (arcs[i].times & 1) {
 			struct edge swap = arcs[odd];
 
@@ -97,9 +98,9 @@ static uint32_t halve_arcs(struct colouring *c, uint32_t n)
 	return left;
 }
 
-/* Brings a perfect matching of the regular graph of nodes * d edges to the front. Each edge is taken so often
- * that the degree is nearly a power of two, 2^t, and bad arcs, fewer than that, make up for the rest. Each of
- * t halvings halves them at least, so that none is in the matching that remains. */
+/* Finds a perfect matching of the regular graph of nodes * d edges, and puts it into half 0. Each edge gets a
+ * multiplicity such that the degree is almost a power of two, 2^t. Bad arcs, fewer than that, make up for the rest.
+ * Each of t halvings at least halves the number of bad arcs, so none is in the matching that remains. */
 static void find_matching(struct colouring *c, struct edge *edges, uint32_t d)
 {
 	uint32_t m = c->nodes * d, n = 0, t = 0, times, more;
@@ -122,7 +123,7 @@ static void find_matching(struct colouring *c, struct edge *edges, uint32_t d)
 
 /* ---- colouring ---- */
 
-/* Those of half 0 first. */
+/* Moves the edges of half 0 to the front. */
 static void partition_halves(const struct colouring *c, struct edge *edges, uint32_t n)
 {
 	uint32_t lo = 0, hi = n;
@@ -148,7 +149,7 @@ static void paint_edges(struct colouring *c, const struct edge *edges, uint32_t 
 			c->colour[edges[i].id] = colour;
 }
 
-/* Colours a regular graph with d colours from the first on, and leaves the edges sorted by colour. */
+/* Colours a regular graph with d colours, from first on, and leaves the edges sorted by colour. */
 static void colour_regular(struct colouring *c, struct edge *edges, uint32_t d, uint32_t first)
 {
 	uint32_t again = 0;
@@ -167,19 +168,19 @@ static void colour_regular(struct colouring *c, struct edge *edges, uint32_t d, 
 	halve_edges(c, edges, 2 * c->nodes * d);
 	partition_halves(c, edges, 2 * c->nodes * d);
 	colour_regular(c, edges, d, first);
-	/* With some colours of the first half the other one has a degree that is a power of two, and needs no
-	 * matching. */
+	/* Together with some colours of the first half, the second half has a degree that is a power of two, and so
+	 * needs no matching. */
 	while ((d + again) & (d + again - 1))
 		again++;
 	first += d - again;
 	colour_regular(c, edges + (size_t)c->nodes * (d - again), d + again, first);
 }
 
-/* ---- making it regular ---- */
+/* ---- regular graph ---- */
 
-/* Small senders become one as long as it has no more than d edges, and receivers likewise: what is proper for
- * the one is proper for them. Two neighbours then have more than d edges, so the graph does not grow much when
- * all nodes are filled up. Returns how many there are, to[i] is the new number of i. */
+/* Merges nodes as long as the merged node has at most d edges. A proper colouring for merged nodes is proper for the
+ * nodes themselves. Two consecutive merged nodes have more than d edges, so the graph does not grow much when all nodes
+ * are filled up. Returns the number of merged nodes; to[i] is the new number of node i. */
 static uint32_t merge_nodes(const uint32_t *degree, uint32_t nodes, uint32_t d, uint32_t *to)
 {
 	uint32_t n = 0, used = 0;
@@ -195,7 +196,7 @@ static uint32_t merge_nodes(const uint32_t *degree, uint32_t nodes, uint32_t d, 
 	return n + 1;
 }
 
-/* The first node from *at on that has a free place, which is then taken. */
+/* Returns the first node from *at on with fewer than d edges, and counts one edge more for it. */
 static uint32_t take_free(uint32_t *used, uint32_t d, uint32_t *at)
 {
 	while (used[*at] == d)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The split-tree model.
+ * The cost model of split-tree.
  *
- * Three equations are not as printed; with these the paper's own figures and optima come out:
+ * Three equations differ from the printed ones; with these the paper's own figures and optima come out:
+ *
  * - Eq. 4 is upside down: fewer ranks compute longer, C(N) = (N_proc / N) C(N_proc).
- * - Eq. 5 has a floor: F(N, i) = floor(N / 2^i + 1/2). That is floor(N / 2^(i-1)) - floor(N / 2^i), how many of
- *   the numbers 1 to N have exactly i - 1 factors of 2, so these are the edges of the tree of N + 1 ranks on the
- *   levels that the tree of N has: where N is no power of 2, one more than the N - 1 transfers that there are.
- * - Eq. 8 and 9 leave C(N) to the reader: C(N_proc) = W_H(N_proc), the blocking time there.
+ * - Eq. 5 has a floor: F(N, i) = floor(N / 2^i + 1/2). That equals floor(N / 2^(i-1)) - floor(N / 2^i), the count of
+ *   the numbers 1 to N with exactly i - 1 factors of 2. These are the edges of the tree of N + 1 ranks on the levels
+ *   that the tree of N has. If N is no power of 2, that is one more than the N - 1 transfers that there are.
+ * - Eq. 8 and 9 leave C(N) undefined: here C(N_proc) = W_H(N_proc), the blocking time on all cores.
  *
- * In a k-nomial tree a vertex has up to k - 1 children on a level, and serves one after the other: they share its
- * accumulator, or its core. So a level takes as long as its widest vertex even if every transfer had a core, and the
- * number of edges is the one above with k in place of 2. For k = 2 this is the paper's. */
+ * In a k-nomial tree a vertex has up to k - 1 children on a level. It serves them one after the other, because they
+ * share its accumulator or its core. So a level takes as long as its widest vertex, even if every transfer had a core
+ * of its own. The number of edges is the one above with k instead of 2. For k = 2 this is the paper's model. */
 #include "compiler/passes/model.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ unsigned model_height(const struct model *m, uint32_t ranks)
 	return h;
 }
 
-/* k^(i-1): a vertex of level i stands for that many leaves. */
+/* k^(i-1): the number of leaves below a vertex of level i. */
 static uint64_t vertex_leaves(const struct model *m, unsigned i)
 {
 	uint64_t n = 1;
@@ -39,13 +40,13 @@ static uint64_t vertex_leaves(const struct model *m, unsigned i)
 	return n;
 }
 
-/* One transfer of level i. */
+/* Returns the time of one transfer of level i. */
 static double transfer_weight(const struct model *m, unsigned i)
 {
 	return m->ratio * (m->growing ? (double)vertex_leaves(m, i) : 1);
 }
 
-/* F(N, i), Eq. 5: transfers of level i. */
+/* F(N, i), Eq. 5: the number of transfers of level i. */
 static uint64_t count_transfers(const struct model *m, uint32_t ranks, unsigned i)
 {
 	uint64_t below = vertex_leaves(m, i);
@@ -53,7 +54,7 @@ static uint64_t count_transfers(const struct model *m, uint32_t ranks, unsigned 
 	return ranks / below - ranks / (below * m->k);
 }
 
-/* The most children of one vertex on level i. */
+/* Returns the largest number of children that a vertex has on level i. */
 static uint64_t most_children(const struct model *m, uint32_t ranks, unsigned i)
 {
 	uint64_t others = (ranks - 1) / vertex_leaves(m, i);
@@ -61,7 +62,7 @@ static uint64_t most_children(const struct model *m, uint32_t ranks, unsigned i)
 	return others < m->k - 1 ? others : m->k - 1;
 }
 
-/* The s levels at the leaves, on the ranks' own cores: the first part of Eq. 6 to 9, and Eq. 3. */
+/* Returns the time of the s levels at the leaves, on the ranks' own cores: the first part of Eq. 6 to 9, and Eq. 3. */
 static double on_ranks(const struct model *m, uint32_t ranks, unsigned s)
 {
 	unsigned h = model_height(m, ranks);
@@ -72,7 +73,7 @@ static double on_ranks(const struct model *m, uint32_t ranks, unsigned s)
 	return t;
 }
 
-/* The levels above s, folded on the other cores: the sum of Eq. 6 to 9. */
+/* Returns the time of the levels above s, on the communication cores: the sum in Eq. 6 to 9. */
 static double folded_time(const struct model *m, uint32_t ranks, unsigned s)
 {
 	unsigned h = model_height(m, ranks);
@@ -98,7 +99,7 @@ double model_compute(const struct model *m, uint32_t ranks)
 {
 	double all = m->compute < 0 ? model_blocking(m, m->cores) : m->compute;
 
-	return m->cores * all / ranks; /* rounded once: what is a whole number stays one, and ties are seen */
+	return m->cores * all / ranks; /* rounded once, so that whole numbers stay whole and ties are found */
 }
 
 double model_nonblocking(const struct model *m, uint32_t ranks, unsigned s)

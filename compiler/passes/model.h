@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What splitting a tree between communication cores and the ranks' own cores costs, as Denis et al. model it ("Study on
+ * Cost model of a tree that is split between communication cores and the ranks' own cores, by Denis et al. ("Study on
  * progress threads placement and dedicated cores for overlapping MPI nonblocking collectives on manycore processor",
- * IJHPCA 33(6), 2019, section 6.2); its equations are numbered here as there. The unit of time is one copy of the
- * message of a leaf. */
+ * IJHPCA 33(6), 2019, section 6.2). Equations have their numbers there. The unit of time is one copy of a leaf's
+ * message. */
 #ifndef COMPILER_PASSES_MODEL_H
 #define COMPILER_PASSES_MODEL_H
 
@@ -10,30 +10,31 @@
 #include <stdint.h>
 
 struct model {
-	uint32_t cores; /* of the node: a rank has one of them, the others communicate */
-	uint32_t k;	/* the tree is k-nomial; the paper's is binomial, 2 */
-	bool growing;	/* each level carries k times as much as the one below it, as gather and scatter do */
-	double ratio;	/* what a transfer costs beside a copy: 1, or more where it reduces */
-	double compute; /* of the computation on all cores; below 0: as long as the blocking collective there */
+	uint32_t cores; /* of the node: each rank has one, and the others are communication cores */
+	uint32_t k;	/* the tree is k-nomial; the paper's tree is binomial, k = 2 */
+	bool growing;	/* true if each level carries k times as much as the one below, as in gather and scatter */
+	double ratio;	/* time of a transfer divided by that of a copy: 1, or more if the transfer reduces */
+	double compute; /* time of the computation on all cores; below 0: that of the blocking collective on all cores */
 };
 
-/* The paper's own for a node. */
+/* Returns the paper's own parameters for a node. */
 struct model model_paper(uint32_t cores);
 
-/* H(N), the levels of the tree. */
+/* H(N), the number of levels of the tree. */
 unsigned model_height(const struct model *m, uint32_t ranks);
 /* T_blocking(N), Eq. 3: every rank communicates on its own core. */
 double model_blocking(const struct model *m, uint32_t ranks);
 /* C(N), Eq. 4: a computation of a fixed size, shared by the ranks. */
 double model_compute(const struct model *m, uint32_t ranks);
-/* T_non-blocking(S, N), Eq. 6 and 8: the s levels at the leaves run on the ranks' cores, the others on the rest,
- * which is infinite where there are others and no rest. */
+/* T_non-blocking(S, N), Eq. 6 and 8: the s levels at the leaves run on the ranks' cores, the others on the
+ * communication cores. The result is infinite if there are other levels but no communication cores. */
 double model_nonblocking(const struct model *m, uint32_t ranks, unsigned s);
 /* T_overlapped(S, N), Eq. 7 and 9: the same while the ranks compute. */
 double model_overlapped(const struct model *m, uint32_t ranks, unsigned s);
-/* The smallest s with the least T_overlapped. */
+/* Returns the smallest s with the least T_overlapped. */
 unsigned model_best(const struct model *m, uint32_t ranks);
-/* The number of ranks, of first to last, with the least T_overlapped at its best s; the lowest of several. */
+/* Returns the number of ranks, from first to last, with the least T_overlapped at its best s; the lowest if there are
+ * several. */
 uint32_t model_best_ranks(const struct model *m, uint32_t first, uint32_t last);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * coalesce: messages of one rank to another that become ready together are one message. Together means that their
- * sends have the same dependencies, and their recvs. Then there is no path from one to the other, and what each
- * of them waits for, on both ranks and by way of all messages, the others wait for: the one that stands for them
- * all starts no later and waits for nothing else, so that no cycle can come of it.
+ * coalesce: replaces messages from one rank to another that become ready together by one message. They become ready
+ * together if their sends have the same dependencies, and so have their recvs. Then no path leads from one of them to
+ * another. All of them wait for the same events, on both ranks and across all messages. So the message that replaces
+ * them starts no later and waits for nothing else, and no cycle can arise.
  *
- * Where the ranges lie side by side on both ranks, the one message is longer, and that is all. Other small ones are
- * gathered in scratch memory, but not on a rank where they lie side by side in the order in which they are sent.
+ * If the ranges are adjacent on both ranks, only the length of the remaining message changes. Other small messages are
+ * gathered in scratch memory, but not on a rank where they are adjacent in the order of sending.
  *
- * Of the messages the one that stands first in the text remains. Where dependencies point forward in the text, only
- * messages with the same tag are brought together, which cannot contradict the order on the channel. */
+ * The message that comes first in the text remains. On ranks with dependencies that point forward in the text, only
+ * messages with the same tag are merged, which cannot contradict the order on the channel. */
 #include "compiler/passes/passes.h"
 
 #include "compiler/analysis/match.h"
@@ -26,39 +26,39 @@ struct end {
 
 struct message {
 	struct end end[2]; /* send and recv */
-	uint32_t tag; /* 0 where messages with several tags may come together */
+	uint32_t tag; /* tag of the message; 0 if messages with different tags may be merged */
 };
 
-/* Messages that lie side by side: [from, to) of a list. */
+/* Messages with adjacent ranges: [from, to) of a list. */
 struct piece {
 	uint32_t from, to;
 	uint64_t len, off[2];
 	uint16_t buf[2];
 };
 
-/* A copy that an op of the rank needs: before it, or behind. */
+/* A copy added to a rank, before or after one of its ops. */
 struct added {
 	uint32_t at;
 	bool behind;
 	struct bin_op op;
 };
 
-/* What changes on a rank; ADDED + k is the k-th of the added ops. */
+/* Changes to a rank. ADDED + k stands for the k-th added op. */
 #define ADDED 0x80000000u
 struct edit {
-	uint32_t *begun, *done; /* for each op: which one stands for its start, and for its completion */
+	uint32_t *begun, *done; /* for each op, the op that replaces its start, and the op that replaces its completion */
 	VEC(struct added) added;
 };
 
 struct coalesce {
 	struct ir_graph *g;
-	uint64_t most; /* elements of a piece that is copied */
-	int64_t scratch; /* the buffer, or -1 */
-	struct edit *edits; /* of each rank; begun is NULL where nothing changes */
+	uint64_t most; /* most elements of a bundle that is copied */
+	int64_t scratch; /* buffer for gathering, or -1 */
+	struct edit *edits; /* for each rank; begun is NULL if the rank stays as it is */
 	VEC(struct piece) pieces;
 };
 
-/* ---- which messages ---- */
+/* ---- groups of messages ---- */
 
 #define COMPARE(a, b)                           \
 	do {                                    \
@@ -66,7 +66,7 @@ struct coalesce {
 			return (a) < (b) ? -1 : 1; \
 	} while (0)
 
-/* Whether two ends differ in anything that keeps them apart. */
+/* Compares what must be equal for two messages to be merged; 0 if they may be. */
 static int compare_ends(const struct end *x, const struct end *y)
 {
 	COMPARE(x->rank, y->rank);
@@ -103,7 +103,7 @@ static int by_text(const void *a, const void *b)
 	return 0;
 }
 
-/* Messages without bytes first; they lie beside any other. */
+/* Messages without bytes come first, because they count as adjacent to any other. */
 static int by_place(const void *a, const void *b)
 {
 	const struct message *x = a, *y = b;
@@ -142,7 +142,7 @@ static struct end make_end(const struct ir_graph *g, uint32_t rank, uint32_t at)
 	return (struct end){ &r->ops[at], r->deps + r->dep_at[at], rank, at, r->dep_at[at + 1] - r->dep_at[at] };
 }
 
-/* All messages, those that may come together behind each other, in the order of the text. */
+/* Lists all messages. Those that may be merged are consecutive, in the order of the text. */
 static int find_messages(const struct ir_graph *g, struct message **out, size_t *n)
 {
 	struct ir_match *m = NULL;
@@ -170,7 +170,7 @@ static int find_messages(const struct ir_graph *g, struct message **out, size_t 
 	return err;
 }
 
-/* ---- changing ranks ---- */
+/* ---- edits of ranks ---- */
 
 static int begin_edit(struct coalesce *c, uint32_t rank)
 {
@@ -196,7 +196,7 @@ static bool side_by_side(const struct piece *p, uint32_t n, unsigned side)
 	return true;
 }
 
-/* The range of a message of several pieces on one side: where the pieces lie, or scratch memory. */
+/* Sets the range of a merged message on one side: where its bundles are, if they are adjacent, otherwise scratch memory. */
 static int gather_pieces(struct coalesce *c, const struct message *all, const struct message *first, unsigned side,
 			 const struct piece *p, uint32_t n)
 {
@@ -238,7 +238,7 @@ static int gather_pieces(struct coalesce *c, const struct message *all, const st
 	return err;
 }
 
-/* Makes one message of the messages of n pieces. */
+/* Replaces the messages of n bundles by one message. */
 static int coalesce_messages(struct coalesce *c, const struct message *all, const struct piece *p, uint32_t n)
 {
 	const struct message *first = &all[p->from];
@@ -261,7 +261,7 @@ static int coalesce_messages(struct coalesce *c, const struct message *all, cons
 	return err;
 }
 
-/* Messages that may come together, sorted by place, into pieces. */
+/* Divides the messages of a group, sorted by position, into bundles. */
 static int find_pieces(struct coalesce *c, const struct message *m, uint32_t n)
 {
 	int err = 0;
@@ -290,15 +290,15 @@ static int find_pieces(struct coalesce *c, const struct message *m, uint32_t n)
 	return err;
 }
 
-/* A group of n messages: those that lie side by side, and then the small ones. */
+/* Merges a group of n messages: first those with adjacent ranges, then the small ones. */
 static int merge_group(struct coalesce *c, struct message *m, uint32_t n)
 {
-	bool copies = m->end[0].rank != m->end[1].rank; /* to oneself a copy is worth as much as a message */
+	bool copies = m->end[0].rank != m->end[1].rank; /* from a rank to itself a copy costs as much as a message */
 	uint32_t kept = 1, small = 0;
 	struct piece *p;
 	int err;
 
-	for (uint32_t i = 1; i < n; i++) /* in the same order on both ranks */
+	for (uint32_t i = 1; i < n; i++) /* keep those in the same order on both ranks */
 		if (m[i].end[1].at > m[kept - 1].end[1].at)
 			m[kept++] = m[i];
 	qsort(m, kept, sizeof *m, by_place);
@@ -325,11 +325,11 @@ static int merge_group(struct coalesce *c, struct message *m, uint32_t n)
 
 struct places {
 	uint32_t *at, *list; /* the added ops of op i: list[at[i] … at[i + 1] - 1] */
-	uint32_t *old, *added; /* where ops go */
+	uint32_t *old, *added; /* new numbers of the old and the added ops */
 	uint32_t n;
 };
 
-/* Added ops stand beside theirs, in the order in which they were added. */
+/* Numbers the ops. Added ops come right before or after their op, in the order in which they were added. */
 static void find_places(const struct ir_rank *r, const struct edit *e, struct places *w)
 {
 	for (size_t k = 0; k < e->added.n; k++)
@@ -356,7 +356,7 @@ struct edges {
 	VEC(struct bin_dep) v;
 };
 
-/* Op to waits for all that op i of the rank waited for. */
+/* Makes op to wait for all that op i of the rank waited for. */
 static int inherit_deps(const struct ir_rank *r, const struct edit *e, const struct places *w, uint32_t i, uint32_t to,
 			struct edges *out)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * fuse: fewer passes over memory. In rounds, until nothing changes:
+ * fuse: saves passes over memory. It repeats two kinds of rounds until nothing changes:
  *
- *   copies     A copy into scratch goes where all that read it can read the original instead, since whoever writes
- *              to that waits for them anyway.
- *   messages   A recv into scratch and the reduce of it, which nobody else reads, become a recv-reduce; a recv into
- *              scratch and the copy of it become a recv into the target of the copy. Others that read the scratch read
- *              the target, if nobody writes to it any more.
+ * - copies: a copy into scratch is removed if all its readers can read the original instead. That needs no new
+ *   dependency, because ops that write to the original wait for the readers anyway.
+ * - messages: a recv into scratch and the reduce of it, which is the only reader, become a recv-reduce. A recv into
+ *   scratch and the copy of it become a recv into the target of the copy. Other readers of the scratch read that target
+ *   if no later op writes to it.
  *
- * What is merged with a recv makes it wait for more. That is only done if no other message has to come for it that
- * the recv does not wait for already: else ranks might wait for each other, since a send may complete only when its
- * recv has started. With wait=1 it is done all the same, and the deadlock check of goalc tells. Elements that two ops
- * touch in an order that only messages give are left alone. */
+ * A recv waits for all that the op merged with it waited for. That is done only if these are messages that the recv
+ * waits for already. Otherwise ranks could wait for each other, because a send may complete only after its recv has
+ * started. With wait=1 it is done all the same, and the deadlock check of goalc decides. Elements that two ops touch in
+ * an order given only by messages are left alone. */
 #include "compiler/passes/passes.h"
 
 #include "compiler/analysis/flow.h"
@@ -25,17 +25,17 @@
 /* An op that reads what another one wrote, or that writes what it read. */
 struct link {
 	uint32_t op, next;
-	uint32_t spans; /* in common */
+	uint32_t spans; /* number of common spans */
 };
 
 struct fused {
-	uint32_t readers; /* links: who reads what this op wrote */
-	uint32_t reuses; /* links of a copy: who writes next to what it read */
+	uint32_t readers; /* links: ops that read what this op wrote */
+	uint32_t reuses; /* links of a copy: the next writers of what it read */
 	uint32_t first; /* position of the first op that waits for this one, or NONE */
-	uint32_t into; /* the recv that this op is merged with, or NONE */
-	uint32_t at; /* its new number */
-	uint32_t ordered, loose; /* op + 1 that is known to be ordered after this one, or not */
-	uint32_t instead; /* of an op that is gone: whom to wait for, a dependency or NONE */
+	uint32_t into; /* recv that this op is merged with, or NONE */
+	uint32_t at; /* new number */
+	uint32_t ordered, loose; /* 1 + an op known to be ordered after this one, or known not to be */
+	uint32_t instead; /* for a removed op, the dependency that replaces one on it, or NONE */
 	bool gone, changed;
 };
 
@@ -45,10 +45,10 @@ struct fuse {
 	struct flow flow;
 	struct fused *of;
 	VEC(struct link) links;
-	bool *loose; /* spans where messages give the order */
-	uint32_t *last; /* of each span: who writes to it last, or NONE; made when it is needed */
-	uint32_t at; /* op that the walk is at */
-	bool any, again; /* this round changed something; another one may do more */
+	bool *loose; /* for each span, true if only messages give the order */
+	uint32_t *last; /* for each span, the op that writes to it last, or NONE; made on first use */
+	uint32_t at; /* current op of the walk */
+	bool any, again; /* any: this round changed something; again: another round may do more */
 };
 
 static bool is_scratch(const struct fuse *f, const struct bin_op *o, unsigned k)
@@ -56,7 +56,7 @@ static bool is_scratch(const struct fuse *f, const struct bin_op *o, unsigned k)
 	return pass_mode(f->c, o->buf[k]) == BIN_SCRATCH;
 }
 
-/* ---- who reads what ---- */
+/* ---- readers and writers ---- */
 
 static int add_link(struct fuse *f, uint32_t *list, uint32_t op)
 {
@@ -103,7 +103,7 @@ static int note_pair(void *arg, enum flow_kind kind, uint32_t span, uint32_t a, 
 	return 0;
 }
 
-/* Whether the order of what happens to a range is known. */
+/* True if dependencies order all accesses to a range. */
 static bool order_is_known(const struct fuse *f, struct flow_range x)
 {
 	for (uint32_t s = x.from; s < x.to; s++)
@@ -117,7 +117,8 @@ static bool spans_overlap(struct flow_range x, struct flow_range y)
 	return x.from < y.to && y.from < x.to;
 }
 
-/* The range with which an op reads only what another op wrote, all in range from of that; -1: it does not just that. */
+/* Returns the range in which an op reads only what another op wrote within the range from. Returns -1 if it accesses
+ * more of it, or writes it. */
 static int reads_only(const struct fuse *f, const struct link *l, struct flow_range from)
 {
 	const struct bin_op *o = &f->r->ops[l->op];
@@ -135,12 +136,12 @@ static int reads_only(const struct fuse *f, const struct link *l, struct flow_ra
 	return found;
 }
 
-/* Makes range k of an op, part of the range that starts at from, the same part of the one that starts at to. */
+/* Makes range k of an op, which is in the target of a copy, the same part of the copy's source. */
 static void redirect_range(struct fuse *f, uint32_t op, int k, const struct bin_op *copy)
 {
 	struct bin_op *o = &f->r->ops[op];
 
-	/* copy: buffer 0 to read, buffer 1 that is read now */
+	/* buffer 0 is to be read, instead of buffer 1 */
 	o->off[k] = o->off[k] - copy->off[1] + copy->off[0];
 	o->buf[k] = copy->buf[0];
 	f->of[op].changed = true;
@@ -148,7 +149,7 @@ static void redirect_range(struct fuse *f, uint32_t op, int k, const struct bin_
 
 /* ---- copies ---- */
 
-/* Whether all that read the copy may read the original. */
+/* True if all readers of the copy may read the original. */
 static bool can_drop(struct fuse *f, uint32_t i)
 {
 	const struct flow_range *x = f->flow.range[i];
@@ -160,7 +161,7 @@ static bool can_drop(struct fuse *f, uint32_t i)
 
 		if (reads_only(f, &f->links.at[l], x[1]) < 0 || f->of[by].changed || f->of[by].gone)
 			return false;
-		/* It must not write to what it is to read. */
+		/* It must not write to the elements that it then reads. */
 		for (unsigned k = 0; k < bin_nranges(f->r->ops[by].kind); k++)
 			if (bin_writes(f->r->ops[by].kind, k) && spans_overlap(f->flow.range[by][k], x[0]))
 				return false;
@@ -187,16 +188,16 @@ static void drop_copies(struct fuse *f)
 
 /* ---- messages ---- */
 
-#define FAR 32u /* ops that are looked at before a merge is given up */
+#define FAR 32u /* most ops that are searched before a merge is given up */
 
-/* Whether a recv can wait for all that op, which waits for it, waits for. */
+/* True if a recv can wait for all that op waits for, where op waits for the recv. */
 static bool can_wait(struct fuse *f, uint32_t recv, uint32_t op)
 {
 	const struct ir_rank *r = f->r;
 	uint32_t todo[FAR], n = 0, at = 0;
 	bool direct = false;
 
-	/* At the place of op the recv comes behind all of it, and before all others that wait for the recv. */
+	/* In the position of op, the recv comes after all of these, and before all others that wait for the recv. */
 	if (f->c->value[0])
 		return f->of[recv].first == f->flow.pos[op];
 	for (uint32_t d = r->dep_at[op]; d < r->dep_at[op + 1]; d++)
@@ -214,7 +215,7 @@ static bool can_wait(struct fuse *f, uint32_t recv, uint32_t op)
 		if (bin_is_message(r->ops[i].kind)) {
 			if (!flow_before(&f->flow, i, recv, NULL))
 				return false;
-			continue; /* and so is all that it waits for */
+			continue; /* what the message waits for is then ordered too */
 		}
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
 			if (n == FAR)
@@ -225,7 +226,7 @@ static bool can_wait(struct fuse *f, uint32_t recv, uint32_t op)
 	return direct;
 }
 
-/* Whether op reads exactly what the recv wrote, and can be merged with it. */
+/* True if op reads exactly what the recv wrote, and can be merged with it. */
 static bool can_merge(struct fuse *f, uint32_t recv, uint32_t op)
 {
 	const struct bin_op *a = &f->r->ops[recv], *o = &f->r->ops[op];
@@ -255,7 +256,7 @@ static int find_last(struct fuse *f)
 	return 0;
 }
 
-/* Whether all that read what came, but op, a copy of it, can read the copy. */
+/* True if all other readers of what was received can read the copy made by op instead. */
 static int can_share(struct fuse *f, uint32_t recv, uint32_t op)
 {
 	struct flow_range to = f->flow.range[op][1];
@@ -279,7 +280,7 @@ static void merge_recv(struct fuse *f, uint32_t recv, uint32_t op)
 {
 	struct bin_op *a = &f->r->ops[recv];
 	const struct bin_op *o = &f->r->ops[op];
-	/* From what came to where it is now. */
+	/* A copy in reverse, from the received range to its new location. */
 	const struct bin_op back = { .buf = { o->buf[1], o->buf[0] }, .off = { o->off[1], o->off[0] } };
 
 	for (uint32_t l = f->of[recv].readers; l != NONE; l = f->links.at[l].next)
@@ -322,18 +323,18 @@ static int merge_messages(struct fuse *f)
 
 /* ---- the new ops ---- */
 
-/* What a dependency on an old op means now, by old numbers; NONE: nothing. */
+/* Returns the dependency that replaces one on an old op, in old numbers, or NONE. */
 static uint32_t resolve_dep(const struct fuse *f, uint32_t dep)
 {
 	const struct fused *x = &f->of[dep & ~BIN_START];
 
 	if (x->gone && x->at == NONE)
 		return x->instead;
-	/* What started behind the recv starts when it is complete. */
+	/* If it waited for the start of a merged op, it now waits for the recv to complete. */
 	return x->into != NONE ? x->into : dep;
 }
 
-/* A copy that is gone stays as a nop if it brings several dependencies to others. */
+/* Assigns new numbers. A removed copy stays as a nop if it passes several dependencies on. */
 static void assign_numbers(struct fuse *f)
 {
 	struct ir_rank *r = f->r;
@@ -389,7 +390,7 @@ static int rebuild_rank(struct fuse *f)
 	return err;
 }
 
-/* Scratch ends behind what is used of it, and where something begins that has no elements. */
+/* Shrinks scratch buffers to the part that ops use. An empty range counts with its offset. */
 static void shrink_scratch(const struct fuse *f)
 {
 	const struct ir_rank *r = f->r;
@@ -407,7 +408,7 @@ static void shrink_scratch(const struct fuse *f)
 	}
 }
 
-/* The op at position p waits for others. */
+/* Notes for each op that the op at position p waits for it. */
 static void note_waiting(struct fuse *f, uint32_t p)
 {
 	uint32_t i = f->flow.order[p];
@@ -420,7 +421,7 @@ static void note_waiting(struct fuse *f, uint32_t p)
 	}
 }
 
-/* What recvs can be merged with is left for the next round if copies went. */
+/* Copies are removed first; merges with recvs are left for the next round if any were. */
 static int one_round(struct fuse *f)
 {
 	int err = flow_init(&f->flow, f->r);
@@ -453,7 +454,7 @@ static int one_round(struct fuse *f)
 	return err;
 }
 
-/* Whether a round could change anything at all. */
+/* True if a round could change anything. */
 static bool worth_it(const struct fuse *f)
 {
 	bool recv = false, use = false;
@@ -475,7 +476,7 @@ int pass_fuse(struct ir_rank *r, const struct pass_ctx *c)
 	bool changed = false;
 	int err = 0;
 
-	if (!r->bufsize) /* plain GOAL: there is nothing to merge */
+	if (!r->bufsize) /* in plain GOAL there is nothing to merge */
 		return 0;
 	do {
 		f.again = f.any = false;

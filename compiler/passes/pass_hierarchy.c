@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * hierarchy: a schedule is called among ranks that speak for their nodes, and within the nodes, so that what all ranks of a
- * node get, or give, crosses the network once. It works on texts, since calls (goal(5)) already do all of it: the text that
- * is compiled becomes one of hierarchy.goal, which calls the schedule. So the result is as parametric as the schedule was,
- * and is checked and proved like one that somebody wrote.
+ * hierarchy: calls a schedule among ranks that represent their nodes, and within the nodes, so that what all ranks of a
+ * node receive or contribute crosses the network once. The pass works on texts, because calls (goal(5)) already do all
+ * of this: the compiled text becomes a schedule of hierarchy.goal, which calls the given one. So the result is as
+ * parametric as the schedule was, and is checked and proved like one written by hand.
  *
- * Where the ranks of a node follow each other their partial result is one of neighbours, and operations need not commute. Where
- * nodes take ranks by turns they do. */
+ * If the ranks of a node are consecutive, their partial result is one of consecutive ranks, so operations need not
+ * commute. If ranks are assigned to nodes in turn, operations must commute. */
 #include "compiler/passes/passes.h"
 
 #include "lang/labels.h"
@@ -21,7 +21,7 @@ static const char around[] =
 #include "compiler/passes/hierarchy.inc"
 	;
 
-/* Schedules of the library that it calls within nodes. */
+/* Schedules of the library that are called within nodes. */
 static const char bcast[] =
 #include "schedules/bcast_binomial.inc"
 	;
@@ -34,12 +34,12 @@ static const char reduce[] =
 
 struct collective {
 	const char *name;
-	const char *modes; /* of the buffers, in their order: in, out, both */
+	const char *modes; /* modes of the buffers, in their order: in, out, both */
 	bool reduces;
-	bool twice; /* the schedule is called with one buffer for both */
+	bool twice; /* the schedule is called with one buffer for both in and out */
 	struct {
 		const char *name, *text;
-	} calls[2]; /* names are those behind "NAME" */
+	} calls[2]; /* names after the prefix NAME */
 };
 
 static const struct collective collectives[] = {
@@ -49,8 +49,8 @@ static const struct collective collectives[] = {
 	{ .name = "MPI_Barrier", .modes = "", .calls = { { "_gather", gather }, { "_bcast", bcast } } },
 };
 
-/* Node i has the ranks from begin[i] on, and those behind the last one are of each nodes of which nobody said more; or, if
- * cyclic is not 0, each so many-th rank from i on. */
+/* The ranks of nodes. Node i begins at rank begin[i]. The last of begin stands for all further nodes, of each ranks. If
+ * cyclic is not 0, it is the number of nodes, and node i has every cyclic-th rank from i on. */
 struct nodes {
 	VEC(int64_t) begin;
 	int64_t each, cyclic;
@@ -61,7 +61,7 @@ struct hierarchy {
 	const struct goal_schedule *s;
 	struct nodes nodes;
 	struct text out;
-	bool inplace; /* the schedule has buffers that may share memory */
+	bool inplace; /* true if the schedule has buffers that may share memory */
 };
 
 /* ---- nodes ---- */
@@ -98,7 +98,7 @@ int pass_hierarchy_nodes(const uint32_t *node, uint32_t nranks, uint32_t *apart,
 
 	for (uint32_t r = 0; r < nranks; r++)
 		most = node[r] > most ? node[r] : most;
-	next = mem_calloc((size_t)most + 1, sizeof *next); /* by node: the rank behind its last one so far */
+	next = mem_calloc((size_t)most + 1, sizeof *next); /* by node: 1 + its last rank so far */
 	if (!next)
 		return -ERR_NOMEM;
 	for (uint32_t r = 0; r < nranks; r++) {
@@ -127,7 +127,7 @@ int pass_hierarchy_nodes(const uint32_t *node, uint32_t nranks, uint32_t *apart,
 	return 0;
 }
 
-/* What the nodes from low to high make of the expression e, which is in one of them. */
+/* Writes the expression for NODE, FIRST or START of e, which is in one of the nodes from low to high. */
 static void write_node_choice(struct hierarchy *h, enum ask ask, const char *e, size_t low, size_t high)
 {
 	const struct nodes *n = &h->nodes;
@@ -169,7 +169,7 @@ static void add_args(struct hierarchy *h)
 
 static void fill_in(struct hierarchy *h, const char *s, const char *end);
 
-/* Words that stand for more words, of nodes whose ranks follow each other, and of others. */
+/* Words that expand to expressions with further words: one for consecutive ranks, one for ranks assigned in turn. */
 static const struct {
 	const char *word, *is[2];
 } words[] = {
@@ -189,7 +189,7 @@ static bool add_words(struct hierarchy *h, const char *word, size_t len)
 	return false;
 }
 
-/* NODE(e), FIRST(e) or START(e), whose e begins at s; what is behind it. */
+/* Expands NODE(e), FIRST(e) or START(e), whose e begins at s. Returns the text after it. */
 static const char *add_ask(struct hierarchy *h, enum ask ask, const char *s)
 {
 	const char *close = strchr(s, ')') + 1;
@@ -206,7 +206,7 @@ static const char *add_ask(struct hierarchy *h, enum ask ask, const char *s)
 	return close;
 }
 
-/* The text from s to end, with words in capitals replaced. */
+/* Writes the text from s to end, with the words in capitals replaced. */
 static void fill_in(struct hierarchy *h, const char *s, const char *end)
 {
 	static const char *const asks[] = { [NODE] = "NODE", [FIRST] = "FIRST", [START] = "START" };
@@ -239,7 +239,8 @@ static void fill_in(struct hierarchy *h, const char *s, const char *end)
 	}
 }
 
-/* Parses a source of the diagnostics, whose number is negative for want of memory, as one more text of the list. */
+/* Parses a source of the diagnostics as one more text of the list. The number of the source is negative if there was no
+ * memory for it. */
 static int add_text(struct goal_diags *d, int file, struct goal_text **list)
 {
 	struct goal_text *t = file < 0 ? NULL : mem_calloc(1, sizeof *t);
@@ -262,7 +263,7 @@ static int add_import(struct goal_text *into, struct goal_text *from)
 	return 0;
 }
 
-/* A schedule of the library, under a name that none of the text has. */
+/* Adds a schedule of the library, under a name that no schedule of the text has. */
 static int add_part(struct hierarchy *h, const char *name, const char *text, struct goal_text **list)
 {
 	int err = add_text(h->d, goal_diags_source(h->d, "hierarchy", text, strlen(text)), list);
@@ -279,7 +280,7 @@ static int add_part(struct hierarchy *h, const char *name, const char *text, str
 	return err;
 }
 
-/* That around the schedule; the diagnostics keep it. */
+/* Adds the schedule of hierarchy.goal that calls the given one. The diagnostics keep its text. */
 static int add_around(struct hierarchy *h, const char *from, const char *to, struct goal_text **list)
 {
 	struct text name = { 0 };
@@ -321,7 +322,7 @@ static int build_texts(struct hierarchy *h, const struct collective *c, const ch
 	return err;
 }
 
-/* ---- what can be done ---- */
+/* ---- conditions ---- */
 
 __attribute__((format(printf, 2, 3))) static void refuse(const struct hierarchy *h, const char *fmt, ...)
 {
@@ -334,7 +335,7 @@ __attribute__((format(printf, 2, 3))) static void refuse(const struct hierarchy 
 	goal_diag(h->d, GOAL_ERROR, h->s->loc, NULL, "the pass hierarchy cannot be applied: %s", text);
 }
 
-/* Buffers of the caller, in their order. */
+/* True if the caller's buffers have these modes, in this order. */
 static bool has_modes(const struct goal_schedule *s, const char *modes)
 {
 	static const char letters[] = { [GOAL_IN] = 'i', [GOAL_OUT] = 'o', [GOAL_INOUT] = 'b' };
@@ -370,7 +371,7 @@ static const struct collective *find_collective(const char *name)
 	return NULL;
 }
 
-/* The schedule in hierarchy.goal that is around those of a collective. */
+/* Finds the schedule of hierarchy.goal for a collective. */
 static void find_around(const struct collective *c, const char **from, const char **to)
 {
 	static const char head[] = "\nschedule NAME_by_node implements ";

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The global pass lower-smcq: what the ranks post to command queues in session mode (Tofu2), so that packets that
- * arrive carry the schedule on. The ops stay as they are, for whoever wants to hold the queues against them.
+ * The global pass lower-smcq: what the ranks post to command queues in session mode (Tofu2), so that arriving packets
+ * carry the schedule on. The ops stay as they are, so that the queues can be verified against them.
  *
- * Each message becomes a put straight into its place, or with get=1 a signal of the sender, that it is there, and a GET of
- * the receiver; each copy a put of a rank to itself. What reduces becomes ARMWs, one
- * for each element, from the sender's or the own buffer, where the operation is known and has them; else what computes is a
- * task of the rank's CPU, if that was allowed. A task may be issued when certain others have arrived at its rank:
+ * Each message becomes a put straight to its destination. With get=1, it becomes a signal of the sender that the data
+ * is there, and a GET of the receiver. Each copy becomes a put of a rank to itself. A reduction becomes atomic
+ * read-modify-writes (ARMWs), one for each element, from the sender's or the own buffer, if the operation is known and
+ * ARMWs exist for it. Otherwise, an op that computes is a task of the rank's CPU, if the options allow that. A task may
+ * be issued when certain others have arrived at its rank:
  *
- * - those of the recvs, copies and reduces that its op waits for, directly or by way of other ops. That a send is
- *   complete is not waited for, as it says nothing but that its source is free;
- * - those that touched the same elements before, of which one of the two writes (symbolic.h), but not an ARMW for another
- *   one that updates the same, as the order of these does not matter. Where such a task arrives
- *   at another rank than that which has to wait, and what there is does not order them yet, a signal goes there;
- * - where there is nothing to wait for, the start of all ranks: each of them says up a tree that it has started, and
- *   down the same tree, as far as need be, it comes that all have. So nothing comes before its place is free, and no
- *   start is mixed up with the next one, since a rank is ready for that only when all it posted is through. With post=1
- *   it is the CPU of the rank at the root of the tree that is told, and then posts what waits there. A single rank waits
- *   for nobody, and tells its CPU.
+ * - The tasks of the recvs, copies and reduces that its op waits for, directly or through other ops. It does not wait
+ *   for sends to complete, because that says only that the source is free.
+ * - The tasks that touched the same elements before, if one of the two writes (symbolic.h). An ARMW does not wait for
+ *   another ARMW that updates the same elements, because their order does not matter. If such a task arrives at a rank
+ *   other than the one that must wait, and other waits do not order them yet, a signal is sent there.
+ * - If it has nothing to wait for, the start of all ranks. Each rank reports its start up a tree, and the news that all
+ *   have started comes down the same tree as far as needed. So nothing arrives before its destination is free. Starts
+ *   are not mixed up either, since a rank is ready for the next one only when all it posted is complete. With post=1,
+ *   the signals reach the CPU of the rank at the root of the tree, which then posts what waits there. A single rank
+ *   waits for no other, and signals its CPU.
  *
- * Tasks are numbered in the order of the schedule's events in which a send waits for its recv (events.h). What a task
- * waits for comes earlier in that order, so there is no cycle.
+ * Tasks are numbered in the order of the schedule's events with rendezvous, in which a send waits for its recv
+ * (events.h). A task waits only for earlier tasks in that order, so there is no cycle.
  *
- * Refused are: plain GOAL, wildcards, what the checks find wrong, ops that compute unless there are ARMWs for them or
- * assist=1, and what is beyond the limits of the target. */
+ * Refused are: plain GOAL; wildcards; schedules in which the checks find an error; ops that compute, unless there are
+ * ARMWs for them or assist=1; and whatever exceeds the limits of the target. */
 #include "compiler/passes/passes.h"
 
 #include "compiler/analysis/conflicts.h"
@@ -36,27 +37,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keys of tasks of one op, of signals before it, and of tasks of neighbouring ops. */
+/* Parts of keys: a signal for a task has a key that is KEY_SIGNAL lower. Neighbouring ops are KEY_STEP apart. */
 #define KEY_TASK 8u
 #define KEY_SIGNAL 4u
-#define KEY_THERE 2u /* of what a GET is told */
+#define KEY_THERE 2u /* signal to a GET that the data is there */
 #define KEY_STEP 16u
 
 struct lowering {
 	struct smcq_tasks t;
 	struct ir_match *m;
 	size_t nm;
-	struct ir_events order; /* with rendezvous */
-	uint64_t base; /* the key of the first op */
-	uint32_t *task_of; /* of each op: its task + 1, for a message its last piece; or 0 */
-	struct smcq_set *needs; /* of each op: which tasks have arrived when it starts */
+	struct ir_events order; /* events with rendezvous */
+	uint64_t base; /* offset of the keys of ops */
+	uint32_t *task_of; /* for each op: 1 + its task, for a message that of the last part; or 0 */
+	struct smcq_set *needs; /* for each op, the tasks that must have arrived when it starts */
 	struct conflicts conflicts;
-	uint32_t *seen, now; /* of a search: of each op */
+	uint32_t *seen, now; /* marks of ops in a search */
 	VEC(uint32_t) open;
-	uint8_t armw; /* what the operation is, or 0 */
-	uint64_t elements; /* for each of which an op may have an ARMW */
-	bool get; /* SMCQ_GET */
-	char no_armw[100]; /* why there is none; or nothing */
+	uint8_t armw; /* the ARMW of the operation, or 0 */
+	uint64_t elements; /* most elements of an op that is done by ARMWs */
+	bool get; /* value of SMCQ_GET */
+	char no_armw[100]; /* why there is no ARMW, or empty */
 };
 
 int smcq_add(struct smcq_set *s, uint32_t x)
@@ -93,8 +94,8 @@ int64_t smcq_task(struct smcq_tasks *t, uint32_t from, uint32_t to, uint64_t key
 	return VEC_PUSH(&t->v, task) ? -ERR_NOMEM : (int64_t)t->v.n - 1;
 }
 
-/* Marks (stamp is now) what has arrived before one of n tasks is issued, by what tasks wait for; only those whose key is at
- * least that. 0 or -ERR_NOMEM. */
+/* Marks (stamp becomes now) the tasks that must have arrived before one of n tasks is issued, following what tasks wait
+ * for. Tasks with a key below least are left out. Returns 0 or -ERR_NOMEM. */
 static int mark_arrived(struct smcq_tasks *t, const uint32_t *from, size_t n, uint64_t least)
 {
 	if (t->stamps < t->v.n) {
@@ -127,7 +128,7 @@ static int mark_arrived(struct smcq_tasks *t, const uint32_t *from, size_t n, ui
 	return 0;
 }
 
-/* ---- what may be lowered ---- */
+/* ---- check of the schedule ---- */
 
 static void choose_armw(struct lowering *l, const int64_t *choice)
 {
@@ -141,13 +142,13 @@ static void choose_armw(struct lowering *l, const int64_t *choice)
 	l->elements = (uint64_t)choice[SMCQ_ELEMENTS];
 }
 
-/* Whether ARMWs do what an op does. */
+/* True if ARMWs carry out an op. */
 static bool by_armw(const struct lowering *l, const struct bin_op *op)
 {
 	return l->armw && bin_reduces(op->kind) && op->len <= l->elements;
 }
 
-/* Nobody computes that. */
+/* Refuses an op that nothing computes. */
 static int refuse_to_compute(struct lowering *l, uint32_t r, uint32_t i)
 {
 	const struct bin_op *op = &l->t.g->ranks[r].ops[i];
@@ -214,13 +215,13 @@ static uint64_t key_of(const struct lowering *l, uint32_t op)
 	return l->base + (uint64_t)KEY_STEP * l->order.pos[2 * op] + KEY_TASK;
 }
 
-/* A task for one op, or for a message, whose other end is then at. As many pieces as its length needs: *last is the one that
- * arrives behind all others. */
+/* Adds the tasks of an op, or of a message, whose other end is then op at of rank to. A long one takes several tasks;
+ * *last is the task that arrives after all others. */
 static int add_op(struct lowering *l, uint32_t from, uint32_t op, uint32_t to, uint32_t at, unsigned kind, uint32_t *last)
 {
 	const struct bin_op *o = &l->t.g->ranks[from].ops[op];
 	const struct bin_op *other = at == BIN_NONE ? o : &l->t.g->ranks[to].ops[at];
-	const unsigned side = at == BIN_NONE; /* of the other */
+	const unsigned side = at == BIN_NONE; /* range of the other op */
 	const uint64_t mine = key_of(l, l->order.base[from] + op);
 	const uint64_t its = at == BIN_NONE ? 0 : key_of(l, l->order.base[to] + at);
 	const uint64_t put = ((UINT64_C(1) << l->t.target.limit[BIN_LIMIT_LENGTH]) - 1) / l->t.target.limit[BIN_LIMIT_BYTES];
@@ -265,7 +266,7 @@ static int add_op(struct lowering *l, uint32_t from, uint32_t op, uint32_t to, u
 	return 0;
 }
 
-/* The GETs of a message, and what the sender tells them all. */
+/* Adds the GETs of a message, and the sender's signal that all of them wait for. */
 static int add_gets(struct lowering *l, const struct ir_match *m, uint32_t *last)
 {
 	int err = add_op(l, m->dst, m->recv, m->src, m->send, BIN_E_GET, last);
@@ -317,7 +318,7 @@ static int add_others(struct lowering *l)
 	return err;
 }
 
-/* Where no op names an interface, any will do. */
+/* If no op names a network interface, any interface will do for all. */
 static void free_nics(struct lowering *l)
 {
 	for (size_t i = 0; i < l->t.v.n; i++)
@@ -327,9 +328,9 @@ static void free_nics(struct lowering *l)
 		l->t.v.at[i].nic = SMCQ_ANY;
 }
 
-/* ---- what tasks wait for ---- */
+/* ---- waits ---- */
 
-/* Leaves out of a set what has arrived before another of it is issued. */
+/* Removes from a set the tasks that must have arrived before another of the set is issued. */
 static int shorten_waits(struct smcq_tasks *t, struct smcq_set *s)
 {
 	uint64_t least = UINT64_MAX;
@@ -348,7 +349,7 @@ static int shorten_waits(struct smcq_tasks *t, struct smcq_set *s)
 	return 0;
 }
 
-/* An op's needs: the tasks of what it waits for that arrive at its rank, and what those ops needed. */
+/* Finds what an op needs: the tasks, arriving at its rank, of the ops it waits for, and what those ops needed. */
 static int find_needs(struct lowering *l, uint32_t rank, uint32_t i)
 {
 	const struct ir_rank *r = &l->t.g->ranks[rank];
@@ -368,14 +369,14 @@ static int find_needs(struct lowering *l, uint32_t rank, uint32_t i)
 	return err ? err : shorten_waits(&l->t, s);
 }
 
-/* A signal from where task a arrives to a rank, for task b: its number. */
+/* Returns the signal to the rank of task b that task a has arrived. An earlier signal is reused if possible. */
 static int64_t signal_for(struct lowering *l, uint32_t a, uint32_t b)
 {
 	const uint64_t key = l->t.v.at[b].key - KEY_SIGNAL;
 	const uint32_t from = l->t.v.at[a].to, to = l->t.v.at[b].from;
 	int64_t id;
 
-	for (uint32_t s = l->t.v.at[a].told; s; s = l->t.v.at[s - 1].next) /* one that is there */
+	for (uint32_t s = l->t.v.at[a].told; s; s = l->t.v.at[s - 1].next) /* reuses a signal */
 		if (l->t.v.at[s - 1].to == to && l->t.v.at[s - 1].key < l->t.v.at[b].key)
 			return s - 1;
 	id = smcq_task(&l->t, from, to, key);
@@ -386,7 +387,7 @@ static int64_t signal_for(struct lowering *l, uint32_t a, uint32_t b)
 	return id;
 }
 
-/* Task b must not be issued before task a has arrived. */
+/* Makes task b wait until task a has arrived. */
 static int order_tasks(struct lowering *l, uint32_t a, uint32_t b)
 {
 	int64_t s = a;
@@ -414,8 +415,8 @@ static bool set_contains(const struct smcq_set *s, uint32_t x)
 	return false;
 }
 
-/* Whether an op may still have to wait for what came before another one on the same elements, an ARMW, since ARMWs do not
- * wait for each other. */
+/* True if an op may also have to wait for what came before op first on the same elements. That is so if first is an
+ * ARMW, because ARMWs do not wait for each other. */
 static bool looks_behind(const struct lowering *l, const struct bin_op *o, uint32_t task, uint32_t first)
 {
 	const struct bin_op *f = op_at(l, first), update = bin_update(f);
@@ -424,7 +425,7 @@ static bool looks_behind(const struct lowering *l, const struct bin_op *o, uint3
 	       !(by_armw(l, o) && set_contains(&l->t.v.at[task].waits, l->task_of[first] - 1));
 }
 
-/* What an op touches must be free. */
+/* Makes a task wait until the elements that its op touches are free. */
 static int free_place(struct lowering *l, uint32_t op, uint32_t task)
 {
 	const struct bin_op *o = op_at(l, op);
@@ -454,7 +455,7 @@ static int free_place(struct lowering *l, uint32_t op, uint32_t task)
 	return err;
 }
 
-/* A task waits for what an op of its rank needs. */
+/* Makes a task wait for what an op of its rank needs. */
 static int wait_for_needs(struct lowering *l, uint32_t op, uint32_t task)
 {
 	const struct smcq_set *needs = &l->needs[op];
@@ -465,8 +466,8 @@ static int wait_for_needs(struct lowering *l, uint32_t op, uint32_t task)
 	return err ? err : free_place(l, op, task);
 }
 
-/* A task whose op has started, and the other end of a message too. Of a GET that end has a task of its own, which says that
- * the data is there; of others what is touched there must be free. */
+/* Finds what a task waits for, once its op and the other end of a message have started. For a GET, the other end has a
+ * task of its own, which signals that the data is there. For others, the elements at the other end must be free. */
 static int find_waits(struct lowering *l, uint32_t task)
 {
 	const struct smcq_task *t = &l->t.v.at[task];
@@ -478,13 +479,13 @@ static int find_waits(struct lowering *l, uint32_t task)
 	err = err ? err : wait_for_needs(l, op, task);
 	err = err || there || at == BIN_NONE ? err : free_place(l, at, task);
 	err = err ? err : shorten_waits(&l->t, &l->t.v.at[task].waits);
-	for (uint32_t i = task; i && l->t.v.at[i - 1].more == i + 1 && !err; i--) /* the pieces before it */
+	for (uint32_t i = task; i && l->t.v.at[i - 1].more == i + 1 && !err; i--) /* the parts before it wait for the same */
 		for (size_t k = 0; k < l->t.v.at[task].waits.n && !err; k++)
 			err = smcq_add(&l->t.v.at[i - 1].waits, l->t.v.at[task].waits.at[k]);
 	return err;
 }
 
-/* In the order of events, so that what a task waits for is known when it is asked for. */
+/* Goes through the ops in the order of events, so that the waits of earlier tasks are known. */
 static int find_all_waits(struct lowering *l)
 {
 	int err = 0;
@@ -498,17 +499,18 @@ static int find_all_waits(struct lowering *l)
 		rank = ir_events_rank(&l->order, op);
 		err = find_needs(l, rank, op - l->order.base[rank]);
 		task = l->task_of[op];
-		if (!err && task && l->t.v.at[task - 1].key == key_of(l, op)) /* of a message, the end that starts later */
+		if (!err && task && l->t.v.at[task - 1].key == key_of(l, op)) /* at the end of a message that starts later */
 			err = find_waits(l, task - 1);
 	}
 	return err;
 }
 
-/* ---- all ranks have started ---- */
+/* ---- start of all ranks ---- */
 
 struct tree {
 	uint32_t root, n;
-	uint32_t *up, *down; /* of each place in the tree: the task + 1 that comes from it, or to it */
+	/* for each position in the tree: 1 + the task that comes from it, and the one that goes to it; or 0 */
+	uint32_t *up, *down;
 };
 
 static uint32_t rank_at(const struct tree *t, uint32_t place)
@@ -516,13 +518,13 @@ static uint32_t rank_at(const struct tree *t, uint32_t place)
 	return (t->root + place) % t->n;
 }
 
-/* A binomial tree: place v hangs under v without its lowest bit. */
+/* In this binomial tree, the parent of position v is v without its lowest bit. */
 static uint32_t tree_parent(uint32_t v)
 {
 	return v & (v - 1);
 }
 
-/* What tells a place that those below have started. */
+/* Makes a task wait for the signals that the positions below v have started. */
 static int wait_for_children(struct lowering *l, const struct tree *t, uint32_t v, uint32_t task)
 {
 	int err = 0;
@@ -558,7 +560,7 @@ static int tell_down(struct lowering *l, struct tree *t, uint32_t v)
 
 	if (t->down[v])
 		return 0;
-	if (over && !t->down[over]) /* at most as deep as a number has bits */
+	if (over && !t->down[over]) /* the recursion is at most as deep as a number has bits */
 		err = tell_down(l, t, over);
 	id = err ? err : smcq_task(&l->t, rank_at(t, over), rank_at(t, v), (uint64_t)KEY_STEP * (t->n + v));
 	if (id < 0)
@@ -567,7 +569,8 @@ static int tell_down(struct lowering *l, struct tree *t, uint32_t v)
 	return over ? smcq_add(&l->t.v.at[id].waits, t->down[over] - 1) : wait_for_children(l, t, 0, (uint32_t)id);
 }
 
-/* Tasks that wait for nothing wait for all ranks; and a rank without tasks must not start again before the others have. */
+/* Makes tasks that wait for nothing wait for the start of all ranks. A rank without tasks waits too: it must not start
+ * again before the others have started. */
 static int wait_for_all(struct lowering *l, struct tree *t)
 {
 	const size_t n = l->t.v.n;
@@ -603,7 +606,8 @@ static int wait_for_all(struct lowering *l, struct tree *t)
 	return err;
 }
 
-/* Of a single rank: its CPU begins nothing without credit, which a put of the rank to itself brings when it has started. */
+/* For a single rank: makes its CPU wait for the start. The CPU begins nothing without credit, which a put of the rank
+ * to itself brings when it has started. */
 static int tell_cpu(struct lowering *l)
 {
 	const size_t n = l->t.v.n;

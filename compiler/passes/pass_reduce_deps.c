@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * reduce-deps: transitive reduction of one rank's dependencies. A requires that follows from a chain of
- * other dependencies ending in a completion is dropped, an irequires that follows from any chain.
+ * reduce-deps: transitive reduction of one rank's dependencies. A requires is dropped if it follows from a chain of
+ * other dependencies that ends in a completion; an irequires is dropped if it follows from any chain.
  *
- * Most of it needs no search: in an order that agrees with the dependencies, all up to some place is complete before an
- * op starts, and that place follows from those of the ops that it waits for. What is left takes one search for each
- * op, no further back than the earliest dependency in question. All searches together may take so many steps for each
- * op, and what is not found by then stays. */
+ * Most of this needs no search. Take an order of the ops that agrees with the dependencies. Before an op starts, all
+ * ops up to some position are complete, and that position follows from those of the ops it waits for. The remaining
+ * dependencies take one search for each op, no further back than the earliest dependency in question. The number of
+ * steps of all searches together is limited, and what is not found by then stays. */
 #include "compiler/passes/passes.h"
 
 #include "util/err.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS 32u /* for each op and dependency */
+#define STEPS 32u /* steps of all searches, for each op and dependency */
 #define STEPS_ALWAYS (1u << 14)
 
 #define STARTED 1u
@@ -22,9 +22,9 @@
 struct reduce {
 	const struct ir_rank *r;
 	uint32_t *pos;
-	uint32_t *order; /* the op at a position */
-	uint32_t *through; /* of each op: before it starts all at positions below this are complete */
-	uint64_t *seen; /* of each op: round * 4, and what is known to have happened to it before the op looked at */
+	uint32_t *order; /* op at each position */
+	uint32_t *through; /* for each op: before it starts, all ops at positions below this are complete */
+	uint64_t *seen; /* for each op: 4 * round, plus the events of it that precede the current op */
 	uint32_t *stack;
 	uint64_t round, steps;
 };
@@ -34,8 +34,8 @@ static unsigned implied_events(uint32_t dep)
 	return dep & BIN_START ? STARTED : STARTED | COMPLETED;
 }
 
-/* Finds out what is complete before an op, all of those before it done; returns what follows from the ops that it
- * waits for alone. */
+/* Computes through of an op, all ops before it done. Returns the part that follows from the through of the ops it waits
+ * for. */
 static uint32_t find_through(struct reduce *x, uint32_t op)
 {
 	const struct ir_rank *r = x->r;
@@ -55,7 +55,8 @@ static uint32_t find_through(struct reduce *x, uint32_t op)
 	return others;
 }
 
-/* Walks back from all that op waits for, but not to positions below through and not beyond the earliest of it. */
+/* Walks back from all that op waits for. The walk leaves out positions below through, and those before the earliest
+ * dependency. */
 static void walk_back(struct reduce *x, uint32_t op, uint32_t through)
 {
 	const struct ir_rank *r = x->r;
@@ -91,7 +92,7 @@ static void walk_back(struct reduce *x, uint32_t op, uint32_t through)
 	}
 }
 
-/* Whether a dependency of the op that was looked at last follows from its others. */
+/* True if a dependency of the op of the last walk follows from its others. */
 static bool is_implied(const struct reduce *x, uint32_t op, uint32_t through, uint32_t dep)
 {
 	const struct ir_rank *r = x->r;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * reorder: critical path first. The ops of each rank are put in the order of the longest path that begins with them,
- * through all ranks: where several are ready, the program order decides which comes first. An op counts its elements
- * and a constant, a message the same once more for its way. The order of each channel stays, on both ends. */
+ * reorder: critical path first. Sorts the ops of each rank by the length of the longest path that begins with them,
+ * through all ranks: if several ops are ready, the program order decides which one runs first. The cost of an op is its
+ * number of elements plus a constant; a message costs as much once more for its transfer. The order of each channel
+ * stays the same on both ends. */
 #include "compiler/passes/passes.h"
 
 #include "compiler/analysis/events.h"
@@ -11,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The ops of a rank that can come next, the longest path at the top of a heap. */
+/* Heap of the ops of a rank that can come next, with the longest path on top. */
 struct heap {
-	const uint64_t *path; /* of each op */
+	const uint64_t *path; /* length for each op */
 	uint32_t *at, n;
 };
 
@@ -45,7 +46,7 @@ static uint32_t pop_op(struct heap *h)
 	return top;
 }
 
-/* The longest path from the start of each op on, ops numbered through all ranks. */
+/* Computes the longest path from the start of each op on. Ops are numbered over all ranks. */
 static int longest_paths(const struct ir_graph *g, uint64_t constant, uint64_t **out)
 {
 	struct ir_events ev = { 0 };
@@ -65,11 +66,11 @@ static int longest_paths(const struct ir_graph *g, uint64_t constant, uint64_t *
 		uint32_t e = ev.order[p], op = e / 2, r;
 		const struct bin_op *o;
 
-		if (op >= ev.nops) /* a rank's */
+		if (op >= ev.nops) /* an event of a rank */
 			continue;
 		r = ir_events_rank(&ev, op);
 		o = &g->ranks[r].ops[op - ev.base[r]];
-		/* On the way to a completion, from its own start or that of the send, the op is carried out. */
+		/* An edge to a completion, from the op's own start or that of the send, stands for executing the op. */
 		for (uint32_t k = ev.pred_at[e]; k < ev.pred_at[e + 1]; k++) {
 			uint64_t path = left[e] + (e % 2 ? o->len + constant : 0);
 
@@ -92,12 +93,12 @@ struct channel {
 static int by_channel(const void *a, const void *b)
 {
 	const struct channel *x = a, *y = b;
-	int way = memcmp(x, y, offsetof(struct channel, op)); /* any order will do that keeps channels together */
+	int way = memcmp(x, y, offsetof(struct channel, op)); /* any order that keeps channels together */
 
 	return way ? way : x->op > y->op ? 1 : -1;
 }
 
-/* What must come before each op: its dependencies and the op before it on its channel. */
+/* Lists what must come before each op: its dependencies, and the previous op of its channel. */
 static int find_constraints(const struct ir_rank *r, struct ir_rank *out)
 {
 	VEC(struct bin_dep) edges = { 0 };
@@ -126,7 +127,7 @@ static int find_constraints(const struct ir_rank *r, struct ir_rank *out)
 	return err;
 }
 
-/* Puts op i of r at place to[i]. */
+/* Moves op i of r to position to[i]. */
 static int permute_ops(struct ir_rank *r, const uint32_t *to)
 {
 	struct bin_op *ops = mem_alloc(r->nops * sizeof *ops);
@@ -150,7 +151,7 @@ static int permute_ops(struct ir_rank *r, const uint32_t *to)
 	return 0;
 }
 
-/* List scheduling; room: 4 words an op, and 2. */
+/* List scheduling. room has 4n + 2 words for n ops. */
 static int reorder_rank(struct ir_rank *r, const uint64_t *path, uint32_t *room)
 {
 	const uint32_t n = r->nops;

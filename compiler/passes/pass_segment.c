@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * segment: pipelining. An op on more than size elements becomes pieces of size elements, the last one of the rest.
- * That is a rule over its length alone, so a send and its recv are split alike, and since pieces stand in order where
- * the op stood, the k-th send of a channel still meets the k-th recv.
+ * segment: pipelining. An op on more than size elements is split into pieces of size elements, the last of which has
+ * the rest. The split depends on the op's length alone, so a send and its recv are split alike. The pieces stand in
+ * order where the op stood, so the k-th send of a channel still meets the k-th recv.
  *
- * What an op waits for, its pieces wait for in one of two ways.
+ * There are two ways in which the pieces of an op wait for what the op waits for:
  *
- *   by pieces   A requires between ops with common elements: a piece waits for the pieces with which it shares
- *               elements, and for no others. This makes the pipeline.
- *   as a whole  Any other: each piece waits for all pieces. A nop that waits for them all, or for which all wait,
- *               keeps the number of dependencies linear.
+ * - By pieces, for a requires between ops with common elements: a piece waits for the pieces with which it shares
+ *   elements, and for no others. This makes the pipeline.
+ * - As a whole, for any other dependency: each piece waits for all pieces. A nop that waits for all of them, or for
+ *   which all wait, keeps the number of dependencies linear.
  *
- * Why the result is right. All that is ordered in the new schedule was ordered in the old one: no cycle and no
- * deadlock comes in. Every element has to be touched in the same order as before. Ops that touch it and are ordered by
- * a requires of their own still are. Those that are ordered by a chain of others might lose their order where a link
- * is by pieces, so they are given a requires of their own, by pieces. Ops of one rank that touch the same element and
- * that only messages order cannot be kept so: what other ranks wait for is then by pieces too. Such a schedule is
- * refused. */
+ * Why the result is right: all that is ordered in the new schedule was ordered in the old one, so no cycle and no
+ * deadlock arises. Every element must be accessed in the same order as before. Ops that access it and have a requires
+ * between them keep their order. Ops that are ordered by a chain of dependencies could lose it if a link of the chain
+ * is by pieces, so they get a requires of their own, by pieces. The order of two ops of one rank cannot be kept if it
+ * is given only by messages, because what other ranks wait for is then by pieces too. A schedule with two such ops on
+ * the same element is refused. */
 #include "compiler/passes/passes.h"
 
 #include "compiler/analysis/flow.h"
@@ -25,14 +25,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_OPS (BIN_MAX_OPS / 64) /* of a rank */
+#define MOST_OPS (BIN_MAX_OPS / 64) /* limit for a rank */
 
-/* What becomes of an op. */
+/* The new ops of an old one. */
 struct split {
-	uint32_t pieces, first; /* of the new ops: its first piece, */
-	uint32_t before; /* the nop before it or BIN_NONE, */
-	uint32_t after, started; /* and the nops that wait for the end and the start of all pieces */
-	uint32_t seen; /* op + 1 that is known to wait for this one */
+	uint32_t pieces, first; /* number of pieces; number of the first piece among the new ops */
+	uint32_t before; /* nop before the pieces, or BIN_NONE */
+	uint32_t after, started; /* nops that wait for the end and for the start of all pieces, or BIN_NONE */
+	uint32_t seen; /* 1 + an op that is known to wait for this one */
 };
 
 struct segment {
@@ -40,11 +40,11 @@ struct segment {
 	const struct pass_ctx *c;
 	uint64_t size;
 	struct split *of;
-	unsigned char *by_pieces; /* for each dependency */
+	unsigned char *by_pieces; /* for each dependency, true if it is by pieces */
 	struct flow flow;
-	uint32_t at; /* op that the walk is at */
-	VEC(struct bin_dep) more; /* requires that others implied */
-	VEC(struct bin_dep) edges; /* of the new ops */
+	uint32_t at; /* current op of the walk */
+	VEC(struct bin_dep) more; /* requires that other dependencies implied */
+	VEC(struct bin_dep) edges; /* dependencies of the new ops */
 	struct bin_op *ops;
 	uint32_t nops;
 };
@@ -54,7 +54,7 @@ static uint64_t count_pieces(const struct segment *s, const struct bin_op *o)
 	return bin_nranges(o->kind) && o->len > s->size ? (o->len - 1) / s->size + 1 : 1;
 }
 
-/* Whether range k of x and range l of y have common elements. */
+/* True if range k of x and range l of y have common elements. */
 static bool ranges_overlap(const struct bin_op *x, unsigned k, const struct bin_op *y, unsigned l)
 {
 	return x->buf[k] == y->buf[l] && x->off[k] < y->off[l] + y->len && y->off[l] < x->off[k] + x->len;
@@ -69,15 +69,15 @@ static bool share_elements(const struct bin_op *x, const struct bin_op *y)
 	return false;
 }
 
-/* ---- how ops wait ---- */
+/* ---- dependencies ---- */
 
-/* Why op i cannot be split. */
+/* Refuses to split op i, for the reason why. */
 static int refuse(struct segment *s, uint32_t i, const char *why)
 {
 	return ir_refuse(s->c->refused, s->c->rank, i, "rank %u: this %s %s", s->c->rank, ir_op_word(s->r->ops[i].kind), why);
 }
 
-/* The number of new ops without nops: 0, or -ERR_PASS for too many, or one that cannot be split. */
+/* Counts the new ops without nops. Returns 0, or -ERR_PASS if there are too many or one cannot be split. */
 static int count_new_ops(struct segment *s, uint32_t *out)
 {
 	uint64_t n = 0;
@@ -114,7 +114,7 @@ static void classify_deps(struct segment *s)
 		}
 }
 
-/* b touches elements after a. */
+/* Called for ops that access common elements, b after a. Keeps their order or refuses the schedule. */
 static int mark_pieces(void *arg, enum flow_kind kind, uint32_t span, uint32_t a, uint32_t b)
 {
 	struct segment *s = arg;
@@ -143,11 +143,12 @@ static int mark_pieces(void *arg, enum flow_kind kind, uint32_t span, uint32_t a
 
 /* ---- the new ops ---- */
 
-/* Decides on nops, numbers everything, and makes the ops. */
+/* Decides which nops are needed, numbers all new ops, and makes them. */
 static int make_ops(struct segment *s, uint32_t n)
 {
 	const struct ir_rank *r = s->r;
-	uint32_t *waits = mem_calloc(3 * (size_t)r->nops, sizeof *waits); /* for others, on its end, on its start */
+	/* for each op: its dependencies, and those on its end and on its start */
+	uint32_t *waits = mem_calloc(3 * (size_t)r->nops, sizeof *waits);
 	uint32_t at = 0;
 
 	if (!waits)
@@ -189,7 +190,7 @@ static int make_ops(struct segment *s, uint32_t n)
 	return s->ops ? 0 : -ERR_NOMEM;
 }
 
-/* Each of n ops from op on waits for each of m ops from on on. */
+/* Makes each of n ops, from op on, wait for each of m ops, from on on. */
 static int add_edges(struct segment *s, uint32_t op, uint32_t n, uint32_t on, uint32_t m, uint32_t start)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -199,7 +200,7 @@ static int add_edges(struct segment *s, uint32_t op, uint32_t n, uint32_t on, ui
 	return 0;
 }
 
-/* One op as a whole waits for another. */
+/* Makes one op wait for another as a whole. */
 static int add_whole_edges(struct segment *s, uint32_t op, uint32_t dep)
 {
 	const struct split *x = &s->of[op], *y = &s->of[dep & ~BIN_START];
@@ -210,13 +211,13 @@ static int add_whole_edges(struct segment *s, uint32_t op, uint32_t dep)
 			 join != BIN_NONE ? 1 : y->pieces, start);
 }
 
-/* The pieces of range k of one op wait for those of range l of another that have common elements with them. */
+/* Makes the pieces of range k of one op wait for the pieces of range l of another with which they share elements. */
 static int ranges_by_pieces(struct segment *s, uint32_t op, unsigned k, uint32_t on, unsigned l)
 {
 	const struct split *x = &s->of[op], *y = &s->of[on];
 	const uint64_t from = s->r->ops[op].off[k], end = from + s->r->ops[op].len;
 	const uint64_t other = s->r->ops[on].off[l], others_end = other + s->r->ops[on].len;
-	/* What is one piece may be of any length. */
+	/* An op that is not split may have any length. */
 	const uint64_t step = x->pieces > 1 ? s->size : end - from, others = y->pieces > 1 ? s->size : others_end - other;
 	struct bin_dep *out;
 	uint32_t j = 0;

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sparse-rounds: messages of a neighbour collective in rounds, at most one send and one recv of a rank in each,
- * the heavy ones in as few rounds as possible and before the light ones (T. Hoefler, J. L. Träff: Sparse
- * Collective Operations for MPI, HIPS 2009). As the colours of a bipartite multigraph, senders to receivers, the
- * heavy rounds are as many as the heavy sends of some rank, or its heavy recvs; no order has fewer.
+ * sparse-rounds: arranges the messages of a neighbour collective in rounds, with at most one send and one recv of each
+ * rank in a round. The heavy messages come first, in as few rounds as possible, and then the light ones (T. Hoefler, J.
+ * L. Träff: Sparse Collective Operations for MPI, HIPS 2009). Rounds are the colours of the edges of a bipartite
+ * multigraph of senders and receivers. So the number of heavy rounds is the largest number of heavy sends, or of heavy
+ * recvs, of a rank; no order has fewer.
  *
- * On each rank the ops of a round wait for those of its last round before. This cannot deadlock, even if every
- * send waits for its recv: by induction, when all messages of the rounds before are through, both ends of a
- * message of this round may start. For that, no message may wait for another one in the schedule as it is, but where
- * that is for their order alone. Then the order of the rounds takes its place.
+ * On each rank, the ops of a round wait for those of the rank's previous round. This cannot deadlock, even if every
+ * send waits for its recv. By induction, when all messages of earlier rounds are complete, both ends of a message of
+ * this round may start. For that, no message may wait for another one in the schedule as it is, except for the sake of
+ * their order alone. Such dependencies are replaced by the order of the rounds.
  *
- * What another one may rely on is more than moves with a message: a rank that has heard of another one may know that what
- * it writes next has been read. So the ops on common elements that the schedule orders are found first, and in the end
- * each of these orders must be there still. In a barrier there is nothing but order, and none of it is dropped.
+ * Another rank may rely on more than the bytes of a message: a rank that has received from another one may know that
+ * what it writes next has been read. So the pass first finds all pairs of ops on common elements that the schedule
+ * orders, and at the end checks that each pair is still ordered. A barrier consists of order only, so none of its
+ * dependencies is dropped.
  *
- * What a rank sends to itself becomes a copy, or a reduce where it was received by one, if there are buffers. */
+ * If there are buffers, a message from a rank to itself becomes a copy, or a reduce if its recv was a recv-reduce. */
 #include "compiler/passes/passes.h"
 
 #include "compiler/analysis/checks.h"
@@ -30,20 +32,19 @@
 struct messages {
 	struct ir_match *v;
 	size_t n;
-	uint32_t *first; /* the first op of each rank among all */
-	uint32_t *round; /* of each op, from 1 on; 0: it is no message */
+	uint32_t *first; /* number of each rank's first op among all */
+	uint32_t *round; /* for each op, its round from 1 on; 0 if it is no message */
 };
 
-/* What the schedule orders, and what has become of its ops: those of rank r were was[r] … was[r + 1] - 1. */
+/* Pairs of ops that the schedule orders, and the new numbers of its ops. The ops of rank r were was[r] … was[r + 1] - 1. */
 struct orders {
 	struct conflicts of;
-	uint32_t *was, *now; /* now: of each op, its number in the rank */
+	uint32_t *was, *now; /* now: for each op, its present number in the rank */
 };
 
 /* ---- before the rounds ---- */
 
-/* Whether a dependency of one message on another is there for their order alone: that of the rounds is a better
- * one. */
+/* True if a dependency of one message on another is there for their order alone. The order of the rounds replaces it. */
 static bool only_order(const struct ir_rank *r, bool plain, uint32_t op, uint32_t on)
 {
 	return bin_is_message(r->ops[op].kind) && bin_is_message(r->ops[on].kind) && (plain || !bin_conflict(&r->ops[op], &r->ops[on]));
@@ -53,8 +54,9 @@ struct edges {
 	VEC(struct bin_dep) v;
 };
 
-/* What op i waited for by way of dependencies that are dropped: a message for what is no message, and all others
- * for messages. seen: a mark for each op, stack: room for all; n of them are there. */
+/* Gives op i the dependencies that it had through dropped ones. If i is no message, these are the messages behind the
+ * dropped dependencies; if it is one, all other ops there. seen has a mark for each op. stack has room for all ops and
+ * holds n. */
 static int inherit_dropped(const struct ir_rank *r, bool plain, uint32_t i, uint32_t *seen, uint32_t *stack, uint32_t n,
 			   struct edges *out)
 {
@@ -72,7 +74,7 @@ static int inherit_dropped(const struct ir_rank *r, bool plain, uint32_t i, uint
 				seen[on] = i + 1;
 				stack[n++] = on;
 			}
-			/* What waits for nothing itself only counts where it touches the same bytes. */
+			/* An op that waits for nothing itself counts only if it touches the same bytes. */
 			if (order ? !message : message && (r->dep_at[on] < r->dep_at[on + 1] ||
 							   bin_conflict(&r->ops[on], &r->ops[i])))
 				err = VEC_PUSH(&out->v, (struct bin_dep){ i, r->deps[k] });
@@ -109,14 +111,14 @@ static int drop_order(struct ir_rank *r, bool plain)
 	return err;
 }
 
-/* Ops of a rank have other numbers, by place. */
+/* Updates the present numbers after the ops of a rank were renumbered by place. */
 static void renumber(struct orders *o, uint32_t rank, const uint32_t *place)
 {
 	for (uint32_t i = o->was[rank]; i < o->was[rank + 1]; i++)
 		o->now[i] = place[o->now[i]];
 }
 
-/* Makes a copy, or a reduce, of the two ops of each message of a rank to itself, which are n. */
+/* Replaces both ops of each of n messages of a rank to itself by a copy or a reduce. */
 static int make_copies(struct ir_rank *r, const struct ir_match *m, size_t n, struct orders *o)
 {
 	uint32_t *by = mem_resize(NULL, r->nops, sizeof *by), *place = mem_resize(NULL, r->nops, sizeof *place);
@@ -145,7 +147,7 @@ static int make_copies(struct ir_rank *r, const struct ir_match *m, size_t n, st
 	return err;
 }
 
-/* Each send has its recv. */
+/* Checks that each send has its recv. */
 static int check_matched(struct ir_graph *g, const struct ir_match *m, size_t n, const struct orders *o)
 {
 	bool *met = mem_calloc(o->was[g->nranks], sizeof *met);
@@ -165,7 +167,7 @@ static int check_matched(struct ir_graph *g, const struct ir_match *m, size_t n,
 	return err;
 }
 
-/* Finds what the schedule orders. */
+/* Finds the pairs of ops that the schedule orders. */
 static int find_orders(struct ir_graph *g, const struct ir_match *m, size_t n, struct orders *o)
 {
 	uint64_t total = 0;
@@ -190,7 +192,7 @@ static int find_orders(struct ir_graph *g, const struct ir_match *m, size_t n, s
 	return ir_graph_fits(g, m, n) ? conflicts_of_graph(&o->of, g, m, n) : -ERR_PASS;
 }
 
-/* Leaves only messages between two ranks that do not wait for each other. */
+/* Removes dependencies for the sake of order, and messages of ranks to themselves. */
 static int prepare_graph(struct ir_graph *g, struct orders *o)
 {
 	struct ir_match *m = NULL;
@@ -200,7 +202,7 @@ static int prepare_graph(struct ir_graph *g, struct orders *o)
 	err = err ? err : find_orders(g, m, n, o);
 	for (uint32_t r = 0; r < g->nranks && !err && !(g->bin && verify_is_barrier(g->bin)); r++)
 		err = drop_order(&g->ranks[r], g->plain);
-	while (i < n && !err && !g->plain) { /* they are sorted by sender and receiver */
+	while (i < n && !err && !g->plain) { /* sorted by sender and receiver */
 		size_t from = i;
 
 		while (i < n && m[i].src == m[from].src && m[i].dst == m[from].dst)
@@ -237,7 +239,7 @@ static int find_messages(const struct ir_graph *g, struct messages *x)
 
 static uint64_t mean_length(const struct ir_graph *g, const struct messages *x)
 {
-	uint64_t whole = 0, rest = 0; /* the sum may not fit */
+	uint64_t whole = 0, rest = 0; /* in two parts, because the sum may overflow */
 
 	for (size_t i = 0; i < x->n; i++) {
 		whole += send_of(g, &x->v[i])->len / x->n;
@@ -246,7 +248,7 @@ static uint64_t mean_length(const struct ir_graph *g, const struct messages *x)
 	return x->n ? whole + (rest + x->n - 1) / x->n : 0;
 }
 
-/* Puts the messages of at least limit elements, or the others, into rounds from *next on. */
+/* Assigns the messages of at least limit elements, or the others, to rounds from *next on. */
 static int colour_messages(const struct ir_graph *g, const struct messages *x, uint64_t limit, bool heavy,
 			   uint32_t *next)
 {
@@ -275,7 +277,7 @@ static int colour_messages(const struct ir_graph *g, const struct messages *x, u
 
 /* ---- one rank ---- */
 
-/* The message for which an op with this key waits, by way of others or not. */
+/* Returns the message because of which an op has the key last, found along its dependencies. */
 static uint32_t message_before(const struct ir_rank *r, const uint32_t *round, const uint32_t *key, uint32_t i, uint32_t last)
 {
 	do {
@@ -288,8 +290,8 @@ static uint32_t message_before(const struct ir_rank *r, const uint32_t *round, c
 	return i;
 }
 
-/* An op's key is its round, or the last one for which it waits. A message that waits for another one has no place
- * in the rounds. order: the ops in one of their orders; key has one for each op. */
+/* Computes the keys of ops. The key of a message is its round; that of another op is the last round that it waits for.
+ * A message that waits for another one has no place in the rounds. order is a topological order of the ops. */
 static int find_keys(struct ir_graph *g, uint32_t rank, const uint32_t *round, const uint32_t *order, uint32_t *key)
 {
 	const struct ir_rank *r = &g->ranks[rank];
@@ -312,7 +314,7 @@ static int find_keys(struct ir_graph *g, uint32_t rank, const uint32_t *round, c
 	return 0;
 }
 
-/* Sorts by key what is in order already, stably. */
+/* Sorts the ops by key, stably: those with equal keys stay in their order. */
 static int sort_by_key(uint32_t *order, uint32_t n, const uint32_t *key, uint32_t rounds)
 {
 	uint32_t *at = mem_calloc((size_t)rounds + 2, sizeof *at), *out = mem_resize(NULL, n, sizeof *out);
@@ -331,7 +333,7 @@ static int sort_by_key(uint32_t *order, uint32_t n, const uint32_t *key, uint32_
 	return err;
 }
 
-/* The ops of a round, two at most, wait for those of the rank's last round before. */
+/* Makes the ops of a round, at most two, wait for those of the rank's previous round. */
 static int chain_rounds(struct ir_rank *r, const uint32_t *order, const uint32_t *round)
 {
 	VEC(struct bin_dep) edges = { 0 };
@@ -361,8 +363,8 @@ static int chain_rounds(struct ir_rank *r, const uint32_t *order, const uint32_t
 	return err;
 }
 
-/* Ops stand by key, and in one of their orders where it is the same: dependencies point back, and the messages of
- * a channel stand in the order of their rounds on both ends, so that the same two meet as before. */
+/* Reorders the ops by key and, for equal keys, in a topological order. Then dependencies point back, and the messages
+ * of a channel are in the order of their rounds on both ends, so that the same ops match as before. */
 static int arrange_ops(struct ir_graph *g, uint32_t rank, const uint32_t *round, uint32_t rounds, struct orders *o)
 {
 	struct ir_rank *r = &g->ranks[rank];
@@ -390,9 +392,9 @@ static int arrange_ops(struct ir_graph *g, uint32_t rank, const uint32_t *round,
 	return err;
 }
 
-/* ---- what was ordered still is ---- */
+/* ---- check of the orders ---- */
 
-/* One of the orders, in the new numbers. */
+/* A pair of ordered ops, in the new numbers. */
 struct kept {
 	uint32_t rank, first, second;
 };
@@ -419,10 +421,10 @@ static int check_kept(struct ir_graph *g, const struct orders *o, const struct i
 	struct kept *k = mem_alloc(n * sizeof *k);
 	int err = q && k ? 0 : -ERR_NOMEM;
 
-	for (size_t i = 0; i < n && !err; i++) { /* they are by rank */
+	for (size_t i = 0; i < n && !err; i++) { /* sorted by rank */
 		k[i] = find_kept(o, &o->of.v.at[i], i ? k[i - 1].rank : 0);
 		q[i] = conflict_query(g, ev, k[i].rank, k[i].first, k[i].second);
-		if (k[i].first == k[i].second) /* both ends of a message that is a copy now */
+		if (k[i].first == k[i].second) /* both ends of a message that has become a copy */
 			q[i].to[0] = q[i].from[0];
 	}
 	err = err ? err : ir_events_reach(ev, q, n);

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * split-tree: the S levels at the leaves of a tree run on the ranks' own cores, the others on communication cores, as
- * Denis et al. have it (IJHPCA 33(6), 2019, section 6.1). Where a tree goes to its root, the ops of its first S levels
- * are for the start; where it comes from there, those of its last S levels are for test and wait.
+ * split-tree: runs the S levels at the leaves of a tree on the ranks' own cores and the others on communication cores,
+ * as Denis et al. describe (IJHPCA 33(6), 2019, section 6.1). In a tree towards its root, the ops of the first S levels
+ * run at the start. In a tree from its root, the ops of the last S levels run in test and wait.
  *
  * Only executors change, so the result is right for any S; doc/decisions/passes.md says why no rank hangs.
  *
- * Which way a message goes is told from the ops of one rank, by levels along its dependencies:
- * - On the way to the root a rank first receives from its children, and then sends on a higher level. So a send goes to
- *   the root if it is on a higher level than all that was received before it, and a recv if a send on at least its own
- *   level follows.
- * - All others that follow a recv, or that a send follows, come from the root.
- * - What neither follows nor is followed: where sends go to several ranks the rank is the root that all comes from, and
- *   where recvs come from several ranks it is the root that all goes to. With one other rank it is a leaf. So a root
- *   with a single child, at the head of a chain or of two ranks, is taken for a leaf, which changes only in which of
- *   its calls that one transfer runs.
- * A reduction behind which the result comes back, as in an allreduce, has both, and each is recognised as such.
- * Other ops go with the messages they wait for; if they wait for none, with those that wait for them.
+ * The direction of a message is found from the ops of one rank, by levels along its dependencies:
  *
- * Without levels all is on level 0, which is right for a star, the only tree in which nobody forwards. So a rank that
- * forwards from level 0 to level 0, or that would be the root of two trees at once, is refused. */
+ * - Towards the root, a rank first receives from its children and then sends on a higher level. So a send goes to the
+ *   root if it is on a higher level than all recvs before it. A recv belongs to that direction if a send on at least
+ *   its own level follows.
+ * - All other sends after a recv, and recvs before a send, come from the root.
+ * - The rest are sends without a recv before them and recvs without a send after them. A rank that sends such messages
+ *   to several ranks is the root of a tree from the root. A rank that receives them from several ranks is the root of a
+ *   tree to the root. With one other rank, it is a leaf. So a root with a single child, at the head of a chain or of two
+ *   ranks, is taken for a leaf. That changes only in which of its calls that one transfer runs.
+ *
+ * A reduction whose result comes back, as in an allreduce, has both directions, and each is recognised. Other ops have
+ * the direction of the messages they wait for; if they wait for none, they have that of the messages that wait for
+ * them.
+ *
+ * Without levels every op is on level 0. That is right for a star, the only tree in which no rank forwards. So a rank
+ * that forwards from level 0 to level 0 is refused, and so is one that would be the root of two trees at once. */
 #include "compiler/passes/passes.h"
 
 #include "compiler/passes/model.h"
@@ -27,18 +30,18 @@
 
 #include <stdlib.h>
 
-enum way { NO_WAY /* of what waits for no message */, TO_ROOT, FROM_ROOT };
+enum way { NO_WAY /* the op waits for no message */, TO_ROOT, FROM_ROOT };
 
 struct split {
-	uint32_t order; /* the op at this position */
-	uint32_t before, after; /* the highest level, + 1, of recvs before an op, and of sends after it */
+	uint32_t order; /* op at this position */
+	uint32_t before, after; /* 1 + the highest level of recvs before an op, and of sends after it */
 	enum way way;
-	uint32_t level; /* that it counts as being on */
+	uint32_t level; /* level that decides the executor: a message's own, for other ops that of related messages */
 };
 
-/* The other ends of some messages. */
+/* Other ends of some messages. */
 struct peers {
-	uint32_t one; /* of them */
+	uint32_t one; /* one of them */
 	bool any, several;
 };
 
@@ -54,7 +57,7 @@ static void raise_level(uint32_t *level, uint32_t to)
 	*level = to > *level ? to : *level;
 }
 
-/* Only completions count: what waits for a start is not about what was received. */
+/* Only completions count: an op that waits for a start needs nothing that was received. */
 static void find_levels(const struct ir_rank *r, struct split *x)
 {
 	for (uint32_t p = 0; p < r->nops; p++) {
@@ -81,7 +84,7 @@ static void find_levels(const struct ir_rank *r, struct split *x)
 	}
 }
 
-/* The ways of messages, or -ERR_LEVELS. */
+/* Finds the directions of messages, or returns -ERR_LEVELS. */
 static int find_ways(const struct ir_rank *r, struct split *x)
 {
 	struct peers first = { 0 }, last = { 0 }, from = { 0 }, forwarded = { 0 };
@@ -119,8 +122,8 @@ static int find_ways(const struct ir_rank *r, struct split *x)
 	return 0;
 }
 
-/* Of what an op waits for, what comes from the root counts first, and there what is nearest to the leaves; else what
- * goes to the root, and there what is nearest to it. */
+/* Takes over direction and level of an op that x waits for. Messages from the root take precedence, and among them the
+ * lowest level; among messages to the root, the highest level does. */
 static void join_paths(struct split *x, const struct split *on)
 {
 	if (on->way == NO_WAY)
@@ -141,7 +144,8 @@ static void place_others(const struct ir_rank *r, struct split *x)
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1] && !bin_is_message(r->ops[i].kind); d++)
 			join_paths(&x[i], &x[r->deps[d] & ~BIN_START]);
 	}
-	/* What waits for no message is needed where the first of those that wait for it goes to the root. */
+	/* An op that waits for no message takes the lowest level of those that wait for it, unless they come from the
+	 * root. */
 	for (uint32_t p = r->nops; p-- > 0;) {
 		const uint32_t i = x[p].order;
 
@@ -180,7 +184,7 @@ int pass_split_tree(struct ir_rank *r, const struct pass_ctx *c)
 
 /* A message between the root and a child. */
 struct child {
-	uint32_t level, far, peer; /* far: how far its number is from the root's */
+	uint32_t level, far, peer; /* far: distance of the child's number from the root's */
 	uint64_t len;
 };
 
@@ -195,8 +199,9 @@ static int in_order(const void *a, const void *b)
 	return (x->peer > y->peer) - (x->peer < y->peer);
 }
 
-/* Numbers may go round behind the last rank, which makes both ways to a rank as good, but not where all children are
- * on one side. So a tree on each side of the root counts as one, with all its children twice. */
+/* Lists the messages of the root. Numbers may wrap around after the last rank, so the distance of a child is the
+ * shorter of both, unless all children are on one side of the root. A tree on each side of the root therefore counts as
+ * one tree that has all its children twice. */
 static size_t list_children(const struct ir_rank *root, const struct pass_ctx *c, struct child *out)
 {
 	bool above = false, below = false;
@@ -222,8 +227,8 @@ static size_t list_children(const struct ir_rank *root, const struct pass_ctx *c
 	return n;
 }
 
-/* The tree is k-nomial if the root has up to k - 1 children on a level, and grows if more goes to one on a level than to
- * one of the lowest. */
+/* Recognises the tree. It is k-nomial if the root has up to k - 1 children on a level. It grows if a child on some
+ * level gets more than each on the lowest level. */
 static void recognise_tree(const struct child *x, size_t n, struct model *m)
 {
 	uint64_t most = 0, lowest = 0, len = 0;
@@ -255,7 +260,7 @@ int pass_split_tree_settle(const struct ir_rank *root, struct pass_ctx *c)
 		return -ERR_NOMEM;
 	n = list_children(root, c, x);
 	recognise_tree(x, n, &m);
-	/* A chain, or a tree with as many children on the lowest levels as on others, is none that the model knows. */
+	/* The cost model does not cover a chain, or a tree with as many children on the lowest levels as on others. */
 	const bool higher = n && x[n - 1].level >= model_height(&m, c->size);
 
 	free(x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The table of passes, lists of them, and their runner. */
+ * The table of passes, lists of passes, and the functions that run them. */
 #include "compiler/passes/passes.h"
 
 #include "compiler/queues/armw.h"
@@ -73,7 +73,7 @@ static bool name_is(const char *name, const char *s, size_t len)
 	return !strncmp(name, s, len) && !name[len];
 }
 
-/* A decimal number that takes all of s. */
+/* Parses a decimal number that takes all of s. */
 static bool parse_decimal(const char *s, size_t len, int64_t *out)
 {
 	*out = 0;
@@ -84,7 +84,7 @@ static bool parse_decimal(const char *s, size_t len, int64_t *out)
 	return len != 0;
 }
 
-/* The number of a word in a list, from 0. */
+/* Finds the index of a word in a list, from 0. */
 static bool word_index(const char *words, const char *s, size_t len, int64_t *out)
 {
 	for (*out = 0; words; ++*out) {
@@ -97,7 +97,7 @@ static bool word_index(const char *words, const char *s, size_t len, int64_t *ou
 	return false;
 }
 
-/* Such numbers, and how many. */
+/* Checks that s is a list of numbers for key k, with dots between them, and returns how many there are. */
 static bool parse_decimals(const struct pass_key *k, const char *s, size_t len, int64_t *out)
 {
 	const char *const end = s + len;
@@ -114,7 +114,7 @@ static bool parse_decimals(const struct pass_key *k, const char *s, size_t len, 
 	}
 }
 
-/* One "key=value" of pass p. */
+/* Parses one "key=value" of pass p. */
 static int take_value(const char *s, size_t len, const struct pass *p, int64_t value[PASS_KEYS], uint32_t *given,
 		      struct text *why)
 {
@@ -155,7 +155,7 @@ static int take_value(const char *s, size_t len, const struct pass *p, int64_t v
 	return -ERR_VERSION;
 }
 
-/* Whether all is there that has to be. */
+/* Checks that all values that are needed are given. */
 static int check_values(const struct pass *p, const int64_t value[PASS_KEYS], struct text *why)
 {
 	for (const struct pass_key *k = p->keys; k->name; k++) {
@@ -178,7 +178,7 @@ int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS]
 {
 	const char *s = *list;
 	size_t len = strcspn(s, ":;");
-	uint32_t given = 0; /* keys */
+	uint32_t given = 0; /* bit for each key */
 	int err;
 
 	*p = NULL;
@@ -206,7 +206,7 @@ int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS]
 	return 0;
 }
 
-/* The pass on texts at the head of a list. */
+/* Returns the pass on texts at the head of a list, or NULL; *rest is the list after it. */
 static const struct pass *on_text(const char *list, const char **rest)
 {
 	const struct pass *p;
@@ -373,7 +373,7 @@ int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx
 	own.refused = &g->refused;
 	while (*list && !err) {
 		err = pass_take(&list, &p, own.value, NULL);
-		if (!err && (g->queues /* they would no longer be those of the ops */ || p->text))
+		if (!err && (g->queues /* after lowering, a pass would change the ops but not the queues */ || p->text))
 			err = -ERR_PASS;
 		if (!err && p->global)
 			err = p->global(g, &own);
