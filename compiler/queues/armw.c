@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a network interface can reduce. */
+ * Atomic read-modify-writes (ARMWs) of a network interface, by operation and type. */
 #include "compiler/queues/armw.h"
 
 #include "format/read.h"
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Of each type and operation. */
+/* Properties of the types and names of the operations. */
 enum { BITS, INTEGER, FLOATING, COMPLEX, LOGICAL, PAIR };
 static const struct {
 	const char *name;

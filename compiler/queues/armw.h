@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a network interface can reduce: which ARMW an operation on elements of a type is, in the numbers of mpix_sched.h. */
+ * Atomic read-modify-writes (ARMWs) of a network interface: which ARMW serves an operation on a type, both in the
+ * numbers of mpix_sched.h. */
 #ifndef COMPILER_QUEUES_ARMW_H
 #define COMPILER_QUEUES_ARMW_H
 
@@ -7,14 +8,14 @@
 
 #include <stddef.h>
 
-/* Lists of words, of which the first is for what is not given. */
+/* Lists of words. The first word stands for a value that is not given. */
 #define ARMW_WORD(NAME, name, ...) "|" #name
 #define ARMW_OPS "open" MPIX_SCHED_BUILTIN_LIST(ARMW_WORD)
 #define ARMW_TYPES "open" MPIX_SCHED_BASIC_LIST(ARMW_WORD)
 
-/* Bytes of an element. */
+/* Returns the size of an element in bytes. */
 size_t armw_size(enum MPIX_Sched_basic type);
-/* enum bin_armw; 0: there is none, and why is the reason, of so many bytes. */
+/* Returns an enum bin_armw, or 0 if there is none. Then why, of size bytes, gets the reason. */
 unsigned armw_of(enum MPIX_Sched_builtin op, enum MPIX_Sched_basic type, char *why, size_t size);
 
 #endif

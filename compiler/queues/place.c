@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From tasks to entries of queues.
+ * Assigns tasks to entries of queues.
  *
- * Tasks of a rank that wait for the same arrivals are a block: entries in a row of one queue. A block of m entries that
- * waits for k arrivals has m (k - 1) NOPs before it, and each arrival brings m credits: so the entries are released by
- * the last arrival, in whatever order they come. An arrival can name one queue only. Where several blocks wait for it,
- * the block that waits for nothing else also has puts of the rank to itself that tell the others; a block that waits
- * for all that another one waits for is told by an entry of that one. Blocks that are too long for the credit of one
- * packet are told in pieces by puts of the rank to itself.
+ * Tasks of a rank that wait for the same arrivals form a block: consecutive entries of one queue. A block of m entries
+ * that waits for k arrivals is preceded by m (k - 1) NOPs, and each arrival brings m credits. So the last arrival
+ * releases the entries, in whatever order the arrivals come. An arrival can bring credit to one queue only. If several
+ * blocks wait for it, the block that waits for nothing else also has puts of the rank to itself, which signal to the
+ * others. A block that waits for all that another block waits for gets its signal from an entry of that block. A block
+ * that is too long for the credit of one packet is divided, and puts of the rank to itself bring credit to each part.
  *
- * A block may stand behind another one in a queue when all that it waits for arrives after all that the other waits for:
- * then it neither waits longer, nor takes credit that was meant for the other. What gathers the starts of ranks is
- * followed by nothing: that of the next start may come as soon as its own credit is through.
+ * A block may follow another one in a queue if all that it waits for arrives after all that the other one waits for.
+ * Then it neither waits longer, nor takes credit that is meant for the other. No block follows one that gathers the
+ * starts of ranks, because those of the next start may arrive as soon as its own credit is used.
  *
- * A posted queue has one block and no NOPs, since the rank's CPU counts what it is told. The CPU posts only until the rank
- * is done, so the rank waits for one of its entries at least. */
+ * A posted queue has one block and no NOPs, because the rank's CPU counts the arrivals. The CPU posts only until the
+ * rank is done, so the rank waits for at least one of the queue's entries. */
 #include "compiler/queues/tasks.h"
 
 #include "format/check.h"
@@ -25,39 +25,39 @@
 struct block {
 	uint32_t rank, nic;
 	enum bin_queue_mode mode;
-	bool gathers; /* waits for starts of ranks */
-	struct smcq_set needs; /* as it was at first */
-	struct smcq_set waits; /* by way of what it is told */
+	bool gathers; /* waits for ranks to start */
+	struct smcq_set needs; /* tasks that it waited for at first */
+	struct smcq_set waits; /* tasks that it waits for now, among them signals for others */
 	VEC(uint32_t) tasks;
-	uint64_t key; /* of the first of them */
-	uint32_t before; /* the block + 1 behind which it has to stand, or 0 */
-	bool followed; /* by such a block */
-	uint32_t level, open; /* of a topological order */
+	uint64_t key; /* key of its first task */
+	uint32_t before; /* 1 + the block that it must follow in its queue, or 0 */
+	bool followed; /* true if another block must follow it */
+	uint32_t level, open; /* level in a topological order; number of waits that are still open */
 	uint32_t queue;
 };
 
 struct queue {
 	uint32_t rank, nic;
 	enum bin_queue_mode mode;
-	uint32_t tasks, index; /* in the rank */
+	uint32_t tasks, index; /* number of tasks; index of the queue in its rank */
 	VEC(uint32_t) blocks;
 };
 
-/* At a rank, of what its blocks wait for. */
+/* The arrivals at a rank that its blocks wait for. */
 struct arrivals {
 	uint32_t n;
 	size_t words;
-	uint64_t *before; /* of each a row of bits: which have arrived when it is issued */
+	uint64_t *before; /* for each arrival a row of bits: the arrivals that come before its task is issued */
 };
 
 struct placing {
 	struct smcq_tasks *t;
 	VEC(struct block) blocks;
 	VEC(struct queue) queues;
-	struct smcq_set *of_rank; /* blocks, then queues */
-	uint32_t *order; /* of the blocks */
-	uint32_t *slot; /* of a task among the arrivals at its rank */
-	struct arrivals *arrivals; /* of each rank */
+	struct smcq_set *of_rank; /* for each rank, its blocks and later its queues */
+	uint32_t *order; /* topological order of the blocks */
+	uint32_t *slot; /* for each task, its index among the arrivals at its rank */
+	struct arrivals *arrivals; /* for each rank */
 };
 
 static int64_t new_block(struct placing *p, uint32_t rank, enum bin_queue_mode mode, uint64_t key)
@@ -74,7 +74,7 @@ static bool sets_are_equal(const struct smcq_set *a, const struct smcq_set *b)
 	return a->n == b->n && (!a->n || !memcmp(a->at, b->at, a->n * sizeof *a->at));
 }
 
-/* Whether all of a is in b. */
+/* True if all of a is in b. */
 static bool is_subset(const struct smcq_set *a, const struct smcq_set *b)
 {
 	size_t k = 0;
@@ -106,8 +106,8 @@ static int put_task(struct placing *p, uint32_t block, uint32_t task)
 
 /* ---- blocks ---- */
 
-/* What waits for nothing but the starts of others either passes on that they have started, or is where all starts are
- * known. */
+/* Returns the mode of the queue for a task. A session task that waits only for starts of ranks either passes on that
+ * they have started, or is where all starts are known. The latter goes into a posted queue if there may be any. */
 static enum bin_queue_mode mode_for(const struct placing *p, const struct smcq_task *t)
 {
 	if (t->entry.kind == BIN_E_CPU)
@@ -117,7 +117,7 @@ static enum bin_queue_mode mode_for(const struct placing *p, const struct smcq_t
 	return p->t->post && !t->gathers && p->t->v.at[t->waits.at[0]].gathers ? BIN_Q_POSTED : BIN_Q_SESSION;
 }
 
-/* The block of its rank for a task that waits for what it waits for. */
+/* Returns the block, of the task's rank, with the same waits as the task; makes one if there is none. */
 static int64_t block_for(struct placing *p, uint32_t task)
 {
 	const struct smcq_task *t = &p->t->v.at[task];
@@ -173,7 +173,7 @@ static int make_blocks(struct placing *p)
 	return err;
 }
 
-/* A put of the rank to itself, by one block for another: its number. */
+/* Adds a put of the rank to itself to block by, as a signal for block to, and returns its number. */
 static int64_t add_self_put(struct placing *p, uint32_t by, uint32_t to)
 {
 	const uint32_t rank = p->blocks.at[by].rank;
@@ -184,7 +184,7 @@ static int64_t add_self_put(struct placing *p, uint32_t by, uint32_t to)
 	return id;
 }
 
-/* One task in place of all of a set that a block waits for. */
+/* Replaces all waits of a block that are in a set by one task. */
 static int replace_waits(struct block *b, const struct smcq_set *gone, uint32_t task)
 {
 	size_t n = 0, k = 0;
@@ -199,13 +199,13 @@ static int replace_waits(struct block *b, const struct smcq_set *gone, uint32_t 
 	return smcq_add(&b->waits, task);
 }
 
-/* Whether a block can have an entry that tells another one. */
+/* True if a block can have an entry that signals to another block. */
 static bool may_tell(const struct block *b)
 {
 	return b->mode == BIN_Q_SESSION || b->mode == BIN_Q_POSTED;
 }
 
-/* The largest block whose needs are all among those of block y, of several. */
+/* Returns the largest block of several needs, all of which are among those of block y. */
 static int64_t largest_within(const struct placing *p, uint32_t y)
 {
 	const struct block *b = &p->blocks.at[y];
@@ -237,7 +237,7 @@ static int share_needs(struct placing *p)
 	return err;
 }
 
-/* The block that waits for nothing but one task. */
+/* Returns the block that waits for one task and nothing else; makes one if there is none. */
 static int64_t only_for(struct placing *p, uint32_t task, uint64_t key)
 {
 	const uint32_t rank = p->t->v.at[task].to;
@@ -256,7 +256,7 @@ static int64_t only_for(struct placing *p, uint32_t task, uint64_t key)
 	return id;
 }
 
-/* Each task that several blocks wait for is left to one. */
+/* Leaves each task for which several blocks wait to one block, which signals to the others. */
 static int share_arrivals(struct placing *p)
 {
 	const uint32_t n = (uint32_t)p->t->v.n, nblocks = (uint32_t)p->blocks.n;
@@ -287,7 +287,7 @@ static int share_arrivals(struct placing *p)
 	return err;
 }
 
-/* Blocks of no more entries than a packet can release. */
+/* Divides a block into parts with no more entries than one packet can release. */
 static int split_large_block(struct placing *p, uint32_t y)
 {
 	const uint32_t most = p->t->target.limit[BIN_LIMIT_SPS], n = (uint32_t)p->blocks.at[y].tasks.n;
@@ -335,7 +335,7 @@ static int cut_all(struct placing *p)
 
 /* ---- queues ---- */
 
-/* An op of a block, or BIN_NONE. */
+/* Returns an op of a block, or BIN_NONE. */
 static uint32_t op_in(const struct placing *p, const struct block *b)
 {
 	for (size_t k = 0; k < b->tasks.n; k++)
@@ -344,7 +344,7 @@ static uint32_t op_in(const struct placing *p, const struct block *b)
 	return BIN_NONE;
 }
 
-/* Some blocks wait for each other. What the checks find right has no such. */
+/* Refuses a schedule in which blocks wait for each other. One that the checks accept has no such blocks. */
 static int refuse_cycle(const struct placing *p)
 {
 	for (size_t y = 0; y < p->blocks.n; y++) {
@@ -358,7 +358,7 @@ static int refuse_cycle(const struct placing *p)
 	return -ERR_CYCLE;
 }
 
-/* Levels: a block is above those whose tasks it waits for. */
+/* Sorts the blocks by level. A block is above those with the tasks that it waits for. */
 static int sort_blocks(struct placing *p)
 {
 	const uint32_t n = (uint32_t)p->blocks.n;
@@ -408,7 +408,7 @@ static int sort_blocks(struct placing *p)
 	return err;
 }
 
-/* What has arrived at one rank when a block is issued: of each block, by those it waits for. */
+/* Collects for each block, along what blocks wait for, which arrivals at a rank come before it is issued. */
 static void collect_arrivals(const struct placing *p, uint32_t rank, uint64_t *seen)
 {
 	const size_t words = p->arrivals[rank].words;
@@ -430,7 +430,7 @@ static void collect_arrivals(const struct placing *p, uint32_t rank, uint64_t *s
 	}
 }
 
-/* The most words that a rank takes. */
+/* Numbers the arrivals of each rank. Returns the number of words for the rank with most arrivals. */
 static size_t number_arrivals(struct placing *p)
 {
 	size_t most = 0;
@@ -466,7 +466,7 @@ static int keep_rows(struct placing *p, uint32_t rank, const uint64_t *seen)
 	return 0;
 }
 
-/* Which arrivals at a rank come before others are issued. */
+/* Finds for each arrival at a rank which others come before its task is issued. */
 static int find_before(struct placing *p)
 {
 	uint64_t *seen;
@@ -486,7 +486,7 @@ static int find_before(struct placing *p)
 	return err;
 }
 
-/* Whether task x arrives before task c when both bring credit to one queue: if they go one way. */
+/* True if task x arrives before task c because both bring credit to one queue by the same route. */
 static bool same_way(const struct placing *p, uint32_t x, uint32_t c)
 {
 	const struct smcq_task *a = &p->t->v.at[x], *b = &p->t->v.at[c];
@@ -495,7 +495,7 @@ static bool same_way(const struct placing *p, uint32_t x, uint32_t c)
 	       a->entry.peer == b->entry.peer && (a->entry.kind == BIN_E_GET) == (b->entry.kind == BIN_E_GET);
 }
 
-/* Whether all that block x waits for arrives before task c. */
+/* True if all that block x waits for arrives before task c. */
 static bool all_before(const struct placing *p, const struct block *x, uint32_t c)
 {
 	const struct arrivals *a = &p->arrivals[x->rank];
@@ -510,7 +510,7 @@ static bool all_before(const struct placing *p, const struct block *x, uint32_t 
 	return true;
 }
 
-/* Whether block y may stand behind the last one of a queue. */
+/* True if block b may follow the last block of a queue. */
 static bool may_follow(const struct placing *p, const struct queue *q, const struct block *b)
 {
 	const struct block *x = &p->blocks.at[q->blocks.at[q->blocks.n - 1]];
@@ -524,7 +524,7 @@ static bool may_follow(const struct placing *p, const struct queue *q, const str
 	return true;
 }
 
-/* Whether it waits for what comes from where the last one waited for something. */
+/* True if block b waits for an arrival by the same route as one that the queue's last block waits for. */
 static bool goes_on(const struct placing *p, const struct queue *q, const struct block *b)
 {
 	const struct block *x = &p->blocks.at[q->blocks.at[q->blocks.n - 1]];
@@ -532,7 +532,8 @@ static bool goes_on(const struct placing *p, const struct queue *q, const struct
 	return b->waits.n && x->waits.n && same_way(p, x->waits.at[0], b->waits.at[0]);
 }
 
-/* The first queue that it may join, but rather one that it goes on: then what waits for it elsewhere can do the same. */
+/* Returns the first queue that block y may join, or a new one. Preferred is a queue whose last block waits for arrivals
+ * by the same route: then blocks elsewhere that wait for y can do the same. */
 static int64_t queue_for(struct placing *p, uint32_t y)
 {
 	const struct block *b = &p->blocks.at[y];
@@ -583,7 +584,8 @@ static int fill_queues(struct placing *p)
 
 /* ---- entries ---- */
 
-/* An op for which a queue is there: its own, or one of its rank that it tells; BIN_NONE where there is none. */
+/* Returns an op for which a queue exists: one of its own, or one of its rank to which it signals; BIN_NONE if there is
+ * none. */
 static uint32_t op_of(const struct placing *p, const struct queue *q)
 {
 	uint32_t op = BIN_NONE;
@@ -607,7 +609,8 @@ static const char *word_of(const struct placing *p, const struct queue *q)
 	return op == BIN_NONE ? "op" : ir_op_word(p->t->g->ranks[q->rank].ops[op].kind);
 }
 
-/* The interface of a queue, the least used one where any will do: -ERR_PASS when there are no queues left. */
+/* Assigns a command queue of its network interface to a queue, or of the least used interface if any will do. Returns
+ * -ERR_PASS if no command queue is left. */
 static int take_cq(struct placing *p, const struct queue *q, uint32_t *used, struct bin_queue *out)
 {
 	const uint32_t tnis = p->t->target.limit[BIN_LIMIT_TNIS], cqs = p->t->target.limit[BIN_LIMIT_CQS];
@@ -630,7 +633,7 @@ static int take_cq(struct placing *p, const struct queue *q, uint32_t *used, str
 	return 0;
 }
 
-/* How many entries a queue may have. */
+/* Checks the number of a queue's entries. */
 static int check_length(const struct placing *p, const struct queue *q, uint64_t n)
 {
 	const uint32_t depth = p->t->target.limit[BIN_LIMIT_DEPTH], bits = p->t->target.limit[BIN_LIMIT_OFFSET];
@@ -649,13 +652,13 @@ static int check_length(const struct placing *p, const struct queue *q, uint64_t
 	return 0;
 }
 
-/* NOPs that a block has before it. */
+/* Returns the number of NOPs that precede a block. */
 static uint64_t count_joins(const struct block *b)
 {
 	return b->waits.n && b->mode != BIN_Q_POSTED ? (uint64_t)b->tasks.n * (b->waits.n - 1) : 0;
 }
 
-/* What each arrival brings, and where: queues have their numbers. */
+/* Sets the credit that each arrival brings, and its queue. The queues must have their numbers. */
 static void give_credit(struct placing *p)
 {
 	for (size_t y = 0; y < p->blocks.n; y++) {
@@ -668,7 +671,7 @@ static void give_credit(struct placing *p)
 			e->sps = b->mode == BIN_Q_POSTED ? 1 : (uint8_t)b->tasks.n;
 		}
 	}
-	for (size_t i = p->t->v.n; i--;) /* pieces go the way of the last one */
+	for (size_t i = p->t->v.n; i--;) /* all parts take the route of the last one */
 		if (p->t->v.at[i].more)
 			p->t->v.at[i].entry.queue = p->t->v.at[p->t->v.at[i].more - 1].entry.queue;
 }
@@ -694,10 +697,10 @@ static int add_entries(const struct placing *p, const struct queue *q, struct sm
 	return err;
 }
 
-/* Nobody needs to be told of what the arrival of a later one tells. */
+/* Removes notices that are implied: those of entries before another one with the same notice on the same route. */
 static int thin_notices(struct bin_entry *e, uint32_t n)
 {
-	VEC(struct bin_entry) seen = { 0 }; /* one for each way */
+	VEC(struct bin_entry) seen = { 0 }; /* last entry of each route */
 	int err = 0;
 
 	while (n-- && !err) {
@@ -720,7 +723,7 @@ static int thin_notices(struct bin_entry *e, uint32_t n)
 	return err;
 }
 
-/* The rank waits for the last entry of a posted queue, unless it waits for another one. */
+/* Makes the rank wait for the last entry of a posted queue, unless it waits for another entry of it. */
 static void wait_for_post(struct bin_entry *e, uint32_t n)
 {
 	bool waits = false;

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lowered schedules: that the queues do what the ops do, in every order in which packets can arrive. Nothing is taken
- * from the lowering but what it wrote.
+ * Proves that the queues of a lowered schedule do what the ops do, in every order in which packets can arrive. The
+ * proof uses nothing of the lowering but its output.
  *
- * Whatever happens is an event of a start: a rank starts, an entry is issued, it arrives, a rank is done. Each waits for
- * fixed events, and an entry of a session queue also for a number of credits. No event takes anything back: what can
- * happen can still happen later. The CPU of a rank posts only while the rank waits, so completion has to imply that it has. So there is one largest set of events, and every execution comes to it. If an event is
- * held back for ever, those that still happen are those that can come before it, and the others must come after it, in
- * every execution. All questions are answered by such runs, exactly.
+ * An event of a start is: a rank starts, an entry is issued, an entry arrives, or a rank is done. Each event waits for
+ * fixed events, and an entry of a session queue also for a number of credits. No event is undone: what can happen can
+ * still happen later. So there is one largest set of events, and every execution reaches it. Suppose that an event is
+ * held back for ever. The events that still happen are those that can come before it, and the others come after it in
+ * every execution. Such runs answer all questions exactly. The CPU of a rank posts only while the rank waits, so a rank
+ * must not complete before its CPU has posted.
  *
- * Two starts of every rank are run, and credit and notices count for the start that they come from. That is how it is as
- * long as no credit of a start comes to a queue before all of that queue's credit of the start before, and no notice to a
- * rank before all of its notices; the first that did would, in the run that holds back what it overtook, not have
- * happened. So what holds for two starts holds for all.
+ * Two starts of every rank are run, and credit and notices count for the start that they come from. That is correct as
+ * long as a queue gets no credit of a start before all its credit of the start before, and a rank no notice before all
+ * its notices of the start before. The first event to break this would show in the run that holds back what it
+ * overtook. So what holds for two starts holds for all.
  *
- * Where such counts can mix, three starts are run as they are counted, and besides nothing of the third may happen while
- * anything of the first is held. Then at any time all is through but for two starts, one after the other. What those have
- * done so far could also be done by the first two, since each start uses as much as it brings: no count is lower then, and
- * nothing else is waited for. So again nothing can happen in any start that cannot happen in these. */
+ * If such counts can mix, three starts are run with common counts, and nothing of the third start may happen while
+ * anything of the first is held back. Then at any time only two consecutive starts are incomplete. What these two have
+ * done could also be done by the first two, since each start uses as much as it brings: no count is lower there, and no
+ * other event is waited for. So nothing can happen in any start that cannot happen in these. */
 #include "compiler/queues/verify_queues.h"
 
 #include "compiler/analysis/checks.h"
@@ -35,7 +36,7 @@
 #define TAG "queues"
 #define STARTS 3u
 #define SHOWN 6u
-#define SOURCES 64u /* ranks, of which what the schedule says is asked for at once */
+#define SOURCES 64u /* number of ranks for which the event graph is queried at once */
 
 enum held { HELD_NOTHING, HELD_ARRIVAL, HELD_START, HELD_POST };
 
@@ -44,25 +45,26 @@ struct event {
 	uint32_t kind, start, id;
 };
 
-/* Entry, queue and rank numbers run through all ranks. */
+/* Route of an entry's packets. Numbers of entries, queues and ranks are those over all ranks. */
 struct way {
-	uint32_t rank, queue; /* of an entry */
-	uint32_t before, after; /* that it arrives behind; the next one of the same way; or BIN_NONE */
-	uint32_t first, last; /* of that way */
+	uint32_t rank, queue; /* rank and queue of the entry */
+	uint32_t before, after; /* previous and next entry on the same route, which arrive before and after it; or BIN_NONE */
+	uint32_t first, last; /* first and last entry of the route */
 };
 
 struct state {
-	bool *issued, *arrived; /* entries */
-	uint32_t *credit, *next; /* queues */
-	bool *started, *done; /* ranks */
-	uint32_t *locals, *remotes; /* how many have come */
+	bool *issued, *arrived; /* for each entry */
+	uint32_t *credit, *next; /* for each queue */
+	bool *started, *done; /* for each rank */
+	uint32_t *locals, *remotes; /* notices that a rank has received */
 };
 
 struct needed {
-	uint32_t first, then; /* entries */
+	uint32_t first, then; /* two entries that must stay in this order */
 };
 
-/* What is counted, of the next start, can come before it does, of this one. */
+/* A count that two starts can share: what entry before adds for the next start can arrive before what entry late adds
+ * for this one. */
 struct mixed {
 	bool yes, notice;
 	uint32_t before, late; /* entries */
@@ -79,20 +81,20 @@ struct check_queues {
 	struct way *way;
 	uint32_t *by_op_at, *by_op; /* the entries of each op */
 	struct conflicts conflicts;
-	VEC(struct needed) needs; /* by first */
+	VEC(struct needed) needs; /* sorted by first */
 	struct state state[STARTS];
-	unsigned starts; /* that are run */
-	bool pooled; /* counts go on from start to start */
+	unsigned starts; /* number of starts in a run */
+	bool pooled; /* true if counts continue from start to start */
 	VEC(struct event) todo;
 	enum held held;
 	uint32_t held_id;
-	uint64_t stride; /* one in so many of the events is held back */
+	uint64_t stride; /* one of stride events is held back */
 	struct mixed mixed;
-	bool ahead; /* a rank can be two starts ahead of something */
+	bool ahead; /* true if a rank can be two starts ahead of an event */
 	unsigned found;
 };
 
-/* ---- what is there ---- */
+/* ---- access to the schedule ---- */
 
 static const struct bin_entry *entry_at(const struct check_queues *c, uint32_t e)
 {
@@ -106,7 +108,7 @@ static const struct bin_queue *queue_at(const struct check_queues *c, uint32_t r
 	return &c->s->ranks[rank].queues.at[q - c->qbase[rank]];
 }
 
-/* The queue that an entry brings credit to, or BIN_NONE. */
+/* Returns the queue to which an entry brings credit, or BIN_NONE. */
 static uint32_t target_of(const struct check_queues *c, uint32_t e)
 {
 	const struct bin_entry *b = entry_at(c, e);
@@ -114,7 +116,7 @@ static uint32_t target_of(const struct check_queues *c, uint32_t e)
 	return b->queue == BIN_NONE ? BIN_NONE : c->qbase[bin_entry_lands(b, c->way[e].rank)] + b->queue;
 }
 
-/* Whether an entry touches buffers. */
+/* True if an entry accesses buffers. */
 static bool touches_buffers(const struct bin_entry *b)
 {
 	return bin_entry_facts(b->kind).ranges || b->kind == BIN_E_CPU;
@@ -133,7 +135,7 @@ static struct check_text entry_text(const struct check_queues *c, uint32_t e)
 	return t;
 }
 
-/* A finding at the op of an entry, if it has one. */
+/* Reports a finding at the op of an entry, if it has one. */
 __attribute__((format(printf, 3, 4))) static void found(struct check_queues *c, uint32_t e, const char *fmt, ...)
 {
 	const struct goal_loc nowhere = { .file = (uint16_t)c->g->file };
@@ -160,7 +162,7 @@ static bool range_ok(const struct check_queues *c, const struct bin_entry *e, ui
 	return e->len <= size && e->off[side] <= size - e->len;
 }
 
-/* What the reader of a binary sees to as well; here it may come from anywhere. */
+/* True if an entry is well formed. Reading a binary checks this too, but these queues may come from elsewhere. */
 static bool entry_ok(const struct check_queues *c, uint32_t rank, const struct bin_queue *q, const struct bin_entry *e)
 {
 	const struct bin_entry_facts f = bin_entry_facts(e->kind);
@@ -201,7 +203,7 @@ static void check_limits(struct check_queues *c, uint32_t rank, const struct bin
 		found(c, e, "rank %u: there is no command queue %u on interface %u", rank, q->cq, q->tni);
 }
 
-/* No two queues of a rank are one. */
+/* Checks that no two queues of a rank are the same command queue. */
 static void check_names(struct check_queues *c, uint32_t rank)
 {
 	const struct smcq_rank *r = &c->s->ranks[rank];
@@ -235,9 +237,9 @@ static void check_shape(struct check_queues *c)
 	}
 }
 
-/* ---- numbers, ways, ops ---- */
+/* ---- numbers, routes, ops ---- */
 
-/* Queues have their entries one after the other. */
+/* True if the entries of the queues are consecutive. */
 static bool queues_are_contiguous(const struct smcq_rank *r)
 {
 	uint64_t at = 0;
@@ -253,7 +255,7 @@ static bool queues_are_contiguous(const struct smcq_rank *r)
 static int find_ways(struct check_queues *c, uint32_t rank, uint32_t q)
 {
 	const struct bin_queue *b = queue_at(c, rank, q);
-	VEC(uint32_t) last = { 0 }; /* of each way so far */
+	VEC(uint32_t) last = { 0 }; /* last entry of each route so far */
 	int err = 0;
 
 	for (uint32_t k = 0; k < b->n && !err; k++) {
@@ -314,7 +316,7 @@ static int number_entries(struct check_queues *c)
 	return 0;
 }
 
-/* The op of a rank, numbered through, that an entry is for: its own, or that of its peer. */
+/* Returns the op, numbered over all ranks, that an entry is for: its own, or that of its peer. */
 static uint32_t op_of(const struct check_queues *c, uint32_t e, bool peer)
 {
 	const struct bin_entry *b = entry_at(c, e);
@@ -337,21 +339,21 @@ static int index_ops(struct check_queues *c)
 				c->by_op_at[op_of(c, e, peer)]++;
 	for (uint32_t i = 1; i <= n; i++)
 		c->by_op_at[i] += c->by_op_at[i - 1];
-	for (uint32_t e = c->nentries; e--;) /* from the ends, which so become the beginnings */
+	for (uint32_t e = c->nentries; e--;) /* downwards, so that each end becomes a begin */
 		for (unsigned peer = 0; peer < 2; peer++)
 			if (op_of(c, e, peer) != BIN_NONE)
 				c->by_op[--c->by_op_at[op_of(c, e, peer)]] = e;
 	return 0;
 }
 
-/* The entries of an op: *n of them. */
+/* Returns the entries of an op, *n of them. */
 static const uint32_t *entries_of(const struct check_queues *c, uint32_t op, uint32_t *n)
 {
 	*n = c->by_op_at[op + 1] - c->by_op_at[op];
 	return c->by_op + c->by_op_at[op];
 }
 
-/* ---- the ops are carried out ---- */
+/* ---- check of ops ---- */
 
 struct piece {
 	uint64_t at, len;
@@ -364,7 +366,8 @@ static int by_place(const void *a, const void *b)
 	return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x->len > y->len) - (x->len < y->len);
 }
 
-/* Whether an entry is for op i of a rank, from which it takes something to op at of another one (BIN_NONE: of none). */
+/* True if an entry carries out op i of rank, moving elements from it to op at of rank to; at is BIN_NONE if there is no
+ * other op. */
 static bool is_for(const struct check_queues *c, uint32_t e, uint32_t rank, uint32_t i, uint32_t to, uint32_t at)
 {
 	const struct bin_entry *b = entry_at(c, e);
@@ -374,8 +377,9 @@ static bool is_for(const struct check_queues *c, uint32_t e, uint32_t rank, uint
 	return c->way[e].rank == rank && b->op == i && b->peer == to && b->at == at;
 }
 
-/* The entries of op i of a rank move all of it, once, by entries of one kind: from its range to one of another op, or its
- * own second one. A message without bytes needs none: what it orders is asked for elsewhere. */
+/* Checks that the entries of op i move all of its elements exactly once, by entries of one kind, from its range to that
+ * of another op, or to its own second range. A message without bytes needs no entries: the order that it gives is
+ * checked elsewhere. */
 static int check_moved(struct check_queues *c, uint32_t rank, uint32_t i, uint32_t to, uint32_t at, unsigned kind)
 {
 	const struct bin_op *o = &c->g->ranks[rank].ops[i], *other = at == BIN_NONE ? o : &c->g->ranks[to].ops[at];
@@ -422,7 +426,7 @@ static int check_op(struct check_queues *c, uint32_t rank, uint32_t i)
 	uint32_t n, to, at;
 	const uint32_t *list = entries_of(c, id, &n);
 
-	if (ir_op_recvs(o)) /* they are looked at with the send, but nothing else may name this op */
+	if (ir_op_recvs(o)) /* checked with the send, but no other entry may name this op */
 		for (uint32_t k = 0; k < n; k++)
 			if (op_of(c, list[k], entry_at(c, list[k])->kind == BIN_E_GET) + 1 != partner)
 				found(c, list[k], "%s is not what is received here", entry_text(c, list[k]).s);
@@ -465,7 +469,7 @@ static int check_ops(struct check_queues *c)
 	return err;
 }
 
-/* ---- credit and notices add up ---- */
+/* ---- sums of credit and notices ---- */
 
 static int check_sums(struct check_queues *c)
 {
@@ -522,8 +526,9 @@ static int state_init(struct check_queues *c)
 		if (!s->issued || !s->arrived || !s->credit || !s->next || !s->started || !s->done || !s->locals || !s->remotes)
 			return -ERR_NOMEM;
 	}
-	/* Each entry makes some events in each start: it is tried when it is issued and when that before it arrives; a queue at
-	 * a credit, and a rank at a notice, each of which may go through all starts. */
+	/* Upper bound of the events. In each start, an entry is tried when it is issued and when the one before it
+	 * arrives. A queue is tried at each credit and a rank at each notice, and each of these may continue through
+	 * all starts. */
 	return VEC_RESERVE(&c->todo, 12 * (size_t)STARTS * (c->nentries + c->nqueues + c->nranks) + 8);
 }
 
@@ -547,7 +552,7 @@ static void start_rank(struct check_queues *c, uint32_t k, uint32_t r)
 	push_event(c, TRY_DONE, k, r);
 }
 
-/* The start that has what is counted for start k, and how many starts have used of it before. */
+/* pool_of() is the start whose counts serve start k. used_before() is the number of earlier starts that have used them. */
 static uint32_t pool_of(const struct check_queues *c, uint32_t k)
 {
 	return c->pooled ? 0 : k;
@@ -558,7 +563,7 @@ static uint64_t used_before(const struct check_queues *c, uint32_t k)
 	return c->pooled ? k : 0;
 }
 
-/* Whether the next entry of a queue has what credit it needs in start k. */
+/* True if the next entry of a queue has the credit that it needs in start k. */
 static bool has_credit(const struct check_queues *c, const struct bin_queue *b, uint32_t k, uint32_t q)
 {
 	const uint64_t credit = c->state[pool_of(c, k)].credit[q];
@@ -637,7 +642,7 @@ static void try_done(struct check_queues *c, uint32_t k, uint32_t r)
 		start_rank(c, k + 1, r);
 }
 
-/* All that can happen when one event does not. */
+/* Runs all events that can happen while one event is held back. */
 static void run_without_event(struct check_queues *c, enum held held, uint32_t id)
 {
 	c->held = held;
@@ -669,7 +674,7 @@ static void run_without_event(struct check_queues *c, enum held held, uint32_t i
 	}
 }
 
-/* ---- what must come before what ---- */
+/* ---- required orders ---- */
 
 static void check_all_happens(struct check_queues *c)
 {
@@ -688,7 +693,7 @@ static void check_all_happens(struct check_queues *c)
 			found(c, BIN_NONE, "rank %u never completes", r);
 }
 
-/* What an entry does to a rank's memory: its ranges there, by the ops, in the form of an op. */
+/* Returns the access of an entry to a rank's memory in the form of an op. */
 static struct bin_op entry_access(const struct check_queues *c, uint32_t e, uint32_t rank)
 {
 	const struct bin_entry *b = entry_at(c, e);
@@ -715,7 +720,7 @@ static struct bin_op entry_access(const struct check_queues *c, uint32_t e, uint
 	return o;
 }
 
-/* Whether ARMWs do what an op reduces. */
+/* True if ARMWs carry out the reduction of an op. */
 static bool is_armw(const struct check_queues *c, uint32_t rank, uint32_t op)
 {
 	uint32_t n;
@@ -724,8 +729,8 @@ static bool is_armw(const struct check_queues *c, uint32_t rank, uint32_t op)
 	return n && bin_reduces(c->g->ranks[rank].ops[op - c->ev->base[rank]].kind) && entry_at(c, *list)->kind == BIN_E_ARMW;
 }
 
-/* Entries of two ops of a rank, the first of which comes first. What two ARMWs update may be updated in any order, each
- * being one step: they are by one operation, of integers, and commute. */
+/* Adds the pairs of entries of two ops of a rank that must stay in order. Two ARMWs may update the same elements in any
+ * order: each is atomic, and they commute, because all are of one operation on integers. */
 static int need_pair(struct check_queues *c, uint32_t rank, uint32_t first, uint32_t second)
 {
 	uint32_t n, m;
@@ -751,7 +756,7 @@ static int by_first(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* What an op has to wait for. Since ARMWs do not wait for each other, what is in front of them counts as well. */
+/* Adds all that an op must wait for. ARMWs do not wait for each other, so the op also waits for what comes before them. */
 static int need_all(struct check_queues *c, uint32_t rank, uint32_t op, uint32_t *seen)
 {
 	const struct conflicts *all = &c->conflicts;
@@ -793,12 +798,12 @@ static int find_needs(struct check_queues *c)
 	return err;
 }
 
-/* Entries, by what they are counted for: the queue to which they bring credit, the rank that is told. */
+/* Entries by where they count: the queue to which they bring credit, or the rank to which they give notice. */
 struct counted {
 	uint32_t *list, *from;
 };
 
-/* Entry e is late: whether what is counted for the same thing has come of the next start. */
+/* Entry e is held back. Checks whether a count that it adds to has got something from the next start. */
 static void look_for_mixed(struct check_queues *c, const struct counted *l, uint32_t what, bool notice, uint32_t e)
 {
 	for (uint32_t i = l->from[what]; i < l->from[what + 1] && !c->mixed.yes; i++)
@@ -819,21 +824,22 @@ static void tell_mixed(struct check_queues *c)
 		      entry_text(c, m->before).s, b->queue, bin_entry_lands(b, c->way[m->late].rank), entry_text(c, m->late).s);
 }
 
-/* Whether a rank has come two starts further than what is held. */
+/* Checks whether a rank is two starts ahead of the event that is held back. */
 static void look_ahead(struct check_queues *c)
 {
 	for (uint32_t r = 0; r < c->nranks && c->pooled; r++)
 		c->ahead |= c->state[STARTS - 1].started[r];
 }
 
-/* Whether an entry or a rank is one of those that are left out when not all can be held back. */
+/* True if an event is left out because not all can be held back. */
 static bool left_out(const struct check_queues *c, uint32_t id)
 {
 	return mix(id) % c->stride != 0;
 }
 
-/* What must not happen before an entry has arrived: entries on the same elements, the end of the ranks whose memory it
- * touches, and credit and notices of the next start, which would be taken for its own. *need runs through c->needs. */
+/* Checks what must not happen before an entry has arrived: entries on the same elements; completion of the ranks whose
+ * memory it accesses; and credit and notices of the next start, which would be taken for its own. *need advances
+ * through c->needs. */
 static void check_arrival(struct check_queues *c, uint32_t e, size_t *need, const struct counted *credit,
 			  const struct counted *notices)
 {
@@ -861,7 +867,7 @@ static void check_arrival(struct check_queues *c, uint32_t e, size_t *need, cons
 		look_ahead(c);
 }
 
-/* What an entry is counted for, or BIN_NONE. Notices of its own rank are none of the next start, as that waits for them. */
+/* Returns where an entry counts, or BIN_NONE. Notices of the own rank are left out, because its next start waits for them. */
 static uint32_t counted_for(const struct check_queues *c, uint32_t e, bool notice)
 {
 	const struct bin_entry *b = entry_at(c, e);
@@ -904,7 +910,8 @@ static int check_arrivals(struct check_queues *c)
 	return err;
 }
 
-/* What must not happen before a rank has started: that others touch its memory, and the end of those that wait for it. */
+/* Checks what must not happen before a rank has started: accesses of others to its memory, and completion of ranks that
+ * wait for it. */
 static void check_rank(struct check_queues *c, uint32_t r, const struct ir_query *ends)
 {
 	run_without_event(c, HELD_START, r);
@@ -941,7 +948,7 @@ static int check_ranks(struct check_queues *c)
 	return err;
 }
 
-/* The CPU of a rank that has completed looks at nothing more, so what it posts must have been posted by then. */
+/* Checks that a rank does not complete before its CPU has posted its queues. The CPU posts nothing after completion. */
 static void check_posts(struct check_queues *c)
 {
 	for (uint32_t r = 0; r < c->nranks; r++)
@@ -957,9 +964,9 @@ static void check_posts(struct check_queues *c)
 		}
 }
 
-/* ---- all of it ---- */
+/* ---- all checks ---- */
 
-/* What must come before what, in two starts that do not mix; and where they can, in three, as they are counted. */
+/* Checks the required orders in two starts. If their counts can mix, checks them in three starts with common counts. */
 static int check_orders(struct check_queues *c)
 {
 	int err;
@@ -1032,7 +1039,7 @@ static int check_all_queues(struct check_queues *c)
 	return err ? err : check_orders(c);
 }
 
-/* So few events are held back that what they take together is about that. */
+/* Returns the stride at which the runs together visit about most entries. */
 static uint64_t stride_for(const struct smcq *s, uint64_t most)
 {
 	uint64_t runs = s->nranks, entries = 0;
