@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What goalc prints of a schedule: statistics, plain GOAL, dot, JSON and a dump. */
+ * Prints schedules: statistics, plain GOAL, dot, JSON and a dump. */
 #include "compiler/print/print.h"
 
 #include "compiler/analysis/match.h"
@@ -16,7 +16,7 @@
 
 /* ---- statistics ---- */
 
-/* The most ops on a path through dependencies and messages; has_depth is false on a cycle. */
+/* Finds the largest number of ops on a path through dependencies and messages. If there is a cycle, has_depth is false. */
 static int find_depth(const struct ir_graph *g, struct ir_stats *st)
 {
 	struct ir_match *m = NULL;
@@ -95,7 +95,7 @@ out:
 	return err;
 }
 
-/* For what is put into buffers. */
+/* Counts the messages that are put into buffers. */
 static int find_ready(const struct ir_graph *g, struct ir_stats *st)
 {
 	struct verify_report r;
@@ -127,7 +127,7 @@ int print_stats(const struct ir_graph *g, struct ir_stats *st)
 				break;
 			case BIN_OP_RECV_REDUCE:
 			case BIN_OP_RECV_REDUCE_WITH:
-				st->reduces++; /* and */
+				st->reduces++; /* counts as a recv, too */
 				/* fall through */
 			case BIN_OP_RECV:
 				st->recvs++;
@@ -152,7 +152,7 @@ int print_stats(const struct ir_graph *g, struct ir_stats *st)
 	return err || g->plain ? err : find_ready(g, st);
 }
 
-/* ---- plain GOAL, in exactly the form that line-by-line readers of others expect ---- */
+/* ---- plain GOAL, in exactly the form that line-by-line readers of other programs expect ---- */
 
 static void add_number(struct text *t, const char *before, uint32_t v)
 {
@@ -169,8 +169,8 @@ static void add_dep(struct text *t, uint32_t op, uint32_t dep)
 
 static int goal_rank(struct text *t, const struct ir_rank *rank)
 {
-	/* A dependency stands behind the later of its two ops, so that no reader needs forward references:
-	 * later[i] lists the ops before i that wait for i. */
+	/* A dependency is printed after the later of its two ops, so that no reader needs forward references. The rows
+	 * at[i] … at[i + 1] - 1 of op and dep are printed after op i. */
 	uint32_t *at = mem_calloc((size_t)rank->nops + 2, sizeof *at), *op = NULL, *dep = NULL;
 
 	if (at)
@@ -360,7 +360,7 @@ int print_json(const struct bin *b, const struct ir_graph *g, char **out)
 
 /* ---- dump ---- */
 
-/* The ranges of an op in the words of the language; part adds one of them. */
+/* Prints the ranges of an op in the words of the language. part prints one of them. */
 static void dump_ranges(struct text *t, const char *const name[2], unsigned kind,
 			void (*part)(struct text *t, const void *op, unsigned k), const void *op)
 {
@@ -415,7 +415,7 @@ static void dump_tmpl(struct text *t, const struct bin *b, const struct bin_tmpl
 
 	const char *name[2] = { "", "" };
 
-	if (p->kind == BIN_OP_GETS) { /* as is the instruction's word */
+	if (p->kind == BIN_OP_GETS) { /* the word of the instruction is the kind already */
 		text_add(t, " %s", bin_str(b, b->buffers[p->buf[0]].name));
 		tmpl_range(t, p, 0);
 		text_add(t, " from %s", bin_str(b, b->buffers[p->buf[1]].name));
@@ -506,7 +506,7 @@ static void dump_word(struct text *t, const struct bin *b, uint32_t pc)
 		case 'w':
 			dump_window(t, b, &b->windows[w->c]);
 			break;
-		default: /* i, j */
+		default: /* the forms i and j */
 			text_add(t, " %d", w->imm);
 		}
 	if (b->lines)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What goalc prints of a schedule. Each print_* but print_stats makes an owned, NUL-terminated text in *out; 0 or -ERR_x. */
+ * Output of schedules by goalc. Each print_* except print_stats makes an owned, NUL-terminated text in *out and returns
+ * 0 or -ERR_x. */
 #ifndef COMPILER_PRINT_PRINT_H
 #define COMPILER_PRINT_PRINT_H
 
@@ -7,10 +8,10 @@
 
 struct ir_stats {
 	uint64_t ranks, sends, recvs, calcs, copies, reduces, nops, bytes, edges, depth;
-	bool has_depth; /* not with wildcards */
-	/* Messages that cannot come before their recv has started, and those that need a signal for that. */
+	bool has_depth; /* false with wildcards */
+	/* number of messages that cannot arrive before their recv has started, and of those that need a signal for that */
 	uint64_t safe, ready;
-	bool has_ready; /* not in plain GOAL */
+	bool has_ready; /* false for plain GOAL */
 };
 int print_stats(const struct ir_graph *g, struct ir_stats *st);
 int print_goal(const struct ir_graph *g, char **out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The split-tree model as a table and as JSON. */
+ * The cost model of split-tree as a table and as JSON. */
 #include "compiler/print/print_model.h"
 
 #include "util/err.h"
@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <json-c/json.h>
 
-/* "0 for 2-51 ranks, 1 for 52-57, ..." */
+/* Adds a line like "best S: 0 for 2-51 ranks, 1 for 52-57, ...". */
 static void add_changes(struct text *t, const struct model *m, uint32_t first, uint32_t last)
 {
 	for (uint32_t n = first, end; n <= last; n = end + 1) {
@@ -56,7 +56,7 @@ int print_model_text(const struct model *m, uint32_t first, uint32_t last, char 
 
 /* ---- JSON ---- */
 
-/* Takes value; json-c says nothing about most of its failures but NULL. */
+/* Takes ownership of value. For most failures, json-c returns nothing but NULL. */
 static int add_member(json_object *to, const char *key, json_object *value)
 {
 	if (value && !json_object_object_add(to, key, value))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The split-tree model as a picture: to the left what communication costs (Figures 13 and 15 of the paper), to the
- * right what it costs together with the computation (Figures 14 and 16). */
+ * The cost model of split-tree as a picture. The left part shows the time of communication (Figures 13 and 15 of the
+ * paper), the right part that of communication and computation together (Figures 14 and 16). */
 #include "compiler/print/print_model.h"
 
 #include "util/err.h"
@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define POINTS 1024u /* of a curve: more cannot be told apart */
-#define LEVELS 33u   /* the values of S for 2^32 ranks */
+#define POINTS 1024u /* of a curve; more could not be distinguished */
+#define LEVELS 33u   /* number of values of S for 2^32 ranks */
 #define SERIES (LEVELS + 2)
 
-/* A curve over the number of ranks; those without an S ignore it. */
+/* A curve over the number of ranks. Curves without an S ignore s. */
 typedef double curve(const struct model *m, uint32_t ranks, unsigned s);
 
 static double compute_time(const struct model *m, uint32_t ranks, unsigned s)
@@ -35,17 +35,17 @@ static double in_sequence(const struct model *m, uint32_t ranks, unsigned s)
 	return compute_time(m, ranks, s) + blocking_time(m, ranks, s);
 }
 
-/* What is drawn, and the memory for it. */
+/* The picture, and the memory for it. */
 struct drawing {
 	const struct model *m;
 	uint32_t first, last;
 	struct svg_plot plots[2];
 	struct svg_series series[2][SERIES];
 	char names[LEVELS][16];
-	struct svg_point *next; /* room for more points */
+	struct svg_point *next; /* free memory for further points */
 };
 
-/* A curve of a plot, where the tree has s levels. */
+/* Adds a curve to a plot, for the numbers of ranks whose tree has at least s levels. */
 static void add_curve(struct drawing *d, unsigned plot, struct svg_series style, curve *f, unsigned s)
 {
 	const uint32_t step = (d->last - d->first) / POINTS + 1;
@@ -58,7 +58,7 @@ static void add_curve(struct drawing *d, unsigned plot, struct svg_series style,
 	d->series[plot][d->plots[plot].nseries++] = style;
 }
 
-/* All S, and over them the blocking collective, which is what the highest S comes to. */
+/* Adds the curves of all S and that of the blocking collective, which the highest S equals. */
 static void add_splits(struct drawing *d, unsigned plot, curve *f, const char *name, curve *all_on_ranks)
 {
 	for (unsigned s = 0; s <= model_height(d->m, d->last); s++) {
@@ -74,7 +74,7 @@ static int draw_model(struct drawing *d, char **out)
 	const struct model *m = d->m;
 	const uint32_t least = model_best_ranks(m, d->first, d->last);
 	const unsigned s = model_best(m, least);
-	/* All that is of interest is near the blocking collective with all cores. */
+	/* Times far above that of the blocking collective on all cores are of no interest. */
 	const double high = 2.5 * (model_blocking(m, m->cores) + model_compute(m, m->cores));
 	char ranks[40], mark[64], title[96];
 

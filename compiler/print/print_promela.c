@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A lowered schedule as a model in Promela: queues, packets and ranks, with assertions that know from the ops alone what
- * is right. It shares nothing with the verifier but the order of the ops.
+ * Prints a lowered schedule as a Promela program of queues, packets and ranks. Its assertions are derived from the ops
+ * alone. It shares nothing with the verifier but the order of the ops.
  *
- * Memory is cut into cells, elements of one rank that all entries treat alike. A cell has a tag: which op wrote it last in
- * this start, or is just writing it; each read, and each rank that completes, knows which it has to be. All that touches
- * a rank's memory has to lie between its start and its completion, in the same start of both ranks, so tags need no number
- * of the start. ARMWs to one element commute: they leave its tag as it is, and are counted. Cells that nothing writes are
- * left out.
+ * Memory is divided into cells: elements of one rank that all entries treat alike. A cell has a tag, which tells the op
+ * that wrote it last in this start, or is just writing it. Each read, and each completion of a rank, knows which tag it
+ * must find. All accesses to a rank's memory must happen between its start and its completion, in the same start of
+ * both ranks, so tags need no number of the start. ARMWs to one element commute, so they leave its tag as it is and are
+ * counted. Cells that nothing writes are left out.
  *
- * What can happen later as well, and never makes anything wrong by that, happens at once: an entry that has its credit is
- * issued, a rank that has its notices completes. What is left, and takes place in any order, is that packets arrive and
- * that ranks start. Of a way in strong order only the number of packets is kept. */
+ * What can as well happen later, and makes nothing wrong by happening early, happens at once: an entry that has its
+ * credit is issued, and a rank that has its notices completes. What remains, and happens in any order, is that packets
+ * arrive and that ranks start. Of a route in strong order only the number of packets is kept. */
 #include "compiler/print/print_promela.h"
 
 #include "compiler/analysis/checks.h"
@@ -24,11 +24,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AS_STARTED 0u /* of tags; op i: i + 1 */
+#define AS_STARTED 0u /* tag of initial contents; the tag of op i is i + 1 */
 #define GARBAGE (UINT32_MAX - 1)
 #define ANY_TAG UINT32_MAX
 
-/* What a piece holds: what an op wrote, and how many ARMWs have updated that. */
+/* Contents of a span: the op that wrote it, and how many ARMWs have updated it since. */
 struct content {
 	uint32_t tag, updates;
 };
@@ -37,28 +37,28 @@ enum access_kind { READS, UPDATES, WRITES };
 struct access {
 	uint32_t entry;
 	enum access_kind kind;
-	struct content value; /* that is read, of which the tag is expected by an update, or written */
+	struct content value; /* value that is read or written; the tag is also what an update must find */
 };
 
-/* Elements from lo to the next piece of the buffer. */
+/* Elements from lo to the next span of the buffer. */
 struct piece {
 	uint32_t buf;
 	uint64_t lo;
-	struct content last; /* by the ops so far */
+	struct content last; /* contents after the ops so far */
 	VEC(struct access) v;
 };
 
-/* A cell stands for all pieces of its rank that are treated alike. */
+/* A cell stands for all spans of its rank that are treated alike. */
 struct cell {
 	uint32_t rank;
 	const struct piece *p;
-	struct content final; /* or ANY_TAG */
-	VEC(uint32_t) tags; /* those that there are, but for that of the start */
+	struct content final; /* contents at completion; its tag may be ANY_TAG */
+	VEC(uint32_t) tags; /* all tags that occur, except that of initial contents */
 	bool updated;
 };
 
 struct way {
-	uint32_t queue; /* numbered through */
+	uint32_t queue; /* number over all ranks */
 	VEC(uint32_t) entries;
 };
 
@@ -67,16 +67,17 @@ struct model {
 	const struct ir_graph *g;
 	const struct smcq *s;
 	struct ir_events ev;
-	VEC(struct piece) *pieces; /* of each rank: ascending, those of a buffer end with one at its last end */
-	VEC(struct content) expected; /* what ops read */
-	size_t *expected_at; /* of ranges 0 and 1 of each op */
-	bool *armw; /* ops that ARMWs carry out */
-	uint8_t operation; /* of all ARMWs */
+	/* spans of each rank, ascending; for each buffer, the last one begins at the highest end of a range */
+	VEC(struct piece) *pieces;
+	VEC(struct content) expected; /* contents that ops must read */
+	size_t *expected_at; /* for ranges 0 and 1 of each op, the first index into expected */
+	bool *armw; /* true for ops that ARMWs carry out */
+	uint8_t operation; /* operation of all ARMWs */
 	VEC(struct cell) cells;
-	uint32_t *ebase, *qbase; /* entries and queues are numbered through */
+	uint32_t *ebase, *qbase; /* numbers of each rank's first entry and queue over all ranks */
 	VEC(struct way) ways;
-	uint32_t *way_of; /* of each entry */
-	bool *waits; /* [a * nranks + b]: b must not complete before a has started */
+	uint32_t *way_of; /* for each entry, its route */
+	bool *waits; /* [a * nranks + b]: true if b must not complete before a has started */
 };
 
 static const struct bin_op *op_at(const struct model *m, uint32_t rank, uint32_t op)
@@ -104,7 +105,7 @@ static bool same_value(struct content a, struct content b)
 	return a.tag == b.tag && a.updates == b.updates;
 }
 
-/* ---- pieces ---- */
+/* ---- spans ---- */
 
 static int add_cuts(struct model *m, uint32_t rank, uint32_t buf, uint64_t off, uint64_t len)
 {
@@ -155,7 +156,7 @@ static int cut_buffers(struct model *m)
 	return err;
 }
 
-/* The first piece of a range: the others follow until one that is not within. */
+/* Returns the first span of a range. The others follow it, up to the first that is not in the range. */
 static size_t piece_at(const struct model *m, uint32_t rank, uint32_t buf, uint64_t off)
 {
 	const struct piece key = { .buf = buf, .lo = off };
@@ -179,7 +180,7 @@ static bool piece_in_range(const struct model *m, uint32_t rank, size_t p, uint3
 	return x && x->buf == buf && x->lo >= off && x->lo - off < len;
 }
 
-/* ---- what the ops do ---- */
+/* ---- effects of ops ---- */
 
 static int find_armws(struct model *m)
 {
@@ -228,7 +229,7 @@ static void write_op(struct model *m, uint32_t rank, uint32_t i)
 		}
 }
 
-/* In one order; there is no race, so that it is the same in all. */
+/* Runs the ops in one order. There is no race, so every order gives the same contents. */
 static int carry_out(struct model *m)
 {
 	int err = find_armws(m);
@@ -253,9 +254,9 @@ static int carry_out(struct model *m)
 	return err;
 }
 
-/* ---- what entries do ---- */
+/* ---- effects of entries ---- */
 
-/* Range k of an op is read, or updated, by an entry: the part of it that the entry has. */
+/* Adds the accesses of an entry that reads, or updates, its part of range k of an op. */
 static int add_reads(struct model *m, enum access_kind kind, uint32_t rank, uint32_t e, uint32_t op, unsigned k,
 		     uint32_t buf, uint64_t off, uint64_t len)
 {
@@ -266,13 +267,13 @@ static int add_reads(struct model *m, enum access_kind kind, uint32_t rank, uint
 	for (size_t p = piece_at(m, rank, buf, off); piece_in_range(m, rank, p, buf, off, len) && !err; p++) {
 		const struct content *v = &m->expected.at[m->expected_at[2 * (m->ev.base[rank] + op) + k] + (p - from)];
 
-		if (piece_in_range(m, rank, p, o->buf[k], o->off[k], o->len)) /* else what is written will be wrong */
+		if (piece_in_range(m, rank, p, o->buf[k], o->off[k], o->len)) /* other elements make what is written garbage */
 			err = VEC_PUSH(&m->pieces[rank].at[p].v, (struct access){ e, kind, *v });
 	}
 	return err;
 }
 
-/* op: for which it is written, as its range k; BIN_NONE: nobody wants that. */
+/* Adds the accesses of an entry that writes range k of op op. If op is BIN_NONE, no op expects what is written. */
 static int add_writes(struct model *m, uint32_t rank, uint32_t e, uint32_t op, unsigned k, uint32_t buf, uint64_t off,
 		      uint64_t len)
 {
@@ -287,8 +288,8 @@ static int add_writes(struct model *m, uint32_t rank, uint32_t e, uint32_t op, u
 	return err;
 }
 
-/* From where to where an entry takes elements: ranks, ops of these or BIN_NONE, and ranges of the entry. Without an op at the
- * peer the own one has both ranges. */
+/* Source and destination of an entry's elements: ranks, ops of these or BIN_NONE, and ranges of the entry. If the entry
+ * has no op at the peer, its own op has both ranges. */
 struct taken {
 	uint32_t rank[2], op[2];
 	unsigned range[2];
@@ -304,7 +305,8 @@ static struct taken taken_by(uint32_t rank, const struct bin_entry *e)
 	return t;
 }
 
-/* Whether an entry takes the elements of its op to where its peer's op, or the op's own second range, has them. */
+/* True if an entry takes elements of its op to the right position in the range of its peer's op, or in its own op's
+ * second range. */
 static bool takes_right(const struct model *m, const struct taken *t, const struct bin_entry *e)
 {
 	const unsigned side = e->at == BIN_NONE, from = t->range[0], into = t->range[1];
@@ -421,7 +423,8 @@ static int find_cells(struct model *m)
 	return err;
 }
 
-/* 0 is the tag of the start; of each other one there are two, the first of a writer that is not through. */
+/* Returns the number of a tag in the program. Initial contents have 0. Every other tag has two numbers: the lower one
+ * as long as the writer is not complete. */
 static uint32_t number_of(const struct cell *c, uint32_t tag, bool through)
 {
 	for (size_t i = 0; i < c->tags.n; i++)
@@ -430,7 +433,7 @@ static uint32_t number_of(const struct cell *c, uint32_t tag, bool through)
 	return 0;
 }
 
-/* ---- ways ---- */
+/* ---- routes ---- */
 
 static int find_ways(struct model *m, uint32_t rank, uint32_t q)
 {
@@ -482,7 +485,7 @@ static int number_queues(struct model *m)
 	return err;
 }
 
-/* Which ranks must not complete before which have started. */
+/* Finds for each rank the ranks that must have started before it completes. */
 static int find_waits(struct model *m)
 {
 	const uint32_t n = m->g->nranks;
@@ -505,7 +508,7 @@ static int find_waits(struct model *m)
 	return err;
 }
 
-/* ---- text ---- */
+/* ---- output ---- */
 
 static void write_head(struct model *m)
 {
@@ -590,7 +593,7 @@ static void check_value(struct model *m, size_t i, struct content v)
 	text_add(&m->t, ");");
 }
 
-/* Statements for what an entry does to a cell: when it is issued, or arrives. */
+/* Writes the statements for an access to a cell, when the entry is issued or when it arrives. */
 static void write_access(struct model *m, size_t i, const struct access *a, bool arrives)
 {
 	const struct cell *c = &m->cells.at[i];
@@ -610,7 +613,8 @@ static void write_access(struct model *m, size_t i, const struct access *a, bool
 	}
 }
 
-/* First what is read, but of what an entry has been writing only it knows what it was. */
+/* Writes the reads of an entry first, then its writes. On arrival, reads of what the entry itself has been writing are
+ * not checked, because its writes have replaced the old contents. */
 static void write_accesses(struct model *m, uint32_t e, bool arrives)
 {
 	for (unsigned writes = 0; writes < 2; writes++)
@@ -626,7 +630,7 @@ static void write_accesses(struct model *m, uint32_t e, bool arrives)
 		}
 }
 
-/* Credit that the rank's CPU is told of, of a posted queue, lasts for all of its entries. */
+/* Writes the condition on credit. In a posted queue, the credit that the rank's CPU has counted serves all entries. */
 static void write_condition(struct model *m, const struct bin_queue *b, uint32_t id)
 {
 	if (b->mode == BIN_Q_POSTED)
@@ -796,7 +800,7 @@ static void text_of(struct model *m)
 	text_add(&m->t, "\tod\n}\n");
 }
 
-/* ---- all of it ---- */
+/* ---- the whole program ---- */
 
 static void free_model(struct model *m)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Queues and entries as text and as JSON. */
+ * Prints queues and entries as text and as JSON. */
 #include "compiler/print/print_queues.h"
 
 #include "compiler/ir/smcq.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lowered schedules as goalc prints them. */
+ * Output of lowered schedules by goalc. */
 #ifndef COMPILER_PRINT_PRINT_QUEUES_H
 #define COMPILER_PRINT_PRINT_QUEUES_H
 
@@ -8,11 +8,11 @@
 
 #include <json-c/json.h>
 
-/* What one rank posts, a line for each entry. */
+/* Prints what one rank posts, a line for each entry. */
 void print_rank_queues(struct text *t, const struct bin *b, const struct ir_graph *g, uint32_t rank);
-/* What all post: an array of arrays of queues. */
+/* Returns what all ranks post: an array of arrays of queues. */
 json_object *print_json_queues(const struct bin *b, const struct ir_graph *g);
-/* What each rank needs, and which ops are left to its CPU. */
+/* Prints the queues and entries that each rank needs, and the ops left to its CPU. */
 void print_queue_needs(struct text *t, const struct ir_graph *g);
 json_object *print_json_queue_needs(const struct ir_graph *g);
 
