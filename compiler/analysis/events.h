@@ -37,7 +37,7 @@ static inline uint32_t ir_rank_event(const struct ir_events *ev, uint32_t rank, 
 }
 /* Returns the rank of an op, given its number over all ranks. */
 uint32_t ir_events_rank(const struct ir_events *ev, uint32_t op);
-/* As ir_events_rank(), but faster if the op is of the rank before, which is tried first. */
+/* Returns the rank of an op like ir_events_rank(), but tries the rank before first, which is faster for ops in order. */
 static inline uint32_t ir_events_rank_after(const struct ir_events *ev, uint32_t op, uint32_t before)
 {
 	return op >= ev->base[before] && op < ev->base[before + 1] ? before : ir_events_rank(ev, op);
@@ -54,7 +54,7 @@ void ir_left_fini(struct ir_left *left);
 
 #define IR_NO_EVENT UINT32_MAX
 
-/* Question whether one of the events from comes before one of the events to. */
+/* Question: does one of the events from come before one of the events to? */
 struct ir_query {
 	uint32_t from[2], to[2]; /* events, or IR_NO_EVENT */
 	bool yes; /* the answer */

@@ -12,7 +12,7 @@
 
 #define NONE UINT32_MAX
 
-/* Question, part of a query, whether event from comes before event to. */
+/* Part of a query: does event from come before event to? */
 struct ask {
 	uint32_t from, to;
 	uint32_t query;
@@ -102,9 +102,9 @@ static bool listed(const uint32_t *pred, uint32_t n, uint32_t e)
 	return lo < n && pred[lo] == e;
 }
 
-/* Searches backwards from to for from, with a limit on the events visited. start is the first position of an event
- * after from, so events before it cannot come after from. The search is depth-first: long paths lead through the few
- * events that many others wait for. */
+/* Searches for a path between two events, backwards from to, and visits a limited number of events. start is the first
+ * position of an event after from, so events before it cannot come after from. The search is depth-first: long paths lead
+ * through the few events that many others wait for. */
 static enum answer look_back(const struct ir_events *ev, uint32_t from, uint32_t start, uint32_t to)
 {
 	struct seen seen = { { 0 }, 0 };

@@ -255,7 +255,7 @@ static int add_write_conflicts(struct symbolic *s, uint32_t rank, uint32_t op, u
 	return err;
 }
 
-/* Writes the values in to range k of op op. */
+/* Op op writes the values *in to its range k. */
 static int write_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const struct pieces *in)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];

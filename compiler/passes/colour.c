@@ -26,7 +26,7 @@ struct colouring {
 	uint32_t nreal;
 	struct edge *edges; /* nodes * degree */
 	struct edge *arcs; /* edges of a search for a matching; room for all edges and one more for each node */
-	uint32_t *mate[2]; /* the edge paired with each one at its sender, and at its receiver */
+	uint32_t *mate[2]; /* for each edge, the one paired with it at its sender, and at its receiver */
 	uint32_t *open; /* for each node, an edge that is not paired yet */
 	uint8_t *half; /* the half to which each edge is assigned */
 	uint32_t *colour;

@@ -421,7 +421,7 @@ static void note_waiting(struct fuse *f, uint32_t p)
 	}
 }
 
-/* Copies are removed first; merges with recvs are left for the next round if any were. */
+/* Runs one round. A round that removes copies leaves merges with recvs to the next one. */
 static int one_round(struct fuse *f)
 {
 	int err = flow_init(&f->flow, f->r);

@@ -4,16 +4,16 @@
  *
  * Each message becomes a put straight to its destination. With get=1, it becomes a signal of the sender that the data
  * is there, and a GET of the receiver. Each copy becomes a put of a rank to itself. A reduction becomes atomic
- * read-modify-writes (ARMWs), one for each element, from the sender's or the own buffer, if the operation is known and
- * ARMWs exist for it. Otherwise, an op that computes is a task of the rank's CPU, if the options allow that. A task may
- * be issued when certain others have arrived at its rank:
+ * read-modify-writes (ARMWs), one for each element, if the operation is known and ARMWs exist for it. They read the
+ * sender's buffer or, for a local reduction, the rank's own. Otherwise, an op that computes is a task of the rank's CPU,
+ * if the options allow that. A task may be issued when the following have arrived at its rank:
  *
  * - The tasks of the recvs, copies and reduces that its op waits for, directly or through other ops. It does not wait
  *   for sends to complete, because that says only that the source is free.
  * - The tasks that touched the same elements before, if one of the two writes (symbolic.h). An ARMW does not wait for
  *   another ARMW that updates the same elements, because their order does not matter. If such a task arrives at a rank
  *   other than the one that must wait, and other waits do not order them yet, a signal is sent there.
- * - If it has nothing to wait for, the start of all ranks. Each rank reports its start up a tree, and the news that all
+ * - If it has nothing else to wait for: the start of all ranks. Each rank reports its start up a tree, and the news that all
  *   have started comes down the same tree as far as needed. So nothing arrives before its destination is free. Starts
  *   are not mixed up either, since a rank is ready for the next one only when all it posted is complete. With post=1,
  *   the signals reach the CPU of the rank at the root of the tree, which then posts what waits there. A single rank

@@ -34,8 +34,8 @@ static unsigned implied_events(uint32_t dep)
 	return dep & BIN_START ? STARTED : STARTED | COMPLETED;
 }
 
-/* Computes through of an op, all ops before it done. Returns the part that follows from the through of the ops it waits
- * for. */
+/* Computes through[op], given through of all earlier ops. Returns the lower bound of it that follows from through of the
+ * ops that it waits for. */
 static uint32_t find_through(struct reduce *x, uint32_t op)
 {
 	const struct ir_rank *r = x->r;

@@ -190,7 +190,7 @@ static int make_ops(struct segment *s, uint32_t n)
 	return s->ops ? 0 : -ERR_NOMEM;
 }
 
-/* Makes each of n ops, from op on, wait for each of m ops, from on on. */
+/* Makes each of the n ops that begin with op wait for each of the m ops that begin with on. */
 static int add_edges(struct segment *s, uint32_t op, uint32_t n, uint32_t on, uint32_t m, uint32_t start)
 {
 	for (uint32_t i = 0; i < n; i++)

@@ -27,7 +27,7 @@ struct block {
 	enum bin_queue_mode mode;
 	bool gathers; /* waits for ranks to start */
 	struct smcq_set needs; /* tasks that it waited for at first */
-	struct smcq_set waits; /* tasks that it waits for now, among them signals for others */
+	struct smcq_set waits; /* tasks that it waits for now; signals have replaced some */
 	VEC(uint32_t) tasks;
 	uint64_t key; /* key of its first task */
 	uint32_t before; /* 1 + the block that it must follow in its queue, or 0 */
@@ -106,8 +106,9 @@ static int put_task(struct placing *p, uint32_t block, uint32_t task)
 
 /* ---- blocks ---- */
 
-/* Returns the mode of the queue for a task. A session task that waits only for starts of ranks either passes on that
- * they have started, or is where all starts are known. The latter goes into a posted queue if there may be any. */
+/* Returns the mode of the queue for a task. There are two kinds of session tasks that wait only for starts of ranks.
+ * Some pass on that these have started. The others are at the rank where all starts are known; they go into a posted
+ * queue if the options allow that. */
 static enum bin_queue_mode mode_for(const struct placing *p, const struct smcq_task *t)
 {
 	if (t->entry.kind == BIN_E_CPU)
