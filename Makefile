@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# make deps demo | make deps check | make | make install | make check-quick | make coverage | make matrix alloc mutants offload | make asan ubsan tsan | make fuzz
+# make deps demo | make deps check | make | make install | make check-quick | make coverage | make asan ubsan tsan
+# Campaigns: make matrix alloc mutants offload fuzz ...; CONTRIBUTING.md has the list.
 
 MAKEFLAGS += -r
 .DELETE_ON_ERROR:
@@ -26,9 +27,23 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
 
 # ---- sources: what is in a room belongs to it ----
 
-ROOMS_COMPILER := compiler compiler/analysis compiler/collectives compiler/ir compiler/lower compiler/passes compiler/queues compiler/verify
-ROOMS_BACKENDS := backends/common backends/shm backends/smcq backends/verbs
-ROOMS_GOALRUN  := goalrun goalrun/nic
+ROOMS_COMPILER := \
+	compiler \
+	compiler/analysis \
+	compiler/collectives \
+	compiler/ir \
+	compiler/lower \
+	compiler/passes \
+	compiler/queues \
+	compiler/verify
+ROOMS_BACKENDS := \
+	backends/common \
+	backends/shm \
+	backends/smcq \
+	backends/verbs
+ROOMS_GOALRUN := \
+	goalrun \
+	goalrun/nic
 
 sources = $(patsubst %.c,%,$(sort $(wildcard $(addsuffix /*.c,$(1)))))
 GOALC    := $(addprefix compiler/,main options show)
@@ -57,6 +72,7 @@ LIBNAME   := libgoalsched
 LIBRARY   := $(BUILD)/lib/$(LIBNAME).so
 PROGRAMS  := $(BUILD)/bin/goalc $(BUILD)/bin/goalrun
 
+.PHONY: all
 all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a
 
 $(BUILD)/bin/goalc: $(call obj,$(GOALC)) $(COMPILE_O)
@@ -111,8 +127,16 @@ $(BUILD)/%.inc: %.goal
 # The definitions of the collectives: their names, and their binaries, by the parts of the compiler that make programs.
 COLLECTIVES := compiler/collectives/collectives.goal
 EMBED := $(BUILD)/compiler/bootstrap/embed
-$(EMBED): $(call obj,compiler/bootstrap/embed compiler/collectives/names compiler/ir/ir compiler/ir/image compiler/ir/smcq \
-		compiler/lower/lower_program $(call sources,util lang format) $(patsubst %.c,%,$(wildcard compiler/lower/gen*.c))) $(HOOK_O) $(GENERATED)
+EMBEDS := \
+	compiler/bootstrap/embed \
+	compiler/collectives/names \
+	compiler/ir/ir \
+	compiler/ir/image \
+	compiler/ir/smcq \
+	compiler/lower/lower_program \
+	$(patsubst %.c,%,$(wildcard compiler/lower/gen*.c)) \
+	$(call sources,util lang format)
+$(EMBED): $(call obj,$(EMBEDS)) $(HOOK_O) $(GENERATED)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/compiler/collectives/definitions.inc: $(COLLECTIVES) $(EMBED)
 	$(call say,EMBED)$(EMBED) $< > $@
@@ -128,7 +152,13 @@ $(BUILD)/lang/parametric.lex.o: $(BUILD)/lang/parametric.tab.h
 .SECONDARY:
 
 # Specialising is part of every bind, and 10 to 17 % faster so.
-SPECIALISE := $(addprefix format/,arith call call_edges program read) compiler/ir/ir
+SPECIALISE := \
+	format/arith \
+	format/call \
+	format/call_edges \
+	format/program \
+	format/read \
+	compiler/ir/ir
 $(call obj,$(SPECIALISE)): override ALL_CFLAGS += $(if $(filter -O2,$(CFLAGS)),-O3)
 
 # ---- the installed tree ----
@@ -163,6 +193,7 @@ export TREE
 # Directories as the .pc file has them, relative to its prefix where they can be.
 in_pc = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
+.PHONY: install uninstall
 # DESTDIR is put before every path, and is in no file. Made here, not in the build: the directories are known now.
 install: all
 	@set -e; printf '%s\n' "$$TREE" | while read -r mode dir files; do \
@@ -186,7 +217,16 @@ uninstall:
 
 # ---- tests ----
 
-TEST_BINS := $(BUILD)/tests/rt-cases $(BUILD)/tests/rt-kill $(BUILD)/tests/rt-fastpath $(BUILD)/tests/rt-world $(BUILD)/tests/rt-stuck $(BUILD)/tests/rt-meet $(BUILD)/tests/rt-starts $(BUILD)/tests/rt-host $(BUILD)/tests/rt-pause $(BUILD)/tests/rt-many $(BUILD)/tests/rt-select $(BUILD)/tests/rt-sizes $(BUILD)/tests/rt-storm $(BUILD)/tests/unload $(BUILD)/tests/rt-wait $(BUILD)/tests/rt-nodes $(BUILD)/tests/rt-hierarchy $(BUILD)/tests/rt-progress $(BUILD)/tests/rt-fragments $(BUILD)/tests/rt-offload $(BUILD)/tests/rt-relay $(BUILD)/tests/rt-ofikill $(BUILD)/tests/rt-intrude $(BUILD)/tests/rt-cut $(BUILD)/tests/rt-untouched $(BUILD)/tests/views $(BUILD)/tests/unit-all $(BUILD)/tests/trace-check
+# Each of tests/rt is a program of users' calls, but for what they share and those that are linked in another way.
+RT_PARTS  := team
+RT_OTHERS := nomem unload views
+RT_BINS   := $(patsubst tests/rt/%.c,$(BUILD)/tests/rt-%,$(filter-out $(patsubst %,tests/rt/%.c,$(RT_PARTS) $(RT_OTHERS)),$(wildcard tests/rt/*.c)))
+TEST_BINS := \
+	$(RT_BINS) \
+	$(BUILD)/tests/unload \
+	$(BUILD)/tests/views \
+	$(BUILD)/tests/unit-all \
+	$(BUILD)/tests/trace-check
 
 # Users' view: the shared library and its header.
 $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
@@ -205,8 +245,17 @@ $(BUILD)/tests/views: $(call obj,tests/rt/views $(filter-out backends/smcq/% bac
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/tests/unit-all: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c)) $(call obj,tests/loop/loop goalrun/nic/copier goalrun/nic/nic) \
-		$(call obj,$(addprefix goalrun/,energy sweep oracle values) util/svg) $(LIB_O)
+# What the library does not have, beside the tests themselves.
+UNIT_PARTS := \
+	goalrun/energy \
+	goalrun/nic/copier \
+	goalrun/nic/nic \
+	goalrun/oracle \
+	goalrun/sweep \
+	goalrun/values \
+	tests/loop/loop \
+	util/svg
+$(BUILD)/tests/unit-all: $(call obj,$(call sources,tests/unit) $(UNIT_PARTS)) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit $(LIBS)
 
@@ -220,7 +269,11 @@ $(EXECUTED): $(call obj,$(addprefix tests/mutants/,exec world)) $(LIB_O)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
 # The same for lowered schedules, which has an executor of its own.
-$(BUILD)/tests/queues/queues: $(call obj,$(addprefix tests/queues/,main exec mutate) compiler/print/print_promela $(addprefix tests/mutants/,load exec world)) $(LIB_O)
+QUEUES_PARTS := \
+	$(addprefix tests/queues/,main exec mutate) \
+	$(addprefix tests/mutants/,load exec world) \
+	compiler/print/print_promela
+$(BUILD)/tests/queues/queues: $(call obj,$(QUEUES_PARTS)) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
@@ -230,13 +283,72 @@ $(BUILD)/tests/trace-check: $(call obj,tests/trace/check)
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK := tests/diag.sh tests/calls.sh tests/verify.sh tests/queues.sh tests/smcq.sh tests/torus.sh tests/samples.sh tests/usual.sh tests/output.sh tests/print.sh tests/global.sh tests/select.sh tests/hierarchy.sh tests/model.sh tests/split.sh tests/plain.sh tests/stream.sh tests/long.sh tests/rt.sh tests/wait.sh tests/views.sh tests/dump.sh tests/faults.sh \
-             tests/goalrun.sh tests/overlap.sh tests/placement.sh tests/trace.sh tests/schedules.sh tests/meet.sh tests/hosts.sh tests/oracle.sh tests/kernels.sh tests/unit.sh \
-            tests/corpus.sh tests/freestanding.sh tests/fastpath.sh man/lint.sh
-CAMPAIGNS := tests/offload.sh tests/matrix.sh tests/passes.sh tests/mutants.sh tests/queue_mutants.sh tests/epoch.sh tests/starts.sh tests/progress.sh tests/robust.sh \
-             tests/spin.sh tests/promela.sh tests/ofi.sh tests/bench.sh tests/fuzz.sh tests/guest.sh tests/verbs.sh tests/verbs_nodes.sh tests/verbs_kill.sh tests/verbs_cut.sh tests/kill.sh
-VARIANTS  := tests/variants.sh tests/coverage.sh tests/docs.sh tests/install.sh
+QUICK := \
+	tests/diag.sh \
+	tests/calls.sh \
+	tests/verify.sh \
+	tests/queues.sh \
+	tests/smcq.sh \
+	tests/torus.sh \
+	tests/samples.sh \
+	tests/usual.sh \
+	tests/output.sh \
+	tests/print.sh \
+	tests/global.sh \
+	tests/select.sh \
+	tests/hierarchy.sh \
+	tests/model.sh \
+	tests/split.sh \
+	tests/plain.sh \
+	tests/stream.sh \
+	tests/long.sh \
+	tests/rt.sh \
+	tests/wait.sh \
+	tests/views.sh \
+	tests/dump.sh \
+	tests/faults.sh \
+	tests/goalrun.sh \
+	tests/overlap.sh \
+	tests/placement.sh \
+	tests/trace.sh \
+	tests/schedules.sh \
+	tests/meet.sh \
+	tests/hosts.sh \
+	tests/oracle.sh \
+	tests/kernels.sh \
+	tests/unit.sh \
+	tests/corpus.sh \
+	tests/freestanding.sh \
+	tests/fastpath.sh \
+	man/lint.sh
+CAMPAIGNS := \
+	tests/offload.sh \
+	tests/matrix.sh \
+	tests/passes.sh \
+	tests/mutants.sh \
+	tests/queue_mutants.sh \
+	tests/epoch.sh \
+	tests/starts.sh \
+	tests/progress.sh \
+	tests/robust.sh \
+	tests/spin.sh \
+	tests/promela.sh \
+	tests/ofi.sh \
+	tests/bench.sh \
+	tests/fuzz.sh \
+	tests/guest.sh \
+	tests/verbs.sh \
+	tests/verbs_nodes.sh \
+	tests/verbs_kill.sh \
+	tests/verbs_cut.sh \
+	tests/kill.sh
+VARIANTS := \
+	tests/variants.sh \
+	tests/coverage.sh \
+	tests/docs.sh \
+	tests/install.sh
 
+.PHONY: tests check check-quick
 tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
 
 # Everything that this machine can run; under 15 minutes on two cores.
@@ -249,8 +361,27 @@ check-quick:
 	@$(PARALLEL) tests
 	@LARGE=20000 SIZES="1 2 5" STARTS=2000 $(RUN) $(QUICK) tests/matrix.sh tests/passes.sh
 
+.PHONY: asan ubsan tsan
 # The same under sanitizers; each has its own objects.
-SANITIZED := tests/diag.sh tests/samples.sh tests/plain.sh tests/unit.sh tests/rt.sh tests/views.sh tests/matrix.sh tests/epoch.sh tests/starts.sh
+SANITIZED := \
+	tests/diag.sh \
+	tests/samples.sh \
+	tests/plain.sh \
+	tests/unit.sh \
+	tests/rt.sh \
+	tests/views.sh \
+	tests/matrix.sh \
+	tests/epoch.sh \
+	tests/starts.sh
+# What threads can do to each other.
+THREADED := \
+	tests/rt.sh \
+	tests/wait.sh \
+	tests/views.sh \
+	tests/progress.sh \
+	tests/matrix.sh \
+	tests/epoch.sh \
+	tests/starts.sh
 asan:
 	@$(PARALLEL) BUILD=build-asan SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g" tests
 	@LARGE=20000 SIZES="1 2 5 8" STARTS=4000 BUILD=build-asan bash tests/run.sh $(SANITIZED) tests/kill.sh
@@ -259,8 +390,9 @@ ubsan:
 	@LARGE=20000 SIZES="1 2 5 8" STARTS=4000 BUILD=build-ubsan bash tests/run.sh $(SANITIZED)
 tsan:
 	@$(PARALLEL) BUILD=build-tsan SAN=-fsanitize=thread CFLAGS="-O1 -g" tests
-	@LARGE=20000 SIZES="2 5" KINDS=threads WAITS=2000 STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh tests/rt.sh tests/wait.sh tests/views.sh tests/progress.sh tests/matrix.sh tests/epoch.sh tests/starts.sh
+	@LARGE=20000 SIZES="2 5" KINDS=threads WAITS=2000 STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh $(THREADED)
 
+.PHONY: epoch matrix alloc mutants verify-large promela kill check-verbs kill-verbs fuzz offload
 # The campaigns in full.
 epoch:
 	@$(PARALLEL) tests
@@ -309,10 +441,12 @@ offload:
 	@$(PARALLEL) all
 	@SHAPES="2,2,2 3,2,2 4,2,2 3,3,2 4,3,2 3,3,3 4,3,3" ORDERS=100 STARTS=1000 BUILD=$(BUILD) bash tests/offload.sh
 
+.PHONY: coverage
 # How much of the code the tests run; $(BUILD)-cov/uncovered.txt has the rest.
 coverage: all
 	@SWEEP=all VERBOSE=1 $(RUN) tests/coverage.sh
 
+.PHONY: guest
 # What guests boot (tests/guest/run.sh), the same for every BUILD. The kernel's package is only unpacked.
 GUEST  := build/guest
 KERNEL := $(GUEST)/linux.deb
@@ -327,12 +461,20 @@ $(KERNEL):
 
 # ---- benchmarks ----
 
-BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out bench/bench.c bench/overlap_mpi.c bench/plot.c bench/smcq_rank.c bench/verbs_bcast.c,$(wildcard bench/*.c)))
+# Those that scripts start as ranks.
+BENCH_RANKS := \
+	$(BUILD)/bench/smcq_rank \
+	$(BUILD)/bench/verbs_bcast
+BENCH_OTHERS := \
+	$(BUILD)/bench/bench \
+	$(BUILD)/bench/overlap_mpi \
+	$(BUILD)/bench/plot
+BENCHES := $(filter-out $(BENCH_RANKS) $(BENCH_OTHERS),$(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c)))
 # Of each MPI library that is installed; Debian's packages go together.
-PEERS   := $(patsubst %,$(BUILD)/bench/overlap-%,$(foreach m,mpich openmpi,$(if $(wildcard $(addsuffix /mpicc.$m,$(subst :, ,$(PATH)))),$m)))
+MPICC   := $(foreach m,mpich openmpi,$(if $(wildcard $(addsuffix /mpicc.$m,$(subst :, ,$(PATH)))),$m))
+PEERS   := $(patsubst %,$(BUILD)/bench/overlap-%,$(MPICC))
 
 # Inner parts are measured as well, so they take the objects.
-BENCH_RANKS := $(BUILD)/bench/smcq_rank $(BUILD)/bench/verbs_bcast
 $(BENCHES) $(BENCH_RANKS): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(BUILD)/tests/rt/team.o $(LIB_O)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON) -lm
 
@@ -347,6 +489,7 @@ $(PLOT): $(HOOK_O) $(call obj,bench/plot $(addprefix util/,svg text mem err))
 
 tests: $(BENCHES) $(BENCH_RANKS) $(PEERS) $(PLOT)
 
+.PHONY: bench bench-overlap bench-smcq bench-verbs experiments
 # Prints what it measures beside what is written by hand; decides nothing. BENCH_FLAGS: -q, -j
 bench:
 	@$(PARALLEL) all $(BENCHES)
@@ -377,12 +520,19 @@ bench-%:
 
 # ---- a new machine ----
 
-PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libhwloc-dev libfabric-dev libsodium-dev libcunit1-dev clang libclang-rt-14-dev \
-            spin tcc valgrind strace mandoc man-db groff bsdextrautils binutils procps \
-            libpmix-dev openmpi-bin libopenmpi-dev mpich libmpich-dev \
-            qemu-system-x86 busybox-static kmod cpio xz-utils zstd iproute2 openssh-client dropbear-bin \
-            libibverbs-dev ibverbs-providers ibverbs-utils perftest
+# To build
+PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libhwloc-dev libfabric-dev libsodium-dev
+# Other compilers, and what tests look with
+PACKAGES += libcunit1-dev clang libclang-rt-14-dev spin tcc valgrind strace binutils procps
+# The manual
+PACKAGES += mandoc man-db groff bsdextrautils
+# Launchers and libraries of MPI
+PACKAGES += libpmix-dev openmpi-bin libopenmpi-dev mpich libmpich-dev
+# Guests, and RDMA in them
+PACKAGES += qemu-system-x86 busybox-static kmod cpio xz-utils zstd iproute2 openssh-client dropbear-bin
+PACKAGES += libibverbs-dev ibverbs-providers ibverbs-utils perftest
 SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+.PHONY: deps demo clean
 deps:
 	$(SUDO) apt-get update
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(PACKAGES)
@@ -403,4 +553,3 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all install uninstall clean tests check check-quick offload asan ubsan tsan epoch matrix alloc mutants verify-large promela kill check-verbs kill-verbs fuzz coverage guest bench bench-overlap bench-smcq bench-verbs experiments deps demo
