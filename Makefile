@@ -179,7 +179,7 @@ define TREE
 755 $(BINDIR) $(PROGRAMS)
 755 $(LIBDIR) $(LIBRARY).$(VERSION)
 644 $(LIBDIR) $(BUILD)/lib/$(LIBNAME).a
-644 $(INCLUDEDIR) include/mpix_sched.h
+644 $(INCLUDEDIR) include/mpix_sched.h include/mpix_sched_basic.h
 644 $(MANDIR)/man1 $(wildcard man/*.1)
 644 $(MANDIR)/man3 $(wildcard man/*.3)
 644 $(MANDIR)/man5 $(wildcard man/*.5)

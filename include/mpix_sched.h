@@ -3,10 +3,12 @@
  * it as often as you like. See sched(7).
  *
  * Every function returns MPIX_SCHED_SUCCESS or one of MPIX_SCHED_ERR_*; outputs are written only on
- * success. MPIX_Sched_error_detail() tells more about the last error of a context. Any thread may call; one
+ * success. MPIX_Sched_error_detail() says more about the last error of a context. Any thread may call; one
  * request is used by one thread at a time. */
 #ifndef MPIX_SCHED_H
 #define MPIX_SCHED_H
+
+#include "mpix_sched_basic.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -69,7 +71,7 @@ enum {
 	MPIX_SCHED_ERR_COUNT = 30, /* a concrete schedule, and another count */
 	MPIX_SCHED_ERR_CLAIM = 31,
 	MPIX_SCHED_ERR_PASS = 32, /* a pass of goalc -T cannot be applied here */
-	MPIX_SCHED_ERR_LEVELS = 33, /* nor one that needs the levels of a tree */
+	MPIX_SCHED_ERR_LEVELS = 33, /* a pass that needs the levels of a tree cannot be applied here */
 	MPIX_SCHED_ERR_FAULT = 34, /* an op, a loop or a call of the schedule makes no sense; the detail says why */
 	MPIX_SCHED_ERR_FILES = 35, /* too few file descriptors: ulimit -n is the limit */
 	MPIX_SCHED_ERR_FSIZE = 36 /* files may not become that large: ulimit -f is the limit */
@@ -82,27 +84,27 @@ MPIX_SCHED_API int MPIX_Sched_ctx_create(MPIX_Sched_ctx *ctx);
 MPIX_SCHED_API int MPIX_Sched_ctx_free(MPIX_Sched_ctx *ctx);
 /* The sentence for an error number; never NULL. */
 MPIX_SCHED_API const char *MPIX_Sched_error_string(int err);
-/* What the last failed call on this context found out, copied to buf and NUL-terminated; returns the
- * length of the whole text. */
+/* Copies to buf, NUL-terminated, the reason why the last call on this context failed; returns the length of the whole
+ * text. */
 MPIX_SCHED_API size_t MPIX_Sched_error_detail(MPIX_Sched_ctx ctx, char *buf, size_t size);
 MPIX_SCHED_API int MPIX_Sched_get_version(int *major, int *minor, int *patch);
 
 /* ---- memory of the shared heap ---- */
 
-/* Memory that the ranks of a node reach by load and store; 64-byte aligned, zeroed. Any other memory may
+/* Allocates memory that the ranks of a node reach by load and store; 64-byte aligned, zeroed. Any other memory may
  * be bound as well, but is slower. */
 MPIX_SCHED_API int MPIX_Sched_alloc(MPIX_Sched_ctx ctx, size_t size, void **ptr);
-/* ERR_STATE while a request is bound to it, ERR_ARG when ptr is not from MPIX_Sched_alloc. */
+/* Fails with ERR_STATE while a request is bound to the memory, with ERR_ARG when ptr is not from MPIX_Sched_alloc. */
 MPIX_SCHED_API int MPIX_Sched_dealloc(MPIX_Sched_ctx ctx, void *ptr);
 
 /* ---- schedules ---- */
 
 /* Loads a binary, or compiles a text, from a file. */
 MPIX_SCHED_API int MPIX_Sched_load(MPIX_Sched_ctx ctx, const char *path, MPIX_Sched *sched);
-/* The same from memory, which is copied. name stands for the file in messages. */
+/* Does the same from memory, which it copies. Messages say name where a file's name would stand. */
 MPIX_SCHED_API int MPIX_Sched_load_mem(MPIX_Sched_ctx ctx, const char *name, const void *data, size_t size,
 				       MPIX_Sched *sched);
-/* Requests made from it live on. */
+/* Frees the handle. Requests made from the schedule live on. */
 MPIX_SCHED_API int MPIX_Sched_unload(MPIX_Sched *sched);
 
 struct MPIX_Sched_info {
@@ -113,14 +115,14 @@ struct MPIX_Sched_info {
 	const char *name, *implements; /* live as long as the schedule */
 };
 MPIX_SCHED_API int MPIX_Sched_get_info(MPIX_Sched sched, struct MPIX_Sched_info *info);
-/* One buffer: its name, and whether the caller has to give it ("in", "out", "inout") or the library does
- * ("scratch"). */
+/* Returns the name of one buffer, and its mode: the caller gives a buffer "in", "out" or "inout", the library one that is
+ * "scratch". */
 MPIX_SCHED_API int MPIX_Sched_get_buffer(MPIX_Sched sched, uint32_t index, const char **name,
 					 const char **mode);
 struct MPIX_Sched_bind;
-/* The size that one buffer has on a rank of so many for what would be bound: count, datatype, parameters and what is in
- * place count, memory need not be there. *elements are those of the datatype; *bytes is what they span. Either may be
- * NULL. */
+/* Returns the size that one buffer would have on this rank of a group of this size, bound as bind says: count, datatype,
+ * parameters and IN_PLACE matter, other buffers need not be there. *elements are those of the datatype; *bytes is what they
+ * span. Either may be NULL. */
 MPIX_SCHED_API int MPIX_Sched_get_buffer_size(MPIX_Sched sched, uint32_t index, int rank, int size,
 					      const struct MPIX_Sched_bind *bind, size_t *elements, size_t *bytes);
 
@@ -130,68 +132,22 @@ MPIX_SCHED_API int MPIX_Sched_get_buffer_size(MPIX_Sched sched, uint32_t index, 
  * rank 0, 1, …. Returns 0 on success. Blocking. */
 typedef int MPIX_Sched_allgather_fn(const void *in, void *out, size_t size, void *arg);
 
-/* Makes a group, collectively. allgather is only called in here. Cost: two allgathers and two messages
+/* Makes a group, collectively. It calls allgather, and no other function does. Cost: two allgathers and two messages
  * per rank. */
 MPIX_SCHED_API int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size,
 					   MPIX_Sched_allgather_fn *allgather, void *arg,
 					   MPIX_Sched_group *group);
-/* All ranks of a program that goalrun started; a group of one when there was no launcher. Collective. */
+/* Makes the group of all ranks of a program that goalrun started, or of this rank alone without a launcher. Collective. */
 MPIX_SCHED_API int MPIX_Sched_group_world(MPIX_Sched_ctx ctx, MPIX_Sched_group *group);
 MPIX_SCHED_API int MPIX_Sched_group_rank(MPIX_Sched_group group, int *rank, int *size);
 /* Splits a group, collectively over it: ranks with the same color (at least 0) make a subgroup, ordered by key,
  * then by their rank. With MPIX_SCHED_UNDEFINED a rank is in none, and *sub is NULL. A subgroup lives on when
  * its parent is freed. All ranks get the same error. Cost: five messages per rank. */
 MPIX_SCHED_API int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sched_group *sub);
-/* Local. Requests made from it live on. */
+/* Frees the handle; local. Requests made from the group live on. */
 MPIX_SCHED_API int MPIX_Sched_group_free(MPIX_Sched_group *group);
 
 /* ---- datatypes and operations ---- */
-
-/* What MPI_MINLOC and MPI_MAXLOC work on. */
-struct MPIX_Sched_float_int { float value; int index; };
-struct MPIX_Sched_double_int { double value; int index; };
-struct MPIX_Sched_long_double_int { long double value; int index; };
-struct MPIX_Sched_short_int { short value; int index; };
-struct MPIX_Sched_int_int { int value, index; };
-struct MPIX_Sched_long_int { long value; int index; };
-struct MPIX_Sched_float_float { float value, index; };
-struct MPIX_Sched_double_double { double value, index; };
-
-/* The one list of basic elements: X(NAME, name, class, C type). The class says which operations there are; see
- * MPIX_Sched_init(3). */
-#define MPIX_SCHED_BASIC_LIST(X)                                                       \
-	X(BYTE, byte, BITS, unsigned char)                                             \
-	X(INT8, int8, INTEGER, int8_t)                                                 \
-	X(UINT8, uint8, INTEGER, uint8_t)                                              \
-	X(INT16, int16, INTEGER, int16_t)                                              \
-	X(UINT16, uint16, INTEGER, uint16_t)                                           \
-	X(INT32, int32, INTEGER, int32_t)                                              \
-	X(UINT32, uint32, INTEGER, uint32_t)                                           \
-	X(INT64, int64, INTEGER, int64_t)                                              \
-	X(UINT64, uint64, INTEGER, uint64_t)                                           \
-	X(FLOAT, float, FLOATING, float)                                               \
-	X(DOUBLE, double, FLOATING, double)                                            \
-	X(LONG_DOUBLE, long_double, FLOATING, long double)                             \
-	X(FLOAT_COMPLEX, float_complex, COMPLEX, float _Complex)                       \
-	X(DOUBLE_COMPLEX, double_complex, COMPLEX, double _Complex)                    \
-	X(LONG_DOUBLE_COMPLEX, long_double_complex, COMPLEX, long double _Complex)     \
-	X(BOOL, bool, LOGICAL, unsigned char)                                          \
-	X(LOGICAL, logical, LOGICAL, int32_t)                                          \
-	X(FLOAT_INT, float_int, PAIR, struct MPIX_Sched_float_int)                     \
-	X(DOUBLE_INT, double_int, PAIR, struct MPIX_Sched_double_int)                  \
-	X(LONG_DOUBLE_INT, long_double_int, PAIR, struct MPIX_Sched_long_double_int)   \
-	X(SHORT_INT, short_int, PAIR, struct MPIX_Sched_short_int)                     \
-	X(INT_INT, int_int, PAIR, struct MPIX_Sched_int_int)                           \
-	X(LONG_INT, long_int, PAIR, struct MPIX_Sched_long_int)                        \
-	X(FLOAT_FLOAT, float_float, PAIR, struct MPIX_Sched_float_float)               \
-	X(DOUBLE_DOUBLE, double_double, PAIR, struct MPIX_Sched_double_double)
-
-enum MPIX_Sched_basic {
-#define MPIX_SCHED_X(NAME, name, kind, type) MPIX_SCHED_##NAME,
-	MPIX_SCHED_BASIC_LIST(MPIX_SCHED_X)
-#undef MPIX_SCHED_X
-	MPIX_SCHED_BASICS
-};
 
 /* A datatype of n blocks: block i is length[i] basic elements at offset[i] bytes; one element of the type
  * follows the other at extent bytes. The arrays are copied. */
@@ -199,29 +155,6 @@ MPIX_SCHED_API int MPIX_Sched_type_create(MPIX_Sched_ctx ctx, enum MPIX_Sched_ba
 					  const int64_t *offset, const size_t *length, int64_t extent,
 					  MPIX_Sched_type *type);
 MPIX_SCHED_API int MPIX_Sched_type_free(MPIX_Sched_type *type);
-
-/* The one list of operations: X(NAME, name). */
-#define MPIX_SCHED_BUILTIN_LIST(X) \
-	X(NO_OP, no_op)            \
-	X(SUM, sum)                \
-	X(PROD, prod)              \
-	X(MIN, min)                \
-	X(MAX, max)                \
-	X(LAND, land)              \
-	X(LOR, lor)                \
-	X(LXOR, lxor)              \
-	X(BAND, band)              \
-	X(BOR, bor)                \
-	X(BXOR, bxor)              \
-	X(MINLOC, minloc)          \
-	X(MAXLOC, maxloc)
-
-enum MPIX_Sched_builtin {
-#define MPIX_SCHED_X(NAME, name) MPIX_SCHED_##NAME,
-	MPIX_SCHED_BUILTIN_LIST(MPIX_SCHED_X)
-#undef MPIX_SCHED_X
-	MPIX_SCHED_BUILTINS
-};
 
 /* inout[i] = in[i] op inout[i] for count elements of the request's datatype in the user's layout. Called
  * in the thread that starts, tests or waits. */
@@ -232,7 +165,7 @@ MPIX_SCHED_API int MPIX_Sched_op_free(MPIX_Sched_op *op);
 
 /* ---- selection ---- */
 
-/* What the ranks are arranged as, for the neighbour collectives. */
+/* How the ranks are arranged, for the neighbour collectives. */
 enum MPIX_Sched_topology { MPIX_SCHED_NO_TOPOLOGY, MPIX_SCHED_CART, MPIX_SCHED_GRAPH };
 
 /* A call of a collective. Zero what you do not need. */
@@ -247,8 +180,8 @@ struct MPIX_Sched_call {
 };
 
 /* Loads the schedule that the selection table (select.table(5)) has for a call in a group, with the parameters and
- * passes of its row. Local: ranks that pass the same get the same, and have to. ERR_UNSUPPORTED when no row is for
- * the call. The context keeps what it has compiled, so that it is cheap from the second time on. */
+ * passes of its row. Local: ranks that pass the same arguments get the same schedule, and all ranks of the group have to pass the
+ * same. ERR_UNSUPPORTED when no row is for the call. The context keeps what it has compiled: a second selection is cheap. */
 MPIX_SCHED_API int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *call, MPIX_Sched *sched);
 
 /* ---- requests ---- */
@@ -260,10 +193,10 @@ struct MPIX_Sched_param {
 	size_t n; /* 1, or the length of a vector */
 };
 
-/* For a buffer that the schedule allows in place: a part of another one is taken, as with MPI_IN_PLACE. */
+/* Stands for a buffer that the schedule allows in place: a part of another buffer is used, as with MPI_IN_PLACE. */
 #define MPIX_SCHED_IN_PLACE ((void *)1)
 
-/* What a schedule is bound to. Zero what you do not need. */
+/* The memory and the values that a schedule is bound to. Zero what you do not need. */
 struct MPIX_Sched_bind {
 	size_t struct_size; /* sizeof, set by the caller */
 	void *const *buffers; /* one for each buffer of the schedule; NULL for scratch and unused ones, or IN_PLACE */
@@ -284,88 +217,88 @@ struct MPIX_Sched_bind {
  * as the request: types and ops may be freed, memory may not. All ranks get the same error. */
 MPIX_SCHED_API int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group,
 				   const struct MPIX_Sched_bind *bind, MPIX_Sched_request *req);
-/* Other buffers from the next start on; all else stays as it was bound. Local: other ranks need not take part.
- * buffers as in MPIX_Sched_bind. ERR_STATE when the request is active. On an error the old ones stay. */
+/* Binds other buffers, from the next start on; all else stays as it was bound. Local: other ranks need not take part.
+ * buffers are those of MPIX_Sched_bind. ERR_STATE when the request is active. After an error the old buffers stay bound. */
 MPIX_SCHED_API int MPIX_Sched_rebind(MPIX_Sched_request req, void *const *buffers, size_t nbuffers);
-/* Local: never waits for another rank. ERR_STATE when the request is active. */
+/* Starts the request, without waiting for another rank. ERR_STATE when the request is active. */
 MPIX_SCHED_API int MPIX_Sched_start(MPIX_Sched_request req);
 MPIX_SCHED_API int MPIX_Sched_startall(size_t n, const MPIX_Sched_request *reqs);
 /* *flag is 1 when the request is complete or not active. Makes progress on all requests of the context. */
 MPIX_SCHED_API int MPIX_Sched_test(MPIX_Sched_request req, int *flag);
 /* Returns at once when the request is not active. */
 MPIX_SCHED_API int MPIX_Sched_wait(MPIX_Sched_request req);
-/* Entries may be MPIX_SCHED_REQUEST_NULL. On errors, the first one; all others are complete or failed. */
+/* Waits for all. Entries may be MPIX_SCHED_REQUEST_NULL. Returns the first error; all requests are complete or failed. */
 MPIX_SCHED_API int MPIX_Sched_waitall(size_t n, const MPIX_Sched_request *reqs);
-/* Testing and waiting for arrays. Entries that are MPIX_SCHED_REQUEST_NULL or not active are passed over.
- * A request that failed counts as complete. The functions return the first error of the requests that they
- * complete, and have done all they say nevertheless. errors may be NULL; else it receives the error of each:
- * errors[i] of reqs[i], or with indices errors[k] of reqs[indices[k]]. */
-/* *flag is 1 when all are complete or none is active; else 0, and all stay active. errors: n. */
+/* The next five functions test arrays, or wait for them. They pass over entries that are MPIX_SCHED_REQUEST_NULL or not
+ * active. A request that failed counts as complete. They return the first error of the requests that they complete, after
+ * they have completed all of them. errors may be NULL; else it receives the error of each: errors[i] of reqs[i], or with
+ * indices errors[k] of reqs[indices[k]]. */
+
+/* *flag is 1 when all are complete or none is active; else 0, and all stay active. errors has n elements. */
 MPIX_SCHED_API int MPIX_Sched_testall(size_t n, const MPIX_Sched_request *reqs, int *flag, int *errors);
-/* One of them. *index is MPIX_SCHED_UNDEFINED when none is active. */
+/* Waits for one of them. *index is MPIX_SCHED_UNDEFINED when none is active. */
 MPIX_SCHED_API int MPIX_Sched_waitany(size_t n, const MPIX_Sched_request *reqs, int *index);
-/* *flag is 1 when there is one, or none is active; else 0, and *index is MPIX_SCHED_UNDEFINED. */
+/* *flag is 1 when one is complete, or none is active; else 0, and *index is MPIX_SCHED_UNDEFINED. */
 MPIX_SCHED_API int MPIX_Sched_testany(size_t n, const MPIX_Sched_request *reqs, int *index, int *flag);
-/* All that are complete, at least one. *count is their number, MPIX_SCHED_UNDEFINED when none is active;
- * their places are in indices, ascending. indices and errors: n. */
+/* Waits for at least one, and completes all that can be. *count is their number, MPIX_SCHED_UNDEFINED when none is active;
+ * indices receives their indices, ascending. indices and errors have n elements. */
 MPIX_SCHED_API int MPIX_Sched_waitsome(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices,
 				       int *errors);
-/* The same without waiting: *count may be 0. */
+/* Does the same without waiting: *count may be 0. */
 MPIX_SCHED_API int MPIX_Sched_testsome(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices,
 				       int *errors);
-/* Whether a test would find it complete; makes progress, but the request stays active. error may be NULL; else
- * it receives the error with which the last epoch ended, also once the request is not active any more. */
+/* *flag is 1 if a test would find the request complete; makes progress, but the request stays active. error may be NULL;
+ * else it receives the error with which the last start ended, also once the request is not active any more. */
 MPIX_SCHED_API int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *flag, int *error);
-/* Writes a line for each pending op of the active requests of a context to a file descriptor: what it waits for.
- * Also done on SIGUSR1, and after GOAL_DUMP_AFTER seconds of waiting; see MPIX_Sched_dump(3). */
+/* Writes a line to a file descriptor for each pending op of the active requests of a context: what the op waits for. The
+ * library does so on SIGUSR1, and after GOAL_DUMP_AFTER seconds of waiting; see MPIX_Sched_dump(3). */
 MPIX_SCHED_API int MPIX_Sched_dump(MPIX_Sched_ctx ctx, int fd);
-/* From now on no communication core of the context makes progress for it, until progress_resume: its ranks make it
- * themselves, when they test or wait. Returns when such a core has done with what it was at. */
+/* From now on no communication core makes progress for the context, until progress_resume: its ranks make it themselves,
+ * when they test or wait. Returns when no such core is in the middle of a step. */
 MPIX_SCHED_API int MPIX_Sched_progress_pause(MPIX_Sched_ctx ctx);
 MPIX_SCHED_API int MPIX_Sched_progress_resume(MPIX_Sched_ctx ctx);
-/* What a context's rank has done since it was made. */
+/* Counters of one rank since its context was created. */
 struct MPIX_Sched_stats {
 	size_t struct_size; /* sizeof, set by the caller */
-	uint64_t steals_local; /* times that it made progress for another rank of its NUMA node, */
-	uint64_t steals_remote; /* of another one */
-	uint64_t passed; /* ops marked "on start" that were not ready there and passed to others */
-	uint64_t copied_core; /* bytes of copies in fragments (GOAL_FRAGMENT): by communication cores, */
-	uint64_t copied_joined; /* by ranks that waited and joined in */
-	/* Of backends that send over a network: */
-	uint64_t links; /* connections that were made, */
-	uint64_t link_bytes; /* the memory that they and all that belongs to them took */
+	uint64_t steals_local; /* times that it made progress for another rank of its NUMA node */
+	uint64_t steals_remote; /* times that it made progress for a rank of another NUMA node */
+	uint64_t passed; /* ops marked "on start" that were not ready at the start, and were left to others */
+	uint64_t copied_core; /* bytes that communication cores copied in fragments (GOAL_FRAGMENT) */
+	uint64_t copied_joined; /* bytes that waiting ranks copied in fragments */
+	/* The rest is of backends that send over a network. */
+	uint64_t links; /* connections that were made */
+	uint64_t link_bytes; /* memory of the connections and all that belongs to them */
 	uint64_t posted; /* work requests that were given to the device */
-	uint64_t sent, sent_bytes; /* messages to other ranks by the network, */
-	uint64_t near_sent; /* and by shared memory instead */
+	uint64_t sent, sent_bytes; /* messages to other ranks by the network */
+	uint64_t near_sent; /* messages that went by shared memory instead */
 };
 MPIX_SCHED_API int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *stats);
-/* Local. ERR_STATE when the request is active and its group has not failed. */
+/* Frees the request; local. ERR_STATE when the request is active and its group has not failed. */
 MPIX_SCHED_API int MPIX_Sched_free(MPIX_Sched_request *req);
 
 /* ---- how to wait ---- */
 
-/* What a thread does next that has waited for a while. */
+/* What a thread that has waited for a while does next. */
 enum MPIX_Sched_way { MPIX_SCHED_SPIN, MPIX_SCHED_YIELD, MPIX_SCHED_BLOCK };
 
 struct MPIX_Sched_energy_info {
 	size_t struct_size; /* of the library's */
 	int rank, size; /* in the group of the request */
-	/* The first message of the request that is open, if there is one; else peer is -1: */
-	int peer;
+	int peer; /* of the first message of the request that is open; -1 without one */
 	unsigned tag;
 	size_t bytes;
 	uint64_t iterations; /* turns of this wait */
-	uint64_t waited_ns; /* in it, after a brief spin, */
-	uint64_t last_ns; /* and in the last one for this request */
+	uint64_t waited_ns; /* time in this wait, after a brief spin */
+	uint64_t last_ns; /* time in the last wait for this request */
 };
 
-/* Called by threads that wait, one at a time, each time that what it chose has been done. */
+/* The function that chooses. Threads that wait call it, one at a time, again whenever its last choice has been done. */
 typedef enum MPIX_Sched_way MPIX_Sched_energy_fn(const struct MPIX_Sched_energy_info *info, void *arg);
 
-/* Lets a function choose how threads of the context wait, in place of GOAL_WAIT or the function before; they may be
+/* Lets a function choose how threads of the context wait, in place of GOAL_WAIT or of the function before it. Threads may be
  * waiting already. */
 MPIX_SCHED_API int MPIX_Sched_energy_handler_reg(MPIX_Sched_ctx ctx, MPIX_Sched_energy_fn *fn, void *arg);
-/* It is not called any more when this returns. */
+/* Takes the function back: it is not called any more when this returns. */
 MPIX_SCHED_API int MPIX_Sched_energy_handler_dereg(MPIX_Sched_ctx ctx);
 
 #ifdef __cplusplus

@@ -70,7 +70,7 @@ verdict() { if [ -z "$2" ]; then ok "$1"; else fail "$1 $(head -n 3 <<<"$2" | tr
 
 # squeeze : C without blanks that mean nothing
 squeeze() { tr '\n\t' '  ' | sed -E 's/MPIX_SCHED_API//g; s/ +/ /g; s/ ?([][*(),;{}]) ?/\1/g'; }
-header=$(gcc -fpreprocessed -E -P include/mpix_sched.h 2>/dev/null | squeeze)
+header=$(cat include/*.h | gcc -fpreprocessed -E -P -x c - 2>/dev/null | squeeze)
 # in_header FILE : which declarations are not in the header to the letter
 in_header()
 {

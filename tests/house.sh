@@ -17,7 +17,7 @@ against()
 	(cd "$1" && sources_of . | xargs grep -H '^#include "' | sed 's/^\([^:]*\):#include "\(.*\)".*/\1 \2/') |
 		awk 'function room(f) { sub(/\/[^\/]*$/, "", f); return f }
 		FNR == NR { sub(/#.*/, ""); if (!NF) next; sub(/:/, "", $1); known[$1] = 1; for (i = 2; i <= NF; i++) may[$1, $i] = 1; next }
-		{ from = room($1); to = room($2); if (from != to && !((from, to) in may)) print $1 " includes " $2 }
+		{ from = room($1); to = $2 ~ /\// ? room($2) : from; if (from != to && !((from, to) in may)) print $1 " includes " $2 }
 		!(room($1) in known) { print $1 ": doc/arrows has no room " room($1) }' "$2" -
 }
 

@@ -53,7 +53,7 @@ without() # NAME TEXT OPTIONS... : a program with a world.c of its own
 		! -name world.o ! -name main.o ! -name 'print*.o' -printf "$BUILD/%p ")
 	if ! (cd "$ROOT" && for cov in '' --coverage; do
 		# shellcheck disable=SC2086
-		cc -std=c17 -D_GNU_SOURCE -I. -Iruntime "$@" $cov -pthread -o "$TMP/without" tests/rt/world.c runtime/world.c \
+		cc -std=c17 -D_GNU_SOURCE -I. -Iinclude "$@" $cov -pthread -o "$TMP/without" tests/rt/world.c runtime/world.c \
 			$others -lsodium && exit 0
 	done; exit 1) >"$TMP/log" 2>&1; then
 		fail "meet.$name cannot be built: $(grep -m 2 error "$TMP/log" | tr '\n' '|')"
@@ -76,7 +76,7 @@ for mpi in openmpi mpich; do
 		continue
 	fi
 	prog=$TMP/meet-$mpi
-	if ! mpicc.$mpi -std=gnu17 -O1 -Wall -Wextra -Werror -DWITH_MPI -I"$ROOT/runtime" -o "$prog" "$TESTS/rt/meet.c" \
+	if ! mpicc.$mpi -std=gnu17 -O1 -Wall -Wextra -Werror -DWITH_MPI -I"$ROOT/include" -o "$prog" "$TESTS/rt/meet.c" \
 		-L"$BUILD/lib" -lgoalsched -Wl,-rpath,"$BUILD/lib" >"$TMP/log" 2>&1; then
 		fail "meet.$mpi cannot be built: $(head -n 3 "$TMP/log" | tr '\n' '|')"
 		continue

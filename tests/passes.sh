@@ -74,8 +74,8 @@ for s in schedules/*.goal tests/passes/*.goal; do
 done
 
 # Long messages, all types and operations, by both kinds of recv-reduce. The ring is not in the order of the ranks.
-types=$(sed -n 's/^\tX([A-Z0-9_]*, \([a-z0-9_]*\), [A-Z]*, .*/\1/p' include/mpix_sched.h | paste -sd,)
-ops=$(sed -n 's/^\tX([A-Z_]*, \([a-z_]*\)).*/\1/p' include/mpix_sched.h | grep -v no_op | paste -sd,)
+types=$(sed -n 's/^\tX([A-Z0-9_]*, \([a-z0-9_]*\), [A-Z]*, .*/\1/p' include/mpix_sched_basic.h | paste -sd,)
+ops=$(sed -n 's/^\tX([A-Z_]*, \([a-z_]*\)).*/\1/p' include/mpix_sched_basic.h | grep -v no_op | paste -sd,)
 for n in 2 3; do
 	run types.tree "$n" schedules/reduce_binomial.goal --type "$types" --op "$ops,user" --count 5,30000 -T fuse:wait=1
 	for list in fuse 'segment:size=5000;fuse'; do

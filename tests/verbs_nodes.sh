@@ -9,7 +9,7 @@ set -u
 SWEEP=${SWEEP:-pairs}
 cd "$ROOT" || exit 1
 if [ -z "${GUEST_NODE:-}" ]; then
-	cc -O2 -Iruntime -o "$TMP/program" examples/overlap_bcast.c -L"$BUILD/lib" -lgoalsched -Wl,-rpath,"$BUILD/lib" ||
+	cc -O2 -Iinclude -o "$TMP/program" examples/overlap_bcast.c -L"$BUILD/lib" -lgoalsched -Wl,-rpath,"$BUILD/lib" ||
 		fail verbs_nodes.program
 	guests verbs_nodes 400 "-n 2 -d 2" env BUILD="$BUILD" SWEEP="$SWEEP" PROGRAM="$TMP/program" bash tests/verbs_nodes.sh
 	finish
