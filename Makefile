@@ -217,22 +217,30 @@ uninstall:
 
 # ---- tests ----
 
-# Each of tests/rt is a program of users' calls, but for what they share and those that are linked in another way.
-RT_PARTS  := team
-RT_OTHERS := nomem unload views
-RT_BINS   := $(patsubst tests/rt/%.c,$(BUILD)/tests/rt-%,$(filter-out $(patsubst %,tests/rt/%.c,$(RT_PARTS) $(RT_OTHERS)),$(wildcard tests/rt/*.c)))
+# A file of tests/rt is a program of users' calls, but for what these share and those that are linked in another way.
+RT_OTHERS := \
+	nomem \
+	team \
+	unload \
+	views
+RT_BINS := $(patsubst tests/rt/%.c,$(BUILD)/tests/rt-%,$(filter-out $(RT_OTHERS:%=tests/rt/%.c),$(wildcard tests/rt/*.c)))
 TEST_BINS := \
 	$(RT_BINS) \
+	$(BUILD)/tests/rt-cases \
 	$(BUILD)/tests/unload \
 	$(BUILD)/tests/views \
 	$(BUILD)/tests/unit-all \
 	$(BUILD)/tests/trace-check
 
 # Users' view: the shared library and its header.
-$(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
+define link_user
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lgoalsched -lcunit \
-		-Wl,-rpath,'$$ORIGIN/../lib'
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lgoalsched -lcunit -Wl,-rpath,'$$ORIGIN/../lib'
+endef
+$(BUILD)/tests/rt-cases: $(call obj,$(call sources,tests/rt/cases) tests/rt/team) $(LIBRARY)
+	$(link_user)
+$(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
+	$(link_user)
 
 $(BUILD)/tests/unload: $(BUILD)/tests/rt/unload.o
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -ldl
@@ -283,73 +291,55 @@ $(BUILD)/tests/trace-check: $(call obj,tests/trace/check)
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
-QUICK := \
-	tests/diag.sh \
-	tests/calls.sh \
-	tests/verify.sh \
-	tests/queues.sh \
-	tests/smcq.sh \
-	tests/torus.sh \
-	tests/samples.sh \
-	tests/usual.sh \
-	tests/output.sh \
-	tests/print.sh \
-	tests/global.sh \
-	tests/select.sh \
-	tests/hierarchy.sh \
-	tests/model.sh \
-	tests/split.sh \
-	tests/plain.sh \
-	tests/stream.sh \
-	tests/long.sh \
-	tests/rt.sh \
-	tests/wait.sh \
-	tests/views.sh \
-	tests/dump.sh \
-	tests/faults.sh \
-	tests/goalrun.sh \
-	tests/overlap.sh \
-	tests/placement.sh \
-	tests/trace.sh \
-	tests/schedules.sh \
-	tests/meet.sh \
-	tests/hosts.sh \
-	tests/oracle.sh \
-	tests/kernels.sh \
-	tests/unit.sh \
-	tests/corpus.sh \
-	tests/freestanding.sh \
-	tests/fastpath.sh \
-	man/lint.sh
-CAMPAIGNS := \
-	tests/offload.sh \
-	tests/matrix.sh \
-	tests/passes.sh \
-	tests/mutants.sh \
-	tests/queue_mutants.sh \
-	tests/epoch.sh \
-	tests/starts.sh \
-	tests/progress.sh \
-	tests/robust.sh \
-	tests/spin.sh \
-	tests/promela.sh \
-	tests/ofi.sh \
-	tests/bench.sh \
-	tests/fuzz.sh \
-	tests/guest.sh \
-	tests/verbs.sh \
-	tests/verbs_nodes.sh \
-	tests/verbs_kill.sh \
-	tests/verbs_cut.sh \
-	tests/kill.sh
+# Builds of their own, and what is installed.
 VARIANTS := \
-	tests/variants.sh \
-	tests/coverage.sh \
-	tests/docs.sh \
-	tests/install.sh
+	tests/house/variants.sh \
+	tests/house/coverage.sh \
+	tests/house/docs.sh \
+	tests/house/install.sh
+# A share of what takes long; targets below run them in full.
+CAMPAIGNS := \
+	tests/backends/offload.sh \
+	tests/runtime/matrix.sh \
+	tests/compiler/passes.sh \
+	tests/verifier/mutants.sh \
+	tests/verifier/queue_mutants.sh \
+	tests/runtime/epoch.sh \
+	tests/runtime/starts.sh \
+	tests/runtime/progress.sh \
+	tests/runtime/robust.sh \
+	tests/runtime/spin.sh \
+	tests/verifier/promela.sh \
+	tests/backends/ofi.sh \
+	tests/house/bench.sh \
+	tests/compiler/fuzz.sh \
+	tests/backends/guest.sh \
+	tests/backends/verbs.sh \
+	tests/backends/verbs_nodes.sh \
+	tests/backends/verbs_kill.sh \
+	tests/backends/verbs_cut.sh \
+	tests/runtime/kill.sh
+# Those that others run: variants.sh.
+ALONE := \
+	tests/compiler/alloc.sh
+# All others.
+TEST_ROOMS := \
+	compiler \
+	verifier \
+	runtime \
+	goalrun \
+	backends \
+	house
+QUICK := \
+	$(filter-out $(VARIANTS) $(CAMPAIGNS) $(ALONE),$(wildcard $(patsubst %,tests/%/*.sh,$(TEST_ROOMS)))) \
+	man/lint.sh
 
-.PHONY: tests check check-quick
+.PHONY: tests list-tests check check-quick
 tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
+
+# For tests/house/house.sh: a script in none of the lists would never run.
+list-tests:
+	@printf '%s\n' $(QUICK) $(VARIANTS) $(CAMPAIGNS) $(ALONE)
 
 # Everything that this machine can run; under 15 minutes on two cores.
 check:
@@ -359,32 +349,32 @@ check:
 # A minute's worth while editing.
 check-quick:
 	@$(PARALLEL) tests
-	@LARGE=20000 SIZES="1 2 5" STARTS=2000 $(RUN) $(QUICK) tests/matrix.sh tests/passes.sh
+	@LARGE=20000 SIZES="1 2 5" STARTS=2000 $(RUN) $(QUICK) tests/runtime/matrix.sh tests/compiler/passes.sh
 
 .PHONY: asan ubsan tsan
 # The same under sanitizers; each has its own objects.
 SANITIZED := \
-	tests/diag.sh \
-	tests/samples.sh \
-	tests/plain.sh \
-	tests/unit.sh \
-	tests/rt.sh \
-	tests/views.sh \
-	tests/matrix.sh \
-	tests/epoch.sh \
-	tests/starts.sh
+	tests/compiler/diag.sh \
+	tests/compiler/samples.sh \
+	tests/goalrun/plain.sh \
+	tests/house/unit.sh \
+	tests/runtime/rt.sh \
+	tests/runtime/views.sh \
+	tests/runtime/matrix.sh \
+	tests/runtime/epoch.sh \
+	tests/runtime/starts.sh
 # What threads can do to each other.
 THREADED := \
-	tests/rt.sh \
-	tests/wait.sh \
-	tests/views.sh \
-	tests/progress.sh \
-	tests/matrix.sh \
-	tests/epoch.sh \
-	tests/starts.sh
+	tests/runtime/rt.sh \
+	tests/runtime/wait.sh \
+	tests/runtime/views.sh \
+	tests/runtime/progress.sh \
+	tests/runtime/matrix.sh \
+	tests/runtime/epoch.sh \
+	tests/runtime/starts.sh
 asan:
 	@$(PARALLEL) BUILD=build-asan SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g" tests
-	@LARGE=20000 SIZES="1 2 5 8" STARTS=4000 BUILD=build-asan bash tests/run.sh $(SANITIZED) tests/kill.sh
+	@LARGE=20000 SIZES="1 2 5 8" STARTS=4000 BUILD=build-asan bash tests/run.sh $(SANITIZED) tests/runtime/kill.sh
 ubsan:
 	@$(PARALLEL) BUILD=build-ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g" tests
 	@LARGE=20000 SIZES="1 2 5 8" STARTS=4000 BUILD=build-ubsan bash tests/run.sh $(SANITIZED)
@@ -396,55 +386,55 @@ tsan:
 # The campaigns in full.
 epoch:
 	@$(PARALLEL) tests
-	@STARTS=100000 $(RUN) tests/epoch.sh tests/starts.sh
-	@WAITS=100000 $(RUN) tests/wait.sh
+	@STARTS=100000 $(RUN) tests/runtime/epoch.sh tests/runtime/starts.sh
+	@WAITS=100000 $(RUN) tests/runtime/wait.sh
 	@$(MAKE) tsan STARTS=100000
 # Every combination that a schedule of the library has to pass.
 matrix:
 	@$(PARALLEL) tests
-	@SWEEP=all $(RUN) tests/matrix.sh tests/passes.sh tests/split.sh tests/robust.sh
+	@SWEEP=all $(RUN) tests/runtime/matrix.sh tests/compiler/passes.sh tests/compiler/split.sh tests/runtime/robust.sh
 # Each allocation of the compiler and of goalrun fails.
 alloc:
 	@$(PARALLEL) tests
-	@SWEEP=all $(RUN) tests/alloc.sh
+	@SWEEP=all $(RUN) tests/compiler/alloc.sh
 # Every schedule of the library changed in one place, against the verifier.
 mutants:
 	@$(PARALLEL) tests
-	@MOST=3000 TEXTS=1000 GRAPHS=200000 LIMIT=1800 BUILD=$(BUILD) bash tests/mutants.sh
-	@MOST=200 SWEEP=all BUILD=$(BUILD) bash tests/queue_mutants.sh
+	@MOST=3000 TEXTS=1000 GRAPHS=200000 LIMIT=1800 BUILD=$(BUILD) bash tests/verifier/mutants.sh
+	@MOST=200 SWEEP=all BUILD=$(BUILD) bash tests/verifier/queue_mutants.sh
 # The library with 1,024 ranks, within bounds of time and memory.
 verify-large:
 	@$(PARALLEL) all
-	@SWEEP=all BUILD=$(BUILD) bash tests/verify.sh
+	@SWEEP=all BUILD=$(BUILD) bash tests/verifier/verify.sh
 # Lowered schedules and mutants of them, against spin.
 promela:
 	@$(PARALLEL) tests
-	@SIZES="2 3 4 5" MUTATED="2 3" MUTANTS=600 LIMIT=60 SCHEDULES="$(notdir $(wildcard schedules/*.goal))" BUILD=$(BUILD) bash tests/promela.sh
+	@SIZES="2 3 4 5" MUTATED="2 3" MUTANTS=600 LIMIT=60 SCHEDULES="$(notdir $(wildcard schedules/*.goal))" BUILD=$(BUILD) bash tests/verifier/promela.sh
 kill:
 	@$(PARALLEL) tests
-	@RUNS=300 STORM=100 FILES=64 $(RUN) tests/kill.sh tests/faults.sh
+	@RUNS=300 STORM=100 FILES=64 $(RUN) tests/runtime/kill.sh tests/runtime/faults.sh
 # On Soft-RoCE in guests: all that schedules can meet there, and what breaks.
 check-verbs:
 	@$(PARALLEL) tests
-	@SWEEP=all BUILD=$(BUILD) bash tests/verbs.sh
-	@SWEEP=all $(RUN) tests/verbs_nodes.sh
+	@SWEEP=all BUILD=$(BUILD) bash tests/backends/verbs.sh
+	@SWEEP=all $(RUN) tests/backends/verbs_nodes.sh
 kill-verbs:
 	@$(PARALLEL) tests
-	@RUNS=100 BUILD=$(BUILD) bash tests/verbs_kill.sh
-	@RUNS=100 BUILD=$(BUILD) bash tests/verbs_cut.sh
+	@RUNS=100 BUILD=$(BUILD) bash tests/backends/verbs_kill.sh
+	@RUNS=100 BUILD=$(BUILD) bash tests/backends/verbs_cut.sh
 fuzz:
 	@$(PARALLEL) tests
-	@SECONDS_EACH=600 $(RUN) tests/fuzz.sh
+	@SECONDS_EACH=600 $(RUN) tests/compiler/fuzz.sh
 
 # Every shape of the offloaded broadcast up to 36 ranks, in random orders of packets.
 offload:
 	@$(PARALLEL) all
-	@SHAPES="2,2,2 3,2,2 4,2,2 3,3,2 4,3,2 3,3,3 4,3,3" ORDERS=100 STARTS=1000 BUILD=$(BUILD) bash tests/offload.sh
+	@SHAPES="2,2,2 3,2,2 4,2,2 3,3,2 4,3,2 3,3,3 4,3,3" ORDERS=100 STARTS=1000 BUILD=$(BUILD) bash tests/backends/offload.sh
 
 .PHONY: coverage
 # How much of the code the tests run; $(BUILD)-cov/uncovered.txt has the rest.
 coverage: all
-	@SWEEP=all VERBOSE=1 $(RUN) tests/coverage.sh
+	@SWEEP=all VERBOSE=1 $(RUN) tests/house/coverage.sh
 
 .PHONY: guest
 # What guests boot (tests/guest/run.sh), the same for every BUILD. The kernel's package is only unpacked.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Checks the man pages: they are clean under mandoc and groff, every public function has a page, and what they say
-# about names is what the programs say. What they show is compiled and run by tests/docs.sh.
+# about names is what the programs say. What they show is compiled and run by tests/house/docs.sh.
 #
 # One line a case, `ok NAME` or `FAIL NAME why`; exit 0, 1, or 77 without mandoc, groff or a compiler.
 # BUILD is the build directory, relative to the top of the source tree.

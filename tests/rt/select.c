@@ -67,7 +67,7 @@ static int allreduce(struct member *m, size_t count)
 	return 0;
 }
 
-/* The rows of the table that tests/select.sh makes. */
+/* The rows of the table that tests/compiler/select.sh makes. */
 static int all(struct member *m)
 {
 	struct MPIX_Sched_call call = { .struct_size = sizeof call, .collective = "MPI_Bcast", .count = 100 };

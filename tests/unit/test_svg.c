@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pictures: where points come to lie, what is left out, and which texts they bear. tests/model.sh draws another one. */
+ * Pictures: where points come to lie, what is left out, and which texts they bear. tests/compiler/model.sh draws another one. */
 #include "tests/unit/unit.h"
 
 #include "util/svg.h"

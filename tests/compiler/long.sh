@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Long tokens and many declarations: goalc takes time in proportion to the text, whatever it is long of. Each text has
+# 4 s of CPU time and 200 MB, which is several times what it needs; in quadratic time most would take tens of seconds.
+set -u
+. "$(dirname "$0")/../lib.sh"
+cd "$TMP" || exit 1
+shopt -s lastpipe # what is piped into long is counted here
+MANY=65000
+
+# long NAME STATUS TEXT : goalc of the text on standard input ends in time, with that exit status, and a message with TEXT
+# where there is any
+long()
+{
+	local name=$1 want=$2 text=$3 rc
+
+	cat >"$name.goal"
+	(ulimit -t 4 -v 204800; exec "$GOALC" "$name.goal" -o out.bin) >out 2>err
+	rc=$?
+	if [ $rc -eq "$want" ] && { grep -qF -- "$text" err || [ -z "$text" ]; }; then
+		ok "long.$name"
+	else
+		fail "long.$name status $rc: $(head -c 200 err)"
+	fi
+	rm -f "$name.goal"
+}
+
+# run N CHARACTER
+run() { head -c "$1" /dev/zero | tr '\0' "$2"; }
+# each FORMAT : printf of each number from 0 on
+each() { seq 0 $((MANY - 1)) | awk -v f="$1" '{ printf f, $1, $1, $1 }'; }
+
+decls() { printf 'schedule s\nbuffer inout a[count]\n'; }
+body() { printf 'rank r of p { %s }\n' "${1:-nop}"; }
+
+# ---- tokens of 5 MB ----
+
+M=5000000
+{ printf '/* '; run $M x; printf ' */\n'; decls; body; } | long comment 0 ''
+{ run $M ' '; decls; body; } | long blanks 0 ''
+{ decls; printf 'rank r of p { assert r >= 0, "'; run $M x; printf '"\nnop }\n'; } | long string 0 ''
+{ decls; printf 'rank r of p { '; run $M x; printf ' = 1\nnop }\n'; } | long name 0 ''
+{ decls; printf 'rank r of p { x = '; run $M 9; printf '\nnop }\n'; } | long number 1 'is larger than 9223372036854775807'
+{ decls; body; run $M '\n'; } | long newlines 0 ''
+plain() { printf 'num_ranks 1\nrank 0 {\n'; cat; printf '\n}\n'; }
+{ printf '/* '; run $M x; printf ' */\ncalc 1'; } | plain | long plain_comment 0 ''
+{ run $M ' '; printf 'calc 1'; } | plain | long plain_blanks 0 ''
+{ run $M l; printf ': calc 1'; } | plain | long plain_label 0 ''
+{ printf 'calc '; run $M 9; } | plain | long plain_number 1 'is larger than 9223372036854775807'
+# Keywords without blanks: each is a token.
+{ printf 'calc 1'; run 1000000 b; } | plain | long plain_keywords 1 'expected "tag", "cpu", "nic" or "}", not "b"'
+
+# ---- declarations ----
+
+{ printf 'schedule s\n'; each 'buffer in b%d[count]\n'; body; } | long buffers 0 ''
+{ printf 'schedule s('; each 'q%d = 1, '; printf 'last = 1)\n'; body; } | long parameters 0 ''
+{ printf 'schedule s('; each 'q%d[2] = 1, '; printf 'last = 1)\n'; body; } | long vectors 0 ''
+{ decls; printf 'rank r of p {\n'; each 'l%d: nop\n'; printf '}\n'; } |
+	long labels 1 'the schedule is long: not checked for sizes' # what checking takes has an end, and -o says so
+{ decls; printf 'rank r of p {\n'; each 'x%d = 1\n'; printf 'nop }\n'; } | long variables 1 'the schedule has too many variables'
+each 'schedule s%d\nrank r of p { nop }\n' | long schedules 0 ''
+{ printf 'schedule t\n'; body; printf 'schedule s\nrank r of p {\n'; each 'call t()\n'; printf '}\n'; } | long calls 1 'there are too many calls'
+{ each 'schedule s%d\nrank r of p { nop }\n'; printf 'schedule s\nrank r of p {\n'; each 'call s%d()\n'; printf '}\n'; } |
+	long callees 1 'there are too many calls'
+{ printf 'schedule t('; each 'q%d = 1, '; printf 'last = 1)\n'; body; printf 'schedule s\n'
+	printf 'rank r of p { call t('; each 'q%d = 2, '; printf 'last = 2) }\n'; } | long arguments 0 ''
+{ printf 'schedule t\n'; each 'buffer in b%d[count]\n'; body; printf 'schedule s\nbuffer in a[count]\n'
+	printf 'rank r of p { call t('; each 'a, ' | sed 's/, $//'; printf ') }\n'; } | long ranges 0 ''
+{ each 'import "none.goal"\n'; printf 'schedule s\n'; body; } | long imports 1 'cannot import none.goal'
+{ printf 'schedule s\nbuffer in a[count]\nbuffer out b[count]\nresult {\n'; each 'b gets a of r\n'; printf '}\n'; body 'copy a into b'; } |
+	long results 0 ''
+finish

@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Every schedule after every pass: the checks pass on what comes out, it is proved, and every byte of every start is
+# right.
+# Ranks 1-9, 13 and 16, by turns as processes and as threads; heap, private and staged memory. SWEEP=pairs (make
+# check) takes some of the sizes for each schedule and list of passes, and one kind of memory for each, by turns, SWEEP=all
+# (make matrix) takes all; tests/unit/test_passes.c has all of them on the reference executor.
+set -u
+. "$(dirname "$0")/../lib.sh"
+SIZES=${SIZES:-1 2 3 4 5 6 7 8 9 13 16}
+KINDS=${KINDS:-processes threads}
+cd "$ROOT" || exit 1
+read -r -a kinds <<<"$KINDS"
+SWEEP=${SWEEP:-pairs}
+memories=(heap private staged)
+turn=0 combination=0
+
+# Whether this combination of schedule, size and passes is due.
+due() { [ "$SWEEP" = all ] || [ $((combination++ % 11)) -eq 0 ]; }
+
+# run NAME RANKS SCHEDULE OPTIONS... : one launch, which sweeps
+run()
+{
+	local name=$1 n=$2 s=$3 kind=${kinds[turn % ${#kinds[@]}]} memory=heap,private,staged
+
+	[ "$SWEEP" = all ] || memory=${memories[turn / 2 % 3]}
+	turn=$((turn + 1))
+	shift 3
+	if timeout 300 "$BUILD/bin/goalrun" -n "$n" --verify --sweep pairs --memory "$memory" --ranks "$kind" \
+		--iters 2 --warmup 1 "$@" "$s" >"$TMP/out" 2>"$TMP/err"; then
+		last_line "$TMP/out"
+		ok "passes.$name $n $kind: $REPLY"
+	else
+		fail "passes.$name $n $kind: $(grep -v 'killed by' "$TMP/err" | sort -u | tail -n 3)"
+	fi
+}
+
+# May wait=1 be applied? If not goalc has to say that ranks would wait for each other.
+waits()
+{
+	goalc "$1" -n "$2" -D count=700 -T fuse:wait=1 -o "$TMP/wait.bin" 2>"$TMP/err" && return
+	check "passes.deadlock $1 $2: $(head -n 1 "$TMP/err")" grep -q ' after fuse:wait=1: deadlock: ' "$TMP/err"
+	return 1
+}
+
+proved() { goalc --verify -n 1-8 -T "$2" "$1" >"$TMP/out" 2>"$TMP/err" || { head -n 1 "$TMP/err"; false; }; }
+
+for s in schedules/*.goal tests/passes/*.goal; do
+	base=${s##*/}
+	base=${base%.goal}
+	for list in segment:size=1 'segment:size=3;fuse' fuse 'fuse;segment:size=2;reduce-deps' 'segment:size=2;reorder'; do
+		due && check "passes.proved $base $list" proved "$s" "$list"
+	done
+	goalc "$s" -o "$TMP/plain.bin" && goalc --dump "$TMP/plain.bin" >"$TMP/dump"
+	vectors=$(grep -E '^parameter [a-z]+ [a-z_]+(\[\])?$' "$TMP/dump")
+	o=(--type int32,uint8 --sample all)
+	grep -q '^parameter global root' "$TMP/dump" && o+=(--root all)
+	grep -q ' reduce ' "$TMP/dump" && o+=(--op sum,max)
+	# shellcheck disable=SC2086
+	for n in $(fitting "$s" $SIZES); do
+		for list in segment:size=1 segment:size=300 fuse 'segment:size=256;fuse' reduce-deps 'fuse;segment:size=7;reduce-deps'; do
+			due && run "$base.$list" "$n" "$s" "${o[@]}" --count 0,7,700 -T "$list"
+		done
+		# A binary for a number of ranks needs the values of vectors; --verify above has gone through them.
+		[ -n "$vectors" ] && continue
+		due && waits "$s" "$n" && run "$base.fuse:wait=1" "$n" "$TMP/wait.bin" "${o[@]}"
+		for list in reorder 'segment:size=100;reorder;fuse'; do
+			due || continue
+			goalc "$s" -n "$n" -D count=700 -T "$list" -o "$TMP/global.bin" 2>"$TMP/err" ||
+				{ fail "passes.$base.$list $n: $(head -n 1 "$TMP/err")"; continue; }
+			run "$base.$list" "$n" "$TMP/global.bin" "${o[@]}"
+		done
+	done
+done
+
+# Long messages, all types and operations, by both kinds of recv-reduce. The ring is not in the order of the ranks.
+types=$(sed -n 's/^\tX([A-Z0-9_]*, \([a-z0-9_]*\), [A-Z]*, .*/\1/p' include/mpix_sched_basic.h | paste -sd,)
+ops=$(sed -n 's/^\tX([A-Z_]*, \([a-z_]*\)).*/\1/p' include/mpix_sched_basic.h | grep -v no_op | paste -sd,)
+for n in 2 3; do
+	run types.tree "$n" schedules/reduce_binomial.goal --type "$types" --op "$ops,user" --count 5,30000 -T fuse:wait=1
+	for list in fuse 'segment:size=5000;fuse'; do
+		run "types.ring.$list" "$n" tests/passes/ring.goal --type "$types" --op "${ops#sum,prod,}" --count 5,30000 \
+			-T "$list"
+	done
+done
+finish

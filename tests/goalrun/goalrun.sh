@@ -1,0 +1,285 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# goalrun's options, exit statuses and output; programs that it starts.
+set -u
+. "$(dirname "$0")/../lib.sh"
+run() { timeout 60 "$BUILD/bin/goalrun" "$@" >"$TMP/out" 2>"$TMP/err"; }
+bcast=$ROOT/schedules/bcast_binomial.goal
+
+# status NAME WANT TEXT ARGS... : exit status, and TEXT on stderr
+status()
+{
+	local name=$1 want=$2 text=$3 rc
+
+	shift 3
+	run "$@"
+	rc=$?
+	if [ $rc -eq "$want" ] && grep -qF -- "$text" "$TMP/err"; then
+		ok "goalrun.$name"
+	else
+		fail "goalrun.$name status $rc: $(head -n 2 "$TMP/err" | tr '\n' ' ')"
+	fi
+}
+status no_schedule 2 'no schedule' -n 2
+status no_size 2 'parametric' "$bcast"
+status bad_size 2 '-n takes' -n 0 "$bcast"
+status bad_type 2 '--type cannot be complex' -n 2 --type complex "$bcast"
+status bad_count 2 '--count cannot be -1' -n 2 --count=-1 "$bcast"
+status bad_op 2 '--op cannot be no_op' -n 2 --op no_op "$bcast"
+status bad_sweep 2 '--sweep is all or pairs' -n 2 --sweep some "$bcast"
+status bad_memory 2 '--memory cannot be core' -n 2 --memory core "$bcast"
+status bad_define 2 '-D takes' -n 2 -D root "$bcast"
+status bad_ranks 2 '--ranks is' -n 2 --ranks fibres "$bcast"
+status unknown_option 2 'unknown option' -n 2 --frobnicate "$bcast"
+status unknown_letter 2 'unknown option -x' -n 2 -x "$bcast"
+status lacks_argument 2 '--iters needs an argument: N' "$bcast" -n 2 --iters
+status flag_argument 2 '--verify takes no argument' -n 2 --verify=yes "$bcast"
+status several_options 2 '--t may be --type, --topology, --table, --tests, --trace, --tune' -n 2 --t "$bcast"
+check goalrun.usage_is_short [ "$(wc -l <"$TMP/err") $(tail -n 1 "$TMP/err")" = '2 try goalrun --help' ]
+status unknown_backend 2 'no backend' -n 2 --backend tcp "$bcast"
+status unknown_engine 2 'no engine' -n 2 --engine steam "$bcast"
+for later in '--backend sim' '--tune'; do
+	# shellcheck disable=SC2086
+	status "later ${later// /_}" 2 'not built yet' -n 2 $later "$bcast"
+done
+# -n is also how many ranks a text is checked for.
+cat >"$TMP/two.goal" <<'END'
+schedule two
+buffer in a[1]
+buffer out b[1]
+rank r of p { send a to 1 - r; recv b from 1 - r }
+END
+check goalrun.only_ranks run -n 2 --iters 2 "$TMP/two.goal"
+status other_ranks 1 'the peer -1 is out of range' -n 3 --iters 2 "$TMP/two.goal"
+status bad_dump_after 2 '--dump-after takes a number' -n 2 --dump-after -1 "$bcast"
+status bad_seed 2 '--seed takes a number' -n 2 --seed x "$bcast"
+n=0
+for o in --count --type --op --root --memory --sample; do
+	for s in '' , 0, ,0 0,,0; do
+		status "list_$((++n))" 2 "$o cannot be empty, nor have an empty part" -n 2 $o "$s" "$bcast"
+	done
+done
+for o in --iters --warmup --seed --delay --dump-after --comm-cores -n; do
+	for s in '' -1 x 1x ' 1' +1 0x1 99999999999999999999; do
+		status "number_$((++n))" 2 "$o takes a number" -n 2 $o "$s" "$bcast"
+	done
+done
+for s in '' , 0, ,0 0,,1 1-0 -1 99999999999999999999 x; do
+	status "placement_$((++n))" 2 '--placement is' -n 2 --placement "$s" "$bcast"
+done
+for s in '' , a, ,a a,,b; do
+	status "hosts_$((++n))" 2 'a name is missing' -n 2 --hosts "$s" "$bcast"
+done
+status count_differs 2 '--count and -D count differ' -n 2 --count 3 -D count=4 "$bcast"
+status count_differs_list 2 '--count and -D count differ' -n 2 --count 3,4 -D count=4 "$bcast"
+status root_differs 2 '--root and -D root differ' -n 2 --root all -D root=1 "$bcast"
+run -n 2 --iters 2 --root 1 -D root=1 --count 3 -D count=3 "$bcast"
+check goalrun.root_agrees [ $? -eq 0 ]
+status key_twice 2 'is given twice' -n 2 -T segment:size=4,size=8 "$bcast"
+status table_alone 2 '--table goes with --select' -n 2 --table x "$bcast"
+status table_empty 2 'the argument of --table, FILE, cannot be empty' -n 2 --select MPI_Bcast --table ''
+status topology_alone 2 '--topology goes with --select' -n 2 --topology cart "$bcast"
+status program_count 2 '--count takes a schedule, no program' -n 2 --count 4 -- true
+status program_define 2 '-D takes a schedule, no program' -n 2 -D a=4 -- true
+status program_threads 2 '--ranks threads takes a schedule' -n 2 --ranks threads -- true
+status no_program 2 'no program' -n 2 --
+status overlap_program 2 'takes a schedule, no program' -n 2 --overlap -- true
+status overlap_delay 2 'does not go with --delay' -n 2 --overlap --delay 5 "$bcast"
+status no_overlap 2 '--tests goes with --overlap' -n 2 --tests 5 "$bcast"
+status bad_work 2 '--work takes a number' -n 2 --overlap --work 0 "$bcast"
+status program_no_size 2 'the number of ranks is missing: -n' -- true
+status device 1 'neither a regular file nor a pipe' -n 2 /dev/zero
+status missing_file 1 'No such file' -n 2 "$TMP/none.goal"
+status bad_root 1 'the root is out of range' -n 2 --root 2 --iters 2 "$bcast"
+status unknown_parameter 1 'no parameter rot' -n 2 -D rot=1 --iters 2 "$bcast"
+status wrong_size 1 'for 8 ranks, not for 3' -n 3 "$TESTS/samples/bcast8.goal"
+status no_root 1 'has no root' --root 1 "$TESTS/samples/bcast8.goal"
+printf 'schedule s\nbuffer in a[count]\nrank r of p { nop }\n' >"$TMP/s.goal"
+status nothing_to_verify 1 'does not say what it implements' -n 2 --verify "$TMP/s.goal"
+head -c 100 "$BUILD/bin/goalc" >"$TMP/x.bin"
+status no_text 1 'error' -n 2 "$TMP/x.bin"
+"$GOALC" "$bcast" -o "$TMP/b.bin"
+printf x | dd of="$TMP/b.bin" bs=1 seek=300 conv=notrunc 2>/dev/null
+status altered 1 'altered' -n 2 "$TMP/b.bin"
+GOAL_SHM_DIRECT=maybe status environment 1 'GOAL_SHM_DIRECT cannot be "maybe"' -n 2 --iters 2 --memory private "$bcast"
+
+# Parameters of a schedule reach its ranks, and the command that repeats what failed.
+cat >"$TMP/par.goal" <<'END'
+schedule s(root = 0, n = 1, w[2]) implements MPI_Bcast
+buffer inout data[count]
+rank r of p {
+  assert n == 2 and w[1] == 5, "n and w"
+  if r == root { for q = 0 to p - 1 { if q != root { send data to q } } }
+  if r != root { recv data from root }
+}
+END
+run -n 3 --verify --seed 5 --progress app --iters 3 --root all -D n=2 -D w=4,5 "$TMP/par.goal"
+check goalrun.parameters [ $? -eq 0 ]
+check goalrun.parameters_cases grep -q '^verified: all 3 cases right' "$TMP/out"
+status parameters_wrong 1 'n and w' -n 3 --iters 3 -D n=2 -D w=4,6 "$TMP/par.goal"
+sed -i 's/send data to q/if r > p { send data to q }/; s/if r != root { recv.*//' "$TMP/par.goal"
+status repeats 1 '--seed 5 -T reduce-deps -D n=2 -D w=4,5 ' -n 3 --verify --seed 5 -D n=2 -D w=4,5 -T reduce-deps "$TMP/par.goal"
+"$GOALC" "$bcast" -o "$TMP/b.bin"
+status passes_of_binary 2 '-T works on a schedule' -n 2 -T reduce-deps "$TMP/b.bin"
+status bad_wait 2 '--wait is' -n 2 --wait long "$bcast"
+status bad_placement 1 'there is no core 999999' -n 2 --placement 999999 "$bcast"
+status bad_progress 2 '--progress is app' -n 2 --progress nic "$bcast"
+run -n 3 --progress collab --iters 3 --json "$bcast"
+check goalrun.steals grep -qE '"steals": \[ (\{ "rank": [0-2], "local": [0-9]+, "remote": [0-9]+ \},? ){3}\]' "$TMP/out"
+run -n 3 --progress collab --iters 3 "$bcast"
+check goalrun.steals_table [ "$(grep -A3 'steals on its NUMA node' "$TMP/out" | grep -cE '^ +[0-2] +[0-9]+ +[0-9]+$')" -eq 3 ]
+run --help
+check goalrun.help [ $? -eq 0 ]
+check goalrun.help_text grep -q '^usage: goalrun' "$TMP/out"
+check goalrun.help_explains grep -qE '^  --iters N +starts that are timed' "$TMP/out"
+cp "$TMP/out" "$TMP/help"
+run -h
+check goalrun.help_letter cmp -s "$TMP/out" "$TMP/help"
+timeout 60 "$BUILD/bin/goalrun" --help >/dev/full 2>"$TMP/err"
+check goalrun.help_full [ $? -eq 1 ]
+run -V
+check goalrun.version_letter grep -q '^goalrun [0-9]' "$TMP/out"
+run --version
+check goalrun.version [ $? -eq 0 ]
+check goalrun.version_text grep -q '^goalrun [0-9]' "$TMP/out"
+timeout 60 "$BUILD/bin/goalrun" -n 2 --iters 3 "$bcast" >/dev/full 2>"$TMP/err"
+check goalrun.full [ $? -eq 1 ]
+
+# Threads that are asked to end leave the command that repeats the case.
+timeout 60 "$BUILD/bin/goalrun" -n 2 --ranks threads --delay 100 --iters 1000000 "$bcast" >"$TMP/out" 2>"$TMP/err" &
+pid=$!
+until child=$(pgrep -P $pid) && [ "$(ls "/proc/$child/task" | wc -l)" -eq 3 ]; do
+	[ -d /proc/$pid ] || break
+	sleep 0.02
+done
+kill -TERM "$child"
+wait $pid
+rc=$?
+check "goalrun.term_threads status $rc" [ "$rc $(grep -c 'this case alone: .*--ranks threads.*--delay 100' "$TMP/err")" = '1 1' ]
+
+run -n 3 --json --iters 5 "$bcast"
+keys=$(tr -d ' {}\n' <"$TMP/out" | tr ',' '\n' | sed 's/:.*//; s/"//g' | tr '\n' ' ' | sed 's/ $//')
+check "goalrun.json $keys" [ "$keys" = "ranks backend verified iters median_us min_us start_us init_us" ]
+run -n 2 --json --iters 5 --wait block "$bcast"
+check "goalrun.json_wait $(tail -n 1 "$TMP/out")" grep -Eq '"cpu_s": *\[ *[0-9.e-]+, *[0-9.e-]+ *\], *"joules": *(null|[0-9])' "$TMP/out"
+run -n 2 --iters 5 --wait learn "$bcast"
+check goalrun.wait_costs grep -Eq 'cpu s +joules$' "$TMP/out"
+run -n 2 --json --stats --iters 5 --backend verbs "$bcast"
+check "goalrun.json_stats $(tail -n 1 "$TMP/out")" [ "$(tr -d ' ' <"$TMP/out" |
+	grep -c '"stats":\[{"rank":0,"links":0,"link_bytes":0,"posted":0,"sent":0,"sent_bytes":0},{"rank":1,')" -eq 1 ]
+# What carried the messages of the backend verbs: here no device, whether there is one or not.
+run -n 4 --verify --iters 5 --warmup 1 --memory heap,private,staged --backend verbs "$bcast"
+check "goalrun.verbs_way $(tail -n 2 "$TMP/out" | head -n 1)" grep -qx 'messages: 0 by RDMA, 54 by shared memory' "$TMP/out"
+run -n 4 --json --iters 5 --warmup 1 --ranks threads --progress collab --backend verbs "$bcast"
+check "goalrun.json_verbs_way $(tail -n 1 "$TMP/out")" [ "$(tr -d ' ' <"$TMP/out" |
+	grep -c '"messages":{"rdma":0,"shared_memory":18}')" -eq 1 ]
+if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
+	status no_device 1 'there is no RDMA device on this node' -n 2 --iters 2 --backend verbs --no-shm "$bcast"
+fi
+
+run -n 3 --json --iters 5 --count 1,2 "$bcast"
+check goalrun.json_cases grep -q '"cases": *\[' "$TMP/out"
+
+# A broadcast in pieces as long as a vector says.
+cat >"$TMP/pieces.goal" <<'END'
+schedule pieces(root = 0, n, len[n]) implements MPI_Bcast
+buffer inout data[count]
+rank r of p {
+  at = 0
+  for k = 0 to n - 1 {
+    if r == root {
+      for i = 1 to p - 1 { send data[at +: len[k]] to (r + i) mod p }
+    } else {
+      recv data[at +: len[k]] from root
+    }
+    at = at + len[k]
+  }
+}
+END
+"$GOALC" "$TMP/pieces.goal" -o "$TMP/pieces.bin"
+for kind in processes threads; do
+	for form in goal bin; do
+		run -n 3 --ranks $kind --verify --iters 5 --count 10 --root all --memory heap,staged -D n=3 -D len=5,0,5 "$TMP/pieces.$form"
+		check "goalrun.parameters_${kind}_$form $(tail -n 1 "$TMP/out" "$TMP/err" | tr '\n' ' ')" \
+			grep -q '^verified: all 6 cases right' "$TMP/out"
+	done
+done
+status parameter_missing 1 'a parameter is missing' -n 3 --iters 2 --count 10 "$TMP/pieces.bin"
+for backend in shm smcq; do # an output file appears only when all went well
+	echo old >"$TMP/old.txt"
+	status trace_failed_$backend 1 'the result is wrong' -n 3 --backend $backend --verify --iters 2 --count 10 --trace "$TMP/old.txt" \
+		-D n=2 -D len=5,4 "$TMP/pieces.goal"
+	check goalrun.trace_kept_$backend [ "$(cat "$TMP/old.txt")" = old ]
+done
+status parameter_length 1 'len' -n 3 --iters 2 --count 10 -D n=3 -D len=5,5 "$TMP/pieces.bin"
+# With a piece too short the result is wrong. What ranks say is whole, each says it once, and the command that is
+# printed shows the same.
+wrong() { sed -n 's/^goalrun: rank \([0-9]*\): epoch 1: byte 7[2-9] of data: the result is wrong$/\1/p' "$TMP/err" | sort; }
+for kind in processes threads; do
+	run -n 3 --ranks $kind --verify --iters 5 --count 10 --root 1,2 --seed 9 -D n=2 -D len=5,4 -T reduce-deps "$TMP/pieces.goal"
+	check goalrun.wrong_$kind [ $? -eq 1 ]
+	said=$(wrong)
+	again=$(sed -n 's/^goalrun: this case alone: goalrun //p' "$TMP/err")
+	check "goalrun.wrong_${kind}_said $(tr '\n' '|' <"$TMP/err")" \
+		[ -n "$said" -a "$said" = "$(uniq <<<"$said")" -a "$(grep -c '^goalrun: ' "$TMP/err")" = "$(wc -l <"$TMP/err")" ]
+	# shellcheck disable=SC2086
+	run $again
+	check "goalrun.wrong_${kind}_again goalrun $again" [ $? -eq 1 -a -n "$(wrong)" ]
+done
+
+# A signal that asks what ranks wait for ends nobody.
+printf 'schedule s\nrank r of p { calc 200000000 }\n' >"$TMP/calc.goal"
+for kind in processes threads; do
+	timeout 60 "$BUILD/bin/goalrun" -n 2 --ranks $kind --warmup 0 --iters 5 "$TMP/calc.goal" >"$TMP/out" 2>"$TMP/err" &
+	pid=$!
+	until child=$(pgrep -P $pid) && grep -q '^SigCgt:.*[2367abef]..$' "/proc/$child/status"; do
+		[ -d /proc/$pid ] || break
+		sleep 0.02
+	done
+	kill -USR1 "$child"
+	wait $pid
+	rc=$?
+	check "goalrun.usr1_$kind status $rc" [ $rc -eq 0 ]
+done
+
+# Where ranks run, and what they are told about it: as --show-placement says, in hwloc's numbers of this machine.
+cat >"$TMP/where.sh" <<'END'
+echo "$GOAL_RANK $(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status) $GOAL_PROGRESS $GOAL_COMM_CPUS $GOAL_WAIT"
+END
+where() { timeout 60 "$BUILD/bin/goalrun" "$@" -- bash "$TMP/where.sh" 2>&1 | sort; }
+mine=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+check goalrun.not_pinned [ "$(where -n 2)" = "0 $mine   
+1 $mine   " ]
+check goalrun.environment_chosen [ "$(where -n 1 --progress collab --wait block)" = "0 $mine collab  block" ]
+check goalrun.environment_kept [ "$(GOAL_PROGRESS=thread GOAL_WAIT=spin where -n 1)" = "0 $mine thread  spin" ]
+check goalrun.synthetic_not_pinned [ "$(HWLOC_SYNTHETIC='core:4 pu:1' where -n 2 --progress thread)" = "0 $mine thread -1,-1 
+1 $mine thread -1,-1 " ]
+first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+check goalrun.one_core [ "$(taskset -c "$first" "$BUILD/bin/goalrun" -n 1 --progress thread --comm-cores 1 -- bash "$TMP/where.sh")" = \
+	"0 $first thread $first " ]
+if [ "$("$BUILD/bin/goalrun" -n 1 --show-placement --comm-cores 0 | sed -n 's/^1 rank on \([0-9]*\) core.*/\1/p')" -ge 2 ]; then
+	got=$(where -n 4 --comm-cores 1 --progress thread)
+	comms=$(cut -d' ' -f4 <<<"$got" | sort -u)
+	# One CPU communicates for all, and no rank may run on it.
+	check "goalrun.comm_core $(tr '\n' '|' <<<"$got")" [ "$(tr , '\n' <<<"$comms" | sort | uniq -c | tr -s ' ')" = " 4 ${comms%%,*}" -a \
+		"$(awk -v c="${comms%%,*}" '{ n = split($2, a, ","); for (i = 1; i <= n; i++) { split(a[i] "-" a[i], b, "-"); if (c >= b[1] && c <= b[2]) print } }' <<<"$got")" = '' ]
+	check goalrun.pinned [ "$(where -n 1 --placement bind | cut -d' ' -f2)" != "$mine" ]
+	for kind in processes threads; do
+		run -n 5 --ranks $kind --verify --iters 20 --comm-cores 1 "$bcast"
+		check goalrun.pinned_$kind grep -q '^verified: all 1 case right' "$TMP/out"
+	done
+fi
+
+world=$BUILD/tests/rt-world
+run -n 4 -- "$world" "$bcast"
+check goalrun.program [ "$? $(sort "$TMP/out" | tr '\n' ' ')" = "0 rank 0 of 4 rank 1 of 4 rank 2 of 4 rank 3 of 4 " ]
+timeout 20 "$world" "$bcast" >"$TMP/out" 2>&1
+check goalrun.program_alone [ "$? $(cat "$TMP/out")" = "0 rank 0 of 1" ]
+GOAL_BOOT_FD=abc timeout 20 "$world" "$bcast" >"$TMP/out" 2>&1
+check goalrun.program_environment grep -q 'GOAL_BOOT_FD cannot be "abc"' "$TMP/out"
+GOAL_BOOT_FD=0 GOAL_SIZE=3 GOAL_RANK=1 timeout 20 "$world" "$bcast" >"$TMP/out" 2>&1 </dev/null
+check goalrun.program_no_board grep -q "are not goalrun's" "$TMP/out"
+status program_dies 1 'rank 1: killed by signal 6' -n 4 -- "$world" "$bcast" die
+check goalrun.program_survivors [ "$(grep -c '^wait: rank 1 died' "$TMP/err")" -eq 3 ]
+status program_missing 1 'No such file' -n 2 -- "$TMP/no-such-program"
+finish

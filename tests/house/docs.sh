@@ -1,0 +1,206 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# README and the manual do what they show. The blocks that count are those indented by four blanks in README, and
+# the literal displays (.Bd -literal, .Dl) of man pages:
+#
+#   $ COMMAND             is run, and must print what stands below it, but that numbers with a point may differ,
+#                         and "..." stands for any lines. It fails if and only if "error:" is among what is shown.
+#                         The commands of a page are one session, with the installed programs, in a copy of the top
+#                         directory. An optional program that is not there is skipped.
+#   /* NAME.c  // NAME.goal  in the first line: the session finds the block under this name. "NAME.goal is wrong" need
+#                         not compile.
+#   #include   /* NAME.c  is a program, schedule, num_ranks, // NAME.goal a schedule: they compile.
+#   struct     typedef    is what the header has, as is each line of a SYNOPSIS of section 3.
+set -u
+. "$(dirname "$0")/../lib.sh"
+cd "$ROOT" || exit 1
+for tool in mandoc col; do
+	command -v $tool >/dev/null || { skip "docs there is no $tool"; finish; }
+done
+# These call this script.
+CALLERS=$'make deps demo\nmake deps check'
+OPTIONAL=' mpirun '
+
+# What a reader of the manual has: an installed tree, an Open MPI that may run as root with more ranks than cores.
+# README installs one itself.
+export HOME=$TMP/home
+unset MAKEFLAGS MFLAGS MAKELEVEL
+make --no-print-directory BUILD="$BUILD" PREFIX="$TMP/usr" install >"$TMP/log" 2>&1 || {
+	fail "docs.install $(tail -n 1 "$TMP/log")"
+	finish
+}
+mkdir "$TMP/bin" && { mpirun=$(command -v mpirun.openmpi) && ln -s "$mpirun" "$TMP/bin/mpirun"; }
+PATH=$TMP/bin:$PATH
+installed="PATH=$TMP/usr/bin:$PATH PKG_CONFIG_PATH=$TMP/usr/lib/pkgconfig LD_LIBRARY_PATH=$TMP/usr/lib"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_btl=self,vader
+include=$TMP/usr/include
+
+# blocks FILE DIR : the blocks of a page, as DIR/1, DIR/2, ...
+blocks()
+{
+	rm -rf "$2" && mkdir "$2" || exit 1
+	case $1 in
+	*.md) awk -v dir="$2/" '
+		/^    / { if (!on) n++; on = 1; while (blank) { print "" > (dir n); blank-- }; print substr($0, 5) > (dir n); next }
+		/^$/ { blank += on; next }
+		{ on = blank = 0 }' "$1" ;;
+	*) awk -v dir="$2/" '
+		/^\.Bd -literal/ { n++; on = 1; next }
+		/^\.Dl / { sub(/^\.Dl /, ""); on = 2; n++ }
+		/^\.Ed/ { on = 0 }
+		on { gsub(/\\e/, "\\"); gsub(/\\&/, ""); gsub(/\\-/, "-"); print > (dir n); if (on == 2) on = 0 }' "$1" ;;
+	esac
+}
+
+# compiles LANGUAGE FILE : with gcc and clang
+compiles()
+{
+	local cc
+
+	for cc in gcc clang; do
+		echo | $cc -x "$1" -fsyntax-only - 2>/dev/null || continue
+		$cc -x "$1" -std="${1}17" -Wall -Wextra -Werror -fsyntax-only -I"$include" "$2" 2>&1 | head -n 3
+	done
+}
+# verdict NAME WHY : no reason, no fault
+verdict() { if [ -z "$2" ]; then ok "$1"; else fail "$1 $(head -n 3 <<<"$2" | tr '\n' '|')"; fi; }
+
+# ---- what is shown of the header ----
+
+# squeeze : C without blanks that mean nothing
+squeeze() { tr '\n\t' '  ' | sed -E 's/MPIX_SCHED_API//g; s/ +/ /g; s/ ?([][*(),;{}]) ?/\1/g'; }
+header=$(cat include/*.h | gcc -fpreprocessed -E -P -x c - 2>/dev/null | squeeze)
+# in_header FILE : which declarations are not in the header to the letter
+in_header()
+{
+	squeeze <"$1" | if [ "${2-}" ]; then cat; else tr ';' '\n'; fi | while IFS= read -r d || [ -n "$d" ]; do
+		d=${d# } d=${d% }
+		case $d in '' | '#'*) continue ;; esac
+		[[ $header == *"$d"* ]] || echo "the header has no $d"
+	done
+}
+for lang in c c++; do
+	echo '#include <mpix_sched.h>' >"$TMP/header.c"
+	verdict "docs.header.$lang" "$(compiles $lang "$TMP/header.c")"
+done
+for page in man/*.3; do
+	grep -q '^\.so' "$page" && continue
+	name=$(basename "$page" .3)
+	mandoc -Tutf8 -O width=200 "$page" | col -bx | awk '/^[A-Z]/ { on = $0 == "SYNOPSIS"; next } on' >"$TMP/synopsis"
+	# The header comes first, so that a prototype that differs does not compile; in C++ it would overload.
+	{ echo '#include <mpix_sched.h>'; cat "$TMP/synopsis"; } >"$TMP/synopsis.c"
+	{ echo '#include <mpix_sched.h>'; echo 'extern "C" {'; cat "$TMP/synopsis"; echo '}'; } >"$TMP/synopsis.cc"
+	grep -v '#include' "$TMP/synopsis" >"$TMP/declarations"
+	why=$(compiles c "$TMP/synopsis.c"; compiles c++ "$TMP/synopsis.cc"; in_header "$TMP/declarations")
+	for f in $(sed -n 's/^\.Nm \(MPIX_[a-z_A-Z]*\).*/\1/p' "$page"); do
+		grep -q "$f(" "$TMP/declarations" || why="$why$f is not in the SYNOPSIS"
+	done
+	verdict "docs.synopsis.$name" "$why"
+done
+
+# ---- programs, schedules and commands ----
+
+# session BLOCK... : writes a script that runs their commands, and for each N.command, N.want; it makes N.got, N.status
+session()
+{
+	awk -v dir="$TMP/session/" '
+		function done() { if (part != "") print part "\n} >" dir n ".got 2>&1 </dev/null; echo $? >" dir n ".status"; part = "" }
+		function add(s) { part = part "\n" s; print s > (dir n ".command"); more = s ~ /\\$/; if (!more) done() }
+		FNR == 1 { on = /^\$ / }
+		!on { next }
+		more { add($0); next }
+		/^\$ / { n++; printf "" > (dir n ".want"); part = "{ #" n; add(substr($0, 3)); next }
+		{ print > (dir n ".want") }' "$@"
+}
+# What may differ from run to run: numbers with a point, their sign, and the width of their columns.
+blur() { sed -E 's/ -([0-9]+\.[0-9])/ \1/g; s/[0-9]+\.[0-9]+/#/g; s/ +/ /g' "$1"; }
+# matches WANT GOT : a pattern of bash, in which a line "..." is anything
+matches()
+{
+	local pattern
+
+	pattern=$(blur "$1" | sed -E 's/[][\\*?(){}|!+@]/\\&/g; s/^\.\.\.$/*/')
+	# shellcheck disable=SC2053
+	[[ $(blur "$2") == $pattern ]]
+}
+
+commands=0
+for page in README.md man/*.[1-9]; do
+	name=$(basename "$page")
+	grep -q '^\.so' "$page" && continue
+	blocks "$page" "$TMP/blocks"
+	rm -rf "$TMP/top" "$TMP/session" && mkdir "$TMP/top" "$TMP/session" || exit 1
+	ln -s "$ROOT"/* "$TMP/top" && rm -f "$TMP/top/examples" "$TMP/top/build" "$TMP"/top/*.bin && ln -s "$BUILD" "$TMP/top/build" &&
+		mkdir "$TMP/top/examples" && cp examples/Makefile examples/*.c examples/*.goal "$TMP/top/examples" || exit 1
+	shown=
+	for n in $(cd "$TMP/blocks" && ls | sort -n); do
+		block=$TMP/blocks/$n file= why=
+		read -r first <"$block"
+		case $first in
+		'/* '*.c*) file=${first#'/* '} file=${file%%.c*}.c ;;
+		'// '*.goal*) file=${first#'// '} file=${file%%.goal*}.goal ;;
+		esac
+		[ -z "$file" ] || cp "$block" "$TMP/top/$file"
+		case $first in
+		*.goal' is wrong') ;; # a command shows why
+		'#include'* | '/* '*.c*) verdict "docs.$name.$n" "$(compiles c "$block")" ;;
+		'schedule '* | 'num_ranks '* | '// '*.goal*)
+			cp "$block" "$TMP/shown.goal"
+			verdict "docs.$name.$n" "$(goalc "$TMP/shown.goal" -o "$TMP/shown.bin" 2>&1)" ;;
+		'struct '* | 'typedef '*) verdict "docs.$name.$n" "$(in_header "$block" whole)" ;;
+		'$ '*) shown="$shown $block" ;;
+		*) ! grep -qE '^(\$ |(make|goalc|goalrun|cc|man|pkg-config|mpirun) )' "$block" || fail "docs.$name.$n a command that is not run" ;;
+		esac
+	done
+	[ -n "$shown" ] || continue
+	# shellcheck disable=SC2086
+	session $shown >"$TMP/script"
+	# Left out with what they show: callers of this script, and what is not installed.
+	for c in "$TMP"/session/*.command; do
+		text=$(cat "$c") n=${c%.command} program=${text%% *}
+		if grep -qxF -- "$text" <<<"$CALLERS"; then echo caller >"$n.leave"; fi
+		case $OPTIONAL in *" $program "*) command -v "$program" >/dev/null || echo "there is no $program" >"$n.leave" ;; esac
+	done
+	awk -v dir="$TMP/session/" '/^\{ #/ { n = substr($2, 2); leave = (getline none < (dir n ".leave")) > 0 } !leave' \
+		"$TMP/script" >"$TMP/left"
+	case $page in README.md) user= ;; *) user=$installed ;; esac
+	# shellcheck disable=SC2086
+	(cd "$TMP/top" && env -u BUILD $user timeout 300 bash "$TMP/left") >"$TMP/log" 2>&1
+	for n in $(cd "$TMP/session" && ls *.command | sort -n); do
+		s=$TMP/session/${n%.command} text=$(tr -s '\\\n ' ' ' <"$TMP/session/$n")
+		commands=$((commands + 1))
+		if [ -e "$s.leave" ]; then
+			[ "$(cat "$s.leave")" = caller ] || skip "docs.$name $text: $(cat "$s.leave")"
+			continue
+		fi
+		rc=$(cat "$s.status" 2>/dev/null || echo 'none: the session ended')
+		expected=0
+		! grep -q 'error:' "$s.want" || expected=1
+		if [ "$rc" != "$expected" ]; then fail "docs.$name \$ $text: status $rc, $(head -n 3 "$s.got" 2>/dev/null | tr '\n' '|')"
+		elif matches "$s.want" "$s.got"; then ok "docs.$name \$ $text"
+		else fail "docs.$name \$ $text: $(diff <(blur "$s.want") <(blur "$s.got") | head -n 6 | tr '\n' '|')"; fi
+	done
+done
+check docs.found [ "$commands" -ge 20 ]
+
+# ---- what is shown elsewhere ----
+
+# Commands are shown in blocks, where they are run.
+why=$(grep -nE '`(make|goalc|goalrun|cc|man|pkg-config|mpirun) ' README.md)
+verdict docs.prose "$why"
+# The schedule in README is the file itself.
+check docs.schedule [ "$(sed -n '/^    schedule bcast/,/^    }/p' README.md | sed 's/^    //; s, *//.*,,' | md5sum)" = \
+	"$(sed -n '/^schedule/,$p' schedules/bcast_binomial.goal | sed 's, *//.*,,' | md5sum)" ]
+# Every page is in README's table, and every part of the tree is a part of it.
+missing=
+for p in goalc.1 goalrun.1 goal.5 goal-bin.5 sched.7 schedules.7; do grep -q "\`${p%.*}(${p##*.})\`" README.md || missing="$missing $p"; done
+for d in */; do case $d in build*) ;; *) grep -q "\`$d" README.md || missing="$missing $d" ;; esac; done
+check "docs.table$missing" [ -z "$missing" ]
+# One list of environment variables.
+missing=
+for v in $(sed -n 's/^ENV(\([A-Z_]*\),.*/\1/p' util/env.def); do
+	grep -q "$v" man/sched.7 || missing="$missing $v"
+done
+check "docs.environment$missing" [ -z "$missing" ]
+finish

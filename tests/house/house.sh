@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The house: includes go along the arrows of doc/arrows, which have no circle; folders, functions, headers and lines of the
+# Makefile keep to their limits; each header compiles alone; no test script is left out of the Makefile's lists, and scripts can
+# be executed. The check of arrows is tried on an include that goes against them.
+set -u
+. "$(dirname "$0")/../lib.sh"
+cd "$ROOT" || exit 1
+PRODUCT="util format include lang compiler backends runtime goalrun"
+LINES_OF_A_FOLDER=9000 FILES_OF_A_FOLDER=30 LINES_OF_A_HEADER=320 LINES_OF_A_FUNCTION=80 WIDTH_OF_THE_MAKEFILE=160
+
+# sources_of ROOT : the files of the product
+sources_of() { (cd "$1" && find $PRODUCT -name '*.[chlyd]' -o -name '*.def' | sort); }
+
+# against ROOT ARROWS : includes that no arrow allows
+against()
+{
+	(cd "$1" && sources_of . | xargs grep -H '^#include "' | sed 's/^\([^:]*\):#include "\(.*\)".*/\1 \2/') |
+		awk 'function room(f) { sub(/\/[^\/]*$/, "", f); return f }
+		FNR == NR { sub(/#.*/, ""); if (!NF) next; sub(/:/, "", $1); known[$1] = 1; for (i = 2; i <= NF; i++) may[$1, $i] = 1; next }
+		{ from = room($1); to = $2 ~ /\// ? room($2) : from; if (from != to && !((from, to) in may)) print $1 " includes " $2 }
+		!(room($1) in known) { print $1 ": doc/arrows has no room " room($1) }' "$2" -
+}
+
+# circles ARROWS : rooms in a circle
+circles() { sed 's/#.*//; s/://' "$1" | awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | tsort 2>&1 >/dev/null | sed -n 's/^tsort: //p'; }
+
+bad=$(against . doc/arrows)
+check "house.arrows $bad" [ -z "$bad" ]
+bad=$(circles doc/arrows)
+check "house.circles $bad" [ -z "$bad" ]
+
+# Both find what is wrong.
+mkdir -p "$TMP/house" && cp -r $PRODUCT "$TMP/house"
+echo '#include "compiler/compile.h"' >>"$TMP/house/lang/loc.h"
+check house.arrows.offender [ "$(against "$TMP/house" doc/arrows)" = "lang/loc.h includes compiler/compile.h" ]
+sed 's/^lang: /lang: compiler/' doc/arrows >"$TMP/arrows"
+check house.circles.offender [ -n "$(circles "$TMP/arrows")" ]
+
+bad=$(for d in $(sources_of . | xargs -n1 dirname | sort -u); do
+	files=$(find "$d" -maxdepth 1 -name '*.c' | wc -l)
+	lines=$(find "$d" -maxdepth 1 -name '*.[chly]' -exec cat {} + | wc -l)
+	[ "$files" -le $FILES_OF_A_FOLDER ] && [ "$lines" -le $LINES_OF_A_FOLDER ] || echo "$d: $files C files, $lines lines"
+done)
+check "house.folders $bad" [ -z "$bad" ]
+bad=$(sources_of . | grep '\.h$' | xargs wc -l | awk -v most=$LINES_OF_A_HEADER '$2 != "total" && $1 > most')
+check "house.headers $bad" [ -z "$bad" ]
+# A function begins behind "{" in the first column and ends at "}" there.
+bad=$(sources_of . | grep '\.c$' | xargs awk -v most=$LINES_OF_A_FUNCTION 'FNR == 1 { begin = 0 }
+	/^\{/ { begin = FNR } /^\}/ && begin { if (FNR - begin - 1 > most) print FILENAME ":" begin ": " FNR - begin - 1 " lines"; begin = 0 }')
+check "house.functions $bad" [ -z "$bad" ]
+bad=$(awk -v most=$WIDTH_OF_THE_MAKEFILE 'length > most { print FNR }' Makefile)
+check "house.makefile $bad" [ -z "$bad" ]
+
+# A script is in a list of the Makefile, or another one calls it; what is in a list is there.
+make -s --no-print-directory list-tests | sort >"$TMP/listed"
+bad=$(comm -13 "$TMP/listed" <(git ls-files 'tests/*/*.sh' | sort) | while read -r script; do
+	git grep -qF "${script#tests/}" -- Makefile 'tests/*.sh' ":!$script" || echo "$script"
+done; xargs ls <"$TMP/listed" 2>&1 >/dev/null)
+check "house.scripts_run $bad" [ -z "$bad" ]
+bad=$(git grep -lI '^#!' | while read -r script; do [ "$(head -c 2 "$script")" != '#!' ] || [ -x "$script" ] || echo "$script"; done)
+check "house.executable $bad" [ -z "$bad" ]
+finish

@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# make install: programs that are built against the installed tree alone run, manual and schedules are found,
+# nothing installed names the place where it was built, and make uninstall takes all of it away again.
+set -u
+. "$(dirname "$0")/../lib.sh"
+for tool in pkg-config man; do
+	command -v "$tool" >/dev/null || { skip "install there is no $tool"; finish; }
+done
+
+# make_it TARGET NAME=VALUE... : make, from the top of the source tree
+make_it() { timeout 300 make -C "$ROOT" --no-print-directory BUILD="$BUILD" "$@" >"$TMP/log" 2>&1; }
+# What is installed below a directory, by name.
+files() { (cd "$1" && find . ! -type d | sort); }
+
+# ---- an installed tree: the prefix of a user ----
+
+tree=$TMP/user
+check install.prefix make_it install PREFIX="$tree"
+files "$tree" >"$TMP/first"
+check install.again make_it install PREFIX="$tree"
+check install.again_same diff "$TMP/first" <(files "$tree")
+for f in bin/goalc bin/goalrun lib/libgoalsched.so lib/libgoalsched.so.0 lib/libgoalsched.a include/mpix_sched.h \
+	include/mpix_sched_basic.h lib/pkgconfig/goalsched.pc share/doc/goalsched/examples/Makefile; do
+	grep -qx "./$f" "$TMP/first" || fail "install.files $f is missing"
+done
+soname=$(readelf -d "$tree/lib/libgoalsched.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+check install.soname [ -e "$tree/lib/$soname" -a "$(readlink "$tree/lib/libgoalsched.so")" = "$soname" ]
+lost=$(find "$tree" -xtype l)
+check "install.links $lost" [ -z "$lost" ]
+found=$(grep -rlaF -e "$ROOT" -e "$BUILD" "$tree" | tr '\n' ' ')
+check "install.no_build_path $found" [ -z "$found" ]
+
+# From here on only the installed tree counts. The examples are built with their own Makefile, and statically.
+PATH=$tree/bin:$PATH
+export PKG_CONFIG_PATH=$tree/lib/pkgconfig
+schedules=$(pkg-config --variable=schedulesdir goalsched)
+check install.version [ "$(pkg-config --modversion goalsched)" = "$(goalc --version | awk '{ print $NF }')" ]
+cp -r "$(pkg-config --variable=examplesdir goalsched)" "$TMP/examples" && cd "$TMP/examples" || exit 1
+check install.examples make -s CFLAGS="-O2 -g -std=c17 -Werror"
+needs=$(readelf -d overlap_bcast | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | tr '\n' ' ')
+check "install.shared $needs" [ "${needs#*"$soname" }" != "$needs" ]
+for e in overlap_bcast neighbor_exchange; do
+	# The linker says that dlopen needs the shared libc; it is only called under a launcher with PMIx.
+	# shellcheck disable=SC2046
+	gcc -static -Wall -Wextra -o $e.static $e.c $(pkg-config --static --cflags --libs goalsched) 2>"$TMP/err" ||
+		fail "install.static $e: $(tail -n 1 "$TMP/err")"
+done
+check install.static_alone [ "$(readelf -d overlap_bcast.static | grep -c NEEDED)" = 0 ]
+goalc "$schedules/bcast_binomial.goal" -o bcast.bin || fail "install.goalc"
+
+# run NAME COMMAND... : an example on four ranks; it verifies its data itself, and rank 0 says so
+run()
+{
+	local name=$1 want=$2
+
+	shift 2
+	if timeout 120 goalrun -n 4 -- "$@" >"$TMP/out" 2>"$TMP/err" && grep -q "$want" "$TMP/out"; then ok "install.$name"; else
+		fail "install.$name $(tail -n 3 "$TMP/out" "$TMP/err" | tr '\n' '|')"; fi
+}
+memory='valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=all'
+for how in '' .static; do
+	run "overlap_bcast$how" 'every element right' "./overlap_bcast$how" bcast.bin
+	run "neighbor_exchange$how" 'the same as on one' "./neighbor_exchange$how" neighbor_exchange.goal
+done
+# Old valgrinds cannot read what newer compilers write for debuggers.
+if valgrind -q ./overlap_bcast >"$TMP/out" 2>&1; [ $? -eq 2 ]; then # its usage
+	# shellcheck disable=SC2086
+	run overlap_bcast.valgrind 'every element right' $memory ./overlap_bcast "$schedules/bcast_binomial.goal"
+	# shellcheck disable=SC2086
+	run neighbor_exchange.valgrind 'the same as on one' $memory ./neighbor_exchange neighbor_exchange.goal
+else
+	skip "install.valgrind $(tail -n 1 "$TMP/out")"
+fi
+# C++ takes the header as well, and finds the functions.
+cat >"$TMP/version.cc" <<'EOF'
+#include <mpix_sched.h>
+int main() { int major, minor, patch; return MPIX_Sched_get_version(&major, &minor, &patch) || major != MPIX_SCHED_VERSION_MAJOR; }
+EOF
+# shellcheck disable=SC2046
+if gcc -x c++ -Wall -Wextra -Werror -o version "$TMP/version.cc" -x none $(pkg-config --cflags --libs goalsched) 2>"$TMP/err"; then
+	check install.cxx env LD_LIBRARY_PATH="$tree/lib" ./version
+elif echo | gcc -x c++ -fsyntax-only - 2>/dev/null; then
+	fail "install.cxx $(tail -n 1 "$TMP/err")"
+fi
+# They fail as they say.
+timeout 60 goalrun -n 2 -- ./overlap_bcast neighbor_exchange.goal >"$TMP/out" 2>"$TMP/err"
+check install.example_fails [ $? -eq 1 -a "$(grep -c '^init: ' "$TMP/err")" -ge 1 ]
+check install.goalrun timeout 60 goalrun -n 3 --verify --iters 10 "$schedules/allgather_ring.goal" >"$TMP/out"
+goalc neighbor_exchange.goal -o exchange.bin
+check install.own_schedule [ $? -eq 0 ]
+
+missing=
+for page in "$ROOT"/man/*.[1-9]; do
+	page=$(basename "$page")
+	man -M "$tree/share/man" "${page##*.}" "${page%.*}" 2>/dev/null | grep -q DESCRIPTION || missing="$missing $page"
+done
+check "install.man$missing" [ -z "$missing" ]
+
+# ---- nothing is left ----
+
+cd "$TMP" || exit 1
+check install.uninstall make_it uninstall PREFIX="$tree"
+left=$(files "$tree" | tr '\n' ' ')$(find "$tree" -name '*goalsched*')
+check "install.uninstall_all $left" [ -z "$left" ]
+
+# ---- a package: DESTDIR, and directories of a distribution ----
+
+dirs='PREFIX=/usr LIBDIR=/usr/lib/x86_64-any MANDIR=/opt/man BINDIR=/opt/bin'
+# shellcheck disable=SC2086
+check install.destdir make_it install DESTDIR="$TMP/package" $dirs
+check install.destdir_dirs [ "$(cd "$TMP/package" && echo opt/bin/* usr/lib/x86_64-any/pkgconfig/* opt/man/man5/goal.5)" = \
+	'opt/bin/goalc opt/bin/goalrun usr/lib/x86_64-any/pkgconfig/goalsched.pc opt/man/man5/goal.5' ]
+found=$(grep -rlaF -e "$ROOT" -e "$TMP" "$TMP/package" | tr '\n' ' ')
+check "install.destdir_in_no_file $found" [ -z "$found" ]
+export PKG_CONFIG_PATH=$TMP/package/usr/lib/x86_64-any/pkgconfig PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
+check install.destdir_pc [ "$(pkg-config --cflags --libs goalsched | xargs)" = \
+	'-I/usr/include -L/usr/lib/x86_64-any -lgoalsched' ]
+# shellcheck disable=SC2086
+check install.destdir_uninstall make_it uninstall DESTDIR="$TMP/package" $dirs
+left=$(files "$TMP/package" | tr '\n' ' ')
+check "install.destdir_uninstall_all $left" [ -z "$left" ]
+finish

@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Other builds: clang without warnings, each header by itself, and a share of the sanitizer runs, with ranks as processes
+# under one and as threads under the other. Each has objects of its own beside BUILD, and of the programs those that it runs.
+set -u
+. "$(dirname "$0")/../lib.sh"
+cd "$ROOT" || exit 1
+
+variant clang CC=clang CFLAGS=-O0 all
+# Allocations fail in alloc.sh.
+asan=(tests/compiler/{diag,alloc}.sh tests/house/unit.sh tests/goalrun/plain.sh tests/runtime/{rt,matrix,starts}.sh)
+tsan=(tests/runtime/{rt,wait,matrix}.sh)
+# What is freed is kept from being used again for 8 MiB, not for 256: fresh pages are dear on some machines.
+# shellcheck disable=SC2046
+variant asan HOOK=1 SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" CFLAGS="-O1 -g1" $(programs asan "${asan[@]}") &&
+	ASAN_OPTIONS=quarantine_size_mb=8 SCHEDULES=$SOME HOOKED=$BUILD-asan LARGE=20000 KINDS=processes SIZES=3 STARTS=200 \
+		share asan "${asan[@]}"
+# shellcheck disable=SC2046
+variant tsan SAN=-fsanitize=thread CFLAGS="-O1 -g1" $(programs tsan "${tsan[@]}" tests/runtime/{starts,progress}.sh) &&
+	SCHEDULES=$SOME LARGE=20000 KINDS=threads SIZES=3 STARTS=400 WAITS=200 share tsan "${tsan[@]}" &&
+	KINDS=threads STARTS=4000 share tsan tests/runtime/starts.sh &&
+	KINDS=threads ITERS=5 SCHEDULES="bcast_chain.goal reduce_binomial.goal" share tsan tests/runtime/progress.sh
+
+bad=
+for h in $(git ls-files lang format compiler util include runtime goalrun backends | grep "\.h$"); do
+	case $h in lang/lex.h) continue ;; esac # only together with a generated parser
+	gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I. -Iinclude -fsyntax-only -x c "$h" 2>/dev/null || bad="$bad $h"
+done
+check "variant.headers$bad" [ -z "$bad" ]
+# Only the public names leave the library.
+extra=$(nm -D --defined-only "$BUILD/lib/libgoalsched.so" | awk '$2 != "A" { print $3 }' | grep -v '^MPIX_Sched_' | tr '\n' ' ')
+check "variant.symbols $extra" [ -z "$extra" ]
+# No state but that of contexts, and what SIGUSR1 needs; initialised pointers to constants are relocations only.
+state=$(objdump -t "$BUILD/lib/libgoalsched.a" | awk '/ [.](bss|data)[^ \t]*\t/ && $NF !~ /^([.]|__)/ && !/[.]data[.]rel[.]ro/ { print $NF }' | tr '\n' ' ')
+check "variant.state $state" [ "$state" = "usr1 " ]
+finish

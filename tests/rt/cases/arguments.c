@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Wrong arguments, on one rank or on all: what is refused, and in which words. */
+#include "tests/rt/cases/cases.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+static int disagree(struct member *m)
+{
+	MPIX_Sched s = case_load(m, team_bcast), other = case_load(m, case_ring);
+	int data[64], more[64];
+	void *buffers[] = { data, more };
+	struct MPIX_Sched_bind b = case_bind(buffers, 2, 64, MPIX_SCHED_INT32), wrong;
+	struct MPIX_Sched_param root = { "root", &(int64_t){ m->rank == 1 }, 1 };
+	struct MPIX_Sched_param no_root = { "root", &(int64_t){ 99 }, 1 };
+	struct MPIX_Sched_param unknown = { "rooot", &(int64_t){ 0 }, 1 };
+	const bool odd = m->rank == 1;
+	MPIX_Sched_request req = NULL;
+
+	NEED(s && other);
+	/* One rank is different: all of them hear of it, in the same words. */
+	NEED(MPIX_Sched_init(odd ? other : s, m->group, &b, &req) == MPIX_SCHED_ERR_MISMATCH);
+	NEED(case_detail_has(m, "rank 1 binds another schedule than rank 0"));
+	wrong = b;
+	wrong.count = odd ? 63 : 64;
+	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_MISMATCH);
+	NEED(case_detail_has(m, "rank 1 binds another count than rank 0"));
+	wrong = b;
+	wrong.basic = odd ? MPIX_SCHED_FLOAT : MPIX_SCHED_INT32;
+	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_MISMATCH);
+	wrong = b;
+	wrong.params = &root;
+	wrong.nparams = 1;
+	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_MISMATCH);
+	NEED(case_detail_has(m, "rank 1 binds other parameters than rank 0"));
+	/* One rank's arguments are wrong: the same. */
+	wrong = b;
+	wrong.buffers = odd ? (void *[]){ NULL, NULL } : buffers;
+	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_ARG);
+	NEED(case_detail_has(m, "rank 1: the buffer data is not given"));
+	wrong = b;
+	wrong.params = odd ? &unknown : NULL;
+	wrong.nparams = odd;
+	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_PARAM && case_detail_has(m, "rooot"));
+	wrong.params = &no_root;
+	wrong.nparams = 1;
+	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_FAULT && case_detail_has(m, "root"));
+	/* And after all that the group still works. */
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_unload(&s));
+	CALL(MPIX_Sched_unload(&other));
+	return 0;
+}
+
+/* Two ranks whose sizes agree in count but not in what the schedule makes of a parameter of their own. */
+static int sizes_differ(struct member *m)
+{
+	static const char text[] = "schedule s(local n)\n"
+				   "buffer inout data[count]\n"
+				   "rank r of p { if r == 0 { send data[0 +: n] to 1 } else if r == 1 { recv data[0 +: n] from 0 } }\n";
+	static const char extra[] = "schedule s(local n)\n"
+				    "buffer inout data[count]\n"
+				    "rank r of p { for k = 1 to n { if r == 0 { send data to 1 } else if r == 1 { recv data from 0 tag k - 1 } } }\n";
+	MPIX_Sched s = case_load(m, text), t = case_load(m, extra);
+	int data[64];
+	void *buffers[] = { data };
+	struct MPIX_Sched_bind b = case_bind(buffers, 1, 64, MPIX_SCHED_INT32);
+	struct MPIX_Sched_param n = { "n", &(int64_t){ m->rank ? 20 : 10 }, 1 };
+	struct MPIX_Sched_param two = { "n", &(int64_t){ 2 }, 1 };
+	MPIX_Sched_request req;
+
+	NEED(s && t);
+	b.params = &n;
+	b.nparams = 1;
+	NEED(MPIX_Sched_init(s, m->group, &b, &req) == MPIX_SCHED_ERR_MISMATCH && case_detail_has(m, "bytes"));
+	b.params = &two;
+	NEED(MPIX_Sched_init(t, m->group, &b, &req) == MPIX_SCHED_ERR_UNMATCHED && case_detail_has(m, "partner"));
+	CALL(MPIX_Sched_unload(&s));
+	CALL(MPIX_Sched_unload(&t));
+	return 0;
+}
+
+static int arguments(struct member *m)
+{
+	MPIX_Sched_ctx ctx = NULL;
+	MPIX_Sched s = NULL;
+	MPIX_Sched_group g = NULL;
+	MPIX_Sched_request req = NULL;
+	MPIX_Sched_type type;
+	struct MPIX_Sched_bind none = { 0 };
+	void *p = NULL;
+	int major, flag, index;
+
+	NEED(MPIX_Sched_ctx_create(NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_ctx_free(&ctx) == 0);
+	NEED(MPIX_Sched_load(m->ctx, "/nonexistent", &s) == MPIX_SCHED_ERR_SYS && case_detail_has(m, "/nonexistent"));
+	NEED(MPIX_Sched_load_mem(m->ctx, "x", "schedule", 8, &s) == MPIX_SCHED_ERR_SYNTAX && case_detail_has(m, "x:1:"));
+	NEED(MPIX_Sched_load_mem(m->ctx, "x", "\x89GSB\r\n\x1a\n", 8, &s) == MPIX_SCHED_ERR_TRUNCATED);
+	NEED(MPIX_Sched_load_mem(m->ctx, "x", NULL, 8, &s) == MPIX_SCHED_ERR_ARG);
+	NEED(!s);
+	NEED(MPIX_Sched_group_create(m->ctx, 3, 2, team_allgather, m, &g) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_init(NULL, m->group, &none, &req) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_start(NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_wait(NULL) == 0 && MPIX_Sched_waitall(0, NULL) == 0);
+	NEED(MPIX_Sched_test(NULL, &flag) == 0 && flag == 1);
+	NEED(MPIX_Sched_waitany(0, NULL, &index) == 0 && index == MPIX_SCHED_UNDEFINED);
+	NEED(MPIX_Sched_waitany(1, &req, NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_testany(1, &req, &index, NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_testall(1, NULL, &flag, NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_testsome(1, &req, &index, NULL, NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_waitsome((size_t)1 << 40, &req, &index, &index, NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_request_get_status(NULL, &flag, &index) == 0 && flag == 1 && index == 0);
+	NEED(MPIX_Sched_request_get_status(NULL, NULL, NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_get_version(&major, &major, NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 0, NULL, NULL, 0, &type) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 1, &(int64_t){ 0 }, &(size_t){ SIZE_MAX }, 0, &type) ==
+	     MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 1, &(int64_t){ 0 }, &(size_t){ 0 }, 4, &type) ==
+		     MPIX_SCHED_ERR_ARG && case_detail_has(m, "is empty"));
+	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_BYTE, 2, (int64_t[]){ 0, 0 },
+				    (size_t[]){ (size_t)1 << 40, 1 }, 4, &type) == MPIX_SCHED_ERR_ARG &&
+	     case_detail_has(m, "the datatype is too large"));
+	NEED(strcmp(MPIX_Sched_error_string(MPIX_SCHED_ERR_DEAD), "a rank of the group died") == 0);
+	NEED(*MPIX_Sched_error_string(12345));
+	NEED(strcmp(MPIX_Sched_error_string(INT_MIN), MPIX_Sched_error_string(INT_MAX)) == 0);
+	/* The heap. */
+	NEED(MPIX_Sched_alloc(m->ctx, (size_t)1 << 60, &p) == MPIX_SCHED_ERR_NOMEM);
+	NEED(MPIX_Sched_dealloc(m->ctx, &p) == MPIX_SCHED_ERR_ARG);
+	for (size_t size = 0; size < 5000000; size = size * 3 + 1) {
+		char *q;
+
+		CALL(MPIX_Sched_alloc(m->ctx, size, &p));
+		q = p;
+		NEED((uintptr_t)p % 64 == 0);
+		for (size_t i = 0; i < size; i++)
+			NEED(q[i] == 0);
+		memset(p, 0xff, size);
+		NEED(MPIX_Sched_dealloc(m->ctx, q + 1) == MPIX_SCHED_ERR_ARG);
+		CALL(MPIX_Sched_dealloc(m->ctx, p));
+		NEED(MPIX_Sched_dealloc(m->ctx, p) == MPIX_SCHED_ERR_ARG);
+	}
+	return 0;
+}
+
+static bool refused(struct member *m, MPIX_Sched s, const struct MPIX_Sched_bind *b, int code,
+		    const char *text)
+{
+	MPIX_Sched_request req = NULL;
+
+	return MPIX_Sched_init(s, m->group, b, &req) == code && !req && case_detail_has(m, text);
+}
+
+/* What a schedule declares, and arguments that do not go with it. */
+static int declared(struct member *m)
+{
+	static const char text[] = "schedule s(n = 2, w[2])\nbuffer in mine[count]\nbuffer inout both[n]\n"
+				   "buffer scratch own[count]\nrank r of p { x: copy mine into own\n"
+				   "  y: copy own[0 +: w[0]] into both[0 +: w[0]]\n y requires x }\n";
+	static const char plain[] = "num_ranks 1\nrank 0 { calc 1 }\n";
+	static const char *const names[] = { "mine", "both", "own" };
+	static const char *const modes[] = { "in", "inout", "scratch" };
+	MPIX_Sched s = case_load(m, text), p = case_load(m, plain);
+	MPIX_Sched_request req = NULL;
+	MPIX_Sched_type type;
+	struct MPIX_Sched_param w = { "w", (int64_t[]){ 1, 5 }, 2 }, n = { "n", (int64_t[]){ 1, 2 }, 2 };
+	int data[4] = { 41, 42, 43, 44 }, both[2] = { 0 }, major = -1, minor = -1, patch = -1;
+	void *buffers[] = { data, both, NULL };
+	struct MPIX_Sched_bind b = case_bind(buffers, 3, 4, MPIX_SCHED_INT32), wrong;
+	const char *name, *mode;
+
+	NEED(s && p);
+	CALL(MPIX_Sched_get_version(&major, &minor, &patch));
+	NEED(major == MPIX_SCHED_VERSION_MAJOR && minor == MPIX_SCHED_VERSION_MINOR);
+	NEED(patch == MPIX_SCHED_VERSION_PATCH);
+	for (uint32_t i = 0; i < 3; i++) {
+		CALL(MPIX_Sched_get_buffer(s, i, &name, &mode));
+		NEED(strcmp(name, names[i]) == 0 && strcmp(mode, modes[i]) == 0);
+	}
+	NEED(MPIX_Sched_get_buffer(s, 3, &name, &mode) == MPIX_SCHED_ERR_ARG);
+
+	b.params = &w;
+	b.nparams = 1;
+	wrong = b;
+	wrong.basic = (enum MPIX_Sched_basic)1000;
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_ARG, "no basic datatype 1000"));
+	wrong = b;
+	wrong.params = &n;
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_PARAM, "n needs one value"));
+	wrong.params = &(struct MPIX_Sched_param){ "w", NULL, 1 };
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_PARAM, "w needs values"));
+	wrong.params = NULL;
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_ARG, "params is NULL"));
+	wrong.nparams = 0;
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_PARAM, ": w"));
+	wrong = b;
+	wrong.count = SIZE_MAX / 2;
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_ARG, "the count is too large"));
+	wrong.count = SIZE_MAX / 4 - 1;
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_OVERFLOW, "buffer mine is too large"));
+	wrong.count = (size_t)1 << 50; /* the shared heap cannot have its scratch buffer */
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_NOMEM, "for own"));
+	wrong = b;
+	wrong.params = &(struct MPIX_Sched_param){ "w", (int64_t[]){ 3, 3 }, 2 };
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_BOUNDS, "(line 6)"));
+	CALL(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 1, &(int64_t){ 0 }, &(size_t){ 1 }, 4, &type));
+	wrong = (struct MPIX_Sched_bind){ .struct_size = sizeof wrong, .type = type };
+	NEED(refused(m, p, &wrong, MPIX_SCHED_ERR_ARG, "it takes no datatype"));
+	CALL(MPIX_Sched_type_free(&type));
+
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	NEED(both[0] == 41 && both[1] == 0);
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_unload(&s));
+	CALL(MPIX_Sched_unload(&p));
+	return 0;
+}
+
+const struct test_case argument_cases[] = {
+	{ .name = "disagree", .fn = disagree, .sizes = { 2, 4 } },
+	{ .name = "sizes_differ", .fn = sizes_differ, .sizes = { 2, 3 } },
+	{ .name = "arguments", .fn = arguments, .sizes = { 1 } },
+	{ .name = "declared", .fn = declared, .sizes = { 1 } },
+	{ .name = NULL },
+};

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Ranks that leave, fail or fork while others wait for them. */
+#include "tests/rt/cases/cases.h"
+
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A rank that leaves instead of doing its part does not hang the others. */
+static int leaves(struct member *m)
+{
+	MPIX_Sched s = case_load(m, team_bcast);
+	int data[4];
+	void *buffers[] = { data };
+	struct MPIX_Sched_bind b = case_bind(buffers, 1, 4, MPIX_SCHED_INT32);
+	MPIX_Sched_request req;
+	int rc = 0;
+
+	NEED(s);
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	for (int e = 0; e < 3 && m->rank != 1; e++) {
+		rc = MPIX_Sched_start(req);
+		rc = rc ? rc : MPIX_Sched_wait(req);
+		if (rc)
+			break;
+	}
+	if (m->rank == 0) /* it sends to rank 1 */
+		NEED(rc == MPIX_SCHED_ERR_DEAD && case_detail_has(m, "rank 1 has left"));
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* A rank does not take part in a call of all ranks any more: who waits for it is told within a second. It has freed the
+ * group, with and without a request that still uses it; or it ends. */
+static int leaves_alone(struct member *m)
+{
+	MPIX_Sched s = case_load(m, team_bcast);
+	int data[4], last = m->size - 1;
+	void *buffers[] = { data };
+	struct MPIX_Sched_bind b = case_bind(buffers, 1, 4, MPIX_SCHED_INT32);
+	const char *left = last == 1 ? "rank 1 has left the group" : "rank 3 has left the group";
+	char nothing = 0, got[TEAM_MAX];
+
+	NEED(s);
+	for (int kind = 0; kind < 4; kind++) {
+		MPIX_Sched_group g, sub = NULL;
+		MPIX_Sched_request bound = NULL, req = NULL;
+		double since;
+		int rc;
+
+		CALL(MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &g));
+		CALL(MPIX_Sched_init(s, g, &b, &bound));
+		if (m->rank == last) {
+			if (kind & 2)
+				CALL(MPIX_Sched_free(&bound));
+			CALL(MPIX_Sched_group_free(&g));
+		} else {
+			since = case_seconds();
+			rc = kind & 1 ? MPIX_Sched_group_split(g, 0, 0, &sub) : MPIX_Sched_init(s, g, &b, &req);
+			NEED(rc == MPIX_SCHED_ERR_DEAD && case_detail_has(m, left) && case_seconds() - since < 1);
+			CALL(MPIX_Sched_group_free(&g));
+		}
+		NEED(team_allgather(&nothing, got, 1, m) == 0);
+		CALL(MPIX_Sched_free(&bound));
+	}
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* The last rank leaves. The others hear so one after another, and each of them then leaves or ends. Later ranks must still be
+ * told of the last rank. */
+static int leaves_first(struct member *m)
+{
+	const int last = m->size - 1;
+	MPIX_Sched_group g, sub = NULL;
+	char nothing = 0, got[TEAM_MAX];
+
+	for (int ends = 0; ends < 2; ends++) {
+		NEED(team_allgather(&nothing, got, 1, m) == 0);
+		if (ends && getpid() == case_main_pid) /* threads end together */
+			return 0;
+		CALL(MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &g));
+		if (m->rank != last) {
+			usleep((useconds_t)(last - 1 - m->rank) * 150000);
+			NEED(MPIX_Sched_group_split(g, 0, 0, &sub) == MPIX_SCHED_ERR_DEAD && detail_has(m, "rank 3 has left"));
+			if (ends)
+				_exit(0);
+		}
+		CALL(MPIX_Sched_group_free(&g));
+	}
+	return 0;
+}
+
+/* One rank calls init or split without what it needs: an error on all. The group can be used as before. */
+static int fails_alone(struct member *m)
+{
+	MPIX_Sched s = case_load(m, team_bcast);
+	int data[4];
+	void *buffers[] = { data };
+	struct MPIX_Sched_bind b = case_bind(buffers, 1, 4, MPIX_SCHED_INT32), cut = b;
+	const bool bad = m->rank == m->size - 1;
+	const char *by = m->size == 2 ? "rank 1: " : "rank 3: ";
+	MPIX_Sched_request req = NULL;
+	MPIX_Sched_group sub = NULL;
+
+	NEED(s);
+	cut.struct_size = 8;
+	NEED(MPIX_Sched_init(bad ? NULL : s, m->group, &b, &req) == MPIX_SCHED_ERR_ARG && case_detail_has(m, by));
+	NEED(MPIX_Sched_init(s, m->group, bad ? NULL : &b, &req) == MPIX_SCHED_ERR_ARG && case_detail_has(m, by));
+	NEED(MPIX_Sched_init(s, m->group, bad ? &cut : &b, &req) == MPIX_SCHED_ERR_ARG && case_detail_has(m, by));
+	NEED(case_detail_has(m, "struct_size is 8"));
+	NEED(MPIX_Sched_init(s, m->group, &b, bad ? NULL : &req) == MPIX_SCHED_ERR_ARG && case_detail_has(m, by));
+	NEED(MPIX_Sched_group_split(m->group, 0, 0, bad ? NULL : &sub) == MPIX_SCHED_ERR_ARG && case_detail_has(m, by));
+	NEED(!req && !sub);
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* One rank splits the group where the others bind: they must not take its record for a contract. */
+static int calls_differ(struct member *m)
+{
+	MPIX_Sched s = case_load(m, team_bcast);
+	int data[4];
+	void *buffers[] = { data };
+	struct MPIX_Sched_bind b = case_bind(buffers, 1, 4, MPIX_SCHED_INT32);
+	MPIX_Sched_request req = NULL;
+	MPIX_Sched_group sub = NULL;
+	int rc;
+
+	NEED(s);
+	for (int who = 0; who < m->size; who += m->size - 1) {
+		rc = m->rank == who ? MPIX_Sched_group_split(m->group, 0, 0, &sub) : MPIX_Sched_init(s, m->group, &b, &req);
+		NEED(rc == MPIX_SCHED_ERR_MISMATCH && case_detail_has(m, "MPIX_Sched_group_split") && case_detail_has(m, "MPIX_Sched_init"));
+		NEED(!sub && !req);
+	}
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* A child that was forked frees what it has inherited: its parent is still in the group. */
+static int child_frees(struct member *m)
+{
+	MPIX_Sched s = case_load(m, team_bcast);
+	int data[4], status = -1;
+	void *buffers[] = { data };
+	struct MPIX_Sched_bind b = case_bind(buffers, 1, 4, MPIX_SCHED_INT32);
+	MPIX_Sched_request req;
+	MPIX_Sched_group half;
+	pid_t pid;
+
+	if (getpid() == case_main_pid) /* a child of a process with threads may not do this */
+		return 0;
+	NEED(s);
+	CALL(MPIX_Sched_group_split(m->group, 0, 0, &half));
+	CALL(MPIX_Sched_init(s, half, &b, &req));
+	pid = fork();
+	NEED(pid >= 0);
+	if (!pid) {
+		int bad = MPIX_Sched_free(&req) || MPIX_Sched_group_free(&half) || MPIX_Sched_group_free(&m->group) ||
+			  MPIX_Sched_unload(&s) || MPIX_Sched_ctx_free(&m->ctx);
+
+		_exit(bad);
+	}
+	NEED(waitpid(pid, &status, 0) == pid && status == 0);
+	for (int e = 0; e < 3; e++) {
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+	}
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_init(s, half, &b, &req));
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_group_free(&half));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+const struct test_case leaving_cases[] = {
+	{ .name = "leaves", .fn = leaves, .sizes = { 2, 4 } },
+	{ .name = "leaves_alone", .fn = leaves_alone, .sizes = { 2, 4 } },
+	{ .name = "leaves_first", .fn = leaves_first, .sizes = { 4 } },
+	{ .name = "fails_alone", .fn = fails_alone, .sizes = { 2, 4 } },
+	{ .name = "calls_differ", .fn = calls_differ, .sizes = { 2, 4 } },
+	{ .name = "child_frees", .fn = child_frees, .sizes = { 2, 3 } },
+	{ .name = NULL },
+};

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Memory that is bound: the heap, other buffers from the next start on, and buffers in place. */
+#include "tests/rt/cases/cases.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Memory that is bound cannot be given back before. */
+static int bound_heap(struct member *m)
+{
+	MPIX_Sched s = case_load(m, team_bcast);
+	void *p;
+	struct MPIX_Sched_bind b;
+	MPIX_Sched_request req;
+
+	NEED(s);
+	CALL(MPIX_Sched_alloc(m->ctx, 400, &p));
+	b = case_bind(&p, 1, 100, MPIX_SCHED_INT32);
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	NEED(MPIX_Sched_dealloc(m->ctx, p) == MPIX_SCHED_ERR_STATE);
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_dealloc(m->ctx, p));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* Ranks rebind now and then, each when it likes, between two places in the heap and two in private memory. */
+static int rebind(struct member *m)
+{
+	const size_t counts[] = { 7, 3000, 1 << 18 };
+	const int left = (m->rank + m->size - 1) % m->size;
+	MPIX_Sched s = case_load(m, case_ring);
+	unsigned seed = (unsigned)m->rank + 1;
+
+	NEED(s);
+	for (size_t c = 0; c < ELEMENTS(counts); c++) {
+		size_t n = counts[c];
+		int *place[4];
+		void *buffers[2];
+		struct MPIX_Sched_bind b = case_bind(buffers, 2, n, MPIX_SCHED_INT32);
+		MPIX_Sched_request req;
+		int in = 0, out = 2, rebinds = 0;
+
+		for (int k = 0; k < 4; k++) {
+			if (k % 2)
+				place[k] = malloc(n * sizeof(int));
+			else
+				CALL(MPIX_Sched_alloc(m->ctx, n * sizeof(int), (void **)&place[k]));
+		}
+		buffers[0] = place[in];
+		buffers[1] = place[out];
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		for (int e = 0; e < (n > 10000 ? 12 : 300); e++) {
+			if (m->rank % 3 != 2 && rand_r(&seed) % 3) { /* some ranks never do */
+				in = rand_r(&seed) % 4;
+				out = (in + 1 + rand_r(&seed) % 3) % 4;
+				buffers[0] = place[in];
+				buffers[1] = place[out];
+				CALL(MPIX_Sched_rebind(req, buffers, 2));
+				rebinds++;
+			}
+			for (int k = 0; k < 4; k++)
+				for (size_t i = 0; i < n; i++)
+					place[k][i] = k == in ? e * 1000 + m->rank + (int)i * 3 : -1 - k;
+			CALL(MPIX_Sched_start(req));
+			NEED(MPIX_Sched_rebind(req, buffers, 2) == MPIX_SCHED_ERR_STATE);
+			CALL(MPIX_Sched_wait(req));
+			for (int k = 0; k < 4; k++)
+				for (size_t i = 0; i < n; i++) {
+					int want = k == in ? e * 1000 + m->rank + (int)i * 3 :
+						   k == out ? e * 1000 + left + (int)i * 3 :
+							      -1 - k;
+
+					NEED(place[k][i] == want);
+				}
+		}
+		NEED(rebinds > 0 || m->rank % 3 == 2);
+		/* What is bound cannot be given back, the rest can; an error changes nothing. */
+		buffers[0] = place[0];
+		buffers[1] = place[1];
+		CALL(MPIX_Sched_rebind(req, buffers, 2));
+		NEED(MPIX_Sched_dealloc(m->ctx, place[0]) == MPIX_SCHED_ERR_STATE);
+		CALL(MPIX_Sched_dealloc(m->ctx, place[2]));
+		NEED(MPIX_Sched_rebind(req, buffers, 1) == MPIX_SCHED_ERR_ARG && case_detail_has(m, "theirs is not given"));
+		NEED(MPIX_Sched_rebind(req, NULL, 1) == MPIX_SCHED_ERR_ARG);
+		NEED(MPIX_Sched_dealloc(m->ctx, place[0]) == MPIX_SCHED_ERR_STATE);
+		for (size_t i = 0; i < n; i++)
+			place[0][i] = m->rank - (int)i;
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		for (size_t i = 0; i < n; i++)
+			NEED(place[1][i] == left - (int)i);
+		CALL(MPIX_Sched_free(&req));
+		CALL(MPIX_Sched_dealloc(m->ctx, place[0]));
+		free(place[1]);
+		free(place[3]);
+	}
+	NEED(MPIX_Sched_rebind(NULL, NULL, 0) == MPIX_SCHED_ERR_ARG);
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* With scratch, a reduction, and a datatype with holes on some ranks. */
+static int rebind_strided(struct member *m)
+{
+	enum { N = 2000 };
+	const int64_t offset[] = { 4, 12 };
+	const size_t length[] = { 1, 1 };
+	MPIX_Sched s = case_load(m, case_fold);
+	MPIX_Sched_type type;
+	MPIX_Sched_request req;
+	int32_t *place[3];
+	void *buffers[2] = { NULL, NULL };
+	struct MPIX_Sched_bind b = case_bind(buffers, 2, N, MPIX_SCHED_BYTE);
+	const int words = m->rank % 2 ? 4 : 2;
+
+	NEED(s);
+	CALL(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, m->rank % 2 ? 2 : 1,
+				    m->rank % 2 ? offset : &(int64_t){ 0 }, m->rank % 2 ? length : &(size_t){ 2 },
+				    words * 4, &type));
+	b.type = type;
+	b.builtin = MPIX_SCHED_SUM;
+	for (int k = 0; k < 3; k++) {
+		if (k)
+			place[k] = calloc(N, (size_t)words * 4);
+		else
+			CALL(MPIX_Sched_alloc(m->ctx, N * (size_t)words * 4, (void **)&place[k]));
+	}
+	buffers[0] = place[0];
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	for (int e = 0; e < 60; e++) {
+		int32_t *p = place[(e + m->rank) % 3];
+
+		buffers[0] = p;
+		CALL(MPIX_Sched_rebind(req, buffers, 1));
+		for (int i = 0; i < N * words; i++)
+			p[i] = e + i / words + m->rank;
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		for (int i = 0; i < N * words; i++) {
+			int want = 0;
+
+			for (int r = m->rank; r < m->size; r++)
+				want += e + i / words + r;
+			if (m->rank % 2 && i % 2 == 0) /* a hole */
+				want = e + i / words + m->rank;
+			NEED(p[i] == want);
+		}
+	}
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_type_free(&type));
+	CALL(MPIX_Sched_dealloc(m->ctx, place[0]));
+	free(place[1]);
+	free(place[2]);
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* Private memory that the receiver cannot read needs a copy in the heap: where there is no room for it, the
+ * request stays bound to what it had. */
+static int rebind_no_memory(struct member *m)
+{
+	enum { N = 3 << 19 };
+	const bool staged = getenv("GOAL_SHM_DIRECT") != NULL;
+	MPIX_Sched s = case_load(m, case_ring);
+	int *in = NULL, *out = NULL, *private = calloc(N, sizeof *private);
+	void *buffers[2];
+	struct MPIX_Sched_bind b = case_bind(buffers, 2, N, MPIX_SCHED_INT32);
+	MPIX_Sched_request req;
+	struct rlimit old, none;
+	int rc;
+
+	NEED(s && private);
+	CALL(MPIX_Sched_alloc(m->ctx, N * sizeof *in, (void **)&in));
+	CALL(MPIX_Sched_alloc(m->ctx, N * sizeof *out, (void **)&out));
+	buffers[0] = in;
+	buffers[1] = out;
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	if (getpid() != case_main_pid && staged) { /* a limit is the process's, and threads need no copy */
+		NEED(getrlimit(RLIMIT_FSIZE, &old) == 0);
+		none = (struct rlimit){ 4096, old.rlim_max };
+		signal(SIGXFSZ, SIG_IGN);
+		NEED(setrlimit(RLIMIT_FSIZE, &none) == 0);
+		buffers[0] = private;
+		rc = MPIX_Sched_rebind(req, buffers, 2);
+		NEED(setrlimit(RLIMIT_FSIZE, &old) == 0);
+		NEED(rc == MPIX_SCHED_ERR_NOMEM && case_detail_has(m, "no 6291456 bytes of shared memory"));
+	}
+	for (int i = 0; i < N; i++)
+		in[i] = m->rank + i;
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	for (int i = 0; i < N; i++)
+		NEED(out[i] == (m->rank + m->size - 1) % m->size + i);
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_dealloc(m->ctx, in));
+	CALL(MPIX_Sched_dealloc(m->ctx, out));
+	free(private);
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* Memory that is gone when its message is to be read: an error for who reads; the sender hears of it. */
+static int vanished(struct member *m)
+{
+	enum { N = 1 << 18 };
+	MPIX_Sched s;
+	void *buffers[1] = { NULL };
+	struct MPIX_Sched_bind b = case_bind(buffers, 1, N, MPIX_SCHED_INT32);
+	MPIX_Sched_request req;
+	const char *backend = getenv("GOAL_BACKEND");
+	const bool kept = backend && !strcmp(backend, "verbs"); /* what is registered */
+	int rc;
+
+	if (getpid() == case_main_pid || getenv("GOAL_SHM_DIRECT")) /* others touch it themselves */
+		return 0;
+	s = case_load(m, team_bcast);
+	buffers[0] = mmap(NULL, N * sizeof(int), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	NEED(s && buffers[0] != MAP_FAILED);
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	if (m->rank == 0)
+		munmap(buffers[0], N * sizeof(int));
+	CALL(MPIX_Sched_start(req));
+	rc = MPIX_Sched_wait(req);
+	if (kept)
+		NEED(rc == 0);
+	else if (m->rank == 0)
+		NEED(rc != 0);
+	else
+		NEED(rc == MPIX_SCHED_ERR_SYS && case_detail_has(m, "process_vm_readv from rank 0: Bad address"));
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+static const char gather_text[] = "schedule gather(root = 0, local v[r]) implements MPI_Gather\n"
+				  "buffer in mine[count] inplace all[r * count +: count] if r == root\n"
+				  "buffer out all[r == root ? p * count : 0]\n"
+				  "rank r of p {\n"
+				  "  if r == root {\n"
+				  "    copy mine into all[r * count +: count]\n"
+				  "    for k = 1 to p - 1 {\n"
+				  "      s = (r + k) mod p\n"
+				  "      recv all[s * count +: count] from s\n"
+				  "    }\n"
+				  "  } else { send mine to root }\n"
+				  "}\n";
+
+static int in_place(struct member *m)
+{
+	const int64_t root = m->size - 1, v[TEAM_MAX] = { 0 };
+	const struct MPIX_Sched_param params[] = { { "root", &root, 1 }, { "v", m->rank ? v : NULL, (size_t)m->rank } };
+	const bool is_root = m->rank == root;
+	MPIX_Sched s = case_load(m, gather_text);
+	int mine[5], all[5 * TEAM_MAX], other[5 * TEAM_MAX];
+	void *buffers[2] = { mine, all };
+	struct MPIX_Sched_bind b = case_bind(buffers, 2, 5, MPIX_SCHED_INT32);
+	MPIX_Sched_request req;
+
+	NEED(s);
+	b.params = params;
+	b.nparams = 2;
+	for (int way = 0; way < 2; way++) { /* of the root's own; the others' is their own buffer in any case */
+		buffers[0] = way && is_root ? MPIX_SCHED_IN_PLACE : mine;
+		buffers[1] = all;
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		for (int e = 0; e < 6; e++) {
+			int *to = e < 3 ? all : other;
+
+			if (e == 3) {
+				buffers[1] = other;
+				CALL(MPIX_Sched_rebind(req, buffers, 2));
+			}
+			memset(to, 0, sizeof all);
+			for (int i = 0; i < 5; i++)
+				(way && is_root ? to + root * 5 : mine)[i] = 1000 * e + 10 * m->rank + i;
+			CALL(MPIX_Sched_start(req));
+			CALL(MPIX_Sched_wait(req));
+			for (int i = 0; is_root && i < 5 * m->size; i++)
+				NEED(to[i] == 1000 * e + 10 * (i / 5) + i % 5);
+		}
+		/* What is in place stays so. */
+		buffers[0] = way && is_root ? mine : MPIX_SCHED_IN_PLACE;
+		NEED(MPIX_Sched_rebind(req, buffers, 2) == MPIX_SCHED_ERR_ARG &&
+		     case_detail_has(m, way && is_root ? "mine was bound in place" : "mine was not bound in place"));
+		CALL(MPIX_Sched_free(&req));
+	}
+	/* Not where the schedule does not say so. */
+	buffers[0] = is_root ? mine : MPIX_SCHED_IN_PLACE;
+	NEED(MPIX_Sched_init(s, m->group, &b, &req) == (m->size > 1 ? MPIX_SCHED_ERR_ARG : 0));
+	if (m->size > 1)
+		NEED(case_detail_has(m, "the buffer mine cannot be in place on this rank"));
+	else
+		CALL(MPIX_Sched_free(&req));
+	buffers[0] = mine;
+	buffers[1] = MPIX_SCHED_IN_PLACE;
+	NEED(MPIX_Sched_init(s, m->group, &b, &req) == MPIX_SCHED_ERR_ARG &&
+	     case_detail_has(m, "the buffer all cannot be in place"));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+const struct test_case memory_cases[] = {
+	{ .name = "rebind", .fn = rebind, .sizes = { 1, 2, 4 } },
+	{ .name = "rebind_strided", .fn = rebind_strided, .sizes = { 2, 3 }, .reduces = true },
+	{ .name = "rebind_no_memory", .fn = rebind_no_memory, .sizes = { 2 } },
+	{ .name = "vanished", .fn = vanished, .sizes = { 2 } },
+	{ .name = "bound_heap", .fn = bound_heap, .sizes = { 1, 3 } },
+	{ .name = "in_place", .fn = in_place, .sizes = { 1, 2, 4 } },
+	{ .name = NULL },
+};

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Requests: from init to free, many at once, what an active one waits for, and errors of each. */
+#include "tests/rt/cases/cases.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int life(struct member *m)
+{
+	MPIX_Sched s = case_load(m, team_bcast);
+	MPIX_Sched_request req;
+	int data[100], flag;
+	void *buffers[] = { data };
+	struct MPIX_Sched_bind b = case_bind(buffers, 1, 100, MPIX_SCHED_INT32);
+
+	NEED(s);
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_unload(&s)); /* the request keeps it */
+	CALL(MPIX_Sched_wait(req)); /* not active: at once */
+	CALL(MPIX_Sched_test(req, &flag));
+	NEED(flag == 1);
+	for (int e = 0; e < 200; e++) {
+		for (int i = 0; i < 100; i++)
+			data[i] = m->rank ? -1 : e * 1000 + i;
+		CALL(MPIX_Sched_start(req));
+		if (e == 0 && m->rank == 0 && m->size > 1) {
+			/* Whether it is complete already depends on the others, but not its state. */
+			NEED(MPIX_Sched_start(req) == MPIX_SCHED_ERR_STATE);
+			NEED(MPIX_Sched_free(&req) == MPIX_SCHED_ERR_STATE);
+		}
+		if (e % 2)
+			CALL(MPIX_Sched_wait(req));
+		else
+			for (flag = 0; !flag;)
+				CALL(MPIX_Sched_test(req, &flag));
+		for (int i = 0; i < 100; i++)
+			NEED(data[i] == e * 1000 + i);
+	}
+	CALL(MPIX_Sched_free(&req));
+	NEED(!req);
+	CALL(MPIX_Sched_free(&req));
+	return 0;
+}
+
+enum { MANY = 6 };
+
+/* Completes all of reqs, in one of the ways there are. */
+static int complete_all(struct member *m, MPIX_Sched_request *reqs, int n, int way)
+{
+	int index, flag = 0, count, done = 0, indices[MANY + 1], errors[MANY + 1];
+	bool seen[MANY + 1] = { false };
+
+	switch (way) {
+	case 0:
+		CALL(MPIX_Sched_waitall((size_t)n, reqs));
+		break;
+	case 1:
+		for (;; done++) {
+			CALL(MPIX_Sched_waitany((size_t)n, reqs, &index));
+			if (index == MPIX_SCHED_UNDEFINED)
+				break;
+			NEED(index >= 0 && index < n && reqs[index] && !seen[index]);
+			seen[index] = true;
+		}
+		NEED(done == MANY);
+		break;
+	case 2:
+		memset(errors, 0x7f, sizeof errors);
+		while (!flag) {
+			CALL(MPIX_Sched_testall((size_t)n, reqs, &flag, errors));
+			if (!flag) /* all or none: one that is complete can still be seen to be active */
+				for (int i = 0; i < n; i++)
+					NEED(!reqs[i] || MPIX_Sched_start(reqs[i]) == MPIX_SCHED_ERR_STATE);
+		}
+		for (int i = 0; i < n; i++)
+			NEED(errors[i] == 0);
+		break;
+	case 3:
+		for (;;) {
+			CALL(MPIX_Sched_testany((size_t)n, reqs, &index, &flag));
+			if (flag && index == MPIX_SCHED_UNDEFINED)
+				break;
+			NEED(flag == (index != MPIX_SCHED_UNDEFINED));
+			done += flag;
+		}
+		NEED(done == MANY);
+		break;
+	case 4:
+	case 5:
+		for (;;) {
+			CALL((way == 4 ? MPIX_Sched_waitsome : MPIX_Sched_testsome)((size_t)n, reqs, &count, indices,
+										    way == 4 ? errors : NULL));
+			if (count == MPIX_SCHED_UNDEFINED)
+				break;
+			NEED(way == 5 || count > 0);
+			for (int k = 0; k < count; k++) {
+				NEED(reqs[indices[k]] && !seen[indices[k]] && (!k || indices[k] > indices[k - 1]));
+				NEED(way == 5 || errors[k] == 0);
+				seen[indices[k]] = true;
+			}
+			done += count;
+		}
+		NEED(done == MANY);
+		break;
+	default:
+		for (int i = n - 1; i >= 0; i--) {
+			for (flag = 0; !flag;)
+				CALL(MPIX_Sched_request_get_status(reqs[i], &flag, errors));
+			NEED(errors[0] == 0);
+			NEED(!reqs[i] || MPIX_Sched_start(reqs[i]) == MPIX_SCHED_ERR_STATE); /* it stays active */
+			CALL(MPIX_Sched_test(reqs[i], &flag));
+			NEED(flag);
+		}
+	}
+	/* Now none is active. */
+	CALL(MPIX_Sched_testall((size_t)n, reqs, &flag, NULL));
+	NEED(flag);
+	CALL(MPIX_Sched_testany((size_t)n, reqs, &index, &flag));
+	NEED(flag && index == MPIX_SCHED_UNDEFINED);
+	CALL(MPIX_Sched_testsome((size_t)n, reqs, &count, indices, errors));
+	NEED(count == MPIX_SCHED_UNDEFINED);
+	CALL(MPIX_Sched_waitsome((size_t)n, reqs, &count, indices, errors));
+	NEED(count == MPIX_SCHED_UNDEFINED);
+	return 0;
+}
+
+static int many(struct member *m)
+{
+	enum { N = MANY };
+	MPIX_Sched s = case_load(m, case_ring);
+	MPIX_Sched_group second;
+	MPIX_Sched_request reqs[N], mixed[N + 1];
+	int in[N][50], out[N][50];
+	void *buffers[N][2];
+
+	NEED(s);
+	CALL(MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &second));
+	for (int k = 0; k < N; k++) {
+		buffers[k][0] = in[k];
+		buffers[k][1] = out[k];
+		struct MPIX_Sched_bind b = case_bind(buffers[k], 2, 50, MPIX_SCHED_INT32);
+
+		CALL(MPIX_Sched_init(s, k % 2 ? second : m->group, &b, &reqs[k]));
+	}
+	CALL(MPIX_Sched_group_free(&second)); /* requests keep it */
+	for (int e = 0; e < 350; e++) {
+		int left = (m->rank + m->size - 1) % m->size;
+
+		for (int k = 0; k < N; k++)
+			for (int i = 0; i < 50; i++) {
+				in[k][i] = (e * N + k) * 1000 + m->rank * 50 + i;
+				out[k][i] = -1;
+			}
+		for (int k = 0; k < N; k++)
+			mixed[k] = reqs[(k * 5 + m->rank + e) % N]; /* 5 and 6 are coprime */
+		mixed[N] = MPIX_SCHED_REQUEST_NULL;
+		CALL(MPIX_Sched_startall(N + 1, mixed));
+		NEED(MPIX_Sched_startall(1, reqs) == MPIX_SCHED_ERR_STATE);
+		NEED(complete_all(m, mixed, N + 1, (e + m->rank) % 7) == 0); /* another way on each rank */
+		for (int k = 0; k < N; k++)
+			for (int i = 0; i < 50; i++)
+				NEED(out[k][i] == (e * N + k) * 1000 + left * 50 + i);
+	}
+	for (int k = 0; k < N; k++)
+		CALL(MPIX_Sched_free(&reqs[k]));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* Binding and freeing over and over does not use up the heap. */
+static int churn(struct member *m)
+{
+	MPIX_Sched s = case_load(m, team_bcast);
+	static _Thread_local int data[20000];
+	void *buffers[] = { data };
+	struct MPIX_Sched_bind b = case_bind(buffers, 1, 20000, MPIX_SCHED_INT32);
+
+	NEED(s);
+	for (int e = 0; e < 200; e++) {
+		MPIX_Sched_request req;
+
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		data[19999] = m->rank ? 0 : e;
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		NEED(data[19999] == e);
+		CALL(MPIX_Sched_free(&req));
+	}
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+struct watch {
+	struct member *m;
+	int fd, rc;
+};
+
+/* Looks at a context in which another thread waits. */
+static void *watch(void *arg)
+{
+	struct watch *w = arg;
+	char nothing = 0, all[TEAM_MAX];
+
+	usleep(20000);
+	w->rc = MPIX_Sched_dump(w->m->ctx, w->fd);
+	team_allgather(&nothing, all, 1, w->m);
+	return NULL;
+}
+
+static int dump(struct member *m)
+{
+	static const char text[] = "schedule d\nbuffer inout x[count]\nbuffer scratch y[2 * count]\n"
+				   "rank r of p {\n"
+				   "  if r == 0 and p > 1 {\n"
+				   "    a: recv x from 1 tag 5\n"
+				   "    b: copy x into y[count +: count]\n b requires a\n"
+				   "    c: reduce x with y[count +: count] into x\n c requires b\n"
+				   "    d: calc 7\n d irequires a\n d requires c\n"
+				   "  } else if r == 1 { send x to 0 tag 5 }\n"
+				   "}\n";
+	static const char want[] =
+		"rank 0: d epoch 2: op 0, recv x[0..9) from rank 1 tag 5 (test.goal:6): waits for the message\n"
+		"rank 0: d epoch 2: op 1, copy x[0..9) into y[9..18) (test.goal:7): waits for op 0 (recv from rank 1)\n"
+		"rank 0: d epoch 2: op 2, reduce x[0..9) with y[9..18) into x[0..9) (test.goal:9): waits for op 1 (copy)\n"
+		"rank 0: d epoch 2: op 3, calc 7 (test.goal:11): waits for op 2 (reduce)\n"
+		"rank 0: d epoch 2: is complete, but was not tested or waited for\n";
+	static _Thread_local int in[3000], out[3000];
+	MPIX_Sched s = case_load(m, text);
+	MPIX_Sched_group alone;
+	MPIX_Sched_request req, other;
+	int x[9] = { 0 }, fds[2], flag = 0;
+	void *buffers[] = { x, NULL };
+	struct MPIX_Sched_bind b = case_bind(buffers, 2, 9, MPIX_SCHED_INT32);
+	char got[4096], begin[64], nothing = 0, all[TEAM_MAX];
+	ssize_t n;
+
+	NEED(s && pipe(fds) == 0);
+	b.builtin = MPIX_SCHED_SUM;
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_dump(m->ctx, fds[1])); /* none is active: nothing */
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	if (m->rank != 1)
+		CALL(MPIX_Sched_start(req));
+	if (m->rank == 0) {
+		CALL(MPIX_Sched_request_get_status(req, &flag, NULL));
+		NEED(!flag);
+		CALL(MPIX_Sched_dump(m->ctx, fds[1]));
+	}
+	NEED(team_allgather(&nothing, all, 1, m) == 0);
+	if (m->rank == 1)
+		CALL(MPIX_Sched_start(req));
+	for (flag = 0; !flag;)
+		CALL(MPIX_Sched_request_get_status(req, &flag, NULL));
+	if (m->rank == 0) {
+		CALL(MPIX_Sched_dump(m->ctx, fds[1]));
+		n = read(fds[0], got, sizeof got - 1);
+		NEED(n > 0);
+		got[n] = '\0';
+		if (strcmp(got, want))
+			fprintf(stderr, "%s", got);
+		NEED(strcmp(got, want) == 0);
+	}
+	CALL(MPIX_Sched_wait(req));
+	if (m->rank == 0) {
+		struct watch w = { .m = m, .fd = fds[1] };
+		pthread_t id;
+
+		CALL(MPIX_Sched_start(req));
+		NEED(pthread_create(&id, NULL, watch, &w) == 0);
+		CALL(MPIX_Sched_wait(req)); /* for rank 1, which waits for the watch */
+		pthread_join(id, NULL);
+		n = w.rc ? 0 : read(fds[0], got, sizeof got - 1);
+		NEED(n > 0 && strncmp(got, "rank 0: d epoch 3: op 0, recv", 29) == 0);
+	} else {
+		NEED(team_allgather(&nothing, all, 1, m) == 0);
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+	}
+	/* Ranks of a subgroup are told by both numbers. */
+	CALL(MPIX_Sched_group_split(m->group, m->rank > 0, -m->rank, &alone));
+	NEED(case_bind_ring(m, alone, in, out, &other) == 0);
+	CALL(MPIX_Sched_start(other));
+	CALL(MPIX_Sched_dump(m->ctx, fds[1]));
+	n = read(fds[0], got, sizeof got - 1);
+	NEED(n > 0);
+	got[n] = '\0';
+	snprintf(begin, sizeof begin, "rank %d of %d (%d of %d): ring epoch 1: ",
+		 m->rank ? m->size - 1 - m->rank : 0, m->rank ? m->size - 1 : 1, m->rank, m->size);
+	NEED(strncmp(got, begin, strlen(begin)) == 0);
+	CALL(MPIX_Sched_wait(other));
+	CALL(MPIX_Sched_free(&other));
+	CALL(MPIX_Sched_group_free(&alone));
+	NEED(MPIX_Sched_dump(NULL, 1) == MPIX_SCHED_ERR_ARG);
+	CALL(MPIX_Sched_start(req));
+	NEED(MPIX_Sched_dump(m->ctx, -1) == MPIX_SCHED_ERR_SYS && case_detail_has(m, "write"));
+	CALL(MPIX_Sched_wait(req));
+	close(fds[0]);
+	close(fds[1]);
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* Errors are told for each request: here one of a group that rank 1 has left, and one of a group that lives. */
+static int mixed_errors(struct member *m)
+{
+	MPIX_Sched s = case_load(m, team_bcast);
+	MPIX_Sched_group second;
+	MPIX_Sched_request reqs[2];
+	int data[2][4] = { { 0 } }, flag = 0, count, indices[2], errors[2] = { -7, -7 }, error, done = 0;
+	char nothing = 0, all[TEAM_MAX];
+
+	NEED(s);
+	CALL(MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &second));
+	for (int k = 0; k < 2; k++) {
+		void *buffers[] = { data[k] };
+		struct MPIX_Sched_bind b = case_bind(buffers, 1, 4, MPIX_SCHED_INT32);
+
+		CALL(MPIX_Sched_init(s, k ? second : m->group, &b, &reqs[k]));
+	}
+	CALL(MPIX_Sched_group_free(&second));
+	if (m->rank == 1)
+		CALL(MPIX_Sched_free(&reqs[1])); /* the last of its group */
+	for (int e = 0; e < 3; e++) { /* rank 0 sends: it may be ahead */
+		int rc = 0;
+
+		if (m->rank == 1) {
+			CALL(MPIX_Sched_start(reqs[0]));
+			CALL(MPIX_Sched_wait(reqs[0]));
+			continue;
+		}
+		NEED(MPIX_Sched_start(reqs[0]) == 0);
+		rc = MPIX_Sched_start(reqs[1]);
+		if (m->rank || rc) {
+			CALL(MPIX_Sched_wait(reqs[0]));
+			continue;
+		}
+		if (e == 1) { /* both, whatever they end with */
+			for (flag = 0; !flag;)
+				rc = MPIX_Sched_testall(2, reqs, &flag, errors);
+			NEED(errors[0] == 0 && rc == errors[1]);
+		} else {
+			for (done = 0; done < 2; done += count) {
+				rc = MPIX_Sched_waitsome(2, reqs, &count, indices, errors);
+				for (int k = 0; k < count; k++)
+					NEED(errors[k] == (indices[k] ? rc : 0));
+			}
+		}
+	}
+	if (m->rank == 0) {
+		CALL(MPIX_Sched_request_get_status(reqs[1], &flag, &error));
+		NEED(flag && error == MPIX_SCHED_ERR_DEAD);
+		CALL(MPIX_Sched_request_get_status(reqs[0], &flag, &error));
+		NEED(flag && error == 0);
+	}
+	NEED(team_allgather(&nothing, all, 1, m) == 0);
+	for (int k = 0; k < 2; k++)
+		CALL(MPIX_Sched_free(&reqs[k]));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+const struct test_case request_cases[] = {
+	{ .name = "life", .fn = life, .sizes = { 1, 2, 5 } },
+	{ .name = "many", .fn = many, .sizes = { 1, 3, 4 } },
+	{ .name = "churn", .fn = churn, .sizes = { 3 } },
+	{ .name = "dump", .fn = dump, .sizes = { 3 } },
+	{ .name = "mixed_errors", .fn = mixed_errors, .sizes = { 2 } },
+	{ .name = NULL },
+};

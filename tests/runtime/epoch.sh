@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Epoch safety of all schedules: STARTS starts with random delays on random ranks, data that changes with every
+# start, and buffers overwritten between wait and the next start; fewer starts with more data. The campaign (make
+# epoch) has STARTS=100000; make check has few, and one kind of ranks for each schedule, by turns.
+set -u
+. "$(dirname "$0")/../lib.sh"
+STARTS=${STARTS:-3000}
+KINDS=${KINDS:-processes threads}
+LIMIT=${LIMIT:-600}
+cd "$ROOT" || exit 1
+
+soak() # NAME SCHEDULE OPTIONS...
+{
+	local name=$1 schedule=$2
+
+	shift 2
+	if timeout "$LIMIT" "$BUILD/bin/goalrun" -n "$(fitting "$schedule" 3)" --verify --delay 20 --warmup 0 --seed "${SEED:-7}" "$@" \
+		"$schedule" >"$TMP/out" 2>&1; then
+		ok "epoch.$name $(basename "$schedule" .goal) $*"
+	else
+		fail "epoch.$name $(basename "$schedule" .goal) $*: $(tail -n 3 "$TMP/out" | tr '\n' ' ')"
+	fi
+}
+
+read -r -a all <<<"$KINDS"
+turn=0
+for s in schedules/*.goal; do
+	turn=$((turn + 1))
+	for kind in $(if [ "$STARTS" -lt 10000 ]; then echo "${all[turn % ${#all[@]}]}"; else echo "$KINDS"; fi); do
+		op=user
+		grep -q ' commutative$' "$s" && op=max
+		soak "$kind" "$s" --ranks "$kind" --iters "$STARTS" --count 7 --op $op
+		case $s in
+		*barrier*) continue ;; # it has no data
+		esac
+		soak "$kind" "$s" --ranks "$kind" --iters $((STARTS / 4)) --count 700 --memory private
+		soak "$kind" "$s" --ranks "$kind" --iters $((STARTS / 20)) --count 20000 --type int32 --memory staged
+	done
+done
+finish

@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The library's calls, by way of its shared object.
+set -u
+. "$(dirname "$0")/../lib.sh"
+program rt 300 "$BUILD/tests/rt-cases"
+program rt.sizes 60 "$BUILD/tests/rt-sizes"
+
+# lie NAME RANKS TEXT [NAME=V,V]... : the schedule on standard input has buffers of its collective's sizes for a count of 63
+# and others for 64: it is refused, with TEXT, as a text, as what goalc makes of that, and as what it makes for so many ranks
+lie()
+{
+	local name=$1 ranks=$2 text=$3 form forms=(text parametric)
+
+	shift 3
+	cat >"$TMP/text"
+	goalc "$TMP/text" -o "$TMP/parametric"
+	if [ "$ranks" -gt 0 ]; then
+		forms+=(concrete)
+		goalc "$TMP/text" -n "$ranks" -o "$TMP/concrete"
+	fi
+	for form in "${forms[@]}"; do
+		check "rt.lie.$name.$form" timeout 60 "$BUILD/tests/rt-sizes" lies "$TMP/$form" 64 "$text" "$@"
+	done
+}
+lie bcast 2 'the buffer data has 4096 elements, in MPI_Bcast it has 64' <<-'END'
+	schedule s(root = 0) implements MPI_Bcast
+	buffer inout data[count + 4032 * (count == 64)]
+	rank r of p { if r == root { for i = 1 to p - 1 { send data to (r + i) mod p } } else { recv data from root } }
+END
+lie gather 2 'rank 0: the buffer all has 129 elements, in MPI_Gather it has 128' <<-'END'
+	schedule s(root = 0) implements MPI_Gather
+	buffer in mine[count]
+	buffer out all[r == root ? p * count + (count == 64) : 0]
+	rank r of p { send mine to root
+	  if r == root { for i = 0 to p - 1 { recv all[i * count +: count] from i } } }
+END
+lie gatherv 0 'the buffer all has 10 elements, in MPI_Gatherv it has 9' mycount=3 counts=3,3 displs=0,6 <<-'END'
+	schedule s(root = 0, local mycount, rootonly counts[p], rootonly displs[p]) implements MPI_Gatherv
+	buffer in mine[mycount]
+	buffer out all[r == root ? extent(counts, displs) + (count == 64) : 0]
+	rank r of p { send mine to root
+	  if r == root { for i = 0 to p - 1 { recv all[displs[i] +: counts[i]] from i } } }
+END
+lie neighbors 0 'the buffer all has 129 elements, in MPI_Neighbor_allgather it has 128' \
+	indegree=2 outdegree=2 sources=0,1 destinations=0,1 <<-'END'
+	schedule s(local indegree, local outdegree, local sources[indegree], local destinations[outdegree]) implements MPI_Neighbor_allgather
+	buffer in mine[count]
+	buffer out all[indegree * count + (count == 64)]
+	rank r of p { for j = 0 to indegree - 1 { recv all[j * count +: count] from sources[j] }
+	  for j = 0 to outdegree - 1 { send mine to destinations[j] } }
+END
+finish

@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The verifier against executions. Schedules of the library are changed in one place each, and each mutant is executed in
+# random orders: one that ever fails must be rejected, one that means the same must be accepted. Then small graphs at
+# random, which must do in executions what the verifier says. Before all that, statements of their texts are changed such that
+# only count 0, or counts that an added assertion rules out, hide that they are wrong. TEXTS=n: so many statements of a text; MOST=n: so many mutants of a schedule at a size, of those
+# with 5 and 8 ranks, over all that it is called with; GRAPHS=n: so many graphs; JOBS=n: so many processes; LIMIT=n: so
+# many seconds for each.
+set -u
+. "$(dirname "$0")/../lib.sh"
+cd "$ROOT" || exit 1
+: "${MOST:=12}" "${TEXTS:=1}" "${GRAPHS:=5000}" "${JOBS:=$(nproc)}" "${LIMIT:=900}"
+export BUILD MOST LIMIT TMP GOALC
+
+one()
+{
+	timeout "$LIMIT" "$BUILD/tests/mutants/mutants" -n "$1" -m "$MOST" "$2" >"$TMP/$1.$(basename "$2" .goal).mut" 2>&1
+	echo "exit status $?" >>"$TMP/$1.$(basename "$2" .goal).mut"
+}
+
+text()
+{
+	timeout "$LIMIT" bash tests/mutants/text.sh "$TEXTS" "$1" >"$TMP/text.$(basename "$1" .goal).mut" 2>&1
+	echo "exit status $?" >>"$TMP/text.$(basename "$1" .goal).mut"
+}
+export -f one text
+
+for n in 5 8; do
+	for s in schedules/*.goal; do
+		takes "$s" "$n" && echo "$n $s"
+	done
+done | xargs -P "$JOBS" -n 2 bash -c 'one "$0" "$1"'
+
+ls schedules/*.goal schedules/lib/*.goal | xargs -P "$JOBS" -n 1 bash -c 'text "$0"'
+
+verdicts mutants
+echo "# schedule                            ranks mutants wrong rejected unseen  same accepted executions"
+grep -h '^[a-z]' "$TMP"/[0-9]*.mut | grep -v '^exit' | sort | sed 's/^/# /'
+grep -h '^[a-z]' "$TMP"/[0-9]*.mut | grep -v '^exit' | awk '
+	{ for (i = 3; i <= 9; i++) sum[i] += $i }
+	END {
+		printf "# in all: %d mutants, %d went wrong in execution, %d rejected, of which %d without an observed failure;", sum[3], sum[4], sum[5], sum[6]
+		printf " %d that mean the same, %d of them accepted; %d executions\n", sum[7], sum[8], sum[9]
+	}'
+
+grep -h "^[a-z].*\.goal " "$TMP"/text.*.mut | awk '{ n += $2; accepted += $3 } END { printf "# of texts: %d mutants, %d accepted\n", n, accepted }'
+timeout "$LIMIT" "$BUILD/tests/mutants/random" -g "$GRAPHS" >"$TMP/random" 2>&1
+check mutants.random [ $? -eq 0 ]
+sed 's/^#* */# /' "$TMP/random"
+finish

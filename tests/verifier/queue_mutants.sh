@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Lowered schedules against executions: three starts of each rank, packets in random orders, and each arrival, start and
+# completion once as late as it can be. What the verifier accepts must leave the right bytes; mutants that do not must be
+# rejected. Each schedule at two sizes of 2 to 4 ranks with mutants, under usual or tight limits, and at one of 5 to 9 without,
+# by turns; with SWEEP=all at each, under both. MOST=n: so many mutants of a schedule at a size; JOBS=n: so many processes;
+# LIMIT=n: so many seconds for each.
+set -u
+. "$(dirname "$0")/../lib.sh"
+cd "$ROOT" || exit 1
+: "${MOST:=8}" "${SWEEP:=turns}" "${JOBS:=$(nproc)}" "${LIMIT:=900}"
+export BUILD LIMIT TMP
+
+one()
+{
+	timeout "$LIMIT" "$BUILD/tests/queues/queues" -n "$1" -m "$2" -s "$3" -T "$4" "$5" >"$TMP/$1.$6.$(basename "$5" .goal).mut" 2>&1
+	echo "exit status $?" >>"$TMP/$1.$6.$(basename "$5" .goal).mut"
+}
+export -f one
+
+usual=lower-smcq:assist=1
+tight='segment:size=2;lower-smcq:assist=1,sps=2,length=7,cqs=256,post=1'
+armw='fuse;lower-smcq:op=sum,type=int32'
+gets='segment:size=2;lower-smcq:assist=1,get=1,cqs=256,length=7'
+posts=lower-smcq:assist=1,post=1
+turn=0
+due() { [ "$SWEEP" = all ] || [ $((turn % $1)) -eq "$2" ]; }
+for s in schedules/*.goal; do
+	for n in 2 3 4; do
+		due 3 $((n - 2)) || due 3 $(((n - 1) % 3)) || continue
+		! due 2 $((n % 2)) || echo "$n $MOST 10 $usual $s usual"
+		! due 2 $(((n + 1) % 2)) || echo "$n $MOST 10 $tight $s tight"
+		! due 2 $(((n / 2) % 2)) || echo "$n $MOST 10 $gets $s gets"
+		case $s in *reduce* | *scan*) ! due 2 $((n % 2)) || echo "$n $MOST 10 $armw $s armw" ;; esac
+	done
+	for n in 5 6 7 8 9; do
+		! due 5 $((n - 5)) || echo "$n 0 2 $usual $s whole"
+		! due 5 $((n - 5)) || echo "$n 0 2 $usual,get=1 $s whole_gets"
+	done
+	turn=$((turn + 1))
+done >"$TMP/list"
+for n in 2 3; do
+	echo "$n 390 10 $posts tests/queues/nobody.goal posts" # small enough for all mutants there are
+	echo "$n $MOST 10 $posts tests/queues/alone.goal posts"
+done >>"$TMP/list"
+xargs -P "$JOBS" -n 6 bash -c 'one "$@"' one <"$TMP/list"
+
+verdicts queues.mutants
+grep -h '^schedules' "$TMP"/*.mut | awk '
+	{ for (i = 3; i <= 7; i++) sum[i] += $i }
+	END {
+		printf "# %d mutants, %d went wrong in execution, %d rejected, of which %d without an observed failure; %d executions\n",
+			sum[3], sum[4], sum[5], sum[6], sum[7]
+	}'
+grep -h '^# rejected, and' "$TMP"/*.mut | awk '{ n[$9] += $7 } END { for (k in n) printf "#   %d of %s\n", n[k], k }'
+finish
