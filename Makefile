@@ -337,6 +337,14 @@ QUICK := \
 .PHONY: tests list-tests check check-quick
 tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
 
+# Each header compiles alone; lang/lex.h is for generated lexers only.
+HEADERS := $(filter-out lang/lex.h build%,$(wildcard */*.h */*/*.h */*/*/*.h))
+.PHONY: hdrcheck
+hdrcheck: $(patsubst %,$(BUILD)/headers/%.ok,$(HEADERS))
+$(BUILD)/headers/%.ok: %
+	@mkdir -p $(@D)
+	$(call say,HDR)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fsyntax-only -x c -MMD -MP -MF $@.d -MT $@ $< && touch $@
+
 # For tests/house/house.sh: a script in none of the lists would never run.
 list-tests:
 	@printf '%s\n' $(QUICK) $(VARIANTS) $(CAMPAIGNS) $(ALONE)

@@ -45,6 +45,9 @@ done)
 check "house.folders $bad" [ -z "$bad" ]
 bad=$(sources_of . | grep '\.h$' | xargs wc -l | awk -v most=$LINES_OF_A_HEADER '$2 != "total" && $1 > most')
 check "house.headers $bad" [ -z "$bad" ]
+make -k --no-print-directory BUILD="$BUILD" hdrcheck >"$TMP/log" 2>&1
+rc=$?
+check "house.hdrcheck $(grep -m 3 -e error: -e 'No rule' "$TMP/log" | tr '\n' '|')" [ $rc -eq 0 ]
 # A function begins behind "{" in the first column and ends at "}" there.
 bad=$(sources_of . | grep '\.c$' | xargs awk -v most=$LINES_OF_A_FUNCTION 'FNR == 1 { begin = 0 }
 	/^\{/ { begin = FNR } /^\}/ && begin { if (FNR - begin - 1 > most) print FILENAME ":" begin ": " FNR - begin - 1 " lines"; begin = 0 }')

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Other builds: clang without warnings, each header by itself, and a share of the sanitizer runs, with ranks as processes
+# Other builds: clang without warnings, and a share of the sanitizer runs, with ranks as processes
 # under one and as threads under the other. Each has objects of its own beside BUILD, and of the programs those that it runs.
 set -u
 . "$(dirname "$0")/../lib.sh"
@@ -21,12 +21,6 @@ variant tsan SAN=-fsanitize=thread CFLAGS="-O1 -g1" $(programs tsan "${tsan[@]}"
 	KINDS=threads STARTS=4000 share tsan tests/runtime/starts.sh &&
 	KINDS=threads ITERS=5 SCHEDULES="bcast_chain.goal reduce_binomial.goal" share tsan tests/runtime/progress.sh
 
-bad=
-for h in $(git ls-files lang format compiler util include runtime goalrun backends | grep "\.h$"); do
-	case $h in lang/lex.h) continue ;; esac # only together with a generated parser
-	gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I. -Iinclude -fsyntax-only -x c "$h" 2>/dev/null || bad="$bad $h"
-done
-check "variant.headers$bad" [ -z "$bad" ]
 # Only the public names leave the library.
 extra=$(nm -D --defined-only "$BUILD/lib/libgoalsched.so" | awk '$2 != "A" { print $3 }' | grep -v '^MPIX_Sched_' | tr '\n' ' ')
 check "variant.symbols $extra" [ -z "$extra" ]
