@@ -83,7 +83,7 @@ static int leaves_first(struct member *m)
 		CALL(MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &g));
 		if (m->rank != last) {
 			usleep((useconds_t)(last - 1 - m->rank) * 150000);
-			NEED(MPIX_Sched_group_split(g, 0, 0, &sub) == MPIX_SCHED_ERR_DEAD && detail_has(m, "rank 3 has left"));
+			NEED(MPIX_Sched_group_split(g, 0, 0, &sub) == MPIX_SCHED_ERR_DEAD && case_detail_has(m, "rank 3 has left"));
 			if (ends)
 				_exit(0);
 		}
