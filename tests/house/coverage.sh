@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# How many lines of lang/, compiler/, runtime/ and backends/ the tests run: a build of its own, with counters, and a
-# share of the scripts in small. Lines are those of the sources, also of .l and .y files; what flex and bison add is
-# left out. BUILD-cov/uncovered.txt has the lines that no test runs.
+# How many lines of lang/, format/, compiler/, runtime/, goalrun/ and backends/ the tests run: a build of its own, with
+# counters, and a share of the scripts in small. Lines are those of the sources, also of .l and .y files; what flex and
+# bison add is left out. BUILD-cov/uncovered.txt has the lines that no test runs.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1
@@ -39,7 +39,7 @@ run -n 2 --count 1048576 --iters 1
 GOAL_BACKEND=verbs GOAL_SHM=0 exec "$BUILD/tests/rt-untouched" 3
 END
 # shellcheck disable=SC2046
-variant cov CC=gcc HOOK=1 SAN="--coverage -fprofile-update=atomic -include tests/coverage.h" CFLAGS=-O1 \
+variant cov CC=gcc HOOK=1 SAN="--coverage -fprofile-update=atomic -include tests/house/coverage.h" CFLAGS=-O1 \
 	$(programs cov "${scripts[@]}" "$TMP/verbs") || finish
 find "$cov" -name '*.gcda' -delete
 # What guests run counts into the folder that is shared with them. First: others add to it.
@@ -49,12 +49,12 @@ check "coverage.guest $(tail -n 3 "$TMP/log" | tr '\n' '|')" [ $rc -eq 0 -a -d "
 cp -r "$TMP/guest/counts$cov" "$cov/.." 2>"$TMP/log"
 SCHEDULES=$SOME HOOKED=$cov LARGE=20000 SIZES=3 STARTS=200 RUNS=4 SUITES=$SUITES RANKS=$RANKS share cov "${scripts[@]}"
 
-mapfile -t notes < <(find "$cov"/{lang,compiler,runtime,backends} -name '*.gcno')
-gcov -t "${notes[@]}" 2>/dev/null | awk -v report="$cov/uncovered.txt" -f tests/coverage.awk >"$TMP/lines"
+mapfile -t notes < <(find "$cov"/{lang,format,compiler,runtime,goalrun,backends} -name '*.gcno')
+gcov -t "${notes[@]}" 2>/dev/null | awk -v report="$cov/uncovered.txt" -f tests/house/coverage.awk >"$TMP/lines"
 percent() { awk -v name="$1" '$1 == name && $3 { printf "%.1f", 100 * $2 / $3 }' "$TMP/lines"; }
-echo "coverage: $(percent total) % of lines (lang $(percent lang), compiler $(percent compiler)," \
-	"runtime $(percent runtime), backends $(percent backends))"
-for part in total lang compiler runtime backends; do
+echo "coverage: $(percent total) % of lines (lang $(percent lang), format $(percent format), compiler $(percent compiler)," \
+	"runtime $(percent runtime), goalrun $(percent goalrun), backends $(percent backends))"
+for part in total lang format compiler runtime goalrun backends; do
 	p=$(percent $part)
 	if awk -v p="${p:-0}" -v least=$LEAST 'BEGIN { exit !(p + 0 >= least) }'; then ok "coverage.$part $p %"; else
 		fail "coverage.$part ${p:-none} %, not $LEAST; see $cov/uncovered.txt"; fi
