@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The house: includes go along the arrows of doc/arrows, which have no circle; folders, functions, headers and lines of the
 # Makefile keep to their limits; each header compiles alone; no test script is left out of the Makefile's lists, and scripts can
-# be executed. The check of arrows is tried on an include that goes against them.
+# be executed; README names every folder. The check of arrows is tried on an include that goes against them.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1
@@ -61,6 +61,15 @@ bad=$(comm -13 "$TMP/listed" <(git ls-files 'tests/*/*.sh' | sort) | while read 
 	git grep -qF "${script#tests/}" -- Makefile 'tests/*.sh' ":!$script" || echo "$script"
 done; xargs ls <"$TMP/listed" 2>&1 >/dev/null)
 check "house.scripts_run $bad" [ -z "$bad" ]
+# README and CONTRIBUTING name files that are there, and README every folder but those of data.
+bad=$(grep -ohE '`[a-z]+/[A-Za-z0-9_./-]+`' README.md CONTRIBUTING.md | tr -d '`' | sort -u | while read -r path; do
+	case $path in *NAME* | *COLLECTIVE*) ;; *) [ ! -d "${path%%/*}" ] || [ -e "$path" ] || echo "no $path" ;; esac
+done
+git ls-files | sed -n 's,^\(\([^/.][^/]*/\)\{1\,2\}\).*,\1,p' | grep -v '^bench/\|^tests/.*/.*/' | sort -u | while read -r folder; do
+	name=${folder%/} name=${name##*/}
+	grep -qE "\`([a-z/]*/)?$name/" README.md || echo "README has no $folder"
+done)
+check "house.documents $bad" [ -z "$bad" ]
 bad=$(git grep -lI '^#!' | while read -r script; do [ "$(head -c 2 "$script")" != '#!' ] || [ -x "$script" ] || echo "$script"; done)
 check "house.executable $bad" [ -z "$bad" ]
 finish
