@@ -2,7 +2,7 @@
  * The event graph, a topological order of it, and the check for deadlocks: there is a deadlock if no such order exists. */
 #include "compiler/analysis/events.h"
 
-#include "compiler/analysis/checks.h"
+#include "compiler/analysis/finding.h"
 #include "util/err.h"
 
 #include <stdio.h>

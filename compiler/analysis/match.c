@@ -2,8 +2,8 @@
  * Matches messages: the k-th send of a channel with the k-th recv. Contains the checks unmatched, size and order. */
 #include "compiler/analysis/match.h"
 
-#include "compiler/analysis/checks.h"
 #include "compiler/analysis/events.h"
+#include "compiler/analysis/finding.h"
 #include "format/check.h"
 #include "util/err.h"
 

@@ -3,7 +3,7 @@
 #ifndef COMPILER_ANALYSIS_RACE_H
 #define COMPILER_ANALYSIS_RACE_H
 
-#include "compiler/analysis/checks.h"
+#include "compiler/analysis/finding.h"
 #include "compiler/analysis/symbolic.h"
 
 /* Reports the conflicts of a run that are not ordered, and ops whose two ranges overlap. */
