@@ -126,9 +126,9 @@ $(BUILD)/%.inc: %.goal
 
 # The definitions of the collectives: their names, and their binaries, by the parts of the compiler that make programs.
 COLLECTIVES := compiler/collectives/collectives.goal
-EMBED := $(BUILD)/compiler/bootstrap/embed
+EMBED := $(BUILD)/compiler/embed/embed
 EMBEDS := \
-	compiler/bootstrap/embed \
+	compiler/embed/embed \
 	compiler/collectives/names \
 	compiler/ir/ir \
 	compiler/ir/image \
@@ -172,7 +172,7 @@ MANDIR     ?= $(DATADIR)/man
 DOCDIR     ?= $(DATADIR)/doc/goalsched
 SCHEDDIR   := $(DATADIR)/goalsched/schedules
 # Where what is installed looks last, after the directories beside it.
-$(BUILD)/util/share.o: override CPPFLAGS += -DGOAL_SCHEDDIR='"$(SCHEDDIR)"'
+$(BUILD)/util/install.o: override CPPFLAGS += -DGOAL_SCHEDDIR='"$(SCHEDDIR)"'
 
 # Mode, directory, files: all that is installed but the links of the library and the .pc file.
 define TREE

@@ -75,7 +75,7 @@ struct be_bind {
 	 * arrive too early (verify_recvs). Filled in by the time bind is called; NULL if not known. */
 	const bool *safe;
 	const struct bin *bin; /* the binary that ops comes from */
-	uint32_t entry; /* index of the rank's part in bin, if bin is made for command queues */
+	uint32_t dir_row; /* index of the rank's part in bin, if bin is made for command queues */
 };
 
 /* Classes of threads that make progress, as bits. A thread runs the ops that have its bit. Without helpers all threads
@@ -99,7 +99,7 @@ enum be_count {
 };
 
 /* The turn of a request, and what its holder shares with other ranks. It lies at the start of the rank's block
- * (be_place.off). */
+ * (be_handle.off). */
 struct be_turn {
 	_Alignas(64) _Atomic uint32_t holder; /* rank + 1 of the rank whose thread holds the turn; 0 if nobody does */
 	/* These fields belong to the runtime; the holder of the turn changes them. */
@@ -121,7 +121,7 @@ struct be_bound {
 };
 
 /* A rank's handle, which it publishes after make, so that its peers find its block. */
-struct be_place {
+struct be_handle {
 	uint64_t off, size : 56; /* offset and size of the block in the rank's heap, or what the backend uses them for */
 	uint64_t own : 8; /* for the backend's own use */
 };
@@ -132,17 +132,17 @@ enum be_state { BE_DONE, BE_WAITS, BE_READY, BE_ISSUED };
 /* The operations of a backend. A backend that is not built has only its name in be_backends[]. */
 struct be_ops {
 	const char *name;
-	/* true if some events ring no bell: sleeping ranks then also wait for the descriptor of host_watch */
+	/* true if some events ring no bell: sleeping ranks then also wait for the descriptor of group_watch */
 	bool watches;
 	bool puts; /* true if senders write into the receiver's buffer directly; the backend needs be_bind.safe then */
 	/* messages of at most this many bytes may arrive as early as in the previous epoch, even if puts is set */
 	size_t early;
 	/* Does the part of binding that needs no other rank, and fills in the rank's handle. Reports an error by
-	 * host_error; the caller then passes *out to unbind. */
-	int (*make)(const struct be_bind *b, struct be_bound **out, struct be_place *place);
+	 * group_error; the caller then passes *out to unbind. */
+	int (*make)(const struct be_bind *b, struct be_bound **out, struct be_handle *handle);
 	/* Matches messages and exchanges addresses and slots. Collective: all ranks have returned from make, and
-	 * host_place has their handles. err is the error, if any, that this rank has met since make; views is the
-	 * number of ranks that will call adopt. Returns the same value on all ranks, and reports errors by host_error. */
+	 * group_handle has their handles. err is the error, if any, that this rank has met since make; views is the
+	 * number of ranks that will call adopt. Returns the same value on all ranks, and reports errors by group_error. */
 	int (*bind)(struct be_bound *bound, uint32_t views, int err);
 	/* Makes a view of another rank's request, through which the caller makes progress while the request is active.
 	 * Local. bind has succeeded, and the request's own rank has counted the caller in views. The caller passes the
@@ -150,7 +150,7 @@ struct be_ops {
 	 * type) and the built-in reduction. A view may run ops of BE_ANY, and in the rank's process of BE_OWNER. The
 	 * rank's block outlives the view. On an error there is no view. A view has only progress, alarm and unbind.
 	 * NULL if nobody can help with this backend's requests. */
-	int (*adopt)(const struct be_bind *like, const struct be_place *place, struct be_bound **out);
+	int (*adopt)(const struct be_bind *like, const struct be_handle *handle, struct be_bound **out);
 	/* Frees the request. Local. The caller has made sure that the request is not active, or that its group or its
 	 * bind has failed. NULL is allowed. */
 	void (*unbind)(struct be_bound *bound);
@@ -174,7 +174,7 @@ struct be_ops {
 	/* Returns the time, in ns of CLOCK_MONOTONIC, at which the request needs progress although no bell rings;
 	 * UINT64_MAX if never. A thread calls it before it sleeps. */
 	uint64_t (*alarm)(const struct be_bound *bound);
-	/* Frees what the backend has stored in host_state for a context. NULL if it stores nothing there. */
+	/* Frees what the backend has stored in group_state for a context. NULL if it stores nothing there. */
 	void (*close)(void *state);
 	/* For diagnosis: sets state[op] to its enum be_state, and what[op] to what an issued op waits for (a phrase
 	 * that follows "waits for"), else to NULL. The caller makes sure that no thread makes progress. */
@@ -211,7 +211,7 @@ struct be_bells {
 };
 
 /* Wakes the threads that sleep on the bell, or are about to. event is as in struct be_bells. The slow path of be_ring. */
-void host_ring(struct be_bell *bell, int event);
+void be_ring_sleepers(struct be_bell *bell, int event);
 
 static inline void be_ring_one(struct be_bell *bell, int event, bool fences)
 {
@@ -219,7 +219,7 @@ static inline void be_ring_one(struct be_bell *bell, int event, bool fences)
 			      atomic_load_explicit(&bell->sleepers, memory_order_relaxed);
 
 	if (__builtin_expect(n != 0, 0))
-		host_ring(bell, event);
+		be_ring_sleepers(bell, event);
 }
 
 /* Rings a rank's bells. Called right after the store. */
@@ -242,66 +242,66 @@ const struct be_row *be_find(const char *name);
 
 /* ---- functions of the runtime ---- */
 
-/* Gathers size bytes from each rank into out, by rank. size is HOST_RECORD at most. Returns -ERR_DEAD if a rank has
+/* Gathers size bytes from each rank into out, by rank. size is GROUP_RECORD at most. Returns -ERR_DEAD if a rank has
  * died. */
-#define HOST_RECORD 256
-int host_allgather(struct be_group *g, const void *in, size_t size, void *out);
-/* The two halves of host_allgather. Work between them is free: the rank would otherwise wait. */
-int host_post(struct be_group *g, const void *in, size_t size);
-int host_collect(struct be_group *g, size_t size, void *out);
+#define GROUP_RECORD 256
+int group_allgather(struct be_group *g, const void *in, size_t size, void *out);
+/* The two halves of group_allgather. Work between them is free: the rank would otherwise wait. */
+int group_post(struct be_group *g, const void *in, size_t size);
+int group_collect(struct be_group *g, size_t size, void *out);
 /* Returns the group's buffer for the records of one exchange. It always exists, so that agreeing on a failure needs no
- * memory. host_agree overwrites it. */
-void *host_room(struct be_group *g);
+ * memory. group_agree overwrites it. */
+void *group_room(struct be_group *g);
 /* Agrees on an error: returns 0 if err is 0 on all ranks. Otherwise all ranks get the error, and its text, of the
  * lowest rank that has one. */
-int host_agree(struct be_group *g, int err);
+int group_agree(struct be_group *g, int err);
 /* Returns the handle that a rank's make has published. Valid until the first exchange in bind. */
-const struct be_place *host_place(struct be_group *g, uint32_t rank);
+const struct be_handle *group_handle(struct be_group *g, uint32_t rank);
 /* Allocates zeroed, 64-byte aligned memory in this rank's heap, and sets *off to its offset, which peers use. Returns
  * NULL if there is not enough. */
-void *host_alloc(struct be_group *g, size_t size, uint64_t *off);
+void *group_alloc(struct be_group *g, size_t size, uint64_t *off);
 /* Frees a block at once. No peer may access it any more. NULL is allowed. */
-void host_free(struct be_group *g, void *block);
+void group_free(struct be_group *g, void *block);
 /* Frees two blocks as soon as *users, which lies in the first, is 0. Until then peers may write to them. The second may
  * be NULL. */
-void host_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users);
+void group_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users);
 /* True if a rank is on this node, so that its heap can be mapped. */
-bool host_near(struct be_group *g, uint32_t rank);
+bool group_same_node(struct be_group *g, uint32_t rank);
 /* Returns the number of a rank's node. Nodes are numbered in the order of their lowest ranks. */
-uint32_t host_node(struct be_group *g, uint32_t rank);
+uint32_t group_node(struct be_group *g, uint32_t rank);
 /* Returns the address in this process of len bytes at offset off of a peer's heap, or NULL if it cannot be mapped. */
-void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len);
+void *group_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len);
 /* Returns the descriptor of this rank's heap and sets *base to its address in this process, for a device or process
  * that moves data for the rank. */
-int host_heap(struct be_group *g, char **base);
+int group_heap(struct be_group *g, char **base);
 /* Returns a rank's bells, valid as long as the group; NULL if they cannot be reached. */
-const struct be_bells *host_bells(struct be_group *g, uint32_t rank);
-/* host_umwaits: true if the CPU can sleep until a cache line is written (x86's WAITPKG). host_umwait then sleeps until
+const struct be_bells *group_bells(struct be_group *g, uint32_t rank);
+/* group_umwaits: true if the CPU can sleep until a cache line is written (x86's WAITPKG). be_umwait then sleeps until
  * the word is at least value, for some microseconds at most. */
-bool host_umwaits(const struct be_group *g);
-void host_umwait(const _Atomic uint64_t *word, uint64_t value);
+bool group_umwaits(const struct be_group *g);
+void be_umwait(const _Atomic uint64_t *word, uint64_t value);
 /* True if a rank is a thread of this process: all its memory is accessible. */
-bool host_same_process(struct be_group *g, uint32_t rank);
-int host_pid(struct be_group *g, uint32_t rank);
+bool group_same_process(struct be_group *g, uint32_t rank);
+int group_pid(struct be_group *g, uint32_t rank);
 /* Returns the address of a pointer that the backend may use as long as the rank's context lives, for example for a
  * device or a connection. The pointer is NULL at first. */
-void **host_state(struct be_group *g);
+void **group_state(struct be_group *g);
 /* Makes the rank's sleeping threads wait for fd as well as for their bell. For backends that set watches. */
-void host_watch(struct be_group *g, int fd);
+void group_watch(struct be_group *g, int fd);
 /* Returns 1 if the user lets ranks read each other's private memory, 0 if not, or -ERR_ARG. */
-int host_direct_allowed(struct be_group *g);
+int group_direct_allowed(struct be_group *g);
 /* Stores the text of an error that the caller is about to return. Returns err. */
-__attribute__((format(printf, 3, 4))) int host_error(struct be_group *g, int err, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) int group_error(struct be_group *g, int err, const char *fmt, ...);
 /* Marks the group as having lost a rank, so that later calls fail on all ranks. Returns the error. */
-int host_died(struct be_group *g, uint32_t rank);
+int group_died(struct be_group *g, uint32_t rank);
 /* Marks the group as having lost a rank that this one cannot reach, although it may be alive. The last argument is the
  * reason. If the group has lost a rank before, that earlier loss is reported. */
-int host_unreachable(struct be_group *g, uint32_t rank, const char *why);
+int group_unreachable(struct be_group *g, uint32_t rank, const char *why);
 /* True if the group has lost a rank. Ranks may then have got to different points of a collective call. */
-bool host_lost(const struct be_group *g);
+bool group_lost(const struct be_group *g);
 /* Checks, now and then, whether a rank has died; for loops that wait on their own. Returns 0, or the error of the lost
  * rank. */
-int host_check(struct be_group *g);
+int group_check(struct be_group *g);
 
 /* ---- traces ---- */
 
@@ -318,7 +318,7 @@ enum be_event_what {
 /* An event: what one thread did from begin to end. Of the events of a thread, only a wait overlaps others: those that
  * it encloses. */
 struct be_event {
-	uint64_t begin, end; /* clock of host_now */
+	uint64_t begin, end; /* clock of clock_now_ns */
 	uint64_t request, epoch, bytes;
 	uint64_t thread;
 	uint32_t rank; /* rank whose op it is, or that waits */
@@ -331,8 +331,8 @@ struct be_event {
 };
 
 /* True if the group's context keeps a trace. */
-bool host_traces(const struct be_group *g);
+bool group_traces(const struct be_group *g);
 /* Keeps an event. Ranks in it are those of the group. Fills in thread, by and cpu. */
-void host_trace(struct be_group *g, struct be_event e);
+void group_trace(struct be_group *g, struct be_event e);
 
 #endif

@@ -43,7 +43,7 @@ static int rounds(struct member *m, uint64_t n)
 	char mine[RECORD] = { 0 }, all[TEAM_MAX * RECORD];
 
 	while (n--)
-		NEED(host_allgather(&m->group->g, mine, RECORD, all) == 0);
+		NEED(group_allgather(&m->group->g, mine, RECORD, all) == 0);
 	return 0;
 }
 

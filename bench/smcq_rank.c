@@ -79,7 +79,7 @@ static double span(const struct side *s, struct told mine, double *longest)
 {
 	struct told all[256], t = mine;
 
-	must(s, -host_allgather(&s->group->g, &mine, sizeof mine, all), "host_allgather");
+	must(s, -group_allgather(&s->group->g, &mine, sizeof mine, all), "group_allgather");
 	for (int r = 0; r < size; r++) {
 		t.from = all[r].from < t.from ? all[r].from : t.from;
 		t.to = all[r].to > t.to ? all[r].to : t.to;

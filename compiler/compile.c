@@ -86,15 +86,15 @@ static bool assert_is_excused(const struct sample *s, bool asked, int err, const
 /* Whether what is claimed makes sense for these values; the graph says whether it is true. */
 static int check_claim(struct sample *s, struct bin_args a)
 {
-	struct wants *wants = mem_calloc(a.size, sizeof *wants);
+	struct expected *expected = mem_calloc(a.size, sizeof *expected);
 	struct ir_fault fault;
-	int err = wants ? claim_all_wants(&s->claim, &a, wants, &a.rank, &fault) : -ERR_NOMEM;
+	int err = expected ? claim_all_expected(&s->claim, &a, expected, &a.rank, &fault) : -ERR_NOMEM;
 
 	if (err && err != -ERR_NOMEM)
 		lower_fault(s->d, s->file, &s->b, s->im->locs.at, &a, err, &fault);
 	for (uint32_t r = 0; r < a.size && !err; r++)
-		wants_fini(&wants[r]);
-	free(wants);
+		expected_fini(&expected[r]);
+	free(expected);
 	return err == -ERR_NOMEM ? err : 0;
 }
 

@@ -121,7 +121,7 @@ static int write_proved(const struct goalc *c, const struct verify_result *r)
 }
 
 /* The verifier goes by all checks. */
-static void tell_ignored(const struct goalc *c)
+static void report_ignored(const struct goalc *c)
 {
 	for (unsigned i = 0; i < nchecks; i++)
 		if (c->checks_off >> i & 1)
@@ -153,7 +153,7 @@ static int verify_input(struct goalc *c)
 	int err = bin_open(&b, c->image, c->size), rc = EXIT_FAULT;
 
 	keep_memory();
-	tell_ignored(c);
+	report_ignored(c);
 	if (!err && b.meta->nranks && c->sizes.first && (c->sizes.first != b.meta->nranks || c->sizes.last != c->sizes.first)) {
 		goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL, "the schedule is for %u ranks",
 			  b.meta->nranks);
@@ -179,7 +179,7 @@ static int verify_input(struct goalc *c)
 /* ---- the way ---- */
 
 /* Says why there is no image, unless diagnostics do. */
-static void tell_failed(const struct goalc *c, int err)
+static void report_failed(const struct goalc *c, int err)
 {
 	if (err == -ERR_SYS)
 		goalc_system_error(c->input);
@@ -193,7 +193,7 @@ static int process_schedule(struct goalc *c)
 
 	err = err ? err : c->binary ? check_binary(c) : compile_input(c);
 	if (err)
-		tell_failed(c, err);
+		report_failed(c, err);
 	else if (c->action == COMPILE)
 		rc = write_binary(c);
 	else if (c->action == VERIFY)

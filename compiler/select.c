@@ -7,7 +7,7 @@
 #include "compiler/passes/passes.h"
 #include "util/err.h"
 #include "util/file.h"
-#include "util/share.h"
+#include "util/install.h"
 #include "util/text.h"
 
 #include <errno.h>
@@ -317,7 +317,7 @@ int select_load(struct goal_diags *d, const char *path, struct select *s)
 		err = text_take(&t, &own);
 		err = err ? err : load_table(d, own, s);
 	}
-	err = err ? err : share_find(NAME, &installed);
+	err = err ? err : install_find(NAME, &installed);
 	if (!err && installed)
 		err = load_table(d, installed, s);
 	if (!err && !own && !installed) {
@@ -386,7 +386,7 @@ int select_path(const struct select *s, const struct select_row *row, char **pat
 	err = text_take(&t, path);
 	if (err || !access(*path, R_OK) || strchr(row->file, '/'))
 		return err;
-	err = share_find(row->file, &installed);
+	err = install_find(row->file, &installed);
 	if (!err && installed) {
 		free(*path);
 		*path = installed;

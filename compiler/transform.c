@@ -54,21 +54,21 @@ struct share {
 static int prove(struct goal_diags *d, const struct bin *b, const struct bin_args *a, const struct claim *claim,
 		 struct share *share, const struct ir_graph *g)
 {
-	struct wants *wants = claim->any ? mem_calloc(a->size, sizeof *wants) : NULL;
+	struct expected *expected = claim->any ? mem_calloc(a->size, sizeof *expected) : NULL;
 	struct verify_report report;
 	struct ir_fault fault;
 	uint32_t rank;
-	int err = claim->any && !wants ? -ERR_NOMEM : 0;
+	int err = claim->any && !expected ? -ERR_NOMEM : 0;
 
-	if (!err && wants)
-		err = claim_all_wants(claim, a, wants, &rank, &fault);
+	if (!err && expected)
+		err = claim_all_expected(claim, a, expected, &rank, &fault);
 	if (!err) {
-		err = verify_graph_within(d, b, g, wants, PROVE_MOST / share->graphs, &report);
+		err = verify_graph_within(d, b, g, expected, PROVE_MOST / share->graphs, &report);
 		share->partly |= report.partly;
-		for (uint32_t r = 0; r < a->size && wants; r++)
-			wants_fini(&wants[r]);
+		for (uint32_t r = 0; r < a->size && expected; r++)
+			expected_fini(&expected[r]);
 	}
-	free(wants);
+	free(expected);
 	return err == -ERR_NOMEM ? err : 0; /* a claim that makes no sense is told where it is lowered */
 }
 

@@ -30,7 +30,7 @@ struct excluded {
 struct model_case {
 	int64_t count; /* 0: there is none */
 	struct ir_graph g;
-	struct wants *wants;
+	struct expected *expected;
 	struct verify_report report;
 };
 
@@ -151,7 +151,7 @@ static int make_graph(struct cases *c, struct bin_args *a, struct ir_graph *g)
 }
 
 /* What the ranks shall hold; NULL where nothing is claimed. */
-static int make_wants(struct cases *c, struct bin_args *a, struct wants **out)
+static int make_expected(struct cases *c, struct bin_args *a, struct expected **out)
 {
 	struct ir_fault fault = { 0 };
 	int err;
@@ -160,17 +160,17 @@ static int make_wants(struct cases *c, struct bin_args *a, struct wants **out)
 	if (!c->claim.any)
 		return 0;
 	*out = mem_calloc(a->size, sizeof **out);
-	err = *out ? claim_all_wants(&c->claim, a, *out, &a->rank, &fault) : -ERR_NOMEM;
+	err = *out ? claim_all_expected(&c->claim, a, *out, &a->rank, &fault) : -ERR_NOMEM;
 	if (!err || err == -ERR_NOMEM)
 		return err;
 	lower_fault(c->d, c->asked->file, &c->b, c->asked->locs, a, err, &fault);
 	return -ERR_SYNTAX;
 }
 
-static void drop_wants(struct wants *w, uint32_t n)
+static void drop_expected(struct expected *w, uint32_t n)
 {
 	for (uint32_t i = 0; w && i < n; i++)
-		wants_fini(&w[i]);
+		expected_fini(&w[i]);
 	free(w);
 }
 
@@ -178,31 +178,31 @@ static void drop_model(struct cases *c)
 {
 	if (!c->model.count)
 		return;
-	drop_wants(c->model.wants, c->model.g.nranks);
+	drop_expected(c->model.expected, c->model.g.nranks);
 	ir_graph_fini(&c->model.g);
 	c->model = (struct model_case){ 0 };
 }
 
 /* The graph is proved, or not; with its wants it is kept as a model, or freed. */
-static int prove(struct cases *c, int64_t count, struct ir_graph *g, struct wants *wants, struct verify_report *report)
+static int prove(struct cases *c, int64_t count, struct ir_graph *g, struct expected *expected, struct verify_report *report)
 {
 	const struct model_case *m = &c->model;
 	const uint32_t size = g->nranks;
 	int err = 0;
 
 	if (m->count && count % m->count == 0 &&
-	    verify_multiple(&m->g, m->wants, (uint64_t)(count / m->count), g, wants)) {
+	    verify_multiple(&m->g, m->expected, (uint64_t)(count / m->count), g, expected)) {
 		*report = m->report;
 	} else {
 		drop_model(c); /* whose memory is needed */
-		err = verify_graph(c->d, &c->b, g, wants, report);
+		err = verify_graph(c->d, &c->b, g, expected, report);
 		err = err || report->proved ? err : -ERR_SYNTAX;
 		if (!err && count && !g->queues) {
-			c->model = (struct model_case){ count, *g, wants, *report };
+			c->model = (struct model_case){ count, *g, expected, *report };
 			return 0;
 		}
 	}
-	drop_wants(wants, size);
+	drop_expected(expected, size);
 	ir_graph_fini(g);
 	return err;
 }
@@ -225,7 +225,7 @@ static int one_case(struct cases *c, enum outcome *outcome)
 {
 	struct bin_args a = c->args;
 	struct verify_report report = { 0 };
-	struct wants *wants = NULL;
+	struct expected *expected = NULL;
 	struct ir_graph g;
 	int err;
 
@@ -236,13 +236,13 @@ static int one_case(struct cases *c, enum outcome *outcome)
 	if (err)
 		return err == -ERR_ASSERT ? 0 : err;
 	*outcome = PROVED;
-	err = make_wants(c, &a, &wants);
+	err = make_expected(c, &a, &expected);
 	if (err) {
-		drop_wants(wants, a.size);
+		drop_expected(expected, a.size);
 		ir_graph_fini(&g);
 		return err;
 	}
-	err = prove(c, a.count, &g, wants, &report);
+	err = prove(c, a.count, &g, expected, &report);
 	if (!err)
 		count_proved(c, &report, a.size);
 	return err;

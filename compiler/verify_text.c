@@ -93,15 +93,15 @@ static int add_roots(struct text *t, const struct verify_result *r)
 
 	for (size_t i = 0; i < r->sizes.n && r->roots.at[i].n && !err; i++) {
 		const struct verify_roots *roots = &r->roots.at[i];
-		bool told = false;
+		bool listed = false;
 
 		for (size_t k = 0; k < i; k++)
-			told |= alike(r, i, k);
+			listed |= alike(r, i, k);
 		sizes.n = 0;
-		for (size_t k = i; k < r->sizes.n && !told && !err; k++)
+		for (size_t k = i; k < r->sizes.n && !listed && !err; k++)
 			if (alike(r, i, k))
 				err = VEC_PUSH(&sizes, r->sizes.at[k]);
-		if (told || err)
+		if (listed || err)
 			continue;
 		text_add(t, "; ");
 		add_sizes(t, sizes.at, sizes.n);

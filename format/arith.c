@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Arithmetic that is called, not inlined. Freestanding. */
 #include "format/arith.h"
+
 #include "format/read.h"
 
 int bin_arith(int op, int64_t x, int64_t y, int64_t *out)

@@ -74,9 +74,9 @@ enum bin_section_type {
 	BIN_S_LINES, /* uint32_t, the source line of each instruction; optional */
 	BIN_S_EXPRS, /* struct bin_expr */
 	BIN_S_CLASSES, /* struct bin_class */
-	BIN_S_DIR, /* struct bin_dir; rank r of variant v is entry v * nranks + r; results come behind all of them */
+	BIN_S_DIR, /* struct bin_dir; rank r of variant v is row v * nranks + r; results come behind all of them */
 	BIN_S_RANKS, /* sections of ranks, see struct bin_rank */
-	BIN_S_OPDEBUG, /* uint32_t base[entries of DIR + 1], then struct bin_op_debug; optional */
+	BIN_S_OPDEBUG, /* uint32_t base[rows of DIR + 1], then struct bin_op_debug; optional */
 	BIN_S_WINDOWS, /* struct bin_window; of a program with calls */
 	BIN_S_CALLS, /* struct bin_call; of a program with calls */
 	BIN_S_PROVED, /* struct bin_proved, ascending, with gaps between them; optional */
@@ -117,7 +117,7 @@ struct bin_meta {
 	uint32_t nlabels;
 	uint32_t name, implements, source, passes; /* strings; passes to run at bind, see compiler/passes/passes.h */
 	uint32_t root; /* index of the parameter "root", or BIN_NONE */
-	/* Of the result, 0: none. Parametric: where its program begins. Concrete: 1, and DIR has as many entries again. */
+	/* Of the result, 0: none. Parametric: where its program begins. Concrete: 1, and DIR has as many rows again. */
 	uint32_t result;
 	int64_t count; /* the only count that a concrete binary serves, or BIN_ANY_COUNT */
 };

@@ -4,7 +4,7 @@
 #include "util/align.h"
 
 /* A dependency whose ends are not both known to be ops when it is made. */
-struct far {
+struct deferred_deps {
 	uint64_t op_index, on_index;
 	uint32_t op, on; /* labels; later what they stand for */
 	uint32_t flags, line;
@@ -23,8 +23,8 @@ size_t machine_calls_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_c
 {
 	if (!b->ncalls)
 		return 0;
-	return align_up(most_ranges(ops_cap) * sizeof(struct bin_range), 8) + deps_cap * sizeof(struct far) +
-	       (size_t)ops_cap * BIN_NEARS * sizeof(struct bin_near);
+	return align_up(most_ranges(ops_cap) * sizeof(struct bin_range), 8) + deps_cap * sizeof(struct deferred_deps) +
+	       (size_t)ops_cap * BIN_NEIGHBOURS * sizeof(struct bin_neighbours);
 }
 
 void machine_calls_init(struct machine *m, void *scratch)
@@ -34,9 +34,9 @@ void machine_calls_init(struct machine *m, void *scratch)
 	m->ranges = scratch;
 	m->most_ranges = most_ranges(m->sp->ops_cap);
 	p += align_up(m->most_ranges * sizeof(struct bin_range), 8);
-	m->far = (struct far *)(void *)p;
-	p += m->sp->deps_cap * sizeof(struct far);
-	m->near = (struct bin_near *)(void *)p;
+	m->deferred_deps = (struct deferred_deps *)(void *)p;
+	p += m->sp->deps_cap * sizeof(struct deferred_deps);
+	m->neighbours = (struct bin_neighbours *)(void *)p;
 	m->next_label = m->b->meta->nlabels;
 }
 
@@ -214,12 +214,12 @@ int machine_depend_in_call(struct machine *m, const struct bin_dep_tmpl *t, uint
 	w = get_label_value(m, &on);
 	if (v && w && !((v | w) & BIN_CALL))
 		return append_dep(m->sp, v - 1, (w - 1) | (t->start ? BIN_START : 0));
-	if (m->nfar == m->sp->deps_cap)
+	if (m->ndeferred == m->sp->deps_cap)
 		return -ERR_SPACE;
-	m->far[m->nfar++] = (struct far){ op.index, on.index, op.label, on.label,
-					  (t->start ? START : 0) | (op.scalar ? OP_SCALAR : 0) |
+	m->deferred_deps[m->ndeferred++] = (struct deferred_deps){ op.index, on.index, op.label, on.label,
+								   (t->start ? START : 0) | (op.scalar ? OP_SCALAR : 0) |
 						  (on.scalar ? ON_SCALAR : 0),
-					  line };
+								   line };
 	return 0;
 }
 
@@ -236,13 +236,13 @@ static int64_t append_nop(void *arg, uint32_t line)
 int machine_connect_calls(struct machine *m)
 {
 	struct bin_space *sp = m->sp;
-	struct bin_far f = { .ranges = m->ranges, .near = m->near, .nops = sp->nops, .edge = append_dep,
-			     .nop = append_nop, .arg = sp };
+	struct bin_call_edges f = { .ranges = m->ranges, .neighbours = m->neighbours, .nops = sp->nops, .edge = append_dep,
+				    .nop = append_nop, .arg = sp };
 	uint32_t n = 0;
 	int err = 0;
 
-	for (uint32_t i = 0; i < m->nfar && !err; i++) {
-		struct far *d = &m->far[i];
+	for (uint32_t i = 0; i < m->ndeferred && !err; i++) {
+		struct deferred_deps *d = &m->deferred_deps[i];
 		struct key op = { d->op_index, d->op, d->flags & OP_SCALAR };
 		struct key on = { d->on_index, d->on, d->flags & ON_SCALAR };
 
@@ -251,19 +251,19 @@ int machine_connect_calls(struct machine *m)
 		if (!d->op || !d->on)
 			continue;
 		if ((d->op | d->on) & BIN_CALL)
-			m->far[n++] = *d;
+			m->deferred_deps[n++] = *d;
 		else
 			err = append_dep(sp, d->op - 1, (d->on - 1) | (d->flags & START ? BIN_START : 0));
 	}
 	if (!n || err)
 		return err;
-	bin_far_begin(&f);
+	bin_call_edges_begin(&f);
 	for (uint32_t i = 0; i < sp->ndeps; i++)
-		bin_far_edge(&f, sp->deps[i].op, sp->deps[i].on);
+		bin_call_edges_note(&f, sp->deps[i].op, sp->deps[i].on);
 	for (uint32_t i = 0; i < n && !err; i++) {
-		const struct far *d = &m->far[i];
+		const struct deferred_deps *d = &m->deferred_deps[i];
 
-		err = bin_far_connect(&f, &(struct bin_far_dep){ d->op, d->on, d->flags & START, d->line });
+		err = bin_call_edges_connect(&f, &(struct bin_call_dep){ d->op, d->on, d->flags & START, d->line });
 	}
 	return err;
 }

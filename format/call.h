@@ -22,21 +22,21 @@ struct bin_range {
 #define BIN_NOT_YET UINT32_MAX
 
 /* A dependency that has a call at an end. */
-struct bin_far_dep {
+struct bin_call_dep {
 	uint32_t op, on; /* what labels stand for */
 	uint32_t start, line;
 };
 
 /* The neighbours of an op, within its rank: number + 1 of the nearest one before it, or 0; number of the nearest one
  * behind it, or BIN_NOT_YET. */
-struct bin_near {
+struct bin_neighbours {
 	uint32_t before, behind;
 };
-enum { BIN_NEEDED, BIN_FOLLOWED, BIN_WAITS, BIN_NEARS }; /* who requires it, who waits for it, what it waits for */
+enum { BIN_NEEDED, BIN_FOLLOWED, BIN_WAITS, BIN_NEIGHBOURS }; /* who requires it, who waits for it, what it waits for */
 
-struct bin_far {
+struct bin_call_edges {
 	struct bin_range *ranges;
-	struct bin_near *near; /* BIN_NEARS for each op */
+	struct bin_neighbours *neighbours; /* BIN_NEIGHBOURS for each op */
 	uint32_t nops;
 	/* Add an edge, and a nop: its number, or -ERR_x. */
 	int (*edge)(void *arg, uint32_t op, uint32_t on);
@@ -45,8 +45,8 @@ struct bin_far {
 };
 
 /* First tells of all edges there are, then connects. */
-void bin_far_begin(struct bin_far *f);
-void bin_far_edge(struct bin_far *f, uint32_t op, uint32_t on);
-int bin_far_connect(struct bin_far *f, const struct bin_far_dep *d);
+void bin_call_edges_begin(struct bin_call_edges *f);
+void bin_call_edges_note(struct bin_call_edges *f, uint32_t op, uint32_t on);
+int bin_call_edges_connect(struct bin_call_edges *f, const struct bin_call_dep *d);
 
 #endif

@@ -5,18 +5,18 @@
 #include "format/call.h"
 #include "format/read.h"
 
-static struct bin_near *near_of(const struct bin_far *f, uint32_t op, int which)
+static struct bin_neighbours *neighbours_of(const struct bin_call_edges *f, uint32_t op, int which)
 {
-	return &f->near[(size_t)op * BIN_NEARS + (size_t)which];
+	return &f->neighbours[(size_t)op * BIN_NEIGHBOURS + (size_t)which];
 }
 
-void bin_far_begin(struct bin_far *f)
+void bin_call_edges_begin(struct bin_call_edges *f)
 {
-	for (size_t i = 0; i < (size_t)f->nops * BIN_NEARS; i++)
-		f->near[i] = (struct bin_near){ 0, BIN_NOT_YET };
+	for (size_t i = 0; i < (size_t)f->nops * BIN_NEIGHBOURS; i++)
+		f->neighbours[i] = (struct bin_neighbours){ 0, BIN_NOT_YET };
 }
 
-static void note_neighbour(struct bin_near *n, uint32_t op, uint32_t other)
+static void note_neighbour(struct bin_neighbours *n, uint32_t op, uint32_t other)
 {
 	if (other > op)
 		n->behind = other < n->behind ? other : n->behind;
@@ -24,30 +24,30 @@ static void note_neighbour(struct bin_near *n, uint32_t op, uint32_t other)
 		n->before = other + 1 > n->before ? other + 1 : n->before;
 }
 
-void bin_far_edge(struct bin_far *f, uint32_t op, uint32_t on)
+void bin_call_edges_note(struct bin_call_edges *f, uint32_t op, uint32_t on)
 {
 	const bool start = on & BIN_START;
 
 	on &= ~BIN_START;
 	if (op >= f->nops || on >= f->nops)
 		return;
-	note_neighbour(near_of(f, op, BIN_WAITS), op, on);
-	note_neighbour(near_of(f, on, BIN_FOLLOWED), on, op);
+	note_neighbour(neighbours_of(f, op, BIN_WAITS), op, on);
+	note_neighbour(neighbours_of(f, on, BIN_FOLLOWED), on, op);
 	if (!start)
-		note_neighbour(near_of(f, on, BIN_NEEDED), on, op);
+		note_neighbour(neighbours_of(f, on, BIN_NEEDED), on, op);
 }
 
-static int add_far_edge(struct bin_far *f, uint32_t op, uint32_t on)
+static int add_edge(struct bin_call_edges *f, uint32_t op, uint32_t on)
 {
-	bin_far_edge(f, op, on);
+	bin_call_edges_note(f, op, on);
 	return f->edge(f->arg, op, on);
 }
 
 /* The next op of a call, from i on, that has no such neighbour in it; or its end. */
-static uint32_t next_outermost(const struct bin_far *f, const struct bin_range *r, uint32_t i, int which)
+static uint32_t next_outermost(const struct bin_call_edges *f, const struct bin_range *r, uint32_t i, int which)
 {
 	for (; i < r->end; i++) {
-		const struct bin_near *n = near_of(f, i, which);
+		const struct bin_neighbours *n = neighbours_of(f, i, which);
 
 		if (n->behind >= r->end && n->before <= r->first)
 			break;
@@ -56,7 +56,7 @@ static uint32_t next_outermost(const struct bin_far *f, const struct bin_range *
 }
 
 /* The only one of them + 1, or 0. */
-static uint32_t only_outermost(const struct bin_far *f, const struct bin_range *r, int which)
+static uint32_t only_outermost(const struct bin_call_edges *f, const struct bin_range *r, int which)
 {
 	uint32_t i = next_outermost(f, r, r->first, which);
 
@@ -64,30 +64,30 @@ static uint32_t only_outermost(const struct bin_far *f, const struct bin_range *
 }
 
 /* op waits for all of them. */
-static int wait_for(struct bin_far *f, uint32_t op, const struct bin_range *r, uint32_t start)
+static int wait_for(struct bin_call_edges *f, uint32_t op, const struct bin_range *r, uint32_t start)
 {
 	const int which = start ? BIN_FOLLOWED : BIN_NEEDED;
 	int err = 0;
 
 	for (uint32_t i = next_outermost(f, r, r->first, which); i < r->end && !err;
 	     i = next_outermost(f, r, i + 1, which))
-		err = add_far_edge(f, op, i | (start ? BIN_START : 0));
+		err = add_edge(f, op, i | (start ? BIN_START : 0));
 	return err;
 }
 
 /* All of them wait for on. */
-static int let_wait(struct bin_far *f, const struct bin_range *r, uint32_t on)
+static int let_wait(struct bin_call_edges *f, const struct bin_range *r, uint32_t on)
 {
 	int err = 0;
 
 	for (uint32_t i = next_outermost(f, r, r->first, BIN_WAITS); i < r->end && !err;
 	     i = next_outermost(f, r, i + 1, BIN_WAITS))
-		err = add_far_edge(f, i, on);
+		err = add_edge(f, i, on);
 	return err;
 }
 
 /* op waits for a call: the second time by way of one op. */
-static int after_call(struct bin_far *f, uint32_t op, struct bin_range *r, const struct bin_far_dep *d)
+static int after_call(struct bin_call_edges *f, uint32_t op, struct bin_range *r, const struct bin_call_dep *d)
 {
 	uint32_t *end = &r->end_op[d->start];
 	int64_t nop;
@@ -106,11 +106,11 @@ static int after_call(struct bin_far *f, uint32_t op, struct bin_range *r, const
 			return err;
 		*end = (uint32_t)nop + 1;
 	}
-	return add_far_edge(f, op, (*end - 1) | (d->start ? BIN_START : 0));
+	return add_edge(f, op, (*end - 1) | (d->start ? BIN_START : 0));
 }
 
 /* A call waits for an op, or for another call: the second time, and for a call, by way of one op. */
-static int call_after(struct bin_far *f, struct bin_range *r, const struct bin_far_dep *d)
+static int call_after(struct bin_call_edges *f, struct bin_range *r, const struct bin_call_dep *d)
 {
 	struct bin_range *on = d->on & BIN_CALL ? &f->ranges[d->on & ~BIN_CALL] : NULL;
 	int64_t nop;
@@ -131,16 +131,16 @@ static int call_after(struct bin_far *f, struct bin_range *r, const struct bin_f
 	}
 	if (on)
 		return after_call(f, r->begin_op - 1, on, d);
-	return add_far_edge(f, r->begin_op - 1, (d->on - 1) | (d->start ? BIN_START : 0));
+	return add_edge(f, r->begin_op - 1, (d->on - 1) | (d->start ? BIN_START : 0));
 }
 
 /* A call that made no op, on this rank or at all. */
-static bool is_empty_call(const struct bin_far *f, uint32_t v)
+static bool is_empty_call(const struct bin_call_edges *f, uint32_t v)
 {
 	return (v & BIN_CALL) && f->ranges[v & ~BIN_CALL].first >= f->ranges[v & ~BIN_CALL].end;
 }
 
-int bin_far_connect(struct bin_far *f, const struct bin_far_dep *d)
+int bin_call_edges_connect(struct bin_call_edges *f, const struct bin_call_dep *d)
 {
 	if (is_empty_call(f, d->op) || is_empty_call(f, d->on))
 		return 0;

@@ -473,24 +473,24 @@ static bool op_ok(const struct bin *b, uint32_t rank_count, const struct bin_op3
 	return op->arg == 0 || (c->kind == BIN_OP_CALC && c->len == BIN_NONE);
 }
 
-int bin_check_rank(const struct bin *b, uint32_t entry)
+int bin_check_rank(const struct bin *b, uint32_t dir_row)
 {
-	const bool result = b->meta->result && entry >= b->ndir / 2;
-	struct bin_view v;
+	const bool result = b->meta->result && dir_row >= b->ndir / 2;
+	struct bin_opened v;
 	uint32_t d = 0;
 	int err;
 
 	if (b->meta->flags & BIN_F_PARAMETRIC)
 		return 0;
-	err = bin_view_open(b, entry, &v);
+	err = bin_opened_at(b, dir_row, &v);
 	if (err)
 		return err;
-	const unsigned char *start = b->ranks + (uint64_t)b->dir[entry].off * 4;
+	const unsigned char *start = b->ranks + (uint64_t)b->dir[dir_row].off * 4;
 
-	if (bin_sum(start, (size_t)v.bytes) != b->dir[entry].check)
+	if (bin_sum(start, (size_t)v.bytes) != b->dir[dir_row].check)
 		return -ERR_CHECKSUM;
 	if ((v.sizes && (b->meta->flags & BIN_F_PLAIN)) ||
-	    (b->debug_base && b->debug_base[entry + 1] - b->debug_base[entry] != v.nops))
+	    (b->debug_base && b->debug_base[dir_row + 1] - b->debug_base[dir_row] != v.nops))
 		return -ERR_CORRUPT;
 	for (uint32_t i = 0; i < v.sizes; i++) {
 		const uint32_t *row = (const uint32_t *)(const void *)v.size_rows;
@@ -501,13 +501,13 @@ int bin_check_rank(const struct bin *b, uint32_t entry)
 	for (uint32_t i = 0; i < v.nops; i++) {
 		struct bin_op32 op;
 
-		bin_view_op(&v, i, &op);
+		bin_opened_op(&v, i, &op);
 		if (!op_ok(b, b->meta->nranks, &op, result) || op.ndeps > v.ndeps - d)
 			return -ERR_CORRUPT;
 		for (uint32_t k = 0; k < op.ndeps; k++, d++) {
-			uint32_t on = bin_view_dep(&v, d) & ~BIN_START;
+			uint32_t on = bin_opened_dep(&v, d) & ~BIN_START;
 
-			if (on >= v.nops || bin_view_position(&v, on) >= bin_view_position(&v, i))
+			if (on >= v.nops || bin_opened_position(&v, on) >= bin_opened_position(&v, i))
 				return -ERR_CORRUPT;
 		}
 	}

@@ -98,7 +98,7 @@ static inline uint32_t bin_entry_lands(const struct bin_entry *e, uint32_t rank)
 }
 
 /* Whether two entries of a queue arrive in their order, if both have strong order. */
-static inline bool bin_entry_same_way(const struct bin_entry *a, const struct bin_entry *b)
+static inline bool bin_entry_same_route(const struct bin_entry *a, const struct bin_entry *b)
 {
 	return (a->kind == BIN_E_GET) == (b->kind == BIN_E_GET) && a->peer == b->peer && a->queue == b->queue;
 }
@@ -151,7 +151,7 @@ static inline bool bin_in_parts(uint32_t type)
 int bin_open_queues(struct bin *b, const void *const at[BIN_S_TYPES], const uint64_t n[BIN_S_TYPES]);
 
 /* A rank's section, taken apart. */
-struct bin_view {
+struct bin_opened {
 	uint32_t nops, ndeps, sizes;
 	bool wide, pos;
 	uint64_t bytes;
@@ -159,9 +159,9 @@ struct bin_view {
 };
 
 /* -ERR_CORRUPT when the section does not lie within RANKS. */
-int bin_view_open(const struct bin *b, uint32_t entry, struct bin_view *v);
-void bin_view_op(const struct bin_view *v, uint32_t i, struct bin_op32 *out);
-uint32_t bin_view_dep(const struct bin_view *v, uint32_t i);
-uint32_t bin_view_position(const struct bin_view *v, uint32_t i);
+int bin_opened_at(const struct bin *b, uint32_t dir_row, struct bin_opened *v);
+void bin_opened_op(const struct bin_opened *v, uint32_t i, struct bin_op32 *out);
+uint32_t bin_opened_dep(const struct bin_opened *v, uint32_t i);
+uint32_t bin_opened_position(const struct bin_opened *v, uint32_t i);
 
 #endif

@@ -31,20 +31,20 @@ int bin_open_queues(struct bin *b, const void *const at[BIN_S_TYPES], const uint
 	return 0;
 }
 
-struct bin_posts bin_posts(const struct bin *b, uint32_t entry)
+struct bin_posts bin_posts(const struct bin *b, uint32_t dir_row)
 {
 	struct bin_posts p;
 
-	p.head = (const struct bin_queues *)(const void *)(b->queues + (uint64_t)b->qdir[entry].off * 8);
+	p.head = (const struct bin_queues *)(const void *)(b->queues + (uint64_t)b->qdir[dir_row].off * 8);
 	p.queues = (const struct bin_queue *)(const void *)(p.head + 1);
 	p.entries = (const struct bin_entry *)(const void *)(p.queues + p.head->nqueues);
 	return p;
 }
 
-/* Whether the part of an entry lies within QUEUES; *bytes: how long it is. */
-static bool queues_in_section(const struct bin *b, uint32_t entry, uint64_t *bytes)
+/* Whether the part of a row lies within QUEUES; *bytes: how long it is. */
+static bool queues_in_section(const struct bin *b, uint32_t dir_row, uint64_t *bytes)
 {
-	const uint64_t off = (uint64_t)b->qdir[entry].off * 8;
+	const uint64_t off = (uint64_t)b->qdir[dir_row].off * 8;
 	const struct bin_queues *h;
 
 	if (off > b->queues_len || b->queues_len - off < sizeof *h)
@@ -56,12 +56,12 @@ static bool queues_in_section(const struct bin *b, uint32_t entry, uint64_t *byt
 }
 
 /* The number that a rank's part in RANKS has for the size of a buffer; with queues it is no expression. */
-static int size_of(const struct bin *b, uint32_t entry, uint32_t buf, uint64_t *size)
+static int size_of(const struct bin *b, uint32_t dir_row, uint32_t buf, uint64_t *size)
 {
-	struct bin_view v;
+	struct bin_opened v;
 	uint32_t row;
 
-	if (bin_view_open(b, entry, &v) || buf >= v.sizes)
+	if (bin_opened_at(b, dir_row, &v) || buf >= v.sizes)
 		return -ERR_CORRUPT;
 	row = ((const uint32_t *)(const void *)v.size_rows)[buf];
 	if (row >= b->nexprs || b->exprs[row].op != BIN_CONST || b->exprs[row].imm < 0)
@@ -70,28 +70,29 @@ static int size_of(const struct bin *b, uint32_t entry, uint32_t buf, uint64_t *
 	return 0;
 }
 
-static bool range_in_buffer(const struct bin *b, uint32_t entry, const struct bin_entry *e, unsigned side)
+static bool range_in_buffer(const struct bin *b, uint32_t dir_row, const struct bin_entry *e, unsigned side)
 {
 	uint64_t size;
 
-	return !size_of(b, entry, e->buf[side], &size) && e->len <= size && e->off[side] <= size - e->len;
+	return !size_of(b, dir_row, e->buf[side], &size) && e->len <= size && e->off[side] <= size - e->len;
 }
 
-static uint32_t op_count(const struct bin *b, uint32_t entry)
+static uint32_t op_count(const struct bin *b, uint32_t dir_row)
 {
-	struct bin_view v;
+	struct bin_opened v;
 
-	return bin_view_open(b, entry, &v) ? 0 : v.nops;
+	return bin_opened_at(b, dir_row, &v) ? 0 : v.nops;
 }
 
-static bool entry_ok(const struct bin *b, uint32_t entry, const struct bin_queue *q, const struct bin_entry *e)
+static bool entry_ok(const struct bin *b, uint32_t dir_row, const struct bin_queue *q, const struct bin_entry *e)
 {
-	const uint32_t nranks = b->meta->nranks, base = entry - entry % nranks, lands = base + bin_entry_lands(e, entry % nranks);
+	const uint32_t nranks = b->meta->nranks, base = dir_row - dir_row % nranks,
+		       lands = base + bin_entry_lands(e, dir_row % nranks);
 	const struct bin_entry_facts f = bin_entry_facts(e->kind);
 	const bool armw = e->kind == BIN_E_ARMW;
 	uint64_t bytes;
 
-	if (!f.is || e->zero2 || e->flags & ~BIN_E_FLAGS || e->peer >= nranks || (!f.sends && e->peer != entry % nranks))
+	if (!f.is || e->zero2 || e->flags & ~BIN_E_FLAGS || e->peer >= nranks || (!f.sends && e->peer != dir_row % nranks))
 		return false;
 	if (armw ? !bin_armw_bytes(e->armw) || bin_armw_bytes(e->armw) != b->target->limit[BIN_LIMIT_BYTES] || e->len != 1 :
 		   e->armw)
@@ -105,16 +106,16 @@ static bool entry_ok(const struct bin *b, uint32_t entry, const struct bin_queue
 	if (e->queue != BIN_NONE &&
 	    (!queues_in_section(b, lands, &bytes) || e->queue >= bin_posts(b, lands).head->nqueues))
 		return false;
-	if ((e->op != BIN_NONE && e->op >= op_count(b, entry)) ||
+	if ((e->op != BIN_NONE && e->op >= op_count(b, dir_row)) ||
 	    (e->at != BIN_NONE && e->at >= op_count(b, base + e->peer)))
 		return false;
 	if (f.ranges)
-		return range_in_buffer(b, entry, e, 0) && range_in_buffer(b, base + e->peer, e, 1) &&
+		return range_in_buffer(b, dir_row, e, 0) && range_in_buffer(b, base + e->peer, e, 1) &&
 		       (uint64_t)e->len * b->target->limit[BIN_LIMIT_BYTES] >> b->target->limit[BIN_LIMIT_LENGTH] == 0;
 	return !e->len && !e->buf[0] && !e->buf[1] && !e->off[0] && !e->off[1];
 }
 
-int bin_check_queues(const struct bin *b, uint32_t entry)
+int bin_check_queues(const struct bin *b, uint32_t dir_row)
 {
 	struct bin_posts p;
 	uint64_t bytes;
@@ -122,20 +123,20 @@ int bin_check_queues(const struct bin *b, uint32_t entry)
 
 	if (!b->target)
 		return 0;
-	if (entry >= b->ndir / (1 + b->meta->result) || !queues_in_section(b, entry, &bytes))
+	if (dir_row >= b->ndir / (1 + b->meta->result) || !queues_in_section(b, dir_row, &bytes))
 		return -ERR_CORRUPT;
-	p = bin_posts(b, entry);
-	if (bin_sum(p.head, (size_t)bytes) != b->qdir[entry].check)
+	p = bin_posts(b, dir_row);
+	if (bin_sum(p.head, (size_t)bytes) != b->qdir[dir_row].check)
 		return -ERR_CHECKSUM;
 	for (uint32_t i = 0; i < p.head->nqueues; i++) {
 		const struct bin_queue *q = &p.queues[i];
 
-		if (q->mode >= BIN_Q_MODES || q->zero || (q->told != 0) != (q->mode == BIN_Q_POSTED) ||
+		if (q->mode >= BIN_Q_MODES || q->zero || (q->needs != 0) != (q->mode == BIN_Q_POSTED) ||
 		    q->tni >= b->target->limit[BIN_LIMIT_TNIS] || q->cq >= b->target->limit[BIN_LIMIT_CQS] ||
 		    q->first != at || q->n > p.head->nentries - at)
 			return -ERR_CORRUPT;
 		for (uint32_t k = 0; k < q->n; k++)
-			if (!entry_ok(b, entry, q, &p.entries[at + k]))
+			if (!entry_ok(b, dir_row, q, &p.entries[at + k]))
 				return -ERR_CORRUPT;
 		at += q->n;
 	}

@@ -34,9 +34,9 @@ struct machine {
 	uint32_t most; /* of the ops that are only counted; 0: they are made */
 	/* of programs with calls */
 	struct bin_range *ranges; /* of the calls with labels */
-	struct far *far;
-	struct bin_near *near;
-	uint32_t nranges, most_ranges, nfar;
+	struct deferred_deps *deferred_deps;
+	struct bin_neighbours *neighbours;
+	uint32_t nranges, most_ranges, ndeferred;
 	uint32_t next_label; /* of the next instance */
 };
 
@@ -73,7 +73,7 @@ bool machine_only_expected(const struct machine *m, uint32_t value);
 
 /* ---- for all of them ---- */
 
-/* Where an instance is, or the empty place where it would be. */
+/* Where an instance is, or the empty slot where it would be. */
 static inline struct instance *find_instance(struct machine *m, uint32_t label, uint64_t index)
 {
 	uint64_t at = ((index + label * 0xc2b2ae3d27d4eb4fu) * 0x9e3779b97f4a7c15u) >> 32;

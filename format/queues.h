@@ -27,18 +27,18 @@ struct bin_queues {
 /* An entry of a normal queue is carried out when those before it have been issued. That of a session also needs credit:
  * entry k of a start waits until the packets of that start that name the queue have brought more than k. The queue of
  * a CPU is no command queue: the rank's CPU does the same with what it is told of. A posted queue is a normal one, which
- * the rank leaves empty until it has been told of as much credit as told; then it posts all entries. */
+ * the rank leaves empty until it has got as much credit as it needs; then it posts all entries. */
 enum bin_queue_mode { BIN_Q_NORMAL, BIN_Q_SESSION, BIN_Q_CPU, BIN_Q_POSTED, BIN_Q_MODES };
 struct bin_queue {
 	uint8_t mode, zero;
-	uint16_t tni, cq; /* 0 of a CPU's */
-	uint16_t told; /* of a posted one; else 0 */
+	uint16_t tni, cq; /* Tofu network interface and command queue; 0 of a CPU's */
+	uint16_t needs; /* of a posted one; else 0 */
 	uint32_t first, n; /* entries */
 };
 
 /* PUT writes range 0 of the rank to range 1 of the peer; PIGGYBACK a word of its own to one that nobody reads, but for its
- * credit; GET writes range 1 of the peer to range 0 of the rank, where it arrives; ARMW combines the one element of range 0
- * with that of range 1, as one step for all that is on the way there; CPU is the op itself. */
+ * credit; GET writes range 1 of the peer to range 0 of the rank, where it arrives; ARMW (atomic read-modify-write) combines
+ * the one element of range 0 with that of range 1, as one step for all that is on the way there; CPU is the op itself. */
 enum bin_entry_kind {
 #define ENTRY(NAME, number, word, sends, ranges) BIN_E_##NAME = number,
 #include "format/entry.def"
@@ -52,12 +52,12 @@ enum bin_armw {
 	BIN_ARMWS
 };
 #define BIN_E_STRONG 1u /* arrives behind what the same queue sent before to, or got from, the same peer for the same queue */
-#define BIN_E_LOCAL 2u /* the rank is told when it has arrived */
-#define BIN_E_REMOTE 4u /* the peer is told when it has arrived */
+#define BIN_E_LOCAL 2u /* the rank gets a notice when it has arrived */
+#define BIN_E_REMOTE 4u /* the peer gets a notice when it has arrived */
 #define BIN_E_FLAGS 7u
 struct bin_entry {
 	uint8_t kind, flags;
-	uint8_t sps; /* entries of the queue that it releases when it has arrived; of a CPU: when it is done */
+	uint8_t sps; /* session progress step: entries of the queue that it releases when it has arrived; of a CPU: when it is done */
 	uint8_t armw; /* enum bin_armw; else 0 */
 	uint32_t peer; /* that of a NOP and a CPU is the rank */
 	uint32_t queue; /* of where it arrives (bin_entry_lands), to which it goes; BIN_NONE: one that takes no credit */

@@ -13,16 +13,16 @@ static size_t op_size(bool wide)
 }
 
 /* One rank's section, taken apart; valid after bin_check_rank. */
-static void open_section(const struct bin *b, uint32_t entry, struct bin_view *v)
+static void open_section(const struct bin *b, uint32_t dir_row, struct bin_opened *v)
 {
-	const unsigned char *p = b->ranks + (uint64_t)b->dir[entry].off * 4;
+	const unsigned char *p = b->ranks + (uint64_t)b->dir[dir_row].off * 4;
 	const struct bin_rank *h = (const struct bin_rank *)(const void *)p;
 
-	*v = (struct bin_view){ .nops = h->nops,
-				.ndeps = h->ndeps & BIN_R_NDEPS,
-				.wide = (h->ndeps & BIN_R_WIDE) != 0,
-				.pos = (h->ndeps & BIN_R_POS) != 0,
-				.sizes = (h->ndeps & BIN_R_SIZES) ? b->nbuffers : 0 };
+	*v = (struct bin_opened){ .nops = h->nops,
+				  .ndeps = h->ndeps & BIN_R_NDEPS,
+				  .wide = (h->ndeps & BIN_R_WIDE) != 0,
+				  .pos = (h->ndeps & BIN_R_POS) != 0,
+				  .sizes = (h->ndeps & BIN_R_SIZES) ? b->nbuffers : 0 };
 	v->size_rows = p + sizeof *h;
 	v->ops = v->size_rows + (size_t)v->sizes * 4;
 	v->deps = v->ops + v->nops * op_size(v->wide);
@@ -43,7 +43,7 @@ static uint32_t read_u16(const unsigned char *p, uint32_t i)
 	return (uint32_t)q[0] | (uint32_t)q[1] << 8;
 }
 
-void bin_view_op(const struct bin_view *v, uint32_t i, struct bin_op32 *out)
+void bin_opened_op(const struct bin_opened *v, uint32_t i, struct bin_op32 *out)
 {
 	if (v->wide) {
 		const struct bin_op32 *o = (const struct bin_op32 *)(const void *)v->ops + i;
@@ -56,7 +56,7 @@ void bin_view_op(const struct bin_view *v, uint32_t i, struct bin_op32 *out)
 	}
 }
 
-uint32_t bin_view_dep(const struct bin_view *v, uint32_t i)
+uint32_t bin_opened_dep(const struct bin_opened *v, uint32_t i)
 {
 	uint32_t d;
 
@@ -66,24 +66,24 @@ uint32_t bin_view_dep(const struct bin_view *v, uint32_t i)
 	return (d & (BIN_START16 - 1)) | (d & BIN_START16 ? BIN_START : 0);
 }
 
-uint32_t bin_view_position(const struct bin_view *v, uint32_t i)
+uint32_t bin_opened_position(const struct bin_opened *v, uint32_t i)
 {
 	if (!v->pos)
 		return i;
 	return v->wide ? read_u32(v->positions, i) : read_u16(v->positions, i);
 }
 
-int bin_view_open(const struct bin *b, uint32_t entry, struct bin_view *v)
+int bin_opened_at(const struct bin *b, uint32_t dir_row, struct bin_opened *v)
 {
 	uint64_t off, room, need;
 
-	if (entry >= b->ndir)
+	if (dir_row >= b->ndir)
 		return -ERR_ARG;
-	off = (uint64_t)b->dir[entry].off * 4;
+	off = (uint64_t)b->dir[dir_row].off * 4;
 	if (off > b->ranks_len || b->ranks_len - off < sizeof(struct bin_rank))
 		return -ERR_CORRUPT;
 	room = b->ranks_len - off;
-	open_section(b, entry, v);
+	open_section(b, dir_row, v);
 	if (v->nops > BIN_MAX_OPS || (!v->wide && v->nops > BIN_START16))
 		return -ERR_CORRUPT;
 	need = sizeof(struct bin_rank) + (uint64_t)v->sizes * 4 + (uint64_t)v->nops * op_size(v->wide) +
@@ -133,7 +133,7 @@ static int check_args(const struct bin *b, const struct bin_args *args, int64_t 
 struct unpacking {
 	const struct bin *b;
 	struct bin_space *sp;
-	struct bin_view v;
+	struct bin_opened v;
 	const int64_t *val; /* of EXPRS */
 	bool plain, inplace; /* some buffer can be in place */
 };
@@ -225,14 +225,14 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 {
 	struct unpacking u = { .b = b, .sp = sp, .val = sp->scratch, .plain = b->meta->flags & BIN_F_PLAIN };
 	const int64_t root = bin_root(b, args->args);
-	uint32_t entry, d = 0;
+	uint32_t dir_row, d = 0;
 	int err = check_args(b, args, root, sp);
 
 	err = err ? err : eval_exprs(b, args, sp->scratch);
 	if (err)
 		return err;
-	entry = bin_entry(b, args->rank, root) + (result ? b->ndir / 2 : 0);
-	open_section(b, entry, &u.v);
+	dir_row = bin_dir_row(b, args->rank, root) + (result ? b->ndir / 2 : 0);
+	open_section(b, dir_row, &u.v);
 	sp->nops = u.v.nops;
 	sp->ndeps = u.v.ndeps;
 	if (sp->nops > sp->ops_cap || sp->ndeps > sp->deps_cap)
@@ -244,12 +244,12 @@ static int section_ops(const struct bin *b, const struct bin_args *args, struct 
 		struct bin_op32 raw;
 
 		sp->where = i;
-		bin_view_op(&u.v, i, &raw);
-		err = unpack_op(&u, &raw, b->debug_base ? b->debug[b->debug_base[entry] + i].line : 0, &sp->ops[i]);
+		bin_opened_op(&u.v, i, &raw);
+		err = unpack_op(&u, &raw, b->debug_base ? b->debug[b->debug_base[dir_row] + i].line : 0, &sp->ops[i]);
 		if (err)
 			return err;
 		for (uint32_t n = 0; n < raw.ndeps; n++, d++)
-			sp->deps[d] = (struct bin_dep){ i, bin_view_dep(&u.v, d) };
+			sp->deps[d] = (struct bin_dep){ i, bin_opened_dep(&u.v, d) };
 	}
 	return 0;
 }
@@ -295,7 +295,7 @@ int64_t bin_root(const struct bin *b, const struct bin_arg *args)
 	return args && args[i].known ? args[i].value : b->params[i].value;
 }
 
-uint32_t bin_entry(const struct bin *b, uint32_t rank, int64_t root)
+uint32_t bin_dir_row(const struct bin *b, uint32_t rank, int64_t root)
 {
 	return (b->meta->flags & BIN_F_ROOTS ? (uint32_t)root * b->meta->nranks : 0) + rank;
 }

@@ -111,24 +111,24 @@ struct bin_space {
 /* Validates header, section table and all sections but RANKS, and fills b. The image is borrowed.
  * 0, -ERR_NOT_BIN, -ERR_VERSION, -ERR_TRUNCATED, -ERR_CHECKSUM or -ERR_CORRUPT. */
 int bin_open(struct bin *b, const void *image, size_t size);
-/* Validates the section of one entry of DIR: bounds, checksum, peers, classes, no cycle. */
-int bin_check_rank(const struct bin *b, uint32_t entry);
+/* Validates the section of one row of DIR: bounds, checksum, peers, classes, no cycle. */
+int bin_check_rank(const struct bin *b, uint32_t dir_row);
 /* Whether an op names its network interface; where the number of ranks is fixed, one other than 0. */
 bool bin_names_nics(const struct bin *b);
-/* Validates what one entry of DIR, of no result, posts: bounds, checksum, queues, peers, and ranges on both sides. */
-int bin_check_queues(const struct bin *b, uint32_t entry);
+/* Validates what one row of DIR, of no result, posts: bounds, checksum, queues, peers, and ranges on both sides. */
+int bin_check_queues(const struct bin *b, uint32_t dir_row);
 /* All of them, for the whole image: the only gate from untrusted bytes. */
 int bin_check(const void *image, size_t size);
 
-/* The entry of DIR for a rank; root counts only with BIN_F_ROOTS. */
-uint32_t bin_entry(const struct bin *b, uint32_t rank, int64_t root);
+/* The row of DIR for a rank; root counts only with BIN_F_ROOTS. */
+uint32_t bin_dir_row(const struct bin *b, uint32_t rank, int64_t root);
 /* The root that args name, or the default; -1 without a parameter root. */
 int64_t bin_root(const struct bin *b, const struct bin_arg *args);
 /* A string of the image; any offset is safe. */
 const char *bin_str(const struct bin *b, uint32_t off);
 /* Bytes of scratch for these capacities. */
 size_t bin_scratch_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap);
-/* Specialises: the ops, dependencies and buffer sizes of one rank. The entry must have passed
+/* Specialises: the ops, dependencies and buffer sizes of one rank. The row must have passed
  * bin_check_rank. -ERR_SPACE when a capacity is too small; other errors are faults of the schedule or of
  * its arguments. Cost: linear in what the program executes for this rank. */
 int bin_rank_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
@@ -138,13 +138,13 @@ int bin_result_ops(const struct bin *b, const struct bin_args *args, struct bin_
  * with scratch for none. -ERR_SPACE when there are more than args->most_ops, which ends it. */
 int bin_count_ops(const struct bin *b, const struct bin_args *args, bool result, struct bin_space *sp);
 
-/* What an entry of DIR posts, borrowed; it must have passed bin_check_queues. */
+/* What a row of DIR posts, borrowed; it must have passed bin_check_queues. */
 struct bin_posts {
 	const struct bin_queues *head;
 	const struct bin_queue *queues;
 	const struct bin_entry *entries;
 };
-struct bin_posts bin_posts(const struct bin *b, uint32_t entry);
+struct bin_posts bin_posts(const struct bin *b, uint32_t dir_row);
 
 /* XXH32 with seed 0, and the check of a header with the section table behind it. */
 uint32_t bin_sum(const void *p, size_t len);
@@ -152,7 +152,7 @@ uint32_t bin_header_sum(const struct bin_header *h);
 
 /* Arithmetic of programs and EXPRS; 0, -ERR_OVERFLOW, -ERR_DIVZERO or -ERR_DOMAIN. */
 int bin_arith(int op, int64_t x, int64_t y, int64_t *out);
-/* The largest side of the grid of so many places and dimensions in which it is smallest. Adds to steps what it costs. */
-int bin_side(int64_t places, int64_t dims, int64_t *out, uint64_t *steps);
+/* The largest side of the grid of so many points and dimensions in which it is smallest. Adds to steps what it costs. */
+int bin_side(int64_t points, int64_t dims, int64_t *out, uint64_t *steps);
 
 #endif

@@ -37,7 +37,7 @@ struct run_agent {
 	uint32_t *firsts; /* first rank of each host */
 	struct rt_board *board;
 	struct run_shared *shared;
-	bool bad_told, go;
+	bool bad_reported, go;
 };
 
 /* ---- orders ---- */
@@ -216,7 +216,7 @@ static int handle_message(struct run_agent *a, uint32_t what, const char *data, 
 		}
 		break;
 	case WIRE_BAD:
-		a->bad_told = true;
+		a->bad_reported = true;
 		if (a->shared)
 			atomic_store(&a->shared->bad, 1);
 		break;
@@ -246,8 +246,8 @@ static void forward_all(struct run_agent *a)
 {
 	if (a->board)
 		rt_mirror_scan(a->board, false, put_frame, &a->wire);
-	if (a->shared && !a->bad_told && atomic_load(&a->shared->bad)) {
-		a->bad_told = true;
+	if (a->shared && !a->bad_reported && atomic_load(&a->shared->bad)) {
+		a->bad_reported = true;
 		wire_put(&a->wire, WIRE_BAD, NULL, 0, NULL, 0);
 	}
 	carry_output(a);
@@ -255,7 +255,7 @@ static void forward_all(struct run_agent *a)
 	wire_flush(&a->wire);
 }
 
-int agent_turn(struct run_agent *a)
+int agent_poll(struct run_agent *a)
 {
 	struct pollfd p[] = { { .fd = a->wire.in, .events = POLLIN },
 			      { .fd = a->bell, .events = POLLIN },
@@ -286,14 +286,14 @@ bool agent_begin(struct run_agent *a, struct rt_board *b, struct run_shared *sha
 	agent_back(a);
 	a->board = b;
 	a->shared = shared;
-	a->bad_told = false;
+	a->bad_reported = false;
 	b->home = a->host;
 	atomic_store(&b->bell, (uint32_t)a->bell + 1);
 	for (uint32_t k = 0; k < a->nhosts; k++)
 		for (uint32_t r = a->firsts[k]; r < a->firsts[k + 1] && r < b->size; r++)
 			b->slots[r].home = k;
 	while (!a->go)
-		if (agent_turn(a) == SIGTERM)
+		if (agent_poll(a) == SIGTERM)
 			return false;
 	a->go = false;
 	return true;
@@ -331,13 +331,13 @@ void agent_finish(struct run_agent *a, struct run_launch *l, int rc)
 		forward_all(a);
 		if (!a->wire.put.n)
 			break;
-		agent_turn(a);
+		agent_poll(a);
 	}
 	wire_put(&a->wire, WIRE_DONE, &status, sizeof status, NULL, 0);
 	a->board = NULL;
 	a->shared = NULL;
 	while (a->wire.put.n && !cut_off(a))
-		agent_turn(a);
+		agent_poll(a);
 }
 
 /* ---- beginning and end ---- */

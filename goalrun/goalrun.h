@@ -31,7 +31,7 @@ struct goalrun {
 	struct bin bin;
 	struct claim claim;
 	struct ir_graph graph;
-	struct run_places places; /* cores of the ranks; o.places points to it */
+	struct run_pinning pinning; /* cores of the ranks; o.places points to it */
 	int trace_fd;
 	bool seeded; /* true if a seed was given */
 	struct run_nic nic;
@@ -76,7 +76,7 @@ bool run_lowers(const struct run_options *o);
 /* True if ranks are pinned to cores. */
 bool run_pins(const struct run_options *o);
 /* True if goalrun has to emulate a network interface. */
-bool run_plays_nic(const struct run_options *o);
+bool run_emulates_nic(const struct run_options *o);
 
 /* ---- schedule.c ---- */
 

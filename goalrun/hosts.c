@@ -21,7 +21,7 @@
 #define SILENCE_NS 5000000000u /* ns of silence after which an agent that has answered before is given up */
 #define ANSWER_NS 60000000000u /* ns to wait for the first answer, since somebody may have to type a password */
 #define GRACE_NS 5000000000u /* ns for agents to end once a rank has failed; agents give their ranks less */
-#define END_NS 5000000000u /* ns for agents to end after the last launch */
+#define GRACE_NS 5000000000u /* ns for agents to end after the last launch */
 #define TICK_MS 20
 #define TYPED (256u << 10) /* most bytes of input under way to rank 0 */
 
@@ -322,7 +322,7 @@ static void note_failure(struct launch *a)
 		a->until = clock_now_ns() + GRACE_NS;
 }
 
-static void tell_others(struct run_hosts *h, const struct host *from, enum wire_what what, const void *data, size_t size)
+static void forward_to_others(struct run_hosts *h, const struct host *from, enum wire_what what, const void *data, size_t size)
 {
 	for (size_t k = 0; k < h->v.n; k++)
 		if (&h->v.at[k] != from)
@@ -389,7 +389,7 @@ static void handle_agent(struct launch *a, struct host *h, uint32_t what, const 
 		break;
 	case WIRE_FRAME:
 	case WIRE_BAD:
-		tell_others(a->h, h, what, data, size);
+		forward_to_others(a->h, h, what, data, size);
 		if (what == WIRE_BAD && a->l)
 			atomic_store(&a->l->shared->bad, 1);
 		break;
@@ -455,7 +455,7 @@ static void lose_host(struct launch *a, struct host *h, const char *why)
 		explain_end(h, status, why);
 	note_failure(a);
 	if (h->n)
-		tell_others(a->h, h, WIRE_FRAME, &f, sizeof f);
+		forward_to_others(a->h, h, WIRE_FRAME, &f, sizeof f);
 	if (h->pid)
 		kill(h->pid, SIGTERM);
 	wire_close(&h->wire);
@@ -545,7 +545,7 @@ int hosts_run(struct run_hosts *h, const struct run_options *o, struct run_launc
 		int sig = sigtimedwait(&asked, NULL, &now);
 
 		if (sig == SIGUSR1) {
-			tell_others(h, NULL, WIRE_SIGNAL, &sig, sizeof sig);
+			forward_to_others(h, NULL, WIRE_SIGNAL, &sig, sizeof sig);
 		} else if (sig > 0 && sig != SIGCHLD) {
 			a.rc = EXIT_FAULT;
 			if (l)
@@ -559,9 +559,9 @@ int hosts_run(struct run_hosts *h, const struct run_options *o, struct run_launc
 	return a.rc;
 }
 
-void hosts_end(struct run_hosts *h)
+void hosts_finish(struct run_hosts *h)
 {
-	const uint64_t until = clock_now_ns() + END_NS;
+	const uint64_t until = clock_now_ns() + GRACE_NS;
 	bool left = h != NULL;
 
 	for (size_t k = 0; h && k < h->v.n; k++) {

@@ -50,7 +50,7 @@ struct wire {
 	int in, out;
 	VEC(char) got, put;
 	size_t taken, sent; /* bytes of got that are consumed, and of put that are sent */
-	uint64_t told, heard; /* times in ns of the last WIRE_ALIVE sent, and of the last bytes received */
+	uint64_t sent_at, heard; /* times in ns of the last WIRE_ALIVE sent, and of the last bytes received */
 	bool broken;
 };
 
@@ -81,7 +81,7 @@ int hosts_begin(struct run_hosts *h, const struct run_options *o, int argc, char
  * Returns an exit status. */
 int hosts_run(struct run_hosts *h, const struct run_options *o, struct run_launch *l, int *died);
 /* Ends the agents, and waits for them. NULL is allowed. */
-void hosts_end(struct run_hosts *h);
+void hosts_finish(struct run_hosts *h);
 
 /* ---- used by an agent (agent.c) ---- */
 
@@ -108,7 +108,7 @@ bool agent_begin(struct run_agent *a, struct rt_board *b, struct run_shared *sha
 /* Returns the descriptor that rank 0 of a program reads as its standard input. */
 int agent_input(const struct run_agent *a);
 /* Forwards messages, and waits for some ms. Returns a signal that was sent to the ranks, or 0. */
-int agent_turn(struct run_agent *a);
+int agent_poll(struct run_agent *a);
 void agent_exited(struct run_agent *a, uint32_t rank, int sig);
 /* Ends a launch: sends its results and its exit status. */
 void agent_finish(struct run_agent *a, struct run_launch *l, int rc);

@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define END_NS 2000000000u /* ns for killed processes to be gone */
+#define GRACE_NS 2000000000u /* ns for killed processes to be gone */
 #define ALL UINT32_MAX
 
 /* The format is /PID-TIME:RANK, appended to the name of the job that this one is part of. fd is the file of the board. */
@@ -138,7 +138,7 @@ void run_job_signal(const struct run_job *job, int sig)
 static void kill_marked(const struct run_job *job, uint32_t rank)
 {
 	const struct timespec tick = { 0, 1000000 };
-	const uint64_t until = clock_now_ns() + END_NS;
+	const uint64_t until = clock_now_ns() + GRACE_NS;
 
 	while (signal_marked(job, rank, SIGKILL) && clock_now_ns() < until)
 		nanosleep(&tick, NULL);
@@ -153,19 +153,19 @@ void run_job_kill(const struct run_job *job, uint32_t rank)
  * goalrun's end and then kills the job. */
 static void guard(const struct run_job *job, pid_t parent)
 {
-	sigset_t told;
+	sigset_t signals;
 	int sig;
 
 	prctl(PR_SET_NAME, "goalrun-guard");
 	setsid();
 	/* closes all descriptors, so that no reader of a pipe waits for the guard */
 	syscall(SYS_close_range, 0u, ~0u, 0u);
-	sigemptyset(&told);
-	sigaddset(&told, SIGTERM);
-	sigprocmask(SIG_BLOCK, &told, NULL);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	while (getppid() == parent)
-		sigwait(&told, &sig);
+		sigwait(&signals, &sig);
 	kill_marked(job, ALL);
 	_exit(EXIT_OK);
 }
@@ -179,7 +179,7 @@ void run_job_guard(struct run_job *job)
 		guard(job, parent);
 }
 
-void run_job_end(struct run_job *job)
+void run_job_finish(struct run_job *job)
 {
 	kill_marked(job, ALL);
 	if (job->guard > 0) {

@@ -86,7 +86,7 @@ static int next_signal(const struct run_options *o, const sigset_t *asked)
 	struct timespec tick = { 0, o->agent ? 0 : 20000000 };
 	int sig = sigtimedwait(asked, NULL, &tick);
 
-	return sig <= 0 && o->agent ? agent_turn(o->agent) : sig;
+	return sig <= 0 && o->agent ? agent_poll(o->agent) : sig;
 }
 
 /* Handles the end of a rank. Returns false if the rank has failed. The processes that it has started are killed then,
@@ -249,7 +249,7 @@ static int run_ranks(struct ranks *r, void (*main)(void *arg, uint32_t rank), vo
 	rc |= wait_for_ranks(r, &asked);
 	if (r->job) {
 		agent_away(o->agent);
-		run_job_end(r->job);
+		run_job_finish(r->job);
 		agent_back(o->agent);
 	}
 	sigprocmask(SIG_SETMASK, &old, NULL);
@@ -422,7 +422,7 @@ static void program_main(void *arg, uint32_t rank)
 	if (!set_number(ENV_GOAL_BOOT_FD, (uint32_t)p->fd) || !set_number(ENV_GOAL_RANK, rank) ||
 	    !set_number(ENV_GOAL_SIZE, o->nranks) || !run_job_mark(p->job, rank))
 		_exit(option_no_memory("goalrun"));
-	if (o->places && !run_pin(o->places, rank)) {
+	if (o->pinning && !run_pin(o->pinning, rank)) {
 		fprintf(stderr, "goalrun: rank %u cannot be pinned: %s\n", rank, run_errno_text());
 		_exit(EXIT_FAULT);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun: runs a schedule with generated data and checks the result, or a program. See goalrun(1). */
+#include "goalrun/collect_trace.h"
 #include "goalrun/goalrun.h"
-#include "goalrun/trace.h"
 #include "runtime/dump.h"
 #include "util/env.h"
 
@@ -58,7 +58,7 @@ static int prepare_ranks(struct goalrun *g)
 	    (o->progress && setenv(env_table[ENV_GOAL_PROGRESS].name, o->progress, 1)) ||
 	    (o->wait && setenv(env_table[ENV_GOAL_WAIT].name, o->wait, 1)))
 		return no_memory();
-	if (run_plays_nic(o))
+	if (run_emulates_nic(o))
 		rc = run_nic_start(&g->nic, g->seeded ? (uint64_t)o->seed : 0, o->trace);
 	else if (o->trace && (g->trace_fd = run_trace_open(o->trace)) < 0)
 		rc = EXIT_FAULT;
@@ -66,11 +66,11 @@ static int prepare_ranks(struct goalrun *g)
 		return rc;
 	if (!run_pins(o))
 		return EXIT_OK;
-	rc = run_place(o, &g->places);
+	rc = run_place_ranks(o, &g->pinning);
 	if (rc)
 		return rc;
-	o->places = &g->places;
-	return run_tell_placement(o->places);
+	o->pinning = &g->pinning;
+	return run_export_placement(o->pinning);
 }
 
 /* What they leave, when they have ended well. */
@@ -78,7 +78,7 @@ static int write_collected(const struct goalrun *g)
 {
 	if (!g->o.trace)
 		return EXIT_OK;
-	return run_plays_nic(&g->o) ? run_nic_trace(&g->nic, g->o.trace) : run_trace_write(g->trace_fd, g->o.trace);
+	return run_emulates_nic(&g->o) ? run_nic_trace(&g->nic, g->o.trace) : run_trace_write(g->trace_fd, g->o.trace);
 }
 
 static int run_schedule(struct goalrun *g)
@@ -124,7 +124,7 @@ static char **copy_words(int argc, char **argv)
 
 static void free_all(struct goalrun *g)
 {
-	hosts_end(g->o.hosts);
+	hosts_finish(g->o.hosts);
 	free(g->argv);
 	VEC_FREE(&g->counts);
 	VEC_FREE(&g->roots);
@@ -138,8 +138,8 @@ static void free_all(struct goalrun *g)
 	defines_free(&g->o.lowered);
 	free(g->o.passes);
 	VEC_FREE(&g->o.placement.list);
-	if (g->o.places)
-		run_unplace(&g->places);
+	if (g->o.pinning)
+		run_unplace_ranks(&g->pinning);
 	claim_close(&g->claim);
 	free(g->selected);
 	free(g->o.cases);
@@ -150,7 +150,7 @@ static void free_all(struct goalrun *g)
 /* The options are those of goalrun, which has divided the ranks. */
 static void become_agent(struct goalrun *g, struct run_agent *agent)
 {
-	hosts_end(g->o.hosts);
+	hosts_finish(g->o.hosts);
 	g->o.hosts = NULL;
 	g->o.agent = agent;
 	g->o.nranks = g->sent->nranks;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The options of goalrun(1). */
-#include "backends/smcq/model.h"
+#include "backends/smcq/emulator.h"
 #include "backends/smcq/smcq.h"
 #include "compiler/passes/passes.h"
+#include "goalrun/collect_trace.h"
 #include "goalrun/goalrun.h"
-#include "goalrun/trace.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,11 +50,11 @@ bool run_pins(const struct run_options *o)
 	return o->placed || o->placement.comm_cores >= 0 || (o->progress && !strcmp(o->progress, "thread"));
 }
 
-bool run_plays_nic(const struct run_options *o)
+bool run_emulates_nic(const struct run_options *o)
 {
 	const char *engine = o->engine ? o->engine : env_get(ENV_GOAL_ENGINE);
 
-	return run_lowers(o) && !strcmp(engine, smcq_model.name);
+	return run_lowers(o) && !strcmp(engine, smcq_emulator.name);
 }
 
 /* ---- arguments ---- */
@@ -188,7 +188,7 @@ static int take_hosts(const struct option_use *u)
 	struct run_hosts **hosts = u->field;
 	const char *why;
 
-	hosts_end(*hosts);
+	hosts_finish(*hosts);
 	*hosts = hosts_parse(u->arg, &why);
 	if (*hosts)
 		return 0;
@@ -316,7 +316,7 @@ static int check_values(const struct goalrun *g)
 	err = err ? err : check_value(g, "root", &g->roots, g->all_roots);
 	if (err)
 		return err;
-	if (o->trace && run_plays_nic(o) && trace_format(o->trace) != trace_format("x.txt"))
+	if (o->trace && run_emulates_nic(o) && trace_format(o->trace) != trace_format("x.txt"))
 		return usage("with --backend smcq --trace takes a name that ends with .txt, not %s", o->trace);
 	if (o->placement.kind == PLACEMENT_LIST && o->placement.comm_cores >= 0)
 		return usage("--comm-cores does not go with a list of cores");
@@ -369,7 +369,7 @@ static int check_hosts(struct goalrun *g)
 		return 0;
 	if (o->threads)
 		return usage("--ranks threads does not go with --hosts");
-	if (run_plays_nic(o))
+	if (run_emulates_nic(o))
 		return usage("--engine model does not go with --hosts");
 	if (!o->nranks && o->program)
 		o->nranks = hosts_room(o->hosts);

@@ -52,7 +52,7 @@ int64_t oracle_compare(const char *p, uint64_t bytes, uint64_t key)
 /* ---- claims ---- */
 
 /* Generates elements of a rank's buffer as they are at the start of an epoch. */
-static void generate_values(const struct oracle *o, uint64_t epoch, const struct want_src *at, uint64_t n, char *out)
+static void generate_values(const struct oracle *o, uint64_t epoch, const struct expected_src *at, uint64_t n, char *out)
 {
 	values_fill(o->type, o->op, oracle_key(o->seed, epoch, at->rank, at->buf), at->rank, at->off, n, out);
 }
@@ -61,16 +61,16 @@ int oracle_open(struct oracle *o, const struct claim *c, const struct bin_args *
 		struct ir_fault *fault)
 {
 	uint64_t most = 0;
-	int err = claim_wants(c, args, &o->wants, fault);
+	int err = claim_expected(c, args, &o->expected, fault);
 
 	o->b = c->b;
 	o->rank = args->rank;
 	o->elem = rt_basic_size(o->type);
 	if (err)
 		return err;
-	for (size_t i = 0; i < o->wants.v.n; i++)
-		if (o->wants.v.at[i].len > most)
-			most = o->wants.v.at[i].len;
+	for (size_t i = 0; i < o->expected.v.n; i++)
+		if (o->expected.v.at[i].len > most)
+			most = o->expected.v.at[i].len;
 	for (uint32_t i = 0; i < o->b->nbuffers; i++)
 		if (o->b->buffers[i].mode == BIN_IN && elements[i] > most)
 			most = elements[i];
@@ -80,7 +80,7 @@ int oracle_open(struct oracle *o, const struct claim *c, const struct bin_args *
 
 void oracle_close(struct oracle *o)
 {
-	wants_fini(&o->wants);
+	expected_fini(&o->expected);
 	free(o->work);
 	o->work = NULL;
 }
@@ -88,7 +88,7 @@ void oracle_close(struct oracle *o)
 void oracle_fill(const struct oracle *o, uint64_t epoch, char *const *buffers, const uint64_t *bytes)
 {
 	for (uint32_t i = 0; i < o->b->nbuffers; i++) {
-		const struct want_src all = { o->rank, i, 0 };
+		const struct expected_src all = { o->rank, i, 0 };
 
 		if (!buffers[i])
 			continue;
@@ -97,17 +97,17 @@ void oracle_fill(const struct oracle *o, uint64_t epoch, char *const *buffers, c
 		else /* results are overwritten with a pattern, different on each rank */
 			oracle_pattern(buffers[i], bytes[i], oracle_key(o->seed, epoch, o->rank, UINT64_MAX - i));
 	}
-	if (o->wants.inplace.len) {
-		const struct want_src mine = { o->rank, o->wants.inplace.buf, o->wants.inplace.off };
+	if (o->expected.inplace.len) {
+		const struct expected_src mine = { o->rank, o->expected.inplace.buf, o->expected.inplace.off };
 
-		generate_values(o, epoch, &mine, o->wants.inplace.len, buffers[mine.buf] + mine.off * o->elem);
+		generate_values(o, epoch, &mine, o->expected.inplace.len, buffers[mine.buf] + mine.off * o->elem);
 	}
 }
 
 /* Compares a range with its expected result. Returns the index of the first wrong byte, or -1. */
-static int64_t check_want(const struct oracle *o, uint64_t epoch, const struct want *w, const char *got)
+static int64_t check_range(const struct oracle *o, uint64_t epoch, const struct expected_range *w, const char *got)
 {
-	const struct want_src *src = &o->wants.src.at[w->src];
+	const struct expected_src *src = &o->expected.src.at[w->src];
 	char *sum = o->work, *next = o->work + w->len * o->elem;
 
 	generate_values(o, epoch, src, w->len, sum);
@@ -127,16 +127,16 @@ int64_t oracle_check(const struct oracle *o, uint64_t epoch, char *const *buffer
 {
 	int64_t at;
 
-	for (size_t i = 0; i < o->wants.v.n; i++) {
-		const struct want *w = &o->wants.v.at[i];
+	for (size_t i = 0; i < o->expected.v.n; i++) {
+		const struct expected_range *w = &o->expected.v.at[i];
 
 		*buffer = w->buf;
-		at = check_want(o, epoch, w, buffers[w->buf] + w->off * o->elem);
+		at = check_range(o, epoch, w, buffers[w->buf] + w->off * o->elem);
 		if (at >= 0)
 			return (int64_t)(w->off * o->elem) + at;
 	}
 	for (uint32_t i = 0; i < o->b->nbuffers; i++) {
-		const struct want_src all = { o->rank, i, 0 };
+		const struct expected_src all = { o->rank, i, 0 };
 
 		if (o->b->buffers[i].mode != BIN_IN || !buffers[i])
 			continue;

@@ -132,7 +132,7 @@ static int no_memory(void *arg)
 }
 
 /* Finds out whether any ranks share CPUs. Such ranks yield while they wait for each other. */
-static int look_around(struct rank *r, bool *crowded)
+static int find_crowding(struct rank *r, bool *crowded)
 {
 	const uint32_t n = r->o->nranks;
 	struct rt_cpus mine, *all = mem_alloc(n * sizeof *all);
@@ -167,7 +167,7 @@ static int measure_overlap(struct overlap *v)
 				.wait = wait_for_it,
 				.check = overlap_check,
 				.no_memory = no_memory };
-	int err = look_around(r, &b.crowded);
+	int err = find_crowding(r, &b.crowded);
 
 	err = err ? err : work_measure(&b, spans);
 	for (size_t i = 0; i < b.iters && !err; i++) {

@@ -52,7 +52,7 @@ static int allgather(const void *in, void *out, size_t size, void *arg)
 {
 	struct rank *r = arg;
 
-	return size > HOST_RECORD ||
+	return size > GROUP_RECORD ||
 	       rt_board_allgather(r->l->board, r->rank, ++r->seq, in, size, out, r->spins, given_up, r);
 }
 
@@ -256,7 +256,7 @@ static int get_buffers(struct rank *r)
 	r->elem = r->o->plain ? 1 : rt_basic_size(r->c->type);
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++) {
 		/* false if only other ranks have this buffer */
-		const bool has = !r->oracle.wants.size.n || r->oracle.wants.size.at[i];
+		const bool has = !r->oracle.expected.size.n || r->oracle.expected.size.at[i];
 
 		if (b->buffers[i].inplace && !ops.bufsize[i] && has && r->c->sample * 2 >= collective_samples(b))
 			r->given[i] = MPIX_SCHED_IN_PLACE;
@@ -362,9 +362,9 @@ static int run_starts(struct rank *r)
 	for (int64_t i = -o->warmup; i < o->iters && !err; i++) {
 		uint64_t epoch = (uint64_t)(i + o->warmup + 1), t0, t1, t2;
 		bool measures = o->wait && i >= 0; /* only then, because reading the CPU time takes system calls */
-		bool look = o->verify || o->plain || i == -o->warmup || i == o->iters - 1;
+		bool is_checked = o->verify || o->plain || i == -o->warmup || i == o->iters - 1;
 
-		if (look)
+		if (is_checked)
 			rank_fill(r, epoch);
 		delay_at_random(r);
 		/* Without delays the ranks start together, so that the measured time is that of the collective alone. */
@@ -385,7 +385,7 @@ static int run_starts(struct rank *r)
 		err = err ? err : rank_library(r, "MPIX_Sched_wait", MPIX_Sched_wait(r->req));
 		t2 = clock_now_ns();
 		cpu += measures ? cpu_seconds(r) : 0;
-		if (!err && look)
+		if (!err && is_checked)
 			err = rank_check(r, epoch);
 		if (i >= 0) {
 			total[i] = (double)(t2 - t0) / 1e3;
@@ -473,7 +473,7 @@ int run_rank(struct run_launch *l, uint32_t rank)
 	struct rank r = { .l = l, .o = l->o, .rank = rank };
 	int err;
 
-	if (l->o->places && !run_pin(l->o->places, rank))
+	if (l->o->pinning && !run_pin(l->o->pinning, rank))
 		return rank_failed(&r, "it cannot be pinned: %s", strerror(errno));
 	err = MPIX_Sched_ctx_create(&r.ctx);
 	r.spins = rt_spins(l->o->here);

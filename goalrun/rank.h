@@ -38,7 +38,7 @@ struct rank {
 __attribute__((format(printf, 2, 3))) int rank_failed(struct rank *r, const char *fmt, ...);
 /* Stores the error of a library call that has returned rc. Returns 0 if rc is 0. */
 int rank_library(struct rank *r, const char *call, int rc);
-/* Exchanges at most HOST_RECORD bytes with all ranks. */
+/* Exchanges at most GROUP_RECORD bytes with all ranks. */
 int rank_exchange(struct rank *r, const void *in, void *out, size_t size);
 /* Waits until all ranks have called it. */
 int rank_meet(struct rank *r);

@@ -117,37 +117,37 @@ static json_object *rank_stats(const struct goalrun *g)
 }
 
 /* True if messages can travel by the network or by shared memory. */
-static bool chooses_way(const struct run_options *o)
+static bool has_network(const struct run_options *o)
 {
 	return !strcmp(run_backend_name(o), "verbs");
 }
 
-static void count_messages(const struct goalrun *g, uint64_t *far, uint64_t *near)
+static void count_messages(const struct goalrun *g, uint64_t *network, uint64_t *memory)
 {
-	*far = *near = 0;
+	*network = *memory = 0;
 	for (uint32_t r = 0; r < g->o.nranks; r++) {
-		*far += g->stats[r].sent;
-		*near += g->stats[r].near_sent;
+		*network += g->stats[r].sent;
+		*memory += g->stats[r].near_sent;
 	}
 }
 
 static void print_messages(const struct goalrun *g)
 {
-	uint64_t far, near;
+	uint64_t network, memory;
 
-	count_messages(g, &far, &near);
-	printf("messages: %" PRIu64 " by RDMA, %" PRIu64 " by shared memory\n", far, near);
+	count_messages(g, &network, &memory);
+	printf("messages: %" PRIu64 " by RDMA, %" PRIu64 " by shared memory\n", network, memory);
 }
 
 static json_object *messages(const struct goalrun *g)
 {
-	json_object *ways = json_object_new_object();
-	uint64_t far, near;
+	json_object *counts = json_object_new_object();
+	uint64_t network, memory;
 
-	count_messages(g, &far, &near);
-	json_object_object_add(ways, "rdma", json_object_new_int64((int64_t)far));
-	json_object_object_add(ways, "shared_memory", json_object_new_int64((int64_t)near));
-	return ways;
+	count_messages(g, &network, &memory);
+	json_object_object_add(counts, "rdma", json_object_new_int64((int64_t)network));
+	json_object_object_add(counts, "shared_memory", json_object_new_int64((int64_t)memory));
+	return counts;
 }
 
 /* Entries, packets and bytes of all ranks per start of the first case. */
@@ -162,7 +162,7 @@ static struct posted count_posted(const struct goalrun *g)
 	struct posted p = { 0 };
 
 	for (uint32_t r = 0; r < g->o.nranks; r++) {
-		const struct bin_queues *h = bin_posts(&g->bin, bin_entry(&g->bin, r, g->o.cases[0].root)).head;
+		const struct bin_queues *h = bin_posts(&g->bin, bin_dir_row(&g->bin, r, g->o.cases[0].root)).head;
 
 		p.queues = h->nqueues > p.queues ? h->nqueues : p.queues;
 		p.entries += h->nentries;
@@ -240,7 +240,7 @@ static void print_table(const struct goalrun *g)
 		print_posted(g);
 	if (g->show_stats)
 		print_rank_stats(g);
-	if (chooses_way(o))
+	if (has_network(o))
 		print_messages(g);
 	if (result_is_known(o))
 		printf("verified: all %zu case%s right\n", o->ncases, o->ncases == 1 ? "" : "s");
@@ -338,7 +338,7 @@ static void print_json_result(const struct goalrun *g)
 		add_posted(j, g);
 	if (g->show_stats)
 		json_object_object_add(j, "stats", rank_stats(g));
-	if (chooses_way(o))
+	if (has_network(o))
 		json_object_object_add(j, "messages", messages(g));
 	printf("%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
 	json_object_put(j);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun's parts: options (options.c), which schedule (schedule.c, choose.c), which combinations run (sweep.c), starting
- * ranks (launch.c), on several hosts (hosts.h), command queues for them (lower.c, nic.c), where they are (place.c,
+ * ranks (launch.c), on several hosts (hosts.h), command queues for them (lower.c, nic.c), where they are (pinning.c,
  * show_placement.c), what a rank does (rank.c; overlap.c, work.c), what the
  * result has to be (oracle.c, values.c), what is printed (results.c). */
 #ifndef GOALRUN_RUN_H
@@ -55,7 +55,7 @@ struct run_word {
 };
 
 /* Where they are. */
-struct run_places {
+struct run_pinning {
 	struct topology topology;
 	struct placement placement;
 	uint32_t first; /* the rank that is number 0 of the placement */
@@ -91,7 +91,7 @@ struct run_options {
 	const struct be_row *backend; /* NULL: as the environment says */
 	bool no_shm; /* ranks of a node do without its memory */
 	const char *engine, *progress, *wait, *placed, *trace; /* as asked for, or NULL */
-	const struct run_places *places; /* NULL: nothing is pinned */
+	const struct run_pinning *pinning; /* NULL: nothing is pinned */
 	char **program; /* instead of a schedule */
 };
 
@@ -123,12 +123,12 @@ void run_block_signals(sigset_t *set, sigset_t *old);
 int launch_schedule(struct run_launch *l);
 int launch_program(const struct run_options *o);
 /* Places the ranks of this node; what is wrong is told. An exit status. */
-int run_place(const struct run_options *o, struct run_places *w);
-void run_unplace(struct run_places *w);
+int run_place_ranks(const struct run_options *o, struct run_pinning *w);
+void run_unplace_ranks(struct run_pinning *w);
 /* Tells ranks, by the environment, where their communication is. An exit status. */
-int run_tell_placement(const struct run_places *w);
+int run_export_placement(const struct run_pinning *w);
 /* Pins the thread that calls it, and what it starts, to its rank's core; false: errno says why not. */
-bool run_pin(const struct run_places *w, uint32_t rank);
+bool run_pin(const struct run_pinning *w, uint32_t rank);
 /* Prints where o->here ranks of this node, and their communication, would be; an exit status. */
 int run_show_placement(const struct run_options *o);
 /* Tells ranks, by the environment, to trace; where they leave it, or -1. */
@@ -159,7 +159,7 @@ void run_job_signal(const struct run_job *job, int sig);
 /* Ends what is left of a rank; waits for that. */
 void run_job_kill(const struct run_job *job, uint32_t rank);
 /* Ends all that is left, and the guard. */
-void run_job_end(struct run_job *job);
+void run_job_finish(struct run_job *job);
 
 /* ---- lowering to command queues (lower.c) ---- */
 
@@ -203,7 +203,7 @@ struct oracle {
 	unsigned op;
 	/* oracle_open */
 	const struct bin *b;
-	struct wants wants;
+	struct expected expected;
 	uint32_t rank;
 	size_t elem;
 	char *work;

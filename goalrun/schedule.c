@@ -160,8 +160,8 @@ static int lower_text(struct goalrun *g, const char *text, size_t len)
 /* Numbers the NUMA nodes of the ranks. A node is a run of successive ranks on one NUMA node. */
 static int numa_nodes(const struct run_options *o, uint32_t *node)
 {
-	struct run_places w = { 0 };
-	int rc = run_place(o, &w);
+	struct run_pinning w = { 0 };
+	int rc = run_place_ranks(o, &w);
 	const uint32_t *core = w.placement.core;
 
 	if (rc)
@@ -169,7 +169,7 @@ static int numa_nodes(const struct run_options *o, uint32_t *node)
 	node[0] = 0;
 	for (uint32_t r = 1; r < o->nranks; r++)
 		node[r] = node[r - 1] + (w.topology.cores[core[r]].numa != w.topology.cores[core[r - 1]].numa);
-	run_unplace(&w);
+	run_unplace_ranks(&w);
 	return EXIT_OK;
 }
 
@@ -432,15 +432,15 @@ static int check_wildcards(struct goalrun *g, const struct ir_graph *graph)
 /* Checks that what the schedule claims fits its buffers. */
 static int check_claim(struct goalrun *g, struct bin_args *args)
 {
-	struct wants *wants = mem_calloc(args->size, sizeof *wants);
+	struct expected *expected = mem_calloc(args->size, sizeof *expected);
 	struct ir_fault why = { 0 };
-	int err = wants ? claim_all_wants(&g->claim, args, wants, &args->rank, &why) : -ERR_NOMEM;
+	int err = expected ? claim_all_expected(&g->claim, args, expected, &args->rank, &why) : -ERR_NOMEM;
 
 	if (err && err != -ERR_NOMEM)
 		lower_fault(g->diags, 0, &g->bin, NULL, args, err, &why);
 	for (uint32_t r = 0; r < args->size && !err; r++)
-		wants_fini(&wants[r]);
-	free(wants);
+		expected_fini(&expected[r]);
+	free(expected);
 	return err;
 }
 

@@ -88,13 +88,13 @@ static void show_json(const struct run_options *o, const struct topology *t, con
 
 int run_show_placement(const struct run_options *o)
 {
-	struct run_places w;
-	int rc = run_place(o, &w);
+	struct run_pinning w;
+	int rc = run_place_ranks(o, &w);
 
 	if (rc)
 		return rc;
 	(o->json ? show_json : show_text)(o, &w.topology, &w.placement);
-	run_unplace(&w);
+	run_unplace_ranks(&w);
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("goalrun: standard output");
 		return EXIT_FAULT;

@@ -20,7 +20,7 @@ struct head {
 
 void wire_open(struct wire *w, int in, int out)
 {
-	*w = (struct wire){ .in = in, .out = out, .told = clock_now_ns(), .heard = clock_now_ns() };
+	*w = (struct wire){ .in = in, .out = out, .sent_at = clock_now_ns(), .heard = clock_now_ns() };
 	fcntl(in, F_SETFL, O_NONBLOCK);
 	fcntl(out, F_SETFL, O_NONBLOCK);
 }
@@ -60,8 +60,8 @@ void wire_put(struct wire *w, enum wire_what what, const void *a, size_t na, con
 
 void wire_flush(struct wire *w)
 {
-	if (!w->broken && clock_now_ns() - w->told > WIRE_ALIVE_NS) {
-		w->told = clock_now_ns();
+	if (!w->broken && clock_now_ns() - w->sent_at > WIRE_ALIVE_NS) {
+		w->sent_at = clock_now_ns();
 		wire_put(w, WIRE_ALIVE, NULL, 0, NULL, 0);
 	}
 	while (!w->broken && w->sent < w->put.n) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The formats of traces, described in goalrun(1). */
-#include "goalrun/trace.h"
+#include "goalrun/collect_trace.h"
 
 #include "compiler/ir/ir.h"
 #include "format/check.h"

@@ -22,7 +22,7 @@ struct goal_lex {
 	struct goal_loc at; /* of the next character */
 	int err; /* -ERR_x: stop */
 	struct arena scanner; /* the scanner's own memory */
-	bool told; /* the end of the file has been reported already */
+	bool end_reported; /* the end of the file has been reported already */
 	int resume; /* the start condition around a comment */
 	struct goal_loc comment; /* where it starts */
 	struct goal_loc open[GOAL_OPEN]; /* the braces that are not closed */
@@ -58,11 +58,11 @@ size_t goal_lex_read(struct goal_lex *x, char *buf, size_t max);
 
 #define GOAL_AHEAD 65536u
 
-/* The same for plain GOAL. When a statement may start, those in the usual form that come next go to the sink and not
- * into buf (usual.c). */
+/* The same for plain GOAL. When a statement may start, those in the form of generators that come next go to the sink and not
+ * into buf (plain_lines.c). */
 size_t goal_plain_read(struct goal_lex *x, bool statement, char *buf, size_t max);
 
-/* A rank of plain GOAL begins, with its number at a place, and ends; what the sink returned. */
+/* A rank of plain GOAL begins, with its number at a position, and ends; what the sink returned. */
 int goal_plain_begin_rank(struct goal_lex *x, uint32_t rank, struct goal_loc at);
 int goal_plain_end_rank(struct goal_lex *x);
 

@@ -181,7 +181,7 @@ static void put_line(struct goal_diags *d, struct source *s, struct goal_loc at)
 	append_text(d, caret, n);
 }
 
-/* The calls that lead to a place, from the inside to the outside. */
+/* The calls that lead to a position, from the inside to the outside. */
 static void put_callers(struct goal_diags *d, struct goal_loc at)
 {
 	char buf[1024];

@@ -81,7 +81,7 @@ static void add_buffer(struct goal_lex *x, struct goal_buffer *b);
 %token YYEOF 0 "the end of the file"
 
 %type <expr> expr args length default when
-%type <label> label place places
+%type <label> label label_path label_paths
 %type <range> range
 %type <stmt> stmt op call block else_part
 %type <list> stmts
@@ -248,8 +248,8 @@ stmt:	%empty { $$ = NULL; }
 	| label ':' op { $$ = $3; $$->label = $1; $$->loc = @1; }
 	| call { $$ = $1; }
 	| label ':' call { $$ = $3; $$->label = $1; }
-	| place T_REQUIRES places { $$ = stmt(x, GOAL_S_DEP, @1); $$->label = $1; $$->on = $3; }
-	| place T_IREQUIRES places {
+	| label_path T_REQUIRES label_paths { $$ = stmt(x, GOAL_S_DEP, @1); $$->label = $1; $$->on = $3; }
+	| label_path T_IREQUIRES label_paths {
 		$$ = stmt(x, GOAL_S_DEP, @1);
 		$$->label = $1;
 		$$->on = $3;
@@ -271,11 +271,11 @@ label:	T_IDENT { $$ = NEW(struct goal_labelref, .name = $1, .loc = @1); }
 		$$ = NEW(struct goal_labelref, .name = $1, .loc = @1, .index = { $3, $5 });
 	}
 	;
-place:	label
-	| label '.' place { $1->inside = $3; $$ = $1; }
+label_path:	label
+	| label '.' label_path { $1->inside = $3; $$ = $1; }
 	;
-places:	place
-	| place ',' places { $1->next = $3; $$ = $1; }
+label_paths:	label_path
+	| label_path ',' label_paths { $1->next = $3; $$ = $1; }
 	;
 call:	T_CALL T_IDENT '(' {
 		x->call = NEW(struct goal_call, .name = $2, .loc = @2);

@@ -34,8 +34,8 @@ uint64_t goal_lex_number(struct goal_lex *x, struct goal_loc at, const char *s, 
 	return v;
 }
 
-/* Where a byte of the text is, which is behind the lexer's place. */
-static struct goal_loc place_of(const struct goal_lex *x, uint64_t off)
+/* Where a byte of the text is, which is behind the lexer's position. */
+static struct goal_loc loc_of(const struct goal_lex *x, uint64_t off)
 {
 	struct goal_loc at = { 1, 1, x->at.file };
 	uint64_t line = 0;
@@ -63,7 +63,7 @@ size_t goal_lex_read(struct goal_lex *x, char *buf, size_t max)
 	const char *zero = n > 0 ? memchr(buf, '\0', (size_t)n) : NULL;
 
 	if (zero) {
-		goal_diag(x->diags, GOAL_ERROR, place_of(x, x->off + (uint64_t)(zero - buf)), "syntax",
+		goal_diag(x->diags, GOAL_ERROR, loc_of(x, x->off + (uint64_t)(zero - buf)), "syntax",
 			  "this is no text: it has a byte that is 0");
 		n = -ERR_SYNTAX;
 	}
@@ -87,7 +87,7 @@ void goal_lex_string(struct goal_lex *x, struct goal_loc at, const char *s, size
 void goal_lex_unclosed(struct goal_lex *x)
 {
 	goal_diag(x->diags, GOAL_ERROR, x->comment, "syntax", "this comment is not closed");
-	x->told = true;
+	x->end_reported = true;
 }
 
 static bool is_end(const char *kind)
@@ -129,7 +129,7 @@ void goal_lex_unexpected(struct goal_lex *x, struct goal_loc at, const char *kin
 	int shown = 0, due = 0;
 	char *s;
 
-	if (x->err || x->told)
+	if (x->err || x->end_reported)
 		return;
 	if (is_end(kind) && x->nopen) {
 		unsigned last = x->nopen > GOAL_OPEN ? GOAL_OPEN : x->nopen;
@@ -159,7 +159,7 @@ void goal_lex_unexpected(struct goal_lex *x, struct goal_loc at, const char *kin
 	else
 		goal_diag(x->diags, GOAL_ERROR, at, "syntax", "%s", s);
 	free(s);
-	x->told = is_end(kind);
+	x->end_reported = is_end(kind);
 }
 
 /* A text, byte by byte. */

@@ -60,22 +60,22 @@ static bool is_done(MPIX_Sched_request req)
 static void finish_request(struct mpix_sched_request *req, int err)
 {
 	rt_turn_finish(req->turn, err);
-	if (req->core)
+	if (req->driver)
 		rt_comm_count(req, -1u);
 }
 
 /* True if a communication core makes progress on the request. Then the rank's own threads carry out only the ops that
  * nobody else may. */
-static inline bool has_core(const struct mpix_sched_request *req)
+static inline bool has_comm_core(const struct mpix_sched_request *req)
 {
-	return req->helped && req->group->local->comm->progress == RT_THREAD &&
+	return req->helped && req->group->process->comm->progress == RT_THREAD &&
 	       !atomic_load_explicit(&req->ctx->paused, memory_order_relaxed);
 }
 
 /* Returns which ops the rank's own threads carry out (bits of enum be_who). */
 static inline unsigned own_part(const struct mpix_sched_request *req)
 {
-	return has_core(req) ? BE_APP : BE_ALL;
+	return has_comm_core(req) ? BE_APP : BE_ALL;
 }
 
 /* Lowers the alarm of a thread that is about to sleep to the time when a request must be checked again. The thread holds
@@ -106,7 +106,7 @@ void rt_advance(struct mpix_sched_request *req)
 static void ring_own(const struct mpix_sched_request *req)
 {
 	if (!__libc_single_threaded || req->helped)
-		be_ring(host_bells(req->group, req->group->rank));
+		be_ring(group_bells(req->group, req->group->rank));
 }
 
 /* Makes progress on those ops of a request that the rank's own threads carry out. Returns false if somebody else holds the
@@ -117,7 +117,7 @@ static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w)
 
 	if (state_of(req) != RT_ACTIVE)
 		return true;
-	if (has_core(req) && !(atomic_load_explicit(&req->turn->pending, memory_order_relaxed) & BE_APP))
+	if (has_comm_core(req) && !(atomic_load_explicit(&req->turn->pending, memory_order_relaxed) & BE_APP))
 		return true;
 	if (!rt_take(req))
 		return false;
@@ -127,7 +127,7 @@ static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w)
 	if (w && w->armed && !is_done(req))
 		note_alarm(w, req);
 	rt_give(req);
-	if (moved && has_core(req)) /* ops that depend on this may be for the communication core */
+	if (moved && has_comm_core(req)) /* ops that depend on this may be for the communication core */
 		ring_own(req);
 	return true;
 }
@@ -162,7 +162,7 @@ out:
 /* True if a rank that waits for the request makes progress for other ranks, too. */
 static inline bool helps_others(const struct mpix_sched_request *req)
 {
-	return req->core && req->core->local->comm->progress == RT_COLLAB;
+	return req->driver && req->driver->process->comm->progress == RT_COLLAB;
 }
 
 /* Longest sleep of a rank that helps others: the bells of other ranks do not wake it. */
@@ -188,13 +188,13 @@ static void progress_all(struct mpix_sched_request *mine, struct rt_wait *w)
 		help_others(mine, w);
 }
 
-#define HEIR_TURNS 256u /* attempts to take a turn between two checks whether its holder is still alive */
+#define HEIR_SPINS 256u /* attempts to take a turn between two checks whether its holder is still alive */
 
 static __attribute__((noinline, cold)) void hold_in_time(struct mpix_sched_request *req)
 {
-	for (unsigned turn = 1; !rt_take(req); turn++) {
-		rt_relax(turn, req->helped ? req->group->spins : UINT_MAX);
-		if (turn % HEIR_TURNS == 0 && req->helped && rt_inherit(req))
+	for (unsigned spun = 1; !rt_take(req); spun++) {
+		rt_relax(spun, req->helped ? req->group->spins : UINT_MAX);
+		if (spun % HEIR_SPINS == 0 && req->helped && rt_inherit(req))
 			break;
 	}
 }
@@ -231,7 +231,7 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 		rt_collab_here(req->group);
 	rc = req->be->start(req->bound, ++req->epoch, own_part(req));
 	count_active(req->ctx, 1);
-	if (req->core)
+	if (req->driver)
 		rt_comm_count(req, 1);
 	set_state(req, RT_ACTIVE);
 	if (rc)
@@ -240,7 +240,7 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 	if (rc)
 		return MPIX_SCHED_SUCCESS;
 	ring_own(req); /* a sleeping thread does not know of the request yet */
-	if (has_core(req))
+	if (has_comm_core(req))
 		rt_comm_started(req);
 	return MPIX_SCHED_SUCCESS;
 }
@@ -283,16 +283,16 @@ static void check_request(struct mpix_sched_request *req)
 
 	/* Makes progress even if the communication core gets no CPU time. Not at the first check of an epoch, which may
 	 * come at once. */
-	if (req->helped && req->looked == req->epoch)
+	if (req->helped && req->checked == req->epoch)
 		rt_advance(req);
-	req->looked = req->epoch;
+	req->checked = req->epoch;
 	if (state_of(req) == RT_ACTIVE) {
 		err = rt_group_check(g);
 		for (uint32_t r = 0; r < g->size && !err; r++)
 			if (rt_group_left(g, r) && req->be->waits_for(req->bound, r)) {
 				rt_advance(req); /* rank r may have sent before it left */
 				if (!is_done(req) && req->be->waits_for(req->bound, r))
-					err = host_error(g, -ERR_DEAD, "rank %u has left the group", r);
+					err = group_error(g, -ERR_DEAD, "rank %u has left the group", r);
 				break;
 			}
 		if (err)
@@ -325,9 +325,9 @@ static int complete_request(struct mpix_sched_request *req)
 }
 
 /* Iterations that a backend may spin before the waiting thread checks anything else. */
-#define SPIN_TURNS 16u
+#define MOST_SPINS 16u
 /* Interval of the checks in tests: a program that only tests must notice deaths, too. */
-#define LOOK_NS 100000000u
+#define CHECK_NS 100000000u
 
 /* Makes progress once on the active requests of an array. Returns how many are active, and in *done how many of those are
  * complete. w: the wait for them, or NULL in a test. */
@@ -356,7 +356,7 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done, s
 		for (size_t i = 0; i < n; i++)
 			/* If the group was checked after now was read, the difference wraps around: then all its requests
 			 * are checked. */
-			if (is_active(reqs[i]) && !is_done(reqs[i]) && now - reqs[i]->group->checked > LOOK_NS) {
+			if (is_active(reqs[i]) && !is_done(reqs[i]) && now - reqs[i]->group->checked > CHECK_NS) {
 				hold_request(reqs[i]);
 				check_request(reqs[i]);
 				pending -= is_done(reqs[i]);
@@ -374,18 +374,18 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 	if (!is_active(req))
 		return MPIX_SCHED_SUCCESS;
 	/* The communication core does most of the work, so it suffices to be woken at the end. */
-	if (has_core(req))
+	if (has_comm_core(req))
 		return MPIX_Sched_waitany(1, &req, &index);
 	/* Keeps the turn to the end: this thread polls all the time, so nobody else has to. */
 	hold_request(req);
 	rt_wait_begin(&w, req, true);
 	while (!is_done(req)) {
 		bool alone = rt_wait_spins(&w) && atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) == 1;
-		int rc = req->be->progress(req->bound, BE_ALL, alone ? SPIN_TURNS : 0);
+		int rc = req->be->progress(req->bound, BE_ALL, alone ? MOST_SPINS : 0);
 		enum rt_due due;
 
 		if (rc) {
-			if (req->core)
+			if (req->driver)
 				finish_request(req, rc);
 			else if (rc < 0) /* finish_epoch overwrites all else that finish_request would set */
 				atomic_store(&req->turn->err, rc);
@@ -396,7 +396,7 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 		if (w.armed)
 			note_alarm(&w, req);
 		drive_others(req, &w);
-		due = rt_wait_step(&w, alone ? SPIN_TURNS : 1);
+		due = rt_wait_step(&w, alone ? MOST_SPINS : 1);
 		if (due == RT_AGAIN)
 			continue;
 		if (due == RT_SLEEP) {
@@ -407,7 +407,7 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 		check_request(req);
 		hold_request(req);
 	}
-	rt_wait_end(&w);
+	rt_wait_finish(&w);
 	/* The last poll may have taken messages from the device for which another thread sleeps. */
 	if (req->ctx->heap->event >= 0)
 		ring_own(req);
@@ -520,7 +520,7 @@ int MPIX_Sched_waitany(size_t n, const MPIX_Sched_request *reqs, int *index)
 		return rc;
 	for (begin_any(&w, reqs, n); !rc && !flag; rc = test_any(n, reqs, index, &flag, &w))
 		step_any(&w);
-	rt_wait_end(&w);
+	rt_wait_finish(&w);
 	return rc;
 }
 
@@ -565,7 +565,7 @@ int MPIX_Sched_waitsome(size_t n, const MPIX_Sched_request *reqs, int *count, in
 		return rc;
 	for (begin_any(&w, reqs, n); !rc && !*count; rc = test_some(n, reqs, count, indices, errors, &w))
 		step_any(&w);
-	rt_wait_end(&w);
+	rt_wait_finish(&w);
 	return rc;
 }
 

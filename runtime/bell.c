@@ -80,7 +80,7 @@ bool rt_bell_sleep_on(struct be_bell *b, uint32_t seen, uint64_t ns, const int f
 	return atomic_load_explicit(&b->count, memory_order_acquire) != seen || ppoll(p, 2, &t, NULL) > 0;
 }
 
-void host_ring(struct be_bell *b, int event)
+void be_ring_sleepers(struct be_bell *b, int event)
 {
 	const uint64_t one = 1;
 	uint32_t seen = atomic_load_explicit(&b->count, memory_order_acquire);

@@ -25,8 +25,8 @@ struct contract {
 	uint64_t count; /* basic elements */
 	uint64_t params;
 	/* These may differ between ranks: */
-	struct be_place place;
-	uint32_t core; /* number of the communication core that serves the rank */
+	struct be_handle handle;
+	uint32_t comm_core; /* number of the communication core that serves the rank */
 	bool inplace;
 };
 _Static_assert(offsetof(struct rt_record, data) + sizeof(struct contract) <= 64, "a second line costs each rank a miss for each other one");
@@ -46,26 +46,26 @@ static const struct {
 /* Collects the contracts of all ranks, after this rank has posted its own. Returns 0 if they agree and no rank has an error. */
 static int compare_contracts(struct be_group *g, const struct contract *mine)
 {
-	const struct contract *all = host_room(g);
-	int err = host_collect(g, sizeof *mine, host_room(g));
+	const struct contract *all = group_room(g);
+	int err = group_collect(g, sizeof *mine, group_room(g));
 
 	for (uint32_t r = 0; r < g->size && !err; r++)
 		if (all[r].err)
-			return host_agree(g, mine->err);
+			return group_agree(g, mine->err);
 	for (uint32_t r = 1; r < g->size && !err; r++) {
-		if (!memcmp(&all[r], &all[0], offsetof(struct contract, place)))
+		if (!memcmp(&all[r], &all[0], offsetof(struct contract, handle)))
 			continue;
 		for (size_t i = 0; i < sizeof clauses / sizeof *clauses && !err; i++)
 			if (memcmp((const char *)&all[r] + clauses[i].off, (const char *)&all[0] + clauses[i].off,
 				   clauses[i].size) != 0)
-				err = host_error(g, -ERR_MISMATCH, "rank %u %s than rank 0", r, clauses[i].what);
+				err = group_error(g, -ERR_MISMATCH, "rank %u %s than rank 0", r, clauses[i].what);
 	}
 	return err;
 }
 
-const struct be_place *host_place(struct be_group *g, uint32_t rank)
+const struct be_handle *group_handle(struct be_group *g, uint32_t rank)
 {
-	return &((const struct contract *)host_room(g))[rank].place;
+	return &((const struct contract *)group_room(g))[rank].handle;
 }
 
 /* ---- arguments ---- */
@@ -142,7 +142,7 @@ static int apply_passes(struct mpix_sched_request *req, const struct bin_args *a
 	}
 	err = err == -ERR_NOMEM ? err : passes_run_rank(list, &req->rank, &c);
 	ir_rank_fini(&ops);
-	return err ? host_error(req->group, err, "the schedule's passes: %s", *why.text ? why.text : err_text(err)) : 0;
+	return err ? group_error(req->group, err, "the schedule's passes: %s", *why.text ? why.text : err_text(err)) : 0;
 }
 
 #define READY_RANKS 64u /* ranks in the largest group in which a rank computes the ops of all others */
@@ -243,14 +243,14 @@ static int specialise_request(struct mpix_sched_request *req, const struct MPIX_
 	if (err)
 		goto out;
 	if (b->target)
-		req->entry = bin_entry(b, g->rank, bin_root(b, args));
+		req->dir_row = bin_dir_row(b, g->rank, bin_root(b, args));
 	if (b->meta->passes)
 		err = apply_passes(req, &a);
 	if (err)
 		goto out;
 	err = ir_rank_positions(&req->rank, NULL, &bad);
 	if (err)
-		err = host_error(g, err, "%s (op %u)", err_text(err), bad);
+		err = group_error(g, err, "%s (op %u)", err_text(err), bad);
 	if (!err && req->be->puts && knows_all(b, &a))
 		err = find_safe(req, &a);
 out:
@@ -303,32 +303,32 @@ static int bind_buffer(struct mpix_sched_request *req, void *const *buffers, siz
 
 	*out = (struct be_buffer){ .elements = req->rank.bufsize[i] };
 	if (!rt_span(req->type, out->elements, &low, &len))
-		return host_error(g, -ERR_OVERFLOW, "the buffer %s is too large", name);
+		return group_error(g, -ERR_OVERFLOW, "the buffer %s is too large", name);
 	if (b->mode == BIN_SCRATCH && !len) {
 		p = (char *)req; /* empty: any valid address will do */
 	} else if (b->mode == BIN_SCRATCH) {
 		p = rt_heap_alloc(req->ctx->heap, len, &off);
 		if (!p)
-			return host_error(g, -ERR_NOMEM, "the shared heap has no %zu bytes for %s", len, name);
+			return group_error(g, -ERR_NOMEM, "the shared heap has no %zu bytes for %s", len, name);
 		req->scratch[i] = p;
 	} else {
 		const bool here = in_place(buffers, n, i);
 
 		if (here && !b->inplace)
-			return host_error(g, -ERR_ARG, "the buffer %s cannot be in place", name);
+			return group_error(g, -ERR_ARG, "the buffer %s cannot be in place", name);
 		if (b->inplace && here != req->inplace)
-			return host_error(g, -ERR_ARG, "the buffer %s was%s bound in place", name,
-					  here ? " not" : "");
+			return group_error(g, -ERR_ARG, "the buffer %s was%s bound in place", name,
+					   here ? " not" : "");
 		if (here && len && rt_uses(&req->rank, i))
-			return host_error(g, -ERR_ARG, "the buffer %s cannot be in place on this rank", name);
+			return group_error(g, -ERR_ARG, "the buffer %s cannot be in place on this rank", name);
 		if (here)
 			return 0;
 		if (i >= n || !buffers[i])
 			return !rt_uses(&req->rank, i) ? 0 :
-							 host_error(g, -ERR_ARG, "the buffer %s is not given", name);
+							 group_error(g, -ERR_ARG, "the buffer %s is not given", name);
 		if (req->sizes && (out->elements + per - 1) / per > req->sizes[i])
-			return host_error(g, -ERR_BOUNDS, "the buffer %s has %" PRIu64 " elements, the caller's has %zu",
-					  name, (out->elements + per - 1) / per, req->sizes[i]);
+			return group_error(g, -ERR_BOUNDS, "the buffer %s has %" PRIu64 " elements, the caller's has %zu",
+					   name, (out->elements + per - 1) / per, req->sizes[i]);
 		p = (char *)buffers[i] + low;
 	}
 	out->ptr = p - low;
@@ -475,8 +475,8 @@ static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sche
 		any = true;
 		for (unsigned k = 0; k < bin_nranges(o->kind); k++)
 			if (req->op && (o->off[k] % per || o->len % per))
-				return host_error(req->group, -ERR_UNSUPPORTED,
-						  "op %u splits an element that a user's operation takes whole", i);
+				return group_error(req->group, -ERR_UNSUPPORTED,
+						   "op %u splits an element that a user's operation takes whole", i);
 	}
 	if (!any && !req->helped)
 		return 0;
@@ -484,14 +484,14 @@ static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sche
 		const struct rt_kernels *k = rt_kernels_choose();
 
 		if (!k)
-			return host_error(req->group, -ERR_ARG, "GOAL_KERNELS cannot be \"%s\" on this CPU",
-					  env_get(ENV_GOAL_KERNELS));
+			return group_error(req->group, -ERR_ARG, "GOAL_KERNELS cannot be \"%s\" on this CPU",
+					   env_get(ENV_GOAL_KERNELS));
 		if ((unsigned)bind->builtin < MPIX_SCHED_BUILTINS)
 			req->reduce.kernel = k->of[req->type->basic][bind->builtin];
 		req->plain.kernel = req->reduce.kernel;
 		return req->reduce.kernel || !any ? 0 :
-						    host_error(req->group, -ERR_ARG,
-							       "the operation is not defined for the basic datatype");
+						    group_error(req->group, -ERR_ARG,
+								"the operation is not defined for the basic datatype");
 	}
 	most = tmp_elements(req);
 	if (!most || !rt_span(req->type, most, &low, &len))
@@ -525,9 +525,9 @@ static int find_fragment(struct mpix_sched_request *req)
 	if (err)
 		return err;
 	if (pages < 0 || pages > INT32_MAX)
-		return host_error(req->group, -ERR_ARG, "the environment variable GOAL_FRAGMENT cannot be \"%s\"",
-				  env_get(ENV_GOAL_FRAGMENT));
-	if (req->helped && req->group->local->comm->progress == RT_THREAD)
+		return group_error(req->group, -ERR_ARG, "the environment variable GOAL_FRAGMENT cannot be \"%s\"",
+				   env_get(ENV_GOAL_FRAGMENT));
+	if (req->helped && req->group->process->comm->progress == RT_THREAD)
 		req->fragment = (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
 	return 0;
 }
@@ -545,11 +545,11 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 	if (err)
 		return err;
 	if (req->ctx->policy < 0)
-		return host_error(g, -ERR_ARG, "the environment variable GOAL_WAIT cannot be \"%s\"",
-				  env_get(ENV_GOAL_WAIT));
+		return group_error(g, -ERR_ARG, "the environment variable GOAL_WAIT cannot be \"%s\"",
+				   env_get(ENV_GOAL_WAIT));
 	if (!req->be)
-		return host_error(g, -ERR_ARG, "the environment variable GOAL_BACKEND cannot be \"%s\": %s",
-				  env_get(ENV_GOAL_BACKEND), req->ctx->backend ? "that is not built" : "there is none");
+		return group_error(g, -ERR_ARG, "the environment variable GOAL_BACKEND cannot be \"%s\": %s",
+				   env_get(ENV_GOAL_BACKEND), req->ctx->backend ? "that is not built" : "there is none");
 	c->backend = (uint16_t)(req->ctx->backend - be_backends);
 	if (seconds > 0)
 		req->dump_after = (uint64_t)(seconds < 1000000000 ? seconds : 1000000000) * 1000000000u;
@@ -565,16 +565,16 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 
 		req->type = rt_type_basic(basic);
 		if (!req->type)
-			return host_error(g, -ERR_ARG, "there is no basic datatype %d", (int)basic);
+			return group_error(g, -ERR_ARG, "there is no basic datatype %d", (int)basic);
 	}
 	if ((b->meta->flags & BIN_F_PLAIN) && bind->type)
-		return host_error(g, -ERR_ARG, "plain GOAL moves bytes: it takes no datatype");
+		return group_error(g, -ERR_ARG, "plain GOAL moves bytes: it takes no datatype");
 	if (bind->op) {
 		req->op = bind->op;
 		atomic_fetch_add(&req->op->refs, 1);
 	}
 	if ((b->meta->flags & BIN_F_COMMUTATIVE) && req->op && !req->op->commutes)
-		return host_error(g, -ERR_ARG, "the schedule changes the order of operands: it needs an operation that "
+		return group_error(g, -ERR_ARG, "the schedule changes the order of operands: it needs an operation that "
 					       "commutes");
 	c->basic = (uint16_t)req->type->basic;
 	req->reduce.layout = &req->type->layout;
@@ -584,7 +584,7 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 		req->armw = armw_of(bind->builtin, req->type->basic, NULL, 0);
 	c->op = (uint16_t)(bind->op ? 1000u + req->op->commutes : (unsigned)bind->builtin);
 	if ((bind->nbuffers && !bind->buffers) || (bind->nparams && !bind->params))
-		return host_error(g, -ERR_ARG, "buffers or params is NULL");
+		return group_error(g, -ERR_ARG, "buffers or params is NULL");
 	for (uint32_t i = 0; i < b->nbuffers && bind->sizes; i++)
 		req->sizes[i] = i < bind->nbuffers ? bind->sizes[i] : 0;
 	req->sizes = bind->sizes ? req->sizes : NULL;
@@ -592,13 +592,13 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 	if (err)
 		return err;
 	if (req->helped)
-		c->core = rt_comm_core(req);
+		c->comm_core = rt_comm_core(req);
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
 		err = bind_buffer(req, bind->buffers, bind->nbuffers, i, &req->buffers[i]);
 	return err ? err : prepare_reduce(req, bind);
 }
 
-static int make_bound(struct mpix_sched_request *req, struct be_place *place)
+static int make_bound(struct mpix_sched_request *req, struct be_handle *handle)
 {
 	const struct be_bind b = { .group = req->group,
 				   .rank = req->group->rank,
@@ -620,8 +620,8 @@ static int make_bound(struct mpix_sched_request *req, struct be_place *place)
 				   .request = req->id,
 				   .safe = req->safe,
 				   .bin = &req->sched->bin,
-				   .entry = req->entry };
-	int err = req->be->make(&b, &req->bound, place);
+				   .dir_row = req->dir_row };
+	int err = req->be->make(&b, &req->bound, handle);
 
 	req->turn = err ? NULL : req->bound->turn;
 	return err;
@@ -640,7 +640,7 @@ int rt_view(struct mpix_sched_request *req, uint32_t rank, struct be_bound **out
 				      .helped = true,
 				      .request = req->id };
 
-	return req->be->adopt(&like, &req->mates[rank].place, out);
+	return req->be->adopt(&like, &req->members[rank].handle, out);
 }
 
 /* Allocates a request, with memory for its arrays that are indexed by buffer. */
@@ -660,26 +660,26 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 	req->be = g->ctx->backend ? g->ctx->backend->ops : NULL;
 	req->ctx = g->ctx;
 	req->group = g;
-	req->helped = g->local->comm && req->be && req->be->adopt;
+	req->helped = g->process->comm && req->be && req->be->adopt;
 	req->sched = sched;
 	return req;
 }
 
 /* Copies what the other ranks have published, for the rest of the binding. */
-static int note_mates(struct mpix_sched_request *req)
+static int note_members(struct mpix_sched_request *req)
 {
-	const struct contract *all = host_room(req->group);
+	const struct contract *all = group_room(req->group);
 
-	req->mates = mem_alloc(req->group->size * sizeof *req->mates);
-	for (uint32_t r = 0; r < req->group->size && req->mates; r++)
-		req->mates[r] = (struct rt_mate){ all[r].place, all[r].core };
-	return req->mates ? 0 : rt_fail(req->ctx, -ERR_NOMEM);
+	req->members = mem_alloc(req->group->size * sizeof *req->members);
+	for (uint32_t r = 0; r < req->group->size && req->members; r++)
+		req->members[r] = (struct rt_member){ all[r].handle, all[r].comm_core };
+	return req->members ? 0 : rt_fail(req->ctx, -ERR_NOMEM);
 }
 
 /* Some ranks may bind in place and others not. Each has computed safe as if all did what it does, so it cannot be used then. */
 static void check_safe(struct mpix_sched_request *req)
 {
-	const struct contract *all = host_room(req->group);
+	const struct contract *all = group_room(req->group);
 
 	for (uint32_t r = 1; r < req->group->size && req->safe; r++)
 		if (all[r].inplace != all[0].inplace)
@@ -703,9 +703,9 @@ static int check_call(struct be_group *g, const struct mpix_sched *sched, const 
 	const size_t size = *bind ? (*bind)->struct_size : 0;
 
 	if (!sched || !*bind)
-		return host_error(g, -ERR_ARG, "MPIX_Sched_init needs a schedule, what to bind, and a place for the request");
+		return group_error(g, -ERR_ARG, "MPIX_Sched_init needs a schedule, what to bind, and a place for the request");
 	*bind = rt_whole_bind(*bind, whole);
-	return *bind ? 0 : host_error(g, -ERR_ARG, "bind.struct_size is %zu, not %zu", size, sizeof *whole);
+	return *bind ? 0 : group_error(g, -ERR_ARG, "bind.struct_size is %zu, not %zu", size, sizeof *whole);
 }
 
 int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
@@ -718,20 +718,20 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 
 	if (!c.err)
 		c.err = req ? prepare_request(req, bind, &c) : rt_fail(g->ctx, -ERR_NOMEM);
-	c.err = c.err ? c.err : make_bound(req, &c.place);
-	rc = host_post(g, &c, sizeof c);
+	c.err = c.err ? c.err : make_bound(req, &c.handle);
+	rc = group_post(g, &c, sizeof c);
 	err = req ? enlist_request(req) : 0; /* the contracts of the other ranks arrive meanwhile */
 	rc = rc ? rc : compare_contracts(g, &c);
 	if (!rc)
 		check_safe(req);
 	if (!rc && req->helped)
-		err = err ? err : note_mates(req);
-	rc = rc ? rc : req->be->bind(req->bound, req->mates ? rt_comm_views(req) : 0, err);
+		err = err ? err : note_members(req);
+	rc = rc ? rc : req->be->bind(req->bound, req->members ? rt_comm_views(req) : 0, err);
 	if (!rc && req->helped)
-		rc = host_agree(g, rt_comm_join(req));
+		rc = group_agree(g, rt_comm_join(req));
 	if (req) {
-		free(req->mates);
-		req->mates = NULL;
+		free(req->members);
+		req->members = NULL;
 	}
 	if (rc && req)
 		rt_unbind(req);
@@ -743,7 +743,7 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 void rt_unbind(struct mpix_sched_request *req)
 {
 	struct mpix_sched_ctx *ctx = req->ctx;
-	const bool owned = rt_local_owned(req->group->local);
+	const bool owned = rt_process_owned(req->group->process);
 
 	/* A forked child must not touch what the parent shares with its threads and with other ranks. */
 	if (owned)

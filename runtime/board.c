@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-void rt_relax(unsigned turn, unsigned spins)
+void rt_relax(unsigned spun, unsigned spins)
 {
-	if (turn >= spins)
+	if (spun >= spins)
 		sched_yield();
 	else
 		be_pause();
@@ -63,14 +63,14 @@ int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, u
 	for (uint32_t r = 0; r < b->size; r++) {
 		const struct rt_record *theirs = &b->slots[r].record[seq & 1];
 
-		for (unsigned turn = 0; !has_come(theirs, seq); turn++) {
+		for (unsigned spun = 0; !has_come(theirs, seq); spun++) {
 			/* Calls idle in each 64th iteration that spins, and in each that yields, because a yield may take long. */
-			int err = turn < spins && ~turn & 63 ? 0 : idle(arg);
+			int err = spun < spins && ~spun & 63 ? 0 : idle(arg);
 
 			/* The rank may have written its record and ended since the last check. */
 			if (err && !has_come(theirs, seq))
 				return err;
-			rt_relax(turn, spins);
+			rt_relax(spun, spins);
 		}
 		memcpy((char *)out + r * size, theirs->data, size);
 	}

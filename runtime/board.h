@@ -10,7 +10,7 @@
 
 /* Collective call in which a rank writes a record. Ranks in different calls must not take each other's records for their
  * own. */
-enum rt_step { RT_MEETING, RT_SPLIT, RT_INIT, RT_STEPS };
+enum rt_step { RT_BOOTSTRAP, RT_SPLIT, RT_INIT, RT_STEPS };
 extern const char *const rt_step_names[RT_STEPS];
 
 /* The number of a record (seq) has the round in its low bits, and the step in the bits above. */
@@ -30,7 +30,7 @@ static inline enum rt_step rt_step_of(uint64_t seq)
 
 struct rt_record { /* a short record shares a cache line with its number */
 	_Alignas(64) _Atomic uint64_t seq;
-	char data[HOST_RECORD];
+	char data[GROUP_RECORD];
 };
 
 /* State shared by the processes that have threads on one communication core. It is in the slot of the lowest rank that the
@@ -53,7 +53,7 @@ struct rt_slot { /* written by its rank only, except hub and the fields of the b
 	struct rt_hub hub;
 	_Atomic uint32_t node; /* NUMA node on which the rank last ran, for ranks that help each other */
 	/* Used by the bridge of this node (mirror.c): */
-	uint32_t told; /* events of the rank that were forwarded to the other nodes (bits) */
+	uint32_t forwarded; /* events of the rank that were forwarded to the other nodes (bits) */
 	uint64_t sent[2]; /* numbers of the records that were forwarded, by parity */
 };
 
@@ -65,7 +65,7 @@ struct rt_board {
 	_Atomic uint32_t users; /* of a subgroup: ranks of this node that may still access the board, plus 1 for the bridge */
 	/* With several nodes: */
 	_Atomic uint32_t bell; /* of goalrun: descriptor + 1 of an eventfd to write to after posting a record; 0: none */
-	uint32_t home, told; /* home: this node; told: not 0 once failed was forwarded to the other nodes */
+	uint32_t home, forwarded; /* home: this node; told: not 0 once failed was forwarded to the other nodes */
 	uint64_t key; /* identifies the board on all nodes: id of a subgroup; 0: the board of all ranks */
 	_Atomic uint64_t next; /* next board of this node, as pack_board of bridge.c; 0: none */
 	pthread_mutex_t lock; /* in the first board of a node: protects next of all its boards */

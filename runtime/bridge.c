@@ -38,7 +38,7 @@
 #define ANSWER_NS 3000000000u /* timeout for an address, or for the successor of a process, to answer */
 #define MEET_NS 15000000000u /* timeout for a node to connect while the group is made */
 #define LINGER_NS 1000000000u /* time that the other nodes get to receive the last messages */
-#define LOOK_MS 100 /* interval of checks for what no bell is rung for: deaths on this node, timeouts */
+#define CHECK_MS 100 /* interval of checks for what no bell is rung for: deaths on this node, timeouts */
 #define GUESTS 8u /* accepted connections that have not proved yet who they are */
 #define MAGIC 0x474f414cu
 #define VERSION 3u
@@ -71,7 +71,7 @@ struct conn {
 };
 
 /* A remote node. */
-struct far {
+struct remote_node {
 	struct conn c;
 	uint32_t head; /* lowest rank of the node */
 	struct rt_card card;
@@ -83,15 +83,15 @@ struct far {
 };
 
 struct rt_bridge {
-	struct rt_local *l;
+	struct rt_process *l;
 	pid_t pid;
 	char secret[MAC_KEY];
 	int listener, bell;
-	struct far *fars; /* remote nodes, by number */
+	struct remote_node *nodes; /* remote nodes, by number */
 	struct conn guests[GUESTS];
 	struct pollfd *polled;
 	uint64_t patience; /* timeout for a node to connect, ns */
-	uint64_t looked;
+	uint64_t checked;
 	pthread_t thread;
 	bool steers; /* this process holds the lock and the connections */
 	bool running;
@@ -106,13 +106,13 @@ static uint64_t pack_board(uint32_t owner, uint64_t off)
 	return (uint64_t)(owner + 1) << 40 | off / 64;
 }
 
-static void lock_boards(struct rt_local *l)
+static void lock_boards(struct rt_process *l)
 {
 	if (pthread_mutex_lock(&l->board->lock) == EOWNERDEAD)
 		pthread_mutex_consistent(&l->board->lock); /* the list is consistent: each change is one store */
 }
 
-static struct rt_board *board_at(struct rt_local *l, uint64_t at)
+static struct rt_board *board_at(struct rt_process *l, uint64_t at)
 {
 	const uint32_t owner = (uint32_t)(at >> 40) - 1;
 	const uint64_t off = (at & ((1ull << 40) - 1)) * 64;
@@ -121,14 +121,14 @@ static struct rt_board *board_at(struct rt_local *l, uint64_t at)
 	return b ? rt_reach(l, owner, off, rt_board_size(b->size)) : NULL;
 }
 
-static struct rt_board *next_board(struct rt_local *l, const struct rt_board *b)
+static struct rt_board *next_board(struct rt_process *l, const struct rt_board *b)
 {
 	uint64_t at = atomic_load(&b->next);
 
 	return at ? board_at(l, at) : NULL;
 }
 
-void rt_bridge_add(struct rt_local *l, struct rt_board *b, uint32_t owner, uint64_t off)
+void rt_bridge_add(struct rt_process *l, struct rt_board *b, uint32_t owner, uint64_t off)
 {
 	lock_boards(l);
 	atomic_store(&b->next, atomic_load(&l->board->next));
@@ -141,7 +141,7 @@ void rt_bridge_add(struct rt_local *l, struct rt_board *b, uint32_t owner, uint6
 static bool board_is_awaited(const struct rt_bridge *b, const struct rt_board *board)
 {
 	for (uint32_t k = 0; k < b->l->nnodes; k++)
-		if (k != b->l->node && !b->fars[k].lost && rt_mirror_cares(board, k))
+		if (k != b->l->node && !b->nodes[k].lost && rt_mirror_cares(board, k))
 			return true;
 	return false;
 }
@@ -178,14 +178,14 @@ static void enter_stage(struct conn *c, enum stage stage)
 	c->got = 0;
 }
 
-static void end_probe(struct far *f)
+static void end_probe(struct remote_node *f)
 {
 	if (f->probe >= 0)
 		close(f->probe);
 	f->probe = -1;
 }
 
-static void mark_node_lost(struct rt_bridge *b, struct far *f)
+static void mark_node_lost(struct rt_bridge *b, struct remote_node *f)
 {
 	struct rt_board *board = b->l->board;
 
@@ -255,7 +255,7 @@ static int connect_to(const struct in6_addr *a, uint16_t port)
 }
 
 /* Connects to a node. Tries its addresses one after the other, from the one in use on; if all have failed, the node is lost. */
-static void connect_node(struct rt_bridge *b, struct far *f)
+static void connect_node(struct rt_bridge *b, struct remote_node *f)
 {
 	hang_up(&f->c);
 	while (f->failed < f->card.naddresses) {
@@ -279,7 +279,7 @@ static bool is_silence(int why)
 }
 
 /* Handles a connection to a node that has ended, or could not be made. */
-static void handle_broken(struct rt_bridge *b, struct far *f, int why)
+static void handle_broken(struct rt_bridge *b, struct remote_node *f, int why)
 {
 	const bool was_up = f->c.stage == UP;
 
@@ -333,7 +333,7 @@ static void emit_to(void *arg, const struct rt_frame *f)
 }
 
 /* Sends all that this node's boards say. */
-static void tell_all(struct rt_bridge *b, struct conn *c)
+static void send_all(struct rt_bridge *b, struct conn *c)
 {
 	lock_boards(b->l);
 	for (struct rt_board *at = b->l->board; at; at = next_board(b->l, at))
@@ -343,7 +343,7 @@ static void tell_all(struct rt_bridge *b, struct conn *c)
 }
 
 /* Finds the address of a node that has connected. */
-static void find_address(struct far *f)
+static void find_address(struct remote_node *f)
 {
 	struct sockaddr_in6 a = { 0 };
 	socklen_t len = sizeof a;
@@ -362,7 +362,7 @@ static void find_address(struct far *f)
 /* Replaces the connection to a node by that of a guest, which has proved that it is this node. */
 static void install_guest(struct rt_bridge *b, struct conn *guest)
 {
-	struct far *f = &b->fars[guest->node];
+	struct remote_node *f = &b->nodes[guest->node];
 
 	end_probe(f);
 	hang_up(&f->c);
@@ -370,7 +370,7 @@ static void install_guest(struct rt_bridge *b, struct conn *guest)
 	*guest = (struct conn){ .fd = -1 };
 	find_address(f);
 	enter_stage(&f->c, UP);
-	tell_all(b, &f->c);
+	send_all(b, &f->c);
 }
 
 static void apply_frame(struct rt_bridge *b, const struct rt_frame *f)
@@ -401,7 +401,7 @@ static bool handle_input(struct rt_bridge *b, struct conn *c)
 		memcpy(&c->theirs, c->in, sizeof c->theirs);
 		if (c->theirs.magic != MAGIC || c->theirs.version != VERSION || c->theirs.to != b->l->node ||
 		    (c->asks ? c->theirs.from != c->node :
-			       c->theirs.from <= b->l->node || c->theirs.from >= b->l->nnodes || b->fars[c->theirs.from].lost))
+			       c->theirs.from <= b->l->node || c->theirs.from >= b->l->nnodes || b->nodes[c->theirs.from].lost))
 			return false;
 		c->node = c->theirs.from;
 		if (!c->asks) {
@@ -421,8 +421,8 @@ static bool handle_input(struct rt_bridge *b, struct conn *c)
 		}
 		put_proof(b, c);
 		enter_stage(c, UP);
-		b->fars[c->node].failed = 0;
-		tell_all(b, c);
+		b->nodes[c->node].failed = 0;
+		send_all(b, c);
 		return true;
 	default:
 		memcpy(&frame, c->in, sizeof frame);
@@ -459,8 +459,8 @@ static void send_frame(void *arg, const struct rt_frame *f)
 	struct rt_bridge *b = arg;
 
 	for (uint32_t k = 0; k < b->l->nnodes; k++)
-		if (b->fars[k].c.stage == UP)
-			put_bytes(&b->fars[k].c, f, sizeof *f);
+		if (b->nodes[k].c.stage == UP)
+			put_bytes(&b->nodes[k].c, f, sizeof *f);
 }
 
 static void scan_boards(struct rt_bridge *b)
@@ -474,7 +474,7 @@ static void scan_boards(struct rt_bridge *b)
 }
 
 /* Checks a node that has to connect again. If its port is closed, no process is left there that could. */
-static void check_probe(struct rt_bridge *b, struct far *f)
+static void check_probe(struct rt_bridge *b, struct remote_node *f)
 {
 	int err = 0;
 	socklen_t len = sizeof err;
@@ -492,17 +492,17 @@ static void check_probe(struct rt_bridge *b, struct far *f)
 /* Checks what no bell is rung for: deaths on this node, and timeouts. */
 static void check_nodes(struct rt_bridge *b)
 {
-	struct rt_local *l = b->l;
+	struct rt_process *l = b->l;
 	const uint64_t now = clock_now_ns();
 
-	if (now - b->looked < LOOK_MS * 1000000u)
+	if (now - b->checked < CHECK_MS * 1000000u)
 		return;
-	b->looked = now;
-	for (uint32_t i = 0; i < l->nnear; i++)
-		if (!atomic_load(&l->board->slots[l->near[i]].died) && rt_rank_died(l, l->near[i]))
-			atomic_store(&l->board->slots[l->near[i]].died, RT_DIED);
+	b->checked = now;
+	for (uint32_t i = 0; i < l->nnode_ranks; i++)
+		if (!atomic_load(&l->board->slots[l->node_ranks[i]].died) && rt_rank_died(l, l->node_ranks[i]))
+			atomic_store(&l->board->slots[l->node_ranks[i]].died, RT_DIED);
 	for (uint32_t k = 0; k < l->nnodes; k++) {
-		struct far *f = &b->fars[k];
+		struct remote_node *f = &b->nodes[k];
 		const uint64_t most = f->c.stage == CONNECTING ? ANSWER_NS : b->patience;
 
 		check_probe(b, f);
@@ -556,7 +556,7 @@ static void prepare_poll(struct pollfd *p, const struct conn *c)
 }
 
 /* Sends what is new on the boards, waits at most ms milliseconds for input, and handles it. */
-static void run_turn(struct rt_bridge *b, int ms)
+static void run_once(struct rt_bridge *b, int ms)
 {
 	const uint32_t n = b->l->nnodes;
 	struct pollfd *p = b->polled;
@@ -565,9 +565,9 @@ static void run_turn(struct rt_bridge *b, int ms)
 	scan_boards(b);
 	check_nodes(b);
 	for (uint32_t k = 0; k < n; k++) {
-		if (b->fars[k].c.stage > CONNECTING && !flush_conn(&b->fars[k].c))
-			handle_broken(b, &b->fars[k], errno);
-		prepare_poll(&p[2 + k], &b->fars[k].c);
+		if (b->nodes[k].c.stage > CONNECTING && !flush_conn(&b->nodes[k].c))
+			handle_broken(b, &b->nodes[k], errno);
+		prepare_poll(&p[2 + k], &b->nodes[k].c);
 	}
 	for (unsigned i = 0; i < GUESTS; i++) {
 		if (b->guests[i].fd >= 0 && !flush_conn(&b->guests[i]))
@@ -581,7 +581,7 @@ static void run_turn(struct rt_bridge *b, int ms)
 	if (p[0].revents & POLLIN && read(b->bell, &rung, sizeof rung) < 0)
 		return; /* the next call reads it */
 	for (uint32_t k = 0; k < n; k++) {
-		struct far *f = &b->fars[k];
+		struct remote_node *f = &b->nodes[k];
 		int why = p[2 + k].revents && f->c.fd == p[2 + k].fd ? serve_conn(b, &f->c, p[2 + k].revents) : 0;
 
 		if (why)
@@ -596,14 +596,14 @@ static void run_turn(struct rt_bridge *b, int ms)
 
 /* ---- who is at the wheel ---- */
 
-int rt_bridge_steer(const struct rt_local *l)
+int rt_bridge_steer(const struct rt_process *l)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = l->size, .l_len = 1 };
 
 	return l->fd < 0 ? 0 : fcntl(l->fd, F_SETLK, &lock);
 }
 
-static void let_go(struct rt_local *l)
+static void let_go(struct rt_process *l)
 {
 	struct flock lock = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = l->size, .l_len = 1 };
 
@@ -614,9 +614,9 @@ static void let_go(struct rt_local *l)
 static void call_all(struct rt_bridge *b)
 {
 	for (uint32_t k = 0; k < b->l->nnodes; k++) {
-		b->fars[k].c.since = clock_now_ns(); /* timeouts begin now, also for nodes that connect to this one */
+		b->nodes[k].c.since = clock_now_ns(); /* timeouts begin now, also for nodes that connect to this one */
 		if (k < b->l->node)
-			connect_node(b, &b->fars[k]);
+			connect_node(b, &b->nodes[k]);
 	}
 }
 
@@ -632,7 +632,7 @@ static void say_goodbye(struct rt_bridge *b)
 	while (left && clock_now_ns() < until) {
 		left = 0;
 		for (uint32_t k = 0; k < b->l->nnodes; k++) {
-			struct conn *c = &b->fars[k].c;
+			struct conn *c = &b->nodes[k].c;
 
 			if (c->stage != UP || !flush_conn(c)) {
 				prepare_poll(&b->polled[k], &(struct conn){ .fd = -1 });
@@ -643,28 +643,28 @@ static void say_goodbye(struct rt_bridge *b)
 			prepare_poll(&b->polled[k], c);
 			left++;
 		}
-		if (!left || poll(b->polled, b->l->nnodes, LOOK_MS) <= 0)
+		if (!left || poll(b->polled, b->l->nnodes, CHECK_MS) <= 0)
 			continue;
 		for (uint32_t k = 0; k < b->l->nnodes; k++)
-			if (b->polled[k].revents && listen_to(b, &b->fars[k].c))
-				hang_up(&b->fars[k].c);
+			if (b->polled[k].revents && listen_to(b, &b->nodes[k].c))
+				hang_up(&b->nodes[k].c);
 	}
 }
 
 /* True if the other nodes know which of this node's ranks have left. */
-static bool all_told(struct rt_local *l)
+static bool all_forwarded(struct rt_process *l)
 {
-	bool told = true;
+	bool forwarded = true;
 
 	lock_boards(l);
-	for (const struct rt_board *b = l->board; b && told; b = next_board(l, b))
-		told = rt_mirror_told(b);
+	for (const struct rt_board *b = l->board; b && forwarded; b = next_board(l, b))
+		forwarded = rt_mirror_forwarded(b);
 	pthread_mutex_unlock(&l->board->lock);
-	return told;
+	return forwarded;
 }
 
 /* True if a node has ranks that may still wait for ranks of this one. */
-static bool node_cares(struct rt_local *l, uint32_t node)
+static bool node_cares(struct rt_process *l, uint32_t node)
 {
 	bool any = false;
 
@@ -680,9 +680,9 @@ static bool node_cares(struct rt_local *l, uint32_t node)
 static void leave_bridge(struct rt_bridge *b)
 {
 	const uint64_t until = clock_now_ns() + LINGER_NS;
-	struct rt_local *l = b->l;
+	struct rt_process *l = b->l;
 
-	while (!b->steers && !all_told(l) && clock_now_ns() < until) {
+	while (!b->steers && !all_forwarded(l) && clock_now_ns() < until) {
 		b->steers = !rt_bridge_steer(l);
 		if (b->steers)
 			call_all(b);
@@ -690,15 +690,15 @@ static void leave_bridge(struct rt_bridge *b)
 			futex_wait(&l->board->wheel, atomic_load(&l->board->wheel), 2000000);
 	}
 	for (uint32_t k = 0; k < l->nnodes && b->steers; k++)
-		while (k != l->node && !b->fars[k].lost && b->fars[k].c.stage != UP && clock_now_ns() < until &&
+		while (k != l->node && !b->nodes[k].lost && b->nodes[k].c.stage != UP && clock_now_ns() < until &&
 		       node_cares(l, k))
-			run_turn(b, LOOK_MS / 10);
+			run_once(b, CHECK_MS / 10);
 }
 
 static void *bridge_main(void *arg)
 {
 	struct rt_bridge *b = arg;
-	struct rt_local *l = b->l;
+	struct rt_process *l = b->l;
 
 	prctl(PR_SET_NAME, "goal-bridge");
 	while (!b->steers && !atomic_load(&b->stop)) {
@@ -708,23 +708,23 @@ static void *bridge_main(void *arg)
 		if (b->steers)
 			call_all(b);
 		else if (!atomic_load(&b->stop))
-			futex_wait(&l->board->wheel, wheel, 2 * LOOK_MS * 1000000);
+			futex_wait(&l->board->wheel, wheel, 2 * CHECK_MS * 1000000);
 	}
 	while (b->steers && !atomic_load(&b->stop))
-		run_turn(b, LOOK_MS);
+		run_once(b, CHECK_MS);
 	leave_bridge(b);
 	if (!b->steers)
 		return NULL;
 	say_goodbye(b);
 	for (uint32_t k = 0; k < l->nnodes; k++)
-		hang_up(&b->fars[k].c);
+		hang_up(&b->nodes[k].c);
 	let_go(l);
 	atomic_fetch_add(&l->board->wheel, 1);
 	futex_wake(&l->board->wheel, INT_MAX);
 	return NULL;
 }
 
-void rt_bridge_ring(const struct rt_local *l)
+void rt_bridge_ring(const struct rt_process *l)
 {
 	const uint64_t one = 1;
 
@@ -784,24 +784,24 @@ int rt_bridge_listen(struct mpix_sched_ctx *ctx, struct rt_card *card, uint32_t 
 	return err ? err : rt_node_addresses(ctx, card);
 }
 
-static struct rt_bridge *new_bridge(struct rt_local *l, const struct rt_bridge_plan *p)
+static struct rt_bridge *new_bridge(struct rt_process *l, const struct rt_bridge_plan *p)
 {
-	struct rt_bridge *b = mem_calloc(1, sizeof *b + l->nnodes * sizeof *b->fars +
+	struct rt_bridge *b = mem_calloc(1, sizeof *b + l->nnodes * sizeof *b->nodes +
 						    (2 + GUESTS + l->nnodes) * sizeof *b->polled);
 
 	if (!b)
 		return NULL;
 	b->l = l;
 	b->pid = getpid();
-	b->fars = (struct far *)(void *)(b + 1);
-	b->polled = (struct pollfd *)(void *)(b->fars + l->nnodes);
+	b->nodes = (struct remote_node *)(void *)(b + 1);
+	b->polled = (struct pollfd *)(void *)(b->nodes + l->nnodes);
 	b->listener = p->listener;
 	b->bell = p->bell;
 	memcpy(b->secret, p->secret, sizeof b->secret);
 	for (unsigned i = 0; i < GUESTS; i++)
 		b->guests[i].fd = -1;
 	for (uint32_t r = l->size; r-- > 0;) {
-		struct far *f = &b->fars[l->peers[r].node];
+		struct remote_node *f = &b->nodes[l->peers[r].node];
 
 		f->c = (struct conn){ .fd = -1, .node = l->peers[r].node };
 		f->probe = -1;
@@ -812,7 +812,7 @@ static struct rt_bridge *new_bridge(struct rt_local *l, const struct rt_bridge_p
 }
 
 /* Stores the error for a node that is not connected. */
-static int not_there(struct mpix_sched_ctx *ctx, const struct rt_bridge *b, const struct far *f)
+static int not_there(struct mpix_sched_ctx *ctx, const struct rt_bridge *b, const struct remote_node *f)
 {
 	char text[INET6_ADDRSTRLEN] = "";
 	const struct in6_addr *a = &f->card.address[f->at];
@@ -822,7 +822,7 @@ static int not_there(struct mpix_sched_ctx *ctx, const struct rt_bridge *b, cons
 	if (f->c.node > b->l->node)
 		return rt_error(ctx, -ERR_SYS, "the node of rank %u did not connect to port %u of this one, rank %u's: "
 					       "GOAL_ADDRESS can name the network to use",
-				f->head, b->fars[b->l->node].card.port, b->fars[b->l->node].head);
+				f->head, b->nodes[b->l->node].card.port, b->nodes[b->l->node].head);
 	return rt_error(ctx, -ERR_SYS, "the node of rank %u cannot be reached at port %u of %u addresses, the last one %s: "
 				       "%s; GOAL_ADDRESS can name the network to use",
 			f->head, f->card.port, f->card.naddresses, text, strerror(f->why));
@@ -836,10 +836,10 @@ static int connect_all_nodes(struct mpix_sched_ctx *ctx, struct rt_bridge *b)
 	b->patience = MEET_NS;
 	call_all(b);
 	for (uint32_t k = 0; k < b->l->nnodes; k++) {
-		while (k != b->l->node && !b->fars[k].lost && b->fars[k].c.stage != UP && clock_now_ns() < until)
-			run_turn(b, LOOK_MS);
-		if (k != b->l->node && b->fars[k].c.stage != UP)
-			return not_there(ctx, b, &b->fars[k]);
+		while (k != b->l->node && !b->nodes[k].lost && b->nodes[k].c.stage != UP && clock_now_ns() < until)
+			run_once(b, CHECK_MS);
+		if (k != b->l->node && b->nodes[k].c.stage != UP)
+			return not_there(ctx, b, &b->nodes[k]);
 	}
 	return 0;
 }
@@ -859,7 +859,7 @@ static int init_lock(struct rt_board *b)
 	return err ? -ERR_NOMEM : 0;
 }
 
-int rt_bridge_open(struct mpix_sched_ctx *ctx, struct rt_local *l, const struct rt_bridge_plan *p)
+int rt_bridge_open(struct mpix_sched_ctx *ctx, struct rt_process *l, const struct rt_bridge_plan *p)
 {
 	struct rt_bridge *b = l->bridge = new_bridge(l, p);
 	sigset_t all, old;
@@ -896,8 +896,8 @@ void rt_bridge_close(struct rt_bridge *b)
 		pthread_join(b->thread, NULL);
 	}
 	for (uint32_t k = 0; k < b->l->nnodes; k++) {
-		end_probe(&b->fars[k]);
-		hang_up(&b->fars[k].c);
+		end_probe(&b->nodes[k]);
+		hang_up(&b->nodes[k].c);
 	}
 	for (unsigned i = 0; i < GUESTS; i++)
 		hang_up(&b->guests[i]);

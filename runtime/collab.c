@@ -6,14 +6,14 @@
 
 #include <sched.h>
 
-static _Atomic uint32_t *node_of(const struct rt_local *l, uint32_t slot)
+static _Atomic uint32_t *node_of(const struct rt_process *l, uint32_t slot)
 {
 	return &l->board->slots[slot].node;
 }
 
 void rt_collab_here(const struct be_group *g)
 {
-	_Atomic uint32_t *node = node_of(g->local, rt_root_rank(g, g->rank));
+	_Atomic uint32_t *node = node_of(g->process, rt_root_rank(g, g->rank));
 	unsigned cpu, now = 0;
 
 	if (getcpu(&cpu, &now))
@@ -24,26 +24,26 @@ void rt_collab_here(const struct be_group *g)
 
 bool rt_collab_help(const struct mpix_sched_request *mine)
 {
-	struct rt_core *c = mine->core;
-	const struct rt_local *l = c->local;
-	const uint32_t me = rt_root_rank(mine->group, mine->group->rank), near = atomic_load(node_of(l, me));
+	struct rt_driver *c = mine->driver;
+	const struct rt_process *l = c->process;
+	const uint32_t me = rt_root_rank(mine->group, mine->group->rank), my_node = atomic_load(node_of(l, me));
 	bool left = false, helped = false;
 
 	if (pthread_rwlock_tryrdlock(&c->lock))
 		return true;
-	for (int far = 0; far < 2 && !helped; far++)
-		for (size_t i = 0; i < c->items.n; i++) {
-			const struct rt_item *it = &c->items.at[i];
+	for (int remote = 0; remote < 2 && !helped; remote++)
+		for (size_t i = 0; i < c->driven.n; i++) {
+			const struct rt_driven *it = &c->driven.at[i];
 			uint64_t moved = 0;
 
-			if (it->slot == me || far != (atomic_load(node_of(l, it->slot)) != near))
+			if (it->slot == me || remote != (atomic_load(node_of(l, it->slot)) != my_node))
 				continue;
 			rt_drive(it, &moved, NULL);
 			left |= rt_turn_state(it->bound->turn) == RT_ACTIVE;
 			if (!moved)
 				continue;
 			helped = true;
-			atomic_fetch_add_explicit(&mine->ctx->steals[far], 1, memory_order_relaxed);
+			atomic_fetch_add_explicit(&mine->ctx->steals[remote], 1, memory_order_relaxed);
 		}
 	pthread_rwlock_unlock(&c->lock);
 	return left;

@@ -61,7 +61,7 @@ static int find_cpu(struct mpix_sched_ctx *ctx, uint32_t rank, int32_t *cpu)
 	return 0;
 }
 
-int rt_comm_ask(struct mpix_sched_ctx *ctx, uint32_t rank, struct rt_wish *w)
+int rt_comm_ask(struct mpix_sched_ctx *ctx, uint32_t rank, struct rt_comm_config *w)
 {
 	const char *name = env_get(ENV_GOAL_PROGRESS);
 
@@ -73,7 +73,7 @@ int rt_comm_ask(struct mpix_sched_ctx *ctx, uint32_t rank, struct rt_wish *w)
 	return bad_environment(ctx, ENV_GOAL_PROGRESS);
 }
 
-int rt_comm_compare(struct mpix_sched_ctx *ctx, const struct rt_wish *zero, const struct rt_wish *w, uint32_t rank)
+int rt_comm_compare(struct mpix_sched_ctx *ctx, const struct rt_comm_config *zero, const struct rt_comm_config *w, uint32_t rank)
 {
 	if (w->progress != zero->progress)
 		return rt_error(ctx, -ERR_MISMATCH, "rank %u has %s progress, rank 0 %s progress", rank,
@@ -92,7 +92,7 @@ static bool has_cpu(const struct rt_cpus *c, uint32_t cpu)
 
 /* Marks the cores on which any of the ranks may run. Launchers bind ranks before the library sees them, so one rank's CPUs
  * are not enough. */
-static void use_all(struct topology *t, const struct rt_wish *all, uint32_t n)
+static void use_all(struct topology *t, const struct rt_comm_config *all, uint32_t n)
 {
 	for (uint32_t i = 0; i < t->ncores; i++) {
 		struct topology_core *c = &t->cores[i];
@@ -106,7 +106,7 @@ static void use_all(struct topology *t, const struct rt_wish *all, uint32_t n)
 
 /* Chooses CPUs for communication, if goalrun has not. A rank that gets no core for communication has a thread that is not
  * pinned. */
-static int place_core(struct mpix_sched_ctx *ctx, uint32_t n, const struct rt_wish *all, int32_t *cpu)
+static int choose_cpus(struct mpix_sched_ctx *ctx, uint32_t n, const struct rt_comm_config *all, int32_t *cpu)
 {
 	struct placement_asked asked = { 0 };
 	struct placement p;
@@ -146,25 +146,25 @@ static int by_cpu(const void *a, const void *b)
 }
 
 /* Numbers the communication cores, by ascending CPU. Ranks with the same CPU share one. cpu[i] is the CPU of ranks[i]. */
-static void number_cores(struct rt_comm *comm, const uint32_t *ranks, const int32_t *cpu, int32_t *sorted, uint32_t n)
+static void number_drivers(struct rt_comm *comm, const uint32_t *ranks, const int32_t *cpu, int32_t *sorted, uint32_t n)
 {
 	memcpy(sorted, cpu, n * sizeof *cpu);
 	qsort(sorted, n, sizeof *sorted, by_cpu);
 	for (uint32_t i = 0; i < n; i++)
 		if (!i || sorted[i] != sorted[i - 1])
-			comm->cores[comm->ncores++].cpu = sorted[i];
+			comm->drivers[comm->ndrivers++].cpu = sorted[i];
 	for (uint32_t r = n; r-- > 0;) {
 		uint32_t k = 0;
 
-		while (comm->cores[k].cpu != cpu[r])
+		while (comm->drivers[k].cpu != cpu[r])
 			k++;
-		comm->core_of[ranks[r]] = k;
-		comm->cores[k].slot = ranks[r]; /* the lowest rank comes last */
+		comm->driver_of[ranks[r]] = k;
+		comm->drivers[k].slot = ranks[r]; /* the lowest rank comes last */
 	}
 }
 
 /* Returns how many iterations a core's thread may spin: 0 if that takes time from ranks. */
-static unsigned spins_of(int32_t cpu, const struct rt_wish *all, uint32_t n)
+static unsigned spins_of(int32_t cpu, const struct rt_comm_config *all, uint32_t n)
 {
 	if (cpu < 0)
 		return 0;
@@ -174,11 +174,11 @@ static unsigned spins_of(int32_t cpu, const struct rt_wish *all, uint32_t n)
 	return RT_SPINS;
 }
 
-static void init_core(struct rt_core *c, struct rt_local *l)
+static void init_driver(struct rt_driver *c, struct rt_process *l)
 {
 	pthread_rwlockattr_t attr;
 
-	c->local = l;
+	c->process = l;
 	pthread_mutex_init(&c->gate, NULL);
 	pthread_cond_init(&c->opened, NULL);
 	pthread_rwlockattr_init(&attr);
@@ -189,71 +189,71 @@ static void init_core(struct rt_core *c, struct rt_local *l)
 	pthread_rwlockattr_destroy(&attr);
 }
 
-int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, uint32_t lead, const struct rt_wish *all)
+int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_process *l, uint32_t lead, const struct rt_comm_config *all)
 {
-	const uint32_t n = l->nnear;
+	const uint32_t n = l->nnode_ranks;
 	struct rt_comm *comm;
 	int32_t *cpu;
 	int err = 0;
 
 	if (all->progress == RT_APP)
 		return 0;
-	comm = mem_calloc(1, sizeof *comm + n * sizeof *comm->cores + l->size * sizeof *comm->core_of);
+	comm = mem_calloc(1, sizeof *comm + n * sizeof *comm->drivers + l->size * sizeof *comm->driver_of);
 	cpu = mem_calloc(2 * (size_t)n, sizeof *cpu);
 	if (comm) {
 		comm->progress = all->progress;
 		comm->pid = getpid();
 		comm->lead = lead;
-		comm->cores = (struct rt_core *)(void *)(comm + 1);
-		comm->core_of = (uint32_t *)(void *)(comm->cores + n);
+		comm->drivers = (struct rt_driver *)(void *)(comm + 1);
+		comm->driver_of = (uint32_t *)(void *)(comm->drivers + n);
 	}
 	if (!comm || !cpu)
 		err = rt_fail(ctx, -ERR_NOMEM);
 	else if (all->cpu == CPU_ASKED)
-		err = place_core(ctx, n, all, cpu);
+		err = choose_cpus(ctx, n, all, cpu);
 	else
 		for (uint32_t r = 0; r < n; r++)
 			cpu[r] = all[r].cpu;
 	if (!err)
-		number_cores(comm, l->near, cpu, cpu + n, n);
+		number_drivers(comm, l->node_ranks, cpu, cpu + n, n);
 	free(cpu);
 	if (err) {
 		free(comm);
 		return err;
 	}
-	for (uint32_t k = 0; k < comm->ncores; k++) {
-		init_core(&comm->cores[k], l);
-		comm->cores[k].spins = spins_of(comm->cores[k].cpu, all, n);
+	for (uint32_t k = 0; k < comm->ndrivers; k++) {
+		init_driver(&comm->drivers[k], l);
+		comm->drivers[k].spins = spins_of(comm->drivers[k].cpu, all, n);
 	}
 	l->comm = comm;
 	return 0;
 }
 
-uint32_t rt_comm_slot(const struct rt_local *l, uint32_t rank)
+uint32_t rt_comm_slot(const struct rt_process *l, uint32_t rank)
 {
 	const struct rt_comm *comm = l->comm;
 
-	return comm && comm->progress == RT_THREAD ? comm->cores[comm->core_of[rank]].slot : UINT32_MAX;
+	return comm && comm->progress == RT_THREAD ? comm->drivers[comm->driver_of[rank]].slot : UINT32_MAX;
 }
 
 /* The ops of a rank that name a communication core all name the same one. If none does, the placement decides. */
 uint32_t rt_comm_core(const struct mpix_sched_request *req)
 {
 	const struct be_group *g = req->group;
-	const struct rt_comm *comm = g->local->comm;
+	const struct rt_comm *comm = g->process->comm;
 	const struct ir_rank *r = &req->rank;
 
 	for (uint32_t i = 0; i < r->nops; i++)
 		if (r->ops[i].exec == BIN_COMM && r->ops[i].cpu)
-			return (r->ops[i].cpu - 1) % comm->ncores;
-	return comm->core_of[rt_root_rank(g, g->rank)];
+			return (r->ops[i].cpu - 1) % comm->ndrivers;
+	return comm->driver_of[rt_root_rank(g, g->rank)];
 }
 
 /* ---- driving ---- */
 
-static struct rt_hub *hub_of(const struct rt_core *c)
+static struct rt_hub *hub_of(const struct rt_driver *c)
 {
-	return &c->local->board->slots[c->slot].hub;
+	return &c->process->board->slots[c->slot].hub;
 }
 
 /* True if a thread that waits for the request has to wake: it is complete, or has ops that only that thread may carry out. */
@@ -264,10 +264,10 @@ static bool wakes_owner(const struct be_turn *t)
 
 void rt_comm_count(const struct mpix_sched_request *req, uint32_t step)
 {
-	atomic_fetch_add_explicit(&hub_of(req->core)->active, step, memory_order_relaxed);
+	atomic_fetch_add_explicit(&hub_of(req->driver)->active, step, memory_order_relaxed);
 }
 
-bool rt_drive(const struct rt_item *it, uint64_t *moved, uint64_t *alarm)
+bool rt_drive(const struct rt_driven *it, uint64_t *moved, uint64_t *alarm)
 {
 	struct be_group *g = it->of->group;
 	struct be_bound *b = it->bound;
@@ -291,7 +291,7 @@ bool rt_drive(const struct rt_item *it, uint64_t *moved, uint64_t *alarm)
 	*moved += b->moved - before;
 	rt_turn_give(b->turn);
 	if (wakes)
-		be_ring(host_bells(g, it->rank));
+		be_ring(group_bells(g, it->rank));
 	return true;
 }
 
@@ -300,29 +300,29 @@ bool rt_inherit(struct mpix_sched_request *req)
 	const struct be_group *g = req->group;
 	uint32_t holder = atomic_load(&req->turn->holder);
 
-	return holder && rt_rank_died(g->local, rt_root_rank(g, holder - 1)) &&
+	return holder && rt_rank_died(g->process, rt_root_rank(g, holder - 1)) &&
 	       atomic_compare_exchange_strong(&req->turn->holder, &holder, g->rank + 1);
 }
 
 /* True if the thread has nothing to do, or has to end. */
-static bool must_stop(const struct rt_core *c)
+static bool must_stop(const struct rt_driver *c)
 {
 	return atomic_load(&c->stop) || !atomic_load(&c->live);
 }
 
 /* Wakes threads that sleep on the bell of a core. */
-static void ring_core(const struct rt_core *c)
+static void ring_driver(const struct rt_driver *c)
 {
-	be_ring_one(&c->door->bell[1], -1, c->door->asks || !c->local->ordered);
+	be_ring_one(&c->door->bell[1], -1, c->door->asks || !c->process->ordered);
 }
 
 /* Makes the thread search for active requests again, and wakes it. */
-static void wake_core(const struct rt_core *c)
+static void wake_driver(const struct rt_driver *c)
 {
 	if (!c->door)
 		return;
 	atomic_fetch_add(&hub_of(c)->starts, 1);
-	ring_core(c);
+	ring_driver(c);
 }
 
 /* ---- the baton ---- */
@@ -334,14 +334,14 @@ static void wake_core(const struct rt_core *c)
 /* Takes the baton. If this thread has just passed it, another one may take it first. Returns false if the thread has
  * nothing to do any more. The holder may just be falling asleep, and must wake to pass the baton on: either it sees
  * waiting before it sleeps, or the bell wakes it. */
-static bool take_baton(struct rt_core *c, bool passed)
+static bool take_baton(struct rt_driver *c, bool passed)
 {
-	const uint32_t me = c->local->comm->lead + 1;
+	const uint32_t me = c->process->comm->lead + 1;
 	struct rt_hub *hub = hub_of(c);
 	bool taken = false;
 
 	atomic_fetch_add(&hub->waiting, 1);
-	ring_core(c);
+	ring_driver(c);
 	if (passed)
 		futex_wait(&hub->baton, 0, CHANGE_NS);
 	while (!taken && !must_stop(c)) {
@@ -351,7 +351,7 @@ static bool take_baton(struct rt_core *c, bool passed)
 		if (taken)
 			break;
 		if (futex_wait(&hub->baton, holder, BATON_NS) && errno == ETIMEDOUT &&
-		    rt_rank_died(c->local, holder - 1))
+		    rt_rank_died(c->process, holder - 1))
 			taken = atomic_compare_exchange_strong(&hub->baton, &holder, me);
 	}
 	atomic_fetch_sub(&hub->waiting, 1);
@@ -359,7 +359,7 @@ static bool take_baton(struct rt_core *c, bool passed)
 }
 
 /* Releases the baton and wakes a thread that waits for it. Returns true if there is one. */
-static bool give_baton(struct rt_core *c)
+static bool give_baton(struct rt_driver *c)
 {
 	atomic_store(&hub_of(c)->baton, 0);
 	return futex_wake(&hub_of(c)->baton, 1) > 0;
@@ -377,13 +377,13 @@ enum {
 };
 
 /* Lists the requests that have become active. drive_active removes those that are not active any more. */
-static void find_active(struct rt_core *c, uint32_t starts)
+static void find_active(struct rt_driver *c, uint32_t starts)
 {
 	c->seen = starts;
 	c->changed = false;
 	c->active.n = 0;
-	for (uint32_t i = 0; i < c->items.n; i++) {
-		const struct rt_item *it = &c->items.at[i];
+	for (uint32_t i = 0; i < c->driven.n; i++) {
+		const struct rt_driven *it = &c->driven.at[i];
 
 		if (rt_turn_state(it->bound->turn) == RT_ACTIVE && !atomic_load(&it->of->ctx->paused))
 			c->active.at[c->active.n++] = i;
@@ -391,7 +391,7 @@ static void find_active(struct rt_core *c, uint32_t starts)
 }
 
 /* Makes progress on an active request. Returns what it has found. */
-static unsigned drive_item(const struct rt_item *it, uint64_t *alarm)
+static unsigned drive_one(const struct rt_driven *it, uint64_t *alarm)
 {
 	const struct be_turn *t = it->bound->turn;
 	uint64_t moved = 0;
@@ -406,7 +406,7 @@ static unsigned drive_item(const struct rt_item *it, uint64_t *alarm)
 }
 
 /* Makes progress on all active requests once. Returns what it has found. */
-static unsigned drive_active(struct rt_core *c, uint64_t *alarm)
+static unsigned drive_active(struct rt_driver *c, uint64_t *alarm)
 {
 	uint32_t starts = atomic_load(&hub_of(c)->starts);
 	unsigned found = 0;
@@ -415,7 +415,7 @@ static unsigned drive_active(struct rt_core *c, uint64_t *alarm)
 	if (starts != c->seen || c->changed)
 		find_active(c, starts);
 	for (size_t k = 0; k < c->active.n;) {
-		const unsigned one = drive_item(&c->items.at[c->active.at[k]], alarm);
+		const unsigned one = drive_one(&c->driven.at[c->active.at[k]], alarm);
 
 		found |= one;
 		if (one & OPEN)
@@ -436,35 +436,35 @@ static unsigned drive_active(struct rt_core *c, uint64_t *alarm)
 #define IDLE_NS 3600000000000u
 
 /* Records a sleep in the trace of one of the contexts that the thread serves. */
-static void trace_sleep(struct rt_core *c, uint64_t since)
+static void trace_sleep(struct rt_driver *c, uint64_t since)
 {
 	struct be_group *g;
 
 	pthread_rwlock_rdlock(&c->lock);
-	g = c->items.n ? c->items.at[0].of->group : NULL;
-	if (g && host_traces(g))
-		host_trace(g, (struct be_event){ .begin = since,
-						 .end = clock_now_ns(),
-						 .rank = g->rank,
-						 .peer = BE_NOBODY,
-						 .what = BE_EVENT_SLEEP });
+	g = c->driven.n ? c->driven.at[0].of->group : NULL;
+	if (g && group_traces(g))
+		group_trace(g, (struct be_event){ .begin = since,
+						  .end = clock_now_ns(),
+						  .rank = g->rank,
+						  .peer = BE_NOBODY,
+						  .what = BE_EVENT_SLEEP });
 	pthread_rwlock_unlock(&c->lock);
 }
 
-#define PASS_TURNS 2u /* iterations without progress before another process gets the baton */
+#define PASS_SPINS 2u /* iterations without progress before another process gets the baton */
 #define KEEP_TURNS 100u /* iterations before another process gets the baton even if there is progress */
 /* Times that the baton is passed without progress, plus 2 per rank, before the threads sleep. */
 #define PASSES 64u
 
 /* Announces that the thread is about to sleep. */
-static void arm_core(struct rt_core *c)
+static void arm_driver(struct rt_driver *c)
 {
 	c->heard = rt_bell_arm(&c->door->bell[1], c->door->asks);
 	c->armed = true;
 	c->asked = false;
 }
 
-static void disarm_core(struct rt_core *c)
+static void disarm_driver(struct rt_driver *c)
 {
 	if (c->armed)
 		rt_bell_disarm(&c->door->bell[1]);
@@ -472,7 +472,7 @@ static void disarm_core(struct rt_core *c)
 }
 
 /* Sleeps until the bell is rung, unless that has happened since the thread armed it. */
-static void sleep_on(struct rt_core *c, unsigned found, uint64_t alarm)
+static void sleep_on(struct rt_driver *c, unsigned found, uint64_t alarm)
 {
 	const uint64_t now = clock_now_ns();
 	uint64_t ns = found & (BUSY | STRAY) ? NAP_NS : found & OPEN ? SLEEP_NS : IDLE_NS;
@@ -482,7 +482,7 @@ static void sleep_on(struct rt_core *c, unsigned found, uint64_t alarm)
 	if (rt_bell_sleep(&c->door->bell[1], c->heard, ns))
 		atomic_store_explicit(&hub_of(c)->idle, 0, memory_order_relaxed);
 	trace_sleep(c, now);
-	disarm_core(c);
+	disarm_driver(c);
 }
 
 /* Makes progress on all active requests: spins, yields the CPU to others, and sleeps when nothing moves. Returns false when
@@ -491,22 +491,22 @@ static void sleep_on(struct rt_core *c, unsigned found, uint64_t alarm)
  * Before a thread sleeps, it arms the bell and checks all requests once more. Requests that only other processes may serve
  * must be checked by those: so the thread passes the baton once more, and sleeps if nothing has moved when it has the baton
  * again. tests/spin/baton.pml is the Promela program of this protocol. */
-static bool drive_core(struct rt_core *c)
+static bool run_driver(struct rt_driver *c)
 {
 	struct rt_hub *hub = hub_of(c);
 
-	for (unsigned turn = 0, rounds = 0; !must_stop(c); rounds++) {
+	for (unsigned spun = 0, rounds = 0; !must_stop(c); rounds++) {
 		uint64_t alarm = UINT64_MAX;
 		const unsigned found = drive_active(c, c->armed ? &alarm : NULL);
 		const bool others = found & ELSEWHERE && atomic_load(&hub->waiting);
-		const bool quiet = atomic_load_explicit(&hub->idle, memory_order_relaxed) >= PASSES + 2 * c->local->size;
+		const bool quiet = atomic_load_explicit(&hub->idle, memory_order_relaxed) >= PASSES + 2 * c->process->size;
 		/* Does not spin if another thread has to make progress: that may be about to wait for the baton, on this
 		 * very CPU. */
 		const unsigned spins = found & ELSEWHERE ? 0 : c->spins;
 
 		if (found & MOVED) {
-			turn = 0;
-			disarm_core(c);
+			spun = 0;
+			disarm_driver(c);
 			atomic_store_explicit(&hub->idle, 0, memory_order_relaxed);
 			if (found & ELSEWHERE && rounds >= KEEP_TURNS)
 				return true;
@@ -515,38 +515,38 @@ static bool drive_core(struct rt_core *c)
 			return true;
 		} else if (c->armed && (quiet || !others)) {
 			sleep_on(c, found, alarm);
-			turn = 0;
+			spun = 0;
 			if (found & ELSEWHERE)
 				return true;
-		} else if (turn < PASS_TURNS) {
-			rt_relax(turn++, spins);
+		} else if (spun < PASS_SPINS) {
+			rt_relax(spun++, spins);
 		} else if (others && !quiet) {
-			disarm_core(c); /* if it was armed, something has moved since */
+			disarm_driver(c); /* if it was armed, something has moved since */
 			atomic_fetch_add_explicit(&hub->idle, 1, memory_order_relaxed);
 			return true;
-		} else if (!others && turn < c->spins + YIELDS) {
-			rt_relax(turn++, spins);
+		} else if (!others && spun < c->spins + YIELDS) {
+			rt_relax(spun++, spins);
 		} else {
-			arm_core(c);
+			arm_driver(c);
 		}
 	}
 	return false;
 }
 
 /* Makes progress whenever the thread has the baton, until there is nothing to do. */
-static void serve_in_turns(struct rt_core *c)
+static void serve_in_turns(struct rt_driver *c)
 {
 	bool passed = false;
 
 	while (take_baton(c, passed)) {
-		const bool passes = drive_core(c);
+		const bool passes = run_driver(c);
 
 		passed = give_baton(c) && passes;
 	}
-	disarm_core(c);
+	disarm_driver(c);
 }
 
-static bool wait_for_work(struct rt_core *c)
+static bool wait_for_work(struct rt_driver *c)
 {
 	pthread_mutex_lock(&c->gate);
 	while (must_stop(c) && !atomic_load(&c->stop))
@@ -569,9 +569,9 @@ static void pin_thread(int32_t cpu)
 	CPU_FREE(set);
 }
 
-static void *core_main(void *arg)
+static void *driver_main(void *arg)
 {
-	struct rt_core *c = arg;
+	struct rt_driver *c = arg;
 
 	prctl(PR_SET_NAME, "goal-comm");
 	pin_thread(c->cpu);
@@ -581,14 +581,14 @@ static void *core_main(void *arg)
 }
 
 /* Starts the thread of a core, with all signals blocked: they are for the application's threads. */
-static int start_thread(struct mpix_sched_ctx *ctx, struct rt_core *c)
+static int start_thread(struct mpix_sched_ctx *ctx, struct rt_driver *c)
 {
 	sigset_t all, old;
 	int err = 0;
 
 	pthread_mutex_lock(&c->gate);
 	if (!c->door)
-		c->door = rt_door_of(c->local, c->slot);
+		c->door = rt_door_of(c->process, c->slot);
 	if (!c->door) {
 		pthread_mutex_unlock(&c->gate);
 		return rt_error(ctx, -ERR_SYS, "the heap of rank %u cannot be mapped", c->slot);
@@ -596,7 +596,7 @@ static int start_thread(struct mpix_sched_ctx *ctx, struct rt_core *c)
 	if (!c->running) {
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &old);
-		err = pthread_create(&c->thread, NULL, core_main, c);
+		err = pthread_create(&c->thread, NULL, driver_main, c);
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 		c->running = !err;
 	}
@@ -604,27 +604,27 @@ static int start_thread(struct mpix_sched_ctx *ctx, struct rt_core *c)
 	return err ? rt_error(ctx, -ERR_SYS, "pthread_create: %s", strerror(err)) : 0;
 }
 
-static void stop_thread(struct rt_core *c)
+static void stop_thread(struct rt_driver *c)
 {
 	pthread_mutex_lock(&c->gate);
 	atomic_store(&c->stop, true);
 	pthread_cond_signal(&c->opened);
 	pthread_mutex_unlock(&c->gate);
-	wake_core(c);
+	wake_driver(c);
 	futex_wake(&hub_of(c)->baton, INT_MAX);
 	pthread_join(c->thread, NULL);
 }
 
-void rt_comm_free(struct rt_local *l)
+void rt_comm_free(struct rt_process *l)
 {
 	struct rt_comm *comm = l->comm;
 
-	for (uint32_t k = 0; comm && k < comm->ncores; k++) {
-		struct rt_core *c = &comm->cores[k];
+	for (uint32_t k = 0; comm && k < comm->ndrivers; k++) {
+		struct rt_driver *c = &comm->drivers[k];
 
 		if (c->running && comm->pid == getpid()) /* a forked child has no threads */
 			stop_thread(c);
-		VEC_FREE(&c->items);
+		VEC_FREE(&c->driven);
 		VEC_FREE(&c->active);
 		pthread_mutex_destroy(&c->gate);
 		pthread_cond_destroy(&c->opened);
@@ -636,18 +636,18 @@ void rt_comm_free(struct rt_local *l)
 /* ---- requests ---- */
 
 /* Recounts the requests that are not paused, and wakes the thread. The caller has changed the list and holds its lock. */
-static void update_live(struct rt_core *c)
+static void update_live(struct rt_driver *c)
 {
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < c->items.n; i++)
-		n += !atomic_load(&c->items.at[i].of->ctx->paused);
+	for (size_t i = 0; i < c->driven.n; i++)
+		n += !atomic_load(&c->driven.at[i].of->ctx->paused);
 	c->changed = true;
 	pthread_mutex_lock(&c->gate);
 	atomic_store(&c->live, n);
 	pthread_cond_signal(&c->opened);
 	pthread_mutex_unlock(&c->gate);
-	wake_core(c);
+	wake_driver(c);
 }
 
 /* True if rank by creates a view of the request of a rank in another process. Of the ranks that one core serves, the lowest
@@ -655,15 +655,15 @@ static void update_live(struct rt_core *c)
 static bool drives_rank(const struct mpix_sched_request *req, uint32_t by, uint32_t rank)
 {
 	const struct be_group *g = req->group;
-	const struct rt_peer *peers = g->local->peers;
-	const struct rt_mate *mates = req->mates;
+	const struct rt_peer *peers = g->process->peers;
+	const struct rt_member *members = req->members;
 	const uint32_t lead = peers[rt_root_rank(g, by)].lead;
 
 	if (peers[rt_root_rank(g, by)].node != peers[rt_root_rank(g, rank)].node ||
-	    lead == peers[rt_root_rank(g, rank)].lead || mates[by].core != mates[rank].core)
+	    lead == peers[rt_root_rank(g, rank)].lead || members[by].comm_core != members[rank].comm_core)
 		return false;
 	for (uint32_t r = 0; r < by; r++)
-		if (mates[r].core == mates[by].core && peers[rt_root_rank(g, r)].lead == lead)
+		if (members[r].comm_core == members[by].comm_core && peers[rt_root_rank(g, r)].lead == lead)
 			return false;
 	return true;
 }
@@ -700,38 +700,38 @@ static int make_views(struct mpix_sched_request *req)
 	return err;
 }
 
-static struct rt_item item_of(struct mpix_sched_request *req, uint32_t rank, struct be_bound *bound)
+static struct rt_driven driven_of(struct mpix_sched_request *req, uint32_t rank, struct be_bound *bound)
 {
 	struct be_group *g = req->group;
 	const uint32_t slot = rt_root_rank(g, rank);
 
-	return (struct rt_item){ .bound = bound,
-				 .of = req,
-				 .rank = rank,
-				 .slot = slot,
-				 .view = bound != req->bound,
-				 .stray = req->mates[rank].core != g->local->comm->core_of[slot] };
+	return (struct rt_driven){ .bound = bound,
+				   .of = req,
+				   .rank = rank,
+				   .slot = slot,
+				   .view = bound != req->bound,
+				   .stray = req->members[rank].comm_core != g->process->comm->driver_of[slot] };
 }
 
-static int add_items(struct rt_core *c, struct mpix_sched_request *req)
+static int add_driven(struct rt_driver *c, struct mpix_sched_request *req)
 {
-	const size_t n = c->items.n + 1 + req->views.n;
+	const size_t n = c->driven.n + 1 + req->views.n;
 	size_t at = 0;
 
-	if (VEC_RESERVE(&c->items, n) || VEC_RESERVE(&c->active, n))
+	if (VEC_RESERVE(&c->driven, n) || VEC_RESERVE(&c->active, n))
 		return -ERR_NOMEM;
-	c->items.at[c->items.n++] = item_of(req, req->group->rank, req->bound);
+	c->driven.at[c->driven.n++] = driven_of(req, req->group->rank, req->bound);
 	for (uint32_t r = 0; r < req->group->size; r++)
 		if (drives_rank(req, req->group->rank, r))
-			c->items.at[c->items.n++] = item_of(req, r, req->views.at[at++]);
+			c->driven.at[c->driven.n++] = driven_of(req, r, req->views.at[at++]);
 	update_live(c);
 	return 0;
 }
 
 int rt_comm_join(struct mpix_sched_request *req)
 {
-	struct rt_comm *comm = req->group->local->comm;
-	struct rt_core *c = &comm->cores[rt_comm_core(req)];
+	struct rt_comm *comm = req->group->process->comm;
+	struct rt_driver *c = &comm->drivers[rt_comm_core(req)];
 	int err = make_views(req);
 
 	if (!err && comm->progress == RT_THREAD)
@@ -739,31 +739,31 @@ int rt_comm_join(struct mpix_sched_request *req)
 	if (err)
 		return err;
 	pthread_mutex_lock(&req->ctx->lock); /* set_paused reads core under this lock */
-	req->core = c;
+	req->driver = c;
 	pthread_mutex_unlock(&req->ctx->lock);
 	pthread_rwlock_wrlock(&c->lock);
-	err = add_items(c, req);
+	err = add_driven(c, req);
 	pthread_rwlock_unlock(&c->lock);
 	return rt_fail(req->ctx, err);
 }
 
-static void remove_items(struct rt_core *c, const struct mpix_sched_request *req)
+static void remove_driven(struct rt_driver *c, const struct mpix_sched_request *req)
 {
 	size_t n = 0;
 
 	pthread_rwlock_wrlock(&c->lock);
-	for (size_t i = 0; i < c->items.n; i++)
-		if (c->items.at[i].of != req)
-			c->items.at[n++] = c->items.at[i];
-	c->items.n = n;
+	for (size_t i = 0; i < c->driven.n; i++)
+		if (c->driven.at[i].of != req)
+			c->driven.at[n++] = c->driven.at[i];
+	c->driven.n = n;
 	update_live(c);
 	pthread_rwlock_unlock(&c->lock);
 }
 
 void rt_comm_leave(struct mpix_sched_request *req)
 {
-	if (req->core)
-		remove_items(req->core, req);
+	if (req->driver)
+		remove_driven(req->driver, req);
 	for (size_t i = 0; i < req->views.n; i++)
 		req->views.at[i]->ops->unbind(req->views.at[i]);
 	VEC_FREE(&req->views);
@@ -771,7 +771,7 @@ void rt_comm_leave(struct mpix_sched_request *req)
 
 void rt_comm_started(struct mpix_sched_request *req)
 {
-	wake_core(req->core);
+	wake_driver(req->driver);
 }
 
 /* ---- statistics ---- */
@@ -816,7 +816,7 @@ static int set_paused(struct mpix_sched_ctx *ctx, bool paused)
 	atomic_store(&ctx->paused, paused);
 	pthread_mutex_lock(&ctx->lock);
 	for (size_t i = 0; i < ctx->requests.n; i++) {
-		struct rt_core *c = ctx->requests.at[i]->core;
+		struct rt_driver *c = ctx->requests.at[i]->driver;
 
 		if (!c)
 			continue;

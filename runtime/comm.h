@@ -14,7 +14,7 @@ enum rt_progress { RT_APP, RT_THREAD, RT_COLLAB, RT_PROGRESSES };
 extern const char *const rt_progress_names[RT_PROGRESSES];
 
 /* Settings of one rank for progress, from its environment, and the CPUs on which it may run. */
-struct rt_wish {
+struct rt_comm_config {
 	enum rt_progress progress;
 	int32_t cpu; /* CPU for its communication */
 	struct rt_cpus cpus;
@@ -22,7 +22,7 @@ struct rt_wish {
 
 /* A request on which threads other than its rank's own make progress. It is bound in this process, or is a view of a
  * request of another process. */
-struct rt_item {
+struct rt_driven {
 	struct be_bound *bound;
 	struct mpix_sched_request *of; /* the request itself, or the one that owns the view */
 	uint32_t rank; /* rank to which the request belongs, in the request's group */
@@ -32,21 +32,21 @@ struct rt_item {
 };
 
 /* Information about another rank during binding: its backend's memory, and the number of its communication core. */
-struct rt_mate {
-	struct be_place place;
-	uint32_t core;
+struct rt_member {
+	struct be_handle handle;
+	uint32_t comm_core;
 };
 
 /* The driver: this process's part of a communication core, with the requests on which it makes progress and its thread.
  * Ranks that help each other (RT_COLLAB) have one without a thread. */
-struct rt_core {
-	struct rt_local *local;
+struct rt_driver {
+	struct rt_process *process;
 	uint32_t slot; /* lowest rank that this communication core serves; its slot on the board has the hub */
 	int32_t cpu; /* -1: its thread is not pinned */
 	unsigned spins;
 	struct rt_door *door; /* bells of rank slot; bell[1] is the core's */
 	pthread_rwlock_t lock; /* protects items; read-locked while a thread makes progress on them */
-	VEC(struct rt_item) items;
+	VEC(struct rt_driven) driven;
 	bool changed;
 	/* Used by the thread, or to control it: */
 	pthread_mutex_t gate; /* protects running, stop and live */
@@ -65,21 +65,21 @@ struct rt_comm {
 	enum rt_progress progress;
 	pid_t pid;
 	uint32_t lead; /* lowest rank of this process */
-	uint32_t *core_of; /* by rank of this node: number of its communication core */
-	struct rt_core *cores;
-	uint32_t ncores;
+	uint32_t *driver_of; /* by rank of this node: number of its communication core */
+	struct rt_driver *drivers;
+	uint32_t ndrivers;
 };
 
 /* Fills in w from the environment. */
-int rt_comm_ask(struct mpix_sched_ctx *ctx, uint32_t rank, struct rt_wish *w);
+int rt_comm_ask(struct mpix_sched_ctx *ctx, uint32_t rank, struct rt_comm_config *w);
 /* Checks that the settings of a rank are compatible with those of rank 0. Returns 0, or an error with a message. */
-int rt_comm_compare(struct mpix_sched_ctx *ctx, const struct rt_wish *zero, const struct rt_wish *w, uint32_t rank);
+int rt_comm_compare(struct mpix_sched_ctx *ctx, const struct rt_comm_config *zero, const struct rt_comm_config *w, uint32_t rank);
 /* Creates l->comm from the settings of all ranks of this node. */
-int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_local *l, uint32_t lead, const struct rt_wish *all);
+int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_process *l, uint32_t lead, const struct rt_comm_config *all);
 /* Stops the threads of l->comm, waits for them, and frees it. */
-void rt_comm_free(struct rt_local *l);
+void rt_comm_free(struct rt_process *l);
 /* Returns the lowest of the ranks that share the communication core of rank, a rank of this node; UINT32_MAX if it has none. */
-uint32_t rt_comm_slot(const struct rt_local *l, uint32_t rank);
+uint32_t rt_comm_slot(const struct rt_process *l, uint32_t rank);
 /* Returns the number of the communication core that serves a request. */
 uint32_t rt_comm_core(const struct mpix_sched_request *req);
 /* Returns how many ranks of other processes create a view of the request. req->mates must be set. */
@@ -93,7 +93,7 @@ void rt_comm_count(const struct mpix_sched_request *req, uint32_t step);
 void rt_comm_started(struct mpix_sched_request *req);
 /* Makes progress on a request, if it is active. Adds the amount of work done to *moved. If alarm is not NULL, lowers *alarm
  * to the time at which the request has to be checked again. Returns false if somebody else holds the turn. */
-bool rt_drive(const struct rt_item *it, uint64_t *moved, uint64_t *alarm);
+bool rt_drive(const struct rt_driven *it, uint64_t *moved, uint64_t *alarm);
 /* Takes the turn of a request from a holder whose process has died. Returns true if the caller holds it now. */
 bool rt_inherit(struct mpix_sched_request *req);
 

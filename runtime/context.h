@@ -30,14 +30,14 @@ struct mpix_sched_ctx {
 	struct rt_selected *selected; /* selection tables and compiled schedules; NULL until first used */
 	struct rt_heap *heap;
 	const struct be_row *backend; /* backend for its requests; NULL if GOAL_BACKEND names none */
-	void *be_state; /* the backend's data for this context (host_state) */
+	void *be_state; /* the backend's data for this context (group_state) */
 	pthread_mutex_t watch_lock; /* held by the one thread that sleeps on descriptors; the others sleep on the bell */
-	_Atomic int watched; /* descriptor that the backend gave to host_watch, or -1 */
+	_Atomic int watched; /* descriptor that the backend gave to group_watch, or -1 */
 	struct rt_trace *trace; /* NULL if nothing is traced */
 	VEC(struct rt_zombie) zombies;
 	VEC(struct mpix_sched_request *) requests; /* bound requests */
 	_Atomic uint32_t nactive;
-	bool umwaits; /* the CPU can sleep until a store (host_umwaits) */
+	bool umwaits; /* the CPU can sleep until a store (group_umwaits) */
 	int policy; /* enum rt_policy, or -ERR_ARG if GOAL_WAIT is invalid */
 	pthread_mutex_t energy_lock; /* protects energy; recursive, so that the function may replace itself */
 	struct {

@@ -46,7 +46,7 @@ bool rt_cpu_umwaits(void)
 
 /* The instructions are bytes, so that the compiler needs no option for them. ecx = 1 selects the lighter of two sleep
  * states, which the CPU leaves faster. */
-void host_umwait(const _Atomic uint64_t *word, uint64_t value)
+void be_umwait(const _Atomic uint64_t *word, uint64_t value)
 {
 	uint64_t until = __rdtsc() + UMWAIT_CYCLES;
 
@@ -65,7 +65,7 @@ bool rt_cpu_umwaits(void)
 	return false;
 }
 
-void host_umwait(const _Atomic uint64_t *word, uint64_t value)
+void be_umwait(const _Atomic uint64_t *word, uint64_t value)
 {
 	(void)word;
 	(void)value;
@@ -74,7 +74,7 @@ void host_umwait(const _Atomic uint64_t *word, uint64_t value)
 
 #endif
 
-bool host_umwaits(const struct be_group *g)
+bool group_umwaits(const struct be_group *g)
 {
 	return g->ctx->umwaits;
 }

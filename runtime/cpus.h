@@ -15,7 +15,7 @@ struct rt_cpus {
 	uint64_t bits[RT_CPUS / 64];
 };
 
-/* True if the CPU has the instructions of host_umwait. The check takes microseconds on virtual machines. */
+/* True if the CPU has the instructions of be_umwait. The check takes microseconds on virtual machines. */
 bool rt_cpu_umwaits(void);
 void rt_cpus_get(struct rt_cpus *c);
 /* Returns how many iterations each of n ranks may spin, if all of them may run on this rank's CPUs. */
@@ -25,6 +25,6 @@ unsigned rt_spins(uint32_t n);
 unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me);
 
 /* One iteration of waiting: pauses the CPU if turn is less than spins, else yields it. */
-void rt_relax(unsigned turn, unsigned spins);
+void rt_relax(unsigned spun, unsigned spins);
 
 #endif

@@ -218,7 +218,7 @@ static void begin_line(struct line *l, const struct mpix_sched_request *req)
 
 	add(l, "rank %u", g->rank);
 	if (g->root)
-		add(l, " of %u (%u of %u)", g->size, g->root[g->rank], g->local->size);
+		add(l, " of %u (%u of %u)", g->size, g->root[g->rank], g->process->size);
 	add(l, ": %s epoch %llu: ", bin_str(&req->sched->bin, req->sched->bin.meta->name),
 	    (unsigned long long)req->epoch);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Groups after they are made (meeting.c): subgroups, and which ranks have died. */
+ * Groups after they are made (bootstrap.c): subgroups, and which ranks have died. */
 #include "runtime/group.h"
 
 #include "runtime/cpus.h"
@@ -22,7 +22,7 @@ static uint32_t board_owner(const struct be_group *g)
 {
 	uint32_t r = 0;
 
-	while (g->local->peers[g->root[r]].node != g->local->node)
+	while (g->process->peers[g->root[r]].node != g->process->node)
 		r++;
 	return r;
 }
@@ -33,11 +33,11 @@ static void leave_board(struct be_group *g)
 	struct rt_board *b = g->board;
 
 	if (g->rank == board_owner(g))
-		host_free_later(g, b, NULL, &b->users);
+		group_free_later(g, b, NULL, &b->users);
 	atomic_fetch_sub(&b->users, 1); /* last access: the owner may free it now */
 }
 
-bool rt_local_owned(const struct rt_local *l)
+bool rt_process_owned(const struct rt_process *l)
 {
 	return l->pid == getpid();
 }
@@ -48,14 +48,14 @@ void rt_group_unref(struct be_group *g)
 
 	if (atomic_fetch_sub(&g->refs, 1) != 1)
 		return;
-	if (rt_local_owned(g->local)) {
+	if (rt_process_owned(g->process)) {
 		atomic_store(&g->board->slots[g->rank].left, 1);
 		if (g->root)
 			leave_board(g);
-		rt_bridge_ring(g->local);
+		rt_bridge_ring(g->process);
 	}
-	if (atomic_fetch_sub(&g->local->refs, 1) == 1)
-		rt_local_free(g->local);
+	if (atomic_fetch_sub(&g->process->refs, 1) == 1)
+		rt_process_free(g->process);
 	free(g->root);
 	free(g->gathered);
 	free(g);
@@ -66,9 +66,9 @@ int MPIX_Sched_group_free(MPIX_Sched_group *group)
 {
 	if (!group)
 		return MPIX_SCHED_ERR_ARG;
-	if (*group && rt_local_owned((*group)->g.local)) {
+	if (*group && rt_process_owned((*group)->g.process)) {
 		atomic_store(&(*group)->g.board->slots[(*group)->g.rank].closed, 1);
-		rt_bridge_ring((*group)->g.local);
+		rt_bridge_ring((*group)->g.process);
 	}
 	if (*group)
 		rt_group_unref(&(*group)->g);
@@ -87,14 +87,14 @@ int MPIX_Sched_group_rank(MPIX_Sched_group group, int *rank, int *size)
 
 /* ---- subgroups ---- */
 
-struct wish {
+struct split_args {
 	int color, key;
 	uint32_t rank;
 };
 
 static int by_key(const void *a, const void *b)
 {
-	const struct wish *x = a, *y = b;
+	const struct split_args *x = a, *y = b;
 
 	if (x->key != y->key)
 		return x->key < y->key ? -1 : 1;
@@ -103,8 +103,8 @@ static int by_key(const void *a, const void *b)
 
 static int make_subboard(struct be_group *g, struct be_group *sub, uint64_t *off)
 {
-	struct rt_local *l = g->local;
-	struct rt_board *b = sub->board = host_alloc(g, rt_board_size(sub->size), off);
+	struct rt_process *l = g->process;
+	struct rt_board *b = sub->board = group_alloc(g, rt_board_size(sub->size), off);
 	uint32_t users = 0;
 
 	if (!b)
@@ -126,14 +126,14 @@ static int make_subboard(struct be_group *g, struct be_group *sub, uint64_t *off
  * makes the node's board. */
 static int gather_members(struct be_group *g, struct be_group *sub, int color, uint64_t *off)
 {
-	struct wish *w = (struct wish *)(void *)g->gathered;
+	struct split_args *w = (struct split_args *)(void *)g->gathered;
 
 	for (uint32_t r = 0; r < g->size; r++)
 		if (w[r].color == color)
 			w[sub->size++] = w[r];
 	qsort(w, sub->size, sizeof *w, by_key);
 	sub->root = mem_alloc(sub->size * sizeof *sub->root);
-	sub->gathered = mem_alloc((size_t)sub->size * HOST_RECORD);
+	sub->gathered = mem_alloc((size_t)sub->size * GROUP_RECORD);
 	if (!sub->root || !sub->gathered)
 		return rt_fail(g->ctx, -ERR_NOMEM);
 	for (uint32_t r = 0; r < sub->size; r++) {
@@ -141,12 +141,12 @@ static int gather_members(struct be_group *g, struct be_group *sub, int color, u
 		if (w[r].rank == g->rank)
 			sub->rank = r;
 	}
-	sub->local = g->local;
+	sub->process = g->process;
 	sub->id = rt_id(rt_id(g->id, g->seq), sub->root[0]);
 	return sub->rank == board_owner(sub) ? make_subboard(g, sub, off) : 0;
 }
 
-struct place {
+struct board_handle {
 	uint32_t root; /* rank whose heap has the board */
 	uint64_t off;
 };
@@ -154,12 +154,12 @@ struct place {
 /* Finds the board of the subgroup, from the locations in g->gathered. */
 static int find_board(struct be_group *g, struct be_group *sub)
 {
-	const struct place *p = (const struct place *)(const void *)g->gathered;
+	const struct board_handle *p = (const struct board_handle *)(const void *)g->gathered;
 	const uint32_t owner = sub->root[board_owner(sub)];
 
 	for (uint32_t r = 0; r < g->size && !sub->board; r++)
 		if (p[r].off != UINT64_MAX && p[r].root == owner)
-			sub->board = host_peer(g, r, p[r].off, rt_board_size(sub->size));
+			sub->board = group_peer(g, r, p[r].off, rt_board_size(sub->size));
 	return sub->board ? 0 : rt_error(g->ctx, -ERR_SYS, "the heap of a rank cannot be mapped");
 }
 
@@ -168,7 +168,7 @@ int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sche
 	const bool in = color != MPIX_SCHED_UNDEFINED;
 	struct mpix_sched_group *new;
 	struct be_group *g, *sub;
-	struct place place = { .off = UINT64_MAX };
+	struct board_handle board_handle = { .off = UINT64_MAX };
 	int err;
 
 	if (!group)
@@ -182,21 +182,21 @@ int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sche
 	if (color < 0 && in)
 		err = rt_error(g->ctx, -ERR_ARG, "a color is at least 0, or MPIX_SCHED_UNDEFINED");
 	/* Each step ends with an exchange, so that all ranks succeed or fail together. */
-	err = host_agree(g, err);
+	err = group_agree(g, err);
 	if (err) {
 		free(new);
 		return -err;
 	}
 	sub = &new->g;
-	err = host_allgather(g, &(struct wish){ color, key, g->rank }, sizeof(struct wish), g->gathered);
+	err = group_allgather(g, &(struct split_args){ color, key, g->rank }, sizeof(struct split_args), g->gathered);
 	if (!err && in)
-		err = gather_members(g, sub, color, &place.off);
-	place.root = rt_root_rank(g, g->rank);
-	err = host_agree(g, err);
+		err = gather_members(g, sub, color, &board_handle.off);
+	board_handle.root = rt_root_rank(g, g->rank);
+	err = group_agree(g, err);
 	if (!err)
-		err = host_allgather(g, &place, sizeof place, g->gathered);
+		err = group_allgather(g, &board_handle, sizeof board_handle, g->gathered);
 	if (!err)
-		err = host_agree(g, in ? find_board(g, sub) : 0);
+		err = group_agree(g, in ? find_board(g, sub) : 0);
 	sub->ctx = g->ctx;
 	if (err && sub->board)
 		leave_board(sub);
@@ -209,7 +209,7 @@ int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sche
 		return -err;
 	}
 	sub->spins = g->spins;
-	atomic_fetch_add(&g->local->refs, 1);
+	atomic_fetch_add(&g->process->refs, 1);
 	atomic_init(&sub->refs, 1);
 	rt_ctx_ref(g->ctx);
 	*out = new;
@@ -225,9 +225,9 @@ int rt_group_dead(struct be_group *g)
 
 	if (!failed)
 		return 0;
-	if (atomic_load(&g->local->board->slots[rt_root_rank(g, rank)].died) == RT_UNREACHABLE)
+	if (atomic_load(&g->process->board->slots[rt_root_rank(g, rank)].died) == RT_UNREACHABLE)
 		return rt_error(g->ctx, -ERR_DEAD, "rank %u died, or its node cannot be reached any more", rank);
-	if (by != RT_NOBODY && !rt_rank_died(g->local, rt_root_rank(g, rank)))
+	if (by != RT_NOBODY && !rt_rank_died(g->process, rt_root_rank(g, rank)))
 		return rt_error(g->ctx, -ERR_DEAD, "rank %u cannot reach rank %u any more", by, rank);
 	return rt_error(g->ctx, -ERR_DEAD, "rank %u died", rank);
 }
@@ -238,24 +238,24 @@ static bool mark_failed(struct be_group *g, uint32_t rank, uint32_t by)
 	uint64_t none = 0;
 	const bool first = atomic_compare_exchange_strong(&g->board->failed, &none, rt_failure(rank, by));
 
-	rt_bridge_ring(g->local);
+	rt_bridge_ring(g->process);
 	return first;
 }
 
-int host_died(struct be_group *g, uint32_t rank)
+int group_died(struct be_group *g, uint32_t rank)
 {
 	mark_failed(g, rank, RT_NOBODY);
 	return rt_group_dead(g);
 }
 
-int host_unreachable(struct be_group *g, uint32_t rank, const char *why)
+int group_unreachable(struct be_group *g, uint32_t rank, const char *why)
 {
-	if (!mark_failed(g, rank, g->rank) || rt_rank_died(g->local, rt_root_rank(g, rank)))
+	if (!mark_failed(g, rank, g->rank) || rt_rank_died(g->process, rt_root_rank(g, rank)))
 		return rt_group_dead(g);
 	return rt_error(g->ctx, -ERR_DEAD, "rank %u cannot be reached: %s", rank, why);
 }
 
-bool host_lost(const struct be_group *g)
+bool group_lost(const struct be_group *g)
 {
 	return atomic_load(&g->board->failed) != 0;
 }
@@ -266,21 +266,21 @@ bool rt_group_left(const struct be_group *g, uint32_t rank)
 }
 
 /* True if the process of a rank, not this process, has ended: it held a lock for each of its ranks. */
-static bool lock_is_gone(const struct rt_local *l, uint32_t rank)
+static bool lock_is_gone(const struct rt_process *l, uint32_t rank)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1 };
 
 	return fcntl(l->fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
 }
 
-bool rt_rank_died(const struct rt_local *l, uint32_t rank)
+bool rt_rank_died(const struct rt_process *l, uint32_t rank)
 {
 	if (l->peers[rank].node != l->node)
 		return atomic_load(&l->board->slots[rank].died) != 0;
 	return l->fd >= 0 && !l->peers[rank].same && atomic_load(&l->board->slots[rank].joined) && lock_is_gone(l, rank);
 }
 
-int64_t rt_find_dead(const struct rt_local *l, const struct rt_board *b, const uint32_t *root, uint32_t n)
+int64_t rt_find_dead(const struct rt_process *l, const struct rt_board *b, const uint32_t *root, uint32_t n)
 {
 	for (uint32_t r = 0; r < n; r++) {
 		/* A rank that leaves sets left first, and releases its lock later. So left is read again after the lock. */
@@ -306,8 +306,8 @@ static int check(struct be_group *g, bool awaits)
 	if (rank >= 0)
 		return rt_error(g->ctx, -ERR_DEAD, "rank %u has left the group", (unsigned)rank);
 	/* Skips ranks of this process, as its threads die together. */
-	rank = rt_find_dead(g->local, g->board, g->root, g->size);
-	return rank >= 0 ? host_died(g, (uint32_t)rank) : 0;
+	rank = rt_find_dead(g->process, g->board, g->root, g->size);
+	return rank >= 0 ? group_died(g, (uint32_t)rank) : 0;
 }
 
 int rt_group_check(struct be_group *g)

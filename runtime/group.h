@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Groups of ranks: meeting.c creates them, group.c splits and checks them, host.c has the functions for backends. */
+ * Groups of ranks: bootstrap.c creates them, group.c splits and checks them, group_services.c has the functions for backends. */
 #ifndef RUNTIME_GROUP_H
 #define RUNTIME_GROUP_H
 
@@ -32,7 +32,7 @@ struct rt_peer {
 };
 
 /* State shared by the ranks of one group that are threads of one process, and by all groups split from that group. */
-struct rt_local {
+struct rt_process {
 	_Atomic uint32_t refs;
 	uint32_t size;
 	pid_t pid;
@@ -41,8 +41,8 @@ struct rt_local {
 	bool ordered; /* sleepers can order the stores of this process by membarrier */
 	int fd; /* descriptor of the board; -1 if all ranks of this node are threads of this process */
 	struct rt_peer *peers;
-	uint32_t *near; /* ranks of this node, ascending */
-	uint32_t nnear, node, nnodes;
+	uint32_t *node_ranks; /* ranks of this node, ascending */
+	uint32_t nnode_ranks, node, nnodes;
 	struct rt_bridge *bridge; /* connections to the other nodes; NULL if there is one node */
 	struct rt_comm *comm; /* threads that help with progress; NULL: each rank makes its own */
 };
@@ -50,14 +50,14 @@ struct rt_local {
 struct be_group {
 	_Atomic uint32_t refs;
 	struct mpix_sched_ctx *ctx;
-	struct rt_local *local;
+	struct rt_process *process;
 	struct rt_board *board; /* of all ranks, or a subgroup's own, in the heap of its lowest rank of this node */
 	uint32_t *root; /* of a subgroup: its members' ranks in the group of all ranks; NULL: they are the same */
 	uint32_t rank, size;
 	uint64_t id; /* same on all ranks, different for each group */
 	uint64_t seq; /* number of rounds on the board so far */
 	enum rt_step step; /* collective call that the rank is in */
-	char *gathered; /* HOST_RECORD bytes per rank, so that an exchange, as of an error, needs no new memory */
+	char *gathered; /* GROUP_RECORD bytes per rank, so that an exchange, as of an error, needs no new memory */
 	unsigned spins; /* iterations of waiting before a rank yields its CPU */
 	_Atomic uint64_t checked; /* time of the last check for deaths, ns */
 };
@@ -78,11 +78,11 @@ static inline uint32_t rt_root_rank(const struct be_group *g, uint32_t rank)
 }
 
 /* True if this process created l. False in a child forked since: what the child frees must not affect the other ranks. */
-bool rt_local_owned(const struct rt_local *l);
+bool rt_process_owned(const struct rt_process *l);
 void rt_group_ref(struct be_group *g);
 void rt_group_unref(struct be_group *g);
 /* Frees l, which may be incomplete, when no group of this process uses it any more. NULL is harmless. */
-void rt_local_free(struct rt_local *l);
+void rt_process_free(struct rt_process *l);
 /* Returns 0, or -ERR_DEAD with an error message if the board says that the group has lost a rank. */
 int rt_group_dead(struct be_group *g);
 /* Like rt_group_dead, but first checks for deaths itself, at most every 50 ms. */
@@ -93,13 +93,13 @@ int rt_group_await(struct be_group *g);
 /* Returns one of the n ranks with board b that died with its process, which is another one, or -1. Such a rank has joined
  * and not left, but its lock is released. A process holds its locks until it has left the group of all ranks and all
  * subgroups. root: as in struct be_group. */
-int64_t rt_find_dead(const struct rt_local *l, const struct rt_board *b, const uint32_t *root, uint32_t n);
+int64_t rt_find_dead(const struct rt_process *l, const struct rt_board *b, const uint32_t *root, uint32_t n);
 /* Returns the address of the bells of a rank of l; NULL if they cannot be mapped. */
-struct rt_door *rt_door_of(struct rt_local *l, uint32_t rank);
+struct rt_door *rt_door_of(struct rt_process *l, uint32_t rank);
 /* Returns the address in this process of len bytes at offset off in a rank's heap; NULL if they cannot be mapped. */
-void *rt_reach(struct rt_local *l, uint32_t rank, uint64_t off, size_t len);
+void *rt_reach(struct rt_process *l, uint32_t rank, uint64_t off, size_t len);
 /* True if a rank of l in another process has died. */
-bool rt_rank_died(const struct rt_local *l, uint32_t rank);
+bool rt_rank_died(const struct rt_process *l, uint32_t rank);
 /* True if a rank has freed the group. */
 bool rt_group_left(const struct be_group *g, uint32_t rank);
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { LEFT = 1, DIED = 2, CLOSED = 4 }; /* bits of rt_slot.told: what was forwarded to the other nodes */
+enum { LEFT = 1, DIED = 2, CLOSED = 4 }; /* bits of rt_slot.forwarded: what was forwarded to the other nodes */
 
 static bool is_home(const struct rt_board *b, uint32_t rank)
 {
@@ -32,11 +32,11 @@ static void emit_once(struct rt_board *b, uint32_t rank, uint32_t bit, bool all,
 {
 	struct rt_slot *s = &b->slots[rank];
 
-	if (!all && s->told & bit)
+	if (!all && s->forwarded & bit)
 		return;
 	emit(arg, f);
 	if (!all)
-		s->told |= bit;
+		s->forwarded |= bit;
 }
 
 void rt_mirror_scan(struct rt_board *b, bool all, rt_emit *emit, void *arg)
@@ -59,9 +59,9 @@ void rt_mirror_scan(struct rt_board *b, bool all, rt_emit *emit, void *arg)
 		if (leaves)
 			emit_once(b, r, LEFT, all, &left, emit, arg);
 	}
-	if (failed && (all || !b->told)) {
+	if (failed && (all || !b->forwarded)) {
 		emit(arg, &(struct rt_frame){ .what = RT_FRAME_FAILED, .seq = failed, .key = b->key });
-		b->told |= !all;
+		b->forwarded |= !all;
 	}
 }
 
@@ -78,15 +78,15 @@ void rt_mirror_deaths(struct rt_board *b, bool all, rt_emit *emit, void *arg)
 bool rt_mirror_over(const struct rt_board *b)
 {
 	for (uint32_t r = 0; r < b->size; r++)
-		if (is_home(b, r) && !(b->slots[r].told & LEFT))
+		if (is_home(b, r) && !(b->slots[r].forwarded & LEFT))
 			return false;
 	return true;
 }
 
-bool rt_mirror_told(const struct rt_board *b)
+bool rt_mirror_forwarded(const struct rt_board *b)
 {
 	for (uint32_t r = 0; r < b->size; r++)
-		if (is_home(b, r) && atomic_load(&b->slots[r].left) && !(b->slots[r].told & LEFT))
+		if (is_home(b, r) && atomic_load(&b->slots[r].left) && !(b->slots[r].forwarded & LEFT))
 			return false;
 	return true;
 }

@@ -20,7 +20,7 @@ struct rt_frame {
 	uint32_t what, rank;
 	uint64_t key; /* key of the board */
 	uint64_t seq;
-	char data[HOST_RECORD];
+	char data[GROUP_RECORD];
 };
 
 typedef void rt_emit(void *arg, const struct rt_frame *f);
@@ -34,7 +34,7 @@ void rt_mirror_deaths(struct rt_board *b, bool all, rt_emit *emit, void *arg);
 /* True if all of this node's ranks have left, and frames that say so were emitted. */
 bool rt_mirror_over(const struct rt_board *b);
 /* True if a frame was emitted for each of this node's ranks that has left. */
-bool rt_mirror_told(const struct rt_board *b);
+bool rt_mirror_forwarded(const struct rt_board *b);
 /* True if a rank of node home has not left. */
 bool rt_mirror_cares(const struct rt_board *b, uint32_t home);
 /* Applies a frame of another node to the board. */

@@ -37,16 +37,16 @@ struct rt_bridge_plan {
  * nodes. Returns 0, or an error with a message. */
 int rt_bridge_listen(struct mpix_sched_ctx *ctx, struct rt_card *card, uint32_t nodes, int *listener);
 /* Tries to take the lock on the board's file, whose holder runs the bridge. Returns 0 if this process has it. */
-int rt_bridge_steer(const struct rt_local *l);
+int rt_bridge_steer(const struct rt_process *l);
 /* Makes l->bridge. If this process is the first to run it, returns when all nodes are connected. Returns 0, or an error
  * with a message. */
-int rt_bridge_open(struct mpix_sched_ctx *ctx, struct rt_local *l, const struct rt_bridge_plan *p);
+int rt_bridge_open(struct mpix_sched_ctx *ctx, struct rt_process *l, const struct rt_bridge_plan *p);
 /* Stops the bridge when the other nodes know what the ranks of this process did last. NULL is harmless. */
 void rt_bridge_close(struct rt_bridge *b);
 /* Wakes the bridge: a board of this node has changed. */
-void rt_bridge_ring(const struct rt_local *l);
+void rt_bridge_ring(const struct rt_process *l);
 /* Adds the board of a subgroup to those that the bridge keeps alike. The board is at offset off in the heap of rank owner
  * of this node. */
-void rt_bridge_add(struct rt_local *l, struct rt_board *b, uint32_t owner, uint64_t off);
+void rt_bridge_add(struct rt_process *l, struct rt_board *b, uint32_t owner, uint64_t off);
 
 #endif

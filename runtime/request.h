@@ -11,8 +11,8 @@
 #include <stdatomic.h>
 #include <sys/single_threaded.h>
 
-struct rt_core;
-struct rt_mate;
+struct rt_driver;
+struct rt_member;
 
 enum rt_state { RT_IDLE, RT_FAILED /* failed for good */, RT_ACTIVE, RT_DONE /* complete, but not yet tested or waited for */ };
 
@@ -35,11 +35,11 @@ struct mpix_sched_request {
 	struct be_turn *turn; /* turn of bound; NULL until bound is made */
 	bool helped; /* other threads than the rank's own make progress on it, too (be_bind.helped) */
 	size_t fragment; /* bytes of a fragment of large copies, in which a waiting rank joins; 0: not split (be_bind.fragment) */
-	struct rt_core *core; /* what makes progress on it besides its rank; NULL until it is bound, or if it is not helped */
-	struct rt_mate *mates; /* what each rank published, by rank; NULL except during binding */
+	struct rt_driver *driver; /* what makes progress on it besides its rank; NULL until it is bound, or if it is not helped */
+	struct rt_member *members; /* what each rank published, by rank; NULL except during binding */
 	VEC(struct be_bound *) views; /* views of requests of ranks in other processes, bound together with this one */
 	struct ir_rank rank;
-	uint32_t entry; /* the rank's part in a binary for command queues (be_bind.entry) */
+	uint32_t dir_row; /* the rank's part in a binary for command queues (be_bind.dir_row) */
 	unsigned armw; /* enum bin_armw of the reduction (be_bind.armw) */
 	bool *safe; /* by op: a recv whose sender needs no signal (be_bind.safe) */
 	struct be_buffer *buffers, *spare; /* spare: memory for the buffers of the next rebind */
@@ -52,7 +52,7 @@ struct mpix_sched_request {
 	uint64_t id; /* the same number on all ranks (be_bind.request) */
 	uint64_t dump_after; /* ns of waiting after which the pending ops are printed; 0: never */
 	uint64_t watched, since; /* the last epoch in which rt_dump_due was called, and the time of the first call in it, ns */
-	uint64_t looked; /* the last epoch in which a wait checked whether the request can still complete */
+	uint64_t checked; /* the last epoch in which a wait checked whether the request can still complete */
 	/* Duration of the last wait, and moving average; ns, after the first brief spin. The average excludes the time of waking up. */
 	uint64_t last_ns, mean_ns;
 };

@@ -87,7 +87,7 @@ static char *copy_image(const void *image, size_t size)
 /* Adds the nodes of a group's ranks to those passes of a row that need them. */
 static int find_nodes(const struct be_group *g, const char *list, char **out)
 {
-	const struct rt_peer *peers = g->local->peers;
+	const struct rt_peer *peers = g->process->peers;
 	uint32_t *node = mem_alloc(g->size * sizeof *node), apart = 0, q = 0;
 	int err;
 

@@ -4,7 +4,7 @@
 
 #include "util/env.h"
 #include "util/err.h"
-#include "util/load.h"
+#include "util/library.h"
 #include "util/mem.h"
 
 #include <dlfcn.h>
@@ -31,12 +31,12 @@ struct hwloc {
 
 static int load_hwloc(struct hwloc *h, struct text *why)
 {
-	static const struct load_fn fns[] = {
+	static const struct library_fn fns[] = {
 #define FN(name) { "hwloc_" #name, offsetof(struct hwloc, name) },
 		HWLOC_FUNCTIONS
 #undef FN
 	};
-	const char *missing = load_library(HWLOC_LIBRARY, fns, sizeof fns / sizeof *fns, h);
+	const char *missing = library_load(HWLOC_LIBRARY, fns, sizeof fns / sizeof *fns, h);
 
 	if (!missing)
 		return 0;

@@ -81,14 +81,14 @@ static void write_events(const struct rt_trace *t)
 
 void rt_trace_wait(const struct mpix_sched_request *req, uint64_t since)
 {
-	host_trace(req->group, (struct be_event){ .begin = since,
-						  .end = clock_now_ns(),
-						  .request = req->id,
-						  .epoch = req->epoch,
-						  .rank = req->group->rank,
-						  .peer = BE_NOBODY,
-						  .what = BE_EVENT_WAIT,
-						  .own = true });
+	group_trace(req->group, (struct be_event){ .begin = since,
+						   .end = clock_now_ns(),
+						   .request = req->id,
+						   .epoch = req->epoch,
+						   .rank = req->group->rank,
+						   .peer = BE_NOBODY,
+						   .what = BE_EVENT_WAIT,
+						   .own = true });
 }
 
 void rt_trace_close(struct mpix_sched_ctx *ctx)
@@ -105,12 +105,12 @@ void rt_trace_close(struct mpix_sched_ctx *ctx)
 
 /* ---- what backends use ---- */
 
-bool host_traces(const struct be_group *g)
+bool group_traces(const struct be_group *g)
 {
 	return g->ctx->trace;
 }
 
-void host_trace(struct be_group *g, struct be_event e)
+void group_trace(struct be_group *g, struct be_event e)
 {
 	struct rt_trace *t = g->ctx->trace;
 

@@ -12,7 +12,7 @@
 
 /* Iterations of yielding before a thread sleeps: the rank that it waits for may share its CPU. */
 #define YIELDS 8u
-#define LOOK_NS 50000000u /* longest time between two checks, once a thread yields */
+#define CHECK_NS 50000000u /* longest time between two checks, once a thread yields */
 #define SLEEP_NS 50000000u /* longest sleep, so that deaths are noticed */
 
 const char *const rt_wait_names[RT_WAITS] = { "spin", "yield", "block", "learn" };
@@ -46,7 +46,7 @@ static void set_handler(struct mpix_sched_ctx *ctx, MPIX_Sched_energy_fn *fn, vo
 	ctx->energy.arg = arg;
 	atomic_store(&ctx->chooses, fn != NULL);
 	pthread_mutex_unlock(&ctx->energy_lock);
-	host_ring(&rt_heap_door(ctx->heap)->bell[0], ctx->heap->event); /* a sleeping thread has to call it, too */
+	be_ring_sleepers(&rt_heap_door(ctx->heap)->bell[0], ctx->heap->event); /* a sleeping thread has to call it, too */
 }
 
 int MPIX_Sched_energy_handler_reg(MPIX_Sched_ctx ctx, MPIX_Sched_energy_fn *fn, void *arg)
@@ -89,7 +89,7 @@ static enum MPIX_Sched_way call_energy_fn(const struct rt_wait *w)
 					       .peer = op ? (int)op->peer : -1,
 					       .tag = op ? op->tag : 0,
 					       .bytes = op ? op->len * w->req->type->layout.basic : 0,
-					       .iterations = w->turn,
+					       .iterations = w->spun,
 					       .waited_ns = clock_now_ns() - w->began,
 					       .last_ns = w->req->last_ns };
 	enum MPIX_Sched_way way = MPIX_SCHED_YIELD;
@@ -109,14 +109,14 @@ static enum MPIX_Sched_way choose_way(const struct rt_wait *w)
 		return call_energy_fn(w);
 	if (w->policy <= RT_YIELD)
 		return w->policy == RT_SPIN ? MPIX_SCHED_SPIN : MPIX_SCHED_YIELD;
-	return rt_waits_long(w) || w->turn >= w->until + YIELDS ? MPIX_SCHED_BLOCK : MPIX_SCHED_YIELD;
+	return rt_waits_long(w) || w->spun >= w->until + YIELDS ? MPIX_SCHED_BLOCK : MPIX_SCHED_YIELD;
 }
 
 /* Spins for some more iterations. */
-static void spin_more(struct rt_wait *w, uint64_t turns)
+static void spin_more(struct rt_wait *w, uint64_t spins)
 {
-	w->until = w->turn + turns;
-	w->pause = w->until < w->look ? w->until : w->look;
+	w->until = w->spun + spins;
+	w->pause = w->until < w->next_check ? w->until : w->next_check;
 }
 
 /* Announces that the thread is about to sleep. The caller checks once more before it does. */
@@ -133,7 +133,7 @@ static void arm_wait(struct rt_wait *w)
 static void go_on(struct rt_wait *w, enum MPIX_Sched_way way)
 {
 	if (way == MPIX_SCHED_SPIN)
-		spin_more(w, RT_LOOK_TURNS);
+		spin_more(w, RT_CHECK_SPINS);
 	else if (way == MPIX_SCHED_BLOCK && !w->awake)
 		arm_wait(w);
 	else
@@ -142,21 +142,21 @@ static void go_on(struct rt_wait *w, enum MPIX_Sched_way way)
 
 enum rt_due rt_wait_on(struct rt_wait *w)
 {
-	enum rt_due due = w->turn >= w->look ? RT_LOOK : RT_AGAIN;
+	enum rt_due due = w->spun >= w->next_check ? RT_CHECK : RT_AGAIN;
 
 	if (!rt_wait_spins(w)) {
 		const uint64_t now = clock_now_ns();
 
 		if (!w->began)
-			w->began = w->looked = now;
-		if (now - w->looked > LOOK_NS) /* iterations take long if others want the CPU */
-			due = RT_LOOK;
-		if (due == RT_LOOK)
-			w->looked = now;
+			w->began = w->checked = now;
+		if (now - w->checked > CHECK_NS) /* iterations take long if others want the CPU */
+			due = RT_CHECK;
+		if (due == RT_CHECK)
+			w->checked = now;
 	}
-	if (due == RT_LOOK)
-		w->look = w->turn + RT_LOOK_TURNS;
-	w->pause = w->until < w->look ? w->until : w->look;
+	if (due == RT_CHECK)
+		w->next_check = w->spun + RT_CHECK_SPINS;
+	w->pause = w->until < w->next_check ? w->until : w->next_check;
 	if (rt_wait_spins(w))
 		be_pause();
 	else if (w->armed && !w->partly)
@@ -187,7 +187,7 @@ static bool sleep_here(const struct rt_wait *w, uint64_t ns)
 	rung = rt_bell_sleep_on(bell, w->seen, ns, fd);
 	pthread_mutex_unlock(&ctx->watch_lock);
 	if (atomic_load(&bell->sleepers) > 1)
-		host_ring(bell, fd[0]);
+		be_ring_sleepers(bell, fd[0]);
 	return rung;
 }
 
@@ -213,6 +213,6 @@ void rt_wait_over(struct rt_wait *w)
 	req->last_ns = ns;
 	ns -= ns < wakes ? ns : wakes; /* else a rank that slept once would always do so */
 	req->mean_ns = (3 * req->mean_ns + ns) / 4;
-	if (w->since && w->turn) /* without any iteration there was no wait */
+	if (w->since && w->spun) /* without any iteration there was no wait */
 		rt_trace_wait(req, w->since);
 }

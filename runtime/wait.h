@@ -19,19 +19,19 @@ void rt_energy_init(struct mpix_sched_ctx *ctx);
 /* What the caller does after an iteration in which nothing arrived. */
 enum rt_due {
 	RT_AGAIN, /* the next iteration */
-	RT_LOOK, /* check first what costs system calls: deaths, dumps */
-	RT_SLEEP /* call rt_wait_sleep, holding nothing that others need, and then check as for RT_LOOK */
+	RT_CHECK, /* check first what costs system calls: deaths, dumps */
+	RT_SLEEP /* call rt_wait_sleep, holding nothing that others need, and then check as for RT_CHECK */
 };
 
 /* State of a thread that waits. The caller makes progress on all that it waits for, calls rt_wait_step, and repeats. When a
  * step returns RT_SLEEP, nothing has arrived since the thread announced its sleep. */
 struct rt_wait {
 	struct mpix_sched_request *req;
-	uint64_t turn, pause; /* turn: iterations so far; pause: number of the next iteration that must call rt_wait_on */
-	uint64_t look; /* iteration of the next RT_LOOK */
+	uint64_t spun, pause; /* spun: iterations so far; pause: number of the next iteration that must call rt_wait_on */
+	uint64_t next_check; /* iteration of the next RT_CHECK */
 	uint64_t until; /* iteration up to which it spins */
 	uint64_t since; /* start of the wait for the trace, ns; 0: it is not traced */
-	uint64_t began, looked; /* when the first spin ended, and when the last RT_LOOK was, ns; 0: not yet */
+	uint64_t began, checked; /* when the first spin ended, and when the last RT_CHECK was, ns; 0: not yet */
 	uint64_t alarm; /* time of the next check even if no bell is rung, ns; set by the caller while armed */
 	uint32_t seen; /* count of the bell when it was armed */
 	uint32_t sleeps;
@@ -42,7 +42,7 @@ struct rt_wait {
 	bool partly; /* set by the caller: it could not check everything for which the bell is rung */
 };
 
-#define RT_LOOK_TURNS 64u /* iterations between two RT_LOOK; an iteration may yield the CPU to a busy process */
+#define RT_CHECK_SPINS 64u /* iterations between two RT_CHECK; an iteration may yield the CPU to a busy process */
 #define RT_WAKE_NS 50000u /* about what it takes to sleep and to wake up */
 
 /* True for RT_LEARN if the last waits suggest that this one takes longer than waking up. */
@@ -57,12 +57,12 @@ static inline void rt_wait_begin(struct rt_wait *w, struct mpix_sched_request *r
 	const struct mpix_sched_ctx *ctx = req->ctx;
 
 	w->req = req;
-	w->turn = w->began = 0;
+	w->spun = w->began = 0;
 	w->since = ctx->trace ? clock_now_ns() : 0;
-	w->look = RT_LOOK_TURNS;
+	w->next_check = RT_CHECK_SPINS;
 	w->policy = (uint8_t)ctx->policy;
 	w->until = rt_waits_long(w) ? 0 : req->group->spins;
-	w->pause = w->until < w->look ? w->until : w->look;
+	w->pause = w->until < w->next_check ? w->until : w->next_check;
 	w->held = held;
 	w->sleeps = 0;
 	w->awake = w->armed = w->partly = false;
@@ -71,18 +71,18 @@ static inline void rt_wait_begin(struct rt_wait *w, struct mpix_sched_request *r
 /* True if this iteration spins. */
 static inline bool rt_wait_spins(const struct rt_wait *w)
 {
-	return w->turn < w->until;
+	return w->spun < w->until;
 }
 
 enum rt_due rt_wait_on(struct rt_wait *w);
 
 /* Ends an iteration, or several in which the caller has spun. */
-static inline enum rt_due rt_wait_step(struct rt_wait *w, unsigned turns)
+static inline enum rt_due rt_wait_step(struct rt_wait *w, unsigned spins)
 {
-	w->turn += turns;
-	if (w->turn >= w->pause)
+	w->spun += spins;
+	if (w->spun >= w->pause)
 		return rt_wait_on(w);
-	if (turns == 1)
+	if (spins == 1)
 		be_pause();
 	return RT_AGAIN;
 }
@@ -93,7 +93,7 @@ void rt_wait_sleep(struct rt_wait *w);
 void rt_wait_over(struct rt_wait *w);
 
 /* Ends the wait: what it waited for has arrived. */
-static inline void rt_wait_end(struct rt_wait *w)
+static inline void rt_wait_finish(struct rt_wait *w)
 {
 	if (w->began || w->since || w->req->mean_ns)
 		rt_wait_over(w);

@@ -5,7 +5,7 @@
 #include "runtime/context.h"
 #include "runtime/cpus.h"
 #include "util/clock.h"
-#include "util/load.h"
+#include "util/library.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,14 +23,14 @@
 
 /* ---- goalrun ---- */
 
-#define LOOK_NS 50000000u /* interval of checks of all ranks */
+#define CHECK_NS 50000000u /* interval of checks of all ranks */
 #define FIRST_NS 100000000u /* time that goalrun has to see which rank died first */
 
 struct boot {
 	struct rt_board *board;
 	uint32_t rank;
 	uint64_t seq;
-	uint64_t looked; /* time of the last check, ns */
+	uint64_t checked; /* time of the last check, ns */
 	int64_t ended; /* a rank that ended before it joined the group, or -1 */
 	bool given_up;
 };
@@ -43,9 +43,9 @@ static int boot_idle(void *arg)
 	const uint64_t now = clock_now_ns();
 	const bool failed = atomic_load(&b->board->failed);
 
-	if (!failed && now - b->looked < LOOK_NS)
+	if (!failed && now - b->checked < CHECK_NS)
 		return 0;
-	b->looked = now;
+	b->checked = now;
 	b->ended = rt_board_missing(b->board, b->seq);
 	return b->ended >= 0 || failed ? -ERR_DEAD : 0;
 }
@@ -54,7 +54,7 @@ static int boot_allgather(const void *in, void *out, size_t size, void *arg)
 {
 	struct boot *b = arg;
 
-	if (size > HOST_RECORD)
+	if (size > GROUP_RECORD)
 		return 1;
 	b->given_up |= rt_board_allgather(b->board, b->rank, ++b->seq, in, size, out, rt_spins(b->board->size), boot_idle, b);
 	return b->given_up;
@@ -125,12 +125,12 @@ struct pmix {
 
 static int load_pmix(struct mpix_sched_ctx *ctx, struct pmix *p)
 {
-	static const struct load_fn fns[] = {
+	static const struct library_fn fns[] = {
 #define FN(name) { "PMIx_" #name, offsetof(struct pmix, name) },
 		PMIX_FUNCTIONS
 #undef FN
 	};
-	const char *missing = load_library(PMIX_LIBRARY, fns, sizeof fns / sizeof *fns, p);
+	const char *missing = library_load(PMIX_LIBRARY, fns, sizeof fns / sizeof *fns, p);
 
 	return missing ? rt_error(ctx, -ERR_UNSUPPORTED, "the launcher speaks PMIx, but %s cannot be loaded: %s",
 				  missing, dlerror()) :
@@ -211,13 +211,13 @@ static int pmix_allgather(const void *in, void *out, size_t size, void *arg)
 /* Finds the first unused round: this process may have made the group before. */
 static void find_round(struct pmix *p)
 {
-	pmix_info_t local = flag_info(PMIX_OPTIONAL);
+	pmix_info_t process = flag_info(PMIX_OPTIONAL);
 	pmix_value_t *v;
 	char key[32];
 
 	for (;; p->round++) {
 		round_key(key, sizeof key, p->round);
-		if (get_value(p, p->me.rank, key, &local, PMIX_BYTE_OBJECT, &v) != PMIX_SUCCESS)
+		if (get_value(p, p->me.rank, key, &process, PMIX_BYTE_OBJECT, &v) != PMIX_SUCCESS)
 			break;
 		free_value(v);
 	}

@@ -24,12 +24,12 @@ bool copyq_put(struct copyq *q, const struct copyq_what *what, uint64_t bytes, u
 	store_relaxed(&q->op, what->op);
 	store_relaxed(&q->address, what->address);
 	store_relaxed(&q->heap, what->heap);
-	/* Makes the description visible before the fragments; pairs with the load of put in copyq_look. */
+	/* Makes the description visible before the fragments; pairs with the load of put in copyq_peek. */
 	atomic_store_explicit(&q->put, first + (bytes + step - 1) / step, memory_order_release);
 	return true;
 }
 
-bool copyq_look(struct copyq *q, struct copyq_part *p)
+bool copyq_peek(struct copyq *q, struct copyq_part *p)
 {
 	uint64_t left;
 

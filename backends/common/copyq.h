@@ -37,9 +37,9 @@ struct copyq_part {
 
 /* Puts a copy into the queue. Returns false while another one is under way. Only one thread may call it at a time. */
 bool copyq_put(struct copyq *q, const struct copyq_what *what, uint64_t bytes, uint64_t step);
-/* copyq_look returns the next fragment in *p, or false if there is none. The fragment belongs to the caller only if
+/* copyq_peek returns the next fragment in *p, or false if there is none. The fragment belongs to the caller only if
  * copyq_take then returns true; another thread may have been faster. */
-bool copyq_look(struct copyq *q, struct copyq_part *p);
+bool copyq_peek(struct copyq *q, struct copyq_part *p);
 bool copyq_take(struct copyq *q, const struct copyq_part *p);
 /* Reports that a taken fragment has been copied. Returns true if it was the last one. */
 bool copyq_done(struct copyq *q);

@@ -28,7 +28,7 @@
 #define BACKENDS_COMMON_SM_H
 
 #include "backends/common/copyq.h"
-#include "backends/common/engine.h"
+#include "backends/common/dispatch.h"
 #include "format/check.h"
 
 #include <stdatomic.h>
@@ -49,7 +49,7 @@ enum sm_source { SM_SCATTERED, SM_PRIVATE, SM_HEAP };
 
 /* Descriptor of one message, as its rank sees it. Descriptors are sorted by (send, peer, tag, k), and two fit in a
  * cache line, because binding reads those of the peers. */
-struct sm_entry {
+struct sm_desc {
 	uint32_t peer, tag, k; /* k: number of the message in its channel */
 	uint32_t op;
 	uint64_t bytes;
@@ -69,17 +69,17 @@ struct sm_head {
 	_Alignas(SM_LINE) _Atomic uint64_t wanted;
 	/* Used for binding and unbinding only: */
 	_Atomic uint32_t users; /* number of ranks that may still access this block */
-	uint32_t nentries;
+	uint32_t ndescs;
 	/* address of this block in its process, and a number by which a reader recognises the block there */
 	uint64_t address, token;
 	uint64_t own; /* address of the rank's struct sm_bound, for other threads of its process */
 	uint64_t shared; /* offset of struct sm_shared from here; 0 if there are no helpers */
 	bool allowed; /* true if the user lets other ranks read this rank's private memory */
-	_Alignas(SM_LINE) struct sm_entry entries[];
+	_Alignas(SM_LINE) struct sm_desc descs[];
 };
 
 /* Location of a rank's bytes. */
-struct sm_place {
+struct sm_location {
 	uint64_t address; /* address in the rank's process */
 	uint64_t heap; /* offset in the rank's heap, plus 1; 0 if the bytes are in private memory */
 };
@@ -92,7 +92,7 @@ struct sm_slot { /* slot of an eager message, in the receiver's block; the paylo
 /* The words of a long message in the receiver's block. The sender writes them, except ring, which the receiver writes. */
 struct sm_in {
 	_Alignas(SM_LINE) _Atomic uint64_t avail; /* pull: the epoch announced; staged: chunks produced in all epochs */
-	struct sm_place from;
+	struct sm_location from;
 	uint64_t ring; /* staged: offset of the ring in the receiver's heap */
 	_Alignas(SM_LINE) _Atomic uint64_t helped; /* pull: chunks that the sender has copied in all epochs */
 };
@@ -102,9 +102,9 @@ struct sm_out {
 	/* pull: the epoch whose bytes were read; staged: chunks consumed in all epochs */
 	_Alignas(SM_LINE) _Atomic uint64_t done;
 	_Alignas(SM_LINE) _Atomic uint64_t shared; /* pull: the last epoch in which both ends copy */
-	struct sm_place to;
+	struct sm_location to;
 	/* pull: chunks claimed by either end in all epochs; both ends write it */
-	_Alignas(SM_LINE) _Atomic uint64_t claimed;
+	_Alignas(SM_LINE) _Atomic uint64_t taken;
 };
 
 /* Progress of a message. */
@@ -115,7 +115,7 @@ struct sm_moved {
 	bool both; /* recv, pull: true if both ends copy in this epoch */
 	bool parted; /* recv, pull: true if the bytes go through the rank's queue of fragments */
 	bool queued; /* true while the message, or the copy op, is in the queue of fragments */
-	struct sm_place place; /* location of this rank's bytes, announced to the peer */
+	struct sm_location location; /* location of this rank's bytes, announced to the peer */
 };
 
 struct sm_buffer {
@@ -130,20 +130,20 @@ struct sm_shared {
 	uint64_t busy; /* time until which a calc of this rank runs, in ns */
 	uint32_t nops, nbuffers;
 	uint32_t generation; /* grows when rebind changes locations and buffers */
-	uint64_t engine; /* memory of the dispatcher */
+	uint64_t dispatcher; /* memory of the dispatcher */
 	uint64_t moved; /* struct sm_moved of each op */
 	uint64_t deadlines; /* uint64_t of each op: deadline of a calc, in ns */
 	uint64_t ops; /* struct bin_op of each op */
 	uint64_t buffers; /* struct sm_buffer of each buffer */
-	uint64_t links; /* struct sm_link of each message descriptor */
+	uint64_t partners; /* struct sm_partner of each message descriptor */
 	uint64_t queue; /* struct copyq, if fragment is not 0 */
 	uint64_t fragment; /* bytes of a fragment (not an offset); 0 if the rank has no queue */
 };
 
 /* Position of the peer's end of a message. */
-struct sm_link {
-	struct be_place place; /* handle of the peer's block */
-	uint32_t entry; /* index of the descriptor in that block */
+struct sm_partner {
+	struct be_handle handle; /* handle of the peer's block */
+	uint32_t desc; /* index of the descriptor in that block */
 };
 
 struct sm_msg {
@@ -155,7 +155,7 @@ struct sm_msg {
 	bool reduces; /* true if the received bytes are an operand of a reduction */
 	/* pull: true if the sender must keep its bytes in its heap, because helpers of the receiver rely on that */
 	bool heap;
-	bool far; /* true for a network message, which another backend carries */
+	bool network; /* true for a network message, which another backend carries */
 	uint32_t peer, op;
 	uint32_t chunks; /* pull, staged: number of chunks of the message */
 	uint64_t bytes;
@@ -173,15 +173,15 @@ struct sm_msg {
 	char *ring; /* staged: the ring */
 	struct sm_in *in;
 	struct sm_out *out;
-	const struct sm_entry *other; /* the peer's descriptor of this message, in the peer's block; used while binding */
-	struct sm_place seen; /* location of the peer's bytes that was looked up last */
+	const struct sm_desc *other; /* the peer's descriptor of this message, in the peer's block; used while binding */
+	struct sm_location seen; /* location of the peer's bytes that was looked up last */
 	char *at; /* address of those bytes in this process; NULL if out of reach */
 	int pid; /* process ID of the peer */
 };
 
 struct sm_bound {
 	struct be_bound base;
-	struct engine engine;
+	struct dispatcher dispatcher;
 	struct be_bind b;
 	struct sm_shared *sh;
 	struct sm_head *head;
@@ -196,7 +196,7 @@ struct sm_bound {
 	uint64_t *known; /* latest epoch that each rank is known to have started */
 	bool umwaits; /* true if the CPU has umwait */
 	bool fences; /* true if a store to wanted may become visible too late: sm_start then rings all senders */
-	struct engine_trace *trace; /* NULL if no trace is kept */
+	struct dispatch_trace *trace; /* NULL if no trace is kept */
 	char *stage; /* buffer of SM_CHUNK bytes that process_vm_readv fills with data that is then reduced or scattered */
 	void *own; /* this view's own memory of the dispatcher */
 	bool view; /* true if this process is not the rank's */
@@ -204,14 +204,14 @@ struct sm_bound {
 };
 
 /* True if an op is a message that travels through shared memory. */
-static inline bool sm_is_near(const struct sm_bound *s, uint32_t op)
+static inline bool sm_in_memory(const struct sm_bound *s, uint32_t op)
 {
-	return bin_is_message(s->b.ops[op].kind) && !s->msgs[op].far;
+	return bin_is_message(s->b.ops[op].kind) && !s->msgs[op].network;
 }
 
-static inline struct sm_bound *sm_of(struct engine *e)
+static inline struct sm_bound *sm_of(struct dispatcher *e)
 {
-	return (struct sm_bound *)((char *)e - offsetof(struct sm_bound, engine));
+	return (struct sm_bound *)((char *)e - offsetof(struct sm_bound, dispatcher));
 }
 
 /* Returns the address of what lies at offset off of sh. */
@@ -220,20 +220,20 @@ static inline void *sm_at(const struct sm_bound *s, uint64_t off)
 	return (char *)s->sh + off;
 }
 
-static inline struct sm_link *sm_links(const struct sm_bound *s)
+static inline struct sm_partner *sm_partners(const struct sm_bound *s)
 {
-	return sm_at(s, s->sh->links);
+	return sm_at(s, s->sh->partners);
 }
 
 /* ---- sm_move.c ---- */
 
 /* The functions that carry out the messages of each mode. */
-extern const struct engine_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];
+extern const struct dispatch_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];
 /* Returns the word that must reach the epoch before an issued op can continue, or NULL if there is no single such word. */
 const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op);
 /* Returns the address in this process of a peer's bytes. Returns NULL if they are in another process's private memory,
  * or, with *fails set, if the peer's heap cannot be mapped. */
-char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_place *p, bool *fails);
+char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_location *p, bool *fails);
 /* Returns what an issued message waits for, in words. */
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
 
@@ -244,7 +244,7 @@ const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
  * else. size: bytes of the backend's request, which is zeroed. The callback returns true if messages to and from a rank
  * are network messages; it is NULL if none are. */
 int sm_make(const struct be_bind *b, size_t size, const struct be_ops *ops,
-	    bool (*far)(const struct be_bind *b, uint32_t peer), struct be_bound **out, struct be_place *place);
+	    bool (*network)(const struct be_bind *b, uint32_t peer), struct be_bound **out, struct be_handle *handle);
 void sm_trace(struct sm_bound *s);
 void sm_unbind(struct be_bound *bound);
 int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who);
@@ -268,11 +268,11 @@ void sm_set_how(struct sm_bound *s);
 /* True if a copy of that many bytes goes through the rank's queue: it is large, and a helper carries it out. */
 static inline bool sm_parts(const struct sm_bound *s, uint64_t bytes)
 {
-	return s->queue && bytes > s->sh->fragment && !(s->engine.who & BE_APP);
+	return s->queue && bytes > s->sh->fragment && !(s->dispatcher.who & BE_APP);
 }
 /* Begins or continues such a copy. For a message, the source is the address in this process of the peer's bytes, and
  * the location is their location at the peer. Returns 1 when the copy is complete, 0 if not yet. */
-int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const struct sm_place *place, char *to,
+int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const struct sm_location *location, char *to,
 		  const char *from, uint64_t bytes);
 /* The join operation of be_ops. */
 void sm_join(struct be_bound *bound);
@@ -281,15 +281,15 @@ void sm_join(struct be_bound *bound);
 
 /* Lays out the shared state of a request with that many messages: sets the offsets in *sh, and returns the size of the
  * state with everything that follows it. */
-size_t sm_lay_out(const struct be_bind *b, uint32_t nentries, struct sm_shared *sh);
+size_t sm_lay_out(const struct be_bind *b, uint32_t ndescs, struct sm_shared *sh);
 /* Makes *sh the shared state of the request, and sets the pointers to its parts. */
 void sm_share(struct sm_bound *s, struct sm_shared *sh);
 /* Makes this rank's block, and its handle for the peers. */
-int sm_publish(struct sm_bound *s, struct be_place *place);
+int sm_publish(struct sm_bound *s, struct be_handle *handle);
 /* Connects this rank's messages to those of its peers. Collective; parameters and result are as of bind in be_ops. */
 int sm_connect(struct sm_bound *s, uint32_t views, int err);
 /* Connects one message, whose other end has been found. */
-void sm_connect_message(struct sm_bound *s, const struct sm_entry *mine);
+void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine);
 /* Finds the rings of all staged messages. Returns false and reports the error if one cannot be mapped. */
 bool sm_reach_rings(struct sm_bound *s);
 /* Records the address of an op's bytes on this rank, and the location announced to the peer. */
@@ -300,6 +300,6 @@ int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers);
 
 /* ---- sm_view.c: as in be_ops ---- */
 
-int sm_adopt(const struct be_bind *like, const struct be_place *place, struct be_bound **out);
+int sm_adopt(const struct be_bind *like, const struct be_handle *handle, struct be_bound **out);
 
 #endif

@@ -35,7 +35,7 @@ static size_t cell_size(bool send, uint64_t bytes)
 
 static int by_channel(const void *a, const void *b)
 {
-	const struct sm_entry *x = a, *y = b;
+	const struct sm_desc *x = a, *y = b;
 
 	if (x->send != y->send)
 		return x->send < y->send ? -1 : 1;
@@ -54,7 +54,7 @@ static enum sm_source source_of(const struct be_bind *b, const struct bin_op *op
 }
 
 /* Lists this rank's messages, sorted by channel. Their cells lie at offset cells of the block. */
-static void list_messages(const struct sm_bound *s, struct sm_entry *entries, uint32_t n, size_t cells)
+static void list_messages(const struct sm_bound *s, struct sm_desc *descs, uint32_t n, size_t cells)
 {
 	const struct be_bind *b = &s->b;
 	bool sorted = true; /* messages of the same direction often are in order already */
@@ -62,23 +62,23 @@ static void list_messages(const struct sm_bound *s, struct sm_entry *entries, ui
 
 	for (int send = 0; send < 2; send++)
 		for (uint32_t i = 0; i < b->nops; i++) {
-			if (!sm_is_near(s, i) || bin_sends(b->ops[i].kind) != send)
+			if (!sm_in_memory(s, i) || bin_sends(b->ops[i].kind) != send)
 				continue;
-			entries[at] = (struct sm_entry){ .peer = b->ops[i].peer,
-							 .tag = b->ops[i].tag,
-							 .k = i, /* in program order; numbered below */
-							 .op = i,
-							 .bytes = b->ops[i].len * b->layout->basic,
-							 .send = (uint8_t)send,
-							 .source = source_of(b, &b->ops[i]) };
-			sorted &= !at || by_channel(&entries[at - 1], &entries[at]) < 0;
+			descs[at] = (struct sm_desc){ .peer = b->ops[i].peer,
+						      .tag = b->ops[i].tag,
+						      .k = i, /* in program order; numbered below */
+						      .op = i,
+						      .bytes = b->ops[i].len * b->layout->basic,
+						      .send = (uint8_t)send,
+						      .source = source_of(b, &b->ops[i]) };
+			sorted &= !at || by_channel(&descs[at - 1], &descs[at]) < 0;
 			at++;
 		}
 	if (!sorted)
-		qsort(entries, n, sizeof *entries, by_channel);
+		qsort(descs, n, sizeof *descs, by_channel);
 	for (uint32_t i = 0; i < n; i++) {
-		struct sm_entry *e = &entries[i];
-		const struct sm_entry *last = i ? e - 1 : NULL;
+		struct sm_desc *e = &descs[i];
+		const struct sm_desc *last = i ? e - 1 : NULL;
 
 		e->k = last && last->send == e->send && last->peer == e->peer && last->tag == e->tag ?
 			       last->k + 1 :
@@ -107,12 +107,12 @@ static uint32_t count_buffers(const struct be_bind *b)
 	return n;
 }
 
-size_t sm_lay_out(const struct be_bind *b, uint32_t nentries, struct sm_shared *sh)
+size_t sm_lay_out(const struct be_bind *b, uint32_t ndescs, struct sm_shared *sh)
 {
 	uint64_t at = sizeof *sh;
 
 	*sh = (struct sm_shared){ .nops = b->nops };
-	sh->engine = reserve_room(&at, engine_room(b));
+	sh->dispatcher = reserve_room(&at, dispatch_room(b));
 	sh->moved = reserve_room(&at, b->nops * sizeof(struct sm_moved));
 	sh->deadlines = reserve_room(&at, b->nops * sizeof(uint64_t));
 	if (!b->helped)
@@ -120,7 +120,7 @@ size_t sm_lay_out(const struct be_bind *b, uint32_t nentries, struct sm_shared *
 	sh->nbuffers = count_buffers(b);
 	sh->ops = reserve_room(&at, b->nops * sizeof *b->ops);
 	sh->buffers = reserve_room(&at, sh->nbuffers * sizeof(struct sm_buffer));
-	sh->links = reserve_room(&at, nentries * sizeof(struct sm_link));
+	sh->partners = reserve_room(&at, ndescs * sizeof(struct sm_partner));
 	if (b->fragment) {
 		at = align_to_line(at);
 		sh->fragment = b->fragment;
@@ -138,10 +138,10 @@ void sm_share(struct sm_bound *s, struct sm_shared *sh)
 		s->msgs[i].now = (struct sm_moved *)sm_at(s, sh->moved) + i;
 }
 
-int sm_publish(struct sm_bound *s, struct be_place *place)
+int sm_publish(struct sm_bound *s, struct be_handle *handle)
 {
 	const struct be_bind *b = &s->b;
-	int allowed = host_direct_allowed(b->group);
+	int allowed = group_direct_allowed(b->group);
 	struct sm_shared shared;
 	bool large = false;
 	size_t cells, end;
@@ -155,34 +155,34 @@ int sm_publish(struct sm_bound *s, struct be_place *place)
 		if (!bin_is_message(b->ops[i].kind))
 			continue;
 		if (b->ops[i].peer == BIN_ANY || b->ops[i].tag == BIN_ANY)
-			return host_error(b->group, -ERR_UNSUPPORTED,
-					  "op %u has a wildcard: messages are matched before they run", i);
+			return group_error(b->group, -ERR_UNSUPPORTED,
+					   "op %u has a wildcard: messages are matched before they run", i);
 		if (bytes / SM_CHUNK >= UINT32_MAX)
-			return host_error(b->group, -ERR_RANGE, "op %u moves too many bytes", i);
-		if (s->msgs[i].far)
+			return group_error(b->group, -ERR_RANGE, "op %u moves too many bytes", i);
+		if (s->msgs[i].network)
 			continue;
 		large |= bytes > SM_EAGER_MAX;
-		place->size += cell_size(bin_sends(b->ops[i].kind), bytes);
+		handle->size += cell_size(bin_sends(b->ops[i].kind), bytes);
 		n++;
 	}
 	/* The cells of different ranks are staggered. Otherwise two ranks' words would have the same offset in their
 	 * pages, and a store to one that is still in the store buffer would delay loads of the other. */
-	cells = align_to_line(sizeof *s->head + n * sizeof *s->head->entries) + b->rank % 8 * 4 * SM_LINE;
-	place->size += cells;
-	end = place->size;
+	cells = align_to_line(sizeof *s->head + n * sizeof *s->head->descs) + b->rank % 8 * 4 * SM_LINE;
+	handle->size += cells;
+	end = handle->size;
 	if (b->helped)
-		place->size += sm_lay_out(b, n, &shared);
-	s->head = host_alloc(b->group, place->size, &place->off);
+		handle->size += sm_lay_out(b, n, &shared);
+	s->head = group_alloc(b->group, handle->size, &handle->off);
 	if (!s->head)
-		return host_error(b->group, -ERR_NOMEM, "no %zu bytes of shared memory for %u messages",
-				  (size_t)place->size, n);
+		return group_error(b->group, -ERR_NOMEM, "no %zu bytes of shared memory for %u messages",
+				   (size_t)handle->size, n);
 	s->base.turn = &s->head->turn;
-	s->head->nentries = n;
+	s->head->ndescs = n;
 	s->head->allowed = allowed;
 	s->head->address = (uint64_t)(uintptr_t)s->head;
 	/* only receivers of long messages check the token */
 	s->head->token = large ? s->head->address ^ clock_now_ns() : 0;
-	list_messages(s, s->head->entries, n, cells);
+	list_messages(s, s->head->descs, n, cells);
 	if (b->helped) {
 		struct sm_shared *sh = (struct sm_shared *)(void *)((char *)s->head + end);
 
@@ -202,38 +202,38 @@ static int reach_peers(struct sm_bound *s, uint32_t views)
 	struct be_group *g = s->b.group;
 	uint32_t users = 1 + views;
 
-	for (uint32_t i = 0; i < s->head->nentries; i++) {
-		uint32_t p = s->head->entries[i].peer;
-		const struct be_place *place = host_place(g, p);
+	for (uint32_t i = 0; i < s->head->ndescs; i++) {
+		uint32_t p = s->head->descs[i].peer;
+		const struct be_handle *handle = group_handle(g, p);
 		char *h;
 
 		if (s->peers[p])
 			continue;
-		if (!host_near(g, p))
-			return host_error(g, -ERR_UNSUPPORTED,
-					  "rank %u is on another node, which shared memory does not reach: "
-					  "GOAL_BACKEND=verbs does, goalrun --backend verbs",
-					  p);
-		h = host_peer(g, p, place->off, place->size);
-		if (!h || !host_bells(g, p))
-			return host_error(g, -ERR_SYS, "the heap of rank %u cannot be mapped", p);
-		for (size_t at = PREFETCH; at < PREFETCH_END && at < place->size; at += SM_LINE)
+		if (!group_same_node(g, p))
+			return group_error(g, -ERR_UNSUPPORTED,
+					   "rank %u is on another node, which shared memory does not reach: "
+					   "GOAL_BACKEND=verbs does, goalrun --backend verbs",
+					   p);
+		h = group_peer(g, p, handle->off, handle->size);
+		if (!h || !group_bells(g, p))
+			return group_error(g, -ERR_SYS, "the heap of rank %u cannot be mapped", p);
+		for (size_t at = PREFETCH; at < PREFETCH_END && at < handle->size; at += SM_LINE)
 			__builtin_prefetch(h + at);
 		s->peers[p] = (struct sm_head *)(void *)h;
-		s->fences |= host_bells(g, p)->fences;
+		s->fences |= group_bells(g, p)->fences;
 		users += p != s->b.rank;
 	}
 	atomic_store_explicit(&s->head->users, users, memory_order_relaxed);
-	s->bells = host_bells(g, s->b.rank);
+	s->bells = group_bells(g, s->b.rank);
 	return 0;
 }
 
-static struct sm_entry *find_partner(const struct sm_bound *s, const struct sm_entry *mine)
+static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_desc *mine)
 {
 	struct sm_head *h = s->peers[mine->peer];
-	struct sm_entry key = { .send = !mine->send, .peer = s->b.rank, .tag = mine->tag, .k = mine->k };
+	struct sm_desc key = { .send = !mine->send, .peer = s->b.rank, .tag = mine->tag, .k = mine->k };
 
-	return h->nentries ? bsearch(&key, h->entries, h->nentries, sizeof key, by_channel) : NULL;
+	return h->ndescs ? bsearch(&key, h->descs, h->ndescs, sizeof key, by_channel) : NULL;
 }
 
 /* True if this rank can read the private memory of peer. */
@@ -246,16 +246,16 @@ static bool can_read_peer(const struct sm_bound *s, uint32_t peer)
 
 	if (!h->allowed || !s->head->allowed)
 		return false;
-	if (host_same_process(s->b.group, peer))
+	if (group_same_process(s->b.group, peer))
 		return true;
-	return process_vm_readv(host_pid(s->b.group, peer), &local, 1, &remote, 1, 0) == sizeof token &&
+	return process_vm_readv(group_pid(s->b.group, peer), &local, 1, &remote, 1, 0) == sizeof token &&
 	       token == h->token;
 }
 
 /* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. */
-static void choose_direct(const struct sm_bound *s, struct sm_entry *recv, const struct sm_entry *send)
+static void choose_direct(const struct sm_bound *s, struct sm_desc *recv, const struct sm_desc *send)
 {
-	const struct sm_entry *last = recv > s->head->entries ? recv - 1 : NULL;
+	const struct sm_desc *last = recv > s->head->descs ? recv - 1 : NULL;
 
 	/* descriptors are sorted, so the previous one may have tried the same peer */
 	if (last && !last->send && last->peer == recv->peer && last->bytes > SM_EAGER_MAX)
@@ -288,22 +288,22 @@ void sm_settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 	m->mine = buf->ptr ? buf->ptr + at : NULL;
 	if (s->view) /* only the rank itself announces locations to its peers */
 		return;
-	m->now->place = (struct sm_place){ (uint64_t)(uintptr_t)m->mine, buf->heap ? buf->heap_off + at + 1 : 0 };
+	m->now->location = (struct sm_location){ (uint64_t)(uintptr_t)m->mine, buf->heap ? buf->heap_off + at + 1 : 0 };
 	m->bounces = is_hidden(s, op, buffers);
 	if (m->bounces)
-		m->now->place = (struct sm_place){ (uint64_t)(uintptr_t)m->bounce, m->bounce_off + 1 };
+		m->now->location = (struct sm_location){ (uint64_t)(uintptr_t)m->bounce, m->bounce_off + 1 };
 }
 
-static void *cell_of(struct sm_head *h, const struct sm_entry *e)
+static void *cell_of(struct sm_head *h, const struct sm_desc *e)
 {
 	return (char *)h + (size_t)e->cell * SM_LINE;
 }
 
-void sm_connect_message(struct sm_bound *s, const struct sm_entry *mine)
+void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 {
 	struct sm_msg *m = &s->msgs[mine->op];
-	const struct sm_entry *other = m->other;
-	const struct sm_entry *send = mine->send ? mine : other, *recv = mine->send ? other : mine;
+	const struct sm_desc *other = m->other;
+	const struct sm_desc *send = mine->send ? mine : other, *recv = mine->send ? other : mine;
 	struct sm_head *sender = mine->send ? s->head : s->peers[mine->peer];
 	struct sm_head *receiver = mine->send ? s->peers[mine->peer] : s->head;
 
@@ -311,17 +311,17 @@ void sm_connect_message(struct sm_bound *s, const struct sm_entry *mine)
 	m->direct = recv->direct;
 	m->heap = receiver->shared && send->source == SM_HEAP;
 	m->reduces = bin_reduces(s->b.ops[mine->op].kind);
-	m->same = host_same_process(s->b.group, mine->peer);
-	m->pid = host_pid(s->b.group, mine->peer);
+	m->same = group_same_process(s->b.group, mine->peer);
+	m->pid = group_pid(s->b.group, mine->peer);
 	m->peer = mine->peer;
 	m->op = mine->op;
 	m->bytes = mine->bytes;
-	m->bells = host_bells(s->b.group, mine->peer);
+	m->bells = group_bells(s->b.group, mine->peer);
 	m->started = &s->peers[mine->peer]->started;
 	m->known = &s->known[mine->peer];
 	sm_settle(s, mine->op, s->b.buffers);
-	s->engine.todo[mine->op].how = (mine->send ? sm_how_send : sm_how_recv)[m->mode];
-	s->engine.todo[mine->op].what = m;
+	s->dispatcher.todo[mine->op].how = (mine->send ? sm_how_send : sm_how_recv)[m->mode];
+	s->dispatcher.todo[mine->op].what = m;
 	if (mine->bytes <= SM_EAGER_MAX) {
 		m->slot[0] = cell_of(receiver, recv);
 		m->slot[1] = (struct sm_slot *)(void *)((char *)m->slot[0] + slot_size(mine->bytes));
@@ -335,31 +335,31 @@ void sm_connect_message(struct sm_bound *s, const struct sm_entry *mine)
 /* Connects either the long messages or the short ones. For long ones the receivers must have chosen how they travel. */
 static void connect_messages(struct sm_bound *s, bool large)
 {
-	for (uint32_t i = 0; i < s->head->nentries; i++)
-		if ((s->head->entries[i].bytes > SM_EAGER_MAX) == large)
-			sm_connect_message(s, &s->head->entries[i]);
+	for (uint32_t i = 0; i < s->head->ndescs; i++)
+		if ((s->head->descs[i].bytes > SM_EAGER_MAX) == large)
+			sm_connect_message(s, &s->head->descs[i]);
 }
 
 /* Finds the peers' ends of all messages, and chooses how each message to this rank travels. */
 static int match_entries(struct sm_bound *s)
 {
-	for (uint32_t i = 0; i < s->head->nentries; i++) {
-		struct sm_entry *e = &s->head->entries[i];
-		const struct sm_entry *other = find_partner(s, e);
+	for (uint32_t i = 0; i < s->head->ndescs; i++) {
+		struct sm_desc *e = &s->head->descs[i];
+		const struct sm_desc *other = find_partner(s, e);
 		const char *verb = e->send ? "send to" : "recv from";
 
 		if (!other)
-			return host_error(s->b.group, -ERR_UNMATCHED, "op %u, a %s rank %u with tag %u, has no partner",
-					  e->op, verb, e->peer, e->tag);
+			return group_error(s->b.group, -ERR_UNMATCHED, "op %u, a %s rank %u with tag %u, has no partner",
+					   e->op, verb, e->peer, e->tag);
 		if (other->bytes != e->bytes)
-			return host_error(s->b.group, -ERR_MISMATCH,
-					  "op %u, a %s rank %u, has %llu bytes, its partner %llu", e->op, verb,
-					  e->peer, (unsigned long long)e->bytes,
-					  (unsigned long long)other->bytes);
+			return group_error(s->b.group, -ERR_MISMATCH,
+					   "op %u, a %s rank %u, has %llu bytes, its partner %llu", e->op, verb,
+					   e->peer, (unsigned long long)e->bytes,
+					   (unsigned long long)other->bytes);
 		s->msgs[e->op].other = other;
 		if (s->b.helped)
-			sm_links(s)[i] = (struct sm_link){ *host_place(s->b.group, e->peer),
-							   (uint32_t)(other - s->peers[e->peer]->entries) };
+			sm_partners(s)[i] = (struct sm_partner){ *group_handle(s->b.group, e->peer),
+								 (uint32_t)(other - s->peers[e->peer]->descs) };
 		if (e->bytes > SM_EAGER_MAX && !e->send)
 			choose_direct(s, e, other);
 	}
@@ -372,16 +372,16 @@ static int make_rings(struct sm_bound *s)
 	size_t total = 0;
 	uint64_t off;
 
-	for (uint32_t i = 0; i < s->head->nentries; i++)
-		total += s->head->entries[i].mode == SM_STAGED ? SM_RING * SM_CHUNK : 0;
+	for (uint32_t i = 0; i < s->head->ndescs; i++)
+		total += s->head->descs[i].mode == SM_STAGED ? SM_RING * SM_CHUNK : 0;
 	if (!total)
 		return 0;
-	s->rings = host_alloc(s->b.group, total, &off);
+	s->rings = group_alloc(s->b.group, total, &off);
 	if (!s->rings)
-		return host_error(s->b.group, -ERR_NOMEM, "no %zu bytes of shared memory for slots", total);
-	for (uint32_t i = 0; i < s->head->nentries; i++)
-		if (s->head->entries[i].mode == SM_STAGED) {
-			((struct sm_in *)cell_of(s->head, &s->head->entries[i]))->ring = off;
+		return group_error(s->b.group, -ERR_NOMEM, "no %zu bytes of shared memory for slots", total);
+	for (uint32_t i = 0; i < s->head->ndescs; i++)
+		if (s->head->descs[i].mode == SM_STAGED) {
+			((struct sm_in *)cell_of(s->head, &s->head->descs[i]))->ring = off;
 			off += SM_RING * SM_CHUNK;
 		}
 	return 0;
@@ -389,15 +389,15 @@ static int make_rings(struct sm_bound *s)
 
 bool sm_reach_rings(struct sm_bound *s)
 {
-	for (uint32_t i = 0; i < s->head->nentries; i++) {
-		const struct sm_entry *mine = &s->head->entries[i];
+	for (uint32_t i = 0; i < s->head->ndescs; i++) {
+		const struct sm_desc *mine = &s->head->descs[i];
 		struct sm_msg *m = &s->msgs[mine->op];
 
 		if (m->mode != SM_STAGED)
 			continue;
-		m->ring = host_peer(s->b.group, mine->send ? mine->peer : s->b.rank, m->in->ring, SM_RING * SM_CHUNK);
+		m->ring = group_peer(s->b.group, mine->send ? mine->peer : s->b.rank, m->in->ring, SM_RING * SM_CHUNK);
 		if (!m->ring) {
-			host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", mine->peer);
+			group_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", mine->peer);
 			return false;
 		}
 	}
@@ -413,12 +413,12 @@ struct opinion {
 static int collect_opinions(struct sm_bound *s, int err, bool *rings)
 {
 	struct be_group *g = s->b.group;
-	const struct opinion *all = host_room(g);
-	int rc = host_collect(g, sizeof *all, host_room(g));
+	const struct opinion *all = group_room(g);
+	int rc = group_collect(g, sizeof *all, group_room(g));
 
 	for (uint32_t r = 0; r < s->b.size && !rc; r++) {
 		if (all[r].err)
-			return host_agree(g, err);
+			return group_agree(g, err);
 		*rings |= all[r].rings != 0;
 	}
 	return rc;
@@ -433,7 +433,7 @@ int sm_connect(struct sm_bound *s, uint32_t views, int err)
 	err = err ? err : match_entries(s);
 	err = err ? err : make_rings(s);
 	rings = s->rings != NULL;
-	rc = host_post(s->b.group, &(struct opinion){ err, rings }, sizeof(struct opinion));
+	rc = group_post(s->b.group, &(struct opinion){ err, rings }, sizeof(struct opinion));
 	/* This overlaps with the exchange of results. */
 	sm_prepare(s);
 	if (!err)
@@ -444,7 +444,7 @@ int sm_connect(struct sm_bound *s, uint32_t views, int err)
 	connect_messages(s, true);
 	if (rings) {
 		err = sm_reach_rings(s) ? 0 : -ERR_SYS;
-		rc = host_post(s->b.group, &(struct opinion){ err, true }, sizeof(struct opinion));
+		rc = group_post(s->b.group, &(struct opinion){ err, true }, sizeof(struct opinion));
 		rc = rc ? rc : collect_opinions(s, err, &rings);
 	}
 	s->connected = !rc;
@@ -461,8 +461,8 @@ void sm_disconnect(struct sm_bound *s)
 		return;
 	/* Releases the blocks of the peers first, and this rank's own last. The rank accesses none of them from here
 	 * on. */
-	for (uint32_t i = 0; i < s->head->nentries && s->connected; i++) {
-		const struct sm_entry *e = &s->head->entries[i];
+	for (uint32_t i = 0; i < s->head->ndescs && s->connected; i++) {
+		const struct sm_desc *e = &s->head->descs[i];
 
 		if (e->peer == s->b.rank || !s->peers[e->peer])
 			continue;
@@ -470,14 +470,14 @@ void sm_disconnect(struct sm_bound *s)
 		s->peers[e->peer] = NULL;
 	}
 	for (uint32_t i = 0; i < s->b.nops; i++)
-		host_free(s->b.group, s->msgs[i].bounce);
+		group_free(s->b.group, s->msgs[i].bounce);
 	/* If connecting has failed on all ranks, nobody accesses the block any more. But if a rank has died, others may
 	 * have got further than this one and still use the block; it is then never freed. */
 	if (s->connected)
 		atomic_fetch_sub(&s->head->users, 1);
 	else
-		atomic_store(&s->head->users, host_lost(s->b.group) ? USERS_STAY : 0);
-	host_free_later(s->b.group, s->head, s->rings, &s->head->users);
+		atomic_store(&s->head->users, group_lost(s->b.group) ? USERS_STAY : 0);
+	group_free_later(s->b.group, s->head, s->rings, &s->head->users);
 }
 
 /* Sets the new locations, which senders announce anew in each epoch. If the receiver cannot read a new buffer directly,
@@ -489,13 +489,13 @@ int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers)
 
 		if (!is_hidden(s, i, buffers) || m->bounce)
 			continue;
-		m->bounce = host_alloc(s->b.group, m->bytes, &m->bounce_off);
+		m->bounce = group_alloc(s->b.group, m->bytes, &m->bounce_off);
 		if (!m->bounce)
-			return host_error(s->b.group, -ERR_NOMEM, "no %llu bytes of shared memory for a copy",
-					  (unsigned long long)m->bytes);
+			return group_error(s->b.group, -ERR_NOMEM, "no %llu bytes of shared memory for a copy",
+					   (unsigned long long)m->bytes);
 	}
 	for (uint32_t i = 0; i < s->b.nops; i++)
-		if (sm_is_near(s, i))
+		if (sm_in_memory(s, i))
 			sm_settle(s, i, buffers);
 	s->b.buffers = buffers;
 	if (s->b.helped)

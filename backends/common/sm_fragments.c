@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Large copies in fragments. The thread that makes progress for a rank puts a copy into the rank's queue and takes
  * fragments from it; the rank's own thread does so too once it waits. */
+#include "backends/common/dispatch_trace.h"
 #include "backends/common/sm.h"
-#include "backends/common/trace.h"
 #include "util/clock.h"
 
 #include <string.h>
@@ -15,10 +15,10 @@ static void count_copied(struct sm_bound *s, int by, uint64_t bytes)
 		atomic_fetch_add_explicit(&s->head->turn.copied[by], bytes, memory_order_relaxed);
 }
 
-int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const struct sm_place *place, char *to,
+int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const struct sm_location *location, char *to,
 		  const char *from, uint64_t bytes)
 {
-	const struct copyq_what what = { op, place ? place->address : 0, place ? place->heap : 0 };
+	const struct copyq_what what = { op, location ? location->address : 0, location ? location->heap : 0 };
 	struct copyq_part p;
 	uint64_t copied = 0;
 
@@ -28,7 +28,7 @@ int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const s
 		now->queued = true;
 		be_ring(s->bells); /* the rank may be asleep */
 	}
-	while (copyq_look(s->queue, &p))
+	while (copyq_peek(s->queue, &p))
 		if (copyq_take(s->queue, &p)) {
 			memcpy(to + p.off, from + p.off, p.len);
 			copied += p.len;
@@ -42,30 +42,30 @@ int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const s
 }
 
 /* Destination and source of a copy. */
-struct way {
+struct ends {
 	char *to;
 	const char *from;
 };
 
 /* Returns the addresses in this process of a queued copy. An address is NULL if it cannot be found. */
-static struct way find_way(const struct sm_bound *s, const struct copyq_what *what)
+static struct ends find_ends(const struct sm_bound *s, const struct copyq_what *what)
 {
-	const struct sm_place place = { what->address, what->heap };
+	const struct sm_location location = { what->address, what->heap };
 	const struct bin_op *o = &s->b.ops[what->op];
 	const struct sm_msg *m = &s->msgs[what->op];
 	const size_t basic = s->b.layout->basic;
 	bool fails = false;
 
 	if (bin_is_message(o->kind))
-		return (struct way){ m->mine, sm_find(s, m, &place, &fails) };
-	return (struct way){ s->b.buffers[o->buf[1]].ptr + o->off[1] * basic,
-			     s->b.buffers[o->buf[0]].ptr + o->off[0] * basic };
+		return (struct ends){ m->mine, sm_find(s, m, &location, &fails) };
+	return (struct ends){ s->b.buffers[o->buf[1]].ptr + o->off[1] * basic,
+			      s->b.buffers[o->buf[0]].ptr + o->off[0] * basic };
 }
 
 void sm_join(struct be_bound *bound)
 {
 	struct sm_bound *s = (struct sm_bound *)bound;
-	struct way way = { NULL, NULL };
+	struct ends ends = { NULL, NULL };
 	struct copyq_what known;
 	struct copyq_part p;
 	uint64_t copied = 0, begin = 0;
@@ -73,23 +73,23 @@ void sm_join(struct be_bound *bound)
 
 	if (!s->queue)
 		return;
-	while (copyq_look(s->queue, &p)) {
+	while (copyq_peek(s->queue, &p)) {
 		if (s->trace && !begin)
 			begin = clock_now_ns();
-		if (!way.to || memcmp(&p.what, &known, sizeof known) != 0)
-			way = find_way(s, &p.what);
+		if (!ends.to || memcmp(&p.what, &known, sizeof known) != 0)
+			ends = find_ends(s, &p.what);
 		known = p.what;
-		if (!way.to || !way.from)
+		if (!ends.to || !ends.from)
 			break;
 		if (copyq_take(s->queue, &p)) {
-			memcpy(way.to + p.off, way.from + p.off, p.len);
+			memcpy(ends.to + p.off, ends.from + p.off, p.len);
 			copied += p.len;
 			last = copyq_done(s->queue);
 		}
 	}
 	count_copied(s, BY_JOINER, copied);
 	if (s->trace && copied) /* if there were several copies, the last one stands for all */
-		engine_trace_joined(s->trace, known.op, begin);
+		dispatch_trace_joined(s->trace, known.op, begin);
 	if (last)
 		be_ring(s->bells); /* the thread that has put the copy in may be asleep */
 }

@@ -113,7 +113,7 @@ static __attribute__((noinline)) int send_bytes(const struct sm_bound *s, struct
 	return announce_slot(s, m);
 }
 
-static int send_eager(struct engine *e, void *what)
+static int send_eager(struct dispatcher *e, void *what)
 {
 	const struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
@@ -135,7 +135,7 @@ static __attribute__((noinline)) int recv_bytes(const struct sm_bound *s, struct
 	return take_credit(s, m);
 }
 
-static int recv_eager(struct engine *e, void *what)
+static int recv_eager(struct dispatcher *e, void *what)
 {
 	const struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
@@ -147,7 +147,7 @@ static int recv_eager(struct engine *e, void *what)
 
 /* ---- staged ---- */
 
-static int send_staged(struct engine *e, void *what)
+static int send_staged(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
@@ -170,7 +170,7 @@ static int send_staged(struct engine *e, void *what)
 	return 1;
 }
 
-static int recv_staged(struct engine *e, void *what)
+static int recv_staged(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
@@ -193,21 +193,21 @@ static int recv_staged(struct engine *e, void *what)
 
 /* ---- pull ---- */
 
-char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_place *p, bool *fails)
+char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_location *p, bool *fails)
 {
 	char *at = NULL;
 
 	if (m->same)
 		return (char *)(uintptr_t)p->address;
 	if (p->heap)
-		at = host_peer(s->b.group, m->peer, p->heap - 1, m->bytes);
+		at = group_peer(s->b.group, m->peer, p->heap - 1, m->bytes);
 	*fails = p->heap && !at;
 	return at;
 }
 
 /* Sets m->at to the address in this process of the peer's bytes, or to NULL if they are out of reach. Returns false if
  * the peer's heap cannot be mapped. */
-static bool look_up(struct sm_bound *s, struct sm_msg *m, const struct sm_place *p)
+static bool find_bytes(struct sm_bound *s, struct sm_msg *m, const struct sm_location *p)
 {
 	bool fails = false;
 
@@ -222,12 +222,12 @@ static bool look_up(struct sm_bound *s, struct sm_msg *m, const struct sm_place 
 /* Claims one of the epoch's chunks, which the caller then copies. Returns false if none is left. The receiver copies
  * chunks from the first on and the sender from the last backwards. So in each epoch each CPU core copies mostly the
  * same bytes, which it has in its caches. */
-static bool claim_chunk(const struct sm_bound *s, const struct sm_msg *m)
+static bool take_chunk(const struct sm_bound *s, const struct sm_msg *m)
 {
-	uint64_t end = s->epoch * m->chunks, n = atomic_load_explicit(&m->out->claimed, memory_order_relaxed);
+	uint64_t end = s->epoch * m->chunks, n = atomic_load_explicit(&m->out->taken, memory_order_relaxed);
 
 	while (n < end)
-		if (atomic_compare_exchange_weak_explicit(&m->out->claimed, &n, n + 1, memory_order_relaxed,
+		if (atomic_compare_exchange_weak_explicit(&m->out->taken, &n, n + 1, memory_order_relaxed,
 							  memory_order_relaxed))
 			return true;
 	return false;
@@ -236,11 +236,11 @@ static bool claim_chunk(const struct sm_bound *s, const struct sm_msg *m)
 /* Copies the sender's share of a message that both ends copy, if the receiver's buffer can be reached. */
 static void copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 {
-	struct sm_place to = m->out->to;
+	struct sm_location to = m->out->to;
 
-	if (!look_up(s, m, &to) || !m->at)
+	if (!find_bytes(s, m, &to) || !m->at)
 		return;
-	while (claim_chunk(s, m)) {
+	while (take_chunk(s, m)) {
 		uint64_t chunk = m->chunks - 1 - m->now->moved++;
 
 		memcpy(m->at + chunk * SM_CHUNK, m->mine + chunk * SM_CHUNK, chunk_bytes(m, chunk));
@@ -252,7 +252,7 @@ static void copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 	}
 }
 
-static int send_pull_issue(struct engine *e, void *what)
+static int send_pull_issue(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
@@ -260,14 +260,14 @@ static int send_pull_issue(struct engine *e, void *what)
 	if (m->bounces)
 		memcpy(m->bounce, m->mine, m->bytes);
 	m->now->moved = 0;
-	m->in->from = m->now->place;
+	m->in->from = m->now->location;
 	/* Makes the user's bytes visible before the announcement; pairs with the load in recv_pull. */
 	atomic_store_explicit(&m->in->avail, s->epoch, memory_order_release);
 	be_ring(m->bells);
 	return 0;
 }
 
-static int send_pull(struct engine *e, void *what)
+static int send_pull(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
@@ -289,9 +289,9 @@ static int read_remote(struct sm_bound *s, struct sm_msg *m, uint64_t skip, char
 
 		if (n <= 0) {
 			if (n < 0 && errno == ESRCH)
-				return host_died(s->b.group, m->peer);
-			return host_error(s->b.group, -ERR_SYS, "process_vm_readv from rank %u: %s", m->peer,
-					  n ? strerror(errno) : "no bytes");
+				return group_died(s->b.group, m->peer);
+			return group_error(s->b.group, -ERR_SYS, "process_vm_readv from rank %u: %s", m->peer,
+					   n ? strerror(errno) : "no bytes");
 		}
 		to += n;
 		skip += (uint64_t)n;
@@ -328,10 +328,10 @@ static void begin_pull(struct sm_bound *s, struct sm_msg *m)
 {
 	m->now->begun = true;
 	m->now->parted = m->mine && m->at && sm_parts(s, m->bytes);
-	m->now->both = !m->now->parted && m->chunks > 1 && m->mine && (m->now->place.heap || (m->same && m->direct));
+	m->now->both = !m->now->parted && m->chunks > 1 && m->mine && (m->now->location.heap || (m->same && m->direct));
 	if (m->now->both) {
-		m->out->to = m->now->place;
-		atomic_store_explicit(&m->out->claimed, (s->epoch - 1) * m->chunks, memory_order_relaxed);
+		m->out->to = m->now->location;
+		atomic_store_explicit(&m->out->taken, (s->epoch - 1) * m->chunks, memory_order_relaxed);
 		/* Makes the location and the count visible before the invitation; pairs with the load in send_pull. */
 		atomic_store_explicit(&m->out->shared, s->epoch, memory_order_release);
 		be_ring(m->bells);
@@ -341,7 +341,7 @@ static void begin_pull(struct sm_bound *s, struct sm_msg *m)
 /* Copies the receiver's share of a message that both ends copy. */
 static int copy_as_receiver(struct sm_bound *s, struct sm_msg *m)
 {
-	while (claim_chunk(s, m)) {
+	while (take_chunk(s, m)) {
 		int err = fetch_bytes(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved));
 
 		if (err)
@@ -354,19 +354,19 @@ static int copy_as_receiver(struct sm_bound *s, struct sm_msg *m)
 	return 1;
 }
 
-static int recv_pull(struct engine *e, void *what)
+static int recv_pull(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
-	struct sm_place from;
+	struct sm_location from;
 	int rc;
 
 	if (!m->now->begun && atomic_load_explicit(&m->in->avail, memory_order_acquire) != s->epoch)
 		return 0;
 	from = m->in->from;
-	if (!look_up(s, m, &from)) /* a view leaves the message to processes that can map the heap */
+	if (!find_bytes(s, m, &from)) /* a view leaves the message to processes that can map the heap */
 		return s->view ? 0 :
-				 host_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", m->peer);
+				 group_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", m->peer);
 	if (!m->now->begun)
 		begin_pull(s, m);
 	if (m->now->parted)
@@ -385,19 +385,19 @@ static int recv_pull(struct engine *e, void *what)
 
 /* ---- the table ---- */
 
-static int send_staged_issue(struct engine *e, void *what)
+static int send_staged_issue(struct dispatcher *e, void *what)
 {
 	((struct sm_msg *)what)->now->moved = 0;
 	return send_staged(e, what);
 }
 
-static int recv_staged_issue(struct engine *e, void *what)
+static int recv_staged_issue(struct dispatcher *e, void *what)
 {
 	((struct sm_msg *)what)->now->moved = 0;
 	return recv_staged(e, what);
 }
 
-static int recv_pull_issue(struct engine *e, void *what)
+static int recv_pull_issue(struct dispatcher *e, void *what)
 {
 	struct sm_msg *m = what;
 
@@ -406,12 +406,12 @@ static int recv_pull_issue(struct engine *e, void *what)
 	return recv_pull(e, m);
 }
 
-const struct engine_how sm_how_send[SM_MODES] = {
+const struct dispatch_how sm_how_send[SM_MODES] = {
 	[SM_EAGER] = { send_eager, send_eager },
 	[SM_PULL] = { send_pull_issue, send_pull },
 	[SM_STAGED] = { send_staged_issue, send_staged },
 };
-const struct engine_how sm_how_recv[SM_MODES] = {
+const struct dispatch_how sm_how_recv[SM_MODES] = {
 	[SM_EAGER] = { recv_eager, recv_eager },
 	[SM_PULL] = { recv_pull_issue, recv_pull },
 	[SM_STAGED] = { recv_staged_issue, recv_staged },
@@ -422,7 +422,7 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op)
 	const struct sm_msg *m = &s->msgs[op];
 	bool recv = bin_recvs(s->b.ops[op].kind);
 
-	if (!sm_is_near(s, op))
+	if (!sm_in_memory(s, op))
 		return NULL;
 	if (m->mode == SM_EAGER && recv)
 		return &m->slot[s->epoch & 1]->seq;

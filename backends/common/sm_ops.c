@@ -7,7 +7,7 @@
 
 /* Starts a calc. The calcs of a rank run one after the other, each until its deadline, and do not delay messages. Those
  * of earlier epochs are over. */
-static int calc_issue(struct engine *e, void *what)
+static int calc_issue(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	const struct bin_op *o = what;
@@ -20,14 +20,14 @@ static int calc_issue(struct engine *e, void *what)
 	return 0;
 }
 
-static int calc_poll(struct engine *e, void *what)
+static int calc_poll(struct dispatcher *e, void *what)
 {
 	const struct sm_bound *s = sm_of(e);
 
 	return clock_now_ns() >= s->deadlines[(const struct bin_op *)what - s->b.ops];
 }
 
-static int copy_poll(struct engine *e, void *what)
+static int copy_poll(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	const struct bin_op *o = what;
@@ -38,7 +38,7 @@ static int copy_poll(struct engine *e, void *what)
 			     s->b.buffers[o->buf[0]].ptr + o->off[0] * basic, o->len * basic);
 }
 
-static int copy_issue(struct engine *e, void *what)
+static int copy_issue(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	const struct bin_op *o = what;
@@ -49,7 +49,7 @@ static int copy_issue(struct engine *e, void *what)
 	return 1;
 }
 
-static int reduce_issue(struct engine *e, void *what)
+static int reduce_issue(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	const struct bin_op *o = what;
@@ -59,7 +59,7 @@ static int reduce_issue(struct engine *e, void *what)
 	return 1;
 }
 
-static int nop_issue(struct engine *e, void *what)
+static int nop_issue(struct dispatcher *e, void *what)
 {
 	(void)e;
 	(void)what;
@@ -67,7 +67,7 @@ static int nop_issue(struct engine *e, void *what)
 }
 
 /* The functions of each kind of op. sm_connect sets those of messages. */
-static const struct engine_how how[BIN_OP_KINDS] = {
+static const struct dispatch_how how[BIN_OP_KINDS] = {
 	[BIN_OP_CALC] = { calc_issue, calc_poll },   [BIN_OP_COPY] = { copy_issue, copy_poll },
 	[BIN_OP_REDUCE] = { reduce_issue, NULL },    [BIN_OP_REDUCE_WITH] = { reduce_issue, NULL },
 	[BIN_OP_NOP] = { nop_issue, NULL },
@@ -76,14 +76,14 @@ static const struct engine_how how[BIN_OP_KINDS] = {
 void sm_set_how(struct sm_bound *s)
 {
 	for (uint32_t i = 0; i < s->b.nops; i++) {
-		s->engine.todo[i].how = how[s->b.ops[i].kind];
-		s->engine.todo[i].what = (void *)(uintptr_t)&s->b.ops[i];
+		s->dispatcher.todo[i].how = how[s->b.ops[i].kind];
+		s->dispatcher.todo[i].what = (void *)(uintptr_t)&s->b.ops[i];
 	}
 }
 
 void sm_prepare(struct sm_bound *s)
 {
-	engine_init(&s->engine, &s->b, sm_at(s, s->sh->engine), s->own, &s->base);
+	dispatch_init(&s->dispatcher, &s->b, sm_at(s, s->sh->dispatcher), s->own, &s->base);
 	sm_set_how(s);
 }
 
@@ -95,26 +95,26 @@ static bool runs_anywhere(const struct sm_bound *s, uint32_t i)
 	for (unsigned k = 0; k < bin_nranges(o->kind) && o->len; k++)
 		if (!s->b.layout->contiguous || !s->b.buffers[o->buf[k]].heap)
 			return false;
-	return !s->msgs[i].far && (!bin_recvs(o->kind) || s->msgs[i].mode != SM_PULL || s->msgs[i].heap);
+	return !s->msgs[i].network && (!bin_recvs(o->kind) || s->msgs[i].mode != SM_PULL || s->msgs[i].heap);
 }
 
 void sm_classify(struct sm_bound *s)
 {
-	struct sm_buffer *told = sm_at(s, s->sh->buffers);
+	struct sm_buffer *shared = sm_at(s, s->sh->buffers);
 
 	for (uint32_t i = 0; i < s->b.nops; i++) {
 		const struct bin_op *o = &s->b.ops[i];
 		const bool app = o->exec == BIN_APP || (s->b.user && bin_reduces(o->kind));
-		uint8_t *class = s->engine.ops[i].class;
+		uint8_t *class = s->dispatcher.ops[i].class;
 
-		class[1] = app ? ENGINE_APP : runs_anywhere(s, i) ? ENGINE_ANY : ENGINE_OWNER;
-		class[0] = o->exec == BIN_EARLY && !app ? ENGINE_EARLY : class[1];
+		class[1] = app ? DISPATCH_APP : runs_anywhere(s, i) ? DISPATCH_ANY : DISPATCH_OWNER;
+		class[0] = o->exec == BIN_EARLY && !app ? DISPATCH_EARLY : class[1];
 	}
-	engine_classify(&s->engine);
+	dispatch_classify(&s->dispatcher);
 	for (uint32_t i = 0; i < s->sh->nbuffers; i++) {
 		const struct be_buffer *b = &s->b.buffers[i];
 
-		told[i] = (struct sm_buffer){ b->elements, b->heap ? b->heap_off + 1 : 0 };
+		shared[i] = (struct sm_buffer){ b->elements, b->heap ? b->heap_off + 1 : 0 };
 	}
 	s->sh->generation++;
 }

@@ -3,7 +3,7 @@
  * travel. */
 #include "backends/common/sm.h"
 
-#include "backends/common/trace.h"
+#include "backends/common/dispatch_trace.h"
 #include "util/err.h"
 #include "util/mem.h"
 
@@ -41,7 +41,7 @@ static int make_room(struct sm_bound *s)
 		const struct bin_op *o = &b->ops[i];
 		const uint64_t bytes = o->len * b->layout->basic;
 
-		if (!bin_recvs(o->kind) || !bin_reduces(o->kind) || s->msgs[i].far || bytes <= SM_EAGER_MAX)
+		if (!bin_recvs(o->kind) || !bin_reduces(o->kind) || s->msgs[i].network || bytes <= SM_EAGER_MAX)
 			continue;
 		stage = true;
 		s->msgs[i].whole = cuts ? mem_alloc(bytes) : NULL;
@@ -53,7 +53,7 @@ static int make_room(struct sm_bound *s)
 }
 
 int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops,
-	    bool (*far)(const struct be_bind *b, uint32_t peer), struct be_bound **out, struct be_place *place)
+	    bool (*network)(const struct be_bind *b, uint32_t peer), struct be_bound **out, struct be_handle *handle)
 {
 	/* One allocation holds everything that lives as long as the request. With helpers the shared state is in the
 	 * rank's block instead. */
@@ -62,42 +62,42 @@ int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops,
 	const size_t room = b->helped ? 0 : sm_lay_out(b, 0, &shared);
 	struct sm_bound *s = mem_calloc(1, whole + nops * sizeof *s->msgs +
 						   size * (sizeof *s->peers + sizeof *s->known) +
-						   engine_own_room(b->nops) + room);
+						   dispatch_own_room(b->nops) + room);
 
 	if (!s)
-		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
+		return group_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
 	*out = &s->base;
 	s->base.ops = ops;
 	s->b = *b;
-	s->umwaits = host_umwaits(b->group);
+	s->umwaits = group_umwaits(b->group);
 	s->msgs = (struct sm_msg *)(void *)((char *)s + whole);
 	s->known = (uint64_t *)(void *)(s->msgs + nops);
 	s->peers = (struct sm_head **)(void *)(s->known + size);
 	s->own = s->peers + size;
 	if (room) {
-		struct sm_shared *sh = (struct sm_shared *)(void *)((char *)s->own + engine_own_room(b->nops));
+		struct sm_shared *sh = (struct sm_shared *)(void *)((char *)s->own + dispatch_own_room(b->nops));
 
 		*sh = shared;
 		sm_share(s, sh);
 	}
-	for (uint32_t i = 0; i < b->nops && far; i++)
-		s->msgs[i].far = bin_is_message(b->ops[i].kind) && far(b, b->ops[i].peer);
+	for (uint32_t i = 0; i < b->nops && network; i++)
+		s->msgs[i].network = bin_is_message(b->ops[i].kind) && network(b, b->ops[i].peer);
 	if (make_room(s))
-		return host_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
-	return engine_trace_make(&s->trace, &s->b, &s->epoch) ? -ERR_NOMEM : sm_publish(s, place);
+		return group_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
+	return dispatch_trace_make(&s->trace, &s->b, &s->epoch) ? -ERR_NOMEM : sm_publish(s, handle);
 }
 
 void sm_trace(struct sm_bound *s)
 {
-	engine_trace(&s->engine, s->trace);
+	dispatch_trace(&s->dispatcher, s->trace);
 }
 
 /* Rings the bells of ranks that could not send before this rank started. */
 static __attribute__((noinline, cold)) void ring_senders(const struct sm_bound *s)
 {
-	const struct sm_entry *last = NULL;
+	const struct sm_desc *last = NULL;
 
-	for (const struct sm_entry *e = s->head->entries, *end = e + s->head->nentries; e < end && !e->send; last = e++)
+	for (const struct sm_desc *e = s->head->descs, *end = e + s->head->ndescs; e < end && !e->send; last = e++)
 		if (!last || last->peer != e->peer)
 			be_ring(s->msgs[e->op].bells);
 }
@@ -113,14 +113,14 @@ int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	atomic_signal_fence(memory_order_seq_cst);
 	if (s->fences || atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > epoch)
 		ring_senders(s);
-	return engine_start(&s->engine, who);
+	return dispatch_start(&s->dispatcher, who);
 }
 
 int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
 {
 	struct sm_bound *s = to_sm(bound);
-	int rc = engine_progress(&s->engine, who);
-	const uint32_t *last = spins && !rc ? engine_last(&s->engine) : NULL;
+	int rc = dispatch_progress(&s->dispatcher, who);
+	const uint32_t *last = spins && !rc ? dispatch_last(&s->dispatcher) : NULL;
 	const _Atomic uint64_t *word;
 
 	if (!last)
@@ -128,9 +128,9 @@ int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
 	word = sm_watch(s, *last);
 	for (; word && spins; spins--) {
 		if (atomic_load_explicit(word, memory_order_relaxed) >= s->epoch)
-			return engine_progress_last(&s->engine); /* polls again, with acquire order */
+			return dispatch_progress_last(&s->dispatcher); /* polls again, with acquire order */
 		if (spins == 1 && s->umwaits) /* the word did not change at once */
-			host_umwait(word, s->epoch);
+			be_umwait(word, s->epoch);
 		else
 			be_pause();
 	}
@@ -141,7 +141,7 @@ bool sm_waits_for(const struct be_bound *bound, uint32_t rank)
 {
 	const struct sm_bound *s = (const struct sm_bound *)bound;
 
-	for (uint32_t at = 0, op; (op = engine_next_active(&s->engine, &at)) != UINT32_MAX;)
+	for (uint32_t at = 0, op; (op = dispatch_next_active(&s->dispatcher, &at)) != UINT32_MAX;)
 		if (bin_is_message(s->b.ops[op].kind) && s->b.ops[op].peer == rank)
 			return true;
 	return false;
@@ -153,7 +153,7 @@ uint32_t sm_open(const struct be_bound *bound)
 	uint32_t at = 0, op;
 
 	do
-		op = engine_next_active(&s->engine, &at);
+		op = dispatch_next_active(&s->dispatcher, &at);
 	while (op != UINT32_MAX && !bin_is_message(s->b.ops[op].kind));
 	return op;
 }
@@ -163,7 +163,7 @@ uint64_t sm_alarm(const struct be_bound *bound)
 	const struct sm_bound *s = (const struct sm_bound *)bound;
 	uint64_t first = UINT64_MAX;
 
-	for (uint32_t at = 0, op; (op = engine_next_active(&s->engine, &at)) != UINT32_MAX;)
+	for (uint32_t at = 0, op; (op = dispatch_next_active(&s->dispatcher, &at)) != UINT32_MAX;)
 		if (s->b.ops[op].kind == BIN_OP_CALC && s->deadlines[op] < first)
 			first = s->deadlines[op];
 	return first;
@@ -173,10 +173,10 @@ void sm_states(const struct be_bound *bound, uint8_t *state, const char **what)
 {
 	const struct sm_bound *s = (const struct sm_bound *)bound;
 
-	engine_states(&s->engine, state);
+	dispatch_states(&s->dispatcher, state);
 	for (uint32_t i = 0; i < s->b.nops; i++) {
 		what[i] = NULL;
 		if (state[i] == BE_ISSUED)
-			what[i] = sm_is_near(s, i) ? sm_message_waits(s, i) : "its time to pass";
+			what[i] = sm_in_memory(s, i) ? sm_message_waits(s, i) : "its time to pass";
 	}
 }

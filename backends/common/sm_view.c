@@ -2,8 +2,8 @@
  * Views, through which a process makes progress on another rank's request. In the rank's own process a view uses the
  * rank's struct sm_bound. In another process the view builds its own struct sm_bound from what lies in the rank's
  * block. */
+#include "backends/common/dispatch_trace.h"
 #include "backends/common/sm.h"
-#include "backends/common/trace.h"
 #include "util/err.h"
 #include "util/mem.h"
 
@@ -73,16 +73,16 @@ static struct sm_bound *to_sm(struct be_bound *b)
  * them. */
 static bool find_buffers(struct sm_bound *s)
 {
-	const struct sm_buffer *told = sm_at(s, s->sh->buffers);
+	const struct sm_buffer *shared = sm_at(s, s->sh->buffers);
 	struct be_buffer *mine = (struct be_buffer *)(uintptr_t)s->b.buffers;
 
 	for (uint32_t i = 0; i < s->sh->nbuffers; i++) {
-		mine[i] = (struct be_buffer){ .elements = told[i].elements };
-		if (!told[i].heap)
+		mine[i] = (struct be_buffer){ .elements = shared[i].elements };
+		if (!shared[i].heap)
 			continue;
 		mine[i].heap = true;
-		mine[i].heap_off = told[i].heap - 1;
-		mine[i].ptr = host_peer(s->b.group, s->b.rank, mine[i].heap_off, told[i].elements * s->b.layout->basic);
+		mine[i].heap_off = shared[i].heap - 1;
+		mine[i].ptr = group_peer(s->b.group, s->b.rank, mine[i].heap_off, shared[i].elements * s->b.layout->basic);
 		if (!mine[i].ptr)
 			return false;
 	}
@@ -101,7 +101,7 @@ static int view_progress(struct be_bound *bound, unsigned who, unsigned spins)
 	s->epoch = s->sh->epoch;
 	if (s->generation != s->sh->generation && !find_buffers(s))
 		return 0; /* leaves the request to processes that can map the heap */
-	return engine_progress(&s->engine, who & BE_ANY);
+	return dispatch_progress(&s->dispatcher, who & BE_ANY);
 }
 
 static void view_unbind(struct be_bound *bound)
@@ -127,18 +127,18 @@ static bool find_links(struct sm_bound *s)
 {
 	struct be_group *g = s->b.group;
 
-	for (uint32_t i = 0; i < s->head->nentries; i++) {
-		const struct sm_entry *e = &s->head->entries[i];
-		const struct sm_link *to = &sm_links(s)[i];
+	for (uint32_t i = 0; i < s->head->ndescs; i++) {
+		const struct sm_desc *e = &s->head->descs[i];
+		const struct sm_partner *to = &sm_partners(s)[i];
 
 		if (!s->peers[e->peer])
-			s->peers[e->peer] = (void *)host_peer(g, e->peer, to->place.off, to->place.size);
-		if (!s->peers[e->peer] || !host_bells(g, e->peer))
+			s->peers[e->peer] = (void *)group_peer(g, e->peer, to->handle.off, to->handle.size);
+		if (!s->peers[e->peer] || !group_bells(g, e->peer))
 			return false;
-		s->msgs[e->op].other = &s->peers[e->peer]->entries[to->entry];
+		s->msgs[e->op].other = &s->peers[e->peer]->descs[to->desc];
 		sm_connect_message(s, e);
 	}
-	s->bells = host_bells(g, s->b.rank);
+	s->bells = group_bells(g, s->b.rank);
 	return s->bells && sm_reach_rings(s);
 }
 
@@ -148,7 +148,7 @@ static struct be_bound *make_view(const struct be_bind *like, struct sm_head *he
 	const size_t nops = sh->nops, size = like->size;
 	struct sm_bound *s = mem_calloc(1, sizeof *s + nops * sizeof *s->msgs +
 						   size * (sizeof *s->peers + sizeof *s->known) +
-						   engine_own_room(sh->nops) + sh->nbuffers * sizeof *s->b.buffers);
+						   dispatch_own_room(sh->nops) + sh->nbuffers * sizeof *s->b.buffers);
 
 	if (!s)
 		return NULL;
@@ -163,29 +163,29 @@ static struct be_bound *make_view(const struct be_bind *like, struct sm_head *he
 	s->b = *like;
 	s->b.ops = sm_at(s, sh->ops);
 	s->b.nops = sh->nops;
-	s->b.buffers = (struct be_buffer *)(void *)((char *)s->own + engine_own_room(sh->nops));
-	engine_view(&s->engine, sh->nops, sm_at(s, sh->engine), s->own, &s->base);
+	s->b.buffers = (struct be_buffer *)(void *)((char *)s->own + dispatch_own_room(sh->nops));
+	dispatch_view(&s->dispatcher, sh->nops, sm_at(s, sh->dispatcher), s->own, &s->base);
 	sm_set_how(s);
-	if (!find_links(s) || engine_trace_make(&s->trace, &s->b, &s->epoch)) {
+	if (!find_links(s) || dispatch_trace_make(&s->trace, &s->b, &s->epoch)) {
 		free(s);
 		return NULL;
 	}
-	engine_trace(&s->engine, s->trace);
+	dispatch_trace(&s->dispatcher, s->trace);
 	return &s->base;
 }
 
-int sm_adopt(const struct be_bind *like, const struct be_place *place, struct be_bound **out)
+int sm_adopt(const struct be_bind *like, const struct be_handle *handle, struct be_bound **out)
 {
-	struct sm_head *head = (void *)host_peer(like->group, like->rank, place->off, place->size);
+	struct sm_head *head = (void *)group_peer(like->group, like->rank, handle->off, handle->size);
 
 	if (!head)
-		return host_error(like->group, -ERR_SYS, "the heap of rank %u cannot be mapped", like->rank);
-	if (host_same_process(like->group, like->rank))
+		return group_error(like->group, -ERR_SYS, "the heap of rank %u cannot be mapped", like->rank);
+	if (group_same_process(like->group, like->rank))
 		*out = make_alias(head);
 	else
 		*out = make_view(like, head);
 	if (*out)
 		return 0;
 	atomic_fetch_sub(&head->users, 1); /* the rank has counted this view among its users */
-	return host_error(like->group, -ERR_NOMEM, "no view of rank %u", like->rank);
+	return group_error(like->group, -ERR_NOMEM, "no view of rank %u", like->rank);
 }

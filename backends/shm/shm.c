@@ -10,9 +10,9 @@ static struct sm_bound *to_sm(struct be_bound *b)
 	return (struct sm_bound *)b;
 }
 
-static int make_shm(const struct be_bind *b, struct be_bound **out, struct be_place *place)
+static int make_shm(const struct be_bind *b, struct be_bound **out, struct be_handle *handle)
 {
-	return sm_make(b, sizeof(struct sm_bound), &sm_ops, NULL, out, place);
+	return sm_make(b, sizeof(struct sm_bound), &sm_ops, NULL, out, handle);
 }
 
 static int bind_shm(struct be_bound *bound, uint32_t views, int err)

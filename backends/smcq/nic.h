@@ -15,7 +15,7 @@ struct nic_entry {
 	uint8_t command, flags, sps, armw; /* as in struct bin_entry */
 	uint32_t len; /* length in bytes */
 	uint16_t region[2]; /* indices of the rank's region and of the peer's */
-	uint32_t way; /* index of the route in the block */
+	uint32_t route; /* index of the route in the block */
 	uint64_t off[2]; /* offsets in the two regions, in bytes */
 };
 _Static_assert(sizeof(struct nic_entry) == 32, "an entry of a TOQ");
@@ -58,7 +58,7 @@ struct nic_region {
 };
 
 /* A route from a queue of the rank to a queue of a peer. A route of GETs leads from the peer to a queue of the rank. */
-struct nic_way {
+struct nic_route {
 	uint64_t peer; /* the interface's name for the peer's block */
 	uint32_t queue; /* queue that gets credit, or BIN_NONE */
 	uint32_t gets; /* 1 for a route of GETs, else 0 */
@@ -78,9 +78,9 @@ struct nic_block {
 	uint32_t rank;
 	uint32_t tnis, cqs; /* numbers of TNIs and CQs of the schedule's target */
 	uint32_t offset; /* bits of a session's offset counter */
-	uint32_t nqueues, nregions, nways;
+	uint32_t nqueues, nregions, nroutes;
 	uint32_t tcq_depth, mrq_depth; /* log2 of the rings' lengths */
-	uint64_t queues, regions, ways, pointers, tcq_ring, mrq_ring;
+	uint64_t queues, regions, routes, pointers, tcq_ring, mrq_ring;
 };
 
 /* ---- over the socket: a request, then its answer ---- */

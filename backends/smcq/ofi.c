@@ -112,7 +112,7 @@ struct put {
 };
 
 /* A watch: deferred work that makes the provider examine all work that waits for a counter. */
-struct look {
+struct watch {
 	struct fi_deferred_work work;
 	struct fi_op_cntr add;
 	uint32_t at;
@@ -134,7 +134,7 @@ struct peer {
 enum { REGION_NOTICE, REGION_FREE /* has no counter */, REGION_BUFFERS /* of the buffers, then of the queues */ };
 
 struct ofi {
-	struct smcq_link link;
+	struct smcq_part part;
 	const struct be_bind *b;
 	const struct bin_posts *posts;
 	const struct be_buffer *at; /* buffers that are bound now */
@@ -143,14 +143,14 @@ struct ofi {
 	struct fid_av *av;
 	struct fid_ep *ep;
 	struct counter done, notice;
-	struct fid_cntr *looked; /* completion counter of watches, which nobody reads */
+	struct fid_cntr *ignored; /* completion counter of watches, which nobody reads */
 	struct fid_mr *noticed, *free, **regions; /* regions: of the buffers */
 	struct queue *queues;
 	VEC(struct reads) reads;
 	struct peer *peers; /* the peers, by rank */
 	struct put *puts, sample; /* sample: stands in for each put while the puts are only counted */
-	struct look *looks;
-	uint32_t nputs, nlooks;
+	struct watch *watches;
+	uint32_t nputs, nwatches;
 	uint32_t nreads; /* number of puts that are reads */
 	uint64_t *met; /* by rank: not 0 if this rank and that one are connected, by puts in either direction */
 	uint64_t locals; /* local notices per start, without those of the CPU's entries */
@@ -161,7 +161,7 @@ struct ofi {
 	bool open; /* true if processes outside the node can connect */
 };
 
-static struct ofi *to_ofi(struct smcq_link *l)
+static struct ofi *to_ofi(struct smcq_part *l)
 {
 	return (struct ofi *)l;
 }
@@ -169,8 +169,8 @@ static struct ofi *to_ofi(struct smcq_link *l)
 /* Reports a failed libfabric call. Returns 0 if rc is 0. */
 static int check_fi(const struct ofi *o, const char *what, ssize_t rc)
 {
-	return rc ? host_error(o->b->group, rc == -FI_ENOMEM ? -ERR_NOMEM : -ERR_SYS, "the engine ofi: %s: %s", what,
-			       o->f->text((int)-rc)) :
+	return rc ? group_error(o->b->group, rc == -FI_ENOMEM ? -ERR_NOMEM : -ERR_SYS, "the engine ofi: %s: %s", what,
+				o->f->text((int)-rc)) :
 		    0;
 }
 
@@ -181,7 +181,7 @@ static int broken(struct ofi *o, const char *what, ssize_t rc)
 	int err;
 
 	do
-		err = host_check(o->b->group);
+		err = group_check(o->b->group);
 	while (!err && clock_now_ns() < end && !sched_yield());
 	return err ? err : check_fi(o, what, rc);
 }
@@ -193,8 +193,9 @@ static int open_counter(struct ofi *o, struct counter *c, uint64_t per)
 	int err = check_fi(o, "a counter", fi_cntr_open(o->domain, NULL, &c->cntr, NULL));
 
 	if (!err && per > MOST / 8)
-		err = host_error(o->b->group, -ERR_UNSUPPORTED, "the engine ofi: a queue or the puts of a rank need a counter up to %llu",
-				 (unsigned long long)per);
+		err = group_error(o->b->group, -ERR_UNSUPPORTED,
+				  "the engine ofi: a queue or the puts of a rank need a counter up to %llu",
+				  (unsigned long long)per);
 	c->per = per;
 	c->base = MOST - 4 * per;
 	return err ? err : check_fi(o, "a counter", fi_cntr_set(c->cntr, c->base));
@@ -310,7 +311,7 @@ static size_t reads_of(const struct ofi *o, uint32_t queue, const struct bin_ent
 {
 	size_t i = 0;
 
-	while (i < o->reads.n && (o->reads.at[i].queue != queue || !bin_entry_same_way(o->reads.at[i].first, e)))
+	while (i < o->reads.n && (o->reads.at[i].queue != queue || !bin_entry_same_route(o->reads.at[i].first, e)))
 		i++;
 	return i;
 }
@@ -372,11 +373,11 @@ static bool puts_from(const struct ofi *o, uint32_t queue)
 	return b->n && b->mode != BIN_Q_CPU;
 }
 
-static void add_look(struct ofi *o, uint32_t at, const struct counter *c)
+static void add_watch(struct ofi *o, uint32_t at, const struct counter *c)
 {
-	struct look *l = o->looks ? &o->looks[o->nlooks] : NULL;
+	struct watch *l = o->watches ? &o->watches[o->nwatches] : NULL;
 
-	o->nlooks++;
+	o->nwatches++;
 	if (!l)
 		return;
 	l->at = at;
@@ -384,20 +385,20 @@ static void add_look(struct ofi *o, uint32_t at, const struct counter *c)
 	l->work.op_type = FI_OP_CNTR_ADD;
 	l->work.op.cntr = &l->add;
 	l->work.triggering_cntr = o->done.cntr;
-	l->work.completion_cntr = o->looked;
+	l->work.completion_cntr = o->ignored;
 }
 
 /* Adds watches up to, but not at, the last completed put. A watch of that one might still be under way when the next
  * start queues it again. */
-static void add_looks(struct ofi *o)
+static void add_watches(struct ofi *o)
 {
-	o->nlooks = 0;
+	o->nwatches = 0;
 	for (uint32_t at = STEP; at < o->done.per; at += STEP) {
 		for (uint32_t q = 0; q < o->posts->head->nqueues; q++)
 			if (puts_from(o, q))
-				add_look(o, at, &o->queues[q].c);
+				add_watch(o, at, &o->queues[q].c);
 		for (size_t i = 0; i < o->reads.n; i++)
-			add_look(o, at, &o->reads.at[i].c);
+			add_watch(o, at, &o->reads.at[i].c);
 	}
 }
 
@@ -409,11 +410,11 @@ static int add_work(struct ofi *o)
 	if (o->puts)
 		add_entries(o);
 	if (many)
-		add_looks(o);
-	o->looks = mem_calloc(o->nlooks, sizeof *o->looks);
-	if (o->looks && many)
-		add_looks(o);
-	return o->puts && o->looks ? 0 : check_fi(o, "deferred work", -FI_ENOMEM);
+		add_watches(o);
+	o->watches = mem_calloc(o->nwatches, sizeof *o->watches);
+	if (o->watches && many)
+		add_watches(o);
+	return o->puts && o->watches ? 0 : check_fi(o, "deferred work", -FI_ENOMEM);
 }
 
 /* ---- making ---- */
@@ -442,7 +443,7 @@ static int open_queue(struct ofi *o, uint32_t i)
 	int err;
 
 	q->gate = b->mode == BIN_Q_SESSION || b->mode == BIN_Q_NORMAL ? b->n : 0;
-	q->before = b->mode == BIN_Q_SESSION ? b->n : b->told;
+	q->before = b->mode == BIN_Q_SESSION ? b->n : b->needs;
 	err = open_counter(o, &q->c, q->before + b->n);
 	return err ? err :
 		     open_region(o, &q->credit, &o->word, sizeof o->word, FI_REMOTE_WRITE,
@@ -475,7 +476,7 @@ static bool share_loopback(const struct ofi *o)
 	bool same = true;
 
 	for (uint32_t r = 0; r < o->b->size; r++)
-		same = same && host_near(o->b->group, r) && host_place(o->b->group, r)->off == o->network;
+		same = same && group_same_node(o->b->group, r) && group_handle(o->b->group, r)->off == o->network;
 	return same;
 }
 
@@ -486,14 +487,14 @@ static int find_fabric(struct ofi *o)
 
 	o->open = !share_loopback(o);
 	if (env_number(ENV_GOAL_OFI_NETWORK, &allowed))
-		return host_error(o->b->group, -ERR_ARG, "the environment variable GOAL_OFI_NETWORK cannot be \"%s\": 0 or 1",
-				  env_get(ENV_GOAL_OFI_NETWORK));
+		return group_error(o->b->group, -ERR_ARG, "the environment variable GOAL_OFI_NETWORK cannot be \"%s\": 0 or 1",
+				   env_get(ENV_GOAL_OFI_NETWORK));
 	if (o->open && allowed != 1)
-		return host_error(o->b->group, -ERR_UNSUPPORTED,
-				  "the engine ofi cannot keep others on the network from the ranks' data, and the ranks "
-				  "share no loopback interface; GOAL_OFI_NETWORK=1 allows it all the same");
+		return group_error(o->b->group, -ERR_UNSUPPORTED,
+				   "the engine ofi cannot keep others on the network from the ranks' data, and the ranks "
+				   "share no loopback interface; GOAL_OFI_NETWORK=1 allows it all the same");
 	if (getrandom(o->peers[o->b->rank].secret, MAC_KEY, 0) != MAC_KEY)
-		return host_error(o->b->group, -ERR_SYS, "getrandom: %s", strerror(errno));
+		return group_error(o->b->group, -ERR_SYS, "getrandom: %s", strerror(errno));
 	o->f = ofi_fabric_of(o->b->group, &smcq_ofi, o->open ? OFI_NETWORK : OFI_NODE, &err);
 	return err;
 }
@@ -524,7 +525,7 @@ static int open_endpoint(struct ofi *o)
 }
 
 /* Counts the local and remote notices of a start, without those that the CPU's entries cause. */
-static void count_told(struct ofi *o, uint64_t *remotes)
+static void count_notices(struct ofi *o, uint64_t *remotes)
 {
 	const struct bin_queues *h = o->posts->head;
 
@@ -545,7 +546,7 @@ static int open_all(struct ofi *o)
 	int err = find_fabric(o);
 
 	err = err ? err : open_domain(o);
-	count_told(o, &remotes);
+	count_notices(o, &remotes);
 	for (uint32_t q = 0; q < o->posts->head->nqueues && !err; q++)
 		err = open_queue(o, q);
 	err = err ? err : open_reads(o);
@@ -553,7 +554,7 @@ static int open_all(struct ofi *o)
 		add_entries(o);
 	err = err ? err : open_counter(o, &o->done, o->nputs - o->nreads);
 	err = err ? err : open_counter(o, &o->notice, remotes);
-	err = err ? err : check_fi(o, "a counter", fi_cntr_open(o->domain, NULL, &o->looked, NULL));
+	err = err ? err : check_fi(o, "a counter", fi_cntr_open(o->domain, NULL, &o->ignored, NULL));
 	err = err ? err : open_region(o, &o->noticed, &o->word, sizeof o->word, FI_REMOTE_WRITE, REGION_NOTICE, &o->notice);
 	err = err ? err : open_region(o, &o->free, o->met, o->b->size * sizeof *o->met, FI_REMOTE_WRITE, REGION_FREE, NULL);
 	for (uint32_t i = 0; i < o->b->bin->nbuffers && !err; i++)
@@ -571,7 +572,7 @@ static int need_descriptors(const struct be_bind *b)
 	DIR *d = opendir("/proc/self/fd");
 
 	for (uint32_t r = 0; r < b->size; r++)
-		ranks += r == b->rank || host_same_process(b->group, r);
+		ranks += r == b->rank || group_same_process(b->group, r);
 	if (getrlimit(RLIMIT_NOFILE, &limit) || (!d && errno != EMFILE && errno != ENFILE))
 		return 0; /* the limit, or the number in use, cannot be found out */
 	while (d && readdir(d))
@@ -581,12 +582,12 @@ static int need_descriptors(const struct be_bind *b)
 	used -= d ? 3 : 0; /* the entries . and .., and the descriptor of the directory itself */
 	if (d && used + ranks * need <= limit.rlim_cur)
 		return 0;
-	return host_error(b->group, -ERR_SYS,
-			  "the engine ofi needs %llu file descriptors, and of the limit of %llu (ulimit -n) too many are in use",
-			  (unsigned long long)(ranks * need), (unsigned long long)limit.rlim_cur);
+	return group_error(b->group, -ERR_SYS,
+			   "the engine ofi needs %llu file descriptors, and of the limit of %llu (ulimit -n) too many are in use",
+			   (unsigned long long)(ranks * need), (unsigned long long)limit.rlim_cur);
 }
 
-static int ofi_make(const struct smcq_job *job, struct smcq_link **out, struct be_place *place)
+static int ofi_make(const struct smcq_job *job, struct smcq_part **out, struct be_handle *handle)
 {
 	const uint32_t nqueues = job->posts.head->nqueues, nbuffers = job->b->bin->nbuffers;
 	struct ofi *o = mem_calloc(1, sizeof *o + nqueues * sizeof *o->queues + nbuffers * sizeof *o->regions +
@@ -594,9 +595,9 @@ static int ofi_make(const struct smcq_job *job, struct smcq_link **out, struct b
 	struct stat st;
 
 	if (!o)
-		return host_error(job->b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
-	*out = &o->link;
-	o->link.job = job;
+		return group_error(job->b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	*out = &o->part;
+	o->part.job = job;
 	o->b = job->b;
 	o->posts = &job->posts;
 	o->at = job->b->buffers;
@@ -605,7 +606,7 @@ static int ofi_make(const struct smcq_job *job, struct smcq_link **out, struct b
 	o->met = (uint64_t *)(void *)(o->regions + nbuffers);
 	o->peers = (struct peer *)(void *)(o->met + job->b->size);
 	o->word = 1;
-	place->off = o->network = stat("/proc/thread-self/ns/net", &st) ? 0 : st.st_ino;
+	handle->off = o->network = stat("/proc/thread-self/ns/net", &st) ? 0 : st.st_ino;
 	return need_descriptors(job->b);
 }
 
@@ -637,11 +638,11 @@ static int ping_peers(struct ofi *o, unsigned seconds)
 		do
 			rc = fi_write(o->ep, &o->word, sizeof o->word, NULL, o->peers[r].at, o->b->rank * sizeof o->word,
 				      key_of(o, r, REGION_FREE), NULL);
-		while (rc == -FI_EAGAIN && !(err = host_check(o->b->group)) && clock_now_ns() < end && !sched_yield());
+		while (rc == -FI_EAGAIN && !(err = group_check(o->b->group)) && clock_now_ns() < end && !sched_yield());
 		n++;
 	}
 	while (!rc && !err && fi_cntr_read(o->done.cntr) < n) {
-		err = host_check(o->b->group);
+		err = group_check(o->b->group);
 		if (fi_cntr_readerr(o->done.cntr))
 			rc = -FI_EIO;
 		else if (clock_now_ns() > end)
@@ -663,12 +664,12 @@ static int find_others(struct ofi *o, const struct sockaddr_in *mine)
 	int err = 0;
 
 	if (!f)
-		return host_error(o->b->group, -ERR_SYS, "the engine ofi: who is connected cannot be seen: /proc/net/tcp: %s",
-				  strerror(errno));
+		return group_error(o->b->group, -ERR_SYS, "the engine ofi: who is connected cannot be seen: /proc/net/tcp: %s",
+				   strerror(errno));
 	while (!err && fgets(line, sizeof line, f))
 		if (sscanf(line, "%*u: %*x:%*x %lx:%lx %*x %*x:%*x %*x:%*x %*x %lu", &addr, &port, &user) == 3 &&
 		    addr == mine->sin_addr.s_addr && port == ntohs(mine->sin_port) && user != geteuid() && user)
-			err = host_error(o->b->group, -ERR_SYS, "the engine ofi: user %lu has connected to this rank", user);
+			err = group_error(o->b->group, -ERR_SYS, "the engine ofi: user %lu has connected to this rank", user);
 	fclose(f);
 	return err;
 }
@@ -694,7 +695,7 @@ static int connect_peers(struct ofi *o, const struct address *all)
 	return err || o->open ? err : find_others(o, &mine);
 }
 
-static int meet_all(struct smcq_link *l, int err)
+static int meet_all(struct smcq_part *l, int err)
 {
 	struct ofi *o = to_ofi(l);
 	const struct address *all;
@@ -706,15 +707,15 @@ static int meet_all(struct smcq_link *l, int err)
 	err = err ? err : check_fi(o, "the address", fi_getname(&o->ep->fid, mine.name, &len));
 	mine.err = err;
 	memcpy(mine.secret, o->peers[o->b->rank].secret, MAC_KEY);
-	all = host_room(o->b->group);
-	rc = host_allgather(o->b->group, &mine, sizeof mine, host_room(o->b->group));
+	all = group_room(o->b->group);
+	rc = group_allgather(o->b->group, &mine, sizeof mine, group_room(o->b->group));
 	if (rc)
 		return rc;
 	for (uint32_t r = 0; r < o->b->size; r++)
 		if (all[r].err)
-			return host_agree(o->b->group, err);
+			return group_agree(o->b->group, err);
 	err = connect_peers(o, all);
-	return host_agree(o->b->group, err ? err : add_work(o));
+	return group_agree(o->b->group, err ? err : add_work(o));
 }
 
 /* ---- running ---- */
@@ -729,14 +730,14 @@ static int queue_work(struct ofi *o)
 		p->work.threshold = p->on->base + p->at;
 		rc = fi_control(&o->domain->fid, FI_QUEUE_WORK, &p->work);
 	}
-	for (uint32_t i = 0; i < o->nlooks && !rc; i++) {
-		o->looks[i].work.threshold = o->done.base + o->looks[i].at;
-		rc = fi_control(&o->domain->fid, FI_QUEUE_WORK, &o->looks[i].work);
+	for (uint32_t i = 0; i < o->nwatches && !rc; i++) {
+		o->watches[i].work.threshold = o->done.base + o->watches[i].at;
+		rc = fi_control(&o->domain->fid, FI_QUEUE_WORK, &o->watches[i].work);
 	}
 	return rc ? broken(o, "deferred work", rc) : 0;
 }
 
-static int ofi_start(struct smcq_link *l, uint64_t epoch)
+static int ofi_start(struct smcq_part *l, uint64_t epoch)
 {
 	struct ofi *o = to_ofi(l);
 	const uint32_t n = o->posts->head->nqueues;
@@ -761,7 +762,7 @@ static int ofi_start(struct smcq_link *l, uint64_t epoch)
 	return err;
 }
 
-static int ofi_poll(struct smcq_link *l, struct smcq_told *sum)
+static int ofi_poll(struct smcq_part *l, struct smcq_notices *sum)
 {
 	struct ofi *o = to_ofi(l);
 
@@ -774,17 +775,17 @@ static int ofi_poll(struct smcq_link *l, struct smcq_told *sum)
 	return o->through == o->epoch;
 }
 
-static uint64_t ofi_credit(const struct smcq_link *l, uint32_t queue)
+static uint64_t ofi_credit(const struct smcq_part *l, uint32_t queue)
 {
 	const struct ofi *o = (const struct ofi *)l;
 	const struct queue *q = &o->queues[queue];
 	const struct bin_queue *b = &o->posts->queues[queue];
 
-	return (o->epoch - 1) * (b->mode == BIN_Q_POSTED ? b->told : b->n) +
+	return (o->epoch - 1) * (b->mode == BIN_Q_POSTED ? b->needs : b->n) +
 	       count_since_start(&q->c) - (q->posted ? b->n : 0);
 }
 
-static int ofi_post(struct smcq_link *l, uint32_t queue)
+static int ofi_post(struct smcq_part *l, uint32_t queue)
 {
 	struct ofi *o = to_ofi(l);
 
@@ -792,7 +793,7 @@ static int ofi_post(struct smcq_link *l, uint32_t queue)
 	return check_fi(o, "a counter", fi_cntr_add(o->queues[queue].c.cntr, o->posts->queues[queue].n));
 }
 
-static int ofi_release(struct smcq_link *l, uint32_t queue, uint32_t sps)
+static int ofi_release(struct smcq_part *l, uint32_t queue, uint32_t sps)
 {
 	struct ofi *o = to_ofi(l);
 
@@ -814,7 +815,7 @@ static int replace_regions(struct ofi *o, const struct be_buffer *buffers)
 	return err;
 }
 
-static int ofi_rebind(struct smcq_link *l, const struct be_buffer *buffers)
+static int ofi_rebind(struct smcq_part *l, const struct be_buffer *buffers)
 {
 	struct ofi *o = to_ofi(l);
 	int err = replace_regions(o, buffers);
@@ -828,7 +829,7 @@ static int ofi_rebind(struct smcq_link *l, const struct be_buffer *buffers)
 	return 0;
 }
 
-static uint32_t ofi_issued(const struct smcq_link *l, uint32_t queue, uint64_t epoch)
+static uint32_t ofi_issued(const struct smcq_part *l, uint32_t queue, uint64_t epoch)
 {
 	const struct ofi *o = (const struct ofi *)l;
 	const uint64_t n = count_since_start(&o->queues[queue].c), before = o->queues[queue].before;
@@ -837,21 +838,21 @@ static uint32_t ofi_issued(const struct smcq_link *l, uint32_t queue, uint64_t e
 	return n <= before ? 0 : n - before < o->posts->queues[queue].n ? (uint32_t)(n - before) : o->posts->queues[queue].n;
 }
 
-#define LOOK_NS 100000u /* ns between two polls: no bell rings when the provider counts */
+#define POLL_NS 100000u /* ns between two polls: no bell rings when the provider counts */
 
-static uint64_t next_look(const struct smcq_link *l)
+static uint64_t next_poll(const struct smcq_part *l)
 {
 	(void)l;
-	return clock_now_ns() + LOOK_NS;
+	return clock_now_ns() + POLL_NS;
 }
 
-static void ofi_unmake(struct smcq_link *l)
+static void ofi_unmake(struct smcq_part *l)
 {
 	struct ofi *o = to_ofi(l);
 
 	if (!o)
 		return;
-	if (o->epoch && o->through == o->epoch && !host_lost(o->b->group))
+	if (o->epoch && o->through == o->epoch && !group_lost(o->b->group))
 		/* puts arrive in order, so everything that peers wait for has arrived with this ping */
 		ping_peers(o, LEAVE_S);
 	close_fid(o->ep);
@@ -868,11 +869,11 @@ static void ofi_unmake(struct smcq_link *l)
 	VEC_FREE(&o->reads);
 	close_fid(o->notice.cntr);
 	close_fid(o->done.cntr);
-	close_fid(o->looked);
+	close_fid(o->ignored);
 	close_fid(o->av);
 	close_fid(o->domain);
 	free(o->puts);
-	free(o->looks);
+	free(o->watches);
 	free(o);
 }
 
@@ -888,6 +889,6 @@ const struct smcq_engine smcq_ofi = {
 	.release = ofi_release,
 	.rebind = ofi_rebind,
 	.issued = ofi_issued,
-	.alarm = next_look,
+	.alarm = next_poll,
 	.close = ofi_fabric_close,
 };

@@ -3,7 +3,7 @@
 #include "backends/smcq/ofi_fabric.h"
 
 #include "util/err.h"
-#include "util/load.h"
+#include "util/library.h"
 #include "util/mem.h"
 
 #include <dlfcn.h>
@@ -30,20 +30,20 @@ struct kept {
 
 static int load_libfabric(struct be_group *g, struct functions *f)
 {
-	static const struct load_fn fns[] = {
+	static const struct library_fn fns[] = {
 #define FN(name) { "fi_" #name, offsetof(struct functions, name) },
 		FABRIC_FUNCTIONS
 #undef FN
 	};
-	struct load_handlers handlers;
+	struct library_handlers handlers;
 	const char *missing;
 	int err;
 
 	/* libfabric loads libraries of devices that install signal handlers, which call exit. */
-	load_keep_handlers(&handlers);
-	missing = load_library(FABRIC_LIBRARY, fns, sizeof fns / sizeof *fns, f);
-	err = missing ? host_error(g, -ERR_UNSUPPORTED, "the engine ofi: %s cannot be loaded: %s", missing, dlerror()) : 0;
-	load_put_back_handlers(&handlers, FABRIC_LIBRARY);
+	library_keep_handlers(&handlers);
+	missing = library_load(FABRIC_LIBRARY, fns, sizeof fns / sizeof *fns, f);
+	err = missing ? group_error(g, -ERR_UNSUPPORTED, "the engine ofi: %s cannot be loaded: %s", missing, dlerror()) : 0;
+	library_restore_handlers(&handlers, FABRIC_LIBRARY);
 	return err;
 }
 
@@ -68,18 +68,18 @@ static int set_hints(struct fi_info *hints)
 static int find_fabric(struct be_group *g, const struct functions *fn, enum ofi_reach reach, struct ofi_fabric *f)
 {
 	const char *from = reach == OFI_NODE ? "127.0.0.1" : NULL;
-	struct load_handlers handlers;
+	struct library_handlers handlers;
 	struct fi_info *hints = fn->dupinfo(NULL);
 	int rc = hints ? set_hints(hints) : -FI_ENOMEM;
 
-	load_keep_handlers(&handlers);
+	library_keep_handlers(&handlers);
 	rc = rc ? rc : fn->getinfo(FABRIC_VERSION, from, NULL, from ? FI_SOURCE : 0, hints, &f->info);
-	load_put_back_handlers(&handlers, FABRIC_LIBRARY);
+	library_restore_handlers(&handlers, FABRIC_LIBRARY);
 	rc = rc ? rc : fn->fabric(f->info->fabric_attr, &f->fabric, NULL);
 	f->text = fn->strerror;
 	if (hints)
 		fn->freeinfo(hints);
-	return rc ? host_error(g, -ERR_SYS, "the engine ofi: the provider sockets of libfabric: %s", fn->strerror(-rc)) : 0;
+	return rc ? group_error(g, -ERR_SYS, "the engine ofi: the provider sockets of libfabric: %s", fn->strerror(-rc)) : 0;
 }
 
 static void close_fabric(const struct functions *fn, struct ofi_fabric *f)
@@ -93,18 +93,18 @@ static void close_fabric(const struct functions *fn, struct ofi_fabric *f)
 
 static struct kept *keep(struct be_group *g, const struct smcq_engine *engine, int *err)
 {
-	struct kept *k = *host_state(g);
+	struct kept *k = *group_state(g);
 
 	if (k)
 		return k;
 	k = mem_calloc(1, sizeof *k);
-	*err = k ? load_libfabric(g, &k->fn) : host_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	*err = k ? load_libfabric(g, &k->fn) : group_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	if (*err) {
 		free(k);
 		return NULL;
 	}
 	k->state.engine = engine;
-	*host_state(g) = k;
+	*group_state(g) = k;
 	return k;
 }
 

@@ -4,7 +4,7 @@
  * packets bring credit to the CPU's queues as to other queues. */
 #include "backends/smcq/smcq.h"
 
-#include "backends/smcq/model.h"
+#include "backends/smcq/emulator.h"
 #include "backends/smcq/ofi.h"
 #include "format/check.h"
 #include "util/clock.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 
 const struct smcq_row smcq_engines[] = {
-	{ "model", &smcq_model },
+	{ "model", &smcq_emulator },
 	{ "ofi", &smcq_ofi },
 };
 const unsigned smcq_nengines = sizeof smcq_engines / sizeof *smcq_engines;
@@ -41,9 +41,9 @@ struct smcq_bound {
 	struct be_bind b;
 	struct smcq_job job;
 	const struct smcq_row *row;
-	struct smcq_link *link;
+	struct smcq_part *part;
 	uint64_t epoch;
-	struct smcq_told mine; /* notices by entries that the CPU has run */
+	struct smcq_notices mine; /* notices by entries that the CPU has run */
 	uint32_t ncpus;
 	struct cpu_queue cpus[];
 };
@@ -78,12 +78,12 @@ static int run_queue(struct smcq_bound *s, struct cpu_queue *c)
 	int err = 0;
 
 	if (q->mode == BIN_Q_POSTED) {
-		if (c->done == s->epoch * q->n || engine->credit(s->link, c->queue) < s->epoch * q->told)
+		if (c->done == s->epoch * q->n || engine->credit(s->part, c->queue) < s->epoch * q->needs)
 			return 0;
 		c->done += q->n;
-		return engine->post(s->link, c->queue);
+		return engine->post(s->part, c->queue);
 	}
-	while (!err && c->done < s->epoch * q->n && engine->credit(s->link, c->queue) > c->done) {
+	while (!err && c->done < s->epoch * q->n && engine->credit(s->part, c->queue) > c->done) {
 		const struct bin_entry *e = &s->job.posts.entries[q->first + c->done % q->n];
 
 		if (e->kind == BIN_E_CPU && !carry_out(s, c, &s->b.ops[e->op]))
@@ -92,7 +92,7 @@ static int run_queue(struct smcq_bound *s, struct cpu_queue *c)
 		s->mine.locals += (e->flags & BIN_E_LOCAL) != 0;
 		s->mine.remotes += (e->flags & BIN_E_REMOTE) != 0;
 		if (e->sps)
-			err = engine->release(s->link, e->queue, e->sps);
+			err = engine->release(s->part, e->queue, e->sps);
 	}
 	return err;
 }
@@ -103,12 +103,12 @@ static int run_queue(struct smcq_bound *s, struct cpu_queue *c)
  * on one type of integers. */
 static int refuse_operation(const struct be_bind *b)
 {
-	const struct bin_posts p = bin_posts(b->bin, b->entry);
+	const struct bin_posts p = bin_posts(b->bin, b->dir_row);
 
 	for (uint32_t i = 0; i < p.head->nentries; i++)
 		if (p.entries[i].kind == BIN_E_ARMW && p.entries[i].armw != b->armw)
-			return host_error(b->group, -ERR_UNSUPPORTED,
-					  "the schedule is lowered for another operation or datatype, and its entries only do that (op, type)");
+			return group_error(b->group, -ERR_UNSUPPORTED,
+					   "the schedule is lowered for another operation or datatype, and its entries only do that (op, type)");
 	return 0;
 }
 
@@ -118,32 +118,32 @@ static int check_support(const struct be_bind *b)
 	int err;
 
 	if (!bin->target)
-		return host_error(b->group, -ERR_UNSUPPORTED,
-				  "the schedule is not lowered to command queues, which smcq needs: goalc -T lower-smcq "
-				  "makes a binary that is, for a number of ranks and a count");
+		return group_error(b->group, -ERR_UNSUPPORTED,
+				   "the schedule is not lowered to command queues, which smcq needs: goalc -T lower-smcq "
+				   "makes a binary that is, for a number of ranks and a count");
 	if (!b->layout->contiguous)
-		return host_error(b->group, -ERR_UNSUPPORTED,
-				  "smcq moves elements without gaps only, and those of this datatype have some");
+		return group_error(b->group, -ERR_UNSUPPORTED,
+				   "smcq moves elements without gaps only, and those of this datatype have some");
 	if (b->layout->basic > bin->target->limit[BIN_LIMIT_BYTES])
-		return host_error(b->group, -ERR_UNSUPPORTED,
-				  "the schedule is lowered for elements of at most %u bytes, and these have %zu (bytes)",
-				  bin->target->limit[BIN_LIMIT_BYTES], b->layout->basic);
-	err = bin_check_queues(bin, b->entry);
-	return err ? host_error(b->group, err, "%s", err_text(err)) : refuse_operation(b);
+		return group_error(b->group, -ERR_UNSUPPORTED,
+				   "the schedule is lowered for elements of at most %u bytes, and these have %zu (bytes)",
+				   bin->target->limit[BIN_LIMIT_BYTES], b->layout->basic);
+	err = bin_check_queues(bin, b->dir_row);
+	return err ? group_error(b->group, err, "%s", err_text(err)) : refuse_operation(b);
 }
 
 /* Finds the engine that the environment variable GOAL_ENGINE names. */
 static int find_engine(struct smcq_bound *s)
 {
 	const char *name = env_get(ENV_GOAL_ENGINE);
-	const struct smcq_state *kept = *host_state(s->b.group);
+	const struct smcq_state *kept = *group_state(s->b.group);
 
 	s->row = smcq_find(name);
 	if (!s->row || !s->row->engine)
-		return host_error(s->b.group, -ERR_ARG, "the environment variable GOAL_ENGINE cannot be \"%s\": %s", name,
-				  s->row ? "that is not built" : "there is none");
+		return group_error(s->b.group, -ERR_ARG, "the environment variable GOAL_ENGINE cannot be \"%s\": %s", name,
+				   s->row ? "that is not built" : "there is none");
 	if (kept && kept->engine != s->row->engine)
-		return host_error(s->b.group, -ERR_STATE, "the context has been used with the engine %s", kept->engine->name);
+		return group_error(s->b.group, -ERR_STATE, "the context has been used with the engine %s", kept->engine->name);
 	return 0;
 }
 
@@ -161,7 +161,7 @@ static uint32_t count_cpus(const struct bin_posts *p)
 	return n;
 }
 
-static int smcq_make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
+static int smcq_make(const struct be_bind *b, struct be_bound **out, struct be_handle *handle)
 {
 	struct smcq_bound *s;
 	struct bin_posts posts;
@@ -170,10 +170,10 @@ static int smcq_make(const struct be_bind *b, struct be_bound **out, struct be_p
 
 	if (err)
 		return err;
-	posts = bin_posts(b->bin, b->entry);
+	posts = bin_posts(b->bin, b->dir_row);
 	s = mem_calloc(1, sizeof *s + count_cpus(&posts) * sizeof *s->cpus);
 	if (!s)
-		return host_error(b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+		return group_error(b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	*out = &s->base;
 	s->base.ops = &smcq_ops;
 	s->b = *b;
@@ -181,12 +181,12 @@ static int smcq_make(const struct be_bind *b, struct be_bound **out, struct be_p
 	for (uint32_t i = 0; i < posts.head->nqueues; i++)
 		if (needs_cpu(&posts.queues[i]))
 			s->cpus[s->ncpus++].queue = i;
-	s->base.turn = host_alloc(b->group, sizeof *s->base.turn, &off);
+	s->base.turn = group_alloc(b->group, sizeof *s->base.turn, &off);
 	if (!s->base.turn)
-		return host_error(b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+		return group_error(b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	err = find_engine(s);
-	err = err ? err : s->row->engine->make(&s->job, &s->link, place);
-	place->own = (uint8_t)(s->row - smcq_engines); /* tells ranks with different engines apart in smcq_bind */
+	err = err ? err : s->row->engine->make(&s->job, &s->part, handle);
+	handle->own = (uint8_t)(s->row - smcq_engines); /* tells ranks with different engines apart in smcq_bind */
 	return err;
 }
 
@@ -196,9 +196,9 @@ static int smcq_bind(struct be_bound *bound, uint32_t views, int err)
 
 	(void)views; /* smcq has no views */
 	for (uint32_t r = 0; r < s->b.size && !err; r++)
-		if (host_place(s->b.group, r)->own != (uint64_t)(s->row - smcq_engines))
-			err = host_error(s->b.group, -ERR_MISMATCH, "rank %u has another engine than rank %u", r, s->b.rank);
-	return s->row->engine->connect(s->link, err);
+		if (group_handle(s->b.group, r)->own != (uint64_t)(s->row - smcq_engines))
+			err = group_error(s->b.group, -ERR_MISMATCH, "rank %u has another engine than rank %u", r, s->b.rank);
+	return s->row->engine->connect(s->part, err);
 }
 
 static void smcq_unbind(struct be_bound *bound)
@@ -208,8 +208,8 @@ static void smcq_unbind(struct be_bound *bound)
 	if (!s)
 		return;
 	if (s->row && s->row->engine)
-		s->row->engine->unmake(s->link);
-	host_free(s->b.group, s->base.turn);
+		s->row->engine->unmake(s->part);
+	group_free(s->b.group, s->base.turn);
 	free(s);
 }
 
@@ -218,14 +218,15 @@ static void smcq_unbind(struct be_bound *bound)
 static int poll_link(struct smcq_bound *s)
 {
 	const struct bin_queues *h = s->job.posts.head;
-	struct smcq_told told;
-	int rc = s->row->engine->poll(s->link, &told), err = rc < 0 ? rc : 0;
+	struct smcq_notices notices;
+	int rc = s->row->engine->poll(s->part, &notices), err = rc < 0 ? rc : 0;
 
 	for (uint32_t i = 0; i < s->ncpus && !err; i++)
 		err = run_queue(s, &s->cpus[i]);
 	if (err)
 		return err;
-	return rc && told.locals + s->mine.locals >= s->epoch * h->locals && told.remotes + s->mine.remotes >= s->epoch * h->remotes;
+	return rc && notices.locals + s->mine.locals >= s->epoch * h->locals &&
+	       notices.remotes + s->mine.remotes >= s->epoch * h->remotes;
 }
 
 static int smcq_start(struct be_bound *bound, uint64_t epoch, unsigned who)
@@ -234,7 +235,7 @@ static int smcq_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 
 	(void)who; /* smcq has no helpers */
 	s->epoch = epoch;
-	return s->row->engine->start(s->link, epoch);
+	return s->row->engine->start(s->part, epoch);
 }
 
 static int smcq_progress(struct be_bound *bound, unsigned who, unsigned spins)
@@ -253,7 +254,7 @@ static int smcq_progress(struct be_bound *bound, unsigned who, unsigned spins)
 static int smcq_rebind(struct be_bound *bound, const struct be_buffer *buffers)
 {
 	struct smcq_bound *s = to_smcq(bound);
-	int err = s->row->engine->rebind(s->link, buffers);
+	int err = s->row->engine->rebind(s->part, buffers);
 
 	if (!err)
 		s->b.buffers = buffers;
@@ -278,7 +279,7 @@ static uint32_t first_open(const struct be_bound *bound)
 static uint64_t first_alarm(const struct be_bound *bound)
 {
 	const struct smcq_bound *s = (const struct smcq_bound *)bound;
-	uint64_t first = s->row->engine->alarm ? s->row->engine->alarm(s->link) : UINT64_MAX;
+	uint64_t first = s->row->engine->alarm ? s->row->engine->alarm(s->part) : UINT64_MAX;
 
 	for (uint32_t i = 0; i < s->ncpus; i++)
 		if (s->cpus[i].until && s->cpus[i].until < first)
@@ -301,7 +302,7 @@ static void smcq_states(const struct be_bound *bound, uint8_t *state, const char
 		uint32_t k = q->first;
 
 		if (s->row->engine->issued && q->mode != BIN_Q_CPU)
-			k += s->row->engine->issued(s->link, i, s->epoch);
+			k += s->row->engine->issued(s->part, i, s->epoch);
 		for (; k < q->first + q->n; k++)
 			if (p->entries[k].op != BIN_NONE) {
 				state[p->entries[k].op] = BE_ISSUED;

@@ -4,7 +4,7 @@
 #include "util/clock.h"
 #include "util/env.h"
 #include "util/err.h"
-#include "util/load.h"
+#include "util/library.h"
 #include "util/mem.h"
 
 #include <dlfcn.h>
@@ -25,15 +25,15 @@
 
 static int load_verbs(struct be_group *g, struct vb_lib *lib)
 {
-	static const struct load_fn fns[] = {
+	static const struct library_fn fns[] = {
 #define FN(name) { "ibv_" #name, offsetof(struct vb_lib, name) },
 		VB_FUNCTIONS
 #undef FN
 		{ "_ibv_query_gid_table", offsetof(struct vb_lib, query_gid_table) },
 	};
-	const char *missing = load_library(LIBRARY, fns, sizeof fns / sizeof *fns, lib);
+	const char *missing = library_load(LIBRARY, fns, sizeof fns / sizeof *fns, lib);
 
-	return missing ? host_error(g, -ERR_SYS, "RDMA devices need libibverbs: %s cannot be loaded: %s", missing, dlerror()) : 0;
+	return missing ? group_error(g, -ERR_SYS, "RDMA devices need libibverbs: %s cannot be loaded: %s", missing, dlerror()) : 0;
 }
 
 /* ---- choice of devices ---- */
@@ -128,8 +128,8 @@ static int find_devices(struct be_group *g, struct vb_nics *nics)
 	long port;
 
 	if (env_number(ENV_GOAL_VERBS_PORT, &port) || port > UINT8_MAX)
-		return host_error(g, -ERR_ARG, "the environment variable GOAL_VERBS_PORT cannot be \"%s\"",
-				  env_get(ENV_GOAL_VERBS_PORT));
+		return group_error(g, -ERR_ARG, "the environment variable GOAL_VERBS_PORT cannot be \"%s\"",
+				   env_get(ENV_GOAL_VERBS_PORT));
 	port = port > 0 ? port : 0;
 	list = nics->lib.get_device_list(&n);
 	for (int i = 0; i < n && !*wanted; i++)
@@ -139,20 +139,21 @@ static int find_devices(struct be_group *g, struct vb_nics *nics)
 
 		len = strcspn(wanted, ",");
 		if (!take_device(nics, list, wanted, len, (unsigned)port))
-			err = host_error(g, -ERR_SYS, "there is no RDMA device %.*s (GOAL_VERBS_DEVICE)", (int)len, wanted);
+			err = group_error(g, -ERR_SYS, "there is no RDMA device %.*s (GOAL_VERBS_DEVICE)", (int)len, wanted);
 		else if (had == VB_NICS)
-			err = host_error(g, -ERR_ARG, "GOAL_VERBS_DEVICE names more than %u RDMA devices", VB_NICS);
+			err = group_error(g, -ERR_ARG, "GOAL_VERBS_DEVICE names more than %u RDMA devices", VB_NICS);
 		else if (nics->n == had)
-			err = host_error(g, -ERR_SYS, "the RDMA device %.*s has no active port%s%s", (int)len, wanted,
-					 port ? " of the number in GOAL_VERBS_PORT" : "", had ? " that is like the first device's" : "");
+			err = group_error(g, -ERR_SYS, "the RDMA device %.*s has no active port%s%s", (int)len, wanted,
+					  port ? " of the number in GOAL_VERBS_PORT" : "",
+					  had ? " that is like the first device's" : "");
 	}
 	if (list)
 		nics->lib.free_device_list(list);
 	if (err || nics->n)
 		return err;
 	if (!n)
-		return host_error(g, -ERR_SYS, "there is no RDMA device on this node: the backend verbs needs one");
-	return host_error(g, -ERR_SYS, "no RDMA device has %s that is active", port ? "the port of GOAL_VERBS_PORT" : "a port");
+		return group_error(g, -ERR_SYS, "there is no RDMA device on this node: the backend verbs needs one");
+	return group_error(g, -ERR_SYS, "no RDMA device has %s that is active", port ? "the port of GOAL_VERBS_PORT" : "a port");
 }
 
 /* Rates a GID for RoCE: routed packets are better than unrouted ones, and any other address is better than a link-local
@@ -177,14 +178,14 @@ static int find_gid(struct be_group *g, struct vb_dev *d)
 	long wanted;
 
 	if (env_number(ENV_GOAL_VERBS_GID, &wanted) || wanted > INT32_MAX)
-		return host_error(g, -ERR_ARG, "the environment variable GOAL_VERBS_GID cannot be \"%s\"",
-				  env_get(ENV_GOAL_VERBS_GID));
+		return group_error(g, -ERR_ARG, "the environment variable GOAL_VERBS_GID cannot be \"%s\"",
+				   env_get(ENV_GOAL_VERBS_GID));
 	d->gid_index = -1;
 	if (d->port.link_layer != IBV_LINK_LAYER_ETHERNET && d->port.lid && wanted < 0)
 		return 0;
 	all = mem_alloc(most * sizeof *all);
 	if (!all)
-		return host_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+		return group_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	/* one call for all: a call for each takes seconds */
 	n = d->lib->query_gid_table(d->ctx, all, most, 0, sizeof *all);
 	for (ssize_t i = 0; i < n; i++) {
@@ -196,8 +197,10 @@ static int find_gid(struct be_group *g, struct vb_dev *d)
 	}
 	free(all);
 	return d->gid_index >= 0 ? 0 :
-				   host_error(g, -ERR_SYS, "port %u of the RDMA device %s has no GID%s: has its interface an address?",
-					      d->port_num, d->lib->get_device_name(d->ctx->device), wanted >= 0 ? " of the number in GOAL_VERBS_GID" : "");
+				   group_error(g, -ERR_SYS,
+					       "port %u of the RDMA device %s has no GID%s: has its interface an address?",
+					       d->port_num, d->lib->get_device_name(d->ctx->device),
+					       wanted >= 0 ? " of the number in GOAL_VERBS_GID" : "");
 }
 
 /* ---- shared by all requests ---- */
@@ -220,14 +223,14 @@ static int make_queues(struct be_group *g, struct vb_dev *d)
 	d->cq = d->channel ? d->lib->create_cq(d->ctx, (int)d->cqes.have, NULL, d->channel, 0) : NULL;
 	d->srq = d->cq ? d->lib->create_srq(d->pd, &srq) : NULL;
 	if (!d->srq)
-		return host_error(g, -ERR_SYS, "the RDMA device %s gives no %s: %s", d->lib->get_device_name(d->ctx->device),
-				  !d->pd      ? "protection domain" :
-				  !d->channel ? "completion channel" :
-				  !d->cq      ? "completion queue" :
+		return group_error(g, -ERR_SYS, "the RDMA device %s gives no %s: %s", d->lib->get_device_name(d->ctx->device),
+				   !d->pd      ? "protection domain" :
+				   !d->channel ? "completion channel" :
+				   !d->cq      ? "completion queue" :
 						"shared receive queue",
-				  strerror(errno));
+				   strerror(errno));
 	if (fcntl(d->channel->fd, F_SETFL, fcntl(d->channel->fd, F_GETFL) | O_NONBLOCK))
-		return host_error(g, -ERR_SYS, "fcntl: %s", strerror(errno));
+		return group_error(g, -ERR_SYS, "fcntl: %s", strerror(errno));
 	return 0;
 }
 
@@ -246,16 +249,16 @@ static int watch_channels(struct be_group *g, struct vb_nics *nics)
 	nics->watch = epoll_create1(EPOLL_CLOEXEC);
 	for (uint32_t i = 0; i < nics->n && nics->watch >= 0; i++)
 		if (epoll_ctl(nics->watch, EPOLL_CTL_ADD, nics->dev[i]->channel->fd, &(struct epoll_event){ .events = EPOLLIN }))
-			return host_error(g, -ERR_SYS, "epoll_ctl: %s", strerror(errno));
+			return group_error(g, -ERR_SYS, "epoll_ctl: %s", strerror(errno));
 	if (nics->watch < 0)
-		return host_error(g, -ERR_SYS, "epoll_create1: %s", strerror(errno));
-	host_watch(g, nics->watch);
+		return group_error(g, -ERR_SYS, "epoll_create1: %s", strerror(errno));
+	group_watch(g, nics->watch);
 	return 0;
 }
 
 int vb_nics_get(struct be_group *g, struct vb_nics **out)
 {
-	void **state = host_state(g);
+	void **state = group_state(g);
 	struct vb_nics *nics;
 	int err;
 
@@ -264,7 +267,7 @@ int vb_nics_get(struct be_group *g, struct vb_nics **out)
 		return 0;
 	nics = mem_calloc(1, sizeof *nics);
 	if (!nics)
-		return host_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+		return group_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	nics->watch = -1;
 	err = load_verbs(g, &nics->lib);
 	err = err ? err : find_devices(g, nics);
@@ -398,11 +401,11 @@ static int grow_queue(struct be_group *g, struct vb_dev *d, struct vb_depth *q, 
 	if (q->need <= q->have)
 		return 0;
 	if (want < q->need)
-		return host_error(g, -ERR_UNSUPPORTED,
-				  "%s needs %llu entries, and the RDMA device has at most %u (%s): bind fewer schedules at a time",
-				  what, (unsigned long long)q->need, q->most, limit);
+		return group_error(g, -ERR_UNSUPPORTED,
+				   "%s needs %llu entries, and the RDMA device has at most %u (%s): bind fewer schedules at a time",
+				   what, (unsigned long long)q->need, q->most, limit);
 	if (resize(d, want))
-		return host_error(g, -ERR_UNSUPPORTED, "%s cannot grow to %u entries: %s", what, want, strerror(errno));
+		return group_error(g, -ERR_UNSUPPORTED, "%s cannot grow to %u entries: %s", what, want, strerror(errno));
 	q->have = want;
 	return 0;
 }
@@ -432,7 +435,7 @@ int vb_dev_reserve(struct be_group *g, struct vb_dev *d, uint32_t cqes, uint32_t
 	err = grow_queue(g, d, &d->cqes, "the completion queue", "max_cqe", resize_cq);
 	err = err ? err : grow_queue(g, d, &d->recvs, "the shared receive queue", "max_srq_wr", resize_srq);
 	if (!err && post_recvs(d))
-		err = host_error(g, -ERR_SYS, "the shared receive queue takes no more receives");
+		err = group_error(g, -ERR_SYS, "the shared receive queue takes no more receives");
 	if (err) {
 		d->cqes.need -= cqes;
 		d->recvs.need -= recvs;
@@ -450,12 +453,12 @@ struct ibv_mr *vb_dev_register(struct be_group *g, struct vb_dev *d, void *at, s
 		return mr;
 	getrlimit(RLIMIT_MEMLOCK, &lock);
 	if ((err == ENOMEM || err == EPERM || err == EAGAIN) && lock.rlim_cur != RLIM_INFINITY)
-		host_error(g, -ERR_NOMEM,
-			   "%zu bytes of %s cannot be registered: %s; at most %llu KiB may be locked: raise that (ulimit -l)", n,
-			   what, strerror(err), (unsigned long long)lock.rlim_cur / 1024);
+		group_error(g, -ERR_NOMEM,
+			    "%zu bytes of %s cannot be registered: %s; at most %llu KiB may be locked: raise that (ulimit -l)", n,
+			    what, strerror(err), (unsigned long long)lock.rlim_cur / 1024);
 	else
-		host_error(g, err == ENOMEM ? -ERR_NOMEM : -ERR_SYS,
-			   "%zu bytes of %s cannot be registered: %s (the device has max_mr %d, max_mr_size %llu)", n, what,
-			   strerror(err), d->attr.max_mr, (unsigned long long)d->attr.max_mr_size);
+		group_error(g, err == ENOMEM ? -ERR_NOMEM : -ERR_SYS,
+			    "%zu bytes of %s cannot be registered: %s (the device has max_mr %d, max_mr_size %llu)", n, what,
+			    strerror(err), d->attr.max_mr, (unsigned long long)d->attr.max_mr_size);
 	return NULL;
 }

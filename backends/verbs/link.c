@@ -59,10 +59,10 @@ int vb_link_make(struct vb_bound *v, struct vb_link *l, struct vb_dev *d, uint64
 		if (!l->qp) {
 			d->cqes.need -= l->cqes;
 			d->recvs.need -= l->recvs;
-			err = host_error(g, -ERR_SYS,
-					 "no queue pair for rank %u: %s (the device has max_qp %d, max_qp_wr %d, max_sge %d; at most "
-					 "that many ranks can be peers)",
-					 l->peer, strerror(errno), d->attr.max_qp, d->attr.max_qp_wr, d->attr.max_sge);
+			err = group_error(g, -ERR_SYS,
+					  "no queue pair for rank %u: %s (the device has max_qp %d, max_qp_wr %d, max_sge %d; at most "
+					  "that many ranks can be peers)",
+					  l->peer, strerror(errno), d->attr.max_qp, d->attr.max_qp_wr, d->attr.max_sge);
 		} else {
 			l->next = d->by_number[l->qp->qp_num % 256];
 			d->by_number[l->qp->qp_num % 256] = l;
@@ -70,11 +70,11 @@ int vb_link_make(struct vb_bound *v, struct vb_link *l, struct vb_dev *d, uint64
 	}
 	pthread_mutex_unlock(&d->lock);
 	if (!err && d->lib->modify_qp(l->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
-		err = host_error(g, -ERR_SYS, "the queue pair for rank %u cannot be initialised: %s", l->peer, strerror(errno));
+		err = group_error(g, -ERR_SYS, "the queue pair for rank %u cannot be initialised: %s", l->peer, strerror(errno));
 	return err;
 }
 
-int vb_link_connect(struct vb_bound *v, struct vb_link *l, const struct vb_host *mine, const struct vb_host *theirs,
+int vb_link_connect(struct vb_bound *v, struct vb_link *l, const struct vb_contact *mine, const struct vb_contact *theirs,
 		    uint32_t qpn)
 {
 	const struct vb_dev *d = l->dev;
@@ -88,8 +88,8 @@ int vb_link_connect(struct vb_bound *v, struct vb_link *l, const struct vb_host 
 				 .ah_attr = { .port_num = d->port_num, .dlid = there->lid } };
 
 	if (here->lids != there->lids)
-		return host_error(v->sm.b.group, -ERR_MISMATCH,
-				  "the ports of this rank and of rank %u are of different kinds, InfiniBand and RoCE", l->peer);
+		return group_error(v->sm.b.group, -ERR_MISMATCH,
+				   "the ports of this rank and of rank %u are of different kinds, InfiniBand and RoCE", l->peer);
 	if (d->gid_index >= 0) {
 		a.ah_attr.is_global = 1;
 		a.ah_attr.grh = (struct ibv_global_route){ .dgid = there->gid,
@@ -111,8 +111,8 @@ int vb_link_connect(struct vb_bound *v, struct vb_link *l, const struct vb_host 
 					      IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
 			return 0;
 	}
-	return host_error(v->sm.b.group, -ERR_SYS, "the queue pair for rank %u cannot be connected: %s", l->peer,
-			  strerror(errno));
+	return group_error(v->sm.b.group, -ERR_SYS, "the queue pair for rank %u cannot be connected: %s", l->peer,
+			   strerror(errno));
 }
 
 /* ---- posting ---- */
@@ -151,7 +151,7 @@ int vb_link_flush(struct be_group *g, struct vb_link *l)
 	l->first = NULL;
 	l->tail = &l->first;
 	if (rc && !atomic_load(&l->broken))
-		return host_error(g, -ERR_SYS, "the queue pair for rank %u takes no work: %s", l->peer, strerror(rc));
+		return group_error(g, -ERR_SYS, "the queue pair for rank %u takes no work: %s", l->peer, strerror(rc));
 	return 0;
 }
 
@@ -161,7 +161,7 @@ int vb_link_drain(struct be_group *g, struct vb_link *l)
 
 	while ((int32_t)(atomic_load(&l->reaped) - l->signalled) < 0) {
 		vb_dev_poll(l->dev);
-		if (atomic_load(&l->broken) || host_lost(g) || clock_now_ns() > until)
+		if (atomic_load(&l->broken) || group_lost(g) || clock_now_ns() > until)
 			return vb_link_error(g, l);
 		sched_yield();
 	}
@@ -195,12 +195,12 @@ int vb_link_error(struct be_group *g, const struct vb_link *l)
 {
 	const uint32_t why = atomic_load(&l->broken);
 
-	if (!why && atomic_load(&l->heard_bye) && !host_lost(g))
-		return host_error(g, -ERR_DEAD, "rank %u has left: it has freed its request", l->peer);
+	if (!why && atomic_load(&l->heard_bye) && !group_lost(g))
+		return group_error(g, -ERR_DEAD, "rank %u has left: it has freed its request", l->peer);
 	/* This rank's own device has failed, so that no rank of another node can be reached. */
 	if (why && !vb_dev_works(l->dev))
-		return host_unreachable(g, l->peer, "the port of this rank's RDMA device is down");
-	return host_unreachable(g, l->peer, why ? l->dev->lib->wc_status_str(why) : "it does not answer");
+		return group_unreachable(g, l->peer, "the port of this rank's RDMA device is down");
+	return group_unreachable(g, l->peer, why ? l->dev->lib->wc_status_str(why) : "it does not answer");
 }
 
 /* ---- leaving ---- */

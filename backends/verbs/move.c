@@ -59,14 +59,14 @@ static uint64_t slot_of(const struct vb_bound *v, const struct vb_msg *m)
 /* Queues the remaining work requests of a message as far as they fit. Returns true if none remains. */
 static bool post_message(struct vb_bound *v, struct vb_msg *m)
 {
-	const uint64_t piece = m->link->dev->port.max_msg_sz;
+	const uint64_t part = m->link->dev->port.max_msg_sz;
 
 	for (; m->put < m->nwrs && vb_link_fits(m->link); m->put++) {
 		struct ibv_send_wr *wr = &m->wrs[m->put];
 		const bool last = m->put + 1 == m->nwrs;
 
 		if (m->send) { /* read anew each time: a rebound receiver has changed it */
-			wr->wr.rdma.remote_addr = m->target->address + m->put * piece + slot_of(v, m);
+			wr->wr.rdma.remote_addr = m->target->address + m->put * part + slot_of(v, m);
 			wr->wr.rdma.rkey = m->target->rkey;
 		}
 		queue_link(v, m->link, !m->link->first);
@@ -86,7 +86,7 @@ static bool may_put(const struct vb_bound *v, const struct vb_msg *m)
 	return m->ready == VB_FREE || (m->ready == VB_NOW ? came : came * VB_TELL + VB_SLOTS - 1) >= v->sm.epoch;
 }
 
-static int send_poll(struct engine *e, void *what)
+static int send_poll(struct dispatcher *e, void *what)
 {
 	struct vb_bound *v = vb_of(e);
 	struct vb_msg *m = what;
@@ -116,7 +116,7 @@ static int send_poll(struct engine *e, void *what)
 	return not_yet(v, m->link);
 }
 
-static int send_issue(struct engine *e, void *what)
+static int send_issue(struct dispatcher *e, void *what)
 {
 	const struct vb_bound *v = vb_of(e);
 	struct vb_msg *m = what;
@@ -127,7 +127,7 @@ static int send_issue(struct engine *e, void *what)
 	return send_poll(e, what);
 }
 
-static int recv_poll(struct engine *e, void *what)
+static int recv_poll(struct dispatcher *e, void *what)
 {
 	struct vb_bound *v = vb_of(e);
 	struct vb_msg *m = what;
@@ -144,7 +144,7 @@ static int recv_poll(struct engine *e, void *what)
 	return 1;
 }
 
-static int recv_issue(struct engine *e, void *what)
+static int recv_issue(struct dispatcher *e, void *what)
 {
 	struct vb_msg *m = what;
 
@@ -152,8 +152,8 @@ static int recv_issue(struct engine *e, void *what)
 	return recv_poll(e, what);
 }
 
-const struct engine_how vb_how_send = { send_issue, send_poll };
-const struct engine_how vb_how_recv = { recv_issue, recv_poll };
+const struct dispatch_how vb_how_send = { send_issue, send_poll };
+const struct dispatch_how vb_how_recv = { recv_issue, recv_poll };
 
 const char *vb_message_waits(const struct vb_bound *v, const struct vb_msg *m)
 {

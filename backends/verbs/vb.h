@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Definitions shared by the parts of the verbs backend. device.c opens a device and polls it, link.c makes queue pairs,
- * bind.c exchanges addresses and builds work requests, move.c posts them, verbs.c has the table of operations.
+ * connect.c exchanges addresses and builds work requests, move.c posts them, verbs.c has the table of operations.
  *
  * A request has shared-memory messages and network messages. The former, and all ops that are not messages, are carried
  * out by backends/common/sm.h; this backend carries the network messages. If all ranks have several devices, each
@@ -141,7 +141,7 @@ struct vb_port {
 };
 
 /* Contact data of a rank, which it sends to all others at bind. */
-struct vb_host {
+struct vb_contact {
 	int32_t err;
 	uint32_t npairs;
 	uint64_t table;
@@ -158,7 +158,7 @@ struct vb_pair {
 };
 
 /* Descriptor of one message, which the peer reads at bind. Descriptors are sorted by (peer, lane, send, tag, k). */
-struct vb_entry {
+struct vb_desc {
 	uint32_t peer, tag, k; /* k: number of the message in its channel */
 	uint32_t number; /* the message's number in immediates */
 	uint32_t op;
@@ -235,13 +235,13 @@ struct vb_bound {
 	size_t narena; /* bytes of the arena */
 	struct vb_link *full; /* list of links that have work requests to be posted */
 	uint64_t probed; /* time of the last probes in this epoch, in ns; 0 if none yet */
-	uint32_t turns;
+	uint32_t polls;
 	uint64_t counted[BE_COUNTS];
-	uint32_t nnear; /* sends through shared memory per start */
+	uint32_t nmemory; /* sends through shared memory per start */
 	bool connected, failed;
 };
 
-static inline struct vb_bound *vb_of(struct engine *e)
+static inline struct vb_bound *vb_of(struct dispatcher *e)
 {
 	return (struct vb_bound *)sm_of(e);
 }
@@ -269,7 +269,7 @@ struct ibv_mr *vb_dev_register(struct be_group *g, struct vb_dev *d, void *at, s
 int vb_link_make(struct vb_bound *v, struct vb_link *l, struct vb_dev *d, uint64_t wrs, uint64_t signalled,
 		 uint64_t arrivals);
 /* Connects the queue pair to the peer's. */
-int vb_link_connect(struct vb_bound *v, struct vb_link *l, const struct vb_host *mine, const struct vb_host *theirs,
+int vb_link_connect(struct vb_bound *v, struct vb_link *l, const struct vb_contact *mine, const struct vb_contact *theirs,
 		    uint32_t qpn);
 /* Returns the number of work requests that are not known to be complete. */
 static inline uint32_t vb_link_busy(const struct vb_link *l)
@@ -302,13 +302,13 @@ void vb_link_completed(struct vb_link *l, const struct ibv_wc *wc);
 /* Reports that the link is broken, and returns the error. */
 int vb_link_error(struct be_group *g, const struct vb_link *l);
 
-/* bind.c */
+/* connect.c */
 int vb_connect(struct vb_bound *v);
 void vb_disconnect(struct vb_bound *v);
 int vb_rebind(struct be_bound *bound, const struct be_buffer *buffers);
 
 /* move.c */
-extern const struct engine_how vb_how_send, vb_how_recv;
+extern const struct dispatch_how vb_how_send, vb_how_recv;
 /* Sends probes to all peers. */
 void vb_probe(struct vb_bound *v);
 /* Posts all queued work requests, and publishes the counters. */

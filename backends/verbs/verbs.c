@@ -8,7 +8,7 @@
 #include "util/env.h"
 
 #define PROBE_NS 1000000000u
-#define PROBE_TURNS 16u /* calls between two readings of the clock */
+#define PROBE_POLLS 16u /* calls between two readings of the clock */
 #define NAP_NS 1000000u /* ns; with helpers a thread sleeps on a bell, which no device rings, so it sleeps briefly */
 
 static struct vb_bound *to_vb(struct be_bound *b)
@@ -16,32 +16,32 @@ static struct vb_bound *to_vb(struct be_bound *b)
 	return (struct vb_bound *)b;
 }
 
-static bool is_far(const struct be_bind *b, uint32_t peer)
+static bool is_network(const struct be_bind *b, uint32_t peer)
 {
 	long shm = 1;
 
 	if (peer == b->rank || peer >= b->size)
 		return false;
 	env_number(ENV_GOAL_SHM, &shm);
-	return !shm || !host_near(b->group, peer);
+	return !shm || !group_same_node(b->group, peer);
 }
 
-static int vb_make(const struct be_bind *b, struct be_bound **out, struct be_place *place)
+static int vb_make(const struct be_bind *b, struct be_bound **out, struct be_handle *handle)
 {
 	struct vb_bound *v = NULL;
 	long shm;
 	int err = env_number(ENV_GOAL_SHM, &shm);
 
 	if (err)
-		return host_error(b->group, err, "the environment variable GOAL_SHM cannot be \"%s\"", env_get(ENV_GOAL_SHM));
-	err = sm_make(b, sizeof(struct vb_bound), &vb_ops, is_far, out, place);
+		return group_error(b->group, err, "the environment variable GOAL_SHM cannot be \"%s\"", env_get(ENV_GOAL_SHM));
+	err = sm_make(b, sizeof(struct vb_bound), &vb_ops, is_network, out, handle);
 	v = *out ? to_vb(*out) : NULL;
 	for (uint32_t i = 0; i < b->nops && !err; i++) {
-		if (v->sm.msgs[i].far && !v->nics)
+		if (v->sm.msgs[i].network && !v->nics)
 			err = vb_nics_get(b->group, &v->nics);
-		v->nnear += bin_sends(b->ops[i].kind) && b->ops[i].peer != b->rank && !v->sm.msgs[i].far;
+		v->nmemory += bin_sends(b->ops[i].kind) && b->ops[i].peer != b->rank && !v->sm.msgs[i].network;
 	}
-	place->own = !err && v->nics ? v->nics->n & 0xff : 0;
+	handle->own = !err && v->nics ? v->nics->n & 0xff : 0;
 	return err;
 }
 
@@ -51,7 +51,7 @@ static uint32_t count_lanes(const struct vb_bound *v)
 	uint32_t least = VB_NICS;
 
 	for (uint32_t r = 0; r < v->sm.b.size; r++) {
-		const uint32_t n = host_place(v->sm.b.group, r)->own;
+		const uint32_t n = group_handle(v->sm.b.group, r)->own;
 
 		least = n && n < least ? n : least;
 	}
@@ -79,7 +79,7 @@ static void vb_unbind(struct be_bound *bound)
 }
 
 /* Posts what has been queued in this turn, before the turn ends. */
-static int flush_turn(struct vb_bound *v, int rc)
+static int flush_posted(struct vb_bound *v, int rc)
 {
 	int err = v->full ? vb_flush(v) : 0;
 
@@ -93,7 +93,7 @@ static void probe_if_due(struct vb_bound *v)
 {
 	uint64_t now;
 
-	if (++v->turns % PROBE_TURNS)
+	if (++v->polls % PROBE_POLLS)
 		return;
 	now = clock_now_ns();
 	if (v->probed && now - v->probed > PROBE_NS)
@@ -107,17 +107,17 @@ static int vb_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	struct vb_bound *v = to_vb(bound);
 
 	v->probed = 0;
-	v->counted[BE_NEAR_SENT] += v->nnear;
+	v->counted[BE_NEAR_SENT] += v->nmemory;
 	atomic_store_explicit(&bound->turn->counted[BE_NEAR_SENT], v->counted[BE_NEAR_SENT], memory_order_relaxed);
-	return flush_turn(v, sm_start(bound, epoch, who));
+	return flush_posted(v, sm_start(bound, epoch, who));
 }
 
 /* True if the only op left is a network message. */
-static bool only_far(const struct vb_bound *v)
+static bool only_network(const struct vb_bound *v)
 {
-	const uint32_t *last = engine_last(&v->sm.engine);
+	const uint32_t *last = dispatch_last(&v->sm.dispatcher);
 
-	return last && v->sm.msgs[*last].far;
+	return last && v->sm.msgs[*last].network;
 }
 
 /* Handles completions of all lanes. Returns true if there were some. */
@@ -147,12 +147,12 @@ static int vb_progress(struct be_bound *bound, unsigned who, unsigned spins)
 
 	if (!v->nmsgs)
 		return sm_progress(bound, who, spins);
-	for (spins = only_far(v) ? spins : 0; !poll_all(v) && spins; spins--)
+	for (spins = only_network(v) ? spins : 0; !poll_all(v) && spins; spins--)
 		;
 	rc = sm_progress(bound, who, 0);
 	if (!rc)
 		probe_if_due(v);
-	return flush_turn(v, rc);
+	return flush_posted(v, rc);
 }
 
 static uint64_t first_alarm(const struct be_bound *bound)

@@ -247,8 +247,8 @@ static uint32_t waits_for(const struct ir_events *ev, uint32_t e)
 
 /* Reports a deadlock. A walk backwards among the unsorted events ends in a cycle, and the message lists the ops of that
  * cycle. */
-static void tell_cycle(struct goal_diags *d, const struct ir_graph *g, const struct ir_events *ev,
-		       const struct check *self, enum goal_severity s)
+static void report_cycle(struct goal_diags *d, const struct ir_graph *g, const struct ir_events *ev,
+			 const struct check *self, enum goal_severity s)
 {
 	uint32_t first = 0, e, op, shown = 0, more = 0;
 	char text[SHOWN * sizeof(struct check_text) + 64] = "itself by way of messages";
@@ -305,7 +305,7 @@ CHECK(deadlock)
 	err = err ? err : ir_events_init(&x.ev, g, x.m, x.nm, true);
 	err = err ? err : ir_events_sort_deep(&x.ev);
 	if (!err && x.ev.sorted < x.ev.n)
-		tell_cycle(d, g, &x.ev, self, s);
+		report_cycle(d, g, &x.ev, self, s);
 	else if (!err && g->left) {
 		*g->left = x;
 		return 0;

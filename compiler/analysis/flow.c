@@ -20,7 +20,7 @@ static bool edge_is_less(const struct edge *x, const struct edge *y)
 	return x->buf != y->buf ? x->buf < y->buf : x->at < y->at;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_position(const void *a, const void *b)
 {
 	return edge_is_less(a, b) ? -1 : 1; /* no two are equal */
 }
@@ -28,7 +28,7 @@ static int by_place(const void *a, const void *b)
 static void sort_edges(struct edge *e, uint32_t n)
 {
 	if (n > 48) {
-		qsort(e, n, sizeof *e, by_place);
+		qsort(e, n, sizeof *e, by_position);
 		return;
 	}
 	for (uint32_t i = 1; i < n; i++) { /* few edges, mostly sorted already */
@@ -68,7 +68,7 @@ static uint32_t number_edge(struct edges *e, uint32_t buf, uint64_t at)
 static void find_spans(struct flow *f, struct edges *e)
 {
 	const struct ir_rank *r = f->r;
-	uint32_t *place = e->table; /* the hash table is no longer needed */
+	uint32_t *sorted = e->table; /* the hash table is no longer needed */
 
 	for (uint32_t i = 0; i < r->nops; i++) {
 		const struct bin_op *o = &r->ops[i];
@@ -81,12 +81,12 @@ static void find_spans(struct flow *f, struct edges *e)
 	}
 	sort_edges(e->at, e->n);
 	for (uint32_t i = 0; i < e->n; i++)
-		place[e->at[i].number] = i;
+		sorted[e->at[i].number] = i;
 	for (uint32_t i = 0; i < r->nops; i++)
 		for (unsigned k = 0; k < 2; k++)
 			if (f->range[i][k].from != f->range[i][k].to)
-				f->range[i][k] = (struct flow_range){ place[f->range[i][k].from],
-								      place[f->range[i][k].to] };
+				f->range[i][k] = (struct flow_range){ sorted[f->range[i][k].from],
+								      sorted[f->range[i][k].to] };
 	f->nspans = e->n;
 }
 

@@ -47,7 +47,7 @@ static void report_overlap(struct goal_diags *d, const struct ir_graph *g, const
 		check_found(d, g, tag, severity, r, i, "rank %u: the two ranges of this op overlap", r);
 }
 
-int race_tell(struct goal_diags *d, const struct symbolic *s, const char *tag, enum goal_severity severity)
+int race_report(struct goal_diags *d, const struct symbolic *s, const char *tag, enum goal_severity severity)
 {
 	size_t n = s->conflicts.n;
 	struct ir_query *q = mem_alloc(n * sizeof *q);
@@ -89,7 +89,7 @@ CHECK(race)
 	err = err ? err : ir_events_sort(&ev);
 	if (!err && ev.sorted == ev.n) {
 		err = symbolic_run(&run, g, &ev, terms, false);
-		err = err ? err : race_tell(d, &run, self->name, s);
+		err = err ? err : race_report(d, &run, self->name, s);
 	}
 	symbolic_fini(&run);
 	ir_events_fini(&ev);

@@ -7,7 +7,7 @@
 #include "compiler/analysis/symbolic.h"
 
 /* Reports the conflicts of a run that are not ordered, and ops whose two ranges overlap. */
-int race_tell(struct goal_diags *d, const struct symbolic *s, const char *tag, enum goal_severity severity);
+int race_report(struct goal_diags *d, const struct symbolic *s, const char *tag, enum goal_severity severity);
 
 /* Returns the text of a range, as "tmp[4 +: 3]". */
 struct check_text check_range_text(const struct ir_graph *g, uint32_t buf, uint64_t lo, uint64_t hi);

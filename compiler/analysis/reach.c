@@ -29,7 +29,7 @@ struct asks {
 #define SEEN 64u
 #define WIDE 8u /* most predecessors of an event that a search visits; of more it visits the first and the last */
 
-enum answer { NO, YES, FAR };
+enum answer { NO, YES, UNKNOWN };
 
 void ir_near_fini(struct ir_near *x)
 {
@@ -105,7 +105,7 @@ static bool listed(const uint32_t *pred, uint32_t n, uint32_t e)
 /* Searches for a path between two events, backwards from to, and visits a limited number of events. start is the first
  * position of an event after from, so events before it cannot come after from. The search is depth-first: long paths lead
  * through the few events that many others wait for. */
-static enum answer look_back(const struct ir_events *ev, uint32_t from, uint32_t start, uint32_t to)
+static enum answer search_back(const struct ir_events *ev, uint32_t from, uint32_t start, uint32_t to)
 {
 	struct seen seen = { { 0 }, 0 };
 	uint32_t todo[NEAR], n = 0;
@@ -127,11 +127,11 @@ static enum answer look_back(const struct ir_events *ev, uint32_t from, uint32_t
 			if (ev->pos[e] < start || seen_before(&seen, e))
 				continue;
 			if (seen.n == NEAR)
-				return FAR;
+				return UNKNOWN;
 			todo[n++] = e;
 		}
 	}
-	return all ? NO : FAR;
+	return all ? NO : UNKNOWN;
 }
 
 static bool one_way(const struct ir_near *x, uint32_t e)
@@ -144,7 +144,7 @@ static enum answer search_near(const struct ir_near *x, uint32_t from, uint32_t 
 	const struct ir_events *ev = x->ev;
 
 	if (x->soon[to] == NONE)
-		return from == to ? YES : look_back(ev, from, ev->pos[from], to);
+		return from == to ? YES : search_back(ev, from, ev->pos[from], to);
 	/* Move both events towards each other as long as each has only one successor, or one predecessor. */
 	for (unsigned i = 0; i < NEAR && ev->pos[from] < ev->pos[to] && one_way(x, from); i++)
 		from = ev->order[x->soon[from]];
@@ -152,7 +152,7 @@ static enum answer search_near(const struct ir_near *x, uint32_t from, uint32_t 
 		to = ev->pred[ev->pred_at[to]];
 	if (ev->pos[from] >= ev->pos[to])
 		return from == to ? YES : NO;
-	return x->soon[from] > ev->pos[to] ? NO : look_back(ev, from, x->soon[from], to);
+	return x->soon[from] > ev->pos[to] ? NO : search_back(ev, from, x->soon[from], to);
 }
 
 bool ir_near_yes(const struct ir_near *x, const struct ir_query *q)
@@ -167,9 +167,9 @@ bool ir_near_yes(const struct ir_near *x, const struct ir_query *q)
 }
 
 /* Answers a query by short searches, or appends its open questions to far. */
-static int near_query(const struct ir_near *x, struct ir_query *q, uint32_t number, struct asks *far)
+static int search_query(const struct ir_near *x, struct ir_query *q, uint32_t number, struct asks *left)
 {
-	const size_t before = far->v.n;
+	const size_t before = left->v.n;
 	int err = 0;
 
 	q->yes = false;
@@ -178,50 +178,50 @@ static int near_query(const struct ir_near *x, struct ir_query *q, uint32_t numb
 		enum answer a = from == IR_NO_EVENT || to == IR_NO_EVENT ? NO : search_near(x, from, to);
 
 		q->yes = a == YES;
-		if (a == FAR)
-			err = VEC_PUSH(&far->v, (struct ask){ from, to, number, 0 });
+		if (a == UNKNOWN)
+			err = VEC_PUSH(&left->v, (struct ask){ from, to, number, 0 });
 	}
 	if (q->yes)
-		far->v.n = before;
+		left->v.n = before;
 	return err;
 }
 
 /* ---- sets of positions ---- */
 
 /* A set of positions, numbered in ascending order. */
-struct places {
+struct marks {
 	uint64_t *bits;
 	uint32_t *before; /* number of positions in the preceding words */
 	uint32_t n;
 };
 
-static int places_init(struct places *s, uint32_t positions)
+static int marks_init(struct marks *s, uint32_t positions)
 {
 	const size_t words = (size_t)positions / 64 + 1;
 
-	*s = (struct places){ mem_alloc(words * sizeof *s->bits), mem_alloc(words * sizeof *s->before), 0 };
+	*s = (struct marks){ mem_alloc(words * sizeof *s->bits), mem_alloc(words * sizeof *s->before), 0 };
 	return s->bits && s->before ? 0 : -ERR_NOMEM;
 }
 
-static void places_fini(struct places *s)
+static void marks_fini(struct marks *s)
 {
 	free(s->bits);
 	free(s->before);
 }
 
 /* Removes the positions from first to last. Positions below first must not be queried afterwards. */
-static void places_clear(struct places *s, uint32_t first, uint32_t last)
+static void marks_clear(struct marks *s, uint32_t first, uint32_t last)
 {
 	for (uint32_t i = first / 64; i <= last / 64; i++)
 		s->bits[i] = 0;
 }
 
-static void places_add(struct places *s, uint32_t at)
+static void marks_add(struct marks *s, uint32_t at)
 {
 	s->bits[at / 64] |= (uint64_t)1 << at % 64;
 }
 
-static void places_number(struct places *s, uint32_t first, uint32_t last)
+static void marks_number(struct marks *s, uint32_t first, uint32_t last)
 {
 	s->n = 0;
 	for (uint32_t i = first / 64; i <= last / 64; i++) {
@@ -230,12 +230,12 @@ static void places_number(struct places *s, uint32_t first, uint32_t last)
 	}
 }
 
-static bool places_has(const struct places *s, uint32_t at)
+static bool marks_has(const struct marks *s, uint32_t at)
 {
 	return s->bits[at / 64] >> at % 64 & 1;
 }
 
-static uint32_t places_of(const struct places *s, uint32_t at)
+static uint32_t marks_of(const struct marks *s, uint32_t at)
 {
 	return s->before[at / 64] + (uint32_t)__builtin_popcountll(s->bits[at / 64] & (((uint64_t)1 << at % 64) - 1));
 }
@@ -260,7 +260,7 @@ struct walk {
 	uint32_t *mask; /* for each of them, the index of its mask; NONE if no source came before */
 	VEC(struct mask) masks;
 	VEC(uint32_t) unused; /* free masks */
-	struct places sources, targets;
+	struct marks sources, targets;
 	VEC(uint32_t) asked; /* by number of the target, 1 + index of the first question about it */
 	struct ir_query *q;
 };
@@ -367,10 +367,10 @@ static int mask_add(struct walk *w, uint32_t slot, uint32_t *i)
 /* Answers the questions about event e, whose mask is known. */
 static void answer_queries(struct walk *w, const struct ask *a, uint32_t base, uint32_t e)
 {
-	if (w->mask[e] == NONE || !places_has(&w->targets, place(w, e)))
+	if (w->mask[e] == NONE || !marks_has(&w->targets, place(w, e)))
 		return;
-	for (uint32_t i = w->asked.at[places_of(&w->targets, place(w, e))]; i; i = a[i - 1].next) {
-		const uint32_t slot = places_of(&w->sources, place(w, a[i - 1].from)) - base;
+	for (uint32_t i = w->asked.at[marks_of(&w->targets, place(w, e))]; i; i = a[i - 1].next) {
+		const uint32_t slot = marks_of(&w->sources, place(w, a[i - 1].from)) - base;
 
 		w->q[a[i - 1].query].yes |= w->masks.at[w->mask[e]].w[slot / 64] >> slot % 64 & 1;
 	}
@@ -399,7 +399,7 @@ static int walk(struct walk *w, const struct ask *a, uint32_t base, uint32_t fir
 	}
 	for (uint32_t at = first; at <= last && !err; at++) {
 		const uint32_t e = w->order[at];
-		uint32_t slot = places_has(&w->sources, at) ? places_of(&w->sources, at) - base : NONE;
+		uint32_t slot = marks_has(&w->sources, at) ? marks_of(&w->sources, at) - base : NONE;
 
 		if (*late(w, e) == NONE)
 			continue;
@@ -429,16 +429,16 @@ static int answer_some(struct walk *w, struct ask *a, uint32_t list, uint32_t ba
 		first = place(w, a[i - 1].from) < first ? place(w, a[i - 1].from) : first;
 		last = place(w, a[i - 1].to) > last ? place(w, a[i - 1].to) : last;
 	}
-	places_clear(&w->targets, first, last);
+	marks_clear(&w->targets, first, last);
 	for (uint32_t i = list; i; i = a[i - 1].next)
-		places_add(&w->targets, place(w, a[i - 1].to));
-	places_number(&w->targets, first, last);
+		marks_add(&w->targets, place(w, a[i - 1].to));
+	marks_number(&w->targets, first, last);
 	w->asked.n = 0;
 	if (VEC_RESERVE(&w->asked, w->targets.n))
 		return -ERR_NOMEM;
 	memset(w->asked.at, 0, w->targets.n * sizeof *w->asked.at);
 	for (uint32_t i = list, next; i; i = next) {
-		uint32_t *head = &w->asked.at[places_of(&w->targets, place(w, a[i - 1].to))];
+		uint32_t *head = &w->asked.at[marks_of(&w->targets, place(w, a[i - 1].to))];
 
 		next = a[i - 1].next;
 		a[i - 1].next = *head;
@@ -454,16 +454,16 @@ static int answer_all(struct walk *w, struct ask *a, size_t n)
 	uint32_t *lists, walks;
 	int err = 0;
 
-	places_clear(&w->sources, 0, w->n);
+	marks_clear(&w->sources, 0, w->n);
 	for (size_t i = 0; i < n; i++)
-		places_add(&w->sources, place(w, a[i].from));
-	places_number(&w->sources, 0, w->n);
+		marks_add(&w->sources, place(w, a[i].from));
+	marks_number(&w->sources, 0, w->n);
 	walks = (w->sources.n + SLOTS - 1) / SLOTS;
 	lists = mem_calloc(walks, sizeof *lists);
 	if (!lists)
 		return -ERR_NOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t *list = &lists[places_of(&w->sources, place(w, a[i].from)) / SLOTS];
+		uint32_t *list = &lists[marks_of(&w->sources, place(w, a[i].from)) / SLOTS];
 
 		a[i].next = *list;
 		*list = i + 1;
@@ -568,14 +568,14 @@ static int within_ranks(struct walk *w, struct asks *a)
 /* ---- all ranks ---- */
 
 /* Answers the remaining questions. The walks reuse the memory of near. */
-static int far_queries(const struct ir_near *near, struct asks *a, struct ir_query *q)
+static int walk_queries(const struct ir_near *near, struct asks *a, struct ir_query *q)
 {
 	const struct ir_events *ev = near->ev;
 	struct walk w = { .ev = ev, .mask = near->soon, .q = q };
 	size_t left = 0;
-	int err = places_init(&w.sources, ev->n);
+	int err = marks_init(&w.sources, ev->n);
 
-	err = err ? err : places_init(&w.targets, ev->n);
+	err = err ? err : marks_init(&w.targets, ev->n);
 	memset(w.mask, 0xff, (size_t)ev->n * sizeof *w.mask);
 	err = err ? err : within_ranks(&w, a);
 	for (size_t i = 0; i < a->v.n && !err; i++)
@@ -589,8 +589,8 @@ static int far_queries(const struct ir_near *near, struct asks *a, struct ir_que
 		w.pos = ev->pos;
 		err = answer_all(&w, a->v.at, left);
 	}
-	places_fini(&w.sources);
-	places_fini(&w.targets);
+	marks_fini(&w.sources);
+	marks_fini(&w.targets);
 	free(w.late);
 	VEC_FREE(&w.masks);
 	VEC_FREE(&w.unused);
@@ -601,16 +601,16 @@ static int far_queries(const struct ir_near *near, struct asks *a, struct ir_que
 int ir_events_reach(const struct ir_events *ev, struct ir_query *q, size_t n)
 {
 	struct ir_near near = { 0 };
-	struct asks far = { 0 };
+	struct asks left = { 0 };
 	int err = n < NONE ? 0 : -ERR_NOMEM;
 
 	if (n && !err)
 		err = ir_near_init(&near, ev);
 	for (size_t i = 0; i < n && !err; i++)
-		err = near_query(&near, &q[i], (uint32_t)i, &far);
-	if (!err && far.v.n)
-		err = far_queries(&near, &far, q);
+		err = search_query(&near, &q[i], (uint32_t)i, &left);
+	if (!err && left.v.n)
+		err = walk_queries(&near, &left, q);
 	ir_near_fini(&near);
-	VEC_FREE(&far.v);
+	VEC_FREE(&left.v);
 	return err;
 }

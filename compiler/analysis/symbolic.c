@@ -10,13 +10,13 @@
 #include <string.h>
 
 /* Values of consecutive elements. */
-struct piece {
+struct value_run {
 	uint64_t len;
 	struct value v;
 };
 
-struct pieces {
-	VEC(struct piece) v;
+struct value_runs {
+	VEC(struct value_run) v;
 };
 
 /* A read of a segment. Each segment has a list of reads; segments that come from one by splitting share its list. */
@@ -38,7 +38,7 @@ struct sym_state {
 	VEC(struct flying) flying;
 	uint32_t unused; /* free list of flying: 1 + index */
 	VEC(struct read) reads;
-	struct pieces a, b, sum; /* values of the current op */
+	struct value_runs a, b, sum; /* values of the current op */
 	uint32_t rank; /* rank of the previous event */
 	bool *written; /* for each buffer, true if an op of any rank writes it */
 	struct ir_near near; /* zeroed if all conflicts are kept */
@@ -96,15 +96,15 @@ static int split_segment(struct sym_map *m, uint64_t x, size_t *i)
 	return 0;
 }
 
-static int add_piece(struct pieces *p, uint64_t len, struct value v)
+static int add_run(struct value_runs *p, uint64_t len, struct value v)
 {
-	struct piece *last = p->v.n ? &p->v.at[p->v.n - 1] : NULL;
+	struct value_run *last = p->v.n ? &p->v.at[p->v.n - 1] : NULL;
 
 	if (last && last->v.term == v.term && last->v.at + (int64_t)last->len == v.at) {
 		last->len += len;
 		return 0;
 	}
-	return VEC_PUSH(&p->v, (struct piece){ len, v });
+	return VEC_PUSH(&p->v, (struct value_run){ len, v });
 }
 
 /* ---- conflicts ---- */
@@ -215,7 +215,7 @@ static int add_reader(struct sym_state *st, uint32_t op, struct sym_seg *x)
 }
 
 /* Reads range k of op op, and returns its values in *out. */
-static int read_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, struct pieces *out)
+static int read_runs(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, struct value_runs *out)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
 	struct sym_map *m = map_of(s, rank, o->buf[k]);
@@ -224,7 +224,7 @@ static int read_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned 
 
 	out->v.n = 0;
 	if (!s->state->written[o->buf[k]]) /* the buffer holds its initial values on all ranks, so no conflict is possible */
-		return add_piece(out, o->len, terms_leaf(s->terms, rank, o->buf[k], (int64_t)o->off[k]));
+		return add_run(out, o->len, terms_leaf(s->terms, rank, o->buf[k], (int64_t)o->off[k]));
 	err = split_segment(m, o->off[k], &from);
 	to = from + 1;
 	err = err ? err : split_segment(m, o->off[k] + o->len, &to);
@@ -235,7 +235,7 @@ static int read_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned 
 		if (x->writer)
 			err = add_conflict(s, &(struct sym_conflict){ rank, x->writer - 1, op, o->buf[k], x->lo, end });
 		err = err ? err : add_reader(s->state, op, x);
-		err = err ? err : add_piece(out, end - x->lo, (struct value){ x->term, (int64_t)x->lo + x->shift });
+		err = err ? err : add_run(out, end - x->lo, (struct value){ x->term, (int64_t)x->lo + x->shift });
 	}
 	return err;
 }
@@ -256,7 +256,7 @@ static int add_write_conflicts(struct symbolic *s, uint32_t rank, uint32_t op, u
 }
 
 /* Op op writes the values *in to its range k. */
-static int write_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const struct pieces *in)
+static int write_runs(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const struct value_runs *in)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
 	struct sym_map *m = map_of(s, rank, o->buf[k]);
@@ -274,7 +274,7 @@ static int write_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned
 	memmove(m->v.at + from + n, m->v.at + to, (m->v.n - to) * sizeof *m->v.at);
 	m->v.n = m->v.n - (to - from) + n;
 	for (size_t i = 0; i < n; i++) {
-		const struct piece *p = &in->v.at[i];
+		const struct value_run *p = &in->v.at[i];
 
 		m->v.at[from + i] = (struct sym_seg){ .lo = lo,
 						      .shift = p->v.at - (int64_t)lo,
@@ -288,7 +288,7 @@ static int write_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned
 /* ---- ops ---- */
 
 /* Computes x op y, element by element. */
-static int combine_pieces(struct symbolic *s, const struct pieces *x, const struct pieces *y, struct pieces *out)
+static int combine_runs(struct symbolic *s, const struct value_runs *x, const struct value_runs *y, struct value_runs *out)
 {
 	size_t i = 0, k = 0;
 	uint64_t xd = 0, yd = 0; /* elements done of the current values */
@@ -296,13 +296,13 @@ static int combine_pieces(struct symbolic *s, const struct pieces *x, const stru
 
 	out->v.n = 0;
 	while (i < x->v.n && k < y->v.n && !err) {
-		const struct piece *a = &x->v.at[i], *b = &y->v.at[k];
+		const struct value_run *a = &x->v.at[i], *b = &y->v.at[k];
 		uint64_t len = a->len - xd < b->len - yd ? a->len - xd : b->len - yd;
 		struct value v;
 
 		err = terms_op(s->terms, (struct value){ a->v.term, a->v.at + (int64_t)xd },
 			       (struct value){ b->v.term, b->v.at + (int64_t)yd }, &v);
-		err = err ? err : add_piece(out, len, v);
+		err = err ? err : add_run(out, len, v);
 		xd += len;
 		yd += len;
 		if (xd == a->len) {
@@ -318,33 +318,33 @@ static int combine_pieces(struct symbolic *s, const struct pieces *x, const stru
 }
 
 /* Computes b = a op b or, if with is set, b = b op a. b is range k of the op. */
-static int reduce_pieces(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const struct pieces *a, bool with)
+static int reduce_runs(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const struct value_runs *a, bool with)
 {
 	struct sym_state *st = s->state;
-	int err = read_pieces(s, rank, op, k, &st->b);
+	int err = read_runs(s, rank, op, k, &st->b);
 
-	err = err ? err : with ? combine_pieces(s, &st->b, a, &st->sum) : combine_pieces(s, a, &st->b, &st->sum);
-	return err ? err : write_pieces(s, rank, op, k, &st->sum);
+	err = err ? err : with ? combine_runs(s, &st->b, a, &st->sum) : combine_runs(s, a, &st->b, &st->sum);
+	return err ? err : write_runs(s, rank, op, k, &st->sum);
 }
 
 static int local_op(struct symbolic *s, uint32_t rank, uint32_t op)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
-	int err = read_pieces(s, rank, op, 0, &s->state->a);
+	int err = read_runs(s, rank, op, 0, &s->state->a);
 
 	if (err)
 		return err;
-	return o->kind == BIN_OP_COPY ? write_pieces(s, rank, op, 1, &s->state->a) :
-					reduce_pieces(s, rank, op, 1, &s->state->a, o->kind == BIN_OP_REDUCE_WITH);
+	return o->kind == BIN_OP_COPY ? write_runs(s, rank, op, 1, &s->state->a) :
+					reduce_runs(s, rank, op, 1, &s->state->a, o->kind == BIN_OP_REDUCE_WITH);
 }
 
 /* Stores the values that a send (numbered over all ranks) has read, as a message under way. */
-static int depart(struct sym_state *st, uint32_t op, const struct pieces *in)
+static int depart(struct sym_state *st, uint32_t op, const struct value_runs *in)
 {
 	uint32_t last = 0;
 
 	for (size_t i = 0; i < in->v.n; i++) {
-		const struct piece *p = &in->v.at[i];
+		const struct value_run *p = &in->v.at[i];
 		const struct flying f = { p->len, p->v.at, p->v.term, 0 };
 		uint32_t at = st->unused;
 
@@ -362,7 +362,7 @@ static int depart(struct sym_state *st, uint32_t op, const struct pieces *in)
 }
 
 /* Finds the values that a recv gets. Elements without a matching send, or beyond its length, are unknown. */
-static int recv_pieces(struct symbolic *s, uint32_t rank, uint32_t op, struct pieces *in)
+static int recv_runs(struct symbolic *s, uint32_t rank, uint32_t op, struct value_runs *in)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
 	struct sym_state *st = s->state;
@@ -376,15 +376,15 @@ static int recv_pieces(struct symbolic *s, uint32_t rank, uint32_t op, struct pi
 		uint64_t len = f->len < left ? f->len : left;
 
 		if (len && !err)
-			err = add_piece(in, len, (struct value){ f->term, f->at });
+			err = add_run(in, len, (struct value){ f->term, f->at });
 		left -= len;
 		next = f->next;
 		f->next = st->unused;
 		st->unused = i;
 	}
 	if (left && !err)
-		err = add_piece(in, left,
-				terms_leaf(s->terms, rank, o->buf[0], (int64_t)(o->off[0] + o->len - left)));
+		err = add_run(in, left,
+			      terms_leaf(s->terms, rank, o->buf[0], (int64_t)(o->off[0] + o->len - left)));
 	return err;
 }
 
@@ -399,18 +399,18 @@ static int run_event(struct symbolic *s, uint32_t e)
 	if (!o->len || !bin_nranges(o->kind))
 		return 0;
 	if (ir_op_sends(o)) {
-		err = starts ? read_pieces(s, rank, op, 0, &s->state->a) : 0;
+		err = starts ? read_runs(s, rank, op, 0, &s->state->a) : 0;
 		return err || !starts ? err : depart(s->state, e / 2, &s->state->a);
 	}
 	if (!ir_op_recvs(o))
 		return starts ? local_op(s, rank, op) : 0;
 	if (starts)
 		return 0;
-	err = recv_pieces(s, rank, op, &s->state->a);
+	err = recv_runs(s, rank, op, &s->state->a);
 	if (err)
 		return err;
-	return bin_reduces(o->kind) ? reduce_pieces(s, rank, op, 0, &s->state->a, o->kind == BIN_OP_RECV_REDUCE_WITH) :
-				      write_pieces(s, rank, op, 0, &s->state->a);
+	return bin_reduces(o->kind) ? reduce_runs(s, rank, op, 0, &s->state->a, o->kind == BIN_OP_RECV_REDUCE_WITH) :
+				      write_runs(s, rank, op, 0, &s->state->a);
 }
 
 /* ---- the run ---- */

@@ -276,19 +276,19 @@ static int unite_terms(struct terms *t, const struct term_run *x, size_t nx, con
 	return err;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_source(const void *a, const void *b)
 {
 	const struct term_run *x = a, *y = b;
 
 	return run_is_before(x, y) ? -1 : run_is_before(y, x);
 }
 
-int terms_wanted(struct terms *t, struct term_run *parts, size_t n, uint32_t *sum, int64_t *at)
+int terms_expected(struct terms *t, struct term_run *parts, size_t n, uint32_t *sum, int64_t *at)
 {
 	int err = 0;
 
 	if (t->commutative)
-		qsort(parts, n, sizeof *parts, by_place);
+		qsort(parts, n, sizeof *parts, by_source);
 	t->work.n = 0;
 	for (size_t i = 0; i < n && !err;) {
 		struct term_run r = parts[i++];

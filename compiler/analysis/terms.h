@@ -44,7 +44,7 @@ int terms_op(struct terms *t, struct value left, struct value right, struct valu
 uint32_t terms_sum(const struct terms *t, struct value v, int64_t *at);
 /* Stores the number of the sum of n >= 1 contributions, given in order. Each of parts is a run of one; the function may
  * sort them. */
-int terms_wanted(struct terms *t, struct term_run *parts, size_t n, uint32_t *sum, int64_t *at);
+int terms_expected(struct terms *t, struct term_run *parts, size_t n, uint32_t *sum, int64_t *at);
 
 /* Stores the first contributions of a value as runs, in the order of the expression, and returns how many, at most max.
  * *more is true if there are others. */

@@ -148,7 +148,7 @@ void claim_close(struct claim *c)
 /* ---- values ---- */
 
 /* Sizes of a rank's buffers, and which buffer is in place. */
-struct place {
+struct rank_buffers {
 	uint64_t *size; /* elements of each buffer of the definition; NULL if not computed yet */
 	struct bin_op inplace; /* len is 0 if nothing is in place; otherwise buffer 0 of the op is within buffer 1 */
 };
@@ -161,14 +161,14 @@ struct eval {
 	struct ir_rows rows; /* rows of the schedule's arguments */
 	const struct bin_arg **by_rank; /* rows of the definition's arguments */
 	struct bin_arg *values;
-	struct place *places;
+	struct rank_buffers *buffers;
 };
 
 static void eval_close(struct eval *e)
 {
-	for (uint32_t r = 0; e->places && r < e->args.size; r++)
-		free(e->places[r].size);
-	free(e->places);
+	for (uint32_t r = 0; e->buffers && r < e->args.size; r++)
+		free(e->buffers[r].size);
+	free(e->buffers);
 	free(e->by_rank);
 	free(e->values);
 	ir_rows_fini(&e->rows);
@@ -211,12 +211,12 @@ static int eval_open(struct eval *e, const struct claim *c, const struct bin_arg
 	if (err)
 		return err;
 	e->args.by_rank = e->own.by_rank = e->rows.by_rank;
-	e->places = mem_calloc(args->size, sizeof *e->places);
-	if (e->places && !c->name)
+	e->buffers = mem_calloc(args->size, sizeof *e->buffers);
+	if (e->buffers && !c->name)
 		return 0;
 	e->by_rank = mem_alloc(args->size * sizeof *e->by_rank);
 	e->values = mem_alloc(args->size * n * sizeof *e->values);
-	if (!e->places || !e->by_rank || !e->values) {
+	if (!e->buffers || !e->by_rank || !e->values) {
 		eval_close(e);
 		return -ERR_NOMEM;
 	}
@@ -292,7 +292,7 @@ static int compare_sizes(struct eval *e, uint32_t rank, const uint64_t *due, str
 	for (uint32_t i = 0; i < c->def.nbuffers && !err; i++) {
 		uint32_t k = c->buf[i];
 
-		if (due[i] && has[k] != due[i] && !(e->places[rank].inplace.len && e->places[rank].inplace.buf[0] == i))
+		if (due[i] && has[k] != due[i] && !(e->buffers[rank].inplace.len && e->buffers[rank].inplace.buf[0] == i))
 			err = wrong(c, fault, "the buffer %s has %" PRIu64 " elements, in %s it has %" PRIu64,
 				    bin_str(c->b, c->b->buffers[k].name), has[k], c->name, due[i]);
 	}
@@ -300,9 +300,9 @@ static int compare_sizes(struct eval *e, uint32_t rank, const uint64_t *due, str
 	return err;
 }
 
-static int place_of(struct eval *e, uint32_t rank, struct place **out, struct ir_fault *fault)
+static int find_buffers(struct eval *e, uint32_t rank, struct rank_buffers **out, struct ir_fault *fault)
 {
-	struct place *p = *out = &e->places[rank];
+	struct rank_buffers *p = *out = &e->buffers[rank];
 	struct bin_args a = e->args;
 	struct bin_op first;
 	int err;
@@ -379,7 +379,7 @@ bool claim_counts(const struct claim *c)
 struct get {
 	uint32_t buf, seq;
 	uint64_t off, len;
-	struct want_src src;
+	struct expected_src src;
 };
 
 struct gets {
@@ -387,7 +387,7 @@ struct gets {
 };
 
 /* Resolves a range of a rank to the buffer that holds it, in the numbering of the schedule. */
-static int locate_range(struct eval *e, const struct place *p, unsigned buf, uint64_t off, uint64_t len, uint32_t rank,
+static int locate_range(struct eval *e, const struct rank_buffers *p, unsigned buf, uint64_t off, uint64_t len, uint32_t rank,
 			uint32_t *out, uint64_t *at, struct ir_fault *fault)
 {
 	const struct claim *c = e->c;
@@ -416,7 +416,7 @@ static uint32_t gets_instruction(const struct bin *b, const struct bin_op *op)
 static int add_get(struct eval *e, uint32_t rank, const struct bin_op *op, struct gets *out, struct ir_fault *fault)
 {
 	struct get g = { .seq = (uint32_t)out->v.n, .len = op->len, .src.rank = op->peer };
-	struct place *p;
+	struct rank_buffers *p;
 	int err;
 
 	if (op->kind != BIN_OP_GETS)
@@ -424,9 +424,9 @@ static int add_get(struct eval *e, uint32_t rank, const struct bin_op *op, struc
 	if (!op->len)
 		return 0;
 	*fault = (struct ir_fault){ 0 };
-	err = place_of(e, rank, &p, fault);
+	err = find_buffers(e, rank, &p, fault);
 	err = err ? err : locate_range(e, p, op->buf[0], op->off[0], op->len, rank, &g.buf, &g.off, fault);
-	err = err ? err : place_of(e, op->peer, &p, fault);
+	err = err ? err : find_buffers(e, op->peer, &p, fault);
 	err = err ? err : locate_range(e, p, op->buf[1], op->off[1], op->len, op->peer, &g.src.buf, &g.src.off, fault);
 	if (err && !e->c->name && !fault->where)
 		fault->where = gets_instruction(&e->c->def, op);
@@ -446,7 +446,7 @@ static int by_target(const void *a, const void *b)
 	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
-static int collect_wants(const struct claim *c, struct gets *g, struct wants *out, struct ir_fault *fault)
+static int collect_expected(const struct claim *c, struct gets *g, struct expected *out, struct ir_fault *fault)
 {
 	bool sorted = true;
 
@@ -458,7 +458,7 @@ static int collect_wants(const struct claim *c, struct gets *g, struct wants *ou
 		qsort(g->v.at, g->v.n, sizeof *g->v.at, by_target);
 	for (size_t i = 0; i < g->v.n; i++) {
 		const struct get *x = &g->v.at[i];
-		struct want *w = out->v.n ? &out->v.at[out->v.n - 1] : NULL;
+		struct expected_range *w = out->v.n ? &out->v.at[out->v.n - 1] : NULL;
 
 		if (w && w->buf == x->buf && w->off == x->off && w->len == x->len)
 			w->nsrc++;
@@ -466,7 +466,7 @@ static int collect_wants(const struct claim *c, struct gets *g, struct wants *ou
 			return wrong(c, fault, "the result of [%" PRIu64 " +: %" PRIu64 "] of %s overlaps that of [%" PRIu64
 				     " +: %" PRIu64 "]", x->off, x->len, bin_str(c->b, c->b->buffers[x->buf].name), w->off,
 				     w->len);
-		else if (VEC_PUSH(&out->v, (struct want){ x->buf, (uint32_t)out->src.n, 1, x->off, x->len }))
+		else if (VEC_PUSH(&out->v, (struct expected_range){ x->buf, (uint32_t)out->src.n, 1, x->off, x->len }))
 			return -ERR_NOMEM;
 		out->src.at[out->src.n++] = x->src;
 	}
@@ -474,7 +474,7 @@ static int collect_wants(const struct claim *c, struct gets *g, struct wants *ou
 }
 
 /* Stores the sizes of a rank's buffers, and which is in place. */
-static int describe_buffers(const struct eval *e, const struct place *p, struct wants *out)
+static int describe_buffers(const struct eval *e, const struct rank_buffers *p, struct expected *out)
 {
 	const struct claim *c = e->c;
 	int err = 0;
@@ -492,60 +492,60 @@ static int describe_buffers(const struct eval *e, const struct place *p, struct 
 	return err;
 }
 
-static int wants_of(struct eval *e, uint32_t rank, struct wants *out, struct ir_fault *fault)
+static int expected_of(struct eval *e, uint32_t rank, struct expected *out, struct ir_fault *fault)
 {
 	struct bin_args a = e->args;
 	struct ir_rank r = { 0 };
 	struct gets g = { 0 };
-	struct place *own;
+	struct rank_buffers *own;
 	int err;
 
-	*out = (struct wants){ 0 };
+	*out = (struct expected){ 0 };
 	a.rank = rank;
 	a.args = e->args.by_rank[rank];
-	err = place_of(e, rank, &own, fault);
+	err = find_buffers(e, rank, &own, fault);
 	err = err ? err : describe_buffers(e, own, out);
 	err = err ? err : report_definition_fault(e->c, ir_rank_result(&e->c->def, &a, &r, fault), fault);
 	for (uint32_t i = 0; i < r.nops && !err; i++)
 		err = add_get(e, rank, &r.ops[i], &g, fault);
 	if (!err) {
-		err = collect_wants(e->c, &g, out, fault);
+		err = collect_expected(e->c, &g, out, fault);
 		if (err && r.nops && !e->c->name)
 			fault->where = gets_instruction(&e->c->def, &r.ops[r.nops - 1]);
 	}
 	if (err)
-		wants_fini(out);
+		expected_fini(out);
 	VEC_FREE(&g.v);
 	ir_rank_fini(&r);
 	return err;
 }
 
-void wants_fini(struct wants *w)
+void expected_fini(struct expected *w)
 {
 	VEC_FREE(&w->v);
 	VEC_FREE(&w->src);
 	VEC_FREE(&w->size);
 }
 
-int claim_wants(const struct claim *c, const struct bin_args *args, struct wants *out, struct ir_fault *fault)
+int claim_expected(const struct claim *c, const struct bin_args *args, struct expected *out, struct ir_fault *fault)
 {
 	struct eval e;
 	int err;
 
-	*out = (struct wants){ 0 };
+	*out = (struct expected){ 0 };
 	*fault = (struct ir_fault){ 0 };
 	if (!c->any)
 		return 0;
 	err = eval_open(&e, c, args);
 	if (err)
 		return err;
-	err = wants_of(&e, args->rank, out, fault);
+	err = expected_of(&e, args->rank, out, fault);
 	eval_close(&e);
 	return err;
 }
 
-int claim_all_wants(const struct claim *c, const struct bin_args *args, struct wants *out, uint32_t *rank,
-		    struct ir_fault *fault)
+int claim_all_expected(const struct claim *c, const struct bin_args *args, struct expected *out, uint32_t *rank,
+		       struct ir_fault *fault)
 {
 	struct eval e;
 	int err;
@@ -560,23 +560,23 @@ int claim_all_wants(const struct claim *c, const struct bin_args *args, struct w
 		return err;
 	for (uint32_t r = 0; r < args->size && !err; r++) {
 		*rank = r;
-		err = wants_of(&e, r, &out[r], fault);
+		err = expected_of(&e, r, &out[r], fault);
 	}
 	eval_close(&e);
 	for (uint32_t r = 0; r < args->size && err; r++)
-		wants_fini(&out[r]);
+		expected_fini(&out[r]);
 	return err;
 }
 
-int collective_wants(const struct bin *b, const struct bin_args *args, struct wants *out, struct ir_fault *fault)
+int collective_expected(const struct bin *b, const struct bin_args *args, struct expected *out, struct ir_fault *fault)
 {
 	struct claim c;
 	int err = claim_open(&c, b, fault);
 
-	*out = (struct wants){ 0 };
+	*out = (struct expected){ 0 };
 	if (err)
 		return err;
-	err = claim_wants(&c, args, out, fault);
+	err = claim_expected(&c, args, out, fault);
 	claim_close(&c);
 	return err;
 }

@@ -7,22 +7,22 @@
 
 #include "compiler/ir/ir.h"
 
-struct want_src {
+struct expected_src {
 	uint32_t rank, buf; /* buf: number in the schedule */
 	uint64_t off;
 };
 
 /* Expectation for a range: at the end, the elements [off, off + len) of buf are the reduction of the sources src ...
  * src + nsrc - 1 in this order, or a copy if there is one source. */
-struct want {
+struct expected_range {
 	uint32_t buf, src, nsrc;
 	uint64_t off, len;
 };
 
 /* The expected ranges, sorted by buf and off, without overlaps. Nothing is claimed about other elements. */
-struct wants {
-	VEC(struct want) v;
-	VEC(struct want_src) src;
+struct expected {
+	VEC(struct expected_range) v;
+	VEC(struct expected_src) src;
 	/* size of each buffer as the result declares it; 0 for scratch buffers and those that this rank does not have */
 	VEC(uint64_t) size;
 	/* location of the buffer that the rank has in place: the elements [off, off + len) of buf */
@@ -53,11 +53,11 @@ void claim_close(struct claim *c);
  * a concrete binary, which keeps only the root. */
 bool claim_values(const struct claim *c, const struct bin_arg *row, struct bin_arg *out);
 /* Computes what rank args->rank must hold at the end. The arguments are args->by_rank or, if NULL, args->args for all. */
-int claim_wants(const struct claim *c, const struct bin_args *args, struct wants *out, struct ir_fault *fault);
-/* As claim_wants(), for all ranks: wants[0 ... args->size - 1]. On error, *rank is the rank at fault. */
-int claim_all_wants(const struct claim *c, const struct bin_args *args, struct wants *out, uint32_t *rank,
-		    struct ir_fault *fault);
-void wants_fini(struct wants *w);
+int claim_expected(const struct claim *c, const struct bin_args *args, struct expected *out, struct ir_fault *fault);
+/* As claim_expected(), for all ranks: wants[0 ... args->size - 1]. On error, *rank is the rank at fault. */
+int claim_all_expected(const struct claim *c, const struct bin_args *args, struct expected *out, uint32_t *rank,
+		       struct ir_fault *fault);
+void expected_fini(struct expected *w);
 
 /* Computes the sizes that the definition gives the schedule's buffers on rank args->rank. The schedule's own sizes and
  * its own default of inplace are not used. c must come from claim_open_named() and claim something. */
@@ -67,6 +67,6 @@ int claim_sizes(const struct claim *c, const struct bin_args *args, bool inplace
 bool claim_counts(const struct claim *c);
 
 /* Opens a binary's claim and computes what rank args->rank must hold. The result is empty if the schedule claims nothing. */
-int collective_wants(const struct bin *b, const struct bin_args *args, struct wants *out, struct ir_fault *fault);
+int collective_expected(const struct bin *b, const struct bin_args *args, struct expected *out, struct ir_fault *fault);
 
 #endif

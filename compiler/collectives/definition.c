@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The compiled definitions of MPI collectives, which compiler/bootstrap/embed.c writes. */
+ * The compiled definitions of MPI collectives, which compiler/embed/embed.c writes. */
 #include "compiler/collectives/definition.h"
 
 #include "compiler/collectives/names.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The definitions of MPI collectives, as binaries. The build compiles them from collectives.goal (compiler/bootstrap/),
+ * The definitions of MPI collectives, as binaries. The build compiles them from collectives.goal (compiler/embed/),
  * so that checking a schedule against one needs no compiler. */
 #ifndef COMPILER_COLLECTIVES_DEFINITION_H
 #define COMPILER_COLLECTIVES_DEFINITION_H

@@ -103,26 +103,26 @@ int64_t ir_image_class(struct ir_image *im, const struct bin_class *c)
 	INTERN(im, classes, class_table, *c);
 }
 
-int ir_image_begin(struct ir_image *im, uint64_t entries)
+int ir_image_begin(struct ir_image *im, uint64_t dir_rows)
 {
-	size_t len = entries * sizeof(struct bin_dir);
+	size_t len = dir_rows * sizeof(struct bin_dir);
 
 	if (VEC_RESERVE(&im->body, len))
 		return -ERR_NOMEM;
 	im->body.n = len;
-	im->entries = entries;
+	im->dir_rows = dir_rows;
 	return 0;
 }
 
-int ir_image_more(struct ir_image *im, uint64_t entries)
+int ir_image_more(struct ir_image *im, uint64_t dir_rows)
 {
-	const size_t dir = im->entries * sizeof(struct bin_dir), len = entries * sizeof(struct bin_dir);
+	const size_t dir = im->dir_rows * sizeof(struct bin_dir), len = dir_rows * sizeof(struct bin_dir);
 
 	if (VEC_RESERVE(&im->body, im->body.n + len))
 		return -ERR_NOMEM;
 	memmove(im->body.at + dir + len, im->body.at + dir, im->body.n - dir);
 	im->body.n += len;
-	im->entries += entries;
+	im->dir_rows += dir_rows;
 	return 0;
 }
 
@@ -140,10 +140,10 @@ static struct bin_dir *image_dir(const struct ir_image *im)
 	return (struct bin_dir *)(void *)im->body.at;
 }
 
-const struct bin_rank *ir_image_section(const struct ir_image *im, uint64_t entry)
+const struct bin_rank *ir_image_section(const struct ir_image *im, uint64_t dir_row)
 {
-	return (const struct bin_rank *)(const void *)(im->body.at + im->entries * sizeof(struct bin_dir) +
-						       (uint64_t)image_dir(im)[entry].off * 4);
+	return (const struct bin_rank *)(const void *)(im->body.at + im->dir_rows * sizeof(struct bin_dir) +
+						       (uint64_t)image_dir(im)[dir_row].off * 4);
 }
 
 static char *put_small(char *out, uint32_t v, bool wide)
@@ -183,7 +183,7 @@ static int forward_positions(const struct ir_rank *r, uint32_t **out)
 int ir_image_rank(struct ir_image *im, const struct ir_rank *r, const struct bin_op32 *ops,
 		  const uint32_t *size_rows)
 {
-	const size_t start = im->body.n, off = (start - im->entries * sizeof(struct bin_dir)) / 4;
+	const size_t start = im->body.n, off = (start - im->dir_rows * sizeof(struct bin_dir)) / 4;
 	const uint32_t ndeps = r->dep_at[r->nops];
 	bool wide = r->nops > BIN_START16;
 	uint32_t *pos = NULL;
@@ -289,7 +289,7 @@ static void add_program(const struct ir_image *im, bool debug, struct parts *p)
 
 static void add_ranks(const struct ir_image *im, const char *opdebug, size_t debug_len, struct parts *p)
 {
-	const size_t dir_len = im->entries * sizeof(struct bin_dir);
+	const size_t dir_len = im->dir_rows * sizeof(struct bin_dir);
 
 	ADD(p, BIN_S_EXPRS, im->exprs);
 	ADD(p, BIN_S_CLASSES, im->classes);

@@ -142,12 +142,12 @@ static int renumber_ops(struct ir_rank *r, const uint32_t *to, const uint32_t *b
 	return err;
 }
 
-int ir_rank_reorder(struct ir_rank *r, const uint32_t *place)
+int ir_rank_reorder(struct ir_rank *r, const uint32_t *position)
 {
-	return renumber_ops(r, place, NULL);
+	return renumber_ops(r, position, NULL);
 }
 
-void ir_rank_places(const struct ir_rank *r, const uint32_t *by, uint32_t *to)
+void ir_rank_renumbering(const struct ir_rank *r, const uint32_t *by, uint32_t *to)
 {
 	uint32_t n = 0;
 
@@ -165,7 +165,7 @@ int ir_rank_replace(struct ir_rank *r, const uint32_t *by)
 
 	if (!to)
 		return -ERR_NOMEM;
-	ir_rank_places(r, by, to);
+	ir_rank_renumbering(r, by, to);
 	err = renumber_ops(r, to, by);
 	free(to);
 	return err;
@@ -462,8 +462,8 @@ void ir_rows_fini(struct ir_rows *rows)
 
 /* After a fault in one rank, runs the later ranks to find a failed assertion. An assertion says that the schedule is
  * not meant for these values at all, so it is reported instead of the fault. */
-static int look_for_assertion(const struct bin *b, struct bin_args *a, const struct ir_rows *rows, uint32_t *rank,
-			      struct ir_fault *fault, int err)
+static int find_assertion(const struct bin *b, struct bin_args *a, const struct ir_rows *rows, uint32_t *rank,
+			  struct ir_fault *fault, int err)
 {
 	struct ir_fault other;
 	struct ir_rank r;
@@ -516,7 +516,7 @@ int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct
 	}
 	room_fini(&room);
 	if (err && err != -ERR_ASSERT && err != -ERR_NOMEM && err != -ERR_FUEL)
-		err = look_for_assertion(b, &a, &rows, rank, fault, err);
+		err = find_assertion(b, &a, &rows, rank, fault, err);
 	ir_rows_fini(&rows);
 	if (err)
 		ir_graph_fini(g);

@@ -60,9 +60,9 @@ int ir_rank_set_deps(struct ir_rank *r, const struct bin_dep *edges, uint32_t n)
 /* Removes the ops i with by[i] != i and makes every dependency on i one on by[i], which itself stays. */
 int ir_rank_replace(struct ir_rank *r, const uint32_t *by);
 /* Sets to[i] to the number that op i, or the op that replaces it, has after ir_rank_replace(). */
-void ir_rank_places(const struct ir_rank *r, const uint32_t *by, uint32_t *to);
-/* Renumbers the ops: op i becomes op place[i]. */
-int ir_rank_reorder(struct ir_rank *r, const uint32_t *place);
+void ir_rank_renumbering(const struct ir_rank *r, const uint32_t *by, uint32_t *to);
+/* Renumbers the ops: op i becomes op position[i]. */
+int ir_rank_reorder(struct ir_rank *r, const uint32_t *position);
 
 /* Sets pos to a topological order of the ops: pos[on] < pos[op] for every dependency. If the dependencies form a cycle,
  * returns -ERR_CYCLE and stores an op of the cycle in *bad. pos may be NULL. */
@@ -138,7 +138,7 @@ struct ir_image {
 	VEC(struct bin_expr) exprs;
 	VEC(struct bin_class) classes;
 	VEC(char) body; /* DIR, then RANKS, laid out as in the file */
-	uint64_t entries, done; /* rows of DIR: all, and those filled in */
+	uint64_t dir_rows, done; /* rows of DIR: all, and those filled in */
 	VEC(uint32_t) debug_base;
 	VEC(struct bin_op_debug) debug;
 	VEC(struct bin_dir) qdir;
@@ -154,9 +154,9 @@ void ir_image_fini(struct ir_image *im);
 /* Adds a string and returns its offset, or -ERR_NOMEM. */
 int64_t ir_image_string(struct ir_image *im, const char *s);
 /* Reserves the rows of DIR. Must come before the first section. */
-int ir_image_begin(struct ir_image *im, uint64_t entries);
+int ir_image_begin(struct ir_image *im, uint64_t dir_rows);
 /* Appends rows to DIR. */
-int ir_image_more(struct ir_image *im, uint64_t entries);
+int ir_image_more(struct ir_image *im, uint64_t dir_rows);
 /* Returns an op of a class in the form that ir_image_rank() takes. */
 struct bin_op32 ir_image_op(const struct ir_image *im, const struct bin_op *op, uint32_t cls);
 /* Appends the section for the next row of DIR. ops are the ops of r in the binary's form; their ndeps may be unset, and
@@ -164,7 +164,7 @@ struct bin_op32 ir_image_op(const struct ir_image *im, const struct bin_op *op, 
 int ir_image_rank(struct ir_image *im, const struct ir_rank *r, const struct bin_op32 *ops,
 		  const uint32_t *size_rows);
 /* Returns a section already appended. The pointer is valid until the next section is appended. */
-const struct bin_rank *ir_image_section(const struct ir_image *im, uint64_t entry);
+const struct bin_rank *ir_image_section(const struct ir_image *im, uint64_t dir_row);
 /* Returns the row of EXPRS for e, which it adds if need be, or -ERR_NOMEM. */
 int64_t ir_image_expr(struct ir_image *im, struct bin_expr e);
 int64_t ir_image_class(struct ir_image *im, const struct bin_class *c);

@@ -76,7 +76,7 @@ int smcq_from_binary(const struct bin *b, const struct bin_arg *args, struct ir_
 		return -ERR_NOMEM;
 	g->queues->target = *b->target;
 	for (uint32_t i = 0; i < b->meta->nranks && !err; i++) {
-		const struct bin_posts p = bin_posts(b, bin_entry(b, i, bin_root(b, args)));
+		const struct bin_posts p = bin_posts(b, bin_dir_row(b, i, bin_root(b, args)));
 		struct smcq_rank *r = &g->queues->ranks[i];
 
 		r->locals = p.head->locals;

@@ -2,7 +2,7 @@
  * Generating programs: instructions, registers, and what names stand for. */
 #include "compiler/lower/gen.h"
 
-#include "util/mix.h"
+#include "util/hash64.h"
 
 #include <string.h>
 
@@ -87,7 +87,7 @@ static uint32_t hash(const char *s)
 static uint32_t *slot(struct gen *g, const void *list, const char *name)
 {
 	const size_t mask = g->slots.n - 1;
-	size_t at = (size_t)mix((uintptr_t)list ^ (uint64_t)hash(name) << 32) & mask;
+	size_t at = (size_t)hash64((uintptr_t)list ^ (uint64_t)hash(name) << 32) & mask;
 
 	for (; g->slots.at[at]; at = (at + 1) & mask) {
 		const struct gen_name *n = &g->names.at[g->slots.at[at] - 1];
@@ -133,7 +133,7 @@ struct gen_name *gen_named(struct gen *g, const void *list, const char *name)
 	return at ? &g->names.at[at - 1] : NULL;
 }
 
-bool gen_first_look(struct gen *g, const void *list)
+bool gen_first_use(struct gen *g, const void *list)
 {
 	size_t n = g->names.n;
 
@@ -176,7 +176,7 @@ const struct goal_param *gen_find_param(struct gen *g, const struct goal_schedul
 	const struct gen_name *n;
 	unsigned i = 0;
 
-	if (gen_first_look(g, &s->params))
+	if (gen_first_use(g, &s->params))
 		for (const struct goal_param *p = s->params; p; p = p->next)
 			gen_declare(g, &s->params, p->name, p, i++);
 	n = gen_named(g, &s->params, name);
@@ -191,7 +191,7 @@ const struct goal_buffer *gen_declared(struct gen *g, const char *name, unsigned
 	const struct gen_name *n;
 	unsigned i = 0;
 
-	if (gen_first_look(g, &s->buffers))
+	if (gen_first_use(g, &s->buffers))
 		for (const struct goal_buffer *b = s->buffers; b; b = b->next)
 			gen_declare(g, &s->buffers, b->name, b, i++);
 	n = gen_named(g, &s->buffers, name);

@@ -89,7 +89,7 @@ struct gen {
 	unsigned most;
 	const struct goal_buffer *inplace; /* the buffer that may be in place, or NULL */
 	uint16_t is_inplace; /* whether it is */
-	struct bin_tmpl place; /* and where */
+	struct bin_tmpl in_place; /* and where */
 	bool result; /* it is the result that is being generated */
 	struct goal_loc at; /* of what is being emitted */
 	jmp_buf nomem;
@@ -113,9 +113,9 @@ uint32_t gen_string(struct gen *g, const char *s);
 /* Memory for as long as g. */
 void *gen_alloc(struct gen *g, size_t size);
 
-/* Names are looked up by hash, since texts may have any number of them. gen_first_look says that a list has not been
+/* Names are looked up by hash, since texts may have any number of them. gen_first_use says that a list has not been
  * looked at; then all that it has is declared, and the first of a name stays. What is returned is valid until then. */
-bool gen_first_look(struct gen *g, const void *list);
+bool gen_first_use(struct gen *g, const void *list);
 struct gen_name *gen_declare(struct gen *g, const void *list, const char *name, const void *node, uint32_t number);
 struct gen_name *gen_named(struct gen *g, const void *list, const char *name);
 

@@ -13,7 +13,7 @@
 /* ---- names ---- */
 
 /* What a text has and imports are two lists; number is how many schedules of the name there are. */
-static void look(struct gen *g, const void *list, const struct goal_text *t)
+static void index_text(struct gen *g, const void *list, const struct goal_text *t)
 {
 	for (const struct goal_schedule *s = t->schedules; s; s = s->next) {
 		struct gen_name *n = gen_declare(g, list, s->name, s, 0);
@@ -28,15 +28,15 @@ const struct goal_schedule *gen_callee(struct gen *g, const struct goal_schedule
 	const struct gen_name *n;
 
 	*several = false;
-	if (gen_first_look(g, &t->schedules))
-		look(g, &t->schedules, t);
+	if (gen_first_use(g, &t->schedules))
+		index_text(g, &t->schedules, t);
 	n = gen_named(g, &t->schedules, name);
 	if (n)
 		return n->node;
-	if (gen_first_look(g, &t->imports))
+	if (gen_first_use(g, &t->imports))
 		for (const struct goal_import *i = t->imports; i; last = i->text, i = i->next)
 			if (i->text != last)
-				look(g, &t->imports, i->text);
+				index_text(g, &t->imports, i->text);
 	n = gen_named(g, &t->imports, name);
 	*several = n && n->number > 1;
 	return n && !*several ? n->node : NULL;
@@ -46,7 +46,7 @@ static const struct goal_named *find_named(struct gen *g, const struct goal_call
 {
 	const struct gen_name *n;
 
-	if (gen_first_look(g, &c->args))
+	if (gen_first_use(g, &c->args))
 		for (const struct goal_named *a = c->args; a; a = a->next)
 			gen_declare(g, &c->args, a->name, a, 0);
 	n = gen_named(g, &c->args, name);

@@ -49,7 +49,7 @@ void gen_inplace_value(struct gen *g)
 
 static void emit_inplace(struct gen *g)
 {
-	if (VEC_PUSH(&g->im->tmpls, g->place))
+	if (VEC_PUSH(&g->im->tmpls, g->in_place))
 		gen_no_memory(g);
 	gen_emit_imm(g, BIN_INPLACE, 0, (int64_t)g->im->tmpls.n - 1);
 }
@@ -85,11 +85,11 @@ void gen_inplace_range(struct gen *g)
 				 gen_num(g, 1, GEN_ANY);
 	gen_emit_abc(g, BIN_EQ, same, len, from->size);
 	gen_emit_imm(g, BIN_CHECK, same, gen_string(g, "the range in place is not as long as the buffer"));
-	g->place = ir_tmpl(BIN_OP_COPY);
-	g->place.buf[0] = from->buf;
-	g->place.buf[1] = to->buf;
-	g->place.off[1] = base;
-	g->place.len = from->size;
+	g->in_place = ir_tmpl(BIN_OP_COPY);
+	g->in_place.buf[0] = from->buf;
+	g->in_place.buf[1] = to->buf;
+	g->in_place.off[1] = base;
+	g->in_place.len = from->size;
 	if (g->result)
 		emit_inplace(g);
 	gen_jump_here(g, skip);

@@ -82,7 +82,7 @@ static bool resolve_label(struct gen *g, const struct goal_labelref *l, uint32_t
 			  uint16_t *instance)
 {
 	const struct gen_labels *of = g->scope->labels;
-	bool far = g->scope->up != NULL;
+	bool in_call = g->scope->up != NULL;
 
 	*label = 0;
 	*instance = g->scope->instance;
@@ -100,9 +100,9 @@ static bool resolve_label(struct gen *g, const struct goal_labelref *l, uint32_t
 		}
 		*label = known->number;
 		gen_indices(g, l, index);
-		far |= known->inside != NULL;
+		in_call |= known->inside != NULL;
 		if (!l->inside)
-			return far;
+			return in_call;
 		if (!known->inside || known->mixed) {
 			gen_error(g, l->loc, "unknown-label",
 				  known->inside ? "the label %s is not only that of calls of one schedule" :
@@ -127,10 +127,10 @@ static bool resolve_label(struct gen *g, const struct goal_labelref *l, uint32_t
 void gen_dep(struct gen *g, const struct goal_stmt *s)
 {
 	struct bin_dep_tmpl t = { .start = s->start };
-	bool far = resolve_label(g, s->label, &t.op, t.op_index, &t.op_instance);
+	bool in_call = resolve_label(g, s->label, &t.op, t.op_index, &t.op_instance);
 
 	for (const struct goal_labelref *on = s->on; on; on = on->next) {
-		bool both = resolve_label(g, on, &t.on, t.on_index, &t.on_instance) || far;
+		bool both = resolve_label(g, on, &t.on, t.on_index, &t.on_instance) || in_call;
 
 		g->at = on->loc;
 		if (VEC_PUSH(&g->im->deps, t))

@@ -514,7 +514,7 @@ int lower_concrete_result(struct goal_diags *d, unsigned file, const struct clai
 	for (uint32_t r = 0; !err && r < args->size; r++)
 		kept |= claim_values(claim, args->by_rank ? args->by_rank[r] : args->args, arg_row(&rows, r));
 	if (!err && kept) {
-		err = ir_image_more(out, out->entries);
+		err = ir_image_more(out, out->dir_rows);
 		out->meta.result = 1;
 		err = err ? err : lower_all_ranks(&c, args, &rows, roots, b->meta->result);
 	}

@@ -358,7 +358,7 @@ static void gen_prologue(struct gen *g)
 /* A program with a prologue of its own; where it begins. */
 static uint32_t gen_code(struct gen *g, const struct goal_stmt *body)
 {
-	uint32_t entry = gen_emit_imm(g, BIN_JMP, 0, 0), start = (uint32_t)g->im->code.n;
+	uint32_t jump = gen_emit_imm(g, BIN_JMP, 0, 0), start = (uint32_t)g->im->code.n;
 	size_t vars = g->vars.n;
 
 	g->nconsts = 0;
@@ -370,14 +370,14 @@ static uint32_t gen_code(struct gen *g, const struct goal_stmt *body)
 	gen_inplace_ops(g);
 	gen_emit_abc(g, BIN_END, 0, 0, 0);
 	/* The program begins with what stands at its end: by now it is known which constants there are. */
-	gen_jump_here(g, entry);
+	gen_jump_here(g, jump);
 	g->at = g->scope->s->loc;
 	for (unsigned i = 0; i < g->nconsts; i++)
 		gen_load_num(g, g->constant[i], (uint16_t)(GEN_FIRST_CONST + i));
 	gen_emit_imm(g, BIN_JMP, 0, start);
 	gen_emit_abc(g, BIN_END, 0, 0, 0);
 	gen_drop_vars(g, vars);
-	return entry;
+	return jump;
 }
 
 static size_t count_buffers(const struct goal_schedule *s)

@@ -26,7 +26,7 @@ struct colouring {
 	uint32_t nreal;
 	struct edge *edges; /* nodes * degree */
 	struct edge *arcs; /* edges of a search for a matching; room for all edges and one more for each node */
-	uint32_t *mate[2]; /* for each edge, the one paired with it at its sender, and at its receiver */
+	uint32_t *pair[2]; /* for each edge, the one paired with it at its sender, and at its receiver */
 	uint32_t *open; /* for each node, an edge that is not paired yet */
 	uint8_t *half; /* the half to which each edge is assigned */
 	uint32_t *colour;
@@ -42,7 +42,7 @@ enum { UNSEEN = 2 };
 static void halve_edges(struct colouring *c, const struct edge *edges, uint32_t n)
 {
 	for (unsigned side = 0; side < 2; side++) {
-		uint32_t *mate = c->mate[side];
+		uint32_t *pair = c->pair[side];
 
 		for (uint32_t i = 0; i < c->nodes; i++)
 			c->open[i] = NONE;
@@ -52,8 +52,8 @@ static void halve_edges(struct colouring *c, const struct edge *edges, uint32_t 
 			if (*open == NONE) {
 				*open = i;
 			} else {
-				mate[i] = *open;
-				mate[*open] = i;
+				pair[i] = *open;
+				pair[*open] = i;
 				*open = NONE;
 			}
 		}
@@ -61,9 +61,9 @@ static void halve_edges(struct colouring *c, const struct edge *edges, uint32_t 
 	for (uint32_t i = 0; i < n; i++)
 		c->half[i] = UNSEEN;
 	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t k = i; c->half[k] == UNSEEN; k = c->mate[1][k]) {
+		for (uint32_t k = i; c->half[k] == UNSEEN; k = c->pair[1][k]) {
 			c->half[k] = 0;
-			k = c->mate[0][k];
+			k = c->pair[0][k];
 			c->half[k] = 1;
 		}
 }
@@ -218,9 +218,9 @@ static int make_regular(struct colouring *c, const struct colour_edge *edges, ui
 	c->arcs = mem_resize(NULL, (size_t)all + c->nodes, sizeof *c->arcs);
 	c->half = mem_alloc((size_t)all + c->nodes);
 	c->open = mem_resize(NULL, c->nodes, sizeof *c->open);
-	c->mate[0] = mem_resize(NULL, (size_t)all + c->nodes, sizeof *c->mate[0]);
-	c->mate[1] = mem_resize(NULL, (size_t)all + c->nodes, sizeof *c->mate[1]);
-	if (!c->edges || !c->arcs || !c->half || !c->open || !c->mate[0] || !c->mate[1])
+	c->pair[0] = mem_resize(NULL, (size_t)all + c->nodes, sizeof *c->pair[0]);
+	c->pair[1] = mem_resize(NULL, (size_t)all + c->nodes, sizeof *c->pair[1]);
+	if (!c->edges || !c->arcs || !c->half || !c->open || !c->pair[0] || !c->pair[1])
 		return -ERR_NOMEM;
 	for (unsigned side = 0; side < 2; side++)
 		for (uint32_t i = 0; i < c->nodes; i++)
@@ -240,8 +240,8 @@ static void free_colouring(struct colouring *c)
 {
 	free(c->edges);
 	free(c->arcs);
-	free(c->mate[0]);
-	free(c->mate[1]);
+	free(c->pair[0]);
+	free(c->pair[1]);
 	free(c->open);
 	free(c->half);
 }

@@ -30,7 +30,7 @@ struct message {
 };
 
 /* Messages with adjacent ranges: [from, to) of a list. */
-struct piece {
+struct bundle {
 	uint32_t from, to;
 	uint64_t len, off[2];
 	uint16_t buf[2];
@@ -55,7 +55,7 @@ struct coalesce {
 	uint64_t most; /* most elements of a bundle that is copied */
 	int64_t scratch; /* buffer for gathering, or -1 */
 	struct edit *edits; /* for each rank; begun is NULL if the rank stays as it is */
-	VEC(struct piece) pieces;
+	VEC(struct bundle) bundles;
 };
 
 /* ---- groups of messages ---- */
@@ -104,7 +104,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Messages without bytes come first, because they count as adjacent to any other. */
-static int by_place(const void *a, const void *b)
+static int by_position(const void *a, const void *b)
 {
 	const struct message *x = a, *y = b;
 	const struct bin_op *s = x->end[0].op, *t = y->end[0].op;
@@ -116,9 +116,9 @@ static int by_place(const void *a, const void *b)
 	return 0;
 }
 
-static int by_place_there(const void *a, const void *b)
+static int by_position_there(const void *a, const void *b)
 {
-	const struct piece *x = a, *y = b;
+	const struct bundle *x = a, *y = b;
 
 	COMPARE(x->buf[1], y->buf[1]);
 	COMPARE(x->off[1], y->off[1]);
@@ -188,7 +188,7 @@ static int begin_edit(struct coalesce *c, uint32_t rank)
 	return 0;
 }
 
-static bool side_by_side(const struct piece *p, uint32_t n, unsigned side)
+static bool side_by_side(const struct bundle *p, uint32_t n, unsigned side)
 {
 	for (uint32_t i = 1; i < n; i++)
 		if (p[i].buf[side] != p[0].buf[side] || p[i].off[side] != p[i - 1].off[side] + p[i - 1].len)
@@ -197,8 +197,8 @@ static bool side_by_side(const struct piece *p, uint32_t n, unsigned side)
 }
 
 /* Sets the range of a merged message on one side: where its bundles are, if they are adjacent, otherwise scratch memory. */
-static int gather_pieces(struct coalesce *c, const struct message *all, const struct message *first, unsigned side,
-			 const struct piece *p, uint32_t n)
+static int gather_bundle(struct coalesce *c, const struct message *all, const struct message *first, unsigned side,
+			 const struct bundle *p, uint32_t n)
 {
 	const struct end *lead = &first->end[side];
 	struct edit *e = &c->edits[lead->rank];
@@ -239,7 +239,7 @@ static int gather_pieces(struct coalesce *c, const struct message *all, const st
 }
 
 /* Replaces the messages of n bundles by one message. */
-static int coalesce_messages(struct coalesce *c, const struct message *all, const struct piece *p, uint32_t n)
+static int coalesce_messages(struct coalesce *c, const struct message *all, const struct bundle *p, uint32_t n)
 {
 	const struct message *first = &all[p->from];
 	int err = 0;
@@ -256,30 +256,30 @@ static int coalesce_messages(struct coalesce *c, const struct message *all, cons
 		for (uint32_t i = 0; i < n && !err; i++)
 			for (uint32_t k = p[i].from; k < p[i].to; k++)
 				e->begun[all[k].end[side].at] = e->done[all[k].end[side].at] = lead->at;
-		err = err ? err : gather_pieces(c, all, first, side, p, n);
+		err = err ? err : gather_bundle(c, all, first, side, p, n);
 	}
 	return err;
 }
 
 /* Divides the messages of a group, sorted by position, into bundles. */
-static int find_pieces(struct coalesce *c, const struct message *m, uint32_t n)
+static int find_bundles(struct coalesce *c, const struct message *m, uint32_t n)
 {
 	int err = 0;
 
-	c->pieces.n = 0;
+	c->bundles.n = 0;
 	for (uint32_t i = 0; i < n && !err; i++) {
 		const struct bin_op *ops[2] = { m[i].end[0].op, m[i].end[1].op };
-		struct piece *p = c->pieces.n ? &c->pieces.at[c->pieces.n - 1] : NULL;
+		struct bundle *p = c->bundles.n ? &c->bundles.at[c->bundles.n - 1] : NULL;
 		bool joins = p && (c->g->plain || !p->len);
 
 		if (p && !joins)
 			joins = p->buf[0] == ops[0]->buf[0] && p->off[0] + p->len == ops[0]->off[0] &&
 				p->buf[1] == ops[1]->buf[0] && p->off[1] + p->len == ops[1]->off[0];
 		if (!joins)
-			err = VEC_PUSH(&c->pieces, (struct piece){ .from = i });
+			err = VEC_PUSH(&c->bundles, (struct bundle){ .from = i });
 		if (err)
 			break;
-		p = &c->pieces.at[c->pieces.n - 1];
+		p = &c->bundles.at[c->bundles.n - 1];
 		for (unsigned side = 0; side < 2 && !p->len; side++) {
 			p->buf[side] = ops[side]->buf[0];
 			p->off[side] = ops[side]->off[0];
@@ -295,17 +295,17 @@ static int merge_group(struct coalesce *c, struct message *m, uint32_t n)
 {
 	bool copies = m->end[0].rank != m->end[1].rank; /* from a rank to itself a copy costs as much as a message */
 	uint32_t kept = 1, small = 0;
-	struct piece *p;
+	struct bundle *p;
 	int err;
 
 	for (uint32_t i = 1; i < n; i++) /* keep those in the same order on both ranks */
 		if (m[i].end[1].at > m[kept - 1].end[1].at)
 			m[kept++] = m[i];
-	qsort(m, kept, sizeof *m, by_place);
-	err = find_pieces(c, m, kept);
-	p = c->pieces.at;
-	for (uint32_t i = 0; i < c->pieces.n && !err; i++) {
-		struct piece one = p[i];
+	qsort(m, kept, sizeof *m, by_position);
+	err = find_bundles(c, m, kept);
+	p = c->bundles.at;
+	for (uint32_t i = 0; i < c->bundles.n && !err; i++) {
+		struct bundle one = p[i];
 
 		if (copies && one.len <= c->most) {
 			p[i] = p[small];
@@ -315,7 +315,7 @@ static int merge_group(struct coalesce *c, struct message *m, uint32_t n)
 		}
 	}
 	if (small && !side_by_side(p, small, 0))
-		qsort(p, small, sizeof *p, by_place_there);
+		qsort(p, small, sizeof *p, by_position_there);
 	if (!err && small && (small > 1 || p->to - p->from > 1))
 		err = coalesce_messages(c, m, p, small);
 	return err;
@@ -323,14 +323,14 @@ static int merge_group(struct coalesce *c, struct message *m, uint32_t n)
 
 /* ---- the new ops of a rank ---- */
 
-struct places {
+struct renumbering {
 	uint32_t *at, *list; /* the added ops of op i: list[at[i] … at[i + 1] - 1] */
 	uint32_t *old, *added; /* new numbers of the old and the added ops */
 	uint32_t n;
 };
 
 /* Numbers the ops. Added ops come right before or after their op, in the order in which they were added. */
-static void find_places(const struct ir_rank *r, const struct edit *e, struct places *w)
+static void number_ops(const struct ir_rank *r, const struct edit *e, struct renumbering *w)
 {
 	for (size_t k = 0; k < e->added.n; k++)
 		w->at[e->added.at[k].at + 2]++;
@@ -357,7 +357,7 @@ struct edges {
 };
 
 /* Makes op to wait for all that op i of the rank waited for. */
-static int inherit_deps(const struct ir_rank *r, const struct edit *e, const struct places *w, uint32_t i, uint32_t to,
+static int inherit_deps(const struct ir_rank *r, const struct edit *e, const struct renumbering *w, uint32_t i, uint32_t to,
 			struct edges *out)
 {
 	int err = 0;
@@ -372,7 +372,7 @@ static int inherit_deps(const struct ir_rank *r, const struct edit *e, const str
 	return err;
 }
 
-static int fill_ops(struct ir_rank *r, const struct edit *e, const struct places *w, struct bin_op *ops,
+static int fill_ops(struct ir_rank *r, const struct edit *e, const struct renumbering *w, struct bin_op *ops,
 		    struct edges *out)
 {
 	int err = 0;
@@ -403,10 +403,10 @@ static int fill_ops(struct ir_rank *r, const struct edit *e, const struct places
 static int apply_edit(struct ir_rank *r, const struct edit *e)
 {
 	size_t nadded = e->added.n;
-	struct places w = { .at = mem_calloc((size_t)r->nops + 2, sizeof *w.at),
-			    .list = mem_resize(NULL, nadded, sizeof *w.list),
-			    .old = mem_calloc(r->nops, sizeof *w.old),
-			    .added = mem_calloc(nadded, sizeof *w.added) };
+	struct renumbering w = { .at = mem_calloc((size_t)r->nops + 2, sizeof *w.at),
+				 .list = mem_resize(NULL, nadded, sizeof *w.list),
+				 .old = mem_calloc(r->nops, sizeof *w.old),
+				 .added = mem_calloc(nadded, sizeof *w.added) };
 	struct bin_op *ops = mem_resize(NULL, r->nops + nadded, sizeof *ops);
 	struct edges out = { 0 };
 	int err = w.at && w.list && w.old && w.added && ops ? 0 : -ERR_NOMEM;
@@ -414,7 +414,7 @@ static int apply_edit(struct ir_rank *r, const struct edit *e)
 	if (!err && r->nops + nadded > BIN_MAX_OPS)
 		err = -ERR_RANGE;
 	if (!err)
-		find_places(r, e, &w);
+		number_ops(r, e, &w);
 	err = err ? err : fill_ops(r, e, &w, ops, &out);
 	if (!err) {
 		free(r->ops);
@@ -454,7 +454,7 @@ int pass_coalesce(struct ir_graph *g, const struct pass_ctx *ctx)
 		free(c.edits[r].done);
 		VEC_FREE(&c.edits[r].added);
 	}
-	VEC_FREE(&c.pieces);
+	VEC_FREE(&c.bundles);
 	free(c.edits);
 	free(m);
 	return err;

@@ -188,13 +188,13 @@ static void drop_copies(struct fuse *f)
 
 /* ---- messages ---- */
 
-#define FAR 32u /* most ops that are searched before a merge is given up */
+#define MOST_SEARCHED 32u /* most ops that are searched before a merge is given up */
 
 /* True if a recv can wait for all that op waits for, where op waits for the recv. */
 static bool can_wait(struct fuse *f, uint32_t recv, uint32_t op)
 {
 	const struct ir_rank *r = f->r;
-	uint32_t todo[FAR], n = 0, at = 0;
+	uint32_t todo[MOST_SEARCHED], n = 0, at = 0;
 	bool direct = false;
 
 	/* In the position of op, the recv comes after all of these, and before all others that wait for the recv. */
@@ -203,7 +203,7 @@ static bool can_wait(struct fuse *f, uint32_t recv, uint32_t op)
 	for (uint32_t d = r->dep_at[op]; d < r->dep_at[op + 1]; d++)
 		if (r->deps[d] == recv)
 			direct = true;
-		else if (n == FAR)
+		else if (n == MOST_SEARCHED)
 			return false;
 		else
 			todo[n++] = r->deps[d] & ~BIN_START;
@@ -218,7 +218,7 @@ static bool can_wait(struct fuse *f, uint32_t recv, uint32_t op)
 			continue; /* what the message waits for is then ordered too */
 		}
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
-			if (n == FAR)
+			if (n == MOST_SEARCHED)
 				return false;
 			else
 				todo[n++] = r->deps[d] & ~BIN_START;

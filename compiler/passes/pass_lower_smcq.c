@@ -376,14 +376,14 @@ static int64_t signal_for(struct lowering *l, uint32_t a, uint32_t b)
 	const uint32_t from = l->t.v.at[a].to, to = l->t.v.at[b].from;
 	int64_t id;
 
-	for (uint32_t s = l->t.v.at[a].told; s; s = l->t.v.at[s - 1].next) /* reuses a signal */
+	for (uint32_t s = l->t.v.at[a].signals; s; s = l->t.v.at[s - 1].next) /* reuses a signal */
 		if (l->t.v.at[s - 1].to == to && l->t.v.at[s - 1].key < l->t.v.at[b].key)
 			return s - 1;
 	id = smcq_task(&l->t, from, to, key);
 	if (id < 0 || smcq_add(&l->t.v.at[id].waits, a))
 		return -ERR_NOMEM;
-	l->t.v.at[id].next = l->t.v.at[a].told;
-	l->t.v.at[a].told = (uint32_t)id + 1;
+	l->t.v.at[id].next = l->t.v.at[a].signals;
+	l->t.v.at[a].signals = (uint32_t)id + 1;
 	return id;
 }
 
@@ -417,7 +417,7 @@ static bool set_contains(const struct smcq_set *s, uint32_t x)
 
 /* True if an op may also have to wait for what came before op first on the same elements. That is so if first is an
  * ARMW, because ARMWs do not wait for each other. */
-static bool looks_behind(const struct lowering *l, const struct bin_op *o, uint32_t task, uint32_t first)
+static bool is_behind(const struct lowering *l, const struct bin_op *o, uint32_t task, uint32_t first)
 {
 	const struct bin_op *f = op_at(l, first), update = bin_update(f);
 
@@ -426,7 +426,7 @@ static bool looks_behind(const struct lowering *l, const struct bin_op *o, uint3
 }
 
 /* Makes a task wait until the elements that its op touches are free. */
-static int free_place(struct lowering *l, uint32_t op, uint32_t task)
+static int free_target(struct lowering *l, uint32_t op, uint32_t task)
 {
 	const struct bin_op *o = op_at(l, op);
 	const struct conflicts *all = &l->conflicts;
@@ -446,7 +446,7 @@ static int free_place(struct lowering *l, uint32_t op, uint32_t task)
 			l->seen[first] = l->now;
 			if (bin_conflict_of(f, o, by_armw(l, f) && by_armw(l, o)))
 				err = order_tasks(l, l->task_of[first] - 1, task);
-			if (!err && looks_behind(l, o, task, first))
+			if (!err && is_behind(l, o, task, first))
 				err = VEC_PUSH(&l->open, first);
 		}
 		if (!l->open.n)
@@ -463,7 +463,7 @@ static int wait_for_needs(struct lowering *l, uint32_t op, uint32_t task)
 
 	for (size_t i = 0; i < needs->n && !err; i++)
 		err = smcq_add(&l->t.v.at[task].waits, needs->at[i]);
-	return err ? err : free_place(l, op, task);
+	return err ? err : free_target(l, op, task);
 }
 
 /* Finds what a task waits for, once its op and the other end of a message have started. For a GET, the other end has a
@@ -477,7 +477,7 @@ static int find_waits(struct lowering *l, uint32_t task)
 
 	err = err || !there ? err : shorten_waits(&l->t, &l->t.v.at[there - 1].waits);
 	err = err ? err : wait_for_needs(l, op, task);
-	err = err || there || at == BIN_NONE ? err : free_place(l, at, task);
+	err = err || there || at == BIN_NONE ? err : free_target(l, at, task);
 	err = err ? err : shorten_waits(&l->t, &l->t.v.at[task].waits);
 	for (uint32_t i = task; i && l->t.v.at[i - 1].more == i + 1 && !err; i--) /* the parts before it wait for the same */
 		for (size_t k = 0; k < l->t.v.at[task].waits.n && !err; k++)
@@ -513,9 +513,9 @@ struct tree {
 	uint32_t *up, *down;
 };
 
-static uint32_t rank_at(const struct tree *t, uint32_t place)
+static uint32_t rank_at(const struct tree *t, uint32_t position)
 {
-	return (t->root + place) % t->n;
+	return (t->root + position) % t->n;
 }
 
 /* In this binomial tree, the parent of position v is v without its lowest bit. */
@@ -535,7 +535,7 @@ static int wait_for_children(struct lowering *l, const struct tree *t, uint32_t 
 	return err;
 }
 
-static int tell_up(struct lowering *l, struct tree *t)
+static int signal_up(struct lowering *l, struct tree *t)
 {
 	int err = 0;
 
@@ -552,7 +552,7 @@ static int tell_up(struct lowering *l, struct tree *t)
 	return err;
 }
 
-static int tell_down(struct lowering *l, struct tree *t, uint32_t v)
+static int signal_down(struct lowering *l, struct tree *t, uint32_t v)
 {
 	const uint32_t over = tree_parent(v);
 	int64_t id;
@@ -561,7 +561,7 @@ static int tell_down(struct lowering *l, struct tree *t, uint32_t v)
 	if (t->down[v])
 		return 0;
 	if (over && !t->down[over]) /* the recursion is at most as deep as a number has bits */
-		err = tell_down(l, t, over);
+		err = signal_down(l, t, over);
 	id = err ? err : smcq_task(&l->t, rank_at(t, over), rank_at(t, v), (uint64_t)KEY_STEP * (t->n + v));
 	if (id < 0)
 		return (int)id;
@@ -584,21 +584,21 @@ static int wait_for_all(struct lowering *l, struct tree *t)
 			t->root = l->t.v.at[i].from;
 	}
 	t->root %= t->n;
-	err = err ? err : tell_up(l, t);
+	err = err ? err : signal_up(l, t);
 	for (size_t i = 0; i < n && !err; i++) {
 		const uint32_t v = (l->t.v.at[i].from + t->n - t->root) % t->n;
 
 		if (l->t.v.at[i].waits.n)
 			continue;
 		if (v)
-			err = tell_down(l, t, v);
+			err = signal_down(l, t, v);
 		if (!err)
 			err = v ? smcq_add(&l->t.v.at[i].waits, t->down[v] - 1) :
 			      wait_for_children(l, t, 0, (uint32_t)i);
 	}
 	for (uint32_t v = 1; v < t->n && !err; v++)
 		if (!busy[rank_at(t, v)]) {
-			err = tell_down(l, t, v);
+			err = signal_down(l, t, v);
 			if (!err)
 				l->t.v.at[t->down[v] - 1].entry.flags |= BIN_E_REMOTE;
 		}
@@ -608,7 +608,7 @@ static int wait_for_all(struct lowering *l, struct tree *t)
 
 /* For a single rank: makes its CPU wait for the start. The CPU begins nothing without credit, which a put of the rank
  * to itself brings when it has started. */
-static int tell_cpu(struct lowering *l)
+static int signal_cpu(struct lowering *l)
 {
 	const size_t n = l->t.v.n;
 	int64_t start = -1;
@@ -631,7 +631,7 @@ static int synchronise_ranks(struct lowering *l)
 	int err = t.up && t.down ? 0 : -ERR_NOMEM;
 
 	if (!err)
-		err = n > 1 ? wait_for_all(l, &t) : tell_cpu(l);
+		err = n > 1 ? wait_for_all(l, &t) : signal_cpu(l);
 	free(t.up);
 	free(t.down);
 	return err;
@@ -672,7 +672,7 @@ int pass_lower_smcq(struct ir_graph *g, const struct pass_ctx *c)
 	l.get = c->value[BIN_LIMITS + SMCQ_GET];
 	choose_armw(&l, c->value + BIN_LIMITS);
 	err = err ? err : lower_to_tasks(&l);
-	err = err ? err : smcq_place(&l.t, out);
+	err = err ? err : smcq_assign(&l.t, out);
 	if (err) {
 		smcq_free(out);
 	} else {

@@ -93,9 +93,9 @@ struct channel {
 static int by_channel(const void *a, const void *b)
 {
 	const struct channel *x = a, *y = b;
-	int way = memcmp(x, y, offsetof(struct channel, op)); /* any order that keeps channels together */
+	int order = memcmp(x, y, offsetof(struct channel, op)); /* any order that keeps channels together */
 
-	return way ? way : x->op > y->op ? 1 : -1;
+	return order ? order : x->op > y->op ? 1 : -1;
 }
 
 /* Lists what must come before each op: its dependencies, and the previous op of its channel. */

@@ -112,17 +112,17 @@ static int drop_order(struct ir_rank *r, bool plain)
 }
 
 /* Updates the present numbers after the ops of a rank were renumbered by place. */
-static void renumber(struct orders *o, uint32_t rank, const uint32_t *place)
+static void renumber(struct orders *o, uint32_t rank, const uint32_t *number)
 {
 	for (uint32_t i = o->was[rank]; i < o->was[rank + 1]; i++)
-		o->now[i] = place[o->now[i]];
+		o->now[i] = number[o->now[i]];
 }
 
 /* Replaces both ops of each of n messages of a rank to itself by a copy or a reduce. */
 static int make_copies(struct ir_rank *r, const struct ir_match *m, size_t n, struct orders *o)
 {
-	uint32_t *by = mem_resize(NULL, r->nops, sizeof *by), *place = mem_resize(NULL, r->nops, sizeof *place);
-	int err = by && place ? 0 : -ERR_NOMEM;
+	uint32_t *by = mem_resize(NULL, r->nops, sizeof *by), *number = mem_resize(NULL, r->nops, sizeof *number);
+	int err = by && number ? 0 : -ERR_NOMEM;
 
 	for (uint32_t i = 0; i < r->nops && !err; i++)
 		by[i] = i;
@@ -138,12 +138,12 @@ static int make_copies(struct ir_rank *r, const struct ir_match *m, size_t n, st
 		by[m[k].recv] = m[k].send;
 	}
 	if (!err) {
-		ir_rank_places(r, by, place);
-		renumber(o, m->src, place);
+		ir_rank_renumbering(r, by, number);
+		renumber(o, m->src, number);
 		err = ir_rank_replace(r, by);
 	}
 	free(by);
-	free(place);
+	free(number);
 	return err;
 }
 

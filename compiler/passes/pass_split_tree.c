@@ -30,12 +30,12 @@
 
 #include <stdlib.h>
 
-enum way { NO_WAY /* the op waits for no message */, TO_ROOT, FROM_ROOT };
+enum direction { NO_DIRECTION /* the op waits for no message */, TO_ROOT, FROM_ROOT };
 
 struct split {
 	uint32_t order; /* op at this position */
 	uint32_t before, after; /* 1 + the highest level of recvs before an op, and of sends after it */
-	enum way way;
+	enum direction direction;
 	uint32_t level; /* level that decides the executor: a message's own, for other ops that of related messages */
 };
 
@@ -85,7 +85,7 @@ static void find_levels(const struct ir_rank *r, struct split *x)
 }
 
 /* Finds the directions of messages, or returns -ERR_LEVELS. */
-static int find_ways(const struct ir_rank *r, struct split *x)
+static int find_directions(const struct ir_rank *r, struct split *x)
 {
 	struct peers first = { 0 }, last = { 0 }, from = { 0 }, forwarded = { 0 };
 	uint32_t highest = 0;
@@ -115,9 +115,9 @@ static int find_ways(const struct ir_rank *r, struct split *x)
 		if (!bin_is_message(o->kind))
 			continue;
 		if (bin_sends(o->kind))
-			x[i].way = (x[i].before ? o->level >= x[i].before : !first.several) ? TO_ROOT : FROM_ROOT;
+			x[i].direction = (x[i].before ? o->level >= x[i].before : !first.several) ? TO_ROOT : FROM_ROOT;
 		else
-			x[i].way = (x[i].after ? x[i].after > o->level : last.several) ? TO_ROOT : FROM_ROOT;
+			x[i].direction = (x[i].after ? x[i].after > o->level : last.several) ? TO_ROOT : FROM_ROOT;
 	}
 	return 0;
 }
@@ -126,17 +126,17 @@ static int find_ways(const struct ir_rank *r, struct split *x)
  * lowest level; among messages to the root, the highest level does. */
 static void join_paths(struct split *x, const struct split *on)
 {
-	if (on->way == NO_WAY)
+	if (on->direction == NO_DIRECTION)
 		return;
-	if (x->way == NO_WAY || (x->way == TO_ROOT && on->way == FROM_ROOT)) {
-		x->way = on->way;
+	if (x->direction == NO_DIRECTION || (x->direction == TO_ROOT && on->direction == FROM_ROOT)) {
+		x->direction = on->direction;
 		x->level = on->level;
-	} else if (x->way == on->way && (x->way == TO_ROOT ? on->level > x->level : on->level < x->level)) {
+	} else if (x->direction == on->direction && (x->direction == TO_ROOT ? on->level > x->level : on->level < x->level)) {
 		x->level = on->level;
 	}
 }
 
-static void place_others(const struct ir_rank *r, struct split *x)
+static void level_others(const struct ir_rank *r, struct split *x)
 {
 	for (uint32_t p = 0; p < r->nops; p++) {
 		const uint32_t i = x[p].order;
@@ -149,10 +149,10 @@ static void place_others(const struct ir_rank *r, struct split *x)
 	for (uint32_t p = r->nops; p-- > 0;) {
 		const uint32_t i = x[p].order;
 
-		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1] && x[i].way != FROM_ROOT; d++) {
+		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1] && x[i].direction != FROM_ROOT; d++) {
 			struct split *on = &x[r->deps[d] & ~BIN_START];
 
-			if (on->way == NO_WAY && x[i].level < on->level)
+			if (on->direction == NO_DIRECTION && x[i].level < on->level)
 				on->level = x[i].level;
 		}
 	}
@@ -169,12 +169,12 @@ int pass_split_tree(struct ir_rank *r, const struct pass_ctx *c)
 		x[pos[i]].order = i;
 	if (!err) {
 		find_levels(r, x);
-		err = find_ways(r, x);
+		err = find_directions(r, x);
 	}
 	if (!err)
-		place_others(r, x);
+		level_others(r, x);
 	for (uint32_t i = 0; i < r->nops && !err; i++)
-		r->ops[i].exec = x[i].level >= s ? BIN_COMM : x[i].way == FROM_ROOT ? BIN_APP : BIN_EARLY;
+		r->ops[i].exec = x[i].level >= s ? BIN_COMM : x[i].direction == FROM_ROOT ? BIN_APP : BIN_EARLY;
 	free(pos);
 	free(x);
 	return err;
@@ -184,7 +184,7 @@ int pass_split_tree(struct ir_rank *r, const struct pass_ctx *c)
 
 /* A message between the root and a child. */
 struct child {
-	uint32_t level, far, peer; /* far: distance of the child's number from the root's */
+	uint32_t level, distance, peer; /* far: distance of the child's number from the root's */
 	uint64_t len;
 };
 
@@ -194,8 +194,8 @@ static int in_order(const void *a, const void *b)
 
 	if (x->level != y->level)
 		return x->level < y->level ? -1 : 1;
-	if (x->far != y->far)
-		return x->far < y->far ? -1 : 1;
+	if (x->distance != y->distance)
+		return x->distance < y->distance ? -1 : 1;
 	return (x->peer > y->peer) - (x->peer < y->peer);
 }
 
@@ -219,9 +219,9 @@ static size_t list_children(const struct ir_rank *root, const struct pass_ctx *c
 	for (size_t i = 0; i < n; i++) {
 		struct child *x = &out[i];
 
-		x->far = x->peer > c->root ? x->peer - c->root : c->root - x->peer;
-		if (above && below && x->far > c->size - x->far)
-			x->far = c->size - x->far;
+		x->distance = x->peer > c->root ? x->peer - c->root : c->root - x->peer;
+		if (above && below && x->distance > c->size - x->distance)
+			x->distance = c->size - x->distance;
 	}
 	qsort(out, n, sizeof *out, in_order);
 	return n;
@@ -235,11 +235,11 @@ static void recognise_tree(const struct child *x, size_t n, struct model *m)
 	uint32_t distances = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const bool level = !i || x[i].level != x[i - 1].level, far = level || x[i].far != x[i - 1].far;
+		const bool level = !i || x[i].level != x[i - 1].level, distance = level || x[i].distance != x[i - 1].distance;
 
-		distances = (level ? 0 : distances) + far;
+		distances = (level ? 0 : distances) + distance;
 		m->k = distances >= m->k ? distances + 1 : m->k;
-		len = (far || x[i].peer != x[i - 1].peer ? 0 : len) + x[i].len;
+		len = (distance || x[i].peer != x[i - 1].peer ? 0 : len) + x[i].len;
 		most = len > most ? len : most;
 		if (x[i].level == x[0].level)
 			lowest = most;

@@ -41,7 +41,7 @@ struct access {
 };
 
 /* Elements from lo to the next span of the buffer. */
-struct piece {
+struct span {
 	uint32_t buf;
 	uint64_t lo;
 	struct content last; /* contents after the ops so far */
@@ -51,41 +51,41 @@ struct piece {
 /* A cell stands for all spans of its rank that are treated alike. */
 struct cell {
 	uint32_t rank;
-	const struct piece *p;
+	const struct span *p;
 	struct content final; /* contents at completion; its tag may be ANY_TAG */
 	VEC(uint32_t) tags; /* all tags that occur, except that of initial contents */
 	bool updated;
 };
 
-struct way {
+struct route {
 	uint32_t queue; /* number over all ranks */
 	VEC(uint32_t) entries;
 };
 
-struct model {
+struct promela {
 	struct text t;
 	const struct ir_graph *g;
 	const struct smcq *s;
 	struct ir_events ev;
 	/* spans of each rank, ascending; for each buffer, the last one begins at the highest end of a range */
-	VEC(struct piece) *pieces;
+	VEC(struct span) *spans;
 	VEC(struct content) expected; /* contents that ops must read */
 	size_t *expected_at; /* for ranges 0 and 1 of each op, the first index into expected */
 	bool *armw; /* true for ops that ARMWs carry out */
 	uint8_t operation; /* operation of all ARMWs */
 	VEC(struct cell) cells;
 	uint32_t *ebase, *qbase; /* numbers of each rank's first entry and queue over all ranks */
-	VEC(struct way) ways;
-	uint32_t *way_of; /* for each entry, its route */
+	VEC(struct route) routes;
+	uint32_t *route_of; /* for each entry, its route */
 	bool *waits; /* [a * nranks + b]: true if b must not complete before a has started */
 };
 
-static const struct bin_op *op_at(const struct model *m, uint32_t rank, uint32_t op)
+static const struct bin_op *op_at(const struct promela *m, uint32_t rank, uint32_t op)
 {
 	return &m->g->ranks[rank].ops[op];
 }
 
-static const struct bin_entry *entry_at(const struct model *m, uint32_t rank, uint32_t e)
+static const struct bin_entry *entry_at(const struct promela *m, uint32_t rank, uint32_t e)
 {
 	return &m->s->ranks[rank].entries.at[e - m->ebase[rank]];
 }
@@ -107,23 +107,23 @@ static bool same_value(struct content a, struct content b)
 
 /* ---- spans ---- */
 
-static int add_cuts(struct model *m, uint32_t rank, uint32_t buf, uint64_t off, uint64_t len)
+static int add_cuts(struct promela *m, uint32_t rank, uint32_t buf, uint64_t off, uint64_t len)
 {
 	int err = 0;
 
 	for (unsigned end = 0; end < 2 && len && !err; end++)
-		err = VEC_PUSH(&m->pieces[rank], (struct piece){ .buf = buf, .lo = off + (end ? len : 0) });
+		err = VEC_PUSH(&m->spans[rank], (struct span){ .buf = buf, .lo = off + (end ? len : 0) });
 	return err;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_position(const void *a, const void *b)
 {
-	const struct piece *x = a, *y = b;
+	const struct span *x = a, *y = b;
 
 	return x->buf != y->buf ? (x->buf > y->buf) - (x->buf < y->buf) : (x->lo > y->lo) - (x->lo < y->lo);
 }
 
-static int cut_buffers(struct model *m)
+static int cut_buffers(struct promela *m)
 {
 	int err = 0;
 
@@ -146,26 +146,26 @@ static int cut_buffers(struct model *m)
 	for (uint32_t r = 0; r < m->g->nranks && !err; r++) {
 		size_t n = 0;
 
-		if (m->pieces[r].n)
-			qsort(m->pieces[r].at, m->pieces[r].n, sizeof *m->pieces[r].at, by_place);
-		for (size_t i = 0; i < m->pieces[r].n; i++)
-			if (!n || by_place(&m->pieces[r].at[n - 1], &m->pieces[r].at[i]))
-				m->pieces[r].at[n++] = m->pieces[r].at[i];
-		m->pieces[r].n = n;
+		if (m->spans[r].n)
+			qsort(m->spans[r].at, m->spans[r].n, sizeof *m->spans[r].at, by_position);
+		for (size_t i = 0; i < m->spans[r].n; i++)
+			if (!n || by_position(&m->spans[r].at[n - 1], &m->spans[r].at[i]))
+				m->spans[r].at[n++] = m->spans[r].at[i];
+		m->spans[r].n = n;
 	}
 	return err;
 }
 
 /* Returns the first span of a range. The others follow it, up to the first that is not in the range. */
-static size_t piece_at(const struct model *m, uint32_t rank, uint32_t buf, uint64_t off)
+static size_t span_at(const struct promela *m, uint32_t rank, uint32_t buf, uint64_t off)
 {
-	const struct piece key = { .buf = buf, .lo = off };
-	size_t lo = 0, hi = m->pieces[rank].n;
+	const struct span key = { .buf = buf, .lo = off };
+	size_t lo = 0, hi = m->spans[rank].n;
 
 	while (lo < hi) {
 		const size_t mid = lo + (hi - lo) / 2;
 
-		if (by_place(&m->pieces[rank].at[mid], &key) < 0)
+		if (by_position(&m->spans[rank].at[mid], &key) < 0)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -173,16 +173,16 @@ static size_t piece_at(const struct model *m, uint32_t rank, uint32_t buf, uint6
 	return lo;
 }
 
-static bool piece_in_range(const struct model *m, uint32_t rank, size_t p, uint32_t buf, uint64_t off, uint64_t len)
+static bool span_in_range(const struct promela *m, uint32_t rank, size_t p, uint32_t buf, uint64_t off, uint64_t len)
 {
-	const struct piece *x = p < m->pieces[rank].n ? &m->pieces[rank].at[p] : NULL;
+	const struct span *x = p < m->spans[rank].n ? &m->spans[rank].at[p] : NULL;
 
 	return x && x->buf == buf && x->lo >= off && x->lo - off < len;
 }
 
 /* ---- effects of ops ---- */
 
-static int find_armws(struct model *m)
+static int find_armws(struct promela *m)
 {
 	m->armw = mem_calloc(m->ev.nops, sizeof *m->armw);
 	if (!m->armw)
@@ -201,36 +201,36 @@ static int find_armws(struct model *m)
 	return 0;
 }
 
-static int read_op(struct model *m, uint32_t rank, uint32_t i)
+static int read_op(struct promela *m, uint32_t rank, uint32_t i)
 {
 	const struct bin_op *o = op_at(m, rank, i);
 	int err = 0;
 
 	for (unsigned k = 0; k < bin_nranges(o->kind); k++) {
 		m->expected_at[2 * (m->ev.base[rank] + i) + k] = m->expected.n;
-		for (size_t p = piece_at(m, rank, o->buf[k], o->off[k]);
-		     bin_reads(o->kind, k) && piece_in_range(m, rank, p, o->buf[k], o->off[k], o->len) && !err; p++)
-			err = VEC_PUSH(&m->expected, m->pieces[rank].at[p].last);
+		for (size_t p = span_at(m, rank, o->buf[k], o->off[k]);
+		     bin_reads(o->kind, k) && span_in_range(m, rank, p, o->buf[k], o->off[k], o->len) && !err; p++)
+			err = VEC_PUSH(&m->expected, m->spans[rank].at[p].last);
 	}
 	return err;
 }
 
-static void write_op(struct model *m, uint32_t rank, uint32_t i)
+static void write_op(struct promela *m, uint32_t rank, uint32_t i)
 {
 	const struct bin_op *o = op_at(m, rank, i);
 	const bool armw = m->armw[m->ev.base[rank] + i];
 
 	for (unsigned k = 0; k < bin_nranges(o->kind); k++)
-		for (size_t p = piece_at(m, rank, o->buf[k], o->off[k]);
-		     bin_writes(o->kind, k) && piece_in_range(m, rank, p, o->buf[k], o->off[k], o->len); p++) {
-			struct content *v = &m->pieces[rank].at[p].last;
+		for (size_t p = span_at(m, rank, o->buf[k], o->off[k]);
+		     bin_writes(o->kind, k) && span_in_range(m, rank, p, o->buf[k], o->off[k], o->len); p++) {
+			struct content *v = &m->spans[rank].at[p].last;
 
 			*v = armw ? (struct content){ v->tag, v->updates + 1 } : (struct content){ i + 1, 0 };
 		}
 }
 
 /* Runs the ops in one order. There is no race, so every order gives the same contents. */
-static int carry_out(struct model *m)
+static int carry_out(struct promela *m)
 {
 	int err = find_armws(m);
 
@@ -257,33 +257,33 @@ static int carry_out(struct model *m)
 /* ---- effects of entries ---- */
 
 /* Adds the accesses of an entry that reads, or updates, its part of range k of an op. */
-static int add_reads(struct model *m, enum access_kind kind, uint32_t rank, uint32_t e, uint32_t op, unsigned k,
+static int add_reads(struct promela *m, enum access_kind kind, uint32_t rank, uint32_t e, uint32_t op, unsigned k,
 		     uint32_t buf, uint64_t off, uint64_t len)
 {
 	const struct bin_op *o = op_at(m, rank, op);
-	const size_t from = piece_at(m, rank, o->buf[k], o->off[k]);
+	const size_t from = span_at(m, rank, o->buf[k], o->off[k]);
 	int err = 0;
 
-	for (size_t p = piece_at(m, rank, buf, off); piece_in_range(m, rank, p, buf, off, len) && !err; p++) {
+	for (size_t p = span_at(m, rank, buf, off); span_in_range(m, rank, p, buf, off, len) && !err; p++) {
 		const struct content *v = &m->expected.at[m->expected_at[2 * (m->ev.base[rank] + op) + k] + (p - from)];
 
-		if (piece_in_range(m, rank, p, o->buf[k], o->off[k], o->len)) /* other elements make what is written garbage */
-			err = VEC_PUSH(&m->pieces[rank].at[p].v, (struct access){ e, kind, *v });
+		if (span_in_range(m, rank, p, o->buf[k], o->off[k], o->len)) /* other elements make what is written garbage */
+			err = VEC_PUSH(&m->spans[rank].at[p].v, (struct access){ e, kind, *v });
 	}
 	return err;
 }
 
 /* Adds the accesses of an entry that writes range k of op op. If op is BIN_NONE, no op expects what is written. */
-static int add_writes(struct model *m, uint32_t rank, uint32_t e, uint32_t op, unsigned k, uint32_t buf, uint64_t off,
+static int add_writes(struct promela *m, uint32_t rank, uint32_t e, uint32_t op, unsigned k, uint32_t buf, uint64_t off,
 		      uint64_t len)
 {
 	int err = 0;
 
-	for (size_t p = piece_at(m, rank, buf, off); piece_in_range(m, rank, p, buf, off, len) && !err; p++) {
+	for (size_t p = span_at(m, rank, buf, off); span_in_range(m, rank, p, buf, off, len) && !err; p++) {
 		const struct bin_op *o = op == BIN_NONE ? NULL : op_at(m, rank, op);
-		const bool wanted = o && piece_in_range(m, rank, p, o->buf[k], o->off[k], o->len);
+		const bool wanted = o && span_in_range(m, rank, p, o->buf[k], o->off[k], o->len);
 
-		err = VEC_PUSH(&m->pieces[rank].at[p].v, (struct access){ e, WRITES, { wanted ? op + 1 : GARBAGE, 0 } });
+		err = VEC_PUSH(&m->spans[rank].at[p].v, (struct access){ e, WRITES, { wanted ? op + 1 : GARBAGE, 0 } });
 	}
 	return err;
 }
@@ -307,7 +307,7 @@ static struct taken taken_by(uint32_t rank, const struct bin_entry *e)
 
 /* True if an entry takes elements of its op to the right position in the range of its peer's op, or in its own op's
  * second range. */
-static bool takes_right(const struct model *m, const struct taken *t, const struct bin_entry *e)
+static bool takes_right(const struct promela *m, const struct taken *t, const struct bin_entry *e)
 {
 	const unsigned side = e->at == BIN_NONE, from = t->range[0], into = t->range[1];
 	const struct bin_op *o, *to;
@@ -324,7 +324,7 @@ static bool takes_right(const struct model *m, const struct taken *t, const stru
 	       e->off[from] - o->off[0] == e->off[into] - to->off[side];
 }
 
-static int add_taken(struct model *m, uint32_t rank, uint32_t id, const struct bin_entry *e)
+static int add_taken(struct promela *m, uint32_t rank, uint32_t id, const struct bin_entry *e)
 {
 	const struct taken t = taken_by(rank, e);
 	const bool right = takes_right(m, &t, e);
@@ -338,7 +338,7 @@ static int add_taken(struct model *m, uint32_t rank, uint32_t id, const struct b
 	return add_writes(m, t.rank[1], id, right ? t.op[1] : BIN_NONE, side, e->buf[into], e->off[into], e->len);
 }
 
-static int add_cpu(struct model *m, uint32_t rank, uint32_t id, const struct bin_entry *e)
+static int add_cpu(struct promela *m, uint32_t rank, uint32_t id, const struct bin_entry *e)
 {
 	const struct bin_op *o = op_at(m, rank, e->op);
 	int err = 0;
@@ -352,7 +352,7 @@ static int add_cpu(struct model *m, uint32_t rank, uint32_t id, const struct bin
 	return err;
 }
 
-static int add_accesses(struct model *m)
+static int add_accesses(struct promela *m)
 {
 	int err = 0;
 
@@ -370,7 +370,7 @@ static int add_accesses(struct model *m)
 
 /* ---- cells ---- */
 
-static bool same_accesses(const struct piece *a, const struct piece *b)
+static bool same_accesses(const struct span *a, const struct span *b)
 {
 	bool same = a->v.n == b->v.n;
 
@@ -388,7 +388,7 @@ static int add_tag(struct cell *c, uint32_t tag)
 	return tag == AS_STARTED || tag == ANY_TAG ? 0 : VEC_PUSH(&c->tags, tag);
 }
 
-static int add_cell(struct model *m, uint32_t rank, const struct piece *p)
+static int add_cell(struct promela *m, uint32_t rank, const struct span *p)
 {
 	const bool scratch = ir_graph_mode(m->g, p->buf) == BIN_SCRATCH;
 	struct cell c = { .rank = rank, .p = p, .final = scratch ? (struct content){ ANY_TAG, 0 } : p->last };
@@ -413,13 +413,13 @@ static int add_cell(struct model *m, uint32_t rank, const struct piece *p)
 	return err;
 }
 
-static int find_cells(struct model *m)
+static int find_cells(struct promela *m)
 {
 	int err = 0;
 
 	for (uint32_t r = 0; r < m->g->nranks; r++)
-		for (size_t p = 0; p < m->pieces[r].n && !err; p++)
-			err = add_cell(m, r, &m->pieces[r].at[p]);
+		for (size_t p = 0; p < m->spans[r].n && !err; p++)
+			err = add_cell(m, r, &m->spans[r].at[p]);
 	return err;
 }
 
@@ -435,35 +435,35 @@ static uint32_t number_of(const struct cell *c, uint32_t tag, bool through)
 
 /* ---- routes ---- */
 
-static int find_ways(struct model *m, uint32_t rank, uint32_t q)
+static int find_routes(struct promela *m, uint32_t rank, uint32_t q)
 {
 	const struct bin_queue *b = &m->s->ranks[rank].queues.at[q];
-	const size_t first = m->ways.n;
+	const size_t first = m->routes.n;
 	int err = 0;
 
 	for (uint32_t id = m->ebase[rank] + b->first; id < m->ebase[rank] + b->first + b->n && !err; id++) {
 		const struct bin_entry *e = entry_at(m, rank, id);
-		size_t w = e->flags & BIN_E_STRONG ? first : m->ways.n;
+		size_t w = e->flags & BIN_E_STRONG ? first : m->routes.n;
 
 		if (e->kind == BIN_E_NOP)
 			continue;
-		for (; w < m->ways.n; w++) {
-			const struct bin_entry *x = entry_at(m, rank, m->ways.at[w].entries.at[0]);
+		for (; w < m->routes.n; w++) {
+			const struct bin_entry *x = entry_at(m, rank, m->routes.at[w].entries.at[0]);
 
-			if (x->flags & BIN_E_STRONG && bin_entry_same_way(x, e))
+			if (x->flags & BIN_E_STRONG && bin_entry_same_route(x, e))
 				break;
 		}
-		if (w == m->ways.n)
-			err = VEC_PUSH(&m->ways, (struct way){ .queue = m->qbase[rank] + q });
+		if (w == m->routes.n)
+			err = VEC_PUSH(&m->routes, (struct route){ .queue = m->qbase[rank] + q });
 		if (err)
 			break;
-		m->way_of[id] = (uint32_t)w;
-		err = VEC_PUSH(&m->ways.at[w].entries, id);
+		m->route_of[id] = (uint32_t)w;
+		err = VEC_PUSH(&m->routes.at[w].entries, id);
 	}
 	return err;
 }
 
-static int number_queues(struct model *m)
+static int number_queues(struct promela *m)
 {
 	const uint32_t n = m->g->nranks;
 	int err = 0;
@@ -476,17 +476,17 @@ static int number_queues(struct model *m)
 		m->ebase[r + 1] = m->ebase[r] + (uint32_t)m->s->ranks[r].entries.n;
 		m->qbase[r + 1] = m->qbase[r] + (uint32_t)m->s->ranks[r].queues.n;
 	}
-	m->way_of = mem_calloc(m->ebase[n], sizeof *m->way_of);
-	if (!m->way_of)
+	m->route_of = mem_calloc(m->ebase[n], sizeof *m->route_of);
+	if (!m->route_of)
 		return -ERR_NOMEM;
 	for (uint32_t r = 0; r < n; r++)
 		for (uint32_t q = 0; q < m->s->ranks[r].queues.n && !err; q++)
-			err = find_ways(m, r, q);
+			err = find_routes(m, r, q);
 	return err;
 }
 
 /* Finds for each rank the ranks that must have started before it completes. */
-static int find_waits(struct model *m)
+static int find_waits(struct promela *m)
 {
 	const uint32_t n = m->g->nranks;
 	struct ir_query *q = mem_alloc((size_t)n * n * sizeof *q);
@@ -510,7 +510,7 @@ static int find_waits(struct model *m)
 
 /* ---- output ---- */
 
-static void write_head(struct model *m)
+static void write_head(struct promela *m)
 {
 	const char *name = m->g->bin ? bin_str(m->g->bin, m->g->bin->meta->name) : "";
 	uint32_t most = 1;
@@ -541,12 +541,12 @@ static void write_head(struct model *m)
 	text_add(&m->t, "hidden byte OPEN = 1, DATA = 1, THROUGH = 1, EARLY = 1, POSTED = 1, CREDIT = 1, NOTICES = 1;\n\n");
 }
 
-static void write_array(struct model *m, const char *type, const char *name, size_t n)
+static void write_array(struct promela *m, const char *type, const char *name, size_t n)
 {
 	text_add(&m->t, "%s %s[%zu];\n", type, name, n ? n : 1);
 }
 
-static void write_variables(struct model *m)
+static void write_variables(struct promela *m)
 {
 	const uint32_t n = m->g->nranks, queues = m->qbase[n];
 
@@ -561,21 +561,21 @@ static void write_variables(struct model *m)
 	write_array(m, "byte", "passes", queues);
 	write_array(m, "number", "next", queues);
 	write_array(m, "number", "credit", queues);
-	text_add(&m->t, "/* ways: packets, and the place of that which arrives next */\n");
-	write_array(m, "number", "flying", m->ways.n);
-	write_array(m, "number", "at", m->ways.n);
+	text_add(&m->t, "/* routes: packets, and the position of that which arrives next */\n");
+	write_array(m, "number", "flying", m->routes.n);
+	write_array(m, "number", "at", m->routes.n);
 	text_add(&m->t, "short packets;\n/* cells */\n");
 	write_array(m, "number", "tag", m->cells.n);
 	write_array(m, "number", "updates", m->cells.n);
 	for (size_t i = 0; i < m->cells.n; i++) {
-		const struct piece *p = m->cells.at[i].p;
+		const struct span *p = m->cells.at[i].p;
 
 		text_add(&m->t, "/* %zu: buffer %u of rank %u, from %" PRIu64 " */\n", i, p->buf, m->cells.at[i].rank, p->lo);
 	}
 	text_add(&m->t, "\n");
 }
 
-static void write_comment(struct model *m, uint32_t rank, uint32_t e)
+static void write_comment(struct promela *m, uint32_t rank, uint32_t e)
 {
 	const struct bin_entry *b = entry_at(m, rank, e);
 
@@ -585,7 +585,7 @@ static void write_comment(struct model *m, uint32_t rank, uint32_t e)
 	text_add(&m->t, " */");
 }
 
-static void check_value(struct model *m, size_t i, struct content v)
+static void check_value(struct promela *m, size_t i, struct content v)
 {
 	text_add(&m->t, " CHECK(DATA, tag[%zu] == %u", i, number_of(&m->cells.at[i], v.tag, true));
 	if (m->cells.at[i].updated)
@@ -594,7 +594,7 @@ static void check_value(struct model *m, size_t i, struct content v)
 }
 
 /* Writes the statements for an access to a cell, when the entry is issued or when it arrives. */
-static void write_access(struct model *m, size_t i, const struct access *a, bool arrives)
+static void write_access(struct promela *m, size_t i, const struct access *a, bool arrives)
 {
 	const struct cell *c = &m->cells.at[i];
 
@@ -615,11 +615,11 @@ static void write_access(struct model *m, size_t i, const struct access *a, bool
 
 /* Writes the reads of an entry first, then its writes. On arrival, reads of what the entry itself has been writing are
  * not checked, because its writes have replaced the old contents. */
-static void write_accesses(struct model *m, uint32_t e, bool arrives)
+static void write_accesses(struct promela *m, uint32_t e, bool arrives)
 {
 	for (unsigned writes = 0; writes < 2; writes++)
 		for (size_t i = 0; i < m->cells.n; i++) {
-			const struct piece *p = m->cells.at[i].p;
+			const struct span *p = m->cells.at[i].p;
 			bool own = false;
 
 			for (size_t k = 0; k < p->v.n; k++)
@@ -631,23 +631,23 @@ static void write_accesses(struct model *m, uint32_t e, bool arrives)
 }
 
 /* Writes the condition on credit. In a posted queue, the credit that the rank's CPU has counted serves all entries. */
-static void write_condition(struct model *m, const struct bin_queue *b, uint32_t id)
+static void write_condition(struct promela *m, const struct bin_queue *b, uint32_t id)
 {
 	if (b->mode == BIN_Q_POSTED)
-		text_add(&m->t, " && (next[%u] > 0 || credit[%u] >= %u)", id, id, b->told);
+		text_add(&m->t, " && (next[%u] > 0 || credit[%u] >= %u)", id, id, b->needs);
 	else if (b->mode != BIN_Q_NORMAL)
 		text_add(&m->t, " && credit[%u] > 0", id);
 }
 
-static void use_up(struct model *m, const struct bin_queue *b, uint32_t id)
+static void use_up(struct promela *m, const struct bin_queue *b, uint32_t id)
 {
 	if (b->mode == BIN_Q_POSTED)
-		text_add(&m->t, "credit[%u] = credit[%u] - (next[%u] == 0 -> %u : 0); ", id, id, id, b->told);
+		text_add(&m->t, "credit[%u] = credit[%u] - (next[%u] == 0 -> %u : 0); ", id, id, id, b->needs);
 	else if (b->mode != BIN_Q_NORMAL)
 		text_add(&m->t, "credit[%u]--; ", id);
 }
 
-static void write_issue(struct model *m, uint32_t rank, uint32_t q, uint32_t e)
+static void write_issue(struct promela *m, uint32_t rank, uint32_t q, uint32_t e)
 {
 	const struct bin_entry *b = entry_at(m, rank, e);
 	const uint32_t id = m->qbase[rank] + q;
@@ -662,12 +662,12 @@ static void write_issue(struct model *m, uint32_t rank, uint32_t q, uint32_t e)
 		write_accesses(m, e, false);
 	}
 	if (b->kind != BIN_E_NOP)
-		text_add(&m->t, " flying[%u]++; packets++;", m->way_of[e]);
+		text_add(&m->t, " flying[%u]++; packets++;", m->route_of[e]);
 	else
 		text_add(&m->t, " skip;");
 }
 
-static void write_arrival(struct model *m, uint32_t rank, uint32_t e)
+static void write_arrival(struct promela *m, uint32_t rank, uint32_t e)
 {
 	const struct bin_entry *b = entry_at(m, rank, e);
 
@@ -688,12 +688,12 @@ static void write_arrival(struct model *m, uint32_t rank, uint32_t e)
 		text_add(&m->t, " remotes[%u]++;", b->peer);
 }
 
-static void next_of(struct model *m, const char *what, uint32_t id, size_t n)
+static void next_of(struct promela *m, const char *what, uint32_t id, size_t n)
 {
 	text_add(&m->t, "%s[%u] = (%s[%u] == %zu -> 0 : %s[%u] + 1)", what, id, what, id, n - 1, what, id);
 }
 
-static void write_queue(struct model *m, uint32_t rank, uint32_t q)
+static void write_queue(struct promela *m, uint32_t rank, uint32_t q)
 {
 	const struct bin_queue *b = &m->s->ranks[rank].queues.at[q];
 	const uint32_t id = m->qbase[rank] + q;
@@ -716,7 +716,7 @@ static void write_queue(struct model *m, uint32_t rank, uint32_t q)
 	text_add(&m->t, "\n");
 }
 
-static void write_completion(struct model *m, uint32_t r)
+static void write_completion(struct promela *m, uint32_t r)
 {
 	const uint32_t l = m->s->ranks[r].locals, n = m->s->ranks[r].remotes;
 
@@ -743,9 +743,9 @@ static void write_completion(struct model *m, uint32_t r)
 	text_add(&m->t, "\t\t:: else\n\t\tfi;\n");
 }
 
-static void write_way(struct model *m, uint32_t w)
+static void write_route(struct promela *m, uint32_t w)
 {
-	const struct way *x = &m->ways.at[w];
+	const struct route *x = &m->routes.at[w];
 	uint32_t rank = 0;
 
 	while (x->queue >= m->qbase[rank + 1])
@@ -767,7 +767,7 @@ static void write_way(struct model *m, uint32_t w)
 	text_add(&m->t, "\t\t}\n");
 }
 
-static void write_end(struct model *m)
+static void write_end(struct promela *m)
 {
 	text_add(&m->t, "\t:: d_step { left == 0 && packets == 0 ->\n");
 	for (uint32_t r = 0; r < m->g->nranks; r++) {
@@ -779,15 +779,15 @@ static void write_end(struct model *m)
 	text_add(&m->t, "\t\t} break\n");
 }
 
-static void text_of(struct model *m)
+static void text_of(struct promela *m)
 {
 	write_head(m);
 	write_variables(m);
 	text_add(&m->t, "active proctype network()\n{\n\tdo\n\t:: atomic {\n\t\tif\n");
 	for (uint32_t r = 0; r < m->g->nranks; r++)
 		text_add(&m->t, "\t\t:: d_step { !open[%u] && starts[%u] < EPOCHS -> open[%u] = 1; starts[%u]++ }\n", r, r, r, r);
-	for (uint32_t w = 0; w < m->ways.n; w++)
-		write_way(m, w);
+	for (uint32_t w = 0; w < m->routes.n; w++)
+		write_route(m, w);
 	text_add(&m->t, "\t\tfi;\n\t\td_step {\n\t\tdo\n");
 	for (uint32_t r = 0; r < m->g->nranks; r++)
 		for (uint32_t q = 0; q < m->s->ranks[r].queues.n; q++)
@@ -802,36 +802,36 @@ static void text_of(struct model *m)
 
 /* ---- the whole program ---- */
 
-static void free_model(struct model *m)
+static void free_promela(struct promela *m)
 {
-	for (uint32_t r = 0; m->pieces && r < m->g->nranks; r++) {
-		for (size_t p = 0; p < m->pieces[r].n; p++)
-			VEC_FREE(&m->pieces[r].at[p].v);
-		VEC_FREE(&m->pieces[r]);
+	for (uint32_t r = 0; m->spans && r < m->g->nranks; r++) {
+		for (size_t p = 0; p < m->spans[r].n; p++)
+			VEC_FREE(&m->spans[r].at[p].v);
+		VEC_FREE(&m->spans[r]);
 	}
 	for (size_t i = 0; i < m->cells.n; i++)
 		VEC_FREE(&m->cells.at[i].tags);
-	for (size_t i = 0; i < m->ways.n; i++)
-		VEC_FREE(&m->ways.at[i].entries);
+	for (size_t i = 0; i < m->routes.n; i++)
+		VEC_FREE(&m->routes.at[i].entries);
 	ir_events_fini(&m->ev);
 	VEC_FREE(&m->expected);
 	VEC_FREE(&m->cells);
-	VEC_FREE(&m->ways);
-	free(m->pieces);
+	VEC_FREE(&m->routes);
+	free(m->spans);
 	free(m->expected_at);
 	free(m->armw);
 	free(m->ebase);
 	free(m->qbase);
-	free(m->way_of);
+	free(m->route_of);
 	free(m->waits);
 }
 
 int print_promela(const struct ir_graph *g, char **out)
 {
-	struct model m = { .g = g, .s = g->queues, .pieces = mem_calloc(g->nranks, sizeof *m.pieces) };
+	struct promela m = { .g = g, .s = g->queues, .spans = mem_calloc(g->nranks, sizeof *m.spans) };
 	struct ir_match *match = NULL;
 	size_t nm = 0;
-	int err = m.pieces ? ir_graph_match(g, &match, &nm) : -ERR_NOMEM;
+	int err = m.spans ? ir_graph_match(g, &match, &nm) : -ERR_NOMEM;
 
 	err = err ? err : ir_events_init(&m.ev, g, match, nm, false);
 	err = err ? err : ir_events_sort(&m.ev);
@@ -846,6 +846,6 @@ int print_promela(const struct ir_graph *g, char **out)
 		err = text_take(&m.t, out);
 	}
 	free(match);
-	free_model(&m);
+	free_promela(&m);
 	return err;
 }

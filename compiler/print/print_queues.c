@@ -78,7 +78,7 @@ void print_rank_queues(struct text *t, const struct bin *b, const struct ir_grap
 		if (q->mode != BIN_Q_CPU)
 			text_add(t, " tni %u cq %u", q->tni, q->cq);
 		if (q->mode == BIN_Q_POSTED)
-			text_add(t, " when told %u", q->told);
+			text_add(t, " when told %u", q->needs);
 		text_add(t, "\n");
 		for (uint32_t k = 0; k < q->n; k++) {
 			text_add(t, "%5u  ", k);
@@ -168,7 +168,7 @@ static json_object *json_queue(const struct bin *b, const struct smcq_rank *r, c
 		add_int(j, "cq", q->cq);
 	}
 	if (q->mode == BIN_Q_POSTED)
-		add_int(j, "told", q->told);
+		add_int(j, "told", q->needs);
 	for (uint32_t k = 0; k < q->n; k++)
 		json_object_array_add(entries, json_entry(b, &r->entries.at[q->first + k]));
 	json_object_object_add(j, "entries", entries);

@@ -34,11 +34,11 @@ struct smcq_task {
 	bool gathers; /* true if it reports that a rank has started */
 	uint32_t there; /* for a GET, 1 + the task that signals to its rank that it can begin; or 0 */
 	struct smcq_set waits; /* tasks, arriving at from, that it waits for */
-	uint32_t told, next; /* list of the signals that report its arrival: 1 + a task, or 0 */
-	/* the rest is set by smcq_place() */
+	uint32_t signals, next; /* list of the signals that report its arrival: 1 + a task, or 0 */
+	/* the rest is set by smcq_assign() */
 	uint32_t more; /* 1 + the next part of the same message, or 0; other tasks wait for the last part only */
 	uint32_t block;
-	uint32_t place; /* position in its queue */
+	uint32_t position; /* position in its queue */
 };
 
 struct smcq_tasks {
@@ -57,6 +57,6 @@ int64_t smcq_task(struct smcq_tasks *t, uint32_t from, uint32_t to, uint64_t key
 int smcq_add(struct smcq_set *s, uint32_t x);
 
 /* Assigns all tasks to positions in queues. */
-int smcq_place(struct smcq_tasks *t, struct smcq *out);
+int smcq_assign(struct smcq_tasks *t, struct smcq *out);
 
 #endif

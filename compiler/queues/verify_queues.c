@@ -25,7 +25,7 @@
 #include "compiler/ir/smcq.h"
 #include "format/check.h"
 #include "util/err.h"
-#include "util/mix.h"
+#include "util/hash64.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ struct event {
 };
 
 /* Route of an entry's packets. Numbers of entries, queues and ranks are those over all ranks. */
-struct way {
+struct route {
 	uint32_t rank, queue; /* rank and queue of the entry */
 	uint32_t before, after; /* previous and next entry on the same route, which arrive before and after it; or BIN_NONE */
 	uint32_t first, last; /* first and last entry of the route */
@@ -78,7 +78,7 @@ struct check_queues {
 	const struct ir_events *ev;
 	uint32_t *ebase, *qbase, *rank_of_queue;
 	uint32_t nentries, nqueues, nranks;
-	struct way *way;
+	struct route *route;
 	uint32_t *by_op_at, *by_op; /* the entries of each op */
 	struct conflicts conflicts;
 	VEC(struct needed) needs; /* sorted by first */
@@ -98,7 +98,7 @@ struct check_queues {
 
 static const struct bin_entry *entry_at(const struct check_queues *c, uint32_t e)
 {
-	const uint32_t r = c->way[e].rank;
+	const uint32_t r = c->route[e].rank;
 
 	return &c->s->ranks[r].entries.at[e - c->ebase[r]];
 }
@@ -113,7 +113,7 @@ static uint32_t target_of(const struct check_queues *c, uint32_t e)
 {
 	const struct bin_entry *b = entry_at(c, e);
 
-	return b->queue == BIN_NONE ? BIN_NONE : c->qbase[bin_entry_lands(b, c->way[e].rank)] + b->queue;
+	return b->queue == BIN_NONE ? BIN_NONE : c->qbase[bin_entry_lands(b, c->route[e].rank)] + b->queue;
 }
 
 /* True if an entry accesses buffers. */
@@ -124,7 +124,7 @@ static bool touches_buffers(const struct bin_entry *b)
 
 static struct check_text entry_text(const struct check_queues *c, uint32_t e)
 {
-	const struct way *w = &c->way[e];
+	const struct route *w = &c->route[e];
 	const struct bin_entry *b = entry_at(c, e);
 	struct check_text t;
 
@@ -148,7 +148,7 @@ __attribute__((format(printf, 3, 4))) static void found(struct check_queues *c, 
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	if (e != BIN_NONE && entry_at(c, e)->op != BIN_NONE)
-		check_found(c->d, c->g, TAG, GOAL_ERROR, c->way[e].rank, entry_at(c, e)->op, "%s", text);
+		check_found(c->d, c->g, TAG, GOAL_ERROR, c->route[e].rank, entry_at(c, e)->op, "%s", text);
 	else
 		goal_diag(c->d, GOAL_ERROR, nowhere, TAG, "%s%s", c->g->sample, text);
 }
@@ -233,7 +233,7 @@ static void check_shape(struct check_queues *c)
 			at = q->first + q->n;
 		}
 		for (uint32_t k = 0; k < at; k++)
-			check_limits(c, rank, queue_at(c, rank, c->way[c->ebase[rank] + k].queue), c->ebase[rank] + k);
+			check_limits(c, rank, queue_at(c, rank, c->route[c->ebase[rank] + k].queue), c->ebase[rank] + k);
 	}
 }
 
@@ -252,7 +252,7 @@ static bool queues_are_contiguous(const struct smcq_rank *r)
 	return at == r->entries.n;
 }
 
-static int find_ways(struct check_queues *c, uint32_t rank, uint32_t q)
+static int find_routes(struct check_queues *c, uint32_t rank, uint32_t q)
 {
 	const struct bin_queue *b = queue_at(c, rank, q);
 	VEC(uint32_t) last = { 0 }; /* last entry of each route so far */
@@ -265,19 +265,19 @@ static int find_ways(struct check_queues *c, uint32_t rank, uint32_t q)
 
 		if (x->kind == BIN_E_NOP || !(x->flags & BIN_E_STRONG))
 			continue;
-		while (i < last.n && !bin_entry_same_way(entry_at(c, last.at[i]), x))
+		while (i < last.n && !bin_entry_same_route(entry_at(c, last.at[i]), x))
 			i++;
 		if (i == last.n) {
 			err = VEC_PUSH(&last, e);
 			continue;
 		}
-		c->way[e].before = last.at[i];
-		c->way[e].first = c->way[last.at[i]].first;
-		c->way[last.at[i]].after = e;
+		c->route[e].before = last.at[i];
+		c->route[e].first = c->route[last.at[i]].first;
+		c->route[last.at[i]].after = e;
 		last.at[i] = e;
 	}
 	for (size_t i = 0; i < last.n; i++)
-		c->way[c->way[last.at[i]].first].last = last.at[i];
+		c->route[c->route[last.at[i]].first].last = last.at[i];
 	VEC_FREE(&last);
 	return err;
 }
@@ -300,9 +300,9 @@ static int number_entries(struct check_queues *c)
 	}
 	c->ebase[c->nranks] = c->nentries = (uint32_t)entries;
 	c->qbase[c->nranks] = c->nqueues = (uint32_t)queues;
-	c->way = mem_alloc(entries * sizeof *c->way);
+	c->route = mem_alloc(entries * sizeof *c->route);
 	c->rank_of_queue = mem_alloc(queues * sizeof *c->rank_of_queue);
-	if (!c->way || !c->rank_of_queue)
+	if (!c->route || !c->rank_of_queue)
 		return -ERR_NOMEM;
 	for (uint32_t r = 0; r < c->nranks; r++)
 		for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1]; q++) {
@@ -310,7 +310,7 @@ static int number_entries(struct check_queues *c)
 			for (uint32_t k = 0; k < queue_at(c, r, q)->n; k++) {
 				const uint32_t e = c->ebase[r] + queue_at(c, r, q)->first + k;
 
-				c->way[e] = (struct way){ r, q, BIN_NONE, BIN_NONE, e, e };
+				c->route[e] = (struct route){ r, q, BIN_NONE, BIN_NONE, e, e };
 			}
 		}
 	return 0;
@@ -322,7 +322,7 @@ static uint32_t op_of(const struct check_queues *c, uint32_t e, bool peer)
 	const struct bin_entry *b = entry_at(c, e);
 	const uint32_t op = peer ? b->at : b->op;
 
-	return op == BIN_NONE ? BIN_NONE : c->ev->base[peer ? b->peer : c->way[e].rank] + op;
+	return op == BIN_NONE ? BIN_NONE : c->ev->base[peer ? b->peer : c->route[e].rank] + op;
 }
 
 static int index_ops(struct check_queues *c)
@@ -355,13 +355,13 @@ static const uint32_t *entries_of(const struct check_queues *c, uint32_t op, uin
 
 /* ---- check of ops ---- */
 
-struct piece {
+struct extent {
 	uint64_t at, len;
 };
 
-static int by_place(const void *a, const void *b)
+static int by_position(const void *a, const void *b)
 {
-	const struct piece *x = a, *y = b;
+	const struct extent *x = a, *y = b;
 
 	return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x->len > y->len) - (x->len < y->len);
 }
@@ -373,8 +373,8 @@ static bool is_for(const struct check_queues *c, uint32_t e, uint32_t rank, uint
 	const struct bin_entry *b = entry_at(c, e);
 
 	if (b->kind == BIN_E_GET)
-		return b->peer == rank && b->at == i && c->way[e].rank == to && b->op == at;
-	return c->way[e].rank == rank && b->op == i && b->peer == to && b->at == at;
+		return b->peer == rank && b->at == i && c->route[e].rank == to && b->op == at;
+	return c->route[e].rank == rank && b->op == i && b->peer == to && b->at == at;
 }
 
 /* Checks that the entries of op i move all of its elements exactly once, by entries of one kind, from its range to that
@@ -386,7 +386,7 @@ static int check_moved(struct check_queues *c, uint32_t rank, uint32_t i, uint32
 	const unsigned side = at == BIN_NONE;
 	uint32_t n;
 	const uint32_t *list = entries_of(c, c->ev->base[rank] + i, &n);
-	struct piece *p = mem_alloc((size_t)n * sizeof *p);
+	struct extent *p = mem_alloc((size_t)n * sizeof *p);
 	bool right = n > 0 || !o->len;
 	uint64_t done = 0;
 
@@ -404,9 +404,9 @@ static int check_moved(struct check_queues *c, uint32_t rank, uint32_t i, uint32
 				 e->off[into] - other->off[side] == off;
 		else
 			right &= e->kind == BIN_E_PIGGYBACK;
-		p[k] = (struct piece){ off, e->len };
+		p[k] = (struct extent){ off, e->len };
 	}
-	qsort(p, n, sizeof *p, by_place);
+	qsort(p, n, sizeof *p, by_position);
 	for (uint32_t k = 0; k < n; k++) {
 		right &= p[k].at == done && (p[k].len || n == 1);
 		done += p[k].len;
@@ -444,7 +444,7 @@ static int check_op(struct check_queues *c, uint32_t rank, uint32_t i)
 	if (bin_reduces(o->kind) && n && entry_at(c, *list)->kind == BIN_E_ARMW)
 		return check_moved(c, rank, i, rank, BIN_NONE, BIN_E_ARMW);
 	if (n != (o->len && (o->kind == BIN_OP_CALC || bin_reduces(o->kind))) ||
-	    (n && (entry_at(c, *list)->kind != BIN_E_CPU || c->way[*list].rank != rank || entry_at(c, *list)->at != BIN_NONE)))
+	    (n && (entry_at(c, *list)->kind != BIN_E_CPU || c->route[*list].rank != rank || entry_at(c, *list)->at != BIN_NONE)))
 		check_found(c->d, c->g, TAG, GOAL_ERROR, rank, i, "rank %u: this op is not left to the CPU once", rank), c->found++;
 	return 0;
 }
@@ -486,13 +486,13 @@ static int check_sums(struct check_queues *c)
 
 		if (b->queue != BIN_NONE)
 			credit[target_of(c, e)] += b->sps;
-		locals[c->way[e].rank] += (b->flags & BIN_E_LOCAL) != 0;
+		locals[c->route[e].rank] += (b->flags & BIN_E_LOCAL) != 0;
 		remotes[b->peer] += (b->flags & BIN_E_REMOTE) != 0;
 	}
 	for (uint32_t r = 0; r < c->nranks; r++) {
 		for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1]; q++) {
 			const struct bin_queue *b = queue_at(c, r, q);
-			const uint32_t want = b->mode == BIN_Q_NORMAL ? 0 : b->mode == BIN_Q_POSTED ? b->told : b->n;
+			const uint32_t want = b->mode == BIN_Q_NORMAL ? 0 : b->mode == BIN_Q_POSTED ? b->needs : b->n;
 
 			if (credit[q] != want)
 				found(c, b->n ? c->ebase[r] + b->first + b->n - 1 : BIN_NONE,
@@ -569,7 +569,7 @@ static bool has_credit(const struct check_queues *c, const struct bin_queue *b, 
 	const uint64_t credit = c->state[pool_of(c, k)].credit[q];
 
 	if (b->mode == BIN_Q_POSTED)
-		return credit >= (used_before(c, k) + 1) * b->told;
+		return credit >= (used_before(c, k) + 1) * b->needs;
 	return b->mode == BIN_Q_NORMAL || credit > used_before(c, k) * b->n + c->state[k].next[q];
 }
 
@@ -598,7 +598,7 @@ static void try_arrival(struct check_queues *c, uint32_t k, uint32_t e)
 {
 	const uint32_t pool = pool_of(c, k);
 	struct state *s = &c->state[k], *counts = &c->state[pool];
-	const struct way *w = &c->way[e];
+	const struct route *w = &c->route[e];
 	const struct bin_entry *b = entry_at(c, e);
 
 	if (s->arrived[e] || !s->issued[e] || is_held(c, HELD_ARRIVAL, k, e) ||
@@ -698,7 +698,7 @@ static struct bin_op entry_access(const struct check_queues *c, uint32_t e, uint
 {
 	const struct bin_entry *b = entry_at(c, e);
 	const unsigned from = bin_entry_source(b);
-	const uint32_t source = from ? b->peer : c->way[e].rank, lands = bin_entry_lands(b, c->way[e].rank);
+	const uint32_t source = from ? b->peer : c->route[e].rank, lands = bin_entry_lands(b, c->route[e].rank);
 	struct bin_op o = { .kind = BIN_OP_NOP, .len = b->len };
 
 	if (b->kind == BIN_E_CPU)
@@ -804,14 +804,14 @@ struct counted {
 };
 
 /* Entry e is held back. Checks whether a count that it adds to has got something from the next start. */
-static void look_for_mixed(struct check_queues *c, const struct counted *l, uint32_t what, bool notice, uint32_t e)
+static void find_mixed(struct check_queues *c, const struct counted *l, uint32_t what, bool notice, uint32_t e)
 {
 	for (uint32_t i = l->from[what]; i < l->from[what + 1] && !c->mixed.yes; i++)
 		if (c->state[1].arrived[l->list[i]])
 			c->mixed = (struct mixed){ true, notice, l->list[i], e };
 }
 
-static void tell_mixed(struct check_queues *c)
+static void report_mixed(struct check_queues *c)
 {
 	const struct mixed *m = &c->mixed;
 	const struct bin_entry *b = entry_at(c, m->late);
@@ -821,11 +821,11 @@ static void tell_mixed(struct check_queues *c)
 		      entry_text(c, m->before).s, entry_text(c, m->late).s);
 	else
 		found(c, m->late, "credit of the next start, by %s, can come to queue %u of rank %u before that of this one, by %s",
-		      entry_text(c, m->before).s, b->queue, bin_entry_lands(b, c->way[m->late].rank), entry_text(c, m->late).s);
+		      entry_text(c, m->before).s, b->queue, bin_entry_lands(b, c->route[m->late].rank), entry_text(c, m->late).s);
 }
 
 /* Checks whether a rank is two starts ahead of the event that is held back. */
-static void look_ahead(struct check_queues *c)
+static void check_ahead(struct check_queues *c)
 {
 	for (uint32_t r = 0; r < c->nranks && c->pooled; r++)
 		c->ahead |= c->state[STARTS - 1].started[r];
@@ -834,7 +834,7 @@ static void look_ahead(struct check_queues *c)
 /* True if an event is left out because not all can be held back. */
 static bool left_out(const struct check_queues *c, uint32_t id)
 {
-	return mix(id) % c->stride != 0;
+	return hash64(id) % c->stride != 0;
 }
 
 /* Checks what must not happen before an entry has arrived: entries on the same elements; completion of the ranks whose
@@ -844,7 +844,7 @@ static void check_arrival(struct check_queues *c, uint32_t e, size_t *need, cons
 			  const struct counted *notices)
 {
 	const struct bin_entry *b = entry_at(c, e);
-	const struct way *w = &c->way[e];
+	const struct route *w = &c->route[e];
 
 	while (*need < c->needs.n && c->needs.at[*need].first < e)
 		++*need;
@@ -860,11 +860,11 @@ static void check_arrival(struct check_queues *c, uint32_t e, size_t *need, cons
 	if (touches_buffers(b) && b->peer != w->rank && c->state[0].done[b->peer])
 		found(c, e, "rank %u can complete before %s has arrived there", b->peer, entry_text(c, e).s);
 	if (b->sps)
-		look_for_mixed(c, credit, target_of(c, e), false, e);
+		find_mixed(c, credit, target_of(c, e), false, e);
 	if (b->flags & BIN_E_REMOTE)
-		look_for_mixed(c, notices, b->peer, true, e);
+		find_mixed(c, notices, b->peer, true, e);
 	if (touches_buffers(b) || b->sps || b->flags & (BIN_E_LOCAL | BIN_E_REMOTE))
-		look_ahead(c);
+		check_ahead(c);
 }
 
 /* Returns where an entry counts, or BIN_NONE. Notices of the own rank are left out, because its next start waits for them. */
@@ -921,7 +921,7 @@ static void check_rank(struct check_queues *c, uint32_t r, const struct ir_query
 	for (uint32_t i = 0; i < c->nranks; i++)
 		if (ends[i].yes && c->state[0].done[i])
 			found(c, BIN_NONE, "rank %u can complete before rank %u has started, and not in the schedule", i, r);
-	look_ahead(c);
+	check_ahead(c);
 }
 
 static int check_ranks(struct check_queues *c)
@@ -984,7 +984,7 @@ static int check_orders(struct check_queues *c)
 	c->pooled = false;
 	if (!err && (c->found || c->ahead)) {
 		c->found = 0;
-		tell_mixed(c);
+		report_mixed(c);
 	}
 	return err;
 }
@@ -1003,7 +1003,7 @@ static void free_checks(struct check_queues *c)
 	}
 	free(c->ebase);
 	free(c->qbase);
-	free(c->way);
+	free(c->route);
 	free(c->rank_of_queue);
 	free(c->by_op_at);
 	free(c->by_op);
@@ -1029,7 +1029,7 @@ static int check_all_queues(struct check_queues *c)
 	err = index_ops(c);
 	for (uint32_t r = 0; r < c->nranks; r++)
 		for (uint32_t q = c->qbase[r]; q < c->qbase[r + 1] && !err; q++)
-			err = find_ways(c, r, q);
+			err = find_routes(c, r, q);
 	err = err ? err : check_ops(c);
 	err = err ? err : check_sums(c);
 	err = err || c->found ? err : state_init(c);

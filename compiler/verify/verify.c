@@ -47,7 +47,7 @@ static int verify_lowered(struct goal_diags *d, const struct ir_graph *g, const 
 }
 
 /* Races, data, and who has to say when it is ready: on a schedule whose messages meet and that ends. */
-static int verify_run(struct goal_diags *d, const struct ir_graph *g, const struct wants *by_rank, bool commutative,
+static int verify_run(struct goal_diags *d, const struct ir_graph *g, const struct expected *by_rank, bool commutative,
 		      struct ir_left *left, uint64_t most, struct verify_report *out)
 {
 	const unsigned errors = goal_diags_errors(d);
@@ -60,7 +60,7 @@ static int verify_run(struct goal_diags *d, const struct ir_graph *g, const stru
 	free(left->m); /* the run has better use for the memory */
 	left->m = NULL;
 	err = err ? err : symbolic_run(&run, g, ev, terms, g->queues);
-	err = err ? err : race_tell(d, &run, "race", GOAL_ERROR);
+	err = err ? err : race_report(d, &run, "race", GOAL_ERROR);
 	if (!err && by_rank && goal_diags_errors(d) == errors)
 		err = verify_data(d, &run, by_rank, out->differ);
 	if (!err && verify_is_barrier(g->bin))
@@ -75,13 +75,13 @@ static int verify_run(struct goal_diags *d, const struct ir_graph *g, const stru
 	return left->m ? verify_count_ready(g, ev, left->m, left->nm, out) : -ERR_NOMEM;
 }
 
-int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct wants *by_rank,
+int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct expected *by_rank,
 		 struct verify_report *out)
 {
 	return verify_graph_within(d, b, g, by_rank, 0, out);
 }
 
-int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct ir_graph *graph, const struct wants *by_rank,
+int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct ir_graph *graph, const struct expected *by_rank,
 			uint64_t most, struct verify_report *out)
 {
 	const unsigned errors = goal_diags_errors(d);

@@ -6,7 +6,7 @@
 
 #include "compiler/ir/ir.h"
 
-struct wants; /* collective.h */
+struct expected; /* collective.h */
 
 struct verify_report {
 	bool proved; /* nothing wrong was found, and nothing was left open */
@@ -25,11 +25,11 @@ struct verify_report {
 /* Verifies a graph. d: what is wrong, at most a few findings of each kind. by_rank: what the ranks must hold at the
  * end; NULL when nothing is claimed. b: its buffers; may be NULL in plain GOAL, where there are no races and no data.
  * The graph need not come from a text: any ops, dependencies and ranges are safe. 0 or -ERR_NOMEM. */
-int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct wants *by_rank,
+int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct expected *by_rank,
 		 struct verify_report *out);
 
 /* The same, where queues may take so much as verify_queues has it, if not 0. What is found is wrong in any case. */
-int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct wants *by_rank,
+int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct expected *by_rank,
 			uint64_t most, struct verify_report *out);
 
 /* The messages of a graph, counted as above; *decided is false where the order of events is not known, as in a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a run has left in the buffers, against what was wanted. */
+ * What a run has left in the buffers, against what is expected. */
 #include "compiler/verify/verify_parts.h"
 
 #include "compiler/analysis/checks.h"
@@ -17,19 +17,19 @@
 
 /* ---- what is asked for ---- */
 
-/* The sources of a want, each as a run of one: how many. */
-static size_t list_sources(const struct wants *w, const struct want *want, struct term_run *out)
+/* The sources of an expected range, each as a run of one: how many. */
+static size_t list_sources(const struct expected *w, const struct expected_range *range, struct term_run *out)
 {
-	for (uint32_t i = 0; i < want->nsrc; i++) {
-		const struct want_src *s = &w->src.at[want->src + i];
+	for (uint32_t i = 0; i < range->nsrc; i++) {
+		const struct expected_src *s = &w->src.at[range->src + i];
 
 		out[i] = (struct term_run){ s->rank, s->buf, 1, 1, (int64_t)s->off };
 	}
-	return want->nsrc;
+	return range->nsrc;
 }
 
-/* What TERMS_TOO_MANY may begin at: no sum that is wanted has more runs, or more contributions. */
-struct terms *verify_terms(const struct ir_graph *g, const struct wants *by_rank, bool commutative)
+/* What TERMS_TOO_MANY may begin at: no sum that is expected has more runs, or more contributions. */
+struct terms *verify_terms(const struct ir_graph *g, const struct expected *by_rank, bool commutative)
 {
 	uint64_t max = 0;
 
@@ -52,8 +52,8 @@ static const char *buffer_name(const struct ir_graph *g, uint32_t buf)
 struct data {
 	struct goal_diags *d;
 	const struct symbolic *s;
-	const struct wants *by_rank;
-	struct term_run *parts; /* room for the sources of a want */
+	const struct expected *by_rank;
+	struct term_run *parts; /* room for the sources of an expected range */
 	unsigned wrong; /* ranges */
 };
 
@@ -92,31 +92,31 @@ static void say_runs(struct text *t, const struct data *x, const struct term_run
 }
 
 /* Elements [lo, hi) of a buffer hold v, which is wrong. */
-static int report_wrong_data(struct data *x, uint32_t rank, const struct want *want, uint64_t lo, uint64_t hi,
+static int report_wrong_data(struct data *x, uint32_t rank, const struct expected_range *range, uint64_t lo, uint64_t hi,
 			     uint32_t writer, struct value v)
 {
 	const struct ir_graph *g = x->s->g;
 	struct term_run has[RUNS];
 	bool more;
 	size_t n = terms_list(x->s->terms, v, has, RUNS, &more),
-	       wanted = list_sources(&x->by_rank[rank], want, x->parts);
+	       expected = list_sources(&x->by_rank[rank], range, x->parts);
 	struct text t = { 0 };
 	size_t m = 0;
 
 	if (x->wrong++ >= SHOWN)
 		return 0;
-	text_add(&t, "rank %u: at the end %s ", rank, check_range_text(g, want->buf, lo, hi).s);
-	if (n == 1 && !more && has[0].rank == rank && has[0].buf == want->buf && has[0].at == (int64_t)lo &&
+	text_add(&t, "rank %u: at the end %s ", rank, check_range_text(g, range->buf, lo, hi).s);
+	if (n == 1 && !more && has[0].rank == rank && has[0].buf == range->buf && has[0].at == (int64_t)lo &&
 	    has[0].n == 1) {
-		text_add(&t, is_undefined(x, want->buf) ? "has not been written" : "is as it was at the start");
+		text_add(&t, is_undefined(x, range->buf) ? "has not been written" : "is as it was at the start");
 	} else {
 		text_add(&t, "holds ");
 		say_runs(&t, x, has, n, more, hi - lo);
 	}
-	for (size_t i = 0; i < wanted; i++) { /* as runs, at the place that is told */
+	for (size_t i = 0; i < expected; i++) { /* as runs, at the position that is reported */
 		struct term_run r = x->parts[i];
 
-		r.at += (int64_t)(lo - want->off);
+		r.at += (int64_t)(lo - range->off);
 		if (m && x->parts[m - 1].buf == r.buf && x->parts[m - 1].at == r.at &&
 		    x->parts[m - 1].rank + x->parts[m - 1].n == r.rank)
 			x->parts[m - 1].n++;
@@ -136,39 +136,39 @@ static int report_wrong_data(struct data *x, uint32_t rank, const struct want *w
 
 /* ---- comparing ---- */
 
-static int check_want(struct data *x, uint32_t rank, const struct want *want)
+static int check_range(struct data *x, uint32_t rank, const struct expected_range *range)
 {
-	const struct sym_map *m = &x->s->maps[(size_t)rank * x->s->g->nbuffers + want->buf];
-	uint64_t at = want->off, end = want->off + want->len, begin = at;
+	const struct sym_map *m = &x->s->maps[(size_t)rank * x->s->g->nbuffers + range->buf];
+	uint64_t at = range->off, end = range->off + range->len, begin = at;
 	struct terms *terms = x->s->terms;
 	uint32_t sum;
-	int64_t place;
+	int64_t offset;
 	int err = 0;
 
-	if (!want->len)
+	if (!range->len)
 		return 0;
 	if (end > m->size || end < at) {
 		x->wrong++;
 		goal_diag(x->d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)x->s->g->file }, "result",
 			  "%srank %u: the result is for %s, beyond the end of the buffer", x->s->g->sample, rank,
-			  check_range_text(x->s->g, want->buf, at, end).s);
+			  check_range_text(x->s->g, range->buf, at, end).s);
 		return 0;
 	}
-	err = terms_wanted(terms, x->parts, list_sources(&x->by_rank[rank], want, x->parts), &sum, &place);
+	err = terms_expected(terms, x->parts, list_sources(&x->by_rank[rank], range, x->parts), &sum, &offset);
 	for (size_t i = sym_find(m, at); at < end && !err; i++) {
 		const struct sym_seg *seg = &m->v.at[i];
 		uint64_t stop = sym_end(m, i) < end ? sym_end(m, i) : end;
 		struct value v = { seg->term, (int64_t)at + seg->shift };
-		int64_t has_place;
-		uint32_t has = terms_sum(terms, v, &has_place);
+		int64_t has_offset;
+		uint32_t has = terms_sum(terms, v, &has_offset);
 		const struct sym_seg *next = i + 1 < m->v.n ? seg + 1 : NULL;
 
-		if (has == sum && has != TERMS_TOO_MANY && has_place == place + (int64_t)(at - want->off)) {
+		if (has == sum && has != TERMS_TOO_MANY && has_offset == offset + (int64_t)(at - range->off)) {
 			begin = stop;
 		} else if (stop == end || !next || next->term != seg->term || next->shift != seg->shift ||
 			   next->writer != seg->writer) {
 			v.at = (int64_t)begin + seg->shift;
-			err = report_wrong_data(x, rank, want, begin, stop, seg->writer, v);
+			err = report_wrong_data(x, rank, range, begin, stop, seg->writer, v);
 			begin = stop;
 		}
 		at = stop;
@@ -181,8 +181,8 @@ static int check_want(struct data *x, uint32_t rank, const struct want *want)
 /* The first rank that has the result of a reduction. */
 struct reduction {
 	uint32_t sum, rank;
-	int64_t place;
-	const struct want *want;
+	int64_t offset;
+	const struct expected_range *range;
 };
 
 static int by_sum(const void *a, const void *b)
@@ -191,24 +191,24 @@ static int by_sum(const void *a, const void *b)
 
 	if (x->sum != y->sum)
 		return x->sum < y->sum ? -1 : 1;
-	if (x->place != y->place)
-		return x->place < y->place ? -1 : 1;
-	if (x->want->len != y->want->len)
-		return x->want->len < y->want->len ? -1 : 1;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	if (x->range->len != y->range->len)
+		return x->range->len < y->range->len ? -1 : 1;
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
 static bool same_terms(const struct symbolic *s, const struct reduction *x, const struct reduction *y)
 {
-	const struct sym_map *a = &s->maps[(size_t)x->rank * s->g->nbuffers + x->want->buf];
-	const struct sym_map *b = &s->maps[(size_t)y->rank * s->g->nbuffers + y->want->buf];
+	const struct sym_map *a = &s->maps[(size_t)x->rank * s->g->nbuffers + x->range->buf];
+	const struct sym_map *b = &s->maps[(size_t)y->rank * s->g->nbuffers + y->range->buf];
 	uint64_t at = 0;
 
-	for (size_t i = sym_find(a, x->want->off), k = sym_find(b, y->want->off); at < x->want->len;) {
-		uint64_t a_end = sym_end(a, i) - x->want->off, b_end = sym_end(b, k) - y->want->off;
+	for (size_t i = sym_find(a, x->range->off), k = sym_find(b, y->range->off); at < x->range->len;) {
+		uint64_t a_end = sym_end(a, i) - x->range->off, b_end = sym_end(b, k) - y->range->off;
 
-		if (a->v.at[i].term != b->v.at[k].term || a->v.at[i].shift + (int64_t)x->want->off !=
-								   b->v.at[k].shift + (int64_t)y->want->off)
+		if (a->v.at[i].term != b->v.at[k].term || a->v.at[i].shift + (int64_t)x->range->off !=
+								   b->v.at[k].shift + (int64_t)y->range->off)
 			return false;
 		at = a_end < b_end ? a_end : b_end;
 		i += a_end == at;
@@ -225,13 +225,13 @@ static int check_brackets(struct data *x, uint32_t differ[2])
 
 	for (uint32_t r = 0; r < x->s->g->nranks && !err; r++)
 		for (size_t i = 0; i < x->by_rank[r].v.n && !err; i++) {
-			const struct want *w = &x->by_rank[r].v.at[i];
-			struct reduction red = { .rank = r, .want = w };
+			const struct expected_range *w = &x->by_rank[r].v.at[i];
+			struct reduction red = { .rank = r, .range = w };
 
 			if (w->nsrc < 2 || !w->len)
 				continue;
-			err = terms_wanted(x->s->terms, x->parts, list_sources(&x->by_rank[r], w, x->parts), &red.sum,
-					   &red.place);
+			err = terms_expected(x->s->terms, x->parts, list_sources(&x->by_rank[r], w, x->parts), &red.sum,
+					     &red.offset);
 			err = err ? err : VEC_PUSH(&v, red);
 		}
 	if (v.n > 1)
@@ -239,7 +239,7 @@ static int check_brackets(struct data *x, uint32_t differ[2])
 	for (size_t i = 1, first = 0; i < v.n && !err; i++) {
 		const struct reduction *a = &v.at[first], *b = &v.at[i];
 
-		if (a->sum != b->sum || a->place != b->place || a->want->len != b->want->len) {
+		if (a->sum != b->sum || a->offset != b->offset || a->range->len != b->range->len) {
 			first = i;
 		} else if (!same_terms(x->s, a, b)) {
 			differ[0] = a->rank;
@@ -251,7 +251,7 @@ static int check_brackets(struct data *x, uint32_t differ[2])
 	return err;
 }
 
-int verify_data(struct goal_diags *d, const struct symbolic *s, const struct wants *by_rank, uint32_t differ[2])
+int verify_data(struct goal_diags *d, const struct symbolic *s, const struct expected *by_rank, uint32_t differ[2])
 {
 	struct data x = { .d = d, .s = s, .by_rank = by_rank };
 	uint32_t max = 1;
@@ -266,7 +266,7 @@ int verify_data(struct goal_diags *d, const struct symbolic *s, const struct wan
 		return -ERR_NOMEM;
 	for (uint32_t r = 0; r < s->g->nranks && !err; r++)
 		for (size_t i = 0; i < by_rank[r].v.n && !err; i++)
-			err = check_want(&x, r, &by_rank[r].v.at[i]);
+			err = check_range(&x, r, &by_rank[r].v.at[i]);
 	if (x.wrong > SHOWN)
 		goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)s->g->file }, "result",
 			  "%sand %u more ranges are wrong", s->g->sample, x.wrong - SHOWN);

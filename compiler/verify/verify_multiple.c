@@ -43,32 +43,32 @@ static bool same_rank(const struct ir_graph *g, const struct ir_rank *x, uint64_
 	return same;
 }
 
-static bool same_wants(const struct wants *x, uint64_t times, const struct wants *y)
+static bool same_expects(const struct expected *x, uint64_t times, const struct expected *y)
 {
 	bool same = x->v.n == y->v.n && x->src.n == y->src.n;
 
 	for (size_t i = 0; i < x->v.n && same; i++) {
-		const struct want *a = &x->v.at[i], *b = &y->v.at[i];
+		const struct expected_range *a = &x->v.at[i], *b = &y->v.at[i];
 
 		same = a->buf == b->buf && a->src == b->src && a->nsrc == b->nsrc && is(a->off, times, b->off) &&
 		       is(a->len, times, b->len);
 	}
 	for (size_t i = 0; i < x->src.n && same; i++) {
-		const struct want_src *a = &x->src.at[i], *b = &y->src.at[i];
+		const struct expected_src *a = &x->src.at[i], *b = &y->src.at[i];
 
 		same = a->rank == b->rank && a->buf == b->buf && is(a->off, times, b->off);
 	}
 	return same;
 }
 
-bool verify_multiple(const struct ir_graph *x, const struct wants *x_wants, uint64_t times, const struct ir_graph *y,
-		     const struct wants *y_wants)
+bool verify_multiple(const struct ir_graph *x, const struct expected *x_expects, uint64_t times, const struct ir_graph *y,
+		     const struct expected *y_expects)
 {
 	bool same = times && x->nranks == y->nranks && x->nbuffers == y->nbuffers && !x->plain && !y->plain && !x->queues &&
-		    !y->queues && !x_wants == !y_wants;
+		    !y->queues && !x_expects == !y_expects;
 
 	for (uint32_t r = 0; r < x->nranks && same; r++)
 		same = same_rank(x, &x->ranks[r], times, &y->ranks[r]) &&
-		       (!x_wants || same_wants(&x_wants[r], times, &y_wants[r]));
+		       (!x_expects || same_expects(&x_expects[r], times, &y_expects[r]));
 	return same;
 }

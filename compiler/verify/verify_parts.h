@@ -10,14 +10,14 @@
 void verify_shape(struct goal_diags *d, const struct ir_graph *g);
 
 /* verify_data.c: the terms that suit what is asked for; NULL when out of memory. */
-struct terms *verify_terms(const struct ir_graph *g, const struct wants *by_rank, bool commutative);
-/* Compares what a run left with what is wanted. */
-int verify_data(struct goal_diags *d, const struct symbolic *s, const struct wants *by_rank, uint32_t differ[2]);
+struct terms *verify_terms(const struct ir_graph *g, const struct expected *by_rank, bool commutative);
+/* Compares what a run left with what is expected. */
+int verify_data(struct goal_diags *d, const struct symbolic *s, const struct expected *by_rank, uint32_t differ[2]);
 
 /* verify_multiple.c: whether a schedule, and what is asked of it, is another one, x, with each element so many times: then it
  * is right if x is, with the same report. Both are of one binary; wants: of each rank, or NULL. */
-bool verify_multiple(const struct ir_graph *x, const struct wants *x_wants, uint64_t times, const struct ir_graph *y,
-		     const struct wants *y_wants);
+bool verify_multiple(const struct ir_graph *x, const struct expected *x_expects, uint64_t times, const struct ir_graph *y,
+		     const struct expected *y_expects);
 
 /* verify_barrier.c: that no rank completes before all have started. */
 int verify_barrier(struct goal_diags *d, const struct ir_graph *g, const struct ir_events *ev);

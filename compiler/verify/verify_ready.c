@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ownership: a message that is put straight into its place must not come before its recv has started. For some
+ * Ownership: a message that is put straight to its destination must not come before its recv has started. For some
  * messages the schedule sees to that, since their send follows, by dependencies and messages, from the start of the
  * recv; for the others the receiver has to say that it is ready. */
 #include "compiler/verify/verify_parts.h"

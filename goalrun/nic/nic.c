@@ -18,9 +18,9 @@
  * - The packets that a GET brings back leave by the peer's interface of the same number, carry SPS for a queue of the
  *   rank that sent the GET, and obey strong order like other packets. */
 #include "format/check.h"
-#include "goalrun/nic/nic_core.h"
+#include "goalrun/nic/device.h"
 #include "util/err.h"
-#include "util/mix.h"
+#include "util/hash64.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@
 
 #define PACKET 131072u /* most bytes of a packet */
 #define HEADER 64u /* bytes that a packet takes on the wire besides its payload */
-#define PIECES 4u /* most packets into which a short put is split when packets overtake each other */
+#define PACKETS 4u /* most packets into which a short put is split when packets overtake each other */
 
 struct queue {
 	struct nic_bound *of;
@@ -47,7 +47,7 @@ struct queue {
 	uint8_t mode, depth;
 };
 
-struct way {
+struct route {
 	struct nic_bound *to; /* block of the peer */
 	uint32_t queue;
 	bool gets;
@@ -62,9 +62,9 @@ struct nic_bound {
 	struct nic_block *block;
 	struct queue *queues;
 	struct nic_region *regions;
-	struct way *ways;
-	uint32_t nqueues, nregions, nways, tcq_depth, mrq_depth, offset;
-	uint64_t queues_off, regions_off, ways_off, bytes;
+	struct route *routes;
+	uint32_t nqueues, nregions, nroutes, tcq_depth, mrq_depth, offset;
+	uint64_t queues_off, regions_off, routes_off, bytes;
 	struct nic_local *tcq_ring;
 	struct nic_remote *mrq_ring;
 	uint64_t tcq, mrq; /* notices written */
@@ -72,7 +72,7 @@ struct nic_bound {
 	uint64_t most; /* number of starts after which a rank of the same request has left; UINT64_MAX if none has */
 	uint32_t left; /* that rank */
 	uint32_t flying; /* entries that have begun to leave and have not completed */
-	uint32_t ways_here; /* routes of other blocks to this one */
+	uint32_t routes_here; /* routes of other blocks to this one */
 	bool connected;
 	bool dead; /* true after a fault, or when a peer has died */
 };
@@ -81,7 +81,7 @@ struct nic_bound {
 struct flight {
 	struct nic_bound *from;
 	struct queue *queue;
-	struct way *way;
+	struct route *route;
 	struct nic_entry e;
 	uint64_t number; /* number of the entry in its queue */
 	uint32_t packet; /* most bytes of a packet of this entry */
@@ -102,18 +102,18 @@ struct nic_packet {
 /* Return the block that an entry's bytes come from, and the block that they go to. */
 static struct nic_bound *source_of(const struct flight *f)
 {
-	return f->way->gets ? f->way->to : f->from;
+	return f->route->gets ? f->route->to : f->from;
 }
 
 static struct nic_bound *lands_at(const struct flight *f)
 {
-	return f->way->gets ? f->from : f->way->to;
+	return f->route->gets ? f->from : f->route->to;
 }
 
 /* True for a GET whose request packet has not arrived yet. */
 static bool must_ask(const struct flight *f)
 {
-	return f->way->gets && !f->back;
+	return f->route->gets && !f->back;
 }
 
 /* ---- random numbers ---- */
@@ -125,7 +125,8 @@ static uint64_t draw_number(const struct nic *n, const struct flight *f, uint64_
 {
 	const struct nic_bound *b = f->from;
 
-	return mix(mix(mix(n->seed ^ b->id) + b->rank * 4096u + (uint64_t)(f->queue - b->queues)) + f->number * 65537 + part);
+	return hash64(hash64(hash64(n->seed ^ b->id) + b->rank * 4096u + (uint64_t)(f->queue - b->queues)) + f->number * 65537 +
+		      part);
 }
 
 /* Returns the delay of a packet. It is mostly the time that a few other packets take to leave, sometimes much longer,
@@ -133,7 +134,8 @@ static uint64_t draw_number(const struct nic *n, const struct flight *f, uint64_
 static uint64_t packet_delay(const struct nic *n, const struct nic_packet *p)
 {
 	const uint64_t r = draw_number(n, p->of, must_ask(p->of) ? ASKS : p->off + 1);
-	const uint64_t slow = mix(n->seed + p->of->from->rank * 64u + (uint64_t)(p->of->way - p->of->from->ways)) % 4 ? 0 : 3;
+	const uint64_t slow = hash64(n->seed + p->of->from->rank * 64u + (uint64_t)(p->of->route - p->of->from->routes)) % 4 ? 0 :
+			      3;
 
 	return 1 + ((r & 0xffff) >> (r >> 16) % 16 << slow);
 }
@@ -213,7 +215,7 @@ static uint64_t apply_armw(uint8_t armw, uint64_t a, uint64_t b)
 static bool update_element(const struct nic_packet *p)
 {
 	const struct flight *f = p->of;
-	const struct nic_bound *to = f->way->to;
+	const struct nic_bound *to = f->route->to;
 	uint64_t a = 0, b = 0; /* all machines concerned are little-endian */
 
 	if (p->bytes)
@@ -231,7 +233,7 @@ static bool move_packet(struct nic *n, const struct nic_packet *p)
 {
 	const struct flight *f = p->of;
 	const struct nic_bound *source = source_of(f), *to = lands_at(f);
-	const unsigned k = f->way->gets;
+	const unsigned k = f->route->gets;
 	const struct nic_region *in = &source->regions[f->e.region[k]], *out = &to->regions[f->e.region[!k]];
 	const uint64_t from_off = f->e.off[k] + p->off, to_off = f->e.off[!k] + p->off;
 	const char *from = p->bytes ? p->bytes : mapped_address(source, in, from_off);
@@ -331,7 +333,7 @@ static void ring_port(const struct nic_bound *b)
 	be_ring_one(b->port->bell, -1, true);
 }
 
-static void tell_fault(struct nic_bound *b, enum nic_fault what, uint32_t rank, uint32_t queue)
+static void report_fault(struct nic_bound *b, enum nic_fault what, uint32_t rank, uint32_t queue)
 {
 	b->dead = true;
 	b->block->fault_rank = rank;
@@ -345,17 +347,17 @@ static void report_nic_fault(struct nic *n, const struct nic_bound *b, enum nic_
 {
 	for (size_t i = 0; i < n->bound.n; i++)
 		if (n->bound.at[i]->id == b->id && !n->bound.at[i]->dead)
-			tell_fault(n->bound.at[i], what, q->of->rank, (uint32_t)(q - q->of->queues));
+			report_fault(n->bound.at[i], what, q->of->rank, (uint32_t)(q - q->of->queues));
 }
 
 /* Reports a start that can never complete, because a rank that has left would have to take part. */
 static void check_left(struct nic_bound *b)
 {
 	if (b->starts > b->most && !b->dead)
-		tell_fault(b, NIC_LEFT, b->left, 0);
+		report_fault(b, NIC_LEFT, b->left, 0);
 }
 
-static void tell_local(struct nic *n, struct nic_bound *b, const struct flight *f)
+static void notify_local(struct nic *n, struct nic_bound *b, const struct flight *f)
 {
 	const uint64_t depth = UINT64_C(1) << b->tcq_depth;
 
@@ -369,7 +371,7 @@ static void tell_local(struct nic *n, struct nic_bound *b, const struct flight *
 	ring_port(b);
 }
 
-static void tell_remote(struct nic *n, struct nic_bound *b, const struct flight *f, enum nic_notice what)
+static void notify_remote(struct nic *n, struct nic_bound *b, const struct flight *f, enum nic_notice what)
 {
 	const uint64_t depth = UINT64_C(1) << b->mrq_depth;
 
@@ -378,7 +380,7 @@ static void tell_remote(struct nic *n, struct nic_bound *b, const struct flight 
 		return;
 	}
 	b->mrq_ring[b->mrq++ & (depth - 1)] =
-		(struct nic_remote){ .what = what, .rank = f->from->rank, .queue = f->way->queue, .sps = f->e.sps };
+		(struct nic_remote){ .what = what, .rank = f->from->rank, .queue = f->route->queue, .sps = f->e.sps };
 	atomic_store_explicit(&b->block->mrq, b->mrq, memory_order_release);
 	ring_port(b);
 }
@@ -394,7 +396,7 @@ static bool is_usable(const struct nic_bound *b)
 
 static void free_bound(struct nic_bound *b)
 {
-	if (b->port || b->flying || b->ways_here)
+	if (b->port || b->flying || b->routes_here)
 		return;
 	free(b->queues);
 	free(b->regions);
@@ -402,18 +404,18 @@ static void free_bound(struct nic_bound *b)
 }
 
 /* Releases the routes of a block that is unbound and has nothing under way. */
-static void drop_ways(struct nic_bound *b)
+static void drop_routes(struct nic_bound *b)
 {
-	struct way *ways = b->ways;
+	struct route *routes = b->routes;
 
-	b->ways = NULL;
-	for (uint32_t i = 0; i < b->nways && ways; i++)
-		if (ways[i].to) {
-			ways[i].to->ways_here--;
-			if (ways[i].to != b)
-				free_bound(ways[i].to);
+	b->routes = NULL;
+	for (uint32_t i = 0; i < b->nroutes && routes; i++)
+		if (routes[i].to) {
+			routes[i].to->routes_here--;
+			if (routes[i].to != b)
+				free_bound(routes[i].to);
 		}
-	free(ways);
+	free(routes);
 	free_bound(b);
 }
 
@@ -424,17 +426,17 @@ static void free_flight(struct flight *f)
 
 	free(f);
 	if (!--b->flying && !b->port)
-		drop_ways(b);
+		drop_routes(b);
 }
 
 static void give_credit(struct nic *n, struct nic_bound *to, const struct flight *f)
 {
-	struct queue *q = &to->queues[f->way->queue];
+	struct queue *q = &to->queues[f->route->queue];
 
 	if (!f->e.sps)
 		return;
 	if (q->mode == BIN_Q_CPU || q->mode == BIN_Q_POSTED) {
-		tell_remote(n, to, f, NIC_CREDIT);
+		notify_remote(n, to, f, NIC_CREDIT);
 		return;
 	}
 	q->scheduling += f->e.sps;
@@ -453,10 +455,10 @@ static void complete_flight(struct nic *n, struct flight *f)
 	struct nic_bound *lands = lands_at(f);
 
 	if (f->e.flags & BIN_E_REMOTE)
-		tell_remote(n, f->way->to, f, NIC_ARRIVED);
+		notify_remote(n, f->route->to, f, NIC_ARRIVED);
 	if (f->e.flags & BIN_E_LOCAL)
-		tell_local(n, f->from, f);
-	if (f->way->queue != BIN_NONE && is_usable(lands))
+		notify_local(n, f->from, f);
+	if (f->route->queue != BIN_NONE && is_usable(lands))
 		give_credit(n, lands, f);
 }
 
@@ -465,7 +467,7 @@ static void complete_flight(struct nic *n, struct flight *f)
 static bool send_packet(struct nic *n, struct flight *f)
 {
 	struct nic_packet *p = new_packet(n);
-	uint64_t *interface = &(f->back ? f->way->to : f->from)->port->free[f->queue->tni];
+	uint64_t *interface = &(f->back ? f->route->to : f->from)->port->free[f->queue->tni];
 	const uint32_t left = must_ask(f) ? 0 : f->e.len - f->sent;
 
 	if (p) {
@@ -516,7 +518,7 @@ static void answer_get(struct nic *n, struct nic_packet *p)
 static void deliver_packet(struct nic *n, struct nic_packet *p)
 {
 	struct flight *f = p->of;
-	const bool works = is_usable(f->from) && is_usable(f->way->to);
+	const bool works = is_usable(f->from) && is_usable(f->route->to);
 
 	n->stats->packets++;
 	n->stats->bytes += p->len;
@@ -547,8 +549,8 @@ static void launch_packet(struct nic *n, struct nic_packet *p)
 {
 	struct flight *f = p->of;
 	struct nic_bound *source = source_of(f);
-	const unsigned k = f->way->gets;
-	uint64_t *last = &f->way->last[f->back];
+	const unsigned k = f->route->gets;
+	uint64_t *last = &f->route->last[f->back];
 
 	p->left = true;
 	if (!n->seed) {
@@ -578,10 +580,10 @@ static void note_entry(struct nic *n, const struct flight *f)
 #undef ENTRY
 	};
 	const char *word = words[f->e.command];
-	const uint32_t rank = f->way->to->rank;
+	const uint32_t rank = f->route->to->rank;
 
 	if (bin_entry_facts(f->e.command).ranges)
-		note(n, f->queue, "%s %u bytes %s rank %u", word, f->e.len, f->way->gets ? "from" : "to", rank);
+		note(n, f->queue, "%s %u bytes %s rank %u", word, f->e.len, f->route->gets ? "from" : "to", rank);
 	else
 		note(n, f->queue, "%s to rank %u", word, rank);
 }
@@ -628,13 +630,13 @@ static bool makes_sense(const struct nic_bound *b, const struct nic_entry *e)
 
 	if (e->command == BIN_E_NOP)
 		return true;
-	if (!f.sends || e->way >= b->nways || b->ways[e->way].gets != (e->command == BIN_E_GET) ||
+	if (!f.sends || e->route >= b->nroutes || b->routes[e->route].gets != (e->command == BIN_E_GET) ||
 	    (e->command == BIN_E_ARMW && (!e->len || e->len != bin_armw_bytes(e->armw))))
 		return false;
 	if (!f.ranges)
 		return !e->len;
 	return in_region(b, e->region[0], e->off[0], e->len) &&
-	       in_region(b->ways[e->way].to, e->region[1], e->off[1], e->len);
+	       in_region(b->routes[e->route].to, e->region[1], e->off[1], e->len);
 }
 
 /* Begins to send the entry at the consumer pointer. */
@@ -646,14 +648,14 @@ static bool begin_entry(struct nic *n, struct queue *q, const struct nic_entry *
 		return false;
 	*f = (struct flight){ .from = q->of,
 			      .queue = q,
-			      .way = &q->of->ways[e->way],
+			      .route = &q->of->routes[e->route],
 			      .e = *e,
 			      .number = q->consumer,
 			      .packet = PACKET,
 			      .left = e->len };
 	if (n->seed && e->len && e->command != BIN_E_ARMW) {
-		const uint32_t pieces = 1 + (uint32_t)(draw_number(n, f, UINT64_MAX) % PIECES),
-			       one = (e->len + pieces - 1) / pieces;
+		const uint32_t packets = 1 + (uint32_t)(draw_number(n, f, UINT64_MAX) % PACKETS),
+			       one = (e->len + packets - 1) / packets;
 
 		f->packet = one < PACKET ? one : PACKET;
 	}
@@ -681,7 +683,7 @@ static void send_entries(struct nic *n, struct queue *q)
 	}
 }
 
-static bool look_at(struct nic *n, struct nic_bound *b)
+static bool poll_block(struct nic *n, struct nic_bound *b)
 {
 	/* sequentially consistent; sleep_until_bell in nic_serve.c explains it */
 	const uint64_t posts = atomic_load(&b->block->doorbell);
@@ -706,12 +708,12 @@ static bool look_at(struct nic *n, struct nic_bound *b)
 	return true;
 }
 
-bool nic_look(struct nic *n)
+bool nic_poll(struct nic *n)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < n->bound.n; i++)
-		any |= look_at(n, n->bound.at[i]);
+		any |= poll_block(n, n->bound.at[i]);
 	return any;
 }
 
@@ -764,7 +766,7 @@ static bool block_fits(const struct nic_block *b, uint64_t bytes)
 	return b->offset <= 32 && b->tcq_depth <= 32 && b->mrq_depth <= 32 && b->tnis <= NIC_TNIS &&
 	       table_fits(bytes, b->queues, b->nqueues, sizeof(struct nic_queue)) &&
 	       table_fits(bytes, b->regions, b->nregions, sizeof(struct nic_region)) &&
-	       table_fits(bytes, b->ways, b->nways, sizeof(struct nic_way)) && b->pointers % 64 == 0 &&
+	       table_fits(bytes, b->routes, b->nroutes, sizeof(struct nic_route)) && b->pointers % 64 == 0 &&
 	       table_fits(bytes, b->pointers, b->nqueues, sizeof(struct nic_pointers)) &&
 	       table_fits(bytes, b->tcq_ring, UINT64_C(1) << b->tcq_depth, sizeof(struct nic_local)) &&
 	       table_fits(bytes, b->mrq_ring, UINT64_C(1) << b->mrq_depth, sizeof(struct nic_remote));
@@ -778,12 +780,12 @@ static bool heap_fits(struct nic_port *p, const struct nic_region *r)
 /* Copies the descriptions of the regions as the rank has them now, and checks them. */
 static int take_regions(struct nic_bound *b, char *text, size_t size)
 {
-	const struct nic_region *told = (const void *)((const char *)b->block + b->regions_off);
+	const struct nic_region *given = (const void *)((const char *)b->block + b->regions_off);
 	struct nic_region *mine = mem_alloc(b->nregions * sizeof *mine + 1);
 
 	if (!mine)
 		return refuse(text, size, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
-	memcpy(mine, told, b->nregions * sizeof *mine);
+	memcpy(mine, given, b->nregions * sizeof *mine);
 	for (uint32_t i = 0; i < b->nregions; i++) {
 		struct nic_bound probe = { .port = b->port };
 		char byte;
@@ -826,7 +828,7 @@ static void free_queues(struct nic_bound *b)
 
 static int take_queues(struct nic_bound *b, const struct nic_block *head, char *text, size_t size)
 {
-	const struct nic_queue *told = (const void *)((const char *)b->block + b->queues_off);
+	const struct nic_queue *given = (const void *)((const char *)b->block + b->queues_off);
 	struct nic_pointers *shown = (void *)((char *)b->block + head->pointers);
 	const uint32_t n = head->nqueues;
 
@@ -835,7 +837,7 @@ static int take_queues(struct nic_bound *b, const struct nic_block *head, char *
 		return refuse(text, size, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	for (b->nqueues = 0; b->nqueues < n; b->nqueues++) {
 		struct queue *q = &b->queues[b->nqueues];
-		const struct nic_queue t = told[b->nqueues];
+		const struct nic_queue t = given[b->nqueues];
 
 		*q = (struct queue){ .of = b, .mode = t.mode, .shown = &shown[b->nqueues] };
 		if (t.mode == BIN_Q_CPU)
@@ -882,8 +884,8 @@ int nic_bind(struct nic *n, struct nic_port *p, uint64_t off, uint64_t bytes, ui
 	b->mrq_depth = head.mrq_depth;
 	b->queues_off = head.queues;
 	b->regions_off = head.regions;
-	b->ways_off = head.ways;
-	b->nways = head.nways;
+	b->routes_off = head.routes;
+	b->nroutes = head.nroutes;
 	b->most = UINT64_MAX;
 	b->tcq_ring = (void *)((char *)b->block + head.tcq_ring);
 	b->mrq_ring = (void *)((char *)b->block + head.mrq_ring);
@@ -904,22 +906,22 @@ int nic_bind(struct nic *n, struct nic_port *p, uint64_t off, uint64_t bytes, ui
 int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, char *text, size_t size)
 {
 	struct nic_bound *b = find_bound(n, name);
-	const struct nic_way *told;
+	const struct nic_route *given;
 
 	if (!b || b->port != p || b->connected)
 		return refuse(text, size, -ERR_STATE, "there is nothing to connect");
-	told = (const void *)((const char *)b->block + b->ways_off);
-	b->ways = mem_calloc(b->nways, sizeof *b->ways);
-	if (!b->ways)
+	given = (const void *)((const char *)b->block + b->routes_off);
+	b->routes = mem_calloc(b->nroutes, sizeof *b->routes);
+	if (!b->routes)
 		return refuse(text, size, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
-	for (uint32_t i = 0; i < b->nways; i++) {
-		struct nic_bound *to = find_bound(n, told[i].peer);
+	for (uint32_t i = 0; i < b->nroutes; i++) {
+		struct nic_bound *to = find_bound(n, given[i].peer);
 
-		if (!to || to->id != b->id || told[i].gets > 1 ||
-		    (told[i].queue != BIN_NONE && told[i].queue >= (told[i].gets ? b : to)->nqueues))
+		if (!to || to->id != b->id || given[i].gets > 1 ||
+		    (given[i].queue != BIN_NONE && given[i].queue >= (given[i].gets ? b : to)->nqueues))
 			return refuse(text, size, -ERR_ARG, "a way of rank %u leads nowhere", b->rank);
-		b->ways[i] = (struct way){ .to = to, .queue = told[i].queue, .gets = told[i].gets };
-		to->ways_here++;
+		b->routes[i] = (struct route){ .to = to, .queue = given[i].queue, .gets = given[i].gets };
+		to->routes_here++;
 	}
 	b->connected = true;
 	return 0;
@@ -953,7 +955,7 @@ static void remove_bound(struct nic *n, struct nic_bound *b)
 	b->port = NULL;
 	b->block = NULL;
 	if (!b->flying)
-		drop_ways(b);
+		drop_routes(b);
 }
 
 bool nic_unbind(struct nic *n, const struct nic_port *p, uint64_t name)
@@ -962,7 +964,7 @@ bool nic_unbind(struct nic *n, const struct nic_port *p, uint64_t name)
 
 	if (!b || b->port != p)
 		return true;
-	look_at(n, b);
+	poll_block(n, b);
 	for (uint32_t i = 0; i < b->nqueues && b->connected && !b->dead; i++)
 		if (b->queues[i].consumer < b->queues[i].producer)
 			return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The process that emulates the network interface of a node. It serves the ranks that connect, and lets the emulated
  * device run. It sleeps when nothing is to be done; a rank that posts then writes to its eventfd. */
-#include "goalrun/nic/nic_core.h"
+#include "goalrun/nic/device.h"
 #include "util/err.h"
 
 #include <errno.h>
@@ -183,7 +183,7 @@ static void let_go(struct server *s)
 }
 
 /* Polls the sockets; if wait is set, until something arrives. Returns false when the emulator must end. */
-static bool look_around(struct server *s, bool wait)
+static bool poll_sockets(struct server *s, bool wait)
 {
 	const short in = POLLIN;
 	uint64_t rung;
@@ -214,17 +214,17 @@ static bool sleep_until_bell(struct server *s)
 {
 	bool alive;
 
-	/* Sequentially consistent, like the doorbells that nic_look reads, and like a rank's accesses when it posts. So
+	/* Sequentially consistent, like the doorbells that nic_poll reads, and like a rank's accesses when it posts. So
 	 * either the emulator sees the post, or the rank sees that the emulator sleeps. */
 	atomic_store(&s->door->asleep, 1);
-	alive = look_around(s, !nic_look(&s->nic));
+	alive = poll_sockets(s, !nic_poll(&s->nic));
 	atomic_store_explicit(&s->door->asleep, 0, memory_order_relaxed);
 	return alive;
 }
 
 static bool run_batch(struct server *s)
 {
-	bool busy = nic_look(&s->nic);
+	bool busy = nic_poll(&s->nic);
 
 	for (unsigned i = 0; i < BATCH && nic_step(&s->nic); i++)
 		busy = true;
@@ -241,7 +241,7 @@ static void run_server(struct server *s)
 			idle = 0;
 			if (++rounds % ROUNDS)
 				continue;
-			alive = look_around(s, false);
+			alive = poll_sockets(s, false);
 		} else if (++idle < YIELDS) {
 			sched_yield();
 		} else {

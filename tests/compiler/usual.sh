@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Plain GOAL in the usual form does not go through lexer and grammar (lang/usual.c). With a comment behind each
+# Plain GOAL in the usual form does not go through lexer and grammar (lang/plain_lines.c). With a comment behind each
 # line it does: both ways must give the same binary and the same messages.
 set -u
 . "$(dirname "$0")/../lib.sh"

@@ -17,10 +17,10 @@ static void repair_ranks(unsigned char *image, const struct bin_section *dir, co
 			 .ranks_len = ranks->len,
 			 .nbuffers = nbuffers };
 	struct bin_dir *entry = (struct bin_dir *)(void *)(image + dir->off);
-	struct bin_view v;
+	struct bin_opened v;
 
 	for (uint32_t i = 0; i < b.ndir; i++)
-		if (bin_view_open(&b, i, &v) == 0)
+		if (bin_opened_at(&b, i, &v) == 0)
 			entry[i].check = bin_sum(b.ranks + (size_t)entry[i].off * 4, (size_t)v.bytes);
 }
 

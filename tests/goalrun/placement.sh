@@ -96,7 +96,7 @@ END
 without()
 {
 	gcc -std=c17 -D_GNU_SOURCE -I"$ROOT" "-DHWLOC_LIBRARY=\"$3\"" -o without main.c "$ROOT"/runtime/topology.c \
-	    "$ROOT"/util/{env,err,load,mem,text}.c &&
+	    "$ROOT"/util/{env,err,library,mem,text}.c &&
 		./without >out
 	check "placement.$1" grep -qF -- "$2" out
 }

@@ -72,4 +72,21 @@ done)
 check "house.documents $bad" [ -z "$bad" ]
 bad=$(git grep -lI '^#!' | while read -r script; do [ "$(head -c 2 "$script")" != '#!' ] || [ -x "$script" ] || echo "$script"; done)
 check "house.executable $bad" [ -z "$bad" ]
+# Retired words are in the last table of doc/words.md: none is an identifier of the product, whose comments and strings are free.
+retired=$(sed -n '/^## Retired/,$s/^| \(.*`\) |.*/\1/p' doc/words.md | grep -o '[A-Za-z_*]*' | sed 's/\*/[A-Za-z0-9_]*/' | paste -sd'|')
+# retired_in ROOT : where they are
+retired_in()
+{
+	(cd "$1" && sources_of . | grep '\.[chyl]$' | xargs awk -v retired="$retired" '
+		FNR == 1 { comment = 0 }
+		{ gsub(/"([^"\\]|\\.)*"/, "\"\""); gsub(/\/\*([^*]|\*[^\/])*\*\//, "") }
+		comment && !/\*\// { next }
+		comment { sub(/.*\*\//, ""); comment = 0 }
+		/\/\*/ { sub(/\/\*.*/, ""); comment = 1 }
+		{ gsub(/[^A-Za-z0-9_]+/, " "); for (i = 1; i <= NF; i++) if ($i ~ "^(" retired ")$") print FILENAME ":" FNR ": " $i }')
+}
+bad=$(retired_in . | head -n 5)
+check "house.words $bad" [ -z "$bad" ]
+echo 'struct rt_local; /* told */' >>"$TMP/house/lang/loc.h"
+check house.words.offender [ "$(retired_in "$TMP/house" | sed 's/:[0-9]*//' | grep '^lang')" = "lang/loc.h: rt_local" ]
 finish

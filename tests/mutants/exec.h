@@ -11,7 +11,7 @@
 struct world;
 /* Of a graph of schedule b, with what it wants by rank, or NULL. The operation of reductions commutes only if b says that
  * it has to; in a barrier no rank may complete before all have started. NULL: no memory. */
-struct world *world_new(const struct ir_graph *g, const struct bin *b, const struct wants *by_rank);
+struct world *world_new(const struct ir_graph *g, const struct bin *b, const struct expected *by_rank);
 void world_free(struct world *w);
 
 /* A graph made ready for execution; world and graph are borrowed. NULL: no memory. */

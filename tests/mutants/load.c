@@ -36,7 +36,7 @@ static int define(struct sized *z, const struct subject *s, const struct bin_arg
 	if (!err && !z->wants)
 		err = -ERR_NOMEM;
 	if (!err && z->claim.any)
-		err = claim_all_wants(&z->claim, args, z->wants, &rank, &fault);
+		err = claim_all_expected(&z->claim, args, z->wants, &rank, &fault);
 	if (err)
 		return err;
 	z->world = world_new(&z->graph, &s->bin, z->wants);
@@ -75,7 +75,7 @@ int sized_open(struct sized *z, const struct subject *s, uint32_t nranks, int64_
 void sized_close(struct sized *z)
 {
 	for (uint32_t r = 0; z->wants && r < z->graph.nranks; r++)
-		wants_fini(&z->wants[r]);
+		expected_fini(&z->wants[r]);
 	free(z->wants);
 	claim_close(&z->claim);
 	world_free(z->world);

@@ -19,7 +19,7 @@ struct subject {
 struct sized {
 	struct ir_graph graph;
 	struct claim claim;
-	struct wants *wants; /* by rank */
+	struct expected *wants; /* by rank */
 	struct world *world;
 };
 

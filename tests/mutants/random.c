@@ -305,13 +305,13 @@ static bool sound(const struct value *v)
 	return v->n <= MOST;
 }
 
-static int claim(struct wants *w, uint32_t buf, uint32_t off, const struct value *v)
+static int claim(struct expected *w, uint32_t buf, uint32_t off, const struct value *v)
 {
-	struct want *last = w->v.n ? &w->v.at[w->v.n - 1] : NULL;
+	struct expected_range *last = w->v.n ? &w->v.at[w->v.n - 1] : NULL;
 	bool on = last && last->buf == buf && last->off + last->len == off && last->nsrc == v->n;
 
 	for (uint32_t i = 0; i < v->n && on; i++) {
-		const struct want_src *s = &w->src.at[last->src + i];
+		const struct expected_src *s = &w->src.at[last->src + i];
 
 		on = (s->rank * BUFFERS + s->buf) * SIZE + s->off + last->len == v->src[i] &&
 		     s->off + last->len < SIZE;
@@ -320,11 +320,11 @@ static int claim(struct wants *w, uint32_t buf, uint32_t off, const struct value
 		last->len++;
 		return 0;
 	}
-	if (VEC_PUSH(&w->v, (struct want){ buf, (uint32_t)w->src.n, v->n, off, 1 }))
+	if (VEC_PUSH(&w->v, (struct expected_range){ buf, (uint32_t)w->src.n, v->n, off, 1 }))
 		return -ERR_NOMEM;
 	for (uint32_t i = 0; i < v->n; i++)
-		if (VEC_PUSH(&w->src, (struct want_src){ v->src[i] / SIZE / BUFFERS, v->src[i] / SIZE % BUFFERS,
-							 v->src[i] % SIZE }))
+		if (VEC_PUSH(&w->src, (struct expected_src){ v->src[i] / SIZE / BUFFERS, v->src[i] / SIZE % BUFFERS,
+							     v->src[i] % SIZE }))
 			return -ERR_NOMEM;
 	return 0;
 }
@@ -380,7 +380,7 @@ static struct value other_value(const struct graph *x, const struct value *v, ui
 /* Claims all that an execution left, except of element at, of which it says other; not of what is scratch where passes
  * may have used it differently. */
 static int all_claims(const struct graph *x, const struct memory *m, uint32_t at, const struct value *other, bool scratch,
-		      struct wants *wants)
+		      struct expected *wants)
 {
 	int err = 0;
 
@@ -394,16 +394,16 @@ static int all_claims(const struct graph *x, const struct memory *m, uint32_t at
 	return err;
 }
 
-static void drop_claims(struct wants *wants)
+static void drop_claims(struct expected *wants)
 {
 	for (uint32_t r = 0; r < RANKS; r++)
-		wants_fini(&wants[r]);
+		expected_fini(&wants[r]);
 }
 
 /* What the verifier says of a claim about all elements. */
 static int verdict(const struct graph *x, const struct memory *m, uint32_t at, const struct value *other, bool *accepted)
 {
-	struct wants wants[RANKS] = { 0 };
+	struct expected wants[RANKS] = { 0 };
 	struct goal_diags *d = goal_diags_new();
 	struct verify_report report;
 	int err = d ? all_claims(x, m, at, other, true, wants) : -ERR_NOMEM;
@@ -445,7 +445,7 @@ static bool may_refuse(const char *why)
 }
 
 /* What a pass left: a graph that goalc takes is a right one. */
-static int try_changed(const struct graph *x, const struct ir_graph *g, const struct wants *wants, const char *list,
+static int try_changed(const struct graph *x, const struct ir_graph *g, const struct expected *wants, const char *list,
 		       struct tally *t)
 {
 	struct goal_diags *d = goal_diags_new();
@@ -473,7 +473,7 @@ static int try_changed(const struct graph *x, const struct ir_graph *g, const st
 static int try_passes(const struct graph *x, const struct memory *m, struct tally *t)
 {
 	const struct pass_ctx ctx = { .size = x->g.nranks, .buffers = buffers, .nbuffers = BUFFERS };
-	struct wants wants[RANKS] = { 0 };
+	struct expected wants[RANKS] = { 0 };
 	int err = all_claims(x, m, UINT32_MAX, NULL, false, wants);
 
 	for (size_t i = 0; i < sizeof lists / sizeof *lists && !err; i++) {

@@ -103,13 +103,13 @@ uint64_t world_elements(const struct world *w, uint32_t rank, uint32_t buf)
 
 /* What the caller gives at each start: all of what is in or inout, and what others want of an out buffer, in which an
  * in buffer then is in place. The in buffers are still the same at the end. */
-static int give(struct world *w, const struct bin *bin, const struct wants *wants)
+static int give(struct world *w, const struct bin *bin, const struct expected *wants)
 {
 	for (uint32_t r = 0; r < w->nranks; r++)
 		for (size_t i = 0; wants && i < wants[r].v.n; i++)
 			for (uint32_t k = 0; k < wants[r].v.at[i].nsrc; k++) {
-				const struct want *v = &wants[r].v.at[i];
-				const struct want_src *src = &wants[r].src.at[v->src + k];
+				const struct expected_range *v = &wants[r].v.at[i];
+				const struct expected_src *src = &wants[r].src.at[v->src + k];
 				struct span s = { world_place(w, src->rank, src->buf) + src->off, v->len, src->rank };
 
 				if (bin->buffers[src->buf].mode == BIN_OUT && VEC_PUSH(&w->gives, s))
@@ -129,10 +129,10 @@ static int give(struct world *w, const struct bin *bin, const struct wants *want
 	return 0;
 }
 
-static int want(struct world *w, uint32_t rank, const struct wants *all)
+static int want(struct world *w, uint32_t rank, const struct expected *all)
 {
 	for (size_t i = 0; i < all->v.n; i++) {
-		const struct want *v = &all->v.at[i];
+		const struct expected_range *v = &all->v.at[i];
 		uint64_t at = world_place(w, rank, v->buf) + v->off;
 
 		if (VEC_PUSH(&w->wants, (struct span){ at, v->len, rank }))
@@ -140,7 +140,7 @@ static int want(struct world *w, uint32_t rank, const struct wants *all)
 		for (unsigned e = 0; e < EPOCHS; e++)
 			for (uint64_t k = 0; k < v->len; k++)
 				for (uint32_t s = 0; s < v->nsrc; s++) {
-					const struct want_src *src = &all->src.at[v->src + s];
+					const struct expected_src *src = &all->src.at[v->src + s];
 					uint64_t x = w->given[e][world_place(w, src->rank, src->buf) + src->off + k];
 
 					w->wanted[e][at + k] =
@@ -174,7 +174,7 @@ static size_t tidy(struct span *s, size_t n)
 	return left;
 }
 
-struct world *world_new(const struct ir_graph *g, const struct bin *b, const struct wants *wants)
+struct world *world_new(const struct ir_graph *g, const struct bin *b, const struct expected *wants)
 {
 	struct world *w = mem_calloc(1, sizeof *w);
 

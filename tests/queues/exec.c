@@ -9,7 +9,7 @@
 
 #include "compiler/ir/smcq.h"
 #include "format/check.h"
-#include "util/mix.h"
+#include "util/hash64.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ struct exec {
 
 static uint64_t chance(struct exec *x, uint64_t n)
 {
-	x->random = mix(x->random + 0x9e3779b97f4a7c15);
+	x->random = hash64(x->random + 0x9e3779b97f4a7c15);
 	return x->random % n;
 }
 
@@ -88,7 +88,7 @@ static uint64_t combine(unsigned armw, uint64_t a, uint64_t b)
 	case BIN_ARMW_OR8:
 		return a | b;
 	default:
-		return mix(a) * 3 + b;
+		return hash64(a) * 3 + b;
 	}
 }
 
@@ -152,7 +152,7 @@ struct scene *scene_new(const struct ir_graph *g, const struct ir_events *ev, co
 		w->given[e] = must(malloc(w->size * 8 + 1));
 		w->wanted[e] = must(malloc(w->size * 8 + 1));
 		for (uint64_t i = 0; i < w->size; i++)
-			w->given[e][i] = mix(i + ((uint64_t)e << 40));
+			w->given[e][i] = hash64(i + ((uint64_t)e << 40));
 		memcpy(w->wanted[e], w->given[e], w->size * 8);
 		wanted(w, w->wanted[e]);
 	}
@@ -173,7 +173,7 @@ void scene_free(struct scene *w)
 
 static uint64_t rubbish(uint64_t i, uint32_t epoch)
 {
-	return mix(i ^ ((uint64_t)(epoch + 1) << 50));
+	return hash64(i ^ ((uint64_t)(epoch + 1) << 50));
 }
 
 static void fail(struct exec *x, enum outcome end)
@@ -251,7 +251,7 @@ static bool can_post(const struct exec *x, uint32_t r, uint32_t q)
 	const uint32_t id = x->qbase[r] + q;
 
 	return b->mode == BIN_Q_POSTED && x->ranks[r].running && x->posts[id] < x->ranks[r].starts &&
-	       x->credit[id] >= (uint64_t)b->told * (x->posts[id] + 1);
+	       x->credit[id] >= (uint64_t)b->needs * (x->posts[id] + 1);
 }
 
 static bool can_issue(const struct exec *x, uint32_t r, uint32_t q)
@@ -433,7 +433,7 @@ static bool slow(const struct exec *x, const struct action *a)
 
 	if (a->act == ACT_STEP)
 		id = x->flights.at[a->a].rank * 64u + x->flights.at[a->a].queue + 1000;
-	return mix(x->o->seed * 77 + id) % 4 == 0;
+	return hash64(x->o->seed * 77 + id) % 4 == 0;
 }
 
 static const struct action *choose(struct exec *x, const struct actions *s)
@@ -453,7 +453,7 @@ static const struct action *choose(struct exec *x, const struct actions *s)
 
 enum outcome carry_out(const struct scene *w, const struct smcq *s, const struct order *o)
 {
-	struct exec x = { .w = w, .s = s, .o = o, .random = mix(o->seed), .end = OUT_RIGHT };
+	struct exec x = { .w = w, .s = s, .o = o, .random = hash64(o->seed), .end = OUT_RIGHT };
 	struct actions actions = { { 0 } };
 	uint32_t queues = 0;
 

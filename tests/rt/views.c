@@ -79,7 +79,7 @@ static const struct round rounds[] = {
 
 struct record {
 	_Atomic uint64_t seq;
-	char data[HOST_RECORD];
+	char data[GROUP_RECORD];
 };
 
 /* Shared by all. */
@@ -110,7 +110,7 @@ struct be_group {
 	const struct round *r;
 	uint64_t seq, random;
 	size_t used; /* of the heap */
-	_Alignas(64) char room[MOST * HOST_RECORD];
+	_Alignas(64) char room[MOST * GROUP_RECORD];
 	struct zombie zombies[4];
 	unsigned nzombies;
 	pthread_t thread;
@@ -143,7 +143,7 @@ static uint32_t process_of(const struct world *w, uint32_t rank)
 	return rank % w->processes;
 }
 
-int host_post(struct be_group *g, const void *in, size_t size)
+int group_post(struct be_group *g, const void *in, size_t size)
 {
 	struct record *r = &g->w->record[g->rank][++g->seq & 1];
 
@@ -152,7 +152,7 @@ int host_post(struct be_group *g, const void *in, size_t size)
 	return 0;
 }
 
-int host_collect(struct be_group *g, size_t size, void *out)
+int group_collect(struct be_group *g, size_t size, void *out)
 {
 	for (uint32_t p = 0; p < g->w->size; p++) {
 		struct record *r = &g->w->record[p][g->seq & 1];
@@ -164,37 +164,37 @@ int host_collect(struct be_group *g, size_t size, void *out)
 	return 0;
 }
 
-int host_allgather(struct be_group *g, const void *in, size_t size, void *out)
+int group_allgather(struct be_group *g, const void *in, size_t size, void *out)
 {
-	host_post(g, in, size);
-	return host_collect(g, size, out);
+	group_post(g, in, size);
+	return group_collect(g, size, out);
 }
 
-void *host_room(struct be_group *g)
+void *group_room(struct be_group *g)
 {
 	return g->room;
 }
 
-int host_agree(struct be_group *g, int err)
+int group_agree(struct be_group *g, int err)
 {
 	int all[MOST];
 
-	host_allgather(g, &err, sizeof err, all);
+	group_allgather(g, &err, sizeof err, all);
 	for (uint32_t p = 0; p < g->w->size && !err; p++)
 		err = all[p];
 	return err;
 }
 
-const struct be_place *host_place(struct be_group *g, uint32_t rank)
+const struct be_handle *group_handle(struct be_group *g, uint32_t rank)
 {
-	return (const struct be_place *)(void *)g->room + rank;
+	return (const struct be_handle *)(void *)g->room + rank;
 }
 
 struct header { /* of an allocation */
 	_Alignas(64) size_t size;
 };
 
-void *host_alloc(struct be_group *g, size_t size, uint64_t *off)
+void *group_alloc(struct be_group *g, size_t size, uint64_t *off)
 {
 	struct header *h = (struct header *)(void *)(g->at->base[g->rank] + g->used);
 	const size_t len = sizeof *h + (size + 63) / 64 * 64;
@@ -208,7 +208,7 @@ void *host_alloc(struct be_group *g, size_t size, uint64_t *off)
 	return h + 1;
 }
 
-void host_free(struct be_group *g, void *block)
+void group_free(struct be_group *g, void *block)
 {
 	(void)g;
 	if (block)
@@ -224,19 +224,19 @@ static void reap(struct be_group *g)
 			i++;
 			continue;
 		}
-		host_free(g, z.ptr[1]);
-		host_free(g, z.ptr[0]);
+		group_free(g, z.ptr[1]);
+		group_free(g, z.ptr[0]);
 		g->zombies[i] = g->zombies[--g->nzombies];
 	}
 }
 
-void host_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users)
+void group_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users)
 {
 	g->zombies[g->nzombies++] = (struct zombie){ { first, second }, users };
 	reap(g);
 }
 
-void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len)
+void *group_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len)
 {
 	if (off > HEAP || len > HEAP - off) {
 		wrong(g, "%zu bytes at %llu of rank %u", len, (unsigned long long)off, rank);
@@ -245,29 +245,29 @@ void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len)
 	return g->at->base[rank] + off;
 }
 
-bool host_near(struct be_group *g, uint32_t rank)
+bool group_same_node(struct be_group *g, uint32_t rank)
 {
 	(void)g;
 	(void)rank;
 	return true;
 }
 
-bool host_same_process(struct be_group *g, uint32_t rank)
+bool group_same_process(struct be_group *g, uint32_t rank)
 {
 	return process_of(g->w, rank) == g->at->number;
 }
 
-int host_pid(struct be_group *g, uint32_t rank)
+int group_pid(struct be_group *g, uint32_t rank)
 {
 	return atomic_load(&g->w->pid[process_of(g->w, rank)]);
 }
 
-int host_direct_allowed(struct be_group *g)
+int group_direct_allowed(struct be_group *g)
 {
 	return g->r->direct;
 }
 
-int host_error(struct be_group *g, int err, const char *fmt, ...)
+int group_error(struct be_group *g, int err, const char *fmt, ...)
 {
 	char line[200];
 	va_list ap;
@@ -279,49 +279,49 @@ int host_error(struct be_group *g, int err, const char *fmt, ...)
 	return err;
 }
 
-int host_died(struct be_group *g, uint32_t rank)
+int group_died(struct be_group *g, uint32_t rank)
 {
-	return host_error(g, -ERR_DEAD, "rank %u is not there", rank);
+	return group_error(g, -ERR_DEAD, "rank %u is not there", rank);
 }
 
-const struct be_bells *host_bells(struct be_group *g, uint32_t rank)
+const struct be_bells *group_bells(struct be_group *g, uint32_t rank)
 {
 	(void)rank;
 	g->bells.at[0] = &g->bell;
 	return &g->bells;
 }
 
-void host_ring(struct be_bell *bell, int event)
+void be_ring_sleepers(struct be_bell *bell, int event)
 {
 	(void)bell;
 	(void)event;
 }
 
-bool host_umwaits(const struct be_group *g)
+bool group_umwaits(const struct be_group *g)
 {
 	(void)g;
 	return false;
 }
 
-void host_umwait(const _Atomic uint64_t *word, uint64_t value)
+void be_umwait(const _Atomic uint64_t *word, uint64_t value)
 {
 	(void)word;
 	(void)value;
 }
 
-bool host_traces(const struct be_group *g)
+bool group_traces(const struct be_group *g)
 {
 	(void)g;
 	return false;
 }
 
-void host_trace(struct be_group *g, struct be_event e)
+void group_trace(struct be_group *g, struct be_event e)
 {
 	(void)g;
 	(void)e;
 }
 
-bool host_lost(const struct be_group *g)
+bool group_lost(const struct be_group *g)
 {
 	(void)g;
 	return false;
@@ -338,7 +338,7 @@ struct request {
 	unsigned bound; /* which of them */
 	struct be_layout layout;
 	struct be_bound *all[MOST]; /* this rank's, and views of the others' */
-	struct be_place places[MOST];
+	struct be_handle places[MOST];
 	uint64_t epoch;
 };
 
@@ -424,7 +424,7 @@ static void find_memory(struct request *q, bool may_be_private, struct be_buffer
 		const size_t len = q->rank.bufsize[i] * (size_t)q->layout.extent;
 
 		out[i] = (struct be_buffer){ .elements = q->rank.bufsize[i], .heap = !may_be_private || draw(g, 2) };
-		out[i].ptr = out[i].heap ? host_alloc(g, len, &out[i].heap_off) : calloc(1, len + 1);
+		out[i].ptr = out[i].heap ? group_alloc(g, len, &out[i].heap_off) : calloc(1, len + 1);
 		if (!out[i].ptr)
 			abort();
 	}
@@ -576,7 +576,7 @@ static void meet(struct be_group *g)
 {
 	char nothing[MOST] = { 0 };
 
-	host_allgather(g, nothing, 1, nothing);
+	group_allgather(g, nothing, 1, nothing);
 }
 
 /* Binds, and makes views of all others. */
@@ -585,12 +585,12 @@ static void bind(struct request *q)
 	const struct be_layout basic = layout(false);
 	struct be_group *g = q->g;
 	struct be_bind b = binding(q);
-	struct be_place place = { 0 };
+	struct be_handle place = { 0 };
 	const struct be_ops *ops = &sm_ops;
 
 	if (ops->make(&b, &q->all[g->rank], &place))
 		wrong(g, "make");
-	host_allgather(g, &place, sizeof place, g->room);
+	group_allgather(g, &place, sizeof place, g->room);
 	memcpy(q->places, g->room, sizeof q->places);
 	if (ops->bind(q->all[g->rank], g->w->size - 1, 0))
 		wrong(g, "bind");

@@ -68,7 +68,7 @@ inline wake_all()
   }
 }
 
-/* be_ring and host_ring; b is free */
+/* be_ring and be_ring_sleepers; b is free */
 inline ring()
 {
   b = sleepers;

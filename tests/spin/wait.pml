@@ -111,7 +111,7 @@ inline wake()
   }
 }
 
-/* be_ring and host_ring */
+/* be_ring and be_ring_sleepers */
 inline ring(r)
 {
 #ifdef EARLY_COUNT

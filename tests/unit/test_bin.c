@@ -391,10 +391,10 @@ static void queues(void)
 		*name = was;
 		repair(m.at, m.size);
 	}
-	((struct bin_queue *)(uintptr_t)p.queues)->told = 1; /* and not posted */
+	((struct bin_queue *)(uintptr_t)p.queues)->needs = 1; /* and not posted */
 	repair(m.at, m.size);
 	CU_ASSERT_EQUAL(bin_check(m.at, m.size), -ERR_CORRUPT);
-	((struct bin_queue *)(uintptr_t)p.queues)->told = 0;
+	((struct bin_queue *)(uintptr_t)p.queues)->needs = 0;
 	repair(m.at, m.size);
 	((struct bin_entry *)(uintptr_t)e)->off[0] = 1;
 	CU_ASSERT_EQUAL(bin_check_queues(&b, 0), 0); /* it has a check of its own */
@@ -514,10 +514,10 @@ static void wide(void)
 			len += (size_t)snprintf(text + len, room - len, "l%d: calc 1\n", i);
 		snprintf(text + len, room - len, "l0 requires l%d\n}\n", n - 1);
 		struct image m = make(text, 0, false, NULL);
-		struct bin_view v;
+		struct bin_opened v;
 
 		CU_ASSERT_EQUAL_FATAL(bin_open(&b, m.at, m.size), 0);
-		CU_ASSERT_EQUAL(bin_view_open(&b, 0, &v), 0);
+		CU_ASSERT_EQUAL(bin_opened_at(&b, 0, &v), 0);
 		CU_ASSERT_EQUAL(v.nops, (uint32_t)n);
 		CU_ASSERT_EQUAL(v.wide, n > 32768);
 		CU_ASSERT_EQUAL(v.pos, true);

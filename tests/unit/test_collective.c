@@ -24,17 +24,17 @@ static bool compile(const char *text, const struct compile_options *o, void **im
 }
 
 /* "buf off len < rank:buf+off ..." for each range, a line each. */
-static void print(const struct wants *w, char *out, size_t size)
+static void print(const struct expected *w, char *out, size_t size)
 {
 	size_t n = 0;
 
 	*out = '\0';
 	for (size_t i = 0; i < w->v.n && n < size; i++) {
-		const struct want *x = &w->v.at[i];
+		const struct expected_range *x = &w->v.at[i];
 
 		n += (size_t)snprintf(out + n, size - n, "%u %" PRIu64 " %" PRIu64 " <", x->buf, x->off, x->len);
 		for (uint32_t k = 0; k < x->nsrc && n < size; k++) {
-			const struct want_src *s = &w->src.at[x->src + k];
+			const struct expected_src *s = &w->src.at[x->src + k];
 
 			n += (size_t)snprintf(out + n, size - n, " %u:%u+%" PRIu64, s->rank, s->buf, s->off);
 		}
@@ -46,12 +46,12 @@ static void print(const struct wants *w, char *out, size_t size)
 /* What a rank wants, as a text. */
 static int wants_text(const struct bin *b, const struct bin_args *args, char *out, size_t size)
 {
-	struct wants w;
+	struct expected w;
 	struct ir_fault fault;
-	int err = collective_wants(b, args, &w, &fault);
+	int err = collective_expected(b, args, &w, &fault);
 
 	print(&w, out, size);
-	wants_fini(&w);
+	expected_fini(&w);
 	return err;
 }
 

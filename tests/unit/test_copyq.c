@@ -45,7 +45,7 @@ static bool take(struct taker *t)
 	struct bed *b = t->bed;
 	struct copyq_part p;
 
-	if (!copyq_look(&b->q, &p))
+	if (!copyq_peek(&b->q, &p))
 		return false;
 	delay(t);
 	if (!copyq_take(&b->q, &p))
@@ -138,18 +138,18 @@ static void one_by_one(void)
 
 	memset(q, 0, sizeof *q);
 	CU_ASSERT(copyq_complete(q));
-	CU_ASSERT(!copyq_look(q, &p));
+	CU_ASSERT(!copyq_peek(q, &p));
 	CU_ASSERT(copyq_put(q, &(struct copyq_what){ 5, 6, 7 }, 10, 8));
-	CU_ASSERT(copyq_look(q, &p) && copyq_look(q, &same));
+	CU_ASSERT(copyq_peek(q, &p) && copyq_peek(q, &same));
 	CU_ASSERT(p.off == 0 && p.len == 8 && p.what.op == 5 && p.what.address == 6 && p.what.heap == 7);
 	CU_ASSERT(copyq_take(q, &p) && !copyq_take(q, &same));
-	CU_ASSERT(copyq_look(q, &next) && next.off == 8 && next.len == 2);
-	CU_ASSERT(copyq_take(q, &next) && !copyq_look(q, &same));
+	CU_ASSERT(copyq_peek(q, &next) && next.off == 8 && next.len == 2);
+	CU_ASSERT(copyq_take(q, &next) && !copyq_peek(q, &same));
 	CU_ASSERT(!copyq_done(q) && !copyq_complete(q));
 	CU_ASSERT(!copyq_put(q, &p.what, 1, 1));
 	CU_ASSERT(copyq_done(q) && copyq_complete(q));
 	CU_ASSERT(copyq_put(q, &(struct copyq_what){ .op = 1 }, 1, 1));
-	CU_ASSERT(copyq_look(q, &p) && p.off == 0 && p.len == 1 && p.what.op == 1);
+	CU_ASSERT(copyq_peek(q, &p) && p.off == 0 && p.len == 1 && p.what.op == 1);
 	free(q);
 }
 

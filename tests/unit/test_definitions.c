@@ -325,18 +325,18 @@ static void write_text(size_t i, char *out, size_t size)
 }
 
 /* The wants of all ranks are the model's. */
-static bool same(const struct model *m, const struct wants *wants)
+static bool same(const struct model *m, const struct expected *wants)
 {
 	for (uint32_t r = 0; r < m->p; r++) {
 		static uint64_t got[2][ELEMENTS];
 
 		memset(got, 0, sizeof got);
 		for (size_t i = 0; i < wants[r].v.n; i++) {
-			const struct want *w = &wants[r].v.at[i];
+			const struct expected_range *w = &wants[r].v.at[i];
 
 			for (uint64_t k = 0; k < w->len; k++)
 				for (uint32_t s = 0; s < w->nsrc; s++) {
-					const struct want_src *src = &wants[r].src.at[w->src + s];
+					const struct expected_src *src = &wants[r].src.at[w->src + s];
 					uint64_t *h = &got[w->buf][w->off + k];
 
 					*h = mix(*h, src->rank, src->buf, src->off + k);
@@ -351,7 +351,7 @@ static bool same(const struct model *m, const struct wants *wants)
 static void one(size_t row, const struct bin *b, struct model *m, unsigned which)
 {
 	struct bin_args args = { .size = m->p, .count = m->count };
-	struct wants wants[MOST];
+	struct expected wants[MOST];
 	struct ir_fault fault;
 	struct claim c;
 	uint32_t rank;
@@ -365,14 +365,14 @@ static void one(size_t row, const struct bin *b, struct model *m, unsigned which
 	args.by_rank = m->rows.by_rank;
 	rows[row].model(m);
 	CU_ASSERT_FATAL(!claim_open(&c, b, &fault));
-	err = claim_all_wants(&c, &args, wants, &rank, &fault);
+	err = claim_all_expected(&c, &args, wants, &rank, &fault);
 	if (err || !same(m, wants)) {
 		printf("# %s %s size %u root %u count %d sample %s: %s\n", rows[row].name, rows[row].params, m->p, m->root,
 		       (int)m->count, m->rows.name, err ? fault.text : "it differs");
 		CU_FAIL("the definition differs from the model");
 	}
 	for (uint32_t r = 0; r < m->p && !err; r++)
-		wants_fini(&wants[r]);
+		expected_fini(&wants[r]);
 	claim_close(&c);
 	arg_rows_fini(&m->rows);
 }
@@ -417,7 +417,7 @@ static void concrete(void)
 			struct compile_options o = { 0 };
 			struct bin_args args = { .size = 6, .count = 4 };
 			void *image = NULL, *fixed = NULL;
-			struct wants wants[6];
+			struct expected wants[6];
 			struct ir_fault fault;
 			VEC(struct define) defines = { 0 };
 			size_t size = 0;
@@ -457,10 +457,10 @@ static void concrete(void)
 
 			args.args = b.meta->root == BIN_NONE ? NULL : &root;
 			CU_ASSERT(!claim_open(&c, &f, &fault));
-			CU_ASSERT_FATAL(!claim_all_wants(&c, &args, wants, &rank, &fault));
+			CU_ASSERT_FATAL(!claim_all_expected(&c, &args, wants, &rank, &fault));
 			CU_ASSERT(same(&m, wants));
 			for (uint32_t r = 0; r < 6; r++)
-				wants_fini(&wants[r]);
+				expected_fini(&wants[r]);
 			claim_close(&c);
 			VEC_FREE(&defines);
 			arg_rows_fini(&m.rows);

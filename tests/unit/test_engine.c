@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The dependency engine, driven by executors of all kinds in random turns, over random graphs. */
-#include "backends/common/engine.h"
+#include "backends/common/dispatch.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct bench {
 	struct bin_op ops[OPS];
 	uint32_t dep_at[OPS + 1], deps[OPS * OPS], ndeps;
 	struct be_bind b;
-	struct engine e;
+	struct dispatcher e;
 	struct be_turn turn;
 	struct be_bound bound;
 	uint64_t moved; /* in the epochs before */
@@ -35,7 +35,7 @@ static uint32_t draw(struct bench *x, uint32_t n)
 	return (x->seed >> 8) % n;
 }
 
-static struct bench *bench_of(struct engine *e)
+static struct bench *bench_of(struct dispatcher *e)
 {
 	return (struct bench *)((char *)e - offsetof(struct bench, e));
 }
@@ -47,7 +47,7 @@ static bool allowed(const struct bench *x, uint32_t i)
 
 	if (!x->b.helped)
 		return true;
-	if (class[0] == ENGINE_EARLY && x->starting)
+	if (class[0] == DISPATCH_EARLY && x->starting)
 		return x->who & BE_APP;
 	return BIT(class[1]) & x->who;
 }
@@ -63,7 +63,7 @@ static bool ready(const struct bench *x, uint32_t i)
 	return true;
 }
 
-static int poll_op(struct engine *e, void *what)
+static int poll_op(struct dispatcher *e, void *what)
 {
 	struct bench *x = bench_of(e);
 	uint32_t i = *(uint32_t *)what;
@@ -77,7 +77,7 @@ static int poll_op(struct engine *e, void *what)
 	return 1;
 }
 
-static int issue_op(struct engine *e, void *what)
+static int issue_op(struct dispatcher *e, void *what)
 {
 	struct bench *x = bench_of(e);
 	uint32_t i = *(uint32_t *)what;
@@ -121,11 +121,11 @@ static void epoch(struct bench *x)
 	memset(x->ended, 0, sizeof x->ended);
 	x->starting = true;
 	x->who = comers[draw(x, 2) * 3];
-	rc = engine_start(&x->e, x->who);
+	rc = dispatch_start(&x->e, x->who);
 	x->starting = false;
 	check_told(x);
 	/* What the starter may do is done as far as it can be: nothing ready of its own is left. */
-	engine_states(&x->e, state);
+	dispatch_states(&x->e, state);
 	for (uint32_t i = 0; i < OPS; i++) {
 		bool is = state[i] == BE_DONE;
 
@@ -134,7 +134,7 @@ static void epoch(struct bench *x)
 	}
 	for (unsigned n = 0; n < 100000 && !rc; n++) {
 		x->who = comers[draw(x, 4)];
-		rc = engine_progress(&x->e, x->who);
+		rc = dispatch_progress(&x->e, x->who);
 		x->bad += rc != finished(x);
 		check_told(x);
 	}
@@ -158,10 +158,10 @@ static void make(struct bench *x, bool helped)
 {
 	x->b = (struct be_bind){ .ops = x->ops, .nops = OPS, .dep_at = x->dep_at, .deps = x->deps, .helped = helped };
 	x->bound.turn = &x->turn;
-	engine_init(&x->e, &x->b, calloc(1, engine_room(&x->b)), calloc(1, engine_own_room(OPS)), &x->bound);
+	dispatch_init(&x->e, &x->b, calloc(1, dispatch_room(&x->b)), calloc(1, dispatch_own_room(OPS)), &x->bound);
 	for (uint32_t i = 0; i < OPS; i++) {
 		x->number[i] = i;
-		x->e.todo[i] = (struct engine_do){ { issue_op, poll_op }, &x->number[i] };
+		x->e.todo[i] = (struct dispatch_do){ { issue_op, poll_op }, &x->number[i] };
 	}
 }
 
@@ -177,10 +177,10 @@ static void classes(struct bench *x)
 	for (uint32_t i = 0; i < OPS; i++) {
 		uint8_t *class = x->e.ops[i].class;
 
-		class[1] = (uint8_t)draw(x, ENGINE_EARLY);
-		class[0] = class[1] != ENGINE_APP && !draw(x, 3) ? ENGINE_EARLY : class[1];
+		class[1] = (uint8_t)draw(x, DISPATCH_EARLY);
+		class[0] = class[1] != DISPATCH_APP && !draw(x, 3) ? DISPATCH_EARLY : class[1];
 	}
-	engine_classify(&x->e);
+	dispatch_classify(&x->e);
 }
 
 static void run(bool helped)
@@ -230,20 +230,20 @@ static void early_ops_pass(void)
 	x->polls[1] = 3; /* start looks more than once */
 	make(x, true);
 	for (uint32_t i = 0; i < OPS; i++) {
-		x->e.ops[i].class[0] = ENGINE_EARLY;
-		x->e.ops[i].class[1] = ENGINE_ANY;
+		x->e.ops[i].class[0] = DISPATCH_EARLY;
+		x->e.ops[i].class[1] = DISPATCH_ANY;
 	}
-	engine_classify(&x->e);
+	dispatch_classify(&x->e);
 	x->starting = true;
 	x->who = BE_APP;
-	CU_ASSERT_EQUAL(engine_start(&x->e, BE_APP), 0);
+	CU_ASSERT_EQUAL(dispatch_start(&x->e, BE_APP), 0);
 	x->starting = false;
 	CU_ASSERT(x->ended[0] && !x->ended[1]);
-	CU_ASSERT_EQUAL(engine_progress(&x->e, BE_APP), 0);
+	CU_ASSERT_EQUAL(dispatch_progress(&x->e, BE_APP), 0);
 	CU_ASSERT_EQUAL(x->turn.passed, 1);
 	x->who = BE_ANY;
 	for (unsigned n = 0; n < 4; n++)
-		engine_progress(&x->e, BE_ANY);
+		dispatch_progress(&x->e, BE_ANY);
 	CU_ASSERT(finished(x));
 	CU_ASSERT_EQUAL(x->turn.passed, OPS - 1);
 	CU_ASSERT_EQUAL(x->bad, 0);

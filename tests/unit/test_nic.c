@@ -3,9 +3,9 @@
  * much credit, GETs bring what is there, nothing is left of a rank that leaves, strong order holds in every order of packets,
  * and two threads copy as one does. */
 #include "format/read.h"
-#include "goalrun/nic/nic_core.h"
+#include "goalrun/nic/device.h"
 #include "tests/unit/unit.h"
-#include "util/mix.h"
+#include "util/hash64.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #define BYTES 1024u /* and how long */
 #define DEPTH 11u
 #define QUEUES 3u /* a normal one, a session, a CPU's */
-#define WAYS 5u
+#define ROUTES 5u
 
 /* One rank, which puts to itself. */
 struct rig {
@@ -67,12 +67,12 @@ static void open_rig(struct rig *r, uint64_t seed, uint32_t offset)
 	CU_ASSERT(r->heap != MAP_FAILED);
 	CU_ASSERT(!nic_init(&r->nic, &o) && !nic_open(&r->port, 0, r->text, sizeof r->text));
 	b = r->block = (struct nic_block *)(void *)(r->heap + BLOCK);
-	*b = (struct nic_block){ .id = 7, .tnis = 6, .cqs = 2, .offset = offset, .nqueues = QUEUES, .nregions = 1, .nways = WAYS,
-				 .tcq_depth = 3, .mrq_depth = 3 };
+	*b = (struct nic_block){ .id = 7, .tnis = 6, .cqs = 2, .offset = offset, .nqueues = QUEUES, .nregions = 1,
+				 .nroutes = ROUTES, .tcq_depth = 3, .mrq_depth = 3 };
 	end = (end + 63) / 64 * 64;
 	b->queues = lay(&end, QUEUES * sizeof(struct nic_queue));
 	b->regions = lay(&end, sizeof(struct nic_region));
-	b->ways = lay(&end, WAYS * sizeof(struct nic_way));
+	b->routes = lay(&end, ROUTES * sizeof(struct nic_route));
 	b->pointers = lay(&end, QUEUES * sizeof(struct nic_pointers));
 	b->tcq_ring = lay(&end, sizeof(struct nic_local) << 3);
 	b->mrq_ring = lay(&end, sizeof(struct nic_remote) << 3);
@@ -91,14 +91,14 @@ static void open_rig(struct rig *r, uint64_t seed, uint32_t offset)
 /* Ways 0 … 2 are to the queues, one to none, and one of GETs for the session. */
 static void start_rig(struct rig *r, uint64_t seed, uint32_t offset)
 {
-	struct nic_way *ways;
+	struct nic_route *routes;
 
 	open_rig(r, seed, offset);
 	CU_ASSERT(!bind_rig(r));
-	ways = in_block(r, r->block->ways);
-	for (uint32_t i = 0; i < WAYS; i++)
-		ways[i] = (struct nic_way){ .peer = r->name, .queue = i < QUEUES ? i : BIN_NONE };
-	ways[4] = (struct nic_way){ .peer = r->name, .queue = 1, .gets = 1 };
+	routes = in_block(r, r->block->routes);
+	for (uint32_t i = 0; i < ROUTES; i++)
+		routes[i] = (struct nic_route){ .peer = r->name, .queue = i < QUEUES ? i : BIN_NONE };
+	routes[4] = (struct nic_route){ .peer = r->name, .queue = 1, .gets = 1 };
 	CU_ASSERT(!nic_connect(&r->nic, &r->port, r->name, r->text, sizeof r->text));
 }
 
@@ -121,12 +121,12 @@ static void post(struct rig *r, unsigned queue, struct nic_entry e)
 
 static void run(struct rig *r)
 {
-	nic_look(&r->nic);
+	nic_poll(&r->nic);
 	while (nic_step(&r->nic))
 		;
 }
 
-static const struct nic_entry credit15 = { .command = BIN_E_PIGGYBACK, .sps = 15, .way = 1 };
+static const struct nic_entry credit15 = { .command = BIN_E_PIGGYBACK, .sps = 15, .route = 1 };
 
 static void sessions(void)
 {
@@ -134,13 +134,13 @@ static void sessions(void)
 
 	/* Credit comes before entries; a NOP takes some. */
 	start_rig(&r, 0, 25);
-	post(&r, 0, (struct nic_entry){ .command = BIN_E_PIGGYBACK, .sps = 2, .way = 1 });
+	post(&r, 0, (struct nic_entry){ .command = BIN_E_PIGGYBACK, .sps = 2, .route = 1 });
 	run(&r);
 	CU_ASSERT(atomic_load(&r.pointers[1].scheduling) == 2 && atomic_load(&r.pointers[1].consumer) == 0);
 	memset(r.heap + DATA, 'x', 8);
 	post(&r, 1, (struct nic_entry){ .command = BIN_E_NOP });
 	for (uint64_t i = 1; i < 3; i++)
-		post(&r, 1, (struct nic_entry){ .command = BIN_E_PUT, .flags = BIN_E_LOCAL | BIN_E_REMOTE, .len = 8, .way = 3,
+		post(&r, 1, (struct nic_entry){ .command = BIN_E_PUT, .flags = BIN_E_LOCAL | BIN_E_REMOTE, .len = 8, .route = 3,
 						.off = { 0, 8 * i } });
 	run(&r);
 	CU_ASSERT(atomic_load(&r.pointers[1].consumer) == 2);
@@ -170,12 +170,12 @@ static void notices(void)
 
 	start_rig(&r, 0, 25);
 	for (unsigned i = 0; i < 3; i++)
-		post(&r, 0, (struct nic_entry){ .command = BIN_E_PIGGYBACK, .sps = 1, .way = 2 });
+		post(&r, 0, (struct nic_entry){ .command = BIN_E_PIGGYBACK, .sps = 1, .route = 2 });
 	run(&r);
 	CU_ASSERT(atomic_load(&r.block->mrq) == 3);
 	CU_ASSERT(((struct nic_remote *)in_block(&r, r.block->mrq_ring))[2].what == NIC_CREDIT);
 	for (unsigned i = 0; i < 6; i++)
-		post(&r, 0, (struct nic_entry){ .command = BIN_E_PIGGYBACK, .sps = 1, .way = 2 });
+		post(&r, 0, (struct nic_entry){ .command = BIN_E_PIGGYBACK, .sps = 1, .route = 2 });
 	run(&r);
 	CU_ASSERT(atomic_load(&r.block->fault) == NIC_NOTICES); /* nobody reads them */
 	close_rig(&r);
@@ -186,18 +186,18 @@ static void bad_entries(void)
 {
 	static const struct nic_entry bad[] = {
 		{ .command = 99 },
-		{ .command = BIN_E_PUT, .len = 8, .way = WAYS },
-		{ .command = BIN_E_PUT, .len = 8, .way = 3, .region = { 1, 0 } },
-		{ .command = BIN_E_PUT, .len = 8, .way = 3, .off = { 0, BYTES - 7 } },
-		{ .command = BIN_E_PUT, .len = 8, .way = 3, .off = { UINT64_MAX - 3, 0 } },
-		{ .command = BIN_E_PUT, .len = BYTES + 1, .way = 3 },
-		{ .command = BIN_E_PIGGYBACK, .len = 1, .way = 3 },
-		{ .command = BIN_E_ARMW, .len = 4, .way = 3, .armw = BIN_ARMW_ADD8 },
-		{ .command = BIN_E_ARMW, .len = 8, .way = 3, .armw = 0 },
-		{ .command = BIN_E_GET, .len = 8, .way = 3 },
-		{ .command = BIN_E_PUT, .len = 8, .way = 4 },
-		{ .command = BIN_E_GET, .len = 8, .way = 4, .off = { 0, BYTES - 7 } },
-		{ .command = BIN_E_GET, .len = 8, .way = 4, .region = { 1, 0 } },
+		{ .command = BIN_E_PUT, .len = 8, .route = ROUTES },
+		{ .command = BIN_E_PUT, .len = 8, .route = 3, .region = { 1, 0 } },
+		{ .command = BIN_E_PUT, .len = 8, .route = 3, .off = { 0, BYTES - 7 } },
+		{ .command = BIN_E_PUT, .len = 8, .route = 3, .off = { UINT64_MAX - 3, 0 } },
+		{ .command = BIN_E_PUT, .len = BYTES + 1, .route = 3 },
+		{ .command = BIN_E_PIGGYBACK, .len = 1, .route = 3 },
+		{ .command = BIN_E_ARMW, .len = 4, .route = 3, .armw = BIN_ARMW_ADD8 },
+		{ .command = BIN_E_ARMW, .len = 8, .route = 3, .armw = 0 },
+		{ .command = BIN_E_GET, .len = 8, .route = 3 },
+		{ .command = BIN_E_PUT, .len = 8, .route = 4 },
+		{ .command = BIN_E_GET, .len = 8, .route = 4, .off = { 0, BYTES - 7 } },
+		{ .command = BIN_E_GET, .len = 8, .route = 4, .region = { 1, 0 } },
 	};
 	struct rig r;
 
@@ -226,7 +226,7 @@ static void bad_blocks(void)
 	REFUSED(r.bytes = 64);
 	REFUSED(r.block->queues = r.bytes);
 	REFUSED(r.block->nqueues = UINT32_MAX);
-	REFUSED(r.block->ways = UINT64_MAX - 7);
+	REFUSED(r.block->routes = UINT64_MAX - 7);
 	REFUSED(r.block->nregions = 1u << 30);
 	REFUSED(r.block->mrq_depth = 32);
 	REFUSED(r.block->tcq_depth = 200);
@@ -256,7 +256,7 @@ static unsigned firsts(uint8_t flags)
 		memset(r.heap + DATA, 'a', 64);
 		memset(r.heap + DATA + 64, 'b', 64);
 		for (uint64_t i = 0; i < 2; i++)
-			post(&r, 0, (struct nic_entry){ .command = BIN_E_PUT, .flags = flags, .len = 64, .way = 3,
+			post(&r, 0, (struct nic_entry){ .command = BIN_E_PUT, .flags = flags, .len = 64, .route = 3,
 							.off = { 64 * i, 128 } });
 		run(&r);
 		n += memchr(r.heap + DATA + 128, 'a', 64) != NULL;
@@ -275,10 +275,11 @@ static void gets(void)
 		memset(r.heap + DATA + 256, 'g', 256);
 		for (uint64_t i = 0; i < 2; i++)
 			post(&r, 0, (struct nic_entry){ .command = BIN_E_GET, .flags = BIN_E_STRONG | BIN_E_LOCAL | BIN_E_REMOTE,
-							.sps = (uint8_t)(1 + i), .len = 256, .way = 4, .off = { 512 * i, 256 } });
+							.sps = (uint8_t)(1 + i), .len = 256, .route = 4, .off = { 512 * i, 256 } });
 		/* Released by the first one: what it puts is there. */
-		post(&r, 1, (struct nic_entry){ .command = BIN_E_PUT, .flags = BIN_E_STRONG, .len = 8, .way = 3, .off = { 248, 900 } });
-		nic_look(&r.nic);
+		post(&r, 1,
+		     (struct nic_entry){ .command = BIN_E_PUT, .flags = BIN_E_STRONG, .len = 8, .route = 3, .off = { 248, 900 } });
+		nic_poll(&r.nic);
 		while (!atomic_load(&r.pointers[1].scheduling) && nic_step(&r.nic))
 			CU_ASSERT(atomic_load(&r.pointers[1].consumer) == 0);
 		CU_ASSERT(!memchr(r.heap + DATA, 0, 512) && atomic_load(&r.pointers[1].scheduling) == 1);
@@ -299,8 +300,8 @@ static void goes(uint8_t command)
 		start_rig(&r, i % 20, 25);
 		for (unsigned k = 0; k < 3; k++)
 			post(&r, 0, (struct nic_entry){ .command = command, .flags = BIN_E_STRONG, .len = 256, .off = { 0, 256 },
-							.way = command == BIN_E_GET ? 4 : 3 });
-		nic_look(&r.nic);
+							.route = command == BIN_E_GET ? 4 : 3 });
+		nic_poll(&r.nic);
 		for (uint64_t k = 0; k < i / 20; k++)
 			nic_step(&r.nic);
 		nic_close(&r.nic, &r.port);
@@ -336,15 +337,16 @@ static void copies(void)
 
 	CU_ASSERT_FATAL(got && want);
 	for (int i = 0; i < ROOM; i++)
-		got[i] = want[i] = (unsigned char)(mix(x++) & 0xff);
+		got[i] = want[i] = (unsigned char)(hash64(x++) & 0xff);
 	for (int i = 0; i < 2000; i++) {
-		const size_t len = mix(x++) % (i % 3 ? 140000 : 300000), from = mix(x++) % (ROOM - len), to = mix(x++) % (ROOM - len);
+		const size_t len = hash64(x++) % (i % 3 ? 140000 : 300000), from = hash64(x++) % (ROOM - len),
+			     to = hash64(x++) % (ROOM - len);
 
 		if (i % 50 == 0)
 			usleep(500);
 		copier_move(&c, (char *)got + to, (const char *)got + from, len);
 		memmove(want + to, want + from, len);
-		got[mix(x) % ROOM] = want[mix(x) % ROOM] = (unsigned char)i;
+		got[hash64(x) % ROOM] = want[hash64(x) % ROOM] = (unsigned char)i;
 		wrong += memcmp(got, want, ROOM) != 0;
 	}
 	CU_ASSERT(!wrong);

@@ -45,9 +45,9 @@ static void instructions(void)
 	bool has = rt_cpu_umwaits();
 
 	sigaction(SIGILL, &act, &before);
-	host_umwait(&word, 7); /* there */
+	be_umwait(&word, 7); /* there */
 	CU_ASSERT_TRUE(has || (caught.monitors == 1 && caught.waits == 0));
-	host_umwait(&word, 8);
+	be_umwait(&word, 8);
 	CU_ASSERT_TRUE(has || (caught.monitors == 2 && caught.waits == 1 && caught.state == 1));
 	CU_ASSERT_TRUE(has || caught.address == (uint64_t)(uintptr_t)&word);
 	CU_ASSERT_TRUE(has || (caught.until < __rdtsc() + 100000 && caught.until + 1000000000 > __rdtsc()));

@@ -69,9 +69,9 @@ static void terms_that_are_wanted(void)
 	int64_t at, place;
 
 	v = op(t, v, op(t, terms_leaf(t, 3, 0, 3), op(t, terms_leaf(t, 4, 0, 3), terms_leaf(t, 0, 0, 9))));
-	CU_ASSERT(!terms_wanted(t, parts, 4, &sum, &at));
+	CU_ASSERT(!terms_expected(t, parts, 4, &sum, &at));
 	CU_ASSERT(terms_sum(t, v, &place) == sum && place == at);
-	CU_ASSERT(!terms_wanted(t, parts, 1, &sum, &at));
+	CU_ASSERT(!terms_expected(t, parts, 1, &sum, &at));
 	CU_ASSERT(terms_sum(t, terms_leaf(t, 2, 0, 3), &place) == sum && place == at);
 	/* One that is too long grows no further. */
 	for (int i = 0; i < 100; i++)
@@ -99,7 +99,7 @@ static void terms_that_commute(void)
 	CU_ASSERT(same_sum(t, all, other));
 	CU_ASSERT(op(t, even, odd).term == all.term);
 	/* Once is not twice. */
-	CU_ASSERT(!terms_wanted(t, parts, 3, &sum, &at));
+	CU_ASSERT(!terms_expected(t, parts, 3, &sum, &at));
 	CU_ASSERT(terms_sum(t, op(t, op(t, one, zero), one), &place) == sum && place == at);
 	CU_ASSERT(terms_sum(t, op(t, one, zero), &place) != sum);
 	CU_ASSERT(terms_sum(t, op(t, all, zero), &place) == TERMS_TOO_MANY);
@@ -255,7 +255,7 @@ static void data_is_exact(void)
 				int64_t at = 0, place = 0;
 				uint32_t sum, has = terms_sum(t, (struct value){ seg->term, i + seg->shift }, &place);
 
-				CU_ASSERT(!terms_wanted(t, is[b][i].part, is[b][i].n, &sum, &at));
+				CU_ASSERT(!terms_expected(t, is[b][i].part, is[b][i].n, &sum, &at));
 				CU_ASSERT(is[b][i].n == LONGEST ? has == TERMS_TOO_MANY || !(turn & 1) :
 								  has == sum && place == at);
 			}
@@ -367,7 +367,7 @@ static void sizes_are_kept(void)
 /* With count 2, 6 or 7. */
 struct whole {
 	struct ir_graph g;
-	struct wants wants[3];
+	struct expected wants[3];
 };
 
 static void make_whole(const struct bin *b, int64_t count, struct whole *w)
@@ -377,13 +377,13 @@ static void make_whole(const struct bin *b, int64_t count, struct whole *w)
 
 	CU_ASSERT_FATAL(!ir_graph_specialise(b, &a, &w->g, &a.rank, &fault));
 	for (a.rank = 0; a.rank < 3; a.rank++)
-		CU_ASSERT_FATAL(!collective_wants(b, &a, &w->wants[a.rank], &fault));
+		CU_ASSERT_FATAL(!collective_expected(b, &a, &w->wants[a.rank], &fault));
 }
 
 static void drop_whole(struct whole *w)
 {
 	for (unsigned r = 0; r < 3; r++)
-		wants_fini(&w->wants[r]);
+		expected_fini(&w->wants[r]);
 	ir_graph_fini(&w->g);
 }
 

@@ -91,7 +91,7 @@ static inline const char *line_end(const char *s)
 }
 
 /* An op: reads it into *op and returns its end, or NULL. */
-static const char *usual_op(const char *s, struct goal_plain_op *op)
+static const char *line_op(const char *s, struct goal_plain_op *op)
 {
 	bool message;
 
@@ -129,7 +129,7 @@ static struct goal_loc loc_of(const struct goal_lex *x, const char *line, const 
 }
 
 /* "op requires on": gives it to the sink and returns the end of the line, or NULL; s is behind op. */
-static const char *usual_dep(struct goal_lex *x, const char *line, const char *op, const char *s)
+static const char *line_dep(struct goal_lex *x, const char *line, const char *op, const char *s)
 {
 	bool start = *s == 'i';
 	size_t on_len;
@@ -152,7 +152,7 @@ static const char *usual_dep(struct goal_lex *x, const char *line, const char *o
 }
 
 /* A statement, or an empty line: gives it to the sink and returns what comes behind it, or NULL. */
-static const char *usual_line(struct goal_lex *x, const char *line)
+static const char *take_line(struct goal_lex *x, const char *line)
 {
 	const char *name = skip_blanks(line), *s, *end;
 	size_t len = name_len(name);
@@ -164,9 +164,9 @@ static const char *usual_line(struct goal_lex *x, const char *line)
 	if (len == 0)
 		end = line_end(s);
 	else if (s > name + len && (*s == 'r' || *s == 'i'))
-		end = usual_dep(x, line, name, s);
+		end = line_dep(x, line, name, s);
 	else
-		end = usual_op(*s == ':' ? skip_blanks(s + 1) : name, &op);
+		end = line_op(*s == ':' ? skip_blanks(s + 1) : name, &op);
 	if (end && op.kind) {
 		if (*s == ':') {
 			int64_t label = goal_label(&x->labels, name);
@@ -185,7 +185,7 @@ static const char *usual_line(struct goal_lex *x, const char *line)
 }
 
 /* From the end of one rank to the statements of the next, all in lines up to the newline at last; or NULL. */
-static const char *usual_rank(struct goal_lex *x, const char *line, const char *last)
+static const char *take_rank(struct goal_lex *x, const char *line, const char *last)
 {
 	const char *s = skip_blanks(line), *brace, *end;
 	uint32_t rank, lines = 0;
@@ -230,13 +230,13 @@ static bool fill_lookahead(struct goal_lex *x)
 	return n > 0;
 }
 
-static void take_usual(struct goal_lex *x)
+static void take_lines(struct goal_lex *x)
 {
 	do {
 		const char *s = x->ahead + x->from, *last = memrchr(s, '\n', x->to - x->from), *next = s;
 
 		while (last && s <= last &&
-		       ((next = usual_line(x, s)) != NULL || (next = usual_rank(x, s, last)) != NULL)) {
+		       ((next = take_line(x, s)) != NULL || (next = take_rank(x, s, last)) != NULL)) {
 			if (x->err)
 				longjmp(x->fatal, 1);
 			s = next;
@@ -273,7 +273,7 @@ size_t goal_plain_read(struct goal_lex *x, bool statement, char *buf, size_t max
 	size_t n = 0;
 
 	if (statement && x->inside && !x->midline)
-		take_usual(x);
+		take_lines(x);
 	do { /* what a token goes on with is wanted at once, see YY_READ_BUF_SIZE */
 		if (x->from == x->to && !fill_lookahead(x))
 			break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Interface between the emulated device (nic.c) and the part that serves ranks (nic_serve.c). */
-#ifndef GOALRUN_NIC_NIC_CORE_H
-#define GOALRUN_NIC_NIC_CORE_H
+#ifndef GOALRUN_NIC_DEVICE_H
+#define GOALRUN_NIC_DEVICE_H
 
 #include "backends/smcq/nic.h"
 #include "goalrun/nic/copier.h"
@@ -52,7 +52,7 @@ int nic_rebind(struct nic *n, const struct nic_port *p, uint64_t name, char *tex
 bool nic_unbind(struct nic *n, const struct nic_port *p, uint64_t name);
 
 /* Polls the doorbells of the ranks. Returns true if a rank has posted something new. */
-bool nic_look(struct nic *n);
+bool nic_poll(struct nic *n);
 /* Handles the next event. Returns false if there is none. */
 bool nic_step(struct nic *n);
 

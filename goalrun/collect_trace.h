@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A trace of all ranks, and the formats in which it can be written. */
-#ifndef GOALRUN_TRACE_H
-#define GOALRUN_TRACE_H
+#ifndef GOALRUN_COLLECT_TRACE_H
+#define GOALRUN_COLLECT_TRACE_H
 
 #include "runtime/trace.h"
 #include "util/mem.h"

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Traces of what the dispatcher does. A trace replaces the functions of the ops by traced ones, so that a run without a
  * trace costs nothing. */
-#ifndef BACKENDS_COMMON_TRACE_H
-#define BACKENDS_COMMON_TRACE_H
+#ifndef BACKENDS_COMMON_DISPATCH_TRACE_H
+#define BACKENDS_COMMON_DISPATCH_TRACE_H
 
-#include "backends/common/engine.h"
+#include "backends/common/dispatch.h"
 
-struct engine_trace;
+struct dispatch_trace;
 
 /* Allocates the trace of a schedule's ops, or sets *out to NULL if the context keeps no trace. *epoch has to be the
  * epoch under way whenever an op is traced. Returns 0 or -ERR_NOMEM. */
-int engine_trace_make(struct engine_trace **out, const struct be_bind *b, const uint64_t *epoch);
+int dispatch_trace_make(struct dispatch_trace **out, const struct be_bind *b, const uint64_t *epoch);
 /* Traces all ops from now on: wraps the functions that they have now. NULL is allowed. */
-void engine_trace(struct engine *e, struct engine_trace *t);
+void dispatch_trace(struct dispatcher *e, struct dispatch_trace *t);
 
 /* Records that the rank's own thread did a part of an op, from begin until now, while a helper carried it out. */
-void engine_trace_joined(const struct engine_trace *t, uint32_t op, uint64_t begin);
+void dispatch_trace_joined(const struct dispatch_trace *t, uint32_t op, uint64_t begin);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Shared libraries that are loaded on first use. */
-#include "util/load.h"
+#include "util/library.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-const char *load_library(const char *library, const struct load_fn *fns, size_t n, void *to)
+const char *library_load(const char *library, const struct library_fn *fns, size_t n, void *to)
 {
 	void *lib = dlopen(library, RTLD_NOW | RTLD_NODELETE);
 
@@ -24,7 +24,7 @@ const char *load_library(const char *library, const struct load_fn *fns, size_t 
 	return NULL;
 }
 
-void load_keep_handlers(struct load_handlers *h)
+void library_keep_handlers(struct library_handlers *h)
 {
 	sigset_t all;
 
@@ -47,7 +47,7 @@ static bool is_in(const void *fn, const struct link_map *first)
 	return first;
 }
 
-void load_put_back_handlers(const struct load_handlers *h, const char *library)
+void library_restore_handlers(const struct library_handlers *h, const char *library)
 {
 	void *lib = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
 	struct link_map *first = NULL;

@@ -26,8 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MEET_MS 30000 /* time that a rank has to connect to the socket */
-#define LOOK_MS 100 /* interval of checks for deaths while a rank waits */
+#define BOOTSTRAP_MS 30000 /* time that a rank has to connect to the socket */
+#define CHECK_MS 100 /* interval of checks for deaths while a rank waits */
 /* Time that others have to receive descriptors: the kernel limits how many are in flight. */
 #define BUSY_NS 1000000000u
 #define DYING_NS 100000000u /* longest time from the closing of a process's sockets to its end */
@@ -41,22 +41,22 @@ struct hello {
 	uint32_t name_len;
 	int heap_fd, event;
 	uint64_t heap;
-	struct rt_wish wish;
+	struct rt_comm_config config;
 };
-_Static_assert(sizeof(struct hello) <= HOST_RECORD && sizeof(struct rt_card) <= HOST_RECORD,
+_Static_assert(sizeof(struct hello) <= GROUP_RECORD && sizeof(struct rt_card) <= GROUP_RECORD,
 	       "goalrun's exchange carries it");
 
 /* Record that each rank sends to all others at the end of a step of the bootstrap. */
 struct ready {
 	int err;
 	bool caused; /* err was caused by another rank's failure, whose own record says more */
-	uint64_t local; /* of a lead: its struct rt_local, for the ranks of its process */
-	char text[HOST_RECORD - 24];
+	uint64_t process; /* of a lead: its struct rt_process, for the ranks of its process */
+	char text[GROUP_RECORD - 24];
 };
-_Static_assert(sizeof(struct ready) <= HOST_RECORD, "goalrun's exchange carries it");
+_Static_assert(sizeof(struct ready) <= GROUP_RECORD, "goalrun's exchange carries it");
 
 /* State of the bootstrap on one rank. */
-struct meeting {
+struct bootstrap {
 	struct mpix_sched_ctx *ctx;
 	MPIX_Sched_allgather_fn *allgather;
 	void *arg;
@@ -65,15 +65,15 @@ struct meeting {
 	struct hello *all;
 	struct rt_card *cards; /* by rank; NULL if there is one node */
 	struct ready *ready;
-	struct rt_local *local;
+	struct rt_process *process;
 	int listener, sock; /* listener: of a head; sock: of others, connected to the head */
 	int port, bell; /* with several nodes: listening TCP socket and eventfd for the bridge */
-	uint64_t until, looked; /* times at which it gives up, and of the last check for deaths; ns */
+	uint64_t until, checked; /* times at which it gives up, and of the last check for deaths; ns */
 	bool caused; /* as in struct ready */
 };
 
 /* True if a rank is on this node. */
-static bool is_near(const struct meeting *m, uint32_t rank)
+static bool same_node(const struct bootstrap *m, uint32_t rank)
 {
 	return m->all[rank].node == m->all[m->rank].node;
 }
@@ -83,7 +83,7 @@ static bool same_process(const struct hello *a, const struct hello *b)
 	return a->pid == b->pid && a->node == b->node && !memcmp(a->process, b->process, sizeof a->process);
 }
 
-static bool is_lead(const struct meeting *m, uint32_t rank)
+static bool is_lead(const struct bootstrap *m, uint32_t rank)
 {
 	for (uint32_t r = 0; r < rank; r++)
 		if (same_process(&m->all[r], &m->all[rank]))
@@ -108,22 +108,22 @@ static bool has_ended(uint64_t pid)
 
 /* Returns a rank that died, or -1. For ranks of this node, checks their processes; for others, the bridge stores deaths on
  * the board. A rank that leaves sets left on the board before its process ends. */
-static int64_t find_dead(const struct meeting *m)
+static int64_t find_dead(const struct bootstrap *m)
 {
-	const struct rt_board *b = m->local ? m->local->board : NULL;
+	const struct rt_board *b = m->process ? m->process->board : NULL;
 
 	for (uint32_t r = 0; r < m->size; r++) {
 		if (same_process(&m->all[r], &m->all[m->rank]))
 			continue;
-		if (!is_near(m, r) ? b && m->local->bridge && rt_rank_died(m->local, r) :
-				     has_ended(m->all[r].pid) && !(b && atomic_load(&b->slots[r].left)))
+		if (!same_node(m, r) ? b && m->process->bridge && rt_rank_died(m->process, r) :
+				       has_ended(m->all[r].pid) && !(b && atomic_load(&b->slots[r].left)))
 			return r;
 	}
 	return -1;
 }
 
 /* Like find_dead, when a rank does not answer any more. Waits for a moment, because its process may be about to end. */
-static int64_t find_dying(const struct meeting *m)
+static int64_t find_dying(const struct bootstrap *m)
 {
 	const struct timespec tick = { 0, 2000000 };
 	const uint64_t until = clock_now_ns() + DYING_NS;
@@ -134,49 +134,49 @@ static int64_t find_dying(const struct meeting *m)
 	return rank;
 }
 
-static int tell_dead(const struct meeting *m, int64_t rank)
+static int report_dead(const struct bootstrap *m, int64_t rank)
 {
 	return rt_error(m->ctx, -ERR_DEAD, "rank %u died", (unsigned)rank);
 }
 
 /* Stores the error for another rank's failure. At the end of the step that rank sends the reason to all others. */
-static int gave_up(struct meeting *m, uint32_t peer)
+static int gave_up(struct bootstrap *m, uint32_t peer)
 {
 	m->caused = true;
 	return rt_error(m->ctx, -ERR_SYS, "rank %u has given up making the group", peer);
 }
 
 /* Stores the error for a rank that has closed its end of a socket: it died, or gave up. */
-static int hung_up(struct meeting *m, uint32_t peer)
+static int hung_up(struct bootstrap *m, uint32_t peer)
 {
 	const int64_t dead = find_dying(m);
 
-	return dead < 0 ? gave_up(m, peer) : tell_dead(m, dead);
+	return dead < 0 ? gave_up(m, peer) : report_dead(m, dead);
 }
 
 /* Called now and then while a rank waits. Returns 0, or an error if it is no use to wait any longer. */
-static int look(struct meeting *m)
+static int check_deaths(struct bootstrap *m)
 {
 	const uint64_t now = clock_now_ns();
 	int64_t dead;
 
-	if (now - m->looked < LOOK_MS * 1000000u)
+	if (now - m->checked < CHECK_MS * 1000000u)
 		return 0;
-	m->looked = now;
+	m->checked = now;
 	dead = find_dead(m);
 	if (dead >= 0)
-		return tell_dead(m, dead);
-	return now < m->until ? 0 : rt_error(m->ctx, -ERR_SYS, "a rank of this node did not come within %u s", MEET_MS / 1000);
+		return report_dead(m, dead);
+	return now < m->until ? 0 : rt_error(m->ctx, -ERR_SYS, "a rank of this node did not come within %u s", BOOTSTRAP_MS / 1000);
 }
 
 /* Waits until a socket can be read, or waiting fails. Signals do not end the wait. */
-static int await(struct meeting *m, int sock)
+static int await(struct bootstrap *m, int sock)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };
 	int err = 0;
 
-	while (!err && poll(&p, 1, LOOK_MS) != 1)
-		err = look(m);
+	while (!err && poll(&p, 1, CHECK_MS) != 1)
+		err = check_deaths(m);
 	return err;
 }
 
@@ -206,7 +206,7 @@ static bool deserted(void)
 	return errno == EPIPE || errno == ECONNRESET || errno == ECONNREFUSED;
 }
 
-static int send_message(struct meeting *m, int sock, uint32_t peer, const struct msghdr *h)
+static int send_message(struct bootstrap *m, int sock, uint32_t peer, const struct msghdr *h)
 {
 	const struct timespec tick = { 0, 1000000 };
 	const uint64_t until = clock_now_ns() + BUSY_NS;
@@ -215,7 +215,7 @@ static int send_message(struct meeting *m, int sock, uint32_t peer, const struct
 	while (!err && sendmsg(sock, h, MSG_NOSIGNAL) < 0) {
 		const bool busy = errno == ETOOMANYREFS && clock_now_ns() < until;
 
-		err = again() || busy ? look(m) : deserted() ? hung_up(m, peer) : rt_sys_error(m->ctx, "sendmsg");
+		err = again() || busy ? check_deaths(m) : deserted() ? hung_up(m, peer) : rt_sys_error(m->ctx, "sendmsg");
 		if (busy)
 			nanosleep(&tick, NULL);
 	}
@@ -223,7 +223,7 @@ static int send_message(struct meeting *m, int sock, uint32_t peer, const struct
 }
 
 /* Sends the descriptors of a heap and its eventfd (-1 if it has none), or one other descriptor in fd[0]. */
-static int send_fds(struct meeting *m, int sock, uint32_t peer, uint32_t what, const int fd[2])
+static int send_fds(struct bootstrap *m, int sock, uint32_t peer, uint32_t what, const int fd[2])
 {
 	const size_t n = (fd[1] < 0 ? 1 : 2) * sizeof *fd;
 	struct fd_message msg = { .what = what };
@@ -240,13 +240,13 @@ static int send_fds(struct meeting *m, int sock, uint32_t peer, uint32_t what, c
 	return send_message(m, sock, peer, &h);
 }
 
-static int send_fd(struct meeting *m, int sock, uint32_t peer, uint32_t what, int fd)
+static int send_fd(struct bootstrap *m, int sock, uint32_t peer, uint32_t what, int fd)
 {
 	return send_fds(m, sock, peer, what, (const int[]){ fd, -1 });
 }
 
 /* Sends to the head that this rank has failed, so that the head does not wait for it. */
-static void send_failure(struct meeting *m, int failure)
+static void send_failure(struct bootstrap *m, int failure)
 {
 	struct fd_message msg = { .what = m->rank, .err = failure };
 	struct iovec iov = { &msg, sizeof msg };
@@ -291,7 +291,7 @@ enum { NOBODY = UINT32_MAX, STRANGER = 1 };
 
 /* Receives what send_fds has sent, and stores its kind in *what. peer: the rank that sends, or NOBODY if that is not known
  * yet. Then a message that does not come from a rank returns STRANGER. */
-static int recv_fds(struct meeting *m, int sock, uint32_t peer, uint32_t *what, int fd[2])
+static int recv_fds(struct bootstrap *m, int sock, uint32_t peer, uint32_t *what, int fd[2])
 {
 	struct fd_message msg = { 0 };
 	ssize_t n;
@@ -325,9 +325,9 @@ static bool same_user(int sock)
 	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 && cred.uid == geteuid();
 }
 
-/* ---- the two sides of the meeting ---- */
+/* ---- the two sides: head and leads ---- */
 
-static uint32_t ranks_of(const struct meeting *m, uint32_t lead)
+static uint32_t ranks_of(const struct bootstrap *m, uint32_t lead)
 {
 	uint32_t n = 0;
 
@@ -337,7 +337,7 @@ static uint32_t ranks_of(const struct meeting *m, uint32_t lead)
 }
 
 /* Receives a descriptor from the head, which must be of the kind what. */
-static int expect_fd(struct meeting *m, uint32_t what, int *fd)
+static int expect_fd(struct bootstrap *m, uint32_t what, int *fd)
 {
 	uint32_t got = what;
 	int both[2] = { -1, -1 }, err = recv_fds(m, m->sock, m->head, &got, both);
@@ -351,14 +351,14 @@ static int expect_fd(struct meeting *m, uint32_t what, int *fd)
 }
 
 /* Sends the heaps of all ranks of lead's process if own is set, else of all other ranks of the node. */
-static int send_heaps(struct meeting *m, int sock, uint32_t peer, uint32_t lead, bool own)
+static int send_heaps(struct bootstrap *m, int sock, uint32_t peer, uint32_t lead, bool own)
 {
 	int err = 0;
 
 	for (uint32_t r = 0; r < m->size && !err; r++) {
-		const struct rt_peer *p = &m->local->peers[r];
+		const struct rt_peer *p = &m->process->peers[r];
 
-		if (is_near(m, r) && same_process(&m->all[r], &m->all[lead]) == own)
+		if (same_node(m, r) && same_process(&m->all[r], &m->all[lead]) == own)
 			err = send_fds(m, sock, peer, r,
 				       same_process(&m->all[r], &m->all[m->rank]) ?
 					       (const int[]){ m->all[r].heap_fd, m->all[r].event } :
@@ -367,28 +367,28 @@ static int send_heaps(struct meeting *m, int sock, uint32_t peer, uint32_t lead,
 	return err;
 }
 
-static int recv_heaps(struct meeting *m, int sock, uint32_t peer, uint32_t n)
+static int recv_heaps(struct bootstrap *m, int sock, uint32_t peer, uint32_t n)
 {
 	uint32_t what;
 	int fd[2], err = 0;
 
 	while (n-- && !err) {
 		err = recv_fds(m, sock, peer, &what, fd);
-		if (!err && (what >= m->size || !is_near(m, what) || m->local->peers[what].same ||
-			     m->local->peers[what].fd >= 0)) {
+		if (!err && (what >= m->size || !same_node(m, what) || m->process->peers[what].same ||
+			     m->process->peers[what].fd >= 0)) {
 			close_fds(fd);
 			err = rt_error(m->ctx, -ERR_SYS, "rank %u sent what is not its own", peer);
 		} else if (!err) {
-			m->local->peers[what].fd = fd[0];
-			m->local->peers[what].event = fd[1];
+			m->process->peers[what].fd = fd[0];
+			m->process->peers[what].event = fd[1];
 		}
 	}
 	return err;
 }
 
-static int make_board(struct meeting *m)
+static int make_board(struct bootstrap *m)
 {
-	struct rt_local *l = m->local;
+	struct rt_process *l = m->process;
 	size_t size = rt_board_size(m->size);
 	int fd = memfd_create("goal-board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -402,9 +402,9 @@ static int make_board(struct meeting *m)
 	return m->cards && rt_bridge_steer(l) ? rt_sys_error(m->ctx, "fcntl(F_SETLK)") : 0;
 }
 
-static int map_board(struct meeting *m)
+static int map_board(struct bootstrap *m)
 {
-	struct rt_local *l = m->local;
+	struct rt_process *l = m->process;
 	size_t size = rt_board_size(m->size);
 	struct stat st;
 	void *p;
@@ -428,9 +428,9 @@ static int map_board(struct meeting *m)
 }
 
 /* Accepts a connection on the head. *sock is -1 if there is none yet, or if it is from another user. */
-static int let_in(struct meeting *m, int *sock)
+static int let_in(struct bootstrap *m, int *sock)
 {
-	const struct timeval most = { .tv_usec = LOOK_MS * 1000 };
+	const struct timeval most = { .tv_usec = CHECK_MS * 1000 };
 	int err = await(m, m->listener);
 
 	*sock = err ? -1 : accept4(m->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -444,36 +444,36 @@ static int let_in(struct meeting *m, int *sock)
 }
 
 /* Receives what a new connection brings, from a lead or a stranger. Stores a lead's socket in socks; closes a stranger's. */
-static int receive_lead(struct meeting *m, int sock, int *socks)
+static int receive_lead(struct bootstrap *m, int sock, int *socks)
 {
 	uint32_t what = NOBODY;
 	int fd[2] = { -1, -1 }, err = recv_fds(m, sock, NOBODY, &what, fd);
 
-	if (err || what >= m->size || !is_near(m, what) || socks[what] >= 0 || m->local->peers[what].same ||
+	if (err || what >= m->size || !same_node(m, what) || socks[what] >= 0 || m->process->peers[what].same ||
 	    !is_lead(m, what)) {
 		close_fds(fd);
 		close(sock);
 		return err == STRANGER ? 0 : err;
 	}
-	m->local->peers[what].fd = fd[0];
-	m->local->peers[what].event = fd[1];
+	m->process->peers[what].fd = fd[0];
+	m->process->peers[what].event = fd[1];
 	socks[what] = sock;
 	return recv_heaps(m, sock, what, ranks_of(m, what) - 1);
 }
 
-static uint32_t count_missing(const struct meeting *m, const int *socks)
+static uint32_t count_missing(const struct bootstrap *m, const int *socks)
 {
 	uint32_t n = 0;
 
 	for (uint32_t r = 0; r < m->size; r++)
-		n += r != m->head && is_near(m, r) && is_lead(m, r) && socks[r] < 0;
+		n += r != m->head && same_node(m, r) && is_lead(m, r) && socks[r] < 0;
 	return n;
 }
 
 /* Sends to a lead all that it needs from the head. */
-static int serve_lead(struct meeting *m, int sock, uint32_t lead)
+static int serve_lead(struct bootstrap *m, int sock, uint32_t lead)
 {
-	int err = send_fd(m, sock, lead, BOARD, m->local->fd);
+	int err = send_fd(m, sock, lead, BOARD, m->process->fd);
 
 	if (!err && m->cards)
 		err = send_fd(m, sock, lead, PORT, m->port);
@@ -484,7 +484,7 @@ static int serve_lead(struct meeting *m, int sock, uint32_t lead)
 
 /* The head's part: waits for the lead of every other process, and serves it. After an error it closes all sockets, which
  * the leads notice. */
-static int host_meeting(struct meeting *m, int err)
+static int serve_node(struct bootstrap *m, int err)
 {
 	int *socks = mem_alloc(m->size * sizeof *socks);
 
@@ -511,11 +511,11 @@ static int host_meeting(struct meeting *m, int err)
 	return err;
 }
 
-static int connect_to_head(struct meeting *m)
+static int connect_to_head(struct bootstrap *m)
 {
 	const char *name = m->cards ? m->cards[m->head].name : m->all[0].name;
 	const uint32_t len = m->cards ? m->cards[m->head].name_len : m->all[0].name_len;
-	const struct timeval most = { .tv_usec = LOOK_MS * 1000 };
+	const struct timeval most = { .tv_usec = CHECK_MS * 1000 };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int err = 0;
 
@@ -525,14 +525,14 @@ static int connect_to_head(struct meeting *m)
 	if (setsockopt(m->sock, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most))
 		return rt_sys_error(m->ctx, "setsockopt");
 	while (!err && connect(m->sock, (struct sockaddr *)&address, (socklen_t)(sizeof(sa_family_t) + len)))
-		err = again() ? look(m) : deserted() ? hung_up(m, m->head) : rt_sys_error(m->ctx, "connect");
+		err = again() ? check_deaths(m) : deserted() ? hung_up(m, m->head) : rt_sys_error(m->ctx, "connect");
 	if (!err && !same_user(m->sock))
 		err = rt_error(m->ctx, -ERR_SYS, "rank %u runs as another user", m->head);
 	return err;
 }
 
 /* The part of the lead of another process. If it has failed before, it connects nevertheless, to report that. */
-static int join_meeting(struct meeting *m, int failure)
+static int join_head(struct bootstrap *m, int failure)
 {
 	int err = connect_to_head(m);
 
@@ -541,18 +541,18 @@ static int join_meeting(struct meeting *m, int failure)
 	if (failure || err)
 		return failure ? failure : err;
 	err = send_heaps(m, m->sock, m->head, m->rank, true);
-	err = err ? err : expect_fd(m, BOARD, &m->local->fd);
+	err = err ? err : expect_fd(m, BOARD, &m->process->fd);
 	if (!err && m->cards)
 		err = expect_fd(m, PORT, &m->port);
 	if (!err && m->cards)
 		err = expect_fd(m, BELL, &m->bell);
-	err = err ? err : recv_heaps(m, m->sock, m->head, m->local->nnear - ranks_of(m, m->rank));
+	err = err ? err : recv_heaps(m, m->sock, m->head, m->process->nnode_ranks - ranks_of(m, m->rank));
 	if (err && !m->caused && err != -ERR_DEAD)
 		send_failure(m, err);
 	return err;
 }
 
-void rt_local_free(struct rt_local *l)
+void rt_process_free(struct rt_process *l)
 {
 	if (!l)
 		return;
@@ -571,19 +571,19 @@ void rt_local_free(struct rt_local *l)
 		munmap(l->board, rt_board_size(l->size));
 	if (l->fd >= 0)
 		close(l->fd);
-	free(l->near);
+	free(l->node_ranks);
 	free(l->peers);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 }
 
 /* Finds out which ranks are on which node, and which are on this one. */
-static int find_nodes(struct meeting *m)
+static int find_nodes(struct bootstrap *m)
 {
-	struct rt_local *l = m->local;
+	struct rt_process *l = m->process;
 
-	l->near = mem_alloc(m->size * sizeof *l->near);
-	if (!l->near)
+	l->node_ranks = mem_alloc(m->size * sizeof *l->node_ranks);
+	if (!l->node_ranks)
 		return -ERR_NOMEM;
 	for (uint32_t r = 0; r < m->size; r++) {
 		uint32_t first = 0;
@@ -591,17 +591,17 @@ static int find_nodes(struct meeting *m)
 		while (m->all[first].node != m->all[r].node)
 			first++;
 		l->peers[r].node = first == r ? l->nnodes++ : l->peers[first].node;
-		if (is_near(m, r))
-			l->near[l->nnear++] = r;
+		if (same_node(m, r))
+			l->node_ranks[l->nnode_ranks++] = r;
 	}
 	l->node = l->peers[m->rank].node;
 	return 0;
 }
 
-static int build_bridge(struct meeting *m)
+static int build_bridge(struct bootstrap *m)
 {
 	struct rt_bridge_plan plan = { .cards = m->cards, .listener = m->port, .bell = m->bell, .first = m->rank == m->head };
-	struct rt_local *l = m->local;
+	struct rt_process *l = m->process;
 
 	if (plan.first) {
 		l->board->home = l->node;
@@ -613,24 +613,24 @@ static int build_bridge(struct meeting *m)
 	return rt_bridge_open(m->ctx, l, &plan);
 }
 
-static int make_comm(struct meeting *m)
+static int make_comm(struct bootstrap *m)
 {
-	struct rt_local *l = m->local;
-	struct rt_wish *near = mem_alloc(l->nnear * sizeof *near);
-	int err = near ? 0 : rt_fail(m->ctx, -ERR_NOMEM);
+	struct rt_process *l = m->process;
+	struct rt_comm_config *all = mem_alloc(l->nnode_ranks * sizeof *all);
+	int err = all ? 0 : rt_fail(m->ctx, -ERR_NOMEM);
 
-	for (uint32_t i = 0; i < l->nnear && !err; i++)
-		near[i] = m->all[l->near[i]].wish;
-	err = err ? err : rt_comm_make(m->ctx, l, m->lead, near);
-	free(near);
+	for (uint32_t i = 0; i < l->nnode_ranks && !err; i++)
+		all[i] = m->all[l->node_ranks[i]].config;
+	err = err ? err : rt_comm_make(m->ctx, l, m->lead, all);
+	free(all);
 	return err;
 }
 
-static int new_local(struct meeting *m)
+static int new_process(struct bootstrap *m)
 {
-	struct rt_local *l = mem_calloc(1, sizeof *l);
+	struct rt_process *l = mem_calloc(1, sizeof *l);
 
-	m->local = l;
+	m->process = l;
 	if (!l)
 		return rt_fail(m->ctx, -ERR_NOMEM);
 	pthread_mutex_init(&l->lock, NULL);
@@ -660,52 +660,52 @@ static int new_local(struct meeting *m)
 }
 
 /* Makes the board of a node with one process. */
-static int private_board(struct meeting *m)
+static int private_board(struct bootstrap *m)
 {
 	void *p = mmap(NULL, rt_board_size(m->size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		return rt_sys_error(m->ctx, "mmap");
-	m->local->board = p;
+	m->process->board = p;
 	return 0;
 }
 
 /* On a lead: makes all that concerns its own node. */
-static int make_local(struct meeting *m)
+static int make_process(struct bootstrap *m)
 {
 	bool alone = true;
-	int err = new_local(m);
+	int err = new_process(m);
 
 	for (uint32_t r = 0; r < m->size; r++)
-		alone &= !is_near(m, r) || same_process(&m->all[r], &m->all[m->rank]);
-	m->until = clock_now_ns() + (uint64_t)MEET_MS * 1000000u;
+		alone &= !same_node(m, r) || same_process(&m->all[r], &m->all[m->rank]);
+	m->until = clock_now_ns() + (uint64_t)BOOTSTRAP_MS * 1000000u;
 	if (alone) {
 		err = err ? err : private_board(m);
 	} else {
-		err = m->rank == m->head ? host_meeting(m, err) : join_meeting(m, err);
+		err = m->rank == m->head ? serve_node(m, err) : join_head(m, err);
 		err = err ? err : map_board(m);
 	}
 	if (!err && m->rank == m->head)
-		m->local->board->size = m->size;
+		m->process->board->size = m->size;
 	return err ? err : make_comm(m);
 }
 
 /* On a lead: gives up the group. Sets left first: the others must not take the release of its locks for a death. */
-static void drop_local(struct meeting *m)
+static void drop_process(struct bootstrap *m)
 {
-	struct rt_local *l = m->local;
+	struct rt_process *l = m->process;
 
 	for (uint32_t r = 0; l && l->board && r < l->size; r++)
 		if (l->peers[r].same) {
 			atomic_store(&l->board->slots[r].closed, 1);
 			atomic_store(&l->board->slots[r].left, 1);
 		}
-	rt_local_free(l);
+	rt_process_free(l);
 }
 
 /* Makes a socket of this rank for the processes of its node. The kernel chooses an abstract name, so that nothing stays in
  * the file system. */
-static int make_listener(struct meeting *m, char name[12], uint32_t *name_len)
+static int make_listener(struct bootstrap *m, char name[12], uint32_t *name_len)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	socklen_t len = sizeof a;
@@ -721,7 +721,7 @@ static int make_listener(struct meeting *m, char name[12], uint32_t *name_len)
 	return 0;
 }
 
-static int say_hello(struct meeting *m, struct hello *h)
+static int say_hello(struct bootstrap *m, struct hello *h)
 {
 	const void *random = (const void *)getauxval(AT_RANDOM); // NOLINT(performance-no-int-to-ptr)
 	int err;
@@ -731,7 +731,7 @@ static int say_hello(struct meeting *m, struct hello *h)
 	h->heap = (uint64_t)(uintptr_t)m->ctx->heap;
 	if (random)
 		memcpy(h->process, random, sizeof h->process);
-	err = rt_comm_ask(m->ctx, m->rank, &h->wish);
+	err = rt_comm_ask(m->ctx, m->rank, &h->config);
 	if (err || m->size == 1)
 		return err;
 	if (m->rank) { /* now, so that the hello can report it if no descriptor is free */
@@ -743,7 +743,7 @@ static int say_hello(struct meeting *m, struct hello *h)
 	return make_listener(m, h->name, &h->name_len);
 }
 
-static int check_hellos(struct meeting *m)
+static int check_hellos(struct bootstrap *m)
 {
 	char text[512];
 
@@ -759,19 +759,19 @@ static int check_hellos(struct meeting *m)
 					m->all[r].rank, r);
 	}
 	for (uint32_t r = 1; r < m->size; r++) {
-		int err = rt_comm_compare(m->ctx, &m->all[0].wish, &m->all[r].wish, r);
+		int err = rt_comm_compare(m->ctx, &m->all[0].config, &m->all[r].config, r);
 
 		if (err)
 			return err;
 	}
 	while (!same_process(&m->all[m->lead], &m->all[m->rank]))
 		m->lead++;
-	while (!is_near(m, m->head))
+	while (!same_node(m, m->head))
 		m->head++;
 	return 0;
 }
 
-static uint32_t count_nodes(const struct meeting *m)
+static uint32_t count_nodes(const struct bootstrap *m)
 {
 	uint32_t n = 0;
 
@@ -786,7 +786,7 @@ static uint32_t count_nodes(const struct meeting *m)
 }
 
 /* On a head: fills in the card with which its node and the other nodes reach it. */
-static int make_card(struct meeting *m, struct rt_card *card)
+static int make_card(struct bootstrap *m, struct rt_card *card)
 {
 	int err = 0;
 
@@ -806,20 +806,20 @@ static int make_card(struct meeting *m, struct rt_card *card)
 
 /* Handles a failure of the caller's allgather. If a rank died, stores that error, and marks the board for ranks that have
  * passed this step already. */
-static int report_dead_rank(struct meeting *m)
+static int report_dead_rank(struct bootstrap *m)
 {
 	const int64_t rank = find_dying(m);
 	uint64_t none = 0;
 
 	if (rank < 0)
 		return rt_error(m->ctx, -ERR_SYS, "the caller's allgather failed");
-	if (m->local && m->local->board)
-		atomic_compare_exchange_strong(&m->local->board->failed, &none, rt_failure((uint32_t)rank, RT_NOBODY));
-	return tell_dead(m, rank);
+	if (m->process && m->process->board)
+		atomic_compare_exchange_strong(&m->process->board->failed, &none, rt_failure((uint32_t)rank, RT_NOBODY));
+	return report_dead(m, rank);
 }
 
 /* With several nodes: exchanges their cards. All ranks return the same error; only the messages differ. */
-static int exchange_cards(struct meeting *m)
+static int exchange_cards(struct bootstrap *m)
 {
 	struct rt_card mine = { 0 };
 	char text[512];
@@ -839,9 +839,9 @@ static int exchange_cards(struct meeting *m)
 /* Ends a step, in which each rank did what it could: all ranks continue, or all fail. A rank fails with its own error, or
  * else with that of the first rank whose failure no other rank caused. After a death it returns at once, because no
  * collective call would end any more. */
-static int agree(struct meeting *m, int err)
+static int agree(struct bootstrap *m, int err)
 {
-	struct ready mine = { .err = err, .caused = m->caused, .local = (uint64_t)(uintptr_t)m->local };
+	struct ready mine = { .err = err, .caused = m->caused, .process = (uint64_t)(uintptr_t)m->process };
 	/* The rank's own error, if no other rank caused it. */
 	const struct ready *worst = err && !m->caused ? &m->ready[m->rank] : NULL;
 	char text[sizeof mine.text];
@@ -863,7 +863,7 @@ static int agree(struct meeting *m, int err)
 }
 
 /* Returns how many iterations this rank may spin. Moves the settings of this node's ranks to the front of m->all. */
-static unsigned count_spins(struct meeting *m)
+static unsigned count_spins(struct bootstrap *m)
 {
 	const uint64_t node = m->all[m->rank].node;
 	uint32_t n = 0, me = 0;
@@ -873,13 +873,13 @@ static unsigned count_spins(struct meeting *m)
 			continue;
 		if (r == m->rank)
 			me = n;
-		m->all[n++].wish = m->all[r].wish;
+		m->all[n++].config = m->all[r].config;
 	}
-	return rt_cpus_spins(&m->all->wish.cpus, sizeof *m->all, n, me);
+	return rt_cpus_spins(&m->all->config.cpus, sizeof *m->all, n, me);
 }
 
 /* Allocates what depends on the size of the group. Returns false if there is no memory for it. */
-static bool prepare(struct meeting *m)
+static bool prepare(struct bootstrap *m)
 {
 	m->all = mem_calloc(m->size, sizeof *m->all);
 	m->ready = mem_calloc(m->size, sizeof *m->ready);
@@ -887,7 +887,7 @@ static bool prepare(struct meeting *m)
 }
 
 /* Runs the bootstrap. Afterwards each lead has its m->local. */
-static int meet(struct meeting *m)
+static int meet(struct bootstrap *m)
 {
 	struct hello hello;
 	int err = say_hello(m, &hello);
@@ -903,13 +903,13 @@ static int meet(struct meeting *m)
 	}
 	if (err)
 		return err;
-	err = agree(m, m->lead == m->rank ? make_local(m) : 0);
+	err = agree(m, m->lead == m->rank ? make_process(m) : 0);
 	if (!err && m->cards)
 		err = agree(m, m->lead == m->rank ? build_bridge(m) : 0);
 	return err;
 }
 
-static void leave_meeting(struct meeting *m)
+static void leave_bootstrap(struct bootstrap *m)
 {
 	const int fds[] = { m->listener, m->sock, m->port, m->bell };
 
@@ -924,17 +924,17 @@ static void leave_meeting(struct meeting *m)
 int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_allgather_fn *allgather,
 			    void *arg, MPIX_Sched_group *group)
 {
-	struct meeting m = { .ctx = ctx,
-			     .allgather = allgather,
-			     .arg = arg,
-			     .rank = (uint32_t)rank,
-			     .size = (uint32_t)size,
-			     .listener = -1,
-			     .sock = -1,
-			     .port = -1,
-			     .bell = -1 };
+	struct bootstrap m = { .ctx = ctx,
+			       .allgather = allgather,
+			       .arg = arg,
+			       .rank = (uint32_t)rank,
+			       .size = (uint32_t)size,
+			       .listener = -1,
+			       .sock = -1,
+			       .port = -1,
+			       .bell = -1 };
 	struct mpix_sched_group *g;
-	struct rt_local *local;
+	struct rt_process *process;
 	char *gathered;
 	/* Without memory to gather into, this rank stops, so the caller's allgather fails on the others. */
 	int err = -ERR_NOMEM;
@@ -944,18 +944,18 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 	if (!group || !allgather || size < 1 || rank < 0 || rank >= size)
 		return -rt_error(ctx, -ERR_ARG, "a group needs a rank within its size and an allgather");
 	g = mem_calloc(1, sizeof *g);
-	gathered = mem_alloc((size_t)m.size * HOST_RECORD);
+	gathered = mem_alloc((size_t)m.size * GROUP_RECORD);
 	if (g && gathered && prepare(&m))
 		err = meet(&m);
 	if (err) {
-		drop_local(&m);
+		drop_process(&m);
 		free(g);
 		free(gathered);
 	} else {
-		local = (struct rt_local *)(uintptr_t)m.ready[m.lead].local;
+		process = (struct rt_process *)(uintptr_t)m.ready[m.lead].process;
 		g->g = (struct be_group){ .ctx = ctx,
-					  .local = local,
-					  .board = local->board,
+					  .process = process,
+					  .board = process->board,
 					  .id = ++ctx->ngroups,
 					  .rank = m.rank,
 					  .size = m.size,
@@ -965,6 +965,6 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 		rt_ctx_ref(ctx);
 		*group = g;
 	}
-	leave_meeting(&m);
+	leave_bootstrap(&m);
 	return err == -ERR_NOMEM ? -rt_fail(ctx, err) : -err;
 }

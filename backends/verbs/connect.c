@@ -14,12 +14,12 @@
 #define LINE 64u
 
 /* Data needed only while a request is bound. */
-struct meeting {
+struct exchange {
 	/* descriptors of this rank's messages, and of the peers' ends of them; equally many */
-	struct vb_entry *table, *theirs;
-	struct vb_host mine;
+	struct vb_desc *table, *theirs;
+	struct vb_contact mine;
 	struct peer {
-		struct vb_host host;
+		struct vb_contact host;
 		struct vb_pair pair;
 		bool known;
 	} *peers; /* the peer of each link */
@@ -34,7 +34,7 @@ static size_t round_to_line(size_t n)
 
 static int by_peer(const void *a, const void *b)
 {
-	const struct vb_entry *x = a, *y = b;
+	const struct vb_desc *x = a, *y = b;
 
 	if (x->peer != y->peer)
 		return x->peer < y->peer ? -1 : 1;
@@ -49,19 +49,19 @@ static int by_peer(const void *a, const void *b)
 
 static int no_memory(const struct vb_bound *v)
 {
-	return host_error(v->sm.b.group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	return group_error(v->sm.b.group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 }
 
 /* Returns the condition under which the peer may send a recv's message. A signal is needed unless the schedule alone
  * ensures the order. */
-static enum vb_ready ready_of(const struct vb_bound *v, const struct vb_entry *e)
+static enum vb_ready ready_of(const struct vb_bound *v, const struct vb_desc *e)
 {
 	if (v->sm.b.safe && v->sm.b.safe[e->op])
 		return VB_FREE;
 	return e->bytes > VB_FEW ? VB_NOW : VB_LATE;
 }
 
-static bool same_channel(const struct vb_entry *a, const struct vb_entry *b)
+static bool same_channel(const struct vb_desc *a, const struct vb_desc *b)
 {
 	return a->peer == b->peer && a->send == b->send && a->tag == b->tag;
 }
@@ -70,50 +70,50 @@ static bool same_channel(const struct vb_entry *a, const struct vb_entry *b)
  * lane. Otherwise the messages from one rank to another take the lanes in turn, in the order of tag and number. In most
  * trees a rank has one message for each peer, and the numbers of the two ranks differ by powers of two. The first lane
  * therefore depends on that difference, so that different peers use different lanes. */
-static void set_lanes(const struct vb_bound *v, struct vb_entry *table, uint32_t n)
+static void set_lanes(const struct vb_bound *v, struct vb_desc *table, uint32_t n)
 {
 	const bool named = v->nlanes > 1 && bin_names_nics(v->sm.b.bin);
-	uint32_t turn = 0;
+	uint32_t nth = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct vb_entry *e = &table[i];
+		struct vb_desc *e = &table[i];
 
 		e->k = i && same_channel(e - 1, e) ? e[-1].k + 1 : 0;
-		turn = i && e[-1].peer == e->peer && e[-1].send == e->send ? turn + 1 :
+		nth = i && e[-1].peer == e->peer && e[-1].send == e->send ? nth + 1 :
 										  31 - (uint32_t)__builtin_clz(v->sm.b.rank ^ e->peer);
-		e->lane = (uint8_t)((named ? v->sm.b.ops[e->op].nic : turn) % v->nlanes);
+		e->lane = (uint8_t)((named ? v->sm.b.ops[e->op].nic : nth) % v->nlanes);
 	}
 }
 
 /* Lists the network messages in the order in which peers will read them. */
-static int list_messages(struct vb_bound *v, struct meeting *m)
+static int list_messages(struct vb_bound *v, struct exchange *m)
 {
 	const struct be_bind *b = &v->sm.b;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < b->nops; i++)
-		v->nmsgs += v->sm.msgs[i].far;
+		v->nmsgs += v->sm.msgs[i].network;
 	if (v->nmsgs >= VB_MESSAGES)
-		return host_error(b->group, -ERR_RANGE, "%u messages are too many", v->nmsgs);
+		return group_error(b->group, -ERR_RANGE, "%u messages are too many", v->nmsgs);
 	v->msgs = mem_calloc(v->nmsgs, sizeof *v->msgs);
 	m->table = mem_calloc(2 * (size_t)v->nmsgs, sizeof *m->table);
 	if (!v->msgs || !m->table)
 		return no_memory(v);
 	m->theirs = m->table + v->nmsgs;
 	for (uint32_t i = 0; i < b->nops; i++)
-		if (v->sm.msgs[i].far)
-			m->table[n++] = (struct vb_entry){ .peer = b->ops[i].peer,
-							   .tag = b->ops[i].tag,
-							   .k = i, /* in program order; set_lanes numbers it */
-							   .op = i,
-							   .bytes = b->ops[i].len * b->layout->basic,
-							   .send = bin_sends(b->ops[i].kind) };
+		if (v->sm.msgs[i].network)
+			m->table[n++] = (struct vb_desc){ .peer = b->ops[i].peer,
+							  .tag = b->ops[i].tag,
+							  .k = i, /* in program order; set_lanes numbers it */
+							  .op = i,
+							  .bytes = b->ops[i].len * b->layout->basic,
+							  .send = bin_sends(b->ops[i].kind) };
 	qsort(m->table, n, sizeof *m->table, by_peer);
 	set_lanes(v, m->table, n);
 	if (v->nlanes > 1)
 		qsort(m->table, n, sizeof *m->table, by_peer);
 	for (uint32_t i = 0; i < n; i++) {
-		struct vb_entry *e = &m->table[i];
+		struct vb_desc *e = &m->table[i];
 
 		e->number = i;
 		v->nlinks += !i || e[-1].peer != e->peer || e[-1].lane != e->lane;
@@ -135,9 +135,9 @@ static uint32_t count_requests(const struct vb_dev *d, uint64_t bytes)
 }
 
 /* Makes the link for the messages from number *at on, and advances *at to those of the next link. */
-static int make_link(struct vb_bound *v, const struct meeting *m, uint32_t *at, struct vb_link *l)
+static int make_link(struct vb_bound *v, const struct exchange *m, uint32_t *at, struct vb_link *l)
 {
-	const struct vb_entry *e = &m->table[*at];
+	const struct vb_desc *e = &m->table[*at];
 	struct vb_dev *d = v->nics->dev[e->lane];
 	uint64_t wrs = 0, signalled = 0, arrivals = 0;
 
@@ -150,7 +150,7 @@ static int make_link(struct vb_bound *v, const struct meeting *m, uint32_t *at, 
 		struct vb_msg *x = &v->msgs[*at];
 
 		if (x->bytes / d->port.max_msg_sz > UINT32_MAX / 4)
-			return host_error(v->sm.b.group, -ERR_RANGE, "op %u moves too many bytes", x->op);
+			return group_error(v->sm.b.group, -ERR_RANGE, "op %u moves too many bytes", x->op);
 		x->link = l;
 		x->nwrs = x->send ? count_requests(d, x->bytes) : x->ready != VB_FREE;
 		v->nwrs += x->nwrs;
@@ -163,7 +163,7 @@ static int make_link(struct vb_bound *v, const struct meeting *m, uint32_t *at, 
 	return vb_link_make(v, l, d, wrs, signalled, arrivals);
 }
 
-static int make_links(struct vb_bound *v, struct meeting *m)
+static int make_links(struct vb_bound *v, struct exchange *m)
 {
 	uint32_t at = 0;
 	int err = 0;
@@ -328,16 +328,16 @@ static void set_addresses(struct vb_bound *v, const struct be_buffer *buffers)
 
 /* ---- the exchange ---- */
 
-#define FIRST ((HOST_RECORD - sizeof(struct vb_host)) / sizeof(struct vb_pair)) /* pairs in the first round */
-#define MORE (HOST_RECORD / sizeof(struct vb_pair)) /* pairs in each further round */
+#define FIRST ((GROUP_RECORD - sizeof(struct vb_contact)) / sizeof(struct vb_pair)) /* pairs in the first round */
+#define MORE (GROUP_RECORD / sizeof(struct vb_pair)) /* pairs in each further round */
 
 struct first {
-	struct vb_host host;
+	struct vb_contact host;
 	struct vb_pair pairs[FIRST];
 };
 
 /* Fills in the pairs that this rank sends in one round of the exchange. */
-static void tell_pairs(const struct vb_bound *v, uint32_t from, uint32_t most, struct vb_pair *out)
+static void send_pairs(const struct vb_bound *v, uint32_t from, uint32_t most, struct vb_pair *out)
 {
 	for (uint32_t i = 0; i < most && from + i < v->nlinks; i++) {
 		const struct vb_link *l = v->links[from + i];
@@ -356,22 +356,22 @@ static void hear_pairs(const struct vb_bound *v, struct peer *p, uint32_t lane, 
 		}
 }
 
-static int exchange_pairs(struct vb_bound *v, struct meeting *m, int err, uint32_t *most)
+static int exchange_pairs(struct vb_bound *v, struct exchange *m, int err, uint32_t *most)
 {
 	struct be_group *g = v->sm.b.group;
-	struct first mine = { .host = m->mine }, *all = host_room(g);
+	struct first mine = { .host = m->mine }, *all = group_room(g);
 	int rc;
 
 	mine.host.err = err;
 	if (!err) {
 		mine.host.npairs = v->nlinks;
-		tell_pairs(v, 0, FIRST, mine.pairs);
+		send_pairs(v, 0, FIRST, mine.pairs);
 	}
-	rc = host_allgather(g, &mine, sizeof mine, all);
+	rc = group_allgather(g, &mine, sizeof mine, all);
 	*most = 0;
 	for (uint32_t r = 0; r < v->sm.b.size && !rc; r++) {
 		if (all[r].host.err)
-			return host_agree(g, err);
+			return group_agree(g, err);
 		*most = all[r].host.npairs > *most ? all[r].host.npairs : *most;
 	}
 	for (uint32_t i = 0; i < v->nlinks && !rc; i++) {
@@ -381,10 +381,10 @@ static int exchange_pairs(struct vb_bound *v, struct meeting *m, int err, uint32
 		hear_pairs(v, &m->peers[i], v->links[i]->lane, f->pairs, f->host.npairs < FIRST ? f->host.npairs : FIRST);
 	}
 	for (uint32_t at = FIRST; at < *most && !rc; at += MORE) {
-		struct vb_pair pairs[MORE] = { 0 }, (*room)[MORE] = host_room(g);
+		struct vb_pair pairs[MORE] = { 0 }, (*room)[MORE] = group_room(g);
 
-		tell_pairs(v, at, MORE, pairs);
-		rc = host_allgather(g, pairs, sizeof pairs, room);
+		send_pairs(v, at, MORE, pairs);
+		rc = group_allgather(g, pairs, sizeof pairs, room);
 		for (uint32_t i = 0; i < v->nlinks && !rc; i++) {
 			const uint32_t n = m->peers[i].host.npairs;
 
@@ -402,7 +402,7 @@ static const char *same_nic(const struct vb_bound *v)
 	return v->nlanes > 1 ? " on the same nic" : "";
 }
 
-static int connect_links(struct vb_bound *v, const struct meeting *m)
+static int connect_links(struct vb_bound *v, const struct exchange *m)
 {
 	int err = 0;
 
@@ -411,8 +411,8 @@ static int connect_links(struct vb_bound *v, const struct meeting *m)
 		struct vb_link *l = v->links[i];
 
 		if (!p->known || p->pair.n != l->nmsgs)
-			err = host_error(v->sm.b.group, -ERR_UNMATCHED, "%u messages with rank %u have %u partners%s", l->nmsgs,
-					 l->peer, p->known ? p->pair.n : 0, same_nic(v));
+			err = group_error(v->sm.b.group, -ERR_UNMATCHED, "%u messages with rank %u have %u partners%s", l->nmsgs,
+					  l->peer, p->known ? p->pair.n : 0, same_nic(v));
 		else
 			err = vb_link_connect(v, l, &m->mine, &p->host, p->pair.qpn);
 	}
@@ -420,7 +420,7 @@ static int connect_links(struct vb_bound *v, const struct meeting *m)
 }
 
 /* Reads the tables of all peers at the same time. */
-static int read_tables(struct vb_bound *v, const struct meeting *m)
+static int read_tables(struct vb_bound *v, const struct exchange *m)
 {
 	struct be_group *g = v->sm.b.group;
 	int err = 0;
@@ -428,13 +428,13 @@ static int read_tables(struct vb_bound *v, const struct meeting *m)
 	for (uint32_t i = 0; i < v->nlinks && !err; i++) {
 		struct vb_link *l = v->links[i];
 		const struct peer *p = &m->peers[i];
-		struct ibv_sge to = { (uint64_t)(uintptr_t)&m->theirs[l->first_msg], l->nmsgs * sizeof(struct vb_entry),
+		struct ibv_sge to = { (uint64_t)(uintptr_t)&m->theirs[l->first_msg], l->nmsgs * sizeof(struct vb_desc),
 				      v->lanes[l->lane].table->lkey };
 		struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ, .sg_list = &to, .num_sge = 1 };
 
-		if (l->nmsgs > l->dev->port.max_msg_sz / sizeof(struct vb_entry))
-			return host_error(g, -ERR_RANGE, "%u messages with rank %u are too many", l->nmsgs, l->peer);
-		wr.wr.rdma.remote_addr = p->host.table + p->pair.first * sizeof(struct vb_entry);
+		if (l->nmsgs > l->dev->port.max_msg_sz / sizeof(struct vb_desc))
+			return group_error(g, -ERR_RANGE, "%u messages with rank %u are too many", l->nmsgs, l->peer);
+		wr.wr.rdma.remote_addr = p->host.table + p->pair.first * sizeof(struct vb_desc);
 		wr.wr.rdma.rkey = p->host.port[l->lane].rkey;
 		vb_link_add(l, &wr, VB_LINK);
 		err = vb_link_flush(g, l);
@@ -447,7 +447,7 @@ static int read_tables(struct vb_bound *v, const struct meeting *m)
 /* ---- matching ---- */
 
 /* Builds the work requests of a message whose other end is known. */
-static void build_requests(struct vb_msg *x, const struct vb_entry *other)
+static void build_requests(struct vb_msg *x, const struct vb_desc *other)
 {
 	const uint32_t imm = x->send ? other->number : VB_READY | other->number;
 
@@ -461,21 +461,21 @@ static void build_requests(struct vb_msg *x, const struct vb_entry *other)
 		};
 }
 
-static int match_partners(struct vb_bound *v, const struct meeting *m)
+static int match_partners(struct vb_bound *v, const struct exchange *m)
 {
 	for (uint32_t i = 0; i < v->nmsgs; i++) {
-		const struct vb_entry *e = &m->table[i], *other;
+		const struct vb_desc *e = &m->table[i], *other;
 		struct vb_msg *x = &v->msgs[i];
-		const struct vb_entry key = { .peer = v->sm.b.rank, .lane = e->lane, .send = !e->send, .tag = e->tag, .k = e->k };
+		const struct vb_desc key = { .peer = v->sm.b.rank, .lane = e->lane, .send = !e->send, .tag = e->tag, .k = e->k };
 		const char *verb = e->send ? "send to" : "recv from";
 
 		other = bsearch(&key, m->theirs + x->link->first_msg, x->link->nmsgs, sizeof key, by_peer);
 		if (!other)
-			return host_error(v->sm.b.group, -ERR_UNMATCHED, "op %u, a %s rank %u with tag %u, has no partner%s", e->op,
-					  verb, e->peer, e->tag, same_nic(v));
+			return group_error(v->sm.b.group, -ERR_UNMATCHED, "op %u, a %s rank %u with tag %u, has no partner%s",
+					   e->op, verb, e->peer, e->tag, same_nic(v));
 		if (other->bytes != e->bytes)
-			return host_error(v->sm.b.group, -ERR_MISMATCH, "op %u, a %s rank %u, has %llu bytes, its partner %llu",
-					  e->op, verb, e->peer, (unsigned long long)e->bytes, (unsigned long long)other->bytes);
+			return group_error(v->sm.b.group, -ERR_MISMATCH, "op %u, a %s rank %u, has %llu bytes, its partner %llu",
+					   e->op, verb, e->peer, (unsigned long long)e->bytes, (unsigned long long)other->bytes);
 		if (e->send) {
 			*x->target = (struct vb_target){ .address = other->address, .rkey = other->rkey };
 			x->ready = other->ready;
@@ -488,9 +488,9 @@ static int match_partners(struct vb_bound *v, const struct meeting *m)
 }
 
 /* Registers the table for reading by peers, and fills in what they need for that. */
-static int open_table(struct vb_bound *v, struct meeting *m)
+static int open_table(struct vb_bound *v, struct exchange *m)
 {
-	m->mine = (struct vb_host){ .table = (uint64_t)(uintptr_t)m->table, .salt = (uint32_t)clock_now_ns() & 0xffffff };
+	m->mine = (struct vb_contact){ .table = (uint64_t)(uintptr_t)m->table, .salt = (uint32_t)clock_now_ns() & 0xffffff };
 	for (uint32_t i = 0; i < v->nlanes; i++) {
 		struct vb_lane *lane = &v->lanes[i];
 
@@ -509,7 +509,7 @@ static int open_table(struct vb_bound *v, struct meeting *m)
 	return 0;
 }
 
-static void close_table(struct vb_bound *v, struct meeting *m)
+static void close_table(struct vb_bound *v, struct exchange *m)
 {
 	for (uint32_t i = 0; i < v->nlanes; i++)
 		if (v->lanes[i].table)
@@ -518,7 +518,7 @@ static void close_table(struct vb_bound *v, struct meeting *m)
 }
 
 /* Does all that needs no other rank, except for the number of lanes. */
-static int prepare_local(struct vb_bound *v, struct meeting *m)
+static int prepare_own(struct vb_bound *v, struct exchange *m)
 {
 	uint64_t at = 0;
 	int err;
@@ -568,21 +568,21 @@ static void count_memory(struct vb_bound *v)
 int vb_connect(struct vb_bound *v)
 {
 	struct be_group *g = v->sm.b.group;
-	struct meeting m = { 0 };
+	struct exchange m = { 0 };
 	uint32_t most;
-	int rc = exchange_pairs(v, &m, prepare_local(v, &m), &most);
+	int rc = exchange_pairs(v, &m, prepare_own(v, &m), &most);
 
 	if (!rc && most) {
-		rc = host_agree(g, connect_links(v, &m));
+		rc = group_agree(g, connect_links(v, &m));
 		if (!rc) {
 			int err = read_tables(v, &m);
 
-			rc = host_agree(g, err ? err : match_partners(v, &m));
+			rc = group_agree(g, err ? err : match_partners(v, &m));
 		}
 	}
 	for (uint32_t i = 0; i < v->nmsgs && !rc; i++)
-		v->sm.engine.todo[v->msgs[i].op] =
-			(struct engine_do){ v->msgs[i].send ? vb_how_send : vb_how_recv, &v->msgs[i] };
+		v->sm.dispatcher.todo[v->msgs[i].op] =
+			(struct dispatch_do){ v->msgs[i].send ? vb_how_send : vb_how_recv, &v->msgs[i] };
 	v->connected = !rc;
 	if (!rc)
 		count_memory(v);
@@ -598,8 +598,8 @@ void vb_disconnect(struct vb_bound *v)
 
 	if (!v->nics)
 		return;
-	failed = !v->connected || v->failed || host_lost(v->sm.b.group) ||
-		 engine_next_active(&v->sm.engine, &at) != UINT32_MAX;
+	failed = !v->connected || v->failed || group_lost(v->sm.b.group) ||
+		 dispatch_next_active(&v->sm.dispatcher, &at) != UINT32_MAX;
 	for (uint32_t i = 0; v->links && i < v->nlinks; i++) {
 		struct vb_link *l = v->links[i];
 
@@ -623,7 +623,7 @@ void vb_disconnect(struct vb_bound *v)
 /* ---- rebinding ---- */
 
 /* Sends the new destinations of a peer's sends to that peer. They arrive after everything posted before. */
-static int tell_targets(struct vb_bound *v, struct vb_link *l)
+static int send_targets(struct vb_bound *v, struct vb_link *l)
 {
 	struct be_group *g = v->sm.b.group;
 	int err = 0;
@@ -667,7 +667,7 @@ int vb_rebind(struct be_bound *bound, const struct be_buffer *buffers)
 	v->regions = next;
 	set_addresses(v, buffers);
 	for (uint32_t i = 0; i < v->nlinks && !err; i++)
-		err = tell_targets(v, v->links[i]);
+		err = send_targets(v, v->links[i]);
 	for (uint32_t i = 0; i < v->nlinks && !err; i++)
 		err = vb_link_drain(v->sm.b.group, v->links[i]);
 	v->failed |= err != 0;

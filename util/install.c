@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds installed files relative to the library or program that contains this code. */
-#include "util/share.h"
+#include "util/install.h"
 
 #include "util/err.h"
 #include "util/text.h"
@@ -41,7 +41,7 @@ static bool own_path(char out[PATH_MAX])
 	return n > 0;
 }
 
-int share_find(const char *name, char **path)
+int install_find(const char *name, char **path)
 {
 	static const char *const below[] = { "/share/goalsched/schedules", "/schedules" };
 	char dir[PATH_MAX], *slash;

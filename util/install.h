@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds installed files. */
-#ifndef UTIL_SHARE_H
-#define UTIL_SHARE_H
+#ifndef UTIL_INSTALL_H
+#define UTIL_INSTALL_H
 
 /* Finds an installed schedule and stores its path in *path, owned by the caller; NULL if there is none. Searches
  * share/goalsched/schedules and schedules/ in the directories above this library or program, so that an installed tree can
  * be moved, and a build tree works. Then searches the directory configured at build time. Returns 0 or -ERR_NOMEM. */
-int share_find(const char *name, char **path);
+int install_find(const char *name, char **path);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int run_place(const struct run_options *o, struct run_places *w)
+int run_place_ranks(const struct run_options *o, struct run_pinning *w)
 {
 	struct text why = { 0 };
 	int err = topology_load(&w->topology, &why);
@@ -24,13 +24,13 @@ int run_place(const struct run_options *o, struct run_places *w)
 	return err ? EXIT_FAULT : EXIT_OK;
 }
 
-void run_unplace(struct run_places *w)
+void run_unplace_ranks(struct run_pinning *w)
 {
 	placement_free(&w->placement);
 	topology_free(&w->topology);
 }
 
-int run_tell_placement(const struct run_places *w)
+int run_export_placement(const struct run_pinning *w)
 {
 	const struct topology *t = &w->topology;
 	struct text list = { 0 };
@@ -49,7 +49,7 @@ int run_tell_placement(const struct run_places *w)
 	return err ? option_no_memory("goalrun") : EXIT_OK;
 }
 
-bool run_pin(const struct run_places *w, uint32_t rank)
+bool run_pin(const struct run_pinning *w, uint32_t rank)
 {
 	const struct topology_core *c = &w->topology.cores[w->placement.core[rank - w->first]];
 	const uint32_t *cpus = w->topology.cpus + c->first;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The rank's side of the engine "model". At bind it describes the queues in the rank's heap and sends their position to
  * the emulator of the interface. At each start it copies the entries into the queues. */
-#include "backends/smcq/model.h"
+#include "backends/smcq/emulator.h"
 
 #include "backends/smcq/nic.h"
 #include "util/clock.h"
@@ -33,8 +33,8 @@ struct connection {
 	const struct nic_door *door;
 };
 
-struct model {
-	struct smcq_link base;
+struct emulated {
+	struct smcq_part base;
 	struct connection *c;
 	struct nic_block *block;
 	/* offset of the block in the heap, and the interface's name for the block; the name is 0 until NIC_BIND */
@@ -43,26 +43,26 @@ struct model {
 	struct nic_region *regions;
 	uint64_t checked; /* time of the last check that the interface runs, in ns */
 	uint32_t ncpu; /* number of entries of CPU's queues that give credit */
-	uint32_t first_way; /* first route of the extra queue that gives that credit, which comes after the other queues */
+	uint32_t first_route; /* first route of the extra queue that gives that credit, which comes after the other queues */
 	uint64_t epoch, posts, mrq_seen;
 	bool late; /* true if some entries of this start are not posted yet */
-	struct smcq_told told;
+	struct smcq_notices notices;
 	uint64_t *credit; /* credit of each queue of the CPU, and of each posted queue */
 	uint64_t *posted; /* entries posted to each queue since bind */
 	struct nic_entry *entries; /* entries of all queues, as they are posted */
 };
 
-static struct be_group *group_of(const struct model *m)
+static struct be_group *group_of(const struct emulated *m)
 {
 	return m->base.job->b->group;
 }
 
-static const struct bin_posts *posts_of(const struct model *m)
+static const struct bin_posts *posts_of(const struct emulated *m)
 {
 	return &m->base.job->posts;
 }
 
-static void *block_at(const struct model *m, uint64_t off)
+static void *block_at(const struct emulated *m, uint64_t off)
 {
 	return (char *)m->block + off;
 }
@@ -71,12 +71,12 @@ static void *block_at(const struct model *m, uint64_t off)
 
 static int sys_error(struct be_group *g, const char *what)
 {
-	return host_error(g, -ERR_SYS, "%s: %s", what, strerror(errno));
+	return group_error(g, -ERR_SYS, "%s: %s", what, strerror(errno));
 }
 
 static int report_nic_gone(struct be_group *g)
 {
-	return host_error(g, -ERR_SYS, "the network interface of this node is gone");
+	return group_error(g, -ERR_SYS, "the network interface of this node is gone");
 }
 
 /* Sends a request, with descriptor fd unless that is -1, and waits for the answer. *more receives the two descriptors
@@ -113,7 +113,7 @@ static int exchange_request(struct be_group *g, const struct connection *c, cons
 	h = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = sizeof control.buf };
 	for (int got; (got = poll(&p, 1, PATIENCE_MS)) <= 0;)
 		if (!got || errno != EINTR)
-			return host_error(g, -ERR_SYS, "the network interface of this node does not answer");
+			return group_error(g, -ERR_SYS, "the network interface of this node does not answer");
 	do /* the error for unread requests comes first, then what the interface sent before it closed its end */
 		n = recvmsg(c->sock, &h, MSG_CMSG_CLOEXEC);
 	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset++)));
@@ -124,12 +124,12 @@ static int exchange_request(struct be_group *g, const struct connection *c, cons
 		memcpy(more, CMSG_DATA(m), 2 * sizeof(int));
 	a->text[sizeof a->text - 1] = '\0';
 	if (a->err == -ERR_FILES && !*a->text)
-		return host_error(g, a->err, "the network interface: %s", err_text(a->err));
-	return a->err ? host_error(g, a->err, "the network interface: %s", a->text) : 0;
+		return group_error(g, a->err, "the network interface: %s", err_text(a->err));
+	return a->err ? group_error(g, a->err, "the network interface: %s", a->text) : 0;
 }
 
 /* Sends a request without descriptors and waits for the answer. Locks the connection. */
-static int request_nic(const struct model *m, enum nic_what what, uint64_t a, uint64_t b, uint64_t *name)
+static int request_nic(const struct emulated *m, enum nic_what what, uint64_t a, uint64_t b, uint64_t *name)
 {
 	const struct nic_request r = { .what = what, .version = NIC_VERSION, .a = a, .b = b };
 	struct nic_answer answer = { 0 };
@@ -146,15 +146,15 @@ static int request_nic(const struct model *m, enum nic_what what, uint64_t a, ui
 static int say_hello(struct be_group *g, uint32_t rank, struct connection *c)
 {
 	char *base;
-	const int heap = host_heap(g, &base);
-	const struct be_bells *bells = host_bells(g, rank);
+	const int heap = group_heap(g, &base);
+	const struct be_bells *bells = group_bells(g, rank);
 	struct nic_request r = { .what = NIC_HELLO, .version = NIC_VERSION };
 	struct nic_answer a;
 	int fds[2] = { -1, -1 }, err;
 	void *door;
 
 	if (!bells)
-		return host_error(g, -ERR_SYS, "the heap of rank %u cannot be mapped", rank);
+		return group_error(g, -ERR_SYS, "the heap of rank %u cannot be mapped", rank);
 	r.a = (uint64_t)((char *)bells->at[0] - base);
 	err = exchange_request(g, c, &r, heap, &a, fds);
 	if (!err && fds[1] < 0)
@@ -180,19 +180,19 @@ static int connect_nic(struct be_group *g, struct connection *c)
 	socklen_t len = sizeof cred;
 
 	if (!n)
-		return host_error(g, -ERR_UNSUPPORTED,
-				  "this node has no network interface with command queues: goalrun --backend smcq plays one");
+		return group_error(g, -ERR_UNSUPPORTED,
+				   "this node has no network interface with command queues: goalrun --backend smcq plays one");
 	if (n > sizeof to.sun_path - 1)
-		return host_error(g, -ERR_ARG, "the environment variable GOAL_NIC is too long");
+		return group_error(g, -ERR_ARG, "the environment variable GOAL_NIC is too long");
 	memcpy(to.sun_path + 1, name, n);
 	c->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (c->sock < 0)
 		return sys_error(g, "socket");
 	if (connect(c->sock, (struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)))
-		return host_error(g, -ERR_SYS, "the network interface \"%s\" (GOAL_NIC) cannot be reached: %s", name,
-				  strerror(errno));
+		return group_error(g, -ERR_SYS, "the network interface \"%s\" (GOAL_NIC) cannot be reached: %s", name,
+				   strerror(errno));
 	if (getsockopt(c->sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.uid != geteuid())
-		return host_error(g, -ERR_SYS, "the network interface \"%s\" (GOAL_NIC) is another user's", name);
+		return group_error(g, -ERR_SYS, "the network interface \"%s\" (GOAL_NIC) is another user's", name);
 	return 0;
 }
 
@@ -213,7 +213,7 @@ static void disconnect_nic(void *state)
 /* Returns the context's connection in *out. The first bind makes it. */
 static int find_connection(const struct be_bind *b, struct connection **out)
 {
-	void **kept = host_state(b->group);
+	void **kept = group_state(b->group);
 	struct connection *c;
 	int err;
 
@@ -222,8 +222,8 @@ static int find_connection(const struct be_bind *b, struct connection **out)
 		return 0;
 	c = mem_calloc(1, sizeof *c);
 	if (!c)
-		return host_error(b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
-	*c = (struct connection){ .base = { &smcq_model }, .sock = -1, .bell = -1 };
+		return group_error(b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+	*c = (struct connection){ .base = { &smcq_emulator }, .sock = -1, .bell = -1 };
 	pthread_mutex_init(&c->lock, NULL);
 	err = connect_nic(b->group, c);
 	err = err ? err : say_hello(b->group, b->rank, c);
@@ -255,7 +255,7 @@ static uint32_t log2_up(uint64_t n)
 
 /* Returns the depth code of a queue with n entries per start. A queue has room for two starts, because some entries may
  * be sent after a rank is done, but is no deeper than those of the target. */
-static uint8_t depth_for(const struct model *m, uint32_t n)
+static uint8_t depth_for(const struct emulated *m, uint32_t n)
 {
 	const uint32_t most = m->base.job->b->bin->target->limit[BIN_LIMIT_DEPTH];
 	uint32_t t = 0;
@@ -266,15 +266,15 @@ static uint8_t depth_for(const struct model *m, uint32_t n)
 }
 
 /* Sets the offsets of everything in the block, and returns its size. */
-static uint64_t lay_out(const struct model *m, struct nic_block *b, uint32_t nbuffers)
+static uint64_t lay_out(const struct emulated *m, struct nic_block *b, uint32_t nbuffers)
 {
 	const uint32_t *limit = m->base.job->b->bin->target->limit;
 	const struct bin_posts *p = posts_of(m);
-	uint64_t end = 0, told = p->head->remotes;
+	uint64_t end = 0, remotes = p->head->remotes;
 
 	for (uint32_t i = 0; i < p->head->nqueues; i++)
 		/* a packet brings at least one credit */
-		told += p->queues[i].mode == BIN_Q_CPU ? p->queues[i].n : p->queues[i].told;
+		remotes += p->queues[i].mode == BIN_Q_CPU ? p->queues[i].n : p->queues[i].needs;
 	*b = (struct nic_block){ .id = m->base.job->b->request,
 				 .rank = m->base.job->b->rank,
 				 .tnis = limit[BIN_LIMIT_TNIS],
@@ -282,20 +282,20 @@ static uint64_t lay_out(const struct model *m, struct nic_block *b, uint32_t nbu
 				 .offset = limit[BIN_LIMIT_OFFSET],
 				 .nqueues = p->head->nqueues + (m->ncpu > 0),
 				 .nregions = nbuffers,
-				 .nways = p->head->nentries, /* upper bound */
+				 .nroutes = p->head->nentries, /* upper bound */
 				 .tcq_depth = log2_up(2 * (uint64_t)p->head->locals + 1),
-				 .mrq_depth = log2_up(2 * told + 1) };
+				 .mrq_depth = log2_up(2 * remotes + 1) };
 	reserve_lines(&end, sizeof *b);
 	b->queues = reserve_lines(&end, b->nqueues * sizeof(struct nic_queue));
 	b->regions = reserve_lines(&end, b->nregions * sizeof(struct nic_region));
-	b->ways = reserve_lines(&end, b->nways * sizeof(struct nic_way));
+	b->routes = reserve_lines(&end, b->nroutes * sizeof(struct nic_route));
 	b->pointers = reserve_lines(&end, b->nqueues * sizeof(struct nic_pointers));
 	b->tcq_ring = reserve_lines(&end, sizeof(struct nic_local) << b->tcq_depth);
 	b->mrq_ring = reserve_lines(&end, sizeof(struct nic_remote) << b->mrq_depth);
 	return end;
 }
 
-static void register_buffers(const struct model *m, const struct be_buffer *buffers, struct nic_region *out)
+static void register_buffers(const struct emulated *m, const struct be_buffer *buffers, struct nic_region *out)
 {
 	const struct be_bind *b = m->base.job->b;
 
@@ -310,40 +310,40 @@ static void register_buffers(const struct model *m, const struct be_buffer *buff
 
 /* Refuses buffers in private memory unless the user lets ranks access each other's private memory: the interface's
  * process would have to access it too. */
-static int check_private(const struct model *m, const struct be_buffer *buffers)
+static int check_private(const struct emulated *m, const struct be_buffer *buffers)
 {
 	const struct be_bind *b = m->base.job->b;
-	const int allowed = host_direct_allowed(b->group);
+	const int allowed = group_direct_allowed(b->group);
 
 	for (uint32_t i = 0; i < b->bin->nbuffers && !allowed; i++)
 		if (buffers[i].ptr && buffers[i].elements && !buffers[i].heap)
-			return host_error(b->group, -ERR_UNSUPPORTED,
-					  "the buffer %s is private memory, which nobody else may touch where GOAL_SHM_DIRECT is 0",
-					  bin_str(b->bin, b->bin->buffers[i].name));
+			return group_error(b->group, -ERR_UNSUPPORTED,
+					   "the buffer %s is private memory, which nobody else may touch where GOAL_SHM_DIRECT is 0",
+					   bin_str(b->bin, b->bin->buffers[i].name));
 	return allowed < 0 ? allowed : 0;
 }
 
 /* Returns the route of an entry, searching those of its queue from first on. Adds it if there is none. */
-static uint32_t find_way(struct nic_way *ways, uint32_t first, uint32_t *n, const struct bin_entry *e)
+static uint32_t find_route(struct nic_route *routes, uint32_t first, uint32_t *n, const struct bin_entry *e)
 {
 	uint32_t i = first;
 
 	const bool gets = e->kind == BIN_E_GET;
 
-	while (i < *n && (ways[i].peer != e->peer || ways[i].queue != e->queue || ways[i].gets != gets))
+	while (i < *n && (routes[i].peer != e->peer || routes[i].queue != e->queue || routes[i].gets != gets))
 		i++;
 	if (i == *n)
-		ways[(*n)++] = (struct nic_way){ .peer = e->peer, .queue = e->queue, .gets = gets };
+		routes[(*n)++] = (struct nic_route){ .peer = e->peer, .queue = e->queue, .gets = gets };
 	return i;
 }
 
 /* Prepares the entries in the form in which they are posted. A route has the peer's rank at first, and the name of the
  * peer's block once that is known. */
-static void prepare_entries(struct model *m)
+static void prepare_entries(struct emulated *m)
 {
 	const struct bin_posts *p = posts_of(m);
 	const size_t basic = m->base.job->b->layout->basic;
-	struct nic_way *ways = block_at(m, m->block->ways);
+	struct nic_route *routes = block_at(m, m->block->routes);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < p->head->nqueues; i++) {
@@ -359,19 +359,19 @@ static void prepare_entries(struct model *m)
 							    .armw = e->armw,
 							    .len = (uint32_t)(e->len * basic),
 							    .region = { e->buf[0], e->buf[1] },
-							    .way = e->kind == BIN_E_NOP ? 0 : find_way(ways, first, &n, e),
+							    .route = e->kind == BIN_E_NOP ? 0 : find_route(routes, first, &n, e),
 							    .off = { e->off[0] * basic, e->off[1] * basic } };
 		}
 	}
-	m->first_way = n;
+	m->first_route = n;
 	for (uint32_t i = 0; i < p->head->nentries; i++)
 		if (p->entries[i].kind == BIN_E_CPU && p->entries[i].sps)
-			find_way(ways, m->first_way, &n, &p->entries[i]);
-	m->block->nways = n;
+			find_route(routes, m->first_route, &n, &p->entries[i]);
+	m->block->nroutes = n;
 }
 
 /* Returns the interface's description of queue i of the rank. Reserves the queue's memory at *end. */
-static struct nic_queue describe_queue(const struct model *m, uint32_t i, uint64_t *end)
+static struct nic_queue describe_queue(const struct emulated *m, uint32_t i, uint64_t *end)
 {
 	const struct bin_posts *p = posts_of(m);
 	const bool cpu = i == p->head->nqueues;
@@ -386,7 +386,7 @@ static struct nic_queue describe_queue(const struct model *m, uint32_t i, uint64
 	return q;
 }
 
-static int make_block(struct model *m)
+static int make_block(struct emulated *m)
 {
 	const struct be_bind *b = m->base.job->b;
 	struct nic_block head;
@@ -395,10 +395,10 @@ static int make_block(struct model *m)
 
 	for (uint32_t i = 0; i < head.nqueues; i++)
 		describe_queue(m, i, &size);
-	m->block = host_alloc(b->group, size, &m->off);
+	m->block = group_alloc(b->group, size, &m->off);
 	if (!m->block)
-		return host_error(b->group, -ERR_NOMEM, "the shared heap has no %llu bytes for queues",
-				  (unsigned long long)size);
+		return group_error(b->group, -ERR_NOMEM, "the shared heap has no %llu bytes for queues",
+				   (unsigned long long)size);
 	*m->block = head;
 	m->pointers = block_at(m, head.pointers);
 	m->regions = block_at(m, head.regions);
@@ -419,15 +419,15 @@ static uint32_t count_cpu(const struct bin_posts *p)
 	return n;
 }
 
-static int model_make(const struct smcq_job *job, struct smcq_link **out, struct be_place *place)
+static int emulator_make(const struct smcq_job *job, struct smcq_part **out, struct be_handle *handle)
 {
 	const uint32_t nqueues = job->posts.head->nqueues, nentries = job->posts.head->nentries;
-	struct model *m = mem_calloc(1, sizeof *m + (size_t)nentries * sizeof *m->entries +
+	struct emulated *m = mem_calloc(1, sizeof *m + (size_t)nentries * sizeof *m->entries +
 						(2 * (size_t)nqueues + 1) * sizeof(uint64_t));
 	int err;
 
 	if (!m)
-		return host_error(job->b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
+		return group_error(job->b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	*out = &m->base;
 	m->base.job = job;
 	m->entries = (struct nic_entry *)(void *)(m + 1);
@@ -438,49 +438,49 @@ static int model_make(const struct smcq_job *job, struct smcq_link **out, struct
 	err = err ? err : check_private(m, job->b->buffers);
 	err = err ? err : make_block(m);
 	if (!err)
-		*place = (struct be_place){ .off = m->name, .size = m->c->nic };
+		*handle = (struct be_handle){ .off = m->name, .size = m->c->nic };
 	return err;
 }
 
-static int connect_ways(struct smcq_link *l, int err)
+static int connect_routes(struct smcq_part *l, int err)
 {
-	struct model *m = (struct model *)l;
+	struct emulated *m = (struct emulated *)l;
 	const struct be_bind *b = l->job->b;
-	struct nic_way *ways = block_at(m, m->block->ways);
+	struct nic_route *routes = block_at(m, m->block->routes);
 
 	for (uint32_t r = 0; r < b->size && !err; r++)
-		if (host_place(b->group, r)->size != m->c->nic)
-			err = host_error(b->group, -ERR_UNSUPPORTED,
-					 "rank %u has another network interface than rank %u, and the model has one node", r,
-					 b->rank);
-	for (uint32_t i = 0; i < m->block->nways && !err; i++)
-		ways[i].peer = host_place(b->group, (uint32_t)ways[i].peer)->off;
+		if (group_handle(b->group, r)->size != m->c->nic)
+			err = group_error(b->group, -ERR_UNSUPPORTED,
+					  "rank %u has another network interface than rank %u, and the model has one node", r,
+					  b->rank);
+	for (uint32_t i = 0; i < m->block->nroutes && !err; i++)
+		routes[i].peer = group_handle(b->group, (uint32_t)routes[i].peer)->off;
 	err = err ? err : request_nic(m, NIC_CONNECT, m->name, 0, NULL);
-	return host_agree(b->group, err);
+	return group_agree(b->group, err);
 }
 
-static void model_unmake(struct smcq_link *l)
+static void emulator_unmake(struct smcq_part *l)
 {
-	struct model *m = (struct model *)l;
+	struct emulated *m = (struct emulated *)l;
 
 	if (!m)
 		return;
 	/* An error means that the interface is gone, so there is nothing left to release. */
 	if (m->name)
 		request_nic(m, NIC_UNBIND, m->name, 0, NULL);
-	host_free(group_of(m), m->block);
+	group_free(group_of(m), m->block);
 	free(m);
 }
 
 /* ---- running ---- */
 
-static const struct nic_queue *queue_at(const struct model *m, uint32_t i)
+static const struct nic_queue *queue_at(const struct emulated *m, uint32_t i)
 {
 	return (const struct nic_queue *)block_at(m, m->block->queues) + i;
 }
 
 /* Copies entries to the queue's producer pointer and advances the pointer. Returns false if the queue is full. */
-static bool post_entries(struct model *m, uint32_t queue, const struct nic_entry *e, uint64_t n)
+static bool post_entries(struct emulated *m, uint32_t queue, const struct nic_entry *e, uint64_t n)
 {
 	struct nic_entry *toq = block_at(m, queue_at(m, queue)->toq);
 	const uint64_t depth = UINT64_C(1) << queue_at(m, queue)->depth, from = m->posted[queue] & (depth - 1);
@@ -495,7 +495,7 @@ static bool post_entries(struct model *m, uint32_t queue, const struct nic_entry
 	return true;
 }
 
-static int ring_doorbell(struct model *m)
+static int ring_doorbell(struct emulated *m)
 {
 	const uint64_t one = 1;
 
@@ -508,7 +508,7 @@ static int ring_doorbell(struct model *m)
 }
 
 /* Posts the entries of this start that are not posted yet, as far as there is room. */
-static int post_all(struct model *m)
+static int post_all(struct emulated *m)
 {
 	const struct bin_posts *p = posts_of(m);
 
@@ -523,24 +523,24 @@ static int post_all(struct model *m)
 	return ring_doorbell(m);
 }
 
-static int model_start(struct smcq_link *l, uint64_t epoch)
+static int emulator_start(struct smcq_part *l, uint64_t epoch)
 {
-	struct model *m = (struct model *)l;
+	struct emulated *m = (struct emulated *)l;
 
 	m->epoch = epoch;
 	atomic_store_explicit(&m->block->starts, epoch, memory_order_relaxed); /* the doorbell's store publishes it */
 	return post_all(m);
 }
 
-static void read_notices(struct model *m)
+static void read_notices(struct emulated *m)
 {
 	const struct nic_block *b = m->block;
 	const struct nic_remote *ring = block_at(m, b->mrq_ring);
 	const uint64_t tcq = atomic_load_explicit(&b->tcq, memory_order_acquire);
 	const uint64_t mrq = atomic_load_explicit(&b->mrq, memory_order_acquire);
 
-	if (tcq != m->told.locals) { /* only the number of local notices matters */
-		m->told.locals = tcq;
+	if (tcq != m->notices.locals) { /* only the number of local notices matters */
+		m->notices.locals = tcq;
 		atomic_store_explicit(&m->block->tcq_seen, tcq, memory_order_release);
 	}
 	if (mrq == m->mrq_seen)
@@ -549,14 +549,14 @@ static void read_notices(struct model *m)
 		const struct nic_remote *n = &ring[m->mrq_seen & ((UINT64_C(1) << b->mrq_depth) - 1)];
 
 		if (n->what == NIC_ARRIVED)
-			m->told.remotes++;
+			m->notices.remotes++;
 		else if (n->queue < b->nqueues)
 			m->credit[n->queue] += n->sps;
 	}
 	atomic_store_explicit(&m->block->mrq_seen, mrq, memory_order_release);
 }
 
-static int tell_fault(const struct model *m, uint32_t fault)
+static int report_fault(const struct emulated *m, uint32_t fault)
 {
 	static const char *const text[NIC_FAULTS] = {
 		[NIC_BAD_ENTRY] = "an entry that it does not understand",
@@ -566,13 +566,13 @@ static int tell_fault(const struct model *m, uint32_t fault)
 	};
 
 	if (fault == NIC_LEFT)
-		return host_error(group_of(m), -ERR_DEAD, "rank %u has left the group", m->block->fault_rank);
-	return host_error(group_of(m), -ERR_SYS, "the network interface found at queue %u of rank %u: %s", m->block->fault_queue,
-			  m->block->fault_rank, fault < NIC_FAULTS ? text[fault] : "a fault");
+		return group_error(group_of(m), -ERR_DEAD, "rank %u has left the group", m->block->fault_rank);
+	return group_error(group_of(m), -ERR_SYS, "the network interface found at queue %u of rank %u: %s", m->block->fault_queue,
+			   m->block->fault_rank, fault < NIC_FAULTS ? text[fault] : "a fault");
 }
 
 /* Checks from time to time that the interface still runs. */
-static int check_nic(struct model *m)
+static int check_nic(struct emulated *m)
 {
 	const uint64_t now = clock_now_ns();
 	ssize_t n;
@@ -585,33 +585,33 @@ static int check_nic(struct model *m)
 	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)) ? 0 : report_nic_gone(group_of(m));
 }
 
-static int poll_notices(struct smcq_link *l, struct smcq_told *told)
+static int poll_notices(struct smcq_part *l, struct smcq_notices *notices)
 {
-	struct model *m = (struct model *)l;
+	struct emulated *m = (struct emulated *)l;
 	const uint32_t fault = atomic_load_explicit(&m->block->fault, memory_order_acquire);
 	int err = m->late ? post_all(m) : 0;
 
 	read_notices(m);
-	*told = m->told;
-	err = err || !fault ? err : tell_fault(m, fault);
+	*notices = m->notices;
+	err = err || !fault ? err : report_fault(m, fault);
 	err = err ? err : check_nic(m);
 	return err ? err : !m->late;
 }
 
-static uint64_t model_credit(const struct smcq_link *l, uint32_t queue)
+static uint64_t emulator_credit(const struct smcq_part *l, uint32_t queue)
 {
-	return ((const struct model *)l)->credit[queue];
+	return ((const struct emulated *)l)->credit[queue];
 }
 
 /* Reports that entries of the previous start are still in the queue. */
-static int report_full_queue(const struct model *m, uint32_t queue)
+static int report_full_queue(const struct emulated *m, uint32_t queue)
 {
-	return host_error(group_of(m), -ERR_STATE, "queue %u is full", queue);
+	return group_error(group_of(m), -ERR_STATE, "queue %u is full", queue);
 }
 
-static int post_queue(struct smcq_link *l, uint32_t queue)
+static int post_queue(struct smcq_part *l, uint32_t queue)
 {
-	struct model *m = (struct model *)l;
+	struct emulated *m = (struct emulated *)l;
 	const struct bin_queue *q = &posts_of(m)->queues[queue];
 
 	if (!post_entries(m, queue, m->entries + q->first, q->n))
@@ -620,22 +620,22 @@ static int post_queue(struct smcq_link *l, uint32_t queue)
 }
 
 /* Gives credit by a put of the rank to itself, through the extra queue of the CPU. */
-static int model_release(struct smcq_link *l, uint32_t queue, uint32_t sps)
+static int emulator_release(struct smcq_part *l, uint32_t queue, uint32_t sps)
 {
-	struct model *m = (struct model *)l;
-	const struct nic_way *ways = block_at(m, m->block->ways);
-	struct nic_entry e = { .command = BIN_E_PIGGYBACK, .sps = (uint8_t)sps, .way = m->first_way };
+	struct emulated *m = (struct emulated *)l;
+	const struct nic_route *routes = block_at(m, m->block->routes);
+	struct nic_entry e = { .command = BIN_E_PIGGYBACK, .sps = (uint8_t)sps, .route = m->first_route };
 
-	while (ways[e.way].queue != queue)
-		e.way++;
+	while (routes[e.route].queue != queue)
+		e.route++;
 	if (!post_entries(m, posts_of(m)->head->nqueues, &e, 1))
 		return report_full_queue(m, posts_of(m)->head->nqueues);
 	return ring_doorbell(m);
 }
 
-static int model_rebind(struct smcq_link *l, const struct be_buffer *buffers)
+static int emulator_rebind(struct smcq_part *l, const struct be_buffer *buffers)
 {
-	struct model *m = (struct model *)l;
+	struct emulated *m = (struct emulated *)l;
 	int err = check_private(m, buffers);
 
 	if (err)
@@ -647,26 +647,26 @@ static int model_rebind(struct smcq_link *l, const struct be_buffer *buffers)
 	return err;
 }
 
-static uint32_t model_issued(const struct smcq_link *l, uint32_t queue, uint64_t epoch)
+static uint32_t emulator_issued(const struct smcq_part *l, uint32_t queue, uint64_t epoch)
 {
-	const struct model *m = (const struct model *)l;
+	const struct emulated *m = (const struct emulated *)l;
 	const uint32_t n = posts_of(m)->queues[queue].n;
 	const uint64_t done = atomic_load(&m->pointers[queue].consumer), before = (epoch - 1) * n;
 
 	return done < before ? 0 : (uint32_t)(done - before);
 }
 
-const struct smcq_engine smcq_model = {
+const struct smcq_engine smcq_emulator = {
 	.name = "model",
-	.make = model_make,
-	.connect = connect_ways,
-	.unmake = model_unmake,
-	.start = model_start,
+	.make = emulator_make,
+	.connect = connect_routes,
+	.unmake = emulator_unmake,
+	.start = emulator_start,
 	.poll = poll_notices,
 	.post = post_queue,
-	.credit = model_credit,
-	.release = model_release,
-	.rebind = model_rebind,
-	.issued = model_issued,
+	.credit = emulator_credit,
+	.release = emulator_release,
+	.rebind = emulator_rebind,
+	.issued = emulator_issued,
 	.close = disconnect_nic,
 };

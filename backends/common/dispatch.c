@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The dispatcher; its header describes it. */
-#include "backends/common/engine.h"
+#include "backends/common/dispatch.h"
 
 #include <string.h>
 
 /* Returns the counter of the successor list that a dependency belongs to: of the op's start or of its completion. */
-static uint32_t *successor_count(struct engine *e, uint32_t dep)
+static uint32_t *successor_count(struct dispatcher *e, uint32_t dep)
 {
-	struct engine_op *on = &e->ops[dep & ~BIN_START];
+	struct dispatch_op *on = &e->ops[dep & ~BIN_START];
 
 	return dep & BIN_START ? &on->nstarted : &on->ndone;
 }
 
 /* Fills in the successor lists by counting sort. */
-static void build_successors(struct engine *e, const struct be_bind *b)
+static void build_successors(struct dispatcher *e, const struct be_bind *b)
 {
 	uint32_t n = b->nops, at = 0;
 
 	for (uint32_t d = 0; d < b->dep_at[n]; d++)
 		++*successor_count(e, b->deps[d]);
 	for (uint32_t i = 0; i < n; i++) {
-		struct engine_op *op = &e->ops[i];
+		struct dispatch_op *op = &e->ops[i];
 
 		op->started = at;
 		op->done = at + op->nstarted;
@@ -29,7 +29,7 @@ static void build_successors(struct engine *e, const struct be_bind *b)
 	}
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t d = b->dep_at[i]; d < b->dep_at[i + 1]; d++) {
-			const struct engine_op *on = &e->ops[b->deps[d] & ~BIN_START];
+			const struct dispatch_op *on = &e->ops[b->deps[d] & ~BIN_START];
 			uint32_t first = b->deps[d] & BIN_START ? on->started : on->done;
 
 			e->succ[first + (*successor_count(e, b->deps[d]))++] = i;
@@ -37,45 +37,45 @@ static void build_successors(struct engine *e, const struct be_bind *b)
 }
 
 /* Returns the number of slots in ready, and in active. With helpers an early op needs a slot in each of two classes. */
-static size_t count_places(uint32_t nops, bool helped)
+static size_t count_slots(uint32_t nops, bool helped)
 {
 	return (size_t)nops << helped;
 }
 
-size_t engine_room(const struct be_bind *b)
+size_t dispatch_room(const struct be_bind *b)
 {
-	size_t words = 2 * count_places(b->nops, b->helped) + b->dep_at[b->nops];
+	size_t words = 2 * count_slots(b->nops, b->helped) + b->dep_at[b->nops];
 
-	return sizeof(struct engine_state) + b->nops * sizeof(struct engine_op) + (words + 1) / 2 * 2 * sizeof(uint32_t);
+	return sizeof(struct dispatch_state) + b->nops * sizeof(struct dispatch_op) + (words + 1) / 2 * 2 * sizeof(uint32_t);
 }
 
-static void set_pointers(struct engine *e, uint32_t nops, bool helped, void *room, void *own, struct be_bound *bound)
+static void set_pointers(struct dispatcher *e, uint32_t nops, bool helped, void *room, void *own, struct be_bound *bound)
 {
-	*e = (struct engine){ .st = room, .todo = own, .nops = nops, .helped = helped, .bound = bound };
-	e->ops = (struct engine_op *)(void *)(e->st + 1);
+	*e = (struct dispatcher){ .st = room, .todo = own, .nops = nops, .helped = helped, .bound = bound };
+	e->ops = (struct dispatch_op *)(void *)(e->st + 1);
 	e->ready = (uint32_t *)(void *)(e->ops + nops);
-	e->active = e->ready + count_places(nops, helped);
-	e->succ = e->active + count_places(nops, helped);
+	e->active = e->ready + count_slots(nops, helped);
+	e->succ = e->active + count_slots(nops, helped);
 }
 
-void engine_view(struct engine *e, uint32_t nops, void *room, void *own, struct be_bound *bound)
+void dispatch_view(struct dispatcher *e, uint32_t nops, void *room, void *own, struct be_bound *bound)
 {
 	set_pointers(e, nops, true, room, own, bound);
 }
 
-void engine_init(struct engine *e, const struct be_bind *b, void *room, void *own, struct be_bound *bound)
+void dispatch_init(struct dispatcher *e, const struct be_bind *b, void *room, void *own, struct be_bound *bound)
 {
 	set_pointers(e, b->nops, b->helped, room, own, bound);
 	build_successors(e, b);
 	for (uint32_t i = 0; i < b->nops; i++)
 		e->ops[i].wait = e->ops[i].need = b->dep_at[i + 1] - b->dep_at[i];
-	engine_classify(e);
+	dispatch_classify(e);
 }
 
-void engine_classify(struct engine *e)
+void dispatch_classify(struct dispatcher *e)
 {
-	struct engine_queue *of = e->st->of;
-	uint32_t size[ENGINE_CLASSES] = { 0 }, at = 0;
+	struct dispatch_queue *of = e->st->of;
+	uint32_t size[DISPATCH_CLASSES] = { 0 }, at = 0;
 
 	for (uint32_t i = 0; i < e->nops; i++) {
 		const uint8_t *class = e->ops[i].class;
@@ -83,12 +83,12 @@ void engine_classify(struct engine *e)
 		size[class[0]]++;
 		size[class[1]] += class[1] != class[0];
 	}
-	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
-		of[c] = (struct engine_queue){ .first = at, .head = at, .tail = at };
+	for (unsigned c = 0; c < DISPATCH_CLASSES; c++) {
+		of[c] = (struct dispatch_queue){ .first = at, .head = at, .tail = at };
 		at += size[c];
 	}
 	for (uint32_t i = 0; i < e->nops; i++) {
-		struct engine_queue *q = &of[e->ops[i].class[0]];
+		struct dispatch_queue *q = &of[e->ops[i].class[0]];
 
 		if (!e->ops[i].need)
 			e->ready[q->first + q->nroots++] = i;
@@ -97,7 +97,7 @@ void engine_classify(struct engine *e)
 
 /* Handles an op that has become ready and whose class during start is not c. Returns true if its class is c now;
  * otherwise adds the op to the queue of its class. */
-static __attribute__((noinline)) bool requeue_op(struct engine *e, uint32_t op, unsigned c)
+static __attribute__((noinline)) bool requeue_op(struct dispatcher *e, uint32_t op, unsigned c)
 {
 	const uint8_t *class = e->ops[op].class, now = class[e->st->begun];
 
@@ -110,12 +110,12 @@ static __attribute__((noinline)) bool requeue_op(struct engine *e, uint32_t op, 
 
 /* Decrements the counters of n successors. Appends those of class c that become ready at tail, and returns the new
  * tail. */
-static inline uint32_t release_successors(struct engine *e, uint32_t from, uint32_t n, unsigned c, uint32_t tail)
+static inline uint32_t release_successors(struct dispatcher *e, uint32_t from, uint32_t n, unsigned c, uint32_t tail)
 {
 	if (!n)
 		return tail;
 	for (const uint32_t *s = e->succ + from, *end = s + n; s < end; s++) {
-		struct engine_op *op = &e->ops[*s];
+		struct dispatch_op *op = &e->ops[*s];
 
 		if (--op->wait == 0) {
 			op->wait = op->need;
@@ -128,14 +128,14 @@ static inline uint32_t release_successors(struct engine *e, uint32_t from, uint3
 
 /* Issues the ready ops of class c from head to tail. head and tail stay in registers, because peers wait for the store
  * of the first op. */
-static inline int issue_ready(struct engine *e, unsigned c, uint32_t head, uint32_t tail)
+static inline int issue_ready(struct dispatcher *e, unsigned c, uint32_t head, uint32_t tail)
 {
-	struct engine_queue *q = &e->st->of[c];
+	struct dispatch_queue *q = &e->st->of[c];
 	int rc = 0;
 
 	while (head != tail && rc >= 0) {
 		const uint32_t i = e->ready[head++];
-		const struct engine_op *op = &e->ops[i];
+		const struct dispatch_op *op = &e->ops[i];
 
 		tail = release_successors(e, op->started, op->nstarted, c, tail);
 		rc = e->todo[i].how.issue(e, e->todo[i].what);
@@ -150,9 +150,9 @@ static inline int issue_ready(struct engine *e, unsigned c, uint32_t head, uint3
 }
 
 /* Issues and polls the ops of one class. Returns 1 when none is left for now, 0 if some are, or -ERR_x. */
-static inline int progress_class(struct engine *e, unsigned c)
+static inline int progress_class(struct dispatcher *e, unsigned c)
 {
-	struct engine_queue *q = &e->st->of[c];
+	struct dispatch_queue *q = &e->st->of[c];
 	uint32_t *active = e->active + q->first;
 	int rc = 0;
 
@@ -176,33 +176,33 @@ static inline int progress_class(struct engine *e, unsigned c)
 }
 
 /* Returns the classes that have ready ops, as bits. */
-static unsigned ready_classes(const struct engine *e)
+static unsigned ready_classes(const struct dispatcher *e)
 {
 	unsigned classes = 0;
 
-	for (unsigned c = 0; c < ENGINE_CLASSES; c++)
+	for (unsigned c = 0; c < DISPATCH_CLASSES; c++)
 		classes |= (unsigned)(e->st->of[c].head != e->st->of[c].tail) << c;
 	return classes;
 }
 
 /* Returns a count that grows with each op that is issued, and with each that completes. */
-static uint32_t count_steps(const struct engine *e)
+static uint32_t count_steps(const struct dispatcher *e)
 {
 	uint32_t n = 0;
 
-	for (unsigned c = 0; c < ENGINE_CLASSES; c++)
+	for (unsigned c = 0; c < DISPATCH_CLASSES; c++)
 		n += 2 * e->st->of[c].head - e->st->of[c].nactive;
 	return n;
 }
 
 /* Issues and polls the ops of several classes, given as bits, until none of them is ready. */
-static int progress_some(struct engine *e, unsigned classes)
+static int progress_some(struct dispatcher *e, unsigned classes)
 {
 	const uint32_t before = count_steps(e);
 
 	e->who = classes;
 	do {
-		for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
+		for (unsigned c = 0; c < DISPATCH_CLASSES; c++) {
 			int rc = classes >> c & 1 ? progress_class(e, c) : 0;
 
 			if (rc < 0)
@@ -215,12 +215,12 @@ static int progress_some(struct engine *e, unsigned classes)
 
 /* Publishes which classes have ops left. Returns 1 if none has: the epoch is complete then, because without cycles an
  * op that still waits would have a ready or issued predecessor. */
-static int update_pending(struct engine *e)
+static int update_pending(struct dispatcher *e)
 {
 	_Atomic uint32_t *pending = &e->bound->turn->pending;
 	unsigned left = ready_classes(e);
 
-	for (unsigned c = 0; c < ENGINE_CLASSES; c++)
+	for (unsigned c = 0; c < DISPATCH_CLASSES; c++)
 		left |= (unsigned)(e->st->of[c].nactive != 0) << c;
 	if (atomic_load_explicit(pending, memory_order_relaxed) != left)
 		atomic_store_explicit(pending, left, memory_order_relaxed);
@@ -228,13 +228,13 @@ static int update_pending(struct engine *e)
 }
 
 /* Moves early ops that start has issued but not completed to their class after start. */
-static void pass_on(struct engine *e)
+static void pass_on(struct dispatcher *e)
 {
-	struct engine_queue *early = &e->st->of[ENGINE_EARLY];
+	struct dispatch_queue *early = &e->st->of[DISPATCH_EARLY];
 
 	for (uint32_t k = 0; k < early->nactive; k++) {
 		uint32_t i = e->active[early->first + k];
-		struct engine_queue *q = &e->st->of[e->ops[i].class[1]];
+		struct dispatch_queue *q = &e->st->of[e->ops[i].class[1]];
 
 		e->active[q->first + q->nactive++] = i;
 	}
@@ -244,38 +244,38 @@ static void pass_on(struct engine *e)
 	e->st->begun = 1;
 }
 
-static int start_some(struct engine *e, unsigned who)
+static int start_some(struct dispatcher *e, unsigned who)
 {
 	int rc;
 
-	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
-		struct engine_queue *q = &e->st->of[c];
+	for (unsigned c = 0; c < DISPATCH_CLASSES; c++) {
+		struct dispatch_queue *q = &e->st->of[c];
 
 		q->head = q->first;
 		q->tail = q->first + q->nroots;
 	}
 	e->st->begun = 0;
-	rc = progress_some(e, who | 1u << ENGINE_EARLY);
+	rc = progress_some(e, who | 1u << DISPATCH_EARLY);
 	pass_on(e);
 	return rc < 0 ? rc : update_pending(e);
 }
 
-int engine_start(struct engine *e, unsigned who)
+int dispatch_start(struct dispatcher *e, unsigned who)
 {
 	return e->helped ? start_some(e, who) : issue_ready(e, 0, 0, e->st->of[0].nroots);
 }
 
-int engine_progress(struct engine *e, unsigned who)
+int dispatch_progress(struct dispatcher *e, unsigned who)
 {
 	int rc = e->helped ? progress_some(e, who) : progress_class(e, 0);
 
 	return rc || !e->helped ? rc : update_pending(e);
 }
 
-uint32_t engine_next_active(const struct engine *e, uint32_t *at)
+uint32_t dispatch_next_active(const struct dispatcher *e, uint32_t *at)
 {
-	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
-		const struct engine_queue *q = &e->st->of[c];
+	for (unsigned c = 0; c < DISPATCH_CLASSES; c++) {
+		const struct dispatch_queue *q = &e->st->of[c];
 
 		*at = *at > q->first ? *at : q->first;
 		if (*at < q->first + q->nactive)
@@ -284,15 +284,15 @@ uint32_t engine_next_active(const struct engine *e, uint32_t *at)
 	return UINT32_MAX;
 }
 
-void engine_states(const struct engine *e, uint8_t *state)
+void dispatch_states(const struct dispatcher *e, uint8_t *state)
 {
 	memset(state, BE_WAITS, e->nops);
-	for (unsigned c = 0; c < ENGINE_CLASSES; c++) {
-		const struct engine_queue *q = &e->st->of[c];
+	for (unsigned c = 0; c < DISPATCH_CLASSES; c++) {
+		const struct dispatch_queue *q = &e->st->of[c];
 
 		for (uint32_t i = q->first; i < q->tail; i++)
 			state[e->ready[i]] = i < q->head ? BE_DONE : BE_READY;
 	}
-	for (uint32_t at = 0, op; (op = engine_next_active(e, &at)) != UINT32_MAX;)
+	for (uint32_t at = 0, op; (op = dispatch_next_active(e, &at)) != UINT32_MAX;)
 		state[op] = BE_ISSUED;
 }

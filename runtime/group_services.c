@@ -10,10 +10,10 @@
 
 static struct rt_peer *peer_of(const struct be_group *g, uint32_t rank)
 {
-	return &g->local->peers[rt_root_rank(g, rank)];
+	return &g->process->peers[rt_root_rank(g, rank)];
 }
 
-int host_check(struct be_group *g)
+int group_check(struct be_group *g)
 {
 	return rt_group_check(g);
 }
@@ -23,14 +23,14 @@ static int check_group(void *arg)
 	return rt_group_await(arg);
 }
 
-int host_post(struct be_group *g, const void *in, size_t size)
+int group_post(struct be_group *g, const void *in, size_t size)
 {
 	int err = rt_group_dead(g);
 
 	if (err)
 		return err;
 	rt_board_post(g->board, g->rank, rt_seq(++g->seq, g->step), in, size);
-	rt_bridge_ring(g->local);
+	rt_bridge_ring(g->process);
 	return 0;
 }
 
@@ -47,55 +47,55 @@ static int compare_steps(struct be_group *g)
 	return 0;
 }
 
-int host_collect(struct be_group *g, size_t size, void *out)
+int group_collect(struct be_group *g, size_t size, void *out)
 {
 	int err = rt_board_collect(g->board, g->seq, size, out, g->spins, check_group, g);
 
 	return err ? err : compare_steps(g);
 }
 
-int host_allgather(struct be_group *g, const void *in, size_t size, void *out)
+int group_allgather(struct be_group *g, const void *in, size_t size, void *out)
 {
-	int err = host_post(g, in, size);
+	int err = group_post(g, in, size);
 
-	return err ? err : host_collect(g, size, out);
+	return err ? err : group_collect(g, size, out);
 }
 
-void *host_room(struct be_group *g)
+void *group_room(struct be_group *g)
 {
 	return g->gathered;
 }
 
 struct opinion {
 	int err;
-	char text[HOST_RECORD - sizeof(int)];
+	char text[GROUP_RECORD - sizeof(int)];
 };
 
-int host_agree(struct be_group *g, int err)
+int group_agree(struct be_group *g, int err)
 {
 	struct opinion mine = { .err = err }, *all = (struct opinion *)(void *)g->gathered;
 	int rc;
 
 	if (err)
 		MPIX_Sched_error_detail(g->ctx, mine.text, sizeof mine.text);
-	rc = host_allgather(g, &mine, sizeof mine, all);
+	rc = group_allgather(g, &mine, sizeof mine, all);
 	for (uint32_t r = 0; r < g->size && !rc; r++)
 		if (all[r].err)
 			rc = rt_error(g->ctx, all[r].err, "rank %u: %s", r, all[r].text);
 	return rc;
 }
 
-void *host_alloc(struct be_group *g, size_t size, uint64_t *off)
+void *group_alloc(struct be_group *g, size_t size, uint64_t *off)
 {
 	return rt_heap_alloc(g->ctx->heap, size, off);
 }
 
-void host_free(struct be_group *g, void *block)
+void group_free(struct be_group *g, void *block)
 {
 	rt_heap_free(g->ctx->heap, block);
 }
 
-void host_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users)
+void group_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users)
 {
 	pthread_mutex_lock(&g->ctx->lock);
 	/* If this runs out of memory, the blocks stay until the context is freed. */
@@ -127,7 +127,7 @@ static bool peer_reaches(struct rt_peer *p, uint64_t end)
 	return end <= atomic_load_explicit(&p->reach, memory_order_acquire);
 }
 
-void *rt_reach(struct rt_local *l, uint32_t rank, uint64_t off, size_t len)
+void *rt_reach(struct rt_process *l, uint32_t rank, uint64_t off, size_t len)
 {
 	struct rt_peer *p = &l->peers[rank];
 
@@ -144,66 +144,66 @@ void *rt_reach(struct rt_local *l, uint32_t rank, uint64_t off, size_t len)
 	return peer_reaches(p, off + len) ? atomic_load_explicit(&p->base, memory_order_relaxed) + off : NULL;
 }
 
-void *host_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len)
+void *group_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len)
 {
-	return rt_reach(g->local, rt_root_rank(g, rank), off, len);
+	return rt_reach(g->process, rt_root_rank(g, rank), off, len);
 }
 
-int host_heap(struct be_group *g, char **base)
+int group_heap(struct be_group *g, char **base)
 {
 	*base = g->ctx->heap->base;
 	return g->ctx->heap->fd;
 }
 
-struct rt_door *rt_door_of(struct rt_local *l, uint32_t rank)
+struct rt_door *rt_door_of(struct rt_process *l, uint32_t rank)
 {
 	return rt_reach(l, rank, 0, sizeof(struct rt_door));
 }
 
-const struct be_bells *host_bells(struct be_group *g, uint32_t rank)
+const struct be_bells *group_bells(struct be_group *g, uint32_t rank)
 {
 	struct rt_peer *p = peer_of(g, rank);
-	const uint32_t core = rt_comm_slot(g->local, rt_root_rank(g, rank));
+	const uint32_t core = rt_comm_slot(g->process, rt_root_rank(g, rank));
 	struct rt_door *door, *cores = NULL;
 
 	if (atomic_load_explicit(&p->rings, memory_order_acquire))
 		return &p->bells;
-	door = rt_door_of(g->local, rt_root_rank(g, rank));
+	door = rt_door_of(g->process, rt_root_rank(g, rank));
 	if (core != UINT32_MAX)
-		cores = rt_door_of(g->local, core);
+		cores = rt_door_of(g->process, core);
 	if (!door || (core != UINT32_MAX && !cores))
 		return NULL;
-	pthread_mutex_lock(&g->local->lock);
+	pthread_mutex_lock(&g->process->lock);
 	if (!atomic_load(&p->rings))
 		p->bells = (struct be_bells){ { &door->bell[0], cores ? &cores->bell[1] : NULL },
 					      p->same ? p->heap->event : p->event,
-					      door->asks || !g->local->ordered };
+					      door->asks || !g->process->ordered };
 	atomic_store_explicit(&p->rings, true, memory_order_release);
-	pthread_mutex_unlock(&g->local->lock);
+	pthread_mutex_unlock(&g->process->lock);
 	return &p->bells;
 }
 
-bool host_near(struct be_group *g, uint32_t rank)
+bool group_same_node(struct be_group *g, uint32_t rank)
 {
-	return peer_of(g, rank)->node == g->local->node;
+	return peer_of(g, rank)->node == g->process->node;
 }
 
-uint32_t host_node(struct be_group *g, uint32_t rank)
+uint32_t group_node(struct be_group *g, uint32_t rank)
 {
 	return peer_of(g, rank)->node;
 }
 
-bool host_same_process(struct be_group *g, uint32_t rank)
+bool group_same_process(struct be_group *g, uint32_t rank)
 {
 	return peer_of(g, rank)->same;
 }
 
-int host_pid(struct be_group *g, uint32_t rank)
+int group_pid(struct be_group *g, uint32_t rank)
 {
 	return peer_of(g, rank)->pid;
 }
 
-int host_direct_allowed(struct be_group *g)
+int group_direct_allowed(struct be_group *g)
 {
 	long v;
 	int err = rt_env(g->ctx, ENV_GOAL_SHM_DIRECT, &v);
@@ -211,17 +211,17 @@ int host_direct_allowed(struct be_group *g)
 	return err ? err : v != 0;
 }
 
-void **host_state(struct be_group *g)
+void **group_state(struct be_group *g)
 {
 	return &g->ctx->be_state;
 }
 
-void host_watch(struct be_group *g, int fd)
+void group_watch(struct be_group *g, int fd)
 {
 	atomic_store(&g->ctx->watched, fd);
 }
 
-int host_error(struct be_group *g, int err, const char *fmt, ...)
+int group_error(struct be_group *g, int err, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;

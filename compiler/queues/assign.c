@@ -50,7 +50,7 @@ struct arrivals {
 	uint64_t *before; /* for each arrival a row of bits: the arrivals that come before its task is issued */
 };
 
-struct placing {
+struct assignment {
 	struct smcq_tasks *t;
 	VEC(struct block) blocks;
 	VEC(struct queue) queues;
@@ -60,7 +60,7 @@ struct placing {
 	struct arrivals *arrivals; /* for each rank */
 };
 
-static int64_t new_block(struct placing *p, uint32_t rank, enum bin_queue_mode mode, uint64_t key)
+static int64_t new_block(struct assignment *p, uint32_t rank, enum bin_queue_mode mode, uint64_t key)
 {
 	const struct block b = { .rank = rank, .nic = SMCQ_ANY, .mode = mode, .key = key };
 
@@ -93,7 +93,7 @@ static bool nics_agree(uint32_t a, uint32_t b)
 	return a == b || a == SMCQ_ANY || b == SMCQ_ANY;
 }
 
-static int put_task(struct placing *p, uint32_t block, uint32_t task)
+static int put_task(struct assignment *p, uint32_t block, uint32_t task)
 {
 	struct block *b = &p->blocks.at[block];
 	struct smcq_task *t = &p->t->v.at[task];
@@ -109,7 +109,7 @@ static int put_task(struct placing *p, uint32_t block, uint32_t task)
 /* Returns the mode of the queue for a task. There are two kinds of session tasks that wait only for starts of ranks.
  * Some pass on that these have started. The others are at the rank where all starts are known; they go into a posted
  * queue if the options allow that. */
-static enum bin_queue_mode mode_for(const struct placing *p, const struct smcq_task *t)
+static enum bin_queue_mode mode_for(const struct assignment *p, const struct smcq_task *t)
 {
 	if (t->entry.kind == BIN_E_CPU)
 		return BIN_Q_CPU;
@@ -119,7 +119,7 @@ static enum bin_queue_mode mode_for(const struct placing *p, const struct smcq_t
 }
 
 /* Returns the block, of the task's rank, with the same waits as the task; makes one if there is none. */
-static int64_t block_for(struct placing *p, uint32_t task)
+static int64_t block_for(struct assignment *p, uint32_t task)
 {
 	const struct smcq_task *t = &p->t->v.at[task];
 	const enum bin_queue_mode mode = mode_for(p, t);
@@ -155,7 +155,7 @@ static int compare_keys(const void *a, const void *b)
 	return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : (x->id > y->id) - (x->id < y->id);
 }
 
-static int make_blocks(struct placing *p)
+static int make_blocks(struct assignment *p)
 {
 	const uint32_t n = (uint32_t)p->t->v.n;
 	struct by_key *s = mem_alloc((size_t)n * sizeof *s);
@@ -175,7 +175,7 @@ static int make_blocks(struct placing *p)
 }
 
 /* Adds a put of the rank to itself to block by, as a signal for block to, and returns its number. */
-static int64_t add_self_put(struct placing *p, uint32_t by, uint32_t to)
+static int64_t add_self_put(struct assignment *p, uint32_t by, uint32_t to)
 {
 	const uint32_t rank = p->blocks.at[by].rank;
 	int64_t id = smcq_task(p->t, rank, rank, p->blocks.at[to].key);
@@ -201,13 +201,13 @@ static int replace_waits(struct block *b, const struct smcq_set *gone, uint32_t 
 }
 
 /* True if a block can have an entry that signals to another block. */
-static bool may_tell(const struct block *b)
+static bool may_signal(const struct block *b)
 {
 	return b->mode == BIN_Q_SESSION || b->mode == BIN_Q_POSTED;
 }
 
 /* Returns the largest block of several needs, all of which are among those of block y. */
-static int64_t largest_within(const struct placing *p, uint32_t y)
+static int64_t largest_within(const struct assignment *p, uint32_t y)
 {
 	const struct block *b = &p->blocks.at[y];
 	const struct smcq_set *mine = &p->of_rank[b->rank];
@@ -216,30 +216,30 @@ static int64_t largest_within(const struct placing *p, uint32_t y)
 	for (size_t i = 0; i < mine->n && mine->at[i] < y; i++) {
 		const struct block *x = &p->blocks.at[mine->at[i]];
 
-		if (may_tell(x) && x->needs.n > 1 && is_subset(&x->needs, &b->needs) &&
+		if (may_signal(x) && x->needs.n > 1 && is_subset(&x->needs, &b->needs) &&
 		    (best < 0 || x->needs.n >= p->blocks.at[best].needs.n))
 			best = mine->at[i];
 	}
 	return best;
 }
 
-static int share_needs(struct placing *p)
+static int share_needs(struct assignment *p)
 {
 	int err = 0;
 
 	for (uint32_t y = 0; y < p->blocks.n && !err; y++) {
-		int64_t x = p->blocks.at[y].needs.n > 1 ? largest_within(p, y) : -1, told;
+		int64_t x = p->blocks.at[y].needs.n > 1 ? largest_within(p, y) : -1, put;
 
 		if (x < 0)
 			continue;
-		told = add_self_put(p, (uint32_t)x, y);
-		err = told < 0 ? (int)told : replace_waits(&p->blocks.at[y], &p->blocks.at[x].needs, (uint32_t)told);
+		put = add_self_put(p, (uint32_t)x, y);
+		err = put < 0 ? (int)put : replace_waits(&p->blocks.at[y], &p->blocks.at[x].needs, (uint32_t)put);
 	}
 	return err;
 }
 
 /* Returns the block that waits for one task and nothing else; makes one if there is none. */
-static int64_t only_for(struct placing *p, uint32_t task, uint64_t key)
+static int64_t only_for(struct assignment *p, uint32_t task, uint64_t key)
 {
 	const uint32_t rank = p->t->v.at[task].to;
 	const struct smcq_set *mine = &p->of_rank[rank];
@@ -248,7 +248,7 @@ static int64_t only_for(struct placing *p, uint32_t task, uint64_t key)
 	for (size_t i = 0; i < mine->n; i++) {
 		const struct block *b = &p->blocks.at[mine->at[i]];
 
-		if (may_tell(b) && b->waits.n == 1 && b->waits.at[0] == task)
+		if (may_signal(b) && b->waits.n == 1 && b->waits.at[0] == task)
 			return mine->at[i];
 	}
 	id = new_block(p, rank, BIN_Q_SESSION, key);
@@ -258,7 +258,7 @@ static int64_t only_for(struct placing *p, uint32_t task, uint64_t key)
 }
 
 /* Leaves each task for which several blocks wait to one block, which signals to the others. */
-static int share_arrivals(struct placing *p)
+static int share_arrivals(struct assignment *p)
 {
 	const uint32_t n = (uint32_t)p->t->v.n, nblocks = (uint32_t)p->blocks.n;
 	uint32_t *waiting = mem_calloc(n, sizeof *waiting);
@@ -275,12 +275,12 @@ static int share_arrivals(struct placing *p)
 				err = smcq_add(&old, p->blocks.at[y].waits.at[i]);
 		for (size_t i = 0; i < old.n && !err; i++) {
 			const struct smcq_set one = { &old.at[i], 1, 1 };
-			int64_t by = only_for(p, old.at[i], p->blocks.at[y].key), told;
+			int64_t by = only_for(p, old.at[i], p->blocks.at[y].key), put;
 
 			if (by == y)
 				continue;
-			told = by < 0 ? by : add_self_put(p, (uint32_t)by, y);
-			err = told < 0 ? (int)told : replace_waits(&p->blocks.at[y], &one, (uint32_t)told);
+			put = by < 0 ? by : add_self_put(p, (uint32_t)by, y);
+			err = put < 0 ? (int)put : replace_waits(&p->blocks.at[y], &one, (uint32_t)put);
 		}
 		VEC_FREE(&old);
 	}
@@ -289,7 +289,7 @@ static int share_arrivals(struct placing *p)
 }
 
 /* Divides a block into parts with no more entries than one packet can release. */
-static int split_large_block(struct placing *p, uint32_t y)
+static int split_large_block(struct assignment *p, uint32_t y)
 {
 	const uint32_t most = p->t->target.limit[BIN_LIMIT_SPS], n = (uint32_t)p->blocks.at[y].tasks.n;
 	int64_t by = new_block(p, p->blocks.at[y].rank, BIN_Q_SESSION, p->blocks.at[y].key);
@@ -301,7 +301,7 @@ static int split_large_block(struct placing *p, uint32_t y)
 	p->blocks.at[by].waits = p->blocks.at[y].waits;
 	p->blocks.at[y].waits = (struct smcq_set){ 0 };
 	for (uint32_t at = 0; at < n && !err; at += most) {
-		int64_t told;
+		int64_t put;
 
 		if (at) {
 			int64_t next = new_block(p, p->blocks.at[y].rank, p->blocks.at[y].mode, p->blocks.at[y].key);
@@ -314,14 +314,14 @@ static int split_large_block(struct placing *p, uint32_t y)
 			for (uint32_t i = at; i < n && i < at + most && !err; i++)
 				err = put_task(p, part, p->blocks.at[y].tasks.at[i]);
 		}
-		told = err ? err : add_self_put(p, (uint32_t)by, part);
-		err = told < 0 ? (int)told : smcq_add(&p->blocks.at[part].waits, (uint32_t)told);
+		put = err ? err : add_self_put(p, (uint32_t)by, part);
+		err = put < 0 ? (int)put : smcq_add(&p->blocks.at[part].waits, (uint32_t)put);
 	}
 	p->blocks.at[y].tasks.n = most;
 	return err;
 }
 
-static int cut_all(struct placing *p)
+static int cut_all(struct assignment *p)
 {
 	int err = 0;
 
@@ -337,7 +337,7 @@ static int cut_all(struct placing *p)
 /* ---- queues ---- */
 
 /* Returns an op of a block, or BIN_NONE. */
-static uint32_t op_in(const struct placing *p, const struct block *b)
+static uint32_t op_in(const struct assignment *p, const struct block *b)
 {
 	for (size_t k = 0; k < b->tasks.n; k++)
 		if (p->t->v.at[b->tasks.at[k]].entry.op != BIN_NONE)
@@ -346,7 +346,7 @@ static uint32_t op_in(const struct placing *p, const struct block *b)
 }
 
 /* Refuses a schedule in which blocks wait for each other. One that the checks accept has no such blocks. */
-static int refuse_cycle(const struct placing *p)
+static int refuse_cycle(const struct assignment *p)
 {
 	for (size_t y = 0; y < p->blocks.n; y++) {
 		const struct block *b = &p->blocks.at[y];
@@ -360,7 +360,7 @@ static int refuse_cycle(const struct placing *p)
 }
 
 /* Sorts the blocks by level. A block is above those with the tasks that it waits for. */
-static int sort_blocks(struct placing *p)
+static int sort_blocks(struct assignment *p)
 {
 	const uint32_t n = (uint32_t)p->blocks.n;
 	uint32_t *waiting = mem_alloc(p->t->v.n * sizeof *waiting), *queue = mem_alloc((size_t)n * sizeof *queue);
@@ -410,7 +410,7 @@ static int sort_blocks(struct placing *p)
 }
 
 /* Collects for each block, along what blocks wait for, which arrivals at a rank come before it is issued. */
-static void collect_arrivals(const struct placing *p, uint32_t rank, uint64_t *seen)
+static void collect_arrivals(const struct assignment *p, uint32_t rank, uint64_t *seen)
 {
 	const size_t words = p->arrivals[rank].words;
 
@@ -432,7 +432,7 @@ static void collect_arrivals(const struct placing *p, uint32_t rank, uint64_t *s
 }
 
 /* Numbers the arrivals of each rank. Returns the number of words for the rank with most arrivals. */
-static size_t number_arrivals(struct placing *p)
+static size_t number_arrivals(struct assignment *p)
 {
 	size_t most = 0;
 
@@ -450,7 +450,7 @@ static size_t number_arrivals(struct placing *p)
 	return most;
 }
 
-static int keep_rows(struct placing *p, uint32_t rank, const uint64_t *seen)
+static int keep_rows(struct assignment *p, uint32_t rank, const uint64_t *seen)
 {
 	struct arrivals *a = &p->arrivals[rank];
 
@@ -468,7 +468,7 @@ static int keep_rows(struct placing *p, uint32_t rank, const uint64_t *seen)
 }
 
 /* Finds for each arrival at a rank which others come before its task is issued. */
-static int find_before(struct placing *p)
+static int find_before(struct assignment *p)
 {
 	uint64_t *seen;
 	int err = 0;
@@ -488,16 +488,16 @@ static int find_before(struct placing *p)
 }
 
 /* True if task x arrives before task c because both bring credit to one queue by the same route. */
-static bool same_way(const struct placing *p, uint32_t x, uint32_t c)
+static bool same_route(const struct assignment *p, uint32_t x, uint32_t c)
 {
 	const struct smcq_task *a = &p->t->v.at[x], *b = &p->t->v.at[c];
 
-	return p->blocks.at[a->block].queue == p->blocks.at[b->block].queue && a->place < b->place &&
+	return p->blocks.at[a->block].queue == p->blocks.at[b->block].queue && a->position < b->position &&
 	       a->entry.peer == b->entry.peer && (a->entry.kind == BIN_E_GET) == (b->entry.kind == BIN_E_GET);
 }
 
 /* True if all that block x waits for arrives before task c. */
-static bool all_before(const struct placing *p, const struct block *x, uint32_t c)
+static bool all_before(const struct assignment *p, const struct block *x, uint32_t c)
 {
 	const struct arrivals *a = &p->arrivals[x->rank];
 	const uint64_t *row = a->before + p->slot[c] * a->words;
@@ -505,14 +505,14 @@ static bool all_before(const struct placing *p, const struct block *x, uint32_t 
 	for (size_t i = 0; i < x->waits.n; i++) {
 		const uint32_t w = x->waits.at[i];
 
-		if (!(row[p->slot[w] / 64] >> p->slot[w] % 64 & 1) && !same_way(p, w, c))
+		if (!(row[p->slot[w] / 64] >> p->slot[w] % 64 & 1) && !same_route(p, w, c))
 			return false;
 	}
 	return true;
 }
 
 /* True if block b may follow the last block of a queue. */
-static bool may_follow(const struct placing *p, const struct queue *q, const struct block *b)
+static bool may_follow(const struct assignment *p, const struct queue *q, const struct block *b)
 {
 	const struct block *x = &p->blocks.at[q->blocks.at[q->blocks.n - 1]];
 
@@ -526,16 +526,16 @@ static bool may_follow(const struct placing *p, const struct queue *q, const str
 }
 
 /* True if block b waits for an arrival by the same route as one that the queue's last block waits for. */
-static bool goes_on(const struct placing *p, const struct queue *q, const struct block *b)
+static bool goes_on(const struct assignment *p, const struct queue *q, const struct block *b)
 {
 	const struct block *x = &p->blocks.at[q->blocks.at[q->blocks.n - 1]];
 
-	return b->waits.n && x->waits.n && same_way(p, x->waits.at[0], b->waits.at[0]);
+	return b->waits.n && x->waits.n && same_route(p, x->waits.at[0], b->waits.at[0]);
 }
 
 /* Returns the first queue that block y may join, or a new one. Preferred is a queue whose last block waits for arrivals
  * by the same route: then blocks elsewhere that wait for y can do the same. */
-static int64_t queue_for(struct placing *p, uint32_t y)
+static int64_t queue_for(struct assignment *p, uint32_t y)
 {
 	const struct block *b = &p->blocks.at[y];
 	const struct smcq_set *mine = &p->of_rank[b->rank];
@@ -560,7 +560,7 @@ static int64_t queue_for(struct placing *p, uint32_t y)
 	return (int64_t)p->queues.n - 1;
 }
 
-static int fill_queues(struct placing *p)
+static int fill_queues(struct assignment *p)
 {
 	int err = 0;
 
@@ -577,7 +577,7 @@ static int fill_queues(struct placing *p)
 		if (q->nic == SMCQ_ANY)
 			q->nic = b->nic;
 		for (size_t k = 0; k < b->tasks.n; k++)
-			p->t->v.at[b->tasks.at[k]].place = q->tasks++;
+			p->t->v.at[b->tasks.at[k]].position = q->tasks++;
 		err = VEC_PUSH(&q->blocks, p->order[i]);
 	}
 	return err;
@@ -587,7 +587,7 @@ static int fill_queues(struct placing *p)
 
 /* Returns an op for which a queue exists: one of its own, or one of its rank to which it signals; BIN_NONE if there is
  * none. */
-static uint32_t op_of(const struct placing *p, const struct queue *q)
+static uint32_t op_of(const struct assignment *p, const struct queue *q)
 {
 	uint32_t op = BIN_NONE;
 
@@ -603,7 +603,7 @@ static uint32_t op_of(const struct placing *p, const struct queue *q)
 	return op;
 }
 
-static const char *word_of(const struct placing *p, const struct queue *q)
+static const char *word_of(const struct assignment *p, const struct queue *q)
 {
 	const uint32_t op = op_of(p, q);
 
@@ -612,7 +612,7 @@ static const char *word_of(const struct placing *p, const struct queue *q)
 
 /* Assigns a command queue of its network interface to a queue, or of the least used interface if any will do. Returns
  * -ERR_PASS if no command queue is left. */
-static int take_cq(struct placing *p, const struct queue *q, uint32_t *used, struct bin_queue *out)
+static int take_cq(struct assignment *p, const struct queue *q, uint32_t *used, struct bin_queue *out)
 {
 	const uint32_t tnis = p->t->target.limit[BIN_LIMIT_TNIS], cqs = p->t->target.limit[BIN_LIMIT_CQS];
 	uint32_t tni = q->nic == SMCQ_ANY ? 0 : q->nic;
@@ -635,7 +635,7 @@ static int take_cq(struct placing *p, const struct queue *q, uint32_t *used, str
 }
 
 /* Checks the number of a queue's entries. */
-static int check_length(const struct placing *p, const struct queue *q, uint64_t n)
+static int check_length(const struct assignment *p, const struct queue *q, uint64_t n)
 {
 	const uint32_t depth = p->t->target.limit[BIN_LIMIT_DEPTH], bits = p->t->target.limit[BIN_LIMIT_OFFSET];
 
@@ -660,7 +660,7 @@ static uint64_t count_joins(const struct block *b)
 }
 
 /* Sets the credit that each arrival brings, and its queue. The queues must have their numbers. */
-static void give_credit(struct placing *p)
+static void give_credit(struct assignment *p)
 {
 	for (size_t y = 0; y < p->blocks.n; y++) {
 		const struct block *b = &p->blocks.at[y];
@@ -677,7 +677,7 @@ static void give_credit(struct placing *p)
 			p->t->v.at[i].entry.queue = p->t->v.at[p->t->v.at[i].more - 1].entry.queue;
 }
 
-static int add_entries(const struct placing *p, const struct queue *q, struct smcq_rank *r)
+static int add_entries(const struct assignment *p, const struct queue *q, struct smcq_rank *r)
 {
 	const struct bin_entry nop = { .kind = BIN_E_NOP, .peer = q->rank, .queue = BIN_NONE, .op = BIN_NONE, .at = BIN_NONE };
 	int err = 0;
@@ -709,15 +709,15 @@ static int thin_notices(struct bin_entry *e, uint32_t n)
 
 		if (e[n].kind == BIN_E_NOP)
 			continue;
-		while (k < seen.n && !bin_entry_same_way(&seen.at[k], &e[n]))
+		while (k < seen.n && !bin_entry_same_route(&seen.at[k], &e[n]))
 			k++;
 		if (k == seen.n) {
 			err = VEC_PUSH(&seen, e[n]);
 		} else {
-			const uint8_t told = seen.at[k].flags & (BIN_E_LOCAL | BIN_E_REMOTE);
+			const uint8_t asked = seen.at[k].flags & (BIN_E_LOCAL | BIN_E_REMOTE);
 
 			seen.at[k].flags |= e[n].flags;
-			e[n].flags &= (uint8_t)~told;
+			e[n].flags &= (uint8_t)~asked;
 		}
 	}
 	VEC_FREE(&seen);
@@ -735,7 +735,7 @@ static void wait_for_post(struct bin_entry *e, uint32_t n)
 		e[n - 1].flags |= BIN_E_LOCAL;
 }
 
-static int emit_rank(struct placing *p, uint32_t rank, uint32_t *used, struct smcq *out)
+static int emit_rank(struct assignment *p, uint32_t rank, uint32_t *used, struct smcq *out)
 {
 	struct smcq_rank *r = &out->ranks[rank];
 	int err = 0;
@@ -752,7 +752,7 @@ static int emit_rank(struct placing *p, uint32_t rank, uint32_t *used, struct sm
 		err = err ? err : take_cq(p, q, used, &b);
 		err = err ? err : add_entries(p, q, r);
 		b.n = (uint32_t)r->entries.n - b.first;
-		b.told = q->mode == BIN_Q_POSTED ? (uint16_t)p->blocks.at[q->blocks.at[0]].waits.n : 0;
+		b.needs = q->mode == BIN_Q_POSTED ? (uint16_t)p->blocks.at[q->blocks.at[0]].waits.n : 0;
 		err = err ? err : thin_notices(r->entries.at + b.first, b.n);
 		if (!err && q->mode == BIN_Q_POSTED)
 			wait_for_post(r->entries.at + b.first, b.n);
@@ -761,7 +761,7 @@ static int emit_rank(struct placing *p, uint32_t rank, uint32_t *used, struct sm
 	return err;
 }
 
-static int emit_queues(struct placing *p, struct smcq *out)
+static int emit_queues(struct assignment *p, struct smcq *out)
 {
 	uint32_t *used = mem_alloc(p->t->target.limit[BIN_LIMIT_TNIS] * sizeof *used);
 	int err = used ? 0 : -ERR_NOMEM;
@@ -783,10 +783,10 @@ static int emit_queues(struct placing *p, struct smcq *out)
 	return err;
 }
 
-int smcq_place(struct smcq_tasks *t, struct smcq *out)
+int smcq_assign(struct smcq_tasks *t, struct smcq *out)
 {
 	const uint32_t n = t->g->nranks;
-	struct placing p = { .t = t, .of_rank = mem_calloc(n, sizeof *p.of_rank) };
+	struct assignment p = { .t = t, .of_rank = mem_calloc(n, sizeof *p.of_rank) };
 	int err = p.of_rank ? make_blocks(&p) : -ERR_NOMEM;
 
 	err = err ? err : share_needs(&p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun --trace: merges what the contexts of all ranks have traced, and writes it (write_trace.c). */
-#include "goalrun/trace.h"
+#include "goalrun/collect_trace.h"
 
 #include "format/check.h"
 #include "goalrun/run.h"

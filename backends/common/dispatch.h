@@ -5,37 +5,37 @@
  *
  * All state that changes while a schedule runs is in one block of memory without pointers, so that another process can
  * continue where this one has stopped. Each process has its own view of that block. */
-#ifndef BACKENDS_COMMON_ENGINE_H
-#define BACKENDS_COMMON_ENGINE_H
+#ifndef BACKENDS_COMMON_DISPATCH_H
+#define BACKENDS_COMMON_DISPATCH_H
 
 #include "backends/backend.h"
 
-struct engine;
+struct dispatcher;
 
 /* The functions that carry out an op. Both return 1 if the op is complete, 0 if not yet, or -ERR_x. issue is called
  * once per epoch, when the op is ready; poll is called from then on until it returns 1. */
-struct engine_how {
-	int (*issue)(struct engine *e, void *what);
-	int (*poll)(struct engine *e, void *what);
+struct dispatch_how {
+	int (*issue)(struct dispatcher *e, void *what);
+	int (*poll)(struct dispatcher *e, void *what);
 };
 
 /* The functions of one op in this view, which the backend sets before the first start, and their argument. */
-struct engine_do {
-	struct engine_how how;
+struct dispatch_do {
+	struct dispatch_how how;
 	void *what;
 };
 
 /* Classes of ops: ops of class c run on threads that have bit 1 << c (enum be_who). Without helpers all ops are of
  * class 0. */
-enum engine_class {
-	ENGINE_APP,
-	ENGINE_OWNER,
-	ENGINE_ANY,
-	ENGINE_EARLY, /* runs on the rank's own thread within start; what is not complete then passes to another class */
-	ENGINE_CLASSES
+enum dispatch_class {
+	DISPATCH_APP,
+	DISPATCH_OWNER,
+	DISPATCH_ANY,
+	DISPATCH_EARLY, /* runs on the rank's own thread within start; what is not complete then passes to another class */
+	DISPATCH_CLASSES
 };
 
-struct engine_op {
+struct dispatch_op {
 	uint32_t wait; /* number of dependencies that the op still waits for */
 	uint32_t need; /* value of wait at the start of an epoch */
 	uint32_t started, nstarted; /* range in succ: the ops that wait for this op's start */
@@ -44,22 +44,22 @@ struct engine_op {
 };
 
 /* The queue of one class. Each queue has its own part of ready and of active. */
-struct engine_queue {
+struct dispatch_queue {
 	uint32_t first; /* index of the queue's part in ready and in active */
 	uint32_t head, tail; /* indices into ready: the ops from head to tail are ready and not issued */
 	uint32_t nactive; /* number of issued ops in active; 0 between epochs */
 	uint32_t nroots;
 };
 
-struct engine_state {
-	struct engine_queue of[ENGINE_CLASSES];
-	uint32_t begun; /* 0 during start, 1 afterwards: the index into engine_op.class */
+struct dispatch_state {
+	struct dispatch_queue of[DISPATCH_CLASSES];
+	uint32_t begun; /* 0 during start, 1 afterwards: the index into dispatch_op.class */
 };
 
-struct engine {
-	struct engine_state *st;
-	struct engine_op *ops;
-	struct engine_do *todo; /* functions of each op */
+struct dispatcher {
+	struct dispatch_state *st;
+	struct dispatch_op *ops;
+	struct dispatch_do *todo; /* functions of each op */
 	/* the queues' ready ops; each op enters once per epoch, and ops without dependencies always stay at the front */
 	uint32_t *ready;
 	uint32_t *active; /* the queues' ops that are issued and not complete */
@@ -70,45 +70,45 @@ struct engine {
 	struct be_bound *bound; /* the request that this dispatcher belongs to */
 };
 
-/* Return the sizes of the memory that a dispatcher needs: engine_room of the zeroed, pointer-aligned block that all
- * views share, engine_own_room of this view's own. Both must live as long as the dispatcher. */
-size_t engine_room(const struct be_bind *b);
-static inline size_t engine_own_room(uint32_t nops)
+/* Return the sizes of the memory that a dispatcher needs: dispatch_room of the zeroed, pointer-aligned block that all
+ * views share, dispatch_own_room of this view's own. Both must live as long as the dispatcher. */
+size_t dispatch_room(const struct be_bind *b);
+static inline size_t dispatch_own_room(uint32_t nops)
 {
-	return nops * sizeof(struct engine_do);
+	return nops * sizeof(struct dispatch_do);
 }
-/* Sets up the shared block. All ops are of class ENGINE_APP at first. */
-void engine_init(struct engine *e, const struct be_bind *b, void *room, void *own, struct be_bound *bound);
-/* Makes another view of a block that engine_init has set up. */
-void engine_view(struct engine *e, uint32_t nops, void *room, void *own, struct be_bound *bound);
+/* Sets up the shared block. All ops are of class DISPATCH_APP at first. */
+void dispatch_init(struct dispatcher *e, const struct be_bind *b, void *room, void *own, struct be_bound *bound);
+/* Makes another view of a block that dispatch_init has set up. */
+void dispatch_view(struct dispatcher *e, uint32_t nops, void *room, void *own, struct be_bound *bound);
 /* Sorts the ops into their queues. Called between epochs, after the caller has changed the classes in ops. */
-void engine_classify(struct engine *e);
+void dispatch_classify(struct dispatcher *e);
 /* Begins an epoch after the previous one has completed: issues ready ops and polls issued ones. Returns 1 when all ops
  * are complete, 0 if not yet, or -ERR_x. who is as in be_ops. */
-int engine_start(struct engine *e, unsigned who);
-/* Issues ready ops and polls issued ones. Returns the same as engine_start. */
-int engine_progress(struct engine *e, unsigned who);
-/* Without helpers: returns the op that engine_progress has left active if it is the only one, else NULL. */
-static inline const uint32_t *engine_last(const struct engine *e)
+int dispatch_start(struct dispatcher *e, unsigned who);
+/* Issues ready ops and polls issued ones. Returns the same as dispatch_start. */
+int dispatch_progress(struct dispatcher *e, unsigned who);
+/* Without helpers: returns the op that dispatch_progress has left active if it is the only one, else NULL. */
+static inline const uint32_t *dispatch_last(const struct dispatcher *e)
 {
 	return !e->helped && e->st->of[0].nactive == 1 ? e->active : NULL;
 }
-/* Does the same as engine_progress, faster, if engine_last has returned an op. */
-static inline int engine_progress_last(struct engine *e)
+/* Does the same as dispatch_progress, faster, if dispatch_last has returned an op. */
+static inline int dispatch_progress_last(struct dispatcher *e)
 {
 	const uint32_t op = e->active[0];
 	int rc;
 
 	if (e->ops[op].ndone)
-		return engine_progress(e, BE_ALL);
+		return dispatch_progress(e, BE_ALL);
 	rc = e->todo[op].how.poll(e, e->todo[op].what);
 	if (rc > 0)
 		e->st->of[0].nactive = 0;
 	return rc;
 }
 /* Returns the next op that is issued and not complete, or UINT32_MAX after the last. *at is 0 for the first call. */
-uint32_t engine_next_active(const struct engine *e, uint32_t *at);
+uint32_t dispatch_next_active(const struct dispatcher *e, uint32_t *at);
 /* Sets state[op] to the enum be_state of each op. */
-void engine_states(const struct engine *e, uint8_t *state);
+void dispatch_states(const struct dispatcher *e, uint8_t *state);
 
 #endif
