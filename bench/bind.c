@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * bind: what MPIX_Sched_init costs on a group, beside what it cannot do without: the exchange of addresses over the
  * same board, and specialising the rank. */
+#include "backends/services.h"
 #include "bench/bench.h"
 #include "runtime/request.h"
 #include "tests/rt/team.h"

@@ -2,6 +2,7 @@
  * smcq_rank BINARY BYTES SECONDS: a rank under goalrun --backend smcq. A broadcast that is lowered to command queues, bound
  * once and started again and again; and the same one carried out by the ranks' CPUs, which bind it anew for each call.
  * They take turns, for so many seconds. Rank 0 prints what bench/smcq.sh says. */
+#include "backends/services.h"
 #include "bench/bench.h"
 #include "runtime/request.h"
 #include "util/env.h"

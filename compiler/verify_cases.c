@@ -457,7 +457,7 @@ static bool is_turn(const struct cases *c, unsigned k)
 }
 
 /* Of the size; the last is the only one, or none. */
-static void usual_counts(const struct cases *c, int64_t *v)
+static void common_counts(const struct cases *c, int64_t *v)
 {
 	memcpy(v, (int64_t[]){ 0, 1, 7, 2 * (int64_t)c->args.size + 1, c->out->cut, c->out->count },
 	       (COUNTS_USUAL + 1) * sizeof *v);
@@ -470,7 +470,7 @@ static int each_count(struct cases *c)
 	enum outcome outcome;
 	int err = 0;
 
-	usual_counts(c, usual);
+	common_counts(c, usual);
 	if (c->out->count >= 0)
 		return try_count(c, c->out->count, COUNTS_USUAL, &outcome);
 	for (unsigned k = 0; k < COUNTS_USUAL && !err; k++) {
@@ -587,7 +587,7 @@ static int end_size(struct cases *c)
 		return VEC_PUSH(&c->out->ruled_out, size);
 	if (!c->useful && *c->here.values && c->out->count)
 		return refuse_empty(c);
-	usual_counts(c, usual);
+	common_counts(c, usual);
 	err = tries_tell(&c->tries, &c->b, usual, &c->out->passed);
 	return err ? err : VEC_PUSH(&c->out->sizes, size);
 }

@@ -2,6 +2,7 @@
  * Calls on requests: start, rebind, test, wait, free. One thread at a time makes progress on a request: the one that holds
  * its turn. A thread that waits makes progress on all active requests of the context, except those whose turn another
  * thread holds. */
+#include "backends/services.h"
 #include "runtime/comm.h"
 #include "runtime/dump.h"
 #include "runtime/wait.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Binding: computes the ops of this rank, checks its buffers, agrees with the other ranks, and hands over to the backend.
  * An error of one rank is returned on all ranks. */
+#include "backends/services.h"
 #include "compiler/passes/passes.h"
 #include "compiler/queues/armw.h"
 #include "compiler/verify/verify.h"

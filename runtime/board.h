@@ -3,7 +3,7 @@
 #ifndef RUNTIME_BOARD_H
 #define RUNTIME_BOARD_H
 
-#include "backends/backend.h"
+#include "backends/services.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -4,6 +4,7 @@
  * descriptors: of the board, and of all heaps. From then on the ranks exchange records on the board. With several nodes
  * each node has a board, and bridge.c keeps them alike. A lead holds a lock on the board's file for each rank of its
  * process. The kernel releases the locks when the process ends, however it ends; that is how the others notice. */
+#include "backends/services.h"
 #include "runtime/bell.h"
 #include "runtime/comm.h"
 #include "runtime/nodes.h"

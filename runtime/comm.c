@@ -8,6 +8,7 @@
  * progress on it. */
 #include "runtime/comm.h"
 
+#include "backends/services.h"
 #include "runtime/bell.h"
 #include "runtime/placement.h"
 #include "util/clock.h"

@@ -2,6 +2,7 @@
  * How long a waiting rank may keep its CPU: not at all if other ranks need it. */
 #include "runtime/cpus.h"
 
+#include "backends/services.h"
 #include "runtime/group.h"
 
 #include <sched.h>

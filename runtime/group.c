@@ -2,6 +2,7 @@
  * Groups after they are made (bootstrap.c): subgroups, and which ranks have died. */
 #include "runtime/group.h"
 
+#include "backends/services.h"
 #include "runtime/cpus.h"
 #include "runtime/nodes.h"
 #include "util/clock.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a group offers to backends: exchanges, memory that peers reach, and properties of the peers. */
+#include "backends/services.h"
 #include "runtime/comm.h"
 #include "runtime/nodes.h"
 

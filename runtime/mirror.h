@@ -6,6 +6,7 @@
 #ifndef RUNTIME_MIRROR_H
 #define RUNTIME_MIRROR_H
 
+#include "backends/services.h"
 #include "runtime/board.h"
 
 enum rt_frame_what {

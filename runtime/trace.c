@@ -3,6 +3,7 @@
  * disturbs ranks as little as possible. */
 #include "runtime/trace.h"
 
+#include "backends/services.h"
 #include "runtime/cpus.h"
 #include "util/clock.h"
 

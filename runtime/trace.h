@@ -3,7 +3,7 @@
 #ifndef RUNTIME_TRACE_H
 #define RUNTIME_TRACE_H
 
-#include "backends/backend.h"
+#include "backends/services.h"
 #include "runtime/request.h"
 
 struct mpix_sched_ctx;

@@ -2,6 +2,7 @@
  * Traces of what the dispatcher does: reads the clock before and after each step of an op. */
 #include "backends/common/dispatch_trace.h"
 
+#include "backends/services.h"
 #include "format/check.h"
 #include "util/clock.h"
 #include "util/err.h"

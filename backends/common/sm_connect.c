@@ -3,6 +3,7 @@
  * receiver it also chooses how each message travels. One exchange then tells all ranks whether every rank has
  * succeeded. A second exchange follows if a receiver has made rings, because a sender may fail to map them. */
 #include "backends/common/sm.h"
+#include "backends/services.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/mem.h"

@@ -2,6 +2,7 @@
  * Moving messages through shared memory; sm.h describes the protocols. */
 #include "backends/common/sm.h"
 
+#include "backends/services.h"
 #include "util/err.h"
 
 #include <errno.h>

@@ -4,6 +4,7 @@
 #include "backends/common/sm.h"
 
 #include "backends/common/dispatch_trace.h"
+#include "backends/services.h"
 #include "util/err.h"
 #include "util/mem.h"
 

@@ -3,6 +3,7 @@
  * the emulator of the interface. At each start it copies the entries into the queues. */
 #include "backends/smcq/emulator.h"
 
+#include "backends/services.h"
 #include "backends/smcq/nic.h"
 #include "util/clock.h"
 #include "util/env.h"

@@ -40,6 +40,7 @@
  *   enough beforehand. */
 #include "backends/smcq/ofi.h"
 
+#include "backends/services.h"
 #include "backends/smcq/ofi_fabric.h"
 #include "format/check.h"
 #include "util/clock.h"

@@ -2,6 +2,7 @@
  * Finds the libfabric provider that carries out deferred work; ofi.c builds on it. */
 #include "backends/smcq/ofi_fabric.h"
 
+#include "backends/services.h"
 #include "util/err.h"
 #include "util/library.h"
 #include "util/mem.h"

@@ -4,6 +4,7 @@
  * packets bring credit to the CPU's queues as to other queues. */
 #include "backends/smcq/smcq.h"
 
+#include "backends/services.h"
 #include "backends/smcq/emulator.h"
 #include "backends/smcq/ofi.h"
 #include "format/check.h"

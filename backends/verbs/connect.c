@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Connecting. All ranks exchange which pairs of ranks have links, a few pairs per round. Then the two ends of each link
  * are connected, and each reads the other's table of message descriptors by RDMA. */
+#include "backends/services.h"
 #include "backends/verbs/vb.h"
 #include "util/clock.h"
 #include "util/err.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The devices of a context: finds and opens them, and makes the queues that all requests share. */
+#include "backends/services.h"
 #include "backends/verbs/vb.h"
 #include "util/clock.h"
 #include "util/env.h"

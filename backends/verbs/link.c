@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Links: queue pairs to peers, from their creation to the last bye. */
+#include "backends/services.h"
 #include "backends/verbs/vb.h"
 #include "util/clock.h"
 #include "util/err.h"

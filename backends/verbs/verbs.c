@@ -3,6 +3,7 @@
  * network messages do. */
 #include "backends/verbs/verbs.h"
 
+#include "backends/services.h"
 #include "backends/verbs/vb.h"
 #include "util/clock.h"
 #include "util/env.h"

@@ -4,6 +4,7 @@
  * addresses in each process, and what is given back is overwritten at once.
  *
  *   views RANKS PROCESSES SEED EPOCHS */
+#include "backends/services.h"
 #include "backends/shm/shm.h"
 #include "compiler/compile.h"
 #include "compiler/passes/passes.h"

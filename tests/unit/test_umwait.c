@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sleeping on a line: on a CPU that cannot, its instructions are caught, and are looked at. */
-#include "backends/backend.h"
+#include "backends/services.h"
 #include "runtime/cpus.h"
 #include "tests/unit/unit.h"
 
