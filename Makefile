@@ -334,7 +334,7 @@ QUICK := \
 	$(filter-out $(VARIANTS) $(CAMPAIGNS) $(ALONE),$(wildcard $(patsubst %,tests/%/*.sh,$(TEST_ROOMS)))) \
 	man/lint.sh
 
-.PHONY: tests list-tests check check-quick
+.PHONY: tests list-tests list-objects check check-quick
 tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
 
 # Each header compiles alone; lang/lex.h is for generated lexers only.
@@ -344,6 +344,10 @@ hdrcheck: $(patsubst %,$(BUILD)/headers/%.ok,$(HEADERS))
 $(BUILD)/headers/%.ok: %
 	@mkdir -p $(@D)
 	$(call say,HDR)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fsyntax-only -x c -MMD -MP -MF $@.d -MT $@ $< && touch $@
+
+# For tests that replace one object of the library.
+list-objects:
+	@printf '%s\n' $(LIB_O)
 
 # For tests/house/house.sh: a script in none of the lists would never run.
 list-tests:
