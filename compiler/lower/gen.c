@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Generating programs: instructions, registers, and what names stand for. */
+ * The basis of the generator of programs: it emits instructions, hands out registers, and finds what names stand for. */
 #include "compiler/lower/gen.h"
 
 #include "util/hash64.h"
@@ -83,7 +83,7 @@ static uint32_t hash(const char *s)
 	return h;
 }
 
-/* Where a name of a list is, or the free slot for it. */
+/* Returns the slot of a name of a list, or the free slot for it. */
 static uint32_t *slot(struct gen *g, const void *list, const char *name)
 {
 	const size_t mask = g->slots.n - 1;
@@ -98,7 +98,7 @@ static uint32_t *slot(struct gen *g, const void *list, const char *name)
 	return &g->slots.at[at];
 }
 
-/* Twice as many slots; at most half of them are taken. */
+/* Doubles the number of slots, so that at most half of them are taken. */
 static void grow(struct gen *g)
 {
 	size_t n = g->slots.n ? g->slots.n * 2 : 256;
@@ -137,7 +137,7 @@ bool gen_first_use(struct gen *g, const void *list)
 {
 	size_t n = g->names.n;
 
-	gen_declare(g, list, "", NULL, 0); /* which is no name of a text's */
+	gen_declare(g, list, "", NULL, 0); /* marks the list as used: no name of a text is empty */
 	return g->names.n > n;
 }
 

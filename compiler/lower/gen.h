@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the parts of the generator of programs share (lower_program.c). */
+ * The state and functions that the parts of the generator of programs share (lower_program.c and gen*.c). */
 #ifndef COMPILER_LOWER_GEN_H
 #define COMPILER_LOWER_GEN_H
 
@@ -8,7 +8,7 @@
 #include <setjmp.h>
 
 #define GEN_MAX_REGS 4096
-#define GEN_CONSTS 16 /* registers that hold constants, from GEN_FIRST_CONST on */
+#define GEN_CONSTS 16 /* number of registers that hold constants, from GEN_FIRST_CONST on */
 #define GEN_FIRST_CONST 3
 #define GEN_FIRST_VAR (GEN_FIRST_CONST + GEN_CONSTS)
 
@@ -17,10 +17,10 @@ struct gen_var {
 	uint16_t reg;
 	bool given; /* cannot be assigned to */
 	uint32_t bucket;
-	size_t below; /* the variable before it in the bucket, plus 1, or 0 */
+	size_t below; /* 1 + index of the previous variable in the bucket, or 0 */
 };
 
-/* What a list of the tree has under a name: the first node of that name, and its number. */
+/* Entry of the table of names: in a list of the syntax tree, the first node of a name, and its number. */
 struct gen_name {
 	const void *list; /* the address of the list's head */
 	const char *name;
@@ -32,39 +32,39 @@ struct gen_name {
 struct gen_label {
 	uint32_t number;
 	unsigned dims;
-	const struct goal_schedule *inside; /* the schedule that calls with this label call */
-	bool mixed; /* it also labels ops, or calls of other schedules */
+	const struct goal_schedule *inside; /* schedule that is called by the calls with this label, or NULL */
+	bool mixed; /* true if the label also stands at ops, or at calls of other schedules */
 };
 
-/* The labels of a schedule. */
+/* The labels of a schedule, which gen_named() finds under the address of this struct. */
 struct gen_labels {
 	const struct goal_schedule *s;
-	uint32_t n;
+	uint32_t n; /* number of labels */
 };
 
-/* A buffer as a schedule sees it; in a call it is a window on one of the binary's. */
+/* A buffer as a schedule sees it. In a call, it is a window on a buffer of the binary. */
 struct gen_buffer {
-	uint16_t buf; /* of the binary */
-	uint16_t base, size; /* registers; no base: it is the buffer itself */
-	uint16_t window; /* or GEN_NO_WINDOW */
+	uint16_t buf; /* buffer of the binary */
+	uint16_t base, size; /* registers with offset and size of the window; base is BIN_NOREG if the offset is 0 */
+	uint16_t window; /* index of the window, or GEN_NO_WINDOW */
 };
 #define GEN_NO_WINDOW UINT16_MAX
 
-/* A schedule while its body is generated: the one that is compiled, or one that is called. */
+/* A schedule whose body is being generated: the one that is compiled, or one that is called. */
 struct gen_scope {
-	struct gen_scope *up; /* the caller */
+	struct gen_scope *up; /* scope of the caller, or NULL */
 	const struct goal_schedule *s;
-	const struct goal_call *call; /* NULL: not called */
+	const struct goal_call *call; /* the call that entered the schedule; NULL in the schedule that is compiled */
 	const struct gen_labels *labels;
 	struct gen_buffer *buffers;
-	size_t vars, end; /* its variables: from vars on, up to end when it calls */
-	unsigned source; /* of the diagnostics */
-	uint32_t line; /* of the call that leads to another file; 0: in the file that is compiled */
-	unsigned depth;
+	size_t vars, end; /* range of its variables in gen.vars; end is SIZE_MAX unless it is calling another schedule */
+	unsigned source; /* source to which its diagnostics belong */
+	uint32_t line; /* line in the compiled file of the call that led to another file; 0 while in the compiled file */
+	unsigned depth; /* number of calls around it */
 	uint16_t rank, size, count; /* registers */
-	uint16_t tag; /* what is added to tags, or BIN_NOREG */
-	uint16_t instance; /* of its labels, or 0 */
-	bool mapped; /* peers are not those of the caller */
+	uint16_t tag; /* register with the number that is added to all tags, or BIN_NOREG */
+	uint16_t instance; /* register with the first label of its instance, or 0 if it has none */
+	bool mapped; /* true if its ranks have other numbers than in the caller */
 };
 
 struct gen {
@@ -72,130 +72,133 @@ struct gen {
 	struct gen_scope *scope;
 	struct ir_image *im;
 	struct arena arena;
-	bool several; /* there are schedules to call */
-	bool interface; /* of calls only what the caller sees is looked at */
+	bool several; /* true if the texts have more than one schedule, so that there may be calls */
+	bool interface; /* true if only the arguments of a call are checked, and its body is not generated */
 	VEC(struct gen_var) vars;
-	size_t bucket[GEN_BUCKETS]; /* of names: its last variable, plus 1, or 0 */
-	VEC(struct gen_name) names; /* of the lists that have been looked at */
-	VEC(uint32_t) slots; /* open hash of them, number + 1; as many as a power of two */
-	struct gen_var peer; /* the variable of "at"; no name: not visible */
-	uint32_t hidden; /* the buffer with the scratch of calls, or BIN_NONE */
-	uint16_t hidden_size; /* register */
-	unsigned calls, depth;
-	bool full; /* there are too many calls: that has been said */
-	int64_t constant[GEN_CONSTS];
+	size_t bucket[GEN_BUCKETS]; /* for each hash of a name, 1 + index of the last variable with that hash, or 0 */
+	VEC(struct gen_name) names; /* all names that gen_declare() has stored */
+	VEC(uint32_t) slots; /* open hash table of index + 1 into names; its size is a power of two */
+	struct gen_var peer; /* variable of the clause "at" of a call; its name is NULL while it is not visible */
+	uint32_t hidden; /* buffer that holds the scratch buffers of all calls, or BIN_NONE */
+	uint16_t hidden_size; /* register with the size of that buffer so far */
+	unsigned calls, depth; /* number of calls generated; current nesting of blocks */
+	bool full; /* true if there are too many calls, and this has been reported */
+	int64_t constant[GEN_CONSTS]; /* values of the registers from GEN_FIRST_CONST on */
 	unsigned nconsts;
 	unsigned top; /* first free register */
-	unsigned most;
+	unsigned most; /* number of registers needed so far */
 	const struct goal_buffer *inplace; /* the buffer that may be in place, or NULL */
-	uint16_t is_inplace; /* whether it is */
-	struct bin_tmpl in_place; /* and where */
-	bool result; /* it is the result that is being generated */
-	struct goal_loc at; /* of what is being emitted */
-	jmp_buf nomem;
+	uint16_t is_inplace; /* register that is 1 if that buffer is in place, otherwise 0 */
+	struct bin_tmpl in_place; /* operand of INPLACE: the buffer, and the range that replaces it */
+	bool result; /* true while the result is generated, false while the ops are */
+	struct goal_loc at; /* source location of the instructions being emitted */
+	jmp_buf nomem; /* where gen_no_memory() jumps to */
 };
 
 /* ---- gen.c ---- */
 
-/* An error; fmt has one %s, for name. */
+/* Reports an error. fmt contains one %s, which name replaces. */
 void gen_error(struct gen *g, struct goal_loc at, const char *check, const char *fmt, const char *name);
 _Noreturn void gen_no_memory(struct gen *g);
 
-/* Each returns the number of the instruction or nothing. */
+/* Append an instruction. gen_emit() and gen_emit_imm() return its number. */
 uint32_t gen_emit(struct gen *g, struct bin_word w);
 uint32_t gen_emit_imm(struct gen *g, enum bin_insn op, unsigned a, int64_t imm);
 void gen_emit_abc(struct gen *g, int op, unsigned a, unsigned b, unsigned c);
-/* A jump that was emitted leads to what comes next. */
+/* Makes the jump emitted as instruction from lead to the next instruction. */
 void gen_jump_here(struct gen *g, uint32_t from);
 uint16_t gen_reg(struct gen *g);
 uint32_t gen_string(struct gen *g, const char *s);
 
-/* Memory for as long as g. */
+/* Allocates memory that lives as long as g. */
 void *gen_alloc(struct gen *g, size_t size);
 
-/* Names are looked up by hash, since texts may have any number of them. gen_first_use says that a list has not been
- * looked at; then all that it has is declared, and the first of a name stays. What is returned is valid until then. */
+/* Names are found by hash, because a text may have any number of them. gen_first_use() returns true at the first use of a
+ * list; the caller then declares all nodes of the list. If several have the same name, the first one stays. A returned
+ * pointer is valid until the next gen_declare() or gen_first_use(). */
 bool gen_first_use(struct gen *g, const void *list);
 struct gen_name *gen_declare(struct gen *g, const void *list, const char *name, const void *node, uint32_t number);
 struct gen_name *gen_named(struct gen *g, const void *list, const char *name);
 
 struct gen_var *gen_find_var(struct gen *g, const char *name);
 void gen_add_var(struct gen *g, const char *name, uint16_t reg, bool given);
-/* Variables from number n on end. */
+/* Ends the variables from index n on. */
 void gen_drop_vars(struct gen *g, size_t n);
 const struct goal_param *gen_find_param(struct gen *g, const struct goal_schedule *s, const char *name, unsigned *index);
 const struct goal_buffer *gen_declared(struct gen *g, const char *name, unsigned *index);
-/* NULL after a message. */
+/* Returns the buffer of a range in the current scope, or NULL after reporting an error. write: the range is written. */
 struct gen_buffer *gen_find_buffer(struct gen *g, const struct goal_range *range, bool write);
 
 /* ---- gen_expr.c ---- */
 
-/* Generators of expressions take the register that the value shall be in, or GEN_ANY, and return the one where it
- * is. It is written last, when all operands have been read. */
+/* Generators of expressions take the register for the value, or GEN_ANY, and return the register that has the value. It
+ * is written last, when all operands have been read. */
 #define GEN_ANY BIN_NOREG
 uint16_t gen_expr(struct gen *g, const struct goal_expr *e, uint16_t into);
 uint16_t gen_num(struct gen *g, int64_t v, uint16_t into);
-/* Temporaries do not stay. */
-/* The vector of the outermost schedule that a vector is here, or one of these. */
-#define GEN_NO_VECTOR (-1)
-#define GEN_NOT_GIVEN (-2) /* a call left it out */
+/* Returns the index of the outermost schedule's parameter that the vector `name` of scope s stands for, or GEN_NO_VECTOR
+ * or GEN_NOT_GIVEN. */
+#define GEN_NO_VECTOR (-1) /* name is no vector in s */
+#define GEN_NOT_GIVEN (-2) /* a call left the vector out */
 int gen_vector(struct gen *g, const struct gen_scope *s, const char *name);
+/* Generates e into a register, and frees the temporary registers of e. */
 void gen_into(struct gen *g, const struct goal_expr *e, uint16_t into);
 void gen_load_num(struct gen *g, int64_t v, uint16_t into);
-/* Whether statements give a variable another value. */
+/* True if one of the statements s assigns to the variable. */
 bool gen_assigns(const struct goal_stmt *s, const char *name);
-/* A register that holds the value for as long as these statements run. */
+/* Returns a register that keeps the value of e while the statements `during` run. */
 uint16_t gen_kept(struct gen *g, const struct goal_expr *e, const struct goal_stmt *during);
 
 /* ---- lower_program.c ---- */
 
-/* The statements of a block; its variables end with it. */
+/* Generates the statements of a block. Its variables end with the block. */
 void gen_block_of(struct gen *g, const struct goal_stmt *s);
-/* Buffer and offset of range k of an op; *len is the register of its length. */
+/* Sets buffer and offset of range k of the template t, and stores the register of the length in *len. */
 void gen_range(struct gen *g, const struct goal_range *range, bool write, struct bin_tmpl *t, unsigned k, uint16_t *len);
 
 /* ---- gen_inplace.c ---- */
 
 /* Finds the buffer that may be in place, and adds its parameter. */
 void gen_inplace_param(struct gen *g);
-/* The value "inplace", before the sizes of buffers; then where the buffer is. */
+/* Generates the value "inplace". The sizes of buffers may depend on it, so it comes before them. */
 void gen_inplace_value(struct gen *g);
+/* Generates the range in which the buffer is, behind the sizes of buffers. */
 void gen_inplace_range(struct gen *g);
-/* Behind the ops: they are done in place. */
+/* Generates the instruction behind all ops that moves their accesses from the buffer to that range. */
 void gen_inplace_ops(struct gen *g);
 
 /* ---- gen_result.c ---- */
 
-/* RANGE gets RANGE of EXPR */
+/* Generates the statement "RANGE gets RANGE of EXPR". */
 void gen_gets(struct gen *g, const struct goal_stmt *s);
-/* NAME of EXPR, NAME[EXPR] of EXPR */
+/* Generates the expression "NAME of EXPR" or "NAME[EXPR] of EXPR". */
 uint16_t gen_of(struct gen *g, const struct goal_expr *e, uint16_t into);
 
 /* ---- gen_label.c ---- */
 
 const struct gen_labels *gen_labels_of(struct gen *g, const struct goal_schedule *s);
-/* What a statement declares. */
+/* Stores number and index registers of the label that a statement declares. */
 void gen_label(struct gen *g, const struct goal_labelref *l, uint32_t *label, uint16_t index[2]);
 void gen_dep(struct gen *g, const struct goal_stmt *s);
 
 /* ---- gen_call.c ---- */
 
-/* The schedule that a name stands for in a call; NULL where there is none, or several. */
+/* Returns the schedule that a name stands for in a call, or NULL if there is none, or more than one (*several). */
 const struct goal_schedule *gen_callee(struct gen *g, const struct goal_schedule *caller, const char *name, bool *several);
 void gen_call(struct gen *g, const struct goal_stmt *s);
-/* The buffer of a schedule that may be in place, or NULL. */
+/* Returns the buffer of a schedule that may be in place, or NULL. */
 const struct goal_buffer *gen_can_be_in_place(const struct goal_schedule *s);
-/* The argument of a call for a parameter of the schedule; NULL when it has none. */
+/* Returns the argument that the call of a scope gives for a parameter, or NULL if it gives none. */
 const struct goal_expr *gen_argument(struct gen *g, const struct gen_scope *scope, const char *name);
-/* What an expression is where the schedule was called. */
+/* Generates an expression in the scope of the caller. */
 uint16_t gen_expr_up(struct gen *g, const struct goal_expr *e, uint16_t into);
-/* The rank of the outermost schedule that is a peer here. */
+/* Generates the outermost schedule's number of a rank, given the register with its number in the current scope. */
 uint16_t gen_peer(struct gen *g, uint16_t peer);
 
 /* ---- lower_program.c ---- */
 
 void gen_block_of(struct gen *g, const struct goal_stmt *s);
-/* The root is a rank, and vectors have their lengths. */
+/* Generates the checks that the root is a rank and that vectors have the declared lengths. */
 void gen_check_params(struct gen *g);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Calls: the body of a schedule is generated once more where it is called, with names of its own. Its variables own
- * registers like those of the caller, its buffers are windows on the caller's, and its labels have an instance for
- * each time that the call is executed. */
+ * Calls: wherever a schedule is called, its body is generated again, with a scope of its own. Its variables own registers
+ * like those of the caller. Its buffers are windows on the caller's buffers. Its labels have a new instance each time that
+ * the call is executed. */
 #include "compiler/lower/gen.h"
 
 #include <string.h>
 
-#define MOST_CALLS 16384u /* in a program, each counted as often as it is generated */
-#define MOST_CODE (1u << 20) /* instructions, beyond which calls are not generated */
+#define MOST_CALLS 16384u /* limit of calls in a program, each counted as often as it is generated */
+#define MOST_CODE (1u << 20) /* no call is generated behind so many instructions */
 #define DEEPEST 64u
 
 /* ---- names ---- */
 
-/* What a text has and imports are two lists; number is how many schedules of the name there are. */
+/* Declares the schedules of a text in a list: that of the text's own schedules, or that of the imported ones. number is
+ * set to the number of different schedules with the same name. */
 static void index_text(struct gen *g, const void *list, const struct goal_text *t)
 {
 	for (const struct goal_schedule *s = t->schedules; s; s = s->next) {
@@ -76,7 +77,7 @@ static bool is_written(const struct goal_buffer *b)
 	return b->mode == GOAL_OUT || b->mode == GOAL_INOUT;
 }
 
-/* Each buffer of the schedule that is not scratch gets a range. */
+/* Checks that the call gives one range for each buffer of the schedule that is not scratch. */
 static void check_ranges(struct gen *g, const struct goal_call *c, const struct goal_schedule *s)
 {
 	const struct goal_range *r = c->ranges;
@@ -102,7 +103,8 @@ static void check_args(struct gen *g, const struct goal_call *c, const struct go
 	for (const struct goal_named *a = c->args; a; a = a->next) {
 		unsigned index;
 		const struct goal_param *p = gen_find_param(g, s, a->name, &index);
-		const struct goal_named *last = find_named(g, c, a->name); /* which comes first in the list */
+		/* The parser prepends arguments, so the last one of a name comes first in the list. */
+		const struct goal_named *last = find_named(g, c, a->name);
 
 		if (last != a)
 			gen_error(g, last->loc, "name", "the argument %s is given twice", a->name);
@@ -118,7 +120,7 @@ static void check_args(struct gen *g, const struct goal_call *c, const struct go
 				  s->name);
 }
 
-/* The schedule that is called, if it can be. */
+/* Returns the schedule that is called, or NULL after reporting why it cannot be called. */
 static const struct goal_schedule *find_callee(struct gen *g, const struct goal_call *c)
 {
 	bool several;
@@ -160,7 +162,7 @@ uint16_t gen_expr_up(struct gen *g, const struct goal_expr *e, uint16_t into)
 	return into;
 }
 
-/* The rank of the caller that is a peer in the innermost scope. */
+/* Returns the register with the caller's number of a rank, given its number in the called schedule. */
 static uint16_t peer_up(struct gen *g, const struct goal_call *c, uint16_t peer)
 {
 	struct gen_var old = g->peer;
@@ -207,7 +209,7 @@ static uint16_t add_window(struct gen *g, const char *name, const struct gen_buf
 	return (uint16_t)(g->im->windows.n - 1);
 }
 
-/* A range that the caller gives lies in the caller's buffer. */
+/* Generates a range that the caller gives, and the check that it lies in the caller's buffer. */
 static void gen_given(struct gen *g, const struct goal_range *r, struct range *out)
 {
 	out->buf = gen_find_buffer(g, r, false);
@@ -223,7 +225,8 @@ static void gen_given(struct gen *g, const struct goal_range *r, struct range *o
 	gen_emit_abc(g, BIN_WITHIN, out->off, out->len, out->buf->window);
 }
 
-/* The scratch of calls is one buffer of the binary, which grows with each call. */
+/* Generates a scratch buffer of a called schedule. Those of all calls are windows on one buffer of the binary, which
+ * grows with each call. */
 static void gen_scratch(struct gen *g, struct gen_buffer *b, const char *name)
 {
 	if (g->hidden == BIN_NONE) {
@@ -242,7 +245,7 @@ static void gen_scratch(struct gen *g, struct gen_buffer *b, const char *name)
 	gen_emit_abc(g, BIN_BUFSIZE, g->hidden, g->hidden_size, 0);
 }
 
-/* The buffers of the schedule that has been entered, as windows. */
+/* Generates the windows that the entered schedule has as buffers. r holds the ranges that the caller gives, in order. */
 static void gen_windows(struct gen *g, const struct range *r)
 {
 	struct gen_buffer *out = g->scope->buffers;
@@ -266,7 +269,8 @@ static void gen_windows(struct gen *g, const struct range *r)
 	}
 }
 
-/* Parameters that are numbers become variables; vectors and what only the root knows are looked up in the caller. */
+/* Makes variables of the parameters that are numbers. Vectors and rootonly parameters are found in the caller instead,
+ * each time that they are used. */
 static void gen_args(struct gen *g, const struct goal_call *c, const struct goal_schedule *s)
 {
 	for (const struct goal_param *p = s->params; p; p = p->next) {
@@ -278,7 +282,7 @@ static void gen_args(struct gen *g, const struct goal_call *c, const struct goal
 	}
 }
 
-/* The value "inplace" of the schedule that has been entered, which is 0 or what the argument says. */
+/* Generates the value "inplace" of the entered schedule: the argument of the call, or 0 if it gives none. */
 static void gen_inplace(struct gen *g, const struct goal_call *c)
 {
 	const struct goal_buffer *b = gen_can_be_in_place(g->scope->s);
@@ -302,7 +306,7 @@ static void gen_inplace(struct gen *g, const struct goal_call *c)
 	gen_add_var(g, "inplace", r, true);
 }
 
-/* The rank that the schedule sees is one of its ranks, and is this one. */
+/* Generates the checks that the rank in the call is a rank of the called schedule, and is the rank that calls. */
 static void gen_check_rank(struct gen *g, const struct gen_scope *in)
 {
 	uint16_t ok, up;
@@ -331,7 +335,8 @@ static void gen_tag(struct gen *g, struct gen_scope *in)
 	}
 }
 
-/* Numbers the instance of the schedule's labels, and notes where its ops begin. */
+/* Generates ENTER, which creates an instance of the schedule's labels and marks where its ops begin. Returns the number
+ * of the call if it has a label, which then needs LEAVE, otherwise BIN_NONE. */
 static uint32_t gen_enter(struct gen *g, const struct goal_stmt *s, struct gen_scope *in)
 {
 	struct bin_call t = { .label = BIN_NONE,
@@ -351,7 +356,7 @@ static uint32_t gen_enter(struct gen *g, const struct goal_stmt *s, struct gen_s
 	return s->label ? (uint32_t)g->im->calls.n - 1 : BIN_NONE;
 }
 
-/* Only looks at what stands in the call. */
+/* Generates the expressions that stand in the call, only to check them. */
 static void gen_interface(struct gen *g, const struct goal_stmt *s)
 {
 	const struct goal_call *c = s->call;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Expressions to instructions. */
+ * Generates the instructions of expressions. */
 #include "compiler/lower/gen.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ void gen_load_num(struct gen *g, int64_t v, uint16_t into)
 	gen_emit_imm(g, BIN_CONST, into, (int64_t)g->im->consts.n - 1);
 }
 
-/* The first constants that occur have registers of their own, which are loaded once. */
+/* The first GEN_CONSTS different constants have registers of their own, which the program loads once. */
 uint16_t gen_num(struct gen *g, int64_t v, uint16_t into)
 {
 	unsigned i = 0;
@@ -46,7 +46,7 @@ uint16_t gen_num(struct gen *g, int64_t v, uint16_t into)
 	return (uint16_t)(GEN_FIRST_CONST + i);
 }
 
-/* In a call, another rank than its root must not look at a rootonly parameter. */
+/* In a call, generates the check that no rank but the root reads a rootonly parameter. */
 static void gen_at_root(struct gen *g, const struct goal_param *p)
 {
 	const struct gen_var *root = gen_find_var(g, "root");
@@ -61,7 +61,8 @@ static void gen_at_root(struct gen *g, const struct goal_param *p)
 	gen_emit_imm(g, BIN_CHECK, same, gen_string(g, text));
 }
 
-/* Only its root can evaluate the argument, so that is done at each use. */
+/* Generates a rootonly parameter of a call. Only the root can evaluate the argument, so it is evaluated at each use and
+ * not where the schedule is entered. */
 static uint16_t gen_rootonly(struct gen *g, const struct goal_param *p, uint16_t into)
 {
 	const struct goal_expr *e = gen_argument(g, g->scope, p->name);
@@ -85,7 +86,7 @@ static uint16_t gen_name(struct gen *g, const struct goal_expr *e, uint16_t into
 		return into;
 	}
 	p = gen_find_param(g, g->scope->s, e->name, &index);
-	if (p && !p->length && g->scope->up) /* the others are variables */
+	if (p && !p->length && g->scope->up) /* a rootonly one: in a call, the other scalar parameters are variables */
 		return gen_rootonly(g, p, into);
 	if (!p)
 		gen_error(g, e->loc, "name", "%s is not declared", e->name);
@@ -97,7 +98,8 @@ static uint16_t gen_name(struct gen *g, const struct goal_expr *e, uint16_t into
 	return into;
 }
 
-/* The parameter where the search ends is what the vector is, or whose default it has when a call left it out. */
+/* Follows a vector from a called schedule to its callers, and returns what gen_vector() does. Stores in *p the parameter
+ * where the search ends: one of the outermost schedule, or one that a call left out and whose default is then used. */
 static int find_vector(struct gen *g, const struct gen_scope *s, const char *name, const struct goal_param **p)
 {
 	for (;; s = s->up) {
@@ -127,11 +129,12 @@ int gen_vector(struct gen *g, const struct gen_scope *s, const char *name)
 
 /* A vector that an expression reads. */
 struct vector {
-	int v; /* as gen_vector has it */
-	const struct goal_param *left_out; /* the parameter that has the default, or NULL */
+	int v; /* as gen_vector() returns it */
+	const struct goal_param *left_out; /* parameter whose default is used because a call left it out, or NULL */
 };
 
-/* A call may leave one out that has a default, or is then not read. */
+/* Finds a vector that is read here. A call may leave out a vector if it has a default, or if its instructions that read
+ * the vector are not executed. */
 static struct vector gen_read(struct gen *g, const char *name)
 {
 	struct vector r = { .v = GEN_NO_VECTOR };
@@ -151,7 +154,7 @@ static struct vector gen_read(struct gen *g, const char *name)
 	return r;
 }
 
-/* Element i of a vector, in `into`. */
+/* Generates element i of a vector into the register `into`. */
 static void gen_elem(struct gen *g, struct vector r, uint16_t i, uint16_t into)
 {
 	char text[128];
@@ -183,8 +186,8 @@ static uint16_t gen_index(struct gen *g, const struct goal_expr *e, uint16_t int
 	return into;
 }
 
-/* blockoff(n, k, i) and blocklen(n, k, i): the i-th of k parts of n elements; the first n mod k parts
- * have one element more. */
+/* Generates blockoff(n, k, i) or blocklen(n, k, i): offset or length of the i-th of k parts of n elements. The first
+ * n mod k parts have one element more. */
 static uint16_t gen_block(struct gen *g, const struct goal_expr *e, bool off, uint16_t into)
 {
 	uint16_t n = gen_expr(g, e->arg[0], GEN_ANY), k = gen_expr(g, e->arg[1], GEN_ANY), i = gen_expr(g, e->arg[2], GEN_ANY);
@@ -203,7 +206,7 @@ static uint16_t gen_block(struct gen *g, const struct goal_expr *e, bool off, ui
 	return into;
 }
 
-/* A vector parameter as an argument of a function. */
+/* Finds the vector whose name is the argument of a function. */
 static struct vector gen_whole(struct gen *g, const struct goal_expr *e)
 {
 	struct vector r = { .v = GEN_NO_VECTOR };
@@ -215,8 +218,8 @@ static struct vector gen_whole(struct gen *g, const struct goal_expr *e)
 	return r;
 }
 
-/* sum(v, i, n): of the n elements of v from i on. extent(counts, displs): where the last of the blocks ends that have
- * elements. Both are loops. */
+/* Generates a loop for sum(v, i, n), the sum of n elements of v from i on, or for extent(counts, displs), the largest end
+ * of a block that has elements. */
 static uint16_t gen_loop(struct gen *g, const struct goal_expr *e, bool sum, uint16_t into)
 {
 	struct vector a = gen_whole(g, e->arg[0]), b = sum ? a : gen_whole(g, e->arg[1]);
@@ -293,10 +296,10 @@ static uint16_t gen_function(struct gen *g, const struct goal_expr *e, uint16_t 
 	return result_reg(g, into);
 }
 
-/* and, or: evaluate only what they need. The value is 0 or 1. */
+/* Generates "and" or "or", which evaluates its second operand only if needed. The value is 0 or 1. */
 static uint16_t gen_logic(struct gen *g, const struct goal_expr *e, uint16_t into)
 {
-	uint16_t r = gen_reg(g); /* not into, which arg 1 may read */
+	uint16_t r = gen_reg(g); /* a register of its own, because arg 1 may read the variable in into */
 	uint32_t skip;
 
 	gen_into(g, e->arg[0], r);
@@ -309,7 +312,7 @@ static uint16_t gen_logic(struct gen *g, const struct goal_expr *e, uint16_t int
 	return into;
 }
 
-/* ?: evaluates only what it needs. */
+/* Generates "?:", which evaluates only the operand that is chosen. */
 static uint16_t gen_choice(struct gen *g, const struct goal_expr *e, uint16_t into)
 {
 	uint32_t skip = gen_emit_imm(g, BIN_JZ, gen_expr(g, e->arg[0], GEN_ANY), 0), end;

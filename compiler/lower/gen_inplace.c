@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Buffers in place (MPI_IN_PLACE): the caller gives none of its own, and a range of another one takes its part. */
+ * Buffers in place (MPI_IN_PLACE): the caller gives no memory for the buffer, and a range of another buffer is used
+ * instead. */
 #include "compiler/lower/gen.h"
 
 #include <string.h>
@@ -75,7 +76,8 @@ void gen_inplace_range(struct gen *g)
 		return;
 	}
 	g->im->buffers.at[from->buf].inplace = (uint16_t)(to->buf + 1);
-	base = b->inplace->off ? gen_reg(g) : BIN_NOREG; /* kept: all ops are through before it is used */
+	/* base needs a register that is kept: INPLACE reads it behind all ops. */
+	base = b->inplace->off ? gen_reg(g) : BIN_NOREG;
 	same = gen_reg(g);
 	skip = gen_emit_imm(g, BIN_JZ, g->is_inplace, 0);
 	if (b->inplace->off)

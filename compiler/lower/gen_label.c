@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Labels and the dependencies between what they stand for. */
+ * Labels, and the dependencies between the ops and calls that they stand for. */
 #include "compiler/lower/gen.h"
 
 static struct gen_label *find_label(struct gen *g, const struct gen_labels *of, const char *name)
@@ -14,7 +14,7 @@ static unsigned count_dims(const struct goal_labelref *l)
 	return (l->index[0] != NULL) + (l->index[1] != NULL);
 }
 
-/* A statement with a label. */
+/* Declares the label of a statement, or checks that it agrees with other statements of the same label. */
 static void declare_label(struct gen *g, struct gen_labels *of, const struct goal_stmt *s, bool loop)
 {
 	const struct goal_labelref *ref = s->label;
@@ -76,8 +76,8 @@ void gen_label(struct gen *g, const struct goal_labelref *l, uint32_t *label, ui
 	gen_indices(g, l, index);
 }
 
-/* The label that a dependency names, and the register with the instance that it belongs to. True when only DEPIN can
- * tell what it stands for. */
+/* Stores the label that a dependency names, its indices, and the register with the instance that it belongs to. Returns
+ * true if the dependency needs DEPIN, because the label is in a call or stands for a call. */
 static bool resolve_label(struct gen *g, const struct goal_labelref *l, uint32_t *label, uint16_t index[2],
 			  uint16_t *instance)
 {

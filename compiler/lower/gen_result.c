@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What only stands in results: "gets", and parameters of other ranks. */
+ * The parts of the language that only results have: "gets", and parameters of other ranks. */
 #include "compiler/lower/gen.h"
 
-/* A range that is got is the other rank's: it is as long as the one that gets it unless it says so itself. */
+/* The second range is in a buffer of another rank, whose size is not known here. If it is a whole buffer, it is taken to
+ * be as long as the first range; if it gives a length, both lengths must be equal. */
 void gen_gets(struct gen *g, const struct goal_stmt *s)
 {
 	struct bin_tmpl t = ir_tmpl(BIN_OP_GETS);
@@ -37,7 +38,7 @@ uint16_t gen_of(struct gen *g, const struct goal_expr *e, uint16_t into)
 	const struct goal_expr *what = e->arg[0];
 	unsigned index = 0;
 	const struct goal_param *p = gen_find_param(g, g->scope->s, what->name, &index);
-	uint16_t r = gen_reg(g), i = 0; /* not into, which the rank's expression may read */
+	uint16_t r = gen_reg(g), i = 0; /* r is not into, because arg 1 may read the variable in into */
 
 	if (!g->result)
 		gen_error(g, e->loc, "unknown-param", "no rank knows %s of another: this belongs into the result", what->name);

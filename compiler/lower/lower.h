@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From syntax trees to the IR: names are resolved here. */
+ * Lowers syntax trees to the IR, and resolves their names. Plain GOAL becomes a graph (lower_plain.c) or directly a
+ * binary (stream.c); a parametric text becomes a program (lower_program.c), which lower_concrete.c runs for a fixed number
+ * of ranks. */
 #ifndef COMPILER_LOWER_LOWER_H
 #define COMPILER_LOWER_LOWER_H
 
@@ -7,59 +9,61 @@
 #include "compiler/ir/args.h"
 
 #define LOWER_MAX_RANKS (1u << 28)
-/* Whether a plain text of len bytes cannot have n ranks, since the shortest text of a rank is "rank0{}". */
+/* True if a plain text of len bytes is too short for n ranks: the shortest text of a rank is "rank0{}". */
 static inline bool lower_too_short(uint64_t n, size_t len)
 {
 	return n > 1000 && n > len / 7;
 }
 
-/* Plain text to a graph. Mistakes are diagnostics; 0, -ERR_NOMEM or -ERR_SYS. */
+/* Lowers a plain text to a graph. Mistakes are reported as diagnostics. Returns 0, -ERR_NOMEM or -ERR_SYS. */
 int lower_plain(struct goal_diags *d, unsigned file, struct ir_graph *g);
 
-/* Plain text to an owned binary, without a graph: -ERR_SYNTAX when any check might have something to say, which
- * is for the graph to tell; 0, -ERR_NOMEM, -ERR_RANGE or -ERR_SYS. */
+/* Compiles a plain text to a binary without building a graph; the caller owns the binary. Returns -ERR_SYNTAX, without
+ * diagnostics, if a check might report something: the caller then builds the graph, whose checks report it. Otherwise
+ * returns 0, -ERR_NOMEM, -ERR_RANGE or -ERR_SYS. */
 int stream_plain(const char *name, const struct file *f, void **image, size_t *size);
-/* What all binaries of plain GOAL have in common. */
+/* Begins a binary of plain GOAL: flags, the two buffers, and the rows of DIR. */
 int lower_plain_begin(struct ir_image *im, uint32_t nranks);
-/* The class of an op of plain GOAL, of which the label, the peer, and the length of a short calc are no part. */
+/* Returns the class of an op of plain GOAL, or -ERR_NOMEM. The label, the peer, and the time of a calc that fits 32 bits
+ * are no part of the class. */
 int64_t lower_plain_class(struct ir_image *im, const struct bin_op *op);
 
-/* A schedule of parametric texts to a program in im. Mistakes are diagnostics, also those in other schedules of the
- * texts; 0 or -ERR_NOMEM. */
+/* Lowers the schedule s of parametric texts to a program in im. Mistakes are reported as diagnostics, including those in
+ * other schedules of the texts. Returns 0 or -ERR_NOMEM. */
 int lower_program(struct goal_diags *d, const struct goal_text *texts, const struct goal_schedule *s,
 		  struct ir_image *im);
 
-/* Runs a parametric program for every rank of a fixed size and appends the sections to out, with count
- * left symbolic unless args->count is not negative, and a variant for each root if roots is set.
- * Faults are diagnostics; 0, -ERR_SYNTAX when there were some, or -ERR_NOMEM. */
+/* Runs a parametric program for every rank of a fixed size and appends the sections to out. count stays symbolic if
+ * args->count is negative. If roots is set, there is a variant for each root. Faults are reported as diagnostics. Returns
+ * 0, -ERR_SYNTAX if there were faults, or -ERR_NOMEM. */
 int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,
 		   const struct bin_args *args, bool roots, struct ir_image *out);
 
-/* What all binaries of a program at a fixed size have in common. */
+/* Begins the binary of a program at a fixed size: names, flags, buffers, the parameter root, and the rows of DIR. */
 int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool roots, struct ir_image *out);
 
-/* Appends the result behind them: the schedule's own, or that of the collective that it implements, where that
- * depends on parameters that the binary has not. */
+/* Appends the result behind the ops of all ranks. A result of the schedule's own is always appended. That of the
+ * collective that it implements is appended only if it depends on parameters whose values the binary does not keep. */
 int lower_concrete_result(struct goal_diags *d, unsigned file, const struct claim *claim, const struct bin_args *args,
 			  bool roots, struct ir_image *out);
 
-/* A graph to the next sections, with OPDEBUG if debug: of plain GOAL, or one that was made with a fixed count, behind
- * lower_concrete_begin. Its further buffers are scratch; -ERR_SIZE when they are not as many as those of a graph
- * before. */
+/* Appends the sections of a graph, with OPDEBUG if debug is set. The graph is of plain GOAL, or was made with a fixed
+ * count; in the latter case, lower_concrete_begin() comes first. Buffers that passes added become scratch buffers.
+ * Returns -ERR_SIZE if their number differs from that of a graph appended earlier. */
 int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out);
 
-/* Says why a specialisation failed. locs: of the instructions, may be NULL. */
+/* Reports why a specialisation failed. locs holds the locations of the instructions and may be NULL. */
 void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,
 		 const struct bin_args *args, int err, const struct ir_fault *fault);
 
-/* Whether the fault is that a vector of the schedule is given with another length. */
+/* True if the fault is that an argument for a vector of the schedule has the wrong length. */
 bool lower_wrong_length(const struct bin *b, int err, const struct ir_fault *fault);
 
-/* How many instructions a whole schedule of that size may take, so that a slip in a loop does not fill the
- * memory. */
+/* Returns how many instructions a schedule of that size may execute, all ranks together. The limit keeps a mistake in a
+ * loop from filling the memory. */
 uint64_t lower_fuel(uint32_t size);
 
-/* What a specialisation was made with, as messages begin: "size 4, count 7, root 0: ". */
+/* Writes the values of a specialisation to out, as messages begin: "size 4, count 7, root 0: ". */
 void lower_sample(char *out, size_t size, const struct bin *b, const struct bin_args *args);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A parametric program at a fixed size, to one section of ops for each rank (goalc -n). The program is run by the
- * interpreter of format/interp.h, with terms: values that depend on count. Such a value is a row of EXPRS. What must be
- * known to go on (conditions, peers, tags, labels) may not depend on it. */
+ * Lowers a parametric program at a fixed size to one section of ops for each rank (goalc -n). The interpreter of
+ * format/interp.h runs the program. If count is not known, values that depend on it are terms; a term is a row of EXPRS.
+ * Conditions, peers, tags and labels must be known while the program runs, so they must not depend on count. */
 #include "format/interp.h"
 
 #include "compiler/lower/lower.h"
@@ -11,21 +11,21 @@
 
 struct value {
 	bool term;
-	int64_t v; /* or a row of EXPRS */
+	int64_t v; /* the number, or the row of EXPRS if it is a term */
 };
 
 struct conc {
-	struct machine m; /* first; registers and sizes that are terms have their rows in it */
-	bool *term; /* of the registers; from -1 on */
-	bool *term_size; /* of the buffers */
+	struct machine m; /* first member, see conc_of(); a register or size that is a term holds its row here */
+	bool *term; /* for each register, from -1 (BIN_NOREG) on, true if it is a term */
+	bool *term_size; /* for each buffer, true if its size is a term */
 	struct bin_space sp;
-	uint32_t *cls; /* of the ops */
-	/* Memory for as many ops. A rank begins with what the one before it took. */
+	uint32_t *cls; /* class of each op */
+	/* number of ops for which there is memory; number of ops of the rank before, from which that is estimated */
 	uint32_t room, used;
 	struct bin_args args;
 	struct ir_image *im;
-	bool debug; /* lines are kept */
-	const uint32_t *buf; /* the image's buffers for those of the program; NULL: the same */
+	bool debug; /* true if lines are kept */
+	const uint32_t *buf; /* for each buffer of the program, its number in the image; NULL if they are equal */
 };
 
 static struct conc *conc_of(struct machine *m)
@@ -45,7 +45,7 @@ static void mark_number(struct machine *m, uint16_t r, bool number)
 	conc_of(m)->term[r] = !number;
 }
 
-/* BIN_NOREG is 0. */
+/* Returns the value of a register. BIN_NOREG has the value 0. */
 static struct value get_value(const struct machine *m, uint16_t r)
 {
 	return (struct value){ !is_number(m, r), (int64_t)reg_or_0(m, r) };
@@ -83,7 +83,7 @@ static int eval_arith(struct conc *c, int op, struct value x, struct value y, st
 	}
 	err = row_of(c, x, &a);
 	if (x.term && binary && y.term && x.v == y.v && op >= BIN_EQ && op <= BIN_LE) {
-		*out = (struct value){ false, op == BIN_EQ || op == BIN_LE }; /* the same row */
+		*out = (struct value){ false, op == BIN_EQ || op == BIN_LE }; /* operands of the same row are equal */
 		return 0;
 	}
 	if (!err && binary)
@@ -107,7 +107,7 @@ static int compute(struct machine *m, int64_t *reg, int op, const struct bin_wor
 
 /* ---- buffers ---- */
 
-/* A buffer, as the image numbers it. */
+/* Returns the image's number of a buffer of the program. */
 static uint16_t buffer_number(const struct conc *c, uint32_t i)
 {
 	return (uint16_t)(c->buf ? c->buf[i] : i);
@@ -129,7 +129,7 @@ static struct value get_size(const struct conc *c, uint32_t buffer)
 	return (struct value){ c->term_size[buffer], (int64_t)c->sp.bufsize[buffer] };
 }
 
-/* What depends on count is checked when count is known. */
+/* Checks a range, unless it or the size is a term: it is then checked at bind, when count is known. */
 static int check_range(struct conc *c, uint32_t what, struct value off, struct value len, struct value size)
 {
 	if (off.term || len.term || size.term || !is_outside((uint64_t)off.v, (uint64_t)len.v, (uint64_t)size.v))
@@ -139,7 +139,7 @@ static int check_range(struct conc *c, uint32_t what, struct value off, struct v
 
 /* ---- ops ---- */
 
-/* A copy of a range onto itself does nothing. */
+/* Makes a nop of a copy of a range onto itself. */
 static void class_onto_itself(struct bin_class *k)
 {
 	if (k->kind != BIN_OP_COPY || k->buf[0] != k->buf[1] || k->off[0] != k->off[1])
@@ -149,7 +149,8 @@ static void class_onto_itself(struct bin_class *k)
 	k->off[0] = k->off[1] = k->len = BIN_NONE;
 }
 
-/* The range of a template, in its window or buffer. */
+/* Sets range i of a class from a template. The template's range is relative to its window or buffer, the class's range
+ * to the buffer. */
 static int class_range(struct conc *c, const struct bin_tmpl *t, unsigned i, bool in_call, struct bin_class *k)
 {
 	const struct bin_window *w = in_call ? &c->m.b->windows[t->buf[i]] : NULL;
@@ -167,7 +168,7 @@ static int class_range(struct conc *c, const struct bin_tmpl *t, unsigned i, boo
 	return err || zero ? err : row_of(c, off, &k->off[i]);
 }
 
-/* Its range in a buffer of another rank, whose size is not known here. */
+/* Sets the source range of a GETS. It is in a buffer of another rank, whose size is not known here. */
 static int class_got_range(struct conc *c, const struct bin_tmpl *t, struct bin_class *k)
 {
 	const struct value off = get_value(&c->m, t->off[1]), len = get_value(&c->m, t->len);
@@ -200,7 +201,7 @@ static int class_of_template(struct conc *c, const struct bin_tmpl *t, bool in_c
 	return err || t->kind != BIN_OP_GETS ? err : class_got_range(c, t, k);
 }
 
-/* The class of an op. */
+/* Sets the class of op i. */
 static int set_class(struct conc *c, uint32_t i, const struct bin_class *k)
 {
 	int64_t cls = ir_image_class(c->im, k);
@@ -237,7 +238,7 @@ static int emit(struct machine *m, const struct bin_tmpl *t, enum bin_insn insn,
 	return emit_template(conc_of(m), t, insn, line);
 }
 
-/* An op that takes a range of another buffer instead. */
+/* Moves the ranges of an op that are in buffer t->buf[0] to buffer t->buf[1], from offset base on. */
 static int move_op(struct conc *c, uint32_t i, const struct bin_tmpl *t, struct value base)
 {
 	struct bin_class k = c->im->classes.at[c->cls[i]];
@@ -278,7 +279,7 @@ static int put_in_place(struct machine *m, const struct bin_tmpl *t, bool result
 
 /* ---- ranks ---- */
 
-/* Memory for a rank of so many ops, on average with as many dependencies as usual. */
+/* Provides memory for a rank with at most ops ops and, on average, BIN_USUAL_DEPS dependencies each. */
 static int take_room(struct conc *c, uint32_t ops)
 {
 	const struct bin *b = c->m.b;
@@ -320,12 +321,12 @@ static int run_once(struct conc *c, uint32_t from)
 	err = count < 0 ? (int)count : interpret(&c->m, from);
 	emitted = c->sp.nops;
 	err = err ? err : machine_connect(&c->m);
-	for (uint32_t i = emitted; i < c->sp.nops && !err; i++) /* they stand for ends of calls */
+	for (uint32_t i = emitted; i < c->sp.nops && !err; i++) /* nops that stand for ends of calls */
 		err = set_class(c, i, &nop);
 	return err;
 }
 
-/* The ops of a rank; one that turns out to have more than there is room for is run again. */
+/* Generates the ops of a rank. If it has more ops than there is memory for, the program is run again with more memory. */
 static int run_rank(struct conc *c, uint32_t from)
 {
 	const uint32_t most = c->args.most_ops ? c->args.most_ops : BIN_USUAL_OPS;
@@ -340,12 +341,12 @@ static int run_rank(struct conc *c, uint32_t from)
 	if (err == -ERR_SPACE)
 		c->sp.value[0] = most;
 	c->used = c->sp.nops;
-	if (c->args.fuel) /* 0 would be the default */
+	if (c->args.fuel) /* stays at least 1, because 0 means the default */
 		c->args.fuel = c->args.fuel > c->sp.steps ? c->args.fuel - c->sp.steps : 1;
 	return err;
 }
 
-/* Appends what has been run to the image. */
+/* Appends the rank whose ops have just been generated to the image. */
 static int append_rank(struct conc *c)
 {
 	struct ir_rank r = { .ops = c->sp.ops, .nops = c->sp.nops };
@@ -355,7 +356,7 @@ static int append_rank(struct conc *c)
 
 	for (uint32_t i = 0; i < r.nops && !err; i++)
 		encoded[i] = ir_image_op(c->im, &r.ops[i], c->cls[i]);
-	for (uint32_t i = 0; i < c->im->buffers.n && !err; i++) /* there may be more than the program has */
+	for (uint32_t i = 0; i < c->im->buffers.n && !err; i++) /* passes may have added buffers: their size here is 0 */
 		err = row_of(c, (struct value){ 0 }, &rows[i]);
 	for (uint32_t i = 0; i < c->m.b->nbuffers && !err; i++)
 		err = row_of(c, get_size(c, i), &rows[buffer_number(c, i)]);
@@ -365,14 +366,14 @@ static int append_rank(struct conc *c)
 		err = VEC_PUSH(&c->im->debug, (struct bin_op_debug){ r.ops[i].line, 0 });
 	if (c->debug && !err)
 		err = VEC_PUSH(&c->im->debug_base, (uint32_t)c->im->debug.n);
-	r.ops = NULL; /* lent */
+	r.ops = NULL; /* they belong to c->sp */
 	ir_rank_fini(&r);
 	free(encoded);
 	free(rows);
 	return err;
 }
 
-/* The concrete binary keeps buffers and the parameter root. */
+/* A concrete binary keeps the buffers and, of the parameters, only root. */
 int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool roots, struct ir_image *out)
 {
 	int64_t name = ir_image_string(out, bin_str(b, b->meta->name));
@@ -430,7 +431,7 @@ static void conc_fini(struct conc *c)
 	free(c->cls);
 }
 
-/* The program from an instruction on, of all ranks. by_rank has what each rank is given. */
+/* Lowers the program that begins at instruction from, for all ranks. args->by_rank has the arguments of each rank. */
 static int lower_ranks(struct conc *c, const struct bin_args *args, uint32_t from)
 {
 	struct ir_rows rows;
@@ -448,7 +449,7 @@ static int lower_ranks(struct conc *c, const struct bin_args *args, uint32_t fro
 	return err;
 }
 
-/* The same, for each root if roots is set. */
+/* Lowers the program that begins at instruction from, for all ranks, and for each root if roots is set. */
 static int lower_all_ranks(struct conc *c, const struct bin_args *args, struct arg_rows *rows, bool roots,
 			   uint32_t from)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Says in words why a specialisation failed. */
+ * Reports why a specialisation failed, in words. */
 #include "compiler/lower/lower.h"
 
 #include "util/err.h"
@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The buffer of a fault, which in a call is a window. */
+/* Returns the name of the buffer of a fault. In a call, the fault names a window. */
 static const char *buffer_name(const struct bin *b, int op, const struct ir_fault *fault)
 {
 	bool window = op == BIN_EMITIN || op == BIN_COPYIN || op == BIN_WITHIN || op == BIN_FITS;
@@ -15,7 +15,7 @@ static const char *buffer_name(const struct bin *b, int op, const struct ir_faul
 	return bin_str(b, window ? b->windows[fault->what].name : b->buffers[fault->what].name);
 }
 
-/* The number of an op that is out of range: of a calc it is no length. */
+/* Returns the name of the field of an op that is out of range. The length of a calc is called its time. */
 static const char *field_name(const struct bin *b, int op, const struct ir_fault *fault)
 {
 	static const char *const fields[BIN_FIELDS] = { "level", "tag", "cpu", "nic", "length", "index" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A graph to sections of a concrete binary: one of plain GOAL, or one that passes have changed, whose ranges and
- * sizes are plain numbers. */
+ * Lowers a graph to sections of a concrete binary. The graph is one of plain GOAL, or one that passes have changed; its
+ * ranges and sizes are numbers, which do not depend on count. */
 #include "compiler/lower/lower.h"
 
 #include "compiler/ir/smcq.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A row for a value; -ERR_x. */
+/* Returns the row of EXPRS for a number, or -ERR_x. */
 static int64_t const_row(struct ir_image *im, uint64_t v)
 {
 	return ir_image_expr(im, (struct bin_expr){ .op = BIN_CONST, .imm = (int64_t)v });
@@ -36,7 +36,7 @@ static int64_t class_of(struct ir_image *im, const struct bin_op *op)
 	return r < 0 ? r : ir_image_class(im, &c);
 }
 
-/* Buffers that passes added, which are scratch. */
+/* Adds the buffers that passes have added to the graph. They are scratch. */
 static int add_buffers(const struct ir_graph *g, struct ir_image *im)
 {
 	while (im->buffers.n < g->nbuffers) {
@@ -63,7 +63,7 @@ static int begin_image(const struct ir_graph *g, struct ir_image *out)
 	return err || out->buffers.n == g->nbuffers ? err : -ERR_SIZE;
 }
 
-/* Where an op stands, and its label. */
+/* Adds the source line and the label of an op. */
 static int add_debug(const struct ir_graph *g, const struct bin_op *op, struct ir_image *out)
 {
 	const char *name = ir_graph_name(g, op);

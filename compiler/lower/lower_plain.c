@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plain GOAL to the IR: the graph of a whole file, with all that messages may want to
- * show. stream.c does without. */
+ * Lowers plain GOAL to the graph of a whole file, with the locations and labels that diagnostics show. stream.c needs no
+ * graph. */
 #include "compiler/lower/lower.h"
 
 #include "util/err.h"
@@ -14,15 +14,15 @@ struct lower {
 	unsigned file;
 	struct goal_loc num_at;
 	bool *seen;
-	size_t len; /* of the text */
-	uint64_t want, given; /* ranks */
-	/* the rank being read */
+	size_t len; /* length of the text */
+	uint64_t want, given; /* numbers of ranks: num_ranks, and those read so far */
+	/* state of the rank being read */
 	uint32_t rank;
 	struct goal_loc rank_at;
 	VEC(struct goal_plain_op) ops;
 	VEC(struct goal_plain_dep) deps;
 	const struct goal_labels *labels;
-	VEC(uint32_t) op_of; /* each label: op + 1 */
+	VEC(uint32_t) op_of; /* for each label, 1 + its op, or 0 */
 	VEC(struct bin_dep) edges;
 };
 
@@ -36,7 +36,7 @@ static int on_num_ranks(void *arg, uint64_t n, struct goal_loc at)
 		return 0;
 	}
 	l->want = n;
-	if (lower_too_short(n, l->len)) /* so many are missing that it is no use to look at the others */
+	if (lower_too_short(n, l->len)) /* most ranks are missing: that is reported, and the others need no check */
 		return 0;
 	l->g->ranks = mem_calloc(n, sizeof *l->g->ranks);
 	l->seen = mem_calloc(n, sizeof *l->seen);
@@ -93,7 +93,7 @@ static int define_labels(struct lower *l)
 	return 0;
 }
 
-/* The op + 1 of a label, or 0 after a message. */
+/* Returns 1 + the op of a label, or 0 after reporting that there is none. */
 static uint32_t op_of(struct lower *l, uint32_t label, struct goal_loc at)
 {
 	size_t len;
@@ -179,7 +179,7 @@ static int on_end(void *arg, const struct goal_labels *labels, bool broken)
 			op->buf[0] = (uint16_t)buf;
 			op->off[0] = bytes[buf];
 			if (p->size > (uint64_t)INT64_MAX - bytes[buf]) {
-				if (p->size != UINT64_MAX) /* else it has been reported */
+				if (p->size != UINT64_MAX) /* the parser has reported that one */
 					goal_diag(l->d, GOAL_ERROR, p->loc, "overflow",
 						  "with this op the bytes of rank %u exceed %lld", r,
 						  (long long)INT64_MAX);
@@ -228,7 +228,7 @@ int lower_plain(struct goal_diags *d, unsigned file, struct ir_graph *g)
 
 	*g = (struct ir_graph){ .nbuffers = 2, .plain = true, .file = file };
 	err = goal_parse_plain(d, file, &sink);
-	/* A rank with a syntax error may be missing because of that. */
+	/* After a syntax error, a rank may be missing only because of that error. */
 	if (!err && goal_diags_errors(d) == errors && l.given < l.want)
 		report_missing(&l);
 	free(l.seen);

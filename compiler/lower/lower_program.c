@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Parametric GOAL to a program: one pass over the tree that emits instructions for a register
- * machine (insn.def). Variables own registers for as long as their block lasts; temporaries live above
- * them until the end of a statement. */
+ * Lowers parametric GOAL to a program: one pass over the syntax tree emits instructions for a register machine
+ * (format/insn.def). A variable owns a register until its block ends. Temporary values are in the registers above those of
+ * the variables, until the statement ends. */
 #include "compiler/lower/gen.h"
 
 #include "compiler/collectives/names.h"
@@ -30,7 +30,7 @@ void gen_range(struct gen *g, const struct goal_range *range, bool write, struct
 	}
 }
 
-/* "reduce b with a into b": the second b has to be the first. */
+/* Generates the check of "reduce b with a into b" that both b are the same range. */
 static void gen_again(struct gen *g, const struct goal_range *again, const struct bin_tmpl *t)
 {
 	struct bin_tmpl second = *t;
@@ -44,7 +44,7 @@ static void gen_again(struct gen *g, const struct goal_range *again, const struc
 	gen_emit_imm(g, BIN_CHECK, same, gen_string(g, "the range that is written is not the one that is reduced"));
 }
 
-/* In a call, peers are those of the caller, and tags are added to. */
+/* In a call, converts the peer to a rank of the outermost schedule, and adds the tag of the call. */
 static void gen_message(struct gen *g, struct bin_tmpl *t)
 {
 	uint16_t tag = g->scope->tag;
@@ -58,7 +58,8 @@ static void gen_message(struct gen *g, struct bin_tmpl *t)
 		t->tag = tag;
 }
 
-/* A copy onto itself is a mistake, but for what a call has in place. */
+/* Returns the instruction that emits an op. In a call, a copy of a range onto itself becomes a nop (EMITIN) if one of the
+ * called schedules can have a buffer in place; otherwise it is a mistake (COPYIN). */
 static enum bin_insn emits(const struct gen *g, unsigned op)
 {
 	if (!g->scope->up)
@@ -143,7 +144,8 @@ static void gen_if(struct gen *g, const struct goal_stmt *s)
 	}
 }
 
-/* Where the body changes the variable, the loop counts in a register of its own. The condition stands at the end. */
+/* Generates a loop, with the condition at the end. If the body assigns to the variable, the loop counts in a separate
+ * register. */
 static void gen_for(struct gen *g, const struct goal_stmt *s)
 {
 	size_t vars = g->vars.n;
@@ -209,7 +211,7 @@ static void gen_stmt(struct gen *g, const struct goal_stmt *s)
 	}
 }
 
-/* What calls add to the nesting of their callers. */
+/* Limit of the nesting of blocks. The blocks of a called schedule count as nested in those of its callers. */
 #define DEEPEST 2000u
 
 void gen_block_of(struct gen *g, const struct goal_stmt *s)
@@ -226,7 +228,7 @@ void gen_block_of(struct gen *g, const struct goal_stmt *s)
 		unsigned low = g->top;
 
 		gen_stmt(g, s);
-		if (g->vars.n == before) /* no new variable: temporaries go */
+		if (g->vars.n == before) /* without a new variable, all registers that the statement took are free again */
 			g->top = low;
 	}
 	gen_drop_vars(g, vars);
@@ -273,7 +275,8 @@ static void gen_params(struct gen *g)
 	}
 }
 
-/* The caller gives a vector: one of another length is a fault of the text, whatever the arguments. */
+/* Generates the check of the length of a vector that a caller gives. It is a CHECK and not a LENGTH, because a wrong
+ * length is then a fault of the text, not of the arguments. */
 static void gen_given_length(struct gen *g, const struct goal_param *p, uint16_t vector)
 {
 	const uint16_t len = gen_reg(g), same = gen_reg(g);
@@ -303,7 +306,7 @@ void gen_check_params(struct gen *g)
 	for (const struct goal_param *p = g->scope->s->params; p; p = p->next) {
 		int vector = gen_vector(g, g->scope, p->name);
 
-		/* Only its root knows a rootonly vector. */
+		/* The length of a rootonly vector cannot be checked here, because only the root knows it. */
 		if (vector < 0 || p->scope == GOAL_ROOTONLY)
 			continue;
 		g->at = p->loc;
@@ -317,7 +320,7 @@ void gen_check_params(struct gen *g)
 	}
 }
 
-/* The rows come first: parameters and buffers are the same in all programs of a binary. */
+/* Adds the rows of the buffers. The programs of the ops and of the result share them, so this comes before both. */
 static void gen_buffers(struct gen *g)
 {
 	const struct goal_schedule *s = g->scope->s;
@@ -333,7 +336,7 @@ static void gen_buffers(struct gen *g)
 	}
 }
 
-/* Checks parameters and evaluates the sizes of buffers, once, before the body. */
+/* Generates the checks of parameters and the sizes of buffers, which a program evaluates once, before the body. */
 static void gen_prologue(struct gen *g)
 {
 	struct gen_buffer *out = g->scope->buffers;
@@ -355,7 +358,7 @@ static void gen_prologue(struct gen *g)
 	gen_inplace_range(g);
 }
 
-/* A program with a prologue of its own; where it begins. */
+/* Generates a program with a prologue of its own, and returns its first instruction. */
 static uint32_t gen_code(struct gen *g, const struct goal_stmt *body)
 {
 	uint32_t jump = gen_emit_imm(g, BIN_JMP, 0, 0), start = (uint32_t)g->im->code.n;
@@ -369,7 +372,8 @@ static uint32_t gen_code(struct gen *g, const struct goal_stmt *body)
 	gen_block_of(g, body);
 	gen_inplace_ops(g);
 	gen_emit_abc(g, BIN_END, 0, 0, 0);
-	/* The program begins with what stands at its end: by now it is known which constants there are. */
+	/* The program begins with a jump to these instructions at its end, which load its constants and jump back. They can
+	 * only be generated now, when all constants are known. */
 	gen_jump_here(g, jump);
 	g->at = g->scope->s->loc;
 	for (unsigned i = 0; i < g->nconsts; i++)
@@ -389,7 +393,7 @@ static size_t count_buffers(const struct goal_schedule *s)
 	return n;
 }
 
-/* One schedule, that nobody calls, to a program in an empty image. */
+/* Generates the program of a schedule in an empty image. The schedule is not called but stands by itself. */
 static __attribute__((noinline)) void gen_schedule(struct gen *g, const struct goal_schedule *s)
 {
 	struct gen_scope scope = { .s = s,
@@ -436,7 +440,7 @@ static __attribute__((noinline)) void gen_schedule(struct gen *g, const struct g
 	g->scope = NULL;
 }
 
-/* 0 or -ERR_NOMEM. */
+/* Generates the program of a schedule. Returns 0 or -ERR_NOMEM. */
 static int try_schedule(struct gen *g, const struct goal_schedule *s)
 {
 	if (setjmp(g->nomem))
@@ -445,7 +449,7 @@ static int try_schedule(struct gen *g, const struct goal_schedule *s)
 	return 0;
 }
 
-/* Each schedule by itself, so that what is wrong with one is said once, and also when nobody calls it. */
+/* Checks each schedule by itself, so that a mistake in it is reported exactly once, however often it is called. */
 static int check_all(struct gen *g, const struct goal_text *texts)
 {
 	struct ir_image *im = g->im, each;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plain GOAL to a binary in one pass and little memory: an op is encoded as soon as it is read, a rank as soon as
- * it ends, and what concerns several ranks is looked up in the image. Only texts without any finding come through;
- * for the others, and what to say about them, there is the graph (lower_plain.c). */
+ * Compiles plain GOAL to a binary in one pass and little memory. An op is encoded as soon as it is read, and a rank as soon
+ * as it ends; messages are then matched in the finished image. Only texts without any finding can be compiled like this.
+ * All others go through the graph (lower_plain.c), whose checks report the findings. */
 #include "compiler/analysis/match.h"
 #include "compiler/lower/lower.h"
 #include "format/check.h"
@@ -10,21 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a sink returns when there is something to say. */
+/* Error of a text about which a check might report something. */
 #define UNCLEAN (-ERR_SYNTAX)
 
 struct stream {
 	struct ir_image *im;
-	size_t len; /* of the text */
+	size_t len; /* length of the text */
 	uint32_t nranks;
-	uint32_t next, rank; /* the rank that is due, the one being read */
-	uint64_t sends, recvs;
-	/* the rank being read */
+	uint32_t next, rank; /* number that the next rank must have; number of the rank being read */
+	uint64_t sends, recvs; /* numbers of ops of all ranks */
+	/* state of the rank being read */
 	VEC(struct bin_op32) ops;
-	VEC(struct bin_dep) deps; /* labels until its end */
-	VEC(uint32_t) op_of; /* each label: op + 1 */
-	uint64_t bytes[2];
-	/* the last op of each kind: most are like it */
+	VEC(struct bin_dep) deps; /* op and on are labels until the rank ends, then ops */
+	VEC(uint32_t) op_of; /* for each label, 1 + its op, or 0 */
+	uint64_t bytes[2]; /* bytes of its sends and of its recvs */
+	/* last op of each kind and its class: the next one of the kind is often like it */
 	struct {
 		struct bin_op op;
 		uint32_t cls;
@@ -53,7 +53,7 @@ static int on_rank(void *arg, uint32_t rank, struct goal_loc at)
 	return 0;
 }
 
-/* The class of an op, mostly that of the last one of its kind. */
+/* Returns the class of an op, which often is that of the last op of its kind. */
 static int64_t class_of(struct stream *s, const struct goal_plain_op *p)
 {
 	const struct bin_op *last = &s->last[p->kind].op;
@@ -95,7 +95,7 @@ static int on_op(void *arg, const struct goal_plain_op *p)
 	if (p->kind != GOAL_CALC) {
 		uint64_t *bytes = &s->bytes[p->kind == GOAL_RECV];
 
-		/* A wildcard is no number of a rank either. */
+		/* A wildcard is also larger than any rank. */
 		if (p->peer >= s->nranks || p->tag == GOAL_ANY || p->size > (uint64_t)INT64_MAX - *bytes)
 			return UNCLEAN;
 		*bytes += p->size;
@@ -121,7 +121,7 @@ static int on_dep(void *arg, const struct goal_plain_dep *dep)
 	return VEC_PUSH(&s->deps, (struct bin_dep){ dep->op, dep->on | (dep->start ? BIN_START : 0) });
 }
 
-/* From labels to ops. */
+/* Replaces labels by ops in the dependencies. Sets *forward if an op depends on itself or on a later one. */
 static int resolve_labels(struct stream *s, bool *forward)
 {
 	for (size_t i = 0; i < s->deps.n; i++) {
@@ -137,7 +137,8 @@ static int resolve_labels(struct stream *s, bool *forward)
 	return 0;
 }
 
-/* Where a dependency points forward there may be a contradiction to the order of the text. */
+/* Checks that the dependencies do not contradict the order of the text on a channel. Only dependencies that point forward
+ * can do so. */
 static int check_order(const struct stream *s, struct ir_rank *r)
 {
 	uint32_t bad;
@@ -179,16 +180,16 @@ static int on_end(void *arg, const struct goal_labels *labels, bool broken)
 
 /* ---- messages ---- */
 
-/* One end of a message, at a rank that is known. */
+/* One end of a message, in a list of ends at one rank. */
 struct end {
 	uint32_t peer, cls;
 };
 
 struct ends {
-	VEC(struct end) v, room; /* room: to sort */
+	VEC(struct end) v, room; /* room: memory for sorting */
 };
 
-/* By channel; the order of the text within it is kept. */
+/* Order by channel: true if x comes after y. Ends of one channel keep the order of the text. */
 static bool end_is_later(const struct bin_class *classes, const struct end *x, const struct end *y)
 {
 	return x->peer != y->peer ? x->peer > y->peer : classes[x->cls].tag > classes[y->cls].tag;
@@ -196,7 +197,7 @@ static bool end_is_later(const struct bin_class *classes, const struct end *x, c
 
 #define FEW 16u
 
-/* Merge sort, stable; short runs by insertion. */
+/* Sorts ends by a stable merge sort, and short runs by insertion. */
 static void sort_ends(const struct bin_class *classes, struct end *v, struct end *room, size_t n)
 {
 	size_t half = n / 2, i = 0, k = half, out = 0;
@@ -218,7 +219,7 @@ static void sort_ends(const struct bin_class *classes, struct end *v, struct end
 		v[out++] = k < n && end_is_later(classes, &room[i], &v[k]) ? v[k++] : room[i++];
 }
 
-/* The ops of the next rank in the image. */
+/* The ops of a rank in the image. */
 struct section {
 	const unsigned char *at;
 	uint32_t nops;
@@ -244,8 +245,8 @@ static struct end end_at(const struct section *s, uint32_t i)
 	return (struct end){ op->arg, op->cls };
 }
 
-/* The sends to ranks lo … lo + n - 1, by receiver and then in the order of the text: those to lo + i end at
- * at[i]. */
+/* Lists the sends to ranks lo … lo + n - 1, by receiver and then in the order of the text. at[i] becomes the end of the
+ * sends to rank lo + i. */
 static int sends_to(const struct stream *s, uint32_t lo, uint32_t n, uint32_t *at, struct ends *out)
 {
 	const struct bin_class *classes = s->im->classes.at;
@@ -280,7 +281,7 @@ static int sends_to(const struct stream *s, uint32_t lo, uint32_t n, uint32_t *a
 	return 0;
 }
 
-/* Whether the recvs of a rank are what is sent to it: on each channel the same number, and the same sizes in the
+/* Checks that the recvs of a rank match the n sends to it: on each channel, the same number, with the same sizes in the
  * same order. */
 static int match_rank(const struct stream *s, uint32_t rank, struct end *sent, uint32_t n, struct ends *tmp)
 {
@@ -308,14 +309,15 @@ static int match_rank(const struct stream *s, uint32_t rank, struct end *sent, u
 	for (uint32_t i = 0; i < n; i++) {
 		const struct bin_class *a = &classes[sent[i].cls], *b = &classes[recvs[i].cls];
 
-		/* Equal sizes are one row of EXPRS. */
+		/* Equal sizes have the same row of EXPRS. */
 		if (sent[i].peer != recvs[i].peer || a->tag != b->tag || a->len != b->len)
 			return UNCLEAN;
 	}
 	return 0;
 }
 
-/* Past so many messages their receivers take turns, so that the lists stay small beside the image. */
+/* With more than MANY messages, the receivers are handled in TURNS groups, so that the list of sends stays small compared
+ * with the image. */
 #define MANY 65536u
 #define TURNS 4u
 
@@ -349,7 +351,7 @@ int stream_plain(const char *name, const struct file *f, void **image, size_t *s
 	struct ir_image im = { 0 };
 	struct stream s = { .im = &im, .len = f->len };
 	const struct goal_plain_sink sink = { &s, on_num_ranks, on_rank, on_op, on_dep, on_end };
-	struct goal_diags *d = goal_diags_new(); /* the graph says it again */
+	struct goal_diags *d = goal_diags_new(); /* discarded, because compiling by the graph reports the same */
 	int file = d ? goal_diags_file(d, name, f) : -ERR_NOMEM;
 	int err = file < 0 ? file : ir_image_init(&im);
 
