@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The verifier: its parts in order. Each relies on what those before it have proved. */
+ * The verifier calls its parts in order. Each part relies on what the parts before it have proved. */
 #include "compiler/verify/verify.h"
 
 #include "compiler/analysis/checks.h"
@@ -17,7 +17,7 @@ bool verify_is_barrier(const struct bin *b)
 	return !strcmp(bin_str(b, b->meta->implements), "MPI_Barrier");
 }
 
-/* Messages whose recv or send has a wildcard are not matched by the checks. */
+/* Reports the first op with a wildcard: the checks do not match its messages, so nothing can be proved. */
 static bool report_wildcard(struct goal_diags *d, const struct ir_graph *g)
 {
 	for (uint32_t r = 0; r < g->nranks; r++)
@@ -33,7 +33,7 @@ static bool report_wildcard(struct goal_diags *d, const struct ir_graph *g)
 	return false;
 }
 
-/* The queues, on a run of the ops. */
+/* Verifies the command queues against a symbolic run of the ops. */
 static int verify_lowered(struct goal_diags *d, const struct ir_graph *g, const struct symbolic *run, uint64_t most,
 			  struct verify_report *out)
 {
@@ -46,7 +46,8 @@ static int verify_lowered(struct goal_diags *d, const struct ir_graph *g, const 
 	return verify_queues(d, run, g->queues, most, &out->partly);
 }
 
-/* Races, data, and who has to say when it is ready: on a schedule whose messages meet and that ends. */
+/* Verifies races and data, and counts the messages that need ready signals. The checks have shown before that all messages
+ * are matched and that the schedule ends. */
 static int verify_run(struct goal_diags *d, const struct ir_graph *g, const struct expected *by_rank, bool commutative,
 		      struct ir_left *left, uint64_t most, struct verify_report *out)
 {
@@ -57,7 +58,7 @@ static int verify_run(struct goal_diags *d, const struct ir_graph *g, const stru
 	int err = terms ? 0 : -ERR_NOMEM;
 
 	ir_events_relax(ev, left->m, left->nm);
-	free(left->m); /* the run has better use for the memory */
+	free(left->m); /* made again below: meanwhile the run can use the memory */
 	left->m = NULL;
 	err = err ? err : symbolic_run(&run, g, ev, terms, g->queues);
 	err = err ? err : race_report(d, &run, "race", GOAL_ERROR);
@@ -85,7 +86,8 @@ int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct 
 			uint64_t most, struct verify_report *out)
 {
 	const unsigned errors = goal_diags_errors(d);
-	const uint64_t races = (uint64_t)1 << check_find("race"); /* come later, on the run that has the data */
+	/* The check for races is left out here: verify_run() finds them in the same run as the data. */
+	const uint64_t races = (uint64_t)1 << check_find("race");
 	struct ir_left left = { 0 };
 	struct ir_graph view = *graph, *g = &view;
 	int err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The verifier: proves that a schedule does what it says, for one size and one set of arguments, or says what is
- * wrong with it. PROOF.md has the argument. */
+ * The verifier proves that a schedule does what it claims, for one size and one set of arguments, or reports what is wrong
+ * with it. PROOF.md explains why the proof is valid. */
 #ifndef COMPILER_VERIFY_VERIFY_H
 #define COMPILER_VERIFY_VERIFY_H
 
@@ -9,37 +9,38 @@
 struct expected; /* collective.h */
 
 struct verify_report {
-	bool proved; /* nothing wrong was found, and nothing was left open */
-	uint64_t messages;
-	/* Messages to be put straight into the receiver's buffer: those whose send cannot start before its recv has
-	 * (safe), and those that need a signal that it has (ready). */
+	bool proved; /* true if everything is proved: nothing wrong was found, and nothing was left open */
+	uint64_t messages; /* number of messages */
+	/* Numbers of messages by how they may be written directly into the receiver's buffer. safe: the send cannot start
+	 * before its recv has started. ready: the sender must wait for a ready signal. */
 	uint64_t safe, ready;
-	bool lowered; /* to command queues; then, of the rank that has most of them, how many and with how many entries */
-	uint32_t queues, entries;
-	uint64_t cpu; /* and ops that are left to CPUs, of all ranks */
-	bool partly; /* the queues are proved in part only, by verify_graph_within */
-	/* Two ranks whose results of one reduction are bracketed differently; both 0: there are none. */
+	bool lowered; /* true if the schedule is lowered to command queues; the next fields are set then */
+	uint32_t queues, entries; /* for the rank with the most queues, the numbers of its queues and their entries */
+	uint64_t cpu; /* number of ops of all ranks that are left to CPUs */
+	bool partly; /* true if verify_graph_within() has proved only a part of the queues' properties */
+	/* two ranks whose results of one reduction are bracketed differently; both 0 if there are none */
 	uint32_t differ[2];
 };
 
-/* Verifies a graph. d: what is wrong, at most a few findings of each kind. by_rank: what the ranks must hold at the
- * end; NULL when nothing is claimed. b: its buffers; may be NULL in plain GOAL, where there are no races and no data.
- * The graph need not come from a text: any ops, dependencies and ranges are safe. 0 or -ERR_NOMEM. */
+/* Verifies a graph. Findings are reported in d, at most a few of each kind. by_rank holds the expected ranges of each rank,
+ * or is NULL if nothing is claimed. b describes the buffers; it may be NULL for plain GOAL, where neither races nor data
+ * are checked. The graph may come from anywhere: any ops, dependencies and ranges are safe. Returns 0 or -ERR_NOMEM. */
 int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct expected *by_rank,
 		 struct verify_report *out);
 
-/* The same, where queues may take so much as verify_queues has it, if not 0. What is found is wrong in any case. */
+/* Verifies a graph as verify_graph() does, with the limit most of verify_queues(), unless it is 0. A finding is an error
+ * even if the limit was reached. */
 int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct expected *by_rank,
 			uint64_t most, struct verify_report *out);
 
-/* The messages of a graph, counted as above; *decided is false where the order of events is not known, as in a
- * deadlock. */
+/* Counts the messages of a graph, and how many are safe and ready. *decided is set to false if the events have no order,
+ * as in a deadlock; safe and ready are then 0. */
 int verify_messages(const struct ir_graph *g, struct verify_report *out, bool *decided);
-/* By op of a rank's: whether what a recv waits for cannot come too early, so that its sender needs no signal. For messages
- * of at most so many elements, as for those without any, too early is more than one start: their sender must not complete
- * before the rank has started. */
+/* Sets safe[i], for each recv i of a rank, to true if its message cannot arrive too early, so that its sender needs no
+ * ready signal. A message of more than few elements is too early if it arrives before the recv has started. One of at most
+ * few elements may arrive one start early, but no more: its sender must not complete before the rank has started. */
 int verify_recvs(const struct ir_graph *g, uint32_t rank, uint64_t few, bool *safe);
-/* What it implements is a barrier: verify_graph proves that it is one. */
+/* True if the schedule implements a barrier, which verify_graph() then proves it to be. */
 bool verify_is_barrier(const struct bin *b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a barrier is for is in no buffer: a rank must not complete before all have started. */
+ * Verifies a barrier, which has no data: a rank must not complete before all ranks have started. */
 #include "compiler/verify/verify_parts.h"
 
 #include "compiler/analysis/checks.h"
@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-#define SHOWN 6u
-#define SOURCES 512u /* of one walk */
+#define SHOWN 6u /* number of findings that are reported */
+#define SOURCES 512u /* number of ranks whose starts one call of ir_events_reach() follows */
 
 int verify_barrier(struct goal_diags *d, const struct ir_graph *g, const struct ir_events *ev)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a run has left in the buffers, against what is expected. */
+ * Compares the values that a symbolic run has left in the buffers with the expected ranges. */
 #include "compiler/verify/verify_parts.h"
 
 #include "compiler/analysis/checks.h"
@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN 6u /* wrong ranges */
-#define RUNS 6u /* of contributions that are told */
+#define SHOWN 6u /* number of wrong ranges that are reported */
+#define RUNS 6u /* number of runs of contributions that one report lists */
 
 /* ---- what is asked for ---- */
 
-/* The sources of an expected range, each as a run of one: how many. */
+/* Lists the sources of an expected range, each as a run of one rank, and returns their number. */
 static size_t list_sources(const struct expected *w, const struct expected_range *range, struct term_run *out)
 {
 	for (uint32_t i = 0; i < range->nsrc; i++) {
@@ -28,7 +28,8 @@ static size_t list_sources(const struct expected *w, const struct expected_range
 	return range->nsrc;
 }
 
-/* What TERMS_TOO_MANY may begin at: no sum that is expected has more runs, or more contributions. */
+/* The largest number of sources of an expected range is the limit max of terms_new(): no expected sum has more runs or
+ * contributions. */
 struct terms *verify_terms(const struct ir_graph *g, const struct expected *by_rank, bool commutative)
 {
 	uint64_t max = 0;
@@ -57,7 +58,8 @@ struct data {
 	unsigned wrong; /* ranges */
 };
 
-/* Whether nothing is known of what a buffer holds at the start. An out buffer may have what is in place. */
+/* True if the contents of a buffer are undefined at the start. Those of an out buffer are not, if it holds input in
+ * place. */
 static bool is_undefined(const struct data *x, uint32_t buf)
 {
 	enum bin_mode mode = ir_graph_mode(x->s->g, buf);
@@ -69,7 +71,7 @@ static bool is_undefined(const struct data *x, uint32_t buf)
 	return mode == BIN_OUT || mode == BIN_SCRATCH;
 }
 
-/* "mine[0 +: 7] of ranks 0 to 3, 5". */
+/* Adds runs of contributions to a text, like "mine[0 +: 7] of ranks 0 to 3, 5". */
 static void say_runs(struct text *t, const struct data *x, const struct term_run *r, size_t n, bool more, uint64_t len)
 {
 	if (n > 1 || more || (n && r->n > 1))
@@ -91,7 +93,7 @@ static void say_runs(struct text *t, const struct data *x, const struct term_run
 		text_add(t, " and more");
 }
 
-/* Elements [lo, hi) of a buffer hold v, which is wrong. */
+/* Reports that elements [lo, hi) of a buffer hold the value v, which is wrong. */
 static int report_wrong_data(struct data *x, uint32_t rank, const struct expected_range *range, uint64_t lo, uint64_t hi,
 			     uint32_t writer, struct value v)
 {
@@ -113,7 +115,7 @@ static int report_wrong_data(struct data *x, uint32_t rank, const struct expecte
 		text_add(&t, "holds ");
 		say_runs(&t, x, has, n, more, hi - lo);
 	}
-	for (size_t i = 0; i < expected; i++) { /* as runs, at the position that is reported */
+	for (size_t i = 0; i < expected; i++) { /* joins the expected sources to runs, at the position that is reported */
 		struct term_run r = x->parts[i];
 
 		r.at += (int64_t)(lo - range->off);
@@ -178,7 +180,7 @@ static int check_range(struct data *x, uint32_t rank, const struct expected_rang
 
 /* ---- brackets ---- */
 
-/* The first rank that has the result of a reduction. */
+/* A rank that holds the result of a reduction. */
 struct reduction {
 	uint32_t sum, rank;
 	int64_t offset;
@@ -217,7 +219,7 @@ static bool same_terms(const struct symbolic *s, const struct reduction *x, cons
 	return true;
 }
 
-/* Ranks with results of one reduction that are bracketed in different ways. */
+/* Finds two ranks that hold the result of one reduction, but bracketed differently. */
 static int check_brackets(struct data *x, uint32_t differ[2])
 {
 	VEC(struct reduction) v = { 0 };

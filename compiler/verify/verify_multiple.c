@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Cases that are others with each element replaced by so many: ops, dependencies, and messages are the same, and all places
- * and lengths are multiplied. Element x * times + k, for each k, is in the one what element x is in the other, and no op
- * takes elements of different k to each other. So what is proved of the one holds of the other. */
+ * Recognises a case that equals another one with each element replaced by a number of elements, times. Ops, dependencies
+ * and messages are then the same, and all offsets and lengths are multiplied by times. For each k < times, the elements
+ * x * times + k are treated as element x of the other case is, and no op combines elements of different k. So the proof of
+ * the other case holds for this one too. */
 #include "compiler/verify/verify_parts.h"
 
 #include "compiler/collectives/collective.h"
@@ -23,7 +24,7 @@ static bool same_op(const struct bin_op *x, uint64_t times, const struct bin_op 
 
 	if (bin_is_message(x->kind))
 		same &= x->peer == y->peer && x->tag == y->tag;
-	if (n) /* else its length is a time */
+	if (n) /* the length of an op without ranges is a time */
 		same &= is(x->len, times, y->len);
 	for (unsigned k = 0; k < n && same; k++)
 		same = x->buf[k] == y->buf[k] && (!x->len || is(x->off[k], times, y->off[k]));

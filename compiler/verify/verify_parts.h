@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The parts of the verifier. Findings are diagnostics; what returns a number returns 0 or -ERR_NOMEM. */
+ * The parts of the verifier. Findings are reported as diagnostics. Functions of type int return 0 or -ERR_NOMEM. */
 #ifndef COMPILER_VERIFY_VERIFY_PARTS_H
 #define COMPILER_VERIFY_VERIFY_PARTS_H
 
 #include "compiler/analysis/symbolic.h"
 #include "compiler/verify/verify.h"
 
-/* verify_shape.c: ops that are none, and accesses outside of the buffers or to what may not be written. */
+/* verify_shape.c: Reports ops of unknown kinds, accesses outside of the buffers, and writes to in buffers. */
 void verify_shape(struct goal_diags *d, const struct ir_graph *g);
 
-/* verify_data.c: the terms that suit what is asked for; NULL when out of memory. */
+/* verify_data.c: Returns an empty set of terms, dimensioned for the expected ranges, or NULL if out of memory. */
 struct terms *verify_terms(const struct ir_graph *g, const struct expected *by_rank, bool commutative);
-/* Compares what a run left with what is expected. */
+/* Compares the values that a run left in the buffers with the expected ranges. */
 int verify_data(struct goal_diags *d, const struct symbolic *s, const struct expected *by_rank, uint32_t differ[2]);
 
-/* verify_multiple.c: whether a schedule, and what is asked of it, is another one, x, with each element so many times: then it
- * is right if x is, with the same report. Both are of one binary; wants: of each rank, or NULL. */
+/* verify_multiple.c: True if the schedule y and its expected ranges are those of x with each element replaced by times
+ * elements. If x is proved, y is then right as well, with the same report. Both must come from one binary. x_expects and
+ * y_expects have the expected ranges of each rank, or are NULL. */
 bool verify_multiple(const struct ir_graph *x, const struct expected *x_expects, uint64_t times, const struct ir_graph *y,
 		     const struct expected *y_expects);
 
-/* verify_barrier.c: that no rank completes before all have started. */
+/* verify_barrier.c: Checks that no rank can complete before all ranks have started. */
 int verify_barrier(struct goal_diags *d, const struct ir_graph *g, const struct ir_events *ev);
 
-/* verify_ready.c: for each message, whether its send cannot start before its recv. */
+/* verify_ready.c: Sets safe[i] to true if the send of message i cannot start before its recv has started. */
 int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm, bool *safe);
-/* How many are. */
+/* Adds the numbers of messages that are safe, and of those that need a ready signal, to out. */
 int verify_count_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm,
 		       struct verify_report *out);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ownership: a message that is put straight to its destination must not come before its recv has started. For some
- * messages the schedule sees to that, since their send follows, by dependencies and messages, from the start of the
- * recv; for the others the receiver has to say that it is ready. */
+ * Finds the messages that need a ready signal. A message that is written directly into the receiver's buffer must not
+ * arrive before its recv has started. For some messages the schedule guarantees that: a path of dependencies and messages
+ * leads from the start of the recv to the start of the send. For the others, the receiver must signal that it is ready. */
 #include "compiler/verify/verify_parts.h"
 
 #include "util/err.h"
 
 #include <stdlib.h>
 
-/* Which ops start as soon as their rank does, whatever happens elsewhere. */
+/* Returns, for each op, whether it starts as soon as its rank starts, whatever other ranks do. */
 static bool *started_at_once(const struct ir_graph *g, const struct ir_events *ev)
 {
 	bool *at_once = mem_calloc(ev->nops, sizeof *at_once);
@@ -35,7 +35,8 @@ static bool *started_at_once(const struct ir_graph *g, const struct ir_events *e
 	return at_once;
 }
 
-/* What has to come before what, for a message to be safe. One that early says may come a start early. */
+/* Returns the query whose answer says whether a message is safe. Its from is the start of the recv, or the start of the
+ * rank if the recv starts at once. early is as in find_safe(). */
 static struct ir_query safety_query(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m,
 				    const bool *at_once, const uint64_t *early)
 {
@@ -47,7 +48,8 @@ static struct ir_query safety_query(const struct ir_graph *g, const struct ir_ev
 	return (struct ir_query){ { at_once[r] ? rank : 2 * r, IR_NO_EVENT }, { 2 * s, IR_NO_EVENT }, false };
 }
 
-/* early: elements of messages that may come a start early; NULL: none may, and those without elements are left out. */
+/* Sets safe[i] to true if message i is safe. If early is not NULL, messages of at most *early elements may arrive one start
+ * early: such a message is safe if its sender cannot complete before the receiving rank has started. */
 static int find_safe(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm,
 		     const uint64_t *early, bool *safe)
 {
@@ -69,7 +71,7 @@ int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const str
 {
 	int err = find_safe(g, ev, m, nm, NULL, safe);
 
-	for (size_t i = 0; i < nm && !err; i++) /* without bytes none comes early */
+	for (size_t i = 0; i < nm && !err; i++) /* a message without bytes writes nothing, so it may arrive at any time */
 		safe[i] |= !g->ranks[m[i].src].ops[m[i].send].len;
 	return err;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The verifier takes graphs from anywhere: that their ops are ops, and that they keep to their buffers. */
+ * Checks the ops of a graph one by one: kinds, peers, dependencies and ranges. The verifier needs this because it accepts
+ * graphs from anywhere. */
 #include "compiler/verify/verify_parts.h"
 
 #include "compiler/analysis/checks.h"
@@ -8,7 +9,7 @@
 
 #include <inttypes.h>
 
-/* Whether an op of this kind writes its range k (ops.def). */
+/* True if the op writes its range k (operands in ops.def). */
 static bool op_writes(const struct bin_op *op, unsigned k)
 {
 	const char *operands = bin_operands(op->kind);
