@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The compiler as a library: text to binary, and what the tools need from a binary. */
+ * The compiler as a library: it compiles texts to binaries, and makes graphs from binaries. */
 #ifndef COMPILER_COMPILE_H
 #define COMPILER_COMPILE_H
 
@@ -9,33 +9,35 @@
 #include "util/options.h"
 
 struct compile_options {
-	uint32_t nranks; /* goalc -n; 0: leave a parametric schedule parametric */
-	/* Leave it so all the same: nranks, defines and count, unless it is one of these, only say for what it is checked. */
+	uint32_t nranks; /* number of ranks (goalc -n); 0 leaves a parametric schedule parametric */
+	/* true to leave a schedule parametric even if nranks is set; nranks and defines then only say for which values it is
+	 * checked */
 	bool parametric;
-	int64_t count;
-	bool debug; /* names and lines into the binary */
+	int64_t count; /* with parametric, the count for which it is checked, unless defines contain one */
+	bool debug; /* true to keep names and lines in the binary */
 	const struct define *defines;
 	size_t ndefines;
-	const char *passes; /* a list (passes.h); NULL: none */
-	bool only_text; /* of these only what works on texts: the caller has the others */
-	uint64_t checks_off; /* a bit for each of checks[] */
-	bool prove; /* what global passes make is verified, unless checks are off */
-	bool unchecked; /* the caller checks what a parametric schedule makes of some values */
-	struct ir_locs *locs; /* where to leave those of the program of a parametric schedule, or NULL */
-	bool writes; /* the result is kept: it is an error that a part of a long text was not checked */
-	uint32_t most_ops; /* of a rank; 0: BIN_USUAL_OPS */
-	uint64_t fuel; /* instructions that one size may take, all ranks together; 0: enough for any use */
+	const char *passes; /* list of passes (passes.h), or NULL */
+	bool only_text; /* true to apply only passes that work on texts, because the caller applies the others */
+	uint64_t checks_off; /* one bit for each of checks[], set if it is turned off */
+	bool prove; /* true to verify the result of global passes, unless checks are off */
+	bool unchecked; /* true to leave out the checks of a parametric schedule on samples of values: the caller checks it */
+	struct ir_locs *locs; /* receives the source locations of a parametric program's instructions, or NULL */
+	bool writes; /* true if the binary is kept: a long text of which a part was not checked is then an error */
+	uint32_t most_ops; /* limit of the ops of a rank; 0: BIN_USUAL_OPS */
+	uint64_t fuel; /* limit of instructions for one size, all ranks together; 0: enough for any use */
 };
 
-/* Compiles a text to an owned binary, also when there are only warnings. Mistakes are diagnostics of d;
- * 0, -ERR_SYNTAX when there were any, or -ERR_x. */
+/* Compiles a text to a binary, which the caller owns. Mistakes are reported in d. Returns 0, even if there were warnings,
+ * -ERR_SYNTAX if there were errors, or another -ERR_x. */
 int compile_text(struct goal_diags *d, const char *name, const char *text, size_t len,
 		 const struct compile_options *o, void **image, size_t *size);
-/* The same for what is read piece by piece; -ERR_SYS with errno when it cannot be. */
+/* Compiles like compile_text(), from a file that is read piece by piece. If that fails, returns -ERR_SYS and sets errno. */
 int compile_file(struct goal_diags *d, const char *name, const struct file *f, const struct compile_options *o,
 		 void **image, size_t *size);
 
-/* The graph of all ranks of a binary at a size (its own if it has one), with diagnostics. */
+/* Makes the graph of all ranks of a binary, for args->size ranks or, if the binary has one, for its own number. Applies the
+ * binary's passes. Faults are reported as diagnostics, with -ERR_SYNTAX. */
 int compile_graph(struct goal_diags *d, unsigned file, const struct bin *b, const struct bin_args *args,
 		  struct ir_graph *g);
 

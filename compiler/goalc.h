@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalc: its options (options.c), the way of a schedule through it (main.c), and what it prints (show.c). */
+ * The parts of the program goalc: options.c parses the options, main.c leads a schedule through the compiler, and show.c
+ * prints. */
 #ifndef COMPILER_GOALC_H
 #define COMPILER_GOALC_H
 
@@ -9,29 +10,29 @@
 #include "util/command_line.h"
 #include "util/file.h"
 
-/* One command does one of these things. */
+/* Each run of goalc does one of these. */
 enum action { COMPILE, VERIFY, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, EMIT_PROMELA, SELECT, MODEL, LIST_CHECKS, LIST_PASSES };
 
 struct goalc {
-	/* the options */
+	/* values of the options */
 	enum action action;
-	const char *asked; /* the option that asks for it, or NULL */
+	const char *asked; /* name of the option that selected the action, or NULL */
 	const char *input, *output;
-	struct option_range sizes; /* -n; 0: not given */
+	struct option_range sizes; /* numbers of ranks (-n); both 0 if not given */
 	bool debug, json;
 	struct defines defines;
 	char *passes;
-	uint64_t checks_off;
-	uint32_t most_ops; /* of a rank */
-	const char *collective, *table; /* --select */
-	enum select_topology topology;
-	struct model model; /* --model */
-	int64_t cores;
-	struct option_range model_sizes;
-	const char *svg;
+	uint64_t checks_off; /* one bit for each of checks[], set if it is turned off */
+	uint32_t most_ops; /* limit of the ops of a rank */
+	const char *collective, *table; /* arguments of --select and --table */
+	enum select_topology topology; /* argument of --topology */
+	struct model model; /* cost model of --model */
+	int64_t cores; /* argument of --cores, or 0 */
+	struct option_range model_sizes; /* numbers of ranks for --model (--ranks); both 0 if not given */
+	const char *svg; /* file for the drawing of the cost model, or NULL */
 	/* the schedule */
-	bool fixed; /* what -D gives is in the image already */
-	bool binary;
+	bool fixed; /* true if the values of -D are compiled into the image */
+	bool binary; /* true if the input is a binary, not a text */
 	struct goal_diags *diags;
 	struct ir_locs locs;
 	struct file in;
@@ -48,20 +49,20 @@ static inline int no_memory(void)
 
 /* ---- options.c ---- */
 
-/* An exit status; done: there is nothing else to do. */
+/* Parses the command line and returns an exit status. *done is set if nothing else is to be done, as after --help. */
 int goalc_options(struct goalc *c, int argc, char **argv, bool *done);
-/* For the compiler. */
+/* Returns the options in the form that the compiler takes. */
 struct compile_options goalc_compile_options(const struct goalc *c);
 
-/* ---- show.c: exit statuses ---- */
+/* ---- show.c: these functions return exit statuses ---- */
 
 int goalc_list_checks(void);
 int goalc_list_passes(void);
 int goalc_show_selected(struct goalc *c);
 int goalc_show_model(const struct goalc *c);
-/* Prints the image as the action says. */
+/* Prints the image in the form that the action names. */
 int goalc_show_schedule(struct goalc *c);
-/* Says why a file cannot be read or written; EXIT_FAULT. */
+/* Reports why a file cannot be read or written, from errno, and returns EXIT_FAULT. */
 int goalc_system_error(const char *path);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalc: the way of a schedule through the compiler. Its options are in options.c, what it prints in show.c. See goalc(1).
+ * The program goalc, see goalc(1). This file leads a schedule through the compiler; options.c parses the options, and
+ * show.c prints.
  *
- * A text is compiled by compile_file (compile.c): it is parsed, lowered, checked, transformed by passes, and made a binary. */
+ * compile_file() in compile.c compiles a text: it parses, lowers and checks it, applies passes, and makes a binary. */
 #include "compiler/goalc.h"
 #include "compiler/passes/passes.h"
 #include "compiler/verify_cases.h"
@@ -36,7 +37,7 @@ static int open_input(struct goalc *c)
 	return err;
 }
 
-/* Checks a binary, which becomes the image. */
+/* Loads and checks a binary, and makes it the image. */
 static int check_binary(struct goalc *c)
 {
 	const struct goal_loc file = { .file = 0 };
@@ -58,22 +59,22 @@ static int check_binary(struct goalc *c)
 	return err;
 }
 
-/* Sizes and values come in when a schedule is verified or printed; a text is then compiled for all of them if that is
- * possible. */
+/* Sets the options for a schedule that is verified or printed. The text is then compiled without a fixed size and values
+ * if possible, because verify_cases() or make_graph() sets them later. */
 static void leave_parametric(struct goalc *c, struct compile_options *o)
 {
 	const bool plain = goal_text_is_plain(&c->in);
 
 	o->debug = true;
 	c->fixed = c->action != VERIFY && c->passes && passes_global(c->passes);
-	if (c->action == VERIFY) { /* which checks more than checks do */
+	if (c->action == VERIFY) { /* the verifier includes all checks */
 		o->unchecked = true;
 		o->checks_off = UINT64_MAX;
 		o->locs = &c->locs;
 		o->only_text = !c->output && !plain;
 	}
 	o->parametric = !c->fixed && o->nranks;
-	o->count = 1; /* is shown where none is given */
+	o->count = 1; /* the count that is printed if none is given */
 	if (!c->fixed && (c->action == VERIFY || !o->nranks) && !plain) {
 		o->nranks = 0;
 		o->ndefines = 0;
@@ -98,14 +99,14 @@ static int write_binary(const struct goalc *c)
 	return file_write(c->output, c->image, c->size) ? goalc_system_error(c->output) : EXIT_OK;
 }
 
-/* A line on the terminal, while it takes. */
+/* Shows the size that is being verified on the terminal; 0 clears the line. */
 static void show_size(uint32_t size)
 {
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, size ? "\rgoalc: %u ranks\033[K" : "\r\033[K", size);
 }
 
-/* Writes the binary, with what is proved of it. */
+/* Writes the binary, with the numbers of ranks for which it is proved. */
 static int write_proved(const struct goalc *c, const struct verify_result *r)
 {
 	size_t size;
@@ -120,7 +121,7 @@ static int write_proved(const struct goalc *c, const struct verify_result *r)
 	return rc;
 }
 
-/* The verifier goes by all checks. */
+/* Warns about checks that are turned off, because the verifier includes all checks. */
 static void report_ignored(const struct goalc *c)
 {
 	for (unsigned i = 0; i < nchecks; i++)
@@ -129,7 +130,7 @@ static void report_ignored(const struct goalc *c)
 				  "-Wno-%s has no effect: --verify proves a schedule by all checks", checks[i].name);
 }
 
-/* Each case takes the memory of the one before, which the system would have to clear again if it got it back between. */
+/* Lets malloc keep freed memory for the next case. If it went back to the system, the system would clear it each time. */
 static void keep_memory(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
@@ -139,7 +140,7 @@ static void keep_memory(void)
 
 static int verify_input(struct goalc *c)
 {
-	struct verify_asked asked = { .file = !c->binary, /* whose lines are there to be shown */
+	struct verify_asked asked = { .file = !c->binary, /* source 1 is the text, whose lines can be shown */
 				      .first = (uint32_t)c->sizes.first,
 				      .last = (uint32_t)c->sizes.last,
 				      .most_ops = c->most_ops,
@@ -176,9 +177,9 @@ static int verify_input(struct goalc *c)
 	return rc;
 }
 
-/* ---- the way ---- */
+/* ---- from input to output ---- */
 
-/* Says why there is no image, unless diagnostics do. */
+/* Reports why there is no image, unless a diagnostic does so. */
 static void report_failed(const struct goalc *c, int err)
 {
 	if (err == -ERR_SYS)

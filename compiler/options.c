@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The options of goalc(1). */
+ * Parses the options of goalc(1). */
 #include "compiler/collectives/names.h"
 #include "compiler/goalc.h"
 #include "compiler/passes/passes.h"
@@ -18,7 +18,7 @@ static int set_action(struct goalc *c, enum action action, const char *option)
 	return 0;
 }
 
-/* The action is the row's min; its argument, if any, goes to the field. */
+/* Takes an option that selects an action, which is the row's min. An argument of the option goes to the row's field. */
 static int take_action(const struct option_use *u)
 {
 	int rc = u->arg ? take_text(u) : 0;
@@ -92,7 +92,7 @@ static int take_tree(const struct option_use *u)
 
 /* ---- the table ---- */
 
-#define MODEL_CORES 4096 /* as many as goalrun has ranks */
+#define MODEL_CORES 4096 /* the largest number of ranks of goalrun */
 #define FIELD(f) .field = offsetof(struct goalc, f)
 #define ACTION(what) .take = take_action, .min = what
 
@@ -153,7 +153,7 @@ static const struct command_line goalc = {
 	.nrows = sizeof rows / sizeof *rows,
 };
 
-/* ---- what a row cannot say ---- */
+/* ---- rules that the table cannot express ---- */
 
 static int check_select(const struct goalc *c)
 {
@@ -201,7 +201,7 @@ int goalc_options(struct goalc *c, int argc, char **argv, bool *done)
 	*done = w.done;
 	if (rc || *done)
 		return rc;
-	if (c->action >= SELECT && w.nrest) /* they are about no schedule */
+	if (c->action >= SELECT && w.nrest) /* these actions work on no schedule */
 		return usage("--%s takes no input file", c->asked);
 	if (c->sizes.last != c->sizes.first && c->action != VERIFY)
 		return usage("-n takes a number of ranks; a range is for --verify");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What goalc prints: lists, schedules, rows of selection tables, and the model. */
+ * Prints lists, schedules, rows of selection tables, and the cost model, for goalc. */
 #include "compiler/collectives/collective.h"
 #include "compiler/goalc.h"
 #include "compiler/passes/passes.h"
@@ -53,7 +53,7 @@ int goalc_list_passes(void)
 			printf("  %-22s %s; ", form, k->help);
 			if (k->value == PASS_NEEDED)
 				printf("always needed\n");
-			else if (k->words) /* the first one */
+			else if (k->words) /* the first word is the default */
 				printf("default %.*s\n", (int)strcspn(k->words, "|"), k->words);
 			else
 				printf("default %" PRId64 "\n", k->value);
@@ -135,7 +135,7 @@ static int stats_text(const struct goalc *c, const struct ir_graph *g, char **ou
 	return text_take(&text, out);
 }
 
-/* A model of a lowered schedule; of any other there is nothing to be said. */
+/* Makes the Promela program of a schedule's command queues. A schedule without queues is an error. */
 static int promela_text(struct goalc *c, const struct ir_graph *g, char **out)
 {
 	int err = checks_run(c->diags, g, CHECK_RUN, 0);
@@ -166,7 +166,7 @@ static int schedule_text(struct goalc *c, const struct bin *b, const struct ir_g
 	}
 }
 
-/* Makes the graph of all ranks, unless no number of ranks is known; -ERR_SYNTAX after a message. */
+/* Makes the graph of all ranks, unless their number is unknown. Returns -ERR_SYNTAX after reporting an error. */
 static int make_graph(struct goalc *c, const struct bin *b, struct arg_rows *rows, struct ir_graph *g)
 {
 	const struct compile_options o = goalc_compile_options(c);
@@ -214,7 +214,7 @@ int goalc_show_schedule(struct goalc *c)
 
 /* ---- selection and model ---- */
 
-/* The values of -D, which say what is called. */
+/* Sets the properties of the call that -D gives: bytes and commutative. */
 static int define_call(const struct goalc *c, struct select_call *call)
 {
 	for (size_t i = 0; i < c->defines.v.n; i++) {
@@ -234,7 +234,7 @@ static int define_call(const struct goalc *c, struct select_call *call)
 	return 0;
 }
 
-/* Prints the row of the table for a call, as it stands there. */
+/* Prints the row of the table that is selected for a call, as it is written in the table. */
 int goalc_show_selected(struct goalc *c)
 {
 	struct select_call call = { c->collective, (uint64_t)c->sizes.first, 0, SELECT_BUILTIN, c->topology };

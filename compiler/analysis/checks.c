@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Named checks, one table at the bottom. */
+ * The table of named checks, at the bottom, and the functions that find and run them. */
 #include "compiler/analysis/checks.h"
 
 #include "util/err.h"

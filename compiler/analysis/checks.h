@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The list of named checks. */
+ * The table of named checks. */
 #ifndef COMPILER_ANALYSIS_CHECKS_H
 #define COMPILER_ANALYSIS_CHECKS_H
 
@@ -8,11 +8,10 @@
 extern const struct check checks[];
 extern const unsigned nchecks;
 
-/* The index of a check, or -1. */
+/* Returns the index of a check, or -1. */
 int check_find(const char *name);
-/* Runs all checks on a graph; off has a bit set for each check that the user turned off;
- * fixed ones run all the same. Findings are
- * diagnostics; 0 or -ERR_NOMEM. */
+/* Runs the checks on a graph. off has one bit for each of checks[], set if it is turned off; fixed checks run even so, and
+ * if one of them finds an error, no other check follows. Findings are reported as diagnostics. Returns 0 or -ERR_NOMEM. */
 int checks_run(struct goal_diags *d, const struct ir_graph *g, enum check_for what, uint64_t off);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Findings of checks, as diagnostics. */
+ * Reports the findings of checks as diagnostics. */
 #include "compiler/analysis/finding.h"
 
 #include <stdarg.h>

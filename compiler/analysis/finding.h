@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a check is, and how it records what it finds. Checks look; they change nothing. */
+ * The type of a check, and functions by which it reports its findings. A check does not change the graph. */
 #ifndef COMPILER_ANALYSIS_FINDING_H
 #define COMPILER_ANALYSIS_FINDING_H
 
@@ -7,24 +7,25 @@
 
 enum check_level { CHECK_OFF, CHECK_WARN, CHECK_FAIL };
 
-/* The strictness depends on where a schedule comes from. */
+/* What is checked, on which the level of a check depends: plain GOAL that is compiled, a parametric text that is compiled, or
+ * a schedule that is verified or run. */
 enum check_for { CHECK_PLAIN, CHECK_PARAMETRIC, CHECK_RUN, CHECK_FORS };
 
 struct check {
 	const char *name;
 	const char *help;
 	enum check_level level[CHECK_FORS];
-	bool fixed; /* cannot be turned off: nothing sensible could be made of such a schedule */
-	/* NULL: found while the text is read. Only called when no fixed check failed before it. */
+	bool fixed; /* true if it cannot be turned off, because a schedule that fails it cannot be compiled */
+	/* NULL if the check happens while the text is read. Not called after a fixed check has failed. */
 	int (*run)(struct goal_diags *d, const struct ir_graph *g, const struct check *self,
 		   enum goal_severity s);
 };
 
-/* A finding at an op. */
+/* Reports a finding at an op, under the name of a check, tag. */
 __attribute__((format(printf, 7, 8))) void check_found(struct goal_diags *d, const struct ir_graph *g,
 						       const char *tag, enum goal_severity s, uint32_t rank,
 						       uint32_t op, const char *fmt, ...);
-/* "the send of rank 3 in line 7". */
+/* Returns the name of an op in messages, like "the send of rank 3 in line 7". */
 struct check_text {
 	char s[80];
 };
