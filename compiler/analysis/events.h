@@ -25,7 +25,8 @@ int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct 
 void ir_events_fini(struct ir_events *ev);
 /* Removes the edges of rendezvous. A topological order stays valid. */
 void ir_events_relax(struct ir_events *ev, const struct ir_match *m, size_t nm);
-/* The nm messages that they were made of, in the order of the senders and their ops; NULL when out of memory. */
+/* Returns the nm messages with which the events were built, in the order of the senders and their ops; NULL if out of
+ * memory. The caller frees them. */
 struct ir_match *ir_events_messages(const struct ir_events *ev, const struct ir_graph *g, size_t nm);
 int ir_events_sort(struct ir_events *ev);
 /* Sorts as ir_events_sort(), but continues with one rank as long as possible. Events close in this order are close in

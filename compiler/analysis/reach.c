@@ -166,7 +166,7 @@ bool ir_near_yes(const struct ir_near *x, const struct ir_query *q)
 	return false;
 }
 
-/* Answers a query by short searches, or appends its open questions to far. */
+/* Answers a query by short searches, or appends its open questions to left. */
 static int search_query(const struct ir_near *x, struct ir_query *q, uint32_t number, struct asks *left)
 {
 	const size_t before = left->v.n;
@@ -270,7 +270,7 @@ static bool in_window(const struct walk *w, uint32_t e)
 	return e >= w->lo && e < w->hi;
 }
 
-/* The position of an event. */
+/* Returns the position of an event. */
 static uint32_t place(const struct walk *w, uint32_t e)
 {
 	return w->pos[e - w->lo];
@@ -281,7 +281,7 @@ static uint32_t *late(const struct walk *w, uint32_t e)
 	return &w->late[e - w->lo];
 }
 
-/* Another range of events, with room for so many. */
+/* Makes room for a walk over n events, none of which is needed so far. */
 static int walk_room(struct walk *w, uint32_t n)
 {
 	free(w->late);

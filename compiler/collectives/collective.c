@@ -450,7 +450,7 @@ static int collect_expected(const struct claim *c, struct gets *g, struct expect
 {
 	bool sorted = true;
 
-	if (VEC_RESERVE(&out->src, g->v.n)) /* and no more: there is one of each rank for each */
+	if (VEC_RESERVE(&out->src, g->v.n)) /* exactly one for each gets: all ranks together may have nranks^2 sources */
 		return -ERR_NOMEM;
 	for (size_t i = 1; i < g->v.n && sorted; i++)
 		sorted = by_target(&g->v.at[i - 1], &g->v.at[i]) < 0;

@@ -54,7 +54,7 @@ void claim_close(struct claim *c);
 bool claim_values(const struct claim *c, const struct bin_arg *row, struct bin_arg *out);
 /* Computes what rank args->rank must hold at the end. The arguments are args->by_rank or, if NULL, args->args for all. */
 int claim_expected(const struct claim *c, const struct bin_args *args, struct expected *out, struct ir_fault *fault);
-/* As claim_expected(), for all ranks: wants[0 ... args->size - 1]. On error, *rank is the rank at fault. */
+/* As claim_expected(), for all ranks: out[0 ... args->size - 1]. On error, *rank is the rank at fault. */
 int claim_all_expected(const struct claim *c, const struct bin_args *args, struct expected *out, uint32_t *rank,
 		       struct ir_fault *fault);
 void expected_fini(struct expected *w);

@@ -34,7 +34,8 @@ struct fused {
 	uint32_t first; /* position of the first op that waits for this one, or NONE */
 	uint32_t into; /* recv that this op is merged with, or NONE */
 	uint32_t at; /* new number */
-	uint32_t ordered, loose; /* 1 + an op known to be ordered after this one, or known not to be */
+	/* 1 + an op that is known to be ordered after this one; 1 + an op that is known not to be */
+	uint32_t ordered, loose;
 	uint32_t instead; /* for a removed op, the dependency that replaces one on it, or NONE */
 	bool gone, changed;
 };

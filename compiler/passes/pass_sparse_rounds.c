@@ -111,7 +111,7 @@ static int drop_order(struct ir_rank *r, bool plain)
 	return err;
 }
 
-/* Updates the present numbers after the ops of a rank were renumbered by place. */
+/* Updates the present numbers after the ops of a rank were renumbered: op i is now op number[i]. */
 static void renumber(struct orders *o, uint32_t rank, const uint32_t *number)
 {
 	for (uint32_t i = o->was[rank]; i < o->was[rank + 1]; i++)

@@ -184,7 +184,7 @@ int pass_split_tree(struct ir_rank *r, const struct pass_ctx *c)
 
 /* A message between the root and a child. */
 struct child {
-	uint32_t level, distance, peer; /* far: distance of the child's number from the root's */
+	uint32_t level, distance, peer; /* distance: between the numbers of the child and the root */
 	uint64_t len;
 };
 

@@ -409,7 +409,8 @@ static int sort_blocks(struct assignment *p)
 	return err;
 }
 
-/* Collects for each block, along what blocks wait for, which arrivals at a rank come before it is issued. */
+/* Collects, for each block, the arrivals at a rank that come before the block is issued: those that it waits for, and
+ * those before the blocks that it waits for. */
 static void collect_arrivals(const struct assignment *p, uint32_t rank, uint64_t *seen)
 {
 	const size_t words = p->arrivals[rank].words;
@@ -724,7 +725,7 @@ static int thin_notices(struct bin_entry *e, uint32_t n)
 	return err;
 }
 
-/* Makes the rank wait for the last entry of a posted queue, unless it waits for another entry of it. */
+/* Makes the rank wait for the last entry of a posted queue, unless it waits for another entry of that queue. */
 static void wait_for_post(struct bin_entry *e, uint32_t n)
 {
 	bool waits = false;

@@ -339,7 +339,7 @@ static int index_ops(struct check_queues *c)
 				c->by_op_at[op_of(c, e, peer)]++;
 	for (uint32_t i = 1; i <= n; i++)
 		c->by_op_at[i] += c->by_op_at[i - 1];
-	for (uint32_t e = c->nentries; e--;) /* downwards, so that each end becomes a begin */
+	for (uint32_t e = c->nentries; e--;) /* moves by_op_at of each op from the end of its entries to their begin */
 		for (unsigned peer = 0; peer < 2; peer++)
 			if (op_of(c, e, peer) != BIN_NONE)
 				c->by_op[--c->by_op_at[op_of(c, e, peer)]] = e;
@@ -831,7 +831,7 @@ static void check_ahead(struct check_queues *c)
 		c->ahead |= c->state[STARTS - 1].started[r];
 }
 
-/* True if an event is left out because not all can be held back. */
+/* True if the event is left out because the limit does not allow a run for each event. */
 static bool left_out(const struct check_queues *c, uint32_t id)
 {
 	return hash64(id) % c->stride != 0;
@@ -1039,7 +1039,7 @@ static int check_all_queues(struct check_queues *c)
 	return err ? err : check_orders(c);
 }
 
-/* Returns the stride at which the runs together visit about most entries. */
+/* Returns the stride with which all runs together visit about as many entries as most says; 1 if there is no limit. */
 static uint64_t stride_for(const struct smcq *s, uint64_t most)
 {
 	uint64_t runs = s->nranks, entries = 0;
