@@ -34,7 +34,7 @@ const char *smcq_entry_preposition(unsigned kind);
 
 /* Resources that lowered schedules need. */
 struct smcq_needs {
-	uint32_t queues, entries; /* numbers for the rank that needs most, without queues of CPUs */
+	uint32_t queues, entries; /* largest number of each that a rank has, without queues of CPUs */
 	uint64_t cpu; /* ops that a CPU executes, of all ranks */
 };
 struct smcq_needs smcq_needs(const struct smcq *s);

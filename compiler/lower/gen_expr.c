@@ -86,7 +86,7 @@ static uint16_t gen_name(struct gen *g, const struct goal_expr *e, uint16_t into
 		return into;
 	}
 	p = gen_find_param(g, g->scope->s, e->name, &index);
-	if (p && !p->length && g->scope->up) /* a rootonly one: in a call, the other scalar parameters are variables */
+	if (p && !p->length && g->scope->up) /* p is rootonly, because in a call all other scalar parameters are variables */
 		return gen_rootonly(g, p, into);
 	if (!p)
 		gen_error(g, e->loc, "name", "%s is not declared", e->name);
@@ -133,8 +133,8 @@ struct vector {
 	const struct goal_param *left_out; /* parameter whose default is used because a call left it out, or NULL */
 };
 
-/* Finds a vector that is read here. A call may leave out a vector if it has a default, or if its instructions that read
- * the vector are not executed. */
+/* Finds the vector that an expression reads. A call may leave out a vector that has a default. It may also leave out one
+ * without a default, if the program then executes no instruction that reads it. */
 static struct vector gen_read(struct gen *g, const char *name)
 {
 	struct vector r = { .v = GEN_NO_VECTOR };

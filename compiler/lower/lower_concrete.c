@@ -20,7 +20,7 @@ struct conc {
 	bool *term_size; /* for each buffer, true if its size is a term */
 	struct bin_space sp;
 	uint32_t *cls; /* class of each op */
-	/* number of ops for which there is memory; number of ops of the rank before, from which that is estimated */
+	/* number of ops for which there is memory; number of ops of the previous rank, as an estimate for the next one */
 	uint32_t room, used;
 	struct bin_args args;
 	struct ir_image *im;

@@ -15,7 +15,7 @@ struct verify_report {
 	 * before its recv has started. ready: the sender must wait for a ready signal. */
 	uint64_t safe, ready;
 	bool lowered; /* true if the schedule is lowered to command queues; the next fields are set then */
-	uint32_t queues, entries; /* for the rank with the most queues, the numbers of its queues and their entries */
+	uint32_t queues, entries; /* the largest number of queues of a rank, and the largest number of entries of a rank */
 	uint64_t cpu; /* number of ops of all ranks that are left to CPUs */
 	bool partly; /* true if verify_graph_within() has proved only a part of the queues' properties */
 	/* two ranks whose results of one reduction are bracketed differently; both 0 if there are none */

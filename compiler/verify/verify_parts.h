@@ -23,7 +23,8 @@ bool verify_multiple(const struct ir_graph *x, const struct expected *x_expects,
 /* verify_barrier.c: Checks that no rank can complete before all ranks have started. */
 int verify_barrier(struct goal_diags *d, const struct ir_graph *g, const struct ir_events *ev);
 
-/* verify_ready.c: Sets safe[i] to true if the send of message i cannot start before its recv has started. */
+/* verify_ready.c: Sets safe[i] to true if message i has no elements, or if its send cannot start before its recv has
+ * started. */
 int verify_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm, bool *safe);
 /* Adds the numbers of messages that are safe, and of those that need a ready signal, to out. */
 int verify_count_ready(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m, size_t nm,
