@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arithmetic that is called, not inlined. Freestanding. */
+ * The arithmetic functions of format/read.h that are called and not inlined. Freestanding. */
 #include "format/arith.h"
 
 #include "format/read.h"
@@ -9,7 +9,7 @@ int bin_arith(int op, int64_t x, int64_t y, int64_t *out)
 	return apply_arith(op, x, y, out);
 }
 
-/* a^n < p; p of at most 32 bits */
+/* True if a^n < p. */
 static bool power_below(uint64_t a, unsigned n, uint32_t p)
 {
 	uint64_t x = 1;
@@ -19,8 +19,9 @@ static bool power_below(uint64_t a, unsigned n, uint32_t p)
 	return x < p;
 }
 
-/* The least largest side, if it is at most `most`, else 0. Divisors are tried in ascending order, from the root of
- * degree n on; those beyond the square root are p / f. */
+/* Returns the longest side of the grid of p points in n dimensions whose longest side is shortest, or 0 if that is longer
+ * than `most`. It tries the divisors of p in ascending order, from the n-th root of p on; those beyond the square root
+ * are found as p / f. */
 static uint32_t least_side(uint32_t p, unsigned n, uint32_t most, uint64_t *steps)
 {
 	uint32_t a = 0;
@@ -42,7 +43,7 @@ int bin_side(int64_t places, int64_t dims, int64_t *out, uint64_t *steps)
 {
 	if (places < 1 || places > UINT32_MAX || dims < 1)
 		return -ERR_DOMAIN;
-	/* There are no more than 31 prime factors. */
+	/* A number of 32 bits has at most 31 prime factors, so more dimensions than 32 change nothing. */
 	*out = least_side((uint32_t)places, dims < 32 ? (unsigned)dims : 32, (uint32_t)places, steps);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The arithmetic of programs and EXPRS, on signed 64-bit numbers and checked: 0, -ERR_OVERFLOW, -ERR_DIVZERO or
- * -ERR_DOMAIN. It is inlined, so that a known op leaves only its own case. Freestanding. */
+ * Checked arithmetic on signed 64-bit numbers, as programs and EXPRS use it. The functions return 0, -ERR_OVERFLOW,
+ * -ERR_DIVZERO or -ERR_DOMAIN. They are inlined, so that a call with a constant op compiles to its own case alone.
+ * Freestanding. */
 #ifndef FORMAT_ARITH_H
 #define FORMAT_ARITH_H
 
@@ -73,7 +74,7 @@ ARITH_INLINE int apply_binary(int op, int64_t x, int64_t y, int64_t *out)
 	case BIN_DIV:
 		return floor_div(x, y, out, &other);
 	case BIN_MOD:
-		if (y > 0 && x < y && x >= -y) { /* a neighbour's number: no need to divide */
+		if (y > 0 && x < y && x >= -y) { /* usual for the number of a neighbour: no division needed */
 			*out = x < 0 ? x + y : x;
 			return 0;
 		}

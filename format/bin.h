@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The binary schedule: this file is its specification; man/goal-bin.5 tells it in prose.
+ * The format of binary schedules. This file is the specification; man/goal-bin.5 describes the same in prose.
  *
  * A file is little-endian and used in place. All offsets are from the start of the file.
  *
@@ -14,9 +14,9 @@
  *   |                       |   and [PROVED] [TARGET QDIR QUEUES]
  *   +-----------------------+
  *
- * A parametric binary holds one program for all ranks; a concrete one holds a section of ops for each
- * rank. bin_rank_ops() yields the same struct bin_op from both. The reader (bin_read.c) needs neither
- * malloc nor libc: it builds with -ffreestanding. */
+ * A parametric binary holds one program for all ranks. A concrete binary holds the ops of each rank, as a part of RANKS.
+ * bin_rank_ops() yields the same struct bin_op from both. The reader (format/read.h) needs neither malloc nor libc: it
+ * builds with -ffreestanding. */
 #ifndef FORMAT_BIN_H
 #define FORMAT_BIN_H
 
@@ -28,12 +28,13 @@
 
 #define BIN_MAGIC "\x89GSB\r\n\x1a\n"
 #define BIN_VERSION 6u
-#define BIN_MIN_READER 1u
-#define BIN_RESULT_READER 2u /* of what has a result or calls, is commutative, or may be in place */
-#define BIN_PROVED_READER 2u /* of what has PROVED */
-#define BIN_QUEUES_READER 4u /* of what has QUEUES; 3 does not know posted queues and ARMW */
-#define BIN_GETS_READER 5u /* of what has GETs in them */
-#define BIN_ASSERT_READER 6u /* of programs with ASSERT, LENGTH or COPYIN */
+/* min_reader of a binary is the highest of these that applies. */
+#define BIN_MIN_READER 1u /* always */
+#define BIN_RESULT_READER 2u /* with a result, calls, the flag commutative, or a buffer that may be in place */
+#define BIN_PROVED_READER 2u /* with PROVED */
+#define BIN_QUEUES_READER 4u /* with QUEUES; readers of version 3 do not know posted queues and ARMW */
+#define BIN_GETS_READER 5u /* with GET entries in QUEUES */
+#define BIN_ASSERT_READER 6u /* with the instructions ASSERT, LENGTH or COPYIN */
 #define BIN_ANY UINT32_MAX
 #define BIN_NONE UINT32_MAX
 #define BIN_NOREG UINT16_MAX
@@ -71,55 +72,56 @@ enum bin_section_type {
 	BIN_S_CONSTS, /* int64_t */
 	BIN_S_TMPLS, /* struct bin_tmpl */
 	BIN_S_DEPS, /* struct bin_dep_tmpl */
-	BIN_S_LINES, /* uint32_t, the source line of each instruction; optional */
+	BIN_S_LINES, /* uint32_t: the source line of each instruction; optional */
 	BIN_S_EXPRS, /* struct bin_expr */
 	BIN_S_CLASSES, /* struct bin_class */
-	BIN_S_DIR, /* struct bin_dir; rank r of variant v is row v * nranks + r; results come behind all of them */
-	BIN_S_RANKS, /* sections of ranks, see struct bin_rank */
+	BIN_S_DIR, /* struct bin_dir; rank r of variant v is row v * nranks + r; the rows of results follow all others */
+	BIN_S_RANKS, /* a part for each row of DIR, see struct bin_rank */
 	BIN_S_OPDEBUG, /* uint32_t base[rows of DIR + 1], then struct bin_op_debug; optional */
-	BIN_S_WINDOWS, /* struct bin_window; of a program with calls */
-	BIN_S_CALLS, /* struct bin_call; of a program with calls */
+	BIN_S_WINDOWS, /* struct bin_window; only in a program with calls */
+	BIN_S_CALLS, /* struct bin_call; only in a program with calls */
 	BIN_S_PROVED, /* struct bin_proved, ascending, with gaps between them; optional */
-	/* Lowered to command queues; optional, concrete with a fixed count. */
+	/* The next three are there if the schedule was lowered to command queues: concrete, with a fixed count. */
 	BIN_S_TARGET, /* one struct bin_target */
-	BIN_S_QDIR, /* struct bin_dir, as in DIR without results, but in units of 8 bytes */
-	BIN_S_QUEUES, /* what each rank posts, see struct bin_queues */
+	BIN_S_QDIR, /* struct bin_dir: rows as in DIR, but none for results, and offsets into QUEUES in units of 8 bytes */
+	BIN_S_QUEUES, /* a part for each row of QDIR, see struct bin_queues */
 	BIN_S_TYPES
 };
 
 struct bin_header {
 	char magic[8];
-	uint16_t version; /* of the writer */
-	uint16_t min_reader; /* oldest reader that understands the file */
+	uint16_t version; /* BIN_VERSION of the writer */
+	uint16_t min_reader; /* oldest version whose readers understand the file */
 	uint32_t nsections;
-	uint64_t size; /* of the file, bytes */
-	uint32_t check; /* XXH32 of the header and the section table, this field as 0 */
+	uint64_t size; /* bytes of the file */
+	uint32_t check; /* XXH32 of the header, with this field as 0, and the section table */
 	uint32_t zero[5];
 };
 
 struct bin_section {
 	uint32_t type;
-	uint32_t check; /* XXH32 of its bytes; 0 for RANKS, whose parts have their own */
+	uint32_t check; /* XXH32 of the section's bytes; 0 for RANKS and QUEUES, each part of which has its own */
 	uint64_t off, len; /* bytes; off is a multiple of 8 */
 };
 
 #define BIN_F_PARAMETRIC 1u
-#define BIN_F_PLAIN 2u /* every send and recv has bytes of its own: buffer 0 holds what the sends
+#define BIN_F_PLAIN 2u /* plain GOAL: every send and recv has bytes of its own; buffer 0 holds what the sends
 			  of the rank send, in file order, and buffer 1 what its recvs receive */
 #define BIN_F_ROOTS 4u /* concrete, with one variant for each root */
-#define BIN_F_COMMUTATIVE 8u /* only right for operations that commute */
+#define BIN_F_COMMUTATIVE 8u /* the schedule is correct only for commutative operations */
 #define BIN_F_FLAGS 15u
 
 struct bin_meta {
 	uint32_t flags;
-	uint32_t nranks; /* 0: parametric */
-	uint32_t nregs; /* 3 … 4096; registers 0, 1, 2 start as rank, size, count */
-	uint32_t nlabels;
+	uint32_t nranks; /* number of ranks; 0 in a parametric binary */
+	uint32_t nregs; /* 3 … 4096; registers 0, 1, 2 start as rank, size, count; 0 in a concrete binary */
+	uint32_t nlabels; /* labels of the program, without those in calls; 0 in a concrete binary */
 	uint32_t name, implements, source, passes; /* strings; passes to run at bind, see compiler/passes/passes.h */
 	uint32_t root; /* index of the parameter "root", or BIN_NONE */
-	/* Of the result, 0: none. Parametric: where its program begins. Concrete: 1, and DIR has as many rows again. */
+	/* 0: no result. Parametric: the instruction where the program of the result begins. Concrete: 1, and DIR has a second
+	 * row for each rank and variant, for the result. */
 	uint32_t result;
-	int64_t count; /* the only count that a concrete binary serves, or BIN_ANY_COUNT */
+	int64_t count; /* the only count that a concrete binary supports, or BIN_ANY_COUNT */
 };
 #define BIN_ANY_COUNT (-1)
 
@@ -127,15 +129,15 @@ struct bin_buffer {
 	uint32_t name; /* string */
 	uint8_t mode; /* enum bin_mode */
 	uint8_t zero;
-	uint16_t inplace; /* the buffer that it may be in, + 1; 0: none */
+	uint16_t inplace; /* index + 1 of the buffer in which this one may be in place; 0: none */
 };
 
 struct bin_param {
 	uint32_t name; /* string */
 	uint8_t scope; /* enum bin_scope */
 	uint8_t vector, has_default;
-	uint8_t elements; /* of a vector with a default */
-	int64_t value; /* the default, of each element */
+	uint8_t elements; /* length of a vector that has a default; else 0 */
+	int64_t value; /* default; in a vector that of each element */
 };
 
 /* One instruction of a program, 8 bytes:
@@ -152,45 +154,46 @@ struct bin_word {
 	};
 };
 
-/* What EMIT, EMITIN and COPYIN make an op from. Registers, BIN_NOREG for 0. */
+/* A template, from which EMIT, EMITIN, COPYIN, GETS and INPLACE make ops. Fields from off to instance are numbers of
+ * registers that hold the values; BIN_NOREG stands for the value 0. */
 struct bin_tmpl {
 	uint8_t kind; /* enum bin_kind */
 	uint8_t exec; /* enum bin_exec */
-	uint16_t buf[2]; /* buffers, in calls windows, of operand 0 and 1 */
-	uint16_t off[2], len; /* elements; ns for calc */
+	uint16_t buf[2]; /* rows of BUFFERS for ranges 0 and 1; in a call rows of WINDOWS */
+	uint16_t off[2], len; /* elements; len of a calc: ns */
 	uint16_t peer, tag, level, cpu, nic;
-	uint16_t index[2]; /* of the label */
-	uint16_t instance; /* in calls: register with the first label of the instance, or 0 */
-	uint32_t label; /* 0 … nlabels-1, or within the instance; or BIN_NONE */
+	uint16_t index[2]; /* indices of the label */
+	uint16_t instance; /* in a call: register with the first label of the call's instance; else 0 */
+	uint32_t label; /* 0 … nlabels-1; with an instance, counted from its first label; BIN_NONE: the op has no label */
 };
 
-/* What DEP and DEPIN make an edge from: instance (label, index) of op waits for that of on. */
+/* A template, from which DEP and DEPIN make a dependency: the op with label op waits for the op with label on. */
 struct bin_dep_tmpl {
 	uint32_t op, on; /* labels */
-	uint16_t op_index[2], on_index[2]; /* registers or BIN_NOREG */
-	uint32_t start; /* 1: irequires */
-	uint16_t op_instance, on_instance; /* as in a bin_tmpl, for DEPIN */
+	uint16_t op_index[2], on_index[2]; /* registers with the indices of the labels, or BIN_NOREG */
+	uint32_t start; /* 1: irequires; 0: requires */
+	uint16_t op_instance, on_instance; /* as instance of struct bin_tmpl; only for DEPIN */
 };
 
-/* A part of a buffer, which the ops of a call have for a buffer. */
+/* A window: a part of a buffer, which the ops of a call use as one of their buffers. */
 struct bin_window {
 	uint32_t name; /* string */
 	uint16_t buf;
-	uint16_t base, size; /* registers; base may be BIN_NOREG for 0 */
+	uint16_t base, size; /* registers with the first element and their number; base may be BIN_NOREG for 0 */
 	uint16_t zero;
 };
 
-/* What ENTER, LEAVE and INSIDE know of a call. */
+/* A call, as ENTER, LEAVE and INSIDE use it. */
 struct bin_call {
-	uint32_t label; /* of the call, or BIN_NONE */
-	uint32_t nlabels; /* inside */
-	uint16_t index[2], instance; /* of the label */
+	uint32_t label; /* label of the call, or BIN_NONE */
+	uint32_t nlabels; /* number of labels that an instance of the call has */
+	uint16_t index[2], instance; /* index and instance of the label, as in struct bin_tmpl */
 	uint16_t zero;
 };
 
-/* A value of a concrete binary: a row may only refer to rows before it. */
+/* A value of a concrete binary. A row refers only to rows before it. */
 struct bin_expr {
-	uint8_t op; /* BIN_CONST: imm; BIN_PARAM: count; else arithmetic on rows a and b */
+	uint8_t op; /* BIN_CONST: the value is imm; BIN_PARAM: count; else an ARITH instruction, on rows a and b */
 	uint8_t zero[3];
 	uint32_t a;
 	union {
@@ -199,29 +202,34 @@ struct bin_expr {
 	};
 };
 
-/* What ops of a concrete binary share. off and len are rows of EXPRS. */
+/* The properties that ops of a concrete binary share. */
 struct bin_class {
 	uint8_t kind, exec;
 	uint16_t level;
 	uint32_t tag, cpu, nic;
 	uint16_t buf[2];
-	uint32_t off[2], len; /* BIN_NONE: 0; len of a calc BIN_NONE: ns is the op's arg */
+	uint32_t off[2], len; /* rows of EXPRS; BIN_NONE: the value 0, but len of a calc is then the op's arg, in ns */
 };
 
 struct bin_dir {
-	uint32_t off; /* in RANKS, in units of 4 bytes */
-	uint32_t check; /* XXH32 of the rank's section */
+	uint32_t off; /* where the rank's part begins in RANKS, in units of 4 bytes */
+	uint32_t check; /* XXH32 of the part */
 };
 
-/* A rank's section: this header, with BIN_F_PARAMETRIC sources uint32_t size[buffers] (rows of EXPRS),
- * the ops, the dependencies of op 0, 1, …, the positions, zeros up to a multiple of 4.
+/* A rank's part of RANKS: this header, then
+ *   with BIN_R_SIZES uint32_t size[buffers] (rows of EXPRS),
+ *   the ops,
+ *   the dependencies of op 0, 1, …,
+ *   with BIN_R_POS the positions,
+ *   zeros up to a multiple of 4.
  * Narrow: struct bin_op16, uint16_t dependencies (bit 15: irequires), uint16_t positions.
- * Wide: struct bin_op32, uint32_t dependencies (bit 31: irequires), uint32_t positions.
- * Positions are there when a dependency points forward: a dependency's position is always smaller than
- * that of the op that has it, which proves that there is no cycle. */
+ * Wide (BIN_R_WIDE): struct bin_op32, uint32_t dependencies (bit 31: irequires), uint32_t positions.
+ * A dependency is the number of the op that is waited for. Its position is always smaller than that of the op that has
+ * the dependency, which proves that there is no cycle. Without positions the position of an op is its number; they are
+ * there only when a dependency points forward. */
 struct bin_rank {
 	uint32_t nops;
-	uint32_t ndeps; /* and flags */
+	uint32_t ndeps; /* number of dependencies (BIN_R_NDEPS) and the flags BIN_R_* */
 };
 #define BIN_R_WIDE 0x80000000u
 #define BIN_R_POS 0x40000000u
@@ -232,9 +240,9 @@ struct bin_rank {
 #define BIN_MAX_OPS 0x7fffffffu
 
 struct bin_op16 {
-	uint32_t arg; /* peer, or ns of a calc */
-	uint16_t cls;
-	uint16_t ndeps; /* the op's counter at start */
+	uint32_t arg; /* peer of a message, or ns of a calc */
+	uint16_t cls; /* row of CLASSES */
+	uint16_t ndeps; /* number of dependencies, from which the op's counter starts */
 };
 
 struct bin_op32 {
@@ -245,7 +253,7 @@ struct bin_op_debug {
 	uint32_t line, name; /* name: string */
 };
 
-/* Numbers of ranks for which the schedule was verified. */
+/* An interval of numbers of ranks for which the schedule was verified. */
 struct bin_proved {
 	uint32_t first, last;
 };

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The instructions of programs with calls. Freestanding. */
+ * The instructions that only programs with calls have (ENTER, LEAVE, INSIDE, EMITIN, COPYIN, DEPIN, WITHIN, FITS), and the
+ * dependencies between calls that they leave for the end of the program. Freestanding. */
 #include "format/machine.h"
 #include "util/align.h"
 
-/* A dependency whose ends are not both known to be ops when it is made. */
+/* A dependency that was deferred: when DEPIN ran, its two ends were not yet both ops. */
 struct deferred_deps {
 	uint64_t op_index, on_index;
-	uint32_t op, on; /* labels; later what they stand for */
+	uint32_t op, on; /* labels; in machine_connect_calls the ops or calls that they stand for, see BIN_CALL */
 	uint32_t flags, line;
 };
 #define START 1u
 #define OP_SCALAR 2u
 #define ON_SCALAR 4u
 
-/* With the ops, that leaves room in the table of instances. */
+/* The most calls with labels. Calls share the table of instances with the ops, and at half as many there is room for all. */
 static uint32_t most_ranges(uint32_t ops_cap)
 {
 	return ops_cap / 2;
@@ -69,14 +70,14 @@ static void set_label_value(struct machine *m, const struct key *k, uint32_t val
 		*find_instance(m, k->label, k->index) = (struct instance){ k->index, k->label + 1, value };
 }
 
-/* The labels of a new instance. */
+/* Reserves n labels for a new instance of a call. */
 static int new_labels(struct machine *m, uint32_t n, uint32_t *first)
 {
 	*first = m->next_label;
 	return __builtin_add_overflow(m->next_label, n, &m->next_label) ? -ERR_OVERFLOW : 0;
 }
 
-/* The range of a call that was not named before. */
+/* Makes the range of a call whose label was not used before. The call has no ops so far. */
 static int new_range(struct machine *m, const struct bin_call *c, const struct key *k, struct bin_range **out)
 {
 	struct bin_range *r = *out = &m->ranges[m->nranges];
@@ -150,7 +151,7 @@ int machine_inside(struct machine *m, const struct bin_call *c, int64_t *first)
 	if (err)
 		return err;
 	v = get_label_value(m, &k);
-	if (v && !(v & BIN_CALL)) { /* an op, in which there is nothing */
+	if (v && !(v & BIN_CALL)) { /* the label is that of an op, which has no labels inside: these stay without ops */
 		err = new_labels(m, c->nlabels, &labels);
 		*first = labels;
 		return err;
@@ -200,7 +201,7 @@ static int append_dep(void *arg, uint32_t op, uint32_t on)
 	return 0;
 }
 
-/* Dependencies wait for the end unless both of their ends are ops that are there. */
+/* Adds the dependency at once if both of its ends are ops that exist; defers it to the end of the program otherwise. */
 int machine_depend_in_call(struct machine *m, const struct bin_dep_tmpl *t, uint32_t line)
 {
 	struct key op, on;

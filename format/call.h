@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Dependencies between calls, which stand for all ops that they made (man/goal.5). Both ways of specialising make the
- * same edges. Freestanding. */
+ * Dependencies between calls: a call stands for all ops that it made (man/goal.5). The reader and the compiler both use
+ * these functions, so that they make the same edges. Freestanding. */
 #ifndef FORMAT_CALL_H
 #define FORMAT_CALL_H
 
@@ -8,43 +8,44 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a label stands for: an op, its number + 1; or a call, this bit and the number of its range; or 0: nothing. */
+/* A label's value is the number + 1 of an op, or this bit and the number of the range of a call, or 0 for nothing. */
 #define BIN_CALL 0x80000000u
 
-/* A call with a label. */
+/* The range of ops of a call that has a label. */
 struct bin_range {
-	uint32_t labels; /* the first of its instance */
-	uint32_t first, end; /* its ops; BIN_NOT_YET: it is only named so far */
-	uint32_t end_op[2]; /* + 1: the op that completes (0), or starts (1), as the last one; made when it is due */
-	uint32_t begin_op; /* + 1: the op that starts as the first one */
-	bool waited[2], waits; /* dependencies have been made, without such an op */
+	uint32_t labels; /* first label of the call's instance */
+	uint32_t first, end; /* first op and end of the ops; BIN_NOT_YET: the call has been named, but not entered */
+	uint32_t end_op[2]; /* number + 1 of the op that completes last ([0]) or starts last ([1]); 0 until one is needed */
+	uint32_t begin_op; /* number + 1 of the op that starts first; 0 until one is needed */
+	bool waited[2], waits; /* an op waits for the call (requires, irequires), or the call for an op, without such an op */
 };
 #define BIN_NOT_YET UINT32_MAX
 
 /* A dependency that has a call at an end. */
 struct bin_call_dep {
-	uint32_t op, on; /* what labels stand for */
+	uint32_t op, on; /* values of the two labels, see BIN_CALL */
 	uint32_t start, line;
 };
 
-/* The neighbours of an op, within its rank: number + 1 of the nearest one before it, or 0; number of the nearest one
- * behind it, or BIN_NOT_YET. */
+/* The nearest neighbours of an op by number, among the ops of its rank: number + 1 of the last one before it, or 0; number
+ * of the first one behind it, or BIN_NOT_YET. The neighbours are the ops that require the op (BIN_NEEDED), the ops that
+ * require or irequire it (BIN_FOLLOWED), or the ops that it waits for (BIN_WAITS). */
 struct bin_neighbours {
 	uint32_t before, behind;
 };
-enum { BIN_NEEDED, BIN_FOLLOWED, BIN_WAITS, BIN_NEIGHBOURS }; /* who requires it, who waits for it, what it waits for */
+enum { BIN_NEEDED, BIN_FOLLOWED, BIN_WAITS, BIN_NEIGHBOURS };
 
 struct bin_call_edges {
 	struct bin_range *ranges;
-	struct bin_neighbours *neighbours; /* BIN_NEIGHBOURS for each op */
+	struct bin_neighbours *neighbours; /* BIN_NEIGHBOURS elements for each op */
 	uint32_t nops;
-	/* Add an edge, and a nop: its number, or -ERR_x. */
+	/* edge adds an edge; nop adds a nop and returns its number. Both return -ERR_x on error. */
 	int (*edge)(void *arg, uint32_t op, uint32_t on);
 	int64_t (*nop)(void *arg, uint32_t line);
 	void *arg;
 };
 
-/* First tells of all edges there are, then connects. */
+/* To be called in this order: begin once, note for each edge that there is, then connect for each dependency of a call. */
 void bin_call_edges_begin(struct bin_call_edges *f);
 void bin_call_edges_note(struct bin_call_edges *f, uint32_t op, uint32_t on);
 int bin_call_edges_connect(struct bin_call_edges *f, const struct bin_call_dep *d);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Dependencies between calls. That x waits for a call takes edges to those of its ops that no other of its ops waits
- * for; that a call waits for x, edges from those of its ops that wait for no other. A nop stands between where edges
- * would become many, so that their number is linear in the number of ops. Freestanding. */
+ * Makes the edges of dependencies that have a call at an end. If x waits for a call, x waits for those of the call's ops
+ * that no other op of the call waits for. If a call waits for x, those of its ops wait for x that wait for no other op of
+ * the call. These are the outermost ops of the call, last or first. From the second such dependency on, a nop stands
+ * between the outermost ops and all that depends on them, so that the number of edges is linear in the number of ops.
+ * Freestanding. */
 #include "format/call.h"
 #include "format/read.h"
 
@@ -43,7 +45,8 @@ static int add_edge(struct bin_call_edges *f, uint32_t op, uint32_t on)
 	return f->edge(f->arg, op, on);
 }
 
-/* The next op of a call, from i on, that has no such neighbour in it; or its end. */
+/* Returns the first op of a call, from i on, that has no neighbour of the kind `which` within the call; the call's end if
+ * there is none. */
 static uint32_t next_outermost(const struct bin_call_edges *f, const struct bin_range *r, uint32_t i, int which)
 {
 	for (; i < r->end; i++) {
@@ -55,7 +58,7 @@ static uint32_t next_outermost(const struct bin_call_edges *f, const struct bin_
 	return i;
 }
 
-/* The only one of them + 1, or 0. */
+/* Returns the number + 1 of the op of a call without such neighbours if there is exactly one, else 0. */
 static uint32_t only_outermost(const struct bin_call_edges *f, const struct bin_range *r, int which)
 {
 	uint32_t i = next_outermost(f, r, r->first, which);
@@ -63,7 +66,7 @@ static uint32_t only_outermost(const struct bin_call_edges *f, const struct bin_
 	return i < r->end && next_outermost(f, r, i + 1, which) == r->end ? i + 1 : 0;
 }
 
-/* op waits for all of them. */
+/* Lets op wait for each last outermost op of a call. */
 static int wait_for(struct bin_call_edges *f, uint32_t op, const struct bin_range *r, uint32_t start)
 {
 	const int which = start ? BIN_FOLLOWED : BIN_NEEDED;
@@ -75,7 +78,7 @@ static int wait_for(struct bin_call_edges *f, uint32_t op, const struct bin_rang
 	return err;
 }
 
-/* All of them wait for on. */
+/* Lets each first outermost op of a call wait for `on`, an op with its flag BIN_START. */
 static int let_wait(struct bin_call_edges *f, const struct bin_range *r, uint32_t on)
 {
 	int err = 0;
@@ -86,7 +89,8 @@ static int let_wait(struct bin_call_edges *f, const struct bin_range *r, uint32_
 	return err;
 }
 
-/* op waits for a call: the second time by way of one op. */
+/* Lets op wait for a call. The first time it waits for the outermost ops themselves; from the second time on for one op,
+ * the only outermost one or a nop. */
 static int after_call(struct bin_call_edges *f, uint32_t op, struct bin_range *r, const struct bin_call_dep *d)
 {
 	uint32_t *end = &r->end_op[d->start];
@@ -109,7 +113,8 @@ static int after_call(struct bin_call_edges *f, uint32_t op, struct bin_range *r
 	return add_edge(f, op, (*end - 1) | (d->start ? BIN_START : 0));
 }
 
-/* A call waits for an op, or for another call: the second time, and for a call, by way of one op. */
+/* Lets a call wait for an op or another call. The first time, for an op, the outermost ops of the call wait themselves.
+ * From the second time on, and for a call, one op waits: the only outermost one, or a nop that they wait for. */
 static int call_after(struct bin_call_edges *f, struct bin_range *r, const struct bin_call_dep *d)
 {
 	struct bin_range *on = d->on & BIN_CALL ? &f->ranges[d->on & ~BIN_CALL] : NULL;
@@ -134,7 +139,7 @@ static int call_after(struct bin_call_edges *f, struct bin_range *r, const struc
 	return add_edge(f, r->begin_op - 1, (d->on - 1) | (d->start ? BIN_START : 0));
 }
 
-/* A call that made no op, on this rank or at all. */
+/* True if v is a call that made no op on this rank. */
 static bool is_empty_call(const struct bin_call_edges *f, uint32_t v)
 {
 	return (v & BIN_CALL) && f->ranges[v & ~BIN_CALL].first >= f->ranges[v & ~BIN_CALL].end;

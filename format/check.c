@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Validation of binary schedules: whatever the reader relies on is established here. Freestanding. */
+ * Validates binary schedules. The reader relies on these checks and repeats none of them. Freestanding. */
 #include "format/check.h"
 
 #include "util/err.h"
@@ -38,7 +38,8 @@ static int check_header(const struct bin_header *h, size_t size)
 	return h->version && h->min_reader && all_zero(h->zero, sizeof h->zero) ? 0 : -ERR_CORRUPT;
 }
 
-/* Finds the sections. Types are unique, known and in ascending order of type and of offset. */
+/* Finds the sections, and stores address and number of records of each. Types must be known, unique and in ascending order,
+ * and so must offsets. */
 static int find_sections(struct bin *b, const void *where[BIN_S_TYPES], uint64_t count[BIN_S_TYPES])
 {
 	static const uint8_t unit[BIN_S_TYPES] = {
@@ -143,19 +144,19 @@ static const struct forms forms = { {
 #undef INSN
 } };
 
-/* Whether an instruction takes templates of a kind. */
+/* True if the instruction accepts templates of this op kind. */
 static bool kind_of(unsigned insn, unsigned kind)
 {
 	return insn == BIN_INPLACE ? kind == BIN_OP_COPY : (insn == BIN_GETS) == (kind == BIN_OP_GETS);
 }
 
-/* How many buffers an op of a kind names. */
+/* Returns the number of buffers that an op of this kind names. */
 static unsigned nbufs_of_kind(unsigned kind)
 {
 	return kind == BIN_OP_GETS ? 2 : bin_nranges(kind);
 }
 
-/* EMIT writes into buffers, EMITIN and COPYIN into windows. */
+/* True if the template's buffers are below n: the number of buffers for EMIT, of windows for EMITIN and COPYIN. */
 static bool ranges_ok(const struct bin_tmpl *t, uint32_t n)
 {
 	for (unsigned k = 0; k < nbufs_of_kind(t->kind); k++)
@@ -164,7 +165,7 @@ static bool ranges_ok(const struct bin_tmpl *t, uint32_t n)
 	return true;
 }
 
-/* The table entry that an instruction names suits it. */
+/* True if record i of the table that `form` names is valid for the instruction. */
 static bool entry_ok(const struct bin *b, unsigned insn, char form, uint32_t i)
 {
 	switch (form) {
@@ -182,7 +183,7 @@ static bool word_ok(const struct bin *b, const struct bin_word *w)
 {
 	const char *f = w->op < BIN_INSNS ? forms.of[w->op] : NULL;
 	const uint16_t abc[3] = { w->a, w->b, w->c };
-	unsigned used = 0; /* 16-bit fields that mean something */
+	unsigned used = 0; /* bit mask of the fields a, b, c that the instruction uses; the others must be 0 */
 
 	if (!f || w->zero)
 		return false;
@@ -258,7 +259,8 @@ static bool reg_ok(const struct bin *b, uint16_t r)
 	return r == BIN_NOREG || r < b->meta->nregs;
 }
 
-/* Labels that belong to no instance are those of the program. */
+/* True if the label is one of the program, or if it belongs to an instance whose register exists. Labels of an instance are
+ * checked when the program runs. */
 static bool label_ok(const struct bin *b, uint32_t label, uint16_t instance)
 {
 	return instance ? instance < b->meta->nregs : label < b->meta->nlabels;
@@ -433,7 +435,7 @@ int bin_open(struct bin *b, const void *image, size_t size)
 		return err;
 	const bool parametric = b->meta->flags & BIN_F_PARAMETRIC;
 
-	/* Sections of the other kind of binary are not allowed. */
+	/* A parametric binary has no section of a concrete one, and a concrete binary none of a parametric one. */
 	if (parametric ? at[BIN_S_EXPRS] || at[BIN_S_CLASSES] || at[BIN_S_DIR] || at[BIN_S_RANKS] ||
 				 at[BIN_S_OPDEBUG] || at[BIN_S_TARGET] || at[BIN_S_QDIR] || at[BIN_S_QUEUES] :
 			 at[BIN_S_CODE] || at[BIN_S_CONSTS] || at[BIN_S_TMPLS] || at[BIN_S_DEPS] ||

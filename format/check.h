@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shared by the reader and the checker of binaries; same terms as bin.h. */
+ * Properties of op kinds and of queue entries, conflicts between ops, and the sections of ranks taken apart. The reader and
+ * the checker of binaries share them, and the compiler and the runtime use them too. */
 #ifndef FORMAT_CHECK_H
 #define FORMAT_CHECK_H
 
@@ -11,13 +12,13 @@ static const char bin_letters[BIN_OP_KINDS][4] = {
 #undef OP
 };
 
-/* The operand letters of an op kind (ops.def); "" for none or an unknown kind. */
+/* Returns the operand letters of an op kind (ops.def); "" if it has no operands or is unknown. */
 static inline const char *bin_operands(unsigned kind)
 {
 	return bin_letters[kind < BIN_OP_KINDS ? kind : 0];
 }
 
-/* How many buffer ranges an op of this kind has: 0, 1 or 2. */
+/* Returns the number of buffer ranges that an op of this kind has in its own rank: 0, 1 or 2. */
 static inline unsigned bin_nranges(unsigned kind)
 {
 	char first = *bin_operands(kind);
@@ -32,7 +33,7 @@ static inline char bin_letter(unsigned kind, unsigned range)
 	return s[s[0] == 'P' ? 1 : range];
 }
 
-/* Whether an op of this kind reads, or writes, its range 0 or 1. */
+/* True if an op of this kind reads the range 0 or 1. bin_writes: true if it writes it. */
 static inline bool bin_reads(unsigned kind, unsigned range)
 {
 	char c = bin_letter(kind, range);
@@ -47,7 +48,7 @@ static inline bool bin_writes(unsigned kind, unsigned range)
 	return c == 'R' || c == 'W' || c == 'U';
 }
 
-/* Whether an op of this kind is an end of a message, or needs the operation. */
+/* True if an op of this kind sends, receives, is the send or recv of a message, or applies the operation of the collective. */
 static inline bool bin_sends(unsigned kind)
 {
 	return kind == BIN_OP_SEND;
@@ -69,9 +70,9 @@ static inline bool bin_reduces(unsigned kind)
 	       kind == BIN_OP_RECV_REDUCE_WITH;
 }
 
-/* Whether there are entries of a kind, the interface sends something for them, and they have ranges. */
+/* Properties of a kind of queue entries (entry.def). */
 struct bin_entry_facts {
-	bool is, sends, ranges;
+	bool is, sends, ranges; /* the kind exists; the interface sends something for the entry; the entry has ranges */
 };
 
 static inline struct bin_entry_facts bin_entry_facts(unsigned kind)
@@ -85,25 +86,25 @@ static inline struct bin_entry_facts bin_entry_facts(unsigned kind)
 	return facts[kind < BIN_E_KINDS ? kind : 0];
 }
 
-/* Which of its ranges an entry reads; the other one it writes. */
+/* Returns which range an entry reads, 0 or 1; it writes the other one. */
 static inline unsigned bin_entry_source(const struct bin_entry *e)
 {
 	return e->kind == BIN_E_GET;
 }
 
-/* Where an entry of a rank arrives, and brings credit to. */
+/* Returns the rank where an entry of `rank` arrives, and to whose queue it brings credit. */
 static inline uint32_t bin_entry_lands(const struct bin_entry *e, uint32_t rank)
 {
 	return e->kind == BIN_E_GET ? rank : e->peer;
 }
 
-/* Whether two entries of a queue arrive in their order, if both have strong order. */
+/* True if two entries of one queue have the same route: they then arrive in their order if both have strong order. */
 static inline bool bin_entry_same_route(const struct bin_entry *a, const struct bin_entry *b)
 {
 	return (a->kind == BIN_E_GET) == (b->kind == BIN_E_GET) && a->peer == b->peer && a->queue == b->queue;
 }
 
-/* How long an element of an ARMW is; 0: there is no such. */
+/* Returns the bytes of an element of this kind of ARMW; 0 if the kind does not exist. */
 static inline unsigned bin_armw_bytes(unsigned armw)
 {
 	static const uint8_t bytes[BIN_ARMWS] = {
@@ -115,8 +116,8 @@ static inline unsigned bin_armw_bytes(unsigned armw)
 	return armw < BIN_ARMWS ? bytes[armw] : 0;
 }
 
-/* Whether two ops touch the same elements, and one of them writes; where both update them that does not count if updates
- * commute. */
+/* True if two ops of a rank conflict: both access the same element, and at least one writes it. With `commute` two updates
+ * of the same element do not conflict. */
 static inline bool bin_conflict_of(const struct bin_op *a, const struct bin_op *b, bool commute)
 {
 	for (unsigned i = 0; i < bin_nranges(a->kind) && a->len && b->len; i++)
@@ -133,7 +134,7 @@ static inline bool bin_conflict(const struct bin_op *a, const struct bin_op *b)
 	return bin_conflict_of(a, b, false);
 }
 
-/* Of an op that reduces, what it does to what it updates, and nothing else. */
+/* Returns an op that has only the updated range of `op`, which reduces: with bin_conflict() one can ask for this range alone. */
 static inline struct bin_op bin_update(const struct bin_op *op)
 {
 	const unsigned k = bin_nranges(op->kind) - 1;
@@ -141,24 +142,26 @@ static inline struct bin_op bin_update(const struct bin_op *op)
 	return (struct bin_op){ .kind = BIN_OP_RECV_REDUCE, .buf = { op->buf[k] }, .off = { op->off[k] }, .len = op->len };
 }
 
-/* Whether a section has checks of its parts in place of one of its own. */
+/* True if each part of the section has its own checksum, and the section as a whole has none. */
 static inline bool bin_in_parts(uint32_t type)
 {
 	return type == BIN_S_RANKS || type == BIN_S_QUEUES;
 }
 
-/* bin_queues.c: fills in the part of b; at and n: of each section that is there. */
+/* Checks the sections of command queues and fills in their fields of b (check_queues.c). at and n have, for each type of
+ * section, the address and the number of records; NULL and 0 if it is absent. */
 int bin_open_queues(struct bin *b, const void *const at[BIN_S_TYPES], const uint64_t n[BIN_S_TYPES]);
 
-/* A rank's section, taken apart. */
+/* A rank's part of RANKS, opened: its numbers, and pointers to its arrays. */
 struct bin_opened {
-	uint32_t nops, ndeps, sizes;
-	bool wide, pos;
-	uint64_t bytes;
+	uint32_t nops, ndeps, sizes; /* numbers of ops, dependencies and buffer sizes */
+	bool wide, pos; /* the part is wide; it has positions */
+	uint64_t bytes; /* length of the part, padding included */
 	const unsigned char *size_rows, *ops, *deps, *positions;
 };
 
-/* -ERR_CORRUPT when the section does not lie within RANKS. */
+/* Opens the part of a row of DIR; -ERR_CORRUPT if it does not lie within RANKS. The other functions read op i, dependency i
+ * (with BIN_START) and the position of op i. */
 int bin_opened_at(const struct bin *b, uint32_t dir_row, struct bin_opened *v);
 void bin_opened_op(const struct bin_opened *v, uint32_t i, struct bin_op32 *out);
 uint32_t bin_opened_dep(const struct bin_opened *v, uint32_t i);

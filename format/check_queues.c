@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Validation of what a binary has for command queues. What a rank posts is checked on its own: its ranges against its
- * own buffers, and those at its peers against theirs. Freestanding. */
+ * Validates the command queues of a binary. Each rank's part is checked on its own: ranges of the rank against its own
+ * buffers, ranges at a peer against the peer's buffers. Freestanding. */
 #include "format/check.h"
 
 #include "util/err.h"
@@ -41,7 +41,7 @@ struct bin_posts bin_posts(const struct bin *b, uint32_t dir_row)
 	return p;
 }
 
-/* Whether the part of a row lies within QUEUES; *bytes: how long it is. */
+/* True if the part of a row of QDIR lies within QUEUES. Sets *bytes to the length of the part. */
 static bool queues_in_section(const struct bin *b, uint32_t dir_row, uint64_t *bytes)
 {
 	const uint64_t off = (uint64_t)b->qdir[dir_row].off * 8;
@@ -55,7 +55,7 @@ static bool queues_in_section(const struct bin *b, uint32_t dir_row, uint64_t *b
 	return *bytes <= b->queues_len - off;
 }
 
-/* The number that a rank's part in RANKS has for the size of a buffer; with queues it is no expression. */
+/* Reads the size of a buffer from a rank's part of RANKS. In a binary with queues it must be a constant of EXPRS. */
 static int size_of(const struct bin *b, uint32_t dir_row, uint32_t buf, uint64_t *size)
 {
 	struct bin_opened v;

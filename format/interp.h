@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The interpreter of programs: all rows of insn.def, each once. A file that includes it gets interpret() for a machine
- * of its own, and defines the functions declared here, which say what a register can hold besides a number, what becomes
- * of an op, and how a size is kept. For numbers alone (program.c) they leave nothing of that; the compiler
- * (lower_concrete.c) has terms as well, which stand for numbers that depend on count. Freestanding. */
+ * The interpreter of parametric programs: it has each instruction of insn.def once. A file that includes it gets its own
+ * interpret(), and defines the functions declared here. They decide what a register may hold besides a number, what EMIT
+ * makes, and how the size of a buffer is stored. In program.c all values are numbers, and the compiler removes the tests
+ * for anything else. In lower_concrete.c a register may also hold a term: a value that depends on count, which is not
+ * known yet. Freestanding. */
 #ifndef FORMAT_INTERP_H
 #define FORMAT_INTERP_H
 
 #include "format/arith.h"
 #include "format/machine.h"
 
-/* A register holds a number, and not a term; or does from now on. BIN_NOREG is the number 0. */
+/* is_number: true if register r holds a number and not a term; BIN_NOREG counts as the number 0. mark_number: records which
+ * of the two the register holds from now on. */
 ARITH_INLINE bool is_number(const struct machine *m, uint16_t r);
 ARITH_INLINE void mark_number(struct machine *m, uint16_t r, bool number);
-/* Sets register a. reg is m->reg, which is read once for all instructions. */
+/* Carries out an ARITH instruction, which sets register a. reg is m->reg, which interpret() reads only once. */
 ARITH_INLINE int compute(struct machine *m, int64_t *reg, int op, const struct bin_word *w);
-/* The size of a buffer is in register r. */
+/* Sets the size of a buffer to the value of register r. */
 ARITH_INLINE int set_size(struct machine *m, uint32_t buffer, uint16_t r);
-/* EMIT, GETS, EMITIN and COPYIN. */
+/* Makes an op for the instruction EMIT, GETS, EMITIN or COPYIN. */
 ARITH_INLINE int emit(struct machine *m, const struct bin_tmpl *t, enum bin_insn insn, uint32_t line);
-/* A buffer is in place: what the ops so far do with it they do with a range of another one. A result only says so, in a
- * copy. */
+/* Carries out INPLACE: in all ops so far, ranges of the template's first buffer become ranges of its second buffer. In the
+ * program of a result it only makes the copy, which says that the buffer is in place. */
 static int put_in_place(struct machine *m, const struct bin_tmpl *t, bool result);
 
-/* Not an error number of the library: a term is where only a number will do. */
+/* An error inside the interpreter, not one of util/err.h: a register holds a term where a number is needed. */
 #define NEEDS_NUMBER (-1000)
 
 /* ---- counting ---- */
@@ -37,7 +39,7 @@ static inline int count_dep(struct machine *m)
 	return m->sp->ndeps++ < (uint64_t)m->most * BIN_USUAL_DEPS ? 0 : -ERR_SPACE;
 }
 
-/* There is room for half as many calls with labels as ops. */
+/* A program may have half as many calls with labels as ops, as in most_ranges() of call.c. */
 static inline int count_call(struct machine *m, const struct bin_call *c)
 {
 	return c->label == BIN_NONE || m->nranges++ < m->most / 2 ? 0 : -ERR_SPACE;
@@ -109,7 +111,7 @@ static inline int check_peer(struct machine *m, const int64_t *reg, const struct
 	return peer < 0 || peer >= reg[w->b] ? -ERR_PEER : 0;
 }
 
-/* What depends on count is checked when count is known. */
+/* Checks WITHIN or FITS if its values are numbers. Values that depend on count are checked when count is known. */
 static inline int check_window(struct machine *m, const struct bin_word *w)
 {
 	if (!is_number(m, w->a) || !is_number(m, m->b->windows[w->c].size))
@@ -125,18 +127,18 @@ static inline int check_window(struct machine *m, const struct bin_word *w)
 #pragma GCC diagnostic ignored "-Wpedantic" /* computed goto is 5 to 15 % faster than a switch */
 
 #define RUN goto *label[w->op]
-/* The empty asm keeps apart what compilers would merge: the processor predicts many jumps better than one. */
+/* The empty asm keeps compilers from merging the indirect jumps: the processor predicts many jumps better than one. */
 #define NEXT do { w++; __asm__ volatile("" : : "i"(__COUNTER__)); RUN; } while (0)
 #define CHECK(what) do { err = (what); if (__builtin_expect(err, 0)) goto out; NEXT; } while (0)
 #define SET(value, number) do { reg[w->a] = (value); mark_number(m, w->a, number); NEXT; } while (0)
-/* Jumps if that is true. */
+/* Goes on to the next statement, which jumps, if the condition is true; to the next instruction otherwise. */
 #define BRANCH(condition) do { if (!is_number(m, w->a)) CHECK(NEEDS_NUMBER); if (!(condition)) NEXT; } while (0)
 #define COUNT_OR(counted, done) CHECK(counts ? (counted) : (done))
 #define EMIT(insn) COUNT_OR(count_op(m), emit(m, &b->tmpls[w->imm], insn, LINE))
 #define LINE (b->lines ? b->lines[w - b->code] : 0)
 
-/* From an instruction on; 0 is where ops begin. Every row of insn.def has its label in here. Instructions are counted
- * where they leave the straight line. */
+/* Runs the program from instruction `from` to END: 0 is the program of the ops, any other value that of the result. Each
+ * row of insn.def has its label here. Instructions are counted at jumps, for the whole straight line before the jump. */
 static int interpret(struct machine *m, uint32_t from)
 {
 	static const void *const label[BIN_INSNS] = {
@@ -145,7 +147,7 @@ static int interpret(struct machine *m, uint32_t from)
 #undef INSN
 	};
 	const struct bin *b = m->b;
-	const struct bin_word *w = b->code + from, *line = w; /* the straight line began there */
+	const struct bin_word *w = b->code + from, *line = w; /* line: where the current straight line began */
 	const uint64_t fuel = m->args->fuel ? m->args->fuel : (uint64_t)1 << 28;
 	const bool counts = m->most;
 	uint64_t steps = 0;
@@ -196,11 +198,11 @@ L_PEER: CHECK(check_peer(m, reg, w));
 L_WITHIN:
 L_FITS: CHECK(check_window(m, w));
 #define INSN(NAME, number, text, form)
-#define ARITH(NAME, number, text, form) L_##NAME: CHECK(compute(m, reg, number, w)); /* unary ones have c = 0 */
+#define ARITH(NAME, number, text, form) L_##NAME: CHECK(compute(m, reg, number, w)); /* c is 0 in unary ones */
 #include "format/insn.def"
 #undef INSN
 L_END:
-	err = 0; /* as it is, so that no instruction keeps it */
+	err = 0; /* err is 0 already; the store keeps the compiler from carrying err through all instructions */
 out:
 	m->sp->where = (uint32_t)(w - b->code);
 	m->sp->steps = steps + (uint64_t)(w - line) + 1;

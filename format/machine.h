@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The machine that runs parametric programs: what program.c, call.c and the compiler's machine with terms share. Its
- * interpreter is interp.h. Freestanding. */
+ * The state of the machine that runs parametric programs, and the functions on it that program.c, call.c and the compiler's
+ * machine with terms (lower_concrete.c) share. Its interpreter is interp.h. Freestanding. */
 #ifndef FORMAT_MACHINE_H
 #define FORMAT_MACHINE_H
 
@@ -8,13 +8,14 @@
 #include "format/check.h"
 #include "util/err.h"
 
-/* Instances of labels: the scalar ones in an array, indexed ones in a hash. Both indices are one number. */
+/* A slot of the hash of indexed labels. Labels without index are in the array `scalar` of the machine. */
 struct instance {
-	uint64_t index;
-	uint32_t label; /* + 1; 0: empty */
-	uint32_t value; /* as in scalar */
+	uint64_t index; /* the first index in the low, the second in the high 32 bits */
+	uint32_t label; /* label + 1; 0 in an empty slot */
+	uint32_t value; /* what the label stands for, see BIN_CALL */
 };
 
+/* A dependency that waits for the end of the program: one of its labels did not exist when DEP ran. */
 struct pending {
 	uint64_t op_index, on_index;
 	const struct bin_dep_tmpl *tmpl;
@@ -24,41 +25,42 @@ struct machine {
 	const struct bin *b;
 	const struct bin_args *args;
 	struct bin_space *sp;
-	int64_t *reg; /* from -1 on */
-	uint32_t *scalar; /* 0: not created; op + 1; or BIN_CALL and a number of ranges */
-	struct instance *table; /* many programs have no use for it: it is cleared when one has */
-	uint32_t mask;
-	bool cleared;
+	int64_t *reg; /* registers; reg[-1], the one of BIN_NOREG, is always 0 */
+	uint32_t *scalar; /* what each label without index stands for, see BIN_CALL */
+	struct instance *table; /* hash of the labels with an index; cleared at its first use, because many programs have none */
+	uint32_t mask; /* slots of the table - 1 */
+	bool cleared; /* the table has been cleared */
 	struct pending *pending;
 	uint32_t npending;
-	uint32_t most; /* of the ops that are only counted; 0: they are made */
-	/* of programs with calls */
-	struct bin_range *ranges; /* of the calls with labels */
+	uint32_t most; /* not 0: ops are only counted, and no more than this number is allowed; 0: ops are made */
+	/* The fields below are used only by programs with calls. */
+	struct bin_range *ranges; /* ranges of the calls that have labels */
 	struct deferred_deps *deferred_deps;
 	struct bin_neighbours *neighbours;
 	uint32_t nranges, most_ranges, ndeferred;
-	uint32_t next_label; /* of the next instance */
+	uint32_t next_label; /* first label of the next instance of a call */
 };
 
 /* ---- program.c ---- */
 
-/* Before a run: the scratch of sp is divided, and the registers are set. */
+/* Prepares a run: divides the scratch of sp, and sets the registers and labels to their first values. */
 void machine_init(struct machine *m, const struct bin *b, const struct bin_args *args, struct bin_space *sp);
-/* After a run: adds the dependencies that had to wait until all ops are there. */
+/* Ends a run: adds the dependencies that had to wait until all ops exist. */
 int machine_connect(struct machine *m);
-/* The instructions that work on numbers alone; machine_param serves all that take a parameter. */
+/* Carry out the instructions that need numbers. machine_param handles all instructions that take a parameter. */
 int machine_param(struct machine *m, const struct bin_word *w);
 int machine_depend(struct machine *m, const struct bin_dep_tmpl *t);
 int machine_set_size(struct machine *m, uint32_t buffer, int64_t size);
-/* The ops of a program that begins at instruction `from`. most: they are only counted, up to that; 0: they are made. */
+/* Runs the program that begins at instruction `from`. If most is 0, it makes the ops; otherwise it only counts them, and
+ * returns -ERR_SPACE if there are more than `most`. */
 int machine_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp, uint32_t from, uint32_t most);
 
-/* ---- call.c: what programs with calls do ---- */
+/* ---- call.c: programs with calls ---- */
 
-/* Bytes of scratch that calls take, and their part of it. */
+/* machine_calls_size returns the bytes of scratch that calls need; machine_calls_init divides them. */
 size_t machine_calls_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap);
 void machine_calls_init(struct machine *m, void *scratch);
-/* The instructions. */
+/* Carry out the instructions that only programs with calls have. */
 int machine_enter(struct machine *m, const struct bin_call *c, int64_t *first);
 int machine_leave(struct machine *m, const struct bin_call *c);
 int machine_inside(struct machine *m, const struct bin_call *c, int64_t *first);
@@ -66,14 +68,14 @@ int machine_emit_in_call(struct machine *m, const struct bin_tmpl *t, uint32_t l
 int machine_depend_in_call(struct machine *m, const struct bin_dep_tmpl *t, uint32_t line);
 int machine_within(struct machine *m, const struct bin_word *w);
 int machine_fits(struct machine *m, const struct bin_word *w);
-/* The part of machine_connect for what machine_depend_in_call left. */
+/* The part of machine_connect for programs with calls: adds the dependencies that machine_depend_in_call deferred. */
 int machine_connect_calls(struct machine *m);
-/* A label is created; that a call with its name may come was only expected. */
+/* True if the value of a label is a call that has been named but not entered, so that the label is still free. */
 bool machine_only_expected(const struct machine *m, uint32_t value);
 
-/* ---- for all of them ---- */
+/* ---- all programs ---- */
 
-/* Where an instance is, or the empty slot where it would be. */
+/* Returns the slot of a label with its index, or the empty slot where it belongs. */
 static inline struct instance *find_instance(struct machine *m, uint32_t label, uint64_t index)
 {
 	uint64_t at = ((index + label * 0xc2b2ae3d27d4eb4fu) * 0x9e3779b97f4a7c15u) >> 32;
@@ -89,7 +91,7 @@ static inline struct instance *find_instance(struct machine *m, uint32_t label, 
 	}
 }
 
-/* NOREG is -1, and that register is always 0. */
+/* Returns the value of a register, 0 for BIN_NOREG: as a signed number that is -1, and reg[-1] is always 0. */
 static inline uint64_t reg_or_0(const struct machine *m, uint16_t r)
 {
 	return (uint64_t)m->reg[(int16_t)r];
@@ -122,7 +124,7 @@ static inline int out_of_bounds(struct bin_space *sp, uint32_t what, uint64_t of
 	return -ERR_BOUNDS;
 }
 
-/* Which field of an op does not fit. */
+/* Stores in sp which field of an op is out of range, and its value. Returns -ERR_RANGE. */
 static inline int out_of_range(const struct machine *m, const struct bin_tmpl *t)
 {
 	const struct {
@@ -142,7 +144,7 @@ static inline int out_of_range(const struct machine *m, const struct bin_tmpl *t
 	return -ERR_RANGE;
 }
 
-/* The number in a register, and whether it is too large, or negative. */
+/* Returns the value of a register, and sets *bad if it is negative or greater than `most`. */
 static inline uint64_t reg_field(const struct machine *m, uint16_t r, uint64_t most, bool *bad)
 {
 	uint64_t v = reg_or_0(m, r);
@@ -151,7 +153,7 @@ static inline uint64_t reg_field(const struct machine *m, uint16_t r, uint64_t m
 	return v;
 }
 
-/* The label of an instance that a template names. */
+/* Computes the label that a template names: counted from the first label of its instance, if it has one. */
 static inline int full_label(const struct machine *m, uint32_t label, uint16_t instance, uint32_t *out)
 {
 	uint64_t all = label + (instance ? (uint64_t)m->reg[instance] : 0);
@@ -160,11 +162,11 @@ static inline int full_label(const struct machine *m, uint32_t label, uint16_t i
 	return all < BIN_NONE ? 0 : -ERR_CORRUPT;
 }
 
-/* To emit an op takes these three, and sp->nops++. They are inlined, so that programs without calls have nothing to do with
- * them. */
+/* emit_op calls the next three functions and increments sp->nops. All are inlined, so that the version for programs without
+ * calls contains no code for calls. */
 #define EMIT_INLINE static inline __attribute__((always_inline))
 
-/* Begins an op: all but its ranges. */
+/* Sets all fields of a new op but its ranges. */
 EMIT_INLINE int begin_op(struct machine *m, const struct bin_tmpl *t, uint32_t line)
 {
 	struct bin_space *sp = m->sp;
@@ -191,7 +193,7 @@ EMIT_INLINE int begin_op(struct machine *m, const struct bin_tmpl *t, uint32_t l
 	return bad ? out_of_range(m, t) : 0;
 }
 
-/* Gives it range k, which lies in its window and buffer. */
+/* Sets range k of the new op, and checks that it lies in its window and buffer. */
 EMIT_INLINE int place_range(struct machine *m, const struct bin_tmpl *t, unsigned k, bool in_call)
 {
 	struct bin_space *sp = m->sp;
@@ -214,12 +216,12 @@ EMIT_INLINE int place_range(struct machine *m, const struct bin_tmpl *t, unsigne
 	if (is_outside(op->off[k], op->len, sp->bufsize[op->buf[k]])) {
 		if (op->len)
 			return out_of_bounds(sp, op->buf[k], op->off[k], op->len, sp->bufsize[op->buf[k]]);
-		op->off[k] = 0; /* nothing may be anywhere */
+		op->off[k] = 0; /* an empty range is allowed anywhere */
 	}
 	return 0;
 }
 
-/* Lets its label stand for it. */
+/* Gives the new op its label, if it has one. */
 EMIT_INLINE int name_op(struct machine *m, const struct bin_tmpl *t, bool in_call)
 {
 	uint32_t label = t->label;
@@ -258,7 +260,7 @@ EMIT_INLINE int emit_op(struct machine *m, const struct bin_tmpl *t, uint32_t li
 	return err;
 }
 
-/* A copy of a range onto itself, as it is in place, does nothing. */
+/* Turns a copy of a range onto itself into a nop. Such copies arise when a buffer is in place. */
 static inline void onto_itself(struct bin_op *op)
 {
 	if (op->kind != BIN_OP_COPY || op->buf[0] != op->buf[1] || op->off[0] != op->off[1])

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Runs parametric programs whose values are numbers: specialises them, or counts what they make. Freestanding. */
+ * Runs parametric programs in which all values are numbers. It specialises them for one rank, or counts their ops and
+ * dependencies. Freestanding. */
 #include "format/interp.h"
 #include "util/align.h"
 
-/* ---- room ---- */
+/* ---- memory ---- */
 
 static uint32_t table_size(uint32_t ops_cap)
 {
@@ -51,7 +52,7 @@ void machine_init(struct machine *m, const struct bin *b, const struct bin_args 
 
 /* ---- dependencies ---- */
 
-/* The op of a label instance + 1, or 0. */
+/* Returns the number + 1 of the op that a label stands for, or 0. */
 static inline uint32_t op_of_label(struct machine *m, uint32_t label, bool scalar, uint64_t index)
 {
 	if (scalar)
@@ -59,7 +60,7 @@ static inline uint32_t op_of_label(struct machine *m, uint32_t label, bool scala
 	return find_instance(m, label, index)->value;
 }
 
-/* Adds an edge; 1 when one of its instances does not exist (yet). */
+/* Adds a dependency between two labels; returns 1 if one of them has no op so far. */
 static inline int add_label_dep(struct machine *m, const struct bin_dep_tmpl *t, uint64_t op_index, uint64_t on_index)
 {
 	uint32_t op = op_of_label(m, t->op, t->op_index[0] == BIN_NOREG, op_index);
@@ -91,7 +92,7 @@ int machine_depend(struct machine *m, const struct bin_dep_tmpl *t)
 	return 0;
 }
 
-/* Edges to instances that never came are dropped. */
+/* Dependencies with a label that no op has got are dropped. */
 int machine_connect(struct machine *m)
 {
 	int err = 0;
@@ -103,7 +104,7 @@ int machine_connect(struct machine *m)
 
 /* ---- parameters and sizes ---- */
 
-/* The argument of a parameter, or its default; *out is borrowed. */
+/* Stores the argument for a parameter, or its default, in *out. Its vector stays the caller's. */
 static int param_value(struct machine *m, const struct bin_args *args, uint32_t i, struct bin_arg *out)
 {
 	const struct bin_param *p = &m->b->params[i];
@@ -113,7 +114,7 @@ static int param_value(struct machine *m, const struct bin_args *args, uint32_t 
 		*out = args->args[i];
 		return 0;
 	}
-	/* Not even a default will do: the root may have been given another value. */
+	/* A parameter that only the root knows: other ranks must not use the default, as the root may have another value. */
 	if (p->scope == BIN_ROOTONLY) {
 		struct bin_arg root;
 
@@ -131,7 +132,8 @@ static int param_value(struct machine *m, const struct bin_args *args, uint32_t 
 	return -ERR_PARAM;
 }
 
-/* The parameter of the rank that an instruction names, or of the own one. */
+/* Stores the parameter that an instruction names in *out: for PARAM_OF and ELEM_OF that of the rank in register a, for the
+ * others that of this rank. */
 static int param_of(struct machine *m, const struct bin_word *w, struct bin_arg *out)
 {
 	const struct bin_args *args = m->args;
@@ -184,13 +186,13 @@ int machine_set_size(struct machine *m, uint32_t buffer, int64_t size)
 
 	if (size < 0)
 		return out_of_bounds(sp, buffer, 0, 0, (uint64_t)size);
-	if (sp->nops && (uint64_t)size < sp->bufsize[buffer]) /* ops were held against the other size */
+	if (sp->nops && (uint64_t)size < sp->bufsize[buffer]) /* earlier ops were checked against the larger size */
 		return -ERR_CORRUPT;
 	sp->bufsize[buffer] = (uint64_t)size;
 	return 0;
 }
 
-/* ---- the machine of numbers ---- */
+/* ---- the functions that interp.h needs, for numbers ---- */
 
 static bool is_number(const struct machine *m, uint16_t r)
 {
@@ -217,7 +219,7 @@ static int set_size(struct machine *m, uint32_t buffer, uint16_t r)
 	return machine_set_size(m, buffer, m->reg[r]);
 }
 
-/* The range that is got lies in a buffer of another rank, whose size is not known here. */
+/* Makes a gets. Its range 1 lies in a buffer of another rank, whose size is not known here, so it is not checked against one. */
 static int emit_gets(struct machine *m, const struct bin_tmpl *t, uint32_t line)
 {
 	const uint64_t off = reg_or_0(m, t->off[1]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reader of binary schedules (man/goal-bin.5): specialises an image for one rank. Programs are run in program.c. All of
- * it builds with -ffreestanding and without malloc, so that firmware can carry it. */
+ * The reader of binary schedules (man/goal-bin.5): it specialises an image for one rank. This file unpacks concrete binaries;
+ * program.c runs the programs of parametric ones. The reader builds with -ffreestanding and without malloc, so that
+ * firmware can include it. */
 #include "format/machine.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the format is used in place");
@@ -12,7 +13,7 @@ static size_t op_size(bool wide)
 	return wide ? sizeof(struct bin_op32) : sizeof(struct bin_op16);
 }
 
-/* One rank's section, taken apart; valid after bin_check_rank. */
+/* Sets the fields of v but `bytes`, without checks: either bin_check_rank has passed, or bin_opened_at checks them next. */
 static void open_section(const struct bin *b, uint32_t dir_row, struct bin_opened *v)
 {
 	const unsigned char *p = b->ranks + (uint64_t)b->dir[dir_row].off * 4;
@@ -111,7 +112,7 @@ static int eval_exprs(const struct bin *b, const struct bin_args *args, int64_t 
 	return 0;
 }
 
-/* What the binary is made for is what is asked for. */
+/* Checks that the binary was made for this number of ranks, this count and this root. */
 static int check_args(const struct bin *b, const struct bin_args *args, int64_t root, struct bin_space *sp)
 {
 	if (args->size != b->meta->nranks)
@@ -129,13 +130,13 @@ static int check_args(const struct bin *b, const struct bin_args *args, int64_t 
 	return 0;
 }
 
-/* A section that becomes ops. */
+/* State while a rank's part of RANKS is unpacked into ops. */
 struct unpacking {
 	const struct bin *b;
 	struct bin_space *sp;
 	struct bin_opened v;
-	const int64_t *val; /* of EXPRS */
-	bool plain, inplace; /* some buffer can be in place */
+	const int64_t *val; /* values of the rows of EXPRS */
+	bool plain, inplace; /* the binary is plain GOAL; some buffer may be in place */
 };
 
 static int set_sizes(struct unpacking *u)
@@ -169,7 +170,7 @@ static inline int set_range(const struct unpacking *u, const struct bin_class *c
 {
 	uint64_t *size = &u->sp->bufsize[c->buf[k]];
 
-	if (u->plain) { /* grows by the op's own bytes */
+	if (u->plain) { /* the op has bytes of its own, by which the buffer grows */
 		op->off[k] = *size;
 		if (op->len > INT64_MAX - *size)
 			return -ERR_OVERFLOW;
@@ -185,7 +186,7 @@ static inline int set_range(const struct unpacking *u, const struct bin_class *c
 	return 0;
 }
 
-/* The range lies in a buffer of another rank, whose size is not known here. */
+/* Sets range 1 of a gets. It lies in a buffer of another rank, whose size is not known here. */
 static inline int set_got_range(const struct unpacking *u, const struct bin_class *c, struct bin_op *op)
 {
 	if (c->off[1] == BIN_NONE)

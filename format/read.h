@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reading binaries: what is opened, checked and specialised, without malloc. */
+ * The reader of binaries: opens, validates and specialises them, without malloc. The caller owns the image, and bin_check()
+ * must accept it before anything else reads it. */
 #ifndef FORMAT_READ_H
 #define FORMAT_READ_H
 
@@ -9,19 +10,21 @@
 struct bin_op {
 	uint8_t kind, exec;
 	uint16_t level;
-	uint32_t peer, tag, cpu, nic; /* peer, tag may be BIN_ANY in plain GOAL */
+	uint32_t peer, tag, cpu, nic; /* peer and tag of a recv may be BIN_ANY in plain GOAL */
 	uint16_t buf[2];
-	uint32_t line; /* 0: unknown */
-	uint64_t off[2], len; /* elements (bytes in plain GOAL); ns for calc */
+	uint32_t line; /* line of the GOAL text; 0: unknown */
+	uint64_t off[2], len; /* elements (bytes in plain GOAL); len of a calc: ns */
 };
 
-/* A result is a list of ops of its own: "gets" is GETS, where range 0 holds at the end what range 1 of rank peer
- * held at the start. No other rank's buffers are known here: range 1 is not held against a size. */
+/* The result of a rank is a separate list of ops, of the kind GETS: at the end, range 0 holds what range 1 of rank `peer`
+ * held at the start. The sizes of another rank's buffers are not known here, so range 1 is not checked against one. */
 
-/* deps[].on has BIN_START set for irequires. */
+/* A dependency: op waits for op `on`, in which the bit BIN_START is set for irequires. */
 struct bin_dep {
 	uint32_t op, on;
 };
+
+/* An opened binary: pointers into the image, and the numbers of records. A pointer is NULL if its section is absent. */
 
 struct bin {
 	const unsigned char *base;
@@ -36,15 +39,15 @@ struct bin {
 	const struct bin_dep_tmpl *deps;
 	const struct bin_window *windows;
 	const struct bin_call *calls;
-	const uint32_t *lines; /* NULL without */
+	const uint32_t *lines; /* source line of each instruction, or NULL */
 	const struct bin_expr *exprs;
 	const struct bin_class *classes;
 	const struct bin_dir *dir;
 	const unsigned char *ranks;
-	const uint32_t *debug_base; /* NULL without */
+	const uint32_t *debug_base; /* first record of `debug` for each row of DIR, or NULL */
 	const struct bin_op_debug *debug;
 	const struct bin_proved *proved;
-	const struct bin_target *target; /* NULL: there are no queues */
+	const struct bin_target *target; /* NULL if the binary has no command queues */
 	const struct bin_dir *qdir;
 	const unsigned char *queues;
 	uint64_t strings_len, ranks_len, queues_len;
@@ -54,10 +57,10 @@ struct bin {
 
 /* The value of a parameter for one rank. */
 struct bin_arg {
-	bool known; /* false: not given, or not known to this rank */
+	bool known; /* the value was given, and this rank knows it */
 	int64_t value;
-	const int64_t *elem; /* vector; NULL: each is value, as by default */
-	size_t n;
+	const int64_t *elem; /* elements of a vector; NULL: each of them is `value`, as in a default */
+	size_t n; /* length of a vector */
 };
 
 static inline struct bin_arg bin_default(const struct bin_param *p)
@@ -65,7 +68,7 @@ static inline struct bin_arg bin_default(const struct bin_param *p)
 	return (struct bin_arg){ .known = true, .value = p->value, .n = p->elements };
 }
 
-/* Fields of ops that a value may not fit. */
+/* The fields of an op whose range of values is limited; -ERR_RANGE names one of them. */
 enum bin_field {
 	BIN_FIELD_LEVEL,
 	BIN_FIELD_TAG,
@@ -79,15 +82,15 @@ enum bin_field {
 struct bin_args {
 	uint32_t rank, size;
 	int64_t count; /* elements per block */
-	const struct bin_arg *args; /* of this rank, in the order of PARAMS; NULL: all defaults */
-	const struct bin_arg *const *by_rank; /* of each rank, for results; NULL: all have args */
-	uint64_t fuel; /* instructions at most; 0: 2^28 */
-	uint32_t most_ops; /* of the rank; 0: BIN_USUAL_OPS */
-	const char *sample; /* what the arguments are called in messages; NULL: nothing */
+	const struct bin_arg *args; /* arguments of this rank, in the order of PARAMS; NULL: all defaults */
+	const struct bin_arg *const *by_rank; /* arguments of each rank, used by results; NULL: all ranks have `args` */
+	uint64_t fuel; /* the most instructions that may run; 0: 2^28 */
+	uint32_t most_ops; /* the most ops that the rank may have; 0: BIN_USUAL_OPS */
+	const char *sample; /* name of this set of arguments in messages, or NULL */
 };
 
-/* Ops that a rank has at most unless something else is asked for: in an alltoall of 2^20 ranks it has half as many. Each
- * may have so many dependencies, on average. */
+/* Default of the most ops that a rank may have; an alltoall of 2^20 ranks has half as many. BIN_USUAL_DEPS is the most
+ * dependencies that an op may have on average. */
 #define BIN_USUAL_OPS (1u << 22)
 #define BIN_USUAL_DEPS 4u
 
@@ -95,50 +98,51 @@ struct bin_args {
 struct bin_space {
 	struct bin_op *ops;
 	struct bin_dep *deps;
-	uint64_t *bufsize; /* nbuffers entries, in elements */
+	uint64_t *bufsize; /* size of each of the nbuffers buffers, in elements */
 	void *scratch; /* bin_scratch_size() bytes, 8-aligned */
 	uint32_t ops_cap, deps_cap;
-	/* results */
+	/* The fields below are set by the call. */
 	uint32_t nops, ndeps;
-	uint32_t where; /* on error: instruction (parametric) or op (concrete) */
-	uint32_t what; /* on ERR_ASSERT and ERR_FAULT: a string; on ERR_PARAM and ERR_UNKNOWN: a parameter; on ERR_BOUNDS:
-			  a buffer, in a call a window, of an element of a vector: a parameter; on ERR_RANGE:
-			  enum bin_field */
-	int64_t value[3]; /* on ERR_PEER and ERR_RANGE: it; on ERR_BOUNDS: offset, length and size */
+	uint32_t where; /* on error: number of the instruction (parametric) or of the op (concrete) */
+	uint32_t what; /* on ERR_ASSERT and ERR_FAULT: a string; on ERR_PARAM and ERR_UNKNOWN: a parameter; on ERR_RANGE:
+			  enum bin_field; on ERR_BOUNDS: a buffer, in a call a window, or, if an element of a vector does
+			  not exist, a parameter */
+	int64_t value[3]; /* on ERR_PEER and ERR_RANGE: the value that is wrong; on ERR_BOUNDS: offset, length and size */
 	uint64_t steps; /* instructions executed */
 };
 
-/* Validates header, section table and all sections but RANKS, and fills b. The image is borrowed.
- * 0, -ERR_NOT_BIN, -ERR_VERSION, -ERR_TRUNCATED, -ERR_CHECKSUM or -ERR_CORRUPT. */
+/* Validates header, section table and all sections but RANKS and QUEUES, and fills b, which points into the image. Returns
+ * 0, -ERR_ARG (image not 8-aligned), -ERR_NOT_BIN, -ERR_VERSION, -ERR_TRUNCATED, -ERR_CHECKSUM or -ERR_CORRUPT. */
 int bin_open(struct bin *b, const void *image, size_t size);
-/* Validates the section of one row of DIR: bounds, checksum, peers, classes, no cycle. */
+/* Validates the part of RANKS of one row of DIR: bounds, checksum, peers, classes, and that dependencies form no cycle. */
 int bin_check_rank(const struct bin *b, uint32_t dir_row);
-/* Whether an op names its network interface; where the number of ranks is fixed, one other than 0. */
+/* True if an op may name a network interface with "nic". In a concrete binary, one other than 0 must be named. */
 bool bin_names_nics(const struct bin *b);
-/* Validates what one row of DIR, of no result, posts: bounds, checksum, queues, peers, and ranges on both sides. */
+/* Validates the part of QUEUES of one row of QDIR: bounds, checksum, queues, peers, and ranges on both sides. */
 int bin_check_queues(const struct bin *b, uint32_t dir_row);
-/* All of them, for the whole image: the only gate from untrusted bytes. */
+/* Validates a whole image with the functions above. Bytes that are not trusted must pass this first. */
 int bin_check(const void *image, size_t size);
 
-/* The row of DIR for a rank; root counts only with BIN_F_ROOTS. */
+/* Returns the row of DIR of a rank. The root matters only with BIN_F_ROOTS. */
 uint32_t bin_dir_row(const struct bin *b, uint32_t rank, int64_t root);
-/* The root that args name, or the default; -1 without a parameter root. */
+/* Returns the root that args name, or the default; -1 if there is no parameter "root". */
 int64_t bin_root(const struct bin *b, const struct bin_arg *args);
-/* A string of the image; any offset is safe. */
+/* Returns a string of the image; "" if the offset is outside. */
 const char *bin_str(const struct bin *b, uint32_t off);
-/* Bytes of scratch for these capacities. */
+/* Returns the bytes of scratch that a bin_space with these capacities needs. */
 size_t bin_scratch_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap);
-/* Specialises: the ops, dependencies and buffer sizes of one rank. The row must have passed
- * bin_check_rank. -ERR_SPACE when a capacity is too small; other errors are faults of the schedule or of
- * its arguments. Cost: linear in what the program executes for this rank. */
+/* Specialises a binary: stores the ops, dependencies and buffer sizes of one rank in sp. The rank's row must have passed
+ * bin_check_rank. Returns -ERR_SPACE if a capacity is too small; other errors are faults of the schedule or of
+ * its arguments. The cost is linear in the number of instructions that the program executes for this rank. */
 int bin_rank_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
-/* The same for the result: its ops, without dependencies; none when the binary has no result. */
+/* Like bin_rank_ops, for the rank's result: stores its ops, without dependencies; none if the binary has no result. */
 int bin_result_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
-/* The room that a parametric binary takes for a rank, or its result, at least: sets nops and ndeps, without ops and deps, and
- * with scratch for none. -ERR_SPACE when there are more than args->most_ops, which ends it. */
+/* Computes the capacities that bin_rank_ops, or bin_result_ops, needs for one rank of a parametric binary: sets nops and
+ * ndeps of sp, which needs no ops and deps, and scratch only for capacities of 0. More may be needed for calls. Returns
+ * -ERR_SPACE as soon as there are more ops than args->most_ops. */
 int bin_count_ops(const struct bin *b, const struct bin_args *args, bool result, struct bin_space *sp);
 
-/* What a row of DIR posts, borrowed; it must have passed bin_check_queues. */
+/* The queues that the rank of a row of QDIR posts, as pointers into the image. The row must have passed bin_check_queues. */
 struct bin_posts {
 	const struct bin_queues *head;
 	const struct bin_queue *queues;
@@ -146,13 +150,14 @@ struct bin_posts {
 };
 struct bin_posts bin_posts(const struct bin *b, uint32_t dir_row);
 
-/* XXH32 with seed 0, and the check of a header with the section table behind it. */
+/* bin_sum returns the XXH32 of len bytes, with seed 0; bin_header_sum that of a header and the section table behind it. */
 uint32_t bin_sum(const void *p, size_t len);
 uint32_t bin_header_sum(const struct bin_header *h);
 
-/* Arithmetic of programs and EXPRS; 0, -ERR_OVERFLOW, -ERR_DIVZERO or -ERR_DOMAIN. */
+/* Carries out an ARITH instruction. Returns 0, -ERR_OVERFLOW, -ERR_DIVZERO or -ERR_DOMAIN. */
 int bin_arith(int op, int64_t x, int64_t y, int64_t *out);
-/* The largest side of the grid of so many points and dimensions in which it is smallest. Adds to steps what it costs. */
+/* Computes the longest side of the grid of this many points and dimensions whose longest side is shortest. Adds the steps of
+ * the search to *steps. */
 int bin_side(int64_t points, int64_t dims, int64_t *out, uint64_t *steps);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The checksums of binaries. Freestanding. */
+ * Computes the checksums of binaries with xxHash. Freestanding. */
 #include "format/read.h"
 
 #define XXH_INLINE_ALL

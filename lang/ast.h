@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Syntax trees of the two dialects (man/goal.5). Still by name: labels, variables, buffers and
- * parameters are resolved by the compiler. */
+ * Syntax trees of the two dialects of GOAL (man/goal.5), and the entry points of the parsers. Labels, variables, buffers and
+ * parameters are kept as names; the compiler resolves them. */
 #ifndef LANG_AST_H
 #define LANG_AST_H
 
@@ -23,47 +23,47 @@ enum goal_exec {
 #undef EXEC
 };
 
-/* ---- plain GOAL: delivered op by op, so that neither a file nor a rank has to fit into memory ---- */
+/* ---- plain GOAL: passed to a sink op by op, so that neither a file nor a rank has to fit into memory ---- */
 
 struct goal_plain_op {
 	uint8_t kind; /* GOAL_SEND, GOAL_RECV or GOAL_CALC */
-	uint8_t given; /* options seen, bit by bit; the parser's own */
+	uint8_t given; /* bit mask of the options that the text gives; used by the parser only */
 	struct goal_loc loc;
-	uint32_t label; /* of the rank's labels, or GOAL_ANY: none */
+	uint32_t label; /* number of the op's label, or GOAL_ANY if it has none */
 	uint32_t peer, tag, cpu, nic;
-	uint64_t size; /* bytes, or ns of a calc */
+	uint64_t size; /* bytes of a message, ns of a calc */
 };
 
 struct goal_plain_dep {
-	uint32_t op, on; /* labels, which may come later */
+	uint32_t op, on; /* numbers of labels, whose ops may stand later in the text */
 	struct goal_loc op_loc, on_loc;
-	bool start; /* irequires */
+	bool start; /* true: irequires; false: requires */
 };
 
-/* What the parser of plain GOAL calls, in the order of the text; each returns 0, or -ERR_x to stop. */
+/* Functions that the parser of plain GOAL calls, in the order of the text. Each returns 0, or -ERR_x to stop the parser. */
 struct goal_plain_sink {
 	void *arg;
 	int (*num_ranks)(void *arg, uint64_t n, struct goal_loc at);
-	/* A rank begins; it is none if there is no end before the next one begins. */
+	/* A rank begins. If its text is broken, the next rank may begin without a call of end; its ops are then void. */
 	int (*rank)(void *arg, uint32_t rank, struct goal_loc at);
 	int (*op)(void *arg, const struct goal_plain_op *op);
 	int (*dep)(void *arg, const struct goal_plain_dep *dep);
-	/* The rank is complete. Broken: mistakes have been reported, so that labels may be missing. */
+	/* The rank is complete. broken: it has errors, which have been reported, so that ops of labels may be missing. */
 	int (*end)(void *arg, const struct goal_labels *labels, bool broken);
 };
 
-/* ---- parametric GOAL: one tree, in an arena ---- */
+/* ---- parametric GOAL: one tree for each file, in an arena ---- */
 
 enum goal_expr_kind {
 	GOAL_E_NUM,
-	GOAL_E_NAME, /* a variable, a scalar parameter */
-	GOAL_E_INDEX, /* name[arg 0], a vector parameter */
-	GOAL_E_OF, /* arg 0, a name or name[...], of rank arg 1 */
-	GOAL_E_CALL, /* name(args) */
-	GOAL_E_UNARY, /* fn, arg 0 */
-	GOAL_E_BINARY, /* fn, args 0 and 1 */
-	GOAL_E_AND, /* evaluates arg 1 only if arg 0 holds */
-	GOAL_E_OR,
+	GOAL_E_NAME, /* a variable or scalar parameter */
+	GOAL_E_INDEX, /* name[arg 0]: an element of a vector parameter */
+	GOAL_E_OF, /* "arg 0 of arg 1": the parameter arg 0 (a NAME or INDEX) as rank arg 1 has it */
+	GOAL_E_CALL, /* name(args): a function */
+	GOAL_E_UNARY, /* the operator fn on arg 0 */
+	GOAL_E_BINARY, /* the operator fn on args 0 and 1 */
+	GOAL_E_AND, /* evaluates arg 1 only if arg 0 is not 0 */
+	GOAL_E_OR, /* evaluates arg 1 only if arg 0 is 0 */
 	GOAL_E_COND /* arg 0 ? arg 1 : arg 2 */
 };
 
@@ -73,13 +73,13 @@ struct goal_expr {
 	int fn; /* enum bin_insn of the operator */
 	int64_t num;
 	const char *name;
-	unsigned nargs, depth;
-	bool parens; /* around it */
+	unsigned nargs, depth; /* number of arguments (of a function possibly more than 3); height of the tree */
+	bool parens; /* the expression stands in parentheses */
 	struct goal_expr *arg[3];
-	struct goal_expr *next; /* in an argument list */
+	struct goal_expr *next; /* next expression of an argument list */
 };
 
-/* name, name[i] or name[i, j]; with "." and the same again, a label inside of a call */
+/* A label: name, name[i] or name[i, j]. "call.label" names a label inside a call; `inside` is then the part after the dot. */
 struct goal_labelref {
 	const char *name;
 	struct goal_loc loc;
@@ -88,15 +88,15 @@ struct goal_labelref {
 	struct goal_labelref *next;
 };
 
-/* name, name[at] or name[off +: len] */
+/* A range of a buffer: name, name[off] or name[off +: len]. */
 struct goal_range {
 	const char *name;
 	struct goal_loc loc;
-	struct goal_expr *off, *len; /* NULL: from 0; all, or one element when off is given */
-	struct goal_range *next; /* of a call */
+	struct goal_expr *off, *len; /* both NULL: the whole buffer; only len NULL: one element */
+	struct goal_range *next; /* next range among the arguments of a call */
 };
 
-/* name = expr, in a call */
+/* An argument "name = expr" of a call. */
 struct goal_named {
 	struct goal_named *next;
 	const char *name;
@@ -104,7 +104,7 @@ struct goal_named {
 	struct goal_expr *expr;
 };
 
-/* call name(ranges, args) as rank of size at peer -> at tag tag; what is left out is NULL */
+/* "call name(ranges, args) as rank of size at peer -> at tag tag". Parts that the text leaves out are NULL. */
 struct goal_call {
 	const char *name;
 	struct goal_loc loc;
@@ -124,11 +124,11 @@ struct goal_stmt {
 	struct goal_stmt *next;
 	/* GOAL_S_OP */
 	enum goal_kind op;
-	struct goal_labelref *label; /* of an op or call, or the left side of a dependency */
+	struct goal_labelref *label; /* label of an op or call, or the left side of a dependency */
 	struct goal_range *range[2];
 	struct goal_range *again; /* the second b of "reduce b with a into b" */
 	struct goal_expr *clause[GOAL_NCLAUSES];
-	enum goal_exec exec; /* 0: not given */
+	enum goal_exec exec; /* 0 if not given */
 	/* GOAL_S_CALL */
 	struct goal_call *call;
 	/* GOAL_S_DEP */
@@ -136,7 +136,7 @@ struct goal_stmt {
 	bool start;
 	/* GOAL_S_LET: name = expr. GOAL_S_IF, GOAL_S_ASSERT: expr. GOAL_S_FOR: name, expr, to, by;
 	 * GOAL_S_OP of kind calc: expr. GOAL_S_GETS: range 0 gets range 1 of expr. */
-	const char *name; /* or the message of an assertion */
+	const char *name; /* variable, or the message of an assertion */
 	struct goal_expr *expr, *to, *by;
 	bool down;
 	struct goal_stmt *body, *other;
@@ -149,8 +149,8 @@ struct goal_param {
 	const char *name;
 	struct goal_loc loc;
 	enum goal_scope scope;
-	struct goal_expr *length; /* of a vector; NULL: scalar */
-	struct goal_expr *value; /* the default, or NULL */
+	struct goal_expr *length; /* length of a vector; NULL for a scalar */
+	struct goal_expr *value; /* default, or NULL */
 };
 
 enum goal_mode { GOAL_IN, GOAL_OUT, GOAL_INOUT, GOAL_SCRATCH };
@@ -161,26 +161,26 @@ struct goal_buffer {
 	struct goal_loc loc;
 	enum goal_mode mode;
 	struct goal_expr *length;
-	struct goal_range *inplace; /* the range of another buffer that may take its place, or NULL */
-	struct goal_expr *when; /* and when; NULL: always */
+	struct goal_range *inplace; /* range of another buffer in which this buffer may be in place, or NULL */
+	struct goal_expr *when; /* condition under which it may be in place; NULL: always */
 };
 
 struct goal_schedule {
-	struct goal_schedule *next; /* of the text */
+	struct goal_schedule *next; /* next schedule of the file */
 	const struct goal_text *text;
 	const char *name, *implements; /* implements may be NULL */
 	bool commutative;
 	struct goal_loc loc;
 	struct goal_param *params;
 	struct goal_buffer *buffers;
-	const char *rank, *size; /* the names in "rank r of p" */
+	const char *rank, *size; /* names r and p of "rank r of p" */
 	struct goal_loc rank_loc;
-	struct goal_stmt *result; /* its statements */
-	struct goal_loc result_loc; /* line 0: there is none */
+	struct goal_stmt *result; /* statements of the result */
+	struct goal_loc result_loc; /* line 0 if the schedule has no result */
 	struct goal_stmt *body;
 };
 
-/* import "path" */
+/* A statement import "path". */
 struct goal_import {
 	struct goal_import *next;
 	const char *path;
@@ -190,30 +190,32 @@ struct goal_import {
 
 /* A file of parametric GOAL. */
 struct goal_text {
-	struct goal_text *next; /* first the text that is compiled, then what is imported */
+	struct goal_text *next; /* list of all files: first the one that is compiled, then those that are imported */
 	struct arena arena;
 	struct goal_import *imports;
 	struct goal_schedule *schedules;
-	struct goal_schedule *last; /* the one that the file is about */
-	bool open; /* it is being read: who imports it now closes a cycle */
-	uint64_t id[2]; /* device and number of the file */
+	struct goal_schedule *last; /* the last schedule, which the file exports; those before it are helpers */
+	bool open; /* the file, or one that it imports, is being read: an import of it now would be a cycle */
+	uint64_t id[2]; /* device and inode number of the file */
 };
 
 /* ---- parsing ---- */
 
-/* Whether a text is in the plain dialect: its first word is num_ranks (or rank with a number). */
+/* True if a text is in the plain dialect: its first word is num_ranks, or rank with a number. */
 bool goal_text_is_plain(const struct file *f);
-/* The same for the parametric one: schedule or import. */
+/* True if a text is in the parametric dialect: its first word is schedule or import. */
 bool goal_text_is_parametric(const struct file *f);
 
-/* Parses source number file of d. Mistakes are diagnostics; returns 0 when the text could
- * be read to its end (with or without diagnostics), or -ERR_NOMEM, -ERR_SYS or what the sink returned. */
+/* Parses source number `file` of d and passes it to the sink. Errors in the text become diagnostics. Returns 0 if the text
+ * could be read to its end, with or without diagnostics; else -ERR_x: out of memory, a failed read, a text that cannot be
+ * read on (a byte 0, a token too long), or an error of the sink. */
 int goal_parse_plain(struct goal_diags *d, unsigned file, const struct goal_plain_sink *sink);
 
-/* Returns the owned text, and all that it imports, in *out, or NULL there when there were errors. */
+/* Parses source number `file` of d and all files that it imports. Stores their texts in *out, which the caller frees, or NULL
+ * if there were errors. Returns as goal_parse_plain. */
 int goal_parse_parametric(struct goal_diags *d, unsigned file, struct goal_text **out);
 void goal_text_free(struct goal_text *t);
-/* One file, without what it imports. */
+/* Parses one file into t, without the files that it imports. */
 int goal_parse_text(struct goal_diags *d, unsigned file, struct goal_text *t);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Texts of parametric GOAL that are made of several files. */
+ * Reads a file of parametric GOAL and the files that it imports, each once. A path is relative to the importing file. A
+ * cycle of imports is an error. */
 #include "lang/ast.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define DEEPEST 64u /* files that import each other */
+#define DEEPEST 64u /* the most files on one chain of imports */
 
 struct import {
 	struct goal_diags *d;
@@ -29,13 +30,14 @@ void goal_text_free(struct goal_text *t)
 	}
 }
 
-/* Whether a text is a file's, also when somebody else has read it. */
+/* True if a text with this name is a regular file, from which paths can be relative. A text in memory has a name too. */
 static bool on_disk(const char *name, struct stat *st)
 {
 	return !stat(name, st) && S_ISREG(st->st_mode);
 }
 
-/* The path as the importing file means it; owned. */
+/* Returns the path of an import, relative to the directory of the importing file unless it is absolute. The caller frees
+ * it. NULL if out of memory. */
 static char *path_of(struct import *im, const struct goal_import *i)
 {
 	const char *from = goal_diags_name(im->d, i->loc.file), *slash = strrchr(from, '/');
@@ -49,7 +51,7 @@ static char *path_of(struct import *im, const struct goal_import *i)
 	return text_take(&t, &path) ? NULL : path;
 }
 
-/* The text of a file that has been read, or NULL. */
+/* Returns the text of a file that has been read already, or NULL. */
 static struct goal_text *find_loaded_text(struct import *im, const struct stat *st)
 {
 	struct goal_text *t = im->first;
@@ -86,7 +88,7 @@ static int import_file(struct import *im, struct goal_import *i)
 	} else if (!err && goal_text_is_plain(&f)) {
 		goal_diag(im->d, GOAL_ERROR, i->loc, NULL, "cannot import %s: it is plain GOAL", path);
 		file_close(&f);
-	} else if (!err && !goal_text_is_parametric(&f)) { /* whatever it is, messages quote no line of it */
+	} else if (!err && !goal_text_is_parametric(&f)) { /* not GOAL, perhaps secret: messages must not quote its lines */
 		goal_diag(im->d, GOAL_ERROR, i->loc, NULL, "cannot import %s: it begins with neither \"schedule\" nor \"import\"",
 			  path);
 		file_close(&f);
@@ -98,7 +100,7 @@ static int import_file(struct import *im, struct goal_import *i)
 	return err;
 }
 
-/* Reads a file and what it imports. */
+/* Reads a file and the files that it imports, and appends them to the list of texts. */
 static int read_text(struct import *im, unsigned file, const struct stat *st, struct goal_text **out)
 {
 	struct goal_text *t = mem_calloc(1, sizeof *t);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Labels by name. Most end in a number that counts up, so the hash does, too: what follows in the text follows
- * in the table, and a rank of millions of ops stays in the caches. */
+ * A hash table of label names. Most names are a word and a number that counts up, and so does the hash: names that follow
+ * each other in the text follow each other in the table. The table of a rank with millions of ops thus stays in the
+ * caches. */
 #include "lang/labels.h"
 
 #include <stdbool.h>
@@ -37,10 +38,10 @@ const char *goal_label_text(const struct goal_labels *l, uint32_t label, size_t 
 struct key {
 	const char *s;
 	size_t len;
-	uint32_t word, number; /* its hash */
+	uint32_t word, number; /* the two parts of the hash: of the word, and the number at the end */
 };
 
-/* The name at s. */
+/* Measures and hashes the name at s. */
 static struct key key_of(const char *s)
 {
 	struct key k = { s, 0, 2166136261u, 0 };
@@ -72,8 +73,8 @@ static bool label_equals(const struct goal_labels *l, uint32_t label, const stru
 	return true;
 }
 
-/* Where a label is, or the free slot for it. Other beginnings step differently, so that their runs of numbers
- * do not follow each other through the table. */
+/* Returns the slot of a label, or the free slot for it. The step between probes depends on the word, so that names with
+ * different words but equal numbers do not collide again and again. */
 static uint32_t *label_slot(const struct goal_labels *l, const struct key *k)
 {
 	const size_t mask = l->slots.n - 1, step = k->word >> 7 | 1;
@@ -84,7 +85,7 @@ static uint32_t *label_slot(const struct goal_labels *l, const struct key *k)
 	return &l->slots.at[at];
 }
 
-/* Twice as many slots; at most half of them are taken. */
+/* Doubles the number of slots, so that at most half of them are used. */
 static int grow_slots(struct goal_labels *l)
 {
 	size_t n = l->slots.n ? l->slots.n * 2 : FEW;

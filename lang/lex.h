@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the two lexers share: input from memory and positions. */
+ * The state that lexer and parser of a text share, for both dialects, and functions of the lexers: input, positions, memory
+ * and messages. */
 #ifndef LANG_LEX_H
 #define LANG_LEX_H
 
@@ -9,64 +10,65 @@
 #include <limits.h>
 #include <setjmp.h>
 
-/* Deeper ones are not named in messages. */
+/* The deepest open brace whose line a message can name. */
 #define GOAL_OPEN 32u
 
-/* A token that the buffer ends in is read again from its start when more has come: so as much comes as there is room for,
- * which doubles, and a long token costs no more than many short ones. */
+/* Bytes that a flex scanner may ask for at a time. When the buffer ends inside a token, flex reads more and scans the token
+ * again from its start. So it always fills its buffer, whose size doubles: the cost of a long token stays linear. */
 #define YY_READ_BUF_SIZE INT_MAX
 
 struct goal_lex {
 	struct goal_diags *diags;
-	uint64_t off; /* in the source, of what is not read yet */
-	struct goal_loc at; /* of the next character */
-	int err; /* -ERR_x: stop */
-	struct arena scanner; /* the scanner's own memory */
-	bool end_reported; /* the end of the file has been reported already */
-	int resume; /* the start condition around a comment */
-	struct goal_loc comment; /* where it starts */
-	struct goal_loc open[GOAL_OPEN]; /* the braces that are not closed */
+	uint64_t off; /* offset in the source of the first byte that has not been read */
+	struct goal_loc at; /* position of the next character */
+	int err; /* 0, or the -ERR_x for which the parse has to stop */
+	struct arena scanner; /* memory of the flex scanner */
+	bool end_reported; /* an unexpected end of the file has been reported */
+	int resume; /* start condition of flex to return to after a comment */
+	struct goal_loc comment; /* start of the comment */
+	struct goal_loc open[GOAL_OPEN]; /* positions of the braces that are not closed */
 	unsigned nopen;
-	jmp_buf fatal; /* taken when the scanner cannot go on: for err, or for want of memory */
-	/* plain */
+	jmp_buf fatal; /* jump out of the parse, if err is set or memory runs out */
+	/* The fields below are for plain GOAL. */
 	const struct goal_plain_sink *sink;
-	struct goal_labels labels; /* of the rank */
-	struct goal_plain_op op; /* being read */
+	struct goal_labels labels; /* labels of the current rank */
+	struct goal_plain_op op; /* op that is being read */
 	uint32_t rank;
-	unsigned errors; /* before the rank */
-	bool inside; /* a rank, as far as the parser knows */
-	bool midline; /* the lexer has the start of a line without its end */
-	char *ahead; /* GOAL_AHEAD bytes; what is at from ... to has been read, but not given to the lexer */
+	unsigned errors; /* number of errors before the current rank */
+	bool inside; /* the parser is inside a rank */
+	bool midline; /* the lexer has the start of a line, but not its end */
+	char *ahead; /* buffer of GOAL_AHEAD bytes; those at from ... to have been read, but not given to the lexer */
 	size_t from, to;
-	/* parametric */
+	/* The fields below are for parametric GOAL. */
 	struct goal_text *text;
-	struct goal_schedule *schedule; /* being read */
+	struct goal_schedule *schedule; /* schedule that is being read */
 	struct goal_call *call;
-	struct goal_import **last_import; /* where the next one goes */
-	struct goal_buffer **last_buffer; /* of the schedule */
-	struct goal_range **last_range; /* of the call */
-	bool calls; /* the statement is a call, which has keywords of its own */
-	bool operand; /* the next word is an operand, hence a name */
+	struct goal_import **last_import; /* where the next import is linked in */
+	struct goal_buffer **last_buffer; /* where the next buffer of the schedule is linked in */
+	struct goal_range **last_range; /* where the next range of the call is linked in */
+	bool calls; /* the statement is a call, which has its own keywords */
+	bool operand; /* the next word is an operand, and so a name */
 	bool head; /* the statement is the head of a schedule */
-	bool scope; /* the next word may be a scope or a mode, which a name follows */
-	int depth, ternary;
-	bool joins; /* an else follows, on this line or another */
+	bool scope; /* the next word may be a scope or mode; a name follows it */
+	int depth, ternary; /* open parentheses and brackets of the statement; each "?" whose ":" has not been read */
+	bool joins; /* an "else" follows, on this line or a later one */
 };
 
-/* Copies up to max bytes of what is left; YY_INPUT of both lexers. A byte 0 ends the parse: this is no text. */
+/* Copies up to max bytes of the rest of the source to buf; YY_INPUT of both lexers. A byte 0 ends the parse with an error,
+ * as the source is not a text. */
 size_t goal_lex_read(struct goal_lex *x, char *buf, size_t max);
 
 #define GOAL_AHEAD 65536u
 
-/* The same for plain GOAL. When a statement may start, those in the form of generators that come next go to the sink and not
- * into buf (plain_lines.c). */
+/* Like goal_lex_read, for plain GOAL. If `statement` is true, a statement may start here. The next lines that have the form
+ * of generators are then passed to the sink and left out of buf (plain_lines.c). */
 size_t goal_plain_read(struct goal_lex *x, bool statement, char *buf, size_t max);
 
-/* A rank of plain GOAL begins, with its number at a position, and ends; what the sink returned. */
+/* Begins a rank of plain GOAL, whose number stands at a position, and ends it. Both return the result of the sink. */
 int goal_plain_begin_rank(struct goal_lex *x, uint32_t rank, struct goal_loc at);
 int goal_plain_end_rank(struct goal_lex *x);
 
-/* Steps over a token without a newline; returns where it started. */
+/* Moves the position over a token without a newline. Returns the position of the token. */
 static inline struct goal_loc goal_lex_step(struct goal_lex *x, int len)
 {
 	struct goal_loc at = x->at;
@@ -76,7 +78,8 @@ static inline struct goal_loc goal_lex_step(struct goal_lex *x, int len)
 	return at;
 }
 
-/* Steps back over the last n bytes of a token, which yyless gives back. Too far right stays there. */
+/* Moves the position back over the last n bytes of a token, which yyless gives back. A column that was too large to count
+ * stays as it is. */
 static inline void goal_lex_back(struct goal_lex *x, int n)
 {
 	if (x->at.col < UINT16_MAX)
@@ -100,19 +103,20 @@ static inline void goal_lex_close(struct goal_lex *x)
 	x->nopen -= x->nopen > 0;
 }
 
-/* n bytes of the scanner's memory, beginning with what is at old if that is not NULL. */
+/* Returns n bytes of memory for the flex scanner, or NULL. They begin with a copy of the block at `old`, if that is not
+ * NULL. */
 void *goal_lex_alloc(struct goal_lex *x, const void *old, size_t n);
 
-/* The value of a decimal literal, or UINT64_MAX after a diagnostic when it does not fit 63 bits. */
+/* Returns the value of a decimal number. If it does not fit 63 bits, reports this and returns UINT64_MAX. */
 uint64_t goal_lex_number(struct goal_lex *x, struct goal_loc at, const char *s, size_t len);
 
-/* Says it when a string has control characters. */
+/* Reports a string that has control characters. */
 void goal_lex_string(struct goal_lex *x, struct goal_loc at, const char *s, size_t len);
 
-/* A comment that starts at x->comment runs to the end of the file. */
+/* Reports that the comment that starts at x->comment is not closed. */
 void goal_lex_unclosed(struct goal_lex *x);
 
-/* Says that a token of some kind was found where others are due. Kinds are bison's names: "a number",
+/* Reports that a token of some kind was found where others are expected. Kinds are bison's names of tokens: "a number",
  * "the end of the line", a word, or a character in quotes. */
 void goal_lex_unexpected(struct goal_lex *x, struct goal_loc at, const char *kind, const char *text,
 			 size_t len, const char *const *expected, int n);

@@ -11,17 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Past this many messages of a kind the rest is only counted. */
+/* The most messages of one severity that are kept; further ones are only counted. */
 #define SHOWN 20u
 #define QUOTE 160u
 #define CALLERS 8u
 
 struct source {
 	char *name;
-	struct file file; /* nothing to quote if it is empty */
-	bool owned; /* else the file is borrowed */
-	struct goal_loc from; /* of a call: line 0 for a source of its own */
-	/* Where some line starts. Messages come mostly in the order of the text. */
+	struct file file; /* text to quote; may be empty */
+	bool owned; /* true: the file is closed with the diagnostics; false: it stays the caller's */
+	struct goal_loc from; /* position of the call through which the text is seen (goal_diags_called); else line 0 */
+	/* The line that was found last, and its offset. The next search starts there, because most messages come in the
+	 * order of the text. */
 	uint32_t line;
 	uint64_t off;
 };
@@ -116,7 +117,7 @@ const char *goal_diags_name(const struct goal_diags *d, unsigned file)
 	return file < d->sources.n ? d->sources.at[file].name : "?";
 }
 
-/* Names and texts come from anywhere, and messages go to terminals. */
+/* Appends to the messages, and replaces control characters: names and texts are not trusted, and messages go to terminals. */
 static void append_text(struct goal_diags *d, const char *s, size_t len)
 {
 	if (VEC_RESERVE(&d->text, d->text.n + len))
@@ -127,7 +128,7 @@ static void append_text(struct goal_diags *d, const char *s, size_t len)
 	d->text.at[d->text.n - 1] = '\0';
 }
 
-/* Moves s->off to the start of a line; false when there is none. */
+/* Moves s->off to the start of a line. Returns false if the source has no such line. */
 static bool seek_line(struct source *s, uint32_t line)
 {
 	char buf[4096];
@@ -158,10 +159,10 @@ static void put_line(struct goal_diags *d, struct source *s, struct goal_loc at)
 {
 	size_t col = at.col ? at.col - 1u : 0, from = col > QUOTE - 20 ? col - (QUOTE - 20) : 0;
 	char p[QUOTE + 1], line[QUOTE + 1], caret[QUOTE + 3];
-	size_t len = 0, n = 0; /* of the line from there on, and of what is shown */
+	size_t len = 0, n = 0; /* bytes of the line behind `from`, and bytes that are shown */
 	ssize_t got;
 
-	if (at.col == UINT16_MAX || !seek_line(s, at.line)) /* further right is not counted */
+	if (at.col == UINT16_MAX || !seek_line(s, at.line)) /* larger columns are not counted */
 		return;
 	got = file_at(&s->file, s->off + from, p, sizeof p);
 	while (got > 0 && len < (size_t)got && p[len] != '\n')
@@ -181,7 +182,7 @@ static void put_line(struct goal_diags *d, struct source *s, struct goal_loc at)
 	append_text(d, caret, n);
 }
 
-/* The calls that lead to a position, from the inside to the outside. */
+/* Appends a note for each call through which a position is seen, the innermost first. */
 static void put_callers(struct goal_diags *d, struct goal_loc at)
 {
 	char buf[1024];

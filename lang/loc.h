@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Positions in source text, and the diagnostics that point at them. */
+ * Positions in source texts, and diagnostics: messages that point at them and quote the line. */
 #ifndef LANG_LOC_H
 #define LANG_LOC_H
 
@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* line and col count from 1; line 0 means that no position is known. file indexes the sources of
- * the diagnostics, in the order in which they were added. */
+/* A position in a source. line and col count from 1; line 0 means that no position is known; col UINT16_MAX stands for all
+ * larger columns. file is the index of a source of the diagnostics. */
 struct goal_loc {
 	uint32_t line;
 	uint16_t col, file;
@@ -18,37 +18,38 @@ struct goal_loc {
 
 enum goal_severity { GOAL_WARNING, GOAL_ERROR };
 
-/* Collects what is wrong with an input, as text ready to print. */
+/* The errors and warnings of an input, as text ready to print, and the sources that they quote. */
 struct goal_diags;
 
-/* NULL when out of memory. */
+/* Returns new diagnostics, or NULL if out of memory. */
 struct goal_diags *goal_diags_new(void);
 void goal_diags_free(struct goal_diags *d);
 
-/* Makes a source known so that its lines can be quoted; text may be NULL (a binary) and is borrowed
- * for the life of d. Returns its index or -ERR_x. */
+/* Adds a source, so that messages can quote its lines. text may be NULL (for a binary), stays the caller's, and must outlive
+ * d. Returns the index of the source, or -ERR_x. */
 int goal_diags_source(struct goal_diags *d, const char *name, const char *text, size_t len);
-/* The same for what is read piece by piece; f is borrowed. */
+/* Adds a source that is read from a file. The file stays the caller's, and must outlive d. Returns as goal_diags_source. */
 int goal_diags_file(struct goal_diags *d, const char *name, const struct file *f);
-/* The same for a file that d closes, also when this fails. */
+/* Adds a source that is read from a file, and takes over the file, which is closed with d, or at once if this fails. Returns
+ * as goal_diags_source. */
 int goal_diags_take(struct goal_diags *d, const char *name, struct file *f);
-/* A source once more, for what a place of the text makes of it there: messages that point into it also name that
- * place. The source itself when there are too many. */
+/* Adds a source once more, as it is seen through a call at position `from`: messages that point into it also name the call.
+ * Returns its index, or the index of the source itself if there are too many sources. */
 unsigned goal_diags_called(struct goal_diags *d, unsigned file, struct goal_loc from);
-/* Copies up to max bytes of a source from offset off on; how many, 0 at the end, or -ERR_SYS with errno. */
+/* Copies up to max bytes of a source, from offset off on, to buf. Returns how many, 0 at the end, or -ERR_SYS with errno. */
 ssize_t goal_diags_read(const struct goal_diags *d, unsigned file, uint64_t off, void *buf, size_t max);
 size_t goal_diags_len(const struct goal_diags *d, unsigned file);
 const char *goal_diags_name(const struct goal_diags *d, unsigned file);
 
-/* Adds "file:line:col: error: …" with the line and a caret. tag, when not NULL, is the name of the
- * check and stands in brackets behind the message. */
+/* Adds a message "file:line:col: error: …", and the line with a caret. tag is the name of the check, which stands in brackets
+ * behind the message, or NULL. */
 __attribute__((format(printf, 5, 6))) void goal_diag(struct goal_diags *d, enum goal_severity s,
 						     struct goal_loc at, const char *tag,
 						     const char *fmt, ...);
 
 unsigned goal_diags_errors(const struct goal_diags *d);
 unsigned goal_diags_warnings(const struct goal_diags *d);
-/* All messages so far, NUL-terminated, owned by d. */
+/* Returns all messages so far, NUL-terminated. The text belongs to d. */
 const char *goal_diags_text(const struct goal_diags *d);
 
 #endif

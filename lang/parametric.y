@@ -21,7 +21,7 @@
 #define YYLLOC_DEFAULT(cur, rhs, n) ((cur) = YYRHSLOC(rhs, (n) ? 1 : 0))
 #define YYMALLOC mem_alloc
 #define YYFREE free
-/* Both bound the recursion of whoever walks the tree. */
+/* Stack of the parser, and depth of an expression. Both bound the recursion of functions that walk the tree. */
 #define YYMAXDEPTH 4000
 #define DEEPEST 2000u
 
@@ -44,7 +44,7 @@ static void import(struct goal_lex *x, const char *path, struct goal_loc at);
 static void once(struct goal_lex *x, bool again, const char *what, struct goal_loc at);
 static void add_buffer(struct goal_lex *x, struct goal_buffer *b);
 
-/* A zeroed node of the arena; running out of memory ends the parse. */
+/* Allocates a node from the arena, with the fields that are given; the others are 0. If memory runs out, the parse ends. */
 #define NEW(type, ...)                                                           \
 	__extension__({                                                          \
 		type *new_ = arena_alloc(&x->text->arena, sizeof(type));         \
@@ -449,7 +449,7 @@ static int yyreport_syntax_error(const yypcontext_t *c, void *scanner, struct go
 	return 0;
 }
 
-/* Only called when the parser's stack is full. */
+/* Bison calls this only if the parser's stack is full. */
 static void goal_param_error(GOAL_PARAM_LTYPE *l, void *scanner, struct goal_lex *x, const char *msg)
 {
 	(void)scanner;
@@ -457,7 +457,8 @@ static void goal_param_error(GOAL_PARAM_LTYPE *l, void *scanner, struct goal_lex
 	goal_diag(x->diags, GOAL_ERROR, *l, "syntax", "the text is nested too deeply");
 }
 
-/* Operators of one precedence nest to the left without the parser's stack growing. */
+/* Sets the depth of an expression, and limits it: a long chain of operators of one precedence nests to the left, and does
+ * so without growing the parser's stack. */
 static void deepen(struct goal_lex *x, struct goal_expr *e)
 {
 	for (int i = 0; i < 3; i++)
@@ -486,7 +487,7 @@ static struct goal_expr *call(struct goal_lex *x, struct goal_loc at, const char
 		e->nargs++;
 	unsigned i = e->nargs;
 
-	for (struct goal_expr *a = args; a; a = a->next) /* the last comes first */
+	for (struct goal_expr *a = args; a; a = a->next) /* the list begins with the last argument */
 		if (--i < 3)
 			e->arg[i] = a;
 	deepen(x, e);
@@ -498,7 +499,7 @@ static struct goal_stmt *stmt(struct goal_lex *x, enum goal_stmt_kind kind, stru
 	return NEW(struct goal_stmt, .kind = kind, .loc = at);
 }
 
-/* A schedule begins, behind those that the text has. */
+/* Begins a schedule, and appends it to those of the text. */
 static void begin(struct goal_lex *x, struct goal_loc at)
 {
 	struct goal_schedule *s = NEW(struct goal_schedule, .text = x->text, .loc = at);
@@ -515,7 +516,7 @@ static void import(struct goal_lex *x, const char *path, struct goal_loc at)
 {
 	struct goal_import *i;
 
-	if (!path) /* the string is not closed */
+	if (!path) /* the string is not closed, which the lexer has reported */
 		return;
 	*x->last_import = i = NEW(struct goal_import, .path = path, .loc = at);
 	x->last_import = &i->next;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Entry points of the two parsers. */
+ * Entry points of the two parsers, and the functions that their lexers share (lang/lex.h). */
 #include "lang/ast.h"
 #include "lang/lex.h"
 #include "util/err.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* From the generated lexers and parsers. */
+/* Functions of the generated lexers and parsers. */
 int goal_plain_lex_init_extra(struct goal_lex *x, void **scanner);
 int goal_plain_lex_destroy(void *scanner);
 int goal_plain_parse(void *scanner, struct goal_lex *x);
@@ -34,7 +34,7 @@ uint64_t goal_lex_number(struct goal_lex *x, struct goal_loc at, const char *s, 
 	return v;
 }
 
-/* Where a byte of the text is, which is behind the lexer's position. */
+/* Returns the position of a byte of the text. It reads the text from its start, as the byte is beyond the lexer's position. */
 static struct goal_loc loc_of(const struct goal_lex *x, uint64_t off)
 {
 	struct goal_loc at = { 1, 1, x->at.file };
@@ -95,7 +95,7 @@ static bool is_end(const char *kind)
 	return !strcmp(kind, "the end of the file");
 }
 
-/* Bison's name of a kind of token, as a message shows it. */
+/* Appends bison's name of a kind of token in the form that messages use. */
 static void add_kind(struct text *t, const char *kind)
 {
 	if (!strncmp(kind, "a ", 2) || !strncmp(kind, "an ", 3) || !strncmp(kind, "the ", 4))
@@ -137,7 +137,7 @@ void goal_lex_unexpected(struct goal_lex *x, struct goal_loc at, const char *kin
 		text_add(&t, "the file ends, but the \"{\" of line %u is not closed", x->open[last - 1].line);
 		n = -1;
 	}
-	for (int i = 0; i < n; i++) /* a blank line would nearly always do */
+	for (int i = 0; i < n; i++) /* an empty line is nearly always allowed: do not suggest it */
 		due += n == 1 || strcmp(expected[i], "the end of the line") != 0;
 	if (n >= 0 && (due == 0 || due > 4)) {
 		text_add(&t, "unexpected ");
@@ -162,7 +162,7 @@ void goal_lex_unexpected(struct goal_lex *x, struct goal_loc at, const char *kin
 	x->end_reported = is_end(kind);
 }
 
-/* A text, byte by byte. */
+/* Reads a text byte by byte. */
 struct bytes {
 	const struct file *file;
 	uint64_t off;
@@ -170,7 +170,7 @@ struct bytes {
 	char buf[4096];
 };
 
-/* The next byte, or -1 at the end. */
+/* Returns the next byte, or -1 at the end. */
 static int next_byte(struct bytes *b)
 {
 	if (b->at == b->n) {
@@ -192,7 +192,7 @@ static bool match_word(struct bytes *b, const char *rest)
 	return !*rest;
 }
 
-/* The first byte that is no blank and of no comment, or -1. */
+/* Returns the first byte that is neither a blank nor part of a comment, or -1 at the end. */
 static int first(struct bytes *b)
 {
 	int c = next_byte(b);
@@ -242,9 +242,9 @@ bool goal_text_is_plain(const struct file *f)
 	return c >= '0' && c <= '9';
 }
 
-#define LONGEST ((size_t)1 << 28) /* bytes of a token; scanners count in int */
+#define LONGEST ((size_t)1 << 28) /* bytes of the longest token; flex scanners count in int */
 
-/* A block's size stands in front of it. */
+/* The size of a block is stored in the 16 bytes in front of it. */
 void *goal_lex_alloc(struct goal_lex *x, const void *old, size_t n)
 {
 	size_t *p = n <= LONGEST ? arena_alloc(&x->scanner, n + 16) : NULL;
@@ -262,7 +262,7 @@ void *goal_lex_alloc(struct goal_lex *x, const void *old, size_t n)
 	return p + 16 / sizeof *p;
 }
 
-/* Runs one parser; the scanner's memory is given back also after its fatal jump. */
+/* Runs one parser. Frees the scanner's memory, also after a jump to x->fatal. */
 static int run_parser(struct goal_lex *x, int (*init)(struct goal_lex *, void **), int (*destroy)(void *),
 		      int (*parse)(void *, struct goal_lex *))
 {
@@ -294,7 +294,7 @@ int goal_plain_begin_rank(struct goal_lex *x, uint32_t rank, struct goal_loc at)
 int goal_plain_end_rank(struct goal_lex *x)
 {
 	x->inside = false;
-	if (x->rank == GOAL_ANY) /* has been reported */
+	if (x->rank == GOAL_ANY) /* a wrong number of the rank, which has been reported */
 		return 0;
 	return x->sink->end(x->sink->arg, &x->labels, goal_diags_errors(x->diags) != x->errors);
 }
@@ -304,7 +304,7 @@ int goal_parse_plain(struct goal_diags *d, unsigned file, const struct goal_plai
 	struct goal_lex x = { .diags = d, .at = { 1, 1, (uint16_t)file }, .sink = sink };
 	int err = -ERR_NOMEM;
 
-	x.ahead = mem_calloc(1, GOAL_AHEAD + 16); /* words are compared beyond the end */
+	x.ahead = mem_calloc(1, GOAL_AHEAD + 16); /* 16 more bytes: skip_word() of plain_lines.c compares words beyond the end */
 	if (x.ahead)
 		err = run_parser(&x, goal_plain_lex_init_extra, goal_plain_lex_destroy, goal_plain_parse);
 	free(x.ahead);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Grammar of plain GOAL (man/goal.5). All goes to the sink as it is read. */
+ * Grammar of plain GOAL (man/goal.5). Each op and dependency is passed to the sink as soon as it is read. */
 %define api.pure full
 %define api.prefix {goal_plain_}
 %define api.location.type {struct goal_loc}
@@ -50,7 +50,7 @@ static int end_op(struct goal_lex *x, uint32_t label, struct goal_loc at);
 %token YYEOF 0 "the end of the file"
 %%
 file:	T_NUM_RANKS T_INT {
-		if ($2 != UINT64_MAX) /* else it has been reported */
+		if ($2 != UINT64_MAX) /* a number too large, which has been reported */
 			STOP_ON(x->sink->num_ranks(x->sink->arg, $2, @2));
 	} ranks
 	;
@@ -116,13 +116,13 @@ static int yyreport_syntax_error(const yypcontext_t *c, void *scanner, struct go
 
 	for (int i = 0; i < n; i++)
 		names[i] = yysymbol_name(kinds[i]);
-	while (len > 1 && (text[len - 1] == ' ' || text[len - 1] == '\t')) /* blanks behind it */
+	while (len > 1 && (text[len - 1] == ' ' || text[len - 1] == '\t')) /* the token includes the blanks behind it */
 		len--;
 	goal_lex_unexpected(x, *yypcontext_location(c), yysymbol_name(yypcontext_token(c)), text, len, names, n);
 	return 0;
 }
 
-/* Only called when memory runs out. */
+/* Bison calls this only if memory runs out. */
 static void goal_plain_error(GOAL_PLAIN_LTYPE *l, void *scanner, struct goal_lex *x, const char *msg)
 {
 	(void)l;
@@ -145,7 +145,8 @@ static void option(struct goal_lex *x, unsigned bit, const char *word, struct go
 	x->op.given = (uint8_t)(x->op.given | bit);
 }
 
-/* GOAL_ANY is no number of its own: it would read as the wildcard. It stands for what has been reported. */
+/* Returns v as a number of 32 bits. A number that is too large is reported and becomes GOAL_ANY; GOAL_ANY itself is too
+ * large, because it would mean the wildcard. */
 static uint32_t u32(struct goal_lex *x, const char *what, uint64_t v, struct goal_loc at)
 {
 	if (v < GOAL_ANY)

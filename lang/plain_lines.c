@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plain GOAL in the form in which generators write it, a line each:
+ * Reads plain GOAL in the form in which generators write it, with one statement on each line:
  *
  *   rank 3 {
  *   l1: send 10b to 1 tag 0 cpu 0 nic 0
@@ -8,15 +8,15 @@
  *   l3 requires l2
  *   }
  *
- * where the label, tag, cpu and nic may be missing, more blanks may stand where one does, and some before and
- * behind. That is nearly all of a large file. It is taken out of the text before the lexer sees it, at several
- * times its speed. Nothing is refused here: what looks different in any way, or has a number too large, is left to the
- * lexer and the grammar, which say what the language is. */
+ * The label, tag, cpu and nic may be missing. More blanks may stand where the example has one, and blanks may begin and end
+ * a line. Nearly all lines of a large file are of this form. They are taken out of the text before the lexer sees
+ * them, and are read at several times its speed. Nothing is refused here: a line that differs in any way, or has
+ * too large a number, is left to the lexer and the grammar, which define the language. */
 #include "lang/lex.h"
 
 #include <string.h>
 
-/* All of these read within a line, which ends at a newline. */
+/* The functions up to line_op() read within one line and stop at its newline. */
 
 static inline bool is_digit(char c)
 {
@@ -35,7 +35,7 @@ static inline const char *skip_blanks(const char *s)
 	return s;
 }
 
-/* The length of the identifier that s starts with, or 0. */
+/* Returns the length of the identifier that s starts with, or 0. */
 static inline size_t name_len(const char *s)
 {
 	size_t n = 0;
@@ -45,7 +45,7 @@ static inline size_t name_len(const char *s)
 	return is_digit(*s) ? 0 : n;
 }
 
-/* Steps over a word and the blanks behind it. */
+/* Moves *s over the word w and the blanks behind it. Returns false, without a move, if they are not there. */
 static inline bool skip_word(const char **s, const char *w, size_t len)
 {
 	if (memcmp(*s, w, len) != 0 || !is_blank((*s)[len]))
@@ -56,7 +56,7 @@ static inline bool skip_word(const char **s, const char *w, size_t len)
 
 #define WORD(s, w) skip_word((s), (w), sizeof(w) - 1)
 
-/* Steps over a number of at most digits digits. */
+/* Reads a number of at most `digits` digits and moves *s behind it. Returns false, without a move, if there is none. */
 static inline bool parse_digits(const char **s, int digits, uint64_t *v)
 {
 	const char *p = *s;
@@ -71,7 +71,7 @@ static inline bool parse_digits(const char **s, int digits, uint64_t *v)
 	return true;
 }
 
-/* The same for what has 32 bits, with the blanks behind it. */
+/* Reads a number that fits 32 bits, and moves *s behind it and the blanks that follow. */
 static inline bool parse_u32(const char **s, uint32_t *v)
 {
 	uint64_t n;
@@ -83,14 +83,14 @@ static inline bool parse_u32(const char **s, uint32_t *v)
 	return true;
 }
 
-/* The end of the line, or NULL if something else follows. */
+/* Returns the newline if it comes next, after an optional carriage return; else NULL. */
 static inline const char *line_end(const char *s)
 {
 	s += *s == '\r';
 	return *s == '\n' ? s : NULL;
 }
 
-/* An op: reads it into *op and returns its end, or NULL. */
+/* Reads an op into *op. Returns the end of the line, or NULL if the line is not of this form. */
 static const char *line_op(const char *s, struct goal_plain_op *op)
 {
 	bool message;
@@ -128,7 +128,8 @@ static struct goal_loc loc_of(const struct goal_lex *x, const char *line, const 
 	return at;
 }
 
-/* "op requires on": gives it to the sink and returns the end of the line, or NULL; s is behind op. */
+/* Reads "op requires on" and passes it to the sink; s is behind op. Returns the end of the line, or NULL if the line is not
+ * of this form. */
 static const char *line_dep(struct goal_lex *x, const char *line, const char *op, const char *s)
 {
 	bool start = *s == 'i';
@@ -151,14 +152,15 @@ static const char *line_dep(struct goal_lex *x, const char *line, const char *op
 	return end;
 }
 
-/* A statement, or an empty line: gives it to the sink and returns what comes behind it, or NULL. */
+/* Reads a statement, which it passes to the sink, or an empty line. Returns the next line, or NULL if the line is not of this
+ * form. */
 static const char *take_line(struct goal_lex *x, const char *line)
 {
 	const char *name = skip_blanks(line), *s, *end;
 	size_t len = name_len(name);
 	struct goal_plain_op op = { .label = GOAL_ANY };
 
-	if (name + len - line > UINT16_MAX / 4) /* far right, columns are not counted */
+	if (name + len - line > UINT16_MAX / 4) /* columns this far right might not be counted */
 		return NULL;
 	s = skip_blanks(name + len);
 	if (len == 0)
@@ -184,7 +186,8 @@ static const char *take_line(struct goal_lex *x, const char *line)
 	return end + 1;
 }
 
-/* From the end of one rank to the statements of the next, all in lines up to the newline at last; or NULL. */
+/* Reads the end of a rank and the head of the next one, which must all stand before the newline at `last`. Returns the first
+ * line of the next rank's statements, or NULL if the lines are not of this form. */
 static const char *take_rank(struct goal_lex *x, const char *line, const char *last)
 {
 	const char *s = skip_blanks(line), *brace, *end;
@@ -217,7 +220,7 @@ static const char *take_rank(struct goal_lex *x, const char *line, const char *l
 	return end + 1;
 }
 
-/* Reads on; false when there is no more, or no room. */
+/* Reads more of the source into the buffer. Returns false if there is no more, or no room. */
 static bool fill_lookahead(struct goal_lex *x)
 {
 	size_t n;
@@ -230,6 +233,7 @@ static bool fill_lookahead(struct goal_lex *x)
 	return n > 0;
 }
 
+/* Handles all lines that come next and have the form of generators. */
 static void take_lines(struct goal_lex *x)
 {
 	do {
@@ -247,14 +251,15 @@ static void take_lines(struct goal_lex *x)
 	} while (fill_lookahead(x));
 }
 
-/* Copies up to max bytes of what has been read ahead, of a statement no more than its line. */
+/* Copies up to max bytes from the buffer to buf, for the lexer. Where statements follow, it stops at the end of the line, so
+ * that take_lines() can try the next one. */
 static size_t take(struct goal_lex *x, char *buf, size_t max)
 {
 	const char *s = x->ahead + x->from, *nl, *open;
 	size_t n = x->to - x->from;
 
 	nl = memchr(s, '\n', n);
-	if (!x->inside || *skip_blanks(s) == '}') { /* no statement comes before the next brace */
+	if (!x->inside || *skip_blanks(s) == '}') { /* before a rank: stop at the end of the line with the next open brace */
 		open = memchr(s, '{', n);
 		nl = open ? memchr(open, '\n', n - (size_t)(open - s)) : NULL;
 	}
@@ -274,7 +279,7 @@ size_t goal_plain_read(struct goal_lex *x, bool statement, char *buf, size_t max
 
 	if (statement && x->inside && !x->midline)
 		take_lines(x);
-	do { /* what a token goes on with is wanted at once, see YY_READ_BUF_SIZE */
+	do { /* a line without its end may end inside a token: give all of it at once, see YY_READ_BUF_SIZE */
 		if (x->from == x->to && !fill_lookahead(x))
 			break;
 		n += take(x, buf + n, max - n);
