@@ -25,14 +25,15 @@
 
 struct run_agent {
 	struct wire wire;
-	pthread_t keeper; /* uses the wire while the agent is away */
-	bool away;
-	int back; /* an eventfd that ends the keeper */
-	/* output: read end of the pipe that ranks print to; input: both ends of the pipe that rank 0 reads */
+	pthread_t keeper; /* thread that uses the wire while the agent is away */
+	bool away; /* the agent is busy elsewhere, and the keeper runs */
+	int back; /* eventfd that ends the keeper */
+	/* output: read end of the pipe that ranks print to; input: both ends of the pipe that rank 0 reads; bell: eventfd that
+	 * the board's users ring */
 	int output, input[2], bell;
 	VEC(char) typed; /* input for rank 0 */
-	size_t given;
-	bool typed_end;
+	size_t given; /* bytes of `typed` that rank 0's pipe has taken */
+	bool typed_end; /* no more input follows */
 	uint32_t nhosts, host, first, here;
 	uint32_t *firsts; /* first rank of each host */
 	struct rt_board *board;
@@ -151,7 +152,7 @@ void agent_back(struct run_agent *a)
 		return;
 	pthread_join(a->keeper, NULL);
 	a->away = read(a->back, &one, sizeof one) < 0;
-	a->wire.heard = clock_now_ns(); /* nobody has listened meanwhile */
+	a->wire.heard = clock_now_ns(); /* the keeper does not read, so the silence until now does not count */
 }
 
 /* ---- forwarding ---- */
@@ -380,7 +381,7 @@ int agent_open(struct run_agent **out, struct agent_setup *s)
 		if (!s->data)
 			return option_no_memory("goalrun");
 		memcpy(s->data, data, size);
-		agent_away(a); /* to check a schedule may take long */
+		agent_away(a); /* checking a schedule may take long */
 		return read_orders(a, s, size);
 	}
 	return EXIT_FAULT;

@@ -31,7 +31,7 @@ struct goalrun {
 	struct bin bin;
 	struct claim claim;
 	struct ir_graph graph;
-	struct run_pinning pinning; /* cores of the ranks; o.places points to it */
+	struct run_pinning pinning; /* cores of the ranks; o.pinning points to it */
 	int trace_fd;
 	bool seeded; /* true if a seed was given */
 	struct run_nic nic;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalrun: runs a schedule with generated data and checks the result, or a program. See goalrun(1). */
+ * goalrun(1): runs a schedule with generated data and checks the result, or runs a program. This file has main(), prepares
+ * and launches the ranks, and frees everything at the end. */
 #include "goalrun/collect_trace.h"
 #include "goalrun/goalrun.h"
 #include "runtime/dump.h"
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Launches the schedule once for each kind of memory. Each launch runs all cases of its kind. */
 static int run_launches(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
@@ -42,7 +44,8 @@ static int run_launches(struct goalrun *g)
 	return rc;
 }
 
-/* What ranks find in their environment, and where they go. On several hosts their agents see to it. */
+/* Prepares for the start of ranks: sets their environment, starts the emulator or the trace, and chooses their cores. On
+ * several hosts it starts the agents instead, which do this on their hosts. */
 static int prepare_ranks(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
@@ -73,7 +76,7 @@ static int prepare_ranks(struct goalrun *g)
 	return run_export_placement(o->pinning);
 }
 
-/* What they leave, when they have ended well. */
+/* Writes the trace, if one was asked for. To be called after all ranks have ended without error. */
 static int write_collected(const struct goalrun *g)
 {
 	if (!g->o.trace)
@@ -105,7 +108,7 @@ static int run_program(struct goalrun *g)
 	return rc ? rc : write_collected(g);
 }
 
-/* Options are taken apart where they stand; this is for other hosts. One block. */
+/* Copies the command line, in one block of memory, for agents on other hosts: parsing changes the original. */
 static char **copy_words(int argc, char **argv)
 {
 	size_t size = ((size_t)argc + 1) * sizeof *argv;
@@ -147,7 +150,7 @@ static void free_all(struct goalrun *g)
 	free(g->results);
 }
 
-/* The options are those of goalrun, which has divided the ranks. */
+/* Adapts the options of goalrun, which an agent has received, to the agent: the ranks are divided already. */
 static void become_agent(struct goalrun *g, struct run_agent *agent)
 {
 	hosts_finish(g->o.hosts);
@@ -156,7 +159,7 @@ static void become_agent(struct goalrun *g, struct run_agent *agent)
 	g->o.nranks = g->sent->nranks;
 }
 
-/* Runs what the options ask for. sent: as one of several hosts, told so by goalrun; or NULL. */
+/* Runs what the options ask for. In an agent, sent has the orders of goalrun; otherwise sent and agent are NULL. */
 static int run_command(int argc, char **argv, const struct agent_setup *sent, struct run_agent *agent)
 {
 	struct goalrun g = { .argc = argc,
@@ -177,7 +180,7 @@ static int run_command(int argc, char **argv, const struct agent_setup *sent, st
 	return rc;
 }
 
-/* The ranks of one of several hosts. */
+/* Runs the ranks of one of several hosts. */
 static int be_agent(void)
 {
 	struct agent_setup setup = { 0 };
@@ -191,7 +194,7 @@ static int be_agent(void)
 
 int main(int argc, char **argv)
 {
-	rt_usr1_hold(); /* it is for the ranks, and may come at any time */
-	signal(SIGXFSZ, SIG_IGN); /* what is too large for a limit is an error like others */
+	rt_usr1_hold(); /* SIGUSR1 is for the ranks, and may arrive before they have been started */
+	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes then fails with EFBIG, and is reported */
 	return argc == 2 && !strcmp(argv[1], "--agent") ? be_agent() : run_command(argc, argv, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The options of goalrun(1). */
+ * The table of the options of goalrun(1), functions that check and store their arguments, and checks of combinations that the
+ * table cannot express. */
 #include "backends/smcq/emulator.h"
 #include "backends/smcq/smcq.h"
 #include "compiler/passes/passes.h"
@@ -25,7 +26,7 @@ const char *const run_op_names[RUN_USER + 1] = {
 };
 
 #define DEFAULT_ITERS 1000
-#define DEFAULT_OVERLAP_ITERS 50 /* whose starts are all checked */
+#define DEFAULT_OVERLAP_ITERS 50 /* fewer, because with --overlap each start is checked */
 
 int run_fault(const char *fmt, const char *what)
 {
@@ -77,7 +78,7 @@ static int check_parts(const struct option_use *u)
 		       usage("%s cannot be empty, nor have an empty part", u->name);
 }
 
-/* A list of numbers of at least 0, or of the row's max names. */
+/* Takes a list of numbers of at least 0, or, if the row has names, of words among its `max` names. */
 static int take_list(const struct option_use *u)
 {
 	const struct option_row *r = u->row;
@@ -160,7 +161,7 @@ static int take_engine(const struct option_use *u)
 	return engine->engine ? 0 : option_not_built(u->program, u->arg);
 }
 
-/* It is for the ranks alone, which find it in their environment. */
+/* Takes the argument of --dump-after. Only the ranks use it, so it goes into their environment. */
 static int take_dump_after(const struct option_use *u)
 {
 	const int err = take_number(u);
@@ -212,7 +213,7 @@ static int take_later(const struct option_use *u)
 #define NUMBER(f, from, to) .take = take_number, FIELD(f), .min = from, .max = to
 #define LIST(f) .take = take_list, FIELD(f)
 
-enum { OF_SCHEDULE = 1 }; /* a mark: the option says nothing of a program */
+enum { OF_SCHEDULE = 1 }; /* a mark: the option applies to a schedule, and not to a program */
 
 static const struct option_row rows[] = {
 	{ .letter = 'n', .arg = "RANKS", .help = "the number of ranks", NUMBER(nranks, 1, 4096) },
@@ -291,9 +292,9 @@ static const struct command_line goalrun = {
 	.nrows = sizeof rows / sizeof *rows,
 };
 
-/* ---- what a row cannot say ---- */
+/* ---- checks that a row cannot express ---- */
 
-/* A value can be given in two ways, which have to agree: a case that is to be repeated has both. */
+/* Checks that --NAME and -D NAME=VALUE agree. Both may be given: the command that repeats one case has both. */
 static int check_value(const struct goalrun *g, const char *name, const struct list *l, bool all)
 {
 	for (size_t i = 0; i < g->o.defines.v.n; i++) {
@@ -307,7 +308,7 @@ static int check_value(const struct goalrun *g, const char *name, const struct l
 	return 0;
 }
 
-/* What depends on values. */
+/* Checks combinations that depend on the values of options. */
 static int check_values(const struct goalrun *g)
 {
 	const struct run_options *o = &g->o;
@@ -331,7 +332,7 @@ static void settle_defaults(struct run_options *o)
 		o->warmup = RUN_OVERLAP_WARMUP;
 }
 
-/* A program behind "--". */
+/* Takes the program behind "--". */
 static int take_program(struct goalrun *g, const struct command_words *w)
 {
 	const struct option_row *of_schedule = option_marked(&goalrun, w->given, OF_SCHEDULE);
@@ -346,7 +347,7 @@ static int take_program(struct goalrun *g, const struct command_words *w)
 	return 0;
 }
 
-/* What is run: a program, or a schedule that is selected or named. */
+/* Takes what is to run from the words that are not options: a program, or a schedule; none if --select names one. */
 static int take_rest(struct goalrun *g, const struct command_words *w)
 {
 	if (g->show_placement)

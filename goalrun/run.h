@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalrun's parts: options (options.c), which schedule (schedule.c, choose.c), which combinations run (sweep.c), starting
- * ranks (launch.c), on several hosts (hosts.h), command queues for them (lower.c, nic.c), where they are (pinning.c,
- * show_placement.c), what a rank does (rank.c; overlap.c, work.c), what the
- * result has to be (oracle.c, values.c), what is printed (results.c). */
+ * The parts of goalrun, each with the files that implement it:
+ *   options                       options.c
+ *   choice of the schedule        schedule.c, choose.c
+ *   choice of the combinations    sweep.c
+ *   start of the ranks            launch.c; on several hosts also hosts.h
+ *   lowering to command queues    lower.c; the emulator of their interface: nic_process.c, nic/
+ *   pinning                       pinning.c, show_placement.c
+ *   run of one rank               rank.c, overlap.c, work.c
+ *   expected results              oracle.c, values.c
+ *   output                        results.c */
 #ifndef GOALRUN_RUN_H
 #define GOALRUN_RUN_H
 
@@ -21,44 +27,44 @@
 enum run_memory { RUN_HEAP, RUN_PRIVATE, RUN_STAGED, RUN_MEMORIES };
 extern const char *const run_memory_names[RUN_MEMORIES];
 extern const char *const run_type_names[MPIX_SCHED_BASICS];
-#define RUN_USER MPIX_SCHED_BUILTINS /* goalrun's own operation, behind those of the library */
+#define RUN_USER MPIX_SCHED_BUILTINS /* user-defined operation of goalrun; its number follows those of the library */
 extern const char *const run_op_names[RUN_USER + 1];
 
-/* One combination that is bound and run. */
+/* A case: one combination that is bound and run. */
 struct run_case {
-	int64_t count, root; /* root -1: the schedule has none */
+	int64_t count, root; /* elements per block; root, or -1 if the schedule has none */
 	enum MPIX_Sched_basic type;
-	unsigned op; /* enum MPIX_Sched_builtin or RUN_USER; MPIX_SCHED_NO_OP: nothing is reduced */
+	unsigned op; /* enum MPIX_Sched_builtin or RUN_USER; MPIX_SCHED_NO_OP if the schedule does not reduce */
 	enum run_memory memory;
-	unsigned sample; /* of arguments (compiler/ir/args.h) */
+	unsigned sample; /* number of the sample of arguments (compiler/ir/args.h) */
 };
 
-#define RUN_OVERLAP_WARMUP 4 /* starts at least: the work is as long as they are */
+#define RUN_OVERLAP_WARMUP 4 /* the least number of warm-up starts with --overlap: their time determines the amount of work */
 
 struct run_result {
 	double median_us, min_us, start_us, init_us, wait_us;
-	double part_us[WORK_PARTS], overlap; /* with --overlap */
-	double cpu_s; /* with --wait: of all ranks */
+	double part_us[WORK_PARTS], overlap; /* only with --overlap */
+	double cpu_s; /* only with --wait: CPU time of all ranks */
 };
 
-/* Shared by all ranks of a launch. */
+/* Words that all ranks of a launch share. */
 struct run_shared {
-	_Atomic uint32_t bad; /* a rank has failed */
-	_Atomic uint64_t cases_done; /* by rank 0 */
-	_Atomic uint64_t at_case; /* rank 0's */
-	_Atomic uint64_t failed_case; /* of the first rank that failed, counted from 1 */
+	_Atomic uint32_t bad; /* 1 if a rank has failed */
+	_Atomic uint64_t cases_done; /* number of cases that rank 0 has completed */
+	_Atomic uint64_t at_case; /* index of the case that rank 0 runs */
+	_Atomic uint64_t failed_case; /* index + 1 of the case in which a rank failed first; 0 if none failed */
 };
 
-/* A word of a rank that the others read. */
+/* A word that one rank writes and the others read, in a cache line of its own. */
 struct run_word {
 	_Alignas(64) _Atomic uint64_t word;
 };
 
-/* Where they are. */
+/* The cores of the ranks of this node, and of their communication. */
 struct run_pinning {
 	struct topology topology;
 	struct placement placement;
-	uint32_t first; /* the rank that is number 0 of the placement */
+	uint32_t first; /* rank whose index in the placement is 0 */
 };
 
 struct run_hosts;
@@ -66,178 +72,187 @@ struct run_agent;
 
 struct run_options {
 	uint32_t nranks;
-	uint32_t first, here; /* the ranks of this host */
-	struct run_hosts *hosts; /* those of all are started there; NULL: here */
-	struct run_agent *agent; /* this is one of several hosts; else NULL */
+	uint32_t first, here; /* first rank of this host, and number of its ranks */
+	struct run_hosts *hosts; /* hosts on which the ranks are started; NULL: this host */
+	struct run_agent *agent; /* state of an agent, if this is one of several hosts; else NULL */
 	bool threads, verify, json, plain, pairs, overlap;
 	int64_t iters, warmup, seed, delay;
-	int64_t tests, work_us; /* with overlap; work_us 0: as long as the communication */
+	int64_t tests, work_us; /* only with --overlap; work_us 0: as long as the communication takes */
 	struct defines defines;
-	struct defines lowered; /* that the schedule was lowered with, and */
-	const char *sample; /* the sample of arguments, or NULL */
-	/* the schedule */
+	struct defines lowered; /* values of parameters with which the schedule was lowered */
+	const char *sample; /* sample of arguments with which the schedule was lowered, or NULL */
+	/* The next fields describe the schedule. */
 	const char *name;
-	char *passes; /* a list, as compiler/passes/passes.h has it; NULL: none */
+	char *passes; /* list of passes in the form of compiler/passes/passes.h, or NULL */
 	void *image;
 	size_t size;
 	bool has_root;
 	const struct claim *claim;
-	bool barrier; /* that is what it implements */
-	const struct ir_graph *graph; /* plain: the ops of all ranks */
-	/* the cases, and how one launch takes those of one memory kind */
+	bool barrier; /* the schedule implements a barrier */
+	const struct ir_graph *graph; /* ops of all ranks; only for plain GOAL */
+	/* All cases. One launch runs those of one kind of memory. */
 	struct run_case *cases;
 	size_t ncases;
 	struct placement_asked placement;
-	const struct be_row *backend; /* NULL: as the environment says */
-	bool no_shm; /* ranks of a node do without its memory */
-	const char *engine, *progress, *wait, *placed, *trace; /* as asked for, or NULL */
-	const struct run_pinning *pinning; /* NULL: nothing is pinned */
-	char **program; /* instead of a schedule */
+	const struct be_row *backend; /* NULL: the backend that the environment names */
+	bool no_shm; /* ranks of a node do not use its shared memory */
+	const char *engine, *progress, *wait, *placed, *trace; /* arguments of these options, or NULL */
+	const struct run_pinning *pinning; /* NULL if ranks are not pinned */
+	char **program; /* program and arguments, if a program is run and not a schedule */
 };
 
-/* Memory shared with the ranks: times[rank][iteration] of the case at hand, and texts of failures. */
+/* A launch: the start of all ranks for the cases of one kind of memory. Its arrays are in memory shared with the ranks. */
 struct run_launch {
 	const struct run_options *o;
 	enum run_memory memory;
 	struct rt_board *board;
 	struct run_shared *shared;
-	struct run_word *entered; /* by rank: starts that it has come to */
-	char (*error)[512]; /* by rank */
+	struct run_word *entered; /* [rank]: number of starts that the rank has entered */
+	char (*error)[512]; /* [rank]: message of a failure */
 	double *total, *start, *init; /* [case][rank][iteration], [case][rank][iteration], [case][rank] */
-	double *cpu, *joules; /* with --wait: [case][rank], in start and wait; [case] */
-	struct work_spans *spans; /* [case][rank][iteration] with --overlap */
-	struct MPIX_Sched_stats *stats; /* by rank; of all launches */
+	double *cpu, *joules; /* only with --wait: CPU time in start and wait, [case][rank]; energy, [case] */
+	struct work_spans *spans; /* [case][rank][iteration], only with --overlap */
+	struct MPIX_Sched_stats *stats; /* [rank]: counters, summed over all launches */
 };
 
-/* What errno says, in words that name the limit if it is one. */
+/* Returns a text for errno, which names the limit if errno stands for an exceeded one. */
 const char *run_errno_text(void);
-/* Zeroed memory that is shared with ranks; NULL when there is none. */
+/* Returns zeroed memory that is shared with ranks, or NULL. */
 void *run_shared_memory(size_t size);
-/* Runs all cases of one memory kind as one rank; 0, or 1 with a text in error. */
+/* Runs all cases of one kind of memory as one rank. Returns 0, or 1 with a message in l->error. */
 int run_rank(struct run_launch *l, uint32_t rank);
-/* As fork(2); what is forked ends with goalrun. */
+/* Like fork(2), but the child is killed when goalrun ends. */
 pid_t run_fork(void);
-/* Signals that goalrun takes in turn: SIGUSR1 is for the ranks, SIGCHLD wakes it, others end all. */
+/* Blocks the signals that goalrun waits for and handles one by one: SIGUSR1, which it passes to the ranks, SIGCHLD, and the
+ * signals that end goalrun. */
 void run_block_signals(sigset_t *set, sigset_t *old);
-/* Starts the ranks and waits for them; an exit status. */
+/* Both start the ranks and wait for them. They return an exit status. */
 int launch_schedule(struct run_launch *l);
 int launch_program(const struct run_options *o);
-/* Places the ranks of this node; what is wrong is told. An exit status. */
+/* Chooses the cores of the ranks of this node and of their communication. Reports errors, and returns an exit status. */
 int run_place_ranks(const struct run_options *o, struct run_pinning *w);
 void run_unplace_ranks(struct run_pinning *w);
-/* Tells ranks, by the environment, where their communication is. An exit status. */
+/* Puts the cores of the ranks' communication into the environment of the ranks. Returns an exit status. */
 int run_export_placement(const struct run_pinning *w);
-/* Pins the thread that calls it, and what it starts, to its rank's core; false: errno says why not. */
+/* Pins the calling thread, and all that it starts, to the core of a rank. Returns false, with errno set, if that fails. */
 bool run_pin(const struct run_pinning *w, uint32_t rank);
-/* Prints where o->here ranks of this node, and their communication, would be; an exit status. */
+/* Prints on which cores o->here ranks of this node, and their communication, would run. Returns an exit status. */
 int run_show_placement(const struct run_options *o);
-/* Tells ranks, by the environment, to trace; where they leave it, or -1. */
+/* Turns on tracing by the environment of the ranks. Returns the descriptor of a file in memory to which they append their
+ * events, or -1. */
 int run_trace_open(const char *path);
-/* Puts together what they have left, as a file; an exit status. */
+/* Merges the events of all ranks, and writes the trace to a file. Returns an exit status. */
 int run_trace_write(int fd, const char *path);
-/* On stderr: the command that runs one case alone. */
+/* Prints the command that runs one case alone on stderr. */
 void run_reproduce(const struct run_options *o, size_t index);
 
-/* ---- what the ranks of a program start (job.c) ---- */
+/* ---- processes that the ranks of a program start (job.c) ---- */
 
+/* A job: the processes of all ranks of a program, and all their descendants. */
 struct run_job {
 	char name[48];
-	int fd; /* of a file that all of it inherits, and which file that is */
-	dev_t dev;
+	int fd; /* descriptor of a file that all processes of the job inherit; -1 if there is none */
+	dev_t dev; /* device and inode of that file */
 	ino_t ino;
 	pid_t guard;
 };
 
-/* A name that no other job has. fd: of a file that no other job has either, which its processes inherit. */
+/* Gives the job a name that no other job has. fd is the descriptor of a file that only processes of this job inherit. */
 void run_job_name(struct run_job *job, int fd);
-/* In a process that is about to become a rank: what it is, and starts, is of that rank. False: there is no memory. */
+/* To be called in a process that is about to become a rank: marks it and all that it starts as part of that rank. Returns
+ * false if out of memory. */
 bool run_job_mark(const struct run_job *job, uint32_t rank);
-/* Starts the process that ends all of it should goalrun be killed. */
+/* Starts the guard, a process that kills the job if goalrun is killed. */
 void run_job_guard(struct run_job *job);
-/* Sends a signal to all of it: SIGKILL, or what only those are to get that handle it. */
+/* Sends a signal to all processes of the job. A signal other than SIGKILL is sent only to those that handle it. */
 void run_job_signal(const struct run_job *job, int sig);
-/* Ends what is left of a rank; waits for that. */
+/* Kills the processes of a rank that are left, and waits until they are gone. */
 void run_job_kill(const struct run_job *job, uint32_t rank);
-/* Ends all that is left, and the guard. */
+/* Kills all processes of the job that are left, and the guard. */
 void run_job_finish(struct run_job *job);
 
 /* ---- lowering to command queues (lower.c) ---- */
 
 struct run_lowering {
-	const struct bin *bin; /* the text without passes */
+	const struct bin *bin; /* the compiled text, without passes */
 	const char *text;
 	size_t len;
-	const char *passes; /* the last one lowers */
+	const char *passes; /* list of passes, of which the last one lowers */
 	int64_t count;
-	unsigned sample; /* of arguments */
+	unsigned sample; /* number of the sample of arguments */
 };
-/* What is wrong is told by d; 0 or -ERR_x. */
+/* Lowers a schedule and stores the binary in *image. Reports errors of the schedule to d. Returns 0 or -ERR_x. */
 int run_lower(struct goal_diags *d, const struct run_options *o, const struct run_lowering *l, void **image, size_t *size);
 
-/* ---- the network interface of the engine model (nic.c) ---- */
+/* ---- the emulator of the network interface, for the engine model (nic_process.c) ---- */
 
 struct run_nic {
-	pid_t pid; /* 0: there is none */
-	int life; /* ends it when closed */
-	int trace; /* what it has traced, or -1 */
+	pid_t pid; /* process of the emulator; 0 if there is none */
+	int life; /* descriptor; the emulator ends when it is closed */
+	int trace; /* descriptor of the file that the emulator writes its trace to, or -1 */
 	struct nic_stats *stats;
 };
 
-/* Starts it and tells ranks of it, by the environment; the seed is 0 where packets stay in order. An exit status. */
+/* Starts the emulator, and tells the ranks by their environment how to reach it. With a seed of 0 packets stay in order.
+ * Returns an exit status. */
 int run_nic_start(struct run_nic *n, uint64_t seed, const char *trace);
-/* Ends it; an exit status, that of a fault when it was gone. Harmless where there is none. */
+/* Ends the emulator, if there is one. Returns an exit status; EXIT_FAULT if it had ended before. */
 int run_nic_stop(struct run_nic *n);
-/* Writes what it has traced, once it has ended; an exit status. */
+/* Writes the emulator's trace, after it has ended. Returns an exit status. */
 int run_nic_trace(const struct run_nic *n, const char *path);
 
-/* The path of the schedule that a selection table (NULL: GOAL_SELECT's) has for a call, owned by the caller; values
- * and passes of its row go to o. NULL after a message. */
+/* Returns the path of the schedule that a selection table has for a call; the caller frees it. The table NULL is that of
+ * GOAL_SELECT. Values and passes of the table's row are stored in o. Returns NULL, after a message, on error. */
 char *run_choose(struct run_options *o, const struct select_call *call, const char *table);
 
-/* ---- what a schedule claims, with data (oracle.c) ---- */
+/* ---- data and expected results (oracle.c) ---- */
 
-/* Of one rank, for one case. */
+/* Generates the data of one rank for one case, and checks the result that the schedule claims. */
 struct oracle {
+	/* The caller sets these fields. */
 	uint64_t seed;
 	enum MPIX_Sched_basic type;
 	unsigned op;
-	/* oracle_open */
+	/* oracle_open sets these fields. */
 	const struct bin *b;
 	struct expected expected;
 	uint32_t rank;
-	size_t elem;
-	char *work;
+	size_t elem; /* bytes of an element */
+	char *work; /* memory for expected values */
 };
 
-/* elements: of each buffer. On an error fault may say more. */
+/* Prepares the oracle for a rank. elements has the size of each buffer. Returns 0 or -ERR_x; fault may then say more. */
 int oracle_open(struct oracle *o, const struct claim *c, const struct bin_args *args, const uint64_t *elements,
 		struct ir_fault *fault);
 void oracle_close(struct oracle *o);
-/* Fills this rank's buffers, NULL where it has none, before the start of an epoch. */
+/* Fills the buffers of this rank before the start of an epoch. Buffers that the rank does not have are NULL. */
 void oracle_fill(const struct oracle *o, uint64_t epoch, char *const *buffers, const uint64_t *bytes);
-/* The first wrong byte after it, of what is claimed or of in buffers, and where; -1: all is right. */
+/* Checks the buffers after an epoch: the claimed result, and that buffers of mode "in" are unchanged. Returns -1 if all is
+ * right; else the offset of the first wrong byte, and its buffer in *buffer. */
 int64_t oracle_check(const struct oracle *o, uint64_t epoch, char *const *buffers, const uint64_t *bytes,
 		     uint32_t *buffer);
-/* Pseudo-random bytes that depend on key. */
+/* Fills memory with a pattern: pseudo-random bytes that depend on key. */
 void oracle_pattern(char *p, uint64_t bytes, uint64_t key);
-/* A part of it, from byte first on. */
+/* Fills memory with a part of the pattern, from its byte `first` on. */
 void oracle_pattern_at(char *p, uint64_t first, uint64_t bytes, uint64_t key);
-/* The first byte that differs from the pattern, or -1. */
+/* Returns the offset of the first byte that differs from the pattern, or -1. */
 int64_t oracle_compare(const char *p, uint64_t bytes, uint64_t key);
 uint64_t oracle_key(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 uint64_t oracle_hash(uint64_t x);
 
 /* ---- elements (values.c); op as in struct run_case ---- */
 
-/* Elements for an operation, of a rank, from number first on; for none, bytes. */
+/* Generates elements first to first + count - 1 of a rank, with values that suit the operation. For MPIX_SCHED_NO_OP all
+ * bytes are arbitrary. */
 void values_fill(enum MPIX_Sched_basic type, unsigned op, uint64_t key, uint32_t rank, uint64_t first,
 		 uint64_t count, void *out);
 /* right = left op right. */
 void values_fold(enum MPIX_Sched_basic type, unsigned op, const void *left, void *right, uint64_t count);
-/* The first byte that differs and belongs to a value, or -1. */
+/* Returns the offset of the first byte that differs, or -1. Padding in elements is ignored if an operation of the library has
+ * computed them. */
 int64_t values_compare(enum MPIX_Sched_basic type, unsigned op, const char *got, const char *want,
 		       uint64_t count);
-/* RUN_USER as an operation of the library; arg: size_t, the bytes of an element. */
+/* The operation RUN_USER, as an MPIX_Sched_op_fn. arg points to a size_t, the bytes of an element. */
 void values_user(const void *in, void *inout, size_t count, void *arg);
 
 /* ---- energy (energy.c) ---- */
@@ -245,20 +260,20 @@ void values_user(const void *in, void *inout, size_t count, void *arg);
 #define ENERGY_PACKAGES 16
 #define ENERGY_DIR "/sys/class/powercap"
 
-/* Counters of the machine's packages. */
+/* The energy counters of the machine's CPU packages. */
 struct energy {
-	bool known[ENERGY_PACKAGES]; /* it is there, and may be read */
-	uint64_t uj[ENERGY_PACKAGES], most[ENERGY_PACKAGES];
+	bool known[ENERGY_PACKAGES]; /* the counter exists and can be read */
+	uint64_t uj[ENERGY_PACKAGES], most[ENERGY_PACKAGES]; /* counter in µJ, and its largest value, after which it wraps to 0 */
 };
 
 void energy_read(const char *dir, struct energy *e);
-/* Joules; NaN: nothing is known. */
+/* Returns the joules between two readings; NaN if no counter is known. */
 double energy_between(const struct energy *from, const struct energy *to);
 
 /* ---- combinations (sweep.c) ---- */
 
-/* Moves cases to the front so that each pair of values of two options that occurs at all occurs in the first
- * ones; how many those are, or 0 without memory. */
+/* Moves cases to the front so that the first ones contain each pair of values of two options that occurs in any case. Returns
+ * the number of these cases, or 0 if out of memory. */
 size_t sweep_pairs(struct run_case *cases, size_t n);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The formats of traces, described in goalrun(1). */
+ * Writes traces in three formats: Chrome's trace events (.json), Paje (.paje), and lines of text (.txt). goalrun(1)
+ * describes them. */
 #include "goalrun/collect_trace.h"
 
 #include "compiler/ir/ir.h"
@@ -37,7 +38,7 @@ static const char *event_word(const struct be_event *e)
 
 static const char *const row_words[] = { [TRACE_RANK] = "rank", [TRACE_CPU] = "cpu", [TRACE_HELPER] = "helper" };
 
-/* Which part of an op it is, in a word. */
+/* Returns a word for what an event is: a part of an op, a whole op, or a wait. */
 static const char *part_name(const struct be_event *e)
 {
 	static const char *const names[] = { "issued", "part", "op", "wait", "sleep" };
@@ -49,9 +50,10 @@ static const char *part_name(const struct be_event *e)
 
 #define NO_THREAD UINT32_MAX
 
-/* Each event is an object of its own, which is gone once it is printed: a long trace takes no more memory than its text. */
+/* Each event is a JSON object that is freed once it is printed. A long trace thus takes no more memory than its text. */
 
-/* Keys are constants, and each is added once. A value that there was no memory for is an error of the text. */
+/* Adds a field to an object, which takes over the value. Keys are constants, and an object gets each key once. A value that
+ * is NULL, for lack of memory, becomes an error of the text. */
 static void add_field(struct text *out, json_object *to, const char *key, json_object *value)
 {
 	if (value && to && !json_object_object_add_ex(to, key, value, JSON_C_OBJECT_ADD_KEY_IS_NEW | JSON_C_OBJECT_KEY_IS_CONSTANT))
@@ -78,7 +80,7 @@ static int print_us(json_object *ns, struct printbuf *to, int level, int flags)
 	return sprintbuf(to, "%" PRIu64 ".%03u", v / 1000, (unsigned)(v % 1000));
 }
 
-/* ns, which are printed as us with three digits behind the point. */
+/* Adds a time in ns, which is printed as µs with three digits behind the point. */
 static void add_time(struct text *out, json_object *to, const char *key, uint64_t ns)
 {
 	json_object *value = json_object_new_uint64(ns);
@@ -88,7 +90,7 @@ static void add_time(struct text *out, json_object *to, const char *key, uint64_
 	add_field(out, to, key, value);
 }
 
-/* Prints an event as a line, behind the bracket of the list or another one, and drops it. */
+/* Prints an event as a line, with a comma unless it is the first of the list, and frees it. */
 static void json_end(struct text *out, json_object *event)
 {
 	const char *line = event ? json_object_to_json_string_ext(event, JSON_C_TO_STRING_NOSLASHESCAPE) : NULL;
@@ -100,7 +102,7 @@ static void json_end(struct text *out, json_object *event)
 	json_object_put(event);
 }
 
-/* An event in a row, of a thread unless that is none. */
+/* Returns a new event in a row, with a thread unless that is NO_THREAD. */
 static json_object *json_event(struct text *out, const char *ph, size_t row, uint32_t thread)
 {
 	json_object *event = json_object_new_object();
@@ -120,7 +122,7 @@ static json_object *json_args(struct text *out, json_object *event)
 	return out->err ? NULL : args;
 }
 
-/* The name of a slice, "1: send to 2"; the rank where the thread is not its own. */
+/* Adds the name of a slice, such as "1: send to 2". The rank in front is left out if the thread is that rank's own. */
 static void json_name(struct text *out, json_object *event, const struct trace_thread *on, const struct be_event *e)
 {
 	char rank[16] = "", peer[24] = "", name[80];
@@ -172,7 +174,7 @@ static void json_slice(struct text *out, const struct trace *t, const struct tra
 	json_end(out, event);
 }
 
-/* One end of an arrow, which leads from where a send began to where its recv was done. */
+/* Adds one end of an arrow, which leads from the begin of a send to the end of its recv. */
 static void json_arrow_end(struct text *out, const struct trace *t, const struct trace_slice *s, uint64_t time, size_t id, bool end)
 {
 	json_object *event = json_event(out, end ? "f" : "s", t->threads.at[s->thread].row, s->thread);
@@ -186,7 +188,7 @@ static void json_arrow_end(struct text *out, const struct trace *t, const struct
 	json_end(out, event);
 }
 
-/* What viewers should know of a row or a thread. */
+/* Adds metadata of a row or thread for viewers, such as its name. */
 static void json_about(struct text *out, const char *what, size_t row, uint32_t thread, const char *key, json_object *value)
 {
 	json_object *event = json_event(out, "M", row, thread);
@@ -196,7 +198,7 @@ static void json_about(struct text *out, const char *what, size_t row, uint32_t 
 	json_end(out, event);
 }
 
-/* NULL without memory. */
+/* Turns a text into a JSON string, and frees it. Returns NULL if out of memory. */
 static json_object *take_string(struct text *t)
 {
 	char *s;
@@ -223,7 +225,8 @@ static void json_thread(struct text *out, const struct trace_thread *thread, uin
 	json_about(out, "thread_name", thread->row, i, "name", take_string(&name));
 }
 
-/* What is around the events, whose list is printed empty and filled behind its bracket. */
+/* Prints the object around the events up to the opening bracket of their list: the list is printed empty, without the last
+ * two characters. */
 static void json_begin(struct text *out, const struct trace *t)
 {
 	json_object *all = json_object_new_object(), *other = json_object_new_object();
@@ -281,7 +284,7 @@ static const char paje_header[] =
 	"% EndContainer string\n% Key string\n%EndEventDef\n"
 	"0 J 0 Job\n0 R J Row\n0 T R Thread\n1 S T State\n2 M J T T Message\n4 0.0 j J 0 \"job\"\n";
 
-/* What a thread does: "k" and the kind of an op, or one of the rest. */
+/* Defines the states of a thread: "k" and a number for each op kind, "wait" and "sleep". */
 static void define_states(struct text *out)
 {
 	static const char *const colours[] = { "0.2 0.4 0.8", "0.2 0.7 0.3", "0.4 0.6 0.6", "0.5 0.3 0.7", "0.8 0.5 0.1",
@@ -293,8 +296,8 @@ static void define_states(struct text *out)
 	text_add(out, "3 wait S \"wait\" \"0.8 0.2 0.2\"\n3 sleep S \"sleep\" \"0.9 0.9 0.9\"\n");
 }
 
-/* A line with a time. What a slice encloses comes between its push and its pop when all are sorted, for slices are in the
- * order of their begin, and pops at one time are alike. */
+/* A line with a time. Lines are sorted by time, then by number. Slices are in the order of their begin and pops at one
+ * time are interchangeable, so the lines of an enclosed slice come between push and pop of the enclosing one. */
 struct paje_line {
 	uint64_t time;
 	size_t number;
@@ -355,7 +358,7 @@ static void paje_line(struct text *out, const struct trace *t, const struct paje
 	const struct trace_slice *s = l->s, *at = l->what == PAJE_START ? s->send : s;
 
 	text_add(out, "%d " SECONDS, (int)l->what, SECONDS_OF(l->time - t->begin));
-	if (l->what >= PAJE_START) /* the message is in no row of its own */
+	if (l->what >= PAJE_START) /* the container of a message is the job: it leads from thread to thread */
 		text_add(out, " M j %" PRIu64 " t%" PRIu32 " m%zu\n", s->send->e.bytes, at->thread, (size_t)(s - t->slices.at));
 	else if (l->what == PAJE_POP)
 		text_add(out, " S t%" PRIu32 "\n", s->thread);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Persistent collective schedules: load a schedule, bind it once to a group of ranks and to buffers, start
- * it as often as you like. See sched(7).
+ * Persistent collective schedules. A program loads a schedule, binds it once to a group of ranks and to buffers, and starts
+ * it any number of times. See sched(7).
  *
  * Every function returns MPIX_SCHED_SUCCESS or one of MPIX_SCHED_ERR_*; outputs are written only on
- * success. MPIX_Sched_error_detail() says more about the last error of a context. Any thread may call; one
- * request is used by one thread at a time. */
+ * success. MPIX_Sched_error_detail() says more about the last error of a context. Any thread may call any function, but only
+ * one thread at a time may use a request. */
 #ifndef MPIX_SCHED_H
 #define MPIX_SCHED_H
 
@@ -27,7 +27,7 @@ extern "C" {
 #define MPIX_SCHED_API
 #endif
 
-typedef struct mpix_sched_ctx *MPIX_Sched_ctx; /* everything hangs off a context */
+typedef struct mpix_sched_ctx *MPIX_Sched_ctx; /* a context, in which all else is created */
 typedef struct mpix_sched *MPIX_Sched; /* a loaded schedule */
 typedef struct mpix_sched_group *MPIX_Sched_group; /* ranks that bind together */
 typedef struct mpix_sched_type *MPIX_Sched_type; /* layout of an element in memory */
@@ -60,7 +60,7 @@ enum {
 	MPIX_SCHED_ERR_PARAM = 19, /* a parameter is missing or has a wrong value */
 	MPIX_SCHED_ERR_UNKNOWN = 20,
 	MPIX_SCHED_ERR_CYCLE = 21,
-	MPIX_SCHED_ERR_SIZE = 22, /* a concrete schedule, and another number of ranks */
+	MPIX_SCHED_ERR_SIZE = 22, /* the schedule was compiled for another number of ranks */
 	MPIX_SCHED_ERR_MISMATCH = 23, /* the ranks bind different schedules, sizes or counts */
 	MPIX_SCHED_ERR_UNMATCHED = 24, /* a send or recv has no partner */
 	MPIX_SCHED_ERR_DEAD = 25, /* a rank of the group died; the detail names it */
@@ -68,96 +68,97 @@ enum {
 	MPIX_SCHED_ERR_UNSUPPORTED = 27,
 	MPIX_SCHED_ERR_RANGE = 28,
 	MPIX_SCHED_ERR_DEADLOCK = 29,
-	MPIX_SCHED_ERR_COUNT = 30, /* a concrete schedule, and another count */
+	MPIX_SCHED_ERR_COUNT = 30, /* the schedule was compiled for another count */
 	MPIX_SCHED_ERR_CLAIM = 31,
 	MPIX_SCHED_ERR_PASS = 32, /* a pass of goalc -T cannot be applied here */
 	MPIX_SCHED_ERR_LEVELS = 33, /* a pass that needs the levels of a tree cannot be applied here */
-	MPIX_SCHED_ERR_FAULT = 34, /* an op, a loop or a call of the schedule makes no sense; the detail says why */
+	MPIX_SCHED_ERR_FAULT = 34, /* an op, a loop or a call of the schedule is not valid; the detail says why */
 	MPIX_SCHED_ERR_FILES = 35, /* too few file descriptors: ulimit -n is the limit */
 	MPIX_SCHED_ERR_FSIZE = 36 /* files may not become that large: ulimit -f is the limit */
 };
 
 /* ---- context ---- */
 
-/* Creates a context. Reference-counted: what is made from it keeps it alive. */
+/* Creates a context. It is reference-counted: it lives until it is freed and all objects created from it are freed. */
 MPIX_SCHED_API int MPIX_Sched_ctx_create(MPIX_Sched_ctx *ctx);
 MPIX_SCHED_API int MPIX_Sched_ctx_free(MPIX_Sched_ctx *ctx);
-/* The sentence for an error number; never NULL. */
+/* Returns a sentence that describes an error number; never NULL. */
 MPIX_SCHED_API const char *MPIX_Sched_error_string(int err);
-/* Copies to buf, NUL-terminated, the reason why the last call on this context failed; returns the length of the whole
- * text. */
+/* Copies the reason why the last call on this context failed to buf, cut to size bytes with the final NUL. Returns the
+ * length of the whole text. */
 MPIX_SCHED_API size_t MPIX_Sched_error_detail(MPIX_Sched_ctx ctx, char *buf, size_t size);
 MPIX_SCHED_API int MPIX_Sched_get_version(int *major, int *minor, int *patch);
 
 /* ---- memory of the shared heap ---- */
 
-/* Allocates memory that the ranks of a node reach by load and store; 64-byte aligned, zeroed. Any other memory may
+/* Allocates memory that all ranks of a node can load from and store to. It is 64-byte aligned and zeroed. Other memory may
  * be bound as well, but is slower. */
 MPIX_SCHED_API int MPIX_Sched_alloc(MPIX_Sched_ctx ctx, size_t size, void **ptr);
-/* Fails with ERR_STATE while a request is bound to the memory, with ERR_ARG when ptr is not from MPIX_Sched_alloc. */
+/* Frees the memory. Fails with ERR_STATE while a request is bound to it, and with ERR_ARG if ptr is not from
+ * MPIX_Sched_alloc. */
 MPIX_SCHED_API int MPIX_Sched_dealloc(MPIX_Sched_ctx ctx, void *ptr);
 
 /* ---- schedules ---- */
 
 /* Loads a binary, or compiles a text, from a file. */
 MPIX_SCHED_API int MPIX_Sched_load(MPIX_Sched_ctx ctx, const char *path, MPIX_Sched *sched);
-/* Does the same from memory, which it copies. Messages say name where a file's name would stand. */
+/* Like MPIX_Sched_load, from memory, which it copies. Messages use `name` as the name of a file. */
 MPIX_SCHED_API int MPIX_Sched_load_mem(MPIX_Sched_ctx ctx, const char *name, const void *data, size_t size,
 				       MPIX_Sched *sched);
-/* Frees the handle. Requests made from the schedule live on. */
+/* Frees the handle. Requests made from the schedule stay valid. */
 MPIX_SCHED_API int MPIX_Sched_unload(MPIX_Sched *sched);
 
 struct MPIX_Sched_info {
 	size_t struct_size; /* sizeof, set by the caller */
-	uint32_t nranks; /* 0: any number */
-	uint32_t nbuffers; /* in the order of their declaration */
-	int plain; /* plain GOAL: buffer 0 holds all sends, buffer 1 all recvs, in bytes */
-	const char *name, *implements; /* live as long as the schedule */
+	uint32_t nranks; /* number of ranks for which the schedule was compiled; 0: any number */
+	uint32_t nbuffers; /* number of buffers, which are counted in the order of their declaration */
+	int plain; /* 1 for plain GOAL: buffer 0 holds all sends, buffer 1 all recvs, in bytes */
+	const char *name, *implements; /* valid as long as the schedule */
 };
 MPIX_SCHED_API int MPIX_Sched_get_info(MPIX_Sched sched, struct MPIX_Sched_info *info);
-/* Returns the name of one buffer, and its mode: the caller gives a buffer "in", "out" or "inout", the library one that is
- * "scratch". */
+/* Returns the name of one buffer and its mode: "in", "out" or "inout" for a buffer that the caller provides, "scratch" for
+ * one that the library allocates. */
 MPIX_SCHED_API int MPIX_Sched_get_buffer(MPIX_Sched sched, uint32_t index, const char **name,
 					 const char **mode);
 struct MPIX_Sched_bind;
-/* Returns the size that one buffer would have on this rank of a group of this size, bound as bind says: count, datatype,
- * parameters and IN_PLACE matter, other buffers need not be there. *elements are those of the datatype; *bytes is what they
- * span. Either may be NULL. */
+/* Computes the size that one buffer would have on this rank, in a group of this size, if it were bound as bind says. Count,
+ * datatype, parameters and IN_PLACE matter; bind need not have the other buffers. *elements is the number of elements of
+ * the datatype, *bytes the number of bytes from the first to the last. Either may be NULL. */
 MPIX_SCHED_API int MPIX_Sched_get_buffer_size(MPIX_Sched sched, uint32_t index, int rank, int size,
 					      const struct MPIX_Sched_bind *bind, size_t *elements, size_t *bytes);
 
 /* ---- groups ---- */
 
-/* An allgather of size bytes per rank, for MPIX_Sched_group_create: out receives the contributions of
- * rank 0, 1, …. Returns 0 on success. Blocking. */
+/* A blocking allgather that the caller of MPIX_Sched_group_create provides: each rank contributes size bytes, and out
+ * receives the contributions of rank 0, 1, …. Returns 0 on success. */
 typedef int MPIX_Sched_allgather_fn(const void *in, void *out, size_t size, void *arg);
 
-/* Makes a group, collectively. It calls allgather, and no other function does. Cost: two allgathers and two messages
- * per rank. */
+/* Creates a group, collectively. Only this function calls allgather. Cost: two allgathers and two messages per rank. */
 MPIX_SCHED_API int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size,
 					   MPIX_Sched_allgather_fn *allgather, void *arg,
 					   MPIX_Sched_group *group);
-/* Makes the group of all ranks of a program that goalrun started, or of this rank alone without a launcher. Collective. */
+/* Creates the group of all ranks of a program that goalrun started, collectively. Without a launcher it is the group of this
+ * rank alone. */
 MPIX_SCHED_API int MPIX_Sched_group_world(MPIX_Sched_ctx ctx, MPIX_Sched_group *group);
 MPIX_SCHED_API int MPIX_Sched_group_rank(MPIX_Sched_group group, int *rank, int *size);
-/* Splits a group, collectively over it: ranks with the same color (at least 0) make a subgroup, ordered by key,
- * then by their rank. With MPIX_SCHED_UNDEFINED a rank is in none, and *sub is NULL. A subgroup lives on when
+/* Splits a group, collectively over it: ranks with the same color (at least 0) form a subgroup, ordered by key,
+ * then by their rank. A rank with the color MPIX_SCHED_UNDEFINED is in no subgroup and gets NULL. A subgroup stays valid when
  * its parent is freed. All ranks get the same error. Cost: five messages per rank. */
 MPIX_SCHED_API int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sched_group *sub);
-/* Frees the handle; local. Requests made from the group live on. */
+/* Frees the handle; local. Requests made from the group stay valid. */
 MPIX_SCHED_API int MPIX_Sched_group_free(MPIX_Sched_group *group);
 
 /* ---- datatypes and operations ---- */
 
-/* A datatype of n blocks: block i is length[i] basic elements at offset[i] bytes; one element of the type
- * follows the other at extent bytes. The arrays are copied. */
+/* Creates a datatype of n blocks. Block i has length[i] basic elements and begins at offset[i] bytes. Successive elements of
+ * the datatype begin extent bytes apart. The arrays are copied. */
 MPIX_SCHED_API int MPIX_Sched_type_create(MPIX_Sched_ctx ctx, enum MPIX_Sched_basic basic, size_t n,
 					  const int64_t *offset, const size_t *length, int64_t extent,
 					  MPIX_Sched_type *type);
 MPIX_SCHED_API int MPIX_Sched_type_free(MPIX_Sched_type *type);
 
-/* inout[i] = in[i] op inout[i] for count elements of the request's datatype in the user's layout. Called
- * in the thread that starts, tests or waits. */
+/* A reduction that the caller provides: inout[i] = in[i] op inout[i] for count elements of the request's datatype, in
+ * the caller's layout. It is called in the thread that starts, tests or waits. */
 typedef void MPIX_Sched_op_fn(const void *in, void *inout, size_t count, void *arg);
 MPIX_SCHED_API int MPIX_Sched_op_create(MPIX_Sched_ctx ctx, MPIX_Sched_op_fn *fn, void *arg, int commutes,
 					MPIX_Sched_op *op);
@@ -165,96 +166,101 @@ MPIX_SCHED_API int MPIX_Sched_op_free(MPIX_Sched_op *op);
 
 /* ---- selection ---- */
 
-/* How the ranks are arranged, for the neighbour collectives. */
+/* The topology of the ranks, which matters to neighbour collectives. */
 enum MPIX_Sched_topology { MPIX_SCHED_NO_TOPOLOGY, MPIX_SCHED_CART, MPIX_SCHED_GRAPH };
 
-/* A call of a collective. Zero what you do not need. */
+/* A call of a collective. Fields that are not needed have to be 0. */
 struct MPIX_Sched_call {
 	size_t struct_size; /* sizeof, set by the caller */
-	const char *collective; /* "MPI_Bcast" */
-	size_t count; /* as it will be bound */
-	enum MPIX_Sched_basic basic; /* the datatype, when type is NULL */
+	const char *collective; /* name of the collective, such as "MPI_Bcast" */
+	size_t count; /* count with which the schedule will be bound */
+	enum MPIX_Sched_basic basic; /* datatype, if type is NULL */
 	MPIX_Sched_type type;
-	MPIX_Sched_op op; /* NULL: one of the library's, or none */
+	MPIX_Sched_op op; /* user-defined operation; NULL: an operation of the library, or none */
 	enum MPIX_Sched_topology topology;
 };
 
 /* Loads the schedule that the selection table (select.table(5)) has for a call in a group, with the parameters and
- * passes of its row. Local: ranks that pass the same arguments get the same schedule, and all ranks of the group have to pass the
- * same. ERR_UNSUPPORTED when no row is for the call. The context keeps what it has compiled: a second selection is cheap. */
+ * passes of its row. The function is local, but all ranks of the group have to pass the same arguments; they then get the same
+ * schedule. Fails with ERR_UNSUPPORTED if no row fits the call. The context caches compiled schedules, so that selecting
+ * one again is cheap. */
 MPIX_SCHED_API int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *call, MPIX_Sched *sched);
 
 /* ---- requests ---- */
 
-/* The value of a parameter of the schedule. */
+/* A parameter of the schedule, with its value. */
 struct MPIX_Sched_param {
 	const char *name;
 	const int64_t *value;
 	size_t n; /* 1, or the length of a vector */
 };
 
-/* Stands for a buffer that the schedule allows in place: a part of another buffer is used, as with MPI_IN_PLACE. */
+/* Passed instead of a buffer that the schedule allows in place: the schedule then uses a part of another buffer, as with
+ * MPI_IN_PLACE. */
 #define MPIX_SCHED_IN_PLACE ((void *)1)
 
-/* The memory and the values that a schedule is bound to. Zero what you do not need. */
+/* The memory and the values that a schedule is bound to. Fields that are not needed have to be 0. */
 struct MPIX_Sched_bind {
 	size_t struct_size; /* sizeof, set by the caller */
-	void *const *buffers; /* one for each buffer of the schedule; NULL for scratch and unused ones, or IN_PLACE */
+	void *const *buffers; /* address of each buffer of the schedule, or IN_PLACE; NULL for scratch and unused buffers */
 	size_t nbuffers;
 	size_t count; /* elements of the datatype per block; 1 in plain GOAL */
-	enum MPIX_Sched_basic basic; /* the datatype, when type is NULL */
+	enum MPIX_Sched_basic basic; /* datatype, if type is NULL */
 	MPIX_Sched_type type;
-	enum MPIX_Sched_builtin builtin; /* the operation, when op is NULL */
+	enum MPIX_Sched_builtin builtin; /* operation, if op is NULL */
 	MPIX_Sched_op op;
-	const struct MPIX_Sched_param *params; /* others take their defaults */
+	const struct MPIX_Sched_param *params; /* values of parameters; parameters that are not listed have their defaults */
 	size_t nparams;
-	/* Elements of the datatype (bytes in plain GOAL) that each of buffers holds, also after a rebind: binding fails
-	 * where the schedule needs more. NULL: the caller trusts the schedule. */
+	/* Size of each buffer, in elements of the datatype (bytes in plain GOAL); it holds for rebind too. Binding fails if
+	 * the schedule needs more. NULL: sizes are not checked. */
 	const size_t *sizes;
 };
 
-/* Binds, collectively over the group and in the same order on all its ranks. What is bound is kept as long
- * as the request: types and ops may be freed, memory may not. All ranks get the same error. */
+/* Binds a schedule, collectively over the group and in the same order on all its ranks. Types and ops may be freed while the
+ * request exists; the memory of buffers may not. All ranks get the same error. */
 MPIX_SCHED_API int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group,
 				   const struct MPIX_Sched_bind *bind, MPIX_Sched_request *req);
 /* Binds other buffers, from the next start on; all else stays as it was bound. Local: other ranks need not take part.
- * buffers are those of MPIX_Sched_bind. ERR_STATE when the request is active. After an error the old buffers stay bound. */
+ * buffers has the form of the field in MPIX_Sched_bind. Fails with ERR_STATE if the request is active. After an error the old
+ * buffers stay bound. */
 MPIX_SCHED_API int MPIX_Sched_rebind(MPIX_Sched_request req, void *const *buffers, size_t nbuffers);
-/* Starts the request, without waiting for another rank. ERR_STATE when the request is active. */
+/* Starts the request, without waiting for another rank. Fails with ERR_STATE if the request is active. */
 MPIX_SCHED_API int MPIX_Sched_start(MPIX_Sched_request req);
 MPIX_SCHED_API int MPIX_Sched_startall(size_t n, const MPIX_Sched_request *reqs);
-/* *flag is 1 when the request is complete or not active. Makes progress on all requests of the context. */
+/* Makes progress on all requests of the context. Sets *flag to 1 if the request is complete or not active, else to 0. */
 MPIX_SCHED_API int MPIX_Sched_test(MPIX_Sched_request req, int *flag);
-/* Returns at once when the request is not active. */
+/* Waits until the request is complete. Returns at once if it is not active. */
 MPIX_SCHED_API int MPIX_Sched_wait(MPIX_Sched_request req);
-/* Waits for all. Entries may be MPIX_SCHED_REQUEST_NULL. Returns the first error; all requests are complete or failed. */
+/* Waits until all requests are complete or have failed. Returns the first error. Elements may be MPIX_SCHED_REQUEST_NULL. */
 MPIX_SCHED_API int MPIX_Sched_waitall(size_t n, const MPIX_Sched_request *reqs);
-/* The next five functions test arrays, or wait for them. They pass over entries that are MPIX_SCHED_REQUEST_NULL or not
- * active. A request that failed counts as complete. They return the first error of the requests that they complete, after
- * they have completed all of them. errors may be NULL; else it receives the error of each: errors[i] of reqs[i], or with
- * indices errors[k] of reqs[indices[k]]. */
+/* The next five functions test arrays of requests, or wait for them. They ignore elements that are MPIX_SCHED_REQUEST_NULL or
+ * not active. A request that failed counts as complete. They complete all requests that they can, and then return the first
+ * error of these. errors may be NULL. Otherwise it receives the error of each request: errors[i] is that of reqs[i], or in
+ * functions with indices errors[k] is that of reqs[indices[k]]. */
 
-/* *flag is 1 when all are complete or none is active; else 0, and all stay active. errors has n elements. */
+/* Sets *flag to 1 if all requests are complete or none is active; else to 0, and all stay active. errors has n elements. */
 MPIX_SCHED_API int MPIX_Sched_testall(size_t n, const MPIX_Sched_request *reqs, int *flag, int *errors);
-/* Waits for one of them. *index is MPIX_SCHED_UNDEFINED when none is active. */
+/* Waits for one request and sets *index to its index, or to MPIX_SCHED_UNDEFINED if none is active. */
 MPIX_SCHED_API int MPIX_Sched_waitany(size_t n, const MPIX_Sched_request *reqs, int *index);
-/* *flag is 1 when one is complete, or none is active; else 0, and *index is MPIX_SCHED_UNDEFINED. */
+/* Like MPIX_Sched_waitany, but does not wait. Sets *flag to 1 if one request is complete or none is active; else to 0, and
+ * *index to MPIX_SCHED_UNDEFINED. */
 MPIX_SCHED_API int MPIX_Sched_testany(size_t n, const MPIX_Sched_request *reqs, int *index, int *flag);
-/* Waits for at least one, and completes all that can be. *count is their number, MPIX_SCHED_UNDEFINED when none is active;
- * indices receives their indices, ascending. indices and errors have n elements. */
+/* Waits until at least one request is complete. *count receives the number of complete requests, MPIX_SCHED_UNDEFINED if none
+ * was active; indices receives their indices, ascending. indices and errors have n elements. */
 MPIX_SCHED_API int MPIX_Sched_waitsome(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices,
 				       int *errors);
-/* Does the same without waiting: *count may be 0. */
+/* Like MPIX_Sched_waitsome, but does not wait: *count may be 0. */
 MPIX_SCHED_API int MPIX_Sched_testsome(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices,
 				       int *errors);
-/* *flag is 1 if a test would find the request complete; makes progress, but the request stays active. error may be NULL;
- * else it receives the error with which the last start ended, also once the request is not active any more. */
+/* Makes progress, and sets *flag to 1 if MPIX_Sched_test would find the request complete; but the request stays active.
+ * error may be NULL. Otherwise it receives the error with which the last start ended, also after the request has been
+ * completed. */
 MPIX_SCHED_API int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *flag, int *error);
-/* Writes a line to a file descriptor for each pending op of the active requests of a context: what the op waits for. The
- * library does so on SIGUSR1, and after GOAL_DUMP_AFTER seconds of waiting; see MPIX_Sched_dump(3). */
+/* Writes a line for each pending op of the context's active requests to a file descriptor; the line says what the op waits
+ * for. The library also does this on SIGUSR1, and after GOAL_DUMP_AFTER seconds of waiting; see MPIX_Sched_dump(3). */
 MPIX_SCHED_API int MPIX_Sched_dump(MPIX_Sched_ctx ctx, int fd);
-/* From now on no communication core makes progress for the context, until progress_resume: its ranks make it themselves,
- * when they test or wait. Returns when no such core is in the middle of a step. */
+/* Stops communication cores from making progress for the context, until MPIX_Sched_progress_resume: in the meantime its ranks
+ * make progress themselves, when they test or wait. Returns when no communication core is in the middle of a step. */
 MPIX_SCHED_API int MPIX_Sched_progress_pause(MPIX_Sched_ctx ctx);
 MPIX_SCHED_API int MPIX_Sched_progress_resume(MPIX_Sched_ctx ctx);
 /* Counters of one rank since its context was created. */
@@ -262,43 +268,44 @@ struct MPIX_Sched_stats {
 	size_t struct_size; /* sizeof, set by the caller */
 	uint64_t steals_local; /* times that it made progress for another rank of its NUMA node */
 	uint64_t steals_remote; /* times that it made progress for a rank of another NUMA node */
-	uint64_t passed; /* ops marked "on start" that were not ready at the start, and were left to others */
+	uint64_t passed; /* ops marked "on start" that were not ready at the start, and were left to other executors */
 	uint64_t copied_core; /* bytes that communication cores copied in fragments (GOAL_FRAGMENT) */
 	uint64_t copied_joined; /* bytes that waiting ranks copied in fragments */
-	/* The rest is of backends that send over a network. */
+	/* Only backends that send over a network count the fields below. */
 	uint64_t links; /* connections that were made */
-	uint64_t link_bytes; /* memory of the connections and all that belongs to them */
-	uint64_t posted; /* work requests that were given to the device */
-	uint64_t sent, sent_bytes; /* messages to other ranks by the network */
-	uint64_t near_sent; /* messages that went by shared memory instead */
+	uint64_t link_bytes; /* bytes of memory for the connections and all that belongs to them */
+	uint64_t posted; /* work requests that were posted to the device */
+	uint64_t sent, sent_bytes; /* messages sent to other ranks over the network, and their bytes */
+	uint64_t near_sent; /* messages that were sent through shared memory instead */
 };
 MPIX_SCHED_API int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *stats);
-/* Frees the request; local. ERR_STATE when the request is active and its group has not failed. */
+/* Frees the request; local. Fails with ERR_STATE if the request is active and its group has not failed. */
 MPIX_SCHED_API int MPIX_Sched_free(MPIX_Sched_request *req);
 
 /* ---- how to wait ---- */
 
-/* What a thread that has waited for a while does next. */
+/* The ways in which a thread that has waited for a while can go on waiting. */
 enum MPIX_Sched_way { MPIX_SCHED_SPIN, MPIX_SCHED_YIELD, MPIX_SCHED_BLOCK };
 
 struct MPIX_Sched_energy_info {
-	size_t struct_size; /* of the library's */
-	int rank, size; /* in the group of the request */
-	int peer; /* of the first message of the request that is open; -1 without one */
-	unsigned tag;
-	size_t bytes;
-	uint64_t iterations; /* turns of this wait */
+	size_t struct_size; /* sizeof, set by the library */
+	int rank, size; /* rank in the request's group, and the group's size */
+	int peer; /* peer of the request's first message that is not complete; -1 if there is none */
+	unsigned tag; /* tag of that message */
+	size_t bytes; /* bytes of that message */
+	uint64_t iterations; /* iterations of this wait so far */
 	uint64_t waited_ns; /* time in this wait, after a brief spin */
 	uint64_t last_ns; /* time in the last wait for this request */
 };
 
-/* The function that chooses. Threads that wait call it, one at a time, again whenever its last choice has been done. */
+/* A function that chooses how a thread waits. Waiting threads call it, one at a time, each time they have done what it chose
+ * before. */
 typedef enum MPIX_Sched_way MPIX_Sched_energy_fn(const struct MPIX_Sched_energy_info *info, void *arg);
 
-/* Lets a function choose how threads of the context wait, in place of GOAL_WAIT or of the function before it. Threads may be
- * waiting already. */
+/* Registers a function that chooses how threads of the context wait. It replaces GOAL_WAIT and any function registered
+ * before. Threads may be waiting already. */
 MPIX_SCHED_API int MPIX_Sched_energy_handler_reg(MPIX_Sched_ctx ctx, MPIX_Sched_energy_fn *fn, void *arg);
-/* Takes the function back: it is not called any more when this returns. */
+/* Removes the function. It is not called any more when this returns. */
 MPIX_SCHED_API int MPIX_Sched_energy_handler_dereg(MPIX_Sched_ctx ctx);
 
 #ifdef __cplusplus

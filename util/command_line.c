@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Command lines, by tables of options. */
+ * Parses the command line of a program by its table of options, and prints --help and --version from it. */
 #include "util/command_line.h"
 
 #include "util/err.h"
@@ -74,7 +74,7 @@ struct option_name option_name(const struct option_row *r)
 	return name;
 }
 
-/* "a|b|c" as "a, b or c", each with what stands before it. As long as rows are. */
+/* Returns "a|b|c" as "a, b or c", with `before` in front of each word. The result is long enough for all rows there are. */
 static struct option_words list_words(const char *before, const char *words)
 {
 	struct option_words out = { "" };
@@ -128,7 +128,7 @@ int take_range(const struct option_use *u)
 				    u->name, r->min, r->max, u->arg);
 }
 
-/* The place of a word among those of a list, or -1. */
+/* Returns the index of a word in a list "a|b|c", or -1. */
 static int find_word(const char *words, const char *word)
 {
 	const size_t len = strlen(word);
@@ -173,7 +173,7 @@ int take_define(const struct option_use *u)
 /* ---- the table ---- */
 
 #define MOST_ROWS 64 /* bits of command_words.given */
-#define FIRST_LONG 256 /* getopt's values: letters, or rows from here on */
+#define FIRST_LONG 256 /* getopt returns the letter of a short option, or this plus the row of a long one */
 
 enum { ROW_HELP, ROW_VERSION, COMMON_ROWS };
 static const struct option_row common[COMMON_ROWS] = {
@@ -191,7 +191,7 @@ static size_t row_count(const struct command_line *l)
 	return l->nrows + COMMON_ROWS;
 }
 
-/* The row of a value that getopt returns, or NULL. */
+/* Returns the row for a value that getopt has returned, or NULL. */
 static const struct option_row *find_row(const struct command_line *l, int value)
 {
 	if (value >= FIRST_LONG)
@@ -232,7 +232,7 @@ static int print_version(const struct command_line *l)
 
 /* ---- parsing ---- */
 
-/* A word that begins like no option, or like several. */
+/* Reports a long option that does not exist, or that abbreviates several options. */
 static int refuse_unknown(const struct command_line *l, const char *word)
 {
 	const int len = (int)strcspn(word, "=");
@@ -254,7 +254,7 @@ static int refuse_unknown(const struct command_line *l, const char *word)
 	return rc;
 }
 
-/* What getopt does not take: an option that is unknown, lacks its argument, or has one too many. */
+/* Reports an option that getopt has refused: it is unknown, lacks its argument, or has an argument and takes none. */
 static int refuse_option(const struct command_line *l, bool missing, const char *word)
 {
 	const struct option_row *r = find_row(l, optopt);
@@ -277,7 +277,7 @@ static int take_option(const struct command_line *l, const struct option_row *r,
 	return 0;
 }
 
-/* The first word of a list that is a row given, or NULL. */
+/* Returns the first row whose option was given and is in the list of words, or NULL. */
 static const struct option_row *find_given(const struct command_line *l, uint64_t given, const char *words)
 {
 	for (size_t i = 0; i < l->nrows; i++)
@@ -310,7 +310,7 @@ const struct option_row *option_marked(const struct command_line *l, uint64_t gi
 	return NULL;
 }
 
-/* The rows as getopt wants them. */
+/* The rows in the form that getopt_long needs. */
 struct getopt_rows {
 	struct option longs[MOST_ROWS + COMMON_ROWS + 1];
 	char letters[2 * (MOST_ROWS + COMMON_ROWS) + 2];
@@ -318,7 +318,7 @@ struct getopt_rows {
 
 static void fill_getopt(struct getopt_rows *g, const struct command_line *l)
 {
-	char *letter = stpcpy(g->letters, ":"); /* what lacks its argument is told from what is unknown */
+	char *letter = stpcpy(g->letters, ":"); /* makes getopt return ':' for a missing argument, and not '?' */
 	size_t n = 0;
 
 	for (size_t i = 0; i < row_count(l); i++) {

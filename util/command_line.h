@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The command line of a program, as a table with a row for each option. The table is what parses options, checks their
- * arguments and combinations, and prints --help. So a new option is a row, the field that it sets, and an entry in the man
- * page, which man/lint.sh holds against the table. */
+ * The command line of a program, as a table with a row for each option. The functions here use the table to parse
+ * options, to check arguments and combinations, and to print --help. A new option needs a row, the field that it sets, and an
+ * entry in the man page; man/lint.sh compares the page with the table. */
 #ifndef UTIL_COMMAND_LINE_H
 #define UTIL_COMMAND_LINE_H
 
@@ -12,82 +12,84 @@
 
 enum { EXIT_OK = 0, EXIT_FAULT = 1, EXIT_USAGE = 2 };
 
-/* One option where it is given. */
+/* One use of an option on a command line. */
 struct option_use {
-	const char *program, *name; /* "goalrun", "--count" */
+	const char *program, *name; /* as in messages: "goalrun", "--count" */
 	const struct option_row *row;
-	void *fields; /* the struct of the program */
-	void *field; /* the row's */
-	char *arg; /* NULL: it has none */
+	void *fields; /* struct of the program that holds the options */
+	void *field; /* field in it that the option sets */
+	char *arg; /* argument, or NULL if the option takes none */
 };
 
-/* Checks an argument and keeps it; an exit status, after a message. */
+/* Checks the argument of an option and stores it. Returns an exit status, and prints a message if that is not 0. */
 typedef int option_taker(const struct option_use *u);
 
-/* A row without letter and name is the heading of those below it. */
+/* An option. A row without letter and name is a heading of the rows below it. */
 struct option_row {
-	char letter; /* 'n' for -n; 0: there is none */
+	char letter; /* 'n' for -n, or 0 */
 	const char *name; /* "count" for --count, or NULL */
-	const char *arg; /* as the usage shows it; NULL: the option takes none */
-	const char *help; /* one line */
-	option_taker *take; /* NULL: the field is a bool, which becomes true */
-	size_t field; /* its offset in the struct of the program */
-	int64_t min, max;
-	double least, most; /* of a decimal */
-	const char *const *names; /* for a taker of the program's own */
-	const char *with; /* "stats|model": one of these options has to be given as well */
-	const char *without; /* none of these may be */
-	unsigned marks; /* bits to which the program gives a meaning */
+	const char *arg; /* name of the argument in the usage; NULL if the option takes none */
+	const char *help; /* description in one line */
+	option_taker *take; /* function that checks and stores the argument; NULL: the field is a bool, which becomes true */
+	size_t field; /* offset of the field in the struct of the program */
+	int64_t min, max; /* limits of a number */
+	double least, most; /* limits of a decimal */
+	const char *const *names; /* names of values, for takers that the program defines */
+	const char *with; /* options "a|b" of which one has to be given as well */
+	const char *without; /* options "a|b" of which none may be given as well */
+	unsigned marks; /* bits whose meaning the program defines */
 };
 
-/* The fields that they set, and the arguments that they take: */
-option_taker take_text; /* const char *: what is not empty */
-option_taker take_number; /* int64_t: from min to max */
-option_taker take_decimal; /* double: from least to most */
+/* Each comment names the type of the field and the arguments that are allowed. */
+option_taker take_text; /* const char *: any text that is not empty */
+option_taker take_number; /* int64_t: an integer from min to max */
+option_taker take_decimal; /* double: a decimal number from least to most */
 option_taker take_range; /* struct option_range: A or A-B, from min to max */
-option_taker take_word; /* const char *: one of the words that arg lists, "app|thread|collab" */
-option_taker take_either; /* bool: true for the second one of the two words of arg */
+option_taker take_word; /* const char *: one of the words of the row's arg, such as "app|thread|collab" */
+option_taker take_either; /* bool: one of the two words of the row's arg; the second one means true */
 option_taker take_define; /* struct defines: name[@rank]=value[,value...] */
 
 struct command_line {
 	const char *program;
-	const char *forms; /* the lines behind "usage: ", as --help prints them */
-	const struct option_row *rows; /* at most 64, without -h and -V, which all programs have */
+	const char *forms; /* lines that --help prints behind "usage: " */
+	const struct option_row *rows; /* at most 64; -h and -V are added, as all programs have them */
 	size_t nrows;
 };
 
-/* What was found on it. */
+/* The result of parsing a command line, apart from the fields that options set. */
 struct command_words {
-	uint64_t given; /* a bit for each row */
-	bool done; /* --help or --version has been printed: there is nothing else to do */
+	uint64_t given; /* bit mask of the rows whose options were given */
+	bool done; /* --help or --version has been printed, so that there is nothing else to do */
 	bool dashes; /* "--" stands before the rest */
-	char **rest; /* what is no option */
+	char **rest; /* words that are not options */
 	int nrest;
 };
 
-/* Parses the options, which may stand before and behind other words; argv is reordered. An exit status. */
+/* Parses the options, which may stand before and behind other words, and reorders argv. Returns an exit status. */
 int command_line_parse(const struct command_line *l, int argc, char **argv, void *fields, struct command_words *w);
 
 struct option_name {
 	char s[32];
 };
 
-/* "--count", or "-n" where there is only a letter. */
+/* Returns "--count", or "-n" for an option that has only a letter. */
 struct option_name option_name(const struct option_row *r);
-/* The first of the rows given that has one of the marks, or NULL. */
+/* Returns the first row whose option was given and that has one of the marks, or NULL. */
 const struct option_row *option_marked(const struct command_line *l, uint64_t given, unsigned marks);
 
-/* "PROGRAM: what is wrong", and where to read more; returns EXIT_USAGE. */
+/* Prints "PROGRAM: " and the message, and a hint to --help. Returns EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int option_usage(const char *program, const char *fmt, ...);
-/* "PROGRAM: out of memory"; returns EXIT_FAULT. */
+/* Prints "PROGRAM: out of memory". Returns EXIT_FAULT. */
 int option_no_memory(const char *program);
-/* "--wait is spin, yield, block or learn, not x", by the words of arg; an exit status. */
+/* Prints "--wait is spin, yield, block or learn, not x", with the words of the row's arg. Returns EXIT_USAGE. */
 int option_refuse_word(const struct option_use *u);
-/* What became of an option's argument, whose mistakes are told in why, which is freed; an exit status. */
+/* Turns the result of parsing an argument, 0 or -ERR_x, into an exit status. Prints the text `why` if it is an error of the
+ * argument, and frees it. */
 int option_result(const char *program, int err, struct text *why);
-/* What a later version brings; returns EXIT_USAGE. */
+/* Prints that `what` is not built yet. Returns EXIT_USAGE. */
 int option_not_built(const char *program, const char *what);
-/* To be called after the last printf, for not all of it may have arrived; an exit status. */
+/* Flushes standard output, and reports an error of this or any earlier write. To be called after the last printf. Returns an
+ * exit status. */
 int option_flush(const char *program);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Parsing of the arguments of options. */
+ * Parses the arguments of options: numbers, ranges, and values of parameters. */
 #include "util/options.h"
 
 #include "util/err.h"
@@ -58,7 +58,7 @@ bool option_range(const char *s, int64_t min, int64_t max, int64_t *first, int64
 static int parse_values(struct define *def, char *list)
 {
 	VEC(int64_t) v = { 0 };
-	int err = VEC_RESERVE(&v, 1); /* so that an empty vector has an address, too */
+	int err = VEC_RESERVE(&v, 1); /* an empty vector has an address, too */
 	int64_t x;
 
 	for (char *p = *list ? list : NULL; p && !err;) {
@@ -74,7 +74,7 @@ static int parse_values(struct define *def, char *list)
 	return err;
 }
 
-/* Adds it, in the place of one of the same name and rank. */
+/* Adds a define; it replaces an earlier one of the same name and rank. */
 static int keep_define(struct defines *d, const struct define *def)
 {
 	for (size_t i = 0; i < d->v.n; i++)
