@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Jacobi iterations on a grid that is cut into stripes of rows. The exchange of the rows at the borders is a
- * schedule of our own, neighbor_exchange.goal; the inner rows are computed while it is under way. The result is
- * compared with that of one rank that has the whole grid. Run it with
+ * Jacobi iterations on a grid that is cut into stripes of rows. Each rank exchanges the rows at its borders by a
+ * schedule of our own, neighbor_exchange.goal, and computes the inner rows meanwhile. It compares the result with
+ * that of a computation of the whole grid. Run it with
  *
  *     goalrun -n 4 -- ./neighbor_exchange neighbor_exchange.goal */
 #include <mpix_sched.h>
@@ -16,7 +16,7 @@
 
 static MPIX_Sched_ctx ctx;
 
-/* Ends this rank when a call failed; goalrun then ends the others, and its status is 1. */
+/* Ends this rank if a call failed. goalrun then ends the other ranks, and its exit status is 1. */
 static void must(const char *call, int rc)
 {
 	char text[1024];
@@ -28,7 +28,7 @@ static void must(const char *call, int rc)
 	exit(1);
 }
 
-/* Rows first to last of the next grid, each element the mean of its four neighbours in the old one. */
+/* Computes rows first to last of the next grid: each element is the mean of its four neighbours in the old grid. */
 static void sweep(double (*next)[WIDTH], double (*old)[WIDTH], int first, int last)
 {
 	for (int i = first; i <= last; i++)
@@ -36,7 +36,7 @@ static void sweep(double (*next)[WIDTH], double (*old)[WIDTH], int first, int la
 			next[i][j] = 0.25 * (old[i - 1][j] + old[i + 1][j] + old[i][j - 1] + old[i][j + 1]);
 }
 
-/* The border is 1 on the left and 0 elsewhere; the inside begins as 0. */
+/* Sets a grid to its first values: 1 on the left border, 0 elsewhere. */
 static void begin(double (*grid)[WIDTH], int rows)
 {
 	memset(grid, 0, (size_t)(rows + 2) * sizeof *grid);
@@ -47,7 +47,7 @@ static void begin(double (*grid)[WIDTH], int rows)
 int main(int argc, char **argv)
 {
 	static double whole[2][N + 2][WIDTH];
-	double(*grid[2])[WIDTH]; /* rows 0 and rows + 1 are copies of the neighbours', or the border */
+	double(*grid[2])[WIDTH]; /* row 0 and row rows + 1 are copies of the neighbours' rows, or the border */
 	MPIX_Sched_group group;
 	MPIX_Sched sched;
 	MPIX_Sched_request req[2];
@@ -68,13 +68,13 @@ int main(int argc, char **argv)
 	rows = N / size + (rank < N % size);
 	top = rank * (N / size) + (rank < N % size ? rank : N % size);
 
-	/* A request belongs to its buffers, and the two grids take turns: so there is one for each. */
+	/* A request is bound to its buffers. The two grids alternate, so each has a request of its own. */
 	for (int g = 0; g < 2; g++) {
 		must("alloc", MPIX_Sched_alloc(ctx, (size_t)(rows + 2) * sizeof *grid[g], (void **)&grid[g]));
 		begin(grid[g], rows);
 		begin(whole[g], N);
 
-		/* In the order of the schedule: first, last, above, below. */
+		/* The buffers are in the order of the schedule: first, last, above, below. */
 		void *buffers[] = { grid[g][1], grid[g][rows], grid[g][0], grid[g][rows + 1] };
 		const struct MPIX_Sched_bind bind = {
 			.struct_size = sizeof bind,
@@ -90,8 +90,8 @@ int main(int argc, char **argv)
 		int old = s % 2, next = !old;
 
 		must("start", MPIX_Sched_start(req[old]));
-		/* The rows inside need no neighbour. They read the rows that are being sent, which is allowed, and
-		 * leave alone those that are being received. */
+		/* The inner rows do not depend on the neighbours. Computing them reads rows that are being sent, which is
+		 * allowed, and does not touch rows that are being received. */
 		sweep(grid[next], grid[old], 2, rows - 1);
 		must("wait", MPIX_Sched_wait(req[old]));
 		sweep(grid[next], grid[old], 1, 1);

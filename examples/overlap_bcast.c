@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Overlaps a persistent broadcast with work: binds once, then in each round starts the broadcast, computes
- * and tests in turn, and waits for what is left. Run it with
+ * Overlaps a persistent broadcast with work. It binds once. In each round it starts the broadcast, computes
+ * and tests in turn, and waits until the broadcast is complete. Run it with
  *
  *     goalrun -n 4 -- ./overlap_bcast bcast_binomial.goal */
 #include <mpix_sched.h>
@@ -11,12 +11,12 @@
 
 #define COUNT 100000 /* doubles in a broadcast */
 #define ROUNDS 20
-#define PIECES 50 /* of the work of a round, with a test behind each */
-#define STEPS 2000 /* of a piece */
+#define PIECES 50 /* pieces of work in a round; a test follows each */
+#define STEPS 2000 /* steps of a piece */
 
 static MPIX_Sched_ctx ctx;
 
-/* Ends this rank when a call failed; goalrun then ends the others, and its status is 1. */
+/* Ends this rank if a call failed. goalrun then ends the other ranks, and its exit status is 1. */
 static void must(const char *call, int rc)
 {
 	char text[1024];
@@ -36,7 +36,7 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* The work has nothing to do with the broadcast: a piece of the integral of 4 / (1 + x * x) from 0 to 1. */
+/* Does a piece of work that is independent of the broadcast: a part of the integral of 4 / (1 + x * x) from 0 to 1. */
 static double work(int piece)
 {
 	const double h = 1.0 / (PIECES * STEPS);
@@ -66,10 +66,10 @@ int main(int argc, char **argv)
 	must("group_world", MPIX_Sched_group_world(ctx, &group));
 	must("group_rank", MPIX_Sched_group_rank(group, &rank, &size));
 	must("load", MPIX_Sched_load(ctx, argv[1], &sched));
-	/* Any memory would do; this the other ranks read directly. */
+	/* Any memory can be bound; other ranks can read this memory directly, which is faster. */
 	must("alloc", MPIX_Sched_alloc(ctx, COUNT * sizeof *data, (void **)&data));
 
-	/* The schedule has one buffer, and a parameter "root" that is left at its default, rank 0. */
+	/* The schedule has one buffer, and a parameter "root", which keeps its default, rank 0. */
 	void *buffers[] = { data };
 	const struct MPIX_Sched_bind bind = {
 		.struct_size = sizeof bind,
@@ -84,13 +84,13 @@ int main(int argc, char **argv)
 		double began, worked, pi = 0;
 		int complete = 0;
 
-		if (rank == 0) /* new data; between two rounds the buffer is ours */
+		if (rank == 0) /* new data: between two rounds the program may write to the buffer */
 			for (int i = 0; i < COUNT; i++)
 				data[i] = round + i;
 		must("start", MPIX_Sched_start(req));
 
-		/* Now it is the library's. Without a test now and then nothing moves while this rank computes,
-		 * and the ranks below it in the tree wait for it. */
+		/* Until it is complete the buffer belongs to the library. Without tests in between, this rank makes no
+		 * progress while it computes, and the ranks below it in the tree wait for it. */
 		began = now_ms();
 		for (int piece = 0; piece < PIECES; piece++) {
 			pi += work(piece);
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 				must("test", MPIX_Sched_test(req, &complete));
 		}
 		worked = now_ms();
-		must("wait", MPIX_Sched_wait(req)); /* returns at once when it is complete */
+		must("wait", MPIX_Sched_wait(req)); /* returns at once if the request is complete */
 		working += worked - began;
 		waiting += now_ms() - worked;
 		early += complete;

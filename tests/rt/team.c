@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ranks for tests. */
+ * Runs the ranks of a test as threads or processes. See team.h. */
 #include "tests/rt/team.h"
 
 #include <dirent.h>
@@ -186,5 +186,5 @@ int team_entries(const char *dir)
 		n++;
 	if (d)
 		closedir(d);
-	return n - 2; /* but for . and .. */
+	return n - 2; /* without . and .. */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ranks for tests: as threads or processes, with an allgather of their own. */
+ * Runs the ranks of a test as threads or processes, and provides an allgather by which they create groups. */
 #ifndef TESTS_RT_TEAM_H
 #define TESTS_RT_TEAM_H
 
@@ -16,11 +16,11 @@ struct team_slot {
 	char data[2][TEAM_RECORD];
 };
 
-/* Lies in memory that processes share. */
+/* The state of all ranks of a test, in memory that processes share. */
 struct team {
 	int size;
-	_Atomic int failed; /* the allgather gives up */
-	_Atomic int wrong; /* ranks whose function returned not 0 */
+	_Atomic int failed; /* 1 if a rank has failed: the allgather then returns an error */
+	_Atomic int wrong; /* number of ranks whose function did not return 0 */
 	struct team_slot slots[TEAM_MAX];
 };
 
@@ -33,25 +33,25 @@ struct member {
 	MPIX_Sched_group group;
 };
 
-/* As texts: a binomial broadcast; a chain from rank 0 on; one on which each rank adds its number to what it gets and
- * sends it on. */
+/* Texts of schedules: a binomial broadcast; a broadcast along a chain from rank 0 on; a chain on which each rank adds its
+ * number to the data that it receives and sends the sum on. */
 extern const char team_bcast[], team_chain[], team_sum_chain[];
 
 /* An MPIX_Sched_allgather_fn; arg is a member. */
 int team_allgather(const void *in, void *out, size_t size, void *arg);
-/* How long the ranks may take, as processes: 60. */
+/* The most seconds that ranks may take that are processes; 60 by default. */
 extern double team_seconds;
-/* Runs fn as every rank with its context and group made; 0 when all returned 0 in time. */
+/* Creates context and group of each rank, and calls fn in it. Returns 0 if all calls returned 0 in time. */
 int team_run(int size, bool threads, int (*fn)(struct member *), void *arg);
-/* The same, but fn makes context and group itself. */
+/* Like team_run, but fn has to create context and group itself. */
 int team_run_bare(int size, bool threads, int (*fn)(struct member *), void *arg);
-/* The broadcast for so many ranks: the text, or DIR/RANKS.COUNT.bin where TEAM_BINS=DIR, for a backend that needs it
- * lowered. */
+/* Loads the broadcast for this many ranks: its text, or, if TEAM_BINS=DIR is set, DIR/RANKS.COUNT.bin. Backends that need
+ * lowered schedules use the latter. */
 int team_load(struct member *m, int size, size_t count, MPIX_Sched *s);
-/* How many files a directory has. */
+/* Returns the number of files in a directory. */
 int team_entries(const char *dir);
 
-/* Says where and why, and returns 1 from the calling function, unless cond holds. */
+/* Prints a message and returns 1 from the calling function, unless cond is true. */
 #define NEED(cond)                                                                                   \
 	do {                                                                                         \
 		if (!(cond)) {                                                                       \
@@ -60,7 +60,7 @@ int team_entries(const char *dir);
 		}                                                                                    \
 	} while (0)
 
-/* A call that must succeed; prints the detail if not. */
+/* Calls a function of the library. If it fails, prints the detail and returns 1 from the calling function. */
 #define CALL(expr)                                                                                  \
 	do {                                                                                        \
 		int rc_ = (expr);                                                                   \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Wrong arguments, on one rank or on all: what is refused, and in which words. */
+ * Cases with wrong arguments, on one rank or on all. They check error codes and the texts of details. */
 #include "tests/rt/cases/cases.h"
 
 #include <limits.h>
@@ -19,7 +19,7 @@ static int disagree(struct member *m)
 	MPIX_Sched_request req = NULL;
 
 	NEED(s && other);
-	/* One rank is different: all of them hear of it, in the same words. */
+	/* The arguments of one rank differ: all ranks get the same error with the same detail. */
 	NEED(MPIX_Sched_init(odd ? other : s, m->group, &b, &req) == MPIX_SCHED_ERR_MISMATCH);
 	NEED(case_detail_has(m, "rank 1 binds another schedule than rank 0"));
 	wrong = b;
@@ -34,7 +34,7 @@ static int disagree(struct member *m)
 	wrong.nparams = 1;
 	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_MISMATCH);
 	NEED(case_detail_has(m, "rank 1 binds other parameters than rank 0"));
-	/* One rank's arguments are wrong: the same. */
+	/* The arguments of one rank are wrong: again all ranks get the same error. */
 	wrong = b;
 	wrong.buffers = odd ? (void *[]){ NULL, NULL } : buffers;
 	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_ARG);
@@ -46,7 +46,7 @@ static int disagree(struct member *m)
 	wrong.params = &no_root;
 	wrong.nparams = 1;
 	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_FAULT && case_detail_has(m, "root"));
-	/* And after all that the group still works. */
+	/* After all these errors the group still works. */
 	CALL(MPIX_Sched_init(s, m->group, &b, &req));
 	CALL(MPIX_Sched_start(req));
 	CALL(MPIX_Sched_wait(req));
@@ -56,7 +56,7 @@ static int disagree(struct member *m)
 	return 0;
 }
 
-/* Two ranks whose sizes agree in count but not in what the schedule makes of a parameter of their own. */
+/* Two ranks bind the same count, but their local parameters make messages of different sizes, or unmatched messages. */
 static int sizes_differ(struct member *m)
 {
 	static const char text[] = "schedule s(local n)\n"
@@ -127,7 +127,7 @@ static int arguments(struct member *m)
 	NEED(strcmp(MPIX_Sched_error_string(MPIX_SCHED_ERR_DEAD), "a rank of the group died") == 0);
 	NEED(*MPIX_Sched_error_string(12345));
 	NEED(strcmp(MPIX_Sched_error_string(INT_MIN), MPIX_Sched_error_string(INT_MAX)) == 0);
-	/* The heap. */
+	/* Wrong sizes and addresses of memory of the heap. */
 	NEED(MPIX_Sched_alloc(m->ctx, (size_t)1 << 60, &p) == MPIX_SCHED_ERR_NOMEM);
 	NEED(MPIX_Sched_dealloc(m->ctx, &p) == MPIX_SCHED_ERR_ARG);
 	for (size_t size = 0; size < 5000000; size = size * 3 + 1) {
@@ -154,7 +154,7 @@ static bool refused(struct member *m, MPIX_Sched s, const struct MPIX_Sched_bind
 	return MPIX_Sched_init(s, m->group, b, &req) == code && !req && case_detail_has(m, text);
 }
 
-/* What a schedule declares, and arguments that do not go with it. */
+/* Queries the declarations of a schedule, and binds arguments that contradict them. */
 static int declared(struct member *m)
 {
 	static const char text[] = "schedule s(n = 2, w[2])\nbuffer in mine[count]\nbuffer inout both[n]\n"
@@ -201,7 +201,7 @@ static int declared(struct member *m)
 	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_ARG, "the count is too large"));
 	wrong.count = SIZE_MAX / 4 - 1;
 	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_OVERFLOW, "buffer mine is too large"));
-	wrong.count = (size_t)1 << 50; /* the shared heap cannot have its scratch buffer */
+	wrong.count = (size_t)1 << 50; /* the scratch buffer is too large for the shared heap */
 	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_NOMEM, "for own"));
 	wrong = b;
 	wrong.params = &(struct MPIX_Sched_param){ "w", (int64_t[]){ 3, 3 }, 2 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The cases of rt-cases, a table for each subject, and what they share. */
+ * The cases of rt-cases, in a table for each subject, and the functions and schedules that they share. */
 #ifndef TESTS_RT_CASES_H
 #define TESTS_RT_CASES_H
 
@@ -12,25 +12,25 @@
 struct test_case {
 	const char *name;
 	int (*fn)(struct member *);
-	int sizes[4]; /* numbers of ranks, up to a 0 */
-	bool reduces; /* it runs once more with schedules that goalc has fused */
+	int sizes[4]; /* numbers of ranks to run it with; a 0 ends the list */
+	bool reduces; /* the case runs once more with schedules that goalc has fused */
 };
 
-/* Each ends with a row without a name. */
+/* The tables. Each ends with a row whose name is NULL. */
 extern const struct test_case argument_cases[], data_cases[], group_cases[], leaving_cases[], memory_cases[], request_cases[];
 
-/* Schedules. The folds reduce along a chain, from the right and from the left, so that the order of operands shows; on the
- * ring each rank sends "mine" to its right neighbour. */
+/* Texts of schedules. case_fold and case_fold_left reduce along a chain, from the right and from the left, so that a wrong
+ * order of operands shows. On the ring each rank sends "mine" to its right neighbour. */
 extern const char case_fold[], case_fold_left[], case_ring[];
-/* A rank whose process has another number is a process of its own, not a thread. */
+/* Process ID of the program. A rank is a thread if getpid() returns this, else a process. */
 extern pid_t case_main_pid;
 
-/* Loads a text, or what goalc has made of it; NULL if it cannot. */
+/* Loads a text, or the binary that goalc has made of it. Returns NULL on error. */
 MPIX_Sched case_load(struct member *m, const char *text);
 struct MPIX_Sched_bind case_bind(void *const *buffers, size_t n, size_t count, enum MPIX_Sched_basic basic);
 /* Binds the ring to 3000 integers each way. */
 int case_bind_ring(struct member *m, MPIX_Sched_group g, int *in, int *out, MPIX_Sched_request *req);
-/* True if the detail of the last error contains a text; prints both if not. */
+/* True if the detail of the last error contains a text. If not, prints both. */
 bool case_detail_has(struct member *m, const char *text);
 double case_seconds(void);
 

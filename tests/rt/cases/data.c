@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Datatypes and reductions. */
+ * Cases of datatypes and reductions. */
 #include "tests/rt/cases/cases.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Every other int of a struct with a hole, in reverse order of blocks; large enough for all transports. */
+/* A datatype with holes whose blocks are in reverse order. The counts cover all ways in which a backend sends messages. */
 static int strided(struct member *m)
 {
 	size_t counts[] = { 0, 1, 5, 400, 9000 };
@@ -24,7 +24,7 @@ static int strided(struct member *m)
 		MPIX_Sched_request req;
 
 		CALL(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 2, offset, length, 20, &type));
-		/* The same signature in memory without holes: legal between the ranks. */
+		/* The same signature in memory without holes: ranks may differ in this. */
 		CALL(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 1, (int64_t[]){ 0 }, (size_t[]){ 3 }, 12,
 					    &other));
 		b.type = m->rank % 2 ? other : type;
@@ -36,7 +36,7 @@ static int strided(struct member *m)
 				data[i] = m->rank ? -7 : (int32_t)i * e;
 			CALL(MPIX_Sched_start(req));
 			CALL(MPIX_Sched_wait(req));
-			/* Packed order is: word 3, word 0, word 1 of each element. */
+			/* The packed order is word 3, word 0, word 1 of each element. */
 			for (size_t i = 0; i < n; i++) {
 				const int at[3] = { 3, 0, 1 };
 
@@ -46,7 +46,7 @@ static int strided(struct member *m)
 
 					NEED(got == want);
 				}
-				if (m->rank && m->rank % 2 == 0) /* holes are not touched */
+				if (m->rank && m->rank % 2 == 0) /* holes are not written */
 					NEED(data[i * 5 + 2] == -7 && data[i * 5 + 4] == -7);
 			}
 		}
@@ -57,7 +57,7 @@ static int strided(struct member *m)
 	return 0;
 }
 
-/* Elements that lie one before the other: a negative extent, on odd ranks only. */
+/* A negative extent, on odd ranks only: each element lies before its predecessor. */
 static int backwards(struct member *m)
 {
 	enum { N = 70000 };
@@ -116,14 +116,14 @@ static int builtin(struct member *m)
 		}
 	}
 	CALL(MPIX_Sched_free(&req));
-	b.builtin = MPIX_SCHED_BXOR; /* not on doubles */
+	b.builtin = MPIX_SCHED_BXOR; /* not defined for doubles */
 	if (m->size > 1)
 		NEED(MPIX_Sched_init(s, m->group, &b, &req) == MPIX_SCHED_ERR_ARG && case_detail_has(m, "not defined"));
 	CALL(MPIX_Sched_unload(&s));
 	return 0;
 }
 
-/* (a, b) op (c, d) = (a·c, a·d + b): associative, but the order matters. */
+/* The operation (a, b) op (c, d) = (a·c, a·d + b), which is associative, but does not commute. */
 static void affine(const void *in, void *inout, size_t count, void *arg)
 {
 	const int64_t *x = in;
@@ -187,7 +187,7 @@ static int user_op(struct member *m)
 	return 0;
 }
 
-/* Elements of three words, of which a chunk of a long message ends with a part: the third is a plain sum. */
+/* Like affine, with elements of three words, the third of which is a sum. A chunk of a long message ends inside an element. */
 static void affine_sum(const void *in, void *inout, size_t count, void *arg)
 {
 	const int64_t *x = in;
@@ -253,7 +253,7 @@ static int user_op_long(struct member *m)
 	return 0;
 }
 
-/* A schedule that reorders refuses an operation that does not commute, on all ranks alike. */
+/* Binding a commutative schedule with an operation that does not commute fails, with the same error on all ranks. */
 static int commutative(struct member *m)
 {
 	MPIX_Sched s = case_load(m, "schedule sums commutative\nbuffer inout a[count]\nrank r of p { nop }\n");

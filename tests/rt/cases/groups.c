@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Groups: those that are split from others, whose ranks leave or die, and meetings that fail. */
+ * Cases of groups: subgroups, ranks that leave or die, and failures while a group is created. */
 #include "tests/rt/cases/cases.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* The sum of v over a group's ranks, by way of a ring that everybody walks once. */
+/* Starts the ring once, and checks the data from the left neighbour. */
 static int ring_once(struct member *m, MPIX_Sched_request req, const int *in, const int *out, int left)
 {
 	CALL(MPIX_Sched_start(req));
@@ -24,14 +24,14 @@ static int split(struct member *m)
 	MPIX_Sched_request reqs[4];
 	int rank, size, halves = (m->size + even) / 2;
 
-	/* Backwards, by key; then in the order of the ranks. */
+	/* First the key reverses the order of the ranks; then equal keys keep it. */
 	CALL(MPIX_Sched_group_split(m->group, even, -m->rank, &half));
 	CALL(MPIX_Sched_group_rank(half, &rank, &size));
 	NEED(size == halves && rank == size - 1 - m->rank / 2);
 	CALL(MPIX_Sched_group_split(m->group, 7, 3, &same));
 	CALL(MPIX_Sched_group_rank(same, &rank, &size));
 	NEED(size == m->size && rank == m->rank);
-	/* Nobody, or all but rank 0. */
+	/* First no rank is in a subgroup, then all but rank 0 are. */
 	none = half;
 	CALL(MPIX_Sched_group_split(m->group, MPIX_SCHED_UNDEFINED, 0, &none));
 	NEED(!none);
@@ -43,18 +43,18 @@ static int split(struct member *m)
 		NEED(rank == m->rank - 1 && size == m->size - 1);
 	}
 	CALL(MPIX_Sched_group_free(&none));
-	/* One rank's argument is wrong. */
+	/* The color of one rank is wrong. */
 	NEED(MPIX_Sched_group_split(m->group, m->rank == m->size - 1 ? -2 : 0, 0, &none) == MPIX_SCHED_ERR_ARG);
 	NEED(case_detail_has(m, "color") && !none);
 	NEED(MPIX_Sched_group_split(NULL, 0, 0, &none) == MPIX_SCHED_ERR_ARG);
-	/* A split of a split: alone or in pairs. */
+	/* A subgroup of a subgroup has one or two ranks. */
 	CALL(MPIX_Sched_group_split(half, m->rank / 4, 0, &quarter));
-	/* Requests of all of them at once; the groups are freed first. */
+	/* Requests of all four groups run at the same time, after the groups have been freed. */
 	NEED(case_bind_ring(m, m->group, in[0], out[0], &reqs[0]) == 0 && case_bind_ring(m, half, in[1], out[1], &reqs[1]) == 0 &&
 	     case_bind_ring(m, same, in[2], out[2], &reqs[2]) == 0 && case_bind_ring(m, quarter, in[3], out[3], &reqs[3]) == 0);
 	CALL(MPIX_Sched_group_rank(quarter, &rank, &size));
 	const int n[4] = { m->size, halves, m->size, size };
-	/* The rank in m->group of the left neighbour. In half ranks go down by 2. */
+	/* left[k] is the left neighbour's rank in m->group. In `half` that rank is higher by 2, as the order is reversed. */
 	const int left[4] = { (m->rank + m->size - 1) % m->size,
 			      m->rank + 2 < m->size ? m->rank + 2 : !even,
 			      (m->rank + m->size - 1) % m->size, size == 1 ? m->rank : m->rank ^ 2 };
@@ -80,7 +80,7 @@ static int split(struct member *m)
 	}
 	for (int k = 0; k < 4; k++)
 		CALL(MPIX_Sched_free(&reqs[k]));
-	/* Over and over: the heap does not run full. */
+	/* Splitting and freeing again and again must not use up the heap. */
 	for (int e = 0; e < 200; e++) {
 		CALL(MPIX_Sched_group_split(m->group, even, 0, &half));
 		CALL(MPIX_Sched_group_free(&half));
@@ -88,7 +88,7 @@ static int split(struct member *m)
 	return 0;
 }
 
-/* A subgroup that a member leaves; others go on. */
+/* A rank leaves a subgroup. The other groups keep working. */
 static int split_leaves(struct member *m)
 {
 	static _Thread_local int in[2][3000], out[2][3000];
@@ -111,7 +111,7 @@ static int split_leaves(struct member *m)
 		NEED(odd ? rc == MPIX_SCHED_ERR_DEAD && case_detail_has(m, "rank 0 has left") : !rc);
 		CALL(MPIX_Sched_free(&req));
 	}
-	/* The whole group is as it was. */
+	/* The whole group still works. */
 	for (int i = 0; i < 3000; i++)
 		in[1][i] = i + m->rank;
 	NEED(ring_once(m, all, in[1], out[1], (m->rank + m->size - 1) % m->size) == 0);
@@ -120,7 +120,7 @@ static int split_leaves(struct member *m)
 	return 0;
 }
 
-/* A process that dies: the groups that it is in fail, others do not. */
+/* A process dies. The groups that it belongs to fail, others do not. */
 static int split_dies(struct member *m)
 {
 	static int in[2][3000], out[2][3000];
@@ -129,7 +129,7 @@ static int split_dies(struct member *m)
 	MPIX_Sched_request req, all;
 	int rc = 0;
 
-	if (getpid() == case_main_pid) /* threads die together */
+	if (getpid() == case_main_pid) /* a thread cannot die alone */
 		return 0;
 	CALL(MPIX_Sched_group_split(m->group, odd, -m->rank, &half));
 	NEED(case_bind_ring(m, half, in[0], out[0], &req) == 0 && case_bind_ring(m, m->group, in[1], out[1], &all) == 0);
@@ -143,7 +143,7 @@ static int split_dies(struct member *m)
 			rc = MPIX_Sched_start(req);
 			rc = rc ? rc : MPIX_Sched_wait(req);
 		}
-		/* Rank 1 of 5 is the last one of its half. */
+		/* Rank 1 of 5 has the number 1 in its half, too, which is the last. */
 		NEED(rc == MPIX_SCHED_ERR_DEAD && case_detail_has(m, "rank 1 died"));
 	}
 	while (!(rc = MPIX_Sched_start(all)) && !(rc = MPIX_Sched_wait(all)))
@@ -161,7 +161,7 @@ static int split_dies(struct member *m)
 
 struct spoilt {
 	struct member *m;
-	int round, fails; /* the round that fails */
+	int round, fails; /* number of calls so far; number of the call that fails */
 	bool swaps, dies;
 };
 
@@ -171,7 +171,7 @@ static int spoilt_allgather(const void *in, void *out, size_t size, void *arg)
 
 	if (++sp->round == sp->fails || team_allgather(in, out, size, sp->m))
 		return 1;
-	if (sp->swaps && sp->m->size > 1) { /* ranks 0 and 1 */
+	if (sp->swaps && sp->m->size > 1) { /* swaps the data of ranks 0 and 1 */
 		char first[TEAM_RECORD];
 
 		memcpy(first, out, size);
@@ -183,7 +183,7 @@ static int spoilt_allgather(const void *in, void *out, size_t size, void *arg)
 	return 0;
 }
 
-/* Makes a group by a spoilt allgather. */
+/* Creates a group with a spoilt allgather. */
 static int meet(struct spoilt *sp)
 {
 	MPIX_Sched_group g = NULL;
@@ -192,7 +192,7 @@ static int meet(struct spoilt *sp)
 	return g ? -1 : rc;
 }
 
-/* The caller's allgather fails, mixes ranks up, or its rank dies between the rounds: all hear the cause. */
+/* The caller's allgather fails, confuses ranks, or its rank dies between two calls. All ranks get an error with the cause. */
 static int meeting_fails(struct member *m)
 {
 	struct spoilt fails = { .m = m, .fails = 1 }, swaps = { .m = m, .swaps = true };
@@ -200,7 +200,7 @@ static int meeting_fails(struct member *m)
 
 	NEED(meet(&fails) == MPIX_SCHED_ERR_SYS && case_detail_has(m, "the caller's allgather failed"));
 	NEED(meet(&swaps) == MPIX_SCHED_ERR_ARG && case_detail_has(m, "the allgather gave rank 1 in place of 0"));
-	if (getpid() == case_main_pid) /* threads die together */
+	if (getpid() == case_main_pid) /* a thread cannot die alone */
 		return 0;
 	if (m->rank)
 		NEED(meet(&dies) != 0);
@@ -209,7 +209,7 @@ static int meeting_fails(struct member *m)
 	return 0;
 }
 
-/* Makes a group where rank who may have so many descriptors. */
+/* Creates a group while rank `who` is limited to this number of file descriptors. */
 static int meet_with(struct member *m, int who, rlim_t files, MPIX_Sched_group *g)
 {
 	struct rlimit old, less;
@@ -224,12 +224,13 @@ static int meet_with(struct member *m, int who, rlim_t files, MPIX_Sched_group *
 	return rc;
 }
 
-/* One rank has too few descriptors, for each step of the making: the others hear which, at once. */
+/* One rank has too few file descriptors, with each limit at which creating a group fails. The other ranks get an error at
+ * once, which names the rank. */
 static int meeting_without_files(struct member *m)
 {
 	char text[64], nothing = 0, got[TEAM_MAX];
 
-	if (getpid() == case_main_pid) /* a limit is the process's */
+	if (getpid() == case_main_pid) /* a limit applies to a whole process */
 		return 0;
 	for (int who = 0; who < m->size; who += m->size - 1) {
 		MPIX_Sched_group g = NULL;

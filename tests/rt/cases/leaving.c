@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ranks that leave, fail or fork while others wait for them. */
+ * Cases in which a rank leaves, fails or forks while others wait for it. */
 #include "tests/rt/cases/cases.h"
 
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A rank that leaves instead of doing its part does not hang the others. */
+/* A rank leaves instead of starting its request. The others do not hang. */
 static int leaves(struct member *m)
 {
 	MPIX_Sched s = case_load(m, team_bcast);
@@ -31,8 +31,8 @@ static int leaves(struct member *m)
 	return 0;
 }
 
-/* A rank does not take part in a call of all ranks any more: who waits for it is told within a second. It has freed the
- * group, with and without a request that still uses it; or it ends. */
+/* A rank frees the group, with or without a request that still uses it. Ranks that then call a collective function get an
+ * error within a second. */
 static int leaves_alone(struct member *m)
 {
 	MPIX_Sched s = case_load(m, team_bcast);
@@ -68,8 +68,8 @@ static int leaves_alone(struct member *m)
 	return 0;
 }
 
-/* The last rank leaves. The others hear so one after another, and each of them then leaves or ends. Later ranks must still be
- * told of the last rank. */
+/* The last rank leaves. The others notice it one after another, and each of them then leaves or ends. The error of the later
+ * ones must still name the last rank. */
 static int leaves_first(struct member *m)
 {
 	const int last = m->size - 1;
@@ -78,7 +78,7 @@ static int leaves_first(struct member *m)
 
 	for (int ends = 0; ends < 2; ends++) {
 		NEED(team_allgather(&nothing, got, 1, m) == 0);
-		if (ends && getpid() == case_main_pid) /* threads end together */
+		if (ends && getpid() == case_main_pid) /* a thread cannot end alone */
 			return 0;
 		CALL(MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &g));
 		if (m->rank != last) {
@@ -92,7 +92,7 @@ static int leaves_first(struct member *m)
 	return 0;
 }
 
-/* One rank calls init or split without what it needs: an error on all. The group can be used as before. */
+/* One rank calls init or split with an argument missing. All ranks get an error, and the group can still be used. */
 static int fails_alone(struct member *m)
 {
 	MPIX_Sched s = case_load(m, team_bcast);
@@ -119,7 +119,7 @@ static int fails_alone(struct member *m)
 	return 0;
 }
 
-/* One rank splits the group where the others bind: they must not take its record for a contract. */
+/* One rank splits the group while the others bind. They must not mistake its record of a split for one of a bind. */
 static int calls_differ(struct member *m)
 {
 	MPIX_Sched s = case_load(m, team_bcast);
@@ -142,7 +142,7 @@ static int calls_differ(struct member *m)
 	return 0;
 }
 
-/* A child that was forked frees what it has inherited: its parent is still in the group. */
+/* A forked child frees the objects that it has inherited. Its parent stays in the group. */
 static int child_frees(struct member *m)
 {
 	MPIX_Sched s = case_load(m, team_bcast);
@@ -153,7 +153,7 @@ static int child_frees(struct member *m)
 	MPIX_Sched_group half;
 	pid_t pid;
 
-	if (getpid() == case_main_pid) /* a child of a process with threads may not do this */
+	if (getpid() == case_main_pid) /* the child of a process with threads must not call these functions */
 		return 0;
 	NEED(s);
 	CALL(MPIX_Sched_group_split(m->group, 0, 0, &half));

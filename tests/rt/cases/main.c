@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * rt-cases [NAME...]: the library as its users call it, with ranks as threads and as processes (CUnit). Prints a line for each
- * test. */
+ * rt-cases [NAME...]: calls the library as its users do, with ranks as threads and as processes (CUnit). Prints a line for
+ * each test. */
 #include "tests/rt/cases/cases.h"
 
 #include <CUnit/CUnit.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A chain that folds from the right, so that the order of operands shows. */
+/* Reduces along a chain from the right, so that a wrong order of operands shows. */
 const char case_fold[] =
 	"schedule fold\n"
 	"buffer inout data[count]\n"
@@ -21,7 +21,7 @@ const char case_fold[] =
 	"  if r > 0 { up: send data to r - 1\n up requires fold }\n"
 	"}\n";
 
-/* b = a op b, with the operands the other way round. */
+/* Reduces along a chain from the left, with "reduce a into b": b = a op b. */
 const char case_fold_left[] =
 	"schedule fold_left\n"
 	"buffer inout data[count]\n"
@@ -40,7 +40,7 @@ const char case_ring[] =
 
 pid_t case_main_pid;
 
-/* The texts that goalc compiles first. With take_compiled, its binaries are loaded in their place. */
+/* Texts that goalc compiles first. If take_compiled is set, case_load() loads these binaries instead of the texts. */
 static const struct {
 	const char *text, *options;
 } compiled[] = { { case_fold, "-T fuse" }, { case_fold_left, "-T 'segment:size=1998;fuse'" } };
@@ -64,7 +64,7 @@ MPIX_Sched case_load(struct member *m, const char *text)
 	return s;
 }
 
-/* Runs goalc, which lies beside this program. */
+/* Compiles the texts with the goalc in the directory of this program. */
 static bool compile_all(void)
 {
 	char dir[] = "/tmp/cases.XXXXXX", self[256], line[1024], path[64];
@@ -137,9 +137,9 @@ static const struct test_case *const tables[] = {
 
 static const struct test_case *cases[64];
 static size_t ncases, at;
-static char **names; /* of the cases to run; none: all */
+static char **names; /* names of the cases to run; all run if there are none */
 
-/* True if ranks of this kind take part: KINDS may say which (default: all). */
+/* True if ranks of this kind run: the variable KINDS may select kinds. */
 static bool has_kind(const char *kind)
 {
 	const char *kinds = getenv("KINDS");

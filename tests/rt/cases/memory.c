@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Memory that is bound: the heap, other buffers from the next start on, and buffers in place. */
+ * Cases of bound memory: the heap, rebinding, and buffers in place. */
 #include "tests/rt/cases/cases.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Memory that is bound cannot be given back before. */
+/* Memory cannot be freed while a request is bound to it. */
 static int bound_heap(struct member *m)
 {
 	MPIX_Sched s = case_load(m, team_bcast);
@@ -29,7 +29,7 @@ static int bound_heap(struct member *m)
 	return 0;
 }
 
-/* Ranks rebind now and then, each when it likes, between two places in the heap and two in private memory. */
+/* Ranks rebind at random times, independently, to one of two buffers in the heap and two in private memory. */
 static int rebind(struct member *m)
 {
 	const size_t counts[] = { 7, 3000, 1 << 18 };
@@ -56,7 +56,7 @@ static int rebind(struct member *m)
 		buffers[1] = place[out];
 		CALL(MPIX_Sched_init(s, m->group, &b, &req));
 		for (int e = 0; e < (n > 10000 ? 12 : 300); e++) {
-			if (m->rank % 3 != 2 && rand_r(&seed) % 3) { /* some ranks never do */
+			if (m->rank % 3 != 2 && rand_r(&seed) % 3) { /* a third of the ranks never rebinds */
 				in = rand_r(&seed) % 4;
 				out = (in + 1 + rand_r(&seed) % 3) % 4;
 				buffers[0] = place[in];
@@ -80,7 +80,7 @@ static int rebind(struct member *m)
 				}
 		}
 		NEED(rebinds > 0 || m->rank % 3 == 2);
-		/* What is bound cannot be given back, the rest can; an error changes nothing. */
+		/* Only memory that is not bound can be freed; a failed rebind changes nothing. */
 		buffers[0] = place[0];
 		buffers[1] = place[1];
 		CALL(MPIX_Sched_rebind(req, buffers, 2));
@@ -105,7 +105,7 @@ static int rebind(struct member *m)
 	return 0;
 }
 
-/* With scratch, a reduction, and a datatype with holes on some ranks. */
+/* Rebinds with a scratch buffer, a reduction, and a datatype that has holes on some ranks. */
 static int rebind_strided(struct member *m)
 {
 	enum { N = 2000 };
@@ -147,7 +147,7 @@ static int rebind_strided(struct member *m)
 
 			for (int r = m->rank; r < m->size; r++)
 				want += e + i / words + r;
-			if (m->rank % 2 && i % 2 == 0) /* a hole */
+			if (m->rank % 2 && i % 2 == 0) /* a hole keeps its value */
 				want = e + i / words + m->rank;
 			NEED(p[i] == want);
 		}
@@ -161,8 +161,8 @@ static int rebind_strided(struct member *m)
 	return 0;
 }
 
-/* Private memory that the receiver cannot read needs a copy in the heap: where there is no room for it, the
- * request stays bound to what it had. */
+/* Private memory that the receiver cannot read needs a copy in the heap. If there is no room for it, rebinding fails and the
+ * request stays bound to the old buffers. */
 static int rebind_no_memory(struct member *m)
 {
 	enum { N = 3 << 19 };
@@ -181,7 +181,7 @@ static int rebind_no_memory(struct member *m)
 	buffers[0] = in;
 	buffers[1] = out;
 	CALL(MPIX_Sched_init(s, m->group, &b, &req));
-	if (getpid() != case_main_pid && staged) { /* a limit is the process's, and threads need no copy */
+	if (getpid() != case_main_pid && staged) { /* threads need no copy, and a limit applies to a whole process */
 		NEED(getrlimit(RLIMIT_FSIZE, &old) == 0);
 		none = (struct rlimit){ 4096, old.rlim_max };
 		signal(SIGXFSZ, SIG_IGN);
@@ -205,7 +205,7 @@ static int rebind_no_memory(struct member *m)
 	return 0;
 }
 
-/* Memory that is gone when its message is to be read: an error for who reads; the sender hears of it. */
+/* The memory of a message is unmapped before it is read. The reader gets an error, and so does the sender. */
 static int vanished(struct member *m)
 {
 	enum { N = 1 << 18 };
@@ -214,10 +214,10 @@ static int vanished(struct member *m)
 	struct MPIX_Sched_bind b = case_bind(buffers, 1, N, MPIX_SCHED_INT32);
 	MPIX_Sched_request req;
 	const char *backend = getenv("GOAL_BACKEND");
-	const bool kept = backend && !strcmp(backend, "verbs"); /* what is registered */
+	const bool kept = backend && !strcmp(backend, "verbs"); /* registered memory is kept */
 	int rc;
 
-	if (getpid() == case_main_pid || getenv("GOAL_SHM_DIRECT")) /* others touch it themselves */
+	if (getpid() == case_main_pid || getenv("GOAL_SHM_DIRECT")) /* else a rank itself reads unmapped memory */
 		return 0;
 	s = case_load(m, team_bcast);
 	buffers[0] = mmap(NULL, N * sizeof(int), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -265,7 +265,7 @@ static int in_place(struct member *m)
 	NEED(s);
 	b.params = params;
 	b.nparams = 2;
-	for (int way = 0; way < 2; way++) { /* of the root's own; the others' is their own buffer in any case */
+	for (int way = 0; way < 2; way++) { /* 1: the root is in place; the other ranks never are */
 		buffers[0] = way && is_root ? MPIX_SCHED_IN_PLACE : mine;
 		buffers[1] = all;
 		CALL(MPIX_Sched_init(s, m->group, &b, &req));
@@ -284,13 +284,13 @@ static int in_place(struct member *m)
 			for (int i = 0; is_root && i < 5 * m->size; i++)
 				NEED(to[i] == 1000 * e + 10 * (i / 5) + i % 5);
 		}
-		/* What is in place stays so. */
+		/* Rebinding cannot change whether a buffer is in place. */
 		buffers[0] = way && is_root ? mine : MPIX_SCHED_IN_PLACE;
 		NEED(MPIX_Sched_rebind(req, buffers, 2) == MPIX_SCHED_ERR_ARG &&
 		     case_detail_has(m, way && is_root ? "mine was bound in place" : "mine was not bound in place"));
 		CALL(MPIX_Sched_free(&req));
 	}
-	/* Not where the schedule does not say so. */
+	/* A buffer cannot be in place if the schedule does not allow it. */
 	buffers[0] = is_root ? mine : MPIX_SCHED_IN_PLACE;
 	NEED(MPIX_Sched_init(s, m->group, &b, &req) == (m->size > 1 ? MPIX_SCHED_ERR_ARG : 0));
 	if (m->size > 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Requests: from init to free, many at once, what an active one waits for, and errors of each. */
+ * Cases of requests: their life from init to free, many at once, dumps of active ones, and errors of each. */
 #include "tests/rt/cases/cases.h"
 
 #include <pthread.h>
@@ -17,8 +17,8 @@ static int life(struct member *m)
 
 	NEED(s);
 	CALL(MPIX_Sched_init(s, m->group, &b, &req));
-	CALL(MPIX_Sched_unload(&s)); /* the request keeps it */
-	CALL(MPIX_Sched_wait(req)); /* not active: at once */
+	CALL(MPIX_Sched_unload(&s)); /* the request keeps the schedule */
+	CALL(MPIX_Sched_wait(req)); /* returns at once, as the request is not active */
 	CALL(MPIX_Sched_test(req, &flag));
 	NEED(flag == 1);
 	for (int e = 0; e < 200; e++) {
@@ -26,7 +26,7 @@ static int life(struct member *m)
 			data[i] = m->rank ? -1 : e * 1000 + i;
 		CALL(MPIX_Sched_start(req));
 		if (e == 0 && m->rank == 0 && m->size > 1) {
-			/* Whether it is complete already depends on the others, but not its state. */
+			/* It may be complete already, but stays active until it is tested or waited for. */
 			NEED(MPIX_Sched_start(req) == MPIX_SCHED_ERR_STATE);
 			NEED(MPIX_Sched_free(&req) == MPIX_SCHED_ERR_STATE);
 		}
@@ -46,7 +46,7 @@ static int life(struct member *m)
 
 enum { MANY = 6 };
 
-/* Completes all of reqs, in one of the ways there are. */
+/* Completes all requests with one of the functions that test or wait; `way` selects it. */
 static int complete_all(struct member *m, MPIX_Sched_request *reqs, int n, int way)
 {
 	int index, flag = 0, count, done = 0, indices[MANY + 1], errors[MANY + 1];
@@ -70,7 +70,7 @@ static int complete_all(struct member *m, MPIX_Sched_request *reqs, int n, int w
 		memset(errors, 0x7f, sizeof errors);
 		while (!flag) {
 			CALL(MPIX_Sched_testall((size_t)n, reqs, &flag, errors));
-			if (!flag) /* all or none: one that is complete can still be seen to be active */
+			if (!flag) /* all or none: even a complete request stays active */
 				for (int i = 0; i < n; i++)
 					NEED(!reqs[i] || MPIX_Sched_start(reqs[i]) == MPIX_SCHED_ERR_STATE);
 		}
@@ -109,12 +109,12 @@ static int complete_all(struct member *m, MPIX_Sched_request *reqs, int n, int w
 			for (flag = 0; !flag;)
 				CALL(MPIX_Sched_request_get_status(reqs[i], &flag, errors));
 			NEED(errors[0] == 0);
-			NEED(!reqs[i] || MPIX_Sched_start(reqs[i]) == MPIX_SCHED_ERR_STATE); /* it stays active */
+			NEED(!reqs[i] || MPIX_Sched_start(reqs[i]) == MPIX_SCHED_ERR_STATE); /* the request stays active */
 			CALL(MPIX_Sched_test(reqs[i], &flag));
 			NEED(flag);
 		}
 	}
-	/* Now none is active. */
+	/* Now no request is active. */
 	CALL(MPIX_Sched_testall((size_t)n, reqs, &flag, NULL));
 	NEED(flag);
 	CALL(MPIX_Sched_testany((size_t)n, reqs, &index, &flag));
@@ -144,7 +144,7 @@ static int many(struct member *m)
 
 		CALL(MPIX_Sched_init(s, k % 2 ? second : m->group, &b, &reqs[k]));
 	}
-	CALL(MPIX_Sched_group_free(&second)); /* requests keep it */
+	CALL(MPIX_Sched_group_free(&second)); /* the requests keep the group */
 	for (int e = 0; e < 350; e++) {
 		int left = (m->rank + m->size - 1) % m->size;
 
@@ -158,7 +158,7 @@ static int many(struct member *m)
 		mixed[N] = MPIX_SCHED_REQUEST_NULL;
 		CALL(MPIX_Sched_startall(N + 1, mixed));
 		NEED(MPIX_Sched_startall(1, reqs) == MPIX_SCHED_ERR_STATE);
-		NEED(complete_all(m, mixed, N + 1, (e + m->rank) % 7) == 0); /* another way on each rank */
+		NEED(complete_all(m, mixed, N + 1, (e + m->rank) % 7) == 0); /* each rank uses another function */
 		for (int k = 0; k < N; k++)
 			for (int i = 0; i < 50; i++)
 				NEED(out[k][i] == (e * N + k) * 1000 + left * 50 + i);
@@ -169,7 +169,7 @@ static int many(struct member *m)
 	return 0;
 }
 
-/* Binding and freeing over and over does not use up the heap. */
+/* Binding and freeing again and again does not use up the heap. */
 static int churn(struct member *m)
 {
 	MPIX_Sched s = case_load(m, team_bcast);
@@ -197,7 +197,7 @@ struct watch {
 	int fd, rc;
 };
 
-/* Looks at a context in which another thread waits. */
+/* Dumps a context in which another thread waits. */
 static void *watch(void *arg)
 {
 	struct watch *w = arg;
@@ -239,7 +239,7 @@ static int dump(struct member *m)
 	NEED(s && pipe(fds) == 0);
 	b.builtin = MPIX_SCHED_SUM;
 	CALL(MPIX_Sched_init(s, m->group, &b, &req));
-	CALL(MPIX_Sched_dump(m->ctx, fds[1])); /* none is active: nothing */
+	CALL(MPIX_Sched_dump(m->ctx, fds[1])); /* prints nothing, as no request is active */
 	CALL(MPIX_Sched_start(req));
 	CALL(MPIX_Sched_wait(req));
 	if (m->rank != 1)
@@ -270,7 +270,7 @@ static int dump(struct member *m)
 
 		CALL(MPIX_Sched_start(req));
 		NEED(pthread_create(&id, NULL, watch, &w) == 0);
-		CALL(MPIX_Sched_wait(req)); /* for rank 1, which waits for the watch */
+		CALL(MPIX_Sched_wait(req)); /* waits for rank 1, which starts only after watch() has dumped */
 		pthread_join(id, NULL);
 		n = w.rc ? 0 : read(fds[0], got, sizeof got - 1);
 		NEED(n > 0 && strncmp(got, "rank 0: d epoch 3: op 0, recv", 29) == 0);
@@ -279,7 +279,7 @@ static int dump(struct member *m)
 		CALL(MPIX_Sched_start(req));
 		CALL(MPIX_Sched_wait(req));
 	}
-	/* Ranks of a subgroup are told by both numbers. */
+	/* The dump names ranks of a subgroup by their numbers in the subgroup and in the whole group. */
 	CALL(MPIX_Sched_group_split(m->group, m->rank > 0, -m->rank, &alone));
 	NEED(case_bind_ring(m, alone, in, out, &other) == 0);
 	CALL(MPIX_Sched_start(other));
@@ -304,7 +304,7 @@ static int dump(struct member *m)
 	return 0;
 }
 
-/* Errors are told for each request: here one of a group that rank 1 has left, and one of a group that lives. */
+/* Errors are returned for each request: one request is of a group that rank 1 has left, the other of an intact group. */
 static int mixed_errors(struct member *m)
 {
 	MPIX_Sched s = case_load(m, team_bcast);
@@ -323,8 +323,8 @@ static int mixed_errors(struct member *m)
 	}
 	CALL(MPIX_Sched_group_free(&second));
 	if (m->rank == 1)
-		CALL(MPIX_Sched_free(&reqs[1])); /* the last of its group */
-	for (int e = 0; e < 3; e++) { /* rank 0 sends: it may be ahead */
+		CALL(MPIX_Sched_free(&reqs[1])); /* rank 1's last request in this group */
+	for (int e = 0; e < 3; e++) { /* rank 0 only sends, so it may be ahead of the others */
 		int rc = 0;
 
 		if (m->rank == 1) {
@@ -338,7 +338,7 @@ static int mixed_errors(struct member *m)
 			CALL(MPIX_Sched_wait(reqs[0]));
 			continue;
 		}
-		if (e == 1) { /* both, whatever they end with */
+		if (e == 1) { /* completes both requests, with or without an error */
 			for (flag = 0; !flag;)
 				rc = MPIX_Sched_testall(2, reqs, &flag, errors);
 			NEED(errors[0] == 0 && rc == errors[1]);
