@@ -28,13 +28,13 @@
 
 #define BIN_MAGIC "\x89GSB\r\n\x1a\n"
 #define BIN_VERSION 6u
-/* min_reader of a binary is the highest of these that applies. */
-#define BIN_MIN_READER 1u /* always */
-#define BIN_RESULT_READER 2u /* with a result, calls, the flag commutative, or a buffer that may be in place */
-#define BIN_PROVED_READER 2u /* with PROVED */
-#define BIN_QUEUES_READER 4u /* with QUEUES; readers of version 3 do not know posted queues and ARMW */
-#define BIN_GETS_READER 5u /* with GET entries in QUEUES */
-#define BIN_ASSERT_READER 6u /* with the instructions ASSERT, LENGTH or COPYIN */
+/* The field min_reader of a binary is the highest of these versions that it needs. */
+#define BIN_MIN_READER 1u /* needed by any binary */
+#define BIN_RESULT_READER 2u /* needed by a result, calls, the flag commutative, or a buffer that may be in place */
+#define BIN_PROVED_READER 2u /* needed by PROVED */
+#define BIN_QUEUES_READER 4u /* needed by QUEUES: readers of version 3 do not know posted queues and ARMW */
+#define BIN_GETS_READER 5u /* needed by GET entries in QUEUES */
+#define BIN_ASSERT_READER 6u /* needed by the instructions ASSERT, LENGTH and COPYIN */
 #define BIN_ANY UINT32_MAX
 #define BIN_NONE UINT32_MAX
 #define BIN_NOREG UINT16_MAX
@@ -107,7 +107,7 @@ struct bin_section {
 #define BIN_F_PARAMETRIC 1u
 #define BIN_F_PLAIN 2u /* plain GOAL: every send and recv has bytes of its own; buffer 0 holds what the sends
 			  of the rank send, in file order, and buffer 1 what its recvs receive */
-#define BIN_F_ROOTS 4u /* concrete, with one variant for each root */
+#define BIN_F_ROOTS 4u /* the binary is concrete and has one variant for each root */
 #define BIN_F_COMMUTATIVE 8u /* the schedule is correct only for commutative operations */
 #define BIN_F_FLAGS 15u
 

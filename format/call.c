@@ -151,7 +151,7 @@ int machine_inside(struct machine *m, const struct bin_call *c, int64_t *first)
 	if (err)
 		return err;
 	v = get_label_value(m, &k);
-	if (v && !(v & BIN_CALL)) { /* the label is that of an op, which has no labels inside: these stay without ops */
+	if (v && !(v & BIN_CALL)) { /* an op has no labels inside: reserve labels that no op will get */
 		err = new_labels(m, c->nlabels, &labels);
 		*first = labels;
 		return err;

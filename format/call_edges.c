@@ -58,7 +58,8 @@ static uint32_t next_outermost(const struct bin_call_edges *f, const struct bin_
 	return i;
 }
 
-/* Returns the number + 1 of the op of a call without such neighbours if there is exactly one, else 0. */
+/* Returns the number + 1 of the op that has no neighbour of the kind `which` within its call, if there is exactly one such op;
+ * else 0. */
 static uint32_t only_outermost(const struct bin_call_edges *f, const struct bin_range *r, int which)
 {
 	uint32_t i = next_outermost(f, r, r->first, which);

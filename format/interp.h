@@ -202,7 +202,7 @@ L_FITS: CHECK(check_window(m, w));
 #include "format/insn.def"
 #undef INSN
 L_END:
-	err = 0; /* err is 0 already; the store keeps the compiler from carrying err through all instructions */
+	err = 0; /* set here, so that no instruction has to keep err for the end */
 out:
 	m->sp->where = (uint32_t)(w - b->code);
 	m->sp->steps = steps + (uint64_t)(w - line) + 1;

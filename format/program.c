@@ -132,8 +132,8 @@ static int param_value(struct machine *m, const struct bin_args *args, uint32_t 
 	return -ERR_PARAM;
 }
 
-/* Stores the parameter that an instruction names in *out: for PARAM_OF and ELEM_OF that of the rank in register a, for the
- * others that of this rank. */
+/* Stores the parameter that an instruction names in *out. For PARAM_OF and ELEM_OF it is the parameter of the rank in register
+ * a; for the other instructions it is that of this rank. */
 static int param_of(struct machine *m, const struct bin_word *w, struct bin_arg *out)
 {
 	const struct bin_args *args = m->args;

@@ -40,7 +40,8 @@ struct bin_queue {
 	uint32_t first, n; /* first entry and number of entries */
 };
 
-/*   NOP        does nothing
+/* Actions of the kinds of entries:
+ *   NOP        does nothing
  *   PUT        writes range 0 of the rank to range 1 of the peer
  *   PIGGYBACK  writes a word that nobody reads, to bring credit
  *   GET        writes range 1 of the peer to range 0 of the rank, where it arrives

@@ -156,8 +156,8 @@ uint32_t bin_header_sum(const struct bin_header *h);
 
 /* Carries out an ARITH instruction. Returns 0, -ERR_OVERFLOW, -ERR_DIVZERO or -ERR_DOMAIN. */
 int bin_arith(int op, int64_t x, int64_t y, int64_t *out);
-/* Computes the longest side of the grid of this many points and dimensions whose longest side is shortest. Adds the steps of
- * the search to *steps. */
+/* Finds, among all grids with this many points and dimensions, the one whose longest side is shortest, and stores this side
+ * in *out. Adds the steps of the search to *steps. */
 int bin_side(int64_t points, int64_t dims, int64_t *out, uint64_t *steps);
 
 #endif

@@ -188,7 +188,7 @@ int run_lower(struct goal_diags *d, const struct run_options *o, const struct ru
 
 struct run_nic {
 	pid_t pid; /* process of the emulator; 0 if there is none */
-	int life; /* descriptor; the emulator ends when it is closed */
+	int life; /* descriptor that keeps the emulator alive: it ends when this is closed */
 	int trace; /* descriptor of the file that the emulator writes its trace to, or -1 */
 	struct nic_stats *stats;
 };

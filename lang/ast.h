@@ -48,7 +48,7 @@ struct goal_plain_sink {
 	int (*rank)(void *arg, uint32_t rank, struct goal_loc at);
 	int (*op)(void *arg, const struct goal_plain_op *op);
 	int (*dep)(void *arg, const struct goal_plain_dep *dep);
-	/* The rank is complete. broken: it has errors, which have been reported, so that ops of labels may be missing. */
+	/* The rank is complete. broken: errors in it have been reported, so that some labels may have no op. */
 	int (*end)(void *arg, const struct goal_labels *labels, bool broken);
 };
 
@@ -134,9 +134,14 @@ struct goal_stmt {
 	/* GOAL_S_DEP */
 	struct goal_labelref *on;
 	bool start;
-	/* GOAL_S_LET: name = expr. GOAL_S_IF, GOAL_S_ASSERT: expr. GOAL_S_FOR: name, expr, to, by;
-	 * GOAL_S_OP of kind calc: expr. GOAL_S_GETS: range 0 gets range 1 of expr. */
-	const char *name; /* variable, or the message of an assertion */
+	/* The fields below are used by
+	 *   GOAL_S_LET     name = expr
+	 *   GOAL_S_IF      expr is the condition; body, other
+	 *   GOAL_S_ASSERT  expr is the condition, name the message
+	 *   GOAL_S_FOR     for name = expr to `to` by `by`, or downto if down is set; body
+	 *   GOAL_S_OP      expr is the time of a calc
+	 *   GOAL_S_GETS    range 0 gets range 1 of rank expr */
+	const char *name;
 	struct goal_expr *expr, *to, *by;
 	bool down;
 	struct goal_stmt *body, *other;

@@ -40,7 +40,7 @@ struct option_row {
 	unsigned marks; /* bits whose meaning the program defines */
 };
 
-/* Each comment names the type of the field and the arguments that are allowed. */
+/* Functions that take arguments. The comments name the type of the field that each one sets, and the arguments it allows. */
 option_taker take_text; /* const char *: any text that is not empty */
 option_taker take_number; /* int64_t: an integer from min to max */
 option_taker take_decimal; /* double: a decimal number from least to most */
