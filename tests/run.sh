@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run.sh TEST... : runs test scripts or programs, each bounded, JOBS at a time (default: one more than cores, as they
-# often wait, at most 4),
-# and counts their lines "ok", "FAIL" and "skip". VERBOSE=1 shows the lines that passed as well. Seconds are those that passed,
-# and those of CPU that it and all that it has waited for took. The last line sums up.
+# run.sh TEST... : runs test scripts or programs, each with a time limit, and counts their lines "ok", "FAIL" and "skip".
+# JOBS of them run at a time; the default is one more than there are cores, because they often wait, but at most 4.
+# VERBOSE=1 also shows the lines that passed. For each test the elapsed seconds are printed, and the seconds of CPU of the test and
+# of the processes that it has waited for. The last line has the totals.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 cores=$(nproc)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The guests that other tests run in (tests/guest/run.sh): what they have, how they end, and that nothing is left of them.
+# Tests the guests in which other tests run (tests/guest/run.sh): their equipment, how they end, and that they leave nothing
+# behind.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bcast_trinaryx3 on the model of the network interface: tori, random orders of packets, every byte of every start.
-# SHAPES, ORDERS and STARTS say how much.
+# Runs bcast_trinaryx3 on the emulator of the network interface: tori, random orders of packets, every byte of every start
+# checked. SHAPES, ORDERS and STARTS select how much is run.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The engine ofi: command queues on libfabric's deferred work (provider sockets), and what that provider does not do.
+# The engine ofi: command queues on libfabric's deferred work (provider sockets), and the limits of that provider.
 set -u
 . "$(dirname "$0")/../lib.sh"
 export FI_SOCKETS_PE_WAITTIME=0 # its threads do not spin

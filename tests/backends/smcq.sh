@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# goalrun --backend smcq on the model of the network interface: the poster's broadcast step by step, every schedule of the
-# library that can be lowered, in random orders of packets, that ranks take no part, and what is refused.
+# goalrun --backend smcq on the emulator of the network interface. Checks the poster's broadcast step by step, and every
+# schedule of the library that can be lowered, with random orders of packets. Also checks that ranks take no part, and which
+# schedules are refused.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

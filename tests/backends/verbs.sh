@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The nine schedules of the foundation on Soft-RoCE in a guest, each message by a queue pair (--no-shm), every byte of every
-# start checked. First, on two devices, 2-9 ranks, first, middle and last root, counts, and memory of both kinds: SWEEP=pairs
-# (make check) takes a set in which every two values meet, but each schedule with one number of ranks only; SWEEP=all (make
-# check-verbs) takes everything. Then, on one device, many starts: 1,000 of up to 1 KiB, 20 of 64 KiB, of ranks that sleep while they wait,
-# and 2 of 8 MiB a schedule, by turns with each kind of progress; what touches the bytes; and who is connected.
+# The nine basic schedules on Soft-RoCE in a guest, each message by a queue pair (--no-shm), every byte of every start checked.
+# On two devices: 2-9 ranks; first, middle and last root; several counts; memory of both kinds. SWEEP=all (make check-verbs) runs
+# all combinations. SWEEP=pairs (make check) runs a set that has every pair of values, and one number of ranks for each schedule.
+# On one device: many starts of each schedule, with the kinds of progress in turn. These are 1,000 starts of up to 1 KiB and 20 of
+# 64 KiB, with ranks that sleep while they wait, and 2 starts of 8 MiB. Also checked are the accesses to the bytes, and which
+# ranks are connected.
 set -u
 . "$(dirname "$0")/../lib.sh"
 SWEEP=${SWEEP:-pairs}

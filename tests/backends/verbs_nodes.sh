@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Ranks on two nodes, which are guests joined by two wires: those of a node use shared memory, others Soft-RoCE, in one
-# schedule; started by goalrun --hosts over ssh, and by mpirun. Every byte of every start is checked; where a schedule goes
-# node by node, that each message crosses the network once; and by which device. SWEEP=all (make check-verbs) takes more
-# schedules and an example.
+# Ranks on two nodes, which are guests joined by two wires. Within one schedule, ranks of a node use shared memory and others
+# Soft-RoCE. The ranks are started by goalrun --hosts over ssh, and by mpirun. Every byte of every start is checked, and the
+# device of each message. For schedules that go node by node, each message must cross the network once. SWEEP=all (make
+# check-verbs) runs more schedules and an example.
 set -u
 . "$(dirname "$0")/../lib.sh"
 SWEEP=${SWEEP:-pairs}

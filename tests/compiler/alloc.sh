@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Allocations fail, one in each run, under the address sanitizer: an error comes back, no crash, no leak. With SWEEP=all
-# (make alloc) each of the first 40, then a sample; else one in four of them. HOOKED: a build with HOOK=1 that is there already.
+# Lets one allocation fail in each run, under the address sanitizer: goalc must return an error, without a crash or a leak.
+# SWEEP=all (make alloc) tries each of the first 40 allocations and a sample of the others; without it, one in four of these is
+# tried. HOOKED names an existing build with HOOK=1.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What calls of other schedules mean: calls/*.goal compute what they say they implement (goalrun --verify), and a binary
-# for a fixed size, which keeps the count open, has the same ops as the parametric one.
+# Calls of other schedules: calls/*.goal compute what they claim to implement (goalrun --verify). A binary for a fixed size,
+# which keeps the count open, has the same ops as the parametric one.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$TESTS/calls" || exit 1

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Fuzzes the compiler with text and the reader with binaries, SECONDS_EACH each (default 15), under
-# address and undefined-behaviour sanitizers; without clang and libFuzzer the seeds are only replayed.
-# What is found is left in $BUILD/fuzz; add it to fuzz/corpus/*/ as NAME.seed once it is fixed.
+# Fuzzes the compiler with texts and the reader with binaries, for SECONDS_EACH seconds each (default 15), under address and
+# undefined-behaviour sanitizers. Without clang and libFuzzer only the seeds are replayed. Inputs that fail are left in
+# $BUILD/fuzz; once the bug is fixed, add them to fuzz/corpus/*/ as NAME.seed.
 set -u
 . "$(dirname "$0")/../lib.sh"
 SECONDS_EACH=${SECONDS_EACH:-15}

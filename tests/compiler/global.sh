@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# sparse-rounds and coalesce by way of goalc: what they make of a schedule, what they refuse, and that the result
-# runs. What they do to graphs of all kinds is in tests/unit/test_rounds.c and test_coalesce.c.
+# sparse-rounds and coalesce in goalc: the schedules that they make, those that they refuse, and that the results run.
+# tests/unit/test_rounds.c and test_coalesce.c test their effect on graphs of all kinds.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$TMP" || exit 1

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The pass hierarchy: every schedule that it takes is proved for nodes of even and uneven size, and as many messages cross
-# between nodes as the schedule has among one rank of each. Results are right when it runs, nodes come from hosts, NUMA nodes
-# and the ranks of a group, and what it does not take is refused with a reason. tests/backends/verbs_nodes.sh has real nodes.
+# The pass hierarchy. Every schedule that it accepts is proved for nodes of even and uneven size. The number of messages between
+# nodes is that of the schedule among one rank of each node. Results are right when the schedule runs, with nodes from hosts,
+# NUMA nodes and the ranks of a group. Other schedules are refused with a reason. tests/backends/verbs_nodes.sh has real nodes.
 set -u
 . "$(dirname "$0")/../lib.sh"
 goalrun=$BUILD/bin/goalrun program=$BUILD/tests/rt-hierarchy

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Long tokens and many declarations: goalc takes time in proportion to the text, whatever it is long of. Each text has
+# Long tokens and many declarations: the time of goalc must grow linearly with the text, whichever part is long. Each text has
 # 4 s of CPU time and 200 MB, which is several times what it needs; in quadratic time most would take tens of seconds.
 set -u
 . "$(dirname "$0")/../lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# goalc --model: the optima that the paper reports, every value against a computation that goes through the tree
-# transfer by transfer, in whole numbers; the picture shows these values; mistakes are told.
+# goalc --model: the optima are those that the paper reports. Every value is compared with a computation that walks the tree
+# transfer by transfer, in integers. The picture shows these values, and wrong arguments are reported.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$TMP" || exit 1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Where goalc writes, what it leaves behind, and its exit statuses.
+# The files that goalc writes, those that it leaves behind, and its exit statuses.
 set -u
 . "$(dirname "$0")/../lib.sh"
 

@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every schedule after every pass: the checks pass on what comes out, it is proved, and every byte of every start is
-# right.
-# Ranks 1-9, 13 and 16, by turns as processes and as threads; heap, private and staged memory. SWEEP=pairs (make
-# check) takes some of the sizes for each schedule and list of passes, and one kind of memory for each, by turns, SWEEP=all
-# (make matrix) takes all; tests/unit/test_passes.c has all of them on the reference executor.
+# Every schedule after every pass: the checks pass on the result, it is proved, and every byte of every start is right.
+# Ranks are 1-9, 13 and 16, alternately processes and threads; memory is heap, private and staged. SWEEP=all (make matrix) runs
+# all combinations. SWEEP=pairs (make check) runs some of the sizes for each schedule and list of passes, with one kind of memory
+# for each in turn. tests/unit/test_passes.c runs all of them on the reference executor.
 set -u
 . "$(dirname "$0")/../lib.sh"
 SIZES=${SIZES:-1 2 3 4 5 6 7 8 9 13 16}

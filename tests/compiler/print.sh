@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What goalc prints of a schedule that has every kind of op, to the letter: program, ops, graph, JSON, text.
+# The exact output of goalc for a schedule that has every kind of op: program, ops, graph, JSON, text.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$TMP" || exit 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Lowering to command queues: what is printed of it, what is refused and in which words, and that the verifier proves what
-# the library becomes, under usual and under tight limits.
+# Lowering to command queues: what goalc prints of the queues, which schedules it refuses with which words, and that the verifier
+# proves the lowered schedules of the library, under default and under tight limits.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

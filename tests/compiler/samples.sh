@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Files of real generators (samples/) through goalc: what it makes of them, and that its own text of them
-# gives the same binary; then parametric against concrete binaries.
+# Compiles files of real generators (samples/): checks the result, and that goalc's own text of a file gives the same binary.
+# Then compares parametric with concrete binaries.
 set -u
 . "$(dirname "$0")/../lib.sh"
 

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The schedules of the library compile without a warning, parametric and for many sizes, and have the messages,
-# elements, reductions and rounds of their algorithms: closed forms of the size p. As texts they are short, and
-# nothing stands twice.
+# The schedules of the library compile without a warning, parametric and for many sizes. They have the messages, elements,
+# reductions and rounds of their algorithms, given as formulas of the size p. The texts are short and have no duplicates.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

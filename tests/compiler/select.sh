@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Selection tables: the one of the library names schedules that are there and fit, and leaves no hole; a user's table
-# comes before it; mistakes are told exactly; goalc, goalrun and the library select alike.
+# Selection tables. The table of the library names schedules that exist and fit, and has a row for every call. The table of a
+# user comes before it. Mistakes in tables give exact messages. goalc, goalrun and the library select the same row.
 set -u
 . "$(dirname "$0")/../lib.sh"
 table=$ROOT/schedules/select.table

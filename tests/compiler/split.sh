@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# split-tree and odd-even change where ops run, and not what they do: every tree and chain of the library is proved with
-# every S up to its height, and gives the right bytes when it runs. What has no levels is refused, with a reason.
-# SWEEP=all (make matrix) takes all numbers of ranks from 1 to 33; else some for each S, by turns.
-# tests/unit/test_split.c looks at where the ops go, and that no rank hangs.
+# split-tree and odd-even change where ops run, and not what they do. Every tree and chain of the library is proved with every S
+# up to its height, and gives the right bytes when it runs. A schedule without levels is refused, with a reason.
+# SWEEP=all (make matrix) takes all numbers of ranks from 1 to 33; without it some are taken for each S, in turn.
+# tests/unit/test_split.c checks the executors of the ops, and that no rank hangs.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

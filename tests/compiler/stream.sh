@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Plain texts compiled in one pass (compiler/lower/stream.c) against the same by way of the graph, which -n asks for:
-# the same bytes and the same messages; and how much memory the one pass may take.
+# Compares plain texts that are compiled in one pass (compiler/lower/stream.c) with the same texts compiled through the graph,
+# which -n selects. Both give the same bytes and the same messages. Also checks how much memory the one pass takes.
 set -u
 . "$(dirname "$0")/../lib.sh"
 text="$BUILD/bench/compile"

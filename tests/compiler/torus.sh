@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bcast_trinaryx3 on tori: every link that its trees use is one between neighbours, is used by one tree only and once
-# for each segment, no rank has more than three children in a tree, and levels are distances from the leaves. A link is
-# a pair of ranks in one direction: where a side is 2, up and down are counted as one link. Then the verifier on all
-# shapes of up to 36 ranks, and runs.
+# bcast_trinaryx3 on tori. Every link of its trees is one between neighbours, and is used by one tree only and once for each
+# segment. No rank has more than three children in a tree, and levels are distances from the leaves. A link is a pair of ranks
+# in one direction; if a side is 2, up and down count as one link. Then the verifier proves all shapes of up to 36 ranks, and
+# some are run.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

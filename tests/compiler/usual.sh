@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Plain GOAL in the usual form does not go through lexer and grammar (lang/plain_lines.c). With a comment behind each
-# line it does: both ways must give the same binary and the same messages.
+# Plain GOAL in the form of generators does not pass through lexer and grammar (lang/plain_lines.c). With a comment after each
+# line it does. Both ways must give the same binary and the same messages.
 set -u
 . "$(dirname "$0")/../lib.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# goalrun's options, exit statuses and output; programs that it starts.
+# goalrun's options, exit statuses and output, and the programs that it starts.
 set -u
 . "$(dirname "$0")/../lib.sh"
 run() { timeout 60 "$BUILD/bin/goalrun" "$@" >"$TMP/out" 2>"$TMP/err"; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What goalrun checks can fail: schedules of the library with one fault each are found out. And all that the
-# matrix leaves out: every type with every operation, collectives that the library does not have yet.
+# The checks of goalrun can fail: each finds schedules of the library with one fault each. Also tests what the matrix leaves
+# out: every type with every operation, and collectives for which the library has no schedule yet.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# goalrun --overlap: it runs and checks what it received, and what it prints is defined as the manual says. How much
-# overlap there is decides nothing.
+# goalrun --overlap runs, checks the received data, and prints values that are defined as in the manual. The amount of overlap is
+# not checked.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$TMP" || exit 1

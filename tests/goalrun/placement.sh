@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# goalrun --show-placement: the paper's examples on topologies that hwloc makes up, the cores and the cpuset of this
-# machine, and what cannot be placed. What holds for all placements is in tests/unit/test_placement.c.
+# goalrun --show-placement: the paper's examples on synthetic topologies of hwloc, the cores and the cpuset of this machine, and
+# impossible placements. tests/unit/test_placement.c checks the properties of all placements.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$TMP" || exit 1

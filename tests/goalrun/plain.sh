@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# goalrun on plain GOAL: every sample that compiles without a warning and has no wildcards, each message
-# checked; the others are refused with a reason.
+# goalrun on plain GOAL: runs every sample that compiles without a warning and has no wildcards, and checks each message.
+# The other samples are refused with a reason.
 set -u
 . "$(dirname "$0")/../lib.sh"
 for f in "$TESTS"/samples/*.goal; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# goalrun --trace: every op of every rank is in it, at the right time; the three formats say the same; and what is
-# traced of programs, of too much, and of runs that fail.
+# goalrun --trace: a trace has every op of every rank, at the right time, and the three formats agree. Also tests traces of
+# programs, traces with too many events, and runs that fail.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$TMP" || exit 1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# build.sh PACKAGE DIR : DIR/vmlinux and DIR/initrd for run.sh, from Debian's kernel package, which is only unpacked.
+# build.sh PACKAGE DIR : makes DIR/vmlinux and DIR/initrd for run.sh from Debian's kernel package, which is only unpacked.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 package=$(readlink -f "$1") dir=$(readlink -f "$2")

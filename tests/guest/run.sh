@@ -1,21 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # run.sh [-n NODES] [-d DEVICES] [-c CPUS] [-m MIB] [-t SECONDS] [-s DIR] [-p] COMMAND [ARGUMENT...]
-# runs COMMAND as root in one guest, or in each of two that are joined by a wire: emulated machines with Debian's kernel and
-# a device rxe0 of Soft-RoCE on eth0, which is 10.77.0.1 on node 0 and 10.77.0.2 on node 1 ("ssh node1"). With more DEVICES
-# there are rxe1 on eth1 (10.77.1.1 and 10.77.1.2) and so on, with a wire each. A guest pulls its end of the first one by
-# "echo set_link net0 off >$GUEST_MONITOR", a command to its emulator.
+# runs COMMAND as root in one guest, or in each of two guests that are joined by a wire. A guest is an emulated machine with
+# Debian's kernel and a Soft-RoCE device rxe0 on eth0. Its address is 10.77.0.1 on node 0 and 10.77.0.2 on node 1 ("ssh node1").
+# With more DEVICES there are rxe1 on eth1 (10.77.1.1 and 10.77.1.2) and so on, with a wire each. A guest unplugs its end of the
+# first wire by "echo set_link net0 off >$GUEST_MONITOR", a command to its emulator.
 #
-# A guest sees the files of the host, in this directory. What it writes is gone with it, except in GUEST_SHARED, which is
-# DIR and the same in both guests. COMMAND also gets GUEST_NODE, GUEST_NODES, GUEST_IP and GUEST_PEER, the other one's
-# address. Its stdout and stderr come back as they are written, each line behind "NODE: " if there are two nodes.
-# The exit status is that of COMMAND, of the first node where it is not 0; 125 if a guest died, whose console is shown then,
-# or cannot be started, and 124 if there was still one after SECONDS. Who ends this script ends the guests.
-# With -p each CPU of a guest stays on one of this machine's: two that poll for each other and meet on one of these wait for a
-# tick each time, which the scheduler of a busy machine does not mend.
-# A guest that is to die writes its exit status to GUEST_SHARED/.run/status.NODE before.
-# Of some hundred emulated machines one never comes up. Where that takes more than GUEST_PATIENCE seconds all begin anew, twice
-# at most; COMMAND has not run then.
+# A guest sees the files of the host, in this directory. Files that it writes are lost when it ends, except in GUEST_SHARED,
+# which is DIR and the same in both guests. COMMAND also gets GUEST_NODE, GUEST_NODES, GUEST_IP, and GUEST_PEER, the address of
+# the other guest. Its stdout and stderr are passed on at once; with two nodes each line begins with "NODE: ".
+#
+# The exit status is that of COMMAND on the first node where it is not 0. It is 125 if a guest died, whose console is then
+# shown, or could not be started, and 124 if a guest still ran after SECONDS. The guests end with this script.
+# A guest that is meant to die first writes its exit status to GUEST_SHARED/.run/status.NODE.
+#
+# With -p each CPU of a guest is pinned to a CPU of this machine. Otherwise two of them that poll for each other may share a CPU;
+# then each waits for the other's time slice to end, and the scheduler of a busy machine does not separate them.
+# One in some hundred emulated machines never starts. If the start takes more than GUEST_PATIENCE seconds, all guests are started
+# again, at most twice; COMMAND has not run by then.
 set -u
 patience=${GUEST_PATIENCE:-90}
 try=${GUEST_TRY:-1}

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# How many lines of lang/, format/, compiler/, runtime/, goalrun/ and backends/ the tests run: a build of its own, with
-# counters, and a share of the scripts in small. Lines are those of the sources, also of .l and .y files; what flex and
-# bison add is left out. BUILD-cov/uncovered.txt has the lines that no test runs.
+# Counts how many lines of lang/, format/, compiler/, runtime/, goalrun/ and backends/ the tests run. It makes a separate build
+# with counters and runs a small share of the scripts. Lines are those of the sources, including .l and .y files; the code that
+# flex and bison add is left out. BUILD-cov/uncovered.txt has the lines that no test runs.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

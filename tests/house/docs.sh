@@ -1,16 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# README and the manual do what they show. The blocks that count are those indented by four blanks in README, and
-# the literal displays (.Bd -literal, .Dl) of man pages:
+# Checks that README and the manual are right about the commands and declarations that they show. Checked are blocks
+# indented by four blanks in README, and literal displays (.Bd -literal, .Dl) of man pages. A block is known by a word in it:
 #
-#   $ COMMAND             is run, and must print what stands below it, but that numbers with a point may differ,
-#                         and "..." stands for any lines. It fails if and only if "error:" is among what is shown.
+#   $ COMMAND             The command is run and must print the lines below it. Numbers with a point may differ, and "..."
+#                         stands for any lines. The command must fail if and only if these lines contain "error:".
 #                         The commands of a page are one session, with the installed programs, in a copy of the top
-#                         directory. An optional program that is not there is skipped.
-#   /* NAME.c  // NAME.goal  in the first line: the session finds the block under this name. "NAME.goal is wrong" need
-#                         not compile.
-#   #include   /* NAME.c  is a program, schedule, num_ranks, // NAME.goal a schedule: they compile.
-#   struct     typedef    is what the header has, as is each line of a SYNOPSIS of section 3.
+#                         directory. A command of an optional program that is not installed is skipped.
+#   /* NAME.c  // NAME.goal  In the first line: the session finds the block as a file with this name. A block with
+#                         "NAME.goal is wrong" need not compile.
+#   #include   /* NAME.c  The block is a program and must compile.
+#   schedule   num_ranks  // NAME.goal  The block is a schedule and must compile.
+#   struct     typedef    The header must have the declaration, and each line of a SYNOPSIS of section 3.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The reader of binaries builds -ffreestanding and needs nothing but the four functions that gcc asks for.
+# The reader of binaries compiles with -ffreestanding, and needs only the four functions that gcc requires.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The house: includes go along the arrows of doc/arrows, which have no circle; folders, functions, headers and lines of the
-# Makefile keep to their limits; each header compiles alone; no test script is left out of the Makefile's lists, and scripts can
-# be executed; README names every folder. The check of arrows is tried on an include that goes against them.
+# Rules for the tree. Includes follow doc/arrows, which has no cycle. Folders, headers, functions and lines of the Makefile keep to
+# their limits. Each header compiles alone. The Makefile lists every test script, and every script is executable. README names
+# every folder. The check of includes is tried on one that is not allowed.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# make install: programs that are built against the installed tree alone run, manual and schedules are found,
-# nothing installed names the place where it was built, and make uninstall takes all of it away again.
+# make install: programs that are built against the installed tree alone run, and manual and schedules are found. No installed
+# file names the directory of the build, and make uninstall removes all files.
 set -u
 . "$(dirname "$0")/../lib.sh"
 for tool in pkg-config man; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The compiler has vectorised the reductions: the loops of each variant use registers of its width, and no
-# fused operation. Builds with sanitizers or for coverage are something else.
+# The compiler has vectorised the reductions: the loops of each variant use registers of its width, and no fused operation.
+# Builds with sanitizers or for coverage are not checked.
 set -u
 . "$(dirname "$0")/../lib.sh"
 case $(uname -m) in

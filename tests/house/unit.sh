@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Unit tests of the parts, of all suites or of those in SUITES.
+# Runs the unit tests: all suites, or those in SUITES.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

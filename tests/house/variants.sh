@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Other builds: clang without warnings, and a share of the sanitizer runs, with ranks as processes
-# under one and as threads under the other. Each has objects of its own beside BUILD, and of the programs those that it runs.
+# Other builds: clang without warnings, and a share of the sanitizer runs, with ranks as processes under one sanitizer and as
+# threads under the other. Each build has objects of its own next to BUILD, and only the programs that it runs.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

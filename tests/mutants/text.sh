@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# text.sh MOST FILE : mutants of the text of one schedule of the library, or of a part that others call, which goalc --verify has
-# to refuse whatever count 0 does:
-#   length   the ranges of a copy or a reduce differ in length, but for count 0
-#   step     the step of a loop is 0, but for count 0
-#   drop     a copy, a reduce or a dependency is left out, and an assertion on the count added, with which that is still wrong
-# A mutant whose statement is not executed at this size is none; whether it is shows when it divides by 0. Prints a line that
-# begins with # for each mutant that is accepted, and a row with their number. MOST: so many statements.
+# text.sh MOST FILE : makes mutants of the text of one schedule of the library, or of a part that others call, from MOST of its
+# statements. goalc --verify must refuse all of them, although some are right for count 0:
+#   length   the ranges of a copy or a reduce differ in length, except for count 0
+#   step     the step of a loop is 0, except for count 0
+#   drop     a copy, a reduce or a dependency is removed, and an added assertion excludes some counts, but not all wrong ones
+# A statement that is not executed at this size makes no mutant; a division by 0 in its place shows whether it is executed.
+# Prints a line that begins with # for each mutant that is accepted, and a row with their number.
 set -u
 most=$1 file=$2
 dir=$(mktemp -d) || exit 1

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Hangs can be understood: ranks that wait for one that does not start say what each op waits for, on SIGUSR1
-# and after a time.
+# Dumps of a hang: ranks that wait for a rank that does not start print what each op waits for, on SIGUSR1 and after a time.
 set -u
 . "$(dirname "$0")/../lib.sh"
 stuck=$BUILD/tests/rt-stuck

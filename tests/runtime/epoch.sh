@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Epoch safety of all schedules: STARTS starts with random delays on random ranks, data that changes with every
-# start, and buffers overwritten between wait and the next start; fewer starts with more data. The campaign (make
-# epoch) has STARTS=100000; make check has few, and one kind of ranks for each schedule, by turns.
+# Epoch safety of all schedules: STARTS starts with random delays on random ranks, data that change with every start, and
+# buffers overwritten between wait and the next start. There are fewer starts with more data. The campaign (make epoch) has
+# STARTS=100000; make check has few, with processes or threads in turn.
 set -u
 . "$(dirname "$0")/../lib.sh"
 STARTS=${STARTS:-3000}

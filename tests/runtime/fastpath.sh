@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Start and wait make no system call and no allocation when the peers have come already.
+# Start and wait make no system call and no allocation if the peers have already started.
 set -u
 . "$(dirname "$0")/../lib.sh"
 prog=$BUILD/tests/rt-fastpath

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What a job meets from outside: signals, limits of the process. STORM=100 rounds and FILES=64, each limit up to that, are
-# the campaign.
+# Signals to a job, and limits of its processes. The campaign has STORM=100 rounds, and FILES=64 tries each limit of file
+# descriptors up to that number.
 set -u
 . "$(dirname "$0")/../lib.sh"
 STORM=${STORM:-1}

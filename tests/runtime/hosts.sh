@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Groups whose ranks lie on several nodes, goalrun --hosts, and mpirun: this machine under several names, and as several
-# network namespaces that are joined by a link, where these can be made.
+# Groups with ranks on several nodes, by goalrun --hosts and by mpirun. The nodes are this machine under several names, and network
+# namespaces that are joined by a link, if these can be made.
 set -u
 . "$(dirname "$0")/../lib.sh"
 goalrun=$BUILD/bin/goalrun nodes=$BUILD/tests/rt-nodes

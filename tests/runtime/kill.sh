@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Ranks that are killed: survivors hear of it, nothing is left. RUNS=300 is the campaign.
+# Kills ranks: survivors must get an error, and nothing may be left. RUNS=300 is the campaign.
 set -u
 . "$(dirname "$0")/../lib.sh"
 RUNS=${RUNS:-24}

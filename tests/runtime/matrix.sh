@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every schedule of the library, every byte of every start checked: ranks 1-9, 13 and 16 as processes and as
-# threads; first, middle and last root; counts 0, 1, 7, 1000 and, on up to 4 ranks, a large one; three types and
-# operations; heap, private and staged memory; all samples of arguments, in place too. One launch sweeps many cases.
-# SWEEP=all (make matrix) takes all of them. SWEEP=pairs (make check) takes, of each schedule, every other size, one kind of
-# ranks and of memory for each, by turns, and of the rest a set in which every two values meet.
+# Runs every schedule of the library and checks every byte of every start: ranks 1-9, 13 and 16 as processes and as threads;
+# first, middle and last root; counts 0, 1, 7, 1000 and, on up to 4 ranks, a large one; three types and operations; heap, private
+# and staged memory; all samples of arguments, in place too. One launch runs many cases.
+# SWEEP=all (make matrix) runs all combinations. SWEEP=pairs (make check) runs every other size of each schedule, each with one
+# kind of ranks and of memory in turn, and a set of the other values in which every two values occur together.
 set -u
 . "$(dirname "$0")/../lib.sh"
 SIZES=${SIZES:-1 2 3 4 5 6 7 8 9 13 16}

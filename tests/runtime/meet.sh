@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Ranks meet by goalrun, by PMIx, and by an allgather over TCP, pipes or MPI; the program is the same. It is built
-# for Open MPI and for MPICH, where they are installed; Debian's packages of both go together, as mpicc.openmpi and
+# Ranks find each other by goalrun, by PMIx, and by an allgather over TCP, pipes or MPI, with the same program. It is built for
+# Open MPI and for MPICH if they are installed. Debian's packages of both can be installed together, as mpicc.openmpi and
 # mpicc.mpich.
 set -u
 . "$(dirname "$0")/../lib.sh"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Progress by communication cores and by ranks that help each other: all schedules, by turns with one kind of ranks, of
-# memory, and one number of communication cores; what no schedule shows is in tests/rt/progress.c. ITERS: starts of each.
+# Progress by communication cores, and by ranks that help each other: runs all schedules, each with one kind of ranks, one kind of
+# memory and one number of communication cores in turn. tests/rt/progress.c tests what no schedule shows. ITERS is the number of
+# starts of each.
 set -u
 . "$(dirname "$0")/../lib.sh"
 ITERS=${ITERS:-60}

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Progress by communication cores, and by ranks for each other, where it is disturbed: many requests in any order, ranks
-# that crowd on one CPU, a communication core that is taken away, a rank that hosts the others' communication and goes.
-# And trees that are split at any level, on two ranks a core and more, while ranks dawdle. MODES, KINDS, STARTS, RUNS: less
-# or more of it; SWEEP=all: each tree in each way.
+# Disturbs progress by communication cores and progress by ranks for each other: many requests in any order, ranks crowded on one
+# CPU, a communication core that is taken away, and a rank that leaves although it hosts the communication of others. Also runs
+# trees that are split at any level, with two and more ranks on a core, while ranks are slow. MODES, KINDS, STARTS and RUNS select
+# how much is run; SWEEP=all runs each tree in each way.
 set -u
 . "$(dirname "$0")/../lib.sh"
 MODES=${MODES:-thread collab}

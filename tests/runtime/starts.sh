@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Several requests of two groups at once: STARTS starts of each. The campaign (make epoch) has 100000. A tenth as many
-# with trees that are split between the ranks and communication cores, for every number of levels, with such cores and
-# without.
+# Several requests of two groups at once, STARTS starts of each; the campaign (make epoch) has 100000. A tenth of these starts uses
+# trees that are split between ranks and communication cores, for every number of levels, with and without such cores.
 set -u
 . "$(dirname "$0")/../lib.sh"
 for kind in ${KINDS:-processes threads}; do

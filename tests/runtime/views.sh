@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Ranks whose ops others carry out, in their process and in other ones: ranks and processes at random turns.
+# Ranks whose ops are carried out by other ranks, of the same process and of others: random ranks and processes.
 set -u
 . "$(dirname "$0")/../lib.sh"
 worlds="1:1 3:1 6:1 2:2 4:4 5:3 6:4" epochs=20

@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Checks the epoch protocol (epoch.pml), that of sleeping (wait.pml) and how the threads of a communication core take turns
-# (baton.pml) with spin: each keeps its properties, every mutant of it breaks exactly those that it should, and no case
-# holds only because nothing happens.
+# Checks three protocols with spin: that of epochs (epoch.pml), that of sleeping (wait.pml), and that by which the threads of a
+# communication core take turns (baton.pml). Each keeps its properties, every mutant breaks exactly the properties that it
+# should, and no case holds only because nothing happens.
 #
-# One line a case, `ok NAME` or `FAIL NAME why`, then a summary; exit 0, 1, or 77 without spin or
-# gcc.
-# To see how a case fails, in a copy of this directory, with the model in $M and the case's -D options in $D:
+# Prints a line for each case, `ok NAME` or `FAIL NAME why`, then a summary. The exit status is 0, 1, or 77 without spin or gcc.
+# To see how a case fails, run this in a copy of this directory, with the program in $M and the case's -D options in $D:
 #     spin $D -a $M && gcc -DSAFETY -o pan pan.c && ./pan && spin $D -t -p -g $M
 
 # shellcheck disable=SC2086  # lists of options without blanks in them are split on purpose

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Schedules of other shapes than the library's: goalc --verify accepts those in corpus/correct, and refuses those in
-# corpus/faulty for the right reason. An executor that knows nothing of the verifier says the same.
+# corpus/faulty for the right reason. An executor that shares nothing with the verifier gives the same verdicts.
 #
-# A case is a text behind a line "=== NAME [CHECK [unseen]] [ARGUMENTS]". CHECK: what has to be found, in faulty ones.
-# unseen: no execution can show it. The comment at the head of the text says why.
+# A case is a text after a line "=== NAME [CHECK [unseen]] [ARGUMENTS]". For faulty cases CHECK is the check that must fail.
+# The word unseen says that no execution can show the fault. The comment at the head of the text says why.
 set -u
 . "$(dirname "$0")/../lib.sh"
 referee=$BUILD/tests/mutants/referee

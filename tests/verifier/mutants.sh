@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The verifier against executions. Schedules of the library are changed in one place each, and each mutant is executed in
-# random orders: one that ever fails must be rejected, one that means the same must be accepted. Then small graphs at
-# random, which must do in executions what the verifier says. Before all that, statements of their texts are changed such that
-# only count 0, or counts that an added assertion rules out, hide that they are wrong. TEXTS=n: so many statements of a text; MOST=n: so many mutants of a schedule at a size, of those
-# with 5 and 8 ranks, over all that it is called with; GRAPHS=n: so many graphs; JOBS=n: so many processes; LIMIT=n: so
-# many seconds for each.
+# Compares the verifier with executions. Schedules of the library are changed in one place each, and each mutant is executed in
+# random orders. A mutant that ever fails must be rejected, and one that means the same must be accepted. Then small random graphs
+# must do in executions what the verifier says. Before all that, mutants are made of statements of the texts; these are wrong for
+# all counts but 0, or for the counts that an added assertion leaves, and must be rejected.
+# TEXTS=n: n statements of each text. MOST=n: n mutants of a schedule at a size; with 5 and 8 ranks n is shared by all arguments of
+# the schedule. GRAPHS=n: n graphs. JOBS=n: n processes at a time. LIMIT=n: n seconds for each.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

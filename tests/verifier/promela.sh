@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The verifier against spin: lowered schedules of the library, and mutants of them, as models (goalc --emit=promela) that spin
-# goes through in all orders, with three starts of each rank. What spin finds wrong the verifier must reject. What it rejects
-# though spin finds nothing is listed, and may be at most 2 % of the mutants. Models for which spin needs more than LIMIT
-# seconds or 4 GiB are named.
+# Compares the verifier with spin: lowered schedules of the library, and mutants of them, as Promela programs (goalc
+# --emit=promela) of which spin explores all orders, with three starts of each rank. The verifier must reject all that spin finds
+# wrong. What only the verifier rejects is listed, and may be at most 2 % of the mutants. Programs for which spin needs more than
+# LIMIT seconds or 4 GiB are named.
 #
-# SIZES: numbers of ranks, and MUTATED: those of 2 and 3 of which there are mutants, so many as MUTANTS in all; SCHEDULES:
-# which; JOBS: so many at a time; KEEP=DIR: leaves the models and what was said of them there.
+# SIZES: numbers of ranks. MUTATED: those of 2 and 3 ranks of which there are mutants, MUTANTS in all. SCHEDULES: the schedules.
+# JOBS: number of programs at a time. KEEP=DIR: leaves the programs and the output of spin there.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Lowered schedules against executions: three starts of each rank, packets in random orders, and each arrival, start and
-# completion once as late as it can be. What the verifier accepts must leave the right bytes; mutants that do not must be
-# rejected. Each schedule at two sizes of 2 to 4 ranks with mutants, under usual or tight limits, and at one of 5 to 9 without,
-# by turns; with SWEEP=all at each, under both. MOST=n: so many mutants of a schedule at a size; JOBS=n: so many processes;
-# LIMIT=n: so many seconds for each.
+# Compares the verifier of lowered schedules with executions: three starts of each rank, packets in random orders, and each
+# arrival, start and completion once as late as possible. What the verifier accepts must leave the right bytes; mutants that do
+# not must be rejected. Each schedule runs at two sizes of 2 to 4 ranks with mutants, under default or tight limits, and at one
+# size of 5 to 9 ranks without, in turn. SWEEP=all runs each size under both limits. MOST=n: n mutants of a schedule at a size.
+# JOBS=n: n processes at a time. LIMIT=n: n seconds for each.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1

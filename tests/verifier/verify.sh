@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# goalc --verify: verify/*_ok.goal is proved and says so with the text of *.out; verify/*_bad.goal is refused with the
-# text of *.err. "-- ARGS" in the first line of a file (behind //) adds arguments. VERIFY_UPDATE=1 writes .out and .err:
-# read the difference before you keep it. Then all schedules of the library, and what is kept in a binary.
+# goalc --verify: verify/*_ok.goal is proved with the text of *.out, and verify/*_bad.goal is refused with the text of *.err.
+# "-- ARGS" in the first line of a file (after //) adds arguments. VERIFY_UPDATE=1 writes .out and .err: read the difference
+# before you keep it. Then all schedules of the library are proved, and what a binary keeps of the proof is checked.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$TESTS/verify" || exit 1
