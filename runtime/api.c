@@ -58,13 +58,6 @@ static bool is_done(MPIX_Sched_request req)
 	return state_of(req) == RT_DONE;
 }
 
-static void finish_request(struct mpix_sched_request *req, int err)
-{
-	rt_turn_finish(req->turn, err);
-	if (req->driver)
-		rt_comm_count(req, -1u);
-}
-
 /* True if a communication core makes progress on the request. Then the rank's own threads carry out only the ops that
  * nobody else may. */
 static inline bool has_comm_core(const struct mpix_sched_request *req)
@@ -89,20 +82,6 @@ static void note_alarm(struct rt_wait *w, const struct mpix_sched_request *req)
 		w->alarm = alarm;
 }
 
-/* Makes progress on those ops of a request that who (bits of enum be_who) may carry out. The caller holds the turn. */
-static void drive_request(struct mpix_sched_request *req, unsigned who)
-{
-	int rc = state_of(req) == RT_ACTIVE ? req->be->progress(req->bound, who, 0) : 0;
-
-	if (rc)
-		finish_request(req, rc);
-}
-
-void rt_advance(struct mpix_sched_request *req)
-{
-	drive_request(req, BE_ALL);
-}
-
 /* Wakes threads of this rank that wait for the request, and its communication core. */
 static void ring_own(const struct mpix_sched_request *req)
 {
@@ -123,7 +102,7 @@ static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w)
 	if (!rt_take(req))
 		return false;
 	moved = req->bound->moved;
-	drive_request(req, own_part(req));
+	rt_advance(req, own_part(req));
 	moved = req->bound->moved - moved;
 	if (w && w->armed && !is_done(req))
 		note_alarm(w, req);
@@ -214,7 +193,7 @@ static int not_idle(struct mpix_sched_request *req)
 
 	if (is_active(req))
 		return rt_error(req->ctx, -ERR_STATE, "the request is active already");
-	err = rt_group_check(req->group);
+	err = group_check(req->group);
 	return err ? err : rt_error(req->ctx, -ERR_STATE, "the request has failed before");
 }
 
@@ -236,7 +215,7 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 		rt_comm_count(req, 1);
 	set_state(req, RT_ACTIVE);
 	if (rc)
-		finish_request(req, rc);
+		rt_finish_request(req, rc);
 	rt_give(req);
 	if (rc)
 		return MPIX_SCHED_SUCCESS;
@@ -285,19 +264,19 @@ static void check_request(struct mpix_sched_request *req)
 	/* Makes progress even if the communication core gets no CPU time. Not at the first check of an epoch, which may
 	 * come at once. */
 	if (req->helped && req->checked == req->epoch)
-		rt_advance(req);
+		rt_advance(req, BE_ALL);
 	req->checked = req->epoch;
 	if (state_of(req) == RT_ACTIVE) {
-		err = rt_group_check(g);
+		err = group_check(g);
 		for (uint32_t r = 0; r < g->size && !err; r++)
 			if (rt_group_left(g, r) && req->be->waits_for(req->bound, r)) {
-				rt_advance(req); /* rank r may have sent before it left */
+				rt_advance(req, BE_ALL); /* rank r may have sent before it left */
 				if (!is_done(req) && req->be->waits_for(req->bound, r))
 					err = group_error(g, -ERR_DEAD, "rank %u has left the group", r);
 				break;
 			}
 		if (err)
-			finish_request(req, err);
+			rt_finish_request(req, err);
 		else if (!is_done(req))
 			dump = rt_dump_due(req);
 	}
@@ -387,8 +366,8 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 
 		if (rc) {
 			if (req->driver)
-				finish_request(req, rc);
-			else if (rc < 0) /* finish_epoch overwrites all else that finish_request would set */
+				rt_finish_request(req, rc);
+			else if (rc < 0) /* finish_epoch overwrites all else that rt_finish_request would set */
 				atomic_store(&req->turn->err, rc);
 			break;
 		}
@@ -582,7 +561,7 @@ int MPIX_Sched_free(MPIX_Sched_request *out)
 		return MPIX_SCHED_SUCCESS;
 	ctx = req->ctx;
 	if (is_active(req)) {
-		if (!atomic_load(&req->turn->err) && !rt_group_check(req->group))
+		if (!atomic_load(&req->turn->err) && !group_check(req->group))
 			return -rt_error(ctx, -ERR_STATE, "the request is active");
 		complete_request(req);
 	}

@@ -7,7 +7,7 @@
 #include "compiler/verify/verify.h"
 #include "format/check.h"
 #include "runtime/comm.h"
-#include "runtime/sizes.h"
+#include "runtime/specialise.h"
 #include "runtime/trace.h"
 #include "util/env.h"
 
@@ -69,59 +69,7 @@ const struct be_handle *group_handle(struct be_group *g, uint32_t rank)
 	return &((const struct contract *)group_room(g))[rank].handle;
 }
 
-/* ---- arguments ---- */
-
-static int find_params(struct mpix_sched *s, const struct MPIX_Sched_bind *bind, struct bin_arg *args, uint64_t *hash)
-{
-	const struct bin *b = &s->bin;
-
-	for (size_t k = 0; k < bind->nparams; k++) {
-		const struct MPIX_Sched_param *p = &bind->params[k];
-		uint32_t i = 0;
-
-		while (p->name && i < b->nparams && strcmp(bin_str(b, b->params[i].name), p->name) != 0)
-			i++;
-		if (!p->name || i == b->nparams)
-			return rt_error(s->ctx, -ERR_PARAM, "the schedule has no parameter %s",
-					p->name ? p->name : "(null)");
-		if (b->params[i].vector ? !p->value && p->n : !p->value || p->n != 1)
-			return rt_error(s->ctx, -ERR_PARAM, "the parameter %s needs %s", p->name,
-					b->params[i].vector ? "values" : "one value");
-		args[i] = (struct bin_arg){ .known = true, .value = p->n ? p->value[0] : 0, .elem = p->value, .n = p->n };
-	}
-	for (uint32_t i = 0; i < b->nparams; i++) {
-		/* Hashes only global parameters, whose values must be the same on all ranks. The order of bind->params does
-		 * not matter. */
-		if (b->params[i].scope != BIN_GLOBAL || !args[i].known)
-			continue;
-		*hash = *hash * 31 + i;
-		for (size_t k = 0; k < args[i].n; k++)
-			*hash = *hash * 0x9e3779b97f4a7c15u + (uint64_t)args[i].elem[k];
-	}
-	return 0;
-}
-
-static bool in_place(void *const *buffers, size_t n, uint32_t i)
-{
-	return i < n && buffers[i] == MPIX_SCHED_IN_PLACE;
-}
-
-/* True if the caller binds a buffer in place. The schedule has a parameter for that, too (set_inplace). */
-bool rt_inplace(const struct bin *b, const struct MPIX_Sched_bind *bind)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < b->nbuffers; i++)
-		any |= b->buffers[i].inplace && in_place(bind->buffers, bind->nbuffers, i);
-	return any;
-}
-
-static void set_inplace(const struct bin *b, struct bin_arg *args)
-{
-	for (uint32_t i = 0; i < b->nparams; i++)
-		if (!strcmp(bin_str(b, b->params[i].name), "inplace"))
-			args[i] = (struct bin_arg){ .known = true, .value = 1 };
-}
+/* ---- ops ---- */
 
 /* Applies the passes of the binary to the rank's ops. Passes that judge a tree by its root also need the root's ops. These
  * are computed here, unless they depend on parameters that only the root knows. */
@@ -183,53 +131,6 @@ static int find_safe(struct mpix_sched_request *req, const struct bin_args *a)
 	return err == -ERR_NOMEM ? rt_fail(req->ctx, err) : 0;
 }
 
-/* Stores the error message that explains why the rank's ops could not be computed. Returns err. */
-static int not_special(struct mpix_sched *s, int err, const struct ir_fault *fault)
-{
-	const struct bin *b = &s->bin;
-
-	if (err == -ERR_NOMEM)
-		return rt_fail(s->ctx, err);
-	if (err == -ERR_ASSERT || err == -ERR_FAULT)
-		return rt_error(s->ctx, err, "%s", bin_str(b, fault->what));
-	if (err == -ERR_PARAM || err == -ERR_UNKNOWN)
-		return rt_error(s->ctx, err, "%s: %s", err_text(err), bin_str(b, b->params[fault->what].name));
-	if (err == -ERR_SPACE)
-		return rt_error(s->ctx, err,
-				"there are more than %" PRId64 " ops on a rank, or %u times as many dependencies: the environment "
-				"variable GOAL_MAX_OPS raises the limit", fault->value[0], BIN_USUAL_DEPS);
-	if (b->lines)
-		return rt_error(s->ctx, err, "%s (line %u)", err_text(err), b->lines[fault->where]);
-	return rt_error(s->ctx, err, "%s (%s %u)", err_text(err),
-			b->meta->flags & BIN_F_PARAMETRIC ? "instruction" : "op", fault->where);
-}
-
-int rt_specialise(struct mpix_sched *s, const struct mpix_sched_type *type, const struct MPIX_Sched_bind *bind,
-		  struct bin_args *a, struct bin_arg **row, struct ir_rank *out, uint64_t *params)
-{
-	const struct bin *b = &s->bin;
-	const bool inplace = rt_inplace(b, bind), any = bind->nparams || inplace;
-	struct bin_arg *args = *row = any ? mem_calloc(b->nparams, sizeof *args) : NULL;
-	struct ir_fault fault = { 0 };
-	long most;
-	int err = any && !args ? rt_fail(s->ctx, -ERR_NOMEM) : rt_env(s->ctx, ENV_GOAL_MAX_OPS, &most);
-
-	*params = 0;
-	err = err || !any ? err : find_params(s, bind, args, params);
-	if (!err && inplace)
-		set_inplace(b, args);
-	if (!err && bind->count > (size_t)INT64_MAX / 2 / type->layout.per)
-		err = rt_error(s->ctx, -ERR_ARG, "the count is too large");
-	if (err)
-		return err;
-	a->args = args;
-	a->most_ops = ir_most_ops(most);
-	/* Schedules count basic elements. The caller's count is in elements of its datatype. */
-	a->count = b->meta->flags & BIN_F_PLAIN ? 0 : (int64_t)(bind->count * type->layout.per);
-	err = ir_rank_specialise(b, a, out, &fault);
-	return err ? not_special(s, err, &fault) : rt_check_sizes(s, a, inplace, out);
-}
-
 static int specialise_request(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
 {
 	const struct bin *b = &req->sched->bin;
@@ -261,34 +162,6 @@ out:
 
 /* ---- buffers ---- */
 
-bool rt_span(const struct mpix_sched_type *t, uint64_t n, int64_t *low, size_t *len)
-{
-	int64_t elements = (int64_t)((n + t->layout.per - 1) / t->layout.per), reach, high;
-
-	*low = t->low;
-	*len = 0;
-	if (!n)
-		return true;
-	if (__builtin_mul_overflow(elements - 1, t->layout.extent, &reach))
-		return false;
-	high = t->high;
-	if (reach < 0)
-		*low += reach;
-	else if (__builtin_add_overflow(high, reach, &high))
-		return false;
-	*len = (size_t)(high - *low);
-	return true;
-}
-
-bool rt_uses(const struct ir_rank *r, uint32_t buffer)
-{
-	for (uint32_t i = 0; i < r->nops; i++)
-		for (unsigned k = 0; k < bin_nranges(r->ops[i].kind); k++)
-			if (r->ops[i].buf[k] == buffer && r->ops[i].len)
-				return true;
-	return false;
-}
-
 /* Finds the memory for buffer i of the schedule: one of the caller's buffers, or scratch memory. */
 static int bind_buffer(struct mpix_sched_request *req, void *const *buffers, size_t n, uint32_t i,
 		       struct be_buffer *out)
@@ -313,7 +186,7 @@ static int bind_buffer(struct mpix_sched_request *req, void *const *buffers, siz
 			return group_error(g, -ERR_NOMEM, "the shared heap has no %zu bytes for %s", len, name);
 		req->scratch[i] = p;
 	} else {
-		const bool here = in_place(buffers, n, i);
+		const bool here = rt_in_place(buffers, n, i);
 
 		if (here && !b->inplace)
 			return group_error(g, -ERR_ARG, "the buffer %s cannot be in place", name);
@@ -628,7 +501,7 @@ static int make_bound(struct mpix_sched_request *req, struct be_handle *handle)
 	return err;
 }
 
-int rt_view(struct mpix_sched_request *req, uint32_t rank, struct be_bound **out)
+static int make_view(struct mpix_sched_request *req, uint32_t rank, struct be_bound **out)
 {
 	const struct be_bind like = { .group = req->group,
 				      .rank = rank,
@@ -642,6 +515,28 @@ int rt_view(struct mpix_sched_request *req, uint32_t rank, struct be_bound **out
 				      .request = req->id };
 
 	return req->be->adopt(&like, &req->members[rank].handle, out);
+}
+
+static int make_views(struct mpix_sched_request *req)
+{
+	const struct be_group *g = req->group;
+	int err = 0;
+
+	for (uint32_t r = 0; r < g->size; r++) {
+		struct be_bound *view;
+		int rc;
+
+		if (!rt_comm_drives(req, g->rank, r))
+			continue;
+		/* Creates all views, even after an error: the other ranks have counted them. */
+		rc = make_view(req, r, &view);
+		if (!rc && VEC_PUSH(&req->views, view)) {
+			view->ops->unbind(view);
+			rc = rt_fail(req->ctx, -ERR_NOMEM);
+		}
+		err = err ? err : rc;
+	}
+	return err;
 }
 
 /* Allocates a request, with memory for its arrays that are indexed by buffer. */
@@ -728,8 +623,10 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	if (!rc && req->helped)
 		err = err ? err : note_members(req);
 	rc = rc ? rc : req->be->bind(req->bound, req->members ? rt_comm_views(req) : 0, err);
-	if (!rc && req->helped)
-		rc = group_agree(g, rt_comm_join(req));
+	if (!rc && req->helped) {
+		err = make_views(req);
+		rc = group_agree(g, err ? err : rt_comm_join(req));
+	}
 	if (req) {
 		free(req->members);
 		req->members = NULL;

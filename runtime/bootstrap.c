@@ -639,7 +639,7 @@ static int new_process(struct bootstrap *m)
 	l->size = m->size;
 	l->pid = getpid();
 	l->ordered = rt_bell_register();
-	l->fd = -1;
+	l->fd = l->bell = -1;
 	l->peers = mem_calloc(m->size, sizeof *l->peers);
 	for (uint32_t r = 0; l->peers && r < m->size; r++)
 		l->peers[r].fd = l->peers[r].event = -1;

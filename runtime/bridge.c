@@ -86,7 +86,7 @@ struct rt_bridge {
 	struct rt_process *l;
 	pid_t pid;
 	char secret[MAC_KEY];
-	int listener, bell;
+	int listener;
 	struct remote_node *nodes; /* remote nodes, by number */
 	struct conn guests[GUESTS];
 	struct pollfd *polled;
@@ -574,11 +574,11 @@ static void run_once(struct rt_bridge *b, int ms)
 			hang_up(&b->guests[i]);
 		prepare_poll(&p[2 + n + i], &b->guests[i]);
 	}
-	p[0] = (struct pollfd){ .fd = b->bell, .events = POLLIN };
+	p[0] = (struct pollfd){ .fd = b->l->bell, .events = POLLIN };
 	p[1] = (struct pollfd){ .fd = b->listener, .events = POLLIN };
 	if (poll(p, 2 + n + GUESTS, ms) <= 0)
 		return;
-	if (p[0].revents & POLLIN && read(b->bell, &rung, sizeof rung) < 0)
+	if (p[0].revents & POLLIN && read(b->l->bell, &rung, sizeof rung) < 0)
 		return; /* the next call reads it */
 	for (uint32_t k = 0; k < n; k++) {
 		struct remote_node *f = &b->nodes[k];
@@ -724,14 +724,6 @@ static void *bridge_main(void *arg)
 	return NULL;
 }
 
-void rt_bridge_ring(const struct rt_process *l)
-{
-	const uint64_t one = 1;
-
-	if (l->bridge && write(l->bridge->bell, &one, sizeof one) < 0)
-		return; /* the counter of the eventfd is full, so its reader is awake */
-}
-
 /* ---- making it ---- */
 
 /* Checks that n file descriptors are free. If one were missing later, the other nodes would wait for this one. */
@@ -796,7 +788,7 @@ static struct rt_bridge *new_bridge(struct rt_process *l, const struct rt_bridge
 	b->nodes = (struct remote_node *)(void *)(b + 1);
 	b->polled = (struct pollfd *)(void *)(b->nodes + l->nnodes);
 	b->listener = p->listener;
-	b->bell = p->bell;
+	l->bell = p->bell;
 	memcpy(b->secret, p->secret, sizeof b->secret);
 	for (unsigned i = 0; i < GUESTS; i++)
 		b->guests[i].fd = -1;
@@ -903,6 +895,6 @@ void rt_bridge_close(struct rt_bridge *b)
 		hang_up(&b->guests[i]);
 	if (b->listener >= 0)
 		close(b->listener);
-	close(b->bell);
+	close(b->l->bell);
 	free(b);
 }

@@ -27,6 +27,8 @@
 
 /* ---- what a rank asks for ---- */
 
+const char *const rt_progress_names[RT_PROGRESSES] = { "app", "thread", "collab" };
+
 #define NO_CPU (-1) /* communication is not pinned */
 #define CPU_ASKED (-2) /* the library chooses the CPU */
 
@@ -228,13 +230,6 @@ int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_process *l, uint32_t lead
 	}
 	l->comm = comm;
 	return 0;
-}
-
-uint32_t rt_comm_slot(const struct rt_process *l, uint32_t rank)
-{
-	const struct rt_comm *comm = l->comm;
-
-	return comm && comm->progress == RT_THREAD ? comm->drivers[comm->driver_of[rank]].slot : UINT32_MAX;
 }
 
 /* The ops of a rank that name a communication core all name the same one. If none does, the placement decides. */
@@ -651,9 +646,7 @@ static void update_live(struct rt_driver *c)
 	wake_driver(c);
 }
 
-/* True if rank by creates a view of the request of a rank in another process. Of the ranks that one core serves, the lowest
- * one of each process does so. */
-static bool drives_rank(const struct mpix_sched_request *req, uint32_t by, uint32_t rank)
+bool rt_comm_drives(const struct mpix_sched_request *req, uint32_t by, uint32_t rank)
 {
 	const struct be_group *g = req->group;
 	const struct rt_peer *peers = g->process->peers;
@@ -675,30 +668,8 @@ uint32_t rt_comm_views(const struct mpix_sched_request *req)
 	uint32_t n = 0;
 
 	for (uint32_t r = 0; r < g->size; r++)
-		n += drives_rank(req, r, g->rank);
+		n += rt_comm_drives(req, r, g->rank);
 	return n;
-}
-
-static int make_views(struct mpix_sched_request *req)
-{
-	const struct be_group *g = req->group;
-	int err = 0;
-
-	for (uint32_t r = 0; r < g->size; r++) {
-		struct be_bound *view;
-		int rc;
-
-		if (!drives_rank(req, g->rank, r))
-			continue;
-		/* Creates all views, even after an error: the other ranks have counted them. */
-		rc = rt_view(req, r, &view);
-		if (!rc && VEC_PUSH(&req->views, view)) {
-			view->ops->unbind(view);
-			rc = rt_fail(req->ctx, -ERR_NOMEM);
-		}
-		err = err ? err : rc;
-	}
-	return err;
 }
 
 static struct rt_driven driven_of(struct mpix_sched_request *req, uint32_t rank, struct be_bound *bound)
@@ -723,7 +694,7 @@ static int add_driven(struct rt_driver *c, struct mpix_sched_request *req)
 		return -ERR_NOMEM;
 	c->driven.at[c->driven.n++] = driven_of(req, req->group->rank, req->bound);
 	for (uint32_t r = 0; r < req->group->size; r++)
-		if (drives_rank(req, req->group->rank, r))
+		if (rt_comm_drives(req, req->group->rank, r))
 			c->driven.at[c->driven.n++] = driven_of(req, r, req->views.at[at++]);
 	update_live(c);
 	return 0;
@@ -733,10 +704,8 @@ int rt_comm_join(struct mpix_sched_request *req)
 {
 	struct rt_comm *comm = req->group->process->comm;
 	struct rt_driver *c = &comm->drivers[rt_comm_core(req)];
-	int err = make_views(req);
+	int err = comm->progress == RT_THREAD ? start_thread(req->ctx, c) : 0;
 
-	if (!err && comm->progress == RT_THREAD)
-		err = start_thread(req->ctx, c);
 	if (err)
 		return err;
 	pthread_mutex_lock(&req->ctx->lock); /* set_paused reads core under this lock */
@@ -773,39 +742,6 @@ void rt_comm_leave(struct mpix_sched_request *req)
 void rt_comm_started(struct mpix_sched_request *req)
 {
 	wake_driver(req->driver);
-}
-
-/* ---- statistics ---- */
-
-void rt_add_stats(struct MPIX_Sched_stats *s, const struct be_turn *turn)
-{
-	s->passed += atomic_load(&turn->passed);
-	s->copied_core += atomic_load(&turn->copied[0]);
-	s->copied_joined += atomic_load(&turn->copied[1]);
-	s->links += atomic_load(&turn->counted[BE_LINKS]);
-	s->link_bytes += atomic_load(&turn->counted[BE_LINK_BYTES]);
-	s->posted += atomic_load(&turn->counted[BE_POSTED]);
-	s->sent += atomic_load(&turn->counted[BE_SENT]);
-	s->sent_bytes += atomic_load(&turn->counted[BE_SENT_BYTES]);
-	s->near_sent += atomic_load(&turn->counted[BE_NEAR_SENT]);
-}
-
-int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *out)
-{
-	struct MPIX_Sched_stats s;
-
-	if (!ctx || !out || out->struct_size < sizeof s)
-		return MPIX_SCHED_ERR_ARG;
-	pthread_mutex_lock(&ctx->lock);
-	s = ctx->gone;
-	for (size_t i = 0; i < ctx->requests.n; i++)
-		rt_add_stats(&s, ctx->requests.at[i]->turn);
-	pthread_mutex_unlock(&ctx->lock);
-	s.struct_size = sizeof s;
-	s.steals_local = atomic_load(&ctx->steals[0]);
-	s.steals_remote = atomic_load(&ctx->steals[1]);
-	*out = s;
-	return MPIX_SCHED_SUCCESS;
 }
 
 /* ---- pausing ---- */

@@ -78,10 +78,11 @@ int rt_comm_compare(struct mpix_sched_ctx *ctx, const struct rt_comm_config *zer
 int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_process *l, uint32_t lead, const struct rt_comm_config *all);
 /* Stops the threads of l->comm, waits for them, and frees it. */
 void rt_comm_free(struct rt_process *l);
-/* Returns the lowest of the ranks that share the communication core of rank, a rank of this node; UINT32_MAX if it has none. */
-uint32_t rt_comm_slot(const struct rt_process *l, uint32_t rank);
 /* Returns the number of the communication core that serves a request. */
 uint32_t rt_comm_core(const struct mpix_sched_request *req);
+/* True if rank by creates a view of the request of a rank in another process. Of the ranks that one core serves, the lowest
+ * one of each process does so. */
+bool rt_comm_drives(const struct mpix_sched_request *req, uint32_t by, uint32_t rank);
 /* Returns how many ranks of other processes create a view of the request. req->mates must be set. */
 uint32_t rt_comm_views(const struct mpix_sched_request *req);
 /* Lets other threads make progress on a request, until rt_comm_leave. All ranks have bound it. */
@@ -89,6 +90,23 @@ int rt_comm_join(struct mpix_sched_request *req);
 void rt_comm_leave(struct mpix_sched_request *req);
 /* Adds step, 1 or -1, to the number of active requests of the core. The caller holds the request's turn. */
 void rt_comm_count(const struct mpix_sched_request *req, uint32_t step);
+/* Ends the epoch of a request with result err. The caller holds the turn. */
+static inline void rt_finish_request(struct mpix_sched_request *req, int err)
+{
+	rt_turn_finish(req->turn, err);
+	if (req->driver)
+		rt_comm_count(req, -1u);
+}
+
+/* Makes progress on those ops of a request that who (bits of enum be_who) may carry out. The caller holds the turn. */
+static inline void rt_advance(struct mpix_sched_request *req, unsigned who)
+{
+	int rc = rt_turn_state(req->turn) == RT_ACTIVE ? req->be->progress(req->bound, who, 0) : 0;
+
+	if (rc)
+		rt_finish_request(req, rc);
+}
+
 /* Wakes the communication core because the request has become active. */
 void rt_comm_started(struct mpix_sched_request *req);
 /* Makes progress on a request, if it is active. Adds the amount of work done to *moved. If alarm is not NULL, lowers *alarm

@@ -76,7 +76,9 @@ void rt_ctx_reap(struct mpix_sched_ctx *ctx);
 /* Adds a bound request to the context's list. Also frees heap blocks, as rt_ctx_reap does. */
 int rt_ctx_add(struct mpix_sched_ctx *ctx, struct mpix_sched_request *req);
 void rt_ctx_remove(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *req);
-/* Adds the counters of a request's turn to s. */
-void rt_add_stats(struct MPIX_Sched_stats *s, const struct be_turn *turn);
+/* Counts SIGUSR1 from now on, until rt_usr1_release was called as often. Does nothing if the application handles the signal. */
+void rt_usr1_hold(void);
+void rt_usr1_release(void);
+uint32_t rt_usr1_count(void);
 
 #endif

@@ -1,18 +1,71 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Contexts and errors. */
-#include "runtime/comm.h"
-#include "runtime/dump.h"
+ * Contexts: their making and end, what is bound in them, SIGUSR1, and statistics. */
+#include "runtime/cpus.h"
+#include "runtime/select.h"
 #include "runtime/trace.h"
 #include "runtime/wait.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-const char *const rt_progress_names[RT_PROGRESSES] = { "app", "thread", "collab" };
+/* ---- SIGUSR1 ---- */
+
+/* The only state that contexts of a process share, because a signal handler has no argument: the number of SIGUSR1s so far.
+ * Each context remembers the last one that it has answered. */
+static struct {
+	pthread_mutex_t lock;
+	unsigned users; /* number of contexts */
+	struct sigaction before; /* action before the first context was created */
+	_Atomic uint32_t came;
+} usr1 = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void on_usr1(int sig)
+{
+	(void)sig;
+	atomic_fetch_add_explicit(&usr1.came, 1, memory_order_relaxed);
+}
+
+/* True in a job of goalrun, which sends SIGUSR1 to processes that handle it. A signal that is still on its way must not end
+ * the process later, so the signal is ignored in a job. */
+static bool in_job(void)
+{
+	return *env_get(ENV_GOAL_JOB);
+}
+
+static bool is_free(const struct sigaction *now)
+{
+	return !(now->sa_flags & SA_SIGINFO) && (now->sa_handler == SIG_DFL || (now->sa_handler == SIG_IGN && in_job()));
+}
+
+void rt_usr1_hold(void)
+{
+	struct sigaction ours = { .sa_handler = on_usr1, .sa_flags = SA_RESTART };
+
+	pthread_mutex_lock(&usr1.lock);
+	/* An application that has its own handler keeps it. */
+	if (usr1.users++ == 0 && !sigaction(SIGUSR1, NULL, &usr1.before) && is_free(&usr1.before))
+		sigaction(SIGUSR1, &ours, NULL);
+	pthread_mutex_unlock(&usr1.lock);
+}
+
+void rt_usr1_release(void)
+{
+	struct sigaction now, ignored = { .sa_handler = SIG_IGN };
+
+	pthread_mutex_lock(&usr1.lock);
+	if (--usr1.users == 0 && !sigaction(SIGUSR1, NULL, &now) && !(now.sa_flags & SA_SIGINFO) &&
+	    now.sa_handler == on_usr1)
+		sigaction(SIGUSR1, in_job() ? &ignored : &usr1.before, NULL);
+	pthread_mutex_unlock(&usr1.lock);
+}
+
+uint32_t rt_usr1_count(void)
+{
+	return atomic_load_explicit(&usr1.came, memory_order_relaxed);
+}
+
+/* ---- contexts ---- */
 
 int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 {
@@ -54,6 +107,19 @@ void rt_ctx_ref(struct mpix_sched_ctx *ctx)
 	atomic_fetch_add(&ctx->refs, 1);
 }
 
+static void free_selected(struct rt_selected *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->compiled.n; i++) {
+		free(s->compiled.at[i].passes);
+		free(s->compiled.at[i].image);
+	}
+	VEC_FREE(&s->compiled);
+	select_free(&s->rows);
+	free(s);
+}
+
 void rt_ctx_unref(struct mpix_sched_ctx *ctx)
 {
 	if (atomic_fetch_sub(&ctx->refs, 1) != 1)
@@ -72,7 +138,7 @@ void rt_ctx_unref(struct mpix_sched_ctx *ctx)
 	pthread_mutex_destroy(&ctx->select_lock);
 	pthread_mutex_destroy(&ctx->watch_lock);
 	pthread_mutex_destroy(&ctx->energy_lock);
-	rt_selected_free(ctx->selected);
+	free_selected(ctx->selected);
 	free(ctx);
 }
 
@@ -84,77 +150,6 @@ int MPIX_Sched_ctx_free(MPIX_Sched_ctx *ctx)
 		rt_ctx_unref(*ctx);
 	*ctx = NULL;
 	return MPIX_SCHED_SUCCESS;
-}
-
-int rt_error(struct mpix_sched_ctx *ctx, int err, const char *fmt, ...)
-{
-	va_list ap;
-
-	pthread_mutex_lock(&ctx->detail_lock);
-	va_start(ap, fmt);
-	vsnprintf(ctx->detail, sizeof ctx->detail, fmt, ap);
-	va_end(ap);
-	pthread_mutex_unlock(&ctx->detail_lock);
-	return err;
-}
-
-int rt_fail(struct mpix_sched_ctx *ctx, int err)
-{
-	return err ? rt_error(ctx, err, "%s", err_text(err)) : 0;
-}
-
-int rt_errno(void)
-{
-	switch (errno) {
-	case EMFILE:
-	case ENFILE:
-	case ETOOMANYREFS: /* too many descriptors are in flight between processes */
-		return -ERR_FILES;
-	case EFBIG:
-		return -ERR_FSIZE;
-	case ENOMEM:
-		return -ERR_NOMEM;
-	default:
-		return -ERR_SYS;
-	}
-}
-
-int rt_sys_error(struct mpix_sched_ctx *ctx, const char *what)
-{
-	const int err = rt_errno();
-
-	return rt_error(ctx, err, "%s: %s", what, err == -ERR_SYS ? strerror(errno) : err_text(err));
-}
-
-int rt_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out)
-{
-	int err = ctx->env[name].err;
-
-	*out = ctx->env[name].value;
-	return err ? rt_error(ctx, err, "the environment variable %s cannot be \"%s\"", env_table[name].name,
-			      env_get(name)) :
-		     0;
-}
-
-size_t MPIX_Sched_error_detail(MPIX_Sched_ctx ctx, char *buf, size_t size)
-{
-	size_t len = 0;
-
-	if (size)
-		buf[0] = '\0';
-	if (!ctx)
-		return 0;
-	pthread_mutex_lock(&ctx->detail_lock);
-	len = strlen(ctx->detail);
-	if (size)
-		snprintf(buf, size, "%s", ctx->detail);
-	pthread_mutex_unlock(&ctx->detail_lock);
-	return len;
-}
-
-const char *MPIX_Sched_error_string(int err)
-{
-	return err_text(err);
 }
 
 int MPIX_Sched_get_version(int *major, int *minor, int *patch)
@@ -202,16 +197,48 @@ int rt_ctx_add(struct mpix_sched_ctx *ctx, struct mpix_sched_request *req)
 	return err;
 }
 
+/* Adds the counters of a request's turn to s. */
+static void add_stats(struct MPIX_Sched_stats *s, const struct be_turn *turn)
+{
+	s->passed += atomic_load(&turn->passed);
+	s->copied_core += atomic_load(&turn->copied[0]);
+	s->copied_joined += atomic_load(&turn->copied[1]);
+	s->links += atomic_load(&turn->counted[BE_LINKS]);
+	s->link_bytes += atomic_load(&turn->counted[BE_LINK_BYTES]);
+	s->posted += atomic_load(&turn->counted[BE_POSTED]);
+	s->sent += atomic_load(&turn->counted[BE_SENT]);
+	s->sent_bytes += atomic_load(&turn->counted[BE_SENT_BYTES]);
+	s->near_sent += atomic_load(&turn->counted[BE_NEAR_SENT]);
+}
+
 void rt_ctx_remove(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *req)
 {
 	pthread_mutex_lock(&ctx->lock);
 	for (size_t i = 0; i < ctx->requests.n; i++)
 		if (ctx->requests.at[i] == req) {
-			rt_add_stats(&ctx->gone, req->turn);
+			add_stats(&ctx->gone, req->turn);
 			ctx->requests.at[i] = ctx->requests.at[--ctx->requests.n];
 			break;
 		}
 	pthread_mutex_unlock(&ctx->lock);
+}
+
+int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *out)
+{
+	struct MPIX_Sched_stats s;
+
+	if (!ctx || !out || out->struct_size < sizeof s)
+		return MPIX_SCHED_ERR_ARG;
+	pthread_mutex_lock(&ctx->lock);
+	s = ctx->gone;
+	for (size_t i = 0; i < ctx->requests.n; i++)
+		add_stats(&s, ctx->requests.at[i]->turn);
+	pthread_mutex_unlock(&ctx->lock);
+	s.struct_size = sizeof s;
+	s.steals_local = atomic_load(&ctx->steals[0]);
+	s.steals_remote = atomic_load(&ctx->steals[1]);
+	*out = s;
+	return MPIX_SCHED_SUCCESS;
 }
 
 int MPIX_Sched_alloc(MPIX_Sched_ctx ctx, size_t size, void **ptr)

@@ -3,73 +3,16 @@
 #include "runtime/dump.h"
 
 #include "format/check.h"
-#include "runtime/cpus.h"
+#include "runtime/comm.h"
 #include "util/clock.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---- SIGUSR1 ---- */
-
-/* The only state that contexts of a process share, because a signal handler has no argument: the number of SIGUSR1s so far.
- * Each context remembers the last one that it has answered. */
-static struct {
-	pthread_mutex_t lock;
-	unsigned users; /* number of contexts */
-	struct sigaction before; /* action before the first context was created */
-	_Atomic uint32_t came;
-} usr1 = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static void on_usr1(int sig)
-{
-	(void)sig;
-	atomic_fetch_add_explicit(&usr1.came, 1, memory_order_relaxed);
-}
-
-/* True in a job of goalrun, which sends SIGUSR1 to processes that handle it. A signal that is still on its way must not end
- * the process later, so the signal is ignored in a job. */
-static bool in_job(void)
-{
-	return *env_get(ENV_GOAL_JOB);
-}
-
-static bool is_free(const struct sigaction *now)
-{
-	return !(now->sa_flags & SA_SIGINFO) && (now->sa_handler == SIG_DFL || (now->sa_handler == SIG_IGN && in_job()));
-}
-
-void rt_usr1_hold(void)
-{
-	struct sigaction ours = { .sa_handler = on_usr1, .sa_flags = SA_RESTART };
-
-	pthread_mutex_lock(&usr1.lock);
-	/* An application that has its own handler keeps it. */
-	if (usr1.users++ == 0 && !sigaction(SIGUSR1, NULL, &usr1.before) && is_free(&usr1.before))
-		sigaction(SIGUSR1, &ours, NULL);
-	pthread_mutex_unlock(&usr1.lock);
-}
-
-void rt_usr1_release(void)
-{
-	struct sigaction now, ignored = { .sa_handler = SIG_IGN };
-
-	pthread_mutex_lock(&usr1.lock);
-	if (--usr1.users == 0 && !sigaction(SIGUSR1, NULL, &now) && !(now.sa_flags & SA_SIGINFO) &&
-	    now.sa_handler == on_usr1)
-		sigaction(SIGUSR1, in_job() ? &ignored : &usr1.before, NULL);
-	pthread_mutex_unlock(&usr1.lock);
-}
-
-uint32_t rt_usr1_count(void)
-{
-	return atomic_load_explicit(&usr1.came, memory_order_relaxed);
-}
 
 bool rt_dump_due(struct mpix_sched_request *req)
 {
@@ -299,7 +242,7 @@ int rt_dump(struct mpix_sched_ctx *ctx, int fd)
 		atomic_fetch_sub(&req->turn->wanted, 1);
 		/* Otherwise ops would be printed as ready that only wait for a communication core. */
 		if (taken && req->helped)
-			rt_advance(req);
+			rt_advance(req, BE_ALL);
 		if (taken && is_active(req))
 			dump_request(&o, req);
 		else if (is_active(req))

@@ -6,10 +6,6 @@
 #include "runtime/context.h"
 #include "runtime/request.h"
 
-/* Counts SIGUSR1 from now on, until rt_usr1_release was called as often. Does nothing if the application handles the signal. */
-void rt_usr1_hold(void);
-void rt_usr1_release(void);
-uint32_t rt_usr1_count(void);
 /* True if a dump is due: SIGUSR1 has come, or the request was waited for too long. The caller waits for the request and
  * holds its turn. */
 bool rt_dump_due(struct mpix_sched_request *req);

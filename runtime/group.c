@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Groups after they are made (bootstrap.c): subgroups, and which ranks have died. */
+ * Groups after they are made (bootstrap.c): subgroups, and the end of a group. */
 #include "runtime/group.h"
 
 #include "backends/services.h"
-#include "runtime/cpus.h"
 #include "runtime/nodes.h"
-#include "util/clock.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#define CHECK_NS 50000000u /* interval of checks for deaths */
 
 void rt_group_ref(struct be_group *g)
 {
@@ -215,108 +210,4 @@ int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sche
 	rt_ctx_ref(g->ctx);
 	*out = new;
 	return MPIX_SCHED_SUCCESS;
-}
-
-/* ---- deaths ---- */
-
-int rt_group_dead(struct be_group *g)
-{
-	const uint64_t failed = atomic_load(&g->board->failed);
-	const uint32_t rank = rt_failed(failed), by = rt_failed_by(failed);
-
-	if (!failed)
-		return 0;
-	if (atomic_load(&g->process->board->slots[rt_root_rank(g, rank)].died) == RT_UNREACHABLE)
-		return rt_error(g->ctx, -ERR_DEAD, "rank %u died, or its node cannot be reached any more", rank);
-	if (by != RT_NOBODY && !rt_rank_died(g->process, rt_root_rank(g, rank)))
-		return rt_error(g->ctx, -ERR_DEAD, "rank %u cannot reach rank %u any more", by, rank);
-	return rt_error(g->ctx, -ERR_DEAD, "rank %u died", rank);
-}
-
-/* Records that the group has lost a rank. Returns true if it is the first one. */
-static bool mark_failed(struct be_group *g, uint32_t rank, uint32_t by)
-{
-	uint64_t none = 0;
-	const bool first = atomic_compare_exchange_strong(&g->board->failed, &none, rt_failure(rank, by));
-
-	rt_bridge_ring(g->process);
-	return first;
-}
-
-int group_died(struct be_group *g, uint32_t rank)
-{
-	mark_failed(g, rank, RT_NOBODY);
-	return rt_group_dead(g);
-}
-
-int group_unreachable(struct be_group *g, uint32_t rank, const char *why)
-{
-	if (!mark_failed(g, rank, g->rank) || rt_rank_died(g->process, rt_root_rank(g, rank)))
-		return rt_group_dead(g);
-	return rt_error(g->ctx, -ERR_DEAD, "rank %u cannot be reached: %s", rank, why);
-}
-
-bool group_lost(const struct be_group *g)
-{
-	return atomic_load(&g->board->failed) != 0;
-}
-
-bool rt_group_left(const struct be_group *g, uint32_t rank)
-{
-	return atomic_load(&g->board->slots[rank].left) != 0;
-}
-
-/* True if the process of a rank, not this process, has ended: it held a lock for each of its ranks. */
-static bool lock_is_gone(const struct rt_process *l, uint32_t rank)
-{
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1 };
-
-	return fcntl(l->fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
-}
-
-bool rt_rank_died(const struct rt_process *l, uint32_t rank)
-{
-	if (l->peers[rank].node != l->node)
-		return atomic_load(&l->board->slots[rank].died) != 0;
-	return l->fd >= 0 && !l->peers[rank].same && atomic_load(&l->board->slots[rank].joined) && lock_is_gone(l, rank);
-}
-
-int64_t rt_find_dead(const struct rt_process *l, const struct rt_board *b, const uint32_t *root, uint32_t n)
-{
-	for (uint32_t r = 0; r < n; r++) {
-		/* A rank that leaves sets left first, and releases its lock later. So left is read again after the lock. */
-		if (!atomic_load(&b->slots[r].left) && rt_rank_died(l, root ? root[r] : r) &&
-		    !atomic_load(&b->slots[r].left))
-			return r;
-	}
-	return -1;
-}
-
-/* Checks for lost ranks. awaits: also for ranks that have left without writing their record of this round. */
-static int check(struct be_group *g, bool awaits)
-{
-	uint64_t now = clock_now_ns();
-	int64_t rank;
-	int err = rt_group_dead(g);
-
-	if (err || now - atomic_load(&g->checked) < CHECK_NS)
-		return err;
-	atomic_store(&g->checked, now);
-	/* A rank that has left comes first, because others may have ended as a consequence. */
-	rank = awaits ? rt_board_missing(g->board, g->seq) : -1;
-	if (rank >= 0)
-		return rt_error(g->ctx, -ERR_DEAD, "rank %u has left the group", (unsigned)rank);
-	/* Skips ranks of this process, as its threads die together. */
-	rank = rt_find_dead(g->process, g->board, g->root, g->size);
-	return rank >= 0 ? group_died(g, (uint32_t)rank) : 0;
-}
-
-int rt_group_check(struct be_group *g)
-{
-	return check(g, false);
-}
-
-int rt_group_await(struct be_group *g)
-{
-	return check(g, true);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Groups of ranks: bootstrap.c creates them, group.c splits and checks them, group_services.c has the functions for backends. */
+ * Groups of ranks: bootstrap.c creates them, group.c splits and frees them, group_services.c has the functions for backends. */
 #ifndef RUNTIME_GROUP_H
 #define RUNTIME_GROUP_H
 
@@ -44,6 +44,7 @@ struct rt_process {
 	uint32_t *node_ranks; /* ranks of this node, ascending */
 	uint32_t nnode_ranks, node, nnodes;
 	struct rt_bridge *bridge; /* connections to the other nodes; NULL if there is one node */
+	int bell; /* eventfd that wakes the bridge of this node; -1 if there is one node */
 	struct rt_comm *comm; /* threads that help with progress; NULL: each rank makes its own */
 };
 
@@ -77,23 +78,14 @@ static inline uint32_t rt_root_rank(const struct be_group *g, uint32_t rank)
 	return g->root ? g->root[rank] : rank;
 }
 
+/* Wakes the bridge: a board of this node has changed. */
+void rt_bridge_ring(const struct rt_process *l);
 /* True if this process created l. False in a child forked since: what the child frees must not affect the other ranks. */
 bool rt_process_owned(const struct rt_process *l);
 void rt_group_ref(struct be_group *g);
 void rt_group_unref(struct be_group *g);
 /* Frees l, which may be incomplete, when no group of this process uses it any more. NULL is harmless. */
 void rt_process_free(struct rt_process *l);
-/* Returns 0, or -ERR_DEAD with an error message if the board says that the group has lost a rank. */
-int rt_group_dead(struct be_group *g);
-/* Like rt_group_dead, but first checks for deaths itself, at most every 50 ms. */
-int rt_group_check(struct be_group *g);
-/* Like rt_group_check, for a rank that waits for all records of a round. Also returns -ERR_DEAD if a rank has left without
- * writing its record. */
-int rt_group_await(struct be_group *g);
-/* Returns one of the n ranks with board b that died with its process, which is another one, or -1. Such a rank has joined
- * and not left, but its lock is released. A process holds its locks until it has left the group of all ranks and all
- * subgroups. root: as in struct be_group. */
-int64_t rt_find_dead(const struct rt_process *l, const struct rt_board *b, const uint32_t *root, uint32_t n);
 /* Returns the address of the bells of a rank of l; NULL if they cannot be mapped. */
 struct rt_door *rt_door_of(struct rt_process *l, uint32_t rank);
 /* Returns the address in this process of len bytes at offset off in a rank's heap; NULL if they cannot be mapped. */

@@ -1,32 +1,145 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a group offers to backends: exchanges, memory that peers reach, and properties of the peers. */
+ * What a group offers to backends: exchanges, memory that peers reach, properties of the peers, and which of them have died. */
 #include "backends/services.h"
 #include "runtime/comm.h"
-#include "runtime/nodes.h"
+#include "util/clock.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#define CHECK_NS 50000000u /* interval of checks for deaths */
 
 static struct rt_peer *peer_of(const struct be_group *g, uint32_t rank)
 {
 	return &g->process->peers[rt_root_rank(g, rank)];
 }
 
+void rt_bridge_ring(const struct rt_process *l)
+{
+	const uint64_t one = 1;
+
+	if (l->bell >= 0 && write(l->bell, &one, sizeof one) < 0)
+		return; /* the counter of the eventfd is full, so its reader is awake */
+}
+
+/* ---- deaths ---- */
+
+/* Returns 0, or -ERR_DEAD with an error message if the board says that the group has lost a rank. */
+static int report_lost(struct be_group *g)
+{
+	const uint64_t failed = atomic_load(&g->board->failed);
+	const uint32_t rank = rt_failed(failed), by = rt_failed_by(failed);
+
+	if (!failed)
+		return 0;
+	if (atomic_load(&g->process->board->slots[rt_root_rank(g, rank)].died) == RT_UNREACHABLE)
+		return rt_error(g->ctx, -ERR_DEAD, "rank %u died, or its node cannot be reached any more", rank);
+	if (by != RT_NOBODY && !rt_rank_died(g->process, rt_root_rank(g, rank)))
+		return rt_error(g->ctx, -ERR_DEAD, "rank %u cannot reach rank %u any more", by, rank);
+	return rt_error(g->ctx, -ERR_DEAD, "rank %u died", rank);
+}
+
+/* Records that the group has lost a rank. Returns true if it is the first one. */
+static bool mark_failed(struct be_group *g, uint32_t rank, uint32_t by)
+{
+	uint64_t none = 0;
+	const bool first = atomic_compare_exchange_strong(&g->board->failed, &none, rt_failure(rank, by));
+
+	rt_bridge_ring(g->process);
+	return first;
+}
+
+int group_died(struct be_group *g, uint32_t rank)
+{
+	mark_failed(g, rank, RT_NOBODY);
+	return report_lost(g);
+}
+
+int group_unreachable(struct be_group *g, uint32_t rank, const char *why)
+{
+	if (!mark_failed(g, rank, g->rank) || rt_rank_died(g->process, rt_root_rank(g, rank)))
+		return report_lost(g);
+	return rt_error(g->ctx, -ERR_DEAD, "rank %u cannot be reached: %s", rank, why);
+}
+
+bool group_lost(const struct be_group *g)
+{
+	return atomic_load(&g->board->failed) != 0;
+}
+
+bool rt_group_left(const struct be_group *g, uint32_t rank)
+{
+	return atomic_load(&g->board->slots[rank].left) != 0;
+}
+
+/* True if the process of a rank, not this process, has ended: it held a lock for each of its ranks. */
+static bool lock_is_gone(const struct rt_process *l, uint32_t rank)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1 };
+
+	return fcntl(l->fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+}
+
+bool rt_rank_died(const struct rt_process *l, uint32_t rank)
+{
+	if (l->peers[rank].node != l->node)
+		return atomic_load(&l->board->slots[rank].died) != 0;
+	return l->fd >= 0 && !l->peers[rank].same && atomic_load(&l->board->slots[rank].joined) && lock_is_gone(l, rank);
+}
+
+/* Returns a rank of the group that died with its process, which is another one, or -1. Such a rank has joined and not left,
+ * but its lock is released. A process holds its locks until it has left the group of all ranks and all subgroups. */
+static int64_t find_dead(const struct be_group *g)
+{
+	const struct rt_slot *slots = g->board->slots;
+
+	for (uint32_t r = 0; r < g->size; r++) {
+		/* A rank that leaves sets left first, and releases its lock later. So left is read again after the lock. */
+		if (!atomic_load(&slots[r].left) && rt_rank_died(g->process, rt_root_rank(g, r)) &&
+		    !atomic_load(&slots[r].left))
+			return r;
+	}
+	return -1;
+}
+
+/* Checks for lost ranks, at most every 50 ms. awaits: also for ranks that have left without writing their record of this round. */
+static int check_lost(struct be_group *g, bool awaits)
+{
+	uint64_t now = clock_now_ns();
+	int64_t rank;
+	int err = report_lost(g);
+
+	if (err || now - atomic_load(&g->checked) < CHECK_NS)
+		return err;
+	atomic_store(&g->checked, now);
+	/* A rank that has left comes first, because others may have ended as a consequence. */
+	rank = awaits ? rt_board_missing(g->board, g->seq) : -1;
+	if (rank >= 0)
+		return rt_error(g->ctx, -ERR_DEAD, "rank %u has left the group", (unsigned)rank);
+	/* Skips ranks of this process, as its threads die together. */
+	rank = find_dead(g);
+	return rank >= 0 ? group_died(g, (uint32_t)rank) : 0;
+}
+
 int group_check(struct be_group *g)
 {
-	return rt_group_check(g);
+	return check_lost(g, false);
 }
+
+/* ---- exchanges ---- */
 
 static int check_group(void *arg)
 {
-	return rt_group_await(arg);
+	return check_lost(arg, true);
 }
 
 int group_post(struct be_group *g, const void *in, size_t size)
 {
-	int err = rt_group_dead(g);
+	int err = report_lost(g);
 
 	if (err)
 		return err;
@@ -85,6 +198,8 @@ int group_agree(struct be_group *g, int err)
 			rc = rt_error(g->ctx, all[r].err, "rank %u: %s", r, all[r].text);
 	return rc;
 }
+
+/* ---- memory and peers ---- */
 
 void *group_alloc(struct be_group *g, size_t size, uint64_t *off)
 {
@@ -161,10 +276,18 @@ struct rt_door *rt_door_of(struct rt_process *l, uint32_t rank)
 	return rt_reach(l, rank, 0, sizeof(struct rt_door));
 }
 
+/* Returns the lowest of the ranks that share the communication core of rank, a rank of this node; UINT32_MAX if it has none. */
+static uint32_t core_slot(const struct rt_process *l, uint32_t rank)
+{
+	const struct rt_comm *comm = l->comm;
+
+	return comm && comm->progress == RT_THREAD ? comm->drivers[comm->driver_of[rank]].slot : UINT32_MAX;
+}
+
 const struct be_bells *group_bells(struct be_group *g, uint32_t rank)
 {
 	struct rt_peer *p = peer_of(g, rank);
-	const uint32_t core = rt_comm_slot(g->process, rt_root_rank(g, rank));
+	const uint32_t core = core_slot(g->process, rt_root_rank(g, rank));
 	struct rt_door *door, *cores = NULL;
 
 	if (atomic_load_explicit(&p->rings, memory_order_acquire))

@@ -43,8 +43,6 @@ int rt_bridge_steer(const struct rt_process *l);
 int rt_bridge_open(struct mpix_sched_ctx *ctx, struct rt_process *l, const struct rt_bridge_plan *p);
 /* Stops the bridge when the other nodes know what the ranks of this process did last. NULL is harmless. */
 void rt_bridge_close(struct rt_bridge *b);
-/* Wakes the bridge: a board of this node has changed. */
-void rt_bridge_ring(const struct rt_process *l);
 /* Adds the board of a subgroup to those that the bridge keeps alike. The board is at offset off in the heap of rank owner
  * of this node. */
 void rt_bridge_add(struct rt_process *l, struct rt_board *b, uint32_t owner, uint64_t off);

@@ -57,29 +57,14 @@ struct mpix_sched_request {
 	uint64_t last_ns, mean_ns;
 };
 
-/* Computes the rank's ops. The caller sets a->rank and a->size. Stores the values of the schedule's parameters in *row
- * (owned by the caller, NULL if there are none), the ops in *out, and a hash of the global parameters, which ranks compare,
- * in *params. On failure stores an error message. */
-int rt_specialise(struct mpix_sched *s, const struct mpix_sched_type *type, const struct MPIX_Sched_bind *bind,
-		  struct bin_args *a, struct bin_arg **row, struct ir_rank *out, uint64_t *params);
-
-/* Computes which bytes n basic elements touch: the offset of the first in *low, their number in *len. Returns false on
- * overflow. */
-bool rt_span(const struct mpix_sched_type *t, uint64_t n, int64_t *low, size_t *len);
-
 /* Collective. Binds a schedule and adds the request to its context; if that fails, undoes all of it. If sched or bind is
  * NULL on one rank, all ranks return an error. */
 int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
 	    struct mpix_sched_request **out);
 /* Replaces the buffers of a request that is not active. On an error the old ones stay. */
 int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n);
-/* Creates a view of the request that another rank bound together with this one. */
-int rt_view(struct mpix_sched_request *req, uint32_t rank, struct be_bound **out);
 /* Removes a request from its context and frees it. No other thread may use it any more. */
 void rt_unbind(struct mpix_sched_request *req);
-
-/* Makes progress on all parts of a request. The caller holds its turn. */
-void rt_advance(struct mpix_sched_request *req);
 
 /* Takes the turn of a request, which may be another rank's: the exclusive right to make progress on it, until rt_turn_give.
  * Returns false if somebody else holds it. */

@@ -27,10 +27,6 @@ int rt_sched_make(struct mpix_sched_ctx *ctx, const char *name, char *data, size
 		  const struct compile_options *o, MPIX_Sched *out);
 void rt_sched_unref(struct mpix_sched *s);
 
-/* Selection tables of a context and the schedules compiled for their rows (select.c). */
-struct rt_selected;
-void rt_selected_free(struct rt_selected *s);
-
 struct mpix_sched_type {
 	_Atomic uint32_t refs;
 	struct mpix_sched_ctx *ctx;

@@ -3,40 +3,14 @@
 #include "compiler/collectives/collective.h"
 #include "compiler/collectives/names.h"
 #include "compiler/passes/passes.h"
-#include "compiler/select.h"
 #include "runtime/group.h"
 #include "runtime/sched.h"
+#include "runtime/select.h"
 #include "util/file.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The compiled schedule of a row. */
-struct compiled {
-	const struct select_row *row;
-	char *passes; /* passes of the row, with the nodes of a group; NULL: just the row's passes */
-	char *image;
-	size_t size;
-};
-
-struct rt_selected {
-	struct select rows;
-	VEC(struct compiled) compiled;
-};
-
-void rt_selected_free(struct rt_selected *s)
-{
-	if (!s)
-		return;
-	for (size_t i = 0; i < s->compiled.n; i++) {
-		free(s->compiled.at[i].passes);
-		free(s->compiled.at[i].image);
-	}
-	VEC_FREE(&s->compiled);
-	select_free(&s->rows);
-	free(s);
-}
 
 static int read_tables(struct mpix_sched_ctx *ctx)
 {
@@ -114,7 +88,7 @@ static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row,
 					   .defines = row->defines.v.at,
 					   .ndefines = row->defines.v.n,
 					   .passes = *own ? *own : row->passes };
-	struct compiled c = { .row = row, .passes = *own };
+	struct rt_compiled c = { .row = row, .passes = *own };
 	char *path, *data;
 	size_t len;
 	int err = select_path(&s->rows, row, &path), rc;
@@ -144,7 +118,7 @@ static int load_row(struct mpix_sched_ctx *ctx, const struct select_row *row, ch
 	const struct rt_selected *s = ctx->selected;
 
 	for (size_t i = 0; i < s->compiled.n; i++) {
-		const struct compiled *c = &s->compiled.at[i];
+		const struct rt_compiled *c = &s->compiled.at[i];
 		char *data;
 
 		if (c->row != row || (*own && strcmp(c->passes, *own) != 0))
