@@ -282,7 +282,7 @@ static void check_request(struct mpix_sched_request *req)
 	}
 	rt_give(req);
 	if (dump)
-		rt_dump(req->ctx, STDERR_FILENO);
+		MPIX_Sched_dump(req->ctx, STDERR_FILENO);
 	while (atomic_load(&req->turn->wanted))
 		rt_relax(0, 0);
 }

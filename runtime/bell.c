@@ -80,15 +80,21 @@ bool rt_bell_sleep_on(struct be_bell *b, uint32_t seen, uint64_t ns, const int f
 	return atomic_load_explicit(&b->count, memory_order_acquire) != seen || ppoll(p, 2, &t, NULL) > 0;
 }
 
-void be_ring_sleepers(struct be_bell *b, int event)
+void rt_event_ring(int fd)
 {
 	const uint64_t one = 1;
+
+	if (fd >= 0 && write(fd, &one, sizeof one) < 0)
+		return; /* the counter of the eventfd is full, so its reader is awake */
+}
+
+void be_ring_sleepers(struct be_bell *b, int event)
+{
 	uint32_t seen = atomic_load_explicit(&b->count, memory_order_acquire);
 
 	if (seen & 1 && atomic_compare_exchange_strong_explicit(&b->count, &seen, seen + 1, memory_order_acq_rel,
 								memory_order_relaxed)) {
 		futex_wake(&b->count, INT_MAX);
-		if (event >= 0 && write(event, &one, sizeof one) < 0)
-			return; /* the counter of the eventfd is full, so its reader is awake */
+		rt_event_ring(event);
 	}
 }

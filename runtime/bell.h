@@ -20,4 +20,7 @@ void rt_bell_disarm(struct be_bell *b);
 /* Like rt_bell_sleep, but empties the eventfd fd[0] first, and also wakes when fd[0] or fd[1] can be read. */
 bool rt_bell_sleep_on(struct be_bell *b, uint32_t seen, uint64_t ns, const int fd[2]);
 
+/* Adds 1 to an eventfd, which wakes its reader; -1 is no eventfd. */
+void rt_event_ring(int fd);
+
 #endif

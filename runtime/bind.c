@@ -370,22 +370,11 @@ static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sche
 	most = tmp_elements(req);
 	if (!most || !rt_span(req->type, most, &low, &len))
 		return 0;
-	req->reduce_tmp = mem_calloc(1, len);
-	if (!req->reduce_tmp)
+	req->reduce_block = mem_calloc(1, len);
+	if (!req->reduce_block)
 		return rt_fail(req->ctx, -ERR_NOMEM);
-	req->reduce_tmp -= low;
+	req->reduce_tmp = req->reduce_block - low;
 	return 0;
-}
-
-static void free_reduce_tmp(struct mpix_sched_request *req)
-{
-	if (req->reduce_tmp) {
-		int64_t low;
-		size_t len;
-
-		rt_span(req->type, tmp_elements(req), &low, &len);
-		free(req->reduce_tmp + low);
-	}
 }
 
 /* ---- putting it together ---- */
@@ -399,8 +388,7 @@ static int find_fragment(struct mpix_sched_request *req)
 	if (err)
 		return err;
 	if (pages < 0 || pages > INT32_MAX)
-		return group_error(req->group, -ERR_ARG, "the environment variable GOAL_FRAGMENT cannot be \"%s\"",
-				   env_get(ENV_GOAL_FRAGMENT));
+		return rt_bad_env(req->ctx, ENV_GOAL_FRAGMENT);
 	if (req->helped && req->group->process->comm->progress == RT_THREAD)
 		req->fragment = (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
 	return 0;
@@ -419,8 +407,7 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 	if (err)
 		return err;
 	if (req->ctx->policy < 0)
-		return group_error(g, -ERR_ARG, "the environment variable GOAL_WAIT cannot be \"%s\"",
-				   env_get(ENV_GOAL_WAIT));
+		return rt_bad_env(req->ctx, ENV_GOAL_WAIT);
 	if (!req->be)
 		return group_error(g, -ERR_ARG, "the environment variable GOAL_BACKEND cannot be \"%s\": %s",
 				   env_get(ENV_GOAL_BACKEND), req->ctx->backend ? "that is not built" : "there is none");
@@ -586,7 +573,7 @@ static void check_safe(struct mpix_sched_request *req)
 static int enlist_request(struct mpix_sched_request *req)
 {
 	rt_ctx_ref(req->ctx);
-	rt_group_ref(req->group);
+	atomic_fetch_add(&req->group->refs, 1);
 	atomic_fetch_add(&req->sched->refs, 1);
 	/* A request without a turn could not be made, so nobody may find it. */
 	return req->turn ? rt_fail(req->ctx, rt_ctx_add(req->ctx, req)) : 0;
@@ -654,7 +641,7 @@ void rt_unbind(struct mpix_sched_request *req)
 	for (uint32_t i = 0; i < req->nbuffers; i++)
 		if (req->scratch[i])
 			rt_heap_free(ctx->heap, req->scratch[i]);
-	free_reduce_tmp(req);
+	free(req->reduce_block);
 	free(req->safe);
 	ir_rank_fini(&req->rank);
 	rt_type_unref(req->given);

@@ -4,12 +4,12 @@
 #include "runtime/board.h"
 
 #include "include/mpix_sched.h"
+#include "runtime/bell.h"
 #include "runtime/cpus.h"
 
 #include <sched.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 void rt_relax(unsigned spun, unsigned spins)
 {
@@ -77,20 +77,11 @@ int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, u
 	return 0;
 }
 
-/* Wakes the agent of goalrun, which forwards records to other nodes. Only goalrun's board has such a bell. */
-static void ring_bridge(const struct rt_board *b)
-{
-	const uint32_t bell = atomic_load_explicit(&b->bell, memory_order_relaxed);
-	const uint64_t one = 1;
-
-	if (bell && write((int)bell - 1, &one, sizeof one) < 0)
-		return; /* the counter of the eventfd is full, so its reader is awake */
-}
-
 int rt_board_allgather(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size,
 		       void *out, unsigned spins, int (*idle)(void *arg), void *arg)
 {
 	rt_board_post(b, rank, seq, in, size);
-	ring_bridge(b);
+	/* Wakes the agent of goalrun, which forwards records to other nodes. Only goalrun's board has such a bell. */
+	rt_event_ring((int)atomic_load_explicit(&b->bell, memory_order_relaxed) - 1);
 	return rt_board_collect(b, seq, size, out, spins, idle, arg);
 }

@@ -84,12 +84,23 @@ static bool same_process(const struct hello *a, const struct hello *b)
 	return a->pid == b->pid && a->node == b->node && !memcmp(a->process, b->process, sizeof a->process);
 }
 
-static bool is_lead(const struct bootstrap *m, uint32_t rank)
+/* Returns the lowest rank of a rank's node, and of its process. */
+static uint32_t head_of(const struct bootstrap *m, uint32_t rank)
 {
-	for (uint32_t r = 0; r < rank; r++)
-		if (same_process(&m->all[r], &m->all[rank]))
-			return false;
-	return true;
+	uint32_t r = 0;
+
+	while (m->all[r].node != m->all[rank].node)
+		r++;
+	return r;
+}
+
+static uint32_t lead_of(const struct bootstrap *m, uint32_t rank)
+{
+	uint32_t r = 0;
+
+	while (!same_process(&m->all[r], &m->all[rank]))
+		r++;
+	return r;
 }
 
 /* ---- deaths ---- */
@@ -451,7 +462,7 @@ static int receive_lead(struct bootstrap *m, int sock, int *socks)
 	int fd[2] = { -1, -1 }, err = recv_fds(m, sock, NOBODY, &what, fd);
 
 	if (err || what >= m->size || !same_node(m, what) || socks[what] >= 0 || m->process->peers[what].same ||
-	    !is_lead(m, what)) {
+	    lead_of(m, what) != what) {
 		close_fds(fd);
 		close(sock);
 		return err == STRANGER ? 0 : err;
@@ -467,7 +478,7 @@ static uint32_t count_missing(const struct bootstrap *m, const int *socks)
 	uint32_t n = 0;
 
 	for (uint32_t r = 0; r < m->size; r++)
-		n += r != m->head && same_node(m, r) && is_lead(m, r) && socks[r] < 0;
+		n += r != m->head && same_node(m, r) && lead_of(m, r) == r && socks[r] < 0;
 	return n;
 }
 
@@ -587,10 +598,8 @@ static int find_nodes(struct bootstrap *m)
 	if (!l->node_ranks)
 		return -ERR_NOMEM;
 	for (uint32_t r = 0; r < m->size; r++) {
-		uint32_t first = 0;
+		const uint32_t first = head_of(m, r);
 
-		while (m->all[first].node != m->all[r].node)
-			first++;
 		l->peers[r].node = first == r ? l->nnodes++ : l->peers[first].node;
 		if (same_node(m, r))
 			l->node_ranks[l->nnode_ranks++] = r;
@@ -649,8 +658,7 @@ static int new_process(struct bootstrap *m)
 		struct rt_peer *p = &l->peers[r];
 
 		p->pid = (int)m->all[r].pid;
-		while (!same_process(&m->all[p->lead], &m->all[r]))
-			p->lead++;
+		p->lead = lead_of(m, r);
 		p->same = same_process(&m->all[r], &m->all[m->rank]);
 		if (p->same) {
 			p->heap = (struct rt_heap *)(uintptr_t)m->all[r].heap;
@@ -765,10 +773,8 @@ static int check_hellos(struct bootstrap *m)
 		if (err)
 			return err;
 	}
-	while (!same_process(&m->all[m->lead], &m->all[m->rank]))
-		m->lead++;
-	while (!same_node(m, m->head))
-		m->head++;
+	m->lead = lead_of(m, m->rank);
+	m->head = head_of(m, m->rank);
 	return 0;
 }
 
@@ -776,13 +782,8 @@ static uint32_t count_nodes(const struct bootstrap *m)
 {
 	uint32_t n = 0;
 
-	for (uint32_t r = 0; r < m->size; r++) {
-		uint32_t first = 0;
-
-		while (m->all[first].node != m->all[r].node)
-			first++;
-		n += first == r;
-	}
+	for (uint32_t r = 0; r < m->size; r++)
+		n += head_of(m, r) == r;
 	return n;
 }
 

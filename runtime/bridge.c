@@ -23,7 +23,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -347,16 +346,9 @@ static void find_address(struct remote_node *f)
 {
 	struct sockaddr_in6 a = { 0 };
 	socklen_t len = sizeof a;
-	uint32_t v4;
 
-	if (getpeername(f->c.fd, (struct sockaddr *)&a, &len))
-		return;
-	f->from = a.sin6_addr;
-	if (a.sin6_family == AF_INET6)
-		return;
-	memcpy(&v4, (const char *)&a + offsetof(struct sockaddr_in, sin_addr), sizeof v4);
-	f->from = (struct in6_addr){ .s6_addr = { [10] = 0xff, [11] = 0xff } };
-	memcpy(f->from.s6_addr + 12, &v4, sizeof v4);
+	if (!getpeername(f->c.fd, (struct sockaddr *)&a, &len))
+		rt_node_in6((struct sockaddr *)&a, &f->from);
 }
 
 /* Replaces the connection to a node by that of a guest, which has proved that it is this node. */

@@ -32,12 +32,6 @@ const char *const rt_progress_names[RT_PROGRESSES] = { "app", "thread", "collab"
 #define NO_CPU (-1) /* communication is not pinned */
 #define CPU_ASKED (-2) /* the library chooses the CPU */
 
-static int bad_environment(struct mpix_sched_ctx *ctx, enum env_name name)
-{
-	return rt_error(ctx, -ERR_ARG, "the environment variable %s cannot be \"%s\"", env_table[name].name,
-			env_get(name));
-}
-
 /* Finds the CPU for the communication of a rank: number (rank mod n) of the n numbers of GOAL_COMM_CPUS. */
 static int find_cpu(struct mpix_sched_ctx *ctx, uint32_t rank, int32_t *cpu)
 {
@@ -56,7 +50,7 @@ static int find_cpu(struct mpix_sched_ctx *ctx, uint32_t rank, int32_t *cpu)
 		errno = 0;
 		v = strtol(s, &end, 10);
 		if (end == s || errno || v < NO_CPU || v > INT32_MAX || *end != (i + 1 < n ? ',' : '\0'))
-			return bad_environment(ctx, ENV_GOAL_COMM_CPUS);
+			return rt_bad_env(ctx, ENV_GOAL_COMM_CPUS);
 		if (i == rank % n)
 			*cpu = (int32_t)v;
 		s = end + 1;
@@ -73,7 +67,7 @@ int rt_comm_ask(struct mpix_sched_ctx *ctx, uint32_t rank, struct rt_comm_config
 	for (w->progress = RT_APP; w->progress < RT_PROGRESSES; w->progress++)
 		if (!strcmp(rt_progress_names[w->progress], name))
 			return w->progress == RT_THREAD ? find_cpu(ctx, rank, &w->cpu) : 0;
-	return bad_environment(ctx, ENV_GOAL_PROGRESS);
+	return rt_bad_env(ctx, ENV_GOAL_PROGRESS);
 }
 
 int rt_comm_compare(struct mpix_sched_ctx *ctx, const struct rt_comm_config *zero, const struct rt_comm_config *w, uint32_t rank)
@@ -122,7 +116,7 @@ static int choose_cpus(struct mpix_sched_ctx *ctx, uint32_t n, const struct rt_c
 		return err;
 	err = placement_parse(env_get(ENV_GOAL_PLACEMENT), &asked);
 	if (err)
-		return err == -ERR_NOMEM ? rt_fail(ctx, err) : bad_environment(ctx, ENV_GOAL_PLACEMENT);
+		return err == -ERR_NOMEM ? rt_fail(ctx, err) : rt_bad_env(ctx, ENV_GOAL_PLACEMENT);
 	asked.comm_cores = cores;
 	err = topology_load(&t, &why);
 	if (!err) {

@@ -68,6 +68,8 @@ int rt_fail(struct mpix_sched_ctx *ctx, int err);
 int rt_errno(void);
 /* Stores an error message for the failed system call what, with the reason from errno. Returns the error number. */
 int rt_sys_error(struct mpix_sched_ctx *ctx, const char *what);
+/* Stores the error message for an environment variable that has an invalid value. Returns -ERR_ARG. */
+int rt_bad_env(struct mpix_sched_ctx *ctx, enum env_name name);
 /* Returns in *out the value that a numeric environment variable had when the context was created. Returns 0, or -ERR_ARG
  * with an error message. */
 int rt_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out);

@@ -222,14 +222,16 @@ static bool is_active(const struct mpix_sched_request *req)
 
 #define PATIENCE_NS 1000000000u /* longest wait for another thread, which may be in a user's operation */
 
-int rt_dump(struct mpix_sched_ctx *ctx, int fd)
+int MPIX_Sched_dump(MPIX_Sched_ctx ctx, int fd)
 {
 	struct out o = { .fd = fd };
 	uint64_t until = clock_now_ns() + PATIENCE_NS;
 
+	if (!ctx)
+		return MPIX_SCHED_ERR_ARG;
 	while (pthread_mutex_trylock(&ctx->lock)) {
 		if (clock_now_ns() > until)
-			return rt_error(ctx, -ERR_STATE, "another thread uses the context");
+			return -rt_error(ctx, -ERR_STATE, "another thread uses the context");
 		sched_yield();
 	}
 	for (size_t i = 0; i < ctx->requests.n; i++) {
@@ -252,10 +254,5 @@ int rt_dump(struct mpix_sched_ctx *ctx, int fd)
 	}
 	pthread_mutex_unlock(&ctx->lock);
 	flush_out(&o);
-	return o.err ? rt_error(ctx, -ERR_SYS, "write: %s", strerror(o.err)) : 0;
-}
-
-int MPIX_Sched_dump(MPIX_Sched_ctx ctx, int fd)
-{
-	return ctx ? -rt_dump(ctx, fd) : MPIX_SCHED_ERR_ARG;
+	return o.err ? -rt_error(ctx, -ERR_SYS, "write: %s", strerror(o.err)) : 0;
 }

@@ -9,7 +9,5 @@
 /* True if a dump is due: SIGUSR1 has come, or the request was waited for too long. The caller waits for the request and
  * holds its turn. */
 bool rt_dump_due(struct mpix_sched_request *req);
-/* Prints what the pending ops of all active requests wait for. The caller holds no turn. */
-int rt_dump(struct mpix_sched_ctx *ctx, int fd);
 
 #endif

@@ -47,14 +47,15 @@ int rt_sys_error(struct mpix_sched_ctx *ctx, const char *what)
 	return rt_error(ctx, err, "%s: %s", what, err == -ERR_SYS ? strerror(errno) : err_text(err));
 }
 
+int rt_bad_env(struct mpix_sched_ctx *ctx, enum env_name name)
+{
+	return rt_error(ctx, -ERR_ARG, "the environment variable %s cannot be \"%s\"", env_table[name].name, env_get(name));
+}
+
 int rt_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out)
 {
-	int err = ctx->env[name].err;
-
 	*out = ctx->env[name].value;
-	return err ? rt_error(ctx, err, "the environment variable %s cannot be \"%s\"", env_table[name].name,
-			      env_get(name)) :
-		     0;
+	return ctx->env[name].err ? rt_bad_env(ctx, name) : 0;
 }
 
 size_t MPIX_Sched_error_detail(MPIX_Sched_ctx ctx, char *buf, size_t size)

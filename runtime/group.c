@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-void rt_group_ref(struct be_group *g)
-{
-	atomic_fetch_add(&g->refs, 1);
-}
-
 /* Returns the rank whose heap has a subgroup's board: the lowest one of this node. */
 static uint32_t board_owner(const struct be_group *g)
 {

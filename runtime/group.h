@@ -82,7 +82,6 @@ static inline uint32_t rt_root_rank(const struct be_group *g, uint32_t rank)
 void rt_bridge_ring(const struct rt_process *l);
 /* True if this process created l. False in a child forked since: what the child frees must not affect the other ranks. */
 bool rt_process_owned(const struct rt_process *l);
-void rt_group_ref(struct be_group *g);
 void rt_group_unref(struct be_group *g);
 /* Frees l, which may be incomplete, when no group of this process uses it any more. NULL is harmless. */
 void rt_process_free(struct rt_process *l);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a group offers to backends: exchanges, memory that peers reach, properties of the peers, and which of them have died. */
 #include "backends/services.h"
+#include "runtime/bell.h"
 #include "runtime/comm.h"
 #include "util/clock.h"
 
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define CHECK_NS 50000000u /* interval of checks for deaths */
 
@@ -20,10 +20,7 @@ static struct rt_peer *peer_of(const struct be_group *g, uint32_t rank)
 
 void rt_bridge_ring(const struct rt_process *l)
 {
-	const uint64_t one = 1;
-
-	if (l->bell >= 0 && write(l->bell, &one, sizeof one) < 0)
-		return; /* the counter of the eventfd is full, so its reader is awake */
+	rt_event_ring(l->bell);
 }
 
 /* ---- deaths ---- */

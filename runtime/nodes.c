@@ -58,10 +58,8 @@ static bool as_in6(int family, const void *address, struct in6_addr *out)
 	return true;
 }
 
-static bool interface_in6(const struct ifaddrs *i, struct in6_addr *out)
+bool rt_node_in6(const struct sockaddr *a, struct in6_addr *out)
 {
-	const struct sockaddr *a = i->ifa_addr;
-
 	if (a && a->sa_family == AF_INET)
 		return as_in6(AF_INET, (const char *)a + offsetof(struct sockaddr_in, sin_addr), out);
 	return a && a->sa_family == AF_INET6 &&
@@ -126,13 +124,13 @@ int rt_node_addresses(struct mpix_sched_ctx *ctx, struct rt_card *card)
 	struct in6_addr a;
 
 	if (parse_wanted(asked, &want))
-		return rt_error(ctx, -ERR_ARG, "the environment variable GOAL_ADDRESS cannot be \"%s\"", asked);
+		return rt_bad_env(ctx, ENV_GOAL_ADDRESS);
 	if (getifaddrs(&all))
 		return rt_sys_error(ctx, "getifaddrs");
 	/* The loopback comes last: nodes that are namespaces of one system may reach each other there. */
 	for (int loop = 0; loop < 2; loop++)
 		for (const struct ifaddrs *i = all; i; i = i->ifa_next)
-			if (i->ifa_flags & IFF_UP && !(i->ifa_flags & IFF_LOOPBACK) == !loop && interface_in6(i, &a) &&
+			if (i->ifa_flags & IFF_UP && !(i->ifa_flags & IFF_LOOPBACK) == !loop && rt_node_in6(i->ifa_addr, &a) &&
 			    (!*asked || matches_wanted(&want, i->ifa_name, &a)))
 				add_address(card, &a);
 	freeifaddrs(all);

@@ -25,6 +25,9 @@ struct rt_card {
 /* Stores the addresses of this node on its card. Returns 0, or an error with a message. */
 int rt_node_addresses(struct mpix_sched_ctx *ctx, struct rt_card *card);
 
+/* Converts the address of a socket to IPv6. Returns false if it is of no use outside of its link. a may be NULL. */
+bool rt_node_in6(const struct sockaddr *a, struct in6_addr *out);
+
 /* What rt_bridge_open needs. */
 struct rt_bridge_plan {
 	const struct rt_card *cards; /* by rank */

@@ -291,8 +291,6 @@ int placement_make(struct placement *p, const struct topology *t, const struct p
 		place_comms(&w, p, at, a);
 		err = list_served(p, t->ncores);
 	}
-	if (err == -ERR_NOMEM)
-		text_add(why, "%s", err_text(ERR_NOMEM));
 	work_fini(&w);
 	free(at);
 	if (err)

@@ -32,7 +32,7 @@ struct placement {
 /* Parses "bind", "numa", "odd-even", or a list of cores "A" or "A-B", separated by commas. Returns 0, -ERR_ARG or
  * -ERR_NOMEM. */
 int placement_parse(const char *s, struct placement_asked *a);
-/* Places all ranks of a node. Returns 0, -ERR_NOMEM, or -ERR_ARG if there are too few cores; adds a sentence to why. */
+/* Places all ranks of a node. Returns 0 or -ERR_NOMEM; or -ERR_ARG if there are too few cores, and adds a sentence to why. */
 int placement_make(struct placement *p, const struct topology *t, const struct placement_asked *a, uint32_t nranks,
 		   struct text *why);
 void placement_free(struct placement *p);

@@ -48,6 +48,7 @@ struct mpix_sched_request {
 	bool inplace; /* the caller passed MPIX_SCHED_IN_PLACE for the buffer that allows it */
 	size_t *sizes; /* elements in each of the caller's buffers, 0 if it passed no such buffer; NULL: unknown */
 	char *reduce_tmp; /* copy of an operand, for b = b op a with a user's operation */
+	char *reduce_block; /* memory of reduce_tmp, which begins an element's lower bound before it */
 	uint64_t epoch;
 	uint64_t id; /* the same number on all ranks (be_bind.request) */
 	uint64_t dump_after; /* ns of waiting after which the pending ops are printed; 0: never */

@@ -23,8 +23,10 @@ static int open_claim(struct mpix_sched *s, struct mpix_sched_ctx *ctx, const ch
 	return err == -ERR_CLAIM ? rt_error(ctx, err, "%s: %s", name, fault.text) : err ? rt_fail(ctx, err) : 0;
 }
 
-int rt_sched_make(struct mpix_sched_ctx *ctx, const char *name, char *data, size_t size,
-		  const struct compile_options *o, MPIX_Sched *out)
+/* Creates a schedule from data, a text or a binary followed by a NUL, and takes ownership of data. Texts are compiled with
+ * the options o. Returns 0 or MPIX_SCHED_ERR_*. */
+static int make_sched(struct mpix_sched_ctx *ctx, const char *name, char *data, size_t size,
+		      const struct compile_options *o, MPIX_Sched *out)
 {
 	struct mpix_sched *s = mem_calloc(1, sizeof *s);
 	int err = s ? 0 : rt_fail(ctx, -ERR_NOMEM);
@@ -64,18 +66,20 @@ int rt_sched_make(struct mpix_sched_ctx *ctx, const char *name, char *data, size
 	return MPIX_SCHED_SUCCESS;
 }
 
-int MPIX_Sched_load(MPIX_Sched_ctx ctx, const char *path, MPIX_Sched *sched)
+int rt_sched_load(struct mpix_sched_ctx *ctx, const char *path, const struct compile_options *o, MPIX_Sched *out)
 {
 	char *data;
 	size_t size;
-	int err;
+	int err = file_read(path, &data, &size);
 
-	if (!ctx || !path || !sched)
-		return MPIX_SCHED_ERR_ARG;
-	err = file_read(path, &data, &size);
 	if (err == -ERR_SYS)
 		return -rt_error(ctx, err, "%s: %s", path, file_why(errno));
-	return err ? -rt_fail(ctx, err) : rt_sched_make(ctx, path, data, size, &plainly, sched);
+	return err ? -rt_fail(ctx, err) : make_sched(ctx, path, data, size, o, out);
+}
+
+int MPIX_Sched_load(MPIX_Sched_ctx ctx, const char *path, MPIX_Sched *sched)
+{
+	return ctx && path && sched ? rt_sched_load(ctx, path, &plainly, sched) : MPIX_SCHED_ERR_ARG;
 }
 
 int MPIX_Sched_load_mem(MPIX_Sched_ctx ctx, const char *name, const void *data, size_t size, MPIX_Sched *sched)
@@ -89,7 +93,7 @@ int MPIX_Sched_load_mem(MPIX_Sched_ctx ctx, const char *name, const void *data, 
 		return -rt_fail(ctx, -ERR_NOMEM);
 	memcpy(copy, data, size);
 	copy[size] = '\0';
-	return rt_sched_make(ctx, name ? name : "(memory)", copy, size, &plainly, sched);
+	return make_sched(ctx, name ? name : "(memory)", copy, size, &plainly, sched);
 }
 
 void rt_sched_unref(struct mpix_sched *s)

@@ -6,9 +6,7 @@
 #include "runtime/group.h"
 #include "runtime/sched.h"
 #include "runtime/select.h"
-#include "util/file.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,18 +44,6 @@ static int to_call(const struct MPIX_Sched_call *c, uint32_t ranks, struct selec
 	return 0;
 }
 
-/* Returns a copy with a NUL behind it, as rt_sched_make needs it. */
-static char *copy_image(const void *image, size_t size)
-{
-	char *p = mem_alloc(size + 1);
-
-	if (p) {
-		memcpy(p, image, size);
-		p[size] = '\0';
-	}
-	return p;
-}
-
 /* Adds the nodes of a group's ranks to those passes of a row that need them. */
 static int find_nodes(const struct be_group *g, const char *list, char **out)
 {
@@ -89,42 +75,35 @@ static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row,
 					   .ndefines = row->defines.v.n,
 					   .passes = *own ? *own : row->passes };
 	struct rt_compiled c = { .row = row, .passes = *own };
-	char *path, *data;
-	size_t len;
+	char *path;
 	int err = select_path(&s->rows, row, &path), rc;
 
 	if (err)
 		return -rt_fail(ctx, err);
-	err = file_read(path, &data, &len);
-	if (err == -ERR_SYS)
-		rc = -rt_error(ctx, err, "%s: %s", path, file_why(errno));
-	else
-		rc = err ? -rt_fail(ctx, err) : rt_sched_make(ctx, path, data, len, &o, out);
+	rc = rt_sched_load(ctx, path, &o, out);
 	free(path);
 	if (rc)
 		return rc;
-	c.image = copy_image((*out)->image, (*out)->size);
 	c.size = (*out)->size;
-	if (!c.image || VEC_PUSH(&s->compiled, c))
+	c.image = mem_alloc(c.size);
+	if (!c.image || VEC_PUSH(&s->compiled, c)) {
 		free(c.image); /* without a copy, later calls compile again */
-	else
-		*own = NULL;
+		return 0;
+	}
+	memcpy(c.image, (*out)->image, c.size);
+	*own = NULL;
 	return 0;
 }
 
 static int load_row(struct mpix_sched_ctx *ctx, const struct select_row *row, char **own, MPIX_Sched *out)
 {
-	static const struct compile_options none;
 	const struct rt_selected *s = ctx->selected;
 
 	for (size_t i = 0; i < s->compiled.n; i++) {
 		const struct rt_compiled *c = &s->compiled.at[i];
-		char *data;
 
-		if (c->row != row || (*own && strcmp(c->passes, *own) != 0))
-			continue;
-		data = copy_image(c->image, c->size);
-		return data ? rt_sched_make(ctx, row->file, data, c->size, &none, out) : -rt_fail(ctx, -ERR_NOMEM);
+		if (c->row == row && (!*own || !strcmp(c->passes, *own)))
+			return MPIX_Sched_load_mem(ctx, row->file, c->image, c->size, out);
 	}
 	return compile_row(ctx, row, own, out);
 }

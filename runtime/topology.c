@@ -117,17 +117,13 @@ int topology_load(struct topology *t, struct text *why)
 	err = load_hwloc(&h, why);
 	if (err)
 		return err;
-	if (h.topology_init(&h.all)) {
-		text_add(why, "%s", err_text(ERR_NOMEM));
+	if (h.topology_init(&h.all))
 		return -ERR_NOMEM;
-	}
 	err = h.topology_load(h.all) ? -ERR_SYS : check_source(&h, why);
 	err = err ? err : get_cpuset(&h, t);
 	if (err == -ERR_SYS)
 		text_add(why, "the cores of this machine cannot be found out: %s", strerror(errno));
 	err = err ? err : copy_cores(&h, t);
-	if (err == -ERR_NOMEM)
-		text_add(why, "%s", err_text(ERR_NOMEM));
 	if (h.mine)
 		h.bitmap_free(h.mine);
 	h.topology_destroy(h.all);

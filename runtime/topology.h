@@ -22,7 +22,7 @@ struct topology {
 	bool here;	/* it is this machine; else from HWLOC_SYNTHETIC or HWLOC_XMLFILE, and nothing can be pinned */
 };
 
-/* Returns 0, -ERR_NOMEM, -ERR_UNSUPPORTED without hwloc, -ERR_ARG or -ERR_SYS, and adds a sentence to why. */
+/* Returns 0 or -ERR_NOMEM; or -ERR_UNSUPPORTED without hwloc, -ERR_ARG or -ERR_SYS, and adds a sentence to why. */
 int topology_load(struct topology *t, struct text *why);
 void topology_free(struct topology *t);
 

@@ -6,9 +6,6 @@
 #include "backends/services.h"
 #include "runtime/request.h"
 
-struct mpix_sched_ctx;
-struct mpix_sched_request;
-
 #define TRACE_MAGIC 0x31454341525447u /* "GTRACE1" */
 
 /* Header that a context writes when it is freed, followed by its events. */
