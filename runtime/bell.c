@@ -80,14 +80,6 @@ bool rt_bell_sleep_on(struct be_bell *b, uint32_t seen, uint64_t ns, const int f
 	return atomic_load_explicit(&b->count, memory_order_acquire) != seen || ppoll(p, 2, &t, NULL) > 0;
 }
 
-void rt_event_ring(int fd)
-{
-	const uint64_t one = 1;
-
-	if (fd >= 0 && write(fd, &one, sizeof one) < 0)
-		return; /* the counter of the eventfd is full, so its reader is awake */
-}
-
 void be_ring_sleepers(struct be_bell *b, int event)
 {
 	uint32_t seen = atomic_load_explicit(&b->count, memory_order_acquire);
