@@ -60,40 +60,6 @@ struct lowering {
 	char no_armw[100]; /* why there is no ARMW, or empty */
 };
 
-int smcq_add(struct smcq_set *s, uint32_t x)
-{
-	size_t i = s->n;
-
-	while (i && s->at[i - 1] >= x)
-		if (s->at[--i] == x)
-			return 0;
-	if (VEC_RESERVE(s, s->n + 1))
-		return -ERR_NOMEM;
-	memmove(s->at + i + 1, s->at + i, (s->n - i) * sizeof *s->at);
-	s->at[i] = x;
-	s->n++;
-	return 0;
-}
-
-int64_t smcq_task(struct smcq_tasks *t, uint32_t from, uint32_t to, uint64_t key)
-{
-	struct smcq_task task = { .key = key,
-				  .from = from,
-				  .to = to,
-				  .entry = { .kind = BIN_E_PIGGYBACK,
-					     .flags = BIN_E_STRONG,
-					     .peer = to,
-					     .queue = BIN_NONE,
-					     .op = BIN_NONE,
-					     .at = BIN_NONE },
-				  .nic = SMCQ_ANY,
-				  .block = BIN_NONE };
-
-	if (t->v.n >= BIN_MAX_OPS)
-		return -ERR_NOMEM;
-	return VEC_PUSH(&t->v, task) ? -ERR_NOMEM : (int64_t)t->v.n - 1;
-}
-
 /* Marks (stamp becomes now) the tasks that must have arrived before one of n tasks is issued, following what tasks wait
  * for. Tasks with a key below least are left out. Returns 0 or -ERR_NOMEM. */
 static int mark_arrived(struct smcq_tasks *t, const uint32_t *from, size_t n, uint64_t least)
