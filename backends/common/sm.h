@@ -231,9 +231,6 @@ static inline struct sm_partner *sm_partners(const struct sm_bound *s)
 extern const struct dispatch_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];
 /* Returns the word that must reach the epoch before an issued op can continue, or NULL if there is no single such word. */
 const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op);
-/* Returns the address in this process of a peer's bytes. Returns NULL if they are in another process's private memory,
- * or, with *fails set, if the peer's heap cannot be mapped. */
-char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_location *p, bool *fails);
 /* Returns what an issued message waits for, in words. */
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
 
@@ -274,6 +271,9 @@ static inline bool sm_parts(const struct sm_bound *s, uint64_t bytes)
  * the location is their location at the peer. Returns 1 when the copy is complete, 0 if not yet. */
 int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const struct sm_location *location, char *to,
 		  const char *from, uint64_t bytes);
+/* Returns the address in this process of a peer's bytes. Returns NULL if they are in another process's private memory,
+ * or, with *fails set, if the peer's heap cannot be mapped. */
+char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_location *p, bool *fails);
 /* The join operation of be_ops. */
 void sm_join(struct be_bound *bound);
 

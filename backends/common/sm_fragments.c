@@ -3,6 +3,7 @@
  * fragments from it; the rank's own thread does so too once it waits. */
 #include "backends/common/dispatch_trace.h"
 #include "backends/common/sm.h"
+#include "backends/services.h"
 #include "util/clock.h"
 
 #include <string.h>
@@ -39,6 +40,18 @@ int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const s
 		return 0;
 	now->queued = false;
 	return 1;
+}
+
+char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_location *p, bool *fails)
+{
+	char *at = NULL;
+
+	if (m->same)
+		return (char *)(uintptr_t)p->address;
+	if (p->heap)
+		at = group_peer(s->b.group, m->peer, p->heap - 1, m->bytes);
+	*fails = p->heap && !at;
+	return at;
 }
 
 /* Destination and source of a copy. */

@@ -194,18 +194,6 @@ static int recv_staged(struct dispatcher *e, void *what)
 
 /* ---- pull ---- */
 
-char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_location *p, bool *fails)
-{
-	char *at = NULL;
-
-	if (m->same)
-		return (char *)(uintptr_t)p->address;
-	if (p->heap)
-		at = group_peer(s->b.group, m->peer, p->heap - 1, m->bytes);
-	*fails = p->heap && !at;
-	return at;
-}
-
 /* Sets m->at to the address in this process of the peer's bytes, or to NULL if they are out of reach. Returns false if
  * the peer's heap cannot be mapped. */
 static bool find_bytes(struct sm_bound *s, struct sm_msg *m, const struct sm_location *p)

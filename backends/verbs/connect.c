@@ -14,6 +14,27 @@
 
 #define LINE 64u
 
+/* Description of a link on a lane, which a rank sends to the peer. */
+struct vb_pair {
+	uint32_t peer;
+	uint32_t qpn : 24, lane : 8;
+	uint32_t first, n; /* range of the link's messages in the rank's table */
+};
+
+/* Descriptor of one message, which the peer reads at bind. Descriptors are sorted by (peer, lane, send, tag, k). */
+struct vb_desc {
+	uint32_t peer, tag, k; /* k: number of the message in its channel */
+	uint32_t number; /* the message's number in immediates */
+	uint32_t op;
+	uint32_t rkey;
+	uint64_t bytes;
+	uint64_t address; /* recv: address of its buffer or slots; send: address of its struct vb_target */
+	uint8_t send;
+	uint8_t ready; /* recv: enum vb_ready */
+	uint8_t lane;
+	uint8_t zero[5];
+};
+
 /* Data needed only while a request is bound. */
 struct exchange {
 	/* descriptors of this rank's messages, and of the peers' ends of them; equally many */

@@ -2,7 +2,6 @@
  * The devices of a context: finds and opens them, and makes the queues that all requests share. */
 #include "backends/services.h"
 #include "backends/verbs/vb.h"
-#include "util/clock.h"
 #include "util/env.h"
 #include "util/err.h"
 #include "util/library.h"
@@ -11,7 +10,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -20,7 +18,6 @@
 
 #define LIBRARY "libibverbs.so.1"
 #define FIRST_DEPTH 256u /* length of the queues at first */
-#define CLOSE_NS 1000000000u /* ns to wait for the bye messages to arrive */
 
 /* ---- the library ---- */
 
@@ -235,7 +232,7 @@ static int make_queues(struct be_group *g, struct vb_dev *d)
 	return 0;
 }
 
-static void free_nics(struct vb_nics *nics)
+void vb_nics_free(struct vb_nics *nics)
 {
 	for (uint32_t i = 0; i < nics->n; i++)
 		close_dev(nics->dev[i]);
@@ -278,36 +275,15 @@ int vb_nics_get(struct be_group *g, struct vb_nics **out)
 	}
 	err = err ? err : watch_channels(g, nics);
 	if (err)
-		free_nics(nics);
+		vb_nics_free(nics);
 	else
 		*state = *out = nics;
 	return err;
 }
 
-/* Waits a limited time for the bye messages of links that have left, then closes the devices. */
-void vb_nics_close(void *state)
-{
-	struct vb_nics *nics = state;
-	const uint64_t until = clock_now_ns() + CLOSE_NS;
-
-	for (bool left = true; left && clock_now_ns() < until;) {
-		left = false;
-		for (uint32_t i = 0; i < nics->n; i++) {
-			vb_dev_poll(nics->dev[i]);
-			for (const struct vb_link *l = nics->dev[i]->leaving; l; l = l->next_leaving)
-				left |= vb_link_busy(l) != 0;
-		}
-		if (left)
-			sched_yield();
-	}
-	for (uint32_t i = 0; i < nics->n; i++)
-		vb_links_reap(nics->dev[i], true);
-	free_nics(nics);
-}
-
 /* ---- the queues of a device ---- */
 
-static int post_recvs(struct vb_dev *d)
+int vb_dev_post_recvs(struct vb_dev *d)
 {
 	struct ibv_recv_wr wr = { 0 }, *bad;
 	int rc = 0;
@@ -315,80 +291,6 @@ static int post_recvs(struct vb_dev *d)
 	for (; d->posted < d->recvs.need && !rc; d->posted += !rc)
 		rc = ibv_post_srq_recv(d->srq, &wr, &bad);
 	return rc;
-}
-
-static struct vb_link *find_link(struct vb_dev *d, uint32_t qpn)
-{
-	struct vb_link *l = d->by_number[qpn % 256];
-
-	while (l && l->qp->qp_num != qpn)
-		l = l->next;
-	return l;
-}
-
-static bool poll_locked(struct vb_dev *d)
-{
-	struct ibv_wc wc[VB_BATCH];
-	bool any = false;
-	int n;
-
-	do {
-		n = ibv_poll_cq(d->cq, VB_BATCH, wc);
-		for (int i = 0; i < n; i++) {
-			struct vb_link *l = find_link(d, wc[i].qp_num);
-
-			d->posted -= wc[i].status == IBV_WC_SUCCESS && wc[i].opcode & IBV_WC_RECV;
-			if (l)
-				vb_link_completed(l, &wc[i]);
-		}
-		any |= n > 0;
-	} while (n == VB_BATCH);
-	/* Reposts receives while nothing arrives, because after an arrival somebody waits for it to be handled. Half of
-	 * the receives suffice for an epoch. */
-	if (d->posted < (any ? d->recvs.need / 2 : d->recvs.need))
-		post_recvs(d); /* cannot fail: the queue had room for as many before */
-	if (d->leaving)
-		vb_links_reap(d, false);
-	d->armed &= !any;
-	return any;
-}
-
-bool vb_dev_poll(struct vb_dev *d)
-{
-	bool any;
-
-	if (pthread_mutex_trylock(&d->lock))
-		return false;
-	any = poll_locked(d);
-	pthread_mutex_unlock(&d->lock);
-	return any;
-}
-
-/* Reads the events of the completion channel. Returns true if there were some. */
-static bool drain_cq_events(struct vb_dev *d)
-{
-	struct ibv_cq *cq;
-	void *context;
-	unsigned n = 0;
-
-	while (!d->lib->get_cq_event(d->channel, &cq, &context))
-		n++;
-	if (n)
-		d->lib->ack_cq_events(d->cq, n);
-	return n;
-}
-
-bool vb_dev_arm(struct vb_dev *d)
-{
-	bool any;
-
-	if (pthread_mutex_trylock(&d->lock))
-		return false; /* the thread that polls now may take what the caller waits for */
-	if (drain_cq_events(d) || !d->armed)
-		d->armed = !ibv_req_notify_cq(d->cq, 0);
-	any = poll_locked(d);
-	pthread_mutex_unlock(&d->lock);
-	return !any;
 }
 
 /* Grows a queue to the length needed, if the device allows it. */
@@ -435,7 +337,7 @@ int vb_dev_reserve(struct be_group *g, struct vb_dev *d, uint32_t cqes, uint32_t
 	d->recvs.need += recvs;
 	err = grow_queue(g, d, &d->cqes, "the completion queue", "max_cqe", resize_cq);
 	err = err ? err : grow_queue(g, d, &d->recvs, "the shared receive queue", "max_srq_wr", resize_srq);
-	if (!err && post_recvs(d))
+	if (!err && vb_dev_post_recvs(d))
 		err = group_error(g, -ERR_SYS, "the shared receive queue takes no more receives");
 	if (err) {
 		d->cqes.need -= cqes;

@@ -2,17 +2,14 @@
  * Links: queue pairs to peers, from their creation to the last bye. */
 #include "backends/services.h"
 #include "backends/verbs/vb.h"
-#include "util/clock.h"
 #include "util/err.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LEAST_DEPTH 16u
-#define DRAIN_NS 10000000000u /* ns; longer than the device retries */
 
 static uint32_t signal_every(const struct vb_link *l)
 {
@@ -153,19 +150,6 @@ int vb_link_flush(struct be_group *g, struct vb_link *l)
 	l->tail = &l->first;
 	if (rc && !atomic_load(&l->broken))
 		return group_error(g, -ERR_SYS, "the queue pair for rank %u takes no work: %s", l->peer, strerror(rc));
-	return 0;
-}
-
-int vb_link_drain(struct be_group *g, struct vb_link *l)
-{
-	const uint64_t until = clock_now_ns() + DRAIN_NS;
-
-	while ((int32_t)(atomic_load(&l->reaped) - l->signalled) < 0) {
-		vb_dev_poll(l->dev);
-		if (atomic_load(&l->broken) || group_lost(g) || clock_now_ns() > until)
-			return vb_link_error(g, l);
-		sched_yield();
-	}
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Definitions shared by the parts of the verbs backend. device.c opens a device and polls it, link.c makes queue pairs,
- * connect.c exchanges addresses and builds work requests, move.c posts them, verbs.c has the table of operations.
+ * Definitions shared by the parts of the verbs backend. device.c opens a device, link.c makes queue pairs, poll.c handles
+ * completions, connect.c exchanges addresses and builds work requests, move.c posts them, verbs.c has the table of
+ * operations.
  *
  * A request has shared-memory messages and network messages. The former, and all ops that are not messages, are carried
  * out by backends/common/sm.h; this backend carries the network messages. If all ranks have several devices, each
@@ -150,27 +151,6 @@ struct vb_contact {
 	struct vb_port port[VB_NICS];
 };
 
-/* Description of a link on a lane, which a rank sends to the peer. */
-struct vb_pair {
-	uint32_t peer;
-	uint32_t qpn : 24, lane : 8;
-	uint32_t first, n; /* range of the link's messages in the rank's table */
-};
-
-/* Descriptor of one message, which the peer reads at bind. Descriptors are sorted by (peer, lane, send, tag, k). */
-struct vb_desc {
-	uint32_t peer, tag, k; /* k: number of the message in its channel */
-	uint32_t number; /* the message's number in immediates */
-	uint32_t op;
-	uint32_t rkey;
-	uint64_t bytes;
-	uint64_t address; /* recv: address of its buffer or slots; send: address of its struct vb_target */
-	uint8_t send;
-	uint8_t ready; /* recv: enum vb_ready */
-	uint8_t lane;
-	uint8_t zero[5];
-};
-
 /* Condition for posting a send, by the ready signals that have arrived. */
 enum vb_ready {
 	VB_FREE, /* at any time: the schedule makes the send depend on the start of the recv */
@@ -249,13 +229,10 @@ static inline struct vb_bound *vb_of(struct dispatcher *e)
 /* device.c */
 /* Returns the devices of the context; the first call opens them. */
 int vb_nics_get(struct be_group *g, struct vb_nics **out);
-/* The close operation of be_ops. */
-void vb_nics_close(void *state);
-/* Handles completions, unless another thread is doing so. Returns true if there were some. */
-bool vb_dev_poll(struct vb_dev *d);
-/* Makes the channel report the next completion. Returns false if one has already arrived, or if another thread is
- * polling. */
-bool vb_dev_arm(struct vb_dev *d);
+/* Closes the devices. */
+void vb_nics_free(struct vb_nics *nics);
+/* Posts receives up to the number needed. The caller holds the lock. Returns 0 or an errno. */
+int vb_dev_post_recvs(struct vb_dev *d);
 /* Reserves space for the completions and receives of a link. The caller holds the lock. */
 int vb_dev_reserve(struct be_group *g, struct vb_dev *d, uint32_t cqes, uint32_t recvs);
 /* True if the device's port is still up. */
@@ -289,8 +266,6 @@ void vb_link_add(struct vb_link *l, struct ibv_send_wr *wr, uint32_t number);
 bool vb_link_probe(struct vb_link *l);
 /* Posts the queued work requests. */
 int vb_link_flush(struct be_group *g, struct vb_link *l);
-/* Waits until all signalled work requests are complete. */
-int vb_link_drain(struct be_group *g, struct vb_link *l);
 /* Ends a link, because its request is freed. Sends the bye; the link is destroyed when nothing can arrive any more. If
  * the request has failed, the link is destroyed at once. */
 void vb_link_leave(struct vb_link *l, bool failed);
@@ -301,6 +276,17 @@ void vb_links_reap(struct vb_dev *d, bool all);
 void vb_link_completed(struct vb_link *l, const struct ibv_wc *wc);
 /* Reports that the link is broken, and returns the error. */
 int vb_link_error(struct be_group *g, const struct vb_link *l);
+
+/* poll.c */
+/* Handles completions, unless another thread is doing so. Returns true if there were some. */
+bool vb_dev_poll(struct vb_dev *d);
+/* Makes the channel report the next completion. Returns false if one has already arrived, or if another thread is
+ * polling. */
+bool vb_dev_arm(struct vb_dev *d);
+/* Waits until all signalled work requests are complete. */
+int vb_link_drain(struct be_group *g, struct vb_link *l);
+/* The close operation of be_ops: waits a limited time for the bye messages of links that have left, then closes the devices. */
+void vb_nics_close(void *state);
 
 /* connect.c */
 int vb_connect(struct vb_bound *v);
