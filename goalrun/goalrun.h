@@ -58,6 +58,11 @@ static inline bool is_dataless(const struct run_options *o)
 	return o->plain || o->barrier;
 }
 
+static inline bool has_reduction(const struct run_options *o)
+{
+	return o->cases[0].op != MPIX_SCHED_NO_OP;
+}
+
 /* True if goalrun knows what the result has to be. */
 static inline bool result_is_known(const struct run_options *o)
 {

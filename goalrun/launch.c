@@ -7,14 +7,12 @@
 #include "util/clock.h"
 #include "util/env.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,18 +21,6 @@
 #define FAR_GRACE_NS 4000000000u
 
 /* ---- processes ---- */
-
-pid_t run_fork(void)
-{
-	pid_t parent = getpid(), pid = fork();
-
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent) /* the parent has died before prctl */
-			_exit(EXIT_FAULT);
-	}
-	return pid;
-}
 
 /* Forks a rank. On an agent, where nobody types, the rank gets a process group of its own, so that whatever it starts
  * ends with it. */
@@ -161,17 +147,6 @@ static int wait_for_ranks(struct ranks *r, const sigset_t *asked)
 	}
 	show_progress(r->l, true);
 	return r->cause < 0 ? rc : EXIT_FAULT;
-}
-
-void run_block_signals(sigset_t *set, sigset_t *old)
-{
-	sigemptyset(set);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGHUP);
-	sigaddset(set, SIGUSR1); /* forwarded to the ranks */
-	sigaddset(set, SIGCHLD); /* ends sigtimedwait */
-	sigprocmask(SIG_BLOCK, set, old);
 }
 
 struct thread {
@@ -345,20 +320,6 @@ static int launch_threads(struct run_launch *l)
 }
 
 /* ---- processes and threads ---- */
-
-const char *run_errno_text(void)
-{
-	const int err = rt_errno();
-
-	return err == -ERR_SYS ? strerror(errno) : err_text(err);
-}
-
-void *run_shared_memory(size_t size)
-{
-	void *p = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
 
 int launch_schedule(struct run_launch *l)
 {

@@ -12,19 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const run_memory_names[RUN_MEMORIES] = { "heap", "private", "staged" };
-const char *const run_type_names[MPIX_SCHED_BASICS] = {
-#define X(NAME, name, kind, T) #name,
-	MPIX_SCHED_BASIC_LIST(X)
-#undef X
-};
-const char *const run_op_names[RUN_USER + 1] = {
-#define X(NAME, name) #name,
-	MPIX_SCHED_BUILTIN_LIST(X)
-#undef X
-	"user",
-};
-
 #define DEFAULT_ITERS 1000
 #define DEFAULT_OVERLAP_ITERS 50 /* fewer, because with --overlap each start is checked */
 

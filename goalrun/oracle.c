@@ -4,57 +4,11 @@
 #include "runtime/sched.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-uint64_t oracle_hash(uint64_t x)
-{
-	x ^= x >> 30;
-	x *= 0xbf58476d1ce4e5b9u;
-	x ^= x >> 27;
-	x *= 0x94d049bb133111ebu;
-	return x ^ x >> 31;
-}
-
-uint64_t oracle_key(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
-{
-	return oracle_hash(oracle_hash(oracle_hash(oracle_hash(a + 1) + b) + c) + d);
-}
-
-void oracle_pattern_at(char *p, uint64_t first, uint64_t bytes, uint64_t key)
-{
-	for (uint64_t i = 0, n; i < bytes; i += n) {
-		uint64_t at = first + i, v = oracle_hash(key + at / 8 * 8), skip = at % 8;
-
-		n = bytes - i < 8 - skip ? bytes - i : 8 - skip;
-		memcpy(p + i, (char *)&v + skip, n);
-	}
-}
-
-void oracle_pattern(char *p, uint64_t bytes, uint64_t key)
-{
-	oracle_pattern_at(p, 0, bytes, key);
-}
-
-int64_t oracle_compare(const char *p, uint64_t bytes, uint64_t key)
-{
-	for (uint64_t i = 0; i < bytes; i += 8) {
-		uint64_t v = oracle_hash(key + i), n = bytes - i < 8 ? bytes - i : 8;
-
-		if (memcmp(p + i, &v, n) == 0)
-			continue;
-		for (uint64_t k = 0; k < n; k++)
-			if (p[i + k] != ((const char *)&v)[k])
-				return (int64_t)(i + k);
-	}
-	return -1;
-}
-
-/* ---- claims ---- */
 
 /* Generates elements of a rank's buffer as they are at the start of an epoch. */
 static void generate_values(const struct oracle *o, uint64_t epoch, const struct expected_src *at, uint64_t n, char *out)
 {
-	values_fill(o->type, o->op, oracle_key(o->seed, epoch, at->rank, at->buf), at->rank, at->off, n, out);
+	values_fill(o->type, o->op, values_key(o->seed, epoch, at->rank, at->buf), at->rank, at->off, n, out);
 }
 
 int oracle_open(struct oracle *o, const struct claim *c, const struct bin_args *args, const uint64_t *elements,
@@ -95,7 +49,7 @@ void oracle_fill(const struct oracle *o, uint64_t epoch, char *const *buffers, c
 		if (o->b->buffers[i].mode != BIN_OUT)
 			generate_values(o, epoch, &all, bytes[i] / o->elem, buffers[i]);
 		else /* results are overwritten with a pattern, different on each rank */
-			oracle_pattern(buffers[i], bytes[i], oracle_key(o->seed, epoch, o->rank, UINT64_MAX - i));
+			values_pattern(buffers[i], bytes[i], values_key(o->seed, epoch, o->rank, UINT64_MAX - i));
 	}
 	if (o->expected.inplace.len) {
 		const struct expected_src mine = { o->rank, o->expected.inplace.buf, o->expected.inplace.off };

@@ -8,176 +8,10 @@
 #include "util/clock.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#define GUARD 64u
-
-int rank_failed(struct rank *r, const char *fmt, ...)
-{
-	char *text = r->l->error[r->rank];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof *r->l->error, fmt, ap);
-	va_end(ap);
-	if (!atomic_exchange(&r->l->shared->bad, 1) && r->c)
-		atomic_store(&r->l->shared->failed_case, r->index + 1);
-	return 1;
-}
-
-int rank_library(struct rank *r, const char *call, int rc)
-{
-	char detail[400];
-
-	if (!rc)
-		return 0;
-	MPIX_Sched_error_detail(r->ctx, detail, sizeof detail);
-	return rank_failed(r, "%s: %s", call, *detail ? detail : MPIX_Sched_error_string(rc));
-}
-
-/* Stops a wait when another rank has failed, because what this rank waits for will not arrive. */
-static int given_up(void *arg)
-{
-	const struct rank *r = arg;
-
-	return atomic_load(&r->l->shared->bad) || atomic_load(&r->l->board->failed) ? -ERR_STATE : 0;
-}
-
-static int allgather(const void *in, void *out, size_t size, void *arg)
-{
-	struct rank *r = arg;
-
-	return size > GROUP_RECORD ||
-	       rt_board_allgather(r->l->board, r->rank, ++r->seq, in, size, out, r->spins, given_up, r);
-}
-
-int rank_exchange(struct rank *r, const void *in, void *out, size_t size)
-{
-	int err = allgather(in, out, size, r);
-
-	if (err && atomic_load(&r->l->board->failed))
-		return rank_failed(r, "rank %u died", rt_failed(atomic_load(&r->l->board->failed)));
-	return err ? rank_failed(r, "another rank failed") : 0;
-}
-
-int rank_meet(struct rank *r)
-{
-	return rank_exchange(r, "", r->met, 1);
-}
-
-/* ---- data ---- */
-
-/* Plain GOAL: returns the key of a message's pattern. Each message has its own: k is its number in the channel. */
-static uint64_t message_key(const struct rank *r, uint32_t op, uint64_t epoch)
-{
-	const struct ir_rank *mine = &r->o->graph->ranks[r->rank];
-	const struct bin_op *o = &mine->ops[op];
-	bool send = o->kind == BIN_OP_SEND;
-	uint64_t k = 0;
-
-	for (uint32_t i = 0; i < op; i++)
-		k += mine->ops[i].kind == o->kind && mine->ops[i].peer == o->peer && mine->ops[i].tag == o->tag;
-	return oracle_key((uint64_t)r->o->seed + epoch, (uint64_t)(send ? r->rank : o->peer) << 32 | o->tag,
-			  send ? o->peer : r->rank, k);
-}
-
-static void fill_plain(const struct rank *r, uint64_t epoch)
-{
-	const struct ir_rank *mine = &r->o->graph->ranks[r->rank];
-
-	for (uint32_t i = 0; i < mine->nops; i++) {
-		const struct bin_op *o = &mine->ops[i];
-
-		if (o->kind == BIN_OP_SEND)
-			oracle_pattern(r->buffers[0] + o->off[0], o->len, message_key(r, i, epoch));
-	}
-	if (r->bytes[1])
-		memset(r->buffers[1], (int)(epoch & 0xff) ^ 0x5a, r->bytes[1]);
-}
-
-static int check_plain(struct rank *r, uint64_t epoch)
-{
-	const struct ir_rank *mine = &r->o->graph->ranks[r->rank];
-
-	for (uint32_t i = 0; i < mine->nops; i++) {
-		const struct bin_op *o = &mine->ops[i];
-		int64_t at;
-
-		if (o->kind != BIN_OP_RECV)
-			continue;
-		at = oracle_compare(r->buffers[1] + o->off[0], o->len, message_key(r, i, epoch));
-		if (at >= 0)
-			return rank_failed(r, "epoch %llu: byte %lld of the message from rank %u (op %u) is wrong",
-				      (unsigned long long)epoch, (long long)at, o->peer, i);
-	}
-	return 0;
-}
-
-void rank_fill(const struct rank *r, uint64_t epoch)
-{
-	if (r->o->plain)
-		fill_plain(r, epoch);
-	else if (r->o->claim->any)
-		oracle_fill(&r->oracle, epoch, r->buffers, r->bytes);
-}
-
-static uint64_t guard_key(const struct rank *r, uint32_t buffer)
-{
-	return oracle_key((uint64_t)r->o->seed, r->rank, buffer, r->index);
-}
-
-int rank_check_guards(struct rank *r, uint64_t epoch)
-{
-	for (uint32_t i = 0; i < r->info.nbuffers; i++) {
-		const char *p = r->buffers[i];
-
-		if (p && (oracle_compare(p - GUARD, GUARD, guard_key(r, i)) >= 0 ||
-			  oracle_compare(p + r->bytes[i], GUARD, guard_key(r, i)) >= 0))
-			return rank_failed(r, "epoch %llu: memory beside the buffer %s was written to",
-				      (unsigned long long)epoch,
-				      bin_str(&r->sched->bin, r->sched->bin.buffers[i].name));
-	}
-	return 0;
-}
-
-/* Checks that no rank leaves a barrier before all ranks have entered it. */
-static int check_barrier(struct rank *r, uint64_t epoch)
-{
-	for (uint32_t q = r->o->first; q < r->o->first + r->o->here; q++) /* entered is not shared with other hosts */
-		if (atomic_load(&r->l->entered[q].word) < r->starts)
-			return rank_failed(r, "epoch %llu: it left the barrier before rank %u came to it",
-				      (unsigned long long)epoch, q);
-	return 0;
-}
-
-int rank_check(struct rank *r, uint64_t epoch)
-{
-	const struct bin *b = &r->sched->bin;
-	uint32_t buffer = 0;
-	int64_t at;
-
-	if (rank_check_guards(r, epoch))
-		return 1;
-	if (r->o->plain)
-		return check_plain(r, epoch);
-	if (r->o->barrier)
-		return check_barrier(r, epoch);
-	if (!r->o->claim->any)
-		return 0;
-	at = oracle_check(&r->oracle, epoch, r->buffers, r->bytes, &buffer);
-	if (at < 0)
-		return 0;
-	return rank_failed(r, "epoch %llu: byte %lld of %s: the %s", (unsigned long long)epoch, (long long)at,
-		      bin_str(b, b->buffers[buffer].name),
-		      b->buffers[buffer].mode == BIN_IN ? "in buffer has changed" : "result is wrong");
-}
-
-/* ---- a case ---- */
 
 /* Allocates one of the caller's buffers, with guard bytes around it. */
 static int get_buffer(struct rank *r, uint32_t i, uint64_t elements)
@@ -187,14 +21,13 @@ static int get_buffer(struct rank *r, uint32_t i, uint64_t elements)
 
 	r->bytes[i] = elements * r->elem;
 	if (r->c->memory == RUN_HEAP)
-		err = rank_library(r, "MPIX_Sched_alloc", MPIX_Sched_alloc(r->ctx, r->bytes[i] + 2 * GUARD, &p));
-	else if (!(p = mem_calloc(1, r->bytes[i] + 2 * GUARD)))
+		err = rank_library(r, "MPIX_Sched_alloc", MPIX_Sched_alloc(r->ctx, r->bytes[i] + 2 * RANK_GUARD, &p));
+	else if (!(p = mem_calloc(1, r->bytes[i] + 2 * RANK_GUARD)))
 		err = rank_failed(r, "out of memory");
 	if (err)
 		return err;
-	r->given[i] = r->buffers[i] = (char *)p + GUARD;
-	oracle_pattern(p, GUARD, guard_key(r, i));
-	oracle_pattern(r->buffers[i] + r->bytes[i], GUARD, guard_key(r, i));
+	r->given[i] = r->buffers[i] = (char *)p + RANK_GUARD;
+	rank_guard(r, i);
 	return 0;
 }
 
@@ -271,7 +104,7 @@ static int get_buffers(struct rank *r)
 static void free_buffers(struct rank *r)
 {
 	for (uint32_t i = 0; i < r->info.nbuffers; i++) {
-		void *p = r->buffers[i] ? r->buffers[i] - GUARD : NULL;
+		void *p = r->buffers[i] ? r->buffers[i] - RANK_GUARD : NULL;
 
 		if (r->c->memory == RUN_HEAP)
 			MPIX_Sched_dealloc(r->ctx, p);
@@ -422,7 +255,7 @@ static int run_case(struct rank *r)
 static int run_all(struct rank *r)
 {
 	int err = rank_library(r, "MPIX_Sched_group_create",
-			  MPIX_Sched_group_create(r->ctx, (int)r->rank, (int)r->o->nranks, allgather, r, &r->group));
+			  MPIX_Sched_group_create(r->ctx, (int)r->rank, (int)r->o->nranks, rank_allgather, r, &r->group));
 
 	err = err ? err :
 		    rank_library(r, "MPIX_Sched_op_create",
@@ -477,7 +310,7 @@ int run_rank(struct run_launch *l, uint32_t rank)
 		return rank_failed(&r, "it cannot be pinned: %s", strerror(errno));
 	err = MPIX_Sched_ctx_create(&r.ctx);
 	r.spins = rt_spins(l->o->here);
-	r.random = oracle_key((uint64_t)l->o->seed, rank, 77, 0);
+	r.random = values_key((uint64_t)l->o->seed, rank, 77, 0);
 	if (err)
 		return rank_failed(&r, "MPIX_Sched_ctx_create: %s", MPIX_Sched_error_string(err));
 	err = run_all(&r);

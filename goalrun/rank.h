@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One rank of goalrun that runs cases: what rank.c and overlap.c share. */
+ * One rank of goalrun that runs cases (rank.c, overlap.c), and what both use (rank_data.c). */
 #ifndef GOALRUN_RANK_H
 #define GOALRUN_RANK_H
 
 #include "goalrun/run.h"
 #include "include/mpix_sched.h"
+
+#define RANK_GUARD 64u
 
 /* A rank and its current case. */
 struct rank {
@@ -25,7 +27,7 @@ struct rank {
 	MPIX_Sched_request req;
 	MPIX_Sched_op user;
 	size_t elem;
-	char **buffers; /* by buffer; each has GUARD bytes before and after it */
+	char **buffers; /* by buffer; each has RANK_GUARD bytes before and after it */
 	uint64_t *bytes;
 	void **given; /* buffer addresses given to the library */
 	struct arg_rows rows;
@@ -33,17 +35,20 @@ struct rank {
 	uint64_t starts; /* number of starts, over all cases */
 };
 
-
 /* Stores what went wrong where goalrun and the other ranks see it. Returns 1. */
 __attribute__((format(printf, 2, 3))) int rank_failed(struct rank *r, const char *fmt, ...);
 /* Stores the error of a library call that has returned rc. Returns 0 if rc is 0. */
 int rank_library(struct rank *r, const char *call, int rc);
+/* The allgather with which the rank makes its group. */
+int rank_allgather(const void *in, void *out, size_t size, void *arg);
 /* Exchanges at most GROUP_RECORD bytes with all ranks. */
 int rank_exchange(struct rank *r, const void *in, void *out, size_t size);
 /* Waits until all ranks have called it. */
 int rank_meet(struct rank *r);
 /* Fills the buffers before a start. Everything is overwritten, also what the previous start received. */
 void rank_fill(const struct rank *r, uint64_t epoch);
+/* Writes the guard bytes around a buffer. */
+void rank_guard(const struct rank *r, uint32_t i);
 /* Check the buffers after a start: rank_check_guards only the guard bytes around them, rank_check also all that the
  * schedule claims. */
 int rank_check_guards(struct rank *r, uint64_t epoch);

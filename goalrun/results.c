@@ -63,11 +63,6 @@ static int summarise_results(struct goalrun *g)
 	return EXIT_OK;
 }
 
-static bool has_reduction(const struct run_options *o)
-{
-	return o->cases[0].op != MPIX_SCHED_NO_OP;
-}
-
 /* True if CPU seconds and joules are measured. */
 static bool measures_energy(const struct run_options *o)
 {
@@ -342,69 +337,6 @@ static void print_json_result(const struct goalrun *g)
 		json_object_object_add(j, "messages", messages(g));
 	printf("%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
 	json_object_put(j);
-}
-
-static void print_defines(const struct defines *defines)
-{
-	for (size_t i = 0; i < defines->v.n; i++) {
-		const struct define *d = &defines->v.at[i];
-
-		fprintf(stderr, " -D %s", d->name);
-		if (d->rank >= 0)
-			fprintf(stderr, "@%" PRId64, d->rank);
-		for (size_t k = 0; k < d->n; k++)
-			fprintf(stderr, "%c%" PRId64, k ? ',' : '=', d->value[k]);
-	}
-}
-
-void run_reproduce(const struct run_options *o, size_t index)
-{
-	const struct run_case *c = &o->cases[index];
-	char name[32];
-
-	collective_sample_name(o->claim->b, c->sample, name, sizeof name);
-	fprintf(stderr, "goalrun: this case alone: goalrun -n %u", o->nranks);
-	if (o->threads)
-		fputs(" --ranks threads", stderr);
-	if (o->verify)
-		fputs(" --verify", stderr);
-	if (!is_dataless(o))
-		fprintf(stderr, " --count %" PRId64 " --type %s", c->count, run_type_names[c->type]);
-	if (has_reduction(o))
-		fprintf(stderr, " --op %s", run_op_names[c->op]);
-	if (c->root >= 0)
-		fprintf(stderr, " --root %" PRId64, c->root);
-	fprintf(stderr, " --memory %s --warmup %" PRId64 " --iters %" PRId64 " --seed %" PRId64,
-		run_memory_names[c->memory], o->warmup, o->iters, o->seed);
-	if (*name || o->sample)
-		fprintf(stderr, " --sample %s", *name ? name : o->sample);
-	if (o->delay)
-		fprintf(stderr, " --delay %" PRId64, o->delay);
-	if (o->overlap)
-		fprintf(stderr, " --overlap --tests %" PRId64, o->tests);
-	if (o->work_us)
-		fprintf(stderr, " --work %" PRId64, o->work_us);
-	if (o->backend)
-		fprintf(stderr, " --backend %s", o->backend->name);
-	if (o->engine)
-		fprintf(stderr, " --engine %s", o->engine);
-	if (o->no_shm)
-		fprintf(stderr, " --no-shm");
-	if (o->progress)
-		fprintf(stderr, " --progress %s", o->progress);
-	if (o->placed)
-		fprintf(stderr, " --placement %s", o->placed);
-	if (o->placement.comm_cores >= 0)
-		fprintf(stderr, " --comm-cores %" PRId64, o->placement.comm_cores);
-	if (o->wait)
-		fprintf(stderr, " --wait %s", o->wait);
-	if (o->trace)
-		fprintf(stderr, " --trace %s", o->trace);
-	if (o->passes)
-		fprintf(stderr, " -T %s", o->passes);
-	print_defines(&o->lowered);
-	print_defines(&o->defines);
-	fprintf(stderr, " %s\n", o->name);
 }
 
 int run_report(struct goalrun *g)

@@ -2,11 +2,11 @@
  * The parts of goalrun, each with the files that implement it:
  *   options                       options.c
  *   choice of the schedule        schedule.c, choose.c
- *   choice of the combinations    sweep.c
- *   start of the ranks            launch.c; on several hosts also hosts.h
+ *   choice of the combinations    sweep.c, case.c
+ *   start of the ranks            launch.c, process.c; on several hosts also hosts.h
  *   lowering to command queues    lower.c; the emulator of their interface: nic_process.c, nic/
  *   pinning                       pinning.c, show_placement.c
- *   run of one rank               rank.c, overlap.c, work.c
+ *   run of one rank               rank.c, rank_data.c, overlap.c, work.c
  *   expected results              oracle.c, values.c
  *   output                        results.c */
 #ifndef GOALRUN_RUN_H
@@ -231,14 +231,6 @@ void oracle_fill(const struct oracle *o, uint64_t epoch, char *const *buffers, c
  * right; else the offset of the first wrong byte, and its buffer in *buffer. */
 int64_t oracle_check(const struct oracle *o, uint64_t epoch, char *const *buffers, const uint64_t *bytes,
 		     uint32_t *buffer);
-/* Fills memory with a pattern: pseudo-random bytes that depend on key. */
-void oracle_pattern(char *p, uint64_t bytes, uint64_t key);
-/* Fills memory with a part of the pattern, from its byte `first` on. */
-void oracle_pattern_at(char *p, uint64_t first, uint64_t bytes, uint64_t key);
-/* Returns the offset of the first byte that differs from the pattern, or -1. */
-int64_t oracle_compare(const char *p, uint64_t bytes, uint64_t key);
-uint64_t oracle_key(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
-uint64_t oracle_hash(uint64_t x);
 
 /* ---- elements (values.c); op as in struct run_case ---- */
 
@@ -252,6 +244,14 @@ void values_fold(enum MPIX_Sched_basic type, unsigned op, const void *left, void
  * computed them. */
 int64_t values_compare(enum MPIX_Sched_basic type, unsigned op, const char *got, const char *want,
 		       uint64_t count);
+/* Fills memory with a pattern: pseudo-random bytes that depend on key. */
+void values_pattern(char *p, uint64_t bytes, uint64_t key);
+/* Fills memory with a part of the pattern, from its byte `first` on. */
+void values_pattern_at(char *p, uint64_t first, uint64_t bytes, uint64_t key);
+/* Returns the offset of the first byte that differs from the pattern, or -1. */
+int64_t values_differ(const char *p, uint64_t bytes, uint64_t key);
+uint64_t values_key(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+uint64_t values_hash(uint64_t x);
 /* The operation RUN_USER, as an MPIX_Sched_op_fn. arg points to a size_t, the bytes of an element. */
 void values_user(const void *in, void *inout, size_t count, void *arg);
 

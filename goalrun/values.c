@@ -7,6 +7,51 @@
 #include <float.h>
 #include <string.h>
 
+/* ---- patterns ---- */
+
+uint64_t values_hash(uint64_t x)
+{
+	x ^= x >> 30;
+	x *= 0xbf58476d1ce4e5b9u;
+	x ^= x >> 27;
+	x *= 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+uint64_t values_key(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	return values_hash(values_hash(values_hash(values_hash(a + 1) + b) + c) + d);
+}
+
+void values_pattern_at(char *p, uint64_t first, uint64_t bytes, uint64_t key)
+{
+	for (uint64_t i = 0, n; i < bytes; i += n) {
+		uint64_t at = first + i, v = values_hash(key + at / 8 * 8), skip = at % 8;
+
+		n = bytes - i < 8 - skip ? bytes - i : 8 - skip;
+		memcpy(p + i, (char *)&v + skip, n);
+	}
+}
+
+void values_pattern(char *p, uint64_t bytes, uint64_t key)
+{
+	values_pattern_at(p, 0, bytes, key);
+}
+
+int64_t values_differ(const char *p, uint64_t bytes, uint64_t key)
+{
+	for (uint64_t i = 0; i < bytes; i += 8) {
+		uint64_t v = values_hash(key + i), n = bytes - i < 8 ? bytes - i : 8;
+
+		if (memcmp(p + i, &v, n) == 0)
+			continue;
+		for (uint64_t k = 0; k < n; k++)
+			if (p[i + k] != ((const char *)&v)[k])
+				return (int64_t)(i + k);
+	}
+	return -1;
+}
+
 /* ---- goalrun's operation ---- */
 
 /* goalrun's own operation. Each byte is a map x -> a x + b modulo 16, with a in the low bits; a is odd, so that no
@@ -66,7 +111,7 @@ static double floating_of(unsigned op, uint64_t h, uint32_t rank)
 		T *p = out;                                                                             \
                                                                                                         \
 		for (uint64_t i = 0; i < count; i++) {                                                  \
-			uint64_t h = oracle_hash(key + i);                                              \
+			uint64_t h = values_hash(key + i);                                              \
                                                                                                         \
 			(void)op;                                                                       \
 			(void)rank;                                                                     \
@@ -87,7 +132,7 @@ void values_fill(enum MPIX_Sched_basic type, unsigned op, uint64_t key, uint32_t
 	size_t elem = rt_basic_size(type);
 	uint64_t bytes = count * elem;
 
-	oracle_pattern_at(out, first * elem, bytes, key); /* also fills padding bytes between the values */
+	values_pattern_at(out, first * elem, bytes, key); /* also fills padding bytes between the values */
 	if (op == RUN_USER)
 		for (uint64_t i = 0; i < bytes; i++)
 			((char *)out)[i] |= 1;

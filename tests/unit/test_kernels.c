@@ -16,7 +16,7 @@ static uint64_t seed;
 
 static uint64_t random64(void)
 {
-	return oracle_hash(++seed);
+	return values_hash(++seed);
 }
 
 /* What goes wrong easily, and anything else. */
@@ -99,8 +99,8 @@ static void agree(struct room *m, enum MPIX_Sched_basic type, enum MPIX_Sched_bu
 		size_t at = random64() % (LINE / elem ? LINE / elem : 1) * elem;
 		char *x = m->in + at, *y = m->inout + at, *z = m->want + at;
 
-		oracle_pattern(m->in, sizeof m->in, random64()); /* what lies between values, and behind */
-		oracle_pattern(m->inout, sizeof m->inout, random64());
+		values_pattern(m->in, sizeof m->in, random64()); /* what lies between values, and behind */
+		values_pattern(m->inout, sizeof m->inout, random64());
 		make(type, x, n);
 		make(type, y, n);
 		memcpy(m->want, m->inout, sizeof m->want);
@@ -108,7 +108,7 @@ static void agree(struct room *m, enum MPIX_Sched_basic type, enum MPIX_Sched_bu
 		other(x, y, n);
 		bad += memcmp(m->want, m->inout, sizeof m->want) != 0;
 		/* The other way round, and in place. */
-		oracle_pattern(m->inout, sizeof m->inout, seed);
+		values_pattern(m->inout, sizeof m->inout, seed);
 		make(type, y, n);
 		memcpy(m->want, m->inout, sizeof m->want);
 		base(x, z, n);
