@@ -334,7 +334,7 @@ QUICK := \
 	$(filter-out $(VARIANTS) $(CAMPAIGNS) $(ALONE),$(wildcard $(patsubst %,tests/%/*.sh,$(TEST_ROOMS)))) \
 	man/lint.sh
 
-.PHONY: tests list-tests list-objects check check-quick
+.PHONY: tests list-tests list-library list-objects check check-quick
 tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
 
 # Each header compiles alone; lang/lex.h is for generated lexers only.
@@ -345,13 +345,14 @@ $(BUILD)/headers/%.ok: %
 	@mkdir -p $(@D)
 	$(call say,HDR)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fsyntax-only -x c -MMD -MP -MF $@.d -MT $@ $< && touch $@
 
-# For tests that replace one object of the library.
-list-objects:
-	@printf '%s\n' $(LIB_O)
-
 # For tests/house/house.sh: a script in none of the lists would never run.
 list-tests:
 	@printf '%s\n' $(QUICK) $(VARIANTS) $(CAMPAIGNS) $(ALONE)
+# What tests take of a build, where objects of removed sources may lie.
+list-library:
+	@printf '%s\n' $(LIB_O)
+list-objects:
+	@printf '%s\n' $(sort $(LIB_O) $(call obj,$(GOALC) $(GOALRUN)))
 
 # Everything that this machine can run; under 15 minutes on two cores.
 check:

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Rules for the tree. Includes follow doc/arrows, which has no cycle. Folders, headers, functions and lines of the Makefile keep to
-# their limits. Each header compiles alone. The Makefile lists every test script, and every script is executable. README names
-# every folder. The check of includes is tried on one that is not allowed.
+# Rules for the tree. Includes follow doc/arrows, which has no cycle. Files call each other in no cycle but those that doc/arrows
+# names. Folders, headers, functions and lines of the Makefile keep to their limits. Each header compiles alone. The Makefile
+# lists every test script, and every script is executable. README names every folder. The checks of includes and of cycles are
+# tried on faulty ones.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1
@@ -12,23 +13,57 @@ LINES_OF_A_FOLDER=9000 FILES_OF_A_FOLDER=30 LINES_OF_A_HEADER=320 LINES_OF_A_FUN
 # sources_of ROOT : the files of the product
 sources_of() { (cd "$1" && find $PRODUCT -name '*.[chlyd]' -o -name '*.def' | sort); }
 
+# arrows FILE : the part of doc/arrows with the arrows
+arrows() { sed -e '/^# ---- circles of files/,$d' -e 's/#.*//' "$1"; }
+
 # against ROOT ARROWS : includes that no arrow allows
 against()
 {
 	(cd "$1" && sources_of . | xargs grep -H '^#include "' | sed 's/^\([^:]*\):#include "\(.*\)".*/\1 \2/') |
 		awk 'function room(f) { sub(/\/[^\/]*$/, "", f); return f }
-		FNR == NR { sub(/#.*/, ""); if (!NF) next; sub(/:/, "", $1); known[$1] = 1; for (i = 2; i <= NF; i++) may[$1, $i] = 1; next }
+		FNR == NR { if (!NF) next; sub(/:/, "", $1); known[$1] = 1; for (i = 2; i <= NF; i++) may[$1, $i] = 1; next }
 		{ from = room($1); to = $2 ~ /\// ? room($2) : from; if (from != to && !((from, to) in may)) print $1 " includes " $2 }
-		!(room($1) in known) { print $1 ": doc/arrows has no room " room($1) }' "$2" -
+		!(room($1) in known) { print $1 ": doc/arrows has no room " room($1) }' <(arrows "$2") -
 }
 
 # circles ARROWS : rooms in a circle
-circles() { sed 's/#.*//; s/://' "$1" | awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | tsort 2>&1 >/dev/null | sed -n 's/^tsort: //p'; }
+circles() { arrows "$1" | sed 's/://' | awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | tsort 2>&1 >/dev/null | sed -n 's/^tsort: //p'; }
+
+# calls : which file of the product uses what of which other, by the objects: "file file"
+calls()
+{
+	make -s --no-print-directory BUILD="$BUILD" list-objects | grep -v /loops- | xargs nm -A -P -g | sed "s,^$BUILD/,," |
+		awk '{ sub(/\.o:$/, "", $1) }
+		$3 == "U" { users[$2] = users[$2] " " $1; next }
+		!($2 in home) { home[$2] = $1 }
+		END { for (symbol in home) { n = split(users[symbol], user); for (i = 1; i <= n; i++) print user[i], home[symbol] } }' |
+		grep -v '^backends/.* runtime/' | sort -u
+}
+
+# file_circles CALLS ARROWS : files in a circle that ARROWS does not name; files that it names and that are in none
+file_circles()
+{
+	local named
+
+	named=$(sed -n 's/^circle: //p' "$2")
+	awk 'FNR == NR { for (i = 1; i <= NF; i++) circle[$i] = $1; next }
+		{ for (k = 1; k <= 2; k++) if ($k in circle) $k = circle[$k]; print $1, $2 }' <(echo "$named") "$1" |
+		tsort 2>&1 >/dev/null | sed -n '/input contains a loop/d; s/^tsort: //p' | paste -sd' ' | grep .
+	echo "$named" | while read -r files; do
+		grep -wF "${files// /$'\n'}" "$1" | awk -v files="$files" 'BEGIN { n = split(files, f); for (i in f) is[f[i]] = 1 }
+			$1 in is && $2 in is { to[$1, $2] = 1 }
+			END { for (k in f) for (i in f) for (j in f) if ((f[i], f[k]) in to && (f[k], f[j]) in to) to[f[i], f[j]] = 1
+				for (i = 1; i <= n; i++) if (!((f[i], f[1]) in to && (f[1], f[i]) in to)) print f[i] " is in no circle" }'
+	done
+}
 
 bad=$(against . doc/arrows)
 check "house.arrows $bad" [ -z "$bad" ]
 bad=$(circles doc/arrows)
 check "house.circles $bad" [ -z "$bad" ]
+calls >"$TMP/calls"
+bad=$(file_circles "$TMP/calls" doc/arrows)
+check "house.file_circles $bad" [ -z "$bad" ]
 
 # Both find what is wrong.
 mkdir -p "$TMP/house" && cp -r $PRODUCT "$TMP/house"
@@ -36,6 +71,10 @@ echo '#include "compiler/compile.h"' >>"$TMP/house/lang/loc.h"
 check house.arrows.offender [ "$(against "$TMP/house" doc/arrows)" = "lang/loc.h includes compiler/compile.h" ]
 sed 's/^lang: /lang: compiler/' doc/arrows >"$TMP/arrows"
 check house.circles.offender [ -n "$(circles "$TMP/arrows")" ]
+(cat "$TMP/calls" && echo runtime/error runtime/trace) >"$TMP/offender"
+check house.file_circles.offender [ "$(file_circles "$TMP/offender" doc/arrows)" = "runtime/error runtime/trace" ]
+check house.file_circles.stale [ "$(file_circles "$TMP/calls" <(cat doc/arrows; echo 'circle: util/err util/mem'))" = \
+	"util/err is in no circle"$'\n'"util/mem is in no circle" ]
 
 bad=$(for d in $(sources_of . | xargs -n1 dirname | sort -u); do
 	files=$(find "$d" -maxdepth 1 -name '*.c' | wc -l)

@@ -49,7 +49,8 @@ without() # NAME TEXT OPTIONS... : a program with a world.c of its own
 	local name=$1 text=$2 others
 
 	shift 2
-	others=$(make -s -C "$ROOT" BUILD="$BUILD" HOOK="$(ls "$BUILD/tests/alloc/hook.o" 2>/dev/null)" list-objects | tr ' ' '\n' | grep -v '/runtime/world\.o$')
+	others=$( (make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" list-library; ls "$BUILD/tests/alloc/hook.o" 2>/dev/null) |
+		sort -u | grep -v '/runtime/world\.o$')
 	if ! (cd "$ROOT" && for cov in '' --coverage; do
 		# shellcheck disable=SC2086
 		cc -std=c17 -D_GNU_SOURCE -I. -Iinclude "$@" $cov -pthread -o "$TMP/without" tests/rt/world.c runtime/world.c \
