@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What goalc --verify goes through: sizes, roots, counts and arguments of one schedule. */
+ * The proof of goalc --verify: all cases of one schedule, and what is proved. */
 #ifndef COMPILER_VERIFY_CASES_H
 #define COMPILER_VERIFY_CASES_H
 
@@ -8,58 +8,65 @@
 #include "compiler/verify/verify.h"
 
 struct verify_asked {
-	unsigned file; /* of the diagnostics */
-	uint32_t first, last; /* sizes; 0: a sample of them, or that of the binary */
-	const struct define *defines; /* by -D; others are samples, or have their defaults */
+	unsigned file; /* source file named in diagnostics */
+	uint32_t first, last; /* sizes; 0: some small ones, or the size of the binary */
+	const struct define *defines; /* values of -D; other parameters have values of samples, or their defaults */
 	size_t ndefines;
 	uint32_t most_ops; /* as in bin_args */
-	const char *passes; /* in place of those of the binary, or NULL */
-	const struct goal_loc *locs; /* of the instructions of a program, or NULL */
-	void (*progress)(uint32_t size); /* may be NULL */
+	const char *passes; /* list of passes in place of the binary's own, or NULL */
+	const struct goal_loc *locs; /* locations of the program's instructions, or NULL */
+	void (*progress)(uint32_t size); /* called before each size; may be NULL */
 };
 
-/* Of a size that is proved. */
+/* The roots with which a size is proved. */
 struct verify_roots {
-	uint32_t n; /* with so many; 0: there is none to choose */
-	uint32_t few[3]; /* the first of them */
+	uint32_t n; /* how many there are; 0 if no root is to be chosen */
+	uint32_t few[3]; /* the first ones, in the order in which they were tried */
 };
 
-/* What assertions of the schedule ruled out of the sizes that are proved. */
+/* Numbers in ascending order, each once. */
+struct ascending {
+	VEC(int64_t) v;
+};
+/* Returns 0 or -ERR_NOMEM. */
+int ascending_add(struct ascending *a, int64_t x);
+
+/* Values that assertions of the schedule exclude at sizes that are proved. */
 struct verify_passed {
-	unsigned counts; /* usual ones, as bits */
-	VEC(uint32_t) roots; /* ascending */
-	uint32_t samples; /* as bits */
-	uint64_t cases; /* that are not explained by these alone */
-	char such[96]; /* the first of them */
+	unsigned counts; /* a bit for each enum counts_usual */
+	struct ascending roots;
+	uint32_t samples; /* a bit for each */
+	uint64_t cases; /* number of excluded cases that none of these explains alone */
+	char such[96]; /* the first of these cases, in words */
 };
 
 struct verify_result {
-	VEC(uint32_t) sizes; /* proved, ascending */
-	VEC(struct verify_roots) roots; /* of each of them */
-	VEC(uint32_t) ruled_out; /* by assertions of the schedule */
-	VEC(uint32_t) unsuited; /* samples have no vectors of the lengths that it wants */
-	uint64_t cases; /* proved */
-	/* The counts that were proved: the only one there is, or -1 and then the usual ones (a bit for each enum counts_usual)
-	 * and others, ascending. */
-	int64_t count, cut; /* COUNTS_CUT */
-	unsigned usual;
+	VEC(uint32_t) sizes; /* sizes that are proved, ascending */
+	VEC(struct verify_roots) roots; /* one for each of these sizes */
+	VEC(uint32_t) ruled_out; /* sizes that assertions of the schedule exclude */
+	VEC(uint32_t) unsuited; /* sizes at which the schedule wants vectors of lengths that no sample has */
+	uint64_t cases; /* number of cases that are proved */
+	int64_t count; /* the only count, or -1: several counts are proved */
+	unsigned usual; /* of these, the usual ones: a bit for each enum counts_usual */
+	int64_t cut; /* the value of COUNTS_CUT */
 	struct verify_passed passed;
-	VEC(int64_t) others;
-	uint32_t samples; /* a bit for each that was proved */
-	bool chosen; /* they differ */
-	char *values; /* of parameters that are no sample's, as text; NULL: there are none */
-	bool claims; /* the schedule says what it does */
-	struct verify_report report; /* of the case of the largest size with the most messages */
+	struct ascending others; /* the other counts that are proved */
+	uint32_t samples; /* a bit for each sample that is proved */
+	bool chosen; /* true if samples differ */
+	char *values; /* text with the values of parameters that samples do not set, or NULL */
+	bool claims; /* true if the schedule says what it does */
+	struct verify_report report; /* report on the case with the most messages at the largest size */
 	uint32_t differ[3]; /* two ranks that bracket a reduction differently, and the size; or zeros */
 };
 
-/* Verifies all cases, until one is wrong. 0: proved; -ERR_SYNTAX: what is wrong is in d; or -ERR_x. */
-int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_asked *asked,
-		 struct verify_result *out);
+/* Verifies all cases until one fails. Returns 0 if all are proved, -ERR_SYNTAX after a diagnostic, or -ERR_x. */
+int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_asked *asked, struct verify_result *out);
 void verify_result_fini(struct verify_result *r);
 
-/* verify_passed.c: the cases of a size, by root (the first: as given) and usual count (the last: another, or the only one), as
- * a bit for each sample. */
+/* ---- excluded cases (verify_passed.c) ---- */
+
+/* Outcomes of the cases of one size, with a bit for each sample. Row 0 is the root as given, row 1 + r is root r. The columns are
+ * the usual counts, and then one for all other counts or for the only one. */
 #define TRIED_COUNTS (COUNTS_USUAL + 1u)
 struct tries {
 	uint32_t size;
@@ -69,12 +76,12 @@ struct tries {
 };
 int tries_init(struct tries *t, uint32_t size);
 void tries_fini(struct tries *t);
-/* root: -1 as given. Otherwise than proved, an assertion has ruled it out. */
+/* Notes the outcome of a case: proved, or excluded by an assertion. k is the column, and root is -1 for the root as given. */
 void tries_note(struct tries *t, int64_t root, unsigned k, unsigned sample, bool proved);
-/* Adds what was ruled out. counts: TRIED_COUNTS of them. */
+/* Adds what the outcomes of a size say about excluded values. counts has the values of the TRIED_COUNTS columns. */
 int tries_tell(const struct tries *t, const struct bin *b, const int64_t *counts, struct verify_passed *out);
 
-/* What is proved, as text owned by the caller; file: the name of a schedule that has none. */
+/* Describes what is proved in a text that the caller owns. file stands for the name of a schedule without one. */
 int verify_text(const struct bin *b, const char *file, const struct verify_result *r, char **out);
 
 #endif

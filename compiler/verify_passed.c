@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What assertions have ruled out: of a case that is passed over, whether it is its count, its root or its sample. That is said
- * only where a case that differs in nothing else is proved, and none that has the same; other cases are told as they are. */
+ * Explains excluded cases: an assertion excludes the count, the root or the sample of a case. One of these is blamed only if a
+ * case that differs in nothing else is proved, and no case with the same value is. Other cases are reported as they are. */
 #include "compiler/verify_cases.h"
 
 #include "compiler/collectives/collective.h"
@@ -29,7 +29,7 @@ void tries_note(struct tries *t, int64_t root, unsigned k, unsigned sample, bool
 	*(proved ? &x->proved[k] : &x->excluded[k]) |= 1u << sample;
 }
 
-/* The samples with which a root is proved. */
+/* Returns the samples with which a root is proved. */
 static uint32_t proved_with(const struct tried *x)
 {
 	uint32_t samples = 0;
@@ -39,7 +39,7 @@ static uint32_t proved_with(const struct tried *x)
 	return samples;
 }
 
-/* The counts to blame, as bits. proved: with which samples a count is. */
+/* Returns the counts to blame, as bits. proved has for each count the samples with which it is proved. */
 static unsigned blame_counts(const struct tries *t, const uint32_t *proved)
 {
 	unsigned counts = 0;
@@ -51,7 +51,7 @@ static unsigned blame_counts(const struct tries *t, const uint32_t *proved)
 	return counts;
 }
 
-/* The samples to blame. */
+/* Returns the samples to blame. */
 static uint32_t blame_samples(const struct tries *t, const uint32_t *proved)
 {
 	uint32_t samples = 0, any = 0;
@@ -74,18 +74,18 @@ static bool blame_root(const struct tried *x, const uint32_t *proved)
 	return alone && !proved_with(x);
 }
 
-static int add_root(struct verify_passed *out, uint32_t root)
+int ascending_add(struct ascending *a, int64_t x)
 {
-	size_t i = out->roots.n;
+	size_t i = a->v.n;
 
-	for (size_t k = 0; k < out->roots.n; k++)
-		if (out->roots.at[k] == root)
+	for (size_t k = 0; k < a->v.n; k++)
+		if (a->v.at[k] == x)
 			return 0;
-	if (VEC_PUSH(&out->roots, root))
+	if (VEC_PUSH(&a->v, x))
 		return -ERR_NOMEM;
-	for (; i && out->roots.at[i - 1] > root; i--)
-		out->roots.at[i] = out->roots.at[i - 1];
-	out->roots.at[i] = root;
+	for (; i && a->v.at[i - 1] > x; i--)
+		a->v.at[i] = a->v.at[i - 1];
+	a->v.at[i] = x;
 	return 0;
 }
 
@@ -117,7 +117,7 @@ int tries_tell(const struct tries *t, const struct bin *b, const int64_t *counts
 		const bool root = r && blame_root(&t->root[r], proved);
 
 		if (root)
-			err = add_root(out, r - 1);
+			err = ascending_add(&out->roots, (int64_t)r - 1);
 		for (unsigned k = 0; k < TRIED_COUNTS && !root; k++)
 			for (unsigned s = 0; s < 32 && !(of_count >> k & 1); s++)
 				if ((t->root[r].excluded[k] & ~samples) >> s & 1)

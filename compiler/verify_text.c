@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What goalc --verify says of a schedule that it has proved. */
+ * Describes in words what goalc --verify has proved. */
 #include "compiler/verify_cases.h"
 
 #include "compiler/collectives/collective.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "1-17, 31-33, 64 ranks". */
+/* Adds sizes in the form "1-17, 31-33, 64 ranks". */
 static void add_sizes(struct text *t, const uint32_t *v, size_t n)
 {
 	for (size_t i = 0, last; i < n; i = last + 1) {
@@ -56,12 +56,21 @@ static void add_usual(struct text *t, const struct verify_result *r, unsigned wh
 	}
 }
 
-/* Counts of a search that are listed. */
-#define LISTED 8u
+/* Adds a list of numbers, of which only some are listed if there are many. */
+static void add_numbers(struct text *t, const struct ascending *a, bool *any)
+{
+	const size_t n = a->v.n, listed = 8;
+
+	for (size_t i = 0; i < n && i < listed; i++) {
+		comma(t, any);
+		text_add(t, "%" PRId64, a->v.at[i]);
+	}
+	if (n > listed)
+		text_add(t, ", and %zu more up to %" PRId64, n - listed, a->v.at[n - 1]);
+}
 
 static void add_counts(struct text *t, const struct verify_result *r)
 {
-	const size_t n = r->others.n;
 	bool any = false;
 
 	text_add(t, "  tried: %s ", r->count >= 0 ? "count" : "counts");
@@ -69,15 +78,10 @@ static void add_counts(struct text *t, const struct verify_result *r)
 		text_add(t, "%" PRId64, r->count);
 	else
 		add_usual(t, r, r->usual, &any);
-	for (size_t i = 0; i < n && i < LISTED; i++) {
-		comma(t, &any);
-		text_add(t, "%" PRId64, r->others.at[i]);
-	}
-	if (n > LISTED)
-		text_add(t, ", and %zu more up to %" PRId64, n - LISTED, r->others.at[n - 1]);
+	add_numbers(t, &r->others, &any);
 }
 
-/* Whether two sizes are told together. */
+/* True if two sizes are described together, because the same can be said of their roots. */
 static bool alike(const struct verify_result *r, size_t i, size_t k)
 {
 	const uint32_t n = r->roots.at[i].n, m = r->roots.at[k].n;
@@ -85,7 +89,7 @@ static bool alike(const struct verify_result *r, size_t i, size_t k)
 	return (n == r->sizes.at[i]) == (m == r->sizes.at[k]) && (n == m || n == r->sizes.at[i]);
 }
 
-/* "; 1-9 ranks: all roots; 10 ranks: 3 of 10 roots (0, 4, 9)". */
+/* Adds roots in the form "; 1-9 ranks: all roots; 10 ranks: 3 of 10 roots (0, 4, 9)". */
 static int add_roots(struct text *t, const struct verify_result *r)
 {
 	VEC(uint32_t) sizes = { 0 };
@@ -132,7 +136,7 @@ static void add_samples(struct text *t, const struct bin *b, uint32_t samples)
 	}
 }
 
-/* Begins with what of the proof the schedule's assertions rule out. */
+/* Begins a list of values that the schedule's assertions exclude. */
 static void passed(struct text *t, bool *any, const char *what, bool many)
 {
 	text_add(t, "%s%s%s ", *any ? "; " : "  passed over by its own assertions: ", what, many ? "s" : "");
@@ -148,12 +152,11 @@ static void add_passed(struct text *t, const struct bin *b, const struct verify_
 		passed(t, &any, "count", p->counts & (p->counts - 1));
 		add_usual(t, r, p->counts, &listed);
 	}
-	if (p->roots.n)
-		passed(t, &any, "root", p->roots.n > 1);
-	for (size_t i = 0; i < p->roots.n && i < LISTED; i++)
-		text_add(t, "%s%" PRIu32, i ? ", " : "", p->roots.at[i]);
-	if (p->roots.n > LISTED)
-		text_add(t, ", and %zu more up to %" PRIu32, p->roots.n - LISTED, p->roots.at[p->roots.n - 1]);
+	if (p->roots.v.n) {
+		passed(t, &any, "root", p->roots.v.n > 1);
+		listed = false;
+		add_numbers(t, &p->roots, &listed);
+	}
 	if (p->samples) {
 		passed(t, &any, "sample", p->samples & (p->samples - 1));
 		add_samples(t, b, p->samples);
@@ -165,7 +168,7 @@ static void add_passed(struct text *t, const struct bin *b, const struct verify_
 	text_add(t, "%s", any ? "\n" : "");
 }
 
-/* What the proof is about: it says nothing of other values. */
+/* Adds the values that were tried: nothing is proved about other values. */
 static int add_tried(struct text *t, const struct bin *b, const struct verify_result *r)
 {
 	int err;
@@ -207,8 +210,7 @@ int verify_text(const struct bin *b, const char *file, const struct verify_resul
 	if (!(b->meta->flags & BIN_F_PLAIN))
 		err = add_tried(&t, b, r);
 	if (!(b->meta->flags & BIN_F_PLAIN))
-		text_add(&t,
-			 "  messages of %u ranks: %" PRIu64 "; safe by data flow: %" PRIu64
+		text_add(&t, "  messages of %u ranks: %" PRIu64 "; safe by data flow: %" PRIu64
 			 "; need a ready signal: %" PRIu64 "\n",
 			 r->sizes.at[r->sizes.n - 1], r->report.messages, r->report.safe, r->report.ready);
 	if (r->report.lowered)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counts that assertions may ask for: multiples of the number of ranks, of powers of two, and of the numbers that the
- * schedule has, which are those of its assertions as well; then all small ones. */
+ * Lists counts that assertions may ask for: multiples of the number of ranks, of powers of two, and of the numbers in the
+ * schedule's program, which include those of its assertions; then all small counts. */
 #include "compiler/verify/counts.h"
 
 #include "util/err.h"
 
 #include <stdlib.h>
 
-#define LARGEST ((int64_t)1 << 52) /* counts beyond overflow where they are multiplied */
-#define MULTIPLE ((int64_t)1 << 16) /* multiples beyond come last */
-#define FEW 256 /* small ones that come first */
-#define MANY 1024u /* numbers of a program that are looked at */
-#define PRODUCTS 16u /* of them that are multiplied with each other */
+#define LARGEST ((int64_t)1 << 52) /* larger counts overflow when a schedule multiplies them */
+#define MULTIPLE ((int64_t)1 << 16) /* larger multiples come last */
+#define FEW 256 /* how many small counts come early */
+#define MANY 1024u /* how many numbers of a program are used */
+#define PRODUCTS 16u /* how many of these are multiplied with each other */
 
 static int compare(const void *a, const void *b)
 {
@@ -20,7 +20,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Ascending, each once. */
+/* Sorts the numbers and removes duplicates. */
 static void sort(struct counts *c)
 {
 	size_t n = 0;
@@ -38,13 +38,13 @@ static int add(struct counts *c, int64_t v)
 	return v < 2 || v > LARGEST ? 0 : VEC_PUSH(&c->numbers, v);
 }
 
-/* The product, or 0 when it is too large. */
+/* Returns the product, or 0 if it is too large. */
 static int64_t times(int64_t a, int64_t b)
 {
 	return a > LARGEST / b ? 0 : a * b;
 }
 
-/* The numbers of the program, of the arguments, and of ranks. */
+/* Adds the numbers in the program, the arguments, and the number of ranks with its neighbours. */
 static int add_numbers(struct counts *c, const struct bin *b, uint32_t size, const struct bin_arg *row)
 {
 	int err = 0;
@@ -110,7 +110,7 @@ int64_t counts_other(const struct counts *c, int64_t base, size_t i)
 {
 	const size_t n = c->numbers.n;
 
-	if (i < n) /* in place of 2p + 1 they make blocks as uneven as that does */
+	if (i < n) /* multiples of base make blocks as uneven as base does: it may be 2p + 1 */
 		return c->numbers.at[i] <= MULTIPLE / base ? c->numbers.at[i] * base : 1;
 	i -= n;
 	if (i < FEW)

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counts to try in place of those for which, by its own assertions, a schedule is not. */
+ * Counts to try in place of a count that the schedule's own assertions exclude. */
 #ifndef COMPILER_VERIFY_COUNTS_H
 #define COMPILER_VERIFY_COUNTS_H
 
 #include "format/read.h"
 #include "util/mem.h"
 
-/* What is tried first: no element, one, some, and more than ranks but no multiple of them; and one for passes, beyond what
- * they cut off. */
+/* The counts that are tried first: no element, one, some, more than there are ranks but no multiple of that number, and one
+ * for passes that leave short messages alone: it is larger than these. */
 enum counts_usual { COUNTS_NONE, COUNTS_ONE, COUNTS_SOME, COUNTS_UNEVEN, COUNTS_CUT, COUNTS_USUAL };
 
 struct counts {
-	VEC(int64_t) numbers; /* ascending, from 2 on: what an assertion may want counts to be multiples of */
-	int64_t few; /* all up to this one are worth a try where others may be too few */
+	VEC(int64_t) numbers; /* ascending, from 2 on; an assertion may ask for multiples of them */
+	int64_t few; /* all counts up to this one are listed, at the end */
 };
 
-/* row: the arguments of a rank, or NULL. 0 or -ERR_NOMEM. */
+/* Finds the numbers for one size. row has the arguments of a rank, or is NULL. Returns 0 or -ERR_NOMEM. */
 int counts_init(struct counts *c, const struct bin *b, uint32_t size, const struct bin_arg *row);
 void counts_fini(struct counts *c);
-/* The i-th count in place of one of at least 1; 0: there are no more. Some come twice. The first counts_short are the ones
- * that are likely. */
+/* Returns the i-th count to try in place of base, which is at least 1, or 0 if there are no more. A count may come twice. */
 int64_t counts_other(const struct counts *c, int64_t base, size_t i);
+/* Returns how many of the counts, from the first on, are likely to do. */
 size_t counts_short(const struct counts *c);
 
 #endif
