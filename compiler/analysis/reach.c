@@ -31,17 +31,38 @@ struct asks {
 
 enum answer { NO, YES, UNKNOWN };
 
+/* A search whose answer is remembered. Many questions come down to the same search, and longer searches lead through shorter
+ * ones. Those of one rank come soon after another, but many ranks may be under way: the table has room for a share of all
+ * events. */
+#define SHARE 16u
+struct ir_near_known {
+	uint32_t from, to; /* equal: the place is empty */
+	enum answer answer;
+};
+
 void ir_near_fini(struct ir_near *x)
 {
 	free(x->soon);
 	free(x->many);
+	free(x->known);
 	*x = (struct ir_near){ 0 };
+}
+
+/* Returns the place of a search, which may hold another one. */
+static struct ir_near_known *known_place(const struct ir_near *x, uint32_t from, uint32_t to)
+{
+	return &x->known[((uint64_t)from * 0x9e3779b97f4a7c15u ^ (uint64_t)to * 0xc2b2ae3d27d4eb4fu) >> 32 & x->mask];
 }
 
 int ir_near_init(struct ir_near *x, const struct ir_events *ev)
 {
-	*x = (struct ir_near){ ev, mem_alloc((size_t)ev->n * sizeof *x->soon), mem_calloc(ev->n / 64 + (size_t)1, sizeof *x->many) };
-	if (!x->soon || !x->many)
+	uint32_t places = 64;
+
+	while (places < ev->n / SHARE)
+		places *= 2;
+	*x = (struct ir_near){ ev, mem_alloc((size_t)ev->n * sizeof *x->soon), mem_calloc(ev->n / 64 + (size_t)1, sizeof *x->many),
+			       mem_calloc(places, sizeof *x->known), places - 1 };
+	if (!x->soon || !x->many || !x->known)
 		return -ERR_NOMEM;
 	memset(x->soon, 0xff, (size_t)ev->n * sizeof *x->soon);
 	for (uint32_t at = ev->n; at-- > 0;) {
@@ -105,8 +126,9 @@ static bool listed(const uint32_t *pred, uint32_t n, uint32_t e)
 /* Searches for a path between two events, backwards from to, and visits a limited number of events. start is the first
  * position of an event after from, so events before it cannot come after from. The search is depth-first: long paths lead
  * through the few events that many others wait for. */
-static enum answer search_back(const struct ir_events *ev, uint32_t from, uint32_t start, uint32_t to)
+static enum answer search_back(const struct ir_near *x, uint32_t from, uint32_t start, uint32_t to)
 {
+	const struct ir_events *ev = x->ev;
 	struct seen seen = { { 0 }, 0 };
 	uint32_t todo[NEAR], n = 0;
 	bool all = true;
@@ -115,7 +137,13 @@ static enum answer search_back(const struct ir_events *ev, uint32_t from, uint32
 	while (n) {
 		const uint32_t at = todo[--n], *pred = ev->pred + ev->pred_at[at], npred = ev->pred_at[at + 1] - ev->pred_at[at];
 		const bool wide = npred > WIDE;
+		const struct ir_near_known *k = wide ? known_place(x, from, at) : NULL;
 
+		if (k && k->from == from && k->to == at && k->answer != UNKNOWN) {
+			if (k->answer == YES)
+				return YES;
+			continue;
+		}
 		if (wide && listed(pred, npred, from))
 			return YES;
 		all &= !wide;
@@ -134,6 +162,20 @@ static enum answer search_back(const struct ir_events *ev, uint32_t from, uint32
 	return all ? NO : UNKNOWN;
 }
 
+/* As search_back(), but answers a question that it remembers at once. */
+static enum answer search_known(const struct ir_near *x, uint32_t from, uint32_t start, uint32_t to)
+{
+	struct ir_near_known *k = known_place(x, from, to);
+	enum answer a;
+
+	if (k->from == from && k->to == to)
+		return k->answer;
+	a = search_back(x, from, start, to);
+	if (a != UNKNOWN || k->from == k->to || k->answer == UNKNOWN)
+		*k = (struct ir_near_known){ from, to, a };
+	return a;
+}
+
 static bool one_way(const struct ir_near *x, uint32_t e)
 {
 	return x->soon[e] < x->ev->n && !(x->many[e / 64] >> e % 64 & 1);
@@ -144,7 +186,7 @@ static enum answer search_near(const struct ir_near *x, uint32_t from, uint32_t 
 	const struct ir_events *ev = x->ev;
 
 	if (x->soon[to] == NONE)
-		return from == to ? YES : search_back(ev, from, ev->pos[from], to);
+		return from == to ? YES : search_back(x, from, ev->pos[from], to);
 	/* Move both events towards each other as long as each has only one successor, or one predecessor. */
 	for (unsigned i = 0; i < NEAR && ev->pos[from] < ev->pos[to] && one_way(x, from); i++)
 		from = ev->order[x->soon[from]];
@@ -152,7 +194,7 @@ static enum answer search_near(const struct ir_near *x, uint32_t from, uint32_t 
 		to = ev->pred[ev->pred_at[to]];
 	if (ev->pos[from] >= ev->pos[to])
 		return from == to ? YES : NO;
-	return x->soon[from] > ev->pos[to] ? NO : search_back(ev, from, x->soon[from], to);
+	return x->soon[from] > ev->pos[to] ? NO : search_known(x, from, x->soon[from], to);
 }
 
 bool ir_near_yes(const struct ir_near *x, const struct ir_query *q)
