@@ -354,44 +354,62 @@ static bool in_text_order(const struct ir_rank *rank)
 	return true;
 }
 
+/* Lists the ends of messages of a rank by channel. Stores in *pairs how many follow another one on its channel. */
+static int rank_channels(const struct ir_rank *rank, struct ends *ends, uint32_t *pairs)
+{
+	*pairs = 0;
+	for (uint32_t i = 0; i < rank->nops; i++) {
+		const struct bin_op *op = &rank->ops[i];
+
+		if (bin_is_message(op->kind) && VEC_PUSH(&ends->v, (struct end){ ir_op_sends(op), op->peer, op->tag, i }))
+			return -ERR_NOMEM;
+	}
+	if (ends->v.n > 1)
+		qsort(ends->v.at, ends->v.n, sizeof *ends->v.at, by_channel);
+	for (size_t i = 1; i < ends->v.n; i++)
+		*pairs += same_channel(&ends->v.at[i - 1], &ends->v.at[i]);
+	return 0;
+}
+
+/* Adds to the dependencies of a rank one of each op on the op before it on its channel. */
+static int order_channels(const struct ir_rank *rank, const struct ends *ends, uint32_t pairs, struct ir_rank *out)
+{
+	const uint32_t ndeps = rank->dep_at[rank->nops];
+	struct bin_dep *edges = mem_alloc(((size_t)ndeps + pairs) * sizeof *edges);
+	uint32_t n = 0;
+	int err;
+
+	if (!edges)
+		return -ERR_NOMEM;
+	for (uint32_t i = 0; i < rank->nops; i++)
+		for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++)
+			edges[n++] = (struct bin_dep){ i, rank->deps[k] };
+	for (size_t i = 1; i < ends->v.n; i++)
+		if (same_channel(&ends->v.at[i - 1], &ends->v.at[i]))
+			edges[n++] = (struct bin_dep){ ends->v.at[i].op, ends->v.at[i - 1].op | BIN_START };
+	err = ir_rank_set_deps(out, edges, n);
+	free(edges);
+	return err;
+}
+
 /* For each two consecutive ops of a channel, adds a dependency of the second on the first. If that closes a cycle, the
  * dependencies contradict the order of the text. */
 int ir_rank_order(const struct ir_rank *rank, uint32_t *bad)
 {
-	struct ir_rank with = { .ops = rank->ops, .nops = rank->nops };
-	VEC(struct end) ends = { 0 };
-	VEC(struct bin_dep) edges = { 0 };
-	uint32_t *pos;
+	struct ir_rank with = { .nops = rank->nops };
+	struct ends ends = { 0 };
+	uint32_t pairs;
 	int err;
 
 	if (in_text_order(rank))
 		return 0;
-	pos = mem_alloc((size_t)rank->nops * sizeof *pos);
-	err = pos ? 0 : -ERR_NOMEM;
-	for (uint32_t i = 0; i < rank->nops && !err; i++) {
-		const struct bin_op *op = &rank->ops[i];
-
-		for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++)
-			err |= VEC_PUSH(&edges, (struct bin_dep){ i, rank->deps[k] });
-		if (bin_is_message(op->kind))
-			err |= VEC_PUSH(&ends, (struct end){ ir_op_sends(op), op->peer, op->tag, i });
+	err = rank_channels(rank, &ends, &pairs);
+	if (!err && pairs) { /* else nothing is added */
+		err = order_channels(rank, &ends, pairs, &with);
+		err = err ? err : ir_rank_positions(&with, NULL, bad);
 	}
-	if (!err && ends.n > 1) {
-		qsort(ends.at, ends.n, sizeof *ends.at, by_channel);
-		for (size_t i = 1; i < ends.n && !err; i++)
-			if (same_channel(&ends.at[i - 1], &ends.at[i]))
-				err = VEC_PUSH(&edges, (struct bin_dep){ ends.at[i].op,
-									 ends.at[i - 1].op | BIN_START });
-		if (!err)
-			err = ir_rank_set_deps(&with, edges.at, (uint32_t)edges.n);
-		if (!err)
-			err = ir_rank_positions(&with, pos, bad);
-	}
-	with.ops = NULL;
 	ir_rank_fini(&with);
-	VEC_FREE(&ends);
-	VEC_FREE(&edges);
-	free(pos);
+	VEC_FREE(&ends.v);
 	return err;
 }
 
