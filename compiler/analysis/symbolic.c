@@ -40,7 +40,6 @@ struct sym_state {
 	VEC(struct read) reads;
 	struct value_runs a, b, sum; /* values of the current op */
 	uint32_t rank; /* rank of the previous event */
-	bool *written; /* for each buffer, true if an op of any rank writes it */
 	struct ir_near near; /* zeroed if all conflicts are kept */
 	uint64_t recent[RECENT]; /* hash of pairs that were handled before */
 	uint64_t *pairs; /* hash table of the pairs that are in conflicts */
@@ -198,9 +197,19 @@ static int add_conflict(struct symbolic *s, const struct sym_conflict *c)
 
 /* ---- accesses ---- */
 
+/* Returns the map of a buffer that has one. */
 static struct sym_map *map_of(const struct symbolic *s, uint32_t rank, uint32_t buf)
 {
-	return &s->maps[(size_t)rank * s->g->nbuffers + buf];
+	return &s->maps[(size_t)rank * s->ncolumns + s->column[buf] - 1];
+}
+
+const struct sym_map *sym_contents(const struct symbolic *s, uint32_t rank, uint32_t buf, struct sym_initial *room)
+{
+	if (s->column[buf])
+		return map_of(s, rank, buf);
+	room->seg = (struct sym_seg){ .term = terms_leaf(s->terms, rank, buf, 0).term };
+	room->map = (struct sym_map){ { &room->seg, 1, 1 }, s->g->ranks[rank].bufsize[buf], 0 };
+	return &room->map;
 }
 
 /* Adds a reader to a segment. Segments with the same readers share one list. */
@@ -218,13 +227,14 @@ static int add_reader(struct sym_state *st, uint32_t op, struct sym_seg *x)
 static int read_runs(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, struct value_runs *out)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
-	struct sym_map *m = map_of(s, rank, o->buf[k]);
+	struct sym_map *m;
 	size_t from = 0, to;
 	int err;
 
 	out->v.n = 0;
-	if (!s->state->written[o->buf[k]]) /* the buffer holds its initial values on all ranks, so no conflict is possible */
+	if (!s->column[o->buf[k]]) /* the buffer holds its initial values on all ranks, so no conflict is possible */
 		return add_run(out, o->len, terms_leaf(s->terms, rank, o->buf[k], (int64_t)o->off[k]));
+	m = map_of(s, rank, o->buf[k]);
 	err = split_segment(m, o->off[k], &from);
 	to = from + 1;
 	err = err ? err : split_segment(m, o->off[k] + o->len, &to);
@@ -415,33 +425,34 @@ static int run_event(struct symbolic *s, uint32_t e)
 
 /* ---- the run ---- */
 
-static void find_written(const struct ir_graph *g, bool *written)
+/* Numbers the buffers that an op writes. */
+static int find_written(struct symbolic *s)
 {
+	const struct ir_graph *g = s->g;
+
+	s->column = mem_calloc(g->nbuffers, sizeof *s->column);
+	if (!s->column)
+		return -ERR_NOMEM;
 	for (uint32_t r = 0; r < g->nranks; r++)
 		for (uint32_t i = 0; i < g->ranks[r].nops; i++) {
 			const struct bin_op *o = &g->ranks[r].ops[i];
 
 			for (unsigned k = 0; k < bin_nranges(o->kind); k++)
-				written[o->buf[k]] |= o->len && bin_writes(o->kind, k);
+				if (o->len && bin_writes(o->kind, k) && !s->column[o->buf[k]])
+					s->column[o->buf[k]] = ++s->ncolumns;
 		}
+	return 0;
 }
 
-static int alloc_state(struct symbolic *s, bool all)
+static int make_maps(struct symbolic *s)
 {
 	const struct ir_graph *g = s->g;
-	size_t n = (size_t)g->nranks * g->nbuffers;
 
-	s->maps = mem_calloc(n, sizeof *s->maps);
-	s->state = mem_calloc(1, sizeof *s->state);
-	if (!s->maps || !s->state)
+	s->maps = mem_calloc((size_t)g->nranks * s->ncolumns, sizeof *s->maps);
+	if (!s->maps)
 		return -ERR_NOMEM;
-	s->state->sent = mem_calloc(s->ev->nops, sizeof *s->state->sent);
-	s->state->written = mem_calloc(g->nbuffers, sizeof *s->state->written);
-	if (!s->state->sent || !s->state->written || (!all && ir_near_init(&s->state->near, s->ev)))
-		return -ERR_NOMEM;
-	find_written(g, s->state->written);
-	for (uint32_t r = 0; r < g->nranks; r++)
-		for (uint32_t i = 0; i < g->nbuffers; i++) {
+	for (uint32_t i = 0; i < g->nbuffers; i++)
+		for (uint32_t r = 0; r < g->nranks && s->column[i]; r++) {
 			struct sym_map *m = map_of(s, r, i);
 
 			m->size = g->ranks[r].bufsize[i];
@@ -457,13 +468,23 @@ static int alloc_state(struct symbolic *s, bool all)
 	return 0;
 }
 
+static int alloc_state(struct symbolic *s, bool all)
+{
+	s->state = mem_calloc(1, sizeof *s->state);
+	if (!s->state)
+		return -ERR_NOMEM;
+	s->state->sent = mem_calloc(s->ev->nops, sizeof *s->state->sent);
+	if (!s->state->sent || (!all && ir_near_init(&s->state->near, s->ev)))
+		return -ERR_NOMEM;
+	return 0;
+}
+
 static void free_state(struct symbolic *s)
 {
 	struct sym_state *st = s->state;
 
 	if (st) {
 		free(st->sent);
-		free(st->written);
 		VEC_FREE(&st->flying);
 		ir_near_fini(&st->near);
 		VEC_FREE(&st->reads);
@@ -481,7 +502,9 @@ int symbolic_run(struct symbolic *s, const struct ir_graph *g, const struct ir_e
 	int err;
 
 	*s = (struct symbolic){ .g = g, .ev = ev, .terms = terms };
-	err = alloc_state(s, all);
+	err = find_written(s);
+	err = err ? err : make_maps(s);
+	err = err ? err : alloc_state(s, all);
 	for (uint32_t at = 0; at < ev->n && !err; at++)
 		if (ev->order[at] < 2 * ev->nops)
 			err = run_event(s, ev->order[at]);
@@ -491,9 +514,10 @@ int symbolic_run(struct symbolic *s, const struct ir_graph *g, const struct ir_e
 
 void symbolic_fini(struct symbolic *s)
 {
-	for (size_t i = 0; s->maps && i < (size_t)s->g->nranks * s->g->nbuffers; i++)
+	for (size_t i = 0; s->maps && i < (size_t)s->g->nranks * s->ncolumns; i++)
 		VEC_FREE(&s->maps[i].v);
 	free(s->maps);
+	free(s->column);
 	VEC_FREE(&s->conflicts);
 	*s = (struct symbolic){ 0 };
 }

@@ -33,7 +33,10 @@ struct symbolic {
 	const struct ir_graph *g;
 	const struct ir_events *ev; /* must be sorted */
 	struct terms *terms;
-	struct sym_map *maps; /* indexed by rank * nbuffers + buffer */
+	/* Only buffers that an op writes on some rank have maps: column is 1 + the number of such a buffer, and 0 for all others,
+	 * which keep their initial values. maps is indexed by rank * ncolumns + column - 1. */
+	uint32_t *column, ncolumns;
+	struct sym_map *maps;
 	/* each pair once, without pairs that a dependency orders; see also symbolic_run() */
 	VEC(struct sym_conflict) conflicts;
 	struct sym_state *state; /* NULL outside the run */
@@ -48,6 +51,13 @@ void symbolic_fini(struct symbolic *s);
  * accesses them. */
 struct ir_query conflict_query(const struct ir_graph *g, const struct ir_events *ev, uint32_t rank, uint32_t first, uint32_t second);
 
+/* Room for the contents of a buffer that no op writes. */
+struct sym_initial {
+	struct sym_map map;
+	struct sym_seg seg;
+};
+/* Returns the contents of a buffer, which are in *room if no op writes it. */
+const struct sym_map *sym_contents(const struct symbolic *s, uint32_t rank, uint32_t buf, struct sym_initial *room);
 /* Returns the segment that contains element x. */
 size_t sym_find(const struct sym_map *m, uint64_t x);
 /* Returns the end of segment i. */

@@ -140,7 +140,8 @@ static int report_wrong_data(struct data *x, uint32_t rank, const struct expecte
 
 static int check_range(struct data *x, uint32_t rank, const struct expected_range *range)
 {
-	const struct sym_map *m = &x->s->maps[(size_t)rank * x->s->g->nbuffers + range->buf];
+	struct sym_initial room;
+	const struct sym_map *m = sym_contents(x->s, rank, range->buf, &room);
 	uint64_t at = range->off, end = range->off + range->len, begin = at;
 	struct terms *terms = x->s->terms;
 	uint32_t sum;
@@ -202,8 +203,9 @@ static int by_sum(const void *a, const void *b)
 
 static bool same_terms(const struct symbolic *s, const struct reduction *x, const struct reduction *y)
 {
-	const struct sym_map *a = &s->maps[(size_t)x->rank * s->g->nbuffers + x->range->buf];
-	const struct sym_map *b = &s->maps[(size_t)y->rank * s->g->nbuffers + y->range->buf];
+	struct sym_initial room[2];
+	const struct sym_map *a = sym_contents(s, x->rank, x->range->buf, &room[0]);
+	const struct sym_map *b = sym_contents(s, y->rank, y->range->buf, &room[1]);
 	uint64_t at = 0;
 
 	for (size_t i = sym_find(a, x->range->off), k = sym_find(b, y->range->off); at < x->range->len;) {

@@ -251,7 +251,9 @@ static void data_is_exact(void)
 			}
 		for (uint32_t b = 0; b < 2; b++)
 			for (uint32_t i = 0; i < SIZE; i++) {
-				const struct sym_seg *seg = &run.maps[b].v.at[sym_find(&run.maps[b], i)];
+				struct sym_initial room;
+				const struct sym_map *m = sym_contents(&run, 0, b, &room);
+				const struct sym_seg *seg = &m->v.at[sym_find(m, i)];
 				int64_t at = 0, place = 0;
 				uint32_t sum, has = terms_sum(t, (struct value){ seg->term, i + seg->shift }, &place);
 
