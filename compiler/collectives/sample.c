@@ -45,12 +45,24 @@ struct sample {
 
 /* ---- available samples ---- */
 
+/* Finds the first parameter of each name, in one pass: a schedule may have many parameters, and each case asks again. */
 static void find_params(const struct bin *b, uint32_t at[PARAMS])
 {
-	for (unsigned k = 0; k < PARAMS; k++)
-		for (at[k] = 0; at[k] < b->nparams; at[k]++)
-			if (!strcmp(bin_str(b, b->params[at[k]].name), names[k]))
-				break;
+	uint32_t initials = 0; /* low bits of the first characters of the names */
+
+	for (unsigned k = 0; k < PARAMS; k++) {
+		at[k] = b->nparams;
+		initials |= 1u << (names[k][0] & 31);
+	}
+	for (uint32_t i = 0; i < b->nparams; i++) {
+		const char *name = bin_str(b, b->params[i].name);
+
+		if (!(initials >> (*name & 31) & 1))
+			continue;
+		for (unsigned k = 0; k < PARAMS; k++)
+			if (at[k] == b->nparams && !strcmp(name, names[k]))
+				at[k] = i;
+	}
 }
 
 /* Returns how many kinds of samples suit a schedule, and the first of them in *first. Returns 0 if its parameters need
