@@ -477,19 +477,19 @@ static int collect_expected(const struct claim *c, struct gets *g, struct expect
 static int describe_buffers(const struct eval *e, const struct rank_buffers *p, struct expected *out)
 {
 	const struct claim *c = e->c;
-	int err = 0;
-
-	for (uint32_t i = 0; i < c->b->nbuffers && !err; i++)
-		err = VEC_PUSH(&out->size, 0);
-	for (uint32_t i = 0; i < c->def.nbuffers && !err; i++)
+	out->size.at = mem_calloc(c->b->nbuffers, sizeof *out->size.at);
+	if (!out->size.at)
+		return -ERR_NOMEM;
+	out->size.n = out->size.cap = c->b->nbuffers;
+	for (uint32_t i = 0; i < c->def.nbuffers; i++)
 		if (c->def.buffers[i].mode != BIN_SCRATCH)
 			out->size.at[c->name ? c->buf[i] : i] = p->size[i];
-	if (!err && p->inplace.len) {
+	if (p->inplace.len) {
 		out->inplace.buf = c->name ? c->buf[p->inplace.buf[1]] : p->inplace.buf[1];
 		out->inplace.off = p->inplace.off[1];
 		out->inplace.len = p->inplace.len;
 	}
-	return err;
+	return 0;
 }
 
 static int expected_of(struct eval *e, uint32_t rank, struct expected *out, struct ir_fault *fault)
@@ -504,7 +504,6 @@ static int expected_of(struct eval *e, uint32_t rank, struct expected *out, stru
 	a.rank = rank;
 	a.args = e->args.by_rank[rank];
 	err = find_buffers(e, rank, &own, fault);
-	err = err ? err : describe_buffers(e, own, out);
 	err = err ? err : report_definition_fault(e->c, ir_rank_result(&e->c->def, &a, &r, fault), fault);
 	for (uint32_t i = 0; i < r.nops && !err; i++)
 		err = add_get(e, rank, &r.ops[i], &g, fault);
@@ -540,6 +539,10 @@ int claim_expected(const struct claim *c, const struct bin_args *args, struct ex
 	if (err)
 		return err;
 	err = expected_of(&e, args->rank, out, fault);
+	if (!err && describe_buffers(&e, &e.buffers[args->rank], out)) {
+		expected_fini(out);
+		err = -ERR_NOMEM;
+	}
 	eval_close(&e);
 	return err;
 }
