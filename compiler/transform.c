@@ -114,8 +114,7 @@ int transform_concrete(const struct origin *s, const struct bin_args *args, bool
 	int err = arg_rows_init(&rows, &s->b, args->size);
 
 	err = err ? err : lower_concrete_begin(&s->b, args, roots, out);
-	if (!err)
-		arg_rows_copy(&rows, args);
+	err = err ? err : arg_rows_copy(&rows, args);
 	a.args = err ? NULL : rows.by_rank[0];
 	a.by_rank = rows.by_rank;
 	for (uint32_t root = 0; root < v.n && !err && !goal_diags_errors(s->d); root++) {

@@ -60,7 +60,7 @@ static void find_params(const struct bin *b, uint32_t at[PARAMS])
 		if (!(initials >> (*name & 31) & 1))
 			continue;
 		for (unsigned k = 0; k < PARAMS; k++)
-			if (at[k] == b->nparams && !strcmp(name, names[k]))
+			if (at[k] == b->nparams && *name == *names[k] && !strcmp(name, names[k]))
 				at[k] = i;
 	}
 }
@@ -104,6 +104,12 @@ static void choose_kind(const struct bin *b, const uint32_t at[PARAMS], unsigned
 	*kind = n ? first + which % n : KINDS;
 }
 
+static void name_sample(const struct bin *b, const uint32_t at[PARAMS], enum kind kind, bool inplace, char *out, size_t size)
+{
+	snprintf(out, size, "%s%s%s", kind < KINDS ? kind_names[kind] : "", kind < KINDS && inplace ? "-" : "",
+		 inplace ? "inplace" : kind < KINDS || at[INPLACE] == b->nparams ? "" : "apart");
+}
+
 void collective_sample_name(const struct bin *b, unsigned which, char *out, size_t size)
 {
 	uint32_t at[PARAMS];
@@ -112,8 +118,7 @@ void collective_sample_name(const struct bin *b, unsigned which, char *out, size
 
 	find_params(b, at);
 	choose_kind(b, at, which, &kind, &inplace);
-	snprintf(out, size, "%s%s%s", kind < KINDS ? kind_names[kind] : "", kind < KINDS && inplace ? "-" : "",
-		 inplace ? "inplace" : kind < KINDS || at[INPLACE] == b->nparams ? "" : "apart");
+	name_sample(b, at, kind, inplace, out, size);
 }
 
 /* ---- neighbours ---- */
@@ -260,13 +265,15 @@ static int64_t message_count(const struct sample *s, uint32_t rank, uint32_t i, 
 
 static int set_param(struct sample *s, uint32_t rank, enum param p, struct bin_arg v)
 {
-	struct bin_arg *a;
+	const uint32_t at = s->at[p];
+	struct bin_arg *row;
 
-	if (s->at[p] == s->b->nparams)
+	if (at == s->b->nparams || arg_row(s->rows, rank)[at].known || s->b->params[at].vector != (v.elem != NULL))
 		return 0;
-	a = &arg_row(s->rows, rank)[s->at[p]];
-	if (!a->known && s->b->params[s->at[p]].vector == (v.elem != NULL))
-		*a = v;
+	row = arg_row_own(s->rows, rank);
+	if (!row)
+		return -ERR_NOMEM;
+	row[at] = v;
 	return 0;
 }
 
@@ -383,7 +390,7 @@ int collective_sample(const struct bin *b, int64_t count, unsigned which, struct
 
 	find_params(b, s.at);
 	choose_kind(b, s.at, which, &s.kind, &s.inplace);
-	collective_sample_name(b, which, a->name, sizeof a->name);
+	name_sample(b, s.at, s.kind, s.inplace, a->name, sizeof a->name);
 	if (get_given(&s, INPLACE, &value))
 		s.inplace = value != 0;
 	for (unsigned p = COUNTS; p < PARAMS; p++)

@@ -11,44 +11,67 @@
 int arg_rows_init(struct arg_rows *a, const struct bin *b, uint32_t size)
 {
 	*a = (struct arg_rows){ .size = size, .nparams = b->nparams };
-	a->values = mem_calloc((size_t)size * b->nparams, sizeof *a->values);
+	a->common = mem_calloc(b->nparams, sizeof *a->common);
+	a->own = mem_calloc(size, sizeof *a->own);
 	a->by_rank = mem_alloc(size * sizeof *a->by_rank);
-	if (!a->values || !a->by_rank) {
+	if (!a->common || !a->own || !a->by_rank) {
 		arg_rows_fini(a);
 		return -ERR_NOMEM;
 	}
 	for (uint32_t r = 0; r < size; r++)
-		a->by_rank[r] = arg_row(a, r);
+		a->by_rank[r] = a->common;
 	return 0;
 }
 
 void arg_rows_fini(struct arg_rows *a)
 {
-	free(a->values);
+	free(a->common);
+	free(a->own);
 	free(a->by_rank);
 	arena_fini(&a->store);
 	*a = (struct arg_rows){ 0 };
 }
 
-struct bin_arg *arg_row(const struct arg_rows *a, uint32_t rank)
+struct bin_arg *arg_row_own(struct arg_rows *a, uint32_t rank)
 {
-	return a->values + (size_t)rank * a->nparams;
+	const size_t size = a->nparams * sizeof *a->common;
+	struct bin_arg *row = a->own[rank];
+
+	if (row)
+		return row;
+	row = arena_alloc(&a->store, size);
+	if (!row)
+		return NULL;
+	if (size)
+		memcpy(row, a->common, size);
+	a->by_rank[rank] = a->own[rank] = row;
+	return row;
 }
 
-void arg_rows_copy(struct arg_rows *a, const struct bin_args *args)
+int arg_rows_copy(struct arg_rows *a, const struct bin_args *args)
 {
-	for (uint32_t r = 0; a->nparams && r < a->size; r++) {
-		const struct bin_arg *row = args->by_rank ? args->by_rank[r] : args->args;
+	const struct bin_arg *first = args->by_rank ? args->by_rank[0] : args->args;
 
-		if (row)
-			memcpy(arg_row(a, r), row, a->nparams * sizeof *row);
+	if (!a->nparams || !first)
+		return 0;
+	memcpy(a->common, first, a->nparams * sizeof *first);
+	for (uint32_t r = 1; args->by_rank && r < a->size; r++) {
+		struct bin_arg *row = args->by_rank[r] == first ? a->common : arg_row_own(a, r);
+
+		if (!row)
+			return -ERR_NOMEM;
+		if (row != a->common)
+			memcpy(row, args->by_rank[r], a->nparams * sizeof *row);
 	}
+	return 0;
 }
 
 void arg_rows_set(struct arg_rows *a, uint32_t param, struct bin_arg v)
 {
+	a->common[param] = v;
 	for (uint32_t r = 0; r < a->size; r++)
-		arg_row(a, r)[param] = v;
+		if (a->own[r])
+			a->own[r][param] = v;
 }
 
 /* Returns the index of the parameter that a -D option other than count sets. After a diagnostic, returns nparams. */
@@ -97,10 +120,15 @@ int arg_rows_define(struct arg_rows *a, struct goal_diags *d, unsigned file, con
 			continue;
 		}
 		i = param_of_define(d, file, b, def, a->size);
-		if (i < b->nparams && def->rank >= 0)
-			arg_row(a, (uint32_t)def->rank)[i] = v;
-		else if (i < b->nparams)
+		if (i < b->nparams && def->rank >= 0) {
+			struct bin_arg *row = arg_row_own(a, (uint32_t)def->rank);
+
+			if (!row)
+				return -ERR_NOMEM;
+			row[i] = v;
+		} else if (i < b->nparams) {
 			arg_rows_set(a, i, v);
+		}
 	}
 	return goal_diags_errors(d) == errors ? 0 : -ERR_SYNTAX;
 }

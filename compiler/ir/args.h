@@ -9,21 +9,28 @@
 
 struct goal_diags;
 
-/* A row of values for each rank. by_rank is in the form that struct bin_args takes. */
+/* A row of values for each rank. by_rank is in the form that struct bin_args takes. Ranks with the same values share a row,
+ * since a schedule may have many parameters. */
 struct arg_rows {
 	uint32_t size, nparams;
-	struct bin_arg *values;
+	struct bin_arg *common; /* the row of all ranks that have none of their own */
+	struct bin_arg **own; /* for each rank, its own row or NULL */
 	const struct bin_arg **by_rank;
-	struct arena store; /* memory of the vectors of a sample */
+	struct arena store; /* memory of rows, and of the vectors of a sample */
 	char name[32]; /* name of the sample, "" if there is only one */
 };
 
 /* Allocates the rows, with all values unknown. */
 int arg_rows_init(struct arg_rows *a, const struct bin *b, uint32_t size);
 void arg_rows_fini(struct arg_rows *a);
-struct bin_arg *arg_row(const struct arg_rows *a, uint32_t rank);
+static inline const struct bin_arg *arg_row(const struct arg_rows *a, uint32_t rank)
+{
+	return a->by_rank[rank];
+}
+/* Gives a rank a row of its own, for values that differ from those of others. NULL when out of memory. */
+struct bin_arg *arg_row_own(struct arg_rows *a, uint32_t rank);
 /* Copies the values of args, in the form that all functions over all ranks take. */
-void arg_rows_copy(struct arg_rows *a, const struct bin_args *args);
+int arg_rows_copy(struct arg_rows *a, const struct bin_args *args);
 /* Sets a parameter to one value on all ranks. */
 void arg_rows_set(struct arg_rows *a, uint32_t param, struct bin_arg v);
 /* Sets values from -D name=value and -D name@RANK=value; *count changes only if count is given. Errors are reported as

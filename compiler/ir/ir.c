@@ -429,27 +429,34 @@ static void without_root(const struct bin *b, const struct bin_arg *row, struct 
 
 int ir_rows_init(struct ir_rows *rows, const struct bin *b, const struct bin_args *args)
 {
-	const struct bin_arg *row = args->by_rank ? args->by_rank[0] : args->args;
-	const int64_t root = bin_root(b, row);
+	const struct bin_arg *first = args->by_rank ? args->by_rank[0] : args->args;
+	const int64_t root = bin_root(b, first);
 	bool rootonly = false;
-	size_t copies;
+	size_t copies = 0, n = 1;
 
 	for (uint32_t i = 0; i < b->nparams; i++)
 		rootonly |= b->params[i].scope == BIN_ROOTONLY;
-	copies = !rootonly || !row || root < 0 ? 0 : args->by_rank ? args->size : 1;
+	rootonly &= first && root >= 0;
+	for (uint32_t r = 0; r < args->size && rootonly; r++) /* ranks that share the first row share its copy */
+		copies += !r || (args->by_rank && args->by_rank[r] != first);
 	*rows = (struct ir_rows){ mem_alloc(args->size * sizeof *rows->by_rank),
 				  mem_alloc(copies * b->nparams * sizeof *rows->own) };
 	if (!rows->by_rank || !rows->own) {
 		ir_rows_fini(rows);
 		return -ERR_NOMEM;
 	}
-	for (size_t i = 0; i < copies; i++)
-		without_root(b, args->by_rank ? args->by_rank[i] : row, rows->own + i * b->nparams);
-	for (uint32_t r = 0; r < args->size; r++)
-		if (r == root || !copies)
-			rows->by_rank[r] = args->by_rank ? args->by_rank[r] : row;
-		else
-			rows->by_rank[r] = rows->own + (copies > 1 ? (size_t)r * b->nparams : 0);
+	if (rootonly)
+		without_root(b, first, rows->own);
+	for (uint32_t r = 0; r < args->size; r++) {
+		const struct bin_arg *row = args->by_rank ? args->by_rank[r] : first;
+		struct bin_arg *copy = rows->own;
+
+		if (rootonly && row != first) {
+			copy += n++ * b->nparams;
+			without_root(b, row, copy);
+		}
+		rows->by_rank[r] = rootonly && r != root ? copy : row;
+	}
 	return 0;
 }
 

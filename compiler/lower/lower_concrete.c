@@ -492,10 +492,8 @@ int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, con
 	int err = arg_rows_init(&rows, b, args->size);
 
 	err = err ? err : lower_concrete_begin(b, args, roots, out);
-	if (!err) {
-		arg_rows_copy(&rows, args);
-		err = lower_all_ranks(&c, args, &rows, roots, 0);
-	}
+	err = err ? err : arg_rows_copy(&rows, args);
+	err = err ? err : lower_all_ranks(&c, args, &rows, roots, 0);
 	arg_rows_fini(&rows);
 	return report_fault(d, file, b, locs, args, &c, err);
 }
@@ -512,8 +510,12 @@ int lower_concrete_result(struct goal_diags *d, unsigned file, const struct clai
 	if (!claim->any)
 		return 0;
 	err = arg_rows_init(&rows, b, args->size);
-	for (uint32_t r = 0; !err && r < args->size; r++)
-		kept |= claim_values(claim, args->by_rank ? args->by_rank[r] : args->args, arg_row(&rows, r));
+	for (uint32_t r = 0; !err && r < args->size; r++) {
+		struct bin_arg *row = arg_row_own(&rows, r);
+
+		err = row ? 0 : -ERR_NOMEM;
+		kept |= row && claim_values(claim, args->by_rank ? args->by_rank[r] : args->args, row);
+	}
 	if (!err && kept) {
 		err = ir_image_more(out, out->dir_rows);
 		out->meta.result = 1;
