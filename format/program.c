@@ -126,7 +126,12 @@ static int param_value(struct machine *m, const struct bin_args *args, uint32_t 
 		m->sp->what = i;
 	}
 	if (p->has_default) {
-		*out = bin_default(p);
+		const struct bin_arg v = bin_default(p);
+
+		out->known = true; /* field by field: a copy of what has just been stored in pieces takes many times as long */
+		out->value = v.value;
+		out->elem = v.elem;
+		out->n = v.n;
 		return 0;
 	}
 	return -ERR_PARAM;
