@@ -259,12 +259,16 @@ static void add_value(struct text *t, const struct proof *p, uint32_t i)
 		text_add(t, k == 7 ? ",..." : ",%" PRId64, v->elem[k]);
 }
 
+/* Most values that are listed; of more, only their number is shown. */
+#define LISTED_VALUES 8u
+
 /* Describes the values that are the same in all cases. If a parameter has none, nothing can be proved. A binary for one size
  * contains its values. */
 static int describe_values(struct proof *p)
 {
 	const struct bin *b = &p->s.b;
 	struct text t = { 0 };
+	uint32_t n = 0;
 
 	if (b->meta->nranks)
 		return 0;
@@ -279,10 +283,13 @@ static int describe_values(struct proof *p)
 			free(t.at);
 			return -ERR_SYNTAX;
 		}
-		if (k < b->nparams ? known && is_given(p, name) :
-				     !known && i != b->meta->root && strcmp(name, "inplace") != 0)
+		if ((k < b->nparams ? known && is_given(p, name) :
+				      !known && i != b->meta->root && strcmp(name, "inplace") != 0) &&
+		    n++ < LISTED_VALUES)
 			add_value(&t, p, i);
 	}
+	if (n > LISTED_VALUES)
+		text_add(&t, " and %" PRIu32 " other%s", n - LISTED_VALUES, n == LISTED_VALUES + 1 ? "" : "s");
 	return t.n || t.err ? text_take(&t, &p->out->values) : 0;
 }
 

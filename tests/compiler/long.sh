@@ -8,16 +8,16 @@ cd "$TMP" || exit 1
 shopt -s lastpipe # what is piped into long is counted here
 MANY=65000
 
-# long NAME STATUS TEXT : goalc of the text on standard input ends in time, with that exit status, and a message with TEXT
-# where there is any
+# long NAME STATUS TEXT [OPTION] : goalc of the text on standard input ends in time, with that exit status, and a message with
+# TEXT where there is any. Without an option it writes a binary.
 long()
 {
 	local name=$1 want=$2 text=$3 rc
 
 	cat >"$name.goal"
-	(ulimit -t 4 -v 204800; exec "$GOALC" "$name.goal" -o out.bin) >out 2>err
+	(ulimit -t 4 -v 204800; exec "$GOALC" "$name.goal" ${4:--o out.bin}) >out 2>err
 	rc=$?
-	if [ $rc -eq "$want" ] && { grep -qF -- "$text" err || [ -z "$text" ]; }; then
+	if [ $rc -eq "$want" ] && { cat out err | grep -qF -- "$text" || [ -z "$text" ]; }; then
 		ok "long.$name"
 	else
 		fail "long.$name status $rc: $(head -c 200 err)"
@@ -55,6 +55,10 @@ plain() { printf 'num_ranks 1\nrank 0 {\n'; cat; printf '\n}\n'; }
 { printf 'schedule s\n'; each 'buffer in b%d[count]\n'; body; } | long buffers 0 ''
 { printf 'schedule s('; each 'q%d = 1, '; printf 'last = 1)\n'; body; } | long parameters 0 ''
 { printf 'schedule s('; each 'q%d[2] = 1, '; printf 'last = 1)\n'; body; } | long vectors 0 ''
+# Buffers that no op writes and parameters that all ranks share cost a case next to nothing.
+{ printf 'schedule s\n'; each 'buffer in b%d[count]\n'; body; } | long verify_buffers 0 '83 cases' --verify
+{ printf 'schedule s('; each 'q%d = 1, '; printf 'last = 1)\n'; body; } |
+	long verify_parameters 0 'q7 = 1 and 64993 others' --verify
 { decls; printf 'rank r of p {\n'; each 'l%d: nop\n'; printf '}\n'; } |
 	long labels 1 'the schedule is long: not checked for sizes' # what checking takes has an end, and -o says so
 { decls; printf 'rank r of p {\n'; each 'x%d = 1\n'; printf 'nop }\n'; } | long variables 1 'the schedule has too many variables'
