@@ -33,8 +33,9 @@ enum answer { NO, YES, UNKNOWN };
 
 /* A search whose answer is remembered. Many questions come down to the same search, and longer searches lead through shorter
  * ones. Those of one rank come soon after another, but many ranks may be under way: the table has room for a share of all
- * events. */
+ * events, as long as that stays near to the processor. */
 #define SHARE 16u
+#define PLACES (1u << 17)
 struct ir_near_known {
 	uint32_t from, to; /* equal: the place is empty */
 	enum answer answer;
@@ -58,7 +59,7 @@ int ir_near_init(struct ir_near *x, const struct ir_events *ev)
 {
 	uint32_t places = 64;
 
-	while (places < ev->n / SHARE)
+	while (places < ev->n / SHARE && places < PLACES)
 		places *= 2;
 	*x = (struct ir_near){ ev, mem_alloc((size_t)ev->n * sizeof *x->soon), mem_calloc(ev->n / 64 + (size_t)1, sizeof *x->many),
 			       mem_calloc(places, sizeof *x->known), places - 1 };
