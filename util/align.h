@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* Returns the smallest multiple of to (a power of two) that is at least n. */
+/* Returns the smallest multiple of `to` (a power of two) that is at least n. */
 static inline size_t align_up(size_t n, size_t to)
 {
 	return (n + to - 1) & ~(to - 1);

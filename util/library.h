@@ -12,7 +12,7 @@ struct library_fn {
 	size_t at;
 };
 
-/* Loads a library and stores the address of each function fns[i] at offset fns[i].at from to. The library is never
+/* Loads a library and stores the address of each function fns[i] at offset fns[i].at from `to`. The library is never
  * unloaded, because some libraries start threads or register handlers. Returns NULL, or the name of the library or function
  * that is missing; then dlerror() has the reason. */
 const char *library_load(const char *library, const struct library_fn *fns, size_t n, void *to);

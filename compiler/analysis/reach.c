@@ -49,7 +49,7 @@ void ir_near_fini(struct ir_near *x)
 	*x = (struct ir_near){ 0 };
 }
 
-/* Returns the place of a search, which may hold another one. */
+/* Returns the row where the answer of a search is kept. The row may hold the answer of another search. */
 static struct ir_near_known *known_place(const struct ir_near *x, uint32_t from, uint32_t to)
 {
 	return &x->known[((uint64_t)from * 0x9e3779b97f4a7c15u ^ (uint64_t)to * 0xc2b2ae3d27d4eb4fu) >> 32 & x->mask];
@@ -124,8 +124,8 @@ static bool listed(const uint32_t *pred, uint32_t n, uint32_t e)
 	return lo < n && pred[lo] == e;
 }
 
-/* Searches for a path between two events, backwards from to, and visits a limited number of events. start is the first
- * position of an event after from, so events before it cannot come after from. The search is depth-first: long paths lead
+/* Searches for a path between two events, backwards from `to`, and visits a limited number of events. start is the first
+ * position of an event after `from`, so events before it cannot come after `from`. The search is depth-first: long paths lead
  * through the few events that many others wait for. */
 static enum answer search_back(const struct ir_near *x, uint32_t from, uint32_t start, uint32_t to)
 {

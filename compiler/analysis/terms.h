@@ -33,7 +33,7 @@ struct terms;
 struct terms *terms_new(uint32_t nranks, uint32_t nbuffers, bool commutative, uint64_t max);
 void terms_free(struct terms *t);
 
-/* Returns the initial value of element at of a buffer. */
+/* Returns the initial value of element `at` of a buffer. */
 struct value terms_leaf(const struct terms *t, uint32_t rank, uint32_t buf, int64_t at);
 /* Stores the value left op right in *out. */
 int terms_op(struct terms *t, struct value left, struct value right, struct value *out);

@@ -356,7 +356,7 @@ struct edges {
 	VEC(struct bin_dep) v;
 };
 
-/* Makes op to wait for all that op i of the rank waited for. */
+/* Makes op `to` wait for all ops that op i of the rank waited for. */
 static int inherit_deps(const struct ir_rank *r, const struct edit *e, const struct renumbering *w, uint32_t i, uint32_t to,
 			struct edges *out)
 {

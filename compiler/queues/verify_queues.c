@@ -366,8 +366,8 @@ static int by_position(const void *a, const void *b)
 	return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x->len > y->len) - (x->len < y->len);
 }
 
-/* True if an entry carries out op i of rank, moving elements from it to op at of rank to; at is BIN_NONE if there is no
- * other op. */
+/* True if an entry carries out op i of `rank`, and moves its elements to op `at` of rank `to`. `at` is BIN_NONE if there is
+ * no other op. */
 static bool is_for(const struct check_queues *c, uint32_t e, uint32_t rank, uint32_t i, uint32_t to, uint32_t at)
 {
 	const struct bin_entry *b = entry_at(c, e);
