@@ -72,7 +72,7 @@ static int next_sample(struct cases *c)
 	return 1;
 }
 
-/* Returns the i-th root to try, or -1 if it was tried before. The first most ones are tried in any case. */
+/* Returns the i-th root to try, or -1 if it was tried before. The first `most` roots are tried in any case. */
 static int64_t number_root(const struct cases *c, uint32_t i, uint32_t most)
 {
 	const uint32_t last = c->args.size - 1;
@@ -165,8 +165,8 @@ static int begin_search(struct cases *c)
 	return err ? err : 1;
 }
 
-/* Takes the count itself at step 0, at step 1 the count that passed with another root or sample, and then those of the
- * search, until one passes. */
+/* Takes the next count, until one passes. Step 0 takes the count itself. Step 1 takes the count that passed with another
+ * root or sample. The further steps take the counts of the search. */
 static int next_other(struct cases *c)
 {
 	uint32_t *step = &c->at[CASES_OTHER];

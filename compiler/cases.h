@@ -18,10 +18,10 @@ enum case_outcome {
 
 struct cases {
 	/* What the user asks for. All roots of up to all_roots ranks are tried; of more ranks, the first, the middle and the
-	 * last. Each count is tried with each sample for up to all_pairs ranks. For more, where a case takes seconds, counts
-	 * and samples go by turns: all of both are tried all the same, and when the kind of a sample comes again, in place, it
-	 * has another count. */
-	const struct origin *s; /* of which only d, file and b are used */
+	 * last. Up to all_pairs ranks, each count is tried with each sample. For more ranks, where a case takes seconds, each
+	 * count and each sample is still tried, but not in all combinations. A sample in place and the same sample out of
+	 * place then have different counts. */
+	const struct origin *s; /* only d, file and b are used */
 	const struct define *defines; /* arguments that have one value only */
 	size_t ndefines;
 	enum cases_axis order[CASES_AXES]; /* outermost first */
@@ -31,8 +31,8 @@ struct cases {
 	int64_t only; /* the only count, or -1; cases_begin() sets it if -D gives one */
 	int64_t cut; /* the value of COUNTS_CUT, or 0: there is none */
 	uint32_t all_roots, all_pairs;
-	/* Looks further for cases in place of excluded ones: also for roots, and among all counts that may do, where those
-	 * that have passed at this size come first. The only count is not replaced. */
+	/* Searches longer for cases in place of excluded ones. Excluded roots are replaced too. All counts are candidates, and
+	 * those that have passed at this size come first. The only count is not replaced. */
 	bool persistent;
 	bool default_root; /* the root is not varied if it has a default */
 	bool valued; /* samples that leave a parameter without a value are not tried */
@@ -43,8 +43,8 @@ struct cases {
 	struct bin_args args;
 	unsigned sample;
 	int64_t root; /* -1: as given */
-	unsigned usual; /* its enum counts_usual, or that of the count in place of which it is; COUNTS_USUAL: the only one */
-	bool searching; /* its count is in place of an excluded one */
+	unsigned usual; /* enum counts_usual of the count, or of the count that it replaces; COUNTS_USUAL: the only one */
+	bool searching; /* the count replaces an excluded one */
 	struct arg_rows rows; /* after cases_begin(): those of the first size and sample, with the root as given */
 
 	/* Cases of the size at hand: those that passed, of these the ones with elements, and those that were excluded. */
@@ -66,7 +66,7 @@ struct cases {
 	unsigned nused;
 	int64_t none; /* the instruction that ruled out count 0 with them, or -1 */
 	uint64_t passed_root, useful_root, passed_base, excluded_base; /* before the root, or the count, at hand */
-	struct counts others; /* to search in, once that is needed; of these, the first most */
+	struct counts others; /* the counts of the search, listed when the first search begins; it tries the first `most` */
 	size_t most;
 	int64_t found[COUNTS_USUAL]; /* counts that passed in place of a usual one */
 };

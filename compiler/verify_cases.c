@@ -130,7 +130,7 @@ static void drop_reference(struct proof *p)
 	p->reference = (struct reference_case){ 0 };
 }
 
-/* Verifies a graph, and keeps it and what is expected as the reference, or frees both. */
+/* Verifies a graph. Keeps the graph and the expected ranges as the reference, or frees both. */
 static int prove_graph(struct proof *p, int64_t count, struct ir_graph *g, struct expected *expected,
 		       struct verify_report *report)
 {
@@ -170,7 +170,7 @@ static void note_report(struct proof *p, const struct verify_report *report)
 	out->differ[2] = p->c.args.size;
 }
 
-/* Counts the roots with which a sample is proved; the size has as many as the sample that has most. */
+/* Counts the roots with which a sample is proved. The size gets the number of the sample that has most roots. */
 static void note_root(struct proof *p)
 {
 	const struct cases *c = &p->c;

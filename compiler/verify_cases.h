@@ -65,8 +65,9 @@ void verify_result_fini(struct verify_result *r);
 
 /* ---- excluded cases (verify_passed.c) ---- */
 
-/* Outcomes of the cases of one size, with a bit for each sample. Row 0 is the root as given, row 1 + r is root r. The columns are
- * the usual counts, and then one for all other counts or for the only one. */
+/* Outcomes of the cases of one size, with a bit for each sample. Row 0 is for cases in
+ * which no root is chosen, row 1 + r for root r. Each usual count has a column. One more column is for all other counts, or
+ * for the only one. */
 #define TRIED_COUNTS (COUNTS_USUAL + 1u)
 struct tries {
 	uint32_t size;
@@ -76,7 +77,7 @@ struct tries {
 };
 int tries_init(struct tries *t, uint32_t size);
 void tries_fini(struct tries *t);
-/* Notes the outcome of a case: proved, or excluded by an assertion. k is the column, and root is -1 for the root as given. */
+/* Notes the outcome of a case: proved, or excluded by an assertion. k is the column. root is -1 for row 0. */
 void tries_note(struct tries *t, int64_t root, unsigned k, unsigned sample, bool proved);
 /* Adds what the outcomes of a size say about excluded values. counts has the values of the TRIED_COUNTS columns. */
 int tries_tell(const struct tries *t, const struct bin *b, const int64_t *counts, struct verify_passed *out);

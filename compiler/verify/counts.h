@@ -6,8 +6,8 @@
 #include "format/read.h"
 #include "util/mem.h"
 
-/* The counts that are tried first: no element, one, some, more than there are ranks but no multiple of that number, and one
- * for passes that leave short messages alone: it is larger than these. */
+/* The counts that are tried first: 0, 1, a small one, twice the number of ranks plus 1, and a count at which passes
+ * also change messages that they leave alone when they are short (COUNTS_CUT). */
 enum counts_usual { COUNTS_NONE, COUNTS_ONE, COUNTS_SOME, COUNTS_UNEVEN, COUNTS_CUT, COUNTS_USUAL };
 
 struct counts {
@@ -20,7 +20,7 @@ int counts_init(struct counts *c, const struct bin *b, uint32_t size, const stru
 void counts_fini(struct counts *c);
 /* Returns the i-th count to try in place of base, which is at least 1, or 0 if there are no more. A count may come twice. */
 int64_t counts_other(const struct counts *c, int64_t base, size_t i);
-/* Returns how many of the counts, from the first on, are likely to do. */
+/* Returns how many of the counts, from the first on, are likely to satisfy the assertions. */
 size_t counts_short(const struct counts *c);
 
 #endif

@@ -58,7 +58,7 @@ static int verify_run(struct goal_diags *d, const struct ir_graph *g, const stru
 	int err = terms ? 0 : -ERR_NOMEM;
 
 	ir_events_relax(ev, left->m, left->nm);
-	free(left->m); /* made again below: meanwhile the run can use the memory */
+	free(left->m); /* the run can use the memory; the matches are found again below */
 	left->m = NULL;
 	err = err ? err : symbolic_run(&run, g, ev, terms, g->queues);
 	err = err ? err : race_report(d, &run, "race", GOAL_ERROR);

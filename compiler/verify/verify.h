@@ -37,8 +37,9 @@ int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct 
  * as in a deadlock; safe and ready are then 0. */
 int verify_messages(const struct ir_graph *g, struct verify_report *out, bool *decided);
 /* Sets safe[i], for each recv i of a rank, to true if its message cannot arrive too early, so that its sender needs no
- * ready signal. A message of more than few elements is too early if it arrives before the recv has started. One of at most
- * few elements may arrive one start early, but no more: its sender must not complete before the rank has started. */
+ * ready signal. A message of more than `few` elements is too early if it arrives before its recv has started. A message of
+ * at most `few` elements may arrive during the previous start of the rank: it is too early only if its sender can complete
+ * before the rank has started. */
 int verify_recvs(const struct ir_graph *g, uint32_t rank, uint64_t few, bool *safe);
 /* True if the schedule implements a barrier, which verify_graph() then proves it to be. */
 bool verify_is_barrier(const struct bin *b);
