@@ -118,8 +118,8 @@ static bool spans_overlap(struct flow_range x, struct flow_range y)
 	return x.from < y.to && y.from < x.to;
 }
 
-/* Returns the range in which an op reads only what another op wrote within the range from. Returns -1 if it accesses
- * more of it, or writes it. */
+/* Compares the ranges of a reader with `from`, which another op writes. Returns the number of the range that lies in `from`
+ * if it is the only one that touches `from`, and the op only reads it. Otherwise returns -1. */
 static int reads_only(const struct fuse *f, const struct link *l, struct flow_range from)
 {
 	const struct bin_op *o = &f->r->ops[l->op];
@@ -137,7 +137,7 @@ static int reads_only(const struct fuse *f, const struct link *l, struct flow_ra
 	return found;
 }
 
-/* Makes range k of an op, which is in the target of a copy, the same part of the copy's source. */
+/* Moves range k of an op from the target of a copy to the same place in the copy's source. */
 static void redirect_range(struct fuse *f, uint32_t op, int k, const struct bin_op *copy)
 {
 	struct bin_op *o = &f->r->ops[op];
@@ -162,7 +162,7 @@ static bool can_drop(struct fuse *f, uint32_t i)
 
 		if (reads_only(f, &f->links.at[l], x[1]) < 0 || f->of[by].changed || f->of[by].gone)
 			return false;
-		/* It must not write to the elements that it then reads. */
+		/* The reader must not write to the original, which it would read instead of the copy. */
 		for (unsigned k = 0; k < bin_nranges(f->r->ops[by].kind); k++)
 			if (bin_writes(f->r->ops[by].kind, k) && spans_overlap(f->flow.range[by][k], x[0]))
 				return false;
@@ -216,7 +216,7 @@ static bool can_wait(struct fuse *f, uint32_t recv, uint32_t op)
 		if (bin_is_message(r->ops[i].kind)) {
 			if (!flow_before(&f->flow, i, recv, NULL))
 				return false;
-			continue; /* what the message waits for is then ordered too */
+			continue; /* then the ops that the message waits for come before the recv too */
 		}
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
 			if (n == MOST_SEARCHED)
@@ -257,7 +257,7 @@ static int find_last(struct fuse *f)
 	return 0;
 }
 
-/* True if all other readers of what was received can read the copy made by op instead. */
+/* True if all other readers of the received data can read the copy instead that `op` makes. */
 static int can_share(struct fuse *f, uint32_t recv, uint32_t op)
 {
 	struct flow_range to = f->flow.range[op][1];

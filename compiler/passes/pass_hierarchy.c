@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * hierarchy: calls a schedule among ranks that represent their nodes, and within the nodes, so that what all ranks of a
- * node receive or contribute crosses the network once. The pass works on texts, because calls (goal(5)) already do all
- * of this: the compiled text becomes a schedule of hierarchy.goal, which calls the given one. So the result is as
- * parametric as the schedule was, and is checked and proved like one written by hand.
+ * hierarchy: calls a schedule twice: among ranks that represent their nodes, and among the ranks within each node. So data
+ * that all ranks of a node receive or contribute crosses the network once. The pass works on texts, because GOAL has calls
+ * (goal(5)). The compiled text becomes a schedule of hierarchy.goal, which calls the given schedule. It is parametric if the
+ * given one is, and is checked and proved like a schedule written by hand.
  *
- * If the ranks of a node are consecutive, their partial result is one of consecutive ranks, so operations need not
+ * If the ranks of a node are consecutive, a node reduces operands that are next to each other, so operations need not
  * commute. If ranks are assigned to nodes in turn, operations must commute. */
 #include "compiler/passes/passes.h"
 

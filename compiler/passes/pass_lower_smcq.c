@@ -181,8 +181,8 @@ static uint64_t key_of(const struct lowering *l, uint32_t op)
 	return l->base + (uint64_t)KEY_STEP * l->order.pos[2 * op] + KEY_TASK;
 }
 
-/* Adds the tasks of an op, or of a message, whose other end is then op at of rank to. A long one takes several tasks;
- * *last is the task that arrives after all others. */
+/* Adds the tasks of an op, or of a message whose other end is op `at` of rank `to`. A long op or message takes several
+ * tasks; *last is the task that arrives after all others. */
 static int add_op(struct lowering *l, uint32_t from, uint32_t op, uint32_t to, uint32_t at, unsigned kind, uint32_t *last)
 {
 	const struct bin_op *o = &l->t.g->ranks[from].ops[op];
@@ -315,7 +315,8 @@ static int shorten_waits(struct smcq_tasks *t, struct smcq_set *s)
 	return 0;
 }
 
-/* Finds what an op needs: the tasks, arriving at its rank, of the ops it waits for, and what those ops needed. */
+/* Finds the tasks that an op needs: those of the ops it waits for, if they arrive at its rank, and the tasks that these ops
+ * need. */
 static int find_needs(struct lowering *l, uint32_t rank, uint32_t i)
 {
 	const struct ir_rank *r = &l->t.g->ranks[rank];
@@ -432,8 +433,9 @@ static int wait_for_needs(struct lowering *l, uint32_t op, uint32_t task)
 	return err ? err : free_target(l, op, task);
 }
 
-/* Finds what a task waits for, once its op and the other end of a message have started. For a GET, the other end has a
- * task of its own, which signals that the data is there. For others, the elements at the other end must be free. */
+/* Finds the tasks that a task waits for, after those of its op and of the other end of its message. A GET also waits for a
+ * task of the other end, which signals that the data is there. Other entries write at the other end, and wait until the
+ * elements there are free. */
 static int find_waits(struct lowering *l, uint32_t task)
 {
 	const struct smcq_task *t = &l->t.v.at[task];

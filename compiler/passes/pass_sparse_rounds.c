@@ -44,7 +44,7 @@ struct orders {
 
 /* ---- before the rounds ---- */
 
-/* True if a dependency of one message on another is there for their order alone. The order of the rounds replaces it. */
+/* True if a dependency of one message on another only orders them. The order of the rounds replaces it. */
 static bool only_order(const struct ir_rank *r, bool plain, uint32_t op, uint32_t on)
 {
 	return bin_is_message(r->ops[op].kind) && bin_is_message(r->ops[on].kind) && (plain || !bin_conflict(&r->ops[op], &r->ops[on]));
@@ -192,7 +192,7 @@ static int find_orders(struct ir_graph *g, const struct ir_match *m, size_t n, s
 	return ir_graph_fits(g, m, n) ? conflicts_of_graph(&o->of, g, m, n) : -ERR_PASS;
 }
 
-/* Removes dependencies for the sake of order, and messages of ranks to themselves. */
+/* Removes dependencies that only order two messages. Replaces messages of ranks to themselves by copies. */
 static int prepare_graph(struct ir_graph *g, struct orders *o)
 {
 	struct ir_match *m = NULL;

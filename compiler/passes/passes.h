@@ -72,13 +72,13 @@ int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS]
 int passes_add(char **list, const char *arg, struct text *why);
 /* Returns the part of a list after its pass on texts, which may be empty. */
 const char *passes_on_ops(const char *list);
-/* passes_open() returns the name of a list's pass on texts if the list does not give its nodes, otherwise NULL.
- * passes_close() then makes an owned copy of the list with the nodes added; see pass_hierarchy_nodes(). */
+/* passes_open() returns the name of the pass on texts of a list, if it has one and does not say which rank is on which node.
+ * Otherwise it returns NULL. passes_close() makes an owned copy of the list, with the nodes; see pass_hierarchy_nodes(). */
 const char *passes_open(const char *list);
 int passes_close(const char *list, const uint32_t *node, uint32_t nranks, uint32_t *apart, char **out);
 /* Returns the name of the first global pass of a list, or NULL. */
 const char *passes_global(const char *list);
-/* True if a list has words, which need the ops of the root. */
+/* True if some value in a list is a word (struct pass, words): the ops of the root decide which number it stands for. */
 bool passes_need_root(const char *list);
 /* Returns a count larger than all values that are numbers of elements, or 0 if there are none. */
 int64_t passes_count(const char *list);
@@ -92,8 +92,8 @@ int passes_run_rank(const char *list, struct ir_rank *r, const struct pass_ctx *
 int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx *c, const char **failed);
 
 /* Appends the nodes as a value for the pass hierarchy; node[r] is the node of rank r. Returns -ERR_NOMEM, or
- * -ERR_UNSUPPORTED if the ranks of a node are neither consecutive nor assigned in turn. Then *apart is a rank on the
- * node of an earlier rank, but not on that of the rank before it. */
+ * -ERR_UNSUPPORTED if the ranks of a node are neither consecutive nor assigned in turn. In the latter case *apart
+ * is a rank whose node has a lower rank, but not the rank just before it. */
 int pass_hierarchy_nodes(const uint32_t *node, uint32_t nranks, uint32_t *apart, struct text *out);
 
 /* Passes, each in a file of its name. */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Properties of the types and names of the operations. */
+/* The kind and the size of each type. */
 enum { BITS, INTEGER, FLOATING, COMPLEX, LOGICAL, PAIR };
 static const struct {
 	const char *name;

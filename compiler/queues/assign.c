@@ -174,7 +174,7 @@ static int make_blocks(struct assignment *p)
 	return err;
 }
 
-/* Adds a put of the rank to itself to block by, as a signal for block to, and returns its number. */
+/* Adds a task to block `by`: a put of the rank to itself, which signals to block `to`. Returns its number. */
 static int64_t add_self_put(struct assignment *p, uint32_t by, uint32_t to)
 {
 	const uint32_t rank = p->blocks.at[by].rank;
