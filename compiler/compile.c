@@ -38,7 +38,7 @@ static int stop_at_errors(const struct goal_diags *d, int err)
 	return !err && goal_diags_errors(d) ? -ERR_SYNTAX : err;
 }
 
-/* Adds a string to the binary, and its offset to what the binary says of itself. */
+/* Adds a string to the binary, and stores its offset in a field. */
 static int keep_string(struct ir_image *im, const char *text, uint32_t *field)
 {
 	const int64_t at = ir_image_string(im, text);

@@ -23,7 +23,7 @@ struct compile_options {
 	bool prove; /* true to verify the result of global passes, unless checks are off */
 	bool unchecked; /* true to leave out the checks of a parametric schedule on samples of values: the caller checks it */
 	struct ir_locs *locs; /* receives the source locations of a parametric program's instructions, or NULL */
-	bool writes; /* true if the binary is kept: a long text of which a part was not checked is then an error */
+	bool writes; /* true if the binary is kept; it is then an error if some sizes of a long text were not checked */
 	uint32_t most_ops; /* limit of the ops of a rank; 0: BIN_USUAL_OPS */
 	uint64_t fuel; /* limit of instructions for one size, all ranks together; 0: enough for any use */
 };

@@ -14,7 +14,8 @@ struct deferred_deps {
 #define OP_SCALAR 2u
 #define ON_SCALAR 4u
 
-/* The most calls with labels. Calls share the table of instances with the ops, and at half as many there is room for all. */
+/* The most calls with labels. Calls share the table of instances with the ops; if there are at most half as many calls as
+ * ops, it has room for both. */
 static uint32_t most_ranges(uint32_t ops_cap)
 {
 	return ops_cap / 2;

@@ -128,7 +128,8 @@ static int param_value(struct machine *m, const struct bin_args *args, uint32_t 
 	if (p->has_default) {
 		const struct bin_arg v = bin_default(p);
 
-		out->known = true; /* field by field: a copy of what has just been stored in pieces takes many times as long */
+		/* field by field: a copy of a structure whose fields have just been stored takes many times as long */
+		out->known = true;
 		out->value = v.value;
 		out->elem = v.elem;
 		out->n = v.n;

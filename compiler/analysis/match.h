@@ -22,7 +22,7 @@ struct ir_match {
 	uint32_t src, send, dst, recv;
 };
 
-/* Matches the k-th send with the k-th recv of each channel, in program order. Left out are ops without a partner, ops
+/* Matches the k-th send with the k-th recv of each channel, in program order. Leaves out ops without a partner, ops
  * with wildcards, and all messages to a rank with a wildcard. The caller frees *out. */
 int ir_graph_match(const struct ir_graph *g, struct ir_match **out, size_t *n);
 

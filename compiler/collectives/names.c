@@ -11,7 +11,8 @@ static const char *const names[] = {
 #undef NAME
 };
 
-/* The first of each pair counts in bytes what the second counts in elements, and has no definition of its own. */
+/* Pairs that differ only in the unit of their counts: bytes in the first, elements in the second. The first has no definition
+ * of its own. */
 static const char *const same[][2] = {
 	{ "MPI_Alltoallw", "MPI_Alltoallv" },
 	{ "MPI_Neighbor_alltoallw", "MPI_Neighbor_alltoallv" },

@@ -98,8 +98,8 @@ static uint16_t gen_name(struct gen *g, const struct goal_expr *e, uint16_t into
 	return into;
 }
 
-/* Follows a vector from a called schedule to its callers, and returns what gen_vector() does. Stores in *p the parameter
- * where the search ends: one of the outermost schedule, or one that a call left out and whose default is then used. */
+/* Follows a vector from a called schedule to its callers, and returns what gen_vector() does. The search ends
+ * at a parameter of the outermost schedule, or at one that a call left out, so that its default is used. Stores it in *p. */
 static int find_vector(struct gen *g, const struct gen_scope *s, const char *name, const struct goal_param **p)
 {
 	for (;; s = s->up) {

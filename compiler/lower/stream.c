@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Error of a text about which a check might report something. */
+/* Returned if a check might report something about the text. The caller then builds the graph, whose checks report it. */
 #define UNCLEAN (-ERR_SYNTAX)
 
 struct stream {
