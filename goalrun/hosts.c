@@ -335,7 +335,7 @@ static void flush_all(struct run_hosts *h)
 		wire_flush(&h->v.at[k].wire);
 }
 
-/* Writes to standard output. The reader may be slow, so the agents are informed meanwhile that goalrun is alive. */
+/* Writes to standard output. The reader may be slow, so this also sends signs of life to the agents. */
 static void write_stdout(struct run_hosts *h, const char *p, size_t n)
 {
 	while (n) {

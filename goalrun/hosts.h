@@ -96,8 +96,9 @@ struct agent_setup {
 
 struct run_agent;
 
-/* Takes standard input and output for messages; ranks inherit other descriptors for theirs. Then waits for the orders,
- * and takes over directory and environment. On return the agent is away. Returns an exit status. */
+/* Starts an agent. Its standard input and output carry messages to and from goalrun; the ranks inherit other descriptors in
+ * their place. Waits for the orders, and takes the directory and the environment from them. On return the agent is away, as
+ * after agent_away(). Returns an exit status. */
 int agent_open(struct run_agent **out, struct agent_setup *s);
 /* While an agent is away it handles no messages, and none of its other functions may be called. A thread of its own still
  * sends signs of life to goalrun. NULL is harmless. */

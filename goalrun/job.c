@@ -51,7 +51,7 @@ bool run_job_mark(const struct run_job *job, uint32_t rank)
 	return ok;
 }
 
-/* True if a value of GOAL_JOB belongs to a rank of the job, or to any rank for ALL. */
+/* True if a value of GOAL_JOB names the job and the rank. ALL stands for any rank. */
 static bool is_of(const char *value, const struct run_job *job, uint32_t rank)
 {
 	const char *at = strstr(value, job->name);
@@ -59,7 +59,7 @@ static bool is_of(const char *value, const struct run_job *job, uint32_t rank)
 	return at && (rank == ALL || strtoul(at + strlen(job->name), NULL, 10) == rank);
 }
 
-/* True if the environment that a process was started with marks it as part of the rank, or of any rank for ALL. */
+/* True if a process was started with a GOAL_JOB that names the job and the rank. ALL stands for any rank. */
 static bool is_marked(const char *pid, const struct run_job *job, uint32_t rank)
 {
 	const char *name = env_table[ENV_GOAL_JOB].name;

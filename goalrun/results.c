@@ -111,7 +111,7 @@ static json_object *rank_stats(const struct goalrun *g)
 	return all;
 }
 
-/* True if messages can travel by the network or by shared memory. */
+/* True if the backend sends some messages over a network, and others by shared memory. */
 static bool has_network(const struct run_options *o)
 {
 	return !strcmp(run_backend_name(o), "verbs");

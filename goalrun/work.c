@@ -74,9 +74,9 @@ static int work_and_test(const struct bench *m)
 	return err;
 }
 
-/* Runs a communication, and for WORK_BOTH also the work. Ranks that share a core would otherwise start one after the
- * other, each after the previous one had done its work, and no data could move meanwhile. So they synchronise once more
- * after start, and that time is included. */
+/* Runs a communication, and for WORK_BOTH also the work. Ranks that share a core synchronise once more after
+ * the start; that time is included. Otherwise each would start only after the previous one had done its work, and no data
+ * could move during the work. */
 static int run_communication(const struct bench *m, bool both, struct work_span *span)
 {
 	const struct work_bench *b = m->b;

@@ -294,7 +294,7 @@ static void reduce_user(void *arg, char *a, uint64_t a_first, char *b, uint64_t 
 		req->op->fn(x, y, n / l->per, req->op->arg);
 		return;
 	}
-	/* b = b op a: the function overwrites its right operand, so that one is a copy of a. */
+	/* b = b op a: the function overwrites its right operand, so a is copied first. */
 	be_copy(l, req->reduce_tmp, 0, a, a_first, n);
 	req->op->fn(y, req->reduce_tmp, n / l->per, req->op->arg);
 	be_copy(l, b, b_first, req->reduce_tmp, 0, n);
@@ -559,7 +559,7 @@ static int note_members(struct mpix_sched_request *req)
 	return req->members ? 0 : rt_fail(req->ctx, -ERR_NOMEM);
 }
 
-/* Some ranks may bind in place and others not. Each has computed safe as if all did what it does, so it cannot be used then. */
+/* Discards safe if some ranks bind in place and others do not: each rank has computed it as if all ranks did as it does. */
 static void check_safe(struct mpix_sched_request *req)
 {
 	const struct contract *all = group_room(req->group);

@@ -787,7 +787,7 @@ static uint32_t count_nodes(const struct bootstrap *m)
 	return n;
 }
 
-/* On a head: fills in the card with which its node and the other nodes reach it. */
+/* Fills in the card of this node, if the rank is the lowest one of the node. Other ranks do nothing. */
 static int make_card(struct bootstrap *m, struct rt_card *card)
 {
 	int err = 0;

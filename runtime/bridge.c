@@ -277,7 +277,7 @@ static bool is_silence(int why)
 	return why == ETIMEDOUT || why == EHOSTUNREACH || why == ENETUNREACH || why == EHOSTDOWN || why == ENETDOWN;
 }
 
-/* Handles a connection to a node that has ended, or could not be made. */
+/* Handles the end of the connection to a node, or a failure to connect. */
 static void handle_broken(struct rt_bridge *b, struct remote_node *f, int why)
 {
 	const bool was_up = f->c.stage == UP;
@@ -465,7 +465,7 @@ static void scan_boards(struct rt_bridge *b)
 	pthread_mutex_unlock(&b->l->board->lock);
 }
 
-/* Checks a node that has to connect again. If its port is closed, no process is left there that could. */
+/* Checks a node that has to connect again. If its port is closed, no process is left there. */
 static void check_probe(struct rt_bridge *b, struct remote_node *f)
 {
 	int err = 0;

@@ -490,8 +490,8 @@ static bool run_driver(struct rt_driver *c)
 		const unsigned found = drive_active(c, c->armed ? &alarm : NULL);
 		const bool others = found & ELSEWHERE && atomic_load(&hub->waiting);
 		const bool quiet = atomic_load_explicit(&hub->idle, memory_order_relaxed) >= PASSES + 2 * c->process->size;
-		/* Does not spin if another thread has to make progress: that may be about to wait for the baton, on this
-		 * very CPU. */
+		/* If another thread has to make progress, this one does not spin: the other thread may run on the same CPU
+		 * and wait for the baton. */
 		const unsigned spins = found & ELSEWHERE ? 0 : c->spins;
 
 		if (found & MOVED) {

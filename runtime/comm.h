@@ -80,10 +80,10 @@ int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_process *l, uint32_t lead
 void rt_comm_free(struct rt_process *l);
 /* Returns the number of the communication core that serves a request. */
 uint32_t rt_comm_core(const struct mpix_sched_request *req);
-/* True if rank by creates a view of the request of a rank in another process. Of the ranks that one core serves, the lowest
- * one of each process does so. */
+/* True if rank `by` creates a view of the request of `rank`, which is in another process. Of the ranks that one core serves,
+ * the lowest one of each process does so. */
 bool rt_comm_drives(const struct mpix_sched_request *req, uint32_t by, uint32_t rank);
-/* Returns how many ranks of other processes create a view of the request. req->mates must be set. */
+/* Returns how many ranks of other processes create a view of the request. req->members must be set. */
 uint32_t rt_comm_views(const struct mpix_sched_request *req);
 /* Lets other threads make progress on a request, until rt_comm_leave. All ranks have bound it. */
 int rt_comm_join(struct mpix_sched_request *req);

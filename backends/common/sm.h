@@ -214,7 +214,7 @@ static inline struct sm_bound *sm_of(struct dispatcher *e)
 	return (struct sm_bound *)((char *)e - offsetof(struct sm_bound, dispatcher));
 }
 
-/* Returns the address of what lies at offset off of sh. */
+/* Converts an offset in sh to an address. */
 static inline void *sm_at(const struct sm_bound *s, uint64_t off)
 {
 	return (char *)s->sh + off;

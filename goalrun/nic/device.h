@@ -47,8 +47,8 @@ void nic_close(struct nic *n, struct nic_port *p);
 int nic_bind(struct nic *n, struct nic_port *p, uint64_t off, uint64_t bytes, uint64_t *name, char *text, size_t size);
 int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, char *text, size_t size);
 int nic_rebind(struct nic *n, const struct nic_port *p, uint64_t name, char *text, size_t size);
-/* Unbinds a block if everything posted has been sent, or never will be. Returns true if the block is unbound now, or
- * unknown. */
+/* Unbinds a block, unless entries that were posted still have to be sent. Entries of a block that is dead, or
+ * was never connected, are not sent. Returns true if the block is unbound now, or unknown. */
 bool nic_unbind(struct nic *n, const struct nic_port *p, uint64_t name);
 
 /* Polls the doorbells of the ranks. Returns true if a rank has posted something new. */

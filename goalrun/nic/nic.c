@@ -983,7 +983,7 @@ void nic_close(struct nic *n, struct nic_port *p)
 			i++;
 			continue;
 		}
-		/* their ranks then need not wait until everything posted has been sent */
+		/* the ranks of these blocks need not wait until all posted entries have been sent */
 		for (size_t k = 0; k < n->bound.n; k++)
 			n->bound.at[k]->dead |= n->bound.at[k]->id == b->id;
 		remove_bound(n, b);
