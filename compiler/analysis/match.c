@@ -371,7 +371,8 @@ static int rank_channels(const struct ir_rank *rank, struct ends *ends, uint32_t
 	return 0;
 }
 
-/* Adds to the dependencies of a rank one of each op on the op before it on its channel. */
+/* Copies the dependencies of a rank to *out, where each send or recv also waits for the start of the previous one of its
+ * channel. */
 static int order_channels(const struct ir_rank *rank, const struct ends *ends, uint32_t pairs, struct ir_rank *out)
 {
 	const uint32_t ndeps = rank->dep_at[rank->nops];
