@@ -12,6 +12,11 @@ static const char bin_letters[BIN_OP_KINDS][4] = {
 #undef OP
 };
 
+/* Stands in each place that says something of every kind of op, so that a new kind does not compile before each of these
+ * places has been looked at. The name is that of the last row of ops.def. */
+#define BIN_LAST_OP(NAME) \
+	_Static_assert(BIN_OP_KINDS == BIN_OP_##NAME + 1, "what follows may need a line for the kinds of ops after " #NAME)
+
 /* Returns the operand letters of an op kind (ops.def); "" if it has no operands or is unknown. */
 static inline const char *bin_operands(unsigned kind)
 {
@@ -48,6 +53,7 @@ static inline bool bin_writes(unsigned kind, unsigned range)
 	return c == 'R' || c == 'W' || c == 'U';
 }
 
+BIN_LAST_OP(GETS);
 /* True if an op of this kind sends, receives, is the send or recv of a message, or applies the operation of the collective. */
 static inline bool bin_sends(unsigned kind)
 {

@@ -98,6 +98,7 @@ static void add_range(struct line *l, const struct bin *b, const struct bin_op *
 	    (unsigned long long)(o->off[k] + o->len));
 }
 
+BIN_LAST_OP(GETS);
 static void add_op(struct line *l, const struct bin *b, uint32_t i, const struct bin_op *o)
 {
 	add(l, "op %u, %s", i, ir_op_word(o->kind));

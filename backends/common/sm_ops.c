@@ -67,6 +67,7 @@ static int nop_issue(struct dispatcher *e, void *what)
 }
 
 /* The functions of each kind of op. sm_connect sets those of messages. */
+BIN_LAST_OP(GETS);
 static const struct dispatch_how how[BIN_OP_KINDS] = {
 	[BIN_OP_CALC] = { calc_issue, calc_poll },   [BIN_OP_COPY] = { copy_issue, copy_poll },
 	[BIN_OP_REDUCE] = { reduce_issue, NULL },    [BIN_OP_REDUCE_WITH] = { reduce_issue, NULL },

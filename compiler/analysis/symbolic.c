@@ -337,6 +337,7 @@ static int reduce_runs(struct symbolic *s, uint32_t rank, uint32_t op, unsigned 
 	return err ? err : write_runs(s, rank, op, k, &st->sum);
 }
 
+BIN_LAST_OP(GETS);
 static int local_op(struct symbolic *s, uint32_t rank, uint32_t op)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];

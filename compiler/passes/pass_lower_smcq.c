@@ -133,6 +133,7 @@ static int refuse_to_compute(struct lowering *l, uint32_t r, uint32_t i)
 			   ir_op_word(op->kind), why, help);
 }
 
+BIN_LAST_OP(GETS);
 static int op_fits(struct lowering *l, uint32_t r, uint32_t i)
 {
 	struct ir_graph *g = l->t.g;

@@ -106,6 +106,7 @@ static int find_ready(const struct ir_graph *g, struct ir_stats *st)
 	return err;
 }
 
+BIN_LAST_OP(GETS);
 int print_stats(const struct ir_graph *g, struct ir_stats *st)
 {
 	bool wild = false;

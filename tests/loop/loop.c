@@ -70,6 +70,7 @@ static void copy(void *to, const void *from, size_t n)
 		memmove(to, from, n);
 }
 
+BIN_LAST_OP(GETS);
 /* One step of a live node: 1 when it took one, 0 when it has to wait, -ERR_NOMEM. */
 static int step(struct loop *l, uint32_t i)
 {

@@ -409,6 +409,7 @@ static void reduce(const struct exec *x, const struct node *v, const uint64_t *a
 		x->kept[v->kept + i] = with ? world_combine(x->w, b[i], a[i]) : world_combine(x->w, a[i], b[i]);
 }
 
+BIN_LAST_OP(GETS);
 /* The second step: what it does with its bytes. */
 static enum exec_end move(struct exec *x, uint32_t n)
 {
