@@ -75,7 +75,8 @@ enum be_event_what {
 	BE_EVENT_PART, /* an issued op made progress */
 	BE_EVENT_DONE,
 	BE_EVENT_WAIT, /* a rank waited for a request */
-	BE_EVENT_SLEEP /* a communication core slept because it had nothing to do */
+	BE_EVENT_SLEEP, /* a communication core slept because it had nothing to do */
+	BE_EVENTS
 };
 
 /* An event: what one thread did from begin to end. Of the events of a thread, only a wait overlaps others: those that

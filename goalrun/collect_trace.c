@@ -54,6 +54,7 @@ static struct trace_thread *thread_of(struct trace *t, int pid, const struct be_
 	return on;
 }
 
+_Static_assert(BE_EVENTS == BE_EVENT_SLEEP + 1, "event_word and part_name in write_trace.c need words for a new event");
 static int take_chunk(struct trace *t, const struct trace_chunk *c)
 {
 	const struct be_event *e = (const struct be_event *)(const void *)(c + 1);
@@ -63,7 +64,7 @@ static int take_chunk(struct trace *t, const struct trace_chunk *c)
 	for (uint64_t i = 0; i < c->nevents; i++) {
 		const struct trace_thread *on;
 
-		if (e[i].what > BE_EVENT_SLEEP)
+		if (e[i].what >= BE_EVENTS)
 			return -ERR_TRUNCATED;
 		on = thread_of(t, c->pid, &e[i]);
 		if (!on || VEC_PUSH(&t->slices, (struct trace_slice){ .e = e[i], .thread = (uint32_t)(on - t->threads.at) }))
