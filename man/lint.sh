@@ -84,6 +84,13 @@ verdict checks-goalc.1 "$(diff "$tmp/names" "$tmp/names.1")"
 sed -n '/^\.Ss Passes/,/^\.Ss Checks/p' man/goalc.1 | sed -n 's/^\.It Cm \([a-z-]*\)$/\1/p' | sort >"$tmp/passes.1"
 verdict passes-goalc.1 "$(diff "$tmp/passes" "$tmp/passes.1")"
 
+# words_of PAGE MACRO : the words of the lists whose items begin with a macro
+words_of() { sed -n "s/^\.It $2 //p" "$1" | sed 's/ Pq .*//; s/ , /\n/g'; }
+verdict collectives-goal.5 "$(sed -n 's/^schedule \([A-Za-z_]*\).*/\1/p' compiler/collectives/collectives.goal | sort -u |
+  while read -r c; do words_of man/goal.5 Dv | grep -qx "$c" || echo "the collective $c is not in the page"; done)"
+verdict statistics-goalc.1 "$("$goalc" --stats -n 4 schedules/bcast_binomial.goal | while read -r s _; do
+  words_of man/goalc.1 Va | grep -qx "$s" || echo "the statistic $s is not in the page"; done)"
+
 # The options of a program and those of the lists in its page, each with a + if it takes an argument.
 options_of_help() {
   sed -n 's/^  \(-.\{37\}\).*/\1/p' | awk '{ i = 1; while ($i ~ /,$/) i++
