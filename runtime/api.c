@@ -72,7 +72,7 @@ static inline unsigned own_part(const struct mpix_sched_request *req)
 	return has_comm_core(req) ? BE_APP : BE_ALL;
 }
 
-/* Lowers the alarm of a thread that is about to sleep to the time when a request must be checked again. The thread holds
+/* Lowers the alarm of a thread that is about to sleep, so that it wakes in time to check the request again. The thread holds
  * the request's turn. */
 static void note_alarm(struct rt_wait *w, const struct mpix_sched_request *req)
 {
@@ -107,7 +107,7 @@ static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w)
 	if (w && w->armed && !is_done(req))
 		note_alarm(w, req);
 	rt_give(req);
-	if (moved && has_comm_core(req)) /* ops that depend on this may be for the communication core */
+	if (moved && has_comm_core(req)) /* ops that have become ready may be for the communication core */
 		ring_own(req);
 	return true;
 }
@@ -158,7 +158,7 @@ static void help_others(const struct mpix_sched_request *mine, struct rt_wait *w
 	w->alarm = w->alarm < soon ? w->alarm : soon;
 }
 
-/* Makes progress on all active requests of the context, mine first. */
+/* Makes progress on the request `mine`, and then on all other active requests of its context. */
 static void progress_all(struct mpix_sched_request *mine, struct rt_wait *w)
 {
 	if (!drive_part(mine, w) && w)
@@ -261,8 +261,8 @@ static void check_request(struct mpix_sched_request *req)
 	bool dump = false;
 	int err;
 
-	/* Makes progress even if the communication core gets no CPU time. Not at the first check of an epoch, which may
-	 * come at once. */
+	/* From the second check of an epoch on, this thread makes progress on all ops, because the communication core may
+	 * get no CPU time. The first check does not, because it may come at once. */
 	if (req->helped && req->checked == req->epoch)
 		rt_advance(req, BE_ALL);
 	req->checked = req->epoch;
@@ -323,7 +323,8 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done, s
 		active++;
 		if (w && reqs[i]->fragment && !is_done(reqs[i]))
 			reqs[i]->be->join(reqs[i]->bound);
-		/* Once for requests of one context that follow each other: progress_all makes progress on all of the context. */
+		/* progress_all makes progress on all requests of a context, so neighbours in the array with the same context
+		 * need only one call. */
 		if (!is_done(reqs[i]) && reqs[i]->ctx != last) {
 			last = reqs[i]->ctx;
 			progress_all(reqs[i], w);
@@ -334,8 +335,8 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done, s
 	if (pending) {
 		now = clock_now_ns(); /* needs no system call */
 		for (size_t i = 0; i < n; i++)
-			/* If the group was checked after now was read, the difference wraps around: then all its requests
-			 * are checked. */
+			/* If the group was checked after `now` was read, the difference wraps around, and the request is
+			 * checked. */
 			if (is_active(reqs[i]) && !is_done(reqs[i]) && now - reqs[i]->group->checked > CHECK_NS) {
 				hold_request(reqs[i]);
 				check_request(reqs[i]);
@@ -356,7 +357,7 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 	/* The communication core does most of the work, so it suffices to be woken at the end. */
 	if (has_comm_core(req))
 		return MPIX_Sched_waitany(1, &req, &index);
-	/* Keeps the turn to the end: this thread polls all the time, so nobody else has to. */
+	/* This thread polls all the time, so it keeps the turn until the request is complete. */
 	hold_request(req);
 	rt_wait_begin(&w, req, true);
 	while (!is_done(req)) {
@@ -388,7 +389,8 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 		hold_request(req);
 	}
 	rt_wait_finish(&w);
-	/* The last poll may have taken messages from the device for which another thread sleeps. */
+	/* The last poll may have taken messages of other requests from the device. A thread that sleeps on the device's
+	 * descriptor does not notice that, so it is woken. */
 	if (req->ctx->heap->event >= 0)
 		ring_own(req);
 	return finish_epoch(req);

@@ -54,7 +54,7 @@ uint32_t rt_bell_arm(struct be_bell *b, bool asks)
 		;
 	atomic_fetch_add_explicit(&b->sleepers, 1, memory_order_acq_rel);
 	if (!asks)
-		membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); /* cannot fail: the kernel has it, as asks is false */
+		membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); /* cannot fail: `asks` is false only if the kernel has membarrier */
 	return seen | 1;
 }
 

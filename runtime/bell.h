@@ -14,8 +14,8 @@ bool rt_bell_register(void);
 /* Announces that the caller is about to sleep, after one more check. Returns the count to pass to the sleep. asks: as in
  * struct rt_door. */
 uint32_t rt_bell_arm(struct be_bell *b, bool asks);
-/* Sleeps for at most ns nanoseconds, while the bell's count is seen, the value that rt_bell_arm returned. Returns true if
- * the bell was rung. */
+/* Sleeps for at most `ns` nanoseconds, while the bell's count equals `seen`, the value that rt_bell_arm returned. Returns
+ * true if the bell was rung. */
 bool rt_bell_sleep(struct be_bell *b, uint32_t seen, uint64_t ns);
 /* Withdraws the announcement. Every rt_bell_arm is followed by this. */
 void rt_bell_disarm(struct be_bell *b);

@@ -23,7 +23,7 @@ struct contract {
 	uint32_t schedule; /* checksum of the image */
 	uint16_t version, backend;
 	uint16_t basic, op;
-	uint64_t count; /* basic elements */
+	uint64_t count; /* number of basic elements per block */
 	uint64_t params;
 	/* These may differ between ranks: */
 	struct be_handle handle;
@@ -559,7 +559,8 @@ static int note_members(struct mpix_sched_request *req)
 	return req->members ? 0 : rt_fail(req->ctx, -ERR_NOMEM);
 }
 
-/* Discards safe if some ranks bind in place and others do not: each rank has computed it as if all ranks did as it does. */
+/* Discards `safe` if some ranks bind in place and others do not, because each rank has computed it as if all ranks bound
+ * like itself. */
 static void check_safe(struct mpix_sched_request *req)
 {
 	const struct contract *all = group_room(req->group);
@@ -575,11 +576,12 @@ static int enlist_request(struct mpix_sched_request *req)
 	rt_ctx_ref(req->ctx);
 	atomic_fetch_add(&req->group->refs, 1);
 	atomic_fetch_add(&req->sched->refs, 1);
-	/* A request without a turn could not be made, so nobody may find it. */
+	/* A request whose turn could not be made is not added, so that nobody finds it. */
 	return req->turn ? rt_fail(req->ctx, rt_ctx_add(req->ctx, req)) : 0;
 }
 
-/* Checks the arguments of MPIX_Sched_init. Then *bind has all fields: an older caller's struct is copied to *whole. */
+/* Checks the arguments of MPIX_Sched_init. Afterwards *bind is a struct with all fields: the struct of an older caller is
+ * copied to *whole. */
 static int check_call(struct be_group *g, const struct mpix_sched *sched, const struct MPIX_Sched_bind **bind,
 		      struct MPIX_Sched_bind *whole)
 {

@@ -36,9 +36,9 @@ struct rt_record { /* a short record shares a cache line with its number */
 /* State shared by the processes that have threads on one communication core. It is in the slot of the lowest rank that the
  * core serves. */
 struct rt_hub {
-	_Alignas(64) _Atomic uint32_t starts; /* grows when a request becomes active, or the threads must check for other changes */
+	_Alignas(64) _Atomic uint32_t starts; /* grows when a request becomes active, and when other changes matter */
 	_Atomic uint32_t active; /* number of active requests */
-	_Atomic uint32_t idle; /* times that the baton was passed since something moved */
+	_Atomic uint32_t idle; /* times that the baton was passed since some request made progress */
 	_Alignas(64) _Atomic uint32_t baton; /* lowest rank + 1 of the process whose thread polls; 0: none. A futex */
 	_Atomic uint32_t waiting; /* number of threads that wait for the baton */
 };
@@ -65,9 +65,9 @@ struct rt_board {
 	_Atomic uint32_t users; /* of a subgroup: ranks of this node that may still access the board, plus 1 for the bridge */
 	/* With several nodes: */
 	_Atomic uint32_t bell; /* of goalrun: descriptor + 1 of an eventfd to write to after posting a record; 0: none */
-	uint32_t home, forwarded; /* home: this node; told: not 0 once failed was forwarded to the other nodes */
+	uint32_t home, forwarded; /* home: this node; forwarded: not 0 once `failed` was forwarded to the other nodes */
 	uint64_t key; /* identifies the board on all nodes: id of a subgroup; 0: the board of all ranks */
-	_Atomic uint64_t next; /* next board of this node, as pack_board of bridge.c; 0: none */
+	_Atomic uint64_t next; /* location of the next board of this node, as pack_board of bridge.c packs it; 0: none */
 	pthread_mutex_t lock; /* in the first board of a node: protects next of all its boards */
 	_Atomic uint32_t wheel; /* a futex; changes when another process may have to run the bridge */
 	_Alignas(64) struct rt_slot slots[];
@@ -95,8 +95,8 @@ uint64_t rt_board_round(const struct rt_board *b, uint32_t rank);
 int64_t rt_board_missing(const struct rt_board *b, uint64_t round);
 /* Writes this rank's record of a round. Rounds count from 1; the round is rt_round of seq. */
 void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size);
-/* Waits for all ranks' records of a round, with any step, and copies them to out. Calls idle while it waits; if idle
- * returns an error, returns that. spins: as for rt_relax. */
+/* Waits for all ranks' records of the round of `seq`, whatever their steps, and copies them to `out`. Calls `idle` while it
+ * waits; if `idle` returns an error, returns that error. spins: as for rt_relax. */
 int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, unsigned spins,
 		     int (*idle)(void *arg), void *arg);
 /* Posts a record and collects those of all ranks. */

@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BOOTSTRAP_MS 30000 /* time that a rank has to connect to the socket */
+#define BOOTSTRAP_MS 30000 /* time that the ranks of a node have to exchange descriptors */
 #define CHECK_MS 100 /* interval of checks for deaths while a rank waits */
 /* Time that others have to receive descriptors: the kernel limits how many are in flight. */
 #define BUSY_NS 1000000000u
@@ -69,7 +69,7 @@ struct bootstrap {
 	struct rt_process *process;
 	int listener, sock; /* listener: of a head; sock: of others, connected to the head */
 	int port, bell; /* with several nodes: listening TCP socket and eventfd for the bridge */
-	uint64_t until, checked; /* times at which it gives up, and of the last check for deaths; ns */
+	uint64_t until, checked; /* times in ns: `until`: when this rank stops waiting; `checked`: the last check for deaths */
 	bool caused; /* as in struct ready */
 };
 
@@ -134,7 +134,8 @@ static int64_t find_dead(const struct bootstrap *m)
 	return -1;
 }
 
-/* Like find_dead, when a rank does not answer any more. Waits for a moment, because its process may be about to end. */
+/* Like find_dead, for a rank that does not answer any more. Waits for a moment, because the rank's process may be about to
+ * end. */
 static int64_t find_dying(const struct bootstrap *m)
 {
 	const struct timespec tick = { 0, 2000000 };
@@ -206,7 +207,7 @@ union fd_control {
 	struct cmsghdr align;
 };
 
-/* True if a call on a socket has to be repeated. Calls on sockets wait for LOOK_MS at most. */
+/* True if a call on a socket has to be repeated. Calls on sockets wait for CHECK_MS at most. */
 static bool again(void)
 {
 	return errno == EINTR || errno == EAGAIN;
@@ -301,8 +302,8 @@ static ssize_t recv_message(int sock, struct fd_message *msg, int fd[2], bool *c
 
 enum { NOBODY = UINT32_MAX, STRANGER = 1 };
 
-/* Receives what send_fds has sent, and stores its kind in *what. peer: the rank that sends, or NOBODY if that is not known
- * yet. Then a message that does not come from a rank returns STRANGER. */
+/* Receives what send_fds has sent, and stores its kind in *what. peer: the rank that sends, or NOBODY if the sender is not
+ * known yet. Returns STRANGER if an unknown sender is not a rank of the job. */
 static int recv_fds(struct bootstrap *m, int sock, uint32_t peer, uint32_t *what, int fd[2])
 {
 	struct fd_message msg = { 0 };
@@ -543,7 +544,8 @@ static int connect_to_head(struct bootstrap *m)
 	return err;
 }
 
-/* The part of the lead of another process. If it has failed before, it connects nevertheless, to report that. */
+/* On a lead that is not the head: exchanges descriptors with the head. A lead that has failed before also connects, to
+ * report its failure. */
 static int join_head(struct bootstrap *m, int failure)
 {
 	int err = connect_to_head(m);
@@ -699,7 +701,8 @@ static int make_process(struct bootstrap *m)
 	return err ? err : make_comm(m);
 }
 
-/* On a lead: gives up the group. Sets left first: the others must not take the release of its locks for a death. */
+/* On a lead: gives up the group. Sets `left` before it releases the locks, because the other ranks would take the release
+ * for a death. */
 static void drop_process(struct bootstrap *m)
 {
 	struct rt_process *l = m->process;
@@ -743,7 +746,7 @@ static int say_hello(struct bootstrap *m, struct hello *h)
 	err = rt_comm_ask(m->ctx, m->rank, &h->config);
 	if (err || m->size == 1)
 		return err;
-	if (m->rank) { /* now, so that the hello can report it if no descriptor is free */
+	if (m->rank) { /* made before the hello, so that the hello can report it if no descriptor is free */
 		m->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 		return m->sock < 0 ? rt_sys_error(m->ctx, "socket") : 0;
 	}

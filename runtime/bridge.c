@@ -37,7 +37,7 @@
 #define ANSWER_NS 3000000000u /* timeout for an address, or for the successor of a process, to answer */
 #define MEET_NS 15000000000u /* timeout for a node to connect while the group is made */
 #define LINGER_NS 1000000000u /* time that the other nodes get to receive the last messages */
-#define CHECK_MS 100 /* interval of checks for what no bell is rung for: deaths on this node, timeouts */
+#define CHECK_MS 100 /* interval of checks for events that ring no bell: deaths on this node, timeouts */
 #define GUESTS 8u /* accepted connections that have not proved yet who they are */
 #define MAGIC 0x474f414cu
 #define VERSION 3u
@@ -59,7 +59,7 @@ enum stage {
 struct conn {
 	int fd;
 	enum stage stage;
-	bool asks; /* this side has connected; else it has accepted */
+	bool asks; /* true if this side has called connect, false if it has called accept */
 	uint32_t node;
 	uint64_t since; /* when this stage began, ns */
 	struct greeting mine, theirs;
@@ -76,7 +76,7 @@ struct remote_node {
 	struct rt_card card;
 	uint32_t at, failed; /* at: index of the address in use; failed: number of addresses in a row that did not answer */
 	struct in6_addr from; /* of a node that connects to this one: its address */
-	int probe; /* socket that tests whether a process still listens there, or -1 */
+	int probe; /* socket that tests whether a process still listens on the node's port, or -1 */
 	bool lost;
 	int why; /* errno of the last failure */
 };
@@ -135,8 +135,8 @@ void rt_bridge_add(struct rt_process *l, struct rt_board *b, uint32_t owner, uin
 	pthread_mutex_unlock(&l->board->lock);
 }
 
-/* True if ranks of a reachable node may still need what a board says. It may have to be sent again after a broken
- * connection. */
+/* True if ranks of a reachable node may still need the contents of a board. The contents may have to be sent again after a
+ * broken connection. */
 static bool board_is_awaited(const struct rt_bridge *b, const struct rt_board *board)
 {
 	for (uint32_t k = 0; k < b->l->nnodes; k++)
@@ -196,7 +196,7 @@ static void mark_node_lost(struct rt_bridge *b, struct remote_node *f)
 			atomic_store(&board->slots[r].died, RT_UNREACHABLE);
 }
 
-/* Sends as much of what is left as the kernel takes. Returns false if the connection has failed. */
+/* Sends as many of the queued bytes as the kernel takes. Returns false if the connection has failed. */
 static bool flush_conn(struct conn *c)
 {
 	while (c->sent < c->out.n) {
@@ -308,7 +308,7 @@ static int send_greeting(struct rt_bridge *b, struct conn *c)
 	return 0;
 }
 
-/* Returns the proof of one side: of the one that has connected if asks is set. */
+/* Returns the proof of one side of a connection: of the side that called connect if `asks` is true, else of the other side. */
 static uint64_t compute_proof(const struct rt_bridge *b, const struct conn *c, bool asks)
 {
 	const struct {
@@ -372,7 +372,7 @@ static void apply_frame(struct rt_bridge *b, const struct rt_frame *f)
 	lock_boards(b->l);
 	for (at = b->l->board; at && at->key != f->key; at = next_board(b->l, at))
 		;
-	if (at) /* else all ranks of this node have left the group */
+	if (at) /* NULL if all ranks of this node have left the group */
 		rt_mirror_apply(at, f);
 	pthread_mutex_unlock(&b->l->board->lock);
 }
@@ -481,7 +481,7 @@ static void check_probe(struct rt_bridge *b, struct remote_node *f)
 	f->probe = connect_to(&f->from, f->card.port);
 }
 
-/* Checks what no bell is rung for: deaths on this node, and timeouts. */
+/* Checks for events that ring no bell: deaths on this node, and timeouts. */
 static void check_nodes(struct rt_bridge *b)
 {
 	struct rt_process *l = b->l;
@@ -571,7 +571,7 @@ static void run_once(struct rt_bridge *b, int ms)
 	if (poll(p, 2 + n + GUESTS, ms) <= 0)
 		return;
 	if (p[0].revents & POLLIN && read(b->l->bell, &rung, sizeof rung) < 0)
-		return; /* the next call reads it */
+		return; /* the next call tries again to read the bell */
 	for (uint32_t k = 0; k < n; k++) {
 		struct remote_node *f = &b->nodes[k];
 		int why = p[2 + k].revents && f->c.fd == p[2 + k].fd ? serve_conn(b, &f->c, p[2 + k].revents) : 0;
@@ -667,8 +667,8 @@ static bool node_cares(struct rt_process *l, uint32_t node)
 	return any;
 }
 
-/* Leaves only when the other nodes know which ranks have left. The process that runs the bridge sends that to them; if
- * there is none any more, this one takes over. */
+/* Waits until the other nodes know which ranks of this node have left. The process that runs the bridge sends them this
+ * information. If no process runs it any more, this one takes over. */
 static void leave_bridge(struct rt_bridge *b)
 {
 	const uint64_t until = clock_now_ns() + LINGER_NS;

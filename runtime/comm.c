@@ -160,7 +160,8 @@ static void number_drivers(struct rt_comm *comm, const uint32_t *ranks, const in
 	}
 }
 
-/* Returns how many iterations a core's thread may spin: 0 if that takes time from ranks. */
+/* Returns how many iterations a core's thread may spin: 0 if ranks may run on the core, because spinning would take CPU time
+ * from them. */
 static unsigned spins_of(int32_t cpu, const struct rt_comm_config *all, uint32_t n)
 {
 	if (cpu < 0)
@@ -321,9 +322,9 @@ static void wake_driver(const struct rt_driver *c)
 
 #define CHANGE_NS 1000000 /* time that another thread gets to take a baton that was just passed */
 
-/* Takes the baton. If this thread has just passed it, another one may take it first. Returns false if the thread has
- * nothing to do any more. The holder may just be falling asleep, and must wake to pass the baton on: either it sees
- * waiting before it sleeps, or the bell wakes it. */
+/* Takes the baton. If this thread has just passed it, another one may take it first. Returns false if the thread has nothing
+ * to do any more. The holder may just be falling asleep, and must wake to pass the baton on: either it sees `waiting` before
+ * it sleeps, or the bell wakes it. */
 static bool take_baton(struct rt_driver *c, bool passed)
 {
 	const uint32_t me = c->process->comm->lead + 1;
@@ -702,7 +703,7 @@ int rt_comm_join(struct mpix_sched_request *req)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&req->ctx->lock); /* set_paused reads core under this lock */
+	pthread_mutex_lock(&req->ctx->lock); /* set_paused reads `driver` under this lock */
 	req->driver = c;
 	pthread_mutex_unlock(&req->ctx->lock);
 	pthread_rwlock_wrlock(&c->lock);

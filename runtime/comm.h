@@ -42,10 +42,10 @@ struct rt_member {
 struct rt_driver {
 	struct rt_process *process;
 	uint32_t slot; /* lowest rank that this communication core serves; its slot on the board has the hub */
-	int32_t cpu; /* -1: its thread is not pinned */
+	int32_t cpu; /* CPU to which the thread is pinned; -1 if it is not pinned */
 	unsigned spins;
 	struct rt_door *door; /* bells of rank slot; bell[1] is the core's */
-	pthread_rwlock_t lock; /* protects items; read-locked while a thread makes progress on them */
+	pthread_rwlock_t lock; /* protects `driven`; read-locked while a thread makes progress on its requests */
 	VEC(struct rt_driven) driven;
 	bool changed;
 	/* Used by the thread, or to control it: */
@@ -54,11 +54,11 @@ struct rt_driver {
 	pthread_t thread;
 	bool running;
 	_Atomic bool stop;
-	_Atomic uint32_t live; /* number of requests in items that are not paused */
-	VEC(uint32_t) active; /* indices in items of the active ones */
-	uint32_t seen; /* hub.starts when active was last filled */
+	_Atomic uint32_t live; /* number of requests in `driven` that are not paused */
+	VEC(uint32_t) active; /* indices in `driven` of the active requests */
+	uint32_t seen; /* value of hub.starts when `active` was last filled */
 	uint32_t heard; /* count of the core's bell when the thread armed it */
-	bool armed, asked; /* asked: since it armed the bell, it has passed the baton once */
+	bool armed, asked; /* asked: the thread has passed the baton once since it armed the bell */
 };
 
 struct rt_comm {
@@ -98,7 +98,8 @@ static inline void rt_finish_request(struct mpix_sched_request *req, int err)
 		rt_comm_count(req, -1u);
 }
 
-/* Makes progress on those ops of a request that who (bits of enum be_who) may carry out. The caller holds the turn. */
+/* Makes progress on those ops of a request that the classes in `who` (bits of enum be_who) may carry out. The caller holds
+ * the turn. */
 static inline void rt_advance(struct mpix_sched_request *req, unsigned who)
 {
 	int rc = rt_turn_state(req->turn) == RT_ACTIVE ? req->be->progress(req->bound, who, 0) : 0;

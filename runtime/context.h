@@ -39,7 +39,7 @@ struct mpix_sched_ctx {
 	_Atomic uint32_t nactive;
 	bool umwaits; /* the CPU can sleep until a store (group_umwaits) */
 	int policy; /* enum rt_policy, or -ERR_ARG if GOAL_WAIT is invalid */
-	pthread_mutex_t energy_lock; /* protects energy; recursive, so that the function may replace itself */
+	pthread_mutex_t energy_lock; /* protects `energy`; recursive, because the energy function may register another one */
 	struct {
 		MPIX_Sched_energy_fn *fn;
 		void *arg;
@@ -47,7 +47,7 @@ struct mpix_sched_ctx {
 	_Atomic bool chooses; /* energy.fn is not NULL */
 	_Atomic uint32_t ngroups; /* groups created from this context, without subgroups */
 	_Atomic bool paused; /* communication cores make no progress on its requests */
-	_Atomic uint64_t steals[2]; /* times that it made progress for other ranks: [0] on its NUMA node, [1] on others */
+	_Atomic uint64_t steals[2]; /* times that the rank made progress for others: [0] on its NUMA node, [1] elsewhere */
 	struct MPIX_Sched_stats gone; /* counters of requests that have been freed */
 	_Atomic uint32_t usr1_seen; /* number of SIGUSR1s answered so far */
 	_Atomic uint64_t dumped; /* time of the last dump because of GOAL_DUMP_AFTER, ns */
@@ -66,7 +66,7 @@ __attribute__((format(printf, 3, 4))) int rt_error(struct mpix_sched_ctx *ctx, i
 int rt_fail(struct mpix_sched_ctx *ctx, int err);
 /* Returns the error number (negative) for errno. */
 int rt_errno(void);
-/* Stores an error message for the failed system call what, with the reason from errno. Returns the error number. */
+/* Stores an error message for the failed system call named `what`, with the reason from errno. Returns the error number. */
 int rt_sys_error(struct mpix_sched_ctx *ctx, const char *what);
 /* Stores the error message for an environment variable that has an invalid value. Returns -ERR_ARG. */
 int rt_bad_env(struct mpix_sched_ctx *ctx, enum env_name name);

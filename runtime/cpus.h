@@ -24,7 +24,7 @@ unsigned rt_spins(uint32_t n);
  * ranks of its node, stride bytes apart. */
 unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me);
 
-/* One iteration of waiting: pauses the CPU if turn is less than spins, else yields it. */
+/* Does one iteration of waiting: pauses the CPU if `spun` is less than `spins`, else yields it. */
 void rt_relax(unsigned spun, unsigned spins);
 
 #endif

@@ -24,7 +24,7 @@ bool rt_dump_due(struct mpix_sched_request *req)
 	if (!req->dump_after)
 		return false;
 	last = atomic_load(&req->ctx->dumped);
-	now = clock_now_ns(); /* read after last, so never less */
+	now = clock_now_ns(); /* read after `last`, so that `now` is never less */
 	if (req->watched != req->epoch) {
 		req->watched = req->epoch;
 		req->since = now;
@@ -243,7 +243,7 @@ int MPIX_Sched_dump(MPIX_Sched_ctx ctx, int fd)
 		while (is_active(req) && !(taken = rt_take(req)) && clock_now_ns() < until)
 			sched_yield();
 		atomic_fetch_sub(&req->turn->wanted, 1);
-		/* Otherwise ops would be printed as ready that only wait for a communication core. */
+		/* Runs the ready ops. Otherwise ops that only wait for a communication core would be printed as ready. */
 		if (taken && req->helped)
 			rt_advance(req, BE_ALL);
 		if (taken && is_active(req))

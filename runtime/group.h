@@ -27,7 +27,7 @@ struct rt_peer {
 	VEC(struct rt_map) maps; /* mappings of its heap, each longer than the one before; base is the last */
 	char *_Atomic base;
 	_Atomic size_t reach; /* bytes that base maps at least; stored after base, so a reader loads reach first */
-	_Atomic bool rings; /* bells is filled in */
+	_Atomic bool rings; /* true once `bells` is filled in */
 	struct be_bells bells;
 };
 
@@ -52,13 +52,13 @@ struct be_group {
 	_Atomic uint32_t refs;
 	struct mpix_sched_ctx *ctx;
 	struct rt_process *process;
-	struct rt_board *board; /* of all ranks, or a subgroup's own, in the heap of its lowest rank of this node */
+	struct rt_board *board; /* the board of all ranks; of a subgroup: a board in the heap of its lowest rank of this node */
 	uint32_t *root; /* of a subgroup: its members' ranks in the group of all ranks; NULL: they are the same */
 	uint32_t rank, size;
-	uint64_t id; /* same on all ranks, different for each group */
+	uint64_t id; /* identifier of the group: the same on all its ranks, and no other group has it */
 	uint64_t seq; /* number of rounds on the board so far */
 	enum rt_step step; /* collective call that the rank is in */
-	char *gathered; /* GROUP_RECORD bytes per rank, so that an exchange, as of an error, needs no new memory */
+	char *gathered; /* GROUP_RECORD bytes per rank, allocated early, so that reporting an error needs no memory */
 	unsigned spins; /* iterations of waiting before a rank yields its CPU */
 	_Atomic uint64_t checked; /* time of the last check for deaths, ns */
 };

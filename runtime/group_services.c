@@ -88,8 +88,8 @@ bool rt_rank_died(const struct rt_process *l, uint32_t rank)
 	return l->fd >= 0 && !l->peers[rank].same && atomic_load(&l->board->slots[rank].joined) && lock_is_gone(l, rank);
 }
 
-/* Returns a rank of the group that died with its process, which is another one, or -1. Such a rank has joined and not left,
- * but its lock is released. A process holds its locks until it has left the group of all ranks and all subgroups. */
+/* Returns a rank of the group in another process that has died, or -1. Such a rank has joined and not left, but its lock is
+ * released. A process holds its locks until it has left the group of all ranks and all subgroups. */
 static int64_t find_dead(const struct be_group *g)
 {
 	const struct rt_slot *slots = g->board->slots;

@@ -20,10 +20,11 @@ struct rt_kernels {
 #include "runtime/variants.def"
 #undef VARIANT
 
-/* Returns the fastest variant for this CPU, or the one that GOAL_KERNELS names. NULL if this CPU cannot run that one, or
- * there is none. */
+/* Returns the fastest variant for this CPU, or the variant that GOAL_KERNELS names. Returns NULL if no variant has that
+ * name, or if this CPU cannot run it. */
 const struct rt_kernels *rt_kernels_choose(void);
-/* Returns variant i of those that are built. Sets *name, and *runs if this CPU can run it. NULL after the last one. */
+/* Returns the built variant with index `i`, or NULL after the last one. Sets *name, and sets *runs if this CPU can run the
+ * variant. */
 const struct rt_kernels *rt_kernels_variant(unsigned i, const char **name, int *runs);
 
 #endif

@@ -29,8 +29,8 @@
 
 /* ---- scalars ---- */
 
-/* min_T and max_T: v and w differ only if a and b are equal, and their bits only if these are zeros of different sign. Then
- * the bitwise or is -0, and the bitwise and is +0. */
+/* min_T and max_T compute the result for both orders of the operands, v and w. If v and w differ in their bits, they are
+ * zeros of different sign: the bitwise or of these is -0, the bitwise and is +0. */
 #define FLOATING_POINT(T, U, suffix)                                       \
 	static inline T number_##T(T a)                                    \
 	{                                                                  \

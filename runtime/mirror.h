@@ -29,8 +29,8 @@ typedef void rt_emit(void *arg, const struct rt_frame *f);
 /* Emits what this node's ranks have written since the last call. all: emits whatever they have written, and does not change
  * what later calls emit. Deaths are left to rt_mirror_deaths. */
 void rt_mirror_scan(struct rt_board *b, bool all, rt_emit *emit, void *arg);
-/* Emits the deaths of this node's ranks. Called after all boards are scanned: that a rank has left a group must arrive
- * first, because then its death is no failure of that group. */
+/* Emits the deaths of this node's ranks. Called after all boards are scanned, so that other nodes first learn which ranks
+ * have left: the death of a rank that has left a group is no failure of that group. */
 void rt_mirror_deaths(struct rt_board *b, bool all, rt_emit *emit, void *arg);
 /* True if all of this node's ranks have left, and frames that say so were emitted. */
 bool rt_mirror_over(const struct rt_board *b);

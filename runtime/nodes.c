@@ -66,11 +66,11 @@ bool rt_node_in6(const struct sockaddr *a, struct in6_addr *out)
 	       as_in6(AF_INET6, (const char *)a + offsetof(struct sockaddr_in6, sin6_addr), out);
 }
 
-/* What GOAL_ADDRESS asks for: an interface, or a network, which is the first bits of an address. */
+/* The value of GOAL_ADDRESS: an interface, or a network, which is the first bits of an address. */
 struct wanted {
 	const char *interface;
 	struct in6_addr address;
-	int bits; /* -1: an interface is asked for */
+	int bits; /* number of bits of the network; -1 if an interface is given */
 };
 
 static int parse_wanted(const char *s, struct wanted *w)

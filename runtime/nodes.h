@@ -28,7 +28,7 @@ int rt_node_addresses(struct mpix_sched_ctx *ctx, struct rt_card *card);
 /* Converts the address of a socket to IPv6. Returns false if it is of no use outside of its link. a may be NULL. */
 bool rt_node_in6(const struct sockaddr *a, struct in6_addr *out);
 
-/* What rt_bridge_open needs. */
+/* Arguments of rt_bridge_open. */
 struct rt_bridge_plan {
 	const struct rt_card *cards; /* by rank */
 	char secret[MAC_KEY];
@@ -46,8 +46,8 @@ int rt_bridge_steer(const struct rt_process *l);
 int rt_bridge_open(struct mpix_sched_ctx *ctx, struct rt_process *l, const struct rt_bridge_plan *p);
 /* Stops the bridge when the other nodes know what the ranks of this process did last. NULL is harmless. */
 void rt_bridge_close(struct rt_bridge *b);
-/* Adds the board of a subgroup to those that the bridge keeps alike. The board is at offset off in the heap of rank owner
- * of this node. */
+/* Adds the board of a subgroup to the boards that the bridge copies between nodes. The board is at offset `off` in the heap
+ * of rank `owner` of this node. */
 void rt_bridge_add(struct rt_process *l, struct rt_board *b, uint32_t owner, uint64_t off);
 
 #endif

@@ -122,8 +122,8 @@ static void spread_ranks(struct work *w, uint32_t ranks)
 	}
 }
 
-/* Sets comm cores aside by Eq. 1. Each NUMA node gets its share of the other cores for ranks; the free ones lie evenly
- * between them. */
+/* Sets `comm` cores aside by Eq. 1. The other cores are for ranks, and each NUMA node gets its share of them. The cores set
+ * aside lie evenly between these. */
 static void set_aside(struct work *w, uint32_t comm)
 {
 	for (uint32_t i = 0; i < w->nnodes; i++)
@@ -203,9 +203,9 @@ static int place_ranks(struct work *w, struct placement *p, uint32_t *at, struct
 	return 0;
 }
 
-/* Returns the core for the communication of a rank: the next free one in its NUMA node (the last core of a node is free if
- * any is). Without one, the nearest free core of all in logical order, which follows locality. Without any, the rank's own
- * core, the first case of Eq. 1. */
+/* Returns the core for the communication of a rank: the next free core in the rank's NUMA node (the last core of a node is
+ * free if any is). If the node has no free core, returns the nearest free core in logical order, which follows locality. If
+ * no core is free at all, returns the rank's own core, the first case of Eq. 1. */
 static uint32_t numa_comm(const struct work *w, uint32_t at)
 {
 	const struct node *node = &w->nodes[w->node[at]];

@@ -35,13 +35,13 @@ struct mpix_sched_request {
 	struct be_turn *turn; /* turn of bound; NULL until bound is made */
 	bool helped; /* other threads than the rank's own make progress on it, too (be_bind.helped) */
 	size_t fragment; /* bytes of a fragment of large copies, in which a waiting rank joins; 0: not split (be_bind.fragment) */
-	struct rt_driver *driver; /* what makes progress on it besides its rank; NULL until it is bound, or if it is not helped */
+	struct rt_driver *driver; /* driver that makes progress on the bound request; NULL if it is not helped */
 	struct rt_member *members; /* what each rank published, by rank; NULL except during binding */
 	VEC(struct be_bound *) views; /* views of requests of ranks in other processes, bound together with this one */
 	struct ir_rank rank;
 	uint32_t dir_row; /* the rank's part in a binary for command queues (be_bind.dir_row) */
 	unsigned armw; /* enum bin_armw of the reduction (be_bind.armw) */
-	bool *safe; /* by op: a recv whose sender needs no signal (be_bind.safe) */
+	bool *safe; /* by op: true for a recv whose sender needs no signal (be_bind.safe) */
 	struct be_buffer *buffers, *spare; /* spare: memory for the buffers of the next rebind */
 	char **scratch; /* by buffer: heap memory of a scratch buffer, or NULL */
 	uint32_t nbuffers;
@@ -95,7 +95,7 @@ static inline void rt_turn_finish(struct be_turn *t, int err)
 	atomic_store_explicit(&t->state, RT_DONE, memory_order_release);
 }
 
-/* Takes the turn of the caller's own request. With no other thread plain loads and stores suffice: an atomic
+/* Takes the turn of the caller's own request. If no other thread can take it, plain loads and stores suffice: an atomic
  * read-modify-write would wait until earlier stores, such as data just sent, have left this CPU core. */
 static inline bool rt_take(struct mpix_sched_request *req)
 {

@@ -6,8 +6,8 @@
 #include "compiler/ir/ir.h"
 #include "runtime/sched.h"
 
-/* Returns a struct with all fields: bind itself, or *whole if the caller's is of an older library and has fewer. NULL if it
- * is invalid. */
+/* Returns a struct with all fields: `bind` itself, or *whole if the caller was built with an older version, whose struct has
+ * fewer fields. Returns NULL if `bind` is invalid. */
 const struct MPIX_Sched_bind *rt_whole_bind(const struct MPIX_Sched_bind *bind, struct MPIX_Sched_bind *whole);
 /* Computes the rank's ops. The caller sets a->rank and a->size. Stores the values of the schedule's parameters in *row
  * (owned by the caller, NULL if there are none), the ops in *out, and a hash of the global parameters, which ranks compare,
@@ -21,7 +21,8 @@ bool rt_span(const struct mpix_sched_type *t, uint64_t n, int64_t *low, size_t *
 
 /* True if an op of the rank accesses a buffer. */
 bool rt_uses(const struct ir_rank *r, uint32_t buffer);
-/* True if the caller passes MPIX_SCHED_IN_PLACE for buffer i; rt_inplace: for the buffer that allows it. */
+/* rt_in_place: true if the caller passes MPIX_SCHED_IN_PLACE for buffer `i`. rt_inplace: true if the caller passes it for
+ * the buffer that allows it. */
 bool rt_in_place(void *const *buffers, size_t n, uint32_t i);
 bool rt_inplace(const struct bin *b, const struct MPIX_Sched_bind *bind);
 

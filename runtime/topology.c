@@ -44,7 +44,8 @@ static int load_hwloc(struct hwloc *h, struct text *why)
 	return -ERR_UNSUPPORTED;
 }
 
-/* Returns the first NUMA node at the core. If it has several kinds of memory, that is the usual kind. */
+/* Returns the first NUMA node of the core. If the core has nodes with several kinds of memory, the first one has the usual
+ * kind. */
 static uint32_t numa_of(const struct hwloc *h, hwloc_obj_t core)
 {
 	const int depth = HWLOC_TYPE_DEPTH_NUMANODE;
@@ -84,7 +85,7 @@ static int copy_cores(const struct hwloc *h, struct topology *t)
 	return err;
 }
 
-/* Checks HWLOC_SYNTHETIC: if hwloc does not understand it, it silently uses this machine. */
+/* Returns an error if hwloc does not understand HWLOC_SYNTHETIC. In that case hwloc silently uses this machine. */
 static int check_source(const struct hwloc *h, struct text *why)
 {
 	const char *asked = env_get(ENV_HWLOC_SYNTHETIC);
@@ -96,7 +97,7 @@ static int check_source(const struct hwloc *h, struct text *why)
 	return -ERR_ARG;
 }
 
-/* Finds the cpuset of this thread. It says nothing about the CPUs of another machine. */
+/* Finds the cpuset of this thread, unless the topology is that of another machine, to which the cpuset does not apply. */
 static int get_cpuset(struct hwloc *h, struct topology *t)
 {
 	t->here = h->topology_is_thissystem(h->all);

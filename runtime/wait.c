@@ -46,7 +46,7 @@ static void set_handler(struct mpix_sched_ctx *ctx, MPIX_Sched_energy_fn *fn, vo
 	ctx->energy.arg = arg;
 	atomic_store(&ctx->chooses, fn != NULL);
 	pthread_mutex_unlock(&ctx->energy_lock);
-	be_ring_sleepers(&rt_heap_door(ctx->heap)->bell[0], ctx->heap->event); /* a sleeping thread has to call it, too */
+	be_ring_sleepers(&rt_heap_door(ctx->heap)->bell[0], ctx->heap->event); /* sleeping threads call fn, too */
 }
 
 int MPIX_Sched_energy_handler_reg(MPIX_Sched_ctx ctx, MPIX_Sched_energy_fn *fn, void *arg)
@@ -112,7 +112,7 @@ static enum MPIX_Sched_way choose_way(const struct rt_wait *w)
 	return rt_waits_long(w) || w->spun >= w->until + YIELDS ? MPIX_SCHED_BLOCK : MPIX_SCHED_YIELD;
 }
 
-/* Spins for some more iterations. */
+/* Lets the thread spin for some more iterations. */
 static void spin_more(struct rt_wait *w, uint64_t spins)
 {
 	w->until = w->spun + spins;
@@ -129,7 +129,7 @@ static void arm_wait(struct rt_wait *w)
 	w->seen = rt_bell_arm(&door->bell[0], door->asks);
 }
 
-/* Spins, yields, or prepares to sleep, as was chosen. */
+/* Spins, yields, or prepares to sleep, as `way` says. */
 static void go_on(struct rt_wait *w, enum MPIX_Sched_way way)
 {
 	if (way == MPIX_SCHED_SPIN)
@@ -211,7 +211,7 @@ void rt_wait_over(struct rt_wait *w)
 	if (w->armed)
 		disarm_wait(w);
 	req->last_ns = ns;
-	ns -= ns < wakes ? ns : wakes; /* else a rank that slept once would always do so */
+	ns -= ns < wakes ? ns : wakes; /* without the time of waking up: otherwise a rank that slept once would always sleep */
 	req->mean_ns = (3 * req->mean_ns + ns) / 4;
 	if (w->since && w->spun) /* without any iteration there was no wait */
 		rt_trace_wait(req, w->since);

@@ -6,7 +6,7 @@
 #include "runtime/request.h"
 #include "util/clock.h"
 
-/* How to wait after a brief spin: GOAL_WAIT. */
+/* Policies of GOAL_WAIT: how a thread waits after a brief spin. */
 enum rt_policy { RT_SPIN, RT_YIELD, RT_BLOCK, RT_LEARN, RT_WAITS };
 extern const char *const rt_wait_names[RT_WAITS];
 
@@ -19,7 +19,7 @@ void rt_energy_init(struct mpix_sched_ctx *ctx);
 /* What the caller does after an iteration in which nothing arrived. */
 enum rt_due {
 	RT_AGAIN, /* the next iteration */
-	RT_CHECK, /* check first what costs system calls: deaths, dumps */
+	RT_CHECK, /* first check for deaths and dumps, which costs system calls */
 	RT_SLEEP /* call rt_wait_sleep, holding nothing that others need, and then check as for RT_CHECK */
 };
 
@@ -36,7 +36,7 @@ struct rt_wait {
 	uint32_t seen; /* count of the bell when it was armed */
 	uint32_t sleeps;
 	uint8_t policy; /* enum rt_policy */
-	bool awake; /* never sleeps, because it also waits for what does not ring this bell */
+	bool awake; /* the thread never sleeps, because it also waits for events that do not ring this bell */
 	bool held; /* the caller holds the request's turn */
 	bool armed; /* the thread has announced that it is about to sleep */
 	bool partly; /* set by the caller: it could not check everything for which the bell is rung */

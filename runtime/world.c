@@ -61,8 +61,8 @@ static int boot_allgather(const void *in, void *out, size_t size, void *arg)
 	return b->given_up;
 }
 
-/* The rank that died first, as goalrun has seen it, or -1: others may have ended because of that one. goalrun may be about to
- * see it. */
+/* Returns the rank that goalrun has seen die first, or -1: the others may have ended because of it. Waits a moment, because
+ * goalrun may be about to see it. */
 static int64_t first_dead(const struct rt_board *b)
 {
 	const struct timespec tick = { 0, 1000000 };
@@ -91,7 +91,7 @@ static int from_goalrun(MPIX_Sched_ctx ctx, long fd, MPIX_Sched_group *group)
 	b.board = mmap(NULL, rt_board_size((uint32_t)size), PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
 	if (b.board == MAP_FAILED)
 		return -rt_sys_error(ctx, "mmap");
-	/* Continues after its last round on the board: it may have made the group before. */
+	/* Continues after this rank's last round on the board, because the program may have made the group before. */
 	b.seq = rt_board_round(b.board, (uint32_t)rank);
 	rc = MPIX_Sched_group_create(ctx, (int)rank, (int)size, boot_allgather, &b, group);
 	if (rc && b.ended >= 0)
@@ -245,7 +245,7 @@ static int from_pmix(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
 		rc = MPIX_Sched_group_create(ctx, (int)p.me.rank, (int)p.size, pmix_allgather, &p, group);
 	}
 	free_value(v);
-	/* PMIx_Finalize right here: mpirun considers a program broken that ends without it. */
+	/* PMIx_Finalize is called here, because mpirun treats a program that ends without it as broken. */
 	p.Finalize(NULL, 0);
 out:
 	return p.failed ? -rt_error(ctx, -ERR_SYS, "%s: %s", p.failed, p.Error_string(p.status)) : rc;
