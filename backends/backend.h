@@ -30,10 +30,10 @@ struct be_layout {
 	bool contiguous; /* true if basic element i is at offset i * basic */
 };
 
-/* Sets *ptr to the basic element of number first, and returns how many basic elements from there on are contiguous, max
+/* Sets *ptr to the address of basic element `first`, and returns how many basic elements from there on are contiguous, `max`
  * at most. */
 size_t be_layout_run(const struct be_layout *l, char *base, uint64_t first, size_t max, char **ptr);
-/* Copy n basic elements, beginning with number first: be_pack to packed memory, be_unpack from it. */
+/* Copy n basic elements, beginning with element `first`: be_pack to packed memory, be_unpack from it. */
 void be_pack(const struct be_layout *l, char *base, uint64_t first, size_t n, char *out);
 void be_unpack(const struct be_layout *l, char *base, uint64_t first, size_t n, const char *in);
 
@@ -63,7 +63,7 @@ struct be_bind {
 	/* Reduces like reduce, but the elements of a are in packed memory, at any alignment. */
 	void (*reduce_packed)(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with);
 	void *reduce_arg;
-	size_t whole; /* number of basic elements that a reduction needs together; it is called with multiples of it */
+	size_t whole; /* reductions get multiples of this number of basic elements, because they need that many together */
 	/* enum bin_armw: operation of an interface that does to each element what reduce does; 0 if there is none */
 	unsigned armw;
 	bool user; /* true if reductions run the user's code, which only the rank's own threads may call */
@@ -145,21 +145,21 @@ struct be_ops {
 	 * number of ranks that will call adopt. Returns the same value on all ranks, and reports errors by group_error. */
 	int (*bind)(struct be_bound *bound, uint32_t views, int err);
 	/* Makes a view of another rank's request, through which the caller makes progress while the request is active.
-	 * Local. bind has succeeded, and the request's own rank has counted the caller in views. The caller passes the
-	 * handle of that rank. In like it has set the group, that rank, the size, the layout (contiguous, of the basic
-	 * type) and the built-in reduction. A view may run ops of BE_ANY, and in the rank's process of BE_OWNER. The
-	 * rank's block outlives the view. On an error there is no view. A view has only progress, alarm and unbind.
-	 * NULL if nobody can help with this backend's requests. */
+	 * Local. bind has succeeded, and the request's own rank has counted the caller in `views`. The caller passes the
+	 * handle of that rank. In `like` the caller has set the group, that rank, the size, the layout (contiguous, of the
+	 * basic type) and the built-in reduction. A view may run ops of BE_ANY, and in the rank's process of BE_OWNER. The
+	 * rank's block outlives the view. On an error there is no view. A view has only progress, alarm and unbind. The
+	 * pointer adopt is NULL if nobody can help with this backend's requests. */
 	int (*adopt)(const struct be_bind *like, const struct be_handle *handle, struct be_bound **out);
 	/* Frees the request. Local. The caller has made sure that the request is not active, or that its group or its
 	 * bind has failed. NULL is allowed. */
 	void (*unbind)(struct be_bound *bound);
-	/* Starts epoch number epoch, counted from 1, and runs the ready ops whose class is in who (bits of enum
-	 * be_who). Local; never waits. With BE_APP it also runs the ops marked for start; those that do not complete at
-	 * once pass to helpers. */
+	/* Starts epoch number `epoch`, counted from 1, and runs the ready ops whose class is in `who` (bits of enum be_who).
+	 * Local; never waits. With BE_APP it also runs the ops marked for start; those that do not complete at once pass to
+	 * helpers. */
 	int (*start)(struct be_bound *bound, uint64_t epoch, unsigned who);
-	/* Returns 1 when this rank's part of the epoch is complete, 0 if not yet, or -ERR_x. The caller has nothing
-	 * else to do for spins iterations of a spin loop, so progress may spin for as long. */
+	/* Returns 1 when this rank's part of the epoch is complete, 0 if not yet, or -ERR_x. progress may spin for `spins`
+	 * iterations of a spin loop, because the caller has nothing else to do. */
 	int (*progress)(struct be_bound *bound, unsigned who, unsigned spins);
 	/* Copies fragments of a large copy that helpers have put into the rank's queue, until none is left. Called
 	 * without the turn, by a thread of the rank that waits for the request. */
@@ -167,7 +167,7 @@ struct be_ops {
 	/* Replaces the buffers, between epochs. Local. The new ones are as many and as long, and are borrowed as in
 	 * bind. On an error the old ones stay. */
 	int (*rebind)(struct be_bound *bound, const struct be_buffer *buffers);
-	/* True if an op that cannot continue now waits for rank. */
+	/* True if an op waits for rank number `rank` and cannot continue without it. */
 	bool (*waits_for)(const struct be_bound *bound, uint32_t rank);
 	/* Returns the index of the first message that is issued and not complete, or UINT32_MAX. */
 	uint32_t (*open)(const struct be_bound *bound);

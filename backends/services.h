@@ -9,7 +9,7 @@
  * died. */
 #define GROUP_RECORD 256
 int group_allgather(struct be_group *g, const void *in, size_t size, void *out);
-/* The two halves of group_allgather. Work between them is free: the rank would otherwise wait. */
+/* The two halves of group_allgather. Work between the two calls costs no time, because the rank would otherwise only wait. */
 int group_post(struct be_group *g, const void *in, size_t size);
 int group_collect(struct be_group *g, size_t size, void *out);
 /* Returns the group's buffer for the records of one exchange. It always exists, so that agreeing on a failure needs no
@@ -85,7 +85,7 @@ struct be_event {
 	uint64_t begin, end; /* clock of clock_now_ns */
 	uint64_t request, epoch, bytes;
 	uint64_t thread;
-	uint32_t rank; /* rank whose op it is, or that waits */
+	uint32_t rank; /* rank that has the op, or that waits */
 	uint32_t by; /* rank whose context keeps the event */
 	uint32_t op, peer, tag; /* peer is BE_NOBODY for ops that are not messages */
 	int32_t cpu;
@@ -96,7 +96,7 @@ struct be_event {
 
 /* True if the group's context keeps a trace. */
 bool group_traces(const struct be_group *g);
-/* Keeps an event. Ranks in it are those of the group. Fills in thread, by and cpu. */
+/* Keeps an event, whose ranks are numbers in the group. Fills in thread, by and cpu. */
 void group_trace(struct be_group *g, struct be_event e);
 
 #endif

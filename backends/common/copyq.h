@@ -21,8 +21,8 @@ struct copyq_what {
 
 /* A queue, zeroed at first. It has no pointers, so that it can lie in shared memory. */
 struct copyq {
-	_Alignas(64) _Atomic uint64_t put; /* fragments of all copies so far, the last one included */
-	_Atomic uint64_t first; /* fragments of the copies before the last one */
+	_Alignas(64) _Atomic uint64_t put; /* number of fragments of all copies so far, including the last copy */
+	_Atomic uint64_t first; /* number of fragments of all copies before the last one */
 	_Atomic uint64_t bytes, step; /* length of the last copy, and of its fragments */
 	_Atomic uint64_t op, address, heap;
 	_Alignas(64) _Atomic uint64_t taken;

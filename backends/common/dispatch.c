@@ -95,7 +95,7 @@ void dispatch_classify(struct dispatcher *e)
 	}
 }
 
-/* Handles an op that has become ready and whose class during start is not c. Returns true if its class is c now;
+/* Handles an op that has become ready and whose class during start is not `c`. Returns true if its class is `c` now;
  * otherwise adds the op to the queue of its class. */
 static __attribute__((noinline)) bool requeue_op(struct dispatcher *e, uint32_t op, unsigned c)
 {
@@ -108,8 +108,8 @@ static __attribute__((noinline)) bool requeue_op(struct dispatcher *e, uint32_t 
 	return now != c;
 }
 
-/* Decrements the counters of n successors. Appends those of class c that become ready at tail, and returns the new
- * tail. */
+/* Decrements the counters of n successors. Those of class `c` that become ready are appended at index `tail`; returns the
+ * new tail. */
 static inline uint32_t release_successors(struct dispatcher *e, uint32_t from, uint32_t n, unsigned c, uint32_t tail)
 {
 	if (!n)

@@ -47,8 +47,8 @@ enum sm_mode { SM_EAGER, SM_PULL, SM_STAGED, SM_MODES };
 /* Accessibility of a message's source bytes to other ranks: not contiguous, in private memory, or in the rank's heap. */
 enum sm_source { SM_SCATTERED, SM_PRIVATE, SM_HEAP };
 
-/* Descriptor of one message, as its rank sees it. Descriptors are sorted by (send, peer, tag, k), and two fit in a
- * cache line, because binding reads those of the peers. */
+/* Descriptor of one message, written by the rank of one end. Descriptors are sorted by (send, peer, tag, k), and two fit in
+ * a cache line, because binding reads those of the peers. */
 struct sm_desc {
 	uint32_t peer, tag, k; /* k: number of the message in its channel */
 	uint32_t op;
@@ -175,7 +175,7 @@ struct sm_msg {
 	struct sm_out *out;
 	const struct sm_desc *other; /* the peer's descriptor of this message, in the peer's block; used while binding */
 	struct sm_location seen; /* location of the peer's bytes that was looked up last */
-	char *at; /* address of those bytes in this process; NULL if out of reach */
+	char *at; /* address in this process of the peer's bytes at `seen`; NULL if out of reach */
 	int pid; /* process ID of the peer */
 };
 
@@ -188,10 +188,10 @@ struct sm_bound {
 	bool connected; /* true if all ranks are connected */
 	char *rings;
 	struct sm_msg *msgs; /* messages, by op */
-	uint64_t *deadlines; /* deadlines in sh */
-	struct copyq *queue; /* queue in sh, or NULL */
+	uint64_t *deadlines; /* deadlines of calcs, by op, in `sh` */
+	struct copyq *queue; /* queue of fragments in `sh`, or NULL */
 	const struct be_bells *bells; /* bells of this rank, rung for its queue */
-	uint64_t epoch; /* epoch under way, copied from sh */
+	uint64_t epoch; /* epoch under way, copied from `sh` */
 	struct sm_head **peers; /* blocks of the peers, by rank; NULL if there is no message to or from the rank */
 	uint64_t *known; /* latest epoch that each rank is known to have started */
 	bool umwaits; /* true if the CPU has umwait */
@@ -214,7 +214,7 @@ static inline struct sm_bound *sm_of(struct dispatcher *e)
 	return (struct sm_bound *)((char *)e - offsetof(struct sm_bound, dispatcher));
 }
 
-/* Converts an offset in sh to an address. */
+/* Converts an offset in `sh` to an address. */
 static inline void *sm_at(const struct sm_bound *s, uint64_t off)
 {
 	return (char *)s->sh + off;
@@ -253,7 +253,7 @@ void sm_states(const struct be_bound *bound, uint8_t *state, const char **what);
 
 /* ---- sm_ops.c ---- */
 
-/* Sets up what needs no other rank, and is not needed by other ranks. */
+/* Sets up the dispatcher and the functions of ops. No other rank takes part or waits for that. */
 void sm_prepare(struct sm_bound *s);
 /* Decides which threads may run each op. Called when modes of messages and addresses of buffers are known. */
 void sm_classify(struct sm_bound *s);
@@ -262,13 +262,13 @@ void sm_set_how(struct sm_bound *s);
 
 /* ---- sm_fragments.c: large copies in fragments ---- */
 
-/* True if a copy of that many bytes goes through the rank's queue: it is large, and a helper carries it out. */
+/* True if a copy of `bytes` bytes goes through the rank's queue: it is large, and a helper carries it out. */
 static inline bool sm_parts(const struct sm_bound *s, uint64_t bytes)
 {
 	return s->queue && bytes > s->sh->fragment && !(s->dispatcher.who & BE_APP);
 }
-/* Begins or continues such a copy. For a message, the source is the address in this process of the peer's bytes, and
- * the location is their location at the peer. Returns 1 when the copy is complete, 0 if not yet. */
+/* Begins or continues a copy through the rank's queue. For a message, the source is the address in this process of the
+ * peer's bytes, and the location is their location at the peer. Returns 1 when the copy is complete, 0 if not yet. */
 int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const struct sm_location *location, char *to,
 		  const char *from, uint64_t bytes);
 /* Returns the address in this process of a peer's bytes. Returns NULL if they are in another process's private memory,
@@ -279,8 +279,8 @@ void sm_join(struct be_bound *bound);
 
 /* ---- sm_connect.c ---- */
 
-/* Lays out the shared state of a request with that many messages: sets the offsets in *sh, and returns the size of the
- * state with everything that follows it. */
+/* Lays out the shared state of a request with `ndescs` messages: sets the offsets in *sh, and returns the size of the state
+ * with everything that follows it. */
 size_t sm_lay_out(const struct be_bind *b, uint32_t ndescs, struct sm_shared *sh);
 /* Makes *sh the shared state of the request, and sets the pointers to its parts. */
 void sm_share(struct sm_bound *s, struct sm_shared *sh);

@@ -89,7 +89,7 @@ static void list_messages(const struct sm_bound *s, struct sm_desc *descs, uint3
 	}
 }
 
-/* Reserves n bytes at *at, which moves on. Returns their offset. */
+/* Reserves n bytes at *at, and advances *at to their end. Returns the offset of the bytes. */
 static uint64_t reserve_room(uint64_t *at, size_t n)
 {
 	uint64_t here = *at;

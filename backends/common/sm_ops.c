@@ -5,8 +5,8 @@
 
 #include <time.h>
 
-/* Starts a calc. The calcs of a rank run one after the other, each until its deadline, and do not delay messages. Those
- * of earlier epochs are over. */
+/* Starts a calc. The calcs of a rank run one after the other, each until its deadline, and do not delay messages. The calcs
+ * of earlier epochs have ended. */
 static int calc_issue(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);

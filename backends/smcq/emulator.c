@@ -43,8 +43,8 @@ struct emulated {
 	struct nic_pointers *pointers;
 	struct nic_region *regions;
 	uint64_t checked; /* time of the last check that the interface runs, in ns */
-	uint32_t ncpu; /* number of entries of CPU's queues that give credit */
-	uint32_t first_route; /* first route of the extra queue that gives that credit, which comes after the other queues */
+	uint32_t ncpu; /* number of entries that give credit, in the queues that the CPU runs */
+	uint32_t first_route; /* first route of the extra last queue; it brings credit given by entries that the CPU runs */
 	uint64_t epoch, posts, mrq_seen;
 	bool late; /* true if some entries of this start are not posted yet */
 	struct smcq_notices notices;
@@ -254,8 +254,8 @@ static uint32_t log2_up(uint64_t n)
 	return k;
 }
 
-/* Returns the depth code of a queue with n entries per start. A queue has room for two starts, because some entries may
- * be sent after a rank is done, but is no deeper than those of the target. */
+/* Returns the depth code of a queue with n entries per start. A queue has room for two starts, because some entries may be
+ * sent after a rank is done, but is no deeper than the target's queues. */
 static uint8_t depth_for(const struct emulated *m, uint32_t n)
 {
 	const uint32_t most = m->base.job->b->bin->target->limit[BIN_LIMIT_DEPTH];
@@ -500,8 +500,8 @@ static int ring_doorbell(struct emulated *m)
 {
 	const uint64_t one = 1;
 
-	/* The store and the load are sequentially consistent. The interface stores asleep and then reads the doorbell
-	 * once more. So either it sees this post, or this rank sees that it is asleep. */
+	/* The store and the load are sequentially consistent. The interface stores `asleep` and then reads the doorbell once
+	 * more. So either the interface sees this post, or this rank sees that the interface sleeps. */
 	atomic_store(&m->block->doorbell, ++m->posts);
 	if (atomic_load(&m->c->door->asleep) && write(m->c->bell, &one, sizeof one) < 0)
 		return sys_error(group_of(m), "write to the network interface's bell");

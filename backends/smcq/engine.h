@@ -36,8 +36,8 @@ struct smcq_state {
  * by group_error. */
 struct smcq_engine {
 	const char *name;
-	/* Makes a link. Local. Even after an error the caller passes *out to unmake. off and size of *place are the
-	 * engine's, for group_handle on the peers. */
+	/* Makes a link. Local. Even after an error the caller passes *out to unmake. The engine uses `off` and `size` of
+	 * *handle as it likes; peers get them by group_handle. */
 	int (*make)(const struct smcq_job *job, struct smcq_part **out, struct be_handle *handle);
 	/* Connects the link to those of the peers. Collective; returns the same on all ranks. */
 	int (*connect)(struct smcq_part *l, int err);

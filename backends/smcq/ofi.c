@@ -70,11 +70,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SEGMENTS 7u /* segments of a put at most; with more it could take two slots of the ring */
+#define SEGMENTS 7u /* most segments of a put; a longer put could take two slots of the ring */
 #define STEP 64u
 #define MOST INT32_MAX /* largest value of a counter */
 #define CONNECT_S 30 /* seconds that peers may take to answer the first ping */
-#define LEAVE_S 10 /* seconds that they may take to answer the last one */
+#define LEAVE_S 10 /* seconds that peers may take to answer the last ping */
 #define DEATH_NS 500000000u /* time in ns for the kernel to end a process after closing its connections */
 #define DOMAIN_FDS 16u /* file descriptors that the provider uses for a domain, at most */
 #define ADDRESS 64u /* bytes of an endpoint's address, at most */
@@ -89,7 +89,7 @@ struct queue {
 	struct counter c;
 	struct fid_mr *credit;
 	uint64_t before; /* growth that the first entry waits for, besides its own credit */
-	uint64_t gate; /* what this rank itself adds at start */
+	uint64_t gate; /* growth that this rank itself causes at start */
 	bool posted; /* for a posted queue: true if this rank has posted it in this start */
 };
 
@@ -132,7 +132,7 @@ struct peer {
 	char secret[MAC_KEY];
 };
 
-enum { REGION_NOTICE, REGION_FREE /* has no counter */, REGION_BUFFERS /* of the buffers, then of the queues */ };
+enum { REGION_NOTICE, REGION_FREE /* has no counter */, REGION_BUFFERS /* the first buffer; queues follow */ };
 
 struct ofi {
 	struct smcq_part part;
@@ -389,8 +389,8 @@ static void add_watch(struct ofi *o, uint32_t at, const struct counter *c)
 	l->work.completion_cntr = o->ignored;
 }
 
-/* Adds watches up to, but not at, the last completed put. A watch of that one might still be under way when the next
- * start queues it again. */
+/* Adds watches up to, but not at, the last completed put. A watch of the last put might still be under way when the next
+ * start queues the watch again. */
 static void add_watches(struct ofi *o)
 {
 	o->nwatches = 0;
@@ -563,9 +563,9 @@ static int open_all(struct ofi *o)
 	return err ? err : open_endpoint(o);
 }
 
-/* Checks that there are enough file descriptors for all ranks of this process, which bind at the same time. Each rank
- * checks in make, before any of them opens one in bind. A rank needs two per peer, as both may connect at once, and
- * likewise for puts to itself. */
+/* Checks that there are enough file descriptors for all ranks of this process, which bind at the same time. Each rank checks
+ * in make, before any of them opens descriptors in bind. A rank needs two per peer, as both may connect at once, and two for
+ * puts to itself. */
 static int need_descriptors(const struct be_bind *b)
 {
 	uint64_t need = DOMAIN_FDS + 2 * (uint64_t)b->size, ranks = 0, used = 0;
@@ -835,7 +835,7 @@ static uint32_t ofi_issued(const struct smcq_part *l, uint32_t queue, uint64_t e
 	const struct ofi *o = (const struct ofi *)l;
 	const uint64_t n = count_since_start(&o->queues[queue].c), before = o->queues[queue].before;
 
-	(void)epoch; /* always the last one */
+	(void)epoch; /* the caller asks only about the last epoch */
 	return n <= before ? 0 : n - before < o->posts->queues[queue].n ? (uint32_t)(n - before) : o->posts->queues[queue].n;
 }
 

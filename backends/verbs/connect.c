@@ -539,7 +539,7 @@ static void close_table(struct vb_bound *v, struct exchange *m)
 	free(m->table);
 }
 
-/* Does all that needs no other rank, except for the number of lanes. */
+/* Does the part of binding for which this rank needs only the number of lanes from the others. */
 static int prepare_own(struct vb_bound *v, struct exchange *m)
 {
 	uint64_t at = 0;

@@ -50,15 +50,15 @@
 #define VB_FEW 128u
 #define VB_TELL 4u /* a receiver with slots sends a ready signal in each epoch that is a multiple of this */
 #define VB_SLOTS (2 * VB_TELL) /* number of slots: the sender continues until the next ready signal arrives */
-#define VB_COMING 3u /* most immediates of a message under way, for messages without VB_SLOTS slots */
+#define VB_COMING 3u /* most immediates under way for a message that does not have VB_SLOTS slots */
 #define VB_BATCH 16 /* most completions taken at a time */
 #define VB_NICS 4u /* most devices of a context */
 
 #define VB_READY 0x80000000u /* flag in an immediate: a ready signal */
 #define VB_BYE 0xffffffffu
 #define VB_MESSAGES 0x7ffffffeu /* most network messages of a request */
-/* Numbers in a work request's ID that stand for no message. VB_NOBODY: nobody waits for the completion. VB_LINK: the
- * link does. */
+/* Numbers in a work request's ID that stand for no message. VB_NOBODY: nobody waits for the completion. VB_LINK: the link
+ * itself waits for it. */
 #define VB_NOBODY VB_MESSAGES
 #define VB_LINK (VB_MESSAGES + 1)
 
@@ -125,7 +125,7 @@ struct vb_link {
 	uint32_t posted, signalled;
 	_Atomic uint32_t reaped; /* number of the last work request that is known to be complete */
 	struct ibv_send_wr *first, **tail; /* list of work requests to be posted together */
-	struct vb_link *next_full; /* next link with such a list */
+	struct vb_link *next_full; /* next link that has work requests to post */
 	struct ibv_send_wr own; /* work request of a probe or of the bye */
 	uint32_t probed; /* number of the last probe's work request */
 	_Atomic bool heard_bye;
@@ -253,14 +253,15 @@ static inline uint32_t vb_link_busy(const struct vb_link *l)
 {
 	return l->posted - atomic_load_explicit(&l->reaped, memory_order_acquire);
 }
-/* True if one more work request of an epoch fits into the queue. */
+
 #define VB_OWN 3u /* reserved work requests: for the bye, a probe, and the reads of binding */
+/* True if one more work request of an epoch fits into the queue. */
 static inline bool vb_link_fits(const struct vb_link *l)
 {
 	return vb_link_busy(l) + VB_OWN < l->depth;
 }
-/* Queues a work request, to be posted with those queued before it. number is that of a message that waits for its
- * completion, VB_LINK or VB_NOBODY. */
+/* Queues a work request, to be posted with those queued before it. `number` says who waits for its completion: the number of
+ * a message, VB_LINK or VB_NOBODY. */
 void vb_link_add(struct vb_link *l, struct ibv_send_wr *wr, uint32_t number);
 /* Queues a probe, unless the previous one is still under way. Returns true if a probe was queued. */
 bool vb_link_probe(struct vb_link *l);
