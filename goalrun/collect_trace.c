@@ -159,7 +159,7 @@ static int by_op(const void *a, const void *b)
 	const struct trace_slice *x = *(struct trace_slice *const *)a, *y = *(struct trace_slice *const *)b;
 	int order = op_order(&x->e, &y->e);
 
-	return order ? order : (x > y) - (x < y); /* then by time: the slices are in that order */
+	return order ? order : (x > y) - (x < y); /* then by time, in which the slices are sorted already */
 }
 
 static int channel_order(const struct be_event *x, const struct be_event *y)

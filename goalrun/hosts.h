@@ -104,7 +104,7 @@ int agent_open(struct run_agent **out, struct agent_setup *s);
  * sends signs of life to goalrun. NULL is harmless. */
 void agent_away(struct run_agent *a);
 void agent_back(struct run_agent *a);
-/* Comes back, and waits until the next launch begins. Returns false if there is none. b is the board of the launch. */
+/* Ends agent_away, and waits until the next launch begins. Returns false if there is none. b is the board of the launch. */
 bool agent_begin(struct run_agent *a, struct rt_board *b, struct run_shared *shared);
 /* Returns the descriptor that rank 0 of a program reads as its standard input. */
 int agent_input(const struct run_agent *a);

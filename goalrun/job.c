@@ -89,7 +89,7 @@ static bool has_file(const char *pid, const struct run_job *job)
 	return job->fd >= 0 && atoi(pid) != getpid() && !stat(path, &st) && st.st_dev == job->dev && st.st_ino == job->ino;
 }
 
-/* True if a process belongs to a rank of the job, or to any rank where rank is ALL. */
+/* True if a process belongs to a rank of the job; with ALL, to any rank. */
 static bool belongs_to_rank(const char *pid, const struct run_job *job, uint32_t rank)
 {
 	return is_marked(pid, job, rank) || (rank == ALL && has_file(pid, job));
@@ -114,7 +114,7 @@ static bool handles(const char *pid, int sig)
 	return caught >> (sig - 1) & 1;
 }
 
-/* Sends a signal to all processes of a rank, or of ALL. Returns true if there was one. */
+/* Sends a signal to all processes of a rank; with ALL, of all ranks. Returns true if there was such a process. */
 static bool signal_marked(const struct run_job *job, uint32_t rank, int sig)
 {
 	DIR *proc = opendir("/proc");

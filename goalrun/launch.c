@@ -75,8 +75,8 @@ static int next_signal(const struct run_options *o, const sigset_t *asked)
 	return sig <= 0 && o->agent ? agent_poll(o->agent) : sig;
 }
 
-/* Handles the end of a rank. Returns false if the rank has failed. The processes that it has started are killed then,
- * because they could act as the rank. */
+/* Handles the end of a rank. Returns false if the rank has failed. In that case it also kills the processes that the rank
+ * has started, because they could act as the rank. */
 static bool ended_well(struct ranks *r, uint32_t rank, pid_t pid, int status)
 {
 	r->pids[rank] = 0;
@@ -86,7 +86,7 @@ static bool ended_well(struct ranks *r, uint32_t rank, pid_t pid, int status)
 	}
 	r->died[rank] = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	if (r->job) {
-		agent_away(r->o->agent); /* all processes are looked at */
+		agent_away(r->o->agent); /* the next call examines all processes, which takes long */
 		run_job_kill(r->job, rank);
 		agent_back(r->o->agent);
 	}
@@ -123,8 +123,8 @@ static uint32_t collect(struct ranks *r)
 	return left;
 }
 
-/* Waits for all ranks. Once one has failed, the others get a moment to notice. The caller has blocked goalrun's
- * signals: SIGUSR1 is forwarded to the ranks, the others end them. */
+/* Waits for all ranks. Once one has failed, the others get a moment to notice. The caller has blocked goalrun's signals:
+ * SIGUSR1 is forwarded to the ranks, and all other signals end the ranks. */
 static int wait_for_ranks(struct ranks *r, const sigset_t *asked)
 {
 	int rc = EXIT_OK;

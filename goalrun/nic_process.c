@@ -106,7 +106,7 @@ int run_nic_stop(struct run_nic *n)
 	if (n->pid <= 0)
 		return EXIT_OK;
 	close(n->life);
-	/* waitpid fails if the wait for ranks has already collected the emulator, which then has died. */
+	/* waitpid fails if the emulator died earlier, because the wait for ranks has then collected its status. */
 	if (waitpid(n->pid, &status, 0) == n->pid && WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return EXIT_OK;
 	fprintf(stderr, "goalrun: the network interface has died\n");

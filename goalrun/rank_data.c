@@ -145,7 +145,7 @@ int rank_check_guards(struct rank *r, uint64_t epoch)
 /* Checks that no rank leaves a barrier before all ranks have entered it. */
 static int check_barrier(struct rank *r, uint64_t epoch)
 {
-	for (uint32_t q = r->o->first; q < r->o->first + r->o->here; q++) /* entered is not shared with other hosts */
+	for (uint32_t q = r->o->first; q < r->o->first + r->o->here; q++) /* `entered` is not shared with other hosts */
 		if (atomic_load(&r->l->entered[q].word) < r->starts)
 			return rank_failed(r, "epoch %llu: it left the barrier before rank %u came to it",
 				      (unsigned long long)epoch, q);

@@ -126,7 +126,7 @@ pid_t run_fork(void);
 /* Blocks the signals that goalrun waits for and handles one by one: SIGUSR1, which it passes to the ranks, SIGCHLD, and the
  * signals that end goalrun. */
 void run_block_signals(sigset_t *set, sigset_t *old);
-/* Both start the ranks and wait for them. They return an exit status. */
+/* launch_schedule and launch_program start the ranks and wait for them. They return an exit status. */
 int launch_schedule(struct run_launch *l);
 int launch_program(const struct run_options *o);
 /* Chooses the cores of the ranks of this node and of their communication. Reports errors, and returns an exit status. */

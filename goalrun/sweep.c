@@ -42,7 +42,7 @@ static int number_values(const struct run_case *cases, size_t count, uint32_t *a
 	return 0;
 }
 
-/* Returns how many pairs of a case have not been covered yet. If meet is set, they count as covered from now on. */
+/* Returns how many pairs of a case have not been covered yet. If `meet` is true, marks these pairs as covered. */
 static unsigned pairs_of(const uint32_t *at, const uint32_t *n, bool *met[PAIRS], bool meet)
 {
 	unsigned news = 0, p = 0;

@@ -27,7 +27,7 @@ static void compute_units(uint64_t units)
 	}
 }
 
-/* Returns units per nanosecond of CPU time, which excludes time that others have the core. */
+/* Returns units per nanosecond of CPU time. CPU time excludes the time in which others have the core. */
 static double measure_rate(void)
 {
 	enum { UNITS = 20000 };

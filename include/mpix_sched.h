@@ -121,9 +121,9 @@ MPIX_SCHED_API int MPIX_Sched_get_info(MPIX_Sched sched, struct MPIX_Sched_info 
 MPIX_SCHED_API int MPIX_Sched_get_buffer(MPIX_Sched sched, uint32_t index, const char **name,
 					 const char **mode);
 struct MPIX_Sched_bind;
-/* Computes the size that one buffer would have on this rank, in a group of this size, if it were bound as bind says. Count,
- * datatype, parameters and IN_PLACE matter; bind need not have the other buffers. *elements is the number of elements of
- * the datatype, *bytes the number of bytes from the first to the last. Either may be NULL. */
+/* Computes the size that one buffer would have on this rank, in a group of this size, if the schedule were bound by `bind`.
+ * Count, datatype, parameters and IN_PLACE matter; the other buffers may be missing from `bind`. *elements is the number of
+ * elements of the datatype, *bytes the number of bytes from the first to the last. Either may be NULL. */
 MPIX_SCHED_API int MPIX_Sched_get_buffer_size(MPIX_Sched sched, uint32_t index, int rank, int size,
 					      const struct MPIX_Sched_bind *bind, size_t *elements, size_t *bytes);
 
@@ -266,8 +266,8 @@ MPIX_SCHED_API int MPIX_Sched_progress_resume(MPIX_Sched_ctx ctx);
 /* Counters of one rank since its context was created. */
 struct MPIX_Sched_stats {
 	size_t struct_size; /* sizeof, set by the caller */
-	uint64_t steals_local; /* times that it made progress for another rank of its NUMA node */
-	uint64_t steals_remote; /* times that it made progress for a rank of another NUMA node */
+	uint64_t steals_local; /* times that the rank made progress for another rank of its NUMA node */
+	uint64_t steals_remote; /* times that the rank made progress for a rank of another NUMA node */
 	uint64_t passed; /* ops marked "on start" that were not ready at the start, and were left to other executors */
 	uint64_t copied_core; /* bytes that communication cores copied in fragments (GOAL_FRAGMENT) */
 	uint64_t copied_joined; /* bytes that waiting ranks copied in fragments */
@@ -291,8 +291,8 @@ struct MPIX_Sched_energy_info {
 	size_t struct_size; /* sizeof, set by the library */
 	int rank, size; /* rank in the request's group, and the group's size */
 	int peer; /* peer of the request's first message that is not complete; -1 if there is none */
-	unsigned tag; /* tag of that message */
-	size_t bytes; /* bytes of that message */
+	unsigned tag; /* tag of the request's first message that is not complete */
+	size_t bytes; /* bytes of the request's first message that is not complete */
 	uint64_t iterations; /* iterations of this wait so far */
 	uint64_t waited_ns; /* time in this wait, after a brief spin */
 	uint64_t last_ns; /* time in the last wait for this request */
@@ -305,7 +305,7 @@ typedef enum MPIX_Sched_way MPIX_Sched_energy_fn(const struct MPIX_Sched_energy_
 /* Registers a function that chooses how threads of the context wait. It replaces GOAL_WAIT and any function registered
  * before. Threads may be waiting already. */
 MPIX_SCHED_API int MPIX_Sched_energy_handler_reg(MPIX_Sched_ctx ctx, MPIX_Sched_energy_fn *fn, void *arg);
-/* Removes the function. It is not called any more when this returns. */
+/* Removes the registered function. The library does not call it any more after this returns. */
 MPIX_SCHED_API int MPIX_Sched_energy_handler_dereg(MPIX_Sched_ctx ctx);
 
 #ifdef __cplusplus

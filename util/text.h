@@ -16,8 +16,8 @@ __attribute__((format(printf, 2, 3))) void text_add(struct text *t, const char *
 /* Stores the text, owned by the caller, in *out. Returns 0 or -ERR_NOMEM; after a failure *out is NULL. */
 int text_take(struct text *t, char **out);
 
-/* True if byte c, which follows byte before, ends a control character, which a terminal would obey: one of ASCII other than
- * tab, or one of C1 (U+0080 to U+009F) in UTF-8. Texts in schedules contain none. */
+/* True if byte `c`, which follows byte `before`, ends a control character, which a terminal would obey: one of ASCII other
+ * than tab, or one of C1 (U+0080 to U+009F) in UTF-8. Texts in schedules contain none. */
 static inline bool text_control(unsigned char before, unsigned char c)
 {
 	return (c < 32 && c != '\t') || c == 127 || (before == 0xc2 && c >= 0x80 && c < 0xa0);

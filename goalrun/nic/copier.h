@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 struct copier {
-	/* The chunks of the current copy that nobody has taken: bits 0-15 the first, bits 16-31 the end, bits 32-63 the
-	 * number of the copy. */
+	/* The chunks of the current copy that nobody has taken. Bits 0-15: the first chunk; bits 16-31: the end; bits 32-63:
+	 * the number of the copy. */
 	_Alignas(64) _Atomic uint64_t ticket;
 	char *to;
 	const char *from;

@@ -70,7 +70,7 @@ struct nic_bound {
 	uint64_t tcq, mrq; /* notices written */
 	uint64_t posts, starts; /* the rank's posts and starts that the emulator has seen */
 	uint64_t most; /* number of starts after which a rank of the same request has left; UINT64_MAX if none has */
-	uint32_t left; /* that rank */
+	uint32_t left; /* rank that has left after `most` starts */
 	uint32_t flying; /* entries that have begun to leave and have not completed */
 	uint32_t routes_here; /* routes of other blocks to this one */
 	bool connected;

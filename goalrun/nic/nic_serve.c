@@ -182,7 +182,7 @@ static void let_go(struct server *s)
 	}
 }
 
-/* Polls the sockets; if wait is set, until something arrives. Returns false when the emulator must end. */
+/* Polls the sockets; if `wait` is true, waits until something arrives. Returns false when the emulator must end. */
 static bool poll_sockets(struct server *s, bool wait)
 {
 	const short in = POLLIN;
