@@ -141,7 +141,7 @@ struct be_ops {
 	 * group_error; the caller then passes *out to unbind. */
 	int (*make)(const struct be_bind *b, struct be_bound **out, struct be_handle *handle);
 	/* Matches messages and exchanges addresses and slots. Collective: all ranks have returned from make, and
-	 * group_handle has their handles. err is the error, if any, that this rank has met since make; views is the
+	 * group_handle has their handles. `err` is the error, if any, that this rank has met since make; `views` is the
 	 * number of ranks that will call adopt. Returns the same value on all ranks, and reports errors by group_error. */
 	int (*bind)(struct be_bound *bound, uint32_t views, int err);
 	/* Makes a view of another rank's request, through which the caller makes progress while the request is active.
@@ -158,14 +158,14 @@ struct be_ops {
 	 * Local; never waits. With BE_APP it also runs the ops marked for start; those that do not complete at once pass to
 	 * helpers. */
 	int (*start)(struct be_bound *bound, uint64_t epoch, unsigned who);
-	/* Returns 1 when this rank's part of the epoch is complete, 0 if not yet, or -ERR_x. progress may spin for `spins`
-	 * iterations of a spin loop, because the caller has nothing else to do. */
+	/* Returns 1 when this rank's part of the epoch is complete, 0 if not yet, or -ERR_x. The function may spin for
+	 * `spins` iterations of a spin loop, because the caller has nothing else to do. */
 	int (*progress)(struct be_bound *bound, unsigned who, unsigned spins);
 	/* Copies fragments of a large copy that helpers have put into the rank's queue, until none is left. Called
 	 * without the turn, by a thread of the rank that waits for the request. */
 	void (*join)(struct be_bound *bound);
-	/* Replaces the buffers, between epochs. Local. The new ones are as many and as long, and are borrowed as in
-	 * bind. On an error the old ones stay. */
+	/* Replaces the buffers, between epochs. Local. There are as many new buffers, of the same sizes, and they are
+	 * borrowed as in bind. On an error the old buffers stay. */
 	int (*rebind)(struct be_bound *bound, const struct be_buffer *buffers);
 	/* True if an op waits for rank number `rank` and cannot continue without it. */
 	bool (*waits_for)(const struct be_bound *bound, uint32_t rank);
@@ -210,7 +210,7 @@ struct be_bells {
 	bool fences;
 };
 
-/* Wakes the threads that sleep on the bell, or are about to. event is as in struct be_bells. The slow path of be_ring. */
+/* Wakes the threads that sleep on the bell, or are about to. `event` is as in struct be_bells. The slow path of be_ring. */
 void be_ring_sleepers(struct be_bell *bell, int event);
 
 static inline void be_ring_one(struct be_bell *bell, int event, bool fences)

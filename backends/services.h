@@ -5,7 +5,7 @@
 
 #include "backends/backend.h"
 
-/* Gathers size bytes from each rank into out, by rank. size is GROUP_RECORD at most. Returns -ERR_DEAD if a rank has
+/* Gathers `size` bytes from each rank into `out`, by rank. `size` is GROUP_RECORD at most. Returns -ERR_DEAD if a rank has
  * died. */
 #define GROUP_RECORD 256
 int group_allgather(struct be_group *g, const void *in, size_t size, void *out);
@@ -15,8 +15,8 @@ int group_collect(struct be_group *g, size_t size, void *out);
 /* Returns the group's buffer for the records of one exchange. It always exists, so that agreeing on a failure needs no
  * memory. group_agree overwrites it. */
 void *group_room(struct be_group *g);
-/* Agrees on an error: returns 0 if err is 0 on all ranks. Otherwise all ranks get the error, and its text, of the
- * lowest rank that has one. */
+/* Agrees on an error: returns 0 if `err` is 0 on all ranks. Otherwise all ranks get the error, and its text, of the lowest
+ * rank that has one. */
 int group_agree(struct be_group *g, int err);
 /* Returns the handle that a rank's make has published. Valid until the first exchange in bind. */
 const struct be_handle *group_handle(struct be_group *g, uint32_t rank);
@@ -25,8 +25,8 @@ const struct be_handle *group_handle(struct be_group *g, uint32_t rank);
 void *group_alloc(struct be_group *g, size_t size, uint64_t *off);
 /* Frees a block at once. No peer may access it any more. NULL is allowed. */
 void group_free(struct be_group *g, void *block);
-/* Frees two blocks as soon as *users, which lies in the first, is 0. Until then peers may write to them. The second may
- * be NULL. */
+/* Frees two blocks as soon as *users, which lies in the first block, is 0. Until then peers may write to the blocks.
+ * `second` may be NULL. */
 void group_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users);
 /* True if a rank is on this node, so that its heap can be mapped. */
 bool group_same_node(struct be_group *g, uint32_t rank);
@@ -49,7 +49,7 @@ int group_pid(struct be_group *g, uint32_t rank);
 /* Returns the address of a pointer that the backend may use as long as the rank's context lives, for example for a
  * device or a connection. The pointer is NULL at first. */
 void **group_state(struct be_group *g);
-/* Makes the rank's sleeping threads wait for fd as well as for their bell. For backends that set watches. */
+/* Makes the rank's sleeping threads wait for `fd` as well as for their bell. For backends that set be_ops.watches. */
 void group_watch(struct be_group *g, int fd);
 /* Returns 1 if the user lets ranks read each other's private memory, 0 if not, or -ERR_ARG. */
 int group_direct_allowed(struct be_group *g);

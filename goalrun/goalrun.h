@@ -71,7 +71,7 @@ static inline bool result_is_known(const struct run_options *o)
 
 /* ---- options.c ---- */
 
-/* Parses the options. Changes the strings of argv. Returns an exit status; *done is set if nothing else has to be done. */
+/* Parses the options. Changes the strings of argv. Returns an exit status; sets *done if nothing else has to be done. */
 int run_parse_options(struct goalrun *g, int argc, char **argv, bool *done);
 int run_add_pass(struct goalrun *g, const char *arg);
 /* Returns the name of the backend: that of the options, or else of the environment. */

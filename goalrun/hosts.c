@@ -51,8 +51,8 @@ static void free_hosts(struct run_hosts *h)
 	free(h);
 }
 
-/* Sets *count to the number of ranks after the last colon, and cuts it off the name. Sets *count to 0 if there is none,
- * or if the colon is part of an address. Returns false if the number is not allowed. */
+/* Sets *count to the number of ranks after the last colon, and cuts the number off the name. Sets *count to 0 if there is no
+ * colon, or if the colon is part of an address. Returns false if the number is not allowed. */
 static bool find_count(char *name, int64_t *count)
 {
 	char *colon = strrchr(name, ':');

@@ -77,8 +77,8 @@ uint32_t hosts_room(const struct run_hosts *h);
 void hosts_nodes(struct run_hosts *h, uint32_t nranks, uint32_t *node);
 /* Starts agents for o->nranks ranks, with this command line. Returns an exit status. */
 int hosts_begin(struct run_hosts *h, const struct run_options *o, int argc, char **argv);
-/* Runs one launch: of a schedule, or of the program if l is NULL. Sets died[rank] to the signal that killed it, or 0.
- * Returns an exit status. */
+/* Runs one launch: of a schedule, or of the program if l is NULL. Sets died[rank] to the signal that killed the rank, or to
+ * 0. Returns an exit status. */
 int hosts_run(struct run_hosts *h, const struct run_options *o, struct run_launch *l, int *died);
 /* Ends the agents, and waits for them. NULL is allowed. */
 void hosts_finish(struct run_hosts *h);

@@ -25,7 +25,7 @@
 #define GRACE_NS 2000000000u /* ns for killed processes to be gone */
 #define ALL UINT32_MAX
 
-/* The format is /PID-TIME:RANK, appended to the name of the job that this one is part of. fd is the file of the board. */
+/* The format is /PID-TIME:RANK, appended to the name of the job that this job is part of. `fd` is the file of the board. */
 void run_job_name(struct run_job *job, int fd)
 {
 	struct stat st = { 0 };

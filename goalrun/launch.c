@@ -198,7 +198,7 @@ static void free_ranks(struct ranks *r)
 	free(r->died);
 }
 
-/* Starts all ranks and waits for them. Each rank calls main, which does not return. */
+/* Starts all ranks and waits for them. Each rank calls `main`, which does not return. */
 static int run_ranks(struct ranks *r, void (*main)(void *arg, uint32_t rank), void *arg)
 {
 	const struct run_options *o = r->o;
@@ -293,7 +293,7 @@ static int launch_threads(struct run_launch *l)
 	for (uint32_t r = 0; r < n;) {
 		const struct timespec tick = { 0, 20000000 };
 
-		/* other threads may wait for the failed one for ever; those that also fail get a moment to store their
+		/* other threads may wait for the failed one for ever; threads that also fail get a moment to store their
 		 * errors */
 		if (any_failed(t, n)) {
 			nanosleep(&tick, NULL);

@@ -159,7 +159,7 @@ static void become_agent(struct goalrun *g, struct run_agent *agent)
 	g->o.nranks = g->sent->nranks;
 }
 
-/* Runs what the options ask for. In an agent, sent has the orders of goalrun; otherwise sent and agent are NULL. */
+/* Runs what the options ask for. In an agent, `sent` has the orders of goalrun; otherwise `sent` and `agent` are NULL. */
 static int run_command(int argc, char **argv, const struct agent_setup *sent, struct run_agent *agent)
 {
 	struct goalrun g = { .argc = argc,

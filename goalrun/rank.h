@@ -35,7 +35,7 @@ struct rank {
 	uint64_t starts; /* number of starts, over all cases */
 };
 
-/* Stores what went wrong where goalrun and the other ranks see it. Returns 1. */
+/* Stores an error message in memory that goalrun and the other ranks read. Returns 1. */
 __attribute__((format(printf, 2, 3))) int rank_failed(struct rank *r, const char *fmt, ...);
 /* Stores the error of a library call that has returned rc. Returns 0 if rc is 0. */
 int rank_library(struct rank *r, const char *call, int rc);

@@ -30,7 +30,7 @@ extern const char *const run_type_names[MPIX_SCHED_BASICS];
 #define RUN_USER MPIX_SCHED_BUILTINS /* user-defined operation of goalrun; its number follows those of the library */
 extern const char *const run_op_names[RUN_USER + 1];
 
-/* A case: one combination that is bound and run. */
+/* A case: one combination of values that is bound and run. */
 struct run_case {
 	int64_t count, root; /* elements per block; root, or -1 if the schedule has none */
 	enum MPIX_Sched_basic type;
@@ -90,7 +90,7 @@ struct run_options {
 	const struct claim *claim;
 	bool barrier; /* the schedule implements a barrier */
 	const struct ir_graph *graph; /* ops of all ranks; only for plain GOAL */
-	/* All cases. One launch runs those of one kind of memory. */
+	/* All cases. One launch runs the cases of one kind of memory. */
 	struct run_case *cases;
 	size_t ncases;
 	struct placement_asked placement;
@@ -157,10 +157,10 @@ struct run_job {
 	pid_t guard;
 };
 
-/* Gives the job a name that no other job has. fd is the descriptor of a file that only processes of this job inherit. */
+/* Gives the job a name that no other job has. `fd` is the descriptor of a file that only processes of this job inherit. */
 void run_job_name(struct run_job *job, int fd);
-/* To be called in a process that is about to become a rank: marks it and all that it starts as part of that rank. Returns
- * false if out of memory. */
+/* To be called in a process that is about to become a rank: marks the process, and all that it starts, as part of that rank.
+ * Returns false if out of memory. */
 bool run_job_mark(const struct run_job *job, uint32_t rank);
 /* Starts the guard, a process that kills the job if goalrun is killed. */
 void run_job_guard(struct run_job *job);
@@ -202,7 +202,7 @@ int run_nic_stop(struct run_nic *n);
 int run_nic_trace(const struct run_nic *n, const char *path);
 
 /* Returns the path of the schedule that a selection table has for a call; the caller frees it. The table NULL is that of
- * GOAL_SELECT. Values and passes of the table's row are stored in o. Returns NULL, after a message, on error. */
+ * GOAL_SELECT. Values and passes of the table's row are stored in *o. Returns NULL, after a message, on error. */
 char *run_choose(struct run_options *o, const struct select_call *call, const char *table);
 
 /* ---- data and expected results (oracle.c) ---- */
@@ -221,7 +221,7 @@ struct oracle {
 	char *work; /* memory for expected values */
 };
 
-/* Prepares the oracle for a rank. elements has the size of each buffer. Returns 0 or -ERR_x; fault may then say more. */
+/* Prepares the oracle for a rank. `elements` has the size of each buffer. Returns 0 or -ERR_x; `fault` may then say more. */
 int oracle_open(struct oracle *o, const struct claim *c, const struct bin_args *args, const uint64_t *elements,
 		struct ir_fault *fault);
 void oracle_close(struct oracle *o);
@@ -234,11 +234,11 @@ int64_t oracle_check(const struct oracle *o, uint64_t epoch, char *const *buffer
 
 /* ---- elements (values.c); op as in struct run_case ---- */
 
-/* Generates elements first to first + count - 1 of a rank, with values that suit the operation. For MPIX_SCHED_NO_OP all
- * bytes are arbitrary. */
+/* Generates `count` elements of a rank, from element `first` on, with values that suit the operation. For MPIX_SCHED_NO_OP
+ * all bytes are arbitrary. */
 void values_fill(enum MPIX_Sched_basic type, unsigned op, uint64_t key, uint32_t rank, uint64_t first,
 		 uint64_t count, void *out);
-/* right = left op right. */
+/* Computes right = left op right. */
 void values_fold(enum MPIX_Sched_basic type, unsigned op, const void *left, void *right, uint64_t count);
 /* Returns the offset of the first byte that differs, or -1. Padding in elements is ignored if an operation of the library has
  * computed them. */

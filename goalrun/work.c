@@ -130,7 +130,7 @@ static double median(double *v, size_t n)
 	return v[n / 2];
 }
 
-/* Returns the time in us from the first rank's begin to the last rank's end. The spans of successive ranks are stride
+/* Returns the time in us from the first rank's begin to the last rank's end. The spans of successive ranks are `stride`
  * elements apart. */
 static double span_us(const struct work_span *s, size_t stride, uint32_t ranks)
 {
@@ -174,7 +174,7 @@ double work_overlap(const struct work_spans *spans, uint32_t ranks, size_t iters
 
 /* ---- amount of work ---- */
 
-/* Sets the work to what a rank does in us microseconds with a core of its own. It is the same on all ranks. */
+/* Sets the work to the amount that a rank does in `us` microseconds with a core of its own. It is the same on all ranks. */
 static int set_units(struct bench *m, double us)
 {
 	const double mine = measure_rate(), *all = m->all;
@@ -187,8 +187,8 @@ static int set_units(struct bench *m, double us)
 	return err;
 }
 
-/* Sets the work: a rank's share of the given work, or else what takes as long as the communication when all ranks do
- * it. */
+/* Sets the work: a rank's share of the given work, or else the amount that takes as long as the communication when all ranks
+ * do it. */
 static int find_work(struct bench *m)
 {
 	double comm, us;

@@ -39,10 +39,10 @@ struct work_bench {
 	int (*no_memory)(void *arg);
 };
 
-/* Measures all parts. Collective. spans has one element per iteration. */
+/* Measures all parts. Collective. `spans` has one element per iteration. */
 int work_measure(const struct work_bench *b, struct work_spans *spans);
-/* Returns the overlap, and the median time of each part in us. spans has the spans of all ranks, iters per rank.
- * scratch has room for iters numbers. */
+/* Returns the overlap, and the median time of each part in us. `spans` has the spans of all ranks, `iters` per rank.
+ * `scratch` has room for `iters` numbers. */
 double work_overlap(const struct work_spans *spans, uint32_t ranks, size_t iters, double *scratch,
 		    double us[WORK_PARTS]);
 

@@ -84,7 +84,7 @@ MPIX_SCHED_API int MPIX_Sched_ctx_create(MPIX_Sched_ctx *ctx);
 MPIX_SCHED_API int MPIX_Sched_ctx_free(MPIX_Sched_ctx *ctx);
 /* Returns a sentence that describes an error number; never NULL. */
 MPIX_SCHED_API const char *MPIX_Sched_error_string(int err);
-/* Copies the reason why the last call on this context failed to buf, cut to size bytes with the final NUL. Returns the
+/* Copies to `buf` the reason why the last call on this context failed, cut to `size` bytes with the final NUL. Returns the
  * length of the whole text. */
 MPIX_SCHED_API size_t MPIX_Sched_error_detail(MPIX_Sched_ctx ctx, char *buf, size_t size);
 MPIX_SCHED_API int MPIX_Sched_get_version(int *major, int *minor, int *patch);
@@ -94,8 +94,7 @@ MPIX_SCHED_API int MPIX_Sched_get_version(int *major, int *minor, int *patch);
 /* Allocates memory that all ranks of a node can load from and store to. It is 64-byte aligned and zeroed. Other memory may
  * be bound as well, but is slower. */
 MPIX_SCHED_API int MPIX_Sched_alloc(MPIX_Sched_ctx ctx, size_t size, void **ptr);
-/* Frees the memory. Fails with ERR_STATE while a request is bound to it, and with ERR_ARG if ptr is not from
- * MPIX_Sched_alloc. */
+/* Frees memory. Fails with ERR_STATE while a request is bound to it, and with ERR_ARG if `ptr` is not from MPIX_Sched_alloc. */
 MPIX_SCHED_API int MPIX_Sched_dealloc(MPIX_Sched_ctx ctx, void *ptr);
 
 /* ---- schedules ---- */
@@ -129,11 +128,11 @@ MPIX_SCHED_API int MPIX_Sched_get_buffer_size(MPIX_Sched sched, uint32_t index, 
 
 /* ---- groups ---- */
 
-/* A blocking allgather that the caller of MPIX_Sched_group_create provides: each rank contributes size bytes, and out
+/* A blocking allgather that the caller of MPIX_Sched_group_create provides: each rank contributes `size` bytes, and `out`
  * receives the contributions of rank 0, 1, …. Returns 0 on success. */
 typedef int MPIX_Sched_allgather_fn(const void *in, void *out, size_t size, void *arg);
 
-/* Creates a group, collectively. Only this function calls allgather. Cost: two allgathers and two messages per rank. */
+/* Creates a group, collectively. Only this function calls `allgather`. Cost: two allgathers and two messages per rank. */
 MPIX_SCHED_API int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size,
 					   MPIX_Sched_allgather_fn *allgather, void *arg,
 					   MPIX_Sched_group *group);
@@ -151,7 +150,7 @@ MPIX_SCHED_API int MPIX_Sched_group_free(MPIX_Sched_group *group);
 /* ---- datatypes and operations ---- */
 
 /* Creates a datatype of n blocks. Block i has length[i] basic elements and begins at offset[i] bytes. Successive elements of
- * the datatype begin extent bytes apart. The arrays are copied. */
+ * the datatype begin `extent` bytes apart. The arrays are copied. */
 MPIX_SCHED_API int MPIX_Sched_type_create(MPIX_Sched_ctx ctx, enum MPIX_Sched_basic basic, size_t n,
 					  const int64_t *offset, const size_t *length, int64_t extent,
 					  MPIX_Sched_type *type);
@@ -221,8 +220,8 @@ struct MPIX_Sched_bind {
 MPIX_SCHED_API int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group,
 				   const struct MPIX_Sched_bind *bind, MPIX_Sched_request *req);
 /* Binds other buffers, from the next start on; all else stays as it was bound. Local: other ranks need not take part.
- * buffers has the form of the field in MPIX_Sched_bind. Fails with ERR_STATE if the request is active. After an error the old
- * buffers stay bound. */
+ * `buffers` has the form of the field `buffers` of MPIX_Sched_bind. Fails with ERR_STATE if the request is active. After an
+ * error the old buffers stay bound. */
 MPIX_SCHED_API int MPIX_Sched_rebind(MPIX_Sched_request req, void *const *buffers, size_t nbuffers);
 /* Starts the request, without waiting for another rank. Fails with ERR_STATE if the request is active. */
 MPIX_SCHED_API int MPIX_Sched_start(MPIX_Sched_request req);
@@ -238,22 +237,22 @@ MPIX_SCHED_API int MPIX_Sched_waitall(size_t n, const MPIX_Sched_request *reqs);
  * error of these. errors may be NULL. Otherwise it receives the error of each request: errors[i] is that of reqs[i], or in
  * functions with indices errors[k] is that of reqs[indices[k]]. */
 
-/* Sets *flag to 1 if all requests are complete or none is active; else to 0, and all stay active. errors has n elements. */
+/* Sets *flag to 1 if all requests are complete or none is active; else to 0, and all stay active. `errors` has n elements. */
 MPIX_SCHED_API int MPIX_Sched_testall(size_t n, const MPIX_Sched_request *reqs, int *flag, int *errors);
 /* Waits for one request and sets *index to its index, or to MPIX_SCHED_UNDEFINED if none is active. */
 MPIX_SCHED_API int MPIX_Sched_waitany(size_t n, const MPIX_Sched_request *reqs, int *index);
 /* Like MPIX_Sched_waitany, but does not wait. Sets *flag to 1 if one request is complete or none is active; else to 0, and
  * *index to MPIX_SCHED_UNDEFINED. */
 MPIX_SCHED_API int MPIX_Sched_testany(size_t n, const MPIX_Sched_request *reqs, int *index, int *flag);
-/* Waits until at least one request is complete. *count receives the number of complete requests, MPIX_SCHED_UNDEFINED if none
- * was active; indices receives their indices, ascending. indices and errors have n elements. */
+/* Waits until at least one request is complete. *count receives the number of complete requests, MPIX_SCHED_UNDEFINED if
+ * none was active; `indices` receives their indices, ascending. `indices` and `errors` have n elements. */
 MPIX_SCHED_API int MPIX_Sched_waitsome(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices,
 				       int *errors);
 /* Like MPIX_Sched_waitsome, but does not wait: *count may be 0. */
 MPIX_SCHED_API int MPIX_Sched_testsome(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices,
 				       int *errors);
 /* Makes progress, and sets *flag to 1 if MPIX_Sched_test would find the request complete; but the request stays active.
- * error may be NULL. Otherwise it receives the error with which the last start ended, also after the request has been
+ * `error` may be NULL. Otherwise *error receives the error with which the last start ended, also after the request has been
  * completed. */
 MPIX_SCHED_API int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *flag, int *error);
 /* Writes a line for each pending op of the context's active requests to a file descriptor; the line says what the op waits
@@ -298,8 +297,8 @@ struct MPIX_Sched_energy_info {
 	uint64_t last_ns; /* time in the last wait for this request */
 };
 
-/* A function that chooses how a thread waits. Waiting threads call it, one at a time, each time they have done what it chose
- * before. */
+/* A function that chooses how a thread waits. Waiting threads call it, one at a time, each time they have done what the
+ * function chose before. */
 typedef enum MPIX_Sched_way MPIX_Sched_energy_fn(const struct MPIX_Sched_energy_info *info, void *arg);
 
 /* Registers a function that chooses how threads of the context wait. It replaces GOAL_WAIT and any function registered

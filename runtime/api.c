@@ -253,7 +253,7 @@ int MPIX_Sched_startall(size_t n, const MPIX_Sched_request *reqs)
 	return rc;
 }
 
-/* Checks whether an active request can still complete, and fails it if not. Dumps the pending ops if that is due. Costs
+/* Checks whether an active request can still complete, and fails it if not. Dumps the pending ops if a dump is due. Costs
  * system calls, so the caller does it only now and then. The caller holds the turn; this function gives it back. */
 static void check_request(struct mpix_sched_request *req)
 {

@@ -197,7 +197,7 @@ static int await(struct bootstrap *m, int sock)
 
 struct fd_message {
 	char cookie[16];
-	uint32_t what; /* the rank whose heap it is, or BOARD, PORT or BELL */
+	uint32_t what; /* kind of the descriptor: BOARD, PORT or BELL, or the rank whose heap it is */
 	int32_t err; /* not 0: the sender has failed, and sends no descriptor */
 };
 enum { BOARD = UINT32_MAX, PORT = UINT32_MAX - 1, BELL = UINT32_MAX - 2 };
@@ -349,7 +349,7 @@ static uint32_t ranks_of(const struct bootstrap *m, uint32_t lead)
 	return n;
 }
 
-/* Receives a descriptor from the head, which must be of the kind what. */
+/* Receives a descriptor from the head, which must be of the kind `what`. */
 static int expect_fd(struct bootstrap *m, uint32_t what, int *fd)
 {
 	uint32_t got = what;
@@ -363,7 +363,7 @@ static int expect_fd(struct bootstrap *m, uint32_t what, int *fd)
 	return rt_error(m->ctx, -ERR_SYS, "rank %u sent what was not due", m->head);
 }
 
-/* Sends the heaps of all ranks of lead's process if own is set, else of all other ranks of the node. */
+/* Sends the heaps of all ranks of the process of rank `lead` if `own` is true, else of all other ranks of the node. */
 static int send_heaps(struct bootstrap *m, int sock, uint32_t peer, uint32_t lead, bool own)
 {
 	int err = 0;
@@ -440,7 +440,7 @@ static int map_board(struct bootstrap *m)
 	return 0;
 }
 
-/* Accepts a connection on the head. *sock is -1 if there is none yet, or if it is from another user. */
+/* Accepts a connection on the head. *sock is -1 if there is no connection yet, or if another user has connected. */
 static int let_in(struct bootstrap *m, int *sock)
 {
 	const struct timeval most = { .tv_usec = CHECK_MS * 1000 };
@@ -456,7 +456,8 @@ static int let_in(struct bootstrap *m, int *sock)
 	return 0;
 }
 
-/* Receives what a new connection brings, from a lead or a stranger. Stores a lead's socket in socks; closes a stranger's. */
+/* Receives the first message of a new connection, from a lead or a stranger. Stores a lead's socket in `socks`; closes a
+ * stranger's socket. */
 static int receive_lead(struct bootstrap *m, int sock, int *socks)
 {
 	uint32_t what = NOBODY;
@@ -681,7 +682,7 @@ static int private_board(struct bootstrap *m)
 	return 0;
 }
 
-/* On a lead: makes all that concerns its own node. */
+/* On a lead: makes its struct rt_process, and connects it with the other processes of the node. */
 static int make_process(struct bootstrap *m)
 {
 	bool alone = true;
@@ -842,8 +843,8 @@ static int exchange_cards(struct bootstrap *m)
 }
 
 /* Ends a step, in which each rank did what it could: all ranks continue, or all fail. A rank fails with its own error, or
- * else with that of the first rank whose failure no other rank caused. After a death it returns at once, because no
- * collective call would end any more. */
+ * else with that of the first rank whose failure no other rank caused. After a death the function returns at once, because
+ * no collective call would end any more. */
 static int agree(struct bootstrap *m, int err)
 {
 	struct ready mine = { .err = err, .caused = m->caused, .process = (uint64_t)(uintptr_t)m->process };
@@ -883,7 +884,7 @@ static unsigned count_spins(struct bootstrap *m)
 	return rt_cpus_spins(&m->all->config.cpus, sizeof *m->all, n, me);
 }
 
-/* Allocates what depends on the size of the group. Returns false if there is no memory for it. */
+/* Allocates the arrays whose length depends on the size of the group. Returns false if out of memory. */
 static bool prepare(struct bootstrap *m)
 {
 	m->all = mem_calloc(m->size, sizeof *m->all);

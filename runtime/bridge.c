@@ -331,7 +331,7 @@ static void emit_to(void *arg, const struct rt_frame *f)
 	put_bytes(arg, f, sizeof *f);
 }
 
-/* Sends all that this node's boards say. */
+/* Sends the contents of all boards of this node. */
 static void send_all(struct rt_bridge *b, struct conn *c)
 {
 	lock_boards(b->l);
@@ -382,7 +382,7 @@ static size_t bytes_due(const struct conn *c)
 	return c->stage == GREETING ? sizeof c->theirs : c->stage == PROVING ? sizeof(uint64_t) : sizeof(struct rt_frame);
 }
 
-/* Handles a complete message of the kind that is due. Returns false if it is not what it should be. */
+/* Handles a complete message, whose kind depends on the stage of the connection. Returns false if the message is not valid. */
 static bool handle_input(struct rt_bridge *b, struct conn *c)
 {
 	struct rt_frame frame;
@@ -547,7 +547,7 @@ static void prepare_poll(struct pollfd *p, const struct conn *c)
 			      .events = (short)(POLLIN | (c->stage == CONNECTING || c->sent < c->out.n ? POLLOUT : 0)) };
 }
 
-/* Sends what is new on the boards, waits at most ms milliseconds for input, and handles it. */
+/* Sends what is new on the boards, waits at most `ms` milliseconds for input, and handles it. */
 static void run_once(struct rt_bridge *b, int ms)
 {
 	const uint32_t n = b->l->nnodes;
@@ -612,7 +612,7 @@ static void call_all(struct rt_bridge *b)
 	}
 }
 
-/* Sends what is left and closes the connections. A node that closes its side, too, has received everything. */
+/* Sends the remaining bytes and closes the connections. A node that closes its side, too, has received everything. */
 static void say_goodbye(struct rt_bridge *b)
 {
 	const uint64_t until = clock_now_ns() + LINGER_NS;

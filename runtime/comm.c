@@ -227,7 +227,7 @@ int rt_comm_make(struct mpix_sched_ctx *ctx, struct rt_process *l, uint32_t lead
 	return 0;
 }
 
-/* The ops of a rank that name a communication core all name the same one. If none does, the placement decides. */
+/* The ops of a rank that name a communication core all name the same one. If no op names one, the placement decides. */
 uint32_t rt_comm_core(const struct mpix_sched_request *req)
 {
 	const struct be_group *g = req->group;
@@ -247,7 +247,8 @@ static struct rt_hub *hub_of(const struct rt_driver *c)
 	return &c->process->board->slots[c->slot].hub;
 }
 
-/* True if a thread that waits for the request has to wake: it is complete, or has ops that only that thread may carry out. */
+/* True if a thread that waits for the request has to wake: the request is complete, or has ops that only that thread may
+ * carry out. */
 static bool wakes_owner(const struct be_turn *t)
 {
 	return rt_turn_state(t) != RT_ACTIVE || atomic_load_explicit(&t->pending, memory_order_relaxed) & BE_APP;
@@ -358,7 +359,7 @@ static bool give_baton(struct rt_driver *c)
 
 /* ---- the thread ---- */
 
-/* What a round over the active requests has found (bits). */
+/* Findings of a round over the active requests (bits). */
 enum {
 	MOVED = 1,
 	OPEN = 2, /* a request is still active */

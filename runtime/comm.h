@@ -110,8 +110,8 @@ static inline void rt_advance(struct mpix_sched_request *req, unsigned who)
 
 /* Wakes the communication core because the request has become active. */
 void rt_comm_started(struct mpix_sched_request *req);
-/* Makes progress on a request, if it is active. Adds the amount of work done to *moved. If alarm is not NULL, lowers *alarm
- * to the time at which the request has to be checked again. Returns false if somebody else holds the turn. */
+/* Makes progress on a request, if it is active. Adds the amount of work done to *moved. If `alarm` is not NULL, lowers
+ * *alarm to the time at which the request has to be checked again. Returns false if somebody else holds the turn. */
 bool rt_drive(const struct rt_driven *it, uint64_t *moved, uint64_t *alarm);
 /* Takes the turn of a request from a holder whose process has died. Returns true if the caller holds it now. */
 bool rt_inherit(struct mpix_sched_request *req);

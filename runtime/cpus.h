@@ -20,8 +20,8 @@ bool rt_cpu_umwaits(void);
 void rt_cpus_get(struct rt_cpus *c);
 /* Returns how many iterations each of n ranks may spin, if all of them may run on this rank's CPUs. */
 unsigned rt_spins(uint32_t n);
-/* Returns how many iterations rank me may spin: 0 if more ranks run on its CPUs than there are CPUs. all: the CPUs of the n
- * ranks of its node, stride bytes apart. */
+/* Returns how many iterations rank `me` may spin: 0 if more ranks run on its CPUs than there are CPUs. all: the CPUs of the
+ * n ranks of its node, `stride` bytes apart. */
 unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me);
 
 /* Does one iteration of waiting: pauses the CPU if `spun` is less than `spins`, else yields it. */

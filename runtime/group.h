@@ -19,14 +19,14 @@ struct rt_map {
 
 struct rt_peer {
 	int pid;
-	uint32_t node; /* number of its node; nodes are numbered in the order of their lowest ranks */
-	uint32_t lead; /* lowest rank of its process */
-	bool same; /* it is a thread of this process */
-	int fd, event; /* descriptors of its heap and its eventfd, or -1 */
-	struct rt_heap *heap; /* its heap if same is set, with a reference; else NULL */
-	VEC(struct rt_map) maps; /* mappings of its heap, each longer than the one before; base is the last */
+	uint32_t node; /* number of the rank's node; nodes are numbered in the order of their lowest ranks */
+	uint32_t lead; /* lowest rank of the rank's process */
+	bool same; /* true if the rank is a thread of this process */
+	int fd, event; /* descriptors of the rank's heap and eventfd, or -1 */
+	struct rt_heap *heap; /* the rank's heap, with a reference, if `same` is true; else NULL */
+	VEC(struct rt_map) maps; /* mappings of the rank's heap, each longer than the one before; `base` is the last */
 	char *_Atomic base;
-	_Atomic size_t reach; /* bytes that base maps at least; stored after base, so a reader loads reach first */
+	_Atomic size_t reach; /* `base` maps at least this many bytes; stored after `base`, so a reader loads `reach` first */
 	_Atomic bool rings; /* true once `bells` is filled in */
 	struct be_bells bells;
 };
@@ -36,7 +36,7 @@ struct rt_process {
 	_Atomic uint32_t refs;
 	uint32_t size;
 	pid_t pid;
-	pthread_mutex_t lock; /* protects what is added to peers later: mappings and bells */
+	pthread_mutex_t lock; /* protects the mappings and bells that are added to `peers` later */
 	struct rt_board *board;
 	bool ordered; /* sleepers can order the stores of this process by membarrier */
 	int fd; /* descriptor of the board; -1 if all ranks of this node are threads of this process */
@@ -53,7 +53,7 @@ struct be_group {
 	struct mpix_sched_ctx *ctx;
 	struct rt_process *process;
 	struct rt_board *board; /* the board of all ranks; of a subgroup: a board in the heap of its lowest rank of this node */
-	uint32_t *root; /* of a subgroup: its members' ranks in the group of all ranks; NULL: they are the same */
+	uint32_t *root; /* of a subgroup: its members' ranks in the group of all ranks; NULL for the group of all ranks */
 	uint32_t rank, size;
 	uint64_t id; /* identifier of the group: the same on all its ranks, and no other group has it */
 	uint64_t seq; /* number of rounds on the board so far */
@@ -80,16 +80,17 @@ static inline uint32_t rt_root_rank(const struct be_group *g, uint32_t rank)
 
 /* Wakes the bridge: a board of this node has changed. */
 void rt_bridge_ring(const struct rt_process *l);
-/* True if this process created l. False in a child forked since: what the child frees must not affect the other ranks. */
+/* True if this process created `l`. False in a child that was forked later: what the child frees must not affect the other
+ * ranks. */
 bool rt_process_owned(const struct rt_process *l);
 void rt_group_unref(struct be_group *g);
-/* Frees l, which may be incomplete, when no group of this process uses it any more. NULL is harmless. */
+/* Frees `l`, which may be incomplete, when no group of this process uses it any more. NULL is harmless. */
 void rt_process_free(struct rt_process *l);
-/* Returns the address of the bells of a rank of l; NULL if they cannot be mapped. */
+/* Returns the address of the bells of a rank of `l`; NULL if they cannot be mapped. */
 struct rt_door *rt_door_of(struct rt_process *l, uint32_t rank);
-/* Returns the address in this process of len bytes at offset off in a rank's heap; NULL if they cannot be mapped. */
+/* Returns the address in this process of `len` bytes at offset `off` in a rank's heap; NULL if they cannot be mapped. */
 void *rt_reach(struct rt_process *l, uint32_t rank, uint64_t off, size_t len);
-/* True if a rank of l in another process has died. */
+/* True if a rank of `l` in another process has died. */
 bool rt_rank_died(const struct rt_process *l, uint32_t rank);
 /* True if a rank has freed the group. */
 bool rt_group_left(const struct be_group *g, uint32_t rank);

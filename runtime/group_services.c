@@ -40,7 +40,7 @@ static int report_lost(struct be_group *g)
 	return rt_error(g->ctx, -ERR_DEAD, "rank %u died", rank);
 }
 
-/* Records that the group has lost a rank. Returns true if it is the first one. */
+/* Records that the group has lost a rank. Returns true if no rank was lost before. */
 static bool mark_failed(struct be_group *g, uint32_t rank, uint32_t by)
 {
 	uint64_t none = 0;
@@ -273,7 +273,8 @@ struct rt_door *rt_door_of(struct rt_process *l, uint32_t rank)
 	return rt_reach(l, rank, 0, sizeof(struct rt_door));
 }
 
-/* Returns the lowest of the ranks that share the communication core of rank, a rank of this node; UINT32_MAX if it has none. */
+/* Returns the lowest of the ranks that share the communication core of `rank`, a rank of this node; UINT32_MAX if `rank` has
+ * none. */
 static uint32_t core_slot(const struct rt_process *l, uint32_t rank)
 {
 	const struct rt_comm *comm = l->comm;

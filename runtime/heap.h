@@ -35,7 +35,7 @@ struct rt_heap {
 
 /* Like ftruncate, but fails with EFBIG where RLIMIT_FSIZE forbids the size, instead of raising SIGXFSZ. */
 int rt_resize(int fd, size_t size);
-/* Creates a heap, with an eventfd if watches is set. On failure returns NULL and sets errno. */
+/* Creates a heap, with an eventfd if `watches` is true. On failure returns NULL and sets errno. */
 struct rt_heap *rt_heap_new(bool watches);
 static inline struct rt_door *rt_heap_door(const struct rt_heap *h)
 {

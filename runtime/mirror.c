@@ -4,15 +4,15 @@
 
 #include <string.h>
 
-enum { LEFT = 1, DIED = 2, CLOSED = 4 }; /* bits of rt_slot.forwarded: what was forwarded to the other nodes */
+enum { LEFT = 1, DIED = 2, CLOSED = 4 }; /* bits of rt_slot.forwarded: events that were forwarded to the other nodes */
 
 static bool is_home(const struct rt_board *b, uint32_t rank)
 {
 	return b->slots[rank].home == b->home;
 }
 
-/* Emits a record, if it is new or all is set. Its rank may overwrite it meanwhile, but only when all ranks have read it.
- * Then nobody needs this frame, and receivers ignore it. */
+/* Emits a record, if it is new or `all` is true. The rank may overwrite the record meanwhile, but only when all ranks have
+ * read it. In that case nobody needs this frame, and receivers ignore it. */
 static void emit_record(struct rt_board *b, uint32_t rank, unsigned parity, bool all, rt_emit *emit, void *arg)
 {
 	struct rt_slot *s = &b->slots[rank];

@@ -26,8 +26,8 @@ struct rt_frame {
 
 typedef void rt_emit(void *arg, const struct rt_frame *f);
 
-/* Emits what this node's ranks have written since the last call. all: emits whatever they have written, and does not change
- * what later calls emit. Deaths are left to rt_mirror_deaths. */
+/* Emits what this node's ranks have written since the last call. If `all` is true, emits everything that they have written,
+ * and does not change what later calls emit. Deaths are left to rt_mirror_deaths. */
 void rt_mirror_scan(struct rt_board *b, bool all, rt_emit *emit, void *arg);
 /* Emits the deaths of this node's ranks. Called after all boards are scanned, so that other nodes first learn which ranks
  * have left: the death of a rank that has left a group is no failure of that group. */
@@ -36,7 +36,7 @@ void rt_mirror_deaths(struct rt_board *b, bool all, rt_emit *emit, void *arg);
 bool rt_mirror_over(const struct rt_board *b);
 /* True if a frame was emitted for each of this node's ranks that has left. */
 bool rt_mirror_forwarded(const struct rt_board *b);
-/* True if a rank of node home has not left. */
+/* True if a rank of node `home` has not left. */
 bool rt_mirror_cares(const struct rt_board *b, uint32_t home);
 /* Applies a frame of another node to the board. */
 void rt_mirror_apply(struct rt_board *b, const struct rt_frame *f);

@@ -46,7 +46,7 @@ uint64_t rt_node_id(void)
 
 /* ---- where it is reached ---- */
 
-/* Converts an address to IPv6. Returns false if it is of no use outside of its link. */
+/* Converts an address to IPv6. Returns false if the address is of no use beyond its network link. */
 static bool as_in6(int family, const void *address, struct in6_addr *out)
 {
 	if (family == AF_INET6) {

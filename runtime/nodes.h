@@ -25,7 +25,8 @@ struct rt_card {
 /* Stores the addresses of this node on its card. Returns 0, or an error with a message. */
 int rt_node_addresses(struct mpix_sched_ctx *ctx, struct rt_card *card);
 
-/* Converts the address of a socket to IPv6. Returns false if it is of no use outside of its link. a may be NULL. */
+/* Converts the address of a socket to IPv6. Returns false if the address is of no use beyond its network link. `a` may be
+ * NULL. */
 bool rt_node_in6(const struct sockaddr *a, struct in6_addr *out);
 
 /* Arguments of rt_bridge_open. */
@@ -36,8 +37,8 @@ struct rt_bridge_plan {
 	bool first; /* this process connects; the others take over when it has left */
 };
 
-/* Opens a TCP port for the other nodes, and stores it and this node's addresses on the card. nodes is the number of all
- * nodes. Returns 0, or an error with a message. */
+/* Opens a TCP port for the other nodes, and stores the port and this node's addresses on the card. `nodes` is the number of
+ * all nodes. Returns 0, or an error with a message. */
 int rt_bridge_listen(struct mpix_sched_ctx *ctx, struct rt_card *card, uint32_t nodes, int *listener);
 /* Tries to take the lock on the board's file, whose holder runs the bridge. Returns 0 if this process has it. */
 int rt_bridge_steer(const struct rt_process *l);

@@ -12,7 +12,7 @@ enum placement_kind { PLACEMENT_BIND, PLACEMENT_NUMA, PLACEMENT_ODD_EVEN, PLACEM
 struct placement_asked {
 	enum placement_kind kind;
 	VEC(uint32_t) list; /* PLACEMENT_LIST: number (r mod n) of its n cores communicates for rank r */
-	int64_t comm_cores; /* number of cores to set aside, except for a list; -1: all that the ranks leave */
+	int64_t comm_cores; /* number of cores to set aside; -1: all cores that the ranks leave. Unused with a list */
 };
 
 /* A core that communicates. */
@@ -32,7 +32,7 @@ struct placement {
 /* Parses "bind", "numa", "odd-even", or a list of cores "A" or "A-B", separated by commas. Returns 0, -ERR_ARG or
  * -ERR_NOMEM. */
 int placement_parse(const char *s, struct placement_asked *a);
-/* Places all ranks of a node. Returns 0 or -ERR_NOMEM; or -ERR_ARG if there are too few cores, and adds a sentence to why. */
+/* Places all ranks of a node. Returns 0 or -ERR_NOMEM; or -ERR_ARG if there are too few cores, and adds a sentence to `why`. */
 int placement_make(struct placement *p, const struct topology *t, const struct placement_asked *a, uint32_t nranks,
 		   struct text *why);
 void placement_free(struct placement *p);

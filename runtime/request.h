@@ -36,7 +36,7 @@ struct mpix_sched_request {
 	bool helped; /* other threads than the rank's own make progress on it, too (be_bind.helped) */
 	size_t fragment; /* bytes of a fragment of large copies, in which a waiting rank joins; 0: not split (be_bind.fragment) */
 	struct rt_driver *driver; /* driver that makes progress on the bound request; NULL if it is not helped */
-	struct rt_member *members; /* what each rank published, by rank; NULL except during binding */
+	struct rt_member *members; /* data that each rank published, by rank; NULL except during binding */
 	VEC(struct be_bound *) views; /* views of requests of ranks in other processes, bound together with this one */
 	struct ir_rank rank;
 	uint32_t dir_row; /* the rank's part in a binary for command queues (be_bind.dir_row) */
@@ -46,7 +46,7 @@ struct mpix_sched_request {
 	char **scratch; /* by buffer: heap memory of a scratch buffer, or NULL */
 	uint32_t nbuffers;
 	bool inplace; /* the caller passed MPIX_SCHED_IN_PLACE for the buffer that allows it */
-	size_t *sizes; /* elements in each of the caller's buffers, 0 if it passed no such buffer; NULL: unknown */
+	size_t *sizes; /* elements in each of the caller's buffers, 0 for a buffer that it did not pass; NULL: unknown */
 	char *reduce_tmp; /* copy of an operand, for b = b op a with a user's operation */
 	char *reduce_block; /* memory of reduce_tmp, which begins an element's lower bound before it */
 	uint64_t epoch;
@@ -58,11 +58,11 @@ struct mpix_sched_request {
 	uint64_t last_ns, mean_ns;
 };
 
-/* Collective. Binds a schedule and adds the request to its context; if that fails, undoes all of it. If sched or bind is
+/* Collective. Binds a schedule and adds the request to its context; if that fails, undoes all of it. If `sched` or `bind` is
  * NULL on one rank, all ranks return an error. */
 int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
 	    struct mpix_sched_request **out);
-/* Replaces the buffers of a request that is not active. On an error the old ones stay. */
+/* Replaces the buffers of a request that is not active. On an error the old buffers stay. */
 int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n);
 /* Removes a request from its context and frees it. No other thread may use it any more. */
 void rt_unbind(struct mpix_sched_request *req);

@@ -23,8 +23,8 @@ static int open_claim(struct mpix_sched *s, struct mpix_sched_ctx *ctx, const ch
 	return err == -ERR_CLAIM ? rt_error(ctx, err, "%s: %s", name, fault.text) : err ? rt_fail(ctx, err) : 0;
 }
 
-/* Creates a schedule from data, a text or a binary followed by a NUL, and takes ownership of data. Texts are compiled with
- * the options o. Returns 0 or MPIX_SCHED_ERR_*. */
+/* Creates a schedule from `data`, a text or a binary followed by a NUL, and takes ownership of `data`. Texts are compiled
+ * with the options `o`. Returns 0 or MPIX_SCHED_ERR_*. */
 static int make_sched(struct mpix_sched_ctx *ctx, const char *name, char *data, size_t size,
 		      const struct compile_options *o, MPIX_Sched *out)
 {

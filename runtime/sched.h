@@ -21,7 +21,7 @@ struct mpix_sched {
 	bool sized; /* the sizes of buffers have to be compared with the definition at bind */
 };
 
-/* Creates a schedule from a file. A text is compiled with the options o. Returns 0 or MPIX_SCHED_ERR_*. */
+/* Creates a schedule from a file. A text is compiled with the options `o`. Returns 0 or MPIX_SCHED_ERR_*. */
 int rt_sched_load(struct mpix_sched_ctx *ctx, const char *path, const struct compile_options *o, MPIX_Sched *out);
 void rt_sched_unref(struct mpix_sched *s);
 

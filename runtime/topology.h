@@ -10,19 +10,19 @@
 #include <stdint.h>
 
 struct topology_core {
-	uint32_t numa;	      /* logical index of its NUMA node; number of NUMA nodes if it has none */
+	uint32_t numa;	      /* logical index of the core's NUMA node; the number of NUMA nodes if it has none */
 	bool usable;	      /* in the cpuset of the thread that called topology_load */
-	uint32_t first, ncpus; /* its CPUs, as a range of cpus; if some are in the cpuset, only those */
+	uint32_t first, ncpus; /* the core's CPUs, as a range of `cpus`: only those in the cpuset, if any is */
 };
 
 struct topology {
 	struct topology_core *cores; /* cores, by hwloc's logical index */
 	uint32_t ncores;
 	uint32_t *cpus; /* CPU numbers of the operating system, core after core */
-	bool here;	/* it is this machine; else from HWLOC_SYNTHETIC or HWLOC_XMLFILE, and nothing can be pinned */
+	bool here;	/* true for this machine; false for another one (HWLOC_SYNTHETIC, HWLOC_XMLFILE): nothing can be pinned */
 };
 
-/* Returns 0 or -ERR_NOMEM; or -ERR_UNSUPPORTED without hwloc, -ERR_ARG or -ERR_SYS, and adds a sentence to why. */
+/* Returns 0 or -ERR_NOMEM; or -ERR_UNSUPPORTED without hwloc, -ERR_ARG or -ERR_SYS, and adds a sentence to `why`. */
 int topology_load(struct topology *t, struct text *why);
 void topology_free(struct topology *t);
 

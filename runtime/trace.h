@@ -19,7 +19,7 @@ struct trace_chunk {
 
 /* Starts to trace a context, if GOAL_TRACE_FD is set. Returns 0, or an error with a message. */
 int rt_trace_open(struct mpix_sched_ctx *ctx);
-/* Records that the caller has waited for a request, from the time since (ns) until now. */
+/* Records that the caller has waited for a request, from the time `since` (ns) until now. */
 void rt_trace_wait(const struct mpix_sched_request *req, uint64_t since);
 /* Writes the trace of a context to goalrun's file and frees it. */
 void rt_trace_close(struct mpix_sched_ctx *ctx);

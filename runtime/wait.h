@@ -16,7 +16,7 @@ int rt_policy(void);
 /* Initialises ctx->energy_lock. */
 void rt_energy_init(struct mpix_sched_ctx *ctx);
 
-/* What the caller does after an iteration in which nothing arrived. */
+/* Next step of the caller after an iteration in which nothing arrived. */
 enum rt_due {
 	RT_AGAIN, /* the next iteration */
 	RT_CHECK, /* first check for deaths and dumps, which costs system calls */
@@ -30,7 +30,7 @@ struct rt_wait {
 	uint64_t spun, pause; /* spun: iterations so far; pause: number of the next iteration that must call rt_wait_on */
 	uint64_t next_check; /* iteration of the next RT_CHECK */
 	uint64_t until; /* iteration up to which it spins */
-	uint64_t since; /* start of the wait for the trace, ns; 0: it is not traced */
+	uint64_t since; /* start of the wait for the trace, ns; 0: the wait is not traced */
 	uint64_t began, checked; /* when the first spin ended, and when the last RT_CHECK was, ns; 0: not yet */
 	uint64_t alarm; /* time of the next check even if no bell is rung, ns; set by the caller while armed */
 	uint32_t seen; /* count of the bell when it was armed */
@@ -43,7 +43,7 @@ struct rt_wait {
 };
 
 #define RT_CHECK_SPINS 64u /* iterations between two RT_CHECK; an iteration may yield the CPU to a busy process */
-#define RT_WAKE_NS 50000u /* about what it takes to sleep and to wake up */
+#define RT_WAKE_NS 50000u /* approximate time to fall asleep and to wake up */
 
 /* True for RT_LEARN if the last waits suggest that this one takes longer than waking up. */
 static inline bool rt_waits_long(const struct rt_wait *w)

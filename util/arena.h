@@ -11,7 +11,7 @@ struct arena {
 
 /* Returns zeroed memory aligned to 16 bytes, or NULL when out of memory. */
 void *arena_alloc(struct arena *a, size_t size);
-/* Returns a NUL-terminated copy of len bytes, or NULL when out of memory. */
+/* Returns a NUL-terminated copy of `len` bytes, or NULL when out of memory. */
 char *arena_strndup(struct arena *a, const char *s, size_t len);
 void arena_fini(struct arena *a);
 

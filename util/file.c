@@ -28,7 +28,7 @@ const char *file_why(int errnum)
 				      strerror(errnum);
 }
 
-/* Reads fd to its end and closes it. want is the size of a regular file, 0 if the size is unknown. */
+/* Reads `fd` to its end and closes it. `want` is the size of a regular file, 0 if the size is unknown. */
 static int read_all(int fd, size_t want, struct file *f)
 {
 	VEC(char) v = { 0 };
@@ -164,7 +164,7 @@ static int fill(int fd, mode_t mode, const void *data, size_t len)
 	return fchmod(fd, mode) ? -ERR_SYS : write_all(fd, data, len);
 }
 
-/* Links an unnamed file into dir under an unused name, which is returned in temp. */
+/* Links an unnamed file into `dir` under an unused name, which is returned in `temp`. */
 static bool name(int fd, const char *dir, char temp[PATH_MAX])
 {
 	char self[32];
@@ -180,8 +180,9 @@ static bool name(int fd, const char *dir, char temp[PATH_MAX])
 	return false;
 }
 
-/* Writes the data to a new file in the directory of path and returns its name in temp. From the moment the file has a name,
- * the signals in hold stay blocked, so that none ends the process and leaves the file behind. On failure no file remains. */
+/* Writes the data to a new file in the directory of `path` and returns the file's name in `temp`. From the moment the file
+ * has a name, the signals in `hold` stay blocked, so that none ends the process and leaves the file behind. On failure no
+ * file remains. */
 static int write_beside(const char *path, mode_t mode, const void *data, size_t len, char temp[PATH_MAX], const sigset_t *hold)
 {
 	const char *slash = strrchr(path, '/');
@@ -217,7 +218,7 @@ static int write_beside(const char *path, mode_t mode, const void *data, size_t 
 	return err;
 }
 
-/* Writes a new file and renames it to path. SIGXFSZ is blocked: then a write beyond the file size limit returns an error
+/* Writes a new file and renames it to `path`. SIGXFSZ is blocked: then a write beyond the file size limit returns an error
  * that can be reported, instead of ending the process. A SIGXFSZ that became pending here is discarded. */
 static int replace_file(const char *path, mode_t mode, const void *data, size_t len)
 {

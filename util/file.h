@@ -25,8 +25,8 @@ int file_open(const char *path, struct file *f);
  * of their own here. */
 const char *file_why(int errnum);
 void file_close(struct file *f);
-/* Copies up to max bytes from offset off to buf. Returns the number of bytes, 0 at the end of the file, or -ERR_SYS with
- * errno set. */
+/* Copies up to `max` bytes from offset `off` to `buf`. Returns the number of bytes, 0 at the end of the file, or -ERR_SYS
+ * with errno set. */
 ssize_t file_at(const struct file *f, uint64_t off, void *buf, size_t max);
 /* Reads the whole file into f->data: owned memory, aligned to 16 bytes, with a NUL after the last byte. Returns 0,
  * -ERR_NOMEM or -ERR_SYS. */

@@ -26,7 +26,7 @@ struct library_handlers {
 
 /* Saves all signal handlers and blocks all signals for the calling thread, until library_restore_handlers. */
 void library_keep_handlers(struct library_handlers *h);
-/* Restores each handler that has been replaced since by a handler in library, or in a library loaded after it. Then
+/* Restores each handler that has been replaced since by a handler in `library`, or in a library loaded after it. Then
  * restores the signal mask. */
 void library_restore_handlers(const struct library_handlers *h, const char *library);
 

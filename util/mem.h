@@ -11,7 +11,7 @@
 
 void *mem_alloc(size_t size);
 void *mem_calloc(size_t n, size_t size);
-/* Resizes p to n elements, as realloc does. Returns NULL when out of memory; then p is still valid. */
+/* Resizes `p` to `n` elements, as realloc does. Returns NULL when out of memory; then `p` is still valid. */
 void *mem_resize(void *p, size_t n, size_t size);
 
 /* A growable array of T: VEC(int) v = {0}; VEC_PUSH(&v, 3) returns 0 or -ERR_NOMEM. */
@@ -26,7 +26,7 @@ void *mem_resize(void *p, size_t n, size_t size);
 	((want) <= (v)->cap ? 0 : vec_grow((void **)&(v)->at, &(v)->cap, (want), sizeof *(v)->at))
 #define VEC_FREE(v) (free((v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
 
-/* Grows *at to hold at least want elements. Returns 0 or -ERR_NOMEM. */
+/* Grows *at to hold at least `want` elements. Returns 0 or -ERR_NOMEM. */
 int vec_grow(void **at, size_t *cap, size_t want, size_t size);
 
 #endif

@@ -126,8 +126,8 @@ static inline uint32_t release_successors(struct dispatcher *e, uint32_t from, u
 	return tail;
 }
 
-/* Issues the ready ops of class c from head to tail. head and tail stay in registers, because peers wait for the store
- * of the first op. */
+/* Issues the ready ops of class `c` from index `head` to `tail`. Both indices stay in registers, because peers wait for the
+ * store of the first op. */
 static inline int issue_ready(struct dispatcher *e, unsigned c, uint32_t head, uint32_t tail)
 {
 	struct dispatch_queue *q = &e->st->of[c];

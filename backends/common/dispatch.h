@@ -83,8 +83,8 @@ void dispatch_init(struct dispatcher *e, const struct be_bind *b, void *room, vo
 void dispatch_view(struct dispatcher *e, uint32_t nops, void *room, void *own, struct be_bound *bound);
 /* Sorts the ops into their queues. Called between epochs, after the caller has changed the classes in ops. */
 void dispatch_classify(struct dispatcher *e);
-/* Begins an epoch after the previous one has completed: issues ready ops and polls issued ones. Returns 1 when all ops
- * are complete, 0 if not yet, or -ERR_x. who is as in be_ops. */
+/* Begins an epoch after the previous one has completed: issues ready ops and polls issued ones. Returns 1 when all ops are
+ * complete, 0 if not yet, or -ERR_x. `who` is as in be_ops. */
 int dispatch_start(struct dispatcher *e, unsigned who);
 /* Issues ready ops and polls issued ones. Returns the same as dispatch_start. */
 int dispatch_progress(struct dispatcher *e, unsigned who);

@@ -14,7 +14,7 @@ int dispatch_trace_make(struct dispatch_trace **out, const struct be_bind *b, co
 /* Traces all ops from now on: wraps the functions that they have now. NULL is allowed. */
 void dispatch_trace(struct dispatcher *e, struct dispatch_trace *t);
 
-/* Records that the rank's own thread did a part of an op, from begin until now, while a helper carried it out. */
+/* Records that the rank's own thread did a part of an op, from time `begin` until now, while a helper carried it out. */
 void dispatch_trace_joined(const struct dispatch_trace *t, uint32_t op, uint64_t begin);
 
 #endif

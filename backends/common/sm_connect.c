@@ -54,7 +54,7 @@ static enum sm_source source_of(const struct be_bind *b, const struct bin_op *op
 	return b->buffers[op->buf[0]].heap ? SM_HEAP : SM_PRIVATE;
 }
 
-/* Lists this rank's messages, sorted by channel. Their cells lie at offset cells of the block. */
+/* Lists this rank's messages, sorted by channel. Their cells begin at offset `cells` of the block. */
 static void list_messages(const struct sm_bound *s, struct sm_desc *descs, uint32_t n, size_t cells)
 {
 	const struct be_bind *b = &s->b;
@@ -237,7 +237,7 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 	return h->ndescs ? bsearch(&key, h->descs, h->ndescs, sizeof key, by_channel) : NULL;
 }
 
-/* True if this rank can read the private memory of peer. */
+/* True if this rank can read the private memory of rank `peer`. */
 static bool can_read_peer(const struct sm_bound *s, uint32_t peer)
 {
 	const struct sm_head *h = s->peers[peer];
@@ -472,8 +472,8 @@ void sm_disconnect(struct sm_bound *s)
 	}
 	for (uint32_t i = 0; i < s->b.nops; i++)
 		group_free(s->b.group, s->msgs[i].bounce);
-	/* If connecting has failed on all ranks, nobody accesses the block any more. But if a rank has died, others may
-	 * have got further than this one and still use the block; it is then never freed. */
+	/* If connecting has failed on all ranks, nobody accesses the block any more. But if a rank has died, other ranks may
+	 * have succeeded and still use the block; in that case the block is never freed. */
 	if (s->connected)
 		atomic_fetch_sub(&s->head->users, 1);
 	else

@@ -11,7 +11,7 @@
 
 #define CMA_MAX ((size_t)1 << 30) /* bytes per call, below the kernel's limit */
 
-/* Packs bytes of this rank's message, from offset skip on, into out. */
+/* Packs bytes of this rank's message, from offset `skip` on, into `out`. */
 static inline void pack_message(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes,
 				char *out)
 {

@@ -80,8 +80,8 @@ static int report_nic_gone(struct be_group *g)
 	return group_error(g, -ERR_SYS, "the network interface of this node is gone");
 }
 
-/* Sends a request, with descriptor fd unless that is -1, and waits for the answer. *more receives the two descriptors
- * of the answer, if it has some. */
+/* Sends a request, with descriptor `fd` unless `fd` is -1, and waits for the answer. *more receives the two descriptors of
+ * the answer, if it has any. */
 static int exchange_request(struct be_group *g, const struct connection *c, const struct nic_request *r, int fd,
 			    struct nic_answer *a, int *more)
 {
@@ -324,7 +324,8 @@ static int check_private(const struct emulated *m, const struct be_buffer *buffe
 	return allowed < 0 ? allowed : 0;
 }
 
-/* Returns the route of an entry, searching those of its queue from first on. Adds it if there is none. */
+/* Returns the route of an entry, which it searches among the routes of the entry's queue, from index `first` on. Adds the
+ * route if it is not there. */
 static uint32_t find_route(struct nic_route *routes, uint32_t first, uint32_t *n, const struct bin_entry *e)
 {
 	uint32_t i = first;
@@ -339,7 +340,7 @@ static uint32_t find_route(struct nic_route *routes, uint32_t first, uint32_t *n
 }
 
 /* Prepares the entries in the form in which they are posted. A route has the peer's rank at first, and the name of the
- * peer's block once that is known. */
+ * peer's block once the name is known. */
 static void prepare_entries(struct emulated *m)
 {
 	const struct bin_posts *p = posts_of(m);

@@ -15,7 +15,7 @@ struct smcq_job {
 	struct bin_posts posts; /* queues and entries of this rank */
 };
 
-/* Numbers of notices that a rank has received since its link was made; they only grow. */
+/* Numbers of notices that a rank has received since make; the numbers only grow. */
 struct smcq_notices {
 	uint64_t locals, remotes; /* local and remote notices, as in struct bin_queues */
 };
@@ -36,23 +36,23 @@ struct smcq_state {
  * by group_error. */
 struct smcq_engine {
 	const char *name;
-	/* Makes a link. Local. Even after an error the caller passes *out to unmake. The engine uses `off` and `size` of
-	 * *handle as it likes; peers get them by group_handle. */
+	/* Makes the engine's state of a bound schedule. Local. Even after an error the caller passes *out to unmake. The
+	 * engine uses `off` and `size` of *handle as it likes; peers get them by group_handle. */
 	int (*make)(const struct smcq_job *job, struct smcq_part **out, struct be_handle *handle);
-	/* Connects the link to those of the peers. Collective; returns the same on all ranks. */
+	/* Connects this rank to its peers. Collective; returns the same on all ranks. */
 	int (*connect)(struct smcq_part *l, int err);
-	/* Frees a link. NULL is allowed. */
+	/* Frees the state that make has made. NULL is allowed. */
 	void (*unmake)(struct smcq_part *l);
 	/* Posts all entries of all command queues again, except those of posted queues. */
 	int (*start)(struct smcq_part *l, uint64_t epoch);
-	/* Returns 1 when all that start has posted has been issued, so that it may be posted again; 0 if not yet, or
-	 * -ERR_x. */
+	/* Returns 1 when all entries that start has posted have been issued, so that they may be posted again; 0 if not yet,
+	 * or -ERR_x. */
 	int (*poll)(struct smcq_part *l, struct smcq_notices *notices);
 	/* Posts all entries of a posted queue again. */
 	int (*post)(struct smcq_part *l, uint32_t queue);
-	/* Returns the credit that packets have brought to a CPU's queue or a posted queue, since the link was made. */
+	/* Returns the credit that packets have brought to a CPU's queue or a posted queue, since make. */
 	uint64_t (*credit)(const struct smcq_part *l, uint32_t queue);
-	/* Gives sps credits to a queue of this rank, after the CPU has run an entry. */
+	/* Gives `sps` credits to a queue of this rank, after the CPU has run an entry. */
 	int (*release)(struct smcq_part *l, uint32_t queue, uint32_t sps);
 	int (*rebind)(struct smcq_part *l, const struct be_buffer *buffers);
 	/* For diagnosis: returns how many entries of a queue have been issued in this epoch. NULL if the engine cannot

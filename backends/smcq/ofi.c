@@ -294,8 +294,7 @@ static void add_range(struct ofi *o, struct put *p, const struct bin_entry *e)
 	add_segment(o, p, e->off[1] * basic, e->len * basic, REGION_BUFFERS + e->buf[1]);
 }
 
-/* Adds credit for a queue of a rank, and a notice if asked for, as segments of put p and of as many more puts as
- * needed. */
+/* Adds credit for a queue of a rank, and a notice if asked for, as segments of put `p` and of as many more puts as needed. */
 static void add_credit(struct ofi *o, struct put *p, const struct counter *on, uint32_t at, uint32_t to, uint32_t queue,
 		       uint32_t credits, bool notice)
 {
@@ -420,7 +419,7 @@ static int add_work(struct ofi *o)
 
 /* ---- making ---- */
 
-/* Registers memory for access by peers, with offsets from 0. c counts what arrives there, or is NULL. */
+/* Registers memory for access by peers, with offsets from 0. The counter `c`, if not NULL, counts what arrives there. */
 static int open_region(struct ofi *o, struct fid_mr **r, void *at, size_t len, uint64_t access, uint64_t region, struct counter *c)
 {
 	int rc = fi_mr_reg(o->domain, at, len, access, 0, key_of(o, o->b->rank, region), 0, r, NULL);

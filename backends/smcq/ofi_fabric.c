@@ -48,8 +48,8 @@ static int load_libfabric(struct be_group *g, struct functions *f)
 	return err;
 }
 
-/* Sets what the provider must offer: ordered puts and reads, counters of what arrives in a region, and a thread that
- * makes progress. Regions have keys that we choose, and offsets in them begin at 0. So a region can be registered anew
+/* Sets the features that the provider must offer: ordered puts and reads, counters of what arrives in a region, and a thread
+ * that makes progress. Regions have keys that we choose, and offsets in them begin at 0. So a region can be registered anew
  * without informing the peers. */
 static int set_hints(struct fi_info *hints)
 {

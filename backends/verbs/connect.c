@@ -328,7 +328,7 @@ static char *message_address(const struct vb_bound *v, const struct vb_msg *x, c
 	return buffers[o->buf[0]].ptr + o->off[0] * v->sm.b.layout->basic;
 }
 
-/* Sets the addresses of all messages to those in buffers. */
+/* Sets the addresses of all messages to the addresses in `buffers`. */
 static void set_addresses(struct vb_bound *v, const struct be_buffer *buffers)
 {
 	for (uint32_t i = 0; i < v->nmsgs; i++) {
@@ -509,7 +509,7 @@ static int match_partners(struct vb_bound *v, const struct exchange *m)
 	return 0;
 }
 
-/* Registers the table for reading by peers, and fills in what they need for that. */
+/* Registers the table for reading by peers, and fills in the data that they need for reading. */
 static int open_table(struct vb_bound *v, struct exchange *m)
 {
 	m->mine = (struct vb_contact){ .table = (uint64_t)(uintptr_t)m->table, .salt = (uint32_t)clock_now_ns() & 0xffffff };

@@ -88,7 +88,7 @@ static bool are_alike(const struct ibv_port_attr *a, const struct ibv_port_attr 
 	return a->link_layer == b->link_layer && a->active_speed == b->active_speed && a->active_width == b->active_width;
 }
 
-/* Adds the active ports of a device that are like the first port added. If port is not 0, only the port of that number
+/* Adds the active ports of a device that are like the first port added. If `port` is not 0, only the port with this number
  * is considered. */
 static void take_ports(struct vb_nics *nics, struct ibv_device *device, unsigned port)
 {
@@ -104,7 +104,7 @@ static void take_ports(struct vb_nics *nics, struct ibv_device *device, unsigned
 	}
 }
 
-/* Adds the ports of the device whose name is the len bytes at name. Returns false if there is no such device. */
+/* Adds the ports of the device whose name is the `len` bytes at `name`. Returns false if there is no such device. */
 static bool take_device(struct vb_nics *nics, struct ibv_device **list, const char *name, size_t len, unsigned port)
 {
 	for (; list && *list; list++) {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Adds a link to the list of those that have work requests to post in this turn, if it had none before. */
+/* Adds a link to the list of links with work requests to post in this turn. `empty`: the link had none before. */
 static void queue_link(struct vb_bound *v, struct vb_link *l, bool empty)
 {
 	if (empty) {

@@ -174,7 +174,7 @@ struct vb_msg {
 	uint32_t stride; /* bytes from one of the receiver's slots to the next; 0 if there is a single destination */
 	_Atomic uint64_t came; /* recv: messages that have arrived; send: ready signals that have arrived; in all epochs */
 	_Atomic uint64_t left; /* send: number of epochs whose bytes the device has read */
-	/* nwrs: work requests of an epoch; put: those of this epoch that are posted or queued to be posted */
+	/* nwrs: work requests of an epoch; put: work requests of this epoch that are posted or queued to be posted */
 	uint32_t nwrs, put;
 	struct ibv_send_wr *wrs;
 	struct ibv_sge *sges;
@@ -241,8 +241,8 @@ bool vb_dev_works(struct vb_dev *d);
 struct ibv_mr *vb_dev_register(struct be_group *g, struct vb_dev *d, void *at, size_t n, int access, const char *what);
 
 /* link.c */
-/* Makes the queue pair of a link on a device. wrs is the number of work requests per epoch, signalled the number of
- * signalled ones, and arrivals the number of immediates under way. */
+/* Makes the queue pair of a link on a device. `wrs` is the number of work requests per epoch, `signalled` the number of
+ * those that are signalled, and `arrivals` the number of immediates under way. */
 int vb_link_make(struct vb_bound *v, struct vb_link *l, struct vb_dev *d, uint64_t wrs, uint64_t signalled,
 		 uint64_t arrivals);
 /* Connects the queue pair to the peer's. */
@@ -270,8 +270,8 @@ int vb_link_flush(struct be_group *g, struct vb_link *l);
 /* Ends a link, because its request is freed. Sends the bye; the link is destroyed when nothing can arrive any more. If
  * the request has failed, the link is destroyed at once. */
 void vb_link_leave(struct vb_link *l, bool failed);
-/* Destroys the links that are broken or whose bye has arrived; if the argument all is true, every link that has left.
- * The caller holds the lock. */
+/* Destroys the links that are broken or whose bye has arrived; if `all` is true, every link that has left. The caller holds
+ * the lock. */
 void vb_links_reap(struct vb_dev *d, bool all);
 /* Handles a completion of the link. */
 void vb_link_completed(struct vb_link *l, const struct ibv_wc *wc);

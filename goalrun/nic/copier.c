@@ -30,7 +30,7 @@ static bool any_left(uint64_t ticket)
 	return first_of(ticket) < end_of(ticket);
 }
 
-/* Takes the last chunk, or the first. Returns false if none is left. */
+/* Takes the last chunk if `last` is true, else the first. Returns false if none is left. */
 static bool take_ticket(struct copier *c, bool last, size_t *off)
 {
 	uint64_t t = atomic_load_explicit(&c->ticket, memory_order_acquire);

@@ -41,7 +41,8 @@ struct nic {
 int nic_init(struct nic *n, const struct nic_options *o);
 void nic_fini(struct nic *n);
 
-/* nic_open, nic_bind, nic_connect and nic_rebind return 0, or -ERR_x with a sentence in text, which has size bytes. */
+/* nic_open, nic_bind, nic_connect and nic_rebind return 0, or -ERR_x with a sentence in `text`, which has room for `size`
+ * bytes. */
 int nic_open(struct nic_port *p, uint64_t bell, char *text, size_t size);
 void nic_close(struct nic *n, struct nic_port *p);
 int nic_bind(struct nic *n, struct nic_port *p, uint64_t off, uint64_t bytes, uint64_t *name, char *text, size_t size);

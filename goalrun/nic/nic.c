@@ -153,7 +153,7 @@ static bool in_heap(struct nic_port *p, uint64_t off, uint64_t len)
 	return off + len <= p->size;
 }
 
-/* Returns the address of a range in this process, or NULL if it is private memory of the rank. */
+/* Returns the address of a range in this process, or NULL if the range is in private memory of the rank. */
 static char *mapped_address(const struct nic_bound *b, const struct nic_region *r, uint64_t off)
 {
 	return r->heap ? b->port->base + r->base + off : NULL;

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define BATCH 64u /* events handled between two polls of the ranks' doorbells */
-#define ROUNDS 16u /* such batches between two polls of the sockets */
+#define ROUNDS 16u /* batches of events between two polls of the sockets */
 #define YIELDS 32u /* calls of sched_yield before sleeping, because ranks may be about to post */
 
 struct rank {
