@@ -37,8 +37,8 @@ struct trace {
 	uint64_t begin, dropped;
 	size_t contexts;
 	VEC(struct trace_thread) threads;
-	VEC(struct trace_row) rows; /* in ascending order of kind and number */
-	VEC(struct trace_slice) slices; /* in the order of their begin; an enclosing slice comes first */
+	VEC(struct trace_row) rows; /* rows, by ascending kind and number */
+	VEC(struct trace_slice) slices; /* slices, by ascending begin; an enclosing slice comes first */
 };
 
 /* Writes a trace as text. Returns 0 or -ERR_NOMEM. */

@@ -28,7 +28,7 @@ static pid_t fork_rank(const struct run_options *o)
 {
 	pid_t pid = run_fork();
 
-	if (o->agent && pid >= 0) /* done by both processes, because either may run first */
+	if (o->agent && pid >= 0) /* both processes do this, because either may run first */
 		setpgid(pid, pid);
 	return pid;
 }

@@ -194,7 +194,7 @@ static int run_starts(struct rank *r)
 
 	for (int64_t i = -o->warmup; i < o->iters && !err; i++) {
 		uint64_t epoch = (uint64_t)(i + o->warmup + 1), t0, t1, t2;
-		bool measures = o->wait && i >= 0; /* only then, because reading the CPU time takes system calls */
+		bool measures = o->wait && i >= 0; /* with --wait, after the warm-up: reading the CPU time takes system calls */
 		bool is_checked = o->verify || o->plain || i == -o->warmup || i == o->iters - 1;
 
 		if (is_checked)

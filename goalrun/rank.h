@@ -21,13 +21,13 @@ struct rank {
 	MPIX_Sched sched;
 	struct MPIX_Sched_info info;
 	uint64_t random;
-	/* current case: */
+	/* The next fields describe the current case. */
 	const struct run_case *c;
 	size_t index;
 	MPIX_Sched_request req;
 	MPIX_Sched_op user;
 	size_t elem;
-	char **buffers; /* by buffer; each has RANK_GUARD bytes before and after it */
+	char **buffers; /* the caller's buffers, each with RANK_GUARD bytes before and after it */
 	uint64_t *bytes;
 	void **given; /* buffer addresses given to the library */
 	struct arg_rows rows;

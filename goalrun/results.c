@@ -148,7 +148,7 @@ static json_object *messages(const struct goalrun *g)
 /* Entries, packets and bytes of all ranks per start of the first case. */
 struct posted {
 	uint64_t queues, entries; /* queues: largest number of a rank; entries: total */
-	double packets, bytes; /* average per start of what the interface has moved */
+	double packets, bytes; /* packets and bytes that the interface has moved, average per start */
 };
 
 static struct posted count_posted(const struct goalrun *g)

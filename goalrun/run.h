@@ -43,7 +43,7 @@ struct run_case {
 
 struct run_result {
 	double median_us, min_us, start_us, init_us, wait_us;
-	double part_us[WORK_PARTS], overlap; /* only with --overlap */
+	double part_us[WORK_PARTS], overlap; /* only with --overlap: median time of each part in us, and the overlap */
 	double cpu_s; /* only with --wait: CPU time of all ranks */
 };
 
@@ -77,7 +77,7 @@ struct run_options {
 	struct run_agent *agent; /* state of an agent, if this is one of several hosts; else NULL */
 	bool threads, verify, json, plain, pairs, overlap;
 	int64_t iters, warmup, seed, delay;
-	int64_t tests, work_us; /* only with --overlap; work_us 0: as long as the communication takes */
+	int64_t tests, work_us; /* only with --overlap: calls of test; work in us, 0 for as much as the communication takes */
 	struct defines defines;
 	struct defines lowered; /* values of parameters with which the schedule was lowered */
 	const char *sample; /* sample of arguments with which the schedule was lowered, or NULL */

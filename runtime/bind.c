@@ -179,7 +179,7 @@ static int bind_buffer(struct mpix_sched_request *req, void *const *buffers, siz
 	if (!rt_span(req->type, out->elements, &low, &len))
 		return group_error(g, -ERR_OVERFLOW, "the buffer %s is too large", name);
 	if (b->mode == BIN_SCRATCH && !len) {
-		p = (char *)req; /* empty: any valid address will do */
+		p = (char *)req; /* the buffer is empty, so any valid address will do */
 	} else if (b->mode == BIN_SCRATCH) {
 		p = rt_heap_alloc(req->ctx->heap, len, &off);
 		if (!p)
@@ -548,7 +548,7 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 	return req;
 }
 
-/* Copies what the other ranks have published, for the rest of the binding. */
+/* Copies the data that the other ranks have published, for the rest of the binding. */
 static int note_members(struct mpix_sched_request *req)
 {
 	const struct contract *all = group_room(req->group);

@@ -44,7 +44,7 @@ struct rt_hub {
 };
 
 struct rt_slot { /* written by its rank only, except hub and the fields of the bridge */
-	struct rt_record record[2]; /* by parity of the round */
+	struct rt_record record[2]; /* records of the last two rounds, by parity of the round */
 	_Alignas(64) _Atomic uint32_t joined; /* its process holds the rank's lock on the board's file */
 	_Atomic uint32_t closed; /* the rank makes no more collective calls: it writes no more records */
 	_Atomic uint32_t left; /* the rank does not use the group any more, not even to send */
@@ -62,9 +62,9 @@ enum rt_death { RT_DIED = 1, RT_UNREACHABLE /* its node cannot be reached */ };
 struct rt_board {
 	uint32_t size;
 	_Atomic uint64_t failed; /* rt_failure of the first rank that was lost; 0: none */
-	_Atomic uint32_t users; /* of a subgroup: ranks of this node that may still access the board, plus 1 for the bridge */
+	_Atomic uint32_t users; /* in a subgroup: number of ranks of this node that may still access the board, plus 1 for the bridge */
 	/* With several nodes: */
-	_Atomic uint32_t bell; /* of goalrun: descriptor + 1 of an eventfd to write to after posting a record; 0: none */
+	_Atomic uint32_t bell; /* goalrun's board: descriptor + 1 of the eventfd to ring after posting a record; 0: none */
 	uint32_t home, forwarded; /* home: this node; forwarded: not 0 once `failed` was forwarded to the other nodes */
 	uint64_t key; /* identifies the board on all nodes: id of a subgroup; 0: the board of all ranks */
 	_Atomic uint64_t next; /* location of the next board of this node, as pack_board of bridge.c packs it; 0: none */

@@ -36,9 +36,9 @@
 struct hello {
 	int err, rank;
 	uint64_t node, pid;
-	char process[16]; /* random, the same for all threads of a process */
-	char cookie[MAC_KEY]; /* of rank 0: a process that knows it belongs to this job */
-	char name[12]; /* of rank 0's socket, an abstract name */
+	char process[16]; /* random identifier of the rank's process */
+	char cookie[MAC_KEY]; /* random secret of rank 0; a process that knows the secret belongs to this job */
+	char name[12]; /* abstract name of rank 0's socket */
 	uint32_t name_len;
 	int heap_fd, event;
 	uint64_t heap;
@@ -51,7 +51,7 @@ _Static_assert(sizeof(struct hello) <= GROUP_RECORD && sizeof(struct rt_card) <=
 struct ready {
 	int err;
 	bool caused; /* err was caused by another rank's failure, whose own record says more */
-	uint64_t process; /* of a lead: its struct rt_process, for the ranks of its process */
+	uint64_t process; /* address of the struct rt_process that a lead has made for all ranks of its process */
 	char text[GROUP_RECORD - 24];
 };
 _Static_assert(sizeof(struct ready) <= GROUP_RECORD, "goalrun's exchange carries it");
@@ -64,13 +64,13 @@ struct bootstrap {
 	uint32_t rank, size, lead; /* lead: lowest rank of this process */
 	uint32_t head; /* lowest rank of this node, which makes the board */
 	struct hello *all;
-	struct rt_card *cards; /* by rank; NULL if there is one node */
+	struct rt_card *cards; /* cards of the nodes, by rank; NULL if there is one node */
 	struct ready *ready;
 	struct rt_process *process;
-	int listener, sock; /* listener: of a head; sock: of others, connected to the head */
+	int listener, sock; /* listener: listening socket of a head; sock: connection of another lead to the head */
 	int port, bell; /* with several nodes: listening TCP socket and eventfd for the bridge */
 	uint64_t until, checked; /* times in ns: `until`: when this rank stops waiting; `checked`: the last check for deaths */
-	bool caused; /* as in struct ready */
+	bool caused; /* true if this rank failed because of another rank's failure */
 };
 
 /* True if a rank is on this node. */

@@ -75,7 +75,7 @@ struct remote_node {
 	uint32_t head; /* lowest rank of the node */
 	struct rt_card card;
 	uint32_t at, failed; /* at: index of the address in use; failed: number of addresses in a row that did not answer */
-	struct in6_addr from; /* of a node that connects to this one: its address */
+	struct in6_addr from; /* address from which the node has connected to this one */
 	int probe; /* socket that tests whether a process still listens on the node's port, or -1 */
 	bool lost;
 	int why; /* errno of the last failure */

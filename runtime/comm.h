@@ -65,7 +65,7 @@ struct rt_comm {
 	enum rt_progress progress;
 	pid_t pid;
 	uint32_t lead; /* lowest rank of this process */
-	uint32_t *driver_of; /* by rank of this node: number of its communication core */
+	uint32_t *driver_of; /* number of the communication core of each rank of this node, by rank */
 	struct rt_driver *drivers;
 	uint32_t ndrivers;
 };

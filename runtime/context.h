@@ -33,7 +33,7 @@ struct mpix_sched_ctx {
 	void *be_state; /* the backend's data for this context (group_state) */
 	pthread_mutex_t watch_lock; /* held by the one thread that sleeps on descriptors; the others sleep on the bell */
 	_Atomic int watched; /* descriptor that the backend gave to group_watch, or -1 */
-	struct rt_trace *trace; /* NULL if nothing is traced */
+	struct rt_trace *trace; /* trace of the context; NULL if nothing is traced */
 	VEC(struct rt_zombie) zombies;
 	VEC(struct mpix_sched_request *) requests; /* bound requests */
 	_Atomic uint32_t nactive;

@@ -40,7 +40,7 @@ bool rt_dump_due(struct mpix_sched_request *req)
 struct out {
 	int fd, err;
 	size_t n;
-	char text[4096]; /* PIPE_BUF */
+	char text[4096]; /* PIPE_BUF bytes */
 };
 
 static void flush_out(struct out *o)

@@ -18,7 +18,7 @@ struct rt_block {
 
 /* First block of each heap: bells with which any peer that maps the heap can wake its rank. */
 struct rt_door {
-	struct be_bell bell[2]; /* of the rank's own threads, and of its communication core */
+	struct be_bell bell[2]; /* bells of the rank's own threads, and of its communication core */
 	bool asks; /* the system has no membarrier: ringers have to order their stores themselves */
 };
 
@@ -30,7 +30,7 @@ struct rt_heap {
 	char *base;
 	size_t reserved, size; /* bytes of reserved address space; bytes of the file */
 	pthread_mutex_t lock;
-	VEC(struct rt_block) blocks; /* ascending, without gaps */
+	VEC(struct rt_block) blocks; /* blocks by ascending offset, without gaps */
 };
 
 /* Like ftruncate, but fails with EFBIG where RLIMIT_FSIZE forbids the size, instead of raising SIGXFSZ. */

@@ -16,7 +16,7 @@ uint64_t rt_node_id(void);
 /* The addresses at which a node answers. Its lowest rank sends the card to all others. */
 struct rt_card {
 	int err;
-	char name[12]; /* of a Unix socket, for the ranks of this node */
+	char name[12]; /* name of a Unix socket, for the ranks of this node */
 	uint32_t name_len;
 	uint16_t port, naddresses;
 	struct in6_addr address[RT_ADDRESSES]; /* best first */
@@ -31,7 +31,7 @@ bool rt_node_in6(const struct sockaddr *a, struct in6_addr *out);
 
 /* Arguments of rt_bridge_open. */
 struct rt_bridge_plan {
-	const struct rt_card *cards; /* by rank */
+	const struct rt_card *cards; /* cards of the nodes, by rank */
 	char secret[MAC_KEY];
 	int listener, bell; /* shared by the processes of the node; rt_bridge_open takes them */
 	bool first; /* this process connects; the others take over when it has left */

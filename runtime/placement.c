@@ -53,9 +53,9 @@ struct node {
 
 struct work {
 	const struct topology *t;
-	uint32_t *core; /* by position: logical index of the core */
-	uint32_t *node; /* by position: number of its NUMA node */
-	bool *free; /* by logical index: no rank runs on the core */
+	uint32_t *core; /* logical index of each core, by position */
+	uint32_t *node; /* number of each core's NUMA node, by position */
+	bool *free; /* true for a core on which no rank runs, by logical index */
 	uint32_t *slot; /* positions of the cores on which ranks run */
 	uint32_t n, nslots;
 	struct node *nodes;

@@ -23,7 +23,7 @@ struct placement_comm {
 
 struct placement {
 	uint32_t nranks;
-	uint32_t *core, *comm; /* by rank: its core, and the core that communicates for it */
+	uint32_t *core, *comm; /* core of each rank, and core that communicates for the rank */
 	struct placement_comm *comms; /* cores that communicate, ascending */
 	uint32_t ncomms;
 	uint32_t *served; /* ranks, sorted by the core that serves them, then ascending */

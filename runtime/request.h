@@ -50,7 +50,7 @@ struct mpix_sched_request {
 	char *reduce_tmp; /* copy of an operand, for b = b op a with a user's operation */
 	char *reduce_block; /* memory of reduce_tmp, which begins an element's lower bound before it */
 	uint64_t epoch;
-	uint64_t id; /* the same number on all ranks (be_bind.request) */
+	uint64_t id; /* identifier of the request, the same on all ranks (be_bind.request) */
 	uint64_t dump_after; /* ns of waiting after which the pending ops are printed; 0: never */
 	uint64_t watched, since; /* the last epoch in which rt_dump_due was called, and the time of the first call in it, ns */
 	uint64_t checked; /* the last epoch in which a wait checked whether the request can still complete */

@@ -39,7 +39,7 @@ struct rt_wait {
 	bool awake; /* the thread never sleeps, because it also waits for events that do not ring this bell */
 	bool held; /* the caller holds the request's turn */
 	bool armed; /* the thread has announced that it is about to sleep */
-	bool partly; /* set by the caller: it could not check everything for which the bell is rung */
+	bool partly; /* set by the caller if it could not check everything for which the bell is rung */
 };
 
 #define RT_CHECK_SPINS 64u /* iterations between two RT_CHECK; an iteration may yield the CPU to a busy process */

@@ -130,13 +130,13 @@ struct sm_shared {
 	uint64_t busy; /* time until which a calc of this rank runs, in ns */
 	uint32_t nops, nbuffers;
 	uint32_t generation; /* grows when rebind changes locations and buffers */
-	uint64_t dispatcher; /* memory of the dispatcher */
-	uint64_t moved; /* struct sm_moved of each op */
-	uint64_t deadlines; /* uint64_t of each op: deadline of a calc, in ns */
-	uint64_t ops; /* struct bin_op of each op */
-	uint64_t buffers; /* struct sm_buffer of each buffer */
-	uint64_t partners; /* struct sm_partner of each message descriptor */
-	uint64_t queue; /* struct copyq, if fragment is not 0 */
+	uint64_t dispatcher; /* offset of the dispatcher's memory */
+	uint64_t moved; /* offset of the struct sm_moved of all ops */
+	uint64_t deadlines; /* offset of the deadlines of calcs, a uint64_t for each op, in ns */
+	uint64_t ops; /* offset of the struct bin_op of all ops */
+	uint64_t buffers; /* offset of the struct sm_buffer of all buffers */
+	uint64_t partners; /* offset of the struct sm_partner of all message descriptors */
+	uint64_t queue; /* offset of the struct copyq; unused if `fragment` is 0 */
 	uint64_t fragment; /* bytes of a fragment (not an offset); 0 if the rank has no queue */
 };
 

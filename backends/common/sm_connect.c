@@ -435,7 +435,7 @@ int sm_connect(struct sm_bound *s, uint32_t views, int err)
 	err = err ? err : make_rings(s);
 	rings = s->rings != NULL;
 	rc = group_post(s->b.group, &(struct opinion){ err, rings }, sizeof(struct opinion));
-	/* This overlaps with the exchange of results. */
+	/* This set-up overlaps with the exchange of results. */
 	sm_prepare(s);
 	if (!err)
 		connect_messages(s, false);

@@ -44,7 +44,7 @@ struct emulated {
 	struct nic_region *regions;
 	uint64_t checked; /* time of the last check that the interface runs, in ns */
 	uint32_t ncpu; /* number of entries that give credit, in the queues that the CPU runs */
-	uint32_t first_route; /* first route of the extra last queue; it brings credit given by entries that the CPU runs */
+	uint32_t first_route; /* first route of the last queue, which brings credit given by entries that the CPU runs */
 	uint64_t epoch, posts, mrq_seen;
 	bool late; /* true if some entries of this start are not posted yet */
 	struct smcq_notices notices;

@@ -148,7 +148,7 @@ static int recv_issue(struct dispatcher *e, void *what)
 {
 	struct vb_msg *m = what;
 
-	m->put = m->ready == VB_LATE && vb_of(e)->sm.epoch % VB_TELL ? m->nwrs : 0; /* no ready signal in this epoch */
+	m->put = m->ready == VB_LATE && vb_of(e)->sm.epoch % VB_TELL ? m->nwrs : 0; /* no ready signal is due in this epoch */
 	return recv_poll(e, what);
 }
 

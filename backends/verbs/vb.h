@@ -109,7 +109,7 @@ struct vb_nics {
 	struct vb_lib lib;
 	struct vb_dev *dev[VB_NICS];
 	uint32_t n;
-	int watch; /* an epoll descriptor of their channels */
+	int watch; /* epoll descriptor for the channels of all devices */
 };
 
 struct vb_link {
@@ -203,13 +203,13 @@ struct vb_bound {
 	struct vb_nics *nics; /* NULL if the request has no network messages */
 	struct vb_lane lanes[VB_NICS];
 	uint32_t nlanes; /* number of lanes of the group */
-	struct vb_link **links; /* sorted by peer and lane */
+	struct vb_link **links; /* links, sorted by peer and lane */
 	uint32_t nlinks, nmsgs;
 	uint64_t nwrs;
-	struct vb_msg *msgs; /* sorted by peer, lane, send, tag, k */
+	struct vb_msg *msgs; /* network messages, sorted by peer, lane, send, tag, k */
 	struct ibv_send_wr *wrs;
 	struct ibv_sge *sges;
-	struct vb_region *regions; /* by lane and buffer */
+	struct vb_region *regions; /* regions, by lane and buffer */
 	uint32_t nregions, nbufs;
 	char *arena; /* memory of the targets and slots */
 	size_t narena; /* bytes of the arena */

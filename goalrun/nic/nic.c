@@ -94,7 +94,7 @@ struct nic_packet {
 	uint64_t time, seq; /* time of the event; seq orders events of the same time */
 	struct flight *of;
 	uint32_t off, len;
-	bool left; /* false: the event is that the packet has left; true: that it arrives */
+	bool left; /* false: the event is the packet's departure; true: its arrival */
 	char *bytes; /* payload, if it was read when the packet left; else NULL */
 	struct nic_packet *next; /* next in the list of spare packets */
 };
@@ -342,7 +342,7 @@ static void report_fault(struct nic_bound *b, enum nic_fault what, uint32_t rank
 	ring_port(b);
 }
 
-/* Reports a fault to all blocks of the request that b belongs to, and marks them dead. */
+/* Reports a fault to all blocks of the request that block `b` belongs to, and marks them dead. */
 static void report_nic_fault(struct nic *n, const struct nic_bound *b, enum nic_fault what, const struct queue *q)
 {
 	for (size_t i = 0; i < n->bound.n; i++)
