@@ -92,7 +92,7 @@ enum be_count {
 	BE_LINKS, /* connections to peers */
 	BE_LINK_BYTES, /* memory of the connections, their work requests and slots */
 	BE_POSTED, /* posted work requests */
-	BE_SENT, /* messages */
+	BE_SENT, /* messages sent over the network */
 	BE_SENT_BYTES,
 	BE_NEAR_SENT, /* messages to other ranks through shared memory */
 	BE_COUNTS

@@ -147,7 +147,7 @@ static json_object *messages(const struct goalrun *g)
 
 /* Entries, packets and bytes of all ranks per start of the first case. */
 struct posted {
-	uint64_t queues, entries; /* queues: largest number of a rank; entries: total */
+	uint64_t queues, entries; /* queues: largest number on one rank; entries: total */
 	double packets, bytes; /* packets and bytes that the interface has moved, average per start */
 };
 

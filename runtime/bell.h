@@ -17,12 +17,12 @@ uint32_t rt_bell_arm(struct be_bell *b, bool asks);
 /* Sleeps for at most `ns` nanoseconds, while the bell's count equals `seen`, the value that rt_bell_arm returned. Returns
  * true if the bell was rung. */
 bool rt_bell_sleep(struct be_bell *b, uint32_t seen, uint64_t ns);
-/* Withdraws the announcement. Every rt_bell_arm is followed by this. */
+/* Withdraws the announcement of rt_bell_arm. Each rt_bell_arm needs one rt_bell_disarm. */
 void rt_bell_disarm(struct be_bell *b);
 /* Like rt_bell_sleep, but empties the eventfd fd[0] first, and also wakes when fd[0] or fd[1] can be read. */
 bool rt_bell_sleep_on(struct be_bell *b, uint32_t seen, uint64_t ns, const int fd[2]);
 
-/* Adds 1 to an eventfd, which wakes its reader; -1 is no eventfd. */
+/* Adds 1 to an eventfd, which wakes its reader. Does nothing if the descriptor is negative. */
 static inline void rt_event_ring(int fd)
 {
 	const uint64_t one = 1;

@@ -106,8 +106,8 @@ static bool knows_all(const struct bin *b, const struct bin_args *a)
 	return a->size <= READY_RANKS;
 }
 
-/* Finds the recvs whose senders need no signal that the recv has started. The ops of all ranks decide that. If they are not
- * known here, the senders get signals, which costs time and nothing else. */
+/* Finds the recvs whose senders need no signal that the recv has started. This depends on the ops of all ranks. A rank that
+ * does not know these lets the senders get signals, which only costs time. */
 static int find_safe(struct mpix_sched_request *req, const struct bin_args *a)
 {
 	const struct bin *b = &req->sched->bin;

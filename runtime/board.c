@@ -36,7 +36,7 @@ uint64_t rt_board_round(const struct rt_board *b, uint32_t rank)
 
 int64_t rt_board_missing(const struct rt_board *b, uint64_t round)
 {
-	/* A rank writes all its records before it sets closed. */
+	/* A rank writes all its records before it sets `closed`. */
 	for (uint32_t r = 0; r < b->size; r++)
 		if (atomic_load(&b->slots[r].closed) && rt_board_round(b, r) < round)
 			return r;

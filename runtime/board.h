@@ -62,13 +62,13 @@ enum rt_death { RT_DIED = 1, RT_UNREACHABLE /* its node cannot be reached */ };
 struct rt_board {
 	uint32_t size;
 	_Atomic uint64_t failed; /* rt_failure of the first rank that was lost; 0: none */
-	_Atomic uint32_t users; /* in a subgroup: number of ranks of this node that may still access the board, plus 1 for the bridge */
+	_Atomic uint32_t users; /* of a subgroup: number of this node's ranks that may still use the board, plus 1 for the bridge */
 	/* With several nodes: */
 	_Atomic uint32_t bell; /* goalrun's board: descriptor + 1 of the eventfd to ring after posting a record; 0: none */
 	uint32_t home, forwarded; /* home: this node; forwarded: not 0 once `failed` was forwarded to the other nodes */
 	uint64_t key; /* identifies the board on all nodes: id of a subgroup; 0: the board of all ranks */
 	_Atomic uint64_t next; /* location of the next board of this node, as pack_board of bridge.c packs it; 0: none */
-	pthread_mutex_t lock; /* in the first board of a node: protects next of all its boards */
+	pthread_mutex_t lock; /* in the first board of a node: protects `next` of all boards of the node */
 	_Atomic uint32_t wheel; /* a futex; changes when another process may have to run the bridge */
 	_Alignas(64) struct rt_slot slots[];
 };

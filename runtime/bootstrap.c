@@ -84,7 +84,7 @@ static bool same_process(const struct hello *a, const struct hello *b)
 	return a->pid == b->pid && a->node == b->node && !memcmp(a->process, b->process, sizeof a->process);
 }
 
-/* Returns the lowest rank of a rank's node, and of its process. */
+/* Return the lowest rank of a rank's node (head_of), and of a rank's process (lead_of). */
 static uint32_t head_of(const struct bootstrap *m, uint32_t rank)
 {
 	uint32_t r = 0;
@@ -105,7 +105,8 @@ static uint32_t lead_of(const struct bootstrap *m, uint32_t rank)
 
 /* ---- deaths ---- */
 
-/* True if a process has ended, even if its parent has not reaped it yet. Without pidfds, true only once the parent has. */
+/* True if a process has ended, even if its parent has not reaped it yet. Without pidfds, the result is true only after the
+ * parent has reaped it. */
 static bool has_ended(uint64_t pid)
 {
 	struct pollfd p = { .fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0), .events = POLLIN };

@@ -37,16 +37,16 @@ struct mpix_sched_ctx {
 	VEC(struct rt_zombie) zombies;
 	VEC(struct mpix_sched_request *) requests; /* bound requests */
 	_Atomic uint32_t nactive;
-	bool umwaits; /* the CPU can sleep until a store (group_umwaits) */
+	bool umwaits; /* true if the CPU can sleep until a store (group_umwaits) */
 	int policy; /* enum rt_policy, or -ERR_ARG if GOAL_WAIT is invalid */
 	pthread_mutex_t energy_lock; /* protects `energy`; recursive, because the energy function may register another one */
 	struct {
 		MPIX_Sched_energy_fn *fn;
 		void *arg;
 	} energy;
-	_Atomic bool chooses; /* energy.fn is not NULL */
+	_Atomic bool chooses; /* true if energy.fn is not NULL */
 	_Atomic uint32_t ngroups; /* groups created from this context, without subgroups */
-	_Atomic bool paused; /* communication cores make no progress on its requests */
+	_Atomic bool paused; /* true if communication cores make no progress on its requests */
 	_Atomic uint64_t steals[2]; /* times that the rank made progress for others: [0] on its NUMA node, [1] elsewhere */
 	struct MPIX_Sched_stats gone; /* counters of requests that have been freed */
 	_Atomic uint32_t usr1_seen; /* number of SIGUSR1s answered so far */

@@ -91,7 +91,7 @@ unsigned rt_spins(uint32_t n)
 unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me)
 {
 	const struct rt_cpus *mine = (const struct rt_cpus *)(const void *)((const char *)all + me * stride);
-	double load = 0; /* expected number of ranks that run on the CPUs of rank me */
+	double load = 0; /* expected number of ranks that run on the CPUs of rank `me` */
 
 	for (uint32_t r = 0; r < n; r++) {
 		const struct rt_cpus *c = (const struct rt_cpus *)(const void *)((const char *)all + r * stride);

@@ -103,7 +103,7 @@ static bool grow_heap(struct rt_heap *h, size_t need)
 	return true;
 }
 
-/* Splits block i, so that it has len bytes and the rest follows as a block of its own. */
+/* Splits block i, so that it has `len` bytes and the rest follows as a block of its own. */
 static bool split_block(struct rt_heap *h, size_t i, size_t len)
 {
 	struct rt_block *b;

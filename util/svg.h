@@ -27,7 +27,7 @@ struct svg_plot {
 	bool log_y;	   /* y axis is logarithmic, from one power of ten to another; only points above 0 are drawn */
 	const char *const *names; /* labels of x = 0, 1, ... below the groups of bars, or NULL */
 	size_t nnames;
-	const struct svg_series *series; /* drawn in this order, the last one on top */
+	const struct svg_series *series; /* series, drawn in this order, the last one on top */
 	size_t nseries;
 	struct svg_point mark; /* position of a ring, drawn if mark_text is not NULL */
 	const char *mark_text;

@@ -36,7 +36,7 @@ static void build_successors(struct dispatcher *e, const struct be_bind *b)
 		}
 }
 
-/* Returns the number of slots in ready, and in active. With helpers an early op needs a slot in each of two classes. */
+/* Returns the number of slots in `ready`, and in `active`. With helpers an early op needs a slot in each of two classes. */
 static size_t count_slots(uint32_t nops, bool helped)
 {
 	return (size_t)nops << helped;

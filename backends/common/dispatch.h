@@ -43,11 +43,11 @@ struct dispatch_op {
 	uint8_t class[2]; /* class of the op: [0] during start, [1] afterwards */
 };
 
-/* The queue of one class. Each queue has its own part of ready and of active. */
+/* The queue of one class. Each queue has its own part of `ready` and of `active`. */
 struct dispatch_queue {
-	uint32_t first; /* index of the queue's part in ready and in active */
-	uint32_t head, tail; /* indices into ready: the ops from head to tail are ready and not issued */
-	uint32_t nactive; /* number of issued ops in active; 0 between epochs */
+	uint32_t first; /* index of the queue's part in `ready` and in `active` */
+	uint32_t head, tail; /* indices into `ready`: the ops from head to tail are ready and not issued */
+	uint32_t nactive; /* number of issued ops in `active`; 0 between epochs */
 	uint32_t nroots;
 };
 

@@ -64,7 +64,8 @@ struct sm_desc {
 struct sm_head {
 	struct be_turn turn;
 	_Alignas(SM_LINE) _Atomic uint64_t started; /* writer: this rank; readers: the ranks that send to it */
-	/* In a line of its own: sm_start reads it right after storing started, and senders may just have written it. */
+	/* `wanted` has a line of its own: sm_start reads it right after storing `started`, and senders may just have written
+	 * it. */
 	/* writers: the ranks that send to this one; the last epoch for which one of them had no credit */
 	_Alignas(SM_LINE) _Atomic uint64_t wanted;
 	/* Used for binding and unbinding only: */
@@ -89,7 +90,7 @@ struct sm_slot { /* slot of an eager message, in the receiver's block; the paylo
 	char payload[];
 };
 
-/* The words of a long message in the receiver's block. The sender writes them, except ring, which the receiver writes. */
+/* The words of a long message in the receiver's block. The sender writes them, except `ring`, which the receiver writes. */
 struct sm_in {
 	_Alignas(SM_LINE) _Atomic uint64_t avail; /* pull: the epoch announced; staged: chunks produced in all epochs */
 	struct sm_location from;
@@ -143,7 +144,7 @@ struct sm_shared {
 /* Position of the peer's end of a message. */
 struct sm_partner {
 	struct be_handle handle; /* handle of the peer's block */
-	uint32_t desc; /* index of the descriptor in that block */
+	uint32_t desc; /* index of the message's descriptor in the peer's block */
 };
 
 struct sm_msg {

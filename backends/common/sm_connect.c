@@ -266,8 +266,7 @@ static void choose_direct(const struct sm_bound *s, struct sm_desc *recv, const 
 	recv->mode = send->source == SM_HEAP || (send->source == SM_PRIVATE && recv->direct) ? SM_PULL : SM_STAGED;
 }
 
-/* True if a send announces bytes that a reader could not access: the receiver, or a helper that carries out the recv
- * for it. */
+/* True if a send announces bytes that the receiver, or a helper that carries out the recv for it, could not access. */
 static bool is_hidden(const struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 {
 	const struct bin_op *o = &s->b.ops[op];
@@ -333,7 +332,8 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	m->out = cell_of(sender, send);
 }
 
-/* Connects either the long messages or the short ones. For long ones the receivers must have chosen how they travel. */
+/* Connects either the long messages or the short ones. For long messages the receivers must have chosen before how the
+ * messages travel. */
 static void connect_messages(struct sm_bound *s, bool large)
 {
 	for (uint32_t i = 0; i < s->head->ndescs; i++)

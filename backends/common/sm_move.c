@@ -126,7 +126,7 @@ static int send_eager(struct dispatcher *e, void *what)
 
 static inline int take_credit(const struct sm_bound *s, const struct sm_msg *m)
 {
-	*m->known = s->epoch; /* the peer has sent in this epoch, so it has started it */
+	*m->known = s->epoch; /* the peer has sent in this epoch, so it has started the epoch */
 	return 1;
 }
 
