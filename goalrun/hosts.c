@@ -27,7 +27,7 @@
 
 struct host {
 	const char *name;
-	uint32_t count; /* number of ranks given for the host; 0 if none was */
+	uint32_t count; /* number of ranks that --hosts gives for the host; 0 if it gives none */
 	uint32_t first, n; /* range of the host's ranks */
 	pid_t pid; /* process of the remote shell; 0 if it has ended */
 	struct wire wire;
@@ -426,8 +426,7 @@ static void reap_shell(struct host *h, int *status)
 		h->pid = 0;
 }
 
-/* Prints why a host was lost. The status of the remote shell says most, if it has ended. The last argument is a reason
- * known otherwise, or NULL. */
+/* Prints why a host was lost. If the remote shell has ended, its status says most. `why` is another known reason, or NULL. */
 static void explain_end(const struct host *h, int status, const char *why)
 {
 	if (h->pid || h->greeted || why)

@@ -201,8 +201,8 @@ int run_nic_stop(struct run_nic *n);
 /* Writes the emulator's trace, after it has ended. Returns an exit status. */
 int run_nic_trace(const struct run_nic *n, const char *path);
 
-/* Returns the path of the schedule that a selection table has for a call; the caller frees it. The table NULL is that of
- * GOAL_SELECT. Values and passes of the table's row are stored in *o. Returns NULL, after a message, on error. */
+/* Returns the path of the schedule that a selection table has for a call; the caller frees it. If `table` is NULL, uses the
+ * table of GOAL_SELECT. Values and passes of the table's row are stored in *o. Returns NULL, after a message, on error. */
 char *run_choose(struct run_options *o, const struct select_call *call, const char *table);
 
 /* ---- data and expected results (oracle.c) ---- */

@@ -173,7 +173,7 @@ static int numa_nodes(const struct run_options *o, uint32_t *node)
 	return EXIT_OK;
 }
 
-/* Completes a pass that needs nodes, with those of the hosts, or else with the NUMA nodes on which ranks are placed. */
+/* Completes a pass that needs the nodes of ranks: with their hosts, or else with the NUMA nodes on which they are placed. */
 static int find_nodes(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
