@@ -74,7 +74,7 @@ bool rt_bell_sleep_on(struct be_bell *b, uint32_t seen, uint64_t ns, const int f
 	struct pollfd p[2] = { { .fd = fd[0], .events = POLLIN }, { .fd = fd[1], .events = POLLIN } };
 	uint64_t rung;
 
-	/* A ring before this read has changed count. A ring after it makes the eventfd readable. */
+	/* A ring before this read has changed `count`. A ring after it makes the eventfd readable. */
 	if (read(fd[0], &rung, sizeof rung) < 0 && errno != EAGAIN)
 		return false;
 	return atomic_load_explicit(&b->count, memory_order_acquire) != seen || ppoll(p, 2, &t, NULL) > 0;

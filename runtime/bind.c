@@ -258,7 +258,7 @@ static void reduce_kernel(void *arg, char *a, uint64_t a_first, char *b, uint64_
 	}
 }
 
-/* True if p is aligned for elements of any type. */
+/* True if `p` is aligned for elements of any type. */
 #define ALIGNED(p) ((uintptr_t)(p) % _Alignof(max_align_t) == 0)
 
 static void reduce_packed_kernel(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with)

@@ -25,8 +25,8 @@ struct mpix_sched_ctx {
 	_Atomic uint32_t refs;
 	pid_t pid; /* process that created the context */
 	pthread_mutex_t lock; /* protects requests and zombies */
-	pthread_mutex_t detail_lock; /* protects detail; taken last */
-	pthread_mutex_t select_lock; /* protects selected; taken first */
+	pthread_mutex_t detail_lock; /* protects `detail`; taken after all other locks */
+	pthread_mutex_t select_lock; /* protects `selected`; taken before all other locks */
 	struct rt_selected *selected; /* selection tables and compiled schedules; NULL until first used */
 	struct rt_heap *heap;
 	const struct be_row *backend; /* backend for its requests; NULL if GOAL_BACKEND names none */

@@ -13,7 +13,7 @@ struct rt_block {
 	uint64_t off;
 	size_t len;
 	bool used;
-	uint32_t bound; /* number of requests that use it */
+	uint32_t bound; /* number of requests that use the block */
 };
 
 /* First block of each heap: bells with which any peer that maps the heap can wake its rank. */

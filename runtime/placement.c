@@ -47,8 +47,8 @@ int placement_parse(const char *s, struct placement_asked *a)
 
 /* A NUMA node. Cores in the cpuset have positions in order, NUMA node after NUMA node. */
 struct node {
-	uint32_t first, n; /* its cores, by position */
-	uint32_t ranks, slots; /* ranks: its share of the ranks; slots: number of its cores that are not free */
+	uint32_t first, n; /* range of the node's cores, by position */
+	uint32_t ranks, slots; /* ranks: the node's share of the ranks; slots: number of the node's cores that are not free */
 };
 
 struct work {

@@ -18,7 +18,7 @@ struct placement_asked {
 /* A core that communicates. */
 struct placement_comm {
 	uint32_t core;
-	uint32_t first, n; /* range in served of the ranks that it serves */
+	uint32_t first, n; /* range in `served` of the ranks that the core serves */
 };
 
 struct placement {

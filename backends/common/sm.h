@@ -124,8 +124,8 @@ struct sm_buffer {
 	uint64_t heap; /* offset in the rank's heap plus 1; 0 if the buffer is in private memory */
 };
 
-/* The state of a request that changes while a schedule runs. The fields after generation are offsets in bytes from the
- * start of this struct. The last ones exist only with helpers, which need them to make a view. */
+/* The state of a request that changes while a schedule runs. The fields from `dispatcher` to `queue` are offsets in bytes
+ * from the start of this struct. The fields from `ops` on are set only with helpers, which need them to make a view. */
 struct sm_shared {
 	uint64_t epoch;
 	uint64_t busy; /* time until which a calc of this rank runs, in ns */
