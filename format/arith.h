@@ -74,7 +74,7 @@ ARITH_INLINE int apply_binary(int op, int64_t x, int64_t y, int64_t *out)
 	case BIN_DIV:
 		return floor_div(x, y, out, &other);
 	case BIN_MOD:
-		if (y > 0 && x < y && x >= -y) { /* usual for the number of a neighbour: no division needed */
+		if (y > 0 && x < y && x >= -y) { /* the usual case, as in (rank + 1) mod size: no division is needed */
 			*out = x < 0 ? x + y : x;
 			return 0;
 		}

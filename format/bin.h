@@ -66,24 +66,25 @@ enum bin_scope { BIN_GLOBAL, BIN_ROOTONLY, BIN_LOCAL, BIN_SCOPES };
 enum bin_section_type {
 	BIN_S_META = 1, /* one struct bin_meta */
 	BIN_S_STRINGS, /* NUL-terminated strings; the first is empty */
-	BIN_S_BUFFERS, /* struct bin_buffer */
-	BIN_S_PARAMS, /* struct bin_param */
-	BIN_S_CODE, /* struct bin_word */
-	BIN_S_CONSTS, /* int64_t */
-	BIN_S_TMPLS, /* struct bin_tmpl */
-	BIN_S_DEPS, /* struct bin_dep_tmpl */
-	BIN_S_LINES, /* uint32_t: the source line of each instruction; optional */
-	BIN_S_EXPRS, /* struct bin_expr */
-	BIN_S_CLASSES, /* struct bin_class */
-	BIN_S_DIR, /* struct bin_dir; rank r of variant v is row v * nranks + r; the rows of results follow all others */
+	BIN_S_BUFFERS, /* array of struct bin_buffer */
+	BIN_S_PARAMS, /* array of struct bin_param */
+	BIN_S_CODE, /* array of struct bin_word */
+	BIN_S_CONSTS, /* array of int64_t: constants of the program */
+	BIN_S_TMPLS, /* array of struct bin_tmpl */
+	BIN_S_DEPS, /* array of struct bin_dep_tmpl */
+	BIN_S_LINES, /* array of uint32_t: the source line of each instruction; optional */
+	BIN_S_EXPRS, /* array of struct bin_expr */
+	BIN_S_CLASSES, /* array of struct bin_class */
+	BIN_S_DIR, /* array of struct bin_dir; rank r of variant v has row v * nranks + r; the rows of results follow all others */
 	BIN_S_RANKS, /* a part for each row of DIR, see struct bin_rank */
-	BIN_S_OPDEBUG, /* uint32_t base[rows of DIR + 1], then struct bin_op_debug; optional */
-	BIN_S_WINDOWS, /* struct bin_window; only in a program with calls */
-	BIN_S_CALLS, /* struct bin_call; only in a program with calls */
-	BIN_S_PROVED, /* struct bin_proved, ascending, with gaps between them; optional */
-	/* The next three are there if the schedule was lowered to command queues: concrete, with a fixed count. */
+	BIN_S_OPDEBUG, /* uint32_t base[rows of DIR + 1], then an array of struct bin_op_debug; optional */
+	BIN_S_WINDOWS, /* array of struct bin_window; only in a program with calls */
+	BIN_S_CALLS, /* array of struct bin_call; only in a program with calls */
+	BIN_S_PROVED, /* array of struct bin_proved, ascending, with gaps between the intervals; optional */
+	/* The next three sections exist if the schedule was lowered to command queues. The binary is then concrete, with a
+	 * fixed count. */
 	BIN_S_TARGET, /* one struct bin_target */
-	BIN_S_QDIR, /* struct bin_dir: rows as in DIR, but none for results, and offsets into QUEUES in units of 8 bytes */
+	BIN_S_QDIR, /* array of struct bin_dir, as DIR but without rows of results; offsets into QUEUES are in units of 8 bytes */
 	BIN_S_QUEUES, /* a part for each row of QDIR, see struct bin_queues */
 	BIN_S_TYPES
 };
@@ -101,7 +102,7 @@ struct bin_header {
 struct bin_section {
 	uint32_t type;
 	uint32_t check; /* XXH32 of the section's bytes; 0 for RANKS and QUEUES, each part of which has its own */
-	uint64_t off, len; /* bytes; off is a multiple of 8 */
+	uint64_t off, len; /* offset in the file, a multiple of 8, and length; both in bytes */
 };
 
 #define BIN_F_PARAMETRIC 1u
@@ -114,9 +115,9 @@ struct bin_section {
 struct bin_meta {
 	uint32_t flags;
 	uint32_t nranks; /* number of ranks; 0 in a parametric binary */
-	uint32_t nregs; /* 3 … 4096; registers 0, 1, 2 start as rank, size, count; 0 in a concrete binary */
-	uint32_t nlabels; /* labels of the program, without those in calls; 0 in a concrete binary */
-	uint32_t name, implements, source, passes; /* strings; passes to run at bind, see compiler/passes/passes.h */
+	uint32_t nregs; /* number of registers, 3 to 4096; registers 0, 1, 2 start as rank, size, count; 0 in a concrete binary */
+	uint32_t nlabels; /* number of labels of the program, not counting labels in calls; 0 in a concrete binary */
+	uint32_t name, implements, source, passes; /* strings; `passes` lists the passes to run at bind, see compiler/passes/passes.h */
 	uint32_t root; /* index of the parameter "root", or BIN_NONE */
 	/* 0: no result. Parametric: the instruction where the program of the result begins. Concrete: 1, and DIR has a second
 	 * row for each rank and variant, for the result. */
@@ -137,7 +138,7 @@ struct bin_param {
 	uint8_t scope; /* enum bin_scope */
 	uint8_t vector, has_default;
 	uint8_t elements; /* length of a vector that has a default; else 0 */
-	int64_t value; /* default; in a vector that of each element */
+	int64_t value; /* default value; for a vector, the default of each element */
 };
 
 /* One instruction of a program, 8 bytes:
@@ -172,14 +173,14 @@ struct bin_dep_tmpl {
 	uint32_t op, on; /* labels */
 	uint16_t op_index[2], on_index[2]; /* registers with the indices of the labels, or BIN_NOREG */
 	uint32_t start; /* 1: irequires; 0: requires */
-	uint16_t op_instance, on_instance; /* as instance of struct bin_tmpl; only for DEPIN */
+	uint16_t op_instance, on_instance; /* registers with the first label of an instance, as in struct bin_tmpl; only for DEPIN */
 };
 
 /* A window: a part of a buffer, which the ops of a call use as one of their buffers. */
 struct bin_window {
 	uint32_t name; /* string */
 	uint16_t buf;
-	uint16_t base, size; /* registers with the first element and their number; base may be BIN_NOREG for 0 */
+	uint16_t base, size; /* registers with the first element and the number of elements; base may be BIN_NOREG, which stands for 0 */
 	uint16_t zero;
 };
 
@@ -208,7 +209,7 @@ struct bin_class {
 	uint16_t level;
 	uint32_t tag, cpu, nic;
 	uint16_t buf[2];
-	uint32_t off[2], len; /* rows of EXPRS; BIN_NONE: the value 0, but len of a calc is then the op's arg, in ns */
+	uint32_t off[2], len; /* rows of EXPRS; BIN_NONE stands for 0, except for len of a calc: the time is then the op's arg, in ns */
 };
 
 struct bin_dir {

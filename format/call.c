@@ -7,15 +7,15 @@
 /* A dependency that was deferred: when DEPIN ran, its two ends were not yet both ops. */
 struct deferred_deps {
 	uint64_t op_index, on_index;
-	uint32_t op, on; /* labels; in machine_connect_calls the ops or calls that they stand for, see BIN_CALL */
+	uint32_t op, on; /* labels; machine_connect_calls replaces them by the ops or calls that they stand for, see BIN_CALL */
 	uint32_t flags, line;
 };
 #define START 1u
 #define OP_SCALAR 2u
 #define ON_SCALAR 4u
 
-/* The most calls with labels. Calls share the table of instances with the ops; if there are at most half as many calls as
- * ops, it has room for both. */
+/* Returns the maximum number of calls with labels. Calls and ops share the table of instances, which has room for both if
+ * there are at most half as many calls as ops. */
 static uint32_t most_ranges(uint32_t ops_cap)
 {
 	return ops_cap / 2;

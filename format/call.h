@@ -17,7 +17,7 @@ struct bin_range {
 	uint32_t first, end; /* first op and end of the ops; BIN_NOT_YET: the call has been named, but not entered */
 	uint32_t end_op[2]; /* number + 1 of the op that completes last ([0]) or starts last ([1]); 0 until one is needed */
 	uint32_t begin_op; /* number + 1 of the op that starts first; 0 until one is needed */
-	bool waited[2], waits; /* an op waits for the call (requires, irequires), or the call for an op, without such an op */
+	bool waited[2], waits; /* waited: a dependency on the call ([0] requires, [1] irequires) has edges to its outermost ops; waits: so has one of the call */
 };
 #define BIN_NOT_YET UINT32_MAX
 
@@ -39,13 +39,14 @@ struct bin_call_edges {
 	struct bin_range *ranges;
 	struct bin_neighbours *neighbours; /* BIN_NEIGHBOURS elements for each op */
 	uint32_t nops;
-	/* edge adds an edge; nop adds a nop and returns its number. Both return -ERR_x on error. */
+	/* `edge` adds an edge. `nop` adds a nop and returns its number. Both return -ERR_x on error. */
 	int (*edge)(void *arg, uint32_t op, uint32_t on);
 	int64_t (*nop)(void *arg, uint32_t line);
 	void *arg;
 };
 
-/* To be called in this order: begin once, note for each edge that there is, then connect for each dependency of a call. */
+/* Call order: bin_call_edges_begin() once, bin_call_edges_note() for each existing edge, then bin_call_edges_connect() for
+ * each dependency that has a call at an end. */
 void bin_call_edges_begin(struct bin_call_edges *f);
 void bin_call_edges_note(struct bin_call_edges *f, uint32_t op, uint32_t on);
 int bin_call_edges_connect(struct bin_call_edges *f, const struct bin_call_dep *d);

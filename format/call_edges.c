@@ -67,7 +67,7 @@ static uint32_t only_outermost(const struct bin_call_edges *f, const struct bin_
 	return i < r->end && next_outermost(f, r, i + 1, which) == r->end ? i + 1 : 0;
 }
 
-/* Lets op wait for each last outermost op of a call. */
+/* Makes `op` wait for each last outermost op of a call. */
 static int wait_for(struct bin_call_edges *f, uint32_t op, const struct bin_range *r, uint32_t start)
 {
 	const int which = start ? BIN_FOLLOWED : BIN_NEEDED;
@@ -79,7 +79,7 @@ static int wait_for(struct bin_call_edges *f, uint32_t op, const struct bin_rang
 	return err;
 }
 
-/* Lets each first outermost op of a call wait for `on`, an op with its flag BIN_START. */
+/* Makes each first outermost op of a call wait for op `on`, in which BIN_START may be set. */
 static int let_wait(struct bin_call_edges *f, const struct bin_range *r, uint32_t on)
 {
 	int err = 0;
@@ -90,8 +90,8 @@ static int let_wait(struct bin_call_edges *f, const struct bin_range *r, uint32_
 	return err;
 }
 
-/* Lets op wait for a call. The first time it waits for the outermost ops themselves; from the second time on for one op,
- * the only outermost one or a nop. */
+/* Makes `op` wait for a call. At the first dependency on the call, `op` waits for the outermost ops themselves. From the
+ * second one on, or if there is only one outermost op, it waits for a single op: that outermost op, or a nop behind all. */
 static int after_call(struct bin_call_edges *f, uint32_t op, struct bin_range *r, const struct bin_call_dep *d)
 {
 	uint32_t *end = &r->end_op[d->start];
@@ -114,8 +114,8 @@ static int after_call(struct bin_call_edges *f, uint32_t op, struct bin_range *r
 	return add_edge(f, op, (*end - 1) | (d->start ? BIN_START : 0));
 }
 
-/* Lets a call wait for an op or another call. The first time, for an op, the outermost ops of the call wait themselves.
- * From the second time on, and for a call, one op waits: the only outermost one, or a nop that they wait for. */
+/* Makes a call wait for an op or for another call. At the first dependency on an op, the outermost ops of the call wait
+ * themselves. Otherwise a single op waits: the only outermost op, or a nop that the outermost ops wait for. */
 static int call_after(struct bin_call_edges *f, struct bin_range *r, const struct bin_call_dep *d)
 {
 	struct bin_range *on = d->on & BIN_CALL ? &f->ranges[d->on & ~BIN_CALL] : NULL;

@@ -38,8 +38,8 @@ static int check_header(const struct bin_header *h, size_t size)
 	return h->version && h->min_reader && all_zero(h->zero, sizeof h->zero) ? 0 : -ERR_CORRUPT;
 }
 
-/* Finds the sections, and stores address and number of records of each. Types must be known, unique and in ascending order,
- * and so must offsets. */
+/* Finds the sections, and stores address and number of records of each. Types must be known.
+ * Types and offsets must ascend strictly. */
 static int find_sections(struct bin *b, const void *where[BIN_S_TYPES], uint64_t count[BIN_S_TYPES])
 {
 	static const uint8_t unit[BIN_S_TYPES] = {

@@ -38,7 +38,7 @@ static inline char bin_letter(unsigned kind, unsigned range)
 	return s[s[0] == 'P' ? 1 : range];
 }
 
-/* True if an op of this kind reads the range 0 or 1. bin_writes: true if it writes it. */
+/* bin_reads: true if an op of this kind reads its range 0 or 1, as given. bin_writes: true if the op writes this range. */
 static inline bool bin_reads(unsigned kind, unsigned range)
 {
 	char c = bin_letter(kind, range);
@@ -54,7 +54,8 @@ static inline bool bin_writes(unsigned kind, unsigned range)
 }
 
 BIN_LAST_OP(GETS);
-/* True if an op of this kind sends, receives, is the send or recv of a message, or applies the operation of the collective. */
+/* The next four functions are true if an op of this kind sends; receives; is one end of a message; or applies the operation
+ * of the collective. */
 static inline bool bin_sends(unsigned kind)
 {
 	return kind == BIN_OP_SEND;
@@ -140,7 +141,7 @@ static inline bool bin_conflict(const struct bin_op *a, const struct bin_op *b)
 	return bin_conflict_of(a, b, false);
 }
 
-/* Returns an op that has only the updated range of `op`, which reduces: with bin_conflict() one can ask for this range alone. */
+/* Returns a copy of a reducing op that accesses only its updated range, so that bin_conflict() considers this range alone. */
 static inline struct bin_op bin_update(const struct bin_op *op)
 {
 	const unsigned k = bin_nranges(op->kind) - 1;

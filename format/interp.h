@@ -10,8 +10,8 @@
 #include "format/arith.h"
 #include "format/machine.h"
 
-/* is_number: true if register r holds a number and not a term; BIN_NOREG counts as the number 0. mark_number: records which
- * of the two the register holds from now on. */
+/* is_number: true if register r holds a number and not a term; BIN_NOREG counts as the number 0. mark_number: records
+ * whether the register holds a number or a term from now on. */
 ARITH_INLINE bool is_number(const struct machine *m, uint16_t r);
 ARITH_INLINE void mark_number(struct machine *m, uint16_t r, bool number);
 /* Carries out an ARITH instruction, which sets register a. reg is m->reg, which interpret() reads only once. */
@@ -39,7 +39,7 @@ static inline int count_dep(struct machine *m)
 	return m->sp->ndeps++ < (uint64_t)m->most * BIN_USUAL_DEPS ? 0 : -ERR_SPACE;
 }
 
-/* A program may have half as many calls with labels as ops, as in most_ranges() of call.c. */
+/* A program may have at most half as many calls with labels as ops; most_ranges() of call.c has the same limit. */
 static inline int count_call(struct machine *m, const struct bin_call *c)
 {
 	return c->label == BIN_NONE || m->nranges++ < m->most / 2 ? 0 : -ERR_SPACE;
@@ -131,14 +131,14 @@ static inline int check_window(struct machine *m, const struct bin_word *w)
 #define NEXT do { w++; __asm__ volatile("" : : "i"(__COUNTER__)); RUN; } while (0)
 #define CHECK(what) do { err = (what); if (__builtin_expect(err, 0)) goto out; NEXT; } while (0)
 #define SET(value, number) do { reg[w->a] = (value); mark_number(m, w->a, number); NEXT; } while (0)
-/* Goes on to the next statement, which jumps, if the condition is true; to the next instruction otherwise. */
+/* If the condition is false, goes on to the next instruction. If it is true, the statement after the macro jumps. */
 #define BRANCH(condition) do { if (!is_number(m, w->a)) CHECK(NEEDS_NUMBER); if (!(condition)) NEXT; } while (0)
 #define COUNT_OR(counted, done) CHECK(counts ? (counted) : (done))
 #define EMIT(insn) COUNT_OR(count_op(m), emit(m, &b->tmpls[w->imm], insn, LINE))
 #define LINE (b->lines ? b->lines[w - b->code] : 0)
 
-/* Runs the program from instruction `from` to END: 0 is the program of the ops, any other value that of the result. Each
- * row of insn.def has its label here. Instructions are counted at jumps, for the whole straight line before the jump. */
+/* Runs the program from instruction `from` to END. 0 selects the program of the ops, any other value the program of the
+ * result. Each row of insn.def has its label here. Instructions are counted at jumps, for the whole straight line before. */
 static int interpret(struct machine *m, uint32_t from)
 {
 	static const void *const label[BIN_INSNS] = {
@@ -198,7 +198,7 @@ L_PEER: CHECK(check_peer(m, reg, w));
 L_WITHIN:
 L_FITS: CHECK(check_window(m, w));
 #define INSN(NAME, number, text, form)
-#define ARITH(NAME, number, text, form) L_##NAME: CHECK(compute(m, reg, number, w)); /* c is 0 in unary ones */
+#define ARITH(NAME, number, text, form) L_##NAME: CHECK(compute(m, reg, number, w)); /* field c is 0 in a unary instruction */
 #include "format/insn.def"
 #undef INSN
 L_END:

@@ -25,14 +25,14 @@ struct machine {
 	const struct bin *b;
 	const struct bin_args *args;
 	struct bin_space *sp;
-	int64_t *reg; /* registers; reg[-1], the one of BIN_NOREG, is always 0 */
+	int64_t *reg; /* registers; reg[-1], which BIN_NOREG selects, is always 0 */
 	uint32_t *scalar; /* what each label without index stands for, see BIN_CALL */
 	struct instance *table; /* hash of the labels with an index; cleared at its first use, because many programs have none */
 	uint32_t mask; /* slots of the table - 1 */
 	bool cleared; /* the table has been cleared */
 	struct pending *pending;
 	uint32_t npending;
-	uint32_t most; /* not 0: ops are only counted, and no more than this number is allowed; 0: ops are made */
+	uint32_t most; /* 0: the run makes ops; otherwise it only counts them, and this is the maximum allowed */
 	/* The fields below are used only by programs with calls. */
 	struct bin_range *ranges; /* ranges of the calls that have labels */
 	struct deferred_deps *deferred_deps;
@@ -47,7 +47,7 @@ struct machine {
 void machine_init(struct machine *m, const struct bin *b, const struct bin_args *args, struct bin_space *sp);
 /* Ends a run: adds the dependencies that had to wait until all ops exist. */
 int machine_connect(struct machine *m);
-/* Carry out the instructions that need numbers. machine_param handles all instructions that take a parameter. */
+/* These functions carry out the instructions that need numbers. machine_param handles all that take a parameter. */
 int machine_param(struct machine *m, const struct bin_word *w);
 int machine_depend(struct machine *m, const struct bin_dep_tmpl *t);
 int machine_set_size(struct machine *m, uint32_t buffer, int64_t size);
@@ -60,7 +60,7 @@ int machine_ops(const struct bin *b, const struct bin_args *args, struct bin_spa
 /* machine_calls_size returns the bytes of scratch that calls need; machine_calls_init divides them. */
 size_t machine_calls_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap);
 void machine_calls_init(struct machine *m, void *scratch);
-/* Carry out the instructions that only programs with calls have. */
+/* These functions carry out the instructions that only programs with calls have. */
 int machine_enter(struct machine *m, const struct bin_call *c, int64_t *first);
 int machine_leave(struct machine *m, const struct bin_call *c);
 int machine_inside(struct machine *m, const struct bin_call *c, int64_t *first);
@@ -68,7 +68,7 @@ int machine_emit_in_call(struct machine *m, const struct bin_tmpl *t, uint32_t l
 int machine_depend_in_call(struct machine *m, const struct bin_dep_tmpl *t, uint32_t line);
 int machine_within(struct machine *m, const struct bin_word *w);
 int machine_fits(struct machine *m, const struct bin_word *w);
-/* The part of machine_connect for programs with calls: adds the dependencies that machine_depend_in_call deferred. */
+/* Adds the dependencies that machine_depend_in_call deferred. machine_connect calls this for programs with calls. */
 int machine_connect_calls(struct machine *m);
 /* True if the value of a label is a call that has been named but not entered, so that the label is still free. */
 bool machine_only_expected(const struct machine *m, uint32_t value);
@@ -91,7 +91,7 @@ static inline struct instance *find_instance(struct machine *m, uint32_t label, 
 	}
 }
 
-/* Returns the value of a register, 0 for BIN_NOREG: as a signed number that is -1, and reg[-1] is always 0. */
+/* Returns the value of a register; 0 for BIN_NOREG, which as a signed index is -1: reg[-1] is always 0. */
 static inline uint64_t reg_or_0(const struct machine *m, uint16_t r)
 {
 	return (uint64_t)m->reg[(int16_t)r];
@@ -162,8 +162,8 @@ static inline int full_label(const struct machine *m, uint32_t label, uint16_t i
 	return all < BIN_NONE ? 0 : -ERR_CORRUPT;
 }
 
-/* emit_op calls the next three functions and increments sp->nops. All are inlined, so that the version for programs without
- * calls contains no code for calls. */
+/* emit_op calls the next three functions and increments sp->nops. All four are inlined, so that the version for programs
+ * without calls contains no code for calls. */
 #define EMIT_INLINE static inline __attribute__((always_inline))
 
 /* Sets all fields of a new op but its ranges. */

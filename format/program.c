@@ -92,7 +92,7 @@ int machine_depend(struct machine *m, const struct bin_dep_tmpl *t)
 	return 0;
 }
 
-/* Dependencies with a label that no op has got are dropped. */
+/* Dependencies with a label that no op has are dropped. */
 int machine_connect(struct machine *m)
 {
 	int err = 0;
@@ -104,7 +104,7 @@ int machine_connect(struct machine *m)
 
 /* ---- parameters and sizes ---- */
 
-/* Stores the argument for a parameter, or its default, in *out. Its vector stays the caller's. */
+/* Stores the argument for a parameter, or its default, in *out. The elements of a vector are not copied. */
 static int param_value(struct machine *m, const struct bin_args *args, uint32_t i, struct bin_arg *out)
 {
 	const struct bin_param *p = &m->b->params[i];
@@ -138,8 +138,8 @@ static int param_value(struct machine *m, const struct bin_args *args, uint32_t 
 	return -ERR_PARAM;
 }
 
-/* Stores the parameter that an instruction names in *out. For PARAM_OF and ELEM_OF it is the parameter of the rank in register
- * a; for the other instructions it is that of this rank. */
+/* Stores the parameter that an instruction names in *out. PARAM_OF and ELEM_OF read the parameter as the rank in
+ * register a has it; all other instructions read this rank's own parameter. */
 static int param_of(struct machine *m, const struct bin_word *w, struct bin_arg *out)
 {
 	const struct bin_args *args = m->args;
@@ -225,7 +225,7 @@ static int set_size(struct machine *m, uint32_t buffer, uint16_t r)
 	return machine_set_size(m, buffer, m->reg[r]);
 }
 
-/* Makes a gets. Its range 1 lies in a buffer of another rank, whose size is not known here, so it is not checked against one. */
+/* Makes a gets. Its range 1 lies in a buffer of another rank, whose size is not known here, so the range is not checked. */
 static int emit_gets(struct machine *m, const struct bin_tmpl *t, uint32_t line)
 {
 	const uint64_t off = reg_or_0(m, t->off[1]);

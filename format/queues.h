@@ -17,8 +17,8 @@ struct bin_target {
 	uint32_t limit[BIN_LIMITS];
 };
 
-/* The part of QUEUES of one rank, which it posts at each start: this header, its queues, then the entries of all of them in
- * order. A rank has completed the start when it has as many notices as locals and remotes say. */
+/* One rank's part of QUEUES, which the rank posts at each start: this header, its queues, then the entries of all its queues
+ * in order. A rank has completed the start when it has received `locals` local and `remotes` remote notices. */
 struct bin_queues {
 	uint32_t nqueues, nentries;
 	uint32_t locals; /* number of the rank's own entries with BIN_E_LOCAL */
@@ -66,7 +66,7 @@ enum bin_armw {
 #define BIN_E_FLAGS 7u
 struct bin_entry {
 	uint8_t kind, flags;
-	uint8_t sps; /* session progress step: credits that it brings to `queue` when it has arrived (CPU: when it is done) */
+	uint8_t sps; /* session progress step: credits that the entry brings to `queue` when it has arrived (CPU: when it is done) */
 	uint8_t armw; /* operation of an ARMW (enum bin_armw); else 0 */
 	uint32_t peer; /* the other rank; in a NOP or CPU the rank itself */
 	uint32_t queue; /* queue of the rank where the entry arrives (bin_entry_lands); BIN_NONE: a queue that takes no credit */

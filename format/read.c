@@ -13,7 +13,7 @@ static size_t op_size(bool wide)
 	return wide ? sizeof(struct bin_op32) : sizeof(struct bin_op16);
 }
 
-/* Sets the fields of v but `bytes`, without checks: either bin_check_rank has passed, or bin_opened_at checks them next. */
+/* Sets all fields of v except `bytes`, without checks: bin_check_rank has passed, or bin_opened_at checks them next. */
 static void open_section(const struct bin *b, uint32_t dir_row, struct bin_opened *v)
 {
 	const unsigned char *p = b->ranks + (uint64_t)b->dir[dir_row].off * 4;
@@ -186,7 +186,7 @@ static inline int set_range(const struct unpacking *u, const struct bin_class *c
 	return 0;
 }
 
-/* Sets range 1 of a gets. It lies in a buffer of another rank, whose size is not known here. */
+/* Sets range 1 of a gets. The range lies in a buffer of another rank, whose size is not known here. */
 static inline int set_got_range(const struct unpacking *u, const struct bin_class *c, struct bin_op *op)
 {
 	if (c->off[1] == BIN_NONE)

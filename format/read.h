@@ -59,7 +59,7 @@ struct bin {
 struct bin_arg {
 	bool known; /* the value was given, and this rank knows it */
 	int64_t value;
-	const int64_t *elem; /* elements of a vector; NULL: each of them is `value`, as in a default */
+	const int64_t *elem; /* elements of a vector; NULL: every element is `value`, as in a default */
 	size_t n; /* length of a vector */
 };
 
@@ -101,12 +101,12 @@ struct bin_space {
 	uint64_t *bufsize; /* size of each of the nbuffers buffers, in elements */
 	void *scratch; /* bin_scratch_size() bytes, 8-aligned */
 	uint32_t ops_cap, deps_cap;
-	/* The fields below are set by the call. */
+	/* The fields below are outputs. */
 	uint32_t nops, ndeps;
 	uint32_t where; /* on error: number of the instruction (parametric) or of the op (concrete) */
 	uint32_t what; /* on ERR_ASSERT and ERR_FAULT: a string; on ERR_PARAM and ERR_UNKNOWN: a parameter; on ERR_RANGE:
-			  enum bin_field; on ERR_BOUNDS: a buffer, in a call a window, or, if an element of a vector does
-			  not exist, a parameter */
+			  enum bin_field; on ERR_BOUNDS: a buffer (in a call, a window), or the vector parameter that has no
+			  such element */
 	int64_t value[3]; /* on ERR_PEER and ERR_RANGE: the value that is wrong; on ERR_BOUNDS: offset, length and size */
 	uint64_t steps; /* instructions executed */
 };
@@ -116,7 +116,7 @@ struct bin_space {
 int bin_open(struct bin *b, const void *image, size_t size);
 /* Validates the part of RANKS of one row of DIR: bounds, checksum, peers, classes, and that dependencies form no cycle. */
 int bin_check_rank(const struct bin *b, uint32_t dir_row);
-/* True if an op may name a network interface with "nic". In a concrete binary, one other than 0 must be named. */
+/* True if an op may name a network interface with "nic". In a concrete binary, interface 0 cannot be told from none. */
 bool bin_names_nics(const struct bin *b);
 /* Validates the part of QUEUES of one row of QDIR: bounds, checksum, queues, peers, and ranges on both sides. */
 int bin_check_queues(const struct bin *b, uint32_t dir_row);
@@ -135,11 +135,11 @@ size_t bin_scratch_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap
  * bin_check_rank. Returns -ERR_SPACE if a capacity is too small; other errors are faults of the schedule or of
  * its arguments. The cost is linear in the number of instructions that the program executes for this rank. */
 int bin_rank_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
-/* Like bin_rank_ops, for the rank's result: stores its ops, without dependencies; none if the binary has no result. */
+/* Like bin_rank_ops, for the rank's result. Stores the result's ops, without dependencies; no ops if there is no result. */
 int bin_result_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
 /* Computes the capacities that bin_rank_ops, or bin_result_ops, needs for one rank of a parametric binary: sets nops and
- * ndeps of sp, which needs no ops and deps, and scratch only for capacities of 0. More may be needed for calls. Returns
- * -ERR_SPACE as soon as there are more ops than args->most_ops. */
+ * ndeps of sp. No memory for ops and deps is needed, and scratch only for capacities of 0. With calls, the actual need may be
+ * larger. Returns -ERR_SPACE as soon as there are more ops than args->most_ops. */
 int bin_count_ops(const struct bin *b, const struct bin_args *args, bool result, struct bin_space *sp);
 
 /* The queues that the rank of a row of QDIR posts, as pointers into the image. The row must have passed bin_check_queues. */
@@ -150,7 +150,7 @@ struct bin_posts {
 };
 struct bin_posts bin_posts(const struct bin *b, uint32_t dir_row);
 
-/* bin_sum returns the XXH32 of len bytes, with seed 0; bin_header_sum that of a header and the section table behind it. */
+/* bin_sum returns the XXH32 of len bytes, with seed 0. bin_header_sum returns the XXH32 of a header and its section table. */
 uint32_t bin_sum(const void *p, size_t len);
 uint32_t bin_header_sum(const struct bin_header *h);
 

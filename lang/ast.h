@@ -44,11 +44,11 @@ struct goal_plain_dep {
 struct goal_plain_sink {
 	void *arg;
 	int (*num_ranks)(void *arg, uint64_t n, struct goal_loc at);
-	/* A rank begins. If its text is broken, the next rank may begin without a call of end; its ops are then void. */
+	/* A rank begins. If the text of a rank is broken, `end` may not be called for that rank, whose ops are then void. */
 	int (*rank)(void *arg, uint32_t rank, struct goal_loc at);
 	int (*op)(void *arg, const struct goal_plain_op *op);
 	int (*dep)(void *arg, const struct goal_plain_dep *dep);
-	/* The rank is complete. broken: errors in it have been reported, so that some labels may have no op. */
+	/* The rank is complete. If `broken` is true, errors in the rank were reported, and some labels may have no op. */
 	int (*end)(void *arg, const struct goal_labels *labels, bool broken);
 };
 
@@ -60,8 +60,8 @@ enum goal_expr_kind {
 	GOAL_E_INDEX, /* name[arg 0]: an element of a vector parameter */
 	GOAL_E_OF, /* "arg 0 of arg 1": the parameter arg 0 (a NAME or INDEX) as rank arg 1 has it */
 	GOAL_E_CALL, /* name(args): a function */
-	GOAL_E_UNARY, /* the operator fn on arg 0 */
-	GOAL_E_BINARY, /* the operator fn on args 0 and 1 */
+	GOAL_E_UNARY, /* the unary operator `fn` applied to arg 0 */
+	GOAL_E_BINARY, /* the binary operator `fn` applied to args 0 and 1 */
 	GOAL_E_AND, /* evaluates arg 1 only if arg 0 is not 0 */
 	GOAL_E_OR, /* evaluates arg 1 only if arg 0 is 0 */
 	GOAL_E_COND /* arg 0 ? arg 1 : arg 2 */
@@ -122,16 +122,16 @@ struct goal_stmt {
 	enum goal_stmt_kind kind;
 	struct goal_loc loc;
 	struct goal_stmt *next;
-	/* GOAL_S_OP */
+	/* fields of GOAL_S_OP */
 	enum goal_kind op;
 	struct goal_labelref *label; /* label of an op or call, or the left side of a dependency */
 	struct goal_range *range[2];
 	struct goal_range *again; /* the second b of "reduce b with a into b" */
 	struct goal_expr *clause[GOAL_NCLAUSES];
 	enum goal_exec exec; /* 0 if not given */
-	/* GOAL_S_CALL */
+	/* field of GOAL_S_CALL */
 	struct goal_call *call;
-	/* GOAL_S_DEP */
+	/* fields of GOAL_S_DEP */
 	struct goal_labelref *on;
 	bool start;
 	/* The fields below are used by
@@ -140,7 +140,7 @@ struct goal_stmt {
 	 *   GOAL_S_ASSERT  expr is the condition, name the message
 	 *   GOAL_S_FOR     for name = expr to `to` by `by`, or downto if down is set; body
 	 *   GOAL_S_OP      expr is the time of a calc
-	 *   GOAL_S_GETS    range 0 gets range 1 of rank expr */
+	 *   GOAL_S_GETS    expr is the rank from which range 0 gets range 1 */
 	const char *name;
 	struct goal_expr *expr, *to, *by;
 	bool down;

@@ -30,7 +30,7 @@ void goal_text_free(struct goal_text *t)
 	}
 }
 
-/* True if a text with this name is a regular file, from which paths can be relative. A text in memory has a name too. */
+/* True if a text with this name is a regular file, so that imports can be relative to it. A text in memory has a name too. */
 static bool on_disk(const char *name, struct stat *st)
 {
 	return !stat(name, st) && S_ISREG(st->st_mode);

@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <setjmp.h>
 
-/* The deepest open brace whose line a message can name. */
+/* Depth of nesting up to which a message can name the line of an open brace. */
 #define GOAL_OPEN 32u
 
 /* Bytes that a flex scanner may ask for at a time. When the buffer ends inside a token, flex reads more and scans the token
@@ -37,7 +37,7 @@ struct goal_lex {
 	unsigned errors; /* number of errors before the current rank */
 	bool inside; /* the parser is inside a rank */
 	bool midline; /* the lexer has the start of a line, but not its end */
-	char *ahead; /* buffer of GOAL_AHEAD bytes; those at from ... to have been read, but not given to the lexer */
+	char *ahead; /* buffer of GOAL_AHEAD bytes; the lexer has not been given the bytes [from, to) yet */
 	size_t from, to;
 	/* The fields below are for parametric GOAL. */
 	struct goal_text *text;
@@ -54,8 +54,8 @@ struct goal_lex {
 	bool joins; /* an "else" follows, on this line or a later one */
 };
 
-/* Copies up to max bytes of the rest of the source to buf; YY_INPUT of both lexers. A byte 0 ends the parse with an error,
- * as the source is not a text. */
+/* Copies up to max bytes of the rest of the source to buf. Both lexers use this as YY_INPUT. A byte 0 ends the parse with an
+ * error, because the source is then not a text. */
 size_t goal_lex_read(struct goal_lex *x, char *buf, size_t max);
 
 #define GOAL_AHEAD 65536u
@@ -64,7 +64,8 @@ size_t goal_lex_read(struct goal_lex *x, char *buf, size_t max);
  * of generators are then passed to the sink and left out of buf (plain_lines.c). */
 size_t goal_plain_read(struct goal_lex *x, bool statement, char *buf, size_t max);
 
-/* Begins a rank of plain GOAL, whose number stands at a position, and ends it. Both return the result of the sink. */
+/* These functions begin and end a rank of plain GOAL. `at` is the position of the rank's number. Both return the result of
+ * the sink. */
 int goal_plain_begin_rank(struct goal_lex *x, uint32_t rank, struct goal_loc at);
 int goal_plain_end_rank(struct goal_lex *x);
 

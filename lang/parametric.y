@@ -21,7 +21,7 @@
 #define YYLLOC_DEFAULT(cur, rhs, n) ((cur) = YYRHSLOC(rhs, (n) ? 1 : 0))
 #define YYMALLOC mem_alloc
 #define YYFREE free
-/* Stack of the parser, and depth of an expression. Both bound the recursion of functions that walk the tree. */
+/* Limits of the parser's stack and of the depth of an expression. Both bound the recursion of functions that walk the tree. */
 #define YYMAXDEPTH 4000
 #define DEEPEST 2000u
 
@@ -441,7 +441,7 @@ static int yyreport_syntax_error(const yypcontext_t *c, void *scanner, struct go
 		names[0] = "an expression";
 		n = 1;
 	} else if (n > 0 && kinds[0] == YYSYMBOL_T_IMPORT && !x->text->imports) {
-		names[n++] = "num_ranks"; /* the start of a file of either dialect */
+		names[n++] = "num_ranks"; /* at the start of a file, plain GOAL would be right too */
 	}
 	goal_lex_unexpected(x, *yypcontext_location(c), yysymbol_name(yypcontext_token(c)),
 			    goal_param_get_text(scanner), (size_t)goal_param_get_leng(scanner), names, n);
@@ -499,7 +499,7 @@ static struct goal_stmt *stmt(struct goal_lex *x, enum goal_stmt_kind kind, stru
 	return NEW(struct goal_stmt, .kind = kind, .loc = at);
 }
 
-/* Begins a schedule, and appends it to those of the text. */
+/* Begins a schedule, and appends it to the schedules of the text. */
 static void begin(struct goal_lex *x, struct goal_loc at)
 {
 	struct goal_schedule *s = NEW(struct goal_schedule, .text = x->text, .loc = at);

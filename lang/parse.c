@@ -34,7 +34,8 @@ uint64_t goal_lex_number(struct goal_lex *x, struct goal_loc at, const char *s, 
 	return v;
 }
 
-/* Returns the position of a byte of the text. It reads the text from its start, as the byte is beyond the lexer's position. */
+/* Returns the position of a byte of the text. The text is read again from its start, because the byte is beyond the
+ * lexer's position. */
 static struct goal_loc loc_of(const struct goal_lex *x, uint64_t off)
 {
 	struct goal_loc at = { 1, 1, x->at.file };
@@ -294,7 +295,7 @@ int goal_plain_begin_rank(struct goal_lex *x, uint32_t rank, struct goal_loc at)
 int goal_plain_end_rank(struct goal_lex *x)
 {
 	x->inside = false;
-	if (x->rank == GOAL_ANY) /* a wrong number of the rank, which has been reported */
+	if (x->rank == GOAL_ANY) /* the rank's number is wrong, which has been reported */
 		return 0;
 	return x->sink->end(x->sink->arg, &x->labels, goal_diags_errors(x->diags) != x->errors);
 }

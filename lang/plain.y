@@ -50,7 +50,7 @@ static int end_op(struct goal_lex *x, uint32_t label, struct goal_loc at);
 %token YYEOF 0 "the end of the file"
 %%
 file:	T_NUM_RANKS T_INT {
-		if ($2 != UINT64_MAX) /* a number too large, which has been reported */
+		if ($2 != UINT64_MAX) /* otherwise the number was too large, which has been reported */
 			STOP_ON(x->sink->num_ranks(x->sink->arg, $2, @2));
 	} ranks
 	;
@@ -116,7 +116,7 @@ static int yyreport_syntax_error(const yypcontext_t *c, void *scanner, struct go
 
 	for (int i = 0; i < n; i++)
 		names[i] = yysymbol_name(kinds[i]);
-	while (len > 1 && (text[len - 1] == ' ' || text[len - 1] == '\t')) /* the token includes the blanks behind it */
+	while (len > 1 && (text[len - 1] == ' ' || text[len - 1] == '\t')) /* a token may end in blanks, which the message leaves out */
 		len--;
 	goal_lex_unexpected(x, *yypcontext_location(c), yysymbol_name(yypcontext_token(c)), text, len, names, n);
 	return 0;

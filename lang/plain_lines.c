@@ -83,7 +83,7 @@ static inline bool parse_u32(const char **s, uint32_t *v)
 	return true;
 }
 
-/* Returns the newline if it comes next, after an optional carriage return; else NULL. */
+/* Returns the position of the newline if it comes next, after an optional carriage return; else NULL. */
 static inline const char *line_end(const char *s)
 {
 	s += *s == '\r';
@@ -128,8 +128,8 @@ static struct goal_loc loc_of(const struct goal_lex *x, const char *line, const 
 	return at;
 }
 
-/* Reads "op requires on" and passes it to the sink; s is behind op. Returns the end of the line, or NULL if the line is not
- * of this form. */
+/* Reads "op requires on" and passes it to the sink; `s` points behind op. Returns the end of the line, or NULL if
+ * the line is not of this form. */
 static const char *line_dep(struct goal_lex *x, const char *line, const char *op, const char *s)
 {
 	bool start = *s == 'i';
