@@ -8,7 +8,7 @@
 
 /* ---- arguments ---- */
 
-/* Returns how many parameters have a value; if defaults is set, also those that have a default. */
+/* Returns how many parameters have a value. If `defaults` is set, parameters with a default count too. */
 static unsigned count_known(const struct cases *c, bool defaults)
 {
 	unsigned n = 0;
@@ -18,7 +18,8 @@ static unsigned count_known(const struct cases *c, bool defaults)
 	return n;
 }
 
-/* Makes the rows of a case: what -D gives, and a sample of what is left. The parameters of a concrete binary are fixed. */
+/* Makes the rows of a case: the values of -D, and values of a sample for the other parameters. The parameters of a concrete
+ * binary are fixed. */
 static int make_rows(struct cases *c)
 {
 	unsigned given;
@@ -84,7 +85,8 @@ static int64_t number_root(const struct cases *c, uint32_t i, uint32_t most)
 	return all || i == 0 || i == last / 2 || i == last ? -1 : (int64_t)i;
 }
 
-/* Takes the next root: behind the most that are wanted, one in place of a root with which no case with elements passed. */
+/* Takes the next root. After the first `most` roots, a further root replaces each root with which no case with elements
+ * passed. */
 static int next_root(struct cases *c)
 {
 	const uint32_t size = c->args.size, most = size <= c->all_roots ? size : 3;
@@ -147,8 +149,8 @@ static int next_count(struct cases *c)
 	return 0;
 }
 
-/* Begins a search if the count that was tried needs another in its place: 1, or 0 if it needs none. The instruction that
- * rules out count 0 as well may be about the size or the root, so that a long search would be in vain. */
+/* Begins a search if the count that was tried was excluded and needs a replacement. Returns 1, or 0 if it needs none. If the
+ * same instruction also rules out count 0, it may be about the size or the root: the search is then short. */
 static int begin_search(struct cases *c)
 {
 	const bool fails = c->passed == c->passed_base;
@@ -165,8 +167,8 @@ static int begin_search(struct cases *c)
 	return err ? err : 1;
 }
 
-/* Takes the next count, until one passes. Step 0 takes the count itself. Step 1 takes the count that passed with another
- * root or sample. The further steps take the counts of the search. */
+/* Takes the next count, until a count passes. Step 0 takes the count itself, and step 1 its replacement that passed with
+ * another root or sample. The further steps take the counts of the search. */
 static int next_other(struct cases *c)
 {
 	uint32_t *step = &c->at[CASES_OTHER];
@@ -210,7 +212,7 @@ int cases_begin(struct cases *c)
 	for (unsigned i = c->s->b.meta->nranks ? 1 : collective_samples(&c->s->b); i-- && !err;) {
 		c->sample = i;
 		err = make_rows(c);
-		if (i && !c->args.sample) /* it is as the first one */
+		if (i && !c->args.sample) /* the same as the first sample */
 			continue;
 		if (!err && (!c->valued || count_known(c, true) == c->s->b.nparams))
 			c->samples |= 1u << i;

@@ -47,7 +47,7 @@ static int keep_string(struct ir_image *im, const char *text, uint32_t *field)
 	return at < 0 ? (int)at : 0;
 }
 
-/* Keeps the path of the text, as far as strings of binaries can have it. */
+/* Stores the path of the text in the binary, if a string of a binary can hold it. */
 static int keep_source(const struct goal_diags *d, unsigned file, struct ir_image *im)
 {
 	struct text path = { 0 };
@@ -69,12 +69,12 @@ static int keep_source(const struct goal_diags *d, unsigned file, struct ir_imag
 struct unit {
 	const struct compile_options *o;
 	struct goal_text *texts;
-	struct ir_image program, concrete; /* as lowered, and for one number of ranks */
-	struct ir_image *out; /* the one of these that is emitted */
+	struct ir_image program, concrete; /* the program as lowered, and the image for one number of ranks */
+	struct ir_image *out; /* the image that is emitted: program or concrete */
 	void *full; /* the program in a buffer, with all names and lines */
 	struct bin b; /* a view of full */
-	struct origin s; /* a view of full that knows instructions; d and file are set from the beginning */
-	struct arg_rows rows; /* what -D gives */
+	struct origin s; /* a view of full that knows the location of each instruction; d and file are set from the beginning */
+	struct arg_rows rows; /* values of -D */
 	int64_t count; /* -1: not given */
 	uint64_t fuel; /* instructions that the size of -n may take */
 };
@@ -155,19 +155,19 @@ static int read_options(struct unit *u)
 
 /* ---- parametric: check ---- */
 
-/* Instructions that the check of one size may take, and that of all sizes, if no size was asked for. */
+/* Limits of the instructions for checking one size, and for checking all sizes if the user gives no size. */
 #define SAMPLE_FUEL ((uint64_t)1 << 20)
 #define SAMPLES_FUEL ((uint64_t)1 << 24)
 #define CASE_FUEL 500u /* charged for a case of a search that an assertion rules out */
 
-/* True if a fault only says that the schedule is not for this size, or not for values that nobody asked for. */
+/* True if a fault only says that the schedule is not for this size, or not for values that the user did not give. */
 static bool is_excused(const struct unit *u, const struct cases *c, int err, const struct ir_fault *fault)
 {
 	return (err == -ERR_ASSERT && !is_concrete(u)) || (c->searching && (err == -ERR_FUEL || err == -ERR_OVERFLOW)) ||
 	       (c->args.sample && !u->s.claim.name && lower_wrong_length(&u->s.b, err, fault));
 }
 
-/* Reports that larger sizes are not checked, which the user has to accept with an option before a binary is written. */
+/* Reports that larger sizes are not checked. The user must accept this with an option before a binary is written. */
 static void report_long(const struct unit *u, uint32_t size, uint32_t where)
 {
 	if (u->o->checks_off >> check_find("long") & 1)
@@ -177,8 +177,8 @@ static void report_long(const struct unit *u, uint32_t size, uint32_t where)
 		  u->o->writes ? "; -n or --verify checks it, -Wno-long writes it all the same" : "");
 }
 
-/* Checks the graph of a case, before and after passes on single ranks, and that its claim can be computed. Global passes
- * come later (transform.c), and so do the checks of what they make. */
+/* Checks the graph of a case, before and after local passes, and checks that the claim can be computed. Global passes, and
+ * the checks of their results, come later (transform.c). */
 static int check_graph(const struct unit *u, struct bin_args *a, struct ir_graph *g)
 {
 	const struct compile_options *o = u->o;
@@ -196,7 +196,7 @@ static int check_graph(const struct unit *u, struct bin_args *a, struct ir_graph
 	return err ? origin_fault(&u->s, a, err, &fault) : stop_at_errors(u->s.d, 0);
 }
 
-/* Checks one case. *more is cleared when there is no use in others, since they take too long or a check gave up. */
+/* Checks one case. Clears *more if no further case should be checked, because they take too long or a check gave up. */
 static int check_case(const struct unit *u, struct cases *c, bool *more)
 {
 	const unsigned warnings = goal_diags_warnings(u->s.d);
@@ -275,7 +275,7 @@ static int make_concrete(struct unit *u)
 	return err;
 }
 
-/* A program that stays parametric only takes the values that -D gives as defaults. */
+/* Applies the passes. A program that stays parametric is not transformed: the values of -D only become defaults. */
 static int transform_unit(struct unit *u)
 {
 	const char *list = u->o->passes;
@@ -312,7 +312,7 @@ static void close_unit(struct unit *u)
 	goal_text_free(u->texts);
 }
 
-/* Compiles a parametric text. list has all passes, of which o->passes are those on ops. */
+/* Compiles a parametric text. `list` has all passes; o->passes has only the passes on ops. */
 static int compile_parametric(struct goal_diags *d, unsigned file, const char *list, const struct compile_options *o,
 			      void **image, size_t *size)
 {

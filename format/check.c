@@ -38,8 +38,8 @@ static int check_header(const struct bin_header *h, size_t size)
 	return h->version && h->min_reader && all_zero(h->zero, sizeof h->zero) ? 0 : -ERR_CORRUPT;
 }
 
-/* Finds the sections, and stores address and number of records of each. Types must be known.
- * Types and offsets must ascend strictly. */
+/* Finds the sections, and stores address and number of records of each. Types must be known
+ * and ascend strictly. Each section begins where the previous one ends, rounded up to a multiple of 8. */
 static int find_sections(struct bin *b, const void *where[BIN_S_TYPES], uint64_t count[BIN_S_TYPES])
 {
 	static const uint8_t unit[BIN_S_TYPES] = {

@@ -35,8 +35,8 @@ static bool *find_awaited(const struct ir_graph *g, const struct ir_events *ev)
 	return awaited;
 }
 
-/* Calls add(to, from) for each edge of the graph; from comes before to. Edges that follow from others are left out: an
- * awaited op needs none to the end of its rank, because the ops that wait for it have one. */
+/* Calls add(to, from) for each edge of the graph, where event `from` comes before event `to`. Edges that other edges imply
+ * are left out: an awaited op needs no edge to the end of its rank, because the ops that wait for it have one. */
 static void each_edge(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m,
 		      size_t nm, bool rendezvous, const bool *awaited, void (*add)(struct ir_events *, uint32_t, uint32_t),
 		      struct ir_events *arg)
@@ -175,7 +175,7 @@ uint32_t ir_events_rank(const struct ir_events *ev, uint32_t op)
 	return lo;
 }
 
-/* Kahn's algorithm. The next event is the one that became ready first or, with deep, the one that became ready last. */
+/* Kahn's algorithm. The next event is the one that became ready first or, if `deep` is set, last. */
 static int sort(struct ir_events *ev, bool deep)
 {
 	const uint32_t n = ev->n;
@@ -187,7 +187,7 @@ static int sort(struct ir_events *ev, bool deep)
 
 	ev->order = mem_alloc((size_t)n * sizeof *ev->order);
 	ev->pos = mem_alloc((size_t)n * sizeof *ev->pos);
-	ready = deep ? ev->pos : ev->order; /* ready is a stack or a queue */
+	ready = deep ? ev->pos : ev->order; /* `ready` is a stack (deep) or a queue */
 	err = wait && succ_at && succ && ev->order && ev->pos ? 0 : -ERR_NOMEM;
 	if (err)
 		goto out;
@@ -234,7 +234,7 @@ int ir_events_sort_deep(struct ir_events *ev)
 
 /* ---- deadlock ---- */
 
-/* Returns a predecessor of e that is not in the order either. */
+/* Returns a predecessor of e that, like e, is not in the order. */
 static uint32_t waits_for(const struct ir_events *ev, uint32_t e)
 {
 	for (uint32_t p = ev->pred_at[e]; p < ev->pred_at[e + 1]; p++)

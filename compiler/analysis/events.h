@@ -6,20 +6,21 @@
 #include "compiler/analysis/match.h"
 #include "compiler/ir/ir.h"
 
-/* Ops are numbered consecutively over the ranks, those of a rank from base[rank]. Op i starts in event 2i and completes
+/* Ops are numbered consecutively over the ranks; the ops of a rank begin at base[rank]. Op i starts in event 2i and completes
  * in event 2i + 1. Rank r starts in event 2nops + 2r and completes in the next one. */
 struct ir_events {
 	uint32_t *base; /* number of each rank's first op; nranks + 1 values */
 	uint32_t nranks, nops, n; /* ranks, ops, events */
 	uint32_t *pred_at, *pred; /* predecessors of event e: pred[pred_at[e] … pred_at[e+1]-1] */
 	uint32_t *partner; /* for each op, 1 + the op at the other end of its message, or 0 */
-	/* order and pos are set by ir_events_sort(). */
+	/* ir_events_sort() sets the fields below. */
 	uint32_t *order, *pos; /* event at each position; position of each event */
-	/* number of events in order; fewer than n if there is a cycle, and pos is then UINT32_MAX for the events left */
+	/* number of events in `order`; below n if there is a cycle: the other events then have the position UINT32_MAX */
 	uint32_t sorted;
 };
-/* Builds the event graph. With rendezvous, a send completes only after its recv has started. That is assumed for
- * deadlocks, because a send may wait so long. It is not assumed for races, because a send may also complete at once. */
+/* Builds the event graph. With rendezvous, a send completes only after its recv has started. The check for
+ * deadlocks assumes rendezvous, because a send may wait that long. The check for races does not, because a send may also
+ * complete at once. */
 int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct ir_match *m, size_t nm,
 		   bool rendezvous);
 void ir_events_fini(struct ir_events *ev);
@@ -38,7 +39,7 @@ static inline uint32_t ir_rank_event(const struct ir_events *ev, uint32_t rank, 
 }
 /* Returns the rank of an op, given its number over all ranks. */
 uint32_t ir_events_rank(const struct ir_events *ev, uint32_t op);
-/* Returns the rank of an op like ir_events_rank(), but tries the rank before first, which is faster for ops in order. */
+/* Returns the rank of an op like ir_events_rank(), but tries rank `before` first, which is faster for ops in order. */
 static inline uint32_t ir_events_rank_after(const struct ir_events *ev, uint32_t op, uint32_t before)
 {
 	return op >= ev->base[before] && op < ev->base[before + 1] ? before : ir_events_rank(ev, op);
@@ -55,7 +56,7 @@ void ir_left_fini(struct ir_left *left);
 
 #define IR_NO_EVENT UINT32_MAX
 
-/* Question: does one of the events from come before one of the events to? */
+/* Question: does one of the events `from` come before one of the events `to`? */
 struct ir_query {
 	uint32_t from[2], to[2]; /* events, or IR_NO_EVENT */
 	bool yes; /* the answer */
@@ -63,11 +64,11 @@ struct ir_query {
 /* Answers all queries exactly. The events must be sorted. */
 int ir_events_reach(const struct ir_events *ev, struct ir_query *q, size_t n);
 
-/* Index for short searches in the event graph. Successors that have no successors themselves are left out: these are
- * the ends of ranks, which follow everything. */
+/* Index for short searches in the event graph. Events without successors are left out: they are the ends of ranks, which
+ * come after all else. */
 struct ir_near {
 	const struct ir_events *ev; /* must be sorted */
-	uint32_t *soon; /* for each event, the position of its first successor (n: all are left out; UINT32_MAX: it has none) */
+	uint32_t *soon; /* for each event, the position of its first successor (n: all successors are left out; UINT32_MAX: it has none) */
 	uint64_t *many; /* one bit for each event, set if it has more than one successor */
 	struct ir_near_known *known; /* hash table of answers that searches have given */
 	uint32_t mask; /* places in the table - 1 */

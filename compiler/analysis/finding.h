@@ -7,8 +7,8 @@
 
 enum check_level { CHECK_OFF, CHECK_WARN, CHECK_FAIL };
 
-/* What is checked, on which the level of a check depends: plain GOAL that is compiled, a parametric text that is compiled, or
- * a schedule that is verified or run. */
+/* Kind of input, on which the level of a check depends: plain GOAL that is compiled, a parametric text that is compiled, or a
+ * schedule that is verified or run. */
 enum check_for { CHECK_PLAIN, CHECK_PARAMETRIC, CHECK_RUN, CHECK_FORS };
 
 struct check {
@@ -16,12 +16,12 @@ struct check {
 	const char *help;
 	enum check_level level[CHECK_FORS];
 	bool fixed; /* true if it cannot be turned off, because a schedule that fails it cannot be compiled */
-	/* NULL if the check happens while the text is read. Not called after a fixed check has failed. */
+	/* Function that runs the check; NULL if the check happens while the text is read. Not called after a fixed check has failed. */
 	int (*run)(struct goal_diags *d, const struct ir_graph *g, const struct check *self,
 		   enum goal_severity s);
 };
 
-/* Reports a finding at an op, under the name of a check, tag. */
+/* Reports a finding at an op. `tag` is the name of the check. */
 __attribute__((format(printf, 7, 8))) void check_found(struct goal_diags *d, const struct ir_graph *g,
 						       const char *tag, enum goal_severity s, uint32_t rank,
 						       uint32_t op, const char *fmt, ...);

@@ -12,7 +12,7 @@
 
 struct edge { /* an end of a range */
 	uint64_t at;
-	uint32_t buf, number; /* number: in the order in which edges are found */
+	uint32_t buf, number; /* number: index in the order in which edges are found */
 };
 
 static bool edge_is_less(const struct edge *x, const struct edge *y)
@@ -22,7 +22,7 @@ static bool edge_is_less(const struct edge *x, const struct edge *y)
 
 static int by_position(const void *a, const void *b)
 {
-	return edge_is_less(a, b) ? -1 : 1; /* no two are equal */
+	return edge_is_less(a, b) ? -1 : 1; /* no two edges are equal */
 }
 
 static void sort_edges(struct edge *e, uint32_t n)
@@ -41,7 +41,7 @@ static void sort_edges(struct edge *e, uint32_t n)
 	}
 }
 
-/* The distinct edges of all ranges. A hash table finds the known ones. */
+/* The distinct edges of all ranges, with a hash table to find known edges. */
 struct edges {
 	struct edge *at;
 	uint32_t n, mask;
@@ -63,8 +63,8 @@ static uint32_t number_edge(struct edges *e, uint32_t buf, uint64_t at)
 	return e->n - 1;
 }
 
-/* Computes the range of spans of each op. The ranges first hold the numbers of their edges, and then, with the edges
- * sorted, their positions. */
+/* Computes the range of spans of each op. The ranges first hold the numbers of their edges. When the edges are sorted, the
+ * positions of the edges replace these numbers. */
 static void find_spans(struct flow *f, struct edges *e)
 {
 	const struct ir_rank *r = f->r;
@@ -166,7 +166,7 @@ struct reader {
 	uint32_t op, next;
 };
 
-/* Accesses to a span: the last writer, and the readers since. */
+/* Accesses to a span: its last writer, and all readers since that write. */
 struct touched {
 	uint32_t writer, readers;
 };

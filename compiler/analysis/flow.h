@@ -16,7 +16,7 @@ struct flow {
 	uint32_t *pos, *order;
 	struct flow_range (*range)[2]; /* the two ranges of each op */
 	uint32_t nspans;
-	/* the rest is working state */
+	/* The fields below are working state. */
 	uint32_t *stamp, *stack, round;
 	void *block;
 };

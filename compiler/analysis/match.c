@@ -218,7 +218,7 @@ struct report {
 	const struct ir_graph *g;
 	const struct check *self;
 	enum goal_severity s;
-	struct matches *found; /* of all pairs, for checks that follow; or NULL */
+	struct matches *found; /* all pairs, for checks that follow; NULL if these are not needed */
 };
 
 static int keep_pair(void *arg, const struct end *s, const struct end *r)
@@ -278,7 +278,7 @@ static int count_wild(const struct report *p, const bool *wild)
 	return 0;
 }
 
-/* Walks over the ends of all messages for a check, and then calls more, if not NULL. */
+/* Walks over the ends of all messages for a check, and then calls `more`, unless it is NULL. */
 static int visit_ends(struct report *p, struct visitor v, int (*more)(const struct report *, const bool *))
 {
 	struct ends sends, recvs;
@@ -344,7 +344,7 @@ CHECK(size)
 
 /* ---- order ---- */
 
-/* True if all dependencies point back; the text order then agrees with them. */
+/* True if all dependencies point back, so that the order of the text agrees with them. */
 static bool in_text_order(const struct ir_rank *rank)
 {
 	for (uint32_t i = 0; i < rank->nops; i++)
@@ -354,7 +354,7 @@ static bool in_text_order(const struct ir_rank *rank)
 	return true;
 }
 
-/* Lists the ends of messages of a rank by channel. Stores in *pairs how many follow another one on its channel. */
+/* Lists the ends of messages of a rank by channel. Stores in *pairs how many ends follow another end of their channel. */
 static int rank_channels(const struct ir_rank *rank, struct ends *ends, uint32_t *pairs)
 {
 	*pairs = 0;
@@ -371,7 +371,7 @@ static int rank_channels(const struct ir_rank *rank, struct ends *ends, uint32_t
 	return 0;
 }
 
-/* Copies the dependencies of a rank to *out, where each send or recv also waits for the start of the previous one of its
+/* Copies the dependencies of a rank to *out, and makes each send or recv also wait for the start of the previous op of its
  * channel. */
 static int order_channels(const struct ir_rank *rank, const struct ends *ends, uint32_t pairs, struct ir_rank *out)
 {
@@ -393,8 +393,8 @@ static int order_channels(const struct ir_rank *rank, const struct ends *ends, u
 	return err;
 }
 
-/* For each two consecutive ops of a channel, adds a dependency of the second on the first. If that closes a cycle, the
- * dependencies contradict the order of the text. */
+/* For each two consecutive ops of a channel, adds a dependency of the second on the first. If this closes a cycle, the
+ * rank's own dependencies contradict the order of the text. */
 int ir_rank_order(const struct ir_rank *rank, uint32_t *bad)
 {
 	struct ir_rank with = { .nops = rank->nops };
@@ -405,7 +405,7 @@ int ir_rank_order(const struct ir_rank *rank, uint32_t *bad)
 	if (in_text_order(rank))
 		return 0;
 	err = rank_channels(rank, &ends, &pairs);
-	if (!err && pairs) { /* else nothing is added */
+	if (!err && pairs) { /* without pairs, nothing would be added */
 		err = order_channels(rank, &ends, pairs, &with);
 		err = err ? err : ir_rank_positions(&with, NULL, bad);
 	}

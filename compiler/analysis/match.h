@@ -17,7 +17,7 @@ static inline bool ir_op_recvs(const struct bin_op *op)
 	return bin_recvs(op->kind);
 }
 
-/* A message: op send of rank src matched with op recv of rank dst. */
+/* A message: op number `send` of rank `src`, matched with op number `recv` of rank `dst`. */
 struct ir_match {
 	uint32_t src, send, dst, recv;
 };
@@ -26,7 +26,7 @@ struct ir_match {
  * with wildcards, and all messages to a rank with a wildcard. The caller frees *out. */
 int ir_graph_match(const struct ir_graph *g, struct ir_match **out, size_t *n);
 
-/* True if all ranges lie in their buffers and both ends of each of these messages have the same length. */
+/* True if all ranges lie in their buffers and both ends of each message of m have the same length. */
 bool ir_graph_fits(const struct ir_graph *g, const struct ir_match *m, size_t nm);
 
 /* Checks that on each channel the order of the text agrees with the dependencies of a rank, which must have no cycle.

@@ -6,7 +6,7 @@
 #include "compiler/analysis/finding.h"
 #include "compiler/analysis/symbolic.h"
 
-/* Reports the conflicts of a run that are not ordered, and ops whose two ranges overlap. */
+/* Reports the unordered conflicts of a run, and the ops whose two ranges overlap. */
 int race_report(struct goal_diags *d, const struct symbolic *s, const char *tag, enum goal_severity severity);
 
 /* Returns the text of a range, as "tmp[4 +: 3]". */

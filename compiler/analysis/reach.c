@@ -12,11 +12,11 @@
 
 #define NONE UINT32_MAX
 
-/* Part of a query: does event from come before event to? */
+/* Part of a query: does event `from` come before event `to`? */
 struct ask {
 	uint32_t from, to;
 	uint32_t query;
-	uint32_t next; /* 1 + index of the next question with the same to, or 0 */
+	uint32_t next; /* 1 + index of the next question with the same target `to`, or 0 */
 };
 
 struct asks {
@@ -27,17 +27,17 @@ struct asks {
 
 #define NEAR 48u /* most events that a search visits */
 #define SEEN 64u
-#define WIDE 8u /* most predecessors of an event that a search visits; of more it visits the first and the last */
+#define WIDE 8u /* most predecessors of an event that a search visits; if there are more, it visits only the first and the last */
 
 enum answer { NO, YES, UNKNOWN };
 
-/* A search whose answer is remembered. Many questions come down to the same search, and longer searches lead through shorter
- * ones. Those of one rank come soon after another, but many ranks may be under way: the table has room for a share of all
- * events, as long as that stays near to the processor. */
+/* A search whose answer is kept. Many questions lead to the same search, and longer searches contain shorter ones. Searches
+ * of one rank follow each other closely, but many ranks alternate. So the table has room for about one search per SHARE
+ * events, but for at most PLACES searches, so that it stays in the cache. */
 #define SHARE 16u
 #define PLACES (1u << 17)
 struct ir_near_known {
-	uint32_t from, to; /* equal: the place is empty */
+	uint32_t from, to; /* the two events of the search; both are equal in an empty place */
 	enum answer answer;
 };
 
@@ -163,7 +163,7 @@ static enum answer search_back(const struct ir_near *x, uint32_t from, uint32_t 
 	return all ? NO : UNKNOWN;
 }
 
-/* As search_back(), but answers a question that it remembers at once. */
+/* As search_back(), but first looks for the answer in the table. */
 static enum answer search_known(const struct ir_near *x, uint32_t from, uint32_t start, uint32_t to)
 {
 	struct ir_near_known *k = known_place(x, from, to);
@@ -188,7 +188,7 @@ static enum answer search_near(const struct ir_near *x, uint32_t from, uint32_t 
 
 	if (x->soon[to] == NONE)
 		return from == to ? YES : search_back(x, from, ev->pos[from], to);
-	/* Move both events towards each other as long as each has only one successor, or one predecessor. */
+	/* Move `from` forward while it has only one successor, and `to` back while it has only one predecessor. */
 	for (unsigned i = 0; i < NEAR && ev->pos[from] < ev->pos[to] && one_way(x, from); i++)
 		from = ev->order[x->soon[from]];
 	for (unsigned i = 0; i < NEAR && ev->pos[from] < ev->pos[to] && ev->pred_at[to] + 1 == ev->pred_at[to + 1]; i++)
@@ -209,7 +209,7 @@ bool ir_near_yes(const struct ir_near *x, const struct ir_query *q)
 	return false;
 }
 
-/* Answers a query by short searches, or appends its open questions to left. */
+/* Answers a query by short searches, or appends its open questions to *left. */
 static int search_query(const struct ir_near *x, struct ir_query *q, uint32_t number, struct asks *left)
 {
 	const size_t before = left->v.n;
@@ -252,7 +252,7 @@ static void marks_fini(struct marks *s)
 	free(s->before);
 }
 
-/* Removes the positions from first to last. Positions below first must not be queried afterwards. */
+/* Removes the positions `first` to `last`. Positions below `first` must not be queried afterwards. */
 static void marks_clear(struct marks *s, uint32_t first, uint32_t last)
 {
 	for (uint32_t i = first / 64; i <= last / 64; i++)
@@ -294,17 +294,17 @@ struct mask {
 	uint32_t holders;
 };
 
-/* A walk over the events from lo to hi - 1, which are those of one rank or of all ranks. */
+/* A walk over the events lo to hi - 1, which belong to one rank or to all ranks. */
 struct walk {
 	const struct ir_events *ev;
 	uint32_t lo, hi, n;
-	const uint32_t *order, *pos; /* of the n events of this walk */
-	uint32_t *late; /* for each of them, the last position at which its mask is needed; NONE if it is not */
-	uint32_t *mask; /* for each of them, the index of its mask; NONE if no source came before */
+	const uint32_t *order, *pos; /* order and positions of the n events of this walk */
+	uint32_t *late; /* for each event, the last position at which its mask is needed; NONE if the mask is not needed */
+	uint32_t *mask; /* for each event, the index of its mask; NONE if no source comes before the event */
 	VEC(struct mask) masks;
 	VEC(uint32_t) unused; /* free masks */
 	struct marks sources, targets;
-	VEC(uint32_t) asked; /* by number of the target, 1 + index of the first question about it */
+	VEC(uint32_t) asked; /* for each target, by its number: 1 + index of the first question about it */
 	struct ir_query *q;
 };
 
@@ -324,7 +324,7 @@ static uint32_t *late(const struct walk *w, uint32_t e)
 	return &w->late[e - w->lo];
 }
 
-/* Makes room for a walk over n events, none of which is needed so far. */
+/* Makes room for a walk over n events. No mask of an event is needed so far. */
 static int walk_room(struct walk *w, uint32_t n)
 {
 	free(w->late);
@@ -389,7 +389,7 @@ static int mask_find(struct walk *w, uint32_t e, uint32_t first, uint32_t *out)
 	return err;
 }
 
-/* Adds the source slot to a mask, which is copied first if other events share it. */
+/* Adds source number `slot` to a mask, which is copied first if other events share it. */
 static int mask_add(struct walk *w, uint32_t slot, uint32_t *i)
 {
 	const uint32_t old = *i;
@@ -419,16 +419,16 @@ static void answer_queries(struct walk *w, const struct ask *a, uint32_t base, u
 	}
 }
 
-/* Notes that the event at position at needs the mask of event e. Positions come in descending order, so the first note
- * is the last need. An event that is itself asked about starts with its own position, which a note replaces. */
+/* Notes that the event at position `at` needs the mask of event e. Positions come in descending order, so the first note has
+ * the last position at which the mask is needed. The `late` of a target is first its own position, which a note replaces. */
 static void need(struct walk *w, uint32_t e, uint32_t first, uint32_t at)
 {
 	if (in_window(w, e) && place(w, e) >= first && (*late(w, e) == NONE || *late(w, e) == place(w, e)))
 		*late(w, e) = at;
 }
 
-/* Walks from position first, that of the first source, to last, the last position asked about. The numbers of the
- * sources begin at base. */
+/* Walks from position `first`, of the first source, to position `last`, of the last target. The numbers of the sources begin
+ * at `base`. */
 static int walk(struct walk *w, const struct ask *a, uint32_t base, uint32_t first, uint32_t last)
 {
 	const struct ir_events *ev = w->ev;
@@ -463,7 +463,7 @@ static int walk(struct walk *w, const struct ask *a, uint32_t base, uint32_t fir
 	return err;
 }
 
-/* Answers by one walk the questions of a list, whose sources have the numbers from base on. */
+/* Answers the questions of a list by one walk. The numbers of their sources begin at `base`. */
 static int answer_some(struct walk *w, struct ask *a, uint32_t list, uint32_t base)
 {
 	uint32_t first = NONE, last = 0;
@@ -519,7 +519,7 @@ static int answer_all(struct walk *w, struct ask *a, size_t n)
 
 /* ---- within a rank ---- */
 
-/* Returns the rank of both events, or NONE if they are not of one rank. */
+/* Returns the rank to which both events belong, or NONE if they belong to different ranks. */
 static uint32_t rank_of_both(const struct ir_events *ev, const struct ask *a)
 {
 	uint32_t rank;
@@ -530,7 +530,8 @@ static uint32_t rank_of_both(const struct ir_events *ev, const struct ask *a)
 	return a->to >= 2 * ev->base[rank] && a->to < 2 * ev->base[rank + 1] ? rank : NONE;
 }
 
-/* Splits the order by rank: for each rank, its ops' events in order. Stores the largest number of events of a rank. */
+/* Stores the events of each rank's ops in `order`, rank by rank, each rank's events in the order of all. Stores the largest
+ * number of events of a rank in *most. */
 static int split_ranks(const struct ir_events *ev, uint32_t *order, uint32_t *most)
 {
 	uint32_t *at = mem_calloc(ev->nranks, sizeof *at), rank = 0;

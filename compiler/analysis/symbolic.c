@@ -19,7 +19,7 @@ struct value_runs {
 	VEC(struct value_run) v;
 };
 
-/* A read of a segment. Each segment has a list of reads; segments that come from one by splitting share its list. */
+/* A read of a segment. Each segment has a list of reads; both parts of a segment that is split share its list. */
 struct read {
 	uint32_t op, next; /* next: 1 + index into reads, or 0 */
 };
@@ -40,7 +40,7 @@ struct sym_state {
 	VEC(struct read) reads;
 	struct value_runs a, b, sum; /* values of the current op */
 	uint32_t rank; /* rank of the previous event */
-	struct ir_near near; /* zeroed if all conflicts are kept */
+	struct ir_near near; /* index for searches; zeroed if all conflicts are kept */
 	uint64_t recent[RECENT]; /* hash of pairs that were handled before */
 	uint64_t *pairs; /* hash table of the pairs that are in conflicts */
 	size_t npairs, pairs_cap;
@@ -66,7 +66,7 @@ uint64_t sym_end(const struct sym_map *m, size_t i)
 	return i + 1 < m->v.n ? m->v.at[i + 1].lo : m->size;
 }
 
-/* Returns the index of the segment with x, which is most often close to the last one that was split. */
+/* Returns the index of the segment that contains x. It is usually close to the segment that was split last. */
 static size_t find_near(const struct sym_map *m, uint64_t x)
 {
 	for (size_t i = m->last; i < m->v.n && i < m->last + 4 && m->v.at[i].lo <= x; i++)
@@ -75,8 +75,8 @@ static size_t find_near(const struct sym_map *m, uint64_t x)
 	return sym_find(m, x);
 }
 
-/* Splits a segment so that one begins at x, and stores its index in *i, or v.n if x is the end of the buffer. On entry,
- * *i is a guess of that index. */
+/* Splits a segment so that a segment begins at x, and stores its index in *i, or v.n if x is the end of the buffer. On
+ * entry, *i is a guess of that index. */
 static int split_segment(struct sym_map *m, uint64_t x, size_t *i)
 {
 	if (*i < m->v.n && m->v.at[*i].lo == x)
@@ -112,7 +112,7 @@ static bool depends_on(const struct ir_rank *r, uint32_t op, uint32_t on)
 {
 	uint32_t lo = r->dep_at[op], hi = r->dep_at[op + 1];
 
-	while (lo < hi) { /* deps are sorted, and those on starts (BIN_START) come last */
+	while (lo < hi) { /* deps are sorted, and dependencies on starts (BIN_START) come last */
 		uint32_t mid = lo + (hi - lo) / 2;
 
 		if (r->deps[mid] < on)
@@ -132,7 +132,7 @@ static size_t pair_slot(const struct sym_state *st, uint64_t pair)
 	return at;
 }
 
-/* Adds a pair to the known ones. Returns 1 if it is new, 0 if not, or -ERR_NOMEM. */
+/* Adds a pair to the known pairs. Returns 1 if the pair is new, 0 if it was known, or -ERR_NOMEM. */
 static int new_pair(struct sym_state *st, uint64_t pair)
 {
 	size_t at;
@@ -223,7 +223,7 @@ static int add_reader(struct sym_state *st, uint32_t op, struct sym_seg *x)
 	return 0;
 }
 
-/* Reads range k of op op, and returns its values in *out. */
+/* Reads range k of an op, and stores the range's values in *out. */
 static int read_runs(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, struct value_runs *out)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
@@ -250,8 +250,8 @@ static int read_runs(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k,
 	return err;
 }
 
-/* Adds the conflicts of a write to a segment: with the readers since the last write, or with the last writer if there
- * are none. */
+/* Adds the conflicts of a write to a segment: with all readers since the last write or, if there are no readers, with the
+ * last writer. */
 static int add_write_conflicts(struct symbolic *s, uint32_t rank, uint32_t op, uint32_t buf, const struct sym_seg *x,
 			       uint64_t end)
 {
@@ -265,7 +265,7 @@ static int add_write_conflicts(struct symbolic *s, uint32_t rank, uint32_t op, u
 	return err;
 }
 
-/* Op op writes the values *in to its range k. */
+/* Writes the values *in to range k of an op. */
 static int write_runs(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const struct value_runs *in)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
@@ -301,7 +301,7 @@ static int write_runs(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k
 static int combine_runs(struct symbolic *s, const struct value_runs *x, const struct value_runs *y, struct value_runs *out)
 {
 	size_t i = 0, k = 0;
-	uint64_t xd = 0, yd = 0; /* elements done of the current values */
+	uint64_t xd = 0, yd = 0; /* elements of the current runs of x and y that are done */
 	int err = 0;
 
 	out->v.n = 0;
@@ -327,7 +327,7 @@ static int combine_runs(struct symbolic *s, const struct value_runs *x, const st
 	return err;
 }
 
-/* Computes b = a op b or, if with is set, b = b op a. b is range k of the op. */
+/* Computes b = a op b or, if `with` is set, b = b op a. b is range k of the op. */
 static int reduce_runs(struct symbolic *s, uint32_t rank, uint32_t op, unsigned k, const struct value_runs *a, bool with)
 {
 	struct sym_state *st = s->state;
@@ -372,7 +372,8 @@ static int depart(struct sym_state *st, uint32_t op, const struct value_runs *in
 	return 0;
 }
 
-/* Finds the values that a recv gets. Elements without a matching send, or beyond its length, are unknown. */
+/* Finds the values that a recv gets. Elements are unknown if no send matches, or if they lie beyond the send's
+ * length. */
 static int recv_runs(struct symbolic *s, uint32_t rank, uint32_t op, struct value_runs *in)
 {
 	const struct bin_op *o = &s->g->ranks[rank].ops[op];
@@ -459,7 +460,7 @@ static int make_maps(struct symbolic *s)
 			m->size = g->ranks[r].bufsize[i];
 			if (!m->size)
 				continue;
-			/* no more than one, because most buffers of many ranks stay as they are */
+			/* room for one segment only, because on most ranks most buffers are not written */
 			m->v.at = mem_alloc(sizeof *m->v.at);
 			if (!m->v.at)
 				return -ERR_NOMEM;

@@ -20,7 +20,7 @@ struct sym_seg {
 struct sym_map {
 	VEC(struct sym_seg) v;
 	uint64_t size;
-	size_t last; /* the segment that was split last: the next one is often near */
+	size_t last; /* index of the segment that was split last; the next segment to split is often near */
 };
 
 /* Two ops of a rank that access the same elements, at least one of them writing. In the run, first came before second. */
@@ -33,21 +33,21 @@ struct symbolic {
 	const struct ir_graph *g;
 	const struct ir_events *ev; /* must be sorted */
 	struct terms *terms;
-	/* Only buffers that an op writes on some rank have maps: column is 1 + the number of such a buffer, and 0 for all others,
-	 * which keep their initial values. maps is indexed by rank * ncolumns + column - 1. */
+	/* A buffer has maps if an op writes it on some rank: column[buffer] is then 1 + its number among these buffers. Otherwise
+	 * column[buffer] is 0, and the buffer keeps its initial values. The index in maps is rank * ncolumns + column - 1. */
 	uint32_t *column, ncolumns;
 	struct sym_map *maps;
-	/* each pair once, without pairs that a dependency orders; see also symbolic_run() */
+	/* conflicts, each pair once, without pairs that a dependency orders; see also symbolic_run() */
 	VEC(struct sym_conflict) conflicts;
 	struct sym_state *state; /* NULL outside the run */
 };
 
 /* Runs g, in which the ends of each message must have equal lengths, all ranges must lie in their buffers, and there
- * must be no deadlock. Conflicts that a short path orders are left out unless all is set. */
+ * must be no deadlock. Conflicts that a short path orders are left out unless `all` is set. */
 int symbolic_run(struct symbolic *s, const struct ir_graph *g, const struct ir_events *ev, struct terms *terms, bool all);
 void symbolic_fini(struct symbolic *s);
 
-/* Returns the query whether the first of two ops of a rank has finished with its elements before the second one
+/* Returns a query. Its answer is yes if the first of two ops of a rank no longer uses its elements when the second op
  * accesses them. */
 struct ir_query conflict_query(const struct ir_graph *g, const struct ir_events *ev, uint32_t rank, uint32_t first, uint32_t second);
 
@@ -56,7 +56,7 @@ struct sym_initial {
 	struct sym_map map;
 	struct sym_seg seg;
 };
-/* Returns the contents of a buffer, which are in *room if no op writes it. */
+/* Returns the contents of a buffer. They are stored in *room if no op writes the buffer. */
 const struct sym_map *sym_contents(const struct symbolic *s, uint32_t rank, uint32_t buf, struct sym_initial *room);
 /* Returns the segment that contains element x. */
 size_t sym_find(const struct sym_map *m, uint64_t x);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* left op right. sum_at is the *at of terms_sum() for the value (term, 0). */
+/* The term "left op right". sum_at is the *at of terms_sum() for the value (term, 0). */
 struct term {
 	uint32_t left, right, sum;
 	int64_t delta, sum_at;
@@ -71,7 +71,7 @@ static uint64_t mix_hash(uint64_t h, uint64_t x)
 
 /* ---- tables ---- */
 
-/* Makes room for one more row. hash returns the hash of a row. */
+/* Makes room for one more row. `hash` returns the hash of a row. */
 static int table_grow(const struct terms *t, struct table *table, uint64_t (*hash)(const struct terms *, uint32_t))
 {
 	size_t cap = table->cap ? 2 * table->cap : 256;
@@ -130,7 +130,8 @@ static bool same_runs(const struct term_run *x, const struct term_run *y, size_t
 	return true;
 }
 
-/* Stores the number of the sum in t->work. Its first position moves to 0, and *at is where it was. */
+/* Stores the number of the sum in t->work in *sum. The sum is shifted so that its first position is 0; *at is where this
+ * position was. */
 static int intern_sum(struct terms *t, uint32_t *sum, int64_t *at)
 {
 	struct term_run *r = t->work.at;
@@ -176,7 +177,8 @@ static int intern_sum(struct terms *t, uint32_t *sum, int64_t *at)
 	return 0;
 }
 
-/* Stores the runs of a sum in *runs and returns their number. A leaf has none in the pool, so its run is made in *one. */
+/* Stores the runs of a sum in *runs and returns their number. A leaf has no runs in the pool, so its single
+ * run is made in *one. */
 static size_t runs_of(const struct terms *t, uint32_t sum, struct term_run *one, const struct term_run **runs)
 {
 	if (sum >= t->nleaves) {
@@ -237,7 +239,7 @@ static struct term_run cut_run(struct term_run *r, uint32_t n)
 	return front;
 }
 
-/* Unites two multisets: where they overlap, the numbers of times add up. */
+/* Unites two multisets: where they overlap, the multiplicities add up. */
 static int unite_terms(struct terms *t, const struct term_run *x, size_t nx, const struct term_run *y, size_t ny,
 		       int64_t delta)
 {

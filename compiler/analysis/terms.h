@@ -18,8 +18,8 @@ struct value {
 	int64_t at;
 };
 
-/* Contributions of consecutive ranks: element at of buffer buf of the ranks rank, rank + 1, …, n of them. Each
- * contributes so many times, which is 1 unless the operation is commutative. */
+/* Contributions of n consecutive ranks from `rank` on: each contributes element `at` of buffer `buf`. `times` is
+ * the multiplicity of each contribution: 1 unless the operation is commutative. */
 struct term_run {
 	uint32_t rank, buf, n, times;
 	int64_t at;
@@ -27,27 +27,27 @@ struct term_run {
 
 struct terms;
 
-/* commutative: the contributions of a value are a multiset, otherwise a sequence. max: the most runs of a sequence, or
- * the most contributions of a multiset, that a caller will ask for. Larger sums are not stored, because no expected
- * value can equal them. */
+/* If `commutative` is set, the contributions of a value are a multiset, otherwise a sequence. `max` is the largest number of
+ * runs of a sequence, or of contributions of a multiset, that a caller will ask for. Larger sums are not stored, because no
+ * expected value can equal them. */
 struct terms *terms_new(uint32_t nranks, uint32_t nbuffers, bool commutative, uint64_t max);
 void terms_free(struct terms *t);
 
 /* Returns the initial value of element `at` of a buffer. */
 struct value terms_leaf(const struct terms *t, uint32_t rank, uint32_t buf, int64_t at);
-/* Stores the value left op right in *out. */
+/* Stores the value of "left op right" in *out. */
 int terms_op(struct terms *t, struct value left, struct value right, struct value *out);
 
 /* Returns a number for the contributions of a value. Two values have the same contributions if both this number and *at
- * are equal. Returns TERMS_TOO_MANY if there are more than max. */
+ * are equal. Returns TERMS_TOO_MANY if there are more than `max` of terms_new(). */
 #define TERMS_TOO_MANY UINT32_MAX
 uint32_t terms_sum(const struct terms *t, struct value v, int64_t *at);
-/* Stores the number of the sum of n >= 1 contributions, given in order. Each of parts is a run of one; the function may
- * sort them. */
+/* Stores the number of the sum of n >= 1 contributions, given in order. Each element of `parts` is a run of one
+ * contribution; the function may sort them. */
 int terms_expected(struct terms *t, struct term_run *parts, size_t n, uint32_t *sum, int64_t *at);
 
-/* Stores the first contributions of a value as runs, in the order of the expression, and returns how many, at most max.
- * *more is true if there are others. */
+/* Stores the first contributions of a value as runs, in the order of the expression, and returns the number of
+ * runs, at most `max`. *more is true if there are others. */
 size_t terms_list(const struct terms *t, struct value v, struct term_run *runs, size_t max, bool *more);
 
 #endif

@@ -249,7 +249,7 @@ static int report_definition_fault(const struct claim *c, int err, struct ir_fau
 	return wrong(c, f, "%s: %s", c->name, err_text(err));
 }
 
-/* Computes the sizes of a rank's buffers, and the first op of the result, which says what buffer is in place. */
+/* Computes the sizes of a rank's buffers, and the first op of the result, which says which buffer is in place. */
 static int sizes_of(const struct bin *b, int (*get)(const struct bin *, const struct bin_args *, struct bin_space *),
 		    const struct bin_args *args, uint64_t *size, struct bin_op *first, struct ir_fault *fault)
 {
@@ -277,7 +277,7 @@ static int sizes_of(const struct bin *b, int (*get)(const struct bin *, const st
 	return err == -ERR_SPACE ? 0 : err;
 }
 
-/* Checks that the buffers of the schedule have the sizes of the definition, if it gives any. */
+/* Checks that the schedule's buffers have the sizes that the definition gives. A definition may give no sizes. */
 static int compare_sizes(struct eval *e, uint32_t rank, const uint64_t *due, struct ir_fault *fault)
 {
 	const struct claim *c = e->c;
@@ -473,7 +473,7 @@ static int collect_expected(const struct claim *c, struct gets *g, struct expect
 	return 0;
 }
 
-/* Stores the sizes of a rank's buffers, and which is in place. */
+/* Stores the sizes of a rank's buffers, and which buffer is in place. */
 static int describe_buffers(const struct eval *e, const struct rank_buffers *p, struct expected *out)
 {
 	const struct claim *c = e->c;

@@ -11,8 +11,8 @@ static const char *const names[] = {
 #undef NAME
 };
 
-/* Pairs that differ only in the unit of their counts: bytes in the first, elements in the second. The first has no definition
- * of its own. */
+/* Pairs of collectives that differ only in the unit of their counts: bytes in the first, elements in the second. The first
+ * collective has no definition of its own. */
 static const char *const same[][2] = {
 	{ "MPI_Alltoallw", "MPI_Alltoallv" },
 	{ "MPI_Neighbor_alltoallw", "MPI_Neighbor_alltoallv" },

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Returns the name under which collectives.goal defines a collective; mostly name itself. */
+/* Returns the name under which collectives.goal defines a collective: usually `name` itself. */
 const char *collective_defined_as(const char *name);
 /* True if a collective of that name is defined. */
 bool collective_known(const char *name);

@@ -65,8 +65,8 @@ static void find_params(const struct bin *b, uint32_t at[PARAMS])
 	}
 }
 
-/* Returns how many kinds of samples suit a schedule, and the first of them in *first. Returns 0 if its parameters need
- * none. */
+/* Returns how many kinds of samples suit a schedule, and stores the first kind in *first. Returns 0 if the schedule's
+ * parameters need no sample. */
 static unsigned suitable_kinds(const struct bin *b, const uint32_t at[PARAMS], enum kind *first)
 {
 	bool any = false;
@@ -94,7 +94,7 @@ unsigned collective_samples(const struct bin *b)
 	return (n ? n : 1) * (at[INPLACE] < b->nparams ? 2 : 1);
 }
 
-/* Sets the kind of a sample and whether it is in place. */
+/* Sets the kind of sample number `which`, and whether the sample is in place. */
 static void choose_kind(const struct bin *b, const uint32_t at[PARAMS], unsigned which, enum kind *kind, bool *inplace)
 {
 	enum kind first;
@@ -143,7 +143,7 @@ static int add_neighbours(struct sample *s, uint32_t from, uint32_t to)
 	return err ? err : push_rank(s, &s->in[to], from);
 }
 
-/* A hash, for numbers that look random but are always the same. */
+/* Returns a hash of x. It gives numbers that look random but are the same in every run. */
 static uint32_t hash_u32(uint32_t x)
 {
 	x = (x ^ 61) ^ x >> 16;
@@ -190,7 +190,8 @@ static uint32_t grid_neighbour(const struct sample *s, uint32_t rank, unsigned d
 	return (uint32_t)(rank + (there - here) * stride);
 }
 
-/* Builds the lists of neighbours. Each list is in the order of rank and edge number in which the edges are made. */
+/* Builds the lists of neighbours. The edges are made in the order of rank and edge number, and so each list has this
+ * order. */
 static int build_neighbours(struct sample *s)
 {
 	const uint32_t p = s->rows->size;
@@ -241,7 +242,8 @@ static int64_t block_count(const struct sample *s, uint32_t number)
 	}
 }
 
-/* Returns the number of elements that one rank sends another in a message. In place, both send each other the same number. */
+/* Returns the number of elements that one rank sends another in a message. In place, both
+ * ranks send each other the same number. */
 static int64_t pair_count(const struct sample *s, uint32_t from, uint32_t to, uint32_t k)
 {
 	return block_count(s, s->inplace ? from + to : 3 * from + 2 * to + k);
@@ -293,8 +295,8 @@ static int set_vector(struct sample *s, uint32_t rank, enum param p, const int64
 		   -ERR_NOMEM;
 }
 
-/* Sets counts and displacements. If counts are uneven, there are gaps between the blocks. If the schedule must take any
- * order, the blocks stand in reverse order, and the empty ones beyond them. */
+/* Sets counts and displacements. If counts are uneven, there are gaps between the blocks. If the schedule must
+ * accept any order, the blocks stand in reverse order, and the empty blocks beyond them. */
 static int set_blocks(struct sample *s, uint32_t rank, enum param counts, enum param displs, const int64_t *v, uint32_t n)
 {
 	const bool gaps = s->kind != EVEN && s->kind != RING && s->kind != CIRCLE;

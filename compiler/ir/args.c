@@ -104,7 +104,7 @@ int arg_rows_define(struct arg_rows *a, struct goal_diags *d, unsigned file, con
 {
 	unsigned errors = goal_diags_errors(d);
 
-	for (size_t k = 0; k < 2 * n; k++) { /* values for all ranks first, then those for one rank, which override them */
+	for (size_t k = 0; k < 2 * n; k++) { /* values for all ranks first, then values for one rank, which override the former */
 		const struct define *def = &defines[k % n];
 		const struct bin_arg v = { true, def->n ? def->value[0] : 0, def->value, def->n };
 		uint32_t i;

@@ -17,7 +17,7 @@ struct arg_rows {
 	struct bin_arg **own; /* for each rank, its own row or NULL */
 	const struct bin_arg **by_rank;
 	struct arena store; /* memory of rows, and of the vectors of a sample */
-	char name[32]; /* name of the sample, "" if there is only one */
+	char name[32]; /* name of the sample; "" if there is only one sample */
 };
 
 /* Allocates the rows, with all values unknown. */
@@ -27,9 +27,9 @@ static inline const struct bin_arg *arg_row(const struct arg_rows *a, uint32_t r
 {
 	return a->by_rank[rank];
 }
-/* Gives a rank a row of its own, for values that differ from those of others. NULL when out of memory. */
+/* Gives a rank a row of its own, for values that differ from those of other ranks. Returns NULL if out of memory. */
 struct bin_arg *arg_row_own(struct arg_rows *a, uint32_t rank);
-/* Copies the values of args, in the form that all functions over all ranks take. */
+/* Copies the arguments of all ranks from args. */
 int arg_rows_copy(struct arg_rows *a, const struct bin_args *args);
 /* Sets a parameter to one value on all ranks. */
 void arg_rows_set(struct arg_rows *a, uint32_t param, struct bin_arg v);
@@ -42,13 +42,14 @@ int arg_rows_define(struct arg_rows *a, struct goal_diags *d, unsigned file, con
 
 /* Returns the number of samples, at least 1, for the parameters whose names man/goal.5 lists (counts, displs, sources,
  * dims, inplace and so on). Samples differ in the counts (even, uneven with zeros, uneven with blocks in any order, all
- * zero), the graph (ring, torus, random, empty) or the grid. If a buffer can be in place, it is so in the second half
- * of the samples. */
+ * zero), the graph (ring, torus, random, empty) or the grid. If a buffer can be in place, it is in place in the second
+ * half of the samples. */
 unsigned collective_samples(const struct bin *b);
-/* Sets the parameters of those names to the values of sample which; the same number always gives the same values. If
- * some of these parameters are known already, only inplace is set. All others, root among them, stay unknown. */
+/* Sets the parameters that have such names to the values of sample number `which`; the same number always gives the same
+ * values. If some of these parameters are known already, only inplace is set. All other parameters, such as root, stay
+ * unknown. */
 int collective_sample(const struct bin *b, int64_t count, unsigned which, struct arg_rows *a);
-/* Writes the name of a sample to out; "" if there is only one. */
+/* Writes the name of a sample to `out`; "" if there is only one sample. */
 void collective_sample_name(const struct bin *b, unsigned which, char *out, size_t size);
 
 #endif

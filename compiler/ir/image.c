@@ -336,7 +336,7 @@ static char *join_debug(const struct ir_image *im, size_t *len)
 	return out;
 }
 
-/* Returns the offset at which a part begins whose predecessor ends at end. */
+/* Returns the offset at which a part begins if the part before it ends at `end`. */
 static size_t part_begin(size_t end)
 {
 	return align_up(end, 8);
@@ -371,7 +371,7 @@ static void write_around(const struct ir_image *im, const struct parts *p, size_
 	h->check = bin_header_sum(h);
 }
 
-/* The memory of DIR and RANKS becomes the file: they are moved to their offset and the rest is written around them. */
+/* The memory of DIR and RANKS becomes the file: both sections are moved to their offset, and the rest is written around them. */
 int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size)
 {
 	const bool ops = debug && !(im->meta.flags & BIN_F_PARAMETRIC) && im->debug_base.n;

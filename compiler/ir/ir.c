@@ -74,7 +74,7 @@ int ir_rank_set_deps(struct ir_rank *r, const struct bin_dep *edges, uint32_t n)
 		free(deps);
 		return -ERR_NOMEM;
 	}
-	/* at[i + 1] becomes the begin of op i's slots. */
+	/* at[i + 1] becomes the index of op i's first slot. */
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t key = ((uint64_t)edges[i].op << 32 | edges[i].on) + 1;
 
@@ -109,8 +109,7 @@ out:
 	return 0;
 }
 
-/* Renumbers ops and dependencies. Ops that are replaced by another (by[i] != i) are removed, and so are dependencies of
- * an op on itself. */
+/* Renumbers ops and dependencies. Removes ops that another op replaces (by[i] != i), and dependencies of an op on itself. */
 static int renumber_ops(struct ir_rank *r, const uint32_t *to, const uint32_t *by)
 {
 	struct bin_op *ops = mem_resize(NULL, r->nops, sizeof *ops);
@@ -217,7 +216,7 @@ int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad)
 
 			while (!wait[i])
 				i++;
-			/* Walking backwards among the ops that still wait must visit an op twice, and that op is on a
+			/* A walk backwards among the ops that still wait must visit some op twice. That op is on a
 			 * cycle. */
 			for (uint32_t step = 0; step <= n; step++) {
 				for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
@@ -236,9 +235,9 @@ int ir_rank_positions(const struct ir_rank *r, uint32_t *pos, uint32_t *bad)
 	return err;
 }
 
-/* Working memory for the ops of a rank, before they are copied to memory of their exact size. It is on the stack as
- * long as the ops are few. It is reused from rank to rank, and a rank begins with room for as many ops as the previous
- * rank had. */
+/* Working memory for the ops of a rank, before they are copied to memory of their exact size. While the ops are
+ * few, the memory is on the stack. It is reused from rank to rank, and a rank begins with room for as many ops as the
+ * previous rank had. */
 #define ROOM_OPS 128u
 #define ROOM_DEPS 320u
 struct room {
@@ -330,12 +329,12 @@ static uint32_t larger(uint32_t a, uint64_t b, uint64_t most)
 	return (uint32_t)(b > most ? most : b > a ? b : a);
 }
 
-/* Raises the capacities after -ERR_SPACE. Returns -ERR_SPACE if the program has more ops than allowed; such a program
- * must not cost much memory, so a large one is counted first. */
+/* Raises the capacities after -ERR_SPACE. Returns -ERR_SPACE if the program has more ops than allowed. The ops of a large
+ * program are counted first, so that a program with too many ops does not cost much memory. */
 static int more_room(const struct bin *b, const struct bin_args *args, bool result, struct bin_space *sp)
 {
 	const uint64_t most = args->most_ops ? args->most_ops : BIN_USUAL_OPS;
-	/* Ops that stand for the ends of calls come in addition. */
+	/* Nops that stand for the ends of calls are added to these numbers. */
 	const uint64_t most_ops = 2 * most + COUNT_OPS, most_deps = 2 * BIN_USUAL_DEPS * most + COUNT_OPS;
 	const uint32_t ops = sp->ops_cap, deps = sp->deps_cap;
 	int err;

@@ -14,7 +14,7 @@ struct ir_rank {
 	struct bin_op *ops;
 	uint32_t nops;
 	uint32_t *dep_at, *deps;
-	uint64_t *bufsize; /* elements; NULL in plain GOAL */
+	uint64_t *bufsize; /* size of each buffer, in elements; NULL in plain GOAL */
 };
 
 /* Source locations of a program's instructions. */
@@ -29,11 +29,11 @@ struct ir_refusal {
 	char text[240]; /* empty if no reason is given */
 };
 
-/* Stores in *why the reason why a pass cannot be applied, and returns -ERR_PASS. op is an op of the rank or BIN_NONE;
- * why may be NULL. */
+/* Stores in *why the reason why a pass cannot be applied, and returns -ERR_PASS. `op` is an op of the rank, or BIN_NONE.
+ * `why` may be NULL. */
 __attribute__((format(printf, 4, 5))) int ir_refuse(struct ir_refusal *why, uint32_t rank, uint32_t op, const char *fmt, ...);
 
-/* All ranks of a schedule. If locs is not NULL, the field line of an op is 1 + an index into locs. */
+/* All ranks of a schedule. If locs is not NULL, the field `line` of an op is 1 + an index into locs. */
 struct ir_graph {
 	uint32_t nranks, nbuffers;
 	struct ir_rank *ranks;
@@ -50,14 +50,14 @@ struct ir_graph {
 	struct ir_left *left; /* where checks leave their results for the caller (events.h), or NULL */
 };
 
-/* Free the contents, not the struct. A zeroed struct is allowed. */
+/* These functions free the contents of the struct, but not the struct itself. A zeroed struct is allowed. */
 void ir_rank_fini(struct ir_rank *r);
 void ir_graph_fini(struct ir_graph *g);
 
 /* Builds dep_at and deps of r from edges in any order, with duplicates. */
 int ir_rank_set_deps(struct ir_rank *r, const struct bin_dep *edges, uint32_t n);
 
-/* Removes the ops i with by[i] != i and makes every dependency on i one on by[i], which itself stays. */
+/* Removes each op i with by[i] != i. A dependency on op i becomes a dependency on op by[i], which must not be removed. */
 int ir_rank_replace(struct ir_rank *r, const uint32_t *by);
 /* Sets to[i] to the number that op i, or the op that replaces it, has after ir_rank_replace(). */
 void ir_rank_renumbering(const struct ir_rank *r, const uint32_t *by, uint32_t *to);
@@ -85,7 +85,7 @@ struct ir_fault {
 /* The arguments as each rank knows them: only the root knows the value of a rootonly parameter. */
 struct ir_rows {
 	const struct bin_arg **by_rank;
-	struct bin_arg *own; /* rows that differ from those given: copies without the rootonly values */
+	struct bin_arg *own; /* copies of given rows, without the rootonly values */
 };
 /* Takes the rows from args->by_rank or, if that is NULL, args->args for every rank. */
 int ir_rows_init(struct ir_rows *rows, const struct bin *b, const struct bin_args *args);
@@ -137,8 +137,8 @@ struct ir_image {
 	VEC(struct bin_call) calls;
 	VEC(struct bin_expr) exprs;
 	VEC(struct bin_class) classes;
-	VEC(char) body; /* DIR, then RANKS, laid out as in the file */
-	uint64_t dir_rows, done; /* rows of DIR: all, and those filled in */
+	VEC(char) body; /* the sections DIR and then RANKS, laid out as in the file */
+	uint64_t dir_rows, done; /* number of rows of DIR, and number of rows filled in */
 	VEC(uint32_t) debug_base;
 	VEC(struct bin_op_debug) debug;
 	VEC(struct bin_dir) qdir;
@@ -159,13 +159,13 @@ int ir_image_begin(struct ir_image *im, uint64_t dir_rows);
 int ir_image_more(struct ir_image *im, uint64_t dir_rows);
 /* Returns an op of a class in the form that ir_image_rank() takes. */
 struct bin_op32 ir_image_op(const struct ir_image *im, const struct bin_op *op, uint32_t cls);
-/* Appends the section for the next row of DIR. ops are the ops of r in the binary's form; their ndeps may be unset, and
- * r->ops is not read. size_rows holds one row of EXPRS for each buffer, or is NULL. */
+/* Appends the section for the next row of DIR. `ops` has the ops of r in the binary's form, whose ndeps may be unset; r->ops
+ * is not read. size_rows holds one row of EXPRS for each buffer, or is NULL. */
 int ir_image_rank(struct ir_image *im, const struct ir_rank *r, const struct bin_op32 *ops,
 		  const uint32_t *size_rows);
 /* Returns a section already appended. The pointer is valid until the next section is appended. */
 const struct bin_rank *ir_image_section(const struct ir_image *im, uint64_t dir_row);
-/* Returns the row of EXPRS for e, which it adds if need be, or -ERR_NOMEM. */
+/* Returns the row of EXPRS that holds e, or -ERR_NOMEM. Adds the row if there is none. */
 int64_t ir_image_expr(struct ir_image *im, struct bin_expr e);
 int64_t ir_image_class(struct ir_image *im, const struct bin_class *c);
 /* Builds the finished binary, which the caller owns; names and lines are included if debug is set. The sections move
@@ -173,7 +173,7 @@ int64_t ir_image_class(struct ir_image *im, const struct bin_class *c);
 int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size);
 
 /* Returns in *out a copy of a binary, owned by the caller, that records the numbers of ranks for which it is proved.
- * sizes is ascending. */
+ * `sizes` is ascending. */
 int bin_record(const void *image, size_t size, const uint32_t *sizes, size_t n, void **out, size_t *out_size);
 
 #endif

@@ -22,23 +22,23 @@ struct smcq {
 struct smcq *smcq_new(uint32_t nranks);
 void smcq_free(struct smcq *s);
 
-/* Appends the queues of s to those of the image's earlier graphs. */
+/* Appends the queues of s to the image, after the queues of its earlier graphs. */
 int smcq_to_image(const struct smcq *s, struct ir_image *im);
-/* Sets g->queues to what the ranks of a binary post with these arguments, if the binary has queues. */
+/* If the binary has queues, sets g->queues to the queues that its ranks post with these arguments. */
 int smcq_from_binary(const struct bin *b, const struct bin_arg *args, struct ir_graph *g);
 
 /* Returns the keyword for a kind of entry. */
 const char *smcq_entry_word(unsigned kind);
-/* Returns the preposition between that keyword and the peer. */
+/* Returns the preposition between the keyword of a kind of entry and the peer. */
 const char *smcq_entry_preposition(unsigned kind);
 
 /* Resources that lowered schedules need. */
 struct smcq_needs {
-	uint32_t queues, entries; /* largest number of each that a rank has, without queues of CPUs */
-	uint64_t cpu; /* ops that a CPU executes, of all ranks */
+	uint32_t queues, entries; /* largest number of queues, and of entries, of a rank; queues of CPUs do not count */
+	uint64_t cpu; /* number of ops of all ranks that CPUs execute */
 };
 struct smcq_needs smcq_needs(const struct smcq *s);
-/* Returns what one rank needs; queues of CPUs and their entries do not count. */
+/* Returns the needs of one rank; queues of CPUs and their entries do not count. */
 struct smcq_needs smcq_rank_needs(const struct smcq_rank *r);
 
 #endif
