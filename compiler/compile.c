@@ -275,7 +275,7 @@ static int make_concrete(struct unit *u)
 	return err;
 }
 
-/* Applies the passes. A program that stays parametric is not transformed: the values of -D only become defaults. */
+/* Makes the image that is emitted. In a program that stays parametric, the values of -D only become defaults. */
 static int transform_unit(struct unit *u)
 {
 	const char *list = u->o->passes;

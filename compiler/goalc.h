@@ -14,7 +14,7 @@
 enum action { COMPILE, VERIFY, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, EMIT_PROMELA, SELECT, MODEL, LIST_CHECKS, LIST_PASSES };
 
 struct goalc {
-	/* values of the options */
+	/* The fields below are values of options. */
 	enum action action;
 	const char *asked; /* name of the option that selected the action, or NULL */
 	const char *input, *output;
@@ -30,7 +30,7 @@ struct goalc {
 	int64_t cores; /* argument of --cores, or 0 */
 	struct option_range model_sizes; /* numbers of ranks for --model (--ranks); both 0 if not given */
 	const char *svg; /* file for the drawing of the cost model, or NULL */
-	/* the schedule */
+	/* The fields below describe the schedule. */
 	bool fixed; /* true if the values of -D are compiled into the image */
 	bool binary; /* true if the input is a binary, not a text */
 	struct goal_diags *diags;
@@ -49,7 +49,7 @@ static inline int no_memory(void)
 
 /* ---- options.c ---- */
 
-/* Parses the command line and returns an exit status. *done is set if nothing else is to be done, as after --help. */
+/* Parses the command line and returns an exit status. Sets *done if goalc has nothing more to do, as after --help. */
 int goalc_options(struct goalc *c, int argc, char **argv, bool *done);
 /* Returns the options in the form that the compiler takes. */
 struct compile_options goalc_compile_options(const struct goalc *c);

@@ -37,7 +37,7 @@ static int open_input(struct goalc *c)
 	return err;
 }
 
-/* Loads and checks a binary, and makes it the image. */
+/* Loads a binary as the image, and checks it. */
 static int check_binary(struct goalc *c)
 {
 	const struct goal_loc file = { .file = 0 };
@@ -59,8 +59,8 @@ static int check_binary(struct goalc *c)
 	return err;
 }
 
-/* Sets the options for a schedule that is verified or printed. The text is then compiled without a fixed size and values
- * if possible, because verify_cases() or make_graph() sets them later. */
+/* Sets the options for a schedule that is verified or printed. If possible, the text is then compiled without a fixed size
+ * and fixed values, because verify_cases() or make_graph() sets them later. */
 static void leave_parametric(struct goalc *c, struct compile_options *o)
 {
 	const bool plain = goal_text_is_plain(&c->in);
@@ -130,7 +130,7 @@ static void report_ignored(const struct goalc *c)
 				  "-Wno-%s has no effect: --verify proves a schedule by all checks", checks[i].name);
 }
 
-/* Lets malloc keep freed memory for the next case. If it went back to the system, the system would clear it each time. */
+/* Makes malloc keep freed memory for the next case. The system would clear memory that it gets back and hands out again. */
 static void keep_memory(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
@@ -179,7 +179,7 @@ static int verify_input(struct goalc *c)
 
 /* ---- from input to output ---- */
 
-/* Reports why there is no image, unless a diagnostic does so. */
+/* Reports why there is no image, unless a diagnostic has done so. */
 static void report_failed(const struct goalc *c, int err)
 {
 	if (err == -ERR_SYS)

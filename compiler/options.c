@@ -18,7 +18,7 @@ static int set_action(struct goalc *c, enum action action, const char *option)
 	return 0;
 }
 
-/* Takes an option that selects an action, which is the row's min. An argument of the option goes to the row's field. */
+/* Takes an option that selects an action. The row's `min` is the action; an argument of the option goes to the row's field. */
 static int take_action(const struct option_use *u)
 {
 	int rc = u->arg ? take_text(u) : 0;
@@ -201,7 +201,7 @@ int goalc_options(struct goalc *c, int argc, char **argv, bool *done)
 	*done = w.done;
 	if (rc || *done)
 		return rc;
-	if (c->action >= SELECT && w.nrest) /* these actions work on no schedule */
+	if (c->action >= SELECT && w.nrest) /* these actions need no schedule */
 		return usage("--%s takes no input file", c->asked);
 	if (c->sizes.last != c->sizes.first && c->action != VERIFY)
 		return usage("-n takes a number of ranks; a range is for --verify");

@@ -24,8 +24,8 @@ struct expected_range {
 struct expected {
 	VEC(struct expected_range) v;
 	VEC(struct expected_src) src;
-	/* size of each buffer as the result declares it; 0 for scratch buffers and those that this rank does not have. Only
-	 * claim_expected() sets size and inplace. */
+	/* size of each buffer as the result declares it; 0 for scratch buffers and for buffers that this rank does not have.
+	 * Only claim_expected() sets size and inplace. */
 	VEC(uint64_t) size;
 	/* location of the buffer that the rank has in place: the elements [off, off + len) of buf */
 	struct {

@@ -83,7 +83,7 @@ static uint32_t hash(const char *s)
 	return h;
 }
 
-/* Returns the slot of a name of a list, or the free slot for it. */
+/* Returns the slot of a list's name, or the free slot for it. */
 static uint32_t *slot(struct gen *g, const void *list, const char *name)
 {
 	const size_t mask = g->slots.n - 1;

@@ -15,14 +15,14 @@
 struct gen_var {
 	const char *name;
 	uint16_t reg;
-	bool given; /* cannot be assigned to */
+	bool given; /* true if statements cannot assign to the variable */
 	uint32_t bucket;
 	size_t below; /* 1 + index of the previous variable in the bucket, or 0 */
 };
 
-/* Entry of the table of names: in a list of the syntax tree, the first node of a name, and its number. */
+/* Entry of the table of names: the first node with this name in a list of the syntax tree, and the node's number. */
 struct gen_name {
-	const void *list; /* the address of the list's head */
+	const void *list; /* address of the list's head */
 	const char *name;
 	const void *node;
 	uint32_t number;
@@ -32,8 +32,8 @@ struct gen_name {
 struct gen_label {
 	uint32_t number;
 	unsigned dims;
-	const struct goal_schedule *inside; /* schedule that is called by the calls with this label, or NULL */
-	bool mixed; /* true if the label also stands at ops, or at calls of other schedules */
+	const struct goal_schedule *inside; /* schedule that the calls with this label call, or NULL */
+	bool mixed; /* true if ops, or calls of other schedules, have this label too */
 };
 
 /* The labels of a schedule, which gen_named() finds under the address of this struct. */
@@ -50,20 +50,20 @@ struct gen_buffer {
 };
 #define GEN_NO_WINDOW UINT16_MAX
 
-/* A schedule whose body is being generated: the one that is compiled, or one that is called. */
+/* A schedule whose body is being generated: the compiled schedule, or a called one. */
 struct gen_scope {
 	struct gen_scope *up; /* scope of the caller, or NULL */
 	const struct goal_schedule *s;
 	const struct goal_call *call; /* the call that entered the schedule; NULL in the schedule that is compiled */
 	const struct gen_labels *labels;
 	struct gen_buffer *buffers;
-	size_t vars, end; /* range of its variables in gen.vars; end is SIZE_MAX unless it is calling another schedule */
+	size_t vars, end; /* range of its variables in gen.vars; end is SIZE_MAX, except while this schedule calls another one */
 	unsigned source; /* source to which its diagnostics belong */
-	uint32_t line; /* line in the compiled file of the call that led to another file; 0 while in the compiled file */
-	unsigned depth; /* number of calls around it */
-	uint16_t rank, size, count; /* registers */
+	uint32_t line; /* line, in the compiled file, of the call that led to another file; 0 while in the compiled file */
+	unsigned depth; /* number of calls around this scope */
+	uint16_t rank, size, count; /* registers with rank, size and count */
 	uint16_t tag; /* register with the number that is added to all tags, or BIN_NOREG */
-	uint16_t instance; /* register with the first label of its instance, or 0 if it has none */
+	uint16_t instance; /* register with the first label of the call's instance, or 0 if it has none */
 	bool mapped; /* true if its ranks have other numbers than in the caller */
 };
 
@@ -97,15 +97,15 @@ struct gen {
 
 /* ---- gen.c ---- */
 
-/* Reports an error. fmt contains one %s, which name replaces. */
+/* Reports an error. fmt contains one %s, which `name` replaces. */
 void gen_error(struct gen *g, struct goal_loc at, const char *check, const char *fmt, const char *name);
 _Noreturn void gen_no_memory(struct gen *g);
 
-/* Append an instruction. gen_emit() and gen_emit_imm() return its number. */
+/* These functions append an instruction. gen_emit() and gen_emit_imm() return its number. */
 uint32_t gen_emit(struct gen *g, struct bin_word w);
 uint32_t gen_emit_imm(struct gen *g, enum bin_insn op, unsigned a, int64_t imm);
 void gen_emit_abc(struct gen *g, int op, unsigned a, unsigned b, unsigned c);
-/* Makes the jump emitted as instruction from lead to the next instruction. */
+/* Sets the target of the jump that is instruction number `from` to the next instruction. */
 void gen_jump_here(struct gen *g, uint32_t from);
 uint16_t gen_reg(struct gen *g);
 uint32_t gen_string(struct gen *g, const char *s);
@@ -114,7 +114,7 @@ uint32_t gen_string(struct gen *g, const char *s);
 void *gen_alloc(struct gen *g, size_t size);
 
 /* Names are found by hash, because a text may have any number of them. gen_first_use() returns true at the first use of a
- * list; the caller then declares all nodes of the list. If several have the same name, the first one stays. A returned
+ * list; the caller then declares all nodes of the list. If several nodes have the same name, the first node stays. A returned
  * pointer is valid until the next gen_declare() or gen_first_use(). */
 bool gen_first_use(struct gen *g, const void *list);
 struct gen_name *gen_declare(struct gen *g, const void *list, const char *name, const void *node, uint32_t number);
@@ -122,26 +122,27 @@ struct gen_name *gen_named(struct gen *g, const void *list, const char *name);
 
 struct gen_var *gen_find_var(struct gen *g, const char *name);
 void gen_add_var(struct gen *g, const char *name, uint16_t reg, bool given);
-/* Ends the variables from index n on. */
+/* Removes the variables from index n on, because their block ends. */
 void gen_drop_vars(struct gen *g, size_t n);
 const struct goal_param *gen_find_param(struct gen *g, const struct goal_schedule *s, const char *name, unsigned *index);
 const struct goal_buffer *gen_declared(struct gen *g, const char *name, unsigned *index);
-/* Returns the buffer of a range in the current scope, or NULL after reporting an error. write: the range is written. */
+/* Returns the buffer of a range in the current scope, or NULL after reporting an error. `write` is true if the range is
+ * written. */
 struct gen_buffer *gen_find_buffer(struct gen *g, const struct goal_range *range, bool write);
 
 /* ---- gen_expr.c ---- */
 
-/* Generators of expressions take the register for the value, or GEN_ANY, and return the register that has the value. It
- * is written last, when all operands have been read. */
+/* Generators of expressions take the register for the value, or GEN_ANY, and return the register that has the value. They
+ * write this register last, when all operands have been read. */
 #define GEN_ANY BIN_NOREG
 uint16_t gen_expr(struct gen *g, const struct goal_expr *e, uint16_t into);
 uint16_t gen_num(struct gen *g, int64_t v, uint16_t into);
 /* Returns the index of the outermost schedule's parameter that the vector `name` of scope s stands for, or GEN_NO_VECTOR
  * or GEN_NOT_GIVEN. */
-#define GEN_NO_VECTOR (-1) /* name is no vector in s */
+#define GEN_NO_VECTOR (-1) /* `name` is no vector in s */
 #define GEN_NOT_GIVEN (-2) /* a call left the vector out */
 int gen_vector(struct gen *g, const struct gen_scope *s, const char *name);
-/* Generates e into a register, and frees the temporary registers of e. */
+/* Generates e into the register `into`, and frees the temporary registers of e. */
 void gen_into(struct gen *g, const struct goal_expr *e, uint16_t into);
 void gen_load_num(struct gen *g, int64_t v, uint16_t into);
 /* True if one of the statements s assigns to the variable. */
@@ -153,18 +154,18 @@ uint16_t gen_kept(struct gen *g, const struct goal_expr *e, const struct goal_st
 
 /* Generates the statements of a block. Its variables end with the block. */
 void gen_block_of(struct gen *g, const struct goal_stmt *s);
-/* Sets buffer and offset of range k of the template t, and stores the register of the length in *len. */
+/* Sets buffer and offset of range k of template t, and stores the register that holds the length in *len. */
 void gen_range(struct gen *g, const struct goal_range *range, bool write, struct bin_tmpl *t, unsigned k, uint16_t *len);
 
 /* ---- gen_inplace.c ---- */
 
 /* Finds the buffer that may be in place, and adds its parameter. */
 void gen_inplace_param(struct gen *g);
-/* Generates the value "inplace". The sizes of buffers may depend on it, so it comes before them. */
+/* Generates the value "inplace". It is generated before the sizes of buffers, because these may depend on it. */
 void gen_inplace_value(struct gen *g);
-/* Generates the range in which the buffer is, behind the sizes of buffers. */
+/* Generates the range in which the buffer is in place. It is generated after the sizes of buffers. */
 void gen_inplace_range(struct gen *g);
-/* Generates the instruction behind all ops that moves their accesses from the buffer to that range. */
+/* Generates INPLACE, after all ops: it moves the accesses of the ops from the buffer that is in place to this range. */
 void gen_inplace_ops(struct gen *g);
 
 /* ---- gen_result.c ---- */
@@ -183,7 +184,8 @@ void gen_dep(struct gen *g, const struct goal_stmt *s);
 
 /* ---- gen_call.c ---- */
 
-/* Returns the schedule that a name stands for in a call, or NULL if there is none, or more than one (*several). */
+/* Returns the schedule that a name stands for in a call. Returns NULL if there is no such schedule, or if there
+ * are several; *several is then true. */
 const struct goal_schedule *gen_callee(struct gen *g, const struct goal_schedule *caller, const char *name, bool *several);
 void gen_call(struct gen *g, const struct goal_stmt *s);
 /* Returns the buffer of a schedule that may be in place, or NULL. */

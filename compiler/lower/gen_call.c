@@ -6,14 +6,14 @@
 
 #include <string.h>
 
-#define MOST_CALLS 16384u /* limit of calls in a program, each counted as often as it is generated */
-#define MOST_CODE (1u << 20) /* no call is generated behind so many instructions */
+#define MOST_CALLS 16384u /* limit of calls in a program; a call counts as often as it is generated */
+#define MOST_CODE (1u << 20) /* no call is generated after so many instructions */
 #define DEEPEST 64u
 
 /* ---- names ---- */
 
-/* Declares the schedules of a text in a list: that of the text's own schedules, or that of the imported ones. number is
- * set to the number of different schedules with the same name. */
+/* Declares the schedules of a text in `list`, which is the list of the text's own schedules or that of imported schedules.
+ * The number of a name becomes the number of different schedules with this name. */
 static void index_text(struct gen *g, const void *list, const struct goal_text *t)
 {
 	for (const struct goal_schedule *s = t->schedules; s; s = s->next) {
@@ -103,7 +103,7 @@ static void check_args(struct gen *g, const struct goal_call *c, const struct go
 	for (const struct goal_named *a = c->args; a; a = a->next) {
 		unsigned index;
 		const struct goal_param *p = gen_find_param(g, s, a->name, &index);
-		/* The parser prepends arguments, so the last one of a name comes first in the list. */
+		/* The parser prepends arguments, so the last argument with a name comes first in the list. */
 		const struct goal_named *last = find_named(g, c, a->name);
 
 		if (last != a)
@@ -225,8 +225,8 @@ static void gen_given(struct gen *g, const struct goal_range *r, struct range *o
 	gen_emit_abc(g, BIN_WITHIN, out->off, out->len, out->buf->window);
 }
 
-/* Generates a scratch buffer of a called schedule. Those of all calls are windows on one buffer of the binary, which
- * grows with each call. */
+/* Generates a scratch buffer of a called schedule. The scratch buffers of all calls are windows on one buffer of the binary,
+ * which grows with each call. */
 static void gen_scratch(struct gen *g, struct gen_buffer *b, const char *name)
 {
 	if (g->hidden == BIN_NONE) {
@@ -245,7 +245,7 @@ static void gen_scratch(struct gen *g, struct gen_buffer *b, const char *name)
 	gen_emit_abc(g, BIN_BUFSIZE, g->hidden, g->hidden_size, 0);
 }
 
-/* Generates the windows that the entered schedule has as buffers. r holds the ranges that the caller gives, in order. */
+/* Generates the windows that are the buffers of the entered schedule. r holds the ranges that the caller gives, in order. */
 static void gen_windows(struct gen *g, const struct range *r)
 {
 	struct gen_buffer *out = g->scope->buffers;
@@ -269,8 +269,8 @@ static void gen_windows(struct gen *g, const struct range *r)
 	}
 }
 
-/* Makes variables of the parameters that are numbers. Vectors and rootonly parameters are found in the caller instead,
- * each time that they are used. */
+/* Makes variables of the parameters that are numbers. Vectors and rootonly parameters are looked up in the caller instead,
+ * at each use. */
 static void gen_args(struct gen *g, const struct goal_call *c, const struct goal_schedule *s)
 {
 	for (const struct goal_param *p = s->params; p; p = p->next) {
@@ -336,7 +336,7 @@ static void gen_tag(struct gen *g, struct gen_scope *in)
 }
 
 /* Generates ENTER, which creates an instance of the schedule's labels and marks where its ops begin. Returns the number
- * of the call if it has a label, which then needs LEAVE, otherwise BIN_NONE. */
+ * of the call if it has a label, and so needs LEAVE; otherwise BIN_NONE. */
 static uint32_t gen_enter(struct gen *g, const struct goal_stmt *s, struct gen_scope *in)
 {
 	struct bin_call t = { .label = BIN_NONE,

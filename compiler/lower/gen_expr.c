@@ -99,7 +99,8 @@ static uint16_t gen_name(struct gen *g, const struct goal_expr *e, uint16_t into
 }
 
 /* Follows a vector from a called schedule to its callers, and returns what gen_vector() does. The search ends
- * at a parameter of the outermost schedule, or at one that a call left out, so that its default is used. Stores it in *p. */
+ * at a parameter of the outermost schedule, or at a parameter that a call left out, whose default is then used. Stores that
+ * parameter in *p. */
 static int find_vector(struct gen *g, const struct gen_scope *s, const char *name, const struct goal_param **p)
 {
 	for (;; s = s->up) {
@@ -133,8 +134,8 @@ struct vector {
 	const struct goal_param *left_out; /* parameter whose default is used because a call left it out, or NULL */
 };
 
-/* Finds the vector that an expression reads. A call may leave out a vector that has a default. It may also leave out one
- * without a default, if the program then executes no instruction that reads it. */
+/* Finds the vector that an expression reads. A call may leave out a vector that has a default. It may also leave out a
+ * vector without a default, if the program then executes no instruction that reads this vector. */
 static struct vector gen_read(struct gen *g, const char *name)
 {
 	struct vector r = { .v = GEN_NO_VECTOR };
@@ -187,7 +188,7 @@ static uint16_t gen_index(struct gen *g, const struct goal_expr *e, uint16_t int
 }
 
 /* Generates blockoff(n, k, i) or blocklen(n, k, i): offset or length of the i-th of k parts of n elements. The first
- * n mod k parts have one element more. */
+ * n mod k parts have one element more than the others. */
 static uint16_t gen_block(struct gen *g, const struct goal_expr *e, bool off, uint16_t into)
 {
 	uint16_t n = gen_expr(g, e->arg[0], GEN_ANY), k = gen_expr(g, e->arg[1], GEN_ANY), i = gen_expr(g, e->arg[2], GEN_ANY);
@@ -299,7 +300,7 @@ static uint16_t gen_function(struct gen *g, const struct goal_expr *e, uint16_t 
 /* Generates "and" or "or", which evaluates its second operand only if needed. The value is 0 or 1. */
 static uint16_t gen_logic(struct gen *g, const struct goal_expr *e, uint16_t into)
 {
-	uint16_t r = gen_reg(g); /* a register of its own, because arg 1 may read the variable in into */
+	uint16_t r = gen_reg(g); /* a separate register, because arg 1 may read the variable in register `into` */
 	uint32_t skip;
 
 	gen_into(g, e->arg[0], r);

@@ -76,7 +76,7 @@ void gen_inplace_range(struct gen *g)
 		return;
 	}
 	g->im->buffers.at[from->buf].inplace = (uint16_t)(to->buf + 1);
-	/* base needs a register that is kept: INPLACE reads it behind all ops. */
+	/* `base` needs a register that stays reserved, because INPLACE reads it after all ops. */
 	base = b->inplace->off ? gen_reg(g) : BIN_NOREG;
 	same = gen_reg(g);
 	skip = gen_emit_imm(g, BIN_JZ, g->is_inplace, 0);

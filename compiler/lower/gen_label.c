@@ -76,8 +76,8 @@ void gen_label(struct gen *g, const struct goal_labelref *l, uint32_t *label, ui
 	gen_indices(g, l, index);
 }
 
-/* Stores the label that a dependency names, its indices, and the register with the instance that it belongs to. Returns
- * true if the dependency needs DEPIN, because the label is in a call or stands for a call. */
+/* Stores the label that a dependency names, its indices, and the register with the label's instance. Returns true if the
+ * dependency needs DEPIN, because the label is in a call or stands for a call. */
 static bool resolve_label(struct gen *g, const struct goal_labelref *l, uint32_t *label, uint16_t index[2],
 			  uint16_t *instance)
 {

@@ -2,8 +2,8 @@
  * The parts of the language that only results have: "gets", and parameters of other ranks. */
 #include "compiler/lower/gen.h"
 
-/* The second range is in a buffer of another rank, whose size is not known here. If it is a whole buffer, it is taken to
- * be as long as the first range; if it gives a length, both lengths must be equal. */
+/* The second range is in a buffer of another rank, whose size is not known here. A whole buffer
+ * is taken to be as long as the first range. A range with a length must be as long as the first range. */
 void gen_gets(struct gen *g, const struct goal_stmt *s)
 {
 	struct bin_tmpl t = ir_tmpl(BIN_OP_GETS);
@@ -38,7 +38,7 @@ uint16_t gen_of(struct gen *g, const struct goal_expr *e, uint16_t into)
 	const struct goal_expr *what = e->arg[0];
 	unsigned index = 0;
 	const struct goal_param *p = gen_find_param(g, g->scope->s, what->name, &index);
-	uint16_t r = gen_reg(g), i = 0; /* r is not into, because arg 1 may read the variable in into */
+	uint16_t r = gen_reg(g), i = 0; /* r differs from `into`, because arg 1 may read the variable in register `into` */
 
 	if (!g->result)
 		gen_error(g, e->loc, "unknown-param", "no rank knows %s of another: this belongs into the result", what->name);

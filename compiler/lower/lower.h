@@ -19,8 +19,8 @@ static inline bool lower_too_short(uint64_t n, size_t len)
 int lower_plain(struct goal_diags *d, unsigned file, struct ir_graph *g);
 
 /* Compiles a plain text to a binary without building a graph; the caller owns the binary. Returns -ERR_SYNTAX, without
- * diagnostics, if a check might report something: the caller then builds the graph, whose checks report it. Otherwise
- * returns 0, -ERR_NOMEM, -ERR_RANGE or -ERR_SYS. */
+ * diagnostics, if a check might report something; the caller then builds the graph, and the checks on the graph report it.
+ * Otherwise returns 0, -ERR_NOMEM, -ERR_RANGE or -ERR_SYS. */
 int stream_plain(const char *name, const struct file *f, void **image, size_t *size);
 /* Begins a binary of plain GOAL: flags, the two buffers, and the rows of DIR. */
 int lower_plain_begin(struct ir_image *im, uint32_t nranks);
@@ -42,8 +42,8 @@ int lower_concrete(struct goal_diags *d, unsigned file, const struct bin *b, con
 /* Begins the binary of a program at a fixed size: names, flags, buffers, the parameter root, and the rows of DIR. */
 int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool roots, struct ir_image *out);
 
-/* Appends the result behind the ops of all ranks. A result of the schedule's own is always appended. That of the
- * collective that it implements is appended only if it depends on parameters whose values the binary does not keep. */
+/* Appends the result after the ops of all ranks. The schedule's own result is always appended. The result of the collective
+ * that the schedule implements is appended only if it depends on parameters whose values the binary does not keep. */
 int lower_concrete_result(struct goal_diags *d, unsigned file, const struct claim *claim, const struct bin_args *args,
 			  bool roots, struct ir_image *out);
 
@@ -56,14 +56,14 @@ int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out);
 void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,
 		 const struct bin_args *args, int err, const struct ir_fault *fault);
 
-/* True if the fault is that an argument for a vector of the schedule has the wrong length. */
+/* True if the fault is a wrong length of an argument for a vector of the schedule. */
 bool lower_wrong_length(const struct bin *b, int err, const struct ir_fault *fault);
 
 /* Returns how many instructions a schedule of that size may execute, all ranks together. The limit keeps a mistake in a
  * loop from filling the memory. */
 uint64_t lower_fuel(uint32_t size);
 
-/* Writes the values of a specialisation to out, as messages begin: "size 4, count 7, root 0: ". */
+/* Writes the values of a specialisation to `out`, in the form in which messages begin: "size 4, count 7, root 0: ". */
 void lower_sample(char *out, size_t size, const struct bin *b, const struct bin_args *args);
 
 #endif

@@ -83,7 +83,7 @@ static int eval_arith(struct conc *c, int op, struct value x, struct value y, st
 	}
 	err = row_of(c, x, &a);
 	if (x.term && binary && y.term && x.v == y.v && op >= BIN_EQ && op <= BIN_LE) {
-		*out = (struct value){ false, op == BIN_EQ || op == BIN_LE }; /* operands of the same row are equal */
+		*out = (struct value){ false, op == BIN_EQ || op == BIN_LE }; /* operands with the same row of EXPRS are equal */
 		return 0;
 	}
 	if (!err && binary)
@@ -129,7 +129,7 @@ static struct value get_size(const struct conc *c, uint32_t buffer)
 	return (struct value){ c->term_size[buffer], (int64_t)c->sp.bufsize[buffer] };
 }
 
-/* Checks a range, unless it or the size is a term: it is then checked at bind, when count is known. */
+/* Checks a range. If the range or the size is a term, the check happens at bind, when count is known. */
 static int check_range(struct conc *c, uint32_t what, struct value off, struct value len, struct value size)
 {
 	if (off.term || len.term || size.term || !is_outside((uint64_t)off.v, (uint64_t)len.v, (uint64_t)size.v))
@@ -139,7 +139,7 @@ static int check_range(struct conc *c, uint32_t what, struct value off, struct v
 
 /* ---- ops ---- */
 
-/* Makes a nop of a copy of a range onto itself. */
+/* Turns a copy of a range onto itself into a nop. */
 static void class_onto_itself(struct bin_class *k)
 {
 	if (k->kind != BIN_OP_COPY || k->buf[0] != k->buf[1] || k->off[0] != k->off[1])
@@ -168,7 +168,7 @@ static int class_range(struct conc *c, const struct bin_tmpl *t, unsigned i, boo
 	return err || zero ? err : row_of(c, off, &k->off[i]);
 }
 
-/* Sets the source range of a GETS. It is in a buffer of another rank, whose size is not known here. */
+/* Sets the source range of a GETS. The range is in a buffer of another rank, whose size is not known here. */
 static int class_got_range(struct conc *c, const struct bin_tmpl *t, struct bin_class *k)
 {
 	const struct value off = get_value(&c->m, t->off[1]), len = get_value(&c->m, t->len);
@@ -238,7 +238,7 @@ static int emit(struct machine *m, const struct bin_tmpl *t, enum bin_insn insn,
 	return emit_template(conc_of(m), t, insn, line);
 }
 
-/* Moves the ranges of an op that are in buffer t->buf[0] to buffer t->buf[1], from offset base on. */
+/* Moves the ranges of an op from buffer t->buf[0] to buffer t->buf[1], from offset `base` on. */
 static int move_op(struct conc *c, uint32_t i, const struct bin_tmpl *t, struct value base)
 {
 	struct bin_class k = c->im->classes.at[c->cls[i]];
@@ -279,7 +279,7 @@ static int put_in_place(struct machine *m, const struct bin_tmpl *t, bool result
 
 /* ---- ranks ---- */
 
-/* Provides memory for a rank with at most ops ops and, on average, BIN_USUAL_DEPS dependencies each. */
+/* Provides memory for a rank with at most `ops` ops, which have at most BIN_USUAL_DEPS dependencies on average. */
 static int take_room(struct conc *c, uint32_t ops)
 {
 	const struct bin *b = c->m.b;
@@ -356,7 +356,7 @@ static int append_rank(struct conc *c)
 
 	for (uint32_t i = 0; i < r.nops && !err; i++)
 		encoded[i] = ir_image_op(c->im, &r.ops[i], c->cls[i]);
-	for (uint32_t i = 0; i < c->im->buffers.n && !err; i++) /* passes may have added buffers: their size here is 0 */
+	for (uint32_t i = 0; i < c->im->buffers.n && !err; i++) /* passes may have added buffers, whose size is 0 here */
 		err = row_of(c, (struct value){ 0 }, &rows[i]);
 	for (uint32_t i = 0; i < c->m.b->nbuffers && !err; i++)
 		err = row_of(c, get_size(c, i), &rows[buffer_number(c, i)]);
@@ -431,7 +431,7 @@ static void conc_fini(struct conc *c)
 	free(c->cls);
 }
 
-/* Lowers the program that begins at instruction from, for all ranks. args->by_rank has the arguments of each rank. */
+/* Lowers the program that begins at instruction `from`, for all ranks. args->by_rank has the arguments of each rank. */
 static int lower_ranks(struct conc *c, const struct bin_args *args, uint32_t from)
 {
 	struct ir_rows rows;
@@ -449,7 +449,7 @@ static int lower_ranks(struct conc *c, const struct bin_args *args, uint32_t fro
 	return err;
 }
 
-/* Lowers the program that begins at instruction from, for all ranks, and for each root if roots is set. */
+/* Lowers the program that begins at instruction `from`, for all ranks, and for each root if `roots` is set. */
 static int lower_all_ranks(struct conc *c, const struct bin_args *args, struct arg_rows *rows, bool roots,
 			   uint32_t from)
 {

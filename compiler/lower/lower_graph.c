@@ -36,7 +36,7 @@ static int64_t class_of(struct ir_image *im, const struct bin_op *op)
 	return r < 0 ? r : ir_image_class(im, &c);
 }
 
-/* Adds the buffers that passes have added to the graph. They are scratch. */
+/* Adds to the image the scratch buffers that passes have added to the graph. */
 static int add_buffers(const struct ir_graph *g, struct ir_image *im)
 {
 	while (im->buffers.n < g->nbuffers) {

@@ -15,14 +15,14 @@ struct lower {
 	struct goal_loc num_at;
 	bool *seen;
 	size_t len; /* length of the text */
-	uint64_t want, given; /* numbers of ranks: num_ranks, and those read so far */
-	/* state of the rank being read */
+	uint64_t want, given; /* number of ranks that num_ranks says, and number of ranks read so far */
+	/* The fields below are the state of the rank being read. */
 	uint32_t rank;
 	struct goal_loc rank_at;
 	VEC(struct goal_plain_op) ops;
 	VEC(struct goal_plain_dep) deps;
 	const struct goal_labels *labels;
-	VEC(uint32_t) op_of; /* for each label, 1 + its op, or 0 */
+	VEC(uint32_t) op_of; /* for each label, 1 + number of its op, or 0 */
 	VEC(struct bin_dep) edges;
 };
 
@@ -36,7 +36,7 @@ static int on_num_ranks(void *arg, uint64_t n, struct goal_loc at)
 		return 0;
 	}
 	l->want = n;
-	if (lower_too_short(n, l->len)) /* most ranks are missing: that is reported, and the others need no check */
+	if (lower_too_short(n, l->len)) /* most ranks are missing: this is reported, and the others need no check */
 		return 0;
 	l->g->ranks = mem_calloc(n, sizeof *l->g->ranks);
 	l->seen = mem_calloc(n, sizeof *l->seen);
@@ -93,7 +93,7 @@ static int define_labels(struct lower *l)
 	return 0;
 }
 
-/* Returns 1 + the op of a label, or 0 after reporting that there is none. */
+/* Returns 1 + the number of a label's op, or 0 after reporting that there is none. */
 static uint32_t op_of(struct lower *l, uint32_t label, struct goal_loc at)
 {
 	size_t len;
@@ -179,7 +179,7 @@ static int on_end(void *arg, const struct goal_labels *labels, bool broken)
 			op->buf[0] = (uint16_t)buf;
 			op->off[0] = bytes[buf];
 			if (p->size > (uint64_t)INT64_MAX - bytes[buf]) {
-				if (p->size != UINT64_MAX) /* the parser has reported that one */
+				if (p->size != UINT64_MAX) /* otherwise the parser has reported the size */
 					goal_diag(l->d, GOAL_ERROR, p->loc, "overflow",
 						  "with this op the bytes of rank %u exceed %lld", r,
 						  (long long)INT64_MAX);

@@ -30,7 +30,7 @@ void gen_range(struct gen *g, const struct goal_range *range, bool write, struct
 	}
 }
 
-/* Generates the check of "reduce b with a into b" that both b are the same range. */
+/* For "reduce b with a into b", generates the check that both b are the same range. */
 static void gen_again(struct gen *g, const struct goal_range *again, const struct bin_tmpl *t)
 {
 	struct bin_tmpl second = *t;
@@ -228,7 +228,7 @@ void gen_block_of(struct gen *g, const struct goal_stmt *s)
 		unsigned low = g->top;
 
 		gen_stmt(g, s);
-		if (g->vars.n == before) /* without a new variable, all registers that the statement took are free again */
+		if (g->vars.n == before) /* if the statement declared no variable, all registers that it took are free again */
 			g->top = low;
 	}
 	gen_drop_vars(g, vars);
@@ -358,7 +358,7 @@ static void gen_prologue(struct gen *g)
 	gen_inplace_range(g);
 }
 
-/* Generates a program with a prologue of its own, and returns its first instruction. */
+/* Generates a program with its own prologue, and returns the number of its first instruction. */
 static uint32_t gen_code(struct gen *g, const struct goal_stmt *body)
 {
 	uint32_t jump = gen_emit_imm(g, BIN_JMP, 0, 0), start = (uint32_t)g->im->code.n;
@@ -372,8 +372,8 @@ static uint32_t gen_code(struct gen *g, const struct goal_stmt *body)
 	gen_block_of(g, body);
 	gen_inplace_ops(g);
 	gen_emit_abc(g, BIN_END, 0, 0, 0);
-	/* The program begins with a jump to these instructions at its end, which load its constants and jump back. They can
-	 * only be generated now, when all constants are known. */
+	/* The instructions that load the constants can only be generated now, when all constants are known. So the program
+	 * begins with a jump to them, and they jump back. */
 	gen_jump_here(g, jump);
 	g->at = g->scope->s->loc;
 	for (unsigned i = 0; i < g->nconsts; i++)
@@ -393,7 +393,7 @@ static size_t count_buffers(const struct goal_schedule *s)
 	return n;
 }
 
-/* Generates the program of a schedule in an empty image. The schedule is not called but stands by itself. */
+/* Generates the program of a schedule in an empty image. The schedule stands by itself: no other schedule calls it. */
 static __attribute__((noinline)) void gen_schedule(struct gen *g, const struct goal_schedule *s)
 {
 	struct gen_scope scope = { .s = s,

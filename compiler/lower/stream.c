@@ -19,12 +19,12 @@ struct stream {
 	uint32_t nranks;
 	uint32_t next, rank; /* number that the next rank must have; number of the rank being read */
 	uint64_t sends, recvs; /* numbers of ops of all ranks */
-	/* state of the rank being read */
+	/* The fields below are the state of the rank being read. */
 	VEC(struct bin_op32) ops;
 	VEC(struct bin_dep) deps; /* op and on are labels until the rank ends, then ops */
-	VEC(uint32_t) op_of; /* for each label, 1 + its op, or 0 */
-	uint64_t bytes[2]; /* bytes of its sends and of its recvs */
-	/* last op of each kind and its class: the next one of the kind is often like it */
+	VEC(uint32_t) op_of; /* for each label, 1 + number of its op, or 0 */
+	uint64_t bytes[2]; /* bytes of the rank's sends, and of its recvs */
+	/* last op of each kind, and its class: the next op of this kind often has the same class */
 	struct {
 		struct bin_op op;
 		uint32_t cls;
@@ -53,7 +53,7 @@ static int on_rank(void *arg, uint32_t rank, struct goal_loc at)
 	return 0;
 }
 
-/* Returns the class of an op, which often is that of the last op of its kind. */
+/* Returns the class of an op. It often is the class of the last op of the same kind. */
 static int64_t class_of(struct stream *s, const struct goal_plain_op *p)
 {
 	const struct bin_op *last = &s->last[p->kind].op;
@@ -197,7 +197,7 @@ static bool end_is_later(const struct bin_class *classes, const struct end *x, c
 
 #define FEW 16u
 
-/* Sorts ends by a stable merge sort, and short runs by insertion. */
+/* Sorts ends by a stable merge sort that sorts short runs by insertion. */
 static void sort_ends(const struct bin_class *classes, struct end *v, struct end *room, size_t n)
 {
 	size_t half = n / 2, i = 0, k = half, out = 0;

@@ -16,17 +16,17 @@
 
 struct edge {
 	uint32_t end[2]; /* sender and receiver */
-	/* index among the caller's edges, or larger if added; in a search for a matching: index in edges, or NONE */
+	/* index among the caller's edges, or larger for an added edge; in a search for a matching, index in `edges`, or NONE */
 	uint32_t id;
-	uint32_t times; /* in a search for a matching: multiplicity */
+	uint32_t times; /* multiplicity, in a search for a matching */
 };
 
 struct colouring {
 	uint32_t nodes, degree; /* nodes on each side; degree of every node */
 	uint32_t nreal;
 	struct edge *edges; /* nodes * degree */
-	struct edge *arcs; /* edges of a search for a matching; room for all edges and one more for each node */
-	uint32_t *pair[2]; /* for each edge, the one paired with it at its sender, and at its receiver */
+	struct edge *arcs; /* edges of a search for a matching; has room for all edges and one more for each node */
+	uint32_t *pair[2]; /* for each edge, the edges paired with it: at its sender, and at its receiver */
 	uint32_t *open; /* for each node, an edge that is not paired yet */
 	uint8_t *half; /* the half to which each edge is assigned */
 	uint32_t *colour;
@@ -36,9 +36,9 @@ struct colouring {
 
 enum { UNSEEN = 2 };
 
-/* Divides n edges into two halves, such that each node with an even number of edges has as many in each. At each node
- * edges are paired, and paired edges go to different halves. Pairs form cycles that alternate between senders and
- * receivers, so the cycles have even length. */
+/* Divides n edges into two halves, such that each node with an even number of edges has equally many in both halves. At each
+ * node edges are paired, and paired edges go to different halves. This is always possible: pairs form cycles that alternate
+ * between senders and receivers, so the cycles have even length. */
 static void halve_edges(struct colouring *c, const struct edge *edges, uint32_t n)
 {
 	for (unsigned side = 0; side < 2; side++) {
@@ -71,7 +71,7 @@ static void halve_edges(struct colouring *c, const struct edge *edges, uint32_t 
 /* ---- a perfect matching ---- */
 
 /* Halves the multiplicities of the arcs. Odd ones are rounded up or down by dividing these arcs into two halves. The
- * half with fewer bad arcs is the one rounded up. */
+ * multiplicities in the half with fewer bad arcs are rounded up. */
 static uint32_t halve_arcs(struct colouring *c, uint32_t n)
 {
 	struct edge *arcs = c->arcs;
@@ -79,7 +79,7 @@ static uint32_t halve_arcs(struct colouring *c, uint32_t n)
 	uint64_t bad[2] = { 0, 0 };
 	unsigned keep;
 
-	for (uint32_t i = 0; i < n; i++) /* moves the odd ones to the front */
+	for (uint32_t i = 0; i < n; i++) /* moves the odd arcs to the front */
 		if (arcs[i].times & 1) {
 			struct edge swap = arcs[odd];
 
@@ -99,8 +99,8 @@ static uint32_t halve_arcs(struct colouring *c, uint32_t n)
 }
 
 /* Finds a perfect matching of the regular graph of nodes * d edges, and puts it into half 0. Each edge gets a
- * multiplicity such that the degree is almost a power of two, 2^t. Bad arcs, fewer than that, make up for the rest.
- * Each of t halvings at least halves the number of bad arcs, so none is in the matching that remains. */
+ * multiplicity such that the degree is almost a power of two, 2^t. Bad arcs, fewer than 2^t, fill up the degree. Each of t
+ * halvings at least halves the number of bad arcs, so no bad arc is in the matching that remains. */
 static void find_matching(struct colouring *c, struct edge *edges, uint32_t d)
 {
 	uint32_t m = c->nodes * d, n = 0, t = 0, times, more;
@@ -149,7 +149,7 @@ static void paint_edges(struct colouring *c, const struct edge *edges, uint32_t 
 			c->colour[edges[i].id] = colour;
 }
 
-/* Colours a regular graph with d colours, from first on, and leaves the edges sorted by colour. */
+/* Colours a regular graph with d colours, numbered from `first` on, and leaves the edges sorted by colour. */
 static void colour_regular(struct colouring *c, struct edge *edges, uint32_t d, uint32_t first)
 {
 	uint32_t again = 0;
@@ -168,7 +168,7 @@ static void colour_regular(struct colouring *c, struct edge *edges, uint32_t d, 
 	halve_edges(c, edges, 2 * c->nodes * d);
 	partition_halves(c, edges, 2 * c->nodes * d);
 	colour_regular(c, edges, d, first);
-	/* Together with some colours of the first half, the second half has a degree that is a power of two, and so
+	/* Together with `again` colours of the first half, the second half has a degree that is a power of two. It then
 	 * needs no matching. */
 	while ((d + again) & (d + again - 1))
 		again++;
@@ -178,9 +178,9 @@ static void colour_regular(struct colouring *c, struct edge *edges, uint32_t d, 
 
 /* ---- regular graph ---- */
 
-/* Merges nodes as long as the merged node has at most d edges. A proper colouring for merged nodes is proper for the
- * nodes themselves. Two consecutive merged nodes have more than d edges, so the graph does not grow much when all nodes
- * are filled up. Returns the number of merged nodes; to[i] is the new number of node i. */
+/* Merges nodes while the merged node has at most d edges. Returns the number of merged nodes; to[i] is the new number of node
+ * i. A proper colouring for merged nodes is proper for the nodes themselves. Any two consecutive merged nodes together have
+ * more than d edges, so the graph does not grow much when edges are added until all nodes have d edges. */
 static uint32_t merge_nodes(const uint32_t *degree, uint32_t nodes, uint32_t d, uint32_t *to)
 {
 	uint32_t n = 0, used = 0;
@@ -196,7 +196,7 @@ static uint32_t merge_nodes(const uint32_t *degree, uint32_t nodes, uint32_t d, 
 	return n + 1;
 }
 
-/* Returns the first node from *at on with fewer than d edges, and counts one edge more for it. */
+/* Returns the first node, from *at on, with fewer than d edges, and counts one more edge for this node. */
 static uint32_t take_free(uint32_t *used, uint32_t d, uint32_t *at)
 {
 	while (used[*at] == d)

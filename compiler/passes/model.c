@@ -30,7 +30,7 @@ unsigned model_height(const struct model *m, uint32_t ranks)
 	return h;
 }
 
-/* k^(i-1): the number of leaves below a vertex of level i. */
+/* Returns k^(i-1), the number of leaves below a vertex of level i. */
 static uint64_t vertex_leaves(const struct model *m, unsigned i)
 {
 	uint64_t n = 1;
@@ -46,7 +46,7 @@ static double transfer_weight(const struct model *m, unsigned i)
 	return m->ratio * (m->growing ? (double)vertex_leaves(m, i) : 1);
 }
 
-/* F(N, i), Eq. 5: the number of transfers of level i. */
+/* Returns F(N, i), Eq. 5: the number of transfers of level i. */
 static uint64_t count_transfers(const struct model *m, uint32_t ranks, unsigned i)
 {
 	uint64_t below = vertex_leaves(m, i);
@@ -62,7 +62,7 @@ static uint64_t most_children(const struct model *m, uint32_t ranks, unsigned i)
 	return others < m->k - 1 ? others : m->k - 1;
 }
 
-/* Returns the time of the s levels at the leaves, on the ranks' own cores: the first part of Eq. 6 to 9, and Eq. 3. */
+/* Returns the time of the s levels at the leaves, which run on the ranks' own cores: Eq. 3, and the first part of Eq. 6 to 9. */
 static double on_ranks(const struct model *m, uint32_t ranks, unsigned s)
 {
 	unsigned h = model_height(m, ranks);
@@ -73,7 +73,7 @@ static double on_ranks(const struct model *m, uint32_t ranks, unsigned s)
 	return t;
 }
 
-/* Returns the time of the levels above s, on the communication cores: the sum in Eq. 6 to 9. */
+/* Returns the time of the levels above s, which run on the communication cores: the sum in Eq. 6 to 9. */
 static double folded_time(const struct model *m, uint32_t ranks, unsigned s)
 {
 	unsigned h = model_height(m, ranks);
@@ -99,7 +99,7 @@ double model_compute(const struct model *m, uint32_t ranks)
 {
 	double all = m->compute < 0 ? model_blocking(m, m->cores) : m->compute;
 
-	return m->cores * all / ranks; /* rounded once, so that whole numbers stay whole and ties are found */
+	return m->cores * all / ranks; /* one rounding only, so that whole numbers stay whole and equal times compare equal */
 }
 
 double model_nonblocking(const struct model *m, uint32_t ranks, unsigned s)

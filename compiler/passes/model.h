@@ -10,31 +10,31 @@
 #include <stdint.h>
 
 struct model {
-	uint32_t cores; /* of the node: each rank has one, and the others are communication cores */
+	uint32_t cores; /* cores of the node: each rank has one core, and the others are communication cores */
 	uint32_t k;	/* the tree is k-nomial; the paper's tree is binomial, k = 2 */
 	bool growing;	/* true if each level carries k times as much as the one below, as in gather and scatter */
 	double ratio;	/* time of a transfer divided by that of a copy: 1, or more if the transfer reduces */
-	double compute; /* time of the computation on all cores; below 0: that of the blocking collective on all cores */
+	double compute; /* time of the computation on all cores; below 0: as long as the blocking collective on all cores */
 };
 
 /* Returns the paper's own parameters for a node. */
 struct model model_paper(uint32_t cores);
 
-/* H(N), the number of levels of the tree. */
+/* Returns H(N), the number of levels of the tree. */
 unsigned model_height(const struct model *m, uint32_t ranks);
-/* T_blocking(N), Eq. 3: every rank communicates on its own core. */
+/* Returns T_blocking(N), Eq. 3: every rank communicates on its own core. */
 double model_blocking(const struct model *m, uint32_t ranks);
-/* C(N), Eq. 4: a computation of a fixed size, shared by the ranks. */
+/* Returns C(N), Eq. 4: the time of a computation of a fixed size that the ranks share. */
 double model_compute(const struct model *m, uint32_t ranks);
-/* T_non-blocking(S, N), Eq. 6 and 8: the s levels at the leaves run on the ranks' cores, the others on the
+/* Returns T_non-blocking(S, N), Eq. 6 and 8: the s levels at the leaves run on the ranks' cores, the other levels on the
  * communication cores. The result is infinite if there are other levels but no communication cores. */
 double model_nonblocking(const struct model *m, uint32_t ranks, unsigned s);
-/* T_overlapped(S, N), Eq. 7 and 9: the same while the ranks compute. */
+/* Returns T_overlapped(S, N), Eq. 7 and 9: as T_non-blocking(S, N), but while the ranks compute. */
 double model_overlapped(const struct model *m, uint32_t ranks, unsigned s);
 /* Returns the smallest s with the least T_overlapped. */
 unsigned model_best(const struct model *m, uint32_t ranks);
-/* Returns the number of ranks, from first to last, with the least T_overlapped at its best s; the lowest if there are
- * several. */
+/* Returns the number of ranks, from first to last, with the least T_overlapped at its best s. Returns the lowest
+ * number if several are equally good. */
 uint32_t model_best_ranks(const struct model *m, uint32_t first, uint32_t last);
 
 #endif

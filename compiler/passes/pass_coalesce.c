@@ -29,7 +29,7 @@ struct message {
 	uint32_t tag; /* tag of the message; 0 if messages with different tags may be merged */
 };
 
-/* Messages with adjacent ranges: [from, to) of a list. */
+/* Messages with adjacent ranges: elements [from, to) of a list of messages. */
 struct bundle {
 	uint32_t from, to;
 	uint64_t len, off[2];
@@ -43,7 +43,7 @@ struct added {
 	struct bin_op op;
 };
 
-/* Changes to a rank. ADDED + k stands for the k-th added op. */
+/* In the changes to a rank, ADDED + k stands for the k-th added op. */
 #define ADDED 0x80000000u
 struct edit {
 	uint32_t *begun, *done; /* for each op, the op that replaces its start, and the op that replaces its completion */
@@ -52,9 +52,9 @@ struct edit {
 
 struct coalesce {
 	struct ir_graph *g;
-	uint64_t most; /* most elements of a bundle that is copied */
+	uint64_t most; /* largest number of elements of a bundle that is copied */
 	int64_t scratch; /* buffer for gathering, or -1 */
-	struct edit *edits; /* for each rank; begun is NULL if the rank stays as it is */
+	struct edit *edits; /* changes to each rank; begun is NULL if the rank stays as it is */
 	VEC(struct bundle) bundles;
 };
 
@@ -66,7 +66,7 @@ struct coalesce {
 			return (a) < (b) ? -1 : 1; \
 	} while (0)
 
-/* Compares what must be equal for two messages to be merged; 0 if they may be. */
+/* Compares the properties that must be equal in messages that are merged. Returns 0 if the two messages may be merged. */
 static int compare_ends(const struct end *x, const struct end *y)
 {
 	COMPARE(x->rank, y->rank);
@@ -103,7 +103,7 @@ static int by_text(const void *a, const void *b)
 	return 0;
 }
 
-/* Messages without bytes come first, because they count as adjacent to any other. */
+/* Orders messages by position. Messages without bytes come first, because they count as adjacent to any other message. */
 static int by_position(const void *a, const void *b)
 {
 	const struct message *x = a, *y = b;
@@ -142,7 +142,7 @@ static struct end make_end(const struct ir_graph *g, uint32_t rank, uint32_t at)
 	return (struct end){ &r->ops[at], r->deps + r->dep_at[at], rank, at, r->dep_at[at + 1] - r->dep_at[at] };
 }
 
-/* Lists all messages. Those that may be merged are consecutive, in the order of the text. */
+/* Lists all messages. Messages that may be merged with each other are consecutive, in the order of the text. */
 static int find_messages(const struct ir_graph *g, struct message **out, size_t *n)
 {
 	struct ir_match *m = NULL;
@@ -196,7 +196,8 @@ static bool side_by_side(const struct bundle *p, uint32_t n, unsigned side)
 	return true;
 }
 
-/* Sets the range of a merged message on one side: where its bundles are, if they are adjacent, otherwise scratch memory. */
+/* Sets the range of a merged message on one side: where its bundles are, if these are adjacent; otherwise scratch
+ * memory. */
 static int gather_bundle(struct coalesce *c, const struct message *all, const struct message *first, unsigned side,
 			 const struct bundle *p, uint32_t n)
 {
@@ -293,12 +294,12 @@ static int find_bundles(struct coalesce *c, const struct message *m, uint32_t n)
 /* Merges a group of n messages: first those with adjacent ranges, then the small ones. */
 static int merge_group(struct coalesce *c, struct message *m, uint32_t n)
 {
-	bool copies = m->end[0].rank != m->end[1].rank; /* from a rank to itself a copy costs as much as a message */
+	bool copies = m->end[0].rank != m->end[1].rank; /* from a rank to itself, a message costs only as much as a copy */
 	uint32_t kept = 1, small = 0;
 	struct bundle *p;
 	int err;
 
-	for (uint32_t i = 1; i < n; i++) /* keep those in the same order on both ranks */
+	for (uint32_t i = 1; i < n; i++) /* keeps the messages that are in the same order on both ranks */
 		if (m[i].end[1].at > m[kept - 1].end[1].at)
 			m[kept++] = m[i];
 	qsort(m, kept, sizeof *m, by_position);
@@ -324,12 +325,13 @@ static int merge_group(struct coalesce *c, struct message *m, uint32_t n)
 /* ---- the new ops of a rank ---- */
 
 struct renumbering {
-	uint32_t *at, *list; /* the added ops of op i: list[at[i] … at[i + 1] - 1] */
+	uint32_t *at, *list; /* the ops that were added at op i: list[at[i] … at[i + 1] - 1] */
 	uint32_t *old, *added; /* new numbers of the old and the added ops */
 	uint32_t n;
 };
 
-/* Numbers the ops. Added ops come right before or after their op, in the order in which they were added. */
+/* Numbers the ops. Added ops come right before or after the op to which they were added, in the order of
+ * addition. */
 static void number_ops(const struct ir_rank *r, const struct edit *e, struct renumbering *w)
 {
 	for (size_t k = 0; k < e->added.n; k++)

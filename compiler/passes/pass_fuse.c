@@ -22,21 +22,21 @@
 
 #define NONE UINT32_MAX
 
-/* An op that reads what another one wrote, or that writes what it read. */
+/* Link from one op to another op, which reads what the first one wrote, or overwrites what the first one read. */
 struct link {
 	uint32_t op, next;
 	uint32_t spans; /* number of common spans */
 };
 
 struct fused {
-	uint32_t readers; /* links: ops that read what this op wrote */
-	uint32_t reuses; /* links of a copy: the next writers of what it read */
+	uint32_t readers; /* list of links to the ops that read what this op wrote */
+	uint32_t reuses; /* list of links from a copy to the next writers of what it read */
 	uint32_t first; /* position of the first op that waits for this one, or NONE */
 	uint32_t into; /* recv that this op is merged with, or NONE */
-	uint32_t at; /* new number */
-	/* 1 + an op that is known to be ordered after this one; 1 + an op that is known not to be */
+	uint32_t at; /* new number of the op */
+	/* ordered: 1 + an op that is known to be ordered after this op; loose: 1 + an op that is known not to be; or 0 */
 	uint32_t ordered, loose;
-	uint32_t instead; /* for a removed op, the dependency that replaces one on it, or NONE */
+	uint32_t instead; /* for a removed op, the dependency that replaces dependencies on this op, or NONE */
 	bool gone, changed;
 };
 
@@ -46,8 +46,8 @@ struct fuse {
 	struct flow flow;
 	struct fused *of;
 	VEC(struct link) links;
-	bool *loose; /* for each span, true if only messages give the order */
-	uint32_t *last; /* for each span, the op that writes to it last, or NONE; made on first use */
+	bool *loose; /* for each span, true if only messages order its accesses */
+	uint32_t *last; /* for each span, the last op that writes to it, or NONE; the array is made on first use */
 	uint32_t at; /* current op of the walk */
 	bool any, again; /* any: this round changed something; again: another round may do more */
 };
@@ -142,7 +142,7 @@ static void redirect_range(struct fuse *f, uint32_t op, int k, const struct bin_
 {
 	struct bin_op *o = &f->r->ops[op];
 
-	/* buffer 0 is to be read, instead of buffer 1 */
+	/* the op then accesses the copy's buffer 0 instead of its buffer 1 */
 	o->off[k] = o->off[k] - copy->off[1] + copy->off[0];
 	o->buf[k] = copy->buf[0];
 	f->of[op].changed = true;
@@ -150,7 +150,7 @@ static void redirect_range(struct fuse *f, uint32_t op, int k, const struct bin_
 
 /* ---- copies ---- */
 
-/* True if all readers of the copy may read the original. */
+/* True if all ops that read the target of a copy may read the copy's source instead. */
 static bool can_drop(struct fuse *f, uint32_t i)
 {
 	const struct flow_range *x = f->flow.range[i];
@@ -162,7 +162,7 @@ static bool can_drop(struct fuse *f, uint32_t i)
 
 		if (reads_only(f, &f->links.at[l], x[1]) < 0 || f->of[by].changed || f->of[by].gone)
 			return false;
-		/* The reader must not write to the original, which it would read instead of the copy. */
+		/* The reader must not write to the source of the copy, which it would then read. */
 		for (unsigned k = 0; k < bin_nranges(f->r->ops[by].kind); k++)
 			if (bin_writes(f->r->ops[by].kind, k) && spans_overlap(f->flow.range[by][k], x[0]))
 				return false;
@@ -191,14 +191,15 @@ static void drop_copies(struct fuse *f)
 
 #define MOST_SEARCHED 32u /* most ops that are searched before a merge is given up */
 
-/* True if a recv can wait for all that op waits for, where op waits for the recv. */
+/* True if a recv can also wait for everything that `op` waits for. `op` waits for the recv. */
 static bool can_wait(struct fuse *f, uint32_t recv, uint32_t op)
 {
 	const struct ir_rank *r = f->r;
 	uint32_t todo[MOST_SEARCHED], n = 0, at = 0;
 	bool direct = false;
 
-	/* In the position of op, the recv comes after all of these, and before all others that wait for the recv. */
+	/* If the recv moves to the position of op, it comes after all that op waits for. It must also come before all other ops
+	 * that wait for the recv. */
 	if (f->c->value[0])
 		return f->of[recv].first == f->flow.pos[op];
 	for (uint32_t d = r->dep_at[op]; d < r->dep_at[op + 1]; d++)
@@ -216,7 +217,7 @@ static bool can_wait(struct fuse *f, uint32_t recv, uint32_t op)
 		if (bin_is_message(r->ops[i].kind)) {
 			if (!flow_before(&f->flow, i, recv, NULL))
 				return false;
-			continue; /* then the ops that the message waits for come before the recv too */
+			continue; /* the ops that this message waits for come before the recv too */
 		}
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
 			if (n == MOST_SEARCHED)
@@ -227,7 +228,7 @@ static bool can_wait(struct fuse *f, uint32_t recv, uint32_t op)
 	return direct;
 }
 
-/* True if op reads exactly what the recv wrote, and can be merged with it. */
+/* True if `op` reads exactly what the recv wrote, and can be merged with the recv. */
 static bool can_merge(struct fuse *f, uint32_t recv, uint32_t op)
 {
 	const struct bin_op *a = &f->r->ops[recv], *o = &f->r->ops[op];
@@ -257,7 +258,7 @@ static int find_last(struct fuse *f)
 	return 0;
 }
 
-/* True if all other readers of the received data can read the copy instead that `op` makes. */
+/* True if all other readers of the received data can instead read the copy that `op` makes. */
 static int can_share(struct fuse *f, uint32_t recv, uint32_t op)
 {
 	struct flow_range to = f->flow.range[op][1];
@@ -324,18 +325,18 @@ static int merge_messages(struct fuse *f)
 
 /* ---- the new ops ---- */
 
-/* Returns the dependency that replaces one on an old op, in old numbers, or NONE. */
+/* Returns the dependency, in old numbers, that replaces a dependency on an old op; NONE if none does. */
 static uint32_t resolve_dep(const struct fuse *f, uint32_t dep)
 {
 	const struct fused *x = &f->of[dep & ~BIN_START];
 
 	if (x->gone && x->at == NONE)
 		return x->instead;
-	/* If it waited for the start of a merged op, it now waits for the recv to complete. */
+	/* A dependency on the start of a merged op becomes a dependency on the completion of the recv. */
 	return x->into != NONE ? x->into : dep;
 }
 
-/* Assigns new numbers. A removed copy stays as a nop if it passes several dependencies on. */
+/* Assigns new numbers. A removed copy stays as a nop if it waits for several ops. */
 static void assign_numbers(struct fuse *f)
 {
 	struct ir_rank *r = f->r;
@@ -409,7 +410,7 @@ static void shrink_scratch(const struct fuse *f)
 	}
 }
 
-/* Notes for each op that the op at position p waits for it. */
+/* Sets `first` of each op that the op at position p waits for, unless it is set. */
 static void note_waiting(struct fuse *f, uint32_t p)
 {
 	uint32_t i = f->flow.order[p];
@@ -422,7 +423,7 @@ static void note_waiting(struct fuse *f, uint32_t p)
 	}
 }
 
-/* Runs one round. A round that removes copies leaves merges with recvs to the next one. */
+/* Runs one round. A round that removes copies leaves merges with recvs to the next round. */
 static int one_round(struct fuse *f)
 {
 	int err = flow_init(&f->flow, f->r);

@@ -39,7 +39,7 @@ struct collective {
 	bool twice; /* the schedule is called with one buffer for both in and out */
 	struct {
 		const char *name, *text;
-	} calls[2]; /* names after the prefix NAME */
+	} calls[2]; /* schedules that are called; `name` is the part after the prefix NAME */
 };
 
 static const struct collective collectives[] = {
@@ -49,8 +49,8 @@ static const struct collective collectives[] = {
 	{ .name = "MPI_Barrier", .modes = "", .calls = { { "_gather", gather }, { "_bcast", bcast } } },
 };
 
-/* The ranks of nodes. Node i begins at rank begin[i]. The last of begin stands for all further nodes, of each ranks. If
- * cyclic is not 0, it is the number of nodes, and node i has every cyclic-th rank from i on. */
+/* The ranks of nodes. Node i begins at rank begin[i]. From the last element of begin on, all nodes have `each` ranks. If
+ * cyclic is not 0, it is the number of nodes, and node i has the ranks i, i + cyclic, i + 2 cyclic and so on. */
 struct nodes {
 	VEC(int64_t) begin;
 	int64_t each, cyclic;
@@ -98,7 +98,7 @@ int pass_hierarchy_nodes(const uint32_t *node, uint32_t nranks, uint32_t *apart,
 
 	for (uint32_t r = 0; r < nranks; r++)
 		most = node[r] > most ? node[r] : most;
-	next = mem_calloc((size_t)most + 1, sizeof *next); /* by node: 1 + its last rank so far */
+	next = mem_calloc((size_t)most + 1, sizeof *next); /* for each node, 1 + its last rank so far */
 	if (!next)
 		return -ERR_NOMEM;
 	for (uint32_t r = 0; r < nranks; r++) {
@@ -127,7 +127,7 @@ int pass_hierarchy_nodes(const uint32_t *node, uint32_t nranks, uint32_t *apart,
 	return 0;
 }
 
-/* Writes the expression for NODE, FIRST or START of e, which is in one of the nodes from low to high. */
+/* Writes the expression for NODE, FIRST or START of e, if e is in one of the nodes `low` to `high`. */
 static void write_node_choice(struct hierarchy *h, enum ask ask, const char *e, size_t low, size_t high)
 {
 	const struct nodes *n = &h->nodes;
@@ -169,7 +169,8 @@ static void add_args(struct hierarchy *h)
 
 static void fill_in(struct hierarchy *h, const char *s, const char *end);
 
-/* Words that expand to expressions with further words: one for consecutive ranks, one for ranks assigned in turn. */
+/* Words that expand to expressions, which may contain further words. is[0] is for nodes of consecutive ranks, is[1] for ranks
+ * assigned to nodes in turn. */
 static const struct {
 	const char *word, *is[2];
 } words[] = {
@@ -189,7 +190,8 @@ static bool add_words(struct hierarchy *h, const char *word, size_t len)
 	return false;
 }
 
-/* Expands NODE(e), FIRST(e) or START(e), whose e begins at s. Returns the text after it. */
+/* Expands NODE(e), FIRST(e) or START(e), whose e begins at s. Returns the text after the
+ * closing parenthesis. */
 static const char *add_ask(struct hierarchy *h, enum ask ask, const char *s)
 {
 	const char *close = strchr(s, ')') + 1;
@@ -263,7 +265,7 @@ static int add_import(struct goal_text *into, struct goal_text *from)
 	return 0;
 }
 
-/* Adds a schedule of the library, under a name that no schedule of the text has. */
+/* Adds a schedule of the library under a name that no schedule of the text has. */
 static int add_part(struct hierarchy *h, const char *name, const char *text, struct goal_text **list)
 {
 	int err = add_text(h->d, goal_diags_source(h->d, "hierarchy", text, strlen(text)), list);
@@ -280,7 +282,7 @@ static int add_part(struct hierarchy *h, const char *name, const char *text, str
 	return err;
 }
 
-/* Adds the schedule of hierarchy.goal that calls the given one. The diagnostics keep its text. */
+/* Adds the schedule of hierarchy.goal that calls the given schedule. The diagnostics keep the text of the added schedule. */
 static int add_around(struct hierarchy *h, const char *from, const char *to, struct goal_text **list)
 {
 	struct text name = { 0 };
@@ -371,7 +373,7 @@ static const struct collective *find_collective(const char *name)
 	return NULL;
 }
 
-/* Finds the schedule of hierarchy.goal for a collective. */
+/* Finds the text of the schedule of hierarchy.goal for a collective, from *from to *to. */
 static void find_around(const struct collective *c, const char **from, const char **to)
 {
 	static const char head[] = "\nschedule NAME_by_node implements ";

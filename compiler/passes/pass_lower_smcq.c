@@ -37,10 +37,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parts of keys: a signal for a task has a key that is KEY_SIGNAL lower. Neighbouring ops are KEY_STEP apart. */
+/* Parts of keys. The key of a signal for a task is KEY_SIGNAL below the task's key. The keys of neighbouring ops differ by
+ * KEY_STEP. */
 #define KEY_TASK 8u
 #define KEY_SIGNAL 4u
-#define KEY_THERE 2u /* signal to a GET that the data is there */
+#define KEY_THERE 2u /* part of the key of a signal to a GET that the data is there */
 #define KEY_STEP 16u
 
 struct lowering {
@@ -49,7 +50,7 @@ struct lowering {
 	size_t nm;
 	struct ir_events order; /* events with rendezvous */
 	uint64_t base; /* offset of the keys of ops */
-	uint32_t *task_of; /* for each op: 1 + its task, for a message that of the last part; or 0 */
+	uint32_t *task_of; /* for each op, 1 + its task, or 0; for a message, the task of the last part */
 	struct smcq_set *needs; /* for each op, the tasks that must have arrived when it starts */
 	struct conflicts conflicts;
 	uint32_t *seen, now; /* marks of ops in a search */
@@ -60,8 +61,8 @@ struct lowering {
 	char no_armw[100]; /* why there is no ARMW, or empty */
 };
 
-/* Marks (stamp becomes now) the tasks that must have arrived before one of n tasks is issued, following what tasks wait
- * for. Tasks with a key below least are left out. Returns 0 or -ERR_NOMEM. */
+/* Marks the tasks that must have arrived before one of n tasks is issued, by setting their stamp to `now`. Follows the waits
+ * of tasks, and leaves out tasks with a key below `least`. Returns 0 or -ERR_NOMEM. */
 static int mark_arrived(struct smcq_tasks *t, const uint32_t *from, size_t n, uint64_t least)
 {
 	if (t->stamps < t->v.n) {
@@ -114,7 +115,7 @@ static bool by_armw(const struct lowering *l, const struct bin_op *op)
 	return l->armw && bin_reduces(op->kind) && op->len <= l->elements;
 }
 
-/* Refuses an op that nothing computes. */
+/* Refuses an op that neither an ARMW nor a CPU computes. */
 static int refuse_to_compute(struct lowering *l, uint32_t r, uint32_t i)
 {
 	const struct bin_op *op = &l->t.g->ranks[r].ops[i];
@@ -285,7 +286,7 @@ static int add_others(struct lowering *l)
 	return err;
 }
 
-/* If no op names a network interface, any interface will do for all. */
+/* If no op names a network interface, allows any interface for all ops. */
 static void free_nics(struct lowering *l)
 {
 	for (size_t i = 0; i < l->t.v.n; i++)
@@ -316,8 +317,8 @@ static int shorten_waits(struct smcq_tasks *t, struct smcq_set *s)
 	return 0;
 }
 
-/* Finds the tasks that an op needs: those of the ops it waits for, if they arrive at its rank, and the tasks that these ops
- * need. */
+/* Finds the tasks that an op needs. These are the tasks of the ops that it waits for, if they arrive at its rank, and the
+ * tasks that those ops need. */
 static int find_needs(struct lowering *l, uint32_t rank, uint32_t i)
 {
 	const struct ir_rank *r = &l->t.g->ranks[rank];
@@ -344,7 +345,7 @@ static int64_t signal_for(struct lowering *l, uint32_t a, uint32_t b)
 	const uint32_t from = l->t.v.at[a].to, to = l->t.v.at[b].from;
 	int64_t id;
 
-	for (uint32_t s = l->t.v.at[a].signals; s; s = l->t.v.at[s - 1].next) /* reuses a signal */
+	for (uint32_t s = l->t.v.at[a].signals; s; s = l->t.v.at[s - 1].next) /* look for a signal that can be reused */
 		if (l->t.v.at[s - 1].to == to && l->t.v.at[s - 1].key < l->t.v.at[b].key)
 			return s - 1;
 	id = smcq_task(&l->t, from, to, key);
@@ -383,8 +384,8 @@ static bool set_contains(const struct smcq_set *s, uint32_t x)
 	return false;
 }
 
-/* True if an op may also have to wait for what came before op first on the same elements. That is so if first is an
- * ARMW, because ARMWs do not wait for each other. */
+/* True if an op may also have to wait for accesses to its elements that precede op `first`. This is so if `first` is an ARMW,
+ * because ARMWs do not wait for each other. */
 static bool is_behind(const struct lowering *l, const struct bin_op *o, uint32_t task, uint32_t first)
 {
 	const struct bin_op *f = op_at(l, first), update = bin_update(f);
@@ -423,7 +424,7 @@ static int free_target(struct lowering *l, uint32_t op, uint32_t task)
 	return err;
 }
 
-/* Makes a task wait for what an op of its rank needs. */
+/* Makes a task wait for the tasks that an op of its rank needs, and until the op's elements are free. */
 static int wait_for_needs(struct lowering *l, uint32_t op, uint32_t task)
 {
 	const struct smcq_set *needs = &l->needs[op];
@@ -434,9 +435,9 @@ static int wait_for_needs(struct lowering *l, uint32_t op, uint32_t task)
 	return err ? err : free_target(l, op, task);
 }
 
-/* Finds the tasks that a task waits for, after those of its op and of the other end of its message. A GET also waits for a
- * task of the other end, which signals that the data is there. Other entries write at the other end, and wait until the
- * elements there are free. */
+/* Finds the tasks that a task waits for. The needs of its op, and of the op at the other end of its message, must be known. A
+ * GET also waits for a task of the other end, which signals that the data is there. Other entries write at the other end,
+ * and wait until the elements there are free. */
 static int find_waits(struct lowering *l, uint32_t task)
 {
 	const struct smcq_task *t = &l->t.v.at[task];
@@ -448,7 +449,7 @@ static int find_waits(struct lowering *l, uint32_t task)
 	err = err ? err : wait_for_needs(l, op, task);
 	err = err || there || at == BIN_NONE ? err : free_target(l, at, task);
 	err = err ? err : shorten_waits(&l->t, &l->t.v.at[task].waits);
-	for (uint32_t i = task; i && l->t.v.at[i - 1].more == i + 1 && !err; i--) /* the parts before it wait for the same */
+	for (uint32_t i = task; i && l->t.v.at[i - 1].more == i + 1 && !err; i--) /* earlier parts of the message wait for the same tasks */
 		for (size_t k = 0; k < l->t.v.at[task].waits.n && !err; k++)
 			err = smcq_add(&l->t.v.at[i - 1].waits, l->t.v.at[task].waits.at[k]);
 	return err;
@@ -468,7 +469,7 @@ static int find_all_waits(struct lowering *l)
 		rank = ir_events_rank(&l->order, op);
 		err = find_needs(l, rank, op - l->order.base[rank]);
 		task = l->task_of[op];
-		if (!err && task && l->t.v.at[task - 1].key == key_of(l, op)) /* at the end of a message that starts later */
+		if (!err && task && l->t.v.at[task - 1].key == key_of(l, op)) /* true for only one end of a message: the one that starts later */
 			err = find_waits(l, task - 1);
 	}
 	return err;
@@ -478,7 +479,7 @@ static int find_all_waits(struct lowering *l)
 
 struct tree {
 	uint32_t root, n;
-	/* for each position in the tree: 1 + the task that comes from it, and the one that goes to it; or 0 */
+	/* for each position in the tree, 1 + the task from it to its parent, and 1 + the task to it; or 0 */
 	uint32_t *up, *down;
 };
 
@@ -487,7 +488,7 @@ static uint32_t rank_at(const struct tree *t, uint32_t position)
 	return (t->root + position) % t->n;
 }
 
-/* In this binomial tree, the parent of position v is v without its lowest bit. */
+/* Returns the parent of position v in the binomial tree: v without its lowest bit set. */
 static uint32_t tree_parent(uint32_t v)
 {
 	return v & (v - 1);
@@ -529,7 +530,7 @@ static int signal_down(struct lowering *l, struct tree *t, uint32_t v)
 
 	if (t->down[v])
 		return 0;
-	if (over && !t->down[over]) /* the recursion is at most as deep as a number has bits */
+	if (over && !t->down[over]) /* the depth of the recursion is at most the number of bits of a position */
 		err = signal_down(l, t, over);
 	id = err ? err : smcq_task(&l->t, rank_at(t, over), rank_at(t, v), (uint64_t)KEY_STEP * (t->n + v));
 	if (id < 0)
@@ -575,8 +576,8 @@ static int wait_for_all(struct lowering *l, struct tree *t)
 	return err;
 }
 
-/* For a single rank: makes its CPU wait for the start. The CPU begins nothing without credit, which a put of the rank
- * to itself brings when it has started. */
+/* For a single rank, makes its CPU wait for the start. The CPU begins nothing without credit. A put of the rank to itself
+ * brings this credit when the rank has started. */
 static int signal_cpu(struct lowering *l)
 {
 	const size_t n = l->t.v.n;
