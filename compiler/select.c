@@ -88,7 +88,7 @@ static int name_index(const char *const *names, size_t n, const char *s, size_t 
 	return -1;
 }
 
-/* Reads a word that must be one of names, and returns its index. */
+/* Reads a word that must be one of `names`, and returns its index in them. */
 static unsigned one_of(struct reader *x, const char *what, const char *const *names, size_t n)
 {
 	int i = need_word(x, what) ? name_index(names, n, x->word, x->len) : 0;
@@ -121,7 +121,7 @@ static bool parse_scaled(const char **s, const char *end, uint64_t *out)
 	return true;
 }
 
-/* Parses any, N, N- or N-M. If shape is not NULL, a colon and the name of a shape may follow. */
+/* Parses "any", N, N- or N-M. If shape is not NULL, a colon and the name of a shape may follow. */
 static void parse_range(struct reader *x, const char *what, struct select_range *r, enum select_shape *shape)
 {
 	const char *s, *end, *colon;
@@ -218,7 +218,7 @@ static void free_row(struct select_row *row)
 	defines_free(&row->defines);
 }
 
-/* COLLECTIVE RANKS BYTES OP TOPOLOGY -> FILE [-D name=value]... [-T pass]... */
+/* Reads a row of the form: COLLECTIVE RANKS BYTES OP TOPOLOGY -> FILE [-D name=value]... [-T pass]... */
 static void read_row(struct reader *x)
 {
 	static const char *const ops[SELECT_OPS] = { "any", "commutative", "builtin" };
@@ -282,7 +282,7 @@ static int parse_table(struct goal_diags *d, unsigned file, const char *text, si
 	return err;
 }
 
-/* Takes ownership of path. */
+/* Loads one table. Takes ownership of path. */
 static int load_table(struct goal_diags *d, char *path, struct select *s)
 {
 	struct select_table t = { .path = path };

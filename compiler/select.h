@@ -12,11 +12,11 @@
 
 /* Topology of the communicator. Most collectives do not depend on it. */
 enum select_topology { SELECT_NONE, SELECT_CART, SELECT_GRAPH, SELECT_TOPOLOGIES };
-/* Finds the topology of a name: any, cart or graph. False if there is none. */
+/* Stores the topology with this name: any, cart or graph. Returns false if there is none. */
 bool select_topology(const char *name, enum select_topology *out);
 
-/* Classes of operations, each a subset of the previous one. Built-in operations may work on any part of an element,
- * too. A collective without an operation counts as built-in. */
+/* Classes of operations, each a subset of the previous one. Built-in operations are commutative and may also be applied to
+ * any part of an element. A collective without an operation counts as built-in. */
 enum select_op { SELECT_ANY_OP, SELECT_COMMUTATIVE, SELECT_BUILTIN, SELECT_OPS };
 
 /* Restriction on the number of ranks in a row. */
@@ -24,7 +24,7 @@ enum select_shape { SELECT_ALL, SELECT_POW2, SELECT_EVEN };
 
 struct select_call {
 	const char *collective;
-	uint64_t ranks, bytes; /* bytes: of one block */
+	uint64_t ranks, bytes; /* number of ranks; bytes of one block */
 	enum select_op op;
 	enum select_topology topology;
 };
@@ -44,7 +44,7 @@ struct select_row {
 	enum select_op op; /* the row takes this class and those after it */
 	enum select_topology topology; /* SELECT_NONE: any topology */
 	char *file;
-	struct defines defines; /* each a single number */
+	struct defines defines; /* definitions -D of the row, each a single number */
 	char *passes; /* list of passes as in passes.h, or NULL */
 };
 
@@ -52,7 +52,7 @@ struct select_table {
 	char *path, *text;
 };
 
-/* All rows, first those of the user's table. */
+/* All rows. The rows of the user's table come first. */
 struct select {
 	VEC(struct select_table) tables;
 	VEC(struct select_row) rows;
@@ -63,9 +63,10 @@ struct select {
 int select_load(struct goal_diags *d, const char *path, struct select *s);
 void select_free(struct select *s);
 
-/* Returns the first row that takes a call, or NULL. */
+/* Returns the first row that takes the call, or NULL if none does. */
 const struct select_row *select_find(const struct select *s, const struct select_call *call);
-/* Stores the path of a row's schedule, owned by the caller: the file beside the table, otherwise the installed one. */
+/* Stores the path of a row's schedule, owned by the caller: the file beside the table or, if there is none, the
+ * installed file. */
 int select_path(const struct select *s, const struct select_row *row, char **path);
 
 #endif

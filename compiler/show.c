@@ -214,7 +214,7 @@ int goalc_show_schedule(struct goalc *c)
 
 /* ---- selection and model ---- */
 
-/* Sets the properties of the call that -D gives: bytes and commutative. */
+/* Sets the properties of the call that -D gives: "bytes" and "commutative". */
 static int define_call(const struct goalc *c, struct select_call *call)
 {
 	for (size_t i = 0; i < c->defines.v.n; i++) {
@@ -234,7 +234,7 @@ static int define_call(const struct goalc *c, struct select_call *call)
 	return 0;
 }
 
-/* Prints the row of the table that is selected for a call, as it is written in the table. */
+/* Prints the row that is selected for a call, as it is written in its table. */
 int goalc_show_selected(struct goalc *c)
 {
 	struct select_call call = { c->collective, (uint64_t)c->sizes.first, 0, SELECT_BUILTIN, c->topology };

@@ -61,10 +61,10 @@ int transform_as_bound(struct goal_diags *d, const struct bin *b, const char *li
 /* The graphs of one binary, one for each root. */
 struct variants {
 	uint32_t n;
-	bool partly; /* the verifier would have had to visit more entries for some of them */
+	bool partly; /* true if the limit of visited entries was too low to verify some of the graphs completely */
 };
 
-/* Verifies one of them. */
+/* Verifies the graph of one root. */
 static int prove_variant(const struct origin *s, struct bin_args *a, struct variants *v, const struct ir_graph *g)
 {
 	struct expected *expected;

@@ -9,17 +9,17 @@
 #include "compiler/origin.h"
 
 /* Applies a list of passes to a graph in which the checks have found no error, and checks the result. A pass that cannot
- * be applied is reported as an error, with the reason if the pass gives one. 0 or -ERR_NOMEM. */
+ * be applied is reported as an error, with the reason if the pass gives one. Returns 0 or -ERR_NOMEM. */
 int transform_graph(struct goal_diags *d, const char *list, const struct pass_ctx *c, enum check_for what,
 		    uint64_t checks_off, struct ir_graph *g);
 
-/* Makes of a graph of binary b what ranks that bind it carry out: applies a list of passes, and takes over the command
- * queues of the binary. Errors are reported and free the graph: -ERR_SYNTAX or -ERR_NOMEM. */
+/* Turns a graph of binary b into the graph that ranks execute after they bind b: applies a list of passes, and takes over the
+ * command queues of the binary. On error, reports it, frees the graph, and returns -ERR_SYNTAX or -ERR_NOMEM. */
 int transform_as_bound(struct goal_diags *d, const struct bin *b, const char *list, const struct bin_args *a,
 		       struct ir_graph *g);
 
-/* Makes a concrete binary of a->size ranks, to which o->passes are applied, with a variant for each root if roots is set.
- * a->count is fixed. If o->prove is set, the variants are verified, and findings are errors. -ERR_SYNTAX after errors, or
+/* Makes a concrete binary for a->size ranks and the count a->count, with a variant for each root if `roots` is set, and applies
+ * o->passes. If o->prove is set, the variants are verified, and findings are errors. Returns -ERR_SYNTAX after errors, or
  * -ERR_NOMEM. */
 int transform_concrete(const struct origin *s, const struct bin_args *a, bool roots, const struct compile_options *o,
 		       struct ir_image *out);

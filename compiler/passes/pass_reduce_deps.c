@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS 32u /* steps of all searches, for each op and dependency */
+#define STEPS 32u /* limit of the steps of all searches together, per op and dependency */
 #define STEPS_ALWAYS (1u << 14)
 
 #define STARTED 1u
@@ -23,8 +23,8 @@ struct reduce {
 	const struct ir_rank *r;
 	uint32_t *pos;
 	uint32_t *order; /* op at each position */
-	uint32_t *through; /* for each op: before it starts, all ops at positions below this are complete */
-	uint64_t *seen; /* for each op: 4 * round, plus the events of it that precede the current op */
+	uint32_t *through; /* for each op, a position: before the op starts, all ops at lower positions are complete */
+	uint64_t *seen; /* for each op, 4 * round plus bits of its events (STARTED, COMPLETED) that precede the current op */
 	uint32_t *stack;
 	uint64_t round, steps;
 };
@@ -34,8 +34,8 @@ static unsigned implied_events(uint32_t dep)
 	return dep & BIN_START ? STARTED : STARTED | COMPLETED;
 }
 
-/* Computes through[op], given through of all earlier ops. Returns the lower bound of it that follows from through of the
- * ops that it waits for. */
+/* Computes through[op], given the values of all earlier ops. Returns the largest value of the ops that op waits for, which is
+ * a lower bound of through[op]. */
 static uint32_t find_through(struct reduce *x, uint32_t op)
 {
 	const struct ir_rank *r = x->r;
@@ -55,8 +55,8 @@ static uint32_t find_through(struct reduce *x, uint32_t op)
 	return others;
 }
 
-/* Walks back from all that op waits for. The walk leaves out positions below through, and those before the earliest
- * dependency. */
+/* Walks back from all ops that `op` waits for. The walk leaves out positions below `through`, and positions before the
+ * earliest dependency. */
 static void walk_back(struct reduce *x, uint32_t op, uint32_t through)
 {
 	const struct ir_rank *r = x->r;
@@ -92,7 +92,7 @@ static void walk_back(struct reduce *x, uint32_t op, uint32_t through)
 	}
 }
 
-/* True if a dependency of the op of the last walk follows from its others. */
+/* True if the other dependencies of `op` imply its dependency `dep`. The last walk must have been for `op`. */
 static bool is_implied(const struct reduce *x, uint32_t op, uint32_t through, uint32_t dep)
 {
 	const struct ir_rank *r = x->r;

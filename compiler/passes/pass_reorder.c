@@ -14,7 +14,7 @@
 
 /* Heap of the ops of a rank that can come next, with the longest path on top. */
 struct heap {
-	const uint64_t *path; /* length for each op */
+	const uint64_t *path; /* length of each op's longest path */
 	uint32_t *at, n;
 };
 
@@ -46,7 +46,7 @@ static uint32_t pop_op(struct heap *h)
 	return top;
 }
 
-/* Computes the longest path from the start of each op on. Ops are numbered over all ranks. */
+/* Computes the length of the longest path from the start of each op on. Ops are numbered over all ranks. */
 static int longest_paths(const struct ir_graph *g, uint64_t constant, uint64_t **out)
 {
 	struct ir_events ev = { 0 };
@@ -66,11 +66,11 @@ static int longest_paths(const struct ir_graph *g, uint64_t constant, uint64_t *
 		uint32_t e = ev.order[p], op = e / 2, r;
 		const struct bin_op *o;
 
-		if (op >= ev.nops) /* an event of a rank */
+		if (op >= ev.nops) /* the start or end of a rank */
 			continue;
 		r = ir_events_rank(&ev, op);
 		o = &g->ranks[r].ops[op - ev.base[r]];
-		/* An edge to a completion, from the op's own start or that of the send, stands for executing the op. */
+		/* An edge to the completion of an op stands for executing the op. It comes from the start of the op or of the send. */
 		for (uint32_t k = ev.pred_at[e]; k < ev.pred_at[e + 1]; k++) {
 			uint64_t path = left[e] + (e % 2 ? o->len + constant : 0);
 
@@ -151,7 +151,7 @@ static int permute_ops(struct ir_rank *r, const uint32_t *to)
 	return 0;
 }
 
-/* List scheduling. room has 4n + 2 words for n ops. */
+/* Reorders the ops of a rank by list scheduling. `room` has 4n + 2 words for n ops. */
 static int reorder_rank(struct ir_rank *r, const uint64_t *path, uint32_t *room)
 {
 	const uint32_t n = r->nops;

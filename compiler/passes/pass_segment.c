@@ -25,14 +25,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_OPS (BIN_MAX_OPS / 64) /* limit for a rank */
+#define MOST_OPS (BIN_MAX_OPS / 64) /* limit of the ops of a rank */
 
-/* The new ops of an old one. */
+/* The new ops that replace an old op. */
 struct split {
 	uint32_t pieces, first; /* number of pieces; number of the first piece among the new ops */
 	uint32_t before; /* nop before the pieces, or BIN_NONE */
 	uint32_t after, started; /* nops that wait for the end and for the start of all pieces, or BIN_NONE */
-	uint32_t seen; /* 1 + an op that is known to wait for this one */
+	uint32_t seen; /* 1 + an op that is known to wait for this op, or 0 */
 };
 
 struct segment {
@@ -40,10 +40,10 @@ struct segment {
 	const struct pass_ctx *c;
 	uint64_t size;
 	struct split *of;
-	unsigned char *by_pieces; /* for each dependency, true if it is by pieces */
+	unsigned char *by_pieces; /* for each dependency, true if it becomes dependencies between pieces */
 	struct flow flow;
 	uint32_t at; /* current op of the walk */
-	VEC(struct bin_dep) more; /* requires that other dependencies implied */
+	VEC(struct bin_dep) more; /* additional dependencies between old ops, which other dependencies implied before */
 	VEC(struct bin_dep) edges; /* dependencies of the new ops */
 	struct bin_op *ops;
 	uint32_t nops;
@@ -71,13 +71,13 @@ static bool share_elements(const struct bin_op *x, const struct bin_op *y)
 
 /* ---- dependencies ---- */
 
-/* Refuses to split op i, for the reason why. */
+/* Refuses to split op i; `why` is the reason. */
 static int refuse(struct segment *s, uint32_t i, const char *why)
 {
 	return ir_refuse(s->c->refused, s->c->rank, i, "rank %u: this %s %s", s->c->rank, ir_op_word(s->r->ops[i].kind), why);
 }
 
-/* Counts the new ops without nops. Returns 0, or -ERR_PASS if there are too many or one cannot be split. */
+/* Counts the new ops, without nops. Returns 0, or -ERR_PASS if there are too many or an op cannot be split. */
 static int count_new_ops(struct segment *s, uint32_t *out)
 {
 	uint64_t n = 0;
@@ -114,7 +114,7 @@ static void classify_deps(struct segment *s)
 		}
 }
 
-/* Called for ops that access common elements, b after a. Keeps their order or refuses the schedule. */
+/* flow_walk() calls this for ops that access common elements, b after a. Keeps their order or refuses the schedule. */
 static int mark_pieces(void *arg, enum flow_kind kind, uint32_t span, uint32_t a, uint32_t b)
 {
 	struct segment *s = arg;
@@ -147,7 +147,7 @@ static int mark_pieces(void *arg, enum flow_kind kind, uint32_t span, uint32_t a
 static int make_ops(struct segment *s, uint32_t n)
 {
 	const struct ir_rank *r = s->r;
-	/* for each op: its dependencies, and those on its end and on its start */
+	/* for each op, three counts: its dependencies, dependencies on its end, and dependencies on its start */
 	uint32_t *waits = mem_calloc(3 * (size_t)r->nops, sizeof *waits);
 	uint32_t at = 0;
 
@@ -190,7 +190,7 @@ static int make_ops(struct segment *s, uint32_t n)
 	return s->ops ? 0 : -ERR_NOMEM;
 }
 
-/* Makes each of the n ops that begin with op wait for each of the m ops that begin with on. */
+/* Makes each of the n ops from `op` on wait for each of the m ops from `on` on. */
 static int add_edges(struct segment *s, uint32_t op, uint32_t n, uint32_t on, uint32_t m, uint32_t start)
 {
 	for (uint32_t i = 0; i < n; i++)

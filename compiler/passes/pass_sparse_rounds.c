@@ -32,8 +32,8 @@
 struct messages {
 	struct ir_match *v;
 	size_t n;
-	uint32_t *first; /* number of each rank's first op among all */
-	uint32_t *round; /* for each op, its round from 1 on; 0 if it is no message */
+	uint32_t *first; /* number of each rank's first op among the ops of all ranks */
+	uint32_t *round; /* for each op, its round, counted from 1; 0 if the op is no message */
 };
 
 /* Pairs of ops that the schedule orders, and the new numbers of its ops. The ops of rank r were was[r] … was[r + 1] - 1. */
@@ -44,7 +44,7 @@ struct orders {
 
 /* ---- before the rounds ---- */
 
-/* True if a dependency of one message on another only orders them. The order of the rounds replaces it. */
+/* True if a dependency of one message on another only orders the two. The order of the rounds replaces such a dependency. */
 static bool only_order(const struct ir_rank *r, bool plain, uint32_t op, uint32_t on)
 {
 	return bin_is_message(r->ops[op].kind) && bin_is_message(r->ops[on].kind) && (plain || !bin_conflict(&r->ops[op], &r->ops[on]));
@@ -54,9 +54,9 @@ struct edges {
 	VEC(struct bin_dep) v;
 };
 
-/* Gives op i the dependencies that it had through dropped ones. If i is no message, these are the messages behind the
- * dropped dependencies; if it is one, all other ops there. seen has a mark for each op. stack has room for all ops and
- * holds n. */
+/* Gives op i the dependencies that it had by way of dropped dependencies. These are dependencies on messages if i is no
+ * message, and on other ops if i is a message. `seen` has a mark for each op. `stack` has room for all ops and holds the n
+ * messages of which i's dependency was dropped. */
 static int inherit_dropped(const struct ir_rank *r, bool plain, uint32_t i, uint32_t *seen, uint32_t *stack, uint32_t n,
 			   struct edges *out)
 {
@@ -74,7 +74,7 @@ static int inherit_dropped(const struct ir_rank *r, bool plain, uint32_t i, uint
 				seen[on] = i + 1;
 				stack[n++] = on;
 			}
-			/* An op that waits for nothing itself counts only if it touches the same bytes. */
+			/* If i is a message, an op that waits for nothing counts only if it conflicts with i. */
 			if (order ? !message : message && (r->dep_at[on] < r->dep_at[on + 1] ||
 							   bin_conflict(&r->ops[on], &r->ops[i])))
 				err = VEC_PUSH(&out->v, (struct bin_dep){ i, r->deps[k] });
@@ -167,7 +167,7 @@ static int check_matched(struct ir_graph *g, const struct ir_match *m, size_t n,
 	return err;
 }
 
-/* Finds the pairs of ops that the schedule orders. */
+/* Lists the pairs of ops that the schedule orders. */
 static int find_orders(struct ir_graph *g, const struct ir_match *m, size_t n, struct orders *o)
 {
 	uint64_t total = 0;
@@ -202,7 +202,7 @@ static int prepare_graph(struct ir_graph *g, struct orders *o)
 	err = err ? err : find_orders(g, m, n, o);
 	for (uint32_t r = 0; r < g->nranks && !err && !(g->bin && verify_is_barrier(g->bin)); r++)
 		err = drop_order(&g->ranks[r], g->plain);
-	while (i < n && !err && !g->plain) { /* sorted by sender and receiver */
+	while (i < n && !err && !g->plain) { /* the messages are sorted by sender and receiver */
 		size_t from = i;
 
 		while (i < n && m[i].src == m[from].src && m[i].dst == m[from].dst)
@@ -239,7 +239,7 @@ static int find_messages(const struct ir_graph *g, struct messages *x)
 
 static uint64_t mean_length(const struct ir_graph *g, const struct messages *x)
 {
-	uint64_t whole = 0, rest = 0; /* in two parts, because the sum may overflow */
+	uint64_t whole = 0, rest = 0; /* quotients and remainders are added separately, because the sum of lengths may overflow */
 
 	for (size_t i = 0; i < x->n; i++) {
 		whole += send_of(g, &x->v[i])->len / x->n;
@@ -248,7 +248,7 @@ static uint64_t mean_length(const struct ir_graph *g, const struct messages *x)
 	return x->n ? whole + (rest + x->n - 1) / x->n : 0;
 }
 
-/* Assigns the messages of at least limit elements, or the others, to rounds from *next on. */
+/* Assigns the messages of at least `limit` elements (if `heavy` is set), or all shorter messages, to rounds from *next on. */
 static int colour_messages(const struct ir_graph *g, const struct messages *x, uint64_t limit, bool heavy,
 			   uint32_t *next)
 {
@@ -277,7 +277,7 @@ static int colour_messages(const struct ir_graph *g, const struct messages *x, u
 
 /* ---- one rank ---- */
 
-/* Returns the message because of which an op has the key last, found along its dependencies. */
+/* Returns the message that gives op i the key `last`, found along the dependencies of i. */
 static uint32_t message_before(const struct ir_rank *r, const uint32_t *round, const uint32_t *key, uint32_t i, uint32_t last)
 {
 	do {
@@ -290,8 +290,8 @@ static uint32_t message_before(const struct ir_rank *r, const uint32_t *round, c
 	return i;
 }
 
-/* Computes the keys of ops. The key of a message is its round; that of another op is the last round that it waits for.
- * A message that waits for another one has no place in the rounds. order is a topological order of the ops. */
+/* Computes the keys of ops. The key of a message is its round. The key of another op is the last round that it waits for.
+ * A message must not wait for another message. `order` is a topological order of the ops. */
 static int find_keys(struct ir_graph *g, uint32_t rank, const uint32_t *round, const uint32_t *order, uint32_t *key)
 {
 	const struct ir_rank *r = &g->ranks[rank];
@@ -314,7 +314,7 @@ static int find_keys(struct ir_graph *g, uint32_t rank, const uint32_t *round, c
 	return 0;
 }
 
-/* Sorts the ops by key, stably: those with equal keys stay in their order. */
+/* Sorts the ops by key. The sort is stable: ops with equal keys keep their order. */
 static int sort_by_key(uint32_t *order, uint32_t n, const uint32_t *key, uint32_t rounds)
 {
 	uint32_t *at = mem_calloc((size_t)rounds + 2, sizeof *at), *out = mem_resize(NULL, n, sizeof *out);
@@ -333,7 +333,7 @@ static int sort_by_key(uint32_t *order, uint32_t n, const uint32_t *key, uint32_
 	return err;
 }
 
-/* Makes the ops of a round, at most two, wait for those of the rank's previous round. */
+/* Makes the ops of a round, at most two, wait for the ops of the rank's previous round. */
 static int chain_rounds(struct ir_rank *r, const uint32_t *order, const uint32_t *round)
 {
 	VEC(struct bin_dep) edges = { 0 };
@@ -394,7 +394,7 @@ static int arrange_ops(struct ir_graph *g, uint32_t rank, const uint32_t *round,
 
 /* ---- check of the orders ---- */
 
-/* A pair of ordered ops, in the new numbers. */
+/* A pair of ordered ops, given by their new numbers. */
 struct kept {
 	uint32_t rank, first, second;
 };
@@ -421,7 +421,7 @@ static int check_kept(struct ir_graph *g, const struct orders *o, const struct i
 	struct kept *k = mem_alloc(n * sizeof *k);
 	int err = q && k ? 0 : -ERR_NOMEM;
 
-	for (size_t i = 0; i < n && !err; i++) { /* sorted by rank */
+	for (size_t i = 0; i < n && !err; i++) { /* the pairs are sorted by rank */
 		k[i] = find_kept(o, &o->of.v.at[i], i ? k[i - 1].rank : 0);
 		q[i] = conflict_query(g, ev, k[i].rank, k[i].first, k[i].second);
 		if (k[i].first == k[i].second) /* both ends of a message that has become a copy */

@@ -34,14 +34,14 @@ enum direction { NO_DIRECTION /* the op waits for no message */, TO_ROOT, FROM_R
 
 struct split {
 	uint32_t order; /* op at this position */
-	uint32_t before, after; /* 1 + the highest level of recvs before an op, and of sends after it */
+	uint32_t before, after; /* 1 + the highest level of the recvs before an op, and of the sends after it; or 0 */
 	enum direction direction;
-	uint32_t level; /* level that decides the executor: a message's own, for other ops that of related messages */
+	uint32_t level; /* level that decides the executor: a message's own level, for another op the level of related messages */
 };
 
-/* Other ends of some messages. */
+/* The ranks at the other ends of some messages. */
 struct peers {
-	uint32_t one; /* one of them */
+	uint32_t one; /* one of these ranks */
 	bool any, several;
 };
 
@@ -57,7 +57,8 @@ static void raise_level(uint32_t *level, uint32_t to)
 	*level = to > *level ? to : *level;
 }
 
-/* Only completions count: an op that waits for a start needs nothing that was received. */
+/* Finds `before` and `after` of each op. Only dependencies on completions count: an op that waits for a start needs nothing
+ * that was received. */
 static void find_levels(const struct ir_rank *r, struct split *x)
 {
 	for (uint32_t p = 0; p < r->nops; p++) {
@@ -122,8 +123,8 @@ static int find_directions(const struct ir_rank *r, struct split *x)
 	return 0;
 }
 
-/* Takes over direction and level of an op that x waits for. Messages from the root take precedence, and among them the
- * lowest level; among messages to the root, the highest level does. */
+/* Takes over direction and level of an op that x waits for. FROM_ROOT takes precedence over TO_ROOT. Among equal
+ * directions, the lowest level takes precedence for FROM_ROOT, and the highest level for TO_ROOT. */
 static void join_paths(struct split *x, const struct split *on)
 {
 	if (on->direction == NO_DIRECTION)
@@ -144,8 +145,8 @@ static void level_others(const struct ir_rank *r, struct split *x)
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1] && !bin_is_message(r->ops[i].kind); d++)
 			join_paths(&x[i], &x[r->deps[d] & ~BIN_START]);
 	}
-	/* An op that waits for no message takes the lowest level of those that wait for it, unless they come from the
-	 * root. */
+	/* An op that waits for no message takes the lowest level of the ops that wait for it; ops of direction FROM_ROOT do not
+	 * count. */
 	for (uint32_t p = r->nops; p-- > 0;) {
 		const uint32_t i = x[p].order;
 
@@ -199,9 +200,9 @@ static int in_order(const void *a, const void *b)
 	return (x->peer > y->peer) - (x->peer < y->peer);
 }
 
-/* Lists the messages of the root. Numbers may wrap around after the last rank, so the distance of a child is the
- * shorter of both, unless all children are on one side of the root. A tree on each side of the root therefore counts as
- * one tree that has all its children twice. */
+/* Lists the messages of the root. The distance of a child is the difference of the ranks' numbers. If the root has
+ * children on both sides, numbers may wrap around after the last rank, and the shorter way counts. A tree on each side of
+ * the root therefore counts as one tree that has all its children twice. */
 static size_t list_children(const struct ir_rank *root, const struct pass_ctx *c, struct child *out)
 {
 	bool above = false, below = false;
@@ -227,8 +228,8 @@ static size_t list_children(const struct ir_rank *root, const struct pass_ctx *c
 	return n;
 }
 
-/* Recognises the tree. It is k-nomial if the root has up to k - 1 children on a level. It grows if a child on some
- * level gets more than each on the lowest level. */
+/* Recognises the tree. It is k-nomial if the root has up to k - 1 children on a level. The tree is growing if a child
+ * on some level gets more than each child on the lowest level. */
 static void recognise_tree(const struct child *x, size_t n, struct model *m)
 {
 	uint64_t most = 0, lowest = 0, len = 0;

@@ -97,7 +97,7 @@ static bool word_index(const char *words, const char *s, size_t len, int64_t *ou
 	return false;
 }
 
-/* Checks that s is a list of numbers for key k, with dots between them, and returns how many there are. */
+/* Checks that s is a list of numbers for key k, with dots between them, and stores their number in *out. */
 static bool parse_decimals(const struct pass_key *k, const char *s, size_t len, int64_t *out)
 {
 	const char *const end = s + len;
@@ -155,7 +155,7 @@ static int take_value(const char *s, size_t len, const struct pass *p, int64_t v
 	return -ERR_VERSION;
 }
 
-/* Checks that all values that are needed are given. */
+/* Checks that all required values are given. */
 static int check_values(const struct pass *p, const int64_t value[PASS_KEYS], struct text *why)
 {
 	for (const struct pass_key *k = p->keys; k->name; k++) {
@@ -178,7 +178,7 @@ int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS]
 {
 	const char *s = *list;
 	size_t len = strcspn(s, ":;");
-	uint32_t given = 0; /* bit for each key */
+	uint32_t given = 0; /* one bit for each key, set if the key is given */
 	int err;
 
 	*p = NULL;
@@ -206,7 +206,7 @@ int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS]
 	return 0;
 }
 
-/* Returns the pass on texts at the head of a list, or NULL; *rest is the list after it. */
+/* Returns the pass on texts at the head of a list, or NULL; sets *rest to the list after this pass. */
 static const struct pass *on_text(const char *list, const char **rest)
 {
 	const struct pass *p;

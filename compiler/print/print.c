@@ -95,7 +95,7 @@ out:
 	return err;
 }
 
-/* Counts the messages that are put into buffers. */
+/* Counts the safe messages, and the messages that need a ready signal (struct verify_report). */
 static int find_ready(const struct ir_graph *g, struct ir_stats *st)
 {
 	struct verify_report r;
@@ -128,7 +128,7 @@ int print_stats(const struct ir_graph *g, struct ir_stats *st)
 				break;
 			case BIN_OP_RECV_REDUCE:
 			case BIN_OP_RECV_REDUCE_WITH:
-				st->reduces++; /* counts as a recv, too */
+				st->reduces++; /* the op also counts as a recv */
 				/* fall through */
 			case BIN_OP_RECV:
 				st->recvs++;
@@ -361,7 +361,7 @@ int print_json(const struct bin *b, const struct ir_graph *g, char **out)
 
 /* ---- dump ---- */
 
-/* Prints the ranges of an op in the words of the language. part prints one of them. */
+/* Prints the ranges of an op in the words of the language. `part` prints one range. */
 static void dump_ranges(struct text *t, const char *const name[2], unsigned kind,
 			void (*part)(struct text *t, const void *op, unsigned k), const void *op)
 {
@@ -416,7 +416,7 @@ static void dump_tmpl(struct text *t, const struct bin *b, const struct bin_tmpl
 
 	const char *name[2] = { "", "" };
 
-	if (p->kind == BIN_OP_GETS) { /* the word of the instruction is the kind already */
+	if (p->kind == BIN_OP_GETS) { /* the word of the instruction already says the kind */
 		text_add(t, " %s", bin_str(b, b->buffers[p->buf[0]].name));
 		tmpl_range(t, p, 0);
 		text_add(t, " from %s", bin_str(b, b->buffers[p->buf[1]].name));
@@ -507,7 +507,7 @@ static void dump_word(struct text *t, const struct bin *b, uint32_t pc)
 		case 'w':
 			dump_window(t, b, &b->windows[w->c]);
 			break;
-		default: /* the forms i and j */
+		default: /* operands of the forms i and j */
 			text_add(t, " %d", w->imm);
 		}
 	if (b->lines)

@@ -9,7 +9,7 @@
 struct ir_stats {
 	uint64_t ranks, sends, recvs, calcs, copies, reduces, nops, bytes, edges, depth;
 	bool has_depth; /* false with wildcards */
-	/* number of messages that cannot arrive before their recv has started, and of those that need a signal for that */
+	/* safe: number of messages that cannot arrive before their recv has started; ready: number that need a ready signal for it */
 	uint64_t safe, ready;
 	bool has_ready; /* false for plain GOAL */
 };

@@ -56,7 +56,7 @@ int print_model_text(const struct model *m, uint32_t first, uint32_t last, char 
 
 /* ---- JSON ---- */
 
-/* Takes ownership of value. For most failures, json-c returns nothing but NULL. */
+/* Adds a member to a JSON object, and takes ownership of `value`. A `value` of NULL means that json-c had no memory for it. */
 static int add_member(json_object *to, const char *key, json_object *value)
 {
 	if (value && !json_object_object_add(to, key, value))
@@ -73,7 +73,7 @@ static int append_element(json_object *to, json_object *value)
 	return -ERR_NOMEM;
 }
 
-/* { "ranks": n, "S": s }, or NULL. */
+/* Returns the object { "ranks": n, "S": s }, or NULL if out of memory. */
 static json_object *new_choice(uint32_t n, unsigned s)
 {
 	json_object *j = json_object_new_object();

@@ -8,9 +8,9 @@
 
 /* Prints a row for each number of ranks, and the numbers at which the best S changes. */
 int print_model_text(const struct model *m, uint32_t first, uint32_t last, char **out);
-/* Prints the object that goalc(1) describes. */
+/* Prints the cost model as the JSON object that goalc(1) describes. */
 int print_model_json(const struct model *m, uint32_t first, uint32_t last, char **out);
-/* Prints a picture like Figures 13 and 14 of the paper, or 15 and 16, side by side. */
+/* Prints a picture that shows plots like Figures 13 and 14 of the paper, or like 15 and 16, side by side. */
 int print_model_svg(const struct model *m, uint32_t first, uint32_t last, char **out);
 
 #endif

@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define POINTS 1024u /* of a curve; more could not be distinguished */
+#define POINTS 1024u /* most points of a curve; more could not be distinguished */
 #define LEVELS 33u   /* number of values of S for 2^32 ranks */
 #define SERIES (LEVELS + 2)
 
-/* A curve over the number of ranks. Curves without an S ignore s. */
+/* A curve over the number of ranks. A curve that does not depend on S ignores s. */
 typedef double curve(const struct model *m, uint32_t ranks, unsigned s);
 
 static double compute_time(const struct model *m, uint32_t ranks, unsigned s)
@@ -42,7 +42,7 @@ struct drawing {
 	struct svg_plot plots[2];
 	struct svg_series series[2][SERIES];
 	char names[LEVELS][16];
-	struct svg_point *next; /* free memory for further points */
+	struct svg_point *next; /* unused memory, for further points */
 };
 
 /* Adds a curve to a plot, for the numbers of ranks whose tree has at least s levels. */
@@ -58,7 +58,7 @@ static void add_curve(struct drawing *d, unsigned plot, struct svg_series style,
 	d->series[plot][d->plots[plot].nseries++] = style;
 }
 
-/* Adds the curves of all S and that of the blocking collective, which the highest S equals. */
+/* Adds the curves of all values of S, and the curve of the blocking collective, which equals that of the highest S. */
 static void add_splits(struct drawing *d, unsigned plot, curve *f, const char *name, curve *all_on_ranks)
 {
 	for (unsigned s = 0; s <= model_height(d->m, d->last); s++) {

@@ -28,7 +28,7 @@
 #define GARBAGE (UINT32_MAX - 1)
 #define ANY_TAG UINT32_MAX
 
-/* Contents of a span: the op that wrote it, and how many ARMWs have updated it since. */
+/* Contents of a span: the op that wrote the span, and how many ARMWs have updated it since. */
 struct content {
 	uint32_t tag, updates;
 };
@@ -37,10 +37,10 @@ enum access_kind { READS, UPDATES, WRITES };
 struct access {
 	uint32_t entry;
 	enum access_kind kind;
-	struct content value; /* value that is read or written; the tag is also what an update must find */
+	struct content value; /* value that is read or written; an update must find this tag */
 };
 
-/* Elements from lo to the next span of the buffer. */
+/* A span: the elements from lo up to the next span of the buffer. */
 struct span {
 	uint32_t buf;
 	uint64_t lo;
@@ -53,12 +53,12 @@ struct cell {
 	uint32_t rank;
 	const struct span *p;
 	struct content final; /* contents at completion; its tag may be ANY_TAG */
-	VEC(uint32_t) tags; /* all tags that occur, except that of initial contents */
+	VEC(uint32_t) tags; /* all tags that occur, except the tag of initial contents */
 	bool updated;
 };
 
 struct route {
-	uint32_t queue; /* number over all ranks */
+	uint32_t queue; /* number of the queue over all ranks */
 	VEC(uint32_t) entries;
 };
 
@@ -229,7 +229,7 @@ static void write_op(struct promela *m, uint32_t rank, uint32_t i)
 		}
 }
 
-/* Runs the ops in one order. There is no race, so every order gives the same contents. */
+/* Runs the ops in some order. There is no race, so every order gives the same contents. */
 static int carry_out(struct promela *m)
 {
 	int err = find_armws(m);
@@ -267,7 +267,7 @@ static int add_reads(struct promela *m, enum access_kind kind, uint32_t rank, ui
 	for (size_t p = span_at(m, rank, buf, off); span_in_range(m, rank, p, buf, off, len) && !err; p++) {
 		const struct content *v = &m->expected.at[m->expected_at[2 * (m->ev.base[rank] + op) + k] + (p - from)];
 
-		if (span_in_range(m, rank, p, o->buf[k], o->off[k], o->len)) /* other elements make what is written garbage */
+		if (span_in_range(m, rank, p, o->buf[k], o->off[k], o->len)) /* other elements would give garbage */
 			err = VEC_PUSH(&m->spans[rank].at[p].v, (struct access){ e, kind, *v });
 	}
 	return err;
@@ -288,8 +288,8 @@ static int add_writes(struct promela *m, uint32_t rank, uint32_t e, uint32_t op,
 	return err;
 }
 
-/* Source and destination of an entry's elements: ranks, ops of these or BIN_NONE, and ranges of the entry. If the entry
- * has no op at the peer, its own op has both ranges. */
+/* Source and destination of an entry's elements: for both, the rank, its op or BIN_NONE, and the range of the entry. If the
+ * entry has no op at the peer, its own op has both ranges. */
 struct taken {
 	uint32_t rank[2], op[2];
 	unsigned range[2];
@@ -423,8 +423,8 @@ static int find_cells(struct promela *m)
 	return err;
 }
 
-/* Returns the number of a tag in the program. Initial contents have 0. Every other tag has two numbers: the lower one
- * as long as the writer is not complete. */
+/* Returns the number of a tag in the program. Initial contents have the number 0. Every other tag has two
+ * numbers; the lower number is used until the writer is complete. */
 static uint32_t number_of(const struct cell *c, uint32_t tag, bool through)
 {
 	for (size_t i = 0; i < c->tags.n; i++)
@@ -613,8 +613,8 @@ static void write_access(struct promela *m, size_t i, const struct access *a, bo
 	}
 }
 
-/* Writes the reads of an entry first, then its writes. On arrival, reads of what the entry itself has been writing are
- * not checked, because its writes have replaced the old contents. */
+/* Writes the statements for the reads of an entry, and then for its writes. On arrival, a read of contents that the entry
+ * itself has written is not checked, because the write has replaced the old contents. */
 static void write_accesses(struct promela *m, uint32_t e, bool arrives)
 {
 	for (unsigned writes = 0; writes < 2; writes++)
@@ -630,7 +630,7 @@ static void write_accesses(struct promela *m, uint32_t e, bool arrives)
 		}
 }
 
-/* Writes the condition on credit. In a posted queue, the credit that the rank's CPU has counted serves all entries. */
+/* Writes the condition on credit. In a posted queue, the credit that the rank's CPU has counted is enough for all entries. */
 static void write_condition(struct promela *m, const struct bin_queue *b, uint32_t id)
 {
 	if (b->mode == BIN_Q_POSTED)

@@ -5,8 +5,8 @@
 
 #include "compiler/ir/ir.h"
 
-/* Makes the Promela program, owned by the caller. g must have queues and no deadlock, and all its sends and recvs must
- * match. */
+/* Makes the Promela program, which the caller owns. g must have queues and no deadlock, and its sends and recvs must all be
+ * matched. */
 int print_promela(const struct ir_graph *g, char **out);
 
 #endif

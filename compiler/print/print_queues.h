@@ -8,11 +8,11 @@
 
 #include <json-c/json.h>
 
-/* Prints what one rank posts, a line for each entry. */
+/* Prints the entries that one rank posts, a line for each entry. */
 void print_rank_queues(struct text *t, const struct bin *b, const struct ir_graph *g, uint32_t rank);
-/* Returns what all ranks post: an array of arrays of queues. */
+/* Returns the queues that the ranks post: for each rank an array of queues. */
 json_object *print_json_queues(const struct bin *b, const struct ir_graph *g);
-/* Prints the queues and entries that each rank needs, and the ops left to its CPU. */
+/* Prints the numbers of queues and entries that each rank needs, and of ops left to its CPU. */
 void print_queue_needs(struct text *t, const struct ir_graph *g);
 json_object *print_json_queue_needs(const struct ir_graph *g);
 

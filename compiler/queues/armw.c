@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The kind and the size of each type. */
+/* Kinds of types. A table gives the kind and the size of each type. */
 enum { BITS, INTEGER, FLOATING, COMPLEX, LOGICAL, PAIR };
 static const struct {
 	const char *name;

@@ -8,14 +8,15 @@
 
 #include <stddef.h>
 
-/* Lists of words. The first word stands for a value that is not given. */
+/* Lists of words, separated by "|". The first word, "open", stands for a value that is not given. */
 #define ARMW_WORD(NAME, name, ...) "|" #name
 #define ARMW_OPS "open" MPIX_SCHED_BUILTIN_LIST(ARMW_WORD)
 #define ARMW_TYPES "open" MPIX_SCHED_BASIC_LIST(ARMW_WORD)
 
 /* Returns the size of an element in bytes. */
 size_t armw_size(enum MPIX_Sched_basic type);
-/* Returns an enum bin_armw, or 0 if there is none. Then why, of size bytes, gets the reason. */
+/* Returns the ARMW (enum bin_armw) for an operation on a type. If there is none, returns 0 and writes the reason to `why`, which
+ * has `size` bytes. */
 unsigned armw_of(enum MPIX_Sched_builtin op, enum MPIX_Sched_basic type, char *why, size_t size);
 
 #endif

@@ -25,13 +25,13 @@
 struct block {
 	uint32_t rank, nic;
 	enum bin_queue_mode mode;
-	bool gathers; /* waits for ranks to start */
-	struct smcq_set needs; /* tasks that it waited for at first */
-	struct smcq_set waits; /* tasks that it waits for now; signals have replaced some */
+	bool gathers; /* true if the block waits for ranks to start */
+	struct smcq_set needs; /* tasks that the block waited for at first */
+	struct smcq_set waits; /* tasks that the block waits for now, after signals have replaced some */
 	VEC(uint32_t) tasks;
-	uint64_t key; /* key of its first task */
-	uint32_t before; /* 1 + the block that it must follow in its queue, or 0 */
-	bool followed; /* true if another block must follow it */
+	uint64_t key; /* key of the block's first task */
+	uint32_t before; /* 1 + the block that this block must follow in its queue, or 0 */
+	bool followed; /* true if another block must follow this block */
 	uint32_t level, open; /* level in a topological order; number of waits that are still open */
 	uint32_t queue;
 };
@@ -47,17 +47,17 @@ struct queue {
 struct arrivals {
 	uint32_t n;
 	size_t words;
-	uint64_t *before; /* for each arrival a row of bits: the arrivals that come before its task is issued */
+	uint64_t *before; /* for each arrival, a row of bits: the arrivals that come before the task of this arrival is issued */
 };
 
 struct assignment {
 	struct smcq_tasks *t;
 	VEC(struct block) blocks;
 	VEC(struct queue) queues;
-	struct smcq_set *of_rank; /* for each rank, its blocks and later its queues */
+	struct smcq_set *of_rank; /* for each rank, its blocks; later, its queues */
 	uint32_t *order; /* topological order of the blocks */
 	uint32_t *slot; /* for each task, its index among the arrivals at its rank */
-	struct arrivals *arrivals; /* for each rank */
+	struct arrivals *arrivals; /* one element for each rank */
 };
 
 static int64_t new_block(struct assignment *p, uint32_t rank, enum bin_queue_mode mode, uint64_t key)
@@ -74,7 +74,7 @@ static bool sets_are_equal(const struct smcq_set *a, const struct smcq_set *b)
 	return a->n == b->n && (!a->n || !memcmp(a->at, b->at, a->n * sizeof *a->at));
 }
 
-/* True if all of a is in b. */
+/* True if all elements of a are in b. */
 static bool is_subset(const struct smcq_set *a, const struct smcq_set *b)
 {
 	size_t k = 0;
@@ -106,9 +106,9 @@ static int put_task(struct assignment *p, uint32_t block, uint32_t task)
 
 /* ---- blocks ---- */
 
-/* Returns the mode of the queue for a task. There are two kinds of session tasks that wait only for starts of ranks.
- * Some pass on that these have started. The others are at the rank where all starts are known; they go into a posted
- * queue if the options allow that. */
+/* Returns the mode of the queue for a task. Two kinds of tasks with waits wait only for starts of ranks. The first kind
+ * reports these starts to another rank. The second kind is at the rank where all starts are known; it goes into a posted
+ * queue if the options allow this. */
 static enum bin_queue_mode mode_for(const struct assignment *p, const struct smcq_task *t)
 {
 	if (t->entry.kind == BIN_E_CPU)
@@ -118,7 +118,7 @@ static enum bin_queue_mode mode_for(const struct assignment *p, const struct smc
 	return p->t->post && !t->gathers && p->t->v.at[t->waits.at[0]].gathers ? BIN_Q_POSTED : BIN_Q_SESSION;
 }
 
-/* Returns the block, of the task's rank, with the same waits as the task; makes one if there is none. */
+/* Returns the block of the task's rank that has the same waits as the task. Makes a block if there is none. */
 static int64_t block_for(struct assignment *p, uint32_t task)
 {
 	const struct smcq_task *t = &p->t->v.at[task];
@@ -185,7 +185,7 @@ static int64_t add_self_put(struct assignment *p, uint32_t by, uint32_t to)
 	return id;
 }
 
-/* Replaces all waits of a block that are in a set by one task. */
+/* Replaces all waits of a block that are in the set `gone` by one task. */
 static int replace_waits(struct block *b, const struct smcq_set *gone, uint32_t task)
 {
 	size_t n = 0, k = 0;
@@ -206,7 +206,7 @@ static bool may_signal(const struct block *b)
 	return b->mode == BIN_Q_SESSION || b->mode == BIN_Q_POSTED;
 }
 
-/* Returns the largest block of several needs, all of which are among those of block y. */
+/* Returns the block with the most needs, at least two, all of which block y needs too; -1 if there is none. */
 static int64_t largest_within(const struct assignment *p, uint32_t y)
 {
 	const struct block *b = &p->blocks.at[y];
@@ -238,7 +238,7 @@ static int share_needs(struct assignment *p)
 	return err;
 }
 
-/* Returns the block that waits for one task and nothing else; makes one if there is none. */
+/* Returns the block that waits for one task and nothing else. Makes a block if there is none. */
 static int64_t only_for(struct assignment *p, uint32_t task, uint64_t key)
 {
 	const uint32_t rank = p->t->v.at[task].to;
@@ -257,7 +257,7 @@ static int64_t only_for(struct assignment *p, uint32_t task, uint64_t key)
 	return id;
 }
 
-/* Leaves each task for which several blocks wait to one block, which signals to the others. */
+/* If several blocks wait for a task, lets only one block wait for it; this block then signals to the others. */
 static int share_arrivals(struct assignment *p)
 {
 	const uint32_t n = (uint32_t)p->t->v.n, nblocks = (uint32_t)p->blocks.n;
@@ -345,7 +345,7 @@ static uint32_t op_in(const struct assignment *p, const struct block *b)
 	return BIN_NONE;
 }
 
-/* Refuses a schedule in which blocks wait for each other. One that the checks accept has no such blocks. */
+/* Refuses a schedule in which blocks wait for each other. A schedule that the checks accept has no such blocks. */
 static int refuse_cycle(const struct assignment *p)
 {
 	for (size_t y = 0; y < p->blocks.n; y++) {
@@ -359,7 +359,7 @@ static int refuse_cycle(const struct assignment *p)
 	return -ERR_CYCLE;
 }
 
-/* Sorts the blocks by level. A block is above those with the tasks that it waits for. */
+/* Sorts the blocks by level. The level of a block is above the levels of the blocks with the tasks that it waits for. */
 static int sort_blocks(struct assignment *p)
 {
 	const uint32_t n = (uint32_t)p->blocks.n;
@@ -409,8 +409,8 @@ static int sort_blocks(struct assignment *p)
 	return err;
 }
 
-/* Collects, for each block, the arrivals at a rank that come before the block is issued: those that it waits for, and
- * those before the blocks that it waits for. */
+/* Collects, for each block, the arrivals at a rank that come before the block is issued: the arrivals that it waits for, and
+ * the arrivals that come before the blocks of the tasks that it waits for. */
 static void collect_arrivals(const struct assignment *p, uint32_t rank, uint64_t *seen)
 {
 	const size_t words = p->arrivals[rank].words;
@@ -468,7 +468,7 @@ static int keep_rows(struct assignment *p, uint32_t rank, const uint64_t *seen)
 	return 0;
 }
 
-/* Finds for each arrival at a rank which others come before its task is issued. */
+/* For each arrival at a rank, finds the other arrivals that come before the task of this arrival is issued. */
 static int find_before(struct assignment *p)
 {
 	uint64_t *seen;
@@ -497,7 +497,7 @@ static bool same_route(const struct assignment *p, uint32_t x, uint32_t c)
 	       a->entry.peer == b->entry.peer && (a->entry.kind == BIN_E_GET) == (b->entry.kind == BIN_E_GET);
 }
 
-/* True if all that block x waits for arrives before task c. */
+/* True if all tasks that block x waits for arrive before task c. */
 static bool all_before(const struct assignment *p, const struct block *x, uint32_t c)
 {
 	const struct arrivals *a = &p->arrivals[x->rank];
@@ -534,8 +534,8 @@ static bool goes_on(const struct assignment *p, const struct queue *q, const str
 	return b->waits.n && x->waits.n && same_route(p, x->waits.at[0], b->waits.at[0]);
 }
 
-/* Returns the first queue that block y may join, or a new one. Preferred is a queue whose last block waits for arrivals
- * by the same route: then blocks elsewhere that wait for y can do the same. */
+/* Returns a queue that block y may join, or a new queue. A queue whose last block waits for arrivals by the same route is
+ * preferred, because blocks of other ranks that wait for y can then join queues in the same way. */
 static int64_t queue_for(struct assignment *p, uint32_t y)
 {
 	const struct block *b = &p->blocks.at[y];
@@ -586,8 +586,8 @@ static int fill_queues(struct assignment *p)
 
 /* ---- entries ---- */
 
-/* Returns an op for which a queue exists: one of its own, or one of its rank to which it signals; BIN_NONE if there is
- * none. */
+/* Returns an op that a queue serves: an op of its tasks or, if there is none, an op of the same rank that waits for its
+ * signals. Returns BIN_NONE if there is neither. */
 static uint32_t op_of(const struct assignment *p, const struct queue *q)
 {
 	uint32_t op = BIN_NONE;
@@ -611,8 +611,8 @@ static const char *word_of(const struct assignment *p, const struct queue *q)
 	return op == BIN_NONE ? "op" : ir_op_word(p->t->g->ranks[q->rank].ops[op].kind);
 }
 
-/* Assigns a command queue of its network interface to a queue, or of the least used interface if any will do. Returns
- * -ERR_PASS if no command queue is left. */
+/* Assigns a command queue of the required network interface to a queue. If any interface will do, takes the least used one.
+ * Returns -ERR_PASS if no command queue is left. */
 static int take_cq(struct assignment *p, const struct queue *q, uint32_t *used, struct bin_queue *out)
 {
 	const uint32_t tnis = p->t->target.limit[BIN_LIMIT_TNIS], cqs = p->t->target.limit[BIN_LIMIT_CQS];
@@ -660,7 +660,7 @@ static uint64_t count_joins(const struct block *b)
 	return b->waits.n && b->mode != BIN_Q_POSTED ? (uint64_t)b->tasks.n * (b->waits.n - 1) : 0;
 }
 
-/* Sets the credit that each arrival brings, and its queue. The queues must have their numbers. */
+/* Sets the credit that each arrival brings, and the queue that gets it. The queues must have their numbers. */
 static void give_credit(struct assignment *p)
 {
 	for (size_t y = 0; y < p->blocks.n; y++) {
@@ -673,7 +673,7 @@ static void give_credit(struct assignment *p)
 			e->sps = b->mode == BIN_Q_POSTED ? 1 : (uint8_t)b->tasks.n;
 		}
 	}
-	for (size_t i = p->t->v.n; i--;) /* all parts take the route of the last one */
+	for (size_t i = p->t->v.n; i--;) /* backwards, because all parts take the route of the last part */
 		if (p->t->v.at[i].more)
 			p->t->v.at[i].entry.queue = p->t->v.at[p->t->v.at[i].more - 1].entry.queue;
 }
@@ -699,7 +699,7 @@ static int add_entries(const struct assignment *p, const struct queue *q, struct
 	return err;
 }
 
-/* Removes notices that are implied: those of entries before another one with the same notice on the same route. */
+/* Removes implied notices: an entry needs no notice if a later entry on the same route has the same notice. */
 static int thin_notices(struct bin_entry *e, uint32_t n)
 {
 	VEC(struct bin_entry) seen = { 0 }; /* last entry of each route */

@@ -9,7 +9,7 @@
 
 #define SMCQ_ANY UINT32_MAX /* any network interface */
 
-/* Keys of the pass after the limits. */
+/* Keys of the pass that come after the keys of the limits. */
 enum smcq_choice {
 #define LIMIT(...)
 #define CHOICE(NAME, ...) SMCQ_##NAME,
@@ -18,27 +18,27 @@ enum smcq_choice {
 	SMCQ_CHOICES
 };
 
-/* A set: ascending, without duplicates. */
+/* A set of numbers: ascending, without duplicates. */
 struct smcq_set {
 	uint32_t *at;
 	size_t n, cap;
 };
 
 struct smcq_task {
-	/* Position among all tasks: a task has a lower key than those that wait for it. Between the keys of two ops
-	 * there is room for signals. */
+	/* Position among all tasks. A task has a lower key than the tasks that wait for it. Between the keys of two ops there
+	 * is room for the keys of signals. */
 	uint64_t key;
 	uint32_t from, to; /* rank that issues the task, and rank at which it arrives (for a GET, the same) */
-	struct bin_entry entry; /* all but flags, sps and queue */
+	struct bin_entry entry; /* the entry, without its flags, sps and queue */
 	uint32_t nic; /* network interface, or SMCQ_ANY */
-	bool gathers; /* true if it reports that a rank has started */
-	uint32_t there; /* for a GET, 1 + the task that signals to its rank that it can begin; or 0 */
-	struct smcq_set waits; /* tasks, arriving at from, that it waits for */
-	uint32_t signals, next; /* list of the signals that report its arrival: 1 + a task, or 0 */
-	/* the rest is set by smcq_assign() */
+	bool gathers; /* true if the task reports that a rank has started */
+	uint32_t there; /* for a GET, 1 + the task that signals to the GET's rank that the GET can begin; or 0 */
+	struct smcq_set waits; /* tasks that this task waits for; they arrive at rank `from` */
+	uint32_t signals, next; /* list of the signals that report this task's arrival, each 1 + a task, or 0 */
+	/* smcq_assign() sets the fields below. */
 	uint32_t more; /* 1 + the next part of the same message, or 0; other tasks wait for the last part only */
 	uint32_t block;
-	uint32_t position; /* position in its queue */
+	uint32_t position; /* position of the task in its queue */
 };
 
 struct smcq_tasks {

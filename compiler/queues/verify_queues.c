@@ -45,7 +45,7 @@ struct event {
 	uint32_t kind, start, id;
 };
 
-/* Route of an entry's packets. Numbers of entries, queues and ranks are those over all ranks. */
+/* Route of an entry's packets. Entries and queues are numbered over all ranks. */
 struct route {
 	uint32_t rank, queue; /* rank and queue of the entry */
 	uint32_t before, after; /* previous and next entry on the same route, which arrive before and after it; or BIN_NONE */
@@ -53,18 +53,18 @@ struct route {
 };
 
 struct state {
-	bool *issued, *arrived; /* for each entry */
-	uint32_t *credit, *next; /* for each queue */
-	bool *started, *done; /* for each rank */
-	uint32_t *locals, *remotes; /* notices that a rank has received */
+	bool *issued, *arrived; /* for each entry, true if it was issued, and true if it has arrived */
+	uint32_t *credit, *next; /* for each queue, its credit, and its next entry */
+	bool *started, *done; /* for each rank, true if it has started, and true if it has completed */
+	uint32_t *locals, *remotes; /* for each rank, the numbers of notices that it has received */
 };
 
 struct needed {
 	uint32_t first, then; /* two entries that must stay in this order */
 };
 
-/* A count that two starts can share: what entry before adds for the next start can arrive before what entry late adds
- * for this one. */
+/* A count (of credit or notices) that can mix two starts: entry `before` can add to it for the next start before entry `late`
+ * adds to it for this start. */
 struct mixed {
 	bool yes, notice;
 	uint32_t before, late; /* entries */
@@ -88,7 +88,7 @@ struct check_queues {
 	VEC(struct event) todo;
 	enum held held;
 	uint32_t held_id;
-	uint64_t stride; /* one of stride events is held back */
+	uint64_t stride; /* one of `stride` events is held back */
 	struct mixed mixed;
 	bool ahead; /* true if a rank can be two starts ahead of an event */
 	unsigned found;
@@ -162,7 +162,7 @@ static bool range_ok(const struct check_queues *c, const struct bin_entry *e, ui
 	return e->len <= size && e->off[side] <= size - e->len;
 }
 
-/* True if an entry is well formed. Reading a binary checks this too, but these queues may come from elsewhere. */
+/* True if an entry is well formed. The reader of binaries checks this too, but these queues may come from elsewhere. */
 static bool entry_ok(const struct check_queues *c, uint32_t rank, const struct bin_queue *q, const struct bin_entry *e)
 {
 	const struct bin_entry_facts f = bin_entry_facts(e->kind);
@@ -316,7 +316,7 @@ static int number_entries(struct check_queues *c)
 	return 0;
 }
 
-/* Returns the op, numbered over all ranks, that an entry is for: its own, or that of its peer. */
+/* Returns the op, numbered over all ranks, that an entry is for: the op of its own rank or, if `peer` is set, of its peer. */
 static uint32_t op_of(const struct check_queues *c, uint32_t e, bool peer)
 {
 	const struct bin_entry *b = entry_at(c, e);
@@ -339,14 +339,14 @@ static int index_ops(struct check_queues *c)
 				c->by_op_at[op_of(c, e, peer)]++;
 	for (uint32_t i = 1; i <= n; i++)
 		c->by_op_at[i] += c->by_op_at[i - 1];
-	for (uint32_t e = c->nentries; e--;) /* moves by_op_at of each op from the end of its entries to their begin */
+	for (uint32_t e = c->nentries; e--;) /* moves by_op_at of each op from the end of its entries to their beginning */
 		for (unsigned peer = 0; peer < 2; peer++)
 			if (op_of(c, e, peer) != BIN_NONE)
 				c->by_op[--c->by_op_at[op_of(c, e, peer)]] = e;
 	return 0;
 }
 
-/* Returns the entries of an op, *n of them. */
+/* Returns the entries of an op, and stores their number in *n. */
 static const uint32_t *entries_of(const struct check_queues *c, uint32_t op, uint32_t *n)
 {
 	*n = c->by_op_at[op + 1] - c->by_op_at[op];
@@ -377,9 +377,9 @@ static bool is_for(const struct check_queues *c, uint32_t e, uint32_t rank, uint
 	return c->route[e].rank == rank && b->op == i && b->peer == to && b->at == at;
 }
 
-/* Checks that the entries of op i move all of its elements exactly once, by entries of one kind, from its range to that
- * of another op, or to its own second range. A message without bytes needs no entries: the order that it gives is
- * checked elsewhere. */
+/* Checks that the entries of op i move all of its elements exactly once, with entries of one kind, from its range to the range
+ * of another op, or to its own second range. A message without bytes needs no entries; the order that it gives is checked
+ * elsewhere. */
 static int check_moved(struct check_queues *c, uint32_t rank, uint32_t i, uint32_t to, uint32_t at, unsigned kind)
 {
 	const struct bin_op *o = &c->g->ranks[rank].ops[i], *other = at == BIN_NONE ? o : &c->g->ranks[to].ops[at];
@@ -526,9 +526,9 @@ static int state_init(struct check_queues *c)
 		if (!s->issued || !s->arrived || !s->credit || !s->next || !s->started || !s->done || !s->locals || !s->remotes)
 			return -ERR_NOMEM;
 	}
-	/* Upper bound of the events. In each start, an entry is tried when it is issued and when the one before it
-	 * arrives. A queue is tried at each credit and a rank at each notice, and each of these may continue through
-	 * all starts. */
+	/* Upper bound of the number of events. In each start, an entry is tried when it is issued, and when the entry
+	 * before it arrives. A queue is tried at each credit, and a rank at each notice. Each of these may continue
+	 * through all starts. */
 	return VEC_RESERVE(&c->todo, 12 * (size_t)STARTS * (c->nentries + c->nqueues + c->nranks) + 8);
 }
 
@@ -552,7 +552,8 @@ static void start_rank(struct check_queues *c, uint32_t k, uint32_t r)
 	push_event(c, TRY_DONE, k, r);
 }
 
-/* pool_of() is the start whose counts serve start k. used_before() is the number of earlier starts that have used them. */
+/* pool_of() returns the start whose counts serve start k. used_before() returns how many earlier starts have used these
+ * counts. */
 static uint32_t pool_of(const struct check_queues *c, uint32_t k)
 {
 	return c->pooled ? 0 : k;
@@ -729,8 +730,8 @@ static bool is_armw(const struct check_queues *c, uint32_t rank, uint32_t op)
 	return n && bin_reduces(c->g->ranks[rank].ops[op - c->ev->base[rank]].kind) && entry_at(c, *list)->kind == BIN_E_ARMW;
 }
 
-/* Adds the pairs of entries of two ops of a rank that must stay in order. Two ARMWs may update the same elements in any
- * order: each is atomic, and they commute, because all are of one operation on integers. */
+/* For two ops of a rank, adds the pairs of entries that must stay in order. Two ARMWs may update the same elements in any
+ * order: each ARMW is atomic, and they commute, because all apply one operation on integers. */
 static int need_pair(struct check_queues *c, uint32_t rank, uint32_t first, uint32_t second)
 {
 	uint32_t n, m;
@@ -756,7 +757,8 @@ static int by_first(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Adds all that an op must wait for. ARMWs do not wait for each other, so the op also waits for what comes before them. */
+/* Adds the pairs for all ops that an op must wait for. ARMWs do not wait for each other, so the op also waits for the ops that
+ * come before these ARMWs. */
 static int need_all(struct check_queues *c, uint32_t rank, uint32_t op, uint32_t *seen)
 {
 	const struct conflicts *all = &c->conflicts;
@@ -798,12 +800,12 @@ static int find_needs(struct check_queues *c)
 	return err;
 }
 
-/* Entries by where they count: the queue to which they bring credit, or the rank to which they give notice. */
+/* Entries sorted by the queue to which they bring credit, or by the rank to which they give notice. */
 struct counted {
 	uint32_t *list, *from;
 };
 
-/* Entry e is held back. Checks whether a count that it adds to has got something from the next start. */
+/* While entry e is held back, checks whether an entry of the next start has added to the same count. */
 static void find_mixed(struct check_queues *c, const struct counted *l, uint32_t what, bool notice, uint32_t e)
 {
 	for (uint32_t i = l->from[what]; i < l->from[what + 1] && !c->mixed.yes; i++)
@@ -837,9 +839,9 @@ static bool left_out(const struct check_queues *c, uint32_t id)
 	return hash64(id) % c->stride != 0;
 }
 
-/* Checks what must not happen before an entry has arrived: entries on the same elements; completion of the ranks whose
- * memory it accesses; and credit and notices of the next start, which would be taken for its own. *need advances
- * through c->needs. */
+/* Checks that three things do not happen before an entry has arrived: that later entries access the same elements; that the
+ * ranks whose memory it accesses complete; and that credit and notices of the next start arrive, which would be taken for
+ * those of the entry. *need advances through c->needs. */
 static void check_arrival(struct check_queues *c, uint32_t e, size_t *need, const struct counted *credit,
 			  const struct counted *notices)
 {
@@ -867,7 +869,8 @@ static void check_arrival(struct check_queues *c, uint32_t e, size_t *need, cons
 		check_ahead(c);
 }
 
-/* Returns where an entry counts, or BIN_NONE. Notices of the own rank are left out, because its next start waits for them. */
+/* Returns the rank to which an entry gives notice (if `notice` is set), or the queue to which it brings credit; BIN_NONE if
+ * there is none. Notices of the own rank are left out, because its next start waits for them. */
 static uint32_t counted_for(const struct check_queues *c, uint32_t e, bool notice)
 {
 	const struct bin_entry *b = entry_at(c, e);
@@ -910,8 +913,8 @@ static int check_arrivals(struct check_queues *c)
 	return err;
 }
 
-/* Checks what must not happen before a rank has started: accesses of others to its memory, and completion of ranks that
- * wait for it. */
+/* Checks that two things do not happen before a rank has started: that other ranks access its memory, and that ranks which
+ * wait for it complete. */
 static void check_rank(struct check_queues *c, uint32_t r, const struct ir_query *ends)
 {
 	run_without_event(c, HELD_START, r);
@@ -966,7 +969,8 @@ static void check_posts(struct check_queues *c)
 
 /* ---- all checks ---- */
 
-/* Checks the required orders in two starts. If their counts can mix, checks them in three starts with common counts. */
+/* Checks the required orders in a run of two starts. If the counts of the starts can mix, checks the orders again in three
+ * starts with common counts. */
 static int check_orders(struct check_queues *c)
 {
 	int err;
@@ -1039,7 +1043,7 @@ static int check_all_queues(struct check_queues *c)
 	return err ? err : check_orders(c);
 }
 
-/* Returns the stride with which all runs together visit about as many entries as most says; 1 if there is no limit. */
+/* Returns the stride with which all runs together visit about `most` entries; 1 if there is no limit. */
 static uint64_t stride_for(const struct smcq *s, uint64_t most)
 {
 	uint64_t runs = s->nranks, entries = 0;

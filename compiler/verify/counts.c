@@ -11,7 +11,7 @@
 #define MULTIPLE ((int64_t)1 << 16) /* larger multiples come last */
 #define FEW 256 /* how many small counts come early */
 #define MANY 1024u /* how many numbers of a program are used */
-#define PRODUCTS 16u /* how many of these are multiplied with each other */
+#define PRODUCTS 16u /* how many of the numbers are multiplied with each other */
 
 static int compare(const void *a, const void *b)
 {
@@ -44,7 +44,7 @@ static int64_t times(int64_t a, int64_t b)
 	return a > LARGEST / b ? 0 : a * b;
 }
 
-/* Adds the numbers in the program, the arguments, and the number of ranks with its neighbours. */
+/* Adds the numbers in the program, the arguments, the number of ranks, and this number plus and minus 1. */
 static int add_numbers(struct counts *c, const struct bin *b, uint32_t size, const struct bin_arg *row)
 {
 	int err = 0;
