@@ -2,8 +2,6 @@
  * Walks over the cases of a schedule: four axes, each of which starts again for every step of those outside of it. */
 #include "compiler/cases.h"
 
-#include "util/err.h"
-
 #include <string.h>
 
 /* ---- arguments ---- */

@@ -3,7 +3,6 @@
  * board, what they print and how they end. When the connection to goalrun ends, or is silent for long, the agent ends
  * its ranks and itself. */
 #include "goalrun/hosts.h"
-#include "runtime/cpus.h"
 #include "runtime/mirror.h"
 #include "util/clock.h"
 

@@ -6,7 +6,6 @@
 #include "goalrun/run.h"
 #include "util/file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 int run_trace_open(const char *path)
 {

@@ -3,7 +3,6 @@
  * between agents. */
 #include "goalrun/hosts.h"
 
-#include "runtime/cpus.h"
 #include "runtime/mirror.h"
 #include "util/clock.h"
 #include "util/env.h"

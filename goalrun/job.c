@@ -4,7 +4,6 @@
  * are therefore found by the variable GOAL_JOB in their environment, which names the job and the rank. A process that
  * clears its environment is found by the file of the job's board, which it has inherited as an open descriptor. */
 #include "goalrun/run.h"
-#include "runtime/cpus.h"
 #include "util/clock.h"
 #include "util/env.h"
 

@@ -2,7 +2,6 @@
  * Starts the ranks, as processes that end with goalrun or as threads. */
 #include "goalrun/hosts.h"
 #include "runtime/context.h"
-#include "runtime/cpus.h"
 #include "runtime/heap.h"
 #include "util/clock.h"
 #include "util/env.h"

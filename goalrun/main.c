@@ -3,7 +3,6 @@
  * and launches the ranks, and frees everything at the end. */
 #include "goalrun/collect_trace.h"
 #include "goalrun/goalrun.h"
-#include "runtime/dump.h"
 #include "util/env.h"
 
 #include <signal.h>

@@ -7,7 +7,6 @@
 #include "goalrun/collect_trace.h"
 #include "goalrun/goalrun.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static const char *const names[] = {
 	[PLACEMENT_BIND] = "bind",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages between goalrun and its agents. */
 #include "goalrun/hosts.h"
-#include "runtime/cpus.h"
 #include "util/clock.h"
 
 #include <errno.h>

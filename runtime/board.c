@@ -9,7 +9,6 @@
 
 #include <sched.h>
 #include <string.h>
-#include <time.h>
 
 void rt_relax(unsigned spun, unsigned spins)
 {

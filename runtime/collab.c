@@ -4,8 +4,6 @@
  * request ensures that at most one rank polls it. */
 #include "runtime/comm.h"
 
-#include <sched.h>
-
 static _Atomic uint32_t *node_of(const struct rt_process *l, uint32_t slot)
 {
 	return &l->board->slots[slot].node;

@@ -4,7 +4,6 @@
 #include "runtime/trace.h"
 
 #include "backends/services.h"
-#include "runtime/cpus.h"
 #include "util/clock.h"
 
 #include <errno.h>

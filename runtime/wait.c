@@ -3,7 +3,6 @@
 #include "runtime/wait.h"
 
 #include "runtime/bell.h"
-#include "runtime/cpus.h"
 #include "runtime/trace.h"
 #include "util/clock.h"
 

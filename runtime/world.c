@@ -9,14 +9,12 @@
 #include "util/library.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 #if __has_include(<pmix.h>)
 #include <pmix.h>
 #define HAVE_PMIX 1

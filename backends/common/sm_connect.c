@@ -6,7 +6,6 @@
 #include "backends/services.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/mem.h"
 
 #include <stdlib.h>
 #include <string.h>

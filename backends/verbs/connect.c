@@ -8,7 +8,6 @@
 #include "util/mem.h"
 
 #include <arpa/inet.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,8 +2,6 @@
  * Moves network messages; vb.h describes the protocol. */
 #include "backends/verbs/vb.h"
 
-#include "util/err.h"
-
 #include <string.h>
 
 /* Adds a link to the list of links with work requests to post in this turn. `empty`: the link had none before. */

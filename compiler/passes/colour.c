@@ -9,7 +9,6 @@
 
 #include "util/mem.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #define NONE UINT32_MAX

@@ -32,7 +32,6 @@
 #include "format/check.h"
 #include "util/err.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "compiler/print/print_model.h"
 
 #include "util/err.h"
-#include "util/mem.h"
 #include "util/text.h"
 
 #include <inttypes.h>

@@ -3,8 +3,6 @@
  * schedule's program, which include those of its assertions; then all small counts. */
 #include "compiler/verify/counts.h"
 
-#include "util/err.h"
-
 #include <stdlib.h>
 
 #define LARGEST ((int64_t)1 << 52) /* larger counts overflow when a schedule multiplies them */
