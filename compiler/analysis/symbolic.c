@@ -5,6 +5,8 @@
 
 #include "format/check.h"
 #include "util/err.h"
+#include "util/hash64.h"
+#include "util/index.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +44,8 @@ struct sym_state {
 	uint32_t rank; /* rank of the previous event */
 	struct ir_near near; /* index for searches; zeroed if all conflicts are kept */
 	uint64_t recent[RECENT]; /* hash of pairs that were handled before */
-	uint64_t *pairs; /* hash table of the pairs that are in conflicts */
-	size_t npairs, pairs_cap;
+	VEC(uint64_t) pairs; /* pairs that are in conflicts */
+	struct index by_pair;
 };
 
 size_t sym_find(const struct sym_map *m, uint64_t x)
@@ -123,40 +125,22 @@ static bool depends_on(const struct ir_rank *r, uint32_t op, uint32_t on)
 	return lo < r->dep_at[op + 1] && r->deps[lo] == on;
 }
 
-static size_t pair_slot(const struct sym_state *st, uint64_t pair)
+static bool same_pair(const void *pairs, uint32_t i, const void *pair)
 {
-	size_t at = (pair * 0x9e3779b97f4a7c15u) >> 20 & (st->pairs_cap - 1);
-
-	while (st->pairs[at] && st->pairs[at] != pair)
-		at = (at + 1) & (st->pairs_cap - 1);
-	return at;
+	return ((const uint64_t *)pairs)[i] == *(const uint64_t *)pair;
 }
 
 /* Adds a pair to the known pairs. Returns 1 if the pair is new, 0 if it was known, or -ERR_NOMEM. */
 static int new_pair(struct sym_state *st, uint64_t pair)
 {
-	size_t at;
+	const uint64_t hash = hash64(pair);
+	int err;
 
-	if (2 * (st->npairs + 1) > st->pairs_cap) {
-		struct sym_state old = *st;
-
-		st->pairs_cap = old.pairs_cap ? 2 * old.pairs_cap : 64;
-		st->pairs = mem_calloc(st->pairs_cap, sizeof *st->pairs);
-		if (!st->pairs) {
-			*st = old;
-			return -ERR_NOMEM;
-		}
-		for (size_t i = 0; i < old.pairs_cap; i++)
-			if (old.pairs[i])
-				st->pairs[pair_slot(st, old.pairs[i])] = old.pairs[i];
-		free(old.pairs);
-	}
-	at = pair_slot(st, pair);
-	if (st->pairs[at])
+	if (index_find(&st->by_pair, hash, same_pair, st->pairs.at, &pair) >= 0)
 		return 0;
-	st->pairs[at] = pair;
-	st->npairs++;
-	return 1;
+	err = VEC_PUSH(&st->pairs, pair);
+	err = err ? err : index_add(&st->by_pair, hash, st->pairs.n - 1);
+	return err ? err : 1;
 }
 
 /* Two facts order more than the dependencies: a send no longer reads its range once its recv has completed, and a recv
@@ -493,7 +477,8 @@ static void free_state(struct symbolic *s)
 		VEC_FREE(&st->a.v);
 		VEC_FREE(&st->b.v);
 		VEC_FREE(&st->sum.v);
-		free(st->pairs);
+		VEC_FREE(&st->pairs);
+		index_free(&st->by_pair);
 	}
 	free(st);
 	s->state = NULL;

@@ -3,6 +3,7 @@
 #include "compiler/analysis/terms.h"
 
 #include "util/err.h"
+#include "util/index.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +21,6 @@ struct sum {
 	uint64_t total;
 };
 
-/* Open addressing; a slot is 0 if empty, otherwise index + 1. */
-struct table {
-	uint32_t *slot;
-	size_t cap, n;
-};
-
 /* Numbers of terms and sums below nleaves are leaves: rank * nbuffers + buffer, with one contribution. */
 struct terms {
 	uint32_t nbuffers, nleaves;
@@ -35,7 +30,7 @@ struct terms {
 	VEC(struct sum) sums;
 	VEC(struct term_run) pool;
 	VEC(struct term_run) work; /* sum under construction */
-	struct table by_term, by_sum;
+	struct index by_term, by_sum;
 };
 
 struct terms *terms_new(uint32_t nranks, uint32_t nbuffers, bool commutative, uint64_t max)
@@ -58,8 +53,8 @@ void terms_free(struct terms *t)
 	VEC_FREE(&t->sums);
 	VEC_FREE(&t->pool);
 	VEC_FREE(&t->work);
-	free(t->by_term.slot);
-	free(t->by_sum.slot);
+	index_free(&t->by_term);
+	index_free(&t->by_sum);
 	free(t);
 }
 
@@ -67,35 +62,6 @@ static uint64_t mix_hash(uint64_t h, uint64_t x)
 {
 	h = (h ^ x) * 0x9e3779b97f4a7c15u;
 	return h ^ h >> 29;
-}
-
-/* ---- tables ---- */
-
-/* Makes room for one more row. `hash` returns the hash of a row. */
-static int table_grow(const struct terms *t, struct table *table, uint64_t (*hash)(const struct terms *, uint32_t))
-{
-	size_t cap = table->cap ? 2 * table->cap : 256;
-	uint32_t *slot;
-
-	if (3 * (table->n + 1) < 2 * table->cap)
-		return 0;
-	slot = mem_calloc(cap, sizeof *slot);
-	if (!slot)
-		return -ERR_NOMEM;
-	for (size_t i = 0; i < table->cap; i++) {
-		size_t at;
-
-		if (!table->slot[i])
-			continue;
-		at = hash(t, table->slot[i] - 1) & (cap - 1);
-		while (slot[at])
-			at = (at + 1) & (cap - 1);
-		slot[at] = table->slot[i];
-	}
-	free(table->slot);
-	table->slot = slot;
-	table->cap = cap;
-	return 0;
 }
 
 /* ---- sums ---- */
@@ -112,11 +78,6 @@ static uint64_t hash_runs(const struct term_run *r, size_t n)
 	return h;
 }
 
-static uint64_t hash_sum(const struct terms *t, uint32_t i)
-{
-	return hash_runs(t->pool.at + t->sums.at[i].first, t->sums.at[i].n);
-}
-
 static bool same_run(const struct term_run *x, const struct term_run *y)
 {
 	return x->rank == y->rank && x->buf == y->buf && x->n == y->n && x->times == y->times && x->at == y->at;
@@ -130,13 +91,22 @@ static bool same_runs(const struct term_run *x, const struct term_run *y, size_t
 	return true;
 }
 
+/* True if sum i of the terms is the one under construction. */
+static bool same_sum(const void *terms, uint32_t i, const void *runs)
+{
+	const struct terms *t = terms;
+
+	return t->sums.at[i].n == t->work.n && same_runs(t->pool.at + t->sums.at[i].first, runs, t->work.n);
+}
+
 /* Stores the number of the sum in t->work in *sum. The sum is shifted so that its first position is 0; *at is where this
  * position was. */
 static int intern_sum(struct terms *t, uint32_t *sum, int64_t *at)
 {
 	struct term_run *r = t->work.at;
-	size_t n = t->work.n, slot;
-	uint64_t total = 0;
+	size_t n = t->work.n;
+	uint64_t total = 0, hash;
+	int64_t known;
 	int err;
 
 	*at = r[0].at;
@@ -154,16 +124,11 @@ static int intern_sum(struct terms *t, uint32_t *sum, int64_t *at)
 		*sum = r[0].rank * t->nbuffers + r[0].buf;
 		return 0;
 	}
-	err = table_grow(t, &t->by_sum, hash_sum);
-	if (err)
-		return err;
-	for (slot = hash_runs(r, n) & (t->by_sum.cap - 1); t->by_sum.slot[slot]; slot = (slot + 1) & (t->by_sum.cap - 1)) {
-		const struct sum *s = &t->sums.at[t->by_sum.slot[slot] - 1];
-
-		if (s->n == n && same_runs(t->pool.at + s->first, r, n)) {
-			*sum = t->nleaves + t->by_sum.slot[slot] - 1;
-			return 0;
-		}
+	hash = hash_runs(r, n);
+	known = index_find(&t->by_sum, hash, same_sum, t, r);
+	if (known >= 0) {
+		*sum = t->nleaves + (uint32_t)known;
+		return 0;
 	}
 	err = VEC_RESERVE(&t->pool, t->pool.n + n);
 	err = err ? err : VEC_PUSH(&t->sums, (struct sum){ t->pool.n, (uint32_t)n, total });
@@ -171,10 +136,8 @@ static int intern_sum(struct terms *t, uint32_t *sum, int64_t *at)
 		return err;
 	memcpy(t->pool.at + t->pool.n, r, n * sizeof *r);
 	t->pool.n += n;
-	t->by_sum.slot[slot] = (uint32_t)t->sums.n;
-	t->by_sum.n++;
 	*sum = t->nleaves + (uint32_t)t->sums.n - 1;
-	return 0;
+	return index_add(&t->by_sum, hash, t->sums.n - 1);
 }
 
 /* Stores the runs of a sum in *runs and returns their number. A leaf has no runs in the pool, so its single
@@ -319,16 +282,16 @@ uint32_t terms_sum(const struct terms *t, struct value v, int64_t *at)
 	return t->terms.at[v.term - t->nleaves].sum;
 }
 
-static uint64_t hash_op(uint32_t left, uint32_t right, int64_t delta)
+static uint64_t hash_term(const struct term *x)
 {
-	return mix_hash(mix_hash(left, right), (uint64_t)delta);
+	return mix_hash(mix_hash(x->left, x->right), (uint64_t)x->delta);
 }
 
-static uint64_t hash_term(const struct terms *t, uint32_t i)
+static bool same_term(const void *terms, uint32_t i, const void *key)
 {
-	const struct term *x = &t->terms.at[i];
+	const struct term *x = (const struct term *)terms + i, *y = key;
 
-	return hash_op(x->left, x->right, x->delta);
+	return x->left == y->left && x->right == y->right && x->delta == y->delta;
 }
 
 /* Computes the contributions of left op right. */
@@ -357,11 +320,9 @@ static int add_up(struct terms *t, struct value left, struct value right, uint32
 int terms_op(struct terms *t, struct value left, struct value right, struct value *out)
 {
 	struct term x;
-	size_t slot;
-	int err = table_grow(t, &t->by_term, hash_term);
+	int64_t known;
+	int err;
 
-	if (err)
-		return err;
 	/* For a commutative operation, a op b and b op a have equal bits, so both are one term. */
 	if (t->commutative && (left.term > right.term || (left.term == right.term && left.at > right.at))) {
 		struct value v = left;
@@ -371,24 +332,16 @@ int terms_op(struct terms *t, struct value left, struct value right, struct valu
 	}
 	x = (struct term){ .left = left.term, .right = right.term, .delta = right.at - left.at };
 	out->at = left.at;
-	for (slot = hash_op(x.left, x.right, x.delta) & (t->by_term.cap - 1); t->by_term.slot[slot];
-	     slot = (slot + 1) & (t->by_term.cap - 1)) {
-		const struct term *y = &t->terms.at[t->by_term.slot[slot] - 1];
-
-		if (y->left == x.left && y->right == x.right && y->delta == x.delta) {
-			out->term = t->nleaves + t->by_term.slot[slot] - 1;
-			return 0;
-		}
+	known = index_find(&t->by_term, hash_term(&x), same_term, t->terms.at, &x);
+	if (known >= 0) {
+		out->term = t->nleaves + (uint32_t)known;
+		return 0;
 	}
 	err = add_up(t, left, right, &x.sum, &x.sum_at);
 	x.sum_at -= left.at;
 	err = err ? err : VEC_PUSH(&t->terms, x);
-	if (err)
-		return err;
-	t->by_term.slot[slot] = (uint32_t)t->terms.n;
-	t->by_term.n++;
 	out->term = t->nleaves + (uint32_t)t->terms.n - 1;
-	return 0;
+	return err ? err : index_add(&t->by_term, hash_term(&x), t->terms.n - 1);
 }
 
 #define LISTED 65536u /* most contributions that are visited */

@@ -34,8 +34,8 @@ void ir_image_fini(struct ir_image *im)
 	VEC_FREE(&im->debug);
 	VEC_FREE(&im->qdir);
 	VEC_FREE(&im->queues);
-	VEC_FREE(&im->class_table);
-	VEC_FREE(&im->expr_table);
+	index_free(&im->by_class);
+	index_free(&im->by_expr);
 }
 
 int64_t ir_image_string(struct ir_image *im, const char *s)
@@ -51,56 +51,38 @@ int64_t ir_image_string(struct ir_image *im, const char *s)
 	return (int64_t)at;
 }
 
-/* Returns the slot of the table for an element equal to e: it holds the element's index + 1, or 0 if there is none. The
- * table always has an empty slot. */
-static uint32_t *hash_slot(uint32_t *table, size_t cap, const void *rows, size_t size, const void *e)
+static bool same_expr(const void *exprs, uint32_t i, const void *e)
 {
-	size_t at = bin_sum(e, size) & (cap - 1);
-
-	while (table[at] && memcmp((const char *)rows + (table[at] - 1) * size, e, size) != 0)
-		at = (at + 1) & (cap - 1);
-	return &table[at];
+	return !memcmp((const struct bin_expr *)exprs + i, e, sizeof(struct bin_expr));
 }
-
-static int grow_table(uint32_t **at, size_t *cap, size_t *n, const void *rows, size_t count, size_t size)
-{
-	if (*cap && count < *cap / 2)
-		return 0;
-	size_t more = *cap ? *cap * 2 : 64;
-	uint32_t *t = mem_calloc(more, sizeof *t);
-
-	if (!t)
-		return -ERR_NOMEM;
-	for (uint32_t i = 0; i < count; i++)
-		*hash_slot(t, more, rows, size, (const char *)rows + i * size) = i + 1;
-	free(*at);
-	*at = t;
-	*cap = *n = more;
-	return 0;
-}
-
-#define INTERN(im, vec, table, e)                                                                   \
-	do {                                                                                        \
-		if (grow_table(&(im)->table.at, &(im)->table.cap, &(im)->table.n, (im)->vec.at,     \
-			       (im)->vec.n, sizeof(e)))                                             \
-			return -ERR_NOMEM;                                                          \
-		uint32_t *s_ = hash_slot((im)->table.at, (im)->table.cap, (im)->vec.at, sizeof(e), &(e)); \
-		if (!*s_) {                                                                         \
-			if (VEC_PUSH(&(im)->vec, (e)))                                              \
-				return -ERR_NOMEM;                                                  \
-			*s_ = (uint32_t)(im)->vec.n;                                                \
-		}                                                                                   \
-		return (int64_t)*s_ - 1;                                                            \
-	} while (0)
 
 int64_t ir_image_expr(struct ir_image *im, struct bin_expr e)
 {
-	INTERN(im, exprs, expr_table, e);
+	const uint64_t hash = bin_sum(&e, sizeof e);
+	const int64_t known = index_find(&im->by_expr, hash, same_expr, im->exprs.at, &e);
+
+	if (known >= 0)
+		return known;
+	if (VEC_PUSH(&im->exprs, e) || index_add(&im->by_expr, hash, im->exprs.n - 1))
+		return -ERR_NOMEM;
+	return (int64_t)im->exprs.n - 1;
+}
+
+static bool same_class(const void *classes, uint32_t i, const void *c)
+{
+	return !memcmp((const struct bin_class *)classes + i, c, sizeof(struct bin_class));
 }
 
 int64_t ir_image_class(struct ir_image *im, const struct bin_class *c)
 {
-	INTERN(im, classes, class_table, *c);
+	const uint64_t hash = bin_sum(c, sizeof *c);
+	const int64_t known = index_find(&im->by_class, hash, same_class, im->classes.at, c);
+
+	if (known >= 0)
+		return known;
+	if (VEC_PUSH(&im->classes, *c) || index_add(&im->by_class, hash, im->classes.n - 1))
+		return -ERR_NOMEM;
+	return (int64_t)im->classes.n - 1;
 }
 
 int ir_image_begin(struct ir_image *im, uint64_t dir_rows)

@@ -6,6 +6,7 @@
 
 #include "format/read.h"
 #include "lang/ast.h"
+#include "util/index.h"
 #include "util/mem.h"
 
 /* The ops of one rank. ops[i] waits for deps[dep_at[i] … dep_at[i+1]-1], which are ascending and distinct. BIN_START in
@@ -145,7 +146,7 @@ struct ir_image {
 	VEC(char) queues;
 	bool gets; /* true if queues contains gets */
 	struct bin_target target;
-	VEC(uint32_t) class_table, expr_table; /* open hash tables of index + 1 */
+	struct index by_class, by_expr;
 	struct bin_meta meta;
 };
 

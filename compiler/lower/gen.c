@@ -83,54 +83,35 @@ static uint32_t hash(const char *s)
 	return h;
 }
 
-/* Returns the slot of a list's name, or the free slot for it. */
-static uint32_t *slot(struct gen *g, const void *list, const char *name)
+static uint64_t hash_name(const struct gen_name *n)
 {
-	const size_t mask = g->slots.n - 1;
-	size_t at = (size_t)hash64((uintptr_t)list ^ (uint64_t)hash(name) << 32) & mask;
-
-	for (; g->slots.at[at]; at = (at + 1) & mask) {
-		const struct gen_name *n = &g->names.at[g->slots.at[at] - 1];
-
-		if (n->list == list && !strcmp(n->name, name))
-			break;
-	}
-	return &g->slots.at[at];
+	return hash64((uintptr_t)n->list ^ (uint64_t)hash(n->name) << 32);
 }
 
-/* Doubles the number of slots, so that at most half of them are taken. */
-static void grow(struct gen *g)
+static bool same_name(const void *names, uint32_t i, const void *key)
 {
-	size_t n = g->slots.n ? g->slots.n * 2 : 256;
+	const struct gen_name *x = (const struct gen_name *)names + i, *y = key;
 
-	if (n > UINT32_MAX || VEC_RESERVE(&g->slots, n))
-		gen_no_memory(g);
-	g->slots.n = n;
-	memset(g->slots.at, 0, n * sizeof *g->slots.at);
-	for (uint32_t i = 0; i < g->names.n; i++)
-		*slot(g, g->names.at[i].list, g->names.at[i].name) = i + 1;
-}
-
-struct gen_name *gen_declare(struct gen *g, const void *list, const char *name, const void *node, uint32_t number)
-{
-	uint32_t *at;
-
-	if (g->names.n >= g->slots.n / 2)
-		grow(g);
-	at = slot(g, list, name);
-	if (!*at) {
-		if (VEC_PUSH(&g->names, (struct gen_name){ list, name, node, number }))
-			gen_no_memory(g);
-		*at = (uint32_t)g->names.n;
-	}
-	return &g->names.at[*at - 1];
+	return x->list == y->list && !strcmp(x->name, y->name);
 }
 
 struct gen_name *gen_named(struct gen *g, const void *list, const char *name)
 {
-	uint32_t at = g->slots.n ? *slot(g, list, name) : 0;
+	const struct gen_name key = { .list = list, .name = name };
+	const int64_t i = index_find(&g->by_name, hash_name(&key), same_name, g->names.at, &key);
 
-	return at ? &g->names.at[at - 1] : NULL;
+	return i < 0 ? NULL : &g->names.at[i];
+}
+
+struct gen_name *gen_declare(struct gen *g, const void *list, const char *name, const void *node, uint32_t number)
+{
+	struct gen_name *known = gen_named(g, list, name), n = { list, name, node, number };
+
+	if (known)
+		return known;
+	if (VEC_PUSH(&g->names, n) || index_add(&g->by_name, hash_name(&n), g->names.n - 1))
+		gen_no_memory(g);
+	return &g->names.at[g->names.n - 1];
 }
 
 bool gen_first_use(struct gen *g, const void *list)

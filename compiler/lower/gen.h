@@ -4,6 +4,7 @@
 #define COMPILER_LOWER_GEN_H
 
 #include "compiler/lower/lower.h"
+#include "util/index.h"
 
 #include <setjmp.h>
 
@@ -77,7 +78,7 @@ struct gen {
 	VEC(struct gen_var) vars;
 	size_t bucket[GEN_BUCKETS]; /* for each hash of a name, 1 + index of the last variable with that hash, or 0 */
 	VEC(struct gen_name) names; /* all names that gen_declare() has stored */
-	VEC(uint32_t) slots; /* open hash table of index + 1 into names; its size is a power of two */
+	struct index by_name;
 	struct gen_var peer; /* variable of the clause "at" of a call; its name is NULL while it is not visible */
 	uint32_t hidden; /* buffer that holds the scratch buffers of all calls, or BIN_NONE */
 	uint16_t hidden_size; /* register with the size of that buffer so far */

@@ -482,7 +482,7 @@ int lower_program(struct goal_diags *d, const struct goal_text *texts, const str
 		err = try_schedule(&g, s);
 	VEC_FREE(&g.vars);
 	VEC_FREE(&g.names);
-	VEC_FREE(&g.slots);
+	index_free(&g.by_name);
 	arena_fini(&g.arena);
 	return err;
 }
