@@ -30,8 +30,6 @@ void group_free(struct be_group *g, void *block);
 void group_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users);
 /* True if a rank is on this node, so that its heap can be mapped. */
 bool group_same_node(struct be_group *g, uint32_t rank);
-/* Returns the number of a rank's node. Nodes are numbered in the order of their lowest ranks. */
-uint32_t group_node(struct be_group *g, uint32_t rank);
 /* Returns the address in this process of len bytes at offset off of a peer's heap, or NULL if it cannot be mapped. */
 void *group_peer(struct be_group *g, uint32_t rank, uint64_t off, size_t len);
 /* Returns the descriptor of this rank's heap and sets *base to its address in this process, for a device or process

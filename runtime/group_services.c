@@ -310,11 +310,6 @@ bool group_same_node(struct be_group *g, uint32_t rank)
 	return peer_of(g, rank)->node == g->process->node;
 }
 
-uint32_t group_node(struct be_group *g, uint32_t rank)
-{
-	return peer_of(g, rank)->node;
-}
-
 bool group_same_process(struct be_group *g, uint32_t rank)
 {
 	return peer_of(g, rank)->same;
