@@ -68,11 +68,6 @@ static int take_check(const struct option_use *u)
 	return 0;
 }
 
-static int take_topology(const struct option_use *u)
-{
-	return select_topology(u->arg, u->field) ? 0 : option_refuse_word(u);
-}
-
 static int take_model(const struct option_use *u)
 {
 	return strcmp(u->arg, "split-tree") ? usage("there is no model %s, but split-tree", u->arg) :
@@ -124,7 +119,7 @@ static const struct option_row rows[] = {
 	{ .help = "With some of these:" },
 	{ .name = "json", .help = "print statistics or the model as JSON", FIELD(json), .with = "stats|model" },
 	{ .name = "topology", .arg = "any|cart|graph", .help = "with --select: what the ranks are arranged as",
-	  .take = take_topology, FIELD(topology), .with = "select" },
+	  .take = take_index, FIELD(topology), .with = "select" },
 	{ .name = "table", .arg = "FILE", .help = "with --select: a table before the installed one", .take = take_text,
 	  FIELD(table), .with = "select" },
 	{ .name = "cores", .arg = "CORES", .help = "with --model: the cores of the node", .take = take_number, FIELD(cores),

@@ -343,14 +343,6 @@ void select_free(struct select *s)
 	VEC_FREE(&s->tables);
 }
 
-bool select_topology(const char *name, enum select_topology *out)
-{
-	int i = name_index(topologies, SELECT_TOPOLOGIES, name, strlen(name));
-
-	*out = (enum select_topology)(i < 0 ? 0 : i);
-	return i >= 0;
-}
-
 static bool range_contains(const struct select_range *r, uint64_t v)
 {
 	return v >= r->min && v <= r->max;

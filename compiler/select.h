@@ -10,10 +10,9 @@
 
 #include <stdbool.h>
 
-/* Topology of the communicator. Most collectives do not depend on it. */
+/* Topology of the communicator. Most collectives do not depend on it. The options --topology list the words in this order. */
 enum select_topology { SELECT_NONE, SELECT_CART, SELECT_GRAPH, SELECT_TOPOLOGIES };
-/* Stores the topology with this name: any, cart or graph. Returns false if there is none. */
-bool select_topology(const char *name, enum select_topology *out);
+
 
 /* Classes of operations, each a subset of the previous one. Built-in operations are commutative and may also be applied to
  * any part of an element. A collective without an operation counts as built-in. */

@@ -155,11 +155,6 @@ static int take_dump_after(const struct option_use *u)
 	return err ? err : setenv(env_table[ENV_GOAL_DUMP_AFTER].name, u->arg, 1) ? no_memory() : 0;
 }
 
-static int take_topology(const struct option_use *u)
-{
-	return select_topology(u->arg, u->field) ? 0 : option_refuse_word(u);
-}
-
 static int take_placement(const struct option_use *u)
 {
 	struct goalrun *g = u->fields;
@@ -225,7 +220,7 @@ static const struct option_row rows[] = {
 	{ .name = "select", .arg = "COLLECTIVE", .help = "run the schedule of the selection table", .take = take_text,
 	  FIELD(collective), .without = "hosts", .marks = OF_SCHEDULE },
 	{ .name = "topology", .arg = "any|cart|graph", .help = "with --select: what the ranks are arranged as",
-	  .take = take_topology, FIELD(topology), .with = "select" },
+	  .take = take_index, FIELD(topology), .with = "select" },
 	{ .name = "table", .arg = "FILE", .help = "with --select: a table before the installed one", .take = take_text,
 	  FIELD(table), .with = "select" },
 

@@ -153,6 +153,14 @@ int take_word(const struct option_use *u)
 	return find_word(u->row->arg, u->arg) < 0 ? option_refuse_word(u) : 0;
 }
 
+int take_index(const struct option_use *u)
+{
+	const int i = find_word(u->row->arg, u->arg);
+
+	*(unsigned *)u->field = (unsigned)i;
+	return i < 0 ? option_refuse_word(u) : 0;
+}
+
 int take_either(const struct option_use *u)
 {
 	const int i = find_word(u->row->arg, u->arg);
