@@ -570,16 +570,3 @@ int claim_all_expected(const struct claim *c, const struct bin_args *args, struc
 		expected_fini(&out[r]);
 	return err;
 }
-
-int collective_expected(const struct bin *b, const struct bin_args *args, struct expected *out, struct ir_fault *fault)
-{
-	struct claim c;
-	int err = claim_open(&c, b, fault);
-
-	*out = (struct expected){ 0 };
-	if (err)
-		return err;
-	err = claim_expected(&c, args, out, fault);
-	claim_close(&c);
-	return err;
-}

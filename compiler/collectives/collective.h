@@ -69,7 +69,4 @@ int claim_sizes(const struct claim *c, const struct bin_args *args, bool inplace
  * parameters are. The sizes then need not be compared. */
 bool claim_counts(const struct claim *c);
 
-/* Opens a binary's claim and computes what rank args->rank must hold. The result is empty if the schedule claims nothing. */
-int collective_expected(const struct bin *b, const struct bin_args *args, struct expected *out, struct ir_fault *fault);
-
 #endif

@@ -46,10 +46,15 @@ static void print(const struct expected *w, char *out, size_t size)
 /* What a rank wants, as a text. */
 static int wants_text(const struct bin *b, const struct bin_args *args, char *out, size_t size)
 {
-	struct expected w;
+	struct expected w = { 0 };
 	struct ir_fault fault;
-	int err = collective_expected(b, args, &w, &fault);
+	struct claim c;
+	int err = claim_open(&c, b, &fault);
 
+	if (err)
+		return err;
+	err = claim_expected(&c, args, &w, &fault);
+	claim_close(&c);
 	print(&w, out, size);
 	expected_fini(&w);
 	return err;

@@ -376,10 +376,12 @@ static void make_whole(const struct bin *b, int64_t count, struct whole *w)
 {
 	struct bin_args a = { .size = 3, .count = count };
 	struct ir_fault fault;
+	struct claim c;
 
 	CU_ASSERT_FATAL(!ir_graph_specialise(b, &a, &w->g, &a.rank, &fault));
-	for (a.rank = 0; a.rank < 3; a.rank++)
-		CU_ASSERT_FATAL(!collective_expected(b, &a, &w->wants[a.rank], &fault));
+	CU_ASSERT_FATAL(!claim_open(&c, b, &fault));
+	CU_ASSERT_FATAL(!claim_all_expected(&c, &a, w->wants, &a.rank, &fault));
+	claim_close(&c);
 }
 
 static void drop_whole(struct whole *w)
