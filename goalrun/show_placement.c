@@ -94,9 +94,5 @@ int run_show_placement(const struct run_options *o)
 		return rc;
 	(o->json ? show_json : show_text)(o, &w.topology, &w.placement);
 	run_unplace_ranks(&w);
-	if (fflush(stdout) || ferror(stdout)) {
-		perror("goalrun: standard output");
-		return EXIT_FAULT;
-	}
-	return EXIT_OK;
+	return option_flush("goalrun");
 }
