@@ -5,6 +5,7 @@
 #include "format/check.h"
 #include "goalrun/run.h"
 #include "util/file.h"
+#include "util/order.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -127,28 +128,22 @@ static int make_rows(struct trace *t)
 
 /* ---- ops and messages ---- */
 
-#define ORDER(x, y)                                \
-	do {                                       \
-		if ((x) != (y))                    \
-			return (x) < (y) ? -1 : 1; \
-	} while (0)
-
 static int by_time(const void *a, const void *b)
 {
 	const struct be_event *x = &((const struct trace_slice *)a)->e, *y = &((const struct trace_slice *)b)->e;
 
-	ORDER(x->begin, y->begin);
-	ORDER(y->end, x->end); /* an enclosing event comes first */
-	ORDER(y->what, x->what);
+	ORDER_BY(x->begin, y->begin);
+	ORDER_BY(y->end, x->end); /* an enclosing event comes first */
+	ORDER_BY(y->what, x->what);
 	return 0;
 }
 
 static int op_order(const struct be_event *x, const struct be_event *y)
 {
-	ORDER(x->request, y->request);
-	ORDER(x->epoch, y->epoch);
-	ORDER(x->rank, y->rank);
-	ORDER(x->op, y->op);
+	ORDER_BY(x->request, y->request);
+	ORDER_BY(x->epoch, y->epoch);
+	ORDER_BY(x->rank, y->rank);
+	ORDER_BY(x->op, y->op);
 	return 0;
 }
 
@@ -164,11 +159,11 @@ static int channel_order(const struct be_event *x, const struct be_event *y)
 {
 	const bool in[2] = { bin_recvs(x->kind), bin_recvs(y->kind) };
 
-	ORDER(x->request, y->request);
-	ORDER(x->epoch, y->epoch);
-	ORDER(in[0] ? x->peer : x->rank, in[1] ? y->peer : y->rank);
-	ORDER(in[0] ? x->rank : x->peer, in[1] ? y->rank : y->peer);
-	ORDER(x->tag, y->tag);
+	ORDER_BY(x->request, y->request);
+	ORDER_BY(x->epoch, y->epoch);
+	ORDER_BY(in[0] ? x->peer : x->rank, in[1] ? y->peer : y->rank);
+	ORDER_BY(in[0] ? x->rank : x->peer, in[1] ? y->rank : y->peer);
+	ORDER_BY(x->tag, y->tag);
 	return 0;
 }
 
@@ -180,8 +175,8 @@ static int by_channel(const void *a, const void *b)
 
 	if (order)
 		return order;
-	ORDER(bin_recvs(x->kind), bin_recvs(y->kind));
-	ORDER(x->op, y->op);
+	ORDER_BY(bin_recvs(x->kind), bin_recvs(y->kind));
+	ORDER_BY(x->op, y->op);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "compiler/ir/ir.h"
 #include "format/check.h"
+#include "util/order.h"
 
 #include <inttypes.h>
 #include <json-c/json.h>
@@ -309,8 +310,7 @@ static int by_line(const void *a, const void *b)
 {
 	const struct paje_line *x = a, *y = b;
 
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
+	ORDER_BY(x->time, y->time);
 	return (x->number > y->number) - (x->number < y->number);
 }
 

@@ -4,6 +4,7 @@
 
 #include "backends/services.h"
 #include "runtime/nodes.h"
+#include "util/order.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -87,8 +88,7 @@ static int by_key(const void *a, const void *b)
 {
 	const struct split_args *x = a, *y = b;
 
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
+	ORDER_BY(x->key, y->key);
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 

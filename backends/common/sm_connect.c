@@ -6,6 +6,7 @@
 #include "backends/services.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +38,9 @@ static int by_channel(const void *a, const void *b)
 {
 	const struct sm_desc *x = a, *y = b;
 
-	if (x->send != y->send)
-		return x->send < y->send ? -1 : 1;
-	if (x->peer != y->peer)
-		return x->peer < y->peer ? -1 : 1;
-	if (x->tag != y->tag)
-		return x->tag < y->tag ? -1 : 1;
+	ORDER_BY(x->send, y->send);
+	ORDER_BY(x->peer, y->peer);
+	ORDER_BY(x->tag, y->tag);
 	return (x->k > y->k) - (x->k < y->k);
 }
 

@@ -6,6 +6,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/mem.h"
+#include "util/order.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -57,14 +58,10 @@ static int by_peer(const void *a, const void *b)
 {
 	const struct vb_desc *x = a, *y = b;
 
-	if (x->peer != y->peer)
-		return x->peer < y->peer ? -1 : 1;
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	if (x->send != y->send)
-		return x->send < y->send ? -1 : 1;
-	if (x->tag != y->tag)
-		return x->tag < y->tag ? -1 : 1;
+	ORDER_BY(x->peer, y->peer);
+	ORDER_BY(x->lane, y->lane);
+	ORDER_BY(x->send, y->send);
+	ORDER_BY(x->tag, y->tag);
 	return (x->k > y->k) - (x->k < y->k);
 }
 

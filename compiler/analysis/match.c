@@ -6,6 +6,7 @@
 #include "compiler/analysis/finding.h"
 #include "format/check.h"
 #include "util/err.h"
+#include "util/order.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,12 +25,9 @@ static int by_channel(const void *a, const void *b)
 {
 	const struct end *x = a, *y = b;
 
-	if (x->src != y->src)
-		return x->src < y->src ? -1 : 1;
-	if (x->dst != y->dst)
-		return x->dst < y->dst ? -1 : 1;
-	if (x->tag != y->tag)
-		return x->tag < y->tag ? -1 : 1;
+	ORDER_BY(x->src, y->src);
+	ORDER_BY(x->dst, y->dst);
+	ORDER_BY(x->tag, y->tag);
 	return (x->op > y->op) - (x->op < y->op);
 }
 

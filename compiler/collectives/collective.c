@@ -4,6 +4,7 @@
 
 #include "compiler/collectives/definition.h"
 #include "util/err.h"
+#include "util/order.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -437,12 +438,9 @@ static int by_target(const void *a, const void *b)
 {
 	const struct get *x = a, *y = b;
 
-	if (x->buf != y->buf)
-		return x->buf < y->buf ? -1 : 1;
-	if (x->off != y->off)
-		return x->off < y->off ? -1 : 1;
-	if (x->len != y->len)
-		return x->len < y->len ? -1 : 1;
+	ORDER_BY(x->buf, y->buf);
+	ORDER_BY(x->off, y->off);
+	ORDER_BY(x->len, y->len);
 	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 

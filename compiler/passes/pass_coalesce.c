@@ -13,6 +13,7 @@
 
 #include "compiler/analysis/match.h"
 #include "util/err.h"
+#include "util/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,21 +61,15 @@ struct coalesce {
 
 /* ---- groups of messages ---- */
 
-#define COMPARE(a, b)                           \
-	do {                                    \
-		if ((a) != (b))                 \
-			return (a) < (b) ? -1 : 1; \
-	} while (0)
-
 /* Compares the properties that must be equal in messages that are merged. Returns 0 if the two messages may be merged. */
 static int compare_ends(const struct end *x, const struct end *y)
 {
-	COMPARE(x->rank, y->rank);
-	COMPARE(x->op->kind, y->op->kind);
-	COMPARE(x->op->exec, y->op->exec);
-	COMPARE(x->op->cpu, y->op->cpu);
-	COMPARE(x->op->nic, y->op->nic);
-	COMPARE(x->ndeps, y->ndeps);
+	ORDER_BY(x->rank, y->rank);
+	ORDER_BY(x->op->kind, y->op->kind);
+	ORDER_BY(x->op->exec, y->op->exec);
+	ORDER_BY(x->op->cpu, y->op->cpu);
+	ORDER_BY(x->op->nic, y->op->nic);
+	ORDER_BY(x->ndeps, y->ndeps);
 	return x->ndeps ? memcmp(x->deps, y->deps, x->ndeps * sizeof *x->deps) : 0;
 }
 
@@ -88,7 +83,7 @@ static int by_group(const void *a, const void *b)
 		if (c)
 			return c;
 	}
-	COMPARE(x->tag, y->tag);
+	ORDER_BY(x->tag, y->tag);
 	return 0;
 }
 
@@ -99,7 +94,7 @@ static int by_text(const void *a, const void *b)
 
 	if (c)
 		return c;
-	COMPARE(x->end[0].at, y->end[0].at);
+	ORDER_BY(x->end[0].at, y->end[0].at);
 	return 0;
 }
 
@@ -109,10 +104,10 @@ static int by_position(const void *a, const void *b)
 	const struct message *x = a, *y = b;
 	const struct bin_op *s = x->end[0].op, *t = y->end[0].op;
 
-	COMPARE(s->len != 0, t->len != 0);
-	COMPARE(s->buf[0], t->buf[0]);
-	COMPARE(s->off[0], t->off[0]);
-	COMPARE(x->end[0].at, y->end[0].at);
+	ORDER_BY(s->len != 0, t->len != 0);
+	ORDER_BY(s->buf[0], t->buf[0]);
+	ORDER_BY(s->off[0], t->off[0]);
+	ORDER_BY(x->end[0].at, y->end[0].at);
 	return 0;
 }
 
@@ -120,9 +115,9 @@ static int by_position_there(const void *a, const void *b)
 {
 	const struct bundle *x = a, *y = b;
 
-	COMPARE(x->buf[1], y->buf[1]);
-	COMPARE(x->off[1], y->off[1]);
-	COMPARE(x->from, y->from);
+	ORDER_BY(x->buf[1], y->buf[1]);
+	ORDER_BY(x->off[1], y->off[1]);
+	ORDER_BY(x->from, y->from);
 	return 0;
 }
 

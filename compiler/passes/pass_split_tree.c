@@ -27,6 +27,7 @@
 #include "compiler/passes/model.h"
 #include "format/check.h"
 #include "util/err.h"
+#include "util/order.h"
 
 #include <stdlib.h>
 
@@ -193,10 +194,8 @@ static int in_order(const void *a, const void *b)
 {
 	const struct child *x = a, *y = b;
 
-	if (x->level != y->level)
-		return x->level < y->level ? -1 : 1;
-	if (x->distance != y->distance)
-		return x->distance < y->distance ? -1 : 1;
+	ORDER_BY(x->level, y->level);
+	ORDER_BY(x->distance, y->distance);
 	return (x->peer > y->peer) - (x->peer < y->peer);
 }
 

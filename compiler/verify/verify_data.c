@@ -6,6 +6,7 @@
 #include "compiler/analysis/race.h"
 #include "compiler/collectives/collective.h"
 #include "util/err.h"
+#include "util/order.h"
 #include "util/text.h"
 
 #include <inttypes.h>
@@ -192,12 +193,9 @@ static int by_sum(const void *a, const void *b)
 {
 	const struct reduction *x = a, *y = b;
 
-	if (x->sum != y->sum)
-		return x->sum < y->sum ? -1 : 1;
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	if (x->range->len != y->range->len)
-		return x->range->len < y->range->len ? -1 : 1;
+	ORDER_BY(x->sum, y->sum);
+	ORDER_BY(x->offset, y->offset);
+	ORDER_BY(x->range->len, y->range->len);
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
