@@ -65,7 +65,8 @@ struct cases {
 	int64_t used[2 * COUNTS_USUAL]; /* counts that were tried with the current sample and root */
 	unsigned nused;
 	int64_t none; /* instruction that ruled out count 0 with the current sample and root, or -1 */
-	uint64_t passed_root, useful_root, passed_base, excluded_base; /* passed, useful and excluded as they were before the current root, or count */
+	/* values of passed, useful and excluded before the current root (_root) and before the current count (_base) */
+	uint64_t passed_root, useful_root, passed_base, excluded_base;
 	struct counts others; /* the counts of the search, listed when the first search begins; it tries the first `most` */
 	size_t most;
 	int64_t found[COUNTS_USUAL]; /* for each usual count, the replacement that passed last, or 0 */

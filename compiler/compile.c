@@ -72,8 +72,8 @@ struct unit {
 	struct ir_image program, concrete; /* the program as lowered, and the image for one number of ranks */
 	struct ir_image *out; /* the image that is emitted: program or concrete */
 	void *full; /* the program in a buffer, with all names and lines */
-	struct bin b; /* a view of full */
-	struct origin s; /* a view of full that knows the location of each instruction; d and file are set from the beginning */
+	struct bin b; /* the binary in `full`, opened */
+	struct origin s; /* the same binary with the location of each instruction; d and file are set from the beginning */
 	struct arg_rows rows; /* values of -D */
 	int64_t count; /* -1: not given */
 	uint64_t fuel; /* instructions that the size of -n may take */
@@ -84,7 +84,7 @@ static bool is_concrete(const struct unit *u)
 	return u->o->nranks && !u->o->parametric;
 }
 
-/* Reports an error that no line of the text has. */
+/* Reports an error that belongs to no line of the text. */
 #define REFUSE(u, ...) goal_diag((u)->s.d, GOAL_ERROR, origin_file_loc((u)->s.file), NULL, __VA_ARGS__)
 
 static int parse_texts(struct unit *u, const char *list)
@@ -158,7 +158,7 @@ static int read_options(struct unit *u)
 /* Limits of the instructions for checking one size, and for checking all sizes if the user gives no size. */
 #define SAMPLE_FUEL ((uint64_t)1 << 20)
 #define SAMPLES_FUEL ((uint64_t)1 << 24)
-#define CASE_FUEL 500u /* charged for a case of a search that an assertion rules out */
+#define CASE_FUEL 500u /* instructions charged for a case of a search that an assertion rules out */
 
 /* True if a fault only says that the schedule is not for this size, or not for values that the user did not give. */
 static bool is_excused(const struct unit *u, const struct cases *c, int err, const struct ir_fault *fault)
@@ -230,7 +230,7 @@ static int check_case(const struct unit *u, struct cases *c, bool *more)
 	return err;
 }
 
-/* Checks the size that -n gives, or some small ones, until a case is at fault. */
+/* Checks the size that -n gives, or some small sizes, until a case is at fault. */
 static int check_cases(const struct unit *u)
 {
 	static const uint32_t sizes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 0 };
@@ -343,7 +343,7 @@ static int is_proved(const struct ir_graph *g, bool *proved)
 }
 
 /* Applies the passes. Their result is checked only if the text has no warnings, and verified only if the text is proved:
- * otherwise the findings may be those of the text. */
+ * otherwise the text itself may cause the findings. */
 static int transform_plain(struct goal_diags *d, const struct compile_options *o, struct ir_graph *g)
 {
 	static const struct bin_buffer buffers[] = { { .mode = BIN_IN }, { .mode = BIN_OUT } };

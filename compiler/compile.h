@@ -21,7 +21,7 @@ struct compile_options {
 	bool only_text; /* true to apply only passes that work on texts, because the caller applies the others */
 	uint64_t checks_off; /* one bit for each of checks[], set if it is turned off */
 	bool prove; /* true to verify the result of global passes, unless checks are off */
-	bool unchecked; /* true to leave out the checks of a parametric schedule on samples of values, because the caller checks them */
+	bool unchecked; /* true to leave out the checks of a parametric schedule on samples of values; the caller does them */
 	struct ir_locs *locs; /* receives the source locations of a parametric program's instructions, or NULL */
 	bool writes; /* true if the binary is kept; it is then an error if some sizes of a long text were not checked */
 	uint32_t most_ops; /* limit of the ops of a rank; 0: BIN_USUAL_OPS */

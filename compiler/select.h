@@ -40,7 +40,7 @@ struct select_row {
 	char *collective;
 	struct select_range ranks, bytes;
 	enum select_shape shape;
-	enum select_op op; /* the row takes this class and those after it */
+	enum select_op op; /* the row takes this class of operations and all classes after it */
 	enum select_topology topology; /* SELECT_NONE: any topology */
 	char *file;
 	struct defines defines; /* definitions -D of the row, each a single number */

@@ -14,16 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values that an assertion rules out. */
+/* Message about values that an assertion rules out. */
 struct excluded {
-	char values[160]; /* as messages begin; empty if there are none */
+	char values[160]; /* the values, in the form in which messages begin; empty if none were ruled out */
 	char text[256];
 	uint32_t where; /* instruction of the assertion */
 };
 
 /* A case with elements that is proved. Cases that are multiples of it are proved with it. */
 struct reference_case {
-	int64_t count; /* 0: there is none */
+	int64_t count; /* count of the case; 0 if there is no such case */
 	struct ir_graph g;
 	struct expected *expected;
 	struct verify_report report;
@@ -35,25 +35,26 @@ struct proof {
 	const char *passes;
 	struct origin s;
 	struct cases c;
-	struct excluded first; /* of all sizes */
+	struct excluded first; /* first excluded values of all sizes */
 	struct reference_case reference;
-	/* Of the size at hand: */
+	/* The fields below are for the current size. */
 	struct tries tries;
-	struct excluded here; /* the first with elements */
-	bool unsuited; /* the last case without a graph had a vector of another length than its sample */
+	struct excluded here; /* first excluded values of a case with elements */
+	bool unsuited; /* true if the last case without a graph failed because a vector of its sample has the wrong length */
 	struct verify_roots roots;
-	unsigned sample; /* of the last case that counts for roots */
-	int64_t root; /* of the same case */
-	uint32_t nroots; /* with which that sample is proved */
+	unsigned sample; /* sample of the last case that note_root() counted */
+	int64_t root; /* root of the last case that note_root() counted */
+	uint32_t nroots; /* number of roots with which `sample` is proved */
 };
 
 /* ---- one case ---- */
 
-/* Steps that the searches for counts may take at a size, and steps that a case takes in addition to those of programs. */
+/* Steps that the searches for counts may take at a size, and steps that each case takes in addition to the steps of its
+ * programs. */
 #define SEARCH ((uint64_t)1 << 23)
 #define CASE 500u
 
-/* Notes why a case is excluded, for messages. In a search, notes only what it has cost. */
+/* Records why a case is excluded, for messages. In a search, only charges the cost of the case to the budget. */
 static void note_excluded(struct proof *p, const struct bin_args *a, int err, const struct ir_fault *fault)
 {
 	const uint64_t size = a->size, steps = CASE + (a->rank + 1) * fault->steps + size * (a->sample ? size : 1);
@@ -78,8 +79,8 @@ static void note_excluded(struct proof *p, const struct bin_args *a, int err, co
 		p->here = *e;
 }
 
-/* True if a fault says that the schedule is not for these values, and not that it is wrong: an assertion of its text, a
- * vector of a sample, which nobody asked for, or a count that is too large and comes from a search. */
+/* True if a fault only says that the schedule is not for these values. It is then a failed assertion of the text, a wrong
+ * length of a vector that comes from a sample, or a count that is too large and comes from a search. */
 static bool excludes(struct proof *p, const struct bin_args *a, int err, const struct ir_fault *fault)
 {
 	p->unsuited = a->sample && !p->s.claim.name && lower_wrong_length(&p->s.b, err, fault);
@@ -87,7 +88,7 @@ static bool excludes(struct proof *p, const struct bin_args *a, int err, const s
 	       (p->c.searching && (err == -ERR_FUEL || (err == -ERR_OVERFLOW && a->count > INT32_MAX)));
 }
 
-/* Checks what passes are applied to, since they would be refused for errors that are in the schedule before them. */
+/* Checks the graph before passes are applied. Otherwise an error of the schedule would be reported as a refusal by a pass. */
 static int check_before(struct proof *p, const struct ir_graph *g)
 {
 	const unsigned errors = goal_diags_errors(p->s.d);
@@ -101,7 +102,7 @@ static int check_before(struct proof *p, const struct ir_graph *g)
 	return err || goal_diags_errors(p->s.d) == errors ? err : -ERR_SYNTAX;
 }
 
-/* Makes the graph of the case, with passes: 0, or -ERR_ASSERT if the schedule is not for these values. */
+/* Makes the graph of the case, with passes applied. Returns -ERR_ASSERT if the schedule is not for these values. */
 static int make_graph(struct proof *p, struct bin_args *a, struct ir_graph *g)
 {
 	struct ir_fault fault = { 0 };
@@ -142,7 +143,7 @@ static int prove_graph(struct proof *p, int64_t count, struct ir_graph *g, struc
 	    verify_multiple(&m->g, m->expected, (uint64_t)(count / m->count), g, expected)) {
 		*report = m->report;
 	} else {
-		drop_reference(p); /* its memory is needed */
+		drop_reference(p); /* frees its memory, which is needed now */
 		err = verify_graph(p->s.d, &p->s.b, g, expected, report);
 		err = err || report->proved ? err : -ERR_SYNTAX;
 		if (!err && count && !g->queues) {
@@ -155,7 +156,7 @@ static int prove_graph(struct proof *p, int64_t count, struct ir_graph *g, struc
 	return err;
 }
 
-/* Keeps the report with the most messages of the largest size. */
+/* Keeps the report on the case with the most messages at the largest size. */
 static void note_report(struct proof *p, const struct verify_report *report)
 {
 	struct verify_result *out = p->out;
@@ -170,7 +171,7 @@ static void note_report(struct proof *p, const struct verify_report *report)
 	out->differ[2] = p->c.args.size;
 }
 
-/* Counts the roots with which a sample is proved. The size gets the number of the sample that has most roots. */
+/* Counts the roots with which a sample is proved. The number that is recorded for a size is the largest of any sample. */
 static void note_root(struct proof *p)
 {
 	const struct cases *c = &p->c;
@@ -259,11 +260,11 @@ static void add_value(struct text *t, const struct proof *p, uint32_t i)
 		text_add(t, k == 7 ? ",..." : ",%" PRId64, v->elem[k]);
 }
 
-/* Most values that are listed; of more, only their number is shown. */
+/* Maximum number of values that are listed. If there are more, only their number is shown. */
 #define LISTED_VALUES 8u
 
-/* Describes the values that are the same in all cases. If a parameter has none, nothing can be proved. A binary for one size
- * contains its values. */
+/* Describes the values that are the same in all cases. If a parameter has no value, nothing can be proved. A
+ * binary for one size contains its values. */
 static int describe_values(struct proof *p)
 {
 	const struct bin *b = &p->s.b;
@@ -272,7 +273,7 @@ static int describe_values(struct proof *p)
 
 	if (b->meta->nranks)
 		return 0;
-	for (uint32_t k = 0; k < 2 * b->nparams; k++) { /* the values that -D gives, then the defaults */
+	for (uint32_t k = 0; k < 2 * b->nparams; k++) { /* values of -D first, then defaults */
 		const uint32_t i = k % b->nparams;
 		const char *name = bin_str(b, b->params[i].name);
 		const bool known = arg_row(&p->c.rows, 0)[i].known;
@@ -295,7 +296,7 @@ static int describe_values(struct proof *p)
 
 /* ---- sizes ---- */
 
-/* Reports that nothing is proved because of the values in e. */
+/* Reports `what`, with the values in e and the assertion that rules them out. */
 static int refuse_excluded(const struct proof *p, const struct excluded *e, const char *what)
 {
 	goal_diag(p->s.d, GOAL_ERROR, p->s.locs ? p->s.locs[e->where] : origin_file_loc(p->s.file), NULL, "%s%s: %s", e->values,
@@ -303,7 +304,7 @@ static int refuse_excluded(const struct proof *p, const struct excluded *e, cons
 	return -ERR_SYNTAX;
 }
 
-/* Records a size of which all cases are proved or excluded. Cases without elements prove nothing about those with some. */
+/* Records a size at which all cases are proved or excluded. Cases without elements prove nothing about cases with elements. */
 static int end_size(struct proof *p)
 {
 	const struct cases *c = &p->c;

@@ -9,10 +9,10 @@
 
 struct verify_asked {
 	unsigned file; /* source file named in diagnostics */
-	uint32_t first, last; /* sizes; 0: some small ones, or the size of the binary */
-	const struct define *defines; /* values of -D; other parameters have values of samples, or their defaults */
+	uint32_t first, last; /* range of sizes; 0 selects some small sizes, or the only size of the binary */
+	const struct define *defines; /* values of -D; other parameters take values of samples, or their defaults */
 	size_t ndefines;
-	uint32_t most_ops; /* as in bin_args */
+	uint32_t most_ops; /* most ops that a rank may have, as in struct bin_args */
 	const char *passes; /* list of passes in place of the binary's own, or NULL */
 	const struct goal_loc *locs; /* locations of the program's instructions, or NULL */
 	void (*progress)(uint32_t size); /* called before each size; may be NULL */
@@ -20,11 +20,11 @@ struct verify_asked {
 
 /* The roots with which a size is proved. */
 struct verify_roots {
-	uint32_t n; /* how many there are; 0 if no root is to be chosen */
-	uint32_t few[3]; /* the first ones, in the order in which they were tried */
+	uint32_t n; /* number of these roots; 0 if no root is to be chosen */
+	uint32_t few[3]; /* the first of these roots, in the order in which they were tried */
 };
 
-/* Numbers in ascending order, each once. */
+/* A list of distinct numbers in ascending order. */
 struct ascending {
 	VEC(int64_t) v;
 };
@@ -33,30 +33,30 @@ int ascending_add(struct ascending *a, int64_t x);
 
 /* Values that assertions of the schedule exclude at sizes that are proved. */
 struct verify_passed {
-	unsigned counts; /* a bit for each enum counts_usual */
+	unsigned counts; /* excluded counts: a bit for each enum counts_usual */
 	struct ascending roots;
-	uint32_t samples; /* a bit for each */
-	uint64_t cases; /* number of excluded cases that none of these explains alone */
-	char such[96]; /* the first of these cases, in words */
+	uint32_t samples; /* excluded samples: a bit for each */
+	uint64_t cases; /* number of excluded cases that no excluded count, root or sample explains alone */
+	char such[96]; /* the first case that `cases` counts, in words */
 };
 
 struct verify_result {
 	VEC(uint32_t) sizes; /* sizes that are proved, ascending */
-	VEC(struct verify_roots) roots; /* one for each of these sizes */
+	VEC(struct verify_roots) roots; /* roots with which each element of `sizes` is proved */
 	VEC(uint32_t) ruled_out; /* sizes that assertions of the schedule exclude */
-	VEC(uint32_t) unsuited; /* sizes at which the schedule wants vectors of lengths that no sample has */
+	VEC(uint32_t) unsuited; /* sizes at which no sample has vectors of the lengths that the schedule requires */
 	uint64_t cases; /* number of cases that are proved */
 	int64_t count; /* the only count, or -1: several counts are proved */
-	unsigned usual; /* of these, the usual ones: a bit for each enum counts_usual */
+	unsigned usual; /* usual counts that are proved: a bit for each enum counts_usual */
 	int64_t cut; /* the value of COUNTS_CUT */
 	struct verify_passed passed;
-	struct ascending others; /* the other counts that are proved */
+	struct ascending others; /* proved counts that are not usual */
 	uint32_t samples; /* a bit for each sample that is proved */
 	bool chosen; /* true if samples differ */
 	char *values; /* text with the values of parameters that samples do not set, or NULL */
-	bool claims; /* true if the schedule says what it does */
+	bool claims; /* true if the schedule claims a result, or to be a barrier */
 	struct verify_report report; /* report on the case with the most messages at the largest size */
-	uint32_t differ[3]; /* two ranks that bracket a reduction differently, and the size; or zeros */
+	uint32_t differ[3]; /* two ranks that bracket a reduction differently, and the size; all 0 if there are none */
 };
 
 /* Verifies all cases until one fails. Returns 0 if all are proved, -ERR_SYNTAX after a diagnostic, or -ERR_x. */
@@ -65,9 +65,8 @@ void verify_result_fini(struct verify_result *r);
 
 /* ---- excluded cases (verify_passed.c) ---- */
 
-/* Outcomes of the cases of one size, with a bit for each sample. Row 0 is for cases in
- * which no root is chosen, row 1 + r for root r. Each usual count has a column. One more column is for all other counts, or
- * for the only one. */
+/* Outcomes of the cases of one size, with a bit for each sample. Row 0 is for cases in which no root is chosen, and row 1 + r
+ * is for root r. Each usual count has a column. One more column is for all other counts, or for the only count. */
 #define TRIED_COUNTS (COUNTS_USUAL + 1u)
 struct tries {
 	uint32_t size;
@@ -77,12 +76,13 @@ struct tries {
 };
 int tries_init(struct tries *t, uint32_t size);
 void tries_fini(struct tries *t);
-/* Notes the outcome of a case: proved, or excluded by an assertion. k is the column. root is -1 for row 0. */
+/* Records the outcome of a case: proved, or excluded by an assertion. k is the column; root is -1 for row 0. */
 void tries_note(struct tries *t, int64_t root, unsigned k, unsigned sample, bool proved);
-/* Adds what the outcomes of a size say about excluded values. counts has the values of the TRIED_COUNTS columns. */
+/* Derives from the outcomes of a size which values are excluded, and adds these to *out. `counts` has the value of each of the
+ * TRIED_COUNTS columns. */
 int tries_tell(const struct tries *t, const struct bin *b, const int64_t *counts, struct verify_passed *out);
 
-/* Describes what is proved in a text that the caller owns. file stands for the name of a schedule without one. */
+/* Makes a text that describes what is proved. The caller owns the text. `file` replaces the name of a schedule without name. */
 int verify_text(const struct bin *b, const char *file, const struct verify_result *r, char **out);
 
 #endif

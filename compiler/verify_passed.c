@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Explains excluded cases: an assertion excludes the count, the root or the sample of a case. One of these is blamed only if a
- * case that differs in nothing else is proved, and no case with the same value is. Other cases are reported as they are. */
+ * Explains excluded cases: an assertion excludes the count, the root or the sample of a case. Such a value is reported as
+ * excluded only if a case that differs in nothing else is proved, and no case with this value is proved. Other excluded cases
+ * are reported as they are. */
 #include "compiler/verify_cases.h"
 
 #include "compiler/collectives/collective.h"
@@ -39,7 +40,8 @@ static uint32_t proved_with(const struct tried *x)
 	return samples;
 }
 
-/* Returns the counts to blame, as bits. proved has for each count the samples with which it is proved. */
+/* Returns the excluded counts, one bit for each: a case that differs from a proved case only in this count is excluded, and no
+ * case with the count is proved. proved[k] has the samples with which count k is proved. */
 static unsigned blame_counts(const struct tries *t, const uint32_t *proved)
 {
 	unsigned counts = 0;
@@ -51,7 +53,8 @@ static unsigned blame_counts(const struct tries *t, const uint32_t *proved)
 	return counts;
 }
 
-/* Returns the samples to blame. */
+/* Returns the excluded samples, one bit for each: a case that differs from a proved case only in this sample is excluded, and
+ * no case with the sample is proved. */
 static uint32_t blame_samples(const struct tries *t, const uint32_t *proved)
 {
 	uint32_t samples = 0, any = 0;

@@ -56,7 +56,7 @@ static void add_usual(struct text *t, const struct verify_result *r, unsigned wh
 	}
 }
 
-/* Adds a list of numbers, of which only some are listed if there are many. */
+/* Adds a list of numbers. If there are many, only some of them are listed. */
 static void add_numbers(struct text *t, const struct ascending *a, bool *any)
 {
 	const size_t n = a->v.n, listed = 8;
@@ -81,7 +81,7 @@ static void add_counts(struct text *t, const struct verify_result *r)
 	add_numbers(t, &r->others, &any);
 }
 
-/* True if two sizes are described together, because the same can be said of their roots. */
+/* True if two sizes are described together: both are proved with all roots, or with the same number of roots. */
 static bool alike(const struct verify_result *r, size_t i, size_t k)
 {
 	const uint32_t n = r->roots.at[i].n, m = r->roots.at[k].n;
@@ -168,7 +168,7 @@ static void add_passed(struct text *t, const struct bin *b, const struct verify_
 	text_add(t, "%s", any ? "\n" : "");
 }
 
-/* Adds the values that were tried: nothing is proved about other values. */
+/* Adds the list of the values that were tried. Nothing is proved about other values. */
 static int add_tried(struct text *t, const struct bin *b, const struct verify_result *r)
 {
 	int err;

@@ -19,9 +19,9 @@ static bool power_below(uint64_t a, unsigned n, uint32_t p)
 	return x < p;
 }
 
-/* Finds, among all grids of p points in n dimensions, the one whose longest side is shortest. Returns this side, or 0 if it
- * is longer than `most`. The search tries the divisors of p in ascending order, from the n-th root of p on; those beyond the
- * square root are found as p / f. */
+/* Finds, among all grids of p points in n dimensions, the one whose longest side is shortest. Returns that side's
+ * length, or 0 if it is longer than `most`. The search tries the divisors of p in ascending order, from the n-th root of p
+ * on; divisors beyond the square root are found as p / f. */
 static uint32_t least_side(uint32_t p, unsigned n, uint32_t most, uint64_t *steps)
 {
 	uint32_t a = 0;

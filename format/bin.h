@@ -117,7 +117,7 @@ struct bin_meta {
 	uint32_t nranks; /* number of ranks; 0 in a parametric binary */
 	uint32_t nregs; /* number of registers, 3 to 4096; registers 0, 1, 2 start as rank, size, count; 0 in a concrete binary */
 	uint32_t nlabels; /* number of labels of the program, not counting labels in calls; 0 in a concrete binary */
-	uint32_t name, implements, source, passes; /* strings; `passes` lists the passes to run at bind, see compiler/passes/passes.h */
+	uint32_t name, implements, source, passes; /* strings; `passes`: list of passes to run at bind (compiler/passes/passes.h) */
 	uint32_t root; /* index of the parameter "root", or BIN_NONE */
 	/* 0: no result. Parametric: the instruction where the program of the result begins. Concrete: 1, and DIR has a second
 	 * row for each rank and variant, for the result. */
@@ -180,7 +180,7 @@ struct bin_dep_tmpl {
 struct bin_window {
 	uint32_t name; /* string */
 	uint16_t buf;
-	uint16_t base, size; /* registers with the first element and the number of elements; base may be BIN_NOREG, which stands for 0 */
+	uint16_t base, size; /* registers with the first element and the number of elements; BIN_NOREG in base stands for 0 */
 	uint16_t zero;
 };
 
@@ -209,7 +209,7 @@ struct bin_class {
 	uint16_t level;
 	uint32_t tag, cpu, nic;
 	uint16_t buf[2];
-	uint32_t off[2], len; /* rows of EXPRS; BIN_NONE stands for 0, except for len of a calc: the time is then the op's arg, in ns */
+	uint32_t off[2], len; /* rows of EXPRS; BIN_NONE stands for 0, but as len of a calc for the op's arg, in ns */
 };
 
 struct bin_dir {
@@ -225,8 +225,8 @@ struct bin_dir {
  *   zeros up to a multiple of 4.
  * Narrow: struct bin_op16, uint16_t dependencies (bit 15: irequires), uint16_t positions.
  * Wide (BIN_R_WIDE): struct bin_op32, uint32_t dependencies (bit 31: irequires), uint32_t positions.
- * A dependency is the number of the op that is waited for. Its position is always smaller than that of the op that has
- * the dependency, which proves that there is no cycle. Without positions the position of an op is its number; they are
+ * A dependency is the number of the op that is waited for. This op has a smaller position than the op that has the
+ * dependency, which proves that there is no cycle. Without positions the position of an op is its number; they are
  * there only when a dependency points forward. */
 struct bin_rank {
 	uint32_t nops;

@@ -17,7 +17,9 @@ struct bin_range {
 	uint32_t first, end; /* first op and end of the ops; BIN_NOT_YET: the call has been named, but not entered */
 	uint32_t end_op[2]; /* number + 1 of the op that completes last ([0]) or starts last ([1]); 0 until one is needed */
 	uint32_t begin_op; /* number + 1 of the op that starts first; 0 until one is needed */
-	bool waited[2], waits; /* waited: a dependency on the call ([0] requires, [1] irequires) has edges to its outermost ops; waits: so has one of the call */
+	/* waited: an op already waits for each last outermost op of the call ([0] requires, [1] irequires); waits: each first
+	 * outermost op of the call already waits for some op */
+	bool waited[2], waits;
 };
 #define BIN_NOT_YET UINT32_MAX
 
@@ -27,9 +29,9 @@ struct bin_call_dep {
 	uint32_t start, line;
 };
 
-/* The nearest neighbours of an op by number, among the ops of its rank: number + 1 of the last one before it, or 0; number
- * of the first one behind it, or BIN_NOT_YET. The neighbours are the ops that require the op (BIN_NEEDED), the ops that
- * require or irequire it (BIN_FOLLOWED), or the ops that it waits for (BIN_WAITS). */
+/* The nearest neighbours of an op by number. before: 1 + the number of the last neighbour before the op, or 0. behind: the
+ * number of the first neighbour behind the op, or BIN_NOT_YET. The neighbours are the ops that require the op (BIN_NEEDED),
+ * the ops that require or irequire it (BIN_FOLLOWED), or the ops that it waits for (BIN_WAITS). */
 struct bin_neighbours {
 	uint32_t before, behind;
 };

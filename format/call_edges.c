@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Makes the edges of dependencies that have a call at an end. If x waits for a call, x waits for those of the call's ops
- * that no other op of the call waits for. If a call waits for x, those of its ops wait for x that wait for no other op of
- * the call. These are the outermost ops of the call, last or first. From the second such dependency on, a nop stands
- * between the outermost ops and all that depends on them, so that the number of edges is linear in the number of ops.
+ * Makes the edges of dependencies that have a call at an end. The last outermost ops of a call are its ops that no other
+ * op of the call waits for. Its first outermost ops are the ops that wait for no other op of the call. If x waits for a
+ * call, x waits for the call's last outermost ops. If a call waits for x, the call's first outermost ops wait for x. From
+ * the second such dependency on, a nop stands between the outermost ops and the other ends of the dependencies, so that
+ * the number of edges is linear in the number of ops.
  * Freestanding. */
 #include "format/call.h"
 #include "format/read.h"

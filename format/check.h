@@ -123,8 +123,8 @@ static inline unsigned bin_armw_bytes(unsigned armw)
 	return armw < BIN_ARMWS ? bytes[armw] : 0;
 }
 
-/* True if two ops of a rank conflict: both access the same element, and at least one writes it. With `commute` two updates
- * of the same element do not conflict. */
+/* True if two ops of a rank conflict: both access the same element, and at least one writes it. If `commute` is set, two
+ * updates of the same element do not conflict. */
 static inline bool bin_conflict_of(const struct bin_op *a, const struct bin_op *b, bool commute)
 {
 	for (unsigned i = 0; i < bin_nranges(a->kind) && a->len && b->len; i++)

@@ -28,7 +28,7 @@ struct machine {
 	int64_t *reg; /* registers; reg[-1], which BIN_NOREG selects, is always 0 */
 	uint32_t *scalar; /* what each label without index stands for, see BIN_CALL */
 	struct instance *table; /* hash of the labels with an index; cleared at its first use, because many programs have none */
-	uint32_t mask; /* slots of the table - 1 */
+	uint32_t mask; /* number of slots in the table, minus 1 */
 	bool cleared; /* the table has been cleared */
 	struct pending *pending;
 	uint32_t npending;

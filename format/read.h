@@ -89,8 +89,8 @@ struct bin_args {
 	const char *sample; /* name of this set of arguments in messages, or NULL */
 };
 
-/* Default of the most ops that a rank may have; an alltoall of 2^20 ranks has half as many. BIN_USUAL_DEPS is the most
- * dependencies that an op may have on average. */
+/* Default limit of the ops of a rank; an alltoall of 2^20 ranks has half as many. BIN_USUAL_DEPS is the limit of the average
+ * number of dependencies of an op. */
 #define BIN_USUAL_OPS (1u << 22)
 #define BIN_USUAL_DEPS 4u
 

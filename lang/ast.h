@@ -199,7 +199,7 @@ struct goal_text {
 	struct arena arena;
 	struct goal_import *imports;
 	struct goal_schedule *schedules;
-	struct goal_schedule *last; /* the last schedule, which the file exports; those before it are helpers */
+	struct goal_schedule *last; /* the last schedule, which the file exports; earlier schedules are helpers */
 	bool open; /* the file, or one that it imports, is being read: an import of it now would be a cycle */
 	uint64_t id[2]; /* device and inode number of the file */
 };

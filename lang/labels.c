@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A hash table of label names. Most names are a word and a number that counts up, and so does the hash: names that follow
- * each other in the text follow each other in the table. The table of a rank with millions of ops thus stays in the
- * caches. */
+ * A hash table of label names. Most names are a word and a number that counts up. The hash counts up with the number, so
+ * names that follow each other in the text follow each other in the table. The table of a rank with millions of ops thus stays
+ * in the caches. */
 #include "lang/labels.h"
 
 #include <stdbool.h>

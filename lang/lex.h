@@ -28,15 +28,15 @@ struct goal_lex {
 	struct goal_loc comment; /* start of the comment */
 	struct goal_loc open[GOAL_OPEN]; /* positions of the braces that are not closed */
 	unsigned nopen;
-	jmp_buf fatal; /* jump out of the parse, if err is set or memory runs out */
+	jmp_buf fatal; /* target of the jump out of the parse, if err is set or memory runs out */
 	/* The fields below are for plain GOAL. */
 	const struct goal_plain_sink *sink;
 	struct goal_labels labels; /* labels of the current rank */
 	struct goal_plain_op op; /* op that is being read */
 	uint32_t rank;
 	unsigned errors; /* number of errors before the current rank */
-	bool inside; /* the parser is inside a rank */
-	bool midline; /* the lexer has the start of a line, but not its end */
+	bool inside; /* true if the parser is inside a rank */
+	bool midline; /* true if the lexer has been given the start of a line, but not its end */
 	char *ahead; /* buffer of GOAL_AHEAD bytes; the lexer has not been given the bytes [from, to) yet */
 	size_t from, to;
 	/* The fields below are for parametric GOAL. */
@@ -46,12 +46,12 @@ struct goal_lex {
 	struct goal_import **last_import; /* where the next import is linked in */
 	struct goal_buffer **last_buffer; /* where the next buffer of the schedule is linked in */
 	struct goal_range **last_range; /* where the next range of the call is linked in */
-	bool calls; /* the statement is a call, which has its own keywords */
-	bool operand; /* the next word is an operand, and so a name */
-	bool head; /* the statement is the head of a schedule */
-	bool scope; /* the next word may be a scope or mode; a name follows it */
-	int depth, ternary; /* open parentheses and brackets of the statement; each "?" whose ":" has not been read */
-	bool joins; /* an "else" follows, on this line or a later one */
+	bool calls; /* true if the statement is a call, which has its own keywords */
+	bool operand; /* true if the next word is an operand, and so a name */
+	bool head; /* true if the statement is the head of a schedule */
+	bool scope; /* true if the next word may be a scope or mode, which a name follows */
+	int depth, ternary; /* in the statement so far, numbers of open brackets and parentheses, and of "?" without their ":" */
+	bool joins; /* true if an "else" follows, on this line or a later line */
 };
 
 /* Copies up to max bytes of the rest of the source to buf. Both lexers use this as YY_INPUT. A byte 0 ends the parse with an

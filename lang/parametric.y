@@ -445,7 +445,7 @@ static int yyreport_syntax_error(const yypcontext_t *c, void *scanner, struct go
 	}
 	goal_lex_unexpected(x, *yypcontext_location(c), yysymbol_name(yypcontext_token(c)),
 			    goal_param_get_text(scanner), (size_t)goal_param_get_leng(scanner), names, n);
-	x->depth = x->ternary = 0; /* the statement ends with its line */
+	x->depth = x->ternary = 0; /* parsing goes on behind this line, outside of all brackets */
 	return 0;
 }
 

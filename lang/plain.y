@@ -116,7 +116,7 @@ static int yyreport_syntax_error(const yypcontext_t *c, void *scanner, struct go
 
 	for (int i = 0; i < n; i++)
 		names[i] = yysymbol_name(kinds[i]);
-	while (len > 1 && (text[len - 1] == ' ' || text[len - 1] == '\t')) /* a token may end in blanks, which the message leaves out */
+	while (len > 1 && (text[len - 1] == ' ' || text[len - 1] == '\t')) /* the message leaves out blanks behind the token */
 		len--;
 	goal_lex_unexpected(x, *yypcontext_location(c), yysymbol_name(yypcontext_token(c)), text, len, names, n);
 	return 0;

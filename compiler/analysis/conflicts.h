@@ -12,7 +12,7 @@ struct conflict {
 };
 
 struct conflicts {
-	VEC(struct conflict) v; /* sorted by second */
+	VEC(struct conflict) v; /* conflicts, sorted by their second op */
 };
 
 /* Lists the conflicts that the run has found, and adds the conflicts between an op and an op that it requires, which the run

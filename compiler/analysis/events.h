@@ -68,10 +68,10 @@ int ir_events_reach(const struct ir_events *ev, struct ir_query *q, size_t n);
  * come after all else. */
 struct ir_near {
 	const struct ir_events *ev; /* must be sorted */
-	uint32_t *soon; /* for each event, the position of its first successor (n: all successors are left out; UINT32_MAX: it has none) */
+	uint32_t *soon; /* for each event, the position of its first successor (n: all are left out; UINT32_MAX: there is none) */
 	uint64_t *many; /* one bit for each event, set if it has more than one successor */
 	struct ir_near_known *known; /* hash table of answers that searches have given */
-	uint32_t mask; /* places in the table - 1 */
+	uint32_t mask; /* number of places in the table, minus 1 */
 };
 int ir_near_init(struct ir_near *x, const struct ir_events *ev);
 void ir_near_fini(struct ir_near *x);

@@ -16,7 +16,7 @@ struct check {
 	const char *help;
 	enum check_level level[CHECK_FORS];
 	bool fixed; /* true if it cannot be turned off, because a schedule that fails it cannot be compiled */
-	/* Function that runs the check; NULL if the check happens while the text is read. Not called after a fixed check has failed. */
+	/* Runs the check; not called after a fixed check has failed. NULL if the check happens while the text is read. */
 	int (*run)(struct goal_diags *d, const struct ir_graph *g, const struct check *self,
 		   enum goal_severity s);
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Flow of values. The cost is that of sorting the ends of ranges, plus the number of spans that the ops access. */
+ * Flow of values. The cost is the cost of sorting the ends of ranges, plus the number of spans that the ops access. */
 #include "compiler/analysis/flow.h"
 
 #include "format/check.h"

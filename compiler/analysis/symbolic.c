@@ -143,8 +143,8 @@ static int new_pair(struct sym_state *st, uint64_t pair)
 	return err ? err : 1;
 }
 
-/* Two facts order more than the dependencies: a send no longer reads its range once its recv has completed, and a recv
- * does not write its range before its send has started. */
+/* Two facts order ops in addition to the dependencies: a send no longer reads its range once its recv has completed, and a
+ * recv does not write its range before its send has started. */
 struct ir_query conflict_query(const struct ir_graph *g, const struct ir_events *ev, uint32_t rank, uint32_t first, uint32_t second)
 {
 	const struct bin_op *ops = g->ranks[rank].ops;

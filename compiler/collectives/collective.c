@@ -80,7 +80,7 @@ static int map_buffers(struct claim *c, struct ir_fault *fault)
 	return 0;
 }
 
-/* Opens the first definition of a name that the schedule fits. If none fits, the error is that of the first definition. */
+/* Opens the first definition with this name that the schedule fits. If it fits none, reports why it does not fit the first. */
 static int open_definition(struct claim *c, const char *name, struct ir_fault *fault)
 {
 	struct ir_fault first = { 0 };

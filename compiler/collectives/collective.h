@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claims of schedules. A claim says, for ranges of a rank's buffers, what they hold at the end: a copy or a reduction of
- * what other ranges, of any ranks, held at the start. A schedule states its claim as a result of its own, or by the name
+ * Claims of schedules. A claim says what ranges of a rank's buffers hold at the end: a copy or a reduction of the initial
+ * contents of other ranges, of any ranks. A schedule states its claim as a result of its own, or by the name
  * of an MPI collective. The definitions of the collectives are in collectives.goal, and nowhere else. */
 #ifndef COMPILER_COLLECTIVES_COLLECTIVE_H
 #define COMPILER_COLLECTIVES_COLLECTIVE_H

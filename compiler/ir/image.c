@@ -324,7 +324,7 @@ static size_t part_begin(size_t end)
 	return align_up(end, 8);
 }
 
-/* Writes the header, the section table and all parts except those in im->body, which are already in place. */
+/* Writes the header, the section table and all parts except DIR and RANKS (im->body), which are already in place. */
 static void write_around(const struct ir_image *im, const struct parts *p, size_t start, size_t total, char *out)
 {
 	struct bin_header *h = (struct bin_header *)(void *)out;

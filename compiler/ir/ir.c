@@ -246,7 +246,7 @@ struct room {
 	uint64_t *scratch, few_scratch[4096];
 	uint32_t ops_cap, deps_cap;
 	size_t scratch_size;
-	uint32_t had_ops, had_deps; /* numbers of the previous rank */
+	uint32_t had_ops, had_deps; /* numbers of ops and dependencies of the previous rank */
 };
 
 static void room_init(struct room *room)

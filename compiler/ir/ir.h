@@ -97,11 +97,11 @@ void ir_rows_fini(struct ir_rows *rows);
 int ir_rank_specialise(const struct bin *b, const struct bin_args *args, struct ir_rank *r,
 		       struct ir_fault *fault);
 
-/* Specialises the result declaration of b, as ir_rank_specialise() does the ops. */
+/* Specialises the result declaration of b for one rank, otherwise like ir_rank_specialise(). */
 int ir_rank_result(const struct bin *b, const struct bin_args *args, struct ir_rank *r, struct ir_fault *fault);
 
 /* Specialises b for all ranks, with the arguments that struct ir_rows describes. args->fuel, if set, is the limit for
- * all ranks together. On error, *rank is the first rank with a fault. In the ops, lines are those of the binary. */
+ * all ranks together. On error, *rank is the first rank with a fault. The `line` of an op is its line in the binary. */
 int ir_graph_specialise(const struct bin *b, const struct bin_args *args, struct ir_graph *g,
 			uint32_t *rank, struct ir_fault *fault);
 
@@ -129,7 +129,7 @@ struct ir_image {
 	VEC(struct bin_buffer) buffers;
 	VEC(struct bin_param) params;
 	VEC(struct bin_word) code;
-	VEC(struct goal_loc) locs; /* one for each instruction */
+	VEC(struct goal_loc) locs; /* location of each instruction */
 	VEC(uint32_t) lines; /* line of each instruction in the schedule's own file; for imported code, the line of the call */
 	VEC(int64_t) consts;
 	VEC(struct bin_tmpl) tmpls;

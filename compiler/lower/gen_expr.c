@@ -98,7 +98,7 @@ static uint16_t gen_name(struct gen *g, const struct goal_expr *e, uint16_t into
 	return into;
 }
 
-/* Follows a vector from a called schedule to its callers, and returns what gen_vector() does. The search ends
+/* Follows a vector from a called schedule to its callers, and returns the same as gen_vector(). The search ends
  * at a parameter of the outermost schedule, or at a parameter that a call left out, whose default is then used. Stores that
  * parameter in *p. */
 static int find_vector(struct gen *g, const struct gen_scope *s, const char *name, const struct goal_param **p)
@@ -130,7 +130,7 @@ int gen_vector(struct gen *g, const struct gen_scope *s, const char *name)
 
 /* A vector that an expression reads. */
 struct vector {
-	int v; /* as gen_vector() returns it */
+	int v; /* value of gen_vector() for this vector */
 	const struct goal_param *left_out; /* parameter whose default is used because a call left it out, or NULL */
 };
 

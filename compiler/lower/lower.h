@@ -49,7 +49,7 @@ int lower_concrete_result(struct goal_diags *d, unsigned file, const struct clai
 
 /* Appends the sections of a graph, with OPDEBUG if debug is set. The graph is of plain GOAL, or was made with a fixed
  * count; in the latter case, lower_concrete_begin() comes first. Buffers that passes added become scratch buffers.
- * Returns -ERR_SIZE if their number differs from that of a graph appended earlier. */
+ * Returns -ERR_SIZE if an earlier graph had another number of buffers. */
 int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out);
 
 /* Reports why a specialisation failed. locs holds the locations of the instructions and may be NULL. */

@@ -211,7 +211,7 @@ static void gen_stmt(struct gen *g, const struct goal_stmt *s)
 	}
 }
 
-/* Limit of the nesting of blocks. The blocks of a called schedule count as nested in those of its callers. */
+/* Limit of the nesting of blocks. The blocks of a called schedule count as nested in the blocks of its callers. */
 #define DEEPEST 2000u
 
 void gen_block_of(struct gen *g, const struct goal_stmt *s)

@@ -4,14 +4,14 @@
  * Three equations differ from the printed ones; with these the paper's own figures and optima come out:
  *
  * - Eq. 4 is upside down: fewer ranks compute longer, C(N) = (N_proc / N) C(N_proc).
- * - Eq. 5 has a floor: F(N, i) = floor(N / 2^i + 1/2). That equals floor(N / 2^(i-1)) - floor(N / 2^i), the count of
- *   the numbers 1 to N with exactly i - 1 factors of 2. These are the edges of the tree of N + 1 ranks on the levels
- *   that the tree of N has. If N is no power of 2, that is one more than the N - 1 transfers that there are.
+ * - Eq. 5 has a floor: F(N, i) = floor(N / 2^i + 1/2). This equals floor(N / 2^(i-1)) - floor(N / 2^i), the count of
+ *   the numbers 1 to N with exactly i - 1 factors of 2. It counts the edges of a tree of N + 1 ranks, on the levels that
+ *   the tree of N ranks has. If N is no power of 2, the sum over the levels is N, one more than the N - 1 real transfers.
  * - Eq. 8 and 9 leave C(N) undefined: here C(N_proc) = W_H(N_proc), the blocking time on all cores.
  *
  * In a k-nomial tree a vertex has up to k - 1 children on a level. It serves them one after the other, because they
  * share its accumulator or its core. So a level takes as long as its widest vertex, even if every transfer had a core
- * of its own. The number of edges is the one above with k instead of 2. For k = 2 this is the paper's model. */
+ * of its own. The number of edges is the difference above, with k instead of 2. For k = 2 this is the paper's model. */
 #include "compiler/passes/model.h"
 
 #include <math.h>

@@ -13,7 +13,7 @@ struct model {
 	uint32_t cores; /* cores of the node: each rank has one core, and the others are communication cores */
 	uint32_t k;	/* the tree is k-nomial; the paper's tree is binomial, k = 2 */
 	bool growing;	/* true if each level carries k times as much as the one below, as in gather and scatter */
-	double ratio;	/* time of a transfer divided by that of a copy: 1, or more if the transfer reduces */
+	double ratio;	/* time of a transfer divided by the time of a copy: 1, or more if the transfer reduces */
 	double compute; /* time of the computation on all cores; below 0: as long as the blocking collective on all cores */
 };
 

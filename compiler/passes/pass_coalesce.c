@@ -286,7 +286,7 @@ static int find_bundles(struct coalesce *c, const struct message *m, uint32_t n)
 	return err;
 }
 
-/* Merges a group of n messages: first those with adjacent ranges, then the small ones. */
+/* Merges a group of n messages: first messages with adjacent ranges, then small messages. */
 static int merge_group(struct coalesce *c, struct message *m, uint32_t n)
 {
 	bool copies = m->end[0].rank != m->end[1].rank; /* from a rank to itself, a message costs only as much as a copy */

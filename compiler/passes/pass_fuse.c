@@ -7,9 +7,9 @@
  *   scratch and the copy of it become a recv into the target of the copy. Other readers of the scratch read that target
  *   if no later op writes to it.
  *
- * A recv waits for all that the op merged with it waited for. That is done only if these are messages that the recv
- * waits for already. Otherwise ranks could wait for each other, because a send may complete only after its recv has
- * started. With wait=1 it is done all the same, and the deadlock check of goalc decides. Elements that two ops touch in
+ * A recv then also waits for all that the op merged with it waited for. The pass merges only if the recv waits already for
+ * all messages among these. Otherwise ranks could wait for each other, because a send may complete only after its recv has
+ * started. With wait=1 it merges all the same, and the deadlock check of goalc decides. Elements that two ops touch in
  * an order given only by messages are left alone. */
 #include "compiler/passes/passes.h"
 
@@ -31,7 +31,7 @@ struct link {
 struct fused {
 	uint32_t readers; /* list of links to the ops that read what this op wrote */
 	uint32_t reuses; /* list of links from a copy to the next writers of what it read */
-	uint32_t first; /* position of the first op that waits for this one, or NONE */
+	uint32_t first; /* position of the first op that waits for this op, or NONE */
 	uint32_t into; /* recv that this op is merged with, or NONE */
 	uint32_t at; /* new number of the op */
 	/* ordered: 1 + an op that is known to be ordered after this op; loose: 1 + an op that is known not to be; or 0 */

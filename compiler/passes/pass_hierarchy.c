@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * hierarchy: calls a schedule twice: among ranks that represent their nodes, and among the ranks within each node. So data
+ * hierarchy: calls a schedule twice, among ranks that represent their nodes and among the ranks within each node. So data
  * that all ranks of a node receive or contribute crosses the network once. The pass works on texts, because GOAL has calls
- * (goal(5)). The compiled text becomes a schedule of hierarchy.goal, which calls the given schedule. It is parametric if the
- * given one is, and is checked and proved like a schedule written by hand.
+ * (goal(5)). The compiled text becomes a schedule of hierarchy.goal, which calls the given schedule. The new schedule is
+ * parametric if the given one is, and is checked and proved like a schedule written by hand.
  *
  * If the ranks of a node are consecutive, a node reduces operands that are next to each other, so operations need not
  * commute. If ranks are assigned to nodes in turn, operations must commute. */

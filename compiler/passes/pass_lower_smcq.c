@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The global pass lower-smcq: what the ranks post to command queues in session mode (Tofu2), so that arriving packets
- * carry the schedule on. The ops stay as they are, so that the queues can be verified against them.
+ * The global pass lower-smcq: makes the entries that the ranks post to command queues in session mode (Tofu2), so that
+ * arriving packets drive the schedule. The ops stay as they are, so that the queues can be verified against them.
  *
  * Each message becomes a put straight to its destination. With get=1, it becomes a signal of the sender that the data
  * is there, and a GET of the receiver. Each copy becomes a put of a rank to itself. A reduction becomes atomic
@@ -8,22 +8,23 @@
  * sender's buffer or, for a local reduction, the rank's own. Otherwise, an op that computes is a task of the rank's CPU,
  * if the options allow that. A task may be issued when the following have arrived at its rank:
  *
- * - The tasks of the recvs, copies and reduces that its op waits for, directly or through other ops. It does not wait
- *   for sends to complete, because that says only that the source is free.
- * - The tasks that touched the same elements before, if one of the two writes (symbolic.h). An ARMW does not wait for
- *   another ARMW that updates the same elements, because their order does not matter. If such a task arrives at a rank
- *   other than the one that must wait, and other waits do not order them yet, a signal is sent there.
- * - If it has nothing else to wait for: the start of all ranks. Each rank reports its start up a tree, and the news that all
- *   have started comes down the same tree as far as needed. So nothing arrives before its destination is free. Starts
- *   are not mixed up either, since a rank is ready for the next one only when all it posted is complete. With post=1,
- *   the signals reach the CPU of the rank at the root of the tree, which then posts what waits there. A single rank
- *   waits for no other, and signals its CPU.
+ * - The tasks of the recvs, copies and reduces that its op waits for, directly or through other ops. A task does not wait
+ *   for sends to complete, because the completion of a send says only that its source is free.
+ * - The earlier tasks that access the same elements, if one of the two tasks writes them (symbolic.h). An ARMW does not
+ *   wait for another ARMW that updates the same elements, because their order does not matter. The earlier task may
+ *   arrive at another rank than the one that must wait. If no other wait orders the two tasks, a signal is then sent to
+ *   the waiting rank.
+ * - The start of all ranks, if the task has nothing else to wait for. Each rank reports its start up a tree, and the
+ *   signal that all have started comes down the same tree as far as needed. So nothing arrives before its destination is
+ *   free. Starts are not mixed up either, because a rank begins the next start only when all its entries are complete.
+ *   With post=1, the signals reach the CPU of the rank at the root of the tree, which then posts the tasks that wait
+ *   there. A single rank waits for no other rank, and signals its CPU.
  *
  * Tasks are numbered in the order of the schedule's events with rendezvous, in which a send waits for its recv
  * (events.h). A task waits only for earlier tasks in that order, so there is no cycle.
  *
  * Refused are: plain GOAL; wildcards; schedules in which the checks find an error; ops that compute, unless there are
- * ARMWs for them or assist=1; and whatever exceeds the limits of the target. */
+ * ARMWs for them or assist=1; and schedules that exceed the limits of the target. */
 #include "compiler/passes/passes.h"
 
 #include "compiler/analysis/conflicts.h"
@@ -52,11 +53,11 @@ struct lowering {
 	uint32_t *task_of; /* for each op, 1 + its task, or 0; for a message, the task of the last part */
 	struct smcq_set *needs; /* for each op, the tasks that must have arrived when it starts */
 	struct conflicts conflicts;
-	uint32_t *seen, now; /* marks of ops in a search */
+	uint32_t *seen, now; /* for each op, the last search that marked it; number of the current search */
 	VEC(uint32_t) open;
 	uint8_t armw; /* the ARMW of the operation, or 0 */
 	uint64_t elements; /* most elements of an op that is done by ARMWs */
-	bool get; /* value of SMCQ_GET */
+	bool get; /* value of the pass's key SMCQ_GET */
 	char no_armw[100]; /* why there is no ARMW, or empty */
 };
 
@@ -448,7 +449,7 @@ static int find_waits(struct lowering *l, uint32_t task)
 	err = err ? err : wait_for_needs(l, op, task);
 	err = err || there || at == BIN_NONE ? err : free_target(l, at, task);
 	err = err ? err : shorten_waits(&l->t, &l->t.v.at[task].waits);
-	for (uint32_t i = task; i && l->t.v.at[i - 1].more == i + 1 && !err; i--) /* earlier parts of the message wait for the same tasks */
+	for (uint32_t i = task; i && l->t.v.at[i - 1].more == i + 1 && !err; i--) /* earlier parts wait for the same tasks */
 		for (size_t k = 0; k < l->t.v.at[task].waits.n && !err; k++)
 			err = smcq_add(&l->t.v.at[i - 1].waits, l->t.v.at[task].waits.at[k]);
 	return err;
@@ -468,7 +469,7 @@ static int find_all_waits(struct lowering *l)
 		rank = ir_events_rank(&l->order, op);
 		err = find_needs(l, rank, op - l->order.base[rank]);
 		task = l->task_of[op];
-		if (!err && task && l->t.v.at[task - 1].key == key_of(l, op)) /* true for only one end of a message: the one that starts later */
+		if (!err && task && l->t.v.at[task - 1].key == key_of(l, op)) /* once for a message: at the end that starts later */
 			err = find_waits(l, task - 1);
 	}
 	return err;

@@ -3,9 +3,9 @@
  * other dependencies that ends in a completion; an irequires is dropped if it follows from any chain.
  *
  * Most of this needs no search. Take an order of the ops that agrees with the dependencies. Before an op starts, all
- * ops up to some position are complete, and that position follows from those of the ops it waits for. The remaining
- * dependencies take one search for each op, no further back than the earliest dependency in question. The number of
- * steps of all searches together is limited, and what is not found by then stays. */
+ * ops up to some position are complete; this position follows from the positions for the ops that it waits for. The
+ * remaining dependencies take one search for each op, no further back than the earliest of these dependencies. The total
+ * number of steps of all searches is limited. Implied dependencies that are not found within this limit stay. */
 #include "compiler/passes/passes.h"
 
 #include "util/err.h"

@@ -70,7 +70,8 @@ static int longest_paths(const struct ir_graph *g, uint64_t constant, uint64_t *
 			continue;
 		r = ir_events_rank(&ev, op);
 		o = &g->ranks[r].ops[op - ev.base[r]];
-		/* An edge to the completion of an op stands for executing the op. It comes from the start of the op or of the send. */
+		/* An edge to the completion of an op, from its own start or from the start of the send, stands for executing
+		 * the op. */
 		for (uint32_t k = ev.pred_at[e]; k < ev.pred_at[e + 1]; k++) {
 			uint64_t path = left[e] + (e % 2 ? o->len + constant : 0);
 

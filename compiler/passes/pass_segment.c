@@ -10,12 +10,12 @@
  * - As a whole, for any other dependency: each piece waits for all pieces. A nop that waits for all of them, or for
  *   which all wait, keeps the number of dependencies linear.
  *
- * Why the result is right: all that is ordered in the new schedule was ordered in the old one, so no cycle and no
+ * Why the result is right: any two ops that the new schedule orders were ordered in the old one, so no cycle and no
  * deadlock arises. Every element must be accessed in the same order as before. Ops that access it and have a requires
- * between them keep their order. Ops that are ordered by a chain of dependencies could lose it if a link of the chain
- * is by pieces, so they get a requires of their own, by pieces. The order of two ops of one rank cannot be kept if it
- * is given only by messages, because what other ranks wait for is then by pieces too. A schedule with two such ops on
- * the same element is refused. */
+ * between them keep their order. Ops that are ordered by a chain of dependencies could lose their order if a link of the
+ * chain is by pieces, so they get their own requires, by pieces. The order of two ops of one rank cannot be kept if only
+ * messages give this order, because other ranks then also wait by pieces. A schedule with two such ops on the same
+ * element is refused. */
 #include "compiler/passes/passes.h"
 
 #include "compiler/analysis/flow.h"

@@ -7,11 +7,11 @@
  *
  * On each rank, the ops of a round wait for those of the rank's previous round. This cannot deadlock, even if every
  * send waits for its recv. By induction, when all messages of earlier rounds are complete, both ends of a message of
- * this round may start. For that, no message may wait for another one in the schedule as it is, except for the sake of
- * their order alone. Such dependencies are replaced by the order of the rounds.
+ * this round may start. For that, no message of the given schedule may wait for another message, unless the dependency
+ * only orders the two. The order of the rounds replaces such dependencies.
  *
- * Another rank may rely on more than the bytes of a message: a rank that has received from another one may know that
- * what it writes next has been read. So the pass first finds all pairs of ops on common elements that the schedule
+ * A message may carry order as well as data: its arrival may prove to the receiver that the elements which it writes next
+ * have been read. So the pass first finds all pairs of ops on common elements that the schedule
  * orders, and at the end checks that each pair is still ordered. A barrier consists of order only, so none of its
  * dependencies is dropped.
  *

@@ -13,15 +13,15 @@
  * - All other sends after a recv, and recvs before a send, come from the root.
  * - The rest are sends without a recv before them and recvs without a send after them. A rank that sends such messages
  *   to several ranks is the root of a tree from the root. A rank that receives them from several ranks is the root of a
- *   tree to the root. With one other rank, it is a leaf. So a root with a single child, at the head of a chain or of two
- *   ranks, is taken for a leaf. That changes only in which of its calls that one transfer runs.
+ *   tree to the root. A rank with such messages to or from only one other rank is a leaf. So a root with a single child
+ *   (in a chain, or with two ranks) is taken for a leaf. This only changes the call in which its single transfer runs.
  *
  * A reduction whose result comes back, as in an allreduce, has both directions, and each is recognised. Other ops have
- * the direction of the messages they wait for; if they wait for none, they have that of the messages that wait for
- * them.
+ * the direction of the messages that they wait for. An op that waits for no message has the direction of the messages that
+ * wait for it.
  *
  * Without levels every op is on level 0. That is right for a star, the only tree in which no rank forwards. So a rank
- * that forwards from level 0 to level 0 is refused, and so is one that would be the root of two trees at once. */
+ * that forwards from level 0 to level 0 is refused, and so is a rank that would be the root of two trees at once. */
 #include "compiler/passes/passes.h"
 
 #include "compiler/passes/model.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Named passes. A local pass changes the ops of one rank without looking at other ranks, and runs at bind time as well
- * as in goalc. A global pass needs the whole graph. A pass on texts runs before there are ops. Passes only change what
- * they are given and report nothing. A pass that cannot be applied returns an error and may store the reason in the
+ * as in goalc. A global pass needs the whole graph. A pass on texts runs before there are ops. Passes only change their
+ * argument and report nothing. A pass that cannot be applied returns an error and may store the reason in the
  * graph (refused); the ops or the graph may then only be freed.
  *
  * A list of passes is a text "name:key=value,key=value;name;…", in the order of application. */

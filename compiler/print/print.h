@@ -9,7 +9,8 @@
 struct ir_stats {
 	uint64_t ranks, sends, recvs, calcs, copies, reduces, nops, bytes, edges, depth;
 	bool has_depth; /* false with wildcards */
-	/* safe: number of messages that cannot arrive before their recv has started; ready: number that need a ready signal for it */
+	/* safe: number of messages that cannot arrive before their recv has started; ready: number that need a ready
+	 * signal */
 	uint64_t safe, ready;
 	bool has_ready; /* false for plain GOAL */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The cost model of split-tree as a picture. The left part shows the time of communication (Figures 13 and 15 of the
- * paper), the right part that of communication and computation together (Figures 14 and 16). */
+ * paper), the right part the time of communication and computation together (Figures 14 and 16). */
 #include "compiler/print/print_model.h"
 
 #include "util/err.h"
@@ -74,7 +74,7 @@ static int draw_model(struct drawing *d, char **out)
 	const struct model *m = d->m;
 	const uint32_t least = model_best_ranks(m, d->first, d->last);
 	const unsigned s = model_best(m, least);
-	/* Times far above that of the blocking collective on all cores are of no interest. */
+	/* Times far above the time of the blocking collective on all cores are not shown. */
 	const double high = 2.5 * (model_blocking(m, m->cores) + model_compute(m, m->cores));
 	char ranks[40], mark[64], title[96];
 

@@ -2,15 +2,15 @@
  * Prints a lowered schedule as a Promela program of queues, packets and ranks. Its assertions are derived from the ops
  * alone. It shares nothing with the verifier but the order of the ops.
  *
- * Memory is divided into cells: elements of one rank that all entries treat alike. A cell has a tag, which tells the op
- * that wrote it last in this start, or is just writing it. Each read, and each completion of a rank, knows which tag it
- * must find. All accesses to a rank's memory must happen between its start and its completion, in the same start of
+ * Memory is divided into cells: elements of one rank that all entries treat alike. A cell has a tag: the op that wrote
+ * it last in this start, or is writing it now. For each read, and for each completion of a rank, the tag that must be there
+ * is known. All accesses to a rank's memory must happen between its start and its completion, in the same start of
  * both ranks, so tags need no number of the start. ARMWs to one element commute, so they leave its tag as it is and are
  * counted. Cells that nothing writes are left out.
  *
- * What can as well happen later, and makes nothing wrong by happening early, happens at once: an entry that has its
- * credit is issued, and a rank that has its notices completes. What remains, and happens in any order, is that packets
- * arrive and that ranks start. Of a route in strong order only the number of packets is kept. */
+ * Events that are harmless when early, and that could also happen later, happen at once: an entry that has its credit is
+ * issued, and a rank that has its notices completes. The other events happen in any order: packets arrive, and ranks
+ * start. For a route in strong order only the number of packets is kept. */
 #include "compiler/print/print_promela.h"
 
 #include "compiler/analysis/checks.h"
@@ -273,7 +273,7 @@ static int add_reads(struct promela *m, enum access_kind kind, uint32_t rank, ui
 	return err;
 }
 
-/* Adds the accesses of an entry that writes range k of op op. If op is BIN_NONE, no op expects what is written. */
+/* Adds the accesses of an entry that writes range k of `op`. If `op` is BIN_NONE, no op expects the written contents. */
 static int add_writes(struct promela *m, uint32_t rank, uint32_t e, uint32_t op, unsigned k, uint32_t buf, uint64_t off,
 		      uint64_t len)
 {

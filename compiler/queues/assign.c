@@ -4,13 +4,13 @@
  * Tasks of a rank that wait for the same arrivals form a block: consecutive entries of one queue. A block of m entries
  * that waits for k arrivals is preceded by m (k - 1) NOPs, and each arrival brings m credits. So the last arrival
  * releases the entries, in whatever order the arrivals come. An arrival can bring credit to one queue only. If several
- * blocks wait for it, the block that waits for nothing else also has puts of the rank to itself, which signal to the
- * others. A block that waits for all that another block waits for gets its signal from an entry of that block. A block
+ * blocks wait for an arrival, the block that waits for nothing else also has puts of the rank to itself, which signal to the
+ * other blocks. If block A waits for everything that block B waits for, A gets a signal from an entry of B instead. A block
  * that is too long for the credit of one packet is divided, and puts of the rank to itself bring credit to each part.
  *
- * A block may follow another one in a queue if all that it waits for arrives after all that the other one waits for.
- * Then it neither waits longer, nor takes credit that is meant for the other. No block follows one that gathers the
- * starts of ranks, because those of the next start may arrive as soon as its own credit is used.
+ * A block may follow another block in a queue if all its arrivals come after all arrivals of the other block. Then it
+ * neither waits longer nor takes credit that is meant for the other block. No block follows a block that gathers the
+ * starts of ranks, because reports of the next start may arrive as soon as that block's own credit is used.
  *
  * A posted queue has one block and no NOPs, because the rank's CPU counts the arrivals. The CPU posts only until the
  * rank is done, so the rank waits for at least one of the queue's entries. */
@@ -106,7 +106,7 @@ static int put_task(struct assignment *p, uint32_t block, uint32_t task)
 
 /* ---- blocks ---- */
 
-/* Returns the mode of the queue for a task. Two kinds of tasks with waits wait only for starts of ranks. The first kind
+/* Returns the mode of the queue for a task. Two kinds of tasks wait only for starts of ranks. The first kind
  * reports these starts to another rank. The second kind is at the rank where all starts are known; it goes into a posted
  * queue if the options allow this. */
 static enum bin_queue_mode mode_for(const struct assignment *p, const struct smcq_task *t)

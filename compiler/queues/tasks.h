@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The tasks that lower-smcq assigns to command queues. A task begins when certain others have arrived at its rank.
+ * The tasks that lower-smcq assigns to command queues. A task begins when certain other tasks have arrived at its rank.
  * Private to the pass. */
 #ifndef COMPILER_QUEUES_TASKS_H
 #define COMPILER_QUEUES_TASKS_H
@@ -44,7 +44,7 @@ struct smcq_task {
 struct smcq_tasks {
 	struct ir_graph *g;
 	struct bin_target target;
-	bool post; /* value of SMCQ_POST */
+	bool post; /* value of the pass's key SMCQ_POST */
 	VEC(struct smcq_task) v;
 	uint32_t *stamp, now; /* for each task, the last search that marked it */
 	size_t stamps;

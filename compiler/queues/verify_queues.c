@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Proves that the queues of a lowered schedule do what the ops do, in every order in which packets can arrive. The
- * proof uses nothing of the lowering but its output.
+ * proof uses only the output of the lowering.
  *
  * An event of a start is: a rank starts, an entry is issued, an entry arrives, or a rank is done. Each event waits for
- * fixed events, and an entry of a session queue also for a number of credits. No event is undone: what can happen can
- * still happen later. So there is one largest set of events, and every execution reaches it. Suppose that an event is
- * held back for ever. The events that still happen are those that can come before it, and the others come after it in
+ * fixed events, and an entry of a session queue also for a number of credits. No event is undone: an event that can
+ * happen now can still happen later. So there is one largest set of events, and every execution reaches it. Suppose
+ * that an event is held back for ever. The events that still happen are those that can come before it, and the others come after it in
  * every execution. Such runs answer all questions exactly. The CPU of a rank posts only while the rank waits, so a rank
  * must not complete before its CPU has posted.
  *
  * Two starts of every rank are run, and credit and notices count for the start that they come from. That is correct as
- * long as a queue gets no credit of a start before all its credit of the start before, and a rank no notice before all
- * its notices of the start before. The first event to break this would show in the run that holds back what it
- * overtook. So what holds for two starts holds for all.
+ * long as a queue gets all credit of one start before any credit of the next start, and a rank likewise its notices. The
+ * first event to break this rule would show in the run that holds back the event which it overtook. So a property that
+ * holds for two starts holds for all.
  *
  * If such counts can mix, three starts are run with common counts, and nothing of the third start may happen while
- * anything of the first is held back. Then at any time only two consecutive starts are incomplete. What these two have
- * done could also be done by the first two, since each start uses as much as it brings: no count is lower there, and no
- * other event is waited for. So nothing can happen in any start that cannot happen in these. */
+ * anything of the first is held back. Then at any time only two consecutive starts are incomplete. The events of
+ * these two starts could also happen in the first two starts, because each start uses as much credit as it brings: no
+ * count is lower in the first two, and no further event is waited for. So nothing can happen in any start that cannot
+ * happen in these. */
 #include "compiler/queues/verify_queues.h"
 
 #include "compiler/analysis/checks.h"
@@ -81,7 +82,7 @@ struct check_queues {
 	struct route *route;
 	uint32_t *by_op_at, *by_op; /* the entries of each op */
 	struct conflicts conflicts;
-	VEC(struct needed) needs; /* sorted by first */
+	VEC(struct needed) needs; /* pairs that must stay in order, sorted by `first` */
 	struct state state[STARTS];
 	unsigned starts; /* number of starts in a run */
 	bool pooled; /* true if counts continue from start to start */

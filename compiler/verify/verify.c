@@ -46,8 +46,8 @@ static int verify_lowered(struct goal_diags *d, const struct ir_graph *g, const 
 	return verify_queues(d, run, g->queues, most, &out->partly);
 }
 
-/* Verifies races and data, and counts the messages that need ready signals. The checks have shown before that all messages
- * are matched and that the schedule ends. */
+/* Verifies races and data, and counts the messages that need ready signals. Earlier checks have shown that all messages
+ * are matched and that there is no deadlock. */
 static int verify_run(struct goal_diags *d, const struct ir_graph *g, const struct expected *by_rank, bool commutative,
 		      struct ir_left *left, uint64_t most, struct verify_report *out)
 {
@@ -58,7 +58,7 @@ static int verify_run(struct goal_diags *d, const struct ir_graph *g, const stru
 	int err = terms ? 0 : -ERR_NOMEM;
 
 	ir_events_relax(ev, left->m, left->nm);
-	free(left->m); /* the run can use the memory; the matches are found again below */
+	free(left->m); /* frees memory for the run; the matches are found again below */
 	left->m = NULL;
 	err = err ? err : symbolic_run(&run, g, ev, terms, g->queues);
 	err = err ? err : race_report(d, &run, "race", GOAL_ERROR);
@@ -86,7 +86,7 @@ int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct 
 			uint64_t most, struct verify_report *out)
 {
 	const unsigned errors = goal_diags_errors(d);
-	/* The check for races is left out here: verify_run() finds them in the same run as the data. */
+	/* The check for races is left out here, because verify_run() finds races in the same run as wrong data. */
 	const uint64_t races = (uint64_t)1 << check_find("race");
 	struct ir_left left = { 0 };
 	struct ir_graph view = *graph, *g = &view;

@@ -11,14 +11,14 @@ struct expected; /* collective.h */
 struct verify_report {
 	bool proved; /* true if everything is proved: nothing wrong was found, and nothing was left open */
 	uint64_t messages; /* number of messages */
-	/* Numbers of messages by how they may be written directly into the receiver's buffer. safe: the send cannot start
-	 * before its recv has started. ready: the sender must wait for a ready signal. */
+	/* Numbers of messages that may be written directly into the receiver's buffer. safe: without a signal, because the send
+	 * cannot start before its recv has started. ready: only after a ready signal of the receiver. */
 	uint64_t safe, ready;
-	bool lowered; /* true if the schedule is lowered to command queues; the next fields are set then */
+	bool lowered; /* true if the schedule is lowered to command queues, and the next three fields are set */
 	uint32_t queues, entries; /* the largest number of queues of a rank, and the largest number of entries of a rank */
 	uint64_t cpu; /* number of ops of all ranks that are left to CPUs */
 	bool partly; /* true if verify_graph_within() has proved only a part of the queues' properties */
-	/* two ranks whose results of one reduction are bracketed differently; both 0 if there are none */
+	/* two ranks that hold the result of one reduction with different bracketing; both 0 if there are none */
 	uint32_t differ[2];
 };
 
@@ -28,20 +28,19 @@ struct verify_report {
 int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct expected *by_rank,
 		 struct verify_report *out);
 
-/* Verifies a graph as verify_graph() does, with the limit most of verify_queues(), unless it is 0. A finding is an error
+/* Verifies a graph as verify_graph() does. `most` is the limit for verify_queues(); 0 means no limit. A finding is an error
  * even if the limit was reached. */
 int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct expected *by_rank,
 			uint64_t most, struct verify_report *out);
 
-/* Counts the messages of a graph, and how many are safe and ready. *decided is set to false if the events have no order,
- * as in a deadlock; safe and ready are then 0. */
+/* Counts the messages of a graph, and the fields `safe` and `ready`. If the events have no order, as in a deadlock, *decided is
+ * set to false, and safe and ready are 0. */
 int verify_messages(const struct ir_graph *g, struct verify_report *out, bool *decided);
-/* Sets safe[i], for each recv i of a rank, to true if its message cannot arrive too early, so that its sender needs no
- * ready signal. A message of more than `few` elements is too early if it arrives before its recv has started. A message of
- * at most `few` elements may arrive during the previous start of the rank: it is too early only if its sender can complete
- * before the rank has started. */
+/* Sets safe[i], for each recv i of a rank, to true if its message cannot arrive too early. The sender then needs no ready
+ * signal. A message of more than `few` elements is too early if it arrives before its recv has started. A shorter message may
+ * arrive one start early: it can be too early only if its sender can complete before the rank has started. */
 int verify_recvs(const struct ir_graph *g, uint32_t rank, uint64_t few, bool *safe);
-/* True if the schedule implements a barrier, which verify_graph() then proves it to be. */
+/* True if the schedule claims to implement a barrier. verify_graph() then proves this claim. */
 bool verify_is_barrier(const struct bin *b);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define SHOWN 6u /* number of findings that are reported */
-#define SOURCES 512u /* number of ranks whose starts one call of ir_events_reach() follows */
+#define SOURCES 512u /* number of ranks whose starts are queried in one call of ir_events_reach() */
 
 int verify_barrier(struct goal_diags *d, const struct ir_graph *g, const struct ir_events *ev)
 {

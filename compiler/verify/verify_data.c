@@ -29,7 +29,7 @@ static size_t list_sources(const struct expected *w, const struct expected_range
 	return range->nsrc;
 }
 
-/* The largest number of sources of an expected range is the limit max of terms_new(): no expected sum has more runs or
+/* The parameter `max` of terms_new() is the largest number of sources of an expected range: no expected sum has more runs or
  * contributions. */
 struct terms *verify_terms(const struct ir_graph *g, const struct expected *by_rank, bool commutative)
 {
@@ -56,11 +56,11 @@ struct data {
 	const struct symbolic *s;
 	const struct expected *by_rank;
 	struct term_run *parts; /* room for the sources of an expected range */
-	unsigned wrong; /* ranges */
+	unsigned wrong; /* number of wrong ranges found */
 };
 
-/* True if the contents of a buffer are undefined at the start. Those of an out buffer are not, if it holds input in
- * place. */
+/* True if the contents of a buffer are undefined at the start. An out buffer that holds input in place has
+ * defined contents. */
 static bool is_undefined(const struct data *x, uint32_t buf)
 {
 	enum bin_mode mode = ir_graph_mode(x->s->g, buf);
@@ -116,7 +116,7 @@ static int report_wrong_data(struct data *x, uint32_t rank, const struct expecte
 		text_add(&t, "holds ");
 		say_runs(&t, x, has, n, more, hi - lo);
 	}
-	for (size_t i = 0; i < expected; i++) { /* joins the expected sources to runs, at the position that is reported */
+	for (size_t i = 0; i < expected; i++) { /* joins the expected sources into runs, shifted to the reported position */
 		struct term_run r = x->parts[i];
 
 		r.at += (int64_t)(lo - range->off);

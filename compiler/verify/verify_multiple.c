@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Recognises a case that equals another one with each element replaced by a number of elements, times. Ops, dependencies
- * and messages are then the same, and all offsets and lengths are multiplied by times. For each k < times, the elements
- * x * times + k are treated as element x of the other case is, and no op combines elements of different k. So the proof of
+ * Recognises a case that equals another case with each element replaced by `times` elements. Ops, dependencies
+ * and messages are then the same, and all offsets and lengths are multiplied by `times`. For each k < times, element
+ * x * times + k is treated like element x of the other case, and no op combines elements of different k. So the proof of
  * the other case holds for this one too. */
 #include "compiler/verify/verify_parts.h"
 
@@ -24,7 +24,7 @@ static bool same_op(const struct bin_op *x, uint64_t times, const struct bin_op 
 
 	if (bin_is_message(x->kind))
 		same &= x->peer == y->peer && x->tag == y->tag;
-	if (n) /* the length of an op without ranges is a time */
+	if (n) /* without ranges, the length of an op is a time */
 		same &= is(x->len, times, y->len);
 	for (unsigned k = 0; k < n && same; k++)
 		same = x->buf[k] == y->buf[k] && (!x->len || is(x->off[k], times, y->off[k]));

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* Returns, for each op, whether it starts as soon as its rank starts, whatever other ranks do. */
+/* Returns, for each op, true if it starts as soon as its rank starts, whatever other ranks do. */
 static bool *started_at_once(const struct ir_graph *g, const struct ir_events *ev)
 {
 	bool *at_once = mem_calloc(ev->nops, sizeof *at_once);
@@ -35,8 +35,8 @@ static bool *started_at_once(const struct ir_graph *g, const struct ir_events *e
 	return at_once;
 }
 
-/* Returns the query whose answer says whether a message is safe. Its from is the start of the recv, or the start of the
- * rank if the recv starts at once. early is as in find_safe(). */
+/* Returns a query. Its answer is yes if a message is safe. The query's `from` is the start of the recv, or the start of the
+ * rank if the recv starts at once. `early` is as in find_safe(). */
 static struct ir_query safety_query(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m,
 				    const bool *at_once, const uint64_t *early)
 {
