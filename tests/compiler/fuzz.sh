@@ -19,7 +19,7 @@ else
 	compile="gcc $flags $san" link="gcc $san" main=tests/fuzz/replay.c
 fi
 
-sources=$(ls util/*.c lang/*.c format/*.c compiler/*.c compiler/*/*.c "$BUILD"/lang/*.c | grep -v "/main.c\|/embed.c")
+sources=$(ls util/*.c lang/*.c format/*.c compiler/*.c compiler/*/*.c "$BUILD"/lang/*.c | grep -v "/main.c\|/embed.c\|/command_line.c\|compiler/options.c\|compiler/show.c")
 build()
 {
 	local c o objects=
