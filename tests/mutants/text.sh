@@ -55,7 +55,11 @@ mapfile -t lines < <(grep -nE '^ *([a-z_]+(\[[^]]*\])?: )?(copy|reduce) .* into 
 for ((i = 0; i < ${#lines[@]}; i += (${#lines[@]} + most - 1) / most)); do
 	n=${lines[i]}
 	executed "$n" || continue
-	mutate "${n}{s, *//.*,,; s/\+: ([^:]*)\]\$/+: (\1) + min(count, 1)]/; t; s/( into [a-z_]+)\$/\1[0 +: 1 - min(count, 1)]/}"
+	# The first t resets the flag that the removal of a comment has set.
+	mutate "${n}{s, *//.*,,; t a
+		:a
+		s/\+: ([^:]*)\]\$/+: (\1) + min(count, 1)]/; t
+		s/( into [a-z_]+)\$/\1[0 +: 1 - min(count, 1)]/}"
 	if sed -n "${n}p" "$whole" | grep -qE '(copy|reduce) ' && ! cmp -s "$whole" "$part"; then
 		tried length "$n"
 	fi
