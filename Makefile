@@ -354,12 +354,12 @@ list-library:
 list-objects:
 	@printf '%s\n' $(sort $(LIB_O) $(call obj,$(GOALC) $(GOALRUN)))
 
-# Everything that this machine can run; under 15 minutes on two cores.
+# Everything that this machine can run, with a share of each campaign.
 check:
 	@$(PARALLEL) tests
 	@$(RUN) $(QUICK) $(VARIANTS) $(CAMPAIGNS)
 
-# A minute's worth while editing.
+# Two minutes on an idle machine, while editing.
 check-quick:
 	@$(PARALLEL) tests
 	@LARGE=20000 SIZES="1 2 5" STARTS=2000 $(RUN) $(QUICK) tests/runtime/matrix.sh tests/compiler/passes.sh
