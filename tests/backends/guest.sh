@@ -29,15 +29,15 @@ if [ "$GUEST_NODE" = 0 ]; then
 	echo survived
 else
 	for try in 1 2 3 4 5 6 7 8 9; do ping "$GUEST_PEER" 2>/dev/null && break; sleep 0.5; done
-	timeout 60 ssh node0 hostname
+	timeout 60 ssh node0 hostname >"$GUEST_SHARED/name" # what it has just printed may be lost with it
 	echo c >/proc/sysrq-trigger
 	sleep 60
 fi
 END
-guest -t 150 -n 2 bash "$TMP/two" >"$TMP/out" 2>"$TMP/err"
+guest -t 150 -n 2 -s "$TMP/shared" bash "$TMP/two" >"$TMP/out" 2>"$TMP/err"
 rc=$?
 check "guest.wire $(grep -c iters "$TMP/out")" [ "$(grep -c '^[01]: 20 iters' "$TMP/out")" = 2 ]
-check guest.ssh grep -qx '1: node0' "$TMP/out"
+check guest.ssh grep -qx node0 "$TMP/shared/name"
 check "guest.dies $rc" [ $rc = 125 ]
 check guest.survives grep -qx '0: survived' "$TMP/out"
 check guest.console grep -q 'node 1 died.*console' "$TMP/err" && check guest.console.panic grep -q 'Kernel panic' "$TMP/err"
