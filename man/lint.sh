@@ -62,12 +62,12 @@ missing=$(for ref in $(sed -n 's/^\.Xr \([^ ]*\) \([0-9]\).*/\1.\2/p; s/^.* Xr \
   grep -E '^(MPIX|goal|sched)' | sort -u); do [ -e "man/$ref" ] || echo "there is no man/$ref"; done)
 verdict references "$missing"
 
-# The header and section 3 say the same.
-functions=$(grep -v '^typedef' include/mpix_sched.h | grep -o 'MPIX_Sched_[a-z_]*(' | tr -d '(' | sort -u)
+# The headers and section 3 say the same.
+functions=$(cat include/*.h | grep -v '^typedef' | grep -o 'MPIX_Sched_[a-z_]*(' | tr -d '(' | sort -u)
 verdict functions-have-pages "$(for f in $functions; do [ -e "man/$f.3" ] || echo "$f has no page"; done)"
 verdict pages-have-functions "$(for p in man/*.3; do
   f=$(basename "$p" .3)
-  grep -qx "$f" <<<"$functions" || echo "$f is not in the header"
+  grep -qx "$f" <<<"$functions" || echo "$f is in no header"
 done)"
 verdict errors-are-listed "$(grep -o 'MPIX_SCHED_ERR_[A-Z_]*' include/mpix_sched.h | grep -v '_$' | sort -u | while read -r e; do
   grep -q "^\.It Dv $e$" man/MPIX_Sched_error_string.3 || echo "$e is not in MPIX_Sched_error_string.3"

@@ -6,7 +6,8 @@
 #   $ COMMAND             The command is run and must print the lines below it. Numbers with a point may differ, and "..."
 #                         stands for any lines. The command must fail if and only if these lines contain "error:".
 #                         The commands of a page are one session, with the installed programs, in a copy of the top
-#                         directory. A command of an optional program that is not installed is skipped.
+#                         directory. Commands of MPI are skipped if it is not installed; those of a page with mpicc are
+#                         run by Open MPI and by MPICH.
 #   /* NAME.c  // NAME.goal  In the first line: the session finds the block as a file with this name. A block with
 #                         "NAME.goal is wrong" need not compile.
 #   #include   /* NAME.c  The block is a program and must compile.
@@ -20,19 +21,25 @@ for tool in mandoc col; do
 done
 # These call this script.
 CALLERS=$'make deps demo\nmake deps check'
-OPTIONAL=' mpirun '
 
-# What a reader of the manual has: an installed tree, an Open MPI that may run as root with more ranks than cores.
-# README installs one itself.
+# What a reader of the manual has: an installed tree, an MPI that may run as root with more ranks than cores. README installs
+# goalsched itself.
 export HOME=$TMP/home
 unset MAKEFLAGS MFLAGS MAKELEVEL
 make --no-print-directory BUILD="$BUILD" PREFIX="$TMP/usr" install >"$TMP/log" 2>&1 || {
 	fail "docs.install $(tail -n 1 "$TMP/log")"
 	finish
 }
-mkdir "$TMP/bin" && { mpirun=$(command -v mpirun.openmpi) && ln -s "$mpirun" "$TMP/bin/mpirun"; }
-PATH=$TMP/bin:$PATH
-installed="PATH=$TMP/usr/bin:$PATH PKG_CONFIG_PATH=$TMP/usr/lib/pkgconfig LD_LIBRARY_PATH=$TMP/usr/lib"
+# By Debian's names, or as they are called elsewhere. The folder of each has mpicc and mpirun.
+LIBRARIES=
+for mpi in openmpi mpich; do
+	command -v mpicc.$mpi >/dev/null && command -v mpirun.$mpi >/dev/null && mkdir "$TMP/$mpi" || continue
+	for program in mpicc mpirun; do printf '#!/bin/sh\nexec %s.%s "$@"\n' $program $mpi >"$TMP/$mpi/$program"; done
+	chmod +x "$TMP/$mpi"/* && LIBRARIES="$LIBRARIES $mpi"
+done
+if [ -z "$LIBRARIES" ] && command -v mpicc >/dev/null && command -v mpirun >/dev/null; then LIBRARIES=any; fi
+MPI_CFLAGS=$(pkg-config --cflags mpich 2>/dev/null || pkg-config --cflags ompi-c 2>/dev/null)
+installed="PKG_CONFIG_PATH=$TMP/usr/lib/pkgconfig LD_LIBRARY_PATH=$TMP/usr/lib"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_btl=self,vader
 include=$TMP/usr/include
@@ -61,9 +68,12 @@ compiles()
 
 	for cc in gcc clang; do
 		echo | $cc -x "$1" -fsyntax-only - 2>/dev/null || continue
-		$cc -x "$1" -std="${1}17" -Wall -Wextra -Werror -fsyntax-only -I"$include" "$2" 2>&1 | head -n 3
+		# shellcheck disable=SC2086
+		$cc -x "$1" -std="${1}17" -Wall -Wextra -Werror -fsyntax-only -I"$include" $MPI_CFLAGS "$2" 2>&1 | head -n 3
 	done
 }
+# without_mpi FILE : true if it needs an MPI library, and there is none
+without_mpi() { [ -z "$MPI_CFLAGS" ] && grep -q '<mpix_sched_mpi.h>' "$1"; }
 # verdict NAME WHY : no reason, no fault
 verdict() { if [ -z "$2" ]; then ok "$1"; else fail "$1 $(head -n 3 <<<"$2" | tr '\n' '|')"; fi; }
 
@@ -90,9 +100,11 @@ for page in man/*.3; do
 	name=$(basename "$page" .3)
 	mandoc -Tutf8 -O width=200 "$page" | col -bx | awk '/^[A-Z]/ { on = $0 == "SYNOPSIS"; next } on' >"$TMP/synopsis"
 	# The header comes first, so that a prototype that differs does not compile; in C++ it would overload.
-	{ echo '#include <mpix_sched.h>'; cat "$TMP/synopsis"; } >"$TMP/synopsis.c"
-	{ echo '#include <mpix_sched.h>'; echo 'extern "C" {'; cat "$TMP/synopsis"; echo '}'; } >"$TMP/synopsis.cc"
 	grep -v '#include' "$TMP/synopsis" >"$TMP/declarations"
+	{ echo '#include <mpix_sched.h>'; cat "$TMP/synopsis"; } >"$TMP/synopsis.c"
+	{ echo '#include <mpix_sched.h>'; grep '#include' "$TMP/synopsis"; echo 'extern "C" {'; cat "$TMP/declarations"; echo '}'; } \
+		>"$TMP/synopsis.cc"
+	if without_mpi "$TMP/synopsis"; then skip "docs.synopsis.$name there is no MPI library"; continue; fi
 	why=$(compiles c "$TMP/synopsis.c"; compiles c++ "$TMP/synopsis.cc"; in_header "$TMP/declarations")
 	for f in $(sed -n 's/^\.Nm \(MPIX_[a-z_A-Z]*\).*/\1/p' "$page"); do
 		grep -q "$f(" "$TMP/declarations" || why="$why$f is not in the SYNOPSIS"
@@ -126,7 +138,57 @@ matches()
 	[[ $(blur "$2") == $pattern ]]
 }
 
+# leave_out LIBRARY : the commands of the session that are not run, as N.leave with a reason or "other". Callers of this script
+# are none, nor those of MPI without it; with an MPI library that is not the first, all but its own and the environment's.
+leave_out()
+{
+	local c n text
+
+	for c in "$TMP"/session/*.command; do
+		text=$(cat "$c") n=${c%.command}
+		rm -f "$n.leave"
+		case ${text%% *} in
+		mpicc | mpirun) [ "$1" != none ] || echo 'there is no MPI library' >"$n.leave" ;;
+		export) ;;
+		*) case $1 in any | none | "$FIRST") ;; *) echo other >"$n.leave" ;; esac ;;
+		esac
+		if grep -qxF -- "$text" <<<"$CALLERS"; then echo other >"$n.leave"; fi
+	done
+}
+
+# run_session PAGE LIBRARY : runs the session of a page, and compares what it prints
+run_session()
+{
+	local page=$1 name user n s text rc expected
+
+	name=$(basename "$page")
+	[ "$2" = "$FIRST" ] || name=$name.$2
+	leave_out "$2"
+	awk -v dir="$TMP/session/" '/^\{ #/ { n = substr($2, 2); leave = (getline none < (dir n ".leave")) > 0 } !leave' \
+		"$TMP/script" >"$TMP/left"
+	case $page in README.md) user="PATH=$TMP/$2:$PATH" ;; *) user="PATH=$TMP/$2:$TMP/usr/bin:$PATH $installed" ;; esac
+	# shellcheck disable=SC2086
+	(cd "$TMP/top" && env -u BUILD $user timeout 300 bash "$TMP/left") >"$TMP/log" 2>&1
+	for n in $(cd "$TMP/session" && ls *.command | sort -n); do
+		s=$TMP/session/${n%.command} text=$(tr -s '\\\n ' ' ' <"$TMP/session/$n")
+		if [ -e "$s.leave" ]; then
+			[ "$(cat "$s.leave")" = other ] || skip "docs.$name $text: $(cat "$s.leave")"
+			continue
+		fi
+		commands=$((commands + 1))
+		rc=$(cat "$s.status" 2>/dev/null || echo 'none: the session ended')
+		expected=0
+		! grep -q 'error:' "$s.want" || expected=1
+		if [ "$rc" != "$expected" ]; then fail "docs.$name \$ $text: status $rc, $(head -n 3 "$s.got" 2>/dev/null | tr '\n' '|')"
+		elif matches "$s.want" "$s.got"; then ok "docs.$name \$ $text"
+		else fail "docs.$name \$ $text: $(diff <(blur "$s.want") <(blur "$s.got") | head -n 6 | tr '\n' '|')"; fi
+	done
+}
+
 commands=0
+# shellcheck disable=SC2086
+set -- ${LIBRARIES:-none}
+FIRST=$1
 for page in README.md man/*.[1-9]; do
 	name=$(basename "$page")
 	grep -q '^\.so' "$page" && continue
@@ -145,50 +207,32 @@ for page in README.md man/*.[1-9]; do
 		[ -z "$file" ] || cp "$block" "$TMP/top/$file"
 		case $first in
 		*.goal' is wrong') ;; # a command shows why
-		'#include'* | '/* '*.c*) verdict "docs.$name.$n" "$(compiles c "$block")" ;;
+		'#include'* | '/* '*.c*)
+			if without_mpi "$block"; then skip "docs.$name.$n there is no MPI library"; else
+				verdict "docs.$name.$n" "$(compiles c "$block")"; fi ;;
 		'schedule '* | 'num_ranks '* | '// '*.goal*)
 			cp "$block" "$TMP/shown.goal"
 			verdict "docs.$name.$n" "$(goalc "$TMP/shown.goal" -o "$TMP/shown.bin" 2>&1)" ;;
 		'struct '* | 'typedef '*) verdict "docs.$name.$n" "$(in_header "$block" whole)" ;;
 		'$ '*) shown="$shown $block" ;;
-		*) ! grep -qE '^(\$ |(make|goalc|goalrun|cc|man|pkg-config|mpirun) )' "$block" || fail "docs.$name.$n a command that is not run" ;;
+		*) ! grep -qE '^(\$ |(make|goalc|goalrun|cc|man|pkg-config|mpicc|mpirun) )' "$block" ||
+			fail "docs.$name.$n a command that is not run" ;;
 		esac
 	done
 	[ -n "$shown" ] || continue
 	# shellcheck disable=SC2086
 	session $shown >"$TMP/script"
-	# Left out with what they show: callers of this script, and what is not installed.
-	for c in "$TMP"/session/*.command; do
-		text=$(cat "$c") n=${c%.command} program=${text%% *}
-		if grep -qxF -- "$text" <<<"$CALLERS"; then echo caller >"$n.leave"; fi
-		case $OPTIONAL in *" $program "*) command -v "$program" >/dev/null || echo "there is no $program" >"$n.leave" ;; esac
-	done
-	awk -v dir="$TMP/session/" '/^\{ #/ { n = substr($2, 2); leave = (getline none < (dir n ".leave")) > 0 } !leave' \
-		"$TMP/script" >"$TMP/left"
-	case $page in README.md) user= ;; *) user=$installed ;; esac
-	# shellcheck disable=SC2086
-	(cd "$TMP/top" && env -u BUILD $user timeout 300 bash "$TMP/left") >"$TMP/log" 2>&1
-	for n in $(cd "$TMP/session" && ls *.command | sort -n); do
-		s=$TMP/session/${n%.command} text=$(tr -s '\\\n ' ' ' <"$TMP/session/$n")
-		commands=$((commands + 1))
-		if [ -e "$s.leave" ]; then
-			[ "$(cat "$s.leave")" = caller ] || skip "docs.$name $text: $(cat "$s.leave")"
-			continue
-		fi
-		rc=$(cat "$s.status" 2>/dev/null || echo 'none: the session ended')
-		expected=0
-		! grep -q 'error:' "$s.want" || expected=1
-		if [ "$rc" != "$expected" ]; then fail "docs.$name \$ $text: status $rc, $(head -n 3 "$s.got" 2>/dev/null | tr '\n' '|')"
-		elif matches "$s.want" "$s.got"; then ok "docs.$name \$ $text"
-		else fail "docs.$name \$ $text: $(diff <(blur "$s.want") <(blur "$s.got") | head -n 6 | tr '\n' '|')"; fi
-	done
+	run_session "$page" "$FIRST"
+	if grep -q '^mpicc ' "$TMP"/session/*.command; then
+		for mpi in "${@:2}"; do run_session "$page" "$mpi"; done
+	fi
 done
 check docs.found [ "$commands" -ge 20 ]
 
 # ---- what is shown elsewhere ----
 
 # Commands are shown in blocks, where they are run.
-why=$(grep -nE '`(make|goalc|goalrun|cc|man|pkg-config|mpirun) ' README.md)
+why=$(grep -nE '`(make|goalc|goalrun|cc|man|pkg-config|mpicc|mpirun) ' README.md)
 verdict docs.prose "$why"
 # The schedule in README is the file itself.
 check docs.schedule [ "$(sed -n '/^    schedule bcast/,/^    }/p' README.md | sed 's/^    //; s, *//.*,,' | md5sum)" = \

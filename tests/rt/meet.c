@@ -3,11 +3,15 @@
  *   world   as the launcher offers it: goalrun, PMIx, or nobody
  *   tcp     a star of connections on the loopback; rank 0 writes its port to DIR/port
  *   pipes   a star of the named pipes DIR/up.RANK and DIR/down.RANK
- *   mpi     MPI_Allgather, when built with MPI
+ *   mpi     an MPI communicator, when built with MPI
  *   both    mpi, and then world
  *   again   world, again and again, until a signal ends the last rank
  * Broadcasts over all ranks and over the even and the odd ones; prints a line per rank. */
+#ifdef WITH_MPI
+#include <mpix_sched_mpi.h>
+#else
 #include <mpix_sched.h>
+#endif
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -17,9 +21,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#ifdef WITH_MPI
-#include <mpi.h>
-#endif
 
 #define MOST 16
 #define COUNT 5000
@@ -147,23 +148,38 @@ static void pipes(struct star *s, const char *dir)
 /* ---- MPI ---- */
 
 #ifdef WITH_MPI
-static int mpi_allgather(const void *in, void *out, size_t size, void *arg)
+/* Calls that MPIX_Sched_group_from_comm refuses, on each rank alone. */
+static void refused(void)
 {
-	MPI_Comm *comm = arg;
+	MPI_Comm local, inter;
+	MPIX_Sched_group group;
+	int rank;
 
-	return MPI_Allgather(in, (int)size, MPI_BYTE, out, (int)size, MPI_BYTE, *comm) != MPI_SUCCESS;
+	need(MPIX_Sched_group_from_comm(ctx, MPI_COMM_NULL, &group) == MPIX_SCHED_ERR_ARG, "a null communicator");
+	need(MPIX_Sched_group_from_comm(ctx, MPI_COMM_SELF, NULL) == MPIX_SCHED_ERR_ARG, "no group");
+	need(MPIX_Sched_group_from_comm(NULL, MPI_COMM_SELF, &group) == MPIX_SCHED_ERR_ARG, "no context");
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &local);
+	MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, !(rank % 2), 0, &inter);
+	need(MPIX_Sched_group_from_comm(ctx, inter, &group) == MPIX_SCHED_ERR_ARG, "an intercommunicator");
+	MPI_Comm_free(&inter);
+	MPI_Comm_free(&local);
 }
 
+/* The communicator has the ranks of MPI_COMM_WORLD in the opposite order, and is freed before the group is used. */
 static void by_mpi(MPIX_Sched_group *group)
 {
-	static MPI_Comm comm;
-	int rank, size;
+	MPI_Comm comm;
+	int rank, size, place;
 
 	need(!MPI_Init(NULL, NULL), "MPI_Init");
-	comm = MPI_COMM_WORLD;
-	MPI_Comm_rank(comm, &rank);
-	MPI_Comm_size(comm, &size);
-	must(MPIX_Sched_group_create(ctx, rank, size, mpi_allgather, &comm, group), "create");
+	refused();
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+	must(MPIX_Sched_group_from_comm(ctx, comm, group), "from_comm");
+	MPI_Comm_free(&comm);
+	must(MPIX_Sched_group_rank(*group, &place, &size), "rank");
+	need(place == size - 1 - rank, "the communicator's ranks");
 }
 #else
 static void by_mpi(MPIX_Sched_group *group)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Ranks find each other by goalrun, by PMIx, and by an allgather over TCP, pipes or MPI, with the same program. It is built for
 # Open MPI and for MPICH if they are installed. Debian's packages of both can be installed together, as mpicc.openmpi and
-# mpicc.mpich.
+# mpicc.mpich. mpix_sched_mpi.h compiles with the headers of both, in C and in C++.
 set -u
 . "$(dirname "$0")/../lib.sh"
 bcast=$ROOT/schedules/bcast_binomial.goal
@@ -81,6 +81,13 @@ for mpi in openmpi mpich; do
 		fail "meet.$mpi cannot be built: $(head -n 3 "$TMP/log" | tr '\n' '|')"
 		continue
 	fi
+	for lang in c99 c++11; do
+		case $lang in c++*) cc=mpicxx.$mpi lang="$lang -x c++" ;; *) cc=mpicc.$mpi lang="$lang -x c" ;; esac
+		command -v $cc >/dev/null || continue
+		# shellcheck disable=SC2086
+		check meet.$mpi.header.${lang%% *} $cc -std=$lang -pedantic -Wall -Wextra -Werror -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX \
+			-fsyntax-only -I"$ROOT/include" - <<<'#include <mpix_sched_mpi.h>'
+	done
 	meet $mpi.mpi 1 timeout 100 mpirun.$mpi -n 4 "$prog" mpi "$bcast"
 	meet $mpi.goalrun 1 "$BUILD/bin/goalrun" -n 4 -- "$prog" world "$bcast"
 	meet $mpi.tcp 1 star "$prog" tcp
