@@ -187,6 +187,7 @@ define TREE
 644 $(SCHEDDIR) $(wildcard schedules/*.goal) schedules/select.table
 644 $(SCHEDDIR)/lib $(wildcard schedules/lib/*.goal)
 644 $(DOCDIR) README.md LICENSE
+644 $(DOCDIR)/doc doc/tour.md
 644 $(DOCDIR)/examples $(wildcard examples/*.c examples/*.goal) examples/Makefile
 endef
 export TREE
@@ -212,7 +213,7 @@ uninstall:
 		for f in $$files; do rm -f "$(DESTDIR)$$dir/$${f##*/}"; done; done
 	@rm -f "$(DESTDIR)$(LIBDIR)/$(LIBNAME).so" "$(DESTDIR)$(LIBDIR)/$(LIBNAME).so.$(SOMAJOR)" \
 		"$(DESTDIR)$(LIBDIR)/pkgconfig/goalsched.pc"
-	@for d in "$(SCHEDDIR)/lib" "$(SCHEDDIR)" "$(dir $(SCHEDDIR))" "$(DOCDIR)/examples" "$(DOCDIR)"; do \
+	@for d in "$(SCHEDDIR)/lib" "$(SCHEDDIR)" "$(dir $(SCHEDDIR))" "$(DOCDIR)/doc" "$(DOCDIR)/examples" "$(DOCDIR)"; do \
 		[ ! -d "$(DESTDIR)$$d" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$d"; done
 
 # ---- tests ----

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Checks that README and the manual are right about the commands and declarations that they show. Checked are blocks
-# indented by four blanks in README, and literal displays (.Bd -literal, .Dl) of man pages. A block is known by a word in it:
+# Checks that README, doc/tour.md and the manual are right about the commands and declarations that they show. Checked are
+# blocks indented by four blanks in the first two, and literal displays (.Bd -literal, .Dl) of man pages. A block is known by a
+# word in it:
 #
 #   $ COMMAND             The command is run and must print the lines below it. Numbers with a point may differ, and "..."
 #                         stands for any lines. The command must fail if and only if these lines contain "error:".
@@ -189,7 +190,7 @@ commands=0
 # shellcheck disable=SC2086
 set -- ${LIBRARIES:-none}
 FIRST=$1
-for page in README.md man/*.[1-9]; do
+for page in README.md doc/tour.md man/*.[1-9]; do
 	name=$(basename "$page")
 	grep -q '^\.so' "$page" && continue
 	blocks "$page" "$TMP/blocks"
@@ -232,14 +233,22 @@ check docs.found [ "$commands" -ge 20 ]
 # ---- what is shown elsewhere ----
 
 # Commands are shown in blocks, where they are run.
-why=$(grep -nE '`(make|goalc|goalrun|cc|man|pkg-config|mpicc|mpirun) ' README.md)
+why=$(grep -nE '`(make|goalc|goalrun|cc|man|pkg-config|mpicc|mpirun) ' README.md doc/tour.md)
 verdict docs.prose "$why"
+# The functions that they name are there, and so are the figures of README's table.
+why=$(grep -ohE 'MPIX_Sched_[a-z_]+' README.md doc/tour.md | sort -u | while read -r f; do
+	grep -q "$f(" include/*.h || echo "there is no $f"; done)
+verdict docs.functions "$why"
+why=$(sed -n 's/^| [a-z]* |//p' README.md | grep -oE -e '-?[0-9]+\.[0-9]+' | while read -r figure; do
+	grep -qF -e " $figure " bench/results/overlap-two-cores.txt || echo "$figure is no result"; done)
+verdict docs.figures "$why"
+check docs.short [ "$(wc -l <README.md)" -le 100 ]
 # The schedule in README is the file itself.
 check docs.schedule [ "$(sed -n '/^    schedule bcast/,/^    }/p' README.md | sed 's/^    //; s, *//.*,,' | md5sum)" = \
 	"$(sed -n '/^schedule/,$p' schedules/bcast_binomial.goal | sed 's, *//.*,,' | md5sum)" ]
-# Every page is in README's table, and every part of the tree is a part of it.
+# README names the pages to begin with, and every part of the tree.
 missing=
-for p in goalc.1 goalrun.1 goal.5 goal-bin.5 sched.7 schedules.7; do grep -q "\`${p%.*}(${p##*.})\`" README.md || missing="$missing $p"; done
+for p in goalc.1 goalrun.1 goal.5 goal-bin.5 goalsched.7 schedules.7; do grep -q "\`${p%.*}(${p##*.})\`" README.md || missing="$missing $p"; done
 for d in */; do case $d in build*) ;; *) grep -q "\`$d" README.md || missing="$missing $d" ;; esac; done
 check "docs.table$missing" [ -z "$missing" ]
 # One list of environment variables.

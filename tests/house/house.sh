@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Rules for the tree. Includes follow doc/arrows, which has no cycle. Files call each other in no cycle but those that doc/arrows
 # names. Folders, headers, functions and lines of the Makefile keep to their limits. Each header compiles alone. The Makefile
-# lists every test script, and every script is executable. README names every folder. The checks of includes and of cycles are
+# lists every test script, and every script is executable. CONTRIBUTING names every folder. The checks of includes and of cycles are
 # tried on faulty ones.
 set -u
 . "$(dirname "$0")/../lib.sh"
@@ -100,13 +100,13 @@ bad=$(comm -13 "$TMP/listed" <(git ls-files 'tests/*/*.sh' | sort) | while read 
 	git grep -qF "${script#tests/}" -- Makefile 'tests/*.sh' ":!$script" || echo "$script"
 done; xargs ls <"$TMP/listed" 2>&1 >/dev/null)
 check "house.scripts_run $bad" [ -z "$bad" ]
-# README and CONTRIBUTING name files that are there, and README every folder but those of data.
-bad=$(grep -ohE '`[a-z]+/[A-Za-z0-9_./-]+`' README.md CONTRIBUTING.md | tr -d '`' | sort -u | while read -r path; do
+# README, CONTRIBUTING and the tour name files that are there, and CONTRIBUTING every folder but those of data.
+bad=$(grep -ohE '`[a-z]+/[A-Za-z0-9_./-]+`' README.md CONTRIBUTING.md doc/tour.md | tr -d '`' | sort -u | while read -r path; do
 	case $path in *NAME* | *COLLECTIVE*) ;; *) [ ! -d "${path%%/*}" ] || [ -e "$path" ] || echo "no $path" ;; esac
 done
 git ls-files | sed -n 's,^\(\([^/.][^/]*/\)\{1\,2\}\).*,\1,p' | grep -v '^bench/\|^tests/.*/.*/' | sort -u | while read -r folder; do
 	name=${folder%/} name=${name##*/}
-	grep -qE "\`([a-z/]*/)?$name/" README.md || echo "README has no $folder"
+	grep -qE "\`([a-z/]*/)?$name/" CONTRIBUTING.md || echo "CONTRIBUTING has no $folder"
 done)
 check "house.documents $bad" [ -z "$bad" ]
 bad=$(git grep -lI '^#!' | while read -r script; do [ "$(head -c 2 "$script")" != '#!' ] || [ -x "$script" ] || echo "$script"; done)

@@ -21,7 +21,7 @@ files "$tree" >"$TMP/first"
 check install.again make_it install PREFIX="$tree"
 check install.again_same diff "$TMP/first" <(files "$tree")
 for f in bin/goalc bin/goalrun lib/libgoalsched.so lib/libgoalsched.so.0 lib/libgoalsched.a include/mpix_sched.h \
-	include/mpix_sched_basic.h include/mpix_sched_mpi.h lib/pkgconfig/goalsched.pc \
+	include/mpix_sched_basic.h include/mpix_sched_mpi.h lib/pkgconfig/goalsched.pc share/doc/goalsched/doc/tour.md \
 	share/doc/goalsched/examples/Makefile; do
 	grep -qx "./$f" "$TMP/first" || fail "install.files $f is missing"
 done
