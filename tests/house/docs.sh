@@ -62,13 +62,19 @@ blocks()
 	esac
 }
 
+# Compilers that are there, by language.
+declare -A COMPILERS
+for lang in c c++; do
+	for cc in gcc clang; do
+		if echo | $cc -x $lang -fsyntax-only - 2>/dev/null; then COMPILERS[$lang]+=" $cc"; fi
+	done
+done
 # compiles LANGUAGE FILE : with gcc and clang
 compiles()
 {
 	local cc
 
-	for cc in gcc clang; do
-		echo | $cc -x "$1" -fsyntax-only - 2>/dev/null || continue
+	for cc in ${COMPILERS[$1]-}; do
 		# shellcheck disable=SC2086
 		$cc -x "$1" -std="${1}17" -Wall -Wextra -Werror -fsyntax-only -I"$include" $MPI_CFLAGS "$2" 2>&1 | head -n 3
 	done
