@@ -3,14 +3,17 @@
 # Runs every schedule of the library and checks every byte of every start: ranks 1-9, 13 and 16 as processes and as threads;
 # first, middle and last root; counts 0, 1, 7, 1000 and, on up to 4 ranks, a large one; three types and operations; heap, private
 # and staged memory; all samples of arguments, in place too. One launch runs many cases.
-# SWEEP=all (make matrix) runs all combinations. SWEEP=pairs (make check) runs every other size of each schedule, each with one
-# kind of ranks and of memory in turn, and a set of the other values in which every two values occur together.
+# SWEEP=all (make matrix) runs all combinations. SWEEP=pairs runs every other size of each schedule, each with one kind of ranks
+# and of memory in turn, and a set of the other values in which every two values occur together. SWEEP=share (make check) runs one
+# size of each schedule in the same way, another size for the next schedule, and one kind of binary.
 set -u
 . "$(dirname "$0")/../lib.sh"
 SIZES=${SIZES:-1 2 3 4 5 6 7 8 9 13 16}
 KINDS=${KINDS:-processes threads}
 MEMORY=${MEMORY:-heap,private,staged}
-SWEEP=${SWEEP:-pairs}
+SWEEP=${SWEEP:-share}
+every=$([ "$SWEEP" = share ] && echo 5 || echo 2)
+pairs=${SWEEP/share/pairs} # how the values of one launch are combined
 # The count that is for up to 4 ranks only; with pairs for one size.
 LARGE=${LARGE:-$([ "$SWEEP" = all ] && echo 1048576 || echo 131072)}
 SCHEDULES=${SCHEDULES:-$(cd "$ROOT/schedules" && echo *.goal)}
@@ -25,7 +28,7 @@ sweep()
 
 	shift 3
 	[ "$SWEEP" = all ] || memory=${memories[turn / 2 % ${#memories[@]}]}
-	if timeout 900 "$BUILD/bin/goalrun" -n "$n" --verify --sweep "$SWEEP" --sample all --memory "$memory" --type int32,double,uint8 \
+	if timeout 900 "$BUILD/bin/goalrun" -n "$n" --verify --sweep "$pairs" --sample all --memory "$memory" --type int32,double,uint8 \
 		"$@" "$schedule" >"$TMP/out" 2>"$TMP/err"; then
 		last_line "$TMP/out"
 		ok "matrix.$name $n ${schedule##*/}: $REPLY"
@@ -60,6 +63,9 @@ binary()
 	sweep "$name" "$bin" "$n" --iters 3 "$@"
 }
 
+# due KIND : true if this kind of binary has its turn
+due() { [ "$SWEEP" != share ] || [ $((number % 3)) = "$1" ]; }
+
 read -r -a all_kinds <<<"$KINDS"
 IFS=, read -r -a memories <<<"$MEMORY"
 number=0
@@ -72,7 +78,7 @@ for s in $SCHEDULES; do
 	sizes=$(fitting "$s" $SIZES)
 	for n in $sizes; do
 		turn=$((turn + 1))
-		[ "$SWEEP" = all ] || [ $((turn % 2)) = 0 ] || [ "$n" = "$few" ] || [ "$n" = "$sizes" ] || continue
+		[ "$SWEEP" = all ] || [ $((turn % every)) = 0 ] || [ "$SWEEP$n" = "pairs$few" ] || [ "$n" = "$sizes" ] || continue
 		options "$n"
 		kinds=("${all_kinds[@]}")
 		[ "$SWEEP" = all ] || kinds=("${all_kinds[turn / 2 % ${#all_kinds[@]}]}")
@@ -91,11 +97,11 @@ for s in $SCHEDULES; do
 	# Binaries: parametric, and for one size with and without a fixed count.
 	root=
 	[[ $text =~ $has_root ]] && root='-D root=2'
-	binary parametric "$(fitting "$s" 3)" "$s" "" --count 7
+	due 0 && binary parametric "$(fitting "$s" 3)" "$s" "" --count 7
 	grep -qE '^schedule.*(local|\[[^]]*\][,)])' "$s" && continue # it needs values, and then no other fit
 	n=$(fitting "$s" 5)
-	binary concrete "$n" "$s" "-n $n" --count 0,7,1000
-	binary fixed "$n" "$s" "-n $n -D count=33 $root"
+	due 1 && binary concrete "$n" "$s" "-n $n" --count 0,7,1000
+	due 2 && binary fixed "$n" "$s" "-n $n -D count=33 $root"
 done
 sweep passes schedules/bcast_binomial.goal 3 --iters 4 -D root=1 -D count=5 -T reduce-deps
 size=$(goalc schedules/bcast_binomial.goal -o "$TMP/b.bin"; stat -c %s "$TMP/b.bin")

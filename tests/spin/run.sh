@@ -119,7 +119,7 @@ verify() {
 
 compiler=$(command -v tcc || echo gcc -O0) # most cases are checked faster than a better checker is compiled
 model=epoch
-for topo in TREE CHAIN; do
+for topo in ${TOPOS:-TREE CHAIN}; do
   t=${topo,,}
   eager="-DTOPO=$topo -DKIND=EAGER"
   rendezvous="-DTOPO=$topo -DKIND=RENDEZVOUS"

@@ -8,7 +8,7 @@
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1
-: "${MOST:=8}" "${SWEEP:=turns}" "${JOBS:=$(nproc)}" "${LIMIT:=900}"
+: "${MOST:=3}" "${SWEEP:=turns}" "${JOBS:=$(nproc)}" "${LIMIT:=900}"
 export BUILD LIMIT TMP
 
 one()
