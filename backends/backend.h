@@ -107,7 +107,7 @@ struct be_turn {
 	_Atomic int32_t err; /* first error of the request */
 	_Atomic uint32_t wanted; /* number of threads that want to inspect the request while another thread waits for it */
 	/* These fields belong to the backend, which counts from make on. */
-	_Atomic uint32_t passed; /* ops marked for start that were not ready in time and passed to helpers */
+	_Atomic uint32_t passed; /* ops marked "on start" that start could not complete, and that it left to helpers */
 	_Atomic uint32_t pending; /* with helpers: the classes (enum be_who) that have ops ready or issued */
 	/* bytes of copies in fragments: [0] by holders of the turn, [1] by threads that joined */
 	_Atomic uint64_t copied[2];

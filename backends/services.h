@@ -77,8 +77,8 @@ enum be_event_what {
 	BE_EVENTS
 };
 
-/* An event: what one thread did from begin to end. Of the events of a thread, only a wait overlaps others: those that
- * it encloses. */
+/* An event: what one thread did from begin to end. Events of one thread do not overlap, except that a wait may enclose
+ * other events. */
 struct be_event {
 	uint64_t begin, end; /* clock of clock_now_ns */
 	uint64_t request, epoch, bytes;

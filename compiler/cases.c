@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Walks over the cases of a schedule: four axes, each of which starts again for every step of those outside of it. */
+ * Walks over the cases of a schedule: four nested axes. After each step on an axis, the axes inside it start again. */
 #include "compiler/cases.h"
 
 #include <string.h>

@@ -158,7 +158,7 @@ static int read_options(struct unit *u)
 /* Limits of the instructions for checking one size, and for checking all sizes if the user gives no size. */
 #define SAMPLE_FUEL ((uint64_t)1 << 20)
 #define SAMPLES_FUEL ((uint64_t)1 << 24)
-#define CASE_FUEL 500u /* instructions charged for a case of a search that an assertion rules out */
+#define CASE_FUEL 500u /* cost of a case that a search tries and an assertion rules out, in instructions */
 
 /* True if a fault only says that the schedule is not for this size, or not for values that the user did not give. */
 static bool is_excused(const struct unit *u, const struct cases *c, int err, const struct ir_fault *fault)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- in ---- */
+/* ---- input ---- */
 
 static bool is_binary(const struct goalc *c)
 {
@@ -92,7 +92,7 @@ static int compile_input(struct goalc *c)
 	return compile_file(c->diags, c->input, &c->in, &o, &c->image, &c->size);
 }
 
-/* ---- out ---- */
+/* ---- output ---- */
 
 static int write_binary(const struct goalc *c)
 {

@@ -58,7 +58,7 @@ int origin_expected(const struct origin *s, struct bin_args *a, struct expected 
 	err = *out ? claim_all_expected(&s->claim, a, *out, &a->rank, fault) : -ERR_NOMEM;
 	if (!err)
 		return 0;
-	free(*out); /* its ranks are empty */
+	free(*out); /* after an error the elements of *out hold no memory */
 	*out = NULL;
 	return err;
 }

@@ -36,8 +36,8 @@ struct verify_passed {
 	unsigned counts; /* excluded counts: a bit for each enum counts_usual */
 	struct ascending roots;
 	uint32_t samples; /* excluded samples: a bit for each */
-	uint64_t cases; /* number of excluded cases that no excluded count, root or sample explains alone */
-	char such[96]; /* the first case that `cases` counts, in words */
+	uint64_t cases; /* number of excluded cases of which neither the count, nor the root, nor the sample is excluded as such */
+	char such[96]; /* the first of these cases, in words */
 };
 
 struct verify_result {

@@ -17,8 +17,8 @@ struct bin_range {
 	uint32_t first, end; /* first op and end of the ops; BIN_NOT_YET: the call has been named, but not entered */
 	uint32_t end_op[2]; /* number + 1 of the op that completes last ([0]) or starts last ([1]); 0 until one is needed */
 	uint32_t begin_op; /* number + 1 of the op that starts first; 0 until one is needed */
-	/* waited: an op already waits for each last outermost op of the call ([0] requires, [1] irequires); waits: each first
-	 * outermost op of the call already waits for some op */
+	/* waited: some op already waits for the last outermost ops of the call ([0] requires, [1] irequires); waits:
+	 * the first outermost ops of the call already wait for some op */
 	bool waited[2], waits;
 };
 #define BIN_NOT_YET UINT32_MAX

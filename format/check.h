@@ -12,8 +12,8 @@ static const char bin_letters[BIN_OP_KINDS][4] = {
 #undef OP
 };
 
-/* Stands in each place that says something of every kind of op, so that a new kind does not compile before each of these
- * places has been looked at. The name is that of the last row of ops.def. */
+/* Marks code that has a case for every kind of op. NAME is the last row of ops.def. After a new kind is added, no such
+ * code compiles until somebody has checked it and changed NAME. */
 #define BIN_LAST_OP(NAME) \
 	_Static_assert(BIN_OP_KINDS == BIN_OP_##NAME + 1, "what follows may need a line for the kinds of ops after " #NAME)
 

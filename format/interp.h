@@ -138,7 +138,8 @@ static inline int check_window(struct machine *m, const struct bin_word *w)
 #define LINE (b->lines ? b->lines[w - b->code] : 0)
 
 /* Runs the program from instruction `from` to END. 0 selects the program of the ops, any other value the program of the
- * result. Each row of insn.def has its label here. Instructions are counted at jumps, for the whole straight line before. */
+ * result. Each row of insn.def has its label here. Instructions are counted at each jump: all those of the straight
+ * line that ends there. */
 static int interpret(struct machine *m, uint32_t from)
 {
 	static const void *const label[BIN_INSNS] = {

@@ -114,7 +114,7 @@ uint32_t hosts_room(const struct run_hosts *h)
 	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-/* Divides the ranks into blocks of successive ranks: of the given numbers, or of equal size. */
+/* Gives each host a block of successive ranks. The blocks have the sizes that --hosts gives or, without them, equal sizes. */
 static void divide_ranks(struct run_hosts *h, uint32_t nranks)
 {
 	uint32_t first = 0;

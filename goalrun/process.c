@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Processes of goalrun: forks, signals, memory that they share, and what errno says. */
+ * Processes of goalrun: forks, signals and shared memory; also the texts for errno. */
 #include "goalrun/run.h"
 #include "runtime/context.h"
 

@@ -77,7 +77,7 @@ struct run_options {
 	struct run_agent *agent; /* state of an agent, if this is one of several hosts; else NULL */
 	bool threads, verify, json, plain, pairs, overlap;
 	int64_t iters, warmup, seed, delay;
-	int64_t tests, work_us; /* only with --overlap: calls of test; work in us, 0 for as much as the communication takes */
+	int64_t tests, work_us; /* only with --overlap: number of calls of test; work in us, 0: as in struct work_bench */
 	struct defines defines;
 	struct defines lowered; /* values of parameters with which the schedule was lowered */
 	const char *sample; /* sample of arguments with which the schedule was lowered, or NULL */

@@ -223,7 +223,7 @@ void values_fold(enum MPIX_Sched_basic type, unsigned op, const void *left, void
 		fold[type](op, left, right, count);
 }
 
-/* ---- comparing ---- */
+/* ---- comparison ---- */
 
 /* Bytes of a number that have a value: x87's extended numbers are followed by padding. */
 #define DIGITS(x) (sizeof(x) == 16 && LDBL_MANT_DIG == 64 ? 10 : sizeof(x))

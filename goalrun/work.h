@@ -26,7 +26,7 @@ struct work_bench {
 	uint32_t ranks;
 	size_t iters, warmup; /* numbers of starts; both at least 1 */
 	uint64_t tests; /* calls of test, spread evenly over the work */
-	double work_us; /* work of all ranks together, in us on one core; 0 for as much as the communication takes */
+	double work_us; /* work of all ranks together, in us on one core; 0: an amount that takes as long as the communication */
 	bool crowded; /* true if ranks share CPUs */
 	void *arg;
 	/* gathers the records of all ranks, and synchronises them */

@@ -20,7 +20,7 @@ struct source {
 	char *name;
 	struct file file; /* text to quote; may be empty */
 	bool owned; /* true: the file is closed with the diagnostics; false: it stays the caller's */
-	struct goal_loc from; /* position of the call through which the text is seen (goal_diags_called); else line 0 */
+	struct goal_loc from; /* position of the call that messages also name (goal_diags_called); line 0: none */
 	/* The line that was found last, and its offset. The next search starts there, because most messages come in the
 	 * order of the text. */
 	uint32_t line;
@@ -182,7 +182,7 @@ static void put_line(struct goal_diags *d, struct source *s, struct goal_loc at)
 	append_text(d, caret, n);
 }
 
-/* Appends a note for each call through which a position is seen, the innermost first. */
+/* Appends a note for each call that leads to a position, the innermost first. */
 static void put_callers(struct goal_diags *d, struct goal_loc at)
 {
 	char buf[1024];

@@ -33,7 +33,7 @@ int goal_diags_file(struct goal_diags *d, const char *name, const struct file *f
 /* Adds a source that is read from a file, and takes over the file, which is closed with d, or at once if this fails. Returns
  * as goal_diags_source. */
 int goal_diags_take(struct goal_diags *d, const char *name, struct file *f);
-/* Adds a source once more, as it is seen through a call at position `from`: messages that point into it also name the call.
+/* Adds a source once more, for messages about one call of its code: they also name the position of the call, `from`.
  * Returns its index, or the index of the source itself if there are too many sources. */
 unsigned goal_diags_called(struct goal_diags *d, unsigned file, struct goal_loc from);
 /* Copies up to max bytes of a source, from offset off on, to buf. Returns how many, 0 at the end, or -ERR_SYS with errno. */

@@ -377,7 +377,7 @@ static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sche
 	return 0;
 }
 
-/* ---- putting it together ---- */
+/* ---- binding ---- */
 
 /* Finds the size of fragments of large copies, if a communication core carries them out. */
 static int find_fragment(struct mpix_sched_request *req)

@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Collective call in which a rank writes a record. Ranks in different calls must not take each other's records for their
- * own. */
+/* Kinds of collective calls that write records. A record has its kind, so that ranks notice if they are in different
+ * calls. */
 enum rt_step { RT_BOOTSTRAP, RT_SPLIT, RT_INIT, RT_STEPS };
 extern const char *const rt_step_names[RT_STEPS];
 

@@ -893,7 +893,7 @@ static bool prepare(struct bootstrap *m)
 	return m->all && m->ready;
 }
 
-/* Runs the bootstrap. Afterwards each lead has its m->local. */
+/* Runs the bootstrap. Afterwards each lead has made m->process. */
 static int meet(struct bootstrap *m)
 {
 	struct hello hello;

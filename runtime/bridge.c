@@ -443,7 +443,7 @@ static int listen_to(struct rt_bridge *b, struct conn *c)
 	}
 }
 
-/* ---- a turn ---- */
+/* ---- one iteration of the thread ---- */
 
 static void send_frame(void *arg, const struct rt_frame *f)
 {
@@ -585,7 +585,7 @@ static void run_once(struct rt_bridge *b, int ms)
 		let_in(b);
 }
 
-/* ---- who is at the wheel ---- */
+/* ---- the process that runs the bridge ---- */
 
 int rt_bridge_steer(const struct rt_process *l)
 {
@@ -715,7 +715,7 @@ static void *bridge_main(void *arg)
 	return NULL;
 }
 
-/* ---- making it ---- */
+/* ---- opening a bridge ---- */
 
 /* Checks that n file descriptors are free. If one were missing later, the other nodes would wait for this one. */
 static int try_descriptors(struct mpix_sched_ctx *ctx, int fd, uint32_t n)
@@ -788,7 +788,7 @@ static struct rt_bridge *new_bridge(struct rt_process *l, const struct rt_bridge
 
 		f->c = (struct conn){ .fd = -1, .node = l->peers[r].node };
 		f->probe = -1;
-		f->head = r; /* the lowest rank comes last */
+		f->head = r; /* in descending order, so that the lowest rank stays */
 		f->card = p->cards[r];
 	}
 	return b;

@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- what a rank asks for ---- */
+/* ---- settings of a rank ---- */
 
 const char *const rt_progress_names[RT_PROGRESSES] = { "app", "thread", "collab" };
 
@@ -80,7 +80,7 @@ int rt_comm_compare(struct mpix_sched_ctx *ctx, const struct rt_comm_config *zer
 	return 0;
 }
 
-/* ---- which cores there are ---- */
+/* ---- choice of the communication cores ---- */
 
 static bool has_cpu(const struct rt_cpus *c, uint32_t cpu)
 {
@@ -156,7 +156,7 @@ static void number_drivers(struct rt_comm *comm, const uint32_t *ranks, const in
 		while (comm->drivers[k].cpu != cpu[r])
 			k++;
 		comm->driver_of[ranks[r]] = k;
-		comm->drivers[k].slot = ranks[r]; /* the lowest rank comes last */
+		comm->drivers[k].slot = ranks[r]; /* in descending order, so that the lowest rank stays */
 	}
 }
 

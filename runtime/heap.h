@@ -19,7 +19,7 @@ struct rt_block {
 /* First block of each heap: bells with which any peer that maps the heap can wake its rank. */
 struct rt_door {
 	struct be_bell bell[2]; /* bells of the rank's own threads, and of its communication core */
-	bool asks; /* the system has no membarrier: ringers have to order their stores themselves */
+	bool asks; /* true if the system has no membarrier, so that ringers must order their stores themselves */
 };
 
 /* The shared heap: one sealed memfd per context. Its owner maps it at a fixed address; peers map as much as they need. */

@@ -29,8 +29,9 @@
 
 /* ---- scalars ---- */
 
-/* min_T and max_T compute the result for both orders of the operands, v and w. If v and w differ in their bits, they are
- * zeros of different sign: the bitwise or of these is -0, the bitwise and is +0. */
+/* In min_T and max_T, v and w are the results for the two orders of the operands. If neither operand is a NaN, they
+ * have different bits only if one is +0 and the other -0. A bitwise or then gives -0, the minimum, and a bitwise and
+ * gives +0, the maximum. */
 #define FLOATING_POINT(T, U, suffix)                                       \
 	static inline T number_##T(T a)                                    \
 	{                                                                  \

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- which node ---- */
+/* ---- identity of this node ---- */
 
 static uint64_t inode_of(const char *path)
 {
@@ -43,7 +43,7 @@ uint64_t rt_node_id(void)
 	return mac(key, &is, sizeof is);
 }
 
-/* ---- where it is reached ---- */
+/* ---- addresses of this node ---- */
 
 /* Converts an address to IPv6. Returns false if the address is of no use beyond its network link. */
 static bool as_in6(int family, const void *address, struct in6_addr *out)

@@ -11,7 +11,7 @@ enum placement_kind { PLACEMENT_BIND, PLACEMENT_NUMA, PLACEMENT_ODD_EVEN, PLACEM
 
 struct placement_asked {
 	enum placement_kind kind;
-	VEC(uint32_t) list; /* PLACEMENT_LIST: number (r mod n) of its n cores communicates for rank r */
+	VEC(uint32_t) list; /* PLACEMENT_LIST: n cores; the one at index r mod n communicates for rank r */
 	int64_t comm_cores; /* number of cores to set aside; -1: all cores that the ranks leave. Unused with a list */
 };
 

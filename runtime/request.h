@@ -48,7 +48,7 @@ struct mpix_sched_request {
 	bool inplace; /* the caller passed MPIX_SCHED_IN_PLACE for the buffer that allows it */
 	size_t *sizes; /* elements in each of the caller's buffers, 0 for a buffer that it did not pass; NULL: unknown */
 	char *reduce_tmp; /* copy of an operand, for b = b op a with a user's operation */
-	char *reduce_block; /* memory of reduce_tmp, which begins an element's lower bound before it */
+	char *reduce_block; /* allocated block of reduce_tmp; it begins at the lowest byte of the first element */
 	uint64_t epoch;
 	uint64_t id; /* identifier of the request, the same on all ranks (be_bind.request) */
 	uint64_t dump_after; /* ns of waiting after which the pending ops are printed; 0: never */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From the arguments of a caller to the ops of a rank: parameters, buffers in place, and the sizes of buffers, which are
- * compared with the definition of the collective and returned to the application. */
+ * Computes the ops of a rank from the caller's arguments: parameters, buffers in place, and the sizes of buffers. The
+ * sizes are compared with the definition of the collective, and returned to the application. */
 #include "runtime/specialise.h"
 
 #include "format/check.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From the arguments of a caller to the ops of a rank (specialise.c). */
+ * Computes the ops of a rank from the caller's arguments (specialise.c). */
 #ifndef RUNTIME_SPECIALISE_H
 #define RUNTIME_SPECIALISE_H
 

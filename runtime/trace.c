@@ -103,7 +103,7 @@ void rt_trace_close(struct mpix_sched_ctx *ctx)
 	free(t);
 }
 
-/* ---- what backends use ---- */
+/* ---- functions for backends ---- */
 
 bool group_traces(const struct be_group *g)
 {

@@ -59,8 +59,8 @@ static int boot_allgather(const void *in, void *out, size_t size, void *arg)
 	return b->given_up;
 }
 
-/* Returns the rank that goalrun has seen die first, or -1: the others may have ended because of it. Waits a moment, because
- * goalrun may be about to see it. */
+/* Returns the rank that goalrun has seen die first, or -1 if it has seen none. Other ranks may have ended because of
+ * that rank. Waits a moment, because goalrun may be about to see a death. */
 static int64_t first_dead(const struct rt_board *b)
 {
 	const struct timespec tick = { 0, 1000000 };
@@ -260,7 +260,7 @@ static int from_pmix(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
 
 #endif
 
-/* ---- any of them ---- */
+/* ---- choice among these ---- */
 
 static int allgather_alone(const void *in, void *out, size_t size, void *arg)
 {

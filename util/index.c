@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Puts a row into the first free slot behind the place of its hash. */
+/* Puts a row into the first free slot, searching from the slot that its hash selects. */
 static void put(struct index *x, struct index_slot s)
 {
 	size_t at = s.hash & (x->cap - 1);

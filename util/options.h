@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The numbers first to last; of one number both are the same. */
+/* The numbers from first to last. A range of one number has first == last. */
 struct option_range {
 	int64_t first, last;
 };

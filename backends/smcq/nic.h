@@ -29,7 +29,7 @@ enum nic_notice { NIC_ARRIVED, NIC_CREDIT };
 struct nic_remote { /* an entry of an MRQ */
 	uint32_t what; /* enum nic_notice */
 	uint32_t rank; /* rank that has sent it */
-	uint32_t queue, sps; /* NIC_CREDIT: number of session progress steps (SPS), for that queue of the CPU */
+	uint32_t queue, sps; /* NIC_CREDIT: a queue of the CPU, and the credits (SPS, session progress steps) that it gets */
 	uint64_t zero[2];
 };
 _Static_assert(sizeof(struct nic_remote) == 32, "an entry of an MRQ");
@@ -103,7 +103,7 @@ struct nic_answer {
 	int32_t err; /* 0 or -ERR_x */
 	uint32_t zero;
 	uint64_t name;
-	char text[112]; /* text of an error */
+	char text[112]; /* if err is not 0, the reason in words */
 };
 
 /* Memory that the interface shows to all ranks. The answer to NIC_HELLO brings two descriptors: an eventfd, and that of

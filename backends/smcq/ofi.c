@@ -14,7 +14,7 @@
  * 	session queue	n	added when all is posted. Credit that came earlier therefore releases nothing before that;
  * 				otherwise entries released during posting would overtake each other
  * 			n	credit
- * 	posted queue	told	notices, then n added by this rank
+ * 	posted queue	needs	credit; then this rank adds n
  * 	normal queue	n	added when all is posted
  * 	CPU's queue	n	credit
  * 	reads		n	added as reads complete: in order, because one connection answers them
@@ -152,7 +152,7 @@ struct ofi {
 	struct put *puts, sample; /* sample: stands in for each put while the puts are only counted */
 	struct watch *watches;
 	uint32_t nputs, nwatches;
-	uint32_t nreads; /* number of puts that are reads */
+	uint32_t nreads; /* number of elements of `puts` that are reads, for GETs */
 	uint64_t *met; /* by rank: not 0 if this rank and that one are connected, by puts in either direction */
 	uint64_t locals; /* local notices per start, without those of the CPU's entries */
 	uint64_t epoch; /* last epoch that was started */
@@ -417,7 +417,7 @@ static int add_work(struct ofi *o)
 	return o->puts && o->watches ? 0 : check_fi(o, "deferred work", -FI_ENOMEM);
 }
 
-/* ---- making ---- */
+/* ---- regions, counters, domain ---- */
 
 /* Registers memory for access by peers, with offsets from 0. The counter `c`, if not NULL, counts what arrives there. */
 static int open_region(struct ofi *o, struct fid_mr **r, void *at, size_t len, uint64_t access, uint64_t region, struct counter *c)

@@ -23,12 +23,13 @@
  * the receiver, which then moves them on itself. Messages of few bytes go to one of VB_SLOTS slots, by epoch: copying
  * them takes less time than waiting for a ready signal.
  *
- * When a send may overwrite the receiver's memory. A put of epoch e must not arrive before the recv of e has started:
- * either it waits for the ready signal of e, or the schedule makes the send depend on the recv's start. Messages with
- * slots, or without bytes, may arrive earlier. Either the schedule has the sender's rank complete after the receiver's
- * rank has started: then they are at most one epoch early. Or the receiver sends a ready signal when it starts an epoch
- * j VB_TELL. The signal says that earlier epochs are complete, so that each epoch up to j VB_TELL + VB_SLOTS - 1 has a
- * free slot.
+ * A put writes into the receiver's memory, so it must not arrive too early. Without slots, the put of epoch e must
+ * not arrive before the recv of e has started: either the put waits for the ready signal of e, or the schedule makes
+ * the send depend on the recv's start. Messages with slots, or without bytes, may arrive earlier. In some schedules
+ * the sender's rank completes only after the receiver's rank has started, so that a message is at most one epoch
+ * early. In all others the receiver sends a ready signal when it starts an epoch that is a multiple of VB_TELL. The
+ * signal of epoch e says that the epochs before e are complete, so that each epoch up to e + VB_SLOTS - 1 has a free
+ * slot.
  *
  * At most VB_SLOTS immediates of a message with slots are under way, and at most three of other messages. The sender
  * has seen all ready signals but the last two, because the receiver could not have started so late an epoch without

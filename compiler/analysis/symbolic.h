@@ -39,7 +39,7 @@ struct symbolic {
 	struct sym_map *maps;
 	/* conflicts, each pair once, without pairs that a dependency orders; see also symbolic_run() */
 	VEC(struct sym_conflict) conflicts;
-	struct sym_state *state; /* NULL outside the run */
+	struct sym_state *state; /* state while symbolic_run() runs, else NULL */
 };
 
 /* Runs g, in which the ends of each message must have equal lengths, all ranges must lie in their buffers, and there

@@ -70,7 +70,7 @@ const struct goal_buffer *gen_can_be_in_place(const struct goal_schedule *s)
 	return b;
 }
 
-/* ---- what the caller sees ---- */
+/* ---- the call as the caller sees it ---- */
 
 static bool is_written(const struct goal_buffer *b)
 {

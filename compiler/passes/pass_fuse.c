@@ -7,10 +7,10 @@
  *   scratch and the copy of it become a recv into the target of the copy. Other readers of the scratch read that target
  *   if no later op writes to it.
  *
- * A recv then also waits for all that the op merged with it waited for. The pass merges only if the recv waits already for
- * all messages among these. Otherwise ranks could wait for each other, because a send may complete only after its recv has
- * started. With wait=1 it merges all the same, and the deadlock check of goalc decides. Elements that two ops touch in
- * an order given only by messages are left alone. */
+ * The merged recv also gets the dependencies of the op that it is merged with. The pass merges only if the recv
+ * already waits for all messages that this op waits for. Otherwise ranks could wait for each other, because a send
+ * may complete only after its recv has started. With wait=1 it merges all the same, and the deadlock check of goalc
+ * decides. Elements that two ops touch in an order given only by messages are left alone. */
 #include "compiler/passes/passes.h"
 
 #include "compiler/analysis/flow.h"

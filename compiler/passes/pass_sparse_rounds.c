@@ -54,9 +54,10 @@ struct edges {
 	VEC(struct bin_dep) v;
 };
 
-/* Gives op i the dependencies that it had by way of dropped dependencies. These are dependencies on messages if i is no
- * message, and on other ops if i is a message. `seen` has a mark for each op. `stack` has room for all ops and holds the n
- * messages of which i's dependency was dropped. */
+/* Adds to op i the dependencies that it had only by way of dropped dependencies between messages. `stack` first holds
+ * the n messages on which i depends, and has room for all ops. From these messages the walk follows dropped
+ * dependencies to further messages. If i is a message, it gets dependencies on the other ops for which these messages
+ * wait; if not, it gets dependencies on the further messages. `seen` has a mark for each op. */
 static int inherit_dropped(const struct ir_rank *r, bool plain, uint32_t i, uint32_t *seen, uint32_t *stack, uint32_t n,
 			   struct edges *out)
 {
@@ -74,7 +75,7 @@ static int inherit_dropped(const struct ir_rank *r, bool plain, uint32_t i, uint
 				seen[on] = i + 1;
 				stack[n++] = on;
 			}
-			/* If i is a message, an op that waits for nothing counts only if it conflicts with i. */
+			/* A message gets a dependency on an op that waits for nothing only if the two conflict. */
 			if (order ? !message : message && (r->dep_at[on] < r->dep_at[on + 1] ||
 							   bin_conflict(&r->ops[on], &r->ops[i])))
 				err = VEC_PUSH(&out->v, (struct bin_dep){ i, r->deps[k] });

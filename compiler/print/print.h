@@ -8,7 +8,7 @@
 
 struct ir_stats {
 	uint64_t ranks, sends, recvs, calcs, copies, reduces, nops, bytes, edges, depth;
-	bool has_depth; /* false with wildcards */
+	bool has_depth; /* false if the depth is unknown, because the schedule has wildcards or a cycle */
 	/* safe: number of messages that cannot arrive before their recv has started; ready: number that need a ready
 	 * signal */
 	uint64_t safe, ready;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Assigns tasks to entries of queues.
  *
- * Tasks of a rank that wait for the same arrivals form a block: consecutive entries of one queue. A block of m entries
- * that waits for k arrivals is preceded by m (k - 1) NOPs, and each arrival brings m credits. So the last arrival
- * releases the entries, in whatever order the arrivals come. An arrival can bring credit to one queue only. If several
- * blocks wait for an arrival, the block that waits for nothing else also has puts of the rank to itself, which signal to the
- * other blocks. If block A waits for everything that block B waits for, A gets a signal from an entry of B instead. A block
- * that is too long for the credit of one packet is divided, and puts of the rank to itself bring credit to each part.
+ * Tasks of a rank that wait for the same arrivals form a block: consecutive entries of one queue. A block of m
+ * entries that waits for k arrivals is preceded by m (k - 1) NOPs, and each arrival brings m credits. So the last
+ * arrival releases the entries, in whatever order the arrivals come. An arrival can bring credit to one queue only.
+ * If several blocks wait for an arrival, it brings credit to only one of them, which waits for nothing else. That
+ * block has additional entries, puts of the rank to itself, which bring credit to the other blocks. If block A waits
+ * for everything that block B waits for, A gets a signal from an entry of B instead. A block that is too long for the
+ * credit of one packet is divided, and puts of the rank to itself bring credit to each part.
  *
  * A block may follow another block in a queue if all its arrivals come after all arrivals of the other block. Then it
  * neither waits longer nor takes credit that is meant for the other block. No block follows a block that gathers the

@@ -427,7 +427,7 @@ static int check_op(struct check_queues *c, uint32_t rank, uint32_t i)
 	uint32_t n, to, at;
 	const uint32_t *list = entries_of(c, id, &n);
 
-	if (ir_op_recvs(o)) /* checked with the send, but no other entry may name this op */
+	if (ir_op_recvs(o)) /* check_moved() checks the recv with its send; here: no other entry may name it */
 		for (uint32_t k = 0; k < n; k++)
 			if (op_of(c, list[k], entry_at(c, list[k])->kind == BIN_E_GET) + 1 != partner)
 				found(c, list[k], "%s is not what is received here", entry_text(c, list[k]).s);

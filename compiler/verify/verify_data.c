@@ -16,7 +16,7 @@
 #define SHOWN 6u /* number of wrong ranges that are reported */
 #define RUNS 6u /* number of runs of contributions that one report lists */
 
-/* ---- what is asked for ---- */
+/* ---- expected sums ---- */
 
 /* Lists the sources of an expected range, each as a run of one rank, and returns their number. */
 static size_t list_sources(const struct expected *w, const struct expected_range *range, struct term_run *out)
@@ -44,7 +44,7 @@ struct terms *verify_terms(const struct ir_graph *g, const struct expected *by_r
 	return terms_new(g->nranks, g->nbuffers, commutative, max);
 }
 
-/* ---- saying it ---- */
+/* ---- reports ---- */
 
 static const char *buffer_name(const struct ir_graph *g, uint32_t buf)
 {
@@ -137,7 +137,7 @@ static int report_wrong_data(struct data *x, uint32_t rank, const struct expecte
 	return t.err;
 }
 
-/* ---- comparing ---- */
+/* ---- comparison ---- */
 
 static int check_range(struct data *x, uint32_t rank, const struct expected_range *range)
 {

@@ -2,14 +2,15 @@
  * The emulator of the network interfaces of a node: interfaces (TNI, Tofu network interface), command queues, packets,
  * and what packets do when they arrive.
  *
- * The emulator processes events in the order of a clock of its own, which counts bytes on a wire. An event is that a
- * packet has left its interface, or that it arrives. An interface sends one packet at a time, in the order in which its
- * queues offer them. A queue sends one entry after the other; the consumer pointer advances when the last packet of an
- * entry has left. Without a seed a packet arrives as soon as it has left. With a seed each packet is delayed, by a time
- * that depends only on the seed and on the packet's identity, so that packets overtake each other. Packets of an entry
- * with strong order arrive after all earlier packets of their route, which leads from a queue to a queue. A packet's
- * bytes are read when it leaves or when it arrives, and written when it arrives. A GET sends a request packet. When
- * that has arrived, the bytes come back in further packets, which are read and written like those of a put.
+ * The emulator processes events in the order of a clock of its own, which counts bytes on a wire. There are two kinds
+ * of events: a packet has left its interface, or a packet arrives. An interface sends one packet at a time, in the
+ * order in which its queues offer them. A queue sends one entry after the other; the consumer pointer advances when
+ * the last packet of an entry has left. Without a seed a packet arrives as soon as it has left. With a seed each
+ * packet is delayed, by a time that depends only on the seed and on the packet's identity, so that packets overtake
+ * each other. Packets of an entry with strong order arrive after all earlier packets of their route, which leads from
+ * a queue to a queue. A packet's bytes are read when it leaves or when it arrives, and written when it arrives. A GET
+ * sends a request packet. When that has arrived, the bytes come back in further packets, which are read and written
+ * like those of a put.
  *
  * These properties are not public, and therefore assumptions of the emulator:
  * - An entry releases other entries (SPS, session progress steps) when its last packet has arrived.
