@@ -75,7 +75,7 @@ struct unit {
 	struct bin b; /* the binary in `full`, opened */
 	struct origin s; /* the same binary with the location of each instruction; d and file are set from the beginning */
 	struct arg_rows rows; /* values of -D */
-	int64_t count; /* -1: not given */
+	int64_t count; /* count from -D, or -1 if it is not given */
 	uint64_t fuel; /* instructions that the size of -n may take */
 };
 

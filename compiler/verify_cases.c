@@ -232,7 +232,7 @@ static int prove_case(struct proof *p)
 
 /* ---- values ---- */
 
-/* True if -D gives rank 0 a value. */
+/* True if -D gives the parameter a value on rank 0. */
 static bool is_given(const struct proof *p, const char *name)
 {
 	for (size_t i = 0; i < p->asked->ndefines; i++)

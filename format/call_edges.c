@@ -68,7 +68,7 @@ static uint32_t only_outermost(const struct bin_call_edges *f, const struct bin_
 	return i < r->end && next_outermost(f, r, i + 1, which) == r->end ? i + 1 : 0;
 }
 
-/* Makes `op` wait for each last outermost op of a call. */
+/* Makes `op` wait for all last outermost ops of a call. */
 static int wait_for(struct bin_call_edges *f, uint32_t op, const struct bin_range *r, uint32_t start)
 {
 	const int which = start ? BIN_FOLLOWED : BIN_NEEDED;
@@ -80,7 +80,7 @@ static int wait_for(struct bin_call_edges *f, uint32_t op, const struct bin_rang
 	return err;
 }
 
-/* Makes each first outermost op of a call wait for op `on`, in which BIN_START may be set. */
+/* Makes all first outermost ops of a call wait for op `on`, in which BIN_START may be set. */
 static int let_wait(struct bin_call_edges *f, const struct bin_range *r, uint32_t on)
 {
 	int err = 0;

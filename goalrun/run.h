@@ -272,8 +272,8 @@ double energy_between(const struct energy *from, const struct energy *to);
 
 /* ---- combinations (sweep.c) ---- */
 
-/* Moves cases to the front so that the first ones contain each pair of values of two options that occurs in any case. Returns
- * the number of these cases, or 0 if out of memory. */
+/* Chooses cases for --sweep pairs, and moves them to the front. If two values of two options occur together in any
+ * case, they occur together in one of the chosen cases. Returns the number of the chosen cases, or 0 if out of memory. */
 size_t sweep_pairs(struct run_case *cases, size_t n);
 
 #endif

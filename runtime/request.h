@@ -32,7 +32,7 @@ struct mpix_sched_request {
 	struct rt_reduce reduce, plain; /* reduce: for elements of type; plain: for contiguous basic elements */
 	const struct be_ops *be;
 	struct be_bound *bound;
-	struct be_turn *turn; /* turn of bound; NULL until bound is made */
+	struct be_turn *turn; /* turn of the request, from `bound`; NULL until `bound` is made */
 	bool helped; /* other threads than the rank's own make progress on it, too (be_bind.helped) */
 	size_t fragment; /* bytes of a fragment of large copies, in which a waiting rank joins; 0: not split (be_bind.fragment) */
 	struct rt_driver *driver; /* driver that makes progress on the bound request; NULL if it is not helped */

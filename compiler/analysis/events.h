@@ -67,7 +67,7 @@ int ir_events_reach(const struct ir_events *ev, struct ir_query *q, size_t n);
 /* Index for short searches in the event graph. Events without successors are left out: they are the ends of ranks, which
  * come after all else. */
 struct ir_near {
-	const struct ir_events *ev; /* must be sorted */
+	const struct ir_events *ev; /* events, which must be sorted */
 	uint32_t *soon; /* for each event, the position of its first successor (n: all are left out; UINT32_MAX: there is none) */
 	uint64_t *many; /* one bit for each event, set if it has more than one successor */
 	struct ir_near_known *known; /* hash table of answers that searches have given */

@@ -45,7 +45,7 @@ static void sort_edges(struct edge *e, uint32_t n)
 struct edges {
 	struct edge *at;
 	uint32_t n, mask;
-	uint32_t *table; /* number + 1, or 0 */
+	uint32_t *table; /* hash table: 1 + number of an edge, or 0 in a free slot */
 };
 
 static uint32_t number_edge(struct edges *e, uint32_t buf, uint64_t at)

@@ -30,7 +30,7 @@ struct read {
 struct flying {
 	uint64_t len;
 	int64_t at;
-	uint32_t term, next; /* next: 1 + index, or 0 */
+	uint32_t term, next; /* next: 1 + index of the message's next part, or 0 */
 };
 
 #define RECENT 1024u

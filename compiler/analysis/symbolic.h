@@ -31,7 +31,7 @@ struct sym_conflict {
 
 struct symbolic {
 	const struct ir_graph *g;
-	const struct ir_events *ev; /* must be sorted */
+	const struct ir_events *ev; /* events, which must be sorted */
 	struct terms *terms;
 	/* A buffer has maps if an op writes it on some rank: column[buffer] is then 1 + its number among these buffers. Otherwise
 	 * column[buffer] is 0, and the buffer keeps its initial values. The index in maps is rank * ncolumns + column - 1. */

@@ -21,7 +21,7 @@ static size_t merge_sizes(const uint32_t *sizes, size_t n, struct bin_proved *ou
 	return k;
 }
 
-/* Appends a section, table row and bytes, after *end, and advances *end. */
+/* Appends a section: fills in its row of the table, stores its bytes after *end, and advances *end. */
 static void append_section(char *image, struct bin_section *to, const struct bin_section *s, const void *bytes,
 			   size_t *end)
 {

@@ -366,7 +366,7 @@ static int append_rank(struct conc *c)
 		err = VEC_PUSH(&c->im->debug, (struct bin_op_debug){ r.ops[i].line, 0 });
 	if (c->debug && !err)
 		err = VEC_PUSH(&c->im->debug_base, (uint32_t)c->im->debug.n);
-	r.ops = NULL; /* they belong to c->sp */
+	r.ops = NULL; /* the ops belong to c->sp */
 	ir_rank_fini(&r);
 	free(encoded);
 	free(rows);

@@ -23,7 +23,7 @@ struct edge {
 struct colouring {
 	uint32_t nodes, degree; /* nodes on each side; degree of every node */
 	uint32_t nreal;
-	struct edge *edges; /* nodes * degree */
+	struct edge *edges; /* the edges of the regular graph, nodes * degree of them */
 	struct edge *arcs; /* edges of a search for a matching; has room for all edges and one more for each node */
 	uint32_t *pair[2]; /* for each edge, the edges paired with it: at its sender, and at its receiver */
 	uint32_t *open; /* for each node, an edge that is not paired yet */
