@@ -76,7 +76,7 @@ struct unit {
 	struct origin s; /* the same binary with the location of each instruction; d and file are set from the beginning */
 	struct arg_rows rows; /* values of -D */
 	int64_t count; /* count from -D, or -1 if it is not given */
-	uint64_t fuel; /* instructions that the size of -n may take */
+	uint64_t fuel; /* limit of instructions for the number of ranks that -n gives */
 };
 
 static bool is_concrete(const struct unit *u)

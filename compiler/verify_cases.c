@@ -263,8 +263,8 @@ static void add_value(struct text *t, const struct proof *p, uint32_t i)
 /* Maximum number of values that are listed. If there are more, only their number is shown. */
 #define LISTED_VALUES 8u
 
-/* Describes the values that are the same in all cases. If a parameter has no value, nothing can be proved. A
- * binary for one size contains its values. */
+/* Describes the values that are the same in all cases. Fails if a parameter has no value. A binary for one size contains
+ * its values, so that they need no description. */
 static int describe_values(struct proof *p)
 {
 	const struct bin *b = &p->s.b;

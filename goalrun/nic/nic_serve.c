@@ -20,7 +20,7 @@
 
 struct rank {
 	struct nic_port port;
-	uint64_t leaving; /* name of the block that the rank waits to have unbound, or 0 */
+	uint64_t leaving; /* name of a block that is to be unbound and for which the rank waits, or 0 */
 	bool hello;
 };
 
