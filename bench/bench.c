@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the benchmarks share. */
+ * Functions that the benchmarks share. */
 #include "bench/bench.h"
 
 #include "util/clock.h"
@@ -33,7 +33,7 @@ uint64_t bench_cpu(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* The cores that the program was started with; forked ranks are pinned and would only see their own. */
+/* The cores with which the program was started. Forked ranks are pinned, and would only see their own core. */
 static cpu_set_t allowed;
 
 unsigned bench_cores(void)
@@ -69,7 +69,7 @@ struct bench_stats bench_stats(double *x, size_t n)
 	return (struct bench_stats){ x[0], x[n / 10], x[n / 2], x[n - 1 - n / 10] };
 }
 
-/* ---- yardsticks ---- */
+/* ---- speed of the machine ---- */
 
 double bench_copy_rate(void)
 {
@@ -85,9 +85,10 @@ double bench_copy_rate(void)
 		uint64_t t = bench_now();
 
 		memcpy(to, from, size);
-		/* The copy is needed. */
+		/* Keeps the compiler from removing the copy. */
 		__asm__ volatile("" : : "r"(to) : "memory");
-		rate[i] = -(double)size / (double)(bench_now() - t); /* the best is the smallest */
+		/* negative, so that the highest rate is the smallest value, which bench_stats() calls the best */
+		rate[i] = -(double)size / (double)(bench_now() - t);
 	}
 	free(from);
 	free(to);
@@ -153,7 +154,7 @@ out:
 
 #define COLUMNS 16
 static struct json_object *report, *yardsticks, *tables, *rows;
-static char *columns; /* of the table, NUL between the names */
+static char *columns; /* names of the columns of the table, with a NUL after each name */
 static const char *column[COLUMNS];
 static size_t ncolumns;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the benchmarks share: clocks, statistics, pinning, yardsticks, and output as tables or JSON. */
+ * Functions that the benchmarks share: clocks, statistics, pinning, speed of the machine, and output as tables or
+ * JSON. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
@@ -9,50 +10,52 @@
 
 /* ---- time ---- */
 
-uint64_t bench_now(void); /* ns of wall time */
-uint64_t bench_cpu(void); /* ns that this thread has computed; not disturbed by other processes' turns */
-/* Runs this thread on one core only, counted among those that it may use, modulo their number. */
+uint64_t bench_now(void); /* elapsed time in ns */
+uint64_t bench_cpu(void); /* CPU time of this thread in ns; other processes on the core do not count */
+/* Pins this thread to one core: the one at index `core` modulo n of the n cores that the thread may use. */
 void bench_pin(unsigned core);
 unsigned bench_cores(void);
 
 struct bench_stats {
-	double best, low, median, high; /* low and high: tenth and ninetieth percentile */
+	double best, low, median, high; /* low and high: 10th and 90th percentile */
 };
-/* Sorts x, which has n > 0 values. */
+/* Returns statistics of the n values of x, at least one, and sorts x. */
 struct bench_stats bench_stats(double *x, size_t n);
 
-/* ---- yardsticks: what the machine can do ---- */
+/* ---- speed of the machine ---- */
 
-/* GB (10^9 bytes) copied a second, from memory to memory, one core. */
+/* Returns the rate at which one core copies from memory to memory, in GB (10^9 bytes) per second. */
 double bench_copy_rate(void);
-/* ns until a word that one process writes is seen by another: on two cores, both spinning; or on one core, both
- * yielding. NaN on a machine with one core, or when fork fails. */
+/* Returns the time in ns until a process sees a word that another process writes. Both spin on two cores or, if
+ * one_core is true, yield on one core. Returns NaN on a machine with one core, or if fork fails. */
 double bench_handoff(bool one_core);
 
 /* ---- output ---- */
 
 struct bench_options {
-	bool json; /* -j */
-	bool quick; /* -q: a smaller number of runs */
+	bool json; /* true if -j is given */
+	bool quick; /* true if -q is given: fewer runs */
 };
 
-/* Parses -j and -q, and others as main has them: more(letter, its argument) for the options in the getopt string,
- * false when the argument makes no sense. Ends the program on wrong usage; usage is what -h prints. */
+/* Parses -j, -q, and the options of the program, whose letters the getopt string has. Calls more(letter, argument) for
+ * each option of the program; more returns false if the argument is invalid. Ends the program on wrong usage. `usage`
+ * is the text that -h prints. */
 void bench_begin(int argc, char **argv, const char *usage, const char *others, bool (*more)(int, const char *));
 extern struct bench_options bench_options;
 
-/* A sentence on how it was measured. */
+/* Prints a sentence about the method of the measurement. */
 void bench_method(const char *text);
 void bench_yardstick(const char *name, double value, const char *unit);
-/* The yardsticks of every report. */
+/* Measures and prints the speed of the machine, which every report contains. */
 void bench_yardsticks(void);
-/* Begins a table; columns: names that end with the unit, comma between. The first column is text. */
+/* Begins a table. `columns` has the names of the columns, separated by commas, each with its unit. The first column is
+ * text. */
 void bench_table(const char *title, const char *columns);
-/* One value for each column after the first. NaN: there is none. */
+/* Adds a row: a label, and a value for each further column; NaN stands for no value. */
 void bench_row(const char *label, const double *values, size_t n);
 #define BENCH_ROW(label, ...)                                                                               \
 	bench_row(label, (const double[]){ __VA_ARGS__ }, sizeof((const double[]){ __VA_ARGS__ }) / sizeof(double))
-/* Prints what is collected in JSON. Returns main's status. */
+/* Prints the collected tables as JSON, if -j is given. Returns the exit status of main. */
 int bench_end(void);
 
 #endif

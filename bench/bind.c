@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * bind: what MPIX_Sched_init costs on a group, beside what it cannot do without: the exchange of addresses over the
- * same board, and specialising the rank. */
+ * bind: measures MPIX_Sched_init on a group, and the two parts that it cannot do without: the exchange of addresses
+ * over the same board, and the specialisation of the rank. */
 #include "backends/services.h"
 #include "bench/bench.h"
 #include "runtime/request.h"
@@ -12,17 +12,17 @@
 #include <sys/mman.h>
 
 #define SAMPLES 300
-#define RECORD 56 /* bytes that a rank tells in a round: at most as many as binding does */
-#define BYTES 8 /* of the message */
+#define RECORD 56 /* bytes of a rank's record in a round; at most as many as binding sends */
+#define BYTES 8 /* bytes of the message */
 
 enum { INIT, EXCHANGE, SPECIALISE, BAR, FREE, PARTS };
 
 struct shared {
 	uint64_t rounds;
-	double ops; /* of rank 0 */
+	double ops; /* number of ops of rank 0 */
 	struct {
 		uint64_t from, to;
-	} at[PARTS][SAMPLES][TEAM_MAX]; /* by rank */
+	} at[PARTS][SAMPLES][TEAM_MAX]; /* by part, sample and rank */
 };
 
 struct race {
@@ -38,7 +38,7 @@ static unsigned samples(void)
 	return bench_options.quick ? SAMPLES / 5 : SAMPLES;
 }
 
-/* So many rounds in which each rank learns a record of each. */
+/* Runs n rounds, in each of which every rank gets a record from every rank. */
 static int rounds(struct member *m, uint64_t n)
 {
 	char mine[RECORD] = { 0 }, all[TEAM_MAX * RECORD];
@@ -105,7 +105,7 @@ static int run_rank(struct member *m)
 		compute(may);
 		NEED(!rounds(m, used));
 		end(m, BAR, i);
-		for (int k = 0; k < 2; k++) { /* warm */
+		for (int k = 0; k < 2; k++) { /* the second run, with warm caches, counts */
 			begin(m, SPECIALISE, i);
 			NEED(ir_rank_specialise(&s->bin, &args, &rank, NULL) == 0);
 			end(m, SPECIALISE, i);
@@ -124,7 +124,7 @@ static int run_rank(struct member *m)
 	return 0;
 }
 
-/* From when the first of some ranks begins until the last has done. */
+/* Returns the time from the moment when the first of some ranks begins until the last one is done. */
 static double span(const struct shared *sh, int part, unsigned sample, int ranks)
 {
 	uint64_t from = UINT64_MAX, to = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * collab: collaborative polling (Didelot et al., 2012). Four ranks; one computes while a message that it has to pass
- * on, or to sum up, lies before it, and the others wait. How long it waits itself, once it has computed, when only its
- * own thread makes progress and when the others do so for it. */
+ * collab: measures collaborative polling (Didelot et al., 2012) on four ranks. One rank computes while a message has
+ * arrived that it must forward or reduce, and the others wait. The result is the time that this rank waits after it
+ * has computed: if only its own thread makes progress, and if the others make progress for it. */
 #include "bench/bench.h"
 #include "include/mpix_sched.h"
 #include "tests/rt/team.h"
@@ -16,10 +16,10 @@ enum mode { APP, COLLAB, MODES };
 static const char *const mode_names[MODES] = { "app", "collab" };
 
 struct shared {
-	double ns[MODES][SAMPLES]; /* that BUSY waits */
+	double ns[MODES][SAMPLES]; /* time that BUSY waits */
 	double all_ns[MODES][SAMPLES]; /* from the start until the last rank has done */
 	uint64_t done[RANKS];
-	double work_ns; /* of BUSY */
+	double work_ns; /* time in ns that BUSY computes */
 	struct MPIX_Sched_stats stats[RANKS];
 };
 
@@ -52,7 +52,7 @@ static void compute(double ns)
 		;
 }
 
-/* With two cores the rank that computes has one of them, as who waits gives it away. */
+/* On two cores the rank that computes has one of them for itself, because the ranks that wait yield. */
 static void pin(int rank)
 {
 	if (bench_cores() >= RANKS)
@@ -61,7 +61,7 @@ static void pin(int rank)
 		bench_pin(rank == BUSY);
 }
 
-/* What the data of a start are, on each rank. */
+/* Returns the data of a rank in start i. */
 static double element(unsigned i, int rank)
 {
 	return (double)(i + (unsigned)rank);
@@ -87,7 +87,8 @@ struct buffers {
 	bool sums;
 };
 
-/* A start with new data, which are checked; what BUSY waits, and what all take. */
+/* Runs one start with new data, and checks the result. Stores the time that BUSY waits in *wait_ns, and the time of all
+ * ranks in *all_ns. */
 static int run_once(struct member *m, MPIX_Sched_request req, const struct buffers *b, unsigned i, double *wait_ns,
 		    double *all_ns)
 {
@@ -144,7 +145,7 @@ static int run_rank(struct member *m)
 					.nparams = 1 };
 
 	CALL(MPIX_Sched_init(s, m->group, &bind, &req));
-	/* Computing takes twice as long as all that the collective does alone, with the ranks' own threads. */
+	/* The computation takes twice as long as the whole collective alone, with the ranks' own threads. */
 	for (unsigned i = 0; i < WARMUP; i++) {
 		NEED(!run_once(m, req, &b, i, &wait_ns, &all_ns));
 		if (m->rank == 0 && x->mode == APP && i == WARMUP - 1)

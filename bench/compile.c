@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * compile: how fast goalc compiles large plain texts, all checks on, and in how much memory. The texts are made
- * here; -t prints one of any size. */
+ * compile: measures the speed and memory with which goalc compiles large plain texts, with all checks on. This
+ * program makes the texts; -t prints one of any size. */
 #include "bench/bench.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 /* ---- texts ---- */
 
-/* Round k: send to rank + 2^k, recv from rank - 2^k; each send waits for the recv before it. */
+/* In round k each rank sends to rank + 2^k and receives from rank - 2^k. Each send waits for the recv of the round before. */
 static void dissemination(FILE *f, unsigned p)
 {
 	fprintf(f, "num_ranks %u\n", p);
@@ -35,7 +35,7 @@ static void dissemination(FILE *f, unsigned p)
 	}
 }
 
-/* From rank 0: who has it sends to rank + 2^k for all 2^k above its own rank. */
+/* A broadcast from rank 0: a rank that has the data sends it to rank + 2^k for all 2^k above its own number. */
 static void binomial(FILE *f, unsigned p)
 {
 	fprintf(f, "num_ranks %u\n", p);
@@ -56,7 +56,7 @@ static void binomial(FILE *f, unsigned p)
 	}
 }
 
-/* One rank; each calc waits for the one before. */
+/* One rank with n calcs, each of which waits for the one before. */
 static void chain(FILE *f, unsigned n)
 {
 	fputs("num_ranks 1\n\nrank 0 {\n", f);
@@ -71,8 +71,8 @@ static void chain(FILE *f, unsigned n)
 static const struct text {
 	const char *name;
 	void (*write)(FILE *, unsigned);
-	unsigned size; /* of the bar */
-	double memory; /* the bar, of the text */
+	unsigned size; /* size for which the bar holds */
+	double memory; /* bar of the peak memory, as a fraction of the length of the text */
 } texts[] = {
 	{ "dissemination", dissemination, 65536, 0.5 },
 	{ "binomial", binomial, 262144, 0.5 },
@@ -82,7 +82,7 @@ static const struct text {
 #define BAR_RATE 150.0
 #define BAR_BINARY 0.4
 
-/* -t NAME:SIZE */
+/* Carries out the option -t NAME:SIZE. */
 static bool print_text(const char *what)
 {
 	for (size_t i = 0; i < TEXTS; i++) {
@@ -127,8 +127,8 @@ static double seconds(struct timeval t)
 }
 
 struct cost {
-	double cpu, wall; /* s */
-	double peak; /* bytes */
+	double cpu, wall; /* CPU time and elapsed time in s */
+	double peak; /* peak memory in bytes */
 };
 
 static struct cost run(const char *in, const char *out)
@@ -136,7 +136,7 @@ static struct cost run(const char *in, const char *out)
 	uint64_t t = bench_now();
 	struct rusage u;
 	int status;
-	/* With vfork the peak of this process would count as that of the new one. */
+	/* fork and not vfork: after vfork the peak of this process would count as that of the new one. */
 	pid_t pid = fork();
 
 	if (pid == 0) {
@@ -204,7 +204,7 @@ int main(int argc, char **argv)
 	if (n < 0)
 		fail("/proc/self/exe");
 	goalc[n] = '\0';
-	slash = strrchr(goalc, '/'); /* of build/bench/compile */
+	slash = strrchr(goalc, '/'); /* the slash before the last word of build/bench/compile */
 	strcpy(slash, "/../bin/goalc");
 	bench_begin(argc, argv,
 		    "usage: compile [-j] [-q] [-c GOALC]\n"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * latency: persistent collectives of the library beside the same ones written by hand, in the same processes, in
- * turns. Ranks are processes, pinned. What is written by hand keeps the same promises:
+ * latency: compares persistent collectives of the library with the same collectives written by hand, alternately in
+ * the same processes. Ranks are pinned processes. The versions written by hand keep these promises of the library:
  *
  *   - any number of epochs without a reset, into the buffers that were agreed on at the beginning;
  *   - nobody touches a rank's buffer before that rank has started the epoch, or after it has completed it;
  *   - the root completes epoch e only when the others have started e - 1, so that it is never two ahead.
  *
- * It does not notice dead ranks, runs no other requests while it waits, knows one number of ranks, one layout
- * and one root, and two ranks that have a core each spin without yielding. */
+ * They do not notice dead ranks and make no progress on other requests while they wait. Each version supports one number of
+ * ranks, one layout and one root. Two ranks that have a core each spin without yielding. */
 #include "bench/bench.h"
 #include "include/mpix_sched.h"
 #include "tests/rt/team.h"
@@ -19,12 +19,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define LAUNCHES 5 /* of the same race: where memory happens to lie makes a difference */
-#define BLOCKS 60 /* of a launch */
+#define LAUNCHES 5 /* launches of a race, because the placement of memory affects the times */
+#define BLOCKS 60 /* blocks of a launch */
 #define HANDS_MAX 5
 #define LINE 64
-#define MOST ((size_t)16 << 20) /* bytes of a message */
-#define PART ((size_t)32 << 10) /* of a message that two cores copy */
+#define MOST ((size_t)16 << 20) /* most bytes of a message */
+#define PART ((size_t)32 << 10) /* bytes of a part of a message that two cores copy */
 #if defined(__x86_64__)
 #define PAUSE() __builtin_ia32_pause()
 #else
@@ -35,25 +35,25 @@ struct line {
 	_Alignas(LINE) _Atomic uint64_t word;
 };
 
-/* A broadcast between two ranks, from one of them. */
+/* The words of a broadcast between two ranks, for one root. */
 struct channel {
-	struct line started; /* of the receiver: its epoch */
-	struct line there; /* the sender's epoch: its bytes may be read */
-	struct line done[2]; /* of each: it has copied its part */
-	struct line taken; /* parts that have been taken, ever */
-	struct line slot[2]; /* epoch of the payload in slots, or behind the word */
+	struct line started; /* the receiver's epoch */
+	struct line there; /* the sender's epoch, whose bytes may be read */
+	struct line done[2]; /* epoch of each rank, once it has copied its part */
+	struct line taken; /* number of parts that were taken in all epochs */
+	struct line slot[2]; /* epoch of the payload, which is in `slots` or follows the word */
 };
 
 struct shared {
-	struct line arrived, released; /* of sync */
-	struct channel channel[2]; /* by root */
-	struct line flag[8][TEAM_MAX]; /* of the barriers */
+	struct line arrived, released; /* words of meet() */
+	struct channel channel[2]; /* channel of each root */
+	struct line flag[8][TEAM_MAX]; /* words of the barriers, by round and rank */
 	struct line count[3];
 	unsigned iterations;
-	double ns[1 + HANDS_MAX][BLOCKS]; /* the library's first */
-	double start_ns[2][BLOCKS]; /* root and other */
-	_Alignas(4096) char buffer[2][MOST]; /* of each rank, written by hand */
-	char slots[2][2][MOST]; /* by root and epoch */
+	double ns[1 + HANDS_MAX][BLOCKS]; /* times by version; version 0 is the library */
+	double start_ns[2][BLOCKS]; /* time of a start, of the root and of the other rank */
+	_Alignas(4096) char buffer[2][MOST]; /* buffer of each rank, for the versions written by hand */
+	char slots[2][2][MOST]; /* slots, by root and parity of the epoch */
 };
 
 struct me {
@@ -61,21 +61,21 @@ struct me {
 	struct shared *sh;
 	const struct race *race;
 	int rank, size;
-	MPIX_Sched_request req[2]; /* by root */
-	char *data[2]; /* of the library, and of the versions written by hand */
-	uint64_t epoch[2], parted[2]; /* by root; those of them that were taken in parts */
+	MPIX_Sched_request req[2]; /* request of each root */
+	char *data[2]; /* buffer of the library, and buffer of the versions written by hand */
+	uint64_t epoch[2], parted[2]; /* epochs by root; epoch: all, parted: those that were copied in parts */
 	uint64_t barriers, counted, counted_per_core;
-	uint64_t stamp; /* what the root sends next */
+	uint64_t stamp; /* value that the root sends next */
 };
 
-/* A version: n operations. */
+/* A version of a collective, which carries out n operations. */
 typedef int version(struct me *x, unsigned n);
 
 struct race {
 	const char *label, *schedule;
 	size_t bytes;
 	int ranks;
-	bool alternate; /* rank 0 and rank 1 are root in turns: 2 operations, each waits for the other */
+	bool alternate; /* rank 0 and rank 1 are root in turn: two operations, each of which waits for the other */
 	double bar;
 	struct {
 		const char *name;
@@ -109,7 +109,8 @@ static void yield_until(struct line *l, uint64_t v)
 		sched_yield();
 }
 
-/* The data of each operation differ; both ends look at the first and the last word. */
+/* Fills in the data of an operation, which differ from one operation to the next. Both ends check the first and the
+ * last word. */
 static void fill(struct me *x, char *data, int root)
 {
 	x->stamp++;
@@ -125,7 +126,7 @@ static int check(struct me *x, const char *data)
 	       (memcmp(data, &x->stamp, 8) || memcmp(data + x->race->bytes - 8, &x->stamp, 8));
 }
 
-/* Short messages: payload and epoch in one line, two slots. */
+/* Short messages: payload and epoch are in one cache line, and there are two slots. */
 static inline void bcast8(struct me *x, int root)
 {
 	struct channel *c = &x->sh->channel[root];
@@ -134,7 +135,7 @@ static inline void bcast8(struct me *x, int root)
 	char *payload = (char *)slot + 8;
 
 	if (x->rank == root) {
-		spin_until(&c->started, e - 1); /* then the slot has been read in e - 2 */
+		spin_until(&c->started, e - 1); /* a receiver that has started e - 1 has read the slot of e - 2 */
 		memcpy(payload, x->data[1], 8);
 		set(slot, e);
 	} else {
@@ -144,7 +145,7 @@ static inline void bcast8(struct me *x, int root)
 	}
 }
 
-/* Through a slot of any size: two copies, but no one waits for the other to copy. */
+/* Sends through a slot of any size: this takes two copies, but neither rank waits for the other to copy. */
 static inline void bcast_slot(struct me *x, int root)
 {
 	struct channel *c = &x->sh->channel[root];
@@ -178,7 +179,7 @@ static inline void bcast_pull(struct me *x, int root)
 	}
 }
 
-/* Each copies one half. */
+/* Each rank copies one half. */
 static inline void bcast_halves(struct me *x, int root)
 {
 	struct channel *c = &x->sh->channel[root];
@@ -194,10 +195,10 @@ static inline void bcast_halves(struct me *x, int root)
 	spin_until(&c->done[!sender], e);
 }
 
-/* Each takes parts until there are none left: the receiver from the beginning on, the sender from the end, so that
- * nearly always the same core copies the same bytes and has them in its caches; or both from the beginning. Both find
- * out once an epoch that there are none left, before they are done, so that the parts of an epoch have consecutive
- * numbers. */
+/* Each rank takes parts until none is left. If `ends` is set, the receiver takes them from the beginning and the sender
+ * from the end, so that mostly the same core copies the same bytes, which it has in its caches. Otherwise both take
+ * them from the beginning. Each rank finds once in an epoch that no part is left, so the numbers taken in an epoch are
+ * consecutive. */
 static inline void bcast_shared(struct me *x, int root, bool ends)
 {
 	struct channel *c = &x->sh->channel[root];
@@ -256,7 +257,7 @@ VERSION(bcast_halves)
 VERSION(bcast_parts)
 VERSION(bcast_ends)
 
-/* Each tells the other. */
+/* Barrier of two ranks: each signals to the other. */
 static int many_exchanges(struct me *x, unsigned n)
 {
 	while (n--) {
@@ -268,7 +269,7 @@ static int many_exchanges(struct me *x, unsigned n)
 	return 0;
 }
 
-/* In round k everyone tells the one 2^k further on. */
+/* Barrier by dissemination: in round k each rank signals to rank + 2^k. */
 static int many_disseminations(struct me *x, unsigned n)
 {
 	while (n--) {
@@ -282,7 +283,7 @@ static int many_disseminations(struct me *x, unsigned n)
 	return 0;
 }
 
-/* All count; the last one lets the others go. */
+/* Barrier by a counter: the last rank that counts releases the others. */
 static int many_counts(struct me *x, unsigned n)
 {
 	while (n--) {
@@ -296,7 +297,7 @@ static int many_counts(struct me *x, unsigned n)
 	return 0;
 }
 
-/* Those of a core count; the last of each core waits for that of the other one. */
+/* Barrier with a counter for each core: the last rank of a core waits for the last rank of the other core. */
 static int many_cores(struct me *x, unsigned n)
 {
 	int core = x->rank % 2;
@@ -380,7 +381,7 @@ static unsigned blocks(void)
 	return bench_options.quick ? BLOCKS / 4 : BLOCKS;
 }
 
-/* Between two blocks. */
+/* Barrier between two blocks. */
 static void meet(struct me *x, uint64_t *turn)
 {
 	uint64_t e = ++*turn;
@@ -420,7 +421,7 @@ static int run_rank(struct member *m)
 	bench_pin((unsigned)m->rank % 2);
 	if (bind_requests(&x))
 		return 1;
-	/* Warm caches and pages; the length of a block. */
+	/* Warms up caches and pages, and finds the number of operations of a block. */
 	for (int v = 0; v < nversions(x.race); v++) {
 		meet(&x, &turn);
 		t = bench_now();
@@ -441,7 +442,7 @@ static int run_rank(struct member *m)
 			if (m->rank == 0)
 				x.sh->ns[v][b] = (double)(bench_now() - t) / x.sh->iterations;
 		}
-	/* The call of start alone, less what reading the clock takes. */
+	/* Measures the call of start alone, minus the time for reading the clock. */
 	for (unsigned b = 0; b < blocks() && m->size == 2; b++) {
 		uint64_t clock = 0, start = 0;
 
@@ -461,7 +462,7 @@ static int run_rank(struct member *m)
 	return free_requests(&x);
 }
 
-/* All blocks of all launches. */
+/* The times of all blocks of all launches. */
 struct result {
 	size_t n;
 	double ns[1 + HANDS_MAX][LAUNCHES * BLOCKS], start_ns[2][LAUNCHES * BLOCKS];
@@ -494,7 +495,7 @@ static struct bench_stats stats(const double *x, size_t n)
 	return bench_stats(copy, n);
 }
 
-/* Of neighbouring blocks: what disturbs one disturbs the other. */
+/* Returns the ratio of the library to a version, from neighbouring blocks: a disturbance mostly affects both. */
 static struct bench_stats ratio(const struct result *res, int v)
 {
 	double q[LAUNCHES * BLOCKS];
@@ -518,7 +519,7 @@ static void report(const struct race *r)
 	}
 }
 
-/* ---- what is measured ---- */
+/* ---- the measurements ---- */
 
 #define COLUMNS ",ours ns,ours best,hand ns,hand best,ratio,low,high,bar"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * overlap_mpi: what goalrun --overlap measures, of an MPI library's collective. The method is the same code. Ranks are
- * pinned as they are there; threads that the library has made for its progress go to the core that communicates.
- * Started by overlap.sh with the library's own launcher. Prints one line: comm, compute, total in us, overlap. */
+ * overlap_mpi: measures for a collective of an MPI library what goalrun --overlap measures, with the same code. Ranks
+ * are pinned as goalrun pins them. Threads that the library has made for progress run on the core that communicates.
+ * overlap.sh starts this program with the launcher of the library. It prints one line: comm, compute and total in us,
+ * and the overlap. */
 #include "goalrun/work.h"
 #include "include/mpix_sched.h"
 #include "runtime/board.h"
@@ -17,7 +18,7 @@
 #include <mpi-ext.h>
 #endif
 
-/* Persistent collectives: MPI 4.0's, or Open MPI's extension with the same arguments. */
+/* Persistent collectives are those of MPI 4.0, or Open MPI's extension with the same arguments. */
 #if MPI_VERSION >= 4
 #define HAS_PERSISTENT 1
 #define PERSISTENT(name) MPI_##name
@@ -28,7 +29,7 @@
 #define HAS_PERSISTENT 0
 #endif
 
-#define SPINS 256u /* in a meeting, where ranks do not share cores */
+#define SPINS 256u /* iterations of spinning in a barrier, if ranks do not share cores */
 
 enum kind { BLOCKING, NONBLOCKING, PERSISTENT_KIND, KINDS };
 static const char *const kind_names[KINDS] = { "blocking", "nonblocking", "persistent" };
@@ -64,7 +65,7 @@ static double sum(const struct job *j, size_t i)
 	return v;
 }
 
-/* What an element of out has to be. */
+/* Returns the right value of element i of `out`. */
 static double wanted(const struct job *j, size_t i)
 {
 	const size_t n = (size_t)j->count;
@@ -179,7 +180,7 @@ static int wait_for_it(void *arg)
 
 /* ---- the ranks ---- */
 
-/* A rank that has completed may still owe its peers progress. */
+/* Makes progress: a rank whose request is complete may still have to make progress for its peers. */
 static int idle(void *arg)
 {
 	int flag;
@@ -215,7 +216,7 @@ static void pin(pid_t tid, unsigned cpu)
 	}
 }
 
-/* This thread to one CPU, all others of the process to the other. */
+/* Pins this thread to one CPU, and all other threads of the process to the other CPU. */
 static void pin_all(unsigned cpu, unsigned others)
 {
 	DIR *d = opendir("/proc/self/task");
@@ -243,7 +244,7 @@ static void *shared(size_t size, int rank)
 	return p;
 }
 
-/* Number r mod n of a list of n CPUs. */
+/* Returns the CPU at index r mod n of a list of n CPUs. */
 static unsigned cpu_of(const char *list, int r, int *n)
 {
 	const char *p = list;
@@ -295,7 +296,7 @@ int main(int argc, char **argv)
 		fputs("usage: overlap_mpi COLLECTIVE KIND BYTES ITERS TESTS WORK-USEC CPU[,CPU...] COMM-CPU[,CPU...]\n", stderr);
 		return 2;
 	}
-	/* As a program without threads of its own would; a library's environment may ask for more. */
+	/* This is what a program without threads of its own asks for; the environment of an MPI library may raise it. */
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &j.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &j.size);

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST 16 /* series, plots */
+#define MOST 16 /* most series of a plot, and most plots */
 #define NAMES 64
 
 struct table {
@@ -53,7 +53,7 @@ static _Noreturn void failed(const char *what)
 	exit(1);
 }
 
-/* What follows a key, or NULL. */
+/* Returns the part of a line after a key, or NULL if the line does not begin with the key. */
 static char *value_of(char *line, const char *key)
 {
 	const size_t n = strlen(key);
@@ -61,7 +61,7 @@ static char *value_of(char *line, const char *key)
 	return strncmp(line, key, n) ? NULL : line + n;
 }
 
-/* One after the other of what commas separate, without blanks around it. */
+/* Returns the next item of a list with commas, without blanks around it, and advances *rest. */
 static char *next(char **rest)
 {
 	char *p = strsep(rest, ",");
@@ -79,7 +79,7 @@ static struct table *begin(struct input *in, const char *title)
 	return &in->tables[in->n++];
 }
 
-/* The same name has the same colour in all plots. */
+/* Returns the colour of a series. Series of the same name have the same colour in all plots. */
 static int colour_of(const struct input *in, const char *name)
 {
 	int next_one = 0;
@@ -188,7 +188,7 @@ static void parse(struct input *in, char *line)
 	}
 }
 
-/* Its lines stay where they are, as what has been parsed points there. */
+/* Reads the input. Its lines stay in place, because the parsed plots point to them. */
 static void read_all(struct input *in)
 {
 	FILE *f = fopen(in->path, "r");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * smcq_rank BINARY BYTES SECONDS: a rank under goalrun --backend smcq. A broadcast that is lowered to command queues, bound
- * once and started again and again; and the same one carried out by the ranks' CPUs, which bind it anew for each call.
- * They take turns, for so many seconds. Rank 0 prints what bench/smcq.sh says. */
+ * smcq_rank BINARY BYTES SECONDS: a rank under goalrun --backend smcq. Compares a broadcast that is lowered to
+ * command queues and bound once with the same broadcast on the ranks' CPUs, which is bound anew for each call. The
+ * two take turns for SECONDS seconds. Rank 0 prints the numbers that bench/smcq.sh describes. */
 #include "backends/services.h"
 #include "bench/bench.h"
 #include "runtime/request.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST 1000 /* turns */
+#define MOST 1000 /* most turns */
 #define LEAST 3
 
 enum { PERSISTENT, START, REBUILT, RATIO, PARTS };
@@ -72,10 +72,11 @@ static void close_side(struct side *s)
 /* ---- turns ---- */
 
 struct told {
-	uint64_t from, to, longest; /* longest: what counts by rank */
+	uint64_t from, to, longest; /* longest: a time of which the largest value of all ranks counts */
 };
 
-/* Of all ranks: us from when the first begins until the last has done; *longest: the most of any. */
+/* Returns the time in us from the moment when the first rank begins until the last rank is done. Stores the largest
+ * `longest` of all ranks in *longest, in us. */
 static double span(const struct side *s, struct told mine, double *longest)
 {
 	struct told all[256], t = mine;
@@ -90,7 +91,7 @@ static double span(const struct side *s, struct told mine, double *longest)
 	return (double)(t.to - t.from) / 1e3;
 }
 
-/* Before what is measured. */
+/* Synchronises the ranks before a measurement. */
 static void line_up(const struct side *s)
 {
 	double none;
@@ -99,7 +100,7 @@ static void line_up(const struct side *s)
 	span(s, (struct told){ 0 }, &none);
 }
 
-/* All bytes, or of many some in each page. */
+/* Returns the distance of the bytes that are set and checked: 1, or for long messages so much that each page has a few. */
 static size_t step(void)
 {
 	return bytes > 65536 ? 1021 : 1;
@@ -152,7 +153,7 @@ static void rebuilt(struct side *s, unsigned turn)
 	check(s, turn);
 }
 
-/* What it takes to bind once. */
+/* Returns the time of the first bind. */
 static double first(struct side *s)
 {
 	struct told t = { 0 };
@@ -194,7 +195,7 @@ int main(int argc, char **argv)
 		persistent(&queues, n);
 		rebuilt(&cpus, n);
 		us[RATIO][n] = us[REBUILT][n] / us[PERSISTENT][n];
-		span(&queues, (struct told){ .longest = bench_now() }, &now); /* the same for all */
+		span(&queues, (struct told){ .longest = bench_now() }, &now); /* all ranks get the same value of `now` */
 	} while (++n < LEAST || (n < MOST && now < end));
 	if (rank == 0)
 		printf("%zu %u %.2f %.2f %.2f %.2f %.2f\n", bytes, n, bench_stats(us[PERSISTENT], n).median,

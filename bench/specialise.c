@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * specialise: what it costs to get the ops of one rank from a binary, by the number of ranks. */
+ * specialise: measures the time to make the ops of one rank from a binary, for several numbers of ranks. */
 #include "bench/bench.h"
 #include "compiler/compile.h"
 #include "compiler/passes/passes.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define OPS 256u /* room for the ops of a rank */
-#define RANKS 16 /* random ones, taken in turns */
+#define RANKS 16 /* number of random ranks, which are specialised in turn */
 
 static const char *dir = "schedules";
 
@@ -47,7 +47,7 @@ static struct image compile(const char *name, uint32_t nranks)
 	return m;
 }
 
-/* The bare reader, with memory that is there. */
+/* Memory for the reader alone, allocated before the measurement. */
 struct room {
 	struct bin_op ops[OPS];
 	struct bin_dep deps[2 * OPS];
@@ -74,7 +74,7 @@ static uint32_t ops_of(const struct bin *b, struct room *r, const struct bin_arg
 	return r->sp.nops;
 }
 
-/* As MPIX_Sched_init needs it: memory of its own, dependencies by op. */
+/* Specialises as MPIX_Sched_init does: with its own memory, and dependencies sorted by op. */
 static uint32_t graph_of(const struct bin *b, struct room *r, const struct bin_args *a)
 {
 	struct ir_rank rank;
@@ -90,7 +90,7 @@ static uint32_t graph_of(const struct bin *b, struct room *r, const struct bin_a
 
 static const char *passes_now = "";
 
-/* The same, and local passes. */
+/* Does the same, and applies local passes. */
 static uint32_t passed_of(const struct bin *b, struct room *r, const struct bin_args *a)
 {
 	const struct pass_ctx c = passes_ctx(b, a);
@@ -107,7 +107,7 @@ static uint32_t passed_of(const struct bin *b, struct room *r, const struct bin_
 
 typedef uint32_t way(const struct bin *b, struct room *r, const struct bin_args *a);
 
-/* ns a call, of this thread's computing time, on nranks ranks in turns: the best of many batches. */
+/* Returns the CPU time of a call in ns, with warm caches: the best of many batches, in which the ranks take turns. */
 static double warm(const struct bin *b, struct room *r, way *w, struct bin_args *a, const uint32_t *ranks,
 		   unsigned nranks, double *ops)
 {
@@ -132,7 +132,7 @@ static double warm(const struct bin *b, struct room *r, way *w, struct bin_args 
 	return bench_stats(ns, (size_t)batches).best;
 }
 
-/* A call with nothing in the caches. */
+/* Returns the time of a call with cold caches. */
 static double cold(const struct bin *b, struct room *r, way *w, struct bin_args *a, uint32_t rank)
 {
 	enum { CALLS = 9 };
@@ -194,7 +194,7 @@ static void curve(const char *name, bool concrete, unsigned most)
 	}
 }
 
-/* Local passes at bind, by ranks and by elements. */
+/* Measures local passes at bind, for several numbers of ranks and of elements. */
 static void passed(const char *name, const char *list, int64_t count)
 {
 	struct image m = compile(name, 0);
@@ -221,7 +221,7 @@ static void passed(const char *name, const char *list, int64_t count)
 	free(m.at);
 }
 
-/* The schedules of the library that take O(log P) steps: of each the dearest rank. */
+/* Measures the schedules of the library that take O(log P) steps: for each schedule, the rank that takes longest. */
 static void library(void)
 {
 	static const char *const names[] = {
@@ -238,7 +238,7 @@ static void library(void)
 
 		for (unsigned log = 4; log <= 20; log += 8) {
 			uint32_t size = 1u << log;
-			/* Odd ones and full ones, near both ends and in the middle. */
+			/* Ranks near both ends and in the middle, among them odd numbers and numbers with many bits set. */
 			const uint32_t ranks[] = { 0, 1, size / 4 + 1, size / 2 - 1, size / 2, size - 2, size - 1 };
 			double worst = 0, worst_ns = 0, worst_ops = 0, ops, ns;
 			struct bin_args a = { .size = size, .count = 1000 };
@@ -280,7 +280,7 @@ int main(int argc, char **argv)
 	curve("bcast_binomial", true, 14);
 	curve("barrier_dissemination", true, 14);
 	library();
-	passed("bcast_binomial", "segment:size=1000", 1000); /* nothing to do */
+	passed("bcast_binomial", "segment:size=1000", 1000); /* a pass that changes nothing */
 	passed("bcast_binomial", "segment:size=500", 1000);
 	passed("bcast_binomial", "segment:size=100", 1000);
 	passed("bcast_binomial", "segment:size=10", 1000);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * verbs_bcast STARTS: broadcasts of 8 bytes between two ranks, processes on a CPU each, with the backend that the environment
- * names. Prints in one line, medians in us:
+ * names. Prints three medians in us in one line:
  *
- *   from the root's start until the wait of the other one returns, who waited before that: what half of a round trip is to
- *   ib_send_lat, whose receives are posted before as well
- *   half of two broadcasts of which rank 0 and rank 1 are the roots, by turns: what a rank does behind its send counts, too
- *   when both start together, until the slower one has done: as goalrun measures */
+ *   1. The time from the root's start until the wait of the other rank returns, which has begun to wait before that. This
+ *      corresponds to half of a round trip of ib_send_lat, whose receives are posted before as well.
+ *   2. Half of the time of two broadcasts, of which rank 0 and then rank 1 is the root. This includes what a rank does after
+ *      its send.
+ *   3. The time from a common start until the slower rank is done, as goalrun measures it. */
 #include "bench/bench.h"
 #include "include/mpix_sched.h"
 #include "tests/rt/team.h"
@@ -15,24 +16,24 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define WARM 20u /* starts that do not count */
-#define PAUSE_NS 100000u /* for the other one to be waiting, and for what it says to arrive */
+#define WARM 20u /* starts before those that are measured */
+#define PAUSE_NS 100000u /* time for the other rank to begin to wait, and for its word to arrive */
 #define SCHEDULE "schedules/bcast_binomial.goal"
 
 enum { ONE_WAY, TURNS, TOGETHER, WAYS };
 
 struct shared {
 	size_t starts;
-	_Atomic uint64_t arrived; /* of meet */
-	_Atomic uint64_t waits; /* of rank 1: the start that it is about to wait for */
-	uint64_t *began, *ended; /* ns: one-way by start; of both, by rank and start */
+	_Atomic uint64_t arrived; /* number of ranks that have called meet() */
+	_Atomic uint64_t waits; /* written by rank 1: the start for which it is about to wait */
+	uint64_t *began, *ended; /* by start, in ns. ONE_WAY: when rank 0 began and rank 1 ended; TOGETHER: durations of rank 0 and rank 1 */
 	double *us[WAYS];
 };
 
 struct me {
 	struct member *m;
 	struct shared *sh;
-	MPIX_Sched_request req[2]; /* by root */
+	MPIX_Sched_request req[2]; /* request of each root */
 	uint64_t *data;
 	uint64_t turn, stamp;
 };

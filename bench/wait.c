@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * wait: what it costs to wait in each of the ways that GOAL_WAIT knows, side by side in the same two processes, which
- * have a context for each of them. */
+ * wait: measures the cost of waiting with each value of GOAL_WAIT, alternately in the same two processes. Each
+ * process has a context for each value. */
 #include "bench/bench.h"
 #include "include/mpix_sched.h"
 #include "tests/rt/team.h"
@@ -13,10 +13,10 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define LONG_NS 10000000 /* a long wait */
+#define LONG_NS 10000000 /* duration of a long wait */
 #define LONG_WAITS 60
-#define BLOCKS 200 /* of short operations */
-#define SHORT_OPS 2000 /* of a block */
+#define BLOCKS 200 /* number of blocks of short operations */
+#define SHORT_OPS 2000 /* operations of a block */
 
 static const char *const ways[] = { "spin", "yield", "block", "learn" };
 enum { WAYS = sizeof ways / sizeof *ways };
@@ -25,10 +25,10 @@ static const char text[] = "schedule swap\nbuffer in a[count]\nbuffer out b[coun
 			   "rank r of p { send a to (r + 1) mod p\n recv b from (r - 1) mod p }\n";
 
 struct shared {
-	_Atomic uint64_t arrived; /* of meet */
-	_Atomic uint64_t sent; /* when rank 0 has started, ns */
-	double share[WAYS], late[WAYS][LONG_WAITS]; /* of long waits */
-	double ns[WAYS][BLOCKS]; /* of short operations */
+	_Atomic uint64_t arrived; /* number of ranks that have called meet() */
+	_Atomic uint64_t sent; /* time at which rank 0 has started, in ns */
+	double share[WAYS], late[WAYS][LONG_WAITS]; /* long waits: CPU time as a fraction, and lateness */
+	double ns[WAYS][BLOCKS]; /* time of a short operation, by block */
 };
 
 struct me {
@@ -70,7 +70,7 @@ static int bind_way(struct me *x, int w)
 	CALL(MPIX_Sched_load_mem(m->ctx, "swap", text, strlen(text), &s));
 	CALL(MPIX_Sched_init(s, m->group, &b, &x->req[w]));
 	CALL(MPIX_Sched_unload(&s));
-	x->m->seq = m->seq; /* of its allgather */
+	x->m->seq = m->seq; /* number of the last round of team_allgather */
 	return 0;
 }
 
@@ -97,7 +97,7 @@ static int swap(struct me *x, int w, double value)
 	return 0;
 }
 
-/* Rank 0 comes 10 ms late, again and again; what that costs rank 1. */
+/* Rank 0 starts 10 ms late each time. Measures what the waits cost rank 1. */
 static int long_waits(struct me *x, int w)
 {
 	const struct timespec late = { 0, LONG_NS };
@@ -149,7 +149,7 @@ static int run(struct member *m)
 		if (bind_way(&x, w))
 			return 1;
 	for (int w = 0; w < WAYS; w++)
-		if (short_block(&x, w, 0)) /* warms up */
+		if (short_block(&x, w, 0)) /* warm-up */
 			return 1;
 	for (unsigned b = 0; b < most(BLOCKS); b++)
 		for (int w = 0; w < WAYS; w++)
@@ -191,7 +191,8 @@ int main(int argc, char **argv)
 		BENCH_ROW(ways[w], sh->share[w], late.median, late.low, late.high, strcmp(ways[w], "block") ? NAN : 2);
 	}
 	bench_table("short operations", "GOAL_WAIT,ns,best,ratio,low,high,bar");
-	for (int w = WAYS - 1; w >= 0; w--) { /* sorting ends the neighbourhood: those that spin last */
+	/* from the last to spin: bench_stats() sorts, and the ratios need the order of the blocks of spin */
+	for (int w = WAYS - 1; w >= 0; w--) {
 		struct bench_stats ns, ratio;
 
 		for (unsigned b = 0; b < most(BLOCKS); b++)
