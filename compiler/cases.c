@@ -83,8 +83,8 @@ static int64_t number_root(const struct cases *c, uint32_t i, uint32_t most)
 	return all || i == 0 || i == last / 2 || i == last ? -1 : (int64_t)i;
 }
 
-/* Takes the next root. After the first `most` roots, a further root replaces each root with which no case with elements
- * passed. */
+/* Takes the next root. The first `most` roots are always tried. If `persistent` is set, further roots are tried until
+ * there are `most` roots with which a case with elements has passed. */
 static int next_root(struct cases *c)
 {
 	const uint32_t size = c->args.size, most = size <= c->all_roots ? size : 3;

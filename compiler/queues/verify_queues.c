@@ -2,23 +2,25 @@
  * Proves that the queues of a lowered schedule do what the ops do, in every order in which packets can arrive. The
  * proof uses only the output of the lowering.
  *
- * An event of a start is: a rank starts, an entry is issued, an entry arrives, or a rank is done. Each event waits for
- * fixed events, and an entry of a session queue also for a number of credits. No event is undone: an event that can
- * happen now can still happen later. So there is one largest set of events, and every execution reaches it. Suppose
- * that an event is held back for ever. The events that still happen are those that can come before it, and the others come after it in
- * every execution. Such runs answer all questions exactly. The CPU of a rank posts only while the rank waits, so a rank
- * must not complete before its CPU has posted.
+ * An event of a start is: a rank starts, an entry is issued, an entry arrives, or a rank is done. Each event waits
+ * for fixed events, and an entry of a session queue also for a number of credits. No event is undone: an event that
+ * can happen now can still happen later. So there is one largest set of events, and every execution reaches it. A run
+ * holds back one event for ever, and lets all other events happen that can happen. These are the events that can come
+ * before the one held back; all others come after it in every execution. So the runs show exactly which events can
+ * come before which. The CPU of a rank posts only while the rank waits, so a rank must not complete before its CPU
+ * has posted.
  *
- * Two starts of every rank are run, and credit and notices count for the start that they come from. That is correct as
- * long as a queue gets all credit of one start before any credit of the next start, and a rank likewise its notices. The
- * first event to break this rule would show in the run that holds back the event which it overtook. So a property that
- * holds for two starts holds for all.
+ * Each run has two starts of every rank, and credit and notices count for the start that they come from. That is
+ * correct as long as a queue gets all credit of one start before any credit of the next start, and a rank gets all
+ * notices of one start before any notice of the next start. The first event to break this rule overtakes another
+ * event, and shows in the run that holds back that other event. So a property that holds for two starts holds for
+ * all.
  *
- * If such counts can mix, three starts are run with common counts, and nothing of the third start may happen while
- * anything of the first is held back. Then at any time only two consecutive starts are incomplete. The events of
- * these two starts could also happen in the first two starts, because each start uses as much credit as it brings: no
- * count is lower in the first two, and no further event is waited for. So nothing can happen in any start that cannot
- * happen in these. */
+ * If the counts of two starts can mix, the runs have three starts with common counts, and nothing of the third start
+ * may happen while anything of the first is held back. Then at any time only two consecutive starts are incomplete.
+ * The events of these two starts could also happen in the first two starts, because each start uses as much credit as
+ * it brings: no count is lower in the first two, and no event waits for more events. So nothing can happen in any
+ * start that cannot happen in these. */
 #include "compiler/queues/verify_queues.h"
 
 #include "compiler/analysis/checks.h"
