@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* The allocation of this thread that fails, counted from 1 on; 0: none. Counts down. */
+/* Number of the allocation of this thread that fails, counted from 1 on; 0: none fails. Each allocation decrements it. */
 extern _Thread_local long goal_fail_at;
 int goal_alloc_hook(size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Makes the checksums of an altered image right again, so that what is behind them gets tested. */
+ * Corrects the checksums of an altered image, so that a fuzz test reaches the code after their check. */
 #ifndef TESTS_FUZZ_REPAIR_H
 #define TESTS_FUZZ_REPAIR_H
 
@@ -42,7 +42,7 @@ static void repair_queues(unsigned char *image, const struct bin_section *dir, c
 	}
 }
 
-/* Magic, size and checksums; the image is 8-aligned. */
+/* Corrects magic, size and checksums. The image is 8-aligned. */
 static void repair(unsigned char *image, size_t size)
 {
 	struct bin_header *h = (struct bin_header *)(void *)image;

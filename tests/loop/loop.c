@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * loop: the reference executor. Each turn picks an op that can take a step and takes it. */
+ * loop: the reference executor. Each iteration chooses an op that can take a step, and takes this step. */
 #include "tests/loop/loop.h"
 
 #include "compiler/analysis/match.h"
@@ -11,9 +11,9 @@
 
 struct node {
 	uint32_t rank, op, wait;
-	uint32_t partner; /* node of the other end; for messages */
+	uint32_t partner; /* for a message: node of the other end */
 	bool started, done;
-	char *kept; /* a send's bytes, once it has completed before its recv */
+	char *kept; /* bytes of a send that has completed before its recv, else NULL */
 };
 
 struct loop {
@@ -21,8 +21,8 @@ struct loop {
 	struct node *nodes;
 	uint32_t n, left;
 	uint32_t *base;
-	uint32_t *at, *succ; /* by node; BIN_START in succ: on start */
-	uint32_t *live; /* nodes with a step to take, perhaps */
+	uint32_t *at, *succ; /* successors by node; BIN_START in succ: they wait for the start */
+	uint32_t *live; /* nodes that may have a step to take */
 	uint32_t nlive;
 	uint64_t random;
 };
@@ -71,7 +71,7 @@ static void copy(void *to, const void *from, size_t n)
 }
 
 BIN_LAST_OP(GETS);
-/* One step of a live node: 1 when it took one, 0 when it has to wait, -ERR_NOMEM. */
+/* Takes a step of a live node. Returns 1 if it took one, 0 if the node has to wait, or -ERR_NOMEM. */
 static int step(struct loop *l, uint32_t i)
 {
 	struct node *x = &l->nodes[i], *other;

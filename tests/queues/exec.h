@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Carries out what ranks post to command queues, with packets in a random order, and compares the bytes with what the ops
- * make of them. It shares no code with the lowering or the verifier, and takes whatever keeps to the buffers. */
+ * Executes the entries that ranks post to command queues, with packets in a random order, and compares the bytes with
+ * the result of the ops. It shares no code with the lowering or the verifier. It accepts all entries whose ranges lie
+ * in their buffers. */
 #ifndef TESTS_QUEUES_EXEC_H
 #define TESTS_QUEUES_EXEC_H
 
@@ -9,16 +10,17 @@
 
 #define EPOCHS 3u
 
-/* What an execution begins with and ends with: the same for a lowered graph and its mutants. */
+/* Initial and expected contents of the buffers; the same for a lowered graph and its mutants. */
 struct scene;
-/* waits[a * nranks + b]: rank b must not complete before rank a has started. All are borrowed. */
+/* Makes the scene of a graph. waits[a * nranks + b] is true if rank b must not complete before rank a has started. All
+ * arguments are borrowed. */
 struct scene *scene_new(const struct ir_graph *g, const struct ir_events *ev, const bool *waits);
 void scene_free(struct scene *w);
 
 enum outcome { OUT_RIGHT, OUT_HANG, OUT_WRONG, OUT_STRAY, OUT_EARLY, OUTCOMES };
 extern const char *const outcome_words[OUTCOMES];
 
-/* What happens as late as it can: an arrival of an epoch, a start or a completion of a rank. */
+/* The event that happens as late as possible: an arrival of an epoch, or the start or the completion of a rank. */
 enum late { LATE_NOTHING, LATE_ARRIVAL, LATE_START, LATE_DONE };
 struct order {
 	uint64_t seed;
@@ -26,7 +28,7 @@ struct order {
 	uint32_t rank, entry, epoch;
 };
 
-/* EPOCHS starts of each rank, one right after the other. */
+/* Executes EPOCHS starts of each rank, one right after the other. */
 enum outcome carry_out(const struct scene *w, const struct smcq *s, const struct order *o);
 
 #endif
