@@ -2,7 +2,7 @@
  * Prints schedules: statistics, plain GOAL, dot, JSON and a dump. */
 #include "compiler/print/print.h"
 
-#include "compiler/analysis/match.h"
+#include "compiler/analysis/events.h"
 #include "compiler/print/print_queues.h"
 #include "compiler/verify/verify.h"
 #include "format/check.h"
@@ -20,77 +20,31 @@
 static int find_depth(const struct ir_graph *g, struct ir_stats *st)
 {
 	struct ir_match *m = NULL;
+	struct ir_events ev = { 0 };
 	size_t nm = 0;
-	uint32_t total = 0, head = 0, tail = 0, links;
-	uint32_t *base = mem_calloc((size_t)g->nranks + 1, sizeof *base);
-	uint32_t *at = NULL, *succ = NULL, *wait = NULL, *queue = NULL, *deep = NULL;
-	int err = base ? ir_graph_match(g, &m, &nm) : -ERR_NOMEM;
+	uint32_t *deep = NULL; /* for each event, the largest number of ops on a path to it */
+	int err = ir_graph_match(g, &m, &nm);
 
-	if (err)
-		goto out;
-	for (uint32_t r = 0; r < g->nranks; r++) {
-		base[r] = total;
-		total += g->ranks[r].nops;
+	err = err ? err : ir_events_init(&ev, g, m, nm, false);
+	err = err ? err : ir_events_sort(&ev);
+	if (!err) {
+		deep = mem_calloc(ev.n, sizeof *deep);
+		err = deep ? 0 : -ERR_NOMEM;
 	}
-	links = (uint32_t)(st->edges + nm);
-	at = mem_calloc((size_t)total + 2, sizeof *at);
-	succ = mem_alloc((size_t)links * sizeof *succ);
-	wait = mem_calloc(total, sizeof *wait);
-	queue = mem_alloc((size_t)total * sizeof *queue);
-	deep = mem_calloc(total, sizeof *deep);
-	if (!at || !succ || !wait || !queue || !deep) {
-		err = -ERR_NOMEM;
-		goto out;
-	}
-	for (int fill = 0; fill < 2; fill++) {
-		for (uint32_t r = 0; r < g->nranks; r++) {
-			const struct ir_rank *rank = &g->ranks[r];
+	for (uint32_t at = 0; at < ev.sorted && !err; at++) {
+		const uint32_t e = ev.order[at], op = e / 2;
 
-			for (uint32_t i = 0; i < rank->nops; i++)
-				for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++) {
-					uint32_t on = base[r] + (rank->deps[k] & ~BIN_START);
+		for (uint32_t p = ev.pred_at[e]; p < ev.pred_at[e + 1]; p++) {
+			const uint32_t ops = deep[ev.pred[p]] + (ev.pred[p] / 2 != op);
 
-					if (fill)
-						succ[at[on + 1]++] = base[r] + i;
-					else
-						at[on + 2]++, wait[base[r] + i]++;
-				}
+			deep[e] = ops > deep[e] ? ops : deep[e];
 		}
-		for (size_t i = 0; i < nm; i++) {
-			uint32_t s = base[m[i].src] + m[i].send, t = base[m[i].dst] + m[i].recv;
-
-			if (fill)
-				succ[at[s + 1]++] = t;
-			else
-				at[s + 2]++, wait[t]++;
-		}
-		for (uint32_t i = 2; !fill && i < total + 2; i++)
-			at[i] += at[i - 1];
+		if (op < ev.nops && deep[e] > st->depth)
+			st->depth = deep[e];
 	}
-	for (uint32_t i = 0; i < total; i++)
-		if (!wait[i])
-			queue[tail++] = i;
-	for (; head < tail; head++) {
-		uint32_t i = queue[head];
-
-		deep[i]++;
-		if (deep[i] > st->depth)
-			st->depth = deep[i];
-		for (uint32_t k = at[i]; k < at[i + 1]; k++) {
-			if (deep[succ[k]] < deep[i])
-				deep[succ[k]] = deep[i];
-			if (--wait[succ[k]] == 0)
-				queue[tail++] = succ[k];
-		}
-	}
-	st->has_depth = tail == total;
-out:
-	free(base);
+	st->has_depth = ev.sorted == ev.n;
 	free(m);
-	free(at);
-	free(succ);
-	free(wait);
-	free(queue);
+	ir_events_fini(&ev);
 	free(deep);
 	return err;
 }
