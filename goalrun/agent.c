@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,10 +225,8 @@ static int handle_message(struct run_agent *a, uint32_t what, const char *data, 
 		break;
 	case WIRE_INPUT:
 		a->typed_end |= !size;
-		if (size && !a->typed_end && !VEC_RESERVE(&a->typed, a->typed.n + size)) {
-			memcpy(a->typed.at + a->typed.n, data, size);
-			a->typed.n += size;
-		}
+		if (!a->typed_end)
+			(void)VEC_APPEND(&a->typed, data, size);
 		break;
 	default:
 		break;

@@ -19,8 +19,8 @@
 
 #define SILENCE_NS 5000000000u /* ns of silence after which an agent that has answered before is given up */
 #define ANSWER_NS 60000000000u /* ns to wait for the first answer, since somebody may have to type a password */
-#define GRACE_NS 5000000000u /* ns for agents to end once a rank has failed; agents give their ranks less */
-#define GRACE_NS 5000000000u /* ns for agents to end after the last launch */
+/* ns for agents to end once a rank has failed, and after the last launch; agents give their ranks less */
+#define GRACE_NS 5000000000u
 #define TICK_MS 20
 #define TYPED (256u << 10) /* most bytes of input under way to rank 0 */
 
@@ -57,10 +57,8 @@ static bool find_count(char *name, int64_t *count)
 	char *colon = strrchr(name, ':');
 
 	*count = 0;
-	if (!colon || strchr(name, ':') != colon) {
-		if (!colon || !strchr(name, ']') || colon < strchr(name, ']'))
-			return true;
-	}
+	if (!colon || (strchr(name, ':') != colon && (!strchr(name, ']') || colon < strchr(name, ']'))))
+		return true;
 	*colon = '\0';
 	return option_number(colon + 1, 1, 4096, count);
 }
@@ -148,13 +146,7 @@ struct orders {
 
 static void append_order(struct orders *o, const void *p, size_t n)
 {
-	if (o->bad || (n && VEC_RESERVE(&o->v, o->v.n + n))) {
-		o->bad = true;
-		return;
-	}
-	if (n)
-		memcpy(o->v.at + o->v.n, p, n);
-	o->v.n += n;
+	o->bad = o->bad || VEC_APPEND(&o->v, p, n);
 }
 
 static void add_number(struct orders *o, uint32_t n)

@@ -38,14 +38,8 @@ void wire_close(struct wire *w)
 
 static void append_bytes(struct wire *w, const void *p, size_t n)
 {
-	if (w->broken || !n)
-		return;
-	if (VEC_RESERVE(&w->put, w->put.n + n)) {
+	if (!w->broken && VEC_APPEND(&w->put, p, n))
 		w->broken = true;
-		return;
-	}
-	memcpy(w->put.at + w->put.n, p, n);
-	w->put.n += n;
 }
 
 void wire_put(struct wire *w, enum wire_what what, const void *a, size_t na, const void *b, size_t nb)

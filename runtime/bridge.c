@@ -213,12 +213,8 @@ static bool flush_conn(struct conn *c)
  * anew. */
 static void put_bytes(struct conn *c, const void *data, size_t size)
 {
-	if (VEC_RESERVE(&c->out, c->out.n + size)) {
+	if (VEC_APPEND(&c->out, data, size))
 		shutdown(c->fd, SHUT_RDWR);
-		return;
-	}
-	memcpy(c->out.at + c->out.n, data, size);
-	c->out.n += size;
 }
 
 static void set_options(int fd)

@@ -2,8 +2,6 @@
  * Allocation and growable arrays. */
 #include "util/mem.h"
 
-#include "util/err.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,5 +57,15 @@ int vec_grow(void **at, size_t *cap, size_t want, size_t size)
 		return -ERR_NOMEM;
 	*at = p;
 	*cap = more;
+	return 0;
+}
+
+int vec_append(void **at, size_t *n, size_t *cap, const void *from, size_t count, size_t size)
+{
+	if (*n + count > *cap && vec_grow(at, cap, *n + count, size))
+		return -ERR_NOMEM;
+	if (count)
+		memcpy((char *)*at + *n * size, from, count * size);
+	*n += count;
 	return 0;
 }

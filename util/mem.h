@@ -24,9 +24,13 @@ void *mem_resize(void *p, size_t n, size_t size);
 	(VEC_RESERVE(v, (v)->n + 1) ? -ERR_NOMEM : ((v)->at[(v)->n++] = (__VA_ARGS__), 0))
 #define VEC_RESERVE(v, want) \
 	((want) <= (v)->cap ? 0 : vec_grow((void **)&(v)->at, &(v)->cap, (want), sizeof *(v)->at))
+/* Appends `count` elements. Returns 0 or -ERR_NOMEM. */
+#define VEC_APPEND(v, from, count) \
+	vec_append((void **)&(v)->at, &(v)->n, &(v)->cap, (from), (count), sizeof *(v)->at)
 #define VEC_FREE(v) (free((v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
 
 /* Grows *at to hold at least `want` elements. Returns 0 or -ERR_NOMEM. */
 int vec_grow(void **at, size_t *cap, size_t want, size_t size);
+int vec_append(void **at, size_t *n, size_t *cap, const void *from, size_t count, size_t size);
 
 #endif

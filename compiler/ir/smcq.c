@@ -33,16 +33,6 @@ void smcq_free(struct smcq *s)
 	free(s);
 }
 
-static int append_queues(struct ir_image *im, const void *p, size_t len)
-{
-	if (VEC_RESERVE(&im->queues, im->queues.n + len))
-		return -ERR_NOMEM;
-	if (len)
-		memcpy(im->queues.at + im->queues.n, p, len);
-	im->queues.n += len;
-	return 0;
-}
-
 int smcq_to_image(const struct smcq *s, struct ir_image *im)
 {
 	int err = 0;
@@ -55,9 +45,9 @@ int smcq_to_image(const struct smcq *s, struct ir_image *im)
 
 		for (size_t k = 0; k < r->entries.n; k++)
 			im->gets |= r->entries.at[k].kind == BIN_E_GET;
-		err = at / 8 > UINT32_MAX ? -ERR_RANGE : append_queues(im, &h, sizeof h);
-		err = err ? err : append_queues(im, r->queues.at, r->queues.n * sizeof *r->queues.at);
-		err = err ? err : append_queues(im, r->entries.at, r->entries.n * sizeof *r->entries.at);
+		err = at / 8 > UINT32_MAX ? -ERR_RANGE : VEC_APPEND(&im->queues, &h, sizeof h);
+		err = err ? err : VEC_APPEND(&im->queues, r->queues.at, r->queues.n * sizeof *r->queues.at);
+		err = err ? err : VEC_APPEND(&im->queues, r->entries.at, r->entries.n * sizeof *r->entries.at);
 		if (!err)
 			err = VEC_PUSH(&im->qdir, (struct bin_dir){ (uint32_t)(at / 8),
 								    bin_sum(im->queues.at + at, im->queues.n - at) });
