@@ -79,18 +79,10 @@ static char *copy_word(struct reader *x)
 	return s;
 }
 
-static int name_index(const char *const *names, size_t n, const char *s, size_t len)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!strncmp(names[i], s, len) && !names[i][len])
-			return (int)i;
-	return -1;
-}
-
 /* Reads a word that must be one of `names`, and returns its index in them. */
 static unsigned one_of(struct reader *x, const char *what, const char *const *names, size_t n)
 {
-	int i = need_word(x, what) ? name_index(names, n, x->word, x->len) : 0;
+	int i = need_word(x, what) ? option_name_index(names, n, x->word, x->len) : 0;
 
 	if (i < 0)
 		WRONG(x, "there is no %s %.*s", what, (int)x->len, x->word);
@@ -133,7 +125,7 @@ static void parse_range(struct reader *x, const char *what, struct select_range 
 	end = s + x->len;
 	colon = shape ? memchr(s, ':', x->len) : NULL;
 	if (colon) {
-		int i = name_index(shape_names, sizeof shape_names / sizeof *shape_names, colon + 1,
+		int i = option_name_index(shape_names, sizeof shape_names / sizeof *shape_names, colon + 1,
 				   (size_t)(end - colon - 1));
 
 		*shape = (enum select_shape)(i < 0 ? 0 : i);

@@ -46,14 +46,6 @@ bool run_emulates_nic(const struct run_options *o)
 
 /* ---- arguments ---- */
 
-static int find_name(const char *const *names, int64_t n, const char *s)
-{
-	for (int i = 0; i < n; i++)
-		if (!strcmp(names[i], s))
-			return i;
-	return -1;
-}
-
 static int check_parts(const struct option_use *u)
 {
 	const char *list = u->arg;
@@ -74,7 +66,7 @@ static int take_list(const struct option_use *u)
 
 	l->n = 0;
 	while (!err && (p = strsep(&rest, ",")) != NULL) {
-		int64_t v = r->names ? find_name(r->names, r->max, p) : -1;
+		int64_t v = r->names ? option_name_index(r->names, (size_t)r->max, p, strlen(p)) : -1;
 
 		if (r->names ? v < 0 : !option_number(p, 0, INT64_MAX / 4, &v))
 			return usage("%s cannot be %s", u->name, p);

@@ -2,7 +2,6 @@
  * Parses the command line of a program by its table of options, and prints --help and --version from it. */
 #include "util/command_line.h"
 
-#include "util/err.h"
 #include "util/file.h"
 
 #include <errno.h>
@@ -128,18 +127,10 @@ int take_range(const struct option_use *u)
 				    u->name, r->min, r->max, u->arg);
 }
 
-/* Returns the index of a word in a list "a|b|c", or -1. */
-static int find_word(const char *words, const char *word)
+/* Returns the index of the option's argument in the words of its row, or -1. */
+static int argument_index(const struct option_use *u)
 {
-	const size_t len = strlen(word);
-	int i = 0;
-
-	for (const char *p = words; *p; p += *p == '|', i++) {
-		if (strcspn(p, "|") == len && !strncmp(p, word, len))
-			return i;
-		p += strcspn(p, "|");
-	}
-	return -1;
+	return option_word(u->row->arg, u->arg, strlen(u->arg));
 }
 
 int option_refuse_word(const struct option_use *u)
@@ -150,12 +141,12 @@ int option_refuse_word(const struct option_use *u)
 int take_word(const struct option_use *u)
 {
 	*(const char **)u->field = u->arg;
-	return find_word(u->row->arg, u->arg) < 0 ? option_refuse_word(u) : 0;
+	return argument_index(u) < 0 ? option_refuse_word(u) : 0;
 }
 
 int take_index(const struct option_use *u)
 {
-	const int i = find_word(u->row->arg, u->arg);
+	const int i = argument_index(u);
 
 	*(unsigned *)u->field = (unsigned)i;
 	return i < 0 ? option_refuse_word(u) : 0;
@@ -163,7 +154,7 @@ int take_index(const struct option_use *u)
 
 int take_either(const struct option_use *u)
 {
-	const int i = find_word(u->row->arg, u->arg);
+	const int i = argument_index(u);
 
 	*(bool *)u->field = i == 1;
 	return i < 0 ? option_refuse_word(u) : 0;
@@ -289,7 +280,7 @@ static int take_option(const struct command_line *l, const struct option_row *r,
 static const struct option_row *find_given(const struct command_line *l, uint64_t given, const char *words)
 {
 	for (size_t i = 0; i < l->nrows; i++)
-		if (given >> i & 1 && l->rows[i].name && find_word(words, l->rows[i].name) >= 0)
+		if (given >> i & 1 && l->rows[i].name && option_word(words, l->rows[i].name, strlen(l->rows[i].name)) >= 0)
 			return &l->rows[i];
 	return NULL;
 }

@@ -2,8 +2,6 @@
  * Parses the arguments of options: numbers, ranges, and values of parameters. */
 #include "util/options.h"
 
-#include "util/err.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +34,26 @@ bool option_decimal(const char *s, double min, double max, double *out)
 		return false;
 	*out = v;
 	return true;
+}
+
+int option_name_index(const char *const *names, size_t n, const char *s, size_t len)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strncmp(names[i], s, len) && !names[i][len])
+			return (int)i;
+	return -1;
+}
+
+int option_word(const char *words, const char *s, size_t len)
+{
+	int i = 0;
+
+	for (const char *p = words; *p; p += *p == '|', i++) {
+		if (strcspn(p, "|") == len && !strncmp(p, s, len))
+			return i;
+		p += strcspn(p, "|");
+	}
+	return -1;
 }
 
 bool option_range(const char *s, int64_t min, int64_t max, int64_t *first, int64_t *last)

@@ -32,6 +32,10 @@ bool option_number(const char *s, int64_t min, int64_t max, int64_t *out);
 /* Parses a decimal number within [min, max], with or without a point and an exponent. Returns false if it is not one. */
 bool option_decimal(const char *s, double min, double max, double *out);
 /* Parses "A" or "A-B", two integers within [min, max] with A <= B. Returns false if it is neither. */
+/* Returns the index of the `len` bytes at s among n names, or -1. */
+int option_name_index(const char *const *names, size_t n, const char *s, size_t len);
+/* Returns the index of the `len` bytes at s among the words of a list "a|b|c", or -1. */
+int option_word(const char *words, const char *s, size_t len);
 bool option_range(const char *s, int64_t min, int64_t max, int64_t *first, int64_t *last);
 /* Adds the argument of an option -D; it replaces an earlier one of the same name and rank. Returns 0, -ERR_SYNTAX if it is
  * malformed, or -ERR_NOMEM. */

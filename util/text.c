@@ -2,7 +2,6 @@
  * A text that grows. */
 #include "util/text.h"
 
-#include "util/err.h"
 #include "util/mem.h"
 
 #include <stdarg.h>

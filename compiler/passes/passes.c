@@ -4,6 +4,7 @@
 
 #include "compiler/queues/armw.h"
 #include "util/err.h"
+#include "util/options.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -83,19 +84,6 @@ static bool parse_decimal(const char *s, size_t len, int64_t *out)
 	return len != 0;
 }
 
-/* Finds the index of a word in a list, from 0. */
-static bool word_index(const char *words, const char *s, size_t len, int64_t *out)
-{
-	for (*out = 0; words; ++*out) {
-		const size_t n = strcspn(words, "|");
-
-		if (n == len && !memcmp(words, s, n))
-			return true;
-		words = words[n] ? words + n + 1 : NULL;
-	}
-	return false;
-}
-
 /* Checks that s is a list of numbers for key k, with dots between them, and stores their number in *out. */
 static bool parse_decimals(const struct pass_key *k, const char *s, size_t len, int64_t *out)
 {
@@ -133,7 +121,8 @@ static int take_value(const char *s, size_t len, const struct pass *p, int64_t v
 		return 0;
 	}
 	if (k->name && k->words) {
-		if (eq && word_index(k->words, eq + 1, len - name - 1, &value[k - p->keys]))
+		value[k - p->keys] = eq ? option_word(k->words, eq + 1, len - name - 1) : -1;
+		if (value[k - p->keys] >= 0)
 			return 0;
 		WRONG(why, "the key %s of the pass %s is one of %s, not %.*s", k->name, p->name, k->words,
 		      eq ? (int)(len - name - 1) : 0, eq ? eq + 1 : "");
