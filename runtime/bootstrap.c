@@ -9,6 +9,7 @@
 #include "runtime/comm.h"
 #include "runtime/nodes.h"
 #include "util/clock.h"
+#include "util/local.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -203,11 +204,6 @@ struct fd_message {
 };
 enum { BOARD = UINT32_MAX, PORT = UINT32_MAX - 1, BELL = UINT32_MAX - 2 };
 
-union fd_control {
-	char buf[CMSG_SPACE(2 * sizeof(int))];
-	struct cmsghdr align;
-};
-
 /* True if a call on a socket has to be repeated. Calls on sockets wait for CHECK_MS at most. */
 static bool again(void)
 {
@@ -220,13 +216,16 @@ static bool deserted(void)
 	return errno == EPIPE || errno == ECONNRESET || errno == ECONNREFUSED;
 }
 
-static int send_message(struct bootstrap *m, int sock, uint32_t peer, const struct msghdr *h)
+/* Sends the descriptors of a heap and its eventfd (-1 if it has none), or one other descriptor in fd[0]. */
+static int send_fds(struct bootstrap *m, int sock, uint32_t peer, uint32_t what, const int fd[2])
 {
 	const struct timespec tick = { 0, 1000000 };
 	const uint64_t until = clock_now_ns() + BUSY_NS;
+	struct fd_message msg = { .what = what };
 	int err = 0;
 
-	while (!err && sendmsg(sock, h, MSG_NOSIGNAL) < 0) {
+	memcpy(msg.cookie, m->all[0].cookie, sizeof msg.cookie);
+	while (!err && local_send(sock, &msg, sizeof msg, fd, fd[1] < 0 ? 1 : 2) < 0) {
 		const bool busy = errno == ETOOMANYREFS && clock_now_ns() < until;
 
 		err = again() || busy ? check_deaths(m) : deserted() ? hung_up(m, peer) : rt_sys_error(m->ctx, "sendmsg");
@@ -234,24 +233,6 @@ static int send_message(struct bootstrap *m, int sock, uint32_t peer, const stru
 			nanosleep(&tick, NULL);
 	}
 	return err;
-}
-
-/* Sends the descriptors of a heap and its eventfd (-1 if it has none), or one other descriptor in fd[0]. */
-static int send_fds(struct bootstrap *m, int sock, uint32_t peer, uint32_t what, const int fd[2])
-{
-	const size_t n = (fd[1] < 0 ? 1 : 2) * sizeof *fd;
-	struct fd_message msg = { .what = what };
-	struct iovec iov = { &msg, sizeof msg };
-	union fd_control control = { 0 };
-	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = CMSG_SPACE(n) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&h);
-
-	memcpy(msg.cookie, m->all[0].cookie, sizeof msg.cookie);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(n);
-	memcpy(CMSG_DATA(c), fd, n);
-	return send_message(m, sock, peer, &h);
 }
 
 static int send_fd(struct bootstrap *m, int sock, uint32_t peer, uint32_t what, int fd)
@@ -263,11 +244,9 @@ static int send_fd(struct bootstrap *m, int sock, uint32_t peer, uint32_t what, 
 static void send_failure(struct bootstrap *m, int failure)
 {
 	struct fd_message msg = { .what = m->rank, .err = failure };
-	struct iovec iov = { &msg, sizeof msg };
-	const struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
 
 	memcpy(msg.cookie, m->all[0].cookie, sizeof msg.cookie);
-	while (sendmsg(m->sock, &h, MSG_NOSIGNAL) < 0 && again() && clock_now_ns() < m->until)
+	while (local_send(m->sock, &msg, sizeof msg, NULL, 0) < 0 && again() && clock_now_ns() < m->until)
 		;
 }
 
@@ -278,27 +257,6 @@ static void close_fds(int fd[2])
 			close(fd[i]);
 		fd[i] = -1;
 	}
-}
-
-/* Receives a message. Returns its size in bytes, 0 at the end of the connection, or -1. Sets *cut if descriptors were lost. */
-static ssize_t recv_message(int sock, struct fd_message *msg, int fd[2], bool *cut)
-{
-	struct iovec iov = { msg, sizeof *msg };
-	union fd_control control = { 0 };
-	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
-			    .msg_controllen = sizeof control.buf };
-	const struct cmsghdr *c;
-	ssize_t n;
-
-	fd[0] = fd[1] = -1;
-	do
-		n = recvmsg(sock, &h, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	c = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
-	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len >= CMSG_LEN(sizeof *fd) && c->cmsg_len <= CMSG_LEN(2 * sizeof *fd))
-		memcpy(fd, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
-	*cut = h.msg_flags & MSG_CTRUNC;
-	return n;
 }
 
 enum { NOBODY = UINT32_MAX, STRANGER = 1 };
@@ -314,7 +272,7 @@ static int recv_fds(struct bootstrap *m, int sock, uint32_t peer, uint32_t *what
 
 	if (err)
 		return err;
-	n = recv_message(sock, &msg, fd, &cut);
+	n = local_recv(sock, &msg, sizeof msg, fd, &cut);
 	if (n < 0 && !deserted())
 		return rt_sys_error(m->ctx, "recvmsg");
 	if (n == sizeof msg && !memcmp(msg.cookie, m->all[0].cookie, sizeof msg.cookie)) {
@@ -329,14 +287,6 @@ static int recv_fds(struct bootstrap *m, int sock, uint32_t peer, uint32_t *what
 	if (peer == NOBODY)
 		return STRANGER;
 	return n > 0 ? rt_error(m->ctx, -ERR_SYS, "rank %u sent what was not due", peer) : hung_up(m, peer);
-}
-
-static bool same_user(int sock)
-{
-	struct ucred cred;
-	socklen_t len = sizeof cred;
-
-	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 && cred.uid == geteuid();
 }
 
 /* ---- the two sides: head and leads ---- */
@@ -445,12 +395,12 @@ static int map_board(struct bootstrap *m)
 static int let_in(struct bootstrap *m, int *sock)
 {
 	const struct timeval most = { .tv_usec = CHECK_MS * 1000 };
-	int err = await(m, m->listener);
+	int pid, err = await(m, m->listener);
 
 	*sock = err ? -1 : accept4(m->listener, NULL, NULL, SOCK_CLOEXEC);
 	if (err || *sock < 0)
 		return err || again() || errno == ECONNABORTED ? err : rt_sys_error(m->ctx, "accept");
-	if (same_user(*sock) && !setsockopt(*sock, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most))
+	if (local_same_user(*sock, &pid) && !setsockopt(*sock, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most))
 		return 0;
 	close(*sock);
 	*sock = -1;
@@ -532,7 +482,7 @@ static int connect_to_head(struct bootstrap *m)
 	const uint32_t len = m->cards ? m->cards[m->head].name_len : m->all[0].name_len;
 	const struct timeval most = { .tv_usec = CHECK_MS * 1000 };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int err = 0;
+	int pid, err = 0;
 
 	if (len > sizeof m->all[0].name)
 		return rt_error(m->ctx, -ERR_SYS, "rank %u has no socket", m->head);
@@ -541,7 +491,7 @@ static int connect_to_head(struct bootstrap *m)
 		return rt_sys_error(m->ctx, "setsockopt");
 	while (!err && connect(m->sock, (struct sockaddr *)&address, (socklen_t)(sizeof(sa_family_t) + len)))
 		err = again() ? check_deaths(m) : deserted() ? hung_up(m, m->head) : rt_sys_error(m->ctx, "connect");
-	if (!err && !same_user(m->sock))
+	if (!err && !local_same_user(m->sock, &pid))
 		err = rt_error(m->ctx, -ERR_SYS, "rank %u runs as another user", m->head);
 	return err;
 }

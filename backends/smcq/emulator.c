@@ -8,6 +8,7 @@
 #include "util/clock.h"
 #include "util/env.h"
 #include "util/err.h"
+#include "util/local.h"
 #include "util/mem.h"
 
 #include <errno.h>
@@ -80,49 +81,29 @@ static int report_nic_gone(struct be_group *g)
 	return group_error(g, -ERR_SYS, "the network interface of this node is gone");
 }
 
-/* Sends a request, with descriptor `fd` unless `fd` is -1, and waits for the answer. *more receives the two descriptors of
- * the answer, if it has any. */
+/* Sends a request, with descriptor `fd` unless `fd` is -1, and waits for the answer. `more` receives the descriptors of
+ * the answer. */
 static int exchange_request(struct be_group *g, const struct connection *c, const struct nic_request *r, int fd,
-			    struct nic_answer *a, int *more)
+			    struct nic_answer *a, int more[LOCAL_FDS])
 {
-	union {
-		char buf[CMSG_SPACE(2 * sizeof(int))];
-		struct cmsghdr align;
-	} control = { 0 };
-	struct iovec iov = { (void *)(uintptr_t)r, sizeof *r };
-	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct pollfd p = { .fd = c->sock, .events = POLLIN };
-	struct cmsghdr *m;
+	bool cut;
 	ssize_t n;
 	int reset = 0;
 
-	if (fd >= 0) {
-		h.msg_control = control.buf;
-		h.msg_controllen = CMSG_SPACE(sizeof fd);
-		m = CMSG_FIRSTHDR(&h);
-		m->cmsg_level = SOL_SOCKET;
-		m->cmsg_type = SCM_RIGHTS;
-		m->cmsg_len = CMSG_LEN(sizeof fd);
-		memcpy(CMSG_DATA(m), &fd, sizeof fd);
-	}
-	while (sendmsg(c->sock, &h, MSG_NOSIGNAL) < 0)
+	while (local_send(c->sock, r, sizeof *r, &fd, fd >= 0) < 0)
 		if (errno == EPIPE) /* the interface may have sent the reason before it closed the connection */
 			break;
 		else if (errno != EINTR)
 			return report_nic_gone(g);
-	iov = (struct iovec){ a, sizeof *a };
-	h = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = sizeof control.buf };
 	for (int got; (got = poll(&p, 1, PATIENCE_MS)) <= 0;)
 		if (!got || errno != EINTR)
 			return group_error(g, -ERR_SYS, "the network interface of this node does not answer");
 	do /* the error for unread requests comes first, then what the interface sent before it closed its end */
-		n = recvmsg(c->sock, &h, MSG_CMSG_CLOEXEC);
-	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset++)));
+		n = local_recv(c->sock, a, sizeof *a, more, &cut);
+	while (n < 0 && errno == ECONNRESET && !reset++);
 	if (n != sizeof *a)
 		return report_nic_gone(g);
-	m = CMSG_FIRSTHDR(&h);
-	if (m && m->cmsg_type == SCM_RIGHTS && more && m->cmsg_len == CMSG_LEN(2 * sizeof(int)))
-		memcpy(more, CMSG_DATA(m), 2 * sizeof(int));
 	a->text[sizeof a->text - 1] = '\0';
 	if (a->err == -ERR_FILES && !*a->text)
 		return group_error(g, a->err, "the network interface: %s", err_text(a->err));
@@ -134,10 +115,10 @@ static int request_nic(const struct emulated *m, enum nic_what what, uint64_t a,
 {
 	const struct nic_request r = { .what = what, .version = NIC_VERSION, .a = a, .b = b };
 	struct nic_answer answer = { 0 };
-	int err;
+	int none[LOCAL_FDS], err;
 
 	pthread_mutex_lock(&m->c->lock);
-	err = exchange_request(group_of(m), m->c, &r, -1, &answer, NULL);
+	err = exchange_request(group_of(m), m->c, &r, -1, &answer, none);
 	pthread_mutex_unlock(&m->c->lock);
 	if (name)
 		*name = answer.name;
@@ -151,7 +132,7 @@ static int say_hello(struct be_group *g, uint32_t rank, struct connection *c)
 	const struct be_bells *bells = group_bells(g, rank);
 	struct nic_request r = { .what = NIC_HELLO, .version = NIC_VERSION };
 	struct nic_answer a;
-	int fds[2] = { -1, -1 }, err;
+	int fds[LOCAL_FDS] = { -1, -1 }, err;
 	void *door;
 
 	if (!bells)
@@ -177,8 +158,7 @@ static int connect_nic(struct be_group *g, struct connection *c)
 	const char *name = env_get(ENV_GOAL_NIC);
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	const size_t n = strlen(name);
-	struct ucred cred = { 0 };
-	socklen_t len = sizeof cred;
+	int pid;
 
 	if (!n)
 		return group_error(g, -ERR_UNSUPPORTED,
@@ -192,7 +172,7 @@ static int connect_nic(struct be_group *g, struct connection *c)
 	if (connect(c->sock, (struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)))
 		return group_error(g, -ERR_SYS, "the network interface \"%s\" (GOAL_NIC) cannot be reached: %s", name,
 				   strerror(errno));
-	if (getsockopt(c->sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.uid != geteuid())
+	if (!local_same_user(c->sock, &pid))
 		return group_error(g, -ERR_SYS, "the network interface \"%s\" (GOAL_NIC) is another user's", name);
 	return 0;
 }

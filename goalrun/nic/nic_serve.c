@@ -3,6 +3,7 @@
  * device run. It sleeps when nothing is to be done; a rank that posts then writes to its eventfd. */
 #include "goalrun/nic/device.h"
 #include "util/err.h"
+#include "util/local.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -34,17 +35,6 @@ struct server {
 };
 enum { LISTENER, LIFE, BELL, RANKS };
 
-static bool same_user(int sock, int *pid)
-{
-	struct ucred cred;
-	socklen_t len = sizeof cred;
-
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.uid != geteuid())
-		return false;
-	*pid = cred.pid;
-	return true;
-}
-
 /* Refuses a rank because there is no file descriptor for it. The spare descriptor is closed for a moment to send this
  * answer. */
 static void refuse(struct server *s)
@@ -68,7 +58,7 @@ static void accept_rank(struct server *s)
 
 	if (r)
 		r->port = (struct nic_port){ .sock = sock, .heap = -1 };
-	if (r && same_user(sock, &r->port.pid) && !VEC_PUSH(&s->ranks, r))
+	if (r && local_same_user(sock, &r->port.pid) && !VEC_PUSH(&s->ranks, r))
 		return;
 	free(r);
 	if (sock >= 0)
@@ -89,27 +79,11 @@ static void disconnect_rank(struct server *s, size_t i)
 	s->ranks.at[i] = s->ranks.at[--s->ranks.n];
 }
 
-static bool send_answer(const struct server *s, const struct rank *r, struct nic_answer *a, bool with_door)
+static bool send_answer(const struct server *s, const struct rank *r, const struct nic_answer *a, bool with_door)
 {
-	const int fds[2] = { s->bell, s->door_fd };
-	union {
-		char buf[CMSG_SPACE(sizeof fds)];
-		struct cmsghdr align;
-	} control = { 0 };
-	struct iovec iov = { a, sizeof *a };
-	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c;
+	const int fds[] = { s->bell, s->door_fd };
 
-	if (with_door) {
-		h.msg_control = control.buf;
-		h.msg_controllen = sizeof control.buf;
-		c = CMSG_FIRSTHDR(&h);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof fds);
-		memcpy(CMSG_DATA(c), fds, sizeof fds);
-	}
-	return sendmsg(r->port.sock, &h, MSG_NOSIGNAL) == sizeof *a;
+	return local_send(r->port.sock, a, sizeof *a, fds, with_door ? 2 : 0) == sizeof *a;
 }
 
 /* Serves a rank's request. Returns false if the rank must be disconnected. */
@@ -147,24 +121,16 @@ static bool serve_request(struct server *s, struct rank *r, const struct nic_req
 static bool listen_to(struct server *s, struct rank *r)
 {
 	struct nic_request q;
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = { 0 };
-	struct iovec iov = { &q, sizeof q };
-	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = sizeof control.buf };
-	const ssize_t n = recvmsg(r->port.sock, &h, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
-	int fd = -1;
+	bool cut;
+	int fd[LOCAL_FDS];
+	const ssize_t n = local_recv(r->port.sock, &q, sizeof q, fd, &cut);
 
 	if (n < 0)
-		return errno == EAGAIN || errno == EINTR;
-	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof fd))
-		memcpy(&fd, CMSG_DATA(c), sizeof fd);
-	if (fd >= 0 && r->port.heap >= 0)
-		close(fd);
-	else if (fd >= 0)
-		r->port.heap = fd;
+		return errno == EAGAIN;
+	if (fd[0] >= 0 && r->port.heap >= 0)
+		close(fd[0]);
+	else if (fd[0] >= 0)
+		r->port.heap = fd[0];
 	return n == sizeof q && serve_request(s, r, &q);
 }
 
