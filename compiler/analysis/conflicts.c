@@ -4,8 +4,7 @@
 
 #include "format/check.h"
 #include "util/err.h"
-
-#include <stdlib.h>
+#include "util/order.h"
 
 static int by_second(const void *a, const void *b)
 {
@@ -35,8 +34,7 @@ int conflicts_find(struct conflicts *c, const struct ir_graph *g, const struct i
 					err = VEC_PUSH(&c->v, (struct conflict){ ev->base[r] + on, ev->base[r] + i });
 			}
 	}
-	if (c->v.n)
-		qsort(c->v.at, c->v.n, sizeof *c->v.at, by_second);
+	ORDER_VEC(&c->v, by_second);
 	return err;
 }
 
@@ -66,15 +64,7 @@ void conflicts_free(struct conflicts *c)
 
 size_t conflicts_of(const struct conflicts *c, uint32_t op)
 {
-	size_t lo = 0, hi = c->v.n;
+	const struct conflict key = { .second = op };
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->v.at[mid].second < op)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return order_find(&key, c->v.at, c->v.n, sizeof key, by_second);
 }

@@ -35,38 +35,37 @@ static bool *find_awaited(const struct ir_graph *g, const struct ir_events *ev)
 	return awaited;
 }
 
-/* Calls add(to, from) for each edge of the graph, where event `from` comes before event `to`. Edges that other edges imply
+/* Calls add(ev, to, from) for each edge of the graph, where event `from` comes before event `to`. Edges that other edges imply
  * are left out: an awaited op needs no edge to the end of its rank, because the ops that wait for it have one. */
-static void each_edge(const struct ir_graph *g, const struct ir_events *ev, const struct ir_match *m,
-		      size_t nm, bool rendezvous, const bool *awaited, void (*add)(struct ir_events *, uint32_t, uint32_t),
-		      struct ir_events *arg)
+static void each_edge(const struct ir_graph *g, struct ir_events *ev, const struct ir_match *m, size_t nm, bool rendezvous,
+		      const bool *awaited, void (*add)(struct ir_events *ev, uint32_t to, uint32_t from))
 {
 	for (uint32_t r = 0; r < g->nranks; r++) {
 		const struct ir_rank *rank = &g->ranks[r];
 		uint32_t starts = ir_rank_event(ev, r, false), completes = ir_rank_event(ev, r, true);
 
-		add(arg, completes, starts);
+		add(ev, completes, starts);
 		for (uint32_t i = 0; i < rank->nops; i++) {
 			uint32_t me = 2 * (ev->base[r] + i);
 
-			add(arg, me + 1, me);
+			add(ev, me + 1, me);
 			if (!awaited[ev->base[r] + i])
-				add(arg, completes, me + 1);
+				add(ev, completes, me + 1);
 			if (rank->dep_at[i] == rank->dep_at[i + 1])
-				add(arg, me, starts);
+				add(ev, me, starts);
 			for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++) {
 				uint32_t on = 2 * (ev->base[r] + (rank->deps[k] & ~BIN_START));
 
-				add(arg, me, rank->deps[k] & BIN_START ? on : on + 1);
+				add(ev, me, rank->deps[k] & BIN_START ? on : on + 1);
 			}
 		}
 	}
 	for (size_t i = 0; i < nm; i++) {
 		uint32_t s = 2 * (ev->base[m[i].src] + m[i].send), r = 2 * (ev->base[m[i].dst] + m[i].recv);
 
-		add(arg, r + 1, s); /* a recv completes after its send started */
+		add(ev, r + 1, s); /* a recv completes after its send started */
 		if (rendezvous)
-			add(arg, s + 1, r);
+			add(ev, s + 1, r);
 	}
 }
 
@@ -123,12 +122,12 @@ int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct 
 	awaited = find_awaited(g, ev);
 	if (!awaited)
 		return -ERR_NOMEM;
-	each_edge(g, ev, m, nm, rendezvous, awaited, count_edge, ev);
+	each_edge(g, ev, m, nm, rendezvous, awaited, count_edge);
 	for (uint32_t e = 2; e < ev->n + 2; e++)
 		ev->pred_at[e] += ev->pred_at[e - 1];
 	ev->pred = mem_alloc((size_t)ev->pred_at[ev->n + 1] * sizeof *ev->pred);
 	if (ev->pred)
-		each_edge(g, ev, m, nm, rendezvous, awaited, put_edge, ev);
+		each_edge(g, ev, m, nm, rendezvous, awaited, put_edge);
 	free(awaited);
 	return ev->pred ? 0 : -ERR_NOMEM;
 }
@@ -230,6 +229,19 @@ int ir_events_sort(struct ir_events *ev)
 int ir_events_sort_deep(struct ir_events *ev)
 {
 	return sort(ev, true);
+}
+
+int ir_events_of(struct ir_events *ev, const struct ir_graph *g)
+{
+	struct ir_match *m = NULL;
+	size_t nm = 0;
+	int err = ir_graph_match(g, &m, &nm);
+
+	*ev = (struct ir_events){ 0 };
+	err = err ? err : ir_events_init(ev, g, m, nm, false);
+	err = err ? err : ir_events_sort(ev);
+	free(m);
+	return err;
 }
 
 /* ---- deadlock ---- */

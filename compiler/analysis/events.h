@@ -23,6 +23,8 @@ struct ir_events {
  * complete at once. */
 int ir_events_init(struct ir_events *ev, const struct ir_graph *g, const struct ir_match *m, size_t nm,
 		   bool rendezvous);
+/* Builds the event graph without rendezvous, and sorts it. */
+int ir_events_of(struct ir_events *ev, const struct ir_graph *g);
 void ir_events_fini(struct ir_events *ev);
 /* Removes the edges of rendezvous. A topological order stays valid. */
 void ir_events_relax(struct ir_events *ev, const struct ir_match *m, size_t nm);
@@ -63,6 +65,9 @@ struct ir_query {
 };
 /* Answers all queries exactly. The events must be sorted. */
 int ir_events_reach(const struct ir_events *ev, struct ir_query *q, size_t n);
+/* Answers whether the start of each of the ranks `first` to end - 1 comes before the completion of each of all ranks, in this
+ * order. q has room for all answers. */
+int ir_ranks_reach(const struct ir_events *ev, uint32_t first, uint32_t end, struct ir_query *q);
 
 /* Index for short searches in the event graph. Events without successors are left out: they are the ends of ranks, which
  * come after all else. */

@@ -4,7 +4,6 @@
 
 #include "compiler/analysis/events.h"
 #include "compiler/analysis/finding.h"
-#include "format/check.h"
 #include "util/err.h"
 #include "util/order.h"
 
@@ -342,8 +341,7 @@ CHECK(size)
 
 /* ---- order ---- */
 
-/* True if all dependencies point back, so that the order of the text agrees with them. */
-static bool in_text_order(const struct ir_rank *rank)
+bool ir_rank_points_back(const struct ir_rank *rank)
 {
 	for (uint32_t i = 0; i < rank->nops; i++)
 		for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++)
@@ -352,42 +350,31 @@ static bool in_text_order(const struct ir_rank *rank)
 	return true;
 }
 
-/* Lists the ends of messages of a rank by channel. Stores in *pairs how many ends follow another end of their channel. */
-static int rank_channels(const struct ir_rank *rank, struct ends *ends, uint32_t *pairs)
+int ir_rank_chain(const struct ir_rank *rank, bool starts, struct ir_rank *out, uint32_t *pairs)
 {
+	VEC(struct bin_dep) edges = { 0 };
+	struct ends ends = { 0 };
+	int err = 0;
+
+	*out = (struct ir_rank){ .nops = rank->nops };
 	*pairs = 0;
-	for (uint32_t i = 0; i < rank->nops; i++) {
+	for (uint32_t i = 0; i < rank->nops && !err; i++) {
 		const struct bin_op *op = &rank->ops[i];
 
-		if (bin_is_message(op->kind) && VEC_PUSH(&ends->v, (struct end){ ir_op_sends(op), op->peer, op->tag, i }))
-			return -ERR_NOMEM;
+		for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1] && !err; k++)
+			err = VEC_PUSH(&edges, (struct bin_dep){ i, starts ? rank->deps[k] : rank->deps[k] & ~BIN_START });
+		if (bin_is_message(op->kind) && !err)
+			err = VEC_PUSH(&ends.v, (struct end){ ir_op_sends(op), op->peer, op->tag, i });
 	}
-	if (ends->v.n > 1)
-		qsort(ends->v.at, ends->v.n, sizeof *ends->v.at, by_channel);
-	for (size_t i = 1; i < ends->v.n; i++)
-		*pairs += same_channel(&ends->v.at[i - 1], &ends->v.at[i]);
-	return 0;
-}
-
-/* Copies the dependencies of a rank to *out, and makes each send or recv also wait for the start of the previous op of its
- * channel. */
-static int order_channels(const struct ir_rank *rank, const struct ends *ends, uint32_t pairs, struct ir_rank *out)
-{
-	const uint32_t ndeps = rank->dep_at[rank->nops];
-	struct bin_dep *edges = mem_alloc(((size_t)ndeps + pairs) * sizeof *edges);
-	uint32_t n = 0;
-	int err;
-
-	if (!edges)
-		return -ERR_NOMEM;
-	for (uint32_t i = 0; i < rank->nops; i++)
-		for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++)
-			edges[n++] = (struct bin_dep){ i, rank->deps[k] };
-	for (size_t i = 1; i < ends->v.n; i++)
-		if (same_channel(&ends->v.at[i - 1], &ends->v.at[i]))
-			edges[n++] = (struct bin_dep){ ends->v.at[i].op, ends->v.at[i - 1].op | BIN_START };
-	err = ir_rank_set_deps(out, edges, n);
-	free(edges);
+	ORDER_VEC(&ends.v, by_channel);
+	for (size_t i = 1; i < ends.v.n && !err; i++)
+		if (same_channel(&ends.v.at[i - 1], &ends.v.at[i])) {
+			err = VEC_PUSH(&edges, (struct bin_dep){ ends.v.at[i].op, ends.v.at[i - 1].op | (starts ? BIN_START : 0) });
+			++*pairs;
+		}
+	err = err ? err : ir_rank_set_deps(out, edges.at, (uint32_t)edges.n);
+	VEC_FREE(&edges);
+	VEC_FREE(&ends.v);
 	return err;
 }
 
@@ -395,20 +382,16 @@ static int order_channels(const struct ir_rank *rank, const struct ends *ends, u
  * rank's own dependencies contradict the order of the text. */
 int ir_rank_order(const struct ir_rank *rank, uint32_t *bad)
 {
-	struct ir_rank with = { .nops = rank->nops };
-	struct ends ends = { 0 };
+	struct ir_rank with;
 	uint32_t pairs;
 	int err;
 
-	if (in_text_order(rank))
+	if (ir_rank_points_back(rank))
 		return 0;
-	err = rank_channels(rank, &ends, &pairs);
-	if (!err && pairs) { /* without pairs, nothing would be added */
-		err = order_channels(rank, &ends, pairs, &with);
-		err = err ? err : ir_rank_positions(&with, NULL, bad);
-	}
+	err = ir_rank_chain(rank, true, &with, &pairs);
+	if (!err && pairs) /* without pairs, nothing is added */
+		err = ir_rank_positions(&with, NULL, bad);
 	ir_rank_fini(&with);
-	VEC_FREE(&ends.v);
 	return err;
 }
 

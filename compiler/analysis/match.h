@@ -29,6 +29,12 @@ int ir_graph_match(const struct ir_graph *g, struct ir_match **out, size_t *n);
 /* True if all ranges lie in their buffers and both ends of each message of m have the same length. */
 bool ir_graph_fits(const struct ir_graph *g, const struct ir_match *m, size_t nm);
 
+/* True if all dependencies of a rank point back, so that the order of the text agrees with them. */
+bool ir_rank_points_back(const struct ir_rank *rank);
+/* Copies the dependencies of a rank to *out, and makes each send or recv also wait for the previous op of its channel. If
+ * `starts` is set, it waits for the start of that op; otherwise all dependencies become dependencies on completions. Stores
+ * the number of ops that follow another op of their channel in *pairs. */
+int ir_rank_chain(const struct ir_rank *rank, bool starts, struct ir_rank *out, uint32_t *pairs);
 /* Checks that on each channel the order of the text agrees with the dependencies of a rank, which must have no cycle.
  * Returns 0, -ERR_CYCLE with an op in *bad, or -ERR_NOMEM. */
 int ir_rank_order(const struct ir_rank *r, uint32_t *bad);

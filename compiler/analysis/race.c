@@ -76,17 +76,13 @@ CHECK(race)
 {
 	struct symbolic run = { 0 };
 	struct ir_events ev = { 0 };
-	struct ir_match *m = NULL;
 	struct terms *terms;
-	size_t nm = 0;
 	int err;
 
 	if (g->plain) /* in plain GOAL every op has bytes of its own */
 		return 0;
 	terms = terms_new(g->nranks, g->nbuffers, false, 0);
-	err = terms ? ir_graph_match(g, &m, &nm) : -ERR_NOMEM;
-	err = err ? err : ir_events_init(&ev, g, m, nm, false);
-	err = err ? err : ir_events_sort(&ev);
+	err = terms ? ir_events_of(&ev, g) : -ERR_NOMEM;
 	if (!err && ev.sorted == ev.n) {
 		err = symbolic_run(&run, g, &ev, terms, false);
 		err = err ? err : race_report(d, &run, self->name, s);
@@ -94,6 +90,5 @@ CHECK(race)
 	symbolic_fini(&run);
 	ir_events_fini(&ev);
 	terms_free(terms);
-	free(m);
 	return err;
 }

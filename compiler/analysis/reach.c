@@ -658,3 +658,15 @@ int ir_events_reach(const struct ir_events *ev, struct ir_query *q, size_t n)
 	VEC_FREE(&left.v);
 	return err;
 }
+
+int ir_ranks_reach(const struct ir_events *ev, uint32_t first, uint32_t end, struct ir_query *q)
+{
+	size_t n = 0;
+
+	for (uint32_t from = first; from < end; from++)
+		for (uint32_t to = 0; to < ev->nranks; to++)
+			q[n++] = (struct ir_query){ { ir_rank_event(ev, from, false), IR_NO_EVENT },
+						    { ir_rank_event(ev, to, true), IR_NO_EVENT },
+						    false };
+	return ir_events_reach(ev, q, n);
+}

@@ -121,15 +121,6 @@ static int by_position_there(const void *a, const void *b)
 	return 0;
 }
 
-static bool points_forward(const struct ir_rank *r)
-{
-	for (uint32_t i = 0; i < r->nops; i++)
-		for (uint32_t k = r->dep_at[i]; k < r->dep_at[i + 1]; k++)
-			if ((r->deps[k] & ~BIN_START) > i)
-				return true;
-	return false;
-}
-
 static struct end make_end(const struct ir_graph *g, uint32_t rank, uint32_t at)
 {
 	const struct ir_rank *r = &g->ranks[rank];
@@ -149,7 +140,7 @@ static int find_messages(const struct ir_graph *g, struct message **out, size_t 
 	*out = err ? NULL : mem_resize(NULL, all, sizeof **out);
 	err = err || *out ? err : -ERR_NOMEM;
 	for (uint32_t r = 0; r < g->nranks && !err; r++)
-		forward[r] = points_forward(&g->ranks[r]);
+		forward[r] = !ir_rank_points_back(&g->ranks[r]);
 	for (size_t i = 0; i < all && !err; i++) {
 		struct message x = { .end = { make_end(g, m[i].src, m[i].send), make_end(g, m[i].dst, m[i].recv) } };
 

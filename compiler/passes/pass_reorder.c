@@ -49,14 +49,10 @@ static uint32_t pop_op(struct heap *h)
 /* Computes the length of the longest path from the start of each op on. Ops are numbered over all ranks. */
 static int longest_paths(const struct ir_graph *g, uint64_t constant, uint64_t **out)
 {
-	struct ir_events ev = { 0 };
-	struct ir_match *m = NULL;
-	size_t nm = 0;
+	struct ir_events ev;
 	uint64_t *left = NULL;
-	int err = ir_graph_match(g, &m, &nm);
+	int err = ir_events_of(&ev, g);
 
-	err = err ? err : ir_events_init(&ev, g, m, nm, false);
-	err = err ? err : ir_events_sort(&ev);
 	if (!err && ev.sorted < ev.n)
 		err = -ERR_PASS;
 	left = err ? NULL : mem_calloc(ev.n + (size_t)1, sizeof *left);
@@ -82,74 +78,8 @@ static int longest_paths(const struct ir_graph *g, uint64_t constant, uint64_t *
 	for (uint32_t op = 0; !err && op < ev.nops; op++)
 		left[op] = left[2 * op];
 	ir_events_fini(&ev);
-	free(m);
 	*out = left;
 	return err;
-}
-
-struct channel {
-	uint32_t kind, peer, tag, op;
-};
-
-static int by_channel(const void *a, const void *b)
-{
-	const struct channel *x = a, *y = b;
-	int order = memcmp(x, y, offsetof(struct channel, op)); /* any order that keeps channels together */
-
-	return order ? order : x->op > y->op ? 1 : -1;
-}
-
-/* Lists what must come before each op: its dependencies, and the previous op of its channel. */
-static int find_constraints(const struct ir_rank *r, struct ir_rank *out)
-{
-	VEC(struct bin_dep) edges = { 0 };
-	VEC(struct channel) ends = { 0 };
-	int err = 0;
-
-	*out = (struct ir_rank){ .nops = r->nops };
-	for (uint32_t i = 0; i < r->nops && !err; i++) {
-		const struct bin_op *o = &r->ops[i];
-
-		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1] && !err; d++)
-			err = VEC_PUSH(&edges, (struct bin_dep){ i, r->deps[d] & ~BIN_START });
-		if (bin_is_message(o->kind) && !err)
-			err = o->peer == BIN_ANY || o->tag == BIN_ANY ?
-				      -ERR_PASS :
-				      VEC_PUSH(&ends, (struct channel){ bin_sends(o->kind), o->peer, o->tag, i });
-	}
-	if (ends.n)
-		qsort(ends.at, ends.n, sizeof *ends.at, by_channel);
-	for (size_t i = 1; i < ends.n && !err; i++)
-		if (!memcmp(&ends.at[i - 1], &ends.at[i], offsetof(struct channel, op)))
-			err = VEC_PUSH(&edges, (struct bin_dep){ ends.at[i].op, ends.at[i - 1].op });
-	err = err ? err : ir_rank_set_deps(out, edges.at, (uint32_t)edges.n);
-	VEC_FREE(&edges);
-	VEC_FREE(&ends);
-	return err;
-}
-
-/* Moves op i of r to position to[i]. */
-static int permute_ops(struct ir_rank *r, const uint32_t *to)
-{
-	struct bin_op *ops = mem_alloc(r->nops * sizeof *ops);
-	VEC(struct bin_dep) edges = { 0 };
-	int err = ops ? VEC_RESERVE(&edges, r->dep_at[r->nops] + (size_t)1) : -ERR_NOMEM;
-
-	for (uint32_t i = 0; i < r->nops && !err; i++) {
-		ops[to[i]] = r->ops[i];
-		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++)
-			edges.at[edges.n++] = (struct bin_dep){ to[i], to[r->deps[d] & ~BIN_START] |
-									       (r->deps[d] & BIN_START) };
-	}
-	err = err ? err : ir_rank_set_deps(r, edges.at, (uint32_t)edges.n);
-	VEC_FREE(&edges);
-	if (err) {
-		free(ops);
-		return err;
-	}
-	free(r->ops);
-	r->ops = ops;
-	return 0;
 }
 
 /* Reorders the ops of a rank by list scheduling. `room` has 4n + 2 words for n ops. */
@@ -158,10 +88,14 @@ static int reorder_rank(struct ir_rank *r, const uint64_t *path, uint32_t *room)
 	const uint32_t n = r->nops;
 	uint32_t *wait = room, *next_at = wait + n, *to = next_at + n + 2, done = 0;
 	struct heap ready = { .path = path, .at = to + n };
-	struct ir_rank before = { 0 };
-	uint32_t *next;
-	int err = find_constraints(r, &before);
+	struct ir_rank before; /* what must come before each op: its dependencies, and the previous op of its channel */
+	uint32_t *next, pairs;
+	int err;
 
+	for (uint32_t i = 0; i < n; i++)
+		if (bin_is_message(r->ops[i].kind) && (r->ops[i].peer == BIN_ANY || r->ops[i].tag == BIN_ANY))
+			return -ERR_PASS;
+	err = ir_rank_chain(r, false, &before, &pairs);
 	next = err ? NULL : mem_alloc((size_t)before.dep_at[n] * sizeof *next);
 	if (!err && !next)
 		err = -ERR_NOMEM;
@@ -187,7 +121,7 @@ static int reorder_rank(struct ir_rank *r, const uint64_t *path, uint32_t *room)
 			if (--wait[next[k]] == 0)
 				push_op(&ready, next[k]);
 	}
-	err = done == n ? permute_ops(r, to) : -ERR_PASS;
+	err = done == n ? ir_rank_reorder(r, to) : -ERR_PASS;
 out:
 	free(next);
 	ir_rank_fini(&before);

@@ -439,18 +439,13 @@ static int check_kept(struct ir_graph *g, const struct orders *o, const struct i
 
 static int check_orders(struct ir_graph *g, const struct orders *o)
 {
-	struct ir_events ev = { 0 };
-	struct ir_match *m = NULL;
-	size_t n = 0;
-	int err = ir_graph_match(g, &m, &n);
+	struct ir_events ev;
+	int err = ir_events_of(&ev, g);
 
-	err = err ? err : ir_events_init(&ev, g, m, n, false);
-	err = err ? err : ir_events_sort(&ev);
 	if (!err && ev.sorted < ev.n)
 		err = -ERR_DEADLOCK;
 	err = err ? err : check_kept(g, o, &ev);
 	ir_events_fini(&ev);
-	free(m);
 	return err;
 }
 

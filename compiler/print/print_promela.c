@@ -18,6 +18,7 @@
 #include "compiler/analysis/symbolic.h"
 #include "compiler/ir/smcq.h"
 #include "format/check.h"
+#include "util/order.h"
 #include "util/text.h"
 
 #include <inttypes.h>
@@ -146,8 +147,7 @@ static int cut_buffers(struct promela *m)
 	for (uint32_t r = 0; r < m->g->nranks && !err; r++) {
 		size_t n = 0;
 
-		if (m->spans[r].n)
-			qsort(m->spans[r].at, m->spans[r].n, sizeof *m->spans[r].at, by_position);
+		ORDER_VEC(&m->spans[r], by_position);
 		for (size_t i = 0; i < m->spans[r].n; i++)
 			if (!n || by_position(&m->spans[r].at[n - 1], &m->spans[r].at[i]))
 				m->spans[r].at[n++] = m->spans[r].at[i];
@@ -160,17 +160,8 @@ static int cut_buffers(struct promela *m)
 static size_t span_at(const struct promela *m, uint32_t rank, uint32_t buf, uint64_t off)
 {
 	const struct span key = { .buf = buf, .lo = off };
-	size_t lo = 0, hi = m->spans[rank].n;
 
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
-
-		if (by_position(&m->spans[rank].at[mid], &key) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return order_find(&key, m->spans[rank].at, m->spans[rank].n, sizeof key, by_position);
 }
 
 static bool span_in_range(const struct promela *m, uint32_t rank, size_t p, uint32_t buf, uint64_t off, uint64_t len)
@@ -497,11 +488,7 @@ static int find_waits(struct promela *m)
 		free(q);
 		return -ERR_NOMEM;
 	}
-	for (uint32_t i = 0; i < n * n; i++)
-		q[i] = (struct ir_query){ { ir_rank_event(&m->ev, i / n, false), IR_NO_EVENT },
-					  { ir_rank_event(&m->ev, i % n, true), IR_NO_EVENT },
-					  false };
-	err = ir_events_reach(&m->ev, q, (size_t)n * n);
+	err = ir_ranks_reach(&m->ev, 0, n, q);
 	for (uint32_t i = 0; i < n * n && !err; i++)
 		m->waits[i] = q[i].yes;
 	free(q);
@@ -829,12 +816,8 @@ static void free_promela(struct promela *m)
 int print_promela(const struct ir_graph *g, char **out)
 {
 	struct promela m = { .g = g, .s = g->queues, .spans = mem_calloc(g->nranks, sizeof *m.spans) };
-	struct ir_match *match = NULL;
-	size_t nm = 0;
-	int err = m.spans ? ir_graph_match(g, &match, &nm) : -ERR_NOMEM;
+	int err = m.spans ? ir_events_of(&m.ev, g) : -ERR_NOMEM;
 
-	err = err ? err : ir_events_init(&m.ev, g, match, nm, false);
-	err = err ? err : ir_events_sort(&m.ev);
 	err = err ? err : number_queues(&m);
 	err = err ? err : find_waits(&m);
 	err = err ? err : cut_buffers(&m);
@@ -845,7 +828,6 @@ int print_promela(const struct ir_graph *g, char **out)
 		text_of(&m);
 		err = text_take(&m.t, out);
 	}
-	free(match);
 	free_promela(&m);
 	return err;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define SHOWN 6u /* number of findings that are reported */
-#define SOURCES 512u /* number of ranks whose starts are queried in one call of ir_events_reach() */
+#define SOURCES 512u /* number of ranks whose starts are queried in one call of ir_ranks_reach() */
 
 int verify_barrier(struct goal_diags *d, const struct ir_graph *g, const struct ir_events *ev)
 {
@@ -20,15 +20,9 @@ int verify_barrier(struct goal_diags *d, const struct ir_graph *g, const struct 
 
 	for (uint32_t first = 0; first < n && !err; first += SOURCES) {
 		uint32_t end = n - first < SOURCES ? n : first + SOURCES;
-		size_t at = 0;
 
-		for (uint32_t from = first; from < end; from++)
-			for (uint32_t to = 0; to < n; to++)
-				q[at++] = (struct ir_query){ { ir_rank_event(ev, from, false), IR_NO_EVENT },
-							     { ir_rank_event(ev, to, true), IR_NO_EVENT },
-							     false };
-		err = ir_events_reach(ev, q, at);
-		for (size_t i = 0; i < at && !err; i++)
+		err = ir_ranks_reach(ev, first, end, q);
+		for (size_t i = 0; i < (size_t)(end - first) * n && !err; i++)
 			if (!q[i].yes && wrong++ < SHOWN)
 				goal_diag(d, GOAL_ERROR, nowhere, "result",
 					  "%srank %u can complete before rank %u has started", g->sample,

@@ -236,8 +236,7 @@ static int check_brackets(struct data *x, uint32_t differ[2])
 					     &red.offset);
 			err = err ? err : VEC_PUSH(&v, red);
 		}
-	if (v.n > 1)
-		qsort(v.at, v.n, sizeof *v.at, by_sum);
+	ORDER_VEC(&v, by_sum);
 	for (size_t i = 1, first = 0; i < v.n && !err; i++) {
 		const struct reduction *a = &v.at[first], *b = &v.at[i];
 
