@@ -25,10 +25,10 @@
 
 #include "compiler/analysis/checks.h"
 #include "compiler/analysis/conflicts.h"
-#include "compiler/ir/smcq.h"
 #include "format/check.h"
 #include "util/err.h"
 #include "util/hash64.h"
+#include "util/order.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -55,11 +55,12 @@ struct route {
 	uint32_t first, last; /* first and last entry of the route */
 };
 
+/* The arrays of a state share one block of memory, which begins at `credit`. */
 struct state {
-	bool *issued, *arrived; /* for each entry, true if it was issued, and true if it has arrived */
 	uint32_t *credit, *next; /* for each queue, its credit, and its next entry */
-	bool *started, *done; /* for each rank, true if it has started, and true if it has completed */
 	uint32_t *locals, *remotes; /* for each rank, the numbers of notices that it has received */
+	bool *started, *done; /* for each rank, true if it has started, and true if it has completed */
+	bool *issued, *arrived; /* for each entry, true if it was issued, and true if it has arrived */
 };
 
 struct needed {
@@ -513,21 +514,26 @@ static int check_sums(struct check_queues *c)
 
 /* ---- runs ---- */
 
+static size_t state_size(const struct check_queues *c)
+{
+	return 2 * ((c->nqueues + c->nranks) * sizeof(uint32_t) + (c->nranks + (size_t)c->nentries) * sizeof(bool));
+}
+
 static int state_init(struct check_queues *c)
 {
 	for (unsigned k = 0; k < STARTS; k++) {
 		struct state *s = &c->state[k];
 
-		s->issued = mem_alloc(c->nentries);
-		s->arrived = mem_alloc(c->nentries);
-		s->credit = mem_alloc(c->nqueues * sizeof *s->credit);
-		s->next = mem_alloc(c->nqueues * sizeof *s->next);
-		s->started = mem_alloc(c->nranks);
-		s->done = mem_alloc(c->nranks);
-		s->locals = mem_alloc(c->nranks * sizeof *s->locals);
-		s->remotes = mem_alloc(c->nranks * sizeof *s->remotes);
-		if (!s->issued || !s->arrived || !s->credit || !s->next || !s->started || !s->done || !s->locals || !s->remotes)
+		s->credit = mem_alloc(state_size(c));
+		if (!s->credit)
 			return -ERR_NOMEM;
+		s->next = s->credit + c->nqueues;
+		s->locals = s->next + c->nqueues;
+		s->remotes = s->locals + c->nranks;
+		s->started = (bool *)(s->remotes + c->nranks);
+		s->done = s->started + c->nranks;
+		s->issued = s->done + c->nranks;
+		s->arrived = s->issued + c->nentries;
 	}
 	/* Upper bound of the number of events. In each start, an entry is tried when it is issued, and when the entry
 	 * before it arrives. A queue is tried at each credit, and a rank at each notice. Each of these may continue
@@ -652,18 +658,8 @@ static void run_without_event(struct check_queues *c, enum held held, uint32_t i
 	c->held = held;
 	c->held_id = id;
 	c->todo.n = 0;
-	for (unsigned k = 0; k < c->starts; k++) {
-		struct state *s = &c->state[k];
-
-		memset(s->issued, 0, c->nentries);
-		memset(s->arrived, 0, c->nentries);
-		memset(s->credit, 0, c->nqueues * sizeof *s->credit);
-		memset(s->next, 0, c->nqueues * sizeof *s->next);
-		memset(s->started, 0, c->nranks);
-		memset(s->done, 0, c->nranks);
-		memset(s->locals, 0, c->nranks * sizeof *s->locals);
-		memset(s->remotes, 0, c->nranks * sizeof *s->remotes);
-	}
+	for (unsigned k = 0; k < c->starts; k++)
+		memset(c->state[k].credit, 0, state_size(c));
 	for (uint32_t r = 0; r < c->nranks; r++)
 		start_rank(c, 0, r);
 	while (c->todo.n) {
@@ -797,8 +793,7 @@ static int find_needs(struct check_queues *c)
 	for (uint32_t r = 0; r < c->nranks; r++)
 		for (uint32_t i = 0; i < c->g->ranks[r].nops && !err; i++)
 			err = need_all(c, r, c->ev->base[r] + i, seen);
-	if (c->needs.n)
-		qsort(c->needs.at, c->needs.n, sizeof *c->needs.at, by_first);
+	ORDER_VEC(&c->needs, by_first);
 	free(seen);
 	return err;
 }
@@ -938,14 +933,8 @@ static int check_ranks(struct check_queues *c)
 
 	for (uint32_t first = 0; first < n && !err && c->found < SHOWN; first += SOURCES) {
 		const uint32_t end = n - first < SOURCES ? n : first + SOURCES;
-		size_t at = 0;
 
-		for (uint32_t from = first; from < end; from++)
-			for (uint32_t to = 0; to < n; to++)
-				q[at++] = (struct ir_query){ { ir_rank_event(c->ev, from, false), IR_NO_EVENT },
-							     { ir_rank_event(c->ev, to, true), IR_NO_EVENT },
-							     false };
-		err = ir_events_reach(c->ev, q, at);
+		err = ir_ranks_reach(c->ev, first, end, q);
 		for (uint32_t r = first; r < end && !err && c->found < SHOWN; r++)
 			if (!left_out(c, r))
 				check_rank(c, r, q + (size_t)(r - first) * n);
@@ -998,16 +987,8 @@ static int check_orders(struct check_queues *c)
 
 static void free_checks(struct check_queues *c)
 {
-	for (unsigned k = 0; k < STARTS; k++) {
-		free(c->state[k].issued);
-		free(c->state[k].arrived);
+	for (unsigned k = 0; k < STARTS; k++)
 		free(c->state[k].credit);
-		free(c->state[k].next);
-		free(c->state[k].started);
-		free(c->state[k].done);
-		free(c->state[k].locals);
-		free(c->state[k].remotes);
-	}
 	free(c->ebase);
 	free(c->qbase);
 	free(c->route);
