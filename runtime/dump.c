@@ -102,21 +102,14 @@ BIN_LAST_OP(GETS);
 static void add_op(struct line *l, const struct bin *b, uint32_t i, const struct bin_op *o)
 {
 	add(l, "op %u, %s", i, ir_op_word(o->kind));
-	switch (o->kind) {
-	case BIN_OP_SEND:
-	case BIN_OP_RECV:
-	case BIN_OP_RECV_REDUCE:
-	case BIN_OP_RECV_REDUCE_WITH:
+	if (bin_is_message(o->kind)) {
 		if (b->meta->flags & BIN_F_PLAIN)
 			add(l, " %llub", (unsigned long long)o->len);
 		else
 			add_range(l, b, o, 0);
 		add_peer(l, o);
 		add(l, " tag %u", o->tag);
-		break;
-	case BIN_OP_COPY:
-	case BIN_OP_REDUCE:
-	case BIN_OP_REDUCE_WITH:
+	} else if (bin_nranges(o->kind)) {
 		add_range(l, b, o, o->kind == BIN_OP_REDUCE_WITH);
 		if (o->kind == BIN_OP_REDUCE_WITH) {
 			add(l, " with");
@@ -124,10 +117,8 @@ static void add_op(struct line *l, const struct bin *b, uint32_t i, const struct
 		}
 		add(l, " into");
 		add_range(l, b, o, 1);
-		break;
-	case BIN_OP_CALC:
+	} else if (o->kind == BIN_OP_CALC) {
 		add(l, " %llu", (unsigned long long)o->len);
-		break;
 	}
 	if (o->line)
 		add(l, " (%s:%u)", bin_str(b, b->meta->source), o->line);

@@ -19,14 +19,10 @@
 /* Finds the largest number of ops on a path through dependencies and messages. If there is a cycle, has_depth is false. */
 static int find_depth(const struct ir_graph *g, struct ir_stats *st)
 {
-	struct ir_match *m = NULL;
-	struct ir_events ev = { 0 };
-	size_t nm = 0;
+	struct ir_events ev;
 	uint32_t *deep = NULL; /* for each event, the largest number of ops on a path to it */
-	int err = ir_graph_match(g, &m, &nm);
+	int err = ir_events_of(&ev, g);
 
-	err = err ? err : ir_events_init(&ev, g, m, nm, false);
-	err = err ? err : ir_events_sort(&ev);
 	if (!err) {
 		deep = mem_calloc(ev.n, sizeof *deep);
 		err = deep ? 0 : -ERR_NOMEM;
@@ -43,7 +39,6 @@ static int find_depth(const struct ir_graph *g, struct ir_stats *st)
 			st->depth = deep[e];
 	}
 	st->has_depth = ev.sorted == ev.n;
-	free(m);
 	ir_events_fini(&ev);
 	free(deep);
 	return err;
@@ -75,30 +70,13 @@ int print_stats(const struct ir_graph *g, struct ir_stats *st)
 			const struct bin_op *op = &rank->ops[i];
 
 			wild |= op->peer == BIN_ANY || op->tag == BIN_ANY;
-			switch (op->kind) {
-			case BIN_OP_SEND:
-				st->sends++;
-				st->bytes += op->len;
-				break;
-			case BIN_OP_RECV_REDUCE:
-			case BIN_OP_RECV_REDUCE_WITH:
-				st->reduces++; /* the op also counts as a recv */
-				/* fall through */
-			case BIN_OP_RECV:
-				st->recvs++;
-				break;
-			case BIN_OP_CALC:
-				st->calcs++;
-				break;
-			case BIN_OP_COPY:
-				st->copies++;
-				break;
-			case BIN_OP_NOP:
-				st->nops++;
-				break;
-			default:
-				st->reduces++;
-			}
+			st->sends += bin_sends(op->kind);
+			st->bytes += bin_sends(op->kind) ? op->len : 0;
+			st->recvs += bin_recvs(op->kind);
+			st->reduces += bin_reduces(op->kind); /* some ops count both as a recv and as a reduce */
+			st->calcs += op->kind == BIN_OP_CALC;
+			st->copies += op->kind == BIN_OP_COPY;
+			st->nops += op->kind == BIN_OP_NOP;
 		}
 	}
 	if (wild)
@@ -117,27 +95,20 @@ static void add_number(struct text *t, const char *before, uint32_t v)
 		text_add(t, "%s%u", before, v);
 }
 
-static void add_dep(struct text *t, uint32_t op, uint32_t dep)
-{
-	text_add(t, "l%u %s l%u\n", op + 1, dep & BIN_START ? "irequires" : "requires", (dep & ~BIN_START) + 1);
-}
-
 static int goal_rank(struct text *t, const struct ir_rank *rank)
 {
 	/* A dependency is printed after the later of its two ops, so that no reader needs forward references. The rows
-	 * at[i] … at[i + 1] - 1 of op and dep are printed after op i. */
-	uint32_t *at = mem_calloc((size_t)rank->nops + 2, sizeof *at), *op = NULL, *dep = NULL;
+	 * at[i] … at[i + 1] - 1 are printed after op i. */
+	uint32_t *at = mem_calloc((size_t)rank->nops + 2, sizeof *at);
+	struct bin_dep *rows = mem_alloc((size_t)rank->dep_at[rank->nops] * sizeof *rows);
 
 	if (at)
 		for (uint32_t i = 0; i < rank->nops; i++)
 			for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++)
 				at[(rank->deps[k] & ~BIN_START) > i ? (rank->deps[k] & ~BIN_START) + 2 : i + 2]++;
-	op = mem_alloc((size_t)rank->dep_at[rank->nops] * sizeof *op);
-	dep = mem_alloc((size_t)rank->dep_at[rank->nops] * sizeof *dep);
-	if (!at || !op || !dep) {
+	if (!at || !rows) {
 		free(at);
-		free(op);
-		free(dep);
+		free(rows);
 		return -ERR_NOMEM;
 	}
 	for (uint32_t i = 2; i < rank->nops + 2; i++)
@@ -146,8 +117,7 @@ static int goal_rank(struct text *t, const struct ir_rank *rank)
 		for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++) {
 			uint32_t on = rank->deps[k] & ~BIN_START, to = on > i ? on : i;
 
-			op[at[to + 1]] = i;
-			dep[at[to + 1]++] = rank->deps[k];
+			rows[at[to + 1]++] = (struct bin_dep){ i, rank->deps[k] };
 		}
 	for (uint32_t i = 0; i < rank->nops; i++) {
 		const struct bin_op *o = &rank->ops[i];
@@ -166,11 +136,11 @@ static int goal_rank(struct text *t, const struct ir_rank *rank)
 			text_add(t, " nic %u", o->nic);
 		text_add(t, "\n");
 		for (uint32_t k = at[i]; k < at[i + 1]; k++)
-			add_dep(t, op[k], dep[k]);
+			text_add(t, "l%u %s l%u\n", rows[k].op + 1, rows[k].on & BIN_START ? "irequires" : "requires",
+				 (rows[k].on & ~BIN_START) + 1);
 	}
 	free(at);
-	free(op);
-	free(dep);
+	free(rows);
 	return 0;
 }
 
