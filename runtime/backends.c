@@ -12,11 +12,10 @@ const struct be_row be_backends[] = {
 	{ "smcq", &smcq_ops },
 	{ "sim", NULL },
 };
-const unsigned be_nbackends = sizeof be_backends / sizeof *be_backends;
 
 const struct be_row *be_find(const char *name)
 {
-	for (unsigned i = 0; i < be_nbackends; i++)
+	for (size_t i = 0; i < sizeof be_backends / sizeof *be_backends; i++)
 		if (!strcmp(be_backends[i].name, name))
 			return &be_backends[i];
 	return NULL;

@@ -27,14 +27,14 @@ static void emit_record(struct rt_board *b, uint32_t rank, unsigned parity, bool
 		s->sent[parity] = f.seq;
 }
 
-static void emit_once(struct rt_board *b, uint32_t rank, uint32_t bit, bool all, const struct rt_frame *f, rt_emit *emit,
-		      void *arg)
+/* Emits an event of a rank, which has a bit in `forwarded`, if it is new or `all` is true. */
+static void emit_once(struct rt_board *b, uint32_t rank, uint32_t bit, uint32_t what, bool all, rt_emit *emit, void *arg)
 {
 	struct rt_slot *s = &b->slots[rank];
 
 	if (!all && s->forwarded & bit)
 		return;
-	emit(arg, f);
+	emit(arg, &(struct rt_frame){ .what = what, .rank = rank, .key = b->key });
 	if (!all)
 		s->forwarded |= bit;
 }
@@ -44,8 +44,6 @@ void rt_mirror_scan(struct rt_board *b, bool all, rt_emit *emit, void *arg)
 	const uint64_t failed = atomic_load(&b->failed);
 
 	for (uint32_t r = 0; r < b->size; r++) {
-		struct rt_frame left = { .what = RT_FRAME_LEFT, .rank = r, .key = b->key };
-		struct rt_frame closed = { .what = RT_FRAME_CLOSED, .rank = r, .key = b->key };
 		bool leaves, closes;
 
 		if (!is_home(b, r))
@@ -55,9 +53,9 @@ void rt_mirror_scan(struct rt_board *b, bool all, rt_emit *emit, void *arg)
 		emit_record(b, r, 0, all, emit, arg);
 		emit_record(b, r, 1, all, emit, arg);
 		if (closes)
-			emit_once(b, r, CLOSED, all, &closed, emit, arg);
+			emit_once(b, r, CLOSED, RT_FRAME_CLOSED, all, emit, arg);
 		if (leaves)
-			emit_once(b, r, LEFT, all, &left, emit, arg);
+			emit_once(b, r, LEFT, RT_FRAME_LEFT, all, emit, arg);
 	}
 	if (failed && (all || !b->forwarded)) {
 		emit(arg, &(struct rt_frame){ .what = RT_FRAME_FAILED, .seq = failed, .key = b->key });
@@ -67,12 +65,9 @@ void rt_mirror_scan(struct rt_board *b, bool all, rt_emit *emit, void *arg)
 
 void rt_mirror_deaths(struct rt_board *b, bool all, rt_emit *emit, void *arg)
 {
-	for (uint32_t r = 0; r < b->size; r++) {
-		struct rt_frame died = { .what = RT_FRAME_DIED, .rank = r, .key = b->key };
-
+	for (uint32_t r = 0; r < b->size; r++)
 		if (is_home(b, r) && atomic_load(&b->slots[r].died))
-			emit_once(b, r, DIED, all, &died, emit, arg);
-	}
+			emit_once(b, r, DIED, RT_FRAME_DIED, all, emit, arg);
 }
 
 bool rt_mirror_over(const struct rt_board *b)

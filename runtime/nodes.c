@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -109,12 +108,6 @@ static bool matches_wanted(const struct wanted *w, const char *interface, const 
 	return true;
 }
 
-static void add_address(struct rt_card *card, const struct in6_addr *a)
-{
-	if (card->naddresses < RT_ADDRESSES)
-		card->address[card->naddresses++] = *a;
-}
-
 int rt_node_addresses(struct mpix_sched_ctx *ctx, struct rt_card *card)
 {
 	const char *asked = env_get(ENV_GOAL_ADDRESS);
@@ -129,9 +122,9 @@ int rt_node_addresses(struct mpix_sched_ctx *ctx, struct rt_card *card)
 	/* The loopback comes last: nodes that are namespaces of one system may reach each other there. */
 	for (int loop = 0; loop < 2; loop++)
 		for (const struct ifaddrs *i = all; i; i = i->ifa_next)
-			if (i->ifa_flags & IFF_UP && !(i->ifa_flags & IFF_LOOPBACK) == !loop && rt_node_in6(i->ifa_addr, &a) &&
+			if (card->naddresses < RT_ADDRESSES && i->ifa_flags & IFF_UP && !(i->ifa_flags & IFF_LOOPBACK) == !loop && rt_node_in6(i->ifa_addr, &a) &&
 			    (!*asked || matches_wanted(&want, i->ifa_name, &a)))
-				add_address(card, &a);
+				card->address[card->naddresses++] = a;
 	freeifaddrs(all);
 	if (card->naddresses)
 		return 0;

@@ -2,7 +2,6 @@
  * Loads schedules: checks binaries, and compiles texts in this process. */
 #include "runtime/sched.h"
 
-#include "compiler/compile.h"
 #include "runtime/context.h"
 #include "util/file.h"
 
@@ -98,15 +97,12 @@ int MPIX_Sched_load_mem(MPIX_Sched_ctx ctx, const char *name, const void *data, 
 
 void rt_sched_unref(struct mpix_sched *s)
 {
-	struct mpix_sched_ctx *ctx;
-
 	if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
 		return;
-	ctx = s->ctx;
 	claim_close(&s->claim);
+	rt_ctx_unref(s->ctx);
 	free(s->image);
 	free(s);
-	rt_ctx_unref(ctx);
 }
 
 int MPIX_Sched_unload(MPIX_Sched *sched)

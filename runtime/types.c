@@ -98,13 +98,10 @@ int MPIX_Sched_type_create(MPIX_Sched_ctx ctx, enum MPIX_Sched_basic basic, size
 
 void rt_type_unref(struct mpix_sched_type *t)
 {
-	struct mpix_sched_ctx *ctx;
-
 	if (!t || atomic_fetch_sub(&t->refs, 1) != 1)
 		return;
-	ctx = t->ctx;
+	rt_ctx_unref(t->ctx);
 	free(t);
-	rt_ctx_unref(ctx);
 }
 
 int MPIX_Sched_type_free(MPIX_Sched_type *type)
@@ -137,13 +134,10 @@ int MPIX_Sched_op_create(MPIX_Sched_ctx ctx, MPIX_Sched_op_fn *fn, void *arg, in
 
 void rt_op_unref(struct mpix_sched_op *op)
 {
-	struct mpix_sched_ctx *ctx;
-
 	if (!op || atomic_fetch_sub(&op->refs, 1) != 1)
 		return;
-	ctx = op->ctx;
+	rt_ctx_unref(op->ctx);
 	free(op);
-	rt_ctx_unref(ctx);
 }
 
 int MPIX_Sched_op_free(MPIX_Sched_op *op)

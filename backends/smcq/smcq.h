@@ -12,8 +12,6 @@ struct smcq_row {
 	const char *name;
 	const struct smcq_engine *engine; /* NULL if not built */
 };
-extern const struct smcq_row smcq_engines[];
-extern const unsigned smcq_nengines;
 /* Returns the engine of that name, or NULL. */
 const struct smcq_row *smcq_find(const char *name);
 
