@@ -112,8 +112,7 @@ static int make_rows(struct trace *t)
 	for (size_t i = 0; i < t->threads.n; i++)
 		if (VEC_PUSH(&t->rows, row_of(&t->threads.at[i])))
 			return -ERR_NOMEM;
-	if (t->rows.n)
-		qsort(t->rows.at, t->rows.n, sizeof *t->rows.at, by_row);
+	ORDER_VEC(&t->rows, by_row);
 	for (size_t i = 0; i < t->rows.n; i++)
 		if (!n || by_row(&t->rows.at[n - 1], &t->rows.at[i]))
 			t->rows.at[n++] = t->rows.at[i];

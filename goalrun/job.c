@@ -134,18 +134,13 @@ void run_job_signal(const struct run_job *job, int sig)
 	signal_marked(job, ALL, sig);
 }
 
-static void kill_marked(const struct run_job *job, uint32_t rank)
+void run_job_kill(const struct run_job *job, uint32_t rank)
 {
 	const struct timespec tick = { 0, 1000000 };
 	const uint64_t until = clock_now_ns() + GRACE_NS;
 
 	while (signal_marked(job, rank, SIGKILL) && clock_now_ns() < until)
 		nanosleep(&tick, NULL);
-}
-
-void run_job_kill(const struct run_job *job, uint32_t rank)
-{
-	kill_marked(job, rank);
 }
 
 /* Runs the guard: a process in a session of its own, so that signals meant for goalrun do not reach it. It waits for
@@ -165,7 +160,7 @@ static void guard(const struct run_job *job, pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	while (getppid() == parent)
 		sigwait(&signals, &sig);
-	kill_marked(job, ALL);
+	run_job_kill(job, ALL);
 	_exit(EXIT_OK);
 }
 
@@ -180,7 +175,7 @@ void run_job_guard(struct run_job *job)
 
 void run_job_finish(struct run_job *job)
 {
-	kill_marked(job, ALL);
+	run_job_kill(job, ALL);
 	if (job->guard > 0) {
 		kill(job->guard, SIGKILL);
 		while (waitpid(job->guard, NULL, 0) < 0 && errno == EINTR)

@@ -272,10 +272,8 @@ static int launch_threads(struct run_launch *l)
 	struct thread *t = mem_calloc(n, sizeof *t);
 	sigset_t asked, old, dump;
 
-	if (!t) {
-		fprintf(stderr, "goalrun: %s\n", err_text(ERR_NOMEM));
-		return EXIT_FAULT;
-	}
+	if (!t)
+		return option_no_memory("goalrun");
 	run_block_signals(&asked, &old);
 	sigemptyset(&dump); /* SIGUSR1 goes to the library, in any thread */
 	sigaddset(&dump, SIGUSR1);

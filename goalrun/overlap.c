@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun --overlap: the functions and data that work.c measures with. */
 #include "goalrun/rank.h"
-#include "goalrun/work.h"
 #include "runtime/cpus.h"
 
 #include <stdlib.h>

@@ -10,26 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_time(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Returns the median over the iterations, and the minimum in *min. The time of an iteration is that of its slowest
  * rank. */
 static double median_of_slowest(const double *times, uint32_t ranks, size_t iters, double *scratch, double *min)
 {
+	double median;
+
 	for (size_t i = 0; i < iters; i++) {
 		scratch[i] = 0;
 		for (uint32_t r = 0; r < ranks; r++)
 			if (times[r * iters + i] > scratch[i])
 				scratch[i] = times[r * iters + i];
 	}
-	qsort(scratch, iters, sizeof *scratch, by_time);
+	median = work_median(scratch, iters);
 	*min = scratch[0];
-	return scratch[iters / 2];
+	return median;
 }
 
 static int summarise_results(struct goalrun *g)

@@ -246,8 +246,6 @@ int64_t values_compare(enum MPIX_Sched_basic type, unsigned op, const char *got,
 		       uint64_t count);
 /* Fills memory with a pattern: pseudo-random bytes that depend on key. */
 void values_pattern(char *p, uint64_t bytes, uint64_t key);
-/* Fills memory with a part of the pattern, from its byte `first` on. */
-void values_pattern_at(char *p, uint64_t first, uint64_t bytes, uint64_t key);
 /* Returns the offset of the first byte that differs from the pattern, or -1. */
 int64_t values_differ(const char *p, uint64_t bytes, uint64_t key);
 uint64_t values_key(uint64_t a, uint64_t b, uint64_t c, uint64_t d);

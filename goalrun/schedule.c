@@ -2,6 +2,7 @@
  * Prepares the schedule that goalrun runs: chooses it, lowers it, sets its arguments, and checks whether it can run. */
 #include "compiler/collectives/names.h"
 #include "compiler/lower/lower.h"
+#include "compiler/origin.h"
 #include "compiler/passes/passes.h"
 #include "compiler/queues/armw.h"
 #include "compiler/verify/verify.h"
@@ -438,9 +439,7 @@ static int check_claim(struct goalrun *g, struct bin_args *args)
 
 	if (err && err != -ERR_NOMEM)
 		lower_fault(g->diags, 0, &g->bin, NULL, args, err, &why);
-	for (uint32_t r = 0; r < args->size && !err; r++)
-		expected_fini(&expected[r]);
-	free(expected);
+	origin_free_expected(expected, args->size);
 	return err;
 }
 

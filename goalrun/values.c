@@ -23,7 +23,8 @@ uint64_t values_key(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 	return values_hash(values_hash(values_hash(values_hash(a + 1) + b) + c) + d);
 }
 
-void values_pattern_at(char *p, uint64_t first, uint64_t bytes, uint64_t key)
+/* Fills memory with a part of the pattern, from its byte `first` on. */
+static void values_pattern_at(char *p, uint64_t first, uint64_t bytes, uint64_t key)
 {
 	for (uint64_t i = 0, n; i < bytes; i += n) {
 		uint64_t at = first + i, v = values_hash(key + at / 8 * 8), skip = at % 8;

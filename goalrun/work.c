@@ -124,7 +124,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double median(double *v, size_t n)
+double work_median(double *v, size_t n)
 {
 	qsort(v, n, sizeof *v, ascending);
 	return v[n / 2];
@@ -156,7 +156,7 @@ static int typical_time(const struct bench *m, enum work_part which, size_t n, d
 		err = err ? err : m->b->exchange(m->b->arg, &mine, m->all, sizeof mine);
 		m->times[i] = err ? 0 : span_us(m->all, 1, m->b->ranks);
 	}
-	*us = err ? 0 : median(m->times + n / 2, n - n / 2);
+	*us = err ? 0 : work_median(m->times + n / 2, n - n / 2);
 	return err;
 }
 
@@ -166,7 +166,7 @@ double work_overlap(const struct work_spans *spans, uint32_t ranks, size_t iters
 	for (unsigned k = 0; k < WORK_PARTS; k++) {
 		for (size_t i = 0; i < iters; i++)
 			scratch[i] = span_us(&spans[i].of[k], iters * WORK_PARTS, ranks);
-		us[k] = median(scratch, iters);
+		us[k] = work_median(scratch, iters);
 	}
 	return (us[WORK_COMM] + us[WORK_COMPUTE] - us[WORK_BOTH]) /
 	       (us[WORK_COMM] < us[WORK_COMPUTE] ? us[WORK_COMM] : us[WORK_COMPUTE]);

@@ -39,6 +39,8 @@ struct work_bench {
 	int (*no_memory)(void *arg);
 };
 
+/* Sorts n numbers, at least one, and returns the one in the middle. */
+double work_median(double *v, size_t n);
 /* Measures all parts. Collective. `spans` has one element per iteration. */
 int work_measure(const struct work_bench *b, struct work_spans *spans);
 /* Returns the overlap, and the median time of each part in us. `spans` has the spans of all ranks, `iters` per rank.

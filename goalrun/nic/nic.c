@@ -773,11 +773,6 @@ static bool block_fits(const struct nic_block *b, uint64_t bytes)
 	       table_fits(bytes, b->mrq_ring, UINT64_C(1) << b->mrq_depth, sizeof(struct nic_remote));
 }
 
-static bool heap_fits(struct nic_port *p, const struct nic_region *r)
-{
-	return in_heap(p, r->base, r->len);
-}
-
 /* Copies the descriptions of the regions as the rank has them now, and checks them. */
 static int take_regions(struct nic_bound *b, char *text, size_t size)
 {
@@ -793,7 +788,7 @@ static int take_regions(struct nic_bound *b, char *text, size_t size)
 
 		if (!mine[i].len)
 			continue;
-		if (mine[i].heap ? !heap_fits(b->port, &mine[i]) :
+		if (mine[i].heap ? !in_heap(b->port, mine[i].base, mine[i].len) :
 				   !read_private(&probe, &mine[i], 0, &byte, 1) ||
 					   !read_private(&probe, &mine[i], mine[i].len - 1, &byte, 1)) {
 			free(mine);
