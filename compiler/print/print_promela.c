@@ -78,7 +78,7 @@ struct promela {
 	uint32_t *ebase, *qbase; /* numbers of each rank's first entry and queue over all ranks */
 	VEC(struct route) routes;
 	uint32_t *route_of; /* for each entry, its route */
-	bool *waits; /* [a * nranks + b]: true if b must not complete before a has started */
+	struct ir_query *waits; /* [a * nranks + b]: the answer is yes if b must not complete before a has started */
 };
 
 static const struct bin_op *op_at(const struct promela *m, uint32_t rank, uint32_t op)
@@ -480,19 +480,9 @@ static int number_queues(struct promela *m)
 static int find_waits(struct promela *m)
 {
 	const uint32_t n = m->g->nranks;
-	struct ir_query *q = mem_alloc((size_t)n * n * sizeof *q);
-	int err;
 
-	m->waits = mem_calloc((size_t)n * n, sizeof *m->waits);
-	if (!q || !m->waits) {
-		free(q);
-		return -ERR_NOMEM;
-	}
-	err = ir_ranks_reach(&m->ev, 0, n, q);
-	for (uint32_t i = 0; i < n * n && !err; i++)
-		m->waits[i] = q[i].yes;
-	free(q);
-	return err;
+	m->waits = mem_alloc((size_t)n * n * sizeof *m->waits);
+	return m->waits ? ir_ranks_reach(&m->ev, 0, n, m->waits) : -ERR_NOMEM;
 }
 
 /* ---- output ---- */
@@ -717,7 +707,7 @@ static void write_completion(struct promela *m, uint32_t r)
 		if (m->s->ranks[r].queues.at[q - m->qbase[r]].mode == BIN_Q_POSTED)
 			text_add(&m->t, " CHECK(POSTED, passes[%u] == starts[%u]);", q, r);
 	for (uint32_t a = 0; a < m->g->nranks; a++)
-		if (a != r && m->waits[(size_t)a * m->g->nranks + r])
+		if (a != r && m->waits[(size_t)a * m->g->nranks + r].yes)
 			text_add(&m->t, " CHECK(EARLY, starts[%u] >= starts[%u]);", a, r);
 	for (size_t i = 0; i < m->cells.n; i++)
 		if (m->cells.at[i].rank == r && m->cells.at[i].final.tag != ANY_TAG)

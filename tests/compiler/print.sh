@@ -288,6 +288,32 @@ bytes    8
 edges    1
 depth    none: there are wildcards or a deadlock
 END
+# Sends that wait only for the starts of recvs are no deadlock.
+cat >exchange.goal <<'END'
+num_ranks 2
+rank 0 {
+l1: recv 8b from 1
+l2: send 8b to 1
+l2 irequires l1
+}
+rank 1 {
+l1: recv 8b from 0
+l2: send 8b to 0
+l2 irequires l1
+}
+END
+same plain.exchange --stats exchange.goal <<'END'
+ranks    2
+sends    2
+recvs    2
+calcs    0
+copies   0
+reduces  0
+nops     0
+bytes    16
+edges    2
+depth    3
+END
 # With -n a text is checked for that many ranks and the values that are given, and shown although it is wrong for others.
 cat >two.goal <<'END'
 schedule two(w[p], k = 1)
