@@ -6,7 +6,6 @@
 #include "compiler/ir/smcq.h"
 #include "compiler/lower/lower.h"
 #include "compiler/passes/passes.h"
-#include "compiler/origin.h"
 #include "compiler/transform.h"
 #include "compiler/verify/verify.h"
 #include "util/err.h"

@@ -4,7 +4,6 @@
 
 #include "compiler/cases.h"
 #include "compiler/lower/lower.h"
-#include "compiler/origin.h"
 #include "compiler/transform.h"
 #include "compiler/verify/verify_parts.h"
 #include "util/text.h"

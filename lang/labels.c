@@ -4,7 +4,6 @@
  * in the caches. */
 #include "lang/labels.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Entry points of the two parsers, and the functions that their lexers share (lang/lex.h). */
-#include "lang/ast.h"
 #include "lang/lex.h"
 #include "util/err.h"
 #include "util/text.h"

@@ -26,7 +26,6 @@
 #include <poll.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 static long membarrier(int command)
 {

@@ -3,7 +3,6 @@
  * disturbs ranks as little as possible. */
 #include "runtime/trace.h"
 
-#include "backends/services.h"
 #include "util/clock.h"
 
 #include <errno.h>

@@ -2,7 +2,6 @@
  * Reading and writing whole files. */
 #include "util/file.h"
 
-#include "util/err.h"
 #include "util/mem.h"
 
 #include <errno.h>

@@ -4,7 +4,6 @@
 
 #include "compiler/collectives/names.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #define IMAGE(id, name, ...) static const _Alignas(16) unsigned char image_##id[] = { __VA_ARGS__ };
