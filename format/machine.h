@@ -70,12 +70,17 @@ int machine_within(struct machine *m, const struct bin_word *w);
 int machine_fits(struct machine *m, const struct bin_word *w);
 /* Adds the dependencies that machine_depend_in_call deferred. machine_connect calls this for programs with calls. */
 int machine_connect_calls(struct machine *m);
-/* Empties the table of instances before its first use: many ranks have no label with an index. */
-void machine_clear_table(struct machine *m);
 /* True if the value of a label is a call that has been named but not entered, so that the label is still free. */
 bool machine_only_expected(const struct machine *m, uint32_t value);
 
 /* ---- all programs ---- */
+
+/* Clears the table of instances before its first use. `cold` keeps it out of the interpreter, which would grow by it. */
+static inline __attribute__((cold)) void clear_table(struct machine *m)
+{
+	__builtin_memset(m->table, 0, ((size_t)m->mask + 1) * sizeof *m->table);
+	m->cleared = true;
+}
 
 /* Returns the slot of a label with its index, or the empty slot where it belongs. */
 static inline struct instance *find_instance(struct machine *m, uint32_t label, uint64_t index)
@@ -83,7 +88,7 @@ static inline struct instance *find_instance(struct machine *m, uint32_t label, 
 	uint64_t at = ((index + label * 0xc2b2ae3d27d4eb4fu) * 0x9e3779b97f4a7c15u) >> 32;
 
 	if (__builtin_expect(!m->cleared, 0))
-		machine_clear_table(m);
+		clear_table(m);
 	for (;; at++) {
 		struct instance *in = &m->table[at & m->mask];
 

@@ -60,12 +60,6 @@ static inline uint32_t op_of_label(struct machine *m, uint32_t label, bool scala
 	return find_instance(m, label, index)->value;
 }
 
-void machine_clear_table(struct machine *m)
-{
-	__builtin_memset(m->table, 0, ((size_t)m->mask + 1) * sizeof *m->table);
-	m->cleared = true;
-}
-
 /* Adds a dependency between two labels; returns 1 if one of them has no op so far. */
 static inline int add_label_dep(struct machine *m, const struct bin_dep_tmpl *t, uint64_t op_index, uint64_t on_index)
 {
