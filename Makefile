@@ -84,10 +84,10 @@ $(BUILD)/bin/goalrun: $(call obj,$(GOALRUN)) $(LIB_O)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
 
 # Applications see the functions of mpix_sched.h and nothing else. It stays after a dlclose: contexts that were not freed have
-# a handler of SIGUSR1 and threads.
+# a handler of SIGUSR1 and threads. With sanitizers of clang, names of their runtime are in the program.
 $(LIBRARY): $(LIB_O) runtime/goalsched.map
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(LIBNAME).so.$(SOMAJOR) -Wl,-z,defs -Wl,-z,nodelete \
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(LIBNAME).so.$(SOMAJOR) -Wl,-z,$(if $(SAN),undefs,defs) -Wl,-z,nodelete \
 		-Wl,--version-script,runtime/goalsched.map -o $@.$(VERSION) $(LIB_O) $(LIBS)
 	@ln -sf $(LIBNAME).so.$(VERSION) $@.$(SOMAJOR) && ln -sf $(LIBNAME).so.$(VERSION) $@
 

@@ -8,7 +8,7 @@
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1
-: "${MOST:=3}" "${SWEEP:=turns}" "${JOBS:=$(nproc)}" "${LIMIT:=900}"
+: "${MOST:=6}" "${SWEEP:=turns}" "${JOBS:=$(nproc)}" "${LIMIT:=900}"
 export BUILD LIMIT TMP
 
 one()
@@ -34,8 +34,8 @@ for s in schedules/*.goal; do
 		case $s in *reduce* | *scan*) ! due 2 $((n % 2)) || echo "$n $MOST 10 $armw $s armw" ;; esac
 	done
 	for n in 5 6 7 8 9; do
-		! due 5 $((n - 5)) || echo "$n 0 2 $usual $s whole"
-		! due 5 $((n - 5)) || echo "$n 0 2 $usual,get=1 $s whole_gets"
+		! due 10 $((n - 5)) || echo "$n 0 2 $usual $s whole"
+		! due 10 "$n" || echo "$n 0 2 $usual,get=1 $s whole_gets"
 	done
 	turn=$((turn + 1))
 done >"$TMP/list"
