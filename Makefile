@@ -84,10 +84,10 @@ $(BUILD)/bin/goalrun: $(call obj,$(GOALRUN)) $(LIB_O)
 	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
 
 # Applications see the functions of mpix_sched.h and nothing else. It stays after a dlclose: contexts that were not freed have
-# a handler of SIGUSR1 and threads. With sanitizers of clang, names of their runtime are in the program.
+# a handler of SIGUSR1 and threads.
 $(LIBRARY): $(LIB_O) runtime/goalsched.map
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(LIBNAME).so.$(SOMAJOR) -Wl,-z,$(if $(SAN),undefs,defs) -Wl,-z,nodelete \
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(LIBNAME).so.$(SOMAJOR) -Wl,-z,defs -Wl,-z,nodelete \
 		-Wl,--version-script,runtime/goalsched.map -o $@.$(VERSION) $(LIB_O) $(LIBS)
 	@ln -sf $(LIBNAME).so.$(VERSION) $@.$(SOMAJOR) && ln -sf $(LIBNAME).so.$(VERSION) $@
 
@@ -295,7 +295,6 @@ RUN       := BUILD=$(BUILD) bash tests/run.sh
 # Builds of their own, and what is installed.
 VARIANTS := \
 	tests/house/variants.sh \
-	tests/house/coverage.sh \
 	tests/house/docs.sh \
 	tests/house/install.sh
 # A share of what takes long; targets below run them in full.
@@ -314,15 +313,16 @@ CAMPAIGNS := \
 	tests/backends/ofi.sh \
 	tests/house/bench.sh \
 	tests/compiler/fuzz.sh \
-	tests/backends/guest.sh \
 	tests/backends/verbs.sh \
 	tests/backends/verbs_nodes.sh \
-	tests/backends/verbs_kill.sh \
-	tests/backends/verbs_cut.sh \
 	tests/runtime/kill.sh
-# Those that others run: variants.sh.
-ALONE := \
-	tests/compiler/alloc.sh
+# Those that only campaigns run.
+LONG := \
+	tests/compiler/alloc.sh \
+	tests/house/coverage.sh \
+	tests/backends/guest.sh \
+	tests/backends/verbs_kill.sh \
+	tests/backends/verbs_cut.sh
 # All others.
 TEST_ROOMS := \
 	compiler \
@@ -332,7 +332,7 @@ TEST_ROOMS := \
 	backends \
 	house
 QUICK := \
-	$(filter-out $(VARIANTS) $(CAMPAIGNS) $(ALONE),$(wildcard $(patsubst %,tests/%/*.sh,$(TEST_ROOMS)))) \
+	$(filter-out $(VARIANTS) $(CAMPAIGNS) $(LONG),$(wildcard $(patsubst %,tests/%/*.sh,$(TEST_ROOMS)))) \
 	man/lint.sh
 
 .PHONY: tests list-tests list-library list-objects check check-quick
@@ -348,17 +348,17 @@ $(BUILD)/headers/%.ok: %
 
 # For tests/house/house.sh: a script in none of the lists would never run.
 list-tests:
-	@printf '%s\n' $(QUICK) $(VARIANTS) $(CAMPAIGNS) $(ALONE)
+	@printf '%s\n' $(QUICK) $(VARIANTS) $(CAMPAIGNS) $(LONG)
 # What tests take of a build, where objects of removed sources may lie.
 list-library:
 	@printf '%s\n' $(LIB_O)
 list-objects:
 	@printf '%s\n' $(sort $(LIB_O) $(call obj,$(GOALC) $(GOALRUN)))
 
-# Everything that this machine can run, with a share of each campaign.
+# All parts, with a share of each campaign, in at most 8 minutes on two cores. What waits for guests is begun first.
 check:
 	@$(PARALLEL) tests
-	@$(RUN) $(QUICK) $(VARIANTS) $(CAMPAIGNS)
+	@$(RUN) $(filter tests/backends/%,$(CAMPAIGNS)) $(QUICK) $(VARIANTS) $(filter-out tests/backends/%,$(CAMPAIGNS))
 
 # Two minutes on an idle machine, while editing.
 check-quick:
@@ -396,8 +396,17 @@ tsan:
 	@$(PARALLEL) BUILD=build-tsan SAN=-fsanitize=thread CFLAGS="-O1 -g" tests
 	@LARGE=20000 SIZES="2 5" KINDS=threads WAITS=2000 STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh $(THREADED)
 
-.PHONY: epoch matrix alloc mutants verify-large promela kill check-verbs kill-verbs fuzz offload
-# The campaigns in full.
+# The campaigns in full; check-long is all of them.
+LONG_RUNS := variants coverage matrix epoch alloc mutants verify-large promela offload kill check-verbs kill-verbs fuzz
+.PHONY: check-long $(LONG_RUNS)
+check-long: check
+	@failed=; for run in $(LONG_RUNS); do \
+		echo "$$run:"; $(MAKE) --no-print-directory $$run || failed="$$failed $$run"; \
+	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+# Builds by clang and with sanitizers.
+variants:
+	@$(PARALLEL) tests
+	@SWEEP=all $(RUN) tests/house/variants.sh
 epoch:
 	@$(PARALLEL) tests
 	@STARTS=100000 $(RUN) tests/runtime/epoch.sh tests/runtime/starts.sh
@@ -406,7 +415,7 @@ epoch:
 # Every combination that a schedule of the library has to pass.
 matrix:
 	@$(PARALLEL) tests
-	@SWEEP=all $(RUN) tests/runtime/matrix.sh tests/compiler/passes.sh tests/compiler/split.sh tests/runtime/robust.sh
+	@SWEEP=all $(RUN) tests/runtime/matrix.sh tests/compiler/passes.sh tests/compiler/split.sh tests/runtime/robust.sh tests/backends/ofi.sh
 # Each allocation of the compiler and of goalrun fails.
 alloc:
 	@$(PARALLEL) tests
@@ -420,9 +429,10 @@ mutants:
 verify-large:
 	@$(PARALLEL) all
 	@SWEEP=all BUILD=$(BUILD) bash tests/verifier/verify.sh
-# Lowered schedules and mutants of them, against spin.
+# The protocols, and lowered schedules and mutants of them, against spin.
 promela:
 	@$(PARALLEL) tests
+	@SWEEP=all $(RUN) tests/runtime/spin.sh
 	@SIZES="2 3 4 5" MUTATED="2 3" MUTANTS=600 LIMIT=60 SCHEDULES="$(notdir $(wildcard schedules/*.goal))" BUILD=$(BUILD) bash tests/verifier/promela.sh
 kill:
 	@$(PARALLEL) tests
@@ -431,7 +441,7 @@ kill:
 check-verbs:
 	@$(PARALLEL) tests
 	@SWEEP=all BUILD=$(BUILD) bash tests/backends/verbs.sh
-	@SWEEP=all $(RUN) tests/backends/verbs_nodes.sh
+	@SWEEP=all $(RUN) tests/backends/verbs_nodes.sh tests/backends/guest.sh
 kill-verbs:
 	@$(PARALLEL) tests
 	@RUNS=100 BUILD=$(BUILD) bash tests/backends/verbs_kill.sh
@@ -445,7 +455,6 @@ offload:
 	@$(PARALLEL) all
 	@SHAPES="2,2,2 3,2,2 4,2,2 3,3,2 4,3,2 3,3,3 4,3,3" ORDERS=100 STARTS=1000 BUILD=$(BUILD) bash tests/backends/offload.sh
 
-.PHONY: coverage
 # How much of the code the tests run; $(BUILD)-cov/uncovered.txt has the rest.
 coverage: all
 	@SWEEP=all VERBOSE=1 $(RUN) tests/house/coverage.sh

@@ -98,7 +98,7 @@ few()
 }
 declare -A least=([processes]=14 [threads]=90)
 few processes
-few threads --ranks threads
+[ "${SWEEP:-}" != all ] || few threads --ranks threads
 
 # Programs. Work that is queued when a rank dies is not cancelled, but its domain is closed: all are told, and end.
 binary world 3 bcast_chain -D root=0 -D count=100 -D segments=5 -T lower-smcq
@@ -107,7 +107,7 @@ timeout 60 "$BUILD/bin/goalrun" -n 3 --backend smcq --engine ofi -- "$BUILD/test
 check ofi.died [ $? -ne 124 -a "$(grep -c 'rank 1 died' "$TMP/err")" -ge 2 ]
 
 # Ranks that are killed in every phase. RUNS=120 LIMIT=1 is the campaign, on a machine that does nothing else.
-program kill 600 "$BUILD/tests/rt-ofikill" "${RUNS:-12}" "${SEED:-1}" "${LIMIT:-5}" 3 600 chain3.bin
+program kill 600 "$BUILD/tests/rt-ofikill" "${RUNS:-6}" "${SEED:-1}" "${LIMIT:-5}" 3 600 chain3.bin
 check ofi.no_backtraces [ -z "$(find . -name '*.btr')" ]
 
 # Ranks in network namespaces of their own, so that puts have to go by TCP.

@@ -2,21 +2,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The nine basic schedules on Soft-RoCE in a guest, each message by a queue pair (--no-shm), every byte of every start checked.
 # On two devices: 2-9 ranks; first, middle and last root; several counts; memory of both kinds. SWEEP=all (make check-verbs) runs
-# all combinations. SWEEP=pairs (make check) runs a set that has every pair of values, and one number of ranks for each schedule.
+# all combinations. SWEEP=pairs runs a set that has every pair of values, and one number of ranks for each schedule. SWEEP=share
+# (make check) does this with few ranks and every third schedule, and kills some ranks.
 # On one device: many starts of each schedule, with the kinds of progress in turn. These are 1,000 starts of up to 1 KiB and 20 of
 # 64 KiB, with ranks that sleep while they wait, and 2 starts of 8 MiB. Also checked are the accesses to the bytes, and which
 # ranks are connected.
 set -u
 . "$(dirname "$0")/../lib.sh"
-SWEEP=${SWEEP:-pairs}
+SWEEP=${SWEEP:-share}
 cd "$ROOT" || exit 1
 if [ -z "${GUEST_NODE:-}" ]; then
 	guests verbs "$([ "$SWEEP" = all ] && echo 3600 || echo 900)" "-m 1024 -d 2" env BUILD="$BUILD" SWEEP="$SWEEP" SCHEDULES="${SCHEDULES:-}" bash tests/backends/verbs.sh
 	finish
 fi
 
-SCHEDULES=${SCHEDULES:-bcast_binomial reduce_binomial allreduce_recursive_doubling barrier_dissemination allgather_ring
-	gather_binomial scatter_binomial alltoall_pairwise scan_chain}
+basic='bcast_binomial reduce_binomial allreduce_recursive_doubling barrier_dissemination allgather_ring gather_binomial
+	scatter_binomial alltoall_pairwise scan_chain'
+[ "$SWEEP" != share ] || basic='allreduce_recursive_doubling barrier_dissemination scatter_binomial'
+SCHEDULES=${SCHEDULES:-$basic}
 
 # run NAME SCHEDULE RANKS OPTIONS... : one launch
 run()
@@ -33,7 +36,7 @@ run()
 }
 
 # sizes NUMBER : the numbers of ranks for a schedule; of pairs one, so that all have their turn
-sizes() { if [ "$SWEEP" = all ]; then seq 2 9; else echo $((2 + $1 % 8)); fi; }
+sizes() { if [ "$SWEEP" = all ]; then seq 2 9; elif [ "$SWEEP" = pairs ]; then echo $((2 + $1 % 8)); else echo $((2 + $1)); fi; }
 
 # who NUMBER : the kinds of progress for a schedule, likewise
 who() { local all=(app thread collab); if [ "$SWEEP" = all ]; then echo "${all[@]}"; else echo "${all[$1 % 3]}"; fi; }
@@ -53,7 +56,7 @@ for s in $SCHEDULES; do
 		o=()
 		grep -q '^schedule.*root = 0' "schedules/$s.goal" &&
 			o+=(--root "$(printf '%s\n' 0 $((n / 2)) $((n - 1)) | sort -nu | paste -sd,)")
-		run cover "$s" "$n" --sweep "$SWEEP" --memory heap,private --count 0,7,1000 "${o[@]}" --iters 2 --warmup 1
+		run cover "$s" "$n" --sweep "${SWEEP/share/pairs}" --memory heap,private --count 0,7,1000 "${o[@]}" --iters 2 --warmup 1
 	done
 	export GOAL_VERBS_DEVICE=rxe0
 	case $s in
@@ -66,7 +69,7 @@ for s in $SCHEDULES; do
 	for progress in $(who $number); do
 		run starts "$s" "$few" --count 8192 --iters 20 --warmup 0 --wait block --progress "$progress"
 	done
-	run starts "$s" 2 --count 1048576 --iters 2 --warmup 0
+	[ "$SWEEP" = share ] || run starts "$s" 2 --count 1048576 --iters 2 --warmup 0
 done
 unset GOAL_VERBS_DEVICE
 
@@ -84,8 +87,10 @@ fi
 starts() { program "verbs.starts_$1_$2" 300 env GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_PROGRESS="$2" "$BUILD/tests/rt-starts" schedules "$3" "$1" 7; }
 if [ "$SWEEP" = all ]; then
 	for kind in processes threads; do for progress in app thread collab; do starts $kind $progress 2000; done; done
-else
+elif [ "$SWEEP" = pairs ]; then
 	starts processes thread 200
+else
+	program verbs.kill 100 env GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_PROGRESS=thread "$BUILD/tests/rt-kill" 2 1 5
 fi
 
 # A rank that makes no call relays, as its communication core does.
@@ -149,7 +154,7 @@ connections()
 	pkill -TERM -P $goalrun
 	wait $goalrun
 }
-connections "$([ "$SWEEP" = all ] && echo 64 || echo 16)"
+case $SWEEP in all) connections 64 ;; pairs) connections 16 ;; *) connections 5 ;; esac
 
 check "verbs.nothing_left $(rdma resource show)" [ -z "$(pairs)" ]
 check verbs.no_memory_left [ -z "$(ls -A /dev/shm)" ]
