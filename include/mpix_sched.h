@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Persistent collective schedules. A program loads a schedule, binds it once to a group of ranks and to buffers, and starts
- * it any number of times. See sched(7).
+ * it any number of times. See goalsched(7).
  *
  * Every function returns MPIX_SCHED_SUCCESS or one of MPIX_SCHED_ERR_*; outputs are written only on
  * success. MPIX_Sched_error_detail() says more about the last error of a context. Any thread may call any function, but only

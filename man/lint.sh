@@ -144,8 +144,8 @@ if [ -e format/insn.def ]; then
   done <"$tmp/insns")"
 fi
 if [ -e util/env.def ]; then
-  verdict environment-sched.7 "$(diff <(sed -n 's/^ENV(\([A-Z_]*\),.*/\1/p' util/env.def | sort) \
-    <(sed -n 's/^\.It Ev \([A-Z_]*\) Ta.*/\1/p' man/sched.7 | sort))"
+  verdict environment-goalsched.7 "$(diff <(sed -n 's/^ENV(\([A-Z_]*\),.*/\1/p' util/env.def | sort) \
+    <(sed -n 's/^\.It Ev \([A-Z_]*\) Ta.*/\1/p' man/goalsched.7 | sort))"
 fi
 
 exit $failed

@@ -260,7 +260,7 @@ check "docs.table$missing" [ -z "$missing" ]
 # One list of environment variables.
 missing=
 for v in $(sed -n 's/^ENV(\([A-Z_]*\),.*/\1/p' util/env.def); do
-	grep -q "$v" man/sched.7 || missing="$missing $v"
+	grep -q "$v" man/goalsched.7 || missing="$missing $v"
 done
 check "docs.environment$missing" [ -z "$missing" ]
 finish
