@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Checks the man pages: they are clean under mandoc and groff, every public function has a page, and what they say
-# about names is what the programs say. What they show is compiled and run by tests/house/docs.sh.
+# Checks the man pages: they are clean under mandoc and groff, both render what is meant (rendered.awk), every public function
+# has a page, and what they say about names is what the programs say. What they show is compiled and run by
+# tests/house/docs.sh.
 #
 # One line a case, `ok NAME` or `FAIL NAME why`; exit 0, 1, or 77 without mandoc, groff or a compiler.
 # BUILD is the build directory, relative to the top of the source tree.
@@ -17,7 +18,7 @@ case $build in /*) ;; *) build=$root/$build ;; esac
 goalc=$build/bin/goalc
 cc=${CC:-cc}
 
-for tool in mandoc groff "$cc"; do
+for tool in mandoc groff col "$cc"; do
   command -v "$tool" >/dev/null || { echo "skipped: $tool is not installed"; exit 77; }
 done
 [ -x "$goalc" ] || { echo "skipped: $goalc is not built"; exit 77; }
@@ -53,14 +54,140 @@ lint() {
   grep -qE "^\.Nm $name( ,)?$" "$page" || echo "its NAME does not have $name"
 }
 
+# ---- what is rendered ----
+
+# The pages that may be referred to: ours, and these of Debian.
+pages="$(for p in man/*.[1-9]; do basename "$p" | sed 's/\.\(.\)$/(\1)/'; done)
+fi_sockets(7) ibv_devinfo(1) malloc(3) mpirun(1) process_vm_readv(2) ssh(1)"
+
+# The options of a program, each with a + if it takes an argument: as its --help shows them.
+options_of_help() {
+  "$build/bin/$1" --help | sed -n 's/^  \(-.\{37\}\).*/\1/p' | awk '{ i = 1; while ($i ~ /,$/) i++
+    for (k = 1; k <= i; k++) { sub(/,$/, "", $k); print $k (NF > i ? "+" : "") } }' | sort -u
+}
+options=$(options_of_help goalc; options_of_help goalrun)
+
+# rendered PAGE [ROWS]: what is wrong with the page as readers see it; see rendered.awk.
+rendered() {
+  {
+    mandoc -T html -O fragment "$1"
+    echo TEXT
+    mandoc -T ascii -O width=80 "$1" | col -bx
+    echo TEXT
+    groff -mdoc -t -Tascii -rLL=80n -P-c "$1" 2>/dev/null | col -bx
+  } | awk -v pages=" $(tr '\n' ' ' <<<"$pages")" -v options=" $(tr '\n+' '  ' <<<"$options")" \
+    -v rows="${2:-0}" -f man/rendered.awk
+}
+
 for page in man/*.[1-9]; do
   verdict "$(basename "$page")" "$(lint "$page")"
+  [ "$(wc -l <"$page")" -le 2 ] || verdict "$(basename "$page")-rendered" "$(rendered "$page")"
 done
 
-# References to pages of this directory.
-missing=$(for ref in $(sed -n 's/^\.Xr \([^ ]*\) \([0-9]\).*/\1.\2/p; s/^.* Xr \([^ ]*\) \([0-9]\).*/\1.\2/p' man/*.[1-9] |
-  grep -E '^(MPIX|goal|sched)' | sort -u); do [ -e "man/$ref" ] || echo "there is no man/$ref"; done)
-verdict references "$missing"
+# offends NAME TEXT: a page with the source on standard input, behind a head, is refused with TEXT; with an empty TEXT it is
+# accepted. So each rule of rendered.awk has a page that breaks it.
+offends() {
+  local found
+
+  { printf '.Dd January 1, 2026\n.Dt GOALC 1\n.Os\n.Sh NAME\n.Nm goalc\n.Nd a page\n'; cat; } >"$tmp/offender.1"
+  found=$(rendered "$tmp/offender.1")
+  verdict "offender-$1" "$({ [ "${2:+1}" = "${found:+1}" ] && grep -qF -- "$2" <<<"$found"; } ||
+    echo "not '$2' but: ${found:-nothing}")"
+}
+offends none '' <<'END'
+.Sh SYNOPSIS
+.Nm
+.Fl Fl stats Oo Fl Fl json Oc | Fl Fl dump
+.Ar input
+.Op Fl n Ar ranks
+.Nm
+.Fl Fl help
+.Sh DESCRIPTION
+In a page of
+.Xr goal 5 ,
+.Fl D Ar name
+is
+.Ql -of ( x ) Nm tag(9)
+and
+.Fl T No of Xr goalc 1 .
+.Bl -tag -width Ds
+.It Fl D Ar name Ns Oo @ Ns Ar rank Oc
+No tag.
+.El
+.Bd -literal
+$ an example with a line that is longer than a page is wide, as examples may be if they must: <in place>
+.Ed
+END
+offends heading 'taken for the macro In: <place>' <<'END'
+.Sh DESCRIPTION
+.Ss In place
+Text.
+END
+offends glued 'the word -ranks is rendered as an option' <<'END'
+.Sh DESCRIPTION
+268435456 ranks in
+.Nm
+.Fl n ; 2048 ranks for a binary
+END
+offends glued-word 'the word -of is rendered as an option' <<'END'
+.Sh DESCRIPTION
+.Pq as for Fl T of Xr goalc 1
+END
+offends joined 'the option --dump is glued' <<'END'
+.Sh DESCRIPTION
+.Fl Fl dump Ns prints.
+END
+offends forms 'are these two forms?' <<'END'
+.Sh SYNOPSIS
+.Nm
+.Fl Fl verify
+.Ar input
+.Op Fl o Ar output
+.Fl Fl select Ar collective
+.Sh DESCRIPTION
+Text.
+END
+offends synopsis 'the synopsis is empty' <<'END'
+.Sh SYNOPSIS
+.Sh DESCRIPTION
+Text.
+END
+offends reference 'there is no page sched(7)' <<'END'
+.Sh DESCRIPTION
+See
+.Xr sched 7 .
+END
+offends macro 'the macro Ns is rendered as a word' <<'END'
+.Sh DESCRIPTION
+The range
+.Ql x
+Ns y.
+END
+offends blank 'a stray blank' <<'END'
+.Sh DESCRIPTION
+.Bl -tag -width Ds
+.It Fl Fl hosts Ar name Oo : Ns Ar k Oc
+Text.
+.El
+END
+offends long 'more than 80 columns' <<'END'
+.Sh SYNOPSIS
+.Bd -literal
+typedef enum MPIX_Sched_way MPIX_Sched_energy_fn(const struct MPIX_Sched_energy_info *info, void *arg);
+.Ed
+.Sh DESCRIPTION
+Text.
+END
+offends display 'does not fit on its line' <<'END'
+.Sh DESCRIPTION
+.Dl $ goalc --emit=promela schedules/bcast_chain.goal -n 4 -D root=0 -D count=8 -T lower-smcq
+END
+offends column 'a column is too narrow' <<'END'
+.Sh DESCRIPTION
+.Bl -column "kind" "recv-reduce-with" "read and written, b = received op b" "second"
+.It Sy kind Ta Sy op Ta Sy first range Ta Sy second range
+.El
+END
 
 # The headers and section 3 say the same.
 functions=$(cat include/*.h | grep -v '^typedef' | grep -o 'MPIX_Sched_[a-z_]*(' | tr -d '(' | sort -u)
@@ -91,15 +218,7 @@ verdict collectives-goal.5 "$(sed -n 's/^schedule \([A-Za-z_]*\).*/\1/p' compile
 verdict statistics-goalc.1 "$("$goalc" --stats -n 4 schedules/bcast_binomial.goal | while read -r s _; do
   words_of man/goalc.1 Va | grep -qx "$s" || echo "the statistic $s is not in the page"; done)"
 
-# The options of a program and those of the lists in its page, each with a + if it takes an argument.
-options_of_help() {
-  sed -n 's/^  \(-.\{37\}\).*/\1/p' | awk '{ i = 1; while ($i ~ /,$/) i++
-    for (k = 1; k <= i; k++) { sub(/,$/, "", $k); print $k (NF > i ? "+" : "") } }' | sort -u
-}
-options_of_page() {
-  awk '/^\.It Fl / { for (i = 2; i < NF; i++) if ($i == "Fl") {
-      o = $(i + 1) == "Fl" ? "--" $(i += 2) : "-" $(++i); print o (i < NF && $(i + 1) != "," ? "+" : "") } }' "$1" | sort -u
-}
+# The options of a program, and those of the list that its page is rendered to.
 # differ HELP PAGE : options that only one of them has
 differ() {
   comm -23 "$1" "$2" | sed 's/$/ is not in the page/'
@@ -107,8 +226,8 @@ differ() {
 }
 for program in goalc goalrun; do
   [ -x "$build/bin/$program" ] || { echo "skipped: $program is not built"; continue; }
-  "$build/bin/$program" --help | options_of_help >"$tmp/help"
-  options_of_page "man/$program.1" >"$tmp/page"
+  options_of_help "$program" >"$tmp/help"
+  rendered "man/$program.1" 1 | sort -u >"$tmp/page"
   verdict "options-$program.1" "$([ -s "$tmp/help" ] || echo "--help shows no options"; differ "$tmp/help" "$tmp/page")"
   # An option that only one of them has is found, and so is one whose argument only one of them has.
   sed '1d; 2s/$/+/' "$tmp/page" >"$tmp/other"
