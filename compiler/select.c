@@ -360,19 +360,13 @@ int select_path(const struct select *s, const struct select_row *row, char **pat
 {
 	const char *table = s->tables.at[row->table].path, *slash = strrchr(table, '/');
 	struct text t = { 0 };
-	char *installed;
+	char *dir;
 	int err;
 
 	if (slash && row->file[0] != '/')
 		text_add(&t, "%.*s", (int)(slash + 1 - table), table);
-	text_add(&t, "%s", row->file);
-	err = text_take(&t, path);
-	if (err || !access(*path, R_OK) || strchr(row->file, '/'))
-		return err;
-	err = install_find(row->file, &installed);
-	if (!err && installed) {
-		free(*path);
-		*path = installed;
-	}
+	err = text_take(&t, &dir);
+	err = err ? err : install_path(dir, row->file, path);
+	free(dir);
 	return err;
 }

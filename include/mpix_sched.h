@@ -99,7 +99,8 @@ MPIX_SCHED_API int MPIX_Sched_dealloc(MPIX_Sched_ctx ctx, void *ptr);
 
 /* ---- schedules ---- */
 
-/* Loads a binary, or compiles a text, from a file. */
+/* Loads a binary, or compiles a text, from a file. A path without a slash that names no file is the name of an installed
+ * schedule. */
 MPIX_SCHED_API int MPIX_Sched_load(MPIX_Sched_ctx ctx, const char *path, MPIX_Sched *sched);
 /* Like MPIX_Sched_load, from memory, which it copies. Messages use `name` as the name of a file. */
 MPIX_SCHED_API int MPIX_Sched_load_mem(MPIX_Sched_ctx ctx, const char *name, const void *data, size_t size,
@@ -202,7 +203,7 @@ struct MPIX_Sched_param {
 struct MPIX_Sched_bind {
 	size_t struct_size; /* sizeof, set by the caller */
 	void *const *buffers; /* address of each buffer of the schedule, or IN_PLACE; NULL for scratch and unused buffers */
-	size_t nbuffers;
+	size_t nbuffers; /* the buffers after these count as NULL */
 	size_t count; /* elements of the datatype per block; 1 in plain GOAL */
 	enum MPIX_Sched_basic basic; /* datatype, if type is NULL */
 	MPIX_Sched_type type;

@@ -4,6 +4,7 @@
 
 #include "runtime/context.h"
 #include "util/file.h"
+#include "util/install.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -78,7 +79,16 @@ int rt_sched_load(struct mpix_sched_ctx *ctx, const char *path, const struct com
 
 int MPIX_Sched_load(MPIX_Sched_ctx ctx, const char *path, MPIX_Sched *sched)
 {
-	return ctx && path && sched ? rt_sched_load(ctx, path, &plainly, sched) : MPIX_SCHED_ERR_ARG;
+	char *found;
+	int rc;
+
+	if (!ctx || !path || !sched)
+		return MPIX_SCHED_ERR_ARG;
+	if (install_path("", path, &found))
+		return -rt_fail(ctx, -ERR_NOMEM);
+	rc = rt_sched_load(ctx, found, &plainly, sched);
+	free(found);
+	return rc;
 }
 
 int MPIX_Sched_load_mem(MPIX_Sched_ctx ctx, const char *name, const void *data, size_t size, MPIX_Sched *sched)

@@ -60,3 +60,21 @@ int install_find(const char *name, char **path)
 	try_path(GOAL_SCHEDDIR, "", name, path, &err);
 	return err;
 }
+
+int install_path(const char *dir, const char *name, char **path)
+{
+	struct text t = { 0 };
+	char *installed;
+	int err;
+
+	text_add(&t, "%s%s", dir, name);
+	err = text_take(&t, path);
+	if (err || !*name || strchr(name, '/') || !access(*path, F_OK))
+		return err;
+	err = install_find(name, &installed);
+	if (err || installed) {
+		free(*path);
+		*path = installed;
+	}
+	return err;
+}

@@ -157,6 +157,10 @@ done
 # As texts: at most 60 lines of at most 118 columns, and no six statements in a row that stand in two places.
 long=$(awk 'FNR > 60 || length > 118 { print FILENAME ":" FNR; nextfile }' schedules/*.goal )
 check "schedules.short $long" [ -z "$long" ]
+# A program may leave out the scratch buffers, because they are declared last.
+early=$(awk 'FNR == 1 { scratch = 0 } /^buffer/ && $2 != "scratch" && scratch { print FILENAME } /^buffer scratch/ { scratch = 1 }
+	/^rank/ { scratch = 0 }' schedules/*.goal)
+check "schedules.scratch_last $early" [ -z "$early" ]
 twice()
 {
 	awk '

@@ -28,6 +28,10 @@ lie bcast 2 'the buffer data has 4096 elements, in MPI_Bcast it has 64' <<-'END'
 	buffer inout data[count + 4032 * (count == 64)]
 	rank r of p { if r == root { for i = 1 to p - 1 { send data to (r + i) mod p } } else { recv data from root } }
 END
+# A file of the current directory comes before the installed schedule of that name.
+cp "$TMP/text" "$TMP/bcast_binomial.goal"
+check rt.own_file sh -c 'cd "$1" && timeout 60 "$2" lies bcast_binomial.goal 64 "the buffer data has 4096 elements"' sh "$TMP" \
+	"$BUILD/tests/rt-sizes"
 lie gather 2 'rank 0: the buffer all has 129 elements, in MPI_Gather it has 128' <<-'END'
 	schedule s(root = 0) implements MPI_Gather
 	buffer in mine[count]

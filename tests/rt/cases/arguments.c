@@ -221,10 +221,69 @@ static int declared(struct member *m)
 	return 0;
 }
 
+/* Scratch buffers at the end may be left out of `buffers`, and of `sizes`; other buffers that are used may not. */
+static int trailing(struct member *m)
+{
+	static const char text[] = "schedule s\nbuffer in mine[count]\nbuffer out theirs[count]\n"
+				   "buffer scratch one[count]\nbuffer scratch two[2 * count]\nrank r of p {\n"
+				   "  a: copy mine into one\n  b: copy one into two[0 +: count]\n  c: copy two[0 +: count] into theirs\n"
+				   "  b requires a\n  c requires b\n}\n";
+	MPIX_Sched s = case_load(m, text);
+	int mine[] = { 1, 2, 3, 4 }, theirs[4] = { 0 }, again[4] = { 0 };
+	/* No element follows the two that are given: valgrind and the sanitizers see a read beyond them. */
+	void *buffers[] = { mine, theirs }, *others[] = { mine, again };
+	struct MPIX_Sched_bind b = case_bind(buffers, 2, 4, MPIX_SCHED_INT32), wrong = b;
+	const size_t sizes[] = { 4, 4 };
+	MPIX_Sched_request req = NULL;
+	size_t n;
+
+	NEED(s);
+	b.sizes = sizes;
+	for (uint32_t i = 0; i < 4; i++) {
+		CALL(MPIX_Sched_get_buffer_size(s, i, m->rank, m->size, &b, &n, NULL));
+		NEED(n == (i == 3 ? 8 : 4));
+	}
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	NEED(!memcmp(theirs, mine, sizeof mine));
+	NEED(MPIX_Sched_rebind(req, others, 1) == MPIX_SCHED_ERR_ARG && case_detail_has(m, "the buffer theirs is not given"));
+	CALL(MPIX_Sched_rebind(req, others, 2));
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	NEED(!memcmp(again, mine, sizeof mine));
+	CALL(MPIX_Sched_free(&req));
+	wrong.nbuffers = 1;
+	NEED(refused(m, s, &wrong, MPIX_SCHED_ERR_ARG, "the buffer theirs is not given"));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* A name without a slash is that of an installed schedule, if no such file is in the current directory. */
+static int installed(struct member *m)
+{
+	static const char *const missing[] = { "no_such.goal", "./bcast_binomial.goal", "schedules/../bcast_binomial.goal", "" };
+	struct MPIX_Sched_info info = { .struct_size = sizeof info };
+	MPIX_Sched s = NULL;
+
+	CALL(MPIX_Sched_load(m->ctx, "allreduce_ring.goal", &s));
+	CALL(MPIX_Sched_get_info(s, &info));
+	NEED(!strcmp(info.name, "allreduce_ring"));
+	CALL(MPIX_Sched_unload(&s));
+	/* This one imports others, which are beside it. */
+	CALL(MPIX_Sched_load(m->ctx, "allreduce_reduce_bcast.goal", &s));
+	CALL(MPIX_Sched_unload(&s));
+	for (size_t i = 0; i < ELEMENTS(missing); i++)
+		NEED(MPIX_Sched_load(m->ctx, missing[i], &s) == MPIX_SCHED_ERR_SYS && case_detail_has(m, missing[i]));
+	return 0;
+}
+
 const struct test_case argument_cases[] = {
 	{ .name = "disagree", .fn = disagree, .sizes = { 2, 4 } },
 	{ .name = "sizes_differ", .fn = sizes_differ, .sizes = { 2, 3 } },
 	{ .name = "arguments", .fn = arguments, .sizes = { 1 } },
 	{ .name = "declared", .fn = declared, .sizes = { 1 } },
+	{ .name = "trailing", .fn = trailing, .sizes = { 1 } },
+	{ .name = "installed", .fn = installed, .sizes = { 1 } },
 	{ .name = NULL },
 };
