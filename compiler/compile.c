@@ -285,7 +285,7 @@ static int transform_unit(struct unit *u)
 		err = make_concrete(u);
 	for (uint32_t i = 0; !u->o->nranks && !u->o->parametric && i < u->b.nparams; i++)
 		if (arg_row(&u->rows, 0)[i].known) {
-			u->program.params.at[i].has_default = 1;
+			u->program.params.at[i].has_default = BIN_NUMBER;
 			u->program.params.at[i].value = arg_row(&u->rows, 0)[i].value;
 		}
 	return err || !list || passes_global(list) ? err : keep_string(u->out, list, &u->out->meta.passes);

@@ -254,7 +254,10 @@ static void add_value(struct text *t, const struct proof *p, uint32_t i)
 			text_add(t, "%s by rank", name);
 			return;
 		}
-	text_add(t, "%s = %" PRId64, name, v->known ? v->value : p->s.b.params[i].value);
+	if (!v->known && p->s.b.params[i].has_default == BIN_COMPUTED)
+		text_add(t, "%s by default", name);
+	else
+		text_add(t, "%s = %" PRId64, name, v->known ? v->value : p->s.b.params[i].value);
 	for (size_t k = 1; v->elem && k < v->n && k < 8; k++)
 		text_add(t, k == 7 ? ",..." : ",%" PRId64, v->elem[k]);
 }

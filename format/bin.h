@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define BIN_MAGIC "\x89GSB\r\n\x1a\n"
-#define BIN_VERSION 6u
+#define BIN_VERSION 7u
 /* The field min_reader of a binary is the highest of these versions that it needs. */
 #define BIN_MIN_READER 1u /* needed by any binary */
 #define BIN_RESULT_READER 2u /* needed by a result, calls, the flag commutative, or a buffer that may be in place */
@@ -35,6 +35,7 @@
 #define BIN_QUEUES_READER 4u /* needed by QUEUES: readers of version 3 do not know posted queues and ARMW */
 #define BIN_GETS_READER 5u /* needed by GET entries in QUEUES */
 #define BIN_ASSERT_READER 6u /* needed by the instructions ASSERT, LENGTH and COPYIN */
+#define BIN_GIVEN_READER 7u /* needed by the instruction GIVEN, and so by a computed default */
 #define BIN_ANY UINT32_MAX
 #define BIN_NONE UINT32_MAX
 #define BIN_NOREG UINT16_MAX
@@ -133,12 +134,15 @@ struct bin_buffer {
 	uint16_t inplace; /* index + 1 of the buffer in which this one may be in place; 0: none */
 };
 
+/* Whether a parameter has a default. The program computes a BIN_COMPUTED one where GIVEN says that there is no value. */
+enum bin_has { BIN_NO_DEFAULT, BIN_NUMBER, BIN_COMPUTED, BIN_HAS };
+
 struct bin_param {
 	uint32_t name; /* string */
 	uint8_t scope; /* enum bin_scope */
-	uint8_t vector, has_default;
+	uint8_t vector, has_default; /* has_default: enum bin_has */
 	uint8_t elements; /* length of a vector that has a default; else 0 */
-	int64_t value; /* default value; for a vector, the default of each element */
+	int64_t value; /* default value, a number; for a vector, the default of each element */
 };
 
 /* One instruction of a program, 8 bytes:

@@ -119,8 +119,11 @@ static int check_tables(const struct bin *b)
 	for (uint32_t i = 0; i < b->nparams; i++) {
 		const struct bin_param *p = &b->params[i];
 
-		if (!str_ok(b, p->name) || p->scope >= BIN_SCOPES || p->vector > 1 || p->has_default > 1 ||
+		if (!str_ok(b, p->name) || p->scope >= BIN_SCOPES || p->vector > 1 || p->has_default >= BIN_HAS ||
 		    (p->elements != 0) != (p->vector && p->has_default))
+			return -ERR_CORRUPT;
+		if (p->has_default == BIN_COMPUTED &&
+		    (p->vector || p->scope == BIN_ROOTONLY || i == m->root || !(m->flags & BIN_F_PARAMETRIC)))
 			return -ERR_CORRUPT;
 	}
 	if (m->root != BIN_NONE && b->params[m->root].vector)
@@ -206,7 +209,7 @@ static bool word_ok(const struct bin *b, const struct bin_word *w)
 			break;
 		case 'p':
 			if (w->b >= b->nparams ||
-			    b->params[w->b].vector != (w->op != BIN_PARAM && w->op != BIN_PARAM_OF))
+			    b->params[w->b].vector != (w->op != BIN_PARAM && w->op != BIN_PARAM_OF && w->op != BIN_GIVEN))
 				return false;
 			used |= 2;
 			break;

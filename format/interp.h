@@ -175,6 +175,7 @@ L_MOV: SET(reg[w->b], is_number(m, w->b));
 L_PARAM:
 L_ELEM:
 L_VECLEN:
+L_GIVEN:
 L_PARAM_OF:
 L_ELEM_OF: CHECK(load_param(m, w, from));
 L_LENGTH: CHECK(check_length(m, w));

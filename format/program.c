@@ -125,7 +125,7 @@ static int param_value(struct machine *m, const struct bin_args *args, uint32_t 
 		}
 		m->sp->what = i;
 	}
-	if (p->has_default) {
+	if (p->has_default == BIN_NUMBER) {
 		const struct bin_arg v = bin_default(p);
 
 		/* field by field: a copy of a structure whose fields have just been stored takes many times as long */
@@ -164,6 +164,10 @@ int machine_param(struct machine *m, const struct bin_word *w)
 	int err = param_of(m, w, &arg);
 	int64_t i;
 
+	if (w->op == BIN_GIVEN && (!err || err == -ERR_PARAM)) {
+		m->reg[w->a] = !err;
+		return 0;
+	}
 	if (err)
 		return err;
 	switch (w->op) {

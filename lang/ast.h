@@ -158,6 +158,11 @@ struct goal_param {
 	struct goal_expr *value; /* default, or NULL */
 };
 
+/* Stores the number that an expression stands for. Returns false if it is no number with or without a minus. */
+bool goal_number(const struct goal_expr *e, int64_t *out);
+/* True if the default of a parameter is an expression, not a number. */
+bool goal_computed(const struct goal_param *p);
+
 enum goal_mode { GOAL_IN, GOAL_OUT, GOAL_INOUT, GOAL_SCRATCH };
 
 struct goal_buffer {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Entry points of the two parsers, and the functions that their lexers share (lang/lex.h). */
+#include "format/bin.h"
 #include "lang/lex.h"
 #include "util/err.h"
 #include "util/text.h"
@@ -317,4 +318,21 @@ int goal_parse_text(struct goal_diags *d, unsigned file, struct goal_text *t)
 	struct goal_lex x = { .diags = d, .at = { 1, 1, (uint16_t)file }, .text = t, .last_import = &t->imports };
 
 	return run_parser(&x, goal_param_lex_init_extra, goal_param_lex_destroy, goal_param_parse);
+}
+
+bool goal_number(const struct goal_expr *e, int64_t *out)
+{
+	const bool minus = e->kind == GOAL_E_UNARY && e->fn == BIN_NEG;
+
+	if (minus)
+		e = e->arg[0];
+	*out = minus ? -e->num : e->num;
+	return e->kind == GOAL_E_NUM;
+}
+
+bool goal_computed(const struct goal_param *p)
+{
+	int64_t number;
+
+	return p->value && !goal_number(p->value, &number);
 }

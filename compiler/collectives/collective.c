@@ -51,6 +51,9 @@ static int map_params(struct claim *c, struct ir_fault *fault)
 		if (k < c->b->nparams && c->b->params[k].vector != p->vector)
 			return wrong(c, fault, "the parameter %s is %s in %s", name, p->vector ? "a vector" : "one number",
 				     c->name);
+		if (k < c->b->nparams && c->b->params[k].has_default == BIN_COMPUTED)
+			return wrong(c, fault, "the parameter %s belongs to %s, so that its default cannot be computed", name,
+				     c->name);
 	}
 	return 0;
 }
@@ -185,7 +188,7 @@ bool claim_values(const struct claim *c, const struct bin_arg *row, struct bin_a
 		const struct bin_param *p = k < c->b->nparams ? &c->b->params[k] : NULL;
 
 		out[i] = p && row ? row[k] : (struct bin_arg){ 0 };
-		if (p && !out[i].known && p->has_default)
+		if (p && !out[i].known && p->has_default == BIN_NUMBER)
 			out[i] = bin_default(p);
 		others |= out[i].known && i != c->def.meta->root &&
 			  (d->vector || !d->has_default || d->value != out[i].value);

@@ -240,13 +240,25 @@ static bool needs_newer_reader(const struct ir_image *im)
 	return inplace || im->windows.n || im->calls.n || im->meta.result || im->meta.flags & BIN_F_COMMUTATIVE;
 }
 
-/* True if a reader of version 5 would misread the binary. */
-static bool newest(const struct ir_image *im)
+/* Returns the version of the reader that the instructions need, from those that came after version 5; 0 if none does. */
+static unsigned reader_of_code(const struct ir_image *im)
 {
-	for (size_t i = 0; i < im->code.n; i++)
-		if (im->code.at[i].op == BIN_ASSERT || im->code.at[i].op == BIN_LENGTH || im->code.at[i].op == BIN_COPYIN)
-			return true;
-	return false;
+	unsigned reader = 0;
+
+	for (size_t i = 0; i < im->code.n && reader < BIN_GIVEN_READER; i++)
+		switch (im->code.at[i].op) {
+		case BIN_GIVEN:
+			reader = BIN_GIVEN_READER;
+			break;
+		case BIN_ASSERT:
+		case BIN_LENGTH:
+		case BIN_COPYIN:
+			reader = BIN_ASSERT_READER;
+			break;
+		default:
+			break;
+		}
+	return reader;
 }
 
 static void add_part(struct parts *p, uint32_t type, const void *at, size_t len)
@@ -329,10 +341,11 @@ static void write_around(const struct ir_image *im, const struct parts *p, size_
 {
 	struct bin_header *h = (struct bin_header *)(void *)out;
 	struct bin_section *s = (struct bin_section *)(void *)(h + 1);
+	const unsigned reader = reader_of_code(im);
 
 	memcpy(h->magic, BIN_MAGIC, 8);
 	h->version = BIN_VERSION;
-	h->min_reader = newest(im) ? BIN_ASSERT_READER :
+	h->min_reader = reader ? (uint16_t)reader :
 			im->gets   ? BIN_GETS_READER :
 			im->qdir.n ? BIN_QUEUES_READER :
 			needs_newer_reader(im)  ? BIN_RESULT_READER :

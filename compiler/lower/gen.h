@@ -158,6 +158,13 @@ void gen_block_of(struct gen *g, const struct goal_stmt *s);
 /* Sets buffer and offset of range k of template t, and stores the register that holds the length in *len. */
 void gen_range(struct gen *g, const struct goal_range *range, bool write, struct bin_tmpl *t, unsigned k, uint16_t *len);
 
+/* ---- gen_default.c ---- */
+
+/* Fills in the default of parameter number `index` of the schedule that is compiled, and reports a default that cannot be. */
+void gen_default(struct gen *g, const struct goal_param *p, unsigned index, struct bin_param *out);
+/* Makes variables of the parameters of the schedule that is compiled whose defaults are computed. */
+void gen_defaults(struct gen *g);
+
 /* ---- gen_inplace.c ---- */
 
 /* Finds the buffer that may be in place, and adds its parameter. */

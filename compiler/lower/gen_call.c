@@ -270,16 +270,24 @@ static void gen_windows(struct gen *g, const struct range *r)
 }
 
 /* Makes variables of the parameters that are numbers. Vectors and rootonly parameters are looked up in the caller instead,
- * at each use. */
+ * at each use. Defaults that are computed come later, because they are expressions of the called schedule. */
 static void gen_args(struct gen *g, const struct goal_call *c, const struct goal_schedule *s)
 {
 	for (const struct goal_param *p = s->params; p; p = p->next) {
 		const struct goal_named *a = find_named(g, c, p->name);
 		const struct goal_expr *e = a ? a->expr : p->value;
 
-		if (!p->length && p->scope != GOAL_ROOTONLY)
+		if (!p->length && p->scope != GOAL_ROOTONLY && (a || !goal_computed(p)))
 			gen_add_var(g, p->name, gen_expr(g, e, GEN_ANY), true);
 	}
+}
+
+/* Makes variables of the parameters that the call leaves out, and whose defaults are computed. */
+static void gen_left_out(struct gen *g, const struct goal_call *c)
+{
+	for (const struct goal_param *p = g->scope->s->params; p; p = p->next)
+		if (goal_computed(p) && !find_named(g, c, p->name))
+			gen_add_var(g, p->name, gen_kept(g, p->value, NULL), true);
 }
 
 /* Generates the value "inplace" of the entered schedule: the argument of the call, or 0 if it gives none. */
@@ -430,6 +438,7 @@ static void gen_expansion(struct gen *g, const struct goal_stmt *s, const struct
 	gen_add_var(g, callee->rank, in.rank, true);
 	gen_add_var(g, callee->size, in.size, true);
 	gen_add_var(g, "count", in.count, true);
+	gen_left_out(g, c);
 	gen_inplace(g, c);
 	gen_check_params(g);
 	gen_windows(g, ranges);

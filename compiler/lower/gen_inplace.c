@@ -9,7 +9,7 @@ static const char word[] = "inplace";
 
 void gen_inplace_param(struct gen *g)
 {
-	struct bin_param p = { .scope = BIN_LOCAL, .has_default = 1 };
+	struct bin_param p = { .scope = BIN_LOCAL, .has_default = BIN_NUMBER };
 	unsigned index;
 
 	for (const struct goal_buffer *b = g->scope->s->buffers; b; b = b->next) {

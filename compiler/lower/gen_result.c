@@ -44,6 +44,8 @@ uint16_t gen_of(struct gen *g, const struct goal_expr *e, uint16_t into)
 		gen_error(g, e->loc, "unknown-param", "no rank knows %s of another: this belongs into the result", what->name);
 	else if (!p || !p->length != (what->kind == GOAL_E_NAME))
 		gen_error(g, what->loc, "name", "there is no such parameter %s", what->name);
+	else if (goal_computed(p))
+		gen_error(g, what->loc, "name", "the default of %s is computed, so that no rank knows the value of another", p->name);
 	if (what->kind == GOAL_E_INDEX)
 		i = gen_expr(g, what->arg[0], GEN_ANY);
 	gen_into(g, e->arg[1], r);

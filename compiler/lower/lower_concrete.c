@@ -397,7 +397,7 @@ int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool 
 		const struct bin_arg *row = args->by_rank ? args->by_rank[0] : args->args;
 		const struct bin_arg *a = row ? &row[b->meta->root] : NULL;
 		struct bin_param p = { .scope = BIN_GLOBAL,
-				       .has_default = 1,
+				       .has_default = BIN_NUMBER,
 				       .value = a && a->known ? a->value : b->params[b->meta->root].value };
 
 		s = ir_image_string(out, "root");

@@ -250,21 +250,8 @@ static void gen_params(struct gen *g)
 		gen_find_param(g, g->scope->s, p->name, &first);
 		if (first != index || !strcmp(p->name, "count") || gen_find_var(g, p->name))
 			gen_error(g, p->loc, "name", "%s is declared twice", p->name);
-		if (p->value) {
-			bool minus = p->value->kind == GOAL_E_UNARY && p->value->fn == BIN_NEG;
-			const struct goal_expr *v = minus ? p->value->arg[0] : p->value;
-
-			out.has_default = 1;
-			out.value = minus ? -v->num : v->num;
-			if (p->length && (p->length->kind != GOAL_E_NUM || p->length->num < 1 || p->length->num > UINT8_MAX))
-				gen_error(g, p->length->loc, "name",
-					  "the length of the vector %s is no number from 1 to 255, so it cannot have a default",
-					  p->name);
-			else if (p->length)
-				out.elements = (uint8_t)p->length->num;
-			if (v->kind != GOAL_E_NUM)
-				gen_error(g, p->value->loc, "name", "the default of %s is not a number", p->name);
-		}
+		if (p->value)
+			gen_default(g, p, index, &out);
 		if (!strcmp(p->name, "root")) {
 			g->im->meta.root = index;
 			if (p->length || p->scope != GOAL_GLOBAL)
@@ -348,6 +335,7 @@ static void gen_prologue(struct gen *g)
 		gen_emit(g, (struct bin_word){ .op = BIN_PARAM, .a = root, .b = (uint16_t)g->im->meta.root });
 		gen_add_var(g, "root", root, true);
 	}
+	gen_defaults(g);
 	gen_inplace_value(g);
 	gen_check_params(g);
 	for (const struct goal_buffer *b = g->scope->s->buffers; b; b = b->next, out++, n++) {

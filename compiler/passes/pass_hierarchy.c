@@ -359,9 +359,11 @@ static bool may_apply(struct hierarchy *h, const struct collective *c)
 	else if (c->twice && !h->inplace)
 		refuse(h, "it is to be called in place, and has no buffer that says inplace");
 	for (const struct goal_param *p = s->params; p; p = p->next)
-		if (p->length || p->scope == GOAL_ROOTONLY)
+		if (p->length || p->scope == GOAL_ROOTONLY || goal_computed(p))
 			refuse(h, "the parameter %s is %s", p->name,
-			       p->length ? "a vector, and may be about all ranks" : "known to the root only");
+			       p->length		   ? "a vector, and may be about all ranks" :
+			       p->scope == GOAL_ROOTONLY ? "known to the root only" :
+							     "computed by default, and may be about all ranks");
 	return !goal_diags_errors(h->d);
 }
 

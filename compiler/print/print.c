@@ -510,8 +510,10 @@ int print_dump(const struct bin *b, const struct ir_graph *g, char **out)
 			text_add(&t, "[%u]", p->elements);
 		else if (p->vector)
 			text_add(&t, "[]");
-		if (p->has_default)
+		if (p->has_default == BIN_NUMBER)
 			text_add(&t, " = %" PRId64, p->value);
+		else if (p->has_default)
+			text_add(&t, " = computed");
 		text_add(&t, "\n");
 	}
 	for (uint32_t pc = 0; !g && pc < b->ncode; pc++)

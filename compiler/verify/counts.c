@@ -57,7 +57,7 @@ static int add_numbers(struct counts *c, const struct bin *b, uint32_t size, con
 
 		if (row && row[i].known)
 			err = add(c, row[i].value);
-		else if (p->has_default)
+		else if (p->has_default == BIN_NUMBER)
 			err = add(c, p->value);
 	}
 	for (int64_t k = -1; k <= 1 && !err; k++)

@@ -24,15 +24,15 @@ static const char bcast[] =
 	"  }\n"
 	"}\n";
 
-/* Every instruction, every kind of op, constants, assertions, 2-D labels, vectors, one with a default. */
+/* Every instruction, every kind of op, constants, assertions, 2-D labels, vectors, one with a default, computed defaults. */
 static const char rich[] =
-	"schedule rich(root = 0, n = 2, w[p], d[2] = -3)\n"
+	"schedule rich(root = 0, n = 2, w[p], d[2] = -3, e = 4 * n, local f = r - e)\n"
 	"buffer inout a[count + 8]\n"
 	"buffer in b[count + 8]\n"
 	"buffer scratch t[w[r] + 4]\n"
 	"rank r of p {\n"
 	"  x = 5000000000 + root - (3 * n) / 2 mod 7 + (1 << 3 >> 1 & 6 | 1 xor 2) + ~(-1)\n"
-	"  y = (x > 4 and r >= 0 or p < 1) ? min(1, max(0, r)) : abs(popcount(x))\n"
+	"  y = (x > 4 and r >= 0 or p < 1) ? min(1, max(0, r)) : abs(popcount(x - f))\n"
 	"  assert x > 0, \"positive\"\n"
 	"  for i = 0 to 1 {\n"
 	"    c[i, r]: calc y + lowbit(12) + ceillog2(9) + log2(9) + side(60, 3) + d[1] tag i level i cpu 1 nic 2\n"
@@ -401,6 +401,44 @@ static void queues(void)
 	CU_ASSERT_EQUAL(bin_check_queues(&b, 1), -ERR_CHECKSUM);
 	CU_ASSERT_EQUAL(bin_check_queues(&b, 3), -ERR_CORRUPT);
 	free(m.at);
+}
+
+/* Computed defaults need a reader of version 7; they belong to parametric binaries, and to parameters that are one number, known
+ * to all, and not the root. */
+static void computed_defaults(void)
+{
+	struct image m = make(rich, 0, true, NULL), old = make(bcast, 0, true, NULL), fixed = make(rich, 5, true, &w_define);
+	struct bin_param *p;
+	struct bin b;
+
+	CU_ASSERT_EQUAL(((const struct bin_header *)(const void *)m.at)->min_reader, 7);
+	CU_ASSERT_EQUAL(((const struct bin_header *)(const void *)old.at)->min_reader, 1);
+	CU_ASSERT_EQUAL(((const struct bin_header *)(const void *)fixed.at)->min_reader, 1);
+	CU_ASSERT_EQUAL_FATAL(bin_open(&b, m.at, m.size), 0);
+	CU_ASSERT_EQUAL_FATAL(b.nparams, 6);
+	p = (struct bin_param *)(uintptr_t)b.params;
+	CU_ASSERT(p[0].has_default == BIN_NUMBER && !p[2].has_default && p[4].has_default == BIN_COMPUTED &&
+		  p[5].has_default == BIN_COMPUTED);
+	for (int i = 0; i < 4; i++) {
+		const struct bin_param was = p[i == 1 ? 0 : i == 2 ? 2 : 4];
+		struct bin_param *q = &p[i == 1 ? 0 : i == 2 ? 2 : 4];
+
+		if (i == 0)
+			q->has_default = BIN_HAS;
+		else if (i == 3)
+			q->scope = BIN_ROOTONLY;
+		else
+			q->has_default = BIN_COMPUTED; /* of the root, and of a vector */
+		repair(m.at, m.size);
+		CU_ASSERT_EQUAL(bin_check(m.at, m.size), -ERR_CORRUPT);
+		*q = was;
+	}
+	repair(m.at, m.size);
+	CU_ASSERT_EQUAL(bin_check(m.at, m.size), 0);
+	CU_ASSERT_EQUAL_FATAL(bin_open(&b, fixed.at, fixed.size), 0);
+	free(m.at);
+	free(old.at);
+	free(fixed.at);
 }
 
 static void versions(void)
@@ -941,6 +979,7 @@ static const struct unit_test tests[] = {
 	{ "words_and_repaired", words_and_repaired },
 	{ "queues", queues },
 	{ "versions", versions },
+	{ "computed defaults", computed_defaults },
 	{ "misaligned", misaligned },
 	{ "sections", sections },
 	{ "wide", wide },

@@ -259,6 +259,37 @@ static int trailing(struct member *m)
 	return 0;
 }
 
+/* Defaults that are expressions are computed when the schedule is bound, from this number of ranks and these parameters. */
+static int computed(struct member *m)
+{
+	static const char text[] = "schedule s(n = p + 1, twice = 2 * n, local own = r * n)\n"
+				   "buffer inout a[twice * count]\nbuffer inout b[own]\nrank r of p { }\n";
+	MPIX_Sched s = case_load(m, text);
+	const int64_t three = 3, big = INT64_MAX;
+	struct MPIX_Sched_param n = { "n", &three, 1 }, twice = { "twice", &three, 1 }, huge = { "n", &big, 1 };
+	struct MPIX_Sched_bind b = case_bind(NULL, 0, 5, MPIX_SCHED_INT32), wrong = b;
+	size_t a = 0, own = 1;
+	MPIX_Sched_request req = NULL;
+
+	NEED(s);
+	for (int i = 0; i < 3; i++) {
+		const size_t p = (size_t)m->size, r = (size_t)m->rank, k = i == 1 ? 3 : p + 1;
+
+		b.params = i == 1 ? &n : &twice;
+		b.nparams = i != 0;
+		CALL(MPIX_Sched_get_buffer_size(s, 0, m->rank, m->size, &b, &a, NULL));
+		CALL(MPIX_Sched_get_buffer_size(s, 1, m->rank, m->size, &b, &own, NULL));
+		NEED(a == 5 * (i == 2 ? 3 : 2 * k) && own == r * k);
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		CALL(MPIX_Sched_free(&req));
+	}
+	wrong.params = &huge;
+	wrong.nparams = 1;
+	NEED(MPIX_Sched_init(s, m->group, &wrong, &req) == MPIX_SCHED_ERR_OVERFLOW);
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 /* A name without a slash is that of an installed schedule, if no such file is in the current directory. */
 static int installed(struct member *m)
 {
@@ -284,6 +315,7 @@ const struct test_case argument_cases[] = {
 	{ .name = "arguments", .fn = arguments, .sizes = { 1 } },
 	{ .name = "declared", .fn = declared, .sizes = { 1 } },
 	{ .name = "trailing", .fn = trailing, .sizes = { 1 } },
+	{ .name = "computed", .fn = computed, .sizes = { 1, 3 } },
 	{ .name = "installed", .fn = installed, .sizes = { 1 } },
 	{ .name = NULL },
 };
