@@ -96,7 +96,7 @@ struct goal_range {
 	struct goal_range *next; /* next range among the arguments of a call */
 };
 
-/* An argument "name = expr" of a call. */
+/* An argument "name = expr" of a call, or a definition of a schedule. */
 struct goal_named {
 	struct goal_named *next;
 	const char *name;
@@ -182,6 +182,7 @@ struct goal_schedule {
 	bool commutative;
 	struct goal_loc loc;
 	struct goal_param *params;
+	struct goal_named *defines; /* definitions, which the sizes of buffers, the result and the body share */
 	struct goal_buffer *buffers;
 	const char *rank, *size; /* names r and p of "rank r of p" */
 	struct goal_loc rank_loc;

@@ -45,6 +45,7 @@ struct goal_lex {
 	struct goal_call *call;
 	struct goal_import **last_import; /* where the next import is linked in */
 	struct goal_buffer **last_buffer; /* where the next buffer of the schedule is linked in */
+	struct goal_named **last_define; /* where the next definition of the schedule is linked in */
 	struct goal_range **last_range; /* where the next range of the call is linked in */
 	bool calls; /* true if the statement is a call, which has its own keywords */
 	bool operand; /* true if the next word is an operand, and so a name */

@@ -157,6 +157,14 @@ decl:	T_NL
 		add_buffer(x, NEW(struct goal_buffer, .name = $3, .loc = @3, .mode = mode(x, $2, @2), .length = $5,
 				  .inplace = $8, .when = $9));
 	}
+	| T_IDENT '=' expr T_NL {
+		*x->last_define = NEW(struct goal_named, .name = $1, .loc = @1, .expr = $3);
+		x->last_define = &(*x->last_define)->next;
+	}
+	| T_IDENT T_IDENT { /* no definition, but a misspelt keyword */
+		goal_diag(x->diags, GOAL_ERROR, @1, "syntax", "expected \"buffer\", \"result\" or \"rank\", not \"%s\"", $1);
+		YYERROR;
+	}
 	| T_RESULT block T_NL {
 		once(x, x->schedule->result_loc.line, "result", @1);
 		x->schedule->result = $2;
@@ -510,6 +518,7 @@ static void begin(struct goal_lex *x, struct goal_loc at)
 		x->text->schedules = s;
 	x->text->last = x->schedule = s;
 	x->last_buffer = &s->buffers;
+	x->last_define = &s->defines;
 }
 
 static void import(struct goal_lex *x, const char *path, struct goal_loc at)

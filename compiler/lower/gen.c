@@ -8,6 +8,8 @@
 
 void gen_error(struct gen *g, struct goal_loc at, const char *check, const char *fmt, const char *name)
 {
+	if (g->again)
+		return;
 	at.file = (uint16_t)g->scope->source;
 	goal_diag(g->d, GOAL_ERROR, at, check, fmt, name);
 }

@@ -92,6 +92,7 @@ struct gen {
 	uint16_t is_inplace; /* register that is 1 if that buffer is in place, otherwise 0 */
 	struct bin_tmpl in_place; /* operand of INPLACE: the buffer, and the range that replaces it */
 	bool result; /* true while the result is generated, false while the ops are */
+	bool again; /* true while what precedes the body is generated again for the result: its errors are reported already */
 	struct goal_loc at; /* source location of the instructions being emitted */
 	jmp_buf nomem; /* where gen_no_memory() jumps to */
 };
@@ -164,6 +165,8 @@ void gen_range(struct gen *g, const struct goal_range *range, bool write, struct
 void gen_default(struct gen *g, const struct goal_param *p, unsigned index, struct bin_param *out);
 /* Makes variables of the parameters of the schedule that is compiled whose defaults are computed. */
 void gen_defaults(struct gen *g);
+/* Makes variables of the definitions of the schedule in g->scope. */
+void gen_definitions(struct gen *g);
 
 /* ---- gen_inplace.c ---- */
 

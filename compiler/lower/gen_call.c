@@ -439,6 +439,7 @@ static void gen_expansion(struct gen *g, const struct goal_stmt *s, const struct
 	gen_add_var(g, callee->size, in.size, true);
 	gen_add_var(g, "count", in.count, true);
 	gen_left_out(g, c);
+	gen_definitions(g);
 	gen_inplace(g, c);
 	gen_check_params(g);
 	gen_windows(g, ranges);

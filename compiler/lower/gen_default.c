@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Defaults of parameters. A default that is no number is computed: the program evaluates it once, before the sizes of
- * buffers, on ranks whose caller gives no value. */
+ * Values that a program computes first, before the sizes of buffers: defaults of parameters that are no numbers, on ranks
+ * whose caller gives no value, and the definitions of a schedule. */
 #include "compiler/lower/gen.h"
 
 #include <string.h>
@@ -81,5 +81,17 @@ void gen_defaults(struct gen *g)
 		gen_into(g, p->value, r);
 		gen_jump_here(g, end);
 		gen_add_var(g, p->name, r, true);
+	}
+}
+
+void gen_definitions(struct gen *g)
+{
+	unsigned index;
+
+	for (const struct goal_named *d = g->scope->s->defines; d; d = d->next) {
+		g->at = d->loc;
+		if (gen_find_param(g, g->scope->s, d->name, &index) || gen_find_var(g, d->name))
+			gen_error(g, d->loc, "name", "%s is declared twice", d->name);
+		gen_add_var(g, d->name, gen_kept(g, d->expr, NULL), true);
 	}
 }

@@ -336,6 +336,7 @@ static void gen_prologue(struct gen *g)
 		gen_add_var(g, "root", root, true);
 	}
 	gen_defaults(g);
+	gen_definitions(g);
 	gen_inplace_value(g);
 	gen_check_params(g);
 	for (const struct goal_buffer *b = g->scope->s->buffers; b; b = b->next, out++, n++) {
@@ -354,7 +355,9 @@ static uint32_t gen_code(struct gen *g, const struct goal_stmt *body)
 
 	g->nconsts = 0;
 	g->top = GEN_FIRST_VAR;
+	g->again = g->result;
 	gen_prologue(g);
+	g->again = false;
 	if (g->several)
 		g->hidden_size = gen_num(g, 0, gen_reg(g));
 	gen_block_of(g, body);
