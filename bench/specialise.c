@@ -29,7 +29,7 @@ struct image {
 static struct image compile(const char *name, uint32_t nranks)
 {
 	static const int64_t first = 0;
-	static const struct define root = { "root", -1, &first, 1 };
+	static const struct define root = { "root", -1, &first, 1, false };
 	struct compile_options o = { .nranks = nranks, .defines = &root,
 				     .ndefines = nranks && !strncmp(name, "bcast", 5) };
 	struct goal_diags *d = goal_diags_new();

@@ -148,7 +148,7 @@ static int verify_input(struct goalc *c)
 				      .ndefines = c->defines.v.n,
 				      .locs = c->locs.v.at,
 				      .progress = show_size };
-	struct verify_result result = { 0 };
+	struct verify_proofs proofs = { 0 };
 	char *text = NULL;
 	struct bin b;
 	int err = bin_open(&b, c->image, c->size), rc = EXIT_FAULT;
@@ -161,18 +161,18 @@ static int verify_input(struct goalc *c)
 		err = -ERR_SYNTAX;
 	}
 	asked.passes = c->locs.v.n && !c->output && c->passes ? passes_on_ops(c->passes) : NULL;
-	err = err ? err : verify_cases(c->diags, &b, &asked, &result);
+	err = err ? err : verify_values(c->diags, &b, &asked, &proofs);
 	show_size(0);
-	err = err ? err : verify_text(&b, c->input, &result, &text);
+	err = err ? err : verify_values_text(&b, c->input, &proofs, &text);
 	if (!err)
-		rc = c->output ? write_proved(c, &result) : EXIT_OK;
+		rc = c->output ? write_proved(c, &proofs.v.at[0].r) : EXIT_OK;
 	if (!err && !rc) {
 		fputs(text, stdout);
 		rc = option_flush("goalc");
 	}
 	if (err == -ERR_NOMEM)
 		no_memory();
-	verify_result_fini(&result);
+	verify_proofs_fini(&proofs);
 	free(text);
 	return rc;
 }

@@ -96,8 +96,8 @@ static const struct option_row rows[] = {
 	{ .letter = 'n', .arg = "RANKS[-RANKS]", .help = "for this number of ranks; a range with --verify", .take = take_range,
 	  FIELD(sizes), .min = 1, .max = 1 << 28, .without = "model" },
 	{ .letter = 'g', .help = "keep names and source lines", FIELD(debug), .without = "select|model" },
-	{ .letter = 'D', .arg = "NAME[@RANK]=VALUE[,VALUE...]", .help = "the value of a parameter", .take = take_define,
-	  FIELD(defines), .without = "model" },
+	{ .letter = 'D', .arg = "NAME[@RANK]=VALUE[,VALUE...]", .help = "the value of a parameter; with --verify also a range A-B",
+	  .take = take_define, FIELD(defines), .max = 1, .without = "model" },
 	{ .letter = 'T', .arg = "PASS[:KEY=VALUE[,KEY=VALUE...]]", .help = "apply a pass", .take = take_pass, FIELD(passes),
 	  .without = "select|model" },
 	{ .letter = 'W', .arg = "[no-]CHECK", .help = "turn a check on, or off", .take = take_check, FIELD(checks_off),
@@ -188,6 +188,23 @@ static int check_schedule(struct goalc *c, const struct command_words *w)
 	return 0;
 }
 
+/* Checks the ranges of -D: at most one, and only with --verify. */
+static int check_ranges(const struct goalc *c)
+{
+	const char *first = NULL;
+
+	for (size_t i = 0; i < c->defines.v.n; i++) {
+		const struct define *d = &c->defines.v.at[i];
+
+		if (d->range && c->action != VERIFY)
+			return usage("-D %s takes a value; a range is for --verify", d->name);
+		if (d->range && first)
+			return usage("one option -D can have a range, not both %s and %s", first, d->name);
+		first = d->range ? d->name : first;
+	}
+	return 0;
+}
+
 int goalc_options(struct goalc *c, int argc, char **argv, bool *done)
 {
 	struct command_words w;
@@ -200,6 +217,9 @@ int goalc_options(struct goalc *c, int argc, char **argv, bool *done)
 		return usage("--%s takes no input file", c->asked);
 	if (c->sizes.last != c->sizes.first && c->action != VERIFY)
 		return usage("-n takes a number of ranks; a range is for --verify");
+	rc = check_ranges(c);
+	if (rc)
+		return rc;
 	if (c->action >= LIST_CHECKS)
 		return 0;
 	return c->action == SELECT ? check_select(c) : c->action == MODEL ? check_model(c) : check_schedule(c, &w);

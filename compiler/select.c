@@ -155,7 +155,7 @@ static void parse_define(struct reader *x, struct select_row *row)
 
 	if (s && (!eq || eq == s || !option_number(eq + 1, INT64_MIN, INT64_MAX, &value)))
 		WRONG(x, "-D takes name=number, not %s", s);
-	else if (s && option_define(&row->defines, s))
+	else if (s && option_define(&row->defines, s, false))
 		x->err = -ERR_NOMEM;
 	else if (s && row->defines.v.n == before)
 		WRONG(x, "the name of -D %s is there already", s);

@@ -254,7 +254,9 @@ static void add_value(struct text *t, const struct proof *p, uint32_t i)
 			text_add(t, "%s by rank", name);
 			return;
 		}
-	if (!v->known && p->s.b.params[i].has_default == BIN_COMPUTED)
+	if (p->asked->varied && !strcmp(p->asked->varied, name))
+		text_add(t, "%s = %c", name, VERIFY_VALUES);
+	else if (!v->known && p->s.b.params[i].has_default == BIN_COMPUTED)
 		text_add(t, "%s by default", name);
 	else
 		text_add(t, "%s = %" PRId64, name, v->known ? v->value : p->s.b.params[i].value);
@@ -361,7 +363,7 @@ int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_
 	const uint32_t nranks = b->meta->nranks;
 	int err;
 
-	*out = (struct verify_result){ .cut = passes_count(p.passes) };
+	*out = (struct verify_result){ .cut = passes_count(p.passes), .varied = asked->varied };
 	p.c = (struct cases){ .s = &p.s, .defines = asked->defines, .ndefines = asked->ndefines,
 			      .order = { CASES_SAMPLE, CASES_ROOT, CASES_COUNT, CASES_OTHER }, .sizes = sizes,
 			      .first = nranks ? nranks : asked->first, .last = nranks ? nranks : asked->last,

@@ -12,11 +12,15 @@ struct verify_asked {
 	uint32_t first, last; /* range of sizes; 0 selects some small sizes, or the only size of the binary */
 	const struct define *defines; /* values of -D; other parameters take values of samples, or their defaults */
 	size_t ndefines;
+	const char *varied; /* name of the define whose value is one of several, and is written as VERIFY_VALUES; or NULL */
 	uint32_t most_ops; /* most ops that a rank may have, as in struct bin_args */
 	const char *passes; /* list of passes in place of the binary's own, or NULL */
 	const struct goal_loc *locs; /* locations of the program's instructions, or NULL */
 	void (*progress)(uint32_t size); /* called before each size; may be NULL */
 };
+
+/* Stands in texts for the values of the define `varied`. */
+#define VERIFY_VALUES '\1'
 
 /* The roots with which a size is proved. */
 struct verify_roots {
@@ -47,6 +51,7 @@ struct verify_result {
 	VEC(uint32_t) unsuited; /* sizes at which no sample has vectors of the lengths that the schedule requires */
 	uint64_t cases; /* number of cases that are proved */
 	int64_t count; /* the only count, or -1: several counts are proved */
+	const char *varied; /* as in struct verify_asked */
 	unsigned usual; /* usual counts that are proved: a bit for each enum counts_usual */
 	int64_t cut; /* the value of COUNTS_CUT */
 	struct verify_passed passed;
@@ -62,6 +67,26 @@ struct verify_result {
 /* Verifies all cases until one fails. Returns 0 if all are proved, -ERR_SYNTAX after a diagnostic, or -ERR_x. */
 int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_asked *asked, struct verify_result *out);
 void verify_result_fini(struct verify_result *r);
+
+/* ---- several values of a parameter (verify_values.c) ---- */
+
+/* What is proved for one value or more, and the same for all of them. */
+struct verify_proof {
+	struct verify_result r; /* with the cases of all these values, and with the report on the most messages */
+	char *same; /* the text of the result without cases and report */
+	VEC(int64_t) values;
+};
+
+/* In the order of their first values. Without a range there is one proof. */
+struct verify_proofs {
+	VEC(struct verify_proof) v;
+};
+
+/* Verifies all cases, with each value of the define that is a range, until one fails. Returns as verify_cases(). */
+int verify_values(struct goal_diags *d, const struct bin *b, const struct verify_asked *asked, struct verify_proofs *all);
+/* Makes a text that describes all proofs. The caller owns the text. */
+int verify_values_text(const struct bin *b, const char *file, const struct verify_proofs *all, char **out);
+void verify_proofs_fini(struct verify_proofs *all);
 
 /* ---- excluded cases (verify_passed.c) ---- */
 

@@ -69,12 +69,19 @@ static void add_numbers(struct text *t, const struct ascending *a, bool *any)
 		text_add(t, ", and %zu more up to %" PRId64, n - listed, a->v.at[n - 1]);
 }
 
+static bool is_varied(const struct verify_result *r, const char *name)
+{
+	return r->varied && !strcmp(r->varied, name);
+}
+
 static void add_counts(struct text *t, const struct verify_result *r)
 {
 	bool any = false;
 
 	text_add(t, "  tried: %s ", r->count >= 0 ? "count" : "counts");
-	if (r->count >= 0)
+	if (is_varied(r, "count"))
+		text_add(t, "%c", VERIFY_VALUES);
+	else if (r->count >= 0)
 		text_add(t, "%" PRId64, r->count);
 	else
 		add_usual(t, r, r->usual, &any);
@@ -174,7 +181,7 @@ static int add_tried(struct text *t, const struct bin *b, const struct verify_re
 	int err;
 
 	add_counts(t, r);
-	err = add_roots(t, r);
+	err = is_varied(r, "root") ? 0 : add_roots(t, r);
 	if (r->values)
 		text_add(t, "; %s", r->values);
 	if (r->chosen) {

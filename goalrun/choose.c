@@ -29,7 +29,7 @@ static int take_defines(struct run_options *o, const struct select_row *row)
 			continue;
 		text_add(&t, "%s=%" PRId64, d->name, d->value[0]);
 		err = text_take(&t, &arg);
-		err = err ? err : option_define(&o->defines, arg);
+		err = err ? err : option_define(&o->defines, arg, false);
 		free(arg);
 	}
 	return err;

@@ -162,11 +162,13 @@ int take_either(const struct option_use *u)
 
 int take_define(const struct option_use *u)
 {
-	const int err = option_define(u->field, u->arg);
+	const bool ranges = u->row->max;
+	const int err = option_define(u->field, u->arg, ranges);
 
 	if (err == -ERR_NOMEM)
 		return option_no_memory(u->program);
-	return err ? option_usage(u->program, "%s takes name=value[,value...], not %s", u->name, u->arg) : 0;
+	return err ? option_usage(u->program, "%s takes name=value[,value...]%s, not %s", u->name,
+				  ranges ? ", or name=a-b with --verify" : "", u->arg) : 0;
 }
 
 /* ---- the table ---- */

@@ -48,7 +48,7 @@ option_taker take_range; /* struct option_range: A or A-B, from min to max */
 option_taker take_word; /* const char *: one of the words of the row's arg, such as "app|thread|collab" */
 option_taker take_index; /* unsigned, or an enum: the number of the word among those of the row's arg, from 0 */
 option_taker take_either; /* bool: one of the two words of the row's arg; the second one means true */
-option_taker take_define; /* struct defines: name[@rank]=value[,value...] */
+option_taker take_define; /* struct defines: name[@rank]=value[,value...]; if max is 1, also name=A-B */
 
 struct command_line {
 	const char *program;

@@ -73,12 +73,18 @@ bool option_range(const char *s, int64_t min, int64_t max, int64_t *first, int64
 	return option_number(from, min, max, first) && option_number(dash + 1, *first, max, last);
 }
 
-static int parse_values(struct define *def, char *list)
+/* Parses the values of a define. The letters of a range A-B are those of two numbers, and a number has no dash inside. */
+static int parse_values(struct define *def, char *list, bool ranges)
 {
 	VEC(int64_t) v = { 0 };
-	int err = VEC_RESERVE(&v, 1); /* an empty vector has an address, too */
+	int err = VEC_RESERVE(&v, 2); /* an empty vector has an address, too */
 	int64_t x;
 
+	def->range = ranges && !err && *list && strchr(list + 1, '-') && option_range(list, 0, INT64_MAX, &v.at[0], &v.at[1]);
+	if (def->range) {
+		v.n = 2;
+		list += strlen(list);
+	}
 	for (char *p = *list ? list : NULL; p && !err;) {
 		char *comma = strchr(p, ',');
 
@@ -104,7 +110,7 @@ static int keep_define(struct defines *d, const struct define *def)
 	return VEC_PUSH(&d->v, *def);
 }
 
-int option_define(struct defines *d, const char *arg)
+int option_define(struct defines *d, const char *arg, bool ranges)
 {
 	const char *eq = strchr(arg, '='), *at = strchr(arg, '@');
 	struct define def = { .rank = -1 };
@@ -123,11 +129,11 @@ int option_define(struct defines *d, const char *arg)
 	}
 	memcpy(name, arg, len);
 	strcpy(values, eq + 1);
-	err = parse_values(&def, values);
+	err = parse_values(&def, values, ranges);
 	if (!err && arg[len] == '@') {
 		memcpy(values, arg + len + 1, (size_t)(eq - arg) - len - 1);
 		values[eq - arg - (ptrdiff_t)len - 1] = '\0';
-		err = option_number(values, 0, UINT32_MAX, &def.rank) ? 0 : -ERR_SYNTAX;
+		err = !def.range && option_number(values, 0, UINT32_MAX, &def.rank) ? 0 : -ERR_SYNTAX;
 	}
 	free(values);
 	err = err ? err : keep_define(d, &def);

@@ -20,6 +20,7 @@ struct define {
 	int64_t rank; /* rank that gets this value, -1 for all ranks */
 	const int64_t *value;
 	size_t n;
+	bool range; /* true if all numbers from value[0] to value[1] are meant, one after the other */
 };
 
 /* All arguments of options -D on a command line. The array owns the names and values. */
@@ -37,9 +38,9 @@ int option_name_index(const char *const *names, size_t n, const char *s, size_t 
 /* Returns the index of the `len` bytes at s among the words of a list "a|b|c", or -1. */
 int option_word(const char *words, const char *s, size_t len);
 bool option_range(const char *s, int64_t min, int64_t max, int64_t *first, int64_t *last);
-/* Adds the argument of an option -D; it replaces an earlier one of the same name and rank. Returns 0, -ERR_SYNTAX if it is
- * malformed, or -ERR_NOMEM. */
-int option_define(struct defines *d, const char *arg);
+/* Adds the argument of an option -D; it replaces an earlier one of the same name and rank. If `ranges` is true, the value may be
+ * a range A-B. Returns 0, -ERR_SYNTAX if it is malformed, or -ERR_NOMEM. */
+int option_define(struct defines *d, const char *arg, bool ranges);
 void define_drop(struct define *d);
 void defines_free(struct defines *d);
 

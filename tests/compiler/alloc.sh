@@ -65,6 +65,7 @@ sweep emit "$g" --emit=goal tests/samples/recd8.goal
 sweep dump "$g" --dump -n 3 schedules/bcast_binomial.goal
 sweep verify "$g" --verify -n 3 -D count=7 schedules/allreduce_recursive_doubling.goal
 sweep refute "$g" --verify tests/verify/transpose_bad.goal -n 3 -D count=7
+sweep verify_values "$g" --verify tests/verify/range_ok.goal -n 2-3 -D k=1-2 -D count=3
 HWLOC_SYNTHETIC='numa:2 core:4 pu:1' sweep placement "$hooked/bin/goalrun" -n 6 --show-placement --placement odd-even
 "$g" schedules/bcast_binomial.goal -o "$TMP/b.bin"
 sweep run "$hooked/bin/goalrun" -n 2 --verify --iters 1 --warmup 0 --count 3 -D root=1 --memory private,heap \

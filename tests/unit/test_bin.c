@@ -61,9 +61,9 @@ struct image {
 };
 
 static const int64_t w_values[] = { 1, 2, 3, 4, 5 };
-static const struct define w_define = { "w", -1, w_values, 5 };
+static const struct define w_define = { "w", -1, w_values, 5, false };
 
-static const struct define few[] = { { "count", -1, (const int64_t[]){ 3 }, 1 }, { "root", -1, (const int64_t[]){ 1 }, 1 } };
+static const struct define few[] = { { "count", -1, (const int64_t[]){ 3 }, 1, false }, { "root", -1, (const int64_t[]){ 1 }, 1, false } };
 
 static struct image make_with(const char *text, const struct compile_options *o)
 {

@@ -443,7 +443,7 @@ static void concrete(void)
 					const struct define def = { bin_str(&b, b.params[k].name),
 								    b.params[k].scope == BIN_LOCAL ? (int64_t)r : -1,
 								    b.params[k].vector ? a->elem : &a->value,
-								    b.params[k].vector ? a->n : 1 };
+								    b.params[k].vector ? a->n : 1, false };
 
 					if (a->known)
 						CU_ASSERT_FATAL(!VEC_PUSH(&defines, def));

@@ -278,7 +278,7 @@ static void exact(void)
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct goal_diags *d = goal_diags_new();
-		const struct define count = { "count", -1, (const int64_t[]){ 5 }, 1 };
+		const struct define count = { "count", -1, (const int64_t[]){ 5 }, 1, false };
 		struct compile_options o = { .nranks = 3, .defines = &count, .ndefines = 1, .checks_off = UINT64_MAX };
 		struct text got = { 0 };
 		struct bed b = { 0 };

@@ -231,6 +231,30 @@ large()
 	fi
 }
 
+# A range of values is for --verify, for one parameter, on all ranks, and of numbers that ascend. All roots can be named so.
+# wrong NAME TEXT ARGUMENTS... : wrong usage
+wrong()
+{
+	local name=$1 text=$2 rc
+
+	shift 2
+	goalc "$ROOT/schedules/bcast_chain.goal" "$@" >out 2>err
+	rc=$?
+	check "verify.range.$name $(head -n 1 err)" [ $rc -eq 2 -a ! -s out -a "$(grep -cF -e "$text" err)" = 1 ]
+}
+wrong compile 'a range is for --verify' -o x.bin -D segments=1-4
+wrong stats 'a range is for --verify' --stats -n 4 -D segments=1-4
+wrong two 'not both segments and count' --verify -D segments=1-4 -D count=1-2
+wrong falls 'name=a-b with --verify, not segments=4-1' --verify -D segments=4-1
+wrong open 'name=a-b with --verify, not segments=4-' --verify -D segments=4-
+wrong negative 'name=a-b with --verify, not segments=-4-4' --verify -D segments=-4-4
+wrong rank 'name=a-b with --verify, not segments@1=1-4' --verify -D segments@1=1-4
+wrong output '-D and global passes do not go with -o' --verify -D segments=1-4 -o x.bin
+goalc --verify "$ROOT/schedules/bcast_chain.goal" -n 12 -D root=0-11 -D count=5 >out 2>&1
+check verify.range.root grep -q 'tried: count 5; root = 0-11, segments = 8' out
+goalc --verify "$ROOT/schedules/bcast_chain.goal" -n 3 -D count=0-9 -D segments=2 >out 2>&1
+check verify.range.count grep -q 'tried: count 0-9; 3 ranks: all roots; segments = 2' out
+
 # Each took more than that before its paths were looked for near by. SWEEP=all (make verify-large): the whole library with
 # 1,024 ranks in a minute each, in 10 s with up to 10^6 messages, and in 1 GiB.
 large allreduce_ring 10 330 -n 512 -D count=3
