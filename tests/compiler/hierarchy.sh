@@ -138,5 +138,7 @@ sed 's/ inplace sum//' schedules/allreduce_recursive_doubling.goal | sed "s|lib/
 says in_place 1 'no buffer that says inplace' "$GOALC" -T hierarchy:ranks=2 -o "$TMP/x.bin" "$TMP/place.goal"
 sed 's/inout data/in data/' schedules/bcast_linear.goal >"$TMP/modes.goal"
 says modes 1 'not those of MPI_Bcast' "$GOALC" -T hierarchy:ranks=2 -o "$TMP/x.bin" "$TMP/modes.goal"
+sed 's/(root = 0)/(root = 0, half = p \/ 2)/' schedules/bcast_linear.goal >"$TMP/computed.goal"
+says computed 1 'the parameter half is computed by default' "$GOALC" -T hierarchy:ranks=2 -o "$TMP/x.bin" "$TMP/computed.goal"
 check hierarchy.no_output [ ! -e "$TMP/x.bin" ]
 finish
