@@ -39,6 +39,8 @@ int origin_specialise(const struct origin *s, struct bin_args *a, struct ir_grap
 	if (err)
 		return err;
 	g->file = s->file;
+	if (s->locs)
+		g->args = *a;
 	lower_sample(g->sample, sizeof g->sample, &s->b, a);
 	for (uint32_t i = 0; s->locs && i < s->b.ncode && !err; i++)
 		err = VEC_PUSH(&g->locs, s->locs[i]);

@@ -146,6 +146,7 @@ static int prove_graph(struct proof *p, int64_t count, struct ir_graph *g, struc
 		err = verify_graph(p->s.d, &p->s.b, g, expected, report);
 		err = err || report->proved ? err : -ERR_SYNTAX;
 		if (!err && count && !g->queues) {
+			g->args.size = 0; /* the next case has other rows */
 			p->reference = (struct reference_case){ count, *g, expected, *report };
 			return 0;
 		}

@@ -13,11 +13,7 @@
 /* Adds sizes in the form "1-17, 31-33, 64 ranks". */
 static void add_sizes(struct text *t, const uint32_t *v, size_t n)
 {
-	for (size_t i = 0, last; i < n; i = last + 1) {
-		for (last = i; last + 1 < n && v[last + 1] == v[last] + 1;)
-			last++;
-		text_add(t, last == i ? "%s%u" : "%s%u-%u", i ? ", " : "", v[i], v[last]);
-	}
+	text_add_ranges(t, v, n, SIZE_MAX);
 	text_add(t, " rank%s", n == 1 && v[0] == 1 ? "" : "s");
 }
 

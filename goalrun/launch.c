@@ -5,6 +5,7 @@
 #include "runtime/heap.h"
 #include "util/clock.h"
 #include "util/env.h"
+#include "util/text.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -155,21 +156,66 @@ struct thread {
 	enum { RUNNING, DONE, FAILED } _Atomic state;
 };
 
+/* Prints why ranks failed, each reason once, with the ranks that it holds for. `why` has the reason of each rank, or "",
+ * and is empty afterwards. */
+static void report_reasons(char (*why)[RUN_ERROR], uint32_t n)
+{
+	uint32_t *ranks = mem_alloc(n * sizeof *ranks);
+
+	for (uint32_t r = 0; r < n && ranks; r++) {
+		struct text t = { 0 };
+		size_t same = 0;
+		char *list;
+
+		if (!*why[r])
+			continue;
+		for (uint32_t q = r; q < n; q++)
+			if (!strcmp(why[q], why[r]))
+				ranks[same++] = q;
+		text_add_ranges(&t, ranks, same, SIZE_MAX);
+		if (!text_take(&t, &list))
+			fprintf(stderr, "goalrun: rank%s %s: %s\n", same > 1 ? "s" : "", list, why[r]);
+		free(list);
+		for (size_t i = same; i--;)
+			*why[ranks[i]] = '\0';
+	}
+	if (!ranks)
+		fprintf(stderr, "goalrun: %s\n", err_text(ERR_NOMEM));
+	free(ranks);
+}
+
+/* Prints the signals that killed ranks. A rank that was killed with SIGKILL is left out if `kills` is false. */
+static void report_signals(const int *died, uint32_t n, bool kills)
+{
+	char (*why)[RUN_ERROR] = mem_calloc(n, sizeof *why);
+
+	for (uint32_t r = 0; r < n && why && died; r++)
+		if (died[r] && (kills || died[r] != SIGKILL))
+			snprintf(why[r], sizeof why[r], "killed by signal %d (%s)", died[r], strsignal(died[r]));
+	if (why)
+		report_reasons(why, n);
+	free(why);
+}
+
 /* Prints why ranks failed: first those that were killed, then every rank that has stored an error. Only threads that
  * have ended are examined, because the others may be writing. */
 static void report_failures(const struct run_launch *l, const int *died, const struct thread *t)
 {
-	for (uint32_t r = 0; r < l->o->nranks; r++)
-		if (died && died[r] && died[r] != SIGKILL)
-			fprintf(stderr, "goalrun: rank %u: killed by signal %d (%s)\n", r, died[r],
-				strsignal(died[r]));
-	for (uint32_t r = 0; r < l->o->nranks; r++)
+	const uint32_t n = l->o->nranks;
+	char (*why)[RUN_ERROR] = mem_calloc(n, sizeof *why);
+
+	report_signals(died, n, false);
+	for (uint32_t r = 0; r < n && why; r++) {
 		if (t && atomic_load(&t[r].state) == RUNNING)
 			continue;
-		else if (l->error[r][0])
-			fprintf(stderr, "goalrun: rank %u: %s\n", r, l->error[r]);
+		if (l->error[r][0])
+			memcpy(why[r], l->error[r], sizeof why[r]);
 		else if (died && died[r] == SIGKILL)
-			fprintf(stderr, "goalrun: rank %u: killed\n", r);
+			strcpy(why[r], "killed");
+	}
+	if (why)
+		report_reasons(why, n);
+	free(why);
 	if (l->shared->failed_case)
 		run_reproduce(l->o, l->shared->failed_case - 1);
 }
@@ -410,9 +456,7 @@ static void report_program(const struct ranks *r)
 {
 	if (r->o->agent || (r->cause >= 0 && r->died[r->cause] == SIGPIPE && output_closed()))
 		return;
-	for (uint32_t k = 0; k < r->o->nranks; k++)
-		if (r->died[k])
-			fprintf(stderr, "goalrun: rank %u: killed by signal %d (%s)\n", k, r->died[k], strsignal(r->died[k]));
+	report_signals(r->died, r->o->nranks, true);
 }
 
 int launch_program(const struct run_options *o)

@@ -39,6 +39,7 @@ struct run_case {
 	unsigned sample; /* number of the sample of arguments (compiler/ir/args.h) */
 };
 
+#define RUN_ERROR 512u /* bytes of the message of a rank that failed */
 #define RUN_OVERLAP_WARMUP 4 /* the least number of warm-up starts with --overlap: their time determines the amount of work */
 
 struct run_result {
@@ -108,7 +109,7 @@ struct run_launch {
 	struct rt_board *board;
 	struct run_shared *shared;
 	struct run_word *entered; /* [rank]: number of starts that the rank has entered */
-	char (*error)[512]; /* [rank]: message of a failure */
+	char (*error)[RUN_ERROR]; /* [rank]: message of a failure */
 	double *total, *start, *init; /* [case][rank][iteration], [case][rank][iteration], [case][rank] */
 	double *cpu, *joules; /* only with --wait: CPU time in start and wait, [case][rank]; energy, [case] */
 	struct work_spans *spans; /* [case][rank][iteration], only with --overlap */

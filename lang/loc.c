@@ -2,6 +2,7 @@
  * Diagnostics: "file:line:col: error: message [check]", the offending line and a caret. */
 #include "lang/loc.h"
 
+#include "lang/labels.h"
 #include "util/err.h"
 #include "util/mem.h"
 #include "util/text.h"
@@ -15,6 +16,7 @@
 #define SHOWN 20u
 #define QUOTE 160u
 #define CALLERS 8u
+#define RANGES 8u /* of ranks, in the message of a group */
 
 struct source {
 	char *name;
@@ -27,10 +29,25 @@ struct source {
 	uint64_t off;
 };
 
+/* A message that stands for others of its kind at its position. */
+struct group {
+	const char *kind;
+	struct goal_loc at;
+	enum goal_severity severity;
+	size_t end; /* offset in the text at which the number of the others is inserted */
+	uint32_t first; /* rank of the message */
+	uint64_t others;
+	VEC(uint32_t) ranks; /* ranks of the others, in the order in which they were reported */
+};
+
 struct goal_diags {
 	VEC(struct source) sources;
-	VEC(char) text;
+	VEC(char) text; /* all messages, without the numbers of others that groups stand for */
+	VEC(struct group) groups; /* ascending in `end` */
+	struct group next; /* the group that the next message begins, if its kind is set */
+	char *whole; /* text of goal_diags_text() if it differs from `text`, or NULL */
 	unsigned errors, warnings;
+	unsigned shown[2]; /* number of messages in the text, by severity */
 };
 
 struct goal_diags *goal_diags_new(void)
@@ -56,8 +73,12 @@ void goal_diags_free(struct goal_diags *d)
 		if (!s->from.line)
 			free(s->name);
 	}
+	for (size_t i = 0; i < d->groups.n; i++)
+		VEC_FREE(&d->groups.at[i].ranks);
+	VEC_FREE(&d->groups);
 	VEC_FREE(&d->sources);
 	VEC_FREE(&d->text);
+	free(d->whole);
 	free(d);
 }
 
@@ -155,6 +176,19 @@ static bool seek_line(struct source *s, uint32_t line)
 	return true;
 }
 
+void goal_diags_word(struct goal_diags *d, struct goal_loc at, char *buf, size_t size)
+{
+	struct source *s = at.file < d->sources.n ? &d->sources.at[at.file] : NULL;
+	ssize_t got = 0;
+	size_t n = 0;
+
+	if (s && at.line && at.col != UINT16_MAX && seek_line(s, at.line))
+		got = file_at(&s->file, s->off + at.col - 1u, buf, size - 1);
+	while (got > 0 && n < (size_t)got && goal_is_name(buf[n]))
+		n++;
+	buf[n] = '\0';
+}
+
 static void put_line(struct goal_diags *d, struct source *s, struct goal_loc at)
 {
 	size_t col = at.col ? at.col - 1u : 0, from = col > QUOTE - 20 ? col - (QUOTE - 20) : 0;
@@ -201,21 +235,43 @@ static void put_callers(struct goal_diags *d, struct goal_loc at)
 	}
 }
 
+/* Counts a message. Returns false if it is not shown, because there are too many. */
+static bool count_message(struct goal_diags *d, enum goal_severity s, struct goal_loc at)
+{
+	const char *kind = s == GOAL_ERROR ? "error" : "warning";
+	char buf[1024];
+	int n;
+
+	++*(s == GOAL_ERROR ? &d->errors : &d->warnings);
+	if (++d->shown[s] <= SHOWN)
+		return true;
+	if (d->shown[s] == SHOWN + 1) {
+		n = snprintf(buf, sizeof buf, "%s: more %ss follow and are not shown\n", goal_diags_name(d, at.file), kind);
+		append_text(d, buf, n < (int)sizeof buf ? (size_t)n : sizeof buf - 1);
+	}
+	return false;
+}
+
+/* Begins the group that goal_diag_again() has announced. Its first message ends here. */
+static void begin_group(struct goal_diags *d)
+{
+	if (!d->next.kind)
+		return;
+	d->next.end = d->text.n - 1;
+	(void)VEC_PUSH(&d->groups, d->next); /* without memory, the others are shown one by one */
+	d->next.kind = NULL;
+}
+
 void goal_diag(struct goal_diags *d, enum goal_severity s, struct goal_loc at, const char *tag,
 	       const char *fmt, ...)
 {
-	unsigned *count = s == GOAL_ERROR ? &d->errors : &d->warnings;
 	const char *kind = s == GOAL_ERROR ? "error" : "warning";
 	char buf[1024];
 	va_list ap;
 	int n;
 
-	if (++*count > SHOWN) {
-		if (*count == SHOWN + 1) {
-			n = snprintf(buf, sizeof buf, "%s: more %ss follow and are not shown\n",
-				     goal_diags_name(d, at.file), kind);
-			append_text(d, buf, (size_t)n);
-		}
+	if (!count_message(d, s, at)) {
+		d->next.kind = NULL;
 		return;
 	}
 	if (at.line)
@@ -228,6 +284,7 @@ void goal_diag(struct goal_diags *d, enum goal_severity s, struct goal_loc at, c
 	n = vsnprintf(buf, sizeof buf, fmt, ap);
 	va_end(ap);
 	append_text(d, buf, n < (int)sizeof buf ? (size_t)n : sizeof buf - 1);
+	begin_group(d);
 	if (tag) {
 		n = snprintf(buf, sizeof buf, " [%s]", tag);
 		append_text(d, buf, (size_t)n);
@@ -236,6 +293,57 @@ void goal_diag(struct goal_diags *d, enum goal_severity s, struct goal_loc at, c
 	if (at.line && at.file < d->sources.n)
 		put_line(d, &d->sources.at[at.file], at);
 	put_callers(d, at);
+}
+
+bool goal_diag_again(struct goal_diags *d, enum goal_severity s, struct goal_loc at, const char *kind, uint32_t rank)
+{
+	for (size_t i = 0; i < d->groups.n; i++) {
+		struct group *g = &d->groups.at[i];
+
+		if (g->kind != kind || g->severity != s || g->at.line != at.line || g->at.col != at.col || g->at.file != at.file)
+			continue;
+		++*(s == GOAL_ERROR ? &d->errors : &d->warnings);
+		g->others++;
+		if (rank != (g->ranks.n ? g->ranks.at[g->ranks.n - 1] : g->first))
+			(void)VEC_PUSH(&g->ranks, rank); /* without memory, the rank is not named */
+		return true;
+	}
+	d->next = (struct group){ .kind = kind, .at = at, .severity = s, .first = rank };
+	return false;
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Appends how many other messages a group stands for, and their ranks if these are several. */
+static void add_others(struct text *t, const struct group *g)
+{
+	const size_t n = g->ranks.n + 1;
+	uint32_t *ranks = mem_alloc(n * sizeof *ranks);
+	size_t distinct = 0;
+
+	if (!ranks) {
+		t->err = -ERR_NOMEM;
+		return;
+	}
+	ranks[0] = g->first;
+	for (size_t i = 1; i < n; i++)
+		ranks[i] = g->ranks.at[i - 1];
+	qsort(ranks, n, sizeof *ranks, compare_ranks);
+	for (size_t i = 0; i < n; i++)
+		if (!distinct || ranks[i] != ranks[distinct - 1])
+			ranks[distinct++] = ranks[i];
+	text_add(t, " (and %llu like it", (unsigned long long)g->others);
+	if (distinct > 1) {
+		text_add(t, ", of ranks ");
+		text_add_ranges(t, ranks, distinct, RANGES);
+	}
+	text_add(t, ")");
+	free(ranks);
 }
 
 unsigned goal_diags_errors(const struct goal_diags *d)
@@ -248,7 +356,23 @@ unsigned goal_diags_warnings(const struct goal_diags *d)
 	return d->warnings;
 }
 
-const char *goal_diags_text(const struct goal_diags *d)
+const char *goal_diags_text(struct goal_diags *d)
 {
-	return d->text.at;
+	struct text t = { 0 };
+	size_t from = 0;
+
+	free(d->whole);
+	d->whole = NULL;
+	for (size_t i = 0; i < d->groups.n; i++) {
+		const struct group *g = &d->groups.at[i];
+
+		if (!g->others)
+			continue;
+		text_add(&t, "%.*s", (int)(g->end - from), d->text.at + from);
+		add_others(&t, g);
+		from = g->end;
+	}
+	if (!from || (text_add(&t, "%s", d->text.at + from), text_take(&t, &d->whole)))
+		return d->text.at;
+	return d->whole;
 }

@@ -47,9 +47,17 @@ __attribute__((format(printf, 5, 6))) void goal_diag(struct goal_diags *d, enum 
 						     struct goal_loc at, const char *tag,
 						     const char *fmt, ...);
 
+/* Groups messages that differ only in the op that they are about: the ops of a loop, or of several ranks. If d has a message
+ * of this kind at this position, counts one more of it, about `rank`, and returns true: that message then ends in "(and 19
+ * like it, of ranks 0-7)". Otherwise returns false, and the next goal_diag() adds the first message of the kind there. kind
+ * is compared as a pointer. In a position without a line, col tells ops apart. */
+bool goal_diag_again(struct goal_diags *d, enum goal_severity s, struct goal_loc at, const char *kind, uint32_t rank);
+
 unsigned goal_diags_errors(const struct goal_diags *d);
 unsigned goal_diags_warnings(const struct goal_diags *d);
-/* Returns all messages so far, NUL-terminated. The text belongs to d. */
-const char *goal_diags_text(const struct goal_diags *d);
+/* Returns all messages so far, NUL-terminated. The text belongs to d, and is valid until the next message. */
+const char *goal_diags_text(struct goal_diags *d);
+/* Copies the name at a position of a source to buf: letters, digits and underscores. Stores "" if there is none. */
+void goal_diags_word(struct goal_diags *d, struct goal_loc at, char *buf, size_t size);
 
 #endif

@@ -33,6 +33,19 @@ void text_add(struct text *t, const char *fmt, ...)
 	t->n += (size_t)n;
 }
 
+void text_add_ranges(struct text *t, const uint32_t *v, size_t n, size_t most)
+{
+	for (size_t i = 0, last, shown = 0; i < n; i = last + 1) {
+		for (last = i; last + 1 < n && v[last + 1] == v[last] + 1;)
+			last++;
+		if (shown++ == most) {
+			text_add(t, ", ...");
+			return;
+		}
+		text_add(t, last == i ? "%s%u" : "%s%u-%u", i ? ", " : "", v[i], v[last]);
+	}
+}
+
 int text_take(struct text *t, char **out)
 {
 	text_add(t, "%s", "");

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct text {
 	char *at;
@@ -15,6 +16,9 @@ struct text {
 __attribute__((format(printf, 2, 3))) void text_add(struct text *t, const char *fmt, ...);
 /* Stores the text, owned by the caller, in *out. Returns 0 or -ERR_NOMEM; after a failure *out is NULL. */
 int text_take(struct text *t, char **out);
+
+/* Appends ascending distinct numbers as ranges: "1-17, 31-33, 64". At most `most` ranges are listed. */
+void text_add_ranges(struct text *t, const uint32_t *v, size_t n, size_t most);
 
 /* True if byte `c`, which follows byte `before`, ends a control character, which a terminal would obey: one of ASCII other
  * than tab, or one of C1 (U+0080 to U+009F) in UTF-8. Texts in schedules contain none. */

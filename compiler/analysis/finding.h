@@ -21,10 +21,13 @@ struct check {
 		   enum goal_severity s);
 };
 
-/* Reports a finding at an op. `tag` is the name of the check. */
+/* Reports a finding at an op, and the instance of its label if that has indices. `tag` is the name of the check. Findings with
+ * the same fmt at one line of the text, or at ops of one number if there is no text, are reported once (goal_diag_again). */
 __attribute__((format(printf, 7, 8))) void check_found(struct goal_diags *d, const struct ir_graph *g,
 						       const char *tag, enum goal_severity s, uint32_t rank,
 						       uint32_t op, const char *fmt, ...);
+/* Returns the position to which check_found() assigns a finding. */
+struct goal_loc check_loc(const struct ir_graph *g, uint32_t rank, uint32_t op);
 /* Returns the name of an op in messages, like "the send of rank 3 in line 7". */
 struct check_text {
 	char s[80];

@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SHOWN 20u
-
 struct check_text check_range_text(const struct ir_graph *g, uint32_t buf, uint64_t lo, uint64_t hi)
 {
 	const char *name = g->bin && buf < g->bin->nbuffers ? bin_str(g->bin, g->bin->buffers[buf].name) : "";
@@ -51,7 +49,6 @@ int race_report(struct goal_diags *d, const struct symbolic *s, const char *tag,
 {
 	size_t n = s->conflicts.n;
 	struct ir_query *q = mem_alloc(n * sizeof *q);
-	unsigned found = 0;
 	int err = q ? 0 : -ERR_NOMEM;
 
 	for (size_t i = 0; i < n && !err; i++) {
@@ -60,11 +57,9 @@ int race_report(struct goal_diags *d, const struct symbolic *s, const char *tag,
 		q[i] = conflict_query(s->g, s->ev, c->rank, c->first, c->second);
 	}
 	err = err ? err : ir_events_reach(s->ev, q, n);
-	for (size_t i = 0; i < n && !err && found < SHOWN; i++)
-		if (!q[i].yes) {
+	for (size_t i = 0; i < n && !err; i++)
+		if (!q[i].yes)
 			report_race(d, s, tag, severity, &s->conflicts.at[i]);
-			found++;
-		}
 	free(q);
 	for (uint32_t r = 0; r < s->g->nranks && !err; r++)
 		for (uint32_t i = 0; i < s->g->ranks[r].nops; i++)

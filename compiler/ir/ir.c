@@ -3,6 +3,7 @@
 #include "compiler/ir/ir.h"
 
 #include "compiler/ir/smcq.h"
+#include "format/machine.h"
 #include "util/err.h"
 
 #include <stdarg.h>
@@ -582,6 +583,55 @@ struct goal_loc ir_graph_loc(const struct ir_graph *g, const struct bin_op *op)
 const char *ir_graph_name(const struct ir_graph *g, const struct bin_op *op)
 {
 	return op->line && op->line <= g->name_at.n ? g->names.at + g->name_at.at[op->line - 1] : "";
+}
+
+/* Finds the op among the labels of a run, whose scratch still has them. */
+static bool find_index(const struct bin *b, const struct bin_args *args, struct bin_space *sp, uint32_t op, int32_t index[2])
+{
+	struct machine m;
+
+	machine_init(&m, b, args, sp); /* divides the scratch as the run has done; the table is as the run has left it */
+	for (uint64_t i = 0; i <= m.mask; i++)
+		if (m.table[i].label && m.table[i].value == op + 1) {
+			index[0] = (int32_t)(uint32_t)m.table[i].index;
+			index[1] = (int32_t)(uint32_t)(m.table[i].index >> 32);
+			return true;
+		}
+	return false;
+}
+
+unsigned ir_graph_index(const struct ir_graph *g, uint32_t rank, uint32_t op, int32_t index[2])
+{
+	const struct bin *b = g->bin;
+	const struct bin_op *o = &g->ranks[rank].ops[op];
+	const struct bin_word *w = g->args.size && !b->ncalls && o->line ? &b->code[o->line - 1] : NULL;
+	const struct bin_tmpl *t = w && w->op == BIN_EMIT ? &b->tmpls[w->imm] : NULL;
+	struct bin_space sp = { .ops_cap = ROOM_OPS, .deps_cap = ROOM_DEPS };
+	struct bin_args a = g->args;
+	struct ir_rows rows = { 0 };
+	struct room room;
+	bool found = false;
+	int err;
+
+	if (!t || t->label == BIN_NONE || t->index[0] == BIN_NOREG)
+		return 0;
+	room_init(&room);
+	sp.bufsize = mem_alloc(b->nbuffers * sizeof *sp.bufsize);
+	err = sp.bufsize ? ir_rows_init(&rows, b, &g->args) : -ERR_NOMEM;
+	a.rank = rank;
+	a.args = err ? NULL : rows.by_rank[rank];
+	while (!err) {
+		err = take_room(b, &sp, &room);
+		err = err ? err : bin_rank_ops(b, &a, &sp);
+		if (err != -ERR_SPACE)
+			break;
+		err = more_room(b, &a, false, &sp);
+	}
+	found = !err && find_index(b, &a, &sp, op, index);
+	ir_rows_fini(&rows);
+	free(sp.bufsize);
+	room_fini(&room);
+	return !found ? 0 : t->index[1] == BIN_NOREG ? 1 : 2;
 }
 
 int ir_refuse(struct ir_refusal *why, uint32_t rank, uint32_t op, const char *fmt, ...)

@@ -46,6 +46,9 @@ struct ir_graph {
 	VEC(char) names; /* labels of plain GOAL, NUL-terminated */
 	VEC(size_t) name_at; /* for each of locs, the offset of its label in names */
 	char sample[160]; /* values from which a parametric schedule was specialised, ending in ": " */
+	/* The arguments from which the graph was specialised, as long as its ops are the program's: otherwise size is 0. They
+	 * borrow the rows of the caller, who uses them only for messages. */
+	struct bin_args args;
 	struct smcq *queues; /* command queues to which the schedule is lowered (smcq.h), or NULL; the ops are kept as well */
 	struct ir_refusal refused;
 	struct ir_left *left; /* where checks leave their results for the caller (events.h), or NULL */
@@ -121,6 +124,10 @@ const char *ir_op_word(unsigned kind);
 struct goal_loc ir_graph_loc(const struct ir_graph *g, const struct bin_op *op);
 /* Returns the label of an op in plain GOAL, or "". */
 const char *ir_graph_name(const struct ir_graph *g, const struct bin_op *op);
+
+/* Stores the indices of the label of an op: of the op labelled out[i, j], i and j. Returns how many there are; 0 also if they
+ * are not known. This runs the program of the rank once more. */
+unsigned ir_graph_index(const struct ir_graph *g, uint32_t rank, uint32_t op, int32_t index[2]);
 
 /* ---- binary under construction ---- */
 

@@ -359,6 +359,8 @@ int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx
 	int err = 0;
 
 	own.refused = &g->refused;
+	if (*list)
+		g->args.size = 0; /* numbers of ops change */
 	while (*list && !err) {
 		err = pass_take(&list, &p, own.value, NULL);
 		if (!err && (g->queues /* after lowering, a pass would change the ops but not the queues */ || p->text))

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN 6u /* number of wrong ranges that are reported */
 #define RUNS 6u /* number of runs of contributions that one report lists */
 
 /* ---- expected sums ---- */
@@ -103,10 +102,15 @@ static int report_wrong_data(struct data *x, uint32_t rank, const struct expecte
 	bool more;
 	size_t n = terms_list(x->s->terms, v, has, RUNS, &more),
 	       expected = list_sources(&x->by_rank[rank], range, x->parts);
+	static const char format[] = "%s", unwritten[] = "unwritten"; /* the kinds of these messages */
+	struct goal_loc at = { .col = (uint16_t)range->buf, .file = (uint16_t)g->file };
 	struct text t = { 0 };
 	size_t m = 0;
 
-	if (x->wrong++ >= SHOWN)
+	if (writer)
+		at = check_loc(g, rank, writer - 1);
+	x->wrong++;
+	if (goal_diag_again(x->d, GOAL_ERROR, at, writer ? format : unwritten, rank))
 		return 0;
 	text_add(&t, "rank %u: at the end %s ", rank, check_range_text(g, range->buf, lo, hi).s);
 	if (n == 1 && !more && has[0].rank == rank && has[0].buf == range->buf && has[0].at == (int64_t)lo &&
@@ -129,10 +133,9 @@ static int report_wrong_data(struct data *x, uint32_t rank, const struct expecte
 	text_add(&t, ", not ");
 	say_runs(&t, x, x->parts, m < RUNS ? m : RUNS, m > RUNS, hi - lo);
 	if (!t.err && writer)
-		check_found(x->d, g, "result", GOAL_ERROR, rank, writer - 1, "%s", t.at);
+		check_found(x->d, g, "result", GOAL_ERROR, rank, writer - 1, format, t.at);
 	else if (!t.err)
-		goal_diag(x->d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)g->file }, "result", "%s%s", g->sample,
-			  t.at);
+		goal_diag(x->d, GOAL_ERROR, at, "result", "%s%s", g->sample, t.at);
 	free(t.at);
 	return t.err;
 }
@@ -268,9 +271,6 @@ int verify_data(struct goal_diags *d, const struct symbolic *s, const struct exp
 	for (uint32_t r = 0; r < s->g->nranks && !err; r++)
 		for (size_t i = 0; i < by_rank[r].v.n && !err; i++)
 			err = check_range(&x, r, &by_rank[r].v.at[i]);
-	if (x.wrong > SHOWN)
-		goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)s->g->file }, "result",
-			  "%sand %u more ranges are wrong", s->g->sample, x.wrong - SHOWN);
 	if (!err && !x.wrong)
 		err = check_brackets(&x, differ);
 	free(x.parts);

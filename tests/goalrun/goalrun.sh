@@ -212,9 +212,13 @@ for backend in shm smcq; do # an output file appears only when all went well
 	check goalrun.trace_kept_$backend [ "$(cat "$TMP/old.txt")" = old ]
 done
 status parameter_length 1 'len' -n 3 --iters 2 --count 10 -D n=3 -D len=5,5 "$TMP/pieces.bin"
-# With a piece too short the result is wrong. What ranks say is whole, each says it once, and the command that is
+# With a piece too short the result is wrong. What ranks say is whole, each is named once, and the command that is
 # printed shows the same.
-wrong() { sed -n 's/^goalrun: rank \([0-9]*\): epoch 1: byte 7[2-9] of data: the result is wrong$/\1/p' "$TMP/err" | sort; }
+wrong()
+{
+	sed -n 's/^goalrun: ranks* \([0-9, -]*\): epoch 1: byte 7[2-9] of data: the result is wrong$/\1/p' "$TMP/err" |
+		tr -s ', -' '\n' | sort
+}
 for kind in processes threads; do
 	run -n 3 --ranks $kind --verify --iters 5 --count 10 --root 1,2 --seed 9 -D n=2 -D len=5,4 -T reduce-deps "$TMP/pieces.goal"
 	check goalrun.wrong_$kind [ $? -eq 1 ]
@@ -281,5 +285,7 @@ GOAL_BOOT_FD=0 GOAL_SIZE=3 GOAL_RANK=1 timeout 20 "$world" "$bcast" >"$TMP/out" 
 check goalrun.program_no_board grep -q "are not goalrun's" "$TMP/out"
 status program_dies 1 'rank 1: killed by signal 6' -n 4 -- "$world" "$bcast" die
 check goalrun.program_survivors [ "$(grep -c '^wait: rank 1 died' "$TMP/err")" -eq 3 ]
+run -n 4 -- sh -c 'kill -SEGV $$'
+check "goalrun.program_reason_once $(tr '\n' '|' <"$TMP/err")" grep -q '^goalrun: ranks 0-3: killed by signal 11 ' "$TMP/err"
 status program_missing 1 'No such file' -n 2 -- "$TMP/no-such-program"
 finish
