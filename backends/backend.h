@@ -9,6 +9,7 @@
 #define BACKENDS_BACKEND_H
 
 #include "format/read.h"
+#include "util/nearest.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -238,5 +239,7 @@ struct be_row {
 extern const struct be_row be_backends[];
 /* Returns the backend of that name, or NULL. */
 const struct be_row *be_find(const char *name);
+/* Searches the names of the backends that are built for the nearest one to an unknown name. */
+struct nearest be_nearest(const char *name);
 
 #endif

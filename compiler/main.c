@@ -4,6 +4,7 @@
  *
  * compile_file() in compile.c compiles a text: it parses, lowers and checks it, applies passes, and makes a binary. */
 #include "compiler/goalc.h"
+#include "compiler/collectives/names.h"
 #include "compiler/passes/passes.h"
 #include "compiler/verify_cases.h"
 #include "util/err.h"
@@ -121,6 +122,19 @@ static int write_proved(const struct goalc *c, const struct verify_result *r)
 	return rc;
 }
 
+/* Reports a schedule that names a collective without a definition. Returns true if there is nothing to report. */
+static bool is_claim_proved(const struct goalc *c, const struct bin *b, const struct verify_result *r)
+{
+	const char *name = bin_str(b, b->meta->implements);
+	struct nearest n = collective_nearest(name);
+
+	if (r->claims || !*name)
+		return true;
+	goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL,
+		  "it is not proved that the schedule does what %s does, which has no definition%s", name, nearest_hint(&n));
+	return false;
+}
+
 /* Warns about checks that are turned off, because the verifier includes all checks. */
 static void report_ignored(const struct goalc *c)
 {
@@ -164,12 +178,14 @@ static int verify_input(struct goalc *c)
 	err = err ? err : verify_values(c->diags, &b, &asked, &proofs);
 	show_size(0);
 	err = err ? err : verify_values_text(&b, c->input, &proofs, &text);
-	if (!err)
-		rc = c->output ? write_proved(c, &proofs.v.at[0].r) : EXIT_OK;
-	if (!err && !rc) {
+	if (!err) {
 		fputs(text, stdout);
 		rc = option_flush("goalc");
 	}
+	if (!err && !is_claim_proved(c, &b, &proofs.v.at[0].r))
+		rc = EXIT_FAULT;
+	else if (!err && !rc && c->output)
+		rc = write_proved(c, &proofs.v.at[0].r);
 	if (err == -ERR_NOMEM)
 		no_memory();
 	verify_proofs_fini(&proofs);
@@ -226,8 +242,10 @@ int main(int argc, char **argv)
 {
 	struct goalc c = { .in.fd = -1, .model = model_paper(0) };
 	bool done;
-	int rc = goalc_options(&c, argc, argv, &done);
+	int rc;
 
+	option_check_environment("goalc");
+	rc = goalc_options(&c, argc, argv, &done);
 	rc = rc || done ? rc : run_action(&c);
 	goal_diags_free(c.diags);
 	defines_free(&c.defines);

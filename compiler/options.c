@@ -4,6 +4,7 @@
 #include "compiler/goalc.h"
 #include "compiler/passes/passes.h"
 #include "util/env.h"
+#include "util/nearest.h"
 
 #include <string.h>
 
@@ -57,8 +58,13 @@ static int take_check(const struct option_use *u)
 	const int i = check_find(off ? u->arg + 3 : u->arg);
 	uint64_t *checks_off = u->field;
 
-	if (i < 0)
-		return usage("there is no check %s", off ? u->arg + 3 : u->arg);
+	if (i < 0) {
+		struct nearest n = { .word = off ? u->arg + 3 : u->arg };
+
+		for (unsigned k = 0; k < nchecks; k++)
+			nearest_name(&n, checks[k].name);
+		return usage("there is no check %s%s", n.word, nearest_choices(&n));
+	}
 	if (off && checks[i].fixed)
 		return usage("the check %s cannot be turned off", checks[i].name);
 	if (off)
@@ -152,8 +158,10 @@ static const struct command_line goalc = {
 
 static int check_select(const struct goalc *c)
 {
+	struct nearest n = collective_nearest(c->collective);
+
 	if (!collective_known(c->collective))
-		return usage("there is no collective %s", c->collective);
+		return usage("there is no collective %s%s", c->collective, nearest_choices(&n));
 	return c->sizes.first ? 0 : usage("--select needs the number of ranks: -n");
 }
 

@@ -8,9 +8,11 @@
 #include "util/err.h"
 #include "util/file.h"
 #include "util/install.h"
+#include "util/nearest.h"
 #include "util/text.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,8 +86,15 @@ static unsigned one_of(struct reader *x, const char *what, const char *const *na
 {
 	int i = need_word(x, what) ? option_name_index(names, n, x->word, x->len) : 0;
 
-	if (i < 0)
-		WRONG(x, "there is no %s %.*s", what, (int)x->len, x->word);
+	if (i < 0) {
+		char word[64];
+		struct nearest near = { .word = word };
+
+		snprintf(word, sizeof word, "%.*s", (int)x->len, x->word);
+		for (size_t k = 0; k < n; k++)
+			nearest_name(&near, names[k]);
+		WRONG(x, "there is no %s %s%s", what, word, nearest_choices(&near));
+	}
 	return i < 0 ? 0 : (unsigned)i;
 }
 
@@ -209,6 +218,13 @@ static void free_row(struct select_row *row)
 	defines_free(&row->defines);
 }
 
+static void refuse_collective(struct reader *x, const char *name)
+{
+	struct nearest n = collective_nearest(name);
+
+	WRONG(x, "there is no collective %s%s", name, nearest_hint(&n));
+}
+
 /* Reads a row of the form: COLLECTIVE RANKS BYTES OP TOPOLOGY -> FILE [-D name=value]... [-T pass]... */
 static void read_row(struct reader *x)
 {
@@ -219,7 +235,7 @@ static void read_row(struct reader *x)
 	row.collective = need_word(x, "collective") ? copy_word(x) : NULL;
 	row.at = x->at;
 	if (row.collective && !collective_known(row.collective))
-		WRONG(x, "there is no collective %s", row.collective);
+		refuse_collective(x, row.collective);
 	parse_range(x, "the number of ranks", &row.ranks, &row.shape);
 	parse_range(x, "the number of bytes", &row.bytes, NULL);
 	row.op = (enum select_op)one_of(x, "kind of operation", ops, SELECT_OPS);

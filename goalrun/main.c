@@ -195,5 +195,8 @@ int main(int argc, char **argv)
 {
 	rt_usr1_hold(); /* SIGUSR1 is for the ranks, and may arrive before they have been started */
 	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes then fails with EFBIG, and is reported */
-	return argc == 2 && !strcmp(argv[1], "--agent") ? be_agent() : run_command(argc, argv, NULL, NULL);
+	if (argc == 2 && !strcmp(argv[1], "--agent"))
+		return be_agent();
+	option_check_environment("goalrun");
+	return run_command(argc, argv, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "compiler/passes/passes.h"
 #include "goalrun/collect_trace.h"
 #include "goalrun/goalrun.h"
+#include "util/nearest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,16 @@ static int check_parts(const struct option_use *u)
 		       usage("%s cannot be empty, nor have an empty part", u->name);
 }
 
+/* Refuses a word that is none of the row's names. */
+static int refuse_name(const struct option_row *r, const char *word)
+{
+	struct nearest n = { .word = word };
+
+	for (int i = 0; i < r->max; i++)
+		nearest_name(&n, r->names[i]);
+	return usage("--%s %s: there is no such %s%s", r->name, word, r->name, nearest_choices(&n));
+}
+
 /* Takes a list of numbers of at least 0, or, if the row has names, of words among its `max` names. */
 static int take_list(const struct option_use *u)
 {
@@ -68,8 +79,10 @@ static int take_list(const struct option_use *u)
 	while (!err && (p = strsep(&rest, ",")) != NULL) {
 		int64_t v = r->names ? option_name_index(r->names, (size_t)r->max, p, strlen(p)) : -1;
 
-		if (r->names ? v < 0 : !option_number(p, 0, INT64_MAX / 4, &v))
-			return usage("%s cannot be %s", u->name, p);
+		if (r->names && v < 0)
+			return refuse_name(r, p);
+		if (!r->names && !option_number(p, 0, INT64_MAX / 4, &v))
+			return usage("%s takes numbers of at least 0, not %s", u->name, p);
 		if (VEC_PUSH(l, v))
 			return no_memory();
 	}
@@ -124,8 +137,11 @@ static int take_backend(const struct option_use *u)
 	const struct be_row *backend = be_find(u->arg);
 
 	*(const struct be_row **)u->field = backend;
-	if (!backend)
-		return usage("there is no backend %s", u->arg);
+	if (!backend) {
+		struct nearest n = be_nearest(u->arg);
+
+		return usage("there is no backend %s%s", u->arg, nearest_choices(&n));
+	}
 	return backend->ops ? 0 : option_not_built(u->program, u->arg);
 }
 
@@ -134,8 +150,11 @@ static int take_engine(const struct option_use *u)
 	const struct smcq_row *engine = smcq_find(u->arg);
 
 	*(const char **)u->field = u->arg;
-	if (!engine)
-		return usage("there is no engine %s", u->arg);
+	if (!engine) {
+		struct nearest n = smcq_nearest(u->arg);
+
+		return usage("there is no engine %s%s", u->arg, nearest_choices(&n));
+	}
 	return engine->engine ? 0 : option_not_built(u->program, u->arg);
 }
 

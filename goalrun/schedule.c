@@ -32,8 +32,11 @@ static int choose_schedule(struct goalrun *g)
 	int64_t count = g->counts.n ? g->counts.at[0] : DEFAULT_COUNT;
 	size_t size = rt_basic_size(g->types.n ? (enum MPIX_Sched_basic)g->types.at[0] : MPIX_SCHED_DOUBLE);
 
-	if (!collective_known(g->collective))
-		return usage("there is no collective %s", g->collective);
+	if (!collective_known(g->collective)) {
+		struct nearest n = collective_nearest(g->collective);
+
+		return usage("there is no collective %s%s", g->collective, nearest_choices(&n));
+	}
 	if (!o->nranks)
 		return usage("--select needs the number of ranks: -n");
 	if (g->counts.n > 1 || g->types.n > 1 || g->ops.n > 1)
@@ -58,15 +61,21 @@ static int choose_samples(struct goalrun *g)
 	for (unsigned i = 0; i < (all ? n : g->sample ? 0 : 1) && !err; i++)
 		err = VEC_PUSH(&g->samples, i);
 	for (char *p = all || !g->sample ? NULL : strtok_r(g->sample, ",", &save); p && !err; p = strtok_r(NULL, ",", &save)) {
+		struct nearest names = { .word = p };
 		unsigned i = 0;
 
 		for (; i < n; i++) {
 			collective_sample_name(&g->bin, i, name, sizeof name);
 			if (*name && !strcmp(name, p))
 				break;
+			if (*name)
+				nearest_name(&names, name);
 		}
-		if (i == n)
-			return run_fault("the schedule has no sample of arguments called %s", p);
+		if (i == n) {
+			fprintf(stderr, "goalrun: the schedule has no sample of arguments called %s%s\n", p,
+				names.len ? nearest_choices(&names) : "");
+			return EXIT_FAULT;
+		}
 		err = VEC_PUSH(&g->samples, i);
 	}
 	return err ? no_memory() : 0;
@@ -484,6 +493,20 @@ static int check_schedule(struct goalrun *g)
 	return goal_diags_errors(g->diags) || err ? report_diags(g, err) : 0;
 }
 
+/* Reports that --verify does not know what the schedule has to do. */
+static int refuse_unknown(const struct goalrun *g)
+{
+	const char *name = bin_str(&g->bin, g->bin.meta->implements);
+	struct nearest n = collective_nearest(name);
+
+	if (*name)
+		fprintf(stderr, "goalrun: --verify: %s implements %s, which has no definition%s\n", g->input, name,
+			nearest_hint(&n));
+	else
+		fprintf(stderr, "goalrun: --verify: %s does not say what it implements\n", g->input);
+	return EXIT_FAULT;
+}
+
 int run_prepare_schedule(struct goalrun *g)
 {
 	int rc = g->collective ? choose_schedule(g) : 0;
@@ -495,6 +518,6 @@ int run_prepare_schedule(struct goalrun *g)
 		return rc;
 	g->o.graph = &g->graph;
 	if (g->o.verify && !result_is_known(&g->o))
-		return run_fault("--verify: %s does not say what it implements, or something not known here", g->input);
+		return refuse_unknown(g);
 	return EXIT_OK;
 }

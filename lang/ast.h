@@ -187,6 +187,7 @@ struct goal_schedule {
 	const char *rank, *size; /* names r and p of "rank r of p" */
 	struct goal_loc rank_loc;
 	struct goal_stmt *result; /* statements of the result */
+	struct goal_loc implements_loc; /* position of the name of the collective */
 	struct goal_loc result_loc; /* line 0 if the schedule has no result */
 	struct goal_stmt *body;
 };

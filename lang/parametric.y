@@ -138,7 +138,10 @@ default: %empty { $$ = NULL; }
 	| '=' expr { $$ = $2; }
 	;
 implements: %empty
-	| T_IMPLEMENTS T_IDENT { x->schedule->implements = $2; }
+	| T_IMPLEMENTS T_IDENT {
+		x->schedule->implements = $2;
+		x->schedule->implements_loc = @2;
+	}
 	;
 commutative: %empty
 	| T_COMMUTATIVE { x->schedule->commutative = true; }

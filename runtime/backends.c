@@ -20,3 +20,13 @@ const struct be_row *be_find(const char *name)
 			return &be_backends[i];
 	return NULL;
 }
+
+struct nearest be_nearest(const char *name)
+{
+	struct nearest n = { .word = name };
+
+	for (unsigned i = 0; i < be_nbackends; i++)
+		if (be_backends[i].ops)
+			nearest_name(&n, be_backends[i].name);
+	return n;
+}

@@ -408,9 +408,12 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 		return err;
 	if (req->ctx->policy < 0)
 		return rt_bad_env(req->ctx, ENV_GOAL_WAIT);
-	if (!req->be)
-		return group_error(g, -ERR_ARG, "the environment variable GOAL_BACKEND cannot be \"%s\": %s",
-				   env_get(ENV_GOAL_BACKEND), req->ctx->backend ? "that is not built" : "there is none");
+	if (!req->be) {
+		struct nearest n = be_nearest(env_get(ENV_GOAL_BACKEND));
+
+		return group_error(g, -ERR_ARG, "the environment variable GOAL_BACKEND cannot be \"%s\"%s", n.word,
+				   req->ctx->backend ? ": that is not built" : nearest_choices(&n));
+	}
 	c->backend = (uint16_t)(req->ctx->backend - be_backends);
 	if (seconds > 0)
 		req->dump_after = (uint64_t)(seconds < 1000000000 ? seconds : 1000000000) * 1000000000u;

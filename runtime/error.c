@@ -49,7 +49,8 @@ int rt_sys_error(struct mpix_sched_ctx *ctx, const char *what)
 
 int rt_bad_env(struct mpix_sched_ctx *ctx, enum env_name name)
 {
-	return rt_error(ctx, -ERR_ARG, "the environment variable %s cannot be \"%s\"", env_table[name].name, env_get(name));
+	return rt_error(ctx, -ERR_ARG, "the environment variable %s cannot be \"%s\" (%s)", env_table[name].name, env_get(name),
+			env_table[name].help);
 }
 
 int rt_env(struct mpix_sched_ctx *ctx, enum env_name name, long *out)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Parses the command line of a program by its table of options, and prints --help and --version from it. */
 #include "util/command_line.h"
+#include "util/env.h"
 
 #include "util/file.h"
+#include "util/nearest.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -11,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- messages ---- */
 
@@ -24,6 +27,26 @@ int option_usage(const char *program, const char *fmt, ...)
 	va_end(ap);
 	fprintf(stderr, "\ntry %s --help\n", program);
 	return EXIT_USAGE;
+}
+
+void option_check_environment(const char *program)
+{
+	for (char **p = environ; *p; p++) {
+		const size_t len = strcspn(*p, "=");
+		char name[64];
+		struct nearest n = { .word = name + 5 };
+		unsigned i = 0;
+
+		snprintf(name, sizeof name, "%.*s", (int)len, *p);
+		if (strncmp(name, "GOAL_", 5) != 0)
+			continue;
+		for (; i < ENV_COUNT && strcmp(env_table[i].name, name) != 0; i++)
+			if (!strncmp(env_table[i].name, "GOAL_", 5))
+				nearest_name(&n, env_table[i].name + 5);
+		if (i == ENV_COUNT && *n.best)
+			fprintf(stderr, "%s: warning: there is no environment variable %s; did you mean GOAL_%s?\n", program,
+				name, n.best);
+	}
 }
 
 int option_no_memory(const char *program)
@@ -238,19 +261,24 @@ static int refuse_unknown(const struct command_line *l, const char *word)
 {
 	const int len = (int)strcspn(word, "=");
 	struct text names = { 0 };
-	char *list;
+	char given[64], *list;
+	struct nearest near = { .word = given };
 	int rc;
+
+	snprintf(given, sizeof given, "%.*s", len, word);
 
 	for (size_t i = 0; i < row_count(l); i++) {
 		const char *name = row_at(l, i)->name;
 
 		if (name && len > 2 && !strncmp(name, word + 2, (size_t)len - 2))
 			text_add(&names, "%s--%s", names.n ? ", " : "", name);
+		if (name)
+			nearest_name(&near, option_name(row_at(l, i)).s);
 	}
 	if (text_take(&names, &list))
 		return option_no_memory(l->program);
 	rc = *list ? option_usage(l->program, "%.*s may be %s", len, word, list) :
-		     option_usage(l->program, "unknown option %.*s", len, word);
+		     option_usage(l->program, "unknown option %.*s%s", len, word, nearest_hint(&near));
 	free(list);
 	return rc;
 }

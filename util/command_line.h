@@ -80,6 +80,8 @@ const struct option_row *option_marked(const struct command_line *l, uint64_t gi
 
 /* Prints "PROGRAM: " and the message, and a hint to --help. Returns EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int option_usage(const char *program, const char *fmt, ...);
+/* Warns about variables of the environment that are misspelt variables of the library. */
+void option_check_environment(const char *program);
 /* Prints "PROGRAM: out of memory". Returns EXIT_FAULT. */
 int option_no_memory(const char *program);
 /* Prints "--wait is spin, yield, block or learn, not x", with the words of the row's arg. Returns EXIT_USAGE. */

@@ -29,6 +29,16 @@ const struct smcq_row *smcq_find(const char *name)
 	return NULL;
 }
 
+struct nearest smcq_nearest(const char *name)
+{
+	struct nearest n = { .word = name };
+
+	for (unsigned i = 0; i < smcq_nengines; i++)
+		if (smcq_engines[i].engine)
+			nearest_name(&n, smcq_engines[i].name);
+	return n;
+}
+
 /* A queue whose entries this rank's CPU runs, or a posted queue, whose entries the CPU posts. */
 struct cpu_queue {
 	uint32_t queue;
@@ -139,9 +149,12 @@ static int find_engine(struct smcq_bound *s)
 	const struct smcq_state *kept = *group_state(s->b.group);
 
 	s->row = smcq_find(name);
-	if (!s->row || !s->row->engine)
-		return group_error(s->b.group, -ERR_ARG, "the environment variable GOAL_ENGINE cannot be \"%s\": %s", name,
-				   s->row ? "that is not built" : "there is none");
+	if (!s->row || !s->row->engine) {
+		struct nearest n = smcq_nearest(name);
+
+		return group_error(s->b.group, -ERR_ARG, "the environment variable GOAL_ENGINE cannot be \"%s\"%s", name,
+				   s->row ? ": that is not built" : nearest_choices(&n));
+	}
 	if (kept && kept->engine != s->row->engine)
 		return group_error(s->b.group, -ERR_STATE, "the context has been used with the engine %s", kept->engine->name);
 	return 0;

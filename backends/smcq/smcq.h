@@ -5,6 +5,7 @@
 #define BACKENDS_SMCQ_SMCQ_H
 
 #include "backends/smcq/engine.h"
+#include "util/nearest.h"
 
 extern const struct be_ops smcq_ops;
 
@@ -14,5 +15,7 @@ struct smcq_row {
 };
 /* Returns the engine of that name, or NULL. */
 const struct smcq_row *smcq_find(const char *name);
+/* Searches the names of the engines that are built for the nearest one to an unknown name. */
+struct nearest smcq_nearest(const char *name);
 
 #endif

@@ -34,3 +34,14 @@ bool collective_known(const char *name)
 			return true;
 	return false;
 }
+
+struct nearest collective_nearest(const char *name)
+{
+	struct nearest n = { .word = name };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		nearest_name(&n, names[i]);
+	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+		nearest_name(&n, same[i][0]);
+	return n;
+}

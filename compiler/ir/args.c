@@ -4,6 +4,7 @@
 
 #include "lang/loc.h"
 #include "util/err.h"
+#include "util/nearest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +85,12 @@ static uint32_t param_of_define(struct goal_diags *d, unsigned file, const struc
 	while (i < b->nparams && strcmp(bin_str(b, b->params[i].name), def->name) != 0)
 		i++;
 	if (i == b->nparams) {
-		goal_diag(d, GOAL_ERROR, at, NULL, "the schedule has no parameter %s", def->name);
+		struct nearest n = { .word = def->name };
+
+		for (i = 0; i < b->nparams; i++)
+			nearest_name(&n, bin_str(b, b->params[i].name));
+		nearest_name(&n, "count");
+		goal_diag(d, GOAL_ERROR, at, NULL, "the schedule has no parameter %s%s", def->name, nearest_choices(&n));
 		return b->nparams;
 	}
 	if (!b->params[i].vector && def->n != 1)

@@ -384,6 +384,16 @@ static size_t count_buffers(const struct goal_schedule *s)
 	return n;
 }
 
+/* Warns that nothing says what a collective does, so that --verify cannot prove it. */
+static void warn_undefined(struct gen *g, const struct goal_schedule *s)
+{
+	struct nearest n = collective_nearest(s->implements);
+	const char *hint = nearest_hint(&n);
+
+	goal_diag(g->d, GOAL_WARNING, s->implements_loc, "name", "there is no definition of %s%s", s->implements,
+		  *hint ? hint : ": a result would say what it does");
+}
+
 /* Generates the program of a schedule in an empty image. The schedule stands by itself: no other schedule calls it. */
 static __attribute__((noinline)) void gen_schedule(struct gen *g, const struct goal_schedule *s)
 {
@@ -420,6 +430,8 @@ static __attribute__((noinline)) void gen_schedule(struct gen *g, const struct g
 	gen_inplace_param(g);
 	gen_buffers(g);
 	gen_code(g, s->body);
+	if (!s->result_loc.line && s->implements && !collective_known(s->implements))
+		warn_undefined(g, s);
 	if (s->result_loc.line && s->implements && collective_known(s->implements))
 		gen_error(g, s->result_loc, "syntax", "what %s does is defined: leave out the result", s->implements);
 	if (s->result_loc.line) {

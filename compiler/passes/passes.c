@@ -4,9 +4,11 @@
 
 #include "compiler/queues/armw.h"
 #include "util/err.h"
+#include "util/nearest.h"
 #include "util/options.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,6 +164,17 @@ static int check_values(const struct pass *p, const int64_t value[PASS_KEYS], st
 	return 0;
 }
 
+static void refuse_pass(const char *s, size_t len, struct text *why)
+{
+	char word[64];
+	struct nearest n = { .word = word };
+
+	snprintf(word, sizeof word, "%.*s", (int)len, s);
+	for (unsigned i = 0; i < npasses; i++)
+		nearest_name(&n, passes[i].name);
+	WRONG(why, "there is no pass %s%s", word, nearest_choices(&n));
+}
+
 int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS], struct text *why)
 {
 	const char *s = *list;
@@ -174,7 +187,7 @@ int pass_take(const char **list, const struct pass **p, int64_t value[PASS_KEYS]
 		if (name_is(passes[i].name, s, len))
 			*p = &passes[i];
 	if (!*p) {
-		WRONG(why, "there is no pass %.*s", (int)len, s);
+		refuse_pass(s, len, why);
 		return -ERR_VERSION;
 	}
 	for (unsigned k = 0; k < PASS_KEYS; k++)

@@ -156,7 +156,7 @@ goalc schedules/bcast_linear.goal -n 2 -D count=8 -T lower-smcq:bytes=4,cqs=1,tn
 goalc schedules/bcast_linear.goal -n 2 -D count=8 -o "$TMP/ops.bin"
 refused ops 'not lowered to command queues' "${goalrun[@]}" --backend smcq "$TMP/ops.bin"
 refused bytes 'lowered for elements of at most 4 bytes, and these have 8' "${goalrun[@]}" --backend smcq "$bin"
-refused engine 'GOAL_ENGINE cannot be "steam": there is none' env GOAL_ENGINE=steam "${goalrun[@]}" --backend smcq --type float "$bin"
+refused engine 'GOAL_ENGINE cannot be "steam"; it is one of ' env GOAL_ENGINE=steam "${goalrun[@]}" --backend smcq --type float "$bin"
 refused staged 'is private memory, which nobody else may touch' "${goalrun[@]}" --backend smcq --type float --memory staged "$bin"
 refused counts 'takes one count' "${goalrun[@]}" --backend smcq --count 1,2 schedules/bcast_linear.goal
 refused samples 'takes one sample' "${goalrun[@]}" --backend smcq --sample all schedules/alltoallv_linear.goal

@@ -64,6 +64,16 @@ for check in long unmatched size deadlock race; do
 	fi
 done
 
+# What a collective without a definition does cannot be proved.
+goalc --verify -n 2-3 implements/implements_undefined_warn.goal -o "$TMP/undefined.bin" >"$TMP/out" 2>"$TMP/err"
+rc=$?
+check "diag.undefined_proof $rc" [ "$rc,$(grep -c 'not proved .* MPI_Broadcast does, .*; did you mean MPI_Bcast?$' "$TMP/err")" = 1,1 ]
+check diag.undefined_output [ ! -e "$TMP/undefined.bin" ]
+goalc --select allreduce -n 2 2>"$TMP/err"
+check diag.near_select [ "$(head -n 1 "$TMP/err")" = 'goalc: there is no collective allreduce; did you mean MPI_Allreduce?' ]
+GOAL_MAX_OP=1 goalc -Wno-rac x -o y 2>"$TMP/err"
+check diag.near_check [ "$(sed -n 's/.*; //p' "$TMP/err" | tr '\n' ' ')" = 'did you mean GOAL_MAX_OPS? did you mean race? ' ]
+
 # How many ops a rank may have, in all that makes them.
 for i in 0 1; do printf 'schedule s\nrank r of p { for i = 1 to %d { nop } }\n' $((50000 + i)) >"$TMP/ops$i.goal"; done
 for what in "-o $TMP/out.bin" --stats --verify; do

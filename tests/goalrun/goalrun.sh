@@ -23,11 +23,23 @@ status()
 status no_schedule 2 'no schedule' -n 2
 status no_size 2 'parametric' "$bcast"
 status bad_size 2 '-n takes' -n 0 "$bcast"
-status bad_type 2 '--type cannot be complex' -n 2 --type complex "$bcast"
-status bad_count 2 '--count cannot be -1' -n 2 --count=-1 "$bcast"
+status bad_type 2 '--type widget: there is no such type; it is one of byte, int8, ' -n 2 --type widget "$bcast"
+status near_type 2 '--type doubel: there is no such type; did you mean double?' -n 2 --type doubel "$bcast"
+status near_op 2 '--op summ: there is no such op; did you mean sum?' -n 2 --op summ "$bcast"
+status near_select 2 'there is no collective Allreduce; did you mean MPI_Allreduce?' -n 2 --select Allreduce
+status near_option 2 'unknown option --itres; did you mean --iters?' -n 2 --itres 5 "$bcast"
+status near_pass 2 'there is no pass segmnet; did you mean segment?' -n 2 -T segmnet:size=3 "$bcast"
+status blamed 2 'goalrun: unknown option -W' --iters 100 -Wno-race "$bcast"
+GOAL_PROGRES=thread GOAL_PROGRESS=app GOAL_SOMEBODY_ELSES=1 run -n 2 --iters 2 "$bcast"
+check goalrun.near_variable [ "$? $(cat "$TMP/err")" = \
+	'0 goalrun: warning: there is no environment variable GOAL_PROGRES; did you mean GOAL_PROGRESS?' ]
+GOAL_SHMM=1 status near_variable_again 2 'did you mean GOAL_SHM?' -n 2
+GOAL_WAIT=blok status choices_of_variable 1 'GOAL_WAIT cannot be "blok" (spin, yield, block or learn:' -n 2 --iters 2 "$bcast"
+GOAL_BACKEND=vrebs status near_backend_variable 1 '"vrebs"; did you mean verbs?' -n 2 --iters 2 "$bcast"
+status bad_count 2 '--count takes numbers of at least 0, not -1' -n 2 --count=-1 "$bcast"
 status bad_op 2 '--op cannot be no_op' -n 2 --op no_op "$bcast"
 status bad_sweep 2 '--sweep is all or pairs' -n 2 --sweep some "$bcast"
-status bad_memory 2 '--memory cannot be core' -n 2 --memory core "$bcast"
+status bad_memory 2 '--memory core: there is no such memory; it is one of heap, private, staged' -n 2 --memory core "$bcast"
 status bad_define 2 '-D takes' -n 2 -D root "$bcast"
 status bad_ranks 2 '--ranks is' -n 2 --ranks fibres "$bcast"
 status unknown_option 2 'unknown option' -n 2 --frobnicate "$bcast"
@@ -36,8 +48,8 @@ status lacks_argument 2 '--iters needs an argument: N' "$bcast" -n 2 --iters
 status flag_argument 2 '--verify takes no argument' -n 2 --verify=yes "$bcast"
 status several_options 2 '--t may be --type, --topology, --table, --tests, --trace, --tune' -n 2 --t "$bcast"
 check goalrun.usage_is_short [ "$(wc -l <"$TMP/err") $(tail -n 1 "$TMP/err")" = '2 try goalrun --help' ]
-status unknown_backend 2 'no backend' -n 2 --backend tcp "$bcast"
-status unknown_engine 2 'no engine' -n 2 --engine steam "$bcast"
+status unknown_backend 2 'there is no backend tcp; it is one of shm, verbs, smcq' -n 2 --backend tcp "$bcast"
+status unknown_engine 2 'there is no engine steam; it is one of ' -n 2 --engine steam "$bcast"
 for later in '--backend sim' '--tune'; do
 	# shellcheck disable=SC2086
 	status "later ${later// /_}" 2 'not built yet' -n 2 $later "$bcast"
@@ -91,11 +103,13 @@ status program_no_size 2 'the number of ranks is missing: -n' -- true
 status device 1 'neither a regular file nor a pipe' -n 2 /dev/zero
 status missing_file 1 'No such file' -n 2 "$TMP/none.goal"
 status bad_root 1 'the root is out of range' -n 2 --root 2 --iters 2 "$bcast"
-status unknown_parameter 1 'no parameter rot' -n 2 -D rot=1 --iters 2 "$bcast"
+status unknown_parameter 1 'no parameter rot; did you mean root?' -n 2 -D rot=1 --iters 2 "$bcast"
 status wrong_size 1 'for 8 ranks, not for 3' -n 3 "$TESTS/samples/bcast8.goal"
 status no_root 1 'has no root' --root 1 "$TESTS/samples/bcast8.goal"
 printf 'schedule s\nbuffer in a[count]\nrank r of p { nop }\n' >"$TMP/s.goal"
 status nothing_to_verify 1 'does not say what it implements' -n 2 --verify "$TMP/s.goal"
+sed 's/ s$/ s implements MPI_Broadcast/' "$TMP/s.goal" >"$TMP/s_of.goal"
+status undefined_to_verify 1 's_of.goal implements MPI_Broadcast, which has no definition; did you mean MPI_Bcast?' -n 2 --verify "$TMP/s_of.goal"
 head -c 100 "$BUILD/bin/goalc" >"$TMP/x.bin"
 status no_text 1 'error' -n 2 "$TMP/x.bin"
 "$GOALC" "$bcast" -o "$TMP/b.bin"
