@@ -23,6 +23,7 @@ struct goal_lex {
 	struct goal_loc at; /* position of the next character */
 	int err; /* 0, or the -ERR_x for which the parse has to stop */
 	struct arena scanner; /* memory of the flex scanner */
+	uint32_t bad_line; /* line of the last unexpected token, which is the only one that is reported of a line */
 	bool end_reported; /* an unexpected end of the file has been reported */
 	int resume; /* start condition of flex to return to after a comment */
 	struct goal_loc comment; /* start of the comment */

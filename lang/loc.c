@@ -2,7 +2,6 @@
  * Diagnostics: "file:line:col: error: message [check]", the offending line and a caret. */
 #include "lang/loc.h"
 
-#include "lang/labels.h"
 #include "util/err.h"
 #include "util/mem.h"
 #include "util/text.h"
@@ -176,17 +175,15 @@ static bool seek_line(struct source *s, uint32_t line)
 	return true;
 }
 
-void goal_diags_word(struct goal_diags *d, struct goal_loc at, char *buf, size_t size)
+void goal_diags_peek(struct goal_diags *d, struct goal_loc at, char *buf, size_t size)
 {
 	struct source *s = at.file < d->sources.n ? &d->sources.at[at.file] : NULL;
 	ssize_t got = 0;
-	size_t n = 0;
 
 	if (s && at.line && at.col != UINT16_MAX && seek_line(s, at.line))
 		got = file_at(&s->file, s->off + at.col - 1u, buf, size - 1);
-	while (got > 0 && n < (size_t)got && goal_is_name(buf[n]))
-		n++;
-	buf[n] = '\0';
+	buf[got > 0 ? got : 0] = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
 }
 
 static void put_line(struct goal_diags *d, struct source *s, struct goal_loc at)

@@ -57,7 +57,7 @@ unsigned goal_diags_errors(const struct goal_diags *d);
 unsigned goal_diags_warnings(const struct goal_diags *d);
 /* Returns all messages so far, NUL-terminated. The text belongs to d, and is valid until the next message. */
 const char *goal_diags_text(struct goal_diags *d);
-/* Copies the name at a position of a source to buf: letters, digits and underscores. Stores "" if there is none. */
-void goal_diags_word(struct goal_diags *d, struct goal_loc at, char *buf, size_t size);
+/* Copies the text of a source from a position on to buf, up to the end of the line or as far as it fits. */
+void goal_diags_peek(struct goal_diags *d, struct goal_loc at, char *buf, size_t size);
 
 #endif

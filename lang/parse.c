@@ -123,15 +123,59 @@ static void add_found(struct text *t, const char *the, const char *kind, const c
 		text_add(t, "\"%.*s%s\"", len > 40 ? 40 : (int)len, text, len > 40 ? "..." : "");
 }
 
+/* Returns the end of a message about a token that other languages have in its place, or "". */
+static const char *hint(struct goal_lex *x, struct goal_loc at, const char *line)
+{
+	static const struct {
+		const char *text; /* found so that the token at `at` is its last character */
+		const char *hint;
+		bool inside; /* only in brackets */
+	} habits[] = {
+		{ "&&", "; did you mean \"and\"?", false },
+		{ "||", "; did you mean \"or\"?", false },
+		{ "**", "; did you mean \"^\"?", false },
+		{ "%", "; did you mean \"mod\"?", false },
+		{ "!", "; did you mean \"not\"?", false },
+		{ "#", "; did you mean \"//\"?", false },
+		{ ":", "; a range is [first +: number]", true },
+		{ ".", "; a range is [first +: number]", true },
+		{ "for (", "; a loop is \"for i = 0 to n - 1 { ... }\"", false },
+		{ "for(", "; a loop is \"for i = 0 to n - 1 { ... }\"", false },
+		{ "+", "; a variable is only set with \"=\"", false },
+		{ "-", "; a variable is only set with \"=\"", false },
+	};
+	const char *p = line + strspn(line, " \t"), *here = line + at.col;
+
+	if (!x->text || at.col > strlen(line))
+		return "";
+	if (!strncmp(p, "buffer", 6) && here[-1] == '[')
+		return "; a buffer has a mode: in, out, inout or scratch";
+	if (here[-1] == '=' && here[0] == '=')
+		return "; did you mean \"=\"?";
+	if (here[-1] == '=' && (strstr(line, "if ") || strstr(line, "assert ")))
+		return "; did you mean \"==\"?";
+	for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
+		const char *text = habits[i].text;
+		const size_t n = strlen(text);
+		const bool sets = *text == '+' || *text == '-'; /* as in += and ++ */
+
+		if (n <= at.col && !strncmp(here - n, text, n) && (!habits[i].inside || x->depth) &&
+		    (!sets || here[0] == '=' || here[0] == *text))
+			return habits[i].hint;
+	}
+	return "";
+}
+
 void goal_lex_unexpected(struct goal_lex *x, struct goal_loc at, const char *kind, const char *text,
 			 size_t len, const char *const *expected, int n)
 {
 	struct text t = { 0 };
 	int shown = 0, due = 0;
-	char *s;
+	char line[256], *s;
 
-	if (x->err || x->end_reported)
+	if (x->err || x->end_reported || x->bad_line == at.line)
 		return;
+	x->bad_line = at.line;
 	if (is_end(kind) && x->nopen) {
 		unsigned last = x->nopen > GOAL_OPEN ? GOAL_OPEN : x->nopen;
 
@@ -155,10 +199,11 @@ void goal_lex_unexpected(struct goal_lex *x, struct goal_loc at, const char *kin
 		text_add(&t, ", not ");
 		add_found(&t, "the ", kind, text, len);
 	}
+	goal_diags_peek(x->diags, (struct goal_loc){ at.line, 1, at.file }, line, sizeof line);
 	if (text_take(&t, &s))
 		x->err = -ERR_NOMEM;
 	else
-		goal_diag(x->diags, GOAL_ERROR, at, "syntax", "%s", s);
+		goal_diag(x->diags, GOAL_ERROR, at, "syntax", "%s%s", s, hint(x, at, line));
 	free(s);
 	x->end_reported = is_end(kind);
 }

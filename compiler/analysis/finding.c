@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Stores the label of an op with its indices, as in "out[0,1]: ", or "" if the label has none. */
 static void name_instance(struct goal_diags *d, const struct ir_graph *g, uint32_t rank, uint32_t op, struct goal_loc at,
@@ -14,8 +15,8 @@ static void name_instance(struct goal_diags *d, const struct ir_graph *g, uint32
 	unsigned n = at.line ? ir_graph_index(g, rank, op, index) : 0;
 
 	*out = '\0';
-	if (n)
-		goal_diags_word(d, at, name, sizeof name); /* an op with a label is where the label is */
+	goal_diags_peek(d, at, name, sizeof name); /* an op with a label is where the label is */
+	name[strcspn(name, " \t[")] = '\0';
 	if (n == 1)
 		snprintf(out, size, "%s[%d]: ", name, index[0]);
 	else if (n)
