@@ -244,6 +244,7 @@ int main(int argc, char **argv)
 	bool done;
 	int rc;
 
+	option_catch_interrupt();
 	option_check_environment("goalc");
 	rc = goalc_options(&c, argc, argv, &done);
 	rc = rc || done ? rc : run_action(&c);

@@ -537,8 +537,8 @@ int hosts_run(struct run_hosts *h, const struct run_options *o, struct run_launc
 		if (sig == SIGUSR1) {
 			forward_to_others(h, NULL, WIRE_SIGNAL, &sig, sizeof sig);
 		} else if (sig > 0 && sig != SIGCHLD) {
-			a.rc = EXIT_FAULT;
-			if (l)
+			a.rc = sig == SIGINT ? option_interrupted() : EXIT_FAULT;
+			if (l && sig != SIGINT)
 				run_reproduce(o, atomic_load(&l->shared->at_case));
 			break;
 		}

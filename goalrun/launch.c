@@ -123,6 +123,17 @@ static uint32_t collect(struct ranks *r)
 	return left;
 }
 
+/* True if SIGINT, which is blocked, has arrived. */
+static bool is_interrupted(void)
+{
+	static const struct timespec now;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	return sigtimedwait(&set, NULL, &now) == SIGINT;
+}
+
 /* Waits for all ranks. Once one has failed, the others get a moment to notice. The caller has blocked goalrun's signals:
  * SIGUSR1 is forwarded to the ranks, and all other signals end the ranks. */
 static int wait_for_ranks(struct ranks *r, const sigset_t *asked)
@@ -140,12 +151,15 @@ static int wait_for_ranks(struct ranks *r, const sigset_t *asked)
 			signal_all(r, sig);
 		} else if (sig > 0 && sig != SIGCHLD) {
 			signal_all(r, SIGKILL);
-			rc = EXIT_FAULT;
-			if (r->l && !r->o->agent)
+			rc = sig == SIGINT && !r->o->agent ? EXIT_INTERRUPTED : EXIT_FAULT;
+			if (r->l && !r->o->agent && rc == EXIT_FAULT)
 				run_reproduce(r->l->o, atomic_load(&r->l->shared->at_case));
 		}
 	}
 	show_progress(r->l, true);
+	/* A terminal sends SIGINT to the ranks as well, which may have ended first. */
+	if (!r->o->agent && (rc == EXIT_INTERRUPTED || is_interrupted()))
+		return option_interrupted();
 	return r->cause < 0 ? rc : EXIT_FAULT;
 }
 
@@ -288,7 +302,7 @@ static int launch_processes(struct run_launch *l)
 
 	if (new_ranks(&r))
 		rc = l->o->hosts ? hosts_run(l->o->hosts, l->o, l, r.died) : run_ranks(&r, schedule_main, l);
-	if (rc && r.died && !l->o->agent)
+	if (rc && rc != EXIT_INTERRUPTED && r.died && !l->o->agent)
 		report_failures(l, r.died, NULL);
 	free_ranks(&r);
 	return rc;
@@ -351,7 +365,11 @@ static int launch_threads(struct run_launch *l)
 			continue;
 		}
 		show_progress(l, false);
-		if (sigtimedwait(&asked, NULL, &tick) > 0) {
+		const int sig = sigtimedwait(&asked, NULL, &tick);
+
+		if (sig == SIGINT)
+			_exit(option_interrupted());
+		if (sig > 0) {
 			run_reproduce(l->o, atomic_load(&l->shared->at_case));
 			_exit(EXIT_FAULT);
 		}
@@ -475,7 +493,8 @@ int launch_program(const struct run_options *o)
 	} else if (new_ranks(&r)) {
 		r.board->size = o->nranks;
 		rc = run_program(&r, &p);
-		report_program(&r);
+		if (rc != EXIT_INTERRUPTED)
+			report_program(&r);
 	}
 	if (r.board != MAP_FAILED)
 		munmap(r.board, size);

@@ -85,13 +85,14 @@ static int write_collected(const struct goalrun *g)
 
 static int run_schedule(struct goalrun *g)
 {
-	int rc = run_prepare_schedule(g);
+	int rc = run_prepare_schedule(g), stopped;
 
 	if (rc)
 		return rc;
 	rc = prepare_ranks(g);
 	rc = rc ? rc : run_launches(g);
-	rc |= run_nic_stop(&g->nic);
+	stopped = run_nic_stop(&g->nic);
+	rc = rc ? rc : stopped;
 	if (g->sent)
 		return rc;
 	rc = rc ? rc : write_collected(g);
@@ -100,10 +101,11 @@ static int run_schedule(struct goalrun *g)
 
 static int run_program(struct goalrun *g)
 {
-	int rc = prepare_ranks(g);
+	int rc = prepare_ranks(g), stopped;
 
 	rc = rc ? rc : launch_program(&g->o);
-	rc |= run_nic_stop(&g->nic);
+	stopped = run_nic_stop(&g->nic);
+	rc = rc ? rc : stopped;
 	return rc ? rc : write_collected(g);
 }
 
@@ -197,6 +199,7 @@ int main(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes then fails with EFBIG, and is reported */
 	if (argc == 2 && !strcmp(argv[1], "--agent"))
 		return be_agent();
+	option_catch_interrupt();
 	option_check_environment("goalrun");
 	return run_command(argc, argv, NULL, NULL);
 }

@@ -83,6 +83,7 @@ int run_nic_start(struct run_nic *n, uint64_t seed, const char *trace)
 		fflush(NULL);
 		n->pid = run_fork();
 		if (n->pid == 0) {
+			signal(SIGINT, SIG_IGN); /* a terminal sends it to all processes, but the emulator ends with goalrun */
 			close(ends[1]);
 			o.life = ends[0];
 			_exit(nic_main(&o));

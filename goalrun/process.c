@@ -12,8 +12,11 @@
 pid_t run_fork(void)
 {
 	pid_t parent = getpid(), pid = fork();
+	struct sigaction now;
 
 	if (pid == 0) {
+		if (!sigaction(SIGINT, NULL, &now) && now.sa_handler != SIG_IGN)
+			signal(SIGINT, SIG_DFL); /* only goalrun itself reports an interrupt */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent) /* the parent has died before prctl */
 			_exit(EXIT_FAULT);

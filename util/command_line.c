@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,30 @@ int option_usage(const char *program, const char *fmt, ...)
 	va_end(ap);
 	fprintf(stderr, "\ntry %s --help\n", program);
 	return EXIT_USAGE;
+}
+
+int option_interrupted(void)
+{
+	const char *line = isatty(STDERR_FILENO) ? "\r\033[K" : "", *name = program_invocation_short_name;
+
+	(void)!write(STDERR_FILENO, line, strlen(line)); /* clears the progress */
+	(void)!write(STDERR_FILENO, name, strlen(name));
+	(void)!write(STDERR_FILENO, ": interrupted\n", 14);
+	return EXIT_INTERRUPTED;
+}
+
+static void on_interrupt(int sig)
+{
+	(void)sig;
+	_exit(option_interrupted());
+}
+
+void option_catch_interrupt(void)
+{
+	struct sigaction now, ours = { .sa_handler = on_interrupt };
+
+	if (!sigaction(SIGINT, NULL, &now) && now.sa_handler != SIG_IGN)
+		sigaction(SIGINT, &ours, NULL);
 }
 
 void option_check_environment(const char *program)

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-enum { EXIT_OK = 0, EXIT_FAULT = 1, EXIT_USAGE = 2 };
+enum { EXIT_OK = 0, EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 /* as shells report SIGINT */ };
 
 /* One use of an option on a command line. */
 struct option_use {
@@ -80,6 +80,10 @@ const struct option_row *option_marked(const struct command_line *l, uint64_t gi
 
 /* Prints "PROGRAM: " and the message, and a hint to --help. Returns EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int option_usage(const char *program, const char *fmt, ...);
+/* Makes SIGINT end the program with one line and EXIT_INTERRUPTED, unless the caller ignores it. */
+void option_catch_interrupt(void);
+/* Prints that line, and returns EXIT_INTERRUPTED. May be called in a signal handler. */
+int option_interrupted(void);
 /* Warns about variables of the environment that are misspelt variables of the library. */
 void option_check_environment(const char *program);
 /* Prints "PROGRAM: out of memory". Returns EXIT_FAULT. */

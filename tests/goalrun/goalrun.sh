@@ -171,6 +171,36 @@ wait $pid
 rc=$?
 check "goalrun.term_threads status $rc" [ "$rc $(grep -c 'this case alone: .*--ranks threads.*--delay 100' "$TMP/err")" = '1 1' ]
 
+# interrupted NAME CHILDREN PROGRAM ARGS... : SIGINT, sent to the process group as a terminal does, ends the program with one
+# line and status 130, and leaves no process of the group. Before, the program has to have so many child processes.
+interrupted()
+{
+	local name=$1 children=$2 pid rc
+
+	shift 2
+	setsid env --default-signal=INT "$@" >"$TMP/out" 2>"$TMP/err" &
+	pid=$!
+	until [ "$(pgrep -c -P $pid)" -ge "$children" ] && grep -q '^SigBlk:.*[2367abef]$\|^SigCgt:.*[2367abef]$' /proc/$pid/status; do
+		[ -d /proc/$pid ] || break
+		sleep 0.02
+	done
+	sleep 0.2
+	kill -INT -- -$pid
+	wait $pid
+	rc=$?
+	for _ in $(seq 500); do pgrep -g $pid >/dev/null || break; sleep 0.02; done
+	check "goalrun.interrupted $name: $rc, $(tr '\n' '|' <"$TMP/err")" \
+		[ "$rc $(cat "$TMP/err") $(pgrep -g $pid)" = "130 ${1##*/}: interrupted " ]
+}
+shm=$(ls /dev/shm)
+long=(-n 2 --delay 100 --iters 1000000)
+interrupted processes 2 "$BUILD/bin/goalrun" "${long[@]}" "$bcast"
+interrupted threads 0 "$BUILD/bin/goalrun" "${long[@]}" --ranks threads "$bcast"
+interrupted queues 3 "$BUILD/bin/goalrun" "${long[@]}" --backend smcq "$bcast"
+interrupted program 3 "$BUILD/bin/goalrun" -n 2 -- sh -c 'sleep 1000 & wait'
+interrupted proof 0 "$GOALC" --verify -n 500-1000 "$ROOT/schedules/allreduce_ring.goal"
+check "goalrun.interrupted_shm $(ls /dev/shm)" [ -z "$(comm -13 <(echo "$shm") <(ls /dev/shm) | grep -i goal)" ]
+
 run -n 3 --json --iters 5 "$bcast"
 keys=$(tr -d ' {}\n' <"$TMP/out" | tr ',' '\n' | sed 's/:.*//; s/"//g' | tr '\n' ' ' | sed 's/ $//')
 check "goalrun.json $keys" [ "$keys" = "ranks backend verified iters median_us min_us start_us init_us" ]
