@@ -308,8 +308,23 @@ static int refuse_unknown(const struct command_line *l, const char *word)
 	return rc;
 }
 
+/* Reports a letter that is no option. It may begin the name of a long option, written with one dash. */
+static int refuse_letter(const struct command_line *l, char **argv)
+{
+	const struct option_row *meant = NULL;
+	const char *word = argv[optind];
+
+	if (!word || word[0] != '-' || word[1] != optopt) /* getopt has gone on to the next word */
+		word = argv[optind - 1];
+	for (size_t i = 0; i < row_count(l) && word[0] == '-'; i++)
+		if (row_at(l, i)->name && !strcmp(row_at(l, i)->name, word + 1))
+			meant = row_at(l, i);
+	return meant ? option_usage(l->program, "unknown option %s; did you mean --%s?", word, meant->name) :
+		       option_usage(l->program, "unknown option -%c", optopt);
+}
+
 /* Reports an option that getopt has refused: it is unknown, lacks its argument, or has an argument and takes none. */
-static int refuse_option(const struct command_line *l, bool missing, const char *word)
+static int refuse_option(const struct command_line *l, bool missing, char **argv)
 {
 	const struct option_row *r = find_row(l, optopt);
 
@@ -317,7 +332,7 @@ static int refuse_option(const struct command_line *l, bool missing, const char 
 		return option_usage(l->program, "%s needs an argument: %s", option_name(r).s, r->arg);
 	if (r)
 		return option_usage(l->program, "%s takes no argument", option_name(r).s);
-	return optopt ? option_usage(l->program, "unknown option -%c", optopt) : refuse_unknown(l, word);
+	return optopt ? refuse_letter(l, argv) : refuse_unknown(l, argv[optind - 1]);
 }
 
 static int take_option(const struct command_line *l, const struct option_row *r, void *fields)
@@ -402,7 +417,7 @@ int command_line_parse(const struct command_line *l, int argc, char **argv, void
 		const struct option_row *r = value == '?' || value == ':' ? NULL : find_row(l, value);
 
 		if (!r)
-			return refuse_option(l, value == ':', argv[optind - 1]);
+			return refuse_option(l, value == ':', argv);
 		w->done = r == &common[ROW_HELP] || r == &common[ROW_VERSION];
 		if (w->done)
 			return r == &common[ROW_HELP] ? print_help(l) : print_version(l);

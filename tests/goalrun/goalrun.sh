@@ -29,6 +29,8 @@ status near_op 2 '--op summ: there is no such op; did you mean sum?' -n 2 --op s
 status near_select 2 'there is no collective Allreduce; did you mean MPI_Allreduce?' -n 2 --select Allreduce
 status near_option 2 'unknown option --itres; did you mean --iters?' -n 2 --itres 5 "$bcast"
 status near_pass 2 'there is no pass segmnet; did you mean segment?' -n 2 -T segmnet:size=3 "$bcast"
+status one_dash 2 'unknown option -iters; did you mean --iters?' -iters 5 -n 2 "$bcast"
+status one_dash_last 2 'unknown option -x' -n 2 "$bcast" -x
 status blamed 2 'goalrun: unknown option -W' --iters 100 -Wno-race "$bcast"
 GOAL_PROGRES=thread GOAL_PROGRESS=app GOAL_SOMEBODY_ELSES=1 run -n 2 --iters 2 "$bcast"
 check goalrun.near_variable [ "$? $(cat "$TMP/err")" = \
