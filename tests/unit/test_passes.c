@@ -20,13 +20,17 @@
 
 /* ---- lists ---- */
 
+#define NO_PASS                                                                                       \
+	"there is no pass ; it is one of hierarchy, segment, fuse, reorder, reduce-deps, coalesce, " \
+	"sparse-rounds, split-tree, odd-even, lower-smcq"
+
 static void lists(void)
 {
 	static const struct {
 		const char *arg, *why;
 	} bad[] = {
-		{ "", "there is no pass " },
-		{ "segments:size=3", "there is no pass segments" },
+		{ "", NO_PASS },
+		{ "segments:size=3", "there is no pass segments; did you mean segment?" },
 		{ "segment", "the pass segment needs segment:size=N" },
 		{ "segment:", "the pass segment has no key " },
 		{ "segment:len=3", "the pass segment has no key len" },
@@ -42,8 +46,8 @@ static void lists(void)
 		{ "split-tree:S=1,cores=auto", "the key cores of the pass split-tree is a number from 0 to 2147483647, not auto" },
 		{ "split-tree:S=aut", "the key S of the pass split-tree is auto or a number from 0 to 65536, not aut" },
 		{ "split-tree:S=-1", "the key S of the pass split-tree is auto or a number from 0 to 65536, not -1" },
-		{ "fuse;;fuse", "there is no pass " },
-		{ "fuse;", "there is no pass " },
+		{ "fuse;;fuse", NO_PASS },
+		{ "fuse;", NO_PASS },
 		{ "hierarchy:ranks=2;fuse;hierarchy", "the pass hierarchy can be given once" },
 		{ "hierarchy:ranks=2..3", "the key ranks of the pass hierarchy is numbers from 1 to 2147483647 with dots between them, not 2..3" },
 		{ "hierarchy:ranks=0", "the key ranks of the pass hierarchy is numbers from 1 to 2147483647 with dots between them, not 0" },
