@@ -14,7 +14,9 @@ CFLAGS    ?= -O2 -g
 JSON      := -ljson-c
 # What the library needs; libdl is empty since glibc 2.34.
 LIBS      := -pthread -ldl -Wl,--as-needed -lsodium
-WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
+# WERROR= for a compiler that warns of more than those we try
+WERROR    ?= -Werror
+WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes $(WERROR)
 override CPPFLAGS += -D_GNU_SOURCE -DGOAL_VERSION='"$(VERSION)"' -I. -I$(BUILD) -Iinclude
 # Headers are enough: libpmix is loaded by programs that a launcher with PMIx starts, libhwloc by whoever places ranks.
 PMIX      := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I pmix 2>/dev/null))
@@ -22,6 +24,7 @@ override CPPFLAGS += $(PMIX) $(patsubst -I%,-isystem %,$(shell pkg-config --cfla
 # What is installed tells nobody where it was built.
 override ALL_CFLAGS = -std=c17 $(WARN) -fPIC -fvisibility=hidden -ffile-prefix-map=$(CURDIR)=. \
                       -pthread $(CFLAGS) $(SAN)
+LINK = $(CC) $(ALL_CFLAGS) $(LDFLAGS)
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)
 
@@ -77,17 +80,17 @@ all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a
 
 $(BUILD)/bin/goalc: $(call obj,$(GOALC)) $(COMPILE_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
+	$(call say,LD)$(LINK) -o $@ $^ $(LIBS) $(JSON)
 
 $(BUILD)/bin/goalrun: $(call obj,$(GOALRUN)) $(LIB_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
+	$(call say,LD)$(LINK) -o $@ $^ $(LIBS) $(JSON)
 
 # Applications see the functions of mpix_sched.h and nothing else. It stays after a dlclose: contexts that were not freed have
 # a handler of SIGUSR1 and threads.
 $(LIBRARY): $(LIB_O) runtime/goalsched.map
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(LIBNAME).so.$(SOMAJOR) -Wl,-z,defs -Wl,-z,nodelete \
+	$(call say,LD)$(LINK) -shared -Wl,-soname,$(LIBNAME).so.$(SOMAJOR) -Wl,-z,defs -Wl,-z,nodelete \
 		-Wl,--version-script,runtime/goalsched.map -o $@.$(VERSION) $(LIB_O) $(LIBS)
 	@ln -sf $(LIBNAME).so.$(VERSION) $@.$(SOMAJOR) && ln -sf $(LIBNAME).so.$(VERSION) $@
 
@@ -137,7 +140,7 @@ EMBEDS := \
 	$(patsubst %.c,%,$(wildcard compiler/lower/gen*.c)) \
 	$(call sources,util lang format)
 $(EMBED): $(call obj,$(EMBEDS)) $(HOOK_O) $(GENERATED)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
 $(BUILD)/compiler/collectives/definitions.inc: $(COLLECTIVES) $(EMBED)
 	$(call say,EMBED)$(EMBED) $< > $@
 $(BUILD)/compiler/collectives/names.inc: $(COLLECTIVES)
@@ -177,7 +180,7 @@ $(BUILD)/util/install.o: override CPPFLAGS += -DGOAL_SCHEDDIR='"$(SCHEDDIR)"'
 # Mode, directory, files: all that is installed but the links of the library and the .pc file.
 define TREE
 755 $(BINDIR) $(PROGRAMS)
-755 $(LIBDIR) $(LIBRARY).$(VERSION)
+644 $(LIBDIR) $(LIBRARY).$(VERSION)
 644 $(LIBDIR) $(BUILD)/lib/$(LIBNAME).a
 644 $(INCLUDEDIR) $(wildcard include/*.h)
 644 $(MANDIR)/man1 $(wildcard man/*.1)
@@ -236,7 +239,7 @@ TEST_BINS := \
 # Users' view: the shared library and its header.
 define link_user
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lgoalsched -lcunit -Wl,-rpath,'$$ORIGIN/../lib'
+	$(call say,LD)$(LINK) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lgoalsched -lcunit -Wl,-rpath,'$$ORIGIN/../lib'
 endef
 $(BUILD)/tests/rt-cases: $(call obj,$(call sources,tests/rt/cases) tests/rt/team) $(LIBRARY)
 	$(link_user)
@@ -244,15 +247,15 @@ $(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
 	$(link_user)
 
 $(BUILD)/tests/unload: $(BUILD)/tests/rt/unload.o
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -ldl
+	$(call say,LD)$(LINK) -o $@ $^ -ldl
 $(BUILD)/tests/nomem: $(call obj,tests/rt/nomem tests/rt/team) $(LIB_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
 
 # Backends without a runtime.
 $(BUILD)/tests/views: $(call obj,tests/rt/views $(filter-out backends/smcq/% backends/verbs/%,$(BACKENDS))) $(COMPILE_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
 
 # What the library does not have, beside the tests themselves.
 UNIT_PARTS := \
@@ -266,7 +269,7 @@ UNIT_PARTS := \
 	util/svg
 $(BUILD)/tests/unit-all: $(call obj,$(call sources,tests/unit) $(UNIT_PARTS)) $(LIB_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lcunit $(LIBS)
+	$(call say,LD)$(LINK) -o $@ $^ -lcunit $(LIBS)
 
 # The executor that decides what a schedule does, whatever the verifier says.
 EXECUTED := $(addprefix $(BUILD)/tests/mutants/,mutants referee random)
@@ -275,7 +278,7 @@ $(BUILD)/tests/mutants/referee: $(call obj,$(addprefix tests/mutants/,referee lo
 $(BUILD)/tests/mutants/random: $(call obj,$(addprefix tests/mutants/,random mutate))
 $(EXECUTED): $(call obj,$(addprefix tests/mutants/,exec world)) $(LIB_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
 
 # The same for lowered schedules, which has an executor of its own.
 QUEUES_PARTS := \
@@ -284,11 +287,11 @@ QUEUES_PARTS := \
 	compiler/print/print_promela
 $(BUILD)/tests/queues/queues: $(call obj,$(QUEUES_PARTS)) $(LIB_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
 
 $(BUILD)/tests/trace-check: $(call obj,tests/trace/check)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(JSON)
+	$(call say,LD)$(LINK) -o $@ $^ $(JSON)
 
 PARALLEL  := $(MAKE) --no-print-directory -j$(shell nproc)
 RUN       := BUILD=$(BUILD) bash tests/run.sh
@@ -489,16 +492,16 @@ PEERS   := $(patsubst %,$(BUILD)/bench/overlap-%,$(MPICC))
 
 # Inner parts are measured as well, so they take the objects.
 $(BENCHES) $(BENCH_RANKS): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(BUILD)/tests/rt/team.o $(LIB_O)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON) -lm
+	$(call say,LD)$(LINK) -o $@ $^ $(LIBS) $(JSON) -lm
 
 $(PEERS): $(BUILD)/bench/overlap-%: bench/overlap_mpi.c goalrun/work.c runtime/board.c util/mem.c goalrun/work.h \
 		$(if $(HOOK),tests/alloc/hook.c)
 	@mkdir -p $(@D)
-	$(call say,MPICC)mpicc.$* $(CPPFLAGS) -std=gnu17 $(WARN) -pthread $(CFLAGS) -o $@ $(filter %.c,$^)
+	$(call say,MPICC)mpicc.$* $(CPPFLAGS) -std=gnu17 $(WARN) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^)
 
 PLOT := $(BUILD)/bench/plot
 $(PLOT): $(HOOK_O) $(call obj,bench/plot $(addprefix util/,svg text mem err))
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ -lm
+	$(call say,LD)$(LINK) -o $@ $^ -lm
 
 tests: $(BENCHES) $(BENCH_RANKS) $(PEERS) $(PLOT)
 

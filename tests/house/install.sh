@@ -13,6 +13,15 @@ make_it() { timeout 300 make -C "$ROOT" --no-print-directory BUILD="$BUILD" "$@"
 # What is installed below a directory, by name.
 files() { (cd "$1" && find . ! -type d | sort); }
 
+# ---- flags that a packager gives ----
+
+make -n -C "$ROOT" --no-print-directory BUILD="$TMP/none" V=1 CPPFLAGS=-DGIVEN CFLAGS='-O1 -given' LDFLAGS=-Wl,-given all |
+	sed -e ':a' -e '/\\$/{N;s/\\\n//;ba' -e '}' >"$TMP/commands"
+bad=$(grep -E '^gcc .* -c ' "$TMP/commands" | grep -v -e '-DGIVEN .*-O1 -given' | head -n 1)
+check "install.flags_compile $bad" [ -z "$bad" -a "$(grep -cE '^gcc .* -c ' "$TMP/commands")" -ge 100 ]
+bad=$(grep '^gcc ' "$TMP/commands" | grep -v -e ' -c ' | grep -v -e '-O1 -given .*-Wl,-given' | head -n 1)
+check "install.flags_link $bad" [ -z "$bad" -a "$(grep -c -e '^gcc .*-Wl,-given' "$TMP/commands")" -eq 4 ]
+
 # ---- an installed tree: the prefix of a user ----
 
 tree=$TMP/user
@@ -27,6 +36,8 @@ for f in bin/goalc bin/goalrun lib/libgoalsched.so lib/libgoalsched.so.0 lib/lib
 done
 soname=$(readelf -d "$tree/lib/libgoalsched.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
 check install.soname [ -e "$tree/lib/$soname" -a "$(readlink "$tree/lib/libgoalsched.so")" = "$soname" ]
+modes=$(cd "$tree" && find . -type f -perm 755 | sort | tr '\n' ' '; find "$tree" ! -type l ! -perm 755 ! -perm 644)
+check "install.modes $modes" [ "$modes" = './bin/goalc ./bin/goalrun ' ]
 lost=$(find "$tree" -xtype l)
 check "install.links $lost" [ -z "$lost" ]
 found=$(grep -rlaF -e "$ROOT" -e "$BUILD" "$tree" | tr '\n' ' ')
