@@ -173,11 +173,14 @@ INCLUDEDIR ?= $(PREFIX)/include
 DATADIR    ?= $(PREFIX)/share
 MANDIR     ?= $(DATADIR)/man
 DOCDIR     ?= $(DATADIR)/doc/goalsched
+# Where the shells and editors of most systems look.
+BASHDIR    ?= $(DATADIR)/bash-completion/completions
+VIMDIR     ?= $(DATADIR)/vim/vimfiles
 SCHEDDIR   := $(DATADIR)/goalsched/schedules
 # Where what is installed looks last, after the directories beside it.
 $(BUILD)/util/install.o: override CPPFLAGS += -DGOAL_SCHEDDIR='"$(SCHEDDIR)"'
 
-# Mode, directory, files: all that is installed but the links of the library and the .pc file.
+# All that is installed. Files: mode, directory, files.
 define TREE
 755 $(BINDIR) $(PROGRAMS)
 644 $(LIBDIR) $(LIBRARY).$(VERSION)
@@ -192,32 +195,49 @@ define TREE
 644 $(DOCDIR) README.md LICENSE
 644 $(DOCDIR)/doc doc/tour.md
 644 $(DOCDIR)/examples $(wildcard examples/*.c examples/*.goal) examples/Makefile
+644 $(BASHDIR) share/bash/goalc
+644 $(VIMDIR)/syntax share/vim/syntax/goal.vim
+644 $(VIMDIR)/ftdetect share/vim/ftdetect/goal.vim
 endef
-export TREE
-# Directories as the .pc file has them, relative to its prefix where they can be.
-in_pc = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
+# Links: directory, name, target.
+define TREE_LINKS
+$(LIBDIR) $(LIBNAME).so.$(SOMAJOR) $(LIBNAME).so.$(VERSION)
+$(LIBDIR) $(LIBNAME).so $(LIBNAME).so.$(SOMAJOR)
+$(BASHDIR) goalrun goalc
+endef
+# Files that name the installed directories: directory, and templates FILE.in.
+define TREE_TEMPLATES
+$(LIBDIR)/pkgconfig share/goalsched.pc.in
+$(LIBDIR)/cmake/goalsched share/goalsched-config.cmake.in share/goalsched-config-version.cmake.in
+endef
+export TREE TREE_LINKS TREE_TEMPLATES
+# What belongs to goalsched alone, and goes with it, inner directories first. Those that others use stay, even empty.
+OWN_DIRS := $(SCHEDDIR)/lib $(SCHEDDIR) $(patsubst %/,%,$(dir $(SCHEDDIR))) $(DOCDIR)/doc $(DOCDIR)/examples $(DOCDIR) \
+	$(LIBDIR)/cmake/goalsched
+# @libdir@ is relative to the prefix, if it can be, for those who move the tree.
+relative = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
+FILL := sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|; s|@SOMAJOR@|$(SOMAJOR)|' \
+	-e 's|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@SCHEDDIR@|$(SCHEDDIR)|' \
+	-e 's|@libdir@|$(call relative,$(LIBDIR))|; s|@includedir@|$(call relative,$(INCLUDEDIR))|' \
+	-e 's|@schedulesdir@|$(call relative,$(SCHEDDIR))|; s|@docdir@|$(call relative,$(DOCDIR))|'
 
 .PHONY: install uninstall
-# DESTDIR is put before every path, and is in no file. Made here, not in the build: the directories are known now.
+# DESTDIR is put before every path, and is in no file. Templates are filled in now, as the directories are known only now.
 install: all
 	@set -e; printf '%s\n' "$$TREE" | while read -r mode dir files; do \
-		install -d "$(DESTDIR)$$dir" "$(DESTDIR)$(LIBDIR)/pkgconfig"; install -m $$mode $$files "$(DESTDIR)$$dir"; done
-	@cd "$(DESTDIR)$(LIBDIR)" && ln -sf $(LIBNAME).so.$(VERSION) $(LIBNAME).so.$(SOMAJOR) && \
-		ln -sf $(LIBNAME).so.$(SOMAJOR) $(LIBNAME).so
-	@sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(call in_pc,$(LIBDIR))|; s|@INCLUDEDIR@|$(call in_pc,$(INCLUDEDIR))|' \
-		-e 's|@SCHEDDIR@|$(call in_pc,$(SCHEDDIR))|; s|@DOCDIR@|$(call in_pc,$(DOCDIR))|' \
-		-e 's|@LIBS@|$(LIBS)|; s|@VERSION@|$(VERSION)|' \
-		runtime/goalsched.pc.in > "$(DESTDIR)$(LIBDIR)/pkgconfig/goalsched.pc"
-	@chmod 644 "$(DESTDIR)$(LIBDIR)/pkgconfig/goalsched.pc"
+		install -d "$(DESTDIR)$$dir"; install -m $$mode $$files "$(DESTDIR)$$dir"; done
+	@set -e; printf '%s\n' "$$TREE_LINKS" | while read -r dir name target; do ln -sf $$target "$(DESTDIR)$$dir/$$name"; done
+	@set -e; printf '%s\n' "$$TREE_TEMPLATES" | while read -r dir files; do install -d "$(DESTDIR)$$dir"; \
+		for f in $$files; do to="$(DESTDIR)$$dir/$$(basename $$f .in)"; $(FILL) $$f >"$$to"; chmod 644 "$$to"; done; done
 
-# Given the same directories. Those that others use stay, even empty.
+# Given the same directories.
 uninstall:
 	@printf '%s\n' "$$TREE" | while read -r mode dir files; do \
 		for f in $$files; do rm -f "$(DESTDIR)$$dir/$${f##*/}"; done; done
-	@rm -f "$(DESTDIR)$(LIBDIR)/$(LIBNAME).so" "$(DESTDIR)$(LIBDIR)/$(LIBNAME).so.$(SOMAJOR)" \
-		"$(DESTDIR)$(LIBDIR)/pkgconfig/goalsched.pc"
-	@for d in "$(SCHEDDIR)/lib" "$(SCHEDDIR)" "$(dir $(SCHEDDIR))" "$(DOCDIR)/doc" "$(DOCDIR)/examples" "$(DOCDIR)"; do \
-		[ ! -d "$(DESTDIR)$$d" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$d"; done
+	@printf '%s\n' "$$TREE_LINKS" | while read -r dir name target; do rm -f "$(DESTDIR)$$dir/$$name"; done
+	@printf '%s\n' "$$TREE_TEMPLATES" | while read -r dir files; do \
+		for f in $$files; do rm -f "$(DESTDIR)$$dir/$$(basename $$f .in)"; done; done
+	@for d in $(OWN_DIRS); do [ ! -d "$(DESTDIR)$$d" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$d"; done
 
 # ---- tests ----
 

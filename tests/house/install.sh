@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# make install: programs that are built against the installed tree alone run, and manual and schedules are found. No installed
-# file names the directory of the build, and make uninstall removes all files.
+# make install: programs that are built against the installed tree alone run, and manual and schedules are found; so does what
+# is installed for bash and vim. No installed file names the directory of the build, and make uninstall removes all files.
 set -u
 . "$(dirname "$0")/../lib.sh"
 for tool in pkg-config man; do
@@ -15,7 +15,7 @@ files() { (cd "$1" && find . ! -type d | sort); }
 
 # ---- flags that a packager gives ----
 
-make -n -C "$ROOT" --no-print-directory BUILD="$TMP/none" V=1 CPPFLAGS=-DGIVEN CFLAGS='-O1 -given' LDFLAGS=-Wl,-given all |
+make -n -C "$ROOT" --no-print-directory BUILD="$TMP/none" V=1 CC=gcc CPPFLAGS=-DGIVEN CFLAGS='-O1 -given' LDFLAGS=-Wl,-given all |
 	sed -e ':a' -e '/\\$/{N;s/\\\n//;ba' -e '}' >"$TMP/commands"
 bad=$(grep -E '^gcc .* -c ' "$TMP/commands" | grep -v -e '-DGIVEN .*-O1 -given' | head -n 1)
 check "install.flags_compile $bad" [ -z "$bad" -a "$(grep -cE '^gcc .* -c ' "$TMP/commands")" -ge 100 ]
@@ -30,8 +30,9 @@ files "$tree" >"$TMP/first"
 check install.again make_it install PREFIX="$tree"
 check install.again_same diff "$TMP/first" <(files "$tree")
 for f in bin/goalc bin/goalrun lib/libgoalsched.so lib/libgoalsched.so.0 lib/libgoalsched.a include/mpix_sched.h \
-	include/mpix_sched_basic.h include/mpix_sched_mpi.h lib/pkgconfig/goalsched.pc share/doc/goalsched/doc/tour.md \
-	share/doc/goalsched/examples/Makefile; do
+	include/mpix_sched_basic.h include/mpix_sched_mpi.h lib/pkgconfig/goalsched.pc lib/cmake/goalsched/goalsched-config.cmake \
+	share/doc/goalsched/doc/tour.md share/doc/goalsched/examples/Makefile share/bash-completion/completions/goalrun \
+	share/vim/vimfiles/syntax/goal.vim; do
 	grep -qx "./$f" "$TMP/first" || fail "install.files $f is missing"
 done
 soname=$(readelf -d "$tree/lib/libgoalsched.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
@@ -108,6 +109,76 @@ for page in "$ROOT"/man/*.[1-9]; do
 	man -M "$tree/share/man" "${page##*.}" "${page%.*}" 2>/dev/null | grep -q DESCRIPTION || missing="$missing $page"
 done
 check "install.man$missing" [ -z "$missing" ]
+
+# ---- for bash and vim ----
+
+# table FOLDER : the options in the tables of a source file, and the two that every program has
+table()
+{
+	grep -oE "\.letter = '.'|\.name = \"[a-z-]+\"" "$ROOT/$1/options.c" | sed "s/.*'\(.\)'/-\1/; s/.*\"\(.*\)\"/--\1/"
+	printf '%s\n' -h --help -V --version
+}
+# offered WORD... : what bash offers for the last word, on one line
+offered()
+{
+	bash -c '. "$0"; complete -p "$1" >/dev/null || exit 1; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _goalsched "$1"
+		printf "%s\n" "${COMPREPLY[@]}"' "$tree/share/bash-completion/completions/$1" "$@" | sort | xargs
+}
+# offers WORD... WANT : whether it offers WANT for the last but one
+offers()
+{
+	local got
+
+	got=$(offered "${@:1:$#-1}")
+	check "install.bash ${*:1:$#-1} ($got)" [ "$got" = "${*: -1}" ]
+}
+for program in goalc:compiler goalrun:goalrun; do
+	check "install.bash_options ${program%:*}" [ "$(offered "${program%:*}" -)" = "$(table "${program#*:}" | sort | xargs)" ]
+done
+offers goalc --ver '--verify --version'
+offers goalc --emit = d dot
+offers goalc -T '' "$(goalc --list-passes | awk '/^[^ ]/ { print $1 }' | sort | xargs)"
+offers goalc -W no-ra no-race
+offers goalc --select MPI_Bc MPI_Bcast
+offers goalrun -n ''
+offers goalrun --memory heap,p heap,private
+offers goalrun --root = a all
+offers goalrun neighbor_e neighbor_exchange.goal
+offers goalrun -n 2 -- --ver ''
+
+# The words of the language: of the lexer, and the modes, scopes, executors and functions.
+{
+	sed -nE 's/^\t\t\{ "([a-z]*)", (STATEMENT|OPERATOR|CALL), .*/\1/p' "$ROOT/lang/parametric.l"
+	sed -nE '/^static enum goal_(mode|scope) .*[^;]$/,/goal_diag/p' "$ROOT/lang/parametric.y" | grep -oE '"[a-z]+"' |
+		tr -d '"' | grep -v syntax
+	sed -n 's/^EXEC(.*"\(.*\)")/\1/p' "$ROOT/format/execs.def"
+	sed -n '/^static uint16_t gen_function/,/};/p' "$ROOT/compiler/lower/gen_expr.c" | grep -oE '"[a-z0-9]+"' | tr -d '"'
+	echo not num_ranks | tr ' ' '\n'
+} | sort -u >"$TMP/words"
+sed -nE 's/^syntax keyword goal[A-Z][a-z]* //p; s/^syntax match goalFunction .*\((.*)\\\).*/\1/p' \
+	"$tree/share/vim/vimfiles/syntax/goal.vim" | sed -E 's/^contained //; s/ nextgroup=.*//; s/[\\|]+/ /g' |
+	tr ' ' '\n' | sort -u >"$TMP/words.vim"
+differ=$(diff "$TMP/words" "$TMP/words.vim" | xargs)
+check "install.vim_words $differ" [ -z "$differ" -a "$(wc -l <"$TMP/words")" -ge 60 ]
+if vim --version 2>/dev/null | grep -q '+syntax'; then
+	cat >"$TMP/shown.goal" <<'EOF'
+schedule x(root = 0) implements MPI_Bcast // if
+  got: send data to max(r, 1) on nic
+EOF
+	cat >"$TMP/groups.vim" <<'EOF'
+for [line, col] in [[1, 1], [1, 19], [1, 22], [1, 33], [1, 46], [2, 3], [2, 8], [2, 18], [2, 21], [2, 31], [2, 34]]
+  echo synIDattr(synID(line, col, 1), 'name')[4:]
+endfor
+EOF
+	vim -u NONE -i NONE -n -es --not-a-term -c "set nocompatible runtimepath^=$tree/share/vim/vimfiles" \
+		-c 'filetype on' -c 'syntax on' -c "edit $TMP/shown.goal" -c "redir! > $TMP/groups" -c "source $TMP/groups.vim" \
+		-c 'redir END' -c 'qa!' </dev/null >/dev/null 2>&1
+	groups=$(xargs <"$TMP/groups")
+	check "install.vim $groups" [ "$groups" = \
+		'Statement Number Clause Collective Comment Label Statement Clause Function Clause Executor' ]
+else
+	skip "install.vim there is no vim that knows syntax files"
+fi
 
 # ---- nothing is left ----
 
