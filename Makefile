@@ -192,7 +192,7 @@ define TREE
 644 $(MANDIR)/man7 $(wildcard man/*.7)
 644 $(SCHEDDIR) $(wildcard schedules/*.goal) schedules/select.table
 644 $(SCHEDDIR)/lib $(wildcard schedules/lib/*.goal)
-644 $(DOCDIR) README.md LICENSE
+644 $(DOCDIR) README.md CHANGES LICENSE
 644 $(DOCDIR)/doc doc/tour.md
 644 $(DOCDIR)/examples $(wildcard examples/*.c examples/*.goal) examples/Makefile
 644 $(BASHDIR) share/bash/goalc
@@ -238,6 +238,15 @@ uninstall:
 	@printf '%s\n' "$$TREE_TEMPLATES" | while read -r dir files; do \
 		for f in $$files; do rm -f "$(DESTDIR)$$dir/$$(basename $$f .in)"; done; done
 	@for d in $(OWN_DIRS); do [ ! -d "$(DESTDIR)$$d" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$d"; done
+
+# The Debian packages of HEAD: built, inspected, installed, tested and removed, in clean roots of both releases. Needs root, and
+# mmdebstrap.
+.PHONY: check-package check-package12 check-package13
+check-package: check-package12 check-package13
+RELEASE_12 := bookworm
+RELEASE_13 := trixie
+check-package12 check-package13: check-package%:
+	@bash tests/guest/debian.sh $(RELEASE_$*) build-package$* bash tests/guest/package.sh
 
 # ---- tests ----
 

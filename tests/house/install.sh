@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # make install: programs that are built against the installed tree alone run, and manual and schedules are found; so does what
-# is installed for bash and vim. No installed file names the directory of the build, and make uninstall removes all files.
+# is installed for bash, vim and CMake. No installed file names the directory of the build, and make uninstall removes all files.
 set -u
 . "$(dirname "$0")/../lib.sh"
 for tool in pkg-config man; do
@@ -110,7 +110,7 @@ for page in "$ROOT"/man/*.[1-9]; do
 done
 check "install.man$missing" [ -z "$missing" ]
 
-# ---- for bash and vim ----
+# ---- for bash, vim and CMake ----
 
 # table FOLDER : the options in the tables of a source file, and the two that every program has
 table()
@@ -179,6 +179,13 @@ EOF
 else
 	skip "install.vim there is no vim that knows syntax files"
 fi
+if command -v cmake >/dev/null; then
+	mkdir "$TMP/cmake"
+	if CMAKE_PREFIX_PATH=$tree AUTOPKGTEST_TMP=$TMP/cmake timeout 120 sh "$ROOT/debian/tests/cmake" "$TMP/examples" >"$TMP/log" 2>&1
+	then ok install.cmake; else fail "install.cmake $(grep -i -m 3 error "$TMP/log" | tr '\n' '|')"; fi
+else
+	skip "install.cmake there is no cmake"
+fi
 
 # ---- nothing is left ----
 
@@ -199,6 +206,13 @@ check "install.destdir_in_no_file $found" [ -z "$found" ]
 export PKG_CONFIG_PATH=$TMP/package/usr/lib/x86_64-any/pkgconfig PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
 check install.destdir_pc [ "$(pkg-config --cflags --libs goalsched | xargs)" = \
 	'-I/usr/include -L/usr/lib/x86_64-any -lgoalsched' ]
+# What debian/ says about them.
+version=$(goalc --version | awk '{ print $NF }')
+check install.versions [ "$(sed -n '1s/goalsched (\([^-)]*\).*/\1/p' "$ROOT/debian/changelog")" = "$version" -a \
+	"$(sed -n '/^[0-9]/{p;q}' "$ROOT/CHANGES")" = "$version" ]
+symbols=$(diff <(nm -D --defined-only "$BUILD/lib/libgoalsched.so" | awk '$2 != "A" { sub(/@@/, "@", $3); print $3 }' | sort) \
+	<(sed -n 's/^ \(MPIX.*\) [0-9.]*$/\1/p' "$ROOT"/debian/libgoalsched*.symbols | sort))
+check "install.debian_symbols $symbols" [ -z "$symbols" ]
 # shellcheck disable=SC2086
 check install.destdir_uninstall make_it uninstall DESTDIR="$TMP/package" $dirs
 left=$(files "$TMP/package" | tr '\n' ' ')
