@@ -31,8 +31,8 @@ static int open_input(struct goalc *c)
 	c->diags = goal_diags_new();
 	if (!c->diags)
 		return -ERR_NOMEM;
-	err = file_open(c->input, &c->in);
-	if (!err && goal_diags_source(c->diags, c->input, NULL, 0) < 0)
+	err = option_open(c->input, &c->in);
+	if (!err && goal_diags_source(c->diags, option_source(c->input), NULL, 0) < 0)
 		err = -ERR_NOMEM;
 	c->binary = !err && is_binary(c);
 	return err;
@@ -90,14 +90,14 @@ static int compile_input(struct goalc *c)
 	o.prove = c->action == COMPILE;
 	if (c->action != COMPILE)
 		leave_parametric(c, &o);
-	return compile_file(c->diags, c->input, &c->in, &o, &c->image, &c->size);
+	return compile_file(c->diags, option_source(c->input), &c->in, &o, &c->image, &c->size);
 }
 
 /* ---- output ---- */
 
 static int write_binary(const struct goalc *c)
 {
-	return file_write(c->output, c->image, c->size) ? goalc_system_error(c->output) : EXIT_OK;
+	return option_write(c->output, c->image, c->size) ? goalc_system_error(c->output) : EXIT_OK;
 }
 
 /* Shows the size that is being verified on the terminal; 0 clears the line. */
@@ -116,7 +116,7 @@ static int write_proved(const struct goalc *c, const struct verify_result *r)
 
 	if (err)
 		return no_memory();
-	if (file_write(c->output, image, size))
+	if (option_write(c->output, image, size))
 		rc = goalc_system_error(c->output);
 	free(image);
 	return rc;
@@ -177,9 +177,9 @@ static int verify_input(struct goalc *c)
 	asked.passes = c->locs.v.n && !c->output && c->passes ? passes_on_ops(c->passes) : NULL;
 	err = err ? err : verify_values(c->diags, &b, &asked, &proofs);
 	show_size(0);
-	err = err ? err : verify_values_text(&b, c->input, &proofs, &text);
+	err = err ? err : verify_values_text(&b, option_source(c->input), &proofs, &text);
 	if (!err) {
-		fputs(text, stdout);
+		fputs(text, c->output && option_is_dash(c->output) ? stderr : stdout); /* a binary on standard output is alone there */
 		rc = option_flush("goalc");
 	}
 	if (!err && !is_claim_proved(c, &b, &proofs.v.at[0].r))
@@ -199,9 +199,9 @@ static int verify_input(struct goalc *c)
 static void report_failed(const struct goalc *c, int err)
 {
 	if (err == -ERR_SYS)
-		goalc_system_error(c->input);
+		goalc_system_error(option_source(c->input));
 	else if (!c->diags || !goal_diags_errors(c->diags))
-		fprintf(stderr, "goalc: %s: %s\n", c->input, err_text(err));
+		fprintf(stderr, "goalc: %s: %s\n", option_source(c->input), err_text(err));
 }
 
 static int process_schedule(struct goalc *c)

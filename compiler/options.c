@@ -7,6 +7,7 @@
 #include "util/nearest.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* ---- arguments ---- */
 
@@ -172,6 +173,8 @@ static int check_model(struct goalc *c)
 	c->model.cores = (uint32_t)c->cores;
 	if (!c->model_sizes.first)
 		c->model_sizes = (struct option_range){ 2, c->cores - 1 };
+	if (c->svg && option_is_dash(c->svg) && (!c->output || option_is_dash(c->output)))
+		return usage("the table and --svg - would both be on standard output: use -o FILE");
 	if (c->model_sizes.last >= c->cores)
 		return usage("--ranks has to leave a core of %u for communication", c->model.cores);
 	return 0;
@@ -190,6 +193,8 @@ static int check_schedule(struct goalc *c, const struct command_words *w)
 		return usage("what --verify writes is for all values: -D and global passes do not go with -o");
 	if (c->action == COMPILE && !c->output)
 		return usage("no output file: use -o");
+	if ((c->action == COMPILE || c->action == VERIFY) && c->output && option_is_dash(c->output) && isatty(STDOUT_FILENO))
+		return usage("a binary is not for a terminal: redirect standard output, or use -o FILE");
 	if (env_number(ENV_GOAL_MAX_OPS, &most))
 		return usage("the environment variable GOAL_MAX_OPS cannot be \"%s\"", env_get(ENV_GOAL_MAX_OPS));
 	c->most_ops = ir_most_ops(most);

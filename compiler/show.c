@@ -69,7 +69,7 @@ static int write_text(const struct goalc *c, const char *text)
 	size_t len = strlen(text);
 
 	if (c->output)
-		return file_write(c->output, text, len) ? goalc_system_error(c->output) : EXIT_OK;
+		return option_write(c->output, text, len) ? goalc_system_error(c->output) : EXIT_OK;
 	fwrite(text, 1, len, stdout);
 	return option_flush("goalc");
 }
@@ -270,7 +270,7 @@ int goalc_show_model(const struct goalc *c)
 
 	err = err || !c->svg ? err : print_model_svg(m, first, last, &svg);
 	rc = err ? no_memory() : EXIT_OK;
-	if (!rc && svg && file_write(c->svg, svg, strlen(svg)))
+	if (!rc && svg && option_write(c->svg, svg, strlen(svg)))
 		rc = goalc_system_error(c->svg);
 	rc = rc ? rc : write_text(c, text);
 	free(svg);

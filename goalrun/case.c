@@ -78,5 +78,5 @@ void run_reproduce(const struct run_options *o, size_t index)
 		fprintf(stderr, " -T %s", o->passes);
 	print_defines(&o->lowered);
 	print_defines(&o->defines);
-	fprintf(stderr, " %s\n", o->name);
+	fprintf(stderr, " %s\n", o->input);
 }

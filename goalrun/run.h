@@ -83,7 +83,7 @@ struct run_options {
 	struct defines lowered; /* values of parameters with which the schedule was lowered */
 	const char *sample; /* sample of arguments with which the schedule was lowered, or NULL */
 	/* The next fields describe the schedule. */
-	const char *name;
+	const char *name, *input; /* the schedule's file, as messages show it and as the command line has it */
 	char *passes; /* list of passes in the form of compiler/passes/passes.h, or NULL */
 	void *image;
 	size_t size;

@@ -236,7 +236,7 @@ static int load_text(struct goalrun *g, const char *data, size_t len)
 	}
 	if (global && !plain)
 		return usage("-T %s needs the ops of all ranks: make a binary of them with goalc -n", global);
-	err = compile_text(g->diags, g->input, data, len, &c, &o->image, &o->size);
+	err = compile_text(g->diags, option_source(g->input), data, len, &c, &o->image, &o->size);
 	err = err || !queues ? err : bin_open(&g->bin, o->image, o->size);
 	return err ? report_diags(g, err) : queues ? lower_text(g, data, len) : 0;
 }
@@ -259,6 +259,7 @@ static int load_binary(struct goalrun *g, char *data, size_t len)
 static int load_schedule(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
+	const char *name = option_source(g->input);
 	char *data = NULL;
 	size_t len;
 	int err;
@@ -272,20 +273,26 @@ static int load_schedule(struct goalrun *g)
 		}
 		err = data ? 0 : -ERR_NOMEM;
 	} else {
-		err = file_read(g->input, &data, &len);
+		struct file f;
+
+		err = option_open(g->input, &f);
+		err = err ? err : file_load(&f);
+		data = f.data;
+		len = f.len;
 	}
 	if (err == -ERR_NOMEM)
 		return no_memory();
 	if (err) {
-		fprintf(stderr, "goalrun: %s: %s\n", g->input, file_why(errno));
+		fprintf(stderr, "goalrun: %s: %s\n", name, file_why(errno));
 		return EXIT_FAULT;
 	}
 	g->diags = goal_diags_new();
-	if (!g->diags || goal_diags_source(g->diags, g->input, NULL, 0) < 0) {
+	if (!g->diags || goal_diags_source(g->diags, name, NULL, 0) < 0) {
 		free(data);
 		return no_memory();
 	}
-	o->name = g->input;
+	o->name = name;
+	o->input = g->input;
 	if (len && (unsigned char)data[0] == 0x89) {
 		err = load_binary(g, data, len);
 	} else {
@@ -302,7 +309,7 @@ static int load_schedule(struct goalrun *g)
 	if (!o->nranks)
 		return usage("the schedule is parametric: give the number of ranks with -n");
 	if (g->bin.meta->nranks && g->bin.meta->nranks != o->nranks) {
-		fprintf(stderr, "goalrun: %s is for %u ranks, not for %u\n", g->input, g->bin.meta->nranks, o->nranks);
+		fprintf(stderr, "goalrun: %s is for %u ranks, not for %u\n", name, g->bin.meta->nranks, o->nranks);
 		return EXIT_FAULT;
 	}
 	return 0;
@@ -398,7 +405,7 @@ static int set_defaults(struct goalrun *g)
 	if (!g->memories.n)
 		err |= VEC_PUSH(&g->memories, RUN_HEAP);
 	if ((g->roots.n || g->all_roots) && !o->has_root)
-		return run_fault("%s has no root", g->input);
+		return run_fault("%s has no root", o->name);
 	if (g->all_roots)
 		for (uint32_t r = 0; r < o->nranks; r++)
 			err |= VEC_PUSH(&g->roots, r);
@@ -500,10 +507,10 @@ static int refuse_unknown(const struct goalrun *g)
 	struct nearest n = collective_nearest(name);
 
 	if (*name)
-		fprintf(stderr, "goalrun: --verify: %s implements %s, which has no definition%s\n", g->input, name,
+		fprintf(stderr, "goalrun: --verify: %s implements %s, which has no definition%s\n", g->o.name, name,
 			nearest_hint(&n));
 	else
-		fprintf(stderr, "goalrun: --verify: %s does not say what it implements\n", g->input);
+		fprintf(stderr, "goalrun: --verify: %s does not say what it implements\n", g->o.name);
 	return EXIT_FAULT;
 }
 

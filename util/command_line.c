@@ -106,6 +106,32 @@ int option_flush(const char *program)
 	return EXIT_FAULT;
 }
 
+bool option_is_dash(const char *arg)
+{
+	return !strcmp(arg, "-");
+}
+
+const char *option_source(const char *arg)
+{
+	return option_is_dash(arg) ? "<stdin>" : arg;
+}
+
+int option_open(const char *arg, struct file *f)
+{
+	int fd;
+
+	if (!option_is_dash(arg))
+		return file_open(arg, f);
+	*f = (struct file){ .fd = -1 };
+	fd = dup(STDIN_FILENO);
+	return fd < 0 ? -ERR_SYS : file_take(fd, f);
+}
+
+int option_write(const char *arg, const void *data, size_t len)
+{
+	return option_is_dash(arg) ? file_give(STDOUT_FILENO, data, len) : file_write(arg, data, len);
+}
+
 struct option_words {
 	char s[128];
 };

@@ -5,6 +5,7 @@
 #ifndef UTIL_COMMAND_LINE_H
 #define UTIL_COMMAND_LINE_H
 
+#include "util/file.h"
 #include "util/options.h"
 #include "util/text.h"
 
@@ -95,6 +96,15 @@ int option_refuse_word(const struct option_use *u);
 int option_result(const char *program, int err, struct text *why);
 /* Prints that `what` is not built yet. Returns EXIT_USAGE. */
 int option_not_built(const char *program, const char *what);
+/* ---- files that an argument names: "-" is standard input or standard output ---- */
+
+/* Opens the file that an argument names. Returns as file_open(). */
+int option_open(const char *arg, struct file *f);
+/* Writes a whole file. Returns as file_write(). */
+int option_write(const char *arg, const void *data, size_t len);
+bool option_is_dash(const char *arg);
+/* Returns the name of a file that is read, as messages show it. */
+const char *option_source(const char *arg);
 /* Flushes standard output, and reports an error of this or any earlier write. To be called after the last printf. Returns an
  * exit status. */
 int option_flush(const char *program);

@@ -67,6 +67,12 @@ static int read_all(int fd, size_t want, struct file *f)
 	return 0;
 }
 
+int file_take(int fd, struct file *f)
+{
+	*f = (struct file){ .fd = -1 };
+	return read_all(fd, 0, f);
+}
+
 int file_open(const char *path, struct file *f)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -131,8 +137,10 @@ int file_read(const char *path, char **data, size_t *len)
 	return err;
 }
 
-static int write_all(int fd, const char *p, size_t len)
+int file_give(int fd, const void *data, size_t len)
 {
+	const char *p = data;
+
 	while (len) {
 		ssize_t n = write(fd, p, len);
 
@@ -160,7 +168,7 @@ static int close_file(int fd, int err)
  * descriptor, however the process ends. */
 static int fill(int fd, mode_t mode, const void *data, size_t len)
 {
-	return fchmod(fd, mode) ? -ERR_SYS : write_all(fd, data, len);
+	return fchmod(fd, mode) ? -ERR_SYS : file_give(fd, data, len);
 }
 
 /* Links an unnamed file into `dir` under an unused name, which is returned in `temp`. */
@@ -258,7 +266,7 @@ int file_write(const char *path, const void *data, size_t len)
 	if (!S_ISREG(st.st_mode)) {
 		int fd = open(path, O_WRONLY | O_CLOEXEC);
 
-		return fd < 0 ? -ERR_SYS : close_file(fd, write_all(fd, data, len));
+		return fd < 0 ? -ERR_SYS : close_file(fd, file_give(fd, data, len));
 	}
 	if (access(path, W_OK) || !realpath(path, real)) /* rename does not check permissions of the file */
 		return -ERR_SYS;

@@ -24,6 +24,8 @@ int file_open(const char *path, struct file *f);
 /* Returns the sentence for an errno that one of these functions set. Use it instead of strerror: two values have a meaning
  * of their own here. */
 const char *file_why(int errnum);
+/* Reads what comes from a descriptor, to its end, and closes it. Returns as file_open(). */
+int file_take(int fd, struct file *f);
 void file_close(struct file *f);
 /* Copies up to `max` bytes from offset `off` to `buf`. Returns the number of bytes, 0 at the end of the file, or -ERR_SYS
  * with errno set. */
@@ -40,5 +42,7 @@ int file_read(const char *path, char **data, size_t *len);
  * remains when a signal ends the process or a file size limit is exceeded. If path names a device or a pipe, the data is
  * written to it. Returns 0 or -ERR_SYS with errno set. */
 int file_write(const char *path, const void *data, size_t len);
+/* Writes to a descriptor, all of the data. Returns 0 or -ERR_SYS with errno set. */
+int file_give(int fd, const void *data, size_t len);
 
 #endif

@@ -290,6 +290,27 @@ for s in '' ';' segment: segment:, 'segment:size=4;' segment:size=4, segment:siz
 	usage "pass_$((++n))" 'pass' "$good" -o new.bin -T "$s"
 done
 
+# "-" is standard input and standard output.
+status stdin 0 - -o new.bin <"$good"
+check output.stdin_same cmp -s new.bin "$TMP/in/good.bin"
+status stdout 0 - -o - <"$good"
+check output.stdout_same cmp -s "$TMP/stdout" "$TMP/in/good.bin"
+status stdin_binary 0 --dump - -o - <"$TMP/in/good.bin"
+check output.stdin_binary_text grep -q calc "$TMP/stdout"
+status stdin_bad 1 - -o - <"$bad"
+check "output.stdin_bad_text $(head -n 1 "$TMP/stderr")" [ ! -s "$TMP/stdout" -a "$(grep -c '^<stdin>:3:6: error' "$TMP/stderr")" -eq 1 ]
+status stdin_closed 1 - -o - <&-
+status stdin_directory 1 - -o - <.
+status verify_stdout 0 --verify - -o - <"$good"
+check output.verify_stdout_apart [ "$(head -c 1 "$TMP/stdout" | od -An -tx1)$(grep -c proved "$TMP/stderr")" = ' 891' ]
+timeout 20 script -qec "$GOALC $good -o -" /dev/null >"$TMP/stdout" </dev/null
+check output.terminal [ $? -eq 2 ]
+check output.terminal_text grep -q 'a binary is not for a terminal' "$TMP/stdout"
+usage svg_stdout 'would both be on standard output' --model split-tree --cores 8 --svg -
+status svg_alone 0 --model split-tree --cores 8 --svg - -o new.txt
+check output.svg_alone_text grep -q '</svg>' "$TMP/stdout"
+only dash_files new.bin new.txt
+
 # What is not there yet says so.
 status later_svg 2 --svg x.svg "$good"
 check output.later_svg_text grep -q 'not built yet' "$TMP/stderr"

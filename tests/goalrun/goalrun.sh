@@ -103,6 +103,12 @@ status no_overlap 2 '--tests goes with --overlap' -n 2 --tests 5 "$bcast"
 status bad_work 2 '--work takes a number' -n 2 --overlap --work 0 "$bcast"
 status program_no_size 2 'the number of ranks is missing: -n' -- true
 status device 1 'neither a regular file nor a pipe' -n 2 /dev/zero
+run -n 2 --iters 2 --verify - <"$bcast"
+check goalrun.stdin grep -q '^<stdin>: 2 ranks' "$TMP/out"
+run --hosts localhost:1,localhost:1 -n 2 --iters 2 --verify - <"$bcast"
+check goalrun.stdin_hosts grep -q '^verified: all 1 case right' "$TMP/out"
+echo schedule | run -n 2 -
+check "goalrun.stdin_bad $(head -n 1 "$TMP/err")" grep -q '^<stdin>:' "$TMP/err"
 status missing_file 1 'No such file' -n 2 "$TMP/none.goal"
 status bad_root 1 'the root is out of range' -n 2 --root 2 --iters 2 "$bcast"
 status unknown_parameter 1 'no parameter rot; did you mean root?' -n 2 -D rot=1 --iters 2 "$bcast"
