@@ -98,29 +98,6 @@ static unsigned one_of(struct reader *x, const char *what, const char *const *na
 	return i < 0 ? 0 : (unsigned)i;
 }
 
-/* Parses a number that may be followed by K, M or G. */
-static bool parse_scaled(const char **s, const char *end, uint64_t *out)
-{
-	static const char units[] = "KMG";
-	const char *p = *s, *unit;
-
-	for (*out = 0; p < end && *p >= '0' && *p <= '9'; p++)
-		if (__builtin_mul_overflow(*out, 10, out) || __builtin_add_overflow(*out, (uint64_t)(*p - '0'), out))
-			return false;
-	if (p == *s)
-		return false;
-	unit = p < end ? strchr(units, *p) : NULL;
-	if (unit && *unit) {
-		uint64_t by = (uint64_t)1024 << 10 * (unit - units);
-
-		if (__builtin_mul_overflow(*out, by, out))
-			return false;
-		p++;
-	}
-	*s = p;
-	return true;
-}
-
 /* Parses "any", N, N- or N-M. If shape is not NULL, a colon and the name of a shape may follow. */
 static void parse_range(struct reader *x, const char *what, struct select_range *r, enum select_shape *shape)
 {
@@ -142,12 +119,12 @@ static void parse_range(struct reader *x, const char *what, struct select_range 
 		end = colon;
 	}
 	if (end - s != 3 || memcmp(s, "any", 3) != 0) {
-		ok = ok && parse_scaled(&s, end, &r->min);
+		ok = ok && option_scaled(&s, end, &r->min);
 		r->max = r->min;
 		if (ok && s < end && *s == '-' && ++s == end)
 			r->max = UINT64_MAX;
 		else if (ok && s < end)
-			ok = parse_scaled(&s, end, &r->max) && s == end;
+			ok = option_scaled(&s, end, &r->max) && s == end;
 	}
 	if (!ok)
 		WRONG(x, "%s is any, N, N- or N-M%s, not %.*s", what,
@@ -162,7 +139,7 @@ static void parse_define(struct reader *x, struct select_row *row)
 	size_t before = row->defines.v.n;
 	int64_t value;
 
-	if (s && (!eq || eq == s || !option_number(eq + 1, INT64_MIN, INT64_MAX, &value)))
+	if (s && (!eq || eq == s || !option_amount(eq + 1, strlen(eq + 1), INT64_MIN, INT64_MAX, &value)))
 		WRONG(x, "-D takes name=number, not %s", s);
 	else if (s && option_define(&row->defines, s, false))
 		x->err = -ERR_NOMEM;

@@ -57,6 +57,8 @@ static int check_parts(const struct option_use *u)
 		       usage("%s cannot be empty, nor have an empty part", u->name);
 }
 
+enum { OF_SCHEDULE = 1, AMOUNTS = 2 }; /* marks: the option applies to a schedule, and not to a program; it has amounts */
+
 /* Refuses a word that is none of the row's names. */
 static int refuse_name(const struct option_row *r, const char *word)
 {
@@ -65,6 +67,13 @@ static int refuse_name(const struct option_row *r, const char *word)
 	for (int i = 0; i < r->max; i++)
 		nearest_name(&n, r->names[i]);
 	return usage("--%s %s: there is no such %s%s", r->name, word, r->name, nearest_choices(&n));
+}
+
+/* Takes a number of at least 0, or an amount if the row has amounts. */
+static bool take_part(const struct option_row *r, const char *part, int64_t *out)
+{
+	return r->marks & AMOUNTS ? option_amount(part, strlen(part), 0, INT64_MAX / 4, out) :
+				    option_number(part, 0, INT64_MAX / 4, out);
 }
 
 /* Takes a list of numbers of at least 0, or, if the row has names, of words among its `max` names. */
@@ -81,7 +90,7 @@ static int take_list(const struct option_use *u)
 
 		if (r->names && v < 0)
 			return refuse_name(r, p);
-		if (!r->names && !option_number(p, 0, INT64_MAX / 4, &v))
+		if (!r->names && !take_part(r, p, &v))
 			return usage("%s takes numbers of at least 0, not %s", u->name, p);
 		if (VEC_PUSH(l, v))
 			return no_memory();
@@ -205,15 +214,13 @@ static int take_later(const struct option_use *u)
 #define NUMBER(f, from, to) .take = take_number, FIELD(f), .min = from, .max = to
 #define LIST(f) .take = take_list, FIELD(f)
 
-enum { OF_SCHEDULE = 1 }; /* a mark: the option applies to a schedule, and not to a program */
-
 static const struct option_row rows[] = {
 	{ .letter = 'n', .arg = "RANKS", .help = "the number of ranks", NUMBER(nranks, 1, 4096) },
 	{ .name = "hosts", .arg = "NAME[:RANKS][,...]", .help = "the hosts on which they run", .take = take_hosts, FIELD(o.hosts) },
 	{ .name = "ranks", .arg = "processes|threads", .help = "what a rank is", .take = take_either, FIELD(o.threads) },
 
 	{ .help = "What is run, with which values; of several, all combinations:" },
-	{ .name = "count", .arg = "N[,N...]", .help = "elements of a block", LIST(counts), .marks = OF_SCHEDULE },
+	{ .name = "count", .arg = "N[,N...]", .help = "elements of a block", LIST(counts), .marks = OF_SCHEDULE | AMOUNTS },
 	{ .name = "type", .arg = "T[,T...]", .help = "the datatype", LIST(types), .names = run_type_names,
 	  .max = MPIX_SCHED_BASICS, .marks = OF_SCHEDULE },
 	{ .name = "op", .arg = "O[,O...]", .help = "the operation of a schedule that reduces", .take = take_ops, FIELD(ops),

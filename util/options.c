@@ -22,6 +22,40 @@ bool option_number(const char *s, int64_t min, int64_t max, int64_t *out)
 	return true;
 }
 
+bool option_scaled(const char **s, const char *end, uint64_t *out)
+{
+	static const char units[] = "KMG";
+	const char *p = *s, *unit;
+
+	for (*out = 0; p < end && *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(*out, 10, out) || __builtin_add_overflow(*out, (uint64_t)(*p - '0'), out))
+			return false;
+	if (p == *s)
+		return false;
+	unit = p < end && *p ? strchr(units, *p == 'k' ? 'K' : *p) : NULL;
+	if (unit) {
+		if (__builtin_mul_overflow(*out, (uint64_t)1024 << 10 * (unit - units), out))
+			return false;
+		p++;
+		p += p < end && *p == 'i';
+	}
+	*s = p;
+	return true;
+}
+
+bool option_amount(const char *s, size_t len, int64_t min, int64_t max, int64_t *out)
+{
+	const char *const end = s + len;
+	const bool negative = len && *s == '-';
+	uint64_t v;
+
+	s += negative;
+	if (!option_scaled(&s, end, &v) || s != end || v > (uint64_t)INT64_MAX + negative)
+		return false;
+	*out = negative ? (int64_t)-v : (int64_t)v;
+	return *out >= min && *out <= max;
+}
+
 bool option_decimal(const char *s, double min, double max, double *out)
 {
 	char *end;
@@ -90,7 +124,7 @@ static int parse_values(struct define *def, char *list, bool ranges)
 
 		if (comma)
 			*comma++ = '\0';
-		err = option_number(p, INT64_MIN, INT64_MAX, &x) ? VEC_PUSH(&v, x) : -ERR_SYNTAX;
+		err = option_amount(p, strlen(p), INT64_MIN, INT64_MAX, &x) ? VEC_PUSH(&v, x) : -ERR_SYNTAX;
 		p = comma;
 	}
 	def->value = v.at;

@@ -30,6 +30,11 @@ struct defines {
 
 /* Parses a decimal integer within [min, max], which must be the whole string. Returns false if it is not one. */
 bool option_number(const char *s, int64_t min, int64_t max, int64_t *out);
+/* Parses a decimal number of at least 0 at *s, which k, K, M or G may follow, for 1024, its square and its cube; Ki, Mi and
+ * Gi are the same. Sets *s behind it, at most at `end`. Returns false if there is none, or it overflows. */
+bool option_scaled(const char **s, const char *end, uint64_t *out);
+/* Parses a number in this form, with or without a minus, within [min, max]. It must be all of the `len` bytes. */
+bool option_amount(const char *s, size_t len, int64_t min, int64_t max, int64_t *out);
 /* Parses a decimal number within [min, max], with or without a point and an exponent. Returns false if it is not one. */
 bool option_decimal(const char *s, double min, double max, double *out);
 /* Parses "A" or "A-B", two integers within [min, max] with A <= B. Returns false if it is neither. */

@@ -75,17 +75,6 @@ static bool name_is(const char *name, const char *s, size_t len)
 	return !strncmp(name, s, len) && !name[len];
 }
 
-/* Parses a decimal number that takes all of s. */
-static bool parse_decimal(const char *s, size_t len, int64_t *out)
-{
-	*out = 0;
-	for (size_t i = 0; i < len; i++)
-		if (s[i] < '0' || s[i] > '9' || __builtin_mul_overflow(*out, 10, out) ||
-		    __builtin_add_overflow(*out, s[i] - '0', out))
-			return false;
-	return len != 0;
-}
-
 /* Checks that s is a list of numbers for key k, with dots between them, and stores their number in *out. */
 static bool parse_decimals(const struct pass_key *k, const char *s, size_t len, int64_t *out)
 {
@@ -95,7 +84,7 @@ static bool parse_decimals(const struct pass_key *k, const char *s, size_t len, 
 	for (*out = 1;; ++*out) {
 		const char *dot = memchr(s, '.', (size_t)(end - s));
 
-		if (!parse_decimal(s, (size_t)((dot ? dot : end) - s), &one) || one < k->min || one > k->max)
+		if (!option_amount(s, (size_t)((dot ? dot : end) - s), k->min, k->max, &one))
 			return false;
 		if (!dot)
 			return true;
@@ -135,8 +124,7 @@ static int take_value(const char *s, size_t len, const struct pass *p, int64_t v
 		      k->name, p->name, k->min, k->max, eq ? (int)(len - name - 1) : 0, eq ? eq + 1 : "");
 	} else if (!k->name)
 		WRONG(why, "the pass %s has no key %.*s", p->name, (int)name, s);
-	else if (!eq || !parse_decimal(eq + 1, len - name - 1, &value[k - p->keys]) || value[k - p->keys] < k->min ||
-		 value[k - p->keys] > k->max)
+	else if (!eq || !option_amount(eq + 1, len - name - 1, k->min, k->max, &value[k - p->keys]))
 		WRONG(why, "the key %s of the pass %s is %s%sa number from %" PRId64 " to %" PRId64 ", not %.*s", k->name,
 		      p->name, k->word ? k->word : "", k->word ? " or " : "", k->min, k->max,
 		      eq ? (int)(len - name - 1) : 0, eq ? eq + 1 : "");

@@ -84,6 +84,15 @@ done
 for s in '' , a, ,a a,,b; do
 	status "hosts_$((++n))" 2 'a name is missing' -n 2 --hosts "$s" "$bcast"
 done
+# k, M and G are powers of 1024.
+run -n 2 --iters 2 --count 1k,2Ki,1M,3 "$bcast"
+counts=$(awk 'NR > 2 && $2 == "double" { print $1 }' "$TMP/out" | tr '\n' ' ')
+check "goalrun.amounts $counts" [ "$counts" = '1024 2048 1048576 3 ' ]
+status bad_amount 2 '--count cannot be 1kB' -n 2 --count 1kB "$bcast"
+status large_amount 2 '--count cannot be 9999999999G' -n 2 --count 9999999999G "$bcast"
+status root_amount 2 '--root cannot be 1k' -n 2 --root 1k "$bcast"
+run -n 2 --iters 2 --count 1k -D count=1k -T segment:size=1Ki "$bcast"
+check goalrun.amount_agrees [ $? -eq 0 ]
 status count_differs 2 '--count and -D count differ' -n 2 --count 3 -D count=4 "$bcast"
 status count_differs_list 2 '--count and -D count differ' -n 2 --count 3,4 -D count=4 "$bcast"
 status root_differs 2 '--root and -D root differ' -n 2 --root all -D root=1 "$bcast"
