@@ -50,12 +50,12 @@ ROOMS_GOALRUN := \
 
 sources = $(patsubst %.c,%,$(sort $(wildcard $(addsuffix /*.c,$(1)))))
 GOALC    := $(addprefix compiler/,main options show)
-COMPILE  := $(filter-out $(GOALC) util/command_line util/svg,$(call sources,util lang format $(ROOMS_COMPILER)))
+COMPILE  := $(filter-out $(GOALC) util/command_line util/report util/svg,$(call sources,util lang format $(ROOMS_COMPILER)))
 # loops.c is compiled once for each row of variants.def.
 RUNTIME  := $(filter-out runtime/loops,$(call sources,runtime))
 BACKENDS := $(call sources,$(ROOMS_BACKENDS))
-GOALC    += util/command_line util/svg $(call sources,compiler/print)
-GOALRUN  := util/command_line $(call sources,$(ROOMS_GOALRUN))
+GOALC    += util/command_line util/report util/svg $(call sources,compiler/print)
+GOALRUN  := util/command_line util/report $(call sources,$(ROOMS_GOALRUN))
 
 obj = $(patsubst %,$(BUILD)/%.o,$(1))
 GENERATED := $(call obj,lang/plain.tab lang/plain.lex lang/parametric.tab lang/parametric.lex)
@@ -138,7 +138,7 @@ EMBEDS := \
 	compiler/ir/smcq \
 	compiler/lower/lower_program \
 	$(patsubst %.c,%,$(wildcard compiler/lower/gen*.c)) \
-	$(call sources,util lang format)
+	$(filter-out util/report,$(call sources,util lang format))
 $(EMBED): $(call obj,$(EMBEDS)) $(HOOK_O) $(GENERATED)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
 $(BUILD)/compiler/collectives/definitions.inc: $(COLLECTIVES) $(EMBED)
@@ -263,7 +263,8 @@ TEST_BINS := \
 	$(BUILD)/tests/unload \
 	$(BUILD)/tests/views \
 	$(BUILD)/tests/unit-all \
-	$(BUILD)/tests/trace-check
+	$(BUILD)/tests/trace-check \
+	$(BUILD)/tests/report
 
 # Users' view: the shared library and its header.
 define link_user
@@ -318,6 +319,9 @@ $(BUILD)/tests/queues/queues: $(call obj,$(QUEUES_PARTS)) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
 
+$(BUILD)/tests/report: $(call obj,tests/trace/report)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(JSON)
 $(BUILD)/tests/trace-check: $(call obj,tests/trace/check)
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ $(JSON)

@@ -7,6 +7,7 @@
 #include "compiler/compile.h"
 #include "compiler/print/print_model.h"
 #include "compiler/select.h"
+#include "compiler/verify_cases.h"
 #include "util/command_line.h"
 #include "util/file.h"
 
@@ -56,12 +57,14 @@ struct compile_options goalc_compile_options(const struct goalc *c);
 
 /* ---- show.c: these functions return exit statuses ---- */
 
-int goalc_list_checks(void);
-int goalc_list_passes(void);
+int goalc_list_checks(const struct goalc *c);
+int goalc_list_passes(const struct goalc *c);
 int goalc_show_selected(struct goalc *c);
 int goalc_show_model(const struct goalc *c);
 /* Prints the image in the form that the action names. */
 int goalc_show_schedule(struct goalc *c);
+/* Makes the JSON of --verify. `said` is the text about what is proved, or NULL if the proof has failed; b may then be NULL. */
+int goalc_verified_json(const struct goalc *c, const struct bin *b, const struct verify_proofs *all, const char *said, char **out);
 /* Reports why a file cannot be read or written, from errno, and returns EXIT_FAULT. */
 int goalc_system_error(const char *path);
 

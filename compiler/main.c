@@ -6,7 +6,6 @@
 #include "compiler/goalc.h"
 #include "compiler/collectives/names.h"
 #include "compiler/passes/passes.h"
-#include "compiler/verify_cases.h"
 #include "util/err.h"
 
 #include <limits.h>
@@ -152,6 +151,19 @@ static void keep_memory(void)
 	mallopt(M_TOP_PAD, 4 << 20);
 }
 
+/* Prints what is proved, as text or as JSON. A binary on standard output is alone there. */
+static int print_verified(const struct goalc *c, const struct bin *b, const struct verify_proofs *all, const char *said)
+{
+	char *json = NULL;
+
+	if (c->json && goalc_verified_json(c, b, all, said, &json))
+		return no_memory();
+	if (json || said)
+		fputs(json ? json : said, c->output && option_is_dash(c->output) ? stderr : stdout);
+	free(json);
+	return option_flush("goalc");
+}
+
 static int verify_input(struct goalc *c)
 {
 	struct verify_asked asked = { .file = !c->binary, /* source 1 is the text, whose lines can be shown */
@@ -178,16 +190,14 @@ static int verify_input(struct goalc *c)
 	err = err ? err : verify_values(c->diags, &b, &asked, &proofs);
 	show_size(0);
 	err = err ? err : verify_values_text(&b, option_source(c->input), &proofs, &text);
-	if (!err) {
-		fputs(text, c->output && option_is_dash(c->output) ? stderr : stdout); /* a binary on standard output is alone there */
-		rc = option_flush("goalc");
-	}
-	if (!err && !is_claim_proved(c, &b, &proofs.v.at[0].r))
-		rc = EXIT_FAULT;
-	else if (!err && !rc && c->output)
+	if (!err)
+		rc = is_claim_proved(c, &b, &proofs.v.at[0].r) ? EXIT_OK : EXIT_FAULT;
+	if (!err && !rc && c->output)
 		rc = write_proved(c, &proofs.v.at[0].r);
 	if (err == -ERR_NOMEM)
 		no_memory();
+	else
+		rc |= print_verified(c, &b, &proofs, text);
 	verify_proofs_fini(&proofs);
 	free(text);
 	return rc;
@@ -209,9 +219,11 @@ static int process_schedule(struct goalc *c)
 	int err = open_input(c), rc = EXIT_FAULT;
 
 	err = err ? err : c->binary ? check_binary(c) : compile_input(c);
-	if (err)
+	if (err) {
 		report_failed(c, err);
-	else if (c->action == COMPILE)
+		if (c->action == VERIFY)
+			print_verified(c, NULL, &(struct verify_proofs){ 0 }, NULL);
+	} else if (c->action == COMPILE)
 		rc = write_binary(c);
 	else if (c->action == VERIFY)
 		rc = verify_input(c);
@@ -226,9 +238,9 @@ static int run_action(struct goalc *c)
 {
 	switch (c->action) {
 	case LIST_CHECKS:
-		return goalc_list_checks();
+		return goalc_list_checks(c);
 	case LIST_PASSES:
-		return goalc_list_passes();
+		return goalc_list_passes(c);
 	case SELECT:
 		return goalc_show_selected(c);
 	case MODEL:

@@ -124,7 +124,8 @@ static const struct option_row rows[] = {
 	{ .name = "list-checks", .help = "print the checks and their levels", ACTION(LIST_CHECKS) },
 
 	{ .help = "With some of these:" },
-	{ .name = "json", .help = "print statistics or the model as JSON", FIELD(json), .with = "stats|model" },
+	{ .name = "json", .help = "print JSON instead of text", FIELD(json),
+	  .with = "stats|verify|select|model|list-passes|list-checks" },
 	{ .name = "topology", .arg = "any|cart|graph", .help = "with --select: what the ranks are arranged as",
 	  .take = take_index, FIELD(topology), .with = "select" },
 	{ .name = "table", .arg = "FILE", .help = "with --select: a table before the installed one", .take = take_text,

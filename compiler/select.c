@@ -333,19 +333,23 @@ static bool range_contains(const struct select_range *r, uint64_t v)
 	return v >= r->min && v <= r->max;
 }
 
-const struct select_row *select_find(const struct select *s, const struct select_call *call)
+const char *select_misfit(const struct select_row *r, const struct select_call *call)
 {
 	static const uint64_t mask[] = { [SELECT_ALL] = 0, [SELECT_EVEN] = 1 };
+	const uint64_t bits = r->shape == SELECT_POW2 ? call->ranks - 1 : mask[r->shape];
 
-	for (size_t i = 0; i < s->rows.n; i++) {
-		const struct select_row *r = &s->rows.at[i];
-		uint64_t bits = r->shape == SELECT_POW2 ? call->ranks - 1 : mask[r->shape];
+	return strcmp(r->collective, call->collective) != 0				   ? "collective" :
+	       !range_contains(&r->ranks, call->ranks) || call->ranks & bits		   ? "ranks" :
+	       !range_contains(&r->bytes, call->bytes)					   ? "bytes" :
+	       r->op > call->op								   ? "op" :
+	       r->topology != SELECT_NONE && r->topology != call->topology ? "topology" : NULL;
+}
 
-		if (!strcmp(r->collective, call->collective) && range_contains(&r->ranks, call->ranks) &&
-		    !(call->ranks & bits) && range_contains(&r->bytes, call->bytes) && r->op <= call->op &&
-		    (r->topology == SELECT_NONE || r->topology == call->topology))
-			return r;
-	}
+const struct select_row *select_find(const struct select *s, const struct select_call *call)
+{
+	for (size_t i = 0; i < s->rows.n; i++)
+		if (!select_misfit(&s->rows.at[i], call))
+			return &s->rows.at[i];
 	return NULL;
 }
 

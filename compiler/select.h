@@ -62,6 +62,9 @@ struct select {
 int select_load(struct goal_diags *d, const char *path, struct select *s);
 void select_free(struct select *s);
 
+/* Returns the first part of a row that does not match a call: "collective", "ranks", "bytes", "op" or "topology"; NULL if the
+ * row takes the call. */
+const char *select_misfit(const struct select_row *row, const struct select_call *call);
 /* Returns the first row that takes the call, or NULL if none does. */
 const struct select_row *select_find(const struct select *s, const struct select_call *call);
 /* Stores the path of a row's schedule, owned by the caller: the file beside the table or, if there is none, the

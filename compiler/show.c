@@ -8,11 +8,11 @@
 #include "compiler/print/print_queues.h"
 #include "util/env.h"
 #include "util/err.h"
+#include "util/report.h"
 #include "util/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +25,27 @@ int goalc_system_error(const char *path)
 
 /* ---- lists ---- */
 
-int goalc_list_checks(void)
+static const char *const levels[] = { "off", "warning", "error" };
+
+static int list_checks_json(void)
 {
-	static const char *const levels[] = { "off", "warning", "error" };
+	json_object *j = report_new("goalc", NULL);
+
+	for (unsigned i = 0; i < nchecks; i++) {
+		json_object *e = report_case(j);
+
+		report_text(e, "name", checks[i].name);
+		report_text(e, "plain", levels[checks[i].level[CHECK_PLAIN]]);
+		report_text(e, "parametric", levels[checks[i].level[CHECK_PARAMETRIC]]);
+		report_text(e, "help", checks[i].help);
+	}
+	return report_print("goalc", j);
+}
+
+int goalc_list_checks(const struct goalc *c)
+{
+	if (c->json)
+		return list_checks_json();
 
 	printf("%-16s %-8s %-10s %s\n", "check", "plain", "parametric", "what it makes sure of");
 	for (unsigned i = 0; i < nchecks; i++)
@@ -36,11 +54,48 @@ int goalc_list_checks(void)
 	return option_flush("goalc");
 }
 
-int goalc_list_passes(void)
+static const char *pass_kind(const struct pass *p)
 {
+	return p->local ? "local" : p->text ? "text" : "global";
+}
+
+static void add_key(json_object *keys, const struct pass_key *k)
+{
+	json_object *e = report_element(keys);
+
+	report_text(e, "name", k->name);
+	report_text(e, "help", k->help);
+	report_text(e, "words", k->words ? k->words : k->word);
+	report_add(e, "several", json_object_new_boolean(k->several));
+	if (k->words)
+		report_add(e, "default", json_object_new_string_len(k->words, (int)strcspn(k->words, "|")));
+	else
+		report_add(e, "default", k->value == PASS_NEEDED ? NULL : json_object_new_int64(k->value));
+}
+
+static int list_passes_json(void)
+{
+	json_object *j = report_new("goalc", NULL);
+
 	for (unsigned i = 0; i < npasses; i++) {
-		printf("%-16s %-7s %s\n", passes[i].name, passes[i].local ? "local" : passes[i].text ? "text" : "global",
-		       passes[i].help);
+		json_object *e = report_case(j), *keys = json_object_new_array();
+
+		report_text(e, "name", passes[i].name);
+		report_text(e, "kind", pass_kind(&passes[i]));
+		report_text(e, "help", passes[i].help);
+		for (const struct pass_key *k = passes[i].keys; k->name; k++)
+			add_key(keys, k);
+		report_add(e, "keys", keys);
+	}
+	return report_print("goalc", j);
+}
+
+int goalc_list_passes(const struct goalc *c)
+{
+	if (c->json)
+		return list_passes_json();
+	for (unsigned i = 0; i < npasses; i++) {
+		printf("%-16s %-7s %s\n", passes[i].name, pass_kind(&passes[i]), passes[i].help);
 		for (const struct pass_key *k = passes[i].keys; k->name; k++) {
 			char form[32];
 
@@ -79,20 +134,21 @@ struct stats_row {
 	uint64_t value;
 };
 
-static json_object *stats_json(const struct ir_graph *g, const struct ir_stats *st, const struct stats_row *rows, size_t n)
+static json_object *stats_json(const struct goalc *c, const struct ir_graph *g, const struct ir_stats *st,
+			       const struct stats_row *rows, size_t n)
 {
-	json_object *j = json_object_new_object();
+	json_object *report = report_new("goalc", option_source(c->input)), *j = report_case(report);
 
 	for (size_t i = 0; i < n; i++)
-		json_object_object_add(j, rows[i].key, json_object_new_int64((int64_t)rows[i].value));
-	json_object_object_add(j, "depth", st->has_depth ? json_object_new_int64((int64_t)st->depth) : NULL);
+		report_int(j, rows[i].key, (int64_t)rows[i].value);
+	report_add(j, "depth", st->has_depth ? json_object_new_int64((int64_t)st->depth) : NULL);
 	if (st->has_ready) {
-		json_object_object_add(j, "safe", json_object_new_int64((int64_t)st->safe));
-		json_object_object_add(j, "ready", json_object_new_int64((int64_t)st->ready));
+		report_int(j, "safe", (int64_t)st->safe);
+		report_int(j, "ready", (int64_t)st->ready);
 	}
 	if (g->queues)
-		json_object_object_add(j, "queues", print_json_queue_needs(g));
-	return j;
+		report_add(j, "queues", print_json_queue_needs(g));
+	return report;
 }
 
 static void stats_lines(struct text *out, const struct ir_graph *g, const struct ir_stats *st, const struct stats_row *rows,
@@ -121,17 +177,12 @@ static int stats_text(const struct goalc *c, const struct ir_graph *g, char **ou
 	};
 	const size_t n = sizeof rows / sizeof *rows;
 	struct text text = { 0 };
-	json_object *j;
 
 	if (err)
 		return err;
-	if (c->json) {
-		j = stats_json(g, &st, rows, n);
-		text_add(&text, "%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
-		json_object_put(j);
-	} else {
-		stats_lines(&text, g, &st, rows, n);
-	}
+	if (c->json)
+		return report_take(stats_json(c, g, &st, rows, n), out);
+	stats_lines(&text, g, &st, rows, n);
 	return text_take(&text, out);
 }
 
@@ -212,6 +263,61 @@ int goalc_show_schedule(struct goalc *c)
 	return rc;
 }
 
+/* ---- proofs ---- */
+
+/* Adds the case of one size, with the values that -D gives as a range. */
+static void add_size(json_object *j, const struct verify_proof *p, uint32_t ranks, const char *why)
+{
+	json_object *e = report_case(j), *values = NULL;
+
+	report_int(e, "ranks", ranks);
+	report_add(e, "verified", json_object_new_boolean(!why));
+	report_text(e, "why", why);
+	if (!p->r.varied)
+		return;
+	report_text(e, "parameter", p->r.varied);
+	values = json_object_new_array();
+	for (size_t i = 0; values && i < p->values.n; i++)
+		json_object_array_add(values, json_object_new_int64(p->values.at[i]));
+	report_add(e, "values", values);
+}
+
+static void add_sizes(json_object *j, const struct verify_proof *p)
+{
+	for (size_t i = 0; i < p->r.sizes.n; i++)
+		add_size(j, p, p->r.sizes.at[i], NULL);
+	for (size_t i = 0; i < p->r.ruled_out.n; i++)
+		add_size(j, p, p->r.ruled_out.at[i], "assertions of the schedule");
+	for (size_t i = 0; i < p->r.unsuited.n; i++)
+		add_size(j, p, p->r.unsuited.at[i], "no sample has vectors of its lengths");
+}
+
+int goalc_verified_json(const struct goalc *c, const struct bin *b, const struct verify_proofs *all, const char *said, char **out)
+{
+	const char *name = b ? bin_str(b, b->meta->implements) : "";
+	json_object *j = report_new("goalc", option_source(c->input));
+	const struct verify_result *most = NULL;
+	uint64_t cases = 0;
+
+	for (size_t i = 0; i < all->v.n; i++) {
+		const struct verify_result *r = &all->v.at[i].r;
+
+		cases += r->cases;
+		most = most && most->report.messages >= r->report.messages ? most : r;
+	}
+	report_add(j, "verified", json_object_new_boolean(said != NULL));
+	report_text(j, "collective", *name ? name : NULL);
+	report_add(j, "claim", json_object_new_boolean(most && most->claims));
+	report_int(j, "proved", (int64_t)cases);
+	report_int(j, "messages", most ? (int64_t)most->report.messages : 0);
+	report_int(j, "safe", most ? (int64_t)most->report.safe : 0);
+	report_int(j, "ready", most ? (int64_t)most->report.ready : 0);
+	for (size_t i = 0; i < all->v.n; i++)
+		add_sizes(j, &all->v.at[i]);
+	report_text(j, "text", said);
+	return report_take(j, out);
+}
+
 /* ---- selection and model ---- */
 
 /* Sets the properties of the call that -D gives: "bytes" and "commutative". */
@@ -234,6 +340,31 @@ static int define_call(const struct goalc *c, struct select_call *call)
 	return 0;
 }
 
+static void print_row(const struct select *s, const struct select_row *row)
+{
+	printf("%s:%u: %.*s\n", s->tables.at[row->table].path, row->at.line, (int)row->len, row->text);
+}
+
+/* Prints the call, and the row that serves it. */
+static int print_row_json(const struct select *s, const struct select_row *row, const struct select_call *call)
+{
+	json_object *j, *e;
+	char *path;
+
+	if (select_path(s, row, &path))
+		return no_memory();
+	j = report_new("goalc", path);
+	e = report_case(j);
+	report_text(e, "collective", call->collective);
+	report_int(e, "ranks", (int64_t)call->ranks);
+	report_int(e, "bytes", (int64_t)call->bytes);
+	report_text(e, "table", s->tables.at[row->table].path);
+	report_int(e, "line", row->at.line);
+	report_add(e, "row", json_object_new_string_len(row->text, (int)row->len));
+	free(path);
+	return report_print("goalc", j);
+}
+
 /* Prints the row that is selected for a call, as it is written in its table. */
 int goalc_show_selected(struct goalc *c)
 {
@@ -252,12 +383,14 @@ int goalc_show_selected(struct goalc *c)
 		return err == -ERR_NOMEM ? no_memory() : EXIT_FAULT;
 	}
 	row = select_find(&s, &call);
-	if (row)
-		printf("%s:%u: %.*s\n", s.tables.at[row->table].path, row->at.line, (int)row->len, row->text);
+	if (row && c->json)
+		rc = print_row_json(&s, row, &call);
+	else if (row)
+		print_row(&s, row);
 	else
 		fprintf(stderr, "goalc: no row of %s is for this call\n", s.tables.at[s.tables.n - 1].path);
 	select_free(&s);
-	return row ? option_flush("goalc") : EXIT_FAULT;
+	return !row ? EXIT_FAULT : rc ? rc : option_flush("goalc");
 }
 
 int goalc_show_model(const struct goalc *c)

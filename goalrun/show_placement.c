@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun --show-placement: prints which cores the ranks and their communication would use. */
 #include "goalrun/run.h"
+#include "util/report.h"
 
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <stdio.h>
 
 static const char *const names[] = {
@@ -31,7 +31,7 @@ static void print_numbers(const uint32_t *v, uint32_t n)
 	}
 }
 
-static void show_text(const struct run_options *o, const struct topology *t, const struct placement *p)
+static int show_text(const struct run_options *o, const struct topology *t, const struct placement *p)
 {
 	uint32_t usable = 0;
 
@@ -48,41 +48,33 @@ static void show_text(const struct run_options *o, const struct topology *t, con
 		print_numbers(p->served + p->comms[i].first, p->comms[i].n);
 		printf("\n");
 	}
+	return option_flush("goalrun");
 }
 
-static json_object *json_u32(uint32_t v)
+static int show_json(const struct run_options *o, const struct topology *t, const struct placement *p)
 {
-	return json_object_new_int64(v);
-}
+	json_object *j = report_new("goalrun", NULL), *comms = json_object_new_array();
 
-static void show_json(const struct run_options *o, const struct topology *t, const struct placement *p)
-{
-	json_object *j = json_object_new_object(), *rows = json_object_new_array(), *comms = json_object_new_array();
-
+	report_int(j, "ranks", p->nranks);
+	report_text(j, "placement", names[o->placement.kind]);
 	for (uint32_t r = 0; r < p->nranks; r++) {
-		json_object *row = json_object_new_object();
+		json_object *e = report_case(j);
 
-		json_object_object_add(row, "rank", json_u32(r));
-		json_object_object_add(row, "numa", json_u32(t->cores[p->core[r]].numa));
-		json_object_object_add(row, "core", json_u32(p->core[r]));
-		json_object_object_add(row, "comm", json_u32(p->comm[r]));
-		json_object_array_add(rows, row);
+		report_int(e, "rank", r);
+		report_int(e, "numa", t->cores[p->core[r]].numa);
+		report_int(e, "core", p->core[r]);
+		report_int(e, "comm", p->comm[r]);
 	}
 	for (uint32_t i = 0; i < p->ncomms; i++) {
-		json_object *comm = json_object_new_object(), *served = json_object_new_array();
+		json_object *e = report_element(comms), *served = json_object_new_array();
 
 		for (uint32_t k = 0; k < p->comms[i].n; k++)
-			json_object_array_add(served, json_u32(p->served[p->comms[i].first + k]));
-		json_object_object_add(comm, "core", json_u32(p->comms[i].core));
-		json_object_object_add(comm, "ranks", served);
-		json_object_array_add(comms, comm);
+			json_object_array_add(served, json_object_new_int64(p->served[p->comms[i].first + k]));
+		report_int(e, "core", p->comms[i].core);
+		report_add(e, "ranks", served);
 	}
-	json_object_object_add(j, "ranks", json_u32(p->nranks));
-	json_object_object_add(j, "placement", json_object_new_string(names[o->placement.kind]));
-	json_object_object_add(j, "rows", rows);
-	json_object_object_add(j, "comms", comms);
-	printf("%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
-	json_object_put(j);
+	report_add(j, "comms", comms);
+	return report_print("goalrun", j);
 }
 
 int run_show_placement(const struct run_options *o)
@@ -92,7 +84,7 @@ int run_show_placement(const struct run_options *o)
 
 	if (rc)
 		return rc;
-	(o->json ? show_json : show_text)(o, &w.topology, &w.placement);
+	rc = (o->json ? show_json : show_text)(o, &w.topology, &w.placement);
 	run_unplace_ranks(&w);
-	return option_flush("goalrun");
+	return rc;
 }

@@ -262,7 +262,7 @@ usage table_alone '--table goes with --select' "$good" -o new.bin --table x
 usage table_empty 'the argument of --table, FILE, cannot be empty' --select MPI_Bcast -n 2 --table ''
 usage topology_alone '--topology goes with --select' "$good" -o new.bin --topology cart
 usage cores_alone '--cores goes with --model' "$good" -o new.bin --cores 4
-usage json_alone '--json goes with --stats or --model' "$good" -o new.bin --json
+usage json_alone '--json goes with --stats, --verify, --select, --model, --list-passes or --list-checks' "$good" -o new.bin --json
 usage select_pass '-T does not go with --select' --select MPI_Bcast -n 2 -T reduce-deps
 usage select_output '-o does not go with --select' --select MPI_Bcast -n 2 -o new.bin
 usage model_size '-n does not go with --model' --model split-tree --cores 4 -n 2
@@ -289,6 +289,33 @@ done
 for s in '' ';' segment: segment:, 'segment:size=4;' segment:size=4, segment:size= segment:=4 segment:size=99999999999999999999; do
 	usage "pass_$((++n))" 'pass' "$good" -o new.bin -T "$s"
 done
+
+# ---- JSON: one shape, whatever it is about ----
+
+# values NAME WANT PATHS ARGS... : what goalc --json ARGS says, at some paths
+values()
+{
+	local name=$1 want=$2 paths=$3 got
+
+	shift 3
+	goalc --json "$@" >"$TMP/stdout" 2>"$TMP/stderr"
+	# shellcheck disable=SC2086
+	got=$("$BUILD/tests/report" "$TMP/stdout" program $paths | tr '\n' '|')
+	if [ "$got" = "goalc|$want|" ]; then ok "output.json_$name"; else fail "output.json_$name $got"; fi
+}
+binomial=$ROOT/schedules/bcast_binomial.goal
+values stats "$good|1|1|0" 'schedule cases.# cases.0.ranks cases.0.sends' --stats "$good"
+values verify 'true|3|3|true|MPI_Bcast|9' 'verified cases.# cases.1.ranks cases.1.verified collective proved' --verify -n 2-4 -D count=3 "$binomial"
+values verify_excluded '2|true|null|false|assertions of the schedule' 'cases.# cases.0.verified cases.0.why cases.1.verified cases.1.why' \
+	--verify -n 8-9 "$ROOT/schedules/bcast_trinaryx3.goal"
+values verify_stdin '<stdin>|true' 'schedule verified' --verify - <"$good"
+values verify_bad 'false|0' 'verified cases.#' --verify "$bad"
+values verify_none 'false|0' 'verified cases.#' --verify none.goal
+values select "$ROOT/schedules/bcast_scatter_allgather.goal|1|MPI_Bcast|16|65536" \
+	'schedule cases.# cases.0.collective cases.0.ranks cases.0.bytes' --select MPI_Bcast -n 16 -D bytes=64k
+values list_checks "null|$(goalc --list-checks | sed 1d | wc -l)|syntax|error" 'schedule cases.# cases.0.name cases.0.plain' --list-checks
+values list_passes "$(goalc --list-passes | grep -c '^[^ ]')|segment|local|size|null" 'cases.# cases.1.name cases.1.kind cases.1.keys.0.name cases.1.keys.0.default' --list-passes
+values model 'null|5|2|4|constant|2' 'schedule cases.# cases.0.ranks cores shape best.#' --model split-tree --cores 4
 
 # "-" is standard input and standard output.
 status stdin 0 - -o new.bin <"$good"
