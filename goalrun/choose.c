@@ -50,22 +50,46 @@ static int take_passes(struct run_options *o, const struct select_row *row)
 	return err;
 }
 
-char *run_choose(struct run_options *o, const struct select_call *call, const char *table)
+/* Stores the path and the words of a row. */
+static int take_row(const struct select *s, const struct select_row *row, struct run_chosen *out)
+{
+	const char *const end = row->text + row->len;
+	const char *words = memmem(row->text, row->len, "->", 2);
+	struct text t = { 0 };
+	int err = select_path(s, row, &out->path);
+
+	words = words ? words + 2 : row->text; /* each row has an arrow */
+	while (words < end && (*words == ' ' || *words == '\t'))
+		words++;
+	text_add(&t, "%.*s", (int)(end - words), words);
+	return err ? err : text_take(&t, &out->row);
+}
+
+bool run_choose(struct run_options *o, struct select_call call, const int64_t *counts, size_t n, size_t size, const char *table,
+		struct run_chosen *out)
 {
 	struct goal_diags *d = goal_diags_new();
 	const struct select_row *row = NULL;
 	struct select s = { 0 };
-	char *path = NULL;
 	int err = d ? select_load(d, table ? table : env_get(ENV_GOAL_SELECT), &s) : -ERR_NOMEM;
 
-	if (!err)
-		row = select_find(&s, call);
+	*out = (struct run_chosen){ 0 };
+	for (size_t i = 0; i < n && !err; i++) {
+		const struct select_row *other;
+
+		call.bytes = (uint64_t)counts[i] * size;
+		other = select_find(&s, &call);
+		row = i ? row : other;
+		if (other != row || !row)
+			break;
+		out->served = i + 1;
+	}
 	if (!err && !row)
-		fprintf(stderr, "goalrun: no row of the selection table is for this call of %s\n", call->collective);
+		fprintf(stderr, "goalrun: no row of the selection table is for this call of %s\n", call.collective);
 	if (row) {
 		err = take_defines(o, row);
 		err = err ? err : take_passes(o, row);
-		err = err ? err : select_path(&s, row, &path);
+		err = err ? err : take_row(&s, row, out);
 	}
 	if (d && goal_diags_errors(d))
 		fputs(goal_diags_text(d), stderr);
@@ -73,5 +97,5 @@ char *run_choose(struct run_options *o, const struct select_call *call, const ch
 		fprintf(stderr, "goalrun: %s\n", err_text(err));
 	goal_diags_free(d);
 	select_free(&s);
-	return path;
+	return row && !err;
 }

@@ -14,16 +14,23 @@ struct list { /* same members as a VEC */
 	size_t n, cap;
 };
 
+/* Forms of the table of results: goalrun's own, and those of OSU's micro-benchmarks. The option lists them in this order. */
+enum run_format { FORMAT_TABLE, FORMAT_OSU, FORMAT_OSU_BW };
+
+/* The run of one schedule. With --select, several counts may have several runs. */
 struct goalrun {
 	struct run_options o;
 	int64_t nranks, dump_after;
 	int argc;
-	char **argv;
+	char **argv, **words; /* the command line; a copy of it, whose words the options point to */
 	const struct agent_setup *sent; /* orders of an agent, with the schedule; NULL if this is not an agent */
 	const char *input;
 	const char *collective, *table; /* arguments of --select */
 	enum select_topology topology;
 	char *selected; /* path of the schedule that --select has found; input points to it */
+	char *row; /* the row's schedule with its options, as the table has them */
+	size_t later; /* number of counts, behind those of `counts`, for which the table has other rows */
+	enum run_format format;
 	struct list counts, roots, types, ops, memories, samples;
 	bool all_roots, show_placement, show_stats;
 	char *sample; /* argument of --sample */
@@ -91,7 +98,11 @@ int run_prepare_schedule(struct goalrun *g);
 
 /* ---- results.c ---- */
 
-/* Prints what the launches have measured. Returns an exit status. */
-int run_report(struct goalrun *g);
+/* Computes medians of what the launches have measured. Returns an exit status. */
+int run_summarise(struct goalrun *g);
+/* Prints the results of n runs. Returns an exit status. */
+int run_report(struct goalrun *const *runs, size_t n);
+/* Prints them as OSU's micro-benchmarks do (osu.c). Returns an exit status. */
+int run_report_osu(struct goalrun *const *runs, size_t n);
 
 #endif

@@ -83,6 +83,7 @@ static int write_collected(const struct goalrun *g)
 	return run_emulates_nic(&g->o) ? run_nic_trace(&g->nic, g->o.trace) : run_trace_write(g->trace_fd, g->o.trace);
 }
 
+/* Runs one schedule, with all of its counts. */
 static int run_schedule(struct goalrun *g)
 {
 	int rc = run_prepare_schedule(g), stopped;
@@ -96,7 +97,7 @@ static int run_schedule(struct goalrun *g)
 	if (g->sent)
 		return rc;
 	rc = rc ? rc : write_collected(g);
-	return rc ? rc : run_report(g);
+	return rc ? rc : run_summarise(g);
 }
 
 static int run_program(struct goalrun *g)
@@ -107,23 +108,6 @@ static int run_program(struct goalrun *g)
 	stopped = run_nic_stop(&g->nic);
 	rc = rc ? rc : stopped;
 	return rc ? rc : write_collected(g);
-}
-
-/* Copies the command line, in one block of memory, for agents on other hosts: parsing changes the original. */
-static char **copy_words(int argc, char **argv)
-{
-	size_t size = ((size_t)argc + 1) * sizeof *argv;
-	char **copy, *at;
-
-	for (int i = 0; i < argc; i++)
-		size += strlen(argv[i]) + 1;
-	copy = mem_calloc(1, size);
-	at = (char *)(copy ? copy + argc + 1 : NULL);
-	for (int i = 0; i < argc && copy; i++) {
-		copy[i] = at;
-		at = stpcpy(at, argv[i]) + 1;
-	}
-	return copy;
 }
 
 static void free_all(struct goalrun *g)
@@ -146,6 +130,8 @@ static void free_all(struct goalrun *g)
 		run_unplace_ranks(&g->pinning);
 	claim_close(&g->claim);
 	free(g->selected);
+	free(g->row);
+	free(g->words);
 	free(g->o.cases);
 	free(g->o.image);
 	free(g->results);
@@ -160,23 +146,90 @@ static void become_agent(struct goalrun *g, struct run_agent *agent)
 	g->o.nranks = g->sent->nranks;
 }
 
+/* Copies the command line, in one block of memory, for agents on other hosts: parsing changes the original. */
+static char **copy_words(int argc, char **argv)
+{
+	size_t size = ((size_t)argc + 1) * sizeof *argv;
+	char **copy, *at;
+
+	for (int i = 0; i < argc; i++)
+		size += strlen(argv[i]) + 1;
+	copy = mem_calloc(1, size);
+	at = (char *)(copy ? copy + argc + 1 : NULL);
+	for (int i = 0; i < argc && copy; i++) {
+		copy[i] = at;
+		at = stpcpy(at, argv[i]) + 1;
+	}
+	return copy;
+}
+
+/* Makes a run by parsing the command line. */
+static int open_run(struct goalrun *g, int argc, char **argv, const struct agent_setup *sent, bool *done)
+{
+	*g = (struct goalrun){ .argc = argc,
+			       .argv = copy_words(argc, argv),
+			       .words = copy_words(argc, argv),
+			       .sent = sent,
+			       .o = { .warmup = 10, .seed = 1, .placement = { .kind = PLACEMENT_NUMA, .comm_cores = -1 } } };
+	return g->argv && g->words ? run_parse_options(g, argc, g->words, done) : no_memory();
+}
+
+/* Makes the run of the counts that an earlier one has left. */
+static int open_later(const struct goalrun *before, struct goalrun **out)
+{
+	struct goalrun *g = *out = mem_calloc(1, sizeof *g);
+	bool done;
+	int rc = g ? open_run(g, before->argc, before->argv, NULL, &done) : no_memory();
+
+	if (rc)
+		return rc;
+	g->o.here = g->o.nranks;
+	g->counts.n = 0;
+	for (size_t i = 0; i < before->later; i++)
+		if (VEC_PUSH(&g->counts, before->counts.at[before->counts.n + i]))
+			return no_memory();
+	return EXIT_OK;
+}
+
+/* Runs the schedule, or all schedules that a table has for the counts, one after the other, and prints the results. */
+static int run_schedules(struct goalrun *g)
+{
+	VEC(struct goalrun *) runs = { 0 };
+	int rc = VEC_PUSH(&runs, g) ? no_memory() : run_schedule(g);
+
+	while (!rc && g->later) {
+		struct goalrun *next;
+
+		rc = open_later(g, &next);
+		if (next && VEC_PUSH(&runs, next)) {
+			free_all(next);
+			free(next);
+			rc = no_memory();
+		}
+		rc = rc ? rc : run_schedule(next);
+		g = rc ? g : next;
+	}
+	rc = rc || g->sent ? rc : run_report(runs.at, runs.n);
+	for (size_t i = 1; i < runs.n; i++) {
+		free_all(runs.at[i]);
+		free(runs.at[i]);
+	}
+	VEC_FREE(&runs);
+	return rc;
+}
+
 /* Runs what the options ask for. In an agent, `sent` has the orders of goalrun; otherwise `sent` and `agent` are NULL. */
 static int run_command(int argc, char **argv, const struct agent_setup *sent, struct run_agent *agent)
 {
-	struct goalrun g = { .argc = argc,
-			     .argv = copy_words(argc, argv),
-			     .sent = sent,
-			     .o = { .warmup = 10,
-				    .seed = 1,
-				    .placement = { .kind = PLACEMENT_NUMA, .comm_cores = -1 } } };
+	struct goalrun g;
 	bool done = false;
-	int rc = g.argv ? run_parse_options(&g, argc, argv, &done) : no_memory();
+	int rc = open_run(&g, argc, argv, sent, &done);
 
 	if (sent)
 		become_agent(&g, agent);
 	g.o.here = g.o.nranks;
 	if (!rc && !done)
-		rc = g.show_placement ? run_show_placement(&g.o) : g.o.program ? run_program(&g) : run_schedule(&g);
+		rc = g.show_placement ? run_show_placement(&g.o) : g.o.program ? run_program(&g) : run_schedules(&g);
 	free_all(&g);
 	return rc;
 }

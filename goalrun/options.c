@@ -258,6 +258,8 @@ static const struct option_row rows[] = {
 	  .with = "overlap" },
 	{ .name = "stats", .help = "print what each rank has sent", FIELD(show_stats) },
 	{ .name = "json", .help = "print JSON instead of a table", FIELD(o.json) },
+	{ .name = "format", .arg = "table|osu|osu-bw", .help = "the form of the table: that of OSU's benchmarks", .take = take_index,
+	  FIELD(format), .without = "json|overlap", .marks = OF_SCHEDULE },
 	{ .name = "trace", .arg = "FILE.json|FILE.paje|FILE.txt", .help = "write what each thread did, and when",
 	  .take = take_trace, FIELD(o.trace), .without = "hosts" },
 	{ .name = "dump-after", .arg = "SECONDS", .help = "ranks that wait so long print for what", .take = take_dump_after,

@@ -2,9 +2,9 @@
  * Prints the results of goalrun's launches, and the command that runs one case again. */
 #include "goalrun/goalrun.h"
 #include "runtime/comm.h"
+#include "util/report.h"
 
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,22 @@ static double median_of_slowest(const double *times, uint32_t ranks, size_t iter
 	return median;
 }
 
-static int summarise_results(struct goalrun *g)
+/* Computes the mean time of a start on each rank: the mean, the least and the largest of these, as OSU's benchmarks print
+ * them. */
+static void mean_of_ranks(const double *times, uint32_t ranks, size_t iters, struct run_result *out)
+{
+	for (uint32_t r = 0; r < ranks; r++) {
+		double mean = 0;
+
+		for (size_t i = 0; i < iters; i++)
+			mean += times[r * iters + i] / (double)iters;
+		out->mean_us[RUN_AVG] += mean / ranks;
+		out->mean_us[RUN_MIN] = r && out->mean_us[RUN_MIN] < mean ? out->mean_us[RUN_MIN] : mean;
+		out->mean_us[RUN_MAX] = r && out->mean_us[RUN_MAX] > mean ? out->mean_us[RUN_MAX] : mean;
+	}
+}
+
+int run_summarise(struct goalrun *g)
 {
 	const struct run_options *o = &g->o;
 	size_t iters = (size_t)o->iters, per = o->nranks * iters;
@@ -41,6 +56,7 @@ static int summarise_results(struct goalrun *g)
 	for (size_t c = 0; c < o->ncases; c++) {
 		struct run_result *r = &g->results[c];
 
+		mean_of_ranks(g->total + c * per, o->nranks, iters, r);
 		r->median_us = median_of_slowest(g->total + c * per, o->nranks, iters, scratch, &r->min_us);
 		r->start_us = median_of_slowest(g->start + c * per, o->nranks, iters, scratch, &ignored);
 		for (size_t i = c * per; i < (c + 1) * per; i++) /* the rest of the total is the wait */
@@ -174,56 +190,78 @@ static void print_posted(const struct goalrun *g)
 	putchar('\n');
 }
 
-static void print_table(const struct goalrun *g)
-{
-	const struct run_options *o = &g->o;
-	int width = 7; /* width of the type column */
+/* The runs whose results are printed. With several, each case has a schedule of its own. */
+struct results {
+	struct goalrun *const *runs;
+	size_t n;
+	int type_width; /* width of the column of types */
+};
 
-	printf("%s: %u ranks (%s), backend %s, %s%s%" PRId64 " starts each%s\n", o->name, o->nranks,
+/* Returns the schedule of a run: with several runs the words of the row that has it, otherwise its file. */
+static const char *schedule_of(const struct results *all, const struct goalrun *g)
+{
+	return all->n > 1 ? g->row : g->o.name;
+}
+
+static void print_heading(const struct results *all)
+{
+	const struct goalrun *g = all->runs[0];
+	const struct run_options *o = &g->o;
+
+	printf("%s: %u ranks (%s), backend %s, %s%s%" PRId64 " starts each%s\n", all->n > 1 ? g->collective : o->name, o->nranks,
 	       o->threads ? "threads" : "processes", run_backend_name(o), o->progress ? o->progress : "", o->progress ? " progress, " : "",
 	       o->warmup + (o->overlap ? 2 : 1) * o->iters,
 	       !result_is_known(o)  ? ", result not checked" :
 	       o->verify || o->plain || o->overlap ? ", every byte of every start checked" :
 				       ", first and last start checked");
-	for (size_t i = 0; i < o->ncases; i++)
-		if ((int)strlen(run_type_names[o->cases[i].type]) > width)
-			width = (int)strlen(run_type_names[o->cases[i].type]);
-	printf("%10s %-*s %s%5s %-8s %s", "count", width, "type", has_reduction(o) ? "op      " : "", "root", "memory",
+	printf("%10s %-*s %s%5s %-8s %s", "count", all->type_width, "type", has_reduction(o) ? "op      " : "", "root", "memory",
 	       g->sample ? "sample            " : "");
 	if (o->overlap)
-		printf("%11s %11s %11s %11s\n", "comm us", "compute us", "total us", "overlap");
+		printf("%11s %11s %11s %11s", "comm us", "compute us", "total us", "overlap");
 	else
-		printf("%11s %11s %11s %11s%s%s\n", "median us", "min us", "start us", "init us",
+		printf("%11s %11s %11s %11s%s%s", "median us", "min us", "start us", "init us",
 		       run_lowers(o) ? "     wait us" : "", measures_energy(o) ? "       cpu s      joules" : "");
-	for (size_t i = 0; i < o->ncases; i++) {
-		const struct run_case *c = &o->cases[i];
-		const struct run_result *r = &g->results[i];
-		char root[24] = "-", count[24] = "-", op[24] = "", sample[32] = "", joules[24] = "-";
+	puts(all->n > 1 ? "  schedule" : "");
+}
 
-		if (c->root >= 0)
-			snprintf(root, sizeof root, "%" PRId64, c->root);
-		if (!is_dataless(o))
-			snprintf(count, sizeof count, "%" PRId64, c->count);
-		if (measures_energy(o) && !isnan(g->joules[i]))
-			snprintf(joules, sizeof joules, "%.3f", g->joules[i]);
-		if (has_reduction(o))
-			snprintf(op, sizeof op, "%-8s", run_op_names[c->op]);
-		if (g->sample)
-			collective_sample_name(&g->bin, c->sample, sample, sizeof sample);
-		printf("%10s %-*s %s%5s %-8s %-*s", count, width, run_type_names[c->type], op, root,
-		       run_memory_names[c->memory], g->sample ? 18 : 0, sample);
-		if (o->overlap)
-			printf("%11.2f %11.2f %11.2f %9.1f %%\n", r->part_us[WORK_COMM], r->part_us[WORK_COMPUTE],
-			       r->part_us[WORK_BOTH], 100 * r->overlap);
-		else
-			printf("%11.2f %11.2f %11.2f %11.1f", r->median_us, r->min_us, r->start_us, r->init_us);
-		if (run_lowers(o) && !o->overlap)
-			printf(" %11.2f", r->wait_us);
-		if (measures_energy(o))
-			printf(" %11.4f %11s", r->cpu_s, joules);
-		if (!o->overlap)
-			putchar('\n');
-	}
+static void print_case(const struct results *all, const struct goalrun *g, size_t i)
+{
+	const struct run_options *o = &g->o;
+	const struct run_case *c = &o->cases[i];
+	const struct run_result *r = &g->results[i];
+	char root[24] = "-", count[24] = "-", op[24] = "", sample[32] = "", joules[24] = "-";
+
+	if (c->root >= 0)
+		snprintf(root, sizeof root, "%" PRId64, c->root);
+	if (!is_dataless(o))
+		snprintf(count, sizeof count, "%" PRId64, c->count);
+	if (measures_energy(o) && !isnan(g->joules[i]))
+		snprintf(joules, sizeof joules, "%.3f", g->joules[i]);
+	if (has_reduction(o))
+		snprintf(op, sizeof op, "%-8s", run_op_names[c->op]);
+	if (g->sample)
+		collective_sample_name(&g->bin, c->sample, sample, sizeof sample);
+	printf("%10s %-*s %s%5s %-8s %-*s", count, all->type_width, run_type_names[c->type], op, root,
+	       run_memory_names[c->memory], g->sample ? 18 : 0, sample);
+	if (o->overlap)
+		printf("%11.2f %11.2f %11.2f %9.1f %%", r->part_us[WORK_COMM], r->part_us[WORK_COMPUTE], r->part_us[WORK_BOTH],
+		       100 * r->overlap);
+	else
+		printf("%11.2f %11.2f %11.2f %11.1f", r->median_us, r->min_us, r->start_us, r->init_us);
+	if (run_lowers(o) && !o->overlap)
+		printf(" %11.2f", r->wait_us);
+	if (measures_energy(o))
+		printf(" %11.4f %11s", r->cpu_s, joules);
+	printf("%s%s\n", all->n > 1 ? "  " : "", all->n > 1 ? g->row : "");
+}
+
+/* Prints what is counted for all cases of a run together. */
+static void print_counters(const struct results *all, const struct goalrun *g)
+{
+	const struct run_options *o = &g->o;
+
+	if (all->n > 1 && (ranks_help(o) || run_lowers(o) || g->show_stats || has_network(o)))
+		printf("%s:\n", g->row);
 	if (ranks_help(o))
 		print_steals(g);
 	if (run_lowers(o))
@@ -232,8 +270,31 @@ static void print_table(const struct goalrun *g)
 		print_rank_stats(g);
 	if (has_network(o))
 		print_messages(g);
-	if (result_is_known(o))
-		printf("verified: all %zu case%s right\n", o->ncases, o->ncases == 1 ? "" : "s");
+}
+
+static void print_table(struct results *all)
+{
+	size_t cases = 0;
+	bool known = true;
+
+	all->type_width = 7;
+	for (size_t k = 0; k < all->n; k++) {
+		const struct run_options *o = &all->runs[k]->o;
+
+		cases += o->ncases;
+		known &= result_is_known(o);
+		for (size_t i = 0; i < o->ncases; i++)
+			if ((int)strlen(run_type_names[o->cases[i].type]) > all->type_width)
+				all->type_width = (int)strlen(run_type_names[o->cases[i].type]);
+	}
+	print_heading(all);
+	for (size_t k = 0; k < all->n; k++)
+		for (size_t i = 0; i < all->runs[k]->o.ncases; i++)
+			print_case(all, all->runs[k], i);
+	for (size_t k = 0; k < all->n; k++)
+		print_counters(all, all->runs[k]);
+	if (known)
+		printf("verified: all %zu case%s right\n", cases, cases == 1 ? "" : "s");
 }
 
 /* Adds CPU seconds and joules of case i. */
@@ -293,56 +354,74 @@ static json_object *steals_json(const struct goalrun *g)
 	return all;
 }
 
-static void print_json_result(const struct goalrun *g)
+static void add_case(json_object *report, const struct results *all, const struct goalrun *g, size_t i)
 {
-	const struct run_options *o = &g->o;
-	json_object *j = json_object_new_object();
+	const struct run_case *c = &g->o.cases[i];
+	json_object *e = report_case(report);
+	char sample[32];
 
-	json_object_object_add(j, "ranks", json_object_new_int64(o->nranks));
-	json_object_object_add(j, "backend", json_object_new_string(run_backend_name(o)));
-	json_object_object_add(j, "verified", json_object_new_boolean(result_is_known(o)));
-	json_object_object_add(j, "iters", json_object_new_int64(o->iters));
-	if (o->ncases == 1) {
-		add_times(j, g, 0);
-	} else {
-		json_object *all = json_object_new_array();
-
-		for (size_t i = 0; i < o->ncases; i++) {
-			const struct run_case *c = &o->cases[i];
-			json_object *e = json_object_new_object();
-
-			json_object_object_add(e, "count", json_object_new_int64(c->count));
-			json_object_object_add(e, "type", json_object_new_string(run_type_names[c->type]));
-			json_object_object_add(e, "op",
-					       has_reduction(o) ? json_object_new_string(run_op_names[c->op]) : NULL);
-			json_object_object_add(e, "root", json_object_new_int64(c->root));
-			json_object_object_add(e, "memory", json_object_new_string(run_memory_names[c->memory]));
-			add_times(e, g, i);
-			json_object_array_add(all, e);
-		}
-		json_object_object_add(j, "cases", all);
-	}
-	if (ranks_help(o))
-		json_object_object_add(j, "steals", steals_json(g));
-	if (run_lowers(o))
-		add_posted(j, g);
-	if (g->show_stats)
-		json_object_object_add(j, "stats", rank_stats(g));
-	if (has_network(o))
-		json_object_object_add(j, "messages", messages(g));
-	printf("%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_SPACED));
-	json_object_put(j);
+	collective_sample_name(&g->bin, c->sample, sample, sizeof sample);
+	report_text(e, "schedule", schedule_of(all, g));
+	report_int(e, "count", c->count);
+	report_text(e, "type", run_type_names[c->type]);
+	report_text(e, "op", has_reduction(&g->o) ? run_op_names[c->op] : NULL);
+	report_add(e, "root", c->root < 0 ? NULL : json_object_new_int64(c->root));
+	report_text(e, "memory", run_memory_names[c->memory]);
+	report_text(e, "sample", *sample && !g->o.plain ? sample : NULL);
+	add_times(e, g, i);
 }
 
-int run_report(struct goalrun *g)
+/* Adds what is counted for all cases of a run together. */
+static void add_counters(json_object *to, const struct goalrun *g)
 {
-	int rc = summarise_results(g);
+	const struct run_options *o = &g->o;
 
-	if (!rc && g->o.json)
-		print_json_result(g);
-	else if (!rc)
-		print_table(g);
-	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = run_fault("%s", "standard output cannot be written");
-	return rc;
+	if (ranks_help(o))
+		report_add(to, "steals", steals_json(g));
+	if (run_lowers(o))
+		add_posted(to, g);
+	if (g->show_stats)
+		report_add(to, "stats", rank_stats(g));
+	if (has_network(o))
+		report_add(to, "messages", messages(g));
+}
+
+static int print_json(const struct results *all)
+{
+	const struct goalrun *g = all->runs[0];
+	json_object *j = report_new("goalrun", all->n > 1 ? NULL : g->o.name), *counters = json_object_new_array();
+	bool known = true;
+
+	for (size_t k = 0; k < all->n; k++)
+		known &= result_is_known(&all->runs[k]->o);
+	report_text(j, "collective", g->collective);
+	report_int(j, "ranks", g->o.nranks);
+	report_text(j, "backend", run_backend_name(&g->o));
+	report_add(j, "verified", json_object_new_boolean(known));
+	report_int(j, "iters", g->o.iters);
+	for (size_t k = 0; k < all->n; k++)
+		for (size_t i = 0; i < all->runs[k]->o.ncases; i++)
+			add_case(j, all, all->runs[k], i);
+	for (size_t k = 0; k < all->n; k++) {
+		json_object *e = report_element(counters);
+
+		report_text(e, "schedule", schedule_of(all, all->runs[k]));
+		add_counters(e, all->runs[k]);
+	}
+	report_add(j, "counters", counters);
+	return report_print("goalrun", j);
+}
+
+int run_report(struct goalrun *const *runs, size_t n)
+{
+	struct results all = { runs, n, 0 };
+	int rc = EXIT_OK;
+
+	if (runs[0]->o.json)
+		return print_json(&all);
+	if (runs[0]->format != FORMAT_TABLE)
+		rc = run_report_osu(runs, n);
+	else
+		print_table(&all);
+	return rc ? rc : option_flush("goalrun");
 }

@@ -8,7 +8,7 @@
  *   pinning                       pinning.c, show_placement.c
  *   run of one rank               rank.c, rank_data.c, overlap.c, work.c
  *   expected results              oracle.c, values.c
- *   output                        results.c */
+ *   output                        results.c, osu.c */
 #ifndef GOALRUN_RUN_H
 #define GOALRUN_RUN_H
 
@@ -42,7 +42,9 @@ struct run_case {
 #define RUN_ERROR 512u /* bytes of the message of a rank that failed */
 #define RUN_OVERLAP_WARMUP 4 /* the least number of warm-up starts with --overlap: their time determines the amount of work */
 
+enum run_mean { RUN_AVG, RUN_MIN, RUN_MAX, RUN_MEANS };
 struct run_result {
+	double mean_us[RUN_MEANS]; /* mean time of a start: average over the ranks, least and largest of a rank */
 	double median_us, min_us, start_us, init_us, wait_us;
 	double part_us[WORK_PARTS], overlap; /* only with --overlap: median time of each part in us, and the overlap */
 	double cpu_s; /* only with --wait: CPU time of all ranks */
@@ -202,9 +204,15 @@ int run_nic_stop(struct run_nic *n);
 /* Writes the emulator's trace, after it has ended. Returns an exit status. */
 int run_nic_trace(const struct run_nic *n, const char *path);
 
-/* Returns the path of the schedule that a selection table has for a call; the caller frees it. If `table` is NULL, uses the
- * table of GOAL_SELECT. Values and passes of the table's row are stored in *o. Returns NULL, after a message, on error. */
-char *run_choose(struct run_options *o, const struct select_call *call, const char *table);
+/* The schedule that a selection table has for counts. */
+struct run_chosen {
+	char *path, *row; /* the schedule's path; the words behind the arrow of its row */
+	size_t served; /* number of counts, from the first on, that this row serves */
+};
+/* Chooses the schedule for the first of n counts with elements of `size` bytes. If `table` is NULL, uses the table of GOAL_SELECT.
+ * Values and passes of the row are stored in *o. Returns false after a message. The caller frees path and row in any case. */
+bool run_choose(struct run_options *o, struct select_call call, const int64_t *counts, size_t n, size_t size, const char *table,
+		struct run_chosen *out);
 
 /* ---- data and expected results (oracle.c) ---- */
 

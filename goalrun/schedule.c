@@ -13,6 +13,7 @@
 #include "util/file.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +25,13 @@ static int report_diags(const struct goalrun *g, int err)
 	return err == -ERR_NOMEM ? no_memory() : EXIT_FAULT;
 }
 
-/* Finds the schedule that --select chooses for the call, which must be the only case. */
+/* Finds the schedule that --select chooses for the first count. Counts that have other rows are left for later runs. */
 static int choose_schedule(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
 	struct select_call call = { .collective = g->collective, .ranks = o->nranks, .topology = g->topology };
-	int64_t count = g->counts.n ? g->counts.at[0] : DEFAULT_COUNT;
+	struct run_chosen chosen;
+	bool found;
 	size_t size = rt_basic_size(g->types.n ? (enum MPIX_Sched_basic)g->types.at[0] : MPIX_SCHED_DOUBLE);
 
 	if (!collective_known(g->collective)) {
@@ -39,15 +41,23 @@ static int choose_schedule(struct goalrun *g)
 	}
 	if (!o->nranks)
 		return usage("--select needs the number of ranks: -n");
-	if (g->counts.n > 1 || g->types.n > 1 || g->ops.n > 1)
-		return usage("--select takes one count, one type and one operation");
+	if (g->types.n > 1 || g->ops.n > 1)
+		return usage("--select takes one type and one operation");
 	for (size_t i = 0; i < o->defines.v.n; i++)
-		if (!strcmp(o->defines.v.at[i].name, "count") && o->defines.v.at[i].n == 1)
-			count = o->defines.v.at[i].value[0];
-	call.bytes = (uint64_t)count * size;
+		if (!g->counts.n && !strcmp(o->defines.v.at[i].name, "count") && o->defines.v.at[i].n == 1 &&
+		    VEC_PUSH(&g->counts, o->defines.v.at[i].value[0]))
+			return no_memory();
+	if (!g->counts.n && VEC_PUSH(&g->counts, DEFAULT_COUNT))
+		return no_memory();
 	call.op = g->ops.n && g->ops.at[0] == RUN_USER ? SELECT_ANY_OP : SELECT_BUILTIN;
-	g->input = g->selected = run_choose(o, &call, g->table);
-	return g->input ? 0 : EXIT_FAULT;
+	found = run_choose(o, call, g->counts.at, run_lowers(o) ? 1 : g->counts.n, size, g->table, &chosen);
+	g->input = g->selected = chosen.path;
+	g->row = chosen.row;
+	g->later = found ? g->counts.n - chosen.served : 0;
+	g->counts.n = found ? chosen.served : g->counts.n;
+	if (found && g->later && o->trace)
+		return usage("--trace takes one schedule: the table has another one for the count %" PRId64, g->counts.at[g->counts.n]);
+	return found ? 0 : EXIT_FAULT;
 }
 
 /* Lists the samples that --sample names, or the first sample if it is not given. */

@@ -439,6 +439,7 @@ int command_line_parse(const struct command_line *l, int argc, char **argv, void
 	*w = (struct command_words){ 0 };
 	fill_getopt(&g, l);
 	opterr = 0;
+	optind = 0; /* a program may parse several command lines */
 	while (!rc && (value = getopt_long(argc, argv, g.letters, g.longs, NULL)) != -1) {
 		const struct option_row *r = value == '?' || value == ':' ? NULL : find_row(l, value);
 

@@ -219,8 +219,56 @@ interrupted proof 0 "$GOALC" --verify -n 500-1000 "$ROOT/schedules/allreduce_rin
 check "goalrun.interrupted_shm $(ls /dev/shm)" [ -z "$(comm -13 <(echo "$shm") <(ls /dev/shm) | grep -i goal)" ]
 
 run -n 3 --json --iters 5 "$bcast"
-keys=$(tr -d ' {}\n' <"$TMP/out" | tr ',' '\n' | sed 's/:.*//; s/"//g' | tr '\n' ' ' | sed 's/ $//')
-check "goalrun.json $keys" [ "$keys" = "ranks backend verified iters median_us min_us start_us init_us" ]
+# json NAME WANT PATHS : what it says, at some paths
+json()
+{
+	local got
+
+	# shellcheck disable=SC2086
+	got=$("$BUILD/tests/report" "$TMP/out" program $3 | tr '\n' '|')
+	if [ "$got" = "goalrun|$2|" ]; then ok "goalrun.json_$1"; else fail "goalrun.json_$1 $got"; fi
+}
+json one "$bcast|3|shm|true|5|1|$bcast|1000|double|null|0|heap|null" \
+	'schedule ranks backend verified iters cases.# cases.0.schedule cases.0.count cases.0.type cases.0.op cases.0.root cases.0.memory collective'
+keys=$(tr -d ' {}\n' <"$TMP/out" | tr ',' '\n' | sed 's/:.*//; s/"//g' | grep _us | tr '\n' ' ')
+check "goalrun.json_times $keys" [ "$keys" = "median_us min_us start_us init_us " ]
+run -n 3 --json --iters 5 --count 1,2 --root 1 "$bcast"
+json several '2|2|1' 'cases.# cases.1.count cases.1.root'
+run -n 2 --json --show-placement
+json placement 'null|2|1' 'schedule cases.# cases.1.rank'
+
+# --select: each count has the schedule that the table has for it.
+run -n 3 --select MPI_Allreduce --count 1,64k,1M,2 --iters 3 --warmup 1 --verify
+words=$(awk '$2 == "double" { print $1, $NF }' "$TMP/out" | tr '\n' ' ')
+check "goalrun.select_counts $words" [ "$words" = "1 allreduce_recursive_doubling.goal 65536 allreduce_rabenseifner.goal \
+1048576 allreduce_ring.goal 2 allreduce_recursive_doubling.goal " ]
+check goalrun.select_all [ "$(head -c 13 "$TMP/out") $(tail -n 1 "$TMP/out")" = 'MPI_Allreduce verified: all 4 cases right' ]
+run -n 3 --select MPI_Bcast --count 1,1M --iters 3 --warmup 1 --json
+json select 'MPI_Bcast|null|2|bcast_binomial.goal|bcast_chain.goal -D segments=16|1048576|2' \
+	'collective schedule cases.# cases.0.schedule cases.1.schedule cases.1.count counters.#'
+run -n 3 --select MPI_Bcast --count 1,2 --iters 3 --json
+json select_same "$ROOT/schedules/bcast_binomial.goal|2|1" 'schedule cases.# counters.#'
+run -n 3 --select MPI_Bcast --count 10,20 --iters 3 --backend smcq
+check goalrun.select_queues grep -q '^verified: all 2 cases right' "$TMP/out"
+status select_fails 1 'no row of the selection table' -n 3 --select MPI_Neighbor_alltoall --count 1,2
+status select_trace 2 '--trace takes one schedule' -n 3 --select MPI_Bcast --count 1,1M --trace "$TMP/t.json"
+check goalrun.select_no_trace [ ! -e "$TMP/t.json" ]
+status select_types 2 '--select takes one type' -n 3 --select MPI_Bcast --type int32,byte
+
+# The tables of OSU's benchmarks.
+run -n 3 --select MPI_Bcast --count 1,1k,1M --type byte --iters 4 --warmup 1 --format osu
+check goalrun.osu [ "$(sed -n '4p' "$TMP/out")" = '# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations' ]
+check goalrun.osu_rows awk 'NR > 4 { n++; bad += NF != 5 || $1 != 1024 ^ (n - 1) || $2 < $3 || $2 > $4 || $5 != 4 }
+	END { exit bad || n != 3 }' "$TMP/out"
+run -n 2 --count 1k,2k --root all --iters 4 --format osu-bw "$bcast"
+check goalrun.osu_bw [ "$(awk '!/^#/ { print $1 } /root/ { print $NF }' "$TMP/out" | tr '\n' ' ')" = ' 0 8192 16384  1 8192 16384 ' ]
+check goalrun.osu_bw_text grep -qx '# Size      Bandwidth (MB/s)' "$TMP/out"
+run -n 2 --format osu --iters 4 "$ROOT/schedules/barrier_tree.goal"
+check goalrun.osu_barrier awk 'NR == 4 { bad += $2 != "Avg" } NR > 4 { bad += NF != 4 } END { exit bad || NR != 5 }' "$TMP/out"
+status osu_bw_barrier 1 'moves no blocks of data' -n 2 --format osu-bw --iters 4 "$ROOT/schedules/barrier_tree.goal"
+status osu_json 2 '--format does not go with --json' -n 2 --format osu --json "$bcast"
+status bad_format 2 '--format is table, osu or osu-bw' -n 2 --format csv "$bcast"
+
 run -n 2 --json --iters 5 --wait block "$bcast"
 check "goalrun.json_wait $(tail -n 1 "$TMP/out")" grep -Eq '"cpu_s": *\[ *[0-9.e-]+, *[0-9.e-]+ *\], *"joules": *(null|[0-9])' "$TMP/out"
 run -n 2 --iters 5 --wait learn "$bcast"
