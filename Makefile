@@ -56,6 +56,7 @@ RUNTIME  := $(filter-out runtime/loops,$(call sources,runtime))
 BACKENDS := $(call sources,$(ROOMS_BACKENDS))
 GOALC    += util/command_line util/report util/svg $(call sources,compiler/print)
 GOALRUN  := util/command_line util/report $(call sources,$(ROOMS_GOALRUN))
+GOALINFO := util/command_line util/report $(call sources,goalinfo)
 
 obj = $(patsubst %,$(BUILD)/%.o,$(1))
 GENERATED := $(call obj,lang/plain.tab lang/plain.lex lang/parametric.tab lang/parametric.lex)
@@ -73,7 +74,7 @@ LIB_O     := $(COMPILE_O) $(call obj,$(RUNTIME) $(BACKENDS)) $(KERNELS_O)
 
 LIBNAME   := libgoalsched
 LIBRARY   := $(BUILD)/lib/$(LIBNAME).so
-PROGRAMS  := $(BUILD)/bin/goalc $(BUILD)/bin/goalrun
+PROGRAMS  := $(BUILD)/bin/goalc $(BUILD)/bin/goalinfo $(BUILD)/bin/goalrun
 
 .PHONY: all
 all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a
@@ -81,6 +82,10 @@ all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a
 $(BUILD)/bin/goalc: $(call obj,$(GOALC)) $(COMPILE_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS) $(JSON)
+
+$(BUILD)/bin/goalinfo: $(call obj,$(GOALINFO)) $(LIB_O)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
 
 $(BUILD)/bin/goalrun: $(call obj,$(GOALRUN)) $(LIB_O)
 	@mkdir -p $(@D)

@@ -224,7 +224,7 @@ differ() {
   comm -23 "$1" "$2" | sed 's/$/ is not in the page/'
   comm -13 "$1" "$2" | sed 's/$/ is no option of the program/'
 }
-for program in goalc goalrun; do
+for program in goalc goalrun goalinfo; do
   [ -x "$build/bin/$program" ] || { echo "skipped: $program is not built"; continue; }
   options_of_help "$program" >"$tmp/help"
   rendered "man/$program.1" 1 | sort -u >"$tmp/page"

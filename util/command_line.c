@@ -181,6 +181,16 @@ int take_number(const struct option_use *u)
 				    r->max, u->arg);
 }
 
+int take_amount(const struct option_use *u)
+{
+	const struct option_row *r = u->row;
+
+	return option_amount(u->arg, strlen(u->arg), r->min, r->max, u->field) ?
+		       0 :
+		       option_usage(u->program, "%s takes a number from %" PRId64 " to %" PRId64 ", perhaps with k, M or G, not %s",
+				    u->name, r->min, r->max, u->arg);
+}
+
 int take_decimal(const struct option_use *u)
 {
 	const struct option_row *r = u->row;

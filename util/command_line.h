@@ -44,6 +44,7 @@ struct option_row {
 /* Functions that take arguments. The comments name the type of the field that each one sets, and the arguments it allows. */
 option_taker take_text; /* const char *: any text that is not empty */
 option_taker take_number; /* int64_t: an integer from min to max */
+option_taker take_amount; /* int64_t: an integer from min to max, perhaps with k, M or G (util/options.h) */
 option_taker take_decimal; /* double: a decimal number from least to most */
 option_taker take_range; /* struct option_range: A or A-B, from min to max */
 option_taker take_word; /* const char *: one of the words of the row's arg, such as "app|thread|collab" */

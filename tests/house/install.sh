@@ -29,7 +29,7 @@ check install.prefix make_it install PREFIX="$tree"
 files "$tree" >"$TMP/first"
 check install.again make_it install PREFIX="$tree"
 check install.again_same diff "$TMP/first" <(files "$tree")
-for f in bin/goalc bin/goalrun lib/libgoalsched.so lib/libgoalsched.so.0 lib/libgoalsched.a include/mpix_sched.h \
+for f in bin/goalc bin/goalinfo bin/goalrun lib/libgoalsched.so lib/libgoalsched.so.0 lib/libgoalsched.a include/mpix_sched.h \
 	include/mpix_sched_basic.h include/mpix_sched_mpi.h lib/pkgconfig/goalsched.pc lib/cmake/goalsched/goalsched-config.cmake \
 	share/doc/goalsched/doc/tour.md share/doc/goalsched/examples/Makefile share/bash-completion/completions/goalrun \
 	share/vim/vimfiles/syntax/goal.vim; do
@@ -200,7 +200,7 @@ dirs='PREFIX=/usr LIBDIR=/usr/lib/x86_64-any MANDIR=/opt/man BINDIR=/opt/bin'
 # shellcheck disable=SC2086
 check install.destdir make_it install DESTDIR="$TMP/package" $dirs
 check install.destdir_dirs [ "$(cd "$TMP/package" && echo opt/bin/* usr/lib/x86_64-any/pkgconfig/* opt/man/man5/goal.5)" = \
-	'opt/bin/goalc opt/bin/goalrun usr/lib/x86_64-any/pkgconfig/goalsched.pc opt/man/man5/goal.5' ]
+	'opt/bin/goalc opt/bin/goalinfo opt/bin/goalrun usr/lib/x86_64-any/pkgconfig/goalsched.pc opt/man/man5/goal.5' ]
 found=$(grep -rlaF -e "$ROOT" -e "$TMP" "$TMP/package" | tr '\n' ' ')
 check "install.destdir_in_no_file $found" [ -z "$found" ]
 export PKG_CONFIG_PATH=$TMP/package/usr/lib/x86_64-any/pkgconfig PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
