@@ -50,13 +50,15 @@ ROOMS_GOALRUN := \
 
 sources = $(patsubst %.c,%,$(sort $(wildcard $(addsuffix /*.c,$(1)))))
 GOALC    := $(addprefix compiler/,main options show)
-COMPILE  := $(filter-out $(GOALC) util/command_line util/report util/svg,$(call sources,util lang format $(ROOMS_COMPILER)))
+# What only programs have: the library prints nothing.
+TOOLS    := util/command_line util/progress util/report
+COMPILE  := $(filter-out $(GOALC) $(TOOLS) util/svg,$(call sources,util lang format $(ROOMS_COMPILER)))
 # loops.c is compiled once for each row of variants.def.
 RUNTIME  := $(filter-out runtime/loops,$(call sources,runtime))
 BACKENDS := $(call sources,$(ROOMS_BACKENDS))
-GOALC    += util/command_line util/report util/svg $(call sources,compiler/print)
-GOALRUN  := util/command_line util/report $(call sources,$(ROOMS_GOALRUN))
-GOALINFO := util/command_line util/report $(call sources,goalinfo)
+GOALC    += $(TOOLS) util/svg $(call sources,compiler/print)
+GOALRUN  := $(TOOLS) $(call sources,$(ROOMS_GOALRUN))
+GOALINFO := $(TOOLS) $(call sources,goalinfo)
 
 obj = $(patsubst %,$(BUILD)/%.o,$(1))
 GENERATED := $(call obj,lang/plain.tab lang/plain.lex lang/parametric.tab lang/parametric.lex)
@@ -208,6 +210,7 @@ endef
 define TREE_LINKS
 $(LIBDIR) $(LIBNAME).so.$(SOMAJOR) $(LIBNAME).so.$(VERSION)
 $(LIBDIR) $(LIBNAME).so $(LIBNAME).so.$(SOMAJOR)
+$(BASHDIR) goalinfo goalc
 $(BASHDIR) goalrun goalc
 endef
 # Files that name the installed directories: directory, and templates FILE.in.

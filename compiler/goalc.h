@@ -10,6 +10,7 @@
 #include "compiler/verify_cases.h"
 #include "util/command_line.h"
 #include "util/file.h"
+#include "util/progress.h"
 
 /* Each run of goalc does one of these. */
 enum action { COMPILE, VERIFY, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, EMIT_PROMELA, SELECT, MODEL, LIST_CHECKS, LIST_PASSES };
@@ -34,6 +35,7 @@ struct goalc {
 	/* The fields below describe the schedule. */
 	bool fixed; /* true if the values of -D are compiled into the image */
 	bool binary; /* true if the input is a binary, not a text */
+	struct progress progress;
 	struct goal_diags *diags;
 	struct ir_locs locs;
 	struct file in;

@@ -12,7 +12,6 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* ---- input ---- */
 
@@ -99,11 +98,12 @@ static int write_binary(const struct goalc *c)
 	return option_write(c->output, c->image, c->size) ? goalc_system_error(c->output) : EXIT_OK;
 }
 
-/* Shows the size that is being verified on the terminal; 0 clears the line. */
-static void show_size(uint32_t size)
+/* Notes the size that is being verified, for the terminal. */
+static void note_size(void *arg, uint32_t size)
 {
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, size ? "\rgoalc: %u ranks\033[K" : "\r\033[K", size);
+	struct goalc *c = arg;
+
+	progress_set(&c->progress, "%s: %u ranks", option_source(c->input), size);
 }
 
 /* Writes the binary, with the numbers of ranks for which it is proved. */
@@ -173,7 +173,8 @@ static int verify_input(struct goalc *c)
 				      .defines = c->defines.v.at,
 				      .ndefines = c->defines.v.n,
 				      .locs = c->locs.v.at,
-				      .progress = show_size };
+				      .progress = note_size,
+				      .progress_arg = c };
 	struct verify_proofs proofs = { 0 };
 	char *text = NULL;
 	struct bin b;
@@ -188,7 +189,7 @@ static int verify_input(struct goalc *c)
 	}
 	asked.passes = c->locs.v.n && !c->output && c->passes ? passes_on_ops(c->passes) : NULL;
 	err = err ? err : verify_values(c->diags, &b, &asked, &proofs);
-	show_size(0);
+	progress_end(&c->progress);
 	err = err ? err : verify_values_text(&b, option_source(c->input), &proofs, &text);
 	if (!err)
 		rc = is_claim_proved(c, &b, &proofs.v.at[0].r) ? EXIT_OK : EXIT_FAULT;
@@ -216,9 +217,14 @@ static void report_failed(const struct goalc *c, int err)
 
 static int process_schedule(struct goalc *c)
 {
-	int err = open_input(c), rc = EXIT_FAULT;
+	int err, rc = EXIT_FAULT;
 
+	progress_begin_thread(&c->progress, "goalc");
+	progress_set(&c->progress, "%s", option_source(c->input));
+	err = open_input(c);
 	err = err ? err : c->binary ? check_binary(c) : compile_input(c);
+	if (err || c->action != VERIFY)
+		progress_end(&c->progress);
 	if (err) {
 		report_failed(c, err);
 		if (c->action == VERIFY)

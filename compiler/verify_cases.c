@@ -340,7 +340,7 @@ static int prove_size(struct proof *p)
 	int err;
 
 	if (p->asked->progress)
-		p->asked->progress(size);
+		p->asked->progress(p->asked->progress_arg, size);
 	p->unsuited = false;
 	p->here = (struct excluded){ 0 };
 	p->roots = (struct verify_roots){ 0 };

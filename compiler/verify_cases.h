@@ -16,7 +16,8 @@ struct verify_asked {
 	uint32_t most_ops; /* most ops that a rank may have, as in struct bin_args */
 	const char *passes; /* list of passes in place of the binary's own, or NULL */
 	const struct goal_loc *locs; /* locations of the program's instructions, or NULL */
-	void (*progress)(uint32_t size); /* called before each size; may be NULL */
+	void (*progress)(void *arg, uint32_t size); /* called before each size; may be NULL */
+	void *progress_arg;
 };
 
 /* Stands in texts for the values of the define `varied`. */

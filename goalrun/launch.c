@@ -5,6 +5,7 @@
 #include "runtime/heap.h"
 #include "util/clock.h"
 #include "util/env.h"
+#include "util/progress.h"
 #include "util/text.h"
 
 #include <poll.h>
@@ -42,6 +43,7 @@ struct ranks {
 	pid_t *pids; /* process of each rank; 0 if there is none or it has ended */
 	int *died; /* signal that killed each rank, or 0 */
 	int64_t cause; /* rank that failed first, or -1 */
+	struct progress progress;
 	uint64_t until; /* time in ns at which the others are killed, once one has failed */
 };
 
@@ -54,16 +56,12 @@ static void signal_all(const struct ranks *r, int sig)
 			kill(r->o->agent ? -r->pids[k] : r->pids[k], sig);
 }
 
-/* Shows the progress of a sweep in a line on a terminal; does nothing in a pipe. */
-static void show_progress(const struct run_launch *l, bool last)
+/* Shows on the terminal how far the cases are. */
+static void show_progress(struct progress *p, const struct run_launch *l)
 {
-	if (!l || l->o->agent || l->o->ncases < 2 || !isatty(STDERR_FILENO))
-		return;
-	if (last)
-		fputs("\r\033[K", stderr);
-	else
-		fprintf(stderr, "\r%s memory: %llu cases done, %zu in all", run_memory_names[l->memory],
-			(unsigned long long)atomic_load(&l->shared->cases_done), l->o->ncases);
+	if (l && !l->o->agent)
+		progress_tick(p, "%s, %s memory: %llu cases done, %zu in all", l->o->name, run_memory_names[l->memory],
+			      (unsigned long long)atomic_load(&l->shared->cases_done), l->o->ncases);
 }
 
 /* Waits a moment. Returns a signal that has arrived, or 0. An agent also returns signals that goalrun has forwarded. */
@@ -140,23 +138,25 @@ static int wait_for_ranks(struct ranks *r, const sigset_t *asked)
 {
 	int rc = EXIT_OK;
 
+	progress_begin(&r->progress, "goalrun");
 	while (collect(r)) {
 		int sig;
 
 		if (r->cause >= 0 && clock_now_ns() > r->until)
 			signal_all(r, SIGKILL);
-		show_progress(r->l, false);
+		show_progress(&r->progress, r->l);
 		sig = next_signal(r->o, asked);
 		if (sig == SIGUSR1) {
 			signal_all(r, sig);
 		} else if (sig > 0 && sig != SIGCHLD) {
 			signal_all(r, SIGKILL);
 			rc = sig == SIGINT && !r->o->agent ? EXIT_INTERRUPTED : EXIT_FAULT;
+			progress_end(&r->progress);
 			if (r->l && !r->o->agent && rc == EXIT_FAULT)
 				run_reproduce(r->l->o, atomic_load(&r->l->shared->at_case));
 		}
 	}
-	show_progress(r->l, true);
+	progress_end(&r->progress);
 	/* A terminal sends SIGINT to the ranks as well, which may have ended first. */
 	if (!r->o->agent && (rc == EXIT_INTERRUPTED || is_interrupted()))
 		return option_interrupted();
@@ -330,10 +330,12 @@ static int launch_threads(struct run_launch *l)
 {
 	uint32_t n = l->o->nranks;
 	struct thread *t = mem_calloc(n, sizeof *t);
+	struct progress progress;
 	sigset_t asked, old, dump;
 
 	if (!t)
 		return option_no_memory("goalrun");
+	progress_begin(&progress, "goalrun");
 	run_block_signals(&asked, &old);
 	sigemptyset(&dump); /* SIGUSR1 goes to the library, in any thread */
 	sigaddset(&dump, SIGUSR1);
@@ -354,6 +356,7 @@ static int launch_threads(struct run_launch *l)
 		 * errors */
 		if (any_failed(t, n)) {
 			nanosleep(&tick, NULL);
+			progress_end(&progress);
 			report_failures(l, NULL, t);
 			for (; r < n; r++)
 				if (atomic_load(&t[r].state) != RUNNING)
@@ -364,9 +367,11 @@ static int launch_threads(struct run_launch *l)
 			pthread_join(t[r++].id, NULL);
 			continue;
 		}
-		show_progress(l, false);
+		show_progress(&progress, l);
 		const int sig = sigtimedwait(&asked, NULL, &tick);
 
+		if (sig > 0)
+			progress_end(&progress);
 		if (sig == SIGINT)
 			_exit(option_interrupted());
 		if (sig > 0) {
@@ -374,7 +379,7 @@ static int launch_threads(struct run_launch *l)
 			_exit(EXIT_FAULT);
 		}
 	}
-	show_progress(l, true);
+	progress_end(&progress);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	free(t);
 	return EXIT_OK;

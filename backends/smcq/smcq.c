@@ -20,10 +20,11 @@ static const struct smcq_row engines[] = {
 	{ "model", &smcq_emulator },
 	{ "ofi", &smcq_ofi },
 };
+static const size_t nengines = sizeof engines / sizeof *engines;
 
 const struct smcq_row *smcq_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
+	for (size_t i = 0; i < nengines; i++)
 		if (!strcmp(engines[i].name, name))
 			return &engines[i];
 	return NULL;
@@ -33,9 +34,8 @@ struct nearest smcq_nearest(const char *name)
 {
 	struct nearest n = { .word = name };
 
-	for (unsigned i = 0; i < smcq_nengines; i++)
-		if (smcq_engines[i].engine)
-			nearest_name(&n, smcq_engines[i].name);
+	for (size_t i = 0; i < nengines; i++)
+		nearest_name(&n, engines[i].name);
 	return n;
 }
 

@@ -333,6 +333,15 @@ check output.verify_stdout_apart [ "$(head -c 1 "$TMP/stdout" | od -An -tx1)$(gr
 timeout 20 script -qec "$GOALC $good -o -" /dev/null >"$TMP/stdout" </dev/null
 check output.terminal [ $? -eq 2 ]
 check output.terminal_text grep -q 'a binary is not for a terminal' "$TMP/stdout"
+# A line about work that takes over a second is on terminals only, and is erased.
+slow="(sleep 1.3; cat $good) | $GOALC - -o new.bin"
+timeout 20 script -qec "$slow" /dev/null >"$TMP/stdout" </dev/null
+check output.progress [ "$(tr '\r' '\n' <"$TMP/stdout" | grep -c '^goalc: <stdin>, 1 s')" -ge 1 ]
+check output.progress_erased [ "$(tail -c 4 "$TMP/stdout" | od -An -c | tr -d ' ')" = '\r033[K' ]
+timeout 20 bash -c "$slow" >"$TMP/stdout" 2>&1
+check output.progress_pipe [ ! -s "$TMP/stdout" ]
+timeout 20 script -qec "$GOALC $good -o new.bin" /dev/null >"$TMP/stdout" </dev/null
+check output.progress_short [ ! -s "$TMP/stdout" ]
 usage svg_stdout 'would both be on standard output' --model split-tree --cores 8 --svg -
 status svg_alone 0 --model split-tree --cores 8 --svg - -o new.txt
 check output.svg_alone_text grep -q '</svg>' "$TMP/stdout"

@@ -340,6 +340,13 @@ for kind in processes threads; do
 	check "goalrun.wrong_${kind}_again goalrun $again" [ $? -eq 1 -a -n "$(wrong)" ]
 done
 
+# Progress is on terminals only.
+printf 'schedule s\nrank r of p { calc 1200000000 }\n' >"$TMP/long.goal"
+for kind in processes threads; do
+	timeout 60 script -qec "$BUILD/bin/goalrun -n 1 --ranks $kind --warmup 0 --iters 1 $TMP/long.goal" /dev/null >"$TMP/out" </dev/null
+	check goalrun.progress_$kind [ "$(tr '\r' '\n' <"$TMP/out" | grep -c '^goalrun: .*long.goal, heap memory: [01] cases done, 1 in all, 1 s')" -ge 1 ]
+done
+
 # A signal that asks what ranks wait for ends nobody.
 printf 'schedule s\nrank r of p { calc 200000000 }\n' >"$TMP/calc.goal"
 for kind in processes threads; do

@@ -38,7 +38,7 @@ done
 soname=$(readelf -d "$tree/lib/libgoalsched.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
 check install.soname [ -e "$tree/lib/$soname" -a "$(readlink "$tree/lib/libgoalsched.so")" = "$soname" ]
 modes=$(cd "$tree" && find . -type f -perm 755 | sort | tr '\n' ' '; find "$tree" ! -type l ! -perm 755 ! -perm 644)
-check "install.modes $modes" [ "$modes" = './bin/goalc ./bin/goalrun ' ]
+check "install.modes $modes" [ "$modes" = './bin/goalc ./bin/goalinfo ./bin/goalrun ' ]
 lost=$(find "$tree" -xtype l)
 check "install.links $lost" [ -z "$lost" ]
 found=$(grep -rlaF -e "$ROOT" -e "$BUILD" "$tree" | tr '\n' ' ')
@@ -132,7 +132,7 @@ offers()
 	got=$(offered "${@:1:$#-1}")
 	check "install.bash ${*:1:$#-1} ($got)" [ "$got" = "${*: -1}" ]
 }
-for program in goalc:compiler goalrun:goalrun; do
+for program in goalc:compiler goalinfo:goalinfo goalrun:goalrun; do
 	check "install.bash_options ${program%:*}" [ "$(offered "${program%:*}" -)" = "$(table "${program#*:}" | sort | xargs)" ]
 done
 offers goalc --ver '--verify --version'
