@@ -237,6 +237,7 @@ struct be_row {
 	const struct be_ops *ops; /* NULL if not built */
 };
 extern const struct be_row be_backends[];
+extern const unsigned be_nbackends;
 /* Returns the backend of that name, or NULL. */
 const struct be_row *be_find(const char *name);
 /* Searches the names of the backends that are built for the nearest one to an unknown name. */

@@ -50,19 +50,17 @@ static int take_passes(struct run_options *o, const struct select_row *row)
 	return err;
 }
 
-/* Stores the path and the words of a row. */
-static int take_row(const struct select *s, const struct select_row *row, struct run_chosen *out)
+int run_row_words(const struct select_row *row, char **out)
 {
 	const char *const end = row->text + row->len;
 	const char *words = memmem(row->text, row->len, "->", 2);
 	struct text t = { 0 };
-	int err = select_path(s, row, &out->path);
 
 	words = words ? words + 2 : row->text; /* each row has an arrow */
 	while (words < end && (*words == ' ' || *words == '\t'))
 		words++;
 	text_add(&t, "%.*s", (int)(end - words), words);
-	return err ? err : text_take(&t, &out->row);
+	return text_take(&t, out);
 }
 
 bool run_choose(struct run_options *o, struct select_call call, const int64_t *counts, size_t n, size_t size, const char *table,
@@ -89,7 +87,8 @@ bool run_choose(struct run_options *o, struct select_call call, const int64_t *c
 	if (row) {
 		err = take_defines(o, row);
 		err = err ? err : take_passes(o, row);
-		err = err ? err : take_row(&s, row, out);
+		err = err ? err : select_path(&s, row, &out->path);
+		err = err ? err : run_row_words(row, &out->row);
 	}
 	if (d && goal_diags_errors(d))
 		fputs(goal_diags_text(d), stderr);

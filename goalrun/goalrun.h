@@ -25,6 +25,7 @@ struct goalrun {
 	char **argv, **words; /* the command line; a copy of it, whose words the options point to */
 	const struct agent_setup *sent; /* orders of an agent, with the schedule; NULL if this is not an agent */
 	const char *input;
+	const char *tune; /* argument of --tune */
 	const char *collective, *table; /* arguments of --select */
 	enum select_topology topology;
 	char *selected; /* path of the schedule that --select has found; input points to it */
@@ -95,6 +96,19 @@ bool run_emulates_nic(const struct run_options *o);
 /* Chooses the schedule if --select is given, reads it, lists the cases to run, and checks the schedule for all ranks.
  * Returns an exit status. */
 int run_prepare_schedule(struct goalrun *g);
+
+/* ---- main.c ---- */
+
+/* Makes another run of the same command line. Even after an error, *out is to be freed, unless it is NULL. */
+int run_open_again(const struct goalrun *before, struct goalrun **out);
+/* Runs a prepared schedule, with all of its counts, and computes the results. Returns an exit status. */
+int run_prepared(struct goalrun *g);
+void run_free(struct goalrun *g);
+
+/* ---- tune.c ---- */
+
+/* Measures the schedules of a collective, and prints rows of a selection table. Returns an exit status. */
+int run_tune(struct goalrun *g);
 
 /* ---- results.c ---- */
 

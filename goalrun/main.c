@@ -83,14 +83,10 @@ static int write_collected(const struct goalrun *g)
 	return run_emulates_nic(&g->o) ? run_nic_trace(&g->nic, g->o.trace) : run_trace_write(g->trace_fd, g->o.trace);
 }
 
-/* Runs one schedule, with all of its counts. */
-static int run_schedule(struct goalrun *g)
+int run_prepared(struct goalrun *g)
 {
-	int rc = run_prepare_schedule(g), stopped;
+	int rc = prepare_ranks(g), stopped;
 
-	if (rc)
-		return rc;
-	rc = prepare_ranks(g);
 	rc = rc ? rc : run_launches(g);
 	stopped = run_nic_stop(&g->nic);
 	rc = rc ? rc : stopped;
@@ -98,6 +94,13 @@ static int run_schedule(struct goalrun *g)
 		return rc;
 	rc = rc ? rc : write_collected(g);
 	return rc ? rc : run_summarise(g);
+}
+
+static int run_schedule(struct goalrun *g)
+{
+	const int rc = run_prepare_schedule(g);
+
+	return rc ? rc : run_prepared(g);
 }
 
 static int run_program(struct goalrun *g)
@@ -174,16 +177,32 @@ static int open_run(struct goalrun *g, int argc, char **argv, const struct agent
 	return g->argv && g->words ? run_parse_options(g, argc, g->words, done) : no_memory();
 }
 
-/* Makes the run of the counts that an earlier one has left. */
-static int open_later(const struct goalrun *before, struct goalrun **out)
+int run_open_again(const struct goalrun *before, struct goalrun **out)
 {
 	struct goalrun *g = *out = mem_calloc(1, sizeof *g);
 	bool done;
 	int rc = g ? open_run(g, before->argc, before->argv, NULL, &done) : no_memory();
 
+	if (!rc)
+		g->o.here = g->o.nranks;
+	return rc;
+}
+
+void run_free(struct goalrun *g)
+{
+	if (g)
+		free_all(g);
+	free(g);
+}
+
+/* Makes the run of the counts that an earlier one has left. */
+static int open_later(const struct goalrun *before, struct goalrun **out)
+{
+	int rc = run_open_again(before, out);
+	struct goalrun *g = *out;
+
 	if (rc)
 		return rc;
-	g->o.here = g->o.nranks;
 	g->counts.n = 0;
 	for (size_t i = 0; i < before->later; i++)
 		if (VEC_PUSH(&g->counts, before->counts.at[before->counts.n + i]))
@@ -202,18 +221,15 @@ static int run_schedules(struct goalrun *g)
 
 		rc = open_later(g, &next);
 		if (next && VEC_PUSH(&runs, next)) {
-			free_all(next);
-			free(next);
+			run_free(next);
 			rc = no_memory();
 		}
 		rc = rc ? rc : run_schedule(next);
 		g = rc ? g : next;
 	}
 	rc = rc || g->sent ? rc : run_report(runs.at, runs.n);
-	for (size_t i = 1; i < runs.n; i++) {
-		free_all(runs.at[i]);
-		free(runs.at[i]);
-	}
+	for (size_t i = 1; i < runs.n; i++)
+		run_free(runs.at[i]);
 	VEC_FREE(&runs);
 	return rc;
 }
@@ -229,7 +245,7 @@ static int run_command(int argc, char **argv, const struct agent_setup *sent, st
 		become_agent(&g, agent);
 	g.o.here = g.o.nranks;
 	if (!rc && !done)
-		rc = g.show_placement ? run_show_placement(&g.o) : g.o.program ? run_program(&g) : run_schedules(&g);
+		rc = g.show_placement ? run_show_placement(&g.o) : g.o.program ? run_program(&g) : g.tune ? run_tune(&g) : run_schedules(&g);
 	free_all(&g);
 	return rc;
 }

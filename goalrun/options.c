@@ -280,13 +280,15 @@ static const struct option_row rows[] = {
 	{ .name = "show-placement", .help = "run nothing, print where ranks would be", FIELD(show_placement),
 	  .without = "select" },
 	{ .name = "calibrate", .help = "not built yet", .take = take_later },
-	{ .name = "tune", .help = "not built yet", .take = take_later },
+	{ .name = "tune", .arg = "COLLECTIVE", .help = "measure its schedules, and print rows of a selection table", .take = take_text,
+	  FIELD(tune), .without = "select|hosts|overlap|iters|warmup|json|format|stats|trace", .marks = OF_SCHEDULE },
 };
 
 static const struct command_line goalrun = {
 	.program = "goalrun",
 	.forms = "goalrun -n RANKS [options] SCHEDULE\n"
 		 "       goalrun -n RANKS --select COLLECTIVE [options]\n"
+		 "       goalrun -n RANKS --tune COLLECTIVE [options]\n"
 		 "       goalrun -n RANKS [options] -- PROGRAM [ARG...]\n"
 		 "       goalrun -n RANKS --show-placement [options]\n\n",
 	.rows = rows,
@@ -355,6 +357,8 @@ static int take_rest(struct goalrun *g, const struct command_words *w)
 		return w->nrest ? usage("--show-placement runs nothing") : 0;
 	if (w->dashes)
 		return take_program(g, w);
+	if (g->tune)
+		return w->nrest ? usage("--tune takes no schedule") : 0;
 	if (g->collective)
 		return w->nrest ? usage("--select takes no schedule") : 0;
 	if (w->nrest != 1)

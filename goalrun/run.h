@@ -204,6 +204,8 @@ int run_nic_stop(struct run_nic *n);
 /* Writes the emulator's trace, after it has ended. Returns an exit status. */
 int run_nic_trace(const struct run_nic *n, const char *path);
 
+/* Stores the words of a table's row for its schedule, behind the arrow; the caller frees them. Returns 0 or -ERR_NOMEM. */
+int run_row_words(const struct select_row *row, char **out);
 /* The schedule that a selection table has for counts. */
 struct run_chosen {
 	char *path, *row; /* the schedule's path; the words behind the arrow of its row */

@@ -13,11 +13,11 @@ const struct be_row be_backends[] = {
 	{ "sim", NULL },
 };
 
-static const size_t nbackends = sizeof be_backends / sizeof *be_backends;
+const unsigned be_nbackends = sizeof be_backends / sizeof *be_backends;
 
 const struct be_row *be_find(const char *name)
 {
-	for (size_t i = 0; i < nbackends; i++)
+	for (unsigned i = 0; i < be_nbackends; i++)
 		if (!strcmp(be_backends[i].name, name))
 			return &be_backends[i];
 	return NULL;
@@ -27,7 +27,7 @@ struct nearest be_nearest(const char *name)
 {
 	struct nearest n = { .word = name };
 
-	for (size_t i = 0; i < nbackends; i++)
+	for (unsigned i = 0; i < be_nbackends; i++)
 		if (be_backends[i].ops)
 			nearest_name(&n, be_backends[i].name);
 	return n;

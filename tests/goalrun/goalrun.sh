@@ -52,7 +52,7 @@ status several_options 2 '--t may be --type, --topology, --table, --tests, --tra
 check goalrun.usage_is_short [ "$(wc -l <"$TMP/err") $(tail -n 1 "$TMP/err")" = '2 try goalrun --help' ]
 status unknown_backend 2 'there is no backend tcp; it is one of shm, verbs, smcq' -n 2 --backend tcp "$bcast"
 status unknown_engine 2 'there is no engine steam; it is one of ' -n 2 --engine steam "$bcast"
-for later in '--backend sim' '--tune'; do
+for later in '--backend sim' '--calibrate'; do
 	# shellcheck disable=SC2086
 	status "later ${later// /_}" 2 'not built yet' -n 2 $later "$bcast"
 done
@@ -254,6 +254,32 @@ status select_fails 1 'no row of the selection table' -n 3 --select MPI_Neighbor
 status select_trace 2 '--trace takes one schedule' -n 3 --select MPI_Bcast --count 1,1M --trace "$TMP/t.json"
 check goalrun.select_no_trace [ ! -e "$TMP/t.json" ]
 status select_types 2 '--select takes one type' -n 3 --select MPI_Bcast --type int32,byte
+
+# --tune: its rows load and select, whatever has been measured. The commands below it are those of its users.
+# tuned COLLECTIVE RANKS COUNTS... : the rows are for all sizes, one range after the other
+tuned()
+{
+	run -n "$2" --tune "$1" --count "$3" && cp "$TMP/out" "$TMP/tuned.table" && grep -v '^#' "$TMP/out" | awk -v c="$1" -v n="$2" '
+		{ split($3, r, "-"); bad += $1 != c || $2 != n || r[1] != next_ || (NR > 1 && open) || $6 != "->"; next_ = r[2] + 1; open = r[2] == "" }
+		END { exit bad || !NR || !open }' next_=0
+}
+check "goalrun.tune $(head -n 1 "$TMP/err")" tuned MPI_Bcast 3 1,2k
+check goalrun.tune_measured [ "$(grep -c '^# .* bytes, median us: .*bcast_binomial.goal [0-9.]*; ' "$TMP/tuned.table")" -eq 2 ]
+check goalrun.tune_unsuited [ "$(grep -c trinaryx3 "$TMP/tuned.table") $(wc -l <"$TMP/err")" = '0 0' ]
+check goalrun.tune_selects [ -n "$("$GOALC" --select MPI_Bcast -n 3 -D bytes=8 --table "$TMP/tuned.table" | grep "^$TMP/tuned.table:")" ]
+check goalrun.tune_other_size [ -z "$("$GOALC" --select MPI_Bcast -n 4 -D bytes=8 --table "$TMP/tuned.table" | grep "^$TMP/tuned.table:")" ]
+GOAL_SELECT=$TMP/tuned.table run -n 3 --select MPI_Bcast --count 1,2k --verify --iters 5
+check goalrun.tune_used grep -q '^verified: all 2 cases right' "$TMP/out"
+check goalrun.tune_reduces tuned MPI_Allreduce 2 1
+check goalrun.tune_builtin grep -q '^MPI_Allreduce 2 0- builtin any -> ' "$TMP/tuned.table"
+check goalrun.tune_barrier tuned MPI_Barrier 2 1,2
+status tune_collective 2 'there is no collective MPI_Broadcast' -n 2 --tune MPI_Broadcast
+status tune_neighbor 2 'its time depends on the neighbours' -n 2 --tune MPI_Neighbor_alltoall
+status tune_ranks 2 'needs the number of ranks' --tune MPI_Bcast
+status tune_define 2 'takes no -D and no -T' -n 2 --tune MPI_Bcast -D k=2
+status tune_order 2 'have to ascend' -n 2 --tune MPI_Bcast --count 2,1
+status tune_types 2 '--tune takes one type' -n 2 --tune MPI_Bcast --type byte,int32
+status tune_schedule 2 '--tune takes no schedule' -n 2 --tune MPI_Bcast "$bcast"
 
 # The tables of OSU's benchmarks.
 run -n 3 --select MPI_Bcast --count 1,1k,1M --type byte --iters 4 --warmup 1 --format osu
