@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The state of goalrun, and its steps: options.c parses the command line, schedule.c prepares the schedule, main.c
+ * The state of goalrun, and its steps: options.c parses the command line, schedule.c prepares the schedule, runs.c
  * launches it, results.c prints the results. */
 #ifndef GOALRUN_GOALRUN_H
 #define GOALRUN_GOALRUN_H
@@ -97,13 +97,21 @@ bool run_emulates_nic(const struct run_options *o);
  * Returns an exit status. */
 int run_prepare_schedule(struct goalrun *g);
 
-/* ---- main.c ---- */
+/* ---- runs.c: these functions return exit statuses ---- */
 
+/* Makes a run by parsing a command line. Sets *done if nothing else has to be done. Even after an error, it is to be closed. */
+int run_open(struct goalrun *g, int argc, char **argv, const struct agent_setup *sent, bool *done);
+void run_close(struct goalrun *g);
 /* Makes another run of the same command line. Even after an error, *out is to be freed, unless it is NULL. */
 int run_open_again(const struct goalrun *before, struct goalrun **out);
-/* Runs a prepared schedule, with all of its counts, and computes the results. Returns an exit status. */
-int run_prepared(struct goalrun *g);
 void run_free(struct goalrun *g);
+/* Prepares for the start of ranks: sets their environment, starts the emulator or the trace, and chooses their cores. On
+ * several hosts it starts the agents instead, which do this on their hosts. */
+int run_prepare_ranks(struct goalrun *g);
+/* Writes the trace, if one was asked for. To be called after all ranks have ended without error. */
+int run_write_collected(const struct goalrun *g);
+/* Runs a prepared schedule, with all of its counts, and computes the results. */
+int run_prepared(struct goalrun *g);
 
 /* ---- tune.c ---- */
 

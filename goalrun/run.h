@@ -8,7 +8,8 @@
  *   pinning                       pinning.c, show_placement.c
  *   run of one rank               rank.c, rank_data.c, overlap.c, work.c
  *   expected results              oracle.c, values.c
- *   output                        results.c, osu.c */
+ *   output                        results.c, osu.c
+ *   several runs                  runs.c, tune.c */
 #ifndef GOALRUN_RUN_H
 #define GOALRUN_RUN_H
 

@@ -212,7 +212,7 @@ status no_ranks 2 goalc --select MPI_Bcast
 status range 2 goalc --select MPI_Bcast -n 2-4
 status no_topology 2 goalc --select MPI_Bcast -n 2 --topology torus
 status unknown_value 2 goalc --select MPI_Bcast -n 2 -D byte=2
-status goalrun_list 2 goalrun --select MPI_Bcast -n 2 --count 1,2
+status goalrun_list 2 goalrun --select MPI_Bcast -n 2 --type byte,int32
 status goalrun_schedule 2 goalrun --select MPI_Bcast -n 2 mine.goal
 status goalrun_no_row 1 goalrun --select neighbor_reduce -n 2
 status goalrun_no_file 1 goalrun --select MPI_Bcast -n 4 --count 2049 --type byte --table own.table
