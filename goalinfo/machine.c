@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Describes this installation and this machine: backends, RDMA devices, cores and placements, and the environment. */
 #include "backends/backend.h"
+#include "backends/smcq/smcq.h"
 #include "goalinfo/goalinfo.h"
 #include "runtime/placement.h"
 #include "util/env.h"
@@ -71,15 +72,12 @@ static const char *why_missing(const struct machine *m, const struct be_row *b)
 	return !strcmp(b->name, "verbs") && is_missing(&m->no_ports) ? m->no_ports.at : NULL;
 }
 
-/* Returns an engine of command queues, by number, and why it cannot be used; NULL after the last one. */
-static const char *engine_at(const struct machine *m, unsigned i, const char **why)
+/* Returns why an engine of command queues cannot be used, or NULL. */
+static const char *why_no_engine(const struct machine *m, const struct smcq_row *e)
 {
-	static const char *const engines[] = { "model", "ofi" };
-
-	if (i >= sizeof engines / sizeof *engines)
-		return NULL;
-	*why = i && is_missing(&m->no_fabric) ? m->no_fabric.at : NULL;
-	return engines[i];
+	if (!e->engine)
+		return "it is not built yet";
+	return !strcmp(e->name, "ofi") && is_missing(&m->no_fabric) ? m->no_fabric.at : NULL;
 }
 
 /* Places the ranks. Returns false if that cannot be done; then *why has the reason, which the caller frees. */
@@ -136,18 +134,19 @@ static void print_placements(const struct machine *m)
 	}
 }
 
+static void print_usable(const char *name, const char *why)
+{
+	printf("  %-6s %s%s\n", name, why ? "no: " : "yes", why ? why : "");
+}
+
 static void print_backends(const struct machine *m)
 {
-	const char *name, *why;
-
 	puts("backends:");
-	for (unsigned i = 0; i < be_nbackends; i++) {
-		why = why_missing(m, &be_backends[i]);
-		printf("  %-6s %s%s\n", be_backends[i].name, why ? "no: " : "yes", why ? why : "");
-	}
+	for (unsigned i = 0; i < be_nbackends; i++)
+		print_usable(be_backends[i].name, why_missing(m, &be_backends[i]));
 	puts("engines of smcq:");
-	for (unsigned i = 0; (name = engine_at(m, i, &why)); i++)
-		printf("  %-6s %s%s\n", name, why ? "no: " : "yes", why ? why : "");
+	for (unsigned i = 0; i < smcq_nengines; i++)
+		print_usable(smcq_engines[i].name, why_no_engine(m, &smcq_engines[i]));
 }
 
 static int print_text(const struct machine *m)
@@ -228,13 +227,12 @@ static json_object *environment_json(void)
 static int print_json(const struct machine *m)
 {
 	json_object *j = report_new("goalinfo", NULL), *engines = json_object_new_array(), *devices = json_object_new_array(), *t;
-	const char *name, *why;
 
 	report_text(j, "table", m->schedules);
 	for (unsigned i = 0; i < be_nbackends; i++)
 		add_backend(report_case(j), be_backends[i].name, why_missing(m, &be_backends[i]));
-	for (unsigned i = 0; (name = engine_at(m, i, &why)); i++)
-		add_backend(report_element(engines), name, why);
+	for (unsigned i = 0; i < smcq_nengines; i++)
+		add_backend(report_element(engines), smcq_engines[i].name, why_no_engine(m, &smcq_engines[i]));
 	report_add(j, "engines", engines);
 	for (size_t i = 0; i < m->nports; i++) {
 		json_object *e = report_element(devices);

@@ -16,17 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct smcq_row engines[] = {
+const struct smcq_row smcq_engines[] = {
 	{ "model", &smcq_emulator },
 	{ "ofi", &smcq_ofi },
 };
-static const size_t nengines = sizeof engines / sizeof *engines;
+const unsigned smcq_nengines = sizeof smcq_engines / sizeof *smcq_engines;
 
 const struct smcq_row *smcq_find(const char *name)
 {
-	for (size_t i = 0; i < nengines; i++)
-		if (!strcmp(engines[i].name, name))
-			return &engines[i];
+	for (unsigned i = 0; i < smcq_nengines; i++)
+		if (!strcmp(smcq_engines[i].name, name))
+			return &smcq_engines[i];
 	return NULL;
 }
 
@@ -34,8 +34,8 @@ struct nearest smcq_nearest(const char *name)
 {
 	struct nearest n = { .word = name };
 
-	for (size_t i = 0; i < nengines; i++)
-		nearest_name(&n, engines[i].name);
+	for (unsigned i = 0; i < smcq_nengines; i++)
+		nearest_name(&n, smcq_engines[i].name);
 	return n;
 }
 
@@ -199,7 +199,7 @@ static int smcq_make(const struct be_bind *b, struct be_bound **out, struct be_h
 		return group_error(b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	err = find_engine(s);
 	err = err ? err : s->row->engine->make(&s->job, &s->part, handle);
-	handle->own = (uint8_t)(s->row - engines); /* tells ranks with different engines apart in smcq_bind */
+	handle->own = (uint8_t)(s->row - smcq_engines); /* tells ranks with different engines apart in smcq_bind */
 	return err;
 }
 
@@ -209,7 +209,7 @@ static int smcq_bind(struct be_bound *bound, uint32_t views, int err)
 
 	(void)views; /* smcq has no views */
 	for (uint32_t r = 0; r < s->b.size && !err; r++)
-		if (group_handle(s->b.group, r)->own != (uint64_t)(s->row - engines))
+		if (group_handle(s->b.group, r)->own != (uint64_t)(s->row - smcq_engines))
 			err = group_error(s->b.group, -ERR_MISMATCH, "rank %u has another engine than rank %u", r, s->b.rank);
 	return s->row->engine->connect(s->part, err);
 }

@@ -14,6 +14,8 @@ struct smcq_row {
 	const struct smcq_engine *engine; /* NULL if not built */
 };
 /* Returns the engine of that name, or NULL. */
+extern const struct smcq_row smcq_engines[];
+extern const unsigned smcq_nengines;
 const struct smcq_row *smcq_find(const char *name);
 /* Searches the names of the engines that are built for the nearest one to an unknown name. */
 struct nearest smcq_nearest(const char *name);
