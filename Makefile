@@ -577,23 +577,27 @@ bench-%:
 
 # ---- a new machine ----
 
-# To build
-PACKAGES := gcc make flex bison pkg-config libjson-c-dev libxxhash-dev libhwloc-dev libfabric-dev libsodium-dev
+# To build and to run
+PACKAGES := gcc libc6-dev make flex bison pkg-config
+PACKAGES += libjson-c-dev libxxhash-dev libhwloc-dev libfabric-dev libsodium-dev libibverbs-dev ibverbs-providers
 # Other compilers, and what tests look with
-PACKAGES += libcunit1-dev clang libclang-rt-14-dev spin tcc valgrind strace binutils procps
+TESTERS := libcunit1-dev clang libclang-rt-dev spin tcc valgrind strace binutils procps
 # The manual
-PACKAGES += mandoc man-db groff bsdextrautils
+TESTERS += mandoc man-db groff bsdextrautils
 # Launchers and libraries of MPI
-PACKAGES += libpmix-dev openmpi-bin libopenmpi-dev mpich libmpich-dev
+TESTERS += libpmix-dev openmpi-bin libopenmpi-dev mpich libmpich-dev
 # Guests, and RDMA in them
-PACKAGES += qemu-system-x86 busybox-static kmod cpio xz-utils zstd iproute2 openssh-client dropbear-bin
-PACKAGES += libibverbs-dev ibverbs-providers ibverbs-utils perftest
-SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+TESTERS += qemu-system-x86 busybox-static kmod cpio xz-utils zstd iproute2 openssh-client dropbear-bin
+TESTERS += ibverbs-utils perftest
+SUDO    := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+# Beside these goals, deps installs what tests need as well.
+BUILDING := deps all demo install uninstall
+TESTING  := $(filter-out $(BUILDING),$(MAKECMDGOALS))
 .PHONY: deps demo clean
 deps:
 	$(SUDO) apt-get update
-	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(PACKAGES)
-	@$(MAKE) --no-print-directory $(KERNEL)
+	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(PACKAGES) $(if $(TESTING),$(TESTERS))
+	@$(if $(TESTING),$(MAKE) --no-print-directory $(KERNEL))
 
 # One schedule from its text to data that has been moved and checked.
 demo:
@@ -605,6 +609,13 @@ demo:
 ifneq ($(filter deps,$(MAKECMDGOALS)),)
 .NOTPARALLEL: # what deps installs comes first
 endif
+
+# "make deps check", or IN="COMMAND...", in a clone of HEAD in a minimal root of that release. Needs root, and mmdebstrap.
+.PHONY: check-debian12 check-debian13
+SUITE_12 := bookworm
+SUITE_13 := trixie
+check-debian12 check-debian13: check-debian%:
+	@bash tests/guest/debian.sh $(SUITE_$*) build-debian$* $(IN)
 
 clean:
 	rm -rf build build-*

@@ -35,7 +35,7 @@ cpus=${cpus:-$((nodes == 1 ? 2 : 1))}
 
 why() { echo "guest: $*" >&2; exit 125; }
 [ "$(uname -m)" = x86_64 ] || why "this is $(uname -m), and guests are for x86_64"
-command -v qemu-system-x86_64 >/dev/null || why "there is no qemu-system-x86_64 (make deps)"
+command -v qemu-system-x86_64 >/dev/null || why "there is no qemu-system-x86_64 (make deps check)"
 fresh() { local f; for f in build.sh init node; do [ "$images/initrd" -nt "$here/$f" ] || return; done; }
 mkdir -p "$images"
 fresh || made=$(flock "$images" make -s -C "$here/../.." guest 2>&1) || why "its kernel cannot be made: $made"
