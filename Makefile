@@ -129,6 +129,12 @@ $(BUILD)/lang/%.lex.c: lang/%.l
 	@mkdir -p $(@D)
 	$(call say,FLEX)flex -o $@ $<
 
+# An optional header that has come or gone is no file whose time make could compare: "make deps check" may bring it.
+$(BUILD)/runtime/world.o: $(BUILD)/pmix
+$(BUILD)/pmix: FORCE
+	@mkdir -p $(@D) && echo '$(PMIX)' | cmp -s - $@ || echo '$(PMIX)' > $@
+.PHONY: FORCE
+
 # Texts as strings.
 $(BUILD)/%.inc: %.goal
 	@mkdir -p $(@D)
