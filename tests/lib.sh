@@ -130,6 +130,18 @@ verdicts()
 	done
 }
 
+# open_mpi : lets mpirun.openmpi run here: as root, with more ranks than cores, and without asking for a network. Since Open MPI 5
+# the launcher is PRRTE, whose settings have another prefix.
+open_mpi()
+{
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
+	export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+}
+
+# in_space NAME COMMAND... : in a network namespace that "ip netns" has made. "ip -n" and "ip netns exec" would mount another /sys,
+# which fails where / is no mount point.
+in_space() { nsenter --net=/run/netns/"$1" "${@:2}"; }
+
 # guest [OPTIONS OF run.sh] COMMAND... : in a machine with an RDMA device
 guest() { bash "$TESTS/guest/run.sh" "$@"; }
 

@@ -117,11 +117,11 @@ namespaces()
 	local r
 
 	ip netns add $net || return
-	ip -n $net link add hub type bridge && ip -n $net link set hub up || return
+	in_space $net ip link add hub type bridge && in_space $net ip link set hub up || return
 	for r in 0 1 2; do
-		ip netns add $net.$r && ip -n $net link add p$r type veth peer name eth0 netns $net.$r &&
-			ip -n $net link set p$r up master hub && ip -n $net.$r addr add 10.213.7.$((r + 1))/24 dev eth0 &&
-			ip -n $net.$r link set eth0 up && ip -n $net.$r link set lo up || return
+		ip netns add $net.$r && in_space $net ip link add p$r type veth peer name eth0 netns $net.$r &&
+			in_space $net ip link set p$r up master hub && in_space $net.$r ip addr add 10.213.7.$((r + 1))/24 dev eth0 &&
+			in_space $net.$r ip link set eth0 up && in_space $net.$r ip link set lo up || return
 	done
 }
 trap 'for r in .0 .1 .2 ""; do ip netns del $net$r 2>/dev/null; done; rm -rf "$TMP"' EXIT
@@ -130,7 +130,7 @@ if namespaces 2>"$TMP/err"; then
 	check ofi.network_is_not_asked_for grep -q 'share no loopback interface; GOAL_OFI_NETWORK=1 allows it' "$TMP/err"
 	program ofi.namespaces 100 env GOAL_OFI_NETWORK=1 GOAL_BACKEND=smcq GOAL_ENGINE=ofi \
 		"$BUILD/tests/rt-relay" 3 600 "$TMP/chain3.bin" $net
-	check ofi.namespaces_tcp [ "$(ip netns exec $net.1 cat /sys/class/net/eth0/statistics/rx_bytes)" -gt 200000 ]
+	check ofi.namespaces_tcp [ "$(in_space $net.1 awk '$1 == "eth0:" { print $2 }' /proc/net/dev)" -gt 200000 ]
 else
 	skip "ofi.namespaces cannot be made: $(head -n 1 "$TMP/err")"
 fi

@@ -41,8 +41,7 @@ done
 if [ -z "$LIBRARIES" ] && command -v mpicc >/dev/null && command -v mpirun >/dev/null; then LIBRARIES=any; fi
 MPI_CFLAGS=$(pkg-config --cflags mpich 2>/dev/null || pkg-config --cflags ompi-c 2>/dev/null)
 installed="PKG_CONFIG_PATH=$TMP/usr/lib/pkgconfig LD_LIBRARY_PATH=$TMP/usr/lib"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_btl=self,vader
+open_mpi
 include=$TMP/usr/include
 
 # blocks FILE DIR : the blocks of a page, as DIR/1, DIR/2, ...

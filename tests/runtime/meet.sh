@@ -6,9 +6,7 @@
 set -u
 . "$(dirname "$0")/../lib.sh"
 bcast=$ROOT/schedules/bcast_binomial.goal
-# Open MPI: as root in a container, with more ranks than cores, and no idea of a network.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
+open_mpi
 
 # meet NAME TIMES COMMAND... : four ranks say who they are, TIMES times. The program has an alarm.
 meet()
