@@ -129,8 +129,13 @@ static inline long max_long(long a, long b)
 	LOOP(MAX, NAME, T, CALL(max, a, (a, b)))
 #define ROW_FLOATING(NAME) ROW_ARITHMETIC(NAME)
 
-/* A complex number is an array of its two parts. number_T changes no product, but it keeps gcc 12 from fusing the product
- * with the difference: for AVX-512 gcc 12 does that whatever -ffp-contract says. */
+/* A complex number is an array of its two parts. For AVX-512 gcc 12 fuses a product with the difference, whatever
+ * -ffp-contract says, unless something is between them. */
+#if __has_builtin(__builtin_assoc_barrier)
+#define ROUNDED(product) __builtin_assoc_barrier(product)
+#else
+#define ROUNDED(product) (product)
+#endif
 #define COMPLEX(NAME, T)                                                                      \
 	typedef __typeof__(__real__(T)0) NAME##_part;                                         \
 	LOOP(PARTS, NAME, NAME##_part, CALL(number, a, (a + b)))                              \
@@ -145,8 +150,8 @@ static inline long max_long(long a, long b)
                                                                                               \
 		for (size_t i = 0; i < 2 * n; i += 2) {                                       \
 			const NAME##_part a = x[i], b = x[i + 1], c = y[i], d = y[i + 1];     \
-			const NAME##_part ac = CALL(number, a, (a * c)), bd = CALL(number, a, (b * d)); \
-			const NAME##_part ad = CALL(number, a, (a * d)), bc = CALL(number, a, (b * c)); \
+			const NAME##_part ac = ROUNDED(a * c), bd = ROUNDED(b * d); \
+			const NAME##_part ad = ROUNDED(a * d), bc = ROUNDED(b * c); \
                                                                                               \
 			y[i] = CALL(number, a, (ac - bd));                                    \
 			y[i + 1] = CALL(number, a, (ad + bc));                                \
