@@ -16,7 +16,7 @@ command -v mmdebstrap >/dev/null || { echo "debian.sh: there is no mmdebstrap (a
 here=$(git -C "$(dirname "$0")" rev-parse --show-toplevel)
 mkdir -p "$dir"
 dir=$(readlink -f "$dir")
-tree=$dir/root/goalsched
+tree=$dir/root/root/goalsched
 
 # The host's lines of its own release, with the other suite; a host of another kind has none.
 sources()
@@ -55,5 +55,5 @@ exec unshare --mount --pid --ipc --fork --kill-child bash -euc '
 	mount -t tmpfs tmpfs "$root/dev/shm"
 	mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
 	exec chroot "$root" env -i HOME=/root TERM="${TERM:-dumb}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-		LC_ALL=C.UTF-8 bash -c "cd /goalsched; \"\$@\"; exit \$?" debian.sh "$@"
+		LC_ALL=C.UTF-8 bash -c "cd /root/goalsched; \"\$@\"; exit \$?" debian.sh "$@"
 ' debian.sh "$dir/root" "$@"
