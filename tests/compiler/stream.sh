@@ -98,7 +98,7 @@ memory()
 if (ulimit -v 100000 && "$GOALC" --version) >"$TMP/out" 2>&1; then
 	memory dissemination:20000 1 20000
 	memory binomial:200000 1 200000
-	memory chain:600000 2 1
+	memory chain:650000 2 1
 else
 	skip "stream.memory goalc does not start in 100 MB (a sanitizer?)"
 fi
