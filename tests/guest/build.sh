@@ -11,10 +11,12 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$tmp"
-dpkg-deb --fsys-tarfile "$package" | tar x --wildcards './boot/vmlinuz*' './lib/modules/*/modules.*' \
-	'./lib/modules/*/kernel/drivers/infiniband/*' './lib/modules/*/kernel/drivers/virtio/*' \
-	'./lib/modules/*/kernel/drivers/net/*.ko*' './lib/modules/*/kernel/drivers/char/*.ko*' \
-	'./lib/modules/*/kernel/'{net,fs,lib,crypto}'/*'
+# Modules are in /lib, or since Debian 13 in /usr/lib.
+dpkg-deb --fsys-tarfile "$package" | tar x --wildcards './boot/vmlinuz*' '*/lib/modules/*/modules.*' \
+	'*/lib/modules/*/kernel/drivers/infiniband/*' '*/lib/modules/*/kernel/drivers/virtio/*' \
+	'*/lib/modules/*/kernel/drivers/net/*.ko*' '*/lib/modules/*/kernel/drivers/char/*.ko*' \
+	'*/lib/modules/*/kernel/'{net,fs,lib,crypto}'/*'
+[ -d lib ] || ln -s usr/lib lib
 version=$(ls lib/modules)
 depmod -b . "$version"
 
