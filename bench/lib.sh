@@ -47,7 +47,7 @@ overlap_mpi()
 	shift 4
 	case $mpi in
 	mpich) launch="mpirun.mpich -bind-to none" ;;
-	*) launch="mpirun.openmpi --bind-to none --oversubscribe --mca mpi_yield_when_idle 1" ;; # ranks may share a core
+	*) launch="mpirun.openmpi --bind-to none --oversubscribe --mca btl self,vader --mca mpi_yield_when_idle 1" ;; # ranks may share a core
 	esac
 	# shellcheck disable=SC2086
 	MPIR_CVAR_IGATHER_INTRA_ALGORITHM=tsp_tree MPIR_CVAR_ISCATTER_INTRA_ALGORITHM=tsp_tree \

@@ -18,8 +18,9 @@
 #include <mpi-ext.h>
 #endif
 
-/* Persistent collectives are those of MPI 4.0, or Open MPI's extension with the same arguments. */
-#if MPI_VERSION >= 4
+/* Persistent collectives are those of MPI 4.0, which Open MPI 5 has although it calls itself 3.1, or the extension of Open MPI 4
+ * with the same arguments. */
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 #define HAS_PERSISTENT 1
 #define PERSISTENT(name) MPI_##name
 #elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
