@@ -152,7 +152,7 @@ static int op_fits(struct lowering *l, uint32_t r, uint32_t i)
 static int may_lower(struct lowering *l)
 {
 	struct ir_graph *g = l->t.g;
-	uint64_t ops = 0, ends = 0;
+	uint64_t ends = 0;
 	int err = 0;
 
 	if (g->plain)
@@ -164,7 +164,6 @@ static int may_lower(struct lowering *l)
 		for (uint32_t i = 0; i < g->ranks[r].nops && !err; i++) {
 			err = op_fits(l, r, i);
 			ends += ir_op_sends(&g->ranks[r].ops[i]) || ir_op_recvs(&g->ranks[r].ops[i]);
-			ops++;
 		}
 	err = err ? err : ir_graph_match(g, &l->m, &l->nm);
 	if (!err && !ir_graph_fits(g, l->m, l->nm))
