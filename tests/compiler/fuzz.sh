@@ -13,7 +13,7 @@ mkdir -p "$DIR"
 cd "$ROOT" || exit 1
 
 san='-fsanitize=address,undefined -fno-sanitize-recover=undefined'
-flags="-std=gnu17 $optimise -g -D_GNU_SOURCE -DGOAL_SCHEDDIR=\"/nowhere\" -I. -I$BUILD"
+flags="-std=gnu17 $optimise -g -Wall -Werror -Wno-unused-but-set-variable -D_GNU_SOURCE -DGOAL_SCHEDDIR=\"/nowhere\" -I. -I$BUILD"
 if echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return d == 0 && n; }' |
 	clang -x c -fsanitize=fuzzer,address,undefined -o "$TMP/probe" - 2>/dev/null; then
 	compile="clang $flags $san -fsanitize=fuzzer-no-link" link="clang $san -fsanitize=fuzzer" main=

@@ -72,9 +72,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint32_t sizes[] = { 0, 0, 0, 1, 2, 3, 5, 9 };
 	static const int64_t values[] = { 1, 2, 3, 0, 1, 2, 3, 0, 5 };
-	const struct define defines[] = { { "v", values, sizes[size ? data[size - 1] & 7 : 0] },
-						  { "count", values + 2, 1 },
-						  { "root", values, 1 } };
+	const struct define defines[] = {
+		{ .name = "v", .rank = -1, .value = values, .n = sizes[size ? data[size - 1] & 7 : 0] },
+		{ .name = "count", .rank = -1, .value = values + 2, .n = 1 },
+		{ .name = "root", .rank = -1, .value = values, .n = 1 },
+	};
 	static const char *const lists[] = { "reduce-deps", "fuse;reduce-deps", "fuse:wait=1", "reorder;fuse" };
 	uint8_t choice = size ? data[--size] : 0;
 	struct compile_options o = { .nranks = sizes[choice & 7],
