@@ -208,11 +208,11 @@ status bad_define_value 2 "$good" -o new.bin -D count=x
 status bad_define_name 2 "$good" -o new.bin -D =3
 status bad_define_empty 2 "$good" -o new.bin -D a=1,,2
 status bad_pass 2 "$good" -o new.bin -T nonsense
-check output.bad_pass_text grep -qx 'goalc: there is no pass nonsense' "$TMP/stderr"
+check output.bad_pass_text grep -qx 'goalc: there is no pass nonsense; it is one of hierarchy, .*' "$TMP/stderr"
 status bad_pass_key 2 "$good" -o new.bin -T reduce-deps:x=1
 check output.bad_pass_key_text grep -qx 'goalc: the pass reduce-deps has no key x' "$TMP/stderr"
 status bad_pass_list 2 "$good" -o new.bin -T 'reduce-deps;'
-check output.bad_pass_list_text grep -qx 'goalc: there is no pass ' "$TMP/stderr"
+check output.bad_pass_list_text grep -qx 'goalc: there is no pass ; it is one of hierarchy, .*' "$TMP/stderr"
 status bad_check 2 "$good" -o new.bin -Wnonsense
 status bad_check_off 2 "$good" -o new.bin -Wno-nonsense
 status fixed_check 2 "$good" -o new.bin -Wno-syntax

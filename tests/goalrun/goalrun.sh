@@ -88,9 +88,9 @@ done
 run -n 2 --iters 2 --count 1k,2Ki,1M,3 "$bcast"
 counts=$(awk 'NR > 2 && $2 == "double" { print $1 }' "$TMP/out" | tr '\n' ' ')
 check "goalrun.amounts $counts" [ "$counts" = '1024 2048 1048576 3 ' ]
-status bad_amount 2 '--count cannot be 1kB' -n 2 --count 1kB "$bcast"
-status large_amount 2 '--count cannot be 9999999999G' -n 2 --count 9999999999G "$bcast"
-status root_amount 2 '--root cannot be 1k' -n 2 --root 1k "$bcast"
+status bad_amount 2 '--count takes numbers of at least 0, not 1kB' -n 2 --count 1kB "$bcast"
+status large_amount 2 '--count takes numbers of at least 0, not 9999999999G' -n 2 --count 9999999999G "$bcast"
+status root_amount 2 '--root takes numbers of at least 0, not 1k' -n 2 --root 1k "$bcast"
 run -n 2 --iters 2 --count 1k -D count=1k -T segment:size=1Ki "$bcast"
 check goalrun.amount_agrees [ $? -eq 0 ]
 status count_differs 2 '--count and -D count differ' -n 2 --count 3 -D count=4 "$bcast"
