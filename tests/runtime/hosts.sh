@@ -175,7 +175,7 @@ job "[ \$GOAL_RANK = 1 ] && kill -SEGV \$\$; sleep $mark"
 gone crashes 1 '^goalrun: rank 1: killed by signal 11'
 job "exec sleep $mark"
 kill -INT $pid
-gone interrupted 1 on
+gone interrupted 130 '^goalrun: interrupted$'
 job "exec sleep $mark"
 kill -KILL $pid
 gone killed 137 on
