@@ -65,7 +65,7 @@ options_of_help() {
   "$build/bin/$1" --help | sed -n 's/^  \(-.\{37\}\).*/\1/p' | awk '{ i = 1; while ($i ~ /,$/) i++
     for (k = 1; k <= i; k++) { sub(/,$/, "", $k); print $k (NF > i ? "+" : "") } }' | sort -u
 }
-options=$(options_of_help goalc; options_of_help goalrun)
+options=$(options_of_help goalc; options_of_help goalrun; options_of_help goalinfo)
 
 # rendered PAGE [ROWS]: what is wrong with the page as readers see it; see rendered.awk.
 rendered() {
@@ -112,7 +112,8 @@ and
 .Fl T No of Xr goalc 1 .
 .Bl -tag -width Ds
 .It Fl D Ar name Ns Oo @ Ns Ar rank Oc
-No tag.
+No tag; a file
+.Pa <stdin> .
 .El
 .Bd -literal
 $ an example with a line that is longer than a page is wide, as examples may be if they must: <in place>

@@ -26,8 +26,8 @@ function decode(s) {
 
 function squeeze(s) { gsub(/[ \t]+/, " ", s); sub(/^ /, "", s); sub(/ $/, "", s); return s }
 
-# Returns text without the marks of options.
-function plain(s) { gsub(/[\002\004]/, "", s); return s }
+# Returns text without the marks of options and of the macro In.
+function plain(s) { gsub(/[\002\004\005]/, "", s); return s }
 
 # Stores the lines of examples, and joins the rest of the HTML.
 function take_html(line,   before, example) {
@@ -54,7 +54,8 @@ function take_html(line,   before, example) {
 }
 
 # Splits the HTML into lines, one for each block. After \003 a letter says what the block is: H a heading, T a tag of a list, D a
-# display of one line, X the head or foot of the page. An option is between \002 and \004; \001 replaces literal text.
+# display of one line, X the head or foot of the page. An option is between \002 and \004; \005 follows the <
+# that the macro In has written; \001 replaces literal text.
 function blocks(s) {
 	gsub(/[ \t]+/, " ", s)
 	gsub(/<td class="(head|foot)[^>]*>/, "\n\003X", s)
@@ -65,6 +66,7 @@ function blocks(s) {
 	gsub(/<\/(h1|h2|dt|dd|td|table|section|div|p|li|dl)>/, "\n", s)
 	gsub(/<code class="Fl">[^<]*/, "\002&\004", s)
 	gsub(/<code class="Li">[^<]*<\/code>/, "\001", s)
+	gsub(/<code class="In">&lt;/, "\\&lt;\005", s)
 	gsub(/<[^>]*>/, "", s)
 	return decode(s)
 }
@@ -83,8 +85,6 @@ function check_words(s,   i, n, w, word) {
 	for (i = 1; i <= n; i++)
 		if (w[i] in macro)
 			report("the macro " w[i] " is rendered as a word: " s)
-	if (match(s, /<[A-Za-z][^>]*>/) && substr(s, RSTART, RLENGTH) !~ /\.h>$/)
-		report("a word is taken for the macro In: " substr(s, RSTART, RLENGTH))
 	if (s ~ /[^ ] +[,;)]/ || s ~ /[A-Za-z0-9] \[[:,@=]/ || s ~ /\( /)
 		report("there is a stray blank: " s)
 }
@@ -143,6 +143,8 @@ function check_block(s,   kind) {
 	if (kind == "D" && length(plain(s)) > 69)
 		report("an example does not fit on its line: " plain(s))
 	check_options(s)
+	if (match(s, /<\005[^>]*>/) && substr(s, RSTART, RLENGTH) !~ /\.h>$/)
+		report("a word is taken for the macro In: " plain(substr(s, RSTART, RLENGTH)))
 	s = plain(s)
 	check_references(s)
 	check_words(s)
