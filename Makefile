@@ -87,7 +87,7 @@ $(BUILD)/bin/goalc: $(call obj,$(GOALC)) $(COMPILE_O)
 
 $(BUILD)/bin/goalinfo: $(call obj,$(GOALINFO)) $(LIB_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS) $(JSON)
+	$(call say,LD)$(LINK) -o $@ $^ $(LIBS) $(JSON)
 
 $(BUILD)/bin/goalrun: $(call obj,$(GOALRUN)) $(LIB_O)
 	@mkdir -p $(@D)
@@ -336,7 +336,7 @@ $(BUILD)/tests/queues/queues: $(call obj,$(QUEUES_PARTS)) $(LIB_O)
 
 $(BUILD)/tests/report: $(call obj,tests/trace/report)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ALL_CFLAGS) -o $@ $^ $(JSON)
+	$(call say,LD)$(LINK) -o $@ $^ $(JSON)
 $(BUILD)/tests/trace-check: $(call obj,tests/trace/check)
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ $(JSON)
