@@ -24,9 +24,8 @@ if [ "${SWEEP:-}" = all ]; then
 		KINDS=threads ITERS=5 SCHEDULES="bcast_chain.goal reduce_binomial.goal" share tsan tests/runtime/progress.sh
 else
 	addresses=(tests/compiler/diag.sh tests/house/unit.sh tests/goalrun/plain.sh)
-	# Without optimisation the build takes a third of the time.
 	# shellcheck disable=SC2046
-	variant clang CC=clang SAN="$asan" CFLAGS="-O0 -g1" $(programs clang "${addresses[@]}") &&
+	variant clang "${CLANG[@]}" $(programs clang "${addresses[@]}") &&
 		SUITES='coalesce collective copyq engine loop board rounds sweep svg nic verify epochs' share clang "${addresses[@]}"
 fi
 
