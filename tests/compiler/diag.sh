@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The messages of goalc: *_bad.goal in the folders of tests/goal must fail with exactly the text of *.err, *_warn.goal compile
 # with the text of *.err, *_ok.goal compile silently. A folder is named after the check, or the part of the language, that its
-# files are about. "-- ARGS" in the first line of a file (behind //) adds arguments. DIAG_UPDATE=1 writes the .err files: read
-# the difference before you keep it.
+# files are about; FOLDERS, a pattern, takes some of them. "-- ARGS" in the first line of a file (behind //) adds arguments.
+# DIAG_UPDATE=1 writes the .err files: read the difference before you keep it.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$TESTS/goal" || exit 1
 
-for path in */*_bad.goal */*_warn.goal */*_ok.goal; do
+shopt -s extglob nullglob
+FOLDERS=${FOLDERS:-*}
+# shellcheck disable=SC2231
+for path in $FOLDERS/*_bad.goal $FOLDERS/*_warn.goal $FOLDERS/*_ok.goal; do
 	cd "$TESTS/goal/${path%/*}" || exit 1
 	file=${path##*/} name=${path##*/}
 	name=${name%.goal}

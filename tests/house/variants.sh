@@ -26,7 +26,7 @@ else
 	addresses=(tests/compiler/diag.sh tests/house/unit.sh tests/goalrun/plain.sh)
 	# shellcheck disable=SC2046
 	variant clang "${CLANG[@]}" $(programs clang "${addresses[@]}") &&
-		SUITES='coalesce collective copyq engine loop board rounds sweep svg nic verify epochs' share clang "${addresses[@]}"
+		FOLDERS='@(call|overflow|plain)' SUITES='collective engine loop board rounds sweep svg nic verify epochs' share clang "${addresses[@]}"
 fi
 
 # Only the public names leave the library.
