@@ -112,7 +112,8 @@ static double warm(const struct bin *b, struct room *r, way *w, struct bin_args 
 		   unsigned nranks, double *ops)
 {
 	enum { BATCHES = 60, CALLS = 320 };
-	int batches = bench_options.quick ? BATCHES / 4 : BATCHES;
+	const int batches = bench_options.quick ? BATCHES / 10 : BATCHES;
+	const unsigned calls = bench_options.quick ? CALLS / 5 : CALLS;
 	double ns[BATCHES];
 
 	*ops = 0;
@@ -123,11 +124,11 @@ static double warm(const struct bin *b, struct room *r, way *w, struct bin_args 
 	for (int k = 0; k < batches; k++) {
 		uint64_t t = bench_cpu();
 
-		for (unsigned i = 0; i < CALLS; i++) {
+		for (unsigned i = 0; i < calls; i++) {
 			a->rank = ranks[i % nranks];
 			w(b, r, a);
 		}
-		ns[k] = (double)(bench_cpu() - t) / CALLS;
+		ns[k] = (double)(bench_cpu() - t) / calls;
 	}
 	return bench_stats(ns, (size_t)batches).best;
 }
