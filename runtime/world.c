@@ -286,6 +286,6 @@ int MPIX_Sched_group_world(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
 	/* An error is better than one group per rank. */
 	if (!env_number(ENV_PMI_SIZE, &pmi) && pmi > 1)
 		return -rt_error(ctx, -ERR_UNSUPPORTED,
-				 "the launcher speaks PMI-1: use MPIX_Sched_group_create with MPI_Allgather");
+				 "the launcher speaks PMI-1: initialise MPI, and use MPIX_Sched_group_from_comm");
 	return MPIX_Sched_group_create(ctx, 0, 1, allgather_alone, NULL, group);
 }
