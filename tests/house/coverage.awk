@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What gcov -t prints of all objects -> for lang, format, compiler, runtime, goalrun, backends and their total: lines run, lines
-# that could have run. A line that was compiled several times counts once. -v report=FILE: the lines that did not run.
+# What gcov -t prints of all objects -> for lang, format, compiler, runtime, goalrun, goalinfo, backends and their total:
+# lines run, lines that could have run. A line that was compiled several times counts once. -v report=FILE: the lines that did not run.
 BEGIN {
 	FS = ":"
 	printf "" >report
@@ -11,7 +11,7 @@ $2 + 0 == 0 {
 		source = $4
 		dir = source
 		sub(/\/.*/, "", dir)
-		counts = dir ~ /^(lang|format|compiler|runtime|goalrun|backends)$/
+		counts = dir ~ /^(lang|format|compiler|runtime|goalrun|goalinfo|backends)$/
 	}
 	next
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Counts how many lines of lang/, format/, compiler/, runtime/, goalrun/ and backends/ the tests run. It makes a separate build
-# with counters and runs a small share of the scripts. Lines are those of the sources, including .l and .y files; the code that
+# Counts how many lines of lang/, format/, compiler/, runtime/, goalrun/, goalinfo/ and backends/ the tests run. It makes a
+# separate build with counters and runs a small share of the scripts. Lines are those of the sources, including .l and .y files; the code that
 # flex and bison add is left out. BUILD-cov/uncovered.txt has the lines that no test runs.
 set -u
 . "$(dirname "$0")/../lib.sh"
@@ -16,7 +16,7 @@ scripts=(
 	tests/compiler/{diag,output,print,calls,queues,select,global,model}.sh
 	tests/backends/{smcq,ofi}.sh
 	tests/runtime/{hosts,rt,starts}.sh
-	tests/goalrun/{goalrun,trace,overlap,placement}.sh
+	tests/goalrun/{goalrun,goalinfo,trace,overlap,placement}.sh
 	tests/house/unit.sh
 )
 if [ "${SWEEP:-}" = all ]; then
@@ -33,6 +33,7 @@ fi
 # What a device with RDMA is for, in a guest.
 cat >"$TMP/verbs" <<'END'
 run() { timeout 200 "$BUILD/bin/goalrun" --backend verbs --no-shm --verify --warmup 1 "$@" schedules/allreduce_ring.goal || exit; }
+"$BUILD/bin/goalinfo" && "$BUILD/bin/goalinfo" --json || exit
 run -n 3 --sweep pairs --memory heap,private --count 0,7,1000 --iters 2
 run -n 2 --count 1,128,8192 --iters 40
 run -n 2 --count 1048576 --iters 1
@@ -49,12 +50,12 @@ check "coverage.guest $(tail -n 3 "$TMP/log" | tr '\n' '|')" [ $rc -eq 0 -a -d "
 cp -r "$TMP/guest/counts$cov" "$cov/.." 2>"$TMP/log"
 SCHEDULES=$SOME HOOKED=$cov LARGE=20000 SIZES=3 STARTS=200 RUNS=4 SUITES=$SUITES RANKS=$RANKS share cov "${scripts[@]}"
 
-mapfile -t notes < <(find "$cov"/{lang,format,compiler,runtime,goalrun,backends} -name '*.gcno')
+mapfile -t notes < <(find "$cov"/{lang,format,compiler,runtime,goalrun,goalinfo,backends} -name '*.gcno')
 gcov -t "${notes[@]}" 2>/dev/null | awk -v report="$cov/uncovered.txt" -f tests/house/coverage.awk >"$TMP/lines"
 percent() { awk -v name="$1" '$1 == name && $3 { printf "%.1f", 100 * $2 / $3 }' "$TMP/lines"; }
 echo "coverage: $(percent total) % of lines (lang $(percent lang), format $(percent format), compiler $(percent compiler)," \
-	"runtime $(percent runtime), goalrun $(percent goalrun), backends $(percent backends))"
-for part in total lang format compiler runtime goalrun backends; do
+	"runtime $(percent runtime), goalrun $(percent goalrun), goalinfo $(percent goalinfo), backends $(percent backends))"
+for part in total lang format compiler runtime goalrun goalinfo backends; do
 	p=$(percent $part)
 	if awk -v p="${p:-0}" -v least=$LEAST 'BEGIN { exit !(p + 0 >= least) }'; then ok "coverage.$part $p %"; else
 		fail "coverage.$part ${p:-none} %, not $LEAST; see $cov/uncovered.txt"; fi
