@@ -5,7 +5,7 @@
 set -u
 . "$(dirname "$0")/../lib.sh"
 for kind in ${KINDS:-processes threads}; do
-	program starts.$kind "${LIMIT:-600}" "$BUILD/tests/rt-starts" "$ROOT/schedules" "${STARTS:-10000}" "$kind" "${SEED:-7}"
+	program starts.$kind "${LIMIT:-600}" "$BUILD/tests/rt-starts" "$ROOT/schedules" "${STARTS:-5000}" "$kind" "${SEED:-7}"
 done
 
 # split S : the trees of their kinds, under the names that the program knows
@@ -25,7 +25,7 @@ for s in 0 1 2 3; do
 		for progress in app thread; do
 			export GOAL_PROGRESS=$progress
 			program "starts.split.$s.$progress.$kind" "${LIMIT:-600}" "$BUILD/tests/rt-starts" "$TMP/split" \
-				$((${STARTS:-10000} / 10)) "$kind" "${SEED:-7}"
+				$((${STARTS:-5000} / 10)) "$kind" "${SEED:-7}"
 		done
 	done
 done
