@@ -3,7 +3,7 @@
 # The nine basic schedules on Soft-RoCE in a guest, each message by a queue pair (--no-shm), every byte of every start checked.
 # On two devices: 2-9 ranks; first, middle and last root; several counts; memory of both kinds. SWEEP=all (make check-verbs) runs
 # all combinations. SWEEP=pairs runs a set that has every pair of values, and one number of ranks for each schedule. SWEEP=share
-# (make check) does this with few ranks and every third schedule, and kills some ranks.
+# (make check) does this with few ranks and every third schedule, with a quarter of the starts, and kills some ranks.
 # On one device: many starts of each schedule, with the kinds of progress in turn. These are 1,000 starts of up to 1 KiB and 20 of
 # 64 KiB, with ranks that sleep while they wait, and 2 starts of 8 MiB. Also checked are the accesses to the bytes, and which
 # ranks are connected.
@@ -36,11 +36,12 @@ run()
 }
 
 # sizes NUMBER : the numbers of ranks for a schedule; of pairs one, so that all have their turn
-sizes() { if [ "$SWEEP" = all ]; then seq 2 9; elif [ "$SWEEP" = pairs ]; then echo $((2 + $1 % 8)); else echo $((2 + $1)); fi; }
+sizes() { if [ "$SWEEP" = all ]; then seq 2 9; elif [ "$SWEEP" = pairs ]; then echo $((2 + $1 % 8)); else echo $((2 + $1 % 2)); fi; }
 
 # who NUMBER : the kinds of progress for a schedule, likewise
 who() { local all=(app thread collab); if [ "$SWEEP" = all ]; then echo "${all[@]}"; else echo "${all[$1 % 3]}"; fi; }
 
+many=$([ "$SWEEP" = share ] && echo 60 || echo 250) # starts of each of four counts
 few=$([ "$SWEEP" = all ] && echo 3 || echo 2) # ranks of those that start often
 number=0
 for s in $SCHEDULES; do
@@ -61,13 +62,13 @@ for s in $SCHEDULES; do
 	export GOAL_VERBS_DEVICE=rxe0
 	case $s in
 	barrier*)
-		run starts "$s" "$few" --iters 1000
+		run starts "$s" "$few" --iters $((4 * many))
 		continue
 		;;
 	esac
-	run starts "$s" "$few" --count 1,16,100,128 --iters 250 --warmup 0
+	run starts "$s" "$few" --count 1,16,100,128 --iters "$many" --warmup 0
 	for progress in $(who $number); do
-		run starts "$s" "$few" --count 8192 --iters 20 --warmup 0 --wait block --progress "$progress"
+		run starts "$s" "$few" --count 8192 --iters $(((many + 5) / 12)) --warmup 0 --wait block --progress "$progress"
 	done
 	[ "$SWEEP" = share ] || run starts "$s" 2 --count 1048576 --iters 2 --warmup 0
 done
