@@ -462,6 +462,7 @@ epoch:
 	@$(PARALLEL) tests
 	@STARTS=100000 $(RUN) tests/runtime/epoch.sh tests/runtime/starts.sh
 	@WAITS=100000 $(RUN) tests/runtime/wait.sh
+	@ITERS=300 $(RUN) tests/runtime/progress.sh
 	@$(MAKE) tsan STARTS=100000
 # Every combination that a schedule of the library has to pass.
 matrix:
@@ -476,6 +477,7 @@ mutants:
 	@$(PARALLEL) tests
 	@MOST=3000 TEXTS=1000 GRAPHS=200000 LIMIT=1800 BUILD=$(BUILD) bash tests/verifier/mutants.sh
 	@MOST=200 SWEEP=all BUILD=$(BUILD) bash tests/verifier/queue_mutants.sh
+	@RANKS=1-6 $(RUN) tests/compiler/queues.sh
 # The library with 1,024 ranks, within bounds of time and memory.
 verify-large:
 	@$(PARALLEL) all

@@ -6,7 +6,7 @@ set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1
 SHAPES=${SHAPES:-2,2,2 3,2,2 4,3,3}
-ORDERS=${ORDERS:-10}
+ORDERS=${ORDERS:-4}
 STARTS=${STARTS:-100}
 
 for shape in $SHAPES; do

@@ -5,7 +5,7 @@
 # STARTS=100000; make check has few, with processes or threads and one kind of memory in turn.
 set -u
 . "$(dirname "$0")/../lib.sh"
-STARTS=${STARTS:-3000}
+STARTS=${STARTS:-1500}
 KINDS=${KINDS:-processes threads}
 LIMIT=${LIMIT:-600}
 cd "$ROOT" || exit 1

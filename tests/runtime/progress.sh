@@ -5,7 +5,7 @@
 # starts of each.
 set -u
 . "$(dirname "$0")/../lib.sh"
-ITERS=${ITERS:-60}
+ITERS=${ITERS:-30}
 SCHEDULES=${SCHEDULES:-$(cd "$ROOT/schedules" && echo *.goal)}
 MODES=${MODES:-thread collab}
 KINDS=${KINDS:-processes threads}

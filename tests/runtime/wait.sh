@@ -5,7 +5,7 @@
 set -u
 . "$(dirname "$0")/../lib.sh"
 for kind in ${KINDS:-processes threads}; do
-	program wait.$kind "${LIMIT:-900}" "$BUILD/tests/rt-wait" "${WAITS:-3000}" "$kind" "${SEED:-1}"
+	program wait.$kind "${LIMIT:-900}" "$BUILD/tests/rt-wait" "${WAITS:-1500}" "$kind" "${SEED:-1}"
 done
 
 # Who sleeps hears of deaths, too.
