@@ -3,11 +3,13 @@
 # Disturbs progress by communication cores and progress by ranks for each other: many requests in any order, ranks crowded on one
 # CPU, a communication core that is taken away, and a rank that leaves although it hosts the communication of others. Also runs
 # trees that are split at any level, with two and more ranks on a core, while ranks are slow. MODES, KINDS, STARTS and RUNS select
-# how much is run; SWEEP=all runs each tree in each way.
+# how much is run; SWEEP=all (make matrix) runs each tree in each way, with more starts
+# and runs.
 set -u
 . "$(dirname "$0")/../lib.sh"
 MODES=${MODES:-thread collab}
 KINDS=${KINDS:-processes threads}
+[ "${SWEEP:-}" = all ] || : "${STARTS:=700}" "${RUNS:=8}"
 goalrun=$BUILD/bin/goalrun
 allreduce=$ROOT/schedules/allreduce_recursive_doubling.goal
 cd "$TMP" || exit 1
