@@ -207,7 +207,7 @@ static int schedule_text(struct goalc *c, const struct bin *b, const struct ir_g
 	case EMIT_GOAL:
 		return print_goal(g, out);
 	case EMIT_DOT:
-		return print_dot(g, out);
+		return print_dot(b, g, out);
 	case EMIT_JSON:
 		return print_json(b, g, out);
 	case EMIT_PROMELA:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Prints schedules: statistics, plain GOAL, dot, JSON and a dump. */
+ * Prints schedules: statistics, plain GOAL, JSON and a dump. */
 #include "compiler/print/print.h"
 
 #include "compiler/analysis/events.h"
@@ -157,44 +157,6 @@ int print_goal(const struct ir_graph *g, char **out)
 	}
 	if (err)
 		t.err = err;
-	return text_take(&t, out);
-}
-
-/* ---- dot ---- */
-
-int print_dot(const struct ir_graph *g, char **out)
-{
-	struct ir_match *m;
-	size_t nm;
-	struct text t = { 0 };
-	int err = ir_graph_match(g, &m, &nm);
-
-	if (err)
-		return err;
-	text_add(&t, "digraph schedule {\n  node [shape=box];\n");
-	for (uint32_t r = 0; r < g->nranks; r++) {
-		const struct ir_rank *rank = &g->ranks[r];
-
-		text_add(&t, "  subgraph cluster_%u {\n    label=\"rank %u\";\n", r, r);
-		for (uint32_t i = 0; i < rank->nops; i++) {
-			const struct bin_op *o = &rank->ops[i];
-
-			text_add(&t, "    r%u_%u [label=\"%s", r, i, ir_op_word(o->kind));
-			if (ir_op_sends(o) || ir_op_recvs(o))
-				add_number(&t, ir_op_sends(o) ? " to " : " from ", o->peer);
-			text_add(&t, " (%" PRIu64 ")\"];\n", o->len);
-		}
-		text_add(&t, "  }\n");
-		for (uint32_t i = 0; i < rank->nops; i++)
-			for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++)
-				text_add(&t, "  r%u_%u -> r%u_%u%s;\n", r, rank->deps[k] & ~BIN_START, r, i,
-					 rank->deps[k] & BIN_START ? " [style=dashed]" : "");
-	}
-	for (size_t i = 0; i < nm; i++)
-		text_add(&t, "  r%u_%u -> r%u_%u [color=blue, constraint=false];\n", m[i].src, m[i].send,
-			 m[i].dst, m[i].recv);
-	text_add(&t, "}\n");
-	free(m);
 	return text_take(&t, out);
 }
 

@@ -16,7 +16,7 @@ struct ir_stats {
 };
 int print_stats(const struct ir_graph *g, struct ir_stats *st);
 int print_goal(const struct ir_graph *g, char **out);
-int print_dot(const struct ir_graph *g, char **out);
+int print_dot(const struct bin *b, const struct ir_graph *g, char **out);
 int print_json(const struct bin *b, const struct ir_graph *g, char **out);
 int print_dump(const struct bin *b, const struct ir_graph *g, char **out);
 

@@ -115,36 +115,57 @@ rank 1: 6 ops, 4 dependencies
 END
 same dot --emit=dot "${both[@]}" all.goal <<'END'
 digraph schedule {
-  node [shape=box];
-  subgraph cluster_0 {
-    label="rank 0";
-    r0_0 [label="copy (2)"];
-    r0_1 [label="reduce (2)"];
-    r0_2 [label="reduce (1)"];
-    r0_3 [label="send to 1 (2)"];
-    r0_4 [label="calc (5)"];
-    r0_5 [label="nop (0)"];
-  }
+  graph [layout=neato, splines=curved, outputorder=edgesfirst, labelloc=t, labeljust=l, fontname="sans-serif",
+    label="all on 2 ranks\la row is a rank, and time runs to the right\larrows: black from an op to the one that requires it (dashed: irequires), blue messages\l \l"];
+  node [shape=box, style=filled, fillcolor=white, fontname="sans-serif", fontsize=10, fixedsize=true, width=1.35, height=0.58];
+  rank_0 [label="rank 0", pos="0,0.00!", shape=plaintext, fontsize=14];
+  r0_0 [label="0: copy\nx[0 +: 2]\ninto t[0 +: 2]", pos="1.70,0.00!"];
+  r0_1 [label="1: reduce\nwith x[0 +: 2]\ninto t[0 +: 2]", pos="8.50,0.00!"];
+  r0_2 [label="2: reduce\ny[1 +: 1]\ninto y[3 +: 1]", pos="5.10,0.00!"];
+  r0_3 [label="3: send to 1\nx[0 +: 2]\ntag 7", pos="3.40,0.00!"];
+  r0_4 [label="4: calc\n5 ns", pos="6.80,0.00!"];
+  r0_5 [label="5: nop", pos="10.20,0.00!"];
   r0_0 -> r0_1;
   r0_0 -> r0_3 [style=dashed];
   r0_1 -> r0_5;
   r0_3 -> r0_5;
-  subgraph cluster_1 {
-    label="rank 1";
-    r1_0 [label="copy (2)"];
-    r1_1 [label="reduce (2)"];
-    r1_2 [label="reduce (1)"];
-    r1_3 [label="recv from 0 (2)"];
-    r1_4 [label="calc (5)"];
-    r1_5 [label="nop (0)"];
-  }
+  rank_1 [label="rank 1", pos="0,-0.88!", shape=plaintext, fontsize=14];
+  r1_0 [label="0: copy\nx[0 +: 2]\ninto t[0 +: 2]", pos="1.70,-0.88!"];
+  r1_1 [label="1: reduce\nwith x[0 +: 2]\ninto t[0 +: 2]", pos="6.80,-0.88!"];
+  r1_2 [label="2: reduce\ny[1 +: 1]\ninto y[3 +: 1]", pos="3.40,-0.88!"];
+  r1_3 [label="3: recv from 0\nt[0 +: 2]\ntag 7", pos="8.50,-0.88!"];
+  r1_4 [label="4: calc\n5 ns", pos="5.10,-0.88!"];
+  r1_5 [label="5: nop", pos="10.20,-0.88!"];
   r1_0 -> r1_1;
   r1_1 -> r1_3;
   r1_1 -> r1_5;
   r1_3 -> r1_5;
-  r0_3 -> r1_3 [color=blue, constraint=false];
+  r0_3 -> r1_3 [color=blue];
 }
 END
+# The picture of 64 ranks: rows in the order of the ranks, a place for each op, and arrows that run to the right.
+cat >layout.awk <<'END'
+/ pos="/ { name = $1; at = $0; sub(/.* pos="/, "", at); split(at, p, /[,!]/); x[name] = p[1]; y[name] = p[2]
+	if (seen[p[1], p[2]]++) print "two at " p[1] "," p[2] }
+/^  rank_/ { if (rows++ && p[2] >= row) print name " is not below the one before"; row = p[2] }
+/^  r[0-9]+_[0-9]+ \[/ { if (p[2] != row || p[1] <= 0) print name " is not in its row"; ops++ }
+/ -> / { sub(/;$/, "", $3); if (x[$3] <= x[$1]) print $0 " runs back"; edges++ }
+END { print rows " rows, " ops " ops, " edges " edges" }
+END
+# laid_out NAME WANT ARGS...
+laid_out()
+{
+	local name=$1 want=$2
+
+	shift 2
+	goalc --emit=dot "$@" 2>err >laid.dot
+	check "print.dot_layout.$name $(awk -f layout.awk laid.dot | head -n 2 | tr '\n' ' ')" [ "$(awk -f layout.awk laid.dot)" = "$want" ]
+	! command -v dot >/dev/null || check "print.dot_is_read.$name" timeout 60 dot -Tplain laid.dot -o laid.plain
+}
+laid_out tree '64 rows, 126 ops, 120 edges' "$ROOT/schedules/bcast_binomial.goal" -n 64
+laid_out ring '4 rows, 68 ops, 96 edges' "$ROOT/schedules/allreduce_ring.goal" -n 4
+laid_out queues '8 rows, 14 ops, 11 edges' "$ROOT/schedules/bcast_binomial.goal" -n 8 -D count=3 -T lower-smcq
+check print.dot_queue grep -q '"0: send to 4\\ndata\[0 +: 3\]\\ntag 0\\nqueue 0"' laid.dot
 same goal --emit=goal "${both[@]}" all.goal <<'END'
 num_ranks 2
 
@@ -263,17 +284,15 @@ l1: recv 8b from -1 tag -1
 END
 same plain.dot --emit=dot plain.goal <<'END'
 digraph schedule {
-  node [shape=box];
-  subgraph cluster_0 {
-    label="rank 0";
-    r0_0 [label="send to 1 (8)"];
-    r0_1 [label="calc (4)"];
-  }
+  graph [layout=neato, splines=curved, outputorder=edgesfirst, labelloc=t, labeljust=l, fontname="sans-serif",
+    label="schedule on 2 ranks\la row is a rank, and time runs to the right\larrows: black from an op to the one that requires it (dashed: irequires), blue messages\l \l"];
+  node [shape=box, style=filled, fillcolor=white, fontname="sans-serif", fontsize=10, fixedsize=true, width=1.51, height=0.58];
+  rank_0 [label="rank 0", pos="0,0.00!", shape=plaintext, fontsize=14];
+  r0_0 [label="0: send to 1\n8 B\ntag 3", pos="1.86,0.00!"];
+  r0_1 [label="1: calc\n4 ns", pos="3.72,0.00!"];
   r0_0 -> r0_1 [style=dashed];
-  subgraph cluster_1 {
-    label="rank 1";
-    r1_0 [label="recv from -1 (8)"];
-  }
+  rank_1 [label="rank 1", pos="0,-0.88!", shape=plaintext, fontsize=14];
+  r1_0 [label="0: recv from any\n8 B\ntag any", pos="1.86,-0.88!"];
 }
 END
 same plain.stats --stats plain.goal <<'END'

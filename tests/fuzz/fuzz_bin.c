@@ -123,7 +123,7 @@ static void show(const struct bin *b, const struct bin_args *args, unsigned whic
 				checks[i].run(d, &g, &checks[i], GOAL_WARNING);
 		print_stats(&g, &st);
 		print_goal(&g, &text[0]);
-		print_dot(&g, &text[1]);
+		print_dot(b, &g, &text[1]);
 		print_json(b, &g, &text[2]);
 		print_dump(b, &g, &text[3]);
 		transform(b, &g, which);

@@ -58,7 +58,7 @@ static void show(const struct bin *b, uint32_t nranks, int64_t count, const stru
 	if (ir_graph_specialise(b, &a, &g, &rank, &fault) == 0) {
 		print_stats(&g, &st);
 		print_goal(&g, &text[0]);
-		print_dot(&g, &text[1]);
+		print_dot(b, &g, &text[1]);
 		print_json(b, &g, &text[2]);
 		print_dump(b, &g, &text[3]);
 	}
