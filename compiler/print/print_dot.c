@@ -159,21 +159,51 @@ static int measure(struct dot *d)
 
 /* ---- the graph ---- */
 
+/* The distance of columns and of rows, in inches, and the height of a node. */
+static double wide(const struct dot *d)
+{
+	return 0.5 + 0.08 * (double)d->letters;
+}
+
+static double high(const struct dot *d)
+{
+	return 0.1 + 0.16 * (double)d->lines;
+}
+
+static double row(const struct dot *d, uint32_t rank)
+{
+	return 0 - (high(d) + 0.55) * rank;
+}
+
+/* Adds a dependency. An arrow that is longer than from node to node bends in a point above the nodes between them. */
+static void add_dependency(struct text *t, const struct dot *d, uint32_t r, uint32_t op, uint32_t dep)
+{
+	const uint32_t on = dep & ~BIN_START, *column = d->column + d->ev.base[r];
+	const char *dashed = dep & BIN_START ? " [style=dashed]" : "";
+
+	if (column[op] == column[on] + 1) {
+		text_add(t, "  r%u_%u -> r%u_%u%s;\n", r, on, r, op, dashed);
+		return;
+	}
+	text_add(t, "  w%u_%u_%u [pos=\"%.2f,%.2f!\", shape=point, width=0.01];\n", r, on, op,
+		 wide(d) * (1 + (column[op] + (double)column[on]) / 2), row(d, r) + high(d) / 2 + 0.35);
+	text_add(t, "  r%u_%u:n -> w%u_%u_%u [arrowhead=none]%s;\n", r, on, r, on, op, dashed);
+	text_add(t, "  w%u_%u_%u -> r%u_%u:n%s;\n", r, on, op, r, op, dashed);
+}
+
 static void add_rank(struct text *t, const struct dot *d, uint32_t r)
 {
 	const struct ir_rank *rank = &d->g->ranks[r];
-	const double wide = 0.5 + 0.08 * (double)d->letters, high = 0.4 + 0.16 * (double)d->lines, y = 0 - high * r;
 
-	text_add(t, "  rank_%u [label=\"rank %u\", pos=\"0,%.2f!\", shape=plaintext, fontsize=14];\n", r, r, y);
+	text_add(t, "  rank_%u [label=\"rank %u\", pos=\"0,%.2f!\", shape=plaintext, fontsize=14];\n", r, r, row(d, r));
 	for (uint32_t i = 0; i < rank->nops; i++) {
 		text_add(t, "  r%u_%u [label=\"", r, i);
 		add_lines(t, d, r, i);
-		text_add(t, "\", pos=\"%.2f,%.2f!\"];\n", wide * (d->column[d->ev.base[r] + i] + 1), y);
+		text_add(t, "\", pos=\"%.2f,%.2f!\"];\n", wide(d) * (d->column[d->ev.base[r] + i] + 1), row(d, r));
 	}
 	for (uint32_t i = 0; i < rank->nops; i++)
 		for (uint32_t k = rank->dep_at[i]; k < rank->dep_at[i + 1]; k++)
-			text_add(t, "  r%u_%u -> r%u_%u%s;\n", r, rank->deps[k] & ~BIN_START, r, i,
-				 rank->deps[k] & BIN_START ? " [style=dashed]" : "");
+			add_dependency(t, d, r, i, rank->deps[k]);
 }
 
 static int add_all(struct text *t, struct dot *d, const struct ir_match *m, size_t nm)
@@ -184,7 +214,7 @@ static int add_all(struct text *t, struct dot *d, const struct ir_match *m, size
 	place_all(d);
 	find_queues(d);
 	err = measure(d);
-	text_add(t, "digraph schedule {\n  graph [layout=neato, splines=curved, outputorder=edgesfirst, labelloc=t, "
+	text_add(t, "digraph schedule {\n  graph [layout=neato, splines=line, outputorder=edgesfirst, labelloc=t, "
 		    "labeljust=l, fontname=\"sans-serif\",\n    label=\"");
 	add_name(t, *name ? name : "schedule");
 	text_add(t, " on %u rank%s\\la row is a rank, and time runs to the right\\larrows: black from an op to the one that "
@@ -192,7 +222,7 @@ static int add_all(struct text *t, struct dot *d, const struct ir_match *m, size
 		 d->g->nranks, d->g->nranks == 1 ? "" : "s");
 	text_add(t, "  node [shape=box, style=filled, fillcolor=white, fontname=\"sans-serif\", fontsize=10, fixedsize=true, "
 		    "width=%.2f, height=%.2f];\n",
-		 0.15 + 0.08 * (double)d->letters, 0.1 + 0.16 * (double)d->lines);
+		 wide(d) - 0.35, high(d));
 	for (uint32_t r = 0; r < d->g->nranks; r++)
 		add_rank(t, d, r);
 	for (size_t i = 0; i < nm; i++)

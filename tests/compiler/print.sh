@@ -115,7 +115,7 @@ rank 1: 6 ops, 4 dependencies
 END
 same dot --emit=dot "${both[@]}" all.goal <<'END'
 digraph schedule {
-  graph [layout=neato, splines=curved, outputorder=edgesfirst, labelloc=t, labeljust=l, fontname="sans-serif",
+  graph [layout=neato, splines=line, outputorder=edgesfirst, labelloc=t, labeljust=l, fontname="sans-serif",
     label="all on 2 ranks\la row is a rank, and time runs to the right\larrows: black from an op to the one that requires it (dashed: irequires), blue messages\l \l"];
   node [shape=box, style=filled, fillcolor=white, fontname="sans-serif", fontsize=10, fixedsize=true, width=1.35, height=0.58];
   rank_0 [label="rank 0", pos="0,0.00!", shape=plaintext, fontsize=14];
@@ -125,31 +125,40 @@ digraph schedule {
   r0_3 [label="3: send to 1\nx[0 +: 2]\ntag 7", pos="3.40,0.00!"];
   r0_4 [label="4: calc\n5 ns", pos="6.80,0.00!"];
   r0_5 [label="5: nop", pos="10.20,0.00!"];
-  r0_0 -> r0_1;
+  w0_0_1 [pos="5.10,0.64!", shape=point, width=0.01];
+  r0_0:n -> w0_0_1 [arrowhead=none];
+  w0_0_1 -> r0_1:n;
   r0_0 -> r0_3 [style=dashed];
   r0_1 -> r0_5;
-  r0_3 -> r0_5;
-  rank_1 [label="rank 1", pos="0,-0.88!", shape=plaintext, fontsize=14];
-  r1_0 [label="0: copy\nx[0 +: 2]\ninto t[0 +: 2]", pos="1.70,-0.88!"];
-  r1_1 [label="1: reduce\nwith x[0 +: 2]\ninto t[0 +: 2]", pos="6.80,-0.88!"];
-  r1_2 [label="2: reduce\ny[1 +: 1]\ninto y[3 +: 1]", pos="3.40,-0.88!"];
-  r1_3 [label="3: recv from 0\nt[0 +: 2]\ntag 7", pos="8.50,-0.88!"];
-  r1_4 [label="4: calc\n5 ns", pos="5.10,-0.88!"];
-  r1_5 [label="5: nop", pos="10.20,-0.88!"];
-  r1_0 -> r1_1;
+  w0_3_5 [pos="6.80,0.64!", shape=point, width=0.01];
+  r0_3:n -> w0_3_5 [arrowhead=none];
+  w0_3_5 -> r0_5:n;
+  rank_1 [label="rank 1", pos="0,-1.13!", shape=plaintext, fontsize=14];
+  r1_0 [label="0: copy\nx[0 +: 2]\ninto t[0 +: 2]", pos="1.70,-1.13!"];
+  r1_1 [label="1: reduce\nwith x[0 +: 2]\ninto t[0 +: 2]", pos="6.80,-1.13!"];
+  r1_2 [label="2: reduce\ny[1 +: 1]\ninto y[3 +: 1]", pos="3.40,-1.13!"];
+  r1_3 [label="3: recv from 0\nt[0 +: 2]\ntag 7", pos="8.50,-1.13!"];
+  r1_4 [label="4: calc\n5 ns", pos="5.10,-1.13!"];
+  r1_5 [label="5: nop", pos="10.20,-1.13!"];
+  w1_0_1 [pos="4.25,-0.49!", shape=point, width=0.01];
+  r1_0:n -> w1_0_1 [arrowhead=none];
+  w1_0_1 -> r1_1:n;
   r1_1 -> r1_3;
-  r1_1 -> r1_5;
+  w1_1_5 [pos="8.50,-0.49!", shape=point, width=0.01];
+  r1_1:n -> w1_1_5 [arrowhead=none];
+  w1_1_5 -> r1_5:n;
   r1_3 -> r1_5;
   r0_3 -> r1_3 [color=blue];
 }
 END
 # The picture of 64 ranks: rows in the order of the ranks, a place for each op, and arrows that run to the right.
 cat >layout.awk <<'END'
-/ pos="/ { name = $1; at = $0; sub(/.* pos="/, "", at); split(at, p, /[,!]/); x[name] = p[1]; y[name] = p[2]
+/pos="/ { name = $1; at = $0; sub(/.*pos="/, "", at); split(at, p, /[,!]/); x[name] = p[1]; y[name] = p[2]
 	if (seen[p[1], p[2]]++) print "two at " p[1] "," p[2] }
 /^  rank_/ { if (rows++ && p[2] >= row) print name " is not below the one before"; row = p[2] }
+/^  w/ { if (p[2] <= row) print name " is not above its row" }
 /^  r[0-9]+_[0-9]+ \[/ { if (p[2] != row || p[1] <= 0) print name " is not in its row"; ops++ }
-/ -> / { sub(/;$/, "", $3); if (x[$3] <= x[$1]) print $0 " runs back"; edges++ }
+/ -> / { sub(/:n/, "", $1); sub(/(:n)?;$/, "", $3); sub(/:n$/, "", $3); if (x[$3] <= x[$1]) print $0 " runs back"; edges += $3 !~ /^w/ }
 END { print rows " rows, " ops " ops, " edges " edges" }
 END
 # laid_out NAME WANT ARGS...
@@ -284,15 +293,15 @@ l1: recv 8b from -1 tag -1
 END
 same plain.dot --emit=dot plain.goal <<'END'
 digraph schedule {
-  graph [layout=neato, splines=curved, outputorder=edgesfirst, labelloc=t, labeljust=l, fontname="sans-serif",
+  graph [layout=neato, splines=line, outputorder=edgesfirst, labelloc=t, labeljust=l, fontname="sans-serif",
     label="schedule on 2 ranks\la row is a rank, and time runs to the right\larrows: black from an op to the one that requires it (dashed: irequires), blue messages\l \l"];
   node [shape=box, style=filled, fillcolor=white, fontname="sans-serif", fontsize=10, fixedsize=true, width=1.51, height=0.58];
   rank_0 [label="rank 0", pos="0,0.00!", shape=plaintext, fontsize=14];
   r0_0 [label="0: send to 1\n8 B\ntag 3", pos="1.86,0.00!"];
   r0_1 [label="1: calc\n4 ns", pos="3.72,0.00!"];
   r0_0 -> r0_1 [style=dashed];
-  rank_1 [label="rank 1", pos="0,-0.88!", shape=plaintext, fontsize=14];
-  r1_0 [label="0: recv from any\n8 B\ntag any", pos="1.86,-0.88!"];
+  rank_1 [label="rank 1", pos="0,-1.13!", shape=plaintext, fontsize=14];
+  r1_0 [label="0: recv from any\n8 B\ntag any", pos="1.86,-1.13!"];
 }
 END
 same plain.stats --stats plain.goal <<'END'
