@@ -11,11 +11,13 @@
 #
 # Ranks have a core each, and the other cores communicate, two of them for iscan. With fewer than four cores there is
 # one that communicates, and ranks share the rest.
-# From the environment: RANKS (a list), BYTES, ITERS, SPLITS, LIBRARIES, OUT.
+# Each value is measured in several launches; the picture has their median, and a bar from the lowest to the highest.
+# From the environment: RANKS (a list), BYTES, ITERS, RUNS (launches), SPLITS, LIBRARIES, OUT.
 set -u
 . "$(dirname "$0")/lib.sh"
 OUT=${OUT:-$BUILD/experiments}
 ITERS=${ITERS:-15}
+RUNS=${RUNS:-5}
 SPLITS=${SPLITS:-0 1 2 3}
 LIBRARIES=${LIBRARIES-$(mpis | tr '\n' ' ')}
 cores=${#CPUS[@]}
@@ -25,31 +27,38 @@ mkdir -p "$OUT" || exit 1
 
 # say TEXT... : a line of the result
 say() { echo "$*" >>"$txt"; }
-# head TITLE TEXT... : how the result begins
+# head_of TITLE RUNS TEXT... : how the result begins
 head_of()
 {
-	local title=$1
+	local title=$1 runs=$2
 
-	shift
+	shift 2
 	printf 'title: %s\n' "$title" >"$txt"
-	say "# $(machine)"
-	say "# $*"
+	say "$(machine)"
+	say "runs: $runs"
+	say "note: $*"
 	[ $cores -ge 8 ] || say "# Fewer than 8 cores: what is to hold for 8 and more was not measured here."
 }
-# cell COLUMN COMMAND... : one column of what is measured (1 comm, 2 compute, 3 total) in ms, or "-" and why
+medians="a point is the median of $RUNS launches, a bar their lowest and highest; a launch gives the median of $ITERS starts"
+# cell COLUMN COMMAND... : one column of what is measured (1 comm, 2 compute, 3 total) in ms with its spread, or "-" and why
 cell()
 {
-	local column=$1
+	local column=$1 k
 
 	shift
-	if "$@" >"$TMP/new" 2>"$TMP/why" && mv "$TMP/new" "$TMP/row" && [ -s "$TMP/row" ]; then
-		awk -v c="$column" '{ printf "%.4f\n", $c / 1000 }' "$TMP/row"
-	else
-		say "# $label: $(head -n 1 "$TMP/why")"
-		rm -f "$TMP/row"
-		echo -
-	fi
+	: >"$TMP/rows"
+	for ((k = 0; k < RUNS; k++)); do
+		"$@" >"$TMP/new" 2>"$TMP/why" && [ -s "$TMP/new" ] || {
+			say "# $label: $(head -n 1 "$TMP/why")"
+			: >"$TMP/rows"
+			break
+		}
+		cat "$TMP/new" >>"$TMP/rows"
+	done
+	column "$column"
 }
+# column N : that column of the last cell
+column() { awk -v c="$1" '{ printf "%.4f\n", $c / 1000 }' "$TMP/rows" | spread; }
 draw() { "$BUILD/bench/plot" "$txt" >"$OUT/$name.svg" && echo "$txt ${txt%.txt}.svg"; }
 # sizes MOST : numbers of ranks, some twenty at most, all of the last ones
 sizes()
@@ -57,7 +66,7 @@ sizes()
 	if [ -n "${RANKS-}" ]; then echo "$RANKS"; else
 		{ seq 2 $(($1 / 16 + 1)) "$1"; seq $(($1 > 5 ? $1 - 3 : 2)) "$1"; } | sort -nu; fi
 }
-# ratio A B : A / B, if there are both
+# ratio A B : A / B of the medians, if there are both
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (a == "-" || b == "-") print "not measured"; else printf "%.2f\n", a / b }'; }
 
 # ---- the chain ----
@@ -67,13 +76,17 @@ iscan()
 	local bytes=${BYTES:-1048576} k=2 n memory placement v
 
 	[ $cores -ge 4 ] || k=1
-	head_of "chain scan, $bytes bytes" "method: goalrun(1), Overlap; ranks are processes; medians of $ITERS; cores that communicate, but for bind: $k. odd-even is to be at least 1.5 times as fast" \
-		"as numa where send and receive both copy (staged), on 8 cores and more. On one core they are the same."
+	head_of "Chain scan of $(bytes_of "$bytes"), with three placements of communication threads" "$medians" \
+		"goalrun --overlap; ranks are processes; with numa and odd-even $k core$([ $k = 1 ] || echo s) communicate$([ $k != 1 ] || echo s), for all ranks. On 8 cores and more" \
+		"odd-even is to be at least 1.5 times as fast as numa where sender and receiver both copy."
 	for memory in staged heap; do
 		say "plot: $([ $memory = staged ] && echo 'staged: sender and receiver copy' || echo 'direct: one copy')"
 		say "x: ranks"
-		say "y: communication, ms"
+		say "log y: time of the communication [ms]"
 		say "series: points bind, points numa, points odd-even"
+		say "meaning: bind: each rank's thread communicates on the rank's core"
+		say "meaning: numa: threads communicate on the free cores of the rank's NUMA node"
+		say "meaning: odd-even: as numa, ranks with even and with odd numbers on different cores"
 		for n in $(sizes $((cores >= 4 ? cores - k : 8))); do
 			label="$n ranks, $memory"
 			v=()
@@ -91,6 +104,12 @@ iscan()
 
 # ---- trees ----
 
+# meanings : of the words that both plots have in their legends
+meanings()
+{
+	say "meaning: model's S: as many levels as the cost model chooses"
+	say "meaning: own threads: goalsched, with a tree that is not split, and progress only in test and wait"
+}
 # tree COLLECTIVE : computing and communicating, a fixed amount of work in all
 tree()
 {
@@ -100,10 +119,10 @@ tree()
 	read -r work _ < <(overlap "$all" -n "$cores" --progress app --placement bind --iters "$ITERS" \
 		--count $((bytes / 8)) "$schedule")
 	work=$(awk -v c="$work" -v n="$cores" 'BEGIN { printf "%.0f\n", c * n + 1 }')
-	head_of "$1, $bytes bytes, and $work us of work" "method: goalrun(1), Overlap; ranks are processes; medians of" \
-		"$ITERS. The work is that of one core, divided by the ranks: together on all" \
-		"$cores cores it takes as long as the communication alone. The model's S is to take at most 1.1 times as long as" \
-		"the best one, on 8 cores and more."
+	head_of "Binomial $1 of $(bytes_of "$bytes"), overlapped with $work µs of work" "$medians" \
+		"goalrun --overlap; ranks are processes. The work is that of one core, divided by the ranks: on all" \
+		"$cores cores it takes as long as the communication alone. On 8 cores and more the model's S is to take at most" \
+		"1.1 times as long as the best one."
 	: >"$TMP/left" && : >"$TMP/right"
 	for n in $(sizes $((cores >= 4 ? cores - 1 : 8))); do
 		if [ "$n" -lt "$cores" ]; then free=$((cores - n)); else free=1; fi
@@ -120,7 +139,7 @@ tree()
 		say "# $n ranks, $free cores that communicate: model's S / best S: $(ratio "${v[-1]}" "${best:--}")"
 		# shellcheck disable=SC2086
 		v+=("$(cell 3 overlap "$all" --progress app $args)")
-		v+=("$(cell 2 cat "$TMP/row")") # of the same run
+		v+=("$(column 2)") # of the same launches
 		echo "$n ${v[*]}" >>"$TMP/left"
 		v=("${v[-3]}" "${v[-2]}")
 		for mpi in $LIBRARIES; do
@@ -132,17 +151,21 @@ tree()
 			cell 3 overlap_mpi mpich "$own" "$comm" "$n" "$1" nonblocking "$bytes" "$ITERS" 0 "$work")")
 		echo "$n ${v[*]}" >>"$TMP/right"
 	done
-	say "plot: levels of the tree left to the ranks"
+	say "plot: goalsched: S levels of the tree left to the ranks"
 	say "x: ranks"
-	say "y: computing and communicating, ms"
-	say "series: $(for s in $SPLITS; do printf 'points S = %s, ' "$s"; done)line the model's S, dashes own threads, dots computing alone"
+	say "log y: computing and communicating [ms]"
+	say "series: $(for s in $SPLITS; do printf 'points S = %s, ' "$s"; done)line model's S, dashes own threads, dots computing alone"
+	meanings
+	say "meaning: computing alone: without any communication"
 	cat "$TMP/left" >>"$txt"
-	say "plot: libraries"
+	say "plot: goalsched and MPI libraries"
 	say "x: ranks"
-	say "log y: computing and communicating, ms"
-	say "series: line the model's S, dashes own threads$(for mpi in $LIBRARIES; do
+	say "log y: computing and communicating [ms]"
+	say "series: line model's S, dashes own threads$(for mpi in $LIBRARIES; do
 		printf ', points %s nonblocking, points %s persistent' "$mpi" "$mpi"; done)$(
 		[[ " $LIBRARIES " != *' mpich '* ]] || printf ', points mpich asynchronous')"
+	meanings
+	[[ " $LIBRARIES " != *' mpich '* ]] || say "meaning: mpich asynchronous: nonblocking, with MPICH_ASYNC_PROGRESS=1"
 	cat "$TMP/right" >>"$txt"
 	draw
 }
@@ -154,19 +177,27 @@ reduce() { tree reduce; }
 # Ranks dawdle at random, so that others wait for them.
 steals()
 {
-	local n=${RANKS:-8} bytes=${BYTES:-65536}
+	local n=${RANKS:-8} bytes=${BYTES:-65536} k r
 
 	n=${n##* }
-	head_of "steals of $n ranks: a binomial reduction of $bytes bytes" "$((ITERS * 20)) starts, in which ranks pause at random, for up to" \
-		"300 us, between start and wait as well; the others wait for them."
-	say "plot: made progress for another rank"
-	say "x: rank"
-	say "y: times"
-	say "series: bars own NUMA node, bars other NUMA nodes"
+	head_of "How often ranks that wait make progress for others: binomial reduction of $(bytes_of "$bytes") on $n ranks" \
+		"a bar is the median of $RUNS launches of $((ITERS * 20)) starts, its line their lowest and highest" \
+		"Ranks pause at random, for up to 300 µs, before start and between start and wait; the others wait for them."
+	say "plot: progress made for another rank"
+	say "x: rank that waits"
+	say "y: times in $((ITERS * 20)) starts"
+	say "series: bars own node, bars other nodes"
+	say "meaning: own node: for a rank of the same NUMA node"
+	say "meaning: other nodes: for a rank of another NUMA node"
 	say "names: $(seq -s ', ' 0 $((n - 1)))"
-	timeout "$LIMIT" "$GOALRUN" -n "$n" --progress collab --delay 300 --iters $((ITERS * 20)) --count $((bytes / 8)) --json \
-		"$ROOT/schedules/reduce_binomial.goal" >"$TMP/json" || return 1
-	tr '{' '\n' <"$TMP/json" | sed -n 's/.*"rank": \([0-9]*\), "local": \([0-9]*\), "remote": \([0-9]*\).*/\1 \2 \3/p' >>"$txt"
+	for ((k = 0; k < RUNS; k++)); do
+		timeout "$LIMIT" "$GOALRUN" -n "$n" --progress collab --delay 300 --iters $((ITERS * 20)) --count $((bytes / 8)) --json \
+			"$ROOT/schedules/reduce_binomial.goal" >"$TMP/json" || return 1
+		tr '{' '\n' <"$TMP/json" | sed -n 's/.*"rank": \([0-9]*\), "local": \([0-9]*\), "remote": \([0-9]*\).*/\1 \2 \3/p'
+	done >"$TMP/steals"
+	for ((r = 0; r < n; r++)); do
+		say "$r $(awk -v r=$r '$1 == r { print $2 }' "$TMP/steals" | spread) $(awk -v r=$r '$1 == r { print $3 }' "$TMP/steals" | spread)"
+	done
 	draw
 }
 

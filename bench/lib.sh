@@ -17,13 +17,21 @@ mapfile -t CPUS < <({
 	lscpu -p=CPU,CORE,SOCKET
 } | awk -F, 'NF == 1 && !/^#/ { may[$1] = 1 } NF == 3 && !/^#/ && may[$1] && !seen[$2, $3]++ { print $1 }')
 
-# machine : in words, for the head of results
+# machine : in words, for the head of results. A load of half a core or more when it begins is said to have falsified them.
 machine()
 {
+	local load
+
+	load=$(cut -d' ' -f1-3 /proc/loadavg)
 	LC_ALL=C lscpu | awk -F': *' '{ v[$1] = $2 }
-		END { printf "machine: %s, %s, L2 %s, L3 %s; ", v["Model name"], v["Hypervisor vendor"] == "" ? "no hypervisor" : "virtual", v["L2 cache"], v["L3 cache"] }'
-	echo "${#CPUS[@]} cores for this; $(uname -s) $(uname -r | cut -d. -f1-2); load when it began: $(cut -d' ' -f1-3 /proc/loadavg)$(
-		! chrt -p $$ 2>/dev/null | grep -q SCHED_FIFO || echo ', and this ran ahead of it (SCHED_FIFO)')"
+		END { printf "machine: %s, %s", v["Model name"], v["Hypervisor vendor"] == "" ? "no hypervisor" : "virtual"
+			for (i = 2; i <= 3; i++) if (v["L" i " cache"] != "") printf ", L%d %s", i, v["L" i " cache"] }'
+	echo "; ${#CPUS[@]} cores for this; $(uname -s) $(uname -r | cut -d. -f1-2); load when it began: $load$(
+		if chrt -p $$ 2>/dev/null | grep -q SCHED_FIFO; then
+			echo ', and this ran ahead of it (SCHED_FIFO)'
+		elif awk -v load="${load%% *}" 'BEGIN { exit load < 0.5 }'; then
+			echo ': MEASURED UNDER LOAD'
+		fi)"
 }
 
 # key NAME FILE : a number of goalrun's JSON
@@ -54,6 +62,12 @@ overlap_mpi()
 	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout "$LIMIT" $launch -n "$n" \
 		"$BUILD/bench/overlap-$mpi" "$@" "$cpus" "$comm" 2>"$TMP/err" || { head -n 1 "$TMP/err" >&2; return 1; }
 }
+
+# bytes_of N : in words
+bytes_of() { awk -v n="$1" 'BEGIN { split("B KiB MiB GiB", u, " "); for (i = 1; i < 4 && n % 1024 == 0 && n; i++) n /= 1024; print n " " u[i] }'; }
+
+# spread : median:lowest:highest of the numbers on the input, one a line; "-" if there are none
+spread() { sort -g | awk '{ v[NR] = $1 } END { if (!NR) print "-"; else printf "%.6g:%.6g:%.6g\n", v[int((NR + 1) / 2)], v[1], v[NR] }'; }
 
 # mpis : the libraries whose benchmark is built
 mpis() { for m in mpich openmpi; do if [ -x "$BUILD/bench/overlap-$m" ] && command -v mpirun.$m >/dev/null; then echo $m; fi; done; }

@@ -3,22 +3,27 @@
  *
  *	# anything
  *	title: of the picture
+ *	machine: on which it was measured	runs: how many, what a point and its spread are	note: anything else
  *	plot: title of a plot, which begins here
- *	x: name of an axis		y: name of the other	or	log y: with a logarithmic scale
+ *	x: name of an axis, y: of the other	log2 x: and log y: have a logarithmic scale. The name may end in [unit].
  *	series: kind name, kind name, ...	kinds: line, dashes, dots, points, bars
+ *	meaning: name of a series: what the legend says about it
  *	names: of x = 0, 1, ..., where there are bars
- *	numbers: x, and a value of each series; "-" is none
+ *	numbers: x, and a value of each series, as 5 or, with a spread, as 5:4.5:6; "-" is none
+ *
+ * The title, the machine, the runs and the notes stand on the picture.
  */
 #include "util/mem.h"
 #include "util/svg.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST 16 /* most series of a plot, and most plots */
+#define MOST 16 /* most series of a plot, most plots, and most notes */
 #define NAMES 64
 
 struct table {
@@ -26,14 +31,23 @@ struct table {
 	struct svg_series series[MOST];
 	VEC(struct svg_point) points[MOST];
 	const char *names[NAMES];
+	double is[2]; /* what 1 is on the axes x and y, in the units of svg.h */
 };
 
 struct input {
-	const char *path, *title;
+	const char *path, *title, *notes[MOST];
+	bool has_machine, has_runs;
 	unsigned line;
 	struct table *tables;
-	size_t n;
+	size_t n, nnotes;
 };
+
+static const struct {
+	const char *name;
+	enum svg_unit unit;
+	double is;
+} units[] = { { "bytes", SVG_BYTES, 1 }, { "s", SVG_SECONDS, 1 },     { "ms", SVG_SECONDS, 1e-3 },
+	      { "us", SVG_SECONDS, 1e-6 }, { "GB/s", SVG_RATE, 1e9 } };
 
 static const char *const kinds[] = { [SVG_LINE] = "line",
 				     [SVG_DASHES] = "dashes",
@@ -76,6 +90,7 @@ static struct table *begin(struct input *in, const char *title)
 	if (in->n == MOST)
 		fault(in, "too many plots");
 	in->tables[in->n].plot.title = title;
+	in->tables[in->n].is[0] = in->tables[in->n].is[1] = 1;
 	return &in->tables[in->n++];
 }
 
@@ -92,6 +107,8 @@ static int colour_of(const struct input *in, const char *name)
 				return o->colour;
 			next_one = o->colour >= next_one ? o->colour + 1 : next_one;
 		}
+	if (next_one == SVG_COLOURS)
+		fault(in, "there are more names of series than colours");
 	return next_one;
 }
 
@@ -123,17 +140,71 @@ static void add_names(struct input *in, struct table *t, char *list)
 	t->plot.names = t->names;
 }
 
-static double number(const struct input *in, const char *word)
+/* Sets what an axis shows. Its name ends in a unit in brackets, if it has one. */
+static void set_axis(struct input *in, struct table *t, unsigned which, enum svg_scale scale, char *name)
+{
+	struct svg_axis *a = which ? &t->plot.y : &t->plot.x;
+	char *unit = strrchr(name, '[');
+	size_t k = 0;
+
+	*a = (struct svg_axis){ .name = name, .scale = scale };
+	if (!unit)
+		return;
+	*unit++ = '\0';
+	unit[strcspn(unit, "]")] = '\0';
+	while (k < sizeof units / sizeof *units && strcmp(units[k].name, unit) != 0)
+		k++;
+	if (k == sizeof units / sizeof *units)
+		fault(in, "a unit is [bytes], [s], [ms], [us] or [GB/s]");
+	a->unit = units[k].unit;
+	t->is[which] = units[k].is;
+}
+
+static void add_meaning(struct input *in, struct table *t, char *v)
+{
+	char *text = strstr(v, ": ");
+
+	if (!text)
+		fault(in, "a meaning is the name of a series, a colon, and a text");
+	*text = '\0';
+	for (size_t s = 0; s < t->plot.nseries; s++)
+		if (!strcmp(t->series[s].name, v)) {
+			t->series[s].meaning = text + 2;
+			return;
+		}
+	fault(in, "there is no such series");
+}
+
+/* Reads a number at *p and advances behind it. */
+static double number(const struct input *in, char **p)
 {
 	char *end;
-	double v;
+	const double v = strtod(*p, &end);
+
+	if (end == *p)
+		fault(in, "this is neither a number nor a key");
+	*p = end;
+	return v;
+}
+
+/* Reads a value, which may have a spread. */
+static struct svg_point value(const struct input *in, char *word)
+{
+	struct svg_point v = { .y = NAN };
 
 	if (!word)
 		fault(in, "a value is missing");
 	if (!strcmp(word, "-"))
-		return NAN;
-	v = strtod(word, &end);
-	if (*end || end == word)
+		return v;
+	v.y = number(in, &word);
+	if (*word == ':') {
+		word++;
+		v.low = number(in, &word);
+		if (*word++ != ':')
+			fault(in, "a spread is value:low:high");
+		v.high = number(in, &word);
+	}
+	if (*word)
 		fault(in, "this is neither a number nor a key");
 	return v;
 }
@@ -141,18 +212,39 @@ static double number(const struct input *in, const char *word)
 static void add_row(struct input *in, struct table *t, char *line)
 {
 	char *save = NULL;
-	const double x = number(in, strtok_r(line, " \t", &save));
+	const double x = value(in, strtok_r(line, " \t", &save)).y * t->is[0];
 
 	if (!t->plot.nseries)
 		fault(in, "numbers before their series");
 	for (size_t s = 0; s < t->plot.nseries; s++) {
-		const double y = number(in, strtok_r(NULL, " \t", &save));
+		struct svg_point v = value(in, strtok_r(NULL, " \t", &save));
 
-		if (VEC_PUSH(&t->points[s], (struct svg_point){ x, y }))
+		v = (struct svg_point){ x, v.y * t->is[1], v.low * t->is[1], v.high * t->is[1] };
+		if (VEC_PUSH(&t->points[s], v))
 			failed("memory");
 	}
 	if (strtok_r(NULL, " \t", &save))
 		fault(in, "more values than series");
+}
+
+/* Parses a line about the whole picture. Returns false if it is none. */
+static bool parse_head(struct input *in, char *line)
+{
+	char *v;
+
+	if ((v = value_of(line, "title: "))) {
+		in->title = v;
+		return true;
+	}
+	in->has_machine |= value_of(line, "machine: ") != NULL;
+	in->has_runs |= value_of(line, "runs: ") != NULL;
+	if (!value_of(line, "machine: ") && !value_of(line, "runs: ") && !value_of(line, "note: "))
+		return false;
+	if (in->nnotes == MOST)
+		fault(in, "too many notes");
+	v = value_of(line, "note: ");
+	in->notes[in->nnotes++] = v ? v : line;
+	return true;
 }
 
 static void parse(struct input *in, char *line)
@@ -160,32 +252,30 @@ static void parse(struct input *in, char *line)
 	struct table *t = in->n ? &in->tables[in->n - 1] : NULL;
 	char *v;
 
-	if (*line == '#' || !*line)
+	if (*line == '#' || !*line || parse_head(in, line))
 		return;
-	if ((v = value_of(line, "title: "))) {
-		in->title = v;
-		return;
-	}
 	if ((v = value_of(line, "plot: "))) {
 		begin(in, v);
 		return;
 	}
 	if (!t)
 		fault(in, "no plot has begun");
-	if ((v = value_of(line, "x: "))) {
-		t->plot.x_name = v;
-	} else if ((v = value_of(line, "y: "))) {
-		t->plot.y_name = v;
-	} else if ((v = value_of(line, "log y: "))) {
-		t->plot.y_name = v;
-		t->plot.log_y = true;
-	} else if ((v = value_of(line, "series: "))) {
+	if ((v = value_of(line, "x: ")))
+		set_axis(in, t, 0, SVG_LINEAR, v);
+	else if ((v = value_of(line, "log2 x: ")))
+		set_axis(in, t, 0, SVG_LOG2, v);
+	else if ((v = value_of(line, "y: ")))
+		set_axis(in, t, 1, SVG_LINEAR, v);
+	else if ((v = value_of(line, "log y: ")))
+		set_axis(in, t, 1, SVG_LOG10, v);
+	else if ((v = value_of(line, "series: ")))
 		add_series(in, t, v);
-	} else if ((v = value_of(line, "names: "))) {
+	else if ((v = value_of(line, "meaning: ")))
+		add_meaning(in, t, v);
+	else if ((v = value_of(line, "names: ")))
 		add_names(in, t, v);
-	} else {
+	else
 		add_row(in, t, line);
-	}
 }
 
 /* Reads the input. Its lines stay in place, because the parsed plots point to them. */
@@ -216,7 +306,8 @@ int main(int argc, char **argv)
 {
 	static struct table tables[MOST];
 	static struct svg_plot plots[MOST];
-	struct input in = { .tables = tables, .title = "" };
+	struct input in = { .tables = tables };
+	struct svg_picture picture;
 	char *svg;
 
 	if (argc != 2) {
@@ -227,6 +318,8 @@ int main(int argc, char **argv)
 	read_all(&in);
 	if (!in.n)
 		fault(&in, "no plot");
+	if (!in.title || !in.has_machine || !in.has_runs)
+		fault(&in, "a picture says what it shows, where, and from how many runs: title:, machine: and runs:");
 	for (size_t t = 0; t < in.n; t++) {
 		for (size_t s = 0; s < tables[t].plot.nseries; s++) {
 			tables[t].series[s].at = tables[t].points[s].at;
@@ -234,10 +327,11 @@ int main(int argc, char **argv)
 		}
 		tables[t].plot.series = tables[t].series;
 		plots[t] = tables[t].plot;
-		if (!plots[t].x_name || !plots[t].y_name)
+		if (!plots[t].x.name || !plots[t].y.name)
 			fault(&in, "a plot has no x: or y:");
 	}
-	if (svg_make(in.title, plots, in.n, &svg)) {
+	picture = (struct svg_picture){ in.title, in.notes, in.nnotes, plots, in.n };
+	if (svg_make(&picture, &svg)) {
 		errno = ENOMEM;
 		failed("memory");
 	}

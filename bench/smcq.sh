@@ -16,7 +16,8 @@ export GOAL_WAIT=${GOAL_WAIT:-block}
 mkdir -p "$OUT" || exit 1
 txt=$OUT/smcq.txt
 
-# measure BYTES : a row of smcq_rank.c, and before it the segments of a third of the message
+# measure BYTES : segments of a third of the message, and a row of smcq_rank.c: bytes, turns, and as median:low:high the times
+# in us of persistent and rebuilt, their ratio, and the times of start and init
 measure()
 {
 	local n=$((($1 / 3 + SEGMENT - 1) / SEGMENT))
@@ -32,26 +33,36 @@ printf '%9s %8s %6s %14s %14s %7s %10s %10s\n' bytes segments turns 'persistent 
 for bytes in $SIZES; do
 	row=$(measure "$bytes") || continue
 	echo "$row" >>"$TMP/rows"
-	echo "$row" | awk '{ printf "%9d %8d %6d %14.1f %14.1f %7.2f %10.1f %10.2f\n", $2, $1, $3, $4, $5, $6, $7, $8 }'
+	echo "$row" | awk '{ printf "%9d %8d %6d %14.1f %14.1f %7.2f %10.1f %10.2f\n", $2, $1, $3, $4, $5, $6, $8, $7 }'
 done
 [ -s "$TMP/rows" ] || exit 1
 
-# plot TITLE NAME-OF-Y SCALE SERIES AWK-COLUMNS : one plot of the rows, over the logarithm of the size
+# plot TITLE AXIS-Y SERIES AWK-COLUMNS [MEANING...] : one plot of the rows, over the size
 plot()
 {
-	printf 'plot: %s\nx: log2 of the bytes\n%s: %s\nseries: %s\n' "$1" "$3" "$2" "$4"
-	awk "{ print log(\$2) / log(2), $5 }" "$TMP/rows"
+	printf 'plot: %s\nlog2 x: message [bytes]\nlog y: %s\nseries: %s\n' "$1" "$2" "$3"
+	[ $# -lt 5 ] || printf 'meaning: %s\n' "${@:5}"
+	awk "function rate(t, v) { split(t, v, \":\"); return \$2 / v[1] / 1e3 \":\" \$2 / v[3] / 1e3 \":\" \$2 / v[2] / 1e3 }
+		{ print \$2, $4 }" "$TMP/rows"
 }
+queues='persistent: on command queues, bound once; time of start and wait'
+cpus="rebuilt: on the ranks' CPUs, bound again for each call; time of init, start, wait and free"
+start='start: MPIX_Sched_start, which posts the queues'
 {
-	echo "title: Trinaryx3 on $RANKS ranks: command queues, and CPUs"
-	echo "# $(machine)"
-	echo "# method: medians; persistent and rebuilt take turns, from when the first rank begins until the last has done"
-	echo "# GOAL_WAIT=$GOAL_WAIT"
-	echo "# segments of at most $SEGMENT bytes; columns: segments bytes turns persistent rebuilt ratio init start (us)"
+	echo "title: Broadcast Trinaryx3 on $RANKS ranks: command queues by an emulated network interface, and CPUs"
+	machine
+	echo "runs: one launch for each size; a point is the median of $(awk '{ print $3 }' "$TMP/rows" | sort -n |
+		sed -n '1p;$p' | uniq | paste -sd- | sed 's/-/ to /') turns (of init 3), a bar the 10th and 90th percentile"
+	echo "note: persistent and rebuilt take turns; a time is that from when the first rank begins until the last is done." \
+		"Segments have at most $(bytes_of "$SEGMENT"); GOAL_WAIT=$GOAL_WAIT."
+	echo "# columns: segments bytes turns persistent rebuilt ratio start init (us)"
 	sed 's/^/# /' "$TMP/rows"
-	plot 'Figure 5: execution time' 'time, us' 'log y' 'points persistent, points rebuilt for each call' '$4, $5'
-	plot 'Figure 6: bandwidth' 'GB/s' 'log y' 'points persistent, points rebuilt for each call' '$2 / $4 / 1e3, $2 / $5 / 1e3'
-	plot 'Figure 7: MPI_Bcast_init and MPI_Start' 'time, us' 'log y' 'points init, points start' '$7, $8'
-	plot 'Figure 8: MPI_Start followed by MPI_Wait' 'time, us' 'log y' 'points start and wait, points start' '$4, $8'
+	plot 'Figure 5: execution time' 'time [us]' 'points persistent, points rebuilt' '$4, $5' "$queues" "$cpus"
+	plot 'Figure 6: bandwidth' 'bytes of the message per second [GB/s]' 'points persistent, points rebuilt' 'rate($4), rate($5)' \
+		"$queues" "$cpus"
+	plot 'Figure 7: init and start' 'time [us]' 'points init, points start' '$8, $7' \
+		'init: MPIX_Sched_init, which binds' "$start"
+	plot 'Figure 8: start, and start with wait' 'time [us]' 'points start and wait, points start' '$4, $7' \
+		'start and wait: until the broadcast is done' "$start"
 } >"$txt"
 "$BUILD/bench/plot" "$txt" >"$OUT/smcq.svg" && echo "$txt $OUT/smcq.svg"

@@ -14,8 +14,7 @@
 #define MOST 1000 /* most turns */
 #define LEAST 3
 
-enum { PERSISTENT, START, REBUILT, RATIO, PARTS };
-
+enum { PERSISTENT, REBUILT, RATIO, START, PARTS };
 
 struct side {
 	MPIX_Sched_ctx ctx;
@@ -198,9 +197,14 @@ int main(int argc, char **argv)
 		span(&queues, (struct told){ .longest = bench_now() }, &now); /* all ranks get the same value of `now` */
 	} while (++n < LEAST || (n < MOST && now < end));
 	if (rank == 0)
-		printf("%zu %u %.2f %.2f %.2f %.2f %.2f\n", bytes, n, bench_stats(us[PERSISTENT], n).median,
-		       bench_stats(us[REBUILT], n).median, bench_stats(us[RATIO], n).median, bench_stats(init, LEAST).median,
-		       bench_stats(us[START], n).median);
+		printf("%zu %u", bytes, n);
+	for (int i = 0; i <= PARTS && rank == 0; i++) {
+		const struct bench_stats st = i < PARTS ? bench_stats(us[i], n) : bench_stats(init, LEAST);
+
+		printf(" %.2f:%.2f:%.2f", st.median, st.low, st.high);
+	}
+	if (rank == 0)
+		printf("\n");
 	must(&queues, MPIX_Sched_free(&queues.req), "MPIX_Sched_free");
 	close_side(&cpus);
 	close_side(&queues);

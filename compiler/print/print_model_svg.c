@@ -53,7 +53,7 @@ static void add_curve(struct drawing *d, unsigned plot, struct svg_series style,
 	style.at = d->next;
 	for (uint32_t n = d->first; n <= d->last; n += step)
 		if (model_height(d->m, n) >= s)
-			*d->next++ = (struct svg_point){ n, f(d->m, n, s) };
+			*d->next++ = (struct svg_point){ .x = n, .y = f(d->m, n, s) };
 	style.n = (size_t)(d->next - style.at);
 	d->series[plot][d->plots[plot].nseries++] = style;
 }
@@ -76,24 +76,32 @@ static int draw_model(struct drawing *d, char **out)
 	const unsigned s = model_best(m, least);
 	/* Times far above the time of the blocking collective on all cores are not shown. */
 	const double high = 2.5 * (model_blocking(m, m->cores) + model_compute(m, m->cores));
-	char ranks[40], mark[64], title[96];
+	static const char *const notes[] = {
+		"modelled, not measured: goalc computes the times. Unit: 1 copy of the message of a leaf.",
+		"S: the S levels of the tree next to the leaves run on the cores of the ranks, all others on the cores that are left.",
+		"blocking: all levels run on the cores of the ranks, which compute before or after that.",
+	};
+	char ranks[64], mark[64], title[128], tree[32] = "binomial";
 
-	snprintf(title, sizeof title, "split-tree on %" PRIu32 " cores, %" PRIu32 "-nomial tree, %s size", m->cores, m->k,
+	if (m->k > 2)
+		snprintf(tree, sizeof tree, "%" PRIu32 "-nomial", m->k);
+	snprintf(title, sizeof title, "Cost model of split-tree on %" PRIu32 " cores: %s tree, %s size", m->cores, tree,
 		 m->growing ? "growing" : "constant");
-	snprintf(ranks, sizeof ranks, "ranks, of %" PRIu32 " cores", m->cores);
+	snprintf(ranks, sizeof ranks, "ranks, which compute on as many of the %" PRIu32 " cores", m->cores);
 	snprintf(mark, sizeof mark, "least: %" PRIu32 " ranks, S = %u", least, s);
 	for (unsigned k = 0; k < 2; k++)
-		d->plots[k] = (struct svg_plot){ .x_name = ranks, .y_name = "time, in copies", .x = { d->first, d->last },
-						 .y = { 0, high }, .series = d->series[k] };
-	d->plots[0].title = m->growing ? "communication, growing size" : "communication, constant size";
-	d->plots[1].title = "overlapped with computation";
-	d->plots[1].mark = (struct svg_point){ least, model_overlapped(m, least, s) };
+		d->plots[k] = (struct svg_plot){ .x = { .name = ranks, .limits = { d->first, d->last } },
+						 .y = { .name = "time, in copies", .limits = { 0, high } },
+						 .series = d->series[k] };
+	d->plots[0].title = "communication alone";
+	d->plots[1].title = "communication and computation together";
+	d->plots[1].mark = (struct svg_point){ .x = least, .y = model_overlapped(m, least, s) };
 	d->plots[1].mark_text = mark;
 	add_curve(d, 0, (struct svg_series){ .name = "computation", .kind = SVG_DOTS, .colour = SVG_GREY },
 		  compute_time, 0);
 	add_splits(d, 0, model_nonblocking, "blocking", blocking_time);
 	add_splits(d, 1, model_overlapped, "computation, then blocking", in_sequence);
-	return svg_make(title, d->plots, 2, out);
+	return svg_make(&(struct svg_picture){ title, notes, sizeof notes / sizeof *notes, d->plots, 2 }, out);
 }
 
 int print_model_svg(const struct model *m, uint32_t first, uint32_t last, char **out)

@@ -143,10 +143,16 @@ model --cores 64 --svg 64.svg >table
 check model.svg_table grep -q '^best S' table
 check model.svg_curves [ "$(grep -c '<polyline' 64.svg)" = 17 ]
 command -v xmllint >/dev/null && check model.svg_is_xml xmllint --noout 64.svg
-# What the curve of S = 1 to the right has for 57 ranks, 7.74: as high above the axis, on a scale to 30.
-model --cores 64 --json | tr '{}' '\n\n' | awk '/"t_overlapped"/ && /"S": 1,/ { sub(/.*: /, ""); printf "%.1f\n", 400 - $0 * 340 / 30 }' >heights
+# The curve of S = 1 to the right has the values of the table, as heights above the axis at `zero`, on a scale to 30.
+zero=$(sed -n "s/.*y='\([0-9.]*\)' text-anchor='end'>0<.*/\1/p" 64.svg | tail -n 1)
+model --cores 64 --json | tr '{}' '\n\n' | awk '/"t_overlapped"/ && /"S": 1,/ { sub(/.*: /, ""); printf "%.1f\n", zero - 4 - $0 * 300 / 30 }' zero="$zero" >heights
 grep -o "stroke='#e69f00'.*points='[^']*" 64.svg | sed -n "2s/.*points='//p" | tr ' ' '\n' | sed -n 's/.*,//p' >drawn
 check model.svg_values cmp -s heights drawn
+check model.svg_says grep -q '>modelled, not measured' 64.svg
+# Each legend has a colour once, also that of 13 values of S.
+model --cores 4096 --ranks 4000-4095 --svg 4096.svg >table
+check model.svg_colours [ "$(awk '/class=.legend/ { k++; n = 0; split("", seen) } /<\/g>/ { k0 = k }
+	k > k0 && match($0, /stroke=.[^ ]*/) { if (seen[substr($0, RSTART, RLENGTH)]++) twice++; n++ } END { print k, n, twice + 0 }' 4096.svg)" = '2 14 0' ]
 model --cores 4 --ranks 2 --svg one.svg >table
 check model.svg_one_size [ $? -eq 0 -a -s one.svg ]
 if model --cores 64 --svg none/64.svg >table 2>err; then fail model.svg_nowhere; else

@@ -5,6 +5,8 @@
 #include "util/svg.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,53 +20,70 @@ static unsigned times(const char *s, const char *part)
 {
 	unsigned n = 0;
 
-	for (s = strstr(s, part); s; s = strstr(s + 1, part))
+	while ((s = strstr(s, part))) {
 		n++;
+		s++;
+	}
 	return n;
+}
+
+/* Draws plots without a word about them. */
+static void draw(const char *title, const struct svg_plot *plots, size_t n, char **out)
+{
+	const struct svg_picture p = { .title = title, .plots = plots, .nplots = n };
+
+	CU_ASSERT_EQUAL_FATAL(svg_make(&p, out), 0);
 }
 
 static void test_lines(void)
 {
-	static const struct svg_point ours[] = { { 0, 1 }, { 5, 10 }, { 6, INFINITY }, { 7, 0 }, { 10, 100 } };
-	static const struct svg_point others[] = { { 0, 2 }, { 10, 30 } };
-	static const struct svg_series series[] = { { "ours <1>", SVG_POINTS, 0, ours, 5 },
-						    { "others", SVG_DASHES, 1, others, 2 } };
+	static const struct svg_point ours[] = { { .x = 0, .y = 1 }, { .x = 5, .y = 10 }, { .x = 6, .y = INFINITY },
+						 { .x = 7, .y = 0 }, { .x = 10, .y = 100 } };
+	static const struct svg_point others[] = { { .x = 0, .y = 2 }, { .x = 10, .y = 30 } };
+	static const struct svg_series series[] = { { "ours <1>", NULL, SVG_POINTS, 0, ours, 5 },
+						    { "others", "they", SVG_DASHES, 1, others, 2 } };
 	static const struct svg_plot plots[] = {
-		{ .title = "log", .x_name = "x", .y_name = "us", .log_y = true, .series = series, .nseries = 2 },
-		{ .title = "linear", .x_name = "x", .y_name = "us", .x = { 0, 20 }, .y = { 0, 200 }, .series = series,
-		  .nseries = 1, .mark = { 20, 200 }, .mark_text = "corner" },
+		{ .title = "log", .x = { "x", .limits = { 0, 10 } }, .y = { "us", .scale = SVG_LOG10 }, .series = series, .nseries = 2 },
+		{ .title = "linear", .x = { "x", .limits = { 0, 20 } }, .y = { "us", .limits = { 0, 200 } }, .series = series,
+		  .nseries = 1, .mark = { .x = 20, .y = 200 }, .mark_text = "corner" },
 	};
 	char *s;
 
-	CU_ASSERT_EQUAL_FATAL(svg_make("a & b", plots, 2, &s), 0);
-	CU_ASSERT(has(s, "<title>a &amp; b</title>"));
-	/* The left panel is 60 to 490 and 400 to 60, from 1 to 100; what has no logarithm is not there. */
-	CU_ASSERT(has(s, " points='60.0,400.0 275.0,230.0 490.0,60.0 '"));
-	/* The right one is 560 to 990. */
-	CU_ASSERT(has(s, " points='560.0,398.3 667.5,383.0 710.5,400.0 775.0,230.0 '"));
-	CU_ASSERT(has(s, "<circle cx='990.0' cy='60.0' r='5'"));
+	draw("a & b", plots, 2, &s);
+	CU_ASSERT(has(s, "<title>a &amp; b</title>") && has(s, "font-weight='bold'>a &amp; b</text>"));
+	/* The left panel is 92 to 522 and 384 to 84, from 1 to 100; what has no logarithm is not there. */
+	CU_ASSERT(has(s, " points='92.0,384.0 307.0,234.0 522.0,84.0 '"));
+	/* The right one is 648 to 1078. */
+	CU_ASSERT(has(s, " points='648.0,382.5 755.5,369.0 798.5,384.0 863.0,234.0 '"));
+	CU_ASSERT(has(s, "<circle cx='1078.0' cy='84.0' r='5'"));
 	CU_ASSERT(has(s, ">corner</text>"));
 	CU_ASSERT_EQUAL(times(s, "<polyline "), 3);
-	CU_ASSERT_EQUAL(times(s, "r='3'"), 3 + 4);
-	CU_ASSERT_EQUAL(times(s, ">ours &lt;1&gt;</text>"), 1); /* once in the legend, though in two plots */
-	CU_ASSERT(has(s, ">50</text>") && has(s, ">150</text>") && !has(s, "inf") && !has(s, "nan"));
+	CU_ASSERT_EQUAL(times(s, "class='dot'"), 3 + 4 + 2);
+	CU_ASSERT_EQUAL(times(s, "<g class='legend'>"), 2);
+	CU_ASSERT_EQUAL(times(s, ">ours &lt;1&gt;</text>"), 2); /* in both legends */
+	CU_ASSERT_EQUAL(times(s, ">others: they</text>"), 1);
+	CU_ASSERT(has(s, ">50</text>") && has(s, ">150</text>") && !has(s, "inf") && !has(s, "nan") && !has(s, ">-0<"));
 	free(s);
 }
 
 static void test_bars(void)
 {
 	static const char *const names[] = { "bind", "numa" };
-	static const struct svg_point first[] = { { 0, 10 }, { 1, 20 } }, second[] = { { 0, 5 }, { 1, NAN } };
-	static const struct svg_series series[] = { { "first", SVG_BARS, 0, first, 2 }, { "second", SVG_BARS, 1, second, 2 } };
-	static const struct svg_plot plot = { .title = "bars", .x_name = "", .y_name = "us", .y = { 0, 34 }, .names = names,
+	static const struct svg_point first[] = { { .x = 0, .y = 10 }, { 1, 20, 17, 34 } };
+	static const struct svg_point second[] = { { .x = 0, .y = 5 }, { .x = 1, .y = NAN } };
+	static const struct svg_series series[] = { { "first", NULL, SVG_BARS, 0, first, 2 },
+						    { "second", NULL, SVG_BARS, 1, second, 2 } };
+	static const struct svg_plot plot = { .title = "bars", .x = { "" }, .y = { "us", .limits = { 0, 40 } }, .names = names,
 					      .nnames = 2, .series = series, .nseries = 2 };
 	char *s;
 
-	CU_ASSERT_EQUAL_FATAL(svg_make("bars", &plot, 1, &s), 0);
+	draw("bars", &plot, 1, &s);
 	/* 215 for each place, 86 for a bar. */
-	CU_ASSERT(has(s, "<rect x='81.5' y='300.0' width='86.0' height='100.0' fill='#0072b2'/>"));
-	CU_ASSERT(has(s, "<rect x='296.5' y='200.0' width='86.0' height='200.0' fill='#0072b2'/>"));
-	CU_ASSERT(has(s, "<rect x='167.5' y='350.0' width='86.0' height='50.0' fill='#e69f00'/>"));
+	CU_ASSERT(has(s, "<rect x='113.5' y='309.0' width='86.0' height='75.0' fill='#0072b2'/>"));
+	CU_ASSERT(has(s, "<rect x='328.5' y='234.0' width='86.0' height='150.0' fill='#0072b2'/>"));
+	CU_ASSERT(has(s, "<rect x='199.5' y='346.5' width='86.0' height='37.5' fill='#e69f00'/>"));
+	CU_ASSERT(has(s, "<path class='spread' d='M368.5 256.5h6m-3 0V129.0m-3 0h6' stroke='black'/>"));
+	CU_ASSERT_EQUAL(times(s, "class='spread'"), 1);
 	CU_ASSERT_EQUAL(times(s, "width='86.0'"), 3);
 	CU_ASSERT(has(s, ">bind</text>") && has(s, ">numa</text>"));
 	free(s);
@@ -73,22 +92,126 @@ static void test_bars(void)
 /* No points, and a single one, are a picture too. */
 static void test_few(void)
 {
-	static const struct svg_point one[] = { { 3, 7 } };
+	static const struct svg_point one[] = { { .x = 3, .y = 7 } };
 
 	for (size_t n = 0; n <= 1; n++)
-		for (int log_y = 0; log_y <= 1; log_y++) {
-			const struct svg_series series = { "s", SVG_LINE, 0, one, n };
-			const struct svg_plot plot = { .title = "", .x_name = "", .y_name = "", .log_y = log_y,
+		for (int scale = SVG_LINEAR; scale <= SVG_LOG2; scale++) {
+			const struct svg_series series = { "s", NULL, SVG_LINE, 0, one, n };
+			const struct svg_plot plot = { .title = "", .x = { "", .scale = scale }, .y = { "", .scale = scale },
 						       .series = &series, .nseries = 1 };
 			char *s;
 
-			CU_ASSERT_EQUAL_FATAL(svg_make("", &plot, 1, &s), 0);
+			draw("", &plot, 1, &s);
 			CU_ASSERT(!has(s, "nan") && !has(s, "inf") && has(s, "</svg>\n"));
 			free(s);
 		}
 }
 
+/* Ticks have units that people read. */
+static void test_units(void)
+{
+	static const struct svg_point at[] = { { .x = 8192, .y = 3e-6 }, { .x = 1 << 27, .y = 2 } };
+	static const struct svg_point rates[] = { { .x = 0, .y = 4e6 }, { .x = 0.004, .y = 5e9 } };
+	static const struct svg_series series[] = { { "s", NULL, SVG_POINTS, 0, at, 2 }, { "r", NULL, SVG_POINTS, 0, rates, 2 } };
+	static const struct svg_plot plots[] = {
+		{ .title = "", .x = { "", SVG_BYTES, SVG_LOG2 }, .y = { "", SVG_SECONDS, SVG_LOG10 }, .series = series, .nseries = 1 },
+		{ .title = "", .x = { "", SVG_SECONDS }, .y = { "", SVG_RATE, SVG_LOG10 }, .series = series + 1, .nseries = 1 },
+	};
+	static const char *const labels[] = { "16 KiB", "1 MiB", "64 MiB", "10 µs", "1 ms", "100 ms", "1 s",
+					      "2 ms", "4 ms", "10 MB/s", "1 GB/s" };
+	char *s, want[32];
+
+	draw("", plots, 2, &s);
+	for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+		snprintf(want, sizeof want, ">%s</text>", labels[i]);
+		CU_ASSERT(has(s, want));
+	}
+	CU_ASSERT(!has(s, "e+") && !has(s, "e-0"));
+	free(s);
+}
+
+struct box {
+	double left, right, top, bottom;
+};
+
+/* Stores the boxes of the texts that are not rotated. Letters are taken as 0.55 of their size wide, as usual fonts have
+ * them. Returns how many there are. */
+static size_t boxes(const char *svg, struct box *out, size_t most)
+{
+	size_t n = 0;
+
+	for (const char *p = svg; n < most && (p = strstr(p, "<text x='"));) {
+		const char *body = strchr(p, '>') + 1, *size_at = strstr(p, "font-size='"), *anchor = strstr(p, "text-anchor='");
+		const double x = strtod(p + 9, NULL), y = strtod(strstr(p, "y='") + 3, NULL);
+		const double size = size_at && size_at < body ? strtod(size_at + 11, NULL) : 12;
+		const double w = (double)strcspn(body, "<") * size * 0.55;
+		const char side = anchor && anchor < body ? anchor[13] : 's';
+		const double left = x - (side == 'm' ? w / 2 : side == 'e' ? w : 0);
+
+		out[n++] = (struct box){ left, left + w, y - size * 0.75, y + size * 0.2 };
+		p = body;
+	}
+	return n;
+}
+
+/* Four plots with long texts and as many series as there are colours: no text lies on another or leaves the picture, and no
+ * legend has a colour twice. */
+static void test_crowded(void)
+{
+	static const char *const notes[] = { "machine: a name that is long enough for two lines, with caches of any size, and its load "
+					     "when it began, which was high, so that nobody believes the figures, as is right",
+					     "runs: 5" };
+	static const struct svg_point at[] = { { 8192, 1e-6, 1e-7, 1e-5 }, { 1 << 30, 100, 10, 1000 } };
+	static const char *names[40];
+	static char text[40][8];
+	static struct box box[400];
+	struct svg_series series[SVG_COLOURS];
+	struct svg_plot plots[4];
+	const struct svg_picture p = { "A title that needs more than a single line, because it says what is shown here, and "
+				       "how it was measured", notes, 2, plots, 4 };
+	char *s, *legend, *width;
+	size_t n;
+
+	for (int i = 0; i < 40; i++) {
+		snprintf(text[i], sizeof text[i], "name%d", i);
+		names[i] = text[i];
+	}
+	for (int i = 0; i < SVG_COLOURS; i++)
+		series[i] = (struct svg_series){ names[i], i % 3 ? NULL : "a meaning that is longer than a row of the legend has room for",
+						 i % 2 ? SVG_POINTS : SVG_LINE, i, at, 2 };
+	for (int i = 0; i < 4; i++)
+		plots[i] = (struct svg_plot){ .title = "plot", .x = { "message", SVG_BYTES, i == 3 ? SVG_LINEAR : SVG_LOG2 },
+					      .y = { "time", SVG_SECONDS, SVG_LOG10 }, .names = i == 3 ? names : NULL,
+					      .nnames = 40, .series = series, .nseries = SVG_COLOURS };
+	CU_ASSERT_EQUAL_FATAL(svg_make(&p, &s), 0);
+	n = boxes(s, box, 400);
+	CU_ASSERT(n > 4 * SVG_COLOURS && n < 400);
+	width = strstr(s, "width='") + 7;
+	for (size_t i = 0; i < n; i++) {
+		unsigned over = 0;
+
+		for (size_t k = 0; k < i; k++)
+			over += box[i].left < box[k].right && box[k].left < box[i].right && box[i].top < box[k].bottom &&
+				box[k].top < box[i].bottom;
+		CU_ASSERT_EQUAL(over, 0);
+		CU_ASSERT(box[i].left >= 0 && box[i].right <= strtod(width, NULL));
+	}
+	legend = strstr(s, "<g class='legend'>");
+	*strstr(legend, "</g>") = '\0';
+	for (int i = 0; i < SVG_COLOURS; i++) {
+		char *stroke = strstr(legend, "stroke='#");
+
+		CU_ASSERT_FATAL(stroke != NULL);
+		stroke[16] = '\0'; /* the colour ends here, and the search for it begins behind it */
+		CU_ASSERT(!has(stroke + 17, stroke));
+		legend = stroke + 17;
+	}
+	free(s);
+}
+
 const struct unit_suite suite_svg = { "svg", (const struct unit_test[]){ { "lines", test_lines },
 									 { "bars", test_bars },
 									 { "few", test_few },
+									 { "units", test_units },
+									 { "crowded", test_crowded },
 									 { NULL, NULL } } };
