@@ -77,7 +77,7 @@ iscan()
 
 	[ $cores -ge 4 ] || k=1
 	head_of "Chain scan of $(bytes_of "$bytes"), with three placements of communication threads" "$medians" \
-		"goalrun --overlap; ranks are processes; with numa and odd-even $k core$([ $k = 1 ] || echo s) communicate$([ $k != 1 ] || echo s), for all ranks. On 8 cores and more" \
+		"goalrun --overlap; ranks are processes; with numa and odd-even, $k of the cores for all ranks. On 8 cores and more" \
 		"odd-even is to be at least 1.5 times as fast as numa where sender and receiver both copy."
 	for memory in staged heap; do
 		say "plot: $([ $memory = staged ] && echo 'staged: sender and receiver copy' || echo 'direct: one copy')"

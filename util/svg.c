@@ -514,6 +514,7 @@ static double add_legend(struct text *t, const struct svg_plot *p, double left, 
 		text_add(&entry, s->meaning ? "%s: %s" : "%s", s->name, s->meaning);
 		if (entry.err) {
 			t->err = entry.err;
+			free(entry.at);
 			break;
 		}
 		w = width_of(entry.at, entry.n, FONT);

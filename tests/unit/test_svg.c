@@ -43,8 +43,8 @@ static void test_lines(void)
 	static const struct svg_series series[] = { { "ours <1>", NULL, SVG_POINTS, 0, ours, 5 },
 						    { "others", "they", SVG_DASHES, 1, others, 2 } };
 	static const struct svg_plot plots[] = {
-		{ .title = "log", .x = { "x", .limits = { 0, 10 } }, .y = { "us", .scale = SVG_LOG10 }, .series = series, .nseries = 2 },
-		{ .title = "linear", .x = { "x", .limits = { 0, 20 } }, .y = { "us", .limits = { 0, 200 } }, .series = series,
+		{ .title = "log", .x = { .name = "x", .limits = { 0, 10 } }, .y = { .name = "us", .scale = SVG_LOG10 }, .series = series, .nseries = 2 },
+		{ .title = "linear", .x = { .name = "x", .limits = { 0, 20 } }, .y = { .name = "us", .limits = { 0, 200 } }, .series = series,
 		  .nseries = 1, .mark = { .x = 20, .y = 200 }, .mark_text = "corner" },
 	};
 	char *s;
@@ -73,7 +73,7 @@ static void test_bars(void)
 	static const struct svg_point second[] = { { .x = 0, .y = 5 }, { .x = 1, .y = NAN } };
 	static const struct svg_series series[] = { { "first", NULL, SVG_BARS, 0, first, 2 },
 						    { "second", NULL, SVG_BARS, 1, second, 2 } };
-	static const struct svg_plot plot = { .title = "bars", .x = { "" }, .y = { "us", .limits = { 0, 40 } }, .names = names,
+	static const struct svg_plot plot = { .title = "bars", .x = { .name = "" }, .y = { .name = "us", .limits = { 0, 40 } }, .names = names,
 					      .nnames = 2, .series = series, .nseries = 2 };
 	char *s;
 
@@ -97,7 +97,7 @@ static void test_few(void)
 	for (size_t n = 0; n <= 1; n++)
 		for (int scale = SVG_LINEAR; scale <= SVG_LOG2; scale++) {
 			const struct svg_series series = { "s", NULL, SVG_LINE, 0, one, n };
-			const struct svg_plot plot = { .title = "", .x = { "", .scale = scale }, .y = { "", .scale = scale },
+			const struct svg_plot plot = { .title = "", .x = { .name = "", .scale = scale }, .y = { .name = "", .scale = scale },
 						       .series = &series, .nseries = 1 };
 			char *s;
 
@@ -114,8 +114,10 @@ static void test_units(void)
 	static const struct svg_point rates[] = { { .x = 0, .y = 4e6 }, { .x = 0.004, .y = 5e9 } };
 	static const struct svg_series series[] = { { "s", NULL, SVG_POINTS, 0, at, 2 }, { "r", NULL, SVG_POINTS, 0, rates, 2 } };
 	static const struct svg_plot plots[] = {
-		{ .title = "", .x = { "", SVG_BYTES, SVG_LOG2 }, .y = { "", SVG_SECONDS, SVG_LOG10 }, .series = series, .nseries = 1 },
-		{ .title = "", .x = { "", SVG_SECONDS }, .y = { "", SVG_RATE, SVG_LOG10 }, .series = series + 1, .nseries = 1 },
+		{ .title = "", .x = { .name = "", .unit = SVG_BYTES, .scale = SVG_LOG2 },
+		  .y = { .name = "", .unit = SVG_SECONDS, .scale = SVG_LOG10 }, .series = series, .nseries = 1 },
+		{ .title = "", .x = { .name = "", .unit = SVG_SECONDS },
+		  .y = { .name = "", .unit = SVG_RATE, .scale = SVG_LOG10 }, .series = series + 1, .nseries = 1 },
 	};
 	static const char *const labels[] = { "16 KiB", "1 MiB", "64 MiB", "10 µs", "1 ms", "100 ms", "1 s",
 					      "2 ms", "4 ms", "10 MB/s", "1 GB/s" };
@@ -180,8 +182,9 @@ static void test_crowded(void)
 		series[i] = (struct svg_series){ names[i], i % 3 ? NULL : "a meaning that is longer than a row of the legend has room for",
 						 i % 2 ? SVG_POINTS : SVG_LINE, i, at, 2 };
 	for (int i = 0; i < 4; i++)
-		plots[i] = (struct svg_plot){ .title = "plot", .x = { "message", SVG_BYTES, i == 3 ? SVG_LINEAR : SVG_LOG2 },
-					      .y = { "time", SVG_SECONDS, SVG_LOG10 }, .names = i == 3 ? names : NULL,
+		plots[i] = (struct svg_plot){ .title = "plot", .x = { .name = "message", .unit = SVG_BYTES,
+						     .scale = i == 3 ? SVG_LINEAR : SVG_LOG2 },
+					      .y = { .name = "time", .unit = SVG_SECONDS, .scale = SVG_LOG10 }, .names = i == 3 ? names : NULL,
 					      .nnames = 40, .series = series, .nseries = SVG_COLOURS };
 	CU_ASSERT_EQUAL_FATAL(svg_make(&p, &s), 0);
 	n = boxes(s, box, 400);
