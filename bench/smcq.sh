@@ -54,7 +54,7 @@ start='start: MPIX_Sched_start, which posts the queues'
 	echo "runs: one launch for each size; a point is the median of $(awk '{ print $3 }' "$TMP/rows" | sort -n |
 		sed -n '1p;$p' | uniq | paste -sd- | sed 's/-/ to /') turns (of init 3), a bar the 10th and 90th percentile"
 	echo "note: persistent and rebuilt take turns; a time is that from when the first rank begins until the last is done." \
-		"Segments have at most $(bytes_of "$SEGMENT"); GOAL_WAIT=$GOAL_WAIT."
+		"Segments have at most $(bytes_of "$SEGMENT"); GOAL_WAIT=$GOAL_WAIT. Figures as numbered by Morie et al. (2017)."
 	echo "# columns: segments bytes turns persistent rebuilt ratio start init (us)"
 	sed 's/^/# /' "$TMP/rows"
 	plot 'Figure 5: execution time' 'time [us]' 'points persistent, points rebuilt' '$4, $5' "$queues" "$cpus"

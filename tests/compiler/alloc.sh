@@ -50,6 +50,7 @@ sweep reorder "$g" schedules/reduce_binomial.goal -n 3 -D root=0 -D count=5 -T '
 sweep lower "$g" schedules/reduce_binomial.goal -n 4 -D root=0 -D count=9 -T 'segment:size=4;lower-smcq:assist=1,sps=2,length=7' \
 	-o "$TMP/l.bin"
 sweep queues "$g" --emit=json "$TMP/l.bin"
+sweep dot "$g" --emit=dot "$TMP/l.bin"
 sweep promela "$g" --emit=promela "$TMP/l.bin"
 sweep queue_stats "$g" --stats "$TMP/l.bin"
 sweep verify_queues "$g" --verify "$TMP/l.bin"
