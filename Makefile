@@ -106,6 +106,39 @@ $(BUILD)/lib/$(LIBNAME).a: $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,AR)rm -f $@ && ld -r -o $@.o $^ && objcopy --localize-hidden $@.o && ar rcs $@ $@.o && rm $@.o
 
+# ---- MPI ----
+
+# The MPI libraries that are installed; Debian's packages go together. Each has a build of mpi/ of its own.
+MPICC := $(foreach m,mpich openmpi,$(if $(wildcard $(addsuffix /mpicc.$m,$(subst :, ,$(PATH)))),$m))
+MPI_PC_mpich    := mpich
+MPI_PC_openmpi  := ompi-c
+MPI_LIB_mpich   := $(BUILD)/lib/libgoalmpi-mpich.so
+MPI_LIB_openmpi := $(BUILD)/lib/goalmpi/mca_coll_goal.so $(BUILD)/lib/libgoalmpi-openmpi.so
+MPI_LIBS        := $(foreach m,$(MPICC),$(MPI_LIB_$m))
+# Objects of one front: what all share, and its folder. mpi/openmpi/names.c is a library of its own.
+mpi_obj = $(patsubst %,$(BUILD)/mpi-$(1)/%.o,$(filter-out mpi/openmpi/names,$(call sources,mpi mpi/$(1))))
+
+.PHONY: mpi
+mpi: all $(MPI_LIBS)
+
+define mpi_front
+$(BUILD)/mpi-$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(call say,CC)$$(CC) $$(CPPFLAGS) $$(patsubst -I%,-isystem %,$$(shell pkg-config --cflags-only-I $$(MPI_PC_$(1)))) \
+		-DGM_$(1) $$(ALL_CFLAGS) -MMD -MP -c -o $$@ $$<
+endef
+$(foreach m,$(MPICC),$(eval $(call mpi_front,$m)))
+
+# The program has an MPI library already, so none is linked. Both find libgoalsched where it is installed with them.
+$(BUILD)/lib/libgoalmpi-mpich.so: $(call mpi_obj,mpich) $(LIBRARY)
+	$(call say,LD)$(LINK) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lgoalsched \
+		-Wl,-rpath,'$$ORIGIN'
+$(BUILD)/lib/goalmpi/mca_coll_goal.so: $(call mpi_obj,openmpi) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(call say,LD)$(LINK) -shared -Wl,-z,nodelete -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lgoalsched -Wl,-rpath,'$$ORIGIN/..'
+$(BUILD)/lib/libgoalmpi-openmpi.so: $(BUILD)/mpi-openmpi/mpi/openmpi/names.o
+	$(call say,LD)$(LINK) -shared -Wl,-soname,$(@F) -o $@ $^
+
 # ---- how things are made ----
 
 $(BUILD)/%.o: %.c
@@ -536,9 +569,7 @@ BENCH_OTHERS := \
 	$(BUILD)/bench/overlap_mpi \
 	$(BUILD)/bench/plot
 BENCHES := $(filter-out $(BENCH_RANKS) $(BENCH_OTHERS),$(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c)))
-# Of each MPI library that is installed; Debian's packages go together.
-MPICC   := $(foreach m,mpich openmpi,$(if $(wildcard $(addsuffix /mpicc.$m,$(subst :, ,$(PATH)))),$m))
-PEERS   := $(patsubst %,$(BUILD)/bench/overlap-%,$(MPICC))
+PEERS := $(patsubst %,$(BUILD)/bench/overlap-%,$(MPICC))
 
 # Inner parts are measured as well, so they take the objects.
 $(BENCHES) $(BENCH_RANKS): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(BUILD)/tests/rt/team.o $(LIB_O)

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Persistent collectives of MPI, served by schedules. The files of this folder do what is the same for all MPI libraries.
+ * They are compiled once for each library, with its mpi.h, and call it by PMPI_ names. The folders in it are the fronts:
+ * mpich/ is a library of wrappers around MPI_ functions, openmpi/ is a component of Open MPI. A front passes a call of
+ * MPI_*_init to gm_init. If that makes no request, the front makes the same call of the MPI library itself. */
+#ifndef MPI_GOALMPI_H
+#define MPI_GOALMPI_H
+
+#include <mpi.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum gm_coll {
+#define X(NAME, name, send, recv, flags) GM_##NAME,
+#include "mpi/collectives.def"
+#undef X
+	GM_COLLS
+};
+
+/* Counts or displacements, as the caller has them: `at` is an array of int, or of MPI_Count or MPI_Aint if `wide`. */
+struct gm_ints {
+	const void *at;
+	bool wide;
+};
+
+/* What a rank sends or receives. Which fields count depends on the collective, see collectives.def. */
+struct gm_side {
+	void *buf; /* MPI_IN_PLACE is allowed as in MPI */
+	MPI_Count count; /* ONE, EACH */
+	MPI_Datatype type;
+	struct gm_ints counts, displs; /* VECTOR. With SEPARATE, displacements are in bytes. MPI_Reduce_scatter has no displs */
+	const MPI_Datatype *types; /* SEPARATE */
+};
+
+/* A call of MPI_*_init. MPI_Bcast has its buffer in `send`. Reductions have their type in `send`, MPI_Reduce_scatter has its
+ * counts in `recv`. The arrays need to live only as long as the call. */
+struct gm_call {
+	enum gm_coll coll;
+	struct gm_side send, recv;
+	int root;
+	MPI_Op op;
+	MPI_Comm comm;
+	MPI_Info info;
+};
+
+struct gm_request;
+
+/* Makes a request, collectively over the communicator. Returns MPI_SUCCESS with *out, or with *out == NULL if the call is not
+ * for us, on all ranks alike. Else returns an error class of MPI: the call is for us, but cannot be served, because the
+ * schedule that the user has asked for is wrong. */
+int gm_init(const struct gm_call *call, struct gm_request **out);
+/* Starts a request that is not active. Local. Returns an error class of MPI, as all functions below that return int. */
+int gm_start(struct gm_request *r);
+/* *flag: true if the request is not active, or complete; then it is no longer active. Any thread may call this, but only one
+ * at a time for one request. Makes progress on all active requests of the process. */
+int gm_test(struct gm_request *r, bool *flag);
+/* Waits until the request is complete. Calls gm_native_progress now and then. */
+int gm_wait(struct gm_request *r);
+/* Like gm_test, but the request stays active. */
+int gm_peek(struct gm_request *r, bool *flag);
+bool gm_active(const struct gm_request *r);
+/* The communicator of the request, for error handlers. It may be freed already: then MPI_COMM_SELF. */
+MPI_Comm gm_comm(const struct gm_request *r);
+/* Frees a request. If it is active, it is freed once it is complete. */
+void gm_free(struct gm_request *r);
+
+/* What a front provides. Makes the MPI library progress once. Called in threads that wait in gm_wait. */
+void gm_native_progress(void);
+/* Keeps an operation from being freed while a request uses it, and lets it go. */
+void gm_op_retain(MPI_Op op);
+void gm_op_release(MPI_Op op);
+
+/* Called once, after MPI has been initialised. Does little: all else is made by the first gm_init. */
+void gm_begin(void);
+/* Called before MPI is finalized. Frees what is left, and prints the statistics if GOAL_MPI_STATS is set. */
+void gm_end(void);
+
+#endif
