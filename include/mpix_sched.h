@@ -256,6 +256,10 @@ MPIX_SCHED_API int MPIX_Sched_testsome(size_t n, const MPIX_Sched_request *reqs,
  * `error` may be NULL. Otherwise *error receives the error with which the last start ended, also after the request has been
  * completed. */
 MPIX_SCHED_API int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *flag, int *error);
+/* Makes progress on all active requests of the context, and sets *active to their number before; `active` may be NULL. Any
+ * thread may call it, also while others use the requests: it is for a thread that helps others, which neither test nor wait
+ * for a while. It may call operations of users. */
+MPIX_SCHED_API int MPIX_Sched_progress(MPIX_Sched_ctx ctx, int *active);
 /* Writes a line for each pending op of the context's active requests to a file descriptor; the line says what the op waits
  * for. The library also does this on SIGUSR1, and after GOAL_DUMP_AFTER seconds of waiting; see MPIX_Sched_dump(3). */
 MPIX_SCHED_API int MPIX_Sched_dump(MPIX_Sched_ctx ctx, int fd);

@@ -112,14 +112,11 @@ static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w)
 	return true;
 }
 
-/* Makes progress on the other active requests of the context. */
-static void drive_others(const struct mpix_sched_request *mine, struct rt_wait *w)
+/* Makes progress on the active requests of a context, except `mine`, which may be NULL. */
+static void drive_context(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *mine, struct rt_wait *w)
 {
-	struct mpix_sched_ctx *ctx = mine->ctx;
 	bool partly = false;
 
-	if (atomic_load_explicit(&ctx->nactive, memory_order_relaxed) < 2)
-		return;
 	if (pthread_mutex_trylock(&ctx->lock)) {
 		partly = true;
 		goto out;
@@ -137,6 +134,12 @@ static void drive_others(const struct mpix_sched_request *mine, struct rt_wait *
 out:
 	if (w)
 		w->partly |= partly;
+}
+
+static void drive_others(const struct mpix_sched_request *mine, struct rt_wait *w)
+{
+	if (atomic_load_explicit(&mine->ctx->nactive, memory_order_relaxed) > 1)
+		drive_context(mine->ctx, mine, w);
 }
 
 /* True if a rank that waits for the request makes progress for other ranks, too. */
@@ -404,6 +407,20 @@ int MPIX_Sched_test(MPIX_Sched_request req, int *flag)
 		return MPIX_SCHED_ERR_ARG;
 	*flag = poll_all(1, &req, &done, NULL) == done;
 	return *flag && is_active(req) ? complete_request(req) : MPIX_SCHED_SUCCESS;
+}
+
+int MPIX_Sched_progress(MPIX_Sched_ctx ctx, int *active)
+{
+	uint32_t n;
+
+	if (!ctx)
+		return MPIX_SCHED_ERR_ARG;
+	n = atomic_load_explicit(&ctx->nactive, memory_order_relaxed);
+	if (n)
+		drive_context(ctx, NULL, NULL);
+	if (active)
+		*active = (int)n;
+	return MPIX_SCHED_SUCCESS;
 }
 
 int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *flag, int *error)

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A thread that makes progress for a program that does not: it has started a request, and computes, or is blocked in another
+ * call of MPI, while other ranks wait for its part. While no request is active, the thread sleeps. Otherwise it looks once
+ * in TICK_NS. Only if a request that it saw the last time is still active, nobody waits for it here, so it makes progress. It
+ * calls nothing of the MPI library. */
+#include "mpi/inner.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK_NS 1000000
+#define SOON_NS 50000 /* until it looks again, when it has begun to help; twice as long each time, up to TICK_NS */
+#define IDLE_TICKS 20 /* without a start: then it sleeps until the next one */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t wakes;
+	pthread_t thread;
+	pid_t pid; /* process whose thread it is: a forked child has none; 0: none */
+	bool ends;
+	_Atomic bool sleeps;
+	_Atomic uint64_t starts;
+} helper = { .lock = PTHREAD_MUTEX_INITIALIZER, .wakes = PTHREAD_COND_INITIALIZER };
+
+/* Waits at most ns. Returns false if the thread has to end. */
+static bool rest(long ns)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_nsec += ns;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&helper.lock);
+	while (!helper.ends && pthread_cond_timedwait(&helper.wakes, &helper.lock, &t) != ETIMEDOUT)
+		;
+	pthread_mutex_unlock(&helper.lock);
+	return !helper.ends;
+}
+
+/* Sleeps until a request is started, unless that has happened after `seen` starts. A thread that has started one and did not
+ * see that this one sleeps has its count visible after the first rest, which is longer than any store takes. */
+static void sleep_long(uint64_t seen)
+{
+	atomic_store(&helper.sleeps, true);
+	if (rest(TICK_NS)) {
+		pthread_mutex_lock(&helper.lock);
+		while (!helper.ends && atomic_load(&helper.starts) == seen)
+			pthread_cond_wait(&helper.wakes, &helper.lock);
+		pthread_mutex_unlock(&helper.lock);
+	}
+	atomic_store(&helper.sleeps, false);
+}
+
+static void *help(void *arg)
+{
+	uint64_t seen = 0;
+	unsigned idle = 0;
+	long ns = TICK_NS;
+
+	(void)arg;
+	while (rest(ns)) {
+		const uint64_t starts = atomic_load(&helper.starts);
+		int active = 0;
+
+		if (starts == seen)
+			MPIX_Sched_progress(gm_ctx(), &active);
+		ns = !active ? TICK_NS : ns == TICK_NS && !idle ? SOON_NS : 2 * ns < TICK_NS ? 2 * ns : TICK_NS;
+		idle = starts != seen ? 0 : idle + 1;
+		seen = starts;
+		if (!active && idle > IDLE_TICKS)
+			sleep_long(seen);
+	}
+	return NULL;
+}
+
+void gm_helper_begin(void)
+{
+	sigset_t all, old;
+
+	if (helper.pid == getpid())
+		return;
+	pthread_mutex_lock(&helper.lock);
+	if (helper.pid != getpid()) {
+		/* The program's signal handlers run in its own threads. */
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &old);
+		helper.ends = false;
+		if (!pthread_create(&helper.thread, NULL, help, NULL))
+			helper.pid = getpid();
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
+	}
+	pthread_mutex_unlock(&helper.lock);
+}
+
+void gm_helper_end(void)
+{
+	if (!helper.pid || helper.pid != getpid())
+		return;
+	pthread_mutex_lock(&helper.lock);
+	helper.ends = true;
+	pthread_cond_broadcast(&helper.wakes);
+	pthread_mutex_unlock(&helper.lock);
+	pthread_join(helper.thread, NULL);
+	helper.pid = 0;
+}
+
+void gm_helper_started(void)
+{
+	atomic_store_explicit(&helper.starts, atomic_load_explicit(&helper.starts, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	if (!atomic_load_explicit(&helper.sleeps, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&helper.lock);
+	pthread_cond_broadcast(&helper.wakes);
+	pthread_mutex_unlock(&helper.lock);
+}

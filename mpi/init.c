@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * MPI_*_init: plans the call, selects a schedule, and binds it. Whether a call is served is the same on all ranks, because a
+ * rank that cannot serve it binds nothing, and then binding fails on all. */
+#include "mpi/plan.h"
+
+#include <stdlib.h>
+
+#define NO GM_NO
+#define ONE GM_ONE
+#define EACH GM_EACH
+#define VECTOR GM_VECTOR
+#define ROOT GM_ROOT
+#define SENDS GM_SENDS
+#define RECEIVES GM_RECEIVES
+#define REDUCES GM_REDUCES
+#define SEPARATE GM_SEPARATE
+#define NEAR GM_NEAR
+#define PLACE GM_PLACE
+const struct gm_spec gm_specs[GM_COLLS] = {
+#define X(NAME, name, send, recv, flags) { "MPI_" #name, send, recv, flags },
+#include "mpi/collectives.def"
+#undef X
+};
+
+/* Selects the schedule for a plan. All ranks select the same one. */
+static int choose(struct gm_plan *p, MPIX_Sched *sched)
+{
+	const struct MPIX_Sched_call call = { .struct_size = sizeof call,
+					      .collective = p->spec->name,
+					      .count = p->bind.count,
+					      .basic = p->bind.basic,
+					      .type = p->bind.type,
+					      .op = p->bind.op,
+					      .topology = p->comm->topology };
+
+	return MPIX_Sched_select(p->comm->group, &call, sched);
+}
+
+/* Binds the plan's schedule, or nothing, collectively. Sets p->why on all ranks if that failed on one. */
+static void bind_plan(struct gm_plan *p, char *text, size_t size)
+{
+	MPIX_Sched sched = NULL;
+	struct MPIX_Sched_info info = { .struct_size = sizeof info };
+
+	if (!p->why && choose(p, &sched)) {
+		MPIX_Sched_error_detail(gm_ctx(), text, size);
+		p->why = text;
+	}
+	if (MPIX_Sched_init(p->why ? NULL : sched, p->comm->group, &p->bind, &p->r->req) && !p->why) {
+		MPIX_Sched_error_detail(gm_ctx(), text, size);
+		p->why = text;
+	}
+	if (!p->why && !MPIX_Sched_get_info(sched, &info))
+		p->r->record = gm_record_of(p->call->coll, true, info.name);
+	if (sched)
+		MPIX_Sched_unload(&sched);
+}
+
+static bool for_us(const struct gm_call *call, const char **why)
+{
+	int inter;
+
+	if (call->comm == MPI_COMM_NULL || PMPI_Comm_test_inter(call->comm, &inter))
+		*why = "the communicator is not valid";
+	else if (inter)
+		*why = "an intercommunicator";
+	else
+		return true;
+	return false;
+}
+
+int gm_init(const struct gm_call *call, struct gm_request **out)
+{
+	struct gm_plan p = { .call = call, .spec = &gm_specs[call->coll] };
+	struct gm_comm *c = NULL;
+	char text[256] = "";
+
+	*out = NULL;
+	if (for_us(call, &p.why)) {
+		gm_reap();
+		c = gm_comm_of(call->comm);
+		if (!c)
+			return MPI_ERR_NO_MEM;
+		p.why = c->group ? NULL : "the ranks cannot form a group";
+	}
+	if (!p.why) {
+		p.comm = c;
+		p.r = calloc(1, sizeof *p.r);
+		if (!p.r)
+			return MPI_ERR_NO_MEM;
+		p.r->comm = c;
+		p.r->coll = call->coll;
+		gm_plan_make(&p);
+		bind_plan(&p, text, sizeof text);
+		gm_plan_free(&p);
+		if (p.why)
+			gm_request_free(p.r); /* with its reference to the communicator */
+		else
+			*out = p.r;
+	} else {
+		gm_comm_unref(c);
+	}
+	if (p.why)
+		gm_record_of(call->coll, false, p.why);
+	else
+		gm_helper_begin();
+	return MPI_SUCCESS;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the files of this folder share; fronts do not include it. */
+#ifndef MPI_INNER_H
+#define MPI_INNER_H
+
+#include "include/mpix_sched.h"
+#include "mpi/goalmpi.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* ---- collectives (init.c) ---- */
+
+enum gm_blocks { GM_NO, GM_ONE, GM_EACH, GM_VECTOR };
+enum gm_flags {
+	GM_ROOT = 1,
+	GM_SENDS = 2,
+	GM_RECEIVES = 4,
+	GM_REDUCES = 8,
+	GM_SEPARATE = 16,
+	GM_NEAR = 32,
+	GM_PLACE = 64,
+};
+
+struct gm_spec {
+	const char *name; /* of the collective, as schedules call it: "MPI_Bcast" */
+	enum gm_blocks send, recv;
+	unsigned flags;
+};
+extern const struct gm_spec gm_specs[GM_COLLS];
+
+/* ---- communicators (comm.c) ---- */
+
+/* What is known of a communicator: its ranks as a group, and its topology. Kept as an attribute of the communicator. Requests
+ * hold references, because the communicator may be freed before they are. */
+struct gm_comm {
+	_Atomic unsigned refs;
+	_Atomic bool freed; /* the communicator is gone */
+	MPI_Comm comm;
+	MPIX_Sched_group group; /* NULL if none could be made: then nothing on this communicator is for us */
+	int rank, size;
+	enum MPIX_Sched_topology topology;
+	/* Neighbours: of a grid, or lists. Without a topology, all are empty. A source or destination may be MPI_PROC_NULL. */
+	int64_t ndims, *dims, *periods;
+	int64_t nsources, *sources, ndests, *dests;
+};
+
+/* Returns what is known of an intracommunicator, with a reference for the caller. Collective at its first call for a
+ * communicator. Returns NULL if there is no memory. */
+struct gm_comm *gm_comm_of(MPI_Comm comm);
+void gm_comm_unref(struct gm_comm *c);
+int gm_comms_begin(void);
+void gm_comms_end(void);
+
+/* ---- datatypes and operations (types.c) ---- */
+
+/* True if the elements of a type follow each other without gaps, in the order of its signature: n of them are n * size bytes. */
+bool gm_dense(MPI_Datatype type);
+/* Finds the basic element of the library that is the same as a predefined type. */
+bool gm_basic(MPI_Datatype type, enum MPIX_Sched_basic *basic);
+/* Finds the operation of the library that is the same as a predefined one. *known: false if `op` is not predefined. Returns
+ * false if the library does not have it for this element. */
+bool gm_builtin(MPI_Op op, enum MPIX_Sched_basic basic, enum MPIX_Sched_builtin *builtin);
+bool gm_predefined(MPI_Op op);
+
+/* ---- staging (stage.c) ---- */
+
+/* A part of a user's buffer that is packed into, or unpacked from, memory without gaps. */
+struct gm_piece {
+	MPI_Aint from; /* offset in the user's buffer, in bytes */
+	int64_t at; /* offset in the staging memory, in bytes */
+	int64_t count; /* elements */
+	uint32_t type; /* index of the datatype in gm_stage.types */
+	bool packs, unpacks; /* copied at start, copied at completion */
+};
+
+/* Staging memory of one side of a request, whose data has gaps or is in another order than the schedule's. */
+struct gm_stage {
+	char *mem; /* memory of the shared heap; NULL if the side needs no staging */
+	char *user; /* the user's buffer */
+	struct gm_piece *pieces;
+	size_t npieces;
+	MPI_Datatype *types; /* duplicates, which may outlive the user's */
+	size_t ntypes;
+	bool raw; /* elements keep their layout: MPI_Reduce_local must see the user's datatype */
+};
+
+int gm_stage_pack(const struct gm_stage *s);
+int gm_stage_unpack(const struct gm_stage *s);
+void gm_stage_free(struct gm_stage *s);
+
+/* ---- requests (request.c) ---- */
+
+enum { GM_SEND, GM_RECV };
+
+struct gm_request {
+	MPIX_Sched_request req;
+	struct gm_comm *comm;
+	enum gm_coll coll;
+	bool active; /* started, and not yet tested or waited for; belongs to the thread that uses the request */
+	struct gm_stage stage[2];
+	MPI_Op op; /* operation that MPI_Reduce_local applies; MPI_OP_NULL if the library's own does */
+	MPI_Datatype type; /* its duplicate of the datatype; MPI_DATATYPE_NULL if op is null */
+	struct gm_record *record; /* statistics of its schedule; NULL if none are kept */
+	struct gm_request *next; /* in the list of active requests that the user has freed */
+	uint64_t started; /* ns, while statistics are kept */
+};
+
+/* Frees a request that is not active. */
+void gm_request_free(struct gm_request *r);
+/* Frees those requests that were active when the user freed them, and are complete. */
+void gm_reap(void);
+
+/* ---- progress without the program's help (helper.c) ---- */
+
+/* Starts the thread, if it is not there. */
+void gm_helper_begin(void);
+void gm_helper_end(void);
+/* Tells the thread that a request has been started. */
+void gm_helper_started(void);
+
+/* ---- statistics (stats.c) ---- */
+
+/* What is counted of one schedule, or of one reason why calls were not served. */
+struct gm_record {
+	struct gm_record *next;
+	enum gm_coll coll;
+	bool served;
+	char *what; /* name of the schedule, or the reason */
+	_Atomic uint64_t inits, starts, start_ns, wait_ns, apart_ns;
+};
+
+/* Returns the record of a schedule, or of a reason; NULL if no statistics are kept. Counts one init. */
+struct gm_record *gm_record_of(enum gm_coll coll, bool served, const char *what);
+bool gm_counts(void);
+void gm_stats_begin(void);
+void gm_stats_end(void);
+
+/* ---- the process (state.c) ---- */
+
+/* The library's context for this process, made at the first use; NULL if it could not be made. */
+MPIX_Sched_ctx gm_ctx(void);
+
+#endif

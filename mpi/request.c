@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Requests: start, test, wait, free. */
+#include "mpi/inner.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+/* Requests that were active when the user freed them. */
+static struct {
+	pthread_mutex_t lock;
+	struct gm_request *first;
+	_Atomic bool any;
+} orphans = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void count(_Atomic uint64_t *counter, uint64_t by)
+{
+	atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
+}
+
+int gm_start(struct gm_request *r)
+{
+	const uint64_t begin = r->record ? now_ns() : 0;
+	int err = r->active ? MPI_ERR_REQUEST : MPI_SUCCESS;
+
+	for (int side = GM_SEND; side <= GM_RECV && !err; side++)
+		if (r->stage[side].mem)
+			err = gm_stage_pack(&r->stage[side]);
+	if (err)
+		return err;
+	if (MPIX_Sched_start(r->req))
+		return MPI_ERR_OTHER;
+	r->active = true;
+	gm_helper_started();
+	if (r->record) {
+		r->started = now_ns();
+		count(&r->record->starts, 1);
+		count(&r->record->start_ns, r->started - begin);
+	}
+	return MPI_SUCCESS;
+}
+
+/* Ends an epoch, whose result was `rc` of the library. */
+static int finish(struct gm_request *r, int rc)
+{
+	int err = rc ? MPI_ERR_OTHER : MPI_SUCCESS;
+
+	r->active = false;
+	for (int side = GM_SEND; side <= GM_RECV && !err; side++)
+		if (r->stage[side].mem)
+			err = gm_stage_unpack(&r->stage[side]);
+	return err;
+}
+
+int gm_test(struct gm_request *r, bool *flag)
+{
+	int done = 1, rc;
+
+	*flag = true;
+	if (!r->active)
+		return MPI_SUCCESS;
+	rc = MPIX_Sched_test(r->req, &done);
+	*flag = done;
+	if (!done)
+		return MPI_SUCCESS;
+	if (r->record)
+		count(&r->record->apart_ns, now_ns() - r->started);
+	return finish(r, rc);
+}
+
+int gm_wait(struct gm_request *r)
+{
+	uint64_t begin;
+	int rc;
+
+	if (!r->active)
+		return MPI_SUCCESS;
+	if (!r->record)
+		return finish(r, MPIX_Sched_wait(r->req));
+	begin = now_ns();
+	rc = MPIX_Sched_wait(r->req);
+	count(&r->record->wait_ns, now_ns() - begin);
+	count(&r->record->apart_ns, begin - r->started);
+	return finish(r, rc);
+}
+
+int gm_peek(struct gm_request *r, bool *flag)
+{
+	int done = 1, err = 0;
+
+	if (r->active)
+		MPIX_Sched_request_get_status(r->req, &done, &err);
+	*flag = done;
+	return err ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+bool gm_active(const struct gm_request *r)
+{
+	return r->active;
+}
+
+MPI_Comm gm_comm(const struct gm_request *r)
+{
+	return atomic_load(&r->comm->freed) ? MPI_COMM_SELF : r->comm->comm;
+}
+
+void gm_request_free(struct gm_request *r)
+{
+	if (r->req)
+		MPIX_Sched_free(&r->req);
+	for (int side = GM_SEND; side <= GM_RECV; side++)
+		gm_stage_free(&r->stage[side]);
+	if (r->op != MPI_OP_NULL)
+		gm_op_release(r->op);
+	if (r->type != MPI_DATATYPE_NULL) {
+		int ni, na, nt, combiner;
+
+		if (!PMPI_Type_get_envelope(r->type, &ni, &na, &nt, &combiner) && combiner != MPI_COMBINER_NAMED)
+			PMPI_Type_free(&r->type);
+	}
+	gm_comm_unref(r->comm);
+	free(r);
+}
+
+void gm_free(struct gm_request *r)
+{
+	gm_reap();
+	if (!r->active) {
+		gm_request_free(r);
+		return;
+	}
+	pthread_mutex_lock(&orphans.lock);
+	r->next = orphans.first;
+	orphans.first = r;
+	atomic_store(&orphans.any, true);
+	pthread_mutex_unlock(&orphans.lock);
+}
+
+void gm_reap(void)
+{
+	if (!atomic_load_explicit(&orphans.any, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&orphans.lock);
+	for (struct gm_request **at = &orphans.first; *at;) {
+		struct gm_request *r = *at;
+		bool done;
+
+		gm_test(r, &done);
+		if (done) {
+			*at = r->next;
+			gm_request_free(r);
+		} else {
+			at = &r->next;
+		}
+	}
+	atomic_store(&orphans.any, orphans.first != NULL);
+	pthread_mutex_unlock(&orphans.lock);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Statistics, with GOAL_MPI_STATS=1: which schedule has served which collective, how often, and how long its calls took; and
+ * which calls were left to the MPI library, and why. Printed to stderr by each rank when MPI is finalized. */
+#include "mpi/inner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+	pthread_mutex_t lock;
+	bool on;
+	struct gm_record *first;
+} stats = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+void gm_stats_begin(void)
+{
+	const char *s = getenv("GOAL_MPI_STATS");
+
+	stats.on = s && *s && strcmp(s, "0") != 0;
+}
+
+bool gm_counts(void)
+{
+	return stats.on;
+}
+
+static struct gm_record *find(enum gm_coll coll, bool served, const char *what)
+{
+	struct gm_record *r = stats.first;
+
+	while (r && !(r->coll == coll && r->served == served && !strcmp(r->what, what)))
+		r = r->next;
+	return r;
+}
+
+struct gm_record *gm_record_of(enum gm_coll coll, bool served, const char *what)
+{
+	struct gm_record *r;
+
+	if (!stats.on)
+		return NULL;
+	pthread_mutex_lock(&stats.lock);
+	r = find(coll, served, what);
+	if (!r && (r = calloc(1, sizeof *r))) {
+		r->what = strdup(what);
+		r->coll = coll;
+		r->served = served;
+		r->next = stats.first;
+		if (r->what) {
+			stats.first = r;
+		} else {
+			free(r);
+			r = NULL;
+		}
+	}
+	if (r)
+		atomic_fetch_add(&r->inits, 1);
+	pthread_mutex_unlock(&stats.lock);
+	return r;
+}
+
+static double mean_us(uint64_t ns, uint64_t n)
+{
+	return n ? (double)ns / 1000 / (double)n : 0;
+}
+
+static void print_served(int rank, const struct gm_record *r)
+{
+	fprintf(stderr,
+		"goalmpi: rank %d: %s by %s: %llu inits, %llu starts, mean us: start %.2f, wait %.2f, between them %.2f\n", rank,
+		gm_specs[r->coll].name, r->what, (unsigned long long)r->inits, (unsigned long long)r->starts,
+		mean_us(r->start_ns, r->starts), mean_us(r->wait_ns, r->starts), mean_us(r->apart_ns, r->starts));
+}
+
+void gm_stats_end(void)
+{
+	int rank = 0;
+
+	if (stats.on)
+		PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	while (stats.first) {
+		struct gm_record *r = stats.first;
+
+		if (r->served)
+			print_served(rank, r);
+		else
+			fprintf(stderr, "goalmpi: rank %d: %s by the MPI library: %llu inits: %s\n", rank,
+				gm_specs[r->coll].name, (unsigned long long)r->inits, r->what);
+		stats.first = r->next;
+		free(r->what);
+		free(r);
+	}
+}
