@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The functions of a module: each makes a struct gm_call of its arguments, and passes on the call if it is not for us. */
+#include "mpi/openmpi/front.h"
+
+/* What all functions get after their own arguments. */
+#define TAIL \
+	struct ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **out, mca_coll_base_module_t *module
+#define CALL(COLL, ...) \
+	(&(struct gm_call){ .coll = GM_##COLL, .comm = comm, .info = info, __VA_ARGS__ })
+/* Sides. The buffers that are only sent from are const. */
+#define BLOCK(b, n, t) { .buf = (void *)(uintptr_t)(b), .count = (n), .type = (t) }
+#define BLOCKS(b, n, d, t) \
+	{ .buf = (void *)(uintptr_t)(b), .counts = { (n), false }, .displs = { (d), false }, .type = (t) }
+#define TYPED(b, n, d, wide, t) \
+	{ .buf = (void *)(uintptr_t)(b), .counts = { (n), false }, .displs = { (d), (wide) }, .types = (t) }
+#define SERVE(slot, call, ...) \
+	do { \
+		const struct gm_next *next = &((struct gm_module *)module)->next; \
+		int err = gm_request_new((call), out); \
+\
+		if (err || *out) \
+			return err; \
+		return next->slot ? next->slot(__VA_ARGS__, info, out, next->slot##_module) : \
+				    MPI_ERR_UNSUPPORTED_OPERATION; \
+	} while (0)
+
+static int barrier(TAIL)
+{
+	SERVE(barrier, CALL(BARRIER), comm);
+}
+
+static int bcast(void *buf, int n, MPI_Datatype type, int root, TAIL)
+{
+	SERVE(bcast, CALL(BCAST, .send = BLOCK(buf, n, type), .root = root), buf, n, type, root, comm);
+}
+
+/* The eight collectives with one count for each side, those with counts and displacements on one side or both, and those
+ * with types of their own differ only in the root. */
+#define ONE_COUNT(slot, COLL) \
+	static int slot(const void *sbuf, int sn, MPI_Datatype stype, void *rbuf, int rn, MPI_Datatype rtype, TAIL) \
+	{ \
+		SERVE(slot, CALL(COLL, .send = BLOCK(sbuf, sn, stype), .recv = BLOCK(rbuf, rn, rtype)), sbuf, sn, stype, \
+		      rbuf, rn, rtype, comm); \
+	}
+#define ONE_COUNT_ROOT(slot, COLL) \
+	static int slot(const void *sbuf, int sn, MPI_Datatype stype, void *rbuf, int rn, MPI_Datatype rtype, int root, \
+			TAIL) \
+	{ \
+		SERVE(slot, CALL(COLL, .send = BLOCK(sbuf, sn, stype), .recv = BLOCK(rbuf, rn, rtype), .root = root), sbuf, \
+		      sn, stype, rbuf, rn, rtype, root, comm); \
+	}
+#define RECV_COUNTS(slot, COLL) \
+	static int slot(const void *sbuf, int sn, MPI_Datatype stype, void *rbuf, const int *rns, const int *rdispls, \
+			MPI_Datatype rtype, TAIL) \
+	{ \
+		SERVE(slot, CALL(COLL, .send = BLOCK(sbuf, sn, stype), .recv = BLOCKS(rbuf, rns, rdispls, rtype)), sbuf, sn, \
+		      stype, rbuf, rns, rdispls, rtype, comm); \
+	}
+#define ALL_COUNTS(slot, COLL) \
+	static int slot(const void *sbuf, const int *sns, const int *sdispls, MPI_Datatype stype, void *rbuf, const int *rns, \
+			const int *rdispls, MPI_Datatype rtype, TAIL) \
+	{ \
+		SERVE(slot, CALL(COLL, .send = BLOCKS(sbuf, sns, sdispls, stype), .recv = BLOCKS(rbuf, rns, rdispls, rtype)), \
+		      sbuf, sns, sdispls, stype, rbuf, rns, rdispls, rtype, comm); \
+	}
+#define ALL_TYPES(slot, COLL, displ, wide) \
+	static int slot(const void *sbuf, const int *sns, const displ *sdispls, const MPI_Datatype *stypes, void *rbuf, \
+			const int *rns, const displ *rdispls, const MPI_Datatype *rtypes, TAIL) \
+	{ \
+		SERVE(slot, \
+		      CALL(COLL, .send = TYPED(sbuf, sns, sdispls, wide, stypes), \
+			   .recv = TYPED(rbuf, rns, rdispls, wide, rtypes)), \
+		      sbuf, sns, sdispls, stypes, rbuf, rns, rdispls, rtypes, comm); \
+	}
+#define REDUCTION(slot, COLL) \
+	static int slot(const void *sbuf, void *rbuf, int n, MPI_Datatype type, MPI_Op op, TAIL) \
+	{ \
+		SERVE(slot, CALL(COLL, .send = BLOCK(sbuf, n, type), .recv = BLOCK(rbuf, n, type), .op = op), sbuf, rbuf, n, \
+		      type, op, comm); \
+	}
+
+ONE_COUNT_ROOT(gather, GATHER)
+ONE_COUNT_ROOT(scatter, SCATTER)
+ONE_COUNT(allgather, ALLGATHER)
+ONE_COUNT(alltoall, ALLTOALL)
+ONE_COUNT(neighbor_allgather, NEIGHBOR_ALLGATHER)
+ONE_COUNT(neighbor_alltoall, NEIGHBOR_ALLTOALL)
+RECV_COUNTS(allgatherv, ALLGATHERV)
+RECV_COUNTS(neighbor_allgatherv, NEIGHBOR_ALLGATHERV)
+ALL_COUNTS(alltoallv, ALLTOALLV)
+ALL_COUNTS(neighbor_alltoallv, NEIGHBOR_ALLTOALLV)
+ALL_TYPES(alltoallw, ALLTOALLW, int, false)
+ALL_TYPES(neighbor_alltoallw, NEIGHBOR_ALLTOALLW, MPI_Aint, true)
+REDUCTION(allreduce, ALLREDUCE)
+REDUCTION(reduce_scatter_block, REDUCE_SCATTER_BLOCK)
+REDUCTION(scan, SCAN)
+REDUCTION(exscan, EXSCAN)
+
+static int gatherv(const void *sbuf, int sn, MPI_Datatype stype, void *rbuf, const int *rns, const int *rdispls,
+		   MPI_Datatype rtype, int root, TAIL)
+{
+	SERVE(gatherv, CALL(GATHERV, .send = BLOCK(sbuf, sn, stype), .recv = BLOCKS(rbuf, rns, rdispls, rtype), .root = root),
+	      sbuf, sn, stype, rbuf, rns, rdispls, rtype, root, comm);
+}
+
+static int scatterv(const void *sbuf, const int *sns, const int *sdispls, MPI_Datatype stype, void *rbuf, int rn,
+		    MPI_Datatype rtype, int root, TAIL)
+{
+	SERVE(scatterv, CALL(SCATTERV, .send = BLOCKS(sbuf, sns, sdispls, stype), .recv = BLOCK(rbuf, rn, rtype), .root = root),
+	      sbuf, sns, sdispls, stype, rbuf, rn, rtype, root, comm);
+}
+
+static int reduce(const void *sbuf, void *rbuf, int n, MPI_Datatype type, MPI_Op op, int root, TAIL)
+{
+	SERVE(reduce, CALL(REDUCE, .send = BLOCK(sbuf, n, type), .recv = BLOCK(rbuf, n, type), .op = op, .root = root), sbuf,
+	      rbuf, n, type, op, root, comm);
+}
+
+static int reduce_scatter(const void *sbuf, void *rbuf, const int *rns, MPI_Datatype type, MPI_Op op, TAIL)
+{
+	SERVE(reduce_scatter,
+	      CALL(REDUCE_SCATTER, .send = BLOCK(sbuf, 0, type), .recv = BLOCKS(rbuf, rns, NULL, type), .op = op), sbuf, rbuf,
+	      rns, type, op, comm);
+}
+
+void gm_module_fill(mca_coll_base_module_t *base)
+{
+#define X(slot) base->coll_##slot##_init = slot;
+	GM_SLOTS(X)
+#undef X
+}

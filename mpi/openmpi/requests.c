@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Requests as Open MPI has them, each with one of ours in it. Open MPI's own start, wait and test functions work on them: a
+ * start comes to us by req_start, and while requests are active, each turn of Open MPI's progress engine tests them.
+ *
+ * Open MPI retains datatypes and operations for a request only if that is active when it is made, which persistent ones never
+ * are, so it puts no function of its own in the place of our req_free. */
+#include "mpi/openmpi/front.h"
+
+#include "ompi/communicator/communicator.h"
+#include "opal/runtime/opal_progress.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Open MPI takes each request of a collective for an ompi_coll_base_nbc_request_t. Debian's packages lack a header that the
+ * one with its definition includes. What we need is the request that it begins with, and that it has room. */
+OMPI_DECLSPEC OBJ_CLASS_DECLARATION(ompi_coll_base_nbc_request_t);
+
+typedef struct gm_handle {
+	union {
+		ompi_request_t super;
+		char room[512];
+	} base; /* first: the library knows only this */
+	struct gm_request *request;
+	struct gm_handle *next; /* in a list of active ones */
+	_Atomic int holds; /* 1 for the user's handle, 1 while it is in a list. The last one frees */
+} gm_handle;
+
+static OBJ_CLASS_INSTANCE(gm_handle, ompi_coll_base_nbc_request_t, NULL, NULL);
+
+/* Requests that were started since the last turn. Any thread puts some there. */
+static _Atomic(struct gm_handle *) started;
+/* Active requests. Only the thread that has the turn changes the list. */
+static _Atomic(struct gm_handle *) active;
+static _Atomic bool turn;
+static _Atomic bool ended; /* gm_end has freed all requests */
+
+/* Below MPI_THREAD_MULTIPLE one thread at a time is in the library, so that loads and stores do. */
+static int add(_Atomic int *n, int by)
+{
+	int sum;
+
+	if (opal_using_threads())
+		return atomic_fetch_add_explicit(n, by, memory_order_acq_rel) + by;
+	sum = atomic_load_explicit(n, memory_order_relaxed) + by;
+	atomic_store_explicit(n, sum, memory_order_relaxed);
+	return sum;
+}
+
+/* Gives the calling thread the turn, unless some thread has it. That may be the calling one: a test can make progress. */
+static bool take_turn(void)
+{
+	if (atomic_load_explicit(&turn, memory_order_relaxed))
+		return false;
+	if (opal_using_threads())
+		return !atomic_exchange_explicit(&turn, true, memory_order_acquire);
+	atomic_store_explicit(&turn, true, memory_order_relaxed);
+	return true;
+}
+
+static void put_started(struct gm_handle *h)
+{
+	h->next = atomic_load_explicit(&started, memory_order_relaxed);
+	if (opal_using_threads())
+		while (!atomic_compare_exchange_weak_explicit(&started, &h->next, h, memory_order_release,
+							      memory_order_relaxed))
+			;
+	else
+		atomic_store_explicit(&started, h, memory_order_relaxed);
+}
+
+/* Puts the requests that were started before the active ones. */
+static void gather_started(void)
+{
+	struct gm_handle *h, *next, *first = atomic_load_explicit(&active, memory_order_relaxed);
+
+	if (!atomic_load_explicit(&started, memory_order_relaxed))
+		return;
+	for (h = atomic_exchange_explicit(&started, NULL, memory_order_acquire); h; h = next) {
+		next = h->next;
+		h->next = first;
+		first = h;
+	}
+	atomic_store_explicit(&active, first, memory_order_relaxed);
+}
+
+static void let_go(struct gm_handle *h)
+{
+	if (add(&h->holds, -1))
+		return;
+	if (!atomic_load(&ended))
+		gm_free(h->request);
+	OBJ_RELEASE(h->base.super.req_mpi_object.comm);
+	OBJ_RELEASE(h);
+}
+
+/* Once it is complete, another thread may start it again or free it. */
+static void complete(struct gm_handle *h, int err)
+{
+	h->base.super.req_status.MPI_ERROR = err;
+	atomic_thread_fence(memory_order_release);
+	ompi_request_complete(&h->base.super, true);
+	let_go(h);
+}
+
+/* Called in each turn of Open MPI's progress engine. Returns how many requests became complete. */
+static int progress(void)
+{
+	struct gm_handle *h, *next, *before = NULL;
+	int n = 0;
+
+	if (!atomic_load_explicit(&active, memory_order_relaxed) && !atomic_load_explicit(&started, memory_order_relaxed))
+		return 0;
+	if (!take_turn())
+		return 0;
+	gather_started();
+	for (h = atomic_load_explicit(&active, memory_order_relaxed); h; h = next) {
+		bool flag = false;
+		int err = gm_test(h->request, &flag);
+
+		next = h->next;
+		if (!flag && !err) {
+			before = h;
+			continue;
+		}
+		if (before)
+			before->next = next;
+		else
+			atomic_store_explicit(&active, next, memory_order_relaxed);
+		complete(h, err);
+		n++;
+	}
+	atomic_store_explicit(&turn, false, memory_order_release);
+	return n;
+}
+
+static int start_one(struct gm_handle *h)
+{
+	ompi_request_t *base = &h->base.super;
+	int err = MPI_ERR_REQUEST;
+
+	if (base->req_state == OMPI_REQUEST_INACTIVE && !atomic_load_explicit(&ended, memory_order_relaxed))
+		err = gm_start(h->request);
+	if (err) {
+		PMPI_Comm_call_errhandler(base->req_mpi_object.comm, err);
+		return err;
+	}
+	base->req_state = OMPI_REQUEST_ACTIVE;
+	base->req_status.MPI_ERROR = MPI_SUCCESS;
+	base->req_complete = REQUEST_PENDING;
+	add(&h->holds, 1);
+	put_started(h);
+	return MPI_SUCCESS;
+}
+
+static int start(size_t n, ompi_request_t **requests)
+{
+	for (size_t i = 0; i < n; i++) {
+		int err = start_one((struct gm_handle *)requests[i]);
+
+		if (err)
+			return err;
+	}
+	return MPI_SUCCESS;
+}
+
+static int free_request(ompi_request_t **request)
+{
+	struct gm_handle *h = (struct gm_handle *)*request;
+
+	OMPI_REQUEST_FINI(*request);
+	*request = MPI_REQUEST_NULL;
+	let_go(h);
+	return MPI_SUCCESS;
+}
+
+/* MPI has no cancel for collectives. */
+static int cancel(ompi_request_t *request, int flag)
+{
+	(void)request, (void)flag;
+	return MPI_ERR_REQUEST;
+}
+
+/* Runs in MPI_Finalize, while all of MPI can still be used. */
+static int end(MPI_Comm comm, int key, void *value, void *extra)
+{
+	(void)comm, (void)key, (void)value, (void)extra;
+	opal_progress_unregister(progress);
+	atomic_store(&ended, true);
+	gm_end();
+	return MPI_SUCCESS;
+}
+
+/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF. */
+static void begin(void)
+{
+	int key;
+
+	if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &key, NULL) == MPI_SUCCESS) {
+		PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+		PMPI_Comm_free_keyval(&key);
+	}
+	gm_begin();
+	opal_progress_register(progress);
+}
+
+static struct gm_handle *handle_new(struct gm_request *request, MPI_Comm comm)
+{
+	struct gm_handle *h = OBJ_NEW(gm_handle);
+	ompi_request_t *base = &h->base.super;
+
+	if (!h)
+		return NULL;
+	OMPI_REQUEST_INIT(base, true);
+	base->req_type = OMPI_REQUEST_COLL;
+	base->req_status = ompi_status_empty;
+	base->req_start = start;
+	base->req_free = free_request;
+	base->req_cancel = cancel;
+	/* It has the error handler, and may be freed before the request. */
+	OBJ_RETAIN(comm);
+	base->req_mpi_object.comm = comm;
+	h->request = request;
+	atomic_init(&h->holds, 1);
+	return h;
+}
+
+int gm_request_new(const struct gm_call *call, ompi_request_t **out)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct gm_request *request;
+	struct gm_handle *h;
+	int err;
+
+	*out = NULL;
+	if (atomic_load(&ended))
+		return MPI_SUCCESS;
+	pthread_once(&once, begin);
+	err = gm_init(call, &request);
+	if (err || !request)
+		return err;
+	h = handle_new(request, call->comm);
+	if (!h) {
+		gm_free(request);
+		return MPI_ERR_NO_MEM;
+	}
+	*out = &h->base.super;
+	return MPI_SUCCESS;
+}
+
+bool gm_request_fits(void)
+{
+	return ompi_coll_base_nbc_request_t_class.cls_sizeof <= sizeof(((struct gm_handle *)NULL)->base);
+}
+
+void gm_native_progress(void)
+{
+	opal_progress();
+}
+
+/* Operations are objects with a count of references, the predefined ones too. */
+void gm_op_retain(MPI_Op op)
+{
+	OBJ_RETAIN((opal_object_t *)op);
+}
+
+void gm_op_release(MPI_Op op)
+{
+	opal_object_t *object = (opal_object_t *)op;
+
+	OBJ_RELEASE(object);
+}
