@@ -79,7 +79,7 @@ LIBRARY   := $(BUILD)/lib/$(LIBNAME).so
 PROGRAMS  := $(BUILD)/bin/goalc $(BUILD)/bin/goalinfo $(BUILD)/bin/goalrun
 
 .PHONY: all
-all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a
+all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a tabled
 
 $(BUILD)/bin/goalc: $(call obj,$(GOALC)) $(COMPILE_O)
 	@mkdir -p $(@D)
@@ -211,6 +211,18 @@ SPECIALISE := \
 	compiler/ir/ir
 $(call obj,$(SPECIALISE)): override ALL_CFLAGS += $(if $(filter -O2,$(CFLAGS)),-O3)
 
+# The schedules of the selection table, compiled, so that the first call of a collective in a process does not compile. Rows
+# with passes are compiled when they are selected: passes can depend on the nodes of a group.
+comma := ,
+TABLED := $(patsubst %,$(BUILD)/schedules/%.bin,$(shell sed -n -e 's/ *\#.*//' -e '/-T/d' -e 's/.*-> *\([a-z_]*\)\.goal */\1/' \
+	-e T -e 's/ *-D */,/gp; t' -e p schedules/select.table | sort -u))
+.PHONY: tabled
+tabled: $(TABLED)
+$(TABLED): $(BUILD)/schedules/%.bin: $(BUILD)/bin/goalc $(wildcard schedules/*.goal schedules/lib/*.goal)
+	@mkdir -p $(@D)
+	$(call say,GOALC)$< -g schedules/$(firstword $(subst $(comma), ,$*)).goal \
+		$(patsubst %,-D %,$(wordlist 2,9,$(subst $(comma), ,$*))) -o $@
+
 # ---- the installed tree ----
 
 PREFIX     ?= /usr/local
@@ -239,6 +251,7 @@ define TREE
 644 $(MANDIR)/man7 $(wildcard man/*.7)
 644 $(SCHEDDIR) $(wildcard schedules/*.goal) schedules/select.table
 644 $(SCHEDDIR)/lib $(wildcard schedules/lib/*.goal)
+644 $(SCHEDDIR) $(TABLED)
 644 $(DOCDIR) README.md CHANGES LICENSE
 644 $(DOCDIR)/doc doc/tour.md
 644 $(DOCDIR)/examples $(wildcard examples/*.c examples/*.goal) examples/Makefile

@@ -35,7 +35,7 @@ static int get_buffer(struct rank *r, uint32_t i, uint64_t elements)
 static int get_args(struct rank *r)
 {
 	const struct run_options *o = r->o;
-	const struct bin *b = &r->sched->bin;
+	const struct bin *b = &r->sched->image->bin;
 	struct goal_diags *d = goal_diags_new();
 	int64_t count = 0;
 	int err = d ? arg_rows_init(&r->rows, b, o->nranks) : -ERR_NOMEM;
@@ -52,7 +52,7 @@ static int get_args(struct rank *r)
 /* True if this rank has to give the value of a parameter. */
 static bool gives_param(const struct rank *r, uint32_t i)
 {
-	const struct bin *b = &r->sched->bin;
+	const struct bin *b = &r->sched->image->bin;
 
 	return arg_row(&r->rows, r->rank)[i].known &&
 	       (b->params[i].scope != BIN_ROOTONLY || r->c->root < 0 || r->c->root == r->rank);
@@ -60,7 +60,7 @@ static bool gives_param(const struct rank *r, uint32_t i)
 
 static int get_buffers(struct rank *r)
 {
-	const struct bin *b = &r->sched->bin;
+	const struct bin *b = &r->sched->image->bin;
 	struct bin_args a = { .rank = r->rank, .size = r->o->nranks, .count = r->c->count };
 	struct ir_fault fault = { 0 };
 	struct ir_rank ops = { 0 };
@@ -119,7 +119,7 @@ static void free_buffers(struct rank *r)
 
 static int bind_case(struct rank *r)
 {
-	const struct bin *b = &r->sched->bin;
+	const struct bin *b = &r->sched->image->bin;
 	struct MPIX_Sched_param *params = mem_calloc(b->nparams, sizeof *params);
 	struct MPIX_Sched_bind bind = { .struct_size = sizeof bind,
 					.buffers = r->given,

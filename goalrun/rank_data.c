@@ -137,7 +137,7 @@ int rank_check_guards(struct rank *r, uint64_t epoch)
 			  values_differ(p + r->bytes[i], RANK_GUARD, guard_key(r, i)) >= 0))
 			return rank_failed(r, "epoch %llu: memory beside the buffer %s was written to",
 				      (unsigned long long)epoch,
-				      bin_str(&r->sched->bin, r->sched->bin.buffers[i].name));
+				      bin_str(&r->sched->image->bin, r->sched->image->bin.buffers[i].name));
 	}
 	return 0;
 }
@@ -154,7 +154,7 @@ static int check_barrier(struct rank *r, uint64_t epoch)
 
 int rank_check(struct rank *r, uint64_t epoch)
 {
-	const struct bin *b = &r->sched->bin;
+	const struct bin *b = &r->sched->image->bin;
 	uint32_t buffer = 0;
 	int64_t at;
 

@@ -75,7 +75,7 @@ const struct be_handle *group_handle(struct be_group *g, uint32_t rank)
  * are computed here, unless they depend on parameters that only the root knows. */
 static int apply_passes(struct mpix_sched_request *req, const struct bin_args *a)
 {
-	const struct bin *b = &req->sched->bin;
+	const struct bin *b = &req->sched->image->bin;
 	const char *list = bin_str(b, b->meta->passes);
 	struct ir_refusal why = { 0 };
 	struct pass_ctx c = passes_ctx(b, a);
@@ -110,7 +110,7 @@ static bool knows_all(const struct bin *b, const struct bin_args *a)
  * does not know these lets the senders get signals, which only costs time. */
 static int find_safe(struct mpix_sched_request *req, const struct bin_args *a)
 {
-	const struct bin *b = &req->sched->bin;
+	const struct bin *b = &req->sched->image->bin;
 	struct bin_args all = *a;
 	struct ir_fault fault = { 0 };
 	struct ir_graph g = { 0 };
@@ -133,7 +133,7 @@ static int find_safe(struct mpix_sched_request *req, const struct bin_args *a)
 
 static int specialise_request(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
 {
-	const struct bin *b = &req->sched->bin;
+	const struct bin *b = &req->sched->image->bin;
 	struct be_group *g = req->group;
 	struct bin_args a = { .rank = g->rank, .size = g->size };
 	struct bin_arg *args;
@@ -166,8 +166,8 @@ out:
 static int bind_buffer(struct mpix_sched_request *req, void *const *buffers, size_t n, uint32_t i,
 		       struct be_buffer *out)
 {
-	const struct bin_buffer *b = &req->sched->bin.buffers[i];
-	const char *name = bin_str(&req->sched->bin, b->name);
+	const struct bin_buffer *b = &req->sched->image->bin.buffers[i];
+	const char *name = bin_str(&req->sched->image->bin, b->name);
 	struct be_group *g = req->group;
 	const size_t per = req->type->layout.per;
 	uint64_t off;
@@ -397,7 +397,7 @@ static int find_fragment(struct mpix_sched_request *req)
 /* Prepares all that concerns this rank alone, and fills in its contract. */
 static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
 {
-	const struct bin *b = &req->sched->bin;
+	const struct bin *b = &req->sched->image->bin;
 	struct be_group *g = req->group;
 	long seconds;
 	int err = rt_env(req->ctx, ENV_GOAL_DUMP_AFTER, &seconds);
@@ -419,7 +419,7 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 		req->dump_after = (uint64_t)(seconds < 1000000000 ? seconds : 1000000000) * 1000000000u;
 	/* The checksum of the header covers the checksums of all sections. Section DIR has those of all ranks' ops, so
 	 * these are covered, too. */
-	c->schedule = ((const struct bin_header *)req->sched->image)->check;
+	c->schedule = ((const struct bin_header *)req->sched->image->data)->check;
 	c->version = MPIX_SCHED_VERSION_MAJOR << 8 | MPIX_SCHED_VERSION_MINOR;
 	if (bind->type) {
 		req->type = req->given = bind->type;
@@ -483,7 +483,7 @@ static int make_bound(struct mpix_sched_request *req, struct be_handle *handle)
 				   .fragment = req->fragment,
 				   .request = req->id,
 				   .safe = req->safe,
-				   .bin = &req->sched->bin,
+				   .bin = &req->sched->image->bin,
 				   .dir_row = req->dir_row };
 	int err = req->be->make(&b, &req->bound, handle);
 
@@ -532,7 +532,7 @@ static int make_views(struct mpix_sched_request *req)
 /* Allocates a request, with memory for its arrays that are indexed by buffer. */
 static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct be_group *g)
 {
-	const uint32_t n = sched->bin.nbuffers;
+	const uint32_t n = sched->image->bin.nbuffers;
 	struct mpix_sched_request *req;
 
 	req = mem_calloc(1, sizeof *req + n * (2 * sizeof *req->buffers + sizeof *req->scratch + sizeof *req->sizes));

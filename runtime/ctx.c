@@ -113,7 +113,7 @@ static void free_selected(struct rt_selected *s)
 		return;
 	for (size_t i = 0; i < s->compiled.n; i++) {
 		free(s->compiled.at[i].passes);
-		free(s->compiled.at[i].image);
+		rt_image_unref(s->compiled.at[i].image);
 	}
 	VEC_FREE(&s->compiled);
 	select_free(&s->rows);

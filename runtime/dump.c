@@ -154,7 +154,7 @@ static void begin_line(struct line *l, const struct mpix_sched_request *req)
 	add(l, "rank %u", g->rank);
 	if (g->root)
 		add(l, " of %u (%u of %u)", g->size, g->root[g->rank], g->process->size);
-	add(l, ": %s epoch %llu: ", bin_str(&req->sched->bin, req->sched->bin.meta->name),
+	add(l, ": %s epoch %llu: ", bin_str(&req->sched->image->bin, req->sched->image->bin.meta->name),
 	    (unsigned long long)req->epoch);
 }
 
@@ -191,7 +191,7 @@ static void dump_request(struct out *o, struct mpix_sched_request *req)
 		if (state[i] == BE_DONE)
 			continue;
 		begin_line(&l, req);
-		add_op(&l, &req->sched->bin, i, &r->ops[i]);
+		add_op(&l, &req->sched->image->bin, i, &r->ops[i]);
 		if (state[i] == BE_READY) {
 			add(&l, ": is ready, waits for this rank to test or wait");
 		} else {

@@ -14,13 +14,62 @@
 static const struct compile_options plainly = { .debug = true };
 
 /* Checks that the schedule fits the collective that it implements: a caller that binds a collective trusts its name. */
-static int open_claim(struct mpix_sched *s, struct mpix_sched_ctx *ctx, const char *name)
+static int open_claim(struct rt_image *i, struct mpix_sched_ctx *ctx, const char *name)
 {
 	struct ir_fault fault;
-	int err = claim_open_named(&s->claim, &s->bin, &fault);
+	int err = claim_open_named(&i->claim, &i->bin, &fault);
 
-	s->sized = !err && s->claim.any && !claim_counts(&s->claim);
+	i->sized = !err && i->claim.any && !claim_counts(&i->claim);
 	return err == -ERR_CLAIM ? rt_error(ctx, err, "%s: %s", name, fault.text) : err ? rt_fail(ctx, err) : 0;
+}
+
+/* Stores in i->data a binary that was checked: `data`, or what `data` compiles to if it is a text. Owns `data`, which a NUL
+ * follows. */
+static int make_data(struct rt_image *i, struct mpix_sched_ctx *ctx, const char *name, char *data, size_t size,
+		     const struct compile_options *o)
+{
+	struct goal_diags *d;
+	int err;
+
+	if (size && (unsigned char)data[0] == 0x89) {
+		i->data = data;
+		i->size = size;
+		err = bin_check(data, size);
+		return err ? rt_error(ctx, err, "%s: %s", name, err_text(err)) : 0;
+	}
+	d = goal_diags_new();
+	err = d ? compile_text(d, name, data, size, o, &i->data, &i->size) : -ERR_NOMEM;
+	if (err == -ERR_SYNTAX)
+		rt_error(ctx, err, "%s", goal_diags_text(d));
+	else if (err)
+		rt_error(ctx, err, "%s: %s", name, err_text(err));
+	goal_diags_free(d);
+	free(data);
+	return err;
+}
+
+void rt_image_unref(struct rt_image *i)
+{
+	if (!i || atomic_fetch_sub(&i->refs, 1) != 1)
+		return;
+	claim_close(&i->claim);
+	free(i->data);
+	free(i);
+}
+
+int rt_sched_share(struct mpix_sched_ctx *ctx, struct rt_image *image, MPIX_Sched *out)
+{
+	struct mpix_sched *s = mem_calloc(1, sizeof *s);
+
+	if (!s)
+		return -rt_fail(ctx, -ERR_NOMEM);
+	atomic_init(&s->refs, 1);
+	atomic_fetch_add(&image->refs, 1);
+	s->image = image;
+	s->ctx = ctx;
+	rt_ctx_ref(ctx);
+	*out = s;
+	return MPIX_SCHED_SUCCESS;
 }
 
 /* Creates a schedule from `data`, a text or a binary followed by a NUL, and takes ownership of `data`. Texts are compiled
@@ -28,42 +77,20 @@ static int open_claim(struct mpix_sched *s, struct mpix_sched_ctx *ctx, const ch
 static int make_sched(struct mpix_sched_ctx *ctx, const char *name, char *data, size_t size,
 		      const struct compile_options *o, MPIX_Sched *out)
 {
-	struct mpix_sched *s = mem_calloc(1, sizeof *s);
-	int err = s ? 0 : rt_fail(ctx, -ERR_NOMEM);
+	struct rt_image *i = mem_calloc(1, sizeof *i);
+	int err, rc;
 
-	if (!err && size && (unsigned char)data[0] == 0x89) {
-		err = bin_check(data, size);
-		if (err)
-			rt_error(ctx, err, "%s: %s", name, err_text(err));
-		else
-			s->image = data;
-		s->size = size;
-	} else if (!err) {
-		struct goal_diags *d = goal_diags_new();
-
-		err = d ? compile_text(d, name, data, size, o, &s->image, &s->size) : -ERR_NOMEM;
-		if (err == -ERR_SYNTAX)
-			rt_error(ctx, err, "%s", goal_diags_text(d));
-		else if (err)
-			rt_error(ctx, err, "%s: %s", name, err_text(err));
-		goal_diags_free(d);
-	}
-	if (!err)
-		err = bin_open(&s->bin, s->image, s->size);
-	err = err ? err : open_claim(s, ctx, name);
-	if (!s || s->image != data)
+	if (!i) {
 		free(data);
-	if (err) {
-		if (s)
-			free(s->image);
-		free(s);
-		return -err;
+		return -rt_fail(ctx, -ERR_NOMEM);
 	}
-	atomic_init(&s->refs, 1);
-	s->ctx = ctx;
-	rt_ctx_ref(ctx);
-	*out = s;
-	return MPIX_SCHED_SUCCESS;
+	atomic_init(&i->refs, 1);
+	err = make_data(i, ctx, name, data, size, o);
+	err = err ? err : bin_open(&i->bin, i->data, i->size);
+	err = err ? err : open_claim(i, ctx, name);
+	rc = err ? -err : rt_sched_share(ctx, i, out);
+	rt_image_unref(i);
+	return rc;
 }
 
 int rt_sched_load(struct mpix_sched_ctx *ctx, const char *path, const struct compile_options *o, MPIX_Sched *out)
@@ -109,9 +136,8 @@ void rt_sched_unref(struct mpix_sched *s)
 {
 	if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
 		return;
-	claim_close(&s->claim);
+	rt_image_unref(s->image);
 	rt_ctx_unref(s->ctx);
-	free(s->image);
 	free(s);
 }
 
@@ -130,7 +156,7 @@ int MPIX_Sched_get_info(MPIX_Sched sched, struct MPIX_Sched_info *info)
 
 	if (!sched || !info || info->struct_size < sizeof *info)
 		return MPIX_SCHED_ERR_ARG;
-	b = &sched->bin;
+	b = &sched->image->bin;
 	*info = (struct MPIX_Sched_info){ .struct_size = info->struct_size,
 					  .nranks = b->meta->nranks,
 					  .nbuffers = b->nbuffers,
@@ -144,9 +170,9 @@ int MPIX_Sched_get_buffer(MPIX_Sched sched, uint32_t index, const char **name, c
 {
 	static const char *const modes[BIN_MODES] = { "in", "out", "inout", "scratch" };
 
-	if (!sched || !name || !mode || index >= sched->bin.nbuffers)
+	if (!sched || !name || !mode || index >= sched->image->bin.nbuffers)
 		return MPIX_SCHED_ERR_ARG;
-	*name = bin_str(&sched->bin, sched->bin.buffers[index].name);
-	*mode = modes[sched->bin.buffers[index].mode];
+	*name = bin_str(&sched->image->bin, sched->image->bin.buffers[index].name);
+	*mode = modes[sched->image->bin.buffers[index].mode];
 	return MPIX_SCHED_SUCCESS;
 }

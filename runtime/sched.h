@@ -11,19 +11,28 @@
 
 #include <stdatomic.h>
 
-struct mpix_sched {
+/* What a schedule was loaded from. Several schedules can share it. */
+struct rt_image {
 	_Atomic uint32_t refs;
-	struct mpix_sched_ctx *ctx;
-	void *image;
+	void *data;
 	size_t size;
 	struct bin bin;
 	struct claim claim; /* the collective named by implements, whose definition gives the sizes of its buffers */
 	bool sized; /* the sizes of buffers have to be compared with the definition at bind */
 };
 
+struct mpix_sched {
+	_Atomic uint32_t refs;
+	struct mpix_sched_ctx *ctx;
+	struct rt_image *image;
+};
+
 /* Creates a schedule from a file. A text is compiled with the options `o`. Returns 0 or MPIX_SCHED_ERR_*. */
 int rt_sched_load(struct mpix_sched_ctx *ctx, const char *path, const struct compile_options *o, MPIX_Sched *out);
+/* Creates another schedule from an image. Returns 0 or MPIX_SCHED_ERR_*. */
+int rt_sched_share(struct mpix_sched_ctx *ctx, struct rt_image *image, MPIX_Sched *out);
 void rt_sched_unref(struct mpix_sched *s);
+void rt_image_unref(struct rt_image *image);
 
 struct mpix_sched_type {
 	_Atomic uint32_t refs;

@@ -6,9 +6,13 @@
 #include "runtime/group.h"
 #include "runtime/sched.h"
 #include "runtime/select.h"
+#include "util/install.h"
+#include "util/text.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int read_tables(struct mpix_sched_ctx *ctx)
 {
@@ -65,8 +69,36 @@ static int find_nodes(const struct be_group *g, const char *list, char **out)
 			passes_open(list), apart, q, apart - 1);
 }
 
-/* Compiles the schedule of a row from its file, and keeps the binary. *own: the row's passes with the nodes of the group,
- * or NULL. */
+/* Stores the path of the binary that the installed tree has for a row, owned by the caller; NULL if it has none, or none that
+ * is as new as the text at `path`. Its name has the definitions of the row: bcast_chain,segments=16.bin. */
+static int find_binary(const struct select_row *row, const char *path, char **binary)
+{
+	struct stat text, made;
+	struct text t = { 0 };
+	char *installed, *name;
+	int err = install_find(row->file, &installed);
+
+	*binary = NULL;
+	if (err || !installed || strcmp(installed, path) != 0 || row->passes) {
+		free(installed);
+		return err;
+	}
+	free(installed);
+	text_add(&t, "%.*s", (int)strcspn(row->file, "."), row->file);
+	for (size_t i = 0; i < row->defines.v.n; i++)
+		text_add(&t, ",%s=%" PRId64, row->defines.v.at[i].name, *row->defines.v.at[i].value);
+	text_add(&t, ".bin");
+	err = text_take(&t, &name);
+	err = err ? err : install_find(name, binary);
+	free(name);
+	if (*binary && (stat(path, &text) || stat(*binary, &made) || made.st_mtime < text.st_mtime)) {
+		free(*binary);
+		*binary = NULL;
+	}
+	return err;
+}
+
+/* Loads the schedule of a row from its file, and keeps it. *own: the row's passes with the nodes of the group, or NULL. */
 static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row, char **own, MPIX_Sched *out)
 {
 	struct rt_selected *s = ctx->selected;
@@ -75,23 +107,26 @@ static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row,
 					   .ndefines = row->defines.v.n,
 					   .passes = *own ? *own : row->passes };
 	struct rt_compiled c = { .row = row, .passes = *own };
-	char *path;
-	int err = select_path(&s->rows, row, &path), rc;
+	char *path, *binary;
+	int err = select_path(&s->rows, row, &path), rc = MPIX_SCHED_ERR_SYS;
 
 	if (err)
 		return -rt_fail(ctx, err);
-	rc = rt_sched_load(ctx, path, &o, out);
+	err = find_binary(row, path, &binary);
+	if (!err && binary)
+		rc = rt_sched_load(ctx, binary, &o, out);
+	/* A binary of another version is no error while the text is there. */
+	if (!err && rc)
+		rc = rt_sched_load(ctx, path, &o, out);
+	free(binary);
 	free(path);
-	if (rc)
-		return rc;
-	c.size = (*out)->size;
-	c.image = mem_alloc(c.size);
-	if (!c.image || VEC_PUSH(&s->compiled, c)) {
-		free(c.image); /* without a copy, later calls compile again */
-		return 0;
+	if (err || rc)
+		return err ? -rt_fail(ctx, err) : rc;
+	c.image = (*out)->image;
+	if (!VEC_PUSH(&s->compiled, c)) { /* otherwise later calls load it again */
+		atomic_fetch_add(&c.image->refs, 1);
+		*own = NULL;
 	}
-	memcpy(c.image, (*out)->image, c.size);
-	*own = NULL;
 	return 0;
 }
 
@@ -103,7 +138,7 @@ static int load_row(struct mpix_sched_ctx *ctx, const struct select_row *row, ch
 		const struct rt_compiled *c = &s->compiled.at[i];
 
 		if (c->row == row && (!*own || !strcmp(c->passes, *own)))
-			return MPIX_Sched_load_mem(ctx, row->file, c->image, c->size, out);
+			return rt_sched_share(ctx, c->image, out);
 	}
 	return compile_row(ctx, row, own, out);
 }

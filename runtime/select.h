@@ -4,14 +4,14 @@
 #define RUNTIME_SELECT_H
 
 #include "compiler/select.h"
+#include "runtime/sched.h"
 #include "util/mem.h"
 
 /* The compiled schedule of a row. */
 struct rt_compiled {
 	const struct select_row *row;
 	char *passes; /* passes of the row, with the nodes of a group; NULL: just the row's passes */
-	char *image;
-	size_t size;
+	struct rt_image *image;
 };
 
 struct rt_selected {

@@ -26,7 +26,7 @@ const struct MPIX_Sched_bind *rt_whole_bind(const struct MPIX_Sched_bind *bind, 
 
 static int find_params(struct mpix_sched *s, const struct MPIX_Sched_bind *bind, struct bin_arg *args, uint64_t *hash)
 {
-	const struct bin *b = &s->bin;
+	const struct bin *b = &s->image->bin;
 
 	for (size_t k = 0; k < bind->nparams; k++) {
 		const struct MPIX_Sched_param *p = &bind->params[k];
@@ -108,15 +108,15 @@ bool rt_uses(const struct ir_rank *r, uint32_t buffer)
  * not have on this rank gets size 0 if no op uses it. Returns 0, or an error with a message. */
 static int check_sizes(struct mpix_sched *s, const struct bin_args *a, bool inplace, struct ir_rank *r)
 {
-	const struct bin *b = &s->bin;
+	const struct bin *b = &s->image->bin;
 	struct ir_fault fault;
 	uint64_t *due;
 	int err;
 
-	if (!s->sized)
+	if (!s->image->sized)
 		return 0;
 	due = mem_alloc(b->nbuffers * sizeof *due);
-	err = due ? claim_sizes(&s->claim, a, inplace, due, &fault) : -ERR_NOMEM;
+	err = due ? claim_sizes(&s->image->claim, a, inplace, due, &fault) : -ERR_NOMEM;
 	if (err)
 		err = err == -ERR_CLAIM ? rt_error(s->ctx, err, "%s", fault.text) : rt_fail(s->ctx, err);
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++) {
@@ -127,7 +127,7 @@ static int check_sizes(struct mpix_sched *s, const struct bin_args *a, bool inpl
 			r->bufsize[i] = 0;
 		else
 			err = rt_error(s->ctx, -ERR_CLAIM, "the buffer %s has %" PRIu64 " elements, in %s it has %" PRIu64,
-				       bin_str(b, b->buffers[i].name), r->bufsize[i], s->claim.name, due[i]);
+				       bin_str(b, b->buffers[i].name), r->bufsize[i], s->image->claim.name, due[i]);
 	}
 	free(due);
 	return err;
@@ -136,7 +136,7 @@ static int check_sizes(struct mpix_sched *s, const struct bin_args *a, bool inpl
 /* Stores the error message that explains why the rank's ops could not be computed. Returns err. */
 static int not_special(struct mpix_sched *s, int err, const struct ir_fault *fault)
 {
-	const struct bin *b = &s->bin;
+	const struct bin *b = &s->image->bin;
 
 	if (err == -ERR_NOMEM)
 		return rt_fail(s->ctx, err);
@@ -157,7 +157,7 @@ static int not_special(struct mpix_sched *s, int err, const struct ir_fault *fau
 int rt_specialise(struct mpix_sched *s, const struct mpix_sched_type *type, const struct MPIX_Sched_bind *bind,
 		  struct bin_args *a, struct bin_arg **row, struct ir_rank *out, uint64_t *params)
 {
-	const struct bin *b = &s->bin;
+	const struct bin *b = &s->image->bin;
 	const bool inplace = rt_inplace(b, bind), any = bind->nparams || inplace;
 	struct bin_arg *args = *row = any ? mem_calloc(b->nparams, sizeof *args) : NULL;
 	struct ir_fault fault = { 0 };
@@ -194,18 +194,18 @@ int MPIX_Sched_get_buffer_size(MPIX_Sched sched, uint32_t index, int rank, int s
 	int err;
 
 	bind = rt_whole_bind(bind, &whole);
-	if (!sched || !bind || index >= sched->bin.nbuffers || size < 1 || rank < 0 || rank >= size)
+	if (!sched || !bind || index >= sched->image->bin.nbuffers || size < 1 || rank < 0 || rank >= size)
 		return MPIX_SCHED_ERR_ARG;
 	if ((bind->nbuffers && !bind->buffers) || (bind->nparams && !bind->params))
 		return -rt_error(sched->ctx, -ERR_ARG, "buffers or params is NULL");
-	type = bind->type ? bind->type : rt_type_basic(sched->bin.meta->flags & BIN_F_PLAIN ? MPIX_SCHED_BYTE : bind->basic);
+	type = bind->type ? bind->type : rt_type_basic(sched->image->bin.meta->flags & BIN_F_PLAIN ? MPIX_SCHED_BYTE : bind->basic);
 	if (!type)
 		return -rt_error(sched->ctx, -ERR_ARG, "there is no basic datatype %d", (int)bind->basic);
 	err = rt_specialise(sched, type, bind, &a, &row, &r, &params);
 	n = err ? 0 : r.bufsize[index];
 	if (!err && !rt_span(type, n, &low, &len))
 		err = rt_error(sched->ctx, -ERR_OVERFLOW, "the buffer %s is too large",
-			       bin_str(&sched->bin, sched->bin.buffers[index].name));
+			       bin_str(&sched->image->bin, sched->image->bin.buffers[index].name));
 	ir_rank_fini(&r);
 	free(row);
 	if (err)
