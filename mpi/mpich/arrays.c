@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Wrappers of the functions that complete requests of an array, in which ours, native ones and MPI_REQUEST_NULL may be mixed.
+ * Native functions are called with the whole array, so that its indices hold: to them, ours are inactive. */
+#include "mpi/mpich/complete.h"
+#include "mpi/mpich/native.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+/* Passes over an array before a waiting thread lets others run after each. */
+enum { PASSES = 64 };
+
+static void pause_after(unsigned pass)
+{
+	if (pass >= PASSES)
+		sched_yield();
+}
+
+static bool has_ours(int count, const MPI_Request requests[])
+{
+	if (!gm_may_have(count, requests))
+		return false;
+	for (int i = 0; i < count; i++)
+		if (gm_find(&requests[i]))
+			return true;
+	return false;
+}
+
+static bool has_active(int count, const MPI_Request requests[])
+{
+	for (int i = 0; i < count; i++) {
+		struct gm_request *r = gm_find(&requests[i]);
+
+		if (r && gm_active(r))
+			return true;
+	}
+	return false;
+}
+
+static bool in_status(int rc)
+{
+	int class = MPI_SUCCESS;
+
+	if (rc != MPI_SUCCESS)
+		PMPI_Error_class(rc, &class);
+	return class == MPI_ERR_IN_STATUS;
+}
+
+/* ---- all ---- */
+
+/* Requests that have failed. They are few, if any, so a list is made only then. */
+struct failures {
+	struct gm_request *first; /* NULL if there are none */
+	int *codes; /* of each request of the array; NULL if there are none or no memory */
+};
+
+static void failures_add(struct failures *f, struct gm_request *r, int code, int index, int count)
+{
+	if (!f->first) {
+		f->first = r;
+		f->codes = calloc((size_t)count, sizeof *f->codes);
+	}
+	if (f->codes)
+		f->codes[index] = code;
+}
+
+/* Writes the statuses of ours after a native function has written all. `native` is what that one returned: MPI_SUCCESS, or an
+ * error in statuses. Native functions that succeed set no errors in statuses. */
+static int all_done(int count, MPI_Request requests[], MPI_Status statuses[], struct failures *f, int native)
+{
+	for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < count; i++) {
+		if (gm_find(&requests[i]))
+			statuses[i] = gm_empty_status;
+		if (f->first && native == MPI_SUCCESS)
+			statuses[i].MPI_ERROR = MPI_SUCCESS;
+		if (f->codes && f->codes[i] != MPI_SUCCESS)
+			statuses[i].MPI_ERROR = f->codes[i];
+	}
+	free(f->codes);
+	return f->first && native == MPI_SUCCESS ? gm_fail(f->first, MPI_ERR_IN_STATUS) : native;
+}
+
+/* Waits for ours first: meanwhile native requests make progress. */
+GM_EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+	struct failures failures = { 0 };
+	int ours = 0, rc;
+
+	for (int i = 0; gm_may_have(count, requests) && i < count; i++) {
+		struct gm_request *r = gm_find(&requests[i]);
+
+		if (!r)
+			continue;
+		ours++;
+		rc = gm_wait(r);
+		if (rc != MPI_SUCCESS)
+			failures_add(&failures, r, rc, i, count);
+	}
+	if (ours == count && count > 0)
+		return all_done(count, requests, statuses, &failures, MPI_SUCCESS);
+	rc = NATIVE(Waitall)(count, requests, statuses);
+	return ours ? all_done(count, requests, statuses, &failures, rc) : rc;
+}
+
+static bool all_complete(int count, const MPI_Request requests[])
+{
+	bool done = true;
+
+	for (int i = 0; done && i < count; i++) {
+		struct gm_request *r = gm_find(&requests[i]);
+
+		if (r && gm_active(r))
+			gm_peek(r, &done);
+	}
+	return done;
+}
+
+/* Native requests are completed only if all of ours are complete. Those are left active until all native ones are, too. */
+GM_EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+	struct failures failures = { 0 };
+	int rc;
+
+	if (!has_ours(count, requests))
+		return NATIVE(Testall)(count, requests, flag, statuses);
+	if (!all_complete(count, requests)) {
+		*flag = 0;
+		gm_native_progress();
+		return MPI_SUCCESS;
+	}
+	rc = NATIVE(Testall)(count, requests, flag, statuses);
+	if (rc == MPI_SUCCESS ? !*flag : !in_status(rc))
+		return rc;
+	for (int i = 0; i < count; i++) {
+		struct gm_request *r = gm_find(&requests[i]);
+		bool done;
+		int code = r ? gm_test(r, &done) : MPI_SUCCESS;
+
+		if (code != MPI_SUCCESS)
+			failures_add(&failures, r, code, i, count);
+	}
+	return all_done(count, requests, statuses, &failures, rc);
+}
+
+/* ---- any ---- */
+
+/* Like MPI_Testany. *flag is true with *index == MPI_UNDEFINED if nothing is active. */
+static int test_any(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+{
+	bool active = false;
+	int rc;
+
+	for (int i = 0; i < count; i++) {
+		struct gm_request *r = gm_find(&requests[i]);
+		bool done = false;
+
+		if (!r || !gm_active(r))
+			continue;
+		active = true;
+		rc = gm_test(r, &done);
+		if (!done && rc == MPI_SUCCESS)
+			continue;
+		*index = i;
+		*flag = 1;
+		gm_set_empty(status);
+		return rc == MPI_SUCCESS ? rc : gm_fail(r, rc);
+	}
+	rc = NATIVE(Testany)(count, requests, index, flag, status);
+	if (rc == MPI_SUCCESS && *flag && *index == MPI_UNDEFINED && active) {
+		*flag = 0;
+		gm_native_progress();
+	}
+	return rc;
+}
+
+GM_EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+{
+	if (!has_ours(count, requests))
+		return NATIVE(Testany)(count, requests, index, flag, status);
+	return test_any(count, requests, index, flag, status);
+}
+
+GM_EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
+{
+	if (!gm_may_have(count, requests) || !has_active(count, requests))
+		return NATIVE(Waitany)(count, requests, index, status);
+	for (unsigned pass = 0;; pass++) {
+		int flag = 0, rc = test_any(count, requests, index, &flag, status);
+
+		if (rc != MPI_SUCCESS || flag)
+			return rc;
+		pause_after(pass);
+	}
+}
+
+/* ---- some ---- */
+
+/* Like MPI_Testsome. Native requests come first in the outputs, because a native function writes those. */
+static int test_some(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])
+{
+	int n, rc = NATIVE(Testsome)(count, requests, &n, indices, statuses), natives, out;
+	struct gm_request *failed = NULL;
+	bool active = false;
+
+	if (rc != MPI_SUCCESS && !in_status(rc))
+		return rc;
+	out = natives = n == MPI_UNDEFINED ? 0 : n;
+	for (int i = 0; i < count; i++) {
+		struct gm_request *r = gm_find(&requests[i]);
+		bool done = false;
+		int code;
+
+		if (!r || !gm_active(r))
+			continue;
+		active = true;
+		code = gm_test(r, &done);
+		if (!done && code == MPI_SUCCESS)
+			continue;
+		if (code != MPI_SUCCESS && !failed)
+			failed = r;
+		if (statuses != MPI_STATUSES_IGNORE) {
+			statuses[out] = gm_empty_status;
+			statuses[out].MPI_ERROR = code;
+		}
+		indices[out++] = i;
+	}
+	*outcount = n == MPI_UNDEFINED && !active ? MPI_UNDEFINED : out;
+	if (!failed || rc != MPI_SUCCESS)
+		return rc;
+	for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < natives; i++)
+		statuses[i].MPI_ERROR = MPI_SUCCESS;
+	return gm_fail(failed, MPI_ERR_IN_STATUS);
+}
+
+GM_EXPORT int MPI_Testsome(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])
+{
+	int rc;
+
+	if (!has_ours(count, requests))
+		return NATIVE(Testsome)(count, requests, outcount, indices, statuses);
+	rc = test_some(count, requests, outcount, indices, statuses);
+	if (rc == MPI_SUCCESS && !*outcount)
+		gm_native_progress();
+	return rc;
+}
+
+GM_EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])
+{
+	if (!gm_may_have(count, requests) || !has_active(count, requests))
+		return NATIVE(Waitsome)(count, requests, outcount, indices, statuses);
+	for (unsigned pass = 0;; pass++) {
+		int rc = test_some(count, requests, outcount, indices, statuses);
+
+		if (rc != MPI_SUCCESS || *outcount)
+			return rc;
+		pause_after(pass);
+	}
+}

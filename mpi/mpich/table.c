@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Handles of requests of ours. */
+#include "mpi/mpich/table.h"
+#include "mpi/mpich/front.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { SLOTS_AT_FIRST = 64 };
+
+_Atomic(struct gm_table *) gm_table;
+MPI_Status gm_empty_status;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static size_t used; /* slots of the table that are not empty */
+static size_t live; /* slots of the table that hold handles */
+
+static struct gm_table *table_new(size_t slots, struct gm_table *older)
+{
+	struct gm_table *t = calloc(1, sizeof *t + slots * sizeof *t->slots);
+
+	if (t) {
+		t->mask = slots - 1;
+		t->shift = 64 - (unsigned)__builtin_ctzl(slots);
+		t->older = older;
+	}
+	return t;
+}
+
+/* Fills the first free slot on a key's way. The request is stored before the key, by which others find it. */
+static void put(struct gm_table *t, uintptr_t key, struct gm_request *r)
+{
+	size_t i = gm_slot_first(t, key);
+
+	while (t->slots[i].key > GM_SLOT_GONE)
+		i = (i + 1) & t->mask;
+	used += t->slots[i].key == GM_SLOT_EMPTY;
+	live++;
+	atomic_store_explicit(&t->slots[i].request, r, memory_order_relaxed);
+	atomic_store_explicit(&t->slots[i].key, key, memory_order_release);
+}
+
+/* Returns a table with an empty slot in it at least half the time, or NULL if there is no memory. */
+static struct gm_table *table_with_room(void)
+{
+	struct gm_table *old = gm_table, *t;
+	size_t slots = old ? old->mask + 1 : SLOTS_AT_FIRST;
+
+	if (old && 2 * (used + 1) <= slots)
+		return old;
+	t = table_new(old && 4 * live > slots ? 2 * slots : slots, old);
+	if (!t)
+		return NULL;
+	used = live = 0;
+	for (size_t i = 0; old && i <= old->mask; i++)
+		if (old->slots[i].key > GM_SLOT_GONE)
+			put(t, old->slots[i].key, old->slots[i].request);
+	atomic_store_explicit(&gm_table, t, memory_order_release);
+	return t;
+}
+
+static int table_add(MPI_Request h, struct gm_request *r)
+{
+	struct gm_table *t;
+
+	pthread_mutex_lock(&lock);
+	t = table_with_room();
+	if (t)
+		put(t, (uintptr_t)h, r);
+	pthread_mutex_unlock(&lock);
+	return t ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+/* No way leads over a slot before an empty one, so such slots become empty again: else a table in which requests come and go
+ * would have none left, and those who look for native requests would search all of it. */
+static void table_remove(MPI_Request h)
+{
+	struct gm_table *t;
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	t = gm_table;
+	i = gm_slot_first(t, (uintptr_t)h);
+	while (t->slots[i].key != (uintptr_t)h)
+		i = (i + 1) & t->mask;
+	t->slots[i].key = GM_SLOT_GONE;
+	live--;
+	while (t->slots[i].key == GM_SLOT_GONE && t->slots[(i + 1) & t->mask].key == GM_SLOT_EMPTY) {
+		t->slots[i].key = GM_SLOT_EMPTY;
+		used--;
+		i = (i - 1) & t->mask;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+int gm_handle_make(MPI_Comm comm, struct gm_request *r, MPI_Request *request)
+{
+	/* Without MPI_Init, which programs with sessions need not call, there is no MPI_COMM_SELF. */
+	const MPI_Comm home = gm_has_world() ? MPI_COMM_SELF : comm;
+	MPI_Request h;
+	int rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, home, &h);
+
+	if (rc != MPI_SUCCESS)
+		return MPI_ERR_OTHER;
+	rc = table_add(h, r);
+	if (rc != MPI_SUCCESS)
+		PMPI_Request_free(&h);
+	else
+		*request = h;
+	return rc;
+}
+
+/* The handle goes first: once the native request is free, another thread may get it as one of its own. */
+int gm_handle_free(MPI_Request *request)
+{
+	table_remove(*request);
+	return PMPI_Request_free(request);
+}
+
+void gm_handles_end(void)
+{
+	struct gm_table *t = gm_table, *older;
+
+	for (size_t i = 0; t && i <= t->mask; i++) {
+		MPI_Request h = (MPI_Request)t->slots[i].key;
+
+		if (t->slots[i].key <= GM_SLOT_GONE)
+			continue;
+		PMPI_Request_free(&h);
+		gm_free(t->slots[i].request);
+	}
+	gm_table = NULL;
+	used = live = 0;
+	for (; t; t = older) {
+		older = t->older;
+		free(t);
+	}
+}
