@@ -181,10 +181,23 @@ static int cancel(ompi_request_t *request, int flag)
 	return MPI_ERR_REQUEST;
 }
 
-/* Runs in MPI_Finalize, while all of MPI can still be used. */
+/* True if there is a request that is active, but has been freed by the user. */
+static bool any_freed(const struct gm_handle *h)
+{
+	while (h && atomic_load(&h->holds) > 1)
+		h = h->next;
+	return h;
+}
+
+/* Runs in MPI_Finalize, while all of MPI can still be used. Requests that were freed while active may be what other ranks
+ * wait for. MPI does not allow that, so it must not keep us here for long. */
 static int end(MPI_Comm comm, int key, void *value, void *extra)
 {
+	double start_time = PMPI_Wtime();
+
 	(void)comm, (void)key, (void)value, (void)extra;
+	while ((any_freed(active) || any_freed(started)) && PMPI_Wtime() - start_time < 1)
+		opal_progress();
 	opal_progress_unregister(progress);
 	atomic_store(&ended, true);
 	gm_end();
