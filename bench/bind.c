@@ -107,7 +107,7 @@ static int run_rank(struct member *m)
 		end(m, BAR, i);
 		for (int k = 0; k < 2; k++) { /* the second run, with warm caches, counts */
 			begin(m, SPECIALISE, i);
-			NEED(ir_rank_specialise(&s->bin, &args, &rank, NULL) == 0);
+			NEED(ir_rank_specialise(&s->image->bin, &args, &rank, NULL) == 0);
 			end(m, SPECIALISE, i);
 			ir_rank_fini(&rank);
 		}

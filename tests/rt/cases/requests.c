@@ -363,10 +363,44 @@ static int mixed_errors(struct member *m)
 	return 0;
 }
 
+/* Ranks that neither test nor wait get their data, and pass it on, if somebody calls MPIX_Sched_progress. */
+static int helped(struct member *m)
+{
+	MPIX_Sched s = case_load(m, team_bcast);
+	MPIX_Sched_request req;
+	volatile int data[100];
+	void *buffers[] = { (void *)data };
+	struct MPIX_Sched_bind b = case_bind(buffers, 1, 100, MPIX_SCHED_INT32);
+	const double began = case_seconds();
+	int active = -1;
+
+	NEED(s);
+	NEED(MPIX_Sched_progress(NULL, &active) == MPIX_SCHED_ERR_ARG);
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_unload(&s));
+	CALL(MPIX_Sched_progress(m->ctx, &active));
+	NEED(active == 0);
+	for (int i = 0; i < 100; i++)
+		data[i] = m->rank ? -1 : i;
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_progress(m->ctx, &active));
+	NEED(active == 1);
+	while (data[99] != 99) {
+		CALL(MPIX_Sched_progress(m->ctx, NULL));
+		NEED(case_seconds() - began < 30);
+	}
+	CALL(MPIX_Sched_progress(m->ctx, &active)); /* it may be complete, but no test or wait has said so */
+	NEED(active == 1);
+	CALL(MPIX_Sched_wait(req));
+	CALL(MPIX_Sched_free(&req));
+	return 0;
+}
+
 const struct test_case request_cases[] = {
 	{ .name = "life", .fn = life, .sizes = { 1, 2, 5 } },
 	{ .name = "many", .fn = many, .sizes = { 1, 3, 4 } },
 	{ .name = "churn", .fn = churn, .sizes = { 3 } },
+	{ .name = "helped", .fn = helped, .sizes = { 1, 2, 5 } },
 	{ .name = "dump", .fn = dump, .sizes = { 3 } },
 	{ .name = "mixed_errors", .fn = mixed_errors, .sizes = { 2 } },
 	{ .name = NULL },
