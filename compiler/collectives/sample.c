@@ -295,11 +295,12 @@ static int set_vector(struct sample *s, uint32_t rank, enum param p, const int64
 		   -ERR_NOMEM;
 }
 
-/* Sets counts and displacements. If counts are uneven, there are gaps between the blocks. If the schedule must
- * accept any order, the blocks stand in reverse order, and the empty blocks beyond them. */
+/* Sets counts and displacements. If counts are uneven, there are gaps between the blocks, which differ between ranks where
+ * they may. If the schedule must accept any order, the blocks stand in reverse order, and the empty blocks beyond them. */
 static int set_blocks(struct sample *s, uint32_t rank, enum param counts, enum param displs, const int64_t *v, uint32_t n)
 {
 	const bool gaps = s->kind != EVEN && s->kind != RING && s->kind != CIRCLE;
+	const bool own = s->at[displs] < s->b->nparams && s->b->params[s->at[displs]].scope == BIN_LOCAL;
 	int64_t *at = alloc_vector(s, n), end = 0;
 	int err = set_vector(s, rank, counts, v, n);
 
@@ -309,7 +310,7 @@ static int set_blocks(struct sample *s, uint32_t rank, enum param counts, enum p
 		uint32_t k = s->ordered ? i : n - 1 - i;
 
 		if (gaps && v[k])
-			end += k % 3;
+			end += (k + (own ? rank : 0)) % 3;
 		at[k] = end + (s->ordered || v[k] ? 0 : 1000);
 		end += v[k];
 	}
