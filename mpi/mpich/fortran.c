@@ -87,3 +87,33 @@ SUBROUTINE(testsome,
 	   (const MPI_Fint *incount, MPI_Request requests[], MPI_Fint *outcount, MPI_Fint indices[], MPI_Status statuses[],
 	    MPI_Fint *ierror),
 	   *outcount = 0; rc = MPI_Testsome(*incount, requests, outcount, indices, statuses_of(statuses)); all_from_1(*outcount, indices);)
+
+/* ---- mpif.h and the module mpi ---- */
+
+/* MPICH 4.0 returns MPI_UNDEFINED + 1 where no request of an array is active. */
+static void undefined_is_no_index(MPI_Fint *index)
+{
+	if (*index == MPI_UNDEFINED + 1)
+		*index = MPI_UNDEFINED;
+}
+
+/* In the MPI library's part for Fortran, which is there if the program is in Fortran. */
+#pragma weak pmpi_waitany_
+#pragma weak pmpi_testany_
+void pmpi_waitany_(MPI_Fint *count, MPI_Fint requests[], MPI_Fint *index, MPI_Fint status[], MPI_Fint *ierror);
+void pmpi_testany_(MPI_Fint *count, MPI_Fint requests[], MPI_Fint *index, MPI_Fint *flag, MPI_Fint status[], MPI_Fint *ierror);
+
+GM_EXPORT void mpi_waitany_(MPI_Fint *count, MPI_Fint requests[], MPI_Fint *index, MPI_Fint status[], MPI_Fint *ierror);
+void mpi_waitany_(MPI_Fint *count, MPI_Fint requests[], MPI_Fint *index, MPI_Fint status[], MPI_Fint *ierror)
+{
+	pmpi_waitany_(count, requests, index, status, ierror);
+	undefined_is_no_index(index);
+}
+
+GM_EXPORT void mpi_testany_(MPI_Fint *count, MPI_Fint requests[], MPI_Fint *index, MPI_Fint *flag, MPI_Fint status[],
+			    MPI_Fint *ierror);
+void mpi_testany_(MPI_Fint *count, MPI_Fint requests[], MPI_Fint *index, MPI_Fint *flag, MPI_Fint status[], MPI_Fint *ierror)
+{
+	pmpi_testany_(count, requests, index, flag, status, ierror);
+	undefined_is_no_index(index);
+}
