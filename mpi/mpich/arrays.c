@@ -46,6 +46,13 @@ static bool in_status(int rc)
 	return class == MPI_ERR_IN_STATUS;
 }
 
+/* Tests a request of ours that may be active; it stays active if `keeps`. The functions below that have this parameter are
+ * those of MPI_Test*, and of MPI_Request_get_status_*. */
+static int take(struct gm_request *r, bool *done, bool keeps)
+{
+	return keeps ? gm_peek(r, done) : gm_test(r, done);
+}
+
 /* ---- all ---- */
 
 /* Requests that have failed. They are few, if any, so a list is made only then. */
@@ -116,25 +123,24 @@ static bool all_complete(int count, const MPI_Request requests[])
 }
 
 /* Native requests are completed only if all of ours are complete. Those are left active until all native ones are, too. */
-GM_EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+static int test_all(int count, MPI_Request requests[], int *flag, MPI_Status statuses[], bool keeps)
 {
 	struct failures failures = { 0 };
 	int rc;
 
-	if (!has_ours(count, requests))
-		return NATIVE(Testall)(count, requests, flag, statuses);
+	*flag = 0;
 	if (!all_complete(count, requests)) {
-		*flag = 0;
 		gm_native_progress();
 		return MPI_SUCCESS;
 	}
-	rc = NATIVE(Testall)(count, requests, flag, statuses);
+	rc = keeps ? NATIVE(Request_get_status_all)(count, requests, flag, statuses) :
+		     NATIVE(Testall)(count, requests, flag, statuses);
 	if (rc == MPI_SUCCESS ? !*flag : !in_status(rc))
 		return rc;
 	for (int i = 0; i < count; i++) {
 		struct gm_request *r = gm_find(&requests[i]);
 		bool done;
-		int code = r ? gm_test(r, &done) : MPI_SUCCESS;
+		int code = r ? take(r, &done, keeps) : MPI_SUCCESS;
 
 		if (code != MPI_SUCCESS)
 			failures_add(&failures, r, code, i, count);
@@ -142,10 +148,24 @@ GM_EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Stat
 	return all_done(count, requests, statuses, &failures, rc);
 }
 
+GM_EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+	if (!has_ours(count, requests))
+		return NATIVE(Testall)(count, requests, flag, statuses);
+	return test_all(count, requests, flag, statuses, false);
+}
+
+int gm_get_status_all(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+	if (!has_ours(count, requests))
+		return NATIVE(Request_get_status_all)(count, requests, flag, statuses);
+	return test_all(count, requests, flag, statuses, true);
+}
+
 /* ---- any ---- */
 
-/* Like MPI_Testany. *flag is true with *index == MPI_UNDEFINED if nothing is active. */
-static int test_any(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+/* *flag is true with *index == MPI_UNDEFINED if nothing is active. */
+static int test_any(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status, bool keeps)
 {
 	bool active = false;
 	int rc;
@@ -157,7 +177,7 @@ static int test_any(int count, MPI_Request requests[], int *index, int *flag, MP
 		if (!r || !gm_active(r))
 			continue;
 		active = true;
-		rc = gm_test(r, &done);
+		rc = take(r, &done, keeps);
 		if (!done && rc == MPI_SUCCESS)
 			continue;
 		*index = i;
@@ -165,7 +185,8 @@ static int test_any(int count, MPI_Request requests[], int *index, int *flag, MP
 		gm_set_empty(status);
 		return rc == MPI_SUCCESS ? rc : gm_fail(r, rc);
 	}
-	rc = NATIVE(Testany)(count, requests, index, flag, status);
+	rc = keeps ? NATIVE(Request_get_status_any)(count, requests, index, flag, status) :
+		     NATIVE(Testany)(count, requests, index, flag, status);
 	if (rc == MPI_SUCCESS && *flag && *index == MPI_UNDEFINED && active) {
 		*flag = 0;
 		gm_native_progress();
@@ -177,7 +198,14 @@ GM_EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *fl
 {
 	if (!has_ours(count, requests))
 		return NATIVE(Testany)(count, requests, index, flag, status);
-	return test_any(count, requests, index, flag, status);
+	return test_any(count, requests, index, flag, status, false);
+}
+
+int gm_get_status_any(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+{
+	if (!has_ours(count, requests))
+		return NATIVE(Request_get_status_any)(count, requests, index, flag, status);
+	return test_any(count, requests, index, flag, status, true);
 }
 
 GM_EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
@@ -185,7 +213,7 @@ GM_EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Sta
 	if (!gm_may_have(count, requests) || !has_active(count, requests))
 		return NATIVE(Waitany)(count, requests, index, status);
 	for (unsigned pass = 0;; pass++) {
-		int flag = 0, rc = test_any(count, requests, index, &flag, status);
+		int flag = 0, rc = test_any(count, requests, index, &flag, status, false);
 
 		if (rc != MPI_SUCCESS || flag)
 			return rc;
@@ -195,13 +223,15 @@ GM_EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Sta
 
 /* ---- some ---- */
 
-/* Like MPI_Testsome. Native requests come first in the outputs, because a native function writes those. */
-static int test_some(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])
+/* Native requests come first in the outputs, because a native function writes those. */
+static int test_some(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[], bool keeps)
 {
-	int n, rc = NATIVE(Testsome)(count, requests, &n, indices, statuses), natives, out;
+	int n, natives, out, rc;
 	struct gm_request *failed = NULL;
 	bool active = false;
 
+	rc = keeps ? NATIVE(Request_get_status_some)(count, requests, &n, indices, statuses) :
+		     NATIVE(Testsome)(count, requests, &n, indices, statuses);
 	if (rc != MPI_SUCCESS && !in_status(rc))
 		return rc;
 	out = natives = n == MPI_UNDEFINED ? 0 : n;
@@ -213,7 +243,7 @@ static int test_some(int count, MPI_Request requests[], int *outcount, int indic
 		if (!r || !gm_active(r))
 			continue;
 		active = true;
-		code = gm_test(r, &done);
+		code = take(r, &done, keeps);
 		if (!done && code == MPI_SUCCESS)
 			continue;
 		if (code != MPI_SUCCESS && !failed)
@@ -225,6 +255,8 @@ static int test_some(int count, MPI_Request requests[], int *outcount, int indic
 		indices[out++] = i;
 	}
 	*outcount = n == MPI_UNDEFINED && !active ? MPI_UNDEFINED : out;
+	if (!out)
+		gm_native_progress();
 	if (!failed || rc != MPI_SUCCESS)
 		return rc;
 	for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < natives; i++)
@@ -234,14 +266,16 @@ static int test_some(int count, MPI_Request requests[], int *outcount, int indic
 
 GM_EXPORT int MPI_Testsome(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])
 {
-	int rc;
-
 	if (!has_ours(count, requests))
 		return NATIVE(Testsome)(count, requests, outcount, indices, statuses);
-	rc = test_some(count, requests, outcount, indices, statuses);
-	if (rc == MPI_SUCCESS && !*outcount)
-		gm_native_progress();
-	return rc;
+	return test_some(count, requests, outcount, indices, statuses, false);
+}
+
+int gm_get_status_some(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])
+{
+	if (!has_ours(count, requests))
+		return NATIVE(Request_get_status_some)(count, requests, outcount, indices, statuses);
+	return test_some(count, requests, outcount, indices, statuses, true);
 }
 
 GM_EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])
@@ -249,7 +283,7 @@ GM_EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int *outcount, int
 	if (!gm_may_have(count, requests) || !has_active(count, requests))
 		return NATIVE(Waitsome)(count, requests, outcount, indices, statuses);
 	for (unsigned pass = 0;; pass++) {
-		int rc = test_some(count, requests, outcount, indices, statuses);
+		int rc = test_some(count, requests, outcount, indices, statuses, false);
 
 		if (rc != MPI_SUCCESS || *outcount)
 			return rc;

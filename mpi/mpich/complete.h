@@ -21,4 +21,12 @@ static inline void gm_set_empty(MPI_Status *status)
 /* Calls the error handler of a request's communicator, and returns the error. */
 int gm_fail(struct gm_request *r, int code);
 
+/* MPI_Request_get_status_any, _some and _all. They have other names here because headers differ in their types. */
+GM_EXPORT int gm_get_status_any(int count, MPI_Request requests[], int *index, int *flag,
+				MPI_Status *status) __asm__("MPI_Request_get_status_any");
+GM_EXPORT int gm_get_status_some(int count, MPI_Request requests[], int *outcount, int indices[],
+				 MPI_Status statuses[]) __asm__("MPI_Request_get_status_some");
+GM_EXPORT int gm_get_status_all(int count, MPI_Request requests[], int *flag,
+				MPI_Status statuses[]) __asm__("MPI_Request_get_status_all");
+
 #endif

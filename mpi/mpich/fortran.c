@@ -3,9 +3,9 @@
  * the module mpi, so those find our wrappers. The others call PMPI_ functions; the ones here replace them and call MPI_
  * functions. Names are those of gfortran and of compilers that name like it.
  *
- * Handles and statuses are the same as in C. `ierror` is NULL if the program leaves it out. Indices begin with 1 here, as MPI
+ * Handles and statuses are the same as in C, and a LOGICAL of gfortran is 0 or 1, as a flag is. `ierror` is NULL if the program leaves it out. Indices begin with 1 here, as MPI
  * says; MPICH 4.0 returns those of C from functions of mpi_f08. */
-#include "mpi/mpich/front.h"
+#include "mpi/mpich/complete.h"
 
 /* Variables of the MPI library. Weak, because this library may be preloaded where there is none. */
 #pragma weak MPI_F08_STATUS_IGNORE
@@ -34,8 +34,7 @@ static void all_from_1(int n, int indices[])
 }
 
 #define SUBROUTINE(name, params, ...) \
-	GM_EXPORT void mpi_##name##_f08_ params; \
-	void mpi_##name##_f08_ params \
+	GM_EXPORT void mpi_##name##_f08_ params \
 	{ \
 		int rc; \
 \
@@ -59,9 +58,8 @@ SUBROUTINE(start, (MPI_Request *request, MPI_Fint *ierror), rc = MPI_Start(reque
 SUBROUTINE(startall, (const MPI_Fint *count, MPI_Request requests[], MPI_Fint *ierror), rc = MPI_Startall(*count, requests);)
 SUBROUTINE(request_free, (MPI_Request *request, MPI_Fint *ierror), rc = MPI_Request_free(request);)
 SUBROUTINE(cancel, (MPI_Request *request, MPI_Fint *ierror), rc = MPI_Cancel(request);)
-/* A LOGICAL of gfortran is 0 or 1, as the flags are. */
 SUBROUTINE(request_get_status, (const MPI_Request *request, MPI_Fint *flag, MPI_Status *status, MPI_Fint *ierror),
-	   rc = MPI_Request_get_status(*request, flag, status_of(status)); *flag = *flag != 0;)
+	   rc = MPI_Request_get_status(*request, flag, status_of(status));)
 
 SUBROUTINE(wait, (MPI_Request *request, MPI_Status *status, MPI_Fint *ierror), rc = MPI_Wait(request, status_of(status));)
 SUBROUTINE(waitall, (const MPI_Fint *count, MPI_Request requests[], MPI_Status statuses[], MPI_Fint *ierror),
@@ -88,6 +86,20 @@ SUBROUTINE(testsome,
 	    MPI_Fint *ierror),
 	   *outcount = 0; rc = MPI_Testsome(*incount, requests, outcount, indices, statuses_of(statuses)); all_from_1(*outcount, indices);)
 
+SUBROUTINE(request_get_status_all,
+	   (const MPI_Fint *count, MPI_Request requests[], MPI_Fint *flag, MPI_Status statuses[], MPI_Fint *ierror),
+	   rc = gm_get_status_all(*count, requests, flag, statuses_of(statuses));)
+SUBROUTINE(request_get_status_any,
+	   (const MPI_Fint *count, MPI_Request requests[], MPI_Fint *index, MPI_Fint *flag, MPI_Status *status,
+	    MPI_Fint *ierror),
+	   *index = MPI_UNDEFINED; rc = gm_get_status_any(*count, requests, index, flag, status_of(status));
+	   count_from_1(index);)
+SUBROUTINE(request_get_status_some,
+	   (const MPI_Fint *incount, MPI_Request requests[], MPI_Fint *outcount, MPI_Fint indices[],
+	    MPI_Status statuses[], MPI_Fint *ierror),
+	   *outcount = 0; rc = gm_get_status_some(*incount, requests, outcount, indices, statuses_of(statuses));
+	   all_from_1(*outcount, indices);)
+
 /* ---- mpif.h and the module mpi ---- */
 
 /* MPICH 4.0 returns MPI_UNDEFINED + 1 where no request of an array is active. */
@@ -103,16 +115,13 @@ static void undefined_is_no_index(MPI_Fint *index)
 void pmpi_waitany_(MPI_Fint *count, MPI_Fint requests[], MPI_Fint *index, MPI_Fint status[], MPI_Fint *ierror);
 void pmpi_testany_(MPI_Fint *count, MPI_Fint requests[], MPI_Fint *index, MPI_Fint *flag, MPI_Fint status[], MPI_Fint *ierror);
 
-GM_EXPORT void mpi_waitany_(MPI_Fint *count, MPI_Fint requests[], MPI_Fint *index, MPI_Fint status[], MPI_Fint *ierror);
-void mpi_waitany_(MPI_Fint *count, MPI_Fint requests[], MPI_Fint *index, MPI_Fint status[], MPI_Fint *ierror)
+GM_EXPORT void mpi_waitany_(MPI_Fint *count, MPI_Fint requests[], MPI_Fint *index, MPI_Fint status[], MPI_Fint *ierror)
 {
 	pmpi_waitany_(count, requests, index, status, ierror);
 	undefined_is_no_index(index);
 }
 
-GM_EXPORT void mpi_testany_(MPI_Fint *count, MPI_Fint requests[], MPI_Fint *index, MPI_Fint *flag, MPI_Fint status[],
-			    MPI_Fint *ierror);
-void mpi_testany_(MPI_Fint *count, MPI_Fint requests[], MPI_Fint *index, MPI_Fint *flag, MPI_Fint status[], MPI_Fint *ierror)
+GM_EXPORT void mpi_testany_(MPI_Fint *count, MPI_Fint requests[], MPI_Fint *index, MPI_Fint *flag, MPI_Fint status[], MPI_Fint *ierror)
 {
 	pmpi_testany_(count, requests, index, flag, status, ierror);
 	undefined_is_no_index(index);

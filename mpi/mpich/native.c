@@ -67,4 +67,7 @@ __attribute__((constructor)) void gm_native_find(void)
 #define X(name) gm_native.name = find(next, mpi, "PMPI_" #name);
 #include "mpi/mpich/natives.def"
 #undef X
+	gm_native.Request_get_status_any = find(next, mpi, "PMPI_Request_get_status_any");
+	gm_native.Request_get_status_some = find(next, mpi, "PMPI_Request_get_status_some");
+	gm_native.Request_get_status_all = find(next, mpi, "PMPI_Request_get_status_all");
 }

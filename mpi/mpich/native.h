@@ -18,6 +18,10 @@ struct gm_native {
 #define X(name) __typeof__(PMPI_##name) *name;
 #include "mpi/mpich/natives.def"
 #undef X
+	/* New in MPI 4.1. Headers differ in whether these requests are const, and older ones do not have the functions. */
+	int (*Request_get_status_any)(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status);
+	int (*Request_get_status_some)(int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]);
+	int (*Request_get_status_all)(int count, MPI_Request requests[], int *flag, MPI_Status statuses[]);
 };
 extern struct gm_native gm_native;
 
