@@ -126,6 +126,11 @@ struct MPIX_Sched_bind;
  * elements of the datatype, *bytes the number of bytes from the first to the last. Either may be NULL. */
 MPIX_SCHED_API int MPIX_Sched_get_buffer_size(MPIX_Sched sched, uint32_t index, int rank, int size,
 					      const struct MPIX_Sched_bind *bind, size_t *elements, size_t *bytes);
+/* Proves that the schedule does what it claims, for groups of `size` ranks and all orders of arrival, as goalc --verify does;
+ * at once, if its binary records that. Local. Otherwise it takes from milliseconds to minutes, longer for more ranks, so it is
+ * not tried for more than `most` ranks, if `most` is not 0. Fails with ERR_FAULT if the schedule does something else; the
+ * detail has the diagnostics of goalc. */
+MPIX_SCHED_API int MPIX_Sched_verify(MPIX_Sched sched, int size, int most);
 
 /* ---- groups ---- */
 
