@@ -3,6 +3,7 @@
  * rank that cannot serve it binds nothing, and then binding fails on all. */
 #include "mpi/plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define NO GM_NO
@@ -37,23 +38,56 @@ static int choose(struct gm_plan *p, MPIX_Sched *sched)
 }
 
 /* Binds the plan's schedule, or nothing, collectively. Sets p->why on all ranks if that failed on one. */
-static void bind_plan(struct gm_plan *p, char *text, size_t size)
+static void bind_plan(struct gm_plan *p, MPIX_Sched sched, char *text, size_t size)
 {
-	MPIX_Sched sched = NULL;
 	struct MPIX_Sched_info info = { .struct_size = sizeof info };
 
-	if (!p->why && choose(p, &sched)) {
-		MPIX_Sched_error_detail(gm_ctx(), text, size);
-		p->why = text;
-	}
 	if (MPIX_Sched_init(p->why ? NULL : sched, p->comm->group, &p->bind, &p->r->req) && !p->why) {
 		MPIX_Sched_error_detail(gm_ctx(), text, size);
 		p->why = text;
 	}
 	if (!p->why && !MPIX_Sched_get_info(sched, &info))
 		p->r->record = gm_record_of(p->call->coll, true, info.name);
+}
+
+/* Reports that the user's schedule is refused: a new error code of MPI has the reason, as far as it fits. */
+static int refuse(const struct gm_plan *p, const char *path)
+{
+	char text[MPI_MAX_ERROR_STRING];
+	int code;
+
+	if (!p->comm->rank)
+		fprintf(stderr, "goalmpi: %s is refused for %s: %s\n", path, p->spec->name, p->why);
+	snprintf(text, sizeof text, "the schedule %s is refused: %s", path, p->why);
+	if (PMPI_Add_error_code(MPI_ERR_OTHER, &code) || PMPI_Add_error_string(code, text))
+		return MPI_ERR_OTHER;
+	return code;
+}
+
+/* Plans the call and binds a schedule for it. Sets p->why if that is not possible. */
+static int serve(struct gm_plan *p, char *text, int size)
+{
+	char buf[1024];
+	const char *path = gm_own_path(p->call, buf, sizeof buf);
+	MPIX_Sched sched = NULL;
+
+	gm_plan_make(p);
+	if (path) {
+		const char *why = gm_own_load(p, path, text, size, &sched);
+
+		p->why = why ? why : p->why;
+		if (!why)
+			bind_plan(p, sched, text, (size_t)size);
+		return p->why ? refuse(p, path) : MPI_SUCCESS;
+	}
+	if (!p->why && choose(p, &sched)) {
+		MPIX_Sched_error_detail(gm_ctx(), text, (size_t)size);
+		p->why = text;
+	}
+	bind_plan(p, sched, text, (size_t)size);
 	if (sched)
 		MPIX_Sched_unload(&sched);
+	return MPI_SUCCESS;
 }
 
 static bool for_us(const struct gm_call *call, const char **why)
@@ -73,15 +107,14 @@ int gm_init(const struct gm_call *call, struct gm_request **out)
 {
 	struct gm_plan p = { .call = call, .spec = &gm_specs[call->coll] };
 	struct gm_comm *c = NULL;
-	char text[256] = "";
+	char text[2048] = "";
+	int err = MPI_SUCCESS;
 
 	*out = NULL;
 	if (for_us(call, &p.why)) {
 		gm_reap();
 		c = gm_comm_of(call->comm);
-		if (!c)
-			return MPI_ERR_NO_MEM;
-		p.why = c->group ? NULL : "the ranks cannot form a group";
+		p.why = !c ? "out of memory" : c->group ? NULL : "the ranks cannot form a group";
 	}
 	if (!p.why) {
 		p.comm = c;
@@ -90,8 +123,7 @@ int gm_init(const struct gm_call *call, struct gm_request **out)
 			return MPI_ERR_NO_MEM;
 		p.r->comm = c;
 		p.r->coll = call->coll;
-		gm_plan_make(&p);
-		bind_plan(&p, text, sizeof text);
+		err = serve(&p, text, sizeof text);
 		gm_plan_free(&p);
 		if (p.why)
 			gm_request_free(p.r); /* with its reference to the communicator */
@@ -104,5 +136,5 @@ int gm_init(const struct gm_call *call, struct gm_request **out)
 		gm_record_of(call->coll, false, p.why);
 	else
 		gm_helper_begin();
-	return MPI_SUCCESS;
+	return err;
 }

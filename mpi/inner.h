@@ -137,6 +137,10 @@ bool gm_counts(void);
 void gm_stats_begin(void);
 void gm_stats_end(void);
 
+/* ---- schedules of the user's choice (own.c) ---- */
+
+void gm_own_end(void);
+
 /* ---- the process (state.c) ---- */
 
 /* The library's context for this process, made at the first use; NULL if it could not be made. */

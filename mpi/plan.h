@@ -45,6 +45,12 @@ void gm_plan_buffer(struct gm_plan *p, int side, int64_t shift);
 /* Allocates staging memory of a side, for `bytes` bytes, `n` pieces and `ntypes` datatypes. Returns false with p->why. */
 bool gm_plan_stage(struct gm_plan *p, int side, int64_t bytes, size_t n, size_t ntypes);
 
+/* Returns the file that the user has chosen for a call, or NULL. May use buf. */
+const char *gm_own_path(const struct gm_call *call, char *buf, int size);
+/* Loads that file. Collective over the communicator. Returns NULL, or the reason why it is refused, which is the same on all
+ * ranks, in `text`. The schedule stays the callee's. */
+const char *gm_own_load(struct gm_plan *p, const char *path, char *text, int size, MPIX_Sched *sched);
+
 static inline int64_t gm_int(struct gm_ints v, size_t i)
 {
 	return v.wide ? (int64_t)((const MPI_Count *)v.at)[i] : ((const int *)v.at)[i];

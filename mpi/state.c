@@ -43,6 +43,7 @@ void gm_end(void)
 	if (process.ctx) {
 		gm_reap();
 		gm_stats_end();
+		gm_own_end();
 		gm_comms_end();
 		MPIX_Sched_energy_handler_dereg(process.ctx);
 		MPIX_Sched_ctx_free(&process.ctx);
