@@ -47,19 +47,20 @@ static void bind_plan(struct gm_plan *p, MPIX_Sched sched, char *text, size_t si
 		p->why = text;
 	}
 	if (!p->why && !MPIX_Sched_get_info(sched, &info))
-		p->r->record = gm_record_of(p->call->coll, true, info.name);
+		p->r->record = gm_record_of(p->call->coll, GM_SERVED, info.name);
 }
 
 /* Reports that the user's schedule is refused: a new error code of MPI has the reason, as far as it fits. */
 static int refuse(const struct gm_plan *p, const char *path)
 {
 	char text[MPI_MAX_ERROR_STRING];
-	int code;
+	int class, code;
 
 	if (!p->comm->rank)
 		fprintf(stderr, "goalmpi: %s is refused for %s: %s\n", path, p->spec->name, p->why);
 	snprintf(text, sizeof text, "the schedule %s is refused: %s", path, p->why);
-	if (PMPI_Add_error_code(MPI_ERR_OTHER, &code) || PMPI_Add_error_string(code, text))
+	gm_record_of(p->call->coll, GM_REFUSED, p->why);
+	if (PMPI_Add_error_class(&class) || PMPI_Add_error_code(class, &code) || PMPI_Add_error_string(code, text))
 		return MPI_ERR_OTHER;
 	return code;
 }
@@ -132,9 +133,9 @@ int gm_init(const struct gm_call *call, struct gm_request **out)
 	} else {
 		gm_comm_unref(c);
 	}
-	if (p.why)
-		gm_record_of(call->coll, false, p.why);
-	else
+	if (!p.why)
 		gm_helper_begin();
+	else if (!err)
+		gm_record_of(call->coll, GM_LEFT, p.why);
 	return err;
 }

@@ -122,17 +122,20 @@ void gm_helper_started(void);
 
 /* ---- statistics (stats.c) ---- */
 
+/* What became of a call: it was served, left to the MPI library, or the schedule of the user's choice was refused. */
+enum gm_outcome { GM_SERVED, GM_LEFT, GM_REFUSED };
+
 /* What is counted of one schedule, or of one reason why calls were not served. */
 struct gm_record {
 	struct gm_record *next;
 	enum gm_coll coll;
-	bool served;
+	enum gm_outcome outcome;
 	char *what; /* name of the schedule, or the reason */
 	_Atomic uint64_t inits, starts, start_ns, wait_ns, apart_ns;
 };
 
 /* Returns the record of a schedule, or of a reason; NULL if no statistics are kept. Counts one init. */
-struct gm_record *gm_record_of(enum gm_coll coll, bool served, const char *what);
+struct gm_record *gm_record_of(enum gm_coll coll, enum gm_outcome outcome, const char *what);
 bool gm_counts(void);
 void gm_stats_begin(void);
 void gm_stats_end(void);

@@ -25,27 +25,27 @@ bool gm_counts(void)
 	return stats.on;
 }
 
-static struct gm_record *find(enum gm_coll coll, bool served, const char *what)
+static struct gm_record *find(enum gm_coll coll, enum gm_outcome outcome, const char *what)
 {
 	struct gm_record *r = stats.first;
 
-	while (r && !(r->coll == coll && r->served == served && !strcmp(r->what, what)))
+	while (r && !(r->coll == coll && r->outcome == outcome && !strcmp(r->what, what)))
 		r = r->next;
 	return r;
 }
 
-struct gm_record *gm_record_of(enum gm_coll coll, bool served, const char *what)
+struct gm_record *gm_record_of(enum gm_coll coll, enum gm_outcome outcome, const char *what)
 {
 	struct gm_record *r;
 
 	if (!stats.on)
 		return NULL;
 	pthread_mutex_lock(&stats.lock);
-	r = find(coll, served, what);
+	r = find(coll, outcome, what);
 	if (!r && (r = calloc(1, sizeof *r))) {
 		r->what = strdup(what);
 		r->coll = coll;
-		r->served = served;
+		r->outcome = outcome;
 		r->next = stats.first;
 		if (r->what) {
 			stats.first = r;
@@ -82,11 +82,12 @@ void gm_stats_end(void)
 	while (stats.first) {
 		struct gm_record *r = stats.first;
 
-		if (r->served)
+		if (r->outcome == GM_SERVED)
 			print_served(rank, r);
 		else
-			fprintf(stderr, "goalmpi: rank %d: %s by the MPI library: %llu inits: %s\n", rank,
-				gm_specs[r->coll].name, (unsigned long long)r->inits, r->what);
+			fprintf(stderr, "goalmpi: rank %d: %s %s: %llu inits: %.*s\n", rank, gm_specs[r->coll].name,
+				r->outcome == GM_LEFT ? "by the MPI library" : "refused", (unsigned long long)r->inits,
+				(int)strcspn(r->what, "\n"), r->what);
 		stats.first = r->next;
 		free(r->what);
 		free(r);
