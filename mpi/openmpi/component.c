@@ -93,8 +93,8 @@ static bool fits(void)
 		return true;
 	version[strcspn(version, ",\n")] = '\0';
 	fprintf(stderr,
-		"mca_coll_goal: this component was built for Open MPI %d.%d and cannot be used with %s: persistent "
-		"collectives are left to the library\n",
+		"mca_coll_goal: this component was built for Open MPI %d.%d and cannot be used with %s, which serves persistent "
+		"collectives itself; build it with the headers of that\n",
 		OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, version);
 	return false;
 }

@@ -69,14 +69,24 @@ static void put_started(struct gm_handle *h)
 		atomic_store_explicit(&started, h, memory_order_relaxed);
 }
 
+static struct gm_handle *take_started(void)
+{
+	struct gm_handle *h = atomic_load_explicit(&started, memory_order_relaxed);
+
+	if (!h)
+		return NULL;
+	if (opal_using_threads())
+		return atomic_exchange_explicit(&started, NULL, memory_order_acquire);
+	atomic_store_explicit(&started, NULL, memory_order_relaxed);
+	return h;
+}
+
 /* Puts the requests that were started before the active ones. */
 static void gather_started(void)
 {
-	struct gm_handle *h, *next, *first = atomic_load_explicit(&active, memory_order_relaxed);
+	struct gm_handle *h = take_started(), *next, *first = atomic_load_explicit(&active, memory_order_relaxed);
 
-	if (!atomic_load_explicit(&started, memory_order_relaxed))
-		return;
-	for (h = atomic_exchange_explicit(&started, NULL, memory_order_acquire); h; h = next) {
+	for (; h; h = next) {
 		next = h->next;
 		h->next = first;
 		first = h;
