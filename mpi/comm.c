@@ -2,6 +2,7 @@
  * Communicators: each that is used gets a group of the library, kept as an attribute, and so do its neighbours. */
 #include "mpi/inner.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* The communicators that are known, for gm_comms_end. */
@@ -187,6 +188,21 @@ static struct gm_comm *make_comm(MPI_Comm comm)
 	return c;
 }
 
+/* Makes the group, collectively. A rank without memory must not leave the others waiting for it. */
+static void make_group(struct gm_comm *c, MPI_Comm comm)
+{
+	const int hash = gm_own_hash();
+	int mine[3] = { c && gm_ctx(), hash, -hash }, least[3];
+
+	if (PMPI_Allreduce(mine, least, 3, MPI_INT, MPI_MIN, comm) || !least[0])
+		return;
+	c->chosen = least[1] == -least[2];
+	if (!c->chosen && !c->rank)
+		fprintf(stderr, "goalmpi: the ranks have different values of GOAL_MPI_* that choose schedules; they are ignored\n");
+	if (MPIX_Sched_group_create(gm_ctx(), c->rank, c->size, gather, &comm, &c->group))
+		c->group = NULL;
+}
+
 struct gm_comm *gm_comm_of(MPI_Comm comm)
 {
 	struct gm_comm *c = NULL;
@@ -195,15 +211,8 @@ struct gm_comm *gm_comm_of(MPI_Comm comm)
 	if (PMPI_Comm_get_attr(comm, known.keyval, &c, &found))
 		return NULL;
 	if (!found) {
-		int made, all;
-
-		/* A rank without memory must not leave the others waiting for it. */
 		c = make_comm(comm);
-		made = c && gm_ctx();
-		if (PMPI_Allreduce(&made, &all, 1, MPI_INT, MPI_MIN, comm))
-			all = 0;
-		if (all && MPIX_Sched_group_create(gm_ctx(), c->rank, c->size, gather, &comm, &c->group))
-			c->group = NULL;
+		make_group(c, comm);
 		if (!c || PMPI_Comm_set_attr(comm, known.keyval, c)) {
 			gm_comm_unref(c);
 			return NULL;

@@ -69,7 +69,7 @@ static int refuse(const struct gm_plan *p, const char *path)
 static int serve(struct gm_plan *p, char *text, int size)
 {
 	char buf[1024];
-	const char *path = gm_own_path(p->call, buf, sizeof buf);
+	const char *path = gm_own_path(p->call, p->comm, buf, sizeof buf);
 	MPIX_Sched sched = NULL;
 
 	gm_plan_make(p);

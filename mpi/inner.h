@@ -39,6 +39,7 @@ struct gm_comm {
 	_Atomic bool freed; /* the communicator is gone */
 	MPI_Comm comm;
 	MPIX_Sched_group group; /* NULL if none could be made: then nothing on this communicator is for us */
+	bool chosen; /* all ranks have the same choices of schedules in their environment; if not, these have no effect */
 	int rank, size;
 	enum MPIX_Sched_topology topology;
 	/* Neighbours: of a grid, or lists. Without a topology, all are empty. A source or destination may be MPI_PROC_NULL. */
@@ -142,6 +143,8 @@ void gm_stats_end(void);
 
 /* ---- schedules of the user's choice (own.c) ---- */
 
+/* A number of the user's choices in the environment, at least 0: equal choices have equal numbers. */
+int gm_own_hash(void);
 void gm_own_end(void);
 
 /* ---- the process (state.c) ---- */

@@ -5,6 +5,7 @@
 #include "mpi/plan.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,17 +26,38 @@ static struct {
 	struct own *first;
 } files = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-const char *gm_own_path(const struct gm_call *call, char *buf, int size)
+/* The variable of the environment for a collective: GOAL_MPI_BCAST. */
+static const char *variable(enum gm_coll coll)
 {
 	char name[64];
-	int there = 0, n;
+	int n = snprintf(name, sizeof name, "GOAL_%s", gm_specs[coll].name);
 
-	if (call->info != MPI_INFO_NULL && !PMPI_Info_get(call->info, "goal_schedule", size - 1, buf, &there) && there)
-		return buf;
-	n = snprintf(name, sizeof name, "GOAL_%s", gm_specs[call->coll].name);
 	for (int i = 0; i < n; i++)
 		name[i] = (char)toupper((unsigned char)name[i]);
 	return secure_getenv(name);
+}
+
+int gm_own_hash(void)
+{
+	unsigned hash = 0;
+
+	for (int coll = 0; coll < GM_COLLS; coll++) {
+		const char *s = variable((enum gm_coll)coll);
+
+		hash = hash * 31 + (s != NULL);
+		while (s && *s)
+			hash = hash * 31 + (unsigned char)*s++;
+	}
+	return (int)(hash & INT_MAX);
+}
+
+const char *gm_own_path(const struct gm_call *call, const struct gm_comm *comm, char *buf, int size)
+{
+	int there = 0;
+
+	if (call->info != MPI_INFO_NULL && !PMPI_Info_get(call->info, "goal_schedule", size - 1, buf, &there) && there)
+		return buf;
+	return comm->chosen ? variable(call->coll) : NULL;
 }
 
 static bool trusted(void)

@@ -46,7 +46,7 @@ void gm_plan_buffer(struct gm_plan *p, int side, int64_t shift);
 bool gm_plan_stage(struct gm_plan *p, int side, int64_t bytes, size_t n, size_t ntypes);
 
 /* Returns the file that the user has chosen for a call, or NULL. May use buf. */
-const char *gm_own_path(const struct gm_call *call, char *buf, int size);
+const char *gm_own_path(const struct gm_call *call, const struct gm_comm *comm, char *buf, int size);
 /* Loads that file. Collective over the communicator. Returns NULL, or the reason why it is refused, which is the same on all
  * ranks, in `text`. The schedule stays the callee's. */
 const char *gm_own_load(struct gm_plan *p, const char *path, char *text, int size, MPIX_Sched *sched);
