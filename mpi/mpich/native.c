@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds the functions that come after ours. They are looked up by name, so that this library can be preloaded into programs
- * that do not use MPI, such as the launcher. A tool that is preloaded after this library, or that GOAL_MPI_NEXT names, gets
- * the calls that are not for us; else the MPI library does. */
+ * that do not use MPI, such as the launcher. If a tool is preloaded after this library, it gets the calls that are not for us;
+ * else the MPI library does. */
 #include "mpi/mpich/native.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <unistd.h>
 
 struct gm_native gm_native;
 
@@ -25,24 +25,20 @@ static void *mpi_library(void)
 	return mpi;
 }
 
-/* The library that GOAL_MPI_NEXT names, else whatever comes after this one. */
-static void *next_library(void)
+/* Handles of Open MPI are pointers, and these wrappers would pass half of each on. */
+static void refuse_open_mpi(void)
 {
-	const char *path = secure_getenv("GOAL_MPI_NEXT");
-	void *next;
-
-	if (!path || !*path)
-		return RTLD_NEXT;
-	next = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-	if (!next)
-		fprintf(stderr, "goalmpi: GOAL_MPI_NEXT is not used: %s\n", dlerror());
-	return next ? next : RTLD_NEXT;
+	if (!dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"))
+		return;
+	fputs("goalmpi: this program uses Open MPI, but libgoalmpi-mpich.so is for MPICH; goalmpi-run finds the right library\n",
+	      stderr);
+	_exit(1);
 }
 
 /* `name` begins with PMPI_. */
-static void *find(void *next, void *mpi, const char *name)
+static void *find(void *mpi, const char *name)
 {
-	void *f = dlsym(next, name + 1);
+	void *f = dlsym(RTLD_NEXT, name + 1);
 
 	return f ? f : dlsym(mpi ? mpi : RTLD_DEFAULT, name);
 }
@@ -50,24 +46,24 @@ static void *find(void *next, void *mpi, const char *name)
 /* A constructor too: tools call functions before they call MPI_Init. Then MPI may not be there yet. */
 __attribute__((constructor)) void gm_native_find(void)
 {
-	void *mpi, *next;
+	void *mpi;
 
 	if (gm_native.Init)
 		return;
+	refuse_open_mpi();
 	mpi = mpi_library();
 	if (!mpi && !dlsym(RTLD_DEFAULT, "PMPI_Init"))
 		return;
-	next = next_library();
-#define X(NAME, name, send, recv, flags) gm_native.name##_init = find(next, mpi, "PMPI_" #name "_init");
+#define X(NAME, name, send, recv, flags) gm_native.name##_init = find(mpi, "PMPI_" #name "_init");
 #include "mpi/collectives.def"
 #undef X
-#define X(NAME, name, send, recv, flags) gm_native.name##_init_c = find(next, mpi, "PMPI_" #name "_init_c");
+#define X(NAME, name, send, recv, flags) gm_native.name##_init_c = find(mpi, "PMPI_" #name "_init_c");
 #include "mpi/collectives.def"
 #undef X
-#define X(name) gm_native.name = find(next, mpi, "PMPI_" #name);
+#define X(name) gm_native.name = find(mpi, "PMPI_" #name);
 #include "mpi/mpich/natives.def"
 #undef X
-	gm_native.Request_get_status_any = find(next, mpi, "PMPI_Request_get_status_any");
-	gm_native.Request_get_status_some = find(next, mpi, "PMPI_Request_get_status_some");
-	gm_native.Request_get_status_all = find(next, mpi, "PMPI_Request_get_status_all");
+	gm_native.Request_get_status_any = find(mpi, "PMPI_Request_get_status_any");
+	gm_native.Request_get_status_some = find(mpi, "PMPI_Request_get_status_some");
+	gm_native.Request_get_status_all = find(mpi, "PMPI_Request_get_status_all");
 }
