@@ -79,7 +79,7 @@ LIBRARY   := $(BUILD)/lib/$(LIBNAME).so
 PROGRAMS  := $(BUILD)/bin/goalc $(BUILD)/bin/goalinfo $(BUILD)/bin/goalrun
 
 .PHONY: all
-all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a tabled
+all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a tabled mpi
 
 $(BUILD)/bin/goalc: $(call obj,$(GOALC)) $(COMPILE_O)
 	@mkdir -p $(@D)
@@ -121,7 +121,7 @@ MPI_LIBS        := $(foreach m,$(MPICC),$(MPI_LIB_$m))
 mpi_obj = $(patsubst %,$(BUILD)/mpi-$(1)/%.o,$(filter-out mpi/openmpi/names,$(call sources,mpi mpi/$(1))))
 
 .PHONY: mpi
-mpi: all $(MPI_LIBS)
+mpi: $(MPI_LIBS)
 
 define mpi_front
 $(BUILD)/mpi-$(1)/%.o: %.c
@@ -248,6 +248,10 @@ define TREE
 644 $(LIBDIR) $(LIBRARY).$(VERSION)
 644 $(LIBDIR) $(BUILD)/lib/$(LIBNAME).a
 644 $(INCLUDEDIR) $(wildcard include/*.h)
+$(if $(MPICC),755 $(BINDIR) mpi/goalmpi-run)
+$(if $(MPI_LIBS),644 $(LIBDIR) $(filter-out $(BUILD)/lib/goalmpi/%,$(MPI_LIBS)))
+$(if $(filter openmpi,$(MPICC)),644 $(LIBDIR)/goalmpi $(BUILD)/lib/goalmpi/mca_coll_goal.so)
+$(if $(filter openmpi,$(MPICC)),644 $(INCLUDEDIR) $(wildcard mpi/openmpi/goal_mpi4*))
 644 $(MANDIR)/man1 $(wildcard man/*.1)
 644 $(MANDIR)/man3 $(wildcard man/*.3)
 644 $(MANDIR)/man5 $(wildcard man/*.5)
@@ -277,7 +281,7 @@ endef
 export TREE TREE_LINKS TREE_TEMPLATES
 # What belongs to goalsched alone, and goes with it, inner directories first. Those that others use stay, even empty.
 OWN_DIRS := $(SCHEDDIR)/lib $(SCHEDDIR) $(patsubst %/,%,$(dir $(SCHEDDIR))) $(DOCDIR)/doc $(DOCDIR)/examples $(DOCDIR) \
-	$(LIBDIR)/cmake/goalsched
+	$(LIBDIR)/cmake/goalsched $(LIBDIR)/goalmpi
 # @libdir@ is relative to the prefix, if it can be, for those who move the tree.
 relative = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 FILL := sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|; s|@SOMAJOR@|$(SOMAJOR)|' \
@@ -288,7 +292,7 @@ FILL := sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)
 .PHONY: install uninstall
 # DESTDIR is put before every path, and is in no file. Templates are filled in now, as the directories are known only now.
 install: all
-	@set -e; printf '%s\n' "$$TREE" | while read -r mode dir files; do \
+	@set -e; printf '%s\n' "$$TREE" | sed '/^$$/d' | while read -r mode dir files; do \
 		install -d "$(DESTDIR)$$dir"; install -m $$mode $$files "$(DESTDIR)$$dir"; done
 	@set -e; printf '%s\n' "$$TREE_LINKS" | while read -r dir name target; do ln -sf $$target "$(DESTDIR)$$dir/$$name"; done
 	@set -e; printf '%s\n' "$$TREE_TEMPLATES" | while read -r dir files; do install -d "$(DESTDIR)$$dir"; \
@@ -296,7 +300,7 @@ install: all
 
 # Given the same directories.
 uninstall:
-	@printf '%s\n' "$$TREE" | while read -r mode dir files; do \
+	@printf '%s\n' "$$TREE" | sed '/^$$/d' | while read -r mode dir files; do \
 		for f in $$files; do rm -f "$(DESTDIR)$$dir/$${f##*/}"; done; done
 	@printf '%s\n' "$$TREE_LINKS" | while read -r dir name target; do rm -f "$(DESTDIR)$$dir/$$name"; done
 	@printf '%s\n' "$$TREE_TEMPLATES" | while read -r dir files; do \
