@@ -587,6 +587,7 @@ BENCH_RANKS := \
 BENCH_OTHERS := \
 	$(BUILD)/bench/bench \
 	$(BUILD)/bench/overlap_mpi \
+	$(BUILD)/bench/persistent_mpi \
 	$(BUILD)/bench/plot
 BENCHES := $(filter-out $(BENCH_RANKS) $(BENCH_OTHERS),$(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c)))
 PEERS := $(patsubst %,$(BUILD)/bench/overlap-%,$(MPICC))
@@ -600,13 +601,19 @@ $(PEERS): $(BUILD)/bench/overlap-%: bench/overlap_mpi.c goalrun/work.c runtime/b
 	@mkdir -p $(@D)
 	$(call say,MPICC)mpicc.$* $(CPPFLAGS) -std=gnu17 $(WARN) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^)
 
+# The collectives that programs call.
+CALLERS := $(patsubst %,$(BUILD)/bench/persistent-%,$(MPICC))
+$(CALLERS): $(BUILD)/bench/persistent-%: bench/persistent_mpi.c
+	@mkdir -p $(@D)
+	$(call say,MPICC)mpicc.$* -std=gnu17 $(WARN) -Wno-stringop-overflow $(CFLAGS) $(LDFLAGS) -o $@ $<
+
 PLOT := $(BUILD)/bench/plot
 $(PLOT): $(HOOK_O) $(call obj,bench/plot $(addprefix util/,svg text mem err))
 	$(call say,LD)$(LINK) -o $@ $^ -lm
 
-tests: $(BENCHES) $(BENCH_RANKS) $(PEERS) $(PLOT)
+tests: $(BENCHES) $(BENCH_RANKS) $(PEERS) $(CALLERS) $(PLOT)
 
-.PHONY: bench bench-overlap bench-smcq bench-verbs experiments
+.PHONY: bench bench-overlap bench-mpi bench-smcq bench-verbs experiments
 # Prints what it measures beside what is written by hand; decides nothing. BENCH_FLAGS: -q, -j
 bench:
 	@$(PARALLEL) all $(BENCHES)
@@ -615,6 +622,10 @@ bench:
 bench-overlap:
 	@$(PARALLEL) all $(PEERS)
 	@BUILD=$(BUILD) bash bench/overlap.sh
+# Persistent collectives of MPI libraries, by them and by schedules. COLLECTIVES, SIZES, RANKS, ITERS: see the script
+bench-mpi:
+	@$(PARALLEL) all $(PEERS) $(CALLERS)
+	@BUILD=$(BUILD) bash bench/mpi.sh
 # A broadcast on command queues beside the same one on CPUs, with pictures. RANKS, SIZES, EACH, SEGMENT, OUT: see the script
 bench-smcq:
 	@$(PARALLEL) all $(BENCH_RANKS) $(PLOT)
