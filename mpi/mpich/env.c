@@ -56,6 +56,27 @@ void gm_native_progress(void)
 
 /* ---- begin and end ---- */
 
+static void end(bool world);
+
+static int on_finalize(MPI_Comm self, int keyval, void *value, void *extra)
+{
+	(void)self, (void)keyval, (void)value, (void)extra;
+	end(true);
+	return MPI_SUCCESS;
+}
+
+/* MPI_Finalize deletes the attributes of MPI_COMM_SELF first, the latest ones before this one: functions that the program has
+ * attached may still use and free requests. */
+static void attach_end(void)
+{
+	int keyval;
+
+	if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_finalize, &keyval, NULL) != MPI_SUCCESS)
+		return;
+	PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+	PMPI_Comm_free_keyval(&keyval);
+}
+
 static void begin(bool world)
 {
 	MPI_Request none = MPI_REQUEST_NULL;
@@ -70,6 +91,8 @@ static void begin(bool world)
 		gm_begin();
 		env.running = true;
 	}
+	if (world)
+		attach_end();
 	pthread_mutex_unlock(&env.lock);
 }
 
@@ -108,13 +131,6 @@ GM_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provid
 	if (rc == MPI_SUCCESS)
 		begin(true);
 	return rc;
-}
-
-GM_EXPORT int MPI_Finalize(void)
-{
-	if (gm_has_world())
-		end(true);
-	return NATIVE(Finalize)();
 }
 
 GM_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)

@@ -46,7 +46,6 @@ static void all_from_1(int n, int indices[])
 SUBROUTINE(init, (MPI_Fint *ierror), rc = MPI_Init(NULL, NULL);)
 SUBROUTINE(init_thread, (const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror),
 	   rc = MPI_Init_thread(NULL, NULL, *required, provided);)
-SUBROUTINE(finalize, (MPI_Fint *ierror), rc = MPI_Finalize();)
 SUBROUTINE(session_init, (const MPI_Info *info, const MPI_Errhandler *errhandler, MPI_Session *session, MPI_Fint *ierror),
 	   rc = MPI_Session_init(*info, *errhandler, session);)
 SUBROUTINE(session_finalize, (MPI_Session *session, MPI_Fint *ierror), rc = MPI_Session_finalize(session);)
