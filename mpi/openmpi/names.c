@@ -11,6 +11,9 @@
 /* With Open MPI 5, which has the names, there is nothing here. */
 #if MPI_VERSION < 4 && OMPI_MAJOR_VERSION < 5
 
+/* Where no library of MPI is loaded, as in Open MPI's launcher, this library must load too. */
+#pragma weak ompi_mpi_comm_null
+
 #define EXPORT __attribute__((visibility("default")))
 #define TAIL MPI_Comm comm, MPI_Info info, MPI_Request *request
 #define REST comm, info, request
