@@ -231,11 +231,27 @@ static void requests_free(struct run *u)
 
 /* ---- starts ---- */
 
+/* Blocking calls that a library cannot make are left out, and only what the test computes itself is compared:
+ * - Open MPI 4.1.4 multiplies the displacements of MPI_Alltoallw on one rank by the extent, and so writes anywhere.
+ * - MPICH 4.0.2 truncates messages of structs that ranks write differently, as in MPI_Scatter, and in place in MPI_Alltoallw. */
+static bool lame(const struct plan *p)
+{
+#ifdef OMPI_MAJOR_VERSION
+	return p->coll == C_ALLTOALLW && p->on->size == 1;
+#else
+	return p->user < 0 && p->units > 1;
+#endif
+}
+
 static void blocking(struct run *u, struct request *q, const struct args *a)
 {
 	char text[MPI_MAX_ERROR_STRING];
 	int rc, n;
 
+	if (lame(&q->plan)) {
+		sides_set(&q->sides, a == &q->twin);
+		return;
+	}
 	here(u, "makes the blocking call of request %d", (int)(q - u->r));
 	rc = call_blocking(q->plan.coll, a);
 	if (rc == MPI_SUCCESS)

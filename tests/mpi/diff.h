@@ -167,7 +167,7 @@ struct pooled {
 	int size, rank;
 	int world[MOST_RANKS]; /* ranks in the communicator of the round */
 	bool near; /* it has neighbours */
-	bool twice; /* ranks in a ring of one or two: MPI did not always say which block goes where */
+	bool twice; /* ranks have two edges to the same one: libraries do not agree which of its blocks comes by which */
 	/* Neighbours of each rank: edges [out_at[r], out_at[r + 1]) of `out`; -1: none at this border */
 	int out_at[MOST_RANKS + 1], out[MOST_EDGES], in_at[MOST_RANKS + 1], in[MOST_EDGES];
 	char what[64];
@@ -233,6 +233,8 @@ void sides_args(struct rng *own, struct sides *s, bool twin, struct args *a);
 void sides_forget(struct args *a);
 /* New contents, other ones for each start. */
 void sides_fill(struct sides *s, int start);
+/* Copies what is right to the buffers of our call, or of its twin. */
+void sides_set(struct sides *s, bool twin);
 /* Compares the buffers of both calls with what is right. `why`: the first difference of ours. */
 void sides_compare(struct sides *s, bool *ours, bool *theirs, char *why, size_t room);
 void sides_free(struct sides *s);

@@ -103,6 +103,7 @@ static void graph_edges(struct rng *g, struct pooled *c, const int *edges)
 		c->out_at[i] = n;
 		c->in_at[i] = m;
 		for (j = 0; j < c->size; j++) {
+			c->twice |= edges[i * c->size + j] > 1;
 			for (k = 0; k < edges[i * c->size + j]; k++)
 				c->out[n++] = j;
 			for (k = 0; k < edges[j * c->size + i]; k++)

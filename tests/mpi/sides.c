@@ -221,7 +221,7 @@ static void draw_types(struct rng *own, const struct plan *p, struct side *s)
 		displace(own, s, m, &span);
 		s->lay[0] = layout_draw(own, p->unit, p->units, m, span);
 	} else {
-		s->lay[0] = single(own, p, s->blocks ? s->units[0] : 0, s->blocks, &s->counts[0]);
+		s->lay[0] = single(own, p, s->blocks ? s->units[0] : plan_units(p, 0, 0), s->blocks, &s->counts[0]);
 		for (b = 0; b < s->blocks; b++) {
 			s->counts[b] = s->counts[0];
 			s->displs[b] = b * s->counts[0];
@@ -284,7 +284,7 @@ static void draw_memory(struct rng *own, struct side *s)
 	}
 	s->low = (low & ~15L) - GUARD;
 	s->bytes = (high - s->low + 2 * GUARD) & ~(GUARD - 1L);
-	s->empty = !any && one_in(own, 2);
+	s->empty = !any && s->blocks > 0 && one_in(own, 2);
 	s->shared = one_in(own, 4);
 	s->ours = memory(s);
 	s->theirs = memory(s);
@@ -371,7 +371,7 @@ static void give(struct rng *own, struct args *a, const struct side *s, bool twi
 		return;
 	g->n = s->blocks;
 	g->buf = s->absolute ? MPI_BOTTOM : s->empty ? NULL : buf;
-	g->count = s->blocks ? s->counts[0] : 0;
+	g->count = s->counts[0]; /* also without a block: Open MPI does nothing if one of both sides has 0 */
 	g->counts = memcpy(need(n, sizeof(int)), s->counts, n * sizeof(int));
 	g->displs = memcpy(need(n, sizeof(int)), s->displs, n * sizeof(int));
 	g->adispls = need(n, sizeof(MPI_Aint));
@@ -601,6 +601,18 @@ void sides_fill(struct sides *s, int start)
 	for (b = 0; b < out->blocks && !reduces(p->coll); b++)
 		if (plan_source(p, b, &rank, &block))
 			put(p, out, b, start, rank, block);
+}
+
+void sides_set(struct sides *s, bool twin)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		struct side *side = i == 0 ? &s->send : &s->recv;
+
+		if (side->used)
+			memcpy(twin ? side->theirs : side->ours, side->right, (size_t)side->bytes);
+	}
 }
 
 /* ---- comparison ---- */
