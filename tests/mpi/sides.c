@@ -306,6 +306,8 @@ void sides_draw(struct rng *own, const struct plan *p, struct sides *s)
 		draw_types(own, p, side);
 		draw_memory(own, side);
 	}
+	if (s->send.empty) /* some libraries do not take the same buffer twice, if it is NULL */
+		s->recv.empty = false;
 	if (!reduces(p->coll) && one_in(own, 10)) {
 		side = s->send.used && (!s->recv.used || one_in(own, 2)) ? &s->send : &s->recv;
 		side->absolute = side->used && !side->empty;

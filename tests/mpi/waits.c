@@ -27,13 +27,18 @@ static void unset(MPI_Status *st)
 
 static void check_empty(struct run *u, const struct request *q, const MPI_Status *st, const char *after)
 {
-	int count = -1, cancelled = -1;
+	int count = -1, cancelled = -1, source = st->MPI_SOURCE;
 
+#ifdef OMPI_MAJOR_VERSION
+	/* It completes requests itself that move nothing. */
+	if (q && source == MPI_PROC_NULL)
+		source = MPI_ANY_SOURCE;
+#endif
 	if (q && (u->opt->lenient || u->opt->blocking))
 		return;
 	MPI_Get_count(st, MPI_BYTE, &count);
 	MPI_Test_cancelled(st, &cancelled);
-	if (st->MPI_SOURCE != MPI_ANY_SOURCE || st->MPI_TAG != MPI_ANY_TAG || st->MPI_ERROR != MPI_SUCCESS || count != 0 || cancelled != 0)
+	if (source != MPI_ANY_SOURCE || st->MPI_TAG != MPI_ANY_TAG || st->MPI_ERROR != MPI_SUCCESS || count != 0 || cancelled != 0)
 		broken(u, q, "the status after %s is not empty: source %d, tag %d, error %d, count %d, cancelled %d", after,
 			st->MPI_SOURCE, st->MPI_TAG, st->MPI_ERROR, count, cancelled);
 }
