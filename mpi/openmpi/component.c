@@ -15,10 +15,17 @@
 extern __attribute__((visibility("default"))) const mca_coll_base_component_t mca_coll_goal_component;
 
 static int priority = 95;
+static _Atomic int modules; /* that are enabled */
 
 static void next_clear(gm_module *module)
 {
 	module->next = (struct gm_next){ 0 };
+}
+
+static void construct(gm_module *module)
+{
+	module->enabled = false;
+	next_clear(module);
 }
 
 static void next_release(gm_module *module)
@@ -31,7 +38,7 @@ static void next_release(gm_module *module)
 	next_clear(module);
 }
 
-static OBJ_CLASS_INSTANCE(gm_module, mca_coll_base_module_t, next_clear, next_release);
+static OBJ_CLASS_INSTANCE(gm_module, mca_coll_base_module_t, construct, next_release);
 
 /* The modules of lower priority are enabled already. */
 static int enable(mca_coll_base_module_t *base, struct ompi_communicator_t *comm)
@@ -45,14 +52,25 @@ static int enable(mca_coll_base_module_t *base, struct ompi_communicator_t *comm
 		OBJ_RETAIN(next->slot##_module);
 	GM_SLOTS(X)
 #undef X
+	((gm_module *)base)->enabled = true;
+	modules++;
 	return OMPI_SUCCESS;
 }
 
-/* Modules that refer to each other would never be freed. */
+/* The library calls this for each function of ours that the communicator has. Modules that refer to each other would never be
+ * freed. Without the last communicator, a session can end. */
 static int disable(mca_coll_base_module_t *base, struct ompi_communicator_t *comm)
 {
+	gm_module *module = (gm_module *)base;
+	int finalized = 1;
+
 	(void)comm;
-	next_release((gm_module *)base);
+	if (!module->enabled)
+		return OMPI_SUCCESS;
+	module->enabled = false;
+	next_release(module);
+	if (--modules == 0 && PMPI_Finalized(&finalized) == MPI_SUCCESS && !finalized)
+		gm_requests_end();
 	return OMPI_SUCCESS;
 }
 

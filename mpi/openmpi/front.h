@@ -54,6 +54,7 @@ struct gm_next {
 
 struct gm_module {
 	mca_coll_base_module_t base; /* first: the library knows only this */
+	bool enabled;
 	struct gm_next next;
 };
 
@@ -61,6 +62,8 @@ typedef struct gm_module gm_module;
 
 /* Sets the functions of a new module. */
 void gm_module_fill(mca_coll_base_module_t *base);
+/* Ends what requests have made, if there were any. MPI must still be usable. */
+void gm_requests_end(void);
 /* True if the library's requests have room in ours. */
 bool gm_request_fits(void);
 /* Makes a request for a call. Returns MPI_SUCCESS with *out, or with *out == NULL if the call is not for us. */

@@ -22,6 +22,7 @@ typedef struct gm_handle {
 		char room[512];
 	} base; /* first: the library knows only this */
 	struct gm_request *request;
+	int generation;
 	struct gm_handle *next; /* in a list of active ones */
 	_Atomic int holds; /* 1 for the user's handle, 1 while it is in a list. The last one frees */
 } gm_handle;
@@ -33,7 +34,12 @@ static _Atomic(struct gm_handle *) started;
 /* Active requests. Only the thread that has the turn changes the list. */
 static _Atomic(struct gm_handle *) active;
 static _Atomic bool turn;
-static _Atomic bool ended; /* gm_end has freed all requests */
+/* From the first request to the end of MPI, or of the last session */
+static struct {
+	pthread_mutex_t lock;
+	bool begun, over;
+	_Atomic int generation; /* a request with an older one has been freed by gm_end */
+} life = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* Below MPI_THREAD_MULTIPLE one thread at a time is in the library, so that loads and stores do. */
 static int add(_Atomic int *n, int by)
@@ -94,11 +100,16 @@ static void gather_started(void)
 	atomic_store_explicit(&active, first, memory_order_relaxed);
 }
 
+static bool is_alive(const struct gm_handle *h)
+{
+	return h->generation == atomic_load_explicit(&life.generation, memory_order_relaxed);
+}
+
 static void let_go(struct gm_handle *h)
 {
 	if (add(&h->holds, -1))
 		return;
-	if (!atomic_load(&ended))
+	if (is_alive(h))
 		gm_free(h->request);
 	OBJ_RELEASE(h->base.super.req_mpi_object.comm);
 	OBJ_RELEASE(h);
@@ -149,7 +160,7 @@ static int start_one(struct gm_handle *h)
 	ompi_request_t *base = &h->base.super;
 	int err = MPI_ERR_REQUEST;
 
-	if (base->req_state == OMPI_REQUEST_INACTIVE && !atomic_load_explicit(&ended, memory_order_relaxed))
+	if (base->req_state == OMPI_REQUEST_INACTIVE && is_alive(h))
 		err = gm_start(h->request);
 	if (err) {
 		PMPI_Comm_call_errhandler(base->req_mpi_object.comm, err);
@@ -199,32 +210,54 @@ static bool any_freed(const struct gm_handle *h)
 	return h;
 }
 
-/* Runs in MPI_Finalize, while all of MPI can still be used. Requests that were freed while active may be what other ranks
- * wait for. MPI does not allow that, so it must not keep us here for long. */
-static int end(MPI_Comm comm, int key, void *value, void *extra)
+/* Requests that were freed while active may be what other ranks wait for. MPI does not allow that, so it must not keep us here
+ * for long. */
+void gm_requests_end(void)
 {
-	double start_time = PMPI_Wtime();
+	double start_time;
 
+	pthread_mutex_lock(&life.lock);
+	if (life.begun) {
+		start_time = PMPI_Wtime();
+		while ((any_freed(active) || any_freed(started)) && PMPI_Wtime() - start_time < 1)
+			opal_progress();
+		opal_progress_unregister(progress);
+		atomic_store(&active, NULL);
+		atomic_store(&started, NULL);
+		life.begun = false;
+		atomic_fetch_add(&life.generation, 1);
+		gm_end();
+	}
+	pthread_mutex_unlock(&life.lock);
+}
+
+/* Runs in MPI_Finalize, which deletes the attributes of MPI_COMM_SELF while all of MPI can still be used. */
+static int on_finalize(MPI_Comm comm, int key, void *value, void *extra)
+{
 	(void)comm, (void)key, (void)value, (void)extra;
-	while ((any_freed(active) || any_freed(started)) && PMPI_Wtime() - start_time < 1)
-		opal_progress();
-	opal_progress_unregister(progress);
-	atomic_store(&ended, true);
-	gm_end();
+	gm_requests_end();
+	life.over = true;
 	return MPI_SUCCESS;
 }
 
-/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF. */
+/* A program that has only sessions has no MPI_COMM_SELF: there the end is that of the last communicator. */
 static void begin(void)
 {
-	int key;
+	int key, initialized = 0;
 
-	if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &key, NULL) == MPI_SUCCESS) {
-		PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
-		PMPI_Comm_free_keyval(&key);
+	pthread_mutex_lock(&life.lock);
+	if (!life.begun) {
+		life.begun = true;
+		PMPI_Initialized(&initialized);
+		if (initialized &&
+		    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_finalize, &key, NULL) == MPI_SUCCESS) {
+			PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+			PMPI_Comm_free_keyval(&key);
+		}
+		gm_begin();
+		opal_progress_register(progress);
 	}
-	gm_begin();
-	opal_progress_register(progress);
+	pthread_mutex_unlock(&life.lock);
 }
 
 static struct gm_handle *handle_new(struct gm_request *request, MPI_Comm comm)
@@ -244,21 +277,21 @@ static struct gm_handle *handle_new(struct gm_request *request, MPI_Comm comm)
 	OBJ_RETAIN(comm);
 	base->req_mpi_object.comm = comm;
 	h->request = request;
+	h->generation = atomic_load(&life.generation);
 	atomic_init(&h->holds, 1);
 	return h;
 }
 
 int gm_request_new(const struct gm_call *call, ompi_request_t **out)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct gm_request *request;
 	struct gm_handle *h;
 	int err;
 
 	*out = NULL;
-	if (atomic_load(&ended))
+	if (life.over)
 		return MPI_SUCCESS;
-	pthread_once(&once, begin);
+	begin();
 	err = gm_init(call, &request);
 	if (err || !request)
 		return err;
