@@ -79,7 +79,8 @@ struct gm_piece {
 /* Staging memory of one side of a request, whose data has gaps or is in another order than the schedule's. */
 struct gm_stage {
 	char *mem; /* memory of the shared heap; NULL if the side needs no staging */
-	char *user; /* the user's buffer */
+	char *user; /* the user's buffer, plus `bias` */
+	MPI_Aint bias; /* subtracted from the displacements of the datatypes: MPI_Pack of MPICH refuses MPI_BOTTOM */
 	struct gm_piece *pieces;
 	size_t npieces;
 	MPI_Datatype *types; /* duplicates, which may outlive the user's */
@@ -87,6 +88,8 @@ struct gm_stage {
 	bool raw; /* elements keep their layout: MPI_Reduce_local must see the user's datatype */
 };
 
+/* Adds a duplicate of a datatype. Returns an error class of MPI. */
+int gm_stage_type(struct gm_stage *s, MPI_Datatype type);
 int gm_stage_pack(const struct gm_stage *s);
 int gm_stage_unpack(const struct gm_stage *s);
 void gm_stage_free(struct gm_stage *s);

@@ -5,6 +5,9 @@
 
 #include <stdlib.h>
 
+/* Any address but that of MPI_BOTTOM, aligned for all types. */
+#define BIAS 4096
+
 /* Bound where a side has no data: an address that is valid. */
 static char nothing[64];
 
@@ -70,7 +73,8 @@ bool gm_plan_stage(struct gm_plan *p, int side, int64_t bytes, size_t n, size_t 
 	struct gm_stage *s = &p->r->stage[side];
 	void *mem = NULL;
 
-	s->user = side_of(p, side)->buf;
+	s->bias = side_of(p, side)->buf == MPI_BOTTOM ? BIAS : 0;
+	s->user = (char *)side_of(p, side)->buf + s->bias;
 	s->pieces = calloc(n + 1, sizeof *s->pieces);
 	s->types = calloc(ntypes + 1, sizeof *s->types);
 	if (s->pieces && s->types && !MPIX_Sched_alloc(gm_ctx(), (size_t)bytes + 1, &mem))
@@ -223,8 +227,7 @@ static void stage(struct gm_plan *p, int side, struct blocks *b)
 
 		if (!k.count)
 			continue;
-		if ((!s->ntypes || p->spec->flags & GM_SEPARATE) && PMPI_Type_dup(k.type, &s->types[s->ntypes++])) {
-			s->ntypes--;
+		if ((!s->ntypes || p->spec->flags & GM_SEPARATE) && gm_stage_type(s, k.type)) {
 			p->why = "a datatype cannot be duplicated";
 			return;
 		}

@@ -65,20 +65,20 @@ static bool find_span(struct gm_plan *p, struct span *s)
 	return !p->why;
 }
 
-/* Stages a side whose elements have gaps, as whole elements. The first element's origin is aligned as malloc's is. */
+/* Stages a side whose elements have gaps, as whole elements. The origin of the first element is aligned as in the user's buffer,
+ * and may be far outside of the staging memory, if displacements are absolute addresses. */
 static void stage_raw(struct gm_plan *p, int side, const struct span *s, struct amount a)
 {
 	const bool in_place = p->call->send.buf == MPI_IN_PLACE, all = side == GM_SEND || in_place;
-	const int64_t n = all ? a.all : a.mine, origin = s->lb < 0 ? (-s->lb + 63) / 64 * 64 : 0;
+	const int64_t n = all ? a.all : a.mine, pad = (s->lb % 64 + 64) % 64, origin = pad - s->lb;
 	struct gm_stage *g = &p->r->stage[side];
 
-	if (!gm_plan_stage(p, side, origin + (s->lb > 0 ? s->lb : 0) + n * s->extent + s->bytes, 2, 1))
+	if (!gm_plan_stage(p, side, pad + n * s->extent + s->bytes, 2, 1))
 		return;
-	if (PMPI_Type_dup(p->call->send.type, &g->types[0])) {
+	if (gm_stage_type(g, p->call->send.type)) {
 		p->why = "a datatype cannot be duplicated";
 		return;
 	}
-	g->ntypes = 1;
 	g->raw = true;
 	g->npieces = 2;
 	g->pieces[0] = (struct gm_piece){ .at = origin, .count = a.mine < n ? a.mine : n };

@@ -58,7 +58,7 @@ static int copy_raw(const struct gm_stage *s, const struct gm_piece *p)
 
 	err = err ? err : PMPI_Type_get_extent(s->types[p->type], &lb1, &extent);
 	if (!err && p->count)
-		memcpy(s->mem + p->at + lb, s->user + p->from + lb, (size_t)((p->count - 1) * extent + span));
+		memcpy(s->mem + p->at + s->bias + lb, s->user + p->from + lb, (size_t)((p->count - 1) * extent + span));
 	return err;
 }
 
@@ -76,11 +76,22 @@ static int unpack_raw(const struct gm_stage *s, const struct gm_piece *p)
 	if (!packed.mem)
 		return MPI_ERR_NO_MEM;
 	result.mem = packed.mem;
-	packed.user = s->mem + p->at - p->from;
+	packed.user = s->mem + p->at - p->from + s->bias;
 	at_zero.at = 0;
 	err = copy_piece(&packed, &at_zero, pack);
 	err = err ? err : copy_piece(&result, &at_zero, unpack);
 	free(packed.mem);
+	return err;
+}
+
+int gm_stage_type(struct gm_stage *s, MPI_Datatype type)
+{
+	MPI_Datatype *out = &s->types[s->ntypes];
+	int err = s->bias ? PMPI_Type_create_hindexed_block(1, 1, &(MPI_Aint){ -s->bias }, type, out) : PMPI_Type_dup(type, out);
+
+	if (!err && s->bias)
+		err = PMPI_Type_commit(out);
+	s->ntypes += !err;
 	return err;
 }
 
