@@ -187,9 +187,13 @@ static int test_any(int count, MPI_Request requests[], int *index, int *flag, MP
 	}
 	rc = keeps ? NATIVE(Request_get_status_any)(count, requests, index, flag, status) :
 		     NATIVE(Testany)(count, requests, index, flag, status);
-	if (rc == MPI_SUCCESS && *flag && *index == MPI_UNDEFINED && active) {
+	if (rc != MPI_SUCCESS || !*flag || *index != MPI_UNDEFINED)
+		return rc;
+	if (active) {
 		*flag = 0;
 		gm_native_progress();
+	} else {
+		gm_set_empty(status); /* which MPICH 4.0 leaves as it was */
 	}
 	return rc;
 }
