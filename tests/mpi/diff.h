@@ -104,7 +104,7 @@ extern struct basic basics[];
 extern int basic_count;
 
 /* What values are for: an operation must not overflow, nor depend on the order by rounding. */
-enum use { MOVED, SUMMED, MULTIPLIED, COMPARED, DECIDED, MASKED, LOCATED };
+enum use { MOVED, SUMMED, MULTIPLIED, COMPARED, DECIDED, MASKED, LOCATED, USERS };
 
 void basics_begin(void);
 /* Writes the value that the hash `h` stands for. */

@@ -286,7 +286,7 @@ static void draw_op(struct rng *g, struct plan *p)
 {
 	int i;
 
-	p->use = SUMMED;
+	p->use = USERS;
 	p->op = p->user = -1;
 	p->multiple = 1;
 	if (one_in(g, 2)) {
