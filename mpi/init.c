@@ -27,7 +27,7 @@ const struct gm_spec gm_specs[GM_COLLS] = {
 static int choose(struct gm_plan *p, MPIX_Sched *sched)
 {
 	const struct MPIX_Sched_call call = { .struct_size = sizeof call,
-					      .collective = p->spec->name,
+					      .collective = p->as->name,
 					      .count = p->bind.count,
 					      .basic = p->bind.basic,
 					      .type = p->bind.type,
@@ -72,6 +72,7 @@ static int serve(struct gm_plan *p, char *text, int size)
 	const char *path = gm_own_path(p->call, p->comm, buf, sizeof buf);
 	MPIX_Sched sched = NULL;
 
+	p->own = path != NULL;
 	gm_plan_make(p);
 	if (path) {
 		const char *why = gm_own_load(p, path, text, size, &sched);

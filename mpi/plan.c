@@ -88,7 +88,8 @@ bool gm_plan_stage(struct gm_plan *p, int side, int64_t bytes, size_t n, size_t 
 
 /* The blocks of one side. */
 struct blocks {
-	enum gm_blocks kind;
+	enum gm_blocks kind; /* as the schedule sees them */
+	enum gm_blocks given; /* as the call gives them */
 	size_t n;
 	int64_t *at, *bytes; /* of each block, as the schedule sees it; VECTOR only */
 	int64_t each; /* bytes of a block: ONE, EACH */
@@ -135,6 +136,7 @@ static int64_t size_of(MPI_Datatype type)
 	return size;
 }
 
+/* kind: as the call gives the blocks. */
 static struct block block_at(const struct gm_plan *p, int side, enum gm_blocks kind, size_t i)
 {
 	const struct gm_side *s = side_of(p, side);
@@ -168,12 +170,12 @@ static void survey(struct gm_plan *p, int side, struct blocks *b)
 		b->dense = !b->each || gm_dense(side_of(p, side)->type);
 	}
 	for (size_t i = 0; b->kind == GM_VECTOR && i < b->n && !p->why; i++) {
-		const struct block k = block_at(p, side, b->kind, i);
+		const struct block k = block_at(p, side, b->given, i);
 
 		b->bytes[i] = k.count ? k.count * size_of(k.type) : 0;
 		b->at[i] = b->bytes[i] ? k.from : 0;
 		b->low = b->at[i] < b->low ? b->at[i] : b->low;
-		if (b->bytes[i] && b->dense && (k.type != dense)) {
+		if (b->bytes[i] && b->dense && k.type != dense) {
 			b->dense = gm_dense(k.type);
 			dense = k.type;
 		}
@@ -223,7 +225,7 @@ static void stage(struct gm_plan *p, int side, struct blocks *b)
 	if (!gm_plan_stage(p, side, total, b->n, ntypes))
 		return;
 	for (size_t i = 0; i < b->n; i++) {
-		const struct block k = block_at(p, side, b->kind, i);
+		const struct block k = block_at(p, side, b->given, i);
 
 		if (!k.count)
 			continue;
@@ -242,7 +244,8 @@ static void stage(struct gm_plan *p, int side, struct blocks *b)
 
 static void take_side(struct gm_plan *p, int side, struct blocks *b)
 {
-	b->kind = side == GM_SEND ? p->spec->send : p->spec->recv;
+	b->given = side == GM_SEND ? p->spec->send : p->spec->recv;
+	b->kind = side == GM_SEND ? p->as->send : p->as->recv;
 	if (gm_plan_uses(p, side)) {
 		b->n = count_blocks(p, side, b->kind);
 		survey(p, side, b);
@@ -276,7 +279,7 @@ static void add_neighbours(struct gm_plan *p)
 /* Names of the counts and displacements of a side that has them, for each collective in which it has. */
 static void add_vectors(struct gm_plan *p, const struct blocks *send, const struct blocks *recv)
 {
-	const bool both = p->spec->send == GM_VECTOR && p->spec->recv == GM_VECTOR;
+	const bool both = p->as->send == GM_VECTOR && p->as->recv == GM_VECTOR;
 	const struct blocks *v = recv->kind == GM_VECTOR ? recv : send, *one = v == recv ? send : recv;
 
 	if (both && send->at) {
@@ -286,7 +289,7 @@ static void add_vectors(struct gm_plan *p, const struct blocks *send, const stru
 		gm_plan_vector(p, "sendcounts", recv->bytes, recv->n);
 		gm_plan_vector(p, "sdispls", recv->at, recv->n);
 	}
-	if (both || p->call->coll == GM_NEIGHBOR_ALLGATHERV) {
+	if (both || p->as == &gm_specs[GM_NEIGHBOR_ALLGATHERV]) {
 		gm_plan_vector(p, "recvcounts", recv->bytes, recv->n);
 		gm_plan_vector(p, "rdispls", recv->at, recv->n);
 	} else if (v->at) {
@@ -295,6 +298,16 @@ static void add_vectors(struct gm_plan *p, const struct blocks *send, const stru
 	}
 	if (!both && p->call->coll != GM_ALLGATHERV)
 		gm_plan_value(p, "mycount", one->each);
+}
+
+/* Ranks that are no neighbours may have other counts, so schedules with a count for each neighbour serve all these calls. */
+static const struct gm_spec *serves(const struct gm_plan *p)
+{
+	if (!p->own && p->call->coll == GM_NEIGHBOR_ALLGATHER)
+		return &gm_specs[GM_NEIGHBOR_ALLGATHERV];
+	if (!p->own && p->call->coll == GM_NEIGHBOR_ALLTOALL)
+		return &gm_specs[GM_NEIGHBOR_ALLTOALLV];
+	return p->spec;
 }
 
 void gm_plan_make(struct gm_plan *p)
@@ -307,6 +320,7 @@ void gm_plan_make(struct gm_plan *p)
 					    .count = 1,
 					    .basic = MPIX_SCHED_BYTE,
 					    .params = p->params };
+	p->as = serves(p);
 	p->r->op = MPI_OP_NULL;
 	p->r->type = MPI_DATATYPE_NULL;
 	if (p->spec->flags & GM_ROOT)
@@ -322,7 +336,7 @@ void gm_plan_make(struct gm_plan *p)
 		return;
 	if (p->spec->flags & GM_NEAR)
 		add_neighbours(p);
-	if (p->spec->send == GM_VECTOR || p->spec->recv == GM_VECTOR)
+	if (p->as->send == GM_VECTOR || p->as->recv == GM_VECTOR)
 		add_vectors(p, &send, &recv);
 	else
 		p->bind.count = (size_t)(gm_plan_uses(p, GM_SEND) ? send.each : recv.each);

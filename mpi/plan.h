@@ -12,6 +12,8 @@
 struct gm_plan {
 	const struct gm_call *call;
 	const struct gm_spec *spec;
+	const struct gm_spec *as; /* the collective whose schedule serves the call: mostly that of the call */
+	bool own; /* the user has chosen a schedule for the collective */
 	const struct gm_comm *comm;
 	struct gm_request *r;
 	const char *why; /* why this rank cannot serve the call; NULL if it can */
