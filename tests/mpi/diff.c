@@ -234,15 +234,16 @@ static void requests_free(struct run *u)
 
 /* Blocking calls that a library cannot make are left out, and only what the test computes itself is compared:
  * - Open MPI 4.1.4 multiplies the displacements of MPI_Alltoallw on one rank by the extent, and so writes anywhere.
- * - MPICH 4.0.2 truncates messages of structs that ranks write differently, as in MPI_Scatter, and in place in MPI_Alltoallw.
- *   Its MPI_Allgatherv on one rank ignores the displacement. Its MPI_Reduce in place crashes if it scatters and gathers.
+ * - MPICH 4.0.2 truncates long messages of types that ranks write differently, and messages of structs, and those in place in
+ *   MPI_Alltoall and its variants. Its MPI_Allgatherv on one rank ignores the displacement. Its MPI_Reduce in place crashes if it scatters and gathers.
  *   Its MPI_Reduce_scatter_block with an operation that does not commute is wrong, and reads beyond its buffers. */
 static bool lame(const struct plan *p)
 {
 #ifdef OMPI_MAJOR_VERSION
 	return p->coll == C_ALLTOALLW && p->on->size == 1;
 #else
-	return (p->user < 0 && p->units > 1) || (p->coll == C_ALLGATHERV && p->on->size == 1) ||
+	return (!reduces(p->coll) && (p->units > 1 || p->most >= 1000)) ||
+		(p->place && p->coll >= C_ALLTOALL && p->coll <= C_ALLTOALLW) || (p->coll == C_ALLGATHERV && p->on->size == 1) ||
 		(p->coll == C_REDUCE && p->place && plan_units(p, 0, 0) > 64) ||
 		(p->coll == C_REDUCE_SCATTER_BLOCK && p->user >= 0 && !user_ops[p->user].commutes);
 #endif
