@@ -132,15 +132,14 @@ endef
 $(foreach m,$(MPICC),$(eval $(call mpi_front,$m)))
 
 # The program has an MPI library already, so wrappers are linked with none. The component is: an interpreter may have loaded
-# its library for one module only. Both find libgoalsched where it is installed with them.
+# its library for one module only. Both load libgoalsched from where it is installed with them.
 # Lazy: the launcher, in which it may be preloaded, has no MPI library at all.
-$(BUILD)/lib/libgoalmpi-mpich.so: $(call mpi_obj,mpich) $(LIBRARY)
-	$(call say,LD)$(LINK) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete -Wl,-z,lazy -o $@ $(filter %.o,$^) \
-		-L$(BUILD)/lib -lgoalsched -Wl,-rpath,'$$ORIGIN'
-$(BUILD)/lib/goalmpi/mca_coll_goal.so: $(call mpi_obj,openmpi) $(LIBRARY)
+$(BUILD)/lib/libgoalmpi-mpich.so: $(call mpi_obj,mpich) $(BUILD)/util/library.o | $(LIBRARY)
+	$(call say,LD)$(LINK) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete -Wl,-z,lazy -Wl,-rpath,'$$ORIGIN' -o $@ $^
+$(BUILD)/lib/goalmpi/mca_coll_goal.so: $(call mpi_obj,openmpi) $(BUILD)/util/library.o | $(LIBRARY)
 	@mkdir -p $(@D)
-	$(call say,LD)$(LINK) -shared -Wl,-z,nodelete -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lgoalsched \
-		-Wl,--no-as-needed $(shell pkg-config --libs ompi-c) -Wl,-rpath,'$$ORIGIN/..'
+	$(call say,LD)$(LINK) -shared -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN/..' -o $@ $^ \
+		-Wl,--no-as-needed $(shell pkg-config --libs ompi-c)
 $(BUILD)/lib/libgoalmpi-openmpi.so: $(BUILD)/mpi-openmpi/mpi/openmpi/names.o
 	$(call say,LD)$(LINK) -shared -Wl,-soname,$(@F) -o $@ $^
 

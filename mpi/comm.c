@@ -157,7 +157,7 @@ void gm_comm_unref(struct gm_comm *c)
 	if (!c || atomic_fetch_sub(&c->refs, 1) > 1)
 		return;
 	if (c->group)
-		MPIX_Sched_group_free(&c->group);
+		gm_lib.group_free(&c->group);
 	free(c->dims);
 	free(c->periods);
 	free(c->sources);
@@ -199,7 +199,7 @@ static void make_group(struct gm_comm *c, MPI_Comm comm)
 	c->chosen = least[1] == -least[2];
 	if (!c->chosen && !c->rank)
 		fprintf(stderr, "goalmpi: the ranks have different values of GOAL_MPI_* that choose schedules; they are ignored\n");
-	if (MPIX_Sched_group_create(gm_ctx(), c->rank, c->size, gather, &comm, &c->group))
+	if (gm_lib.group_create(gm_ctx(), c->rank, c->size, gather, &comm, &c->group))
 		c->group = NULL;
 }
 

@@ -66,7 +66,7 @@ static void *help(void *arg)
 		int active = 0;
 
 		if (starts == seen)
-			MPIX_Sched_progress(gm_ctx(), &active);
+			gm_lib.progress(gm_ctx(), &active);
 		ns = !active ? TICK_NS : ns == TICK_NS && !idle ? SOON_NS : 2 * ns < TICK_NS ? 2 * ns : TICK_NS;
 		idle = starts != seen ? 0 : idle + 1;
 		seen = starts;

@@ -34,7 +34,7 @@ static int choose(struct gm_plan *p, MPIX_Sched *sched)
 					      .op = p->bind.op,
 					      .topology = p->comm->topology };
 
-	return MPIX_Sched_select(p->comm->group, &call, sched);
+	return gm_lib.select(p->comm->group, &call, sched);
 }
 
 /* Binds the plan's schedule, or nothing, collectively. Sets p->why on all ranks if that failed on one. */
@@ -42,11 +42,11 @@ static void bind_plan(struct gm_plan *p, MPIX_Sched sched, char *text, size_t si
 {
 	struct MPIX_Sched_info info = { .struct_size = sizeof info };
 
-	if (MPIX_Sched_init(p->why ? NULL : sched, p->comm->group, &p->bind, &p->r->req) && !p->why) {
-		MPIX_Sched_error_detail(gm_ctx(), text, size);
+	if (gm_lib.init(p->why ? NULL : sched, p->comm->group, &p->bind, &p->r->req) && !p->why) {
+		gm_lib.error_detail(gm_ctx(), text, size);
 		p->why = text;
 	}
-	if (!p->why && !MPIX_Sched_get_info(sched, &info))
+	if (!p->why && !gm_lib.get_info(sched, &info))
 		p->r->record = gm_record_of(p->call->coll, GM_SERVED, info.name);
 }
 
@@ -83,12 +83,12 @@ static int serve(struct gm_plan *p, char *text, int size)
 		return p->why ? refuse(p, path) : MPI_SUCCESS;
 	}
 	if (!p->why && choose(p, &sched)) {
-		MPIX_Sched_error_detail(gm_ctx(), text, (size_t)size);
+		gm_lib.error_detail(gm_ctx(), text, (size_t)size);
 		p->why = text;
 	}
 	bind_plan(p, sched, text, (size_t)size);
 	if (sched)
-		MPIX_Sched_unload(&sched);
+		gm_lib.unload(&sched);
 	return MPI_SUCCESS;
 }
 

@@ -152,6 +152,14 @@ void gm_own_end(void);
 
 /* ---- the process (state.c) ---- */
 
+/* The functions of libgoalsched, once gm_ctx() has returned a context. */
+struct gm_library {
+#define X(name) __typeof__(MPIX_Sched_##name) *name;
+#include "mpi/library.def"
+#undef X
+};
+extern struct gm_library gm_lib;
+
 /* The library's context for this process, made at the first use; NULL if it could not be made. */
 MPIX_Sched_ctx gm_ctx(void);
 

@@ -79,7 +79,7 @@ static struct own *open_file(const char *path)
 	o = calloc(1, sizeof *o);
 	if (o)
 		o->path = strdup(path);
-	if (!o || !o->path || MPIX_Sched_load(gm_ctx(), path, &o->sched)) {
+	if (!o || !o->path || gm_lib.load(gm_ctx(), path, &o->sched)) {
 		if (o)
 			free(o->path);
 		free(o);
@@ -99,15 +99,15 @@ static bool accept(const struct gm_plan *p, const char *path, char *text, size_t
 
 	pthread_mutex_lock(&files.lock);
 	o = open_file(path);
-	if (!o || MPIX_Sched_get_info(o->sched, &info)) {
-		MPIX_Sched_error_detail(gm_ctx(), text, size);
+	if (!o || gm_lib.get_info(o->sched, &info)) {
+		gm_lib.error_detail(gm_ctx(), text, size);
 	} else if (!info.implements || strcmp(info.implements, p->spec->name) != 0) {
 		snprintf(text, size, "%s implements %s, not %s", path, info.implements && *info.implements ? info.implements : "nothing",
 			 p->spec->name);
 	} else if (p->comm->rank || o->proved == p->comm->size || trusted()) {
 		good = true;
-	} else if (MPIX_Sched_verify(o->sched, p->comm->size, MOST_RANKS)) {
-		MPIX_Sched_error_detail(gm_ctx(), text, size);
+	} else if (gm_lib.verify(o->sched, p->comm->size, MOST_RANKS)) {
+		gm_lib.error_detail(gm_ctx(), text, size);
 	} else {
 		o->proved = p->comm->size;
 		good = true;
@@ -136,7 +136,7 @@ void gm_own_end(void)
 		struct own *o = files.first;
 
 		files.first = o->next;
-		MPIX_Sched_unload(&o->sched);
+		gm_lib.unload(&o->sched);
 		free(o->path);
 		free(o);
 	}

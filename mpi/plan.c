@@ -77,7 +77,7 @@ bool gm_plan_stage(struct gm_plan *p, int side, int64_t bytes, size_t n, size_t 
 	s->user = (char *)side_of(p, side)->buf + s->bias;
 	s->pieces = calloc(n + 1, sizeof *s->pieces);
 	s->types = calloc(ntypes + 1, sizeof *s->types);
-	if (s->pieces && s->types && !MPIX_Sched_alloc(gm_ctx(), (size_t)bytes + 1, &mem))
+	if (s->pieces && s->types && !gm_lib.alloc(gm_ctx(), (size_t)bytes + 1, &mem))
 		s->mem = mem;
 	if (!s->mem)
 		p->why = "out of memory";
@@ -347,7 +347,7 @@ void gm_plan_free(struct gm_plan *p)
 	for (size_t i = 0; i < p->nvectors; i++)
 		free(p->vectors[i]);
 	if (p->type)
-		MPIX_Sched_type_free(&p->type);
+		gm_lib.type_free(&p->type);
 	if (p->op)
-		MPIX_Sched_op_free(&p->op);
+		gm_lib.op_free(&p->op);
 }

@@ -93,7 +93,7 @@ static void take_op(struct gm_plan *p)
 	int commutes;
 
 	if (PMPI_Op_commutative(p->call->op, &commutes) ||
-	    MPIX_Sched_op_create(gm_ctx(), apply, p->r, commutes, &p->op)) {
+	    gm_lib.op_create(gm_ctx(), apply, p->r, commutes, &p->op)) {
 		p->why = "the operation cannot be used";
 		return;
 	}
@@ -120,7 +120,7 @@ static int64_t take_user_op(struct gm_plan *p, struct span *s)
 		keep_type(p);
 	if (!p->why)
 		take_op(p);
-	if (!p->why && MPIX_Sched_type_create(gm_ctx(), MPIX_SCHED_BYTE, 1, &(int64_t){ s->lb }, &(size_t){ (size_t)s->bytes },
+	if (!p->why && gm_lib.type_create(gm_ctx(), MPIX_SCHED_BYTE, 1, &(int64_t){ s->lb }, &(size_t){ (size_t)s->bytes },
 					      s->extent, &p->type))
 		p->why = "the datatype cannot be used";
 	p->bind.type = p->type;

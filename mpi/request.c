@@ -35,7 +35,7 @@ int gm_start(struct gm_request *r)
 			err = gm_stage_pack(&r->stage[side]);
 	if (err)
 		return err;
-	if (MPIX_Sched_start(r->req))
+	if (gm_lib.start(r->req))
 		return MPI_ERR_OTHER;
 	r->active = true;
 	gm_helper_started();
@@ -66,7 +66,7 @@ int gm_test(struct gm_request *r, bool *flag)
 	*flag = true;
 	if (!r->active)
 		return MPI_SUCCESS;
-	rc = MPIX_Sched_test(r->req, &done);
+	rc = gm_lib.test(r->req, &done);
 	*flag = done;
 	if (!done)
 		return MPI_SUCCESS;
@@ -83,9 +83,9 @@ int gm_wait(struct gm_request *r)
 	if (!r->active)
 		return MPI_SUCCESS;
 	if (!r->record)
-		return finish(r, MPIX_Sched_wait(r->req));
+		return finish(r, gm_lib.wait(r->req));
 	begin = now_ns();
-	rc = MPIX_Sched_wait(r->req);
+	rc = gm_lib.wait(r->req);
 	count(&r->record->wait_ns, now_ns() - begin);
 	count(&r->record->apart_ns, begin - r->started);
 	return finish(r, rc);
@@ -96,7 +96,7 @@ int gm_peek(struct gm_request *r, bool *flag)
 	int done = 1, err = 0;
 
 	if (r->active)
-		MPIX_Sched_request_get_status(r->req, &done, &err);
+		gm_lib.request_get_status(r->req, &done, &err);
 	*flag = done;
 	return err ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
@@ -114,7 +114,7 @@ MPI_Comm gm_comm(const struct gm_request *r)
 void gm_request_free(struct gm_request *r)
 {
 	if (r->req)
-		MPIX_Sched_free(&r->req);
+		gm_lib.free(&r->req);
 	for (int side = GM_SEND; side <= GM_RECV; side++)
 		gm_stage_free(&r->stage[side]);
 	if (r->op != MPI_OP_NULL)

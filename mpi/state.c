@@ -2,6 +2,11 @@
  * What a process has once: the library's context, made at the first use. */
 #include "mpi/inner.h"
 
+#include "util/library.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
 static struct {
 	pthread_mutex_t lock;
 	bool tried;
@@ -17,14 +22,31 @@ static enum MPIX_Sched_way wait_here(const struct MPIX_Sched_energy_info *info, 
 	return MPIX_SCHED_YIELD;
 }
 
+struct gm_library gm_lib;
+
+/* Loads libgoalsched, which is where this library was installed, or where the system looks. */
+static bool load_library(void)
+{
+	static const struct library_fn fns[] = {
+#define X(name) { "MPIX_Sched_" #name, offsetof(struct gm_library, name) },
+#include "mpi/library.def"
+#undef X
+	};
+	const char *missing = library_load("libgoalsched.so.0", fns, sizeof fns / sizeof *fns, &gm_lib);
+
+	if (missing)
+		fprintf(stderr, "goalmpi: %s cannot be loaded, so nothing is served: %s\n", missing, dlerror());
+	return !missing;
+}
+
 MPIX_Sched_ctx gm_ctx(void)
 {
 	pthread_mutex_lock(&process.lock);
 	if (!process.tried) {
 		process.tried = true;
 		gm_stats_begin();
-		if (MPIX_Sched_ctx_create(&process.ctx) == MPIX_SCHED_SUCCESS)
-			MPIX_Sched_energy_handler_reg(process.ctx, wait_here, NULL);
+		if (load_library() && gm_lib.ctx_create(&process.ctx) == MPIX_SCHED_SUCCESS)
+			gm_lib.energy_handler_reg(process.ctx, wait_here, NULL);
 		else
 			process.ctx = NULL;
 	}
@@ -45,8 +67,8 @@ void gm_end(void)
 		gm_stats_end();
 		gm_own_end();
 		gm_comms_end();
-		MPIX_Sched_energy_handler_dereg(process.ctx);
-		MPIX_Sched_ctx_free(&process.ctx);
+		gm_lib.energy_handler_dereg(process.ctx);
+		gm_lib.ctx_free(&process.ctx);
 	}
 	process.tried = false;
 }
