@@ -54,16 +54,15 @@ __attribute__((constructor)) void gm_native_find(void)
 	mpi = mpi_library();
 	if (!mpi && !dlsym(RTLD_DEFAULT, "PMPI_Init"))
 		return;
-#define X(NAME, name, send, recv, flags) gm_native.name##_init = find(mpi, "PMPI_" #name "_init");
-#include "mpi/collectives.def"
-#undef X
-#define X(NAME, name, send, recv, flags) gm_native.name##_init_c = find(mpi, "PMPI_" #name "_init_c");
-#include "mpi/collectives.def"
-#undef X
 #define X(name) gm_native.name = find(mpi, "PMPI_" #name);
 #include "mpi/mpich/natives.def"
 #undef X
 	gm_native.Request_get_status_any = find(mpi, "PMPI_Request_get_status_any");
 	gm_native.Request_get_status_some = find(mpi, "PMPI_Request_get_status_some");
 	gm_native.Request_get_status_all = find(mpi, "PMPI_Request_get_status_all");
+}
+
+void *gm_native_next(const char *name)
+{
+	return find(mpi_library(), name);
 }

@@ -5,16 +5,7 @@
 
 #include <mpi.h>
 
-/* There is no MPI_Barrier_init_c: a barrier has no counts. So its pointer stays NULL. */
-#define PMPI_Barrier_init_c PMPI_Barrier_init
-
 struct gm_native {
-#define X(NAME, name, send, recv, flags) __typeof__(PMPI_##name##_init) *name##_init;
-#include "mpi/collectives.def"
-#undef X
-#define X(NAME, name, send, recv, flags) __typeof__(PMPI_##name##_init_c) *name##_init_c;
-#include "mpi/collectives.def"
-#undef X
 #define X(name) __typeof__(PMPI_##name) *name;
 #include "mpi/mpich/natives.def"
 #undef X
@@ -29,5 +20,10 @@ extern struct gm_native gm_native;
 void gm_native_find(void);
 
 #define NATIVE(name) gm_native.name
+
+/* Finds one function; `name` begins with PMPI_. For those that are called seldom. */
+void *gm_native_next(const char *name);
+
+#define NATIVE_SELDOM(name) ((__typeof__(PMPI_##name) *)gm_native_next("PMPI_" #name))
 
 #endif
