@@ -417,6 +417,7 @@ CAMPAIGNS := \
 	tests/verifier/promela.sh \
 	tests/backends/ofi.sh \
 	tests/house/bench.sh \
+	tests/mpi/diff.sh \
 	tests/compiler/fuzz.sh \
 	tests/backends/verbs.sh \
 	tests/backends/verbs_nodes.sh \
@@ -435,6 +436,7 @@ TEST_ROOMS := \
 	runtime \
 	goalrun \
 	backends \
+	mpi \
 	house
 QUICK := \
 	$(filter-out $(VARIANTS) $(CAMPAIGNS) $(LONG),$(wildcard $(patsubst %,tests/%/*.sh,$(TEST_ROOMS)))) \
@@ -444,7 +446,7 @@ QUICK := \
 tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
 
 # Each header compiles alone; lang/lex.h is for generated lexers only, and mpix_sched_mpi.h (tests/runtime/meet.sh) and mpi/ need MPI.
-HEADERS := $(filter-out lang/lex.h format/interp.h include/mpix_sched_mpi.h mpi/% build%,$(wildcard */*.h */*/*.h */*/*/*.h))
+HEADERS := $(filter-out lang/lex.h format/interp.h include/mpix_sched_mpi.h mpi/% tests/mpi/% build%,$(wildcard */*.h */*/*.h */*/*/*.h))
 .PHONY: hdrcheck
 hdrcheck: $(patsubst %,$(BUILD)/headers/%.ok,$(HEADERS))
 $(BUILD)/headers/%.ok: %
