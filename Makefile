@@ -54,7 +54,7 @@ GOALC    := $(addprefix compiler/,main options show)
 TOOLS    := util/command_line util/progress util/report
 COMPILE  := $(filter-out $(GOALC) $(TOOLS) util/svg,$(call sources,util lang format $(ROOMS_COMPILER)))
 # loops.c is compiled once for each row of variants.def.
-RUNTIME  := $(filter-out runtime/loops,$(call sources,runtime))
+RUNTIME  := $(filter-out runtime/loops,$(call sources,runtime runtime/placement))
 BACKENDS := $(call sources,$(ROOMS_BACKENDS))
 GOALC    += $(TOOLS) util/svg $(call sources,compiler/print)
 GOALRUN  := $(TOOLS) $(call sources,$(ROOMS_GOALRUN))

@@ -3,7 +3,7 @@
 #include "backends/backend.h"
 #include "backends/smcq/smcq.h"
 #include "goalinfo/goalinfo.h"
-#include "runtime/placement.h"
+#include "runtime/placement/placement.h"
 #include "util/env.h"
 #include "util/err.h"
 #include "util/install.h"

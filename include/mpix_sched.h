@@ -126,10 +126,8 @@ struct MPIX_Sched_bind;
  * elements of the datatype, *bytes the number of bytes from the first to the last. Either may be NULL. */
 MPIX_SCHED_API int MPIX_Sched_get_buffer_size(MPIX_Sched sched, uint32_t index, int rank, int size,
 					      const struct MPIX_Sched_bind *bind, size_t *elements, size_t *bytes);
-/* Proves that the schedule does what it claims, for groups of `size` ranks and all orders of arrival, as goalc --verify does;
- * at once, if its binary records that. Local. Otherwise it takes from milliseconds to minutes, longer for more ranks, so it is
- * not tried for more than `most` ranks, if `most` is not 0. Fails with ERR_FAULT if the schedule does something else; the
- * detail has the diagnostics of goalc. */
+/* Proves that the schedule does what it claims, for groups of `size` ranks, as goalc --verify does; at once, if its binary
+ * records that, otherwise only for up to `most` ranks, if that is not 0. Local. Fails with ERR_FAULT if it does not. */
 MPIX_SCHED_API int MPIX_Sched_verify(MPIX_Sched sched, int size, int most);
 
 /* ---- groups ---- */
@@ -261,9 +259,7 @@ MPIX_SCHED_API int MPIX_Sched_testsome(size_t n, const MPIX_Sched_request *reqs,
  * `error` may be NULL. Otherwise *error receives the error with which the last start ended, also after the request has been
  * completed. */
 MPIX_SCHED_API int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *flag, int *error);
-/* Makes progress on all active requests of the context, and sets *active to their number before; `active` may be NULL. Any
- * thread may call it, also while others use the requests: it is for a thread that helps others, which neither test nor wait
- * for a while. It may call operations of users. */
+/* Makes progress on all active requests of the context, and sets *active, which may be NULL, to their number before. */
 MPIX_SCHED_API int MPIX_Sched_progress(MPIX_Sched_ctx ctx, int *active);
 /* Writes a line for each pending op of the context's active requests to a file descriptor; the line says what the op waits
  * for. The library also does this on SIGUSR1, and after GOAL_DUMP_AFTER seconds of waiting; see MPIX_Sched_dump(3). */

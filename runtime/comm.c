@@ -10,7 +10,7 @@
 
 #include "backends/services.h"
 #include "runtime/bell.h"
-#include "runtime/placement.h"
+#include "runtime/placement/placement.h"
 #include "util/clock.h"
 #include "util/futex.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Loads schedules: checks binaries, and compiles texts in this process. */
+ * Schedules: loads them, and says what they are. */
 #include "runtime/sched.h"
 
 #include "runtime/context.h"
@@ -12,50 +12,6 @@
 
 /* Options for texts that the application loads. */
 static const struct compile_options plainly = { .debug = true };
-
-/* Checks that the schedule fits the collective that it implements: a caller that binds a collective trusts its name. */
-static int open_claim(struct rt_image *i, struct mpix_sched_ctx *ctx, const char *name)
-{
-	struct ir_fault fault;
-	int err = claim_open_named(&i->claim, &i->bin, &fault);
-
-	i->sized = !err && i->claim.any && !claim_counts(&i->claim);
-	return err == -ERR_CLAIM ? rt_error(ctx, err, "%s: %s", name, fault.text) : err ? rt_fail(ctx, err) : 0;
-}
-
-/* Stores in i->data a binary that was checked: `data`, or what `data` compiles to if it is a text. Owns `data`, which a NUL
- * follows. */
-static int make_data(struct rt_image *i, struct mpix_sched_ctx *ctx, const char *name, char *data, size_t size,
-		     const struct compile_options *o)
-{
-	struct goal_diags *d;
-	int err;
-
-	if (size && (unsigned char)data[0] == 0x89) {
-		i->data = data;
-		i->size = size;
-		err = bin_check(data, size);
-		return err ? rt_error(ctx, err, "%s: %s", name, err_text(err)) : 0;
-	}
-	d = goal_diags_new();
-	err = d ? compile_text(d, name, data, size, o, &i->data, &i->size) : -ERR_NOMEM;
-	if (err == -ERR_SYNTAX)
-		rt_error(ctx, err, "%s", goal_diags_text(d));
-	else if (err)
-		rt_error(ctx, err, "%s: %s", name, err_text(err));
-	goal_diags_free(d);
-	free(data);
-	return err;
-}
-
-void rt_image_unref(struct rt_image *i)
-{
-	if (!i || atomic_fetch_sub(&i->refs, 1) != 1)
-		return;
-	claim_close(&i->claim);
-	free(i->data);
-	free(i);
-}
 
 int rt_sched_share(struct mpix_sched_ctx *ctx, struct rt_image *image, MPIX_Sched *out)
 {
@@ -77,18 +33,12 @@ int rt_sched_share(struct mpix_sched_ctx *ctx, struct rt_image *image, MPIX_Sche
 static int make_sched(struct mpix_sched_ctx *ctx, const char *name, char *data, size_t size,
 		      const struct compile_options *o, MPIX_Sched *out)
 {
-	struct rt_image *i = mem_calloc(1, sizeof *i);
-	int err, rc;
+	struct rt_image *i;
+	int err = rt_image_make(ctx, name, data, size, o, &i), rc;
 
-	if (!i) {
-		free(data);
-		return -rt_fail(ctx, -ERR_NOMEM);
-	}
-	atomic_init(&i->refs, 1);
-	err = make_data(i, ctx, name, data, size, o);
-	err = err ? err : bin_open(&i->bin, i->data, i->size);
-	err = err ? err : open_claim(i, ctx, name);
-	rc = err ? -err : rt_sched_share(ctx, i, out);
+	if (err)
+		return -err;
+	rc = rt_sched_share(ctx, i, out);
 	rt_image_unref(i);
 	return rc;
 }

@@ -32,6 +32,10 @@ int rt_sched_load(struct mpix_sched_ctx *ctx, const char *path, const struct com
 /* Creates another schedule from an image. Returns 0 or MPIX_SCHED_ERR_*. */
 int rt_sched_share(struct mpix_sched_ctx *ctx, struct rt_image *image, MPIX_Sched *out);
 void rt_sched_unref(struct mpix_sched *s);
+/* Makes an image from `data`, a text or a binary followed by a NUL, and takes ownership of `data`. Texts are compiled with the
+ * options `o`. Returns 0 or -ERR_x with an error message. */
+int rt_image_make(struct mpix_sched_ctx *ctx, const char *name, char *data, size_t size, const struct compile_options *o,
+		  struct rt_image **out);
 void rt_image_unref(struct rt_image *image);
 
 struct mpix_sched_type {

@@ -81,7 +81,7 @@ fi
 
 # Without hwloc.
 cat >main.c <<'END'
-#include "runtime/topology.h"
+#include "runtime/placement/topology.h"
 #include <stdio.h>
 int main(void)
 {
@@ -95,7 +95,7 @@ END
 # without NAME WANT LIBRARY
 without()
 {
-	gcc -std=c17 -D_GNU_SOURCE -I"$ROOT" "-DHWLOC_LIBRARY=\"$3\"" -o without main.c "$ROOT"/runtime/topology.c \
+	gcc -std=c17 -D_GNU_SOURCE -I"$ROOT" "-DHWLOC_LIBRARY=\"$3\"" -o without main.c "$ROOT"/runtime/placement/topology.c \
 	    "$ROOT"/util/{env,err,library,mem,text}.c &&
 		./without >out
 	check "placement.$1" grep -qF -- "$2" out

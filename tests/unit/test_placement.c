@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Placements: the paper's examples, and on topologies of up to 1,024 cores, whole and with cores taken out, what is
  * said of them, stated in another way than it is computed. */
-#include "runtime/placement.h"
+#include "runtime/placement/placement.h"
 
 #include "tests/unit/unit.h"
 

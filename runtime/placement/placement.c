@@ -5,7 +5,7 @@
  * of a core in its NUMA node, not of a rank. In a NUMA node of N cores of which K are free, the free ones are ceil(k N / K)
  * - 1 for k = 1 ... K, and the communication of a rank runs on the next free core behind its own. Eq. 2 holds for every
  * size in this form: of K free cores in ascending order, rank r has number r mod K. */
-#include "runtime/placement.h"
+#include "runtime/placement/placement.h"
 
 #include "util/err.h"
 #include "util/options.h"

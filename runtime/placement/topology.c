@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The cores of this node. Copies all that is needed, and does not keep hwloc's topology. */
-#include "runtime/topology.h"
+#include "runtime/placement/topology.h"
 
 #include "util/env.h"
 #include "util/err.h"

@@ -4,7 +4,7 @@
 #ifndef RUNTIME_PLACEMENT_H
 #define RUNTIME_PLACEMENT_H
 
-#include "runtime/topology.h"
+#include "runtime/placement/topology.h"
 #include "util/mem.h"
 
 enum placement_kind { PLACEMENT_BIND, PLACEMENT_NUMA, PLACEMENT_ODD_EVEN, PLACEMENT_LIST };
