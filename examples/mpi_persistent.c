@@ -16,6 +16,7 @@ int main(int argc, char **argv)
 	static double mine[COUNT], sum[COUNT];
 	double parameters[4] = { 0 };
 	MPI_Request requests[2];
+	MPI_Status statuses[2];
 	int rank, size, wrong = 0;
 
 	MPI_Init(&argc, &argv);
@@ -30,7 +31,7 @@ int main(int argc, char **argv)
 			parameters[i] = rank ? -1 : step * 10 + i;
 		MPI_Startall(2, requests);
 		/* Here the program computes: the collectives go on. */
-		MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+		MPI_Waitall(2, requests, statuses);
 		for (int i = 0; i < COUNT; i++)
 			wrong += sum[i] != size * (size - 1) / 2 + size * step;
 		for (int i = 0; i < 4; i++)

@@ -62,10 +62,12 @@ fi_sockets(7) ibv_devinfo(1) malloc(3) mpirun(1) process_vm_readv(2) ssh(1)"
 
 # The options of a program, each with a + if it takes an argument: as its --help shows them.
 options_of_help() {
-  "$build/bin/$1" --help | sed -n 's/^  \(-.\{37\}\).*/\1/p' | awk '{ i = 1; while ($i ~ /,$/) i++
+  "$1" --help | sed -n 's/^  \(-.\{37\}\).*/\1/p' | awk '{ i = 1; while ($i ~ /,$/) i++
     for (k = 1; k <= i; k++) { sub(/,$/, "", $k); print $k (NF > i ? "+" : "") } }' | sort -u
 }
-options=$(options_of_help goalc; options_of_help goalrun; options_of_help goalinfo)
+file_of() { case $1 in goalmpi-run) echo "mpi/$1" ;; *) echo "$build/bin/$1" ;; esac; }
+programs='goalc goalrun goalinfo goalmpi-run'
+options=$(for p in $programs; do options_of_help "$(file_of "$p")"; done)
 
 # rendered PAGE [ROWS]: what is wrong with the page as readers see it; see rendered.awk.
 rendered() {
@@ -225,9 +227,9 @@ differ() {
   comm -23 "$1" "$2" | sed 's/$/ is not in the page/'
   comm -13 "$1" "$2" | sed 's/$/ is no option of the program/'
 }
-for program in goalc goalrun goalinfo; do
-  [ -x "$build/bin/$program" ] || { echo "skipped: $program is not built"; continue; }
-  options_of_help "$program" >"$tmp/help"
+for program in $programs; do
+  [ -x "$(file_of "$program")" ] || { echo "skipped: $program is not built"; continue; }
+  options_of_help "$(file_of "$program")" >"$tmp/help"
   rendered "man/$program.1" 1 | sort -u >"$tmp/page"
   verdict "options-$program.1" "$([ -s "$tmp/help" ] || echo "--help shows no options"; differ "$tmp/help" "$tmp/page")"
   # An option that only one of them has is found, and so is one whose argument only one of them has.

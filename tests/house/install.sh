@@ -20,7 +20,7 @@ make -n -C "$ROOT" --no-print-directory BUILD="$TMP/none" V=1 CC=gcc CPPFLAGS=-D
 bad=$(grep -E '^gcc .* -c ' "$TMP/commands" | grep -v -e '-DGIVEN .*-O1 -given' | head -n 1)
 check "install.flags_compile $bad" [ -z "$bad" -a "$(grep -cE '^gcc .* -c ' "$TMP/commands")" -ge 100 ]
 bad=$(grep '^gcc ' "$TMP/commands" | grep -v -e ' -c ' | grep -v -e '-O1 -given .*-Wl,-given' | head -n 1)
-check "install.flags_link $bad" [ -z "$bad" -a "$(grep -c -e '^gcc .*-Wl,-given' "$TMP/commands")" -eq 5 ]
+check "install.flags_link $bad" [ -z "$bad" -a "$(grep -c -e '^gcc .*-Wl,-given' "$TMP/commands")" -ge 5 ]
 
 # ---- an installed tree: the prefix of a user ----
 
@@ -37,7 +37,8 @@ for f in bin/goalc bin/goalinfo bin/goalrun lib/libgoalsched.so lib/libgoalsched
 done
 soname=$(readelf -d "$tree/lib/libgoalsched.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
 check install.soname [ -e "$tree/lib/$soname" -a "$(readlink "$tree/lib/libgoalsched.so")" = "$soname" ]
-modes=$(cd "$tree" && find . -type f -perm 755 | sort | tr '\n' ' '; find "$tree" ! -type l ! -perm 755 ! -perm 644)
+# goalmpi-run is there if an MPI library is.
+modes=$(cd "$tree" && find . -type f -perm 755 ! -name goalmpi-run | sort | tr '\n' ' '; find "$tree" ! -type l ! -perm 755 ! -perm 644)
 check "install.modes $modes" [ "$modes" = './bin/goalc ./bin/goalinfo ./bin/goalrun ' ]
 lost=$(find "$tree" -xtype l)
 check "install.links $lost" [ -z "$lost" ]
@@ -199,7 +200,7 @@ check "install.uninstall_all $left" [ -z "$left" ]
 dirs='PREFIX=/usr LIBDIR=/usr/lib/x86_64-any MANDIR=/opt/man BINDIR=/opt/bin'
 # shellcheck disable=SC2086
 check install.destdir make_it install DESTDIR="$TMP/package" $dirs
-check install.destdir_dirs [ "$(cd "$TMP/package" && echo opt/bin/* usr/lib/x86_64-any/pkgconfig/* opt/man/man5/goal.5)" = \
+check install.destdir_dirs [ "$(cd "$TMP/package" && echo opt/bin/goal[cir]* usr/lib/x86_64-any/pkgconfig/* opt/man/man5/goal.5)" = \
 	'opt/bin/goalc opt/bin/goalinfo opt/bin/goalrun usr/lib/x86_64-any/pkgconfig/goalsched.pc opt/man/man5/goal.5' ]
 found=$(grep -rlaF -e "$ROOT" -e "$TMP" "$TMP/package" | tr '\n' ' ')
 check "install.destdir_in_no_file $found" [ -z "$found" ]
