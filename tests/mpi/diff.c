@@ -667,6 +667,16 @@ static bool parse(int argc, char **argv, struct options *o)
 	return o->threads >= 1 && o->threads <= MOST_THREADS;
 }
 
+/* Open MPI opens its components for topologies at the first use, and crashes if two threads do that at once. */
+static void open_topologies(void)
+{
+	MPI_Comm grid;
+	int one = 1, open = 0;
+
+	MPI_Cart_create(MPI_COMM_SELF, 1, &one, &open, 0, &grid);
+	MPI_Comm_free(&grid);
+}
+
 int main(int argc, char **argv)
 {
 	static const int levels[] = { MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE };
@@ -686,6 +696,7 @@ int main(int argc, char **argv)
 	basics_begin();
 	ops_begin();
 	signal(SIGALRM, hangs);
+	open_topologies();
 	for (t = 0; t < opt.threads; t++)
 		run_begin(&runs[t], &opt, t);
 	for (t = 1; t < opt.threads; t++)
