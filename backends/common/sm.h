@@ -239,10 +239,10 @@ const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
 
 /* A backend's request begins with a struct sm_bound. The backend calls sm_make with its own table of operations, and
  * sm_connect. It then sets the functions of its network messages, and calls sm_trace. The functions below do everything
- * else. size: bytes of the backend's request, which is zeroed. The callback returns true if messages to and from a rank
- * are network messages; it is NULL if none are. */
-int sm_make(const struct be_bind *b, size_t size, const struct be_ops *ops,
-	    bool (*network)(const struct be_bind *b, uint32_t peer), struct be_bound **out, struct be_handle *handle);
+ * else. size: bytes of the backend's request, which is zeroed. network: true if the backend has network messages: those between
+ * nodes, and with GOAL_SHM=0 all between two ranks. */
+int sm_make(const struct be_bind *b, size_t size, const struct be_ops *ops, bool network, struct be_bound **out,
+	    struct be_handle *handle);
 void sm_trace(struct sm_bound *s);
 void sm_unbind(struct be_bound *bound);
 int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who);

@@ -5,6 +5,7 @@
 
 #include "backends/common/dispatch_trace.h"
 #include "backends/services.h"
+#include "util/env.h"
 #include "util/err.h"
 #include "util/mem.h"
 
@@ -53,8 +54,26 @@ static int make_room(struct sm_bound *s)
 	return stage && !s->stage ? -ERR_NOMEM : 0;
 }
 
-int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops,
-	    bool (*network)(const struct be_bind *b, uint32_t peer), struct be_bound **out, struct be_handle *handle)
+/* Marks the network messages. */
+static int find_network(struct sm_bound *s)
+{
+	const struct be_bind *b = &s->b;
+	long shm;
+	int err = env_number(ENV_GOAL_SHM, &shm);
+
+	if (err)
+		return group_error(b->group, err, "the environment variable GOAL_SHM cannot be \"%s\"", env_get(ENV_GOAL_SHM));
+	for (uint32_t i = 0; i < b->nops; i++) {
+		const uint32_t peer = b->ops[i].peer;
+
+		s->msgs[i].network = bin_is_message(b->ops[i].kind) && peer != b->rank && peer < b->size &&
+				     (!shm || !group_same_node(b->group, peer));
+	}
+	return 0;
+}
+
+int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops, bool network, struct be_bound **out,
+	    struct be_handle *handle)
 {
 	/* One allocation holds everything that lives as long as the request. With helpers the shared state is in the
 	 * rank's block instead. */
@@ -81,8 +100,12 @@ int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops,
 		*sh = shared;
 		sm_share(s, sh);
 	}
-	for (uint32_t i = 0; i < b->nops && network; i++)
-		s->msgs[i].network = bin_is_message(b->ops[i].kind) && network(b, b->ops[i].peer);
+	if (network) {
+		int err = find_network(s);
+
+		if (err)
+			return err;
+	}
 	if (make_room(s))
 		return group_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
 	return dispatch_trace_make(&s->trace, &s->b, &s->epoch) ? -ERR_NOMEM : sm_publish(s, handle);

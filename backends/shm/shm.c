@@ -12,7 +12,7 @@ static struct sm_bound *to_sm(struct be_bound *b)
 
 static int make_shm(const struct be_bind *b, struct be_bound **out, struct be_handle *handle)
 {
-	return sm_make(b, sizeof(struct sm_bound), &sm_ops, NULL, out, handle);
+	return sm_make(b, sizeof(struct sm_bound), &sm_ops, false, out, handle);
 }
 
 static int bind_shm(struct be_bound *bound, uint32_t views, int err)

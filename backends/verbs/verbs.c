@@ -6,7 +6,6 @@
 #include "backends/services.h"
 #include "backends/verbs/vb.h"
 #include "util/clock.h"
-#include "util/env.h"
 
 #define PROBE_NS 1000000000u
 #define PROBE_POLLS 16u /* calls between two readings of the clock */
@@ -17,26 +16,11 @@ static struct vb_bound *to_vb(struct be_bound *b)
 	return (struct vb_bound *)b;
 }
 
-static bool is_network(const struct be_bind *b, uint32_t peer)
-{
-	long shm = 1;
-
-	if (peer == b->rank || peer >= b->size)
-		return false;
-	env_number(ENV_GOAL_SHM, &shm);
-	return !shm || !group_same_node(b->group, peer);
-}
-
 static int vb_make(const struct be_bind *b, struct be_bound **out, struct be_handle *handle)
 {
-	struct vb_bound *v = NULL;
-	long shm;
-	int err = env_number(ENV_GOAL_SHM, &shm);
+	int err = sm_make(b, sizeof(struct vb_bound), &vb_ops, true, out, handle);
+	struct vb_bound *v = *out ? to_vb(*out) : NULL;
 
-	if (err)
-		return group_error(b->group, err, "the environment variable GOAL_SHM cannot be \"%s\"", env_get(ENV_GOAL_SHM));
-	err = sm_make(b, sizeof(struct vb_bound), &vb_ops, is_network, out, handle);
-	v = *out ? to_vb(*out) : NULL;
 	for (uint32_t i = 0; i < b->nops && !err; i++) {
 		if (v->sm.msgs[i].network && !v->nics)
 			err = vb_nics_get(b->group, &v->nics);
