@@ -41,6 +41,7 @@ ROOMS_COMPILER := \
 	compiler/verify
 ROOMS_BACKENDS := \
 	backends/common \
+	backends/mpi \
 	backends/shm \
 	backends/smcq \
 	backends/verbs
@@ -323,8 +324,10 @@ check-package12 check-package13: check-package%:
 RT_OTHERS := \
 	nomem \
 	team \
+	transport \
 	unload \
 	views
+TEAM := tests/rt/team tests/rt/transport
 RT_BINS := $(patsubst tests/rt/%.c,$(BUILD)/tests/rt-%,$(filter-out $(RT_OTHERS:%=tests/rt/%.c),$(wildcard tests/rt/*.c)))
 TEST_BINS := \
 	$(RT_BINS) \
@@ -340,19 +343,19 @@ define link_user
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lgoalsched -lcunit -Wl,-rpath,'$$ORIGIN/../lib'
 endef
-$(BUILD)/tests/rt-cases: $(call obj,$(call sources,tests/rt/cases) tests/rt/team) $(LIBRARY)
+$(BUILD)/tests/rt-cases: $(call obj,$(call sources,tests/rt/cases) $(TEAM)) $(LIBRARY)
 	$(link_user)
-$(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(BUILD)/tests/rt/team.o $(LIBRARY)
+$(BUILD)/tests/rt-%: $(BUILD)/tests/rt/%.o $(call obj,$(TEAM)) $(LIBRARY)
 	$(link_user)
 
 $(BUILD)/tests/unload: $(BUILD)/tests/rt/unload.o
 	$(call say,LD)$(LINK) -o $@ $^ -ldl
-$(BUILD)/tests/nomem: $(call obj,tests/rt/nomem tests/rt/team) $(LIB_O)
+$(BUILD)/tests/nomem: $(call obj,tests/rt/nomem $(TEAM)) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
 
 # Backends without a runtime.
-$(BUILD)/tests/views: $(call obj,tests/rt/views $(filter-out backends/smcq/% backends/verbs/%,$(BACKENDS))) $(COMPILE_O)
+$(BUILD)/tests/views: $(call obj,tests/rt/views $(filter-out backends/mpi/% backends/smcq/% backends/verbs/%,$(BACKENDS))) $(COMPILE_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
 
@@ -596,7 +599,7 @@ BENCHES := $(filter-out $(BENCH_RANKS) $(BENCH_OTHERS),$(patsubst bench/%.c,$(BU
 PEERS := $(patsubst %,$(BUILD)/bench/overlap-%,$(MPICC))
 
 # Inner parts are measured as well, so they take the objects.
-$(BENCHES) $(BENCH_RANKS): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(BUILD)/tests/rt/team.o $(LIB_O)
+$(BENCHES) $(BENCH_RANKS): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(call obj,$(TEAM)) $(LIB_O)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS) $(JSON) -lm
 
 $(PEERS): $(BUILD)/bench/overlap-%: bench/overlap_mpi.c goalrun/work.c runtime/board.c util/mem.c goalrun/work.h \

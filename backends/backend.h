@@ -85,7 +85,9 @@ enum be_who {
 	BE_APP = 1, /* a thread of the rank itself */
 	BE_OWNER = 2, /* any thread of the rank's process; such an op may use private memory and elements made of blocks */
 	BE_ANY = 4, /* any process that has mapped the rank's heap */
-	BE_ALL = 7
+	/* a thread that may call the transport of the group: not a class of ops; bit 8 is used by backends/common/dispatch.h */
+	BE_CALLS = 16,
+	BE_ALL = 23
 };
 
 /* Counters of a backend that sends over a network, since the request was made. */
@@ -135,6 +137,8 @@ struct be_ops {
 	const char *name;
 	/* true if some events ring no bell: sleeping ranks then also wait for the descriptor of group_watch */
 	bool watches;
+	bool near; /* true if messages reach only ranks of the same node; groups with a transport then use another backend */
+	bool transports; /* true if messages between nodes go through the transport of the group */
 	bool puts; /* true if senders write into the receiver's buffer directly; the backend needs be_bind.safe then */
 	/* messages of at most this many bytes may arrive as early as in the previous epoch, even if puts is set */
 	size_t early;
@@ -240,6 +244,8 @@ extern const struct be_row be_backends[];
 extern const unsigned be_nbackends;
 /* Returns the backend of that name, or NULL. */
 const struct be_row *be_find(const char *name);
+/* Returns the backend that sends through a group's transport. */
+const struct be_row *be_transporter(void);
 /* Searches the names of the backends that are built for the nearest one to an unknown name. */
 struct nearest be_nearest(const char *name);
 

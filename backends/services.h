@@ -64,6 +64,15 @@ bool group_lost(const struct be_group *g);
  * rank. */
 int group_check(struct be_group *g);
 
+/* ---- transports ---- */
+
+struct be_transport;
+
+/* Returns the transport that the program has set for the group; NULL if none. */
+struct be_transport *group_transport(struct be_group *g);
+/* Returns a rank's number for the transport. */
+int group_transport_rank(struct be_group *g, uint32_t rank);
+
 /* ---- traces ---- */
 
 #define BE_NOBODY UINT32_MAX

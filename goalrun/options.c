@@ -151,6 +151,8 @@ static int take_backend(const struct option_use *u)
 
 		return usage("there is no backend %s%s", u->arg, nearest_choices(&n));
 	}
+	if (backend->ops && backend->ops->transports)
+		return usage("the backend %s is for programs of MPI%s", u->arg, ", whose messages carry those between nodes");
 	return backend->ops ? 0 : option_not_built(u->program, u->arg);
 }
 

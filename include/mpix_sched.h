@@ -9,6 +9,7 @@
 #define MPIX_SCHED_H
 
 #include "mpix_sched_basic.h"
+#include "mpix_sched_transport.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,12 +21,6 @@ extern "C" {
 #define MPIX_SCHED_VERSION_MAJOR 0
 #define MPIX_SCHED_VERSION_MINOR 1
 #define MPIX_SCHED_VERSION_PATCH 0
-
-#if defined(__GNUC__)
-#define MPIX_SCHED_API __attribute__((visibility("default")))
-#else
-#define MPIX_SCHED_API
-#endif
 
 typedef struct mpix_sched_ctx *MPIX_Sched_ctx; /* a context, in which all else is created */
 typedef struct mpix_sched *MPIX_Sched; /* a loaded schedule */
@@ -150,6 +145,11 @@ MPIX_SCHED_API int MPIX_Sched_group_rank(MPIX_Sched_group group, int *rank, int 
 MPIX_SCHED_API int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sched_group *sub);
 /* Frees the handle; local. Requests made from the group stay valid. */
 MPIX_SCHED_API int MPIX_Sched_group_free(MPIX_Sched_group *group);
+/* Sets *nodes to the number of nodes on which the group's ranks are. */
+MPIX_SCHED_API int MPIX_Sched_group_nodes(MPIX_Sched_group group, int *nodes);
+/* Sets the transport of a group that MPIX_Sched_group_create has made, before it is split or bound to; all its ranks do this.
+ * The struct is copied. Its functions are called as long as the group, its subgroups and their requests exist. */
+MPIX_SCHED_API int MPIX_Sched_group_set_transport(MPIX_Sched_group group, const struct MPIX_Sched_transport *transport);
 
 /* ---- datatypes and operations ---- */
 

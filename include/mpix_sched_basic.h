@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The basic elements of datatypes and the operations of the library, each as a list for macros and as an enumeration. It is a
- * part of mpix_sched.h, which programs include. See MPIX_Sched_type_create(3) and MPIX_Sched_init(3). */
+ * The basic elements of datatypes and the operations of the library, each as a list for macros and as an enumeration, and the
+ * mark of exported functions. This is a part of mpix_sched.h, which programs include. See MPIX_Sched_type_create(3) and
+ * MPIX_Sched_init(3). */
 #ifndef MPIX_SCHED_BASIC_H
 #define MPIX_SCHED_BASIC_H
 
 #include <stdint.h>
+
+#if defined(__GNUC__)
+#define MPIX_SCHED_API __attribute__((visibility("default")))
+#else
+#define MPIX_SCHED_API
+#endif
 
 /* The pairs of MPI_MINLOC and MPI_MAXLOC. */
 struct MPIX_Sched_float_int { float value; int index; };

@@ -69,7 +69,7 @@ static inline bool has_comm_core(const struct mpix_sched_request *req)
 /* Returns which ops the rank's own threads carry out (bits of enum be_who). */
 static inline unsigned own_part(const struct mpix_sched_request *req)
 {
-	return has_comm_core(req) ? BE_APP : BE_ALL;
+	return has_comm_core(req) ? BE_APP | BE_CALLS : BE_ALL;
 }
 
 /* Lowers the alarm of a thread that is about to sleep, so that it wakes in time to check the request again. The thread holds
@@ -90,8 +90,8 @@ static void ring_own(const struct mpix_sched_request *req)
 }
 
 /* Makes progress on those ops of a request that the rank's own threads carry out. Returns false if somebody else holds the
- * turn. w: the wait, or NULL in a test. */
-static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w)
+ * turn. w: the wait, or NULL in a test. calls: BE_CALLS, or 0 if this thread must not call transports. */
+static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w, unsigned calls)
 {
 	uint64_t moved;
 
@@ -102,7 +102,7 @@ static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w)
 	if (!rt_take(req))
 		return false;
 	moved = req->bound->moved;
-	rt_advance(req, own_part(req));
+	rt_advance(req, (own_part(req) & ~(unsigned)BE_CALLS) | calls);
 	moved = req->bound->moved - moved;
 	if (w && w->armed && !is_done(req))
 		note_alarm(w, req);
@@ -112,8 +112,9 @@ static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w)
 	return true;
 }
 
-/* Makes progress on the active requests of a context, except `mine`, which may be NULL. */
-static void drive_context(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *mine, struct rt_wait *w)
+/* Makes progress on the active requests of a context, except `mine`, which may be NULL. w, calls: as for drive_part */
+static void drive_context(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *mine, struct rt_wait *w,
+			  unsigned calls)
 {
 	bool partly = false;
 
@@ -126,7 +127,7 @@ static void drive_context(struct mpix_sched_ctx *ctx, const struct mpix_sched_re
 
 		if (req == mine || state_of(req) != RT_ACTIVE)
 			continue;
-		partly |= !drive_part(req, w);
+		partly |= !drive_part(req, w, calls);
 		if (is_done(req))
 			ring_own(req);
 	}
@@ -139,7 +140,7 @@ out:
 static void drive_others(const struct mpix_sched_request *mine, struct rt_wait *w)
 {
 	if (atomic_load_explicit(&mine->ctx->nactive, memory_order_relaxed) > 1)
-		drive_context(mine->ctx, mine, w);
+		drive_context(mine->ctx, mine, w, BE_CALLS);
 }
 
 /* True if a rank that waits for the request makes progress for other ranks, too. */
@@ -164,7 +165,7 @@ static void help_others(const struct mpix_sched_request *mine, struct rt_wait *w
 /* Makes progress on the request `mine`, and then on all other active requests of its context. */
 static void progress_all(struct mpix_sched_request *mine, struct rt_wait *w)
 {
-	if (!drive_part(mine, w) && w)
+	if (!drive_part(mine, w, BE_CALLS) && w)
 		w->partly = true;
 	drive_others(mine, w);
 	if (helps_others(mine) && !is_done(mine))
@@ -417,7 +418,7 @@ int MPIX_Sched_progress(MPIX_Sched_ctx ctx, int *active)
 		return MPIX_SCHED_ERR_ARG;
 	n = atomic_load_explicit(&ctx->nactive, memory_order_relaxed);
 	if (n)
-		drive_context(ctx, NULL, NULL);
+		drive_context(ctx, NULL, NULL, 0);
 	if (active)
 		*active = (int)n;
 	return MPIX_SCHED_SUCCESS;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The list of backends. */
+#include "backends/mpi/mpi.h"
 #include "backends/shm/shm.h"
 #include "backends/smcq/smcq.h"
 #include "backends/verbs/verbs.h"
@@ -9,6 +10,7 @@
 const struct be_row be_backends[] = {
 	{ "shm", &sm_ops },
 	{ "verbs", &vb_ops },
+	{ "mpi", &mp_ops },
 	{ "smcq", &smcq_ops },
 	{ "sim", NULL },
 };
@@ -21,6 +23,15 @@ const struct be_row *be_find(const char *name)
 		if (!strcmp(be_backends[i].name, name))
 			return &be_backends[i];
 	return NULL;
+}
+
+const struct be_row *be_transporter(void)
+{
+	unsigned i = 0;
+
+	while (!be_backends[i].ops || !be_backends[i].ops->transports)
+		i++;
+	return &be_backends[i];
 }
 
 struct nearest be_nearest(const char *name)

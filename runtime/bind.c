@@ -414,7 +414,7 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 		return group_error(g, -ERR_ARG, "the environment variable GOAL_BACKEND cannot be \"%s\"%s", n.word,
 				   req->ctx->backend ? ": that is not built" : nearest_choices(&n));
 	}
-	c->backend = (uint16_t)(req->ctx->backend - be_backends);
+	c->backend = (uint16_t)(rt_group_backend(g) - be_backends);
 	if (seconds > 0)
 		req->dump_after = (uint64_t)(seconds < 1000000000 ? seconds : 1000000000) * 1000000000u;
 	/* The checksum of the header covers the checksums of all sections. Section DIR has those of all ranks' ops, so
@@ -543,7 +543,7 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 	req->spare = req->buffers + n;
 	req->scratch = (char **)(void *)(req->spare + n);
 	req->sizes = (size_t *)(void *)(req->scratch + n);
-	req->be = g->ctx->backend ? g->ctx->backend->ops : NULL;
+	req->be = rt_group_backend(g) ? rt_group_backend(g)->ops : NULL;
 	req->ctx = g->ctx;
 	req->group = g;
 	req->helped = g->process->comm && req->be && req->be->adopt;

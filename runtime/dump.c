@@ -236,7 +236,7 @@ int MPIX_Sched_dump(MPIX_Sched_ctx ctx, int fd)
 		atomic_fetch_sub(&req->turn->wanted, 1);
 		/* Runs the ready ops. Otherwise ops that only wait for a communication core would be printed as ready. */
 		if (taken && req->helped)
-			rt_advance(req, BE_ALL);
+			rt_advance(req, BE_ALL & ~(unsigned)BE_CALLS);
 		if (taken && is_active(req))
 			dump_request(&o, req);
 		else if (is_active(req))

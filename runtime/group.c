@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Groups after they are made (bootstrap.c): subgroups, and the end of a group. */
+ * Groups after they are made (bootstrap.c): transports, subgroups, and the end of a group. */
 #include "runtime/group.h"
 
 #include "backends/services.h"
+#include "backends/transport.h"
 #include "runtime/nodes.h"
 #include "util/order.h"
 
@@ -34,6 +35,15 @@ bool rt_process_owned(const struct rt_process *l)
 	return l->pid == getpid();
 }
 
+static void unref_transport(struct be_transport *t)
+{
+	if (!t || atomic_fetch_sub(&t->refs, 1) != 1)
+		return;
+	VEC_FREE(&t->taken);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
 void rt_group_unref(struct be_group *g)
 {
 	struct mpix_sched_ctx *ctx = g->ctx;
@@ -48,6 +58,7 @@ void rt_group_unref(struct be_group *g)
 	}
 	if (atomic_fetch_sub(&g->process->refs, 1) == 1)
 		rt_process_free(g->process);
+	unref_transport(g->transport);
 	free(g->root);
 	free(g->gathered);
 	free(g);
@@ -75,6 +86,79 @@ int MPIX_Sched_group_rank(MPIX_Sched_group group, int *rank, int *size)
 	*rank = (int)group->g.rank;
 	*size = (int)group->g.size;
 	return MPIX_SCHED_SUCCESS;
+}
+
+int MPIX_Sched_group_nodes(MPIX_Sched_group group, int *nodes)
+{
+	const struct be_group *g = &group->g;
+	bool *seen;
+
+	if (!group || !nodes)
+		return MPIX_SCHED_ERR_ARG;
+	seen = mem_calloc(g->process->nnodes, sizeof *seen);
+	if (!seen)
+		return -rt_fail(g->ctx, -ERR_NOMEM);
+	*nodes = 0;
+	for (uint32_t r = 0; r < g->size; r++) {
+		const uint32_t node = g->process->peers[rt_root_rank(g, r)].node;
+
+		*nodes += !seen[node];
+		seen[node] = true;
+	}
+	free(seen);
+	return MPIX_SCHED_SUCCESS;
+}
+
+/* ---- transports ---- */
+
+static const char *find_fault(const struct MPIX_Sched_transport *t)
+{
+	if (!t || t->struct_size != sizeof *t)
+		return "transport is NULL, or its struct_size is wrong";
+	if (!t->send_init || !t->recv_init || !t->start || !t->test || !t->free)
+		return "a function of the transport is NULL";
+	if (!t->most_bytes || !t->tags)
+		return "most_bytes and tags of a transport are at least 1";
+	return NULL;
+}
+
+int MPIX_Sched_group_set_transport(MPIX_Sched_group group, const struct MPIX_Sched_transport *transport)
+{
+	const char *fault = find_fault(transport);
+	struct be_transport *t;
+
+	if (!group)
+		return MPIX_SCHED_ERR_ARG;
+	if (fault)
+		return -rt_error(group->g.ctx, -ERR_ARG, "%s", fault);
+	if (group->g.root || group->g.transport)
+		return -rt_error(group->g.ctx, -ERR_STATE, "the group %s",
+				 group->g.root ? "has been split from another" : "has a transport already");
+	t = mem_calloc(1, sizeof *t);
+	if (!t)
+		return -rt_fail(group->g.ctx, -ERR_NOMEM);
+	atomic_init(&t->refs, 1);
+	t->of = *transport;
+	pthread_mutex_init(&t->lock, NULL);
+	group->g.transport = t;
+	return MPIX_SCHED_SUCCESS;
+}
+
+const struct be_row *rt_group_backend(const struct be_group *g)
+{
+	const struct be_row *row = g->ctx->backend;
+
+	return row && row->ops && row->ops->near && g->transport && g->process->nnodes > 1 ? be_transporter() : row;
+}
+
+struct be_transport *group_transport(struct be_group *g)
+{
+	return g->transport;
+}
+
+int group_transport_rank(struct be_group *g, uint32_t rank)
+{
+	return (int)rt_root_rank(g, rank);
 }
 
 /* ---- subgroups ---- */
@@ -200,6 +284,9 @@ int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sche
 		return -err;
 	}
 	sub->spins = g->spins;
+	sub->transport = g->transport;
+	if (g->transport)
+		atomic_fetch_add(&g->transport->refs, 1);
 	atomic_fetch_add(&g->process->refs, 1);
 	atomic_init(&sub->refs, 1);
 	rt_ctx_ref(g->ctx);

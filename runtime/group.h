@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+struct be_transport;
 struct rt_bridge;
 struct rt_comm;
 
@@ -53,6 +54,7 @@ struct be_group {
 	struct mpix_sched_ctx *ctx;
 	struct rt_process *process;
 	struct rt_board *board; /* the board of all ranks; of a subgroup: a board in the heap of its lowest rank of this node */
+	struct be_transport *transport; /* NULL if the program has set none */
 	uint32_t *root; /* of a subgroup: its members' ranks in the group of all ranks; NULL for the group of all ranks */
 	uint32_t rank, size;
 	uint64_t id; /* identifier of the group: the same on all its ranks, and no other group has it */
@@ -84,6 +86,8 @@ void rt_bridge_ring(const struct rt_process *l);
  * ranks. */
 bool rt_process_owned(const struct rt_process *l);
 void rt_group_unref(struct be_group *g);
+/* Returns the backend for requests of the group; NULL if GOAL_BACKEND names none. */
+const struct be_row *rt_group_backend(const struct be_group *g);
 /* Frees `l`, which may be incomplete, when no group of this process uses it any more. NULL is harmless. */
 void rt_process_free(struct rt_process *l);
 /* Returns the address of the bells of a rank of `l`; NULL if they cannot be mapped. */

@@ -196,6 +196,7 @@ struct sm_bound {
 	struct sm_head **peers; /* blocks of the peers, by rank; NULL if there is no message to or from the rank */
 	uint64_t *known; /* latest epoch that each rank is known to have started */
 	bool umwaits; /* true if the CPU has umwait */
+	bool calls_app; /* true if only the rank's own threads may carry out network messages */
 	bool fences; /* true if a store to wanted may become visible too late: sm_start then rings all senders */
 	struct dispatch_trace *trace; /* NULL if no trace is kept */
 	char *stage; /* buffer of SM_CHUNK bytes that process_vm_readv fills with data that is then reduced or scattered */

@@ -105,7 +105,8 @@ void sm_classify(struct sm_bound *s)
 
 	for (uint32_t i = 0; i < s->b.nops; i++) {
 		const struct bin_op *o = &s->b.ops[i];
-		const bool app = o->exec == BIN_APP || (s->b.user && bin_reduces(o->kind));
+		const bool app = o->exec == BIN_APP || (s->b.user && bin_reduces(o->kind)) ||
+				 (s->calls_app && s->msgs[i].network);
 		uint8_t *class = s->dispatcher.ops[i].class;
 
 		class[1] = app ? DISPATCH_APP : runs_anywhere(s, i) ? DISPATCH_ANY : DISPATCH_OWNER;

@@ -31,6 +31,7 @@ static int rebind_shm(struct be_bound *bound, const struct be_buffer *buffers)
 
 const struct be_ops sm_ops = {
 	.name = "shm",
+	.near = true,
 	.make = make_shm,
 	.bind = bind_shm,
 	.adopt = sm_adopt,

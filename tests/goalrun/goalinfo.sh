@@ -45,8 +45,8 @@ unset HWLOC_SYNTHETIC
 GOAL_WAIT=spin says set '  GOAL_WAIT=spin$'
 GOAL_PROGRES=spin says unknown '  GOAL_PROGRES=spin  \(unknown: nothing reads this variable\)$'
 GOAL_PROGRES=spin values environment 'GOAL_PROGRES|spin|false' 'environment.0.name environment.0.value environment.0.known'
-values backends 'null|4|shm|true|null|sim|false|2' \
-	'schedule cases.# cases.0.name cases.0.usable cases.0.why cases.3.name cases.3.usable engines.#'
+values backends 'null|5|shm|true|null|sim|false|2' \
+	'schedule cases.# cases.0.name cases.0.usable cases.0.why cases.4.name cases.4.usable engines.#'
 
 # ---- the row for a call: the one that goalc finds ----
 printf '%s\n' '# mine' 'MPI_Bcast 9- any any any -> a.goal' 'MPI_Bcast any:pow2 1k-64Ki any any -> b.goal -D k=8' \

@@ -50,7 +50,8 @@ status lacks_argument 2 '--iters needs an argument: N' "$bcast" -n 2 --iters
 status flag_argument 2 '--verify takes no argument' -n 2 --verify=yes "$bcast"
 status several_options 2 '--t may be --type, --topology, --table, --tests, --trace, --tune' -n 2 --t "$bcast"
 check goalrun.usage_is_short [ "$(wc -l <"$TMP/err") $(tail -n 1 "$TMP/err")" = '2 try goalrun --help' ]
-status unknown_backend 2 'there is no backend tcp; it is one of shm, verbs, smcq' -n 2 --backend tcp "$bcast"
+status unknown_backend 2 'there is no backend tcp; it is one of shm, verbs, mpi, smcq' -n 2 --backend tcp "$bcast"
+status mpi_backend 2 'the backend mpi is for programs of MPI' -n 2 --backend mpi "$bcast"
 status unknown_engine 2 'there is no engine steam; it is one of ' -n 2 --engine steam "$bcast"
 for later in '--backend sim' '--calibrate'; do
 	# shellcheck disable=SC2086

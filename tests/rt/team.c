@@ -83,6 +83,7 @@ struct start {
 
 static int one(struct start *s)
 {
+	const char *how = getenv("TEAM_TRANSPORT");
 	struct member *m = &s->m;
 	int rc;
 
@@ -90,9 +91,11 @@ static int one(struct start *s)
 		return s->fn(m);
 	CALL(MPIX_Sched_ctx_create(&m->ctx));
 	CALL(MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &m->group));
-	rc = s->fn(m);
+	rc = how ? team_transport(m, how) : 0;
+	rc = rc ? rc : s->fn(m);
 	CALL(MPIX_Sched_group_free(&m->group));
 	CALL(MPIX_Sched_ctx_free(&m->ctx));
+	team_transport_end(m);
 	return rc;
 }
 
@@ -107,6 +110,17 @@ static void *thread(void *arg)
 	return NULL;
 }
 
+static void choose_node(int rank)
+{
+	const char *nodes = getenv("TEAM_NODES");
+	char name[16];
+
+	if (!nodes)
+		return;
+	snprintf(name, sizeof name, "%d", rank % atoi(nodes));
+	setenv("GOAL_NODE", name, 1);
+}
+
 static int run(int size, bool threads, int (*fn)(struct member *), void *arg, bool bare)
 {
 	struct team *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -117,6 +131,11 @@ static int run(int size, bool threads, int (*fn)(struct member *), void *arg, bo
 
 	if (t == MAP_FAILED || size > TEAM_MAX)
 		return 1;
+	if (getenv("TEAM_TRANSPORT")) {
+		t->rings = mmap(NULL, team_transport_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		if (t->rings == MAP_FAILED)
+			return 1;
+	}
 	t->size = size;
 	fflush(NULL);
 	for (int r = 0; r < size; r++) {
@@ -126,6 +145,7 @@ static int run(int size, bool threads, int (*fn)(struct member *), void *arg, bo
 				abort();
 		} else if ((pids[r] = fork()) == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			choose_node(r);
 			_exit(one(&s[r]) != 0);
 		}
 	}
@@ -152,6 +172,8 @@ static int run(int size, bool threads, int (*fn)(struct member *), void *arg, bo
 		usleep(1000);
 	}
 	wrong = atomic_load(&t->wrong);
+	if (t->rings)
+		munmap(t->rings, team_transport_size());
 	munmap(t, sizeof *t);
 	return wrong;
 }

@@ -22,6 +22,7 @@ struct team {
 	_Atomic int failed; /* 1 if a rank has failed: the allgather then returns an error */
 	_Atomic int wrong; /* number of ranks whose function did not return 0 */
 	struct team_slot slots[TEAM_MAX];
+	void *rings; /* memory of the transport, or NULL */
 };
 
 struct member {
@@ -31,6 +32,7 @@ struct member {
 	void *arg;
 	MPIX_Sched_ctx ctx;
 	MPIX_Sched_group group;
+	void *post; /* the transport of the rank */
 };
 
 /* Texts of schedules: a binomial broadcast; a broadcast along a chain from rank 0 on; a chain on which each rank adds its
@@ -41,8 +43,15 @@ extern const char team_bcast[], team_chain[], team_sum_chain[];
 int team_allgather(const void *in, void *out, size_t size, void *arg);
 /* The most seconds that ranks may take that are processes; 60 by default. */
 extern double team_seconds;
-/* Creates context and group of each rank, and calls fn in it. Returns 0 if all calls returned 0 in time. */
+/* Creates context and group of each rank, and calls fn in it. Returns 0 if all calls returned 0 in time. With
+ * TEAM_TRANSPORT=app or TEAM_TRANSPORT=threads in the environment, the group gets a transport, which any thread may call in the
+ * second case. With TEAM_NODES=N, ranks that are processes are on N nodes. */
 int team_run(int size, bool threads, int (*fn)(struct member *), void *arg);
+/* transport.c: make a transport for this rank, and set it for its group. */
+struct MPIX_Sched_transport team_transport_make(struct member *m, const char *how);
+int team_transport(struct member *m, const char *how);
+void team_transport_end(struct member *m);
+size_t team_transport_size(void);
 /* Like team_run, but fn has to create context and group itself. */
 int team_run_bare(int size, bool threads, int (*fn)(struct member *), void *arg);
 /* Loads the broadcast for this many ranks: its text, or, if TEAM_BINS=DIR is set, DIR/RANKS.COUNT.bin. Backends that need
