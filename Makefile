@@ -421,6 +421,7 @@ CAMPAIGNS := \
 	tests/backends/ofi.sh \
 	tests/house/bench.sh \
 	tests/mpi/diff.sh \
+	tests/mpi/nodes.sh \
 	tests/compiler/fuzz.sh \
 	tests/backends/verbs.sh \
 	tests/backends/verbs_nodes.sh \

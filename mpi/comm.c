@@ -158,6 +158,8 @@ void gm_comm_unref(struct gm_comm *c)
 		return;
 	if (c->group)
 		gm_lib.group_free(&c->group);
+	if (c->wire != MPI_COMM_NULL)
+		PMPI_Comm_free(&c->wire);
 	free(c->dims);
 	free(c->periods);
 	free(c->sources);
@@ -181,6 +183,7 @@ static struct gm_comm *make_comm(MPI_Comm comm)
 		return NULL;
 	atomic_init(&c->refs, 1);
 	c->comm = comm;
+	c->wire = MPI_COMM_NULL;
 	if (PMPI_Comm_rank(comm, &c->rank) || PMPI_Comm_size(comm, &c->size) || !find_topology(c) || !remember(c)) {
 		gm_comm_unref(c);
 		return NULL;
@@ -201,6 +204,8 @@ static void make_group(struct gm_comm *c, MPI_Comm comm)
 		fprintf(stderr, "goalmpi: the ranks have different values of GOAL_MPI_* that choose schedules; they are ignored\n");
 	if (gm_lib.group_create(gm_ctx(), c->rank, c->size, gather, &comm, &c->group))
 		c->group = NULL;
+	else
+		gm_transport_set(c);
 }
 
 struct gm_comm *gm_comm_of(MPI_Comm comm)

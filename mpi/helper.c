@@ -2,7 +2,7 @@
  * A thread that makes progress for a program that does not: it has started a request, and computes, or is blocked in another
  * call of MPI, while other ranks wait for its part. While no request is active, the thread sleeps. Otherwise it looks once
  * in TICK_NS. Only if a request that it saw the last time is still active, nobody waits for it here, so it makes progress. It
- * calls nothing of the MPI library. */
+ * calls nothing of the MPI library, but for transports (transport.c) at MPI_THREAD_MULTIPLE. */
 #include "mpi/inner.h"
 
 #include <errno.h>

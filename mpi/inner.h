@@ -38,6 +38,7 @@ struct gm_comm {
 	_Atomic unsigned refs;
 	_Atomic bool freed; /* the communicator is gone */
 	MPI_Comm comm;
+	MPI_Comm wire; /* the same ranks, for messages between nodes; MPI_COMM_NULL if there is one node */
 	MPIX_Sched_group group; /* NULL if none could be made: then nothing on this communicator is for us */
 	bool chosen; /* all ranks have the same choices of schedules in their environment; if not, these have no effect */
 	int rank, size;
@@ -53,6 +54,10 @@ struct gm_comm *gm_comm_of(MPI_Comm comm);
 void gm_comm_unref(struct gm_comm *c);
 int gm_comms_begin(void);
 void gm_comms_end(void);
+
+/* Lets the group send messages between nodes by MPI, if its ranks are on several (transport.c). Collective. If it fails,
+ * schedules with such messages cannot be bound. */
+void gm_transport_set(struct gm_comm *c);
 
 /* ---- datatypes and operations (types.c) ---- */
 

@@ -148,6 +148,39 @@ open_mpi()
 # which fails where / is no mount point.
 in_space() { nsenter --net=/run/netns/"$1" "${@:2}"; }
 
+# make_spaces PREFIX N M : makes the namespaces PREFIX-a and PREFIX-b, with the addresses 10.77.0.N and 10.77.0.M at the two ends of
+# a link. Returns 77 if namespaces cannot be made here. Afterwards, too, drop_spaces PREFIX removes them.
+make_spaces()
+{
+	local name n
+
+	{ unshare -n true && ip link add "veth$2" type veth peer name "veth$3"; } || return 77
+	for name in a:"$2" b:"$3"; do
+		n=${name#*:} name=$1-${name%:*}
+		ip netns add "$name" && ip link set "veth$n" netns "$name" && in_space "$name" ip link set lo up &&
+			in_space "$name" ip addr add "10.77.0.$n/24" dev "veth$n" && in_space "$name" ip link set "veth$n" up || return
+	done
+}
+drop_spaces()
+{
+	local name
+
+	for name in "$1-a" "$1-b"; do
+		[ ! -e "/run/netns/$name" ] || ip netns del "$name"
+	done
+}
+# space_rsh PREFIX FILE : makes a program that takes the place of ssh for hosts a and b
+space_rsh()
+{
+	cat >"$2" <<-END
+		#!/bin/sh
+		while [ "\${1#-}" != "\$1" ]; do shift; done
+		host=\$1; shift
+		exec nsenter --net=/run/netns/$1-\$host sh -c "\$*"
+	END
+	chmod +x "$2"
+}
+
 # guest [OPTIONS OF run.sh] COMMAND... : in a machine with an RDMA device
 guest() { bash "$TESTS/guest/run.sh" "$@"; }
 

@@ -5,10 +5,9 @@
 set -u
 . "$(dirname "$0")/../lib.sh"
 goalrun=$BUILD/bin/goalrun nodes=$BUILD/tests/rt-nodes
-spaces=
 cleanup()
 {
-	for s in $spaces; do ip netns del "$s"; done
+	drop_spaces "goal-$$"
 	rm -rf "$TMP"
 }
 trap cleanup EXIT
@@ -201,25 +200,19 @@ check hosts.rank_dies [ "$(grep -c 'heard after less than 5 s: .*rank 2 died' ou
 
 # ---- hosts that are network namespaces ----
 
-space() # NAME ADDRESS : one end of the link
-{
-	ip netns add "$1" && spaces="$spaces $1" && ip link set "veth$2" netns "$1" && in_space "$1" ip link set lo up &&
-		in_space "$1" ip addr add "10.77.0.$2/24" dev "veth$2" && in_space "$1" ip link set "veth$2" up
-}
-if ! { unshare -n true && ip link add veth1 type veth peer name veth2; } 2>err; then
+make_spaces "goal-$$" 1 2 2>err
+case $? in
+0) ;;
+77)
 	skip "hosts.spaces network namespaces cannot be made here: $(head -n 1 err)"
 	finish
-fi
-if ! { space "goal-$$-a" 1 && space "goal-$$-b" 2; } 2>err; then
+	;;
+*)
 	fail "hosts.spaces $(head -n 1 err)"
 	finish
-fi
-cat >rsh <<EOS
-#!/bin/sh
-while [ "\${1#-}" != "\$1" ]; do shift; done
-host=\$1; shift
-exec nsenter --net=/run/netns/goal-$$-\$host sh -c "\$*"
-EOS
+	;;
+esac
+space_rsh "goal-$$" rsh
 # Takes as long as nodes wait for each other; meanwhile the rest.
 GOAL_ADDRESS=lo timeout 60 "$goalrun" -n 2 --hosts a,b -- "$nodes" world 1 >wrong 2>&1 </dev/null &
 wrong=$!

@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Communicators on several nodes, which are this one under several names: schedules send between them by messages of the MPI
+# library. Random persistent collectives beside blocking ones, as in diff.sh; SWEEP=all has 20 times as many. Ranks that are
+# blocked in MPI while others wait. Two network namespaces, if these can be made.
+set -u
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/served"
+SEED=${SEED:-$RANDOM}
+times=1
+cleanup()
+{
+	drop_spaces "goalmpi-$$"
+	rm -rf "$TMP"
+}
+trap cleanup EXIT
+[ "${SWEEP:-}" = all ] && times=20
+
+# on_nodes: each rank on the node that its number modulo NODES names
+cat >"$TMP/on_nodes" <<'END'
+#!/bin/sh
+GOAL_NODE=$((${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-0}} % NODES)) exec "$@"
+END
+chmod +x "$TMP/on_nodes"
+
+# judge NAME LIMIT COMMAND... : the differential test, which schedules must serve
+judge()
+{
+	if ! GOAL_MPI_STATS=1 timeout -k 10 "$2" "${@:3}" >"$TMP/out" 2>&1 </dev/null; then
+		fail "$1"
+		told
+	elif ! served; then
+		fail "$1 is not served"
+	else
+		ok "$1: $(grep -o '[0-9]* cases.*' "$TMP/out")"
+	fi
+}
+
+for mpi in "${INSTALLED[@]}"; do
+	prog=$TMP/diff-$mpi
+	compile $mpi "$prog" "$TESTS"/mpi/{diff,types,ops,draw,sides,calls,waits}.c || continue
+	while read -r ranks NODES level; do
+		export NODES
+		judge "nodes.$mpi.$ranks.$NODES seed $SEED, thread level $level" 900 "$ROOT/mpi/goalmpi-run" mpirun.$mpi -n "$ranks" \
+			"$TMP/on_nodes" "$prog" "$SEED" $((60 * times)) --level "$level"
+	done <<-END
+		2 2 0
+		4 2 1
+		5 3 3
+	END
+done
+
+# Open MPI's progress engine turns in all its calls, and calls us. MPICH's does not.
+export NODES=2
+if [[ " ${INSTALLED[*]} " = *" openmpi "* ]] && compile openmpi "$TMP/progress" "$TESTS/mpi/progress.c"; then
+	for what in {bcast,allreduce}-{recv,barrier,probe,fence}; do
+		if serve openmpi 200 4 "$TMP/on_nodes" "$TMP/progress" $what && grep -q "^progress: $what ends" "$TMP/out" && served; then
+			ok "nodes.progress.openmpi.$what"
+		else
+			fail "nodes.progress.openmpi.$what"
+			told
+		fi
+	done
+fi
+
+# On two hosts, which are namespaces. Open MPI names its shared memory after the machine, of which both have the same.
+make_spaces "goalmpi-$$" 3 4 2>"$TMP/err"
+case $? in
+0) ;;
+77)
+	skip "nodes.spaces network namespaces cannot be made here: $(head -n 1 "$TMP/err")"
+	finish
+	;;
+*)
+	fail "nodes.spaces $(head -n 1 "$TMP/err")"
+	finish
+	;;
+esac
+space_rsh "goalmpi-$$" "$TMP/rsh"
+export OMPI_MCA_btl=self,tcp
+for mpi in "${INSTALLED[@]}"; do
+	options=(--host a:2,b:2 --mca plm_rsh_agent "$TMP/rsh")
+	[ $mpi = openmpi ] || options=(-hosts a:2,b:2 -launcher ssh -launcher-exec "$TMP/rsh" -iface veth3)
+	judge "nodes.spaces.$mpi seed $SEED" 900 nsenter --net="/run/netns/goalmpi-$$-a" "$ROOT/mpi/goalmpi-run" mpirun.$mpi "${options[@]}" -n 4 \
+		"$TMP/diff-$mpi" "$SEED" $((60 * times))
+done
+finish
