@@ -321,7 +321,7 @@ static void leftovers(char *out, size_t room)
 	do {
 		pairs = number_of("rdma resource show qp | grep -c 'type RC'");
 		regions = number_of("rdma resource show mr | wc -l");
-		files = team_entries("/dev/shm");
+		files = team_shm();
 	} while ((pairs || regions || files) && now() < until);
 	if (pairs || regions || files)
 		snprintf(out, room, "%d queue pairs, %d memory regions, %d files in /dev/shm are left; ", pairs, regions, files);

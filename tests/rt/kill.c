@@ -243,7 +243,7 @@ static int one(const struct plan *p, double limit)
 
 int main(int argc, char **argv)
 {
-	int runs = argc > 1 ? atoi(argv[1]) : 20, bad = 0, phases[PHASES] = { 0 }, before = team_entries("/dev/shm");
+	int runs = argc > 1 ? atoi(argv[1]) : 20, bad = 0, phases[PHASES] = { 0 }, before = team_shm();
 	unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
 	const double limit = argc > 3 ? atof(argv[3]) : 1;
 	const size_t counts[] = { 8, 5000, 300000 };
@@ -262,7 +262,7 @@ int main(int argc, char **argv)
 	}
 	printf("%d runs: ranks killed while making groups %d, splitting %d, binding %d, running %d; %d survivors wrong\n", runs,
 	       phases[MAKING], phases[SPLITTING], phases[BINDING], phases[RUNNING], bad);
-	if (team_entries("/dev/shm") != before) {
+	if (team_shm() != before) {
 		printf("something is left in /dev/shm\n");
 		bad++;
 	}

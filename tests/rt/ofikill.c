@@ -190,7 +190,7 @@ static int one(int run, unsigned *seed, int *heard)
 
 int main(int argc, char **argv)
 {
-	int heard[PHASES] = { 0 }, wrong = 0, before = team_entries("/dev/shm"), runs = argc > 1 ? atoi(argv[1]) : 0;
+	int heard[PHASES] = { 0 }, wrong = 0, before = team_shm(), runs = argc > 1 ? atoi(argv[1]) : 0;
 	unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
 
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -204,7 +204,7 @@ int main(int argc, char **argv)
 	setenv("GOAL_ENGINE", "ofi", 1);
 	for (int i = 0; i < runs; i++)
 		wrong += one(i, &seed, heard);
-	if (team_entries("/dev/shm") != before) {
+	if (team_shm() != before) {
 		printf("something is left in /dev/shm\n");
 		wrong++;
 	}

@@ -57,8 +57,8 @@ int team_run_bare(int size, bool threads, int (*fn)(struct member *), void *arg)
 /* Loads the broadcast for this many ranks: its text, or, if TEAM_BINS=DIR is set, DIR/RANKS.COUNT.bin. Backends that need
  * lowered schedules use the latter. */
 int team_load(struct member *m, int size, size_t count, MPIX_Sched *s);
-/* Returns the number of files in a directory. */
-int team_entries(const char *dir);
+/* Returns the number of files in /dev/shm that are of no MPI library. */
+int team_shm(void);
 
 /* Prints a message and returns 1 from the calling function, unless cond is true. */
 #define NEED(cond)                                                                                   \
