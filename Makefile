@@ -508,7 +508,7 @@ tsan:
 	@LARGE=20000 SIZES="2 5" KINDS=threads WAITS=2000 STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh $(THREADED)
 
 # The campaigns in full; check-long is all of them.
-LONG_RUNS := variants coverage matrix epoch alloc mutants verify-large promela offload kill check-verbs kill-verbs fuzz
+LONG_RUNS := variants coverage matrix epoch alloc mutants verify-large promela offload kill check-verbs kill-verbs check-mpi fuzz
 .PHONY: check-long $(LONG_RUNS)
 check-long: check
 	@failed=; for run in $(LONG_RUNS); do \
@@ -559,6 +559,10 @@ kill-verbs:
 	@$(PARALLEL) tests
 	@RUNS=100 BUILD=$(BUILD) bash tests/backends/verbs_kill.sh
 	@RUNS=100 BUILD=$(BUILD) bash tests/backends/verbs_cut.sh
+# Programs of every MPI library that is installed: 20,000 random persistent collectives on one node, and others on several.
+check-mpi:
+	@$(PARALLEL) tests
+	@SWEEP=all $(RUN) $(wildcard tests/mpi/*.sh)
 fuzz:
 	@$(PARALLEL) tests
 	@SECONDS_EACH=600 $(RUN) tests/compiler/fuzz.sh

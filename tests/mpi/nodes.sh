@@ -1,20 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Communicators on several nodes, which are this one under several names: schedules send between them by messages of the MPI
-# library. Random persistent collectives beside blocking ones, as in diff.sh; SWEEP=all has 20 times as many. Ranks that are
+# library. Random persistent collectives beside blocking ones, as in diff.sh; SWEEP=all has more. Ranks that are
 # blocked in MPI while others wait. Two network namespaces, if these can be made.
 set -u
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/served"
 SEED=${SEED:-$RANDOM}
-times=1
+cases=25 stalls="bcast-recv allreduce-recv"
 cleanup()
 {
 	drop_spaces "goalmpi-$$"
 	rm -rf "$TMP"
 }
 trap cleanup EXIT
-[ "${SWEEP:-}" = all ] && times=20
+[ "${SWEEP:-}" != all ] || { cases=1200; stalls=$(echo {bcast,allreduce}-{recv,barrier,probe,fence}); }
 
 # on_nodes: each rank on the node that its number modulo NODES names
 cat >"$TMP/on_nodes" <<'END'
@@ -42,7 +42,7 @@ for mpi in "${INSTALLED[@]}"; do
 	while read -r ranks NODES level; do
 		export NODES
 		judge "nodes.$mpi.$ranks.$NODES seed $SEED, thread level $level" 900 "$ROOT/mpi/goalmpi-run" mpirun.$mpi -n "$ranks" \
-			"$TMP/on_nodes" "$prog" "$SEED" $((60 * times)) --level "$level"
+			"$TMP/on_nodes" "$prog" "$SEED" $cases --level "$level"
 	done <<-END
 		2 2 0
 		4 2 1
@@ -53,7 +53,7 @@ done
 # Open MPI's progress engine turns in all its calls, and calls us. MPICH's does not.
 export NODES=2
 if [[ " ${INSTALLED[*]} " = *" openmpi "* ]] && compile openmpi "$TMP/progress" "$TESTS/mpi/progress.c"; then
-	for what in {bcast,allreduce}-{recv,barrier,probe,fence}; do
+	for what in $stalls; do
 		if serve openmpi 200 4 "$TMP/on_nodes" "$TMP/progress" $what && grep -q "^progress: $what ends" "$TMP/out" && served; then
 			ok "nodes.progress.openmpi.$what"
 		else
@@ -82,6 +82,6 @@ for mpi in "${INSTALLED[@]}"; do
 	options=(--host a:2,b:2 --mca plm_rsh_agent "$TMP/rsh")
 	[ $mpi = openmpi ] || options=(-hosts a:2,b:2 -launcher ssh -launcher-exec "$TMP/rsh" -iface veth3)
 	judge "nodes.spaces.$mpi seed $SEED" 900 nsenter --net="/run/netns/goalmpi-$$-a" "$ROOT/mpi/goalmpi-run" mpirun.$mpi "${options[@]}" -n 4 \
-		"$TMP/diff-$mpi" "$SEED" $((60 * times))
+		"$TMP/diff-$mpi" "$SEED" $cases
 done
 finish
