@@ -65,6 +65,15 @@ MPI_Comm gm_comm(const struct gm_request *r);
 /* Frees a request. If it is active, it is freed once it is complete. */
 void gm_free(struct gm_request *r);
 
+/* Allocates memory that other ranks load from and store to directly, when it is bound to requests. It is zeroed, and aligned to
+ * 64 bytes. Loads the library and makes its context, if that was not done. Returns NULL if there is no such memory. */
+void *gm_memory_alloc(size_t size);
+/* Frees such memory. A request may be bound to it that is not started any more. Returns false if the memory is not of
+ * gm_memory_alloc. Fast if there is none of it. */
+bool gm_memory_free(void *mem);
+/* True once the library is loaded: other memory of it costs little. */
+bool gm_loaded(void);
+
 /* What a front provides. Makes the MPI library progress once. Called in threads that wait in gm_wait. */
 void gm_native_progress(void);
 /* Keeps an operation from being freed while a request uses it, and lets it go. */

@@ -155,6 +155,11 @@ void gm_stats_end(void);
 int gm_own_hash(void);
 void gm_own_end(void);
 
+/* ---- memory of the program (memory.c) ---- */
+
+/* True if the program has memory of gm_memory_alloc that it has not freed. */
+bool gm_memory_used(void);
+
 /* ---- the process (state.c) ---- */
 
 /* The functions of libgoalsched, once gm_ctx() has returned a context. */

@@ -54,11 +54,22 @@ MPIX_Sched_ctx gm_ctx(void)
 	return process.ctx;
 }
 
+bool gm_loaded(void)
+{
+	bool loaded;
+
+	pthread_mutex_lock(&process.lock);
+	loaded = process.ctx != NULL;
+	pthread_mutex_unlock(&process.lock);
+	return loaded;
+}
+
 void gm_begin(void)
 {
 	gm_comms_begin();
 }
 
+/* A program may still read memory that it has not freed, so the context stays for that. */
 void gm_end(void)
 {
 	gm_helper_end();
@@ -68,6 +79,8 @@ void gm_end(void)
 		gm_own_end();
 		gm_comms_end();
 		gm_lib.energy_handler_dereg(process.ctx);
+		if (gm_memory_used())
+			return;
 		gm_lib.ctx_free(&process.ctx);
 	}
 	process.tried = false;

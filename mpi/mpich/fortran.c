@@ -52,6 +52,8 @@ SUBROUTINE(session_finalize, (MPI_Session *session, MPI_Fint *ierror), rc = MPI_
 SUBROUTINE(op_free, (MPI_Op *op, MPI_Fint *ierror), rc = MPI_Op_free(op);)
 SUBROUTINE(barrier_init, (const MPI_Comm *comm, const MPI_Info *info, MPI_Request *request, MPI_Fint *ierror),
 	   rc = MPI_Barrier_init(*comm, *info, request);)
+SUBROUTINE(alloc_mem, (const MPI_Aint *size, const MPI_Info *info, void **baseptr, MPI_Fint *ierror),
+	   rc = MPI_Alloc_mem(*size, *info, baseptr);)
 
 SUBROUTINE(start, (MPI_Request *request, MPI_Fint *ierror), rc = MPI_Start(request);)
 SUBROUTINE(startall, (const MPI_Fint *count, MPI_Request requests[], MPI_Fint *ierror), rc = MPI_Startall(*count, requests);)
