@@ -156,6 +156,7 @@ void gm_comm_unref(struct gm_comm *c)
 {
 	if (!c || atomic_fetch_sub(&c->refs, 1) > 1)
 		return;
+	gm_nbc_free(c->nbc);
 	if (c->group)
 		gm_lib.group_free(&c->group);
 	if (c->wire != MPI_COMM_NULL)
@@ -195,10 +196,18 @@ static struct gm_comm *make_comm(MPI_Comm comm)
 static void make_group(struct gm_comm *c, MPI_Comm comm)
 {
 	const int hash = gm_own_hash();
-	int mine[3] = { c && gm_ctx(), hash, -hash }, least[3];
+	struct gm_nbc *nbc = c && gm_ctx() && gm_nbc_on() ? gm_nbc_new(c) : NULL;
+	int mine[4] = { c && gm_ctx(), hash, -hash, nbc != NULL }, least[4] = { 0 };
 
-	if (PMPI_Allreduce(mine, least, 3, MPI_INT, MPI_MIN, comm) || !least[0])
+	if (nbc)
+		c->nbc = nbc;
+	if (PMPI_Allreduce(mine, least, 4, MPI_INT, MPI_MIN, comm) || !least[0]) {
+		if (nbc)
+			gm_nbc_free(nbc);
+		if (c)
+			c->nbc = NULL;
 		return;
+	}
 	c->chosen = least[1] == -least[2];
 	if (!c->chosen && !c->rank)
 		fprintf(stderr, "goalmpi: the ranks have different values of GOAL_MPI_* that choose schedules; they are ignored\n");
@@ -206,6 +215,27 @@ static void make_group(struct gm_comm *c, MPI_Comm comm)
 		c->group = NULL;
 	else
 		gm_transport_set(c);
+	/* Binding between nodes calls the MPI library, which the thread that binds must not. */
+	if (c->nbc && (!c->group || !least[3] || c->wire != MPI_COMM_NULL)) {
+		gm_nbc_free(c->nbc);
+		c->nbc = NULL;
+	}
+}
+
+struct gm_comm *gm_comm_known(MPI_Comm comm)
+{
+	struct gm_comm *c = NULL;
+	int found = 0;
+
+	return PMPI_Comm_get_attr(comm, known.keyval, &c, &found) || !found ? NULL : c;
+}
+
+void gm_nbc_comm(MPI_Comm comm)
+{
+	int inter = 1;
+
+	if (gm_nbc_on() && comm != MPI_COMM_NULL && !PMPI_Comm_test_inter(comm, &inter) && !inter)
+		gm_comm_unref(gm_comm_of(comm));
 }
 
 struct gm_comm *gm_comm_of(MPI_Comm comm)

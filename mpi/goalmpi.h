@@ -50,6 +50,16 @@ struct gm_request;
  * for us, on all ranks alike. Else returns an error class of MPI: the call is for us, but cannot be served, because the
  * schedule that the user has asked for is wrong. */
 int gm_init(const struct gm_call *call, struct gm_request **out);
+
+/* True if collectives that do not block are to be served. */
+bool gm_nbc_on(void);
+/* Makes a communicator known, collectively, so that such calls on it are served. It may be MPI_COMM_NULL. */
+void gm_nbc_comm(MPI_Comm comm);
+/* Makes an active request of such a call: MPI_I*. Local. As gm_init otherwise. The request cannot be started again. */
+int gm_once_start(const struct gm_call *call, struct gm_request **out);
+/* True for a request of gm_once_start: it is freed when it is complete. */
+bool gm_is_once(const struct gm_request *r);
+
 /* Starts a request that is not active. Local. Returns an error class of MPI, as all functions below that return int. */
 int gm_start(struct gm_request *r);
 /* *flag: true if the request is not active, or complete; then it is no longer active. Any thread may call this, but only one

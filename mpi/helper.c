@@ -65,8 +65,10 @@ static void *help(void *arg)
 		const uint64_t starts = atomic_load(&helper.starts);
 		int active = 0;
 
-		if (starts == seen)
+		if (starts == seen) {
 			gm_lib.progress(gm_ctx(), &active);
+			active += gm_nbc_progress();
+		}
 		ns = !active ? TICK_NS : ns == TICK_NS && !idle ? SOON_NS : 2 * ns < TICK_NS ? 2 * ns : TICK_NS;
 		idle = starts != seen ? 0 : idle + 1;
 		seen = starts;

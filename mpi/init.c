@@ -47,7 +47,7 @@ static void bind_plan(struct gm_plan *p, MPIX_Sched sched, char *text, size_t si
 		p->why = text;
 	}
 	if (!p->why && !gm_lib.get_info(sched, &info))
-		p->r->record = gm_record_of(p->call->coll, GM_SERVED, info.name);
+		p->r->record = gm_record_of(p->call->coll, false, GM_SERVED, info.name);
 }
 
 /* Reports that the user's schedule is refused: a new error code of MPI has the reason, as far as it fits. */
@@ -59,7 +59,7 @@ static int refuse(const struct gm_plan *p, const char *path)
 	if (!p->comm->rank)
 		fprintf(stderr, "goalmpi: %s is refused for %s: %s\n", path, p->spec->name, p->why);
 	snprintf(text, sizeof text, "the schedule %s is refused: %s", path, p->why);
-	gm_record_of(p->call->coll, GM_REFUSED, p->why);
+	gm_record_of(p->call->coll, false, GM_REFUSED, p->why);
 	if (PMPI_Add_error_class(&class) || PMPI_Add_error_code(class, &code) || PMPI_Add_error_string(code, text))
 		return MPI_ERR_OTHER;
 	return code;
@@ -119,6 +119,7 @@ int gm_init(const struct gm_call *call, struct gm_request **out)
 		p.why = !c ? "out of memory" : c->group ? NULL : "the ranks cannot form a group";
 	}
 	if (!p.why) {
+		gm_nbc_drain(c->nbc);
 		p.comm = c;
 		p.r = calloc(1, sizeof *p.r);
 		if (!p.r)
@@ -137,6 +138,6 @@ int gm_init(const struct gm_call *call, struct gm_request **out)
 	if (!p.why)
 		gm_helper_begin();
 	else if (!err)
-		gm_record_of(call->coll, GM_LEFT, p.why);
+		gm_record_of(call->coll, false, GM_LEFT, p.why);
 	return err;
 }

@@ -46,11 +46,14 @@ struct gm_comm {
 	/* Neighbours: of a grid, or lists. Without a topology, all are empty. A source or destination may be MPI_PROC_NULL. */
 	int64_t ndims, *dims, *periods;
 	int64_t nsources, *sources, ndests, *dests;
+	struct gm_nbc *nbc; /* NULL: collectives that do not block are not served */
 };
 
 /* Returns what is known of an intracommunicator, with a reference for the caller. Collective at its first call for a
  * communicator. Returns NULL if there is no memory. */
 struct gm_comm *gm_comm_of(MPI_Comm comm);
+/* The same if it is known already, without a reference; else NULL. Local. */
+struct gm_comm *gm_comm_known(MPI_Comm comm);
 void gm_comm_unref(struct gm_comm *c);
 int gm_comms_begin(void);
 void gm_comms_end(void);
@@ -81,6 +84,9 @@ struct gm_piece {
 	bool packs, unpacks; /* copied at start, copied at completion */
 };
 
+/* Any address but that of MPI_BOTTOM, aligned for all types. */
+#define GM_BIAS 4096
+
 /* Staging memory of one side of a request, whose data has gaps or is in another order than the schedule's. */
 struct gm_stage {
 	char *mem; /* memory of the shared heap; NULL if the side needs no staging */
@@ -107,6 +113,7 @@ struct gm_request {
 	MPIX_Sched_request req;
 	struct gm_comm *comm;
 	enum gm_coll coll;
+	struct gm_once *once; /* NULL for a persistent request; else req is NULL, and this is the call */
 	bool active; /* started, and not yet tested or waited for; belongs to the thread that uses the request */
 	struct gm_stage stage[2];
 	MPI_Op op; /* operation that MPI_Reduce_local applies; MPI_OP_NULL if the library's own does */
@@ -120,6 +127,22 @@ struct gm_request {
 void gm_request_free(struct gm_request *r);
 /* Frees those requests that were active when the user freed them, and are complete. */
 void gm_reap(void);
+
+/* ---- collectives that do not block (nbc.c) ---- */
+
+void gm_nbc_begin(void);
+/* Waits until no thread binds. Returns false if that takes too long: then the context has to stay. */
+bool gm_nbc_end(void);
+struct gm_nbc *gm_nbc_new(struct gm_comm *c);
+void gm_nbc_free(struct gm_nbc *n);
+/* Waits until all is bound. To be called before anything else is bound in the communicator's group. */
+void gm_nbc_drain(struct gm_nbc *n);
+/* Starts calls that wait for an earlier one, if that is complete. Returns how many wait still. */
+int gm_nbc_progress(void);
+/* As gm_test, gm_peek (keeps) and gm_wait. */
+int gm_once_test(struct gm_request *r, bool *flag, bool keeps);
+int gm_once_wait(struct gm_request *r);
+void gm_once_free(struct gm_once *o);
 
 /* ---- progress without the program's help (helper.c) ---- */
 
@@ -138,13 +161,14 @@ enum gm_outcome { GM_SERVED, GM_LEFT, GM_REFUSED };
 struct gm_record {
 	struct gm_record *next;
 	enum gm_coll coll;
+	bool once; /* of a call that does not block */
 	enum gm_outcome outcome;
 	char *what; /* name of the schedule, or the reason */
 	_Atomic uint64_t inits, starts, start_ns, wait_ns, apart_ns;
 };
 
 /* Returns the record of a schedule, or of a reason; NULL if no statistics are kept. Counts one init. */
-struct gm_record *gm_record_of(enum gm_coll coll, enum gm_outcome outcome, const char *what);
+struct gm_record *gm_record_of(enum gm_coll coll, bool once, enum gm_outcome outcome, const char *what);
 bool gm_counts(void);
 void gm_stats_begin(void);
 void gm_stats_end(void);

@@ -5,9 +5,6 @@
 
 #include <stdlib.h>
 
-/* Any address but that of MPI_BOTTOM, aligned for all types. */
-#define BIAS 4096
-
 /* Bound where a side has no data: an address that is valid. */
 static char nothing[64];
 
@@ -73,7 +70,7 @@ bool gm_plan_stage(struct gm_plan *p, int side, int64_t bytes, size_t n, size_t 
 	struct gm_stage *s = &p->r->stage[side];
 	void *mem = NULL;
 
-	s->bias = side_of(p, side)->buf == MPI_BOTTOM ? BIAS : 0;
+	s->bias = side_of(p, side)->buf == MPI_BOTTOM ? GM_BIAS : 0;
 	s->user = (char *)side_of(p, side)->buf + s->bias;
 	s->pieces = calloc(n + 1, sizeof *s->pieces);
 	s->types = calloc(ntypes + 1, sizeof *s->types);

@@ -66,6 +66,8 @@ int gm_test(struct gm_request *r, bool *flag)
 	*flag = true;
 	if (!r->active)
 		return MPI_SUCCESS;
+	if (r->once)
+		return gm_once_test(r, flag, false);
 	rc = gm_lib.test(r->req, &done);
 	*flag = done;
 	if (!done)
@@ -82,6 +84,8 @@ int gm_wait(struct gm_request *r)
 
 	if (!r->active)
 		return MPI_SUCCESS;
+	if (r->once)
+		return gm_once_wait(r);
 	if (!r->record)
 		return finish(r, gm_lib.wait(r->req));
 	begin = now_ns();
@@ -95,6 +99,8 @@ int gm_peek(struct gm_request *r, bool *flag)
 {
 	int done = 1, err = 0;
 
+	if (r->active && r->once)
+		return gm_once_test(r, flag, true);
 	if (r->active)
 		gm_lib.request_get_status(r->req, &done, &err);
 	*flag = done;
@@ -104,6 +110,11 @@ int gm_peek(struct gm_request *r, bool *flag)
 bool gm_active(const struct gm_request *r)
 {
 	return r->active;
+}
+
+bool gm_is_once(const struct gm_request *r)
+{
+	return r->once;
 }
 
 MPI_Comm gm_comm(const struct gm_request *r)
@@ -125,6 +136,7 @@ void gm_request_free(struct gm_request *r)
 		if (!PMPI_Type_get_envelope(r->type, &ni, &na, &nt, &combiner) && combiner != MPI_COMBINER_NAMED)
 			PMPI_Type_free(&r->type);
 	}
+	gm_once_free(r->once);
 	gm_comm_unref(r->comm);
 	free(r);
 }

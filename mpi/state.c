@@ -66,12 +66,15 @@ bool gm_loaded(void)
 
 void gm_begin(void)
 {
+	gm_nbc_begin();
 	gm_comms_begin();
 }
 
 /* A program may still read memory that it has not freed, so the context stays for that. */
 void gm_end(void)
 {
+	const bool quiet = gm_nbc_end();
+
 	gm_helper_end();
 	if (process.ctx) {
 		gm_reap();
@@ -79,7 +82,7 @@ void gm_end(void)
 		gm_own_end();
 		gm_comms_end();
 		gm_lib.energy_handler_dereg(process.ctx);
-		if (gm_memory_used())
+		if (!quiet || gm_memory_used())
 			return;
 		gm_lib.ctx_free(&process.ctx);
 	}

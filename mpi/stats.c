@@ -25,26 +25,27 @@ bool gm_counts(void)
 	return stats.on;
 }
 
-static struct gm_record *find(enum gm_coll coll, enum gm_outcome outcome, const char *what)
+static struct gm_record *find(enum gm_coll coll, bool once, enum gm_outcome outcome, const char *what)
 {
 	struct gm_record *r = stats.first;
 
-	while (r && !(r->coll == coll && r->outcome == outcome && !strcmp(r->what, what)))
+	while (r && !(r->coll == coll && r->once == once && r->outcome == outcome && !strcmp(r->what, what)))
 		r = r->next;
 	return r;
 }
 
-struct gm_record *gm_record_of(enum gm_coll coll, enum gm_outcome outcome, const char *what)
+struct gm_record *gm_record_of(enum gm_coll coll, bool once, enum gm_outcome outcome, const char *what)
 {
 	struct gm_record *r;
 
 	if (!stats.on)
 		return NULL;
 	pthread_mutex_lock(&stats.lock);
-	r = find(coll, outcome, what);
+	r = find(coll, once, outcome, what);
 	if (!r && (r = calloc(1, sizeof *r))) {
 		r->what = strdup(what);
 		r->coll = coll;
+		r->once = once;
 		r->outcome = outcome;
 		r->next = stats.first;
 		if (r->what) {
@@ -65,11 +66,24 @@ static double mean_us(uint64_t ns, uint64_t n)
 	return n ? (double)ns / 1000 / (double)n : 0;
 }
 
+/* "MPI_Bcast", or "MPI_Ibcast" */
+static const char *name_of(const struct gm_record *r, char *buf, size_t size)
+{
+	const char *name = gm_specs[r->coll].name;
+
+	if (!r->once)
+		return name;
+	snprintf(buf, size, "MPI_I%c%s", name[4] - 'A' + 'a', name + 5);
+	return buf;
+}
+
 static void print_served(int rank, const struct gm_record *r)
 {
+	char buf[64];
+
 	fprintf(stderr,
 		"goalmpi: rank %d: %s by %s: %llu inits, %llu starts, mean us: start %.2f, wait %.2f, between them %.2f\n", rank,
-		gm_specs[r->coll].name, r->what, (unsigned long long)r->inits, (unsigned long long)r->starts,
+		name_of(r, buf, sizeof buf), r->what, (unsigned long long)r->inits, (unsigned long long)r->starts,
 		mean_us(r->start_ns, r->starts), mean_us(r->wait_ns, r->starts), mean_us(r->apart_ns, r->starts));
 }
 
@@ -81,11 +95,12 @@ void gm_stats_end(void)
 		PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	while (stats.first) {
 		struct gm_record *r = stats.first;
+		char buf[64];
 
 		if (r->outcome == GM_SERVED)
 			print_served(rank, r);
 		else
-			fprintf(stderr, "goalmpi: rank %d: %s %s: %llu inits: %.*s\n", rank, gm_specs[r->coll].name,
+			fprintf(stderr, "goalmpi: rank %d: %s %s: %llu inits: %.*s\n", rank, name_of(r, buf, sizeof buf),
 				r->outcome == GM_LEFT ? "by the MPI library" : "refused", (unsigned long long)r->inits,
 				(int)strcspn(r->what, "\n"), r->what);
 		stats.first = r->next;

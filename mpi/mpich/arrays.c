@@ -53,6 +53,15 @@ static int take(struct gm_request *r, bool *done, bool keeps)
 	return keeps ? gm_peek(r, done) : gm_test(r, done);
 }
 
+/* Frees a request that is complete, if it is of ours and cannot be started again. */
+static void release(MPI_Request *request)
+{
+	struct gm_request *r = gm_find(request);
+
+	if (r)
+		gm_release(request, r);
+}
+
 /* ---- all ---- */
 
 /* Requests that have failed. They are few, if any, so a list is made only then. */
@@ -84,7 +93,11 @@ static int all_done(int count, MPI_Request requests[], MPI_Status statuses[], st
 			statuses[i].MPI_ERROR = f->codes[i];
 	}
 	free(f->codes);
-	return f->first && native == MPI_SUCCESS ? gm_fail(f->first, MPI_ERR_IN_STATUS) : native;
+	if (f->first && native == MPI_SUCCESS)
+		native = gm_fail(f->first, MPI_ERR_IN_STATUS);
+	for (int i = 0; i < count; i++)
+		release(&requests[i]);
+	return native;
 }
 
 /* Waits for ours first: meanwhile native requests make progress. */
@@ -183,7 +196,10 @@ static int test_any(int count, MPI_Request requests[], int *index, int *flag, MP
 		*index = i;
 		*flag = 1;
 		gm_set_empty(status);
-		return rc == MPI_SUCCESS ? rc : gm_fail(r, rc);
+		if (rc != MPI_SUCCESS)
+			gm_fail(r, rc);
+		gm_release(&requests[i], r);
+		return rc;
 	}
 	rc = keeps ? NATIVE(Request_get_status_any)(count, requests, index, flag, status) :
 		     NATIVE(Testany)(count, requests, index, flag, status);
@@ -261,11 +277,14 @@ static int test_some(int count, MPI_Request requests[], int *outcount, int indic
 	*outcount = n == MPI_UNDEFINED && !active ? MPI_UNDEFINED : out;
 	if (!out)
 		gm_native_progress();
-	if (!failed || rc != MPI_SUCCESS)
-		return rc;
-	for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < natives; i++)
-		statuses[i].MPI_ERROR = MPI_SUCCESS;
-	return gm_fail(failed, MPI_ERR_IN_STATUS);
+	if (failed && rc == MPI_SUCCESS) {
+		for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < natives; i++)
+			statuses[i].MPI_ERROR = MPI_SUCCESS;
+		rc = gm_fail(failed, MPI_ERR_IN_STATUS);
+	}
+	for (int i = natives; i < out; i++)
+		release(&requests[indices[i]]);
+	return rc;
 }
 
 GM_EXPORT int MPI_Testsome(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])

@@ -57,7 +57,10 @@ GM_EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 		return NATIVE(Wait)(request, status);
 	rc = gm_wait(r);
 	gm_set_empty(status);
-	return rc == MPI_SUCCESS ? rc : gm_fail(r, rc);
+	if (rc != MPI_SUCCESS)
+		gm_fail(r, rc);
+	gm_release(request, r);
+	return rc;
 }
 
 GM_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
@@ -74,7 +77,10 @@ GM_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 		gm_set_empty(status);
 	else
 		gm_native_progress();
-	return rc == MPI_SUCCESS ? rc : gm_fail(r, rc);
+	if (rc != MPI_SUCCESS)
+		gm_fail(r, rc);
+	gm_release(request, r);
+	return rc;
 }
 
 GM_EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)

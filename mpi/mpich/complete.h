@@ -18,6 +18,15 @@ static inline void gm_set_empty(MPI_Status *status)
 		*status = gm_empty_status;
 }
 
+/* Frees a request of ours that is complete, if it cannot be started again, and sets its handle to MPI_REQUEST_NULL. */
+static inline void gm_release(MPI_Request *request, struct gm_request *r)
+{
+	if (!gm_is_once(r) || gm_active(r))
+		return;
+	gm_handle_free(request);
+	gm_free(r);
+}
+
 /* Calls the error handler of a request's communicator, and returns the error. */
 int gm_fail(struct gm_request *r, int code);
 

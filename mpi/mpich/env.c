@@ -91,8 +91,11 @@ static void begin(bool world)
 		gm_begin();
 		env.running = true;
 	}
-	if (world)
+	if (world) {
 		attach_end();
+		gm_nbc_comm(MPI_COMM_WORLD);
+		gm_nbc_comm(MPI_COMM_SELF);
+	}
 	pthread_mutex_unlock(&env.lock);
 }
 

@@ -55,6 +55,19 @@ SUBROUTINE(barrier_init, (const MPI_Comm *comm, const MPI_Info *info, MPI_Reques
 SUBROUTINE(alloc_mem, (const MPI_Aint *size, const MPI_Info *info, void **baseptr, MPI_Fint *ierror),
 	   rc = MPI_Alloc_mem(*size, *info, baseptr);)
 
+/* The functions that make a communicator for collectives that do not block; without those that have LOGICAL arguments. */
+SUBROUTINE(ibarrier, (const MPI_Comm *comm, MPI_Request *request, MPI_Fint *ierror), rc = MPI_Ibarrier(*comm, request);)
+SUBROUTINE(comm_dup, (const MPI_Comm *comm, MPI_Comm *out, MPI_Fint *ierror), rc = MPI_Comm_dup(*comm, out);)
+SUBROUTINE(comm_dup_with_info, (const MPI_Comm *comm, const MPI_Info *info, MPI_Comm *out, MPI_Fint *ierror),
+	   rc = MPI_Comm_dup_with_info(*comm, *info, out);)
+SUBROUTINE(comm_split, (const MPI_Comm *comm, const MPI_Fint *color, const MPI_Fint *key, MPI_Comm *out, MPI_Fint *ierror),
+	   rc = MPI_Comm_split(*comm, *color, *key, out);)
+SUBROUTINE(comm_create, (const MPI_Comm *comm, const MPI_Group *group, MPI_Comm *out, MPI_Fint *ierror),
+	   rc = MPI_Comm_create(*comm, *group, out);)
+SUBROUTINE(comm_create_group,
+	   (const MPI_Comm *comm, const MPI_Group *group, const MPI_Fint *tag, MPI_Comm *out, MPI_Fint *ierror),
+	   rc = MPI_Comm_create_group(*comm, *group, *tag, out);)
+
 SUBROUTINE(start, (MPI_Request *request, MPI_Fint *ierror), rc = MPI_Start(request);)
 SUBROUTINE(startall, (const MPI_Fint *count, MPI_Request requests[], MPI_Fint *ierror), rc = MPI_Startall(*count, requests);)
 SUBROUTINE(request_free, (MPI_Request *request, MPI_Fint *ierror), rc = MPI_Request_free(request);)

@@ -26,4 +26,13 @@ void *gm_native_next(const char *name);
 
 #define NATIVE_SELDOM(name) ((__typeof__(PMPI_##name) *)gm_native_next("PMPI_" #name))
 
+/* The same for those that may be called often: a function that finds `name` once. */
+#define NATIVE_KEPT(name) \
+	({ \
+		static _Atomic(__typeof__(PMPI_##name) *) kept; \
+		if (!kept) \
+			kept = NATIVE_SELDOM(name); \
+		kept; \
+	})
+
 #endif

@@ -1,0 +1,726 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * MPI_I* collectives, with GOAL_MPI_NBC=1, served from a cache of bound schedules.
+ *
+ * A call must not wait for another rank, and all ranks must decide alike whether it is served, and how. So all is decided by
+ * what is the same on all ranks when they make the call. The calls of collectives on a communicator come in the same order on
+ * all of them.
+ * - A call is served only if its communicator has a group. That is made collectively, by functions that may wait for other
+ *   ranks: those that make the communicator or the first persistent request on it, and other blocking collectives (fronts).
+ * - The key of a call is what MPI demands to be the same on all ranks: the collective, the bytes of a block, or the elements,
+ *   their type and the operation, the root, and in place where MPI does not leave that to each rank. Where it does, the rank's
+ *   own data is copied, and the call is one that is not in place.
+ * - The n-th call with a key uses instance n mod INSTANCES of its bound schedules. If that is not complete here, the call
+ *   waits in a queue until it is. Which key is given up for a new one depends on the order of calls alone.
+ * - An instance is bound at its first use, in the order of calls. Binding waits for the other ranks, so a thread does it, one
+ *   for each communicator: calls on different communicators may come in different orders. It calls nothing of MPI. Persistent
+ *   requests are bound in the program's thread; that may wait, and does so until the thread has bound all.
+ * A call that waits in a queue is started by whoever completes what it waits for: a thread that binds, tests or waits, or the
+ * helper. So data is packed in the call, and unpacked when the program completes it; the rest calls nothing of MPI. */
+#include "mpi/inner.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { KEYS = 32, INSTANCES = 2 };
+
+#define END_NS 2000000000u /* in gm_nbc_end */
+
+/* Bound where a side has no data: an address that is valid. */
+static char nothing[64];
+
+/* All fields are compared as bytes. */
+struct key {
+	enum gm_coll coll;
+	enum MPIX_Sched_basic basic;
+	enum MPIX_Sched_builtin builtin;
+	int root;
+	uint64_t count;
+	uint64_t in_place;
+};
+
+enum bound { UNBOUND, BINDING, BOUND, FAILED };
+
+struct instance {
+	struct entry *entry;
+	MPIX_Sched_request req;
+	enum bound bound;
+	struct gm_once *running, *first, **end; /* calls: the one that is started, and those that wait */
+	struct instance *next; /* in the queue of those to be bound */
+	MPIX_Sched sched; /* until it is bound */
+	struct gm_record *record;
+};
+
+/* The bound schedules of one key. */
+struct entry {
+	struct entry *next;
+	struct key key;
+	bool cached; /* false: it is freed once its calls are complete */
+	uint64_t calls; /* with the key */
+	unsigned holds; /* 1 for the cache, 1 for each call that is not complete, 1 for each instance that is being bound */
+	struct instance at[INSTANCES];
+};
+
+enum state { QUEUED, RUNNING, DONE };
+
+struct gm_once {
+	struct gm_once *next; /* in the queue of the instance */
+	struct instance *instance;
+	enum state state;
+	bool waited; /* a thread waits for it, and completes it */
+	int err;
+	void *buffers[2];
+	void *mem[2]; /* that is packed, or unpacked */
+};
+
+struct gm_nbc {
+	struct gm_nbc *next; /* in the list of all */
+	pthread_mutex_t lock; /* for all below */
+	struct gm_comm *comm;
+	struct entry *entries; /* those of the latest calls first */
+	struct instance *first, **end; /* to be bound */
+	bool binds; /* there is a thread that binds */
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct gm_nbc *first;
+	_Atomic int queued; /* calls that are not started */
+	_Atomic int threads; /* that bind */
+	bool on;
+} nbcs = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+void gm_nbc_begin(void)
+{
+	const char *s = getenv("GOAL_MPI_NBC");
+
+	nbcs.on = s && !strcmp(s, "1");
+}
+
+bool gm_nbc_on(void)
+{
+	return nbcs.on;
+}
+
+/* ---- communicators ---- */
+
+struct gm_nbc *gm_nbc_new(struct gm_comm *c)
+{
+	struct gm_nbc *n = calloc(1, sizeof *n);
+
+	if (!n)
+		return NULL;
+	pthread_mutex_init(&n->lock, NULL);
+	n->end = &n->first;
+	n->comm = c;
+	pthread_mutex_lock(&nbcs.lock);
+	n->next = nbcs.first;
+	nbcs.first = n;
+	pthread_mutex_unlock(&nbcs.lock);
+	return n;
+}
+
+static void entry_unhold(struct gm_nbc *n, struct entry *e)
+{
+	struct entry **at = &n->entries;
+
+	if (--e->holds)
+		return;
+	while (*at != e)
+		at = &(*at)->next;
+	*at = e->next;
+	for (int i = 0; i < INSTANCES; i++)
+		if (e->at[i].req)
+			gm_lib.free(&e->at[i].req);
+	free(e);
+}
+
+void gm_nbc_free(struct gm_nbc *n)
+{
+	if (!n)
+		return;
+	pthread_mutex_lock(&nbcs.lock);
+	for (struct gm_nbc **at = &nbcs.first; *at; at = &(*at)->next)
+		if (*at == n) {
+			*at = n->next;
+			break;
+		}
+	pthread_mutex_unlock(&nbcs.lock);
+	while (n->entries)
+		entry_unhold(n, n->entries);
+	pthread_mutex_destroy(&n->lock);
+	free(n);
+}
+
+/* ---- starting and completing; the caller holds the lock of the communicator ---- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void complete(struct gm_once *o, int err)
+{
+	struct instance *in = o->instance;
+
+	if (in->running == o)
+		in->running = NULL;
+	o->err = err;
+	o->state = DONE;
+}
+
+static void start_next(struct instance *in)
+{
+	const uint64_t begin = in->record ? now_ns() : 0;
+	struct gm_once *o = in->first;
+	bool failed;
+
+	in->first = o->next;
+	if (!in->first)
+		in->end = &in->first;
+	atomic_fetch_sub(&nbcs.queued, 1);
+	failed = in->bound == FAILED || gm_lib.rebind(in->req, o->buffers, 2) || gm_lib.start(in->req);
+	if (failed) {
+		complete(o, MPI_ERR_OTHER);
+		return;
+	}
+	in->running = o;
+	o->state = RUNNING;
+	gm_helper_started();
+	if (in->record) {
+		atomic_fetch_add(&in->record->starts, 1);
+		atomic_fetch_add(&in->record->start_ns, now_ns() - begin);
+	}
+}
+
+/* Completes the call that an instance runs, if it can be, and starts the next one. */
+static void advance(struct instance *in)
+{
+	for (;;) {
+		struct gm_once *o = in->running;
+
+		if (o) {
+			int done = 1, rc;
+
+			if (o->waited)
+				return;
+			rc = gm_lib.test(in->req, &done);
+			if (!done)
+				return;
+			complete(o, rc ? MPI_ERR_OTHER : MPI_SUCCESS);
+		}
+		if (!in->first || in->bound < BOUND)
+			return;
+		start_next(in);
+	}
+}
+
+int gm_nbc_progress(void)
+{
+	if (!atomic_load_explicit(&nbcs.queued, memory_order_relaxed))
+		return 0;
+	pthread_mutex_lock(&nbcs.lock);
+	for (struct gm_nbc *n = nbcs.first; n; n = n->next) {
+		if (pthread_mutex_trylock(&n->lock))
+			continue;
+		for (struct entry *e = n->entries; e; e = e->next)
+			for (int i = 0; i < INSTANCES; i++)
+				if (e->at[i].first)
+					advance(&e->at[i]);
+		pthread_mutex_unlock(&n->lock);
+	}
+	pthread_mutex_unlock(&nbcs.lock);
+	return atomic_load(&nbcs.queued);
+}
+
+/* ---- binding ---- */
+
+/* Binds an instance for the call that waits first in its queue. Sets the instance's record. Called without the lock. */
+static bool bind(struct gm_nbc *n, struct instance *in)
+{
+	const struct key *k = &in->entry->key;
+	const struct MPIX_Sched_param root = { "root", &(int64_t){ k->root }, 1 };
+	const struct MPIX_Sched_bind b = { .struct_size = sizeof b,
+					   .buffers = in->first->buffers,
+					   .nbuffers = 2,
+					   .count = k->count,
+					   .basic = k->basic,
+					   .builtin = k->builtin,
+					   .params = &root,
+					   .nparams = gm_specs[k->coll].flags & GM_ROOT ? 1 : 0 };
+	struct MPIX_Sched_info info = { .struct_size = sizeof info };
+	const int rc = gm_lib.init(in->sched, n->comm->group, &b, &in->req);
+
+	if (!rc && !gm_lib.get_info(in->sched, &info))
+		in->record = gm_record_of(k->coll, true, GM_SERVED, info.name);
+	gm_lib.unload(&in->sched);
+	return !rc;
+}
+
+static void *bind_all(void *arg)
+{
+	struct gm_nbc *n = arg;
+	struct gm_comm *c = n->comm;
+
+	pthread_mutex_lock(&n->lock);
+	while (n->first) {
+		struct instance *in = n->first;
+		bool done;
+
+		pthread_mutex_unlock(&n->lock);
+		done = bind(n, in);
+		pthread_mutex_lock(&n->lock);
+		in->bound = done ? BOUND : FAILED;
+		n->first = in->next;
+		if (!n->first)
+			n->end = &n->first;
+		advance(in);
+		entry_unhold(n, in->entry);
+	}
+	n->binds = false;
+	pthread_mutex_unlock(&n->lock);
+	gm_comm_unref(c);
+	atomic_fetch_sub(&nbcs.threads, 1);
+	return NULL;
+}
+
+/* Makes a thread that binds what is to be bound, unless there is one. If that fails, whoever tests or waits tries again. The
+ * program's signal handlers run in its own threads. */
+static void start_binding(struct gm_nbc *n)
+{
+	sigset_t all, old;
+	pthread_t thread;
+
+	if (n->binds || !n->first)
+		return;
+	atomic_fetch_add(&n->comm->refs, 1);
+	atomic_fetch_add(&nbcs.threads, 1);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	n->binds = !pthread_create(&thread, NULL, bind_all, n);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (n->binds) {
+		pthread_detach(thread);
+	} else {
+		atomic_fetch_sub(&nbcs.threads, 1);
+		gm_comm_unref(n->comm);
+	}
+}
+
+void gm_nbc_drain(struct gm_nbc *n)
+{
+	if (!n)
+		return;
+	pthread_mutex_lock(&n->lock);
+	while (n->first) {
+		start_binding(n);
+		pthread_mutex_unlock(&n->lock);
+		gm_native_progress();
+		sched_yield();
+		pthread_mutex_lock(&n->lock);
+	}
+	pthread_mutex_unlock(&n->lock);
+}
+
+bool gm_nbc_end(void)
+{
+	const uint64_t begin = now_ns();
+
+	while (atomic_load(&nbcs.threads) && now_ns() - begin < END_NS)
+		sched_yield();
+	return !atomic_load(&nbcs.threads);
+}
+
+/* ---- calls ---- */
+
+static struct entry *entry_new(const struct key *k)
+{
+	struct entry *e = calloc(1, sizeof *e);
+
+	if (!e)
+		return NULL;
+	e->key = *k;
+	e->cached = true;
+	e->holds = 1;
+	for (int i = 0; i < INSTANCES; i++) {
+		e->at[i].entry = e;
+		e->at[i].end = &e->at[i].first;
+	}
+	return e;
+}
+
+/* Gives up the key whose last call is the oldest, if there are too many. */
+static void evict(struct gm_nbc *n)
+{
+	struct entry *last = NULL;
+	int keys = 0;
+
+	for (struct entry *e = n->entries; e; e = e->next)
+		if (e->cached) {
+			keys++;
+			last = e;
+		}
+	if (keys <= KEYS)
+		return;
+	last->cached = false;
+	entry_unhold(n, last);
+}
+
+/* Returns the entry of a key, the first in the list now. */
+static struct entry *entry_of(struct gm_nbc *n, const struct key *k)
+{
+	struct entry **at = &n->entries, *e;
+
+	while (*at && !((*at)->cached && !memcmp(&(*at)->key, k, sizeof *k)))
+		at = &(*at)->next;
+	e = *at;
+	if (e)
+		*at = e->next;
+	else
+		e = entry_new(k);
+	if (!e)
+		return NULL;
+	e->next = n->entries;
+	n->entries = e;
+	evict(n);
+	return e;
+}
+
+/* Puts a call in the queue of its instance. `sched` is consumed. */
+static bool enqueue(struct gm_nbc *n, const struct key *k, struct gm_once *o, MPIX_Sched *sched)
+{
+	struct entry *e;
+	struct instance *in;
+
+	pthread_mutex_lock(&n->lock);
+	e = entry_of(n, k);
+	if (!e) {
+		pthread_mutex_unlock(&n->lock);
+		return false;
+	}
+	in = &e->at[e->calls++ % INSTANCES];
+	o->instance = in;
+	e->holds++;
+	*in->end = o;
+	in->end = &o->next;
+	atomic_fetch_add(&nbcs.queued, 1);
+	if (in->bound == UNBOUND) {
+		in->bound = BINDING;
+		in->sched = *sched;
+		*sched = NULL;
+		e->holds++;
+		*n->end = in;
+		n->end = &in->next;
+		start_binding(n);
+	} else {
+		advance(in);
+	}
+	pthread_mutex_unlock(&n->lock);
+	return true;
+}
+
+static const struct gm_side *side_of(const struct gm_call *call, int side)
+{
+	return side == GM_SEND ? &call->send : &call->recv;
+}
+
+/* True for the collectives that are served. Those with counts for each rank have keys that are not the same on all ranks. */
+static bool is_served(enum gm_coll coll)
+{
+	const struct gm_spec *s = &gm_specs[coll];
+
+	return s->send != GM_VECTOR && s->recv != GM_VECTOR && !(s->flags & GM_NEAR);
+}
+
+/* True if MPI demands that all ranks are in place if one is. */
+static bool all_in_place(enum gm_coll coll)
+{
+	return coll == GM_ALLGATHER || coll == GM_ALLTOALL || coll == GM_ALLREDUCE || coll == GM_REDUCE_SCATTER_BLOCK;
+}
+
+static bool uses(const struct gm_call *call, int side, int rank)
+{
+	const struct gm_spec *s = &gm_specs[call->coll];
+	const unsigned only_root = side == GM_SEND ? GM_SENDS : GM_RECEIVES;
+
+	if ((side == GM_SEND ? s->send : s->recv) == GM_NO)
+		return false;
+	return !(s->flags & only_root) || rank == call->root;
+}
+
+/* Computes the key. Returns why the call is not served, or NULL. */
+static const char *find_key(const struct gm_call *call, const struct gm_comm *c, struct key *k)
+{
+	const struct gm_spec *spec = &gm_specs[call->coll];
+	const bool send = uses(call, GM_SEND, c->rank) && call->send.buf != MPI_IN_PLACE;
+	const struct gm_side *s = spec->flags & GM_REDUCES || send ? &call->send : &call->recv;
+	MPI_Count size = 0;
+
+	memset(k, 0, sizeof *k);
+	k->coll = call->coll;
+	k->basic = MPIX_SCHED_BYTE;
+	k->root = spec->flags & GM_ROOT ? call->root : 0;
+	k->in_place = all_in_place(call->coll) && call->send.buf == MPI_IN_PLACE;
+	if (k->root < 0 || k->root >= c->size)
+		return "the root is not valid";
+	if (call->coll == GM_BARRIER)
+		return NULL;
+	if (s->count < 0 || s->type == MPI_DATATYPE_NULL || PMPI_Type_size_x(s->type, &size) || size < 0)
+		return "the count or the datatype is not valid";
+	else if (!(spec->flags & GM_REDUCES))
+		k->count = (uint64_t)(s->count * size);
+	else if (!gm_predefined(call->op))
+		return "the operation is not predefined";
+	else if (!gm_basic(s->type, &k->basic) || !gm_builtin(call->op, k->basic, &k->builtin))
+		return "the operation is not defined for the datatype";
+	else
+		k->count = (uint64_t)s->count;
+	return NULL;
+}
+
+/* The part of a side that is copied, because it has gaps or is in place where other ranks are not. */
+struct copied {
+	const struct gm_side *from;
+	MPI_Count first, count; /* elements */
+	bool packs, unpacks, raw;
+};
+
+/* Makes private memory for a side, and packs it. Schedules need no memory of the shared heap. */
+static int copy_side(struct gm_request *r, int side, const struct copied *c)
+{
+	struct gm_stage *s = &r->stage[side];
+	MPI_Aint lb, extent;
+	MPI_Count size;
+	int err = PMPI_Type_get_extent(c->from->type, &lb, &extent);
+
+	err = err ? err : PMPI_Type_size_x(c->from->type, &size);
+	if (err)
+		return err;
+	s->bias = c->from->buf == MPI_BOTTOM ? GM_BIAS : 0;
+	s->user = (char *)c->from->buf + s->bias;
+	s->pieces = calloc(1, sizeof *s->pieces);
+	s->types = calloc(1, sizeof(MPI_Datatype));
+	r->once->mem[side] = malloc((size_t)(c->count * (c->raw ? extent : size)) + 1);
+	if (!s->pieces || !s->types || !r->once->mem[side])
+		return MPI_ERR_NO_MEM;
+	err = gm_stage_type(s, c->from->type);
+	s->raw = c->raw;
+	s->npieces = 1;
+	s->pieces[0] = (struct gm_piece){ .from = (MPI_Aint)(c->first * extent), .count = c->count, .packs = c->packs, .unpacks = c->unpacks };
+	s->mem = r->once->mem[side];
+	err = err ? err : gm_stage_pack(s);
+	s->mem = NULL;
+	r->once->buffers[side] = r->once->mem[side];
+	return err;
+}
+
+/* Finds the buffer of a side, and copies it if it has to be. */
+static int take_side(struct gm_request *r, const struct gm_call *call, int side, const struct key *k)
+{
+	const struct gm_side *s = side_of(call, side), *other = side_of(call, !side);
+	const struct gm_spec *spec = &gm_specs[call->coll];
+	const enum gm_blocks blocks = side == GM_SEND ? spec->send : spec->recv;
+	const int rank = r->comm->rank;
+	struct copied c = { .from = s, .packs = side == GM_SEND, .unpacks = side == GM_RECV, .raw = spec->flags & GM_REDUCES };
+
+	if (!uses(call, side, rank))
+		return MPI_SUCCESS;
+	c.count = s->count * (blocks == GM_EACH ? r->comm->size : 1);
+	if (s->buf != MPI_IN_PLACE) {
+		r->once->buffers[side] = s->buf ? s->buf : nothing;
+		if (k->in_place) /* the receive side is the input, too */
+			c.packs = true;
+		if (call->coll == GM_BCAST) {
+			c.packs = rank == call->root;
+			c.unpacks = !c.packs;
+		}
+		return c.raw || !c.count || gm_dense(s->type) ? MPI_SUCCESS : copy_side(r, side, &c);
+	}
+	if (k->in_place) {
+		r->once->buffers[side] = MPIX_SCHED_IN_PLACE;
+		return MPI_SUCCESS;
+	}
+	/* The rank's own data: its block of the other side */
+	c = (struct copied){ .from = other, .count = other->count, .packs = side == GM_SEND, .raw = c.raw };
+	c.first = c.raw ? 0 : rank * other->count;
+	return copy_side(r, side, &c);
+}
+
+static struct gm_request *request_new(struct gm_comm *c, enum gm_coll coll)
+{
+	struct gm_request *r = calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	r->once = calloc(1, sizeof *r->once);
+	if (!r->once) {
+		free(r);
+		return NULL;
+	}
+	atomic_fetch_add(&c->refs, 1);
+	r->comm = c;
+	r->coll = coll;
+	r->op = MPI_OP_NULL;
+	r->type = MPI_DATATYPE_NULL;
+	return r;
+}
+
+/* Selects the schedule; all ranks get the same. */
+static const char *choose(const struct gm_comm *c, const struct key *k, MPIX_Sched *sched)
+{
+	const struct MPIX_Sched_call call = { .struct_size = sizeof call,
+					      .collective = gm_specs[k->coll].name,
+					      .count = k->count,
+					      .basic = k->basic,
+					      .topology = c->topology };
+
+	return gm_lib.select(c->group, &call, sched) ? "no schedule fits the call" : NULL;
+}
+
+static int serve(const struct gm_call *call, struct gm_comm *c, const struct key *k, MPIX_Sched *sched, struct gm_request **out)
+{
+	struct gm_request *r = request_new(c, call->coll);
+	int err = r ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+
+	for (int side = GM_SEND; side <= GM_RECV && !err; side++)
+		err = take_side(r, call, side, k);
+	if (!err && !enqueue(c->nbc, k, r->once, sched))
+		err = MPI_ERR_NO_MEM;
+	if (err && r) {
+		gm_request_free(r);
+		return err;
+	}
+	if (!err) {
+		r->active = true;
+		*out = r;
+		gm_helper_begin();
+		gm_helper_started();
+	}
+	return err;
+}
+
+int gm_once_start(const struct gm_call *call, struct gm_request **out)
+{
+	struct gm_comm *c = NULL;
+	MPIX_Sched sched = NULL;
+	struct key k;
+	const char *why = NULL;
+	int err;
+
+	*out = NULL;
+	if (call->comm == MPI_COMM_NULL || !is_served(call->coll))
+		why = "not of those that are served when they do not block";
+	else if (!(c = gm_comm_known(call->comm)) || !c->nbc)
+		why = "its communicator has no group";
+	else
+		why = find_key(call, c, &k);
+	why = why ? why : choose(c, &k, &sched);
+	if (why) {
+		gm_record_of(call->coll, true, GM_LEFT, why);
+		return MPI_SUCCESS;
+	}
+	gm_reap();
+	err = serve(call, c, &k, &sched, out);
+	if (sched)
+		gm_lib.unload(&sched);
+	return err;
+}
+
+/* ---- completion ---- */
+
+/* The program takes notice that a call is complete. */
+static int finish(struct gm_request *r)
+{
+	struct gm_nbc *n = r->comm->nbc;
+	int err = r->once->err;
+
+	pthread_mutex_lock(&n->lock);
+	entry_unhold(n, r->once->instance->entry);
+	pthread_mutex_unlock(&n->lock);
+	r->active = false;
+	for (int side = GM_SEND; side <= GM_RECV && !err; side++) {
+		r->stage[side].mem = r->once->mem[side];
+		if (r->stage[side].mem)
+			err = gm_stage_unpack(&r->stage[side]);
+		r->stage[side].mem = NULL;
+	}
+	return err;
+}
+
+int gm_once_test(struct gm_request *r, bool *flag, bool keeps)
+{
+	struct gm_nbc *n = r->comm->nbc;
+	struct gm_once *o = r->once;
+	bool queued;
+
+	pthread_mutex_lock(&n->lock);
+	if (o->state != DONE) {
+		start_binding(n);
+		advance(o->instance);
+	}
+	*flag = o->state == DONE;
+	queued = o->state == QUEUED;
+	pthread_mutex_unlock(&n->lock);
+	if (*flag)
+		return keeps ? o->err : finish(r);
+	if (queued) {
+		gm_lib.progress(gm_ctx(), NULL);
+		gm_nbc_progress();
+	}
+	return MPI_SUCCESS;
+}
+
+/* Waits for a call that is started. The caller holds the lock; during the wait it does not. */
+static void wait_running(struct gm_nbc *n, struct gm_once *o)
+{
+	struct instance *in = o->instance;
+	const uint64_t begin = in->record ? now_ns() : 0;
+	int rc;
+
+	o->waited = true;
+	pthread_mutex_unlock(&n->lock);
+	rc = gm_lib.wait(in->req);
+	pthread_mutex_lock(&n->lock);
+	if (in->record)
+		atomic_fetch_add(&in->record->wait_ns, now_ns() - begin);
+	complete(o, rc ? MPI_ERR_OTHER : MPI_SUCCESS);
+	advance(in);
+}
+
+int gm_once_wait(struct gm_request *r)
+{
+	struct gm_nbc *n = r->comm->nbc;
+	struct gm_once *o = r->once;
+
+	pthread_mutex_lock(&n->lock);
+	while (o->state != DONE) {
+		start_binding(n);
+		advance(o->instance);
+		if (o->state == RUNNING) {
+			wait_running(n, o);
+		} else if (o->state == QUEUED) {
+			pthread_mutex_unlock(&n->lock);
+			gm_lib.progress(gm_ctx(), NULL);
+			gm_nbc_progress();
+			gm_native_progress();
+			sched_yield();
+			pthread_mutex_lock(&n->lock);
+		}
+	}
+	pthread_mutex_unlock(&n->lock);
+	return finish(r);
+}
+
+void gm_once_free(struct gm_once *o)
+{
+	if (!o)
+		return;
+	free(o->mem[GM_SEND]);
+	free(o->mem[GM_RECV]);
+	free(o);
+}

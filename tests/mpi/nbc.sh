@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# GOAL_MPI_NBC=1: collectives that do not block are served by schedules, and their calls wait for no other rank; nbc.c has the
+# details. A failure can be repeated with its SEED. ROUNDS is the number of rounds of each run.
+set -u
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/served"
+SEED=${SEED:-$RANDOM}
+
+for mpi in mpich; do
+	prog=$TMP/nbc-$mpi
+	compile $mpi "$prog" "$TESTS/mpi/nbc.c" || continue
+	for ranks in 1 2 3 5; do
+		name="nbc.$mpi.$ranks seed $SEED"
+		if ! GOAL_MPI_NBC=1 serve $mpi 120 $ranks "$prog" "$SEED" "${ROUNDS:-$((24 / ranks + 2))}" || ! grep -q '^nbc: .* right' "$TMP/out"; then
+			fail "$name"
+			told
+		elif ! grep -q 'MPI_Iallreduce by' "$TMP/out" || ! served; then
+			fail "$name is not served"
+		else
+			ok "$name: $(grep -o '[0-9]* calls.*' "$TMP/out")"
+		fi
+	done
+	serve $mpi 120 2 "$prog" "$SEED" 2
+	check "nbc.$mpi.off" [ "$(grep -c 'MPI_I[a-z_]* by' "$TMP/out")" -eq 0 ]
+done
+finish
