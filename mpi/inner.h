@@ -130,7 +130,6 @@ void gm_reap(void);
 
 /* ---- collectives that do not block (nbc.c) ---- */
 
-void gm_nbc_begin(void);
 /* Waits until no thread binds. Returns false if that takes too long: then the context has to stay. */
 bool gm_nbc_end(void);
 struct gm_nbc *gm_nbc_new(struct gm_comm *c);

@@ -89,19 +89,18 @@ static struct {
 	struct gm_nbc *first;
 	_Atomic int queued; /* calls that are not started */
 	_Atomic int threads; /* that bind */
-	bool on;
 } nbcs = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-void gm_nbc_begin(void)
-{
-	const char *s = getenv("GOAL_MPI_NBC");
-
-	nbcs.on = s && !strcmp(s, "1");
-}
 
 bool gm_nbc_on(void)
 {
-	return nbcs.on;
+	static _Atomic int known; /* 0: not yet, 1: off, 2: on */
+	const char *s;
+
+	if (!atomic_load_explicit(&known, memory_order_relaxed)) {
+		s = getenv("GOAL_MPI_NBC");
+		known = s && !strcmp(s, "1") ? 2 : 1;
+	}
+	return atomic_load_explicit(&known, memory_order_relaxed) == 2;
 }
 
 /* ---- communicators ---- */

@@ -66,7 +66,6 @@ bool gm_loaded(void)
 
 void gm_begin(void)
 {
-	gm_nbc_begin();
 	gm_comms_begin();
 }
 

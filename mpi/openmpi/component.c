@@ -24,7 +24,7 @@ static void next_clear(gm_module *module)
 
 static void construct(gm_module *module)
 {
-	module->enabled = false;
+	module->enabled = module->known = false;
 	next_clear(module);
 }
 
@@ -34,6 +34,7 @@ static void next_release(gm_module *module)
 	if (module->next.name##_module) \
 		OBJ_RELEASE(module->next.name##_module);
 	GM_SLOTS(X)
+	GM_NBC_SLOTS(X)
 #undef X
 	next_clear(module);
 }
@@ -46,11 +47,14 @@ static int enable(mca_coll_base_module_t *base, struct ompi_communicator_t *comm
 	struct gm_next *next = &((gm_module *)base)->next;
 
 #define X(slot) \
-	next->slot = comm->c_coll->coll_##slot##_init; \
-	next->slot##_module = comm->c_coll->coll_##slot##_init_module; \
+	next->slot = comm->c_coll->coll_##slot; \
+	next->slot##_module = comm->c_coll->coll_##slot##_module; \
 	if (next->slot##_module) \
 		OBJ_RETAIN(next->slot##_module);
 	GM_SLOTS(X)
+	if (gm_nbc_on()) {
+		GM_NBC_SLOTS(X)
+	}
 #undef X
 	((gm_module *)base)->enabled = true;
 	modules++;
@@ -79,7 +83,6 @@ static mca_coll_base_module_t *query(struct ompi_communicator_t *comm, int *out)
 {
 	gm_module *module;
 
-	(void)comm;
 	if (priority < 0)
 		return NULL;
 	module = OBJ_NEW(gm_module);
@@ -88,6 +91,8 @@ static mca_coll_base_module_t *query(struct ompi_communicator_t *comm, int *out)
 	module->base.coll_module_enable = enable;
 	module->base.coll_module_disable = disable;
 	gm_module_fill(&module->base);
+	if (gm_nbc_on() && !OMPI_COMM_IS_INTER(comm))
+		gm_module_fill_nbc(&module->base);
 	*out = priority;
 	return &module->base;
 }

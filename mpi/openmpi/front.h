@@ -18,43 +18,65 @@
 #error "Open MPI's headers have a version of the interface of collectives that the component does not know: 2.0.0 and 2.4.0"
 #endif
 
-/* The functions of a module that we serve: coll_NAME_init. */
+/* The functions of a module that we serve: coll_NAME. */
 #define GM_SLOTS(X) \
+	X(barrier_init) \
+	X(bcast_init) \
+	X(gather_init) \
+	X(gatherv_init) \
+	X(scatter_init) \
+	X(scatterv_init) \
+	X(allgather_init) \
+	X(allgatherv_init) \
+	X(alltoall_init) \
+	X(alltoallv_init) \
+	X(alltoallw_init) \
+	X(reduce_init) \
+	X(allreduce_init) \
+	X(reduce_scatter_init) \
+	X(reduce_scatter_block_init) \
+	X(scan_init) \
+	X(exscan_init) \
+	X(neighbor_allgather_init) \
+	X(neighbor_allgatherv_init) \
+	X(neighbor_alltoall_init) \
+	X(neighbor_alltoallv_init) \
+	X(neighbor_alltoallw_init)
+
+/* With GOAL_MPI_NBC=1: those that do not block, and some that do. These may wait for other ranks, so they make their
+ * communicator known. */
+#define GM_NBC_SLOTS(X) \
+	X(ibarrier) \
+	X(ibcast) \
+	X(igather) \
+	X(iscatter) \
+	X(iallgather) \
+	X(ialltoall) \
+	X(ireduce) \
+	X(iallreduce) \
+	X(ireduce_scatter_block) \
+	X(iscan) \
+	X(iexscan) \
 	X(barrier) \
 	X(bcast) \
-	X(gather) \
-	X(gatherv) \
-	X(scatter) \
-	X(scatterv) \
 	X(allgather) \
-	X(allgatherv) \
-	X(alltoall) \
-	X(alltoallv) \
-	X(alltoallw) \
 	X(reduce) \
-	X(allreduce) \
-	X(reduce_scatter) \
-	X(reduce_scatter_block) \
-	X(scan) \
-	X(exscan) \
-	X(neighbor_allgather) \
-	X(neighbor_allgatherv) \
-	X(neighbor_alltoall) \
-	X(neighbor_alltoallv) \
-	X(neighbor_alltoallw)
+	X(allreduce)
 
 /* The functions that would serve the communicator without us, each with its module. They get the calls that are not for us. */
 struct gm_next {
 #define X(name) \
-	__typeof__(((mca_coll_base_module_t *)0)->coll_##name##_init) name; \
+	__typeof__(((mca_coll_base_module_t *)0)->coll_##name) name; \
 	mca_coll_base_module_t *name##_module;
 	GM_SLOTS(X)
+	GM_NBC_SLOTS(X)
 #undef X
 };
 
 struct gm_module {
 	mca_coll_base_module_t base; /* first: the library knows only this */
 	bool enabled;
+	bool known; /* gm_nbc_comm has been called for the communicator, or need not be */
 	struct gm_next next;
 };
 
@@ -62,11 +84,16 @@ typedef struct gm_module gm_module;
 
 /* Sets the functions of a new module. */
 void gm_module_fill(mca_coll_base_module_t *base);
+void gm_module_fill_nbc(mca_coll_base_module_t *base);
 /* Ends what requests have made, if there were any. MPI must still be usable. */
 void gm_requests_end(void);
 /* True if the library's requests have room in ours. */
 bool gm_request_fits(void);
 /* Makes a request for a call. Returns MPI_SUCCESS with *out, or with *out == NULL if the call is not for us. */
 int gm_request_new(const struct gm_call *call, ompi_request_t **out);
+/* The same for a call that does not block. */
+int gm_once_new(const struct gm_call *call, ompi_request_t **out);
+/* Makes a communicator known for such calls, collectively. */
+void gm_comm_meet(gm_module *module, MPI_Comm comm);
 
 #endif

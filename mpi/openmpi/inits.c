@@ -16,7 +16,10 @@
 #define SERVE(slot, call, ...) \
 	do { \
 		const struct gm_next *next = &((struct gm_module *)module)->next; \
-		int err = gm_request_new((call), out); \
+		int err; \
+\
+		((struct gm_module *)module)->known = true; \
+		err = gm_request_new((call), out); \
 \
 		if (err || *out) \
 			return err; \
@@ -24,14 +27,14 @@
 				    MPI_ERR_UNSUPPORTED_OPERATION; \
 	} while (0)
 
-static int barrier(TAIL)
+static int barrier_init(TAIL)
 {
-	SERVE(barrier, CALL(BARRIER), comm);
+	SERVE(barrier_init, CALL(BARRIER), comm);
 }
 
-static int bcast(void *buf, int n, MPI_Datatype type, int root, TAIL)
+static int bcast_init(void *buf, int n, MPI_Datatype type, int root, TAIL)
 {
-	SERVE(bcast, CALL(BCAST, .send = BLOCK(buf, n, type), .root = root), buf, n, type, root, comm);
+	SERVE(bcast_init, CALL(BCAST, .send = BLOCK(buf, n, type), .root = root), buf, n, type, root, comm);
 }
 
 /* The eight collectives with one count for each side, those with counts and displacements on one side or both, and those
@@ -79,53 +82,53 @@ static int bcast(void *buf, int n, MPI_Datatype type, int root, TAIL)
 		      type, op, comm); \
 	}
 
-ONE_COUNT_ROOT(gather, GATHER)
-ONE_COUNT_ROOT(scatter, SCATTER)
-ONE_COUNT(allgather, ALLGATHER)
-ONE_COUNT(alltoall, ALLTOALL)
-ONE_COUNT(neighbor_allgather, NEIGHBOR_ALLGATHER)
-ONE_COUNT(neighbor_alltoall, NEIGHBOR_ALLTOALL)
-RECV_COUNTS(allgatherv, ALLGATHERV)
-RECV_COUNTS(neighbor_allgatherv, NEIGHBOR_ALLGATHERV)
-ALL_COUNTS(alltoallv, ALLTOALLV)
-ALL_COUNTS(neighbor_alltoallv, NEIGHBOR_ALLTOALLV)
-ALL_TYPES(alltoallw, ALLTOALLW, int, false)
-ALL_TYPES(neighbor_alltoallw, NEIGHBOR_ALLTOALLW, MPI_Aint, true)
-REDUCTION(allreduce, ALLREDUCE)
-REDUCTION(reduce_scatter_block, REDUCE_SCATTER_BLOCK)
-REDUCTION(scan, SCAN)
-REDUCTION(exscan, EXSCAN)
+ONE_COUNT_ROOT(gather_init, GATHER)
+ONE_COUNT_ROOT(scatter_init, SCATTER)
+ONE_COUNT(allgather_init, ALLGATHER)
+ONE_COUNT(alltoall_init, ALLTOALL)
+ONE_COUNT(neighbor_allgather_init, NEIGHBOR_ALLGATHER)
+ONE_COUNT(neighbor_alltoall_init, NEIGHBOR_ALLTOALL)
+RECV_COUNTS(allgatherv_init, ALLGATHERV)
+RECV_COUNTS(neighbor_allgatherv_init, NEIGHBOR_ALLGATHERV)
+ALL_COUNTS(alltoallv_init, ALLTOALLV)
+ALL_COUNTS(neighbor_alltoallv_init, NEIGHBOR_ALLTOALLV)
+ALL_TYPES(alltoallw_init, ALLTOALLW, int, false)
+ALL_TYPES(neighbor_alltoallw_init, NEIGHBOR_ALLTOALLW, MPI_Aint, true)
+REDUCTION(allreduce_init, ALLREDUCE)
+REDUCTION(reduce_scatter_block_init, REDUCE_SCATTER_BLOCK)
+REDUCTION(scan_init, SCAN)
+REDUCTION(exscan_init, EXSCAN)
 
-static int gatherv(const void *sbuf, int sn, MPI_Datatype stype, void *rbuf, const int *rns, const int *rdispls,
+static int gatherv_init(const void *sbuf, int sn, MPI_Datatype stype, void *rbuf, const int *rns, const int *rdispls,
 		   MPI_Datatype rtype, int root, TAIL)
 {
-	SERVE(gatherv, CALL(GATHERV, .send = BLOCK(sbuf, sn, stype), .recv = BLOCKS(rbuf, rns, rdispls, rtype), .root = root),
+	SERVE(gatherv_init, CALL(GATHERV, .send = BLOCK(sbuf, sn, stype), .recv = BLOCKS(rbuf, rns, rdispls, rtype), .root = root),
 	      sbuf, sn, stype, rbuf, rns, rdispls, rtype, root, comm);
 }
 
-static int scatterv(const void *sbuf, const int *sns, const int *sdispls, MPI_Datatype stype, void *rbuf, int rn,
+static int scatterv_init(const void *sbuf, const int *sns, const int *sdispls, MPI_Datatype stype, void *rbuf, int rn,
 		    MPI_Datatype rtype, int root, TAIL)
 {
-	SERVE(scatterv, CALL(SCATTERV, .send = BLOCKS(sbuf, sns, sdispls, stype), .recv = BLOCK(rbuf, rn, rtype), .root = root),
+	SERVE(scatterv_init, CALL(SCATTERV, .send = BLOCKS(sbuf, sns, sdispls, stype), .recv = BLOCK(rbuf, rn, rtype), .root = root),
 	      sbuf, sns, sdispls, stype, rbuf, rn, rtype, root, comm);
 }
 
-static int reduce(const void *sbuf, void *rbuf, int n, MPI_Datatype type, MPI_Op op, int root, TAIL)
+static int reduce_init(const void *sbuf, void *rbuf, int n, MPI_Datatype type, MPI_Op op, int root, TAIL)
 {
-	SERVE(reduce, CALL(REDUCE, .send = BLOCK(sbuf, n, type), .recv = BLOCK(rbuf, n, type), .op = op, .root = root), sbuf,
+	SERVE(reduce_init, CALL(REDUCE, .send = BLOCK(sbuf, n, type), .recv = BLOCK(rbuf, n, type), .op = op, .root = root), sbuf,
 	      rbuf, n, type, op, root, comm);
 }
 
-static int reduce_scatter(const void *sbuf, void *rbuf, const int *rns, MPI_Datatype type, MPI_Op op, TAIL)
+static int reduce_scatter_init(const void *sbuf, void *rbuf, const int *rns, MPI_Datatype type, MPI_Op op, TAIL)
 {
-	SERVE(reduce_scatter,
+	SERVE(reduce_scatter_init,
 	      CALL(REDUCE_SCATTER, .send = BLOCK(sbuf, 0, type), .recv = BLOCKS(rbuf, rns, NULL, type), .op = op), sbuf, rbuf,
 	      rns, type, op, comm);
 }
 
 void gm_module_fill(mca_coll_base_module_t *base)
 {
-#define X(slot) base->coll_##slot##_init = slot;
+#define X(slot) base->coll_##slot = slot;
 	GM_SLOTS(X)
 #undef X
 }

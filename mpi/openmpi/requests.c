@@ -155,6 +155,15 @@ static int progress(void)
 	return n;
 }
 
+static void activate(struct gm_handle *h)
+{
+	h->base.super.req_state = OMPI_REQUEST_ACTIVE;
+	h->base.super.req_status.MPI_ERROR = MPI_SUCCESS;
+	h->base.super.req_complete = REQUEST_PENDING;
+	add(&h->holds, 1);
+	put_started(h);
+}
+
 static int start_one(struct gm_handle *h)
 {
 	ompi_request_t *base = &h->base.super;
@@ -166,11 +175,7 @@ static int start_one(struct gm_handle *h)
 		PMPI_Comm_call_errhandler(base->req_mpi_object.comm, err);
 		return err;
 	}
-	base->req_state = OMPI_REQUEST_ACTIVE;
-	base->req_status.MPI_ERROR = MPI_SUCCESS;
-	base->req_complete = REQUEST_PENDING;
-	add(&h->holds, 1);
-	put_started(h);
+	activate(h);
 	return MPI_SUCCESS;
 }
 
@@ -260,14 +265,14 @@ static void begin(void)
 	pthread_mutex_unlock(&life.lock);
 }
 
-static struct gm_handle *handle_new(struct gm_request *request, MPI_Comm comm)
+static struct gm_handle *handle_new(struct gm_request *request, MPI_Comm comm, bool persistent)
 {
 	struct gm_handle *h = OBJ_NEW(gm_handle);
 	ompi_request_t *base = &h->base.super;
 
 	if (!h)
 		return NULL;
-	OMPI_REQUEST_INIT(base, true);
+	OMPI_REQUEST_INIT(base, persistent);
 	base->req_type = OMPI_REQUEST_COLL;
 	base->req_status = ompi_status_empty;
 	base->req_start = start;
@@ -295,13 +300,47 @@ int gm_request_new(const struct gm_call *call, ompi_request_t **out)
 	err = gm_init(call, &request);
 	if (err || !request)
 		return err;
-	h = handle_new(request, call->comm);
+	h = handle_new(request, call->comm, true);
 	if (!h) {
 		gm_free(request);
 		return MPI_ERR_NO_MEM;
 	}
 	*out = &h->base.super;
 	return MPI_SUCCESS;
+}
+
+int gm_once_new(const struct gm_call *call, ompi_request_t **out)
+{
+	struct gm_request *request;
+	struct gm_handle *h;
+	int err;
+
+	*out = NULL;
+	if (life.over || !life.begun)
+		return MPI_SUCCESS;
+	err = gm_once_start(call, &request);
+	if (err || !request)
+		return err;
+	h = handle_new(request, call->comm, false);
+	if (!h) {
+		gm_free(request);
+		return MPI_ERR_NO_MEM;
+	}
+	activate(h);
+	*out = &h->base.super;
+	return MPI_SUCCESS;
+}
+
+/* The library itself calls collectives, while it begins and ends, too: then it is too early or too late. */
+void gm_comm_meet(gm_module *module, MPI_Comm comm)
+{
+	int initialized = 0, finalized = 1;
+
+	if (PMPI_Initialized(&initialized) || !initialized || PMPI_Finalized(&finalized) || finalized || life.over)
+		return;
+	module->known = true; /* first: gm_nbc_comm calls these functions */
+	begin();
+	gm_nbc_comm(comm);
 }
 
 bool gm_request_fits(void)

@@ -7,7 +7,7 @@ set -u
 . "$(dirname "$0")/served"
 SEED=${SEED:-$RANDOM}
 
-for mpi in mpich; do
+for mpi in "${INSTALLED[@]}"; do
 	prog=$TMP/nbc-$mpi
 	compile $mpi "$prog" "$TESTS/mpi/nbc.c" || continue
 	for ranks in 1 2 3 5; do
