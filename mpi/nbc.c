@@ -49,6 +49,7 @@ struct instance {
 	enum bound bound;
 	struct gm_once *running, *first, **end; /* calls: the one that is started, and those that wait */
 	struct instance *next; /* in the queue of those to be bound */
+	void *buffers[2]; /* that it is bound to */
 	MPIX_Sched sched; /* until it is bound */
 	struct gm_record *record;
 };
@@ -173,6 +174,18 @@ static void complete(struct gm_once *o, int err)
 	o->state = DONE;
 }
 
+/* Binds the buffers of a call, if they are not those of the last one. Nobody can have got memory of the shared heap at the
+ * same address in the meantime, since it is not freed while it is bound. */
+static bool rebind(struct instance *in, const struct gm_once *o)
+{
+	if (!memcmp(in->buffers, o->buffers, sizeof in->buffers))
+		return true;
+	if (gm_lib.rebind(in->req, o->buffers, 2))
+		return false;
+	memcpy(in->buffers, o->buffers, sizeof in->buffers);
+	return true;
+}
+
 static void start_next(struct instance *in)
 {
 	const uint64_t begin = in->record ? now_ns() : 0;
@@ -183,7 +196,7 @@ static void start_next(struct instance *in)
 	if (!in->first)
 		in->end = &in->first;
 	atomic_fetch_sub(&nbcs.queued, 1);
-	failed = in->bound == FAILED || gm_lib.rebind(in->req, o->buffers, 2) || gm_lib.start(in->req);
+	failed = in->bound == FAILED || !rebind(in, o) || gm_lib.start(in->req);
 	if (failed) {
 		complete(o, MPI_ERR_OTHER);
 		return;
@@ -258,6 +271,7 @@ static bool bind(struct gm_nbc *n, struct instance *in)
 	if (!rc && !gm_lib.get_info(in->sched, &info))
 		in->record = gm_record_of(k->coll, true, GM_SERVED, info.name);
 	gm_lib.unload(&in->sched);
+	memcpy(in->buffers, in->first->buffers, sizeof in->buffers);
 	return !rc;
 }
 
@@ -370,13 +384,34 @@ static void evict(struct gm_nbc *n)
 	entry_unhold(n, last);
 }
 
-/* Returns the entry of a key, the first in the list now. */
-static struct entry *entry_of(struct gm_nbc *n, const struct key *k)
+/* Returns where the list has the cached entry of a key, or its end. */
+static struct entry **place_of(struct gm_nbc *n, const struct key *k)
 {
-	struct entry **at = &n->entries, *e;
+	struct entry **at = &n->entries;
 
 	while (*at && !((*at)->cached && !memcmp(&(*at)->key, k, sizeof *k)))
 		at = &(*at)->next;
+	return at;
+}
+
+/* True if the instance that the next call with a key will use need not be bound any more. */
+static bool is_bound(struct gm_nbc *n, const struct key *k)
+{
+	const struct entry *e;
+	bool bound;
+
+	pthread_mutex_lock(&n->lock);
+	e = *place_of(n, k);
+	bound = e && e->at[e->calls % INSTANCES].bound != UNBOUND;
+	pthread_mutex_unlock(&n->lock);
+	return bound;
+}
+
+/* Returns the entry of a key, the first in the list now. */
+static struct entry *entry_of(struct gm_nbc *n, const struct key *k)
+{
+	struct entry **at = place_of(n, k), *e;
+
 	e = *at;
 	if (e)
 		*at = e->next;
@@ -390,7 +425,7 @@ static struct entry *entry_of(struct gm_nbc *n, const struct key *k)
 	return e;
 }
 
-/* Puts a call in the queue of its instance. `sched` is consumed. */
+/* Puts a call in the queue of its instance. Takes *sched over if that is to be bound. */
 static bool enqueue(struct gm_nbc *n, const struct key *k, struct gm_once *o, MPIX_Sched *sched)
 {
 	struct entry *e;
@@ -618,7 +653,8 @@ int gm_once_start(const struct gm_call *call, struct gm_request **out)
 		why = "its communicator has no group";
 	else
 		why = find_key(call, c, &k);
-	why = why ? why : choose(c, &k, &sched);
+	if (!why && !is_bound(c->nbc, &k))
+		why = choose(c, &k, &sched);
 	if (why) {
 		gm_record_of(call->coll, true, GM_LEFT, why);
 		return MPI_SUCCESS;
