@@ -55,13 +55,20 @@ SUBROUTINE(barrier_init, (const MPI_Comm *comm, const MPI_Info *info, MPI_Reques
 SUBROUTINE(alloc_mem, (const MPI_Aint *size, const MPI_Info *info, void **baseptr, MPI_Fint *ierror),
 	   rc = MPI_Alloc_mem(*size, *info, baseptr);)
 
-/* The functions that make a communicator for collectives that do not block; without those that have LOGICAL arguments. */
+/* Collectives that do not block, and functions that make communicators for them; without those that have arrays of LOGICAL, or
+ * CHARACTER. */
 SUBROUTINE(ibarrier, (const MPI_Comm *comm, MPI_Request *request, MPI_Fint *ierror), rc = MPI_Ibarrier(*comm, request);)
 SUBROUTINE(comm_dup, (const MPI_Comm *comm, MPI_Comm *out, MPI_Fint *ierror), rc = MPI_Comm_dup(*comm, out);)
 SUBROUTINE(comm_dup_with_info, (const MPI_Comm *comm, const MPI_Info *info, MPI_Comm *out, MPI_Fint *ierror),
 	   rc = MPI_Comm_dup_with_info(*comm, *info, out);)
 SUBROUTINE(comm_split, (const MPI_Comm *comm, const MPI_Fint *color, const MPI_Fint *key, MPI_Comm *out, MPI_Fint *ierror),
 	   rc = MPI_Comm_split(*comm, *color, *key, out);)
+SUBROUTINE(comm_split_type,
+	   (const MPI_Comm *comm, const MPI_Fint *type, const MPI_Fint *key, const MPI_Info *info, MPI_Comm *out,
+	    MPI_Fint *ierror),
+	   rc = MPI_Comm_split_type(*comm, *type, *key, *info, out);)
+SUBROUTINE(intercomm_merge, (const MPI_Comm *inter, const MPI_Fint *high, MPI_Comm *out, MPI_Fint *ierror),
+	   rc = MPI_Intercomm_merge(*inter, *high, out);)
 SUBROUTINE(comm_create, (const MPI_Comm *comm, const MPI_Group *group, MPI_Comm *out, MPI_Fint *ierror),
 	   rc = MPI_Comm_create(*comm, *group, out);)
 SUBROUTINE(comm_create_group,

@@ -23,5 +23,14 @@ for mpi in "${INSTALLED[@]}"; do
 	done
 	serve $mpi 120 2 "$prog" "$SEED" 2
 	check "nbc.$mpi.off" [ "$(grep -c 'MPI_I[a-z_]* by' "$TMP/out")" -eq 0 ]
+	if ! command -v mpifort.$mpi >/dev/null || ! command -v gfortran >/dev/null; then
+		skip "nbc.$mpi.F08 there is no mpifort.$mpi"
+	elif ! mpifort.$mpi -O1 -o "$prog" "$TESTS/mpi/nbc.F90" >"$TMP/log" 2>&1; then
+		fail "nbc.$mpi.F08 cannot be built: $(grep -m 2 Error "$TMP/log" | tr '\n' '|')"
+	else
+		GOAL_MPI_NBC=1 serve $mpi 100 2 "$prog"
+		check "nbc.$mpi.F08" grep -q '^nbc: 20 calls right' "$TMP/out"
+		check "nbc.$mpi.F08.served" served
+	fi
 done
 finish
