@@ -123,12 +123,13 @@ struct gm_request {
 	uint64_t started; /* ns, while statistics are kept */
 };
 
+uint64_t gm_now_ns(void);
 /* Frees a request that is not active. */
 void gm_request_free(struct gm_request *r);
 /* Frees those requests that were active when the user freed them, and are complete. */
 void gm_reap(void);
 
-/* ---- collectives that do not block (nbc.c) ---- */
+/* ---- collectives that do not block (nbc.c, once.c) ---- */
 
 /* Waits until no thread binds. Returns false if that takes too long: then the context has to stay. */
 bool gm_nbc_end(void);

@@ -16,39 +16,25 @@
  *   requests are bound in the program's thread; that may wait, and does so until the thread has bound all.
  * A call that waits in a queue is started by whoever completes what it waits for: a thread that binds, tests or waits, or the
  * helper. So data is packed in the call, and unpacked when the program completes it; the rest calls nothing of MPI. */
-#include "mpi/inner.h"
+#include "mpi/nbc.h"
 
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { KEYS = 32, INSTANCES = 2 };
 
 #define END_NS 2000000000u /* in gm_nbc_end */
 
-/* Bound where a side has no data: an address that is valid. */
-static char nothing[64];
-
-/* All fields are compared as bytes. */
-struct key {
-	enum gm_coll coll;
-	enum MPIX_Sched_basic basic;
-	enum MPIX_Sched_builtin builtin;
-	int root;
-	uint64_t count;
-	uint64_t in_place;
-};
-
 enum bound { UNBOUND, BINDING, BOUND, FAILED };
 
-struct instance {
+struct gm_instance {
 	struct entry *entry;
 	MPIX_Sched_request req;
 	enum bound bound;
 	struct gm_once *running, *first, **end; /* calls: the one that is started, and those that wait */
-	struct instance *next; /* in the queue of those to be bound */
+	struct gm_instance *next; /* in the queue of those to be bound */
 	void *buffers[2]; /* that it is bound to */
 	MPIX_Sched sched; /* until it is bound */
 	struct gm_record *record;
@@ -57,23 +43,11 @@ struct instance {
 /* The bound schedules of one key. */
 struct entry {
 	struct entry *next;
-	struct key key;
+	struct gm_key key;
 	bool cached; /* false: it is freed once its calls are complete */
 	uint64_t calls; /* with the key */
 	unsigned holds; /* 1 for the cache, 1 for each call that is not complete, 1 for each instance that is being bound */
-	struct instance at[INSTANCES];
-};
-
-enum state { QUEUED, RUNNING, DONE };
-
-struct gm_once {
-	struct gm_once *next; /* in the queue of the instance */
-	struct instance *instance;
-	enum state state;
-	bool waited; /* a thread waits for it, and completes it */
-	int err;
-	void *buffers[2];
-	void *mem[2]; /* that is packed, or unpacked */
+	struct gm_instance at[INSTANCES];
 };
 
 struct gm_nbc {
@@ -81,7 +55,7 @@ struct gm_nbc {
 	pthread_mutex_t lock; /* for all below */
 	struct gm_comm *comm;
 	struct entry *entries; /* those of the latest calls first */
-	struct instance *first, **end; /* to be bound */
+	struct gm_instance *first, **end; /* to be bound */
 	bool binds; /* there is a thread that binds */
 };
 
@@ -156,27 +130,19 @@ void gm_nbc_free(struct gm_nbc *n)
 
 /* ---- starting and completing; the caller holds the lock of the communicator ---- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void complete(struct gm_once *o, int err)
 {
-	struct instance *in = o->instance;
+	struct gm_instance *in = o->instance;
 
 	if (in->running == o)
 		in->running = NULL;
 	o->err = err;
-	o->state = DONE;
+	o->state = GM_DONE;
 }
 
 /* Binds the buffers of a call, if they are not those of the last one. Nobody can have got memory of the shared heap at the
  * same address in the meantime, since it is not freed while it is bound. */
-static bool rebind(struct instance *in, const struct gm_once *o)
+static bool rebind(struct gm_instance *in, const struct gm_once *o)
 {
 	if (!memcmp(in->buffers, o->buffers, sizeof in->buffers))
 		return true;
@@ -186,9 +152,9 @@ static bool rebind(struct instance *in, const struct gm_once *o)
 	return true;
 }
 
-static void start_next(struct instance *in)
+static void start_next(struct gm_instance *in)
 {
-	const uint64_t begin = in->record ? now_ns() : 0;
+	const uint64_t begin = in->record ? gm_now_ns() : 0;
 	struct gm_once *o = in->first;
 	bool failed;
 
@@ -202,16 +168,16 @@ static void start_next(struct instance *in)
 		return;
 	}
 	in->running = o;
-	o->state = RUNNING;
+	o->state = GM_RUNNING;
 	gm_helper_started();
 	if (in->record) {
 		atomic_fetch_add(&in->record->starts, 1);
-		atomic_fetch_add(&in->record->start_ns, now_ns() - begin);
+		atomic_fetch_add(&in->record->start_ns, gm_now_ns() - begin);
 	}
 }
 
 /* Completes the call that an instance runs, if it can be, and starts the next one. */
-static void advance(struct instance *in)
+static void advance(struct gm_instance *in)
 {
 	for (;;) {
 		struct gm_once *o = in->running;
@@ -253,9 +219,9 @@ int gm_nbc_progress(void)
 /* ---- binding ---- */
 
 /* Binds an instance for the call that waits first in its queue. Sets the instance's record. Called without the lock. */
-static bool bind(struct gm_nbc *n, struct instance *in)
+static bool bind(struct gm_nbc *n, struct gm_instance *in)
 {
-	const struct key *k = &in->entry->key;
+	const struct gm_key *k = &in->entry->key;
 	const struct MPIX_Sched_param root = { "root", &(int64_t){ k->root }, 1 };
 	const struct MPIX_Sched_bind b = { .struct_size = sizeof b,
 					   .buffers = in->first->buffers,
@@ -282,7 +248,7 @@ static void *bind_all(void *arg)
 
 	pthread_mutex_lock(&n->lock);
 	while (n->first) {
-		struct instance *in = n->first;
+		struct gm_instance *in = n->first;
 		bool done;
 
 		pthread_mutex_unlock(&n->lock);
@@ -342,16 +308,16 @@ void gm_nbc_drain(struct gm_nbc *n)
 
 bool gm_nbc_end(void)
 {
-	const uint64_t begin = now_ns();
+	const uint64_t begin = gm_now_ns();
 
-	while (atomic_load(&nbcs.threads) && now_ns() - begin < END_NS)
+	while (atomic_load(&nbcs.threads) && gm_now_ns() - begin < END_NS)
 		sched_yield();
 	return !atomic_load(&nbcs.threads);
 }
 
 /* ---- calls ---- */
 
-static struct entry *entry_new(const struct key *k)
+static struct entry *entry_new(const struct gm_key *k)
 {
 	struct entry *e = calloc(1, sizeof *e);
 
@@ -385,7 +351,7 @@ static void evict(struct gm_nbc *n)
 }
 
 /* Returns where the list has the cached entry of a key, or its end. */
-static struct entry **place_of(struct gm_nbc *n, const struct key *k)
+static struct entry **place_of(struct gm_nbc *n, const struct gm_key *k)
 {
 	struct entry **at = &n->entries;
 
@@ -394,8 +360,7 @@ static struct entry **place_of(struct gm_nbc *n, const struct key *k)
 	return at;
 }
 
-/* True if the instance that the next call with a key will use need not be bound any more. */
-static bool is_bound(struct gm_nbc *n, const struct key *k)
+bool gm_nbc_bound(struct gm_nbc *n, const struct gm_key *k)
 {
 	const struct entry *e;
 	bool bound;
@@ -408,7 +373,7 @@ static bool is_bound(struct gm_nbc *n, const struct key *k)
 }
 
 /* Returns the entry of a key, the first in the list now. */
-static struct entry *entry_of(struct gm_nbc *n, const struct key *k)
+static struct entry *entry_of(struct gm_nbc *n, const struct gm_key *k)
 {
 	struct entry **at = place_of(n, k), *e;
 
@@ -425,11 +390,10 @@ static struct entry *entry_of(struct gm_nbc *n, const struct key *k)
 	return e;
 }
 
-/* Puts a call in the queue of its instance. Takes *sched over if that is to be bound. */
-static bool enqueue(struct gm_nbc *n, const struct key *k, struct gm_once *o, MPIX_Sched *sched)
+bool gm_nbc_enqueue(struct gm_nbc *n, const struct gm_key *k, struct gm_once *o, MPIX_Sched *sched)
 {
 	struct entry *e;
-	struct instance *in;
+	struct gm_instance *in;
 
 	pthread_mutex_lock(&n->lock);
 	e = entry_of(n, k);
@@ -458,223 +422,25 @@ static bool enqueue(struct gm_nbc *n, const struct key *k, struct gm_once *o, MP
 	return true;
 }
 
-static const struct gm_side *side_of(const struct gm_call *call, int side)
-{
-	return side == GM_SEND ? &call->send : &call->recv;
-}
-
-/* True for the collectives that are served. Those with counts for each rank have keys that are not the same on all ranks. */
-static bool is_served(enum gm_coll coll)
-{
-	const struct gm_spec *s = &gm_specs[coll];
-
-	return s->send != GM_VECTOR && s->recv != GM_VECTOR && !(s->flags & GM_NEAR);
-}
-
-/* True if MPI demands that all ranks are in place if one is. */
-static bool all_in_place(enum gm_coll coll)
-{
-	return coll == GM_ALLGATHER || coll == GM_ALLTOALL || coll == GM_ALLREDUCE || coll == GM_REDUCE_SCATTER_BLOCK;
-}
-
-static bool uses(const struct gm_call *call, int side, int rank)
-{
-	const struct gm_spec *s = &gm_specs[call->coll];
-	const unsigned only_root = side == GM_SEND ? GM_SENDS : GM_RECEIVES;
-
-	if ((side == GM_SEND ? s->send : s->recv) == GM_NO)
-		return false;
-	return !(s->flags & only_root) || rank == call->root;
-}
-
-/* Computes the key. Returns why the call is not served, or NULL. */
-static const char *find_key(const struct gm_call *call, const struct gm_comm *c, struct key *k)
-{
-	const struct gm_spec *spec = &gm_specs[call->coll];
-	const bool send = uses(call, GM_SEND, c->rank) && call->send.buf != MPI_IN_PLACE;
-	const struct gm_side *s = spec->flags & GM_REDUCES || send ? &call->send : &call->recv;
-	MPI_Count size = 0;
-
-	memset(k, 0, sizeof *k);
-	k->coll = call->coll;
-	k->basic = MPIX_SCHED_BYTE;
-	k->root = spec->flags & GM_ROOT ? call->root : 0;
-	k->in_place = all_in_place(call->coll) && call->send.buf == MPI_IN_PLACE;
-	if (k->root < 0 || k->root >= c->size)
-		return "the root is not valid";
-	if (call->coll == GM_BARRIER)
-		return NULL;
-	if (s->count < 0 || s->type == MPI_DATATYPE_NULL || PMPI_Type_size_x(s->type, &size) || size < 0)
-		return "the count or the datatype is not valid";
-	else if (!(spec->flags & GM_REDUCES))
-		k->count = (uint64_t)(s->count * size);
-	else if (!gm_predefined(call->op))
-		return "the operation is not predefined";
-	else if (!gm_basic(s->type, &k->basic) || !gm_builtin(call->op, k->basic, &k->builtin))
-		return "the operation is not defined for the datatype";
-	else
-		k->count = (uint64_t)s->count;
-	return NULL;
-}
-
-/* The part of a side that is copied, because it has gaps or is in place where other ranks are not. */
-struct copied {
-	const struct gm_side *from;
-	MPI_Count first, count; /* elements */
-	bool packs, unpacks, raw;
-};
-
-/* Makes private memory for a side, and packs it. Schedules need no memory of the shared heap. */
-static int copy_side(struct gm_request *r, int side, const struct copied *c)
-{
-	struct gm_stage *s = &r->stage[side];
-	MPI_Aint lb, extent;
-	MPI_Count size;
-	int err = PMPI_Type_get_extent(c->from->type, &lb, &extent);
-
-	err = err ? err : PMPI_Type_size_x(c->from->type, &size);
-	if (err)
-		return err;
-	s->bias = c->from->buf == MPI_BOTTOM ? GM_BIAS : 0;
-	s->user = (char *)c->from->buf + s->bias;
-	s->pieces = calloc(1, sizeof *s->pieces);
-	s->types = calloc(1, sizeof(MPI_Datatype));
-	r->once->mem[side] = malloc((size_t)(c->count * (c->raw ? extent : size)) + 1);
-	if (!s->pieces || !s->types || !r->once->mem[side])
-		return MPI_ERR_NO_MEM;
-	err = gm_stage_type(s, c->from->type);
-	s->raw = c->raw;
-	s->npieces = 1;
-	s->pieces[0] = (struct gm_piece){ .from = (MPI_Aint)(c->first * extent), .count = c->count, .packs = c->packs, .unpacks = c->unpacks };
-	s->mem = r->once->mem[side];
-	err = err ? err : gm_stage_pack(s);
-	s->mem = NULL;
-	r->once->buffers[side] = r->once->mem[side];
-	return err;
-}
-
-/* Finds the buffer of a side, and copies it if it has to be. */
-static int take_side(struct gm_request *r, const struct gm_call *call, int side, const struct key *k)
-{
-	const struct gm_side *s = side_of(call, side), *other = side_of(call, !side);
-	const struct gm_spec *spec = &gm_specs[call->coll];
-	const enum gm_blocks blocks = side == GM_SEND ? spec->send : spec->recv;
-	const int rank = r->comm->rank;
-	struct copied c = { .from = s, .packs = side == GM_SEND, .unpacks = side == GM_RECV, .raw = spec->flags & GM_REDUCES };
-
-	if (!uses(call, side, rank))
-		return MPI_SUCCESS;
-	c.count = s->count * (blocks == GM_EACH ? r->comm->size : 1);
-	if (s->buf != MPI_IN_PLACE) {
-		r->once->buffers[side] = s->buf ? s->buf : nothing;
-		if (k->in_place) /* the receive side is the input, too */
-			c.packs = true;
-		if (call->coll == GM_BCAST) {
-			c.packs = rank == call->root;
-			c.unpacks = !c.packs;
-		}
-		return c.raw || !c.count || gm_dense(s->type) ? MPI_SUCCESS : copy_side(r, side, &c);
-	}
-	if (k->in_place) {
-		r->once->buffers[side] = MPIX_SCHED_IN_PLACE;
-		return MPI_SUCCESS;
-	}
-	/* The rank's own data: its block of the other side */
-	c = (struct copied){ .from = other, .count = other->count, .packs = side == GM_SEND, .raw = c.raw };
-	c.first = c.raw ? 0 : rank * other->count;
-	return copy_side(r, side, &c);
-}
-
-static struct gm_request *request_new(struct gm_comm *c, enum gm_coll coll)
-{
-	struct gm_request *r = calloc(1, sizeof *r);
-
-	if (!r)
-		return NULL;
-	r->once = calloc(1, sizeof *r->once);
-	if (!r->once) {
-		free(r);
-		return NULL;
-	}
-	atomic_fetch_add(&c->refs, 1);
-	r->comm = c;
-	r->coll = coll;
-	r->op = MPI_OP_NULL;
-	r->type = MPI_DATATYPE_NULL;
-	return r;
-}
-
-/* Selects the schedule; all ranks get the same. */
-static const char *choose(const struct gm_comm *c, const struct key *k, MPIX_Sched *sched)
-{
-	const struct MPIX_Sched_call call = { .struct_size = sizeof call,
-					      .collective = gm_specs[k->coll].name,
-					      .count = k->count,
-					      .basic = k->basic,
-					      .topology = c->topology };
-
-	return gm_lib.select(c->group, &call, sched) ? "no schedule fits the call" : NULL;
-}
-
-static int serve(const struct gm_call *call, struct gm_comm *c, const struct key *k, MPIX_Sched *sched, struct gm_request **out)
-{
-	struct gm_request *r = request_new(c, call->coll);
-	int err = r ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-
-	for (int side = GM_SEND; side <= GM_RECV && !err; side++)
-		err = take_side(r, call, side, k);
-	if (!err && !enqueue(c->nbc, k, r->once, sched))
-		err = MPI_ERR_NO_MEM;
-	if (err && r) {
-		gm_request_free(r);
-		return err;
-	}
-	if (!err) {
-		r->active = true;
-		*out = r;
-		gm_helper_begin();
-		gm_helper_started();
-	}
-	return err;
-}
-
-int gm_once_start(const struct gm_call *call, struct gm_request **out)
-{
-	struct gm_comm *c = NULL;
-	MPIX_Sched sched = NULL;
-	struct key k;
-	const char *why = NULL;
-	int err;
-
-	*out = NULL;
-	if (call->comm == MPI_COMM_NULL || !is_served(call->coll))
-		why = "not of those that are served when they do not block";
-	else if (!(c = gm_comm_known(call->comm)) || !c->nbc)
-		why = "its communicator has no group";
-	else
-		why = find_key(call, c, &k);
-	if (!why && !is_bound(c->nbc, &k))
-		why = choose(c, &k, &sched);
-	if (why) {
-		gm_record_of(call->coll, true, GM_LEFT, why);
-		return MPI_SUCCESS;
-	}
-	gm_reap();
-	err = serve(call, c, &k, &sched, out);
-	if (sched)
-		gm_lib.unload(&sched);
-	return err;
-}
-
 /* ---- completion ---- */
 
-/* The program takes notice that a call is complete. */
-static int finish(struct gm_request *r)
+static void count_end(struct gm_record *record, uint64_t called, uint64_t waited)
+{
+	const uint64_t now = gm_now_ns();
+
+	atomic_fetch_add(&record->apart_ns, (waited ? waited : now) - called);
+	atomic_fetch_add(&record->wait_ns, waited ? now - waited : 0);
+}
+
+/* The program takes notice that a call is complete. `waited`: since when it has waited; 0: it has not. */
+static int finish(struct gm_request *r, uint64_t waited)
 {
 	struct gm_nbc *n = r->comm->nbc;
 	int err = r->once->err;
 
 	pthread_mutex_lock(&n->lock);
+	if (r->once->instance->record)
+		count_end(r->once->instance->record, r->started, waited);
 	entry_unhold(n, r->once->instance->entry);
 	pthread_mutex_unlock(&n->lock);
 	r->active = false;
@@ -694,15 +460,15 @@ int gm_once_test(struct gm_request *r, bool *flag, bool keeps)
 	bool queued;
 
 	pthread_mutex_lock(&n->lock);
-	if (o->state != DONE) {
+	if (o->state != GM_DONE) {
 		start_binding(n);
 		advance(o->instance);
 	}
-	*flag = o->state == DONE;
-	queued = o->state == QUEUED;
+	*flag = o->state == GM_DONE;
+	queued = o->state == GM_QUEUED;
 	pthread_mutex_unlock(&n->lock);
 	if (*flag)
-		return keeps ? o->err : finish(r);
+		return keeps ? o->err : finish(r, 0);
 	if (queued) {
 		gm_lib.progress(gm_ctx(), NULL);
 		gm_nbc_progress();
@@ -713,16 +479,13 @@ int gm_once_test(struct gm_request *r, bool *flag, bool keeps)
 /* Waits for a call that is started. The caller holds the lock; during the wait it does not. */
 static void wait_running(struct gm_nbc *n, struct gm_once *o)
 {
-	struct instance *in = o->instance;
-	const uint64_t begin = in->record ? now_ns() : 0;
+	struct gm_instance *in = o->instance;
 	int rc;
 
 	o->waited = true;
 	pthread_mutex_unlock(&n->lock);
 	rc = gm_lib.wait(in->req);
 	pthread_mutex_lock(&n->lock);
-	if (in->record)
-		atomic_fetch_add(&in->record->wait_ns, now_ns() - begin);
 	complete(o, rc ? MPI_ERR_OTHER : MPI_SUCCESS);
 	advance(in);
 }
@@ -731,14 +494,15 @@ int gm_once_wait(struct gm_request *r)
 {
 	struct gm_nbc *n = r->comm->nbc;
 	struct gm_once *o = r->once;
+	const uint64_t begin = gm_counts() ? gm_now_ns() : 0;
 
 	pthread_mutex_lock(&n->lock);
-	while (o->state != DONE) {
+	while (o->state != GM_DONE) {
 		start_binding(n);
 		advance(o->instance);
-		if (o->state == RUNNING) {
+		if (o->state == GM_RUNNING) {
 			wait_running(n, o);
-		} else if (o->state == QUEUED) {
+		} else if (o->state == GM_QUEUED) {
 			pthread_mutex_unlock(&n->lock);
 			gm_lib.progress(gm_ctx(), NULL);
 			gm_nbc_progress();
@@ -748,14 +512,5 @@ int gm_once_wait(struct gm_request *r)
 		}
 	}
 	pthread_mutex_unlock(&n->lock);
-	return finish(r);
-}
-
-void gm_once_free(struct gm_once *o)
-{
-	if (!o)
-		return;
-	free(o->mem[GM_SEND]);
-	free(o->mem[GM_RECV]);
-	free(o);
+	return finish(r, begin);
 }

@@ -12,7 +12,7 @@ static struct {
 	_Atomic bool any;
 } orphans = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static uint64_t now_ns(void)
+uint64_t gm_now_ns(void)
 {
 	struct timespec t;
 
@@ -27,7 +27,7 @@ static void count(_Atomic uint64_t *counter, uint64_t by)
 
 int gm_start(struct gm_request *r)
 {
-	const uint64_t begin = r->record ? now_ns() : 0;
+	const uint64_t begin = r->record ? gm_now_ns() : 0;
 	int err = r->active ? MPI_ERR_REQUEST : MPI_SUCCESS;
 
 	for (int side = GM_SEND; side <= GM_RECV && !err; side++)
@@ -40,7 +40,7 @@ int gm_start(struct gm_request *r)
 	r->active = true;
 	gm_helper_started();
 	if (r->record) {
-		r->started = now_ns();
+		r->started = gm_now_ns();
 		count(&r->record->starts, 1);
 		count(&r->record->start_ns, r->started - begin);
 	}
@@ -73,7 +73,7 @@ int gm_test(struct gm_request *r, bool *flag)
 	if (!done)
 		return MPI_SUCCESS;
 	if (r->record)
-		count(&r->record->apart_ns, now_ns() - r->started);
+		count(&r->record->apart_ns, gm_now_ns() - r->started);
 	return finish(r, rc);
 }
 
@@ -88,9 +88,9 @@ int gm_wait(struct gm_request *r)
 		return gm_once_wait(r);
 	if (!r->record)
 		return finish(r, gm_lib.wait(r->req));
-	begin = now_ns();
+	begin = gm_now_ns();
 	rc = gm_lib.wait(r->req);
-	count(&r->record->wait_ns, now_ns() - begin);
+	count(&r->record->wait_ns, gm_now_ns() - begin);
 	count(&r->record->apart_ns, begin - r->started);
 	return finish(r, rc);
 }
