@@ -243,8 +243,11 @@ static bool lame(const struct plan *p)
 #ifdef OMPI_MAJOR_VERSION
 	return p->coll == C_ALLTOALLW && p->on->size == 1;
 #else
-	return (!reduces(p->coll) && (p->units > 1 || p->most >= 1000)) ||
-		(p->place && p->coll >= C_ALLTOALL && p->coll <= C_ALLTOALLW) || p->coll == C_NEIGHBOR_ALLTOALLW || (p->coll == C_ALLGATHERV && p->on->size == 1) ||
+	const int longest = p->most * p->multiple * basics[p->unit[0]].extent;
+
+	return (!reduces(p->coll) && (p->units > 1 || p->most >= 1000 || longest >= 32768)) ||
+		(p->place && p->coll >= C_ALLTOALL && p->coll <= C_ALLTOALLW) || p->coll == C_NEIGHBOR_ALLTOALLW ||
+		(p->coll == C_ALLGATHERV && p->on->size == 1) ||
 		(p->coll == C_REDUCE && p->place && plan_units(p, 0, 0) > 64) ||
 		(p->coll == C_REDUCE_SCATTER_BLOCK && p->user >= 0 && !user_ops[p->user].commutes);
 #endif
