@@ -243,9 +243,9 @@ static bool lame(const struct plan *p)
 #ifdef OMPI_MAJOR_VERSION
 	return p->coll == C_ALLTOALLW && p->on->size == 1;
 #else
-	const int longest = p->most * p->multiple * basics[p->unit[0]].extent;
+	const bool structs = p->units > 1 || basics[p->unit[0]].second;
 
-	return (!reduces(p->coll) && (p->units > 1 || p->most >= 1000 || longest >= 32768)) ||
+	return (!reduces(p->coll) && (structs || p->most * p->multiple >= 1000)) ||
 		(p->place && p->coll >= C_ALLTOALL && p->coll <= C_ALLTOALLW) || p->coll == C_NEIGHBOR_ALLTOALLW ||
 		(p->coll == C_ALLGATHERV && p->on->size == 1) ||
 		(p->coll == C_REDUCE && p->place && plan_units(p, 0, 0) > 64) ||
