@@ -666,8 +666,8 @@ PACKAGES += libjson-c-dev libxxhash-dev libhwloc-dev libfabric-dev libsodium-dev
 TESTERS := libcunit1-dev clang libclang-rt-dev spin tcc valgrind strace binutils procps
 # The manual
 TESTERS += mandoc man-db groff bsdextrautils
-# Launchers and libraries of MPI
-TESTERS += libpmix-dev openmpi-bin libopenmpi-dev mpich libmpich-dev
+# Launchers and libraries of MPI, and the languages in which they are called
+TESTERS += libpmix-dev openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran python3-mpi4py
 # Guests, and RDMA in them
 TESTERS += qemu-system-x86 busybox-static kmod cpio xz-utils zstd iproute2 openssh-client dropbear-bin
 TESTERS += ibverbs-utils perftest
