@@ -60,17 +60,21 @@ names()
 	contents | awk '{ name = $1; sub(/^usr\//, "") }
 		FNR == NR { is[$0] = 1; next }
 		$1 == "bin/dpkg" || $1 == "share/man/man7/sched.7.gz" { seen++ }
-		$1 in is && $2 !~ /(lib)?goalsched(0|-dev)?$/ { print "/" name " is in " $2; bad = 1 }
+		$1 in is && $2 !~ /(lib)?goalsched(0|-dev|-mpi)?$/ { print "/" name " is in " $2; bad = 1 }
 		END { if (seen < 2) print "lists are missing"; exit bad || seen < 2 }' "$dir/files" -
 }
-install_all() { apt-get -qy install --no-install-recommends "$dir"/goalsched_*.deb "$dir"/libgoalsched*.deb && goalrun --version; }
+install_all()
+{
+	apt-get -qy install --no-install-recommends "$dir"/{goalsched,goalsched-mpi,libgoalsched*}_*.deb &&
+		goalrun --version && goalmpi-run --help
+}
 run_tests()
 {
-	autopkgtest --no-built-binaries "$dir/goalsched_$version.dsc" "$dir"/goalsched_*.deb "$dir"/libgoalsched*.deb -- null
+	autopkgtest --no-built-binaries "$dir/goalsched_$version.dsc" "$dir"/{goalsched,goalsched-mpi,libgoalsched*}_*.deb -- null
 }
 remove()
 {
-	apt-get -qy purge goalsched libgoalsched0 libgoalsched-dev && ! ldconfig -p | grep goalsched &&
+	apt-get -qy purge goalsched goalsched-mpi libgoalsched0 libgoalsched-dev && ! ldconfig -p | grep goalsched &&
 		! (cd / && xargs -d '\n' ls -d) <"$dir/files" 2>/dev/null | grep .
 }
 
