@@ -8,7 +8,7 @@
  * blocking in us, the ratio of the medians, and the 10th and 90th percentile of the ratios of neighbouring iterations. */
 #include <mpi.h>
 
-#if MPI_VERSION < 4
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
 #define MPI_Barrier_init MPIX_Barrier_init
 #define MPI_Bcast_init MPIX_Bcast_init
