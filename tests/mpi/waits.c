@@ -267,12 +267,26 @@ static void test_each(struct run *u, struct list *l)
 		}
 }
 
+/* True for requests of the library that MPI_Request_get_status spoils: MPICH 4.2.1 makes a complete persistent one inactive, and
+ * its status is lost. */
+static bool must_not_ask(const struct run *u, int what)
+{
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 40100000
+	return what >= NATIVE && u->nat[what - NATIVE].persistent;
+#else
+	(void)u, (void)what;
+	return false;
+#endif
+}
+
 /* MPI_Request_get_status tells that a request is complete, and it stays active. */
 static void ask_each(struct run *u, struct list *l)
 {
 	int i, flag, again;
 
 	for (i = 0; i < l->n; i++) {
+		if (must_not_ask(u, l->what[i]))
+			continue;
 		for (flag = 0; !flag;) {
 			unset(&l->status[i]);
 			MUST(u, MPI_Request_get_status(l->at[i], &flag, l->ignore ? MPI_STATUS_IGNORE : &l->status[i]));
