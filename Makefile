@@ -141,8 +141,10 @@ $(BUILD)/lib/goalmpi/mca_coll_goal.so: $(call mpi_obj,openmpi) $(BUILD)/util/lib
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -shared -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN/..' -o $@ $^ \
 		-Wl,--no-as-needed $(shell pkg-config --libs ompi-c)
+# With Open MPI 5 it is empty, and yet names the C library: a library that needs none looks like a fault.
 $(BUILD)/lib/libgoalmpi-openmpi.so: $(BUILD)/mpi-openmpi/mpi/openmpi/names.o
-	$(call say,LD)$(LINK) -shared -Wl,-soname,$(@F) -o $@ $^
+	@mkdir -p $(@D)
+	$(call say,LD)$(LINK) -shared -Wl,-soname,$(@F) -o $@ $^ -Wl,--no-as-needed -lc
 
 # ---- how things are made ----
 
