@@ -210,7 +210,7 @@ static void make_group(struct gm_comm *c, MPI_Comm comm)
 	}
 	c->chosen = least[1] == -least[2];
 	if (!c->chosen && !c->rank)
-		fprintf(stderr, "goalmpi: the ranks have different values of GOAL_MPI_* that choose schedules; they are ignored\n");
+		gm_say("goalmpi: the ranks have different values of GOAL_MPI_* that choose schedules; they are ignored\n");
 	if (gm_lib.group_create(gm_ctx(), c->rank, c->size, gather, &comm, &c->group))
 		c->group = NULL;
 	else

@@ -57,7 +57,7 @@ static int refuse(const struct gm_plan *p, const char *path)
 	int class, code;
 
 	if (!p->comm->rank)
-		fprintf(stderr, "goalmpi: %s is refused for %s: %s\n", path, p->spec->name, p->why);
+		gm_say("goalmpi: %s is refused for %s: %s\n", path, p->spec->name, p->why);
 	snprintf(text, sizeof text, "the schedule %s is refused: %s", path, p->why);
 	gm_record_of(p->call->coll, false, GM_REFUSED, p->why);
 	if (PMPI_Add_error_class(&class) || PMPI_Add_error_code(class, &code) || PMPI_Add_error_string(code, text))

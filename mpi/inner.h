@@ -186,6 +186,9 @@ bool gm_memory_used(void);
 
 /* ---- the process (state.c) ---- */
 
+/* Prints a line to stderr in one piece, so that lines of several ranks do not mix. */
+__attribute__((format(printf, 1, 2))) void gm_say(const char *fmt, ...);
+
 /* The functions of libgoalsched, once gm_ctx() has returned a context. */
 struct gm_library {
 #define X(name) __typeof__(MPIX_Sched_##name) *name;

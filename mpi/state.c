@@ -5,6 +5,7 @@
 #include "util/library.h"
 
 #include <dlfcn.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 static struct {
@@ -22,6 +23,17 @@ static enum MPIX_Sched_way wait_here(const struct MPIX_Sched_energy_info *info, 
 	return MPIX_SCHED_YIELD;
 }
 
+void gm_say(const char *fmt, ...)
+{
+	char line[4096];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line, sizeof line, fmt, args);
+	va_end(args);
+	fputs(line, stderr); /* fprintf may write it in pieces */
+}
+
 struct gm_library gm_lib;
 
 /* Loads libgoalsched, which is where this library was installed, or where the system looks. */
@@ -35,7 +47,7 @@ static bool load_library(void)
 	const char *missing = library_load("libgoalsched.so.0", fns, sizeof fns / sizeof *fns, &gm_lib);
 
 	if (missing)
-		fprintf(stderr, "goalmpi: %s cannot be loaded, so nothing is served: %s\n", missing, dlerror());
+		gm_say("goalmpi: %s cannot be loaded, so nothing is served: %s\n", missing, dlerror());
 	return !missing;
 }
 

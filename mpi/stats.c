@@ -81,8 +81,7 @@ static void print_served(int rank, const struct gm_record *r)
 {
 	char buf[64];
 
-	fprintf(stderr,
-		"goalmpi: rank %d: %s by %s: %llu inits, %llu starts, mean us: start %.2f, wait %.2f, between them %.2f\n", rank,
+	gm_say("goalmpi: rank %d: %s by %s: %llu inits, %llu starts, mean us: start %.2f, wait %.2f, between them %.2f\n", rank,
 		name_of(r, buf, sizeof buf), r->what, (unsigned long long)r->inits, (unsigned long long)r->starts,
 		mean_us(r->start_ns, r->starts), mean_us(r->wait_ns, r->starts), mean_us(r->apart_ns, r->starts));
 }
@@ -100,7 +99,7 @@ void gm_stats_end(void)
 		if (r->outcome == GM_SERVED)
 			print_served(rank, r);
 		else
-			fprintf(stderr, "goalmpi: rank %d: %s %s: %llu inits: %.*s\n", rank, name_of(r, buf, sizeof buf),
+			gm_say("goalmpi: rank %d: %s %s: %llu inits: %.*s\n", rank, name_of(r, buf, sizeof buf),
 				r->outcome == GM_LEFT ? "by the MPI library" : "refused", (unsigned long long)r->inits,
 				(int)strcspn(r->what, "\n"), r->what);
 		stats.first = r->next;
