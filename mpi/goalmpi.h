@@ -90,6 +90,10 @@ void gm_native_progress(void);
 void gm_op_retain(MPI_Op op);
 void gm_op_release(MPI_Op op);
 
+/* True while this thread is in a call of the MPI library that a request of ours has made, and holds its turn: then a front that
+ * the MPI library calls back must leave all requests alone. */
+bool gm_inside(void);
+
 /* Called once, after MPI has been initialised. Does little: all else is made by the first gm_init. */
 void gm_begin(void);
 /* Called before MPI is finalized. Frees what is left, and prints the statistics if GOAL_MPI_STATS is set. */

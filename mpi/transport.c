@@ -46,21 +46,35 @@ static int recv_init(void *state, void *buf, size_t bytes, int peer, uint32_t ta
 	return make_message(PMPI_Recv_init(buf, (int)bytes, MPI_BYTE, peer, (int)tag, *(MPI_Comm *)state, &x->request), x, out);
 }
 
+static _Thread_local bool inside;
+
+bool gm_inside(void)
+{
+	return inside;
+}
+
 static int start(void *state, void *message)
 {
 	struct message *x = message;
+	int err;
 
 	(void)state;
 	x->active = true;
-	return PMPI_Start(&x->request);
+	inside = true;
+	err = PMPI_Start(&x->request);
+	inside = false;
+	return err;
 }
 
 static int test(void *state, void *message, int *flag)
 {
 	struct message *x = message;
-	int err = PMPI_Test(&x->request, flag, MPI_STATUS_IGNORE);
+	int err;
 
 	(void)state;
+	inside = true;
+	err = PMPI_Test(&x->request, flag, MPI_STATUS_IGNORE);
+	inside = false;
 	if (!err && *flag)
 		x->active = false;
 	return err;
@@ -72,9 +86,11 @@ static int free_message(void *state, void *message)
 	int err;
 
 	(void)state;
+	inside = true;
 	if (x->active && x->recv)
 		PMPI_Cancel(&x->request);
 	err = PMPI_Request_free(&x->request);
+	inside = false;
 	free(x);
 	return err;
 }

@@ -132,7 +132,7 @@ static int progress(void)
 
 	if (!atomic_load_explicit(&active, memory_order_relaxed) && !atomic_load_explicit(&started, memory_order_relaxed))
 		return 0;
-	if (!take_turn())
+	if (gm_inside() || !take_turn())
 		return 0;
 	gather_started();
 	for (h = atomic_load_explicit(&active, memory_order_relaxed); h; h = next) {
