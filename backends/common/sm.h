@@ -304,4 +304,11 @@ int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers);
 
 int sm_adopt(const struct be_bind *like, const struct be_handle *handle, struct be_bound **out);
 
+/* Publishes the counters of a backend that sends over a network, too. */
+static inline void sm_show_counts(struct sm_bound *s, const uint64_t counted[BE_COUNTS])
+{
+	for (int i = 0; i < BE_COUNTS; i++)
+		atomic_store_explicit(&s->base.turn->counted[i], counted[i], memory_order_relaxed);
+}
+
 #endif

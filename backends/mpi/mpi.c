@@ -47,12 +47,6 @@ static void note_caller(struct mp_bound *m, unsigned who)
 	m->calls = m->transport && (who & BE_CALLS || m->transport->any_thread);
 }
 
-static void publish_counts(const struct mp_bound *m)
-{
-	for (int i = 0; i < BE_COUNTS; i++)
-		atomic_store_explicit(&m->sm.base.turn->counted[i], m->counted[i], memory_order_relaxed);
-}
-
 static int mp_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
 	struct mp_bound *m = to_mp(bound);
@@ -61,7 +55,7 @@ static int mp_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	note_caller(m, who);
 	m->counted[BE_NEAR_SENT] += m->nmemory;
 	rc = sm_start(bound, epoch, who);
-	publish_counts(m);
+	sm_show_counts(&m->sm, m->counted);
 	return rc;
 }
 
@@ -73,7 +67,7 @@ static int mp_progress(struct be_bound *bound, unsigned who, unsigned spins)
 	note_caller(m, who);
 	rc = sm_progress(bound, who, m->nmsgs ? 0 : spins);
 	if (rc && m->nmsgs)
-		publish_counts(m);
+		sm_show_counts(&m->sm, m->counted);
 	return rc;
 }
 

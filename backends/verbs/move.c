@@ -33,8 +33,7 @@ int vb_flush(struct vb_bound *v)
 		rc = rc ? rc : err;
 	}
 	v->full = NULL;
-	for (int i = 0; i < BE_COUNTS; i++)
-		atomic_store_explicit(&v->sm.base.turn->counted[i], v->counted[i], memory_order_relaxed);
+	sm_show_counts(&v->sm, v->counted);
 	return rc;
 }
 
