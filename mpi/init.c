@@ -16,7 +16,6 @@
 #define REDUCES GM_REDUCES
 #define SEPARATE GM_SEPARATE
 #define NEAR GM_NEAR
-#define PLACE GM_PLACE
 const struct gm_spec gm_specs[GM_COLLS] = {
 #define X(NAME, name, send, recv, flags) { "MPI_" #name, send, recv, flags },
 #include "mpi/collectives.def"

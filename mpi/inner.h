@@ -20,7 +20,6 @@ enum gm_flags {
 	GM_REDUCES = 8,
 	GM_SEPARATE = 16,
 	GM_NEAR = 32,
-	GM_PLACE = 64,
 };
 
 struct gm_spec {
