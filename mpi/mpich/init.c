@@ -5,26 +5,6 @@
 #include "mpi/mpich/native.h"
 #include "mpi/mpich/table.h"
 
-/* Makes a request of ours. Returns false if the call is not for us; else *rc is what the wrapper returns. */
-static bool make(const struct gm_call *call, MPI_Request *request, int *rc)
-{
-	struct gm_request *r = NULL;
-
-	if (!gm_running() || !request)
-		return false;
-	*rc = gm_init(call, &r);
-	if (*rc == MPI_SUCCESS && !r)
-		return false;
-	if (*rc == MPI_SUCCESS) {
-		*rc = gm_handle_make(call->comm, r, request);
-		if (*rc != MPI_SUCCESS)
-			gm_free(r);
-	}
-	if (*rc != MPI_SUCCESS)
-		PMPI_Comm_call_errhandler(call->comm, *rc);
-	return true;
-}
-
 /* The last arguments set fields of struct gm_call. */
 #define INIT(NAME, name, params, args, ...) \
 	GM_EXPORT int MPI_##name params \
@@ -32,7 +12,7 @@ static bool make(const struct gm_call *call, MPI_Request *request, int *rc)
 		const struct gm_call call = { .coll = GM_##NAME, .comm = comm, .info = info, __VA_ARGS__ }; \
 		int rc; \
 \
-		return make(&call, request, &rc) ? rc : NATIVE_SELDOM(name) args; \
+		return gm_serve(gm_init, &call, request, &rc) ? rc : NATIVE_SELDOM(name) args; \
 	}
 
 #define COMMON MPI_Comm comm, MPI_Info info, MPI_Request *request

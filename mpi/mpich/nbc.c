@@ -42,33 +42,14 @@ MAKER(Dist_graph_create_adjacent,
 
 /* ---- collectives ---- */
 
-/* Makes a request of ours. Returns false if the call is not for us; else *rc is what the wrapper returns. */
-static bool make(const struct gm_call *call, MPI_Request *request, int *rc)
-{
-	struct gm_request *r = NULL;
-
-	if (!gm_running() || !request)
-		return false;
-	*rc = gm_once_start(call, &r);
-	if (*rc == MPI_SUCCESS && !r)
-		return false;
-	if (*rc == MPI_SUCCESS) {
-		*rc = gm_handle_make(call->comm, r, request);
-		if (*rc != MPI_SUCCESS)
-			gm_free(r);
-	}
-	if (*rc != MPI_SUCCESS)
-		PMPI_Comm_call_errhandler(call->comm, *rc);
-	return true;
-}
-
 /* The last arguments set fields of struct gm_call. */
 #define CALL(NAME, name, params, args, ...) \
 	GM_EXPORT int MPI_##name params \
 	{ \
 		int rc; \
 \
-		if (gm_nbc_on() && make(&(struct gm_call){ .coll = GM_##NAME, .comm = comm, __VA_ARGS__ }, request, &rc)) \
+		if (gm_nbc_on() && gm_serve(gm_once_start, &(struct gm_call){ .coll = GM_##NAME, .comm = comm, __VA_ARGS__ }, \
+					    request, &rc)) \
 			return rc; \
 		return NATIVE_KEPT(name) args; \
 	}

@@ -93,7 +93,8 @@ static void table_remove(MPI_Request h)
 	pthread_mutex_unlock(&lock);
 }
 
-int gm_handle_make(MPI_Comm comm, struct gm_request *r, MPI_Request *request)
+/* Makes a handle for a request. */
+static int make_handle(MPI_Comm comm, struct gm_request *r, MPI_Request *request)
 {
 	/* Without MPI_Init, which programs with sessions need not call, there is no MPI_COMM_SELF. */
 	const MPI_Comm home = gm_has_world() ? MPI_COMM_SELF : comm;
@@ -108,6 +109,26 @@ int gm_handle_make(MPI_Comm comm, struct gm_request *r, MPI_Request *request)
 	else
 		*request = h;
 	return rc;
+}
+
+bool gm_serve(int (*make)(const struct gm_call *call, struct gm_request **out), const struct gm_call *call, MPI_Request *request,
+	      int *rc)
+{
+	struct gm_request *r = NULL;
+
+	if (!gm_running() || !request)
+		return false;
+	*rc = make(call, &r);
+	if (*rc == MPI_SUCCESS && !r)
+		return false;
+	if (*rc == MPI_SUCCESS) {
+		*rc = make_handle(call->comm, r, request);
+		if (*rc != MPI_SUCCESS)
+			gm_free(r);
+	}
+	if (*rc != MPI_SUCCESS)
+		PMPI_Comm_call_errhandler(call->comm, *rc);
+	return true;
 }
 
 /* The handle goes first: once the native request is free, another thread may get it as one of its own. */

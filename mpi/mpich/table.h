@@ -52,8 +52,10 @@ static inline struct gm_request *gm_find(const MPI_Request *request)
 	}
 }
 
-/* Makes a handle for a request. */
-int gm_handle_make(MPI_Comm comm, struct gm_request *r, MPI_Request *request);
+/* Makes a request of ours by a function of goalmpi.h, and a handle for it. Returns false if the call is not for us; else *rc is
+ * what the wrapper returns. */
+bool gm_serve(int (*make)(const struct gm_call *call, struct gm_request **out), const struct gm_call *call, MPI_Request *request,
+	      int *rc);
 /* Forgets the handle of a request, frees it and sets it to MPI_REQUEST_NULL. */
 int gm_handle_free(MPI_Request *request);
 /* Frees all requests that the program has not freed, before MPI is finalized. */
