@@ -313,29 +313,15 @@ void wait_for(struct run *u, const bool *mine)
 {
 	static const char *const names[] = { "MPI_Wait", "MPI_Waitall", "MPI_Testall", "MPI_Test", "MPI_Request_get_status", "MPI_Waitany",
 		"MPI_Testany", "MPI_Waitsome", "MPI_Testsome", "a mixture" };
+	static void (*const whole[])(struct run *, struct list *) = { wait_each, wait_all, test_all, test_each, ask_each };
 	int form = below(&u->own, 10);
 	struct list l;
 
 	here(u, "waits by %s", names[form]);
 	u->waits++;
 	gather(u, &l, mine, form >= 5 && one_in(&u->own, 3));
-	switch (form) {
-	case 0:
-		wait_each(u, &l);
-		break;
-	case 1:
-		wait_all(u, &l);
-		break;
-	case 2:
-		test_all(u, &l);
-		break;
-	case 3:
-		test_each(u, &l);
-		break;
-	case 4:
-		ask_each(u, &l);
-		break;
-	}
+	if (form < 5)
+		whole[form](u, &l);
 	while (form >= 5 && left(u, &l, mine)) {
 		int turn = form == 9 ? below(&u->own, 4) : form - 5;
 
