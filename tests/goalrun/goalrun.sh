@@ -288,7 +288,7 @@ check goalrun.osu [ "$(sed -n '4p' "$TMP/out")" = '# Size       Avg Latency(us) 
 check goalrun.osu_rows awk 'NR > 4 { n++; bad += NF != 5 || $1 != 1024 ^ (n - 1) || $2 < $3 || $2 > $4 || $5 != 4 }
 	END { exit bad || n != 3 }' "$TMP/out"
 run -n 2 --count 1k,2k --root all --iters 4 --format osu-bw "$bcast"
-check goalrun.osu_bw [ "$(awk '!/^#/ { print $1 } /root/ { print $NF }' "$TMP/out" | tr '\n' ' ')" = ' 0 8192 16384  1 8192 16384 ' ]
+check goalrun.osu_bw [ "$(awk '!/^#/ { print $1 } / root / { print $NF }' "$TMP/out" | tr '\n' ' ')" = ' 0 8192 16384  1 8192 16384 ' ]
 check goalrun.osu_bw_text grep -qx '# Size      Bandwidth (MB/s)' "$TMP/out"
 run -n 2 --format osu --iters 4 "$ROOT/schedules/barrier_tree.goal"
 check goalrun.osu_barrier awk 'NR == 4 { bad += $2 != "Avg" } NR > 4 { bad += NF != 4 } END { exit bad || NR != 5 }' "$TMP/out"

@@ -16,7 +16,7 @@ command -v mmdebstrap >/dev/null || { echo "debian.sh: there is no mmdebstrap (a
 here=$(git -C "$(dirname "$0")" rev-parse --show-toplevel)
 mkdir -p "$dir"
 dir=$(readlink -f "$dir")
-tree=$dir/root/root/goalsched
+tree=$dir/system/srv/goalsched
 
 # The host's lines of its own release, with the other suite; a host of another kind has none.
 sources()
@@ -29,16 +29,16 @@ sources()
 }
 
 # A root that is there under its name is whole.
-if [ ! -d "$dir/root" ]; then
+if [ ! -d "$dir/system" ]; then
 	rm -rf "$dir/new"
 	trap 'rm -rf "$dir/new"' EXIT
 	apt-config dump | grep -iE '^Acquire::https?::Proxy' >"$dir/proxy" || true
 	sources | mmdebstrap --quiet --mode=root --variant=apt --include=git,gcc,make,ca-certificates --aptopt="$dir/proxy" \
 		"$suite" "$dir/new" -
-	mv "$dir/new" "$dir/root"
+	mv "$dir/new" "$dir/system"
 	trap - EXIT
 fi
-cp -L /etc/resolv.conf "$dir/root/etc/resolv.conf"
+cp -L /etc/resolv.conf "$dir/system/etc/resolv.conf"
 [ -d "$tree" ] || git init -q "$tree"
 git -C "$tree" fetch -q "$here" HEAD
 git -C "$tree" checkout -qf --detach FETCH_HEAD
@@ -54,6 +54,6 @@ exec unshare --mount --pid --ipc --fork --kill-child bash -euc '
 	mount --rbind /dev "$root/dev"
 	mount -t tmpfs tmpfs "$root/dev/shm"
 	mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
-	exec chroot "$root" env -i HOME=/root TERM="${TERM:-dumb}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-		LC_ALL=C.UTF-8 bash -c "cd /root/goalsched; \"\$@\"; exit \$?" debian.sh "$@"
-' debian.sh "$dir/root" "$@"
+	exec chroot "$root" env -i HOME=/srv TERM="${TERM:-dumb}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+		LC_ALL=C.UTF-8 bash -c "cd /srv/goalsched; \"\$@\"; exit \$?" debian.sh "$@"
+' debian.sh "$dir/system" "$@"
