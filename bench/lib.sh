@@ -17,19 +17,29 @@ mapfile -t CPUS < <({
 	lscpu -p=CPU,CORE,SOCKET
 } | awk -F, 'NF == 1 && !/^#/ { may[$1] = 1 } NF == 3 && !/^#/ && may[$1] && !seen[$2, $3]++ { print $1 }')
 
-# machine : in words, for the head of results. A load of half a core or more when it begins is said to have falsified them.
+# busy : the share of all CPUs that others use at the moment, in percent, measured for two seconds. Load averages would still
+# contain what this script ran before.
+busy()
+{
+	{ head -n 1 /proc/stat; sleep 2; head -n 1 /proc/stat; } |
+		awk '{ all = 0; for (i = 2; i <= 9; i++) all += $i; idle = $5 + $6 }
+			NR == 1 { was = all; idled = idle }
+			END { printf "%d\n", 100 * (1 - (idle - idled) / (all - was)) + 0.5 }'
+}
+
+# machine : in words, for the head of results. If others use a tenth of the CPUs or more when it begins, the results are said to be falsified.
 machine()
 {
-	local load
+	local others
 
-	load=$(cut -d' ' -f1-3 /proc/loadavg)
+	others=$(busy)
 	LC_ALL=C lscpu | awk -F': *' '{ v[$1] = $2 }
 		END { printf "machine: %s, %s", v["Model name"], v["Hypervisor vendor"] == "" ? "no hypervisor" : "virtual"
 			for (i = 2; i <= 3; i++) if (v["L" i " cache"] != "") printf ", L%d %s", i, v["L" i " cache"] }'
-	echo "; ${#CPUS[@]} cores for this; $(uname -s) $(uname -r | cut -d. -f1-2); load when it began: $load$(
+	echo "; ${#CPUS[@]} cores for this; $(uname -s) $(uname -r | cut -d. -f1-2); others used $others % of the CPUs when it began$(
 		if chrt -p $$ 2>/dev/null | grep -q SCHED_FIFO; then
-			echo ', and this ran ahead of it (SCHED_FIFO)'
-		elif awk -v load="${load%% *}" 'BEGIN { exit load < 0.5 }'; then
+			echo ', and this ran ahead of them (SCHED_FIFO)'
+		elif [ "$others" -ge 10 ]; then
 			echo ': MEASURED UNDER LOAD'
 		fi)"
 }
