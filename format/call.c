@@ -68,7 +68,7 @@ static void set_label_value(struct machine *m, const struct key *k, uint32_t val
 	if (k->scalar)
 		m->scalar[k->label] = value;
 	else
-		*find_instance(m, k->label, k->index) = (struct instance){ k->index, k->label + 1, value };
+		set_instance(m, find_instance(m, k->label, k->index), k->label, k->index, value);
 }
 
 /* Reserves n labels for a new instance of a call. */

@@ -27,9 +27,10 @@ struct machine {
 	struct bin_space *sp;
 	int64_t *reg; /* registers; reg[-1], which BIN_NOREG selects, is always 0 */
 	uint32_t *scalar; /* what each label without index stands for, see BIN_CALL */
-	struct instance *table; /* hash of the labels with an index; cleared at its first use, because many programs have none */
-	uint32_t mask; /* number of slots in the table, minus 1 */
-	bool cleared; /* the table has been cleared */
+	struct instance *table; /* hash of the labels with an index; it begins with few slots, and has none in use if !cleared */
+	uint32_t mask, last_mask; /* number of slots in the table, now and after it has grown, minus 1 */
+	uint32_t instances; /* number of slots in use */
+	bool cleared; /* the table has been cleared, which happens at its first use, because many programs have no such labels */
 	struct pending *pending;
 	uint32_t npending;
 	uint32_t most; /* 0: the run makes ops; otherwise it only counts them, and this is the maximum allowed */
@@ -75,6 +76,10 @@ bool machine_only_expected(const struct machine *m, uint32_t value);
 
 /* ---- all programs ---- */
 
+/* The table of instances has this many slots until half of them are in use. To clear all slots that a program may need
+ * would take longer than most programs run. */
+#define FIRST_INSTANCES 32u
+
 /* Clears the table of instances before its first use. `cold` keeps it out of the interpreter, which would grow by it. */
 static inline __attribute__((cold)) void clear_table(struct machine *m)
 {
@@ -95,6 +100,30 @@ static inline struct instance *find_instance(struct machine *m, uint32_t label, 
 		if ((in->index == index && in->label == label + 1) || !in->label)
 			return in;
 	}
+}
+
+/* Gives the table all its slots. */
+static inline __attribute__((cold)) void grow_table(struct machine *m)
+{
+	struct instance first[FIRST_INSTANCES];
+
+	__builtin_memcpy(first, m->table, sizeof first);
+	m->mask = m->last_mask;
+	clear_table(m);
+	for (unsigned i = 0; i < FIRST_INSTANCES; i++)
+		if (first[i].label)
+			*find_instance(m, first[i].label - 1, first[i].index) = first[i];
+}
+
+/* Stores a value in the slot that find_instance() returned. The slot may be elsewhere afterwards. */
+static inline void set_instance(struct machine *m, struct instance *in, uint32_t label, uint64_t index, uint32_t value)
+{
+	const bool added = !in->label;
+
+	*in = (struct instance){ index, label + 1, value };
+	m->instances += added;
+	if (__builtin_expect(m->instances > m->mask / 2 && m->mask != m->last_mask, 0))
+		grow_table(m);
 }
 
 /* Returns the value of a register; 0 for BIN_NOREG, which as a signed index is -1: reg[-1] is always 0. */
@@ -251,7 +280,7 @@ EMIT_INLINE int name_op(struct machine *m, const struct bin_tmpl *t, bool in_cal
 
 	if (in->label && !machine_only_expected(m, in->value))
 		return -ERR_LABEL;
-	*in = (struct instance){ index, label + 1, m->sp->nops + 1 };
+	set_instance(m, in, label, index, m->sp->nops + 1);
 	return 0;
 }
 

@@ -34,8 +34,9 @@ void machine_init(struct machine *m, const struct bin *b, const struct bin_args 
 	m->scalar = (uint32_t *)(void *)p;
 	p += align_up(b->meta->nlabels * sizeof(uint32_t), 8);
 	m->table = (struct instance *)(void *)p;
-	m->mask = table_size(sp->ops_cap) - 1;
-	p += ((size_t)m->mask + 1) * sizeof(struct instance);
+	m->last_mask = table_size(sp->ops_cap) - 1;
+	m->mask = m->last_mask < FIRST_INSTANCES ? m->last_mask : FIRST_INSTANCES - 1;
+	p += ((size_t)m->last_mask + 1) * sizeof(struct instance);
 	m->pending = (struct pending *)(void *)p;
 	if (b->ncalls)
 		machine_calls_init(m, p + align_up(sp->deps_cap * sizeof(struct pending), 8));
@@ -294,8 +295,10 @@ int machine_ops(const struct bin *b, const struct bin_args *args, struct bin_spa
 	machine_init(&m, b, args, sp);
 	m.most = most;
 	err = interpret(&m, from);
-	if (!most)
-		return err ? err : machine_connect(&m);
-	sp->nops = sp->nops < 2 * m.nranges ? 2 * m.nranges : sp->nops;
+	if (most)
+		sp->nops = sp->nops < 2 * m.nranges ? 2 * m.nranges : sp->nops;
+	else
+		err = err ? err : machine_connect(&m);
+	sp->slots = m.cleared ? m.mask + 1 : 0;
 	return err;
 }
