@@ -236,8 +236,8 @@ static void requests_free(struct run *u)
  * - Open MPI 4.1.4 multiplies the displacements of MPI_Alltoallw on one rank by the extent, and so writes anywhere.
  * - MPICH 4.0.2 truncates long messages of types that ranks write differently, messages of structs, and those in place in
  *   MPI_Alltoall and its variants. Its MPI_Allgatherv on one rank ignores the displacement. Its MPI_Reduce in place crashes if it
- *   scatters and gathers. Its MPI_Reduce_scatter_block with an operation that does not commute is wrong, and reads beyond its
- *   buffers. Its MPI_Neighbor_alltoallw mixes up blocks, and hangs. */
+ *   scatters and gathers. Its MPI_Reduce_scatter and MPI_Reduce_scatter_block with an operation that does not commute are
+ *   wrong, and access memory beyond their buffers. Its MPI_Neighbor_alltoallw mixes up blocks, and hangs. */
 static bool lame(const struct plan *p)
 {
 #ifdef OMPI_MAJOR_VERSION
@@ -249,7 +249,7 @@ static bool lame(const struct plan *p)
 		(p->place && p->coll >= C_ALLTOALL && p->coll <= C_ALLTOALLW) || p->coll == C_NEIGHBOR_ALLTOALLW ||
 		(p->coll == C_ALLGATHERV && p->on->size == 1) ||
 		(p->coll == C_REDUCE && p->place && plan_units(p, 0, 0) > 64) ||
-		(p->coll == C_REDUCE_SCATTER_BLOCK && p->user >= 0 && !user_ops[p->user].commutes);
+		((p->coll == C_REDUCE_SCATTER_BLOCK || p->coll == C_REDUCE_SCATTER) && p->user >= 0 && !user_ops[p->user].commutes);
 #endif
 }
 
