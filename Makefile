@@ -182,7 +182,7 @@ $(BUILD)/%.inc: %.goal
 	$(call say,INC)sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< > $@
 
 # The definitions of the collectives: their names, and their binaries, by the parts of the compiler that make programs.
-COLLECTIVES := compiler/collectives/collectives.goal
+DEFINITIONS := compiler/collectives/collectives.goal
 EMBED := $(BUILD)/compiler/embed/embed
 EMBEDS := \
 	compiler/embed/embed \
@@ -195,9 +195,9 @@ EMBEDS := \
 	$(filter-out util/report,$(call sources,util lang format))
 $(EMBED): $(call obj,$(EMBEDS)) $(HOOK_O) $(GENERATED)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
-$(BUILD)/compiler/collectives/definitions.inc: $(COLLECTIVES) $(EMBED)
+$(BUILD)/compiler/collectives/definitions.inc: $(DEFINITIONS) $(EMBED)
 	$(call say,EMBED)$(EMBED) $< > $@
-$(BUILD)/compiler/collectives/names.inc: $(COLLECTIVES)
+$(BUILD)/compiler/collectives/names.inc: $(DEFINITIONS)
 	@mkdir -p $(@D)
 	$(call say,NAMES)sed -n 's/^schedule \([A-Za-z_]*\).*/NAME(\1)/p' $< > $@
 $(BUILD)/compiler/collectives/definition.o: $(BUILD)/compiler/collectives/definitions.inc
@@ -600,7 +600,6 @@ BENCH_RANKS := \
 BENCH_OTHERS := \
 	$(BUILD)/bench/bench \
 	$(BUILD)/bench/overlap_mpi \
-	$(BUILD)/bench/persistent_mpi \
 	$(BUILD)/bench/plot
 BENCHES := $(filter-out $(BENCH_RANKS) $(BENCH_OTHERS),$(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c)))
 PEERS := $(patsubst %,$(BUILD)/bench/overlap-%,$(MPICC))
@@ -614,19 +613,30 @@ $(PEERS): $(BUILD)/bench/overlap-%: bench/overlap_mpi.c goalrun/work.c runtime/b
 	@mkdir -p $(@D)
 	$(call say,MPICC)mpicc.$* $(CPPFLAGS) -std=gnu17 $(WARN) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^)
 
-# The collectives that programs call.
-CALLERS := $(patsubst %,$(BUILD)/bench/persistent-%,$(MPICC))
-$(CALLERS): $(BUILD)/bench/persistent-%: bench/persistent_mpi.c
+# The driver of bench/collectives.sh, and the programs of the ranks, which share its board.
+SIDES     := $(BUILD)/bench/collectives
+BOARD     := bench/bench $(addprefix bench/collectives/,board cell)
+SIDE      := $(BOARD) bench/collectives/rank
+COLLECT   := $(addprefix $(SIDES)/,drive limit ours) $(patsubst %,$(SIDES)/mpi-%,$(MPICC))
+$(SIDES)/drive: $(HOOK_O) $(call obj,bench/collectives/drive $(BOARD))
+	$(call say,LD)$(LINK) -o $@ $^ $(JSON) -lm
+$(SIDES)/limit: $(HOOK_O) $(call obj,bench/collectives/limit $(SIDE))
+	$(call say,LD)$(LINK) -o $@ $^ $(JSON) -lm
+$(SIDES)/ours: $(HOOK_O) $(call obj,bench/collectives/ours $(SIDE)) $(LIBRARY)
+	$(call say,LD)$(LINK) -o $@ $^ -Wl,-rpath,$(abspath $(BUILD)/lib) $(JSON) -lm
+$(SIDES)/mpi-%: bench/collectives/mpi.c $(addsuffix .c,$(SIDE)) $(wildcard bench/*.h bench/collectives/*.h) \
+		$(if $(HOOK),tests/alloc/hook.c)
 	@mkdir -p $(@D)
-	$(call say,MPICC)mpicc.$* -std=gnu17 $(WARN) -Wno-stringop-overflow $(CFLAGS) $(LDFLAGS) -o $@ $<
+	$(call say,MPICC)mpicc.$* $(CPPFLAGS) -std=gnu17 $(WARN) -Wno-stringop-overflow -pthread $(CFLAGS) $(LDFLAGS) -o $@ \
+		$(filter %.c,$^) $(JSON) -lm
 
 PLOT := $(BUILD)/bench/plot
 $(PLOT): $(HOOK_O) $(call obj,bench/plot $(addprefix util/,svg text mem err))
 	$(call say,LD)$(LINK) -o $@ $^ -lm
 
-tests: $(BENCHES) $(BENCH_RANKS) $(PEERS) $(CALLERS) $(PLOT)
+tests: $(BENCHES) $(BENCH_RANKS) $(PEERS) $(COLLECT) $(PLOT)
 
-.PHONY: bench bench-overlap bench-mpi bench-smcq bench-verbs experiments
+.PHONY: bench bench-collectives bench-overlap bench-smcq bench-verbs experiments
 # Prints what it measures beside what is written by hand; decides nothing. BENCH_FLAGS: -q, -j
 bench:
 	@$(PARALLEL) all $(BENCHES)
@@ -635,10 +645,10 @@ bench:
 bench-overlap:
 	@$(PARALLEL) all $(PEERS)
 	@BUILD=$(BUILD) bash bench/overlap.sh
-# Persistent collectives of MPI libraries, by them and by schedules. COLLECTIVES, SIZES, RANKS, ITERS: see the script
-bench-mpi:
-	@$(PARALLEL) all $(PEERS) $(CALLERS)
-	@BUILD=$(BUILD) bash bench/mpi.sh
+# Collectives of the library, of MPI libraries and by hand, side by side. COLLECTIVES, SIZES, RANKS, WHO, OUT, ...: see the script
+bench-collectives:
+	@$(PARALLEL) all $(COLLECT) $(PLOT)
+	@BUILD=$(BUILD) bash bench/collectives.sh
 # A broadcast on command queues beside the same one on CPUs, with pictures. RANKS, SIZES, EACH, SEGMENT, OUT: see the script
 bench-smcq:
 	@$(PARALLEL) all $(BENCH_RANKS) $(PLOT)

@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Collectives side by side: written by hand (the limit), by the library alone, by the library in MPI programs, and by MPI libraries
+# at several settings, blocking and persistent. All take turns in one session (collectives/drive.c says how it measures). Writes
+# collectives.txt, with tables (collectives/report.awk), and a picture collectives-RANKS.svg for each number of ranks into OUT.
+# From the environment, as lists of words:
+#   COLLECTIVES, SIZES   what is measured; SIZES: bytes of a block
+#   RANKS                numbers of ranks; MPICH takes part if ranks do not share cores
+#   WHO                  limit ours served mpich openmpi: who takes part
+#   SETTINGS             labels of the settings of MPI libraries that take part, such as default; empty: all
+#   ITERS, TURNS         iterations of a turn, of short collectives, and turns of each side
+#   MEMORY               MiB of buffers that all sides together may have
+#   OUT                  directory
+set -u
+. "$(dirname "$0")/lib.sh"
+COLLECTIVES=${COLLECTIVES:-barrier bcast reduce allreduce allgather alltoall gather scatter scan}
+SIZES=${SIZES:-8 1024 65536 1048576 16777216}
+RANKS=${RANKS:-2 4 8}
+WHO=${WHO:-limit ours served mpich openmpi}
+SETTINGS=${SETTINGS:-}
+ITERS=${ITERS:-300}
+TURNS=${TURNS:-5}
+MEMORY=${MEMORY:-$(awk '/^MemAvailable/ { print int($2 / 4096) }' /proc/meminfo)}
+OUT=${OUT:-$BUILD/experiments}
+programs=$BUILD/bench/collectives
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+
+# The settings of MPI libraries: what is known to make one of them the fastest for some collective and size. MPICH gathers and
+# scatters by its algorithm tsp_tree: with its default, persistent ones give wrong results from the second start on.
+tree="MPIR_CVAR_IGATHER_INTRA_ALGORITHM=tsp_tree MPIR_CVAR_ISCATTER_INTRA_ALGORITHM=tsp_tree"
+doubling="$tree MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=recursive_doubling MPIR_CVAR_IALLGATHER_INTRA_ALGORITHM=tsp_ring"
+copies="OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_btl_vader_max_send_size=131072 OMPI_MCA_btl_vader_eager_limit=32768"
+ucx="OMPI_MCA_pml=ucx OMPI_MCA_pml_ucx_tls=any OMPI_MCA_pml_ucx_devices=any"
+# settings LIBRARY : lines "LABEL VARIABLE=VALUE ..."
+settings()
+{
+	case $1 in
+	mpich) cat <<-END ;;
+		default $tree
+		algorithms $doubling
+		rndv_128k $doubling UCX_RNDV_THRESH=128k
+		put_zcopy $doubling UCX_RNDV_SCHEME=put_zcopy
+		END
+	openmpi) cat <<-END ;;
+		default
+		nbc_ring OMPI_MCA_coll_libnbc_ireduce_algorithm=2 OMPI_MCA_coll_libnbc_iallreduce_algorithm=3
+		nbc_halving OMPI_MCA_coll_libnbc_ireduce_algorithm=2 OMPI_MCA_coll_libnbc_iallreduce_algorithm=4
+		copies $copies
+		copies_nbc $copies OMPI_MCA_coll_libnbc_ireduce_algorithm=2 OMPI_MCA_coll_libnbc_iallreduce_algorithm=4
+		ucx $ucx
+		ucx_nbc $ucx OMPI_MCA_coll_libnbc_ireduce_algorithm=2 OMPI_MCA_coll_libnbc_iallreduce_algorithm=4
+		coll_sm OMPI_MCA_coll_sm_priority=95
+		END
+	esac
+}
+
+# takes WORD LIST : the word is in the list
+takes() { [[ " $2 " == *" $1 "* ]]; }
+# launcher LIBRARY RANKS
+launcher()
+{
+	case $1 in
+	mpich) echo "mpirun.mpich -bind-to none -n $2" ;;
+	openmpi) echo "mpirun.openmpi --bind-to none --oversubscribe -n $2" ;;
+	esac
+}
+# libraries RANKS : the MPI libraries that are built; ranks of MPICH never yield a core
+libraries()
+{
+	local m
+
+	for m in mpich openmpi; do
+		[ ! -x "$programs/mpi-$m" ] || ! command -v mpirun.$m >/dev/null || { [ $m = mpich ] && [ "$1" -gt ${#CPUS[@]} ]; } || echo $m
+	done
+}
+# groups RANKS : the groups of the driver, a line each: role, label and command, with tabs between them
+groups()
+{
+	local n=$1 m label variables
+
+	! takes limit "$WHO" || printf 'limit\thand\t%s\n' "$GOALRUN -n $n -- $programs/limit"
+	! takes ours "$WHO" || printf 'ours\tgoalrun\t%s\n' "$GOALRUN -n $n -- $programs/ours"
+	for m in $(libraries "$n"); do
+		! takes served "$WHO" || printf 'served\t%s\t%s\n' "$m" "$ROOT/mpi/goalmpi-run $(launcher "$m" "$n") $programs/mpi-$m served"
+		! takes "$m" "$WHO" || settings "$m" | while read -r label variables; do
+			[ -n "$SETTINGS" ] && ! takes "$label" "$SETTINGS" ||
+				printf 'peer\t%s\t%s\n' "$m/$label" "env $variables $(launcher "$m" "$n") $programs/mpi-$m"
+		done
+	done
+}
+# commas LIST : the words with commas between them
+commas() { echo "$*" | tr " " ,; }
+
+mkdir -p "$OUT" || exit 1
+txt=$OUT/collectives.txt status=0
+{
+	echo "# $(machine)"
+	echo "# runs: medians of $TURNS turns of $ITERS iterations (fewer of long ones), all sides in turn"
+} >"$TMP/raw"
+for n in $RANKS; do
+	# shellcheck disable=SC2086
+	groups "$n" | timeout "${SESSION:-3600}" "$programs/drive" -n "$n" -c "$(commas $COLLECTIVES)" -s "$(commas $SIZES)" -i "$ITERS" \
+		-t "$TURNS" -m "$MEMORY" "$(mktemp -u /dev/shm/collectives.XXXXXX)" >>"$TMP/raw" || status=1
+done
+{ awk -v pictures="$TMP/picture" -f "$ROOT/bench/collectives/report.awk" "$TMP/raw" && echo && cat "$TMP/raw"; } >"$txt" || exit 1
+sed '/^# machine/,$d' "$txt"
+for n in $RANKS; do
+	[ ! -s "$TMP/picture-$n" ] || "$BUILD/bench/plot" "$TMP/picture-$n" >"$OUT/collectives-$n.svg" || exit 1
+done
+exit $status

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * drive: measures collectives side by side. It starts groups of ranks, which live at the same time, and lets each side of each
+ * group run a cell (a collective and a size) in turn, for several turns, so that a disturbance affects all of them. Standard input
+ * has a line for each group: its role, its label, and the shell command that starts its ranks, separated by tabs. The command gets
+ * two more arguments, a path and a number. collectives.sh has the commands, and makes tables of the output:
+ *
+ *	cell RANKS COLLECTIVE BYTES ROLE LABEL SIDE MEDIAN LOW HIGH START INIT FIRST
+ *	none RANKS COLLECTIVE BYTES ROLE LABEL SIDE REASON...
+ *
+ * Times are in us, "-" if there is none: the median of all iterations and the 10th and 90th percentile; the median of the calls of
+ * start and of init after the first; the first init. An iteration lasts from the common start until the last rank has read what it
+ * received. */
+#include "bench/bench.h"
+#include "bench/collectives/board.h"
+#include "util/futex.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define LIMIT_NS 60000000000u /* for a command, and for the start of a group */
+#define TURNS_MAX 16
+#define LEAD_NS 600 /* until all ranks have left the barrier */
+
+struct group {
+	struct board_group *on;
+	char role[16], label[32], command[1024];
+	char errors[64]; /* file with the messages of its ranks */
+	pid_t pid; /* of the process that started its ranks, in a process group of its own; 0: not running */
+	uint32_t done; /* commands that ranks have carried out */
+	unsigned nsides;
+};
+
+static struct {
+	int ranks;
+	unsigned turns, iterations; /* iterations: of a turn, of a short collective */
+	uint64_t memory; /* bytes that all groups together may use */
+	const char *path; /* of the board */
+	struct board *board;
+	struct group groups[GROUPS_MAX];
+	unsigned ngroups;
+	double ticks_per_us;
+	bool failed; /* a side that has to work did not */
+} d = { .ranks = 2, .turns = 5, .iterations = 300, .memory = (uint64_t)4 << 30 };
+
+/* A side that takes part in a cell. */
+struct entrant {
+	struct group *g;
+	unsigned side;
+	bool out; /* it failed */
+	/* Times in us, of iterations, of starts, and of inits, of which inits[0] is the first. */
+	double *us, *starts, inits[INITS];
+	unsigned n, nstarts;
+};
+
+/* ---- groups ---- */
+
+static void kill_group(struct group *g)
+{
+	if (g->pid > 0) {
+		kill(-g->pid, SIGKILL);
+		waitpid(g->pid, NULL, 0);
+	}
+	g->pid = 0;
+}
+
+/* Ends the driver. Ranks that are not told end by themselves (rank.c), also when this is not reached. */
+static _Noreturn void finish(int status)
+{
+	for (unsigned i = 0; i < d.ngroups; i++)
+		kill_group(&d.groups[i]);
+	unlink(d.path);
+	exit(status);
+}
+
+static void interrupted(int sig)
+{
+	for (unsigned i = 0; i < d.ngroups; i++)
+		if (d.groups[i].pid > 0)
+			kill(-d.groups[i].pid, SIGKILL);
+	unlink(d.path);
+	_exit(128 + sig);
+}
+
+static bool has_ended(struct group *g)
+{
+	if (g->pid > 0 && waitpid(g->pid, NULL, WNOHANG) == g->pid)
+		g->pid = 0;
+	return g->pid == 0;
+}
+
+/* Runs the command of a group in a shell, without input; its messages go to a file. */
+static void exec_group(const struct group *g)
+{
+	char line[sizeof g->command + 512];
+	const int null = open("/dev/null", O_RDWR), log = open(g->errors, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	setpgid(0, 0);
+	dup2(null, 0);
+	dup2(log < 0 ? null : log, 1);
+	dup2(log < 0 ? null : log, 2);
+	snprintf(line, sizeof line, "exec %s '%s' %d", g->command, d.path, (int)(g - d.groups));
+	execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+	_exit(127);
+}
+
+/* Prints why a side is not measured: the reason, or the first line of the messages of its ranks. */
+static void print_none(const struct group *g, const char *cell, const char *side, const char *reason)
+{
+	char text[160] = "";
+	FILE *f = *reason ? NULL : fopen(g->errors, "r");
+
+	while (f && !*text && fgets(text, sizeof text, f))
+		text[strcspn(text, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	printf("none %s %s %s %s %s\n", cell, g->role, g->label, side, *reason ? reason : *text ? text : "the ranks ended");
+	if (!strcmp(g->role, "ours") || !strcmp(g->role, "limit") || !strcmp(g->role, "served"))
+		d.failed = true;
+}
+
+/* Starts the ranks of a group and waits until all take commands. */
+static void start_group(struct group *g)
+{
+	const uint64_t limit = clock_now_ns() + LIMIT_NS;
+	char cell[32];
+
+	g->on->size = d.ranks;
+	g->on->yields = (unsigned)d.ranks > bench_cores();
+	snprintf(g->errors, sizeof g->errors, "%s.log", d.path);
+	fflush(stdout);
+	g->pid = fork();
+	if (g->pid == 0)
+		exec_group(g);
+	setpgid(g->pid, g->pid);
+	while (atomic_load(&g->on->joined) < d.ranks && !has_ended(g) && clock_now_ns() < limit)
+		nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
+	if (atomic_load(&g->on->joined) == d.ranks && !has_ended(g)) {
+		while (g->nsides < SIDES_MAX && *g->on->sides[g->nsides])
+			g->nsides++;
+		return;
+	}
+	snprintf(cell, sizeof cell, "%d all 0", d.ranks);
+	print_none(g, cell, "-", has_ended(g) ? "" : "does not start");
+	kill_group(g);
+}
+
+/* ---- commands ---- */
+
+/* Gives a command to the ranks of a group and waits until they have carried it out. Returns false if they fail. */
+static bool command(struct group *g, enum command what)
+{
+	const uint64_t limit = clock_now_ns() + LIMIT_NS;
+	const uint32_t want = g->done + (uint32_t)d.ranks;
+	uint64_t patience = limit;
+	uint32_t seen;
+
+	if (!g->pid)
+		return false;
+	g->on->command = what;
+	atomic_store(&g->on->failed, 0);
+	atomic_fetch_add(&g->on->turn, 1);
+	futex_wake(&g->on->turn, d.ranks);
+	while ((seen = atomic_load(&g->on->done)) != want) {
+		const uint64_t now = clock_now_ns();
+
+		/* One rank that has failed may leave the others waiting for it. */
+		if (atomic_load(&g->on->failed) && patience == limit)
+			patience = now + LIMIT_NS / 20;
+		if (has_ended(g) || now > patience) {
+			if (g->pid && !atomic_load(&g->on->failed))
+				board_fail(g->on, "does not end");
+			kill_group(g);
+			return false;
+		}
+		futex_wait(&g->on->done, seen, 100000000);
+	}
+	g->done = want;
+	return !atomic_load(&g->on->failed);
+}
+
+static double us_of(uint64_t ticks)
+{
+	return (double)ticks / d.ticks_per_us;
+}
+
+/* ---- cells ---- */
+
+static const char *name_of(const struct entrant *e)
+{
+	return e->g->on->sides[e->side];
+}
+
+static bool give(struct entrant *e, enum what what, size_t bytes, enum command c)
+{
+	char cell[64];
+
+	if (e->out)
+		return false;
+	e->g->on->side = e->side;
+	e->g->on->what = what;
+	e->g->on->bytes = bytes;
+	if (command(e->g, c))
+		return true;
+	e->out = true;
+	/* A way by hand that does not suit the cell is no failure. */
+	if (strcmp(e->g->on->why, "is not for this") != 0) {
+		snprintf(cell, sizeof cell, "%d %s %zu", d.ranks, what_names[what], bytes);
+		print_none(e->g, cell, name_of(e), e->g->on->why);
+	}
+	e->g->on->why[0] = '\0';
+	return false;
+}
+
+/* Returns the number of iterations of a turn: fewer of long ones. */
+static unsigned iterations_for(size_t bytes)
+{
+	const unsigned n = (unsigned)((double)d.iterations / (1 + (double)bytes / 80000));
+
+	return n < 4 ? 4 : n > ITERATIONS_MAX ? ITERATIONS_MAX : n;
+}
+
+/* Returns the largest value that any rank has in column i of a table, which has `width` columns. */
+static uint64_t most_of(const uint32_t *table, size_t width, size_t i)
+{
+	uint64_t most = 0;
+
+	for (int r = 0; r < d.ranks; r++)
+		most = table[(size_t)r * width + i] > most ? table[(size_t)r * width + i] : most;
+	return most;
+}
+
+/* Appends the times of a RUN: from the common start until the last rank has ended. */
+static void take_times(struct entrant *e, unsigned n)
+{
+	const struct board_group *g = e->g->on;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t end = 0;
+
+		for (int r = 0; r < d.ranks; r++)
+			end = g->end[r][i] > end ? g->end[r][i] : end;
+		e->us[e->n++] = us_of(end - g->start[i]);
+	}
+}
+
+static void take_turn(struct entrant *e, enum what what, size_t bytes)
+{
+	struct board_group *g = e->g->on;
+	const unsigned n = iterations_for(bytes);
+
+	g->iterations = n;
+	if (!give(e, what, bytes, RUN))
+		return;
+	take_times(e, n);
+	if (!g->persistent[e->side])
+		return;
+	g->iterations = n / 4 + 1;
+	if (give(e, what, bytes, STARTS))
+		for (unsigned i = 0; i < n / 4 + 1; i++)
+			e->starts[e->nstarts++] = us_of(most_of(g->started[0], ITERATIONS_MAX, i));
+}
+
+static void bind_entrant(struct entrant *e, enum what what, size_t bytes)
+{
+	const struct board_group *g = e->g->on;
+
+	if (!give(e, what, bytes, BIND) || !g->persistent[e->side])
+		return;
+	for (unsigned i = 0; i < INITS; i++)
+		e->inits[i] = us_of(most_of(g->init[0], INITS, i));
+}
+
+static void print_entrant(struct entrant *e, enum what what, size_t bytes)
+{
+	struct bench_stats s;
+
+	if (e->out || !e->n)
+		return;
+	s = bench_stats(e->us, e->n);
+	printf("cell %d %s %zu %s %s %s %.4g %.4g %.4g", d.ranks, what_names[what], bytes, e->g->role, e->g->label, name_of(e),
+	       s.median, s.low, s.high);
+	if (e->nstarts) {
+		const double first = e->inits[0];
+
+		printf(" %.4g %.4g %.4g\n", bench_stats(e->starts, e->nstarts).median,
+		       bench_stats(e->inits + 1, INITS - 1).median, first);
+	} else {
+		printf(" - - -\n");
+	}
+}
+
+/* Bytes of the buffers of all ranks of one side. */
+static uint64_t memory_of(enum what what, size_t bytes)
+{
+	const struct cell c = { .what = what, .count = bytes / sizeof(double), .size = d.ranks };
+
+	return (uint64_t)d.ranks * (cell_in_bytes(&c) + cell_out_bytes(&c));
+}
+
+/* Measures a cell. If the buffers of all sides do not fit into memory together, each side takes all its turns at once. */
+static void measure(struct entrant *all, unsigned n, enum what what, size_t bytes)
+{
+	const bool fits = n * memory_of(what, bytes) <= d.memory;
+	const unsigned at_once = fits ? n : 1;
+
+	for (unsigned first = 0; first < n; first += at_once) {
+		for (unsigned i = first; i < first + at_once; i++) {
+			all[i].out = !all[i].g->pid;
+			all[i].n = all[i].nstarts = 0;
+			bind_entrant(&all[i], what, bytes);
+		}
+		for (unsigned t = 0; t < d.turns; t++)
+			for (unsigned i = first; i < first + at_once; i++)
+				take_turn(&all[i], what, bytes);
+		for (unsigned i = first; i < first + at_once; i++) {
+			print_entrant(&all[i], what, bytes);
+			give(&all[i], what, bytes, RELEASE);
+		}
+	}
+	fflush(stdout);
+}
+
+/* ---- the command line ---- */
+
+static size_t sizes[16];
+static enum what whats[COLLECTIVES];
+static unsigned nsizes, nwhats;
+
+static const char usage[] = "usage: drive [OPTION ...] BOARD <GROUPS\n"
+			    "  -n RANKS        ranks of a group (2)\n"
+			    "  -c NAME,...     collectives (all)\n"
+			    "  -s BYTES,...    bytes of a block (8,1024,65536,1048576,16777216)\n"
+			    "  -i ITERATIONS   of a turn, for short collectives; long ones have fewer (300)\n"
+			    "  -t TURNS        of each side (5)\n"
+			    "  -m MIB          memory that all groups together may use (4096)\n";
+
+static _Noreturn void misuse(const char *what)
+{
+	fprintf(stderr, "drive: %s\n%s", what, usage);
+	exit(2);
+}
+
+static unsigned number_from(const char *text, unsigned most)
+{
+	char *end;
+	const unsigned long v = strtoul(text, &end, 10);
+
+	if (end == text || *end || !v || v > most)
+		misuse("a number is out of range");
+	return (unsigned)v;
+}
+
+static void take_collectives(char *list)
+{
+	nwhats = 0;
+	for (char *one = strtok(list, ","); one; one = strtok(NULL, ",")) {
+		const enum what w = what_named(one);
+
+		if (w == COLLECTIVES || nwhats == COLLECTIVES)
+			misuse("a collective is barrier, bcast, reduce, allreduce, allgather, alltoall, gather, scatter or scan");
+		whats[nwhats++] = w;
+	}
+}
+
+static void take_sizes(char *list)
+{
+	nsizes = 0;
+	for (char *one = strtok(list, ","); one; one = strtok(NULL, ",")) {
+		if (nsizes == sizeof sizes / sizeof *sizes)
+			misuse("too many sizes");
+		sizes[nsizes] = number_from(one, 1u << 30);
+		if (sizes[nsizes++] % sizeof(double))
+			misuse("a size is a multiple of 8");
+	}
+}
+
+static void parse(int argc, char **argv)
+{
+	int c;
+
+	take_sizes((char[]){ "8,1024,65536,1048576,16777216" });
+	for (nwhats = 0; nwhats < COLLECTIVES; nwhats++)
+		whats[nwhats] = nwhats;
+	while ((c = getopt(argc, argv, "hn:c:s:i:t:m:")) != -1)
+		if (c == 'h') {
+			fputs(usage, stdout);
+			exit(0);
+		} else if (c == 'n') {
+			d.ranks = (int)number_from(optarg, RANKS_MAX);
+		} else if (c == 'c') {
+			take_collectives(optarg);
+		} else if (c == 's') {
+			take_sizes(optarg);
+		} else if (c == 'i') {
+			d.iterations = number_from(optarg, ITERATIONS_MAX);
+		} else if (c == 't') {
+			d.turns = number_from(optarg, TURNS_MAX);
+		} else if (c == 'm') {
+			d.memory = (uint64_t)number_from(optarg, 1u << 30) << 20;
+		} else {
+			misuse("wrong option");
+		}
+	if (optind != argc - 1)
+		misuse("one board is needed");
+	d.path = argv[optind];
+}
+
+static void read_groups(void)
+{
+	char line[1200];
+
+	while (fgets(line, sizeof line, stdin)) {
+		struct group *g = &d.groups[d.ngroups];
+		const char *role = strtok(line, "\t"), *label = strtok(NULL, "\t"), *start = strtok(NULL, "\n");
+
+		if (!start)
+			misuse("a group is a role, a label and a command, with tabs between them");
+		if (d.ngroups == GROUPS_MAX)
+			misuse("too many groups");
+		g->on = &d.board->groups[d.ngroups++];
+		snprintf(g->role, sizeof g->role, "%s", role);
+		snprintf(g->label, sizeof g->label, "%s", label);
+		snprintf(g->command, sizeof g->command, "%s", start);
+	}
+}
+
+/* Finds out how many ticks a microsecond has. */
+static void calibrate(void)
+{
+	const uint64_t ns = clock_now_ns(), t = board_ticks();
+	uint64_t passed;
+
+	nanosleep(&(struct timespec){ 0, 50000000 }, NULL);
+	passed = board_ticks() - t;
+	d.ticks_per_us = (double)passed * 1e3 / (double)(clock_now_ns() - ns);
+	d.board->lead = d.groups[0].on && d.groups[0].on->yields ? 0 : (uint64_t)(d.ticks_per_us * LEAD_NS / 1e3);
+}
+
+static struct entrant *enter(unsigned *n)
+{
+	struct entrant *all = calloc((size_t)GROUPS_MAX * SIDES_MAX, sizeof *all);
+	const size_t most = (size_t)d.turns * ITERATIONS_MAX;
+
+	*n = 0;
+	for (unsigned i = 0; all && i < d.ngroups; i++)
+		for (unsigned s = 0; s < d.groups[i].nsides; s++) {
+			struct entrant *e = &all[(*n)++];
+
+			e->g = &d.groups[i];
+			e->side = s;
+			e->us = malloc(most * sizeof *e->us);
+			e->starts = malloc(most * sizeof *e->starts);
+			if (!e->us || !e->starts)
+				return NULL;
+		}
+	return all;
+}
+
+static void leave(struct entrant *all, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		free(all[i].us);
+		free(all[i].starts);
+	}
+	free(all);
+}
+
+/* Lets the ranks of a group end by themselves, as an MPI library wants it. */
+static void end_group(struct group *g)
+{
+	const uint64_t limit = clock_now_ns() + LIMIT_NS / 20;
+
+	if (!command(g, QUIT))
+		return;
+	while (!has_ended(g) && clock_now_ns() < limit)
+		nanosleep(&(struct timespec){ 0, 2000000 }, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	struct entrant *all;
+	unsigned n;
+
+	parse(argc, argv);
+	d.board = board_map(d.path, true);
+	if (!d.board) {
+		fprintf(stderr, "drive: %s: %s\n", d.path, strerror(errno));
+		return 1;
+	}
+	signal(SIGINT, interrupted);
+	signal(SIGTERM, interrupted);
+	d.board->driver = getpid();
+	read_groups();
+	for (unsigned i = 0; i < d.ngroups; i++)
+		start_group(&d.groups[i]);
+	calibrate();
+	all = enter(&n);
+	if (!all)
+		finish(1);
+	for (unsigned w = 0; w < nwhats; w++)
+		for (unsigned s = 0; s < (whats[w] == BARRIER ? 1 : nsizes); s++)
+			measure(all, n, whats[w], whats[w] == BARRIER ? 0 : sizes[s]);
+	for (unsigned i = 0; i < d.ngroups; i++)
+		end_group(&d.groups[i]);
+	leave(all, n);
+	finish(d.failed);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * mpi [served] BOARD INDEX: a rank of an MPI program with blocking and with persistent collectives. With libgoalmpi loaded
+ * (goalmpi-run(1)) and the argument `served`, the persistent ones are served by schedules, and their buffers are in memory of
+ * MPI_Alloc_mem or in ordinary memory. */
+#include "bench/bench.h"
+#include "bench/collectives/rank.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
+#include <mpi-ext.h>
+#define PERSISTENT(name) MPIX_##name
+#else
+#define PERSISTENT(name) MPI_##name
+#endif
+
+enum { ORDINARY, ALLOC_MEM };
+
+struct bound {
+	MPI_Request req[2];
+};
+
+/* Carries out the collective by the functions of these names, with further arguments. */
+#define CALL(c, barrier, bcast, reduce, allreduce, allgather, alltoall, gather, scatter, scan, ...)                         \
+	do {                                                                                                               \
+		const int n = (int)(c)->count;                                                                             \
+                                                                                                                           \
+		switch ((c)->what) {                                                                                       \
+		case BARRIER:                                                                                              \
+			return barrier(MPI_COMM_WORLD __VA_ARGS__);                                                        \
+		case BCAST:                                                                                                \
+			return bcast((c)->in, n, MPI_DOUBLE, ROOT, MPI_COMM_WORLD __VA_ARGS__);                            \
+		case REDUCE:                                                                                               \
+			return reduce((c)->in, (c)->out, n, MPI_DOUBLE, MPI_SUM, ROOT, MPI_COMM_WORLD __VA_ARGS__);        \
+		case ALLREDUCE:                                                                                            \
+			return allreduce((c)->in, (c)->out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD __VA_ARGS__);           \
+		case ALLGATHER:                                                                                            \
+			return allgather((c)->in, n, MPI_DOUBLE, (c)->out, n, MPI_DOUBLE, MPI_COMM_WORLD __VA_ARGS__);     \
+		case ALLTOALL:                                                                                             \
+			return alltoall((c)->in, n, MPI_DOUBLE, (c)->out, n, MPI_DOUBLE, MPI_COMM_WORLD __VA_ARGS__);      \
+		case GATHER:                                                                                               \
+			return gather((c)->in, n, MPI_DOUBLE, (c)->out, n, MPI_DOUBLE, ROOT, MPI_COMM_WORLD __VA_ARGS__);  \
+		case SCATTER:                                                                                              \
+			return scatter((c)->in, n, MPI_DOUBLE, (c)->out, n, MPI_DOUBLE, ROOT, MPI_COMM_WORLD __VA_ARGS__); \
+		default:                                                                                                   \
+			return scan((c)->in, (c)->out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD __VA_ARGS__);                \
+		}                                                                                                          \
+	} while (0)
+#define AND_REQUEST , MPI_INFO_NULL, req
+
+static int run_blocking(struct cell *c)
+{
+	CALL(c, MPI_Barrier, MPI_Bcast, MPI_Reduce, MPI_Allreduce, MPI_Allgather, MPI_Alltoall, MPI_Gather, MPI_Scatter, MPI_Scan, );
+}
+
+static int init_request(struct cell *c, MPI_Request *req)
+{
+	CALL(c, PERSISTENT(Barrier_init), PERSISTENT(Bcast_init), PERSISTENT(Reduce_init), PERSISTENT(Allreduce_init),
+	     PERSISTENT(Allgather_init), PERSISTENT(Alltoall_init), PERSISTENT(Gather_init), PERSISTENT(Scatter_init),
+	     PERSISTENT(Scan_init), AND_REQUEST);
+}
+
+static int init(struct rank *r, struct cell *c, int which)
+{
+	struct bound *b = c->state;
+
+	return init_request(c, &b->req[which]) ? rank_fail(r, "init failed") : 0;
+}
+
+static int free_request(struct rank *r, struct cell *c, int which)
+{
+	struct bound *b = c->state;
+
+	return MPI_Request_free(&b->req[which]) ? rank_fail(r, "MPI_Request_free failed") : 0;
+}
+
+static int start(struct cell *c)
+{
+	struct bound *b = c->state;
+
+	return MPI_Start(&b->req[0]);
+}
+
+static int wait_for_it(struct cell *c)
+{
+	struct bound *b = c->state;
+
+	return MPI_Wait(&b->req[0], MPI_STATUS_IGNORE);
+}
+
+/* Allocates a buffer that begins with a page, as large ones do with malloc. */
+static int allocate(int kind, size_t bytes, double **p)
+{
+	return kind == ALLOC_MEM ? MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, p) : posix_memalign((void **)p, 4096, bytes);
+}
+
+static int prepare(struct rank *r, struct cell *c, const struct side *s)
+{
+	c->state = calloc(1, sizeof(struct bound));
+	if (!c->state || allocate(s->kind, cell_in_bytes(c), &c->in) || allocate(s->kind, cell_out_bytes(c), &c->out))
+		return rank_fail(r, "out of memory");
+	return 0;
+}
+
+static int release(struct rank *r, struct cell *c, const struct side *s)
+{
+	(void)r;
+	free(c->state);
+	if (s->kind == ALLOC_MEM)
+		return MPI_Free_mem(c->in) | MPI_Free_mem(c->out);
+	free(c->in);
+	free(c->out);
+	return 0;
+}
+
+static void progress(void)
+{
+	int flag;
+
+	MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
+
+#define MEMORY .prepare = prepare, .release = release, .progress = progress
+#define REQUESTS .init = init, .free = free_request, .start = start, .wait = wait_for_it
+
+int main(int argc, char **argv)
+{
+	static const struct side own[] = {
+		{ .name = "blocking", .kind = ORDINARY, MEMORY, .run = run_blocking },
+		{ .name = "persistent", .kind = ORDINARY, MEMORY, REQUESTS },
+	};
+	static const struct side served[] = {
+		{ .name = "alloc_mem", .kind = ALLOC_MEM, MEMORY, REQUESTS },
+		{ .name = "ordinary", .kind = ORDINARY, MEMORY, REQUESTS },
+	};
+	struct rank r = { 0 };
+	int rc;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &r.rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &r.size);
+	if (rank_attach(&r, argc, argv) || r.size != r.group->size)
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	bench_pin((unsigned)r.rank);
+	rc = rank_main(&r, strcmp(argv[1], "served") ? own : served, 2);
+	MPI_Finalize();
+	return rc;
+}

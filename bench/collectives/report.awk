@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Makes tables of the output of drive (drive.c), and a text for plot of each number of ranks in the file PICTURES-RANKS.
+# Limit and peer are the fastest of their sides in a cell. Cells that miss a bar (bench/README.md) are marked with its number.
+
+BEGIN { CONVFMT = "%.6g"; OFMT = "%.4g" }
+/^# machine: / { machine = substr($0, 3) }
+/^# runs: / { runs = substr($0, 3) }
+/^none/ {
+	text = $0
+	sub(/^none /, "", text)
+	nones[++nnones] = text
+}
+/^cell/ {
+	n = $2; key = $3 " " $4; us = $8
+	if (!(n in ranks)) { ranks[n] = 1; order[++nranks] = n }
+	if (!((n, key) in seen)) { seen[n, key] = 1; cells[n, ++ncells[n]] = key }
+	if ($5 == "limit" || $5 == "peer") {
+		who = $5 == "limit" ? $7 : $6 " " $7
+		if (!((n, key, $5) in best) || us < best[n, key, $5]) { best[n, key, $5] = us; name[n, key, $5] = who }
+		next
+	}
+	side = $5 == "ours" ? $7 : $6 " " $7
+	if (!((n, side) in known)) { known[n, side] = 1; sides[n, ++nsides[n]] = side; role[side] = $5 }
+	time[n, key, side] = us
+	start[n, key, side] = $11
+	init[n, key, side] = $12
+	first[n, key, side] = $13
+}
+
+function ratio(a, b) { return a == "" || b == "" || a == "-" || b == "-" ? "-" : a / b }
+function shown(x) { return x == "-" || x == "" ? "-" : sprintf("%.2f", x) }
+function time_of(x) { return x == "-" || x == "" ? "-" : sprintf(x < 10 ? "%.3f" : x < 1000 ? "%.1f" : "%.0f", x) }
+function words(bytes) {
+	if (bytes >= 1048576 && bytes % 1048576 == 0) return bytes / 1048576 " MiB"
+	if (bytes >= 1024 && bytes % 1024 == 0) return bytes / 1024 " KiB"
+	return bytes " B"
+}
+# Adds to the geometric mean of that name.
+function count(what, x) { if (x != "-") { logs[what] += log(x); numbers[what]++ } }
+function mean(what) { return what in numbers ? exp(logs[what] / numbers[what]) : "-" }
+
+# The bars that a cell misses: ours, the limit and the best peer.
+function missed(n, ours, limit, peer,    m) {
+	m = ""
+	if (n == 2 && ratio(ours, limit) != "-" && ours / limit > 1.5) m = m " 1"
+	if (ratio(peer, ours) == "-") return m
+	if (n > 2) return peer / ours < 1 ? m " 4" : m
+	if (peer / ours < 1 || (ratio(peer, limit) != "-" && peer / limit >= 1.35 && peer / ours < 1.15)) m = m " 2"
+	return m
+}
+
+# The library with its buffers in the shared heap, the limit and the best peer.
+function print_lead(n,    i, key, f, limit, ours, peer) {
+	printf "%d ranks, buffers of the library in its shared heap; us\n", n
+	printf "%-10s %8s %10s %-8s %10s %10s %-30s %10s %10s %10s %s\n", "collective", "bytes", "limit", "", "ours", "peer", "", "ours/limit",
+		"peer/ours", "peer/limit", "misses"
+	for (i = 1; i <= ncells[n]; i++) {
+		key = cells[n, i]
+		split(key, f, " ")
+		limit = best[n, key, "limit"]; peer = best[n, key, "peer"]; ours = time[n, key, "shared"]
+		count(n " ours/limit", ratio(ours, limit))
+		count(n " peer/ours", ratio(peer, ours))
+		count(n " peer/limit", ratio(peer, limit))
+		printf "%-10s %8d %10s %-8s %10s %10s %-30s %10s %10s %10s%s\n", f[1], f[2], time_of(limit), name[n, key, "limit"], time_of(ours),
+			time_of(peer), name[n, key, "peer"], shown(ratio(ours, limit)), shown(ratio(peer, ours)), shown(ratio(peer, limit)),
+			missed(n, ours, limit, peer)
+	}
+	printf "%-19s %10s %-8s %10s %10s %-30s %10s %10s %10s\n\n", "geometric mean", "", "", "", "", "", shown(mean(n " ours/limit")),
+		shown(mean(n " peer/ours")), shown(mean(n " peer/limit"))
+}
+
+# peer / ours for each memory of the library; below the bar for it there is a star.
+function print_memory(n,    i, k, key, f, r) {
+	printf "%d ranks, best peer / ours; * is slower than the peer\n%-10s %8s", n, "collective", "bytes"
+	for (k = 1; k <= nsides[n]; k++) printf " %20s", sides[n, k]
+	printf "\n"
+	for (i = 1; i <= ncells[n]; i++) {
+		key = cells[n, i]
+		split(key, f, " ")
+		printf "%-10s %8d", f[1], f[2]
+		for (k = 1; k <= nsides[n]; k++) {
+			r = ratio(best[n, key, "peer"], time[n, key, sides[n, k]])
+			count(n " " sides[n, k], r)
+			printf " %20s", (r != "-" && r < 1 ? "* " : "") shown(r)
+		}
+		printf "\n"
+	}
+	printf "%-19s", "geometric mean"
+	for (k = 1; k <= nsides[n]; k++) printf " %20s", shown(mean(n " " sides[n, k]))
+	printf "\n\n"
+}
+
+# What start and init cost.
+function print_starts(n,    i, k, key, f, s) {
+	printf "%d ranks, start, init after the first, and the first init; us\n%-10s %8s", n, "collective", "bytes"
+	for (k = 1; k <= nsides[n]; k++) printf " %26s", sides[n, k]
+	printf "\n"
+	for (i = 1; i <= ncells[n]; i++) {
+		key = cells[n, i]
+		split(key, f, " ")
+		printf "%-10s %8d", f[1], f[2]
+		for (k = 1; k <= nsides[n]; k++) {
+			s = sides[n, k]
+			printf " %26s", sprintf("%8s %8s %8s", time_of(start[n, key, s]), time_of(init[n, key, s]), time_of(first[n, key, s]))
+		}
+		printf "\n"
+	}
+	printf "\n"
+}
+
+# A plot for each size: times in units of the limit, as bars.
+function draw(n, file,    i, key, f, at, bytes, nbytes, sizes, rows, labels) {
+	for (i = 1; i <= ncells[n]; i++) {
+		key = cells[n, i]
+		split(key, f, " ")
+		bytes = f[2] ? f[2] : 8 # the barrier stands beside the shortest messages
+		if (!((n, key, "limit") in best)) continue
+		if (!(bytes in at)) { at[bytes] = 0; sizes[++nbytes] = bytes }
+		labels[bytes] = labels[bytes] (at[bytes] ? ", " : "") f[1]
+		rows[bytes] = rows[bytes] at[bytes]++ " " ratio(time[n, key, "shared"], best[n, key, "limit"]) " " \
+			ratio(best[n, key, "peer"], best[n, key, "limit"]) "\n"
+	}
+	if (!nbytes) return
+	print "title: Time of collectives on " n " ranks; the fastest written by hand takes 1" >file
+	print machine "\n" runs >file
+	print "note: From the common start until the last rank has read what it received. Peer: the fastest of the settings of MPI libraries." >file
+	for (i = 1; i <= nbytes; i++) {
+		print "plot: " words(sizes[i]) "\nx: collective\ny: time / limit\nseries: bars ours, bars best peer" >file
+		print "meaning: ours: buffers in the shared heap\nnames: " labels[sizes[i]] >file
+		printf "%s", rows[sizes[i]] >file
+	}
+	close(file)
+}
+
+END {
+	for (k = 1; k <= nranks; k++) {
+		n = order[k]
+		print_lead(n)
+		if ((n " peer/limit") in numbers || (n " peer/ours") in numbers) print_memory(n)
+		print_starts(n)
+		draw(n, pictures "-" n)
+	}
+	for (k = 1; k <= nnones; k++) print "not measured: " nones[k]
+}
