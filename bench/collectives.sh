@@ -12,6 +12,7 @@
 #   MEMORY               MiB of buffers that all sides together may have
 #   OUT                  directory
 set -u
+LIMIT=${LIMIT:-3600} # seconds for a number of ranks
 . "$(dirname "$0")/lib.sh"
 COLLECTIVES=${COLLECTIVES:-barrier bcast reduce allreduce allgather alltoall gather scatter scan}
 SIZES=${SIZES:-8 1024 65536 1048576 16777216}
@@ -93,18 +94,16 @@ commas() { echo "$*" | tr " " ,; }
 
 mkdir -p "$OUT" || exit 1
 txt=$OUT/collectives.txt status=0
-{
-	echo "# $(machine)"
-	echo "# runs: medians of $TURNS turns of $ITERS iterations (fewer of long ones), all sides in turn"
-} >"$TMP/raw"
+{ echo "# $(machine)" && echo "# runs: medians of $TURNS turns of $ITERS iterations (fewer of long ones), all sides in turn"; } | tee "$TMP/head"
 for n in $RANKS; do
+	cp "$TMP/head" "$TMP/raw"
 	# shellcheck disable=SC2086
-	groups "$n" | timeout "${SESSION:-3600}" "$programs/drive" -n "$n" -c "$(commas $COLLECTIVES)" -s "$(commas $SIZES)" -i "$ITERS" \
+	groups "$n" | timeout "$LIMIT" "$programs/drive" -n "$n" -c "$(commas $COLLECTIVES)" -s "$(commas $SIZES)" -i "$ITERS" \
 		-t "$TURNS" -m "$MEMORY" "$(mktemp -u /dev/shm/collectives.XXXXXX)" >>"$TMP/raw" || status=1
+	grep -v '^#' "$TMP/raw" >>"$TMP/all"
+	awk -v picture="$TMP/picture" -f "$ROOT/bench/collectives/report.awk" "$TMP/raw" | tee -a "$TMP/tables" || exit 1
+	[ ! -s "$TMP/picture" ] || "$BUILD/bench/plot" "$TMP/picture" >"$OUT/collectives-$n.svg" || exit 1
+	rm -f "$TMP/picture"
 done
-{ awk -v pictures="$TMP/picture" -f "$ROOT/bench/collectives/report.awk" "$TMP/raw" && echo && cat "$TMP/raw"; } >"$txt" || exit 1
-sed '/^# machine/,$d' "$txt"
-for n in $RANKS; do
-	[ ! -s "$TMP/picture-$n" ] || "$BUILD/bench/plot" "$TMP/picture-$n" >"$OUT/collectives-$n.svg" || exit 1
-done
+cat "$TMP/head" "$TMP/tables" "$TMP/all" >"$txt" || exit 1
 exit $status

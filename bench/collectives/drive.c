@@ -30,7 +30,7 @@
 struct group {
 	struct board_group *on;
 	char role[16], label[32], command[1024];
-	char errors[64]; /* file with the messages of its ranks */
+	char errors[4096]; /* file with the messages of its ranks */
 	pid_t pid; /* of the process that started its ranks, in a process group of its own; 0: not running */
 	uint32_t done; /* commands that ranks have carried out */
 	unsigned nsides;
@@ -69,21 +69,20 @@ static void kill_group(struct group *g)
 	g->pid = 0;
 }
 
-/* Ends the driver. Ranks that are not told end by themselves (rank.c), also when this is not reached. */
-static _Noreturn void finish(int status)
+/* Ends all ranks and removes the files. Ranks also end by themselves when there is no driver any more. May be called in a signal
+ * handler. */
+static void clean_up(void)
 {
-	for (unsigned i = 0; i < d.ngroups; i++)
+	for (unsigned i = 0; i < d.ngroups; i++) {
 		kill_group(&d.groups[i]);
+		unlink(d.groups[i].errors);
+	}
 	unlink(d.path);
-	exit(status);
 }
 
 static void interrupted(int sig)
 {
-	for (unsigned i = 0; i < d.ngroups; i++)
-		if (d.groups[i].pid > 0)
-			kill(-d.groups[i].pid, SIGKILL);
-	unlink(d.path);
+	clean_up();
 	_exit(128 + sig);
 }
 
@@ -132,7 +131,7 @@ static void start_group(struct group *g)
 
 	g->on->size = d.ranks;
 	g->on->yields = (unsigned)d.ranks > bench_cores();
-	snprintf(g->errors, sizeof g->errors, "%s.log", d.path);
+	snprintf(g->errors, sizeof g->errors, "%s.%d", d.path, (int)(g - d.groups));
 	fflush(stdout);
 	g->pid = fork();
 	if (g->pid == 0)
@@ -501,13 +500,17 @@ int main(int argc, char **argv)
 		start_group(&d.groups[i]);
 	calibrate();
 	all = enter(&n);
-	if (!all)
-		finish(1);
+	if (!all) {
+		fputs("drive: out of memory\n", stderr);
+		clean_up();
+		return 1;
+	}
 	for (unsigned w = 0; w < nwhats; w++)
 		for (unsigned s = 0; s < (whats[w] == BARRIER ? 1 : nsizes); s++)
 			measure(all, n, whats[w], whats[w] == BARRIER ? 0 : sizes[s]);
 	for (unsigned i = 0; i < d.ngroups; i++)
 		end_group(&d.groups[i]);
 	leave(all, n);
-	finish(d.failed);
+	clean_up();
+	return d.failed;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Makes tables of the output of drive (drive.c), and a text for plot of each number of ranks in the file PICTURES-RANKS.
+# Makes tables of the output of drive (drive.c) for one number of ranks, and a text for plot in the file `picture`.
 # Limit and peer are the fastest of their sides in a cell. Cells that miss a bar (bench/README.md) are marked with its number.
 
 BEGIN { CONVFMT = "%.6g"; OFMT = "%.4g" }
@@ -138,7 +138,7 @@ END {
 		print_lead(n)
 		if ((n " peer/limit") in numbers || (n " peer/ours") in numbers) print_memory(n)
 		print_starts(n)
-		draw(n, pictures "-" n)
+		draw(n, picture)
 	}
 	for (k = 1; k <= nnones; k++) print "not measured: " nones[k]
 }

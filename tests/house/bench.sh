@@ -72,6 +72,38 @@ if [ "$(bash -c '. bench/lib.sh; echo ${#CPUS[@]}')" -ge 2 ]; then
 else
 	skip "bench.overlap there is one core"
 fi
+# All sides that are built take part in a short session, and their results are right.
+timeout 240 env OUT="$TMP/exp" RANKS=2 SIZES='8 16384' COLLECTIVES='barrier allreduce gather scan' ITERS=4 TURNS=1 SETTINGS=default \
+	bash bench/collectives.sh >"$TMP/out" 2>"$TMP/err"
+rc=$?
+number=' +[0-9.]+'
+check "bench.collectives $(cat "$TMP/err" "$TMP/out" | grep -m 1 -e 'not measured' -e drive:)" [ $rc -eq 0 -a \
+	"$(grep -cE "^(barrier|allreduce|gather|scan) +[0-9]+$number [a-z]+ +$number +.*$number( [1-4])*$" "$TMP/out")" -eq 7 ]
+sides=('limit hand posted' 'ours goalrun shared' 'ours goalrun private')
+for m in mpich openmpi; do
+	[ -x "$BUILD/bench/collectives/mpi-$m" ] && { [ $m = openmpi ] || [ "$(nproc)" -ge 2 ]; } || continue
+	sides+=("served $m alloc_mem" "served $m ordinary" "peer $m/default blocking" "peer $m/default persistent")
+done
+for side in "${sides[@]}"; do
+	check "bench.collectives_${side// /_}" [ "$(grep -c "^cell 2 .* $side " "$TMP/exp/collectives.txt")" -ge 4 ]
+done
+check "bench.collectives_face $(face "$TMP/exp/collectives-2.svg" | head -n 2 | tr '\n' '|')" [ -z "$(face "$TMP/exp/collectives-2.svg")" ]
+# A side that does not start is named, and its first message.
+drives() { timeout 60 "$BUILD/bench/collectives/drive" -t 1 -i 4 "$@" "$TMP/board"; }
+check bench.collectives_none [ "$(printf 'peer\tnobody\tls /nowhere\nlimit\tempty\ttrue\n' | drives -c barrier || echo $?)" = \
+	"none 2 all 0 peer nobody - $(ls /nowhere 2>&1)"$'\nnone 2 all 0 limit empty - the ranks ended\n1' ]
+check bench.collectives_leaves_nothing [ -z "$(ls "$TMP"/board* 2>/dev/null)" ]
+check bench.collectives_usage grep -q '^drive: a collective is barrier, ' <(drives -c bcast,broadcast 2>&1 </dev/null)
+# The report marks the cells that miss a bar.
+reported()
+{
+	printf 'cell 2 bcast 8 limit hand own 1 1 1 - - -\ncell 2 bcast 8 ours goalrun shared %s 1 1 .1 1 2\ncell 2 bcast 8 peer %s blocking %s 1 1 - - -\n' \
+		"$1" x "$2" | awk -v picture="$TMP/pic" -f bench/collectives/report.awk | sed -n 's/^bcast  *8 .*x blocking  *//p' | tr -s ' '
+}
+check bench.report_leads [ "$(reported 1.2 1.5)" = '1.20 1.25 1.50' ]
+check bench.report_close [ "$(reported 1.2 1.3)" = '1.20 1.08 1.30' ]
+check bench.report_not_ahead [ "$(reported 1.4 1.5)" = '1.40 1.07 1.50 2' ]
+check bench.report_behind [ "$(reported 2 1)" = '2.00 0.50 1.00 1 2' ]
 OUT=$TMP/exp RANKS=8 SIZES='8192 400000' EACH=0.1 timeout 240 bash bench/smcq.sh >"$TMP/out" 2>"$TMP/err"
 check "bench.smcq $(head -n 1 "$TMP/err")" [ "$(grep -cE '^ +(8192|400000) +[12] +[0-9]+( +[0-9.]+){5}$' "$TMP/out")" -eq 2 -a \
 	"$(tail -n 1 "$TMP/exp/smcq.svg")" = "</svg>" ]
