@@ -10,9 +10,9 @@
 #   SETTINGS             labels of the settings of MPI libraries that take part, such as default; empty: all
 #   ITERS, TURNS         iterations of a turn, of short collectives, and turns of each side
 #   MEMORY               MiB of buffers that all sides together may have
+#   SECONDS_EACH         seconds for a number of ranks; what is left then is not measured
 #   OUT                  directory
 set -u
-LIMIT=${LIMIT:-3600} # seconds for a number of ranks
 . "$(dirname "$0")/lib.sh"
 COLLECTIVES=${COLLECTIVES:-barrier bcast reduce allreduce allgather alltoall gather scatter scan}
 SIZES=${SIZES:-8 1024 65536 1048576 16777216}
@@ -22,6 +22,7 @@ SETTINGS=${SETTINGS:-}
 ITERS=${ITERS:-300}
 TURNS=${TURNS:-5}
 MEMORY=${MEMORY:-$(awk '/^MemAvailable/ { print int($2 / 4096) }' /proc/meminfo)}
+SECONDS_EACH=${SECONDS_EACH:-3600}
 OUT=${OUT:-$BUILD/experiments}
 programs=$BUILD/bench/collectives
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -32,25 +33,26 @@ tree="MPIR_CVAR_IGATHER_INTRA_ALGORITHM=tsp_tree MPIR_CVAR_ISCATTER_INTRA_ALGORI
 doubling="$tree MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=recursive_doubling MPIR_CVAR_IALLGATHER_INTRA_ALGORITHM=tsp_ring"
 copies="OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_btl_vader_max_send_size=131072 OMPI_MCA_btl_vader_eager_limit=32768"
 ucx="OMPI_MCA_pml=ucx OMPI_MCA_pml_ucx_tls=any OMPI_MCA_pml_ucx_devices=any"
-# settings LIBRARY : lines "LABEL VARIABLE=VALUE ..."
+sums="reduce.persistent allreduce.persistent"
+# settings LIBRARY : lines "LABEL: WHAT: VARIABLE=VALUE ...". WHAT: the collectives and sides that it matters to, as drive takes them
 settings()
 {
 	case $1 in
 	mpich) cat <<-END ;;
-		default $tree
-		algorithms $doubling
-		rndv_128k $doubling UCX_RNDV_THRESH=128k
-		put_zcopy $doubling UCX_RNDV_SCHEME=put_zcopy
+		default: all: $tree
+		algorithms: allreduce.blocking allgather.persistent: $doubling
+		rndv_128k: all: $doubling UCX_RNDV_THRESH=128k
+		put_zcopy: all: $doubling UCX_RNDV_SCHEME=put_zcopy
 		END
 	openmpi) cat <<-END ;;
-		default
-		nbc_ring OMPI_MCA_coll_libnbc_ireduce_algorithm=2 OMPI_MCA_coll_libnbc_iallreduce_algorithm=3
-		nbc_halving OMPI_MCA_coll_libnbc_ireduce_algorithm=2 OMPI_MCA_coll_libnbc_iallreduce_algorithm=4
-		copies $copies
-		copies_nbc $copies OMPI_MCA_coll_libnbc_ireduce_algorithm=2 OMPI_MCA_coll_libnbc_iallreduce_algorithm=4
-		ucx $ucx
-		ucx_nbc $ucx OMPI_MCA_coll_libnbc_ireduce_algorithm=2 OMPI_MCA_coll_libnbc_iallreduce_algorithm=4
-		coll_sm OMPI_MCA_coll_sm_priority=95
+		default: all:
+		nbc_ring: $sums: OMPI_MCA_coll_libnbc_ireduce_algorithm=2 OMPI_MCA_coll_libnbc_iallreduce_algorithm=3
+		nbc_halving: $sums: OMPI_MCA_coll_libnbc_ireduce_algorithm=2 OMPI_MCA_coll_libnbc_iallreduce_algorithm=4
+		copies: all: $copies
+		copies_nbc: $sums: $copies OMPI_MCA_coll_libnbc_ireduce_algorithm=2 OMPI_MCA_coll_libnbc_iallreduce_algorithm=4
+		ucx: all: $ucx
+		ucx_nbc: $sums: $ucx OMPI_MCA_coll_libnbc_ireduce_algorithm=2 OMPI_MCA_coll_libnbc_iallreduce_algorithm=4
+		coll_sm: barrier.blocking bcast.blocking reduce.blocking allreduce.blocking: OMPI_MCA_coll_sm_priority=95
 		END
 	esac
 }
@@ -74,18 +76,19 @@ libraries()
 		[ ! -x "$programs/mpi-$m" ] || ! command -v mpirun.$m >/dev/null || { [ $m = mpich ] && [ "$1" -gt ${#CPUS[@]} ]; } || echo $m
 	done
 }
-# groups RANKS : the groups of the driver, a line each: role, label and command, with tabs between them
+# groups RANKS : the groups of the driver, as it takes them
 groups()
 {
-	local n=$1 m label variables
+	local n=$1 m label what variables
 
-	! takes limit "$WHO" || printf 'limit\thand\t%s\n' "$GOALRUN -n $n -- $programs/limit"
-	! takes ours "$WHO" || printf 'ours\tgoalrun\t%s\n' "$GOALRUN -n $n -- $programs/ours"
+	! takes limit "$WHO" || printf 'limit\thand\tall\t%s\n' "$GOALRUN -n $n -- $programs/limit"
+	! takes ours "$WHO" || printf 'ours\tgoalrun\tall\t%s\n' "$GOALRUN -n $n -- $programs/ours"
 	for m in $(libraries "$n"); do
-		! takes served "$WHO" || printf 'served\t%s\t%s\n' "$m" "$ROOT/mpi/goalmpi-run $(launcher "$m" "$n") $programs/mpi-$m served"
-		! takes "$m" "$WHO" || settings "$m" | while read -r label variables; do
+		! takes served "$WHO" ||
+			printf 'served\t%s\tall\t%s\n' "$m" "$ROOT/mpi/goalmpi-run $(launcher "$m" "$n") $programs/mpi-$m served"
+		! takes "$m" "$WHO" || settings "$m" | while IFS=: read -r label what variables; do
 			[ -n "$SETTINGS" ] && ! takes "$label" "$SETTINGS" ||
-				printf 'peer\t%s\t%s\n' "$m/$label" "env $variables $(launcher "$m" "$n") $programs/mpi-$m"
+				printf 'peer\t%s\t%s\t%s\n' "$m/$label" "${what# }" "env $variables $(launcher "$m" "$n") $programs/mpi-$m"
 		done
 	done
 }
@@ -98,7 +101,7 @@ txt=$OUT/collectives.txt status=0
 for n in $RANKS; do
 	cp "$TMP/head" "$TMP/raw"
 	# shellcheck disable=SC2086
-	groups "$n" | timeout "$LIMIT" "$programs/drive" -n "$n" -c "$(commas $COLLECTIVES)" -s "$(commas $SIZES)" -i "$ITERS" \
+	groups "$n" | "$programs/drive" -l "$SECONDS_EACH" -n "$n" -c "$(commas $COLLECTIVES)" -s "$(commas $SIZES)" -i "$ITERS" \
 		-t "$TURNS" -m "$MEMORY" "$(mktemp -u /dev/shm/collectives.XXXXXX)" >>"$TMP/raw" || status=1
 	grep -v '^#' "$TMP/raw" >>"$TMP/all"
 	awk -v picture="$TMP/picture" -f "$ROOT/bench/collectives/report.awk" "$TMP/raw" | tee -a "$TMP/tables" || exit 1

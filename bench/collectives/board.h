@@ -78,7 +78,6 @@ struct board_group {
 	uint64_t start[ITERATIONS_MAX], end[RANKS_MAX][ITERATIONS_MAX];
 	uint32_t started[RANKS_MAX][ITERATIONS_MAX]; /* durations of start */
 	uint32_t init[RANKS_MAX][INITS]; /* durations of init; 0: the first */
-	size_t bytes_used; /* of the request of rank 0: memory, as far as the library says; 0: it does not */
 };
 
 struct board {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * drive: measures collectives side by side. It starts groups of ranks, which live at the same time, and lets each side of each
  * group run a cell (a collective and a size) in turn, for several turns, so that a disturbance affects all of them. Standard input
- * has a line for each group: its role, its label, and the shell command that starts its ranks, separated by tabs. The command gets
- * two more arguments, a path and a number. collectives.sh has the commands, and makes tables of the output:
+ * has a line for each group, with tabs between its fields: its role, its label, what it is for ("all", or words such as
+ * allreduce.persistent, a collective and a side), and the shell command that starts its ranks. The command gets two more arguments,
+ * a path and a number. collectives.sh has the commands, and makes tables of the output:
  *
  *	cell RANKS COLLECTIVE BYTES ROLE LABEL SIDE MEDIAN LOW HIGH START INIT FIRST
  *	none RANKS COLLECTIVE BYTES ROLE LABEL SIDE REASON...
  *
  * Times are in us, "-" if there is none: the median of all iterations and the 10th and 90th percentile; the median of the calls of
- * start and of init after the first; the first init. An iteration lasts from the common start until the last rank has read what it
+ * start and of init after the first; the first init. The slowest rank counts. An iteration lasts from the common start until the last rank has read what it
  * received. */
 #include "bench/bench.h"
 #include "bench/collectives/board.h"
@@ -29,7 +30,7 @@
 
 struct group {
 	struct board_group *on;
-	char role[16], label[32], command[1024];
+	char role[16], label[32], only[128], command[1024];
 	char errors[4096]; /* file with the messages of its ranks */
 	pid_t pid; /* of the process that started its ranks, in a process group of its own; 0: not running */
 	uint32_t done; /* commands that ranks have carried out */
@@ -40,13 +41,15 @@ static struct {
 	int ranks;
 	unsigned turns, iterations; /* iterations: of a turn, of a short collective */
 	uint64_t memory; /* bytes that all groups together may use */
+	uint64_t seconds; /* time for all cells */
 	const char *path; /* of the board */
 	struct board *board;
 	struct group groups[GROUPS_MAX];
 	unsigned ngroups;
 	double ticks_per_us;
+	uint64_t clock; /* ticks that it takes to read the clock */
 	bool failed; /* a side that has to work did not */
-} d = { .ranks = 2, .turns = 5, .iterations = 300, .memory = (uint64_t)4 << 30 };
+} d = { .ranks = 2, .turns = 5, .iterations = 300, .memory = (uint64_t)4 << 30, .seconds = 3600 };
 
 /* A side that takes part in a cell. */
 struct entrant {
@@ -219,19 +222,19 @@ static bool give(struct entrant *e, enum what what, size_t bytes, enum command c
 /* Returns the number of iterations of a turn: fewer of long ones. */
 static unsigned iterations_for(size_t bytes)
 {
-	const unsigned n = (unsigned)((double)d.iterations / (1 + (double)bytes / 80000));
+	const unsigned n = (unsigned)((double)d.iterations / (1 + (double)bytes / 400000));
 
-	return n < 4 ? 4 : n > ITERATIONS_MAX ? ITERATIONS_MAX : n;
+	return n < 3 ? 3 : n > ITERATIONS_MAX ? ITERATIONS_MAX : n;
 }
 
-/* Returns the largest value that any rank has in column i of a table, which has `width` columns. */
-static uint64_t most_of(const uint32_t *table, size_t width, size_t i)
+/* Returns the largest duration that any rank has in column i of a table, which has `width` columns, in us. */
+static double most_us(const uint32_t *table, size_t width, size_t i)
 {
-	uint64_t most = 0;
+	uint64_t most = d.clock;
 
 	for (int r = 0; r < d.ranks; r++)
 		most = table[(size_t)r * width + i] > most ? table[(size_t)r * width + i] : most;
-	return most;
+	return us_of(most - d.clock);
 }
 
 /* Appends the times of a RUN: from the common start until the last rank has ended. */
@@ -259,10 +262,10 @@ static void take_turn(struct entrant *e, enum what what, size_t bytes)
 	take_times(e, n);
 	if (!g->persistent[e->side])
 		return;
-	g->iterations = n / 4 + 1;
-	if (give(e, what, bytes, STARTS))
-		for (unsigned i = 0; i < n / 4 + 1; i++)
-			e->starts[e->nstarts++] = us_of(most_of(g->started[0], ITERATIONS_MAX, i));
+	g->iterations = n / 4 + (e->nstarts == 0);
+	if (g->iterations && give(e, what, bytes, STARTS))
+		for (unsigned i = 0; i < g->iterations; i++)
+			e->starts[e->nstarts++] = most_us(g->started[0], ITERATIONS_MAX, i);
 }
 
 static void bind_entrant(struct entrant *e, enum what what, size_t bytes)
@@ -272,7 +275,7 @@ static void bind_entrant(struct entrant *e, enum what what, size_t bytes)
 	if (!give(e, what, bytes, BIND) || !g->persistent[e->side])
 		return;
 	for (unsigned i = 0; i < INITS; i++)
-		e->inits[i] = us_of(most_of(g->init[0], INITS, i));
+		e->inits[i] = most_us(g->init[0], INITS, i);
 }
 
 static void print_entrant(struct entrant *e, enum what what, size_t bytes)
@@ -302,26 +305,49 @@ static uint64_t memory_of(enum what what, size_t bytes)
 	return (uint64_t)d.ranks * (cell_in_bytes(&c) + cell_out_bytes(&c));
 }
 
-/* Measures a cell. If the buffers of all sides do not fit into memory together, each side takes all its turns at once. */
-static void measure(struct entrant *all, unsigned n, enum what what, size_t bytes)
+/* True if the side is to be measured: its group is for all, or names the collective and the side. */
+static bool takes_part(const struct entrant *e, enum what what)
 {
-	const bool fits = n * memory_of(what, bytes) <= d.memory;
-	const unsigned at_once = fits ? n : 1;
+	char word[64], list[sizeof e->g->only + 2];
 
-	for (unsigned first = 0; first < n; first += at_once) {
-		for (unsigned i = first; i < first + at_once; i++) {
-			all[i].out = !all[i].g->pid;
-			all[i].n = all[i].nstarts = 0;
-			bind_entrant(&all[i], what, bytes);
-		}
-		for (unsigned t = 0; t < d.turns; t++)
-			for (unsigned i = first; i < first + at_once; i++)
-				take_turn(&all[i], what, bytes);
-		for (unsigned i = first; i < first + at_once; i++) {
-			print_entrant(&all[i], what, bytes);
-			give(&all[i], what, bytes, RELEASE);
-		}
+	if (!e->g->pid)
+		return false;
+	snprintf(word, sizeof word, " %s.%s ", what_names[what], name_of(e));
+	snprintf(list, sizeof list, " %s ", e->g->only);
+	return !strcmp(e->g->only, "all") || strstr(list, word);
+}
+
+/* Measures a cell by n sides, which take turns. */
+static void measure_some(struct entrant *const *some, unsigned n, enum what what, size_t bytes)
+{
+	for (unsigned i = 0; i < n; i++) {
+		some[i]->out = false;
+		some[i]->n = some[i]->nstarts = 0;
+		bind_entrant(some[i], what, bytes);
 	}
+	for (unsigned t = 0; t < d.turns; t++)
+		for (unsigned i = 0; i < n; i++)
+			take_turn(some[i], what, bytes);
+	for (unsigned i = 0; i < n; i++) {
+		print_entrant(some[i], what, bytes);
+		give(some[i], what, bytes, RELEASE);
+	}
+}
+
+/* Measures a cell. If the buffers of all sides do not fit into memory together, each side takes all its turns at once. */
+static void measure(struct entrant *all, unsigned nall, enum what what, size_t bytes)
+{
+	struct entrant *some[GROUPS_MAX * SIDES_MAX];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < nall; i++)
+		if (takes_part(&all[i], what))
+			some[n++] = &all[i];
+	if (n * memory_of(what, bytes) <= d.memory)
+		measure_some(some, n, what, bytes);
+	else
+		for (unsigned i = 0; i < n; i++)
+			measure_some(some + i, 1, what, bytes);
 	fflush(stdout);
 }
 
@@ -337,10 +363,13 @@ static const char usage[] = "usage: drive [OPTION ...] BOARD <GROUPS\n"
 			    "  -s BYTES,...    bytes of a block (8,1024,65536,1048576,16777216)\n"
 			    "  -i ITERATIONS   of a turn, for short collectives; long ones have fewer (300)\n"
 			    "  -t TURNS        of each side (5)\n"
-			    "  -m MIB          memory that all groups together may use (4096)\n";
+			    "  -m MIB          memory that all groups together may use (4096)\n"
+			    "  -l SECONDS      after which no cell begins (3600)\n";
 
 static _Noreturn void misuse(const char *what)
 {
+	if (d.board)
+		unlink(d.path);
 	fprintf(stderr, "drive: %s\n%s", what, usage);
 	exit(2);
 }
@@ -386,7 +415,7 @@ static void parse(int argc, char **argv)
 	take_sizes((char[]){ "8,1024,65536,1048576,16777216" });
 	for (nwhats = 0; nwhats < COLLECTIVES; nwhats++)
 		whats[nwhats] = nwhats;
-	while ((c = getopt(argc, argv, "hn:c:s:i:t:m:")) != -1)
+	while ((c = getopt(argc, argv, "hn:c:s:i:t:m:l:")) != -1)
 		if (c == 'h') {
 			fputs(usage, stdout);
 			exit(0);
@@ -402,6 +431,8 @@ static void parse(int argc, char **argv)
 			d.turns = number_from(optarg, TURNS_MAX);
 		} else if (c == 'm') {
 			d.memory = (uint64_t)number_from(optarg, 1u << 30) << 20;
+		} else if (c == 'l') {
+			d.seconds = number_from(optarg, 1u << 30);
 		} else {
 			misuse("wrong option");
 		}
@@ -416,20 +447,22 @@ static void read_groups(void)
 
 	while (fgets(line, sizeof line, stdin)) {
 		struct group *g = &d.groups[d.ngroups];
-		const char *role = strtok(line, "\t"), *label = strtok(NULL, "\t"), *start = strtok(NULL, "\n");
+		const char *role = strtok(line, "\t"), *label = strtok(NULL, "\t");
+		const char *only = strtok(NULL, "\t"), *start = strtok(NULL, "\n");
 
 		if (!start)
-			misuse("a group is a role, a label and a command, with tabs between them");
+			misuse("a group is a role, a label, what it is for, and a command, with tabs between them");
 		if (d.ngroups == GROUPS_MAX)
 			misuse("too many groups");
 		g->on = &d.board->groups[d.ngroups++];
 		snprintf(g->role, sizeof g->role, "%s", role);
 		snprintf(g->label, sizeof g->label, "%s", label);
+		snprintf(g->only, sizeof g->only, "%s", only);
 		snprintf(g->command, sizeof g->command, "%s", start);
 	}
 }
 
-/* Finds out how many ticks a microsecond has. */
+/* Finds out how many ticks a microsecond has, and how many it takes to read the clock. */
 static void calibrate(void)
 {
 	const uint64_t ns = clock_now_ns(), t = board_ticks();
@@ -438,6 +471,12 @@ static void calibrate(void)
 	nanosleep(&(struct timespec){ 0, 50000000 }, NULL);
 	passed = board_ticks() - t;
 	d.ticks_per_us = (double)passed * 1e3 / (double)(clock_now_ns() - ns);
+	d.clock = UINT64_MAX;
+	for (int i = 0; i < 1000; i++) {
+		const uint64_t before = board_ticks(), took = board_ticks() - before;
+
+		d.clock = took < d.clock ? took : d.clock;
+	}
 	d.board->lead = d.groups[0].on && d.groups[0].on->yields ? 0 : (uint64_t)(d.ticks_per_us * LEAD_NS / 1e3);
 }
 
@@ -481,6 +520,24 @@ static void end_group(struct group *g)
 		nanosleep(&(struct timespec){ 0, 2000000 }, NULL);
 }
 
+/* Measures the cells, the small ones first. */
+static void measure_all(struct entrant *all, unsigned n)
+{
+	const uint64_t end = clock_now_ns() + d.seconds * 1000000000u;
+
+	for (unsigned s = 0; s < nsizes; s++)
+		for (unsigned w = 0; w < nwhats; w++) {
+			const size_t bytes = whats[w] == BARRIER ? 0 : sizes[s];
+
+			if (whats[w] == BARRIER && s)
+				continue;
+			if (clock_now_ns() < end)
+				measure(all, n, whats[w], bytes);
+			else
+				printf("none %d %s %zu - - - no time was left\n", d.ranks, what_names[whats[w]], bytes);
+		}
+}
+
 int main(int argc, char **argv)
 {
 	struct entrant *all;
@@ -505,9 +562,7 @@ int main(int argc, char **argv)
 		clean_up();
 		return 1;
 	}
-	for (unsigned w = 0; w < nwhats; w++)
-		for (unsigned s = 0; s < (whats[w] == BARRIER ? 1 : nsizes); s++)
-			measure(all, n, whats[w], whats[w] == BARRIER ? 0 : sizes[s]);
+	measure_all(all, n);
 	for (unsigned i = 0; i < d.ngroups; i++)
 		end_group(&d.groups[i]);
 	leave(all, n);

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WARM_MAX 3 /* most iterations of a turn that do not count: caches have the data of others */
+#define WARM 3 /* iterations of a turn that do not count, of data that fit in caches, which have those of others */
+#define FITS ((size_t)4 << 20) /* bytes of blocks that do not fit */
 #define IDLE_NS 1000000000u
 
 /* ---- barriers ---- */
@@ -66,11 +67,11 @@ static inline int run_once(const struct side *s, struct cell *c, uint32_t *start
 	if (!s->start)
 		return s->run(c);
 	if (!started)
-		return s->start(c) || s->wait(c) ? -1 : 0;
+		return s->start(c) || s->wait(c);
 	t = board_ticks();
 	rc = s->start(c);
 	*started = (uint32_t)(board_ticks() - t);
-	return rc || s->wait(c) ? -1 : 0;
+	return rc || s->wait(c);
 }
 
 /* One iteration: rewrite what is sent, begin together, run, and read what was received. */
@@ -100,7 +101,7 @@ static int iterate(struct rank *r, const struct side *s, struct cell *c, unsigne
 
 static int run(struct rank *r, const struct side *s, struct cell *c)
 {
-	const unsigned n = r->group->iterations, warm = n < 8 ? 1 : WARM_MAX;
+	const unsigned n = r->group->iterations, warm = r->group->bytes < FITS ? WARM : 0;
 	int rc = 0;
 
 	for (unsigned i = 0; i < warm + n; i++)
@@ -120,7 +121,6 @@ static int bind_cell(struct rank *r, const struct side *s, struct cell *c)
 	uint64_t t;
 
 	*c = (struct cell){ .what = g->what, .count = g->bytes / sizeof(double), .rank = r->rank, .size = r->size };
-	g->bytes_used = 0;
 	if (s->prepare(r, c, s))
 		return -1;
 	/* What nobody has written yet would be read as the page of zeros. */
@@ -143,7 +143,7 @@ static int release_cell(struct rank *r, const struct side *s, struct cell *c)
 	const int rc = s->init ? s->free(r, c, 0) : 0;
 
 	rank_meet(r, s->progress);
-	return s->release(r, c, s) || rc ? -1 : 0;
+	return s->release(r, c, s) | rc;
 }
 
 static void obey(struct rank *r, const struct side *sides)

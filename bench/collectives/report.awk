@@ -90,9 +90,11 @@ function print_memory(n,    i, k, key, f, r) {
 	printf "\n\n"
 }
 
-# What start and init cost.
+# x as a time, and a star if it is above the bar.
+function barred(x, bar) { return (x != "-" && x > bar ? "*" : "") time_of(x) }
+# What start and init cost. The bars are for the library alone: a start of up to 8 ranks, an init of 2.
 function print_starts(n,    i, k, key, f, s) {
-	printf "%d ranks, start, init after the first, and the first init; us\n%-10s %8s", n, "collective", "bytes"
+	printf "%d ranks, start, init after the first, and the first init; us; * is above the bar\n%-10s %8s", n, "collective", "bytes"
 	for (k = 1; k <= nsides[n]; k++) printf " %26s", sides[n, k]
 	printf "\n"
 	for (i = 1; i <= ncells[n]; i++) {
@@ -101,7 +103,8 @@ function print_starts(n,    i, k, key, f, s) {
 		printf "%-10s %8d", f[1], f[2]
 		for (k = 1; k <= nsides[n]; k++) {
 			s = sides[n, k]
-			printf " %26s", sprintf("%8s %8s %8s", time_of(start[n, key, s]), time_of(init[n, key, s]), time_of(first[n, key, s]))
+			printf " %26s", sprintf("%8s %8s %8s", barred(start[n, key, s], role[s] == "ours" ? .1 : 1e9),
+				barred(init[n, key, s], role[s] == "ours" && n == 2 ? 10 : 1e9), time_of(first[n, key, s]))
 		}
 		printf "\n"
 	}

@@ -90,7 +90,7 @@ done
 check "bench.collectives_face $(face "$TMP/exp/collectives-2.svg" | head -n 2 | tr '\n' '|')" [ -z "$(face "$TMP/exp/collectives-2.svg")" ]
 # A side that does not start is named, and its first message.
 drives() { timeout 60 "$BUILD/bench/collectives/drive" -t 1 -i 4 "$@" "$TMP/board"; }
-check bench.collectives_none [ "$(printf 'peer\tnobody\tls /nowhere\nlimit\tempty\ttrue\n' | drives -c barrier || echo $?)" = \
+check bench.collectives_none [ "$(printf 'peer\tnobody\tall\tls /nowhere\nlimit\tempty\tall\ttrue\n' | drives -c barrier || echo $?)" = \
 	"none 2 all 0 peer nobody - $(ls /nowhere 2>&1)"$'\nnone 2 all 0 limit empty - the ranks ended\n1' ]
 check bench.collectives_leaves_nothing [ -z "$(ls "$TMP"/board* 2>/dev/null)" ]
 check bench.collectives_usage grep -q '^drive: a collective is barrier, ' <(drives -c bcast,broadcast 2>&1 </dev/null)
