@@ -22,10 +22,10 @@ struct board *board_map(const char *path, bool create)
 
 int board_fail(struct board_group *g, const char *fmt, ...)
 {
-	int none = 0;
+	int none = BOARD_WELL;
 	va_list ap;
 
-	if (!atomic_compare_exchange_strong(&g->failed, &none, 1))
+	if (!atomic_compare_exchange_strong(&g->failed, &none, BOARD_FAILED))
 		return -1;
 	va_start(ap, fmt);
 	vsnprintf(g->why, sizeof g->why, fmt, ap);

@@ -44,6 +44,8 @@ enum command {
 	QUIT
 };
 
+enum board_failure { BOARD_WELL, BOARD_FAILED, BOARD_UNSUITED /* the side is not for this cell */ };
+
 struct board_line {
 	_Alignas(64) _Atomic uint64_t word;
 	uint64_t start; /* the common start, in ticks, in the line that releases the ranks from a barrier */
@@ -68,8 +70,8 @@ struct board_group {
 	size_t bytes;
 	unsigned iterations; /* of RUN and STARTS */
 	_Alignas(64) _Atomic uint32_t done; /* grows */
-	_Atomic int failed;
-	char why[160]; /* written by the rank that was the first to set `failed` */
+	_Atomic int failed; /* enum board_failure */
+	char why[160]; /* of BOARD_FAILED, written by the rank that was the first to set it */
 
 	/* Barriers of the ranks. */
 	struct board_line arrived[RANKS_MAX], released;

@@ -55,7 +55,7 @@ static struct {
 struct entrant {
 	struct group *g;
 	unsigned side;
-	bool out; /* it failed */
+	bool bound, out; /* out: it failed */
 	/* Times in us, of iterations, of starts, and of inits, of which inits[0] is the first. */
 	double *us, *starts, inits[INITS];
 	unsigned n, nstarts;
@@ -165,7 +165,7 @@ static bool command(struct group *g, enum command what)
 	if (!g->pid)
 		return false;
 	g->on->command = what;
-	atomic_store(&g->on->failed, 0);
+	atomic_store(&g->on->failed, BOARD_WELL);
 	atomic_fetch_add(&g->on->turn, 1);
 	futex_wake(&g->on->turn, d.ranks);
 	while ((seen = atomic_load(&g->on->done)) != want) {
@@ -210,8 +210,7 @@ static bool give(struct entrant *e, enum what what, size_t bytes, enum command c
 	if (command(e->g, c))
 		return true;
 	e->out = true;
-	/* A way by hand that does not suit the cell is no failure. */
-	if (strcmp(e->g->on->why, "is not for this") != 0) {
+	if (atomic_load(&e->g->on->failed) != BOARD_UNSUITED) {
 		snprintf(cell, sizeof cell, "%d %s %zu", d.ranks, what_names[what], bytes);
 		print_none(e->g, cell, name_of(e), e->g->on->why);
 	}
@@ -272,7 +271,8 @@ static void bind_entrant(struct entrant *e, enum what what, size_t bytes)
 {
 	const struct board_group *g = e->g->on;
 
-	if (!give(e, what, bytes, BIND) || !g->persistent[e->side])
+	e->bound = give(e, what, bytes, BIND);
+	if (!e->bound || !g->persistent[e->side])
 		return;
 	for (unsigned i = 0; i < INITS; i++)
 		e->inits[i] = most_us(g->init[0], INITS, i);
@@ -330,6 +330,7 @@ static void measure_some(struct entrant *const *some, unsigned n, enum what what
 			take_turn(some[i], what, bytes);
 	for (unsigned i = 0; i < n; i++) {
 		print_entrant(some[i], what, bytes);
+		some[i]->out = !some[i]->bound;
 		give(some[i], what, bytes, RELEASE);
 	}
 }

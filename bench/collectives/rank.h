@@ -18,6 +18,8 @@ struct rank {
 struct side {
 	const char *name;
 	int kind; /* for the functions, where sides share them */
+	/* True if the side is for the cell; NULL: it is for all. */
+	bool (*suits)(const struct side *s, const struct cell *c);
 	/* Sets c->in and c->out. */
 	int (*prepare)(struct rank *r, struct cell *c, const struct side *s);
 	int (*release)(struct rank *r, struct cell *c, const struct side *s);

@@ -65,11 +65,17 @@ function print_lead(n,    i, key, f, limit, ours, peer) {
 			time_of(peer), name[n, key, "peer"], shown(ratio(ours, limit)), shown(ratio(peer, ours)), shown(ratio(peer, limit)),
 			missed(n, ours, limit, peer)
 	}
-	printf "%-19s %10s %-8s %10s %10s %-30s %10s %10s %10s\n\n", "geometric mean", "", "", "", "", "", shown(mean(n " ours/limit")),
+	printf "%-19s %10s %-8s %10s %10s %-30s %10s %10s %10s\n", "geometric mean", "", "", "", "", "", shown(mean(n " ours/limit")),
 		shown(mean(n " peer/ours")), shown(mean(n " peer/limit"))
+	printf "%-95s %10s %10s\n\n", "its bar", n == 2 ? "1.12" : "-", mean_bar(n, "shared")
 }
 
-# peer / ours for each memory of the library; below the bar for it there is a star.
+# The bar of the geometric mean of peer / ours, for a memory of the library.
+function mean_bar(n, side) {
+	if (n > 2) return side == "shared" ? "1.50" : "-"
+	return side == "shared" ? "1.55" : side ~ / alloc_mem$/ ? "1.40" : side ~ / ordinary$/ ? "1.20" : "-"
+}
+# peer / ours for each memory of the library.
 function print_memory(n,    i, k, key, f, r) {
 	printf "%d ranks, best peer / ours; * is slower than the peer\n%-10s %8s", n, "collective", "bytes"
 	for (k = 1; k <= nsides[n]; k++) printf " %20s", sides[n, k]
@@ -87,6 +93,8 @@ function print_memory(n,    i, k, key, f, r) {
 	}
 	printf "%-19s", "geometric mean"
 	for (k = 1; k <= nsides[n]; k++) printf " %20s", shown(mean(n " " sides[n, k]))
+	printf "\n%-19s", "its bar"
+	for (k = 1; k <= nsides[n]; k++) printf " %20s", mean_bar(n, sides[n, k])
 	printf "\n\n"
 }
 
@@ -111,26 +119,26 @@ function print_starts(n,    i, k, key, f, s) {
 	printf "\n"
 }
 
-# A plot for each size: times in units of the limit, as bars.
-function draw(n, file,    i, key, f, at, bytes, nbytes, sizes, rows, labels) {
+# A plot for each collective: times in units of the limit, as bars.
+function draw(n, file,    i, key, f, at, what, nplots, plots, rows, labels) {
 	for (i = 1; i <= ncells[n]; i++) {
 		key = cells[n, i]
 		split(key, f, " ")
-		bytes = f[2] ? f[2] : 8 # the barrier stands beside the shortest messages
+		what = f[1]
 		if (!((n, key, "limit") in best)) continue
-		if (!(bytes in at)) { at[bytes] = 0; sizes[++nbytes] = bytes }
-		labels[bytes] = labels[bytes] (at[bytes] ? ", " : "") f[1]
-		rows[bytes] = rows[bytes] at[bytes]++ " " ratio(time[n, key, "shared"], best[n, key, "limit"]) " " \
+		if (!(what in at)) { at[what] = 0; plots[++nplots] = what }
+		labels[what] = labels[what] (at[what] ? ", " : "") (f[2] ? words(f[2]) : "no data")
+		rows[what] = rows[what] at[what]++ " " ratio(time[n, key, "shared"], best[n, key, "limit"]) " " \
 			ratio(best[n, key, "peer"], best[n, key, "limit"]) "\n"
 	}
-	if (!nbytes) return
+	if (!nplots) return
 	print "title: Time of collectives on " n " ranks; the fastest written by hand takes 1" >file
 	print machine "\n" runs >file
 	print "note: From the common start until the last rank has read what it received. Peer: the fastest of the settings of MPI libraries." >file
-	for (i = 1; i <= nbytes; i++) {
-		print "plot: " words(sizes[i]) "\nx: collective\ny: time / limit\nseries: bars ours, bars best peer" >file
-		print "meaning: ours: buffers in the shared heap\nnames: " labels[sizes[i]] >file
-		printf "%s", rows[sizes[i]] >file
+	for (i = 1; i <= nplots; i++) {
+		print "plot: " plots[i] "\nx: a block\ny: time / limit\nseries: bars ours, bars best peer" >file
+		print "meaning: ours: buffers in the shared heap\nnames: " labels[plots[i]] >file
+		printf "%s", rows[plots[i]] >file
 	}
 	close(file)
 }
