@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The board of the driver and the ranks: mapping it, and failing on it. */
 #include "bench/collectives/board.h"
 
 #include <fcntl.h>

@@ -63,12 +63,16 @@ struct entrant {
 
 /* ---- groups ---- */
 
+/* Ends the ranks of a group. A launcher may have put them into other process groups, so it gets some time to end them. */
 static void kill_group(struct group *g)
 {
-	if (g->pid > 0) {
-		kill(-g->pid, SIGKILL);
-		waitpid(g->pid, NULL, 0);
-	}
+	if (g->pid <= 0)
+		return;
+	kill(-g->pid, SIGTERM);
+	for (int i = 0; i < 200 && waitpid(g->pid, NULL, WNOHANG) == 0; i++)
+		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+	kill(-g->pid, SIGKILL);
+	waitpid(g->pid, NULL, 0);
 	g->pid = 0;
 }
 

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The loop of a rank, and the measured iteration. */
 #include "bench/collectives/rank.h"
 
 #include "util/futex.h"
