@@ -126,15 +126,14 @@ static enum coll choose(struct run *u, struct rng *g)
 	return c;
 }
 
-/* A communicator for it, or NULL: the pool may have none whose neighbours are in an order that all libraries agree about. */
+/* A communicator for it. The pool has one with neighbours. */
 static struct pooled *choose_comm(struct run *u, struct rng *g, enum coll c)
 {
-	int i = below(g, u->pools), k;
+	int i = below(g, u->pools);
 
-	for (k = 0; k < u->pools; k++, i = (i + 1) % u->pools)
-		if (!is_near(c) || (u->pool[i].near && !(c >= C_NEIGHBOR_ALLTOALL && u->pool[i].twice)))
-			return &u->pool[i];
-	return NULL;
+	while (is_near(c) && !u->pool[i].near)
+		i = (i + 1) % u->pools;
+	return &u->pool[i];
 }
 
 static MPI_Info info_for(struct run *u, bool strict, int kind)
@@ -233,6 +232,7 @@ static void requests_free(struct run *u)
 /* ---- starts ---- */
 
 /* Blocking calls that a library cannot make are left out, and only what the test computes itself is compared:
+ * - Of two edges between the same ranks, libraries mix up the blocks.
  * - Open MPI 4.1.4 multiplies the displacements of MPI_Alltoallw on one rank by the extent, and so writes anywhere.
  * - MPICH 4.0.2 truncates long messages of types that ranks write differently, messages of structs, and those in place in
  *   MPI_Alltoall and its variants. Its MPI_Allgatherv on one rank ignores the displacement. Its MPI_Reduce in place crashes if it
@@ -240,6 +240,8 @@ static void requests_free(struct run *u)
  *   wrong, and access memory beyond their buffers. Its MPI_Neighbor_alltoallw mixes up blocks, and hangs. */
 static bool lame(const struct plan *p)
 {
+	if (p->coll >= C_NEIGHBOR_ALLTOALL && p->on->twice)
+		return true;
 #ifdef OMPI_MAJOR_VERSION
 	return p->coll == C_ALLTOALLW && p->on->size == 1;
 #else
@@ -448,10 +450,6 @@ static void round_begin(struct run *u, struct script *s)
 		struct pooled *on = choose_comm(u, &s->g, c);
 		struct request *q = &u->r[i];
 
-		if (!on) {
-			on = &u->pool[0];
-			c = is_near(c) ? (enum coll)(C_NEIGHBOR_ALLGATHER + below(&s->g, 2)) : c;
-		}
 		*q = (struct request){ .handle = MPI_REQUEST_NULL, .present = on->comm != MPI_COMM_NULL };
 		s->left[i] = one_in(&s->g, 30) ? 0 : 3 + below(&s->g, 3);
 		s->freed[i] = below(&s->g, 8);

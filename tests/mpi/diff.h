@@ -167,7 +167,8 @@ struct pooled {
 	int size, rank;
 	int world[MOST_RANKS]; /* ranks in the communicator of the round */
 	bool near; /* it has neighbours */
-	bool twice; /* ranks have two edges to the same one: libraries do not agree which of its blocks comes by which */
+	bool grid; /* those of a Cartesian grid */
+	bool twice; /* ranks have two edges to the same one: libraries mix up which of its blocks comes by which */
 	/* Neighbours of each rank: edges [out_at[r], out_at[r + 1]) of `out`; -1: none at this border */
 	int out_at[MOST_RANKS + 1], out[MOST_EDGES], in_at[MOST_RANKS + 1], in[MOST_EDGES];
 	char what[64];

@@ -85,7 +85,7 @@ static void make_grid(struct rng *g, MPI_Comm base, struct pooled *c)
 		used *= dim[i];
 		c->twice |= period[i] && dim[i] <= 2;
 	}
-	c->near = true;
+	c->near = c->grid = true;
 	MPI_Cart_create(base, dims, dim, period, 0, &c->comm);
 	c->size = used;
 	if (c->comm != MPI_COMM_NULL)
@@ -124,9 +124,9 @@ static void make_graph(struct rng *g, MPI_Comm base, struct pooled *c, bool old)
 	MPI_Comm_size(base, &size);
 	MPI_Comm_rank(base, &rank);
 	edges = calloc((size_t)(size * size), sizeof(*edges));
-	most = old || size > 8 ? 1 : 1 + below(g, 2);
+	most = size > 8 ? 1 : 1 + below(g, 2);
 	for (i = 0; i < size; i++)
-		for (j = old ? i + 1 : 0; j < size; j++) {
+		for (j = old ? i : 0; j < size; j++) {
 			edges[i * size + j] = size > 12 ? (j == (i + 3) % size) : below(g, 5) < 2 ? 1 + below(g, most) : 0;
 			if (old)
 				edges[j * size + i] = edges[i * size + j];
@@ -407,12 +407,15 @@ uint64_t plan_value(const struct plan *p, int start, int rank, int block, int k)
 	return mix(mix(p->seed, (uint64_t)start), (uint64_t)(rank * 1000 + block) << 32 | (uint32_t)k);
 }
 
-/* Which of the edges from `from` to `to` is edge number b that enters `to`, as a number of the edges that leave `from`. Edges
- * between the same two are in the same order on both. */
+/* Which of the edges from `from` to `to` is edge number b that enters `to`, as a number of the edges that leave `from`. In a
+ * graph, edges between the same two are in the same order on both. In a grid, what leaves downwards enters from above (MPI-4.1,
+ * section 8.6). */
 static int edge(const struct pooled *c, int from, int to, int b)
 {
 	int e, before = 0;
 
+	if (c->grid)
+		return b ^ 1;
 	for (e = c->in_at[to]; e < c->in_at[to] + b; e++)
 		before += c->in[e] == from;
 	for (e = c->out_at[from]; e < c->out_at[from + 1]; e++)
