@@ -1,20 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Communicators on several nodes, which are this one under several names: schedules send between them by messages of the MPI
-# library. Random persistent collectives beside blocking ones, as in diff.sh; SWEEP=all has more. Ranks that are
-# blocked in MPI while others wait. Two network namespaces, if these can be made.
+# library. Random persistent collectives beside blocking ones, as in diff.sh; SWEEP=all has more. The same by schedules with
+# passes. Ranks that are blocked in MPI while others wait. Two network namespaces, if these can be made.
 set -u
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/served"
 SEED=${SEED:-$RANDOM}
-cases=25 stalls="bcast-recv allreduce-recv"
+cases=25 passed=12 stalls="bcast-recv allreduce-recv"
 cleanup()
 {
 	drop_spaces "goalmpi-$$"
 	rm -rf "$TMP"
 }
 trap cleanup EXIT
-[ "${SWEEP:-}" != all ] || { cases=1200; stalls=$(echo {bcast,allreduce}-{recv,barrier,probe,fence}); }
+[ "${SWEEP:-}" != all ] || { cases=1200 passed=300; stalls=$(echo {bcast,allreduce}-{recv,barrier,probe,fence}); }
 
 # on_nodes: each rank on the node that its number modulo NODES names
 cat >"$TMP/on_nodes" <<'END'
@@ -36,6 +36,22 @@ judge()
 	fi
 }
 
+# judge_passes COLLECTIVE SCHEDULE: the same test of one collective, by a binary with passes. $TMP/COLLECTIVE.bin
+judge_passes()
+{
+	local name="nodes.passes.$mpi.$1"
+
+	export "GOAL_MPI_${1^^}=$TMP/$1.bin"
+	judge "$name seed $SEED" 300 "$ROOT/mpi/goalmpi-run" mpirun.$mpi -n 4 "$TMP/on_nodes" "$prog" "$SEED" $passed "$1"
+	unset "GOAL_MPI_${1^^}"
+	check "$name.used" grep -q "rank 0: MPI_$1 by $2: " "$TMP/out"
+}
+
+# One message between nodes instead of several, in pieces; and reductions straight from messages. Pieces could divide the elements
+# of a user's operation.
+goalc --verify "$ROOT/schedules/bcast_binomial.goal" -T hierarchy:cyclic=2 -T segment:size=100 -o "$TMP/Bcast.bin" >/dev/null
+goalc --verify "$ROOT/schedules/allreduce_reduce_bcast.goal" -T fuse -T reduce-deps -o "$TMP/Allreduce.bin" >/dev/null
+
 for mpi in "${INSTALLED[@]}"; do
 	prog=$TMP/diff-$mpi
 	compile $mpi "$prog" "$TESTS"/mpi/{diff,types,ops,draw,sides,calls,waits}.c || continue
@@ -49,6 +65,9 @@ for mpi in "${INSTALLED[@]}"; do
 		4 3 3
 		${SWEEP:+5 2 1}
 	END
+	export NODES=2
+	judge_passes Bcast bcast_binomial_by_node
+	judge_passes Allreduce allreduce_reduce_bcast
 done
 
 # Open MPI's progress engine turns in all its calls, and calls us. MPICH's does not.
