@@ -162,12 +162,28 @@ static void help_others(const struct mpix_sched_request *mine, struct rt_wait *w
 	w->alarm = w->alarm < soon ? w->alarm : soon;
 }
 
-/* Makes progress on the request `mine`, and then on all other active requests of its context. */
+/* False if a test of another request has made progress on all since the last test of this one. So a loop that tests each of n
+ * requests makes progress on all n once, not n times. A count that another thread's store undoes lets a test make progress
+ * once more, or once less. */
+static bool others_due(struct mpix_sched_request *mine)
+{
+	const uint32_t passes = atomic_load_explicit(&mine->ctx->passes, memory_order_relaxed);
+	const bool due = mine->passes == passes;
+
+	mine->passes = passes + due;
+	if (due)
+		atomic_store_explicit(&mine->ctx->passes, mine->passes, memory_order_relaxed);
+	return due;
+}
+
+/* Makes progress on the request `mine`, and then on all other active requests of its context. w: the wait for it, or NULL in a
+ * test */
 static void progress_all(struct mpix_sched_request *mine, struct rt_wait *w)
 {
 	if (!drive_part(mine, w, BE_CALLS) && w)
 		w->partly = true;
-	drive_others(mine, w);
+	if (w || others_due(mine))
+		drive_others(mine, w);
 	if (helps_others(mine) && !is_done(mine))
 		help_others(mine, w);
 }

@@ -37,6 +37,7 @@ struct mpix_sched_ctx {
 	VEC(struct rt_zombie) zombies;
 	VEC(struct mpix_sched_request *) requests; /* bound requests */
 	_Atomic uint32_t nactive;
+	_Atomic uint32_t passes; /* tests that made progress on all active requests */
 	bool umwaits; /* true if the CPU can sleep until a store (group_umwaits) */
 	int policy; /* enum rt_policy, or -ERR_ARG if GOAL_WAIT is invalid */
 	pthread_mutex_t energy_lock; /* protects `energy`; recursive, because the energy function may register another one */

@@ -53,6 +53,7 @@ struct mpix_sched_request {
 	uint64_t id; /* identifier of the request, the same on all ranks (be_bind.request) */
 	uint64_t dump_after; /* ns of waiting after which the pending ops are printed; 0: never */
 	uint64_t watched, since; /* the last epoch in which rt_dump_due was called, and the time of the first call in it, ns */
+	uint32_t passes; /* of the context, at the last test of the request */
 	uint64_t checked; /* the last epoch in which a wait checked whether the request can still complete */
 	/* Duration of the last wait, and moving average; ns, after the first brief spin. The average excludes the time of waking up. */
 	uint64_t last_ns, mean_ns;

@@ -274,13 +274,74 @@ static int rebinds(struct member *m)
 	return leave(m);
 }
 
+static int (*test_message)(void *state, void *message, int *flag);
+static int tested;
+
+static int count_test(void *state, void *message, int *flag)
+{
+	tested++;
+	return test_message(state, message, flag);
+}
+
+enum { MANY = 50 };
+
+/* A loop that tests many requests makes progress on all of them once, not once for each. */
+static int loops(struct member *m, const MPIX_Sched_request *reqs)
+{
+	enum { LOOPS = 20 };
+
+	tested = 0;
+	for (int k = 0; k < LOOPS * MANY; k++) {
+		int flag;
+
+		CALL(MPIX_Sched_test(reqs[k % MANY], &flag));
+		NEED(!flag);
+	}
+	NEED(tested >= LOOPS * MANY && tested <= 5 * LOOPS * MANY);
+	return 0;
+}
+
+static int passes(struct member *m)
+{
+	static int mine[COUNT], theirs[MANY][COUNT];
+	const int left = (m->rank + m->size - 1) % m->size;
+	struct MPIX_Sched_transport t;
+	MPIX_Sched_request reqs[MANY];
+	int all[RANKS];
+
+	if (join(m))
+		return 1;
+	t = team_transport_make(m, "app");
+	test_message = t.test;
+	t.test = count_test;
+	CALL(MPIX_Sched_group_set_transport(m->group, &t));
+	for (int i = 0; i < MANY; i++)
+		CALL(bind_ring(m, (void *[]){ mine, theirs[i] }, NULL, &reqs[i]));
+	mine[COUNT - 1] = m->rank;
+	if (!m->rank) {
+		CALL(MPIX_Sched_startall(MANY, reqs));
+		if (loops(m, reqs))
+			return 1;
+	}
+	NEED(!team_allgather(&m->rank, all, sizeof *all, m)); /* the others start after that */
+	if (m->rank)
+		CALL(MPIX_Sched_startall(MANY, reqs));
+	CALL(MPIX_Sched_waitall(MANY, reqs));
+	for (int i = 0; i < MANY; i++) {
+		NEED(theirs[i][COUNT - 1] == left);
+		CALL(MPIX_Sched_free(&reqs[i]));
+	}
+	return leave(m);
+}
+
 int main(void)
 {
 	static const struct {
 		const char *name;
 		int (*fn)(struct member *);
 	} rows[] = { { "arguments", arguments }, { "without", without }, { "tags", tags },	{ "faults", faults },
-		     { "differs", differs },	 { "gaps", gaps },	 { "rebinds", rebinds } };
+		     { "differs", differs },	 { "gaps", gaps },	 { "rebinds", rebinds },
+		     { "passes", passes } };
 	int bad = 0;
 
 	setenv("TEAM_TRANSPORT", "app", 1);
