@@ -70,7 +70,7 @@ int gm_wait(struct gm_request *r);
 /* Like gm_test, but the request stays active. */
 int gm_peek(struct gm_request *r, bool *flag);
 bool gm_active(const struct gm_request *r);
-/* The communicator of the request, for error handlers. It may be freed already: then MPI_COMM_SELF. */
+/* The communicator of the request, for error handlers. If the program has freed it, that of gm_local_comm. */
 MPI_Comm gm_comm(const struct gm_request *r);
 /* Frees a request. If it is active, it is freed once it is complete. */
 void gm_free(struct gm_request *r);
@@ -86,6 +86,10 @@ bool gm_loaded(void);
 
 /* What a front provides. Makes the MPI library progress once. Called in threads that wait in gm_wait. */
 void gm_native_progress(void);
+/* A communicator for local calls, such as MPI_Pack, that is valid while the handle of a request on `comm` exists. */
+MPI_Comm gm_local_comm(MPI_Comm comm);
+/* True if the MPI library can apply operations by itself: MPI_Reduce_local. */
+bool gm_applies_ops(void);
 /* Keeps an operation from being freed while a request uses it, and lets it go. */
 void gm_op_retain(MPI_Op op);
 void gm_op_release(MPI_Op op);

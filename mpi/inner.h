@@ -93,6 +93,7 @@ struct gm_stage {
 	MPI_Aint bias; /* subtracted from the displacements of the datatypes: MPI_Pack of MPICH refuses MPI_BOTTOM */
 	struct gm_piece *pieces;
 	size_t npieces;
+	MPI_Comm comm; /* for MPI_Pack, which does not communicate */
 	MPI_Datatype *types; /* duplicates, which may outlive the user's */
 	size_t ntypes;
 	bool raw; /* elements keep their layout: MPI_Reduce_local must see the user's datatype */

@@ -72,6 +72,7 @@ bool gm_plan_stage(struct gm_plan *p, int side, int64_t bytes, size_t n, size_t 
 
 	s->bias = side_of(p, side)->buf == MPI_BOTTOM ? GM_BIAS : 0;
 	s->user = (char *)side_of(p, side)->buf + s->bias;
+	s->comm = gm_local_comm(p->call->comm);
 	s->pieces = calloc(n + 1, sizeof *s->pieces);
 	s->types = calloc(ntypes + 1, sizeof *s->types);
 	if (s->pieces && s->types && !gm_lib.alloc(gm_ctx(), (size_t)bytes + 1, &mem))

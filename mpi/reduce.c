@@ -92,7 +92,7 @@ static void take_op(struct gm_plan *p)
 {
 	int commutes;
 
-	if (PMPI_Op_commutative(p->call->op, &commutes) ||
+	if (!gm_applies_ops() || PMPI_Op_commutative(p->call->op, &commutes) ||
 	    gm_lib.op_create(gm_ctx(), apply, p->r, commutes, &p->op)) {
 		p->why = "the operation cannot be used";
 		return;

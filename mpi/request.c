@@ -119,7 +119,7 @@ bool gm_is_once(const struct gm_request *r)
 
 MPI_Comm gm_comm(const struct gm_request *r)
 {
-	return atomic_load(&r->comm->freed) ? MPI_COMM_SELF : r->comm->comm;
+	return atomic_load(&r->comm->freed) ? gm_local_comm(r->comm->comm) : r->comm->comm;
 }
 
 void gm_request_free(struct gm_request *r)

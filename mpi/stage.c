@@ -11,20 +11,20 @@
 /* MPI_Pack counts bytes in an int. */
 #define MOST_BYTES (1 << 30)
 
-typedef int copy_fn(char *user, char *mem, int count, int bytes, MPI_Datatype type);
+typedef int copy_fn(char *user, char *mem, int count, int bytes, MPI_Datatype type, MPI_Comm comm);
 
-static int pack(char *user, char *mem, int count, int bytes, MPI_Datatype type)
+static int pack(char *user, char *mem, int count, int bytes, MPI_Datatype type, MPI_Comm comm)
 {
 	int at = 0;
 
-	return PMPI_Pack(user, count, type, mem, bytes, &at, MPI_COMM_SELF);
+	return PMPI_Pack(user, count, type, mem, bytes, &at, comm);
 }
 
-static int unpack(char *user, char *mem, int count, int bytes, MPI_Datatype type)
+static int unpack(char *user, char *mem, int count, int bytes, MPI_Datatype type, MPI_Comm comm)
 {
 	int at = 0;
 
-	return PMPI_Unpack(mem, bytes, &at, user, count, type, MPI_COMM_SELF);
+	return PMPI_Unpack(mem, bytes, &at, user, count, type, comm);
 }
 
 /* Copies one piece, in portions of bytes that fit an int. */
@@ -45,7 +45,7 @@ static int copy_piece(const struct gm_stage *s, const struct gm_piece *p, copy_f
 
 		if (n * size > INT_MAX)
 			return MPI_ERR_COUNT;
-		err = copy(s->user + p->from + done * extent, s->mem + p->at + done * size, (int)n, (int)(n * size), type);
+		err = copy(s->user + p->from + done * extent, s->mem + p->at + done * size, (int)n, (int)(n * size), type, s->comm);
 	}
 	return err;
 }

@@ -93,13 +93,23 @@ static void table_remove(MPI_Request h)
 	pthread_mutex_unlock(&lock);
 }
 
+/* Without MPI_Init, which programs with sessions need not call, there is no MPI_COMM_SELF. Then the handle of a request keeps the
+ * communicator, even if the program frees that. */
+MPI_Comm gm_local_comm(MPI_Comm comm)
+{
+	return gm_has_world() ? MPI_COMM_SELF : comm;
+}
+
+bool gm_applies_ops(void)
+{
+	return true;
+}
+
 /* Makes a handle for a request. */
 static int make_handle(MPI_Comm comm, struct gm_request *r, MPI_Request *request)
 {
-	/* Without MPI_Init, which programs with sessions need not call, there is no MPI_COMM_SELF. */
-	const MPI_Comm home = gm_has_world() ? MPI_COMM_SELF : comm;
 	MPI_Request h;
-	int rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, home, &h);
+	int rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, gm_local_comm(comm), &h);
 
 	if (rc != MPI_SUCCESS)
 		return MPI_ERR_OTHER;

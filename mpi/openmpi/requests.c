@@ -348,6 +348,21 @@ bool gm_request_fits(void)
 	return ompi_coll_base_nbc_request_t_class.cls_sizeof <= sizeof(((struct gm_handle *)NULL)->base);
 }
 
+/* MPI_Pack takes it without MPI_Init, too. */
+MPI_Comm gm_local_comm(MPI_Comm comm)
+{
+	(void)comm;
+	return MPI_COMM_SELF;
+}
+
+/* MPI_Reduce_local uses a module of MPI_COMM_SELF, which programs with sessions alone have not. */
+bool gm_applies_ops(void)
+{
+	int initialized = 0;
+
+	return PMPI_Initialized(&initialized) == MPI_SUCCESS && initialized;
+}
+
 void gm_native_progress(void)
 {
 	opal_progress();
