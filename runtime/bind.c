@@ -181,7 +181,7 @@ static int bind_buffer(struct mpix_sched_request *req, void *const *buffers, siz
 	if (b->mode == BIN_SCRATCH && !len) {
 		p = (char *)req; /* the buffer is empty, so any valid address will do */
 	} else if (b->mode == BIN_SCRATCH) {
-		p = rt_heap_alloc(req->ctx->heap, len, &off);
+		p = rt_heap_alloc_scratch(req->ctx->heap, len, &off); /* ops write it before they read it */
 		if (!p)
 			return group_error(g, -ERR_NOMEM, "the shared heap has no %zu bytes for %s", len, name);
 		req->scratch[i] = p;

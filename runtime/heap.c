@@ -121,7 +121,8 @@ static bool split_block(struct rt_heap *h, size_t i, size_t len)
 	return true;
 }
 
-static void *take_block(struct rt_heap *h, size_t len, uint64_t *off)
+/* clear: true if the block has to be zero */
+static void *take_block(struct rt_heap *h, size_t len, bool clear, uint64_t *off)
 {
 	uint64_t end = h->blocks.n ? h->blocks.at[h->blocks.n - 1].off + h->blocks.at[h->blocks.n - 1].len : 0;
 
@@ -135,7 +136,7 @@ static void *take_block(struct rt_heap *h, size_t len, uint64_t *off)
 		b = &h->blocks.at[i];
 		b->used = true;
 		*off = b->off;
-		return memset(h->base + b->off, 0, len);
+		return clear ? memset(h->base + b->off, 0, len) : h->base + b->off;
 	}
 	/* Beyond the last block the file has never been written: it is zero. */
 	if (len > SIZE_MAX / 2 || !grow_heap(h, end + len) ||
@@ -145,15 +146,25 @@ static void *take_block(struct rt_heap *h, size_t len, uint64_t *off)
 	return h->base + end;
 }
 
-void *rt_heap_alloc(struct rt_heap *h, size_t size, uint64_t *off)
+static void *alloc_block(struct rt_heap *h, size_t size, bool clear, uint64_t *off)
 {
 	size_t len = size > SIZE_MAX / 2 ? SIZE_MAX : (size + LINE) / LINE * LINE; /* never 0 */
 	void *p;
 
 	pthread_mutex_lock(&h->lock);
-	p = take_block(h, len, off);
+	p = take_block(h, len, clear, off);
 	pthread_mutex_unlock(&h->lock);
 	return p;
+}
+
+void *rt_heap_alloc(struct rt_heap *h, size_t size, uint64_t *off)
+{
+	return alloc_block(h, size, true, off);
+}
+
+void *rt_heap_alloc_scratch(struct rt_heap *h, size_t size, uint64_t *off)
+{
+	return alloc_block(h, size, false, off);
 }
 
 static void merge_next(struct rt_heap *h, size_t i)

@@ -44,6 +44,8 @@ static inline struct rt_door *rt_heap_door(const struct rt_heap *h)
 void rt_heap_unref(struct rt_heap *h);
 /* Allocates zeroed memory, aligned to 64 bytes, and stores its offset in *off. Returns NULL when there is no more. */
 void *rt_heap_alloc(struct rt_heap *h, size_t size, uint64_t *off);
+/* Does the same without touching the memory, which may hold anything. */
+void *rt_heap_alloc_scratch(struct rt_heap *h, size_t size, uint64_t *off);
 /* Frees a block. Returns 0, -ERR_ARG for a pointer that is not a block's, or -ERR_STATE while the block is bound. */
 int rt_heap_free(struct rt_heap *h, void *ptr);
 /* Returns true if [ptr, ptr + len) is within one block. Then the block is bound, until rt_heap_unbind, and *off is the

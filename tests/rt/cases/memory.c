@@ -205,6 +205,30 @@ static int rebind_no_memory(struct member *m)
 	return 0;
 }
 
+/* Binding touches no scratch memory, also where an earlier request had it. */
+static int scratch_untouched(struct member *m)
+{
+	enum { N = 1 << 22, PAGES = N * sizeof(int) / 4096 };
+	MPIX_Sched s = case_load(m, case_fold);
+	void *data = calloc(N, sizeof(int)), *buffers[] = { data, NULL };
+	struct MPIX_Sched_bind b = case_bind(buffers, 2, N, MPIX_SCHED_INT32);
+	struct rusage before, after;
+	MPIX_Sched_request req;
+
+	NEED(s && data);
+	b.builtin = MPIX_SCHED_SUM;
+	for (int k = 0; k < 2; k++) {
+		NEED(!getrusage(RUSAGE_THREAD, &before));
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		NEED(!getrusage(RUSAGE_THREAD, &after));
+		NEED(after.ru_minflt - before.ru_minflt < PAGES / 4);
+		CALL(MPIX_Sched_free(&req));
+	}
+	CALL(MPIX_Sched_unload(&s));
+	free(data);
+	return 0;
+}
+
 /* The memory of a message is unmapped before it is read. The reader gets an error, and so does the sender. */
 static int vanished(struct member *m)
 {
@@ -309,6 +333,7 @@ const struct test_case memory_cases[] = {
 	{ .name = "rebind", .fn = rebind, .sizes = { 1, 2, 4 } },
 	{ .name = "rebind_strided", .fn = rebind_strided, .sizes = { 2, 3 }, .reduces = true },
 	{ .name = "rebind_no_memory", .fn = rebind_no_memory, .sizes = { 2 } },
+	{ .name = "scratch_untouched", .fn = scratch_untouched, .sizes = { 2 } },
 	{ .name = "vanished", .fn = vanished, .sizes = { 2 } },
 	{ .name = "bound_heap", .fn = bound_heap, .sizes = { 1, 3 } },
 	{ .name = "in_place", .fn = in_place, .sizes = { 1, 2, 4 } },
