@@ -61,8 +61,9 @@ struct be_bind {
 	const struct be_layout *layout; /* layout of the elements in every buffer */
 	/* Reduces n basic elements: b = a op b, or b = b op a if the last argument is true. */
 	void (*reduce)(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_first, size_t n, bool with);
-	/* Reduces like reduce, but the elements of a are in packed memory, at any alignment. */
-	void (*reduce_packed)(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with);
+	/* Reduces like reduce, but the elements of a are in packed memory, at any alignment. If `operand` is not NULL, its packed
+	 * elements replace those of b as operand; user is false then. NULL if the bound operation is not defined for the type. */
+	void (*reduce_packed)(void *arg, const char *a, const char *operand, char *b, uint64_t b_first, size_t n, bool with);
 	void *reduce_arg;
 	size_t whole; /* reductions get multiples of this number of basic elements, because they need that many together */
 	/* enum bin_armw: operation of an interface that does to each element what reduce does; 0 if there is none */

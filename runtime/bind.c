@@ -251,7 +251,7 @@ static void reduce_kernel(void *arg, char *a, uint64_t a_first, char *b, uint64_
 		size_t run = be_layout_run(r->layout, a, a_first, n, &p);
 
 		run = be_layout_run(r->layout, b, b_first, run, &q);
-		r->kernel(p, q, run);
+		r->kernel(p, q, q, run);
 		a_first += run;
 		b_first += run;
 		n -= run;
@@ -261,7 +261,7 @@ static void reduce_kernel(void *arg, char *a, uint64_t a_first, char *b, uint64_
 /* True if `p` is aligned for elements of any type. */
 #define ALIGNED(p) ((uintptr_t)(p) % _Alignof(max_align_t) == 0)
 
-static void reduce_packed_kernel(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with)
+static void reduce_packed_kernel(void *arg, const char *a, const char *operand, char *b, uint64_t b_first, size_t n, bool with)
 {
 	const struct rt_reduce *r = arg;
 	const struct be_layout *l = r->layout;
@@ -277,8 +277,9 @@ static void reduce_packed_kernel(void *arg, const char *a, char *b, uint64_t b_f
 
 		if (!aligned)
 			memcpy(room, a, run * l->basic);
-		r->kernel(aligned ? a : room, q, run);
+		r->kernel(aligned ? a : room, operand ? operand : q, q, run);
 		a += run * l->basic;
+		operand = operand ? operand + run * l->basic : NULL;
 		b_first += run;
 		n -= run;
 	}
@@ -300,12 +301,13 @@ static void reduce_user(void *arg, char *a, uint64_t a_first, char *b, uint64_t 
 	be_copy(l, b, b_first, req->reduce_tmp, 0, n);
 }
 
-static void reduce_packed_user(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with)
+static void reduce_packed_user(void *arg, const char *a, const char *operand, char *b, uint64_t b_first, size_t n, bool with)
 {
 	const struct mpix_sched_request *req = arg;
 	const struct be_layout *l = &req->type->layout;
 	char *y = b + (int64_t)(b_first / l->per) * l->extent;
 
+	(void)operand;
 	if (!with && l->contiguous && ALIGNED(a)) {
 		req->op->fn(a, y, n / l->per, req->op->arg);
 		return;
@@ -352,11 +354,11 @@ static int prepare_reduce(struct mpix_sched_request *req, const struct MPIX_Sche
 				return group_error(req->group, -ERR_UNSUPPORTED,
 						   "op %u splits an element that a user's operation takes whole", i);
 	}
-	if (!any && !req->helped)
-		return 0;
-	if (!req->op) {
+	if (!req->op) { /* a rank that only sends may have to reduce a part of the message */
 		const struct rt_kernels *k = rt_kernels_choose();
 
+		if (!k && !any && !req->helped)
+			return 0;
 		if (!k)
 			return group_error(req->group, -ERR_ARG, "GOAL_KERNELS cannot be \"%s\" on this CPU",
 					   env_get(ENV_GOAL_KERNELS));
@@ -474,7 +476,9 @@ static int make_bound(struct mpix_sched_request *req, struct be_handle *handle)
 				   .buffers = req->buffers,
 				   .layout = &req->type->layout,
 				   .reduce = req->op ? reduce_user : reduce_kernel,
-				   .reduce_packed = req->op ? reduce_packed_user : reduce_packed_kernel,
+				   .reduce_packed = req->op		? reduce_packed_user :
+						    req->reduce.kernel ? reduce_packed_kernel :
+									 NULL,
 				   .reduce_arg = req->op ? (void *)req : &req->reduce,
 				   .whole = req->op ? req->type->layout.per : 1,
 				   .armw = req->armw,

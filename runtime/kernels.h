@@ -6,9 +6,9 @@
 #include "include/mpix_sched.h"
 #include "runtime/sched.h"
 
-/* Computes inout[i] = in[i] op inout[i]. This equals inout[i] op in[i]: all of these operations commute, to the bit. in and
- * inout are aligned for their type. They are the same array or do not overlap. */
-typedef void rt_kernel(const void *in, void *inout, size_t n);
+/* Computes out[i] = a[i] op b[i]. This equals b[i] op a[i]: all of these operations commute, to the bit. The arrays are aligned
+ * for their type. Any two are the same array or do not overlap. */
+typedef void rt_kernel(const void *a, const void *b, void *out, size_t n);
 
 /* A variant: functions by basic type and operation. NULL where MPI does not define the operation for the type. */
 struct rt_kernels {

@@ -14,17 +14,25 @@
 #include <math.h>
 #include <string.h>
 
-#define LOOP(op, NAME, T, expr)                                            \
-	static void op##_##NAME(const void *in, void *inout, size_t n)     \
-	{                                                                  \
-		const T *x = in;                                           \
-		T *y = inout;                                              \
-                                                                           \
-		for (size_t i = 0; i < n; i++) {                           \
-			const T a = x[i], b = y[i];                        \
-                                                                           \
-			y[i] = (T)(expr);                                  \
-		}                                                          \
+/* Precedes a loop whose iterations do not depend on each other: arrays that overlap are the same. */
+#ifdef __clang__
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+#define LOOP(op, NAME, T, expr)                                                         \
+	static void op##_##NAME(const void *left, const void *right, void *out, size_t n) \
+	{                                                                               \
+		const T *x = left, *y = right;                                          \
+		T *z = out;                                                             \
+                                                                                        \
+		INDEPENDENT                                                             \
+		for (size_t i = 0; i < n; i++) {                                        \
+			const T a = x[i], b = y[i];                                     \
+                                                                                        \
+			z[i] = (T)(expr);                                               \
+		}                                                                       \
 	}
 
 /* ---- scalars ---- */
@@ -139,22 +147,23 @@ static inline long max_long(long a, long b)
 #define COMPLEX(NAME, T)                                                                      \
 	typedef __typeof__(__real__(T)0) NAME##_part;                                         \
 	LOOP(PARTS, NAME, NAME##_part, CALL(number, a, (a + b)))                              \
-	static void SUM_##NAME(const void *in, void *inout, size_t n)                         \
+	static void SUM_##NAME(const void *left, const void *right, void *out, size_t n)      \
 	{                                                                                     \
-		PARTS_##NAME(in, inout, 2 * n);                                               \
+		PARTS_##NAME(left, right, out, 2 * n);                                        \
 	}                                                                                     \
-	static void PROD_##NAME(const void *in, void *inout, size_t n)                        \
+	static void PROD_##NAME(const void *left, const void *right, void *out, size_t n)     \
 	{                                                                                     \
-		const NAME##_part *x = in;                                                    \
-		NAME##_part *y = inout;                                                       \
+		const NAME##_part *x = left, *y = right;                                      \
+		NAME##_part *z = out;                                                         \
                                                                                               \
+		INDEPENDENT                                                                   \
 		for (size_t i = 0; i < 2 * n; i += 2) {                                       \
 			const NAME##_part a = x[i], b = x[i + 1], c = y[i], d = y[i + 1];     \
 			const NAME##_part ac = ROUNDED(a * c), bd = ROUNDED(b * d); \
 			const NAME##_part ad = ROUNDED(a * d), bc = ROUNDED(b * c); \
                                                                                               \
-			y[i] = CALL(number, a, (ac - bd));                                    \
-			y[i + 1] = CALL(number, a, (ad + bc));                                \
+			z[i] = CALL(number, a, (ac - bd));                                    \
+			z[i + 1] = CALL(number, a, (ad + bc));                                \
 		}                                                                             \
 	}
 #define ROW_COMPLEX(NAME) ENTRY(SUM, NAME) ENTRY(PROD, NAME)
@@ -162,19 +171,20 @@ static inline long max_long(long a, long b)
 /* The value that is taken brings its index. Of equal values, the smaller index is taken. A NaN comes before all other
  * values. */
 #define LOCATE(op, NAME, T, before, value_of)                                                 \
-	static void op##_##NAME(const void *in, void *inout, size_t n)                        \
+	static void op##_##NAME(const void *left_in, const void *right_in, void *out, size_t n) \
 	{                                                                                     \
-		const T *x = in;                                                              \
-		T *y = inout;                                                                 \
+		const T *x = left_in, *y = right_in;                                          \
+		T *z = out;                                                                   \
                                                                                               \
+		INDEPENDENT                                                                   \
 		for (size_t i = 0; i < n; i++) {                                              \
 			const __typeof__(x->value) a = x[i].value, b = y[i].value;            \
 			const __typeof__(x->index) j = x[i].index, k = y[i].index;            \
 			const int left = a before b || (a != a && b == b);                    \
 			const int right = b before a || (b != b && a == a);                   \
                                                                                               \
-			y[i].value = (__typeof__(x->value))CALL(value_of, a, (a, b));         \
-			y[i].index = (__typeof__(x->index))(left  ? j :                       \
+			z[i].value = (__typeof__(x->value))CALL(value_of, a, (a, b));         \
+			z[i].index = (__typeof__(x->index))(left  ? j :                       \
 							    right ? k :                       \
 								    CALL(min, j, (j, k)));    \
 		}                                                                             \

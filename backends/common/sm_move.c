@@ -40,7 +40,7 @@ static void reduce_message(const struct sm_bound *s, const struct sm_msg *m, uin
 		skip = 0;
 		bytes = m->bytes;
 	}
-	s->b.reduce_packed(s->b.reduce_arg, in, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic,
+	s->b.reduce_packed(s->b.reduce_arg, in, NULL, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic,
 			   o->kind == BIN_OP_RECV_REDUCE_WITH);
 }
 

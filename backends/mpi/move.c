@@ -47,7 +47,7 @@ static int end(struct mp_bound *m, struct mp_msg *x)
 	if (x->send || !x->slot)
 		return 1;
 	if (bin_reduces(o->kind))
-		m->sm.b.reduce_packed(m->sm.b.reduce_arg, x->slot, to, o->off[0], o->len, o->kind == BIN_OP_RECV_REDUCE_WITH);
+		m->sm.b.reduce_packed(m->sm.b.reduce_arg, x->slot, NULL, to, o->off[0], o->len, o->kind == BIN_OP_RECV_REDUCE_WITH);
 	else
 		be_unpack(m->sm.b.layout, to, o->off[0], o->len, x->slot);
 	return 1;

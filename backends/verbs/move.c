@@ -135,7 +135,7 @@ static int recv_poll(struct dispatcher *e, void *what)
 	if (!post_message(v, m) || atomic_load_explicit(&m->came, memory_order_acquire) < v->sm.epoch)
 		return not_yet(v, m->link);
 	if (m->slot && bin_reduces(o->kind))
-		v->sm.b.reduce_packed(v->sm.b.reduce_arg, from, to, o->off[0], o->len, o->kind == BIN_OP_RECV_REDUCE_WITH);
+		v->sm.b.reduce_packed(v->sm.b.reduce_arg, from, NULL, to, o->off[0], o->len, o->kind == BIN_OP_RECV_REDUCE_WITH);
 	else if (m->slot)
 		be_unpack(v->sm.b.layout, to, o->off[0], o->len, from);
 	return 1;

@@ -377,11 +377,16 @@ static void reduce(void *arg, char *a, uint64_t a_first, char *b, uint64_t b_fir
 		combine(arg, a + (int64_t)(a_first + i) * apart(arg), b + (int64_t)(b_first + i) * apart(arg));
 }
 
-static void reduce_packed(void *arg, const char *a, char *b, uint64_t b_first, size_t n, bool with)
+static void reduce_packed(void *arg, const char *a, const char *operand, char *b, uint64_t b_first, size_t n, bool with)
 {
 	(void)with;
-	for (size_t i = 0; i < n; i++)
-		combine(arg, a + i * sizeof(int32_t), b + (int64_t)(b_first + i) * apart(arg));
+	for (size_t i = 0; i < n; i++) {
+		char *to = b + (int64_t)(b_first + i) * apart(arg);
+
+		if (operand)
+			memcpy(to, operand + i * sizeof(int32_t), sizeof(int32_t));
+		combine(arg, a + i * sizeof(int32_t), to);
+	}
 }
 
 static struct be_layout layout(bool scattered)

@@ -86,7 +86,7 @@ static void make(enum MPIX_Sched_basic type, void *out, size_t n)
 }
 
 struct room {
-	_Alignas(LINE) char in[MOST * 32 + LINE], inout[MOST * 32 + LINE], want[MOST * 32 + LINE];
+	_Alignas(LINE) char in[MOST * 32 + LINE], inout[MOST * 32 + LINE], want[MOST * 32 + LINE], out[MOST * 32 + LINE];
 };
 
 /* All lengths up to MOST, from every alignment that the type may have within a line. */
@@ -104,19 +104,22 @@ static void agree(struct room *m, enum MPIX_Sched_basic type, enum MPIX_Sched_bu
 		make(type, x, n);
 		make(type, y, n);
 		memcpy(m->want, m->inout, sizeof m->want);
-		base(x, z, n);
-		other(x, y, n);
+		base(x, z, z, n);
+		memcpy(m->out, m->inout, sizeof m->out);
+		other(x, y, m->out + at, n); /* to a third array first */
+		bad += memcmp(m->want, m->out, sizeof m->want) != 0;
+		other(x, y, y, n);
 		bad += memcmp(m->want, m->inout, sizeof m->want) != 0;
 		/* The other way round, and in place. */
 		values_pattern(m->inout, sizeof m->inout, seed);
 		make(type, y, n);
 		memcpy(m->want, m->inout, sizeof m->want);
-		base(x, z, n);
-		other(y, x, n);
+		base(x, z, z, n);
+		other(y, x, x, n);
 		bad += values_compare(type, op, x, z, n) >= 0;
 		memcpy(m->want, m->in, sizeof m->want);
-		base(z, z, n);
-		other(x, x, n);
+		base(z, z, z, n);
+		other(x, x, x, n);
 		bad += memcmp(m->want, m->in, sizeof m->want) != 0;
 	}
 	CU_ASSERT_EQUAL(bad, 0);
@@ -171,7 +174,7 @@ static uint32_t float_op(enum MPIX_Sched_builtin op, float a, float b)
 {
 	uint32_t bits;
 
-	rt_kernels_base.of[MPIX_SCHED_FLOAT][op](&a, &b, 1);
+	rt_kernels_base.of[MPIX_SCHED_FLOAT][op](&a, &b, &b, 1);
 	memcpy(&bits, &b, sizeof bits);
 	return bits;
 }
@@ -199,15 +202,15 @@ static void other_results(void)
 	struct MPIX_Sched_double_int x = { 2, 7 }, y = { 2, 5 }, z = { NAN, 9 };
 	float p[2] = { 1, 2 }, q[2] = { 3, -1 };
 
-	rt_kernels_base.of[MPIX_SCHED_INT8][MPIX_SCHED_SUM](&a, &b, 1);
+	rt_kernels_base.of[MPIX_SCHED_INT8][MPIX_SCHED_SUM](&a, &b, &b, 1);
 	CU_ASSERT_EQUAL(b, -56);
-	rt_kernels_base.of[MPIX_SCHED_INT16][MPIX_SCHED_PROD](&c, &d, 1);
+	rt_kernels_base.of[MPIX_SCHED_INT16][MPIX_SCHED_PROD](&c, &d, &d, 1);
 	CU_ASSERT_EQUAL(d, INT16_MIN);
-	rt_kernels_base.of[MPIX_SCHED_DOUBLE_INT][MPIX_SCHED_MAXLOC](&x, &y, 1);
+	rt_kernels_base.of[MPIX_SCHED_DOUBLE_INT][MPIX_SCHED_MAXLOC](&x, &y, &y, 1);
 	CU_ASSERT(y.value == 2 && y.index == 5);
-	rt_kernels_base.of[MPIX_SCHED_DOUBLE_INT][MPIX_SCHED_MINLOC](&z, &y, 1);
+	rt_kernels_base.of[MPIX_SCHED_DOUBLE_INT][MPIX_SCHED_MINLOC](&z, &y, &y, 1);
 	CU_ASSERT(isnan(y.value) && y.index == 9);
-	rt_kernels_base.of[MPIX_SCHED_FLOAT_COMPLEX][MPIX_SCHED_PROD](p, q, 1);
+	rt_kernels_base.of[MPIX_SCHED_FLOAT_COMPLEX][MPIX_SCHED_PROD](p, q, q, 1);
 	CU_ASSERT(q[0] == 5 && q[1] == 5);
 }
 
