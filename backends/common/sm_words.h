@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The words in a rank's block through which messages travel (sm.h): which rank writes each of them, and what it says. */
+#ifndef BACKENDS_COMMON_SM_WORDS_H
+#define BACKENDS_COMMON_SM_WORDS_H
+
+#include "backends/backend.h"
+
+#include <stdatomic.h>
+
+#define SM_LINE 64u
+
+enum sm_mode { SM_EAGER, SM_PULL, SM_STAGED, SM_MODES };
+
+/* Accessibility of a message's source bytes to other ranks: not contiguous, in private memory, or in the rank's heap. */
+enum sm_source { SM_SCATTERED, SM_PRIVATE, SM_HEAP };
+
+/* Descriptor of one message, written by the rank of one end. Descriptors are sorted by (send, peer, tag, k), and two fit in
+ * a cache line, because binding reads those of the peers. */
+struct sm_desc {
+	uint32_t peer, tag, k; /* k: number of the message in its channel */
+	uint32_t op;
+	uint64_t bytes;
+	uint32_t cell; /* position of the words that the peer writes, in lines from this rank's head */
+	uint8_t send;
+	uint8_t source; /* enum sm_source */
+	/* Of a recv, once its rank has chosen: */
+	uint8_t mode; /* enum sm_mode */
+	uint8_t direct; /* true if the sender's private memory can be read */
+};
+
+struct sm_head {
+	struct be_turn turn;
+	_Alignas(SM_LINE) _Atomic uint64_t started; /* writer: this rank; readers: the ranks that send to it */
+	/* `wanted` has a line of its own: sm_start reads it right after storing `started`, and senders may just have written
+	 * it. */
+	/* writers: the ranks that send to this one; the last epoch for which one of them had no credit */
+	_Alignas(SM_LINE) _Atomic uint64_t wanted;
+	/* Used for binding and unbinding only: */
+	_Atomic uint32_t users; /* number of ranks that may still access this block */
+	uint32_t ndescs;
+	/* address of this block in its process, and a number by which a reader recognises the block there */
+	uint64_t address, token;
+	uint64_t own; /* address of the rank's struct sm_bound, for other threads of its process */
+	uint64_t shared; /* offset of struct sm_shared from here; 0 if there are no helpers */
+	bool allowed; /* true if the user lets other ranks read this rank's private memory */
+	_Alignas(SM_LINE) struct sm_desc descs[];
+};
+
+/* Location of a rank's bytes. */
+struct sm_location {
+	uint64_t address; /* address in the rank's process */
+	uint64_t heap; /* offset in the rank's heap, plus 1; 0 if the bytes are in private memory */
+};
+
+struct sm_slot { /* slot of an eager message, in the receiver's block; the payload shares the number's cache line */
+	_Alignas(8) _Atomic uint64_t seq;
+	char payload[];
+};
+
+/* The words of a long message in the receiver's block. The sender writes them, except `ring`, which the receiver writes. */
+struct sm_in {
+	_Alignas(SM_LINE) _Atomic uint64_t avail; /* pull: the epoch announced; staged: chunks produced in all epochs */
+	struct sm_location from;
+	uint64_t ring; /* staged: offset of the ring in the receiver's heap */
+	_Alignas(SM_LINE) _Atomic uint64_t helped; /* pull: chunks that the sender has copied in all epochs */
+};
+
+/* The words of a long message in the sender's block. The receiver writes them. */
+struct sm_out {
+	/* pull: the epoch whose bytes were read; staged: chunks consumed in all epochs */
+	_Alignas(SM_LINE) _Atomic uint64_t done;
+	_Alignas(SM_LINE) _Atomic uint64_t shared; /* pull: the last epoch in which both ends copy */
+	struct sm_location to;
+	/* pull: chunks claimed by either end in all epochs; both ends write it */
+	_Alignas(SM_LINE) _Atomic uint64_t taken;
+};
+
+#endif
