@@ -195,15 +195,18 @@ static uint32_t count_steps(const struct dispatcher *e)
 	return n;
 }
 
-/* Issues and polls the ops of several classes, given as bits, until none of them is ready. */
-static int progress_some(struct dispatcher *e, unsigned classes)
+/* Issues the ops of several classes, given as bits, until none of them is ready, and polls those of the classes `polled`. */
+static int progress_some(struct dispatcher *e, unsigned classes, unsigned polled)
 {
 	const uint32_t before = count_steps(e);
 
 	e->who = classes;
 	do {
 		for (unsigned c = 0; c < DISPATCH_CLASSES; c++) {
-			int rc = classes >> c & 1 ? progress_class(e, c) : 0;
+			const struct dispatch_queue *q = &e->st->of[c];
+			int rc = !(classes >> c & 1) ? 0 :
+				 polled >> c & 1     ? progress_class(e, c) :
+						       issue_ready(e, c, q->head, q->tail);
 
 			if (rc < 0)
 				return rc;
@@ -255,7 +258,7 @@ static int start_some(struct dispatcher *e, unsigned who)
 		q->tail = q->first + q->nroots;
 	}
 	e->st->begun = 0;
-	rc = progress_some(e, who | 1u << DISPATCH_EARLY);
+	rc = progress_some(e, who | 1u << DISPATCH_EARLY, 1u << DISPATCH_EARLY);
 	pass_on(e);
 	return rc < 0 ? rc : update_pending(e);
 }
@@ -267,7 +270,7 @@ int dispatch_start(struct dispatcher *e, unsigned who)
 
 int dispatch_progress(struct dispatcher *e, unsigned who)
 {
-	int rc = e->helped ? progress_some(e, who) : progress_class(e, 0);
+	int rc = e->helped ? progress_some(e, who, who) : progress_class(e, 0);
 
 	return rc || !e->helped ? rc : update_pending(e);
 }

@@ -13,7 +13,8 @@
 struct dispatcher;
 
 /* The functions that carry out an op. Both return 1 if the op is complete, 0 if not yet, or -ERR_x. issue is called
- * once per epoch, when the op is ready; poll is called from then on until it returns 1. */
+ * once per epoch, when the op is ready; poll is called from then on until it returns 1. A start calls issue, and poll only for
+ * ops marked for start. So issue leaves to poll what takes long. */
 struct dispatch_how {
 	int (*issue)(struct dispatcher *e, void *what);
 	int (*poll)(struct dispatcher *e, void *what);
@@ -83,10 +84,10 @@ void dispatch_init(struct dispatcher *e, const struct be_bind *b, void *room, vo
 void dispatch_view(struct dispatcher *e, uint32_t nops, void *room, void *own, struct be_bound *bound);
 /* Sorts the ops into their queues. Called between epochs, after the caller has changed the classes in ops. */
 void dispatch_classify(struct dispatcher *e);
-/* Begins an epoch after the previous one has completed: issues ready ops and polls issued ones. Returns 1 when all ops are
- * complete, 0 if not yet, or -ERR_x. `who` is as in be_ops. */
+/* Begins an epoch after the previous one has completed: issues ready ops, and polls those marked for start. Returns 1 when all
+ * ops are complete, 0 if not yet, or -ERR_x. `who` is as in be_ops. */
 int dispatch_start(struct dispatcher *e, unsigned who);
-/* Issues ready ops and polls issued ones. Returns the same as dispatch_start. */
+/* Issues ready ops and polls all issued ones. Returns the same as dispatch_start. */
 int dispatch_progress(struct dispatcher *e, unsigned who);
 /* Without helpers: returns the op that dispatch_progress has left active if it is the only one, else NULL. */
 static inline const uint32_t *dispatch_last(const struct dispatcher *e)

@@ -40,13 +40,14 @@
 #ifndef SM_CHUNK
 #define SM_CHUNK 32768u /* bytes of a staged slot, and of what an end of a pull copies at a time */
 #endif
+#define SM_START_MAX 4096u /* bytes that start moves for an op; with more the op is left to whoever makes progress next */
 #define SM_RING 4u /* number of staged slots of a message */
 
 /* Progress of a message. */
 struct sm_moved {
 	uint64_t theirs; /* recv, pull: chunks that the sender has copied in earlier epochs */
 	uint32_t moved; /* chunks that this end has moved in this epoch */
-	bool begun; /* recv, pull: true if the epoch's announcement has been seen */
+	bool begun; /* pull: true if the epoch's announcement has been made (send) or seen (recv) */
 	bool both; /* recv, pull: true if both ends copy in this epoch */
 	bool parted; /* recv, pull: true if the bytes go through the rank's queue of fragments */
 	bool queued; /* true while the message, or the copy op, is in the queue of fragments */
@@ -143,6 +144,14 @@ struct sm_bound {
 static inline bool sm_in_memory(const struct sm_bound *s, uint32_t op)
 {
 	return bin_is_message(s->b.ops[op].kind) && !s->msgs[op].network;
+}
+
+/* True if the issue of an op leaves its bytes to poll: so start moves few bytes, unless the schedule has the op in start. */
+static inline bool sm_is_long(const struct sm_bound *s, uint32_t op)
+{
+	const struct bin_op *o = &s->b.ops[op];
+
+	return bin_nranges(o->kind) && o->len * s->b.layout->basic > SM_START_MAX && o->exec != BIN_EARLY;
 }
 
 static inline struct sm_bound *sm_of(struct dispatcher *e)

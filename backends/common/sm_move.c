@@ -241,18 +241,26 @@ static void copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 	}
 }
 
+static void announce_bytes(struct sm_bound *s, struct sm_msg *m)
+{
+	if (m->bounces)
+		memcpy(m->bounce, m->mine, m->bytes);
+	m->now->begun = true;
+	m->in->from = m->now->location;
+	/* Makes the user's bytes visible before the announcement; pairs with the load in recv_pull. */
+	atomic_store_explicit(&m->in->avail, s->epoch, memory_order_release);
+	be_ring(m->bells);
+}
+
 static int send_pull_issue(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
-	if (m->bounces)
-		memcpy(m->bounce, m->mine, m->bytes);
 	m->now->moved = 0;
-	m->in->from = m->now->location;
-	/* Makes the user's bytes visible before the announcement; pairs with the load in recv_pull. */
-	atomic_store_explicit(&m->in->avail, s->epoch, memory_order_release);
-	be_ring(m->bells);
+	m->now->begun = false;
+	if (!m->bounces || !sm_is_long(s, m->op))
+		announce_bytes(s, m);
 	return 0;
 }
 
@@ -261,6 +269,8 @@ static int send_pull(struct dispatcher *e, void *what)
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
+	if (!m->now->begun)
+		announce_bytes(s, m);
 	if (atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch)
 		return 1;
 	if (m->chunks < 2 || atomic_load_explicit(&m->out->shared, memory_order_acquire) != s->epoch)
@@ -376,14 +386,18 @@ static int recv_pull(struct dispatcher *e, void *what)
 
 static int send_staged_issue(struct dispatcher *e, void *what)
 {
-	((struct sm_msg *)what)->now->moved = 0;
-	return send_staged(e, what);
+	struct sm_msg *m = what;
+
+	m->now->moved = 0;
+	return sm_is_long(sm_of(e), m->op) ? 0 : send_staged(e, m);
 }
 
 static int recv_staged_issue(struct dispatcher *e, void *what)
 {
-	((struct sm_msg *)what)->now->moved = 0;
-	return recv_staged(e, what);
+	struct sm_msg *m = what;
+
+	m->now->moved = 0;
+	return sm_is_long(sm_of(e), m->op) ? 0 : recv_staged(e, m);
 }
 
 static int recv_pull_issue(struct dispatcher *e, void *what)
@@ -392,7 +406,7 @@ static int recv_pull_issue(struct dispatcher *e, void *what)
 
 	m->now->moved = 0;
 	m->now->begun = false;
-	return recv_pull(e, m);
+	return sm_is_long(sm_of(e), m->op) ? 0 : recv_pull(e, m);
 }
 
 const struct dispatch_how sm_how_send[SM_MODES] = {

@@ -33,23 +33,16 @@ static int copy_poll(struct dispatcher *e, void *what)
 	const struct bin_op *o = what;
 	const size_t basic = s->b.layout->basic;
 	const uint32_t i = (uint32_t)(o - s->b.ops);
+	struct sm_moved *now = s->msgs[i].now;
 
-	return sm_copy_parts(s, s->msgs[i].now, i, NULL, s->b.buffers[o->buf[1]].ptr + o->off[1] * basic,
-			     s->b.buffers[o->buf[0]].ptr + o->off[0] * basic, o->len * basic);
-}
-
-static int copy_issue(struct dispatcher *e, void *what)
-{
-	struct sm_bound *s = sm_of(e);
-	const struct bin_op *o = what;
-
-	if (s->b.layout->contiguous && sm_parts(s, o->len * s->b.layout->basic))
-		return copy_poll(e, what);
+	if (now->queued || (s->b.layout->contiguous && sm_parts(s, o->len * basic)))
+		return sm_copy_parts(s, now, i, NULL, s->b.buffers[o->buf[1]].ptr + o->off[1] * basic,
+				     s->b.buffers[o->buf[0]].ptr + o->off[0] * basic, o->len * basic);
 	be_copy(s->b.layout, s->b.buffers[o->buf[1]].ptr, o->off[1], s->b.buffers[o->buf[0]].ptr, o->off[0], o->len);
 	return 1;
 }
 
-static int reduce_issue(struct dispatcher *e, void *what)
+static int reduce_poll(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	const struct bin_op *o = what;
@@ -59,26 +52,38 @@ static int reduce_issue(struct dispatcher *e, void *what)
 	return 1;
 }
 
-static int nop_issue(struct dispatcher *e, void *what)
+static int complete_op(struct dispatcher *e, void *what)
 {
 	(void)e;
 	(void)what;
 	return 1;
 }
 
+static int leave_op(struct dispatcher *e, void *what)
+{
+	(void)e;
+	(void)what;
+	return 0;
+}
+
 /* The functions of each kind of op. sm_connect sets those of messages. */
 BIN_LAST_OP(GETS);
 static const struct dispatch_how how[BIN_OP_KINDS] = {
-	[BIN_OP_CALC] = { calc_issue, calc_poll },   [BIN_OP_COPY] = { copy_issue, copy_poll },
-	[BIN_OP_REDUCE] = { reduce_issue, NULL },    [BIN_OP_REDUCE_WITH] = { reduce_issue, NULL },
-	[BIN_OP_NOP] = { nop_issue, NULL },
+	[BIN_OP_CALC] = { calc_issue, calc_poll },    [BIN_OP_COPY] = { copy_poll, copy_poll },
+	[BIN_OP_REDUCE] = { reduce_poll, NULL },      [BIN_OP_REDUCE_WITH] = { reduce_poll, NULL },
+	[BIN_OP_NOP] = { complete_op, NULL },
 };
 
 void sm_set_how(struct sm_bound *s)
 {
 	for (uint32_t i = 0; i < s->b.nops; i++) {
-		s->dispatcher.todo[i].how = how[s->b.ops[i].kind];
-		s->dispatcher.todo[i].what = (void *)(uintptr_t)&s->b.ops[i];
+		const struct bin_op *o = &s->b.ops[i];
+		struct dispatch_do *todo = &s->dispatcher.todo[i];
+
+		todo->how = how[o->kind];
+		todo->what = (void *)(uintptr_t)o;
+		if (sm_is_long(s, i))
+			todo->how = (struct dispatch_how){ leave_op, todo->how.issue };
 	}
 }
 

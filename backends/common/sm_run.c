@@ -201,6 +201,8 @@ void sm_states(const struct be_bound *bound, uint8_t *state, const char **what)
 	for (uint32_t i = 0; i < s->b.nops; i++) {
 		what[i] = NULL;
 		if (state[i] == BE_ISSUED)
-			what[i] = sm_in_memory(s, i) ? sm_message_waits(s, i) : "its time to pass";
+			what[i] = sm_in_memory(s, i)		      ? sm_message_waits(s, i) :
+				  s->b.ops[i].kind == BIN_OP_CALC ? "its time to pass" :
+								      "a thread that makes progress";
 	}
 }

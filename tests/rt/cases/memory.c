@@ -229,6 +229,40 @@ static int scratch_untouched(struct member *m)
 	return 0;
 }
 
+/* Start leaves a large copy to wait. */
+static int start_copies_little(struct member *m)
+{
+	static const char text[] = "schedule s\nbuffer in mine[count]\nbuffer out theirs[count]\n"
+				   "rank r of p { copy mine into theirs }\n";
+	const size_t counts[] = { 4096, 4097, 1 << 20 };
+	MPIX_Sched s = case_load(m, text);
+	const char *progress = getenv("GOAL_PROGRESS");
+	const bool alone = !progress || !strcmp(progress, "app");
+
+	NEED(s);
+	for (size_t c = 0; c < ELEMENTS(counts); c++) {
+		const size_t n = counts[c];
+		char *mine = malloc(n), *theirs = calloc(1, n);
+		void *buffers[] = { mine, theirs };
+		struct MPIX_Sched_bind b = case_bind(buffers, 2, n, MPIX_SCHED_BYTE);
+		MPIX_Sched_request req;
+
+		NEED(mine && theirs);
+		memset(mine, 1 + m->rank, n);
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		CALL(MPIX_Sched_start(req));
+		if (alone)
+			NEED(theirs[n - 1] == (n > 4096 ? 0 : 1 + m->rank));
+		CALL(MPIX_Sched_wait(req));
+		NEED(!memcmp(mine, theirs, n));
+		CALL(MPIX_Sched_free(&req));
+		free(mine);
+		free(theirs);
+	}
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 /* The memory of a message is unmapped before it is read. The reader gets an error, and so does the sender. */
 static int vanished(struct member *m)
 {
@@ -334,6 +368,7 @@ const struct test_case memory_cases[] = {
 	{ .name = "rebind_strided", .fn = rebind_strided, .sizes = { 2, 3 }, .reduces = true },
 	{ .name = "rebind_no_memory", .fn = rebind_no_memory, .sizes = { 2 } },
 	{ .name = "scratch_untouched", .fn = scratch_untouched, .sizes = { 2 } },
+	{ .name = "start_copies_little", .fn = start_copies_little, .sizes = { 1, 2 } },
 	{ .name = "vanished", .fn = vanished, .sizes = { 2 } },
 	{ .name = "bound_heap", .fn = bound_heap, .sizes = { 1, 3 } },
 	{ .name = "in_place", .fn = in_place, .sizes = { 1, 2, 4 } },
