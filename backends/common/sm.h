@@ -9,8 +9,8 @@
  *   eager    The sender stores payload and sequence number into slot epoch & 1 of the receiver. It may do so once the
  *            receiver has started epoch - 1 (the credit), because the slot is free then.
  *   pull     The sender announces the epoch and the location of its bytes. The receiver copies them, by load or by
- *            process_vm_readv, and announces that it is done, which completes the send. Both ends copy chunks of a
- *            long message if the sender can access the receiver's buffer.
+ *            process_vm_readv, and announces that it is done, which completes the send. Both ends copy or reduce
+ *            chunks of a long message if the sender can access the receiver's buffers.
  *   staged   Where neither works: the message goes in chunks through a ring in the receiver's heap.
  *
  * Every word but two has one writer, and all words only grow. So no word is reset, and no arrival of the next epoch is
@@ -23,7 +23,11 @@
  * view is the rank's own, which helpers there use too. In another process a view has the same pointers, into that
  * process's mappings. Locations announced to peers are always the rank's: addresses in its process and offsets in its
  * heap. A long copy may go through the rank's queue of fragments (copyq.h), from which the rank's own threads take
- * fragments without holding the turn. */
+ * fragments without holding the turn.
+ *
+ * A recv-reduce absorbs a copy if it waits for the copy and updates what the copy has written, and if whatever else waits for
+ * the copy also waits for the recv-reduce: it then reads the source of the copy instead, and the copy moves nothing. All that is
+ * ordered after the copy is ordered after the recv-reduce as well, so the source does not change before. */
 #ifndef BACKENDS_COMMON_SM_H
 #define BACKENDS_COMMON_SM_H
 
@@ -47,11 +51,14 @@
 struct sm_moved {
 	uint64_t theirs; /* recv, pull: chunks that the sender has copied in earlier epochs */
 	uint32_t moved; /* chunks that this end has moved in this epoch */
+	uint32_t copy; /* recv-reduce: 1 + the copy that it absorbs; 0: none */
+	bool absorbed; /* copy: true if a recv-reduce absorbs it */
 	bool begun; /* pull: true if the epoch's announcement has been made (send) or seen (recv) */
 	bool both; /* recv, pull: true if both ends copy in this epoch */
 	bool parted; /* recv, pull: true if the bytes go through the rank's queue of fragments */
 	bool queued; /* true while the message, or the copy op, is in the queue of fragments */
 	struct sm_location location; /* location of this rank's bytes, announced to the peer */
+	struct sm_location operand; /* recv-reduce: location of the source of the copy that it absorbs */
 };
 
 struct sm_buffer {
@@ -97,6 +104,7 @@ struct sm_msg {
 	uint64_t bytes;
 	struct sm_moved *now;
 	char *mine; /* address of this rank's bytes; NULL if not contiguous, reduced into, or out of reach */
+	const char *operand; /* recv-reduce: source of the copy that it absorbs, or NULL */
 	char *whole; /* buffer in which a message is gathered if its chunks may split an element; else NULL */
 	bool bounces; /* send, pull: true if the bytes go through bounce, because the receiver cannot read them directly */
 	char *bounce; /* copy of the bytes in this rank's heap */

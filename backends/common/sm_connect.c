@@ -273,19 +273,33 @@ static bool is_hidden(const struct sm_bound *s, uint32_t op, const struct be_buf
 	       !buffers[o->buf[0]].heap;
 }
 
+/* Returns the address of the first range of an op, or NULL if it is out of reach, and stores its location. */
+static char *locate(const struct sm_bound *s, const struct bin_op *o, const struct be_buffer *buffers,
+		    struct sm_location *location)
+{
+	const struct be_buffer *buf = &buffers[o->buf[0]];
+	const uint64_t at = o->off[0] * s->b.layout->basic;
+	char *p = buf->ptr ? buf->ptr + at : NULL;
+
+	if (!s->view) /* only the rank itself announces locations to its peers */
+		*location = (struct sm_location){ (uint64_t)(uintptr_t)p, buf->heap ? buf->heap_off + at + 1 : 0 };
+	return p;
+}
+
 void sm_settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 {
-	const struct bin_op *o = &s->b.ops[op];
-	const struct be_buffer *buf = &buffers[o->buf[0]];
-	uint64_t at = o->off[0] * s->b.layout->basic;
 	struct sm_msg *m = &s->msgs[op];
+	const uint32_t copy = m->now->copy;
+	char *p;
 
-	if (!s->b.layout->contiguous || m->reduces)
+	if (!s->b.layout->contiguous)
 		return;
-	m->mine = buf->ptr ? buf->ptr + at : NULL;
-	if (s->view) /* only the rank itself announces locations to its peers */
+	p = locate(s, &s->b.ops[op], buffers, &m->now->location);
+	m->mine = m->reduces ? NULL : p;
+	if (copy)
+		m->operand = locate(s, &s->b.ops[copy - 1], buffers, &m->now->operand);
+	if (s->view)
 		return;
-	m->now->location = (struct sm_location){ (uint64_t)(uintptr_t)m->mine, buf->heap ? buf->heap_off + at + 1 : 0 };
 	m->bounces = is_hidden(s, op, buffers);
 	if (m->bounces)
 		m->now->location = (struct sm_location){ (uint64_t)(uintptr_t)m->bounce, m->bounce_off + 1 };

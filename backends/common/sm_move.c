@@ -24,8 +24,8 @@ static inline void pack_message(const struct sm_bound *s, const struct sm_msg *m
 		be_pack(s->b.layout, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic, out);
 }
 
-/* Reduces a part of a message into the buffer: b = b op a for BIN_OP_RECV_REDUCE_WITH, else b = a op b. The parts
- * arrive in ascending order. If a part may split an element, they are gathered in m->whole first. */
+/* Reduces a part of a message into the buffer: b = b op a for BIN_OP_RECV_REDUCE_WITH, else b = a op b. If a part may split an
+ * element, the parts arrive in ascending order and are gathered in m->whole first. */
 static void reduce_message(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes,
 			   const char *in)
 {
@@ -40,8 +40,8 @@ static void reduce_message(const struct sm_bound *s, const struct sm_msg *m, uin
 		skip = 0;
 		bytes = m->bytes;
 	}
-	s->b.reduce_packed(s->b.reduce_arg, in, NULL, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic,
-			   o->kind == BIN_OP_RECV_REDUCE_WITH);
+	s->b.reduce_packed(s->b.reduce_arg, in, m->operand ? m->operand + skip : NULL, s->b.buffers[o->buf[0]].ptr,
+			   o->off[0] + skip / basic, bytes / basic, o->kind == BIN_OP_RECV_REDUCE_WITH);
 }
 
 static inline void unpack_message(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes,
@@ -222,17 +222,26 @@ static bool take_chunk(const struct sm_bound *s, const struct sm_msg *m)
 	return false;
 }
 
-/* Copies the sender's share of a message that both ends copy, if the receiver's buffer can be reached. */
+/* Copies the sender's share of a message that both ends copy, or reduces it, if the receiver's buffers can be reached. */
 static void copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 {
-	struct sm_location to = m->out->to;
+	const struct sm_location to = m->out->to, with = m->out->operand;
+	const bool operand = with.address || with.heap;
+	const uint64_t how = m->out->reduces;
+	bool fails = false;
+	const char *from = operand ? sm_find(s, m, &with, &fails) : NULL;
 
-	if (!find_bytes(s, m, &to) || !m->at)
+	if (!find_bytes(s, m, &to) || !m->at || (operand && !from) || (how && !s->b.reduce_packed))
 		return;
 	while (take_chunk(s, m)) {
-		uint64_t chunk = m->chunks - 1 - m->now->moved++;
+		const uint64_t chunk = m->chunks - 1 - m->now->moved++, skip = chunk * SM_CHUNK;
+		const size_t bytes = chunk_bytes(m, chunk);
 
-		memcpy(m->at + chunk * SM_CHUNK, m->mine + chunk * SM_CHUNK, chunk_bytes(m, chunk));
+		if (how)
+			s->b.reduce_packed(s->b.reduce_arg, m->mine + skip, from ? from + skip : NULL, m->at + skip, 0,
+					   bytes / s->b.layout->basic, how == BIN_OP_RECV_REDUCE_WITH);
+		else
+			memcpy(m->at + skip, m->mine + skip, bytes);
 		/* Makes the chunk's bytes visible before it is counted; pairs with the load in copy_as_receiver. */
 		atomic_store_explicit(&m->in->helped,
 				      atomic_load_explicit(&m->in->helped, memory_order_relaxed) + 1,
@@ -321,15 +330,27 @@ static int fetch_bytes(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size
 	return 0;
 }
 
-/* Handles the sender's announcement. Both ends copy if the message is long enough and the sender can write to the
- * receiver's buffer. */
+/* True if the sender can store a chunk of a message, or reduce it. */
+static bool sender_can_move(const struct sm_bound *s, const struct sm_msg *m)
+{
+	const bool near = m->same && m->direct;
+
+	if (m->reduces && (s->b.user || SM_CHUNK % s->b.layout->basic || (m->operand && !m->now->operand.heap && !near)))
+		return false;
+	return s->b.layout->contiguous && (m->now->location.heap || near);
+}
+
+/* Handles the sender's announcement. Both ends copy if the message is long enough and the sender can access the receiver's
+ * buffers. */
 static void begin_pull(struct sm_bound *s, struct sm_msg *m)
 {
 	m->now->begun = true;
 	m->now->parted = m->mine && m->at && sm_parts(s, m->bytes);
-	m->now->both = !m->now->parted && m->chunks > 1 && m->mine && (m->now->location.heap || (m->same && m->direct));
+	m->now->both = !m->now->parted && m->chunks > 1 && sender_can_move(s, m);
 	if (m->now->both) {
 		m->out->to = m->now->location;
+		m->out->operand = m->now->operand;
+		m->out->reduces = m->reduces ? s->b.ops[m->op].kind : 0;
 		atomic_store_explicit(&m->out->taken, (s->epoch - 1) * m->chunks, memory_order_relaxed);
 		/* Makes the location and the count visible before the invitation; pairs with the load in send_pull. */
 		atomic_store_explicit(&m->out->shared, s->epoch, memory_order_release);

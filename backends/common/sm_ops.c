@@ -82,14 +82,65 @@ void sm_set_how(struct sm_bound *s)
 
 		todo->how = how[o->kind];
 		todo->what = (void *)(uintptr_t)o;
-		if (sm_is_long(s, i))
+		if (s->msgs[i].now->absorbed)
+			todo->how = how[BIN_OP_NOP];
+		else if (sm_is_long(s, i))
 			todo->how = (struct dispatch_how){ leave_op, todo->how.issue };
+	}
+}
+
+/* True if a recv-reduce can read the source of a copy instead of its target. */
+static bool can_absorb(const struct sm_bound *s, const struct bin_op *recv, const struct bin_op *copy)
+{
+	return bin_recvs(recv->kind) && bin_reduces(recv->kind) && !s->msgs[recv - s->b.ops].network &&
+	       recv->buf[0] == copy->buf[1] && recv->off[0] == copy->off[1] && recv->len == copy->len &&
+	       recv->exec == copy->exec && copy->exec != BIN_EARLY &&
+	       (copy->buf[0] != copy->buf[1] || copy->off[0] + copy->len <= copy->off[1] ||
+		copy->off[1] + copy->len <= copy->off[0]);
+}
+
+static bool requires_op(const struct be_bind *b, uint32_t op, uint32_t on)
+{
+	for (uint32_t d = b->dep_at[op]; d < b->dep_at[op + 1]; d++)
+		if (b->deps[d] == on)
+			return true;
+	return false;
+}
+
+/* Returns the recv-reduce that absorbs a copy, or BIN_NONE. */
+static uint32_t find_absorber(const struct sm_bound *s, uint32_t copy)
+{
+	const struct dispatch_op *x = &s->dispatcher.ops[copy];
+	const uint32_t *succ = s->dispatcher.succ + x->done;
+	uint32_t by = BIN_NONE;
+
+	for (uint32_t i = 0; i < x->ndone && by == BIN_NONE; i++)
+		if (can_absorb(s, &s->b.ops[succ[i]], &s->b.ops[copy]))
+			by = succ[i];
+	for (uint32_t i = 0; i < x->ndone && by != BIN_NONE; i++)
+		if (succ[i] != by && !requires_op(&s->b, succ[i], by))
+			by = BIN_NONE;
+	return x->nstarted ? BIN_NONE : by;
+}
+
+static void absorb_copies(struct sm_bound *s)
+{
+	if (s->b.user || !s->b.layout->contiguous)
+		return;
+	for (uint32_t i = 0; i < s->b.nops; i++) {
+		const uint32_t by = s->b.ops[i].kind == BIN_OP_COPY ? find_absorber(s, i) : BIN_NONE;
+
+		if (by == BIN_NONE || s->msgs[by].now->copy)
+			continue;
+		s->msgs[by].now->copy = i + 1;
+		s->msgs[i].now->absorbed = true;
 	}
 }
 
 void sm_prepare(struct sm_bound *s)
 {
 	dispatch_init(&s->dispatcher, &s->b, sm_at(s, s->sh->dispatcher), s->own, &s->base);
+	absorb_copies(s);
 	sm_set_how(s);
 }
 
@@ -97,10 +148,13 @@ void sm_prepare(struct sm_bound *s)
 static bool runs_anywhere(const struct sm_bound *s, uint32_t i)
 {
 	const struct bin_op *o = &s->b.ops[i];
+	const uint32_t copy = s->msgs[i].now->copy;
 
 	for (unsigned k = 0; k < bin_nranges(o->kind) && o->len; k++)
 		if (!s->b.layout->contiguous || !s->b.buffers[o->buf[k]].heap)
 			return false;
+	if (copy && !s->b.buffers[s->b.ops[copy - 1].buf[0]].heap)
+		return false;
 	return !s->msgs[i].network && (!bin_recvs(o->kind) || s->msgs[i].mode != SM_PULL || s->msgs[i].heap);
 }
 

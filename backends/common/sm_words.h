@@ -71,6 +71,8 @@ struct sm_out {
 	_Alignas(SM_LINE) _Atomic uint64_t done;
 	_Alignas(SM_LINE) _Atomic uint64_t shared; /* pull: the last epoch in which both ends copy */
 	struct sm_location to;
+	struct sm_location operand; /* what the message is reduced with; zeroed: the bytes at `to` */
+	uint64_t reduces; /* how the message is reduced, BIN_OP_RECV_REDUCE or BIN_OP_RECV_REDUCE_WITH; 0: it is stored */
 	/* pull: chunks claimed by either end in all epochs; both ends write it */
 	_Alignas(SM_LINE) _Atomic uint64_t taken;
 };

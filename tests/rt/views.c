@@ -4,6 +4,7 @@
  * addresses in each process, and what is given back is overwritten at once.
  *
  *   views RANKS PROCESSES SEED EPOCHS */
+#include "backends/common/sm.h"
 #include "backends/services.h"
 #include "backends/shm/shm.h"
 #include "compiler/compile.h"
@@ -48,6 +49,7 @@ struct round {
 	const char *name;
 	size_t count;
 	bool fused; /* receives that reduce */
+	bool absorbs; /* these absorb copies, which are not on start then */
 	bool direct; /* private memory may be read */
 	bool only; /* nobody but others carries out what others may */
 	bool user, scattered, private, rebinds;
@@ -62,6 +64,11 @@ static const struct round rounds[] = {
 	{ "pull_both", 40000, .direct = true },
 	{ "pull_both_only", 40000, .only = true },
 	{ "pull_fused_only", 40000, .fused = true, .only = true },
+	{ "eager_absorbs", 500, .fused = true, .absorbs = true },
+	{ "pull_absorbs", 40000, .fused = true, .absorbs = true, .direct = true },
+	{ "pull_absorbs_only", 40000, .fused = true, .absorbs = true, .only = true },
+	{ "private_absorbs", 40000, .fused = true, .absorbs = true, .direct = true, .private = true, .rebinds = true },
+	{ "staged_absorbs", 40000, .fused = true, .absorbs = true, .private = true, .rebinds = true },
 	{ "private", 40000, .direct = true, .private = true },
 	{ "private_fused", 40000, .fused = true, .direct = true, .private = true },
 	{ "staged", 40000, .private = true },
@@ -585,6 +592,14 @@ static void meet(struct be_group *g)
 	group_allgather(g, nothing, 1, nothing);
 }
 
+static bool absorbs_copy(const struct sm_bound *s)
+{
+	for (uint32_t i = 0; i < s->b.nops; i++)
+		if (s->msgs[i].now->copy)
+			return true;
+	return false;
+}
+
 /* Binds, and makes views of all others. */
 static void bind(struct request *q)
 {
@@ -600,6 +615,8 @@ static void bind(struct request *q)
 	memcpy(q->places, g->room, sizeof q->places);
 	if (ops->bind(q->all[g->rank], g->w->size - 1, 0))
 		wrong(g, "bind");
+	if (g->r->absorbs && !absorbs_copy((const struct sm_bound *)q->all[g->rank]) && g->rank)
+		wrong(g, "no copy is absorbed");
 	for (uint32_t r = 0; r < g->w->size; r++) {
 		struct be_bind like = { .group = g,
 					.rank = r,
@@ -652,6 +669,9 @@ static void one_round(struct be_group *g)
 			reduces |= q.rank.ops[i].kind == BIN_OP_RECV_REDUCE;
 		if (!reduces)
 			wrong(g, "no recv reduces");
+		for (uint32_t i = 0; i < q.rank.nops && g->r->absorbs; i++)
+			if (q.rank.ops[i].exec == BIN_EARLY)
+				q.rank.ops[i].exec = BIN_DEFAULT;
 	}
 	find_memory(&q, g->r->private, q.buffers[0]);
 	find_memory(&q, g->r->rebinds, q.buffers[1]);
