@@ -20,7 +20,7 @@
 #define NAME "select.table"
 
 static const char *const topologies[SELECT_TOPOLOGIES] = { "any", "cart", "graph" };
-static const char *const shape_names[] = { "all", "pow2", "even" };
+static const char *const shape_names[] = { "all", "pow2", "even", "node" };
 
 /* ---- one row ---- */
 
@@ -128,7 +128,7 @@ static void parse_range(struct reader *x, const char *what, struct select_range 
 	}
 	if (!ok)
 		WRONG(x, "%s is any, N, N- or N-M%s, not %.*s", what,
-		      shape ? ", perhaps with :pow2 or :even" : " with K, M or G", (int)x->len, x->word);
+		      shape ? ", perhaps with :pow2, :even or :node" : " with K, M or G", (int)x->len, x->word);
 	else if (r->min > r->max)
 		WRONG(x, "%s %.*s is empty", what, (int)x->len, x->word);
 }
@@ -335,11 +335,12 @@ static bool range_contains(const struct select_range *r, uint64_t v)
 
 const char *select_misfit(const struct select_row *r, const struct select_call *call)
 {
-	static const uint64_t mask[] = { [SELECT_ALL] = 0, [SELECT_EVEN] = 1 };
+	static const uint64_t mask[] = { [SELECT_EVEN] = 1, [SELECT_NODE] = 0 };
 	const uint64_t bits = r->shape == SELECT_POW2 ? call->ranks - 1 : mask[r->shape];
 
 	return strcmp(r->collective, call->collective) != 0				   ? "collective" :
 	       !range_contains(&r->ranks, call->ranks) || call->ranks & bits		   ? "ranks" :
+	       r->shape == SELECT_NODE && call->apart					   ? "nodes" :
 	       !range_contains(&r->bytes, call->bytes)					   ? "bytes" :
 	       r->op > call->op								   ? "op" :
 	       r->topology != SELECT_NONE && r->topology != call->topology ? "topology" : NULL;

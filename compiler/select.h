@@ -18,14 +18,15 @@ enum select_topology { SELECT_NONE, SELECT_CART, SELECT_GRAPH, SELECT_TOPOLOGIES
  * any part of an element. A collective without an operation counts as built-in. */
 enum select_op { SELECT_ANY_OP, SELECT_COMMUTATIVE, SELECT_BUILTIN, SELECT_OPS };
 
-/* Restriction on the number of ranks in a row. */
-enum select_shape { SELECT_ALL, SELECT_POW2, SELECT_EVEN };
+/* Restriction on the ranks in a row: on their number, or that they share a node. */
+enum select_shape { SELECT_ALL, SELECT_POW2, SELECT_EVEN, SELECT_NODE };
 
 struct select_call {
 	const char *collective;
 	uint64_t ranks, bytes; /* number of ranks; bytes of one block */
 	enum select_op op;
 	enum select_topology topology;
+	bool apart; /* true if not all messages go through shared memory: the ranks are on several nodes */
 };
 
 struct select_range {
@@ -62,8 +63,8 @@ struct select {
 int select_load(struct goal_diags *d, const char *path, struct select *s);
 void select_free(struct select *s);
 
-/* Returns the first part of a row that does not match a call: "collective", "ranks", "bytes", "op" or "topology"; NULL if the
- * row takes the call. */
+/* Returns the first part of a row that does not match a call: "collective", "ranks", "nodes", "bytes", "op" or "topology"; NULL
+ * if the row takes the call. */
 const char *select_misfit(const struct select_row *row, const struct select_call *call);
 /* Returns the first row that takes the call, or NULL if none does. */
 const struct select_row *select_find(const struct select *s, const struct select_call *call);

@@ -334,8 +334,10 @@ static int define_call(const struct goalc *c, struct select_call *call)
 			call->op = d->value[0] ? SELECT_COMMUTATIVE : SELECT_ANY_OP;
 		else if (!strcmp(d->name, "commutative"))
 			return usage("-D commutative is 0 or 1");
+		else if (!strcmp(d->name, "nodes"))
+			call->apart = d->value[0] > 1;
 		else
-			return usage("with --select, -D is bytes or commutative, not %s", d->name);
+			return usage("with --select, -D is bytes, commutative or nodes, not %s", d->name);
 	}
 	return 0;
 }
@@ -368,7 +370,8 @@ static int print_row_json(const struct select *s, const struct select_row *row, 
 /* Prints the row that is selected for a call, as it is written in its table. */
 int goalc_show_selected(struct goalc *c)
 {
-	struct select_call call = { c->collective, (uint64_t)c->sizes.first, 0, SELECT_BUILTIN, c->topology };
+	struct select_call call = { .collective = c->collective, .ranks = (uint64_t)c->sizes.first, .op = SELECT_BUILTIN,
+				    .topology = c->topology };
 	const struct select_row *row;
 	struct select s;
 	int err, rc = define_call(c, &call);

@@ -29,7 +29,8 @@ static int report_diags(const struct goalrun *g, int err)
 static int choose_schedule(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
-	struct select_call call = { .collective = g->collective, .ranks = o->nranks, .topology = g->topology };
+	struct select_call call = { .collective = g->collective, .ranks = o->nranks, .topology = g->topology,
+				    .apart = o->hosts || run_lowers(o) };
 	struct run_chosen chosen;
 	bool found;
 	size_t size = rt_basic_size(g->types.n ? (enum MPIX_Sched_basic)g->types.at[0] : MPIX_SCHED_DOUBLE);

@@ -32,7 +32,18 @@ static int read_tables(struct mpix_sched_ctx *ctx)
 	return err;
 }
 
-static int to_call(const struct MPIX_Sched_call *c, uint32_t ranks, struct select_call *out)
+/* True if the ranks of a group are on several nodes. */
+static bool are_apart(const struct be_group *g)
+{
+	const struct rt_peer *peers = g->process->peers;
+
+	for (uint32_t r = 1; r < g->size; r++)
+		if (peers[rt_root_rank(g, r)].node != peers[rt_root_rank(g, 0)].node)
+			return true;
+	return false;
+}
+
+static int to_call(const struct MPIX_Sched_call *c, const struct be_group *g, struct select_call *out)
 {
 	size_t per = c->type ? c->type->layout.per : 1;
 	enum MPIX_Sched_basic basic = c->type ? c->type->basic : c->basic;
@@ -40,9 +51,10 @@ static int to_call(const struct MPIX_Sched_call *c, uint32_t ranks, struct selec
 	if ((unsigned)basic >= MPIX_SCHED_BASICS || (unsigned)c->topology >= SELECT_TOPOLOGIES)
 		return -ERR_ARG;
 	*out = (struct select_call){ .collective = c->collective,
-				     .ranks = ranks,
+				     .ranks = g->size,
 				     .op = !c->op ? SELECT_BUILTIN : c->op->commutes ? SELECT_COMMUTATIVE : SELECT_ANY_OP,
-				     .topology = (enum select_topology)c->topology };
+				     .topology = (enum select_topology)c->topology,
+				     .apart = are_apart(g) };
 	if (__builtin_mul_overflow(c->count, per * rt_basic_size(basic), &out->bytes))
 		out->bytes = UINT64_MAX;
 	return 0;
@@ -70,7 +82,7 @@ static int find_nodes(const struct be_group *g, const char *list, char **out)
 }
 
 /* Stores the path of the binary that the installed tree has for a row, owned by the caller; NULL if it has none, or none that
- * is as new as the text at `path`. Its name has the definitions of the row: bcast_chain,segments=16.bin. */
+ * is as new as the text at `path`. Its name has the definitions and the passes of the row: bcast_chain,segments=16+fuse.bin. */
 static int find_binary(const struct select_row *row, const char *path, char **binary)
 {
 	struct stat text, made;
@@ -79,7 +91,7 @@ static int find_binary(const struct select_row *row, const char *path, char **bi
 	int err = install_find(row->file, &installed);
 
 	*binary = NULL;
-	if (err || !installed || strcmp(installed, path) != 0 || row->passes) {
+	if (err || !installed || strcmp(installed, path) != 0 || (row->passes && strpbrk(row->passes, ":;"))) {
 		free(installed);
 		return err;
 	}
@@ -87,6 +99,8 @@ static int find_binary(const struct select_row *row, const char *path, char **bi
 	text_add(&t, "%.*s", (int)strcspn(row->file, "."), row->file);
 	for (size_t i = 0; i < row->defines.v.n; i++)
 		text_add(&t, ",%s=%" PRId64, row->defines.v.at[i].name, *row->defines.v.at[i].value);
+	if (row->passes)
+		text_add(&t, "+%s", row->passes);
 	text_add(&t, ".bin");
 	err = text_take(&t, &name);
 	err = err ? err : install_find(name, binary);
@@ -107,12 +121,12 @@ static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row,
 					   .ndefines = row->defines.v.n,
 					   .passes = *own ? *own : row->passes };
 	struct rt_compiled c = { .row = row, .passes = *own };
-	char *path, *binary;
+	char *path, *binary = NULL;
 	int err = select_path(&s->rows, row, &path), rc = MPIX_SCHED_ERR_SYS;
 
 	if (err)
 		return -rt_fail(ctx, err);
-	err = find_binary(row, path, &binary);
+	err = *own ? 0 : find_binary(row, path, &binary);
 	if (!err && binary)
 		rc = rt_sched_load(ctx, binary, &o, out);
 	/* A binary of another version is no error while the text is there. */
@@ -154,7 +168,7 @@ int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *c, M
 	if (!group || !c || c->struct_size < sizeof *c || !c->collective || !sched)
 		return MPIX_SCHED_ERR_ARG;
 	ctx = group->g.ctx;
-	if (to_call(c, group->g.size, &call) || !collective_known(c->collective))
+	if (to_call(c, &group->g, &call) || !collective_known(c->collective))
 		return -rt_error(ctx, -ERR_ARG, "there is no such type, topology, or collective %s", c->collective);
 	pthread_mutex_lock(&ctx->select_lock);
 	if (!ctx->selected)

@@ -66,7 +66,7 @@ awk '
 	{
 		for (i = 1; i <= n; i++) {
 			k = split(r[i], part, ":")
-			if (c[i] == $1 && range(part[1], $2) && (k < 2 || (part[2] == "pow2" ? pow2($2) : $2 % 2 == 0)) &&
+			if (c[i] == $1 && range(part[1], $2) && (k < 2 || (part[2] == "pow2" ? pow2($2) : part[2] == "node" || $2 % 2 == 0)) &&
 			    range(b[i], $3) && (o[i] == "any" || $4 > (o[i] == "builtin")) && (t[i] == "any" || t[i] == $5)) break
 		}
 		print $0, (i <= n ? f[i] : "none")
@@ -126,6 +126,9 @@ check select.odd test "$(own MPI_Bcast -n 1023 -D bytes=1048576)" = bcast_scatte
 check select.above test "$(own MPI_Bcast -n 1026 -D bytes=1048576)" = bcast_scatter_allgather.goal
 check select.pow2 test "$(own MPI_Bcast -n 8 -D bytes=2049)" = /none.goal
 check select.not_pow2 test "$(own MPI_Bcast -n 12 -D bytes=2049)" = bcast_binomial.goal
+printf '%s\n' 'MPI_Bcast 2-8:node any any any -> bcast_chain.goal' >node.table
+check select.node test "$(chosen MPI_Bcast -n 8 -D nodes=1 --table node.table)" = bcast_chain.goal
+check select.nodes test "$(chosen MPI_Bcast -n 8 -D nodes=2 --table node.table)" = bcast_binomial.goal
 check select.commutes test "$(own MPI_Reduce -n 4)" = 'reduce_chain.goal -D segments=2'
 check select.commutes_too test "$(own MPI_Reduce -n 4 -D commutative=1)" = 'reduce_chain.goal -D segments=2'
 check select.does_not test "$(own MPI_Reduce -n 4 -D commutative=0)" = reduce_binomial.goal
@@ -168,8 +171,8 @@ wrong()
 }
 row='any any any any -> bcast_linear.goal'
 wrong '1:1: error: there is no collective MPI_Broadcast' "MPI_Broadcast $row"
-wrong '3:11: error: the number of ranks is any, N, N- or N-M, perhaps with :pow2 or :even, not 4-x' '# a' '' 'MPI_Bcast 4-x'
-wrong '1:11: error: the number of ranks is any, N, N- or N-M, perhaps with :pow2 or :even, not 4:odd' 'MPI_Bcast 4:odd any'
+wrong '3:11: error: the number of ranks is any, N, N- or N-M, perhaps with :pow2, :even or :node, not 4-x' '# a' '' 'MPI_Bcast 4-x'
+wrong '1:11: error: the number of ranks is any, N, N- or N-M, perhaps with :pow2, :even or :node, not 4:odd' 'MPI_Bcast 4:odd any'
 wrong '1:11: error: the number of ranks 9-8 is empty' 'MPI_Bcast 9-8 any'
 wrong '1:15: error: the number of bytes is any, N, N- or N-M with K, M or G, not 1T' 'MPI_Bcast any 1T any'
 wrong '1:15: error: the number of bytes is any, N, N- or N-M with K, M or G, not 99999999999G' 'MPI_Bcast any 99999999999G any'
@@ -238,9 +241,12 @@ MPI_Bcast      any  any    any          any   -> bcast_binomial.goal -T reduce-d
 MPI_Reduce     any  any    builtin      any   -> reduce_rabenseifner.goal
 MPI_Reduce     any  any    commutative  any   -> reduce_chain.goal -D segments=2
 MPI_Reduce     any  any    any          any   -> reduce_binomial.goal
+MPI_Scan       any:node any any         any   -> scan_chain.goal -T fuse
+MPI_Scan       any  any    any          any   -> scan_binomial.goal
 END
 export GOAL_SELECT=$PWD/rt.table
 program select.library 120 "$BUILD/tests/rt-select" && ok select.library
+check select.apart env TEAM_TRANSPORT=app TEAM_NODES=2 timeout 60 "$BUILD/tests/rt-select" apart
 # refused NAME WANT TABLE : what the library says
 refused()
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * MPIX_Sched_select as an MPI library would use it: what is selected fits the call and works, on the first time and
- * from the context's memory. "select ERROR" instead expects that a bcast is refused, and prints how. The table is
- * that of GOAL_SELECT, if it is set, and the installed one. */
+ * from the context's memory. "select refused" instead expects that a bcast is refused, and prints how; "select apart" selects on
+ * several nodes. The table is that of GOAL_SELECT, if it is set, and the installed one. */
 #include "tests/rt/team.h"
 
 #include <stdio.h>
@@ -98,6 +98,8 @@ static int all(struct member *m)
 	NEED(!names(m, &call, "reduce_binomial"));
 	CALL(MPIX_Sched_op_free(&call.op));
 
+	call = (struct MPIX_Sched_call){ .struct_size = sizeof call, .collective = "MPI_Scan", .count = 1 };
+	NEED(!names(m, &call, "scan_chain"));
 	NEED(!allreduce(m, 1) && !allreduce(m, COUNT));
 
 	call.collective = "MPI_Nothing";
@@ -116,6 +118,13 @@ static int all(struct member *m)
 	return 0;
 }
 
+static int apart(struct member *m)
+{
+	const struct MPIX_Sched_call call = { .struct_size = sizeof call, .collective = "MPI_Scan", .count = 1 };
+
+	return names(m, &call, "scan_binomial");
+}
+
 static int refused(struct member *m)
 {
 	const struct MPIX_Sched_call call = { .struct_size = sizeof call, .collective = "MPI_Bcast", .count = 1 };
@@ -132,7 +141,8 @@ static int refused(struct member *m)
 
 int main(int argc, char **argv)
 {
-	(void)argv;
+	if (argc > 1 && !strcmp(argv[1], "apart"))
+		return team_run(4, false, apart, NULL);
 	if (argc > 1)
 		return team_run(1, true, refused, NULL);
 	return team_run(4, true, all, NULL) || team_run(3, false, all, NULL);
