@@ -117,7 +117,7 @@ END
 cp "$ROOT/schedules/bcast_binomial.goal" mine.goal
 own() { chosen "$@" --table own.table; }
 check select.first test "$(own MPI_Bcast -n 3 -D bytes=511)" = bcast_linear.goal
-check select.next test "$(own MPI_Bcast -n 3 -D bytes=512)" = bcast_binomial.goal
+check select.next test "$(own MPI_Bcast -n 3 -D bytes=512 -D nodes=2)" = bcast_binomial.goal
 check select.rest test "$(own MPI_Bcast -n 3 --topology cart)" = \
 	'bcast_knomial.goal -D k=3 -T reduce-deps -T reduce-deps'
 check select.graph test "$(own MPI_Bcast -n 3 --topology graph)" = never.goal
@@ -131,7 +131,7 @@ check select.node test "$(chosen MPI_Bcast -n 8 -D nodes=1 --table node.table)" 
 check select.nodes test "$(chosen MPI_Bcast -n 8 -D nodes=2 --table node.table)" = bcast_binomial.goal
 check select.commutes test "$(own MPI_Reduce -n 4)" = 'reduce_chain.goal -D segments=2'
 check select.commutes_too test "$(own MPI_Reduce -n 4 -D commutative=1)" = 'reduce_chain.goal -D segments=2'
-check select.does_not test "$(own MPI_Reduce -n 4 -D commutative=0)" = reduce_binomial.goal
+check select.does_not test "$(own MPI_Reduce -n 4 -D commutative=0)" = 'reduce_binomial.goal -T fuse'
 goalc --select MPI_Bcast -n 3 -D bytes=511 --table own.table >out
 check select.line test "$(cat out)" = \
 	'own.table:4: MPI_Bcast   any        0-511   any           any    ->  bcast_linear.goal'
@@ -148,7 +148,7 @@ runs()
 }
 runs installed "$ROOT/schedules/allreduce_recursive_doubling.goal" -n 3 --select MPI_Allreduce --count 100
 runs own "$ROOT/schedules/bcast_linear.goal" -n 3 --select MPI_Bcast --count 63 --table own.table
-runs count "$ROOT/schedules/bcast_binomial.goal" -n 3 --select MPI_Bcast -D count=64 --table own.table
+runs count "$ROOT/schedules/bcast_binomial.goal" -n 9 --select MPI_Bcast -D count=64 --table own.table
 runs type "$ROOT/schedules/bcast_linear.goal" -n 3 --select MPI_Bcast --count 511 --type byte --table own.table
 runs beside ./mine.goal -n 2 --select MPI_Bcast --count 131072 --table ./own.table
 runs values "$ROOT/schedules/bcast_knomial.goal" -n 4 --select MPI_Bcast --topology cart --table own.table

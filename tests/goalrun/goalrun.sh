@@ -240,19 +240,19 @@ json placement 'null|2|1' 'schedule cases.# cases.1.rank'
 
 # --select: each count has the schedule that the table has for it.
 run -n 3 --select MPI_Allreduce --count 1,64k,1M,2 --iters 3 --warmup 1 --verify
-words=$(awk '$2 == "double" { print $1, $NF }' "$TMP/out" | tr '\n' ' ')
-check "goalrun.select_counts $words" [ "$words" = "1 allreduce_recursive_doubling.goal 65536 allreduce_rabenseifner.goal \
-1048576 allreduce_ring.goal 2 allreduce_recursive_doubling.goal " ]
+words=$(awk '$2 == "double" && match($0, /[a-z_]+[.]goal/) { print $1, substr($0, RSTART, RLENGTH) }' "$TMP/out" | tr '\n' ' ')
+check "goalrun.select_counts $words" [ "$words" = "1 allreduce_recursive_doubling.goal 65536 allreduce_slices.goal \
+1048576 allreduce_slices.goal 2 allreduce_recursive_doubling.goal " ]
 check goalrun.select_all [ "$(head -c 13 "$TMP/out") $(tail -n 1 "$TMP/out")" = 'MPI_Allreduce verified: all 4 cases right' ]
-run -n 3 --select MPI_Bcast --count 1,1M --iters 3 --warmup 1 --json
-json select 'MPI_Bcast|null|2|bcast_binomial.goal|bcast_chain.goal -D segments=16|1048576|2' \
+run -n 3 --select MPI_Allreduce --count 1,1M --iters 3 --warmup 1 --json
+json select 'MPI_Allreduce|null|2|allreduce_recursive_doubling.goal|allreduce_slices.goal -T fuse|1048576|2' \
 	'collective schedule cases.# cases.0.schedule cases.1.schedule cases.1.count counters.#'
 run -n 3 --select MPI_Bcast --count 1,2 --iters 3 --json
-json select_same "$ROOT/schedules/bcast_binomial.goal|2|1" 'schedule cases.# counters.#'
+json select_same "$ROOT/schedules/bcast_linear.goal|2|1" 'schedule cases.# counters.#'
 run -n 3 --select MPI_Bcast --count 10,20 --iters 3 --backend smcq
 check goalrun.select_queues grep -q '^verified: all 2 cases right' "$TMP/out"
 status select_fails 1 'no row of the selection table' -n 3 --select MPI_Neighbor_alltoall --count 1,2
-status select_trace 2 '--trace takes one schedule' -n 3 --select MPI_Bcast --count 1,1M --trace "$TMP/t.json"
+status select_trace 2 '--trace takes one schedule' -n 3 --select MPI_Allreduce --count 1,1M --trace "$TMP/t.json"
 check goalrun.select_no_trace [ ! -e "$TMP/t.json" ]
 status select_types 2 '--select takes one type' -n 3 --select MPI_Bcast --type int32,byte
 
