@@ -50,14 +50,14 @@ ROOMS_GOALRUN := \
 	goalrun/nic
 
 sources = $(patsubst %.c,%,$(sort $(wildcard $(addsuffix /*.c,$(1)))))
-GOALC    := $(addprefix compiler/,main options show)
+GOALC    := $(addprefix compiler/,main every options show)
 # What only programs have: the library prints nothing.
 TOOLS    := util/command_line util/progress util/report
 COMPILE  := $(filter-out $(GOALC) $(TOOLS) util/svg,$(call sources,util lang format $(ROOMS_COMPILER)))
 # loops.c is compiled once for each row of variants.def.
 RUNTIME  := $(filter-out runtime/loops,$(call sources,runtime runtime/placement))
 BACKENDS := $(call sources,$(ROOMS_BACKENDS))
-GOALC    += $(TOOLS) util/svg $(call sources,compiler/print)
+GOALC    += $(TOOLS) util/svg $(call sources,compiler/print compiler/allranks)
 GOALRUN  := $(TOOLS) $(call sources,$(ROOMS_GOALRUN))
 GOALINFO := $(TOOLS) $(call sources,goalinfo)
 
@@ -378,6 +378,12 @@ $(BUILD)/tests/unit-all: $(call obj,$(call sources,tests/unit) $(UNIT_PARTS)) $(
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ -lcunit $(LIBS)
 
+# Sites beside specialised ops.
+EVALUATE := $(BUILD)/tests/allranks/evaluate
+$(EVALUATE): $(call obj,tests/allranks/evaluate $(addprefix compiler/allranks/,term sites)) $(LIB_O)
+	@mkdir -p $(@D)
+	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
+
 # The executor that decides what a schedule does, whatever the verifier says.
 EXECUTED := $(addprefix $(BUILD)/tests/mutants/,mutants referee random)
 $(BUILD)/tests/mutants/mutants: $(call obj,$(addprefix tests/mutants/,main load mutate))
@@ -415,6 +421,7 @@ CAMPAIGNS := \
 	tests/backends/offload.sh \
 	tests/runtime/matrix.sh \
 	tests/compiler/passes.sh \
+	tests/allranks/allranks.sh \
 	tests/verifier/mutants.sh \
 	tests/verifier/queue_mutants.sh \
 	tests/runtime/epoch.sh \
@@ -452,7 +459,7 @@ QUICK := \
 	man/lint.sh
 
 .PHONY: tests list-tests list-library list-objects check check-quick
-tests: all $(TEST_BINS) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
+tests: all $(TEST_BINS) $(EVALUATE) $(EXECUTED) $(BUILD)/tests/queues/queues $(BUILD)/bench/compile
 
 # Each header compiles alone; lang/lex.h is for generated lexers only, and mpix_sched_mpi.h (tests/runtime/meet.sh) and mpi/ need MPI.
 HEADERS := $(filter-out lang/lex.h format/interp.h include/mpix_sched_mpi.h mpi/% tests/mpi/% build%,$(wildcard */*.h */*/*.h */*/*/*.h))
@@ -513,7 +520,7 @@ tsan:
 	@LARGE=20000 SIZES="2 5" KINDS=threads WAITS=2000 STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh $(THREADED)
 
 # The campaigns in full; check-long is all of them.
-LONG_RUNS := variants coverage matrix epoch alloc mutants verify-large promela offload kill check-verbs kill-verbs check-mpi fuzz
+LONG_RUNS := variants coverage matrix epoch alloc mutants allranks verify-large promela offload kill check-verbs kill-verbs check-mpi fuzz
 .PHONY: check-long $(LONG_RUNS)
 check-long: check
 	@failed=; for run in $(LONG_RUNS); do \
@@ -542,6 +549,10 @@ mutants:
 	@$(PARALLEL) tests
 	@MOST=3000 TEXTS=1000 GRAPHS=200000 LIMIT=1800 BUILD=$(BUILD) bash tests/verifier/mutants.sh
 	@MOST=200 SWEEP=all BUILD=$(BUILD) bash tests/verifier/queue_mutants.sh
+# Proofs for every number of ranks, and faults that no sampled size shows.
+allranks:
+	@$(PARALLEL) all $(EVALUATE)
+	@SWEEP=all BUILD=$(BUILD) bash tests/allranks/allranks.sh
 	@RANKS=1-6 $(RUN) tests/compiler/queues.sh
 # The library with 1,024 ranks, within bounds of time and memory.
 verify-large:
@@ -678,7 +689,7 @@ bench-%:
 PACKAGES := gcc libc6-dev make flex bison pkg-config
 PACKAGES += libjson-c-dev libxxhash-dev libhwloc-dev libfabric-dev libsodium-dev libibverbs-dev ibverbs-providers
 # Other compilers, and what tests look with
-TESTERS := libcunit1-dev clang libclang-rt-dev spin tcc valgrind strace binutils procps
+TESTERS := libcunit1-dev clang libclang-rt-dev spin cvc5 z3 tcc valgrind strace binutils procps
 # The manual
 TESTERS += mandoc man-db groff bsdextrautils
 # Launchers and libraries of MPI, and the languages in which they are called

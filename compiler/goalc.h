@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The parts of the program goalc: options.c parses the options, main.c leads a schedule through the compiler, and show.c
- * prints. */
+ * The parts of the program goalc: options.c parses the options, main.c leads a schedule through the compiler, every.c proves
+ * for every number of ranks, and show.c prints. */
 #ifndef COMPILER_GOALC_H
 #define COMPILER_GOALC_H
 
@@ -21,6 +21,9 @@ struct goalc {
 	const char *asked; /* name of the option that selected the action, or NULL */
 	const char *input, *output;
 	struct option_range sizes; /* numbers of ranks (-n); both 0 if not given */
+	bool every; /* -n all */
+	const char *solver, *smt; /* arguments of --solver and --smt, or NULL */
+	int64_t solver_time; /* argument of --solver-time, in seconds; 0 if not given */
 	bool debug, json;
 	struct defines defines;
 	char *passes;
@@ -56,6 +59,12 @@ static inline int no_memory(void)
 int goalc_options(struct goalc *c, int argc, char **argv, bool *done);
 /* Returns the options in the form that the compiler takes. */
 struct compile_options goalc_compile_options(const struct goalc *c);
+
+/* ---- every.c ---- */
+
+/* Proves the schedule for every number of ranks, after it has been verified for some, and prints the outcome. Returns an exit
+ * status. */
+int goalc_verify_every(struct goalc *c, const struct bin *b, const struct verify_asked *some);
 
 /* ---- show.c: these functions return exit statuses ---- */
 

@@ -199,6 +199,8 @@ static int verify_input(struct goalc *c)
 		no_memory();
 	else
 		rc |= print_verified(c, &b, &proofs, text);
+	if (!err && !rc && c->every)
+		rc = goalc_verify_every(c, &b, &asked);
 	verify_proofs_fini(&proofs);
 	free(text);
 	return rc;

@@ -75,6 +75,15 @@ static int take_check(const struct option_use *u)
 	return 0;
 }
 
+/* Takes the argument of -n: a range, or the word all. */
+static int take_sizes(const struct option_use *u)
+{
+	struct goalc *c = u->fields;
+
+	c->every = !strcmp(u->arg, "all");
+	return c->every ? 0 : take_range(u);
+}
+
 static int take_model(const struct option_use *u)
 {
 	return strcmp(u->arg, "split-tree") ? usage("there is no model %s, but split-tree", u->arg) :
@@ -100,7 +109,7 @@ static int take_tree(const struct option_use *u)
 
 static const struct option_row rows[] = {
 	{ .letter = 'o', .arg = "FILE", .help = "write to this file", .take = take_text, FIELD(output), .without = "select" },
-	{ .letter = 'n', .arg = "RANKS[-RANKS]", .help = "for this number of ranks; a range with --verify", .take = take_range,
+	{ .letter = 'n', .arg = "RANKS[-RANKS]|all", .help = "for this number of ranks; a range or all with --verify", .take = take_sizes,
 	  FIELD(sizes), .min = 1, .max = 1 << 28, .without = "model" },
 	{ .letter = 'g', .help = "keep names and source lines", FIELD(debug), .without = "select|model" },
 	{ .letter = 'D', .arg = "NAME[@RANK]=VALUE[,VALUE...]", .help = "the value of a parameter; with --verify also a range A-B",
@@ -126,6 +135,12 @@ static const struct option_row rows[] = {
 	{ .help = "With some of these:" },
 	{ .name = "json", .help = "print JSON instead of text", FIELD(json),
 	  .with = "stats|verify|select|model|list-passes|list-checks" },
+	{ .name = "solver", .arg = "cvc5|z3", .help = "with -n all: ask only this solver", .take = take_word, FIELD(solver),
+	  .with = "verify" },
+	{ .name = "solver-time", .arg = "SECONDS", .help = "with -n all: the limit for each obligation", .take = take_number,
+	  FIELD(solver_time), .min = 1, .max = 86400, .with = "verify" },
+	{ .name = "smt", .arg = "DIR", .help = "with -n all: keep the obligations in this directory", .take = take_text, FIELD(smt),
+	  .with = "verify" },
 	{ .name = "topology", .arg = "any|cart|graph", .help = "with --select: what the ranks are arranged as",
 	  .take = take_index, FIELD(topology), .with = "select" },
 	{ .name = "table", .arg = "FILE", .help = "with --select: a table before the installed one", .take = take_text,
@@ -202,6 +217,18 @@ static int check_schedule(struct goalc *c, const struct command_words *w)
 	return 0;
 }
 
+/* Checks what goes with -n all. */
+static int check_every(const struct goalc *c)
+{
+	if (c->every && c->action != VERIFY)
+		return usage("-n takes a number of ranks; all is for --verify");
+	if (c->every && (c->output || c->json || c->passes || c->defines.v.n))
+		return usage("-n all does not go with -o, -D, -T and --json");
+	if (!c->every && (c->solver || c->solver_time || c->smt))
+		return usage("--solver, --solver-time and --smt go with -n all");
+	return 0;
+}
+
 /* Checks the ranges of -D: at most one, and only with --verify. */
 static int check_ranges(const struct goalc *c)
 {
@@ -232,6 +259,7 @@ int goalc_options(struct goalc *c, int argc, char **argv, bool *done)
 	if (c->sizes.last != c->sizes.first && c->action != VERIFY)
 		return usage("-n takes a number of ranks; a range is for --verify");
 	rc = check_ranges(c);
+	rc = rc ? rc : check_every(c);
 	if (rc)
 		return rc;
 	if (c->action >= LIST_CHECKS)

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Labels, progress and races. */
+#include "compiler/allranks/proof.h"
+
+#include "format/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- dependencies ---- */
+
+/* Adds to *g the equations that make two keys equal. Returns false if they cannot be equal. */
+static bool unify_keys(const struct terms *t, term key, term with, struct guess *g, term *left, term *right)
+{
+	const struct term_node *x = term_at(t, key), *y = term_at(t, with);
+	int64_t a, b;
+
+	if ((x->op == TERM_KEY) != (y->op == TERM_KEY))
+		return false;
+	if (x->op == TERM_KEY)
+		return unify_keys(t, x->a, y->a, g, left, right) && unify_keys(t, x->b, y->b, g, left, right) &&
+		       unify_keys(t, x->c, y->c, g, left, right);
+	if (term_is_num(t, key, &a) && term_is_num(t, with, &b))
+		return a == b;
+	left[g->n] = key;
+	right[g->n++] = with;
+	return g->n < MOST_HYPS;
+}
+
+/* The labels by which a dependency can name an op: its own, and those of the calls around it. */
+static term name_of(const struct site *x, unsigned i)
+{
+	return i ? x->calls[i - 1] : x->key;
+}
+
+/* A search for the instance of a dependency between two ops. */
+struct dep_search {
+	const struct site_dep *dep;
+	term op_name, on_name; /* values of the names by which the dependency finds them */
+	term out; /* disjunction of the conditions that were found */
+};
+
+/* A path as a site, so that its variables can be guessed. */
+static struct site as_site(const struct path *path)
+{
+	return (struct site){ .path = *path };
+}
+
+static void add_dep(struct proof *p, const struct instance *d, void *arg)
+{
+	struct dep_search *s = arg;
+	struct terms *t = &p->t;
+	const term op = term_same(t, instance_value(p, d, s->dep->op), s->op_name);
+	const term on = term_same(t, instance_value(p, d, s->dep->on), s->on_name);
+
+	s->out = term_or(t, s->out, term_and(t, term_and(t, op, on), instance_condition(p, d)));
+}
+
+/* Returns a condition under which the dependency makes the op wait for the other one, by these names. */
+static term dep_between(struct proof *p, const struct site_dep *d, const struct instance *op, const struct instance *on,
+			term op_name, term on_name)
+{
+	struct terms *t = &p->t;
+	struct dep_search s = { .dep = d, .out = term_num(t, 0) };
+	struct term_map here = { 0 };
+	term left[MOST_HYPS + 4], right[MOST_HYPS + 4];
+	struct guess g = { .term = left, .value = right };
+	const struct site path = as_site(&d->path);
+
+	s.op_name = instance_value(p, op, op_name);
+	s.on_name = instance_value(p, on, on_name);
+	term_map_add(&here, p->s.r, op->rank);
+	if (unify_keys(t, term_subst(t, d->op, &here), s.op_name, &g, left, right) &&
+	    unify_keys(t, term_subst(t, d->on, &here), s.on_name, &g, left, right))
+		instance_guess(p, &path, op->rank, &g, add_dep, &s);
+	return s.out;
+}
+
+term order_waits_for(struct proof *p, const struct instance *op, const struct instance *on, bool start)
+{
+	term out = term_num(&p->t, 0);
+
+	for (size_t i = 0; i < p->s.deps.n; i++) {
+		const struct site_dep *d = &p->s.deps.at[i];
+
+		for (unsigned a = 0; a <= op->site->ncalls && (start || !d->start); a++)
+			for (unsigned b = 0; b <= on->site->ncalls; b++)
+				if (name_of(op->site, a) != TERM_NONE && name_of(on->site, b) != TERM_NONE)
+					out = term_or(&p->t, out,
+						      dep_between(p, d, op, on, name_of(op->site, a), name_of(on->site, b)));
+	}
+	return out;
+}
+
+/* A search for an op between a and b: b waits for it, and it starts after a has completed. */
+struct between {
+	const struct instance *a, *b;
+	unsigned depth;
+	term out;
+};
+
+static void add_between(struct proof *p, const struct instance *z, void *arg)
+{
+	struct between *s = arg;
+	struct terms *t = &p->t;
+	const term first = order_waits_for(p, s->b, z, true);
+	int64_t k;
+	term rest;
+
+	if (term_is_num(t, first, &k) && !k)
+		return;
+	rest = order_after(p, s->a, z, s->depth - 1);
+	s->out = term_or(t, s->out, term_and(t, term_and(t, first, rest), instance_condition(p, z)));
+}
+
+/* Guesses the ops that b waits for: the indices of their labels follow from those of the dependency. */
+static void search_between(struct proof *p, struct between *s)
+{
+	struct terms *t = &p->t;
+
+	for (size_t i = 0; i < p->s.deps.n; i++)
+		for (size_t k = 0; k < p->s.ops.n; k++) {
+			const struct site_dep *d = &p->s.deps.at[i];
+			const struct site *z = &p->s.ops.at[k];
+			term left[MOST_HYPS + 4], right[MOST_HYPS + 4], index[2];
+			struct guess g = { .term = left, .value = right };
+			struct term_map here = s->b->map;
+
+			if (z->key == TERM_NONE || s->b->site->key == TERM_NONE)
+				continue;
+			/* The variables of the dependency are those of the loops around b, if the statements stand together. */
+			index[0] = term_subst(t, d->op, &here);
+			index[1] = term_subst(t, d->on, &here);
+			if (unify_keys(t, index[0], instance_value(p, s->b, s->b->site->key), &g, left, right)) {
+				g.n = 0;
+				if (unify_keys(t, z->key, index[1], &g, left, right))
+					instance_guess(p, z, s->b->rank, &g, add_between, s);
+			}
+		}
+}
+
+term order_after(struct proof *p, const struct instance *a, const struct instance *b, unsigned depth)
+{
+	struct between s = { .a = a, .b = b, .depth = depth, .out = order_waits_for(p, b, a, false) };
+
+	if (depth)
+		search_between(p, &s);
+	return s.out;
+}
+
+/* ---- labels ---- */
+
+/* Proves that two executions of these sites, which have labels, have different ones. */
+static void prove_distinct(struct proof *p, const struct site *x, const struct site *y)
+{
+	struct terms *t = &p->t;
+	struct instance a, b;
+	struct obligation o;
+
+	obligation_begin(p, &o, x->insn, "two ops have the same label");
+	instance_fresh(p, &o, x, p->rank, &a);
+	instance_fresh(p, &o, y, p->rank, &b);
+	o.goal = term_or(t, instance_same(p, &a, &b),
+			 term_not(t, term_same(t, instance_value(p, &a, x->key), instance_value(p, &b, y->key))));
+	obligation_prove(p, &o);
+}
+
+void prove_labels(struct proof *p)
+{
+	const size_t nops = p->s.ops.n, n = nops + p->s.calls.n;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k <= i; k++) {
+			const struct site *x = i < nops ? &p->s.ops.at[i] : &p->s.calls.at[i - nops];
+			const struct site *y = k < nops ? &p->s.ops.at[k] : &p->s.calls.at[k - nops];
+
+			if (x->key != TERM_NONE && y->key != TERM_NONE)
+				prove_distinct(p, x, y);
+		}
+}
+
+/* ---- races ---- */
+
+static void prove_race(struct proof *p, const struct site *x, unsigned i, const struct site *y, unsigned k)
+{
+	struct terms *t = &p->t;
+	const term zero = term_num(t, 0);
+	struct instance a, b;
+	struct obligation o;
+
+	obligation_begin(p, &o, x->insn, "two ops that are not ordered use the same elements");
+	instance_fresh(p, &o, x, p->rank, &a);
+	instance_fresh(p, &o, y, p->rank, &b);
+	const term off_a = instance_value(p, &a, x->range[i].off), off_b = instance_value(p, &b, y->range[k].off);
+	const term len_a = instance_value(p, &a, x->len), len_b = instance_value(p, &b, y->len);
+
+	obligation_assume(p, &o, term_lt(t, zero, len_a));
+	obligation_assume(p, &o, term_lt(t, zero, len_b));
+	obligation_assume(p, &o, term_lt(t, off_a, term_add(t, off_b, len_b)));
+	obligation_assume(p, &o, term_lt(t, off_b, term_add(t, off_a, len_a)));
+	if (x != y || i == k) /* the two ranges of one copy must not overlap either */
+		obligation_assume(p, &o, term_not(t, instance_same(p, &a, &b)));
+	o.goal = zero;
+	if (obligation_refuted(p, &o)) /* they overlap somewhere, so they must be ordered */
+		o.goal = term_or(t, order_after(p, &a, &b, 1), order_after(p, &b, &a, 1));
+	obligation_prove(p, &o);
+}
+
+void prove_races(struct proof *p)
+{
+	for (size_t a = 0; a < p->s.ops.n; a++)
+		for (unsigned i = 0; i < bin_nranges(p->s.ops.at[a].kind); i++)
+			if (bin_writes(p->s.ops.at[a].kind, i) && p->b->buffers[p->s.ops.at[a].range[i].buf].mode == BIN_IN)
+				proof_stop(p, p->s.ops.at[a].insn, "an op writes to a buffer of mode in");
+	for (size_t a = 0; a < p->s.ops.n; a++)
+		for (size_t b = 0; b <= a; b++) {
+			const struct site *x = &p->s.ops.at[a], *y = &p->s.ops.at[b];
+
+			for (unsigned i = 0; i < bin_nranges(x->kind); i++)
+				for (unsigned k = 0; k < bin_nranges(y->kind); k++)
+					if (x->range[i].buf == y->range[k].buf && (a != b || k <= i) &&
+					    (bin_writes(x->kind, i) || bin_writes(y->kind, k)))
+						prove_race(p, x, i, y, k);
+		}
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Obligations: trials at small sizes, and the question to the solver. */
+#include "compiler/allranks/proof.h"
+
+#include "util/file.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void proof_stop(struct proof *p, uint32_t insn, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(p->out->why, sizeof p->out->why, fmt, ap);
+	va_end(ap);
+	p->out->insn = insn;
+	longjmp(p->stop, 2);
+}
+
+/* ---- making obligations ---- */
+
+void obligation_frame(struct proof *p, struct obligation *o, struct frame f)
+{
+	int64_t k;
+
+	if (f.var == TERM_NONE && term_is_num(&p->t, f.cond, &k) && k)
+		return;
+	if (o->n == MOST_HYPS)
+		proof_stop(p, o->insn, "an obligation has too many conditions");
+	o->frame[o->n++] = f;
+}
+
+void obligation_assume(struct proof *p, struct obligation *o, term cond)
+{
+	obligation_frame(p, o, (struct frame){ .cond = cond, .var = TERM_NONE, .lo = TERM_NONE, .hi = TERM_NONE });
+}
+
+static struct frame frame_between(struct proof *p, term var, term lo, term hi)
+{
+	return (struct frame){ .cond = term_and(&p->t, term_le(&p->t, lo, var), term_le(&p->t, var, hi)),
+			       .var = var,
+			       .lo = lo,
+			       .hi = hi };
+}
+
+void obligation_begin(struct proof *p, struct obligation *o, uint32_t insn, const char *what)
+{
+	struct terms *t = &p->t;
+	const term zero = term_num(t, 0), last = term_sub(t, p->s.p, term_num(t, 1));
+
+	o->n = 0;
+	o->goal = zero;
+	o->insn = insn;
+	o->what = what;
+	if (p->b->meta->root != BIN_NONE)
+		obligation_frame(p, o, frame_between(p, p->s.root, zero, last));
+	obligation_frame(p, o, frame_between(p, p->turned, zero, last));
+	for (size_t i = 0; i < p->s.asserts.n; i++)
+		obligation_assume(p, o, p->s.asserts.at[i]);
+}
+
+void obligation_path(struct proof *p, struct obligation *o, const struct path *path, const struct term_map *m)
+{
+	for (unsigned i = 0; i < path->n; i++) {
+		struct frame f = path->frame[i];
+
+		f.cond = frame_condition(&p->t, &f, m);
+		if (f.var != TERM_NONE) {
+			f.lo = term_subst(&p->t, f.lo, m);
+			f.hi = term_subst(&p->t, f.hi, m);
+			f.var = term_subst(&p->t, f.var, m);
+			if (term_at(&p->t, f.var)->op != TERM_VAR) /* the variable has a value, which must be in the range */
+				f.var = TERM_NONE;
+		}
+		obligation_frame(p, o, f);
+	}
+}
+
+term obligation_var(struct proof *p, struct obligation *o, const char *name, term lo, term hi)
+{
+	const term x = term_var(&p->t, name, term_at(&p->t, lo)->lo, term_at(&p->t, hi)->hi);
+
+	obligation_frame(p, o, frame_between(p, x, lo, hi));
+	return x;
+}
+
+term obligation_rank(struct proof *p, struct obligation *o, term x)
+{
+	struct terms *t = &p->t;
+	const bool turns = p->rank != p->s.r;
+	const term value = turns ? term_apply(t, BIN_MOD, term_sub(t, x, p->s.root), p->s.p) : x;
+	const term v = term_var(t, "q", 0, SITES_MOST_RANKS - 1);
+
+	t->vars.at[term_at(t, v)->num].below = p->s.p;
+	obligation_frame(p, o, (struct frame){ .cond = term_eq(t, v, value), .var = v, .lo = value, .hi = value });
+	return turns ? term_apply(t, BIN_MOD, term_add(t, v, p->s.root), p->s.p) : v;
+}
+
+/* ---- trials ---- */
+
+#define TRIAL_SIZES 11u
+#define TRIAL_STEPS 400000u
+
+/* Trials of values at small sizes. fn is called for values that meet the conditions, and returns true to end the trials. */
+struct trials {
+	struct proof *p;
+	const struct obligation *o;
+	int64_t *value;
+	unsigned steps;
+	bool (*fn)(struct trials *t, void *arg);
+	void *arg;
+};
+
+static bool try_frames(struct trials *t, unsigned at)
+{
+	const struct terms *tt = &t->p->t;
+	const struct frame *f = &t->o->frame[at];
+	int64_t lo, hi, yes;
+
+	if (t->steps++ > TRIAL_STEPS)
+		return true;
+	if (at == t->o->n)
+		return t->fn(t, t->arg);
+	if (f->var == TERM_NONE)
+		return !term_eval(tt, f->cond, t->value, &yes) && yes && try_frames(t, at + 1);
+	if (term_eval(tt, f->lo, t->value, &lo) || term_eval(tt, f->hi, t->value, &hi))
+		return false;
+	for (int64_t x = lo; x <= hi; x++) {
+		t->value[term_at(tt, f->var)->num] = x;
+		if (try_frames(t, at + 1))
+			return true;
+	}
+	return false;
+}
+
+/* Tries values at each size up to TRIAL_SIZES, up to a limit of steps for each. */
+static void try_sizes(struct proof *p, const struct obligation *o, bool (*fn)(struct trials *, void *), void *arg)
+{
+	struct trials t = { .p = p, .o = o, .fn = fn, .arg = arg, .value = mem_calloc(p->t.vars.n + 1, sizeof(int64_t)) };
+
+	if (!t.value)
+		longjmp(p->stop, 1);
+	for (int64_t size = 1; size <= TRIAL_SIZES; size++) {
+		t.value[term_at(&p->t, p->s.p)->num] = size;
+		t.steps = 0;
+		if (try_frames(&t, 0) && t.steps <= TRIAL_STEPS)
+			break;
+	}
+	free(t.value);
+}
+
+struct refutation {
+	bool found;
+	int64_t size, root;
+};
+
+static bool note_refuted(struct trials *t, void *arg)
+{
+	struct refutation *r = arg;
+	int64_t yes;
+
+	if (term_eval(&t->p->t, t->o->goal, t->value, &yes) || yes)
+		return false;
+	*r = (struct refutation){ true, t->value[term_at(&t->p->t, t->p->s.p)->num],
+				  t->value[term_at(&t->p->t, t->p->s.root)->num] };
+	return true;
+}
+
+static struct refutation find_refutation(struct proof *p, const struct obligation *o)
+{
+	struct refutation r = { 0 };
+
+	try_sizes(p, o, note_refuted, &r);
+	return r;
+}
+
+bool obligation_refuted(struct proof *p, const struct obligation *o)
+{
+	return find_refutation(p, o).found;
+}
+
+/* ---- choice of witnesses ---- */
+
+#define MOST_CASES 40000u
+
+struct cover {
+	const term *cond;
+	unsigned n;
+	VEC(uint64_t) cases; /* for each case, the conditions that hold in it */
+};
+
+static bool note_case(struct trials *t, void *arg)
+{
+	struct cover *c = arg;
+	uint64_t bits = 0;
+	int64_t yes;
+
+	for (unsigned i = 0; i < c->n; i++)
+		if (!term_eval(&t->p->t, c->cond[i], t->value, &yes) && yes)
+			bits |= (uint64_t)1 << i;
+	if (VEC_PUSH(&c->cases, bits))
+		return true;
+	return c->cases.n >= MOST_CASES;
+}
+
+/* Returns the condition that holds in most of the cases without one, or c->n if there is none. */
+static unsigned best_condition(const struct cover *c, uint64_t chosen)
+{
+	size_t most = 0;
+	unsigned best = c->n;
+
+	for (unsigned i = 0; i < c->n; i++) {
+		size_t k = 0;
+
+		for (size_t j = 0; j < c->cases.n; j++)
+			k += !(c->cases.at[j] & chosen) && (c->cases.at[j] >> i & 1);
+		if (k > most) {
+			most = k;
+			best = i;
+		}
+	}
+	return best;
+}
+
+term obligation_cover(struct proof *p, const struct obligation *o, const term *cond, unsigned n, bool *chosen)
+{
+	struct cover c = { .cond = cond, .n = n > 64 ? 64 : n };
+	uint64_t bits = 0;
+	term out = term_num(&p->t, 0);
+
+	try_sizes(p, o, note_case, &c);
+	for (unsigned best; (best = best_condition(&c, bits)) < c.n;)
+		bits |= (uint64_t)1 << best;
+	VEC_FREE(&c.cases);
+	for (unsigned i = 0; i < n; i++) {
+		chosen[i] = i < 64 && (bits >> i & 1);
+		if (chosen[i])
+			out = term_or(&p->t, out, cond[i]);
+	}
+	return out;
+}
+
+/* ---- proofs ---- */
+
+/* Keeps the text of an obligation in the directory of --smt. */
+static void keep_text(struct proof *p, const struct obligation *o, const char *text)
+{
+	const uint32_t line = p->b->lines ? p->b->lines[o->insn] : 0;
+	char path[512];
+	FILE *f;
+
+	if (!p->asked->dir)
+		return;
+	snprintf(path, sizeof path, "%s/%03" PRIu32 "%s.smt2", p->asked->dir, ++p->number, p->in_place ? "-inplace" : "");
+	f = fopen(path, "w");
+	if (!f)
+		proof_stop(p, o->insn, "%s cannot be written", path);
+	fprintf(f, "; line %" PRIu32 ": %s. It is proved if the answer is unsat.\n%s", line, o->what, text);
+	if (fclose(f))
+		proof_stop(p, o->insn, "%s cannot be written", path);
+}
+
+/* Asks the solvers in turn, each first for a short time: which of them is quick differs between obligations. */
+static enum solver_answer ask_solver(struct proof *p, const char *text, int64_t *value, unsigned n)
+{
+	static const struct {
+		const char *program;
+		unsigned seconds;
+	} turns[] = { { "cvc5", 3 }, { "z3", 10 }, { "cvc5", UINT_MAX }, { "z3", UINT_MAX } };
+	const unsigned most = p->asked->seconds;
+	enum solver_answer a = SOLVER_MISSING;
+
+	if (p->asked->solver)
+		return solver_ask(p->asked->solver, text, most, value, n);
+	for (unsigned i = 0; i < 4 && a != SOLVER_UNSAT && a != SOLVER_SAT; i++) {
+		const unsigned seconds = turns[i].seconds < most ? turns[i].seconds : most;
+		const enum solver_answer next = solver_ask(turns[i].program, text, seconds, value, n);
+
+		a = next == SOLVER_MISSING ? a : next;
+	}
+	return a;
+}
+
+_Noreturn static void report_false(struct proof *p, const struct obligation *o, int64_t size, int64_t root)
+{
+	p->out->size = size > 0 && size <= UINT32_MAX ? (uint32_t)size : 0;
+	p->out->root = root;
+	p->out->root_matters = p->b->meta->root != BIN_NONE;
+	proof_stop(p, o->insn, "%s", o->what);
+}
+
+/* Writes the obligation, for sizes up to `most`, and asks the solvers. */
+static enum solver_answer ask_about(struct proof *p, const struct obligation *o, int64_t most, int64_t value[2])
+{
+	const term vars[] = { p->s.p, p->s.root };
+	struct obligation limited = *o;
+	struct text text = { 0 };
+	enum solver_answer a;
+	char *s;
+
+	obligation_assume(p, &limited, term_le(&p->t, p->s.p, term_num(&p->t, most)));
+	if (!smt_write(&p->t, &limited, vars, 2, &text)) {
+		free(text.at);
+		if (text.err)
+			longjmp(p->stop, 1);
+		proof_stop(p, o->insn, "numbers of more than 64 bits may occur in this obligation: %s", o->what);
+	}
+	if (text_take(&text, &s))
+		longjmp(p->stop, 1);
+	if (most == SITES_MOST_RANKS)
+		keep_text(p, o, s);
+	a = ask_solver(p, s, value, 2);
+	free(s);
+	return a;
+}
+
+/* Finds a counterexample at a size that can be verified, if there is one, and ends the proof. */
+_Noreturn static void report_least(struct proof *p, const struct obligation *o, const int64_t value[2])
+{
+	static const int64_t limits[] = { 128, 1024 };
+	int64_t small[2];
+
+	for (unsigned i = 0; i < 2 && value[0] > limits[i]; i++)
+		if (ask_about(p, o, limits[i], small) == SOLVER_SAT)
+			report_false(p, o, small[0], small[1]);
+	report_false(p, o, value[0], value[1]);
+}
+
+void obligation_prove(struct proof *p, const struct obligation *o)
+{
+	struct refutation r;
+	enum solver_answer a;
+	int64_t value[2] = { 0 }, k;
+
+	if (term_is_num(&p->t, o->goal, &k) && k)
+		return;
+	r = find_refutation(p, o);
+	if (r.found)
+		report_false(p, o, r.size, r.root);
+	a = ask_about(p, o, SITES_MOST_RANKS, value);
+	if (a == SOLVER_SAT)
+		report_least(p, o, value);
+	if (a == SOLVER_MISSING)
+		proof_stop(p, o->insn, "there is no solver: install cvc5 or z3");
+	if (a == SOLVER_UNKNOWN)
+		proof_stop(p, o->insn, "it was not settled in time whether this can be: %s", o->what);
+	p->out->obligations++;
+}
+
+/* ---- instances ---- */
+
+void instance_own(struct proof *p, const struct site *x, struct instance *out)
+{
+	*out = (struct instance){ .site = x, .rank = p->rank };
+	term_map_add(&out->map, p->s.r, p->rank);
+}
+
+void instance_fresh(struct proof *p, struct obligation *o, const struct site *x, term rank, struct instance *out)
+{
+	struct terms *t = &p->t;
+
+	*out = (struct instance){ .site = x, .rank = rank };
+	term_map_add(&out->map, p->s.r, rank);
+	for (unsigned i = 0; i < x->path.n; i++) {
+		const struct frame *f = &x->path.frame[i];
+		struct term_node n;
+		term var;
+
+		if (f->var == TERM_NONE)
+			continue;
+		n = *term_at(t, f->var);
+		var = term_var(t, t->vars.at[n.num].name, n.lo, n.hi);
+		t->vars.at[term_at(t, var)->num].below = t->vars.at[n.num].below;
+		term_map_add(&out->map, f->var, var);
+	}
+	obligation_path(p, o, &x->path, &out->map);
+}
+
+term instance_condition(struct proof *p, const struct instance *i)
+{
+	return path_condition(&p->t, &i->site->path, &i->map);
+}
+
+term instance_before(struct proof *p, const struct instance *a, const struct instance *b)
+{
+	const struct path *x = &a->site->path, *y = &b->site->path;
+	struct terms *t = &p->t;
+	term before[2 * MOST_HYPS], equal[2 * MOST_HYPS], out;
+	unsigned n = 0, i = 0, k = 0;
+
+	for (;; i++, k++) {
+		while (i < x->n && x->frame[i].var == TERM_NONE)
+			i++;
+		while (k < y->n && y->frame[k].var == TERM_NONE)
+			k++;
+		if (i == x->n || k == y->n || x->frame[i].loop != y->frame[k].loop)
+			break;
+		const term u = instance_value(p, a, x->frame[i].var), v = instance_value(p, b, y->frame[k].var);
+
+		before[n] = x->frame[i].down ? term_lt(t, v, u) : term_lt(t, u, v);
+		equal[n++] = term_eq(t, u, v);
+	}
+	out = term_num(t, a->site->seq < b->site->seq);
+	while (n--)
+		out = term_or(t, before[n], term_and(t, equal[n], out));
+	return out;
+}
+
+term instance_same(struct proof *p, const struct instance *a, const struct instance *b)
+{
+	term out = term_num(&p->t, a->site == b->site);
+
+	for (unsigned i = 0; i < a->site->path.n && a->site == b->site; i++)
+		if (a->site->path.frame[i].var != TERM_NONE)
+			out = term_and(&p->t, out,
+				       term_eq(&p->t, instance_value(p, a, a->site->path.frame[i].var),
+					       instance_value(p, b, a->site->path.frame[i].var)));
+	return out;
+}
+
+/* Tries the guesses for the loop variables of a path from frame `at` on. */
+static void guess_from(struct proof *p, struct instance *i, unsigned at, const struct guess *g,
+		       void (*fn)(struct proof *, const struct instance *, void *), void *arg)
+{
+	const struct path *path = &i->site->path;
+	term tried[16];
+	unsigned n = 0;
+
+	while (at < path->n && path->frame[at].var == TERM_NONE)
+		at++;
+	if (at == path->n) {
+		fn(p, i, arg);
+		return;
+	}
+	for (unsigned k = 0; k < g->n + g->nmore && n < 16; k++) {
+		const term var = path->frame[at].var;
+		term x = k < g->n ? term_solve(&p->t, instance_value(p, i, g->term[k]), var, g->value[k]) : g->more[k - g->n];
+		unsigned j = 0;
+
+		while (j < n && tried[j] != x)
+			j++;
+		if (x == TERM_NONE || j < n || term_has(&p->t, x, var))
+			continue;
+		tried[n++] = x;
+		term_map_add(&i->map, var, x);
+		guess_from(p, i, at + 1, g, fn, arg);
+		i->map.n--;
+	}
+}
+
+void instance_guess(struct proof *p, const struct site *x, term rank, const struct guess *g,
+		    void (*fn)(struct proof *, const struct instance *, void *), void *arg)
+{
+	struct instance i = { .site = x, .rank = rank };
+
+	term_map_add(&i.map, p->s.r, rank);
+	guess_from(p, &i, 0, g, fn, arg);
+}
