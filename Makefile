@@ -60,6 +60,7 @@ BACKENDS := $(call sources,$(ROOMS_BACKENDS))
 GOALC    += $(TOOLS) util/svg $(call sources,compiler/print compiler/allranks)
 GOALRUN  := $(TOOLS) $(call sources,$(ROOMS_GOALRUN))
 GOALINFO := $(TOOLS) $(call sources,goalinfo)
+GOALSIM  := $(TOOLS) $(call sources,goalsim backends/sim)
 
 obj = $(patsubst %,$(BUILD)/%.o,$(1))
 GENERATED := $(call obj,lang/plain.tab lang/plain.lex lang/parametric.tab lang/parametric.lex)
@@ -77,7 +78,7 @@ LIB_O     := $(COMPILE_O) $(call obj,$(RUNTIME) $(BACKENDS)) $(KERNELS_O)
 
 LIBNAME   := libgoalsched
 LIBRARY   := $(BUILD)/lib/$(LIBNAME).so
-PROGRAMS  := $(BUILD)/bin/goalc $(BUILD)/bin/goalinfo $(BUILD)/bin/goalrun
+PROGRAMS  := $(BUILD)/bin/goalc $(BUILD)/bin/goalinfo $(BUILD)/bin/goalrun $(BUILD)/bin/goalsim
 
 .PHONY: all
 all: $(PROGRAMS) $(LIBRARY) $(BUILD)/lib/$(LIBNAME).a tabled mpi
@@ -91,6 +92,10 @@ $(BUILD)/bin/goalinfo: $(call obj,$(GOALINFO)) $(LIB_O)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS) $(JSON)
 
 $(BUILD)/bin/goalrun: $(call obj,$(GOALRUN)) $(LIB_O)
+	@mkdir -p $(@D)
+	$(call say,LD)$(LINK) -o $@ $^ $(LIBS) $(JSON)
+
+$(BUILD)/bin/goalsim: $(call obj,$(GOALSIM)) $(COMPILE_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS) $(JSON)
 
@@ -279,6 +284,7 @@ $(LIBDIR) $(LIBNAME).so.$(SOMAJOR) $(LIBNAME).so.$(VERSION)
 $(LIBDIR) $(LIBNAME).so $(LIBNAME).so.$(SOMAJOR)
 $(BASHDIR) goalinfo goalc
 $(BASHDIR) goalrun goalc
+$(BASHDIR) goalsim goalc
 endef
 # Files that name the installed directories: directory, and templates FILE.in.
 define TREE_TEMPLATES
@@ -341,7 +347,8 @@ TEST_BINS := \
 	$(BUILD)/tests/views \
 	$(BUILD)/tests/unit-all \
 	$(BUILD)/tests/trace-check \
-	$(BUILD)/tests/report
+	$(BUILD)/tests/report \
+	$(BUILD)/tests/oracle
 
 # Users' view: the shared library and its header.
 define link_user
@@ -405,6 +412,9 @@ $(BUILD)/tests/queues/queues: $(call obj,$(QUEUES_PARTS)) $(LIB_O)
 $(BUILD)/tests/report: $(call obj,tests/trace/report)
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ $(JSON)
+$(BUILD)/tests/oracle: $(call obj,tests/goalsim/oracle)
+	@mkdir -p $(@D)
+	$(call say,LD)$(LINK) -o $@ $^
 $(BUILD)/tests/trace-check: $(call obj,tests/trace/check)
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ $(JSON)
@@ -451,6 +461,7 @@ TEST_ROOMS := \
 	verifier \
 	runtime \
 	goalrun \
+	goalsim \
 	backends \
 	mpi \
 	house
@@ -476,7 +487,7 @@ list-tests:
 list-library:
 	@printf '%s\n' $(LIB_O)
 list-objects:
-	@printf '%s\n' $(sort $(LIB_O) $(call obj,$(GOALC) $(GOALRUN)))
+	@printf '%s\n' $(sort $(LIB_O) $(call obj,$(GOALC) $(GOALRUN) $(GOALSIM)))
 
 # All parts, with a share of each campaign, in at most 8 minutes on two cores. What waits for guests is begun first.
 check:

@@ -13,7 +13,7 @@
 #include "util/progress.h"
 
 /* Each run of goalc does one of these. */
-enum action { COMPILE, VERIFY, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, EMIT_PROMELA, SELECT, MODEL, LIST_CHECKS, LIST_PASSES };
+enum action { COMPILE, VERIFY, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, EMIT_PROMELA, EMIT_LOGGOPSIM, SELECT, MODEL, LIST_CHECKS, LIST_PASSES };
 
 struct goalc {
 	/* The fields below are values of options. */

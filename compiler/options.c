@@ -38,12 +38,13 @@ static int take_emit(const struct option_use *u)
 		{ "dot", "emit=dot", EMIT_DOT },
 		{ "json", "emit=json", EMIT_JSON },
 		{ "promela", "emit=promela", EMIT_PROMELA },
+		{ "loggopsim", "emit=loggopsim", EMIT_LOGGOPSIM },
 	};
 
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
 		if (!strcmp(u->arg, forms[i].word))
 			return set_action(u->fields, forms[i].action, forms[i].option);
-	return strcmp(u->arg, "loggopsim") ? option_refuse_word(u) : option_not_built(u->program, u->arg);
+	return option_refuse_word(u);
 }
 
 static int take_pass(const struct option_use *u)
@@ -122,7 +123,7 @@ static const struct option_row rows[] = {
 	{ .help = "What is done instead of writing a binary:" },
 	{ .name = "stats", .help = "print numbers about the schedule", ACTION(STATS) },
 	{ .name = "dump", .help = "print what is in the binary", ACTION(DUMP) },
-	{ .name = "emit", .arg = "goal|dot|json|promela", .help = "print the ops of all ranks in a form of other tools",
+	{ .name = "emit", .arg = "goal|dot|json|promela|loggopsim", .help = "print the ops of all ranks in a form of other tools",
 	  .take = take_emit },
 	{ .name = "verify", .help = "prove that the schedule does what it says", ACTION(VERIFY) },
 	{ .name = "select", .arg = "COLLECTIVE", .help = "print the row of the selection table for a call", ACTION(SELECT),
@@ -209,6 +210,8 @@ static int check_schedule(struct goalc *c, const struct command_words *w)
 		return usage("what --verify writes is for all values: -D and global passes do not go with -o");
 	if (c->action == COMPILE && !c->output)
 		return usage("no output file: use -o");
+	if (c->action == EMIT_LOGGOPSIM && isatty(STDOUT_FILENO) && (!c->output || option_is_dash(c->output)))
+		return usage("a binary is not for a terminal: redirect standard output, or use -o FILE");
 	if ((c->action == COMPILE || c->action == VERIFY) && c->output && option_is_dash(c->output) && isatty(STDOUT_FILENO))
 		return usage("a binary is not for a terminal: redirect standard output, or use -o FILE");
 	if (env_number(ENV_GOAL_MAX_OPS, &most))

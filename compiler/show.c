@@ -2,6 +2,7 @@
  * Prints lists, schedules, rows of selection tables, and the cost model, for goalc. */
 #include "compiler/collectives/collective.h"
 #include "compiler/goalc.h"
+#include "compiler/ir/loggopsim.h"
 #include "compiler/passes/passes.h"
 #include "compiler/print/print.h"
 #include "compiler/print/print_promela.h"
@@ -119,14 +120,17 @@ int goalc_list_passes(const struct goalc *c)
 
 /* ---- schedules ---- */
 
+static int write_bytes(const struct goalc *c, const void *data, size_t len)
+{
+	if (c->output)
+		return option_write(c->output, data, len) ? goalc_system_error(c->output) : EXIT_OK;
+	fwrite(data, 1, len, stdout);
+	return option_flush("goalc");
+}
+
 static int write_text(const struct goalc *c, const char *text)
 {
-	size_t len = strlen(text);
-
-	if (c->output)
-		return option_write(c->output, text, len) ? goalc_system_error(c->output) : EXIT_OK;
-	fwrite(text, 1, len, stdout);
-	return option_flush("goalc");
+	return write_bytes(c, text, strlen(text));
 }
 
 struct stats_row {
@@ -217,6 +221,34 @@ static int schedule_text(struct goalc *c, const struct bin *b, const struct ir_g
 	}
 }
 
+/* Makes what LogGOPSim reads, in *out, and its length. */
+static int loggopsim_bytes(struct goalc *c, const struct ir_graph *g, char **out, size_t *len)
+{
+	struct text why = { 0 };
+	void *image = NULL;
+	int err = loggopsim_write(g, &image, len, &why);
+
+	if (err == -ERR_RANGE) {
+		goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL, "%s", why.at ? why.at : err_text(err));
+		err = -ERR_SYNTAX;
+	}
+	free(why.at);
+	*out = image;
+	return err;
+}
+
+/* Makes what the action prints, in *out, and its length. */
+static int schedule_bytes(struct goalc *c, const struct bin *b, const struct ir_graph *g, char **out, size_t *len)
+{
+	int err;
+
+	if (c->action == EMIT_LOGGOPSIM)
+		return loggopsim_bytes(c, g, out, len);
+	err = schedule_text(c, b, g, out);
+	*len = err ? 0 : strlen(*out);
+	return err;
+}
+
 /* Makes the graph of all ranks, unless their number is unknown. Returns -ERR_SYNTAX after reporting an error. */
 static int make_graph(struct goalc *c, const struct bin *b, struct arg_rows *rows, struct ir_graph *g)
 {
@@ -246,18 +278,19 @@ int goalc_show_schedule(struct goalc *c)
 	struct arg_rows rows = { 0 };
 	struct ir_graph g = { 0 };
 	struct bin b;
-	char *text = NULL;
+	char *bytes = NULL;
+	size_t len;
 	int err = bin_open(&b, c->image, c->size), rc = EXIT_FAULT;
 
 	if (!err && b.meta->flags & BIN_F_PARAMETRIC && !c->sizes.first && c->action != DUMP)
 		return usage("the schedule is parametric: give the number of ranks with -n");
 	err = err ? err : make_graph(c, &b, &rows, &g);
-	err = err ? err : schedule_text(c, &b, &g, &text);
+	err = err ? err : schedule_bytes(c, &b, &g, &bytes, &len);
 	if (!err)
-		rc = write_text(c, text);
+		rc = write_bytes(c, bytes, len);
 	if (err == -ERR_NOMEM)
 		no_memory();
-	free(text);
+	free(bytes);
 	arg_rows_fini(&rows);
 	ir_graph_fini(&g);
 	return rc;

@@ -130,6 +130,13 @@ static int check_args(const struct bin *b, const struct bin_args *args, int64_t 
 	return 0;
 }
 
+int bin_values(const struct bin *b, const struct bin_args *args, struct bin_space *sp)
+{
+	int err = check_args(b, args, bin_root(b, args->args), sp);
+
+	return err ? err : eval_exprs(b, args, sp->scratch);
+}
+
 /* State while a rank's part of RANKS is unpacked into ops. */
 struct unpacking {
 	const struct bin *b;
@@ -225,14 +232,12 @@ static inline int unpack_op(const struct unpacking *u, const struct bin_op32 *ra
 static int section_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp, bool result)
 {
 	struct unpacking u = { .b = b, .sp = sp, .val = sp->scratch, .plain = b->meta->flags & BIN_F_PLAIN };
-	const int64_t root = bin_root(b, args->args);
 	uint32_t dir_row, d = 0;
-	int err = check_args(b, args, root, sp);
+	int err = bin_values(b, args, sp);
 
-	err = err ? err : eval_exprs(b, args, sp->scratch);
 	if (err)
 		return err;
-	dir_row = bin_dir_row(b, args->rank, root) + (result ? b->ndir / 2 : 0);
+	dir_row = bin_dir_row(b, args->rank, bin_root(b, args->args)) + (result ? b->ndir / 2 : 0);
 	open_section(b, dir_row, &u.v);
 	sp->nops = u.v.nops;
 	sp->ndeps = u.v.ndeps;

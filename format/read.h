@@ -138,6 +138,9 @@ size_t bin_scratch_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap
 int bin_rank_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
 /* Like bin_rank_ops, for the rank's result. Stores the result's ops, without dependencies; no ops if there is no result. */
 int bin_result_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
+/* Checks that a concrete binary is for these arguments, and stores the values of the rows of EXPRS, as int64_t, in sp->scratch.
+ * For callers that read the sections of many ranks. */
+int bin_values(const struct bin *b, const struct bin_args *args, struct bin_space *sp);
 /* Computes the capacities that bin_rank_ops, or bin_result_ops, needs for one rank of a parametric binary: sets nops and
  * ndeps of sp. No memory for ops and deps is needed, and scratch only for capacities of 0. With calls, the actual need may be
  * larger. Returns -ERR_SPACE as soon as there are more ops than args->most_ops. */

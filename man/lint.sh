@@ -66,7 +66,7 @@ options_of_help() {
     for (k = 1; k <= i; k++) { sub(/,$/, "", $k); print $k (NF > i ? "+" : "") } }' | sort -u
 }
 file_of() { case $1 in goalmpi-run) echo "mpi/$1" ;; *) echo "$build/bin/$1" ;; esac; }
-programs='goalc goalrun goalinfo goalmpi-run'
+programs='goalc goalrun goalsim goalinfo goalmpi-run'
 options=$(for p in $programs; do options_of_help "$(file_of "$p")"; done)
 
 # rendered PAGE [ROWS]: what is wrong with the page as readers see it; see rendered.awk.

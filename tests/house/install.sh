@@ -29,7 +29,7 @@ check install.prefix make_it install PREFIX="$tree"
 files "$tree" >"$TMP/first"
 check install.again make_it install PREFIX="$tree"
 check install.again_same diff "$TMP/first" <(files "$tree")
-for f in bin/goalc bin/goalinfo bin/goalrun lib/libgoalsched.so lib/libgoalsched.so.0 lib/libgoalsched.a include/mpix_sched.h \
+for f in bin/goalc bin/goalinfo bin/goalrun bin/goalsim lib/libgoalsched.so lib/libgoalsched.so.0 lib/libgoalsched.a include/mpix_sched.h \
 	include/mpix_sched_basic.h include/mpix_sched_transport.h include/mpix_sched_mpi.h lib/pkgconfig/goalsched.pc lib/cmake/goalsched/goalsched-config.cmake \
 	share/doc/goalsched/doc/tour.md share/doc/goalsched/examples/Makefile share/bash-completion/completions/goalrun \
 	share/vim/vimfiles/syntax/goal.vim; do
@@ -39,7 +39,7 @@ soname=$(readelf -d "$tree/lib/libgoalsched.so" | sed -n 's/.*SONAME.*\[\(.*\)\]
 check install.soname [ -e "$tree/lib/$soname" -a "$(readlink "$tree/lib/libgoalsched.so")" = "$soname" ]
 # goalmpi-run is there if an MPI library is.
 modes=$(cd "$tree" && find . -type f -perm 755 ! -name goalmpi-run | sort | tr '\n' ' '; find "$tree" ! -type l ! -perm 755 ! -perm 644)
-check "install.modes $modes" [ "$modes" = './bin/goalc ./bin/goalinfo ./bin/goalrun ' ]
+check "install.modes $modes" [ "$modes" = './bin/goalc ./bin/goalinfo ./bin/goalrun ./bin/goalsim ' ]
 lost=$(find "$tree" -xtype l)
 check "install.links $lost" [ -z "$lost" ]
 found=$(grep -rlaF -e "$ROOT" -e "$BUILD" "$tree" | tr '\n' ' ')
@@ -133,7 +133,7 @@ offers()
 	got=$(offered "${@:1:$#-1}")
 	check "install.bash ${*:1:$#-1} ($got)" [ "$got" = "${*: -1}" ]
 }
-for program in goalc:compiler/options.c goalinfo:goalinfo/main.c goalrun:goalrun/options.c; do
+for program in goalc:compiler/options.c goalinfo:goalinfo/main.c goalrun:goalrun/options.c goalsim:goalsim/options.c; do
 	check "install.bash_options ${program%:*}" [ "$(offered "${program%:*}" -)" = "$(table "${program#*:}" | sort | xargs)" ]
 done
 offers goalc --ver '--verify --version'
@@ -200,8 +200,8 @@ check "install.uninstall_all $left" [ -z "$left" ]
 dirs='PREFIX=/usr LIBDIR=/usr/lib/x86_64-any MANDIR=/opt/man BINDIR=/opt/bin'
 # shellcheck disable=SC2086
 check install.destdir make_it install DESTDIR="$TMP/package" $dirs
-check install.destdir_dirs [ "$(cd "$TMP/package" && echo opt/bin/goal[cir]* usr/lib/x86_64-any/pkgconfig/* opt/man/man5/goal.5)" = \
-	'opt/bin/goalc opt/bin/goalinfo opt/bin/goalrun usr/lib/x86_64-any/pkgconfig/goalsched.pc opt/man/man5/goal.5' ]
+check install.destdir_dirs [ "$(cd "$TMP/package" && echo opt/bin/goal[cirs]* usr/lib/x86_64-any/pkgconfig/* opt/man/man5/goal.5)" = \
+	'opt/bin/goalc opt/bin/goalinfo opt/bin/goalrun opt/bin/goalsim usr/lib/x86_64-any/pkgconfig/goalsched.pc opt/man/man5/goal.5' ]
 found=$(grep -rlaF -e "$ROOT" -e "$TMP" "$TMP/package" | tr '\n' ' ')
 check "install.destdir_in_no_file $found" [ -z "$found" ]
 export PKG_CONFIG_PATH=$TMP/package/usr/lib/x86_64-any/pkgconfig PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1

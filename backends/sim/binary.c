@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Binaries as sources of the simulator, see binary.h. */
+#include "backends/sim/binary.h"
+
+#include "format/check.h"
+
+#include <stdlib.h>
+
+/* ---- ops ---- */
+
+static uint64_t cost_of(const struct sim_rate *r, uint64_t bytes)
+{
+	const unsigned __int128 ns = (unsigned __int128)bytes * r->whole + (unsigned __int128)bytes * r->millionths / 1000000;
+
+	return ns > INT64_MAX ? INT64_MAX : (uint64_t)ns;
+}
+
+BIN_LAST_OP(GETS);
+/* Makes the simulator's op of an op. What a recv-reduce reduces is not counted. Returns 0, -ERR_NOMEM, -ERR_SPACE or
+ * -ERR_OVERFLOW. */
+static int make_op(struct sim_binary *x, const struct bin_op *op, struct sim_op *out)
+{
+	enum sim_kind kind = SIM_CALC;
+	uint64_t bytes;
+	int64_t cls;
+
+	*out = (struct sim_op){ .peer = op->peer };
+	if (op->kind != BIN_OP_CALC && __builtin_mul_overflow(op->len, (uint64_t)x->element, &bytes))
+		return -ERR_OVERFLOW;
+	if (bin_is_message(op->kind)) {
+		kind = bin_sends(op->kind) ? SIM_SEND : SIM_RECV;
+		out->size = bytes;
+	} else if (op->kind == BIN_OP_CALC) {
+		out->size = op->len;
+	} else if (bin_reduces(op->kind)) {
+		out->size = cost_of(&x->reduce, bytes);
+	} else if (op->kind == BIN_OP_COPY) {
+		out->size = cost_of(&x->copy, bytes);
+	}
+	cls = sim_class(&x->classes, kind, kind == SIM_CALC ? 0 : op->tag, op->cpu, kind == SIM_CALC ? 0 : op->nic,
+			(uint32_t)(out->size >> 32));
+	out->cls = cls < 0 ? 0 : (uint32_t)cls;
+	return cls < 0 ? (int)cls : 0;
+}
+
+static int grow(struct sim_binary *x, uint32_t ops, uint32_t deps)
+{
+	struct bin_space *sp = &x->space;
+	const bool program = x->b.meta->flags & BIN_F_PARAMETRIC;
+
+	free(x->ops);
+	free(sp->deps);
+	free(sp->ops);
+	x->ops = mem_alloc((ops + (size_t)1) * sizeof *x->ops);
+	sp->deps = mem_alloc((deps + (size_t)1) * sizeof *sp->deps);
+	sp->ops = program ? mem_alloc((ops + (size_t)1) * sizeof *sp->ops) : NULL;
+	x->ops_cap = ops;
+	x->deps_cap = deps;
+	if (program) {
+		free(sp->scratch);
+		sp->scratch = mem_alloc(bin_scratch_size(&x->b, ops, deps));
+		sp->ops_cap = ops;
+		sp->deps_cap = deps;
+	}
+	return x->ops && sp->deps && sp->scratch && (sp->ops || !program) ? 0 : -ERR_NOMEM;
+}
+
+static void use_rank(struct sim_binary *x, uint32_t rank)
+{
+	x->args.rank = rank;
+	if (x->args.by_rank)
+		x->args.args = x->args.by_rank[rank];
+}
+
+/* ---- parametric binaries ---- */
+
+static int run_program(struct sim_binary *x)
+{
+	const uint32_t most = x->args.most_ops ? x->args.most_ops : BIN_USUAL_OPS;
+	int err = bin_rank_ops(&x->b, &x->args, &x->space);
+
+	while (err == -ERR_SPACE && x->ops_cap < most) {
+		const uint32_t ops = x->ops_cap > most / 2 ? most : 2 * x->ops_cap;
+
+		err = grow(x, ops, BIN_USUAL_DEPS * ops);
+		err = err ? err : bin_rank_ops(&x->b, &x->args, &x->space);
+	}
+	x->space.value[0] = err == -ERR_SPACE ? most : x->space.value[0];
+	return err;
+}
+
+static int make_by_program(void *arg, uint32_t rank, struct sim_rank *out)
+{
+	struct sim_binary *x = arg;
+	int err;
+
+	use_rank(x, rank);
+	err = run_program(x);
+	for (uint32_t i = 0; i < x->space.nops && !err; i++)
+		err = make_op(x, &x->space.ops[i], &x->ops[i]);
+	*out = (struct sim_rank){ x->ops, x->space.deps, x->space.nops, x->space.ndeps };
+	return err;
+}
+
+/* Makes all ranks once, if they name cpus or nics: the simulator has to know these at the start. */
+static int find_lanes(struct sim_binary *x)
+{
+	struct sim_rank r;
+	bool any = false;
+	int err = 0;
+
+	for (uint32_t i = 0; i < x->b.ntmpls; i++)
+		any |= x->b.tmpls[i].cpu != BIN_NOREG || x->b.tmpls[i].nic != BIN_NOREG;
+	for (uint32_t rank = 0; any && rank < x->source.nranks && !err; rank++)
+		err = make_by_program(x, rank, &r);
+	return err;
+}
+
+/* ---- concrete binaries ---- */
+
+/* Copies the ops of a section. The class has all of an op but its peer, and the time of a short calc. */
+static void copy_ops(struct sim_binary *x, const struct bin_opened *v)
+{
+	uint32_t d = 0;
+
+	for (uint32_t i = 0; i < v->nops; i++) {
+		struct sim_op *op = &x->ops[i];
+		struct bin_op32 raw;
+
+		bin_opened_op(v, i, &raw);
+		*op = x->of_class[raw.cls];
+		if (x->b.classes[raw.cls].kind == BIN_OP_CALC && x->b.classes[raw.cls].len == BIN_NONE)
+			op->size = raw.arg;
+		op->peer = raw.arg;
+		for (uint32_t n = 0; n < raw.ndeps; n++, d++)
+			x->space.deps[d] = (struct bin_dep){ i, bin_opened_dep(v, d) };
+	}
+}
+
+static int make_from_section(void *arg, uint32_t rank, struct sim_rank *out)
+{
+	struct sim_binary *x = arg;
+	struct bin_opened v;
+	uint32_t row;
+	int err;
+
+	use_rank(x, rank);
+	row = bin_dir_row(&x->b, rank, bin_root(&x->b, x->args.args));
+	err = bin_check_rank(&x->b, row);
+	err = err ? err : bin_opened_at(&x->b, row, &v);
+	if (!err && (v.nops > x->ops_cap || v.ndeps > x->deps_cap))
+		err = grow(x, v.nops + v.nops / 2, v.ndeps + v.ndeps / 2);
+	if (err)
+		return err;
+	copy_ops(x, &v);
+	*out = (struct sim_rank){ x->ops, x->space.deps, v.nops, v.ndeps };
+	return 0;
+}
+
+/* Makes an op of each class. The exact range of a copy is only of interest if it copies onto itself. */
+static int make_classes(struct sim_binary *x)
+{
+	const int64_t *values = x->space.scratch;
+	int err = 0;
+
+	x->of_class = mem_alloc((x->b.nclasses + (size_t)1) * sizeof *x->of_class);
+	if (!x->of_class)
+		return -ERR_NOMEM;
+	for (uint32_t i = 0; i < x->b.nclasses && !err; i++) {
+		const struct bin_class *c = &x->b.classes[i];
+		const int64_t len = c->len == BIN_NONE ? 0 : values[c->len];
+		struct bin_op op = { .kind = c->kind, .tag = c->tag, .cpu = c->cpu, .nic = c->nic, .len = (uint64_t)len };
+		const bool itself = c->buf[0] == c->buf[1] && (c->off[0] == BIN_NONE ? 0 : values[c->off[0]]) ==
+								      (c->off[1] == BIN_NONE ? 0 : values[c->off[1]]);
+
+		if (op.kind == BIN_OP_COPY && itself)
+			op.kind = BIN_OP_NOP;
+		err = len < 0 ? -ERR_BOUNDS : make_op(x, &op, &x->of_class[i]);
+	}
+	return err;
+}
+
+/* ---- both ---- */
+
+int sim_binary_open(struct sim_binary *x)
+{
+	const bool program = x->b.meta->flags & BIN_F_PARAMETRIC;
+	int err;
+
+	x->source = (struct sim_source){ .nranks = x->args.size, .classes = &x->classes, .again = program, .arg = x,
+					 .make = program ? make_by_program : make_from_section };
+	x->space.bufsize = mem_alloc((x->b.nbuffers + (size_t)1) * sizeof *x->space.bufsize);
+	if (!program)
+		x->space.scratch = mem_alloc(bin_scratch_size(&x->b, 0, 0));
+	err = x->space.bufsize ? grow(x, 64, 64 * BIN_USUAL_DEPS) : -ERR_NOMEM;
+	if (err || program)
+		return err ? err : find_lanes(x);
+	use_rank(x, 0);
+	err = bin_values(&x->b, &x->args, &x->space);
+	return err ? err : make_classes(x);
+}
+
+void sim_binary_close(struct sim_binary *x)
+{
+	sim_classes_fini(&x->classes);
+	free(x->space.bufsize);
+	free(x->space.scratch);
+	free(x->space.ops);
+	free(x->space.deps);
+	free(x->ops);
+	free(x->of_class);
+}
+
+int sim_binary_op(struct sim_binary *x, uint32_t rank, uint32_t i, struct bin_op *out)
+{
+	const bool program = x->b.meta->flags & BIN_F_PARAMETRIC;
+	struct bin_space sp = x->space;
+	int err;
+
+	use_rank(x, rank);
+	if (!program) {
+		sp.ops_cap = x->ops_cap;
+		sp.deps_cap = x->deps_cap;
+		sp.ops = mem_alloc((x->ops_cap + (size_t)1) * sizeof *sp.ops);
+	}
+	if (!sp.ops)
+		return -ERR_NOMEM;
+	err = bin_rank_ops(&x->b, &x->args, &sp);
+	if (!err)
+		*out = sp.ops[i];
+	if (!program)
+		free(sp.ops);
+	return err;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Binaries (man/goal-bin.5) as sources of the simulator. The ops of a rank of a parametric binary are made when they are
+ * needed. */
+#ifndef BACKENDS_SIM_BINARY_H
+#define BACKENDS_SIM_BINARY_H
+
+#include "backends/sim/sim.h"
+
+struct sim_binary {
+	/* The caller sets the fields of this part before sim_binary_open(). */
+	struct bin b; /* opened; the image stays the caller's */
+	struct bin_args args; /* the fields rank and args are not read if by_rank is set */
+	uint32_t element; /* bytes of an element; 1 for plain GOAL */
+	struct sim_rate copy, reduce; /* time of copies and reductions, per byte */
+	/* The fields below are outputs. */
+	struct sim_source source;
+	struct sim_classes classes;
+	struct bin_space space; /* after an error: what is wrong, and args.rank is the rank */
+	/* The fields below are private. */
+	struct sim_op *ops;
+	uint32_t ops_cap, deps_cap;
+	struct sim_op *of_class; /* concrete: the size and the class of the ops of each row of CLASSES */
+};
+
+/* Makes x->source. Returns 0 or -ERR_x, as bin_rank_ops does. */
+int sim_binary_open(struct sim_binary *x);
+void sim_binary_close(struct sim_binary *x);
+/* Makes an op of a rank as bin_rank_ops does. Returns 0 or -ERR_x. */
+int sim_binary_op(struct sim_binary *x, uint32_t rank, uint32_t i, struct bin_op *out);
+
+#endif

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The rules of the simulator: what an op or a message does to its host, and when. goalsim(1) states them. */
+#include "backends/sim/state.h"
+
+#include <stdlib.h>
+
+/* ---- costs ---- */
+
+#define TOO_LONG ((uint64_t)1 << 60) /* greater than every time of an event, and sums of a few do not wrap */
+
+static uint64_t cost_of_bytes(const struct sim_rate *r, uint64_t bytes)
+{
+	const unsigned __int128 parts = r->millionths ? (unsigned __int128)bytes * r->millionths / 1000000 : 0;
+	const unsigned __int128 all = (unsigned __int128)bytes * r->whole + parts;
+
+	return all > TOO_LONG ? TOO_LONG : (uint64_t)all;
+}
+
+/* Returns what the bytes behind the first one cost. LogGOPSim computes with 64 bits that wrap, so that a message without bytes
+ * costs minus one byte. */
+static inline uint64_t cost_of_size(const struct sim *s, const struct sim_rate *r, uint64_t size)
+{
+	if (__builtin_expect(size > UINT32_MAX || r->whole > UINT32_MAX || r->millionths || !size, 0))
+		return size ? cost_of_bytes(r, size - 1) : s->p->compatible ? -r->whole : 0;
+	return (size - 1) * r->whole;
+}
+
+/* ---- queues ---- */
+
+static inline uint32_t queue_of(const struct sim *s, enum sim_kind kind, const struct sim_class *c)
+{
+	return s->lanes == 1 ? 0 : kind == SIM_SEND || kind == SIM_MESSAGE ? c->at_pair : c->at_cpu;
+}
+
+static inline uint32_t what_of(const struct sim *s, uint32_t host, uint32_t lane, enum sim_kind kind)
+{
+	return (host * s->lanes + lane) << 2 | kind;
+}
+
+/* Queues an op alone, because its place in its queue is not at the end. */
+static int queue_alone(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i)
+{
+	struct op *op = sim_op_at(s, i);
+
+	op->next = host;
+	return wheel_push(&s->wheel, op->time, op->serial, WHAT_ALONE | (kind == SIM_MESSAGE ? WHAT_MESSAGE : 0) | i);
+}
+
+/* Queues an op or message that may run at a time. */
+static int queue_op(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i, uint64_t time, uint64_t serial)
+{
+	struct op *op = sim_op_at(s, i), *last;
+	const uint32_t at = queue_of(s, kind, sim_class_of(s, op));
+	uint32_t *tail = &sim_lane(s, host, at)->tail[kind];
+
+	op->time = time;
+	op->serial = serial & (((uint64_t)1 << 38) - 1);
+	if (serial >> 38)
+		return -ERR_OVERFLOW;
+	if (kind == SIM_MESSAGE && s->charges_recv)
+		return queue_alone(s, host, kind, i);
+	if (!*tail) {
+		op->next = *tail = i;
+		return wheel_push(&s->wheel, time, serial, what_of(s, host, at, kind));
+	}
+	last = sim_op_at(s, *tail);
+	if (time < last->time || serial < last->serial)
+		return queue_alone(s, host, kind, i);
+	op->next = last->next;
+	last->next = *tail = i;
+	return 0;
+}
+
+/* ---- dependencies ---- */
+
+/* Tells the successors of an op that it has started, or is done, at a time. `k` is the list for those that become ready. */
+static int release_successors(struct sim *s, unsigned k, const struct op *op, uint32_t bit, uint64_t time)
+{
+	const uint32_t block = s->hosts[s->ready[k].host].block, *words = (uint32_t *)(void *)sim_op_at(s, block);
+
+	for (uint32_t at = op->succ; at; at = words[at] & SUCC_LAST ? 0 : at + 1) {
+		struct op *to = sim_op_at(s, block + (words[at] & SUCC_OP));
+
+		if ((words[at] & SUCC_START) != bit)
+			continue;
+		to->time = sim_later(to->time, time);
+		if (!--to->serial && VEC_PUSH(&s->ready[k].ops, block + (words[at] & SUCC_OP)))
+			return -ERR_NOMEM;
+	}
+	return 0;
+}
+
+static inline int start_op(struct sim *s, unsigned k, struct op *op, uint64_t time)
+{
+	s->result->events++;
+	op->state = OP_STARTED;
+	return op->succ ? release_successors(s, k, op, SUCC_START, time) : 0;
+}
+
+static inline int finish_op(struct sim *s, unsigned k, struct op *op, uint64_t time)
+{
+	s->hosts[s->ready[k].host].left--;
+	op->state = OP_DONE;
+	return op->succ ? release_successors(s, k, op, 0, time) : 0;
+}
+
+/* Returns when the resources of an op of the rank itself are free. */
+static inline uint64_t free_for_op(const struct sim *s, uint32_t host, const struct sim_class *c)
+{
+	const uint64_t cpu = sim_lane(s, host, c->at_cpu)->cpu;
+
+	return c->kind == SIM_SEND ? sim_later(cpu, sim_lane(s, host, c->at_nic)->send) : cpu;
+}
+
+/* Sorts ops that became ready at the same event by kind, and then by their place in the rank. There are few of them. */
+static void sort_ready(const struct sim *s, struct ready *r)
+{
+	for (size_t n = 1; n < r->ops.n; n++) {
+		const uint32_t i = r->ops.at[n];
+		const enum sim_kind kind = sim_class_of(s, sim_op_at(s, i))->kind;
+		size_t at = n;
+
+		for (; at; at--) {
+			const uint32_t before = r->ops.at[at - 1];
+			const enum sim_kind its = sim_class_of(s, sim_op_at(s, before))->kind;
+
+			if (its < kind || (its == kind && before < i))
+				break;
+			r->ops.at[at] = before;
+		}
+		r->ops.at[at] = i;
+	}
+}
+
+static int queue_ready(struct sim *s, struct ready *r)
+{
+	int err = 0;
+
+	if (r->ops.n > 1)
+		sort_ready(s, r);
+	for (size_t n = 0; n < r->ops.n && !err; n++) {
+		const struct op *op = sim_op_at(s, r->ops.at[n]);
+		const struct sim_class *c = sim_class_of(s, op);
+		uint64_t time = free_for_op(s, r->host, c);
+
+		if (!s->p->compatible)
+			time = sim_later(time, op->time);
+		err = queue_op(s, r->host, c->kind, r->ops.at[n], time, s->serial++);
+	}
+	r->ops.n = 0;
+	return err;
+}
+
+/* Queues what the event has made ready: by host in the order of ranks. */
+static int end_event(struct sim *s)
+{
+	const bool both = s->ready[0].ops.n && s->ready[1].ops.n;
+	const unsigned first = both && s->hosts[s->ready[1].host].rank < s->hosts[s->ready[0].host].rank;
+	int err = s->ready[first].ops.n ? queue_ready(s, &s->ready[first]) : 0;
+
+	return err || !s->ready[!first].ops.n ? err : queue_ready(s, &s->ready[!first]);
+}
+
+/* ---- what ops and messages do ---- */
+
+static int run_calc(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
+{
+	struct op *op = sim_op_at(s, i);
+	const struct sim_class *c = sim_class_of(s, op);
+	const uint64_t end = t + sim_size(c, op);
+	int err;
+
+	sim_lane(s, host, c->at_cpu)->cpu = end;
+	err = start_op(s, 0, op, t);
+	return err ? err : finish_op(s, 0, op, end);
+}
+
+/* Sends the message, which is the op itself from now on. */
+static int send_message(struct sim *s, uint32_t host, uint32_t i, uint64_t arrival)
+{
+	struct op *op = sim_op_at(s, i);
+	const int64_t to = sim_host_of(s, op->peer);
+
+	if (to < 0)
+		return (int)to;
+	op->peer = s->hosts[host].rank;
+	s->hosts[host].left++;
+	s->hosts[to].left++;
+	s->result->unmatched++;
+	return queue_op(s, (uint32_t)to, SIM_MESSAGE, i, arrival, s->serial++);
+}
+
+static int run_send(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
+{
+	const struct sim_params *p = s->p;
+	struct op *op = sim_op_at(s, i);
+	const struct sim_class *c = sim_class_of(s, op);
+	const uint64_t size = sim_size(c, op), end = t + p->o + cost_of_size(s, &p->O, size);
+	int err = start_op(s, 0, op, t);
+
+	sim_lane(s, host, c->at_cpu)->cpu = end;
+	sim_lane(s, host, c->at_nic)->send = t + p->g + cost_of_size(s, &p->G, size);
+	if (!err && size <= p->S)
+		err = finish_op(s, 0, op, end);
+	return err ? err : send_message(s, host, i, t + p->o + p->L);
+}
+
+/* A recv and a message meet at time t; the data is there at time `data`. A rendezvous ends here. */
+static int receive_message(struct sim *s, uint32_t recv, uint32_t message, uint64_t t, uint64_t data)
+{
+	struct op *op = sim_op_at(s, message);
+	const struct sim_class *c = sim_class_of(s, op);
+	const uint32_t from = s->slot[op->peer] - 1;
+	const unsigned k = from != s->ready[0].host;
+	int err = finish_op(s, 0, sim_op_at(s, recv), sim_later(t, data));
+
+	s->ready[1].host = from;
+	s->hosts[from].left--;
+	s->result->unmatched--;
+	if (err || sim_size(c, op) <= s->p->S)
+		return err;
+	sim_lane(s, from, c->at_cpu)->cpu = sim_later(sim_lane(s, from, c->at_cpu)->cpu, t);
+	sim_lane(s, from, c->at_nic)->send = sim_later(sim_lane(s, from, c->at_nic)->send, t);
+	return finish_op(s, k, op, t);
+}
+
+static int run_recv(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
+{
+	int err = start_op(s, 0, sim_op_at(s, i), t);
+	uint32_t message;
+
+	if (err)
+		return err;
+	message = s->hosts[host].chained ? match_take(s, host, i) : 0;
+	return message ? receive_message(s, i, message, t, sim_op_at(s, message)->time) : match_add(s, host, i);
+}
+
+/* Returns which cpu and nic of the receiving host a message is charged to: to those of its recv, if that is posted. An
+ * unexpected message is charged to the first cpu, and to the nic of the number from which it was sent. */
+static void find_charged(const struct sim *s, uint32_t host, uint32_t message, struct lane **cpu, struct lane **nic)
+{
+	const struct sim_class *c = sim_class_of(s, sim_op_at(s, message));
+	const uint32_t recv = s->charges_recv ? match_find(s, host, message) : 0;
+
+	*nic = sim_lane(s, host, c->at_nic);
+	*cpu = sim_lane(s, host, s->charges_recv ? 0 : c->at_cpu);
+	if (recv) {
+		c = sim_class_of(s, sim_op_at(s, recv));
+		*nic = sim_lane(s, host, c->at_nic);
+		*cpu = sim_lane(s, host, c->at_cpu);
+	}
+}
+
+static int run_message(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
+{
+	const struct sim_params *p = s->p;
+	struct op *op = sim_op_at(s, i);
+	const uint64_t size = sim_size(sim_class_of(s, op), op);
+	const uint64_t G = cost_of_size(s, &p->G, size), O = cost_of_size(s, &p->O, size);
+	struct lane *cpu, *nic;
+	uint32_t recv;
+
+	find_charged(s, host, i, &cpu, &nic);
+	cpu->cpu = t + p->o + sim_later(O, G);
+	nic->recv = t + p->g + G;
+	op->time = cpu->cpu;
+	s->result->events++;
+	s->hosts[host].left--;
+	recv = s->hosts[host].chained ? match_take(s, host, i) : 0;
+	return recv ? receive_message(s, recv, i, t, op->time) : match_add(s, host, i);
+}
+
+/* ---- ranks ---- */
+
+/* Makes the ops of a rank whose first message has come: they all wait for the recvs that are ready at the start. */
+static int make_late(struct sim *s, uint32_t host)
+{
+	struct sim_rank r;
+	int err = s->src->make(s->src->arg, s->hosts[host].rank, &r);
+
+	err = err ? err : sim_fill_host(s, host, &r);
+	for (uint32_t i = 0; i < r.nops && !err; i++)
+		if (!sim_op_at(s, s->hosts[host].block + i)->serial)
+			err = run_recv(s, host, s->hosts[host].block + i, 0);
+	return err;
+}
+
+/* True if nothing happens on a rank before its first message. Uses s->at. */
+static int waits_for_message(struct sim *s, const struct sim_rank *r, bool *waits)
+{
+	*waits = r->nops;
+	if (VEC_RESERVE(&s->at, r->nops + 1))
+		return -ERR_NOMEM;
+	for (uint32_t i = 0; i < r->nops; i++)
+		s->at.at[i] = 0;
+	for (uint32_t i = 0; i < r->ndeps; i++) {
+		s->at.at[r->deps[i].op]++;
+		*waits &= !(r->deps[i].on & BIN_START);
+	}
+	for (uint32_t i = 0; i < r->nops; i++)
+		*waits &= s->at.at[i] || s->src->classes->v.at[r->ops[i].cls].kind == SIM_RECV;
+	return 0;
+}
+
+static uint64_t busy_until(const struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i)
+{
+	const struct sim_class *c = sim_class_of(s, sim_op_at(s, i));
+	struct lane *cpu, *nic;
+
+	if (kind == SIM_RECV)
+		return 0;
+	if (kind != SIM_MESSAGE)
+		return free_for_op(s, host, c);
+	find_charged(s, host, i, &cpu, &nic);
+	return sim_later(cpu->cpu, nic->recv);
+}
+
+static int run_op(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i, uint64_t t)
+{
+	s->ready[0].host = s->ready[1].host = host;
+	switch (kind) {
+	case SIM_SEND:
+		return run_send(s, host, i, t);
+	case SIM_RECV:
+		return run_recv(s, host, i, t);
+	case SIM_CALC:
+		return run_calc(s, host, i, t);
+	default:
+		return s->hosts[host].block || s->hosts[host].complete ? run_message(s, host, i, t) : -ERR_STATE;
+	}
+}
+
+static void retire_done(struct sim *s)
+{
+	const uint32_t a = s->ready[0].host, b = s->ready[1].host;
+
+	if (a != NO_HOST && !s->hosts[a].left)
+		sim_retire_host(s, a);
+	if (b != a && !s->hosts[b].left)
+		sim_retire_host(s, b);
+}
+
+/* True if the start of some recv matters, as an op waits for it. */
+static bool are_starts_awaited(const struct sim_rank *r, const struct sim_classes *c)
+{
+	for (uint32_t i = 0; i < r->ndeps; i++)
+		if (r->deps[i].on & BIN_START && c->v.at[r->ops[r->deps[i].on & ~BIN_START].cls].kind == SIM_RECV)
+			return true;
+	return false;
+}
+
+/* Queues the ops of a kind that are ready at the start, in the order of the rank, or runs them if they are `posted`: recvs at time
+ * 0 have no other effect than to be there when the first message comes. */
+static int begin_ops(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t nops, bool posted)
+{
+	const uint32_t block = s->hosts[host].block;
+	int err = 0;
+
+	for (uint32_t i = block; i < block + nops && !err; i++)
+		if (!sim_op_at(s, i)->serial && sim_class_of(s, sim_op_at(s, i))->kind == kind)
+			err = posted ? run_op(s, host, kind, i, 0) : queue_op(s, host, kind, i, 0, s->start_serial++);
+	return err;
+}
+
+static int begin_rank(struct sim *s, uint32_t rank)
+{
+	struct sim_rank r;
+	bool waits;
+	int64_t host;
+	int err = s->src->make(s->src->arg, rank, &r);
+
+	if (!err && s->src->again) {
+		err = waits_for_message(s, &r, &waits);
+		if (waits)
+			return err;
+	}
+	if (err)
+		return err;
+	host = sim_host_of(s, rank);
+	err = host < 0 ? (int)host : sim_fill_host(s, (uint32_t)host, &r);
+	for (enum sim_kind kind = SIM_SEND; kind <= SIM_CALC && !err; kind++)
+		err = begin_ops(s, (uint32_t)host, kind, r.nops,
+				kind == SIM_RECV && !are_starts_awaited(&r, s->src->classes));
+	return err;
+}
+
+/* ---- events ---- */
+
+/* Runs the first op of a queue, or waits until it can run. */
+static int run_queue(struct sim *s, const struct event *e)
+{
+	const uint32_t what = event_what(e), at = what >> 2;
+	const uint32_t host = s->lanes == 1 ? at : at / s->lanes, lane = s->lanes == 1 ? 0 : at % s->lanes;
+	const enum sim_kind kind = what & 3;
+	uint32_t *tail = &sim_lane(s, host, lane)->tail[kind];
+	const uint32_t last = *tail, first = sim_op_at(s, last)->next;
+	const uint64_t busy = busy_until(s, host, kind, first);
+	int err;
+
+	if (busy > event_time(e))
+		return wheel_push(&s->wheel, busy, sim_op_at(s, first)->serial, what);
+	if (first == last)
+		*tail = 0;
+	else
+		sim_op_at(s, last)->next = sim_op_at(s, first)->next;
+	err = run_op(s, host, kind, first, event_time(e));
+	if (!err && first != last) {
+		const uint32_t next = sim_op_at(s, sim_lane(s, host, lane)->tail[kind])->next;
+
+		err = wheel_push(&s->wheel, sim_later(sim_op_at(s, next)->time, busy_until(s, host, kind, next)),
+				 sim_op_at(s, next)->serial, what);
+	}
+	return err;
+}
+
+static int run_alone(struct sim *s, const struct event *e)
+{
+	const uint32_t what = event_what(e), i = what & WHAT_OP, host = sim_op_at(s, i)->next;
+	const enum sim_kind kind = what & WHAT_MESSAGE ? SIM_MESSAGE : sim_class_of(s, sim_op_at(s, i))->kind;
+	const uint64_t busy = busy_until(s, host, kind, i);
+
+	return busy > event_time(e) ? wheel_push(&s->wheel, busy, sim_op_at(s, i)->serial, what) :
+				      run_op(s, host, kind, i, event_time(e));
+}
+
+/* Makes the rank for which a message comes, if it has not been made yet. */
+static int make_receiver(struct sim *s, const struct event *e)
+{
+	const uint32_t what = event_what(e);
+	uint32_t host = 0;
+
+	if (what & WHAT_ALONE ? !(what & WHAT_MESSAGE) : (what & 3) != SIM_MESSAGE)
+		return 0;
+	host = what & WHAT_ALONE ? sim_op_at(s, what & WHAT_OP)->next : (what >> 2) / s->lanes;
+	s->ready[0].host = s->ready[1].host = host;
+	return s->hosts[host].block || s->hosts[host].complete ? 0 : make_late(s, host);
+}
+
+/* Returns the host of an event that is some events ahead, and the kind of its queue, if that is worth prefetching. */
+static inline struct host *queue_ahead(const struct sim *s, size_t ahead, enum sim_kind *kind)
+{
+	const struct event *e = wheel_ahead(&s->wheel, ahead);
+	const uint32_t what = e ? event_what(e) : WHAT_ALONE;
+
+	*kind = what & 3;
+	return what & WHAT_ALONE ? NULL : &s->hosts[s->lanes == 1 ? what >> 2 : (what >> 2) / s->lanes];
+}
+
+/* Fetches what the next events need, step by step: a host, its op and the recv of its message, and their successors. Most of the
+ * time of a large simulation is spent on waiting for memory. */
+static inline void prefetch_events(const struct sim *s)
+{
+	enum sim_kind kind;
+	const struct host *h = queue_ahead(s, 15, &kind);
+
+	if (h)
+		__builtin_prefetch(h);
+	h = queue_ahead(s, 10, &kind);
+	if (h) {
+		__builtin_prefetch(sim_op_at(s, h->lane.tail[kind]));
+		if (kind == SIM_MESSAGE && !h->bits)
+			__builtin_prefetch(sim_op_at(s, h->table.one));
+	}
+	h = queue_ahead(s, 5, &kind);
+	if (h) {
+		const uint32_t i = kind != SIM_MESSAGE || h->bits ? h->lane.tail[kind] : h->table.one;
+
+		if (!i)
+			return;
+		if (kind == SIM_MESSAGE && h->bits)
+			match_prefetch(s, (uint32_t)(h - s->hosts), sim_op_at(s, i)->next);
+		__builtin_prefetch((const uint32_t *)(const void *)sim_op_at(s, h->block) + sim_op_at(s, i)->succ);
+		__builtin_prefetch(sim_op_at(s, i + 1));
+	}
+}
+
+static int run_events(struct sim *s)
+{
+	struct event e;
+	int err;
+
+	while ((err = wheel_pop(&s->wheel, &e)) > 0) {
+		prefetch_events(s);
+		s->ready[0].host = s->ready[1].host = NO_HOST;
+		err = s->src->again ? make_receiver(s, &e) : 0;
+		if (!err)
+			err = event_what(&e) & WHAT_ALONE ? run_alone(s, &e) : run_queue(s, &e);
+		err = err ? err : end_event(s);
+		if (err)
+			return err;
+		retire_done(s);
+	}
+	return err;
+}
+
+/* ---- a whole run ---- */
+
+static int begin_run(struct sim *s)
+{
+	const struct sim_classes *c = s->src->classes;
+	/* Each cpu and each nic is in some pair, as the pair of cpu 0 and nic 0 is always there. */
+	s->lanes = c->pairs.v.n ? (uint32_t)c->pairs.v.n : 1;
+	s->charges_recv = !s->p->compatible && s->lanes > 1;
+	s->serial = SERIAL_LATER;
+	s->result->finish = mem_calloc(s->src->nranks, sizeof *s->result->finish);
+	s->slot = mem_calloc(s->src->nranks, sizeof *s->slot);
+	return s->result->finish && s->slot ? 0 : -ERR_NOMEM;
+}
+
+static int end_run(struct sim *s)
+{
+	for (uint32_t i = 0; i < s->src->nranks; i++) {
+		const uint32_t slot = s->slot[i];
+
+		if (slot == SLOT_NONE || slot == SLOT_GONE)
+			continue;
+		sim_note_finish(s, slot - 1);
+	}
+	if (s->result->end > WHEEL_MAX_TIME)
+		return -ERR_OVERFLOW;
+	return blocked_find(s);
+}
+
+void sim_result_fini(struct sim_result *r)
+{
+	free(r->finish);
+	VEC_FREE(&r->cycle);
+}
+
+int sim_run(const struct sim_source *src, const struct sim_params *p, struct sim_result *r)
+{
+	struct sim s = { .src = src, .p = p, .result = r };
+	int err = begin_run(&s);
+
+	for (uint32_t i = 0; i < src->nranks && !err; i++)
+		err = begin_rank(&s, i);
+	err = err ? err : run_events(&s);
+	err = err ? err : end_run(&s);
+	wheel_fini(&s.wheel);
+	pool_fini(&s.pool);
+	hosts_fini(&s);
+	free(s.slot);
+	VEC_FREE(&s.ready[0].ops);
+	VEC_FREE(&s.ready[1].ops);
+	VEC_FREE(&s.at);
+	return err;
+}

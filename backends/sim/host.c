@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The hosts of a simulation: the memory of ranks that have begun and have not finished. */
+#include "backends/sim/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- hosts ---- */
+
+static int grow_hosts(struct sim *s)
+{
+	const uint64_t most = ((uint64_t)WHAT_ALONE >> 2) / s->lanes, more = s->lanes - 1;
+	uint64_t cap = s->hosts_cap ? s->hosts_cap + (uint64_t)s->hosts_cap / 2 : 64;
+	struct host *hosts;
+	struct lane *lanes;
+
+	cap = cap < s->src->nranks ? cap : s->src->nranks;
+	if (cap > most)
+		return -ERR_SPACE;
+	hosts = mem_resize(s->hosts, cap, sizeof *hosts);
+	if (!hosts)
+		return -ERR_NOMEM;
+	s->hosts = hosts;
+	if (more) {
+		lanes = mem_resize(s->more, cap * more, sizeof *lanes);
+		if (!lanes)
+			return -ERR_NOMEM;
+		s->more = lanes;
+	}
+	s->hosts_cap = (uint32_t)cap;
+	return 0;
+}
+
+/* Returns a host that is not in use, or -ERR_x. */
+static int64_t take_host(struct sim *s)
+{
+	const uint32_t free_host = s->free_host;
+	int err;
+
+	if (free_host) {
+		s->free_host = s->hosts[free_host - 1].rank;
+		return free_host - 1;
+	}
+	err = s->nhosts == s->hosts_cap ? grow_hosts(s) : 0;
+	return err ? err : (int64_t)s->nhosts++;
+}
+
+int64_t sim_host_of(struct sim *s, uint32_t rank)
+{
+	const uint32_t slot = s->slot[rank];
+	int64_t host;
+
+	if (slot != SLOT_NONE && slot != SLOT_GONE)
+		return slot - 1;
+	host = take_host(s);
+	if (host < 0)
+		return host;
+	/* A message for a rank that has finished stays there, and nobody receives it. */
+	s->hosts[host] = (struct host){ .rank = rank, .complete = slot == SLOT_GONE };
+	s->hosts[host].lane.cpu = slot == SLOT_GONE ? s->result->finish[rank] : 0;
+	if (s->lanes > 1)
+		memset(sim_lane(s, (uint32_t)host, 1), 0, (s->lanes - 1) * sizeof(struct lane));
+	s->slot[rank] = (uint32_t)host + 1;
+	return host;
+}
+
+void sim_note_finish(struct sim *s, uint32_t host)
+{
+	uint64_t *finish = &s->result->finish[s->hosts[host].rank];
+
+	for (uint32_t i = 0; i < s->lanes; i++)
+		*finish = sim_later(*finish, sim_lane(s, host, i)->cpu);
+	s->result->end = sim_later(s->result->end, *finish);
+}
+
+static void free_table(struct host *h)
+{
+	if (h->bits)
+		free(h->table.many);
+	h->bits = 0;
+	h->table.one = 0;
+}
+
+void sim_retire_host(struct sim *s, uint32_t host)
+{
+	struct host *h = &s->hosts[host];
+
+	if (h->block)
+		pool_free(&s->pool, h->block);
+	h->block = 0;
+	h->complete = 1;
+	if (h->chained)
+		return;
+	free_table(h);
+	if (!s->src->again)
+		return;
+	sim_note_finish(s, host);
+	s->slot[h->rank] = SLOT_GONE;
+	h->rank = s->free_host;
+	s->free_host = host + 1;
+}
+
+void hosts_fini(struct sim *s)
+{
+	for (uint32_t i = 0; i < s->nhosts; i++)
+		free_table(&s->hosts[i]);
+	free(s->hosts);
+	free(s->more);
+}
+
+/* ---- ops ---- */
+
+/* Counts in s->at the successors of each op. */
+static int count_successors(struct sim *s, const struct sim_rank *r)
+{
+	if (VEC_RESERVE(&s->at, r->nops + 1))
+		return -ERR_NOMEM;
+	memset(s->at.at, 0, (r->nops + 1) * sizeof *s->at.at);
+	for (uint32_t i = 0; i < r->ndeps; i++)
+		s->at.at[r->deps[i].on & ~BIN_START]++;
+	return 0;
+}
+
+/* Stores the ops in their block, with the places where their successors will be. `at` becomes the end of each list. */
+static void store_ops(struct sim *s, const struct sim_rank *r, uint32_t block)
+{
+	uint32_t end = r->nops * (uint32_t)(sizeof(struct op) / 4);
+
+	for (uint32_t i = 0; i < r->nops; i++) {
+		const struct sim_op *o = &r->ops[i];
+		const uint32_t n = s->at.at[i];
+
+		*sim_op_at(s, block + i) = (struct op){ .cls = o->cls & 0xffffff, .size = (uint32_t)o->size, .peer = o->peer,
+							.succ = n ? end : 0 };
+		s->at.at[i] = end;
+		end += n;
+	}
+}
+
+/* Stores the successors, each list in the order of the ops. */
+static void store_successors(struct sim *s, const struct sim_rank *r, uint32_t block)
+{
+	uint32_t *words = (uint32_t *)(void *)sim_op_at(s, block);
+
+	for (uint32_t i = 0; i < r->ndeps; i++) {
+		const struct bin_dep *d = &r->deps[i];
+
+		words[s->at.at[d->on & ~BIN_START]++] = d->op | (d->on & BIN_START ? SUCC_START : 0);
+		sim_op_at(s, block + d->op)->serial++;
+	}
+	for (uint32_t i = 0; i < r->nops; i++)
+		if (sim_op_at(s, block + i)->succ)
+			words[s->at.at[i] - 1] |= SUCC_LAST;
+}
+
+/* True if the recvs or messages of a rank can match in several ways, so that their order matters. */
+static bool has_wildcards(const struct sim *s, const struct sim_rank *r)
+{
+	const struct sim_classes *c = s->src->classes;
+
+	for (uint32_t i = 0; i < r->nops; i++)
+		if (c->v.at[r->ops[i].cls].kind == SIM_RECV &&
+		    (r->ops[i].peer == BIN_ANY || c->v.at[r->ops[i].cls].tag == BIN_ANY))
+			return true;
+	return c->any_tag;
+}
+
+int sim_fill_host(struct sim *s, uint32_t host, const struct sim_rank *r)
+{
+	struct host *h = &s->hosts[host];
+	const uint64_t units = r->nops + ((uint64_t)r->ndeps + 7) / 8;
+	int64_t block;
+	int err;
+
+	if (!r->nops) {
+		h->complete = 1;
+		return 0;
+	}
+	if (units > POOL_MOST / 8)
+		return -ERR_SPACE;
+	err = count_successors(s, r);
+	block = err ? err : pool_alloc(&s->pool, (uint32_t)units);
+	if (block < 0)
+		return (int)block;
+	store_ops(s, r, (uint32_t)block);
+	store_successors(s, r, (uint32_t)block);
+	h->block = (uint32_t)block;
+	h->left += r->nops;
+	h->pinned = !s->src->again && has_wildcards(s, r);
+	return 0;
+}

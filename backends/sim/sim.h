@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The simulator: it computes when each rank of a schedule finishes in the LogGOPS model (Hoefler, Schneider, Lumsdaine:
+ * LogGOPSim, HPDC LSAP 2010, section 2), for hosts with any number of cpus and network interfaces. goalsim(1) describes the
+ * rules.
+ *
+ * A schedule comes from a source that makes the ops of one rank at a time, so that a rank needs memory only between its first
+ * event and its last one. */
+#ifndef BACKENDS_SIM_SIM_H
+#define BACKENDS_SIM_SIM_H
+
+#include "format/read.h"
+#include "util/index.h"
+#include "util/mem.h"
+
+#include <stdbool.h>
+
+/* A cost per byte, in ns: whole numbers exactly, others in steps of a millionth. */
+struct sim_rate {
+	uint64_t whole, millionths;
+};
+
+struct sim_params {
+	uint64_t L, o, g; /* ns: latency, overhead of a message, gap between messages */
+	struct sim_rate G, O; /* gap and overhead per byte */
+	uint64_t S; /* the most bytes of an eager message */
+	bool compatible; /* rules of LogGOPSim instead of the corrected ones */
+};
+
+/* ---- classes ---- */
+
+enum sim_kind { SIM_SEND, SIM_RECV, SIM_CALC, SIM_MESSAGE, SIM_KINDS = SIM_MESSAGE };
+
+/* What many ops have in common. */
+struct sim_class {
+	uint32_t tag, cpu, nic, high; /* as in struct bin_op; high: the upper 32 bits of the size */
+	uint32_t at_cpu, at_nic, at_pair; /* indices of the cpu, the nic, and this pair, among those of the schedule */
+	enum sim_kind kind;
+};
+
+struct sim_numbers {
+	VEC(uint64_t) v;
+};
+
+struct sim_classes {
+	VEC(struct sim_class) v;
+	struct sim_numbers cpus, nics, pairs; /* pairs: a cpu in the upper half, a nic in the lower */
+	struct index index;
+	bool any_tag; /* some message has any tag */
+	uint32_t last[SIM_KINDS]; /* 1 + the class that was asked for last, for each kind */
+};
+#define SIM_MOST_CLASSES (1u << 24)
+
+void sim_classes_fini(struct sim_classes *c);
+/* Returns the number of the class of such ops, or -ERR_NOMEM, or -ERR_SPACE if there are too many. */
+int64_t sim_class(struct sim_classes *c, enum sim_kind kind, uint32_t tag, uint32_t cpu, uint32_t nic, uint32_t high);
+
+/* ---- the source of a schedule ---- */
+
+struct sim_op {
+	uint64_t size; /* bytes of a message, ns of a calc */
+	uint32_t peer; /* may be BIN_ANY in a recv */
+	uint32_t cls;
+};
+
+/* The ops of one rank, in memory of the source that is valid until it makes the next rank. */
+struct sim_rank {
+	const struct sim_op *ops;
+	const struct bin_dep *deps; /* in any order */
+	uint32_t nops, ndeps;
+};
+
+struct sim_source {
+	uint32_t nranks;
+	/* All classes, cpus and nics that the ranks have. If the source adds classes while it makes ranks, they have no new cpu
+	 * and no new nic. */
+	struct sim_classes *classes;
+	/* True if a rank that waits for its first message may be made twice, to save memory. There are then no wildcards. */
+	bool again;
+	/* Makes the ops of a rank. Returns 0 or -ERR_x; the source keeps the details of an error. */
+	int (*make)(void *arg, uint32_t rank, struct sim_rank *out);
+	void *arg;
+};
+
+/* ---- results ---- */
+
+/* An op of a cycle of ops that wait for each other. */
+struct sim_waiting {
+	uint32_t rank, op;
+	enum { SIM_FOR_OP, SIM_FOR_START, SIM_FOR_MESSAGE, SIM_FOR_RECV, SIM_FOR_NOBODY } waits; /* for the next one of the list */
+};
+
+/* Zeroed before use. */
+struct sim_result {
+	uint64_t *finish; /* ns, for each rank (owned) */
+	uint64_t end; /* the latest of them */
+	uint64_t events; /* ops and messages */
+	uint64_t unmatched; /* messages that no recv has received */
+	uint32_t blocked; /* ranks with ops that have not run */
+	VEC(struct sim_waiting) cycle; /* if ranks are blocked: a cycle; or one op alone, for which nobody sends or receives */
+};
+
+void sim_result_fini(struct sim_result *r);
+/* Simulates a schedule. Returns 0, even if ranks are blocked; an error of the source; -ERR_NOMEM; -ERR_OVERFLOW if a time exceeds
+ * 2^56 ns; or -ERR_SPACE if there are more ops or ranks at a time than this simulator can number. */
+int sim_run(const struct sim_source *src, const struct sim_params *p, struct sim_result *r);
+
+#endif

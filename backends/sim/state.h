@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The state of a simulation: what the files of this folder share.
+ *
+ * Three choices make the simulator fast. First, of the ops and messages that wait for the same cpu and nic of a host, only the
+ * first one is in the event queue. This is exact: the times at which a cpu or nic is free only grow, so those that wait are
+ * served in the order of (time, serial number), and that is the order in which they come. What comes in another order is
+ * queued alone. Second, a message is its send op, so that there is no memory of messages. Third, recvs and messages that wait
+ * for each other are in one hash table per host. */
+#ifndef BACKENDS_SIM_STATE_H
+#define BACKENDS_SIM_STATE_H
+
+#include "backends/sim/pool.h"
+#include "backends/sim/sim.h"
+#include "backends/sim/wheel.h"
+
+/* The times at which a cpu or nic of a host is free, and the queues of what waits for it. A lane i is of cpu i, of nic i, and,
+ * for the queues of sends and messages, of the pair i of a cpu and a nic. */
+struct lane {
+	uint64_t cpu, send, recv; /* ns: the cpu; the nic for sending; the nic for receiving */
+	uint32_t tail[SIM_KINDS + 1]; /* last op of each queue, or 0; its `next` is the first one */
+};
+
+/* A rank that has ops or messages. */
+struct host {
+	uint32_t rank;
+	uint32_t block; /* its ops in the pool; 0: not made yet, or all done */
+	uint32_t left; /* ops that are not done, messages of the rank that are not received, and messages on the way to it */
+	uint32_t chained : 25; /* recvs and messages in the table */
+	uint32_t bits : 5; /* the table has 2^bits chains */
+	uint32_t pinned : 1; /* the table keeps one chain, because the order of wildcards matters */
+	uint32_t complete : 1; /* all ops are done */
+	union {
+		uint32_t one; /* last op of the chain, if there is one chain; a chain is linked as a queue is */
+		uint32_t *many;
+	} table;
+	struct lane lane; /* lane 0 */
+};
+_Static_assert(sizeof(struct host) == 64, "a line of the cache");
+#define MOST_CHAINED ((1u << 25) - 1)
+
+#define NO_HOST UINT32_MAX
+#define SLOT_NONE 0u
+#define SLOT_GONE UINT32_MAX
+
+/* What an event is about: a queue of a host, or an op alone. */
+#define WHAT_ALONE 0x80000000u
+#define WHAT_MESSAGE 0x40000000u /* the op alone is a message */
+#define WHAT_OP 0x3fffffffu
+/* Serial numbers of the ops that are ready at the start are below this one. */
+#define SERIAL_LATER ((uint64_t)1 << 32)
+
+/* Ops that the current event has made ready, in their order. */
+struct ready {
+	uint32_t host; /* NO_HOST: the event does nothing, because its cpu or nic is busy */
+	VEC(uint32_t) ops;
+};
+
+struct sim {
+	const struct sim_source *src;
+	const struct sim_params *p;
+	struct sim_result *result;
+	struct wheel wheel;
+	struct pool pool;
+	struct host *hosts;
+	struct lane *more; /* lanes 1 and up of all hosts, `lanes` - 1 of each */
+	uint32_t nhosts, hosts_cap, free_host; /* free_host: 1 + the first free host, or 0; the field `rank` links them */
+	uint32_t lanes;
+	uint32_t *slot; /* for each rank: 1 + its host, SLOT_NONE if it has none yet, or SLOT_GONE */
+	uint64_t serial, start_serial; /* numbers of the next event, and of the next op that is ready at the start */
+	struct ready ready[2]; /* of the host of the event, and of the sender of its message */
+	VEC(uint32_t) at; /* memory for making blocks */
+	bool charges_recv; /* messages are charged to the cpu and nic of their recv */
+};
+
+static inline struct op *sim_op_at(const struct sim *s, uint32_t i)
+{
+	return &s->pool.at[i];
+}
+
+static inline const struct sim_class *sim_class_of(const struct sim *s, const struct op *op)
+{
+	return &s->src->classes->v.at[op->cls];
+}
+
+static inline uint64_t sim_size(const struct sim_class *c, const struct op *op)
+{
+	return (uint64_t)c->high << 32 | op->size;
+}
+
+static inline struct lane *sim_lane(const struct sim *s, uint32_t host, uint32_t i)
+{
+	return i ? &s->more[(size_t)host * (s->lanes - 1) + i - 1] : &s->hosts[host].lane;
+}
+
+static inline uint64_t sim_later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* ---- host.c ---- */
+
+/* Returns the host of a rank, which it makes if there is none, or -ERR_x. It may move all hosts. */
+int64_t sim_host_of(struct sim *s, uint32_t rank);
+/* Makes the ops of a host from those of its rank. */
+int sim_fill_host(struct sim *s, uint32_t host, const struct sim_rank *r);
+/* Notes the time at which the rank of a host finishes so far. */
+void sim_note_finish(struct sim *s, uint32_t host);
+/* Frees the ops of a host with nothing left to do and, if no message can come any more, the host. */
+void sim_retire_host(struct sim *s, uint32_t host);
+void hosts_fini(struct sim *s);
+
+/* ---- match.c: recvs that are posted, and messages that are unexpected ---- */
+
+/* Adds a recv or a message to the table of a host. */
+int match_add(struct sim *s, uint32_t host, uint32_t i);
+/* Returns the first message for a recv, or the first recv for a message, or 0 if there is none. */
+uint32_t match_find(const struct sim *s, uint32_t host, uint32_t i);
+/* The same, and removes it from the table. */
+uint32_t match_take(struct sim *s, uint32_t host, uint32_t i);
+/* Fetches the chain in which the partner of an op would be. */
+void match_prefetch(const struct sim *s, uint32_t host, uint32_t i);
+/* True if a message, which `source` sends, is for a recv. */
+bool match_fits(const struct sim_class *recv, uint32_t peer, const struct sim_class *send, uint32_t source);
+
+/* ---- blocked.c ---- */
+
+/* Finds the ranks that have not finished, and a cycle of ops that wait for each other. */
+int blocked_find(struct sim *s);
+
+#endif

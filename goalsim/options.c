@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Parses the options of goalsim(1). */
+#include "goalsim/goalsim.h"
+
+#include "compiler/ir/ir.h"
+#include "compiler/passes/passes.h"
+#include "mpix_sched_basic.h"
+#include "util/env.h"
+#include "util/nearest.h"
+
+#include <string.h>
+
+static const struct {
+	const char *name;
+	uint32_t bytes;
+} types[] = {
+#define MPIX_SCHED_X(NAME, name, kind, type) { #name, sizeof(type) },
+	MPIX_SCHED_BASIC_LIST(MPIX_SCHED_X)
+#undef MPIX_SCHED_X
+};
+
+static int take_type(const struct option_use *u)
+{
+	struct nearest n = { .word = u->arg };
+
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+		if (!strcmp(types[i].name, u->arg)) {
+			*(uint32_t *)u->field = types[i].bytes;
+			return 0;
+		}
+		nearest_name(&n, types[i].name);
+	}
+	return usage("--type: no such type %s%s", u->arg, nearest_choices(&n));
+}
+
+static int take_pass(const struct option_use *u)
+{
+	struct text why = { 0 };
+
+	return option_result(u->program, passes_add(u->field, u->arg, &why), &why);
+}
+
+#define FIELD(f) .field = offsetof(struct goalsim, f)
+#define TIME(f) .arg = "NS", .take = take_number, FIELD(f), .min = 0, .max = (int64_t)1 << 40
+#define RATE(f) .arg = "NS", .take = take_decimal, FIELD(f), .least = 0, .most = 1e9
+
+static const struct option_row rows[] = {
+	{ .letter = 'n', .arg = "RANKS", .help = "the number of ranks of a parametric schedule", .take = take_number,
+	  FIELD(nranks), .min = 1, .max = 1 << 28 },
+	{ .letter = 'D', .arg = "NAME[@RANK]=VALUE[,VALUE...]", .help = "the value of a parameter", .take = take_define,
+	  FIELD(defines) },
+	{ .letter = 'T', .arg = "PASS[:KEY=VALUE[,KEY=VALUE...]]", .help = "apply a pass to a text", .take = take_pass,
+	  FIELD(passes) },
+	{ .name = "count", .arg = "N", .help = "elements of a block", .take = take_amount, FIELD(count), .min = 0,
+	  .max = INT64_MAX },
+	{ .name = "type", .arg = "T", .help = "the datatype of the elements", .take = take_type, FIELD(element) },
+
+	{ .help = "The machine, in the LogGOPS model:" },
+	{ .letter = 'L', .help = "the latency", TIME(L) },
+	{ .letter = 'o', .help = "the overhead of a message on a cpu", TIME(o) },
+	{ .letter = 'g', .help = "the gap between messages on a nic", TIME(g) },
+	{ .letter = 'G', .help = "the gap per byte", RATE(G) },
+	{ .letter = 'O', .help = "the overhead per byte", RATE(O) },
+	{ .letter = 'S', .arg = "BYTES", .help = "the most bytes of an eager message", .take = take_amount, FIELD(S), .min = 0,
+	  .max = INT64_MAX },
+	{ .name = "copy", .help = "the time of a copy, per byte", RATE(copy) },
+	{ .name = "reduce", .help = "the time of a reduction, per byte", RATE(reduce) },
+	{ .name = "rules", .arg = "corrected|compatible", .help = "whether the faults of LogGOPSim are corrected",
+	  .take = take_index, FIELD(rules) },
+
+	{ .help = "What is printed:" },
+	{ .name = "finish", .help = "when each rank finishes", FIELD(finish) },
+	{ .name = "json", .help = "JSON instead of text", FIELD(json) },
+};
+
+static const struct command_line goalsim = {
+	.program = "goalsim",
+	.forms = "goalsim [options] SCHEDULE\n\n",
+	.rows = rows,
+	.nrows = sizeof rows / sizeof *rows,
+};
+
+static struct sim_rate rate_of(double ns)
+{
+	const double whole = (double)(uint64_t)ns;
+
+	return (struct sim_rate){ (uint64_t)ns, (uint64_t)((ns - whole) * 1e6 + 0.5) };
+}
+
+int goalsim_options(struct goalsim *s, int argc, char **argv, bool *done)
+{
+	struct command_words w;
+	long most;
+	int rc = command_line_parse(&goalsim, argc, argv, s, &w);
+
+	*done = w.done;
+	if (rc || *done)
+		return rc;
+	if (w.nrest != 1)
+		return usage(w.nrest ? "more than one input file" : "no input file");
+	if (env_number(ENV_GOAL_MAX_OPS, &most))
+		return usage("the environment variable GOAL_MAX_OPS cannot be \"%s\"", env_get(ENV_GOAL_MAX_OPS));
+	s->most_ops = ir_most_ops(most);
+	s->input = w.rest[0];
+	s->params = (struct sim_params){ .L = (uint64_t)s->L, .o = (uint64_t)s->o, .g = (uint64_t)s->g, .S = (uint64_t)s->S,
+					 .G = rate_of(s->G), .O = rate_of(s->O), .compatible = s->rules == RULES_COMPATIBLE };
+	s->binary.copy = rate_of(s->copy);
+	s->binary.reduce = rate_of(s->reduce);
+	return 0;
+}

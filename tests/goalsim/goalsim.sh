@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# goalsim: the times of random schedules against a second implementation of LogGOPSim's rules (oracle.c), every form of input, the
+# corrected rules, deadlocks, and parametric schedules against the same ones written out.
+set -u
+. "$(dirname "$0")/../lib.sh"
+cd "$TMP" || exit 1
+unset "${!GOAL_@}"
+sim() { timeout 60 "$BUILD/bin/goalsim" "$@" >out 2>err; }
+# finish ARGS... : when each rank finishes, or "blocked"
+finishes() { if sim --finish "$@"; then grep '^rank ' out; else grep -q 'deadlock\|waits for ever' err && echo blocked; fi; }
+
+# ---- random schedules ----
+
+bad=
+for ((seed = 1; seed <= ${SEEDS:-80}; seed++)); do
+	kind=$((seed % 4 > 0))
+	case $((seed % 5)) in
+	0) values="2500 1500 1000 6 0 65535" ;;
+	1) values="1000 200 500 1 0 0" ;;
+	2) values="1000 200 500 2 1 1000" ;;
+	3) values="12 5 4 0 0 1000000" ;;
+	4) values="0 4 3 3 0 500" ;;
+	esac
+	read -r L o g G O S <<<"$values"
+	# shellcheck disable=SC2086
+	"$BUILD/tests/oracle" $seed $values $kind >s.goal 2>want
+	finishes --rules compatible -L $L -o $o -g $g -G $G -O $O -S $S s.goal >got
+	cmp -s want got || bad="$bad $seed"
+	[ $kind = 1 ] && continue
+	finishes -L $L -o $o -g $g -G $G -O $O -S $S s.goal >got
+	cmp -s want got || bad="$bad $seed(corrected)"
+	goalc --emit=loggopsim s.goal >s.lgs 2>err
+	finishes --rules compatible -L $L -o $o -g $g -G $G -O $O -S $S s.lgs >got
+	cmp -s want got || bad="$bad $seed(loggopsim)"
+done
+check "goalsim.oracle$bad" [ -z "$bad" ]
+
+# ---- the faults of LogGOPSim ----
+
+printf 'num_ranks 1\nrank 0 {\nl1: calc 1000\nl2: calc 1000 cpu 1\nl2 requires l1\n}\n' >cpus.goal
+check goalsim.cpus_compatible [ "$(finishes --rules compatible cpus.goal)" = "rank 0: 1000" ]
+check goalsim.cpus_corrected [ "$(finishes cpus.goal)" = "rank 0: 2000" ]
+printf 'num_ranks 2\nrank 0 {\nsend 0b to 1\n}\nrank 1 {\nrecv 0b from 0\n}\n' >empty.goal
+check goalsim.empty_compatible [ "$(finishes --rules compatible empty.goal | tail -n 1)" = "rank 1: 5494" ]
+check goalsim.empty_corrected [ "$(finishes empty.goal | tail -n 1)" = "rank 1: 5500" ]
+printf 'num_ranks 2\nrank 0 {\nsend 1b to 1 cpu 1\n}\nrank 1 {\nl1: calc 9000 cpu 1\nl2: recv 1b from 0 cpu 2\n}\n' >charged.goal
+check goalsim.charged_compatible [ "$(finishes --rules compatible charged.goal | tail -n 1)" = "rank 1: 10500" ]
+check goalsim.charged_corrected [ "$(finishes charged.goal | tail -n 1)" = "rank 1: 9000" ]
+
+# ---- parametric schedules ----
+
+for text in bcast_binomial barrier_dissemination allreduce_ring allreduce_recursive_doubling alltoall_linear gather_binomial; do
+	goalc "$ROOT/schedules/$text.goal" -n 13 -o concrete.bin 2>err
+	goalc "$ROOT/schedules/$text.goal" -o program.bin 2>>err
+	finishes --count 100 --type double concrete.bin >want
+	bad=
+	finishes --count 100 --type double -n 13 "$ROOT/schedules/$text.goal" | cmp -s want || bad=text
+	finishes --count 100 --type double -n 13 program.bin | cmp -s want || bad="$bad binary"
+	check "goalsim.parametric $text $bad" [ -s want -a -z "$bad" ]
+done
+sim -n 8 "$ROOT/schedules/bcast_binomial.goal" -T segment:size=4 --count 16 --json
+check goalsim.passes [ "$("$BUILD/tests/report" out program cases.0.ranks cases.0.events | xargs)" = "goalsim 8 84" ]
+
+# ---- ranks that do not finish ----
+
+printf 'num_ranks 2\nrank 0 {\nl1: recv 8b from 1\nl2: send 8b to 1\nl2 requires l1\n}\n' >cycle.goal
+printf 'rank 1 {\nl1: recv 8b from 0\nl2: send 8b to 0\nl2 requires l1\n}\n' >>cycle.goal
+sim cycle.goal
+check goalsim.deadlock_status [ $? -eq 1 ]
+check "goalsim.deadlock $(head -n 1 err)" [ "$(grep -c '^  rank' err)" = 4 ]
+check goalsim.deadlock_lines grep -qF '  rank 0, op 1 (line 4): send 8b to 1, requires the next one' err
+sim -S 4 cycle.goal
+check goalsim.deadlock_head grep -qF 'cycle.goal: error: deadlock: 2 of 2 ranks do not finish' err
+printf 'num_ranks 2\nrank 0 {\nl1: send 8b to 1\nl2: recv 8b from 1\nl2 requires l1\n}\n' >rendezvous.goal
+printf 'rank 1 {\nl1: send 8b to 0\nl2: recv 8b from 0\nl2 requires l1\n}\n' >>rendezvous.goal
+check goalsim.rendezvous_eager sim rendezvous.goal
+sim -S 4 rendezvous.goal
+check goalsim.rendezvous grep -q 'as a rendezvous' err
+printf 'num_ranks 2\nrank 0 {\nl1: recv 8b from 1\n}\nrank 1 {\ncalc 5\n}\n' >alone.goal
+sim alone.goal
+check goalsim.no_partner grep -qF 'rank 0, op 0 (line 3): recv 8b from 1, has no partner' err
+printf 'num_ranks 2\nrank 0 {\nl1: send 8b to 1\n}\nrank 1 {\ncalc 5\n}\n' >unmatched.goal
+check goalsim.unmatched sim unmatched.goal
+check goalsim.unmatched_text grep -q '1 messages match no recv' err
+
+# ---- usage and bad input ----
+
+refused() { local rc; sim "${@:4}"; rc=$?; check "goalsim.$1 $rc $(head -n 1 err)" [ $rc -eq "$2" ]; check "goalsim.$1_text" grep -qF -- "$3" err; }
+refused no_input 2 'no input file'
+refused no_ranks 1 'give the number of ranks with -n' "$ROOT/schedules/bcast_chain.goal"
+refused other_ranks 1 'the schedule is for 1 ranks, not for 3' -n 3 cpus.goal
+refused no_type 2 'did you mean double?' --type doubel cpus.goal
+goalc cycle.goal -o cycle.bin 2>err
+refused passes_of_binary 1 'passes are for texts' -T segment:size=4 cycle.bin
+head -c 100 cycle.bin >cut.bin
+refused cut 1 'truncated' cut.bin
+for at in 8 20 30 46 60 70; do
+	goalc --emit=loggopsim rendezvous.goal >bad.lgs 2>err
+	printf '\xff\xff\xff\x7f' | dd of=bad.lgs bs=1 seek=$at conv=notrunc status=none
+	sim bad.lgs
+	check "goalsim.loggopsim_bad $at" [ $? -le 1 ]
+done
+head -c 60 bad.lgs >cut.lgs
+refused loggopsim_cut 1 'the binary of LogGOPSim is malformed' cut.lgs
+finish
