@@ -118,7 +118,7 @@ GM_EXPORT int MPI_Init(int *argc, char ***argv)
 {
 	int rc;
 
-	gm_native_find();
+	gm_native_begin();
 	rc = NATIVE(Init)(argc, argv);
 	if (rc == MPI_SUCCESS)
 		begin(true);
@@ -129,7 +129,7 @@ GM_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provid
 {
 	int rc;
 
-	gm_native_find();
+	gm_native_begin();
 	rc = NATIVE(Init_thread)(argc, argv, required, provided);
 	if (rc == MPI_SUCCESS)
 		begin(true);
@@ -140,7 +140,7 @@ GM_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Ses
 {
 	int rc;
 
-	gm_native_find();
+	gm_native_begin();
 	rc = NATIVE(Session_init)(info, errhandler, session);
 	if (rc == MPI_SUCCESS)
 		begin(false);

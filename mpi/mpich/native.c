@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds the functions that come after ours. They are looked up by name, so that this library can be preloaded into programs
  * that do not use MPI, such as the launcher. If a tool is preloaded after this library, it gets the calls that are not for us;
- * else the MPI library does. */
+ * else the MPI library does. Tools call some functions before MPI_Init. */
 #include "mpi/mpich/native.h"
 
 #include <dlfcn.h>
@@ -25,10 +25,16 @@ static void *mpi_library(void)
 	return mpi;
 }
 
-/* Handles of Open MPI are pointers, and these wrappers would pass half of each on. */
-static void refuse_open_mpi(void)
+/* A variable of Open MPI */
+extern char other_mpi __asm__("ompi_mpi_comm_world");
+#pragma weak other_mpi
+
+/* Handles of Open MPI are pointers, and these wrappers would pass half of each on. Python finds its MPI library only now, and
+ * functions of that are called by name. */
+void gm_native_begin(void)
 {
-	if (!dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"))
+	mpi_library();
+	if (!&other_mpi)
 		return;
 	fputs("goalmpi: this program uses Open MPI, but libgoalmpi-mpich.so is for MPICH; goalmpi-run finds the right library\n",
 	      stderr);
@@ -41,25 +47,6 @@ static void *find(void *mpi, const char *name)
 	void *f = dlsym(RTLD_NEXT, name + 1);
 
 	return f ? f : dlsym(mpi ? mpi : RTLD_DEFAULT, name);
-}
-
-/* A constructor too: tools call functions before they call MPI_Init. Then MPI may not be there yet. */
-__attribute__((constructor)) void gm_native_find(void)
-{
-	void *mpi;
-
-	if (gm_native.Init)
-		return;
-	refuse_open_mpi();
-	mpi = mpi_library();
-	if (!mpi && !dlsym(RTLD_DEFAULT, "PMPI_Init"))
-		return;
-#define X(name) gm_native.name = find(mpi, "PMPI_" #name);
-#include "mpi/mpich/natives.def"
-#undef X
-	gm_native.Request_get_status_any = find(mpi, "PMPI_Request_get_status_any");
-	gm_native.Request_get_status_some = find(mpi, "PMPI_Request_get_status_some");
-	gm_native.Request_get_status_all = find(mpi, "PMPI_Request_get_status_all");
 }
 
 void *gm_native_next(const char *name)

@@ -5,28 +5,36 @@
 
 #include <mpi.h>
 
+/* Each is found at its first call: a program that never calls it does not pay for the search. */
 struct gm_native {
-#define X(name) __typeof__(PMPI_##name) *name;
+#define X(name) _Atomic(__typeof__(PMPI_##name) *) name;
 #include "mpi/mpich/natives.def"
 #undef X
 	/* New in MPI 4.1. Headers differ in whether these requests are const, and older ones do not have the functions. */
-	int (*Request_get_status_any)(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status);
-	int (*Request_get_status_some)(int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]);
-	int (*Request_get_status_all)(int count, MPI_Request requests[], int *flag, MPI_Status statuses[]);
+	int (*_Atomic Request_get_status_any)(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status);
+	int (*_Atomic Request_get_status_some)(int incount, MPI_Request requests[], int *outcount, int indices[],
+					       MPI_Status statuses[]);
+	int (*_Atomic Request_get_status_all)(int count, MPI_Request requests[], int *flag, MPI_Status statuses[]);
 };
 extern struct gm_native gm_native;
 
-/* Finds the functions, if they have not been found yet. */
-void gm_native_find(void);
+/* Called first of all by the functions that begin MPI. Ends the program if it uses Open MPI. */
+void gm_native_begin(void);
 
-#define NATIVE(name) gm_native.name
-
-/* Finds one function; `name` begins with PMPI_. For those that are called seldom. */
+/* Finds one function; `name` begins with PMPI_. */
 void *gm_native_next(const char *name);
 
+#define NATIVE(name) \
+	({ \
+		if (!gm_native.name) \
+			gm_native.name = gm_native_next("PMPI_" #name); \
+		gm_native.name; \
+	})
+
+/* For those that are called seldom */
 #define NATIVE_SELDOM(name) ((__typeof__(PMPI_##name) *)gm_native_next("PMPI_" #name))
 
-/* The same for those that may be called often: a function that finds `name` once. */
+/* For those that are not in the table, and may be called often */
 #define NATIVE_KEPT(name) \
 	({ \
 		static _Atomic(__typeof__(PMPI_##name) *) kept; \
