@@ -20,6 +20,7 @@ enum gm_flags {
 	GM_REDUCES = 8,
 	GM_SEPARATE = 16,
 	GM_NEAR = 32,
+	GM_ALIKE = 64,
 };
 
 struct gm_spec {
