@@ -15,6 +15,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t used; /* slots of the table that are not empty */
 static size_t live; /* slots of the table that hold handles */
 
+/* Handles of requests that are freed, for later ones. MPICH 4.0 hangs in a persistent collective of its own whose request it
+ * makes of the memory of a persistent receive that was freed, so ours are not freed. */
+static struct {
+	MPI_Request *at;
+	size_t n, room;
+} spares;
+
 static struct gm_table *table_new(size_t slots, struct gm_table *older)
 {
 	struct gm_table *t = calloc(1, sizeof *t + slots * sizeof *t->slots);
@@ -105,17 +112,51 @@ bool gm_applies_ops(void)
 	return true;
 }
 
+static bool take_spare(MPI_Request *h)
+{
+	bool any;
+
+	pthread_mutex_lock(&lock);
+	any = spares.n > 0;
+	if (any)
+		*h = spares.at[--spares.n];
+	pthread_mutex_unlock(&lock);
+	return any;
+}
+
+/* A handle on another communicator than MPI_COMM_SELF would keep that, so it is freed. */
+static void put_spare(MPI_Request h)
+{
+	bool kept = gm_has_world();
+
+	pthread_mutex_lock(&lock);
+	if (kept && spares.n == spares.room) {
+		MPI_Request *more = realloc(spares.at, (2 * spares.room + 8) * sizeof *more);
+
+		kept = more != NULL;
+		spares.at = kept ? more : spares.at;
+		spares.room = kept ? 2 * spares.room + 8 : spares.room;
+	}
+	if (kept)
+		spares.at[spares.n++] = h;
+	pthread_mutex_unlock(&lock);
+	if (!kept)
+		PMPI_Request_free(&h);
+}
+
 /* Makes a handle for a request. */
 static int make_handle(MPI_Comm comm, struct gm_request *r, MPI_Request *request)
 {
 	MPI_Request h;
-	int rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, gm_local_comm(comm), &h);
+	int rc = MPI_SUCCESS;
 
+	if (!take_spare(&h))
+		rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, gm_local_comm(comm), &h);
 	if (rc != MPI_SUCCESS)
 		return MPI_ERR_OTHER;
 	rc = table_add(h, r);
 	if (rc != MPI_SUCCESS)
-		PMPI_Request_free(&h);
+		put_spare(h);
 	else
 		*request = h;
 	return rc;
@@ -145,7 +186,9 @@ bool gm_serve(int (*make)(const struct gm_call *call, struct gm_request **out), 
 int gm_handle_free(MPI_Request *request)
 {
 	table_remove(*request);
-	return PMPI_Request_free(request);
+	put_spare(*request);
+	*request = MPI_REQUEST_NULL;
+	return MPI_SUCCESS;
 }
 
 void gm_handles_end(void)
@@ -160,6 +203,11 @@ void gm_handles_end(void)
 		PMPI_Request_free(&h);
 		gm_free(t->slots[i].request);
 	}
+	while (spares.n)
+		PMPI_Request_free(&spares.at[--spares.n]);
+	free(spares.at);
+	spares.at = NULL;
+	spares.room = 0;
 	gm_table = NULL;
 	used = live = 0;
 	for (; t; t = older) {
