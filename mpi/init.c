@@ -41,7 +41,7 @@ static int choose(struct gm_plan *p, MPIX_Sched *sched)
  * The layout of a type may be a rank's own, but matters only to operations of the program. */
 static bool is_alike(const struct gm_plan *p)
 {
-	return p->spec->flags & GM_ALIKE && !p->own && !(p->spec->flags & GM_REDUCES && !gm_predefined(p->call->op));
+	return p->spec->flags & GM_ALIKE && p->comm->alike && !p->own && !(p->spec->flags & GM_REDUCES && !gm_predefined(p->call->op));
 }
 
 /* Binds the plan's schedule, or nothing, collectively. Sets p->why on all ranks if that failed on one. */

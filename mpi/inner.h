@@ -40,6 +40,7 @@ struct gm_comm {
 	MPI_Comm comm;
 	MPI_Comm wire; /* the same ranks, for messages between nodes; MPI_COMM_NULL if there is one node */
 	MPIX_Sched_group group; /* NULL if none could be made: then nothing on this communicator is for us */
+	bool alike; /* no rank has loaded a library of a device: no rank alone can have buffers that cannot be bound */
 	bool chosen; /* all ranks have the same choices of schedules in their environment; if not, these have no effect */
 	int rank, size;
 	enum MPIX_Sched_topology topology;
@@ -179,6 +180,13 @@ void gm_stats_end(void);
 /* A number of the user's choices in the environment, at least 0: equal choices have equal numbers. */
 int gm_own_hash(void);
 void gm_own_end(void);
+
+/* ---- memory of devices (device.c) ---- */
+
+/* True if the program has loaded a library of a device. */
+bool gm_device_any(void);
+/* True if an address is in memory of a device, and so cannot be read here. */
+bool gm_device_memory(const void *p);
 
 /* ---- memory of the program (memory.c) ---- */
 

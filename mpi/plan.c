@@ -308,6 +308,13 @@ static const struct gm_spec *serves(const struct gm_plan *p)
 	return p->spec;
 }
 
+static bool is_on_device(const struct gm_plan *p, int side)
+{
+	const void *buf = side_of(p, side)->buf;
+
+	return gm_plan_uses(p, side) && buf != MPI_BOTTOM && gm_device_memory(buf);
+}
+
 void gm_plan_make(struct gm_plan *p)
 {
 	struct blocks send = { 0 }, recv = { 0 };
@@ -321,6 +328,10 @@ void gm_plan_make(struct gm_plan *p)
 	p->as = serves(p);
 	p->r->op = MPI_OP_NULL;
 	p->r->type = MPI_DATATYPE_NULL;
+	if (is_on_device(p, GM_SEND) || is_on_device(p, GM_RECV)) {
+		p->why = "a buffer is in memory of a device";
+		return;
+	}
 	if (p->spec->flags & GM_ROOT)
 		gm_plan_value(p, "root", p->call->root);
 	if (p->spec->flags & GM_REDUCES) {
