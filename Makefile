@@ -121,7 +121,7 @@ MPI_PC_openmpi  := ompi-c
 # Headers that packages of Open MPI 5 lack
 MPI_INC_openmpi := -idirafter mpi/openmpi/missing
 MPI_LIB_mpich   := $(BUILD)/lib/libgoalmpi-mpich.so
-MPI_LIB_openmpi := $(BUILD)/lib/goalmpi/mca_coll_goal.so $(BUILD)/lib/libgoalmpi-openmpi.so
+MPI_LIB_openmpi := $(addprefix $(BUILD)/lib/,goalmpi/mca_coll_goal.so goalmpi/mca_mpool_goal.so libgoalmpi-openmpi.so)
 MPI_LIBS        := $(foreach m,$(MPICC),$(MPI_LIB_$m))
 # Objects of one front: what all share, and its folder. mpi/openmpi/names.c is a library of its own.
 mpi_obj = $(patsubst %,$(BUILD)/mpi-$(1)/%.o,$(filter-out mpi/openmpi/names,$(call sources,mpi mpi/$(1))))
@@ -146,6 +146,9 @@ $(BUILD)/lib/goalmpi/mca_coll_goal.so: $(call mpi_obj,openmpi) $(BUILD)/util/lib
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -shared -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN/..' -o $@ $^ \
 		-Wl,--no-as-needed $(shell pkg-config --libs ompi-c)
+# Open MPI looks for the component of memory pools in a library of its own.
+$(BUILD)/lib/goalmpi/mca_mpool_goal.so: $(BUILD)/lib/goalmpi/mca_coll_goal.so
+	$(call say,LD)$(LINK) -shared -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -o $@ -Wl,--no-as-needed -L$(@D) -l:$(<F)
 # With Open MPI 5 it is empty, and yet names the C library: a library that needs none looks like a fault.
 $(BUILD)/lib/libgoalmpi-openmpi.so: $(BUILD)/mpi-openmpi/mpi/openmpi/names.o
 	@mkdir -p $(@D)
@@ -262,7 +265,7 @@ define TREE
 644 $(INCLUDEDIR) $(wildcard include/*.h)
 $(if $(MPICC),755 $(BINDIR) mpi/goalmpi-run)
 $(if $(MPI_LIBS),644 $(LIBDIR) $(filter-out $(BUILD)/lib/goalmpi/%,$(MPI_LIBS)))
-$(if $(filter openmpi,$(MPICC)),644 $(LIBDIR)/goalmpi $(BUILD)/lib/goalmpi/mca_coll_goal.so)
+$(if $(filter openmpi,$(MPICC)),644 $(LIBDIR)/goalmpi $(filter $(BUILD)/lib/goalmpi/%,$(MPI_LIBS)))
 $(if $(filter openmpi,$(MPICC)),644 $(INCLUDEDIR) $(wildcard mpi/openmpi/goal_mpi4*))
 644 $(MANDIR)/man1 $(wildcard man/*.1)
 644 $(MANDIR)/man3 $(wildcard man/*.3)

@@ -4,7 +4,6 @@
 #include "mpi/inner.h"
 
 #include <dlfcn.h>
-#include <link.h>
 
 /* What is needed of <cuda.h> */
 enum { CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2, CU_MEMORYTYPE_DEVICE = 2 };
@@ -25,19 +24,11 @@ static struct {
 	_Atomic(hip_fn *) hip;
 } devices = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static int count_loads(struct dl_phdr_info *object, size_t size, void *arg)
-{
-	(void)size;
-	*(unsigned long long *)arg = object->dlpi_adds;
-	return 1;
-}
-
 /* Looking for a function that is not there costs microseconds, so it is done again only after another library was loaded. */
 static void search(void)
 {
-	unsigned long long loads = 0;
+	const unsigned long long loads = gm_loads();
 
-	dl_iterate_phdr(count_loads, &loads);
 	if (loads == devices.loads)
 		return;
 	pthread_mutex_lock(&devices.lock);

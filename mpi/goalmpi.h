@@ -81,8 +81,8 @@ void *gm_memory_alloc(size_t size);
 /* Frees such memory. A request may be bound to it that is not started any more. Returns false if the memory is not of
  * gm_memory_alloc. Fast if there is none of it. */
 bool gm_memory_free(void *mem);
-/* True once the library is loaded: other memory of it costs little. */
-bool gm_loaded(void);
+/* True if MPI_Alloc_mem should allocate such memory: GOAL_MPI_ALLOC says so, or the program has persistent collectives. */
+bool gm_memory_wanted(void);
 
 /* What a front provides. Makes the MPI library progress once. Called in threads that wait in gm_wait. */
 void gm_native_progress(void);

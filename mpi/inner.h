@@ -193,6 +193,11 @@ bool gm_device_memory(const void *p);
 /* True if the program has memory of gm_memory_alloc that it has not freed. */
 bool gm_memory_used(void);
 
+/* ---- what the program has loaded (objects.c) ---- */
+
+/* How many libraries have been loaded so far. */
+unsigned long long gm_loads(void);
+
 /* ---- the process (state.c) ---- */
 
 /* Prints a line to stderr in one piece, so that lines of several ranks do not mix. */
@@ -208,5 +213,7 @@ extern struct gm_library gm_lib;
 
 /* The library's context for this process, made at the first use; NULL if it could not be made. */
 MPIX_Sched_ctx gm_ctx(void);
+/* True once there is one: other memory of it costs little. */
+bool gm_loaded(void);
 
 #endif

@@ -85,6 +85,10 @@ typedef struct gm_module gm_module;
 /* Sets the functions of a new module. */
 void gm_module_fill(mca_coll_base_module_t *base);
 void gm_module_fill_nbc(mca_coll_base_module_t *base);
+/* True between the begin and the end of MPI. */
+bool gm_requests_usable(void);
+/* Makes what requests need, and has it ended with MPI. */
+void gm_requests_begin(void);
 /* Ends what requests have made, if there were any. MPI must still be usable. */
 void gm_requests_end(void);
 /* True if the library's requests have room in ours. */

@@ -246,7 +246,7 @@ static int on_finalize(MPI_Comm comm, int key, void *value, void *extra)
 }
 
 /* A program that has only sessions has no MPI_COMM_SELF: there the end is that of the last communicator. */
-static void begin(void)
+void gm_requests_begin(void)
 {
 	int key, initialized = 0;
 
@@ -296,7 +296,7 @@ int gm_request_new(const struct gm_call *call, ompi_request_t **out)
 	*out = NULL;
 	if (life.over)
 		return MPI_SUCCESS;
-	begin();
+	gm_requests_begin();
 	err = gm_init(call, &request);
 	if (err || !request)
 		return err;
@@ -331,15 +331,20 @@ int gm_once_new(const struct gm_call *call, ompi_request_t **out)
 	return MPI_SUCCESS;
 }
 
-/* The library itself calls collectives, while it begins and ends, too: then it is too early or too late. */
-void gm_comm_meet(gm_module *module, MPI_Comm comm)
+bool gm_requests_usable(void)
 {
 	int initialized = 0, finalized = 1;
 
-	if (PMPI_Initialized(&initialized) || !initialized || PMPI_Finalized(&finalized) || finalized || life.over)
+	return !PMPI_Initialized(&initialized) && initialized && !PMPI_Finalized(&finalized) && !finalized && !life.over;
+}
+
+/* The library itself calls collectives, while it begins and ends, too: then it is too early or too late. */
+void gm_comm_meet(gm_module *module, MPI_Comm comm)
+{
+	if (!gm_requests_usable())
 		return;
 	module->known = true; /* first: gm_nbc_comm calls these functions */
-	begin();
+	gm_requests_begin();
 	gm_nbc_comm(comm);
 }
 
