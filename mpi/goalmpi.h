@@ -51,6 +51,12 @@ struct gm_request;
  * schedule that the user has asked for is wrong. */
 int gm_init(const struct gm_call *call, struct gm_request **out);
 
+/* How many persistent collectives have been made: served, and left to the MPI library. */
+struct gm_totals {
+	_Atomic unsigned long long served, left;
+};
+extern struct gm_totals gm_totals;
+
 /* True if collectives that do not block are to be served. */
 bool gm_nbc_on(void);
 /* Makes a communicator known, collectively, so that such calls on it are served. It may be MPI_COMM_NULL. */

@@ -23,6 +23,8 @@ const struct gm_spec gm_specs[GM_COLLS] = {
 #undef X
 };
 
+struct gm_totals gm_totals;
+
 /* Selects the schedule for a plan. All ranks select the same one. */
 static int choose(struct gm_plan *p, MPIX_Sched *sched)
 {
@@ -143,9 +145,12 @@ int gm_init(const struct gm_call *call, struct gm_request **out)
 	} else {
 		gm_comm_unref(c);
 	}
-	if (!p.why)
+	if (!p.why) {
+		gm_totals.served++;
 		gm_helper_begin();
-	else if (!err)
+	} else if (!err) {
+		gm_totals.left++;
 		gm_record_of(call->coll, false, GM_LEFT, p.why);
+	}
 	return err;
 }

@@ -6,6 +6,7 @@
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/constants.h"
+#include "opal/mca/base/mca_base_pvar.h"
 #include "opal/mca/base/mca_base_var.h"
 
 #include <stdio.h>
@@ -122,10 +123,21 @@ static bool fits(void)
 	return false;
 }
 
+/* Makes a counter of MPI_T: coll_goal_NAME. */
+static void register_counter(const char *name, const char *text, _Atomic unsigned long long *counter)
+{
+	mca_base_component_pvar_register(&mca_coll_goal_component.collm_version, name, text, OPAL_INFO_LVL_4,
+					 MCA_BASE_PVAR_CLASS_COUNTER, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,
+					 MCA_BASE_VAR_BIND_NO_OBJECT,
+					 MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, NULL, NULL, NULL, counter);
+}
+
 static int register_params(void)
 {
 	if (!fits())
 		return OMPI_ERR_NOT_AVAILABLE;
+	register_counter("served", "Persistent collectives that schedules serve", &gm_totals.served);
+	register_counter("left", "Persistent collectives that were left to Open MPI", &gm_totals.left);
 	mca_base_component_var_register(&mca_coll_goal_component.collm_version, "priority",
 					"Priority of persistent collectives served by schedules; negative to switch them off",
 					MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_6, MCA_BASE_VAR_SCOPE_READONLY,
