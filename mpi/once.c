@@ -82,6 +82,7 @@ static int copy_side(struct gm_request *r, int side, const struct copied *c)
 		return err;
 	s->bias = c->from->buf == MPI_BOTTOM ? GM_BIAS : 0;
 	s->user = (char *)c->from->buf + s->bias;
+	s->comm = gm_local_comm(r->comm->comm);
 	s->pieces = calloc(1, sizeof *s->pieces);
 	s->types = calloc(1, sizeof(MPI_Datatype));
 	r->once->mem[side] = malloc((size_t)(c->count * (c->raw ? extent : size)) + 1);
