@@ -55,7 +55,7 @@ GOALC    := $(addprefix compiler/,main every options show)
 TOOLS    := util/command_line util/progress util/report
 COMPILE  := $(filter-out $(GOALC) $(TOOLS) util/svg,$(call sources,util lang format $(ROOMS_COMPILER)))
 # loops.c is compiled once for each row of variants.def.
-RUNTIME  := $(filter-out runtime/loops,$(call sources,runtime runtime/placement))
+RUNTIME  := $(filter-out runtime/kernels/loops,$(call sources,runtime runtime/kernels runtime/placement))
 BACKENDS := $(call sources,$(ROOMS_BACKENDS))
 GOALC    += $(TOOLS) util/svg $(call sources,compiler/print compiler/allranks)
 GOALRUN  := $(TOOLS) $(call sources,$(ROOMS_GOALRUN))
@@ -68,12 +68,12 @@ GENERATED := $(call obj,lang/plain.tab lang/plain.lex lang/parametric.tab lang/p
 HOOK_O    := $(if $(HOOK),$(call obj,tests/alloc/hook))
 override CPPFLAGS += $(if $(HOOK),-DGOAL_ALLOC_HOOK=goal_alloc_hook)
 COMPILE_O := $(HOOK_O) $(call obj,$(COMPILE)) $(GENERATED)
-# The reductions, once for each row of runtime/variants.def.
+# The reductions, once for each row of runtime/kernels/variants.def.
 KERNELS        := base $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),avx2 avx512)
 KERNELS_base   :=
 KERNELS_avx2   := -mavx2
 KERNELS_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
-KERNELS_O := $(patsubst %,$(BUILD)/runtime/loops-%.o,$(KERNELS))
+KERNELS_O := $(patsubst %,$(BUILD)/runtime/kernels/loops-%.o,$(KERNELS))
 LIB_O     := $(COMPILE_O) $(call obj,$(RUNTIME) $(BACKENDS)) $(KERNELS_O)
 
 LIBNAME   := libgoalsched
@@ -162,7 +162,7 @@ $(BUILD)/%.o: %.c
 
 # Without contraction and without traps the vector variants compute what the scalar one does. clang would warn of loops that it
 # cannot vectorise.
-$(BUILD)/runtime/loops-%.o: runtime/loops.c
+$(BUILD)/runtime/kernels/loops-%.o: runtime/kernels/loops.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -O3 -ffp-contract=off -fno-trapping-math -fno-math-errno \
 		-Wno-pass-failed $(KERNELS_$*) -DVARIANT_NAME=$* -MMD -MP -c -o $@ $<

@@ -6,6 +6,7 @@
 #include "compiler/ir/ir.h"
 #include "runtime/context.h"
 #include "runtime/group.h"
+#include "runtime/kernels/kernels.h"
 #include "runtime/sched.h"
 
 #include <stdatomic.h>

@@ -7,7 +7,6 @@
 #include "compiler/collectives/collective.h"
 #include "compiler/compile.h"
 #include "include/mpix_sched.h"
-#include "runtime/kernels.h"
 
 #include <stdatomic.h>
 

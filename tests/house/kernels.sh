@@ -8,7 +8,7 @@ case $(uname -m) in
 x86_64) ;;
 *) skip "kernels this is no x86-64"; finish ;;
 esac
-if nm "$BUILD/runtime/loops-base.o" | grep -qE '__(asan|tsan|ubsan|gcov)'; then
+if nm "$BUILD/runtime/kernels/loops-base.o" | grep -qE '__(asan|tsan|ubsan|gcov)'; then
 	skip "kernels this build is instrumented"
 	finish
 fi
@@ -20,7 +20,7 @@ vectors()
 
 	shift 2
 	for f in "$@"; do
-		objdump -d --no-show-raw-insn --disassemble="$f" "$BUILD/runtime/loops-$variant.o" |
+		objdump -d --no-show-raw-insn --disassemble="$f" "$BUILD/runtime/kernels/loops-$variant.o" |
 			grep -qE "^ .*\bv?p?(add|mul|min|max|and|or|xor|cmp|sub|tern|test)[a-z0-9]* .*%$registers" || bad="$bad $f"
 	done
 	check "kernels.$variant.$registers$bad" [ -z "$bad" ]
@@ -41,7 +41,7 @@ wide='PROD_INT64 PROD_UINT64 MIN_INT64 MIN_UINT64 MAX_INT64 MAX_UINT64 MIN_DOUBL
 }
 fused=
 for v in base avx2 avx512; do
-	objdump -d --no-show-raw-insn "$BUILD/runtime/loops-$v.o" | grep -qE '\bvf(n)?m(add|sub)' && fused="$fused $v"
+	objdump -d --no-show-raw-insn "$BUILD/runtime/kernels/loops-$v.o" | grep -qE '\bvf(n)?m(add|sub)' && fused="$fused $v"
 done
 check "kernels.not_fused$fused" [ -z "$fused" ]
 # What the rest of the library is made of runs on every CPU.

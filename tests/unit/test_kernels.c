@@ -2,6 +2,7 @@
  * Reductions: every variant that this CPU runs gives the same bits, the operations commute, and what C leaves
  * open is as MPIX_Sched_init(3) says. */
 #include "goalrun/run.h"
+#include "runtime/kernels/kernels.h"
 #include "runtime/sched.h"
 #include "tests/unit/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Chooses the variant of the reductions for this CPU. */
-#include "runtime/kernels.h"
+#include "runtime/kernels/kernels.h"
 
 #include "util/env.h"
 
@@ -14,7 +14,7 @@ const struct rt_kernels *rt_kernels_variant(unsigned i, const char **name, int *
 		int runs;
 	} all[] = {
 #define VARIANT(name, test) { #name, &rt_kernels_##name, (test) != 0 },
-#include "runtime/variants.def"
+#include "runtime/kernels/variants.def"
 #undef VARIANT
 	};
 

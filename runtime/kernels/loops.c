@@ -9,7 +9,7 @@
  *   min and max are minimum and maximum of IEEE 754-2019: with a NaN as operand the result is a NaN, and -0 is less
  *   than +0;
  *   a complex product is (ac - bd, ad + bc), also of infinities. */
-#include "runtime/kernels.h"
+#include "runtime/kernels/kernels.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #define RUNTIME_KERNELS_H
 
 #include "include/mpix_sched.h"
-#include "runtime/sched.h"
 
 /* Computes out[i] = a[i] op b[i]. This equals b[i] op a[i]: all of these operations commute, to the bit. The arrays are aligned
  * for their type. Any two are the same array or do not overlap. */
@@ -15,9 +14,9 @@ struct rt_kernels {
 	rt_kernel *of[MPIX_SCHED_BASICS][MPIX_SCHED_BUILTINS];
 };
 
-/* Each variant is runtime/loops.c, compiled with the options of that variant. */
+/* Each variant is runtime/kernels/loops.c, compiled with the options of that variant. */
 #define VARIANT(name, test) extern const struct rt_kernels rt_kernels_##name;
-#include "runtime/variants.def"
+#include "runtime/kernels/variants.def"
 #undef VARIANT
 
 /* Returns the fastest variant for this CPU, or the variant that GOAL_KERNELS names. Returns NULL if no variant has that
