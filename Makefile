@@ -433,6 +433,7 @@ VARIANTS := \
 CAMPAIGNS := \
 	tests/backends/offload.sh \
 	tests/runtime/matrix.sh \
+	tests/runtime/brackets.sh \
 	tests/compiler/passes.sh \
 	tests/allranks/allranks.sh \
 	tests/verifier/mutants.sh \
@@ -554,6 +555,7 @@ epoch:
 matrix:
 	@$(PARALLEL) tests
 	@SWEEP=all $(RUN) tests/runtime/matrix.sh tests/compiler/passes.sh tests/compiler/split.sh tests/runtime/robust.sh tests/backends/ofi.sh
+	@SWEEP=all $(RUN) tests/runtime/brackets.sh
 # Each allocation of the compiler and of goalrun fails.
 alloc:
 	@$(PARALLEL) tests

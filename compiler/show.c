@@ -331,17 +331,21 @@ int goalc_verified_json(const struct goalc *c, const struct bin *b, const struct
 	json_object *j = report_new("goalc", option_source(c->input));
 	const struct verify_result *most = NULL;
 	uint64_t cases = 0;
+	bool differ = false;
 
 	for (size_t i = 0; i < all->v.n; i++) {
 		const struct verify_result *r = &all->v.at[i].r;
 
 		cases += r->cases;
+		differ |= r->brackets.differ;
 		most = most && most->report.messages >= r->report.messages ? most : r;
 	}
 	report_add(j, "verified", json_object_new_boolean(said != NULL));
 	report_text(j, "collective", *name ? name : NULL);
 	report_add(j, "claim", json_object_new_boolean(most && most->claims));
 	report_int(j, "proved", (int64_t)cases);
+	if (most && most->brackets.any)
+		report_add(j, "reproducible", json_object_new_boolean(!differ));
 	report_int(j, "messages", most ? (int64_t)most->report.messages : 0);
 	report_int(j, "safe", most ? (int64_t)most->report.safe : 0);
 	report_int(j, "ready", most ? (int64_t)most->report.ready : 0);

@@ -73,7 +73,7 @@ static int prove_variant(const struct origin *s, struct bin_args *a, struct vari
 	int err = origin_expected(s, a, &expected, &fault);
 
 	if (!err)
-		err = verify_graph_within(s->d, &s->b, g, expected, PROVE_MOST / v->n, &report);
+		err = verify_graph_with(s->d, &s->b, g, expected, &(struct verify_options){ .most = PROVE_MOST / v->n }, &report);
 	v->partly |= report.partly;
 	origin_free_expected(expected, a->size);
 	return err == -ERR_NOMEM ? err : 0; /* lower_concrete_result() reports a claim that cannot be computed */

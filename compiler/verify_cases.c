@@ -5,6 +5,7 @@
 #include "compiler/cases.h"
 #include "compiler/lower/lower.h"
 #include "compiler/transform.h"
+#include "compiler/verify/brackets.h"
 #include "compiler/verify/verify_parts.h"
 #include "util/text.h"
 
@@ -23,6 +24,7 @@ struct excluded {
 /* A case with elements that is proved. Cases that are multiples of it are proved with it. */
 struct reference_case {
 	int64_t count; /* count of the case; 0 if there is no such case */
+	int64_t root; /* root of the case, or -1 */
 	struct ir_graph g;
 	struct expected *expected;
 	struct verify_report report;
@@ -138,16 +140,17 @@ static int prove_graph(struct proof *p, int64_t count, struct ir_graph *g, struc
 	const uint32_t size = g->nranks;
 	int err = 0;
 
-	if (m->count && count % m->count == 0 &&
+	if (m->count && count % m->count == 0 && m->root == p->c.root &&
 	    verify_multiple(&m->g, m->expected, (uint64_t)(count / m->count), g, expected)) {
 		*report = m->report;
 	} else {
 		drop_reference(p); /* frees its memory, which is needed now */
-		err = verify_graph(p->s.d, &p->s.b, g, expected, report);
+		err = verify_graph_with(p->s.d, &p->s.b, g, expected,
+					&(struct verify_options){ .brackets = p->asked->brackets }, report);
 		err = err || report->proved ? err : -ERR_SYNTAX;
 		if (!err && count && !g->queues) {
 			g->args.size = 0; /* the next case has other rows */
-			p->reference = (struct reference_case){ count, *g, expected, *report };
+			p->reference = (struct reference_case){ count, p->c.root, *g, expected, *report };
 			return 0;
 		}
 	}
@@ -207,6 +210,27 @@ static int note_proved(struct proof *p, const struct verify_report *report)
 	return 0;
 }
 
+/* Returns the value of the parameter that -D gives as a range, or 0. Bracketings are compared between counts, so the count is not
+ * such a parameter here. */
+static int64_t varied_value(const struct proof *p)
+{
+	const struct verify_asked *asked = p->asked;
+
+	for (size_t i = 0; i < asked->ndefines && asked->varied && strcmp(asked->varied, "count") != 0; i++)
+		if (!strcmp(asked->defines[i].name, asked->varied))
+			return asked->defines[i].value[0];
+	return 0;
+}
+
+static void begin_brackets(struct proof *p)
+{
+	const struct cases *c = &p->c;
+	const struct brackets_case now = { .size = c->args.size, .root = c->root, .value = varied_value(p), .count = c->args.count,
+					   .sample = c->sample, .chosen = c->args.sample != NULL };
+
+	brackets_begin_case(p->asked->brackets, &now, p->asked->varied != NULL);
+}
+
 static int prove_case(struct proof *p)
 {
 	struct bin_args a = p->c.args;
@@ -226,6 +250,7 @@ static int prove_case(struct proof *p)
 		ir_graph_fini(&g);
 		return origin_fault(&p->s, &a, err, &fault);
 	}
+	begin_brackets(p);
 	err = prove_graph(p, a.count, &g, expected, &report);
 	return err ? err : note_proved(p, &report);
 }
@@ -356,6 +381,22 @@ static int prove_size(struct proof *p)
 	return err;
 }
 
+/* Records what the cases say about bracketings. A schedule that is marked reproducible must say what it computes. */
+static int end_brackets(struct proof *p)
+{
+	struct brackets *brackets = p->asked->brackets;
+	struct verify_brackets *out = &p->out->brackets;
+
+	if (p->s.b.meta->flags & BIN_F_REPRODUCIBLE && !p->out->claims) {
+		goal_diag(p->s.d, GOAL_ERROR, origin_file_loc(p->s.file), "reproducible",
+			  "the schedule says reproducible, but not what it computes: add a result, or the collective that it implements");
+		return -ERR_SYNTAX;
+	}
+	out->any = brackets_any(brackets);
+	out->differ = brackets_differ(brackets);
+	return out->differ ? brackets_text(brackets, &p->s.b, &out->text) : 0;
+}
+
 int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_asked *asked, struct verify_result *out)
 {
 	static const uint32_t sizes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 31, 32, 33, 64, 0 };
@@ -376,12 +417,14 @@ int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_
 	err = err ? err : origin_open(&p.s);
 	err = err ? err : describe_values(&p);
 	out->claims = p.s.claim.any || verify_is_barrier(b);
+	brackets_begin_value(asked->brackets);
 	while (!err && cases_next_size(&p.c))
 		err = prove_size(&p);
 	if (!err && !out->cases)
 		err = refuse_excluded(&p, &p.first, p.c.first ?
 				"the schedule is for none of the values that were tried" :
 				"the schedule is for none of the values that were tried (-n says for how many ranks)");
+	err = err ? err : end_brackets(&p);
 	cases_end(&p.c);
 	origin_close(&p.s);
 	return err;
@@ -395,6 +438,7 @@ void verify_result_fini(struct verify_result *r)
 	VEC_FREE(&r->unsuited);
 	VEC_FREE(&r->others.v);
 	VEC_FREE(&r->passed.roots.v);
+	free(r->brackets.text);
 	free(r->values);
-	r->values = NULL;
+	r->brackets.text = r->values = NULL;
 }

@@ -15,6 +15,7 @@ struct verify_asked {
 	const char *varied; /* name of the define whose value is one of several, and is written as VERIFY_VALUES; or NULL */
 	uint32_t most_ops; /* most ops that a rank may have, as in struct bin_args */
 	const char *passes; /* list of passes in place of the binary's own, or NULL */
+	struct brackets *brackets; /* bracketings of reductions, those of earlier values included */
 	const struct goal_loc *locs; /* locations of the program's instructions, or NULL */
 	void (*progress)(void *arg, uint32_t size); /* called before each size; may be NULL */
 	void *progress_arg;
@@ -45,6 +46,12 @@ struct verify_passed {
 	char such[96]; /* the first of these cases, in words */
 };
 
+/* What the cases say about the bracketing of reductions (brackets.h). */
+struct verify_brackets {
+	bool any, differ, by_value; /* brackets_any(), brackets_differ() and brackets_differ_by_value() */
+	char *text; /* brackets_text() if they differ, or NULL */
+};
+
 struct verify_result {
 	VEC(uint32_t) sizes; /* sizes that are proved, ascending */
 	VEC(struct verify_roots) roots; /* roots with which each element of `sizes` is proved */
@@ -62,6 +69,7 @@ struct verify_result {
 	char *values; /* text with the values of parameters that samples do not set, or NULL */
 	bool claims; /* true if the schedule claims a result, or to be a barrier */
 	struct verify_report report; /* report on the case with the most messages at the largest size */
+	struct verify_brackets brackets;
 	uint32_t differ[3]; /* two ranks that bracket a reduction differently, and the size; all 0 if there are none */
 };
 

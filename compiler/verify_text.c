@@ -199,6 +199,33 @@ static int add_tried(struct text *t, const struct bin *b, const struct verify_re
 	return err;
 }
 
+/* Adds whether the bracketing of reductions is always the same, and given which values. */
+static void add_brackets(struct text *t, const struct verify_result *r)
+{
+	const struct verify_brackets *x = &r->brackets;
+	const bool counts = r->count < 0 || is_varied(r, "count"), value = r->varied && !is_varied(r, "count");
+	bool root = false;
+
+	if (!x->any)
+		return;
+	if (x->differ) {
+		text_add(t, "  not reproducible%s%s\n", x->text ? ": " : "", x->text ? x->text : "");
+		return;
+	}
+	for (size_t i = 0; i < r->roots.n; i++)
+		root |= r->roots.at[i].n > 0;
+	text_add(t, "  reproducible: the same bracketing for every element");
+	if (counts)
+		text_add(t, value && !x->by_value ? ", count" : " and count");
+	if (value && !x->by_value)
+		text_add(t, " and value of %s", r->varied);
+	if (root)
+		text_add(t, ", given the root");
+	if (value && x->by_value)
+		text_add(t, "%s%s", root ? " and " : ", given ", r->varied);
+	text_add(t, "\n");
+}
+
 int verify_text(const struct bin *b, const char *file, const struct verify_result *r, char **out)
 {
 	const char *name = bin_str(b, b->meta->name);
@@ -222,6 +249,7 @@ int verify_text(const struct bin *b, const char *file, const struct verify_resul
 	if (r->differ[2])
 		text_add(&t, "  of %u ranks, %u and %u reduce in different brackets: floating point may differ\n",
 			 r->differ[2], r->differ[0], r->differ[1]);
+	add_brackets(&t, r);
 	if (err)
 		t.err = err;
 	return text_take(&t, out);

@@ -2,6 +2,7 @@
  * The proof of goalc --verify for each value of a range -D name=A-B. Values for which the same is proved share a text, which
  * lists them. */
 #include "compiler/origin.h"
+#include "compiler/verify/brackets.h"
 #include "compiler/verify_cases.h"
 #include "util/err.h"
 #include "util/text.h"
@@ -32,6 +33,7 @@ static int text_of_same(const struct bin *b, const struct verify_result *r, char
 	same.cases = 0;
 	memset(&same.report, 0, sizeof same.report);
 	memset(same.differ, 0, sizeof same.differ);
+	same.brackets.text = NULL;
 	return verify_text(b, "", &same, out);
 }
 
@@ -86,8 +88,10 @@ int verify_values(struct goal_diags *d, const struct bin *b, const struct verify
 	struct define *defines = mem_alloc((asked->ndefines + 1) * sizeof *defines), *range = NULL;
 	struct verify_asked one = *asked;
 	int64_t first = 0, last = 0;
-	int err = defines ? 0 : -ERR_NOMEM;
+	int err;
 
+	one.brackets = brackets_new(b->meta->flags & BIN_F_COMMUTATIVE);
+	err = defines && one.brackets ? 0 : -ERR_NOMEM;
 	for (size_t i = 0; i < asked->ndefines && !err; i++) {
 		defines[i] = asked->defines[i];
 		if (defines[i].range)
@@ -107,6 +111,9 @@ int verify_values(struct goal_diags *d, const struct bin *b, const struct verify
 		if (first == last)
 			break;
 	}
+	for (size_t i = 0; i < all->v.n && !err; i++)
+		all->v.at[i].r.brackets.by_value = brackets_differ_by_value(one.brackets);
+	brackets_free(one.brackets);
 	free(defines);
 	return err;
 }

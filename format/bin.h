@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define BIN_MAGIC "\x89GSB\r\n\x1a\n"
-#define BIN_VERSION 7u
+#define BIN_VERSION 8u
 /* The field min_reader of a binary is the highest of these versions that it needs. */
 #define BIN_MIN_READER 1u /* needed by any binary */
 #define BIN_RESULT_READER 2u /* needed by a result, calls, the flag commutative, or a buffer that may be in place */
@@ -36,6 +36,7 @@
 #define BIN_GETS_READER 5u /* needed by GET entries in QUEUES */
 #define BIN_ASSERT_READER 6u /* needed by the instructions ASSERT, LENGTH and COPYIN */
 #define BIN_GIVEN_READER 7u /* needed by the instruction GIVEN, and so by a computed default */
+#define BIN_REPRODUCIBLE_READER 8u /* needed by the flag reproducible */
 #define BIN_ANY UINT32_MAX
 #define BIN_NONE UINT32_MAX
 #define BIN_NOREG UINT16_MAX
@@ -111,7 +112,8 @@ struct bin_section {
 			  of the rank send, in file order, and buffer 1 what its recvs receive */
 #define BIN_F_ROOTS 4u /* the binary is concrete and has one variant for each root */
 #define BIN_F_COMMUTATIVE 8u /* the schedule is correct only for commutative operations */
-#define BIN_F_FLAGS 15u
+#define BIN_F_REPRODUCIBLE 16u /* the schedule says that all elements of a reduction have the same bracketing */
+#define BIN_F_FLAGS 31u
 
 struct bin_meta {
 	uint32_t flags;

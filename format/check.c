@@ -292,7 +292,7 @@ static int check_program(const struct bin *b)
 {
 	const struct bin_meta *m = b->meta;
 
-	if (m->nranks || (m->flags & ~(BIN_F_PARAMETRIC | BIN_F_COMMUTATIVE)) || m->nregs < 3 || m->nregs > 4096 ||
+	if (m->nranks || (m->flags & ~(BIN_F_PARAMETRIC | BIN_F_COMMUTATIVE | BIN_F_REPRODUCIBLE)) || m->nregs < 3 || m->nregs > 4096 ||
 	    m->result >= b->ncode || m->nlabels > b->strings_len + 1000000)
 		return -ERR_CORRUPT;
 	if (b->code[b->ncode - 1].op != BIN_END)

@@ -179,7 +179,7 @@ struct goal_schedule {
 	struct goal_schedule *next; /* next schedule of the file */
 	const struct goal_text *text;
 	const char *name, *implements; /* implements may be NULL */
-	bool commutative;
+	bool commutative, reproducible;
 	struct goal_loc loc;
 	struct goal_param *params;
 	struct goal_named *defines; /* definitions, which the sizes of buffers, the result and the body share */

@@ -68,7 +68,8 @@ static void add_buffer(struct goal_lex *x, struct goal_buffer *b);
 	struct goal_param *param;
 }
 %token T_IMPORT "import" T_CALL "call" T_AS "as" T_AT "at" T_SIZE "an \"of\"" T_ARROW "->"
-%token T_SCHEDULE "schedule" T_IMPLEMENTS "implements" T_COMMUTATIVE "commutative" T_BUFFER "buffer" T_INPLACE "inplace"
+%token T_SCHEDULE "schedule" T_IMPLEMENTS "implements" T_COMMUTATIVE "commutative" T_REPRODUCIBLE "reproducible"
+%token T_BUFFER "buffer" T_INPLACE "inplace"
 %token T_RESULT "result" T_GETS "gets" T_RANK "rank" T_OF "of"
 %token T_IF "if" T_ELSE "else" T_FOR "for" T_TO "to" T_DOWNTO "downto" T_BY "by" T_ASSERT "assert"
 %token T_SEND "send" T_RECV "recv" T_COPY "copy" T_REDUCE "reduce" T_CALC "calc" T_NOP "nop"
@@ -114,7 +115,7 @@ schedule: head decls body
 nls:	%empty
 	| nls T_NL
 	;
-head:	T_SCHEDULE T_IDENT { begin(x, @2); x->schedule->name = $2; } params implements commutative T_NL
+head:	T_SCHEDULE T_IDENT { begin(x, @2); x->schedule->name = $2; } params implements commutative reproducible T_NL
 	;
 params:	%empty
 	| '(' ')'
@@ -145,6 +146,10 @@ implements: %empty
 	;
 commutative: %empty
 	| T_COMMUTATIVE { x->schedule->commutative = true; }
+	;
+
+reproducible: %empty
+	| T_REPRODUCIBLE { x->schedule->reproducible = true; }
 	;
 decls:	%empty
 	| decl_list

@@ -148,7 +148,7 @@ static size_t runs_of(const struct terms *t, uint32_t sum, struct term_run *one,
 		*runs = t->pool.at + t->sums.at[sum - t->nleaves].first;
 		return t->sums.at[sum - t->nleaves].n;
 	}
-	*one = (struct term_run){ sum / t->nbuffers, sum % t->nbuffers, 1, 1, 0 };
+	*one = terms_source(t, (struct value){ sum, 0 });
 	*runs = one;
 	return 1;
 }
@@ -344,6 +344,28 @@ int terms_op(struct terms *t, struct value left, struct value right, struct valu
 	return err ? err : index_add(&t->by_term, hash_term(&x), t->terms.n - 1);
 }
 
+uint32_t terms_count(const struct terms *t)
+{
+	return t->nleaves + (uint32_t)t->terms.n;
+}
+
+bool terms_operands(const struct terms *t, struct value v, struct value *left, struct value *right)
+{
+	const struct term *x;
+
+	if (v.term < t->nleaves)
+		return false;
+	x = &t->terms.at[v.term - t->nleaves];
+	*left = (struct value){ x->left, v.at };
+	*right = (struct value){ x->right, v.at + x->delta };
+	return true;
+}
+
+struct term_run terms_source(const struct terms *t, struct value v)
+{
+	return (struct term_run){ v.term / t->nbuffers, v.term % t->nbuffers, 1, 1, v.at };
+}
+
 #define LISTED 65536u /* most contributions that are visited */
 
 size_t terms_list(const struct terms *t, struct value v, struct term_run *runs, size_t max, bool *more)
@@ -353,19 +375,14 @@ size_t terms_list(const struct terms *t, struct value v, struct term_run *runs, 
 
 	*more = VEC_PUSH(&todo, v) != 0;
 	for (uint32_t seen = 0; todo.n && seen < LISTED; seen++) {
-		struct term_run r = { .n = 1, .times = 1 };
+		struct term_run r;
+		struct value right;
 
 		v = todo.at[--todo.n];
-		while (v.term >= t->nleaves) {
-			const struct term *x = &t->terms.at[v.term - t->nleaves];
-
-			if (VEC_PUSH(&todo, (struct value){ x->right, v.at + x->delta }))
+		while (terms_operands(t, v, &v, &right))
+			if (VEC_PUSH(&todo, right))
 				break;
-			v.term = x->left;
-		}
-		r.rank = v.term / t->nbuffers;
-		r.buf = v.term % t->nbuffers;
-		r.at = v.at;
+		r = terms_source(t, v);
 		if (n && runs[n - 1].buf == r.buf && runs[n - 1].at == r.at &&
 		    runs[n - 1].rank + runs[n - 1].n == r.rank) {
 			runs[n - 1].n++;

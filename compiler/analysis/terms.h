@@ -38,6 +38,13 @@ struct value terms_leaf(const struct terms *t, uint32_t rank, uint32_t buf, int6
 /* Stores the value of "left op right" in *out. */
 int terms_op(struct terms *t, struct value left, struct value right, struct value *out);
 
+/* Returns a number that is above the term of every value. */
+uint32_t terms_count(const struct terms *t);
+/* Stores the operands of a value "left op right". Returns false if the value is an initial value. */
+bool terms_operands(const struct terms *t, struct value v, struct value *left, struct value *right);
+/* Returns the single contribution of an initial value. */
+struct term_run terms_source(const struct terms *t, struct value v);
+
 /* Returns a number for the contributions of a value. Two values have the same contributions if both this number and *at
  * are equal. Returns TERMS_TOO_MANY if there are more than `max` of terms_new(). */
 #define TERMS_TOO_MANY UINT32_MAX

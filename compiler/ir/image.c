@@ -345,7 +345,8 @@ static void write_around(const struct ir_image *im, const struct parts *p, size_
 
 	memcpy(h->magic, BIN_MAGIC, 8);
 	h->version = BIN_VERSION;
-	h->min_reader = reader ? (uint16_t)reader :
+	h->min_reader = im->meta.flags & BIN_F_REPRODUCIBLE ? BIN_REPRODUCIBLE_READER :
+			reader ? (uint16_t)reader :
 			im->gets   ? BIN_GETS_READER :
 			im->qdir.n ? BIN_QUEUES_READER :
 			needs_newer_reader(im)  ? BIN_RESULT_READER :

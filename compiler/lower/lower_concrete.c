@@ -385,7 +385,7 @@ int lower_concrete_begin(const struct bin *b, const struct bin_args *args, bool 
 	out->meta.name = (uint32_t)name;
 	out->meta.implements = (uint32_t)implements;
 	out->meta.nranks = args->size;
-	out->meta.flags = (roots ? BIN_F_ROOTS : 0) | (b->meta->flags & BIN_F_COMMUTATIVE);
+	out->meta.flags = (roots ? BIN_F_ROOTS : 0) | (b->meta->flags & (BIN_F_COMMUTATIVE | BIN_F_REPRODUCIBLE));
 	out->meta.count = args->count < 0 ? BIN_ANY_COUNT : args->count;
 	for (uint32_t i = 0; i < b->nbuffers; i++) {
 		s = ir_image_string(out, bin_str(b, b->buffers[i].name));

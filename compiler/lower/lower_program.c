@@ -417,7 +417,7 @@ static __attribute__((noinline)) void gen_schedule(struct gen *g, const struct g
 	g->hidden = BIN_NONE;
 	g->inplace = NULL;
 	g->result = false;
-	im->meta.flags = BIN_F_PARAMETRIC | (s->commutative ? BIN_F_COMMUTATIVE : 0);
+	im->meta.flags = BIN_F_PARAMETRIC | (s->commutative ? BIN_F_COMMUTATIVE : 0) | (s->reproducible ? BIN_F_REPRODUCIBLE : 0);
 	im->meta.name = gen_string(g, s->name);
 	im->meta.implements = gen_string(g, s->implements ? s->implements : "");
 	gen_add_var(g, s->rank, 0, true);

@@ -442,9 +442,9 @@ int print_dump(const struct bin *b, const struct ir_graph *g, char **out)
 	const struct bin_meta *m = b->meta;
 	struct text t = { 0 };
 
-	text_add(&t, "schedule %s%s%s%s\n", *bin_str(b, m->name) ? bin_str(b, m->name) : "(plain)",
+	text_add(&t, "schedule %s%s%s%s%s\n", *bin_str(b, m->name) ? bin_str(b, m->name) : "(plain)",
 		 *bin_str(b, m->implements) ? " implements " : "", bin_str(b, m->implements),
-		 m->flags & BIN_F_COMMUTATIVE ? " commutative" : "");
+		 m->flags & BIN_F_COMMUTATIVE ? " commutative" : "", m->flags & BIN_F_REPRODUCIBLE ? " reproducible" : "");
 	text_add(&t, "version %u, %zu bytes, checksum %08x, %s", h->version, b->size, h->check,
 		 m->flags & BIN_F_PARAMETRIC ? "parametric" : "concrete");
 	if (m->nranks)

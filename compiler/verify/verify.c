@@ -6,6 +6,7 @@
 #include "compiler/analysis/race.h"
 #include "compiler/ir/smcq.h"
 #include "compiler/queues/verify_queues.h"
+#include "compiler/verify/brackets.h"
 #include "compiler/verify/verify_parts.h"
 #include "util/err.h"
 
@@ -49,7 +50,7 @@ static int verify_lowered(struct goal_diags *d, const struct ir_graph *g, const 
 /* Verifies races and data, and counts the messages that need ready signals. Earlier checks have shown that all messages
  * are matched and that there is no deadlock. */
 static int verify_run(struct goal_diags *d, const struct ir_graph *g, const struct expected *by_rank, bool commutative,
-		      struct ir_left *left, uint64_t most, struct verify_report *out)
+		      struct ir_left *left, const struct verify_options *o, struct verify_report *out)
 {
 	const unsigned errors = goal_diags_errors(d);
 	struct terms *terms = verify_terms(g, by_rank, commutative);
@@ -64,10 +65,12 @@ static int verify_run(struct goal_diags *d, const struct ir_graph *g, const stru
 	err = err ? err : race_report(d, &run, "race", GOAL_ERROR);
 	if (!err && by_rank && goal_diags_errors(d) == errors)
 		err = verify_data(d, &run, by_rank, out->differ);
+	if (!err && by_rank && o->brackets && goal_diags_errors(d) == errors)
+		err = brackets_compare(o->brackets, d, &run, by_rank);
 	if (!err && verify_is_barrier(g->bin))
 		err = verify_barrier(d, g, ev);
 	if (!err && g->queues && goal_diags_errors(d) == errors)
-		err = verify_lowered(d, g, &run, most, out);
+		err = verify_lowered(d, g, &run, o->most, out);
 	symbolic_fini(&run);
 	terms_free(terms);
 	if (err || goal_diags_errors(d) != errors)
@@ -79,11 +82,11 @@ static int verify_run(struct goal_diags *d, const struct ir_graph *g, const stru
 int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct expected *by_rank,
 		 struct verify_report *out)
 {
-	return verify_graph_within(d, b, g, by_rank, 0, out);
+	return verify_graph_with(d, b, g, by_rank, &(struct verify_options){ 0 }, out);
 }
 
-int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct ir_graph *graph, const struct expected *by_rank,
-			uint64_t most, struct verify_report *out)
+int verify_graph_with(struct goal_diags *d, const struct bin *b, const struct ir_graph *graph, const struct expected *by_rank,
+		      const struct verify_options *o, struct verify_report *out)
 {
 	const unsigned errors = goal_diags_errors(d);
 	/* The check for races is left out here, because verify_run() finds races in the same run as wrong data. */
@@ -102,7 +105,7 @@ int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct 
 	if (!err && goal_diags_errors(d) == errors && !report_wildcard(d, g)) {
 		out->messages = left.nm;
 		if (!g->plain)
-			err = verify_run(d, g, by_rank, b->meta->flags & BIN_F_COMMUTATIVE, &left, most, out);
+			err = verify_run(d, g, by_rank, b->meta->flags & BIN_F_COMMUTATIVE, &left, o, out);
 		out->proved = !err && goal_diags_errors(d) == errors;
 	}
 	ir_left_fini(&left);

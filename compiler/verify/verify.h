@@ -7,6 +7,7 @@
 #include "compiler/ir/ir.h"
 
 struct expected; /* collective.h */
+struct brackets; /* brackets.h */
 
 struct verify_report {
 	bool proved; /* true if everything is proved: nothing wrong was found, and nothing was left open */
@@ -17,7 +18,7 @@ struct verify_report {
 	bool lowered; /* true if the schedule is lowered to command queues, and the next three fields are set */
 	uint32_t queues, entries; /* the largest number of queues of a rank, and the largest number of entries of a rank */
 	uint64_t cpu; /* number of ops of all ranks that are left to CPUs */
-	bool partly; /* true if verify_graph_within() has proved only a part of the queues' properties */
+	bool partly; /* true if only a part of the queues' properties is proved, because of verify_options.most */
 	/* two ranks that hold the result of one reduction with different bracketing; both 0 if there are none */
 	uint32_t differ[2];
 };
@@ -28,10 +29,13 @@ struct verify_report {
 int verify_graph(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct expected *by_rank,
 		 struct verify_report *out);
 
-/* Verifies a graph as verify_graph() does. `most` is the limit for verify_queues(); 0 means no limit. A finding is an error
- * even if the limit was reached. */
-int verify_graph_within(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct expected *by_rank,
-			uint64_t most, struct verify_report *out);
+struct verify_options {
+	uint64_t most; /* limit for verify_queues(); 0 means no limit. A finding is an error even if the limit was reached. */
+	struct brackets *brackets; /* what the bracketings of reductions are compared with, or NULL */
+};
+/* Verifies a graph as verify_graph() does, with options. */
+int verify_graph_with(struct goal_diags *d, const struct bin *b, const struct ir_graph *g, const struct expected *by_rank,
+		      const struct verify_options *o, struct verify_report *out);
 
 /* Counts the messages of a graph, and the fields `safe` and `ready`. If the events have no order, as in a deadlock, *decided is
  * set to false, and safe and ready are 0. */

@@ -308,6 +308,8 @@ values stats "$good|1|1|0" 'schedule cases.# cases.0.ranks cases.0.sends' --stat
 values verify 'true|3|3|true|MPI_Bcast|9' 'verified cases.# cases.1.ranks cases.1.verified collective proved' --verify -n 2-4 -D count=3 "$binomial"
 values verify_excluded '2|true|null|false|assertions of the schedule' 'cases.# cases.0.verified cases.0.why cases.1.verified cases.1.why' \
 	--verify -n 8-9 "$ROOT/schedules/bcast_trinaryx3.goal"
+values verify_reproducible true reproducible --verify -n 3 "$ROOT/schedules/reduce_binomial.goal"
+values verify_not_reproducible false reproducible --verify -n 3 "$ROOT/schedules/allreduce_ring.goal"
 values verify_stdin '<stdin>|true' 'schedule verified' --verify - <"$good"
 values verify_bad 'false|0' 'verified cases.#' --verify "$bad"
 values verify_none 'false|0' 'verified cases.#' --verify none.goal

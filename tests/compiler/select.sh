@@ -25,7 +25,7 @@ while read -r collective ranks _ op _ _ file rest; do
 	# shellcheck disable=SC2086
 	if ! goalc "$path" $rest -o row.bin 2>err; then
 		fail "select.row $collective $file: $(head -n 1 err)"
-	elif ! tr '\n' ' ' <"$path" | grep -qE "schedule [a-z0-9_]+( *\([^)]*\))? +implements $collective( commutative)? +buffer"; then
+	elif ! tr '\n' ' ' <"$path" | grep -qE "schedule [a-z0-9_]+( *\([^)]*\))? +implements $collective( commutative)?( reproducible)? +buffer"; then
 		fail "select.row $file does not implement $collective"
 	elif [ "$op" = any ] && grep -qE "implements $collective commutative" "$path"; then
 		fail "select.row $collective $ranks: $file is only for operations that commute"

@@ -32,7 +32,7 @@ for s in schedules/*.goal; do
 	turn=$((turn + 1))
 	for kind in $(if few; then echo "${all[turn % ${#all[@]}]}"; else echo "$KINDS"; fi); do
 		op=user
-		grep -q ' commutative$' "$s" && op=max
+		grep -qE ' commutative( reproducible)?$' "$s" && op=max
 		! due 0 && [[ $s != *barrier* ]] || soak "$kind" "$s" --ranks "$kind" --iters "$STARTS" --count 7 --op $op
 		[[ $s != *barrier* ]] || continue # it has no data
 		! due 1 || soak "$kind" "$s" --ranks "$kind" --iters $((STARTS / 4)) --count 700 --memory private

@@ -47,7 +47,7 @@ options()
 	o=()
 	[[ $text =~ $has_root ]] && o+=(--root "$roots")
 	[[ ${text,,} =~ implements\ [a-z_]*(reduce|scan) ]] || return
-	if [[ $text =~ \ commutative$'\n' ]]; then o+=(--op sum,max); else o+=(--op sum,max,user); fi
+	if [[ $text =~ \ commutative(\ reproducible)?$'\n' ]]; then o+=(--op sum,max); else o+=(--op sum,max,user); fi
 }
 
 # binary NAME RANKS SCHEDULE COMPILE-OPTIONS OPTIONS...

@@ -34,7 +34,7 @@ run()
 	local name=$1 schedule=$2 op=user
 
 	shift 2
-	grep -q ' commutative$' "$schedule" && op=max
+	grep -qE ' commutative( reproducible)?$' "$schedule" && op=max
 	if timeout 120 "$goalrun" --verify --warmup 0 --iters "$ITERS" --delay 20 --seed "${SEED:-7}" --op $op \
 		--count 7,700,20000 --type int32 "$@" "$schedule" >"$TMP/out" 2>&1; then
 		ok "progress.$name $(basename "$schedule" .goal) $*"

@@ -441,12 +441,27 @@ static void computed_defaults(void)
 	free(fixed.at);
 }
 
+/* The mark reproducible needs a reader of version 8, and a binary for a number of ranks keeps it. */
+static void reproducible(void)
+{
+	static const char text[] = "schedule s implements MPI_Barrier reproducible\nrank r of p { }\n";
+	struct image m[] = { make(text, 0, false, NULL), make(text, 1, false, NULL) };
+	struct bin b;
+
+	for (int i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL(((const struct bin_header *)(const void *)m[i].at)->min_reader, BIN_REPRODUCIBLE_READER);
+		CU_ASSERT_EQUAL_FATAL(bin_open(&b, m[i].at, m[i].size), 0);
+		CU_ASSERT(b.meta->flags & BIN_F_REPRODUCIBLE);
+		free(m[i].at);
+	}
+}
+
 static void versions(void)
 {
 	struct image m = make_one(2);
 	struct bin_header *h = (struct bin_header *)(void *)m.at;
 
-	h->version = 9;
+	h->version = BIN_VERSION + 1;
 	repair(m.at, m.size);
 	CU_ASSERT_EQUAL(bin_check(m.at, m.size), 0); /* newer, but it says that we can read it */
 	h->min_reader = BIN_VERSION + 1;
@@ -980,6 +995,7 @@ static const struct unit_test tests[] = {
 	{ "queues", queues },
 	{ "versions", versions },
 	{ "computed defaults", computed_defaults },
+	{ "reproducible", reproducible },
 	{ "misaligned", misaligned },
 	{ "sections", sections },
 	{ "wide", wide },

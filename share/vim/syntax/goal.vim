@@ -8,7 +8,7 @@ if exists('b:current_syntax')
 endif
 
 syntax keyword goalStatement import schedule buffer result rank if else for assert send recv copy reduce calc nop call
-syntax keyword goalClause implements commutative inplace gets of to downto by from into with tag level cpu nic
+syntax keyword goalClause implements commutative reproducible inplace gets of to downto by from into with tag level cpu nic
 syntax keyword goalClause requires irequires as at
 syntax keyword goalClause on nextgroup=goalExecutor skipwhite
 syntax keyword goalExecutor contained app comm nic start
