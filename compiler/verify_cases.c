@@ -38,6 +38,7 @@ struct proof {
 	struct cases c;
 	struct excluded first; /* first excluded values of all sizes */
 	struct reference_case reference;
+	struct brackets *brackets; /* those of `asked`, or its own */
 	/* The fields below are for the current size. */
 	struct tries tries;
 	struct excluded here; /* first excluded values of a case with elements */
@@ -146,7 +147,7 @@ static int prove_graph(struct proof *p, int64_t count, struct ir_graph *g, struc
 	} else {
 		drop_reference(p); /* frees its memory, which is needed now */
 		err = verify_graph_with(p->s.d, &p->s.b, g, expected,
-					&(struct verify_options){ .brackets = p->asked->brackets }, report);
+					&(struct verify_options){ .brackets = p->brackets }, report);
 		err = err || report->proved ? err : -ERR_SYNTAX;
 		if (!err && count && !g->queues) {
 			g->args.size = 0; /* the next case has other rows */
@@ -228,7 +229,7 @@ static void begin_brackets(struct proof *p)
 	const struct brackets_case now = { .size = c->args.size, .root = c->root, .value = varied_value(p), .count = c->args.count,
 					   .sample = c->sample, .chosen = c->args.sample != NULL };
 
-	brackets_begin_case(p->asked->brackets, &now, p->asked->varied != NULL);
+	brackets_begin_case(p->brackets, &now, p->asked->varied != NULL);
 }
 
 static int prove_case(struct proof *p)
@@ -384,7 +385,7 @@ static int prove_size(struct proof *p)
 /* Records what the cases say about bracketings. A schedule that is marked reproducible must say what it computes. */
 static int end_brackets(struct proof *p)
 {
-	struct brackets *brackets = p->asked->brackets;
+	struct brackets *brackets = p->brackets;
 	struct verify_brackets *out = &p->out->brackets;
 
 	if (p->s.b.meta->flags & BIN_F_REPRODUCIBLE && !p->out->claims) {
@@ -412,12 +413,15 @@ int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_
 			      .counts = { COUNTS_NONE, COUNTS_ONE, COUNTS_SOME, COUNTS_UNEVEN, COUNTS_CUT, COUNTS_USUAL },
 			      .only = b->meta->flags & BIN_F_PLAIN ? 1 : b->meta->count, .cut = out->cut,
 			      .all_roots = 9, .all_pairs = 256, .persistent = true };
+	p.brackets = asked->brackets ? asked->brackets : brackets_new(b->meta->flags & BIN_F_COMMUTATIVE);
+	if (!p.brackets)
+		return -ERR_NOMEM;
 	err = cases_begin(&p.c);
 	out->count = p.c.only;
 	err = err ? err : origin_open(&p.s);
 	err = err ? err : describe_values(&p);
 	out->claims = p.s.claim.any || verify_is_barrier(b);
-	brackets_begin_value(asked->brackets);
+	brackets_begin_value(p.brackets);
 	while (!err && cases_next_size(&p.c))
 		err = prove_size(&p);
 	if (!err && !out->cases)
@@ -427,6 +431,8 @@ int verify_cases(struct goal_diags *d, const struct bin *b, const struct verify_
 	err = err ? err : end_brackets(&p);
 	cases_end(&p.c);
 	origin_close(&p.s);
+	if (!asked->brackets)
+		brackets_free(p.brackets);
 	return err;
 }
 

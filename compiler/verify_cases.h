@@ -15,7 +15,7 @@ struct verify_asked {
 	const char *varied; /* name of the define whose value is one of several, and is written as VERIFY_VALUES; or NULL */
 	uint32_t most_ops; /* most ops that a rank may have, as in struct bin_args */
 	const char *passes; /* list of passes in place of the binary's own, or NULL */
-	struct brackets *brackets; /* bracketings of reductions, those of earlier values included */
+	struct brackets *brackets; /* bracketings of reductions, with those of earlier values; NULL if there are no earlier ones */
 	const struct goal_loc *locs; /* locations of the program's instructions, or NULL */
 	void (*progress)(void *arg, uint32_t size); /* called before each size; may be NULL */
 	void *progress_arg;

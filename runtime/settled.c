@@ -84,7 +84,8 @@ bool rt_settled_take(struct be_group *g, const struct rt_terms *terms, bool inpl
 	if (g->row == RT_SETTLED || g->settled[g->row].used == g->settled[g->row].nblocks)
 		return false;
 	g->settled[g->row].used++;
-	g->repeats = g->alone = true;
+	g->repeats = true;
+	g->alone = true;
 	return true;
 }
 

@@ -39,9 +39,9 @@ refuses()
 for mpi in "${INSTALLED[@]}"; do
 	prog=$TMP/choice-$mpi
 	compile $mpi "$prog" "$TESTS/mpi/choice.c" || continue
-	uses default bcast_binomial
+	uses default bcast_linear
 	GOAL_MPI_BCAST=proved.bin uses recorded bcast_chain
-	GOAL_MPI_BCAST=bcast_linear.goal uses installed bcast_linear
+	GOAL_MPI_BCAST=bcast_knomial.goal uses installed bcast_knomial
 	GOAL_SELECT=table uses table bcast_chain
 	uses info bcast_chain proved.bin
 	GOAL_MPI_BCAST=dropped.bin refuses dropped 0 'of rank 2'
