@@ -76,10 +76,6 @@ struct be_bind {
 	/* By op, for a backend that sets be_ops.puts: safe[op] of a recv is true if no message that it waits for can
 	 * arrive too early (verify_recvs). Filled in by the time bind is called; NULL if not known. */
 	const bool *safe;
-	/* make publishes this many equal blocks, or as many as be_batch says: one for this request, the others for requests like it.
-	 * If `block` is not 0, such a block is there already, at that offset of the rank's heap; then nothing is published. */
-	uint32_t nblocks;
-	uint64_t block;
 	const struct bin *bin; /* the binary that ops comes from */
 	uint32_t dir_row; /* index of the rank's part in bin, if bin is made for command queues */
 };
@@ -133,16 +129,6 @@ struct be_handle {
 	uint64_t off, size : 56; /* offset and size of the block in the rank's heap, or what the backend uses them for */
 	uint64_t own : 8; /* for the backend's own use */
 };
-
-#define BE_BATCH_BYTES ((uint64_t)64 << 10)
-
-/* Returns how many of n equal blocks a rank publishes at once: fewer if they are large. */
-static inline uint32_t be_batch(uint32_t n, const struct be_handle *h)
-{
-	const uint64_t most = n > 1 ? BE_BATCH_BYTES / h->size : 1;
-
-	return most >= n ? n : most ? (uint32_t)most : 1;
-}
 
 /* State of an op within the epoch. */
 enum be_state { BE_DONE, BE_WAITS, BE_READY, BE_ISSUED };

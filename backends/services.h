@@ -18,20 +18,11 @@ void *group_room(struct be_group *g);
 /* Agrees on an error: returns 0 if `err` is 0 on all ranks. Otherwise all ranks get the error, and its text, of the lowest
  * rank that has one. */
 int group_agree(struct be_group *g, int err);
-/* True if the bind under way repeats one of the group that has succeeded: the ops of all ranks, and so their messages, are the
- * same, and so is which memory of each rank its peers have mapped. What could not fail then cannot fail now, and no exchange of
- * errors is needed. The same on all ranks. */
-bool group_repeats(const struct be_group *g);
-/* Reports that the bind under way has succeeded on all ranks, and that it has sent nothing in its exchanges that a bind like it
- * needs. Later binds then may repeat it. Called on all ranks, or on none. */
-void group_settle(struct be_group *g);
 /* Returns the handle that a rank's make has published. Valid until the first exchange in bind. */
 const struct be_handle *group_handle(struct be_group *g, uint32_t rank);
 /* Allocates zeroed, 64-byte aligned memory in this rank's heap, and sets *off to its offset, which peers use. Returns
  * NULL if there is not enough. */
 void *group_alloc(struct be_group *g, size_t size, uint64_t *off);
-/* Allocates n such blocks side by side, which are freed one by one. `size` is a multiple of 64. */
-void *group_alloc_many(struct be_group *g, size_t size, uint32_t n, uint64_t *off);
 /* Frees a block at once. No peer may access it any more. NULL is allowed. */
 void group_free(struct be_group *g, void *block);
 /* Frees two blocks as soon as *users, which lies in the first block, is 0. Until then peers may write to the blocks.

@@ -214,13 +214,13 @@ struct MPIX_Sched_bind {
 	MPIX_Sched_op op;
 	const struct MPIX_Sched_param *params; /* values of parameters; parameters that are not listed have their defaults */
 	size_t nparams;
-	/* Size of each buffer, for rebind too, in elements of the datatype (bytes in plain GOAL). NULL: sizes are not checked. */
+	/* Size of each buffer, in elements of the datatype (bytes in plain GOAL); it holds for rebind too. Binding fails if
+	 * the schedule needs more. NULL: sizes are not checked. */
 	const size_t *sizes;
-	int alike; /* not 0: the caller makes sure that all ranks bind alike; then few binds wait for other ranks (manual) */
 };
 
 /* Binds a schedule, collectively over the group and in the same order on all its ranks. Types and ops may be freed while the
- * request exists; the memory of buffers may not. All ranks get the same error, but see `alike`. */
+ * request exists; the memory of buffers may not. All ranks get the same error. */
 MPIX_SCHED_API int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group,
 				   const struct MPIX_Sched_bind *bind, MPIX_Sched_request *req);
 /* Binds other buffers, from the next start on; all else stays as it was bound. Local: other ranks need not take part.

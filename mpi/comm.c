@@ -197,18 +197,17 @@ static void make_group(struct gm_comm *c, MPI_Comm comm)
 {
 	const int hash = gm_own_hash();
 	struct gm_nbc *nbc = c && gm_ctx() && gm_nbc_on() && !gm_device_any() ? gm_nbc_new(c) : NULL;
-	int mine[5] = { c && gm_ctx(), hash, -hash, nbc != NULL, !gm_device_any() }, least[5] = { 0 };
+	int mine[4] = { c && gm_ctx(), hash, -hash, nbc != NULL }, least[4] = { 0 };
 
 	if (nbc)
 		c->nbc = nbc;
-	if (PMPI_Allreduce(mine, least, 5, MPI_INT, MPI_MIN, comm) || !least[0]) {
+	if (PMPI_Allreduce(mine, least, 4, MPI_INT, MPI_MIN, comm) || !least[0]) {
 		if (nbc)
 			gm_nbc_free(nbc);
 		if (c)
 			c->nbc = NULL;
 		return;
 	}
-	c->alike = least[4];
 	c->chosen = least[1] == -least[2];
 	if (!c->chosen && !c->rank)
 		gm_say("goalmpi: the ranks have different values of GOAL_MPI_* that choose schedules; they are ignored\n");

@@ -16,7 +16,6 @@
 #define REDUCES GM_REDUCES
 #define SEPARATE GM_SEPARATE
 #define NEAR GM_NEAR
-#define ALIKE GM_ALIKE
 const struct gm_spec gm_specs[GM_COLLS] = {
 #define X(NAME, name, send, recv, flags) { "MPI_" #name, send, recv, flags },
 #include "mpi/collectives.def"
@@ -39,19 +38,11 @@ static int choose(struct gm_plan *p, MPIX_Sched *sched)
 	return gm_lib.select(p->comm->group, &call, sched);
 }
 
-/* True if all ranks make the same of a valid call: nothing that one rank may do otherwise decides whether it is served, and how.
- * The layout of a type may be a rank's own, but matters only to operations of the program. */
-static bool is_alike(const struct gm_plan *p)
-{
-	return p->spec->flags & GM_ALIKE && p->comm->alike && !p->own && !(p->spec->flags & GM_REDUCES && !gm_predefined(p->call->op));
-}
-
 /* Binds the plan's schedule, or nothing, collectively. Sets p->why on all ranks if that failed on one. */
 static void bind_plan(struct gm_plan *p, MPIX_Sched sched, char *text, size_t size)
 {
 	struct MPIX_Sched_info info = { .struct_size = sizeof info };
 
-	p->bind.alike = is_alike(p);
 	if (gm_lib.init(p->why ? NULL : sched, p->comm->group, &p->bind, &p->r->req) && !p->why) {
 		gm_lib.error_detail(gm_ctx(), text, size);
 		p->why = text;

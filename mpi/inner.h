@@ -20,7 +20,6 @@ enum gm_flags {
 	GM_REDUCES = 8,
 	GM_SEPARATE = 16,
 	GM_NEAR = 32,
-	GM_ALIKE = 64,
 };
 
 struct gm_spec {
@@ -40,7 +39,6 @@ struct gm_comm {
 	MPI_Comm comm;
 	MPI_Comm wire; /* the same ranks, for messages between nodes; MPI_COMM_NULL if there is one node */
 	MPIX_Sched_group group; /* NULL if none could be made: then nothing on this communicator is for us */
-	bool alike; /* no rank has loaded a library of a device: no rank alone can have buffers that cannot be bound */
 	bool chosen; /* all ranks have the same choices of schedules in their environment; if not, these have no effect */
 	int rank, size;
 	enum MPIX_Sched_topology topology;

@@ -22,6 +22,12 @@ static bool is_served(enum gm_coll coll)
 	return s->send != GM_VECTOR && s->recv != GM_VECTOR && !(s->flags & GM_NEAR);
 }
 
+/* True if MPI demands that all ranks are in place if one is. */
+static bool all_in_place(enum gm_coll coll)
+{
+	return coll == GM_ALLGATHER || coll == GM_ALLTOALL || coll == GM_ALLREDUCE || coll == GM_REDUCE_SCATTER_BLOCK;
+}
+
 static bool uses(const struct gm_call *call, int side, int rank)
 {
 	const struct gm_spec *s = &gm_specs[call->coll];
@@ -44,7 +50,7 @@ static const char *find_key(const struct gm_call *call, const struct gm_comm *c,
 	k->coll = call->coll;
 	k->basic = MPIX_SCHED_BYTE;
 	k->root = spec->flags & GM_ROOT ? call->root : 0;
-	k->in_place = spec->flags & GM_ALIKE && call->send.buf == MPI_IN_PLACE;
+	k->in_place = all_in_place(call->coll) && call->send.buf == MPI_IN_PLACE;
 	if (k->root < 0 || k->root >= c->size)
 		return "the root is not valid";
 	if (call->coll == GM_BARRIER)

@@ -7,7 +7,6 @@
 #include "compiler/verify/verify.h"
 #include "format/check.h"
 #include "runtime/comm.h"
-#include "runtime/settled.h"
 #include "runtime/specialise.h"
 #include "runtime/trace.h"
 #include "util/env.h"
@@ -17,9 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Record that each rank posts at binding. It shares one cache line of the board with the number of its round. */
+/* Record that each rank posts at binding. It shares one cache line of the board with the number of its round. The first
+ * fields must be the same on all ranks. */
 struct contract {
-	struct rt_terms terms;
+	int err; /* error of this rank's own preparation, or 0 */
+	uint32_t schedule; /* checksum of the image */
+	uint16_t version, backend;
+	uint16_t basic, op;
+	uint64_t count; /* number of basic elements per block */
+	uint64_t params;
 	/* These may differ between ranks: */
 	struct be_handle handle;
 	uint32_t comm_core; /* number of the communication core that serves the rank */
@@ -31,12 +36,11 @@ static const struct {
 	size_t off, size;
 	const char *what;
 } clauses[] = {
-#define CLAUSE(field, what) { offsetof(struct rt_terms, field), sizeof(((struct rt_terms *)0)->field), what }
+#define CLAUSE(field, what) { offsetof(struct contract, field), sizeof(((struct contract *)0)->field), what }
 	CLAUSE(version, "runs another version of the library"), CLAUSE(schedule, "binds another schedule"),
 	CLAUSE(backend, "has another backend"),
 	CLAUSE(count, "binds another count"),			CLAUSE(basic, "binds another basic datatype"),
 	CLAUSE(op, "binds another operation"),			CLAUSE(params, "binds other parameters"),
-	CLAUSE(blocks, "has set alike otherwise"),
 #undef CLAUSE
 };
 
@@ -47,15 +51,14 @@ static int compare_contracts(struct be_group *g, const struct contract *mine)
 	int err = group_collect(g, sizeof *mine, group_room(g));
 
 	for (uint32_t r = 0; r < g->size && !err; r++)
-		if (all[r].terms.err)
-			return group_agree(g, mine->terms.err);
+		if (all[r].err)
+			return group_agree(g, mine->err);
 	for (uint32_t r = 1; r < g->size && !err; r++) {
-		const char *theirs = (const char *)&all[r].terms, *first = (const char *)&all[0].terms;
-
-		if (!memcmp(theirs, first, sizeof all->terms))
+		if (!memcmp(&all[r], &all[0], offsetof(struct contract, handle)))
 			continue;
 		for (size_t i = 0; i < sizeof clauses / sizeof *clauses && !err; i++)
-			if (memcmp(theirs + clauses[i].off, first + clauses[i].off, clauses[i].size) != 0)
+			if (memcmp((const char *)&all[r] + clauses[i].off, (const char *)&all[0] + clauses[i].off,
+				   clauses[i].size) != 0)
 				err = group_error(g, -ERR_MISMATCH, "rank %u %s than rank 0", r, clauses[i].what);
 	}
 	return err;
@@ -94,19 +97,13 @@ static int apply_passes(struct mpix_sched_request *req, const struct bin_args *a
 #define READY_RANKS 64u /* ranks in the largest group in which a rank computes the ops of all others */
 #define READY_FUEL 200000u /* steps that computing the ops of all ranks may take */
 
-/* True if the ops of all ranks follow from what they agree on: no rank has parameters of its own. */
-static bool has_no_local(const struct bin *b)
+/* True if this rank can compute the ops of all ranks: no rank has parameters of its own, and there are not too many ranks. */
+static bool knows_all(const struct bin *b, const struct bin_args *a)
 {
 	for (uint32_t i = 0; i < b->nparams; i++)
 		if (b->params[i].scope == BIN_LOCAL && strcmp(bin_str(b, b->params[i].name), "inplace") != 0)
 			return false;
-	return true;
-}
-
-/* True if this rank can compute the ops of all ranks: they follow from its own arguments, and there are not too many ranks. */
-static bool knows_all(const struct bin *b, const struct bin_args *a)
-{
-	return a->size <= READY_RANKS && has_no_local(b);
+	return a->size <= READY_RANKS;
 }
 
 /* Finds the recvs whose senders need no signal that the recv has started. This depends on the ops of all ranks. A rank that
@@ -141,9 +138,9 @@ static int specialise_request(struct mpix_sched_request *req, const struct MPIX_
 	struct bin_args a = { .rank = g->rank, .size = g->size };
 	struct bin_arg *args;
 	uint32_t bad = 0;
-	int err = rt_specialise(req->sched, req->type, bind, &a, &args, &req->rank, &c->terms.params);
+	int err = rt_specialise(req->sched, req->type, bind, &a, &args, &req->rank, &c->params);
 
-	c->terms.count = (uint64_t)a.count;
+	c->count = (uint64_t)a.count;
 	c->inplace = req->inplace = rt_inplace(b, bind);
 	if (err)
 		goto out;
@@ -419,15 +416,13 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 		return group_error(g, -ERR_ARG, "the environment variable GOAL_BACKEND cannot be \"%s\"%s", n.word,
 				   req->ctx->backend ? ": that is not built" : nearest_choices(&n));
 	}
-	c->terms.backend = (uint8_t)(rt_group_backend(g) - be_backends);
-	/* A helper of another rank, and a rank of another node, would have to learn of each bind. */
-	c->terms.blocks = bind->alike && req->be->near && !req->helped && has_no_local(b) ? RT_BATCH : 1;
+	c->backend = (uint16_t)(rt_group_backend(g) - be_backends);
 	if (seconds > 0)
 		req->dump_after = (uint64_t)(seconds < 1000000000 ? seconds : 1000000000) * 1000000000u;
 	/* The checksum of the header covers the checksums of all sections. Section DIR has those of all ranks' ops, so
 	 * these are covered, too. */
-	c->terms.schedule = ((const struct bin_header *)req->sched->image->data)->check;
-	c->terms.version = MPIX_SCHED_VERSION_MAJOR << 8 | MPIX_SCHED_VERSION_MINOR;
+	c->schedule = ((const struct bin_header *)req->sched->image->data)->check;
+	c->version = MPIX_SCHED_VERSION_MAJOR << 8 | MPIX_SCHED_VERSION_MINOR;
 	if (bind->type) {
 		req->type = req->given = bind->type;
 		atomic_fetch_add(&req->given->refs, 1);
@@ -447,13 +442,13 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 	if ((b->meta->flags & BIN_F_COMMUTATIVE) && req->op && !req->op->commutes)
 		return group_error(g, -ERR_ARG, "the schedule changes the order of operands: it needs an operation that "
 					       "commutes");
-	c->terms.basic = (uint16_t)req->type->basic;
+	c->basic = (uint16_t)req->type->basic;
 	req->reduce.layout = &req->type->layout;
 	req->plain.layout = &rt_type_basic(req->type->basic)->layout;
 	req->id = rt_id(g->id, g->seq);
 	if (b->target && !bind->op && (unsigned)bind->builtin < MPIX_SCHED_BUILTINS)
 		req->armw = armw_of(bind->builtin, req->type->basic, NULL, 0);
-	c->terms.op = (uint16_t)(bind->op ? 1000u + req->op->commutes : (unsigned)bind->builtin);
+	c->op = (uint16_t)(bind->op ? 1000u + req->op->commutes : (unsigned)bind->builtin);
 	if ((bind->nbuffers && !bind->buffers) || (bind->nparams && !bind->params))
 		return group_error(g, -ERR_ARG, "buffers or params is NULL");
 	for (uint32_t i = 0; i < b->nbuffers && bind->sizes; i++)
@@ -469,8 +464,7 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 	return err ? err : prepare_reduce(req, bind);
 }
 
-/* Stores in *handle what the rank has published; if that was done by an earlier bind, *handle already has it. */
-static int make_bound(struct mpix_sched_request *req, uint32_t nblocks, struct be_handle *handle)
+static int make_bound(struct mpix_sched_request *req, struct be_handle *handle)
 {
 	const struct be_bind b = { .group = req->group,
 				   .rank = req->group->rank,
@@ -493,8 +487,6 @@ static int make_bound(struct mpix_sched_request *req, uint32_t nblocks, struct b
 				   .fragment = req->fragment,
 				   .request = req->id,
 				   .safe = req->safe,
-				   .nblocks = nblocks,
-				   .block = handle->off,
 				   .bin = &req->sched->image->bin,
 				   .dir_row = req->dir_row };
 	int err = req->be->make(&b, &req->bound, handle);
@@ -574,29 +566,25 @@ static int note_members(struct mpix_sched_request *req)
 	return req->members ? 0 : rt_fail(req->ctx, -ERR_NOMEM);
 }
 
-/* If some ranks bind in place and others do not, their ops do not follow from one rank's arguments. Then `safe` is discarded,
- * because each rank has computed it as if all ranks bound like itself, and the bind is not compared with earlier ones. */
-static void compare_inplace(struct mpix_sched_request *req)
+/* Discards `safe` if some ranks bind in place and others do not, because each rank has computed it as if all ranks bound
+ * like itself. */
+static void check_safe(struct mpix_sched_request *req)
 {
 	const struct contract *all = group_room(req->group);
-	bool same = true;
 
-	for (uint32_t r = 1; r < req->group->size; r++)
-		same &= all[r].inplace == all[0].inplace;
-	if (!same && req->safe)
-		memset(req->safe, 0, req->rank.nops * sizeof *req->safe);
-	rt_settled_find(req->group, same && has_no_local(&req->sched->image->bin) ? &all->terms : NULL, all->inplace,
-			(struct rt_handles){ &all->handle, sizeof *all });
+	for (uint32_t r = 1; r < req->group->size && req->safe; r++)
+		if (all[r].inplace != all[0].inplace)
+			memset(req->safe, 0, req->rank.nops * sizeof *req->safe);
 }
 
-/* Adds the request to its context and takes references to all that it uses. Until here the caller's references suffice. err: of
- * the steps before */
-static int enlist_request(struct mpix_sched_request *req, int err)
+/* Adds the request to its context and takes references to all that it uses. Until here the caller's references suffice. */
+static int enlist_request(struct mpix_sched_request *req)
 {
 	rt_ctx_ref(req->ctx);
 	atomic_fetch_add(&req->group->refs, 1);
 	atomic_fetch_add(&req->sched->refs, 1);
-	return err ? err : rt_fail(req->ctx, rt_ctx_add(req->ctx, req));
+	/* A request whose turn could not be made is not added, so that nobody finds it. */
+	return req->turn ? rt_fail(req->ctx, rt_ctx_add(req->ctx, req)) : 0;
 }
 
 /* Checks the arguments of MPIX_Sched_init. Afterwards *bind is a struct with all fields: the struct of an older caller is
@@ -612,60 +600,29 @@ static int check_call(struct be_group *g, const struct mpix_sched *sched, const 
 	return *bind ? 0 : group_error(g, -ERR_ARG, "bind.struct_size is %zu, not %zu", size, sizeof *whole);
 }
 
-/* Binds without an exchange. The other ranks count on success. */
-static int bind_alone(struct mpix_sched_request *req)
+int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
+	    struct mpix_sched_request **out)
 {
-	struct be_group *g = req->group;
-	struct contract *all = group_room(g);
-	struct be_handle mine = rt_settled_block(g, g->rank);
-	int err;
+	struct MPIX_Sched_bind whole;
+	struct contract c = { .err = check_call(g, sched, &bind, &whole) };
+	struct mpix_sched_request *req = c.err ? NULL : new_request(sched, g);
+	int err, rc;
 
-	for (uint32_t r = 0; r < g->size; r++)
-		all[r].handle = rt_settled_block(g, r);
-	req->id = rt_id(req->id, g->bound);
-	err = make_bound(req, 0, &mine);
-	err = enlist_request(req, err);
-	err = err ? err : req->be->bind(req->bound, 0, 0);
-	return err ? group_unreachable(g, g->rank, err_text(err)) : 0;
-}
-
-static int bind_together(struct mpix_sched_request *req, struct be_group *g, struct contract *c, int err)
-{
-	int rc;
-
-	g->row = RT_SETTLED;
-	err = err ? err : make_bound(req, c->terms.blocks, &c->handle);
-	c->terms.err = req ? enlist_request(req, err) : err;
-	rc = group_post(g, c, sizeof *c);
-	rc = rc ? rc : compare_contracts(g, c);
+	if (!c.err)
+		c.err = req ? prepare_request(req, bind, &c) : rt_fail(g->ctx, -ERR_NOMEM);
+	c.err = c.err ? c.err : make_bound(req, &c.handle);
+	rc = group_post(g, &c, sizeof c);
+	err = req ? enlist_request(req) : 0; /* the contracts of the other ranks arrive meanwhile */
+	rc = rc ? rc : compare_contracts(g, &c);
 	if (!rc)
-		compare_inplace(req);
-	err = !rc && req->helped ? note_members(req) : 0;
+		check_safe(req);
+	if (!rc && req->helped)
+		err = err ? err : note_members(req);
 	rc = rc ? rc : req->be->bind(req->bound, req->members ? rt_comm_views(req) : 0, err);
 	if (!rc && req->helped) {
 		err = make_views(req);
 		rc = group_agree(g, err ? err : rt_comm_join(req));
 	}
-	rt_settled_over(g, &c->terms, &c->handle);
-	return rc;
-}
-
-int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,
-	    struct mpix_sched_request **out)
-{
-	struct MPIX_Sched_bind whole;
-	int err = check_call(g, sched, &bind, &whole), rc;
-	struct mpix_sched_request *req = err ? NULL : new_request(sched, g);
-	struct contract c = { .terms.blocks = 1 };
-
-	if (!err)
-		err = req ? prepare_request(req, bind, &c) : rt_fail(g->ctx, -ERR_NOMEM);
-	c.terms.err = err;
-	rt_settled_note(g, &c.terms, c.inplace);
-	if (!err && rt_settled_take(g, &c.terms, c.inplace))
-		rc = bind_alone(req);
-	else
-		rc = bind_together(req, g, &c, err);
 	if (req) {
 		free(req->members);
 		req->members = NULL;

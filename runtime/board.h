@@ -52,7 +52,6 @@ struct rt_slot { /* written by its rank only, except hub and the fields of the b
 	uint32_t home; /* with several nodes: node of the rank */
 	struct rt_hub hub;
 	_Atomic uint32_t node; /* NUMA node on which the rank last ran, for ranks that help each other */
-	_Atomic uint64_t bound; /* number of binds so far, and a hash of what was bound (settled.c) */
 	/* Used by the bridge of this node (mirror.c): */
 	uint32_t forwarded; /* events of the rank that were forwarded to the other nodes (bits) */
 	uint64_t sent[2]; /* numbers of the records that were forwarded, by parity */

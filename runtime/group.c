@@ -5,7 +5,6 @@
 #include "backends/services.h"
 #include "backends/transport.h"
 #include "runtime/nodes.h"
-#include "runtime/settled.h"
 #include "util/order.h"
 
 #include <stdlib.h>
@@ -51,7 +50,6 @@ void rt_group_unref(struct be_group *g)
 
 	if (atomic_fetch_sub(&g->refs, 1) != 1)
 		return;
-	rt_settled_end(g);
 	if (rt_process_owned(g->process)) {
 		atomic_store(&g->board->slots[g->rank].left, 1);
 		if (g->root)
@@ -210,7 +208,8 @@ static int gather_members(struct be_group *g, struct be_group *sub, int color, u
 			w[sub->size++] = w[r];
 	qsort(w, sub->size, sizeof *w, by_key);
 	sub->root = mem_alloc(sub->size * sizeof *sub->root);
-	if (!sub->root || !rt_group_rooms(sub))
+	sub->gathered = mem_alloc((size_t)sub->size * GROUP_RECORD);
+	if (!sub->root || !sub->gathered)
 		return rt_fail(g->ctx, -ERR_NOMEM);
 	for (uint32_t r = 0; r < sub->size; r++) {
 		sub->root[r] = rt_root_rank(g, w[r].rank);

@@ -49,29 +49,6 @@ struct rt_process {
 	struct rt_comm *comm; /* threads that help with progress; NULL: each rank makes its own */
 };
 
-/* What ranks that bind together must have in common. Compared as bytes, so there is no padding. */
-struct rt_terms {
-	int32_t err; /* error of the rank's own preparation, or 0 */
-	uint32_t schedule; /* checksum of the image */
-	uint16_t version;
-	uint8_t backend;
-	uint8_t blocks; /* number of blocks that each rank publishes: RT_BATCH if ranks bind alike, else 1 */
-	uint16_t basic, op;
-	uint64_t count; /* number of basic elements per block */
-	uint64_t params; /* hash of the parameters that are the same on all ranks */
-};
-_Static_assert(sizeof(struct rt_terms) == 32, "padding would be compared");
-
-/* A bind that has succeeded, and that need not be checked again (settled.c). */
-struct rt_settled {
-	struct rt_terms terms;
-	bool inplace, valid;
-	uint32_t used, nblocks; /* number of the published blocks that requests have got; of all that each rank has published */
-};
-#define RT_SETTLED 8u /* rows that a group remembers */
-#define RT_BATCH 16u /* blocks that a rank publishes at once for binds to come */
-#define RT_LOG 256u /* binds that a rank remembers; more than one rank can be ahead of another: RT_SETTLED * RT_BATCH */
-
 struct be_group {
 	_Atomic uint32_t refs;
 	struct mpix_sched_ctx *ctx;
@@ -84,16 +61,6 @@ struct be_group {
 	uint64_t seq; /* number of rounds on the board so far */
 	enum rt_step step; /* collective call that the rank is in */
 	char *gathered; /* GROUP_RECORD bytes per rank, allocated early, so that reporting an error needs no memory */
-	struct rt_settled settled[RT_SETTLED];
-	/* By row of `settled` and rank, in the allocation of `gathered`. reach: bytes of the rank's heap that its peers have mapped;
-	 * blocks: the first block that it has published */
-	uint64_t *reach;
-	struct be_handle *blocks;
-	uint32_t row, next; /* row of the bind under way; RT_SETTLED: none. next: row to use for the next new terms */
-	bool repeats; /* the bind under way repeats that of its row */
-	_Atomic bool alone; /* some binds waited for no other rank */
-	_Atomic uint64_t log[RT_LOG]; /* what rt_slot.bound was after the latest binds, by their number */
-	uint64_t bound; /* rt_slot.bound of this rank */
 	unsigned spins; /* iterations of waiting before a rank yields its CPU */
 	_Atomic uint64_t checked; /* time of the last check for deaths, ns */
 };
@@ -119,19 +86,6 @@ void rt_bridge_ring(const struct rt_process *l);
  * ranks. */
 bool rt_process_owned(const struct rt_process *l);
 void rt_group_unref(struct be_group *g);
-/* Allocates the memory that a group has for each of its ranks. Returns false if there is none. */
-static inline bool rt_group_rooms(struct be_group *g)
-{
-	const size_t rows = (size_t)g->size * RT_SETTLED;
-
-	g->gathered = mem_calloc(g->size, GROUP_RECORD + RT_SETTLED * (sizeof *g->reach + sizeof *g->blocks));
-	if (!g->gathered)
-		return false;
-	g->blocks = (struct be_handle *)(void *)(g->gathered + (size_t)g->size * GROUP_RECORD);
-	g->reach = (uint64_t *)(void *)(g->blocks + rows);
-	return true;
-}
-
 /* Returns the backend for requests of the group; NULL if GOAL_BACKEND names none. */
 const struct be_row *rt_group_backend(const struct be_group *g);
 /* Frees `l`, which may be incomplete, when no group of this process uses it any more. NULL is harmless. */

@@ -3,7 +3,6 @@
 #include "backends/services.h"
 #include "runtime/bell.h"
 #include "runtime/comm.h"
-#include "runtime/settled.h"
 #include "util/clock.h"
 
 #include <fcntl.h>
@@ -120,10 +119,7 @@ static int check_lost(struct be_group *g, bool awaits)
 		return rt_error(g->ctx, -ERR_DEAD, "rank %u has left the group", (unsigned)rank);
 	/* Skips ranks of this process, as its threads die together. */
 	rank = find_dead(g);
-	if (rank >= 0)
-		return group_died(g, (uint32_t)rank);
-	rank = rt_settled_stranger(g);
-	return rank < 0 ? 0 : group_unreachable(g, (uint32_t)rank, "it does not bind alike, though `alike` was set");
+	return rank >= 0 ? group_died(g, (uint32_t)rank) : 0;
 }
 
 int group_check(struct be_group *g)
@@ -205,11 +201,6 @@ int group_agree(struct be_group *g, int err)
 void *group_alloc(struct be_group *g, size_t size, uint64_t *off)
 {
 	return rt_heap_alloc(g->ctx->heap, size, off);
-}
-
-void *group_alloc_many(struct be_group *g, size_t size, uint32_t n, uint64_t *off)
-{
-	return rt_heap_alloc_many(g->ctx->heap, size, n, off);
 }
 
 void group_free(struct be_group *g, void *block)

@@ -88,14 +88,9 @@ void rt_heap_unref(struct rt_heap *h)
 	free(h);
 }
 
-uint64_t rt_heap_reach(uint64_t end)
-{
-	return (end + STEP - 1) / STEP * STEP;
-}
-
 static bool grow_heap(struct rt_heap *h, size_t need)
 {
-	size_t size = rt_heap_reach(need);
+	size_t size = (need + STEP - 1) / STEP * STEP;
 
 	if (size <= h->size)
 		return true;
@@ -172,6 +167,17 @@ void *rt_heap_alloc_scratch(struct rt_heap *h, size_t size, uint64_t *off)
 	return alloc_block(h, size, false, off);
 }
 
+static void merge_next(struct rt_heap *h, size_t i)
+{
+	struct rt_block *b = &h->blocks.at[i];
+
+	if (i + 1 >= h->blocks.n || b->used || b[1].used)
+		return;
+	b->len += b[1].len;
+	memmove(b + 1, b + 2, (h->blocks.n - i - 2) * sizeof *b);
+	h->blocks.n--;
+}
+
 /* Returns the index of the block that contains an offset, by bisection; n if none does. */
 static size_t find_block(const struct rt_heap *h, uint64_t off)
 {
@@ -186,30 +192,6 @@ static size_t find_block(const struct rt_heap *h, uint64_t off)
 			hi = mid;
 	}
 	return lo;
-}
-
-void *rt_heap_alloc_many(struct rt_heap *h, size_t size, uint32_t n, uint64_t *off)
-{
-	void *p = NULL;
-
-	pthread_mutex_lock(&h->lock);
-	if (!VEC_RESERVE(&h->blocks, h->blocks.n + n + 1))
-		p = take_block(h, size * n, true, off);
-	for (uint32_t k = 0; p && k + 1 < n; k++)
-		split_block(h, find_block(h, *off + k * size), size); /* there is room for it */
-	pthread_mutex_unlock(&h->lock);
-	return p;
-}
-
-static void merge_next(struct rt_heap *h, size_t i)
-{
-	struct rt_block *b = &h->blocks.at[i];
-
-	if (i + 1 >= h->blocks.n || b->used || b[1].used)
-		return;
-	b->len += b[1].len;
-	memmove(b + 1, b + 2, (h->blocks.n - i - 2) * sizeof *b);
-	h->blocks.n--;
 }
 
 static bool ptr_in_heap(const struct rt_heap *h, const void *ptr)

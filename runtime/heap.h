@@ -42,14 +42,10 @@ static inline struct rt_door *rt_heap_door(const struct rt_heap *h)
 	return (struct rt_door *)(void *)h->base;
 }
 void rt_heap_unref(struct rt_heap *h);
-/* Returns how many bytes the file of a heap has at least if a block ends at `end`. A peer that maps the block maps them all. */
-uint64_t rt_heap_reach(uint64_t end);
 /* Allocates zeroed memory, aligned to 64 bytes, and stores its offset in *off. Returns NULL when there is no more. */
 void *rt_heap_alloc(struct rt_heap *h, size_t size, uint64_t *off);
 /* Does the same without touching the memory, which may hold anything. */
 void *rt_heap_alloc_scratch(struct rt_heap *h, size_t size, uint64_t *off);
-/* Allocates n blocks side by side, each of `size` bytes, a multiple of 64. They are freed one by one. */
-void *rt_heap_alloc_many(struct rt_heap *h, size_t size, uint32_t n, uint64_t *off);
 /* Frees a block. Returns 0, -ERR_ARG for a pointer that is not a block's, or -ERR_STATE while the block is bound. */
 int rt_heap_free(struct rt_heap *h, void *ptr);
 /* Returns true if [ptr, ptr + len) is within one block. Then the block is bound, until rt_heap_unbind, and *off is the

@@ -287,30 +287,6 @@ int group_error(struct be_group *g, int err, const char *fmt, ...)
 	return err;
 }
 
-void *group_alloc_many(struct be_group *g, size_t size, uint32_t n, uint64_t *off)
-{
-	return group_alloc(g, size * n, off);
-}
-
-bool group_repeats(const struct be_group *g)
-{
-	(void)g;
-	return false;
-}
-
-void group_settle(struct be_group *g)
-{
-	(void)g;
-}
-
-int group_unreachable(struct be_group *g, uint32_t rank, const char *why)
-{
-	(void)g;
-	(void)rank;
-	(void)why;
-	return -ERR_DEAD;
-}
-
 int group_died(struct be_group *g, uint32_t rank)
 {
 	return group_error(g, -ERR_DEAD, "rank %u is not there", rank);
@@ -443,7 +419,6 @@ static struct be_bind binding(struct request *q)
 				 .deps = q->rank.deps,
 				 .buffers = q->buffers[0],
 				 .layout = &q->layout,
-				 .nblocks = 1,
 				 .reduce = reduce,
 				 .reduce_packed = reduce_packed,
 				 .reduce_arg = g->r->user || g->r->scattered ? q : NULL,
@@ -633,6 +608,7 @@ static void bind(struct request *q)
 	struct be_bind b = binding(q);
 	struct be_handle place = { 0 };
 	const struct be_ops *ops = &sm_ops;
+
 	if (ops->make(&b, &q->all[g->rank], &place))
 		wrong(g, "make");
 	group_allgather(g, &place, sizeof place, g->room);

@@ -396,87 +396,11 @@ static int helped(struct member *m)
 	return 0;
 }
 
-enum { ALIKE = 40 };
-
-static int meet(struct member *m)
-{
-	char none = 0, all[TEAM_MAX];
-
-	return team_allgather(&none, all, 1, m);
-}
-
-/* Binds that repeat one wait for no rank if all bind alike: rank 0 binds and starts before the others bind. More are bound than
- * the ranks publish blocks for at once, and each rank frees them in an order of its own. */
-static int alike(struct member *m)
-{
-	MPIX_Sched s = case_load(m, team_bcast);
-	MPIX_Sched_request first, req[ALIKE];
-	int data[ALIKE];
-	void *buffers[] = { data };
-	struct MPIX_Sched_bind b = case_bind(buffers, 1, 1, MPIX_SCHED_INT32);
-
-	NEED(s);
-	b.alike = 1;
-	CALL(MPIX_Sched_init(s, m->group, &b, &first));
-	for (int round = 0; round < 20; round++) {
-		for (int i = 0; i < ALIKE; i++) {
-			buffers[0] = &data[i];
-			data[i] = m->rank ? -1 : round * 100 + i;
-			/* Among the first binds there is none that waits. */
-			if (m->rank && round == 0 && i == 0)
-				NEED(!meet(m));
-			CALL(MPIX_Sched_init(s, m->group, &b, &req[i]));
-			CALL(MPIX_Sched_start(req[i]));
-			if (!m->rank && round == 0 && i == 9)
-				NEED(!meet(m));
-		}
-		CALL(MPIX_Sched_waitall(ALIKE, req));
-		for (int i = 0; i < ALIKE; i++) {
-			const int k = m->rank % 2 ? ALIKE - 1 - i : i;
-
-			NEED(data[k] == round * 100 + k);
-			CALL(MPIX_Sched_free(&req[k]));
-		}
-	}
-	CALL(MPIX_Sched_free(&first));
-	CALL(MPIX_Sched_unload(&s));
-	return 0;
-}
-
-/* Ranks that say that they bind alike, and do not, get an error when they wait. */
-static int unlike(struct member *m)
-{
-	MPIX_Sched s = case_load(m, team_chain);
-	MPIX_Sched_request req[3];
-	int data[2] = { 0 };
-	void *buffers[] = { data };
-	struct MPIX_Sched_bind b = case_bind(buffers, 1, 1, MPIX_SCHED_INT32);
-
-	NEED(s);
-	b.alike = 1;
-	for (int i = 0; i < 3; i++) {
-		b.count = i == 0 || (i == 2 && m->rank == 1) ? 1 : 2;
-		CALL(MPIX_Sched_init(s, m->group, &b, &req[i]));
-	}
-	CALL(MPIX_Sched_start(req[2]));
-	if (m->rank)
-		NEED(MPIX_Sched_wait(req[2]) == MPIX_SCHED_ERR_DEAD && case_detail_has(m, "reach"));
-	else
-		MPIX_Sched_wait(req[2]);
-	NEED(!meet(m)); /* a rank that had left would be another error */
-	for (int i = 0; i < 3; i++)
-		CALL(MPIX_Sched_free(&req[i]));
-	CALL(MPIX_Sched_unload(&s));
-	return 0;
-}
-
 const struct test_case request_cases[] = {
 	{ .name = "life", .fn = life, .sizes = { 1, 2, 5 } },
 	{ .name = "many", .fn = many, .sizes = { 1, 3, 4 } },
 	{ .name = "churn", .fn = churn, .sizes = { 3 } },
 	{ .name = "helped", .fn = helped, .sizes = { 1, 2, 5 } },
-	{ .name = "alike", .fn = alike, .sizes = { 1, 2, 5 } },
-	{ .name = "unlike", .fn = unlike, .sizes = { 3 } },
 	{ .name = "dump", .fn = dump, .sizes = { 3 } },
 	{ .name = "mixed_errors", .fn = mixed_errors, .sizes = { 2 } },
 	{ .name = NULL },
