@@ -169,13 +169,17 @@ drop_spaces()
 		[ ! -e "/run/netns/$name" ] || ip netns del "$name"
 	done
 }
-# space_rsh PREFIX FILE : makes a program that takes the place of ssh for hosts a and b
+# space_rsh PREFIX FILE : makes a program that takes the place of ssh for hosts a and b. Each has its own temporary files: daemons of
+# Open MPI on one machine may make the same directory at the same time, and then one of them fails.
 space_rsh()
 {
 	cat >"$2" <<-END
 		#!/bin/sh
 		while [ "\${1#-}" != "\$1" ]; do shift; done
 		host=\$1; shift
+		TMPDIR=$TMP/tmp-\$host
+		mkdir -p "\$TMPDIR"
+		export TMPDIR
 		exec nsenter --net=/run/netns/$1-\$host sh -c "\$*"
 	END
 	chmod +x "$2"
