@@ -565,11 +565,11 @@ mutants:
 	@$(PARALLEL) tests
 	@MOST=3000 TEXTS=1000 GRAPHS=200000 LIMIT=1800 BUILD=$(BUILD) bash tests/verifier/mutants.sh
 	@MOST=200 SWEEP=all BUILD=$(BUILD) bash tests/verifier/queue_mutants.sh
+	@RANKS=1-6 $(RUN) tests/compiler/queues.sh
 # Proofs for every number of ranks, and faults that no sampled size shows.
 allranks:
 	@$(PARALLEL) all $(EVALUATE)
 	@SWEEP=all BUILD=$(BUILD) bash tests/allranks/allranks.sh
-	@RANKS=1-6 $(RUN) tests/compiler/queues.sh
 # The library with 1,024 ranks, within bounds of time and memory.
 verify-large:
 	@$(PARALLEL) all
