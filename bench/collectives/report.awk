@@ -75,15 +75,23 @@ function mean_bar(n, side) {
 	if (n > 2) return side == "shared" ? "1.50" : "-"
 	return side == "shared" ? "1.55" : side ~ / alloc_mem$/ ? "1.40" : side ~ / ordinary$/ ? "1.20" : "-"
 }
-# peer / ours for each memory of the library.
-function print_memory(n,    i, k, key, f, r) {
-	printf "%d ranks, best peer / ours; * is slower than the peer\n%-10s %8s", n, "collective", "bytes"
-	for (k = 1; k <= nsides[n]; k++) printf " %20s", sides[n, k]
+# The head of a table with a column for each memory of the library.
+function print_head(n, text, width,    k) {
+	printf "%d ranks, %s\n%-10s %8s", n, text, "collective", "bytes"
+	for (k = 1; k <= nsides[n]; k++) printf " %" width "s", sides[n, k]
 	printf "\n"
+}
+# The collective and the bytes of a cell.
+function print_cell(key,    f) {
+	split(key, f, " ")
+	printf "%-10s %8d", f[1], f[2]
+}
+# peer / ours for each memory of the library.
+function print_memory(n,    i, k, key, r) {
+	print_head(n, "best peer / ours; * is slower than the peer", 20)
 	for (i = 1; i <= ncells[n]; i++) {
 		key = cells[n, i]
-		split(key, f, " ")
-		printf "%-10s %8d", f[1], f[2]
+		print_cell(key)
 		for (k = 1; k <= nsides[n]; k++) {
 			r = ratio(best[n, key, "peer"], time[n, key, sides[n, k]])
 			count(n " " sides[n, k], r)
@@ -101,14 +109,11 @@ function print_memory(n,    i, k, key, f, r) {
 # x as a time, and a star if it is above the bar.
 function barred(x, bar) { return (x != "-" && x > bar ? "*" : "") time_of(x) }
 # What start and init cost. The bars are for the library alone: a start of up to 8 ranks, an init of 2.
-function print_starts(n,    i, k, key, f, s) {
-	printf "%d ranks, start, init after the first, and the first init; us; * is above the bar\n%-10s %8s", n, "collective", "bytes"
-	for (k = 1; k <= nsides[n]; k++) printf " %26s", sides[n, k]
-	printf "\n"
+function print_starts(n,    i, k, key, s) {
+	print_head(n, "start, init after the first, and the first init; us; * is above the bar", 26)
 	for (i = 1; i <= ncells[n]; i++) {
 		key = cells[n, i]
-		split(key, f, " ")
-		printf "%-10s %8d", f[1], f[2]
+		print_cell(key)
 		for (k = 1; k <= nsides[n]; k++) {
 			s = sides[n, k]
 			printf " %26s", sprintf("%8s %8s %8s", barred(start[n, key, s], role[s] == "ours" ? .1 : 1e9),
