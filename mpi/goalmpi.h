@@ -32,6 +32,8 @@ struct gm_side {
 	struct gm_ints counts, displs; /* VECTOR. With SEPARATE, displacements are in bytes. MPI_Reduce_scatter has no displs */
 	const MPI_Datatype *types; /* SEPARATE */
 };
+/* A side with one count. Buffers are passed on, and never written to where MPI says const. */
+#define GM_BLOCK(b, n, t) { .buf = (void *)(uintptr_t)(b), .count = (n), .type = (t) }
 
 /* A call of MPI_*_init. MPI_Bcast has its buffer in `send`. Reductions have their type in `send`, MPI_Reduce_scatter has its
  * counts in `recv`. The arrays need to live only as long as the call. */

@@ -13,4 +13,12 @@ bool gm_running(void);
 /* True between MPI_Init and MPI_Finalize. */
 bool gm_has_world(void);
 
+/* A macro that makes wrappers pastes these to ROOT or NONE, as its collective has a root or not. */
+#define ROOT_PARAM int root,
+#define ROOT_ARG root,
+#define ROOT_FIELD .root = root,
+#define NONE_PARAM
+#define NONE_ARG
+#define NONE_FIELD
+
 #endif

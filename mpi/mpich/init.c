@@ -17,16 +17,6 @@
 
 #define COMMON MPI_Comm comm, MPI_Info info, MPI_Request *request
 
-/* A collective has a root, or none. */
-#define ROOT_PARAM int root,
-#define ROOT_ARG root,
-#define ROOT_FIELD .root = root,
-#define NONE_PARAM
-#define NONE_ARG
-#define NONE_FIELD
-
-/* Buffers are passed on, never written to where MPI says const. */
-#define BLOCK(BUF, COUNT, TYPE) { .buf = (void *)(BUF), .count = (COUNT), .type = (TYPE) }
 #define VECTOR(BUF, COUNTS, DISPLS, TYPE, WIDE) \
 	{ .buf = (void *)(BUF), .counts = { COUNTS, WIDE }, .displs = { DISPLS, WIDE }, .type = (TYPE) }
 #define SEPARATE(BUF, COUNTS, DISPLS, TYPES, WIDE, WIDE_DISPLS) \
@@ -35,21 +25,21 @@
 /* In each shape, C is the type of counts, D that of displacements; W: they are wide. */
 #define BCAST(NAME, name, C, D, W) \
 	INIT(NAME, name, (void *buffer, C count, MPI_Datatype datatype, int root, COMMON), \
-	     (buffer, count, datatype, root, comm, info, request), .root = root, .send = BLOCK(buffer, count, datatype))
+	     (buffer, count, datatype, root, comm, info, request), .root = root, .send = GM_BLOCK(buffer, count, datatype))
 
 #define BLOCKS(NAME, name, C, D, W, ROOT) \
 	INIT(NAME, name, \
 	     (const void *sendbuf, C sendcount, MPI_Datatype sendtype, void *recvbuf, C recvcount, MPI_Datatype recvtype, \
 	      ROOT##_PARAM COMMON), \
 	     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, ROOT##_ARG comm, info, request), \
-	     ROOT##_FIELD .send = BLOCK(sendbuf, sendcount, sendtype), .recv = BLOCK(recvbuf, recvcount, recvtype))
+	     ROOT##_FIELD .send = GM_BLOCK(sendbuf, sendcount, sendtype), .recv = GM_BLOCK(recvbuf, recvcount, recvtype))
 
 #define BLOCK_TO_VECTOR(NAME, name, C, D, W, ROOT) \
 	INIT(NAME, name, \
 	     (const void *sendbuf, C sendcount, MPI_Datatype sendtype, void *recvbuf, const C recvcounts[], const D displs[], \
 	      MPI_Datatype recvtype, ROOT##_PARAM COMMON), \
 	     (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, ROOT##_ARG comm, info, request), \
-	     ROOT##_FIELD .send = BLOCK(sendbuf, sendcount, sendtype), \
+	     ROOT##_FIELD .send = GM_BLOCK(sendbuf, sendcount, sendtype), \
 	     .recv = VECTOR(recvbuf, recvcounts, displs, recvtype, W))
 
 #define VECTOR_TO_BLOCK(NAME, name, C, D, W, ROOT) \
@@ -58,7 +48,7 @@
 	      MPI_Datatype recvtype, ROOT##_PARAM COMMON), \
 	     (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, ROOT##_ARG comm, info, request), \
 	     ROOT##_FIELD .send = VECTOR(sendbuf, sendcounts, displs, sendtype, W), \
-	     .recv = BLOCK(recvbuf, recvcount, recvtype))
+	     .recv = GM_BLOCK(recvbuf, recvcount, recvtype))
 
 #define VECTORS(NAME, name, C, D, W) \
 	INIT(NAME, name, \
@@ -80,13 +70,13 @@
 	INIT(NAME, name, \
 	     (const void *sendbuf, void *recvbuf, C count, MPI_Datatype datatype, MPI_Op op, ROOT##_PARAM COMMON), \
 	     (sendbuf, recvbuf, count, datatype, op, ROOT##_ARG comm, info, request), ROOT##_FIELD .op = op, \
-	     .send = BLOCK(sendbuf, count, datatype), .recv = BLOCK(recvbuf, count, datatype))
+	     .send = GM_BLOCK(sendbuf, count, datatype), .recv = GM_BLOCK(recvbuf, count, datatype))
 
 #define REDUCE_SCATTER(NAME, name, C, D, W) \
 	INIT(NAME, name, \
 	     (const void *sendbuf, void *recvbuf, const C recvcounts[], MPI_Datatype datatype, MPI_Op op, COMMON), \
 	     (sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request), .op = op, \
-	     .send = BLOCK(sendbuf, 0, datatype), .recv = VECTOR(recvbuf, recvcounts, NULL, datatype, W))
+	     .send = GM_BLOCK(sendbuf, 0, datatype), .recv = VECTOR(recvbuf, recvcounts, NULL, datatype, W))
 
 #define BOTH(SHAPE, NAME, name, ...) \
 	SHAPE(NAME, name##_init, int, int, false, ##__VA_ARGS__) \

@@ -55,31 +55,23 @@ MAKER(Dist_graph_create_adjacent,
 	}
 
 #define TAIL MPI_Comm comm, MPI_Request *request
-#define ROOT_PARAM int root,
-#define ROOT_ARG root,
-#define ROOT_FIELD .root = root,
-#define NONE_PARAM
-#define NONE_ARG
-#define NONE_FIELD
-/* Buffers are passed on, never written to where MPI says const. */
-#define BLOCK(BUF, COUNT, TYPE) { .buf = (void *)(BUF), .count = (COUNT), .type = (TYPE) }
 
 #define BCAST(NAME, name, C) \
 	CALL(NAME, name, (void *buffer, C count, MPI_Datatype datatype, int root, TAIL), \
-	     (buffer, count, datatype, root, comm, request), .root = root, .send = BLOCK(buffer, count, datatype))
+	     (buffer, count, datatype, root, comm, request), .root = root, .send = GM_BLOCK(buffer, count, datatype))
 
 #define BLOCKS(NAME, name, C, ROOT) \
 	CALL(NAME, name, \
 	     (const void *sendbuf, C sendcount, MPI_Datatype sendtype, void *recvbuf, C recvcount, MPI_Datatype recvtype, \
 	      ROOT##_PARAM TAIL), \
 	     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, ROOT##_ARG comm, request), \
-	     ROOT##_FIELD .send = BLOCK(sendbuf, sendcount, sendtype), .recv = BLOCK(recvbuf, recvcount, recvtype))
+	     ROOT##_FIELD .send = GM_BLOCK(sendbuf, sendcount, sendtype), .recv = GM_BLOCK(recvbuf, recvcount, recvtype))
 
 #define REDUCTION(NAME, name, C, ROOT) \
 	CALL(NAME, name, \
 	     (const void *sendbuf, void *recvbuf, C count, MPI_Datatype datatype, MPI_Op op, ROOT##_PARAM TAIL), \
 	     (sendbuf, recvbuf, count, datatype, op, ROOT##_ARG comm, request), ROOT##_FIELD .op = op, \
-	     .send = BLOCK(sendbuf, count, datatype), .recv = BLOCK(recvbuf, count, datatype))
+	     .send = GM_BLOCK(sendbuf, count, datatype), .recv = GM_BLOCK(recvbuf, count, datatype))
 
 #define BOTH(SHAPE, NAME, name, ...) \
 	SHAPE(NAME, name, int, ##__VA_ARGS__) \

@@ -8,7 +8,6 @@
 #define CALL(COLL, ...) \
 	(&(struct gm_call){ .coll = GM_##COLL, .comm = comm, .info = info, __VA_ARGS__ })
 /* Sides. The buffers that are only sent from are const. */
-#define BLOCK(b, n, t) { .buf = (void *)(uintptr_t)(b), .count = (n), .type = (t) }
 #define BLOCKS(b, n, d, t) \
 	{ .buf = (void *)(uintptr_t)(b), .counts = { (n), false }, .displs = { (d), false }, .type = (t) }
 #define TYPED(b, n, d, wide, t) \
@@ -34,7 +33,7 @@ static int barrier_init(TAIL)
 
 static int bcast_init(void *buf, int n, MPI_Datatype type, int root, TAIL)
 {
-	SERVE(bcast_init, CALL(BCAST, .send = BLOCK(buf, n, type), .root = root), buf, n, type, root, comm);
+	SERVE(bcast_init, CALL(BCAST, .send = GM_BLOCK(buf, n, type), .root = root), buf, n, type, root, comm);
 }
 
 /* The eight collectives with one count for each side, those with counts and displacements on one side or both, and those
@@ -42,21 +41,21 @@ static int bcast_init(void *buf, int n, MPI_Datatype type, int root, TAIL)
 #define ONE_COUNT(slot, COLL) \
 	static int slot(const void *sbuf, int sn, MPI_Datatype stype, void *rbuf, int rn, MPI_Datatype rtype, TAIL) \
 	{ \
-		SERVE(slot, CALL(COLL, .send = BLOCK(sbuf, sn, stype), .recv = BLOCK(rbuf, rn, rtype)), sbuf, sn, stype, \
+		SERVE(slot, CALL(COLL, .send = GM_BLOCK(sbuf, sn, stype), .recv = GM_BLOCK(rbuf, rn, rtype)), sbuf, sn, stype, \
 		      rbuf, rn, rtype, comm); \
 	}
 #define ONE_COUNT_ROOT(slot, COLL) \
 	static int slot(const void *sbuf, int sn, MPI_Datatype stype, void *rbuf, int rn, MPI_Datatype rtype, int root, \
 			TAIL) \
 	{ \
-		SERVE(slot, CALL(COLL, .send = BLOCK(sbuf, sn, stype), .recv = BLOCK(rbuf, rn, rtype), .root = root), sbuf, \
+		SERVE(slot, CALL(COLL, .send = GM_BLOCK(sbuf, sn, stype), .recv = GM_BLOCK(rbuf, rn, rtype), .root = root), sbuf, \
 		      sn, stype, rbuf, rn, rtype, root, comm); \
 	}
 #define RECV_COUNTS(slot, COLL) \
 	static int slot(const void *sbuf, int sn, MPI_Datatype stype, void *rbuf, const int *rns, const int *rdispls, \
 			MPI_Datatype rtype, TAIL) \
 	{ \
-		SERVE(slot, CALL(COLL, .send = BLOCK(sbuf, sn, stype), .recv = BLOCKS(rbuf, rns, rdispls, rtype)), sbuf, sn, \
+		SERVE(slot, CALL(COLL, .send = GM_BLOCK(sbuf, sn, stype), .recv = BLOCKS(rbuf, rns, rdispls, rtype)), sbuf, sn, \
 		      stype, rbuf, rns, rdispls, rtype, comm); \
 	}
 #define ALL_COUNTS(slot, COLL) \
@@ -78,7 +77,7 @@ static int bcast_init(void *buf, int n, MPI_Datatype type, int root, TAIL)
 #define REDUCTION(slot, COLL) \
 	static int slot(const void *sbuf, void *rbuf, int n, MPI_Datatype type, MPI_Op op, TAIL) \
 	{ \
-		SERVE(slot, CALL(COLL, .send = BLOCK(sbuf, n, type), .recv = BLOCK(rbuf, n, type), .op = op), sbuf, rbuf, n, \
+		SERVE(slot, CALL(COLL, .send = GM_BLOCK(sbuf, n, type), .recv = GM_BLOCK(rbuf, n, type), .op = op), sbuf, rbuf, n, \
 		      type, op, comm); \
 	}
 
@@ -102,27 +101,27 @@ REDUCTION(exscan_init, EXSCAN)
 static int gatherv_init(const void *sbuf, int sn, MPI_Datatype stype, void *rbuf, const int *rns, const int *rdispls,
 		   MPI_Datatype rtype, int root, TAIL)
 {
-	SERVE(gatherv_init, CALL(GATHERV, .send = BLOCK(sbuf, sn, stype), .recv = BLOCKS(rbuf, rns, rdispls, rtype), .root = root),
+	SERVE(gatherv_init, CALL(GATHERV, .send = GM_BLOCK(sbuf, sn, stype), .recv = BLOCKS(rbuf, rns, rdispls, rtype), .root = root),
 	      sbuf, sn, stype, rbuf, rns, rdispls, rtype, root, comm);
 }
 
 static int scatterv_init(const void *sbuf, const int *sns, const int *sdispls, MPI_Datatype stype, void *rbuf, int rn,
 		    MPI_Datatype rtype, int root, TAIL)
 {
-	SERVE(scatterv_init, CALL(SCATTERV, .send = BLOCKS(sbuf, sns, sdispls, stype), .recv = BLOCK(rbuf, rn, rtype), .root = root),
+	SERVE(scatterv_init, CALL(SCATTERV, .send = BLOCKS(sbuf, sns, sdispls, stype), .recv = GM_BLOCK(rbuf, rn, rtype), .root = root),
 	      sbuf, sns, sdispls, stype, rbuf, rn, rtype, root, comm);
 }
 
 static int reduce_init(const void *sbuf, void *rbuf, int n, MPI_Datatype type, MPI_Op op, int root, TAIL)
 {
-	SERVE(reduce_init, CALL(REDUCE, .send = BLOCK(sbuf, n, type), .recv = BLOCK(rbuf, n, type), .op = op, .root = root), sbuf,
+	SERVE(reduce_init, CALL(REDUCE, .send = GM_BLOCK(sbuf, n, type), .recv = GM_BLOCK(rbuf, n, type), .op = op, .root = root), sbuf,
 	      rbuf, n, type, op, root, comm);
 }
 
 static int reduce_scatter_init(const void *sbuf, void *rbuf, const int *rns, MPI_Datatype type, MPI_Op op, TAIL)
 {
 	SERVE(reduce_scatter_init,
-	      CALL(REDUCE_SCATTER, .send = BLOCK(sbuf, 0, type), .recv = BLOCKS(rbuf, rns, NULL, type), .op = op), sbuf, rbuf,
+	      CALL(REDUCE_SCATTER, .send = GM_BLOCK(sbuf, 0, type), .recv = BLOCKS(rbuf, rns, NULL, type), .op = op), sbuf, rbuf,
 	      rns, type, op, comm);
 }
 

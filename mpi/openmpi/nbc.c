@@ -8,7 +8,6 @@
 /* What all functions get after their own arguments. */
 #define TAIL struct ompi_communicator_t *comm, ompi_request_t **out, mca_coll_base_module_t *module
 #define CALL(COLL, ...) (&(struct gm_call){ .coll = GM_##COLL, .comm = comm, __VA_ARGS__ })
-#define BLOCK(b, n, t) { .buf = (void *)(uintptr_t)(b), .count = (n), .type = (t) }
 #define SERVE(slot, call, ...) \
 	do { \
 		const struct gm_next *next = &((struct gm_module *)module)->next; \
@@ -26,26 +25,26 @@ static int ibarrier(TAIL)
 
 static int ibcast(void *buf, int n, MPI_Datatype type, int root, TAIL)
 {
-	SERVE(ibcast, CALL(BCAST, .send = BLOCK(buf, n, type), .root = root), buf, n, type, root, comm);
+	SERVE(ibcast, CALL(BCAST, .send = GM_BLOCK(buf, n, type), .root = root), buf, n, type, root, comm);
 }
 
 #define BLOCKS(slot, COLL) \
 	static int slot(const void *sbuf, int sn, MPI_Datatype stype, void *rbuf, int rn, MPI_Datatype rtype, TAIL) \
 	{ \
-		SERVE(slot, CALL(COLL, .send = BLOCK(sbuf, sn, stype), .recv = BLOCK(rbuf, rn, rtype)), sbuf, sn, stype, \
+		SERVE(slot, CALL(COLL, .send = GM_BLOCK(sbuf, sn, stype), .recv = GM_BLOCK(rbuf, rn, rtype)), sbuf, sn, stype, \
 		      rbuf, rn, rtype, comm); \
 	}
 #define BLOCKS_ROOT(slot, COLL) \
 	static int slot(const void *sbuf, int sn, MPI_Datatype stype, void *rbuf, int rn, MPI_Datatype rtype, int root, \
 			TAIL) \
 	{ \
-		SERVE(slot, CALL(COLL, .send = BLOCK(sbuf, sn, stype), .recv = BLOCK(rbuf, rn, rtype), .root = root), sbuf, \
+		SERVE(slot, CALL(COLL, .send = GM_BLOCK(sbuf, sn, stype), .recv = GM_BLOCK(rbuf, rn, rtype), .root = root), sbuf, \
 		      sn, stype, rbuf, rn, rtype, root, comm); \
 	}
 #define REDUCTION(slot, COLL) \
 	static int slot(const void *sbuf, void *rbuf, int n, MPI_Datatype type, MPI_Op op, TAIL) \
 	{ \
-		SERVE(slot, CALL(COLL, .send = BLOCK(sbuf, n, type), .recv = BLOCK(rbuf, n, type), .op = op), sbuf, rbuf, n, \
+		SERVE(slot, CALL(COLL, .send = GM_BLOCK(sbuf, n, type), .recv = GM_BLOCK(rbuf, n, type), .op = op), sbuf, rbuf, n, \
 		      type, op, comm); \
 	}
 
@@ -60,7 +59,7 @@ REDUCTION(iexscan, EXSCAN)
 
 static int ireduce(const void *sbuf, void *rbuf, int n, MPI_Datatype type, MPI_Op op, int root, TAIL)
 {
-	SERVE(ireduce, CALL(REDUCE, .send = BLOCK(sbuf, n, type), .recv = BLOCK(rbuf, n, type), .op = op, .root = root), sbuf,
+	SERVE(ireduce, CALL(REDUCE, .send = GM_BLOCK(sbuf, n, type), .recv = GM_BLOCK(rbuf, n, type), .op = op, .root = root), sbuf,
 	      rbuf, n, type, op, root, comm);
 }
 
