@@ -27,8 +27,9 @@ struct machine {
 	struct bin_space *sp;
 	int64_t *reg; /* registers; reg[-1], which BIN_NOREG selects, is always 0 */
 	uint32_t *scalar; /* what each label without index stands for, see BIN_CALL */
-	struct instance *table; /* hash of the labels with an index; it begins with few slots, and has none in use if !cleared */
-	uint32_t mask, last_mask; /* number of slots in the table, now and after it has grown, minus 1 */
+	struct instance *tables; /* room for the hash of the labels with an index at each size that it may have, see grow_table */
+	struct instance *table; /* the hash at its present size; it has no slots in use if !cleared */
+	uint32_t mask, last_mask; /* number of slots in the table, now and at its largest size, minus 1 */
 	uint32_t instances; /* number of slots in use */
 	bool cleared; /* the table has been cleared, which happens at its first use, because many programs have no such labels */
 	struct pending *pending;
@@ -76,12 +77,18 @@ bool machine_only_expected(const struct machine *m, uint32_t value);
 
 /* ---- all programs ---- */
 
-/* The table of instances has this many slots until half of them are in use. To clear all slots that a program may need
- * would take longer than most programs run. */
-#define FIRST_INSTANCES 32u
+/* The table of instances begins with this many slots, which are enough for most programs. To clear all slots that a program may
+ * need would take longer than most programs run. */
+#define FIRST_INSTANCES 128u
 
-/* Clears the table of instances before its first use. `cold` keeps it out of the interpreter, which would grow by it. */
-static inline __attribute__((cold)) void clear_table(struct machine *m)
+/* Returns the number of slots of the table after it has grown from n slots; `last` is the largest number. */
+static inline uint32_t grown_slots(uint32_t n, uint32_t last)
+{
+	return n < last / 4 ? 4 * n : last;
+}
+
+/* Clears the table of instances before its first use. It is not in line, because the interpreter would grow by it. */
+static __attribute__((noinline)) void clear_table(struct machine *m)
 {
 	__builtin_memset(m->table, 0, ((size_t)m->mask + 1) * sizeof *m->table);
 	m->cleared = true;
@@ -102,17 +109,18 @@ static inline struct instance *find_instance(struct machine *m, uint32_t label, 
 	}
 }
 
-/* Gives the table all its slots. */
-static inline __attribute__((cold)) void grow_table(struct machine *m)
+/* Moves the table to the room behind it, which is larger. */
+static __attribute__((noinline)) void grow_table(struct machine *m)
 {
-	struct instance first[FIRST_INSTANCES];
+	const struct instance *old = m->table;
+	const uint32_t n = m->mask + 1;
 
-	__builtin_memcpy(first, m->table, sizeof first);
-	m->mask = m->last_mask;
+	m->table += n;
+	m->mask = grown_slots(n, m->last_mask + 1) - 1;
 	clear_table(m);
-	for (unsigned i = 0; i < FIRST_INSTANCES; i++)
-		if (first[i].label)
-			*find_instance(m, first[i].label - 1, first[i].index) = first[i];
+	for (uint32_t i = 0; i < n; i++)
+		if (old[i].label)
+			*find_instance(m, old[i].label - 1, old[i].index) = old[i];
 }
 
 /* Stores a value in the slot that find_instance() returned. The slot may be elsewhere afterwards. */

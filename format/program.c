@@ -15,12 +15,25 @@ static uint32_t table_size(uint32_t ops_cap)
 	return n;
 }
 
+/* Returns the number of slots of all tables that a run may use one after the other. */
+static size_t all_slots(uint32_t last)
+{
+	uint32_t slots = last < FIRST_INSTANCES ? last : FIRST_INSTANCES;
+	size_t all = slots;
+
+	while (slots < last) {
+		slots = grown_slots(slots, last);
+		all += slots;
+	}
+	return all;
+}
+
 size_t bin_scratch_size(const struct bin *b, uint32_t ops_cap, uint32_t deps_cap)
 {
 	if (!(b->meta->flags & BIN_F_PARAMETRIC))
 		return b->nexprs * sizeof(int64_t) + 8;
 	return (b->meta->nregs + 1) * sizeof(int64_t) + align_up(b->meta->nlabels * sizeof(uint32_t), 8) +
-	       table_size(ops_cap) * sizeof(struct instance) + align_up(deps_cap * sizeof(struct pending), 8) +
+	       all_slots(table_size(ops_cap)) * sizeof(struct instance) + align_up(deps_cap * sizeof(struct pending), 8) +
 	       machine_calls_size(b, ops_cap, deps_cap);
 }
 
@@ -33,10 +46,10 @@ void machine_init(struct machine *m, const struct bin *b, const struct bin_args 
 	p += (b->meta->nregs + 1) * sizeof(int64_t);
 	m->scalar = (uint32_t *)(void *)p;
 	p += align_up(b->meta->nlabels * sizeof(uint32_t), 8);
-	m->table = (struct instance *)(void *)p;
+	m->tables = m->table = (struct instance *)(void *)p;
 	m->last_mask = table_size(sp->ops_cap) - 1;
 	m->mask = m->last_mask < FIRST_INSTANCES ? m->last_mask : FIRST_INSTANCES - 1;
-	p += ((size_t)m->last_mask + 1) * sizeof(struct instance);
+	p += all_slots(m->last_mask + 1) * sizeof(struct instance);
 	m->pending = (struct pending *)(void *)p;
 	if (b->ncalls)
 		machine_calls_init(m, p + align_up(sp->deps_cap * sizeof(struct pending), 8));
@@ -299,6 +312,7 @@ int machine_ops(const struct bin *b, const struct bin_args *args, struct bin_spa
 		sp->nops = sp->nops < 2 * m.nranges ? 2 * m.nranges : sp->nops;
 	else
 		err = err ? err : machine_connect(&m);
+	sp->first_slot = (uint32_t)(m.table - m.tables);
 	sp->slots = m.cleared ? m.mask + 1 : 0;
 	return err;
 }

@@ -94,7 +94,7 @@ int bin_opened_at(const struct bin *b, uint32_t dir_row, struct bin_opened *v)
 	return v->bytes > room ? -ERR_CORRUPT : 0;
 }
 
-static int eval_exprs(const struct bin *b, const struct bin_args *args, int64_t *val)
+static inline int eval_exprs(const struct bin *b, const struct bin_args *args, int64_t *val)
 {
 	for (uint32_t i = 0; i < b->nexprs; i++) {
 		const struct bin_expr *e = &b->exprs[i];
@@ -130,28 +130,32 @@ static int check_args(const struct bin *b, const struct bin_args *args, int64_t 
 	return 0;
 }
 
-int bin_values(const struct bin *b, const struct bin_args *args, struct bin_space *sp)
+static inline int set_values(const struct bin *b, const struct bin_args *args, int64_t root, struct bin_space *sp)
 {
-	int err = check_args(b, args, bin_root(b, args->args), sp);
+	int err = check_args(b, args, root, sp);
 
 	return err ? err : eval_exprs(b, args, sp->scratch);
+}
+
+int bin_values(const struct bin *b, const struct bin_args *args, struct bin_space *sp)
+{
+	return set_values(b, args, bin_root(b, args->args), sp);
 }
 
 /* State while a rank's part of RANKS is unpacked into ops. */
 struct unpacking {
 	const struct bin *b;
 	struct bin_space *sp;
-	struct bin_opened v;
 	const int64_t *val; /* values of the rows of EXPRS */
 	bool plain, inplace; /* the binary is plain GOAL; some buffer may be in place */
 };
 
-static int set_sizes(struct unpacking *u)
+static inline int set_sizes(struct unpacking *u, const struct bin_opened *v)
 {
 	struct bin_space *sp = u->sp;
 
 	for (uint32_t i = 0; i < u->b->nbuffers; i++) {
-		int64_t size = i < u->v.sizes ? u->val[read_u32(u->v.size_rows, i)] : 0;
+		int64_t size = i < v->sizes ? u->val[read_u32(v->size_rows, i)] : 0;
 
 		if (size < 0)
 			return out_of_bounds(sp, i, 0, 0, (uint64_t)size);
@@ -232,30 +236,34 @@ static inline int unpack_op(const struct unpacking *u, const struct bin_op32 *ra
 static int section_ops(const struct bin *b, const struct bin_args *args, struct bin_space *sp, bool result)
 {
 	struct unpacking u = { .b = b, .sp = sp, .val = sp->scratch, .plain = b->meta->flags & BIN_F_PLAIN };
+	const int64_t root = bin_root(b, args->args);
+	const struct bin_op_debug *debug;
+	struct bin_opened v;
 	uint32_t dir_row, d = 0;
-	int err = bin_values(b, args, sp);
+	int err = set_values(b, args, root, sp);
 
 	if (err)
 		return err;
-	dir_row = bin_dir_row(b, args->rank, bin_root(b, args->args)) + (result ? b->ndir / 2 : 0);
-	open_section(b, dir_row, &u.v);
-	sp->nops = u.v.nops;
-	sp->ndeps = u.v.ndeps;
-	if (sp->nops > sp->ops_cap || sp->ndeps > sp->deps_cap)
+	dir_row = bin_dir_row(b, args->rank, root) + (result ? b->ndir / 2 : 0);
+	open_section(b, dir_row, &v);
+	sp->nops = v.nops;
+	sp->ndeps = v.ndeps;
+	if (v.nops > sp->ops_cap || v.ndeps > sp->deps_cap)
 		return -ERR_SPACE;
-	err = set_sizes(&u);
+	err = set_sizes(&u, &v);
 	if (err)
 		return err;
-	for (uint32_t i = 0; i < u.v.nops; i++) {
+	debug = b->debug_base ? b->debug + b->debug_base[dir_row] : NULL;
+	for (uint32_t i = 0; i < v.nops; i++) {
 		struct bin_op32 raw;
 
 		sp->where = i;
-		bin_opened_op(&u.v, i, &raw);
-		err = unpack_op(&u, &raw, b->debug_base ? b->debug[b->debug_base[dir_row] + i].line : 0, &sp->ops[i]);
+		bin_opened_op(&v, i, &raw);
+		err = unpack_op(&u, &raw, debug ? debug[i].line : 0, &sp->ops[i]);
 		if (err)
 			return err;
 		for (uint32_t n = 0; n < raw.ndeps; n++, d++)
-			sp->deps[d] = (struct bin_dep){ i, bin_opened_dep(&u.v, d) };
+			sp->deps[d] = (struct bin_dep){ i, bin_opened_dep(&v, d) };
 	}
 	return 0;
 }

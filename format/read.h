@@ -109,7 +109,7 @@ struct bin_space {
 			  such element */
 	int64_t value[3]; /* on ERR_PEER and ERR_RANGE: the value that is wrong; on ERR_BOUNDS: offset, length and size */
 	uint64_t steps; /* instructions executed */
-	uint32_t slots; /* slots of the hash in scratch that holds the labels with an index, see format/machine.h */
+	uint32_t first_slot, slots; /* where the labels with an index are in scratch, see struct machine in format/machine.h */
 };
 
 /* Validates header, section table and all sections but RANKS and QUEUES, and fills b, which points into the image. Returns

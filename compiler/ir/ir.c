@@ -590,11 +590,11 @@ static bool find_index(const struct bin *b, const struct bin_args *args, struct 
 {
 	struct machine m;
 
-	machine_init(&m, b, args, sp); /* divides the scratch as the run has done; the table is as the run has left it */
-	for (uint32_t i = 0; i < sp->slots; i++)
-		if (m.table[i].label && m.table[i].value == op + 1) {
-			index[0] = (int32_t)(uint32_t)m.table[i].index;
-			index[1] = (int32_t)(uint32_t)(m.table[i].index >> 32);
+	machine_init(&m, b, args, sp); /* divides the scratch as the run has done; the labels are as the run has left them */
+	for (const struct instance *in = m.tables + sp->first_slot, *end = in + sp->slots; in < end; in++)
+		if (in->label && in->value == op + 1) {
+			index[0] = (int32_t)(uint32_t)in->index;
+			index[1] = (int32_t)(uint32_t)(in->index >> 32);
 			return true;
 		}
 	return false;
