@@ -174,6 +174,10 @@ reduce() { tree reduce; }
 
 # ---- collaborative polling ----
 
+# has_others : whether there are other NUMA nodes, for whose ranks progress can be made
+has_others() { awk '$3 { other = 1 } END { exit !other }' "$TMP/steals"; }
+# of_rank COLUMN : that column of the lines of rank $r, with its spread
+of_rank() { awk -v r="$r" -v c="$1" '$1 == r { print $c }' "$TMP/steals" | spread; }
 # Ranks dawdle at random, so that others wait for them.
 steals()
 {
@@ -186,17 +190,17 @@ steals()
 	say "plot: progress made for another rank"
 	say "x: rank that waits"
 	say "y: times in $((ITERS * 20)) starts"
-	say "series: bars own node, bars other nodes"
-	say "meaning: own node: for a rank of the same NUMA node"
-	say "meaning: other nodes: for a rank of another NUMA node"
-	say "names: $(seq -s ', ' 0 $((n - 1)))"
 	for ((k = 0; k < RUNS; k++)); do
 		timeout "$LIMIT" "$GOALRUN" -n "$n" --progress collab --delay 300 --iters $((ITERS * 20)) --count $((bytes / 8)) --json \
 			"$ROOT/schedules/reduce_binomial.goal" >"$TMP/json" || return 1
 		tr '{' '\n' <"$TMP/json" | sed -n 's/.*"rank": \([0-9]*\), "local": \([0-9]*\), "remote": \([0-9]*\).*/\1 \2 \3/p'
 	done >"$TMP/steals"
+	say "series: bars own node$(! has_others || echo ', bars other nodes')"
+	say "meaning: own node: for a rank of the same NUMA node"
+	! has_others || say "meaning: other nodes: for a rank of another NUMA node"
+	say "names: $(seq -s ', ' 0 $((n - 1)))"
 	for ((r = 0; r < n; r++)); do
-		say "$r $(awk -v r=$r '$1 == r { print $2 }' "$TMP/steals" | spread) $(awk -v r=$r '$1 == r { print $3 }' "$TMP/steals" | spread)"
+		say "$r $(of_rank 2)$(! has_others || echo " $(of_rank 3)")"
 	done
 	draw
 }

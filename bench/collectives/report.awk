@@ -16,12 +16,17 @@ BEGIN { CONVFMT = "%.6g"; OFMT = "%.4g" }
 	if (!((n, key) in seen)) { seen[n, key] = 1; cells[n, ++ncells[n]] = key }
 	if ($5 == "limit" || $5 == "peer") {
 		who = $5 == "limit" ? $7 : $6 " " $7
-		if (!((n, key, $5) in best) || us < best[n, key, $5]) { best[n, key, $5] = us; name[n, key, $5] = who }
+		if (!((n, key, $5) in best) || us < best[n, key, $5]) {
+			best[n, key, $5] = us
+			name[n, key, $5] = who
+			spread[n, key, $5] = $9 " " $10
+		}
 		next
 	}
 	side = $5 == "ours" ? $7 : $6 " " $7
 	if (!((n, side) in known)) { known[n, side] = 1; sides[n, ++nsides[n]] = side; role[side] = $5 }
 	time[n, key, side] = us
+	spread[n, key, side] = $9 " " $10
 	start[n, key, side] = $11
 	init[n, key, side] = $12
 	first[n, key, side] = $13
@@ -124,6 +129,13 @@ function print_starts(n,    i, k, key, s) {
 	printf "\n"
 }
 
+# A time and its spread in units of the limit, as plot wants them.
+function in_limits(n, key, side, x,    f, limit) {
+	limit = best[n, key, "limit"]
+	if (x == "" || x == "-") return "-"
+	split(spread[n, key, side], f, " ")
+	return x / limit ":" f[1] / limit ":" f[2] / limit
+}
 # A plot for each collective: times in units of the limit, as bars.
 function draw(n, file,    i, key, f, at, what, nplots, plots, rows, labels) {
 	for (i = 1; i <= ncells[n]; i++) {
@@ -133,16 +145,16 @@ function draw(n, file,    i, key, f, at, what, nplots, plots, rows, labels) {
 		if (!((n, key, "limit") in best)) continue
 		if (!(what in at)) { at[what] = 0; plots[++nplots] = what }
 		labels[what] = labels[what] (at[what] ? ", " : "") (f[2] ? words(f[2]) : "no data")
-		rows[what] = rows[what] at[what]++ " " ratio(time[n, key, "shared"], best[n, key, "limit"]) " " \
-			ratio(best[n, key, "peer"], best[n, key, "limit"]) "\n"
+		rows[what] = rows[what] at[what]++ " " in_limits(n, key, "shared", time[n, key, "shared"]) " " \
+			in_limits(n, key, "peer", best[n, key, "peer"]) " 1\n"
 	}
 	if (!nplots) return
 	print "title: Time of collectives on " n " ranks; the fastest written by hand takes 1" >file
-	print machine "\n" runs >file
+	print machine "\n" runs "; a bar is the median, its line the 10th and 90th percentile" >file
 	print "note: From the common start until the last rank has read what it received. Peer: the fastest of the settings of MPI libraries." >file
 	for (i = 1; i <= nplots; i++) {
-		print "plot: " plots[i] "\nx: a block\ny: time / limit\nseries: bars ours, bars best peer" >file
-		print "meaning: ours: buffers in the shared heap\nnames: " labels[plots[i]] >file
+		print "plot: " plots[i] "\nx: a block\ny: time / limit\nseries: bars ours, bars best peer, points limit" >file
+		print "meaning: ours: buffers in the shared heap\nmeaning: limit: the fastest written by hand\nnames: " labels[plots[i]] >file
 		printf "%s", rows[plots[i]] >file
 	}
 	close(file)

@@ -100,6 +100,8 @@ reported()
 	printf 'cell 2 bcast 8 limit hand own 1 1 1 - - -\ncell 2 bcast 8 ours goalrun shared %s 1 1 .1 1 2\ncell 2 bcast 8 peer %s blocking %s 1 1 - - -\n' \
 		"$1" x "$2" | awk -v picture="$TMP/pic" -f bench/collectives/report.awk | sed -n 's/^bcast  *8 .*x blocking  *//p' | tr -s ' '
 }
+reported 1.2 1.5 >"$TMP/out"
+check bench.report_spread grep -q '^0 1\.2:1:1 1\.5:1:1 1$' "$TMP/pic"
 check bench.report_leads [ "$(reported 1.2 1.5)" = '1.20 1.25 1.50' ]
 check bench.report_close [ "$(reported 1.2 1.3)" = '1.20 1.08 1.30' ]
 check bench.report_not_ahead [ "$(reported 1.4 1.5)" = '1.40 1.07 1.50 2' ]
