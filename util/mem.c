@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Size in bytes up to which glibc serves malloc, but not calloc, from the thread's own cache. */
 #define SMALL ((size_t)1024)
@@ -42,6 +43,63 @@ void *mem_resize(void *p, size_t n, size_t size)
 		return NULL;
 	return realloc(p, n && size ? n * size : 1);
 }
+
+/* ---- large blocks ---- */
+
+#define LARGE_PAGE ((size_t)2 << 20) /* of x86-64, and usually of aarch64 */
+/* Smaller blocks have ordinary pages: the kernel clears a large page as a whole. */
+#define LARGE_BLOCK (4 * LARGE_PAGE)
+
+/* Reserves addresses for a block that begins at a large page, as the kernel needs it. Returns NULL if there are none. */
+static char *reserve_large(size_t size)
+{
+	char *all = mmap(NULL, size + LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const size_t before = all == MAP_FAILED ? 0 : -(uintptr_t)all & (LARGE_PAGE - 1);
+
+	if (all == MAP_FAILED)
+		return NULL;
+	if (before)
+		munmap(all, before);
+	munmap(all + before + size, LARGE_PAGE - before);
+	return all + before;
+}
+
+static size_t large_size(size_t size)
+{
+	return (size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+}
+
+void *mem_large(void *p, size_t old, size_t size)
+{
+	const size_t all = large_size(size);
+	char *at;
+	void *q;
+
+	if (GOAL_ALLOC_HOOK(size) || size > SIZE_MAX / 2)
+		return NULL;
+	if (p && all == large_size(old))
+		return p;
+	at = reserve_large(all);
+	if (!at)
+		return NULL;
+	q = p ? mremap(p, large_size(old), all, MREMAP_MAYMOVE | MREMAP_FIXED, at) :
+		mmap(at, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	if (q == MAP_FAILED) {
+		munmap(at, all);
+		return NULL;
+	}
+	if (all >= LARGE_BLOCK)
+		madvise(q, all, MADV_HUGEPAGE); /* without large pages it is only slower */
+	return q;
+}
+
+void mem_large_free(void *p, size_t size)
+{
+	if (p)
+		munmap(p, large_size(size));
+}
+
+/* ---- growable arrays ---- */
 
 int vec_grow(void **at, size_t *cap, size_t want, size_t size)
 {

@@ -14,6 +14,12 @@ void *mem_calloc(size_t n, size_t size);
 /* Resizes `p` to `n` elements, as realloc does. Returns NULL when out of memory; then `p` is still valid. */
 void *mem_resize(void *p, size_t n, size_t size);
 
+/* Resizes a large block to `size` bytes, not 0; new bytes are 0. `p` is NULL, or a block of `old` bytes of this function. Large pages
+ * of the machine hold it, where there are any: accesses to random places then rarely miss the cache of addresses. It moves without
+ * being copied. Returns NULL when out of memory; then `p` is still valid. */
+void *mem_large(void *p, size_t old, size_t size);
+void mem_large_free(void *p, size_t size);
+
 /* A growable array of T: VEC(int) v = {0}; VEC_PUSH(&v, 3) returns 0 or -ERR_NOMEM. */
 #define VEC(T)                \
 	struct {              \

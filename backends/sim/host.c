@@ -17,16 +17,16 @@ static int grow_hosts(struct sim *s)
 	cap = cap < s->src->nranks ? cap : s->src->nranks;
 	if (cap > most)
 		return -ERR_SPACE;
-	hosts = mem_resize(s->hosts, cap, sizeof *hosts);
-	if (!hosts)
-		return -ERR_NOMEM;
-	s->hosts = hosts;
 	if (more) {
 		lanes = mem_resize(s->more, cap * more, sizeof *lanes);
 		if (!lanes)
 			return -ERR_NOMEM;
 		s->more = lanes;
 	}
+	hosts = mem_large(s->hosts, s->hosts_cap * sizeof *hosts, cap * sizeof *hosts);
+	if (!hosts)
+		return -ERR_NOMEM;
+	s->hosts = hosts;
 	s->hosts_cap = (uint32_t)cap;
 	return 0;
 }
@@ -104,7 +104,7 @@ void hosts_fini(struct sim *s)
 {
 	for (uint32_t i = 0; i < s->nhosts; i++)
 		free_table(&s->hosts[i]);
-	free(s->hosts);
+	mem_large_free(s->hosts, s->hosts_cap * sizeof *s->hosts);
 	free(s->more);
 }
 

@@ -6,7 +6,7 @@
 
 void pool_fini(struct pool *p)
 {
-	free(p->at);
+	mem_large_free(p->at, p->cap * sizeof *p->at);
 	VEC_FREE(&p->page);
 }
 
@@ -37,7 +37,7 @@ static int64_t add_pages(struct pool *p, unsigned size, uint32_t pages)
 		return -ERR_SPACE;
 	if (end > p->cap) {
 		uint64_t cap = end + end / 2 < POOL_MOST ? end + end / 2 : POOL_MOST;
-		struct op *at = mem_resize(p->at, cap, sizeof *at);
+		struct op *at = mem_large(p->at, p->cap * sizeof *at, cap * sizeof *at);
 
 		if (!at)
 			return -ERR_NOMEM;
