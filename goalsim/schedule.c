@@ -21,11 +21,17 @@ static const struct goal_loc whole = { .file = 0 };
 
 /* ---- the image ---- */
 
-static void take_image(struct goalsim *s)
+/* Reads a binary as a whole. */
+static int load_image(struct goalsim *s)
 {
+	int err = file_load(&s->in);
+
+	if (err)
+		return err;
 	s->image = s->in.data;
 	s->size = s->in.len;
 	s->in.data = NULL;
+	return 0;
 }
 
 /* Makes the image of a graph, with the lines and labels of its ops. `b` is the binary of which the graph was made, or NULL for
@@ -92,19 +98,24 @@ static int read_input(struct goalsim *s)
 		return REFUSE(s, "passes are for texts, and this is a binary");
 	if (!binary)
 		return read_loggopsim(s);
-	err = file_load(&s->in);
-	if (!err)
-		take_image(s);
-	return err;
+	err = window_open(&s->binary.window, &s->in);
+	return err == -ERR_STATE ? load_image(s) : err;
 }
 
 /* ---- the schedule ---- */
 
 static int open_binary(struct goalsim *s)
 {
-	int err = bin_open(&s->binary.b, s->image, s->size);
+	struct sim_window *w = &s->binary.window;
+	int err = bin_open(&s->binary.b, w->image ? w->image : s->image, w->image ? w->size : s->size);
 
-	return err ? REFUSE(s, "%s", err_text(err)) : 0;
+	if (err)
+		return REFUSE(s, "%s", err_text(err));
+	if (!w->image || !*bin_str(&s->binary.b, s->binary.b.meta->passes))
+		return 0;
+	window_close(w); /* passes need the ops of all ranks */
+	err = load_image(s);
+	return err ? err : open_binary(s);
 }
 
 /* True if some value of -D is for one rank. */
@@ -207,6 +218,7 @@ void schedule_close(struct goalsim *s)
 {
 	sim_binary_close(&s->binary);
 	arg_rows_fini(&s->rows);
+	window_close(&s->binary.window);
 	file_close(&s->in);
 	free(s->image);
 	goal_diags_free(s->diags);

@@ -146,7 +146,8 @@ static int make_from_section(void *arg, uint32_t rank, struct sim_rank *out)
 
 	use_rank(x, rank);
 	row = bin_dir_row(&x->b, rank, bin_root(&x->b, x->args.args));
-	err = bin_check_rank(&x->b, row);
+	err = x->window.image ? window_read(&x->window, &x->b, row) : 0;
+	err = err ? err : bin_check_rank(&x->b, row);
 	err = err ? err : bin_opened_at(&x->b, row, &v);
 	if (!err && (v.nops > x->ops_cap || v.ndeps > x->deps_cap))
 		err = grow(x, v.nops + v.nops / 2, v.ndeps + v.ndeps / 2);
@@ -215,9 +216,11 @@ int sim_binary_op(struct sim_binary *x, uint32_t rank, uint32_t i, struct bin_op
 {
 	const bool program = x->b.meta->flags & BIN_F_PARAMETRIC;
 	struct bin_space sp = x->space;
-	int err;
+	struct sim_rank r;
+	int err = x->source.make(x, rank, &r);
 
-	use_rank(x, rank);
+	if (err)
+		return err;
 	if (!program) {
 		sp.ops_cap = x->ops_cap;
 		sp.deps_cap = x->deps_cap;

@@ -5,10 +5,12 @@
 #define BACKENDS_SIM_BINARY_H
 
 #include "backends/sim/sim.h"
+#include "backends/sim/window.h"
 
 struct sim_binary {
 	/* The caller sets the fields of this part before sim_binary_open(). */
 	struct bin b; /* opened; the image stays the caller's */
+	struct sim_window window; /* with an image: that of b, which has only a part of it in memory */
 	struct bin_args args; /* the fields rank and args are not read if by_rank is set */
 	uint32_t element; /* bytes of an element; 1 for plain GOAL */
 	struct sim_rate copy, reduce; /* time of copies and reductions, per byte */

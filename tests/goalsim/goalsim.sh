@@ -84,6 +84,29 @@ printf 'num_ranks 2\nrank 0 {\nl1: send 8b to 1\n}\nrank 1 {\ncalc 5\n}\n' >unma
 check goalsim.unmatched sim unmatched.goal
 check goalsim.unmatched_text grep -q '1 messages match no recv' err
 
+# ---- a binary of which only a part is in memory: one that is larger than 4 MB, from a file ----
+
+awk 'BEGIN {
+	print "num_ranks 3"
+	for (r = 0; r < 3; r++) {
+		print "rank " r " {"
+		for (i = 0; i < 200000; i++) print "calc 1"
+		print "l1: recv 8b from " (r + 2) % 3 "\nl2: send 8b to " (r + 1) % 3
+		print "l2 requires l1"
+		print "}"
+	}
+}' >large.goal
+awk '!(/l2 requires l1/ && !n++)' large.goal >open.goal
+goalc large.goal -o large.bin 2>err && goalc open.goal -o open.bin 2>>err
+finishes open.bin >want
+finishes - <<<"$(cat open.goal)" | cmp -s want
+check goalsim.window_result [ $? -eq 0 -a "$(grep -c . want)" = 3 ]
+sim large.bin
+check goalsim.window_deadlock [ $? -eq 1 -a "$(grep -c '^  rank' err)" = 6 ]
+printf '\xff' | dd of=open.bin bs=1 seek=3000000 conv=notrunc status=none
+sim open.bin
+check "goalsim.window_altered $(cat err)" grep -q 'rank [0-2]: the binary is altered' err
+
 # ---- usage and bad input ----
 
 refused() { local rc; sim "${@:4}"; rc=$?; check "goalsim.$1 $rc $(head -n 1 err)" [ $rc -eq "$2" ]; check "goalsim.$1_text" grep -qF -- "$3" err; }
