@@ -60,7 +60,7 @@ BACKENDS := $(call sources,$(ROOMS_BACKENDS))
 GOALC    += $(TOOLS) util/svg $(call sources,compiler/print compiler/allranks)
 GOALRUN  := $(TOOLS) $(call sources,$(ROOMS_GOALRUN))
 GOALINFO := $(TOOLS) $(call sources,goalinfo)
-GOALSIM  := $(TOOLS) $(call sources,goalsim backends/sim)
+GOALSIM  := $(TOOLS) util/svg $(call sources,goalsim backends/sim)
 
 obj = $(patsubst %,$(BUILD)/%.o,$(1))
 GENERATED := $(call obj,lang/plain.tab lang/plain.lex lang/parametric.tab lang/parametric.lex)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The program goalsim, see goalsim(1): options.c parses the options, schedule.c makes a schedule from the input, and main.c
- * simulates it and prints. */
+ * The program goalsim, see goalsim(1): options.c parses the options, schedule.c makes a schedule from the input, main.c prints,
+ * simulate.c runs the simulator, and repeat.c repeats operations. */
 #ifndef GOALSIM_GOALSIM_H
 #define GOALSIM_GOALSIM_H
 
-#include "backends/sim/binary.h"
+#include "backends/sim/repeat.h"
 #include "compiler/ir/args.h"
 #include "util/command_line.h"
 #include "util/file.h"
@@ -22,10 +22,16 @@ struct goalsim {
 	struct defines defines;
 	char *passes;
 	bool json, finish;
+	int64_t repeat; /* 0: not given */
+	bool rotate;
+	struct option_range sweep; /* numbers of ranks */
+	const char *svg;
 	uint32_t most_ops;
-	const char *input;
+	const char *input; /* the schedule */
+	char **inputs; /* all schedules, for a sweep */
+	int ninputs;
 	/* The fields below describe the schedule. */
-	struct progress progress;
+	struct progress *progress;
 	struct goal_diags *diags;
 	struct file in;
 	void *image;
@@ -33,7 +39,10 @@ struct goalsim {
 	struct arg_rows rows;
 	struct sim_binary binary;
 	struct sim_params params;
+	struct sim_repeat repeated;
 };
+
+#define MOST_COMPARED 5 /* schedules of a sweep: a picture has three curves of each */
 
 #define usage(...) option_usage("goalsim", __VA_ARGS__)
 
@@ -47,14 +56,44 @@ static inline int no_memory(void)
 /* Parses the command line and returns an exit status. Sets *done if there is nothing more to do, as after --help. */
 int goalsim_options(struct goalsim *s, int argc, char **argv, bool *done);
 
+/* ---- simulate.c ---- */
+
+/* Simulates a source, reports an error or ranks that do not finish, and returns an exit status. *r is zeroed before, and has to be
+ * freed after. */
+int simulate_source(struct goalsim *s, const struct sim_source *src, struct sim_result *r);
+
+/* ---- repeat.c ---- */
+
+/* Times of a schedule in ns. */
+struct repeat_times {
+	uint64_t once; /* of one operation */
+	double loop; /* of a repetition, on average, in a loop with a fixed root or as the options say */
+	double rotated; /* the same with a root that rotates; 0: not simulated */
+};
+
+/* Returns by which part of the time of one operation a loop shows too little. */
+static inline double repeat_error(uint64_t once, double loop)
+{
+	return once ? 1 - loop / (double)once : 0;
+}
+
+/* Simulates one operation of an open schedule, stores its time, and returns an exit status. */
+int repeat_once(struct goalsim *s, uint64_t *once);
+/* Simulates the repetitions. *r is as for simulate_source. */
+int repeat_loop(struct goalsim *s, bool rotate, struct sim_result *r);
+/* Simulates all schedules for all numbers of ranks of --sweep, and prints the times and draws them. Returns an exit status. */
+int repeat_sweep(struct goalsim *s);
+
 /* ---- schedule.c ---- */
 
 /* Makes the binary of the input, and opens it as a source of the simulator. Returns 0, or -ERR_x after it is reported. */
 int schedule_open(struct goalsim *s);
 /* Reports an error of the source, after which a simulation ended. */
 void schedule_report(struct goalsim *s, int err);
+/* Prints the diagnostics, and frees the schedule but not the options. */
 void schedule_close(struct goalsim *s);
-/* Describes an op for messages: "rank 0, op 1 (line 4): recv 10b from 1 tag 0". Returns 0 or -ERR_x. */
+/* Describes an op for messages: "rank 0, op 1 (line 4): recv 10b from 1 tag 0"; with --repeat, also its repetition. Returns 0 or
+ * -ERR_x. */
 int schedule_describe(struct goalsim *s, uint32_t rank, uint32_t op, struct text *out);
 
 #endif

@@ -68,6 +68,16 @@ static const struct option_row rows[] = {
 	{ .name = "rules", .arg = "corrected|compatible", .help = "whether the faults of LogGOPSim are corrected",
 	  .take = take_index, FIELD(rules) },
 
+	{ .help = "Repeated operation:" },
+	{ .name = "repeat", .arg = "K", .help = "each rank runs the schedule K times in a row", .take = take_amount, FIELD(repeat),
+	  .min = 1, .max = 1 << 20 },
+	{ .name = "root", .arg = "fixed|rotate", .help = "whether each repetition has the next root", .take = take_either,
+	  FIELD(rotate), .with = "repeat", .without = "sweep" },
+	{ .name = "sweep", .arg = "RANKS-RANKS", .help = "compare schedules, repeated and alone, for these numbers of ranks",
+	  .take = take_range, FIELD(sweep), .min = 2, .max = 1 << 28, .with = "repeat", .without = "n|finish" },
+	{ .name = "svg", .arg = "FILE", .help = "with --sweep: draw the times as well", .take = take_text, FIELD(svg),
+	  .with = "sweep" },
+
 	{ .help = "What is printed:" },
 	{ .name = "finish", .help = "when each rank finishes", FIELD(finish) },
 	{ .name = "json", .help = "JSON instead of text", FIELD(json) },
@@ -75,7 +85,8 @@ static const struct option_row rows[] = {
 
 static const struct command_line goalsim = {
 	.program = "goalsim",
-	.forms = "goalsim [options] SCHEDULE\n\n",
+	.forms = "goalsim [options] SCHEDULE\n"
+		 "       goalsim [options] --repeat K --sweep RANKS-RANKS SCHEDULE...\n\n",
 	.rows = rows,
 	.nrows = sizeof rows / sizeof *rows,
 };
@@ -96,12 +107,18 @@ int goalsim_options(struct goalsim *s, int argc, char **argv, bool *done)
 	*done = w.done;
 	if (rc || *done)
 		return rc;
-	if (w.nrest != 1)
+	if (!w.nrest || (w.nrest > 1 && !s->sweep.last))
 		return usage(w.nrest ? "more than one input file" : "no input file");
+	if (w.nrest > MOST_COMPARED)
+		return usage("--sweep compares at most %d schedules", MOST_COMPARED);
+	if (s->svg && option_is_dash(s->svg))
+		return usage("the table and --svg - would both be on standard output");
 	if (env_number(ENV_GOAL_MAX_OPS, &most))
 		return usage("the environment variable GOAL_MAX_OPS cannot be \"%s\"", env_get(ENV_GOAL_MAX_OPS));
 	s->most_ops = ir_most_ops(most);
 	s->input = w.rest[0];
+	s->inputs = w.rest;
+	s->ninputs = w.nrest;
 	s->params = (struct sim_params){ .L = (uint64_t)s->L, .o = (uint64_t)s->o, .g = (uint64_t)s->g, .S = (uint64_t)s->S,
 					 .G = rate_of(s->G), .O = rate_of(s->O), .compatible = s->rules == RULES_COMPATIBLE };
 	s->binary.copy = rate_of(s->copy);

@@ -216,14 +216,15 @@ int schedule_open(struct goalsim *s)
 
 void schedule_close(struct goalsim *s)
 {
+	if (s->diags)
+		fputs(goal_diags_text(s->diags), stderr);
+	sim_repeat_close(&s->repeated);
 	sim_binary_close(&s->binary);
 	arg_rows_fini(&s->rows);
 	window_close(&s->binary.window);
 	file_close(&s->in);
 	free(s->image);
 	goal_diags_free(s->diags);
-	defines_free(&s->defines);
-	free(s->passes);
 }
 
 /* ---- ops in messages ---- */
@@ -249,14 +250,24 @@ static void add_lines(struct goalsim *s)
 
 int schedule_describe(struct goalsim *s, uint32_t rank, uint32_t op, struct text *out)
 {
+	uint32_t turn = 0, number = op;
 	struct bin_op o;
-	int err;
+	int err = s->repeat ? sim_repeat_find(&s->repeated, rank, op, &turn, &number) : 0;
 
 	add_lines(s);
-	err = sim_binary_op(&s->binary, rank, op, &o);
+	text_add(out, "rank %u, ", rank);
+	if (s->repeat)
+		text_add(out, "repetition %u, ", turn + 1);
+	if (!err && number == BIN_NONE) {
+		text_add(out, "its end");
+		return 0;
+	}
+	s->binary.turn = s->repeated.rotate ? turn : 0;
+	err = err ? err : sim_binary_op(&s->binary, rank, number, &o);
+	s->binary.turn = 0;
 	if (err)
 		return err;
-	text_add(out, "rank %u, op %u", rank, op);
+	text_add(out, "op %u", number);
 	if (o.line)
 		text_add(out, " (line %u)", o.line);
 	text_add(out, ": %s %" PRIu64, ir_op_word(o.kind), o.kind == BIN_OP_CALC ? o.len : o.len * s->binary.element);

@@ -67,9 +67,17 @@ static int grow(struct sim_binary *x, uint32_t ops, uint32_t deps)
 
 static void use_rank(struct sim_binary *x, uint32_t rank)
 {
+	const uint32_t root = x->b.meta->root;
+
 	x->args.rank = rank;
-	if (x->args.by_rank)
-		x->args.args = x->args.by_rank[rank];
+	x->args.args = x->args.by_rank ? x->args.by_rank[rank] : x->common;
+	if (!x->turn)
+		return;
+	for (uint32_t i = 0; i < x->b.nparams; i++)
+		x->turned[i] = x->args.args ? x->args.args[i] : bin_default(&x->b.params[i]);
+	x->turned[root] = (struct bin_arg){ .known = true,
+					    .value = (bin_root(&x->b, x->args.args) + x->turn) % x->args.size };
+	x->args.args = x->turned;
 }
 
 /* ---- parametric binaries ---- */
@@ -190,10 +198,12 @@ int sim_binary_open(struct sim_binary *x)
 
 	x->source = (struct sim_source){ .nranks = x->args.size, .classes = &x->classes, .again = program, .arg = x,
 					 .make = program ? make_by_program : make_from_section };
+	x->common = x->args.args;
+	x->turned = mem_alloc((x->b.nparams + (size_t)1) * sizeof *x->turned);
 	x->space.bufsize = mem_alloc((x->b.nbuffers + (size_t)1) * sizeof *x->space.bufsize);
 	if (!program)
 		x->space.scratch = mem_alloc(bin_scratch_size(&x->b, 0, 0));
-	err = x->space.bufsize ? grow(x, 64, 64 * BIN_USUAL_DEPS) : -ERR_NOMEM;
+	err = x->space.bufsize && x->turned ? grow(x, 64, 64 * BIN_USUAL_DEPS) : -ERR_NOMEM;
 	if (err || program)
 		return err ? err : find_lanes(x);
 	use_rank(x, 0);
@@ -204,6 +214,7 @@ int sim_binary_open(struct sim_binary *x)
 void sim_binary_close(struct sim_binary *x)
 {
 	sim_classes_fini(&x->classes);
+	free(x->turned);
 	free(x->space.bufsize);
 	free(x->space.scratch);
 	free(x->space.ops);

@@ -14,6 +14,8 @@ struct sim_binary {
 	struct bin_args args; /* the fields rank and args are not read if by_rank is set */
 	uint32_t element; /* bytes of an element; 1 for plain GOAL */
 	struct sim_rate copy, reduce; /* time of copies and reductions, per byte */
+	/* May be set before a rank is made: the root is so many ranks behind the one of `args`. */
+	uint32_t turn;
 	/* The fields below are outputs. */
 	struct sim_source source;
 	struct sim_classes classes;
@@ -21,6 +23,8 @@ struct sim_binary {
 	/* The fields below are private. */
 	struct sim_op *ops;
 	uint32_t ops_cap, deps_cap;
+	const struct bin_arg *common; /* args.args, as the caller has set it */
+	struct bin_arg *turned; /* arguments with another root */
 	struct sim_op *of_class; /* concrete: the size and the class of the ops of each row of CLASSES */
 };
 

@@ -107,10 +107,51 @@ printf '\xff' | dd of=open.bin bs=1 seek=3000000 conv=notrunc status=none
 sim open.bin
 check "goalsim.window_altered $(cat err)" grep -q 'rank [0-2]: the binary is altered' err
 
+# ---- repeated operation ----
+
+S=$ROOT/schedules
+printf 'num_ranks 2\nrank 0 {\nl1: send 1b to 1\nl2: calc 700\n}\nrank 1 {\nl1: calc 5000\nl2: recv 1b from 0\n}\n' >once.goal
+{
+	printf 'num_ranks 2\nrank 0 {\nl1: send 1b to 1\nl2: calc 700\nj: calc 0\nj requires l1\nj requires l2\n'
+	printf 'l3: send 1b to 1\nl4: calc 700\nl3 requires j\nl4 requires j\n}\nrank 1 {\nl1: calc 5000\nl2: recv 1b from 0\n'
+	printf 'j: calc 0\nj requires l1\nj requires l2\nl3: calc 5000\nl4: recv 1b from 0\nl3 requires j\nl4 requires j\n}\n'
+} >twice.goal
+finishes twice.goal >want
+check goalsim.repeat [ "$(finishes --repeat 2 once.goal)" = "$(cat want)" ]
+sim --repeat 3 -n 3 "$S/bcast_linear.goal" --json
+report() { "$BUILD/tests/report" out "$@" | xargs; }
+check "goalsim.repeat_json $(report cases.0.end cases.0.once cases.0.repeat)" \
+	[ "$(report cases.0.end cases.0.once cases.0.repeat cases.0.finish.0 cases.0.finish.1)" = '13000 7000 3 9000 11500' ]
+# Rank 1 has the message at 5500, and sends to rank 2 and then to rank 0; rank 2 has received two messages at 9000 then.
+sim --repeat 2 --root rotate -n 3 "$S/bcast_linear.goal" --finish
+check goalsim.rotate [ "$(grep '^rank ' out | xargs)" = 'rank 0: 12500 rank 1: 8500 rank 2: 11000' ]
+goalc -n 3 "$S/bcast_linear.goal" -o roots.bin 2>err
+sim --repeat 2 --root rotate roots.bin --finish
+check goalsim.rotate_concrete [ "$(grep '^rank ' out | xargs)" = 'rank 0: 12500 rank 1: 8500 rank 2: 11000' ]
+sim --repeat 2 cycle.goal
+check goalsim.repeat_deadlock grep -qF '  rank 0, repetition 1, op 1 (line 4): send 8b to 1, requires the next one' err
+
+# The error of benchmarks that loop, for the default machine: a column each of ranks, one operation, loop, loop with a rotating root.
+sim --repeat 1000 --sweep 64-256 --svg sweep.svg "$S/bcast_binomial.goal" "$S/bcast_linear.goal"
+awk '$1 == "bcast_binomial"' out >binomial
+awk '$1 == "bcast_linear"' out >linear
+check "goalsim.sweep_rows $(head -n 1 err)" [ "$(cat binomial linear | wc -l)" = 6 ]
+check goalsim.sweep_looks_faster awk 'NR == FNR { b[$2] = $6; next } !($6 < b[$2]) { bad = 1 } END { exit bad }' binomial linear
+check goalsim.sweep_is_slower awk 'NR == FNR { b[$2] = $3; next } $2 == 256 && !($3 >= 8 * b[$2]) { bad = 1 } END { exit bad }' binomial linear
+check goalsim.sweep_too_low awk '!($3 >= 3 * $4) { bad = 1 } END { exit bad }' binomial
+check goalsim.sweep_grows awk 'NR > 1 && !($7 > last) { bad = 1 } { last = $7 } END { exit bad }' linear
+check goalsim.sweep_svg [ "$(grep -c 'bcast_linear, loop, rotating root' sweep.svg)" = 2 ]
+check goalsim.sweep_json sim --repeat 2 --sweep 3-7 "$S/bcast_linear.goal" --json
+check "goalsim.sweep_json_keys" [ "$(report cases.1.ranks cases.1.once cases.1.loop cases.1.schedule)" = "6 11500 9500.0 $S/bcast_linear.goal" ]
+
 # ---- usage and bad input ----
 
 refused() { local rc; sim "${@:4}"; rc=$?; check "goalsim.$1 $rc $(head -n 1 err)" [ $rc -eq "$2" ]; check "goalsim.$1_text" grep -qF -- "$3" err; }
 refused no_input 2 'no input file'
+refused two_inputs 2 'more than one input file' cycle.goal cpus.goal
+refused no_repeat 2 '--repeat' --sweep 2-4 "$S/bcast_linear.goal"
+refused no_root 1 'its root cannot rotate' --repeat 2 --root rotate cycle.goal
+refused sweep_ranks 1 'the schedule is for 2 ranks, not for 4' --repeat 2 --sweep 4-8 cycle.goal
 refused no_ranks 1 'give the number of ranks with -n' "$ROOT/schedules/bcast_chain.goal"
 refused other_ranks 1 'the schedule is for 1 ranks, not for 3' -n 3 cpus.goal
 refused no_type 2 'did you mean double?' --type doubel cpus.goal
