@@ -47,7 +47,8 @@ ROOMS_BACKENDS := \
 	backends/verbs
 ROOMS_GOALRUN := \
 	goalrun \
-	goalrun/nic
+	goalrun/nic \
+	trace
 
 sources = $(patsubst %.c,%,$(sort $(wildcard $(addsuffix /*.c,$(1)))))
 GOALC    := $(addprefix compiler/,main every options show)
@@ -60,7 +61,7 @@ BACKENDS := $(call sources,$(ROOMS_BACKENDS))
 GOALC    += $(TOOLS) util/svg $(call sources,compiler/print compiler/allranks)
 GOALRUN  := $(TOOLS) $(call sources,$(ROOMS_GOALRUN))
 GOALINFO := $(TOOLS) $(call sources,goalinfo)
-GOALSIM  := $(TOOLS) util/svg $(call sources,goalsim backends/sim)
+GOALSIM  := $(TOOLS) util/svg $(call sources,goalsim backends/sim trace)
 
 obj = $(patsubst %,$(BUILD)/%.o,$(1))
 GENERATED := $(call obj,lang/plain.tab lang/plain.lex lang/parametric.tab lang/parametric.lex)

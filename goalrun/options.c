@@ -4,8 +4,9 @@
 #include "backends/smcq/emulator.h"
 #include "backends/smcq/smcq.h"
 #include "compiler/passes/passes.h"
-#include "goalrun/collect_trace.h"
 #include "goalrun/goalrun.h"
+#include "trace/trace.h"
+#include "util/env.h"
 #include "util/nearest.h"
 
 #include <stdio.h>
@@ -199,12 +200,6 @@ static int take_hosts(const struct option_use *u)
 	return why ? usage("--hosts cannot be %s: %s", u->arg, why) : no_memory();
 }
 
-static int take_trace(const struct option_use *u)
-{
-	*(const char **)u->field = u->arg;
-	return trace_format(u->arg) ? 0 : usage("--trace takes a name that ends with .json, .paje or .txt, not %s", u->arg);
-}
-
 static int take_later(const struct option_use *u)
 {
 	return option_not_built(u->program, u->row->name);
@@ -263,7 +258,7 @@ static const struct option_row rows[] = {
 	{ .name = "format", .arg = "table|osu|osu-bw", .help = "the form of the table: that of OSU's benchmarks", .take = take_index,
 	  FIELD(format), .without = "json|overlap", .marks = OF_SCHEDULE },
 	{ .name = "trace", .arg = "FILE.json|FILE.paje|FILE.txt", .help = "write what each thread did, and when",
-	  .take = take_trace, FIELD(o.trace), .without = "hosts" },
+	  .take = trace_take_name, FIELD(o.trace), .without = "hosts" },
 	{ .name = "dump-after", .arg = "SECONDS", .help = "ranks that wait so long print for what", .take = take_dump_after,
 	  FIELD(dump_after), .min = 0, .max = 1000000000 },
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Runs of goalrun: makes one by parsing the command line, carries it out, and frees it. */
-#include "goalrun/collect_trace.h"
+#include "trace/trace.h"
 #include "goalrun/goalrun.h"
 #include "util/env.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The program goalsim, see goalsim(1): options.c parses the options, schedule.c makes a schedule from the input, main.c prints,
- * simulate.c runs the simulator, and repeat.c repeats operations. */
+ * simulate.c runs the simulator, repeat.c repeats operations, and trace.c writes
+ * traces. */
 #ifndef GOALSIM_GOALSIM_H
 #define GOALSIM_GOALSIM_H
 
@@ -25,7 +26,7 @@ struct goalsim {
 	int64_t repeat; /* 0: not given */
 	bool rotate;
 	struct option_range sweep; /* numbers of ranks */
-	const char *svg;
+	const char *svg, *trace;
 	uint32_t most_ops;
 	const char *input; /* the schedule */
 	char **inputs; /* all schedules, for a sweep */
@@ -61,6 +62,11 @@ int goalsim_options(struct goalsim *s, int argc, char **argv, bool *done);
 /* Simulates a source, reports an error or ranks that do not finish, and returns an exit status. *r is zeroed before, and has to be
  * freed after. */
 int simulate_source(struct goalsim *s, const struct sim_source *src, struct sim_result *r);
+
+/* ---- trace.c ---- */
+
+/* Simulates the open schedule as simulate_source does, and writes a trace. */
+int trace_simulation(struct goalsim *s, struct sim_result *r);
 
 /* ---- repeat.c ---- */
 

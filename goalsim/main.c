@@ -55,7 +55,9 @@ static int simulate_schedule(struct goalsim *s)
 	struct repeat_times t = { 0 };
 	struct sim_result r;
 	const uint64_t begun = clock_now_ns();
-	int rc = s->repeat ? repeat_loop(s, s->rotate, &r) : simulate_source(s, &s->binary.source, &r);
+	int rc = s->repeat ? repeat_loop(s, s->rotate, &r) :
+		 s->trace  ? trace_simulation(s, &r) :
+			     simulate_source(s, &s->binary.source, &r);
 	const double seconds = (double)(clock_now_ns() - begun) * 1e-9;
 
 	if (!rc && s->repeat) {

@@ -5,6 +5,7 @@
 #include "compiler/ir/ir.h"
 #include "compiler/passes/passes.h"
 #include "mpix_sched_basic.h"
+#include "trace/trace.h"
 #include "util/env.h"
 #include "util/nearest.h"
 
@@ -80,6 +81,8 @@ static const struct option_row rows[] = {
 
 	{ .help = "What is printed:" },
 	{ .name = "finish", .help = "when each rank finishes", FIELD(finish) },
+	{ .name = "trace", .arg = "FILE", .help = "write a trace: FILE ends in .json, .paje or .txt", .take = trace_take_name,
+	  FIELD(trace), .without = "repeat" },
 	{ .name = "json", .help = "JSON instead of text", FIELD(json) },
 };
 

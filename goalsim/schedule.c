@@ -251,7 +251,7 @@ static void add_lines(struct goalsim *s)
 int schedule_describe(struct goalsim *s, uint32_t rank, uint32_t op, struct text *out)
 {
 	uint32_t turn = 0, number = op;
-	struct bin_op o;
+	const struct bin_op *ops, *o;
 	int err = s->repeat ? sim_repeat_find(&s->repeated, rank, op, &turn, &number) : 0;
 
 	add_lines(s);
@@ -263,24 +263,25 @@ int schedule_describe(struct goalsim *s, uint32_t rank, uint32_t op, struct text
 		return 0;
 	}
 	s->binary.turn = s->repeated.rotate ? turn : 0;
-	err = err ? err : sim_binary_op(&s->binary, rank, number, &o);
+	err = err ? err : sim_binary_ops(&s->binary, rank, &ops);
 	s->binary.turn = 0;
 	if (err)
 		return err;
+	o = &ops[number];
 	text_add(out, "op %u", number);
-	if (o.line)
-		text_add(out, " (line %u)", o.line);
-	text_add(out, ": %s %" PRIu64, ir_op_word(o.kind), o.kind == BIN_OP_CALC ? o.len : o.len * s->binary.element);
-	if (!bin_is_message(o.kind))
+	if (o->line)
+		text_add(out, " (line %u)", o->line);
+	text_add(out, ": %s %" PRIu64, ir_op_word(o->kind), o->kind == BIN_OP_CALC ? o->len : o->len * s->binary.element);
+	if (!bin_is_message(o->kind))
 		return 0;
-	text_add(out, "b %s ", bin_sends(o.kind) ? "to" : "from");
-	if (o.peer == BIN_ANY)
+	text_add(out, "b %s ", bin_sends(o->kind) ? "to" : "from");
+	if (o->peer == BIN_ANY)
 		text_add(out, "any rank");
 	else
-		text_add(out, "%u", o.peer);
-	if (o.tag == BIN_ANY)
+		text_add(out, "%u", o->peer);
+	if (o->tag == BIN_ANY)
 		text_add(out, " any tag");
-	else if (o.tag)
-		text_add(out, " tag %u", o.tag);
+	else if (o->tag)
+		text_add(out, " tag %u", o->tag);
 	return 0;
 }

@@ -53,7 +53,7 @@ static int grow(struct sim_binary *x, uint32_t ops, uint32_t deps)
 	free(sp->ops);
 	x->ops = mem_alloc((ops + (size_t)1) * sizeof *x->ops);
 	sp->deps = mem_alloc((deps + (size_t)1) * sizeof *sp->deps);
-	sp->ops = program ? mem_alloc((ops + (size_t)1) * sizeof *sp->ops) : NULL;
+	sp->ops = program ? mem_alloc((ops + (size_t)1) * sizeof *sp->ops) : NULL; /* concrete: see sim_binary_ops */
 	x->ops_cap = ops;
 	x->deps_cap = deps;
 	if (program) {
@@ -223,26 +223,20 @@ void sim_binary_close(struct sim_binary *x)
 	free(x->of_class);
 }
 
-int sim_binary_op(struct sim_binary *x, uint32_t rank, uint32_t i, struct bin_op *out)
+int sim_binary_ops(struct sim_binary *x, uint32_t rank, const struct bin_op **out)
 {
-	const bool program = x->b.meta->flags & BIN_F_PARAMETRIC;
-	struct bin_space sp = x->space;
+	struct bin_space *sp = &x->space;
 	struct sim_rank r;
 	int err = x->source.make(x, rank, &r);
 
 	if (err)
 		return err;
-	if (!program) {
-		sp.ops_cap = x->ops_cap;
-		sp.deps_cap = x->deps_cap;
-		sp.ops = mem_alloc((x->ops_cap + (size_t)1) * sizeof *sp.ops);
-	}
-	if (!sp.ops)
+	if (!sp->ops)
+		sp->ops = mem_alloc((x->ops_cap + (size_t)1) * sizeof *sp->ops);
+	if (!sp->ops)
 		return -ERR_NOMEM;
-	err = bin_rank_ops(&x->b, &x->args, &sp);
-	if (!err)
-		*out = sp.ops[i];
-	if (!program)
-		free(sp.ops);
-	return err;
+	sp->ops_cap = x->ops_cap;
+	sp->deps_cap = x->deps_cap;
+	*out = sp->ops;
+	return bin_rank_ops(&x->b, &x->args, sp);
 }

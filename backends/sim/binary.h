@@ -31,7 +31,7 @@ struct sim_binary {
 /* Makes x->source. Returns 0 or -ERR_x, as bin_rank_ops does. */
 int sim_binary_open(struct sim_binary *x);
 void sim_binary_close(struct sim_binary *x);
-/* Makes an op of a rank as bin_rank_ops does. Returns 0 or -ERR_x. */
-int sim_binary_op(struct sim_binary *x, uint32_t rank, uint32_t i, struct bin_op *out);
+/* Makes the ops of a rank as bin_rank_ops does, in memory that is valid until the next rank is made. Returns 0 or -ERR_x. */
+int sim_binary_ops(struct sim_binary *x, uint32_t rank, const struct bin_op **out);
 
 #endif

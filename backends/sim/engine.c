@@ -25,6 +25,78 @@ static inline uint64_t cost_of_size(const struct sim *s, const struct sim_rate *
 	return (size - 1) * r->whole;
 }
 
+/* Returns how long a message occupies the cpu of its receiver. */
+static inline uint64_t cost_of_message(const struct sim *s, uint64_t size)
+{
+	return s->p->o + sim_later(cost_of_size(s, &s->p->O, size), cost_of_size(s, &s->p->G, size));
+}
+
+/* ---- steps ---- */
+
+static bool is_watched(const struct sim *s)
+{
+	return __builtin_expect(s->p->watch != NULL, 0);
+}
+
+static int report_step(const struct sim *s, struct sim_step step)
+{
+	return s->p->watch->step(s->p->watch->arg, &step);
+}
+
+/* Returns a step of an op, without its times. */
+static struct sim_step step_of(const struct sim *s, uint32_t host, uint32_t i, unsigned what)
+{
+	const struct sim_class *c = sim_class_of(s, sim_op_at(s, i));
+	const struct host *h = &s->hosts[host];
+
+	return (struct sim_step){ .what = what, .rank = h->rank, .op = i - h->block, .cpu = c->cpu, .cls = c,
+				  .size = sim_size(c, sim_op_at(s, i)), .peer = sim_op_at(s, i)->peer, .tag = c->tag };
+}
+
+static int report_op(const struct sim *s, uint32_t host, uint32_t i, unsigned what, uint64_t begin, uint64_t end)
+{
+	struct sim_step step = step_of(s, host, i, what);
+
+	step.begin = begin;
+	step.end = end;
+	return report_step(s, step);
+}
+
+/* Reports that a recv is done, which was posted or takes an unexpected message at time t. The message is there at time `data`, and
+ * has occupied a cpu before. */
+static int report_recv(const struct sim *s, uint32_t host, uint32_t recv, uint32_t message, bool posted, uint64_t t, uint64_t data)
+{
+	const struct op *m = sim_op_at(s, message);
+	const struct sim_class *sent = sim_class_of(s, m);
+	struct sim_step step = step_of(s, host, recv, SIM_DONE);
+	const bool late = t > data;
+	int err = 0;
+
+	step.sent = message - s->hosts[s->slot[m->peer] - 1].block;
+	step.peer = m->peer;
+	step.tag = sent->tag;
+	step.cpu = !s->charges_recv ? sent->cpu : posted ? step.cpu : 0;
+	step.end = data;
+	step.begin = data - cost_of_message(s, sim_size(sent, m));
+	if (late) {
+		step.what = SIM_PART;
+		err = report_step(s, step);
+		step.what = SIM_DONE;
+		step.begin = step.end = t;
+	}
+	return err ? err : report_step(s, step);
+}
+
+/* Reports that a rendezvous is done at time t. */
+static int report_rendezvous(const struct sim *s, uint32_t host, uint32_t i, uint32_t receiver, uint64_t t)
+{
+	struct sim_step step = step_of(s, host, i, SIM_DONE);
+
+	step.peer = receiver;
+	step.begin = step.end = t;
+	return report_step(s, step);
+}
+
 /* ---- queues ---- */
 
 static inline uint32_t queue_of(const struct sim *s, enum sim_kind kind, const struct sim_class *c)
@@ -172,6 +244,8 @@ static int run_calc(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 
 	sim_lane(s, host, c->at_cpu)->cpu = end;
 	err = start_op(s, 0, op, t);
+	if (!err && is_watched(s))
+		err = report_op(s, host, i, SIM_DONE, t, end);
 	return err ? err : finish_op(s, 0, op, end);
 }
 
@@ -200,6 +274,8 @@ static int run_send(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 
 	sim_lane(s, host, c->at_cpu)->cpu = end;
 	sim_lane(s, host, c->at_nic)->send = t + p->g + cost_of_size(s, &p->G, size);
+	if (!err && is_watched(s))
+		err = report_op(s, host, i, size <= p->S ? SIM_DONE : SIM_STARTED, t, end);
 	if (!err && size <= p->S)
 		err = finish_op(s, 0, op, end);
 	return err ? err : send_message(s, host, i, t + p->o + p->L);
@@ -219,6 +295,10 @@ static int receive_message(struct sim *s, uint32_t recv, uint32_t message, uint6
 	s->result->unmatched--;
 	if (err || sim_size(c, op) <= s->p->S)
 		return err;
+	if (is_watched(s))
+		err = report_rendezvous(s, from, message, s->hosts[s->ready[0].host].rank, t);
+	if (err)
+		return err;
 	sim_lane(s, from, c->at_cpu)->cpu = sim_later(sim_lane(s, from, c->at_cpu)->cpu, t);
 	sim_lane(s, from, c->at_nic)->send = sim_later(sim_lane(s, from, c->at_nic)->send, t);
 	return finish_op(s, k, op, t);
@@ -232,6 +312,11 @@ static int run_recv(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 	if (err)
 		return err;
 	message = s->hosts[host].chained ? match_take(s, host, i) : 0;
+	if (is_watched(s))
+		err = message ? report_recv(s, host, i, message, false, t, sim_op_at(s, message)->time) :
+				report_op(s, host, i, SIM_STARTED, t, t);
+	if (err)
+		return err;
 	return message ? receive_message(s, i, message, t, sim_op_at(s, message)->time) : match_add(s, host, i);
 }
 
@@ -256,17 +341,22 @@ static int run_message(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 	const struct sim_params *p = s->p;
 	struct op *op = sim_op_at(s, i);
 	const uint64_t size = sim_size(sim_class_of(s, op), op);
-	const uint64_t G = cost_of_size(s, &p->G, size), O = cost_of_size(s, &p->O, size);
 	struct lane *cpu, *nic;
 	uint32_t recv;
 
 	find_charged(s, host, i, &cpu, &nic);
-	cpu->cpu = t + p->o + sim_later(O, G);
-	nic->recv = t + p->g + G;
+	cpu->cpu = t + cost_of_message(s, size);
+	nic->recv = t + p->g + cost_of_size(s, &p->G, size);
 	op->time = cpu->cpu;
 	s->result->events++;
 	s->hosts[host].left--;
 	recv = s->hosts[host].chained ? match_take(s, host, i) : 0;
+	if (recv && is_watched(s)) {
+		int err = report_recv(s, host, recv, i, true, t, op->time);
+
+		if (err)
+			return err;
+	}
 	return recv ? receive_message(s, recv, i, t, op->time) : match_add(s, host, i);
 }
 

@@ -19,11 +19,14 @@ struct sim_rate {
 	uint64_t whole, millionths;
 };
 
+struct sim_watch;
+
 struct sim_params {
 	uint64_t L, o, g; /* ns: latency, overhead of a message, gap between messages */
 	struct sim_rate G, O; /* gap and overhead per byte */
 	uint64_t S; /* the most bytes of an eager message */
 	bool compatible; /* rules of LogGOPSim instead of the corrected ones */
+	const struct sim_watch *watch; /* NULL: nobody watches */
 };
 
 /* ---- classes ---- */
@@ -78,6 +81,25 @@ struct sim_source {
 	bool again;
 	/* Makes the ops of a rank. Returns 0 or -ERR_x; the source keeps the details of an error. */
 	int (*make)(void *arg, uint32_t rank, struct sim_rank *out);
+	void *arg;
+};
+
+/* ---- steps, for those who watch ---- */
+
+/* What an op does from begin to end: it occupies a cpu, unless both are one time. */
+struct sim_step {
+	enum { SIM_STARTED /* it is not done yet */, SIM_PART, SIM_DONE /* its last step */ } what;
+	uint32_t rank, op, cpu;
+	uint64_t begin, end; /* ns */
+	const struct sim_class *cls; /* of the op */
+	uint64_t size; /* of the op */
+	uint32_t peer; /* of a message; may be BIN_ANY before it is done */
+	uint32_t sent, tag; /* of a recv that is done: the op of its send, and the tag of that; else the tag of the op */
+};
+
+struct sim_watch {
+	/* Called for each step, not in the order of time. Returns 0, or -ERR_x, which ends the simulation. */
+	int (*step)(void *arg, const struct sim_step *s);
 	void *arg;
 };
 

@@ -144,11 +144,32 @@ check goalsim.sweep_svg [ "$(grep -c 'bcast_linear, loop, rotating root' sweep.s
 check goalsim.sweep_json sim --repeat 2 --sweep 3-7 "$S/bcast_linear.goal" --json
 check "goalsim.sweep_json_keys" [ "$(report cases.1.ranks cases.1.once cases.1.loop cases.1.schedule)" = "6 11500 9500.0 $S/bcast_linear.goal" ]
 
+# ---- traces ----
+
+# traced NAME OPS ARGS... : a trace that is right, and that has the end of the simulation
+traced()
+{
+	local name=$1 ops=$2
+
+	shift 2
+	sim --trace t.json "$@" && "$BUILD/tests/trace-check" t.json 1 "$ops" >got
+	check "goalsim.trace_$name $(cat got err)" [ $? -eq 0 ]
+}
+traced broadcast 8 -n 5 "$S/bcast_binomial.goal"
+traced alltoall 28 -n 4 "$S/alltoall_linear.goal" --count 3 --type double
+traced rendezvous 28 -n 4 "$S/alltoall_linear.goal" --count 100 -S 8
+traced plain 4 rendezvous.goal
+sim --trace t.txt -n 2 "$S/reduce_binomial.goal" --reduce 10 --count 8
+check goalsim.trace_reduction grep -qE '^5542 5622 5542 op rank0 0 0 0 0{16} 1 [0-9]+ reduce - - 8$' t.txt
+sim --trace t.txt rendezvous.goal -S 4
+check goalsim.trace_blocked [ $? -eq 1 -a "$(wc -l <t.txt)" -gt 3 ] # that of before
+
 # ---- usage and bad input ----
 
 refused() { local rc; sim "${@:4}"; rc=$?; check "goalsim.$1 $rc $(head -n 1 err)" [ $rc -eq "$2" ]; check "goalsim.$1_text" grep -qF -- "$3" err; }
 refused no_input 2 'no input file'
 refused two_inputs 2 'more than one input file' cycle.goal cpus.goal
+refused trace_name 2 '--trace takes a name that ends with .json, .paje or .txt' --trace x.log cycle.goal
 refused no_repeat 2 '--repeat' --sweep 2-4 "$S/bcast_linear.goal"
 refused no_root 1 'its root cannot rotate' --repeat 2 --root rotate cycle.goal
 refused sweep_ranks 1 'the schedule is for 2 ranks, not for 4' --repeat 2 --sweep 4-8 cycle.goal

@@ -7,7 +7,7 @@
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1
-PRODUCT="util format include lang compiler backends runtime goalrun goalsim"
+PRODUCT="util format include lang compiler backends runtime trace goalrun goalsim"
 LINES_OF_A_FOLDER=9000 FILES_OF_A_FOLDER=30 LINES_OF_A_HEADER=320 LINES_OF_A_FUNCTION=80 WIDTH_OF_THE_MAKEFILE=160
 
 # sources_of ROOT : the files of the product

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A trace of all ranks, and the formats in which it can be written. */
-#ifndef GOALRUN_COLLECT_TRACE_H
-#define GOALRUN_COLLECT_TRACE_H
+ * A trace of all ranks, measured or simulated, and the formats in which it can be written. */
+#ifndef TRACE_TRACE_H
+#define TRACE_TRACE_H
 
-#include "runtime/trace.h"
+#include "backends/services.h"
+#include "util/command_line.h"
 #include "util/mem.h"
 #include "util/text.h"
 
@@ -30,20 +31,28 @@ struct trace_slice {
 	struct be_event e;
 	uint32_t thread;
 	const struct trace_slice *first; /* of an op: the slice of its first part */
+	uint32_t sent; /* of a complete recv of a trace that is `matched`: the op of its send */
 	const struct trace_slice *send; /* of a complete recv: the slice of the first part of its send, or NULL */
 };
 
 struct trace {
 	uint64_t begin, dropped;
+	bool matched; /* the send of each recv is known; otherwise it is found by their order in the schedule */
 	size_t contexts;
 	VEC(struct trace_thread) threads;
 	VEC(struct trace_row) rows; /* rows, by ascending kind and number */
 	VEC(struct trace_slice) slices; /* slices, by ascending begin; an enclosing slice comes first */
 };
 
+/* Makes rows, sorts slices and sets their links, for a trace with threads and slices. Returns 0 or -ERR_NOMEM. */
+int trace_link(struct trace *t);
+void trace_fini(struct trace *t);
+
 /* Writes a trace as text. Returns 0 or -ERR_NOMEM. */
 typedef int trace_writer(struct text *out, const struct trace *t);
 /* Returns the writer for a file name that ends in .json, .paje or .txt; NULL for other names. */
 trace_writer *trace_format(const char *path);
+/* Takes the file name of an option --trace: const char *. */
+option_taker trace_take_name;
 
 #endif

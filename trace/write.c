@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Writes traces in three formats: Chrome's trace events (.json), Paje (.paje), and lines of text (.txt). goalrun(1)
  * describes them. */
-#include "goalrun/collect_trace.h"
+#include "trace/trace.h"
 
 #include "compiler/ir/ir.h"
 #include "format/check.h"
@@ -436,4 +436,11 @@ trace_writer *trace_format(const char *path)
 			return formats[i].write;
 	}
 	return NULL;
+}
+
+int trace_take_name(const struct option_use *u)
+{
+	*(const char **)u->field = u->arg;
+	return trace_format(u->arg) ? EXIT_OK :
+				      option_usage(u->program, "--trace takes a name that ends with .json, .paje or .txt, not %s", u->arg);
 }

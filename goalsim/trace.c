@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * goalsim --trace: the steps of a simulation as a trace, in the formats of goalrun(1). */
+#include "goalsim/goalsim.h"
+
+#include "trace/trace.h"
+#include "util/order.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- steps ---- */
+
+static uint64_t thread_id(const struct sim_step *s)
+{
+	return (uint64_t)s->rank << 32 | s->cpu;
+}
+
+static int keep_step(void *arg, const struct sim_step *s)
+{
+	static const uint8_t what[] = { [SIM_STARTED] = BE_EVENT_ISSUED, [SIM_PART] = BE_EVENT_PART, [SIM_DONE] = BE_EVENT_DONE };
+	const bool message = s->cls->kind != SIM_CALC;
+	struct trace *t = arg;
+	const struct be_event e = { .begin = s->begin, .end = s->end, .epoch = 1,
+				    .thread = thread_id(s), .rank = s->rank, .by = s->rank, .op = s->op,
+				    .peer = message ? s->peer : BE_NOBODY, .tag = s->tag, .cpu = (int32_t)s->cpu,
+				    .what = what[s->what], .own = true };
+
+	return VEC_PUSH(&t->slices, (struct trace_slice){ .e = e, .sent = s->sent }) ? -ERR_NOMEM : 0;
+}
+
+/* ---- threads and kinds ---- */
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct be_event *x = &((const struct trace_slice *)a)->e, *y = &((const struct trace_slice *)b)->e;
+
+	return (x->thread > y->thread) - (x->thread < y->thread);
+}
+
+/* Makes a thread of each cpu that a rank has used. Sorts the slices by thread. */
+static int make_threads(struct trace *t)
+{
+	if (t->slices.n)
+		qsort(t->slices.at, t->slices.n, sizeof *t->slices.at, by_thread);
+	for (size_t i = 0; i < t->slices.n; i++) {
+		const struct be_event *e = &t->slices.at[i].e;
+
+		if ((!t->threads.n || t->threads.at[t->threads.n - 1].id != e->thread) &&
+		    VEC_PUSH(&t->threads, (struct trace_thread){ .id = e->thread, .app = true, .rank = e->rank, .cpu = e->cpu }))
+			return -ERR_NOMEM;
+		t->slices.at[i].thread = (uint32_t)t->threads.n - 1;
+	}
+	return 0;
+}
+
+/* Sets the kinds and bytes of the ops: for the simulator, whatever is no message is a calc. The slices are sorted by rank. */
+static int set_kinds(struct goalsim *s, struct trace *t)
+{
+	const struct bin_op *ops = NULL;
+
+	for (size_t i = 0; i < t->slices.n; i++) {
+		struct be_event *e = &t->slices.at[i].e;
+		int err = !i || t->slices.at[i - 1].e.rank != e->rank ? sim_binary_ops(&s->binary, e->rank, &ops) : 0;
+
+		if (err)
+			return err;
+		e->kind = ops[e->op].kind;
+		if (e->kind != BIN_OP_CALC)
+			e->bytes = ops[e->op].len * s->binary.element;
+	}
+	return 0;
+}
+
+/* ---- the file ---- */
+
+static int write_trace(struct goalsim *s, struct trace *t)
+{
+	struct text out = { 0 };
+	int err = make_threads(t);
+
+	t->matched = true;
+	err = err ? err : set_kinds(s, t);
+	err = err ? err : trace_link(t);
+	err = err ? err : trace_format(s->trace)(&out, t);
+	err = err ? err : out.err ? -ERR_NOMEM : 0;
+	if (!err && file_write(s->trace, out.at, out.n)) {
+		fprintf(stderr, "goalsim: %s: %s\n", s->trace, file_why(errno));
+		free(out.at);
+		return EXIT_FAULT;
+	}
+	free(out.at);
+	return err ? no_memory() : EXIT_OK;
+}
+
+int trace_simulation(struct goalsim *s, struct sim_result *r)
+{
+	struct trace t = { 0 };
+	const struct sim_watch watch = { keep_step, &t };
+	int rc;
+
+	s->params.watch = &watch;
+	rc = simulate_source(s, &s->binary.source, r);
+	s->params.watch = NULL;
+	progress_end(s->progress);
+	rc = rc ? rc : write_trace(s, &t);
+	trace_fini(&t);
+	return rc;
+}
