@@ -257,7 +257,7 @@ static const struct option_row rows[] = {
 	{ .name = "json", .help = "print JSON instead of a table", FIELD(o.json) },
 	{ .name = "format", .arg = "table|osu|osu-bw", .help = "the form of the table: that of OSU's benchmarks", .take = take_index,
 	  FIELD(format), .without = "json|overlap", .marks = OF_SCHEDULE },
-	{ .name = "trace", .arg = "FILE.json|FILE.paje|FILE.txt", .help = "write what each thread did, and when",
+	{ .name = "trace", .arg = "FILE.json|FILE.paje|FILE.svg|FILE.txt", .help = "write what each thread did, and when",
 	  .take = trace_take_name, FIELD(o.trace), .without = "hosts" },
 	{ .name = "dump-after", .arg = "SECONDS", .help = "ranks that wait so long print for what", .take = take_dump_after,
 	  FIELD(dump_after), .min = 0, .max = 1000000000 },

@@ -57,6 +57,11 @@ static inline int no_memory(void)
 /* Parses the command line and returns an exit status. Sets *done if there is nothing more to do, as after --help. */
 int goalsim_options(struct goalsim *s, int argc, char **argv, bool *done);
 
+/* Describes the machine for pictures: "simulated, LogGOPS: L 2500, ...". */
+struct machine_text {
+	char s[200];
+} goalsim_machine(const struct goalsim *s);
+
 /* ---- simulate.c ---- */
 
 /* Simulates a source, reports an error or ranks that do not finish, and returns an exit status. *r is zeroed before, and has to be
@@ -65,7 +70,7 @@ int simulate_source(struct goalsim *s, const struct sim_source *src, struct sim_
 
 /* ---- trace.c ---- */
 
-/* Simulates the open schedule as simulate_source does, and writes a trace. */
+/* Simulates the open schedule as simulate_source does, and writes the trace and the picture that the options ask for. */
 int trace_simulation(struct goalsim *s, struct sim_result *r);
 
 /* ---- repeat.c ---- */

@@ -56,7 +56,7 @@ static int simulate_schedule(struct goalsim *s)
 	struct sim_result r;
 	const uint64_t begun = clock_now_ns();
 	int rc = s->repeat ? repeat_loop(s, s->rotate, &r) :
-		 s->trace  ? trace_simulation(s, &r) :
+		 s->trace || s->svg ? trace_simulation(s, &r) :
 			     simulate_source(s, &s->binary.source, &r);
 	const double seconds = (double)(clock_now_ns() - begun) * 1e-9;
 

@@ -9,6 +9,8 @@
 #include "util/env.h"
 #include "util/nearest.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -76,12 +78,11 @@ static const struct option_row rows[] = {
 	  FIELD(rotate), .with = "repeat", .without = "sweep" },
 	{ .name = "sweep", .arg = "RANKS-RANKS", .help = "compare schedules, repeated and alone, for these numbers of ranks",
 	  .take = take_range, FIELD(sweep), .min = 2, .max = 1 << 28, .with = "repeat", .without = "n|finish" },
-	{ .name = "svg", .arg = "FILE", .help = "with --sweep: draw the times as well", .take = take_text, FIELD(svg),
-	  .with = "sweep" },
 
 	{ .help = "What is printed:" },
 	{ .name = "finish", .help = "when each rank finishes", FIELD(finish) },
-	{ .name = "trace", .arg = "FILE", .help = "write a trace: FILE ends in .json, .paje or .txt", .take = trace_take_name,
+	{ .name = "svg", .arg = "FILE", .help = "draw what each rank does; with --sweep, the times", .take = take_text, FIELD(svg) },
+	{ .name = "trace", .arg = "FILE.json|FILE.paje|FILE.svg|FILE.txt", .help = "write what each rank does, and when", .take = trace_take_name,
 	  FIELD(trace), .without = "repeat" },
 	{ .name = "json", .help = "JSON instead of text", FIELD(json) },
 };
@@ -101,6 +102,15 @@ static struct sim_rate rate_of(double ns)
 	return (struct sim_rate){ (uint64_t)ns, (uint64_t)((ns - whole) * 1e6 + 0.5) };
 }
 
+struct machine_text goalsim_machine(const struct goalsim *s)
+{
+	struct machine_text m;
+
+	snprintf(m.s, sizeof m.s, "simulated, LogGOPS: L %" PRId64 ", o %" PRId64 ", g %" PRId64 " ns; G %g, O %g ns per byte; S %" PRId64
+		 " bytes", s->L, s->o, s->g, s->G, s->O, s->S);
+	return m;
+}
+
 int goalsim_options(struct goalsim *s, int argc, char **argv, bool *done)
 {
 	struct command_words w;
@@ -115,7 +125,9 @@ int goalsim_options(struct goalsim *s, int argc, char **argv, bool *done)
 	if (w.nrest > MOST_COMPARED)
 		return usage("--sweep compares at most %d schedules", MOST_COMPARED);
 	if (s->svg && option_is_dash(s->svg))
-		return usage("the table and --svg - would both be on standard output");
+		return usage("the results and --svg - would both be on standard output");
+	if (s->svg && s->repeat && !s->sweep.last)
+		return usage("with --repeat, --svg needs --sweep");
 	if (env_number(ENV_GOAL_MAX_OPS, &most))
 		return usage("the environment variable GOAL_MAX_OPS cannot be \"%s\"", env_get(ENV_GOAL_MAX_OPS));
 	s->most_ops = ir_most_ops(most);

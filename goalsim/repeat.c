@@ -175,12 +175,11 @@ static int name_curves(struct drawing *d, const struct sweep *w)
 static int make_svg(struct drawing *d, const struct sweep *w, char **svg)
 {
 	const struct goalsim *s = w->s;
-	char machine[160], loop[160];
-	const char *const notes[] = { machine, loop };
+	const struct machine_text machine = goalsim_machine(s);
+	char loop[160];
+	const char *const notes[] = { machine.s, loop };
 	int err = name_curves(d, w);
 
-	snprintf(machine, sizeof machine, "simulated, LogGOPS: L %" PRId64 ", o %" PRId64 ", g %" PRId64 " ns; G %g, O %g ns per byte; S %"
-		 PRId64 " bytes", s->L, s->o, s->g, s->G, s->O, s->S);
 	snprintf(loop, sizeof loop, "a loop has %" PRId64 " repetitions; its time is divided by their number", s->repeat);
 	for (unsigned p = 0; p < 2; p++)
 		d->plots[p] = (struct svg_plot){ .title = p ? "By how much a loop shows too little" : "Time of an operation",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * goalsim --trace: the steps of a simulation as a trace, in the formats of goalrun(1). */
+ * goalsim --trace and --svg: the steps of a simulation as a trace, in the formats of goalrun(1). */
 #include "goalsim/goalsim.h"
 
 #include "trace/trace.h"
@@ -74,23 +74,39 @@ static int set_kinds(struct goalsim *s, struct trace *t)
 
 /* ---- the file ---- */
 
-static int write_trace(struct goalsim *s, struct trace *t)
+/* Writes a file in a format. Returns 0, -ERR_NOMEM, or -ERR_SYS after it is reported. */
+static int write_as(const char *path, trace_writer *write, const struct trace *t)
 {
 	struct text out = { 0 };
-	int err = make_threads(t);
+	int err = write(&out, t);
 
-	t->matched = true;
-	err = err ? err : set_kinds(s, t);
-	err = err ? err : trace_link(t);
-	err = err ? err : trace_format(s->trace)(&out, t);
 	err = err ? err : out.err ? -ERR_NOMEM : 0;
-	if (!err && file_write(s->trace, out.at, out.n)) {
-		fprintf(stderr, "goalsim: %s: %s\n", s->trace, file_why(errno));
-		free(out.at);
-		return EXIT_FAULT;
+	if (!err && file_write(path, out.at, out.n)) {
+		fprintf(stderr, "goalsim: %s: %s\n", path, file_why(errno));
+		err = -ERR_SYS;
 	}
 	free(out.at);
-	return err ? no_memory() : EXIT_OK;
+	return err;
+}
+
+static int write_trace(struct goalsim *s, struct trace *t)
+{
+	const struct machine_text machine = goalsim_machine(s);
+	struct text title = { 0 };
+	int err = make_threads(t);
+
+	text_add(&title, "%s, %u ranks", option_source(s->input), s->binary.source.nranks);
+	t->matched = true;
+	t->title = title.at;
+	t->note = machine.s;
+	err = err ? err : title.err ? -ERR_NOMEM : set_kinds(s, t);
+	err = err ? err : trace_link(t);
+	if (!err && s->trace)
+		err = write_as(s->trace, trace_format(s->trace), t);
+	if (!err && s->svg)
+		err = write_as(s->svg, trace_timeline, t);
+	free(title.at);
+	return err == -ERR_SYS ? EXIT_FAULT : err ? no_memory() : EXIT_OK;
 }
 
 int trace_simulation(struct goalsim *s, struct sim_result *r)

@@ -37,6 +37,7 @@ struct trace_slice {
 
 struct trace {
 	uint64_t begin, dropped;
+	const char *title, *note; /* for pictures, or NULL (borrowed) */
 	bool matched; /* the send of each recv is known; otherwise it is found by their order in the schedule */
 	size_t contexts;
 	VEC(struct trace_thread) threads;
@@ -50,7 +51,9 @@ void trace_fini(struct trace *t);
 
 /* Writes a trace as text. Returns 0 or -ERR_NOMEM. */
 typedef int trace_writer(struct text *out, const struct trace *t);
-/* Returns the writer for a file name that ends in .json, .paje or .txt; NULL for other names. */
+/* Draws a timeline as SVG. */
+trace_writer trace_timeline;
+/* Returns the writer for a file name that ends in .json, .paje, .svg or .txt; NULL for other names. */
 trace_writer *trace_format(const char *path);
 /* Takes the file name of an option --trace: const char *. */
 option_taker trace_take_name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Writes traces in three formats: Chrome's trace events (.json), Paje (.paje), and lines of text (.txt). goalrun(1)
+ * Writes traces: Chrome's trace events (.json), Paje (.paje), lines of text (.txt), and pictures (timeline.c). goalrun(1)
  * describes them. */
 #include "trace/trace.h"
 
@@ -426,7 +426,7 @@ trace_writer *trace_format(const char *path)
 	static const struct {
 		const char *end;
 		trace_writer *write;
-	} formats[] = { { ".json", write_json }, { ".paje", write_paje }, { ".txt", write_text } };
+	} formats[] = { { ".json", write_json }, { ".paje", write_paje }, { ".svg", trace_timeline }, { ".txt", write_text } };
 	const size_t len = strlen(path);
 
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
@@ -442,5 +442,5 @@ int trace_take_name(const struct option_use *u)
 {
 	*(const char **)u->field = u->arg;
 	return trace_format(u->arg) ? EXIT_OK :
-				      option_usage(u->program, "--trace takes a name that ends with .json, .paje or .txt, not %s", u->arg);
+				      option_usage(u->program, "--trace takes a name that ends with .json, .paje, .svg or .txt, not %s", u->arg);
 }

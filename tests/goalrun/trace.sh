@@ -74,6 +74,9 @@ check "trace.paje_bad $(awk -f "$TESTS/trace/paje.awk" bad.paje)" [ -n "$(awk -f
 check trace.json_bad [ $? -eq 1 ]
 run -n 1 --trace empty.json "$ROOT/schedules/bcast_binomial.goal"
 check trace.empty grep -q '"traceEvents":\[$' empty.json
+run -n 4 --iters 2 --warmup 0 --trace f.svg "$ROOT/schedules/allreduce_recursive_doubling.goal"
+check trace.svg [ "$(grep -c "text-anchor='end'>rank [0-3]<" f.svg)" = 4 -a "$(grep -c ': recv from [0-3], ' f.svg)" -ge 16 -a \
+	"$(grep -c '^<path .* L' f.svg)" = 16 ]
 run -n 1 --trace empty.paje "$ROOT/schedules/bcast_binomial.goal"
 check trace.empty_paje [ "$(awk -f "$TESTS/trace/paje.awk" empty.paje)" = '0 states, 0 links in 1 containers' ]
 
@@ -99,7 +102,7 @@ wrong()
 	check "trace.$name status $rc $(head -n 1 err)" [ $rc -eq "$want" -a -n "$(grep -F -- "$text" err)" ]
 }
 bcast=$ROOT/schedules/bcast_binomial.goal
-wrong format 2 '--trace takes a name' -n 2 --trace x.svg "$bcast"
+wrong format 2 '--trace takes a name' -n 2 --trace x.png "$bcast"
 wrong no_name 2 '--trace takes a name' -n 2 --trace .json "$bcast"
 wrong nowhere 1 'No such file' -n 2 --iters 2 --trace none/x.json "$bcast"
 echo old >kept.json

@@ -164,12 +164,27 @@ check goalsim.trace_reduction grep -qE '^5542 5622 5542 op rank0 0 0 0 0{16} 1 [
 sim --trace t.txt rendezvous.goal -S 4
 check goalsim.trace_blocked [ $? -eq 1 -a "$(wc -l <t.txt)" -gt 3 ] # that of before
 
+# ---- timelines ----
+
+sim -n 5 "$S/bcast_binomial.goal" --svg t.svg --trace same.svg
+check goalsim.timeline cmp -s t.svg same.svg
+check goalsim.timeline_bars [ "$(grep -c '<title>rank [0-4], op [0-9]: send to [0-4], 1 bytes, ' t.svg)" = 4 -a "$(grep -c ': recv from' t.svg)" = 4 ]
+check goalsim.timeline_messages [ "$(grep -c '^<path .* L' t.svg)" = 4 ]
+check goalsim.timeline_title grep -qF 'bcast_binomial.goal, 5 ranks</text>' t.svg
+sim -n 300 "$S/alltoall_linear.goal" --svg t.svg
+check goalsim.timeline_sampled grep -q '64 of 300 threads are shown; messages are too many' t.svg
+check goalsim.timeline_lines [ "$(grep -c "text-anchor='end'>rank" t.svg)" = 64 ]
+check goalsim.timeline_last grep -q "text-anchor='end'>rank 299<" t.svg
+sim -n 1 "$S/bcast_binomial.goal" --svg t.svg
+check goalsim.timeline_empty [ $? -eq 0 -a "$(tail -n 1 t.svg)" = '</svg>' ]
+
 # ---- usage and bad input ----
 
 refused() { local rc; sim "${@:4}"; rc=$?; check "goalsim.$1 $rc $(head -n 1 err)" [ $rc -eq "$2" ]; check "goalsim.$1_text" grep -qF -- "$3" err; }
 refused no_input 2 'no input file'
 refused two_inputs 2 'more than one input file' cycle.goal cpus.goal
-refused trace_name 2 '--trace takes a name that ends with .json, .paje or .txt' --trace x.log cycle.goal
+refused svg_loop 2 'with --repeat, --svg needs --sweep' --repeat 2 --svg x.svg cycle.goal
+refused trace_name 2 '--trace takes a name that ends with .json, .paje, .svg or .txt' --trace x.log cycle.goal
 refused no_repeat 2 '--repeat' --sweep 2-4 "$S/bcast_linear.goal"
 refused no_root 1 'its root cannot rotate' --repeat 2 --root rotate cycle.goal
 refused sweep_ranks 1 'the schedule is for 2 ranks, not for 4' --repeat 2 --sweep 4-8 cycle.goal
