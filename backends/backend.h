@@ -130,6 +130,12 @@ struct be_handle {
 	uint64_t own : 8; /* for the backend's own use */
 };
 
+/* Bytes of memory that belong to one rank's request. */
+struct be_memory {
+	uint64_t shared; /* in the rank's heap, without scratch buffers */
+	uint64_t private;
+};
+
 /* State of an op within the epoch. */
 enum be_state { BE_DONE, BE_WAITS, BE_READY, BE_ISSUED };
 
@@ -154,9 +160,12 @@ struct be_ops {
 	 * Local. bind has succeeded, and the request's own rank has counted the caller in `views`. The caller passes the
 	 * handle of that rank. In `like` the caller has set the group, that rank, the size, the layout (contiguous, of the
 	 * basic type) and the built-in reduction. A view may run ops of BE_ANY, and in the rank's process of BE_OWNER. The
-	 * rank's block outlives the view. On an error there is no view. A view has only progress, alarm and unbind. The
+	 * rank's block outlives the view. On an error there is no view. A view has only memory, progress, alarm and unbind. The
 	 * pointer adopt is NULL if nobody can help with this backend's requests. */
 	int (*adopt)(const struct be_bind *like, const struct be_handle *handle, struct be_bound **out);
+	/* Adds the memory of a request, or of a view, to *m. Local. The caller makes sure that nobody binds, rebinds or frees
+	 * it meanwhile. */
+	void (*memory)(const struct be_bound *bound, struct be_memory *m);
 	/* Frees the request. Local. The caller has made sure that the request is not active, or that its group or its
 	 * bind has failed. NULL is allowed. */
 	void (*unbind)(struct be_bound *bound);

@@ -25,6 +25,8 @@ const struct be_handle *group_handle(struct be_group *g, uint32_t rank);
 void *group_alloc(struct be_group *g, size_t size, uint64_t *off);
 /* Frees a block at once. No peer may access it any more. NULL is allowed. */
 void group_free(struct be_group *g, void *block);
+/* Returns the bytes of a block in this rank's heap; 0 for NULL. */
+size_t group_block_bytes(struct be_group *g, const void *block);
 /* Frees two blocks as soon as *users, which lies in the first block, is 0. Until then peers may write to the blocks.
  * `second` may be NULL. */
 void group_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users);

@@ -253,7 +253,7 @@ static const struct option_row rows[] = {
 	  .with = "overlap" },
 	{ .name = "work", .arg = "USEC", .help = "with --overlap: a fixed amount of work", NUMBER(o.work_us, 1, 1000000000),
 	  .with = "overlap" },
-	{ .name = "stats", .help = "print what each rank has sent", FIELD(show_stats) },
+	{ .name = "stats", .help = "print what each rank sends and allocates", FIELD(show_stats) },
 	{ .name = "json", .help = "print JSON instead of a table", FIELD(o.json) },
 	{ .name = "format", .arg = "table|osu|osu-bw", .help = "the form of the table: that of OSU's benchmarks", .take = take_index,
 	  FIELD(format), .without = "json|overlap", .marks = OF_SCHEDULE },

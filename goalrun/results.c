@@ -94,12 +94,25 @@ static void print_steals(const struct goalrun *g)
 		       g->stats[r].steals_remote);
 }
 
+/* Returns the average of a sum over all requests of a rank. */
+static uint64_t per_request(const struct MPIX_Sched_stats *s, uint64_t sum)
+{
+	return s->requests ? sum / s->requests : 0;
+}
+
 static void print_rank_stats(const struct goalrun *g)
 {
 	puts(" rank    links   link bytes     posted       sent     sent bytes");
 	for (uint32_t r = 0; r < g->o.nranks; r++)
 		printf("%5" PRIu32 " %8" PRIu64 " %12" PRIu64 " %10" PRIu64 " %10" PRIu64 " %14" PRIu64 "\n", r, g->stats[r].links,
 		       g->stats[r].link_bytes, g->stats[r].posted, g->stats[r].sent, g->stats[r].sent_bytes);
+	puts(" rank requests   shared bytes  scratch bytes  private bytes");
+	for (uint32_t r = 0; r < g->o.nranks; r++) {
+		const struct MPIX_Sched_stats *s = &g->stats[r];
+
+		printf("%5" PRIu32 " %8" PRIu64 " %14" PRIu64 " %14" PRIu64 " %14" PRIu64 "\n", r, s->requests,
+		       per_request(s, s->shared_bytes), per_request(s, s->scratch_bytes), per_request(s, s->private_bytes));
+	}
 }
 
 static json_object *rank_stats(const struct goalrun *g)
@@ -111,8 +124,16 @@ static json_object *rank_stats(const struct goalrun *g)
 		const struct {
 			const char *name;
 			uint64_t value;
-		} rows[] = { { "rank", r },	     { "links", s->links }, { "link_bytes", s->link_bytes },
-			     { "posted", s->posted }, { "sent", s->sent },   { "sent_bytes", s->sent_bytes } };
+		} rows[] = { { "rank", r },
+			     { "links", s->links },
+			     { "link_bytes", s->link_bytes },
+			     { "posted", s->posted },
+			     { "sent", s->sent },
+			     { "sent_bytes", s->sent_bytes },
+			     { "requests", s->requests },
+			     { "shared_bytes", per_request(s, s->shared_bytes) },
+			     { "scratch_bytes", per_request(s, s->scratch_bytes) },
+			     { "private_bytes", per_request(s, s->private_bytes) } };
 		json_object *one = json_object_new_object();
 
 		for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -274,14 +274,14 @@ struct MPIX_Sched_stats {
 	uint64_t steals_local; /* times that the rank made progress for another rank of its NUMA node */
 	uint64_t steals_remote; /* times that the rank made progress for a rank of another NUMA node */
 	uint64_t passed; /* ops marked "on start" that were not ready at the start, and were left to other executors */
-	uint64_t copied_core; /* bytes that communication cores copied in fragments (GOAL_FRAGMENT) */
-	uint64_t copied_joined; /* bytes that waiting ranks copied in fragments */
-	/* Only backends that send over a network count the fields below. */
-	uint64_t links; /* connections that were made */
-	uint64_t link_bytes; /* bytes of memory for the connections and all that belongs to them */
+	uint64_t copied_core, copied_joined; /* bytes that communication cores, and waiting ranks, copied in fragments */
+	/* Only backends that send over a network count these: */
+	uint64_t links, link_bytes; /* connections that were made; bytes of memory for them and all that belongs to them */
 	uint64_t posted; /* work requests that were posted to the device */
 	uint64_t sent, sent_bytes; /* messages sent to other ranks over the network, and their bytes */
 	uint64_t near_sent; /* messages that were sent through shared memory instead */
+	uint64_t requests; /* all backends: requests that were bound; their bytes in the shared heap, of scratch, and private */
+	uint64_t shared_bytes, scratch_bytes, private_bytes;
 };
 MPIX_SCHED_API int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *stats);
 /* Frees the request; local. Fails with ERR_STATE if the request is active and its group has not failed. */

@@ -217,6 +217,25 @@ static void unbind_buffer(const struct mpix_sched_request *req, const struct be_
 		rt_heap_unbind(req->ctx->heap, b->heap_off + (uint64_t)req->type->low);
 }
 
+/* Counts the memory of a request that is bound. The schedule and the group are shared with other requests, so they do not count. */
+static void count_memory(struct mpix_sched_request *req)
+{
+	const struct ir_rank *r = &req->rank;
+	struct be_memory m = { 0 };
+	uint64_t scratch = 0;
+
+	req->be->memory(req->bound, &m);
+	for (size_t i = 0; i < req->views.n; i++)
+		req->views.at[i]->ops->memory(req->views.at[i], &m);
+	m.private += mem_bytes(req) + mem_bytes(req->views.at) + mem_bytes(req->safe) + mem_bytes(req->reduce_block);
+	m.private += mem_bytes(r->ops) + mem_bytes(r->dep_at) + mem_bytes(r->deps) + mem_bytes(r->bufsize);
+	for (uint32_t i = 0; i < req->nbuffers; i++)
+		scratch += req->scratch[i] ? rt_heap_bytes(req->ctx->heap, req->scratch[i]) : 0;
+	atomic_store_explicit(&req->memory.shared, m.shared, memory_order_relaxed);
+	atomic_store_explicit(&req->memory.scratch, scratch, memory_order_relaxed);
+	atomic_store_explicit(&req->memory.private, m.private, memory_order_relaxed);
+}
+
 int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n)
 {
 	struct be_buffer *old = req->buffers, *next = req->spare;
@@ -236,6 +255,7 @@ int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n)
 		req->buffers = next;
 		req->spare = old;
 	}
+	count_memory(req);
 	return err;
 }
 
@@ -629,9 +649,11 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	}
 	if (rc && req)
 		rt_unbind(req);
-	else if (req)
-		*out = req;
-	return rc;
+	if (rc || !req)
+		return rc;
+	count_memory(req);
+	*out = req;
+	return 0;
 }
 
 void rt_unbind(struct mpix_sched_request *req)

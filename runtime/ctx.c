@@ -6,7 +6,9 @@
 #include "runtime/wait.h"
 
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* ---- SIGUSR1 ---- */
@@ -197,9 +199,16 @@ int rt_ctx_add(struct mpix_sched_ctx *ctx, struct mpix_sched_request *req)
 	return err;
 }
 
-/* Adds the counters of a request's turn to s. */
-static void add_stats(struct MPIX_Sched_stats *s, const struct be_turn *turn)
+/* Adds the counters of a request to s. */
+static void add_stats(struct MPIX_Sched_stats *s, const struct mpix_sched_request *req)
 {
+	const struct be_turn *turn = req->turn;
+	const uint64_t private = atomic_load_explicit(&req->memory.private, memory_order_relaxed);
+
+	s->requests += private != 0; /* otherwise the request is not bound yet, or cannot be */
+	s->private_bytes += private;
+	s->shared_bytes += atomic_load_explicit(&req->memory.shared, memory_order_relaxed);
+	s->scratch_bytes += atomic_load_explicit(&req->memory.scratch, memory_order_relaxed);
 	s->passed += atomic_load(&turn->passed);
 	s->copied_core += atomic_load(&turn->copied[0]);
 	s->copied_joined += atomic_load(&turn->copied[1]);
@@ -216,28 +225,33 @@ void rt_ctx_remove(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *
 	pthread_mutex_lock(&ctx->lock);
 	for (size_t i = 0; i < ctx->requests.n; i++)
 		if (ctx->requests.at[i] == req) {
-			add_stats(&ctx->gone, req->turn);
+			add_stats(&ctx->gone, req);
 			ctx->requests.at[i] = ctx->requests.at[--ctx->requests.n];
 			break;
 		}
 	pthread_mutex_unlock(&ctx->lock);
 }
 
+/* Size of the struct in the first version of the library. */
+#define LEAST_STATS offsetof(struct MPIX_Sched_stats, requests)
+
 int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *out)
 {
 	struct MPIX_Sched_stats s;
+	size_t size;
 
-	if (!ctx || !out || out->struct_size < sizeof s)
+	if (!ctx || !out || out->struct_size < LEAST_STATS)
 		return MPIX_SCHED_ERR_ARG;
 	pthread_mutex_lock(&ctx->lock);
 	s = ctx->gone;
 	for (size_t i = 0; i < ctx->requests.n; i++)
-		add_stats(&s, ctx->requests.at[i]->turn);
+		add_stats(&s, ctx->requests.at[i]);
 	pthread_mutex_unlock(&ctx->lock);
-	s.struct_size = sizeof s;
+	size = out->struct_size < sizeof s ? out->struct_size : sizeof s;
+	s.struct_size = size;
 	s.steals_local = atomic_load(&ctx->steals[0]);
 	s.steals_remote = atomic_load(&ctx->steals[1]);
-	*out = s;
+	memcpy(out, &s, size);
 	return MPIX_SCHED_SUCCESS;
 }
 

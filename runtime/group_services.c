@@ -208,6 +208,11 @@ void group_free(struct be_group *g, void *block)
 	rt_heap_free(g->ctx->heap, block);
 }
 
+size_t group_block_bytes(struct be_group *g, const void *block)
+{
+	return block ? rt_heap_bytes(g->ctx->heap, block) : 0;
+}
+
 void group_free_later(struct be_group *g, void *first, void *second, _Atomic uint32_t *users)
 {
 	pthread_mutex_lock(&g->ctx->lock);

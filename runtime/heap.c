@@ -199,27 +199,44 @@ static bool ptr_in_heap(const struct rt_heap *h, const void *ptr)
 	return (const char *)ptr >= h->base && (const char *)ptr < h->base + h->size;
 }
 
+/* Returns the index of the block in use that begins at ptr; the number of blocks if there is none. The caller holds the lock. */
+static size_t find_used(const struct rt_heap *h, const void *ptr)
+{
+	const uint64_t off = ptr_in_heap(h, ptr) ? (uint64_t)((const char *)ptr - h->base) : UINT64_MAX;
+	const size_t i = off == UINT64_MAX ? h->blocks.n : find_block(h, off);
+
+	return i < h->blocks.n && h->blocks.at[i].off == off && h->blocks.at[i].used ? i : h->blocks.n;
+}
+
 int rt_heap_free(struct rt_heap *h, void *ptr)
 {
 	int err = -ERR_ARG;
+	size_t i;
 
 	pthread_mutex_lock(&h->lock);
-	if (ptr_in_heap(h, ptr)) {
-		uint64_t off = (uint64_t)((char *)ptr - h->base);
-		size_t i = find_block(h, off);
-
-		if (i < h->blocks.n && h->blocks.at[i].off == off && h->blocks.at[i].used) {
-			err = h->blocks.at[i].bound ? -ERR_STATE : 0;
-			if (!err) {
-				h->blocks.at[i].used = false;
-				merge_next(h, i);
-				if (i)
-					merge_next(h, i - 1);
-			}
+	i = find_used(h, ptr);
+	if (i < h->blocks.n) {
+		err = h->blocks.at[i].bound ? -ERR_STATE : 0;
+		if (!err) {
+			h->blocks.at[i].used = false;
+			merge_next(h, i);
+			if (i)
+				merge_next(h, i - 1);
 		}
 	}
 	pthread_mutex_unlock(&h->lock);
 	return err;
+}
+
+size_t rt_heap_bytes(struct rt_heap *h, const void *ptr)
+{
+	size_t i, len;
+
+	pthread_mutex_lock(&h->lock);
+	i = find_used(h, ptr);
+	len = i < h->blocks.n ? h->blocks.at[i].len : 0;
+	pthread_mutex_unlock(&h->lock);
+	return len;
 }
 
 bool rt_heap_bind(struct rt_heap *h, const void *ptr, size_t len, uint64_t *off)

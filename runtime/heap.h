@@ -48,6 +48,8 @@ void *rt_heap_alloc(struct rt_heap *h, size_t size, uint64_t *off);
 void *rt_heap_alloc_scratch(struct rt_heap *h, size_t size, uint64_t *off);
 /* Frees a block. Returns 0, -ERR_ARG for a pointer that is not a block's, or -ERR_STATE while the block is bound. */
 int rt_heap_free(struct rt_heap *h, void *ptr);
+/* Returns the bytes of a block that is allocated; 0 for any other pointer. */
+size_t rt_heap_bytes(struct rt_heap *h, const void *ptr);
 /* Returns true if [ptr, ptr + len) is within one block. Then the block is bound, until rt_heap_unbind, and *off is the
  * offset of ptr. */
 bool rt_heap_bind(struct rt_heap *h, const void *ptr, size_t len, uint64_t *off);

@@ -23,6 +23,13 @@ struct rt_reduce {
 	const struct be_layout *layout;
 };
 
+/* Bytes of memory that a request occupies on its rank, each 0 until the request is bound. */
+struct rt_memory {
+	_Atomic uint64_t shared; /* in the rank's heap, without scratch buffers */
+	_Atomic uint64_t scratch; /* scratch buffers of the schedule, in the rank's heap */
+	_Atomic uint64_t private;
+};
+
 struct mpix_sched_request {
 	struct mpix_sched_ctx *ctx;
 	struct be_group *group;
@@ -50,6 +57,7 @@ struct mpix_sched_request {
 	size_t *sizes; /* elements in each of the caller's buffers, 0 for a buffer that it did not pass; NULL: unknown */
 	char *reduce_tmp; /* copy of an operand, for b = b op a with a user's operation */
 	char *reduce_block; /* allocated block of reduce_tmp; it begins at the lowest byte of the first element */
+	struct rt_memory memory;
 	uint64_t epoch;
 	uint64_t id; /* identifier of the request, the same on all ranks (be_bind.request) */
 	uint64_t dump_after; /* ns of waiting after which the pending ops are printed; 0: never */

@@ -2,6 +2,7 @@
  * Allocation and growable arrays. */
 #include "util/mem.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -42,6 +43,11 @@ void *mem_resize(void *p, size_t n, size_t size)
 	if (GOAL_ALLOC_HOOK(size) || (n && size > SIZE_MAX / n))
 		return NULL;
 	return realloc(p, n && size ? n * size : 1);
+}
+
+size_t mem_bytes(const void *p)
+{
+	return malloc_usable_size((void *)(uintptr_t)p);
 }
 
 /* ---- large blocks ---- */

@@ -13,6 +13,8 @@ void *mem_alloc(size_t size);
 void *mem_calloc(size_t n, size_t size);
 /* Resizes `p` to `n` elements, as realloc does. Returns NULL when out of memory; then `p` is still valid. */
 void *mem_resize(void *p, size_t n, size_t size);
+/* Returns the bytes of an allocation, rounded up as the C library does; 0 for NULL. */
+size_t mem_bytes(const void *p);
 
 /* Resizes a large block to `size` bytes, not 0; new bytes are 0. `p` is NULL, or a block of `old` bytes of this function. Large pages
  * of the machine hold it, where there are any: accesses to random places then rarely miss the cache of addresses. It moves without

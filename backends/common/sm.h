@@ -47,6 +47,12 @@
 #define SM_START_MAX 4096u /* bytes that start moves for an op; with more the op is left to whoever makes progress next */
 #define SM_RING 4u /* number of staged slots of a message */
 
+/* Returns the bytes of a slot in the ring of a staged message: those of a chunk, or of a shorter message. */
+static inline size_t sm_slot_bytes(uint64_t bytes)
+{
+	return bytes < SM_CHUNK ? (size_t)((bytes + SM_LINE - 1) / SM_LINE * SM_LINE) : SM_CHUNK;
+}
+
 /* Progress of a message. */
 struct sm_moved {
 	uint64_t theirs; /* recv, pull: chunks that the sender has copied in earlier epochs */
@@ -196,6 +202,7 @@ const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
 int sm_make(const struct be_bind *b, size_t size, const struct be_ops *ops, bool network, struct be_bound **out,
 	    struct be_handle *handle);
 void sm_trace(struct sm_bound *s);
+void sm_memory(const struct be_bound *bound, struct be_memory *m);
 void sm_unbind(struct be_bound *bound);
 int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who);
 int sm_progress(struct be_bound *bound, unsigned who, unsigned spins);

@@ -385,7 +385,7 @@ static int make_rings(struct sm_bound *s)
 	uint64_t off;
 
 	for (uint32_t i = 0; i < s->head->ndescs; i++)
-		total += s->head->descs[i].mode == SM_STAGED ? SM_RING * SM_CHUNK : 0;
+		total += s->head->descs[i].mode == SM_STAGED ? SM_RING * sm_slot_bytes(s->head->descs[i].bytes) : 0;
 	if (!total)
 		return 0;
 	s->rings = group_alloc(s->b.group, total, &off);
@@ -394,7 +394,7 @@ static int make_rings(struct sm_bound *s)
 	for (uint32_t i = 0; i < s->head->ndescs; i++)
 		if (s->head->descs[i].mode == SM_STAGED) {
 			((struct sm_in *)cell_of(s->head, &s->head->descs[i]))->ring = off;
-			off += SM_RING * SM_CHUNK;
+			off += SM_RING * sm_slot_bytes(s->head->descs[i].bytes);
 		}
 	return 0;
 }
@@ -407,7 +407,8 @@ bool sm_reach_rings(struct sm_bound *s)
 
 		if (m->mode != SM_STAGED)
 			continue;
-		m->ring = group_peer(s->b.group, mine->send ? mine->peer : s->b.rank, m->in->ring, SM_RING * SM_CHUNK);
+		m->ring = group_peer(s->b.group, mine->send ? mine->peer : s->b.rank, m->in->ring,
+				     SM_RING * sm_slot_bytes(mine->bytes));
 		if (!m->ring) {
 			group_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", mine->peer);
 			return false;

@@ -152,7 +152,8 @@ static int send_staged(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
-	uint64_t base = (s->epoch - 1) * m->chunks;
+	const uint64_t base = (s->epoch - 1) * m->chunks;
+	const size_t slot = sm_slot_bytes(m->bytes);
 
 	if (!has_credit(s, m))
 		return 0;
@@ -162,7 +163,7 @@ static int send_staged(struct dispatcher *e, void *what)
 		if (n >= atomic_load_explicit(&m->out->done, memory_order_acquire) + SM_RING)
 			return 0;
 		pack_message(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
-			     m->ring + n % SM_RING * SM_CHUNK);
+			     m->ring + n % SM_RING * slot);
 		m->now->moved++;
 		/* Makes the chunk visible before its number; pairs with the load in recv_staged. */
 		atomic_store_explicit(&m->in->avail, n + 1, memory_order_release);
@@ -175,7 +176,8 @@ static int recv_staged(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
-	uint64_t base = (s->epoch - 1) * m->chunks;
+	const uint64_t base = (s->epoch - 1) * m->chunks;
+	const size_t slot = sm_slot_bytes(m->bytes);
 
 	while (m->now->moved < m->chunks) {
 		uint64_t n = base + m->now->moved;
@@ -183,7 +185,7 @@ static int recv_staged(struct dispatcher *e, void *what)
 		if (atomic_load_explicit(&m->in->avail, memory_order_acquire) <= n)
 			return 0;
 		unpack_message(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
-			       m->ring + n % SM_RING * SM_CHUNK);
+			       m->ring + n % SM_RING * slot);
 		m->now->moved++;
 		/* The slot has been read before the sender may reuse it; pairs with the load in send_staged. */
 		atomic_store_explicit(&m->out->done, n + 1, memory_order_release);

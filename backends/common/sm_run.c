@@ -16,6 +16,20 @@ static struct sm_bound *to_sm(struct be_bound *b)
 	return (struct sm_bound *)b;
 }
 
+void sm_memory(const struct be_bound *bound, struct be_memory *m)
+{
+	const struct sm_bound *s = (const struct sm_bound *)bound;
+
+	m->private += mem_bytes(s) + mem_bytes(s->stage) + mem_bytes(s->trace);
+	for (uint32_t i = 0; i < s->b.nops; i++)
+		m->private += mem_bytes(s->msgs[i].whole);
+	if (s->view) /* the block is the rank's */
+		return;
+	m->shared += group_block_bytes(s->b.group, s->head) + group_block_bytes(s->b.group, s->rings);
+	for (uint32_t i = 0; i < s->b.nops; i++)
+		m->shared += group_block_bytes(s->b.group, s->msgs[i].bounce);
+}
+
 void sm_unbind(struct be_bound *bound)
 {
 	struct sm_bound *s = to_sm(bound);

@@ -44,8 +44,14 @@ static void alias_unbind(struct be_bound *bound)
 	free(bound);
 }
 
+static void alias_memory(const struct be_bound *bound, struct be_memory *m)
+{
+	m->private += mem_bytes(bound);
+}
+
 static const struct be_ops alias_ops = {
 	.name = "shm",
+	.memory = alias_memory,
 	.progress = alias_progress,
 	.alarm = alias_alarm,
 	.unbind = alias_unbind,
@@ -118,6 +124,7 @@ static void view_unbind(struct be_bound *bound)
 
 static const struct be_ops view_ops = {
 	.name = "shm",
+	.memory = sm_memory,
 	.progress = view_progress,
 	.alarm = sm_alarm,
 	.unbind = view_unbind,

@@ -5,6 +5,7 @@
 
 #include "backends/mpi/mp.h"
 #include "util/clock.h"
+#include "util/mem.h"
 
 #define NAP_NS 100000u /* a thread sleeps on a bell, which no transport rings, so it sleeps briefly */
 
@@ -32,6 +33,14 @@ static int mp_bind(struct be_bound *bound, uint32_t views, int err)
 	if (!rc)
 		sm_trace(&m->sm);
 	return rc;
+}
+
+static void mp_memory(const struct be_bound *bound, struct be_memory *all)
+{
+	const struct mp_bound *m = (const struct mp_bound *)bound;
+
+	sm_memory(bound, all);
+	all->private += mem_bytes(m->msgs) + mem_bytes(m->links) + mem_bytes(m->slots) + mem_bytes(m->handles);
 }
 
 static void mp_unbind(struct be_bound *bound)
@@ -106,6 +115,7 @@ const struct be_ops mp_ops = {
 	.make = mp_make,
 	.bind = mp_bind,
 	.adopt = sm_adopt, /* views in other processes carry out shared-memory messages only */
+	.memory = mp_memory,
 	.unbind = mp_unbind,
 	.start = mp_start,
 	.progress = mp_progress,

@@ -35,6 +35,7 @@ const struct be_ops sm_ops = {
 	.make = make_shm,
 	.bind = bind_shm,
 	.adopt = sm_adopt,
+	.memory = sm_memory,
 	.unbind = sm_unbind,
 	.start = sm_start,
 	.progress = sm_progress,

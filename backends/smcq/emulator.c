@@ -441,6 +441,14 @@ static int connect_routes(struct smcq_part *l, int err)
 	return group_agree(b->group, err);
 }
 
+static void emulator_memory(const struct smcq_part *l, struct be_memory *all)
+{
+	const struct emulated *m = (const struct emulated *)l;
+
+	all->shared += group_block_bytes(group_of(m), m->block);
+	all->private += mem_bytes(m);
+}
+
 static void emulator_unmake(struct smcq_part *l)
 {
 	struct emulated *m = (struct emulated *)l;
@@ -642,6 +650,7 @@ const struct smcq_engine smcq_emulator = {
 	.name = "model",
 	.make = emulator_make,
 	.connect = connect_routes,
+	.memory = emulator_memory,
 	.unmake = emulator_unmake,
 	.start = emulator_start,
 	.poll = poll_notices,

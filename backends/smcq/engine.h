@@ -41,6 +41,8 @@ struct smcq_engine {
 	int (*make)(const struct smcq_job *job, struct smcq_part **out, struct be_handle *handle);
 	/* Connects this rank to its peers. Collective; returns the same on all ranks. */
 	int (*connect)(struct smcq_part *l, int err);
+	/* As in struct be_ops. Memory that the engine's library keeps is not counted. */
+	void (*memory)(const struct smcq_part *l, struct be_memory *m);
 	/* Frees the state that make has made. NULL is allowed. */
 	void (*unmake)(struct smcq_part *l);
 	/* Posts all entries of all command queues again, except those of posted queues. */

@@ -846,6 +846,13 @@ static uint64_t next_poll(const struct smcq_part *l)
 	return clock_now_ns() + POLL_NS;
 }
 
+static void ofi_memory(const struct smcq_part *l, struct be_memory *m)
+{
+	const struct ofi *o = (const struct ofi *)l;
+
+	m->private += mem_bytes(o) + mem_bytes(o->reads.at) + mem_bytes(o->puts) + mem_bytes(o->watches);
+}
+
 static void ofi_unmake(struct smcq_part *l)
 {
 	struct ofi *o = to_ofi(l);
@@ -881,6 +888,7 @@ const struct smcq_engine smcq_ofi = {
 	.name = "ofi",
 	.make = ofi_make,
 	.connect = meet_all,
+	.memory = ofi_memory,
 	.unmake = ofi_unmake,
 	.start = ofi_start,
 	.poll = ofi_poll,

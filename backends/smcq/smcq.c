@@ -214,6 +214,15 @@ static int smcq_bind(struct be_bound *bound, uint32_t views, int err)
 	return s->row->engine->connect(s->part, err);
 }
 
+static void smcq_memory(const struct be_bound *bound, struct be_memory *m)
+{
+	const struct smcq_bound *s = (const struct smcq_bound *)bound;
+
+	m->shared += group_block_bytes(s->b.group, s->base.turn);
+	m->private += mem_bytes(s);
+	s->row->engine->memory(s->part, m);
+}
+
 static void smcq_unbind(struct be_bound *bound)
 {
 	struct smcq_bound *s = to_smcq(bound);
@@ -333,6 +342,7 @@ const struct be_ops smcq_ops = {
 	.name = "smcq",
 	.make = smcq_make,
 	.bind = smcq_bind,
+	.memory = smcq_memory,
 	.unbind = smcq_unbind,
 	.start = smcq_start,
 	.progress = smcq_progress,

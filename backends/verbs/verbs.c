@@ -6,6 +6,7 @@
 #include "backends/services.h"
 #include "backends/verbs/vb.h"
 #include "util/clock.h"
+#include "util/mem.h"
 
 #define PROBE_NS 1000000000u
 #define PROBE_POLLS 16u /* calls between two readings of the clock */
@@ -54,6 +55,18 @@ static int vb_bind(struct be_bound *bound, uint32_t views, int err)
 	if (!rc)
 		sm_trace(&v->sm);
 	return rc;
+}
+
+/* What the devices keep for the links is only known approximately; it is counted as BE_LINK_BYTES. */
+static void vb_memory(const struct be_bound *bound, struct be_memory *m)
+{
+	const struct vb_bound *v = (const struct vb_bound *)bound;
+
+	sm_memory(bound, m);
+	m->private += mem_bytes(v->links) + mem_bytes(v->msgs) + mem_bytes(v->wrs) + mem_bytes(v->sges) +
+		      mem_bytes(v->regions) + mem_bytes(v->arena);
+	for (uint32_t i = 0; i < v->nlinks; i++)
+		m->private += mem_bytes(v->links[i]);
 }
 
 static void vb_unbind(struct be_bound *bound)
@@ -168,6 +181,7 @@ const struct be_ops vb_ops = {
 	.make = vb_make,
 	.bind = vb_bind,
 	.adopt = sm_adopt, /* views in other processes carry out shared-memory messages only */
+	.memory = vb_memory,
 	.unbind = vb_unbind,
 	.start = vb_start,
 	.progress = vb_progress,

@@ -300,9 +300,20 @@ run -n 2 --json --iters 5 --wait block "$bcast"
 check "goalrun.json_wait $(tail -n 1 "$TMP/out")" grep -Eq '"cpu_s": *\[ *[0-9.e-]+, *[0-9.e-]+ *\], *"joules": *(null|[0-9])' "$TMP/out"
 run -n 2 --iters 5 --wait learn "$bcast"
 check goalrun.wait_costs grep -Eq 'cpu s +joules$' "$TMP/out"
+bytes='"shared_bytes":[1-9][0-9]*,"scratch_bytes":0,"private_bytes":[1-9][0-9]*'
 run -n 2 --json --stats --iters 5 --backend verbs "$bcast"
 check "goalrun.json_stats $(tail -n 1 "$TMP/out")" [ "$(tr -d ' ' <"$TMP/out" |
-	grep -c '"stats":\[{"rank":0,"links":0,"link_bytes":0,"posted":0,"sent":0,"sent_bytes":0},{"rank":1,')" -eq 1 ]
+	grep -cE '"stats":\[\{"rank":0,"links":0,"link_bytes":0,"posted":0,"sent":0,"sent_bytes":0,"requests":1,'"$bytes"'\},\{"rank":1,')" -eq 1 ]
+# Memory of a request: a small collective of 8 ranks takes 64 KiB at most, without scratch buffers.
+small_requests()
+{
+	awk '/private bytes$/ { on = 1; next } !/^ *[0-9]/ { on = 0 } on { n++; if ($2 != 1 || !$3 || !$5 || $3 + $5 > 65536) bad = 1 }
+	     END { exit n != 8 || bad }' "$TMP/out"
+}
+for s in allreduce_ring allreduce_slices alltoall_linear bcast_trinary reduce_scatter_ring; do
+	run -n 8 --stats --iters 1 --warmup 0 --count 128 --type double "$ROOT/schedules/$s.goal"
+	check "goalrun.small_request_$s $(tail -n 2 "$TMP/out" | head -n 1)" small_requests
+done
 # What carried the messages of the backend verbs: here no device, whether there is one or not.
 run -n 4 --verify --iters 5 --warmup 1 --memory heap,private,staged --backend verbs "$bcast"
 check "goalrun.verbs_way $(tail -n 2 "$TMP/out" | head -n 1)" grep -qx 'messages: 0 by RDMA, 54 by shared memory' "$TMP/out"

@@ -223,6 +223,12 @@ void group_free(struct be_group *g, void *block)
 		memset(block, 0xdb, ((struct header *)block)[-1].size);
 }
 
+size_t group_block_bytes(struct be_group *g, const void *block)
+{
+	(void)g;
+	return block ? ((const struct header *)block)[-1].size : 0;
+}
+
 static void reap(struct be_group *g)
 {
 	for (unsigned i = 0; i < g->nzombies;) {

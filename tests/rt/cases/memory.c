@@ -3,6 +3,7 @@
 #include "tests/rt/cases/cases.h"
 
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,34 @@ static int bound_heap(struct member *m)
 	NEED(MPIX_Sched_dealloc(m->ctx, p) == MPIX_SCHED_ERR_STATE);
 	CALL(MPIX_Sched_free(&req));
 	CALL(MPIX_Sched_dealloc(m->ctx, p));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* The memory of requests is counted when they are bound, and stays counted. A caller with the struct of an older version gets
+ * only its fields. */
+static int counted_memory(struct member *m)
+{
+	struct MPIX_Sched_stats before = { .struct_size = sizeof before }, bound = before, after = before, old = before;
+	MPIX_Sched s = case_load(m, team_bcast);
+	int data[100] = { 0 };
+	void *p = data;
+	struct MPIX_Sched_bind b;
+	MPIX_Sched_request req;
+
+	NEED(s);
+	CALL(MPIX_Sched_stats(m->ctx, &before));
+	b = case_bind(&p, 1, 100, MPIX_SCHED_INT32);
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_stats(m->ctx, &bound));
+	NEED(bound.requests == before.requests + 1 && bound.shared_bytes > before.shared_bytes &&
+	     bound.private_bytes > before.private_bytes && bound.scratch_bytes == before.scratch_bytes);
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_stats(m->ctx, &after));
+	NEED(!memcmp(&after, &bound, sizeof after));
+	old.struct_size = offsetof(struct MPIX_Sched_stats, requests);
+	CALL(MPIX_Sched_stats(m->ctx, &old));
+	NEED(old.struct_size == offsetof(struct MPIX_Sched_stats, requests) && !old.requests && !old.shared_bytes);
 	CALL(MPIX_Sched_unload(&s));
 	return 0;
 }
@@ -370,6 +399,7 @@ const struct test_case memory_cases[] = {
 	{ .name = "scratch_untouched", .fn = scratch_untouched, .sizes = { 2 } },
 	{ .name = "start_copies_little", .fn = start_copies_little, .sizes = { 1, 2 } },
 	{ .name = "vanished", .fn = vanished, .sizes = { 2 } },
+	{ .name = "counted_memory", .fn = counted_memory, .sizes = { 1, 3 } },
 	{ .name = "bound_heap", .fn = bound_heap, .sizes = { 1, 3 } },
 	{ .name = "in_place", .fn = in_place, .sizes = { 1, 2, 4 } },
 	{ .name = NULL },
