@@ -23,6 +23,8 @@ const struct be_handle *group_handle(struct be_group *g, uint32_t rank);
 /* Allocates zeroed, 64-byte aligned memory in this rank's heap, and sets *off to its offset, which peers use. Returns
  * NULL if there is not enough. */
 void *group_alloc(struct be_group *g, size_t size, uint64_t *off);
+/* Does the same without touching the memory, which may hold anything. */
+void *group_alloc_raw(struct be_group *g, size_t size, uint64_t *off);
 /* Frees a block at once. No peer may access it any more. NULL is allowed. */
 void group_free(struct be_group *g, void *block);
 /* Returns the bytes of a block in this rank's heap; 0 for NULL. */
@@ -43,6 +45,8 @@ const struct be_bells *group_bells(struct be_group *g, uint32_t rank);
  * the word is at least value, for some microseconds at most. */
 bool group_umwaits(const struct be_group *g);
 void be_umwait(const _Atomic uint64_t *word, uint64_t value);
+/* True if more ranks run on this rank's CPU cores than there are cores, so that ranks take turns. */
+bool group_crowded(const struct be_group *g);
 /* True if a rank is a thread of this process: all its memory is accessible. */
 bool group_same_process(struct be_group *g, uint32_t rank);
 int group_pid(struct be_group *g, uint32_t rank);

@@ -80,6 +80,11 @@ bool group_umwaits(const struct be_group *g)
 	return g->ctx->umwaits;
 }
 
+bool group_crowded(const struct be_group *g)
+{
+	return !g->spins;
+}
+
 unsigned rt_spins(uint32_t n)
 {
 	struct rt_cpus c;

@@ -203,6 +203,11 @@ void *group_alloc(struct be_group *g, size_t size, uint64_t *off)
 	return rt_heap_alloc(g->ctx->heap, size, off);
 }
 
+void *group_alloc_raw(struct be_group *g, size_t size, uint64_t *off)
+{
+	return rt_heap_alloc_scratch(g->ctx->heap, size, off);
+}
+
 void group_free(struct be_group *g, void *block)
 {
 	rt_heap_free(g->ctx->heap, block);

@@ -10,8 +10,10 @@
  *            receiver has started epoch - 1 (the credit), because the slot is free then.
  *   pull     The sender announces the epoch and the location of its bytes. The receiver copies them, by load or by
  *            process_vm_readv, and announces that it is done, which completes the send. Both ends copy or reduce
- *            chunks of a long message if the sender can access the receiver's buffers.
- *   staged   Where neither works: the message goes in chunks through a ring in the receiver's heap.
+ *            chunks of a long message if the sender can access the receiver's buffers; bytes that are only stored it writes by
+ *            process_vm_writev, too.
+ *   staged   The message goes in chunks through a ring in the receiver's heap: where the receiver cannot read the sender's
+ *            bytes, and where two copies at once take less time than one by process_vm_readv (choose_mode).
  *
  * Every word but two has one writer, and all words only grow. So no word is reset, and no arrival of the next epoch is
  * lost. tests/spin/epoch.pml is the Promela program of these protocols. After each store that another rank may be
@@ -47,7 +49,7 @@
 #define SM_START_MAX 4096u /* bytes that start moves for an op; with more the op is left to whoever makes progress next */
 #define SM_RING 4u /* number of staged slots of a message */
 
-/* Returns the bytes of a slot in the ring of a staged message: those of a chunk, or of a shorter message. */
+/* Returns the bytes of a slot in the ring of a staged message: those of a shorter message suffice. */
 static inline size_t sm_slot_bytes(uint64_t bytes)
 {
 	return bytes < SM_CHUNK ? (size_t)((bytes + SM_LINE - 1) / SM_LINE * SM_LINE) : SM_CHUNK;
@@ -104,6 +106,8 @@ struct sm_msg {
 	bool reduces; /* true if the received bytes are an operand of a reduction */
 	/* pull: true if the sender must keep its bytes in its heap, because helpers of the receiver rely on that */
 	bool heap;
+	/* send, pull: true if this rank may write the receiver's private memory, which `asked` says it has found out */
+	bool writes, asked;
 	bool network; /* true for a network message, which another backend carries */
 	uint32_t peer, op;
 	uint32_t chunks; /* pull, staged: number of chunks of the message */
@@ -234,6 +238,8 @@ int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const s
 /* Returns the address in this process of a peer's bytes. Returns NULL if they are in another process's private memory,
  * or, with *fails set, if the peer's heap cannot be mapped. */
 char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_location *p, bool *fails);
+/* True if this rank can read the private memory of rank `peer`. */
+bool sm_can_read(const struct sm_bound *s, uint32_t peer);
 /* The join operation of be_ops. */
 void sm_join(struct be_bound *bound);
 

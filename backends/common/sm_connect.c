@@ -10,7 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 static size_t align_to_line(size_t n)
 {
@@ -234,24 +233,45 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 	return h->ndescs ? bsearch(&key, h->descs, h->ndescs, sizeof key, by_channel) : NULL;
 }
 
-/* True if this rank can read the private memory of rank `peer`. */
-static bool can_read_peer(const struct sm_bound *s, uint32_t peer)
-{
-	const struct sm_head *h = s->peers[peer];
-	uint64_t token = 0;
-	struct iovec local = { &token, sizeof token };
-	struct iovec remote = { (void *)(uintptr_t)(h->address + offsetof(struct sm_head, token)), sizeof token };
+/* Limits of what goes through slots by choice, in bytes: of a message that is stored, of one that is reduced while this rank sends
+ * long messages to the same peer, of one that is reduced otherwise, and of the rings of a rank's request. */
+#define SLOTS_STORED ((uint64_t)64 << 10)
+#define SLOTS_BOTH ((uint64_t)256 << 10)
+#ifndef SLOTS_REDUCED
+#define SLOTS_REDUCED ((uint64_t)4 << 20)
+#endif
+#define SLOTS_ROOM ((size_t)1 << 20)
 
-	if (!h->allowed || !s->head->allowed)
-		return false;
-	if (group_same_process(s->b.group, peer))
-		return true;
-	return process_vm_readv(group_pid(s->b.group, peer), &local, 1, &remote, 1, 0) == sizeof token &&
-	       token == h->token;
+/* True if this rank sends long messages to a peer. */
+static bool sends_long(const struct sm_bound *s, uint32_t peer)
+{
+	const struct sm_desc *e = s->head->descs + s->head->ndescs;
+
+	while (e-- > s->head->descs && e->send)
+		if (e->peer == peer && e->bytes > SM_EAGER_MAX)
+			return true;
+	return false;
 }
 
-/* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. */
-static void choose_direct(const struct sm_bound *s, struct sm_desc *recv, const struct sm_desc *send)
+/* True if a message from private memory, which this rank could read, is faster in slots. There the sender copies while this rank
+ * reads from the caches, an operand need not be stored before it is reduced, and nobody calls the kernel. That takes two ranks that
+ * make progress all the time. Longer messages are faster with one copy, earlier so if both ranks have much to copy.
+ * *room: bytes that rings by choice may still take */
+static bool prefers_slots(const struct sm_bound *s, const struct sm_desc *recv, size_t *room)
+{
+	const bool reduces = bin_reduces(s->b.ops[recv->op].kind);
+	const size_t ring = SM_RING * sm_slot_bytes(recv->bytes);
+
+	if (s->b.helped || group_crowded(s->b.group) || group_same_process(s->b.group, recv->peer) || ring > *room)
+		return false;
+	if (recv->bytes > (!reduces ? SLOTS_STORED : sends_long(s, recv->peer) ? SLOTS_BOTH : SLOTS_REDUCED))
+		return false;
+	*room -= ring;
+	return true;
+}
+
+/* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. room: as in prefers_slots */
+static void choose_mode(const struct sm_bound *s, struct sm_desc *recv, const struct sm_desc *send, size_t *room)
 {
 	const struct sm_desc *last = recv > s->head->descs ? recv - 1 : NULL;
 
@@ -259,8 +279,11 @@ static void choose_direct(const struct sm_bound *s, struct sm_desc *recv, const 
 	if (last && !last->send && last->peer == recv->peer && last->bytes > SM_EAGER_MAX)
 		recv->direct = last->direct;
 	else
-		recv->direct = can_read_peer(s, recv->peer);
-	recv->mode = send->source == SM_HEAP || (send->source == SM_PRIVATE && recv->direct) ? SM_PULL : SM_STAGED;
+		recv->direct = sm_can_read(s, recv->peer);
+	if (send->source == SM_HEAP)
+		recv->mode = SM_PULL;
+	else
+		recv->mode = send->source == SM_PRIVATE && recv->direct && !prefers_slots(s, recv, room) ? SM_PULL : SM_STAGED;
 }
 
 /* True if a send announces bytes that the receiver, or a helper that carries out the recv for it, could not access. */
@@ -355,6 +378,8 @@ static void connect_messages(struct sm_bound *s, bool large)
 /* Finds the peers' ends of all messages, and chooses how each message to this rank travels. */
 static int match_entries(struct sm_bound *s)
 {
+	size_t room = SLOTS_ROOM;
+
 	for (uint32_t i = 0; i < s->head->ndescs; i++) {
 		struct sm_desc *e = &s->head->descs[i];
 		const struct sm_desc *other = find_partner(s, e);
@@ -373,7 +398,7 @@ static int match_entries(struct sm_bound *s)
 			sm_partners(s)[i] = (struct sm_partner){ *group_handle(s->b.group, e->peer),
 								 (uint32_t)(other - s->peers[e->peer]->descs) };
 		if (e->bytes > SM_EAGER_MAX && !e->send)
-			choose_direct(s, e, other);
+			choose_mode(s, e, other, &room);
 	}
 	return 0;
 }
@@ -388,7 +413,7 @@ static int make_rings(struct sm_bound *s)
 		total += s->head->descs[i].mode == SM_STAGED ? SM_RING * sm_slot_bytes(s->head->descs[i].bytes) : 0;
 	if (!total)
 		return 0;
-	s->rings = group_alloc(s->b.group, total, &off);
+	s->rings = group_alloc_raw(s->b.group, total, &off);
 	if (!s->rings)
 		return group_error(s->b.group, -ERR_NOMEM, "no %zu bytes of shared memory for slots", total);
 	for (uint32_t i = 0; i < s->head->ndescs; i++)

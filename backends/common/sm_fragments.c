@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Large copies in fragments. The thread that makes progress for a rank puts a copy into the rank's queue and takes
- * fragments from it; the rank's own thread does so too once it waits. */
+ * fragments from it; the rank's own thread does so too once it waits. Also: what of a peer's memory this process reaches. */
 #include "backends/common/dispatch_trace.h"
 #include "backends/common/sm.h"
 #include "backends/services.h"
 #include "util/clock.h"
 
 #include <string.h>
+#include <sys/uio.h>
 
 enum { BY_DRIVER, BY_JOINER };
 
@@ -52,6 +53,21 @@ char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_
 		at = group_peer(s->b.group, m->peer, p->heap - 1, m->bytes);
 	*fails = p->heap && !at;
 	return at;
+}
+
+bool sm_can_read(const struct sm_bound *s, uint32_t peer)
+{
+	const struct sm_head *h = s->peers[peer];
+	uint64_t token = 0;
+	struct iovec local = { &token, sizeof token };
+	struct iovec remote = { (void *)(uintptr_t)(h->address + offsetof(struct sm_head, token)), sizeof token };
+
+	if (!h->allowed || !s->head->allowed)
+		return false;
+	if (group_same_process(s->b.group, peer))
+		return true;
+	return process_vm_readv(group_pid(s->b.group, peer), &local, 1, &remote, 1, 0) == sizeof token &&
+	       token == h->token;
 }
 
 /* Destination and source of a copy. */

@@ -58,11 +58,17 @@ static inline void unpack_message(const struct sm_bound *s, const struct sm_msg 
 		be_unpack(s->b.layout, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic, in);
 }
 
+/* Returns the bytes of n chunks of a message, from chunk number `first` on. */
+static size_t chunks_bytes(const struct sm_msg *m, uint64_t first, uint32_t n)
+{
+	const uint64_t left = m->bytes - first * SM_CHUNK, most = n * (uint64_t)SM_CHUNK;
+
+	return (size_t)(left < most ? left : most);
+}
+
 static size_t chunk_bytes(const struct sm_msg *m, uint64_t chunk)
 {
-	uint64_t left = m->bytes - chunk * SM_CHUNK;
-
-	return left < SM_CHUNK ? (size_t)left : SM_CHUNK;
+	return chunks_bytes(m, chunk, 1);
 }
 
 /* Asks the receiver to ring when it starts. Other senders may have asked for another epoch: the highest one stays. */
@@ -210,46 +216,103 @@ static bool find_bytes(struct sm_bound *s, struct sm_msg *m, const struct sm_loc
 	return !fails;
 }
 
-/* Claims one of the epoch's chunks, which the caller then copies. Returns false if none is left. The receiver copies
- * chunks from the first on and the sender from the last backwards. So in each epoch each CPU core copies mostly the
- * same bytes, which it has in its caches. */
-static bool take_chunk(const struct sm_bound *s, const struct sm_msg *m)
+/* Claims some of the epoch's chunks, which the caller then copies, and returns how many: one, or a quarter of what is left if
+ * `many`, because each copy by the kernel costs a call. Returns 0 if none is left. The receiver copies chunks from the first
+ * on and the sender from the last backwards. So in each epoch each CPU core copies mostly the same bytes, which it has in its
+ * caches. */
+static uint32_t take_chunks(const struct sm_bound *s, const struct sm_msg *m, bool many)
 {
 	uint64_t end = s->epoch * m->chunks, n = atomic_load_explicit(&m->out->taken, memory_order_relaxed);
 
-	while (n < end)
-		if (atomic_compare_exchange_weak_explicit(&m->out->taken, &n, n + 1, memory_order_relaxed,
+	while (n < end) {
+		const uint32_t part = many ? (uint32_t)(end - n + 3) / 4 : 1;
+
+		if (atomic_compare_exchange_weak_explicit(&m->out->taken, &n, n + part, memory_order_relaxed,
 							  memory_order_relaxed))
-			return true;
-	return false;
+			return part;
+	}
+	return 0;
+}
+
+/* Copies between this rank's memory and the peer's private memory at m->seen, from offset `skip` of the message on: reads the
+ * peer's bytes, or stores `at` there. */
+static int copy_remote(struct sm_bound *s, struct sm_msg *m, uint64_t skip, char *at, size_t bytes, bool store)
+{
+	while (bytes) {
+		struct iovec local = { at, bytes < CMA_MAX ? bytes : CMA_MAX };
+		struct iovec remote = { (char *)(uintptr_t)m->seen.address + skip, local.iov_len };
+		ssize_t n = store ? process_vm_writev(m->pid, &local, 1, &remote, 1, 0) :
+				    process_vm_readv(m->pid, &local, 1, &remote, 1, 0);
+
+		if (n <= 0) {
+			if (n < 0 && errno == ESRCH)
+				return group_died(s->b.group, m->peer);
+			return group_error(s->b.group, -ERR_SYS, "%s rank %u: %s",
+					   store ? "process_vm_writev to" : "process_vm_readv from", m->peer,
+					   n ? strerror(errno) : "no bytes");
+		}
+		at += n;
+		skip += (uint64_t)n;
+		bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Stores chunks in the receiver's buffer, at m->at or in its private memory, or reduces them. `from`: the operand at the
+ * receiver that replaces those in the buffer, or NULL */
+static int move_as_sender(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size_t bytes, uint64_t how, const char *from)
+{
+	if (!m->at)
+		return copy_remote(s, m, skip, m->mine + skip, bytes, true);
+	if (how)
+		s->b.reduce_packed(s->b.reduce_arg, m->mine + skip, from ? from + skip : NULL, m->at + skip, 0,
+				   bytes / s->b.layout->basic, how == BIN_OP_RECV_REDUCE_WITH);
+	else
+		memcpy(m->at + skip, m->mine + skip, bytes);
+	return 0;
+}
+
+/* True if the sender reaches the receiver's buffers. The first message finds out whether the kernel lets it write private memory:
+ * what it may read there it may also write. */
+static bool sender_reaches(struct sm_bound *s, struct sm_msg *m, const struct sm_location *to)
+{
+	if (!find_bytes(s, m, to))
+		return false;
+	if (m->at)
+		return true;
+	if (!m->asked && !s->view) {
+		m->asked = true;
+		m->writes = m->mine && sm_can_read(s, m->peer);
+	}
+	return m->writes;
 }
 
 /* Copies the sender's share of a message that both ends copy, or reduces it, if the receiver's buffers can be reached. */
-static void copy_as_sender(struct sm_bound *s, struct sm_msg *m)
+static int copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 {
 	const struct sm_location to = m->out->to, with = m->out->operand;
 	const bool operand = with.address || with.heap;
 	const uint64_t how = m->out->reduces;
 	bool fails = false;
 	const char *from = operand ? sm_find(s, m, &with, &fails) : NULL;
+	uint32_t n;
 
-	if (!find_bytes(s, m, &to) || !m->at || (operand && !from) || (how && !s->b.reduce_packed))
-		return;
-	while (take_chunk(s, m)) {
-		const uint64_t chunk = m->chunks - 1 - m->now->moved++, skip = chunk * SM_CHUNK;
-		const size_t bytes = chunk_bytes(m, chunk);
+	if (!sender_reaches(s, m, &to) || (operand && !from) || (how && (!s->b.reduce_packed || !m->at)))
+		return 0;
+	while ((n = take_chunks(s, m, !m->at)) > 0) {
+		const uint64_t first = m->chunks - m->now->moved - n;
+		const int err = move_as_sender(s, m, first * SM_CHUNK, chunks_bytes(m, first, n), how, from);
 
-		if (how)
-			s->b.reduce_packed(s->b.reduce_arg, m->mine + skip, from ? from + skip : NULL, m->at + skip, 0,
-					   bytes / s->b.layout->basic, how == BIN_OP_RECV_REDUCE_WITH);
-		else
-			memcpy(m->at + skip, m->mine + skip, bytes);
-		/* Makes the chunk's bytes visible before it is counted; pairs with the load in copy_as_receiver. */
+		if (err)
+			return err;
+		m->now->moved += n;
+		/* Makes the chunks' bytes visible before they are counted; pairs with the load in copy_as_receiver. */
 		atomic_store_explicit(&m->in->helped,
-				      atomic_load_explicit(&m->in->helped, memory_order_relaxed) + 1,
+				      atomic_load_explicit(&m->in->helped, memory_order_relaxed) + n,
 				      memory_order_release);
 		be_ring(m->bells);
 	}
+	return 0;
 }
 
 static void announce_bytes(struct sm_bound *s, struct sm_msg *m)
@@ -279,6 +342,7 @@ static int send_pull(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
+	int err;
 
 	if (!m->now->begun)
 		announce_bytes(s, m);
@@ -286,28 +350,8 @@ static int send_pull(struct dispatcher *e, void *what)
 		return 1;
 	if (m->chunks < 2 || atomic_load_explicit(&m->out->shared, memory_order_acquire) != s->epoch)
 		return 0;
-	copy_as_sender(s, m);
-	return atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch;
-}
-
-static int read_remote(struct sm_bound *s, struct sm_msg *m, uint64_t skip, char *to, size_t bytes)
-{
-	while (bytes) {
-		struct iovec local = { to, bytes < CMA_MAX ? bytes : CMA_MAX };
-		struct iovec remote = { (char *)(uintptr_t)m->seen.address + skip, local.iov_len };
-		ssize_t n = process_vm_readv(m->pid, &local, 1, &remote, 1, 0);
-
-		if (n <= 0) {
-			if (n < 0 && errno == ESRCH)
-				return group_died(s->b.group, m->peer);
-			return group_error(s->b.group, -ERR_SYS, "process_vm_readv from rank %u: %s", m->peer,
-					   n ? strerror(errno) : "no bytes");
-		}
-		to += n;
-		skip += (uint64_t)n;
-		bytes -= (size_t)n;
-	}
-	return 0;
+	err = copy_as_sender(s, m);
+	return err ? err : atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch;
 }
 
 /* Copies a range of the sender's bytes into the receiver's buffer. */
@@ -318,10 +362,10 @@ static int fetch_bytes(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size
 		return 0;
 	}
 	if (m->mine)
-		return read_remote(s, m, skip, m->mine + skip, bytes);
+		return copy_remote(s, m, skip, m->mine + skip, bytes, false);
 	while (bytes) {
 		size_t n = bytes < SM_CHUNK ? bytes : SM_CHUNK;
-		int err = read_remote(s, m, skip, s->stage, n);
+		int err = copy_remote(s, m, skip, s->stage, n, false);
 
 		if (err)
 			return err;
@@ -339,7 +383,7 @@ static bool sender_can_move(const struct sm_bound *s, const struct sm_msg *m)
 
 	if (m->reduces && (s->b.user || SM_CHUNK % s->b.layout->basic || (m->operand && !m->now->operand.heap && !near)))
 		return false;
-	return s->b.layout->contiguous && (m->now->location.heap || near);
+	return s->b.layout->contiguous && (m->now->location.heap || near || (m->direct && !m->reduces));
 }
 
 /* Handles the sender's announcement. Both ends copy if the message is long enough and the sender can access the receiver's
@@ -363,12 +407,14 @@ static void begin_pull(struct sm_bound *s, struct sm_msg *m)
 /* Copies the receiver's share of a message that both ends copy. */
 static int copy_as_receiver(struct sm_bound *s, struct sm_msg *m)
 {
-	while (take_chunk(s, m)) {
-		int err = fetch_bytes(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved));
+	uint32_t n;
+
+	while ((n = take_chunks(s, m, !m->at && m->mine)) > 0) {
+		int err = fetch_bytes(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunks_bytes(m, m->now->moved, n));
 
 		if (err)
 			return err;
-		m->now->moved++;
+		m->now->moved += n;
 	}
 	if (atomic_load_explicit(&m->in->helped, memory_order_acquire) < m->now->theirs + m->chunks - m->now->moved)
 		return 0;
