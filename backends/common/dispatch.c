@@ -2,7 +2,11 @@
  * The dispatcher; its header describes it. */
 #include "backends/common/dispatch.h"
 
+#include "format/check.h"
+
 #include <string.h>
+
+#define SHORT 2048u /* bytes of a send that is issued before other ops */
 
 /* Returns the counter of the successor list that a dependency belongs to: of the op's start or of its completion. */
 static uint32_t *successor_count(struct dispatcher *e, uint32_t dep)
@@ -67,8 +71,10 @@ void dispatch_init(struct dispatcher *e, const struct be_bind *b, void *room, vo
 {
 	set_pointers(e, b->nops, b->helped, room, own, bound);
 	build_successors(e, b);
-	for (uint32_t i = 0; i < b->nops; i++)
+	for (uint32_t i = 0; i < b->nops; i++) {
 		e->ops[i].wait = e->ops[i].need = b->dep_at[i + 1] - b->dep_at[i];
+		e->ops[i].urgent = bin_sends(b->ops[i].kind) && b->ops[i].len * b->layout->basic <= SHORT;
+	}
 	dispatch_classify(e);
 }
 
@@ -87,12 +93,13 @@ void dispatch_classify(struct dispatcher *e)
 		of[c] = (struct dispatch_queue){ .first = at, .head = at, .tail = at };
 		at += size[c];
 	}
-	for (uint32_t i = 0; i < e->nops; i++) {
-		struct dispatch_queue *q = &of[e->ops[i].class[0]];
+	for (int urgent = 1; urgent >= 0; urgent--)
+		for (uint32_t i = 0; i < e->nops; i++) {
+			struct dispatch_queue *q = &of[e->ops[i].class[0]];
 
-		if (!e->ops[i].need)
-			e->ready[q->first + q->nroots++] = i;
-	}
+			if (!e->ops[i].need && e->ops[i].urgent == urgent)
+				e->ready[q->first + q->nroots++] = i;
+		}
 }
 
 /* Handles an op that has become ready and whose class during start is not `c`. Returns true if its class is `c` now;

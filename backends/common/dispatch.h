@@ -42,6 +42,7 @@ struct dispatch_op {
 	uint32_t started, nstarted; /* range in succ: the ops that wait for this op's start */
 	uint32_t done, ndone; /* range in succ: the ops that wait for its completion */
 	uint8_t class[2]; /* class of the op: [0] during start, [1] afterwards */
+	bool urgent; /* true if the op, if ready at the start, is issued before others: a short send, for which a peer waits */
 };
 
 /* The queue of one class. Each queue has its own part of `ready` and of `active`. */
