@@ -345,12 +345,6 @@ static bool has_vectors(enum coll c)
 	}
 }
 
-/* Types of more than 16 bytes: Open MPI 4.1.4 overflows a buffer when a message ends within one. Short ones are not divided. */
-static bool second_beyond(const struct basic *b)
-{
-	return b->second + b->second_size > 16;
-}
-
 void plan_draw(struct rng *g, enum coll coll, const struct pooled *on, struct plan *p)
 {
 	int i;
@@ -370,9 +364,6 @@ void plan_draw(struct rng *g, enum coll coll, const struct pooled *on, struct pl
 		draw_op(g, p);
 	if (p->units * p->multiple * p->most > 120000 / on->size)
 		p->most = 120000 / on->size / (p->units * p->multiple);
-	for (i = 0; i < p->units; i++)
-		if (second_beyond(&basics[p->unit[i]]) && p->most > 2)
-			p->most = 2;
 }
 
 static bool all_to_all(enum coll c)
