@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The board: one slot per rank, which that rank alone writes. Two records per slot suffice: a rank writes round n + 1 only
- * when all ranks have written round n, so all have read round n - 1. */
+ * when all ranks have written round n, so all have read round n - 1.
+ *
+ * A rank that waits for records spins, then yields its CPU, then sleeps. Yielding may be in vain: MPICH's launcher makes each rank
+ * the leader of a session, Linux then schedules it in a group of its own (sched(7), autogroups), and sched_yield only lets others
+ * of the group run. So the rank keeps its CPU for milliseconds, while a rank that it waits for has none. To wake each sleeper
+ * only once, the ranks count their records, and the one that completes a round wakes all. */
 #include "runtime/board.h"
 
 #include "include/mpix_sched.h"
 #include "runtime/bell.h"
 #include "runtime/cpus.h"
+#include "util/clock.h"
+#include "util/futex.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <string.h>
 
@@ -42,6 +51,12 @@ int64_t rt_board_missing(const struct rt_board *b, uint64_t round)
 	return -1;
 }
 
+/* Returns what b->posted is when a round is complete. Until then no rank writes a record of the next one. */
+static uint32_t count_until(const struct rt_board *b, uint64_t seq)
+{
+	return (uint32_t)(rt_round(seq) * b->size);
+}
+
 void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size)
 {
 	struct rt_record *mine = &b->slots[rank].record[seq & 1];
@@ -49,6 +64,9 @@ void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *
 	memcpy(mine->data, in, size);
 	/* Pairs with the load in rt_board_collect: a reader that sees the number sees the record. */
 	atomic_store_explicit(&mine->seq, seq, memory_order_release);
+	/* In one order with the operations of sleep_for_round: either the sleeper sees this number, or this rank sees the sleeper. */
+	if (atomic_fetch_add(&b->posted, 1) + 1 == count_until(b, seq) && atomic_load(&b->asleep))
+		futex_wake(&b->posted, INT_MAX);
 }
 
 static bool has_come(const struct rt_record *r, uint64_t seq)
@@ -56,9 +74,44 @@ static bool has_come(const struct rt_record *r, uint64_t seq)
 	return rt_round(atomic_load_explicit(&r->seq, memory_order_acquire)) >= rt_round(seq);
 }
 
+/* How long a rank yields in vain before it sleeps: about as long as it takes to wake it on an idle core. If it has a core of its own,
+ * nobody needs its CPU, and it waits longer. A yield that takes longer than SWITCH_NS let others run, and so was not in vain. */
+#define VAIN_NS 8000u
+#define OWN_CORE_NS 200000u
+#define SWITCH_NS 2000u
+#define SLEEP_NS 10000000u
+
+struct patience {
+	uint64_t last, vain; /* time of the last check; time spent in vain, ns */
+};
+
+static bool keeps_yielding(struct patience *p, bool own_core)
+{
+	const uint64_t now = clock_now_ns();
+
+	if (now - p->last < SWITCH_NS)
+		p->vain += now - p->last;
+	p->last = now;
+	return p->vain < (own_core ? OWN_CORE_NS : VAIN_NS);
+}
+
+static void sleep_for_round(struct rt_board *b, uint64_t seq)
+{
+	const uint32_t until = count_until(b, seq);
+	uint32_t seen;
+
+	atomic_fetch_add(&b->asleep, 1);
+	seen = atomic_load(&b->posted);
+	while ((int32_t)(seen - until) < 0 && futex_wait(&b->posted, seen, SLEEP_NS) && errno == EAGAIN)
+		seen = atomic_load(&b->posted);
+	atomic_fetch_sub(&b->asleep, 1);
+}
+
 int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, unsigned spins,
 		     int (*idle)(void *arg), void *arg)
 {
+	struct patience p = { 0 };
+
 	for (uint32_t r = 0; r < b->size; r++) {
 		const struct rt_record *theirs = &b->slots[r].record[seq & 1];
 
@@ -69,7 +122,10 @@ int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, u
 			/* The rank may have written its record and ended since the last check. */
 			if (err && !has_come(theirs, seq))
 				return err;
-			rt_relax(spun, spins);
+			if (spun < spins || keeps_yielding(&p, spins))
+				rt_relax(spun, spins);
+			else
+				sleep_for_round(b, seq);
 		}
 		memcpy((char *)out + r * size, theirs->data, size);
 	}

@@ -70,6 +70,9 @@ struct rt_board {
 	_Atomic uint64_t next; /* location of the next board of this node, as pack_board of bridge.c packs it; 0: none */
 	pthread_mutex_t lock; /* in the first board of a node: protects `next` of all boards of the node */
 	_Atomic uint32_t wheel; /* a futex; changes when another process may have to run the bridge */
+	/* For ranks that sleep until a round is complete: */
+	_Alignas(64) _Atomic uint32_t posted; /* a futex: number of records that were written, by all ranks and in all rounds */
+	_Atomic uint32_t asleep; /* number of ranks that sleep on it, or are about to */
 	_Alignas(64) struct rt_slot slots[];
 };
 
@@ -96,7 +99,7 @@ int64_t rt_board_missing(const struct rt_board *b, uint64_t round);
 /* Writes this rank's record of a round. Rounds count from 1; the round is rt_round of seq. */
 void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size);
 /* Waits for all ranks' records of the round of `seq`, whatever their steps, and copies them to `out`. Calls `idle` while it
- * waits; if `idle` returns an error, returns that error. spins: as for rt_relax. */
+ * waits, at least every 10 ms; if `idle` returns an error, returns that error. spins: as for rt_relax. */
 int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, unsigned spins,
 		     int (*idle)(void *arg), void *arg);
 /* Posts a record and collects those of all ranks. */
