@@ -18,6 +18,13 @@ void *group_room(struct be_group *g);
 /* Agrees on an error: returns 0 if `err` is 0 on all ranks. Otherwise all ranks get the error, and its text, of the lowest
  * rank that has one. */
 int group_agree(struct be_group *g, int err);
+/* True if the bind under way repeats one of the group that has succeeded: the messages of all ranks are the same, and so is which
+ * memory of each rank its peers have mapped. What could not fail then cannot fail now, and no exchange of results is needed. The
+ * same on all ranks. Valid from bind on. */
+bool group_repeats(const struct be_group *g);
+/* Reports that the bind under way has succeeded on all ranks, and that it has sent nothing in its exchanges that a bind like it
+ * needs. Later binds then may repeat it. Called on all ranks, or on none. */
+void group_settle(struct be_group *g);
 /* Returns the handle that a rank's make has published. Valid until the first exchange in bind. */
 const struct be_handle *group_handle(struct be_group *g, uint32_t rank);
 /* Allocates zeroed, 64-byte aligned memory in this rank's heap, and sets *off to its offset, which peers use. Returns

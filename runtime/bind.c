@@ -10,6 +10,7 @@
 #include "runtime/specialise.h"
 #include "runtime/trace.h"
 #include "util/env.h"
+#include "util/hash64.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,18 +20,20 @@
 /* Record that each rank posts at binding. It shares one cache line of the board with the number of its round. The first
  * fields must be the same on all ranks. */
 struct contract {
-	int err; /* error of this rank's own preparation, or 0 */
+	int16_t err; /* error of this rank's own preparation, or 0 */
+	uint16_t version;
 	uint32_t schedule; /* checksum of the image */
-	uint16_t version, backend;
-	uint16_t basic, op;
 	uint64_t count; /* number of basic elements per block */
 	uint64_t params;
+	uint8_t backend, basic, op;
 	/* These may differ between ranks: */
-	struct be_handle handle;
-	uint32_t comm_core; /* number of the communication core that serves the rank */
 	bool inplace;
+	uint32_t comm_core; /* number of the communication core that serves the rank */
+	struct rt_offer offer;
 };
 _Static_assert(offsetof(struct rt_record, data) + sizeof(struct contract) <= 64, "a second line costs each rank a miss for each other one");
+#define USER_OP 254u /* contract.op for an operation of the program, plus 1 if it commutes */
+_Static_assert(MPIX_SCHED_BUILTINS < USER_OP && MPIX_SCHED_BASICS <= UINT8_MAX, "a contract has a byte for each");
 
 static const struct {
 	size_t off, size;
@@ -54,7 +57,7 @@ static int compare_contracts(struct be_group *g, const struct contract *mine)
 		if (all[r].err)
 			return group_agree(g, mine->err);
 	for (uint32_t r = 1; r < g->size && !err; r++) {
-		if (!memcmp(&all[r], &all[0], offsetof(struct contract, handle)))
+		if (!memcmp(&all[r], &all[0], offsetof(struct contract, inplace)))
 			continue;
 		for (size_t i = 0; i < sizeof clauses / sizeof *clauses && !err; i++)
 			if (memcmp((const char *)&all[r] + clauses[i].off, (const char *)&all[0] + clauses[i].off,
@@ -66,7 +69,7 @@ static int compare_contracts(struct be_group *g, const struct contract *mine)
 
 const struct be_handle *group_handle(struct be_group *g, uint32_t rank)
 {
-	return &((const struct contract *)group_room(g))[rank].handle;
+	return &((const struct contract *)group_room(g))[rank].offer.handle;
 }
 
 /* ---- ops ---- */
@@ -129,6 +132,23 @@ static int find_safe(struct mpix_sched_request *req, const struct bin_args *a)
 	if (err)
 		free(safe);
 	return err == -ERR_NOMEM ? rt_fail(req->ctx, err) : 0;
+}
+
+/* Returns a hash of the rank's messages, in their order: peers find their ends by it. */
+static uint64_t hash_messages(const struct mpix_sched_request *req)
+{
+	uint64_t hash = 1;
+
+	for (uint32_t i = 0; i < req->rank.nops; i++) {
+		const struct bin_op *o = &req->rank.ops[i];
+
+		if (!bin_is_message(o->kind))
+			continue;
+		hash = hash64(hash + ((uint64_t)o->peer << 1 | bin_sends(o->kind)));
+		hash = hash64(hash + (uint64_t)o->tag);
+		hash = hash64(hash + o->len * req->type->layout.basic);
+	}
+	return hash;
 }
 
 static int specialise_request(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
@@ -436,7 +456,7 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 		return group_error(g, -ERR_ARG, "the environment variable GOAL_BACKEND cannot be \"%s\"%s", n.word,
 				   req->ctx->backend ? ": that is not built" : nearest_choices(&n));
 	}
-	c->backend = (uint16_t)(rt_group_backend(g) - be_backends);
+	c->backend = (uint8_t)(rt_group_backend(g) - be_backends);
 	if (seconds > 0)
 		req->dump_after = (uint64_t)(seconds < 1000000000 ? seconds : 1000000000) * 1000000000u;
 	/* The checksum of the header covers the checksums of all sections. Section DIR has those of all ranks' ops, so
@@ -462,13 +482,13 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 	if ((b->meta->flags & BIN_F_COMMUTATIVE) && req->op && !req->op->commutes)
 		return group_error(g, -ERR_ARG, "the schedule changes the order of operands: it needs an operation that "
 					       "commutes");
-	c->basic = (uint16_t)req->type->basic;
+	c->basic = (uint8_t)req->type->basic;
 	req->reduce.layout = &req->type->layout;
 	req->plain.layout = &rt_type_basic(req->type->basic)->layout;
 	req->id = rt_id(g->id, g->seq);
 	if (b->target && !bind->op && (unsigned)bind->builtin < MPIX_SCHED_BUILTINS)
 		req->armw = armw_of(bind->builtin, req->type->basic, NULL, 0);
-	c->op = (uint16_t)(bind->op ? 1000u + req->op->commutes : (unsigned)bind->builtin);
+	c->op = (uint8_t)(bind->op ? USER_OP + req->op->commutes : (unsigned)bind->builtin);
 	if ((bind->nbuffers && !bind->buffers) || (bind->nparams && !bind->params))
 		return group_error(g, -ERR_ARG, "buffers or params is NULL");
 	for (uint32_t i = 0; i < b->nbuffers && bind->sizes; i++)
@@ -477,6 +497,7 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 	err = specialise_request(req, bind, c);
 	if (err)
 		return err;
+	c->offer.messages = hash_messages(req);
 	if (req->helped)
 		c->comm_core = rt_comm_core(req);
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
@@ -582,29 +603,32 @@ static int note_members(struct mpix_sched_request *req)
 
 	req->members = mem_alloc(req->group->size * sizeof *req->members);
 	for (uint32_t r = 0; r < req->group->size && req->members; r++)
-		req->members[r] = (struct rt_member){ all[r].handle, all[r].comm_core };
+		req->members[r] = (struct rt_member){ all[r].offer.handle, all[r].comm_core };
 	return req->members ? 0 : rt_fail(req->ctx, -ERR_NOMEM);
 }
 
-/* Discards `safe` if some ranks bind in place and others do not, because each rank has computed it as if all ranks bound
- * like itself. */
-static void check_safe(struct mpix_sched_request *req)
+/* Notes what the contracts of all ranks say about the rest of the binding. If some ranks bind in place and others do not, `safe` is
+ * discarded, because each rank has computed it as if all ranks bound like itself. */
+static void note_contracts(struct mpix_sched_request *req)
 {
-	const struct contract *all = group_room(req->group);
+	struct be_group *g = req->group;
+	const struct contract *all = group_room(g);
 
-	for (uint32_t r = 1; r < req->group->size && req->safe; r++)
+	for (uint32_t r = 1; r < g->size && req->safe; r++)
 		if (all[r].inplace != all[0].inplace)
 			memset(req->safe, 0, req->rank.nops * sizeof *req->safe);
+	if (req->be->near)
+		rt_settled_find(g, &all->offer, sizeof *all);
 }
 
-/* Adds the request to its context and takes references to all that it uses. Until here the caller's references suffice. */
-static int enlist_request(struct mpix_sched_request *req)
+/* Adds the request to its context and takes references to all that it uses. Until here the caller's references suffice. err: of
+ * the steps before */
+static int enlist_request(struct mpix_sched_request *req, int err)
 {
 	rt_ctx_ref(req->ctx);
 	atomic_fetch_add(&req->group->refs, 1);
 	atomic_fetch_add(&req->sched->refs, 1);
-	/* A request whose turn could not be made is not added, so that nobody finds it. */
-	return req->turn ? rt_fail(req->ctx, rt_ctx_add(req->ctx, req)) : 0;
+	return err ? err : rt_fail(req->ctx, rt_ctx_add(req->ctx, req)); /* nobody finds a request that is not made */
 }
 
 /* Checks the arguments of MPIX_Sched_init. Afterwards *bind is a struct with all fields: the struct of an older caller is
@@ -624,20 +648,20 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	    struct mpix_sched_request **out)
 {
 	struct MPIX_Sched_bind whole;
-	struct contract c = { .err = check_call(g, sched, &bind, &whole) };
-	struct mpix_sched_request *req = c.err ? NULL : new_request(sched, g);
-	int err, rc;
+	int err = check_call(g, sched, &bind, &whole), rc;
+	struct mpix_sched_request *req = err ? NULL : new_request(sched, g);
+	struct contract c = { 0 };
 
-	if (!c.err)
-		c.err = req ? prepare_request(req, bind, &c) : rt_fail(g->ctx, -ERR_NOMEM);
-	c.err = c.err ? c.err : make_bound(req, &c.handle);
+	if (!err)
+		err = req ? prepare_request(req, bind, &c) : rt_fail(g->ctx, -ERR_NOMEM);
+	err = err ? err : make_bound(req, &c.offer.handle);
+	err = req ? enlist_request(req, err) : err;
+	c.err = (int16_t)err;
 	rc = group_post(g, &c, sizeof c);
-	err = req ? enlist_request(req) : 0; /* the contracts of the other ranks arrive meanwhile */
 	rc = rc ? rc : compare_contracts(g, &c);
 	if (!rc)
-		check_safe(req);
-	if (!rc && req->helped)
-		err = err ? err : note_members(req);
+		note_contracts(req);
+	err = !rc && req->helped ? note_members(req) : 0;
 	rc = rc ? rc : req->be->bind(req->bound, req->members ? rt_comm_views(req) : 0, err);
 	if (!rc && req->helped) {
 		err = make_views(req);

@@ -892,7 +892,6 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 			       .bell = -1 };
 	struct mpix_sched_group *g;
 	struct rt_process *process;
-	char *gathered;
 	/* Without memory to gather into, this rank stops, so the caller's allgather fails on the others. */
 	int err = -ERR_NOMEM;
 
@@ -901,23 +900,24 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 	if (!group || !allgather || size < 1 || rank < 0 || rank >= size)
 		return -rt_error(ctx, -ERR_ARG, "a group needs a rank within its size and an allgather");
 	g = mem_calloc(1, sizeof *g);
-	gathered = mem_alloc((size_t)m.size * GROUP_RECORD);
-	if (g && gathered && prepare(&m))
-		err = meet(&m);
+	if (g) {
+		g->g.rank = m.rank;
+		g->g.size = m.size;
+		if (rt_group_rooms(&g->g) && prepare(&m))
+			err = meet(&m);
+	}
 	if (err) {
 		drop_process(&m);
+		if (g)
+			free(g->g.gathered);
 		free(g);
-		free(gathered);
 	} else {
 		process = (struct rt_process *)(uintptr_t)m.ready[m.lead].process;
-		g->g = (struct be_group){ .ctx = ctx,
-					  .process = process,
-					  .board = process->board,
-					  .id = ++ctx->ngroups,
-					  .rank = m.rank,
-					  .size = m.size,
-					  .spins = count_spins(&m),
-					  .gathered = gathered };
+		g->g.ctx = ctx;
+		g->g.process = process;
+		g->g.board = process->board;
+		g->g.id = ++ctx->ngroups;
+		g->g.spins = count_spins(&m);
 		atomic_init(&g->g.refs, 1);
 		rt_ctx_ref(ctx);
 		*group = g;

@@ -208,8 +208,7 @@ static int gather_members(struct be_group *g, struct be_group *sub, int color, u
 			w[sub->size++] = w[r];
 	qsort(w, sub->size, sizeof *w, by_key);
 	sub->root = mem_alloc(sub->size * sizeof *sub->root);
-	sub->gathered = mem_alloc((size_t)sub->size * GROUP_RECORD);
-	if (!sub->root || !sub->gathered)
+	if (!sub->root || !rt_group_rooms(sub))
 		return rt_fail(g->ctx, -ERR_NOMEM);
 	for (uint32_t r = 0; r < sub->size; r++) {
 		sub->root[r] = rt_root_rank(g, w[r].rank);

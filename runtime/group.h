@@ -6,6 +6,7 @@
 #include "runtime/board.h"
 #include "runtime/context.h"
 #include "runtime/heap.h"
+#include "runtime/settled.h"
 
 #include <stdatomic.h>
 
@@ -61,6 +62,10 @@ struct be_group {
 	uint64_t seq; /* number of rounds on the board so far */
 	enum rt_step step; /* collective call that the rank is in */
 	char *gathered; /* GROUP_RECORD bytes per rank, allocated early, so that reporting an error needs no memory */
+	struct rt_settled settled[RT_SETTLED];
+	uint64_t *reach; /* by row of `settled` and rank: bytes of the rank's heap that its peers have mapped. After `gathered` */
+	uint32_t row, turns; /* row of the bind under way, or RT_SETTLED; number of rows that took the place of others */
+	bool repeats; /* the bind under way repeats that of its row */
 	unsigned spins; /* iterations of waiting before a rank yields its CPU */
 	_Atomic uint64_t checked; /* time of the last check for deaths, ns */
 };
@@ -86,6 +91,8 @@ void rt_bridge_ring(const struct rt_process *l);
  * ranks. */
 bool rt_process_owned(const struct rt_process *l);
 void rt_group_unref(struct be_group *g);
+/* Allocates the memory that a group has for each of its ranks. Returns false if there is none. */
+bool rt_group_rooms(struct be_group *g);
 /* Returns the backend for requests of the group; NULL if GOAL_BACKEND names none. */
 const struct be_row *rt_group_backend(const struct be_group *g);
 /* Frees `l`, which may be incomplete, when no group of this process uses it any more. NULL is harmless. */

@@ -172,6 +172,14 @@ int group_allgather(struct be_group *g, const void *in, size_t size, void *out)
 	return err ? err : group_collect(g, size, out);
 }
 
+bool rt_group_rooms(struct be_group *g)
+{
+	g->row = RT_SETTLED;
+	g->gathered = mem_calloc(g->size, GROUP_RECORD + RT_SETTLED * sizeof *g->reach);
+	g->reach = g->gathered ? (uint64_t *)(void *)(g->gathered + (size_t)g->size * GROUP_RECORD) : NULL;
+	return g->gathered;
+}
+
 void *group_room(struct be_group *g)
 {
 	return g->gathered;

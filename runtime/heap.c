@@ -88,9 +88,14 @@ void rt_heap_unref(struct rt_heap *h)
 	free(h);
 }
 
+uint64_t rt_heap_reach(uint64_t end)
+{
+	return (end + STEP - 1) / STEP * STEP;
+}
+
 static bool grow_heap(struct rt_heap *h, size_t need)
 {
-	size_t size = (need + STEP - 1) / STEP * STEP;
+	size_t size = rt_heap_reach(need);
 
 	if (size <= h->size)
 		return true;

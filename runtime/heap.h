@@ -42,6 +42,8 @@ static inline struct rt_door *rt_heap_door(const struct rt_heap *h)
 	return (struct rt_door *)(void *)h->base;
 }
 void rt_heap_unref(struct rt_heap *h);
+/* Returns how many bytes the file of a heap has at least if a block ends at `end`. A peer that maps the block maps them all. */
+uint64_t rt_heap_reach(uint64_t end);
 /* Allocates zeroed memory, aligned to 64 bytes, and stores its offset in *off. Returns NULL when there is no more. */
 void *rt_heap_alloc(struct rt_heap *h, size_t size, uint64_t *off);
 /* Does the same without touching the memory, which may hold anything. */

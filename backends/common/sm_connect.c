@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Connecting. Every rank publishes its block and finds the peers' ends of its messages in the peers' blocks. As the
  * receiver it also chooses how each message travels. One exchange then tells all ranks whether every rank has
- * succeeded. A second exchange follows if a receiver has made rings, because a sender may fail to map them. */
+ * succeeded. A second exchange follows if a receiver has made rings, because a sender may fail to map them. No exchange is
+ * needed if the bind repeats an earlier one, and all messages are short: for these the receiver has nothing to choose. */
 #include "backends/common/sm.h"
 #include "backends/services.h"
 #include "util/clock.h"
@@ -135,6 +136,23 @@ void sm_share(struct sm_bound *s, struct sm_shared *sh)
 		s->msgs[i].now = (struct sm_moved *)sm_at(s, sh->moved) + i;
 }
 
+/* Counts the ranks that may access this rank's block, itself included. Set before others know the block, because a peer may be
+ * connected, complete and freed before this rank is connected. */
+static uint32_t count_users(const struct sm_bound *s)
+{
+	uint64_t *seen = s->known; /* not in use yet */
+	uint32_t n = 1;
+
+	for (uint32_t i = 0; i < s->head->ndescs; i++) {
+		const uint32_t p = s->head->descs[i].peer;
+
+		n += p != s->b.rank && !seen[p];
+		seen[p] = 1;
+	}
+	memset(seen, 0, s->b.size * sizeof *seen);
+	return n;
+}
+
 int sm_publish(struct sm_bound *s, struct be_handle *handle)
 {
 	const struct be_bind *b = &s->b;
@@ -180,6 +198,7 @@ int sm_publish(struct sm_bound *s, struct be_handle *handle)
 	/* only receivers of long messages check the token */
 	s->head->token = large ? s->head->address ^ clock_now_ns() : 0;
 	list_messages(s, s->head->descs, n, cells);
+	atomic_store_explicit(&s->head->users, count_users(s), memory_order_relaxed);
 	if (b->helped) {
 		struct sm_shared *sh = (struct sm_shared *)(void *)((char *)s->head + end);
 
@@ -193,11 +212,10 @@ int sm_publish(struct sm_bound *s, struct be_handle *handle)
 	return 0;
 }
 
-/* Maps the blocks of the peers, and counts the peers as users of this rank's block. */
-static int reach_peers(struct sm_bound *s, uint32_t views)
+/* Maps the blocks of the peers. */
+static int reach_peers(struct sm_bound *s)
 {
 	struct be_group *g = s->b.group;
-	uint32_t users = 1 + views;
 
 	for (uint32_t i = 0; i < s->head->ndescs; i++) {
 		uint32_t p = s->head->descs[i].peer;
@@ -218,9 +236,7 @@ static int reach_peers(struct sm_bound *s, uint32_t views)
 			__builtin_prefetch(h + at);
 		s->peers[p] = (struct sm_head *)(void *)h;
 		s->fences |= group_bells(g, p)->fences;
-		users += p != s->b.rank;
 	}
-	atomic_store_explicit(&s->head->users, users, memory_order_relaxed);
 	s->bells = group_bells(g, s->b.rank);
 	return 0;
 }
@@ -444,11 +460,21 @@ bool sm_reach_rings(struct sm_bound *s)
 
 /* Result of binding on one rank. */
 struct opinion {
-	int err, rings;
+	int err;
+	bool rings; /* it has made rings */
+	bool again; /* a bind like this one has to exchange results, too: a receiver chooses, or helpers take part */
 };
 
-/* Gathers the results of all ranks; an error on one rank is an error on all. Sets *rings if any rank has made rings. */
-static int collect_opinions(struct sm_bound *s, int err, bool *rings)
+static bool has_long(const struct sm_bound *s)
+{
+	for (uint32_t i = 0; i < s->head->ndescs; i++)
+		if (s->head->descs[i].bytes > SM_EAGER_MAX)
+			return true;
+	return false;
+}
+
+/* Gathers the results of all ranks; an error on one rank is an error on all. Sets *any to what any rank has set. */
+static int collect_opinions(struct sm_bound *s, int err, struct opinion *any)
 {
 	struct be_group *g = s->b.group;
 	const struct opinion *all = group_room(g);
@@ -457,35 +483,60 @@ static int collect_opinions(struct sm_bound *s, int err, bool *rings)
 	for (uint32_t r = 0; r < s->b.size && !rc; r++) {
 		if (all[r].err)
 			return group_agree(g, err);
-		*rings |= all[r].rings != 0;
+		any->rings |= all[r].rings;
+		any->again |= all[r].again;
 	}
 	return rc;
 }
 
+/* Connects a request as an earlier one was, which cannot fail. If it does, the other ranks must not wait for this one. */
+static int connect_again(struct sm_bound *s)
+{
+	int err = reach_peers(s);
+
+	err = err ? err : match_entries(s);
+	if (err)
+		return group_unreachable(s->b.group, s->b.rank, "it cannot bind what it has bound before");
+	sm_prepare(s);
+	connect_messages(s, false);
+	s->connected = true;
+	return 0;
+}
+
+static int connect_rings(struct sm_bound *s)
+{
+	struct opinion any = { .err = sm_reach_rings(s) ? 0 : -ERR_SYS };
+	int rc = group_post(s->b.group, &any, sizeof any);
+
+	return rc ? rc : collect_opinions(s, any.err, &any);
+}
+
 int sm_connect(struct sm_bound *s, uint32_t views, int err)
 {
-	bool rings;
+	struct opinion any = { 0 };
 	int rc;
 
-	err = err ? err : reach_peers(s, views);
+	if (group_repeats(s->b.group))
+		return connect_again(s);
+	atomic_fetch_add_explicit(&s->head->users, views, memory_order_relaxed);
+	err = err ? err : reach_peers(s);
 	err = err ? err : match_entries(s);
 	err = err ? err : make_rings(s);
-	rings = s->rings != NULL;
-	rc = group_post(s->b.group, &(struct opinion){ err, rings }, sizeof(struct opinion));
+	any = (struct opinion){ err, s->rings, s->b.helped || has_long(s) };
+	rc = group_post(s->b.group, &any, sizeof any);
 	/* This set-up overlaps with the exchange of results. */
 	sm_prepare(s);
 	if (!err)
 		connect_messages(s, false);
-	rc = rc ? rc : collect_opinions(s, err, &rings);
+	rc = rc ? rc : collect_opinions(s, err, &any);
 	if (rc)
 		return rc;
 	connect_messages(s, true);
-	if (rings) {
-		err = sm_reach_rings(s) ? 0 : -ERR_SYS;
-		rc = group_post(s->b.group, &(struct opinion){ err, true }, sizeof(struct opinion));
-		rc = rc ? rc : collect_opinions(s, err, &rings);
-	}
+	if (any.rings)
+		rc = connect_rings(s);
 	s->connected = !rc;
+	if (!rc && !any.again)
+		group_settle(s->b.group);
 	if (!rc && s->b.helped)
 		sm_classify(s);
 	return rc;

@@ -298,6 +298,22 @@ int group_error(struct be_group *g, int err, const char *fmt, ...)
 	return err;
 }
 
+bool group_repeats(const struct be_group *g)
+{
+	(void)g;
+	return false;
+}
+
+void group_settle(struct be_group *g)
+{
+	(void)g;
+}
+
+int group_unreachable(struct be_group *g, uint32_t rank, const char *why)
+{
+	return group_error(g, -ERR_DEAD, "rank %u: %s", rank, why);
+}
+
 int group_died(struct be_group *g, uint32_t rank)
 {
 	return group_error(g, -ERR_DEAD, "rank %u is not there", rank);

@@ -396,10 +396,48 @@ static int helped(struct member *m)
 	return 0;
 }
 
+/* Binds that repeat one exchange no results. If one rank binds another message than before, and the others do not, all ranks get
+ * the error, and later binds succeed again. Each rank frees its requests as soon as it can: others may not be connected yet. */
+static int repeats(struct member *m)
+{
+	static const char text[] = "schedule s(local n)\n"
+				   "buffer inout data[count]\n"
+				   "rank r of p { if r == 0 { send data[0 +: n] to 1 } else if r == 1 { recv data[0 +: n] from 0 } }\n";
+	MPIX_Sched s = case_load(m, text);
+	int data[64];
+	void *buffers[] = { data };
+	struct MPIX_Sched_bind b = case_bind(buffers, 1, 64, MPIX_SCHED_INT32);
+	int64_t n;
+	struct MPIX_Sched_param param = { "n", &n, 1 };
+	MPIX_Sched_request req;
+
+	NEED(s);
+	b.params = &param;
+	b.nparams = 1;
+	for (int i = 0; i < 200; i++) {
+		const bool differs = i % 5 == 4;
+
+		n = 1 + i / 50 % 2 + (differs && m->rank == 1);
+		data[0] = m->rank ? -1 : i;
+		if (differs) {
+			NEED(MPIX_Sched_init(s, m->group, &b, &req) == MPIX_SCHED_ERR_MISMATCH && case_detail_has(m, "bytes"));
+			continue;
+		}
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		NEED(m->rank != 1 || data[0] == i);
+		CALL(MPIX_Sched_free(&req));
+	}
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 const struct test_case request_cases[] = {
 	{ .name = "life", .fn = life, .sizes = { 1, 2, 5 } },
 	{ .name = "many", .fn = many, .sizes = { 1, 3, 4 } },
 	{ .name = "churn", .fn = churn, .sizes = { 3 } },
+	{ .name = "repeats", .fn = repeats, .sizes = { 2, 5 } },
 	{ .name = "helped", .fn = helped, .sizes = { 1, 2, 5 } },
 	{ .name = "dump", .fn = dump, .sizes = { 3 } },
 	{ .name = "mixed_errors", .fn = mixed_errors, .sizes = { 2 } },
