@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The program goalsim, see goalsim(1): options.c parses the options, schedule.c makes a schedule from the input, main.c prints,
- * simulate.c runs the simulator, repeat.c repeats operations, and trace.c writes
- * traces. */
+ * simulate.c runs the simulator, repeat.c repeats operations, trace.c writes traces, and noise.c makes random times. */
 #ifndef GOALSIM_GOALSIM_H
 #define GOALSIM_GOALSIM_H
 
@@ -13,12 +12,22 @@
 
 struct goal_diags;
 
+/* When the ranks start. */
+struct start_times {
+	struct sim_random random;
+	const char *file; /* or NULL */
+	uint64_t *ns; /* of each rank, while a schedule is open (owned) */
+};
+
 struct goalsim {
 	/* The fields below are values of options. */
 	int64_t nranks, count; /* nranks: 0 if not given */
 	int64_t L, o, g, S;
 	double G, O, copy, reduce; /* ns per byte */
 	enum { RULES_CORRECTED, RULES_COMPATIBLE } rules;
+	struct start_times start;
+	struct sim_random noise;
+	int64_t seed;
 	uint32_t element; /* bytes of the datatype */
 	struct defines defines;
 	char *passes;
@@ -94,6 +103,14 @@ int repeat_once(struct goalsim *s, uint64_t *once);
 int repeat_loop(struct goalsim *s, bool rotate, struct sim_result *r);
 /* Simulates all schedules for all numbers of ranks of --sweep, and prints the times and draws them. Returns an exit status. */
 int repeat_sweep(struct goalsim *s);
+
+/* ---- noise.c ---- */
+
+option_taker noise_take; /* struct sim_random */
+option_taker noise_take_start; /* struct start_times */
+/* Finds the start times of the ranks of an open schedule. Returns 0, or -ERR_x after it is reported. */
+int noise_start(struct goalsim *s);
+void noise_end(struct goalsim *s);
 
 /* ---- schedule.c ---- */
 

@@ -71,6 +71,14 @@ static const struct option_row rows[] = {
 	{ .name = "rules", .arg = "corrected|compatible", .help = "whether the faults of LogGOPSim are corrected",
 	  .take = take_index, FIELD(rules) },
 
+	{ .help = "Imbalance:" },
+	{ .name = "start", .arg = "FILE|uniform:NS|exponential:NS", .help = "when the ranks start", .take = noise_take_start,
+	  FIELD(start) },
+	{ .name = "noise", .arg = "uniform:NS|exponential:NS", .help = "by how much longer an op or message occupies a cpu",
+	  .take = noise_take, FIELD(noise) },
+	{ .name = "seed", .arg = "N", .help = "the seed of the random times", .take = take_number, FIELD(seed), .min = 0,
+	  .max = INT64_MAX, .with = "start|noise" },
+
 	{ .help = "Repeated operation:" },
 	{ .name = "repeat", .arg = "K", .help = "each rank runs the schedule K times in a row", .take = take_amount, FIELD(repeat),
 	  .min = 1, .max = 1 << 20 },
@@ -135,7 +143,8 @@ int goalsim_options(struct goalsim *s, int argc, char **argv, bool *done)
 	s->inputs = w.rest;
 	s->ninputs = w.nrest;
 	s->params = (struct sim_params){ .L = (uint64_t)s->L, .o = (uint64_t)s->o, .g = (uint64_t)s->g, .S = (uint64_t)s->S,
-					 .G = rate_of(s->G), .O = rate_of(s->O), .compatible = s->rules == RULES_COMPATIBLE };
+					 .G = rate_of(s->G), .O = rate_of(s->O), .compatible = s->rules == RULES_COMPATIBLE,
+					 .noise = s->noise, .seed = (uint64_t)s->seed };
 	s->binary.copy = rate_of(s->copy);
 	s->binary.reduce = rate_of(s->reduce);
 	return 0;

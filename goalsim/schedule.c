@@ -211,13 +211,14 @@ int schedule_open(struct goalsim *s)
 	err = sim_binary_open(&s->binary);
 	if (err)
 		schedule_report(s, err);
-	return err;
+	return err ? err : noise_start(s);
 }
 
 void schedule_close(struct goalsim *s)
 {
 	if (s->diags)
 		fputs(goal_diags_text(s->diags), stderr);
+	noise_end(s);
 	sim_repeat_close(&s->repeated);
 	sim_binary_close(&s->binary);
 	arg_rows_fini(&s->rows);

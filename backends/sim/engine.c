@@ -25,10 +25,31 @@ static inline uint64_t cost_of_size(const struct sim *s, const struct sim_rate *
 	return (size - 1) * r->whole;
 }
 
-/* Returns how long a message occupies the cpu of its receiver. */
-static inline uint64_t cost_of_message(const struct sim *s, uint64_t size)
+/* Returns the number of an op in its rank. */
+static uint32_t number_of(const struct sim *s, uint32_t host, uint32_t i)
 {
-	return s->p->o + sim_later(cost_of_size(s, &s->p->O, size), cost_of_size(s, &s->p->G, size));
+	return i - s->hosts[host].block;
+}
+
+/* Returns by how much longer an op, or the message of a send, occupies a cpu. */
+static uint64_t noise_of(const struct sim *s, uint32_t host, uint32_t i, bool message)
+{
+	const uint64_t op = (uint64_t)s->hosts[host].rank << 32 | number_of(s, host, i) << 1 | message;
+
+	return random_time(&s->p->noise, s->p->seed, op);
+}
+
+static inline bool has_noise(const struct sim *s)
+{
+	return __builtin_expect(s->p->noise.kind != RANDOM_NONE, 0);
+}
+
+/* Returns how long a message occupies the cpu of its receiver. */
+static inline uint64_t cost_of_message(const struct sim *s, uint32_t message, uint64_t size)
+{
+	const uint64_t o = s->p->o + sim_later(cost_of_size(s, &s->p->O, size), cost_of_size(s, &s->p->G, size));
+
+	return has_noise(s) ? o + noise_of(s, s->slot[sim_op_at(s, message)->peer] - 1, message, true) : o;
 }
 
 /* ---- steps ---- */
@@ -49,7 +70,7 @@ static struct sim_step step_of(const struct sim *s, uint32_t host, uint32_t i, u
 	const struct sim_class *c = sim_class_of(s, sim_op_at(s, i));
 	const struct host *h = &s->hosts[host];
 
-	return (struct sim_step){ .what = what, .rank = h->rank, .op = i - h->block, .cpu = c->cpu, .cls = c,
+	return (struct sim_step){ .what = what, .rank = h->rank, .op = number_of(s, host, i), .cpu = c->cpu, .cls = c,
 				  .size = sim_size(c, sim_op_at(s, i)), .peer = sim_op_at(s, i)->peer, .tag = c->tag };
 }
 
@@ -72,12 +93,12 @@ static int report_recv(const struct sim *s, uint32_t host, uint32_t recv, uint32
 	const bool late = t > data;
 	int err = 0;
 
-	step.sent = message - s->hosts[s->slot[m->peer] - 1].block;
+	step.sent = number_of(s, s->slot[m->peer] - 1, message);
 	step.peer = m->peer;
 	step.tag = sent->tag;
 	step.cpu = !s->charges_recv ? sent->cpu : posted ? step.cpu : 0;
 	step.end = data;
-	step.begin = data - cost_of_message(s, sim_size(sent, m));
+	step.begin = data - cost_of_message(s, message, sim_size(sent, m));
 	if (late) {
 		step.what = SIM_PART;
 		err = report_step(s, step);
@@ -239,7 +260,7 @@ static int run_calc(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 {
 	struct op *op = sim_op_at(s, i);
 	const struct sim_class *c = sim_class_of(s, op);
-	const uint64_t end = t + sim_size(c, op);
+	const uint64_t end = t + sim_size(c, op) + (has_noise(s) ? noise_of(s, host, i, false) : 0);
 	int err;
 
 	sim_lane(s, host, c->at_cpu)->cpu = end;
@@ -269,7 +290,8 @@ static int run_send(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 	const struct sim_params *p = s->p;
 	struct op *op = sim_op_at(s, i);
 	const struct sim_class *c = sim_class_of(s, op);
-	const uint64_t size = sim_size(c, op), end = t + p->o + cost_of_size(s, &p->O, size);
+	const uint64_t size = sim_size(c, op), noise = has_noise(s) ? noise_of(s, host, i, false) : 0;
+	const uint64_t end = t + p->o + cost_of_size(s, &p->O, size) + noise;
 	int err = start_op(s, 0, op, t);
 
 	sim_lane(s, host, c->at_cpu)->cpu = end;
@@ -278,7 +300,7 @@ static int run_send(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 		err = report_op(s, host, i, size <= p->S ? SIM_DONE : SIM_STARTED, t, end);
 	if (!err && size <= p->S)
 		err = finish_op(s, 0, op, end);
-	return err ? err : send_message(s, host, i, t + p->o + p->L);
+	return err ? err : send_message(s, host, i, t + p->o + p->L + noise);
 }
 
 /* A recv and a message meet at time t; the data is there at time `data`. A rendezvous ends here. */
@@ -345,7 +367,7 @@ static int run_message(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 	uint32_t recv;
 
 	find_charged(s, host, i, &cpu, &nic);
-	cpu->cpu = t + cost_of_message(s, size);
+	cpu->cpu = t + cost_of_message(s, i, size);
 	nic->recv = t + p->g + cost_of_size(s, &p->G, size);
 	op->time = cpu->cpu;
 	s->result->events++;

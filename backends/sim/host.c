@@ -60,6 +60,8 @@ int64_t sim_host_of(struct sim *s, uint32_t rank)
 	s->hosts[host].lane.cpu = slot == SLOT_GONE ? s->result->finish[rank] : 0;
 	if (s->lanes > 1)
 		memset(sim_lane(s, (uint32_t)host, 1), 0, (s->lanes - 1) * sizeof(struct lane));
+	for (uint32_t i = 0; s->p->start && slot != SLOT_GONE && i < s->lanes; i++)
+		sim_lane(s, (uint32_t)host, i)->cpu = s->p->start[rank];
 	s->slot[rank] = (uint32_t)host + 1;
 	return host;
 }

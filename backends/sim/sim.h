@@ -8,6 +8,7 @@
 #ifndef BACKENDS_SIM_SIM_H
 #define BACKENDS_SIM_SIM_H
 
+#include "backends/sim/random.h"
 #include "format/read.h"
 #include "util/index.h"
 #include "util/mem.h"
@@ -26,6 +27,9 @@ struct sim_params {
 	struct sim_rate G, O; /* gap and overhead per byte */
 	uint64_t S; /* the most bytes of an eager message */
 	bool compatible; /* rules of LogGOPSim instead of the corrected ones */
+	const uint64_t *start; /* ns: when the cpus of each rank are free at first; NULL: all at 0 */
+	struct sim_random noise; /* each use of a cpu takes so much longer */
+	uint64_t seed;
 	const struct sim_watch *watch; /* NULL: nobody watches */
 };
 

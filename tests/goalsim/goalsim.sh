@@ -178,11 +178,40 @@ check goalsim.timeline_last grep -q "text-anchor='end'>rank 299<" t.svg
 sim -n 1 "$S/bcast_binomial.goal" --svg t.svg
 check goalsim.timeline_empty [ $? -eq 0 -a "$(tail -n 1 t.svg)" = '</svg>' ]
 
+# ---- imbalance ----
+
+B=$S/bcast_binomial.goal
+printf '100 0\n7000 3\n' >start.txt
+check goalsim.start [ "$(finishes -n 4 --start start.txt "$B" | xargs)" = 'rank 0: 3100 rank 1: 7100 rank 2: 10000 rank 3: 14000' ]
+printf 'schedule s\nrank r of p { calc 0 }\n' >idle.goal
+# mean DISTRIBUTION : of the start times of many ranks, and how many of 100 are above three times 1000 ns
+mean() { finishes -n 20000 --start "$1" idle.goal | awk '{ sum += $3; n++; far += $3 > 3000 } END { printf "%d %d", sum / n, 100 * far / n + .5 }'; }
+read -r average far <<<"$(mean uniform:1000)"
+check "goalsim.start_uniform $average $far" [ "$average" -ge 480 -a "$average" -le 520 -a "$far" = 0 ]
+read -r average far <<<"$(mean exponential:1000)"
+check "goalsim.start_exponential $average $far" [ "$average" -ge 960 -a "$average" -le 1040 -a "$far" = 5 ]
+goalc -n 13 "$B" -o concrete.bin 2>err
+finishes --noise uniform:900 --start exponential:300 concrete.bin >want
+check goalsim.noise [ "$(finishes --noise uniform:900 --start exponential:300 -n 13 "$B")" = "$(cat want)" ]
+check goalsim.noise_seed [ "$(finishes --noise uniform:900 --start exponential:300 --seed 1 -n 13 "$B")" != "$(cat want)" ]
+check goalsim.noise_none [ "$(finishes --noise uniform:0 -n 13 "$B")" = "$(finishes -n 13 "$B")" ]
+traced noise 28 -n 4 "$S/alltoall_linear.goal" --noise exponential:700 --start uniform:9000
+printf 'num_ranks 1\nrank 0 {\ncalc 10\n}\n' >one.goal
+for ((seed = 0; seed < 20; seed++)); do finishes --noise uniform:3 --seed $seed one.goal; done | sort -u >got
+check goalsim.noise_values [ "$(xargs <got)" = 'rank 0: 10 rank 0: 11 rank 0: 12 rank 0: 13' ]
+
 # ---- usage and bad input ----
 
 refused() { local rc; sim "${@:4}"; rc=$?; check "goalsim.$1 $rc $(head -n 1 err)" [ $rc -eq "$2" ]; check "goalsim.$1_text" grep -qF -- "$3" err; }
 refused no_input 2 'no input file'
 refused two_inputs 2 'more than one input file' cycle.goal cpus.goal
+refused start_few 1 'start.txt: error: it has the start times of 4 ranks, and the schedule has 5' --start start.txt -n 5 "$B"
+refused start_many 1 'it has start times of more ranks' --start start.txt -n 3 "$B"
+echo 1 2 x >bad.txt
+refused start_bad 1 'the start time of rank 2 is no number from 0 to 2^40: x' --start bad.txt -n 3 "$B"
+refused start_none 1 'none.txt: error: No such file' --start none.txt -n 3 "$B"
+refused noise_bad 2 'takes uniform:NS or exponential:NS' --noise uniform:-1 "$B"
+refused seed_alone 2 '--seed' --seed 3 "$B"
 refused svg_loop 2 'with --repeat, --svg needs --sweep' --repeat 2 --svg x.svg cycle.goal
 refused trace_name 2 '--trace takes a name that ends with .json, .paje, .svg or .txt' --trace x.log cycle.goal
 refused no_repeat 2 '--repeat' --sweep 2-4 "$S/bcast_linear.goal"
