@@ -57,6 +57,9 @@ bool group_crowded(const struct be_group *g);
 /* True if a rank is a thread of this process: all its memory is accessible. */
 bool group_same_process(struct be_group *g, uint32_t rank);
 int group_pid(struct be_group *g, uint32_t rank);
+/* Returns a flag about a rank that this process keeps, false at first. The backend sets it once it has read the rank's private
+ * memory, so that it need not try again for the next request. */
+_Atomic bool *group_readable(struct be_group *g, uint32_t rank);
 /* Returns the address of a pointer that the backend may use as long as the rank's context lives, for example for a
  * device or a connection. The pointer is NULL at first. */
 void **group_state(struct be_group *g);

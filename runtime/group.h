@@ -31,6 +31,7 @@ struct rt_peer {
 	_Atomic size_t reach; /* `base` maps at least this many bytes; stored after `base`, so a reader loads `reach` first */
 	_Atomic bool rings; /* true once `bells` is filled in */
 	struct be_bells bells;
+	_Atomic bool readable; /* of the backend (group_readable) */
 };
 
 /* State shared by the ranks of one group that are threads of one process, and by all groups split from that group. */

@@ -338,6 +338,11 @@ int group_pid(struct be_group *g, uint32_t rank)
 	return peer_of(g, rank)->pid;
 }
 
+_Atomic bool *group_readable(struct be_group *g, uint32_t rank)
+{
+	return &peer_of(g, rank)->readable;
+}
+
 int group_direct_allowed(struct be_group *g)
 {
 	long v;

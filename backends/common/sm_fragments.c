@@ -58,16 +58,19 @@ char *sm_find(const struct sm_bound *s, const struct sm_msg *m, const struct sm_
 bool sm_can_read(const struct sm_bound *s, uint32_t peer)
 {
 	const struct sm_head *h = s->peers[peer];
+	_Atomic bool *before = group_readable(s->b.group, peer);
 	uint64_t token = 0;
 	struct iovec local = { &token, sizeof token };
 	struct iovec remote = { (void *)(uintptr_t)(h->address + offsetof(struct sm_head, token)), sizeof token };
 
 	if (!h->allowed || !s->head->allowed)
 		return false;
-	if (group_same_process(s->b.group, peer))
+	if (group_same_process(s->b.group, peer) || atomic_load_explicit(before, memory_order_relaxed))
 		return true;
-	return process_vm_readv(group_pid(s->b.group, peer), &local, 1, &remote, 1, 0) == sizeof token &&
-	       token == h->token;
+	if (process_vm_readv(group_pid(s->b.group, peer), &local, 1, &remote, 1, 0) != sizeof token || token != h->token)
+		return false;
+	atomic_store_explicit(before, true, memory_order_relaxed);
+	return true;
 }
 
 /* Destination and source of a copy. */

@@ -124,6 +124,7 @@ struct be_group {
 	pthread_t thread;
 	struct be_bell bell; /* nobody sleeps */
 	struct be_bells bells;
+	_Atomic bool readable[MOST];
 };
 
 static void wrong(struct be_group *g, const char *fmt, ...)
@@ -274,6 +275,11 @@ bool group_same_node(struct be_group *g, uint32_t rank)
 bool group_same_process(struct be_group *g, uint32_t rank)
 {
 	return process_of(g->w, rank) == g->at->number;
+}
+
+_Atomic bool *group_readable(struct be_group *g, uint32_t rank)
+{
+	return &g->readable[rank];
 }
 
 int group_pid(struct be_group *g, uint32_t rank)
