@@ -112,6 +112,7 @@ static void begin_sites(struct proof *p)
 	struct terms *t = &p->t;
 
 	sites_begin(&p->s, t, &p->store);
+	p->elem = term_var(t, "d", 0, TERM_MOST);
 	p->rank = p->turned = p->s.r;
 	if (p->b->meta->root == BIN_NONE)
 		return;
@@ -127,6 +128,7 @@ static void prove_variant(struct proof *p)
 
 	begin_sites(p);
 	translate_program(p, &p->s, p->b, false);
+	p->site_vars = p->t.vars.n;
 	p->out->asserts = p->s.asserts.n > 0;
 	p->partners = arena_alloc(&p->store, (p->s.ops.n + 1) * sizeof *p->partners);
 	if (!p->partners)

@@ -188,7 +188,7 @@ static void prove_race(struct proof *p, const struct site *x, unsigned i, const 
 	struct instance a, b;
 	struct obligation o;
 
-	obligation_begin(p, &o, x->insn, "two ops that are not ordered use the same elements");
+	obligation_begin(p, &o, x->insn, "two ops use the same elements and are not ordered as in the text");
 	instance_fresh(p, &o, x, p->rank, &a);
 	instance_fresh(p, &o, y, p->rank, &b);
 	const term off_a = instance_value(p, &a, x->range[i].off), off_b = instance_value(p, &b, y->range[k].off);
@@ -202,7 +202,8 @@ static void prove_race(struct proof *p, const struct site *x, unsigned i, const 
 		obligation_assume(p, &o, term_not(t, instance_same(p, &a, &b)));
 	o.goal = zero;
 	if (obligation_refuted(p, &o)) /* they overlap somewhere, so they must be ordered */
-		o.goal = term_or(t, order_after(p, &a, &b, 1), order_after(p, &b, &a, 1));
+		o.goal = term_or(t, term_and(t, instance_before(p, &a, &b), order_after(p, &a, &b, 1)),
+				 term_and(t, instance_before(p, &b, &a), order_after(p, &b, &a, 1)));
 	obligation_prove(p, &o);
 }
 

@@ -80,17 +80,30 @@ static void number_phases(struct proof *p, struct waits *w)
 			w->phase[x] += w->reach[x * n + y];
 }
 
-/* Measure number m of an instance: its level, the innermost loop's variable, or the negative of these. */
-#define MEASURES 4u
+/* Measure number m of an instance: the innermost loop's variable, its level, its rank, the distance of its rank from the root, or
+ * the negative of these. */
+#define MEASURES 8u
 static term measure_of(struct proof *p, const struct instance *i, unsigned m)
 {
-	term x = m & 1 ? i->site->level : term_num(&p->t, 0);
+	struct terms *t = &p->t;
+	term x = term_num(t, 0);
 
-	for (unsigned k = 0; k < i->site->path.n && !(m & 1); k++)
-		if (i->site->path.frame[k].var != TERM_NONE)
-			x = i->site->path.frame[k].var;
-	x = instance_value(p, i, x);
-	return m & 2 ? term_apply(&p->t, BIN_NEG, x, TERM_NONE) : x;
+	switch (m / 2) {
+	case 0:
+		for (unsigned k = 0; k < i->site->path.n; k++)
+			if (i->site->path.frame[k].var != TERM_NONE)
+				x = instance_value(p, i, i->site->path.frame[k].var);
+		break;
+	case 1:
+		x = instance_value(p, i, i->site->level);
+		break;
+	case 2:
+		x = i->rank;
+		break;
+	default:
+		x = term_apply(t, BIN_MOD, term_sub(t, i->rank, p->s.root), p->s.p);
+	}
+	return m & 1 ? term_apply(t, BIN_NEG, x, TERM_NONE) : x;
 }
 
 /* Makes the obligation that a wait leads to an op with a higher rank, with measure m inside a phase. */

@@ -45,6 +45,17 @@ struct wait {
 	term op_name, on_name;
 };
 
+/* A value: the sum, in this order, of element `index` of buffer `buf`, as it is at the start, over n ranks: lo, lo + 1, ...,
+ * counted modulo the size. */
+struct held {
+	term lo, n, buf, index;
+};
+
+/* What the ops of a site read from each range and write, for element number `elem` of the range. */
+struct site_values {
+	struct held read[2], wrote;
+};
+
 struct proof {
 	struct terms t;
 	struct arena store;
@@ -57,6 +68,9 @@ struct proof {
 	 * distance of a rank from it. Otherwise both are s.r. */
 	term rank, turned;
 	struct partners *partners; /* of each site of s.ops; only messages have some */
+	struct site_values *values; /* of each site of s.ops */
+	term elem; /* variable for the number of an element in a range */
+	size_t site_vars; /* the variables up to this one are those of sites */
 	VEC(struct wait) waits; /* of all sites */
 	bool in_place;
 	jmp_buf stop;

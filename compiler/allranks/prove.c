@@ -104,7 +104,7 @@ term obligation_rank(struct proof *p, struct obligation *o, term x)
 /* ---- trials ---- */
 
 #define TRIAL_SIZES 11u
-#define TRIAL_STEPS 400000u
+#define TRIAL_STEPS 40000u
 
 /* Trials of values at small sizes. fn is called for values that meet the conditions, and returns true to end the trials. */
 struct trials {
@@ -186,7 +186,7 @@ bool obligation_refuted(struct proof *p, const struct obligation *o)
 
 /* ---- choice of witnesses ---- */
 
-#define MOST_CASES 40000u
+#define MOST_CASES 8000u
 
 struct cover {
 	const term *cond;

@@ -60,6 +60,7 @@ struct site_gets {
 	struct path path;
 	uint32_t insn;
 	term rank, len;
+	term ranks; /* the number of ranks whose ranges are summed up, from `rank` on; prove_values() sets it */
 	struct site_range to, from;
 };
 

@@ -1,84 +1,97 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Results of schedules that move data. Each element of a buffer has one value that it may hold: that of an element of some rank
- * at the start. For buffers of the caller it follows from the claim; for scratch it is guessed. It is proved that
- *   every op that writes an element writes the value that the element may hold, if what it reads is as it may be,
- *   every op reads only elements that hold their value at the start, or that ops before it write, and
- *   every element that is claimed holds its value at the start, or is written by some op.
+ * Results. The value of an element is a run of ranks, counted modulo the size, whose elements of one buffer at the start have
+ * been summed up in this order; what was only moved is a run of one rank. For each site, terms say what its ops read and write.
+ * They are guesses. Ops of a rank that use the same elements are ordered as in the text (order.c), so that an op reads what the
+ * last op before it in the text has written. It is proved that
+ *   every op writes what its terms say, if what it reads, or receives, is what terms say,
+ *   every op reads what its terms say, because there is an op before it that writes this, and each op before it that writes
+ *   the element is this one, or comes before this one; or because the element holds it at the start and no op writes it, and
+ *   every element that is claimed holds the claimed value at the end, in the same way.
  * By induction along the order in which ops start, all elements that are claimed hold their values at the end. */
-#include "compiler/allranks/proof.h"
+#include "compiler/allranks/values.h"
 
 #include "format/check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The element of a rank's buffer at the start. If `known` is false, nothing is said. */
-struct origin_of {
-	term known, rank, buf, index;
-};
-
-#define SCRATCH_GUESSES 7u
 #define MOST_WRITERS 64u
-
-/* The values of scratch buffers: guess number `form` about input buffer `buf`. */
-struct scratch {
-	uint32_t buf;
-	unsigned form;
-};
-
-struct values {
-	struct scratch scratch;
-};
 
 static enum bin_mode mode_of(const struct proof *p, uint32_t buf)
 {
 	return (enum bin_mode)p->b->buffers[buf].mode;
 }
 
-static struct origin_of no_origin(struct proof *p)
+static bool is_commutative(const struct proof *p)
 {
-	const term zero = term_num(&p->t, 0);
-
-	return (struct origin_of){ zero, zero, zero, zero };
+	return p->b->meta->flags & BIN_F_COMMUTATIVE;
 }
 
-static struct origin_of element_origin(struct proof *p, term rank, uint32_t buf, term index)
+/* ---- values ---- */
+
+/* The element of one rank. */
+static struct held element_held(struct proof *p, term rank, uint32_t buf, term index)
 {
-	return (struct origin_of){ term_num(&p->t, 1), rank, term_num(&p->t, buf), index };
+	return (struct held){ rank, term_num(&p->t, 1), term_num(&p->t, buf), index };
 }
 
-static struct origin_of choose_origin(struct proof *p, term cond, struct origin_of a, struct origin_of b)
+static struct held choose_held(struct proof *p, term cond, struct held a, struct held b)
 {
 	struct terms *t = &p->t;
 
-	return (struct origin_of){ term_ite(t, cond, a.known, b.known), term_ite(t, cond, a.rank, b.rank),
-				   term_ite(t, cond, a.buf, b.buf), term_ite(t, cond, a.index, b.index) };
+	return (struct held){ term_ite(t, cond, a.lo, b.lo), term_ite(t, cond, a.n, b.n), term_ite(t, cond, a.buf, b.buf),
+			      term_ite(t, cond, a.index, b.index) };
 }
 
-static term same_origin(struct proof *p, struct origin_of a, struct origin_of b)
+/* True if two values are of the same element of a buffer. */
+static term same_element(struct proof *p, struct held a, struct held b)
+{
+	return term_and(&p->t, term_eq(&p->t, a.buf, b.buf), term_eq(&p->t, a.index, b.index));
+}
+
+/* True if two values are the same. The order of all ranks does not matter if the operation commutes. */
+static term same_held(struct proof *p, struct held a, struct held b)
 {
 	struct terms *t = &p->t;
-	const term same = term_and(t, term_eq(t, a.rank, b.rank),
-				   term_and(t, term_eq(t, a.buf, b.buf), term_eq(t, a.index, b.index)));
+	term begin = term_eq(t, a.lo, b.lo);
 
-	return term_and(t, term_and(t, a.known, b.known), same);
+	if (is_commutative(p))
+		begin = term_or(t, begin, term_eq(t, a.n, p->s.p));
+	return term_and(t, same_element(p, a, b), term_and(t, term_eq(t, a.n, b.n), begin));
 }
 
-/* ---- what an element may hold ---- */
-
-/* A search for the statement of the result that is about an element. */
-struct claim_search {
-	const struct site_gets *gets;
-	term index;
-	struct origin_of out;
-};
-
-static struct origin_of origin_by(struct proof *p, const struct site_gets *g, const struct instance *i, term index)
+/* True if `sum` is a followed by b. */
+static term is_sum(struct proof *p, struct held a, struct held b, struct held sum)
 {
-	const term shift = term_sub(&p->t, index, instance_value(p, i, g->to.off));
+	struct terms *t = &p->t;
+	const term next = term_eq(t, term_apply(t, BIN_MOD, term_add(t, a.lo, a.n), p->s.p), b.lo);
+	const term n = term_and(t, term_eq(t, sum.n, term_add(t, a.n, b.n)), term_le(t, sum.n, p->s.p));
+	const term begin = term_and(t, term_eq(t, sum.lo, a.lo), next);
 
-	return element_origin(p, instance_value(p, i, g->rank), g->from.buf,
-			      term_add(&p->t, instance_value(p, i, g->from.off), shift));
+	return term_and(t, term_and(t, same_element(p, a, b), same_element(p, a, sum)), term_and(t, n, begin));
+}
+
+/* Returns a value of a site for element d of the range of an instance. */
+static struct held instance_held(struct proof *p, const struct instance *i, const struct held *h, term d)
+{
+	struct term_map m = i->map;
+
+	term_map_add(&m, p->elem, d);
+	return (struct held){ term_subst(&p->t, h->lo, &m), term_subst(&p->t, h->n, &m), term_subst(&p->t, h->buf, &m),
+			      term_subst(&p->t, h->index, &m) };
+}
+
+static const struct site_values *values_of(const struct proof *p, const struct site *x)
+{
+	return &p->values[x - p->s.ops.at];
+}
+
+struct site_range written_range(const struct site *x)
+{
+	for (unsigned i = 0; i < bin_nranges(x->kind); i++)
+		if (bin_writes(x->kind, i))
+			return x->range[i];
+	return (struct site_range){ 0, TERM_NONE };
 }
 
 static term covers_index(struct proof *p, const struct instance *i, struct site_range range, term len, term index)
@@ -89,87 +102,23 @@ static term covers_index(struct proof *p, const struct instance *i, struct site_
 	return term_and(t, term_le(t, off, index), term_lt(t, index, term_add(t, off, instance_value(p, i, len))));
 }
 
-static void add_claim(struct proof *p, const struct instance *i, void *arg)
-{
-	struct claim_search *s = arg;
-	const term cond = term_and(&p->t, instance_condition(p, i), covers_index(p, i, s->gets->to, s->gets->len, s->index));
-
-	s->out = choose_origin(p, cond, origin_by(p, s->gets, i, s->index), s->out);
-}
-
-static struct origin_of claimed_value(struct proof *p, uint32_t buf, term rank, term index)
-{
-	struct claim_search s = { .index = index, .out = no_origin(p) };
-
-	for (size_t i = 0; i < p->result.gets.n; i++) {
-		const struct site_gets *g = &p->result.gets.at[i];
-		const struct site path = { .path = g->path };
-
-		s.gets = g;
-		if (g->to.buf == buf)
-			instance_guess(p, &path, rank, &(struct guess){ .term = &g->to.off, .value = &index, .n = 1 }, add_claim,
-				       &s);
-	}
-	return s.out;
-}
-
-static struct origin_of scratch_value(struct proof *p, struct scratch s, term rank, term index)
-{
-	struct terms *t = &p->t;
-	const term zero = term_num(t, 0), size = p->s.p;
-	const term ahead = term_apply(t, BIN_MOD, term_add(t, rank, index), size);
-	const term behind = term_apply(t, BIN_MOD, term_sub(t, rank, index), size);
-
-	switch (s.form) {
-	case 0:
-		return element_origin(p, rank, s.buf, index);
-	case 1:
-		return element_origin(p, ahead, s.buf, zero);
-	case 2:
-		return element_origin(p, behind, s.buf, zero);
-	case 3:
-		return element_origin(p, p->s.root, s.buf, index);
-	case 4:
-		return element_origin(p, p->s.root, s.buf, ahead);
-	case 5:
-		return element_origin(p, rank, s.buf, ahead);
-	default:
-		return element_origin(p, rank, s.buf, behind);
-	}
-}
-
-static struct origin_of value_at(struct proof *p, const struct values *v, uint32_t buf, term rank, term index)
-{
-	const enum bin_mode mode = mode_of(p, buf);
-
-	if (mode == BIN_IN)
-		return element_origin(p, rank, buf, index);
-	return mode == BIN_SCRATCH ? scratch_value(p, v->scratch, rank, index) : claimed_value(p, buf, rank, index);
-}
-
-/* What an element holds at the start. */
-static struct origin_of initial_value(struct proof *p, uint32_t buf, term rank, term index)
+struct held initial_held(struct proof *p, uint32_t buf, term rank, term index, term *known)
 {
 	const enum bin_mode mode = mode_of(p, buf);
 	const struct site_inplace *in = &p->s.inplace;
-	struct origin_of out = mode == BIN_IN || mode == BIN_INOUT ? element_origin(p, rank, buf, index) : no_origin(p);
+	const struct held own = element_held(p, rank, buf, index);
 	struct instance i = { .rank = rank };
 	term cond;
 
+	*known = term_num(&p->t, mode == BIN_IN || mode == BIN_INOUT);
 	if (!in->any || in->at.buf != buf || mode_of(p, in->buf) == BIN_OUT)
-		return out;
+		return own;
 	term_map_add(&i.map, p->s.r, rank);
 	cond = term_and(&p->t, instance_value(p, &i, in->cond), covers_index(p, &i, in->at, in->len, index));
-	return choose_origin(p, cond, element_origin(p, rank, in->buf, term_sub(&p->t, index, instance_value(p, &i, in->at.off))),
-			     out);
+	*known = term_or(&p->t, *known, cond);
+	return choose_held(p, cond,
+			   element_held(p, rank, in->buf, term_sub(&p->t, index, instance_value(p, &i, in->at.off))), own);
 }
-
-static term holds_at_start(struct proof *p, const struct values *v, uint32_t buf, term rank, term index)
-{
-	return same_origin(p, initial_value(p, buf, rank, index), value_at(p, v, buf, rank, index));
-}
-
-/* ---- obligations ---- */
 
 /* Adds a variable for the number of an element of a range with this length, or 0 if the length is 1. */
 static term element_of(struct proof *p, struct obligation *o, term len)
@@ -182,90 +131,73 @@ static term element_of(struct proof *p, struct obligation *o, term len)
 	return obligation_var(p, o, "d", term_num(t, 0), term_sub(t, len, term_num(t, 1)));
 }
 
-/* The range that an op writes, or TERM_NONE as its offset. */
-static struct site_range written_range(const struct site *x)
-{
-	for (unsigned i = 0; i < bin_nranges(x->kind); i++)
-		if (bin_writes(x->kind, i))
-			return x->range[i];
-	return (struct site_range){ 0, TERM_NONE };
-}
+/* ---- what ops write ---- */
 
-static struct site_range read_range(const struct site *x)
-{
-	for (unsigned i = 0; i < bin_nranges(x->kind); i++)
-		if (bin_reads(x->kind, i))
-			return x->range[i];
-	return (struct site_range){ 0, TERM_NONE };
-}
-
-/* Makes the obligation that element d of what an op writes gets its value, if what it reads has its own. A recv reads what its
- * partner sends. */
-static void write_obligation(struct proof *p, const struct values *v, const struct site *x, const struct partner *with,
-			     struct obligation *o)
+/* Proves that an op writes what its terms say. A recv gets what its partner reads. */
+static void prove_write(struct proof *p, const struct site *x, const struct partner *with)
 {
 	struct terms *t = &p->t;
-	struct instance a, from;
-	struct origin_of to_value, from_value;
-	struct site_range range;
-	term d;
-
-	obligation_begin(p, o, x->insn, "an op writes a wrong value");
-	instance_fresh(p, o, x, p->rank, &a);
-	from = a;
-	if (with) {
-		partner_instance(p, o, &a, with, &from);
-		obligation_assume(p, o, partner_condition(p, &a, &from));
-	}
-	d = element_of(p, o, instance_value(p, &a, x->len));
-	range = read_range(from.site);
-	from_value = value_at(p, v, range.buf, from.rank, term_add(t, instance_value(p, &from, range.off), d));
-	range = written_range(x);
-	to_value = value_at(p, v, range.buf, a.rank, term_add(t, instance_value(p, &a, range.off), d));
-	o->goal = term_or(t, term_not(t, to_value.known), same_origin(p, to_value, from_value));
-	obligation_assume(p, o, term_lt(t, term_num(t, 0), instance_value(p, &a, x->len)));
-}
-
-/* Calls fn for each obligation about an op that writes. */
-static bool each_write(struct proof *p, const struct values *v, bool (*fn)(struct proof *, const struct obligation *))
-{
+	const struct site_values *v = values_of(p, x);
+	struct instance a, send;
 	struct obligation o;
+	term d, swapped;
 
-	for (size_t i = 0; i < p->s.ops.n; i++) {
-		const struct site *x = &p->s.ops.at[i];
-
-		if (x->kind == BIN_OP_COPY) {
-			write_obligation(p, v, x, NULL, &o);
-			if (!fn(p, &o))
-				return false;
-		}
-		for (size_t k = 0; k < p->partners[i].v.n && x->kind == BIN_OP_RECV; k++) {
-			write_obligation(p, v, x, &p->partners[i].v.at[k], &o);
-			if (!fn(p, &o))
-				return false;
-		}
+	obligation_begin(p, &o, x->insn, "an op writes a wrong value");
+	instance_fresh(p, &o, x, p->rank, &a);
+	if (with) {
+		partner_instance(p, &o, &a, with, &send);
+		obligation_assume(p, &o, partner_condition(p, &a, &send));
 	}
-	return true;
+	d = element_of(p, &o, instance_value(p, &a, x->len));
+	obligation_assume(p, &o, term_lt(t, term_num(t, 0), instance_value(p, &a, x->len)));
+	const struct held out = instance_held(p, &a, &v->wrote, d);
+	const struct held first = with ? instance_held(p, &send, &values_of(p, send.site)->read[0], d) :
+					 instance_held(p, &a, &v->read[0], d);
+
+	o.goal = same_held(p, out, first);
+	if (x->kind == BIN_OP_REDUCE || x->kind == BIN_OP_REDUCE_WITH) {
+		const struct held second = instance_held(p, &a, &v->read[1], d);
+		const bool back = x->kind == BIN_OP_REDUCE_WITH;
+
+		o.goal = is_sum(p, back ? second : first, back ? first : second, out);
+		swapped = is_sum(p, back ? first : second, back ? second : first, out);
+		o.goal = is_commutative(p) ? term_or(t, o.goal, swapped) : o.goal;
+	}
+	obligation_prove(p, &o);
 }
 
-static bool prove_one(struct proof *p, const struct obligation *o)
+static void prove_writes(struct proof *p, size_t i)
 {
-	obligation_prove(p, o);
-	return true;
+	const struct site *x = &p->s.ops.at[i];
+
+	if (x->kind == BIN_OP_RECV)
+		for (size_t k = 0; k < p->partners[i].v.n; k++)
+			prove_write(p, x, &p->partners[i].v.at[k]);
+	else if (written_range(x).off != TERM_NONE)
+		prove_write(p, x, NULL);
 }
 
-static bool is_not_refuted(struct proof *p, const struct obligation *o)
-{
-	return !obligation_refuted(p, o);
-}
+/* ---- what ops read ---- */
 
-/* ---- writers ---- */
-
-/* A search for ops that write an element before a given op, or at any time. */
-struct writers {
-	const struct instance *before; /* or NULL */
-	const struct site *site;
+/* An element that is used: by an op, or at the end. */
+struct use {
+	const struct site *site; /* the op, or NULL */
+	unsigned range; /* the range that the op reads */
+	const struct site_gets *gets; /* the statement that claims the element */
+	bool moved; /* the buffer of the statement is in place */
+	/* The values in an obligation: */
+	struct instance at;
+	uint32_t buf;
 	term index;
+	struct held need;
+	term more[MOST_HYPS]; /* guesses of loop variables */
+	unsigned nmore;
+};
+
+/* A search for the op that writes the element last. */
+struct writers {
+	const struct use *use;
+	const struct instance *other; /* another op that writes it, or NULL */
 	term cond[MOST_WRITERS];
 	unsigned n;
 };
@@ -273,125 +205,241 @@ struct writers {
 static void add_writer(struct proof *p, const struct instance *i, void *arg)
 {
 	struct writers *w = arg;
+	const struct use *u = w->use;
 	struct terms *t = &p->t;
-	term cond = term_and(t, instance_condition(p, i), covers_index(p, i, written_range(i->site), i->site->len, w->index));
+	const term d = term_sub(t, u->index, instance_value(p, i, written_range(i->site).off));
+	term cond = term_and(t, instance_condition(p, i), covers_index(p, i, written_range(i->site), i->site->len, u->index));
 
-	if (w->before)
-		cond = term_and(t, cond, order_after(p, i, w->before, 1));
+	cond = term_and(t, cond, same_held(p, instance_held(p, i, &values_of(p, i->site)->wrote, d), u->need));
+	if (u->site)
+		cond = term_and(t, cond, instance_before(p, i, &u->at));
+	if (w->other)
+		cond = term_and(t, cond, term_not(t, instance_before(p, i, w->other)));
 	if (w->n < MOST_WRITERS)
 		w->cond[w->n++] = cond;
 }
 
-/* Sets the goal that the element holds its value at the start, or is written by an op. */
-static void goal_written(struct proof *p, const struct values *v, struct obligation *o, uint32_t buf, term index,
-			 const struct instance *before, const term *more, unsigned nmore)
+/* Adds guesses that hold for any writer: variables of the use and their predecessors, and steps of trees. */
+static void add_guesses(struct proof *p, struct use *u)
 {
 	struct terms *t = &p->t;
-	struct writers w = { .before = before, .index = index };
-	bool chosen[MOST_WRITERS];
-	const term known = value_at(p, v, buf, p->rank, index).known;
+	const term one = term_num(t, 1), ahead = term_apply(t, BIN_MOD, term_sub(t, u->index, p->rank), p->s.p);
 
-	w.cond[w.n++] = holds_at_start(p, v, buf, p->rank, index);
-	for (size_t i = 0; i < p->s.ops.n; i++) {
-		const struct site *x = &p->s.ops.at[i];
-		const struct site_range range = written_range(x);
-		const struct guess g = { &range.off, &index, 1, more, nmore };
-
-		if (range.off != TERM_NONE && range.buf == buf)
-			instance_guess(p, x, p->rank, &g, add_writer, &w);
+	u->nmore = 0;
+	for (unsigned i = 1; i < u->at.map.n; i++) { /* entry 0 is the rank */
+		u->more[u->nmore++] = u->at.map.to[i];
+		u->more[u->nmore++] = term_sub(t, u->at.map.to[i], one);
 	}
-	o->goal = term_or(t, term_not(t, known), obligation_cover(p, o, w.cond, w.n, chosen));
+	u->more[u->nmore++] = term_apply(t, BIN_LOG2, term_apply(t, BIN_MAX, ahead, one), TERM_NONE);
 }
 
-static void prove_read(struct proof *p, const struct values *v, const struct site *x)
+/* Calls add_writer for the guesses of a site. Its first and its last iteration are guesses too. */
+static void guess_writers(struct proof *p, struct writers *w, const struct site *x)
+{
+	const struct site_range range = written_range(x);
+	const struct term_map here = { .from = { p->s.r }, .to = { p->rank }, .n = 1 };
+	struct guess g = { .term = &range.off, .value = &w->use->index, .n = 1 };
+	term more[MOST_HYPS];
+
+	if (range.off == TERM_NONE || range.buf != w->use->buf)
+		return;
+	memcpy(more, w->use->more, w->use->nmore * sizeof *more);
+	g.more = more;
+	g.nmore = w->use->nmore;
+	for (unsigned i = 0; i < x->path.n && g.nmore + 2 < MOST_HYPS; i++)
+		if (x->path.frame[i].var != TERM_NONE) {
+			more[g.nmore++] = term_subst(&p->t, x->path.frame[i].hi, &here);
+			more[g.nmore++] = term_subst(&p->t, x->path.frame[i].lo, &here);
+		}
+	instance_guess(p, x, p->rank, &g, add_writer, w);
+}
+
+/* Begins an obligation about a use, and finds its values. */
+static void begin_use(struct proof *p, struct use *u, struct obligation *o)
 {
 	struct terms *t = &p->t;
-	const struct site_range range = read_range(x);
-	struct instance a;
-	struct obligation o;
-	term more[MOST_HYPS], index;
-	unsigned n = 0;
+	const struct site_inplace *in = &p->s.inplace;
+	const struct site path = { .path = u->gets ? u->gets->path : (struct path){ 0 } };
+	const struct site *x = u->site ? u->site : &path;
+	const struct site_range range = u->site ? x->range[u->range] : u->gets->to;
+	const term len = u->site ? x->len : u->gets->len;
+	term d;
 
-	obligation_begin(p, &o, x->insn, "an op reads an element that was not written before");
-	instance_fresh(p, &o, x, p->rank, &a);
-	for (unsigned i = 1; i < a.map.n; i++)
-		more[n++] = a.map.to[i];
-	obligation_assume(p, &o, term_lt(t, term_num(t, 0), instance_value(p, &a, x->len)));
-	index = term_add(t, instance_value(p, &a, range.off), element_of(p, &o, instance_value(p, &a, x->len)));
-	goal_written(p, v, &o, range.buf, index, &a, more, n);
+	obligation_begin(p, o, u->site ? x->insn : 0,
+			 u->site ? "an op reads a value that is not there" : "a claimed element does not hold its value");
+	instance_fresh(p, o, x, p->rank, &u->at);
+	d = element_of(p, o, instance_value(p, &u->at, len));
+	obligation_assume(p, o, term_lt(t, term_num(t, 0), instance_value(p, &u->at, len)));
+	u->buf = range.buf;
+	u->index = term_add(t, instance_value(p, &u->at, range.off), d);
+	u->need = u->site ? instance_held(p, &u->at, &values_of(p, x)->read[u->range], d) :
+			    (struct held){ instance_value(p, &u->at, u->gets->rank), instance_value(p, &u->at, u->gets->ranks),
+					   term_num(t, u->gets->from.buf),
+					   term_add(t, instance_value(p, &u->at, u->gets->from.off), d) };
+	if (u->gets && in->any && in->buf == u->buf) {
+		const term cond = instance_value(p, &u->at, in->cond);
+
+		obligation_assume(p, o, u->moved ? cond : term_not(t, cond));
+	}
+	if (u->moved) {
+		u->buf = in->at.buf;
+		u->index = term_add(t, u->index, instance_value(p, &u->at, in->at.off));
+	}
+	add_guesses(p, u);
+}
+
+/* Proves that the element holds its value at the start or from an op before the use, and, if `other` is set, that this op does
+ * not come before an op of that site which writes the element. */
+static void prove_source(struct proof *p, struct use *u, const struct site *other)
+{
+	struct terms *t = &p->t;
+	struct writers w = { .use = u };
+	struct instance later;
+	struct obligation o;
+	bool chosen[MOST_WRITERS];
+	term known;
+
+	begin_use(p, u, &o);
+	if (other) {
+		instance_fresh(p, &o, other, p->rank, &later);
+		obligation_assume(p, &o, covers_index(p, &later, written_range(other), other->len, u->index));
+		if (u->site)
+			obligation_assume(p, &o, instance_before(p, &later, &u->at));
+		w.other = &later;
+		for (unsigned i = 1; i < later.map.n && u->nmore < MOST_HYPS; i++)
+			u->more[u->nmore++] = later.map.to[i];
+	} else {
+		const struct held first = initial_held(p, u->buf, p->rank, u->index, &known);
+
+		w.cond[w.n++] = term_and(t, known, same_held(p, first, u->need));
+	}
+	for (size_t i = 0; i < p->s.ops.n; i++)
+		guess_writers(p, &w, &p->s.ops.at[i]);
+	o.goal = obligation_cover(p, &o, w.cond, w.n, chosen);
 	obligation_prove(p, &o);
+}
+
+static void prove_use(struct proof *p, struct use *u)
+{
+	const uint32_t buf = u->site ? u->site->range[u->range].buf : u->moved ? p->s.inplace.at.buf : u->gets->to.buf;
+
+	prove_source(p, u, NULL);
+	for (size_t i = 0; i < p->s.ops.n; i++) {
+		const struct site_range range = written_range(&p->s.ops.at[i]);
+
+		if (range.off != TERM_NONE && range.buf == buf)
+			prove_source(p, u, &p->s.ops.at[i]);
+	}
+}
+
+static void prove_reads(struct proof *p, const struct site *x)
+{
+	for (unsigned i = 0; i < bin_nranges(x->kind); i++)
+		if (bin_reads(x->kind, i))
+			prove_use(p, &(struct use){ .site = x, .range = i });
 }
 
 /* ---- the claim ---- */
 
-/* Proves that each claimed element gets its value, and that only one statement is about it. If `moved` is set, this is about
- * the ranks on which the buffer is in place; else about all others. */
-static void prove_gets_where(struct proof *p, const struct values *v, const struct site_gets *g, bool moved)
+static bool path_has(const struct terms *t, const struct path *path, term var)
+{
+	for (unsigned i = 0; i < path->n; i++) {
+		const struct frame *f = &path->frame[i];
+		const bool own = f->var == var;
+
+		if (!own && f->var == TERM_NONE ? term_has(t, f->cond, var) :
+		    !own			? term_has(t, f->lo, var) || term_has(t, f->hi, var) :
+						  false)
+			return true;
+	}
+	return false;
+}
+
+/* Makes one statement of a loop whose statements are about the same range: the sum of the ranks that the loop counts. */
+static void join_gets(struct proof *p, struct site_gets *g)
 {
 	struct terms *t = &p->t;
-	const struct site_inplace *in = &p->s.inplace;
-	const struct site path = { .path = g->path };
-	uint32_t buf = g->to.buf;
-	struct instance a;
+	const struct frame *f = g->path.n ? &g->path.frame[g->path.n - 1] : NULL;
+
+	g->ranks = term_num(t, 1);
+	if (f && f->var != TERM_NONE && g->rank == f->var && !f->down && !term_has(t, g->to.off, f->var) &&
+	    !term_has(t, g->len, f->var) && !term_has(t, g->from.off, f->var) && !path_has(t, &g->path, f->var)) {
+		struct frame *frames = arena_alloc(&p->store, g->path.n * sizeof *frames);
+
+		if (!frames)
+			longjmp(p->stop, 1);
+		memcpy(frames, g->path.frame, g->path.n * sizeof *frames);
+		frames[g->path.n - 1] = (struct frame){
+			.cond = term_le(t, f->lo, f->hi), .var = TERM_NONE, .lo = TERM_NONE, .hi = TERM_NONE
+		};
+		g->rank = f->lo;
+		g->ranks = term_add(t, term_sub(t, f->hi, f->lo), term_num(t, 1));
+		g->path.frame = frames;
+	}
+}
+
+/* Proves that two statements, or two executions of one, are not about the same element. */
+static void prove_apart(struct proof *p, const struct site_gets *g, const struct site_gets *h)
+{
+	struct terms *t = &p->t;
+	const struct site x = { .path = g->path }, y = { .path = h->path };
+	struct instance a, b;
 	struct obligation o;
-	term index, cond;
 
-	obligation_begin(p, &o, 0, "a claimed element is not written");
-	instance_fresh(p, &o, &path, p->rank, &a);
-	if (in->any && in->buf == buf) {
-		cond = instance_value(p, &a, in->cond);
-		obligation_assume(p, &o, moved ? cond : term_not(t, cond));
-	}
-	index = term_add(t, instance_value(p, &a, g->to.off), element_of(p, &o, instance_value(p, &a, g->len)));
-	const struct origin_of origin = origin_by(p, g, &a, index);
+	obligation_begin(p, &o, 0, "the result has a sum that is not over a run of ranks");
+	instance_fresh(p, &o, &x, p->rank, &a);
+	instance_fresh(p, &o, g == h ? &x : &y, p->rank, &b);
+	const term index = term_add(t, instance_value(p, &a, g->to.off), element_of(p, &o, instance_value(p, &a, g->len)));
 
-	if (moved) {
-		buf = in->at.buf;
-		index = term_add(t, index, instance_value(p, &a, in->at.off));
-	}
-	o.goal = same_origin(p, value_at(p, v, buf, p->rank, index), origin);
-	if (obligation_refuted(p, &o))
-		proof_stop(p, 0, "reductions are not proved for every number of ranks yet");
-	obligation_prove(p, &o);
-	goal_written(p, v, &o, buf, index, NULL, NULL, 0);
+	obligation_assume(p, &o, covers_index(p, &b, h->to, h->len, index));
+	o.goal = g == h ? instance_same(p, &a, &b) : term_num(t, 0);
 	obligation_prove(p, &o);
 }
 
-static void prove_gets(struct proof *p, const struct values *v, const struct site_gets *g)
+static void prove_claim(struct proof *p)
 {
-	prove_gets_where(p, v, g, false);
-	if (p->s.inplace.any && p->s.inplace.buf == g->to.buf)
-		prove_gets_where(p, v, g, true);
+	const struct site_inplace *in = &p->s.inplace;
+	const size_t n = p->result.gets.n;
+	struct site_gets *g = p->result.gets.at;
+
+	for (size_t i = 0; i < n; i++)
+		join_gets(p, &g[i]);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k <= i; k++)
+			if (g[i].to.buf == g[k].to.buf)
+				prove_apart(p, &g[i], &g[k]);
+	for (size_t i = 0; i < n; i++) {
+		prove_use(p, &(struct use){ .gets = &g[i] });
+		if (in->any && in->buf == g[i].to.buf)
+			prove_use(p, &(struct use){ .gets = &g[i], .moved = true });
+	}
 }
 
-/* Guesses what scratch buffers hold. */
-static void guess_scratch(struct proof *p, struct values *v)
+/* Finds terms for what each site reads and writes. */
+static void guess_values(struct proof *p)
 {
-	bool any = false;
+	struct site_samples *s = arena_alloc(&p->store, (p->s.ops.n + 1) * sizeof *s);
 
-	for (uint32_t i = 0; i < p->b->nbuffers; i++)
-		any |= mode_of(p, i) == BIN_SCRATCH;
-	for (uint32_t i = 0; i < p->b->nbuffers && any; i++)
-		for (unsigned form = 0; form < SCRATCH_GUESSES && mode_of(p, i) != BIN_SCRATCH && mode_of(p, i) != BIN_OUT;
-		     form++) {
-			v->scratch = (struct scratch){ i, form };
-			if (each_write(p, v, is_not_refuted))
-				return;
-		}
+	p->values = arena_alloc(&p->store, (p->s.ops.n + 1) * sizeof *p->values);
+	if (!s || !p->values)
+		longjmp(p->stop, 1);
+	memset(s, 0, (p->s.ops.n + 1) * sizeof *s);
+	run_small(p, s);
+	for (size_t i = 0; i < p->s.ops.n; i++) {
+		const struct site *x = &p->s.ops.at[i];
+
+		if (!fit_held(p, x, &s[i].read[0], &p->values[i].read[0]) || !fit_held(p, x, &s[i].read[1], &p->values[i].read[1]) ||
+		    !fit_held(p, x, &s[i].wrote, &p->values[i].wrote))
+			proof_stop(p, x->insn, "no terms were found for the values of this op");
+	}
 }
 
 void prove_values(struct proof *p)
 {
-	struct values v = { 0 };
-
+	guess_values(p);
 	for (size_t i = 0; i < p->s.ops.n; i++)
-		if (p->s.ops.at[i].kind == BIN_OP_REDUCE)
-			proof_stop(p, p->s.ops.at[i].insn, "reductions are not proved for every number of ranks yet");
-	guess_scratch(p, &v);
-	each_write(p, &v, prove_one);
+		prove_writes(p, i);
 	for (size_t i = 0; i < p->s.ops.n; i++)
-		if (read_range(&p->s.ops.at[i]).off != TERM_NONE)
-			prove_read(p, &v, &p->s.ops.at[i]);
-	for (size_t i = 0; i < p->result.gets.n; i++)
-		prove_gets(p, &v, &p->result.gets.at[i]);
+		prove_reads(p, &p->s.ops.at[i]);
+	prove_claim(p);
 }

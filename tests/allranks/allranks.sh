@@ -11,8 +11,9 @@ cd "$ROOT" || exit 1
 # ---- the sites are the program's ----
 
 # These schedules are translated, so each has to be equal. Others say why they are not.
-TRANSLATED='allgather_bruck allgather_ring alltoall_linear alltoall_pairwise barrier_dissemination barrier_tree bcast_binomial
-	bcast_linear gather_binomial gather_linear scan_binomial scatter_binomial scatter_linear'
+TRANSLATED='allgather_bruck allgather_linear allgather_ring alltoall_linear alltoall_pairwise barrier_dissemination barrier_tree
+	bcast_binomial bcast_linear exscan_binomial exscan_chain gather_binomial gather_linear scan_binomial scan_chain
+	scatter_binomial scatter_linear'
 "$BUILD/tests/allranks/evaluate" schedules/*.goal >"$TMP/evaluated"
 check "allranks.evaluate $(grep -m 1 FAIL "$TMP/evaluated")" [ -z "$(grep FAIL "$TMP/evaluated")" ]
 for s in $TRANSLATED; do
@@ -88,11 +89,12 @@ done <tests/allranks/faults.txt
 check "allranks.confirmed $CONFIRMED of $FAULTS" [ $((CONFIRMED * 10)) -ge $((FAULTS * 8)) ]
 
 if [ "${SWEEP:-}" = all ]; then
-	PROVED='barrier_tree bcast_binomial gather_linear scatter_linear'
+	PROVED='allgather_linear barrier_dissemination barrier_tree bcast_binomial exscan_chain gather_linear scatter_linear'
 	for s in $PROVED; do
 		proves "$s"
 	done
 fi
+proves scan_chain
 mkdir "$TMP/smt"
 proves bcast_linear --smt "$TMP/smt"
 check allranks.smt [ "$(grep -l '^; line [0-9]*: ' "$TMP"/smt/*.smt2 | wc -l)" -ge 4 ]

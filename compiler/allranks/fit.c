@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Terms for values: a sum of up to three atoms, perhaps with its remainder or a minimum taken, that has the values of all
+ * samples. Atoms are the variables and terms of the site, and simple functions of these. Simple sums are tried first. A term
+ * that is found is a guess; it is proved or refuted as part of the obligations about its site. */
+#include "compiler/allranks/values.h"
+
+#include "format/check.h"
+
+#include <string.h>
+
+#define MOST_ATOMS 44u
+#define MOST_CONDS 16u
+#define MOST_FITTED 300u /* samples that are compared */
+
+/* Forms of a sum x; y is an atom. */
+enum form { FORM_SUM, FORM_MOD, FORM_NATURAL, FORM_MIN, FORM_WITH_MIN };
+
+struct fit {
+	struct proof *p;
+	const struct site *site;
+	unsigned n; /* number of samples */
+	const struct sample *sample[MOST_FITTED];
+	int64_t size[MOST_FITTED], want[MOST_FITTED];
+	bool left[MOST_FITTED]; /* true if the sample does not count */
+	term atom[MOST_ATOMS], cond[MOST_CONDS];
+	int64_t *value[MOST_ATOMS];
+	unsigned natoms, nconds;
+};
+
+/* A sum of n atoms; those behind the first one have a sign. */
+struct sum3 {
+	unsigned n, atom[3];
+	int64_t sign[3];
+};
+
+static int64_t *eval_atom(struct fit *f, term x)
+{
+	struct proof *p = f->p;
+	int64_t *out = arena_alloc(&p->store, (f->n + 1) * sizeof *out);
+
+	if (!out)
+		longjmp(p->stop, 1);
+	for (unsigned i = 0; i < f->n; i++) {
+		f->sample[i]->value[term_at(&p->t, p->elem)->num] = f->sample[i]->elem;
+		if (term_eval(&p->t, x, f->sample[i]->value, &out[i]))
+			return NULL;
+	}
+	return out;
+}
+
+static void add_atom(struct fit *f, term x)
+{
+	for (unsigned i = 0; i < f->natoms; i++)
+		if (f->atom[i] == x)
+			return;
+	if (f->natoms == MOST_ATOMS)
+		return;
+	f->value[f->natoms] = eval_atom(f, x);
+	if (!f->value[f->natoms])
+		return;
+	for (unsigned i = 0; i < f->natoms; i++) /* a term with the same values is no further choice */
+		if (f->n && !memcmp(f->value[i], f->value[f->natoms], f->n * sizeof *f->value[i]))
+			return;
+	f->atom[f->natoms++] = x;
+}
+
+static void add_cond(struct fit *f, term x)
+{
+	int64_t k;
+
+	for (unsigned i = 0; i < f->nconds; i++)
+		if (f->cond[i] == x)
+			return;
+	if (f->nconds < MOST_CONDS && !term_is_num(&f->p->t, x, &k))
+		f->cond[f->nconds++] = x;
+}
+
+/* Adds the parts of a term, the innermost first. */
+static void add_parts(struct fit *f, term x)
+{
+	struct terms *t = &f->p->t;
+	struct term_node n;
+
+	if (x == TERM_NONE)
+		return;
+	n = *term_at(t, x);
+	if (n.op != TERM_VAR && n.op != TERM_NUM) {
+		add_parts(f, n.a);
+		add_parts(f, n.b);
+		add_parts(f, n.c);
+	}
+	if (n.op == TERM_KEY)
+		return;
+	if (term_boolean(t, x))
+		add_cond(f, x);
+	else
+		add_atom(f, x);
+	if (n.op == BIN_MIN || n.op == BIN_MAX)
+		add_cond(f, term_lt(t, n.a, n.b));
+}
+
+static void collect_atoms(struct fit *f)
+{
+	struct proof *p = f->p;
+	struct terms *t = &p->t;
+	const struct site *x = f->site;
+	const term basic[] = { term_num(t, 0), term_num(t, 1), p->s.r, p->s.p, p->elem };
+
+	f->natoms = f->nconds = 0;
+	for (unsigned i = 0; i < sizeof basic / sizeof *basic; i++)
+		add_atom(f, basic[i]);
+	if (p->b->meta->root != BIN_NONE) {
+		add_atom(f, p->s.root);
+		add_atom(f, term_apply(t, BIN_MOD, term_sub(t, p->s.r, p->s.root), p->s.p));
+	}
+	for (unsigned i = 0; i < x->path.n; i++)
+		if (x->path.frame[i].var != TERM_NONE) {
+			add_atom(f, x->path.frame[i].var);
+			add_atom(f, term_apply(t, BIN_POW, term_num(t, 2), x->path.frame[i].var));
+		}
+	for (unsigned i = 0; i < bin_nranges(x->kind); i++)
+		add_parts(f, x->range[i].off);
+	add_parts(f, x->len);
+	if (bin_is_message(x->kind))
+		add_parts(f, x->peer);
+	for (unsigned i = 0; i < x->path.n; i++)
+		add_parts(f, x->path.frame[i].var == TERM_NONE ? x->path.frame[i].cond : x->path.frame[i].hi);
+}
+
+/* ---- sums ---- */
+
+static bool has_form(const struct fit *f, const struct sum3 *s, enum form form, unsigned y)
+{
+	for (unsigned i = 0; i < f->n; i++) {
+		int64_t x = 0;
+
+		if (f->left[i])
+			continue;
+		for (unsigned k = 0; k < s->n; k++)
+			x += s->sign[k] * f->value[s->atom[k]][i];
+		const int64_t least = x < f->value[y][i] ? x : f->value[y][i];
+
+		switch (form) {
+		case FORM_SUM:
+			break;
+		case FORM_MOD:
+			x = ((x % f->size[i]) + f->size[i]) % f->size[i];
+			break;
+		case FORM_NATURAL:
+			x = x > 0 ? x : 0;
+			break;
+		case FORM_MIN:
+			x = least;
+			break;
+		case FORM_WITH_MIN:
+			x += least;
+		}
+		if (x != f->want[i])
+			return false;
+	}
+	return true;
+}
+
+static term form_term(const struct fit *f, const struct sum3 *s, enum form form, unsigned y)
+{
+	struct terms *t = &f->p->t;
+	term x = f->atom[s->atom[0]];
+
+	for (unsigned k = 1; k < s->n; k++)
+		x = s->sign[k] > 0 ? term_add(t, x, f->atom[s->atom[k]]) : term_sub(t, x, f->atom[s->atom[k]]);
+	switch (form) {
+	case FORM_SUM:
+		break;
+	case FORM_MOD:
+		return term_apply(t, BIN_MOD, x, f->p->s.p);
+	case FORM_NATURAL:
+		return term_apply(t, BIN_MAX, x, term_num(t, 0));
+	case FORM_MIN:
+		return term_apply(t, BIN_MIN, x, f->atom[y]);
+	case FORM_WITH_MIN:
+		return term_add(t, x, term_apply(t, BIN_MIN, x, f->atom[y]));
+	}
+	return x;
+}
+
+/* Tries the forms of a sum from `form` to `last`. */
+static term try_forms(const struct fit *f, const struct sum3 *s, enum form form, enum form last)
+{
+	for (; form <= last; form++)
+		for (unsigned y = 0; y < (form >= FORM_MIN ? f->natoms : 1); y++)
+			if (has_form(f, s, form, y))
+				return form_term(f, s, form, y);
+	return TERM_NONE;
+}
+
+/* Tries all sums that begin with *s and have n atoms. */
+static term try_sums(const struct fit *f, struct sum3 *s, unsigned n, enum form form, enum form last)
+{
+	term out = TERM_NONE;
+
+	if (s->n == n)
+		return try_forms(f, s, form, last);
+	s->n++;
+	for (unsigned a = 0; a < f->natoms && out == TERM_NONE; a++)
+		for (int64_t sign = 1; sign >= (s->n > 1 ? -1 : 1) && out == TERM_NONE; sign -= 2) {
+			s->atom[s->n - 1] = a;
+			s->sign[s->n - 1] = sign;
+			out = try_sums(f, s, n, form, last);
+		}
+	s->n--;
+	return out;
+}
+
+/* Finds a term for the samples that count, with sums of up to `most` atoms. */
+static term find_sum(const struct fit *f, unsigned most)
+{
+	static const struct {
+		unsigned n;
+		enum form first, last;
+	} tries[] = { { 1, FORM_SUM, FORM_NATURAL },	  { 2, FORM_SUM, FORM_MOD }, { 1, FORM_MIN, FORM_WITH_MIN },
+		      { 2, FORM_NATURAL, FORM_WITH_MIN }, { 3, FORM_SUM, FORM_NATURAL }, { 3, FORM_MIN, FORM_WITH_MIN } };
+	term out = TERM_NONE;
+
+	for (unsigned i = 0; i < sizeof tries / sizeof *tries && out == TERM_NONE; i++)
+		if (tries[i].n <= most)
+			out = try_sums(f, &(struct sum3){ 0 }, tries[i].n, tries[i].first, tries[i].last);
+	return out;
+}
+
+/* Finds a choice between two terms by a condition of the site. */
+static term find_choice(struct fit *f)
+{
+	term out = TERM_NONE;
+
+	for (unsigned c = 0; c < f->nconds && out == TERM_NONE; c++) {
+		const int64_t *yes = eval_atom(f, f->cond[c]);
+		term side[2] = { TERM_NONE, TERM_NONE };
+
+		for (int way = 0; way < 2 && yes && (!way || side[0] != TERM_NONE); way++) {
+			for (unsigned i = 0; i < f->n; i++)
+				f->left[i] = (yes[i] != 0) != way;
+			side[way] = find_sum(f, 2);
+		}
+		if (side[1] != TERM_NONE)
+			out = term_ite(&f->p->t, f->cond[c], side[1], side[0]);
+	}
+	memset(f->left, 0, sizeof f->left);
+	return out;
+}
+
+static term find_term(struct fit *f)
+{
+	const term out = find_sum(f, 3);
+
+	return out == TERM_NONE ? find_choice(f) : out;
+}
+
+/* ---- values ---- */
+
+bool fit_held(struct proof *p, const struct site *x, const struct samples *s, struct held *out)
+{
+	struct fit f = { .p = p, .site = x };
+	const size_t step = (s->n + MOST_FITTED - 1) / MOST_FITTED;
+
+	for (size_t i = 0; i < s->n; i += step) {
+		if (!s->at[i].cell.known || s->at[i].cell.buf != s->at[0].cell.buf)
+			return false;
+		f.size[f.n] = s->at[i].value[term_at(&p->t, p->s.p)->num];
+		f.sample[f.n++] = &s->at[i];
+	}
+	collect_atoms(&f);
+	out->buf = term_num(&p->t, s->n ? (int64_t)s->at[0].cell.buf : 0);
+	for (unsigned i = 0; i < f.n; i++)
+		f.want[i] = f.sample[i]->cell.lo;
+	out->lo = find_term(&f);
+	for (unsigned i = 0; i < f.n; i++)
+		f.want[i] = f.sample[i]->cell.index;
+	out->index = find_term(&f);
+	for (unsigned i = 0; i < f.n; i++)
+		f.want[i] = f.sample[i]->cell.n;
+	out->n = find_sum(&f, 2);
+	for (unsigned i = 0; i < f.n; i++)
+		f.want[i] += f.sample[i]->cell.lo;
+	if (out->n == TERM_NONE && out->lo != TERM_NONE) {
+		out->n = find_term(&f);
+		out->n = out->n == TERM_NONE ? out->n : term_sub(&p->t, out->n, out->lo);
+	}
+	return out->lo != TERM_NONE && out->n != TERM_NONE && out->index != TERM_NONE;
+}
