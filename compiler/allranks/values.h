@@ -28,10 +28,17 @@ struct site_samples {
 	struct samples read[2], wrote;
 };
 
+/* ---- held.c ---- */
+
 /* The range that an op writes; its offset is TERM_NONE if there is none. */
 struct site_range written_range(const struct site *x);
 /* What the elements of a buffer hold at the start. *known is a condition for it. */
 struct held initial_held(struct proof *p, uint32_t buf, term rank, term index, term *known);
+
+/* True if the element is in the range of an instance. */
+term covers_index(struct proof *p, const struct instance *i, struct site_range range, term len, term index);
+
+/* ---- run.c, fit.c ---- */
 
 /* Runs the schedule at small sizes, each rank in the order of the text. out has an entry for each site, filled with 0. */
 void run_small(struct proof *p, struct site_samples *out);
