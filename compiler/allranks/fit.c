@@ -115,8 +115,11 @@ static void collect_atoms(struct fit *f)
 	}
 	for (unsigned i = 0; i < x->path.n; i++)
 		if (x->path.frame[i].var != TERM_NONE) {
-			add_atom(f, x->path.frame[i].var);
-			add_atom(f, term_apply(t, BIN_POW, term_num(t, 2), x->path.frame[i].var));
+			const term k = x->path.frame[i].var, two = term_num(t, 2);
+
+			add_atom(f, k);
+			add_atom(f, term_apply(t, BIN_POW, two, k));
+			add_atom(f, term_apply(t, BIN_POW, two, term_add(t, k, term_num(t, 1))));
 		}
 	for (unsigned i = 0; i < bin_nranges(x->kind); i++)
 		add_parts(f, x->range[i].off);

@@ -139,13 +139,103 @@ static void search_between(struct proof *p, struct between *s)
 		}
 }
 
+/* Returns the variable of the only loop around a site, or TERM_NONE if there is another number of loops or it counts down. */
+static term loop_variable(const struct site *x)
+{
+	term out = TERM_NONE;
+
+	for (unsigned i = 0; i < x->path.n; i++) {
+		if (x->path.frame[i].var == TERM_NONE)
+			continue;
+		if (out != TERM_NONE || x->path.frame[i].down)
+			return TERM_NONE;
+		out = x->path.frame[i].var;
+	}
+	return out;
+}
+
+/* Returns an instance in another iteration of its only loop. */
+static struct instance in_iteration(const struct instance *i, term k)
+{
+	struct instance out = *i;
+
+	for (unsigned m = 0; m < out.map.n; m++)
+		if (out.map.from[m] == loop_variable(i->site))
+			out.map.to[m] = k;
+	return out;
+}
+
+/* Returns a condition under which b starts after a because the executions of b's site are a chain: a is one of them, or one of
+ * them, which b is or which comes before b, waits for a. */
+static term order_by_chain(struct proof *p, const struct instance *a, const struct instance *b)
+{
+	const term var = loop_variable(b->site);
+	struct terms *t = &p->t;
+	term out = term_num(t, 0), k;
+
+	if (!p->chain || !p->chain[b->site - p->s.ops.at])
+		return out;
+	k = instance_value(p, b, var);
+	if (a->site == b->site)
+		return term_lt(t, instance_value(p, a, var), k);
+	for (unsigned i = 1; i < a->map.n; i++) { /* entry 0 is the rank */
+		const struct instance first = in_iteration(b, a->map.to[i]);
+		const term waits = order_waits_for(p, &first, a, false);
+
+		out = term_or(t, out,
+			      term_and(t, term_le(t, a->map.to[i], k), term_and(t, waits, instance_condition(p, &first))));
+	}
+	return out;
+}
+
 term order_after(struct proof *p, const struct instance *a, const struct instance *b, unsigned depth)
 {
 	struct between s = { .a = a, .b = b, .depth = depth, .out = order_waits_for(p, b, a, false) };
 
+	s.out = term_or(&p->t, s.out, order_by_chain(p, a, b));
 	if (depth)
 		search_between(p, &s);
 	return s.out;
+}
+
+/* Finds out whether the executions of a site are a chain: behind the first iteration, each waits for the one before it to
+ * complete, which exists. By induction an execution starts after all those before it have completed. */
+static bool prove_chain(struct proof *p, const struct site *x)
+{
+	const term var = loop_variable(x);
+	struct terms *t = &p->t;
+	struct instance a, before;
+	struct obligation o;
+	term waits;
+	int64_t k;
+
+	if (var == TERM_NONE || x->key == TERM_NONE)
+		return false;
+	obligation_begin(p, &o, x->insn, "an op does not wait for that of the iteration before it");
+	instance_fresh(p, &o, x, p->rank, &a);
+	before = in_iteration(&a, term_sub(t, instance_value(p, &a, var), term_num(t, 1)));
+	waits = order_waits_for(p, &a, &before, false);
+	if (term_is_num(t, waits, &k) && !k)
+		return false;
+	for (unsigned i = 0; i < x->path.n; i++)
+		if (x->path.frame[i].var == var)
+			obligation_assume(p, &o, term_lt(t, instance_value(p, &a, x->path.frame[i].lo), instance_value(p, &a, var)));
+	o.goal = term_and(t, waits, instance_condition(p, &before));
+	if (obligation_refuted(p, &o))
+		return false;
+	obligation_prove(p, &o);
+	return true;
+}
+
+static void prove_chains(struct proof *p)
+{
+	bool *chain = arena_alloc(&p->store, p->s.ops.n + 1);
+
+	if (!chain)
+		longjmp(p->stop, 1);
+	for (size_t i = 0; i < p->s.ops.n; i++)
+		chain[i] = prove_chain(p, &p->s.ops.at[i]);
+	p->chain = chain;
 }
 
 /* ---- labels ---- */
@@ -213,6 +303,7 @@ void prove_races(struct proof *p)
 		for (unsigned i = 0; i < bin_nranges(p->s.ops.at[a].kind); i++)
 			if (bin_writes(p->s.ops.at[a].kind, i) && p->b->buffers[p->s.ops.at[a].range[i].buf].mode == BIN_IN)
 				proof_stop(p, p->s.ops.at[a].insn, "an op writes to a buffer of mode in");
+	prove_chains(p);
 	for (size_t a = 0; a < p->s.ops.n; a++)
 		for (size_t b = 0; b <= a; b++) {
 			const struct site *x = &p->s.ops.at[a], *y = &p->s.ops.at[b];

@@ -69,6 +69,7 @@ struct proof {
 	term rank, turned;
 	struct partners *partners; /* of each site of s.ops; only messages have some */
 	struct site_values *values; /* of each site of s.ops */
+	bool *chain; /* of each site of s.ops: each execution in a loop waits for the one before it; prove_races() sets it */
 	term elem; /* variable for the number of an element in a range */
 	size_t site_vars; /* the variables up to this one are those of sites */
 	VEC(struct wait) waits; /* of all sites */

@@ -197,6 +197,8 @@ static void guess_writers(struct proof *p, struct writers *w, const struct site 
 		if (x->path.frame[i].var != TERM_NONE) {
 			more[g.nmore++] = term_subst(&p->t, x->path.frame[i].hi, &here);
 			more[g.nmore++] = term_subst(&p->t, x->path.frame[i].lo, &here);
+		} else if (term_at(&p->t, x->path.frame[i].cond)->op == BIN_LE) { /* a branch may have the last iteration */
+			more[g.nmore++] = term_subst(&p->t, term_at(&p->t, x->path.frame[i].cond)->b, &here);
 		}
 	instance_guess(p, x, p->rank, &g, add_writer, w);
 }

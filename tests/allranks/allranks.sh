@@ -89,7 +89,8 @@ done <tests/allranks/faults.txt
 check "allranks.confirmed $CONFIRMED of $FAULTS" [ $((CONFIRMED * 10)) -ge $((FAULTS * 8)) ]
 
 if [ "${SWEEP:-}" = all ]; then
-	PROVED='allgather_linear barrier_dissemination barrier_tree bcast_binomial exscan_chain gather_linear scatter_linear'
+	PROVED='allgather_linear barrier_dissemination barrier_tree bcast_binomial exscan_chain gather_linear scan_binomial
+		scatter_linear'
 	for s in $PROVED; do
 		proves "$s"
 	done
