@@ -253,9 +253,7 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
  * long messages to the same peer, of one that is reduced otherwise, and of the rings of a rank's request. */
 #define SLOTS_STORED ((uint64_t)64 << 10)
 #define SLOTS_BOTH ((uint64_t)256 << 10)
-#ifndef SLOTS_REDUCED
 #define SLOTS_REDUCED ((uint64_t)4 << 20)
-#endif
 #define SLOTS_ROOM ((size_t)1 << 20)
 
 /* True if this rank sends long messages to a peer. */
