@@ -165,7 +165,7 @@ static void test_crowded(void)
 					     "runs: 5" };
 	static const struct svg_point at[] = { { 8192, 1e-6, 1e-7, 1e-5 }, { 1 << 30, 100, 10, 1000 } };
 	static const char *names[40];
-	static char text[40][8];
+	static char text[40][16];
 	static struct box box[400];
 	struct svg_series series[SVG_COLOURS];
 	struct svg_plot plots[4];
