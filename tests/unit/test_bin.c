@@ -969,7 +969,7 @@ static void same_both_ways(void)
 				continue;
 			struct image m = make(k ? rich : bcast, 0, true, NULL);
 			struct image n = make(k ? rich : bcast, size, true, k ? &w_define : NULL);
-			struct bin_arg args[4] = { { .known = true },
+			struct bin_arg args[6] = { { .known = true }, /* one for each parameter of rich */
 						   { .known = true, .value = 2 },
 						   { .known = true, .elem = w_values, .n = 5 } };
 			struct bin_args a = { .size = size, .args = args };

@@ -145,16 +145,17 @@ static int calls_differ(struct member *m)
 /* A forked child frees the objects that it has inherited. Its parent stays in the group. */
 static int child_frees(struct member *m)
 {
-	MPIX_Sched s = case_load(m, team_bcast);
 	int data[4], status = -1;
 	void *buffers[] = { data };
 	struct MPIX_Sched_bind b = case_bind(buffers, 1, 4, MPIX_SCHED_INT32);
 	MPIX_Sched_request req;
 	MPIX_Sched_group half;
+	MPIX_Sched s;
 	pid_t pid;
 
 	if (getpid() == case_main_pid) /* the child of a process with threads must not call these functions */
 		return 0;
+	s = case_load(m, team_bcast);
 	NEED(s);
 	CALL(MPIX_Sched_group_split(m->group, 0, 0, &half));
 	CALL(MPIX_Sched_init(s, half, &b, &req));
