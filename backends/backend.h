@@ -220,8 +220,8 @@ struct be_bell {
 struct be_bells {
 	struct be_bell *at[2]; /* [0] of the rank's own threads, [1] of its communication core; NULL if it has none */
 	int event; /* eventfd that wakes one of the rank's own threads as well; -1 if it needs none */
-	/* The membarrier of the rank does not reach this process. A thread that rings must then read `sleepers` by a
-	 * read-modify-write. */
+	/* The rank calls no membarrier, or its membarrier does not reach this process. A thread that rings must then read `sleepers`
+	 * by a read-modify-write. */
 	bool fences;
 };
 

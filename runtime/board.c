@@ -2,17 +2,15 @@
  * The board: one slot per rank, which that rank alone writes. Two records per slot suffice: a rank writes round n + 1 only
  * when all ranks have written round n, so all have read round n - 1.
  *
- * A rank that waits for records spins, then yields its CPU, then sleeps. Yielding may be in vain: MPICH's launcher makes each rank
- * the leader of a session, Linux then schedules it in a group of its own (sched(7), autogroups), and sched_yield only lets others
- * of the group run. So the rank keeps its CPU for milliseconds, while a rank that it waits for has none. To wake each sleeper
- * only once, the ranks count their records, and the one that completes a round wakes all. */
+ * A rank that waits for records spins, then yields its CPU, then sleeps (util/patience.h). To wake each sleeper only once, the
+ * ranks count their records, and the one that completes a round wakes all. */
 #include "runtime/board.h"
 
 #include "include/mpix_sched.h"
 #include "runtime/bell.h"
 #include "runtime/cpus.h"
-#include "util/clock.h"
 #include "util/futex.h"
+#include "util/patience.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -74,26 +72,9 @@ static bool has_come(const struct rt_record *r, uint64_t seq)
 	return rt_round(atomic_load_explicit(&r->seq, memory_order_acquire)) >= rt_round(seq);
 }
 
-/* How long a rank yields in vain before it sleeps: about as long as it takes to wake it on an idle core. If it has a core of its own,
- * nobody needs its CPU, and it waits longer. A yield that takes longer than SWITCH_NS let others run, and so was not in vain. */
-#define VAIN_NS 8000u
+/* How long a rank yields in vain if it has a core of its own: nobody needs its CPU, so it waits longer. */
 #define OWN_CORE_NS 200000u
-#define SWITCH_NS 2000u
 #define SLEEP_NS 10000000u
-
-struct patience {
-	uint64_t last, vain; /* time of the last check; time spent in vain, ns */
-};
-
-static bool keeps_yielding(struct patience *p, bool own_core)
-{
-	const uint64_t now = clock_now_ns();
-
-	if (now - p->last < SWITCH_NS)
-		p->vain += now - p->last;
-	p->last = now;
-	return p->vain < (own_core ? OWN_CORE_NS : VAIN_NS);
-}
 
 static void sleep_for_round(struct rt_board *b, uint64_t seq)
 {
@@ -122,10 +103,12 @@ int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, u
 			/* The rank may have written its record and ended since the last check. */
 			if (err && !has_come(theirs, seq))
 				return err;
-			if (spun < spins || keeps_yielding(&p, spins))
-				rt_relax(spun, spins);
-			else
+			if (spun < spins)
+				be_pause();
+			else if (patience_over(&p, spins ? OWN_CORE_NS : PATIENCE_NS))
 				sleep_for_round(b, seq);
+			else
+				patience_yield(&p);
 		}
 		memcpy((char *)out + r * size, theirs->data, size);
 	}

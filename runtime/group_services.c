@@ -317,7 +317,7 @@ const struct be_bells *group_bells(struct be_group *g, uint32_t rank)
 	if (!atomic_load(&p->rings))
 		p->bells = (struct be_bells){ { &door->bell[0], cores ? &cores->bell[1] : NULL },
 					      p->same ? p->heap->event : p->event,
-					      door->asks || !g->process->ordered };
+					      door->asks || (cores && cores->asks) || !g->process->ordered };
 	atomic_store_explicit(&p->rings, true, memory_order_release);
 	pthread_mutex_unlock(&g->process->lock);
 	return &p->bells;

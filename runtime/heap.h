@@ -19,7 +19,9 @@ struct rt_block {
 /* First block of each heap: bells with which any peer that maps the heap can wake its rank. */
 struct rt_door {
 	struct be_bell bell[2]; /* bells of the rank's own threads, and of its communication core */
-	bool asks; /* true if the system has no membarrier, so that ringers must order their stores themselves */
+	/* True if ringers must order their stores themselves: the system has no membarrier, or ranks outnumber cores in the first group
+	 * of the context. Does not change once a peer may have read it. */
+	_Atomic bool asks;
 };
 
 /* The shared heap: one sealed memfd per context. Its owner maps it at a fixed address; peers map as much as they need. */

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Waiting: spins for a while, then does what GOAL_WAIT or the application's handler says. */
+ * Waiting: spins for a while, then does what GOAL_WAIT or the application's handler says. A thread that yields sleeps nevertheless
+ * where ranks outnumber cores and yielding is in vain (util/patience.h). */
 #include "runtime/wait.h"
 
 #include "runtime/bell.h"
 #include "runtime/trace.h"
 #include "util/clock.h"
 
-#include <sched.h>
 #include <string.h>
 
 /* Iterations of yielding before a thread sleeps: the rank that it waits for may share its CPU. */
 #define YIELDS 8u
 #define CHECK_NS 50000000u /* longest time between two checks, once a thread yields */
 #define SLEEP_NS 50000000u /* longest sleep, so that deaths are noticed */
+/* Longest sleep instead of a yield if not all that the thread waits for rings its bell: the handler may wait for something, too. */
+#define NAP_NS 100000u
 
 const char *const rt_wait_names[RT_WAITS] = { "spin", "yield", "block", "learn" };
 
@@ -128,6 +130,18 @@ static void arm_wait(struct rt_wait *w)
 	w->seen = rt_bell_arm(&door->bell[0], door->asks);
 }
 
+/* Yields the CPU. Prepares to sleep instead if other ranks need the CPU, and yields let nobody run. */
+static void yield_or_arm(struct rt_wait *w)
+{
+	if (w->armed || w->req->group->spins || !patience_over(&w->patience, PATIENCE_NS)) {
+		patience_yield(&w->patience);
+		return;
+	}
+	arm_wait(w);
+	if (w->awake || atomic_load_explicit(&w->req->ctx->chooses, memory_order_relaxed))
+		w->alarm = clock_now_ns() + NAP_NS;
+}
+
 /* Spins, yields, or prepares to sleep, as `way` says. */
 static void go_on(struct rt_wait *w, enum MPIX_Sched_way way)
 {
@@ -136,7 +150,7 @@ static void go_on(struct rt_wait *w, enum MPIX_Sched_way way)
 	else if (way == MPIX_SCHED_BLOCK && !w->awake)
 		arm_wait(w);
 	else
-		sched_yield();
+		yield_or_arm(w);
 }
 
 enum rt_due rt_wait_on(struct rt_wait *w)
@@ -146,8 +160,10 @@ enum rt_due rt_wait_on(struct rt_wait *w)
 	if (!rt_wait_spins(w)) {
 		const uint64_t now = clock_now_ns();
 
-		if (!w->began)
+		if (!w->began) {
 			w->began = w->checked = now;
+			w->patience = (struct patience){ 0 };
+		}
 		if (now - w->checked > CHECK_NS) /* iterations take long if others want the CPU */
 			due = RT_CHECK;
 		if (due == RT_CHECK)

@@ -5,6 +5,7 @@
 
 #include "runtime/request.h"
 #include "util/clock.h"
+#include "util/patience.h"
 
 /* Policies of GOAL_WAIT: how a thread waits after a brief spin. */
 enum rt_policy { RT_SPIN, RT_YIELD, RT_BLOCK, RT_LEARN, RT_WAITS };
@@ -33,10 +34,11 @@ struct rt_wait {
 	uint64_t since; /* start of the wait for the trace, ns; 0: the wait is not traced */
 	uint64_t began, checked; /* when the first spin ended, and when the last RT_CHECK was, ns; 0: not yet */
 	uint64_t alarm; /* time of the next check even if no bell is rung, ns; set by the caller while armed */
+	struct patience patience; /* valid once the first spin has ended */
 	uint32_t seen; /* count of the bell when it was armed */
 	uint32_t sleeps;
 	uint8_t policy; /* enum rt_policy */
-	bool awake; /* the thread never sleeps, because it also waits for events that do not ring this bell */
+	bool awake; /* the thread also waits for events that do not ring this bell, so it never sleeps for long */
 	bool held; /* the caller holds the request's turn */
 	bool armed; /* the thread has announced that it is about to sleep */
 	bool partly; /* set by the caller if it could not check everything for which the bell is rung */

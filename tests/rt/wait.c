@@ -34,9 +34,11 @@ static struct calls {
 	_Atomic long asleep; /* now */
 	_Atomic int no_membarrier; /* this kernel has none */
 	_Atomic int as_they_are; /* no sleep is made longer */
+	_Atomic int in_vain; /* yields let nobody run, as between sessions */
 } *calls; /* shared by all ranks */
 
 static long (*real_syscall)(long, ...);
+static int (*real_yield)(void);
 static int (*real_ppoll)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
 
 static const struct timespec long_time = { PATIENCE, 0 };
@@ -104,6 +106,11 @@ __attribute__((visibility("default"))) long syscall(long number, ...)
 	return rc;
 }
 
+__attribute__((visibility("default"))) int sched_yield(void)
+{
+	return atomic_load(&calls->in_vain) ? 0 : real_yield();
+}
+
 static void reset_calls(void)
 {
 	*calls = (struct calls){ 0 };
@@ -163,6 +170,27 @@ static void *room(struct member *m, const struct message *msg)
 	return calloc(msg->count, sizeof(int32_t));
 }
 
+static int meet(struct member *m)
+{
+	char nothing = 0, all[TEAM_MAX];
+
+	NEED(team_allgather(&nothing, all, 1, m) == 0);
+	return 0;
+}
+
+/* Forgets the sleeps so far: binding and making groups may sleep, too. */
+static int begin_counts(struct member *m)
+{
+	if (meet(m))
+		return 1;
+	if (m->rank == 0) {
+		atomic_store(&calls->sleeps, 0);
+		atomic_store(&calls->wakes, 0);
+		atomic_store(&calls->barriers, 0);
+	}
+	return meet(m);
+}
+
 static int bind_line(struct line *l, struct member *m, const struct plan *plan, unsigned which)
 {
 	const struct message *msg = plan->message;
@@ -181,7 +209,7 @@ static int bind_line(struct line *l, struct member *m, const struct plan *plan, 
 	CALL(MPIX_Sched_load_mem(m->ctx, msg->name, msg->text, strlen(msg->text), &s));
 	CALL(MPIX_Sched_init(s, m->group, &b, &l->req));
 	CALL(MPIX_Sched_unload(&s));
-	return 0;
+	return begin_counts(m);
 }
 
 static int free_line(struct line *l)
@@ -298,14 +326,6 @@ static int two_threads(struct member *m)
 
 /* ---- single cases ---- */
 
-static int meet(struct member *m)
-{
-	char nothing = 0, all[TEAM_MAX];
-
-	NEED(team_allgather(&nothing, all, 1, m) == 0);
-	return 0;
-}
-
 /* Each finds what it waits for. */
 static int no_sleep(struct member *m)
 {
@@ -399,6 +419,8 @@ static int alarms(struct member *m)
 
 	CALL(MPIX_Sched_load_mem(m->ctx, "calc", calc, strlen(calc), &s));
 	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	if (begin_counts(m))
+		return 1;
 	for (int e = 0; e < 100 && !atomic_load(&calls->sleeps); e++) { /* who shares its core may find it over at once */
 		CALL(MPIX_Sched_start(req));
 		CALL(MPIX_Sched_wait(req));
@@ -449,6 +471,8 @@ static int contexts(struct member *m)
 		CALL(MPIX_Sched_init(s[i], i ? other.group : m->group, &b, &req[i]));
 		CALL(MPIX_Sched_unload(&s[i]));
 	}
+	if (begin_counts(m))
+		return 1;
 	CALL(MPIX_Sched_startall(2, req));
 	for (int i = 0; i < 2; i++) {
 		CALL(MPIX_Sched_waitany(2, req, &index));
@@ -590,6 +614,31 @@ static int handler_ends(struct member *m)
 	return free_line(&l);
 }
 
+/* A function that always lets the thread yield is called while the thread sleeps now and then. */
+static int yielding(struct member *m)
+{
+	struct plan p = { .message = &messages[0], .waits = 3, .sleeps = true, .seed = 1 };
+	struct line l;
+
+	atomic_store(&energy.way, MPIX_SCHED_YIELD);
+	if (bind_line(&l, m, &p, 0))
+		return 1;
+	CALL(MPIX_Sched_energy_handler_reg(m->ctx, way_of, m));
+	if (m->rank == 0) {
+		long before = atomic_load(&calls->sleeps);
+
+		for (int i = 0; atomic_load(&calls->sleeps) < before + 3; i++) {
+			NEED(i < 20000);
+			usleep(1000);
+		}
+	}
+	if (run_line(&l))
+		return 1;
+	CALL(MPIX_Sched_energy_handler_dereg(m->ctx));
+	NEED(!atomic_load(&energy.wrong));
+	return free_line(&l);
+}
+
 /* A communication core whose threads take turns; they must not sleep while one of them has something to do. */
 static int turns(struct member *m)
 {
@@ -630,6 +679,42 @@ static void run(const char *name, const char *policy, int size, int (*fn)(struct
 	       atomic_load(&calls->barriers), atomic_load(&calls->lost));
 	fflush(stdout);
 	bad |= wrong;
+	reset_calls();
+}
+
+static int count_cpus(void)
+{
+	cpu_set_t set = { 0 };
+
+	sched_getaffinity(0, sizeof set, &set);
+	return CPU_COUNT(&set);
+}
+
+/* Ranks that share a CPU, but are scheduled in groups of their own: yielding does not let the other one run. They sleep, whether
+ * they would yield by GOAL_WAIT or by a function, and do without membarrier. */
+static void run_in_vain(struct plan *p)
+{
+	cpu_set_t set = { 0 }, one = { 0 };
+	int wrong;
+
+	sched_getaffinity(0, sizeof set, &set);
+	for (int c = 0; c < CPU_SETSIZE && !CPU_COUNT(&one); c++)
+		if (CPU_ISSET(c, &set))
+			CPU_SET(c, &one);
+	sched_setaffinity(0, sizeof one, &one);
+	for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+		p->message = &messages[i];
+		p->sleeps = true;
+		atomic_store(&calls->in_vain, 1);
+		run(messages[i].name, "yield", 2, many, p, -1, -1);
+	}
+	atomic_store(&calls->in_vain, 1);
+	setenv("GOAL_WAIT", "spin", 1);
+	wrong = team_run(2, threads, yielding, p) | (atomic_load(&calls->barriers) != 0);
+	printf("%s wait.yielding %s: %ld sleeps, %ld barriers\n", wrong ? "FAIL" : "ok", threads ? "threads" : "processes",
+	       atomic_load(&calls->sleeps), atomic_load(&calls->barriers));
+	bad |= wrong;
+	sched_setaffinity(0, sizeof set, &set);
 	reset_calls();
 }
 
@@ -676,12 +761,14 @@ int main(int argc, char **argv)
 
 	const char *backend = getenv("GOAL_BACKEND"), *shm = getenv("GOAL_SHM");
 	const bool device = backend && !strcmp(backend, "verbs"), far = device && shm && !strcmp(shm, "0");
+	const bool shared = count_cpus() < 2; /* ranks yield in vain while the others sleep */
 	const long wakes = far ? LONG_MAX : -1; /* who is far does not ring */
 
 	real_syscall = (long (*)(long, ...))(uintptr_t)dlsym(RTLD_NEXT, "syscall");
 	real_ppoll = (int (*)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *))(uintptr_t)dlsym(RTLD_NEXT, "ppoll");
 	calls = mmap(NULL, sizeof *calls, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (argc < 3 || !real_syscall || !real_ppoll || calls == MAP_FAILED)
+	real_yield = (int (*)(void))(uintptr_t)dlsym(RTLD_NEXT, "sched_yield");
+	if (argc < 3 || !real_syscall || !real_ppoll || !real_yield || calls == MAP_FAILED)
 		return 2;
 	threads = !strcmp(argv[2], "threads");
 	team_seconds = 3600;
@@ -695,7 +782,7 @@ int main(int argc, char **argv)
 		run(messages[i].name, "block", 2, many, &p, -1, wakes);
 		p.sleeps = false;
 		run(messages[i].name, "learn", 2, many, &p, LONG_MAX, LONG_MAX); /* as the last waits were */
-		run(messages[i].name, "yield", 2, many, &p, 0, 0);
+		run(messages[i].name, "yield", 2, many, &p, shared ? LONG_MAX : 0, shared ? LONG_MAX : 0);
 	}
 	p.message = &messages[0];
 	p.sleeps = true;
@@ -711,7 +798,9 @@ int main(int argc, char **argv)
 	p.sleeps = false;
 	run("changing", "spin", 2, changing, &p, LONG_MAX, LONG_MAX);
 	run("handler_ends", "block", 2, handler_ends, &p, -1, wakes);
-	run("contexts", "block", 2, contexts, &p, 2, 0);
+	run("contexts", "block", 2, contexts, &p, shared ? LONG_MAX : 2, 0);
+	if (!device)
+		run_in_vain(&p);
 	if (!threads && !device) /* where a communication core has something to do */
 		run_turns();
 	return bad;

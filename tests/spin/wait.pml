@@ -17,7 +17,7 @@
  *
  * Variants:
  *
- *      FENCES         there is no membarrier: ringers add 0 to `sleepers` in place of the load
+ *      FENCES         there is no membarrier, or ranks outnumber cores: ringers add 0 to `sleepers` in place of the load
  *      CREDIT         ringers ring only if somebody has said that it wants this epoch, as a rank that starts does for
  *                     those that want to send to it; with FENCES always
  *
