@@ -878,16 +878,21 @@ static void leave_bootstrap(struct bootstrap *m)
 	free(m->ready);
 }
 
-/* Gives a group its number. Where ranks outnumber cores, they sleep often, and a membarrier, which waits until other CPUs have
- * executed it, costs more than what it saves in all rings. So if the first group is such a one, ringers do without membarrier,
- * also those of later groups. They read `asks` when they bind, after this. */
-static void number_group(struct be_group *g)
+/* Gives a group its number. spins: of the group's own ranks. The ranks of an earlier group still need the cores if only some of
+ * them are in this one.
+ *
+ * Where ranks outnumber cores, they sleep often, and a membarrier, which waits until other CPUs have executed it, costs more than
+ * what it saves in all rings. So if the first group is such a one, ringers do without membarrier, also those of later groups.
+ * They read `asks` when they bind, after this. */
+static void number_group(struct be_group *g, unsigned spins)
 {
 	struct mpix_sched_ctx *ctx = g->ctx;
 
 	pthread_mutex_lock(&ctx->lock);
 	g->id = ++ctx->ngroups;
-	if (g->id == 1 && !g->spins)
+	ctx->crowded |= !spins;
+	g->spins = ctx->crowded ? 0 : spins;
+	if (g->id == 1 && ctx->crowded)
 		rt_heap_door(ctx->heap)->asks = true;
 	pthread_mutex_unlock(&ctx->lock);
 }
@@ -930,8 +935,7 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 		g->g.ctx = ctx;
 		g->g.process = process;
 		g->g.board = process->board;
-		g->g.spins = count_spins(&m);
-		number_group(&g->g);
+		number_group(&g->g, count_spins(&m));
 		atomic_init(&g->g.refs, 1);
 		rt_ctx_ref(ctx);
 		*group = g;

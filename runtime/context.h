@@ -24,7 +24,7 @@ struct rt_zombie {
 struct mpix_sched_ctx {
 	_Atomic uint32_t refs;
 	pid_t pid; /* process that created the context */
-	pthread_mutex_t lock; /* protects requests and zombies */
+	pthread_mutex_t lock; /* protects requests, zombies and crowded */
 	pthread_mutex_t detail_lock; /* protects `detail`; taken after all other locks */
 	pthread_mutex_t select_lock; /* protects `selected`; taken before all other locks */
 	struct rt_selected *selected; /* selection tables and compiled schedules; NULL until first used */
@@ -47,6 +47,7 @@ struct mpix_sched_ctx {
 	} energy;
 	_Atomic bool chooses; /* true if energy.fn is not NULL */
 	_Atomic uint32_t ngroups; /* groups created from this context, without subgroups */
+	bool crowded; /* ranks outnumber cores in a group created from this context; protected by `lock` */
 	_Atomic bool paused; /* true if communication cores make no progress on its requests */
 	_Atomic uint64_t steals[2]; /* times that the rank made progress for others: [0] on its NUMA node, [1] elsewhere */
 	struct MPIX_Sched_stats gone; /* counters of requests that have been freed */

@@ -614,6 +614,27 @@ static int handler_ends(struct member *m)
 	return free_line(&l);
 }
 
+/* A rank that is alone in a group shares its CPU with the ranks of an earlier one. */
+static int alone(struct member *m)
+{
+	struct MPIX_Sched_bind b = { .struct_size = sizeof b };
+	MPIX_Sched_request req;
+	MPIX_Sched_group group;
+	MPIX_Sched s;
+
+	CALL(MPIX_Sched_group_world(m->ctx, &group));
+	CALL(MPIX_Sched_load_mem(m->ctx, "calc", calc, strlen(calc), &s));
+	CALL(MPIX_Sched_init(s, group, &b, &req));
+	CALL(MPIX_Sched_unload(&s));
+	if (begin_counts(m))
+		return 1;
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_group_free(&group));
+	return 0;
+}
+
 /* A function that always lets the thread yield is called while the thread sleeps now and then. */
 static int yielding(struct member *m)
 {
@@ -702,12 +723,14 @@ static void run_in_vain(struct plan *p)
 		if (CPU_ISSET(c, &set))
 			CPU_SET(c, &one);
 	sched_setaffinity(0, sizeof one, &one);
+	p->sleeps = true;
 	for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
 		p->message = &messages[i];
-		p->sleeps = true;
 		atomic_store(&calls->in_vain, 1);
 		run(messages[i].name, "yield", 2, many, p, -1, -1);
 	}
+	atomic_store(&calls->in_vain, 1);
+	run("alone", "yield", 2, alone, p, -1, 0);
 	atomic_store(&calls->in_vain, 1);
 	setenv("GOAL_WAIT", "spin", 1);
 	wrong = team_run(2, threads, yielding, p) | (atomic_load(&calls->barriers) != 0);
