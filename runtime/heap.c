@@ -4,6 +4,7 @@
 #include "runtime/heap.h"
 
 #include "runtime/bell.h"
+#include "util/align.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,7 +91,7 @@ void rt_heap_unref(struct rt_heap *h)
 
 uint64_t rt_heap_reach(uint64_t end)
 {
-	return (end + STEP - 1) / STEP * STEP;
+	return align_up(end, STEP);
 }
 
 static bool grow_heap(struct rt_heap *h, size_t need)

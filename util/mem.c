@@ -2,6 +2,8 @@
  * Allocation and growable arrays. */
 #include "util/mem.h"
 
+#include "util/align.h"
+
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +74,7 @@ static char *reserve_large(size_t size)
 
 static size_t large_size(size_t size)
 {
-	return (size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+	return align_up(size, LARGE_PAGE);
 }
 
 void *mem_large(void *p, size_t old, size_t size)

@@ -37,6 +37,7 @@
 #include "backends/common/dispatch.h"
 #include "backends/common/sm_words.h"
 #include "format/check.h"
+#include "util/align.h"
 
 #include <stdatomic.h>
 
@@ -52,7 +53,7 @@
 /* Returns the bytes of a slot in the ring of a staged message: those of a shorter message suffice. */
 static inline size_t sm_slot_bytes(uint64_t bytes)
 {
-	return bytes < SM_CHUNK ? (size_t)((bytes + SM_LINE - 1) / SM_LINE * SM_LINE) : SM_CHUNK;
+	return bytes < SM_CHUNK ? align_up((size_t)bytes, SM_LINE) : SM_CHUNK;
 }
 
 /* Progress of a message. */

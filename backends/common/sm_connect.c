@@ -5,6 +5,7 @@
  * needed if the bind repeats an earlier one, and all messages are short: for these the receiver has nothing to choose. */
 #include "backends/common/sm.h"
 #include "backends/services.h"
+#include "util/align.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/order.h"
@@ -14,7 +15,7 @@
 
 static size_t align_to_line(size_t n)
 {
-	return (n + SM_LINE - 1) / SM_LINE * SM_LINE;
+	return align_up(n, SM_LINE);
 }
 
 static size_t slot_size(uint64_t bytes)
