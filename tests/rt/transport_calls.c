@@ -174,8 +174,13 @@ static int faults(struct member *m)
 			NEED(bind_ring(m, buffers, NULL, &req) == MPIX_SCHED_ERR_SYS && says(m, "rank 1: the transport reports error 17"));
 		} else {
 			CALL(bind_ring(m, buffers, NULL, &req));
-			CALL(MPIX_Sched_start(req));
-			NEED(MPIX_Sched_wait(req) == MPIX_SCHED_ERR_DEAD);
+			/* Ranks 3 and 0 need nothing of rank 1, so they may be faster; their next starts need its neighbour. */
+			for (int e = 0, rc = MPIX_SCHED_SUCCESS; rc != MPIX_SCHED_ERR_DEAD; e++) {
+				NEED(rc == MPIX_SCHED_SUCCESS && e < m->size);
+				rc = MPIX_Sched_start(req);
+				if (rc == MPIX_SCHED_SUCCESS)
+					rc = MPIX_Sched_wait(req);
+			}
 			NEED(m->rank != 1 || says(m, "the transport reports error 17"));
 			CALL(MPIX_Sched_free(&req));
 		}
