@@ -9,7 +9,7 @@
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1
-: "${MOST:=5}" "${TEXTS:=1}" "${GRAPHS:=1500}" "${JOBS:=$(nproc)}" "${LIMIT:=900}"
+: "${MOST:=4}" "${TEXTS:=1}" "${GRAPHS:=1500}" "${JOBS:=$(nproc)}" "${LIMIT:=900}"
 export BUILD MOST LIMIT TMP GOALC
 
 one()
