@@ -27,7 +27,7 @@ moved()
 		fail "ofi.$name $(head -c 300 "$TMP/err")"; fi
 }
 all() { [ "${SWEEP:-}" = all ]; }
-all && segments=300 starts=20 || segments=60 starts=8
+all && segments=300 starts=20 || segments=60 starts=6
 chain() { binary "chain$1" "$1" bcast_chain -D root=0 -D count=600 -D segments=$segments -T lower-smcq; }
 
 if ! ldconfig -p | grep -q 'libfabric\.so\.1'; then

@@ -8,7 +8,7 @@ export GOAL_BACKEND=mpi
 starts()
 {
 	program "transport.$1.$2.$3" "${LIMIT:-300}" env GOAL_PROGRESS="$2" TEAM_TRANSPORT="$3" "${@:5}" \
-		"$BUILD/tests/rt-starts" "$ROOT/schedules" "${STARTS:-300}" "$4" "${SEED:-7}"
+		"$BUILD/tests/rt-starts" "$ROOT/schedules" "${STARTS:-200}" "$4" "${SEED:-7}"
 }
 for progress in app thread collab; do
 	for threads in app threads; do

@@ -59,9 +59,9 @@ if [ "$(bash -c '. bench/lib.sh; echo ${#CPUS[@]}')" -ge 2 ]; then
 	for mpi in mpich openmpi; do [ ! -x "$BUILD/bench/overlap-$mpi" ] || peers="$peers $mpi" want=$((want + 3)); done
 	overlaps $want apart "$peers"
 	overlaps 2 shared '' # MPICH takes long there
-	OUT=$TMP/exp RANKS=3 BYTES=4096 ITERS=2 RUNS=2 SPLITS='0 1' LIBRARIES='' timeout 240 bash bench/experiment.sh >"$TMP/out" 2>"$TMP/err"
-	check bench.experiments [ $? -eq 0 -a "$(wc -l <"$TMP/out")" -eq 4 ]
-	for e in iscan bcast reduce steals; do
+	OUT=$TMP/exp RANKS=3 BYTES=4096 ITERS=2 RUNS=2 SPLITS='0 1' LIBRARIES='' timeout 240 bash bench/experiment.sh iscan bcast steals >"$TMP/out" 2>"$TMP/err"
+	check bench.experiments [ $? -eq 0 -a "$(wc -l <"$TMP/out")" -eq 3 ]
+	for e in iscan bcast steals; do
 		f=$TMP/exp/$e.txt svg=$TMP/exp/$e.svg
 		check "bench.experiment_$e $(grep -m 1 'goalrun: ' "$f")" [ "$(grep -cE '^[0-9]( [0-9.]+:[0-9.]+:[0-9.]+)+$' "$f")" -ge 2 -a \
 			"$(tail -n 1 "$svg")" = "</svg>" -a -z "$(grep '^#.*: goalrun: ' "$f")" ]

@@ -9,7 +9,7 @@ set -u
 . "$(dirname "$0")/../lib.sh"
 MODES=${MODES:-thread collab}
 KINDS=${KINDS:-processes threads}
-[ "${SWEEP:-}" = all ] || : "${STARTS:=700}" "${RUNS:=8}"
+[ "${SWEEP:-}" = all ] || : "${STARTS:=500}" "${RUNS:=6}"
 goalrun=$BUILD/bin/goalrun
 allreduce=$ROOT/schedules/allreduce_recursive_doubling.goal
 cd "$TMP" || exit 1
@@ -63,14 +63,15 @@ for kind in $KINDS; do
 		--comm-cores $(((cores + 1) / 2)) --verify --iters 10 --count 7,700,20000 --op user "$allreduce"
 done
 
-# Trees with every S, from each root, by turns in one way to make progress, one kind of ranks and of memory.
+# Trees with every S, or in a share every other, from each root, by turns in one way to make progress, one kind of ranks and of memory.
 read -r -a modes <<<"$MODES"
 read -r -a kinds <<<"$KINDS"
 memories=(heap private staged)
 n=$((2 * cores + 1 > 6 ? 2 * cores + 1 : 6)) turn=0
-all=$([ "${SWEEP:-}" = all ] && echo $((${#modes[@]} * ${#kinds[@]})) || echo 1)
+if [ "${SWEEP:-}" = all ]; then all=$((${#modes[@]} * ${#kinds[@]})) step=1; else all=1 step=2; fi
+lowest=0
 for s in bcast_binomial bcast_knomial reduce_binomial reduce_knomial gather_binomial scatter_binomial allreduce_reduce_bcast; do
-	for S in $(seq 0 "$(awk -v n=$n 'BEGIN { for (h = 0; 2 ^ h < n; h++); print h }')"); do
+	for S in $(seq "$lowest" "$step" "$(awk -v n=$n 'BEGIN { for (h = 0; 2 ^ h < n; h++); print h }')"); do
 		for _ in $(seq "$all"); do
 			mode=${modes[turn % ${#modes[@]}]} kind=${kinds[turn / ${#modes[@]} % ${#kinds[@]}]} root=
 			[ $s = allreduce_reduce_bcast ] || root="--root $((turn % n))"
@@ -81,7 +82,7 @@ for s in bcast_binomial bcast_knomial reduce_binomial reduce_knomial gather_bino
 			turn=$((turn + 1))
 		done
 	done
-	turn=$((turn + 1)) # another mode for each S of the next tree
+	turn=$((turn + 1)) lowest=$((step - 1 - lowest)) # another mode for each S of the next tree, and in a share other S
 done
 
 # disturbed FUNCTION KIND : while ranks run FUNCTION PID is called for goalrun and each of them, with 0 and 1 by turns; the

@@ -3,12 +3,12 @@
 # Compares the verifier of lowered schedules with executions: three starts of each rank, packets in random orders, and each
 # arrival, start and completion once as late as possible. What the verifier accepts must leave the right bytes; mutants that do
 # not must be rejected. Each schedule runs at two sizes of 2 to 4 ranks with mutants, under default or tight limits, and at one
-# size of 5 or 6 ranks without, in turn. SWEEP=all runs each size under both limits, up to 9 ranks. MOST=n: n mutants of a schedule at a size.
-# JOBS=n: n processes at a time. LIMIT=n: n seconds for each.
+# size of 5 or 6 ranks without, in turn. SWEEP=all runs each size under both limits, up to 9 ranks. MOST=n: n mutants of a
+# schedule at a size. ORDERS=n: n random orders of each. JOBS=n: n processes at a time. LIMIT=n: n seconds for each.
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1
-: "${MOST:=6}" "${SWEEP:=turns}" "${JOBS:=$(nproc)}" "${LIMIT:=900}"
+: "${MOST:=6}" "${SWEEP:=turns}" "${ORDERS:=5}" "${JOBS:=$(nproc)}" "${LIMIT:=900}"
 export BUILD LIMIT TMP
 
 one()
@@ -29,10 +29,10 @@ due() { [ "$SWEEP" = all ] || [ $((turn % $1)) -eq "$2" ]; }
 for s in schedules/*.goal; do
 	for n in 2 3 4; do
 		due 3 $((n - 2)) || due 3 $(((n - 1) % 3)) || continue
-		! due 2 $((n % 2)) || echo "$n $MOST 10 $usual $s usual"
-		! due 2 $(((n + 1) % 2)) || echo "$n $MOST 10 $tight $s tight"
-		! due 2 $(((n / 2) % 2)) || echo "$n $MOST 10 $gets $s gets"
-		case $s in *reduce* | *scan*) ! due 2 $((n % 2)) || echo "$n $MOST 10 $armw $s armw" ;; esac
+		! due 2 $((n % 2)) || echo "$n $MOST $ORDERS $usual $s usual"
+		! due 2 $(((n + 1) % 2)) || echo "$n $MOST $ORDERS $tight $s tight"
+		! due 2 $(((n / 2) % 2)) || echo "$n $MOST $ORDERS $gets $s gets"
+		case $s in *reduce* | *scan*) ! due 2 $((n % 2)) || echo "$n $MOST $ORDERS $armw $s armw" ;; esac
 	done
 	for ((n = 5; n <= largest; n++)); do
 		! due $((2 * largest - 8)) $((n - 5)) || echo "$n 0 2 $usual $s whole"
@@ -41,8 +41,8 @@ for s in schedules/*.goal; do
 	turn=$((turn + 1))
 done >"$TMP/list"
 for n in 2 3; do
-	echo "$n 390 10 $posts tests/queues/nobody.goal posts" # small enough for all mutants there are
-	echo "$n $MOST 10 $posts tests/queues/alone.goal posts"
+	echo "$n 390 $ORDERS $posts tests/queues/nobody.goal posts" # small enough for all mutants there are
+	echo "$n $MOST $ORDERS $posts tests/queues/alone.goal posts"
 done >>"$TMP/list"
 xargs -P "$JOBS" -n 6 bash -c 'one "$@"' one <"$TMP/list"
 

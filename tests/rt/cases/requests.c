@@ -145,7 +145,7 @@ static int many(struct member *m)
 		CALL(MPIX_Sched_init(s, k % 2 ? second : m->group, &b, &reqs[k]));
 	}
 	CALL(MPIX_Sched_group_free(&second)); /* the requests keep the group */
-	for (int e = 0; e < 350; e++) {
+	for (int e = 0; e < 126; e++) {
 		int left = (m->rank + m->size - 1) % m->size;
 
 		for (int k = 0; k < N; k++)
