@@ -540,12 +540,14 @@ tsan:
 	@$(PARALLEL) BUILD=build-tsan SAN=-fsanitize=thread CFLAGS="-O1 -g" tests
 	@LARGE=20000 SIZES="2 5" KINDS=threads WAITS=2000 STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh $(THREADED)
 
-# The campaigns in full; check-long is all of them.
+# The campaigns; check-long is all of them, in about two hours on two cores. A number on the command line makes one longer, as in
+# "make mutants MOST=3000" or "make matrix SWEEP=all", which tries every combination and takes hours.
 LONG_RUNS := variants coverage matrix epoch alloc mutants allranks verify-large promela offload kill check-verbs kill-verbs check-mpi fuzz
 .PHONY: check-long $(LONG_RUNS)
 check-long: check
 	@failed=; for run in $(LONG_RUNS); do \
-		echo "$$run:"; $(MAKE) --no-print-directory $$run || failed="$$failed $$run"; \
+		start=$$(date +%s); $(MAKE) --no-print-directory $$run || failed="$$failed $$run"; \
+		echo "== $$run: $$(($$(date +%s) - start)) s"; \
 	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 # Builds by clang and with sanitizers.
 variants:
@@ -553,14 +555,15 @@ variants:
 	@SWEEP=all $(RUN) tests/house/variants.sh
 epoch:
 	@$(PARALLEL) tests
-	@STARTS=100000 $(RUN) tests/runtime/epoch.sh tests/runtime/starts.sh
-	@WAITS=100000 $(RUN) tests/runtime/wait.sh
-	@ITERS=300 $(RUN) tests/runtime/progress.sh
-	@$(MAKE) tsan STARTS=100000
-# Every combination that a schedule of the library has to pass.
+	@STARTS=$(or $(STARTS),20000) $(RUN) tests/runtime/epoch.sh tests/runtime/starts.sh
+	@WAITS=$(or $(WAITS),20000) $(RUN) tests/runtime/wait.sh
+	@ITERS=$(or $(ITERS),100) $(RUN) tests/runtime/progress.sh
+	@$(MAKE) tsan STARTS=$(or $(STARTS),10000)
+# What a schedule of the library has to pass: pairs of all values.
 matrix:
 	@$(PARALLEL) tests
-	@SWEEP=all $(RUN) tests/runtime/matrix.sh tests/compiler/passes.sh tests/compiler/split.sh tests/runtime/robust.sh tests/backends/ofi.sh
+	@SWEEP=$(or $(SWEEP),pairs) $(RUN) tests/runtime/matrix.sh tests/compiler/passes.sh
+	@SWEEP=all $(RUN) tests/compiler/split.sh tests/runtime/robust.sh tests/backends/ofi.sh
 	@SWEEP=all $(RUN) tests/runtime/brackets.sh
 # Each allocation of the compiler and of goalrun fails.
 alloc:
@@ -569,8 +572,8 @@ alloc:
 # Every schedule of the library changed in one place, against the verifier.
 mutants:
 	@$(PARALLEL) tests
-	@MOST=3000 TEXTS=1000 GRAPHS=200000 LIMIT=1800 BUILD=$(BUILD) bash tests/verifier/mutants.sh
-	@MOST=200 SWEEP=all BUILD=$(BUILD) bash tests/verifier/queue_mutants.sh
+	@MOST=$(or $(MOST),60) TEXTS=$(or $(TEXTS),30) GRAPHS=$(or $(GRAPHS),20000) LIMIT=1800 BUILD=$(BUILD) bash tests/verifier/mutants.sh
+	@MOST=$(or $(MOST),20) SWEEP=all BUILD=$(BUILD) bash tests/verifier/queue_mutants.sh
 	@RANKS=1-6 $(RUN) tests/compiler/queues.sh
 # Proofs for every number of ranks, and faults that no sampled size shows.
 allranks:
@@ -584,31 +587,32 @@ verify-large:
 promela:
 	@$(PARALLEL) tests
 	@SWEEP=all $(RUN) tests/runtime/spin.sh
-	@SIZES="2 3 4 5" MUTATED="2 3" MUTANTS=600 LIMIT=60 SCHEDULES="$(notdir $(wildcard schedules/*.goal))" BUILD=$(BUILD) bash tests/verifier/promela.sh
+	@SIZES="2 3 4 5" MUTATED="2 3" MUTANTS=$(or $(MUTANTS),300) LIMIT=$(or $(LIMIT),10) \
+		SCHEDULES="$(notdir $(wildcard schedules/*.goal))" BUILD=$(BUILD) bash tests/verifier/promela.sh
 kill:
 	@$(PARALLEL) tests
-	@RUNS=300 STORM=100 FILES=64 $(RUN) tests/runtime/kill.sh tests/runtime/faults.sh
+	@RUNS=$(or $(RUNS),300) STORM=100 FILES=64 $(RUN) tests/runtime/kill.sh tests/runtime/faults.sh
 # On Soft-RoCE in guests: all that schedules can meet there, and what breaks.
 check-verbs:
 	@$(PARALLEL) tests
-	@SWEEP=all BUILD=$(BUILD) bash tests/backends/verbs.sh
+	@SWEEP=$(or $(SWEEP),pairs) BUILD=$(BUILD) bash tests/backends/verbs.sh
 	@SWEEP=all $(RUN) tests/backends/verbs_nodes.sh tests/backends/guest.sh
 kill-verbs:
 	@$(PARALLEL) tests
-	@RUNS=100 BUILD=$(BUILD) bash tests/backends/verbs_kill.sh
-	@RUNS=100 BUILD=$(BUILD) bash tests/backends/verbs_cut.sh
+	@RUNS=$(or $(RUNS),40) BUILD=$(BUILD) bash tests/backends/verbs_kill.sh
+	@RUNS=$(or $(RUNS),40) BUILD=$(BUILD) bash tests/backends/verbs_cut.sh
 # Programs of every MPI library that is installed: 20,000 random persistent collectives on one node, and others on several.
 check-mpi:
 	@$(PARALLEL) tests
 	@SWEEP=all $(RUN) $(wildcard tests/mpi/*.sh)
 fuzz:
 	@$(PARALLEL) tests
-	@SECONDS_EACH=600 $(RUN) tests/compiler/fuzz.sh
+	@SECONDS_EACH=$(or $(SECONDS_EACH),200) $(RUN) tests/compiler/fuzz.sh
 
 # Every shape of the offloaded broadcast up to 36 ranks, in random orders of packets.
 offload:
 	@$(PARALLEL) all
-	@SHAPES="2,2,2 3,2,2 4,2,2 3,3,2 4,3,2 3,3,3 4,3,3" ORDERS=100 STARTS=1000 BUILD=$(BUILD) bash tests/backends/offload.sh
+	@SHAPES="2,2,2 3,2,2 4,2,2 3,3,2 4,3,2 3,3,3 4,3,3" ORDERS=$(or $(ORDERS),20) STARTS=$(or $(STARTS),300) BUILD=$(BUILD) bash tests/backends/offload.sh
 
 # How much of the code the tests run; $(BUILD)-cov/uncovered.txt has the rest.
 coverage: all

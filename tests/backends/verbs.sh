@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The nine basic schedules on Soft-RoCE in a guest, each message by a queue pair (--no-shm), every byte of every start checked.
-# On two devices: 2-9 ranks; first, middle and last root; several counts; memory of both kinds. SWEEP=all (make check-verbs) runs
-# all combinations. SWEEP=pairs runs a set that has every pair of values, and one number of ranks for each schedule. SWEEP=share
+# On two devices: 2-9 ranks; first, middle and last root; several counts; memory of both kinds. SWEEP=all runs
+# all combinations. SWEEP=pairs (make check-verbs) runs a set that has every pair of values, and one number of ranks for each schedule. SWEEP=share
 # (make check) does this with few ranks and every third schedule, with a quarter of the starts, and kills some ranks.
 # On one device: many starts of each schedule, with the kinds of progress in turn. These are 1,000 starts of up to 1 KiB and 20 of
 # 64 KiB, with ranks that sleep while they wait, and 2 starts of 8 MiB. Also checked are the accesses to the bytes, and which

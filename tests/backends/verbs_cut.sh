@@ -3,7 +3,7 @@
 # Two guests whose ranks run schedules over Soft-RoCE and shared memory. At a random moment a rank is killed, the link goes
 # down, or a whole guest ends. Each survivor must get an error within 5 s that names the lost rank or node, must be able to free
 # all it has, and must leave nothing behind. EACH rounds use the same two guests; the end of a guest is only tried in the last
-# of them. RUNS=100 is the campaign (make kill-verbs).
+# of them. RUNS=40 is the campaign (make kill-verbs).
 set -u
 . "$(dirname "$0")/../lib.sh"
 RUNS=${RUNS:-3}

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Kills ranks that join, bind or run on Soft-RoCE in a guest. No survivor may hang, each must get an error within 5 s, and
-# nothing may be left. RUNS=100 is the campaign (make kill-verbs).
+# nothing may be left. RUNS=40 is the campaign (make kill-verbs).
 set -u
 . "$(dirname "$0")/../lib.sh"
 RUNS=${RUNS:-6}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Epoch safety of all schedules: STARTS starts with random delays on random ranks, data that change with every start, and
 # buffers overwritten between wait and the next start. There are fewer starts with more data. The campaign (make epoch) has
-# STARTS=100000; make check has few, with processes or threads and one kind of memory in turn.
+# STARTS=20000; make check has few, with processes or threads and one kind of memory in turn.
 set -u
 . "$(dirname "$0")/../lib.sh"
 STARTS=${STARTS:-1500}

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Several requests of two groups at once, STARTS starts of each; the campaign (make epoch) has 100000. A tenth of these starts uses
+# Several requests of two groups at once, STARTS starts of each; the campaign (make epoch) has 20000. A tenth of these starts uses
 # trees that are split between ranks and communication cores, for every number of levels, with and without such cores.
 set -u
 . "$(dirname "$0")/../lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Ranks that sleep while they wait: WAITS waits with random delays for each path of a message. The campaign (make epoch) has
-# 100000.
+# 20000.
 set -u
 . "$(dirname "$0")/../lib.sh"
 for kind in ${KINDS:-processes threads}; do
