@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run.sh TEST... : runs test scripts or programs, each with a time limit, and counts their lines "ok", "FAIL" and "skip".
+# run.sh TEST... : runs test scripts or programs, each for RUN_LIMIT seconds at most (1500), and counts their lines "ok", "FAIL" and "skip".
 # JOBS of them run at a time; the default is one more than there are cores, because they often wait, but at most 4.
 # VERBOSE=1 also shows the lines that passed. For each test the elapsed seconds are printed, and the seconds of CPU of the test and
 # of the processes that it has waited for. The last line has the totals.
@@ -21,7 +21,7 @@ one()
 	local t=$2 out=$dir/$1 began=$SECONDS run=() rc o f s
 
 	[[ $t = *.sh ]] && run=(bash)
-	JOBS=1 timeout 1500 "${run[@]}" "$t" >"$out" 2>&1 </dev/null &
+	JOBS=1 timeout "${RUN_LIMIT:-1500}" "${run[@]}" "$t" >"$out" 2>&1 </dev/null &
 	trap "kill $! 2>/dev/null" TERM # a group of its own
 	wait $!
 	rc=$?

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Persistent collectives against blocking ones, with random arguments, in all forms of starting and waiting; diff.c has the details.
-# A failure can be repeated: it prints the seed and the round. 360 cases for each MPI library, or with SWEEP=all 20000, at 1 to 8
-# ranks and all thread levels.
+# A failure can be repeated: it prints the seed and the round. 360 cases for each MPI library, or with SWEEP=all 40 times
+# CASES (default 125), at 1 to 8 ranks and all thread levels.
 set -u
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/served"
 SEED=${SEED:-$RANDOM}
 if [ "${SWEEP:-}" = all ]; then
-	runs=$(for i in {0..39}; do echo "$((i % 8 + 1)) $((SEED + i)) 500 $((i / 8 % 4))"; done)
+	runs=$(for i in {0..39}; do echo "$((i % 8 + 1)) $((SEED + i)) ${CASES:-125} $((i / 8 % 4))"; done)
 else
 	runs="1 $SEED 60 0
 		2 $((SEED + 1)) 140 1
