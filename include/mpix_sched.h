@@ -10,6 +10,7 @@
 
 #include "mpix_sched_basic.h"
 #include "mpix_sched_transport.h"
+#include "mpix_sched_ways.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -255,6 +256,9 @@ MPIX_SCHED_API int MPIX_Sched_waitsome(size_t n, const MPIX_Sched_request *reqs,
 /* Like MPIX_Sched_waitsome, but does not wait: *count may be 0. */
 MPIX_SCHED_API int MPIX_Sched_testsome(size_t n, const MPIX_Sched_request *reqs, int *count, int *indices,
 				       int *errors);
+/* Waits until `done`, a function of the program, returns another number than 0: for requests of the context and other things at
+ * once. It tests all of them, and is called again and again. */
+MPIX_SCHED_API int MPIX_Sched_wait_until(MPIX_Sched_ctx ctx, int (*done)(void *arg), void *arg);
 /* Makes progress, and sets *flag to 1 if MPIX_Sched_test would find the request complete; but the request stays active.
  * `error` may be NULL. Otherwise *error receives the error with which the last start ended, also after the request has been
  * completed. */
@@ -288,24 +292,6 @@ MPIX_SCHED_API int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats 
 MPIX_SCHED_API int MPIX_Sched_free(MPIX_Sched_request *req);
 
 /* ---- how to wait ---- */
-
-/* The ways in which a thread that has waited for a while can go on waiting. */
-enum MPIX_Sched_way { MPIX_SCHED_SPIN, MPIX_SCHED_YIELD, MPIX_SCHED_BLOCK };
-
-struct MPIX_Sched_energy_info {
-	size_t struct_size; /* sizeof, set by the library */
-	int rank, size; /* rank in the request's group, and the group's size */
-	int peer; /* peer of the request's first message that is not complete; -1 if there is none */
-	unsigned tag; /* tag of the request's first message that is not complete */
-	size_t bytes; /* bytes of the request's first message that is not complete */
-	uint64_t iterations; /* iterations of this wait so far */
-	uint64_t waited_ns; /* time in this wait, after a brief spin */
-	uint64_t last_ns; /* time in the last wait for this request */
-};
-
-/* A function that chooses how a thread waits. Waiting threads call it, one at a time, each time they have done what the
- * function chose before. */
-typedef enum MPIX_Sched_way MPIX_Sched_energy_fn(const struct MPIX_Sched_energy_info *info, void *arg);
 
 /* Registers a function that chooses how threads of the context wait. It replaces GOAL_WAIT and any function registered
  * before. Threads may be waiting already. */

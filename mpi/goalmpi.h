@@ -75,6 +75,8 @@ int gm_start(struct gm_request *r);
 int gm_test(struct gm_request *r, bool *flag);
 /* Waits until the request is complete. Calls gm_native_progress now and then. */
 int gm_wait(struct gm_request *r);
+/* Waits until done(arg) returns another number than 0: for requests and for other things at once. `done` tests all of them. */
+void gm_wait_until(int (*done)(void *arg), void *arg);
 /* Like gm_test, but the request stays active. */
 int gm_peek(struct gm_request *r, bool *flag);
 bool gm_active(const struct gm_request *r);

@@ -18,7 +18,6 @@
  * helper. So data is packed in the call, and unpacked when the program completes it; the rest calls nothing of MPI. */
 #include "mpi/nbc.h"
 
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -291,27 +290,37 @@ static void start_binding(struct gm_nbc *n)
 	}
 }
 
+static int all_bound(void *arg)
+{
+	struct gm_nbc *n = arg;
+	bool bound;
+
+	pthread_mutex_lock(&n->lock);
+	start_binding(n);
+	bound = !n->first;
+	pthread_mutex_unlock(&n->lock);
+	return bound;
+}
+
 void gm_nbc_drain(struct gm_nbc *n)
 {
 	if (!n)
 		return;
-	pthread_mutex_lock(&n->lock);
-	while (n->first) {
-		start_binding(n);
-		pthread_mutex_unlock(&n->lock);
-		gm_native_progress();
-		sched_yield();
-		pthread_mutex_lock(&n->lock);
-	}
-	pthread_mutex_unlock(&n->lock);
+	gm_wait_until(all_bound, n);
+}
+
+static int threads_ended(void *arg)
+{
+	const uint64_t *begin = arg;
+
+	return !atomic_load(&nbcs.threads) || gm_now_ns() - *begin >= END_NS;
 }
 
 bool gm_nbc_end(void)
 {
-	const uint64_t begin = gm_now_ns();
+	uint64_t begin = gm_now_ns();
 
-	while (atomic_load(&nbcs.threads) && gm_now_ns() - begin < END_NS)
-		sched_yield();
+	gm_wait_until(threads_ended, &begin);
 	return !atomic_load(&nbcs.threads);
 }
 
@@ -453,27 +462,31 @@ static int finish(struct gm_request *r, uint64_t waited)
 	return err;
 }
 
-int gm_once_test(struct gm_request *r, bool *flag, bool keeps)
+/* Starts or completes a call if that is possible, and makes progress on others while it has to wait for them. Returns its state. */
+static enum gm_once_state advance_call(struct gm_nbc *n, struct gm_once *o)
 {
-	struct gm_nbc *n = r->comm->nbc;
-	struct gm_once *o = r->once;
-	bool queued;
+	enum gm_once_state state;
 
 	pthread_mutex_lock(&n->lock);
 	if (o->state != GM_DONE) {
 		start_binding(n);
 		advance(o->instance);
 	}
-	*flag = o->state == GM_DONE;
-	queued = o->state == GM_QUEUED;
+	state = o->state;
 	pthread_mutex_unlock(&n->lock);
-	if (*flag)
-		return keeps ? o->err : finish(r, 0);
-	if (queued) {
+	if (state == GM_QUEUED) {
 		gm_lib.progress(gm_ctx(), NULL);
 		gm_nbc_progress();
 	}
-	return MPI_SUCCESS;
+	return state;
+}
+
+int gm_once_test(struct gm_request *r, bool *flag, bool keeps)
+{
+	*flag = advance_call(r->comm->nbc, r->once) == GM_DONE;
+	if (!*flag)
+		return MPI_SUCCESS;
+	return keeps ? r->once->err : finish(r, 0);
 }
 
 /* Waits for a call that is started. The caller holds the lock; during the wait it does not. */
@@ -490,27 +503,24 @@ static void wait_running(struct gm_nbc *n, struct gm_once *o)
 	advance(in);
 }
 
+/* True once a call is started. */
+static int has_left_queue(void *arg)
+{
+	const struct gm_request *r = arg;
+
+	return advance_call(r->comm->nbc, r->once) != GM_QUEUED;
+}
+
 int gm_once_wait(struct gm_request *r)
 {
 	struct gm_nbc *n = r->comm->nbc;
 	struct gm_once *o = r->once;
 	const uint64_t begin = gm_counts() ? gm_now_ns() : 0;
 
+	gm_wait_until(has_left_queue, r);
 	pthread_mutex_lock(&n->lock);
-	while (o->state != GM_DONE) {
-		start_binding(n);
-		advance(o->instance);
-		if (o->state == GM_RUNNING) {
-			wait_running(n, o);
-		} else if (o->state == GM_QUEUED) {
-			pthread_mutex_unlock(&n->lock);
-			gm_lib.progress(gm_ctx(), NULL);
-			gm_nbc_progress();
-			gm_native_progress();
-			sched_yield();
-			pthread_mutex_lock(&n->lock);
-		}
-	}
+	if (o->state == GM_RUNNING)
+		wait_running(n, o);
 	pthread_mutex_unlock(&n->lock);
 	return finish(r, begin);
 }

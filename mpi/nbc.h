@@ -17,11 +17,13 @@ struct gm_key {
 	uint64_t in_place; /* of all ranks */
 };
 
+enum gm_once_state { GM_QUEUED, GM_RUNNING, GM_DONE };
+
 /* A call. */
 struct gm_once {
 	struct gm_once *next; /* in the queue of the instance */
 	struct gm_instance *instance;
-	enum { GM_QUEUED, GM_RUNNING, GM_DONE } state;
+	enum gm_once_state state;
 	bool waited; /* a thread waits for it, and completes it */
 	int err;
 	void *buffers[2];

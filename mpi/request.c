@@ -95,6 +95,12 @@ int gm_wait(struct gm_request *r)
 	return finish(r, rc);
 }
 
+void gm_wait_until(int (*done)(void *arg), void *arg)
+{
+	if (!done(arg))
+		gm_lib.wait_until(gm_ctx(), done, arg);
+}
+
 int gm_peek(struct gm_request *r, bool *flag)
 {
 	int done = 1, err = 0;

@@ -585,6 +585,18 @@ int MPIX_Sched_waitsome(size_t n, const MPIX_Sched_request *reqs, int *count, in
 	return rc;
 }
 
+int MPIX_Sched_wait_until(MPIX_Sched_ctx ctx, int (*done)(void *arg), void *arg)
+{
+	struct rt_wait w;
+
+	if (!ctx || !done)
+		return MPIX_SCHED_ERR_ARG;
+	for (rt_wait_begin_until(&w, ctx); !done(arg);)
+		step_any(&w);
+	rt_wait_over(&w);
+	return MPIX_SCHED_SUCCESS;
+}
+
 int MPIX_Sched_free(MPIX_Sched_request *out)
 {
 	struct mpix_sched_request *req;

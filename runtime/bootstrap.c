@@ -890,7 +890,8 @@ static void number_group(struct be_group *g, unsigned spins)
 
 	pthread_mutex_lock(&ctx->lock);
 	g->id = ++ctx->ngroups;
-	ctx->crowded |= !spins;
+	if (!spins)
+		ctx->crowded = true;
 	g->spins = ctx->crowded ? 0 : spins;
 	if (g->id == 1 && ctx->crowded)
 		rt_heap_door(ctx->heap)->asks = true;

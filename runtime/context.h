@@ -47,7 +47,7 @@ struct mpix_sched_ctx {
 	} energy;
 	_Atomic bool chooses; /* true if energy.fn is not NULL */
 	_Atomic uint32_t ngroups; /* groups created from this context, without subgroups */
-	bool crowded; /* ranks outnumber cores in a group created from this context; protected by `lock` */
+	_Atomic bool crowded; /* ranks outnumber cores in a group created from this context; changed under `lock` */
 	_Atomic bool paused; /* true if communication cores make no progress on its requests */
 	_Atomic uint64_t steals[2]; /* times that the rank made progress for others: [0] on its NUMA node, [1] elsewhere */
 	struct MPIX_Sched_stats gone; /* counters of requests that have been freed */

@@ -66,13 +66,23 @@ int MPIX_Sched_energy_handler_dereg(MPIX_Sched_ctx ctx)
 	return MPIX_SCHED_SUCCESS;
 }
 
+void rt_wait_begin_until(struct rt_wait *w, struct mpix_sched_ctx *ctx)
+{
+	*w = (struct rt_wait){ .ctx = ctx,
+			       .policy = (uint8_t)ctx->policy,
+			       .until = ctx->crowded ? 0 : RT_CHECK_SPINS,
+			       .next_check = RT_CHECK_SPINS,
+			       .awake = true };
+	w->pause = w->until;
+}
+
 /* Returns the op that a request waits for; NULL if there is none, or if another thread holds the turn. */
 static const struct bin_op *open_op(const struct rt_wait *w)
 {
 	struct mpix_sched_request *req = w->req;
 	uint32_t op;
 
-	if (!w->held && !rt_take(req))
+	if (!req || (!w->held && !rt_take(req)))
 		return NULL;
 	op = req->be->open(req->bound);
 	if (!w->held)
@@ -83,16 +93,17 @@ static const struct bin_op *open_op(const struct rt_wait *w)
 static enum MPIX_Sched_way call_energy_fn(const struct rt_wait *w)
 {
 	const struct bin_op *op = open_op(w);
-	struct mpix_sched_ctx *ctx = w->req->ctx;
+	const struct mpix_sched_request *req = w->req;
+	struct mpix_sched_ctx *ctx = w->ctx;
 	struct MPIX_Sched_energy_info info = { .struct_size = sizeof info,
-					       .rank = (int)w->req->group->rank,
-					       .size = (int)w->req->group->size,
+					       .rank = req ? (int)req->group->rank : -1,
+					       .size = req ? (int)req->group->size : 0,
 					       .peer = op ? (int)op->peer : -1,
 					       .tag = op ? op->tag : 0,
-					       .bytes = op ? op->len * w->req->type->layout.basic : 0,
+					       .bytes = op ? op->len * req->type->layout.basic : 0,
 					       .iterations = w->spun,
 					       .waited_ns = clock_now_ns() - w->began,
-					       .last_ns = w->req->last_ns };
+					       .last_ns = req ? req->last_ns : 0 };
 	enum MPIX_Sched_way way = MPIX_SCHED_YIELD;
 
 	pthread_mutex_lock(&ctx->energy_lock);
@@ -106,7 +117,7 @@ static enum MPIX_Sched_way call_energy_fn(const struct rt_wait *w)
 
 static enum MPIX_Sched_way choose_way(const struct rt_wait *w)
 {
-	if (atomic_load_explicit(&w->req->ctx->chooses, memory_order_relaxed))
+	if (atomic_load_explicit(&w->ctx->chooses, memory_order_relaxed))
 		return call_energy_fn(w);
 	if (w->policy <= RT_YIELD)
 		return w->policy == RT_SPIN ? MPIX_SCHED_SPIN : MPIX_SCHED_YIELD;
@@ -123,7 +134,7 @@ static void spin_more(struct rt_wait *w, uint64_t spins)
 /* Announces that the thread is about to sleep. The caller checks once more before it does. */
 static void arm_wait(struct rt_wait *w)
 {
-	struct rt_door *door = rt_heap_door(w->req->ctx->heap);
+	struct rt_door *door = rt_heap_door(w->ctx->heap);
 
 	w->alarm = UINT64_MAX;
 	w->armed = true;
@@ -133,12 +144,14 @@ static void arm_wait(struct rt_wait *w)
 /* Yields the CPU. Prepares to sleep instead if other ranks need the CPU, and yields let nobody run. */
 static void yield_or_arm(struct rt_wait *w)
 {
-	if (w->armed || w->req->group->spins || !patience_over(&w->patience, PATIENCE_NS)) {
+	const bool crowded = w->req ? !w->req->group->spins : w->ctx->crowded;
+
+	if (w->armed || !crowded || !patience_over(&w->patience, PATIENCE_NS)) {
 		patience_yield(&w->patience);
 		return;
 	}
 	arm_wait(w);
-	if (w->awake || atomic_load_explicit(&w->req->ctx->chooses, memory_order_relaxed))
+	if (w->awake || atomic_load_explicit(&w->ctx->chooses, memory_order_relaxed))
 		w->alarm = clock_now_ns() + NAP_NS;
 }
 
@@ -184,7 +197,7 @@ enum rt_due rt_wait_on(struct rt_wait *w)
 
 static void disarm_wait(struct rt_wait *w)
 {
-	rt_bell_disarm(&rt_heap_door(w->req->ctx->heap)->bell[0]);
+	rt_bell_disarm(&rt_heap_door(w->ctx->heap)->bell[0]);
 	w->armed = false;
 }
 
@@ -192,7 +205,7 @@ static void disarm_wait(struct rt_wait *w)
  * thread takes over the descriptor. */
 static bool sleep_here(const struct rt_wait *w, uint64_t ns)
 {
-	struct mpix_sched_ctx *ctx = w->req->ctx;
+	struct mpix_sched_ctx *ctx = w->ctx;
 	struct be_bell *bell = &rt_heap_door(ctx->heap)->bell[0];
 	const int fd[2] = { ctx->heap->event, atomic_load(&ctx->watched) };
 	bool rung;
@@ -213,7 +226,7 @@ void rt_wait_sleep(struct rt_wait *w)
 	if (w->alarm < now + ns)
 		ns = w->alarm > now ? w->alarm - now : 0;
 	if (sleep_here(w, ns))
-		spin_more(w, w->req->group->spins); /* more messages may follow soon */
+		spin_more(w, w->req ? w->req->group->spins : 0); /* more messages may follow soon */
 	disarm_wait(w);
 	w->sleeps++;
 }
@@ -225,6 +238,8 @@ void rt_wait_over(struct rt_wait *w)
 
 	if (w->armed)
 		disarm_wait(w);
+	if (!req)
+		return;
 	req->last_ns = ns;
 	ns -= ns < wakes ? ns : wakes; /* without the time of waking up: otherwise a rank that slept once would always sleep */
 	req->mean_ns = (3 * req->mean_ns + ns) / 4;

@@ -27,7 +27,8 @@ enum rt_due {
 /* State of a thread that waits. The caller makes progress on all that it waits for, calls rt_wait_step, and repeats. When a
  * step returns RT_SLEEP, nothing has arrived since the thread announced its sleep. */
 struct rt_wait {
-	struct mpix_sched_request *req;
+	struct mpix_sched_ctx *ctx;
+	struct mpix_sched_request *req; /* NULL in MPIX_Sched_wait_until */
 	uint64_t spun, pause; /* spun: iterations so far; pause: number of the next iteration that must call rt_wait_on */
 	uint64_t next_check; /* iteration of the next RT_CHECK */
 	uint64_t until; /* iteration up to which it spins */
@@ -50,14 +51,15 @@ struct rt_wait {
 /* True for RT_LEARN if the last waits suggest that this one takes longer than waking up. */
 static inline bool rt_waits_long(const struct rt_wait *w)
 {
-	return w->policy == RT_LEARN && w->req->mean_ns > RT_WAKE_NS;
+	return w->policy == RT_LEARN && w->req && w->req->mean_ns > RT_WAKE_NS;
 }
 
 /* Begins to wait for a request. held: the caller holds its turn. */
 static inline void rt_wait_begin(struct rt_wait *w, struct mpix_sched_request *req, bool held)
 {
-	const struct mpix_sched_ctx *ctx = req->ctx;
+	struct mpix_sched_ctx *ctx = req->ctx;
 
+	w->ctx = ctx;
 	w->req = req;
 	w->spun = w->began = 0;
 	w->since = ctx->trace ? clock_now_ns() : 0;
@@ -69,6 +71,9 @@ static inline void rt_wait_begin(struct rt_wait *w, struct mpix_sched_request *r
 	w->sleeps = 0;
 	w->awake = w->armed = w->partly = false;
 }
+
+/* Begins a wait for requests of a context and for other things, which ring no bell. */
+void rt_wait_begin_until(struct rt_wait *w, struct mpix_sched_ctx *ctx);
 
 /* True if this iteration spins. */
 static inline bool rt_wait_spins(const struct rt_wait *w)
@@ -92,6 +97,7 @@ static inline enum rt_due rt_wait_step(struct rt_wait *w, unsigned spins)
 /* Sleeps, after rt_wait_step has returned RT_SLEEP. */
 void rt_wait_sleep(struct rt_wait *w);
 
+/* As rt_wait_finish, also for waits without a request. */
 void rt_wait_over(struct rt_wait *w);
 
 /* Ends the wait: what it waited for has arrived. */

@@ -4,17 +4,7 @@
 #include "mpi/mpich/complete.h"
 #include "mpi/mpich/native.h"
 
-#include <sched.h>
 #include <stdlib.h>
-
-/* Passes over an array before a waiting thread lets others run after each. */
-enum { PASSES = 64 };
-
-static void pause_after(unsigned pass)
-{
-	if (pass >= PASSES)
-		sched_yield();
-}
 
 static bool has_ours(int count, const MPI_Request requests[])
 {
@@ -228,17 +218,31 @@ int gm_get_status_any(int count, MPI_Request requests[], int *index, int *flag, 
 	return test_any(count, requests, index, flag, status, true);
 }
 
+struct any_wait {
+	int count, *index;
+	MPI_Request *requests;
+	MPI_Status *status;
+	int rc;
+};
+
+/* True if a request is complete, or has failed. */
+static int any_ended(void *arg)
+{
+	struct any_wait *w = arg;
+	int flag = 0;
+
+	w->rc = test_any(w->count, w->requests, w->index, &flag, w->status, false);
+	return flag || w->rc != MPI_SUCCESS;
+}
+
 GM_EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
+	struct any_wait w = { .count = count, .index = index, .requests = requests, .status = status };
+
 	if (!gm_may_have(count, requests) || !has_active(count, requests))
 		return NATIVE(Waitany)(count, requests, index, status);
-	for (unsigned pass = 0;; pass++) {
-		int flag = 0, rc = test_any(count, requests, index, &flag, status, false);
-
-		if (rc != MPI_SUCCESS || flag)
-			return rc;
-		pause_after(pass);
-	}
+	gm_wait_until(any_ended, &w);
+	return w.rc;
 }
 
 /* ---- some ---- */
@@ -301,15 +305,30 @@ int gm_get_status_some(int count, MPI_Request requests[], int *outcount, int ind
 	return test_some(count, requests, outcount, indices, statuses, true);
 }
 
+struct some_wait {
+	int count, *outcount, *indices;
+	MPI_Request *requests;
+	MPI_Status *statuses;
+	int rc;
+};
+
+/* True if a request is complete, or has failed. */
+static int some_ended(void *arg)
+{
+	struct some_wait *w = arg;
+
+	w->rc = test_some(w->count, w->requests, w->outcount, w->indices, w->statuses, false);
+	return *w->outcount || w->rc != MPI_SUCCESS;
+}
+
 GM_EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])
 {
+	struct some_wait w = {
+		.count = count, .outcount = outcount, .indices = indices, .requests = requests, .statuses = statuses
+	};
+
 	if (!gm_may_have(count, requests) || !has_active(count, requests))
 		return NATIVE(Waitsome)(count, requests, outcount, indices, statuses);
-	for (unsigned pass = 0;; pass++) {
-		int rc = test_some(count, requests, outcount, indices, statuses, false);
-
-		if (rc != MPI_SUCCESS || *outcount)
-			return rc;
-		pause_after(pass);
-	}
+	gm_wait_until(some_ended, &w);
+	return w.rc;
 }

@@ -216,16 +216,20 @@ static bool any_freed(const struct gm_handle *h)
 }
 
 /* Requests that were freed while active may be what other ranks wait for. MPI does not allow that, so it must not keep us here
- * for long. */
+ * for long: arg is the time of the begin. */
+static int is_quiet(void *arg)
+{
+	const double *begin = arg;
+
+	opal_progress();
+	return !(any_freed(active) || any_freed(started)) || PMPI_Wtime() - *begin >= 1;
+}
+
 void gm_requests_end(void)
 {
-	double start_time;
-
 	pthread_mutex_lock(&life.lock);
 	if (life.begun) {
-		start_time = PMPI_Wtime();
-		while ((any_freed(active) || any_freed(started)) && PMPI_Wtime() - start_time < 1)
-			opal_progress();
+		gm_wait_until(is_quiet, &(double){ PMPI_Wtime() });
 		opal_progress_unregister(progress);
 		atomic_store(&active, NULL);
 		atomic_store(&started, NULL);

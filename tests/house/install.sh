@@ -30,7 +30,7 @@ files "$tree" >"$TMP/first"
 check install.again make_it install PREFIX="$tree"
 check install.again_same diff "$TMP/first" <(files "$tree")
 for f in bin/goalc bin/goalinfo bin/goalrun bin/goalsim lib/libgoalsched.so lib/libgoalsched.so.0 lib/libgoalsched.a include/mpix_sched.h \
-	include/mpix_sched_basic.h include/mpix_sched_transport.h include/mpix_sched_mpi.h lib/pkgconfig/goalsched.pc lib/cmake/goalsched/goalsched-config.cmake \
+	include/mpix_sched_basic.h include/mpix_sched_transport.h include/mpix_sched_ways.h include/mpix_sched_mpi.h lib/pkgconfig/goalsched.pc lib/cmake/goalsched/goalsched-config.cmake \
 	share/doc/goalsched/doc/tour.md share/doc/goalsched/examples/Makefile share/bash-completion/completions/goalrun \
 	share/vim/vimfiles/syntax/goal.vim; do
 	grep -qx "./$f" "$TMP/first" || fail "install.files $f is missing"

@@ -147,6 +147,7 @@ struct plan {
 	const struct message *message;
 	long waits;
 	bool sleeps;
+	bool until; /* all waits are by MPIX_Sched_wait_until */
 	unsigned seed;
 };
 
@@ -243,12 +244,20 @@ static void pause_maybe(struct line *l)
 			atomic_signal_fence(memory_order_seq_cst);
 }
 
+static int is_complete(void *arg)
+{
+	const struct line *l = arg;
+	int flag;
+
+	return MPIX_Sched_test(l->req, &flag) || flag;
+}
+
 static int wait_somehow(struct line *l)
 {
 	struct member *m = l->m;
 	int index = 7, n = 7;
 
-	switch (rand_r(&l->seed) % 4) {
+	switch (l->plan->until ? 4 : rand_r(&l->seed) % 4) {
 	case 0:
 		CALL(MPIX_Sched_waitany(1, &l->req, &index));
 		NEED(index == 0);
@@ -259,6 +268,9 @@ static int wait_somehow(struct line *l)
 		break;
 	case 2:
 		CALL(MPIX_Sched_waitall(1, &l->req));
+		break;
+	case 4:
+		CALL(MPIX_Sched_wait_until(m->ctx, is_complete, l));
 		break;
 	default:
 		CALL(MPIX_Sched_wait(l->req));
@@ -498,7 +510,7 @@ static enum MPIX_Sched_way way_of(const struct MPIX_Sched_energy_info *info, voi
 	struct member *m = arg;
 	int n = atomic_fetch_add(&energy.asked, 1), way = atomic_load(&energy.way);
 
-	if (info->struct_size != sizeof *info || info->rank != m->rank || info->size != 2 ||
+	if (info->struct_size != sizeof *info || (info->rank < 0 ? info->size || info->peer >= 0 : info->rank != m->rank || info->size != 2) ||
 	    (info->peer >= 0 && (info->peer != !m->rank || info->tag || info->bytes != sizeof(int32_t))) || !info->iterations)
 		atomic_fetch_add(&energy.wrong, 1);
 	way = way < 0 ? n % 3 : way;
@@ -729,6 +741,13 @@ static void run_in_vain(struct plan *p)
 		atomic_store(&calls->in_vain, 1);
 		run(messages[i].name, "yield", 2, many, p, -1, -1);
 	}
+	p->until = true;
+	for (size_t i = 0; i < 2; i++) {
+		p->message = &messages[i];
+		atomic_store(&calls->in_vain, 1);
+		run(i ? "pull until" : "eager until", i ? "yield" : "learn", 2, many, p, -1, LONG_MAX);
+	}
+	p->until = false;
 	atomic_store(&calls->in_vain, 1);
 	run("alone", "yield", 2, alone, p, -1, 0);
 	atomic_store(&calls->in_vain, 1);
@@ -820,6 +839,9 @@ int main(int argc, char **argv)
 	run("handlers", "block", 2, handlers, &p, -1, -1);
 	p.sleeps = false;
 	run("changing", "spin", 2, changing, &p, LONG_MAX, LONG_MAX);
+	p.until = true;
+	run("changing until", "spin", 2, changing, &p, LONG_MAX, LONG_MAX);
+	p.until = false;
 	run("handler_ends", "block", 2, handler_ends, &p, -1, wakes);
 	run("contexts", "block", 2, contexts, &p, shared ? LONG_MAX : 2, 0);
 	if (!device)

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int disagree(struct member *m)
@@ -84,6 +85,12 @@ static int sizes_differ(struct member *m)
 	return 0;
 }
 
+static int never_called(void *arg)
+{
+	(void)arg;
+	abort();
+}
+
 static int arguments(struct member *m)
 {
 	MPIX_Sched_ctx ctx = NULL;
@@ -115,6 +122,8 @@ static int arguments(struct member *m)
 	NEED(MPIX_Sched_waitsome((size_t)1 << 40, &req, &index, &index, NULL) == MPIX_SCHED_ERR_ARG);
 	NEED(MPIX_Sched_request_get_status(NULL, &flag, &index) == 0 && flag == 1 && index == 0);
 	NEED(MPIX_Sched_request_get_status(NULL, NULL, NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_wait_until(m->ctx, NULL, NULL) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_wait_until(NULL, never_called, NULL) == MPIX_SCHED_ERR_ARG);
 	NEED(MPIX_Sched_get_version(&major, &major, NULL) == MPIX_SCHED_ERR_ARG);
 	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 0, NULL, NULL, 0, &type) == MPIX_SCHED_ERR_ARG);
 	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_INT32, 1, &(int64_t){ 0 }, &(size_t){ SIZE_MAX }, 0, &type) ==
