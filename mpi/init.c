@@ -47,7 +47,7 @@ static void bind_plan(struct gm_plan *p, MPIX_Sched sched, char *text, size_t si
 		gm_lib.error_detail(gm_ctx(), text, size);
 		p->why = text;
 	}
-	if (!p->why && !gm_lib.get_info(sched, &info))
+	if (!p->why && gm_counts() && !gm_lib.get_info(sched, &info))
 		p->r->record = gm_record_of(p->call->coll, false, GM_SERVED, info.name);
 }
 

@@ -26,15 +26,32 @@ static struct {
 	struct own *first;
 } files = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* The variable of the environment for a collective: GOAL_MPI_BCAST. */
-static const char *variable(enum gm_coll coll)
-{
-	char name[64];
-	int n = snprintf(name, sizeof name, "GOAL_%s", gm_specs[coll].name);
+/* What the environment chooses, by collective; NULL: nothing. Read once: it is compared between ranks only when a communicator is
+ * seen first, and to look for a name takes longer than the rest of a call. */
+static struct {
+	pthread_once_t once;
+	char *path[GM_COLLS];
+} chosen = { .once = PTHREAD_ONCE_INIT };
 
-	for (int i = 0; i < n; i++)
-		name[i] = (char)toupper((unsigned char)name[i]);
-	return secure_getenv(name);
+/* Reads the variable of each collective: GOAL_MPI_BCAST. */
+static void read_chosen(void)
+{
+	for (int coll = 0; coll < GM_COLLS; coll++) {
+		char name[64];
+		int n = snprintf(name, sizeof name, "GOAL_%s", gm_specs[coll].name);
+		const char *path;
+
+		for (int i = 0; i < n; i++)
+			name[i] = (char)toupper((unsigned char)name[i]);
+		path = secure_getenv(name);
+		chosen.path[coll] = path ? strdup(path) : NULL;
+	}
+}
+
+static const char *path_of(enum gm_coll coll)
+{
+	pthread_once(&chosen.once, read_chosen);
+	return chosen.path[coll];
 }
 
 int gm_own_hash(void)
@@ -42,7 +59,7 @@ int gm_own_hash(void)
 	unsigned hash = 0;
 
 	for (int coll = 0; coll < GM_COLLS; coll++) {
-		const char *s = variable((enum gm_coll)coll);
+		const char *s = path_of((enum gm_coll)coll);
 
 		hash = hash * 31 + (s != NULL);
 		while (s && *s)
@@ -57,7 +74,7 @@ const char *gm_own_path(const struct gm_call *call, const struct gm_comm *comm, 
 
 	if (call->info != MPI_INFO_NULL && !PMPI_Info_get(call->info, "goal_schedule", size - 1, buf, &there) && there)
 		return buf;
-	return comm->chosen ? variable(call->coll) : NULL;
+	return comm->chosen ? path_of(call->coll) : NULL;
 }
 
 static bool trusted(void)

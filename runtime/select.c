@@ -157,6 +157,24 @@ static int load_row(struct mpix_sched_ctx *ctx, const struct select_row *row, ch
 	return compile_row(ctx, row, own, out);
 }
 
+/* Returns the row for a call, which often is the same as the last one. */
+static const struct select_row *find_row(struct rt_selected *s, const struct select_call *call)
+{
+	const struct select_call *l = &s->last;
+	const struct select_row *row;
+
+	if (s->found && l->ranks == call->ranks && l->bytes == call->bytes && l->op == call->op && l->topology == call->topology &&
+	    l->apart == call->apart && !strcmp(l->collective, call->collective))
+		return s->found;
+	row = select_find(&s->rows, call);
+	if (row) {
+		s->found = row;
+		s->last = *call;
+		s->last.collective = row->collective;
+	}
+	return row;
+}
+
 int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *c, MPIX_Sched *sched)
 {
 	const struct select_row *row;
@@ -168,13 +186,15 @@ int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *c, M
 	if (!group || !c || c->struct_size < sizeof *c || !c->collective || !sched)
 		return MPIX_SCHED_ERR_ARG;
 	ctx = group->g.ctx;
-	if (to_call(c, &group->g, &call) || !collective_known(c->collective))
-		return -rt_error(ctx, -ERR_ARG, "there is no such type, topology, or collective %s", c->collective);
+	if (to_call(c, &group->g, &call))
+		return -rt_error(ctx, -ERR_ARG, "there is no such type or topology");
 	pthread_mutex_lock(&ctx->select_lock);
 	if (!ctx->selected)
 		rc = -read_tables(ctx);
-	row = rc ? NULL : select_find(&ctx->selected->rows, &call);
-	if (!rc && !row)
+	row = rc ? NULL : find_row(ctx->selected, &call);
+	if (!rc && !row && !collective_known(c->collective))
+		rc = -rt_error(ctx, -ERR_ARG, "there is no collective %s", c->collective);
+	else if (!rc && !row)
 		rc = -rt_error(ctx, -ERR_UNSUPPORTED, "no row of the selection table is for this call of %s",
 			       c->collective);
 	if (!rc && row->passes && passes_open(row->passes))

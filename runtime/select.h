@@ -17,6 +17,8 @@ struct rt_compiled {
 struct rt_selected {
 	struct select rows;
 	VEC(struct rt_compiled) compiled;
+	struct select_call last; /* the last call that a row took; its name is the row's */
+	const struct select_row *found; /* that row; NULL: none yet */
 };
 
 #endif

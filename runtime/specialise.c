@@ -154,13 +154,28 @@ static int not_special(struct mpix_sched *s, int err, const struct ir_fault *fau
 			b->meta->flags & BIN_F_PARAMETRIC ? "instruction" : "op", fault->where);
 }
 
+/* Computes the ops of a rank, or recalls them. */
+static int compute_ops(struct mpix_sched *s, const struct bin_args *a, bool inplace, struct ir_rank *out)
+{
+	const struct bin *b = &s->image->bin;
+	struct ir_fault fault = { 0 };
+	int err = rt_recall_find(&s->image->recall, b, a, inplace, out);
+
+	if (err)
+		return err < 0 ? rt_fail(s->ctx, err) : 0;
+	err = ir_rank_specialise(b, a, out, &fault);
+	err = err ? not_special(s, err, &fault) : check_sizes(s, a, inplace, out);
+	if (!err)
+		rt_recall_keep(&s->image->recall, b, a, inplace, out);
+	return err;
+}
+
 int rt_specialise(struct mpix_sched *s, const struct mpix_sched_type *type, const struct MPIX_Sched_bind *bind,
 		  struct bin_args *a, struct bin_arg **row, struct ir_rank *out, uint64_t *params)
 {
 	const struct bin *b = &s->image->bin;
 	const bool inplace = rt_inplace(b, bind), any = bind->nparams || inplace;
 	struct bin_arg *args = *row = any ? mem_calloc(b->nparams, sizeof *args) : NULL;
-	struct ir_fault fault = { 0 };
 	long most;
 	int err = any && !args ? rt_fail(s->ctx, -ERR_NOMEM) : rt_env(s->ctx, ENV_GOAL_MAX_OPS, &most);
 
@@ -176,8 +191,7 @@ int rt_specialise(struct mpix_sched *s, const struct mpix_sched_type *type, cons
 	a->most_ops = ir_most_ops(most);
 	/* Schedules count basic elements. The caller's count is in elements of its datatype. */
 	a->count = b->meta->flags & BIN_F_PLAIN ? 0 : (int64_t)(bind->count * type->layout.per);
-	err = ir_rank_specialise(b, a, out, &fault);
-	return err ? not_special(s, err, &fault) : check_sizes(s, a, inplace, out);
+	return compute_ops(s, a, inplace, out);
 }
 
 int MPIX_Sched_get_buffer_size(MPIX_Sched sched, uint32_t index, int rank, int size, const struct MPIX_Sched_bind *bind,

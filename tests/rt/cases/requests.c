@@ -433,11 +433,55 @@ static int repeats(struct member *m)
 	return 0;
 }
 
+/* Binds and runs a schedule once: each rank gets the number of its distance-th neighbour to the left, in the first n elements. */
+static int run_shift(struct member *m, MPIX_Sched s, size_t count, struct MPIX_Sched_param *param, int distance, int n)
+{
+	int a[4] = { 10 * m->rank + 1, 10 * m->rank + 2, 10 * m->rank + 3, 10 * m->rank + 4 }, b[4] = { 0 };
+	void *buffers[] = { a, b };
+	struct MPIX_Sched_bind bind = case_bind(buffers, 2, count, MPIX_SCHED_INT32);
+	const int from = (m->rank + m->size - distance) % m->size;
+	MPIX_Sched_request req;
+
+	bind.params = param;
+	bind.nparams = param != NULL;
+	CALL(MPIX_Sched_init(s, m->group, &bind, &req));
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	for (int i = 0; i < 4; i++)
+		NEED(b[i] == (i < n ? 10 * from + i + 1 : 0));
+	CALL(MPIX_Sched_free(&req));
+	return 0;
+}
+
+/* An image keeps the ops of the last binds: they are those of the same arguments, and not of others. */
+static int recalled(struct member *m)
+{
+	static const char one[] = "schedule one(k = 1)\nbuffer in a[count]\nbuffer out b[count]\n"
+				  "rank r of p { send a to (r + k) mod p\n recv b from (r - k) mod p }\n";
+	static const char two[] = "schedule two(w[2])\nbuffer in a[count]\nbuffer out b[count]\n"
+				  "rank r of p { send a[0 +: w[1]] to (r + w[0]) mod p\n recv b[0 +: w[1]] from (r - w[0]) mod p }\n";
+	MPIX_Sched s = case_load(m, one), t = case_load(m, two);
+
+	NEED(s && t);
+	for (int i = 0; i < 48; i++) {
+		const int distance = i % 4 ? 1 + i / 2 % 2 : 1, n = 1 + i / 5 % 3;
+		struct MPIX_Sched_param k = { "k", &(int64_t){ distance }, 1 };
+		struct MPIX_Sched_param w = { "w", (int64_t[]){ distance, n }, 2 };
+
+		if (run_shift(m, s, (size_t)n, i % 4 ? &k : NULL, distance, n) || run_shift(m, t, 4, &w, distance, n))
+			return 1;
+	}
+	CALL(MPIX_Sched_unload(&s));
+	CALL(MPIX_Sched_unload(&t));
+	return 0;
+}
+
 const struct test_case request_cases[] = {
 	{ .name = "life", .fn = life, .sizes = { 1, 2, 5 } },
 	{ .name = "many", .fn = many, .sizes = { 1, 3, 4 } },
 	{ .name = "churn", .fn = churn, .sizes = { 3 } },
 	{ .name = "repeats", .fn = repeats, .sizes = { 2, 5 } },
+	{ .name = "recalled", .fn = recalled, .sizes = { 3, 4 } },
 	{ .name = "helped", .fn = helped, .sizes = { 1, 2, 5 } },
 	{ .name = "dump", .fn = dump, .sizes = { 3 } },
 	{ .name = "mixed_errors", .fn = mixed_errors, .sizes = { 2 } },
