@@ -2,8 +2,9 @@
  * The board: one slot per rank, which that rank alone writes. Two records per slot suffice: a rank writes round n + 1 only
  * when all ranks have written round n, so all have read round n - 1.
  *
- * A rank that waits for records spins, then yields its CPU, then sleeps (util/patience.h). To wake each sleeper only once, the
- * ranks count their records, and the one that completes a round wakes all. */
+ * A rank that waits for records spins, then yields its CPU, then sleeps (util/patience.h). It sleeps at once where yielding is in
+ * vain and a rank that it waits for was on its own CPU last: that one needs the CPU. To wake each sleeper only once, the ranks count
+ * their records, and the one that completes a round wakes all. */
 #include "runtime/board.h"
 
 #include "include/mpix_sched.h"
@@ -55,6 +56,16 @@ static uint32_t count_until(const struct rt_board *b, uint64_t seq)
 	return (uint32_t)(rt_round(seq) * b->size);
 }
 
+uint32_t rt_board_here(struct rt_board *b, uint32_t rank)
+{
+	_Atomic uint32_t *at = &b->slots[rank].cpu;
+	const uint32_t cpu = (uint32_t)sched_getcpu() + 1;
+
+	if (atomic_load_explicit(at, memory_order_relaxed) != cpu)
+		atomic_store_explicit(at, cpu, memory_order_relaxed);
+	return cpu;
+}
+
 void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size)
 {
 	struct rt_record *mine = &b->slots[rank].record[seq & 1];
@@ -70,6 +81,18 @@ void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *
 static bool has_come(const struct rt_record *r, uint64_t seq)
 {
 	return rt_round(atomic_load_explicit(&r->seq, memory_order_acquire)) >= rt_round(seq);
+}
+
+/* True if a rank that has not written its record of a round, of those from `first` on, was on the caller's CPU last. */
+static bool awaits_here(const struct rt_board *b, uint32_t first, uint64_t seq)
+{
+	const uint32_t cpu = (uint32_t)sched_getcpu() + 1;
+	uint32_t r = first;
+
+	while (r < b->size && (atomic_load_explicit(&b->slots[r].cpu, memory_order_relaxed) != cpu ||
+			       has_come(&b->slots[r].record[seq & 1], seq)))
+		r++;
+	return r < b->size;
 }
 
 /* How long a rank yields in vain if it has a core of its own: nobody needs its CPU, so it waits longer. */
@@ -105,7 +128,7 @@ int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, u
 				return err;
 			if (spun < spins)
 				be_pause();
-			else if (patience_over(&p, spins ? OWN_CORE_NS : PATIENCE_NS))
+			else if (patience_over(&p, awaits_here(b, r, seq) ? 0 : spins ? OWN_CORE_NS : PATIENCE_NS))
 				sleep_for_round(b, seq);
 			else
 				patience_yield(&p);

@@ -52,6 +52,7 @@ struct rt_slot { /* written by its rank only, except hub and the fields of the b
 	uint32_t home; /* with several nodes: node of the rank */
 	struct rt_hub hub;
 	_Atomic uint32_t node; /* NUMA node on which the rank last ran, for ranks that help each other */
+	_Atomic uint32_t cpu; /* 1 + the CPU on which the rank last posted a record or began to wait; 0: not known, or on another node */
 	/* Used by the bridge of this node (mirror.c): */
 	uint32_t forwarded; /* events of the rank that were forwarded to the other nodes (bits) */
 	uint64_t sent[2]; /* numbers of the records that were forwarded, by parity */
@@ -96,6 +97,8 @@ size_t rt_board_size(uint32_t ranks);
 uint64_t rt_board_round(const struct rt_board *b, uint32_t rank);
 /* Returns a rank that has left without writing its record of a round, and never will; or -1. */
 int64_t rt_board_missing(const struct rt_board *b, uint64_t round);
+/* Publishes on which CPU a rank of this process runs. Returns the number of the CPU, plus 1. */
+uint32_t rt_board_here(struct rt_board *b, uint32_t rank);
 /* Writes this rank's record of a round. Rounds count from 1; the round is rt_round of seq. */
 void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size);
 /* Waits for all ranks' records of the round of `seq`, whatever their steps, and copies them to `out`. Calls `idle` while it

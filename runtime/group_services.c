@@ -140,6 +140,7 @@ int group_post(struct be_group *g, const void *in, size_t size)
 
 	if (err)
 		return err;
+	rt_board_here(g->board, g->rank);
 	rt_board_post(g->board, g->rank, rt_seq(++g->seq, g->step), in, size);
 	rt_bridge_ring(g->process);
 	return 0;

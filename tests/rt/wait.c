@@ -32,10 +32,13 @@ static struct calls {
 	_Atomic long sleeps, wakes, barriers, lost;
 	_Atomic long ran_out; /* sleeps until somebody rings that nobody ended, of the length that they have */
 	_Atomic long asleep; /* now */
+	_Atomic long yields; /* while binding */
 	_Atomic int no_membarrier; /* this kernel has none */
 	_Atomic int as_they_are; /* no sleep is made longer */
 	_Atomic int in_vain; /* yields let nobody run, as between sessions */
 } *calls; /* shared by all ranks */
+
+static _Thread_local bool binding;
 
 static long (*real_syscall)(long, ...);
 static int (*real_yield)(void);
@@ -108,6 +111,8 @@ __attribute__((visibility("default"))) long syscall(long number, ...)
 
 __attribute__((visibility("default"))) int sched_yield(void)
 {
+	if (binding)
+		atomic_fetch_add(&calls->yields, 1);
 	return atomic_load(&calls->in_vain) ? 0 : real_yield();
 }
 
@@ -647,6 +652,30 @@ static int alone(struct member *m)
 	return 0;
 }
 
+#define BINDS 100
+
+/* Binds and frees: a rank that waits for one that needs its CPU sleeps after the first yields in vain. */
+static int binds(struct member *m)
+{
+	struct MPIX_Sched_bind b = { .struct_size = sizeof b };
+	MPIX_Sched_request req;
+	MPIX_Sched s;
+
+	CALL(MPIX_Sched_load_mem(m->ctx, "calc", calc, strlen(calc), &s));
+	for (int i = 0; i <= BINDS; i++) {
+		int rc;
+
+		binding = i > 0;
+		rc = MPIX_Sched_init(s, m->group, &b, &req);
+		binding = false;
+		CALL(rc);
+		CALL(MPIX_Sched_free(&req));
+	}
+	CALL(MPIX_Sched_unload(&s));
+	NEED(atomic_load(&calls->yields) <= 2 * 8 * BINDS);
+	return 0;
+}
+
 /* A function that always lets the thread yield is called while the thread sleeps now and then. */
 static int yielding(struct member *m)
 {
@@ -750,6 +779,8 @@ static void run_in_vain(struct plan *p)
 	p->until = false;
 	atomic_store(&calls->in_vain, 1);
 	run("alone", "yield", 2, alone, p, -1, 0);
+	atomic_store(&calls->in_vain, 1);
+	run("binds", "yield", 2, binds, p, -1, -1);
 	atomic_store(&calls->in_vain, 1);
 	setenv("GOAL_WAIT", "spin", 1);
 	wrong = team_run(2, threads, yielding, p) | (atomic_load(&calls->barriers) != 0);
