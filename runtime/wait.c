@@ -7,6 +7,7 @@
 #include "runtime/trace.h"
 #include "util/clock.h"
 
+#include <sched.h>
 #include <string.h>
 
 /* Iterations of yielding before a thread sleeps: the rank that it waits for may share its CPU. */
@@ -141,12 +142,35 @@ static void arm_wait(struct rt_wait *w)
 	w->seen = rt_bell_arm(&door->bell[0], door->asks);
 }
 
+static bool is_crowded(const struct rt_wait *w)
+{
+	return w->req ? !w->req->group->spins : w->ctx->crowded;
+}
+
+/* True if another rank of the group was on this CPU when it posted or waited last, and does not sleep. */
+static bool needs_this_cpu(const struct be_group *g)
+{
+	const uint32_t cpu = (uint32_t)sched_getcpu() + 1;
+	bool needed = false;
+
+	for (uint32_t r = 0; r < g->size && !needed; r++)
+		needed = r != g->rank && atomic_load_explicit(&g->board->slots[r].cpu, memory_order_relaxed) == cpu &&
+			 !rt_group_sleeps(g, r);
+	return needed;
+}
+
+/* True if the thread has yielded in vain for long enough. */
+static bool has_no_patience(const struct rt_wait *w)
+{
+	const bool needed = w->req && patience_over(&w->patience, 0) && needs_this_cpu(w->req->group);
+
+	return needed || patience_over(&w->patience, PATIENCE_NS);
+}
+
 /* Yields the CPU. Prepares to sleep instead if other ranks need the CPU, and yields let nobody run. */
 static void yield_or_arm(struct rt_wait *w)
 {
-	const bool crowded = w->req ? !w->req->group->spins : w->ctx->crowded;
-
-	if (w->armed || !crowded || !patience_over(&w->patience, PATIENCE_NS)) {
+	if (w->armed || !is_crowded(w) || !has_no_patience(w)) {
 		patience_yield(&w->patience);
 		return;
 	}
@@ -176,6 +200,8 @@ enum rt_due rt_wait_on(struct rt_wait *w)
 		if (!w->began) {
 			w->began = w->checked = now;
 			w->patience = (struct patience){ 0 };
+			if (w->req && is_crowded(w))
+				rt_board_here(w->req->group->board, w->req->group->rank);
 		}
 		if (now - w->checked > CHECK_NS) /* iterations take long if others want the CPU */
 			due = RT_CHECK;

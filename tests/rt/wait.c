@@ -32,13 +32,13 @@ static struct calls {
 	_Atomic long sleeps, wakes, barriers, lost;
 	_Atomic long ran_out; /* sleeps until somebody rings that nobody ended, of the length that they have */
 	_Atomic long asleep; /* now */
-	_Atomic long yields; /* while binding */
+	_Atomic long yields; /* of threads that count them */
 	_Atomic int no_membarrier; /* this kernel has none */
 	_Atomic int as_they_are; /* no sleep is made longer */
 	_Atomic int in_vain; /* yields let nobody run, as between sessions */
 } *calls; /* shared by all ranks */
 
-static _Thread_local bool binding;
+static _Thread_local bool counts;
 
 static long (*real_syscall)(long, ...);
 static int (*real_yield)(void);
@@ -111,7 +111,7 @@ __attribute__((visibility("default"))) long syscall(long number, ...)
 
 __attribute__((visibility("default"))) int sched_yield(void)
 {
-	if (binding)
+	if (counts)
 		atomic_fetch_add(&calls->yields, 1);
 	return atomic_load(&calls->in_vain) ? 0 : real_yield();
 }
@@ -652,7 +652,8 @@ static int alone(struct member *m)
 	return 0;
 }
 
-#define BINDS 100
+#define REPEATS 100
+#define MOST_YIELDS (2 * 8 * REPEATS) /* of two ranks */
 
 /* Binds and frees: a rank that waits for one that needs its CPU sleeps after the first yields in vain. */
 static int binds(struct member *m)
@@ -662,18 +663,43 @@ static int binds(struct member *m)
 	MPIX_Sched s;
 
 	CALL(MPIX_Sched_load_mem(m->ctx, "calc", calc, strlen(calc), &s));
-	for (int i = 0; i <= BINDS; i++) {
+	for (int i = 0; i <= REPEATS; i++) {
 		int rc;
 
-		binding = i > 0;
+		counts = i > 0;
 		rc = MPIX_Sched_init(s, m->group, &b, &req);
-		binding = false;
+		counts = false;
 		CALL(rc);
 		CALL(MPIX_Sched_free(&req));
 	}
 	CALL(MPIX_Sched_unload(&s));
-	NEED(atomic_load(&calls->yields) <= 2 * 8 * BINDS);
+	NEED(atomic_load(&calls->yields) <= MOST_YIELDS);
 	return 0;
+}
+
+/* The same with waits. */
+static int leaves(struct member *m)
+{
+	struct plan p = { .message = &messages[0], .seed = 1 };
+	struct line l;
+
+	if (bind_line(&l, m, &p, 0))
+		return 1;
+	for (int e = 1; e <= REPEATS; e++) {
+		int rc;
+
+		l.a[0] = e;
+		CALL(MPIX_Sched_start(l.req));
+		counts = true;
+		rc = MPIX_Sched_wait(l.req);
+		counts = false;
+		CALL(rc);
+		NEED(l.b[0] == e);
+	}
+	if (meet(m))
+		return 1;
+	NEED(atomic_load(&calls->yields) <= MOST_YIELDS);
+	return free_line(&l);
 }
 
 /* A function that always lets the thread yield is called while the thread sleeps now and then. */
@@ -781,6 +807,8 @@ static void run_in_vain(struct plan *p)
 	run("alone", "yield", 2, alone, p, -1, 0);
 	atomic_store(&calls->in_vain, 1);
 	run("binds", "yield", 2, binds, p, -1, -1);
+	atomic_store(&calls->in_vain, 1);
+	run("leaves", "yield", 2, leaves, p, -1, -1);
 	atomic_store(&calls->in_vain, 1);
 	setenv("GOAL_WAIT", "spin", 1);
 	wrong = team_run(2, threads, yielding, p) | (atomic_load(&calls->barriers) != 0);
