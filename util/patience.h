@@ -14,7 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How long a thread yields in vain before it sleeps: about as long as it takes to wake it on an idle core. */
+/* How long a thread yields in vain before it sleeps: about as long as it takes to wake it on an idle core. It waits for less if it
+ * knows that another rank needs its CPU (runtime/wait.c, runtime/board.c). */
 #define PATIENCE_NS 8000u
 /* A yield that takes longer let others run. */
 #define PATIENCE_SWITCH_NS 2000u
