@@ -86,6 +86,16 @@ static inline uint32_t rt_root_rank(const struct be_group *g, uint32_t rank)
 	return g->root ? g->root[rank] : rank;
 }
 
+/* True if a thread of a rank sleeps on the rank's bell, and nobody has rung it. False if the bell is not known here. */
+static inline bool rt_group_sleeps(const struct be_group *g, uint32_t rank)
+{
+	const struct rt_peer *p = &g->process->peers[rt_root_rank(g, rank)];
+	const struct be_bell *bell = atomic_load_explicit(&p->rings, memory_order_acquire) ? p->bells.at[0] : NULL;
+
+	return bell && atomic_load_explicit(&bell->count, memory_order_relaxed) & 1 &&
+	       atomic_load_explicit(&bell->sleepers, memory_order_relaxed);
+}
+
 /* Wakes the bridge: a board of this node has changed. */
 void rt_bridge_ring(const struct rt_process *l);
 /* True if this process created `l`. False in a child that was forked later: what the child frees must not affect the other
@@ -104,8 +114,6 @@ struct rt_door *rt_door_of(struct rt_process *l, uint32_t rank);
 void *rt_reach(struct rt_process *l, uint32_t rank, uint64_t off, size_t len);
 /* True if a rank of `l` in another process has died. */
 bool rt_rank_died(const struct rt_process *l, uint32_t rank);
-/* True if a thread of a rank sleeps on the rank's bell, and nobody has rung it. False if the bell is not known here. */
-bool rt_group_sleeps(const struct be_group *g, uint32_t rank);
 /* True if a rank has freed the group. */
 bool rt_group_left(const struct be_group *g, uint32_t rank);
 

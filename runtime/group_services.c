@@ -324,15 +324,6 @@ const struct be_bells *group_bells(struct be_group *g, uint32_t rank)
 	return &p->bells;
 }
 
-bool rt_group_sleeps(const struct be_group *g, uint32_t rank)
-{
-	struct rt_peer *p = peer_of(g, rank);
-	const struct be_bell *bell = atomic_load_explicit(&p->rings, memory_order_acquire) ? p->bells.at[0] : NULL;
-
-	return bell && atomic_load_explicit(&bell->count, memory_order_relaxed) & 1 &&
-	       atomic_load_explicit(&bell->sleepers, memory_order_relaxed);
-}
-
 bool group_same_node(struct be_group *g, uint32_t rank)
 {
 	return peer_of(g, rank)->node == g->process->node;

@@ -45,7 +45,7 @@ void rt_image_unref(struct rt_image *i)
 	if (!i || atomic_fetch_sub(&i->refs, 1) != 1)
 		return;
 	claim_close(&i->claim);
-	rt_recall_fini(&i->recall);
+	ir_recall_fini(&i->recall);
 	free(i->data);
 	free(i);
 }
@@ -61,7 +61,7 @@ int rt_image_make(struct mpix_sched_ctx *ctx, const char *name, char *data, size
 		return rt_fail(ctx, -ERR_NOMEM);
 	}
 	atomic_init(&i->refs, 1);
-	rt_recall_init(&i->recall);
+	ir_recall_init(&i->recall);
 	err = make_data(i, ctx, name, data, size, o);
 	err = err ? err : bin_open(&i->bin, i->data, i->size);
 	err = err ? err : open_claim(i, ctx, name);

@@ -6,8 +6,8 @@
 #include "backends/backend.h"
 #include "compiler/collectives/collective.h"
 #include "compiler/compile.h"
+#include "compiler/ir/recall.h"
 #include "include/mpix_sched.h"
-#include "runtime/recall.h"
 
 #include <stdatomic.h>
 
@@ -19,7 +19,7 @@ struct rt_image {
 	struct bin bin;
 	struct claim claim; /* the collective named by implements, whose definition gives the sizes of its buffers */
 	bool sized; /* the sizes of buffers have to be compared with the definition at bind */
-	struct rt_recall recall;
+	struct ir_recall recall;
 };
 
 struct mpix_sched {

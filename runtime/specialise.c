@@ -159,14 +159,14 @@ static int compute_ops(struct mpix_sched *s, const struct bin_args *a, bool inpl
 {
 	const struct bin *b = &s->image->bin;
 	struct ir_fault fault = { 0 };
-	int err = rt_recall_find(&s->image->recall, b, a, inplace, out);
+	int err = ir_recall_find(&s->image->recall, b, a, inplace, out);
 
 	if (err)
 		return err < 0 ? rt_fail(s->ctx, err) : 0;
 	err = ir_rank_specialise(b, a, out, &fault);
 	err = err ? not_special(s, err, &fault) : check_sizes(s, a, inplace, out);
 	if (!err)
-		rt_recall_keep(&s->image->recall, b, a, inplace, out);
+		ir_recall_keep(&s->image->recall, b, a, inplace, out);
 	return err;
 }
 

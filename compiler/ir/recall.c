@@ -3,7 +3,7 @@
  * repeat an earlier one: a program binds a schedule to many buffers, or binds and frees the same request again and again. So an
  * image keeps the ops of the last few sets of arguments. The ops depend on nothing but the image and these arguments, all of which
  * are compared. */
-#include "runtime/recall.h"
+#include "compiler/ir/recall.h"
 
 #include "util/mem.h"
 
@@ -12,7 +12,7 @@
 
 #define MOST_BYTES ((size_t)64 << 10) /* of the ops and dependencies of a rank */
 
-struct rt_kept {
+struct ir_kept {
 	uint32_t rank, size, most_ops;
 	bool inplace, given; /* given: there are arguments; else all have their defaults */
 	int64_t count;
@@ -20,21 +20,21 @@ struct rt_kept {
 	struct bin_arg args[];
 };
 
-void rt_recall_init(struct rt_recall *recall)
+void ir_recall_init(struct ir_recall *recall)
 {
 	pthread_mutex_init(&recall->lock, NULL);
 }
 
-static void free_kept(struct rt_kept *k)
+static void free_kept(struct ir_kept *k)
 {
 	if (k)
 		ir_rank_fini(&k->ops);
 	free(k);
 }
 
-void rt_recall_fini(struct rt_recall *recall)
+void ir_recall_fini(struct ir_recall *recall)
 {
-	for (uint32_t i = 0; i < RT_KEPT; i++)
+	for (uint32_t i = 0; i < IR_KEPT; i++)
 		free_kept(recall->kept[i]);
 	pthread_mutex_destroy(&recall->lock);
 }
@@ -68,7 +68,7 @@ static bool has_vector(const struct bin *b, const struct bin_args *a)
 }
 
 /* No argument is a vector. */
-static bool is_same(const struct rt_kept *k, const struct bin *b, const struct bin_args *a, bool inplace)
+static bool is_same(const struct ir_kept *k, const struct bin *b, const struct bin_args *a, bool inplace)
 {
 	if (k->rank != a->rank || k->size != a->size || k->most_ops != a->most_ops || k->count != a->count ||
 	    k->inplace != inplace || k->given != (a->args != NULL))
@@ -79,26 +79,26 @@ static bool is_same(const struct rt_kept *k, const struct bin *b, const struct b
 	return true;
 }
 
-int rt_recall_find(struct rt_recall *recall, const struct bin *b, const struct bin_args *a, bool inplace, struct ir_rank *out)
+int ir_recall_find(struct ir_recall *recall, const struct bin *b, const struct bin_args *a, bool inplace, struct ir_rank *out)
 {
 	int found = 0;
 
 	if (has_vector(b, a))
 		return 0;
 	pthread_mutex_lock(&recall->lock);
-	for (uint32_t i = 0; i < RT_KEPT && recall->kept[i] && !found; i++)
+	for (uint32_t i = 0; i < IR_KEPT && recall->kept[i] && !found; i++)
 		if (is_same(recall->kept[i], b, a, inplace))
 			found = copy_ops(b, &recall->kept[i]->ops, out) ? -ERR_NOMEM : 1;
 	pthread_mutex_unlock(&recall->lock);
 	return found;
 }
 
-void rt_recall_keep(struct rt_recall *recall, const struct bin *b, const struct bin_args *a, bool inplace,
+void ir_recall_keep(struct ir_recall *recall, const struct bin *b, const struct bin_args *a, bool inplace,
 		    const struct ir_rank *ops)
 {
 	const size_t bytes = ops->nops * sizeof *ops->ops + ops->dep_at[ops->nops] * sizeof *ops->deps;
-	struct rt_kept *k = has_vector(b, a) || bytes > MOST_BYTES ? NULL : mem_calloc(1, sizeof *k + b->nparams * sizeof *k->args);
-	struct rt_kept **at;
+	struct ir_kept *k = has_vector(b, a) || bytes > MOST_BYTES ? NULL : mem_calloc(1, sizeof *k + b->nparams * sizeof *k->args);
+	struct ir_kept **at;
 
 	if (!k)
 		return;
@@ -115,7 +115,7 @@ void rt_recall_keep(struct rt_recall *recall, const struct bin *b, const struct 
 		return;
 	}
 	pthread_mutex_lock(&recall->lock);
-	at = &recall->kept[recall->turns++ % RT_KEPT];
+	at = &recall->kept[recall->turns++ % IR_KEPT];
 	free_kept(*at);
 	*at = k;
 	pthread_mutex_unlock(&recall->lock);
