@@ -5,6 +5,8 @@
 
 #include <mpi.h>
 
+#include <stdatomic.h>
+
 /* Each is found at its first call: a program that never calls it does not pay for the search. */
 struct gm_native {
 #define X(name) _Atomic(__typeof__(PMPI_##name) *) name;
@@ -28,7 +30,7 @@ void *gm_native_next(const char *name);
 	({ \
 		if (!gm_native.name) \
 			gm_native.name = gm_native_next("PMPI_" #name); \
-		gm_native.name; \
+		atomic_load(&gm_native.name); \
 	})
 
 /* For those that are called seldom */
@@ -40,7 +42,7 @@ void *gm_native_next(const char *name);
 		static _Atomic(__typeof__(PMPI_##name) *) kept; \
 		if (!kept) \
 			kept = NATIVE_SELDOM(name); \
-		kept; \
+		atomic_load(&kept); \
 	})
 
 #endif
