@@ -61,7 +61,7 @@ BACKENDS := $(call sources,$(ROOMS_BACKENDS))
 GOALC    += $(TOOLS) util/svg $(call sources,compiler/print compiler/allranks)
 GOALRUN  := $(TOOLS) $(call sources,$(ROOMS_GOALRUN))
 GOALINFO := $(TOOLS) $(call sources,goalinfo)
-GOALSIM  := $(TOOLS) util/svg $(call sources,goalsim backends/sim trace)
+GOALSIM  := $(TOOLS) util/svg runtime/placement/placement $(call sources,goalsim backends/sim trace)
 
 obj = $(patsubst %,$(BUILD)/%.o,$(1))
 GENERATED := $(call obj,lang/plain.tab lang/plain.lex lang/parametric.tab lang/parametric.lex)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The program goalsim, see goalsim(1): options.c parses the options, schedule.c makes a schedule from the input, main.c prints,
- * simulate.c runs the simulator, repeat.c repeats operations, trace.c writes traces, and noise.c makes random times. */
+ * simulate.c runs the simulator, node.c does for ranks that share a node, node_sweep.c compares what those can do, repeat.c repeats
+ * operations, trace.c writes traces, and noise.c makes random times. */
 #ifndef GOALSIM_GOALSIM_H
 #define GOALSIM_GOALSIM_H
 
 #include "backends/sim/repeat.h"
 #include "compiler/ir/args.h"
+#include "runtime/placement/placement.h"
 #include "util/command_line.h"
 #include "util/file.h"
 #include "util/progress.h"
@@ -17,6 +19,16 @@ struct start_times {
 	struct sim_random random;
 	const char *file; /* or NULL */
 	uint64_t *ns; /* of each rank, while a schedule is open (owned) */
+};
+
+/* The node that all ranks share. */
+struct node_options {
+	int64_t cores, numa; /* cores: 0 if the ranks have a node each; numa: number of NUMA nodes */
+	int64_t compute; /* ns of a computation on all cores; -1: not given */
+	struct placement_asked asked;
+	bool barrier;
+	struct option_range split; /* values of S; first is -1 if not given */
+	struct placement placed; /* of an open schedule, once it is simulated */
 };
 
 struct goalsim {
@@ -35,6 +47,7 @@ struct goalsim {
 	int64_t repeat; /* 0: not given */
 	bool rotate;
 	struct option_range sweep; /* numbers of ranks */
+	struct node_options node;
 	const char *svg, *trace;
 	uint32_t most_ops;
 	const char *input; /* the schedule */
@@ -76,6 +89,34 @@ struct machine_text {
 /* Simulates a source, reports an error or ranks that do not finish, and returns an exit status. *r is zeroed before, and has to be
  * freed after. */
 int simulate_source(struct goalsim *s, const struct sim_source *src, struct sim_result *r);
+/* Reports what a simulation returned, or ranks that do not finish, and returns an exit status. */
+int simulate_report(struct goalsim *s, int err, const struct sim_result *r);
+
+/* ---- node.c ---- */
+
+/* How the ranks of a node run. */
+struct node_case {
+	const struct placement_asked *asked;
+	uint64_t compute; /* ns of the computation of each rank */
+	bool own; /* all ops run on the cores of their ranks */
+};
+
+option_taker node_take_placement; /* struct placement_asked */
+/* Checks the options of the node, and returns an exit status. */
+int node_check(struct goalsim *s);
+/* Returns how long each of n ranks computes what takes `ns` on all cores, by Eq. 4 of Denis et al. (see compiler/passes/model.h). */
+uint64_t node_compute(const struct goalsim *s, uint64_t ns, uint32_t n);
+/* Simulates the open schedule on the node, as simulate_source does. `growing` may be NULL, or is set to whether its messages have
+ * several sizes. */
+int node_simulate(struct goalsim *s, const struct node_case *c, struct sim_result *r, bool *growing);
+/* The same as the options say: on the node of --cores, or else on a node for each rank. */
+int node_once(struct goalsim *s, struct sim_result *r);
+
+/* ---- node_sweep.c ---- */
+
+/* Simulates the schedule for each number of ranks of --sweep, with each S of --split, or with each placement, prints the times and
+ * draws them. Returns an exit status. */
+int node_sweep(struct goalsim *s);
 
 /* ---- trace.c ---- */
 

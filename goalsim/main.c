@@ -57,7 +57,7 @@ static int simulate_schedule(struct goalsim *s)
 	const uint64_t begun = clock_now_ns();
 	int rc = s->repeat ? repeat_loop(s, s->rotate, &r) :
 		 s->trace || s->svg ? trace_simulation(s, &r) :
-			     simulate_source(s, &s->binary.source, &r);
+				     node_once(s, &r);
 	const double seconds = (double)(clock_now_ns() - begun) * 1e-9;
 
 	if (!rc && s->repeat) {
@@ -84,7 +84,9 @@ static int run_one(struct goalsim *s)
 
 int main(int argc, char **argv)
 {
-	struct goalsim s = { .in.fd = -1, .count = -1, .element = 1, .L = 2500, .o = 1500, .g = 1000, .G = 6, .S = 65535 };
+	struct goalsim s = { .in.fd = -1, .count = -1, .element = 1, .L = 2500, .o = 1500, .g = 1000, .G = 6, .S = 65535,
+			     .node = { .compute = -1, .numa = 1, .split = { -1, -1 },
+				       .asked = { .kind = PLACEMENT_NUMA, .comm_cores = -1 } } };
 	struct progress progress = { 0 };
 	bool done;
 	int rc;
@@ -95,9 +97,10 @@ int main(int argc, char **argv)
 	rc = goalsim_options(&s, argc, argv, &done);
 	if (!rc && !done) {
 		progress_begin_thread(s.progress, "goalsim");
-		rc = s.sweep.last ? repeat_sweep(&s) : run_one(&s);
+		rc = !s.sweep.last ? run_one(&s) : s.repeat ? repeat_sweep(&s) : node_sweep(&s);
 	}
 	defines_free(&s.defines);
+	VEC_FREE(&s.node.asked.list);
 	free(s.passes);
 	return rc;
 }

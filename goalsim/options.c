@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MOST_CORES 4096
+
 static const struct {
 	const char *name;
 	uint32_t bytes;
@@ -69,7 +71,22 @@ static const struct option_row rows[] = {
 	{ .name = "copy", .help = "the time of a copy, per byte", RATE(copy) },
 	{ .name = "reduce", .help = "the time of a reduction, per byte", RATE(reduce) },
 	{ .name = "rules", .arg = "corrected|compatible", .help = "whether the faults of LogGOPSim are corrected",
-	  .take = take_index, FIELD(rules) },
+	  .take = take_index, FIELD(rules), .without = "cores" },
+
+	{ .help = "Inside a node:" },
+	{ .name = "cores", .arg = "CORES", .help = "all ranks share a node with so many cores", .take = take_number,
+	  FIELD(node.cores), .min = 1, .max = MOST_CORES, .without = "repeat" },
+	{ .name = "numa", .arg = "NODES", .help = "the NUMA nodes of the node", .take = take_number, FIELD(node.numa), .min = 1,
+	  .max = MOST_CORES, .with = "cores" },
+	{ .name = "placement", .arg = "bind|numa|odd-even|LIST", .help = "which cores communicate for which ranks",
+	  .take = node_take_placement, FIELD(node.asked), .with = "cores" },
+	{ .name = "comm-cores", .arg = "K", .help = "cores set aside for communication", .take = take_number,
+	  FIELD(node.asked.comm_cores), .min = 0, .max = MOST_CORES, .with = "cores" },
+	{ .name = "compute", .help = "the time of a computation on all cores, which the ranks share", TIME(node.compute),
+	  .with = "cores" },
+	{ .name = "level-barrier", .help = "the levels of a tree run one after the other", FIELD(node.barrier), .with = "cores" },
+	{ .name = "split", .arg = "S[-S]", .help = "with --sweep: apply split-tree with each S", .take = take_range, FIELD(node.split),
+	  .min = 0, .max = 32, .with = "sweep", .without = "repeat" },
 
 	{ .help = "Imbalance:" },
 	{ .name = "start", .arg = "FILE|uniform:NS|exponential:NS", .help = "when the ranks start", .take = noise_take_start,
@@ -84,21 +101,22 @@ static const struct option_row rows[] = {
 	  .min = 1, .max = 1 << 20 },
 	{ .name = "root", .arg = "fixed|rotate", .help = "whether each repetition has the next root", .take = take_either,
 	  FIELD(rotate), .with = "repeat", .without = "sweep" },
-	{ .name = "sweep", .arg = "RANKS-RANKS", .help = "compare schedules, repeated and alone, for these numbers of ranks",
-	  .take = take_range, FIELD(sweep), .min = 2, .max = 1 << 28, .with = "repeat", .without = "n|finish" },
+	{ .name = "sweep", .arg = "RANKS-RANKS", .help = "compare schedules, or placements, for these numbers of ranks",
+	  .take = take_range, FIELD(sweep), .min = 2, .max = 1 << 28, .with = "repeat|cores", .without = "n|finish" },
 
 	{ .help = "What is printed:" },
 	{ .name = "finish", .help = "when each rank finishes", FIELD(finish) },
 	{ .name = "svg", .arg = "FILE", .help = "draw what each rank does; with --sweep, the times", .take = take_text, FIELD(svg) },
 	{ .name = "trace", .arg = "FILE.json|FILE.paje|FILE.svg|FILE.txt", .help = "write what each rank does, and when", .take = trace_take_name,
-	  FIELD(trace), .without = "repeat" },
+	  FIELD(trace), .without = "repeat|sweep" },
 	{ .name = "json", .help = "JSON instead of text", FIELD(json) },
 };
 
 static const struct command_line goalsim = {
 	.program = "goalsim",
 	.forms = "goalsim [options] SCHEDULE\n"
-		 "       goalsim [options] --repeat K --sweep RANKS-RANKS SCHEDULE...\n\n",
+		 "       goalsim [options] --repeat K --sweep RANKS-RANKS SCHEDULE...\n"
+		 "       goalsim [options] --cores CORES --sweep RANKS-RANKS [--split S-S] SCHEDULE\n\n",
 	.rows = rows,
 	.nrows = sizeof rows / sizeof *rows,
 };
@@ -128,7 +146,7 @@ int goalsim_options(struct goalsim *s, int argc, char **argv, bool *done)
 	*done = w.done;
 	if (rc || *done)
 		return rc;
-	if (!w.nrest || (w.nrest > 1 && !s->sweep.last))
+	if (!w.nrest || (w.nrest > 1 && !(s->sweep.last && s->repeat)))
 		return usage(w.nrest ? "more than one input file" : "no input file");
 	if (w.nrest > MOST_COMPARED)
 		return usage("--sweep compares at most %d schedules", MOST_COMPARED);
@@ -136,6 +154,8 @@ int goalsim_options(struct goalsim *s, int argc, char **argv, bool *done)
 		return usage("the results and --svg - would both be on standard output");
 	if (s->svg && s->repeat && !s->sweep.last)
 		return usage("with --repeat, --svg needs --sweep");
+	if (s->node.cores && node_check(s))
+		return EXIT_USAGE;
 	if (env_number(ENV_GOAL_MAX_OPS, &most))
 		return usage("the environment variable GOAL_MAX_OPS cannot be \"%s\"", env_get(ENV_GOAL_MAX_OPS));
 	s->most_ops = ir_most_ops(most);

@@ -219,6 +219,7 @@ void schedule_close(struct goalsim *s)
 	if (s->diags)
 		fputs(goal_diags_text(s->diags), stderr);
 	noise_end(s);
+	placement_free(&s->node.placed);
 	sim_repeat_close(&s->repeated);
 	sim_binary_close(&s->binary);
 	arg_rows_fini(&s->rows);

@@ -62,12 +62,8 @@ static int report_blocked(struct goalsim *s, const struct sim_result *r)
 	return EXIT_FAULT;
 }
 
-int simulate_source(struct goalsim *s, const struct sim_source *src, struct sim_result *r)
+int simulate_report(struct goalsim *s, int err, const struct sim_result *r)
 {
-	int err;
-
-	*r = (struct sim_result){ 0 };
-	err = sim_run(src, &s->params, r);
 	if (err) {
 		progress_end(s->progress);
 		schedule_report(s, err);
@@ -78,4 +74,10 @@ int simulate_source(struct goalsim *s, const struct sim_source *src, struct sim_
 		fprintf(stderr, "%s: warning: %" PRIu64 " messages match no recv\n", option_source(s->input), r->unmatched);
 	}
 	return r->blocked ? report_blocked(s, r) : EXIT_OK;
+}
+
+int simulate_source(struct goalsim *s, const struct sim_source *src, struct sim_result *r)
+{
+	*r = (struct sim_result){ 0 };
+	return simulate_report(s, sim_run(src, &s->params, r), r);
 }

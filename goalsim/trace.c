@@ -11,22 +11,35 @@
 
 /* ---- steps ---- */
 
-static uint64_t thread_id(const struct sim_step *s)
+/* A trace, and the simulation of which it is. */
+struct tracing {
+	const struct goalsim *s;
+	struct trace t;
+};
+
+/* True if a step is on a cpu of the rank itself, and not on a core that communicates for several ranks. */
+static bool is_own(const struct goalsim *g, const struct sim_step *s)
 {
-	return (uint64_t)s->rank << 32 | s->cpu;
+	return !g->node.cores || g->node.placed.core[s->rank] == s->cpu;
+}
+
+static uint64_t thread_id(const struct sim_step *s, bool own)
+{
+	return (uint64_t)(own ? s->rank : UINT32_MAX) << 32 | s->cpu;
 }
 
 static int keep_step(void *arg, const struct sim_step *s)
 {
 	static const uint8_t what[] = { [SIM_STARTED] = BE_EVENT_ISSUED, [SIM_PART] = BE_EVENT_PART, [SIM_DONE] = BE_EVENT_DONE };
 	const bool message = s->cls->kind != SIM_CALC;
-	struct trace *t = arg;
+	struct tracing *to = arg;
+	const bool own = is_own(to->s, s);
 	const struct be_event e = { .begin = s->begin, .end = s->end, .epoch = 1,
-				    .thread = thread_id(s), .rank = s->rank, .by = s->rank, .op = s->op,
+				    .thread = thread_id(s, own), .rank = s->rank, .by = s->rank, .op = s->op,
 				    .peer = message ? s->peer : BE_NOBODY, .tag = s->tag, .cpu = (int32_t)s->cpu,
-				    .what = what[s->what], .own = true };
+				    .what = what[s->what], .own = own };
 
-	return VEC_PUSH(&t->slices, (struct trace_slice){ .e = e, .sent = s->sent }) ? -ERR_NOMEM : 0;
+	return VEC_PUSH(&to->t.slices, (struct trace_slice){ .e = e, .sent = s->sent }) ? -ERR_NOMEM : 0;
 }
 
 /* ---- threads and kinds ---- */
@@ -35,10 +48,12 @@ static int by_thread(const void *a, const void *b)
 {
 	const struct be_event *x = &((const struct trace_slice *)a)->e, *y = &((const struct trace_slice *)b)->e;
 
-	return (x->thread > y->thread) - (x->thread < y->thread);
+	ORDER_BY(x->thread, y->thread);
+	ORDER_BY(x->rank, y->rank);
+	return 0;
 }
 
-/* Makes a thread of each cpu that a rank has used. Sorts the slices by thread. */
+/* Makes a thread of each cpu that a rank has used, and of each core that communicates. Sorts the slices by thread and rank. */
 static int make_threads(struct trace *t)
 {
 	if (t->slices.n)
@@ -47,14 +62,15 @@ static int make_threads(struct trace *t)
 		const struct be_event *e = &t->slices.at[i].e;
 
 		if ((!t->threads.n || t->threads.at[t->threads.n - 1].id != e->thread) &&
-		    VEC_PUSH(&t->threads, (struct trace_thread){ .id = e->thread, .app = true, .rank = e->rank, .cpu = e->cpu }))
+		    VEC_PUSH(&t->threads, (struct trace_thread){ .id = e->thread, .app = e->own, .core = !e->own, .rank = e->rank,
+								 .cpu = e->cpu }))
 			return -ERR_NOMEM;
 		t->slices.at[i].thread = (uint32_t)t->threads.n - 1;
 	}
 	return 0;
 }
 
-/* Sets the kinds and bytes of the ops: for the simulator, whatever is no message is a calc. The slices are sorted by rank. */
+/* Sets the kinds and bytes of the ops: for the simulator, whatever is no message is a calc. The slices are sorted by thread and rank. */
 static int set_kinds(struct goalsim *s, struct trace *t)
 {
 	const struct bin_op *ops = NULL;
@@ -111,15 +127,15 @@ static int write_trace(struct goalsim *s, struct trace *t)
 
 int trace_simulation(struct goalsim *s, struct sim_result *r)
 {
-	struct trace t = { 0 };
-	const struct sim_watch watch = { keep_step, &t };
+	struct tracing to = { .s = s };
+	const struct sim_watch watch = { keep_step, &to };
 	int rc;
 
 	s->params.watch = &watch;
-	rc = simulate_source(s, &s->binary.source, r);
+	rc = node_once(s, r);
 	s->params.watch = NULL;
 	progress_end(s->progress);
-	rc = rc ? rc : write_trace(s, &t);
-	trace_fini(&t);
+	rc = rc ? rc : write_trace(s, &to.t);
+	trace_fini(&to.t);
 	return rc;
 }

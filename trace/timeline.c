@@ -209,8 +209,11 @@ static void add_labels(struct timeline *l)
 		if (l->line[i] == NOT_SHOWN)
 			continue;
 		text_add(l->out, "<text x='%d' y='%.1f' text-anchor='end'>", LEFT - 8, ABOVE + l->high * (l->line[i] + 0.5) + 4);
-		text_add(l->out, on->app ? "rank %" PRIu32 : "for rank %" PRIu32, on->rank);
-		if (several)
+		if (on->core)
+			text_add(l->out, "core %" PRId32, on->cpu);
+		else
+			text_add(l->out, on->app ? "rank %" PRIu32 : "for rank %" PRIu32, on->rank);
+		if (several && !on->core)
 			text_add(l->out, ", cpu %" PRId32, on->cpu);
 		text_add(l->out, "</text>\n");
 	}

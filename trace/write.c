@@ -222,7 +222,10 @@ static void json_thread(struct text *out, const struct trace_thread *thread, uin
 {
 	struct text name = { 0 };
 
-	text_add(&name, "%s of rank %" PRIu32, thread->app ? "thread" : "communication", thread->rank);
+	if (thread->core)
+		text_add(&name, "core %" PRId32, thread->cpu);
+	else
+		text_add(&name, "%s of rank %" PRIu32, thread->app ? "thread" : "communication", thread->rank);
 	json_about(out, "thread_name", thread->row, i, "name", take_string(&name));
 }
 

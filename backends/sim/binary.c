@@ -8,13 +8,6 @@
 
 /* ---- ops ---- */
 
-static uint64_t cost_of(const struct sim_rate *r, uint64_t bytes)
-{
-	const unsigned __int128 ns = (unsigned __int128)bytes * r->whole + (unsigned __int128)bytes * r->millionths / 1000000;
-
-	return ns > INT64_MAX ? INT64_MAX : (uint64_t)ns;
-}
-
 BIN_LAST_OP(GETS);
 /* Makes the simulator's op of an op. What a recv-reduce reduces is not counted. Returns 0, -ERR_NOMEM, -ERR_SPACE or
  * -ERR_OVERFLOW. */
@@ -33,9 +26,9 @@ static int make_op(struct sim_binary *x, const struct bin_op *op, struct sim_op 
 	} else if (op->kind == BIN_OP_CALC) {
 		out->size = op->len;
 	} else if (bin_reduces(op->kind)) {
-		out->size = cost_of(&x->reduce, bytes);
+		out->size = sim_cost(&x->reduce, bytes);
 	} else if (op->kind == BIN_OP_COPY) {
-		out->size = cost_of(&x->copy, bytes);
+		out->size = sim_cost(&x->copy, bytes);
 	}
 	cls = sim_class(&x->classes, kind, kind == SIM_CALC ? 0 : op->tag, op->cpu, kind == SIM_CALC ? 0 : op->nic,
 			(uint32_t)(out->size >> 32));

@@ -19,7 +19,7 @@ static bool is_same(const void *array, uint32_t i, const void *key)
 {
 	const struct sim_class *a = (const struct sim_class *)array + i, *b = key;
 
-	return a->kind == b->kind && a->tag == b->tag && a->cpu == b->cpu && a->nic == b->nic && a->high == b->high;
+	return a->kind == b->kind && a->tag == b->tag && a->cpu == b->cpu && a->nic == b->nic && a->high == b->high && a->idle == b->idle;
 }
 
 /* Stores in *at the position of a number, which is added if it is new. 0 is always the first one. */
@@ -41,14 +41,14 @@ static int find_positions(struct sim_classes *c, struct sim_class *k)
 	return err ? err : find_position(&c->pairs, (uint64_t)k->cpu << 32 | k->nic, &k->at_pair);
 }
 
-int64_t sim_class(struct sim_classes *c, enum sim_kind kind, uint32_t tag, uint32_t cpu, uint32_t nic, uint32_t high)
+static int64_t find_class(struct sim_classes *c, struct sim_class k)
 {
-	struct sim_class k = { .kind = kind, .tag = tag, .cpu = cpu, .nic = nic, .high = high };
-	const uint64_t hash = hash64(((uint64_t)tag << 32 | high) ^ hash64(((uint64_t)cpu << 34 | (uint64_t)nic << 2) + kind));
+	const uint64_t place = ((uint64_t)k.cpu << 34 | (uint64_t)k.nic << 2) + k.kind;
+	const uint64_t hash = hash64(((uint64_t)k.tag << 32 | k.high) ^ hash64(place) ^ k.idle);
 	int64_t i;
 
-	if (c->last[kind] && is_same(c->v.at, c->last[kind] - 1, &k))
-		return c->last[kind] - 1;
+	if (c->last[k.kind] && is_same(c->v.at, c->last[k.kind] - 1, &k))
+		return c->last[k.kind] - 1;
 	i = index_find(&c->index, hash, is_same, c->v.at, &k);
 	if (i < 0) {
 		i = (int64_t)c->v.n;
@@ -56,8 +56,18 @@ int64_t sim_class(struct sim_classes *c, enum sim_kind kind, uint32_t tag, uint3
 			return -ERR_SPACE;
 		if (find_positions(c, &k) || VEC_PUSH(&c->v, k) || index_add(&c->index, hash, (size_t)i))
 			return -ERR_NOMEM;
-		c->any_tag |= kind == SIM_SEND && tag == BIN_ANY;
+		c->any_tag |= k.kind == SIM_SEND && k.tag == BIN_ANY;
 	}
-	c->last[kind] = (uint32_t)i + 1;
+	c->last[k.kind] = (uint32_t)i + 1;
 	return i;
+}
+
+int64_t sim_class(struct sim_classes *c, enum sim_kind kind, uint32_t tag, uint32_t cpu, uint32_t nic, uint32_t high)
+{
+	return find_class(c, (struct sim_class){ .kind = kind, .tag = tag, .cpu = cpu, .nic = nic, .high = high });
+}
+
+int64_t sim_idle_class(struct sim_classes *c, uint32_t high)
+{
+	return find_class(c, (struct sim_class){ .kind = SIM_CALC, .high = high, .idle = true });
 }

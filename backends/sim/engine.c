@@ -6,22 +6,12 @@
 
 /* ---- costs ---- */
 
-#define TOO_LONG ((uint64_t)1 << 60) /* greater than every time of an event, and sums of a few do not wrap */
-
-static uint64_t cost_of_bytes(const struct sim_rate *r, uint64_t bytes)
-{
-	const unsigned __int128 parts = r->millionths ? (unsigned __int128)bytes * r->millionths / 1000000 : 0;
-	const unsigned __int128 all = (unsigned __int128)bytes * r->whole + parts;
-
-	return all > TOO_LONG ? TOO_LONG : (uint64_t)all;
-}
-
 /* Returns what the bytes behind the first one cost. LogGOPSim computes with 64 bits that wrap, so that a message without bytes
  * costs minus one byte. */
 static inline uint64_t cost_of_size(const struct sim *s, const struct sim_rate *r, uint64_t size)
 {
 	if (__builtin_expect(size > UINT32_MAX || r->whole > UINT32_MAX || r->millionths || !size, 0))
-		return size ? cost_of_bytes(r, size - 1) : s->p->compatible ? -r->whole : 0;
+		return size ? sim_cost(r, size - 1) : s->p->compatible ? -r->whole : 0;
 	return (size - 1) * r->whole;
 }
 
@@ -143,14 +133,15 @@ static int queue_alone(struct sim *s, uint32_t host, enum sim_kind kind, uint32_
 static int queue_op(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i, uint64_t time, uint64_t serial)
 {
 	struct op *op = sim_op_at(s, i), *last;
-	const uint32_t at = queue_of(s, kind, sim_class_of(s, op));
+	const struct sim_class *c = sim_class_of(s, op);
+	const uint32_t at = queue_of(s, kind, c);
 	uint32_t *tail = &sim_lane(s, host, at)->tail[kind];
 
 	op->time = time;
 	op->serial = serial & (((uint64_t)1 << 38) - 1);
 	if (serial >> 38)
 		return -ERR_OVERFLOW;
-	if (kind == SIM_MESSAGE && s->charges_recv)
+	if ((kind == SIM_MESSAGE && s->charges_recv) || c->idle)
 		return queue_alone(s, host, kind, i);
 	if (!*tail) {
 		op->next = *tail = i;
@@ -200,7 +191,7 @@ static inline int finish_op(struct sim *s, unsigned k, struct op *op, uint64_t t
 /* Returns when the resources of an op of the rank itself are free. */
 static inline uint64_t free_for_op(const struct sim *s, uint32_t host, const struct sim_class *c)
 {
-	const uint64_t cpu = sim_lane(s, host, c->at_cpu)->cpu;
+	const uint64_t cpu = c->idle ? 0 : sim_lane(s, host, c->at_cpu)->cpu;
 
 	return c->kind == SIM_SEND ? sim_later(cpu, sim_lane(s, host, c->at_nic)->send) : cpu;
 }
@@ -260,10 +251,11 @@ static int run_calc(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 {
 	struct op *op = sim_op_at(s, i);
 	const struct sim_class *c = sim_class_of(s, op);
-	const uint64_t end = t + sim_size(c, op) + (has_noise(s) ? noise_of(s, host, i, false) : 0);
+	const uint64_t end = t + sim_size(c, op) + (has_noise(s) && !c->idle ? noise_of(s, host, i, false) : 0);
 	int err;
 
-	sim_lane(s, host, c->at_cpu)->cpu = end;
+	if (!c->idle)
+		sim_lane(s, host, c->at_cpu)->cpu = end;
 	err = start_op(s, 0, op, t);
 	if (!err && is_watched(s))
 		err = report_op(s, host, i, SIM_DONE, t, end);

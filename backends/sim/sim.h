@@ -19,6 +19,16 @@
 struct sim_rate {
 	uint64_t whole, millionths;
 };
+#define SIM_TOO_LONG ((uint64_t)1 << 60) /* ns: greater than every time of an event, and sums of a few do not wrap */
+
+/* Returns what so many bytes cost in ns, at most SIM_TOO_LONG. */
+static inline uint64_t sim_cost(const struct sim_rate *r, uint64_t bytes)
+{
+	const unsigned __int128 parts = r->millionths ? (unsigned __int128)bytes * r->millionths / 1000000 : 0;
+	const unsigned __int128 all = (unsigned __int128)bytes * r->whole + parts;
+
+	return all > SIM_TOO_LONG ? SIM_TOO_LONG : (uint64_t)all;
+}
 
 struct sim_watch;
 
@@ -42,6 +52,7 @@ struct sim_class {
 	uint32_t tag, cpu, nic, high; /* as in struct bin_op; high: the upper 32 bits of the size */
 	uint32_t at_cpu, at_nic, at_pair; /* indices of the cpu, the nic, and this pair, among those of the schedule */
 	enum sim_kind kind;
+	bool idle; /* of a calc: it is time that passes, and occupies no cpu */
 };
 
 struct sim_numbers {
@@ -60,6 +71,8 @@ struct sim_classes {
 void sim_classes_fini(struct sim_classes *c);
 /* Returns the number of the class of such ops, or -ERR_NOMEM, or -ERR_SPACE if there are too many. */
 int64_t sim_class(struct sim_classes *c, enum sim_kind kind, uint32_t tag, uint32_t cpu, uint32_t nic, uint32_t high);
+/* The same for calcs that occupy no cpu. */
+int64_t sim_idle_class(struct sim_classes *c, uint32_t high);
 
 /* ---- the source of a schedule ---- */
 
