@@ -345,6 +345,8 @@ static void add_places(const struct panel *a)
 
 		for (double e = 0; scale == SVG_LOG2 && e < k * step; e++)
 			v *= 2;
+		for (double e = 0; scale == SVG_LOG2 && e > k * step; e--)
+			v /= 2;
 		add_place(a, scale == SVG_LINEAR ? k * step : v, scale == SVG_LINEAR ? a->x[1] : v);
 	}
 }

@@ -132,6 +132,20 @@ static void test_units(void)
 	free(s);
 }
 
+/* A scale to the base 2 has its ticks at powers of 2, below 1 too. */
+static void test_below_one(void)
+{
+	static const struct svg_point at[] = { { .x = 0.25, .y = 1 }, { .x = 2, .y = 2 } };
+	static const struct svg_series series = { "s", NULL, SVG_POINTS, 0, at, 2 };
+	static const struct svg_plot plot = { .title = "", .x = { .name = "", .scale = SVG_LOG2 }, .y = { .name = "" },
+					      .series = &series, .nseries = 1 };
+	char *s;
+
+	draw("", &plot, 1, &s);
+	CU_ASSERT(has(s, ">0.5</text>") && has(s, ">1</text>") && has(s, ">2</text>"));
+	free(s);
+}
+
 struct box {
 	double left, right, top, bottom;
 };
@@ -216,5 +230,6 @@ const struct unit_suite suite_svg = { "svg", (const struct unit_test[]){ { "line
 									 { "bars", test_bars },
 									 { "few", test_few },
 									 { "units", test_units },
+									 { "below_one", test_below_one },
 									 { "crowded", test_crowded },
 									 { NULL, NULL } } };
