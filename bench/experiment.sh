@@ -8,6 +8,8 @@
 #           left to the ranks, beside what the model chooses; and Figures 20 and 21: beside MPI libraries
 #   reduce  Figures 18 to 21: the same for a binomial reduction
 #   steals  Didelot et al. (2012), Figure 6: how often ranks that wait have made progress for others
+#   predict goalsim with the parameters of goalrun --calibrate: simulated and measured time of schedules at 2 ranks, and by how much
+#           they differ. SCHEDULES (names), SIZES (bytes of a block) and PARAMS (a file, instead of measuring) in the environment
 #
 # Ranks have a core each, and the other cores communicate, two of them for iscan. With fewer than four cores there is
 # one that communicates, and ranks share the rest.
@@ -205,10 +207,75 @@ steals()
 	draw
 }
 
-[ $# -gt 0 ] || set -- iscan bcast reduce steals
+# ---- prediction ----
+
+# measured_times SCHEDULE : a line "BYTES US" for each of $SIZES, by goalrun
+measured_times()
+{
+	local counts=
+
+	for bytes in $SIZES; do counts=$counts,$((bytes / 8)); done
+	timeout "$LIMIT" taskset -c "$all" "$GOALRUN" -n 2 --placement bind --type double --count "${counts#,}" --iters $((ITERS * 20)) \
+		"$ROOT/schedules/$1.goal" | awk '$2 == "double" { print 8 * $1, $6 }'
+}
+# simulated_time SCHEDULE BYTES : in us, by goalsim
+simulated_time()
+{
+	"$BUILD/bin/goalsim" -n 2 --params "$OUT/predict.params" --type double --count $(($2 / 8)) "$ROOT/schedules/$1.goal" |
+		awk '$1 == "end" { print $2 / 1000 }'
+}
+# Each schedule is a curve of its sizes, on the diagonal if it takes what is simulated.
+predict()
+{
+	local s bytes us i=0 errors median
+
+	SIZES=${SIZES:-8 64 512 4096 32768 262144 1048576}
+	SCHEDULES=${SCHEDULES:-bcast_binomial reduce_binomial allreduce_recursive_doubling allreduce_ring allreduce_reduce_bcast
+		allgather_ring alltoall_pairwise gather_binomial scatter_binomial scan_chain exscan_chain reduce_scatter_block_ring}
+	if [ -n "${PARAMS-}" ]; then cp "$PARAMS" "$OUT/predict.params"; else
+		timeout "$LIMIT" taskset -c "$all" "$GOALRUN" -n 2 --placement bind --calibrate >"$OUT/predict.params"; fi || return
+	for s in $SCHEDULES; do
+		measured_times "$s" | while read -r bytes us; do echo "$s $bytes $us $(simulated_time "$s" "$bytes")"; done
+	done >"$TMP/times"
+	errors='{ d = $4 - $3; print 100 * (d < 0 ? -d : d) / $3 }'
+	median=$(awk "$errors" "$TMP/times" | sort -g | awk '{ v[NR] = $1 } END { if (NR) printf "%.0f", v[int((NR + 1) / 2)] }')
+	[ -n "$median" ] || { echo "experiment.sh: no schedule has been measured" >&2; return 1; }
+	head_of "Simulated and measured time of schedules, 2 ranks" "a measured time is the median of $((ITERS * 20)) starts of one launch" \
+		"goalrun --calibrate, then goalsim --params. Median of the relative errors: $median %."
+	say "note: parameters: $(grep -v '^#' "$OUT/predict.params" | paste -sd',' | sed 's/,/, /g')"
+	say "plot: each schedule with blocks of $(bytes_of "${SIZES%% *}") to $(bytes_of "${SIZES##* }")"
+	say "log x: measured [us]"
+	say "log y: simulated [us]"
+	say "series: dashes equal$(for s in $SCHEDULES; do printf ', points %s' "$s"; done)"
+	awk '{ print $3 }' "$TMP/times" | sort -g | sed -n '1p; $p' | while read -r us; do
+		echo "$us $us$(for s in $SCHEDULES; do printf ' -'; done)"
+	done >>"$txt"
+	for s in $SCHEDULES; do
+		i=$((i + 1))
+		awk -v name="$s" -v at=$i -v n="$(wc -w <<<"$SCHEDULES")" '$1 == name {
+			printf "%s -", $3
+			for (k = 1; k <= n; k++) printf " %s", k == at ? $4 : "-"
+			print ""
+		}' "$TMP/times" | sort -g >>"$txt"
+	done
+	say "plot: by how much they differ, over all schedules"
+	say "log2 x: size of a block [bytes]"
+	say "y: relative error, %"
+	say "series: points median, dots 25 %"
+	say "meaning: median: with the least and the greatest"
+	for bytes in $SIZES; do
+		say "$bytes $(awk -v b="$bytes" '$2 == b' "$TMP/times" | awk "$errors" | spread) 25"
+	done
+	awk '{ printf "# %-32s %9d bytes: measured %10.2f us, simulated %10.2f us, %6.1f %%\n", $1, $2, $3, $4, 100 * ($4 / $3 - 1) }' \
+		"$TMP/times" >>"$txt"
+	say "# median of the relative errors: $median %"
+	draw
+}
+
+[ $# -gt 0 ] || set -- iscan bcast reduce steals predict
 for name in "$@"; do
 	case $name in
-	iscan | bcast | reduce | steals) ;;
+	iscan | bcast | reduce | steals | predict) ;;
 	*) echo "experiment.sh: there is no experiment $name" >&2; exit 2 ;;
 	esac
 done

@@ -5,7 +5,7 @@
  *	title: of the picture
  *	machine: on which it was measured	runs: how many, what a point and its spread are	note: anything else
  *	plot: title of a plot, which begins here
- *	x: name of an axis, y: of the other	log2 x: and log y: have a logarithmic scale. The name may end in [unit].
+ *	x: name of an axis, y: of the other	log2 x:, log x: and log y: have a logarithmic scale. The name may end in [unit].
  *	series: kind name, kind name, ...	kinds: line, dashes, dots, points, bars
  *	meaning: name of a series: what the legend says about it
  *	names: of x = 0, 1, ..., where there are bars
@@ -264,6 +264,8 @@ static void parse(struct input *in, char *line)
 		set_axis(in, t, 0, SVG_LINEAR, v);
 	else if ((v = value_of(line, "log2 x: ")))
 		set_axis(in, t, 0, SVG_LOG2, v);
+	else if ((v = value_of(line, "log x: ")))
+		set_axis(in, t, 0, SVG_LOG10, v);
 	else if ((v = value_of(line, "y: ")))
 		set_axis(in, t, 1, SVG_LINEAR, v);
 	else if ((v = value_of(line, "log y: ")))

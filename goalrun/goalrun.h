@@ -33,7 +33,7 @@ struct goalrun {
 	size_t later; /* number of counts, behind those of `counts`, for which the table has other rows */
 	enum run_format format;
 	struct list counts, roots, types, ops, memories, samples;
-	bool all_roots, show_placement, show_stats;
+	bool all_roots, show_placement, show_stats, calibrate;
 	char *sample; /* argument of --sample */
 	struct goal_diags *diags;
 	struct bin bin;
@@ -117,6 +117,11 @@ int run_prepared(struct goalrun *g);
 
 /* Measures the schedules of a collective, and prints rows of a selection table. Returns an exit status. */
 int run_tune(struct goalrun *g);
+
+/* ---- calibrate.c ---- */
+
+/* Measures two ranks, and prints parameters for goalsim. Returns an exit status. */
+int run_calibrate(struct goalrun *g);
 
 /* ---- results.c ---- */
 

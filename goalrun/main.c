@@ -84,7 +84,11 @@ static int run_command(int argc, char **argv, const struct agent_setup *sent, st
 		become_agent(&g, agent);
 	g.o.here = g.o.nranks;
 	if (!rc && !done)
-		rc = g.show_placement ? run_show_placement(&g.o) : g.o.program ? run_program(&g) : g.tune ? run_tune(&g) : run_schedules(&g);
+		rc = g.show_placement ? run_show_placement(&g.o) :
+		     g.o.program      ? run_program(&g) :
+		     g.tune	      ? run_tune(&g) :
+		     g.calibrate      ? run_calibrate(&g) :
+					run_schedules(&g);
 	run_close(&g);
 	return rc;
 }

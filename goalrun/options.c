@@ -200,11 +200,6 @@ static int take_hosts(const struct option_use *u)
 	return why ? usage("--hosts cannot be %s: %s", u->arg, why) : no_memory();
 }
 
-static int take_later(const struct option_use *u)
-{
-	return option_not_built(u->program, u->row->name);
-}
-
 /* ---- the table ---- */
 
 #define FIELD(f) .field = offsetof(struct goalrun, f)
@@ -276,7 +271,9 @@ static const struct option_row rows[] = {
 	  NUMBER(o.placement.comm_cores, 0, 1 << 20) },
 	{ .name = "show-placement", .help = "run nothing, print where ranks would be", FIELD(show_placement),
 	  .without = "select" },
-	{ .name = "calibrate", .help = "not built yet", .take = take_later },
+	{ .name = "calibrate", .help = "measure 2 ranks, and print parameters for goalsim", FIELD(calibrate),
+	  .without = "select|tune|hosts|overlap|iters|json|format|stats|trace|verify|count|type|op|root|memory|sample|D|T",
+	  .marks = OF_SCHEDULE },
 	{ .name = "tune", .arg = "COLLECTIVE", .help = "measure its schedules, and print rows of a selection table", .take = take_text,
 	  FIELD(tune), .without = "select|hosts|overlap|iters|warmup|json|format|stats|trace", .marks = OF_SCHEDULE },
 };
@@ -286,6 +283,7 @@ static const struct command_line goalrun = {
 	.forms = "goalrun -n RANKS [options] SCHEDULE\n"
 		 "       goalrun -n RANKS --select COLLECTIVE [options]\n"
 		 "       goalrun -n RANKS --tune COLLECTIVE [options]\n"
+		 "       goalrun -n 2 --calibrate [options]\n"
 		 "       goalrun -n RANKS [options] -- PROGRAM [ARG...]\n"
 		 "       goalrun -n RANKS --show-placement [options]\n\n",
 	.rows = rows,
@@ -356,6 +354,10 @@ static int take_rest(struct goalrun *g, const struct command_words *w)
 		return take_program(g, w);
 	if (g->tune)
 		return w->nrest ? usage("--tune takes no schedule") : 0;
+	if (g->calibrate && g->o.nranks && g->o.nranks != 2)
+		return usage("--calibrate measures 2 ranks");
+	if (g->calibrate)
+		return w->nrest ? usage("--calibrate takes no schedule") : 0;
 	if (g->collective)
 		return w->nrest ? usage("--select takes no schedule") : 0;
 	if (w->nrest != 1)

@@ -9,7 +9,7 @@
  *   run of one rank               rank.c, rank_data.c, overlap.c, work.c
  *   expected results              oracle.c, values.c
  *   output                        results.c, osu.c
- *   several runs                  runs.c, tune.c */
+ *   several runs                  runs.c, tune.c, calibrate.c */
 #ifndef GOALRUN_RUN_H
 #define GOALRUN_RUN_H
 

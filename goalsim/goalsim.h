@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The program goalsim, see goalsim(1): options.c parses the options, schedule.c makes a schedule from the input, main.c prints,
  * simulate.c runs the simulator, node.c does for ranks that share a node, node_sweep.c compares what those can do, repeat.c repeats
- * operations, trace.c writes traces, and noise.c makes random times. */
+ * operations, trace.c writes traces, noise.c makes random times, and params.c reads parameters. */
 #ifndef GOALSIM_GOALSIM_H
 #define GOALSIM_GOALSIM_H
 
@@ -18,6 +18,7 @@ struct goal_diags;
 struct start_times {
 	struct sim_random random;
 	const char *file; /* or NULL */
+	int64_t ns_all; /* by which all start later */
 	uint64_t *ns; /* of each rank, while a schedule is open (owned) */
 };
 
@@ -83,6 +84,10 @@ int goalsim_options(struct goalsim *s, int argc, char **argv, bool *done);
 struct machine_text {
 	char s[200];
 } goalsim_machine(const struct goalsim *s);
+
+/* ---- params.c ---- */
+
+option_taker params_take; /* the fields of struct goalsim that describe the machine */
 
 /* ---- simulate.c ---- */
 

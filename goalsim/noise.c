@@ -108,8 +108,9 @@ int noise_start(struct goalsim *s)
 {
 	struct start_times *t = &s->start;
 	const uint32_t n = s->binary.source.nranks;
+	int err;
 
-	if (!t->file && t->random.kind == RANDOM_NONE)
+	if (!t->file && t->random.kind == RANDOM_NONE && !t->ns_all)
 		return 0;
 	t->ns = mem_alloc(n * sizeof *t->ns);
 	if (!t->ns) {
@@ -117,11 +118,12 @@ int noise_start(struct goalsim *s)
 		return -ERR_NOMEM;
 	}
 	s->params.start = t->ns;
-	if (t->file)
-		return read_times(s);
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n && !t->file; i++)
 		t->ns[i] = random_time(&t->random, s->params.seed, START_KEY - i);
-	return 0;
+	err = t->file ? read_times(s) : 0;
+	for (uint32_t i = 0; i < n && !err; i++)
+		t->ns[i] += (uint64_t)t->ns_all;
+	return err;
 }
 
 void noise_end(struct goalsim *s)

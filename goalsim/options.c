@@ -68,6 +68,7 @@ static const struct option_row rows[] = {
 	{ .letter = 'O', .help = "the overhead per byte", RATE(O) },
 	{ .letter = 'S', .arg = "BYTES", .help = "the most bytes of an eager message", .take = take_amount, FIELD(S), .min = 0,
 	  .max = INT64_MAX },
+	{ .name = "params", .arg = "FILE", .help = "values of these options, as goalrun --calibrate prints them", .take = params_take },
 	{ .name = "copy", .help = "the time of a copy, per byte", RATE(copy) },
 	{ .name = "reduce", .help = "the time of a reduction, per byte", RATE(reduce) },
 	{ .name = "rules", .arg = "corrected|compatible", .help = "whether the faults of LogGOPSim are corrected",

@@ -53,10 +53,7 @@ check goalrun.usage_is_short [ "$(wc -l <"$TMP/err") $(tail -n 1 "$TMP/err")" = 
 status unknown_backend 2 'there is no backend tcp; it is one of shm, verbs, mpi, smcq' -n 2 --backend tcp "$bcast"
 status mpi_backend 2 'the backend mpi is for programs of MPI' -n 2 --backend mpi "$bcast"
 status unknown_engine 2 'there is no engine steam; it is one of ' -n 2 --engine steam "$bcast"
-for later in '--backend sim' '--calibrate'; do
-	# shellcheck disable=SC2086
-	status "later ${later// /_}" 2 'not built yet' -n 2 $later "$bcast"
-done
+status later_sim 2 'not built yet' -n 2 --backend sim "$bcast"
 # -n is also how many ranks a text is checked for.
 cat >"$TMP/two.goal" <<'END'
 schedule two
@@ -255,6 +252,15 @@ status select_fails 1 'no row of the selection table' -n 3 --select MPI_Neighbor
 status select_trace 2 '--trace takes one schedule' -n 3 --select MPI_Allreduce --count 1,1M --trace "$TMP/t.json"
 check goalrun.select_no_trace [ ! -e "$TMP/t.json" ]
 status select_types 2 '--select takes one type' -n 3 --select MPI_Bcast --type int32,byte
+
+# --calibrate: goalsim reads what it prints, whatever has been measured.
+check "goalrun.calibrate $(head -n 1 "$TMP/err")" run --calibrate
+check goalrun.calibrate_names [ "$(grep -v '^#' "$TMP/out" | grep -cE '^(L|o|g|G|O|copy|reduce|start) [0-9]+(\.[0-9]+)?$')" -eq 8 ]
+check goalrun.calibrate_table [ "$(grep -cE '^# +[0-9]+( +[0-9]+){4}$' "$TMP/out")" -eq 7 ]
+check goalrun.calibrate_read "$BUILD/bin/goalsim" -n 2 --params "$TMP/out" "$ROOT/schedules/bcast_binomial.goal"
+status calibrate_schedule 2 '--calibrate takes no schedule' --calibrate "$bcast"
+status calibrate_ranks 2 '--calibrate measures 2 ranks' -n 3 --calibrate
+status calibrate_count 2 '--calibrate does not go with --count' --calibrate --count 3
 
 # --tune: its rows load and select, whatever has been measured. The commands below it are those of its users.
 # tuned COLLECTIVE RANKS COUNTS... : the rows are for all sizes, one range after the other

@@ -200,6 +200,15 @@ printf 'num_ranks 1\nrank 0 {\ncalc 10\n}\n' >one.goal
 for ((seed = 0; seed < 20; seed++)); do finishes --noise uniform:3 --seed $seed one.goal; done | sort -u >got
 check goalsim.noise_values [ "$(xargs <got)" = 'rank 0: 10 rank 0: 11 rank 0: 12 rank 0: 13' ]
 
+# ---- parameters in a file: options behind it take precedence ----
+
+printf '# a machine\nL 10\no 3 # ns\n\nG 0.5\nS 100\nstart 1000\n' >m.params
+check goalsim.params [ "$(finishes -n 2 --count 11 --params m.params "$B" | xargs)" = 'rank 0: 1003 rank 1: 1021' ]
+check goalsim.params_first [ "$(finishes -n 2 --count 11 -L 500 --params m.params -o 4 "$B" | xargs)" = 'rank 0: 1004 rank 1: 1023' ]
+printf '5 7\n' >start.txt
+check goalsim.params_start [ "$(finishes -n 2 --count 11 --params m.params --start start.txt "$B" | xargs)" = 'rank 0: 1008 rank 1: 1026' ]
+printf '100 0\n7000 3\n' >start.txt
+
 # ---- usage and bad input ----
 
 refused() { local rc; sim "${@:4}"; rc=$?; check "goalsim.$1 $rc $(head -n 1 err)" [ $rc -eq "$2" ]; check "goalsim.$1_text" grep -qF -- "$3" err; }
@@ -210,6 +219,13 @@ refused start_many 1 'it has start times of more ranks' --start start.txt -n 3 "
 echo 1 2 x >bad.txt
 refused start_bad 1 'the start time of rank 2 is no number from 0 to 2^40: x' --start bad.txt -n 3 "$B"
 refused start_none 1 'none.txt: error: No such file' --start none.txt -n 3 "$B"
+for bad in 'M 3:there is no parameter M' 'L:no value of L' 'L -1:this is no value of the parameter: -1' 'o 1.5:this is no value of the parameter: 1.5' \
+	'G 1 2:one value is expected, and then there is 2' 'redcue 1:did you mean reduce?'; do
+	printf 'L 1\n%s\n' "${bad%%:*}" >bad.params
+	refused "params ${bad%%:*}" 1 "bad.params:2: error: " --params bad.params "$B"
+	check "goalsim.params_text ${bad%%:*}" grep -qF "${bad#*:}" err
+done
+refused params_none 1 'none.params: No such file' --params none.params "$B"
 refused noise_bad 2 'takes uniform:NS or exponential:NS' --noise uniform:-1 "$B"
 refused seed_alone 2 '--seed' --seed 3 "$B"
 refused svg_loop 2 'with --repeat, --svg needs --sweep' --repeat 2 --svg x.svg cycle.goal

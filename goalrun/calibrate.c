@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * goalrun --calibrate: measures two ranks, and prints the parameters with which goalsim(1) simulates them.
+ *
+ * Each schedule below is run as any other one. In the LogGOPS model a message of s bytes between idle ranks takes
+ * 2o + L + (s - 1)G, which is half a round trip. A rank that sends k messages at its start needs k times o for it, and the last of
+ * them comes k - 1 times g after the first. If both ranks send at once, each copies what it sends and what it receives, which O
+ * stands for. */
+#include "goalrun/goalrun.h"
+#include "util/progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define ROUNDS 3 /* measurements of each time, of which the median counts */
+#define STARTS 300
+#define SMALL 3 /* sizes whose bytes take no time yet */
+#define MANY 9 /* messages of a start */
+
+enum what { EMPTY, ROUND_TRIP, EXCHANGE, COPY, REDUCE, ONE, SEVERAL, WHATS };
+
+static const struct {
+	const char *name, *k, *text; /* k: a value of -D, or NULL */
+} schedules[WHATS] = {
+	[EMPTY] = { "a start without ops", NULL, "schedule empty\nbuffer in a[count]\nrank r of p { }\n" },
+	[ROUND_TRIP] = { "round trips", NULL,
+			 "schedule round_trip\nbuffer in a[count]\nbuffer out b[count]\nrank r of p {\n if p == 2 {\n"
+			 "  out: send a to 1 - r\n  got: recv b from 1 - r\n  if r == 1 { out requires got }\n }\n}\n" },
+	[EXCHANGE] = { "exchanges", NULL,
+		       "schedule exchange\nbuffer in a[count]\nbuffer out b[count]\nrank r of p {\n if p == 2 {\n"
+		       "  send a to 1 - r\n  recv b from 1 - r\n }\n}\n" },
+	[COPY] = { "copies", NULL, "schedule copying\nbuffer in a[count]\nbuffer out b[count]\nrank r of p { copy a into b }\n" },
+	[REDUCE] = { "reductions", NULL,
+		     "schedule reducing\nbuffer in a[count]\nbuffer inout b[count]\nrank r of p { reduce a into b }\n" },
+#define ONE_WAY                                                                                                                       \
+	"schedule one_way(k = 1)\nbuffer in a[k * count]\nbuffer out b[k * count]\nrank r of p {\n for i = 0 to p == 2 ? k - 1 : -1 {\n" \
+	"  if r == 0 { send a[i * count +: count] to 1 } else { recv b[i * count +: count] from 0 }\n }\n}\n"
+	[ONE] = { "a message", "k=1", ONE_WAY },
+	[SEVERAL] = { "several messages", "k=9", ONE_WAY },
+};
+_Static_assert(MANY == 9, "the value of k");
+
+static const int64_t sizes[] = { 8, 64, 512, 4096, 32768, 262144, 1048576 }; /* bytes */
+#define SIZES (sizeof sizes / sizeof *sizes)
+
+/* Times in ns. */
+struct calibration {
+	const struct goalrun *g; /* the command line */
+	double total[WHATS][SIZES], start[WHATS][SIZES]; /* of start and wait, and of start alone */
+	struct progress progress;
+};
+
+/* ---- measurements ---- */
+
+/* Prepares the run of a schedule for the first n sizes, with a file in memory. */
+static int prepare_run(struct calibration *c, enum what what, size_t n, const char *path, struct goalrun **out)
+{
+	struct goalrun *g;
+	int rc = run_open_again(c->g, out);
+
+	if (rc)
+		return rc;
+	g = *out;
+	g->input = path;
+	g->o.nranks = g->o.here = 2;
+	g->o.iters = STARTS;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = VEC_PUSH(&g->counts, sizes[i] / (int64_t)sizeof(double)) ? no_memory() : EXIT_OK;
+	if (!rc && schedules[what].k && option_define(&g->o.defines, schedules[what].k, false))
+		rc = no_memory();
+	rc = rc ? rc : run_prepare_schedule(g);
+	return rc ? rc : run_prepared(g);
+}
+
+/* Runs a schedule for the first n sizes, and stores the times of a round. */
+static int measure_once(struct calibration *c, enum what what, size_t n, double total[SIZES], double start[SIZES])
+{
+	const size_t len = strlen(schedules[what].text);
+	const int fd = memfd_create("goal-calibrate", MFD_CLOEXEC);
+	struct goalrun *g = NULL;
+	char path[32];
+	int rc = fd < 0 || write(fd, schedules[what].text, len) != (ssize_t)len ? run_fault("%s", run_errno_text()) : EXIT_OK;
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	rc = rc ? rc : prepare_run(c, what, n, path, &g);
+	for (size_t i = 0; i < n && !rc; i++) {
+		total[i] = g->results[i].median_us * 1e3;
+		start[i] = g->results[i].start_us * 1e3;
+	}
+	run_free(g);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int measure_all(struct calibration *c)
+{
+	int rc = EXIT_OK;
+
+	for (enum what what = 0; what < WHATS && !rc; what++) {
+		const size_t n = what == EMPTY || what >= ONE ? 1 : SIZES;
+		double total[ROUNDS][SIZES], start[ROUNDS][SIZES];
+
+		for (unsigned k = 0; k < ROUNDS && !rc; k++) {
+			progress_tick(&c->progress, "%s: round %u of %u", schedules[what].name, k + 1, ROUNDS);
+			rc = measure_once(c, what, n, total[k], start[k]);
+		}
+		for (size_t i = 0; i < n && !rc; i++) {
+			double v[2][ROUNDS];
+
+			for (unsigned k = 0; k < ROUNDS; k++) {
+				v[0][k] = total[k][i];
+				v[1][k] = start[k][i];
+			}
+			c->total[what][i] = work_median(v[0], ROUNDS);
+			c->start[what][i] = work_median(v[1], ROUNDS);
+		}
+	}
+	return rc;
+}
+
+/* ---- parameters ---- */
+
+static double at_least(double least, double x)
+{
+	return x > least ? x : least;
+}
+
+/* A size, the time that it takes, and the part of it that grows with the size. */
+struct sample {
+	double bytes, ns, grows;
+};
+
+static int by_slope(const void *a, const void *b)
+{
+	const struct sample *x = a, *y = b;
+	const double sx = x->grows / x->bytes, sy = y->grows / y->bytes;
+
+	return (sx > sy) - (sx < sy);
+}
+
+/* Returns the time of a byte with which the sum of the relative errors of the times is least: the median of the slopes, each
+ * weighted with what a change of the slope changes of the relative error. */
+static double fit_slope(struct sample v[SIZES])
+{
+	double all = 0, sum = 0;
+	size_t i;
+
+	qsort(v, SIZES, sizeof *v, by_slope);
+	for (i = 0; i < SIZES; i++)
+		all += v[i].bytes / v[i].ns;
+	for (i = 0; i + 1 < SIZES; i++) {
+		sum += v[i].bytes / v[i].ns;
+		if (2 * sum >= all)
+			break;
+	}
+	return at_least(0, v[i].grows / v[i].bytes);
+}
+
+/* Returns the time of half a round trip. */
+static double hop_of(const struct calibration *c, size_t i)
+{
+	return at_least(1, (c->total[ROUND_TRIP][i] - c->total[EMPTY][0]) / 2);
+}
+
+static double small_of(const struct calibration *c, enum what what)
+{
+	double v[SMALL];
+
+	for (size_t i = 0; i < SMALL; i++)
+		v[i] = what == ROUND_TRIP ? hop_of(c, i) : c->total[what][i];
+	return work_median(v, SMALL);
+}
+
+/* Returns the time per byte of a copy or a reduction. */
+static double rate_of(const struct calibration *c, enum what what)
+{
+	struct sample v[SIZES];
+
+	for (size_t i = 0; i < SIZES; i++)
+		v[i] = (struct sample){ (double)sizes[i], at_least(1, c->total[what][i]), c->total[what][i] - c->total[EMPTY][0] };
+	return fit_slope(v);
+}
+
+/* Returns the time per byte of a message; if `both`, what it takes longer if both ranks send. */
+static double message_rate_of(const struct calibration *c, bool both)
+{
+	const double small = small_of(c, ROUND_TRIP), exchange = small_of(c, EXCHANGE);
+	struct sample v[SIZES];
+
+	for (size_t i = 0; i < SIZES; i++) {
+		const double grows = hop_of(c, i) - small;
+
+		v[i] = (struct sample){ (double)sizes[i] - 1, hop_of(c, i), grows };
+		if (both)
+			v[i] = (struct sample){ (double)sizes[i] - 1, at_least(1, c->total[EXCHANGE][i]),
+						c->total[EXCHANGE][i] - exchange - grows };
+	}
+	return fit_slope(v);
+}
+
+static void print_measured(const struct calibration *c)
+{
+	printf("#   bytes  half a round trip    exchange        copy   reduction, median ns\n");
+	for (size_t i = 0; i < SIZES; i++)
+		printf("# %7" PRId64 " %18.0f %11.0f %11.0f %11.0f\n", sizes[i], hop_of(c, i), c->total[EXCHANGE][i], c->total[COPY][i],
+		       c->total[REDUCE][i]);
+}
+
+static void print_params(const struct calibration *c)
+{
+	const double o = at_least(0, (c->start[SEVERAL][0] - c->start[ONE][0]) / (MANY - 1));
+	const double g = at_least(0, (c->total[SEVERAL][0] - c->total[ONE][0]) / (MANY - 1));
+
+	printf("L %.0f\n", at_least(0, small_of(c, ROUND_TRIP) - 2 * o));
+	printf("o %.0f\n", o);
+	printf("g %.0f\n", g);
+	printf("G %.6f\n", message_rate_of(c, false));
+	printf("O %.6f\n", message_rate_of(c, true));
+	printf("copy %.6f\n", rate_of(c, COPY));
+	printf("reduce %.6f\n", rate_of(c, REDUCE));
+	printf("start %.0f\n", c->total[EMPTY][0]);
+}
+
+int run_calibrate(struct goalrun *g)
+{
+	struct calibration *c = mem_calloc(1, sizeof *c);
+	int rc = c ? EXIT_OK : no_memory();
+
+	if (c) {
+		c->g = g;
+		progress_begin(&c->progress, "goalrun");
+		rc = measure_all(c);
+		progress_end(&c->progress);
+	}
+	if (!rc) {
+		printf("# goalrun --calibrate of goalsched %s: 2 ranks (%s), backend %s, type double\n", GOAL_VERSION,
+		       g->o.threads ? "threads" : "processes", run_backend_name(&g->o));
+		print_measured(c);
+		print_params(c);
+	}
+	free(c);
+	return rc ? rc : option_flush("goalrun");
+}
