@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The program goalsim, see goalsim(1): options.c parses the options, schedule.c makes a schedule from the input, main.c prints,
  * simulate.c runs the simulator, node.c does for ranks that share a node, node_sweep.c compares what those can do, repeat.c repeats
- * operations, trace.c writes traces, noise.c makes random times, and params.c reads parameters. */
+ * operations, trace.c writes traces, measured.c compares them with measured ones, noise.c makes random times, and params.c reads parameters. */
 #ifndef GOALSIM_GOALSIM_H
 #define GOALSIM_GOALSIM_H
 
@@ -32,6 +32,15 @@ struct node_options {
 	struct placement placed; /* of an open schedule, once it is simulated */
 };
 
+/* Where a measured trace and the simulated one part. Times in ns since the first op begins. */
+struct parting {
+	uint64_t epoch, lasts; /* of the measured trace: the epoch, and how long that lasts */
+	uint32_t ops; /* measured ops */
+	bool found; /* they part; the fields below are of the first op that does */
+	uint32_t rank, op;
+	uint64_t simulated, measured; /* when it is done */
+};
+
 struct goalsim {
 	/* The fields below are values of options. */
 	int64_t nranks, count; /* nranks: 0 if not given */
@@ -49,7 +58,7 @@ struct goalsim {
 	bool rotate;
 	struct option_range sweep; /* numbers of ranks */
 	struct node_options node;
-	const char *svg, *trace;
+	const char *svg, *trace, *measured;
 	uint32_t most_ops;
 	const char *input; /* the schedule */
 	char **inputs; /* all schedules, for a sweep */
@@ -64,7 +73,10 @@ struct goalsim {
 	struct sim_binary binary;
 	struct sim_params params;
 	struct sim_repeat repeated;
+	struct parting parting; /* with a measured trace, after the simulation */
 };
+
+struct trace;
 
 #define MOST_COMPARED 5 /* schedules of a sweep: a picture has three curves of each */
 
@@ -127,6 +139,14 @@ int node_sweep(struct goalsim *s);
 
 /* Simulates the open schedule as simulate_source does, and writes the trace and the picture that the options ask for. */
 int trace_simulation(struct goalsim *s, struct sim_result *r);
+
+/* ---- measured.c ---- */
+
+/* Adds the measured trace to the simulated one, and sets s->parting. The kinds of the simulated ops are known, and their slices
+ * have no links yet. Returns 0, -ERR_NOMEM, or -ERR_SYS after it is reported. */
+int measured_lay(struct goalsim *s, struct trace *t);
+/* Prints s->parting. Returns 0 or -ERR_x. */
+int measured_print(struct goalsim *s);
 
 /* ---- repeat.c ---- */
 

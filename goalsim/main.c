@@ -11,6 +11,19 @@
 
 /* ---- results ---- */
 
+static json_object *parting_json(const struct parting *p)
+{
+	json_object *j = p->found ? json_object_new_object() : NULL;
+
+	if (!j)
+		return NULL;
+	report_int(j, "rank", p->rank);
+	report_int(j, "op", p->op);
+	report_int(j, "simulated", (int64_t)p->simulated);
+	report_int(j, "measured", (int64_t)p->measured);
+	return j;
+}
+
 static int print_json(const struct goalsim *s, const struct sim_result *r, const struct repeat_times *t, double seconds)
 {
 	json_object *report = report_new("goalsim", option_source(s->input)), *e = report_case(report);
@@ -27,13 +40,18 @@ static int print_json(const struct goalsim *s, const struct sim_result *r, const
 		report_add(e, "loop", json_object_new_double(t->loop));
 		report_add(e, "error", json_object_new_double(repeat_error(t->once, t->loop)));
 	}
+	if (s->measured) {
+		report_int(e, "measured", (int64_t)s->parting.lasts);
+		report_int(e, "epoch", (int64_t)s->parting.epoch);
+		report_add(e, "parting", parting_json(&s->parting));
+	}
 	for (uint32_t i = 0; finish && i < s->binary.source.nranks; i++)
 		json_object_array_add(finish, json_object_new_int64((int64_t)r->finish[i]));
 	report_add(e, "finish", finish);
 	return report_print("goalsim", report);
 }
 
-static int print_text(const struct goalsim *s, const struct sim_result *r, const struct repeat_times *t, double seconds)
+static int print_text(struct goalsim *s, const struct sim_result *r, const struct repeat_times *t, double seconds)
 {
 	printf("ranks   %u\nevents  %" PRIu64 " in %.3f s", s->binary.source.nranks, r->events, seconds);
 	if (seconds > 0)
@@ -44,6 +62,8 @@ static int print_text(const struct goalsim *s, const struct sim_result *r, const
 		       t->once, t->loop, s->repeat, 100 * repeat_error(t->once, t->loop));
 	for (uint32_t i = 0; s->finish && i < s->binary.source.nranks; i++)
 		printf("rank %u: %" PRIu64 "\n", i, r->finish[i]);
+	if (s->measured && measured_print(s))
+		return no_memory();
 	return option_flush("goalsim");
 }
 
@@ -56,7 +76,7 @@ static int simulate_schedule(struct goalsim *s)
 	struct sim_result r;
 	const uint64_t begun = clock_now_ns();
 	int rc = s->repeat ? repeat_loop(s, s->rotate, &r) :
-		 s->trace || s->svg ? trace_simulation(s, &r) :
+		 s->trace || s->svg || s->measured ? trace_simulation(s, &r) :
 				     node_once(s, &r);
 	const double seconds = (double)(clock_now_ns() - begun) * 1e-9;
 

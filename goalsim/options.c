@@ -110,6 +110,8 @@ static const struct option_row rows[] = {
 	{ .name = "svg", .arg = "FILE", .help = "draw what each rank does; with --sweep, the times", .take = take_text, FIELD(svg) },
 	{ .name = "trace", .arg = "FILE.json|FILE.paje|FILE.svg|FILE.txt", .help = "write what each rank does, and when", .take = trace_take_name,
 	  FIELD(trace), .without = "repeat|sweep" },
+	{ .name = "measured", .arg = "FILE", .help = "compare with a trace of goalrun, and say where they part", .take = take_text,
+	  FIELD(measured), .without = "repeat|sweep" },
 	{ .name = "json", .help = "JSON instead of text", FIELD(json) },
 };
 

@@ -116,6 +116,8 @@ static int write_trace(struct goalsim *s, struct trace *t)
 	t->title = title.at;
 	t->note = machine.s;
 	err = err ? err : title.err ? -ERR_NOMEM : set_kinds(s, t);
+	if (!err && s->measured)
+		err = measured_lay(s, t);
 	err = err ? err : trace_link(t);
 	if (!err && s->trace)
 		err = write_as(s->trace, trace_format(s->trace), t);

@@ -213,7 +213,9 @@ static void add_labels(struct timeline *l)
 			text_add(l->out, "core %" PRId32, on->cpu);
 		else
 			text_add(l->out, on->app ? "rank %" PRIu32 : "for rank %" PRIu32, on->rank);
-		if (several && !on->core)
+		if (on->what)
+			text_add(l->out, "%s", on->what);
+		else if (several && !on->core)
 			text_add(l->out, ", cpu %" PRId32, on->cpu);
 		text_add(l->out, "</text>\n");
 	}

@@ -23,6 +23,7 @@ struct trace_thread {
 	bool app; /* true for a rank's own thread, false for a communication thread */
 	uint32_t rank; /* rank that the thread belongs to; for a communication thread a rank of its process */
 	bool core; /* true for a core that communicates for any ranks, and has no thread of its own for each process */
+	const char *what; /* behind its name in pictures, instead of its CPU; or NULL */
 	bool moves; /* true if the thread ran on several CPUs */
 	int32_t cpu;
 	uint32_t row;

@@ -164,6 +164,35 @@ check goalsim.trace_reduction grep -qE '^5542 5622 5542 op rank0 0 0 0 0{16} 1 [
 sim --trace t.txt rendezvous.goal -S 4
 check goalsim.trace_blocked [ $? -eq 1 -a "$(wc -l <t.txt)" -gt 3 ] # that of before
 
+# ---- a measured trace over the simulated one ----
+
+R="-n 3 --count 100 $S/reduce_binomial.goal"
+# shellcheck disable=SC2086
+{
+	sim $R --trace same.txt
+	sim $R --measured same.txt
+	check "goalsim.measured_same $(tail -n 1 out)" grep -q '^part     nowhere' out
+	sim $R -G 30 --measured same.txt
+	check "goalsim.measured_part $(tail -n 1 out)" grep -qF 'part     at rank 0, op 1 (line 12): recv 100b from 1: done at 8470 ns, and 6094 ns measured' out
+	# Of three epochs the last one has median length: ops 2 to 4 of rank 0 are late there.
+	awk 'NR == 1 { print; next }
+		{ for (k = 1; k <= 3; k++) {
+			split($0, f)
+			late = f[4] == "op" && f[8] == 0 && f[11] >= 2 ? (k == 1 ? 0 : k == 2 ? 90000 : 5000) : 0
+			line = f[1] + 100000 * k + late " " f[2] + 100000 * k + late " " f[3] + 100000 * k
+			f[10] = k
+			for (i = 4; i <= 15; i++) line = line " " f[i]
+			print line
+		} }' same.txt >late.txt
+	sim $R --measured late.txt --json --svg both.svg
+}
+check "goalsim.measured_epoch $(report cases.0.measured cases.0.epoch cases.0.parting)" [ "$(report cases.0.epoch cases.0.measured \
+	cases.0.parting.op cases.0.parting.measured)" = '3 13188 2 13188' ]
+check goalsim.measured_lines [ "$(grep -c "text-anchor='end'>rank [0-2] measured<" both.svg) $(grep -c "text-anchor='end'>rank [0-2] simulated<" both.svg)" = '3 3' ]
+timeout 60 "$BUILD/bin/goalrun" -n 3 --count 100 --iters 3 --trace run.txt "$S/reduce_binomial.goal" >out 2>err
+# shellcheck disable=SC2086
+check "goalsim.measured_run $(cat err)" sim $R --measured run.txt
+
 # ---- timelines ----
 
 sim -n 5 "$S/bcast_binomial.goal" --svg t.svg --trace same.svg
@@ -226,6 +255,15 @@ for bad in 'M 3:there is no parameter M' 'L:no value of L' 'L -1:this is no valu
 	check "goalsim.params_text ${bad%%:*}" grep -qF "${bad#*:}" err
 done
 refused params_none 1 'none.params: No such file' --params none.params "$B"
+refused measured_none 1 'none.txt: error: No such file' -n 3 --measured none.txt "$B"
+refused measured_other 1 'run.txt: error: the trace is of another schedule: rank 0 has no op 0 that is a copy' -n 3 --measured run.txt "$B"
+refused measured_no_trace 1 'start.txt: error: line 1 is none of a trace' -n 3 --measured start.txt "$B"
+head -n 1 run.txt >empty.txt
+refused measured_empty 1 'the trace has no ops' -n 3 --measured empty.txt "$B"
+echo '1 2 x' >>empty.txt
+refused measured_bad 1 'line 2 is none of a trace' -n 3 --measured empty.txt "$B"
+{ cat run.txt; sed -n '2s/ [0-9a-f]\{16\} / 0000000000000003 /p' run.txt; } >several.txt
+refused measured_several 1 'the trace has several requests' -n 3 --measured several.txt "$B"
 refused noise_bad 2 'takes uniform:NS or exponential:NS' --noise uniform:-1 "$B"
 refused seed_alone 2 '--seed' --seed 3 "$B"
 refused svg_loop 2 'with --repeat, --svg needs --sweep' --repeat 2 --svg x.svg cycle.goal
